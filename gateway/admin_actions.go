@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"sync"
@@ -13,6 +14,31 @@ import (
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
+
+// Actions executes and audits admin actions: each is recorded before it is executed, and executed once
+// per id, through whichever replica the request comes. Without a membership or an audit log it executes
+// them only.
+type Actions struct {
+	log     *slog.Logger
+	audit   *audit.Log // nil without an admin API
+	members Membership // nil without an admin API
+	running runningActions
+}
+
+// NewActions returns an Actions without any action in execution.
+func NewActions(log *slog.Logger, records *audit.Log, members Membership) *Actions {
+	a := &Actions{log: log, audit: records, members: members}
+	a.running.running = map[adminActionKey]*runningAction{}
+	a.running.ctx, a.running.cancel = context.WithCancel(context.Background())
+	return a
+}
+
+// audited reports whether actions are recorded.
+func (a *Actions) audited() bool { return a.members != nil && a.audit != nil }
+
+// Wait waits until no action runs, for a moment at most, and then cancels those that do. No action may
+// be started afterwards.
+func (a *Actions) Wait(ctx context.Context) { a.running.wait(ctx) }
 
 const (
 	// maxAdminActions bounds the actions that run on this replica at once.
@@ -32,13 +58,13 @@ const (
 	maxBackoff = 2 * time.Second
 )
 
-// adminActions are the admin actions that run on this replica. A command that was sent cannot be
+// runningActions are the admin actions that run on this replica. A command that was sent cannot be
 // taken back, so an action goes on after its client has disconnected, until its outcome is known
 // and recorded.
-type adminActions struct {
+type runningActions struct {
 	mu      sync.Mutex // guards the following
 	running map[adminActionKey]*runningAction
-	idle    chan struct{} // closed when no action runs; nil unless adminActions.wait is running
+	idle    chan struct{} // closed when no action runs; nil unless runningActions.wait is running
 
 	// ctx ends when the hub stops, and with it the actions that still run.
 	ctx    context.Context //nolint:containedctx // has the lifetime of the server
@@ -57,13 +83,8 @@ type runningAction struct {
 	err    error
 }
 
-func (d *adminActions) init() {
-	d.running = map[adminActionKey]*runningAction{}
-	d.ctx, d.cancel = context.WithCancel(context.Background())
-}
-
 // start returns the running action with the key k, or starts it. It returns nil if too many run.
-func (d *adminActions) start(ctx context.Context, k adminActionKey, do func(context.Context, *runningAction)) *runningAction {
+func (d *runningActions) start(ctx context.Context, k adminActionKey, do func(context.Context, *runningAction)) *runningAction {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if u := d.running[k]; u != nil {
@@ -90,7 +111,7 @@ func (d *adminActions) start(ctx context.Context, k adminActionKey, do func(cont
 	return u
 }
 
-func (d *adminActions) finish(k adminActionKey) {
+func (d *runningActions) finish(k adminActionKey) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if delete(d.running, k); len(d.running) == 0 && d.idle != nil {
@@ -102,7 +123,7 @@ func (d *adminActions) finish(k adminActionKey) {
 // wait waits until no action runs, for at most adminActionGrace, and then cancels those that do. No
 // action may be started afterwards. A cancelled action stays recorded as begun, and is resumed by
 // the next request with its key.
-func (d *adminActions) wait(ctx context.Context) {
+func (d *runningActions) wait(ctx context.Context) {
 	d.mu.Lock()
 	if len(d.running) == 0 {
 		d.mu.Unlock()
@@ -152,8 +173,8 @@ func (u *runningAction) wait(ctx context.Context) (audit.Record, error) {
 }
 
 // runAction executes an action unless it is done already, and records it.
-func (s *Server) runAction(ctx context.Context, u *runningAction, d adminAction, r audit.Record) error {
-	known, done, err := s.audit.Find(ctx, r)
+func (a *Actions) runAction(ctx context.Context, u *runningAction, d adminAction, r audit.Record) error {
+	known, done, err := a.audit.Find(ctx, r)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return keyReusedProblem(err)
 	}
@@ -165,7 +186,7 @@ func (s *Server) runAction(ctx context.Context, u *runningAction, d adminAction,
 	case d.doneIfGone && isSessionNotFound(why):
 		// The session is gone: the action is done if it was recorded, perhaps just now by a
 		// concurrent request with the same key.
-		if known, done, err = s.audit.Find(ctx, r); errors.Is(err, store.ErrNotFound) {
+		if known, done, err = a.audit.Find(ctx, r); errors.Is(err, store.ErrNotFound) {
 			return why
 		} else if err != nil {
 			return keyReusedProblem(err)
@@ -177,7 +198,7 @@ func (s *Server) runAction(ctx context.Context, u *runningAction, d adminAction,
 	case why != nil:
 		return why
 	default:
-		if known, done, err = s.audit.Begin(ctx, r); err != nil {
+		if known, done, err = a.audit.Begin(ctx, r); err != nil {
 			return keyReusedProblem(err)
 		}
 		u.setRecord(known)
@@ -185,13 +206,13 @@ func (s *Server) runAction(ctx context.Context, u *runningAction, d adminAction,
 			return nil
 		}
 	}
-	o, failure := s.executeAction(ctx, d, r.ID)
+	o, failure := a.executeAction(ctx, d, r.ID)
 	if o.Result == "" {
 		return failure
 	}
 	o.Replica = r.Replica
 	for again := (backoff{}); ; {
-		known, err := s.recordOutcome(ctx, r.ID, o)
+		known, err := a.recordOutcome(ctx, r.ID, o)
 		switch {
 		case err == nil && known.Result == audit.Done: // perhaps by another request
 			u.setRecord(known)
@@ -199,7 +220,7 @@ func (s *Server) runAction(ctx context.Context, u *runningAction, d adminAction,
 		case err == nil:
 			return failure
 		}
-		s.log.WarnContext(ctx, "recording admin action outcome failed", "id", r.ID, "action", r.Action, "result", string(o.Result), "err", err)
+		a.log.WarnContext(ctx, "recording admin action outcome failed", "id", r.ID, "action", r.Action, "result", string(o.Result), "err", err)
 		if !again.wait(ctx) {
 			return err
 		}
@@ -207,15 +228,15 @@ func (s *Server) runAction(ctx context.Context, u *runningAction, d adminAction,
 }
 
 // recordOutcome records the outcome of an action, also while the hub stops.
-func (s *Server) recordOutcome(ctx context.Context, id string, o audit.Outcome) (audit.Record, error) {
+func (a *Actions) recordOutcome(ctx context.Context, id string, o audit.Outcome) (audit.Record, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTimeout)
 	defer cancel()
-	return s.audit.End(ctx, id, o)
+	return a.audit.End(ctx, id, o)
 }
 
 // executeAction executes an action until its outcome is known. The result is empty if ctx ended
 // before.
-func (s *Server) executeAction(ctx context.Context, d adminAction, id string) (audit.Outcome, error) {
+func (a *Actions) executeAction(ctx context.Context, d adminAction, id string) (audit.Outcome, error) {
 	again := backoff{}
 	for tried := false; ; tried = true {
 		detail, err := d.execute(ctx, id)
@@ -224,7 +245,7 @@ func (s *Server) executeAction(ctx context.Context, d adminAction, id string) (a
 			return audit.Outcome{Result: audit.Done, Detail: detail, Time: time.Now()}, nil
 		case isOutcomeUnknown(err):
 			if !again.wait(ctx) {
-				s.log.WarnContext(ctx, "admin action outcome unknown", "id", id, "action", d.action, "target", d.target, "err", err)
+				a.log.WarnContext(ctx, "admin action outcome unknown", "id", id, "action", d.action, "target", d.target, "err", err)
 				return audit.Outcome{}, err
 			}
 		case tried && d.doneIfGoneOnRetry && isNotFoundProblem(err):

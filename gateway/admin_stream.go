@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"log/slog"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -32,6 +35,9 @@ const (
 
 // adminStreams counts the open admin streams. They are no tabs: sessions do not see them.
 type adminStreams struct {
+	log           *slog.Logger
+	authenticator *Authenticator
+
 	mu      sync.Mutex // guards the following
 	count   int
 	perUser map[string]int
@@ -104,20 +110,20 @@ type eventSource func(ctx context.Context, send func(streamEvent) bool) error
 // errShuttingDown is the reason for ending a stream when the hub stops.
 var errShuttingDown = problem(wire.CodeConnectionFailed, "This hub is shutting down.")
 
-// serveAdminStream responds with Server-Sent Events until the client disconnects or is too slow,
+// serve responds with Server-Sent Events until the client disconnects or is too slow,
 // its credential ends, the hub stops or the source ends. The last event of a stream that the hub
 // ends is problem, with a problem document.
-func (s *Server) serveAdminStream(c echo.Context, source eventSource) error {
+func (g *adminStreams) serve(c echo.Context, source eventSource) error {
 	h := c.Response().Header()
 	if c.Request().Method == http.MethodHead {
 		setStreamHeaders(h)
 		return c.NoContent(http.StatusOK)
 	}
-	leave, ok := s.adminStreams.add(caller(c))
+	leave, ok := g.add(caller(c))
 	if !ok {
-		return s.tooManyStreams(c)
+		return g.tooManyStreams(c)
 	}
-	defer s.adminStreams.remove(caller(c))
+	defer g.remove(caller(c))
 	setStreamHeaders(h)
 	out := &streamWriter{w: c.Response(), control: http.NewResponseController(c.Response())}
 	// From here on the deadline of each write bounds the response.
@@ -130,7 +136,7 @@ func (s *Server) serveAdminStream(c echo.Context, source eventSource) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel(nil)
-	wg.Go(func() { cancel(s.watchAccess(ctx, c)) })
+	wg.Go(func() { cancel(g.watchAccess(ctx, c)) })
 	events := make(chan streamEvent)
 	wg.Go(func() {
 		cancel(source(ctx, func(n streamEvent) bool {
@@ -143,13 +149,13 @@ func (s *Server) serveAdminStream(c echo.Context, source eventSource) error {
 		}))
 	})
 	if why := out.writeEvents(ctx, events, leave); why != nil {
-		s.sendStreamProblem(c, out, why)
+		g.sendStreamProblem(c, out, why)
 	}
 	return nil
 }
 
 // tooManyStreams returns the response to a request for one stream too many.
-func (s *Server) tooManyStreams(c echo.Context) error {
+func (g *adminStreams) tooManyStreams(c echo.Context) error {
 	c.Response().Header().Set(echo.HeaderRetryAfter, adminStreamRetry)
 	return problem(wire.CodeConnectionFailed, "As many as can already watch this hub, or as many of yours; try again, or through another.")
 }
@@ -161,10 +167,10 @@ func setStreamHeaders(h http.Header) {
 }
 
 // sendStreamProblem sends the reason why a stream ends, if the client is still connected.
-func (s *Server) sendStreamProblem(c echo.Context, out *streamWriter, why error) {
+func (g *adminStreams) sendStreamProblem(c echo.Context, out *streamWriter, why error) {
 	p := problemOf(why, c.Request())
 	if p.Status == http.StatusInternalServerError {
-		s.log.ErrorContext(c.Request().Context(), "admin stream failed", "path", c.Request().URL.Path, "err", why)
+		g.log.ErrorContext(c.Request().Context(), "admin stream failed", "path", c.Request().URL.Path, "err", why)
 	}
 	data, err := json.Marshal(p)
 	if err != nil {
@@ -226,7 +232,7 @@ const maxIdleStreamBuffer = 64 << 10
 // watchAccess periodically authenticates the request again, and returns the reason when the
 // credential has ended or the caller's rights have changed; nil when ctx ends. An unavailable store
 // is no reason.
-func (s *Server) watchAccess(ctx context.Context, c echo.Context) error {
+func (g *adminStreams) watchAccess(ctx context.Context, c echo.Context) error {
 	before := caller(c)
 	tick := time.NewTicker(accessCheckInterval)
 	defer tick.Stop()
@@ -241,7 +247,7 @@ func (s *Server) watchAccess(ctx context.Context, c echo.Context) error {
 		case <-tick.C:
 		case <-ends:
 		}
-		now, err := s.authenticate(ctx, c)
+		now, err := g.authenticator.Authenticate(ctx, c)
 		denied, isDenied := errors.AsType[*auth.Error](err)
 		switch {
 		case isDenied:
@@ -256,3 +262,37 @@ func (s *Server) watchAccess(ctx context.Context, c echo.Context) error {
 		before = now
 	}
 }
+
+// serveProfile serves a runtime profile, which ends early when the hub stops. It counts as an admin
+// stream.
+func (g *adminStreams) serveProfile(next http.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if text := c.QueryParam("seconds"); text != "" {
+			n, err := strconv.ParseFloat(text, 64)
+			if err != nil || !(n > 0 && n <= maxProfileSeconds) {
+				return queryProblem("seconds", fmt.Sprintf("Want a number of seconds up to %d.", maxProfileSeconds))
+			}
+		}
+		leave, ok := g.add(caller(c))
+		if !ok {
+			return g.tooManyStreams(c)
+		}
+		defer g.remove(caller(c))
+		ctx, cancel := context.WithCancel(c.Request().Context())
+		defer cancel()
+		done := make(chan struct{})
+		defer close(done)
+		go func() { // ends with the request
+			select {
+			case <-leave:
+				cancel()
+			case <-done:
+			}
+		}()
+		next(c.Response(), c.Request().WithContext(ctx))
+		return nil
+	}
+}
+
+// maxProfileSeconds bounds the duration of a runtime profile.
+const maxProfileSeconds = 300

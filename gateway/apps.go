@@ -3,15 +3,14 @@ package gateway
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/labstack/echo/v4"
 
@@ -34,6 +33,10 @@ const (
 
 // apps is the server of the apps' own origin, which has files only.
 type apps struct {
+	hosts   *Hosts
+	refused *RefusalCounts
+	hubPort atomic.Int32 // port of the main listener, for the frame-ancestors policy
+
 	site *web.Site
 	echo *echo.Echo
 	http *http.Server
@@ -55,10 +58,10 @@ func (s *Server) initApps(site *web.Site) {
 	if u, err := url.Parse(s.cfg.AppsURL); err == nil && u.Host != "" {
 		a.url = u
 		name := hostName(u.Host)
-		a.dedicatedHost = !s.hosts[name] && !isLoopbackName(name)
+		a.dedicatedHost = !s.hosts.Has(name) && !isLoopbackName(name)
 	}
 	a.echo.HTTPErrorHandler = s.writeProblem
-	a.echo.Use(s.logRequests, s.setAppHeaders)
+	a.echo.Use(s.logRequests, s.apps.setHeaders)
 	for _, name := range site.Names() {
 		serve := func(c echo.Context) error { return site.Serve(c.Response(), c.Request(), name) }
 		a.echo.GET("/"+name, serve)
@@ -67,10 +70,10 @@ func (s *Server) initApps(site *web.Site) {
 	a.http = s.newHTTP(a.echo)
 }
 
-// setAppHeaders sets the headers of every response of the apps' origin, and refuses requests to
+// setHeaders sets the headers of every response of the apps' origin, and refuses requests to
 // unknown hosts. Frames without an origin load their scripts from here, so every page may; cookies
 // are ignored.
-func (s *Server) setAppHeaders(next echo.HandlerFunc) echo.HandlerFunc {
+func (a *apps) setHeaders(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		r := c.Request()
 		inline := ""
@@ -79,15 +82,15 @@ func (s *Server) setAppHeaders(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		h := c.Response().Header()
 		h.Set(echo.HeaderCacheControl, "no-store")
-		h.Set(echo.HeaderContentSecurityPolicy, fmt.Sprintf(framePolicy, inline, s.ancestors(r)))
+		h.Set(echo.HeaderContentSecurityPolicy, fmt.Sprintf(framePolicy, inline, a.ancestors(r)))
 		h.Set("Connection-Allowlist", connectionAllowlist)
 		h.Set("Permissions-Policy", framePermissions)
 		h.Set(echo.HeaderReferrerPolicy, "no-referrer")
 		h.Set(echo.HeaderXContentTypeOptions, "nosniff")
 		h.Set("X-DNS-Prefetch-Control", "off")
 		h.Set("Cross-Origin-Resource-Policy", "cross-origin")
-		if !s.isKnownHost(r) && (s.apps.url == nil || hostName(r.Host) != hostName(s.apps.url.Host)) {
-			s.refused.hosts.Add(1)
+		if !a.hosts.Known(r) && (a.url == nil || hostName(r.Host) != hostName(a.url.Host)) {
+			a.refused.Hosts.Add(1)
 			return statusProblem(http.StatusMisdirectedRequest, "This hub is not known by that name; see the setting hosts.")
 		}
 		return next(c)
@@ -97,37 +100,37 @@ func (s *Server) setAppHeaders(next echo.HandlerFunc) echo.HandlerFunc {
 // framePermissions are the permissions of the desktop without writing to the clipboard.
 var framePermissions = strings.Replace(permissions, "clipboard-write=(self)", "clipboard-write=()", 1)
 
-// isForApps reports whether a request to the main listener is for the apps' host.
-func (s *Server) isForApps(r *http.Request) bool {
-	u := s.apps.url
-	return u != nil && hostName(r.Host) == hostName(u.Host) && (s.apps.dedicatedHost || portOf(r.Host, u.Scheme) == portOf(u.Host, u.Scheme))
+// owns reports whether a request to the main listener is for the apps' host.
+func (a *apps) owns(r *http.Request) bool {
+	u := a.url
+	return u != nil && hostName(r.Host) == hostName(u.Host) && (a.dedicatedHost || portOf(r.Host, u.Scheme) == portOf(u.Host, u.Scheme))
 }
 
-// appsOrigin returns the origin of the apps for the sender of a request, or "" if there is none.
+// origin returns the origin of the apps for the sender of a request, or "" if there is none.
 // Under a host that a content security policy cannot contain, such as an IPv6 address, only AppsURL
 // works.
-func (s *Server) appsOrigin(r *http.Request) string {
+func (a *apps) origin(r *http.Request) string {
 	switch {
-	case s.apps.site == nil:
+	case a.site == nil:
 		return ""
-	case s.apps.url != nil:
-		return s.apps.url.Scheme + "://" + strings.ToLower(s.apps.url.Host)
-	case s.apps.port != 0 && isHostSource(hostName(r.Host)):
-		return s.schemeOf(r) + "://" + net.JoinHostPort(hostName(r.Host), strconv.Itoa(s.apps.port))
+	case a.url != nil:
+		return a.url.Scheme + "://" + strings.ToLower(a.url.Host)
+	case a.port != 0 && isHostSource(hostName(r.Host)):
+		return a.hosts.Scheme(r) + "://" + net.JoinHostPort(hostName(r.Host), strconv.Itoa(a.port))
 	default:
 		return ""
 	}
 }
 
 // ancestors returns the pages that may frame the apps: those of the hub, under each of its names.
-func (s *Server) ancestors(r *http.Request) string {
-	own := strconv.Itoa(int(s.port.Load()))
+func (a *apps) ancestors(r *http.Request) string {
+	own := strconv.Itoa(int(a.hubPort.Load()))
 	var pages []string
-	if u := s.apps.url; u == nil {
-		pages = append(pages, originSource(s.schemeOf(r)+"://"+net.JoinHostPort(hostName(r.Host), own)))
+	if u := a.url; u == nil {
+		pages = append(pages, originSource(a.hosts.Scheme(r)+"://"+net.JoinHostPort(hostName(r.Host), own)))
 	} else {
 		pages = append(pages, "http://localhost:"+own, "http://127.0.0.1:"+own)
-		for _, name := range slices.Sorted(maps.Keys(s.hosts)) {
+		for _, name := range a.hosts.Names() {
 			addr, err := netip.ParseAddr(name)
 			switch {
 			case name == "*":
@@ -137,7 +140,7 @@ func (s *Server) ancestors(r *http.Request) string {
 			}
 		}
 	}
-	return strings.Join(append(pages, s.origins...), " ")
+	return strings.Join(append(pages, a.hosts.Foreign()...), " ")
 }
 
 // SetAppsListener gives the apps a listener of their own, which [Server.Serve] serves and closes.
@@ -160,8 +163,8 @@ func (s *Server) serveAll(ln net.Listener) error {
 	if s.apps.ln != nil {
 		endpoints = append(endpoints, endpoint{s.apps.http, s.apps.ln})
 	}
-	if s.admin.ln != nil {
-		endpoints = append(endpoints, endpoint{s.admin.http, s.admin.ln})
+	if s.adminListener.ln != nil {
+		endpoints = append(endpoints, endpoint{s.adminListener.http, s.adminListener.ln})
 	}
 	broken := make([]error, len(endpoints))
 	var wg sync.WaitGroup

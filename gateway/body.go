@@ -20,12 +20,12 @@ type form[T any] func() wire.Format[T]
 
 func formOf[T any]() form[T] { return sync.OnceValue(wire.FormatOf[T]) }
 
-// read decodes the JSON body of a request as strictly as a client's frame. An empty body means an
-// empty object.
-func (f form[T]) read(s *Server, c echo.Context) (T, error) {
+// read decodes the JSON body of a request, of at most limit bytes, as strictly as a client's frame.
+// An empty body means an empty object.
+func (f form[T]) read(c echo.Context, limit int64) (T, error) {
 	var none T
 	r := c.Request()
-	body, err := io.ReadAll(bodyOf(c, s.cfg.FrameBytes))
+	body, err := io.ReadAll(bodyOf(c, limit))
 	if err != nil {
 		return none, err
 	}
@@ -43,6 +43,9 @@ func bodyOf(c echo.Context, limit int64) io.Reader {
 	return &bodyReader{c, http.MaxBytesReader(c.Response(), c.Request().Body, limit)}
 }
 
+// lateAnswerTimeout bounds the response to a client whose body came too late.
+const lateAnswerTimeout = 5 * time.Second
+
 type bodyReader struct {
 	c    echo.Context
 	from io.Reader
@@ -56,7 +59,7 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 		return n, err
 	case isTimeout(err):
 		// The write deadline has passed as well, but the client should learn the reason.
-		_ = http.NewResponseController(b.c.Response()).SetWriteDeadline(time.Now().Add(readHeaderTimeout))
+		_ = http.NewResponseController(b.c.Response()).SetWriteDeadline(time.Now().Add(lateAnswerTimeout))
 		return n, problem(wire.CodeConnectionTimeout, "The body did not come in time.")
 	default:
 		return n, problem(wire.CodeInvalidMessage, "The body is broken or ends too early.")
@@ -88,9 +91,8 @@ func requireUncompressed(r *http.Request) error {
 	return nil
 }
 
-// queryProblem returns the response to an invalid query parameter.
-func queryProblem(field, detail string) *problemError {
-	p := problem(wire.CodeInvalidMessage, detail)
-	p.Field = field
-	return p
+// isTimeout reports whether a deadline of a connection has passed.
+func isTimeout(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.As(err, &t) && t.Timeout()
 }

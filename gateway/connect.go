@@ -20,8 +20,6 @@ import (
 const (
 	// maxAuthFrameBytes bounds the first frame of an unauthenticated client.
 	maxAuthFrameBytes = 4 << 10
-	// openTimeout bounds the store calls that open or create a session for a client.
-	openTimeout = 30 * time.Second
 	// maxMonitors bounds the monitor filter of a connection; a session has fewer monitors.
 	maxMonitors = 16
 	// maxResumeBytes is the length to which a position in the query is cut.
@@ -165,7 +163,7 @@ func (s *Server) refusalProblem(c echo.Context, err error) error {
 	case !ok:
 		return err
 	case r.retryAfter > 0:
-		return s.rateLimited(c, r.retryAfter)
+		return s.authenticator.RateLimited(c, r.retryAfter)
 	default:
 		return problem(r.code, r.detail)
 	}
@@ -226,10 +224,11 @@ func (s *Server) authorizeAdmitted(ctx context.Context, who auth.Identity, w *co
 	if err := s.limitConnects(ctx, who, false); err != nil {
 		return accessNone, err
 	}
-	if err := s.resolveDesktopSession(ctx, who, w); err != nil {
+	var err error
+	if w.session, w.knownSession, err = s.sessions.ResolveDesktop(ctx, who, w.session); err != nil {
 		return accessNone, err
 	}
-	granted, info, err := s.accessTo(ctx, who, w.session)
+	granted, info, err := s.sessions.Access(ctx, who, w.session)
 	w.session = cmp.Or(info.ID, w.session)
 	return granted, err
 }
@@ -237,7 +236,7 @@ func (s *Server) authorizeAdmitted(ctx context.Context, who auth.Identity, w *co
 // authorizeNative is authorizeAdmitted for clients that have their session in the path. A name that
 // the user has not given to a session yet creates one, except over SSE, which only reads.
 func (s *Server) authorizeNative(ctx context.Context, who auth.Identity, w *connectRequest) (access, error) {
-	granted, info, err := s.accessTo(ctx, who, w.session)
+	granted, info, err := s.sessions.Access(ctx, who, w.session)
 	called := w.session
 	w.session = cmp.Or(info.ID, called)
 	w.reconnects = err == nil && s.isReconnect(ctx, w, info.Top)
@@ -245,8 +244,8 @@ func (s *Server) authorizeNative(ctx context.Context, who auth.Identity, w *conn
 		return accessNone, limited
 	}
 	if isNotFound(err) && w.protocol != protocolSSE && session.IsName(called) && mayNameSessions(who) {
-		if info, _, err = s.openNamed(ctx, session.NewSession{User: who.User, Name: called}); err == nil {
-			granted, info, err = s.accessTo(ctx, who, info.ID)
+		if info, _, err = s.sessions.OpenNamed(ctx, session.NewSession{User: who.User, Name: called}); err == nil {
+			granted, info, err = s.sessions.Access(ctx, who, info.ID)
 		}
 		w.session = cmp.Or(info.ID, called)
 	}
@@ -265,7 +264,7 @@ const (
 )
 
 func (s *Server) tooManyConnections(user string) *refusal {
-	s.refused.rates.Add(1)
+	s.refused.Rates.Add(1)
 	s.observer.Limited(limitConnections)
 	r := &refusal{code: wire.CodeRateLimited, detail: "Too many connections are open.", retryAfter: connectionLimitRetry}
 	if s.connections.hasCapacity(user, s.cfg.UserConnections) {
@@ -280,7 +279,7 @@ func (s *Server) limitConnects(ctx context.Context, who auth.Identity, resume bo
 	if wait == 0 {
 		return nil
 	}
-	s.refused.rates.Add(1)
+	s.refused.Rates.Add(1)
 	return &refusal{code: wire.CodeRateLimited, retryAfter: wait}
 }
 
@@ -331,12 +330,12 @@ func (c *conn) awaitAuth(ctx context.Context, w *connectRequest) bool {
 
 // acceptAuth checks the credentials of an auth message and the client's access.
 func (c *conn) acceptAuth(ctx context.Context, message wire.Auth, w *connectRequest) bool {
-	limited, cancel := context.WithTimeout(ctx, openTimeout)
+	limited, cancel := context.WithTimeout(ctx, OpenTimeout)
 	defer cancel()
 	w.credentialsChecked = time.Now()
 	who, err := c.s.authenticateMessage(limited, message)
 	if err != nil {
-		c.s.refused.credentials.Add(1)
+		c.s.refused.Credentials.Add(1)
 		c.refuse(ctx, c.s.refusalOf(ctx, err))
 		return false
 	}
@@ -369,7 +368,7 @@ func (c *conn) attachSession(ctx context.Context, w *connectRequest) bool {
 		c.refuse(ctx, c.s.tooManyConnections(user))
 		return false
 	}
-	limited, cancel := context.WithTimeout(ctx, openTimeout)
+	limited, cancel := context.WithTimeout(ctx, OpenTimeout)
 	defer cancel()
 	handle, err := c.s.hub.Open(limited, c.session)
 	if err != nil {
@@ -404,10 +403,4 @@ func (c *conn) attachSession(ctx context.Context, w *connectRequest) bool {
 
 func newConnectionID() wire.ConnectionID {
 	return wire.ConnectionID("conn-" + strings.ToLower(rand.Text()[:16]))
-}
-
-// isTimeout reports whether a deadline of a connection has passed.
-func isTimeout(err error) bool {
-	var t interface{ Timeout() bool }
-	return errors.As(err, &t) && t.Timeout()
 }

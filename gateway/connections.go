@@ -189,6 +189,12 @@ func (d *connections) startPollers(log *slog.Logger) {
 	p.start(&d.wg)
 }
 
+// Connected counts the connections to other replicas.
+type Connected interface {
+	// ConnectionsElsewhere returns the number of a user's connections to other replicas.
+	ConnectionsElsewhere(user string) int
+}
+
 // connectionLimit returns how many connections a user may have to this replica: the limit minus
 // those to other replicas. Negative means no limit. Other replicas report every few seconds, so a
 // user that connects fast may get some more. A client that reconnects may still be counted at the

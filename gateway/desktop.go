@@ -3,7 +3,6 @@ package gateway
 import (
 	"net"
 	"net/http"
-	"net/netip"
 	"regexp"
 	"strings"
 
@@ -20,73 +19,73 @@ const permissions = "accelerometer=(), autoplay=(), browsing-topics=(), camera=(
 const indexFile = "index.html"
 
 // homePage serves /: it signs in with the token of the URL that the hub printed, or serves the desktop.
-func (s *Server) homePage(c echo.Context) error {
+func (g *pages) homePage(c echo.Context) error {
 	token := c.QueryParam("token")
 	switch {
-	case s.dev != nil && isUpgrade(c.Request()): // the development server's own socket, with a token of its own
-		return s.proxyDev(c)
+	case g.dev != nil && isUpgrade(c.Request()): // the development server's own socket, with a token of its own
+		return g.proxyDev(c)
 	case token != "":
-		return s.signInByLink(c, token)
-	case s.cfg.DesktopDir != "":
-		return s.staticDesktop(c)
-	case s.hasDesktop():
-		return s.desktopOrSignIn(c)
+		return g.signInByLink(c, token)
+	case g.dir != "":
+		return g.staticDesktop(c)
+	case g.hasDesktop():
+		return g.desktopOrSignIn(c)
 	default:
-		return s.signInPage(c)
+		return g.signInPage(c)
 	}
 }
 
 // hasDesktop reports whether there is an embedded or development desktop to serve.
-func (s *Server) hasDesktop() bool {
-	return s.dev != nil || s.desktop != nil && s.desktop.Has(indexFile)
+func (g *pages) hasDesktop() bool {
+	return g.dev != nil || g.desktop != nil && g.desktop.Has(indexFile)
 }
 
 // desktopOrSignIn serves the desktop to authenticated users, and the sign-in page to others. Browsers
 // withhold the cookie when a link on another site led here, so such a request gets the desktop,
 // which authenticates with requests of its own.
-func (s *Server) desktopOrSignIn(c echo.Context) error {
+func (g *pages) desktopOrSignIn(c echo.Context) error {
 	c.Response().Header().Add(echo.HeaderVary, echo.HeaderCookie)
-	if _, err := s.identify(c); err != nil && !isCrossSite(c.Request()) {
-		return s.signInPage(c)
+	if _, err := g.authenticator.Identify(c); err != nil && !isCrossSite(c.Request()) {
+		return g.signInPage(c)
 	}
-	return s.shell(c)
+	return g.shell(c)
 }
 
 // joinPage serves the page for invited devices. The ticket is in the fragment of its URL, which only
 // the page sees; so the page needs no authentication.
-func (s *Server) joinPage(c echo.Context) error {
+func (g *pages) joinPage(c echo.Context) error {
 	switch {
-	case s.cfg.DesktopDir != "":
-		return s.staticDesktop(c)
-	case s.hasDesktop():
-		return s.shell(c)
+	case g.dir != "":
+		return g.staticDesktop(c)
+	case g.hasDesktop():
+		return g.shell(c)
 	default:
 		return echo.ErrNotFound
 	}
 }
 
 // shell serves the page of the desktop. It contains no user data.
-func (s *Server) shell(c echo.Context) error {
-	if s.dev != nil {
-		return s.proxyDev(c)
+func (g *pages) shell(c echo.Context) error {
+	if g.dev != nil {
+		return g.proxyDev(c)
 	}
 	h := c.Response().Header()
-	h.Set(echo.HeaderContentSecurityPolicy, s.shellPolicy(c.Request()))
+	h.Set(echo.HeaderContentSecurityPolicy, g.shellPolicy(c.Request()))
 	h.Set("Permissions-Policy", permissions)
-	return s.desktop.Serve(c.Response(), c.Request(), indexFile)
+	return g.desktop.Serve(c.Response(), c.Request(), indexFile)
 }
 
 // shellPolicy returns the content security policy of the desktop: only the hub's own scripts run,
 // and text becomes elements only through the sanitiser. WebSocket URLs of this host are listed
 // because not all browsers count them as 'self'.
-func (s *Server) shellPolicy(r *http.Request) string {
+func (g *pages) shellPolicy(r *http.Request) string {
 	connect, frames := "'self'", "'none'"
-	name, port := hostName(r.Host), portOf(r.Host, s.schemeOf(r))
+	name, port := hostName(r.Host), portOf(r.Host, g.hosts.Scheme(r))
 	if isHostSource(name) && isPort(port) {
 		host := name + ":" + port
 		connect += " ws://" + host + " wss://" + host
 	}
-	if apps := s.appsOrigin(r); apps != "" {
+	if apps := g.apps.origin(r); apps != "" {
 		frames = originSource(apps)
 	}
 	return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; font-src 'self'; connect-src " + connect +
@@ -95,20 +94,9 @@ func (s *Server) shellPolicy(r *http.Request) string {
 }
 
 // asset serves a file of the embedded desktop; these are public.
-func (s *Server) asset(name string) echo.HandlerFunc {
-	return func(c echo.Context) error { return s.desktop.Serve(c.Response(), c.Request(), name) }
+func (g *pages) asset(name string) echo.HandlerFunc {
+	return func(c echo.Context) error { return g.desktop.Serve(c.Response(), c.Request(), name) }
 }
-
-// schemeOf returns the scheme under which the browser reaches the hub.
-func (s *Server) schemeOf(r *http.Request) string {
-	if s.isSecure(r) {
-		return "https"
-	}
-	return "http"
-}
-
-// originOf returns the origin that a request was sent to.
-func (s *Server) originOf(r *http.Request) string { return s.schemeOf(r) + "://" + r.Host }
 
 var (
 	hostSource = regexp.MustCompile(`^[a-z0-9_-]+(\.[a-z0-9_-]+)*$`)
@@ -128,15 +116,6 @@ func originSource(origin string) string {
 		return origin
 	}
 	return "'none'"
-}
-
-// isLoopbackName reports whether a name means the loopback.
-func isLoopbackName(name string) bool {
-	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(name)
-	return err == nil && addr.IsLoopback()
 }
 
 // portNumber returns the port of a TCP address, or 0.

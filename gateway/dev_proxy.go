@@ -38,7 +38,7 @@ func newDevProxy(target *url.URL, log *slog.Logger) *httputil.ReverseProxy {
 }
 
 // proxyDev forwards a request to the development server. Its WebSockets end with the server.
-func (s *Server) proxyDev(c echo.Context) error {
+func (g *pages) proxyDev(c echo.Context) error {
 	r := c.Request()
 	if path := r.URL.Path; path == "/api" || path == "/ws" || strings.HasPrefix(path, "/api/") || strings.HasPrefix(path, "/ws/") {
 		return echo.ErrNotFound
@@ -48,11 +48,11 @@ func (s *Server) proxyDev(c echo.Context) error {
 	h.Del(echo.HeaderCacheControl)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	defer context.AfterFunc(s.connections.ctx, cancel)()
+	defer context.AfterFunc(g.stopping, cancel)()
 	var failed error
-	proxy := *s.dev
+	proxy := *g.dev
 	proxy.ErrorHandler = func(_ http.ResponseWriter, _ *http.Request, err error) {
-		s.log.WarnContext(ctx, "development server does not answer", "err", err)
+		g.log.WarnContext(ctx, "development server does not answer", "err", err)
 		failed = problem(wire.CodeConnectionFailed, "The build tool does not answer; see the setting web-dev.").withStatus(http.StatusBadGateway)
 	}
 	proxy.ServeHTTP(c.Response(), r.WithContext(ctx))

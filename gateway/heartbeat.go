@@ -192,9 +192,9 @@ func (s *Server) ticksIn(d time.Duration) int64 {
 	return int64((d + s.tickInterval() - 1) / s.tickInterval())
 }
 
-// recheckSession looks up the access of a session's connections after this replica has changed it.
+// RecheckSession looks up the access of a session's connections after this replica has changed it.
 // Other replicas notice with their periodic recheck.
-func (s *Server) recheckSession(id wire.SessionID) {
+func (s *Server) RecheckSession(id wire.SessionID) {
 	s.connections.rightsVersion.Add(1) // first: a connection without a tab compares it later
 	s.recheck(slices.DeleteFunc(s.connections.all(), func(c *conn) bool { return c.tab.Load() == nil || c.session != id }))
 }
@@ -219,8 +219,8 @@ func (s *Server) recheck(conns []*conn) {
 		k := key{who.User, strings.Join(authResult(*who).Roles, " "), c.session}
 		a, ok := known[k]
 		if !ok {
-			ctx, cancel := context.WithTimeout(s.connections.ctx, openTimeout)
-			a.access, _, a.err = s.accessTo(ctx, *who, c.session)
+			ctx, cancel := context.WithTimeout(s.connections.ctx, OpenTimeout)
+			a.access, _, a.err = s.sessions.Access(ctx, *who, c.session)
 			cancel()
 			known[k] = a
 		}
@@ -244,9 +244,9 @@ func (c *conn) updateAccess(from, to *auth.Identity, granted access) {
 	}
 }
 
-// closeCookieConnections closes the connections that were opened with a cookie. The time of issue
+// CloseCookie closes the connections that were opened with a cookie. The time of issue
 // tells it from other cookies of the user.
-func (s *Server) closeCookieConnections(cookie auth.Identity) {
+func (s *Server) CloseCookie(cookie auth.Identity) {
 	for _, c := range s.connections.all() {
 		if who := c.identity.Load(); who != nil && who.Cookie && who.User == cookie.User && who.Since.Equal(cookie.Since) {
 			c.closeWith(signedOut())

@@ -20,7 +20,7 @@ func TestAddressOfTheConnectionIsAKnownHost(t *testing.T) {
 		ctx := context.WithValue(t.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.ParseIP("192.0.2.7"), Port: 8080})
 		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil)
 		r.Host = host
-		if got := s.isKnownHost(r); got != want {
+		if got := s.hosts.Known(r); got != want {
 			t.Errorf("%q: %v", host, got)
 		}
 	}
@@ -37,7 +37,7 @@ func TestHostWithSomethingForAPort(t *testing.T) {
 	} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 		r.Host = host
-		if got := s.isKnownHost(r); got != want {
+		if got := s.hosts.Known(r); got != want {
 			t.Errorf("host %q is known: %v, want %v", host, got, want)
 		}
 	}
@@ -54,7 +54,7 @@ func TestForwardedProtoOfTrustedProxies(t *testing.T) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 		r.RemoteAddr = peer
 		r.Header.Set("X-Forwarded-Proto", "https")
-		if got := s.isSecure(r); got != want {
+		if got := s.hosts.Secure(r); got != want {
 			t.Errorf("%s: %v", peer, got)
 		}
 	}

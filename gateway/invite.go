@@ -45,8 +45,8 @@ var (
 )
 
 // postInvitation makes a link for another device of the caller.
-func (s *Server) postInvitation(c echo.Context) error {
-	in, err := invitationRequestForm.read(s, c)
+func (i *signIns) postInvitation(c echo.Context) error {
+	in, err := invitationRequestForm.read(c, i.frameBytes)
 	if err != nil {
 		return err
 	}
@@ -54,14 +54,14 @@ func (s *Server) postInvitation(c echo.Context) error {
 	if me.Key != "" || me.Session != "" {
 		return problem(wire.CodeForbidden, "An API key or a credential for one session invites nobody.")
 	}
-	granted, info, err := s.accessTo(r.Context(), me, in.Session)
+	granted, info, err := i.sessions.Access(r.Context(), me, in.Session)
 	if err != nil {
 		return err
 	}
 	if granted < accessOperator {
 		return problem(wire.CodeForbidden, "")
 	}
-	ticket, err := s.auth.NewInvitation(r.Context(), me, info.ID)
+	ticket, err := i.auth.NewInvitation(r.Context(), me, info.ID)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (s *Server) postInvitation(c echo.Context) error {
 		ticket += "." + string(in.Monitor)
 	}
 	return invitationForm.answer(c, http.StatusOK, &invitation{
-		URL: s.originOf(r) + "/join#" + ticket, ExpiresIn: int(auth.JoinLife.Seconds()), Loopback: isLoopbackName(hostName(r.Host)),
+		URL: i.hosts.Origin(r) + "/join#" + ticket, ExpiresIn: int(auth.JoinLife.Seconds()), Loopback: isLoopbackName(hostName(r.Host)),
 	})
 }
 
@@ -79,57 +79,57 @@ var errNotInvited = &auth.Error{Code: wire.CodeAuthFailed, Reason: "This link is
 // postJoin exchanges the ticket of a link for a cookie that is valid for one session. An attacker
 // can make a user open a link, so the cookie never replaces one with more rights, nor one of
 // another user.
-func (s *Server) postJoin(c echo.Context) error {
-	in, err := joinForm.read(s, c)
+func (i *signIns) postJoin(c echo.Context) error {
+	in, err := joinForm.read(c, i.frameBytes)
 	if err != nil {
 		return err
 	}
 	ctx := c.Request().Context()
 	ticket, monitor, _ := strings.Cut(in.Ticket, ".")
-	invitee, err := s.redeemInvitation(ctx, ticket)
+	invitee, err := i.redeemInvitation(ctx, ticket)
 	if err != nil {
-		return s.authFailure(c, err)
+		return i.authenticator.Failure(c, err)
 	}
 	answer := joined{Session: invitee.Session}
 	if m := wire.MonitorID(monitor); m.Validate() == nil {
 		answer.Monitor = m
 	}
-	if wait := s.limits.Request(ctx, invitee.User); wait > 0 {
-		return s.rateLimited(c, wait)
+	if wait := i.limits.Request(ctx, invitee.User); wait > 0 {
+		return i.authenticator.RateLimited(c, wait)
 	}
-	present, err := s.auth.Cookie(ctx, s.cookie(c))
+	present, err := i.auth.Cookie(ctx, i.authenticator.Cookie(c))
 	_, denied := errors.AsType[*auth.Error](err)
 	switch {
 	case err != nil && !denied:
 		return err
 	case err == nil && present.User != invitee.User:
-		return s.authFailure(c, errNotInvited)
+		return i.authenticator.Failure(c, errNotInvited)
 	case err == nil && (present.Session == "" || present.Session == invitee.Session):
 		return joinedForm.answer(c, http.StatusOK, &answer)
 	case err == nil:
-		if err := s.auth.EndCookie(ctx, s.cookie(c)); err != nil {
+		if err := i.auth.EndCookie(ctx, i.authenticator.Cookie(c)); err != nil {
 			return err
 		}
 	}
-	value, until, err := s.auth.NewCookie(ctx, invitee)
+	value, until, err := i.auth.NewCookie(ctx, invitee)
 	if err != nil {
 		return err
 	}
-	s.setCookie(c, value, until)
+	i.authenticator.SetCookie(c, value, until)
 	return joinedForm.answer(c, http.StatusOK, &answer)
 }
 
 // redeemInvitation uses an invitation up and returns its identity. Whatever is wrong with it or
 // with its session, the error is the same.
-func (s *Server) redeemInvitation(ctx context.Context, ticket string) (auth.Identity, error) {
-	invitee, err := s.auth.Invitation(ctx, ticket)
+func (i *signIns) redeemInvitation(ctx context.Context, ticket string) (auth.Identity, error) {
+	invitee, err := i.auth.Invitation(ctx, ticket)
 	if _, denied := errors.AsType[*auth.Error](err); denied {
 		return auth.Identity{}, errNotInvited
 	}
 	if err != nil {
 		return auth.Identity{}, err
 	}
-	if granted, _, err := s.accessTo(ctx, invitee, invitee.Session); granted == accessNone {
+	if granted, _, err := i.sessions.Access(ctx, invitee, invitee.Session); granted == accessNone {
 		if e, ok := errors.AsType[*session.Error](err); ok && e.Code == wire.CodeSessionNotFound {
 			return auth.Identity{}, errNotInvited
 		}

@@ -18,10 +18,10 @@ import (
 func (s *Server) serveMCP(c echo.Context) error {
 	_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Time{}) // an error means a transport without deadlines
 	s.mcp.ServeHTTP(&mcpWriter{ResponseWriter: c.Response(), unauthorized: func() time.Duration {
-		s.refused.credentials.Add(1)
+		s.refused.Credentials.Add(1)
 		wait := s.limits.Address(address(c))
 		if wait > 0 {
-			s.refused.rates.Add(1)
+			s.refused.Rates.Add(1)
 		}
 		return wait
 	}}, c.Request())

@@ -320,7 +320,7 @@ func (c *conn) refreshAuth(ctx context.Context, a wire.Auth) {
 		return
 	}
 	rights := c.s.connections.rightsVersion.Load()
-	granted, _, err := c.s.accessTo(ctx, who, c.session)
+	granted, _, err := c.s.sessions.Access(ctx, who, c.session)
 	if err != nil {
 		r := c.s.refusalOf(ctx, err)
 		c.sendError(r, "")

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"fmt"
 	"net/http"
 	"runtime/debug"
 	"time"
@@ -23,14 +22,6 @@ func (s *Server) logRequests(next echo.HandlerFunc) echo.HandlerFunc {
 		return nil
 	}
 }
-
-// panicError is a recovered panic with its stack.
-type panicError struct {
-	value any
-	stack []byte
-}
-
-func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
 
 func callRecovering(next echo.HandlerFunc, c echo.Context) (err error) {
 	defer func() {
@@ -58,7 +49,7 @@ func (s *Server) setSecurityHeaders(next echo.HandlerFunc) echo.HandlerFunc {
 		h.Set(echo.HeaderReferrerPolicy, "no-referrer")
 		h.Set(echo.HeaderXContentTypeOptions, "nosniff")
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
-		if len(s.origins) == 0 {
+		if len(s.hosts.Foreign()) == 0 {
 			h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		}
 		return next(c)

@@ -3,14 +3,11 @@ package gateway
 import (
 	"encoding/json"
 	"math"
-	"net/http"
 	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
-
-	"github.com/labstack/echo/v4"
 
 	"github.com/everdesk/everdesk/wire"
 )
@@ -322,11 +319,4 @@ func (d *describer) fields(s *wire.Shape) object {
 		out["required"] = required
 	}
 	return out
-}
-
-var problemForm = formOf[problemError]()
-
-func (s *Server) getOpenAPI(c echo.Context) error {
-	c.Response().Header().Set(echo.HeaderCacheControl, "no-cache")
-	return c.JSONBlob(http.StatusOK, s.description())
 }

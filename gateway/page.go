@@ -2,18 +2,44 @@ package gateway
 
 import (
 	"cmp"
+	"context"
 	_ "embed"
 	"errors"
 	"html"
+	"log/slog"
 	"net/http"
+	"net/http/httputil"
 	"strconv"
 	"strings"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/web"
 	"github.com/everdesk/everdesk/wire"
 )
+
+// pages serve the pages of browsers: the desktop, the sign-in page and the admin page.
+type pages struct {
+	log           *slog.Logger
+	auth          *auth.Authority
+	hosts         *Hosts
+	authenticator *Authenticator
+	ready         *readiness
+	apps          *apps
+	version       string
+	frameBytes    int64
+	// One of the following serves the desktop: a folder, a development server, or embedded files.
+	dir     string
+	dev     *httputil.ReverseProxy // nil without [Config].WebDev
+	desktop *web.Site
+	// stopping ends when the server closes its connections, and with it those to dev.
+	stopping context.Context //nolint:containedctx // has the lifetime of the server
+	// adminPage holds the files of the admin page, and adminEcho is the router of the separate admin
+	// listener; nil means none.
+	adminPage *web.Site
+	adminEcho *echo.Echo
+}
 
 //go:embed status.html
 var statusHTML string
@@ -66,16 +92,16 @@ func textsFor(r *http.Request) pageTexts {
 }
 
 // signInPage serves the sign-in page with the hub's readiness.
-func (s *Server) signInPage(c echo.Context) error { return s.renderSignInPage(c, http.StatusOK, "") }
+func (g *pages) signInPage(c echo.Context) error { return g.renderSignInPage(c, http.StatusOK, "") }
 
 // renderSignInPage serves the sign-in page with a notice about an attempt to sign in or about the
 // caller.
-func (s *Server) renderSignInPage(c echo.Context, status int, notice string) error {
+func (g *pages) renderSignInPage(c echo.Context, status int, notice string) error {
 	words := textsFor(c.Request())
 	state := words.ready
-	if p := s.ready(c.Request().Context()); p != nil {
+	if p := g.ready.check(c.Request().Context()); p != nil {
 		switch {
-		case s.draining.Load():
+		case g.ready.draining.Load():
 			state = words.shuttingDown
 		case p.Detail == storeFull:
 			state = words.storeFull
@@ -84,16 +110,16 @@ func (s *Server) renderSignInPage(c echo.Context, status int, notice string) err
 		}
 	}
 	greeting, tone, hidden, closed := "", "", " hidden", " hidden"
-	if id, err := s.identify(c); err == nil {
+	if id, err := g.authenticator.Identify(c); err == nil {
 		greeting = strings.Replace(cmp.Or(notice, words.signedInAs), "%s", id.User, 1)
-		if (s.hasDesktop() || s.cfg.DesktopDir != "") && c.Echo() != s.admin.echo {
+		if (g.hasDesktop() || g.dir != "") && c.Echo() != g.adminEcho {
 			closed = ""
 		}
 		if notice != "" {
 			hidden = ""
 		}
 	} else if _, denied := errors.AsType[*auth.Error](err); denied {
-		greeting, hidden = cmp.Or(notice, words.signInHint(s.auth.Mode())), ""
+		greeting, hidden = cmp.Or(notice, words.signInHint(g.auth.Mode())), ""
 	}
 	if notice != "" {
 		tone = ` class="wrong" role="alert"`
@@ -109,7 +135,7 @@ func (s *Server) renderSignInPage(c echo.Context, status int, notice string) err
 		"{{lang}}", words.lang, "{{title}}", words.title, "{{state}}", state, "{{greeting}}", html.EscapeString(greeting), "{{tone}}", tone,
 		"{{open}}", open, "{{closed}}", closed, "{{desktop}}", words.desktop, "{{action}}", action+rest, "{{hidden}}", hidden,
 		"{{token}}", words.token, "{{enter}}", words.signIn, "{{health}}", words.health, "{{readiness}}", words.readiness,
-		"{{version}}", html.EscapeString(s.cfg.Version),
+		"{{version}}", html.EscapeString(g.version),
 	)
 	c.Response().Header().Add(echo.HeaderVary, "Accept-Language")
 	return c.HTML(status, page.Replace(statusHTML))

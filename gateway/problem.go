@@ -2,14 +2,10 @@ package gateway
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"net/http"
-	"sync"
-	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -30,6 +26,8 @@ type problemError struct {
 	MessageID    wire.MessageID `json:"messageId,omitempty" doc:"The message that was refused."`
 	RetryAfterMS int            `json:"retry_after_ms,omitempty" wire:"min=0" doc:"How long to wait before trying again."`
 }
+
+var problemForm = formOf[problemError]()
 
 func (p *problemError) Error() string { return p.Name + ": " + p.Detail }
 
@@ -123,58 +121,17 @@ func dependencyProblem(err error) *problemError {
 	}
 }
 
-// logLimiter bounds the log lines for errors that unauthenticated clients can cause to logLimit per
-// minute.
-type logLimiter struct {
-	mu    sync.Mutex // guards the following
-	since time.Time
-	n     int
+// queryProblem returns the response to an invalid query parameter.
+func queryProblem(field, detail string) *problemError {
+	p := problem(wire.CodeInvalidMessage, detail)
+	p.Field = field
+	return p
 }
 
-const logLimit = 20
-
-// allow counts an error and reports whether it is within the limit.
-func (c *logLimiter) allow() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if now := time.Now(); now.Sub(c.since) > time.Minute {
-		c.since, c.n = now, 0
-	}
-	c.n++
-	return c.n <= logLimit
+// panicError is a recovered panic with its stack.
+type panicError struct {
+	value any
+	stack []byte
 }
 
-// writeProblem writes the problem document for err; it is echo's error handler.
-func (s *Server) writeProblem(err error, c echo.Context) {
-	ctx, path := c.Request().Context(), c.Request().URL.Path
-	p := problemOf(err, c.Request())
-	if p.Status == http.StatusInternalServerError || p.Code == wire.CodeStoreUnavailable {
-		attrs := []any{"path", path, "err", err}
-		if e, ok := errors.AsType[*session.Error](err); ok && e.Err != nil {
-			attrs = append(attrs, "cause", e.Err) // not shown to clients
-		}
-		crash, crashed := errors.AsType[*panicError](err)
-		if crashed {
-			attrs = append(attrs, "stack", string(crash.stack))
-		}
-		level := slog.LevelError
-		if c.Response().Committed && !crashed || caller(c).User == "" && !s.anonymousErrors.allow() {
-			level = slog.LevelDebug // the client hung up, or an unauthenticated client floods the log
-		}
-		s.log.Log(ctx, level, "request failed", attrs...)
-	}
-	if c.Response().Committed {
-		panic(http.ErrAbortHandler) // a truncated response must not look complete
-	}
-	h := c.Response().Header()
-	if p.SuggestedAction == wire.ActionWait && h.Get(echo.HeaderRetryAfter) == "" {
-		h.Set(echo.HeaderRetryAfter, "1")
-	}
-	body, err := json.Marshal(p)
-	if err != nil {
-		panic(err) // cannot fail: only strings and numbers
-	}
-	if err := c.Blob(p.Status, problemType, body); err != nil {
-		s.log.DebugContext(ctx, "writing problem response failed", "path", path, "err", err)
-	}
-}
+func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }

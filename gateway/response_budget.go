@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/labstack/echo/v4"
-
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -41,11 +39,11 @@ type encoded struct {
 	refs int    // guarded by responseBudget.mu
 }
 
-func (b *responseBudget) init() {
-	b.encoders = make(chan struct{}, maxEncoders)
-	b.byUser = map[string]int64{}
-	b.freed = make(chan struct{})
-	b.shared = map[string]*encoded{}
+// newResponseBudget returns a budget with all its memory free.
+func newResponseBudget() *responseBudget {
+	return &responseBudget{
+		encoders: make(chan struct{}, maxEncoders), byUser: map[string]int64{}, freed: make(chan struct{}), shared: map[string]*encoded{},
+	}
 }
 
 // fits reports whether a response of n bytes for a user is within the bounds; fresh of them are not
@@ -114,16 +112,16 @@ func (b *responseBudget) reserve(ctx context.Context, user string, n int64) (*by
 	}
 }
 
-// withPageBudget reserves memory for a page of a conversation while answer reads and sends it, and
+// withPage reserves memory for a page of a conversation while answer reads and sends it, and
 // bounds its time. The page exists four times: as stored, decoded, as a digest and as the response
 // body.
-func (s *Server) withPageBudget(c echo.Context, answer func(context.Context) error) error {
-	reservation, err := s.responseBudget.reserve(c.Request().Context(), caller(c).User, 4*maxPageBytes)
+func (b *responseBudget) withPage(ctx context.Context, user string, answer func(context.Context) error) error {
+	reservation, err := b.reserve(ctx, user, 4*maxPageBytes)
 	if err != nil {
 		return err
 	}
 	defer reservation.release()
-	ctx, cancel := context.WithTimeout(c.Request().Context(), answerTimeout)
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	return answer(ctx)
 }

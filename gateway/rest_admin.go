@@ -6,25 +6,13 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/everdesk/everdesk/membership"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Membership is the part of package membership that the admin API uses.
-type Membership interface {
-	// Card returns the entry of this replica.
-	Card() membership.Card
-	Replicas(ctx context.Context) ([]membership.Card, error)
-	Order(ctx context.Context, id wire.ReplicaID, w membership.ReplicaOrder) error
-	// Send has a replica execute a command and waits for its answer.
-	Send(ctx context.Context, to wire.ReplicaID, id string, e membership.Command) (membership.Answer, error)
-	// ConnectionsElsewhere returns the number of a user's connections to other replicas.
-	ConnectionsElsewhere(user string) int
-}
-
 // Agents counts the agents of all replicas.
 type Agents interface {
+	// Use returns how many agents run and how many wait.
 	Use(ctx context.Context) (store.SlotUse, error)
 }
 
@@ -62,12 +50,12 @@ var (
 	limitsForm      = formOf[limitsCard]()
 )
 
-func (s *Server) listReplicas(c echo.Context) error {
-	all, err := s.members.Replicas(c.Request().Context())
+func (v *views) listReplicas(c echo.Context) error {
+	all, err := v.members.Replicas(c.Request().Context())
 	if err != nil {
 		return err
 	}
-	self := s.members.Card().ID
+	self := v.members.Card().ID
 	list := replicaList{Replicas: []replicaCard{}}
 	for _, r := range all {
 		list.Replicas = append(list.Replicas, replicaCard{
@@ -79,14 +67,14 @@ func (s *Server) listReplicas(c echo.Context) error {
 	return replicaListForm.answer(c, http.StatusOK, &list)
 }
 
-func (s *Server) getLimits(c echo.Context) error {
-	out := limitsCard{UserSessions: s.cfg.UserSessions, UserConnections: s.cfg.UserConnections}
-	if s.agents != nil {
-		use, err := s.agents.Use(c.Request().Context())
+func (v *views) getLimits(c echo.Context) error {
+	out := v.limits
+	if v.agents != nil {
+		use, err := v.agents.Use(c.Request().Context())
 		if err != nil {
 			return err
 		}
-		out.Agents.Held, out.Agents.Waiting, out.Agents.Limit = use.Held, use.Waiting, s.agentLimit
+		out.Agents.Held, out.Agents.Waiting = use.Held, use.Waiting
 	}
 	return limitsForm.answer(c, http.StatusOK, &out)
 }

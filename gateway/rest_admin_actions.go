@@ -43,7 +43,7 @@ type adminAction struct {
 
 // performAudited executes an action once per id, after recording it. It responds with the record of
 // its outcome or, when that takes long, of its beginning.
-func (s *Server) performAudited(c echo.Context, d adminAction) error {
+func (a *Actions) performAudited(c echo.Context, d adminAction) error {
 	ctx, cancel := context.WithTimeout(c.Request().Context(), answerTimeout)
 	defer cancel()
 	id := wire.MessageID(c.Request().Header.Get(headerIdempotencyKey))
@@ -53,7 +53,7 @@ func (s *Server) performAudited(c echo.Context, d adminAction) error {
 	if audit.CheckReason(d.reason) != nil {
 		return queryProblem("reason", "Say why, in 1 to 500 characters.")
 	}
-	known, err := s.performAction(ctx, d, s.newAuditRecord(c, d, cmp.Or(string(id), "act-"+rand.Text())))
+	known, err := a.performAction(ctx, d, a.newAuditRecord(c, d, cmp.Or(string(id), "act-"+rand.Text())))
 	if err != nil {
 		return err
 	}
@@ -86,25 +86,25 @@ func isSessionNotFound(err error) bool {
 	return ok && e.Code == wire.CodeSessionNotFound
 }
 
-func (s *Server) drainReplica(c echo.Context) error {
-	return s.orderReplica(c, "replica.drain", membership.OrderDrain)
+func (o *commands) drainReplica(c echo.Context) error {
+	return o.orderReplica(c, "replica.drain", membership.OrderDrain)
 }
 
-func (s *Server) undrainReplica(c echo.Context) error {
-	return s.orderReplica(c, "replica.undrain", membership.OrderServe)
+func (o *commands) undrainReplica(c echo.Context) error {
+	return o.orderReplica(c, "replica.undrain", membership.OrderServe)
 }
 
 // orderReplica orders a replica to drain or to serve again.
-func (s *Server) orderReplica(c echo.Context, action string, order membership.Order) error {
-	in, err := adminOrderForm.read(s, c)
+func (o *commands) orderReplica(c echo.Context, action string, order membership.Order) error {
+	in, err := adminOrderForm.read(c, o.frameBytes)
 	if err != nil {
 		return err
 	}
 	id := wire.ReplicaID(pathParam(c, "replica"))
-	return s.performAudited(c, adminAction{
+	return o.actions.performAudited(c, adminAction{
 		action: action, target: string(id), reason: in.Reason,
 		check: func(ctx context.Context) error {
-			all, err := s.members.Replicas(ctx)
+			all, err := o.members.Replicas(ctx)
 			if err != nil {
 				return err
 			}
@@ -116,7 +116,7 @@ func (s *Server) orderReplica(c echo.Context, action string, order membership.Or
 			return errNoReplica()
 		},
 		execute: func(ctx context.Context, actionID string) (string, error) {
-			err := s.members.Order(ctx, id, membership.ReplicaOrder{ID: actionID, Order: order})
+			err := o.members.Order(ctx, id, membership.ReplicaOrder{ID: actionID, Order: order})
 			if errors.Is(err, membership.ErrUnknown) {
 				err = errNoReplica()
 			}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"log/slog"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -9,6 +10,12 @@ import (
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
+
+// auditHandlers serve the audit log.
+type auditHandlers struct {
+	log   *slog.Logger
+	audit *audit.Log
+}
 
 // auditCard is a record of the audit log.
 type auditCard struct {
@@ -61,12 +68,12 @@ func auditCardOf(r *audit.Record) auditCard {
 	}
 }
 
-// auditRoutes are the routes of the audit log.
-func (s *Server) auditRoutes() []route {
+// routes are the routes of the audit log.
+func (l *auditHandlers) routes() []route {
 	const tag = "admin"
 	return []route{
 		{
-			method: http.MethodGet, path: "/api/admin/audit", guard: guardRead, handler: s.listAudit, tag: tag,
+			method: http.MethodGet, path: "/api/admin/audit", guard: guardRead, handler: l.list, tag: tag,
 			summary: "List the audit log, newest first",
 			detail:  "A page may be empty and still have next.",
 			query: []param{
@@ -79,7 +86,7 @@ func (s *Server) auditRoutes() []route {
 			answers: success(http.StatusOK, "A page of records.", jsonBody(auditListForm)),
 		},
 		{
-			method: http.MethodGet, path: "/api/admin/audit/verify", guard: guardRead, handler: s.verifyAudit, tag: tag,
+			method: http.MethodGet, path: "/api/admin/audit/verify", guard: guardRead, handler: l.verify, tag: tag,
 			summary: "Verify the audit log",
 			detail:  "Reads the whole log. To detect that the newest records were cut off, compare head with the hub's logs.",
 			answers: success(http.StatusOK, "The result.", jsonBody(auditVerdictForm)),
@@ -87,7 +94,7 @@ func (s *Server) auditRoutes() []route {
 	}
 }
 
-func (s *Server) listAudit(c echo.Context) error {
+func (l *auditHandlers) list(c echo.Context) error {
 	limit, err := listLimit.read(c)
 	if err != nil {
 		return err
@@ -99,7 +106,7 @@ func (s *Server) listAudit(c echo.Context) error {
 	if q.After != "" && store.CheckName("cursor", q.After) != nil {
 		return queryProblem("after", "Want the next of an earlier page.")
 	}
-	page, err := s.audit.List(c.Request().Context(), q)
+	page, err := l.audit.List(c.Request().Context(), q)
 	if err != nil {
 		return err
 	}
@@ -110,15 +117,15 @@ func (s *Server) listAudit(c echo.Context) error {
 	return auditListForm.answer(c, http.StatusOK, &list)
 }
 
-func (s *Server) verifyAudit(c echo.Context) error {
-	v, err := s.audit.Verify(c.Request().Context())
+func (l *auditHandlers) verify(c echo.Context) error {
+	v, err := l.audit.Verify(c.Request().Context())
 	if err != nil {
 		return err
 	}
 	out := auditVerdict{OK: v.Broken == nil, Records: v.Records, Head: v.Head.Hash}
 	if b := v.Broken; b != nil {
 		out.Broken = &auditBreak{Seq: b.Seq, Why: b.Why}
-		s.log.ErrorContext(c.Request().Context(), "audit log is broken", "seq", b.Seq, "why", b.Why)
+		l.log.ErrorContext(c.Request().Context(), "audit log is broken", "seq", b.Seq, "why", b.Why)
 	}
 	return auditVerdictForm.answer(c, http.StatusOK, &out)
 }

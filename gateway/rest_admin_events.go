@@ -16,6 +16,20 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
+// EventStore is the part of the store that holds the logs of sessions.
+type EventStore interface {
+	// Read returns up to limit events of a session's log that follow the position after.
+	Read(ctx context.Context, session wire.SessionID, after wire.Position, limit int) ([]store.Event, error)
+}
+
+// eventLogs serve the logs of sessions, as pages and as streams, without opening the sessions.
+type eventLogs struct {
+	hub     *session.Hub
+	store   EventStore
+	budget  *responseBudget
+	streams *adminStreams
+}
+
 // maxScannedEvents bounds the events that are read for one page of matching ones.
 const maxScannedEvents = 5000
 
@@ -54,9 +68,9 @@ func (s eventFilter) render(e store.Event) []byte {
 	return adminview.Redact(event)
 }
 
-// parseEventQuery returns the session, the start position and the filter of a request. The position
+// parseQuery returns the session, the start position and the filter of a request. The position
 // is zero when the request has none.
-func (s *Server) parseEventQuery(c echo.Context) (info session.Info, after wire.Position, want eventFilter, err error) {
+func (l *eventLogs) parseQuery(c echo.Context) (info session.Info, after wire.Position, want eventFilter, err error) {
 	id, err := sessionParam(c)
 	if err != nil {
 		return info, after, want, err
@@ -83,7 +97,7 @@ func (s *Server) parseEventQuery(c echo.Context) (info session.Info, after wire.
 	if err := read.err(); err != nil {
 		return info, after, want, err
 	}
-	info, err = s.hub.Info(c.Request().Context(), id)
+	info, err = l.hub.Info(c.Request().Context(), id)
 	return info, after, want, err
 }
 
@@ -109,9 +123,9 @@ type adminEvents struct {
 	Trimmed bool              `json:"trimmed,omitempty"`
 }
 
-// getAdminEvents responds with a page of a session's log without opening the session.
-func (s *Server) getAdminEvents(c echo.Context) error {
-	info, after, want, err := s.parseEventQuery(c)
+// getPage responds with a page of a session's log without opening the session.
+func (l *eventLogs) getPage(c echo.Context) error {
+	info, after, want, err := l.parseQuery(c)
 	if err != nil {
 		return err
 	}
@@ -122,13 +136,13 @@ func (s *Server) getAdminEvents(c echo.Context) error {
 	ctx, cancel := context.WithTimeout(c.Request().Context(), answerTimeout)
 	defer cancel()
 	// While the page is encoded, its events exist twice.
-	reservation, err := s.responseBudget.reserve(ctx, caller(c).User, 2*maxPageBytes)
+	reservation, err := l.budget.reserve(ctx, caller(c).User, 2*maxPageBytes)
 	if err != nil {
 		return err
 	}
 	defer reservation.release()
 	page := adminEvents{Events: []json.RawMessage{}, Next: after, Top: info.Top}
-	if err := s.fillEventPage(ctx, info, want, limit, &page); err != nil {
+	if err := l.fillPage(ctx, info, want, limit, &page); err != nil {
 		return notFoundIfDeleted(err)
 	}
 	if page.Next.Compare(page.Top) > 0 {
@@ -142,12 +156,12 @@ func (s *Server) getAdminEvents(c echo.Context) error {
 	return c.JSONBlob(http.StatusOK, text)
 }
 
-// fillEventPage reads matching events into a page: up to limit events, [maxPageBytes] bytes and
+// fillPage reads matching events into a page: up to limit events, [maxPageBytes] bytes and
 // [maxScannedEvents] read events.
-func (s *Server) fillEventPage(ctx context.Context, info session.Info, want eventFilter, limit int, page *adminEvents) error {
+func (l *eventLogs) fillPage(ctx context.Context, info session.Info, want eventFilter, limit int, page *adminEvents) error {
 	bytes, raw, size := 0, 0, initialRead
 	for looked := 0; looked < maxScannedEvents && len(page.Events) < limit; {
-		part, err := s.store.Read(ctx, info.ID, page.Next, size)
+		part, err := l.store.Read(ctx, info.ID, page.Next, size)
 		if isPositionLost(err) && !page.Trimmed && looked == 0 {
 			page.Trimmed, page.Next = true, info.Oldest
 			continue
@@ -173,23 +187,23 @@ func (s *Server) fillEventPage(ctx context.Context, info session.Info, want even
 
 // serveTail streams a session's log and the events that are appended to it. Without a position it
 // begins with the next event. It is no tab: the session does not see it.
-func (s *Server) serveTail(c echo.Context) error {
-	info, after, want, err := s.parseEventQuery(c)
+func (l *eventLogs) serveTail(c echo.Context) error {
+	info, after, want, err := l.parseQuery(c)
 	if err != nil {
 		return err
 	}
 	if after == (wire.Position{}) && c.QueryParam("after") == "" {
 		after = info.Top
 	}
-	return s.serveAdminStream(c, func(ctx context.Context, send func(streamEvent) bool) error {
+	return l.streams.serve(c, func(ctx context.Context, send func(streamEvent) bool) error {
 		for {
-			err := s.tailOnce(ctx, info.ID, &after, want, send)
+			err := l.tailOnce(ctx, info.ID, &after, want, send)
 			if !isPositionLost(err) {
 				return notFoundIfDeleted(err)
 			}
 			// The log was trimmed, or the store lost its end: continue with the oldest event there
 			// is, and send an event about the gap.
-			now, err := s.hub.Info(ctx, info.ID)
+			now, err := l.hub.Info(ctx, info.ID)
 			if err != nil {
 				return err
 			}
@@ -207,8 +221,8 @@ func (s *Server) serveTail(c echo.Context) error {
 }
 
 // tailOnce sends events until an error.
-func (s *Server) tailOnce(ctx context.Context, id wire.SessionID, after *wire.Position, want eventFilter, send func(streamEvent) bool) error {
-	for part, err := range s.hub.Tail(ctx, id, *after) {
+func (l *eventLogs) tailOnce(ctx context.Context, id wire.SessionID, after *wire.Position, want eventFilter, send func(streamEvent) bool) error {
+	for part, err := range l.hub.Tail(ctx, id, *after) {
 		if err != nil {
 			return err
 		}

@@ -24,8 +24,8 @@ type handoverOrder struct {
 var handoverOrderForm = formOf[handoverOrder]()
 
 // closeTab closes a connection to a session on whichever replica it is.
-func (s *Server) closeTab(c echo.Context) error {
-	in, err := adminOrderForm.read(s, c)
+func (o *commands) closeTab(c echo.Context) error {
+	in, err := adminOrderForm.read(c, o.frameBytes)
 	if err != nil {
 		return err
 	}
@@ -35,12 +35,12 @@ func (s *Server) closeTab(c echo.Context) error {
 	}
 	d := adminAction{action: "tab.close", target: "/" + string(connection), reason: in.Reason, doneIfGoneOnRetry: true}
 	name := commandSuffix()
-	return s.performOnSession(c, d, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
-		self := s.members.Card().ID
-		if s.hub.CloseTab(id, connection) {
+	return o.performOnSession(c, d, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
+		self := o.members.Card().ID
+		if o.hub.CloseTab(id, connection) {
 			return "it was at " + string(self), nil
 		}
-		return s.closeOnReplicas(ctx, membership.Command{Kind: membership.CommandCloseTab, Session: id, Connection: connection}, act+name)
+		return o.closeOnReplicas(ctx, membership.Command{Kind: membership.CommandCloseTab, Session: id, Connection: connection}, act+name)
 	})
 }
 
@@ -50,12 +50,12 @@ func errNoConnection() error {
 
 // closeOnReplicas sends a command to close a connection to all other replicas, until one has found
 // it.
-func (s *Server) closeOnReplicas(ctx context.Context, e membership.Command, name string) (string, error) {
+func (o *commands) closeOnReplicas(ctx context.Context, e membership.Command, name string) (string, error) {
 	var pending sync.WaitGroup
 	defer pending.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // the other replicas need not answer any more
-	all, err := s.members.Replicas(ctx)
+	all, err := o.members.Replicas(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -64,14 +64,14 @@ func (s *Server) closeOnReplicas(ctx context.Context, e membership.Command, name
 		answer membership.Answer
 		err    error
 	}
-	self, asked, answers := s.members.Card().ID, 0, make(chan reply, len(all))
+	self, asked, answers := o.members.Card().ID, 0, make(chan reply, len(all))
 	for _, r := range all {
 		if r.ID == self {
 			continue
 		}
 		asked++
 		pending.Go(func() {
-			answer, err := s.members.Send(ctx, r.ID, name, e)
+			answer, err := o.members.Send(ctx, r.ID, name, e)
 			answers <- reply{r.ID, answer, err}
 		})
 	}
@@ -105,16 +105,16 @@ func unansweredProblem(id wire.ReplicaID, err error) error {
 }
 
 // handOver moves a session to another replica.
-func (s *Server) handOver(c echo.Context) error {
-	in, err := handoverOrderForm.read(s, c)
+func (o *commands) handOver(c echo.Context) error {
+	in, err := handoverOrderForm.read(c, o.frameBytes)
 	if err != nil {
 		return err
 	}
 	d := adminAction{action: "session.handover", target: "/" + string(in.To), reason: in.Reason}
-	d.precondition = func(ctx context.Context) error { return s.checkServing(ctx, in.To) }
+	d.precondition = func(ctx context.Context) error { return o.checkServing(ctx, in.To) }
 	name := commandSuffix()
-	return s.performOnSession(c, d, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
-		answer, err := s.members.Send(ctx, in.To, act+name, membership.Command{Kind: membership.CommandFetch, Session: id})
+	return o.performOnSession(c, d, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
+		answer, err := o.members.Send(ctx, in.To, act+name, membership.Command{Kind: membership.CommandFetch, Session: id})
 		switch {
 		case errors.Is(err, membership.ErrUnknown):
 			return "", errNoReplica()
@@ -128,8 +128,8 @@ func (s *Server) handOver(c echo.Context) error {
 }
 
 // checkServing returns an error if a replica cannot take over a session.
-func (s *Server) checkServing(ctx context.Context, id wire.ReplicaID) error {
-	all, err := s.members.Replicas(ctx)
+func (o *commands) checkServing(ctx context.Context, id wire.ReplicaID) error {
+	all, err := o.members.Replicas(ctx)
 	if err != nil {
 		return err
 	}
@@ -145,22 +145,22 @@ func (s *Server) checkServing(ctx context.Context, id wire.ReplicaID) error {
 	return errNoReplica()
 }
 
-// ExecuteCommand executes a command of another replica.
-func (s *Server) ExecuteCommand(ctx context.Context, e membership.Command) membership.Answer {
+// Execute executes a command of another replica.
+func (o *commands) Execute(ctx context.Context, e membership.Command) membership.Answer {
 	switch e.Kind {
 	case membership.CommandFetch:
-		got, err := s.hub.TakeOwnership(ctx, e.Session)
+		got, err := o.hub.TakeOwnership(ctx, e.Session)
 		if err != nil {
 			p := problemOf(err, &http.Request{})
 			return membership.Answer{Code: p.Code, Reason: p.Detail}
 		}
-		self := s.members.Card().ID
+		self := o.members.Card().ID
 		if got.From == self {
 			return membership.Answer{Found: true, Detail: fmt.Sprintf("owner: %s already", self)}
 		}
 		return membership.Answer{Found: true, Detail: fmt.Sprintf("owner: %s, then %s (epoch %d)", replicaOrNobody(got.From), self, got.Epoch)}
 	case membership.CommandCloseTab:
-		return membership.Answer{Found: s.hub.CloseTab(e.Session, e.Connection)}
+		return membership.Answer{Found: o.hub.CloseTab(e.Session, e.Connection)}
 	}
 	return membership.Answer{Code: wire.CodeInvalidMessage, Reason: "this replica does not know how to do that"}
 }

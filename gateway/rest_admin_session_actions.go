@@ -12,6 +12,15 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
+// commands serve the admin actions on sessions and replicas, and execute those of other replicas.
+type commands struct {
+	hub        *session.Hub
+	sessions   *Sessions
+	members    Membership
+	actions    *Actions
+	frameBytes int64
+}
+
 // interruptOrder is the body of an interrupt.
 type interruptOrder struct {
 	Reason    string         `json:"reason" wire:"min=1,max=500" doc:"The reason, for the audit log."`
@@ -22,19 +31,19 @@ type interruptOrder struct {
 var interruptOrderForm = formOf[interruptOrder]()
 
 // performOnSession performs an action on the session of the path.
-func (s *Server) performOnSession(c echo.Context, d adminAction, do func(ctx context.Context, id wire.SessionID, act string) (string, error)) error {
+func (o *commands) performOnSession(c echo.Context, d adminAction, do func(ctx context.Context, id wire.SessionID, act string) (string, error)) error {
 	id := wire.SessionID(c.Param("session"))
 	d.target = string(id) + d.target
 	d.check = func(ctx context.Context) error {
 		if err := id.Validate(); err != nil {
 			return &session.Error{Code: wire.CodeSessionNotFound, Reason: wire.CodeSessionNotFound.Info().Message}
 		}
-		info, err := s.hub.Info(ctx, id)
+		info, err := o.hub.Info(ctx, id)
 		if err == nil && info.Quarantined != "" && d.action != actionRelease && d.action != actionDelete {
 			err = &session.Error{Code: wire.CodeSessionInvalidState, Reason: "The session is set aside; release it first."}
 		}
 		if err == nil && d.needsOpen {
-			err = s.hub.Serving()
+			err = o.hub.Serving()
 		}
 		if err == nil && d.precondition != nil {
 			err = d.precondition(ctx)
@@ -42,7 +51,7 @@ func (s *Server) performOnSession(c echo.Context, d adminAction, do func(ctx con
 		return err
 	}
 	d.execute = func(ctx context.Context, act string) (string, error) { return do(ctx, id, act) }
-	return s.performAudited(c, d)
+	return o.actions.performAudited(c, d)
 }
 
 // The actions that are possible on a quarantined session.
@@ -51,8 +60,8 @@ const (
 	actionDelete  = "session.delete"
 )
 
-func (s *Server) interruptSession(c echo.Context) error {
-	in, err := interruptOrderForm.read(s, c)
+func (o *commands) interruptSession(c echo.Context) error {
+	in, err := interruptOrderForm.read(c, o.frameBytes)
 	if err != nil {
 		return err
 	}
@@ -66,15 +75,15 @@ func (s *Server) interruptSession(c echo.Context) error {
 	case in.MonitorID != "":
 		m.Scope, d.target = wire.ScopeMonitor, "/"+string(in.MonitorID)
 	}
-	return s.performOnSession(c, d, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
+	return o.performOnSession(c, d, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
 		m.MessageID = wire.MessageID(act)
-		return s.hub.ActAsAdmin(ctx, id, user, m.MessageID, wire.Message{Session: id, ID: m.MessageID, Data: m})
+		return o.hub.ActAsAdmin(ctx, id, user, m.MessageID, wire.Message{Session: id, ID: m.MessageID, Data: m})
 	})
 }
 
 // cancelMessage removes a waiting message from its queue.
-func (s *Server) cancelMessage(c echo.Context) error {
-	in, err := adminOrderForm.read(s, c)
+func (o *commands) cancelMessage(c echo.Context) error {
+	in, err := adminOrderForm.read(c, o.frameBytes)
 	if err != nil {
 		return err
 	}
@@ -83,10 +92,10 @@ func (s *Server) cancelMessage(c echo.Context) error {
 		return statusProblem(http.StatusNotFound, "No such message waits in this session.")
 	}
 	d := adminAction{action: "message.cancel", target: "/" + string(message), reason: in.Reason, needsOpen: true}
-	return s.performOnSession(c, d, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
+	return o.performOnSession(c, d, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
 		// Owners of earlier versions identify the action by the id of the message.
 		m := wire.Message{Session: id, ID: wire.MessageID(act), Data: wire.DeleteQueuedMessage{Target: message}}
-		note, err := s.hub.ActAsAdmin(ctx, id, user, m.ID, m)
+		note, err := o.hub.ActAsAdmin(ctx, id, user, m.ID, m)
 		if e, ok := errors.AsType[*session.Error](err); ok && e.Code == wire.CodeInvalidMessage {
 			err = statusProblem(http.StatusNotFound, e.Reason)
 		}
@@ -94,25 +103,25 @@ func (s *Server) cancelMessage(c echo.Context) error {
 	})
 }
 
-func (s *Server) resetSession(c echo.Context) error {
-	in, err := adminOrderForm.read(s, c)
+func (o *commands) resetSession(c echo.Context) error {
+	in, err := adminOrderForm.read(c, o.frameBytes)
 	if err != nil {
 		return err
 	}
 	user := caller(c).User
-	return s.performOnSession(c, adminAction{action: "session.reset", reason: in.Reason, needsOpen: true}, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
+	return o.performOnSession(c, adminAction{action: "session.reset", reason: in.Reason, needsOpen: true}, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
 		m := wire.Reset{MessageID: wire.MessageID(act)}
-		return s.hub.ActAsAdmin(ctx, id, user, m.MessageID, wire.Message{Session: id, ID: m.MessageID, Data: m})
+		return o.hub.ActAsAdmin(ctx, id, user, m.MessageID, wire.Message{Session: id, ID: m.MessageID, Data: m})
 	})
 }
 
-func (s *Server) releaseSession(c echo.Context) error {
-	in, err := adminOrderForm.read(s, c)
+func (o *commands) releaseSession(c echo.Context) error {
+	in, err := adminOrderForm.read(c, o.frameBytes)
 	if err != nil {
 		return err
 	}
-	return s.performOnSession(c, adminAction{action: actionRelease, reason: in.Reason}, func(ctx context.Context, id wire.SessionID, _ string) (string, error) {
-		info, err := s.hub.Info(ctx, id)
+	return o.performOnSession(c, adminAction{action: actionRelease, reason: in.Reason}, func(ctx context.Context, id wire.SessionID, _ string) (string, error) {
+		info, err := o.hub.Info(ctx, id)
 		if err != nil {
 			return "", err
 		}
@@ -122,24 +131,24 @@ func (s *Server) releaseSession(c echo.Context) error {
 		if info.Quarantined != "" {
 			detail = "it was set aside: " + info.Quarantined
 		}
-		return detail, s.hub.LiftQuarantine(ctx, id)
+		return detail, o.hub.LiftQuarantine(ctx, id)
 	})
 }
 
 // removeSession deletes any user's session. The reason may be in the query, since not every client
 // can send a body with DELETE.
-func (s *Server) removeSession(c echo.Context) error {
+func (o *commands) removeSession(c echo.Context) error {
 	in := adminOrder{Reason: c.QueryParam("reason")}
 	if in.Reason == "" {
 		var err error
-		if in, err = adminOrderForm.read(s, c); err != nil {
+		if in, err = adminOrderForm.read(c, o.frameBytes); err != nil {
 			return err
 		}
 	}
-	return s.performOnSession(c, adminAction{action: actionDelete, reason: in.Reason, doneIfGone: true}, func(ctx context.Context, id wire.SessionID, _ string) (string, error) {
-		err := s.removeWithFiles(ctx, id)
+	return o.performOnSession(c, adminAction{action: actionDelete, reason: in.Reason, doneIfGone: true}, func(ctx context.Context, id wire.SessionID, _ string) (string, error) {
+		err := o.sessions.Remove(ctx, id)
 		if errors.Is(err, store.ErrQuarantined) || errors.Is(err, store.ErrCorrupt) {
-			err = s.hub.Discard(ctx, id)
+			err = o.hub.Discard(ctx, id)
 		}
 		return "", err
 	})

@@ -15,8 +15,19 @@ import (
 
 	"github.com/everdesk/everdesk/adminview"
 	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/wire"
 )
+
+// views serve the admin view of all sessions, the replicas and the limits.
+type views struct {
+	hub       *session.Hub
+	adminView AdminView // nil without one
+	streams   *adminStreams
+	members   Membership
+	agents    Agents // nil if none are counted
+	limits    limitsCard
+}
 
 // AdminView is the read model of all sessions, see package adminview.
 type AdminView interface {
@@ -63,15 +74,15 @@ var (
 // seesContent reports whether the caller may see texts of users and agents.
 func seesContent(c echo.Context) bool { return caller(c).Has(auth.RoleAdminContent) }
 
-func (s *Server) getAdminMe(c echo.Context) error {
+func (v *views) getMe(c echo.Context) error {
 	me := caller(c)
 	return adminIdentityForm.answer(c, http.StatusOK, &adminIdentity{
 		User: me.User, Read: me.Has(auth.RoleAdminRead), Act: me.Has(auth.RoleAdminAct), Content: me.Has(auth.RoleAdminContent),
 	})
 }
 
-func (s *Server) getOverview(c echo.Context) error {
-	o, err := s.adminView.Overview(c.Request().Context())
+func (v *views) getOverview(c echo.Context) error {
+	o, err := v.adminView.Overview(c.Request().Context())
 	if err != nil {
 		return err
 	}
@@ -96,13 +107,13 @@ func overviewJSON(o adminview.Overview) []byte {
 	return text
 }
 
-// listAllSessions responds with a page of the table of all users' sessions.
-func (s *Server) listAllSessions(c echo.Context) error {
+// listSessions responds with a page of the table of all users' sessions.
+func (v *views) listSessions(c echo.Context) error {
 	q, err := sessionQueryOf(c)
 	if err != nil {
 		return err
 	}
-	page, err := s.adminView.Sessions(c.Request().Context(), q)
+	page, err := v.adminView.Sessions(c.Request().Context(), q)
 	if errors.Is(err, adminview.ErrQuery) {
 		return queryProblem("after", "Want the next of an earlier page.")
 	}
@@ -212,12 +223,12 @@ func sessionParam(c echo.Context) (wire.SessionID, error) {
 	return id, nil
 }
 
-func (s *Server) getAdminSession(c echo.Context) error {
+func (v *views) getSession(c echo.Context) error {
 	id, err := sessionParam(c)
 	if err != nil {
 		return err
 	}
-	d, err := s.adminView.Detail(c.Request().Context(), id)
+	d, err := v.adminView.Detail(c.Request().Context(), id)
 	if err != nil {
 		return err
 	}
@@ -227,8 +238,8 @@ func (s *Server) getAdminSession(c echo.Context) error {
 	return adminDetailForm.answer(c, http.StatusOK, &d)
 }
 
-// serveAdminLive streams the overview, and on request the table of sessions and one session.
-func (s *Server) serveAdminLive(c echo.Context) error {
+// serveLive streams the overview, and on request the table of sessions and one session.
+func (v *views) serveLive(c echo.Context) error {
 	read := queryReader{c: c}
 	interest := adminview.Interest{Rows: read.isSet("rows"), Session: wire.SessionID(c.QueryParam("session"))}
 	if interest.Session != "" && interest.Session.Validate() != nil {
@@ -238,13 +249,13 @@ func (s *Server) serveAdminLive(c echo.Context) error {
 		return err
 	}
 	if interest.Session != "" {
-		if _, err := s.hub.Info(c.Request().Context(), interest.Session); err != nil {
+		if _, err := v.hub.Info(c.Request().Context(), interest.Session); err != nil {
 			return err
 		}
 	}
 	content := seesContent(c)
-	return s.serveAdminStream(c, func(ctx context.Context, send func(streamEvent) bool) error {
-		for u, err := range s.adminView.Watch(ctx, interest) {
+	return v.streams.serve(c, func(ctx context.Context, send func(streamEvent) bool) error {
+		for u, err := range v.adminView.Watch(ctx, interest) {
 			if err != nil {
 				return err
 			}

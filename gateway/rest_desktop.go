@@ -11,6 +11,18 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
+// desktopHandlers serve what desktops request when they start: settings, icons and the hub itself.
+type desktopHandlers struct {
+	requests   *sessionRequests
+	store      Documents
+	budget     *responseBudget
+	version    string
+	providers  []string
+	provider   string // the model backend of new sessions, or ""
+	appsOrigin func(*http.Request) string
+	frameBytes int64
+}
+
 // Endpoints that desktops of the desktop dialect call when they start.
 
 // appList are the apps on the desktop; there are none yet.
@@ -88,8 +100,8 @@ var preferences = userDocument[settings]{
 	collection: "settings", form: settingsForm, initial: settings{Language: "en", OnboardingCompleted: true},
 }
 
-func (s *Server) getApps(c echo.Context) error {
-	chosen, err := s.settingsOf(c)
+func (o *desktopHandlers) getApps(c echo.Context) error {
+	chosen, err := o.settingsOf(c)
 	if err != nil {
 		return err
 	}
@@ -98,13 +110,13 @@ func (s *Server) getApps(c echo.Context) error {
 	})
 }
 
-func (s *Server) getProviders(c echo.Context) error {
-	return providersForm.answer(c, http.StatusOK, &providerList{Providers: s.providers})
+func (o *desktopHandlers) getProviders(c echo.Context) error {
+	return providersForm.answer(c, http.StatusOK, &providerList{Providers: o.providers})
 }
 
 // getShortcuts responds with the icons of the current session. A user without a session has none.
-func (s *Server) getShortcuts(c echo.Context) error {
-	info, err := s.currentSession(c, accessViewer)
+func (o *desktopHandlers) getShortcuts(c echo.Context) error {
+	info, err := o.requests.current(c, accessViewer)
 	if p := problemOf(err, c.Request()); err != nil && (p.Code != wire.CodeSessionNotFound || c.QueryParam("sessionId") != "") {
 		return err
 	}
@@ -112,7 +124,7 @@ func (s *Server) getShortcuts(c echo.Context) error {
 		return shortcutsForm.answer(c, http.StatusOK, &shortcutList{})
 	}
 	var state wire.SessionState
-	err = s.withHandle(c, info, func(ctx context.Context, h *session.Handle) (err error) {
+	err = o.requests.withHandle(c, info, func(ctx context.Context, h *session.Handle) (err error) {
 		state, err = h.Snapshot(ctx, nil)
 		return err
 	})
@@ -120,7 +132,7 @@ func (s *Server) getShortcuts(c echo.Context) error {
 		return err
 	}
 	key := fmt.Sprint("shortcuts ", info.ID, " ", state.LastMessageID)
-	shared, done, err := s.responseBudget.shareEncoded(c.Request().Context(), caller(c).User, key, func() *encoded {
+	shared, done, err := o.budget.shareEncoded(c.Request().Context(), caller(c).User, key, func() *encoded {
 		return &encoded{body: shortcutsForm().Append(nil, &shortcutList{Shortcuts: state.Shortcuts})}
 	})
 	if err != nil {
@@ -130,8 +142,8 @@ func (s *Server) getShortcuts(c echo.Context) error {
 	return c.JSONBlob(http.StatusOK, shared.body)
 }
 
-func (s *Server) getSettings(c echo.Context) error {
-	chosen, err := s.settingsOf(c)
+func (o *desktopHandlers) getSettings(c echo.Context) error {
+	chosen, err := o.settingsOf(c)
 	if err != nil {
 		return err
 	}
@@ -139,16 +151,16 @@ func (s *Server) getSettings(c echo.Context) error {
 }
 
 // patchSettings changes the settings that the request has values for.
-func (s *Server) patchSettings(c echo.Context) error {
-	in, err := settingsPatchForm.read(s, c)
+func (o *desktopHandlers) patchSettings(c echo.Context) error {
+	in, err := settingsPatchForm.read(c, o.frameBytes)
 	if err == nil && in == (settingsPatch{}) {
 		err = problem(wire.CodeInvalidMessage, "Nothing to change was named.")
 	}
-	return preferences.patch(s, c, err, in.apply)
+	return preferences.patch(o.store, c, err, in.apply)
 }
 
 // settingsOf returns the caller's settings.
-func (s *Server) settingsOf(c echo.Context) (settings, error) {
-	chosen, _, err := preferences.load(s, c)
+func (o *desktopHandlers) settingsOf(c echo.Context) (settings, error) {
+	chosen, _, err := preferences.load(o.store, c)
 	return chosen, err
 }

@@ -39,23 +39,23 @@ var (
 // allowedDomains stores the domains of users.
 var allowedDomains = userDocument[domains]{collection: "domains", form: domainsForm, initial: domains{Domains: []string{}}}
 
-func (s *Server) getDomains(c echo.Context) error {
-	allowed, _, err := allowedDomains.load(s, c)
+func (o *desktopHandlers) getDomains(c echo.Context) error {
+	allowed, _, err := allowedDomains.load(o.store, c)
 	if err != nil {
 		return err
 	}
 	return domainsForm.answer(c, http.StatusOK, &allowed)
 }
 
-func (s *Server) patchDomains(c echo.Context) error {
-	in, err := domainsPatchForm.read(s, c)
-	return allowedDomains.patch(s, c, err, func(d *domains) { d.AllowAllDomains = in.AllowAllDomains })
+func (o *desktopHandlers) patchDomains(c echo.Context) error {
+	in, err := domainsPatchForm.read(c, o.frameBytes)
+	return allowedDomains.patch(o.store, c, err, func(d *domains) { d.AllowAllDomains = in.AllowAllDomains })
 }
 
 // postFetch always refuses: a hub that fetches arbitrary URLs for an app would give it access to
 // the network the hub runs in.
-func (s *Server) postFetch(c echo.Context) error {
-	if _, err := fetchRequestForm.read(s, c); err != nil {
+func (o *desktopHandlers) postFetch(c echo.Context) error {
+	if _, err := fetchRequestForm.read(c, o.frameBytes); err != nil {
 		return err
 	}
 	return problem(wire.CodeForbidden, "This hub does not fetch pages for apps.")

@@ -16,6 +16,6 @@ type hubInfo struct {
 
 var hubForm = formOf[hubInfo]()
 
-func (s *Server) getHub(c echo.Context) error {
-	return hubForm.answer(c, http.StatusOK, &hubInfo{Version: s.cfg.Version, AppsOrigin: s.appsOrigin(c.Request()), Providers: s.providers, Provider: s.defaultProvider})
+func (o *desktopHandlers) getHub(c echo.Context) error {
+	return hubForm.answer(c, http.StatusOK, &hubInfo{Version: o.version, AppsOrigin: o.appsOrigin(c.Request()), Providers: o.providers, Provider: o.provider})
 }

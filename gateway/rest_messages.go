@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -18,6 +17,16 @@ import (
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
+
+// messages serve messages to a session, its state and its log.
+type messages struct {
+	requests *sessionRequests
+	budget   *responseBudget
+	// stream responds with Server-Sent Events.
+	stream     echo.HandlerFunc
+	heartbeat  time.Duration
+	frameBytes int64
+}
 
 const (
 	// answerTimeout bounds the answer of a session to a request.
@@ -50,44 +59,20 @@ func messageID(c echo.Context, inBody wire.MessageID) (wire.MessageID, error) {
 	return cmp.Or(header, inBody, wire.MessageID("rest-"+rand.Text())), nil
 }
 
-// deliverAndWait delivers a message to a session and waits for its answer. A rejection is returned
-// as a problem.
-func (s *Server) deliverAndWait(c echo.Context, id wire.SessionID, msg wire.Message) (session.Answer, error) {
-	ctx, cancel := context.WithTimeout(c.Request().Context(), answerTimeout)
-	defer cancel()
-	s.trace(id, &msg, c.Request().Header.Get(headerTraceparent))
-	answer, err := s.hub.DeliverAndWait(ctx, id, session.Command{
-		From:    session.Sender{Connection: newConnectionID(), User: caller(c).User, Invited: caller(c).Session != ""},
-		Message: msg,
-	})
-	if err != nil {
-		p := problemOf(err, c.Request())
-		p.MessageID = cmp.Or(p.MessageID, msg.ID)
-		return session.Answer{}, errors.Join(p, err)
-	}
-	refused, ok := answer.Data.(wire.MessageRejected)
-	if !ok {
-		return answer, nil
-	}
-	p := problem(refused.Code, refused.Reason)
-	p.MessageID, p.Field = refused.MessageID, refused.Field
-	return session.Answer{}, p
-}
-
 // postMessage sends a message to the session's agents.
-func (s *Server) postMessage(c echo.Context) error {
-	info, err := s.requireAccess(c, accessOperator)
+func (s *messages) postMessage(c echo.Context) error {
+	info, err := s.requests.require(c, accessOperator)
 	if err != nil {
 		return err
 	}
-	in, err := userMessageForm.read(s, c)
+	in, err := userMessageForm.read(c, s.frameBytes)
 	if err != nil {
 		return err
 	}
 	if in.MessageID, err = messageID(c, in.MessageID); err != nil {
 		return err
 	}
-	answer, err := s.deliverAndWait(c, info.ID, wire.Message{Session: info.ID, ID: in.MessageID, Data: in})
+	answer, err := s.requests.deliverAndWait(c, info.ID, wire.Message{Session: info.ID, ID: in.MessageID, Data: in})
 	if err != nil {
 		return err
 	}
@@ -96,40 +81,28 @@ func (s *Server) postMessage(c echo.Context) error {
 }
 
 // postActions applies actions to the session's desktop.
-func (s *Server) postActions(c echo.Context) error {
-	info, err := s.requireAccess(c, accessOperator)
+func (s *messages) postActions(c echo.Context) error {
+	info, err := s.requests.require(c, accessOperator)
 	if err != nil {
 		return err
 	}
-	in, err := emitForm.read(s, c)
+	in, err := emitForm.read(c, s.frameBytes)
 	if err != nil {
 		return err
 	}
 	if in.MessageID, err = messageID(c, in.MessageID); err != nil {
 		return err
 	}
-	answer, err := s.deliverAndWait(c, info.ID, wire.Message{Session: info.ID, ID: in.MessageID, Data: in})
+	answer, err := s.requests.deliverAndWait(c, info.ID, wire.Message{Session: info.ID, ID: in.MessageID, Data: in})
 	if err != nil {
 		return err
 	}
 	return emittedForm.answer(c, http.StatusOK, &wire.Emitted{MessageID: in.MessageID, At: answer.At})
 }
 
-// withHandle opens a session for the duration of do.
-func (s *Server) withHandle(c echo.Context, info session.Info, do func(ctx context.Context, h *session.Handle) error) error {
-	ctx, cancel := context.WithTimeout(c.Request().Context(), answerTimeout)
-	defer cancel()
-	h, err := s.hub.Open(ctx, info.ID)
-	if err != nil {
-		return err
-	}
-	defer h.Close()
-	return do(ctx, h)
-}
-
 // getSnapshot responds with the state of a session, or of some of its monitors.
-func (s *Server) getSnapshot(c echo.Context) error {
-	info, err := s.requireAccess(c, accessViewer)
+func (s *messages) getSnapshot(c echo.Context) error {
+	info, err := s.requests.require(c, accessViewer)
 	if err != nil {
 		return err
 	}
@@ -141,7 +114,7 @@ func (s *Server) getSnapshot(c echo.Context) error {
 		monitors = append(monitors, wire.MonitorID(m))
 	}
 	var state wire.SessionState
-	err = s.withHandle(c, info, func(ctx context.Context, h *session.Handle) (err error) {
+	err = s.requests.withHandle(c, info, func(ctx context.Context, h *session.Handle) (err error) {
 		state, err = h.Snapshot(ctx, monitors)
 		return err
 	})
@@ -157,12 +130,12 @@ func (s *Server) getSnapshot(c echo.Context) error {
 	}
 	slices.Sort(monitors)
 	key := fmt.Sprint("snapshot ", info.ID, " ", state.LastMessageID, " ", monitors)
-	shared, done, err := s.responseBudget.shareEncoded(c.Request().Context(), caller(c).User, key, func() *encoded {
+	shared, done, err := s.budget.shareEncoded(c.Request().Context(), caller(c).User, key, func() *encoded {
 		e := &encoded{}
 		if len(monitors) == 0 {
 			e.hash = desktop.HashOf(state)
 		}
-		state.HeartbeatMS = int(s.cfg.Heartbeat.Milliseconds())
+		state.HeartbeatMS = int(s.heartbeat.Milliseconds())
 		e.body = stateForm().Append(nil, &state)
 		return e
 	})
@@ -176,17 +149,12 @@ func (s *Server) getSnapshot(c echo.Context) error {
 	return c.JSONBlob(http.StatusOK, shared.body)
 }
 
-// wantsStream reports whether a client prefers Server-Sent Events.
-func wantsStream(r *http.Request) bool {
-	return strings.Contains(r.Header.Get(echo.HeaderAccept), "text/event-stream")
-}
-
 // getEvents responds with a page of the log, or streams it to clients that want that.
-func (s *Server) getEvents(c echo.Context) error {
+func (s *messages) getEvents(c echo.Context) error {
 	if r := c.Request(); r.Method == http.MethodGet && wantsStream(r) {
-		return s.serveSSE(c)
+		return s.stream(c)
 	}
-	info, err := s.requireAccess(c, accessViewer)
+	info, err := s.requests.require(c, accessViewer)
 	if err != nil {
 		return err
 	}
@@ -201,7 +169,7 @@ func (s *Server) getEvents(c echo.Context) error {
 		}
 	}
 	// While the page is encoded, its events exist twice.
-	reservation, err := s.responseBudget.reserve(c.Request().Context(), caller(c).User, 2*maxPageBytes)
+	reservation, err := s.budget.reserve(c.Request().Context(), caller(c).User, 2*maxPageBytes)
 	if err != nil {
 		return err
 	}
@@ -215,8 +183,8 @@ func (s *Server) getEvents(c echo.Context) error {
 }
 
 // readPage reads and encodes a page of the log.
-func (s *Server) readPage(c echo.Context, info session.Info, after wire.Position, limit int) (page []byte, err error) {
-	err = s.withHandle(c, info, func(ctx context.Context, h *session.Handle) error {
+func (s *messages) readPage(c echo.Context, info session.Info, after wire.Position, limit int) (page []byte, err error) {
+	err = s.requests.withHandle(c, info, func(ctx context.Context, h *session.Handle) error {
 		events, err := readEvents(ctx, h, after, limit)
 		if err == nil {
 			page = encodeEventPage(events, after, info.Top)

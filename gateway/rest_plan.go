@@ -12,6 +12,12 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
+// plans serve the plans of sessions.
+type plans struct {
+	requests   *sessionRequests
+	frameBytes int64
+}
+
 type planView struct {
 	Status       wire.SessionStatus `json:"status" doc:"The state of the session."`
 	CurrentLayer wire.Layer         `json:"current_layer,omitempty" doc:"The current layer of the plan."`
@@ -50,37 +56,37 @@ var (
 	planOrderForm = formOf[planOrder]()
 )
 
-func (s *Server) planRoutes() []route {
+func (p *plans) routes() []route {
 	const tag = "plans"
 	event := &content{media: echo.MIMEApplicationJSON, ref: "ServerEvent"}
 	return []route{
 		{
-			method: http.MethodGet, path: "/api/sessions/:session/plan", guard: guardIdentity, handler: s.getPlan, tag: tag,
+			method: http.MethodGet, path: "/api/sessions/:session/plan", guard: guardIdentity, handler: p.get, tag: tag,
 			summary: "The plan, its todos and its open questions",
 			detail:  "A message with mode plan starts a plan.",
 			answers: success(http.StatusOK, "The current plan.", jsonBody(planForm)),
 		},
 		{
-			method: http.MethodPost, path: "/api/sessions/:session/plan/answers", guard: guardIdentity, handler: s.postPlanAnswer, tag: tag,
+			method: http.MethodPost, path: "/api/sessions/:session/plan/answers", guard: guardIdentity, handler: p.postAnswer, tag: tag,
 			summary: "Answer a question of the plan", headers: []param{idempotency}, body: jsonBody(planReplyForm),
 			detail:  "The first valid answer counts. A later or an invalid one gets a problem with code and field.",
 			answers: success(http.StatusOK, "The result: hitl_closed, or MESSAGE_ACCEPTED for a repeated answer.", event),
 		},
 		{
-			method: http.MethodPost, path: "/api/sessions/:session/plan/control", guard: guardIdentity, handler: s.postPlanControl, tag: tag,
+			method: http.MethodPost, path: "/api/sessions/:session/plan/control", guard: guardIdentity, handler: p.postControl, tag: tag,
 			summary: "Pause, resume, change or cancel the plan, or retry or skip a todo", headers: []param{idempotency}, body: jsonBody(planOrderForm),
 			answers: success(http.StatusOK, "The result: the first event that names the message, or MESSAGE_ACCEPTED.", event),
 		},
 	}
 }
 
-func (s *Server) getPlan(c echo.Context) error {
-	info, err := s.requireAccess(c, accessViewer)
+func (p *plans) get(c echo.Context) error {
+	info, err := p.requests.require(c, accessViewer)
 	if err != nil {
 		return err
 	}
 	var now wire.SessionState
-	if err := s.withHandle(c, info, func(ctx context.Context, h *session.Handle) (err error) {
+	if err := p.requests.withHandle(c, info, func(ctx context.Context, h *session.Handle) (err error) {
 		now, err = h.Snapshot(ctx, nil)
 		return err
 	}); err != nil {
@@ -95,12 +101,12 @@ func (s *Server) getPlan(c echo.Context) error {
 	return planForm.answer(c, http.StatusOK, &view)
 }
 
-func (s *Server) postPlanAnswer(c echo.Context) error {
-	info, err := s.requireAccess(c, accessOperator)
+func (p *plans) postAnswer(c echo.Context) error {
+	info, err := p.requests.require(c, accessOperator)
 	if err != nil {
 		return err
 	}
-	in, err := planReplyForm.read(s, c)
+	in, err := planReplyForm.read(c, p.frameBytes)
 	if err != nil {
 		return err
 	}
@@ -108,7 +114,7 @@ func (s *Server) postPlanAnswer(c echo.Context) error {
 	if answer == nil {
 		return queryProblem("type", "Want hitl_plan_response, hitl_approval_response, hitl_input_response or hitl_clarification_response.")
 	}
-	return s.sendToPlan(c, info, in.MessageID, answer)
+	return p.send(c, info, in.MessageID, answer)
 }
 
 // message returns the answer as the message that a WebSocket client sends.
@@ -130,12 +136,12 @@ func (in *planReply) message() wire.ClientPayload {
 	return nil
 }
 
-func (s *Server) postPlanControl(c echo.Context) error {
-	info, err := s.requireAccess(c, accessOperator)
+func (p *plans) postControl(c echo.Context) error {
+	info, err := p.requests.require(c, accessOperator)
 	if err != nil {
 		return err
 	}
-	in, err := planOrderForm.read(s, c)
+	in, err := planOrderForm.read(c, p.frameBytes)
 	if err != nil {
 		return err
 	}
@@ -154,11 +160,11 @@ func (s *Server) postPlanControl(c echo.Context) error {
 	default:
 		return queryProblem("action", "Want pause, resume, cancel, retry or skip.")
 	}
-	return s.sendToPlan(c, info, in.MessageID, order)
+	return p.send(c, info, in.MessageID, order)
 }
 
-// sendToPlan sends a message to the plan and responds with its answer.
-func (s *Server) sendToPlan(c echo.Context, info session.Info, named wire.MessageID, order wire.ClientPayload) error {
+// send sends a message to the plan and responds with its answer.
+func (p *plans) send(c echo.Context, info session.Info, named wire.MessageID, order wire.ClientPayload) error {
 	id, err := messageID(c, named)
 	if err != nil {
 		return err
@@ -167,7 +173,7 @@ func (s *Server) sendToPlan(c echo.Context, info session.Info, named wire.Messag
 	if err != nil {
 		return err // the same error as over a WebSocket
 	}
-	answer, err := s.deliverAndWait(c, info.ID, m)
+	answer, err := p.requests.deliverAndWait(c, info.ID, m)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,13 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
+// histories serve what was said in sessions: rows, digests, tasks and transcripts.
+type histories struct {
+	requests *sessionRequests
+	hub      *session.Hub
+	budget   *responseBudget
+}
+
 // minTimestamp is the lowest number that counts as a time in milliseconds (of 1973) and not as the
 // id of a row: no session has that many rows.
 const minTimestamp = 100_000_000_000
@@ -39,7 +46,12 @@ var (
 	rowForm      = formOf[wire.UIRow]()
 )
 
-func (s *Server) rowRoutes() []route {
+// routes are the routes of rows, digests, tasks and transcripts.
+func (s *histories) routes() []route {
+	return slices.Concat(s.rowRoutes(), s.taskRoutes(), s.transcriptRoutes())
+}
+
+func (s *histories) rowRoutes() []route {
 	const tag = "conversation"
 	query := []param{
 		{name: "monitor", doc: "The monitor of the conversation; monitor-0 when absent."},
@@ -91,8 +103,8 @@ func rowQuery(c echo.Context) (q session.RowQuery, err error) {
 
 // readRows reads the rows that a request asks for and passes them to use while memory is reserved
 // for them.
-func (s *Server) readRows(c echo.Context, use func(session.Info, session.RowQuery, session.RowPage) error) error {
-	info, err := s.requireAccess(c, accessViewer)
+func (s *histories) readRows(c echo.Context, use func(session.Info, session.RowQuery, session.RowPage) error) error {
+	info, err := s.requests.require(c, accessViewer)
 	if err != nil {
 		return err
 	}
@@ -100,7 +112,7 @@ func (s *Server) readRows(c echo.Context, use func(session.Info, session.RowQuer
 	if err != nil {
 		return err
 	}
-	return s.withPageBudget(c, func(ctx context.Context) error {
+	return s.budget.withPage(c.Request().Context(), caller(c).User, func(ctx context.Context) error {
 		page, err := s.hub.Rows(ctx, info.ID, q)
 		if err != nil {
 			return err
@@ -110,7 +122,7 @@ func (s *Server) readRows(c echo.Context, use func(session.Info, session.RowQuer
 }
 
 // getRows responds with rows.
-func (s *Server) getRows(c echo.Context) error {
+func (s *histories) getRows(c echo.Context) error {
 	return s.readRows(c, func(_ session.Info, _ session.RowQuery, page session.RowPage) error {
 		list := rowList{Rows: page.Rows, More: page.More}
 		var buf []byte
@@ -130,11 +142,11 @@ func (s *Server) getRows(c echo.Context) error {
 }
 
 // getNotes responds with a digest of rows.
-func (s *Server) getNotes(c echo.Context) error {
+func (s *histories) getNotes(c echo.Context) error {
 	return s.readRows(c, func(info session.Info, q session.RowQuery, page session.RowPage) error {
 		var working []wire.AgentState
 		if q.Newest() && info.Working {
-			err := s.withHandle(c, info, func(ctx context.Context, h *session.Handle) error {
+			err := s.requests.withHandle(c, info, func(ctx context.Context, h *session.Handle) error {
 				state, err := h.Snapshot(ctx, []wire.MonitorID{q.Monitor})
 				working = slices.DeleteFunc(slices.Clone(state.Agents), func(a wire.AgentState) bool { return a.MonitorID != q.Monitor })
 				return err

@@ -19,6 +19,25 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
+// Connections are the streaming connections to this replica.
+type Connections interface {
+	// RecheckSession applies a change of access rights to the connections to a session.
+	RecheckSession(id wire.SessionID)
+	// CloseCookie closes the connections that were opened with a cookie.
+	CloseCookie(cookie auth.Identity)
+}
+
+// sessionHandlers serve the sessions of users and their shares.
+type sessionHandlers struct {
+	requests    *sessionRequests
+	hub         *session.Hub
+	sessions    *Sessions
+	actions     *Actions
+	connections Connections
+	provider    string // the model backend of new sessions, or ""
+	frameBytes  int64
+}
+
 // sessionCard describes a session. Desktops of the desktop dialect read its first three fields.
 type sessionCard struct {
 	SessionID wire.SessionID  `json:"sessionId" doc:"The id; in the response to a request that uses the name, that name."`
@@ -88,12 +107,13 @@ const (
 	maxSortedSessions = 10_000
 )
 
-func (s *Server) cardOf(id auth.Identity, info session.Info) sessionCard {
+// cardOf describes a session to a caller; provider is the model backend of new sessions, or "".
+func cardOf(id auth.Identity, info session.Info, provider string) sessionCard {
 	granted := accessFor(id, info)
 	card := sessionCard{
 		SessionID: info.ID, Directory: string(info.ID), User: info.User, Name: info.Name, Title: info.Title,
 		Access: granted.String(), Working: info.Working, Owner: info.Owner, Top: info.Top, SetAside: info.Quarantined != "",
-		Metadata: sessionMetadata{CreatedAt: formatTime(info.Created), LastActivity: formatTime(info.Updated), Provider: cmp.Or(s.defaultProvider, "none")},
+		Metadata: sessionMetadata{CreatedAt: formatTime(info.Created), LastActivity: formatTime(info.Updated), Provider: cmp.Or(provider, "none")},
 	}
 	if granted == accessOwner {
 		for user, share := range info.Shares {
@@ -104,16 +124,9 @@ func (s *Server) cardOf(id auth.Identity, info session.Info) sessionCard {
 	return card
 }
 
-// String returns the name of the access in responses.
-func (a access) String() string {
-	return [...]string{"none", "viewer", "operator", "owner"}[a]
-}
-
-func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
-
 // sessionsOf returns the sessions of a user, or of all users when user is empty, most recently
 // updated first.
-func (s *Server) sessionsOf(ctx context.Context, user string) ([]session.Info, error) {
+func (s *sessionHandlers) sessionsOf(ctx context.Context, user string) ([]session.Info, error) {
 	var all []session.Info
 	for q := (store.Query{User: user, Limit: 1000}); ; {
 		page, err := s.hub.List(ctx, q)
@@ -131,16 +144,16 @@ func (s *Server) sessionsOf(ctx context.Context, user string) ([]session.Info, e
 	return all, nil
 }
 
-// visibleSessions returns the sessions that a caller sees in a listing: those of a user, or the one
+// visible returns the sessions that a caller sees in a listing: those of a user, or the one
 // session that the caller's credential is valid for.
-func (s *Server) visibleSessions(ctx context.Context, me auth.Identity, user string) ([]session.Info, error) {
+func (s *sessionHandlers) visible(ctx context.Context, me auth.Identity, user string) ([]session.Info, error) {
 	if !mayHaveSessions(me) {
 		return nil, nil
 	}
 	if me.Session == "" {
 		return s.sessionsOf(ctx, user)
 	}
-	granted, info, err := s.accessTo(ctx, me, me.Session)
+	granted, info, err := s.sessions.Access(ctx, me, me.Session)
 	if granted != accessNone { // also a quarantined one
 		return []session.Info{info}, nil
 	}
@@ -150,8 +163,8 @@ func (s *Server) visibleSessions(ctx context.Context, me auth.Identity, user str
 	return nil, err
 }
 
-// listSessions lists the caller's sessions. Admins may list those of another user or of all users.
-func (s *Server) listSessions(c echo.Context) error {
+// list lists the caller's sessions. Admins may list those of another user or of all users.
+func (s *sessionHandlers) list(c echo.Context) error {
 	me := caller(c)
 	user := me.User
 	if other, everybody := c.QueryParam("user"), c.QueryParam("all") == "true"; other != "" || everybody {
@@ -164,7 +177,7 @@ func (s *Server) listSessions(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	all, err := s.visibleSessions(c.Request().Context(), me, user)
+	all, err := s.visible(c.Request().Context(), me, user)
 	if err != nil {
 		return err
 	}
@@ -175,7 +188,7 @@ func (s *Server) listSessions(c echo.Context) error {
 	}
 	list := sessionList{Sessions: []sessionCard{}}
 	for _, info := range all[:min(limit, len(all))] {
-		list.Sessions = append(list.Sessions, s.cardOf(me, info))
+		list.Sessions = append(list.Sessions, cardOf(me, info, s.provider))
 	}
 	if len(all) > limit {
 		list.Next = cursorOf(all[limit-1])
@@ -202,13 +215,13 @@ func afterCursor(all []session.Info, cursor string) ([]session.Info, error) {
 	}), nil
 }
 
-// createSession creates a session that belongs to the caller.
-func (s *Server) createSession(c echo.Context) error {
+// create creates a session that belongs to the caller.
+func (s *sessionHandlers) create(c echo.Context) error {
 	me := caller(c)
 	if !me.Has(auth.RoleUser) || me.Session != "" {
 		return problem(wire.CodeForbidden, "")
 	}
-	in, err := newSessionForm.read(s, c)
+	in, err := newSessionForm.read(c, s.frameBytes)
 	if err != nil {
 		return err
 	}
@@ -216,11 +229,11 @@ func (s *Server) createSession(c echo.Context) error {
 	made, n := true, session.NewSession{User: me.User, Title: in.Title, Name: in.SessionID}
 	switch {
 	case n.Name == "":
-		info, err = s.createWithinLimit(c.Request().Context(), n)
+		info, err = s.sessions.Create(c.Request().Context(), n)
 	case !session.IsName(n.Name):
 		return queryProblem("sessionId", "Want up to 64 letters, digits, _ and -, not beginning with ses-.")
 	default:
-		info, made, err = s.openNamed(c.Request().Context(), n)
+		info, made, err = s.sessions.OpenNamed(c.Request().Context(), n)
 	}
 	if err != nil {
 		return err
@@ -235,18 +248,18 @@ func (s *Server) createSession(c echo.Context) error {
 }
 
 // cardNamed is cardOf with the name or id that the request used for the session.
-func (s *Server) cardNamed(id auth.Identity, info session.Info, called wire.SessionID) sessionCard {
-	card := s.cardOf(id, info)
+func (s *sessionHandlers) cardNamed(id auth.Identity, info session.Info, called wire.SessionID) sessionCard {
+	card := cardOf(id, info, s.provider)
 	if called != "" {
 		card.SessionID, card.Directory = called, string(called)
 	}
 	return card
 }
 
-func (s *Server) getSession(c echo.Context) error {
+func (s *sessionHandlers) get(c echo.Context) error {
 	// Quarantined sessions are included: that is how users learn of it.
 	called := wire.SessionID(c.Param("session"))
-	granted, info, err := s.accessTo(c.Request().Context(), caller(c), called)
+	granted, info, err := s.sessions.Access(c.Request().Context(), caller(c), called)
 	if err != nil && granted == accessNone {
 		return err
 	}
@@ -254,33 +267,33 @@ func (s *Server) getSession(c echo.Context) error {
 	return cardForm.answer(c, http.StatusOK, &card)
 }
 
-func (s *Server) patchSession(c echo.Context) error {
-	info, err := s.requireAccess(c, accessOwner)
+func (s *sessionHandlers) patch(c echo.Context) error {
+	info, err := s.requests.require(c, accessOwner)
 	if err != nil {
 		return err
 	}
-	in, err := sessionPatchForm.read(s, c)
+	in, err := sessionPatchForm.read(c, s.frameBytes)
 	if err != nil {
 		return err
 	}
 	if in.Title != nil {
-		err := s.changeAsOwner(c, info, adminAction{action: "session.rename", execute: func(ctx context.Context, _ string) (string, error) {
+		err := s.actions.ChangeAsOwner(c, info, adminAction{action: "session.rename", execute: func(ctx context.Context, _ string) (string, error) {
 			return "", s.hub.Rename(ctx, info.ID, *in.Title)
 		}})
 		if err != nil {
 			return err
 		}
 	}
-	return s.getSession(c)
+	return s.get(c)
 }
 
-func (s *Server) deleteSession(c echo.Context) error {
-	info, err := s.requireAccess(c, accessOwner)
+func (s *sessionHandlers) delete(c echo.Context) error {
+	info, err := s.requests.require(c, accessOwner)
 	if err != nil {
 		return err
 	}
-	err = s.changeAsOwner(c, info, adminAction{action: actionDelete, execute: func(ctx context.Context, _ string) (string, error) {
-		return "", s.removeWithFiles(ctx, info.ID)
+	err = s.actions.ChangeAsOwner(c, info, adminAction{action: actionDelete, execute: func(ctx context.Context, _ string) (string, error) {
+		return "", s.sessions.Remove(ctx, info.ID)
 	}, doneIfGone: true})
 	if err != nil {
 		return err
@@ -288,32 +301,12 @@ func (s *Server) deleteSession(c echo.Context) error {
 	return c.NoContent(http.StatusNoContent)
 }
 
-// removeWithFiles deletes a session and its files.
-func (s *Server) removeWithFiles(ctx context.Context, id wire.SessionID) error {
-	info, _ := s.hub.Info(ctx, id) // a name that stays does no harm
-	// The files first: after a crash there may be a session without files, but never files without
-	// a session.
-	if err := s.files.RemoveAll(id); err != nil {
-		return err
-	}
-	if err := s.hub.Delete(ctx, id); err != nil {
-		return err
-	}
-	s.deleteName(ctx, info)
-	// A file may have been uploaded meanwhile. The session is deleted now, whether or not this
-	// fails.
-	if err := s.files.RemoveAll(id); err != nil {
-		s.log.WarnContext(ctx, "deleting files of a deleted session failed", "session", id, "err", err)
-	}
-	return nil
-}
-
-func (s *Server) putShare(c echo.Context) error {
-	info, err := s.requireAccess(c, accessOwner)
+func (s *sessionHandlers) putShare(c echo.Context) error {
+	info, err := s.requests.require(c, accessOwner)
 	if err != nil {
 		return err
 	}
-	in, err := newShareForm.read(s, c)
+	in, err := newShareForm.read(c, s.frameBytes)
 	if err != nil {
 		return err
 	}
@@ -324,39 +317,25 @@ func (s *Server) putShare(c echo.Context) error {
 	if err := s.setShare(c, info, pathParam(c, "user"), share); err != nil {
 		return err
 	}
-	s.recheckSession(info.ID)
-	return s.getSession(c)
+	s.connections.RecheckSession(info.ID)
+	return s.get(c)
 }
 
-func (s *Server) deleteShare(c echo.Context) error {
-	info, err := s.requireAccess(c, accessOwner)
+func (s *sessionHandlers) deleteShare(c echo.Context) error {
+	info, err := s.requests.require(c, accessOwner)
 	if err != nil {
 		return err
 	}
 	if err := s.setShare(c, info, pathParam(c, "user"), ""); err != nil {
 		return err
 	}
-	s.recheckSession(info.ID)
+	s.connections.RecheckSession(info.ID)
 	return c.NoContent(http.StatusNoContent)
 }
 
 // setShare changes the access of another user to a session; as is empty to remove it.
-func (s *Server) setShare(c echo.Context, info session.Info, user string, as session.Share) error {
-	return s.changeAsOwner(c, info, adminAction{action: "session.share", target: "/" + user, execute: func(ctx context.Context, _ string) (string, error) {
+func (s *sessionHandlers) setShare(c echo.Context, info session.Info, user string, as session.Share) error {
+	return s.actions.ChangeAsOwner(c, info, adminAction{action: "session.share", target: "/" + user, execute: func(ctx context.Context, _ string) (string, error) {
 		return "access: " + cmp.Or(string(as), "none"), s.hub.Share(ctx, info.ID, user, as)
 	}})
-}
-
-// pathParam returns an unescaped parameter of the path. Echo leaves parameters escaped when the
-// path contains escapes such as %2F.
-func pathParam(c echo.Context, name string) string {
-	value := c.Param(name)
-	if c.Request().URL.RawPath == "" {
-		return value
-	}
-	plain, err := url.PathUnescape(value)
-	if err != nil {
-		return value
-	}
-	return plain
 }

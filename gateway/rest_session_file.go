@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"mime"
 	"net/http"
 	"net/url"
@@ -21,6 +22,16 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
+// sessionFiles export sessions as files and import them.
+type sessionFiles struct {
+	requests *sessionRequests
+	hub      *session.Hub
+	sessions *Sessions
+	files    *files.Store
+	log      *slog.Logger
+	provider string // the model backend of new sessions, or ""
+}
+
 const (
 	mediaZip = "application/zip"
 	// maxImportBytes bounds a session file, compressed.
@@ -31,19 +42,19 @@ const (
 	importTitle = "Unfinished import"
 )
 
-// sessionFileRoutes are the routes for exporting and importing sessions.
-func (s *Server) sessionFileRoutes() []route {
+// routes are the routes for exporting and importing sessions.
+func (s *sessionFiles) routes() []route {
 	const tag = "sessions"
 	return []route{
 		{
-			method: http.MethodGet, path: "/api/sessions/:session/export", guard: guardIdentity, handler: s.exportSession, tag: tag,
+			method: http.MethodGet, path: "/api/sessions/:session/export", guard: guardIdentity, handler: s.export, tag: tag,
 			summary: "Export a session as a file",
 			detail: "A zip with metadata.json, messages.jsonl, the visible rows, the model histories, the desktop state and the session's files. " +
 				"Running turns are not included. Needs operator access.",
 			answers: success(http.StatusOK, "The session file. A truncated file means that the export failed; importing it is refused.", bytesOf(mediaZip)),
 		},
 		{
-			method: http.MethodPost, path: "/api/sessions/import", guard: guardIdentity, handler: s.importSession, tag: tag,
+			method: http.MethodPost, path: "/api/sessions/import", guard: guardIdentity, handler: s.importFile, tag: tag,
 			summary: "Import a session from a file", body: bytesOf(mediaZip),
 			detail: "The body is an exported file. Another or a damaged file is refused with the reason, without any effect.",
 			query: []param{
@@ -56,9 +67,9 @@ func (s *Server) sessionFileRoutes() []route {
 	}
 }
 
-// exportSession handles the export of a session.
-func (s *Server) exportSession(c echo.Context) error {
-	info, err := s.requireAccess(c, accessOperator)
+// export handles the export of a session.
+func (s *sessionFiles) export(c echo.Context) error {
+	info, err := s.requests.require(c, accessOperator)
 	if err != nil {
 		return err
 	}
@@ -86,7 +97,7 @@ func (s *Server) exportSession(c echo.Context) error {
 }
 
 // filesOf returns the files in a folder of a session and in its subfolders.
-func (s *Server) filesOf(id wire.SessionID, folder string, found []sessionfile.File) ([]sessionfile.File, error) {
+func (s *sessionFiles) filesOf(id wire.SessionID, folder string, found []sessionfile.File) ([]sessionfile.File, error) {
 	all, err := s.files.List(id, folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return found, nil
@@ -112,8 +123,8 @@ func (s *Server) filesOf(id wire.SessionID, folder string, found []sessionfile.F
 	return found, nil
 }
 
-// importSession handles the import of a session file.
-func (s *Server) importSession(c echo.Context) error {
+// importFile handles the import of a session file.
+func (s *sessionFiles) importFile(c echo.Context) error {
 	me := caller(c)
 	if !me.Has(auth.RoleUser) || me.Session != "" {
 		return problem(wire.CodeForbidden, "")
@@ -126,7 +137,7 @@ func (s *Server) importSession(c echo.Context) error {
 	if err := policy.Check(); err != nil {
 		return sessionFileProblem(err)
 	}
-	log, closed, err := s.readSessionFile(c)
+	log, closed, err := s.read(c)
 	if err != nil {
 		return err
 	}
@@ -143,26 +154,26 @@ func (s *Server) importSession(c echo.Context) error {
 	if q.Has("title") {
 		title = q.Get("title")
 	}
-	info, err := s.createWithinLimit(c.Request().Context(), session.NewSession{User: me.User, Title: importTitle, Importing: true})
+	info, err := s.sessions.Create(c.Request().Context(), session.NewSession{User: me.User, Title: importTitle, Importing: true})
 	if err != nil {
 		return err
 	}
 	// The import goes on when the client disconnects: half a session would be of no use.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), transferTimeout)
 	defer cancel()
-	if err := s.fillSession(ctx, info, title, log); err != nil {
-		return errors.Join(sessionFileProblem(err), s.discardImport(ctx, info.ID))
+	if err := s.fill(ctx, info, title, log); err != nil {
+		return errors.Join(sessionFileProblem(err), s.discard(ctx, info.ID))
 	}
 	if info, err = s.hub.Info(ctx, info.ID); err != nil {
 		return err
 	}
 	c.Response().Header().Set(echo.HeaderLocation, "/api/sessions/"+url.PathEscape(string(info.ID)))
-	card := s.cardOf(me, info)
+	card := cardOf(me, info, s.provider)
 	return cardForm.answer(c, http.StatusCreated, &card)
 }
 
-// readSessionFile stores the body of a request in a temporary file and parses it.
-func (s *Server) readSessionFile(c echo.Context) (*sessionfile.Log, func(), error) {
+// read stores the body of a request in a temporary file and parses it.
+func (s *sessionFiles) read(c echo.Context) (*sessionfile.Log, func(), error) {
 	if err := requireUncompressed(c.Request()); err != nil {
 		return nil, nil, err
 	}
@@ -194,8 +205,8 @@ func (s *Server) readSessionFile(c echo.Context) (*sessionfile.Log, func(), erro
 	return log, closed, nil
 }
 
-// fillSession writes the content of a session file into a new session.
-func (s *Server) fillSession(ctx context.Context, info session.Info, title string, log *sessionfile.Log) error {
+// fill writes the content of a session file into a new session.
+func (s *sessionFiles) fill(ctx context.Context, info session.Info, title string, log *sessionfile.Log) error {
 	made, err := s.hub.BeginImport(ctx, info.ID)
 	if err != nil {
 		return err
@@ -211,7 +222,7 @@ func (s *Server) fillSession(ctx context.Context, info session.Info, title strin
 	return made.Finish(ctx, title, log)
 }
 
-func (s *Server) storeFile(ctx context.Context, id wire.SessionID, f sessionfile.File) error {
+func (s *sessionFiles) storeFile(ctx context.Context, id wire.SessionID, f sessionfile.File) error {
 	from, err := f.Open()
 	if err != nil {
 		return fmt.Errorf("read %s: %w", f.Name, err)
@@ -221,8 +232,8 @@ func (s *Server) storeFile(ctx context.Context, id wire.SessionID, f sessionfile
 	return err
 }
 
-// discardImport deletes a session whose import failed.
-func (s *Server) discardImport(ctx context.Context, id wire.SessionID) error {
+// discard deletes a session whose import failed.
+func (s *sessionFiles) discard(ctx context.Context, id wire.SessionID) error {
 	return errors.Join(s.hub.Delete(ctx, id), s.files.RemoveAll(id))
 }
 

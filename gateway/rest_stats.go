@@ -48,14 +48,14 @@ var (
 )
 
 // getAgentStats counts in the current session. A user without a session has no agents.
-func (s *Server) getAgentStats(c echo.Context) error {
-	stats := agentStats{WarmPool: warmPoolCounts{PreferredProvider: s.defaultProvider}}
-	info, err := s.currentSession(c, accessViewer)
+func (o *desktopHandlers) getAgentStats(c echo.Context) error {
+	stats := agentStats{WarmPool: warmPoolCounts{PreferredProvider: o.provider}}
+	info, err := o.requests.current(c, accessViewer)
 	if p := problemOf(err, c.Request()); err != nil && (p.Code != wire.CodeSessionNotFound || c.QueryParam("sessionId") != "") {
 		return err
 	}
 	if err == nil {
-		err = s.withHandle(c, info, func(ctx context.Context, h *session.Handle) error {
+		err = o.requests.withHandle(c, info, func(ctx context.Context, h *session.Handle) error {
 			state, err := h.Snapshot(ctx, nil)
 			if err != nil {
 				return err
@@ -78,6 +78,6 @@ func (s *Server) getAgentStats(c echo.Context) error {
 	return agentStatsForm.answer(c, http.StatusOK, &stats)
 }
 
-func (s *Server) getRemoteInfo(c echo.Context) error {
+func (o *desktopHandlers) getRemoteInfo(c echo.Context) error {
 	return remoteInfoForm.answer(c, http.StatusOK, &remoteInfo{})
 }

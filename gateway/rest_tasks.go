@@ -21,7 +21,7 @@ type taskList struct {
 
 var taskListForm = formOf[taskList]()
 
-func (s *Server) taskRoutes() []route {
+func (s *histories) taskRoutes() []route {
 	return []route{{
 		method: http.MethodGet, path: "/api/sessions/:session/tasks", guard: guardIdentity, handler: s.getTasks, tag: "conversation",
 		summary: "List the tasks of agents and those they delegated",
@@ -60,8 +60,8 @@ func taskQuery(c echo.Context) (q history.TaskQuery, err error) {
 	return q, err
 }
 
-func (s *Server) getTasks(c echo.Context) error {
-	info, err := s.requireAccess(c, accessViewer)
+func (s *histories) getTasks(c echo.Context) error {
+	info, err := s.requests.require(c, accessViewer)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (s *Server) getTasks(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.withPageBudget(c, func(ctx context.Context) (err error) {
+	return s.budget.withPage(c.Request().Context(), caller(c).User, func(ctx context.Context) (err error) {
 		list := taskList{}
 		if list.Tasks, list.More, err = s.hub.Tasks(ctx, info.ID, q); err != nil {
 			return err

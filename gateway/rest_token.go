@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"time"
@@ -14,6 +15,14 @@ import (
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
+
+// tokens serve API keys and tickets for other users.
+type tokens struct {
+	auth       *auth.Authority
+	actions    *Actions
+	log        *slog.Logger
+	frameBytes int64
+}
 
 type keyRequest struct {
 	User      string   `json:"user" wire:"min=1,max=200" doc:"The user that the key authenticates."`
@@ -71,8 +80,8 @@ func rolesOf(names []string) ([]auth.Role, error) {
 	return roles, nil
 }
 
-func (s *Server) postKey(c echo.Context) error {
-	in, err := keyRequestForm.read(s, c)
+func (t *tokens) postKey(c echo.Context) error {
+	in, err := keyRequestForm.read(c, t.frameBytes)
 	if err != nil {
 		return err
 	}
@@ -85,14 +94,14 @@ func (s *Server) postKey(c echo.Context) error {
 		id.Expires = time.Now().Add(time.Duration(in.ExpiresIn) * time.Second)
 	}
 	key := ""
-	err = s.performWithDefaultReason(c, adminAction{action: "key.make", target: in.User, execute: func(ctx context.Context, _ string) (_ string, err error) {
-		key, err = s.auth.NewKey(ctx, id, in.Name)
+	err = t.actions.PerformWithoutReason(c, adminAction{action: "key.make", target: in.User, execute: func(ctx context.Context, _ string) (_ string, err error) {
+		key, err = t.auth.NewKey(ctx, id, in.Name)
 		return fmt.Sprintf("roles: %v; name: %q", roles, in.Name), secretDiscarded(err)
 	}})
 	if err != nil {
 		return err
 	}
-	s.log.InfoContext(c.Request().Context(), "API key made", "by", caller(c).User, "user", in.User, "roles", roles, "name", in.Name)
+	t.log.InfoContext(c.Request().Context(), "API key made", "by", caller(c).User, "user", in.User, "roles", roles, "name", in.Name)
 	return keyForm.answer(c, http.StatusCreated, &keyAnswer{Key: key})
 }
 
@@ -105,12 +114,12 @@ func secretDiscarded(err error) error {
 	return err
 }
 
-func (s *Server) listKeys(c echo.Context) error {
+func (t *tokens) listKeys(c echo.Context) error {
 	limit, err := listLimit.read(c)
 	if err != nil {
 		return err
 	}
-	page, err := s.auth.Keys(c.Request().Context(), c.QueryParam("after"), limit)
+	page, err := t.auth.Keys(c.Request().Context(), c.QueryParam("after"), limit)
 	if errors.Is(err, store.ErrInvalid) {
 		return queryProblem("after", "Want the next of an earlier page.")
 	}
@@ -131,10 +140,10 @@ func (s *Server) listKeys(c echo.Context) error {
 	return keyListForm.answer(c, http.StatusOK, &list)
 }
 
-func (s *Server) deleteKey(c echo.Context) error {
+func (t *tokens) deleteKey(c echo.Context) error {
 	key := c.Param("key")
-	err := s.performWithDefaultReason(c, adminAction{action: "key.end", target: key, doneIfGoneOnRetry: true, execute: func(ctx context.Context, _ string) (string, error) {
-		err := s.auth.RevokeKey(ctx, key)
+	err := t.actions.PerformWithoutReason(c, adminAction{action: "key.end", target: key, doneIfGoneOnRetry: true, execute: func(ctx context.Context, _ string) (string, error) {
+		err := t.auth.RevokeKey(ctx, key)
 		if errors.Is(err, store.ErrNotFound) {
 			err = statusProblem(http.StatusNotFound, "There is no such key.")
 		}
@@ -143,12 +152,12 @@ func (s *Server) deleteKey(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	s.log.InfoContext(c.Request().Context(), "API key revoked", "by", caller(c).User, "key", key)
+	t.log.InfoContext(c.Request().Context(), "API key revoked", "by", caller(c).User, "key", key)
 	return c.NoContent(http.StatusNoContent)
 }
 
-func (s *Server) postUserTicket(c echo.Context) error {
-	in, err := userTicketRequestForm.read(s, c)
+func (t *tokens) postUserTicket(c echo.Context) error {
+	in, err := userTicketRequestForm.read(c, t.frameBytes)
 	if err != nil {
 		return err
 	}
@@ -157,13 +166,13 @@ func (s *Server) postUserTicket(c echo.Context) error {
 		return err
 	}
 	ticket, id := "", auth.Identity{User: in.User, Roles: roles, Key: caller(c).Key}
-	err = s.performWithDefaultReason(c, adminAction{action: "ticket.make", target: in.User, execute: func(ctx context.Context, _ string) (_ string, err error) {
-		ticket, err = s.auth.NewTicket(ctx, id, in.Session)
+	err = t.actions.PerformWithoutReason(c, adminAction{action: "ticket.make", target: in.User, execute: func(ctx context.Context, _ string) (_ string, err error) {
+		ticket, err = t.auth.NewTicket(ctx, id, in.Session)
 		return fmt.Sprintf("roles: %v; session: %q", roles, in.Session), secretDiscarded(err)
 	}})
 	if err != nil {
 		return err
 	}
-	s.log.InfoContext(c.Request().Context(), "ticket made", "by", caller(c).User, "user", in.User, "roles", roles, "session", in.Session)
+	t.log.InfoContext(c.Request().Context(), "ticket made", "by", caller(c).User, "user", in.User, "roles", roles, "session", in.Session)
 	return ticketForm.answer(c, http.StatusOK, &ticketAnswer{Ticket: ticket, ExpiresIn: ticketLife})
 }

@@ -38,8 +38,8 @@ var (
 
 // readNotes reads the newest part of the conversations on some monitors, and passes each to use
 // while memory is reserved for it.
-func (s *Server) readNotes(c echo.Context, info session.Info, monitors []wire.MonitorID, use func(wire.MonitorID, []history.Note, bool)) error {
-	return s.withPageBudget(c, func(ctx context.Context) error {
+func (s *histories) readNotes(c echo.Context, info session.Info, monitors []wire.MonitorID, use func(wire.MonitorID, []history.Note, bool)) error {
+	return s.budget.withPage(c.Request().Context(), caller(c).User, func(ctx context.Context) error {
 		for _, m := range monitors {
 			page, err := s.hub.Rows(ctx, info.ID, session.RowQuery{Monitor: m, Limit: rowLimit.defaultLimit})
 			if err != nil {
@@ -52,20 +52,8 @@ func (s *Server) readNotes(c echo.Context, info session.Info, monitors []wire.Mo
 	})
 }
 
-// readState returns the state of the request's session, if the caller may see it.
-func (s *Server) readState(c echo.Context) (info session.Info, state wire.SessionState, err error) {
-	if info, err = s.requireAccess(c, accessViewer); err != nil {
-		return info, state, err
-	}
-	err = s.withHandle(c, info, func(ctx context.Context, h *session.Handle) (err error) {
-		state, err = h.Snapshot(ctx, nil)
-		return err
-	})
-	return info, state, err
-}
-
-func (s *Server) getTranscript(c echo.Context) error {
-	info, state, err := s.readState(c)
+func (s *histories) getTranscript(c echo.Context) error {
+	info, state, err := s.requests.readState(c)
 	if err != nil {
 		return err
 	}
@@ -119,8 +107,8 @@ func writeNote(b *strings.Builder, n *history.Note) {
 
 // postRestore responds with the actions that show the windows of a session; the caller applies them
 // to its own desktop.
-func (s *Server) postRestore(c echo.Context) error {
-	info, state, err := s.readState(c)
+func (s *histories) postRestore(c echo.Context) error {
+	info, state, err := s.requests.readState(c)
 	if err != nil {
 		return err
 	}
@@ -136,4 +124,20 @@ func (s *Server) postRestore(c echo.Context) error {
 		return err
 	}
 	return restoredForm.answer(c, http.StatusOK, &out)
+}
+
+func (s *histories) transcriptRoutes() []route {
+	const tag = "desktop"
+	return []route{
+		{
+			method: http.MethodGet, path: "/api/sessions/:session/transcript", guard: guardIdentity, handler: s.getTranscript, tag: tag,
+			summary: "The conversations of a session as Markdown", detail: "The newest part of each monitor's conversation, as much as fits into a page of messages.",
+			answers: success(http.StatusOK, "The transcript.", jsonBody(transcriptForm)),
+		},
+		{
+			method: http.MethodPost, path: "/api/sessions/:session/restore", guard: guardIdentity, handler: s.postRestore, tag: tag,
+			summary: "The actions that show the windows of a session", detail: "The caller applies the actions to its own desktop; no session is changed.",
+			answers: success(http.StatusOK, "The actions.", jsonBody(restoredForm)),
+		},
+	}
 }

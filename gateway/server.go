@@ -8,11 +8,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httputil"
 	"net/netip"
 	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,6 +20,7 @@ import (
 	"github.com/everdesk/everdesk/audit"
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/files"
+	"github.com/everdesk/everdesk/membership"
 	"github.com/everdesk/everdesk/ratelimit"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store"
@@ -56,6 +55,12 @@ type Store interface {
 	Get(ctx context.Context, collection, name string) (store.Document, error)
 	Put(ctx context.Context, d store.Document) (version uint64, err error)
 	Remove(ctx context.Context, collection, name string, version uint64) error
+}
+
+// Members is the part of package membership that the gateway uses.
+type Members interface {
+	Membership
+	Connected
 }
 
 // Config tunes a [Server]. The zero value means the defaults.
@@ -146,7 +151,7 @@ type Deps struct {
 	AdminView AdminView
 	// Membership is the set of replicas including this one, and Audit the log of admin actions.
 	// Without them there is no admin API.
-	Membership Membership
+	Membership Members
 	Audit      *audit.Log
 	// Agents counts the running agents, of which AgentLimit may run; nil means zero.
 	Agents     Agents
@@ -159,85 +164,99 @@ type Deps struct {
 
 // Server serves HTTP requests. Make it with [New].
 type Server struct {
-	cfg             Config
-	log             *slog.Logger
-	store           Store
-	hub             *session.Hub
-	auth            *auth.Authority
-	limits          *ratelimit.Limiter
-	files           *files.Store
-	mcp             http.Handler
-	providers       []string
-	defaultProvider string
-	echo            *echo.Echo
-	http            *http.Server
+	cfg     Config
+	log     *slog.Logger
+	store   Store
+	hub     *session.Hub
+	auth    *auth.Authority
+	limits  *ratelimit.Limiter
+	mcp     http.Handler
+	metrics http.Handler
+	members Connected // nil for the only replica
+	trace   func(id wire.SessionID, m *wire.Message, traceparent string)
 
-	desktop   *web.Site
-	metrics   http.Handler
-	adminView AdminView
-	// adminPage holds the files of the admin page, and adminStreams the SSE streams that such pages
-	// have open.
-	adminPage    *web.Site
-	admin        adminListener
-	adminStreams adminStreams
-	actions      adminActions
+	hosts         *Hosts
+	authenticator *Authenticator
+	sessions      *Sessions
+	actions       *Actions
+	admin         *adminAPI
+	rest          *restAPI
+	ready         *readiness
+	pages         *pages
+	apps          apps
 
-	dev        *httputil.ReverseProxy // nil without [Config].WebDev
-	apps       apps
-	members    Membership
-	audit      *audit.Log
-	agents     Agents
-	tracer     Tracer // nil when messages are not traced
-	agentLimit int
-	port       atomic.Int32 // port of the main listener, for the frame-ancestors policy of the apps
+	// The router and server of the main listener, and of the separate one of the admin endpoints.
+	echo          *echo.Echo
+	http          *http.Server
+	adminListener adminListener
 
-	observer Observer
-
-	hosts          map[string]bool // in lower case, without ports
-	origins        []string        // in lower case
-	refused        refusals
-	responseBudget responseBudget
+	refused RefusalCounts
 	// anonymousErrors bounds the log lines that unauthenticated requests can cause.
 	anonymousErrors logLimiter
 	// description returns the OpenAPI document, which it builds on the first call.
 	description func() []byte
 
-	createLocks      createLocks
-	connections      connections
-	authGate         authGate
-	draining         atomic.Bool
-	storeUnavailable atomic.Bool // the last readiness check failed
+	observer    Observer
+	connections connections
+	authGate    authGate
+	draining    atomic.Bool
 }
 
 // New returns a server that uses d. It does not listen yet.
 func New(cfg Config, log *slog.Logger, d Deps) *Server {
 	s := &Server{
 		cfg: cfg.withDefaults(), log: log,
-		store: d.Store, hub: d.Hub, auth: d.Auth, limits: d.Limiter, files: d.Files,
-		mcp: d.MCP, providers: d.Providers, defaultProvider: d.Provider, desktop: d.Desktop, adminPage: d.Admin, metrics: d.Metrics, adminView: d.AdminView,
-		members: d.Membership, audit: d.Audit, agents: d.Agents, agentLimit: d.AgentLimit,
-		observer: observerOrNoop(d.Observer), tracer: d.Tracer, hosts: map[string]bool{}, authGate: newAuthGate(),
+		store: d.Store, hub: d.Hub, auth: d.Auth, limits: d.Limiter, mcp: d.MCP, metrics: d.Metrics,
+		observer: observerOrNoop(d.Observer), trace: traceWith(d.Tracer), authGate: newAuthGate(),
 	}
-	for _, h := range cfg.Hosts {
-		s.hosts[hostName(h)] = true
-	}
-	for _, o := range cfg.Origins {
-		s.origins = append(s.origins, strings.ToLower(strings.TrimSuffix(o, "/")))
-	}
-	if cfg.WebDev != nil {
-		s.dev = newDevProxy(cfg.WebDev, log)
+	if d.Membership != nil {
+		s.members = d.Membership
 	}
 	s.connections.init()
-	s.actions.init()
-	s.responseBudget.init()
+	s.hosts = NewHosts(cfg.Hosts, cfg.Origins, cfg.TrustedProxies)
+	s.authenticator = NewAuthenticator(d.Auth, d.Limiter, s.hosts, &s.refused, cfg.QueryTokens)
+	s.sessions = NewSessions(d.Hub, d.Store, d.Files, log, s.cfg.UserSessions, func() { s.observer.Limited(limitSessions) })
+	budget := newResponseBudget()
+	s.actions = NewActions(log, d.Audit, d.Membership)
+	s.admin = newAdminAPI(adminDeps{
+		Log: log, Hub: d.Hub, Store: d.Store, Sessions: s.sessions, Authenticator: s.authenticator, Budget: budget, Actions: s.actions,
+		Members: d.Membership, Audit: d.Audit, View: d.AdminView, Agents: d.Agents, AgentLimit: d.AgentLimit,
+		UserSessions: s.cfg.UserSessions, UserConnections: s.cfg.UserConnections, FrameBytes: s.cfg.FrameBytes,
+	})
+	s.apps.hosts, s.apps.refused = s.hosts, &s.refused
+	s.rest = newRESTAPI(restDeps{
+		Log: log, Hub: d.Hub, Auth: d.Auth, Limits: d.Limiter, Files: d.Files, Store: d.Store, Hosts: s.hosts,
+		Authenticator: s.authenticator, Sessions: s.sessions, Actions: s.actions, Budget: budget, Connections: s,
+		Stream: s.serveSSE, Trace: s.trace, AppsOrigin: s.apps.origin,
+		Version: cfg.Version, Providers: d.Providers, Provider: d.Provider,
+		Heartbeat: s.cfg.Heartbeat, FrameBytes: s.cfg.FrameBytes, UploadBytes: s.cfg.UploadBytes,
+	})
+	s.ready = &readiness{log: log, store: d.Store, timeout: s.cfg.ReadyTimeout, draining: &s.draining}
+	s.pages = &pages{
+		log: log, auth: d.Auth, hosts: s.hosts, authenticator: s.authenticator, ready: s.ready, apps: &s.apps,
+		version: cfg.Version, frameBytes: s.cfg.FrameBytes, dir: cfg.DesktopDir, desktop: d.Desktop, adminPage: d.Admin,
+		stopping: s.connections.ctx,
+	}
+	if cfg.WebDev != nil {
+		s.pages.dev = newDevProxy(cfg.WebDev, log)
+	}
 	s.echo = s.newEcho()
-	s.register(s.echo, slices.DeleteFunc(s.routes(), func(r route) bool { return s.cfg.SeparateAdmin && r.isAdminRoute() }))
+	s.register(s.echo, slices.DeleteFunc(s.routes(), func(r route) bool { return s.cfg.SeparateAdmin && isAdminPath(r.path) }))
 	s.registerPages()
 	s.description = sync.OnceValue(func() []byte { return openAPI(s.cfg.Version, s.routes()) })
 	s.http = s.newHTTP(s)
 	s.initApps(d.Apps)
 	s.initAdmin()
 	return s
+}
+
+// routes returns all routes, except those of registerPages.
+func (s *Server) routes() []route {
+	all := slices.Concat(s.rest.Routes(), s.wsRoutes(), s.pages.routes(), s.admin.routes(), s.hubRoutes())
+	if s.admin.Enabled() {
+		all = append(all, s.adminPageRoutes()...)
+	}
+	return all
 }
 
 // newEcho returns a router with the middleware that every request passes.
@@ -261,20 +280,10 @@ func (s *Server) newHTTP(handler http.Handler) *http.Server {
 	}
 }
 
-// register adds the routes, each with the middleware that its guard needs.
+// register adds the routes, each behind its guard.
 func (s *Server) register(to *echo.Echo, all []route) {
 	for _, r := range all {
-		handler := r.handler
-		switch r.guard {
-		case guardAdmin:
-			handler = s.requireIdentity(requireAdmin(handler))
-		case guardRead:
-			handler = s.requireIdentity(requireAdminRead(handler))
-		case guardAct:
-			handler = s.requireIdentity(requireAdminRead(requireAdminAct(handler)))
-		case guardIdentity:
-			handler = s.requireIdentity(handler)
-		}
+		handler := s.authenticator.Guard(r.guard, r.handler)
 		to.Add(r.method, r.path, handler)
 		if r.method == http.MethodGet && r.guard != guardSocket {
 			to.Add(http.MethodHead, r.path, handler) // load balancers probe with HEAD
@@ -294,13 +303,13 @@ func (s *Server) registerPages() {
 	}
 	switch {
 	case s.cfg.DesktopDir != "":
-		get(s.echo, "/*", s.staticDesktop)
-	case s.dev != nil:
-		get(s.echo, "/*", s.proxyDev)
-	case s.desktop != nil:
-		for _, name := range s.desktop.Names() {
+		get(s.echo, "/*", s.pages.staticDesktop)
+	case s.pages.dev != nil:
+		get(s.echo, "/*", s.pages.proxyDev)
+	case s.pages.desktop != nil:
+		for _, name := range s.pages.desktop.Names() {
 			if name != indexFile {
-				get(s.echo, "/"+name, s.asset(name))
+				get(s.echo, "/"+name, s.pages.asset(name))
 			}
 		}
 	}
@@ -308,7 +317,7 @@ func (s *Server) registerPages() {
 
 // ServeHTTP implements [http.Handler].
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if s.isForApps(r) {
+	if s.apps.owns(r) {
 		s.apps.echo.ServeHTTP(w, r)
 		return
 	}
@@ -318,7 +327,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Serve serves requests on ln, and on the listeners of the apps and of the admins if there are any,
 // until [Server.Shutdown], after which it returns nil. It closes all listeners.
 func (s *Server) Serve(ln net.Listener) error {
-	s.port.Store(int32(portNumber(ln.Addr()))) //nolint:gosec // ports are small
+	s.apps.hubPort.Store(int32(portNumber(ln.Addr()))) //nolint:gosec // ports are small
 	return s.serveAll(ln)
 }
 
@@ -327,7 +336,7 @@ func (s *Server) Serve(ln net.Listener) error {
 // reconnect to watch the drain.
 func (s *Server) Drain() {
 	s.draining.Store(true)
-	s.adminStreams.closeAll(false)
+	s.admin.CloseStreams(false)
 }
 
 // Undrain reverts [Server.Drain].
@@ -380,7 +389,7 @@ func (s *Server) DisconnectAll(ctx context.Context) error {
 // It aborts requests that still run when ctx ends and returns an error for them.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.Drain()
-	s.adminStreams.closeAll(true)
+	s.admin.CloseStreams(true)
 	// Concurrently: clients must not reconnect to a listener that is still open, and the streams
 	// among the requests end only when they are disconnected.
 	var wg sync.WaitGroup
@@ -390,17 +399,22 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		wg.Go(func() { _ = s.apps.http.Shutdown(ctx); _ = s.apps.http.Close() })
 	}
 	var adminErr error
-	if s.admin.http != nil {
-		wg.Go(func() { adminErr = s.admin.http.Shutdown(ctx) })
+	if s.adminListener.http != nil {
+		wg.Go(func() { adminErr = s.adminListener.http.Shutdown(ctx) })
 	}
 	err := s.http.Shutdown(ctx)
 	wg.Wait()
-	defer s.actions.wait(ctx)
+	defer s.actions.Wait(ctx)
 	if adminErr != nil {
-		err = errors.Join(err, adminErr, s.admin.http.Close())
+		err = errors.Join(err, adminErr, s.adminListener.http.Close())
 	}
 	if err == nil {
 		return nil
 	}
 	return errors.Join(fmt.Errorf("wait for running requests: %w", err), s.http.Close())
+}
+
+// ExecuteCommand executes a command of another replica.
+func (s *Server) ExecuteCommand(ctx context.Context, e membership.Command) membership.Answer {
+	return s.admin.ExecuteCommand(ctx, e)
 }

@@ -27,7 +27,7 @@ func nameDocument(user string, name wire.SessionID) string {
 
 // lookUpName returns the id of the session that has a user's name, or "" if there is none, and the
 // version of the name's document.
-func (s *Server) lookUpName(ctx context.Context, user string, name wire.SessionID) (id wire.SessionID, version uint64, err error) {
+func (s *Sessions) lookUpName(ctx context.Context, user string, name wire.SessionID) (id wire.SessionID, version uint64, err error) {
 	doc, err := s.store.Get(ctx, nameCollection, nameDocument(user, name))
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -41,12 +41,12 @@ func (s *Server) lookUpName(ctx context.Context, user string, name wire.SessionI
 // mayNameSessions reports whether a caller may create sessions under names.
 func mayNameSessions(who auth.Identity) bool { return who.Has(auth.RoleUser) && who.Session == "" }
 
-// openNamed finds the user's session of a name or creates it, and reports whether it was created.
+// OpenNamed finds the user's session of a name or creates it, and reports whether it was created.
 // Replicas that do so at the same moment agree: each creates a session, and the one whose id is
 // stored in the name's document first stays. A session exists before its name does, so a name
 // without a session is that of a deleted one, and its id is never used again.
-func (s *Server) openNamed(ctx context.Context, n session.NewSession) (info session.Info, made bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+func (s *Sessions) OpenNamed(ctx context.Context, n session.NewSession) (info session.Info, made bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, OpenTimeout)
 	defer cancel()
 	end, err := s.createLocks.acquire(ctx, n.User)
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *Server) openNamed(ctx context.Context, n session.NewSession) (info sess
 }
 
 // findNamed returns the session that has the name, or none, and the version of the name's document.
-func (s *Server) findNamed(ctx context.Context, n session.NewSession) (session.Info, uint64, error) {
+func (s *Sessions) findNamed(ctx context.Context, n session.NewSession) (session.Info, uint64, error) {
 	id, version, err := s.lookUpName(ctx, n.User, n.Name)
 	if err != nil || id == "" {
 		return session.Info{}, version, err
@@ -103,7 +103,7 @@ func (s *Server) findNamed(ctx context.Context, n session.NewSession) (session.I
 }
 
 // findByRecord returns the user's oldest session that has the name in its record, or none.
-func (s *Server) findByRecord(ctx context.Context, n session.NewSession) (first session.Info, err error) {
+func (s *Sessions) findByRecord(ctx context.Context, n session.NewSession) (first session.Info, err error) {
 	for q := (store.Query{User: n.User, Limit: 1000}); ; {
 		page, err := s.hub.List(ctx, q)
 		if err != nil {
@@ -122,7 +122,7 @@ func (s *Server) findByRecord(ctx context.Context, n session.NewSession) (first 
 
 // deleteName deletes the name of a deleted session. If that fails, the next session of that name
 // overwrites it.
-func (s *Server) deleteName(ctx context.Context, info session.Info) {
+func (s *Sessions) deleteName(ctx context.Context, info session.Info) {
 	if info.Name == "" {
 		return
 	}

@@ -28,9 +28,9 @@ func (s *Server) serveSSE(c echo.Context) error {
 	}
 	w.resumeFrom = truncatePosition(cmp.Or(c.Request().Header.Get("Last-Event-ID"), c.QueryParam("last_event_id"), w.resumeFrom))
 	w.credentialsChecked = time.Now()
-	who, err := s.identify(c)
+	who, err := s.authenticator.Identify(c)
 	if err != nil {
-		return s.authFailure(c, err)
+		return s.authenticator.Failure(c, err)
 	}
 	granted, err := s.authorize(c.Request().Context(), who, &w)
 	if err != nil {

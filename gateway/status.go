@@ -3,13 +3,25 @@ package gateway
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
+	"sync/atomic"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
+
+// readiness reports whether the hub accepts clients.
+type readiness struct {
+	log              *slog.Logger
+	store            Store
+	timeout          time.Duration
+	draining         *atomic.Bool
+	storeUnavailable atomic.Bool // the last check failed
+}
 
 // health is the response of the health endpoints.
 type health struct {
@@ -18,15 +30,15 @@ type health struct {
 
 var healthForm = formOf[health]()
 
-func (s *Server) health(c echo.Context) error {
+func (r *readiness) health(c echo.Context) error {
 	return healthForm.answer(c, http.StatusOK, &health{Status: "ok"})
 }
 
 // readyz answers a load balancer. A hub whose store is full stays ready, because all hubs share the
 // store and everything in it can still be read; its status is "full".
-func (s *Server) readyz(c echo.Context) error {
+func (r *readiness) readyz(c echo.Context) error {
 	answer := health{Status: "ready"}
-	if p := s.ready(c.Request().Context()); p != nil {
+	if p := r.check(c.Request().Context()); p != nil {
 		if p.Detail != storeFull {
 			return p
 		}
@@ -35,22 +47,22 @@ func (s *Server) readyz(c echo.Context) error {
 	return healthForm.answer(c, http.StatusOK, &answer)
 }
 
-// ready returns nil, or the problem to respond with.
-func (s *Server) ready(ctx context.Context) *problemError {
-	if s.draining.Load() {
+// check returns nil, or the problem to respond with.
+func (r *readiness) check(ctx context.Context) *problemError {
+	if r.draining.Load() {
 		return problem(wire.CodeConnectionFailed, "This hub is shutting down.")
 	}
 	// A prober that disconnects early says nothing about the store.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.ReadyTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.timeout)
 	defer cancel()
-	err := s.store.Ready(ctx)
+	err := r.store.Ready(ctx)
 	// Only changes are logged: probes come every few seconds.
 	switch away := err != nil; {
-	case away == s.storeUnavailable.Swap(away):
+	case away == r.storeUnavailable.Swap(away):
 	case away:
-		s.log.WarnContext(ctx, "store is not ready", "err", err)
+		r.log.WarnContext(ctx, "store is not ready", "err", err)
 	default:
-		s.log.InfoContext(ctx, "store is ready again")
+		r.log.InfoContext(ctx, "store is ready again")
 	}
 	switch {
 	case errors.Is(err, store.ErrNoSpace):
@@ -59,4 +71,9 @@ func (s *Server) ready(ctx context.Context) *problemError {
 		return problem(wire.CodeStoreUnavailable, "")
 	}
 	return nil
+}
+
+func (s *Server) getOpenAPI(c echo.Context) error {
+	c.Response().Header().Set(echo.HeaderCacheControl, "no-cache")
+	return c.JSONBlob(http.StatusOK, s.description())
 }

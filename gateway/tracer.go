@@ -9,13 +9,15 @@ type Tracer interface {
 	MessageReceived(session wire.SessionID, message wire.MessageID, traceparent string)
 }
 
-// trace starts the trace of a message that may cause a turn.
-func (s *Server) trace(id wire.SessionID, m *wire.Message, traceparent string) {
-	if s.tracer == nil {
-		return
-	}
-	switch m.Data.(type) {
-	case wire.UserMessage, wire.WindowMessage, wire.ComponentAction:
-		s.tracer.MessageReceived(id, m.ID, traceparent)
+// traceWith returns a function that starts the trace of a message that may cause a turn.
+func traceWith(t Tracer) func(id wire.SessionID, m *wire.Message, traceparent string) {
+	return func(id wire.SessionID, m *wire.Message, traceparent string) {
+		if t == nil {
+			return
+		}
+		switch m.Data.(type) {
+		case wire.UserMessage, wire.WindowMessage, wire.ComponentAction:
+			t.MessageReceived(id, m.ID, traceparent)
+		}
 	}
 }

@@ -21,8 +21,8 @@ type userDocument[T any] struct {
 }
 
 // load returns the caller's value and its version in the store.
-func (d userDocument[T]) load(s *Server, c echo.Context) (value T, version uint64, err error) {
-	doc, err := s.store.Get(c.Request().Context(), d.collection, caller(c).User)
+func (d userDocument[T]) load(from Documents, c echo.Context) (value T, version uint64, err error) {
+	doc, err := from.Get(c.Request().Context(), d.collection, caller(c).User)
 	if errors.Is(err, store.ErrNotFound) {
 		return d.initial, 0, nil
 	}
@@ -37,7 +37,7 @@ func (d userDocument[T]) load(s *Server, c echo.Context) (value T, version uint6
 
 // patch changes the caller's value and responds with the new one, unless the caller may not or err,
 // the result of decoding the request, is set. Concurrent requests both take effect.
-func (d userDocument[T]) patch(s *Server, c echo.Context, err error, change func(*T)) error {
+func (d userDocument[T]) patch(in Documents, c echo.Context, err error, change func(*T)) error {
 	if me := caller(c); !me.Has(auth.RoleUser) || me.Session != "" {
 		return problem(wire.CodeForbidden, "")
 	}
@@ -45,12 +45,12 @@ func (d userDocument[T]) patch(s *Server, c echo.Context, err error, change func
 		return err
 	}
 	for {
-		value, version, err := d.load(s, c)
+		value, version, err := d.load(in, c)
 		if err != nil {
 			return err
 		}
 		change(&value)
-		_, err = s.store.Put(c.Request().Context(), store.Document{
+		_, err = in.Put(c.Request().Context(), store.Document{
 			Collection: d.collection, Name: caller(c).User, Version: version, Data: d.form().Append(nil, &value),
 		})
 		if err == nil {

@@ -31,7 +31,7 @@ func (s *Server) serveNative(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.acceptWebSocket(c, &w, s.identify)
+	return s.acceptWebSocket(c, &w, s.authenticator.Identify)
 }
 
 // serveDesktop handles GET /ws, the WebSocket of desktops written for YAAR.
@@ -47,9 +47,9 @@ func (s *Server) serveDesktop(c echo.Context) error {
 func (s *Server) identifyDesktop(c echo.Context) (auth.Identity, error) {
 	token := c.QueryParam("token")
 	if token == "" || c.Request().Header.Get(echo.HeaderAuthorization) != "" {
-		return s.identify(c)
+		return s.authenticator.Identify(c)
 	}
-	return s.authenticateToken(c.Request().Context(), token)
+	return s.authenticator.Token(c.Request().Context(), token)
 }
 
 // acceptWebSocket accepts a WebSocket. A client that authenticates in the handshake is refused over
@@ -89,10 +89,10 @@ func (s *Server) acceptUnauthenticated(c echo.Context, w *connectRequest, err er
 	denied, ok := errors.AsType[*auth.Error](err)
 	unknown := ok && denied.Code == wire.CodeAuthRequired
 	if !unknown && (!ok || w.protocol != protocolDesktop) {
-		return s.authFailure(c, err)
+		return s.authenticator.Failure(c, err)
 	}
 	if wait := s.limits.Address(address(c)); wait > 0 {
-		return s.rateLimited(c, wait)
+		return s.authenticator.RateLimited(c, wait)
 	}
 	cn, err := s.upgrade(c, w)
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *Server) acceptUnauthenticated(c echo.Context, w *connectRequest, err er
 	}
 	s.startConn(cn, func(ctx context.Context) bool {
 		if !unknown {
-			s.refused.credentials.Add(1)
+			s.refused.Credentials.Add(1)
 			cn.refuse(ctx, &refusal{code: denied.Code, detail: denied.Reason})
 			return false
 		}

@@ -1,0 +1,89 @@
+package gateway
+
+import (
+	"cmp"
+	"maps"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// signInByLink is signInAndRedirect for a token in the URL. An attacker can make such a link and
+// have a user click on it, who would then work as another user. So it accepts only the
+// installation's token, which belongs to one user, and a request from another site replaces no
+// valid cookie.
+func (g *pages) signInByLink(c echo.Context, token string) error {
+	if _, open := g.auth.Anonymous(); !open && !g.auth.IsInstallationToken(token) {
+		err := g.authenticator.Failure(c, &auth.Error{Code: wire.CodeAuthFailed, Reason: "That link does not sign in."})
+		return g.renderSignInPage(c, problemOf(err, c.Request()).Status, textsFor(c.Request()).badLink)
+	}
+	if isCrossSite(c.Request()) {
+		if value := g.authenticator.Cookie(c); value != "" {
+			if _, err := g.auth.Cookie(c.Request().Context(), value); err == nil {
+				return g.signInPage(c)
+			}
+		}
+	}
+	return g.signInAndRedirect(c, token)
+}
+
+// submitLogin handles the form of the sign-in page.
+func (g *pages) submitLogin(c echo.Context) error {
+	r := c.Request()
+	r.Body = http.MaxBytesReader(c.Response(), r.Body, g.frameBytes)
+	if media := r.Header.Get(echo.HeaderContentType); !strings.HasPrefix(media, echo.MIMEApplicationForm) {
+		return statusProblem(http.StatusUnsupportedMediaType, "The body has to be a form.")
+	}
+	if err := r.ParseForm(); err != nil {
+		return problem(wire.CodeInvalidMessage, "The form cannot be read.")
+	}
+	return g.signInAndRedirect(c, tokenFrom(r.PostForm.Get("token")))
+}
+
+// signInAndRedirect signs a user in and redirects to the desktop. If the token is not accepted it
+// serves the sign-in page again, since problem documents are for programs.
+func (g *pages) signInAndRedirect(c echo.Context, token string) error {
+	_, err := g.authenticator.SignIn(c, token)
+	if err == nil {
+		return c.Redirect(http.StatusSeeOther, signInTarget(c)+queryWithoutToken(c))
+	}
+	p := problemOf(err, c.Request())
+	if p.Status >= http.StatusInternalServerError {
+		return err
+	}
+	return g.renderSignInPage(c, p.Status, textsFor(c.Request()).signInError(p))
+}
+
+// getLogin handles the URL that the hub prints: it removes the token from the address bar. Without
+// a token it serves the sign-in page.
+func (g *pages) getLogin(c echo.Context) error {
+	token := c.QueryParam("token")
+	if token == "" {
+		return g.signInPage(c)
+	}
+	return g.signInByLink(c, token)
+}
+
+// tokenFrom returns the token that a user typed, or that is in the URL they pasted.
+func tokenFrom(text string) string {
+	text = strings.TrimSpace(text)
+	if u, err := url.Parse(text); err == nil && u.Host != "" {
+		return cmp.Or(u.Query().Get("token"), text)
+	}
+	return text
+}
+
+// queryWithoutToken returns the query of a request without the token.
+func queryWithoutToken(c echo.Context) string {
+	q := maps.Clone(c.QueryParams())
+	q.Del("token")
+	if len(q) == 0 {
+		return ""
+	}
+	return "?" + q.Encode()
+}
