@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/labstack/echo/v4"
+
+	"github.com/everdesk/everdesk/gateway/openapi"
 )
 
 // The admin paths besides the API.
@@ -37,13 +39,13 @@ func (s *Server) initAdmin() {
 	a := &s.adminListener
 	a.echo = s.newEcho()
 	s.pages.adminEcho = a.echo
-	var all []route
+	var all []openapi.Route
 	for _, r := range s.routes() {
 		switch {
-		case r.path == pathMetrics: // clients of the admin listener need no credential for it
-			r.guard = guardNone
+		case r.Path == pathMetrics: // clients of the admin listener need no credential for it
+			r.Guard = openapi.GuardNone
 			all = append(all, r)
-		case isAdminPath(r.path), slices.Contains(sharedPaths, r.path):
+		case isAdminPath(r.Path), slices.Contains(sharedPaths, r.Path):
 			all = append(all, r)
 		}
 	}
@@ -58,7 +60,7 @@ func (s *Server) initAdmin() {
 	for name, handler := range map[string]http.HandlerFunc{
 		"/": pprof.Index, "/profile": pprof.Profile, "/symbol": pprof.Symbol, "/trace": pprof.Trace, "/*": pprof.Index,
 	} {
-		get(a.echo, pathPprof+name, s.authenticator.Guard(guardAct, s.admin.Profile(handler)))
+		get(a.echo, pathPprof+name, s.authenticator.Guard(openapi.GuardAct, s.admin.Profile(handler)))
 	}
 	a.http = s.newHTTP(a.echo)
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/gateway/access"
+	"github.com/everdesk/everdesk/gateway/openapi"
 )
 
 // serveAdminPage serves the admin page. Unauthenticated browsers get the sign-in page, and users
@@ -24,7 +26,7 @@ func (g *pages) serveAdminPage(c echo.Context) error {
 	}
 	c.Response().Header().Add(echo.HeaderVary, echo.HeaderCookie)
 	switch who, err := g.authenticator.Identify(c); {
-	case err != nil && !isCrossSite(c.Request()):
+	case err != nil && !access.IsCrossSite(c.Request()):
 		return g.signInPage(c)
 	case err == nil && (!who.Has(auth.RoleAdminRead) || who.Session != ""):
 		return g.renderSignInPage(c, http.StatusNotFound, textsFor(c.Request()).notForYou)
@@ -49,32 +51,32 @@ const adminPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; im
 	"form-action 'none'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 // adminPageRoutes are the routes of /metrics and of the admin page.
-func (s *Server) adminPageRoutes() []route {
+func (s *Server) adminPageRoutes() []openapi.Route {
 	const tag = "admin"
-	var all []route
+	var all []openapi.Route
 	if s.metrics != nil {
-		all = append(all, route{
-			method: http.MethodGet, path: pathMetrics, guard: guardRead, handler: echo.WrapHandler(s.metrics), tag: tag,
-			summary: "Prometheus metrics", detail: "Needs no credential on a separate admin listener.",
-			answers: success(http.StatusOK, "The metrics.", bytesOf(echo.MIMETextPlain)),
+		all = append(all, openapi.Route{
+			Method: http.MethodGet, Path: pathMetrics, Guard: openapi.GuardRead, Handler: echo.WrapHandler(s.metrics), Tag: tag,
+			Summary: "Prometheus metrics", Detail: "Needs no credential on a separate admin listener.",
+			Answers: openapi.Success(http.StatusOK, "The metrics.", openapi.Bytes(echo.MIMETextPlain)),
 		})
 	}
 	if s.pages.adminPage == nil || !s.pages.adminPage.Has(indexFile) {
 		return all
 	}
-	html := success(http.StatusOK, "A page.", bytesOf(echo.MIMETextHTML))
-	led := answer{status: http.StatusSeeOther, doc: "Signed in; redirects to /admin.", headers: []param{{name: "Set-Cookie", doc: "The cookie."}}}
+	html := openapi.Success(http.StatusOK, "A page.", openapi.Bytes(echo.MIMETextHTML))
+	led := openapi.Answer{Status: http.StatusSeeOther, Doc: "Signed in; redirects to /admin.", Headers: []openapi.Param{{Name: "Set-Cookie", Doc: "The cookie."}}}
 	return append(all,
-		route{
-			method: http.MethodGet, path: pathAdmin, handler: s.pages.serveAdminPage, tag: tag, summary: "The admin page",
-			query: []param{{name: "token", doc: "The token of the URL that the hub prints."}}, answers: append(html, led),
+		openapi.Route{
+			Method: http.MethodGet, Path: pathAdmin, Handler: s.pages.serveAdminPage, Tag: tag, Summary: "The admin page",
+			Query: []openapi.Param{{Name: "token", Doc: "The token of the URL that the hub prints."}}, Answers: append(html, led),
 		},
-		route{
-			method: http.MethodPost, path: pathAdmin, handler: s.pages.submitLogin, tag: tag, summary: "Sign in with a form, for the admin page",
-			body: bytesOf(echo.MIMEApplicationForm), answers: []answer{led},
+		openapi.Route{
+			Method: http.MethodPost, Path: pathAdmin, Handler: s.pages.submitLogin, Tag: tag, Summary: "Sign in with a form, for the admin page",
+			Body: openapi.Bytes(echo.MIMEApplicationForm), Answers: []openapi.Answer{led},
 		},
-		route{
-			method: http.MethodGet, path: pathAdmin + "/*", handler: s.pages.serveAdminPage, tag: tag, summary: "The files of the admin page", answers: html,
+		openapi.Route{
+			Method: http.MethodGet, Path: pathAdmin + "/*", Handler: s.pages.serveAdminPage, Tag: tag, Summary: "The files of the admin page", Answers: html,
 		},
 	)
 }

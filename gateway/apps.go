@@ -14,6 +14,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/everdesk/everdesk/gateway/access"
+	"github.com/everdesk/everdesk/gateway/problem"
 	"github.com/everdesk/everdesk/web"
 )
 
@@ -33,8 +35,8 @@ const (
 
 // apps is the server of the apps' own origin, which has files only.
 type apps struct {
-	hosts   *Hosts
-	refused *RefusalCounts
+	hosts   *access.Hosts
+	refused *access.RefusalCounts
 	hubPort atomic.Int32 // port of the main listener, for the frame-ancestors policy
 
 	site *web.Site
@@ -57,8 +59,8 @@ func (s *Server) initApps(site *web.Site) {
 	a.site, a.echo = site, echo.New()
 	if u, err := url.Parse(s.cfg.AppsURL); err == nil && u.Host != "" {
 		a.url = u
-		name := hostName(u.Host)
-		a.dedicatedHost = !s.hosts.Has(name) && !isLoopbackName(name)
+		name := access.HostName(u.Host)
+		a.dedicatedHost = !s.hosts.Has(name) && !access.IsLoopbackName(name)
 	}
 	a.echo.HTTPErrorHandler = s.writeProblem
 	a.echo.Use(s.logRequests, s.apps.setHeaders)
@@ -89,9 +91,9 @@ func (a *apps) setHeaders(next echo.HandlerFunc) echo.HandlerFunc {
 		h.Set(echo.HeaderXContentTypeOptions, "nosniff")
 		h.Set("X-DNS-Prefetch-Control", "off")
 		h.Set("Cross-Origin-Resource-Policy", "cross-origin")
-		if !a.hosts.Known(r) && (a.url == nil || hostName(r.Host) != hostName(a.url.Host)) {
+		if !a.hosts.Known(r) && (a.url == nil || access.HostName(r.Host) != access.HostName(a.url.Host)) {
 			a.refused.Hosts.Add(1)
-			return statusProblem(http.StatusMisdirectedRequest, "This hub is not known by that name; see the setting hosts.")
+			return problem.Status(http.StatusMisdirectedRequest, "This hub is not known by that name; see the setting hosts.")
 		}
 		return next(c)
 	}
@@ -103,7 +105,7 @@ var framePermissions = strings.Replace(permissions, "clipboard-write=(self)", "c
 // owns reports whether a request to the main listener is for the apps' host.
 func (a *apps) owns(r *http.Request) bool {
 	u := a.url
-	return u != nil && hostName(r.Host) == hostName(u.Host) && (a.dedicatedHost || portOf(r.Host, u.Scheme) == portOf(u.Host, u.Scheme))
+	return u != nil && access.HostName(r.Host) == access.HostName(u.Host) && (a.dedicatedHost || access.PortOf(r.Host, u.Scheme) == access.PortOf(u.Host, u.Scheme))
 }
 
 // origin returns the origin of the apps for the sender of a request, or "" if there is none.
@@ -115,8 +117,8 @@ func (a *apps) origin(r *http.Request) string {
 		return ""
 	case a.url != nil:
 		return a.url.Scheme + "://" + strings.ToLower(a.url.Host)
-	case a.port != 0 && isHostSource(hostName(r.Host)):
-		return a.hosts.Scheme(r) + "://" + net.JoinHostPort(hostName(r.Host), strconv.Itoa(a.port))
+	case a.port != 0 && isHostSource(access.HostName(r.Host)):
+		return a.hosts.Scheme(r) + "://" + net.JoinHostPort(access.HostName(r.Host), strconv.Itoa(a.port))
 	default:
 		return ""
 	}
@@ -127,7 +129,7 @@ func (a *apps) ancestors(r *http.Request) string {
 	own := strconv.Itoa(int(a.hubPort.Load()))
 	var pages []string
 	if u := a.url; u == nil {
-		pages = append(pages, originSource(a.hosts.Scheme(r)+"://"+net.JoinHostPort(hostName(r.Host), own)))
+		pages = append(pages, originSource(a.hosts.Scheme(r)+"://"+net.JoinHostPort(access.HostName(r.Host), own)))
 	} else {
 		pages = append(pages, "http://localhost:"+own, "http://127.0.0.1:"+own)
 		for _, name := range a.hosts.Names() {

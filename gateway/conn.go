@@ -13,6 +13,7 @@ import (
 
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/broadcast"
+	"github.com/everdesk/everdesk/gateway/access"
 	"github.com/everdesk/everdesk/ratelimit"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/wire"
@@ -29,7 +30,7 @@ const (
 	protocolSSE                     // Server-Sent Events
 )
 
-// form returns the encoding of events for the protocol.
+// Form returns the encoding of events for the protocol.
 func (d protocol) form() broadcast.Form {
 	switch d {
 	case protocolBatch:
@@ -43,7 +44,7 @@ func (d protocol) form() broadcast.Form {
 	}
 }
 
-// form returns the encoding of events for this client.
+// Form returns the encoding of events for this client.
 func (c *conn) form() broadcast.Form {
 	if c.numbered {
 		return broadcast.FormNumbered
@@ -191,7 +192,7 @@ func (c *conn) finish() {
 	c.reportClosed()
 }
 
-// guard runs one part of a connection's life. A panic in it closes the connection.
+// Guard runs one part of a connection's life. A panic in it closes the connection.
 func (c *conn) guard(what string, part func()) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -239,8 +240,8 @@ func (c *conn) detachSession() {
 }
 
 // granted returns the client's current access.
-func (c *conn) granted() access {
-	return access(c.access.Load()) //nolint:gosec // only access values are stored
+func (c *conn) granted() access.Level {
+	return access.Level(c.access.Load()) //nolint:gosec // only access values are stored
 }
 
 // event wraps p in an event for this connection only.

@@ -3,16 +3,16 @@ package gateway
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
-	"net/http"
-	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/broadcast"
+	"github.com/everdesk/everdesk/gateway/access"
+	"github.com/everdesk/everdesk/gateway/httpio"
+	"github.com/everdesk/everdesk/gateway/problem"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -57,7 +57,7 @@ func nativeConnectRequest(c echo.Context, d protocol) (connectRequest, error) {
 	q := c.QueryParams()
 	w := connectRequest{protocol: d, session: wire.SessionID(c.Param("session")), resumeFrom: truncatePosition(q.Get("resume_from"))}
 	if err := w.session.Validate(); err != nil {
-		return w, problem(wire.CodeInvalidMessage, err.Error())
+		return w, problem.New(wire.CodeInvalidMessage, err.Error())
 	}
 	w.client, w.seenPosition = clientID(q.Get("client_id")), truncatePosition(q.Get("seen"))
 	return w, w.setMonitors(q["monitor"])
@@ -71,7 +71,7 @@ func desktopConnectRequest(c echo.Context) (connectRequest, error) {
 	w := connectRequest{protocol: protocolDesktop, session: wire.SessionID(q.Get("sessionId")), resumeFrom: truncatePosition(q.Get("resume_from"))}
 	if w.session != "" {
 		if err := w.session.Validate(); err != nil {
-			return w, problem(wire.CodeInvalidMessage, err.Error())
+			return w, problem.New(wire.CodeInvalidMessage, err.Error())
 		}
 	}
 	w.client = clientID(q.Get("client_id"))
@@ -97,12 +97,12 @@ func truncatePosition(resume string) string { return resume[:min(len(resume), ma
 
 func (w *connectRequest) setMonitors(monitors []string) error {
 	if len(monitors) > maxMonitors {
-		return problem(wire.CodeInvalidMessage, "There are too many monitors in the query.")
+		return problem.New(wire.CodeInvalidMessage, "There are too many monitors in the query.")
 	}
 	for _, m := range monitors {
 		id := wire.MonitorID(m)
 		if err := id.Validate(); err != nil {
-			return problem(wire.CodeInvalidMessage, err.Error())
+			return problem.New(wire.CodeInvalidMessage, err.Error())
 		}
 		w.monitors = append(w.monitors, id)
 	}
@@ -139,18 +139,16 @@ func (r *refusal) closeCode() (wire.CloseCode, string) {
 	}
 }
 
-// refusalOf maps err to a refusal by the table of [problemOf]. It logs an error that is not in the
-// table and does not send its text to the client. A timeout counts as the store being unavailable.
+// refusalOf maps err to a refusal by the table of package problem. It logs an error that is not in
+// the table and does not send its text to the client.
 func (s *Server) refusalOf(ctx context.Context, err error) *refusal {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		return r
 	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return &refusal{code: wire.CodeStoreUnavailable}
-	}
-	p := problemOf(err, &http.Request{})
+	p := problem.OnConnection(err)
 	_, bySession := errors.AsType[*session.Error](err)
-	if p.Code == wire.CodeExecutionFailed || p.Code == wire.CodeStoreUnavailable && !bySession {
+	ended := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+	if !ended && (p.Code == wire.CodeExecutionFailed || p.Code == wire.CodeStoreUnavailable && !bySession) {
 		s.log.ErrorContext(ctx, "connection failed", "err", err)
 	}
 	return &refusal{code: p.Code, detail: p.Detail}
@@ -165,7 +163,7 @@ func (s *Server) refusalProblem(c echo.Context, err error) error {
 	case r.retryAfter > 0:
 		return s.authenticator.RateLimited(c, r.retryAfter)
 	default:
-		return problem(r.code, r.detail)
+		return problem.New(r.code, r.detail)
 	}
 }
 
@@ -197,14 +195,14 @@ func authResult(who auth.Identity) wire.AuthResult {
 // authorize returns the client's access to the session it asked for, and sets w.session to the id
 // of that session. A missing session and one of another user give the same error. On success the
 // client holds a slot of the [authGate] until it calls w.releaseGate.
-func (s *Server) authorize(ctx context.Context, who auth.Identity, w *connectRequest) (access, error) {
+func (s *Server) authorize(ctx context.Context, who auth.Identity, w *connectRequest) (access.Level, error) {
 	mayReconnect := w.protocol != protocolDesktop && cmp.Or(w.resumeFrom, w.seenPosition) != ""
 	if !s.connections.hasCapacity(who.User, s.connectionLimit(who.User, mayReconnect)) {
-		return accessNone, s.tooManyConnections(who.User)
+		return access.None, s.tooManyConnections(who.User)
 	}
 	release, err := s.authGate.acquire(ctx)
 	if err != nil {
-		return accessNone, err
+		return access.None, err
 	}
 	granted, err := s.authorizeAdmitted(ctx, who, w)
 	if err != nil {
@@ -215,18 +213,18 @@ func (s *Server) authorize(ctx context.Context, who auth.Identity, w *connectReq
 }
 
 // authorizeAdmitted is authorize for a client that holds a slot of the authGate.
-func (s *Server) authorizeAdmitted(ctx context.Context, who auth.Identity, w *connectRequest) (access, error) {
+func (s *Server) authorizeAdmitted(ctx context.Context, who auth.Identity, w *connectRequest) (access.Level, error) {
 	w.rightsVersion = s.connections.rightsVersion.Load()
 	if w.protocol != protocolDesktop {
 		return s.authorizeNative(ctx, who, w)
 	}
 	// The desktop protocol has no resuming.
 	if err := s.limitConnects(ctx, who, false); err != nil {
-		return accessNone, err
+		return access.None, err
 	}
 	var err error
 	if w.session, w.knownSession, err = s.sessions.ResolveDesktop(ctx, who, w.session); err != nil {
-		return accessNone, err
+		return access.None, err
 	}
 	granted, info, err := s.sessions.Access(ctx, who, w.session)
 	w.session = cmp.Or(info.ID, w.session)
@@ -235,15 +233,15 @@ func (s *Server) authorizeAdmitted(ctx context.Context, who auth.Identity, w *co
 
 // authorizeNative is authorizeAdmitted for clients that have their session in the path. A name that
 // the user has not given to a session yet creates one, except over SSE, which only reads.
-func (s *Server) authorizeNative(ctx context.Context, who auth.Identity, w *connectRequest) (access, error) {
+func (s *Server) authorizeNative(ctx context.Context, who auth.Identity, w *connectRequest) (access.Level, error) {
 	granted, info, err := s.sessions.Access(ctx, who, w.session)
 	called := w.session
 	w.session = cmp.Or(info.ID, called)
 	w.reconnects = err == nil && s.isReconnect(ctx, w, info.Top)
 	if limited := s.limitConnects(ctx, who, w.reconnects); limited != nil {
-		return accessNone, limited
+		return access.None, limited
 	}
-	if isNotFound(err) && w.protocol != protocolSSE && session.IsName(called) && mayNameSessions(who) {
+	if access.IsNotFound(err) && w.protocol != protocolSSE && session.IsName(called) && access.MayNameSessions(who) {
 		if info, _, err = s.sessions.OpenNamed(ctx, session.NewSession{User: who.User, Name: called}); err == nil {
 			granted, info, err = s.sessions.Access(ctx, who, info.ID)
 		}
@@ -318,7 +316,7 @@ func (c *conn) awaitAuth(ctx context.Context, w *connectRequest) bool {
 		// No valid credential is that long.
 		c.refuse(ctx, &refusal{code: wire.CodeAuthFailed})
 		return false
-	case isTimeout(err), err == nil && (bad != nil || !ok):
+	case httpio.IsTimeout(err), err == nil && (bad != nil || !ok):
 		c.refuse(ctx, &refusal{code: wire.CodeAuthRequired})
 		return false
 	case err != nil:
@@ -330,7 +328,7 @@ func (c *conn) awaitAuth(ctx context.Context, w *connectRequest) bool {
 
 // acceptAuth checks the credentials of an auth message and the client's access.
 func (c *conn) acceptAuth(ctx context.Context, message wire.Auth, w *connectRequest) bool {
-	limited, cancel := context.WithTimeout(ctx, OpenTimeout)
+	limited, cancel := context.WithTimeout(ctx, access.OpenTimeout)
 	defer cancel()
 	w.credentialsChecked = time.Now()
 	who, err := c.s.authenticateMessage(limited, message)
@@ -368,7 +366,7 @@ func (c *conn) attachSession(ctx context.Context, w *connectRequest) bool {
 		c.refuse(ctx, c.s.tooManyConnections(user))
 		return false
 	}
-	limited, cancel := context.WithTimeout(ctx, OpenTimeout)
+	limited, cancel := context.WithTimeout(ctx, access.OpenTimeout)
 	defer cancel()
 	handle, err := c.s.hub.Open(limited, c.session)
 	if err != nil {
@@ -399,8 +397,4 @@ func (c *conn) attachSession(ctx context.Context, w *connectRequest) bool {
 		c.s.recheck([]*conn{c}) // its access changed while it connected
 	}
 	return true
-}
-
-func newConnectionID() wire.ConnectionID {
-	return wire.ConnectionID("conn-" + strings.ToLower(rand.Text()[:16]))
 }

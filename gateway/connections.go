@@ -249,7 +249,7 @@ func (d *connections) hasCapacity(user string, most int) bool {
 	return most < 0 || d.userConnections[user] < most
 }
 
-// reserve counts a connection for its user until remove, unless the limit is reached.
+// Reserve counts a connection for its user until remove, unless the limit is reached.
 func (d *connections) reserve(c *conn, most int) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/labstack/echo/v4"
+
+	"github.com/everdesk/everdesk/gateway/access"
 )
 
 // permissions is the Permissions-Policy that disables all browser features that the desktop does
@@ -22,7 +24,7 @@ const indexFile = "index.html"
 func (g *pages) homePage(c echo.Context) error {
 	token := c.QueryParam("token")
 	switch {
-	case g.dev != nil && isUpgrade(c.Request()): // the development server's own socket, with a token of its own
+	case g.dev != nil && access.IsUpgrade(c.Request()): // the development server's own socket, with a token of its own
 		return g.proxyDev(c)
 	case token != "":
 		return g.signInByLink(c, token)
@@ -45,7 +47,7 @@ func (g *pages) hasDesktop() bool {
 // which authenticates with requests of its own.
 func (g *pages) desktopOrSignIn(c echo.Context) error {
 	c.Response().Header().Add(echo.HeaderVary, echo.HeaderCookie)
-	if _, err := g.authenticator.Identify(c); err != nil && !isCrossSite(c.Request()) {
+	if _, err := g.authenticator.Identify(c); err != nil && !access.IsCrossSite(c.Request()) {
 		return g.signInPage(c)
 	}
 	return g.shell(c)
@@ -80,7 +82,7 @@ func (g *pages) shell(c echo.Context) error {
 // because not all browsers count them as 'self'.
 func (g *pages) shellPolicy(r *http.Request) string {
 	connect, frames := "'self'", "'none'"
-	name, port := hostName(r.Host), portOf(r.Host, g.hosts.Scheme(r))
+	name, port := access.HostName(r.Host), access.PortOf(r.Host, g.hosts.Scheme(r))
 	if isHostSource(name) && isPort(port) {
 		host := name + ":" + port
 		connect += " ws://" + host + " wss://" + host
@@ -112,7 +114,7 @@ func isPort(port string) bool { return portForm.MatchString(port) }
 // originSource returns an origin in the form of a content security policy, or 'none' if a policy
 // cannot contain its host.
 func originSource(origin string) string {
-	if _, host, _ := strings.Cut(origin, "://"); isHostSource(hostName(host)) {
+	if _, host, _ := strings.Cut(origin, "://"); isHostSource(access.HostName(host)) {
 		return origin
 	}
 	return "'none'"

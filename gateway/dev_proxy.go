@@ -10,6 +10,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/everdesk/everdesk/gateway/access"
+	"github.com/everdesk/everdesk/gateway/problem"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -25,7 +27,7 @@ func newDevProxy(target *url.URL, log *slog.Logger) *httputil.ReverseProxy {
 			r.SetURL(target)
 			r.Out.Header.Del(echo.HeaderCookie)
 			r.Out.Header.Del(echo.HeaderAuthorization)
-			r.Out.Header.Del(headerAPIKey)
+			r.Out.Header.Del(access.HeaderAPIKey)
 		},
 		ModifyResponse: func(r *http.Response) error {
 			for _, name := range []string{echo.HeaderSetCookie, echo.HeaderContentSecurityPolicy, echo.HeaderXContentTypeOptions, echo.HeaderReferrerPolicy} {
@@ -53,7 +55,7 @@ func (g *pages) proxyDev(c echo.Context) error {
 	proxy := *g.dev
 	proxy.ErrorHandler = func(_ http.ResponseWriter, _ *http.Request, err error) {
 		g.log.WarnContext(ctx, "development server does not answer", "err", err)
-		failed = problem(wire.CodeConnectionFailed, "The build tool does not answer; see the setting web-dev.").withStatus(http.StatusBadGateway)
+		failed = problem.New(wire.CodeConnectionFailed, "The build tool does not answer; see the setting web-dev.").WithStatus(http.StatusBadGateway)
 	}
 	proxy.ServeHTTP(c.Response(), r.WithContext(ctx))
 	return failed

@@ -5,7 +5,7 @@
 // response: problem documents (RFC 9457), also for unknown paths, wrong methods and
 // panics. It authenticates requests and decides what a user may do in a session; package
 // session does the rest. The router and the API description are made from one table of
-// routes (routes.go):
+// Routes (routes.go):
 //
 //	/                 the desktop, or the sign-in page for unauthenticated browsers
 //	/join             the desktop, for a device that was invited
@@ -22,7 +22,7 @@
 // Code that agents write runs in frames of another origin, that of the apps: a second
 // listener ([Server.SetAppsListener]) or another host name ([Config].AppsURL) that serves a
 // few files and nothing else. That origin ignores cookies, and every response has a
-// content security policy that gives its document neither an origin nor a network. Such
+// Content security policy that gives its document neither an origin nor a network. Such
 // policies cannot name an IPv6 address: a hub reached under one has no apps without
 // AppsURL.
 //

@@ -10,6 +10,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/everdesk/everdesk/gateway/access"
+	"github.com/everdesk/everdesk/gateway/problem"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -38,18 +40,18 @@ func (c *logLimiter) allow() bool {
 // writeProblem writes the problem document for err; it is echo's error handler.
 func (s *Server) writeProblem(err error, c echo.Context) {
 	ctx, path := c.Request().Context(), c.Request().URL.Path
-	p := problemOf(err, c.Request())
+	p := problem.OfRequest(err, c.Request())
 	if p.Status == http.StatusInternalServerError || p.Code == wire.CodeStoreUnavailable {
 		attrs := []any{"path", path, "err", err}
 		if e, ok := errors.AsType[*session.Error](err); ok && e.Err != nil {
 			attrs = append(attrs, "cause", e.Err) // not shown to clients
 		}
-		crash, crashed := errors.AsType[*panicError](err)
+		crash, crashed := errors.AsType[*problem.PanicError](err)
 		if crashed {
-			attrs = append(attrs, "stack", string(crash.stack))
+			attrs = append(attrs, "stack", string(crash.Stack))
 		}
 		level := slog.LevelError
-		if c.Response().Committed && !crashed || caller(c).User == "" && !s.anonymousErrors.allow() {
+		if c.Response().Committed && !crashed || access.Caller(c).User == "" && !s.anonymousErrors.allow() {
 			level = slog.LevelDebug // the client hung up, or an unauthenticated client floods the log
 		}
 		s.log.Log(ctx, level, "request failed", attrs...)
@@ -65,7 +67,7 @@ func (s *Server) writeProblem(err error, c echo.Context) {
 	if err != nil {
 		panic(err) // cannot fail: only strings and numbers
 	}
-	if err := c.Blob(p.Status, problemType, body); err != nil {
+	if err := c.Blob(p.Status, problem.MediaType, body); err != nil {
 		s.log.DebugContext(ctx, "writing problem response failed", "path", path, "err", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/broadcast"
+	"github.com/everdesk/everdesk/gateway/access"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -200,14 +201,14 @@ func (s *Server) RecheckSession(id wire.SessionID) {
 }
 
 // recheck looks up the access of connections and applies changes. If the store does not answer, the
-// access stays as it was.
+// Level stays as it was.
 func (s *Server) recheck(conns []*conn) {
 	type key struct {
 		user, roles string
 		session     wire.SessionID
 	}
 	type answer struct {
-		access access
+		access access.Level
 		err    error
 	}
 	known := make(map[key]answer)
@@ -219,7 +220,7 @@ func (s *Server) recheck(conns []*conn) {
 		k := key{who.User, strings.Join(authResult(*who).Roles, " "), c.session}
 		a, ok := known[k]
 		if !ok {
-			ctx, cancel := context.WithTimeout(s.connections.ctx, OpenTimeout)
+			ctx, cancel := context.WithTimeout(s.connections.ctx, access.OpenTimeout)
 			a.access, _, a.err = s.sessions.Access(ctx, *who, c.session)
 			cancel()
 			known[k] = a
@@ -236,7 +237,7 @@ func (s *Server) recheck(conns []*conn) {
 
 // updateAccess stores a connection's identity and access, unless its identity has been replaced
 // meanwhile.
-func (c *conn) updateAccess(from, to *auth.Identity, granted access) {
+func (c *conn) updateAccess(from, to *auth.Identity, granted access.Level) {
 	c.s.connections.grantMu.Lock()
 	defer c.s.connections.grantMu.Unlock()
 	if c.identity.CompareAndSwap(from, to) {

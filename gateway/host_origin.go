@@ -9,6 +9,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/everdesk/everdesk/gateway/access"
+	"github.com/everdesk/everdesk/gateway/problem"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -39,17 +41,17 @@ func (s *Server) checkHostAndOrigin(next echo.HandlerFunc) echo.HandlerFunc {
 		r := c.Request()
 		if !s.hosts.Known(r) {
 			s.refused.Hosts.Add(1)
-			return statusProblem(http.StatusMisdirectedRequest, "This hub is not known by that name; see the setting hosts.")
+			return problem.Status(http.StatusMisdirectedRequest, "This hub is not known by that name; see the setting hosts.")
 		}
 		said, origin := r.Header.Values(echo.HeaderOrigin), r.Header.Get(echo.HeaderOrigin)
 		foreign := origin != "" && slices.Contains(s.hosts.Foreign(), strings.ToLower(origin))
 		switch {
 		case len(said) > 1 || len(said) == 1 && origin == "",
-			origin != "" && !foreign && !s.hosts.isOwn(r, origin),
-			origin == "" && isMutating(r) && isCrossSite(r),
+			origin != "" && !foreign && !s.hosts.IsOwn(r, origin),
+			origin == "" && access.IsMutating(r) && access.IsCrossSite(r),
 			origin == "" && s.authenticator.UsesCookie(c) && needsOrigin(r):
 			s.refused.Origins.Add(1)
-			return problem(wire.CodeForbidden, "Requests from that origin are not allowed; see the setting origins.")
+			return problem.New(wire.CodeForbidden, "Requests from that origin are not allowed; see the setting origins.")
 		}
 		if foreign {
 			if preflight := setCORS(c, origin); preflight {
@@ -64,7 +66,7 @@ func (s *Server) checkHostAndOrigin(next echo.HandlerFunc) echo.HandlerFunc {
 // cookies on their own. They never omit the origin of a WebSocket, and omit others only for
 // requests of the same origin.
 func needsOrigin(r *http.Request) bool {
-	return isUpgrade(r) || isMutating(r) && r.Header.Get("Sec-Fetch-Site") != "same-origin"
+	return access.IsUpgrade(r) || access.IsMutating(r) && r.Header.Get("Sec-Fetch-Site") != "same-origin"
 }
 
 // setCORS sets the headers for a page of an allowed foreign origin, and reports whether the request

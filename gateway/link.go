@@ -39,7 +39,7 @@ type link struct {
 	fd          int                   // descriptor of Conn, if raw is set
 	connections *connections
 	buffer      *[readBufferBytes]byte // pooled buffer that holds unread, or nil
-	unread      []byte                 // read from the socket, not yet consumed
+	unread      []byte                 // Read from the socket, not yet consumed
 	// lastSeen is the [connections].ticks value at which the client last sent something.
 	lastSeen atomic.Int64
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/labstack/echo/v4"
+
+	"github.com/everdesk/everdesk/gateway/access"
 )
 
 // serveMCP serves agents that run outside the hub. The MCP endpoint checks their MCP token; a
@@ -19,7 +21,7 @@ func (s *Server) serveMCP(c echo.Context) error {
 	_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Time{}) // an error means a transport without deadlines
 	s.mcp.ServeHTTP(&mcpWriter{ResponseWriter: c.Response(), unauthorized: func() time.Duration {
 		s.refused.Credentials.Add(1)
-		wait := s.limits.Address(address(c))
+		wait := s.limits.Address(access.Address(c))
 		if wait > 0 {
 			s.refused.Rates.Add(1)
 		}

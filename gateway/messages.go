@@ -13,6 +13,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/everdesk/everdesk/gateway/access"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -221,7 +222,7 @@ func (c *conn) handleMessage(ctx context.Context, frame []byte, commands *[]sess
 		return true
 	case wire.SubscribeMonitor:
 		c.from.Monitor = p.MonitorID
-		if c.granted() >= accessOperator { // viewers watch a monitor without creating it
+		if c.granted() >= access.Operator { // viewers watch a monitor without creating it
 			c.queueCommand(&m, commands)
 		}
 		c.deliverCommands(ctx, commands)
@@ -234,7 +235,7 @@ func (c *conn) handleMessage(ctx context.Context, frame []byte, commands *[]sess
 
 // queueCommand adds a message to commands if the client may send it.
 func (c *conn) queueCommand(m *wire.Message, commands *[]session.Command) {
-	if !c.granted().may(m.Data) {
+	if !c.granted().May(m.Data) {
 		c.sendError(&refusal{code: wire.CodeForbidden}, m.ID)
 		return
 	}
@@ -302,7 +303,7 @@ func retrySeconds(wait time.Duration) string {
 }
 
 // refreshAuth replaces the connection's credential by a new one of the same user, and applies the
-// access that it gives.
+// Level that it gives.
 func (c *conn) refreshAuth(ctx context.Context, a wire.Auth) {
 	old := c.identity.Load()
 	who, err := c.s.authenticateMessage(ctx, a)

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/labstack/echo/v4"
+
+	"github.com/everdesk/everdesk/gateway/problem"
 )
 
 // logRequests logs each request and turns a panic into a 500. It is the only place where requests
@@ -30,7 +32,7 @@ func callRecovering(next echo.HandlerFunc, c echo.Context) (err error) {
 		case http.ErrAbortHandler:
 			panic(p) // tells net/http to abort the connection
 		default:
-			err = &panicError{value: p, stack: debug.Stack()}
+			err = &problem.PanicError{Value: p, Stack: debug.Stack()}
 		}
 	}()
 	return next(c)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/everdesk/everdesk/gateway/httpio"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -30,7 +31,7 @@ func (c *conn) detectMonitorNaming(ctx context.Context, w *connectRequest) bool 
 	c.limitRead(time.Now().Add(c.s.cfg.Timeouts.Naming))
 	first, err := c.headerReader.Peek(1)
 	switch {
-	case isTimeout(err):
+	case httpio.IsTimeout(err):
 		err = nil
 	case err == nil && first[0]&opcodeMask == opcodeText: // [conn.readMessages] handles other frames
 		c.limitRead(time.Now().Add(c.s.cfg.Timeouts.Auth))

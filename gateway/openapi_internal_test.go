@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/everdesk/everdesk/gateway/openapi"
 )
 
 // The router and the API description have the same routes.
@@ -20,7 +22,7 @@ func TestDescriptionHasTheRoutersRoutes(t *testing.T) {
 	}
 	routed := map[string]bool{}
 	for _, r := range s.echo.Routes() {
-		path := documentPath(r.Path)
+		path := openapi.DocumentPath(r.Path)
 		if r.Method == http.MethodHead && doc.Paths[path]["get"] != nil {
 			continue // every GET route has one
 		}

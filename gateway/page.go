@@ -15,6 +15,8 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/gateway/access"
+	"github.com/everdesk/everdesk/gateway/problem"
 	"github.com/everdesk/everdesk/web"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -23,8 +25,8 @@ import (
 type pages struct {
 	log           *slog.Logger
 	auth          *auth.Authority
-	hosts         *Hosts
-	authenticator *Authenticator
+	hosts         *access.Hosts
+	authenticator *access.Authenticator
 	ready         *readiness
 	apps          *apps
 	version       string
@@ -54,7 +56,7 @@ type pageTexts struct {
 
 var english = pageTexts{
 	lang: "en", title: "Sign in · Everdesk", ready: "This hub is ready.", storeUnavailable: wire.CodeStoreUnavailable.Info().Message,
-	storeFull:    storeFull,
+	storeFull:    problem.StoreFull,
 	shuttingDown: "This hub is shutting down.", byLink: "Sign in with the URL that the hub printed when it started, or with its token.",
 	byToken: "Sign in with your token.", badLink: "That link does not sign in. Type the token instead.",
 	refused: "That token was not accepted.", tooManyAttempts: "Too many attempts. Wait a moment and try again.", signedInAs: "You are signed in as %s.",
@@ -103,7 +105,7 @@ func (g *pages) renderSignInPage(c echo.Context, status int, notice string) erro
 		switch {
 		case g.ready.draining.Load():
 			state = words.shuttingDown
-		case p.Detail == storeFull:
+		case p.Detail == problem.StoreFull:
 			state = words.storeFull
 		default:
 			state = words.storeUnavailable
@@ -150,7 +152,7 @@ func (w pageTexts) signInHint(mode auth.Mode) string {
 }
 
 // signInError returns the text for a failed attempt to sign in.
-func (w pageTexts) signInError(p *problemError) string {
+func (w pageTexts) signInError(p *problem.Error) string {
 	switch {
 	case p.Status == http.StatusTooManyRequests:
 		return w.tooManyAttempts

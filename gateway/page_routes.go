@@ -4,54 +4,56 @@ import (
 	"net/http"
 
 	"github.com/labstack/echo/v4"
+
+	"github.com/everdesk/everdesk/gateway/openapi"
 )
 
-// routes are the routes of the desktop and of signing in with a browser.
-func (g *pages) routes() []route {
+// Routes are the routes of the desktop and of signing in with a browser.
+func (g *pages) routes() []openapi.Route {
 	const tag = "people"
-	html, formBody := bytesOf(echo.MIMETextHTML), bytesOf(echo.MIMEApplicationForm)
-	led := answer{status: http.StatusSeeOther, doc: "Signed in; redirects to /.", headers: []param{{name: "Set-Cookie", doc: "The cookie."}}}
-	token := []param{{name: "token", doc: "The token of the URL that the hub prints."}}
-	return []route{
+	html, formBody := openapi.Bytes(echo.MIMETextHTML), openapi.Bytes(echo.MIMEApplicationForm)
+	led := openapi.Answer{Status: http.StatusSeeOther, Doc: "Signed in; redirects to /.", Headers: []openapi.Param{{Name: "Set-Cookie", Doc: "The cookie."}}}
+	token := []openapi.Param{{Name: "token", Doc: "The token of the URL that the hub prints."}}
+	return []openapi.Route{
 		{
-			method: http.MethodGet, path: "/", handler: g.homePage, tag: tag, summary: "The desktop", query: token,
-			answers: append(success(http.StatusOK, "A page.", html), led),
+			Method: http.MethodGet, Path: "/", Handler: g.homePage, Tag: tag, Summary: "The desktop", Query: token,
+			Answers: append(openapi.Success(http.StatusOK, "A page.", html), led),
 		},
 		{
-			method: http.MethodGet, path: "/join", handler: g.joinPage, tag: tag, summary: "The desktop, for an invited device",
-			detail: "The ticket is in the fragment of the URL, after the #.", answers: success(http.StatusOK, "A page.", html),
+			Method: http.MethodGet, Path: "/join", Handler: g.joinPage, Tag: tag, Summary: "The desktop, for an invited device",
+			Detail: "The ticket is in the fragment of the URL, after the #.", Answers: openapi.Success(http.StatusOK, "A page.", html),
 		},
 		{
-			method: http.MethodGet, path: "/login", handler: g.getLogin, tag: tag, summary: "The sign-in page", query: token,
-			answers: append(success(http.StatusOK, "A page.", html), led),
+			Method: http.MethodGet, Path: "/login", Handler: g.getLogin, Tag: tag, Summary: "The sign-in page", Query: token,
+			Answers: append(openapi.Success(http.StatusOK, "A page.", html), led),
 		},
 		{
-			method: http.MethodPost, path: "/login", handler: g.submitLogin, tag: tag,
-			summary: "Sign in with a form", body: formBody, answers: []answer{led},
+			Method: http.MethodPost, Path: "/login", Handler: g.submitLogin, Tag: tag,
+			Summary: "Sign in with a form", Body: formBody, Answers: []openapi.Answer{led},
 		},
 	}
 }
 
 // hubRoutes are the routes of the health checks and of the API description.
-func (s *Server) hubRoutes() []route {
+func (s *Server) hubRoutes() []openapi.Route {
 	const tag = "hub"
-	return []route{
+	return []openapi.Route{
 		{
-			method: http.MethodGet, path: "/health", handler: s.ready.health, tag: tag,
-			summary: "Whether the process is up, for desktops", answers: success(http.StatusOK, "It is up.", jsonBody(healthForm)),
+			Method: http.MethodGet, Path: "/health", Handler: s.ready.health, Tag: tag,
+			Summary: "Whether the process is up, for desktops", Answers: openapi.Success(http.StatusOK, "It is up.", openapi.JSONBody(healthForm)),
 		},
 		{
-			method: http.MethodGet, path: "/healthz", handler: s.ready.health, tag: tag,
-			summary: "Whether the process is up", answers: success(http.StatusOK, "It is up.", jsonBody(healthForm)),
+			Method: http.MethodGet, Path: "/healthz", Handler: s.ready.health, Tag: tag,
+			Summary: "Whether the process is up", Answers: openapi.Success(http.StatusOK, "It is up.", openapi.JSONBody(healthForm)),
 		},
 		{
-			method: http.MethodGet, path: "/readyz", handler: s.ready.readyz, tag: tag,
-			summary: "Whether the process accepts clients", detail: "503 while the store is unavailable and while the hub drains or shuts down.",
-			answers: success(http.StatusOK, "It accepts clients.", jsonBody(healthForm)),
+			Method: http.MethodGet, Path: "/readyz", Handler: s.ready.readyz, Tag: tag,
+			Summary: "Whether the process accepts clients", Detail: "503 while the store is unavailable and while the hub drains or shuts down.",
+			Answers: openapi.Success(http.StatusOK, "It accepts clients.", openapi.JSONBody(healthForm)),
 		},
 		{
-			method: http.MethodGet, path: "/api/openapi.json", handler: s.getOpenAPI, tag: tag,
-			summary: "This description", answers: success(http.StatusOK, "An OpenAPI 3.1 document.", bytesOf(echo.MIMEApplicationJSON)),
+			Method: http.MethodGet, Path: "/api/openapi.json", Handler: s.getOpenAPI, Tag: tag,
+			Summary: "This description", Answers: openapi.Success(http.StatusOK, "An OpenAPI 3.1 document.", openapi.Bytes(echo.MIMEApplicationJSON)),
 		},
 	}
 }

@@ -20,6 +20,11 @@ import (
 	"github.com/everdesk/everdesk/audit"
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/files"
+	"github.com/everdesk/everdesk/gateway/access"
+	"github.com/everdesk/everdesk/gateway/admin"
+	"github.com/everdesk/everdesk/gateway/httpio"
+	"github.com/everdesk/everdesk/gateway/openapi"
+	"github.com/everdesk/everdesk/gateway/rest"
 	"github.com/everdesk/everdesk/membership"
 	"github.com/everdesk/everdesk/ratelimit"
 	"github.com/everdesk/everdesk/session"
@@ -57,9 +62,15 @@ type Store interface {
 	Remove(ctx context.Context, collection, name string, version uint64) error
 }
 
+// AdminView is the read model of all sessions for the admin API.
+type AdminView = admin.View
+
+// Agents counts the agents of all replicas.
+type Agents = admin.Agents
+
 // Members is the part of package membership that the gateway uses.
 type Members interface {
-	Membership
+	admin.Membership
 	Connected
 }
 
@@ -145,16 +156,16 @@ type Deps struct {
 	Desktop *web.Site
 	Apps    *web.Site
 	// Admin holds the files of the page at /admin, and Metrics serves /metrics; nil means none.
-	// AdminView is the read model of all sessions for the admin API.
+	// View is the read model of all sessions for the admin API.
 	Admin     *web.Site
 	Metrics   http.Handler
-	AdminView AdminView
+	AdminView admin.View
 	// Membership is the set of replicas including this one, and Audit the log of admin actions.
 	// Without them there is no admin API.
 	Membership Members
 	Audit      *audit.Log
 	// Agents counts the running agents, of which AgentLimit may run; nil means zero.
-	Agents     Agents
+	Agents     admin.Agents
 	AgentLimit int
 	// Observer receives connection events, for metrics; nil means none.
 	Observer Observer
@@ -175,12 +186,12 @@ type Server struct {
 	members Connected // nil for the only replica
 	trace   func(id wire.SessionID, m *wire.Message, traceparent string)
 
-	hosts         *Hosts
-	authenticator *Authenticator
-	sessions      *Sessions
-	actions       *Actions
-	admin         *adminAPI
-	rest          *restAPI
+	hosts         *access.Hosts
+	authenticator *access.Authenticator
+	sessions      *access.Sessions
+	actions       *admin.Actions
+	admin         *admin.API
+	rest          *rest.API
 	ready         *readiness
 	pages         *pages
 	apps          apps
@@ -190,7 +201,7 @@ type Server struct {
 	http          *http.Server
 	adminListener adminListener
 
-	refused RefusalCounts
+	refused access.RefusalCounts
 	// anonymousErrors bounds the log lines that unauthenticated requests can cause.
 	anonymousErrors logLimiter
 	// description returns the OpenAPI document, which it builds on the first call.
@@ -213,18 +224,18 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 		s.members = d.Membership
 	}
 	s.connections.init()
-	s.hosts = NewHosts(cfg.Hosts, cfg.Origins, cfg.TrustedProxies)
-	s.authenticator = NewAuthenticator(d.Auth, d.Limiter, s.hosts, &s.refused, cfg.QueryTokens)
-	s.sessions = NewSessions(d.Hub, d.Store, d.Files, log, s.cfg.UserSessions, func() { s.observer.Limited(limitSessions) })
-	budget := newResponseBudget()
-	s.actions = NewActions(log, d.Audit, d.Membership)
-	s.admin = newAdminAPI(adminDeps{
+	s.hosts = access.NewHosts(cfg.Hosts, cfg.Origins, cfg.TrustedProxies)
+	s.authenticator = access.NewAuthenticator(d.Auth, d.Limiter, s.hosts, &s.refused, cfg.QueryTokens)
+	s.sessions = access.NewSessions(d.Hub, d.Store, d.Files, log, s.cfg.UserSessions, func() { s.observer.Limited(limitSessions) })
+	budget := httpio.NewBudget()
+	s.actions = admin.NewActions(log, d.Audit, d.Membership)
+	s.admin = admin.New(admin.Deps{
 		Log: log, Hub: d.Hub, Store: d.Store, Sessions: s.sessions, Authenticator: s.authenticator, Budget: budget, Actions: s.actions,
 		Members: d.Membership, Audit: d.Audit, View: d.AdminView, Agents: d.Agents, AgentLimit: d.AgentLimit,
 		UserSessions: s.cfg.UserSessions, UserConnections: s.cfg.UserConnections, FrameBytes: s.cfg.FrameBytes,
 	})
 	s.apps.hosts, s.apps.refused = s.hosts, &s.refused
-	s.rest = newRESTAPI(restDeps{
+	s.rest = rest.New(rest.Deps{
 		Log: log, Hub: d.Hub, Auth: d.Auth, Limits: d.Limiter, Files: d.Files, Store: d.Store, Hosts: s.hosts,
 		Authenticator: s.authenticator, Sessions: s.sessions, Actions: s.actions, Budget: budget, Connections: s,
 		Stream: s.serveSSE, Trace: s.trace, AppsOrigin: s.apps.origin,
@@ -241,18 +252,18 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 		s.pages.dev = newDevProxy(cfg.WebDev, log)
 	}
 	s.echo = s.newEcho()
-	s.register(s.echo, slices.DeleteFunc(s.routes(), func(r route) bool { return s.cfg.SeparateAdmin && isAdminPath(r.path) }))
+	s.register(s.echo, slices.DeleteFunc(s.routes(), func(r openapi.Route) bool { return s.cfg.SeparateAdmin && isAdminPath(r.Path) }))
 	s.registerPages()
-	s.description = sync.OnceValue(func() []byte { return openAPI(s.cfg.Version, s.routes()) })
+	s.description = sync.OnceValue(func() []byte { return openapi.Document(s.cfg.Version, access.CredentialNames(), s.routes()) })
 	s.http = s.newHTTP(s)
 	s.initApps(d.Apps)
 	s.initAdmin()
 	return s
 }
 
-// routes returns all routes, except those of registerPages.
-func (s *Server) routes() []route {
-	all := slices.Concat(s.rest.Routes(), s.wsRoutes(), s.pages.routes(), s.admin.routes(), s.hubRoutes())
+// Routes returns all routes, except those of registerPages.
+func (s *Server) routes() []openapi.Route {
+	all := slices.Concat(s.rest.Routes(), s.wsRoutes(), s.pages.routes(), s.admin.Routes(), s.hubRoutes())
 	if s.admin.Enabled() {
 		all = append(all, s.adminPageRoutes()...)
 	}
@@ -281,12 +292,12 @@ func (s *Server) newHTTP(handler http.Handler) *http.Server {
 }
 
 // register adds the routes, each behind its guard.
-func (s *Server) register(to *echo.Echo, all []route) {
+func (s *Server) register(to *echo.Echo, all []openapi.Route) {
 	for _, r := range all {
-		handler := s.authenticator.Guard(r.guard, r.handler)
-		to.Add(r.method, r.path, handler)
-		if r.method == http.MethodGet && r.guard != guardSocket {
-			to.Add(http.MethodHead, r.path, handler) // load balancers probe with HEAD
+		handler := s.authenticator.Guard(r.Guard, r.Handler)
+		to.Add(r.Method, r.Path, handler)
+		if r.Method == http.MethodGet && r.Guard != openapi.GuardSocket {
+			to.Add(http.MethodHead, r.Path, handler) // load balancers probe with HEAD
 		}
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/gateway/access"
+	"github.com/everdesk/everdesk/gateway/problem"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -20,9 +22,9 @@ import (
 func (g *pages) signInByLink(c echo.Context, token string) error {
 	if _, open := g.auth.Anonymous(); !open && !g.auth.IsInstallationToken(token) {
 		err := g.authenticator.Failure(c, &auth.Error{Code: wire.CodeAuthFailed, Reason: "That link does not sign in."})
-		return g.renderSignInPage(c, problemOf(err, c.Request()).Status, textsFor(c.Request()).badLink)
+		return g.renderSignInPage(c, problem.Of(err).Status, textsFor(c.Request()).badLink)
 	}
-	if isCrossSite(c.Request()) {
+	if access.IsCrossSite(c.Request()) {
 		if value := g.authenticator.Cookie(c); value != "" {
 			if _, err := g.auth.Cookie(c.Request().Context(), value); err == nil {
 				return g.signInPage(c)
@@ -37,10 +39,10 @@ func (g *pages) submitLogin(c echo.Context) error {
 	r := c.Request()
 	r.Body = http.MaxBytesReader(c.Response(), r.Body, g.frameBytes)
 	if media := r.Header.Get(echo.HeaderContentType); !strings.HasPrefix(media, echo.MIMEApplicationForm) {
-		return statusProblem(http.StatusUnsupportedMediaType, "The body has to be a form.")
+		return problem.Status(http.StatusUnsupportedMediaType, "The body has to be a form.")
 	}
 	if err := r.ParseForm(); err != nil {
-		return problem(wire.CodeInvalidMessage, "The form cannot be read.")
+		return problem.New(wire.CodeInvalidMessage, "The form cannot be read.")
 	}
 	return g.signInAndRedirect(c, tokenFrom(r.PostForm.Get("token")))
 }
@@ -52,7 +54,7 @@ func (g *pages) signInAndRedirect(c echo.Context, token string) error {
 	if err == nil {
 		return c.Redirect(http.StatusSeeOther, signInTarget(c)+queryWithoutToken(c))
 	}
-	p := problemOf(err, c.Request())
+	p := problem.Of(err)
 	if p.Status >= http.StatusInternalServerError {
 		return err
 	}

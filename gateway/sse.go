@@ -10,6 +10,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/everdesk/everdesk/gateway/access"
+	"github.com/everdesk/everdesk/gateway/problem"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -20,7 +22,7 @@ import (
 // sent over the stream.
 func (s *Server) serveSSE(c echo.Context) error {
 	if s.draining.Load() {
-		return problem(wire.CodeConnectionFailed, "This hub is shutting down.")
+		return problem.New(wire.CodeConnectionFailed, "This hub is shutting down.")
 	}
 	w, err := nativeConnectRequest(c, protocolSSE)
 	if err != nil {
@@ -36,7 +38,7 @@ func (s *Server) serveSSE(c echo.Context) error {
 	if err != nil {
 		return s.refusalProblem(c, err)
 	}
-	cn := &conn{s: s, from: session.Sender{Connection: newConnectionID()}, protocol: protocolSSE, session: w.session, name: w.name}
+	cn := &conn{s: s, from: session.Sender{Connection: access.NewConnectionID()}, protocol: protocolSSE, session: w.session, name: w.name}
 	cn.access.Store(uint32(granted))
 	cn.identity.Store(&who)
 	raw, buffered, err := http.NewResponseController(c.Response()).Hijack()

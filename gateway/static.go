@@ -11,6 +11,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/everdesk/everdesk/gateway/httpio"
 	"github.com/everdesk/everdesk/web"
 )
 
@@ -70,7 +71,7 @@ func (g *pages) staticDesktop(c echo.Context) error {
 	if path.Ext(name) != ".html" && isHashed(name) {
 		h.Set(echo.HeaderCacheControl, "public, max-age=31536000, immutable")
 	}
-	return serveContent(c, info.ModTime(), f)
+	return httpio.ServeContent(c, info.ModTime(), f)
 }
 
 // openPlain opens a regular file in a folder. Symbolic links are followed, but not out of the

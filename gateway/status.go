@@ -10,6 +10,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/everdesk/everdesk/gateway/httpio"
+	"github.com/everdesk/everdesk/gateway/problem"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -28,10 +30,10 @@ type health struct {
 	Status string `json:"status"`
 }
 
-var healthForm = formOf[health]()
+var healthForm = httpio.FormOf[health]()
 
 func (r *readiness) health(c echo.Context) error {
-	return healthForm.answer(c, http.StatusOK, &health{Status: "ok"})
+	return healthForm.Answer(c, http.StatusOK, &health{Status: "ok"})
 }
 
 // readyz answers a load balancer. A hub whose store is full stays ready, because all hubs share the
@@ -39,18 +41,18 @@ func (r *readiness) health(c echo.Context) error {
 func (r *readiness) readyz(c echo.Context) error {
 	answer := health{Status: "ready"}
 	if p := r.check(c.Request().Context()); p != nil {
-		if p.Detail != storeFull {
+		if p.Detail != problem.StoreFull {
 			return p
 		}
 		answer.Status = "full"
 	}
-	return healthForm.answer(c, http.StatusOK, &answer)
+	return healthForm.Answer(c, http.StatusOK, &answer)
 }
 
 // check returns nil, or the problem to respond with.
-func (r *readiness) check(ctx context.Context) *problemError {
+func (r *readiness) check(ctx context.Context) *problem.Error {
 	if r.draining.Load() {
-		return problem(wire.CodeConnectionFailed, "This hub is shutting down.")
+		return problem.New(wire.CodeConnectionFailed, "This hub is shutting down.")
 	}
 	// A prober that disconnects early says nothing about the store.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.timeout)
@@ -66,9 +68,9 @@ func (r *readiness) check(ctx context.Context) *problemError {
 	}
 	switch {
 	case errors.Is(err, store.ErrNoSpace):
-		return problem(wire.CodeStoreUnavailable, storeFull)
+		return problem.New(wire.CodeStoreUnavailable, problem.StoreFull)
 	case err != nil: // any other error means that the store is unavailable
-		return problem(wire.CodeStoreUnavailable, "")
+		return problem.New(wire.CodeStoreUnavailable, "")
 	}
 	return nil
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/gateway/access"
+	"github.com/everdesk/everdesk/gateway/problem"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -56,11 +58,11 @@ func (s *Server) identifyDesktop(c echo.Context) (auth.Identity, error) {
 // HTTP; one that sends no credential must authenticate with its first frame.
 func (s *Server) acceptWebSocket(c echo.Context, w *connectRequest, identify func(echo.Context) (auth.Identity, error)) error {
 	if s.draining.Load() {
-		return problem(wire.CodeConnectionFailed, "This hub is shutting down.")
+		return problem.New(wire.CodeConnectionFailed, "This hub is shutting down.")
 	}
-	if !isUpgrade(c.Request()) {
+	if !access.IsUpgrade(c.Request()) {
 		c.Response().Header().Set(echo.HeaderUpgrade, "websocket")
-		return statusProblem(http.StatusUpgradeRequired, "Only WebSockets are served here.")
+		return problem.Status(http.StatusUpgradeRequired, "Only WebSockets are served here.")
 	}
 	w.credentialsChecked = time.Now()
 	who, err := identify(c)
@@ -91,7 +93,7 @@ func (s *Server) acceptUnauthenticated(c echo.Context, w *connectRequest, err er
 	if !unknown && (!ok || w.protocol != protocolDesktop) {
 		return s.authenticator.Failure(c, err)
 	}
-	if wait := s.limits.Address(address(c)); wait > 0 {
+	if wait := s.limits.Address(access.Address(c)); wait > 0 {
 		return s.authenticator.RateLimited(c, wait)
 	}
 	cn, err := s.upgrade(c, w)
@@ -111,7 +113,7 @@ func (s *Server) acceptUnauthenticated(c echo.Context, w *connectRequest, err er
 
 // upgrade upgrades a request to a WebSocket. On an error no response was written yet.
 func (s *Server) upgrade(c echo.Context, w *connectRequest) (*conn, error) {
-	cn := &conn{s: s, from: session.Sender{Connection: newConnectionID()}}
+	cn := &conn{s: s, from: session.Sender{Connection: access.NewConnectionID()}}
 	h := &handshake{ResponseWriter: c.Response(), conn: cn}
 	opts := &websocket.AcceptOptions{
 		// The middleware's check came first and is stricter: it also checks Host, while the library
@@ -127,7 +129,7 @@ func (s *Server) upgrade(c echo.Context, w *connectRequest) (*conn, error) {
 	case err == nil:
 	case h.status != 0:
 		c.Response().Header().Del(echo.HeaderContentType) // set by the library for its own error text
-		return nil, statusProblem(h.status, "That is not a WebSocket handshake.")
+		return nil, problem.Status(h.status, "That is not a WebSocket handshake.")
 	default:
 		return nil, fmt.Errorf("upgrade to a WebSocket: %w", err)
 	}

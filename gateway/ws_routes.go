@@ -1,38 +1,43 @@
 package gateway
 
-import "net/http"
+import (
+	"net/http"
 
-// routes are the routes of the WebSockets.
-func (s *Server) wsRoutes() []route {
+	"github.com/everdesk/everdesk/gateway/access"
+	"github.com/everdesk/everdesk/gateway/openapi"
+)
+
+// Routes are the routes of the WebSockets.
+func (s *Server) wsRoutes() []openapi.Route {
 	const tag = "conversation"
-	client := param{name: "client_id", doc: "The id that the tab chose for itself."}
-	resume := param{name: "resume_from", doc: "The message_id of the last event seen."}
-	return []route{
+	client := openapi.Param{Name: "client_id", Doc: "The id that the tab chose for itself."}
+	resume := openapi.Param{Name: "resume_from", Doc: "The message_id of the last event seen."}
+	return []openapi.Route{
 		{
-			method: http.MethodGet, path: pathNative, guard: guardSocket, handler: s.serveNative, tag: tag,
-			summary: "WebSocket in the native dialect",
-			detail:  "Subprotocols everdesk.v2 and everdesk.v2.batch. docs/PROTOCOL.md describes the messages.",
-			query: []param{
+			Method: http.MethodGet, Path: access.PathNative, Guard: openapi.GuardSocket, Handler: s.serveNative, Tag: tag,
+			Summary: "WebSocket in the native dialect",
+			Detail:  "Subprotocols everdesk.v2 and everdesk.v2.batch. docs/PROTOCOL.md describes the messages.",
+			Query: []openapi.Param{
 				client, resume,
-				{name: "seen", doc: "A message_id that a page saw before it was reloaded: the page gets a snapshot and counts as one that reconnects."},
-				{name: "monitor", doc: "Only this monitor's events.", repeated: true},
-				{name: "token", doc: "The token, where tokens in URLs are enabled."},
+				{Name: "seen", Doc: "A message_id that a page saw before it was reloaded: the page gets a snapshot and counts as one that reconnects."},
+				{Name: "monitor", Doc: "Only this monitor's events.", Repeated: true},
+				{Name: "token", Doc: "The token, where tokens in URLs are enabled."},
 			},
-			answers: []answer{{status: http.StatusSwitchingProtocols, doc: "The WebSocket is open."}},
+			Answers: []openapi.Answer{{Status: http.StatusSwitchingProtocols, Doc: "The WebSocket is open."}},
 		},
 		{
-			method: http.MethodGet, path: pathDesktop, guard: guardSocket, handler: s.serveDesktop, tag: tag,
-			summary: "WebSocket in the desktop dialect",
-			detail: "Without a sessionId the caller's most recently updated session is opened, or a first one is created. A sessionId that does not exist or that the caller " +
+			Method: http.MethodGet, Path: access.PathDesktop, Guard: openapi.GuardSocket, Handler: s.serveDesktop, Tag: tag,
+			Summary: "WebSocket in the desktop dialect",
+			Detail: "Without a sessionId the caller's most recently updated session is opened, or a first one is created. A sessionId that does not exist or that the caller " +
 				"may not see creates a new session, the same for all connections that name it. CONNECTION_STATUS has the id of the open session. " +
 				"An invalid sessionId is refused.",
-			query: []param{
-				{name: "sessionId", doc: "The session; the caller's most recently updated one when absent."},
+			Query: []openapi.Param{
+				{Name: "sessionId", Doc: "The session; the caller's most recently updated one when absent."},
 				client, resume,
-				{name: "monitorId", doc: "The monitor to subscribe to."},
-				{name: "token", doc: "The token."},
+				{Name: "monitorId", Doc: "The monitor to subscribe to."},
+				{Name: "token", Doc: "The token."},
 			},
-			answers: []answer{{status: http.StatusSwitchingProtocols, doc: "The WebSocket is open."}},
+			Answers: []openapi.Answer{{Status: http.StatusSwitchingProtocols, Doc: "The WebSocket is open."}},
 		},
 	}
 }

@@ -56,7 +56,14 @@ var rules = map[string]rule{
 
 	"web": {},
 
-	"gateway": {uses: "audit auth broadcast desktop files membership history adminview ratelimit session sessionfile store web wire", tests: "agentpool client desktop providers providers/demo tools store/filestore store/redisstore internal/redistest"},
+	"gateway/problem": {uses: "auth files session store wire"},
+	"gateway/openapi": {uses: "gateway/problem wire"},
+	"gateway/httpio":  {uses: "gateway/openapi gateway/problem wire"},
+	"gateway/access":  {uses: "auth files gateway/openapi gateway/problem ratelimit session store wire"},
+	"gateway/admin":   {uses: "adminview audit auth gateway/access gateway/httpio gateway/openapi gateway/problem membership session store wire"},
+	"gateway/rest":    {uses: "auth desktop files gateway/access gateway/admin gateway/httpio gateway/openapi gateway/problem history ratelimit session sessionfile store web wire"},
+
+	"gateway": {uses: "audit auth broadcast files gateway/access gateway/admin gateway/httpio gateway/openapi gateway/problem gateway/rest membership ratelimit session store web wire", tests: "adminview agentpool client desktop providers providers/demo tools store/filestore store/redisstore internal/redistest"},
 
 	"cmd/hub":                   {uses: "*", tests: "internal/redistest"},
 	"cmd/hub/internal/command":  {},
@@ -84,7 +91,7 @@ var rules = map[string]rule{
 // modules lists where third-party modules may be imported. A module that is not listed may
 // not be imported at all.
 var modules = map[string]rule{
-	"github.com/labstack/echo/v4":            {uses: "gateway cmd/hub"},
+	"github.com/labstack/echo/v4":            {uses: "gateway gateway/access gateway/admin gateway/httpio gateway/openapi gateway/problem gateway/rest cmd/hub"},
 	"github.com/redis/go-redis/v9":           {uses: "store/redisstore internal/redistest cmd/hub", tests: "internal/chaos"},
 	"github.com/coder/websocket":             {uses: "gateway client"},
 	"github.com/google/jsonschema-go":        {uses: "wire internal/wiregen tools", tests: "gateway"},

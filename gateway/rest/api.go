@@ -1,0 +1,96 @@
+package rest
+
+import (
+	"log/slog"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/files"
+	"github.com/everdesk/everdesk/gateway/access"
+	"github.com/everdesk/everdesk/gateway/admin"
+	"github.com/everdesk/everdesk/gateway/httpio"
+	"github.com/everdesk/everdesk/gateway/openapi"
+	"github.com/everdesk/everdesk/ratelimit"
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Deps are the components and settings of the REST API.
+type Deps struct {
+	Log           *slog.Logger
+	Hub           *session.Hub
+	Auth          *auth.Authority
+	Limits        *ratelimit.Limiter
+	Files         *files.Store
+	Store         access.Documents
+	Hosts         *access.Hosts
+	Authenticator *access.Authenticator
+	Sessions      *access.Sessions
+	Actions       *admin.Actions
+	Budget        *httpio.Budget
+	Connections   Connections
+	// Stream responds to a request for a session's log with Server-Sent Events.
+	Stream echo.HandlerFunc
+	// Trace starts the trace of a message; traceparent is the client's, not validated.
+	Trace func(id wire.SessionID, m *wire.Message, traceparent string)
+	// AppsOrigin returns the origin of the apps for the sender of a request, or "".
+	AppsOrigin func(*http.Request) string
+
+	Version string
+	// Providers are the names of the model backends, and Provider is the default for new sessions.
+	Providers []string
+	Provider  string
+	Heartbeat time.Duration
+	// FrameBytes bounds the body of a request, UploadBytes an uploaded file.
+	FrameBytes, UploadBytes int64
+}
+
+// API is the REST API for users. Each of its parts serves the routes of one subject.
+type API struct {
+	sessions  sessionHandlers
+	exports   sessionFiles
+	messages  messages
+	histories histories
+	plans     plans
+	files     fileHandlers
+	desktop   desktopHandlers
+	signIns   signIns
+	tokens    tokens
+}
+
+// New returns the REST API.
+func New(d Deps) *API {
+	requests := &sessionRequests{hub: d.Hub, sessions: d.Sessions, actions: d.Actions, trace: d.Trace}
+	return &API{
+		sessions: sessionHandlers{
+			requests: requests, hub: d.Hub, sessions: d.Sessions, actions: d.Actions, connections: d.Connections,
+			provider: d.Provider, frameBytes: d.FrameBytes,
+		},
+		exports:   sessionFiles{requests: requests, hub: d.Hub, sessions: d.Sessions, files: d.Files, log: d.Log, provider: d.Provider},
+		messages:  messages{requests: requests, budget: d.Budget, stream: d.Stream, heartbeat: d.Heartbeat, frameBytes: d.FrameBytes},
+		histories: histories{requests: requests, hub: d.Hub, budget: d.Budget},
+		plans:     plans{requests: requests, frameBytes: d.FrameBytes},
+		files:     fileHandlers{requests: requests, files: d.Files, uploadBytes: d.UploadBytes},
+		desktop: desktopHandlers{
+			requests: requests, store: d.Store, budget: d.Budget, version: d.Version, providers: d.Providers, provider: d.Provider,
+			appsOrigin: d.AppsOrigin, frameBytes: d.FrameBytes,
+		},
+		signIns: signIns{
+			auth: d.Auth, limits: d.Limits, hosts: d.Hosts, authenticator: d.Authenticator, sessions: d.Sessions,
+			connections: d.Connections, frameBytes: d.FrameBytes,
+		},
+		tokens: tokens{auth: d.Auth, actions: d.Actions, log: d.Log, frameBytes: d.FrameBytes},
+	}
+}
+
+// Routes returns the routes of the REST API.
+func (a *API) Routes() []openapi.Route {
+	return slices.Concat(
+		a.sessions.routes(), a.exports.routes(), a.messages.routes(), a.histories.routes(), a.plans.routes(),
+		a.files.routes(), a.desktop.routes(), a.signIns.routes(), a.tokens.routes(),
+	)
+}

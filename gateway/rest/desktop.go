@@ -1,0 +1,169 @@
+package rest
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/everdesk/everdesk/gateway/access"
+	"github.com/everdesk/everdesk/gateway/httpio"
+	"github.com/everdesk/everdesk/gateway/problem"
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// desktopHandlers serve what desktops request when they start: settings, icons and the hub itself.
+type desktopHandlers struct {
+	requests   *sessionRequests
+	store      access.Documents
+	budget     *httpio.Budget
+	version    string
+	providers  []string
+	provider   string // the model backend of new sessions, or ""
+	appsOrigin func(*http.Request) string
+	frameBytes int64
+}
+
+// Endpoints that desktops of the desktop dialect call when they start.
+
+// appList are the apps on the desktop; there are none yet.
+type appList struct {
+	Apps                []appInfo `json:"apps"`
+	OnboardingCompleted bool      `json:"onboardingCompleted"`
+	Language            string    `json:"language"`
+	appearance
+}
+
+// appearance is the look of a user's desktop, in values that only the desktop interprets.
+type appearance struct {
+	UserName    string `json:"userName,omitempty" wire:"max=100" doc:"The name to show for the user."`
+	Wallpaper   string `json:"wallpaper,omitempty" wire:"max=2000" doc:"The name of a wallpaper, a colour or an address."`
+	AccentColor string `json:"accentColor,omitempty" wire:"max=64"`
+	IconSize    string `json:"iconSize,omitempty" wire:"max=16" doc:"Such as small, medium or large."`
+}
+
+type appInfo struct {
+	ID   wire.AppID `json:"id"`
+	Name string     `json:"name"`
+}
+
+type shortcutList struct {
+	Shortcuts []wire.Shortcut `json:"shortcuts"`
+}
+
+type providerList struct {
+	Providers []string `json:"providers"`
+}
+
+// settings are a user's settings, shared by all sessions.
+type settings struct {
+	Language            string `json:"language" wire:"max=35" doc:"A BCP 47 tag, such as en or ko."`
+	OnboardingCompleted bool   `json:"onboardingCompleted" doc:"Whether the user has seen the introduction."`
+	appearance
+}
+
+// settingsPatch changes the settings that it has values for.
+type settingsPatch struct {
+	Language            *string `json:"language,omitempty" wire:"min=1,max=35"`
+	OnboardingCompleted *bool   `json:"onboardingCompleted,omitempty"`
+	UserName            *string `json:"userName,omitempty" wire:"max=100"`
+	Wallpaper           *string `json:"wallpaper,omitempty" wire:"max=2000"`
+	AccentColor         *string `json:"accentColor,omitempty" wire:"max=64"`
+	IconSize            *string `json:"iconSize,omitempty" wire:"max=16"`
+}
+
+func (p *settingsPatch) apply(to *settings) {
+	replace(&to.Language, p.Language)
+	replace(&to.OnboardingCompleted, p.OnboardingCompleted)
+	replace(&to.UserName, p.UserName)
+	replace(&to.Wallpaper, p.Wallpaper)
+	replace(&to.AccentColor, p.AccentColor)
+	replace(&to.IconSize, p.IconSize)
+}
+
+// replace sets *value to *by, unless by is nil.
+func replace[T any](value, by *T) {
+	if by != nil {
+		*value = *by
+	}
+}
+
+var (
+	appsForm          = httpio.FormOf[appList]()
+	shortcutsForm     = httpio.FormOf[shortcutList]()
+	providersForm     = httpio.FormOf[providerList]()
+	settingsForm      = httpio.FormOf[settings]()
+	settingsPatchForm = httpio.FormOf[settingsPatch]()
+)
+
+// preferences stores the settings of users.
+var preferences = userDocument[settings]{
+	collection: "settings", form: settingsForm, initial: settings{Language: "en", OnboardingCompleted: true},
+}
+
+func (o *desktopHandlers) getApps(c echo.Context) error {
+	chosen, err := o.settingsOf(c)
+	if err != nil {
+		return err
+	}
+	return appsForm.Answer(c, http.StatusOK, &appList{
+		OnboardingCompleted: chosen.OnboardingCompleted, Language: chosen.Language, appearance: chosen.appearance,
+	})
+}
+
+func (o *desktopHandlers) getProviders(c echo.Context) error {
+	return providersForm.Answer(c, http.StatusOK, &providerList{Providers: o.providers})
+}
+
+// getShortcuts responds with the icons of the current session. A user without a session has none.
+func (o *desktopHandlers) getShortcuts(c echo.Context) error {
+	info, err := o.requests.current(c, access.Viewer)
+	if p := problem.Of(err); err != nil && (p.Code != wire.CodeSessionNotFound || c.QueryParam("sessionId") != "") {
+		return err
+	}
+	if err != nil {
+		return shortcutsForm.Answer(c, http.StatusOK, &shortcutList{})
+	}
+	var state wire.SessionState
+	err = o.requests.withHandle(c, info, func(ctx context.Context, h *session.Handle) (err error) {
+		state, err = h.Snapshot(ctx, nil)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	key := fmt.Sprint("shortcuts ", info.ID, " ", state.LastMessageID)
+	shared, done, err := o.budget.ShareEncoded(c.Request().Context(), access.Caller(c).User, key, func() *httpio.Encoded {
+		return &httpio.Encoded{Body: shortcutsForm().Append(nil, &shortcutList{Shortcuts: state.Shortcuts})}
+	})
+	if err != nil {
+		return err
+	}
+	defer done()
+	return c.JSONBlob(http.StatusOK, shared.Body)
+}
+
+func (o *desktopHandlers) getSettings(c echo.Context) error {
+	chosen, err := o.settingsOf(c)
+	if err != nil {
+		return err
+	}
+	return settingsForm.Answer(c, http.StatusOK, &chosen)
+}
+
+// patchSettings changes the settings that the request has values for.
+func (o *desktopHandlers) patchSettings(c echo.Context) error {
+	in, err := settingsPatchForm.Read(c, o.frameBytes)
+	if err == nil && in == (settingsPatch{}) {
+		err = problem.New(wire.CodeInvalidMessage, "Nothing to change was named.")
+	}
+	return preferences.patch(o.store, c, err, in.apply)
+}
+
+// settingsOf returns the caller's settings.
+func (o *desktopHandlers) settingsOf(c echo.Context) (settings, error) {
+	chosen, _, err := preferences.load(o.store, c)
+	return chosen, err
+}
