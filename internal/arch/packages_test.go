@@ -63,7 +63,7 @@ var rules = map[string]rule{
 	"gateway/admin":   {uses: "adminview audit auth gateway/access gateway/httpio gateway/openapi gateway/problem membership session store wire"},
 	"gateway/rest":    {uses: "auth desktop files gateway/access gateway/admin gateway/httpio gateway/openapi gateway/problem history ratelimit session sessionfile store web wire"},
 
-	"gateway": {uses: "audit auth broadcast files gateway/access gateway/admin gateway/httpio gateway/openapi gateway/problem gateway/rest membership ratelimit session store web wire", tests: "adminview agentpool client desktop providers providers/demo tools store/filestore store/redisstore internal/redistest"},
+	"gateway": {uses: "audit auth broadcast files gateway/access gateway/admin gateway/httpio gateway/openapi gateway/problem gateway/rest membership ratelimit session store web wire", tests: "adminview agentpool client desktop history sessionfile providers providers/demo tools store/filestore store/redisstore internal/redistest"},
 
 	"cmd/hub":                   {uses: "*", tests: "internal/redistest"},
 	"cmd/hub/internal/command":  {},
