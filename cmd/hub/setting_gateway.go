@@ -255,8 +255,8 @@ func parseSize[T ~int | ~int64](size *T, s string, least, most int64) error {
 			number, unit = rest, bytes
 		}
 	}
-	n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 32)
-	if err != nil || n*unit < least || n*unit > most {
+	n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
+	if err != nil || n < 0 || n > most/unit || n*unit < least {
 		return errors.New("want a size, as in 64KiB or 25MiB, from " + sizeText(least) + " to " + sizeText(most))
 	}
 	*size = T(n * unit)
