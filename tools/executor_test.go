@@ -280,6 +280,13 @@ func TestReload(t *testing.T) {
 	if got := b.desk.acted[len(b.desk.acted)-1].call; got.Tool != "system:reload_cached" || got.Repeatable {
 		t.Errorf("the session heard %+v", got)
 	}
+	b.desk.confirm = yes("")
+	b.must("system_set_config", `{"section":"hooks","event":"tool_use","filter":{"toolName":"system:reload_cached"},"action":{"type":"os_action","payload":{"type":"app.badge","appId":"x","count":1}}}`)
+	b.must("system_reload_cached", `{"cacheId":"reload-1"}`)
+	b.desk.reload = func(string) providers.ToolResult { return providers.ToolResult{Text: "unknown", IsError: true} }
+	if b.call("system_reload_cached", `{"cacheId":"reload-2"}`); len(b.desk.submitted) != 1 {
+		t.Errorf("a reload and a refused one ran %d hooks, want 1", len(b.desk.submitted))
+	}
 	b.desk.lost = errors.New("gone")
 	if r := b.call("system_reload_cached", `{"cacheId":"reload-1"}`); !r.IsError {
 		t.Error("a lost session reloads")

@@ -76,7 +76,9 @@ func reloadCached(ctx context.Context, u *use, in reloadInput) providers.ToolRes
 	if err != nil {
 		return unreachable(err)
 	}
-	u.fire(ctx)
+	if !r.IsError {
+		u.fire(ctx)
+	}
 	return r
 }
 
