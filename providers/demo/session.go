@@ -32,8 +32,8 @@ type session struct {
 	// asked holds the approvals that a turn waits for, by call id.
 	asked map[string]chan providers.Decision
 
-	// entries is the conversation. Only functions passed to [session.begin] change it; newTurn
-	// also reads it.
+	// entries is the conversation. Only functions passed to [session.begin] change it, with mu
+	// held, because newTurn reads it, too.
 	entries []providers.Entry
 }
 
@@ -124,6 +124,8 @@ func (s *session) inject(m providers.Message) {
 // keep appends entries and drops the oldest ones beyond the bounds. To avoid copying every time,
 // it tolerates 10 % more entries.
 func (s *session) keep(e ...providers.Entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.entries = append(s.entries, e...)
 	over := 0
 	if n := len(s.entries) - maxEntries; n > maxEntries/10 {

@@ -170,6 +170,27 @@ func TestContinueBehindResults(t *testing.T) {
 	})
 }
 
+// A turn may continue while an injected message is being added to the conversation.
+func TestContinueAfterAnInjectedMessage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDemoSession(t, nil)
+		d.start("m-1", "/say one\n/sleep 1m\n/say two")
+		time.Sleep(time.Second)
+		d.mu.Lock()
+		entries := d.entries
+		d.mu.Unlock()
+		next := newDemoSession(t, entries)
+		for _, m := range []providers.Message{{ID: "i-1", Mode: providers.Inject, Text: "a note"}, {ID: "m-1", Mode: providers.Continue}} {
+			if err := next.Send(t.Context(), m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		<-next.ended
+		next.has(next.said("m-1"), "two")
+	})
+}
+
 // A turn that refuses steered messages still does after it is continued.
 func TestContinueWithoutSteers(t *testing.T) {
 	t.Parallel()
