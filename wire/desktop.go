@@ -201,7 +201,11 @@ func decodeFlat(frame []byte, rules textRules, from Direction) (any, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	return entry.decodeChecked(frame)
+	p, err := entry.decodeChecked(frame)
+	if err != nil && from == FromClient {
+		err = err.asAnswer(entry)
+	}
+	return p, err
 }
 
 // DecodeEvent implements [Dialect]. The event has no session, position or time, because the

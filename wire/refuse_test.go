@@ -148,6 +148,23 @@ func TestBadMessagesInTheDesktopDialect(t *testing.T) {
 	}
 }
 
+// An invalid answer to a question of a plan has the same code in both dialects.
+func TestInvalidAnswers(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		dialect wire.Dialect
+		frame   string
+	}{
+		"native":  {wire.Native{}, `{"type":"hitl_plan_response","message_id":"m1","data":{"request_id":"h","action":"perhaps"}}`},
+		"desktop": {wire.Desktop{}, `{"type":"hitl_plan_response","message_id":"m1","request_id":"h","action":"perhaps"}`},
+	} {
+		_, err := c.dialect.DecodeMessage([]byte(c.frame))
+		if e := refused(t, err); e.Code != wire.CodeHITLInvalidResponse || e.Path != "action" || e.Ref != "m1" {
+			t.Errorf("%s: refused with %+v, want %d for the action of m1", name, e, wire.CodeHITLInvalidResponse)
+		}
+	}
+}
+
 func TestGoodMessages(t *testing.T) {
 	t.Parallel()
 	deep := strings.Repeat("[", 31) + strings.Repeat("]", 31)
