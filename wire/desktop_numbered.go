@@ -2,6 +2,7 @@ package wire
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -96,17 +97,12 @@ func named(payload ClientPayload) ClientPayload {
 		return payload
 	}
 	scope := unscopeWindow(v)
-	if p, ok := payload.(UserInteractions); ok {
-		interactions := make([]UserInteraction, len(p.Interactions))
-		for i := range p.Interactions {
-			interactions[i] = p.Interactions[i]
-			on := unscopeWindow(reflect.ValueOf(&interactions[i]).Elem())
-			if i > 0 && on != scope {
-				on = "" // the payload names one monitor at most
-			}
-			scope = on
-		}
-		p.Interactions = interactions
+	switch p := payload.(type) {
+	case UserInteractions:
+		p.Interactions, scope = unscopeInteractions(p.Interactions)
+		v.Set(reflect.ValueOf(p))
+	case UserMessage:
+		p.Interactions, _ = unscopeInteractions(p.Interactions) // they do not say where the message goes
 		v.Set(reflect.ValueOf(p))
 	}
 	if monitor.Len() == 0 {
@@ -115,6 +111,21 @@ func named(payload ClientPayload) ClientPayload {
 	monitor.SetString(string(NamedMonitor(MonitorID(monitor.String()))))
 	p, _ := reflect.TypeAssert[ClientPayload](v)
 	return p
+}
+
+// unscopeInteractions returns copies of interactions with unscoped windows, and the number of
+// the monitor that all of them are on, or "".
+func unscopeInteractions(list []UserInteraction) ([]UserInteraction, MonitorID) {
+	var scope MonitorID
+	list = slices.Clone(list)
+	for i := range list {
+		on := unscopeWindow(reflect.ValueOf(&list[i]).Elem())
+		if i > 0 && on != scope {
+			on = ""
+		}
+		scope = on
+	}
+	return list, scope
 }
 
 // unscopeWindow removes the number of a monitor from the window id in v, and returns

@@ -101,6 +101,9 @@ func TestNumberedMessages(t *testing.T) {
 		`{"type":"USER_INTERACTION","interactions":[{"type":"window.focus","windowId":"2/w","timestamp":1},{"type":"window.close","windowId":"1/v","timestamp":1}]}`: wire.UserInteractions{
 			Interactions: []wire.UserInteraction{{Type: wire.DidFocusWindow, WindowID: "w", Timestamp: 1}, {Type: wire.DidCloseWindow, WindowID: "v", Timestamp: 1}},
 		},
+		`{"type":"USER_MESSAGE","messageId":"m","content":"x","interactions":[{"type":"draw","windowId":"2/w","timestamp":1}]}`: wire.UserMessage{
+			MessageID: "m", Content: "x", Interactions: []wire.UserInteraction{{Type: wire.DidDraw, WindowID: "w", Timestamp: 1}},
+		},
 		`{"type":"INTERRUPT"}`: wire.Interrupt{},
 	} {
 		m, err := wire.Desktop{Numbered: true}.DecodeMessage([]byte(frame))
