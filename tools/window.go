@@ -39,7 +39,7 @@ func windowTools() []tool {
 		{name: "window:close", in: everyone, use: with(closeWindow), about: "Close a window."},
 		{
 			name: "window:lock", in: everyone, use: with(lockWindow),
-			about: "Keep other agents and the window's buttons away from a window while you work on it. Unlock it when you are done.",
+			about: "Keep other agents from closing a window or changing its content while you work on it. Unlock it when you are done.",
 		},
 		{name: "window:unlock", in: everyone, use: with(unlockWindow), about: "Lift your own lock of a window."},
 		{

@@ -46,7 +46,8 @@ func actionUnion() union {
 	)
 }
 
-// NotificationShow shows a notification until it is dismissed or expires.
+// NotificationShow shows a notification until it is dismissed. Beyond 100 the oldest is
+// removed.
 type NotificationShow struct {
 	Notification
 	ActionMeta

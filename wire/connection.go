@@ -55,7 +55,9 @@ type StoreStatus struct {
 	Since Millis `json:"since"`
 }
 
-// ErrorNotice reports an error to one connection. The connection stays open.
+// ErrorNotice reports an error to the connection that it concerns, or, as an event of the
+// log, the error of a plan to all connections of the session. If the connection cannot stay
+// open, a close frame follows.
 type ErrorNotice struct {
 	Outbound
 	Code    Code   `json:"code"`

@@ -137,7 +137,7 @@ type PlanGenerated struct {
 type PlanApproved struct {
 	Outbound
 	PlanID PlanID `json:"plan_id"`
-	// ApprovedBy is user, or auto if no approval was required.
+	// ApprovedBy is always user.
 	ApprovedBy        string    `json:"approved_by"`
 	ExecutionStarting bool      `json:"execution_starting"`
 	MessageID         MessageID `json:"messageId,omitempty"`

@@ -125,7 +125,8 @@ type WindowUpdateContent struct {
 	ActionMeta
 }
 
-// WindowLock forbids changes of a window by other agents and by the user's buttons.
+// WindowLock forbids other agents to close or replace a window, to change its content and to
+// lock or unlock it. The user may do so.
 type WindowLock struct {
 	WindowID WindowID `json:"windowId"`
 	// AgentID is the agent that holds the lock.

@@ -846,7 +846,7 @@ export interface Emitted {
   message_id: Position;
 }
 
-/** ErrorNotice reports an error to one connection. The connection stays open. */
+/** ErrorNotice reports an error to the connection that it concerns, or, as an event of the log, the error of a plan to all connections of the session. If the connection cannot stay open, a close frame follows. */
 export interface ErrorNotice {
   code: Code;
   name: string;
@@ -1261,7 +1261,7 @@ export interface NotificationDismiss {
   requestId?: RequestID;
 }
 
-/** NotificationShow shows a notification until it is dismissed or expires. */
+/** NotificationShow shows a notification until it is dismissed. Beyond 100 the oldest is removed. */
 export interface NotificationShow {
   id: NoticeID;
   title: string;
@@ -1337,7 +1337,7 @@ export type PlanAnswer = "approve" | "modify" | "reject";
 /** PlanApproved says that a plan was approved. */
 export interface PlanApproved {
   plan_id: PlanID;
-  /** ApprovedBy is user, or auto if no approval was required. */
+  /** ApprovedBy is always user. */
   approved_by: string;
   execution_starting: boolean;
   messageId?: MessageID;
@@ -2419,7 +2419,7 @@ export interface WindowFocus {
 /** WindowID identifies a window within its monitor. Agents and apps choose it, so it may contain spaces, slashes or any script: up to 64 characters without control characters, which are at most the 256 bytes that a store accepts as a name. */
 export type WindowID = string;
 
-/** WindowLock forbids changes of a window by other agents and by the user's buttons. */
+/** WindowLock forbids other agents to close or replace a window, to change its content and to lock or unlock it. The user may do so. */
 export interface WindowLock {
   windowId: WindowID;
   /** AgentID is the agent that holds the lock. */
