@@ -18,27 +18,27 @@ const (
 
 // SetApproval changes the auto-approval rules and resets the usage counted against their
 // limits.
-func (p *Pool) SetApproval(rules wire.AutoApproval, by wire.ConnectionID, message wire.MessageID) {
-	p.setApprovalUsage(p.approvalUsage.Reset())
-	p.step.Emit(wire.AutoApprovalChanged{Rules: rules, By: by, MessageID: message})
+func (qs *Questions) SetApproval(rules wire.AutoApproval, by wire.ConnectionID, message wire.MessageID) {
+	qs.setApprovalUsage(qs.approvalUsage.Reset())
+	qs.step.Emit(wire.AutoApprovalChanged{Rules: rules, By: by, MessageID: message})
 }
 
-func (p *Pool) setApprovalUsage(w approval.Window) {
-	p.approvalUsage = w
-	p.step.AddOps(store.Set(approvalTable, approvalField, encode(&p.approvalUsage)))
+func (qs *Questions) setApprovalUsage(w approval.Window) {
+	qs.approvalUsage = w
+	qs.step.AddOps(store.Set(approvalTable, approvalField, encode(&qs.approvalUsage)))
 }
 
 // countRequest counts a model request if the auto-approval rules limit requests or cost.
-func (p *Pool) countRequest(u providers.Usage) {
-	rules := p.state.Desktop().AutoApproval()
+func (qs *Questions) countRequest(u providers.Usage) {
+	rules := qs.state.Desktop().AutoApproval()
 	if rules.AutoApprovalEnabled && (rules.AllowedMaxRequests > 0 || rules.AllowedMaxCost > 0) {
-		p.setApprovalUsage(p.approvalUsage.Spend(u.USD))
+		qs.setApprovalUsage(qs.approvalUsage.Spend(u.USD))
 	}
 }
 
-func (p *Pool) restoreApprovalUsage(tables map[string]map[string][]byte) error {
+func (qs *Questions) restoreApprovalUsage(tables map[string]map[string][]byte) error {
 	if data, ok := tables[approvalTable][approvalField]; ok {
-		if err := decode(data, &p.approvalUsage); err != nil {
+		if err := decode(data, &qs.approvalUsage); err != nil {
 			return fmt.Errorf("what was spent: %w", err)
 		}
 	}
@@ -48,8 +48,8 @@ func (p *Pool) restoreApprovalUsage(tables map[string]map[string][]byte) error {
 // DecideApproval returns the decision of the auto-approval rules on a tool call. If they allow
 // the call but a limit is exceeded, the user must be asked and the limit is returned. They
 // allow nothing in a guest's turn, because only the owner may allow it.
-func (p *Pool) DecideApproval(c tools.Caller, call providers.ToolCall) (approval.Verdict, *approval.Limit) {
-	rules := p.state.Desktop().AutoApproval()
+func (qs *Questions) DecideApproval(c tools.Caller, call providers.ToolCall) (approval.Verdict, *approval.Limit) {
+	rules := qs.state.Desktop().AutoApproval()
 	v := approval.Decide(rules, approval.NewQuestion(call.Name, call.Input))
 	switch {
 	case v != approval.Approve:
@@ -57,24 +57,24 @@ func (p *Pool) DecideApproval(c tools.Caller, call providers.ToolCall) (approval
 	case c.Guest:
 		return approval.AskUser, nil
 	}
-	if limit, over := p.approvalUsage.Exceeds(rules); over {
+	if limit, over := qs.approvalUsage.Exceeds(rules); over {
 		return approval.AskUser, &limit
 	}
 	return approval.Approve, nil
 }
 
 // AddDecisionRow adds the row with a decision of the auto-approval rules.
-func (p *Pool) AddDecisionRow(c tools.Caller, q Inquiry, v approval.Verdict) {
-	t := p.callerTurn(c)
+func (qs *Questions) AddDecisionRow(c tools.Caller, q Inquiry, v approval.Verdict) {
+	t := qs.turns.ofCaller(c)
 	if t == nil {
 		return
 	}
-	row, text := p.questionRow(t, q)
+	row, text := qs.questionRow(t, q)
 	text.DialogID = "" // no dialog was opened
 	text.Rules, text.Outcome, text.Response = v, wire.ClosedAnswered, wire.AnswerNo
 	if v == approval.Approve {
 		text.Response = wire.AnswerYes
 	}
 	row.Text, row.IsAnswered = string(encode(text)), true
-	p.rows.AddRow(row)
+	qs.rows.AddRow(row)
 }

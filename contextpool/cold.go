@@ -39,36 +39,36 @@ func (h *thread) coldList() string { return store.ColdPrefix + h.listName() }
 // boundThread brings a changed thread back into its bounds and stores it. It hides the older
 // half of the visible messages until the rest fits, and moves hidden messages to the cold list,
 // which is only read for a rewind.
-func (p *Pool) boundThread(h *thread) {
+func (s *threadSet) boundThread(h *thread) {
 	for over := true; over; {
 		seen, bytes := history.Effective(h.messages), 0
 		for i := range seen {
 			bytes += len(encode(&seen[i]))
 		}
-		over = (len(seen) > threadEntries || bytes > threadBytes) && p.hideOlderHalf(h) > 0
+		over = (len(seen) > threadEntries || bytes > threadBytes) && s.hideOlderHalf(h) > 0
 	}
 	all := h.messages
 	values := h.setMessages(all)
 	if len(all) > threadEntries || h.bytes > threadBytes {
 		var moves []store.Op
 		values, moves = h.moveHiddenToCold(values)
-		p.step.AddOps(moves...)
+		s.step.AddOps(moves...)
 	}
-	p.step.AddOps(store.Drop(h.listName()), store.Push(h.listName(), values...))
-	p.storeThread(h)
+	s.step.AddOps(store.Drop(h.listName()), store.Push(h.listName(), values...))
+	s.store(h)
 }
 
 // hideOlderHalf hides the older half of the visible messages of a thread, adds a row about it,
 // and returns the number of hidden messages. The caller calls boundThread.
-func (p *Pool) hideOlderHalf(h *thread) int {
+func (s *threadSet) hideOlderHalf(h *thread) int {
 	before := history.Tokens(history.View(h.messages))
-	had, t := cmp.Or(h.Tokens, before), p.turnOfAgent(h.agent)
+	had, t := cmp.Or(h.Tokens, before), s.turns.ofAgent(h.agent)
 	if t != nil {
 		had = cmp.Or(t.Context, before)
 	}
-	row := p.rows.NextRowID()
+	row := s.rows.NextRowID()
 	marker := history.Marker{
-		ID: history.NextID(h.highestID()), Row: row, TS: wire.Millis(p.step.Now().UnixMilli()),
+		ID: history.NextID(h.highestID()), Row: row, TS: wire.Millis(s.step.Now().UnixMilli()),
 		TruncationID: "cut-" + strconv.FormatUint(uint64(row), 10),
 	}
 	left, removed := history.Truncated(h.messages, hiddenShare, marker)
@@ -89,7 +89,7 @@ func (p *Pool) hideOlderHalf(h *thread) int {
 		t.Context = 0 // it measured the thread before the change
 		r.AgentID, r.MessageID = t.Role, t.messageID()
 	}
-	p.rows.AddRow(r)
+	s.rows.AddRow(r)
 	return removed
 }
 

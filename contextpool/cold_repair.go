@@ -45,23 +45,21 @@ func spanItems(spans []span, items [][]byte) (out [][]byte) {
 	return out
 }
 
-// RepairColdLists returns the operations that make the cold lists match the pool after the
-// store has lost recent writes. Messages whose move to a cold list was lost are gone; messages
-// whose removal was lost are removed again. tables is the content of the store.
-func (p *Pool) RepairColdLists(tables map[string]map[string][]byte) ([]store.Op, error) {
+// repairColdLists does what [Pool.RepairColdLists] says.
+func (s *threadSet) repairColdLists(tables map[string]map[string][]byte) ([]store.Op, error) {
 	var ops []store.Op
 	for _, agent := range sortedKeys(tables[threadTable]) {
-		if p.threads[agent] == nil {
+		if s.byAgent[agent] == nil {
 			ops = append(ops, store.Drop((&thread{agent: agent}).coldList()))
 		}
 	}
-	for _, agent := range sortedKeys(p.threads) {
-		h := p.threads[agent]
+	for _, agent := range sortedKeys(s.byAgent) {
+		h := s.byAgent[agent]
 		if len(h.Cold) == 0 {
 			ops = append(ops, store.Drop(h.coldList()))
 			continue
 		}
-		items, err := p.state.ReadColdList(h.coldList())
+		items, err := s.state.ReadColdList(h.coldList())
 		if err != nil {
 			return nil, fmt.Errorf("what was moved away of %s: %w", agent, err)
 		}

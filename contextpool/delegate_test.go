@@ -114,7 +114,7 @@ func TestCrashWhileTheTaskRuns(t *testing.T) {
 	}
 	r.crash()
 	wantEqual(t, len(r.runner.started), 2)
-	wantEqual(t, r.pool.RunningAgents(), 0)
+	wantEqual(t, r.pool.View.RunningAgents(), 0)
 	task := r.run("task-m1-1")
 	wantEqual(t, task.From, before)
 	r.began(task)
@@ -124,7 +124,7 @@ func TestCrashWhileTheTaskRuns(t *testing.T) {
 	r.crash()
 	wantEqual(t, len(r.runner.started), 1)
 	r.began(r.run("task-m1-2"))
-	wantEqual(t, r.pool.RunningAgents(), 1)
+	wantEqual(t, r.pool.View.RunningAgents(), 1)
 	r.said(r.run("task-m1-2"), "everything")
 	r.ended(r.run("task-m1-2"))
 	again := r.run(mainM1)
@@ -249,7 +249,7 @@ func TestTurnThatWaitsForItsTasksCanBeStopped(t *testing.T) {
 	wantEqual(t, r.runner.interrupted, []string{"t2.2: the turn it works for was interrupted"})
 	r.interrupted(r.run("task-m1-1"))
 	r.wantStory("m1", "direct by main-monitor-0-m1; interrupted: the user interrupted it")
-	wantEqual(t, r.pool.Busy(), false)
+	wantEqual(t, r.pool.View.Busy(), false)
 	r.user("m2")
 	from := r.run("main-monitor-0-m2").From.Entries
 	wantEqual(t, strings.Contains(from[len(from)-1].Blocks[0].Text, "the turn it works for was interrupted"), true)
@@ -266,7 +266,7 @@ func TestTurnThatWaitsForItsTasksIsStoppedByTheNextOwner(t *testing.T) {
 	r.interrupt(wire.ScopeSession, "", "", wire.QueuesKeep)
 	r.crash()
 	r.wantStory("m1", "direct by main-monitor-0-m1; interrupted: the user interrupted it")
-	wantEqual(t, r.pool.Busy(), false)
+	wantEqual(t, r.pool.View.Busy(), false)
 	wantEqual(t, len(r.runner.runs), 0)
 }
 
@@ -279,7 +279,7 @@ func TestResetEndsATurnThatWaitsForItsTasks(t *testing.T) {
 	r.crash()
 	r.step(func() { r.pool.Reset() })
 	r.wantStory("m1", "direct by main-monitor-0-m1; interrupted: the desktop was reset")
-	wantEqual(t, r.pool.Busy(), false)
+	wantEqual(t, r.pool.View.Busy(), false)
 	wantEqual(t, len(r.runner.runs), 0)
 }
 
@@ -414,7 +414,7 @@ func TestEveryTaskIsHandedBackOnce(t *testing.T) {
 			b.want = append(b.want, fmt.Sprintf("c%d", n))
 		}
 		b.leader(b.want...)
-		for steps := 0; b.pool.Busy(); steps++ {
+		for steps := 0; b.pool.View.Busy(); steps++ {
 			if steps > 500 {
 				t.Fatalf("it does not end: %v", b.kept.tables["turns"])
 			}
@@ -435,7 +435,7 @@ func TestEveryTaskIsHandedBackOnce(t *testing.T) {
 			case what < 4:
 				b.began(run)
 			case run.Kind != wire.AgentTask:
-				if b.pool.TurnActive(callerOf(run)) {
+				if b.pool.View.TurnActive(callerOf(run)) {
 					b.main(run)
 				}
 			case what < 8:

@@ -2,15 +2,20 @@ package contextpool
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/everdesk/everdesk/internal/truncation"
+	"github.com/everdesk/everdesk/wire"
 )
 
 // errTrailing means that a stored value is followed by more data.
@@ -94,4 +99,18 @@ func utf16Prefix(text string, limit int) string {
 		}
 	}
 	return text
+}
+
+// errMisplaced means that a stored value does not match the key it is stored under.
+var errMisplaced = errors.New("it is of something else")
+
+var actionFormat = sync.OnceValue(wire.FormatOf[wire.Action])
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
+
+func unmarshal(data []byte, v any) error {
+	if err := json.Unmarshal(data, v); err != nil {
+		return fmt.Errorf("read: %w", err)
+	}
+	return nil
 }

@@ -2,7 +2,6 @@ package contextpool
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/everdesk/everdesk/history"
@@ -17,22 +16,22 @@ import (
 func LoadThreads(
 	tables map[string]map[string][]byte, lists map[string][][]byte, windows []wire.WindowState, cold func(list string) ([][]byte, error),
 ) ([]history.Thread, error) {
-	var p Pool
-	p.threads, p.groups = map[string]*thread{}, policies.NewWindowConnection()
-	if err := p.restoreThreads(tables[threadTable], lists); err != nil {
+	stored := threadSet{byAgent: map[string]*thread{}}
+	groups := windowGroups{connection: policies.NewWindowConnection()}
+	if err := stored.restore(tables[threadTable], lists); err != nil {
 		return nil, err
 	}
-	if err := p.restoreGroups(tables); err != nil {
+	if err := groups.restore(tables); err != nil {
 		return nil, err
 	}
 	shared := map[string][]wire.WindowID{}
 	for _, w := range windows {
-		agent := windowAgent(w.MonitorID, p.groups.AgentKey(policies.Key{Monitor: w.MonitorID, Window: w.WindowID}))
+		agent := groups.agentOf(w.MonitorID, w.WindowID)
 		shared[agent] = append(shared[agent], w.WindowID)
 	}
 	var out []history.Thread
-	for _, agent := range sortedKeys(p.threads) {
-		h := p.threads[agent]
+	for _, agent := range sortedKeys(stored.byAgent) {
+		h := stored.byAgent[agent]
 		t := history.Thread{
 			Agent: agent, Provider: h.Provider, ID: h.ID, Monitor: h.Monitor, Windows: shared[agent], Messages: h.messages,
 		}
@@ -121,16 +120,4 @@ func (h *thread) fillThread(all []history.Message) []store.Op {
 		values, ops = h.moveHiddenToCold(values)
 	}
 	return append(ops, store.Push(h.listName(), values...), store.Set(threadTable, h.agent, encode(h)))
-}
-
-// restoreGroups loads which windows share an agent.
-func (p *Pool) restoreGroups(tables map[string]map[string][]byte) error {
-	if data, ok := tables[groupTable][groupField]; ok {
-		var pairs []policies.Pair
-		if err := decode(data, &pairs); err != nil {
-			return fmt.Errorf("window groups: %w", err)
-		}
-		p.groups.Restore(pairs)
-	}
-	return nil
 }

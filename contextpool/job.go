@@ -2,13 +2,10 @@ package contextpool
 
 import (
 	"cmp"
-	"fmt"
-	"strconv"
 	"unicode/utf8"
 
 	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/history"
-	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
@@ -32,43 +29,20 @@ const (
 	requestBytes = 500
 )
 
-// StartJob starts a job of a plan with an agent of its own, on a copy of the main agent's
-// thread. The job waits for a slot like any other turn. Exactly one [EndListener.JobEnded]
-// follows, in the step in which the job ends.
-func (p *Pool) StartJob(j workflow.Job) {
-	if p.HasJob(j.Name) {
+// startJob does what [Pool.StartJob] says.
+func (s *turnStarter) startJob(j workflow.Job) {
+	if s.turns.ofJob(j.Name) != nil {
 		return
 	}
 	t := &turn{Kind: wire.AgentTask, ID: j.Message, Monitor: j.Monitor, Guest: j.Guest, Job: &j}
 	t.Profile = cmp.Or(j.Profile, tools.ProfileDefault)
-	if row, ok := p.state.Desktop().Rows().UserRow(j.Message); ok {
+	if row, ok := s.state.Desktop().Rows().UserRow(j.Message); ok {
 		t.Row = row.ID
 	}
-	p.registerTurn(t, string(j.Role))
+	s.register(t, string(j.Role))
 	t.prompt.After = truncate(j.Prompt, jobPromptBytes) // the prompt has no user content
 	j.Prompt = ""
-	p.launchTurn(t, nil)
-	p.advance()
-}
-
-// StopJob ends a job as soon as its run can be interrupted.
-func (p *Pool) StopJob(name, reason string) {
-	if t := p.findJob(name); t != nil {
-		p.stopTurn(t, reason)
-		p.advance()
-	}
-}
-
-// HasJob reports whether the job is under way.
-func (p *Pool) HasJob(name string) bool { return p.findJob(name) != nil }
-
-func (p *Pool) findJob(name string) *turn {
-	for _, t := range p.turns {
-		if t.Job != nil && t.Job.Name == name {
-			return t
-		}
-	}
-	return nil
+	s.launch(t, nil)
 }
 
 // thinkingOnly reports whether the turn is a job that only thinks: it has no tools, and its
@@ -87,9 +61,9 @@ func (t *turn) title() string {
 }
 
 // fillJobRun fills a run of a job.
-func (p *Pool) fillJobRun(t *turn, r *agentpool.Run) {
+func (s *turnStarter) fillJobRun(t *turn, r *agentpool.Run) {
 	r.Job, r.Todo = t.Job.Name, t.Job.Todo
-	h := p.threads[mainAgent(t.Monitor)]
+	h := s.threads.byAgent[mainAgent(t.Monitor)]
 	r.From, r.Fork = h.forkThread(), true
 	if !t.thinkingOnly() {
 		return
@@ -101,7 +75,7 @@ func (p *Pool) fillJobRun(t *turn, r *agentpool.Run) {
 }
 
 // reportJob gives the result of a job to the plan.
-func (p *Pool) reportJob(t *turn, outcome providers.Outcome, reason string) {
+func (e *turnEnder) reportJob(t *turn, outcome providers.Outcome, reason string) {
 	w := workflow.JobResult{
 		Job: t.Job.Name, Outcome: outcome, Text: truncateFront(t.text.String(), jobTextBytes), Failure: t.failureClass, Unsure: t.uncertain, Usage: t.Usage,
 	}
@@ -114,7 +88,7 @@ func (p *Pool) reportJob(t *turn, outcome providers.Outcome, reason string) {
 			}
 		}
 	}
-	p.ends.JobEnded(w)
+	e.ends.JobEnded(w)
 }
 
 // truncateFront returns at most the last limit bytes of a text, without splitting a rune.
@@ -125,61 +99,4 @@ func truncateFront(text string, limit int) string {
 		from++
 	}
 	return text[from:]
-}
-
-// BeginPlan accepts a message that is executed as a plan. People see the plan as an agent with
-// that role until [Pool.EndPlan].
-func (p *Pool) BeginPlan(m Message, role wire.AgentID) {
-	p.addMessageRow(&m, m.Text)
-	p.acceptMessage(&m, role, wire.TakenDirect)
-	p.recordPlanOnTape(policies.SpeakerUser, m.Monitor, m.Text, m.Row)
-	p.advance()
-}
-
-// EndPlan publishes the end of a plan and adds it to the timeline, which the monitor's main
-// agent reads at its next turn.
-func (p *Pool) EndPlan(c workflow.Close) {
-	row := wire.UIRow{Type: wire.RowSay, Say: wire.SayText, MonitorID: c.Monitor, AgentID: c.Role, MessageID: c.Message}
-	text := truncate(c.Text, jobTextBytes)
-	said := 0
-	if text != "" {
-		said = utf16Len(text)
-		p.step.Emit(wire.AgentResponse{Delta: text, AgentID: c.Role, MonitorID: c.Monitor, MessageID: c.Message})
-		row.Text = text
-		p.rows.AddRow(row)
-		p.recordPlanOnTape(policies.SpeakerAssistant, c.Monitor, text, p.rows.NextRowID()-1)
-	}
-	reason := truncate(c.Reason, reasonBytes)
-	if c.Outcome == providers.Failed {
-		row.Say, row.Text = wire.SayError, reason
-		p.rows.AddRow(row)
-	}
-	p.step.AddOps(p.timeline(c.Monitor).PushPlan(c.Role, p.planSummary(c))...)
-	p.step.Emit(wire.AgentResponse{
-		IsComplete: true, Outcome: wire.Outcome(c.Outcome), Reason: reason, Offset: said,
-		AgentID: c.Role, MonitorID: c.Monitor, MessageID: c.Message, Usage: wireUsage(c.Usage),
-		DurationMS: int(max(p.step.Now().UnixMilli()-int64(c.Started), 0)),
-	})
-	p.advance()
-}
-
-// planSummary returns the timeline text for a plan that has ended.
-func (p *Pool) planSummary(c workflow.Close) string {
-	about := ""
-	if row, ok := p.state.Desktop().Rows().UserRow(c.Message); ok {
-		about = " for " + strconv.Quote(truncate(row.Text, requestBytes))
-	}
-	if c.Outcome == providers.Completed {
-		return fmt.Sprintf("A plan%s was carried out. The user was told: %s", about, truncate(c.Text, planBytes))
-	}
-	return fmt.Sprintf("A plan%s was not carried out to its end (%s): %s", about, c.Outcome, truncate(c.Reason, planBytes))
-}
-
-// recordPlanOnTape appends a message to or of a plan to the tape.
-func (p *Pool) recordPlanOnTape(by policies.Speaker, monitor wire.MonitorID, text string, row wire.RowID) {
-	if text != "" {
-		p.step.AddOps(p.tape.Append(TapeMessage{
-			By: by, Text: text, Time: wire.Millis(p.step.Now().UnixMilli()), Monitor: monitor, Row: row,
-		})...)
-	}
 }

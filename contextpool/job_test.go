@@ -42,7 +42,7 @@ func (r *rig) work(j workflow.Job) agentpool.Run {
 func (r *rig) wantWorked(want workflow.JobResult) {
 	r.t.Helper()
 	wantEqual(r.t, r.worked, []workflow.JobResult{want})
-	wantEqual(r.t, r.pool.HasJob(want.Job), false)
+	wantEqual(r.t, r.pool.View.HasJob(want.Job), false)
 	wantEqual(r.t, len(r.kept.tables["turns"])+len(r.kept.tables["turns.prompt"]), 0)
 }
 
@@ -71,7 +71,7 @@ func TestJobOfATodo(t *testing.T) {
 	if n := len(run.From.Entries); n == 0 || run.From.Entries[n-1].Blocks[0].Text != "what was said" {
 		t.Fatalf("it does not know what was said: %+v", run.From)
 	}
-	wantEqual(t, r.pool.HasJob(j.Name), true)
+	wantEqual(t, r.pool.View.HasJob(j.Name), true)
 	r.said(run, "I did ")
 	r.begin(run, "c1", "http:post")
 	r.end(run, "c1", "http:post", "ok")
@@ -188,7 +188,7 @@ func TestJobGoesOnAfterACrash(t *testing.T) {
 		r.said(run, "half of")
 		r.crash()
 		wantEqual(t, len(r.worked), 0)
-		wantEqual(t, r.pool.HasJob(j.Name), true)
+		wantEqual(t, r.pool.View.HasJob(j.Name), true)
 		again := r.run(string(j.Role))
 		wantEqual(t, again.ID != run.ID && again.Prompt == j.Prompt && again.Todo == j.Todo && again.System == run.System, true)
 		r.began(again)
@@ -287,7 +287,7 @@ func TestAMessageThatBecomesAPlan(t *testing.T) {
 	if len(agents) != 1 || agents[0].Role != "plan-1" || agents[0].Status != wire.AgentStatusRunning || agents[0].MessageID != "m1" {
 		t.Fatalf("the plan is not shown: %+v", agents)
 	}
-	wantEqual(t, r.pool.Busy(), false)
+	wantEqual(t, r.pool.View.Busy(), false)
 	r.step(func() {
 		r.pool.EndPlan(workflow.Close{
 			Message: "m1", Monitor: first, Role: "plan-1", Outcome: providers.Completed, Text: "All is done. 😀",
@@ -344,7 +344,7 @@ func (c *chaos) checkJobs() {
 		ended[w.Job]++
 	}
 	for _, name := range c.jobs {
-		if under := c.pool.HasJob(name); under && ended[name] != 0 || !under && ended[name] != 1 {
+		if under := c.pool.View.HasJob(name); under && ended[name] != 0 || !under && ended[name] != 1 {
 			c.t.Fatalf("%s has ended %d times and is under way: %v", name, ended[name], under)
 		}
 	}

@@ -26,45 +26,29 @@ type LostTurnEnd struct {
 	Actions []wire.Action
 }
 
-// CanRestoreTurnEnd reports whether [Pool.RestoreTurnEnd] can end the turn: it is under way
-// here and has used no tool under this owner, or its message is queued, or the session does not
-// know the message. It cannot if another turn has taken a message that joined the turn, because
-// the actions done for that message cannot be identified.
-func (p *Pool) CanRestoreTurnEnd(c LostTurnEnd) bool {
-	t := p.findLostTurn(c)
+func (rc *recovery) canRestoreTurnEnd(c LostTurnEnd) bool {
+	t := rc.findLostTurn(c)
 	run := ""
 	if t != nil {
 		run = t.runID()
 	}
 	for _, id := range c.Joined {
-		if p.knowsMessage(id) && p.findQueued(id, run) == nil && (t == nil || !slices.Contains(t.Taken, id)) {
+		if rc.queues.knowsMessage(id) && rc.queues.find(id, run) == nil && (t == nil || !slices.Contains(t.Taken, id)) {
 			return false
 		}
 	}
 	if t != nil {
 		return !t.toolUsed && !t.stopping()
 	}
-	if p.findQueued(c.End.MessageID, "") != nil {
+	if rc.queues.find(c.End.MessageID, "") != nil {
 		return true
 	}
-	return !p.knowsMessage(c.End.MessageID) && len(c.Messages) > 0 && c.Messages[0].ID == c.End.MessageID
-}
-
-// findQueued returns a queued message that is offered to no run, or to the given one, or nil.
-func (p *Pool) findQueued(id wire.MessageID, run string) *queuedMessage {
-	for _, key := range p.mainQueue.Keys() {
-		for _, w := range p.mainQueue.All(key) {
-			if w.ID == id && (w.Offered == "" || w.Offered == run) {
-				return w
-			}
-		}
-	}
-	return nil
+	return !rc.queues.knowsMessage(c.End.MessageID) && len(c.Messages) > 0 && c.Messages[0].ID == c.End.MessageID
 }
 
 // findLostTurn returns the turn if it is under way, else nil.
-func (p *Pool) findLostTurn(c LostTurnEnd) *turn {
-	for _, t := range p.turns {
+func (rc *recovery) findLostTurn(c LostTurnEnd) *turn {
+	for _, t := range rc.turns.byKey {
 		if t.ID == c.End.MessageID && t.Role == c.End.AgentID && t.Condensing == nil && t.Job == nil {
 			return t
 		}
@@ -72,68 +56,59 @@ func (p *Pool) findLostTurn(c LostTurnEnd) *turn {
 	return nil
 }
 
-// RestoreTurnEnd ends a turn here as it ended at the previous owner: it stops the run, if there
-// is one, and publishes the turn's events again. Actions that the current desktop state refuses are
-// skipped; it returns the first refusal.
-func (p *Pool) RestoreTurnEnd(c LostTurnEnd) (refused *desktop.Refusal) {
-	t := p.findLostTurn(c)
+// restoreTurnEnd does what [Pool.RestoreTurnEnd] says.
+func (rc *recovery) restoreTurnEnd(c LostTurnEnd) (refused *desktop.Refusal) {
+	t := rc.findLostTurn(c)
 	if t != nil {
 		run := t.runID()
-		p.step.AfterCommit(func() { p.runner.Interrupt(run, "the turn has ended at the owner before") })
-		p.endTasks(t)
+		rc.step.AfterCommit(func() { rc.runner.Interrupt(run, "the turn has ended at the owner before") })
+		rc.ender.endTasks(t)
 	} else {
 		var m *Message
-		if w := p.findQueued(c.End.MessageID, ""); w != nil {
-			m = p.unqueue(w)
+		if w := rc.queues.find(c.End.MessageID, ""); w != nil {
+			m = rc.queues.unqueue(w)
 		} else {
 			m, c.Messages = &c.Messages[0], c.Messages[1:]
-			p.addMessageRow(m, m.Text)
+			rc.queues.addMessageRow(m, m.Text)
 		}
-		t = p.newEndedTurn(m, c.End.AgentID)
+		t = rc.newEndedTurn(m, c.End.AgentID)
 	}
 	for i := range c.Messages {
-		p.addMessageRow(&c.Messages[i], c.Messages[i].Text)
+		rc.queues.addMessageRow(&c.Messages[i], c.Messages[i].Text)
 	}
 	for _, id := range c.Joined {
-		if w := p.findQueued(id, t.runID()); w != nil {
-			c.Messages = append(c.Messages, *p.unqueue(w))
+		if w := rc.queues.find(id, t.runID()); w != nil {
+			c.Messages = append(c.Messages, *rc.queues.unqueue(w))
 		}
 	}
 	for i := range c.Messages {
 		m := &c.Messages[i]
-		p.acceptMessage(m, t.Role, wire.TakenSteered)
+		rc.queues.accept(m, t.Role, wire.TakenSteered)
 		t.addMessage(m.ID)
-		p.recordOnTape(t, policies.SpeakerUser, m.Text, m.Row)
+		rc.transcript.record(t, policies.SpeakerUser, m.Text, m.Row)
 	}
 	for _, a := range c.Actions {
-		if r := p.state.Desktop().Check(t.Monitor, a); r != nil {
+		if r := rc.state.Desktop().Check(t.Monitor, a); r != nil {
 			refused = cmp.Or(refused, r)
 			continue
 		}
 		one := []wire.Action{a}
-		closing := p.closedWindowKeys(t.Monitor, one)
-		p.step.Emit(wire.Actions{Actions: one, AgentID: t.Role, MonitorID: t.Monitor})
-		p.recordAction(t, a)
+		closing := rc.groups.closedKeys(t.Monitor, one)
+		rc.step.Emit(wire.Actions{Actions: one, AgentID: t.Role, MonitorID: t.Monitor})
+		rc.calls.recordAction(t, a)
 		if _, ok := a.(wire.WindowClose); ok {
-			p.removeWindow(closing[0], t)
+			rc.actions.removeWindow(closing[0], t)
 		}
 	}
-	p.restoreText(t, c)
-	p.endTurn(t, providers.Outcome(c.End.Outcome), c.End.Reason)
-	p.advance()
+	rc.restoreText(t, c)
+	rc.ender.end(t, providers.Outcome(c.End.Outcome), c.End.Reason)
 	return refused
-}
-
-// unqueue removes a message from the queues.
-func (p *Pool) unqueue(w *queuedMessage) *Message {
-	p.dequeue(func(other *queuedMessage) bool { return other == w })
-	return &w.Message
 }
 
 // newEndedTurn registers a turn for a message without running it. A turn with the role of the
 // main agent uses the main agent's thread, unless another turn uses that.
-func (p *Pool) newEndedTurn(m *Message, role wire.AgentID) *turn {
-	lasting := strings.HasPrefix(string(role), mainAgent(m.Monitor)+"-") && p.mainTurn(m.Monitor) == nil
+func (rc *recovery) newEndedTurn(m *Message, role wire.AgentID) *turn {
+	lasting := strings.HasPrefix(string(role), mainAgent(m.Monitor)+"-") && rc.turns.ofMain(m.Monitor) == nil
 	t := &turn{
 		Kind: wire.AgentEphemeral, ID: m.ID, Monitor: m.Monitor, Agent: mainAgent(m.Monitor), Lasting: lasting,
 		Profile: tools.ProfileAll, Guest: m.Guest, Taken: []wire.MessageID{m.ID},
@@ -142,17 +117,17 @@ func (p *Pool) newEndedTurn(m *Message, role wire.AgentID) *turn {
 	if lasting {
 		t.Kind, t.Profile, how = wire.AgentMain, tools.ProfileMain, wire.TakenDirect
 	}
-	p.registerTurn(t, string(role))
+	rc.starter.register(t, string(role))
 	t.Row, t.prompt.Content, t.prompt.Images = m.Row, m.Text, m.Images
 	t.prompt.setText(m.Text)
-	p.acceptMessage(m, t.Role, how)
-	p.recordOnTape(t, policies.SpeakerUser, m.Text, m.Row)
-	p.taskCreated(t)
+	rc.queues.accept(m, t.Role, how)
+	rc.transcript.record(t, policies.SpeakerUser, m.Text, m.Row)
+	rc.tasks.turnCreated(t)
 	return t
 }
 
 // restoreText publishes the text of the turn and adds it to the thread.
-func (p *Pool) restoreText(t *turn, c LostTurnEnd) {
+func (rc *recovery) restoreText(t *turn, c LostTurnEnd) {
 	if c.End.Usage != nil {
 		t.Usage = providers.Usage{
 			Input: c.End.Usage.InputTokens, Output: c.End.Usage.OutputTokens,
@@ -161,7 +136,7 @@ func (p *Pool) restoreText(t *turn, c LostTurnEnd) {
 	}
 	text := c.End.Delta
 	if text != "" {
-		p.step.Emit(wire.AgentResponse{Delta: text, AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.messageID()})
+		rc.step.Emit(wire.AgentResponse{Delta: text, AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.messageID()})
 		t.text.Reset()
 		t.text.WriteString(text)
 		t.textUnits = utf16Len(text)
@@ -169,11 +144,11 @@ func (p *Pool) restoreText(t *turn, c LostTurnEnd) {
 	if !t.Lasting {
 		return
 	}
-	p.closeOpenCalls(t)
-	h := p.threadOf(t)
+	rc.threads.closeOpenCalls(t)
+	h := rc.threads.threadOf(t)
 	if h.Provider == "" {
 		h.Provider = t.Provider
-		p.storeThread(h)
+		rc.threads.store(h)
 	}
 	rest := text[len(utf16Prefix(text, t.KeptUnits)):]
 	var added []providers.Entry
@@ -195,8 +170,8 @@ func (p *Pool) restoreText(t *turn, c LostTurnEnd) {
 	}
 	messages := make([]history.Message, len(added))
 	for i, e := range added {
-		messages[i] = history.Message{Entry: e, Row: p.rows.NextRowID()}
+		messages[i] = history.Message{Entry: e, Row: rc.rows.NextRowID()}
 	}
-	p.appendMessages(h, slices.Clip(messages)...)
+	rc.threads.appendMessages(h, slices.Clip(messages)...)
 	t.InThread, t.KeptUnits, h.stale = true, t.textUnits, true
 }

@@ -2,10 +2,8 @@ package contextpool
 
 import (
 	"encoding/base64"
-	"slices"
 	"strconv"
 
-	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -36,12 +34,6 @@ func (m *Message) row(text string) wire.UIRow {
 		r.Images = append(r.Images, "data:"+i.MediaType+";base64,"+base64.StdEncoding.EncodeToString(i.Data))
 	}
 	return r
-}
-
-// addMessageRow adds the row of a message.
-func (p *Pool) addMessageRow(m *Message, text string) {
-	m.Row = p.rows.NextRowID()
-	p.rows.AddRow(m.row(text))
 }
 
 // queuedMessage is a message in a queue.
@@ -78,42 +70,12 @@ func (w *queuedMessage) size() int {
 	return n
 }
 
-// ensureUniqueID appends a number to the id of a message if a message under way has the same
-// id. The session remembers used ids only for a limited time.
-func (p *Pool) ensureUniqueID(m *Message) {
-	given := m.ID
-	for n := 2; p.knowsMessage(m.ID); n++ {
-		m.ID = given + wire.MessageID("-"+strconv.Itoa(n))
+// isForTurn reports whether a message is queued for the agent of the turn.
+func (w *queuedMessage) isForTurn(t *turn) bool {
+	if w.Window != "" {
+		return w.Agent == t.Agent
 	}
+	return t.Kind == wire.AgentMain && w.Monitor == t.Monitor
 }
 
-func (p *Pool) knowsMessage(id wire.MessageID) bool {
-	for _, t := range p.turns {
-		if slices.Contains(t.Taken, id) {
-			return true
-		}
-	}
-	same := func(q *policies.Queue[*queuedMessage]) bool {
-		return slices.ContainsFunc(q.Keys(), func(key string) bool {
-			return slices.ContainsFunc(q.All(key), func(w *queuedMessage) bool { return w.ID == id })
-		})
-	}
-	return same(p.mainQueue) || same(p.windowQueue)
-}
-
-func (p *Pool) acceptMessage(m *Message, agent wire.AgentID, how wire.Taken) {
-	p.step.EmitReply(wire.MessageAccepted{
-		MessageID: m.ID, AgentID: agent, MonitorID: m.Monitor, How: how, By: m.By,
-	})
-}
-
-func (p *Pool) rejectMessage(m *Message, code wire.Code, reason string) {
-	p.markRowRefused(m.ID, refusedIcon, reason)
-	p.replyRejected(m, code, reason)
-}
-
-func (p *Pool) replyRejected(m *Message, code wire.Code, reason string) {
-	p.step.EmitReply(wire.MessageRejected{
-		MessageID: m.ID, Code: code, Reason: reason, MonitorID: m.Monitor, By: m.By,
-	})
-}
+func (w *queuedMessage) field() string { return strconv.FormatUint(w.Arrived, 10) }

@@ -2,15 +2,12 @@ package contextpool
 
 import (
 	"errors"
-	"maps"
 	"slices"
 	"time"
 
-	"github.com/everdesk/everdesk/approval"
-	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/policies"
-	"github.com/everdesk/everdesk/tools"
+	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -31,86 +28,99 @@ type Config struct {
 }
 
 // Pool is the part of a session that deals with agents. It is not safe for concurrent use: only
-// the session's goroutine calls it, within a step.
+// the session's goroutine calls it, within a step. It leaves the work to its parts, which call
+// downwards only, in the order of the fields; after every call that changes turns or queues it
+// starts what can start (see advance).
 type Pool struct {
-	cfg       Config
-	step      StepWriter
-	rows      RowLog
-	state     StateReader
-	ends      EndListener
-	runner    Runner
-	providers Providers
+	*services
 
-	about         poolState
-	turns         map[string]*turn // by turn.key()
-	mainQueue     *policies.Queue[*queuedMessage]
-	windowQueue   *policies.Queue[*queuedMessage] // by agent name
-	lastArrival   uint64                          // arrival number of the newest queued message
-	queuedBytes   int                             // size of all queued messages
-	pendingStarts bool                            // a queued message could begin, but the step was full
-	lastBegun     wire.MessageID                  // see LastBegun
-	recovering    []*turn                         // turns that Recover has not processed yet
-	tape          Tape
-	timelines     map[wire.MonitorID]*Timeline
-	threads       map[string]*thread // by agent name
-	grownThreads  []string           // agents whose threads may exceed their limits now
-	groups        *policies.WindowConnection
-	budget        *policies.MonitorBudget
-	reload        *policies.ReloadCache
-	resumeAsks    map[wire.Millis]*resumeAsk // interrupted turns that the user may resume, by the row that asks
-	questions     map[wire.Millis]*question
-	openAsks      history.OpenAsks
-	approvalUsage approval.Window
-	tasks         *history.Tasks
-	tasksUnsaved  bool // tasks has not been written to the store yet
-	totals        Totals
-}
-
-// maxTurns is the number of turns under way from which on a session begins no turns of ephemeral,
-// window and task agents, except jobs of plans. The rest of desktop.MaxAgents is for one main agent
-// per monitor.
-const maxTurns = desktop.MaxAgents - desktop.MaxMonitors
-
-// poolState is the stored state of the pool as a whole.
-type poolState struct {
-	// Provider is the provider that a user chose, empty if none was chosen.
-	Provider string `json:"provider,omitempty"`
-	// Turns counts all turns that ever began in the session.
-	Turns uint64 `json:"turns,omitempty"`
-	// Launched says that the launch hooks have run.
-	Launched bool `json:"launched,omitempty"`
+	budget     *monitorBudget
+	turns      *turnSet
+	threads    *threadSet
+	turnRows   *turnRows
+	transcript *transcript
+	reloads    *reloads
+	groups     *windowGroups
+	// Questions holds the open questions to the user.
+	Questions  *Questions
+	tasks      *taskList
+	queues     *queues
+	calls      *toolCalls
+	starter    *turnStarter
+	ender      *turnEnder
+	compaction *compaction
+	status     *statusReporter
+	actions    *turnActions
+	router     *router
+	reports    *reports
+	recovery   *recovery
+	resets     *resets
+	plans      *planLog
+	// View reads the state of the pool.
+	View *View
 }
 
 // New returns the pool of a session without agents.
 func New(cfg Config, s Session, runner Runner, available Providers) *Pool {
-	p := &Pool{cfg: cfg, step: s.Step, rows: s.Rows, state: s.State, ends: s.Ends, runner: runner, providers: available}
-	p.initState()
+	p := &Pool{services: &services{
+		cfg: cfg, step: s.Step, rows: s.Rows, state: s.State, ends: s.Ends, runner: runner, providers: available,
+	}}
+	p.clear(Totals{})
 	return p
 }
 
-func (p *Pool) initState() {
-	p.about, p.lastArrival, p.queuedBytes, p.tape = poolState{}, 0, 0, Tape{}
-	p.pendingStarts, p.lastBegun, p.recovering, p.grownThreads = false, "", nil, nil
-	p.turns = map[string]*turn{}
-	p.mainQueue = policies.NewMainQueue[*queuedMessage]()
-	p.windowQueue = policies.NewWindowQueue[*queuedMessage]()
-	p.timelines = map[wire.MonitorID]*Timeline{}
-	p.threads = map[string]*thread{}
-	p.groups = policies.NewWindowConnection()
-	p.budget = policies.NewMonitorBudget(p.cfg.Budget)
-	p.reload = policies.NewReloadCache()
-	p.resumeAsks = map[wire.Millis]*resumeAsk{}
-	p.questions, p.openAsks, p.approvalUsage = map[wire.Millis]*question{}, history.OpenAsks{}, approval.Window{}
-	p.tasks = &history.Tasks{}
-}
-
-// Provider returns the provider of turns that begin now: the chosen one if it exists, else the
-// default.
-func (p *Pool) Provider() string {
-	if p.about.Provider != "" && p.providers.HasProvider(p.about.Provider) {
-		return p.about.Provider
+// clear makes all parts anew, without agents.
+func (p *Pool) clear(totals Totals) {
+	s := p.services
+	p.budget = &monitorBudget{services: s, policy: policies.NewMonitorBudget(s.cfg.Budget)}
+	p.turns = &turnSet{services: s, budget: p.budget, byKey: map[string]*turn{}}
+	p.threads = &threadSet{services: s, turns: p.turns, byAgent: map[string]*thread{}}
+	p.turnRows = &turnRows{services: s, turns: p.turns, threads: p.threads}
+	p.transcript = &transcript{services: s, threads: p.threads, timelines: map[wire.MonitorID]*Timeline{}}
+	p.reloads = &reloads{services: s, cache: policies.NewReloadCache()}
+	p.groups = &windowGroups{services: s, turns: p.turns, connection: policies.NewWindowConnection()}
+	p.Questions = &Questions{
+		services: s, turns: p.turns, threads: p.threads,
+		open: map[wire.Millis]*question{}, resumeAsks: map[wire.Millis]*resumeAsk{},
 	}
-	return p.cfg.Provider
+	p.tasks = &taskList{services: s, turns: p.turns, questions: p.Questions, list: &history.Tasks{}, totals: totals}
+	p.queues = &queues{
+		services: s, budget: p.budget, turns: p.turns, transcript: p.transcript,
+		main: policies.NewMainQueue[*queuedMessage](), window: policies.NewWindowQueue[*queuedMessage](),
+	}
+	p.calls = &toolCalls{services: s, turns: p.turns, turnRows: p.turnRows, tasks: p.tasks}
+	p.starter = &turnStarter{
+		services: s, budget: p.budget, turns: p.turns, threads: p.threads, turnRows: p.turnRows, transcript: p.transcript,
+		reloads: p.reloads, groups: p.groups, tasks: p.tasks, queues: p.queues, calls: p.calls,
+	}
+	p.ender = &turnEnder{
+		services: s, budget: p.budget, turns: p.turns, threads: p.threads, turnRows: p.turnRows, transcript: p.transcript,
+		reloads: p.reloads, groups: p.groups, questions: p.Questions, tasks: p.tasks, queues: p.queues, calls: p.calls, starter: p.starter,
+	}
+	p.compaction = &compaction{services: s, budget: p.budget, turns: p.turns, threads: p.threads, starter: p.starter}
+	p.status = &statusReporter{services: s, budget: p.budget, turns: p.turns, queues: p.queues, compaction: p.compaction}
+	p.actions = &turnActions{
+		services: s, budget: p.budget, turns: p.turns, threads: p.threads, transcript: p.transcript, reloads: p.reloads,
+		groups: p.groups, queues: p.queues, calls: p.calls, ender: p.ender,
+	}
+	p.router = &router{
+		services: s, budget: p.budget, turns: p.turns, groups: p.groups, questions: p.Questions, queues: p.queues,
+		starter: p.starter, compaction: p.compaction,
+	}
+	p.reports = &reports{
+		services: s, budget: p.budget, turns: p.turns, threads: p.threads, turnRows: p.turnRows, groups: p.groups,
+		tasks: p.tasks, queues: p.queues, ender: p.ender, router: p.router,
+	}
+	p.recovery = &recovery{
+		services: s, turns: p.turns, threads: p.threads, transcript: p.transcript, groups: p.groups, tasks: p.tasks,
+		queues: p.queues, calls: p.calls, starter: p.starter, ender: p.ender, actions: p.actions,
+	}
+	p.resets = &resets{
+		services: s, budget: p.budget, turns: p.turns, threads: p.threads, transcript: p.transcript, groups: p.groups,
+		questions: p.Questions, tasks: p.tasks, queues: p.queues, ender: p.ender, status: p.status,
+	}
+	p.plans = &planLog{services: s, transcript: p.transcript, queues: p.queues}
+	p.View = &View{services: s, budget: p.budget, turns: p.turns, tasks: p.tasks, queues: p.queues, router: p.router}
 }
 
 // SetProvider changes the provider of later turns and reports whether it exists. Turns under way
@@ -120,10 +130,10 @@ func (p *Pool) SetProvider(name string) bool {
 	if !p.providers.HasProvider(name) {
 		return false
 	}
-	before := p.Provider()
-	if name != p.about.Provider {
-		p.about.Provider = name
-		p.storeState()
+	before := p.turns.provider()
+	if name != p.turns.about.Provider {
+		p.turns.about.Provider = name
+		p.turns.storeState()
 	}
 	if name != before {
 		p.step.Emit(wire.ProviderChanged{Provider: name})
@@ -131,54 +141,28 @@ func (p *Pool) SetProvider(name string) bool {
 	return true
 }
 
-// Busy reports whether there is a turn under way or a queued message.
-func (p *Pool) Busy() bool {
-	return len(p.turns) > 0 || p.mainQueue.Total() > 0 || p.windowQueue.Total() > 0
-}
-
-// RunningAgents counts the agents that are executing. Agents that wait for a slot or for their
-// tasks do not count.
-func (p *Pool) RunningAgents() int {
-	running, parents := 0, map[string]bool{}
-	for _, t := range p.turns {
-		if t.running() {
-			running++
-			if parent := p.turns[t.Parent]; parent != nil && parent.running() {
-				parents[t.Parent] = true
-			}
-		}
-	}
-	return running - len(parents)
-}
-
-// TurnActive reports whether the caller's turn is under way and not being stopped.
-func (p *Pool) TurnActive(c tools.Caller) bool {
-	t := p.callerTurn(c)
-	return t != nil && !t.stopping()
-}
-
 // Tick does the work that is due: it recovers turns after a change of owner, starts queued
 // messages and publishes waiting tasks. It reports whether more remains than the step has room
 // for; if so, the session calls it again at once, in the next step.
 func (p *Pool) Tick() (more bool) {
-	for ; len(p.recovering) > 0; p.recovering = p.recovering[1:] {
+	for ; len(p.recovery.pending) > 0; p.recovery.pending = p.recovery.pending[1:] {
 		if p.step.Full() {
 			return true
 		}
-		if t := p.recovering[0]; p.turns[t.key()] == t { // otherwise the turn ended together with its parent
-			p.recoverTurn(t)
+		if t := p.recovery.pending[0]; p.turns.byKey[t.key()] == t { // otherwise the turn ended together with its parent
+			p.recovery.recoverTurn(t)
 		}
 	}
 	p.advance()
-	p.updateWaitingTasks()
-	return p.pendingStarts
+	p.Questions.updateWaitingTasks()
+	return p.router.pendingStarts
 }
 
 // Due returns the time of the next necessary Tick; zero means never.
 func (p *Pool) Due() time.Time {
-	due := p.questionsDue()
+	due := p.Questions.due()
 	for _, m := range p.state.Desktop().Monitors() {
-		if _, until, denied := p.budget.Denied(m.MonitorID, p.step.Now()); denied && (due.IsZero() || until.Before(due)) {
+		if _, until, denied := p.budget.denied(m.MonitorID); denied && (due.IsZero() || until.Before(due)) {
 			due = until
 		}
 	}
@@ -187,102 +171,52 @@ func (p *Pool) Due() time.Time {
 
 // RecordInteraction adds a user's interaction to the monitor's timeline.
 func (p *Pool) RecordInteraction(monitor wire.MonitorID, i wire.UserInteraction) {
-	p.step.AddOps(p.timeline(monitor).PushUser(i)...)
-}
-
-// timeline returns the timeline of a monitor and creates it if necessary.
-func (p *Pool) timeline(monitor wire.MonitorID) *Timeline {
-	t := p.timelines[monitor]
-	if t == nil {
-		t = NewTimeline(monitor)
-		p.timelines[monitor] = t
-	}
-	return t
-}
-
-// sortedTurns returns the turns under way, the oldest first.
-func (p *Pool) sortedTurns() []*turn {
-	return slices.SortedFunc(maps.Values(p.turns), func(a, b *turn) int { return a.compare(b) })
-}
-
-// mainTurn returns the turn of the monitor's main agent, or nil.
-func (p *Pool) mainTurn(monitor wire.MonitorID) *turn { return p.turnOfAgent(mainAgent(monitor)) }
-
-// turnOfAgent returns the agent's turn, or nil.
-func (p *Pool) turnOfAgent(agent string) *turn {
-	for _, t := range p.turns {
-		if t.Agent == agent {
-			return t
-		}
-	}
-	return nil
-}
-
-// callerTurn returns the caller's turn, or nil. Turns that summarise call no tools and are
-// never returned.
-func (p *Pool) callerTurn(c tools.Caller) *turn {
-	for _, t := range p.turns {
-		if t.Role == c.Agent && t.ID == c.Turn && t.Condensing == nil {
-			return t
-		}
-	}
-	return nil
-}
-
-// mainAgent and windowAgent return the names of lasting agents.
-func mainAgent(monitor wire.MonitorID) string { return "main-" + string(monitor) }
-
-func windowAgent(monitor wire.MonitorID, key string) string {
-	return storeName("window-" + string(monitor) + "/" + key)
+	p.step.AddOps(p.transcript.timeline(monitor).PushUser(i)...)
 }
 
 // advance compacts threads that have become too large, starts the queued messages that can start
 // now, replies MESSAGE_QUEUED to those that stay queued, and publishes changed monitor states.
 // Most methods that change turns or queues end with it.
 func (p *Pool) advance() {
-	p.compactGrownThreads()
-	p.startQueued()
-	p.notifyQueued()
-	p.emitMonitorStatus()
+	p.compaction.compactGrown()
+	p.router.startQueued()
+	p.queues.notifyQueued()
+	p.status.emitChanged()
 }
 
-// emitMonitorStatus publishes the status of every monitor whose state, queue, denied budget or
-// context use differs from the published one.
-func (p *Pool) emitMonitorStatus() {
-	for _, shown := range p.state.Desktop().Monitors() {
-		now := p.monitorStatus(shown.MonitorID)
-		var shownBudget, budget wire.Budget
-		if shown.Budget != nil {
-			shownBudget = *shown.Budget
-		}
-		if now.Budget != nil {
-			budget = *now.Budget
-		}
-		if now.State != shown.State || now.Queue != shown.Queue || budget.Denied != shownBudget.Denied || !sameUse(now.Context, shown.Context) {
-			p.step.Emit(now)
-		}
-	}
+// RepairColdLists returns the operations that make the cold lists match the pool after the
+// store has lost recent writes. Messages whose move to a cold list was lost are gone; messages
+// whose removal was lost are removed again. tables is the content of the store.
+func (p *Pool) RepairColdLists(tables map[string]map[string][]byte) ([]store.Op, error) {
+	return p.threads.repairColdLists(tables)
 }
 
-// monitorStatus returns the current status of a monitor. Queue counts the messages to its main
-// agent.
-func (p *Pool) monitorStatus(monitor wire.MonitorID) wire.MonitorStatus {
-	s := wire.MonitorStatus{MonitorID: monitor, State: wire.MonitorIdle, Queue: p.mainQueue.Len(string(monitor)), Revision: p.revision(monitor)}
-	s.Context = p.contextUse(monitor)
-	running := slices.ContainsFunc(p.sortedTurns(), func(t *turn) bool { return t.Monitor == monitor })
-	if monitor != policies.PrimaryMonitor {
-		s.Budget = new(p.budget.Report(monitor, p.step.Now()))
-	}
-	switch {
-	case s.Budget != nil && s.Budget.Denied != "":
-		s.State = wire.MonitorOverBudget
-	case running:
-		s.State = wire.MonitorRunning
-	case s.Queue > 0:
-		s.State = wire.MonitorWaiting
-		if s.Budget != nil {
-			s.Budget.Denied = wire.BudgetSlots
+// Restore loads the stored state. The error means that it cannot be read.
+func (p *Pool) Restore(tables map[string]map[string][]byte, lists map[string][][]byte) error {
+	p.clear(p.tasks.totals)
+	for _, restore := range []func(map[string]map[string][]byte) error{
+		p.turns.restore, p.queues.restore, p.groups.restore, p.budget.restore, p.reloads.restore, p.Questions.restoreAsks, p.Questions.restore,
+		p.tasks.restore,
+	} {
+		if err := restore(tables); err != nil {
+			return err
 		}
 	}
-	return s
+	if err := p.threads.restore(tables[threadTable], lists); err != nil {
+		return err
+	}
+	return p.transcript.restore(lists)
 }
+
+// AllOps returns the operations that write the whole state of the pool, for a store that has
+// lost data.
+func (p *Pool) AllOps() []store.Op {
+	return slices.Concat(
+		p.turns.allOps(), p.queues.allOps(), p.groups.allOps(), p.budget.allOps(), p.reloads.allOps(), p.Questions.allOps(),
+		p.threads.allOps(), p.transcript.timelineOps(), p.tasks.list.All(), p.transcript.tape.AllOps(),
+	)
+}
+
+// SetTasks sets the list of tasks of a session that has none stored yet. [Pool.Recover] stores
+// it.
+func (p *Pool) SetTasks(tasks *history.Tasks) { p.tasks.set(tasks) }

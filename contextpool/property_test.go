@@ -136,7 +136,7 @@ func (c *chaos) tool() {
 	}
 	c.calls++
 	id := fmt.Sprintf("c%d", c.calls)
-	alive := c.pool.TurnActive(callerOf(run))
+	alive := c.pool.View.TurnActive(callerOf(run))
 	switch rapid.IntRange(0, 5).Draw(c.t, "tool") {
 	case 0:
 		if _, err := c.act(run, id, window(c.window())); (err == nil) != alive {
@@ -403,7 +403,7 @@ func (c *chaos) checkKept() {
 // finish ends everything and checks that it ended.
 func (c *chaos) finish() {
 	for range 1000 {
-		if !c.pool.Busy() {
+		if !c.pool.View.Busy() {
 			break
 		}
 		if run, ok := c.anyRun(); ok {

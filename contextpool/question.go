@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/everdesk/everdesk/approval"
@@ -14,6 +13,19 @@ import (
 	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
 )
+
+// Questions holds the open questions to the user and decides by the auto-approval rules which need
+// not be asked. Its methods begin no turns.
+type Questions struct {
+	*services
+	turns   *turnSet
+	threads *threadSet
+
+	open          map[wire.Millis]*question // by the row that asks
+	openAsks      history.OpenAsks
+	resumeAsks    map[wire.Millis]*resumeAsk // interrupted turns that the user may resume, by the row that asks
+	approvalUsage approval.Window
+}
 
 // questionTable holds the open questions.
 const questionTable = "asking"
@@ -69,7 +81,7 @@ type suggestion struct {
 }
 
 // questionRow returns the row of a question and its text.
-func (p *Pool) questionRow(t *turn, q Inquiry) (wire.UIRow, askRow) {
+func (qs *Questions) questionRow(t *turn, q Inquiry) (wire.UIRow, askRow) {
 	text := askRow{DialogID: q.Dialog}
 	ask := wire.AskFollowup
 	switch {
@@ -88,8 +100,8 @@ func (p *Pool) questionRow(t *turn, q Inquiry) (wire.UIRow, askRow) {
 	default:
 		about := approval.NewQuestion(q.Call.Name, q.Call.Input)
 		ask = about.Ask
-		text.Tool, text.Input = truncate(q.Call.Name, nameBytes), rowInput(q.Call.Input, p.rowLimit())
-		text.Command = truncate(about.Command, p.rowLimit())
+		text.Tool, text.Input = truncate(q.Call.Name, nameBytes), rowInput(q.Call.Input, qs.rowLimit())
+		text.Command = truncate(about.Command, qs.rowLimit())
 		if ask == wire.AskUseMCPServer {
 			text.Type, text.ServerName, text.ToolName = "use_mcp_tool", truncate(about.Server, nameBytes), truncate(about.Tool, nameBytes)
 			if about.Resource {
@@ -97,15 +109,15 @@ func (p *Pool) questionRow(t *turn, q Inquiry) (wire.UIRow, askRow) {
 			}
 		}
 	}
-	row := t.row("", "")
+	row := qs.threads.turnRow(t, "", "")
 	row.Type, row.Ask = wire.RowAsk, ask
 	return row, text
 }
 
 // AskUser adds the row of a question of the caller's turn. A question that the previous owner
 // had opened already has its row.
-func (p *Pool) AskUser(c tools.Caller, q Inquiry) {
-	t := p.callerTurn(c)
+func (qs *Questions) AskUser(c tools.Caller, q Inquiry) {
+	t := qs.turns.ofCaller(c)
 	if t == nil {
 		return
 	}
@@ -113,39 +125,39 @@ func (p *Pool) AskUser(c tools.Caller, q Inquiry) {
 	if q.Prompt != nil {
 		prompt = q.Prompt.ID
 	}
-	if p.questionOf(q.Dialog, prompt) != nil {
+	if qs.questionOf(q.Dialog, prompt) != nil {
 		return
 	}
-	row, text := p.questionRow(t, q)
+	row, text := qs.questionRow(t, q)
 	row.Text = string(encode(text))
 	asked := &question{Dialog: q.Dialog, Prompt: prompt}
 	asked.Ask = row.Ask
 	if q.Prompt != nil && len(q.Prompt.Options) > 0 && !t.Guest {
-		rules := p.state.Desktop().AutoApproval()
+		rules := qs.state.Desktop().AutoApproval()
 		suggested := q.Prompt.Options[0].Value
 		if approval.Decide(rules, approval.Question{Ask: row.Ask, Suggested: suggested}) == approval.AfterTimeout {
 			asked.Suggested = suggested
-			asked.Until = wire.Millis(p.step.Now().Add(time.Duration(rules.FollowupAutoApproveTimeoutMs) * time.Millisecond).UnixMilli())
+			asked.Until = wire.Millis(qs.step.Now().Add(time.Duration(rules.FollowupAutoApproveTimeoutMs) * time.Millisecond).UnixMilli())
 		}
 	}
-	p.openQuestion(t, p.rows.AddRow(row), asked)
+	qs.openQuestion(t, qs.rows.AddRow(row), asked)
 }
 
 // openQuestion stores the question of a turn, whose row is ts.
-func (p *Pool) openQuestion(t *turn, ts wire.Millis, q *question) {
-	q.TS, q.Since, q.Task = ts, wire.Millis(p.step.Now().UnixMilli()), wire.TaskID(t.key())
+func (qs *Questions) openQuestion(t *turn, ts wire.Millis, q *question) {
+	q.TS, q.Since, q.Task = ts, wire.Millis(qs.step.Now().UnixMilli()), wire.TaskID(t.key())
 	q.Agent, q.Monitor, q.Message = t.Role, t.Monitor, t.messageID()
-	p.questions[ts] = q
-	p.openAsks.Open(q.OpenAsk)
-	p.storeQuestion(q)
+	qs.open[ts] = q
+	qs.openAsks.Open(q.OpenAsk)
+	qs.storeQuestion(q)
 }
 
-func (p *Pool) storeQuestion(q *question) {
-	p.step.AddOps(store.Set(questionTable, askField(q.TS), encode(q)))
+func (qs *Questions) storeQuestion(q *question) {
+	qs.step.AddOps(store.Set(questionTable, askField(q.TS), encode(q)))
 }
 
-func (p *Pool) questionOf(dialog wire.DialogID, prompt wire.PromptID) *question {
-	for _, q := range p.questions {
+func (qs *Questions) questionOf(dialog wire.DialogID, prompt wire.PromptID) *question {
+	for _, q := range qs.open {
 		if dialog != "" && q.Dialog == dialog || prompt != "" && q.Prompt == prompt {
 			return q
 		}
@@ -154,8 +166,8 @@ func (p *Pool) questionOf(dialog wire.DialogID, prompt wire.PromptID) *question 
 }
 
 // OpenQuestion returns the dialog or prompt that an unanswered row belongs to.
-func (p *Pool) OpenQuestion(ts wire.Millis) (wire.DialogID, wire.PromptID, bool) {
-	q := p.questions[ts]
+func (qs *Questions) OpenQuestion(ts wire.Millis) (wire.DialogID, wire.PromptID, bool) {
+	q := qs.open[ts]
 	if q == nil || q.Dialog == "" && q.Prompt == "" {
 		return "", "", false
 	}
@@ -173,8 +185,8 @@ func QuestionOfRow(row wire.UIRow) (wire.DialogID, wire.PromptID) {
 
 // IsLimitQuestion reports whether the dialog asks to continue although a limit of the
 // auto-approval rules is exceeded.
-func (p *Pool) IsLimitQuestion(dialog wire.DialogID) bool {
-	q := p.questionOf(dialog, "")
+func (qs *Questions) IsLimitQuestion(dialog wire.DialogID) bool {
+	q := qs.questionOf(dialog, "")
 	return q != nil && q.Ask == wire.AskAutoApprovalMaxReqReached
 }
 
@@ -187,38 +199,38 @@ type Reply struct {
 
 // CloseQuestion updates the row of a question that ended, in whatever way, and removes the
 // question.
-func (p *Pool) CloseQuestion(dialog wire.DialogID, prompt wire.PromptID, r Reply) {
-	q := p.questionOf(dialog, prompt)
+func (qs *Questions) CloseQuestion(dialog wire.DialogID, prompt wire.PromptID, r Reply) {
+	q := qs.questionOf(dialog, prompt)
 	if q == nil {
 		return
 	}
 	if q.Ask == wire.AskAutoApprovalMaxReqReached && r.Response == wire.AnswerYes {
-		p.setApprovalUsage(p.approvalUsage.Reset())
+		qs.setApprovalUsage(qs.approvalUsage.Reset())
 	}
-	if row, ok := p.findRow(q.Monitor, q.TS); ok {
+	if row, ok := qs.findRow(q.Monitor, q.TS); ok {
 		var text askRow
 		if unmarshal([]byte(row.Text), &text) == nil {
 			text.Outcome, text.Response, text.Answer = r.Reason, r.Response, truncate(r.Text, rowBytes)
 			row.Text = string(encode(text))
 		}
 		row.IsAnswered = true
-		p.updateRow(row)
+		qs.updateRow(row)
 	}
-	p.removeQuestion(q.TS)
+	qs.removeQuestion(q.TS)
 }
 
 // removeQuestion deletes an open question and publishes the new status of its task.
-func (p *Pool) removeQuestion(ts wire.Millis) {
-	q := p.questions[ts]
+func (qs *Questions) removeQuestion(ts wire.Millis) {
+	q := qs.open[ts]
 	if q == nil {
 		return
 	}
-	delete(p.questions, ts)
-	p.step.AddOps(store.Unset(questionTable, askField(ts)))
-	if _, back, _ := p.openAsks.Close(ts); back != nil {
-		p.emitTaskStatus(q, back.Status)
+	delete(qs.open, ts)
+	qs.step.AddOps(store.Unset(questionTable, askField(ts)))
+	if _, back, _ := qs.openAsks.Close(ts); back != nil {
+		qs.emitTaskStatus(q, back.Status)
 	}
-	p.step.Emit(wire.TaskAskResponded{Task: q.taskRef()})
+	qs.step.Emit(wire.TaskAskResponded{Task: q.taskRef()})
 }
 
 func (q *question) taskRef() wire.Task {
@@ -226,36 +238,36 @@ func (q *question) taskRef() wire.Task {
 }
 
 // emitTaskStatus publishes the status of a task.
-func (p *Pool) emitTaskStatus(q *question, s history.WaitStatus) {
+func (qs *Questions) emitTaskStatus(q *question, s history.WaitStatus) {
 	switch s {
 	case history.WaitsInteractive:
-		p.step.Emit(wire.TaskInteractive{Task: q.taskRef()})
+		qs.step.Emit(wire.TaskInteractive{Task: q.taskRef()})
 	case history.WaitsResumable:
-		p.step.Emit(wire.TaskResumable{Task: q.taskRef()})
+		qs.step.Emit(wire.TaskResumable{Task: q.taskRef()})
 	case history.WaitsIdle:
-		p.step.Emit(wire.TaskIdle{Task: q.taskRef()})
+		qs.step.Emit(wire.TaskIdle{Task: q.taskRef()})
 	default:
-		p.step.Emit(wire.TaskActive{Task: q.taskRef()})
+		qs.step.Emit(wire.TaskActive{Task: q.taskRef()})
 	}
 }
 
 // updateWaitingTasks publishes the tasks that have been waiting for the user long enough.
-func (p *Pool) updateWaitingTasks() {
-	changes, told := p.openAsks.MarkWaiting(wire.Millis(p.step.Now().UnixMilli()))
+func (qs *Questions) updateWaitingTasks() {
+	changes, told := qs.openAsks.MarkWaiting(wire.Millis(qs.step.Now().UnixMilli()))
 	for _, a := range told {
-		q := p.questions[a.TS]
+		q := qs.open[a.TS]
 		q.OpenAsk = a
-		p.storeQuestion(q)
+		qs.storeQuestion(q)
 		if i := slices.IndexFunc(changes, func(c history.StatusChange) bool { return c.Task == a.Task }); i >= 0 {
-			p.emitTaskStatus(q, changes[i].Status)
+			qs.emitTaskStatus(q, changes[i].Status)
 			changes = slices.Delete(changes, i, i+1)
 		}
 	}
 }
 
-// questionsDue returns when updateWaitingTasks has something to do; zero means never.
-func (p *Pool) questionsDue() time.Time {
-	if at := p.openAsks.NextDue(); at > 0 {
+// due returns when updateWaitingTasks has something to do; zero means never.
+func (qs *Questions) due() time.Time {
+	if at := qs.openAsks.NextDue(); at > 0 {
 		return time.UnixMilli(int64(at))
 	}
 	return time.Time{}
@@ -263,28 +275,28 @@ func (p *Pool) questionsDue() time.Time {
 
 // DueAutoAnswers returns the prompts that are answered with their first option now, because the
 // auto-approval rules say so and the user has been inactive; the value is that option.
-func (p *Pool) DueAutoAnswers() map[wire.PromptID]string {
+func (qs *Questions) DueAutoAnswers() map[wire.PromptID]string {
 	var out map[wire.PromptID]string
-	for _, a := range p.openAsks.Overdue(wire.Millis(p.step.Now().UnixMilli())) {
+	for _, a := range qs.openAsks.Overdue(wire.Millis(qs.step.Now().UnixMilli())) {
 		if out == nil {
 			out = map[wire.PromptID]string{}
 		}
-		out[p.questions[a.TS].Prompt] = a.Suggested
+		out[qs.open[a.TS].Prompt] = a.Suggested
 	}
 	return out
 }
 
 // CancelAutoAnswers keeps open prompts from being answered automatically, after the user has
 // done something.
-func (p *Pool) CancelAutoAnswers() {
-	for _, a := range p.openAsks.CancelTimeouts() {
-		q := p.questions[a.TS]
+func (qs *Questions) CancelAutoAnswers() {
+	for _, a := range qs.openAsks.CancelTimeouts() {
+		q := qs.open[a.TS]
 		q.OpenAsk = a
-		p.storeQuestion(q)
+		qs.storeQuestion(q)
 	}
 }
 
-func (p *Pool) restoreQuestions(tables map[string]map[string][]byte) error {
+func (qs *Questions) restore(tables map[string]map[string][]byte) error {
 	for field, data := range tables[questionTable] {
 		q := &question{}
 		if err := decode(data, q); err != nil {
@@ -293,86 +305,23 @@ func (p *Pool) restoreQuestions(tables map[string]map[string][]byte) error {
 		if askField(q.TS) != field {
 			return fmt.Errorf("row that asks %s: %w", field, errMisplaced)
 		}
-		p.questions[q.TS] = q
-		p.openAsks.Open(q.OpenAsk)
+		qs.open[q.TS] = q
+		qs.openAsks.Open(q.OpenAsk)
 	}
-	return p.restoreApprovalUsage(tables)
+	return qs.restoreApprovalUsage(tables)
 }
 
-// allQuestions returns the operations that store all open questions.
-func (p *Pool) allQuestions() []store.Op {
+// allOps returns the operations that store all open questions and the use of approvals.
+func (qs *Questions) allOps() []store.Op {
 	var ops []store.Op
-	for _, ts := range sortedKeys(p.questions) {
-		ops = append(ops, store.Set(questionTable, askField(ts), encode(p.questions[ts])))
+	for _, ts := range sortedKeys(qs.resumeAsks) {
+		ops = append(ops, store.Set(askTable, askField(ts), encode(qs.resumeAsks[ts])))
 	}
-	if p.approvalUsage != (approval.Window{}) {
-		ops = append(ops, store.Set(approvalTable, approvalField, encode(&p.approvalUsage)))
+	for _, ts := range sortedKeys(qs.open) {
+		ops = append(ops, store.Set(questionTable, askField(ts), encode(qs.open[ts])))
+	}
+	if qs.approvalUsage != (approval.Window{}) {
+		ops = append(ops, store.Set(approvalTable, approvalField, encode(&qs.approvalUsage)))
 	}
 	return ops
-}
-
-// AnswerableTurn returns the agent of the monitor's main turn if the message may answer a
-// question of that turn.
-func (p *Pool) AnswerableTurn(m Message) (wire.AgentID, bool) {
-	t := p.mainTurn(m.Monitor)
-	if t == nil || t.stopping() || len(t.Taken) >= maxTaken || m.Guest && !t.Guest {
-		return "", false
-	}
-	return t.Role, true
-}
-
-// AnswerByMessage accepts a message that answers a question of the monitor's main turn. The
-// turn reads the message as the answer; it is not sent to the model again.
-func (p *Pool) AnswerByMessage(m Message, asked string) {
-	t := p.mainTurn(m.Monitor)
-	p.ensureUniqueID(&m)
-	row := m.row(m.Text)
-	row.ProgressStatus = answerStatus(asked)
-	m.Row = p.rows.NextRowID()
-	p.rows.AddRow(row)
-	p.acceptAnswer(t, &m)
-	p.advance()
-}
-
-func answerStatus(asked string) *wire.ProgressStatus {
-	return &wire.ProgressStatus{Icon: "reply", Text: truncate("Answers: "+asked, nameBytes)}
-}
-
-func (p *Pool) acceptAnswer(t *turn, m *Message) {
-	t.addMessage(m.ID)
-	p.storeTurn(t)
-	p.acceptMessage(m, t.Role, wire.TakenSteered)
-}
-
-// QueuedAnswer returns the queued message that answers a prompt which the monitor's main turn
-// opens in this step: the oldest one with text that is queued for that agent. It skips messages
-// offered to the turn, which the turn reads anyway, and messages of guests, who may not answer
-// for the owner.
-func (p *Pool) QueuedAnswer(c tools.Caller, prompt wire.PromptID) (Message, bool) {
-	t, q := p.callerTurn(c), p.questionOf("", prompt)
-	if t == nil || q == nil || t.stopping() || len(t.Taken) >= maxTaken || t != p.mainTurn(t.Monitor) {
-		return Message{}, false
-	}
-	if _, ok := history.AnsweredBy(q.Ask); !ok {
-		return Message{}, false
-	}
-	for _, w := range p.mainQueue.All(string(t.Monitor)) {
-		if w.Offered == "" && len(w.Images) == 0 && strings.TrimSpace(w.Text) != "" && (!w.Guest || t.Guest) {
-			return w.Message, true
-		}
-	}
-	return Message{}, false
-}
-
-// AnswerByQueued removes a message returned by [Pool.QueuedAnswer] from its queue. The turn
-// reads it as the answer.
-func (p *Pool) AnswerByQueued(m Message, asked string) {
-	t := p.mainTurn(m.Monitor)
-	p.dequeue(func(w *queuedMessage) bool { return w.ID == m.ID })
-	if row, ok := p.state.Desktop().Rows().UserRow(m.ID); ok {
-		row.ProgressStatus = answerStatus(asked)
-		p.updateRow(row)
-	}
-	p.acceptAnswer(t, &m)
-	p.advance()
 }

@@ -15,7 +15,7 @@ func TestAnsweredLate(t *testing.T) {
 	r := newRig(t)
 	run := r.direct("m1")
 	r.step(func() {
-		r.pool.AskUser(tools.Caller{Agent: run.Role, Turn: run.Turn}, contextpool.Inquiry{Prompt: &wire.Prompt{ID: "p", Message: "which one?"}})
+		r.pool.Questions.AskUser(tools.Caller{Agent: run.Role, Turn: run.Turn}, contextpool.Inquiry{Prompt: &wire.Prompt{ID: "p", Message: "which one?"}})
 	})
 	ts := r.rowOf("which one?").TS
 	for i := range 250 {
@@ -27,7 +27,7 @@ func TestAnsweredLate(t *testing.T) {
 		t.Fatal("the desktop still has it")
 	}
 	r.step(func() {
-		r.pool.CloseQuestion("", "p", contextpool.Reply{Reason: wire.ClosedAnswered, Response: wire.AnswerMessage, Text: "that one"})
+		r.pool.Questions.CloseQuestion("", "p", contextpool.Reply{Reason: wire.ClosedAnswered, Response: wire.AnswerMessage, Text: "that one"})
 	})
 	if row := r.rowOf("which one?"); !row.IsAnswered || row.TS != ts {
 		t.Errorf("it is %+v", row)

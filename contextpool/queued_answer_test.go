@@ -27,7 +27,7 @@ func TestWhatWaitsIsAnAnswer(t *testing.T) {
 		caller := callerOf(run)
 		caller.Agent = wire.AgentID(c)
 		r.step(func() {
-			r.pool.AskUser(callerOf(run), q)
+			r.pool.Questions.AskUser(callerOf(run), q)
 			m, ok = r.pool.QueuedAnswer(caller, prompt)
 		})
 		return m, ok
@@ -45,7 +45,7 @@ func TestWhatWaitsIsAnAnswer(t *testing.T) {
 	}
 	r.step(func() {
 		r.pool.AnswerByQueued(m, "What?")
-		r.pool.CloseQuestion("", "p", contextpool.Reply{Reason: wire.ClosedAnswered, Response: wire.AnswerMessage, Text: m.Text})
+		r.pool.Questions.CloseQuestion("", "p", contextpool.Reply{Reason: wire.ClosedAnswered, Response: wire.AnswerMessage, Text: m.Text})
 	})
 	row, _ := r.desk.Rows().UserRow("m2")
 	if row.ProgressStatus == nil || row.ProgressStatus.Text != "Answers: What?" {

@@ -41,54 +41,6 @@ const (
 	rewoundByOther = "the conversation is not what it was: " + rewound + " by somebody else"
 )
 
-// Rewind removes a row and everything after it, for people and for models, in this step, or
-// returns the reason why it cannot. Turns of the monitor end as interrupted, and their agents
-// begin the next turns with the remaining threads; queued messages whose rows are removed are
-// rejected. Changes of windows stay, and so does the reload cache. The timeline is not
-// restored: a new turn reads which windows are open.
-func (p *Pool) Rewind(u RewindRequest) *desktop.Refusal {
-	rows, refused := p.rowsFrom(u, false)
-	if refused != nil {
-		return refused
-	}
-	plan, refused := p.planRewind(u, rows)
-	if refused != nil {
-		return refused
-	}
-	p.applyRewind(plan)
-	p.advance()
-	return nil
-}
-
-// Edit rewinds to the nearest user message at or before the named row and routes m in its
-// place, to the same monitor or window, in the same step. If it returns a reason, nothing has
-// changed.
-func (p *Pool) Edit(u RewindRequest, m Message) *desktop.Refusal {
-	rows, refused := p.rowsFrom(u, true)
-	if refused != nil {
-		return refused
-	}
-	u.TS, u.Include = rows[0].TS, false
-	m.Monitor, m.Window = u.Monitor, rows[0].WindowID
-	if _, open := p.state.Desktop().Window(m.Monitor, m.Window); m.Window != "" && !open {
-		return invalidState("there is no window %q any more", m.Window)
-	}
-	if !p.providers.HasProvider(p.Provider()) {
-		return &desktop.Refusal{Code: wire.CodeProviderUnavailable, Reason: fmt.Sprintf("there is no provider %q", p.Provider())}
-	}
-	plan, refused := p.planRewind(u, rows)
-	if refused != nil {
-		return refused
-	}
-	p.applyRewind(plan)
-	if m.Window == "" {
-		p.HandleUserMessage(m)
-	} else {
-		p.HandleWindowMessage(m)
-	}
-	return nil
-}
-
 func invalidState(format string, args ...any) *desktop.Refusal {
 	return &desktop.Refusal{Code: wire.CodeSessionInvalidState, Reason: fmt.Sprintf(format, args...)}
 }
@@ -99,11 +51,11 @@ func historyChanged(reason string) *desktop.Refusal {
 
 // rowsFrom returns the rows from the named row on, or, with said, from the nearest user message
 // at or before it. There is at least one row.
-func (p *Pool) rowsFrom(u RewindRequest, said bool) ([]wire.UIRow, *desktop.Refusal) {
-	if u.Revision != nil && *u.Revision != p.revision(u.Monitor) {
+func (r *resets) rowsFrom(u RewindRequest, said bool) ([]wire.UIRow, *desktop.Refusal) {
+	if u.Revision != nil && *u.Revision != r.revision(u.Monitor) {
 		return nil, historyChanged(rewoundByOther)
 	}
-	rows, err := p.rows.RowsSince(u.Monitor, u.TS, said)
+	rows, err := r.rows.RowsSince(u.Monitor, u.TS, said)
 	switch {
 	case err != nil:
 		return nil, &desktop.Refusal{Code: wire.CodeStoreUnavailable, Reason: "the conversation cannot be read now"}
@@ -111,12 +63,6 @@ func (p *Pool) rowsFrom(u RewindRequest, said bool) ([]wire.UIRow, *desktop.Refu
 		return nil, historyChanged("the conversation has no such row, or not any more")
 	}
 	return rows, nil
-}
-
-// revision returns how often the conversation of a monitor was rewound.
-func (p *Pool) revision(monitor wire.MonitorID) int {
-	m, _ := p.state.Desktop().Monitor(monitor)
-	return m.Revision
 }
 
 // rewindPlan is a checked rewind that is about to be applied.
@@ -132,14 +78,14 @@ type rewindPlan struct {
 func (u *rewindPlan) removes(row wire.RowID) bool { return row >= u.Row.ID && !u.kept[row] }
 
 // planRewind computes the effects of a rewind. It changes nothing.
-func (p *Pool) planRewind(u RewindRequest, since []wire.UIRow) (*rewindPlan, *desktop.Refusal) {
+func (r *resets) planRewind(u RewindRequest, since []wire.UIRow) (*rewindPlan, *desktop.Refusal) {
 	plan := &rewindPlan{RewindRequest: u, since: since, kept: map[wire.RowID]bool{}}
 	c := history.Conversation{Rows: since, Threads: map[string][]history.Message{}}
-	for _, agent := range sortedKeys(p.threads) {
-		if p.threads[agent].Monitor != u.Monitor {
+	for _, agent := range sortedKeys(r.threads.byAgent) {
+		if r.threads.byAgent[agent].Monitor != u.Monitor {
 			continue
 		}
-		g, err := p.loadThreadCut(p.threads[agent])
+		g, err := r.threads.loadThreadCut(r.threads.byAgent[agent])
 		if err != nil {
 			return nil, &desktop.Refusal{Code: wire.CodeStoreUnavailable, Reason: "the memory of an agent cannot be read now"}
 		}
@@ -172,9 +118,9 @@ func (p *Pool) planRewind(u RewindRequest, since []wire.UIRow) (*rewindPlan, *de
 }
 
 // applyRewind applies a planned rewind.
-func (p *Pool) applyRewind(u *rewindPlan) {
+func (r *resets) applyRewind(u *rewindPlan) {
 	said := wire.HistoryRewound{
-		TS: u.TS, Removed: len(u.Removed), Included: u.Include, Revision: p.revision(u.Monitor) + 1,
+		TS: u.TS, Removed: len(u.Removed), Included: u.Include, Revision: r.revision(u.Monitor) + 1,
 		MonitorID: u.Monitor, MessageID: u.Message, By: u.By,
 	}
 	for i := range u.Kept {
@@ -184,58 +130,58 @@ func (p *Pool) applyRewind(u *rewindPlan) {
 	if u.Include {
 		since = since[1:]
 	}
-	p.rows.RemoveRows(said, since, u.Kept)
-	p.rejectRemoved(p.dequeue(func(w *queuedMessage) bool { return w.Monitor == u.Monitor && w.Row > 0 && u.removes(w.Row) }), rewound)
-	touched := p.rewindThreads(u)
-	for _, t := range p.sortedTurns() {
+	r.rows.RemoveRows(said, since, u.Kept)
+	r.queues.rejectRemoved(r.queues.dequeue(func(w *queuedMessage) bool { return w.Monitor == u.Monitor && w.Row > 0 && u.removes(w.Row) }), rewound)
+	touched := r.rewindThreads(u)
+	for _, t := range r.turns.sorted() {
 		if t.Monitor != u.Monitor {
 			continue
 		}
 		touched[t.Agent] = true
-		if p.turns[t.key()] == t { // otherwise the turn has ended together with its parent
-			p.rewindTurn(t, u)
+		if r.turns.byKey[t.key()] == t { // otherwise the turn has ended together with its parent
+			r.rewindTurn(t, u)
 		}
 	}
-	p.step.AddOps(p.tape.Rewind(u.Monitor, u.removes)...)
+	r.step.AddOps(r.transcript.tape.Rewind(u.Monitor, u.removes)...)
 	from := u.Row.TS
 	if u.Include {
 		from++
 	}
-	p.step.AddOps(p.tasks.Rewind(u.Monitor, from)...)
+	r.step.AddOps(r.tasks.list.Rewind(u.Monitor, from)...)
 	for i := range u.Removed {
-		if ts := u.Removed[i].TS; p.resumeAsks[ts] != nil {
-			p.deleteAsk(ts)
+		if ts := u.Removed[i].TS; r.questions.resumeAsks[ts] != nil {
+			r.questions.deleteAsk(ts)
 		}
 	}
 	for _, agent := range sortedKeys(touched) {
-		p.step.AfterCommit(func() { p.runner.Dispose(agent) })
+		r.disposeAgent(agent)
 	}
-	status := p.monitorStatus(u.Monitor)
+	status := r.status.of(u.Monitor)
 	status.Revision = said.Revision
-	p.step.Emit(status)
+	r.step.Emit(status)
 }
 
 // rewindThreads applies the rewind to the threads of the monitor's agents, and returns the
 // agents whose provider sessions must be closed: a backend that holds the conversation itself
 // cannot remove anything from it.
-func (p *Pool) rewindThreads(u *rewindPlan) map[string]bool {
+func (r *resets) rewindThreads(u *rewindPlan) map[string]bool {
 	touched := map[string]bool{}
 	for i := range u.Removed {
 		touched[u.Removed[i].Thread] = true
 	}
-	for _, t := range p.turns {
+	for _, t := range r.turns.byKey {
 		touched[t.Agent] = touched[t.Agent] || t.Monitor == u.Monitor
 	}
 	for _, g := range u.threads {
 		if h := g.h; g.cut.Changed || touched[h.agent] {
 			touched[h.agent] = true
 			h.Top, h.ID, h.stale = h.highestID(), "", false
-			p.applyThreadCut(g)
-			p.estimateTokens(h)
+			r.threads.applyThreadCut(g)
+			r.threads.estimateTokens(h)
 		}
 	}
 	for agent := range touched {
-		if p.threads[agent] == nil || p.threads[agent].Monitor != u.Monitor {
+		if r.threads.byAgent[agent] == nil || r.threads.byAgent[agent].Monitor != u.Monitor {
 			delete(touched, agent)
 		}
 	}
@@ -246,7 +192,7 @@ func (p *Pool) rewindThreads(u *rewindPlan) map[string]bool {
 // removed, only its effects remain, and the timeline reports them to the main agent, whose
 // thread no longer has them. Otherwise rows show how the turn ended and its open tool calls get
 // results; text that is not in the thread is dropped.
-func (p *Pool) rewindTurn(t *turn, u *rewindPlan) {
+func (r *resets) rewindTurn(t *turn, u *rewindPlan) {
 	known := t.InThread
 	t.abort(rewound)
 	t.rewound = true
@@ -255,17 +201,17 @@ func (p *Pool) rewindTurn(t *turn, u *rewindPlan) {
 	} else {
 		t.rowRemoved = t.Started >= u.Row.TS
 	}
-	for _, task := range p.tasksOf(t) {
-		p.rewindTurn(task, u)
+	for _, task := range r.turns.tasksOf(t) {
+		r.rewindTurn(task, u)
 	}
-	if p.turns[t.key()] == t { // otherwise the turn has ended together with its last task
-		p.endTurn(t, providers.Interrupted, rewound)
+	if r.turns.byKey[t.key()] == t { // otherwise the turn has ended together with its last task
+		r.ender.end(t, providers.Interrupted, rewound)
 	}
 	if known && !t.rowRemoved {
 		t.InThread = true
-		p.closeOpenCalls(t)
+		r.threads.closeOpenCalls(t)
 	}
 	if t.rowRemoved && t.Kind == wire.AgentMain && len(t.actions) > 0 {
-		p.step.AddOps(p.timeline(t.Monitor).PushAI(t.Role, t.actions)...)
+		r.step.AddOps(r.transcript.timeline(t.Monitor).PushAI(t.Role, t.actions)...)
 	}
 }

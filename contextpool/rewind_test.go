@@ -200,7 +200,7 @@ func TestRewindOfATurnThatRuns(t *testing.T) {
 	r.wantStory("m2", "direct by main-monitor-0-m2; interrupted: the conversation was rewound")
 	r.wantSeen("> text of m1; answer to m1; completed")
 	r.wantKnown(mainThread, "> text of m1; answer to m1")
-	if r.pool.TurnActive(callerOf(run)) || r.pool.Busy() || len(r.runner.runs) > 0 {
+	if r.pool.View.TurnActive(callerOf(run)) || r.pool.View.Busy() || len(r.runner.runs) > 0 {
 		t.Fatal("the turn goes on")
 	}
 	r.ended(run) // after the rewind
@@ -251,7 +251,7 @@ func TestRewindOfATurnWithTasks(t *testing.T) {
 		r.back("text of m1")
 		r.wantSeen("> text of m0; answer to m0; completed")
 		r.wantStory("m1", "direct by main-monitor-0-m1; interrupted: the conversation was rewound")
-		if r.pool.Busy() || len(r.runner.runs) > 0 {
+		if r.pool.View.Busy() || len(r.runner.runs) > 0 {
 			t.Fatalf("something goes on: %v", r.runner.runs)
 		}
 		r.crash()

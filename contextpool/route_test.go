@@ -51,7 +51,7 @@ func TestIdleIsDirect(t *testing.T) {
 		states = append(states, string(s.State))
 	}
 	wantEqual(t, states, []string{"running", "idle"})
-	if r.pool.Busy() || len(r.kept.tables["turns"])+len(r.kept.tables["turns.prompt"]) > 0 {
+	if r.pool.View.Busy() || len(r.kept.tables["turns"])+len(r.kept.tables["turns.prompt"]) > 0 {
 		t.Fatal("something is left of the turn")
 	}
 }
@@ -280,8 +280,8 @@ func TestSetProvider(t *testing.T) {
 	r.remember(run, said("m1", "hello"))
 	var ok, unknown bool
 	r.step(func() { ok, unknown = r.pool.SetProvider("other"), r.pool.SetProvider("nobody") })
-	if !ok || unknown || r.pool.Provider() != "other" {
-		t.Fatalf("%v %v %s", ok, unknown, r.pool.Provider())
+	if !ok || unknown || r.pool.View.Provider() != "other" {
+		t.Fatalf("%v %v %s", ok, unknown, r.pool.View.Provider())
 	}
 	wantEqual(t, last[wire.ProviderChanged](r).Provider, "other")
 	r.ended(run)
@@ -292,7 +292,7 @@ func TestSetProvider(t *testing.T) {
 	wantEqual(t, next.Prompt, "text of m2")
 	// A provider that no longer exists is not used.
 	r.runner.has = []string{"demo"}
-	wantEqual(t, r.pool.Provider(), "demo")
+	wantEqual(t, r.pool.View.Provider(), "demo")
 }
 
 // said returns an entry of the assistant.

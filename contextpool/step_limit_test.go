@@ -114,7 +114,7 @@ func TestRejectOversized(t *testing.T) {
 	r.user("m2")
 	r.user("m3")
 	r.handleReport(agentpool.Ended{RunRef: agentpool.RunRef{Run: run.ID}, Outcome: providers.Interrupted})
-	wantEqual(t, r.pool.LastBegun(), "")
+	wantEqual(t, r.pool.View.LastBegun(), "")
 	r.step(func() {
 		r.pool.RejectOversized("m3")
 		r.pool.RejectOversized("")

@@ -1,7 +1,6 @@
 package contextpool
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/everdesk/everdesk/history"
@@ -30,7 +29,7 @@ type thread struct {
 	// a summary was attempted since the last turn began.
 	Tokens int  `json:"tokens,omitempty"`
 	Tried  bool `json:"tried,omitempty"`
-	// Cold describes the messages in the cold list, the oldest first; see [Pool.boundThread].
+	// Cold describes the messages in the cold list, the oldest first; see boundThread.
 	Cold []chunk `json:"cold,omitempty"`
 
 	messages []history.Message
@@ -145,110 +144,4 @@ func (h *thread) restore(items [][]byte) (err error) {
 		h.bytes += len(data)
 	}
 	return nil
-}
-
-// appendMessages adds messages to a thread and sets their ids and times. If the thread exceeds
-// its bounds, the older half is hidden from the agent and hidden messages move to the cold
-// list.
-func (p *Pool) appendMessages(h *thread, added ...history.Message) {
-	if len(added) == 0 {
-		return
-	}
-	values := make([][]byte, len(added))
-	for i := range added {
-		m := &added[i]
-		m.ID, m.TS = history.NextID(h.highestID()), wire.Millis(p.step.Now().UnixMilli())
-		values[i] = normalizeMessage(m)
-		h.messages = append(h.messages, *m)
-		h.sizes = append(h.sizes, len(values[i]))
-		h.bytes += len(values[i])
-	}
-	if len(h.messages) <= threadEntries && h.bytes <= threadBytes {
-		p.step.AddOps(store.Push(h.listName(), values...))
-		return
-	}
-	p.boundThread(h)
-}
-
-// appendEntries adds the entries reported by a run to the thread and links each to its row. If
-// a user's message joined the turn in between, it returns the id of the agent's message right
-// before it, else 0.
-func (p *Pool) appendEntries(t *turn, h *thread, entries []providers.Entry) (before uint64) {
-	added := make([]history.Message, len(entries))
-	var said []int // indexes of the user's messages
-	for i, e := range entries {
-		added[i] = history.Message{Entry: e, Row: p.rows.NextRowID()}
-		if e.Role == providers.RoleUser && !slices.ContainsFunc(e.Blocks, isToolResult) {
-			said = append(said, i)
-		}
-	}
-	if !t.InThread && len(said) > 0 {
-		added[said[0]].Row = cmp.Or(t.Row, added[said[0]].Row)
-		said = said[1:]
-	}
-	n := min(len(said), len(t.PendingRows))
-	for i, row := range t.PendingRows[len(t.PendingRows)-n:] {
-		at := said[len(said)-n+i]
-		added[at].Row = cmp.Or(row, added[at].Row)
-	}
-	if n > 0 {
-		t.PendingRows = nil
-	}
-	var last history.Message
-	if len(h.messages) > 0 {
-		last = h.messages[len(h.messages)-1]
-	}
-	for i, known := 0, slices.Clip(h.messages); i < len(added); i++ {
-		added[i].Entry = history.Repair(known, withShortCallIDs(added[i].Entry))
-		if i+1 < len(added) {
-			known = append(known, added[i])
-		}
-	}
-	p.appendMessages(h, added...)
-	if len(said) > 0 && said[0] > 0 {
-		last = added[said[0]-1]
-	}
-	if len(said) > 0 && last.Role == providers.RoleAssistant {
-		before = last.ID
-	}
-	return before
-}
-
-// withShortCallIDs returns an entry with call ids as the thread stores them.
-func withShortCallIDs(e providers.Entry) providers.Entry {
-	if slices.ContainsFunc(e.Blocks, func(b providers.Block) bool { return b.Call != shortCallID(b.Call) }) {
-		e.Blocks = slices.Clone(e.Blocks)
-		for i := range e.Blocks {
-			e.Blocks[i].Call = shortCallID(e.Blocks[i].Call)
-		}
-	}
-	return e
-}
-
-func isToolResult(b providers.Block) bool { return b.Kind == providers.BlockToolResult }
-
-// threadOf returns the thread of a lasting agent's turn and creates it if necessary.
-func (p *Pool) threadOf(t *turn) *thread {
-	h := p.threads[t.Agent]
-	if h == nil {
-		h = &thread{agent: t.Agent, Monitor: t.Monitor}
-		p.threads[t.Agent] = h
-	}
-	return h
-}
-
-// storeThread stores the fields of a thread besides its messages.
-func (p *Pool) storeThread(h *thread) { p.step.AddOps(store.Set(threadTable, h.agent, encode(h))) }
-
-// deleteThread deletes a thread.
-func (p *Pool) deleteThread(agent string) {
-	h := p.threads[agent]
-	if h == nil {
-		return
-	}
-	delete(p.threads, agent)
-	p.step.AddOps(store.Unset(threadTable, agent), store.Drop(h.listName()))
-	if len(h.Cold) > 0 {
-		p.step.AddOps(store.Drop(h.coldList()))
-	}
 }

@@ -24,12 +24,12 @@ type threadCut struct {
 }
 
 // loadThreadCut loads a thread with its cold list.
-func (p *Pool) loadThreadCut(h *thread) (*threadCut, error) {
+func (s *threadSet) loadThreadCut(h *thread) (*threadCut, error) {
 	g := &threadCut{h: h, all: h.messages}
 	if len(h.Cold) == 0 {
 		return g, nil
 	}
-	items, err := p.state.ReadColdList(h.coldList())
+	items, err := s.state.ReadColdList(h.coldList())
 	if err != nil {
 		return nil, fmt.Errorf("what was moved away of %s: %w", h.agent, err)
 	}
@@ -109,7 +109,7 @@ func commonPrefix(a, b []history.Message) (n int) {
 
 // applyThreadCut makes a thread what the rewind leaves of it. Messages that are visible again
 // move back from the cold list.
-func (p *Pool) applyThreadCut(g *threadCut) {
+func (s *threadSet) applyThreadCut(g *threadCut) {
 	h, hot := g.h, g.hotMessages()
 	if g.coldKept < len(g.cold) || g.dirty {
 		kept := make([][]byte, g.coldKept)
@@ -118,20 +118,20 @@ func (p *Pool) applyThreadCut(g *threadCut) {
 		}
 		h.Cold = chunksOf(kept)
 		if g.dirty {
-			p.step.AddOps(rewriteList(h.coldList(), g.cold[:g.coldKept])...)
+			s.step.AddOps(rewriteList(h.coldList(), g.cold[:g.coldKept])...)
 		} else {
-			p.step.AddOps(truncateList(h.coldList(), g.coldKept)...)
+			s.step.AddOps(truncateList(h.coldList(), g.coldKept)...)
 		}
 	}
 	same := commonPrefix(h.messages, hot)
 	values := h.setMessages(hot)
 	if len(hot) > threadEntries || h.bytes > threadBytes {
-		p.boundThread(h)
+		s.boundThread(h)
 		return
 	}
-	p.step.AddOps(truncateList(h.listName(), same)...)
+	s.step.AddOps(truncateList(h.listName(), same)...)
 	if same < len(values) {
-		p.step.AddOps(store.Push(h.listName(), values[same:]...))
+		s.step.AddOps(store.Push(h.listName(), values[same:]...))
 	}
 }
 

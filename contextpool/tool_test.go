@@ -72,12 +72,12 @@ func TestToolsOfATurnThatIsOver(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	run := r.direct("m1")
-	if !r.pool.TurnActive(callerOf(run)) {
+	if !r.pool.View.TurnActive(callerOf(run)) {
 		t.Fatal("it is not alive")
 	}
 	r.ended(run)
 	c := callerOf(run)
-	if r.pool.TurnActive(c) {
+	if r.pool.View.TurnActive(c) {
 		t.Fatal("it is alive")
 	}
 	before := len(r.events)

@@ -7,10 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/internal/truncation"
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
-	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
 	"github.com/everdesk/everdesk/workflow"
 )
@@ -87,8 +86,6 @@ type turn struct {
 	ThinkingRow  wire.Millis `json:"thoughts,omitempty"`
 	ThinkingKept int         `json:"mused,omitempty"`
 
-	// threads is the pool's map.
-	threads map[string]*thread
 	// rewound says that the turn ends because of a rewind, and rowRemoved that the rewind also
 	// removes the row that began it.
 	rewound, rowRemoved bool
@@ -149,30 +146,9 @@ func (p *prompt) setText(text string) {
 // text returns the agent's input.
 func (p *prompt) text() string { return p.Before + policies.Content(p.Content) + p.After }
 
-// call is a tool call whose result is not in the thread yet.
-type call struct {
-	Number int    `json:"number"`
-	ID     string `json:"id"`
-	Tool   string `json:"tool"`
-	// Input is the shortened input for the call's row, stored while the call is open.
-	Input []byte `json:"input,omitempty"`
-	// Child is the key of the task that the call waits for, if any. The call ends in the step
-	// in which the task ends.
-	Child  string               `json:"child,omitempty"`
-	Ended  bool                 `json:"ended,omitempty"`
-	Result providers.ToolResult `json:"result,omitzero"`
-}
+func (t *turn) key() string { return "t" + strconv.FormatUint(t.Number, 10) }
 
-func (t *turn) key() string   { return "t" + strconv.FormatUint(t.Number, 10) }
 func (t *turn) runID() string { return t.key() + "." + strconv.Itoa(t.Attempt) }
-
-// toolStarted records the start time of a tool call.
-func (t *turn) toolStarted(id string, now time.Time) {
-	if t.toolStarts == nil {
-		t.toolStarts = map[string]time.Time{}
-	}
-	t.toolStarts[id] = now
-}
 
 func (t *turn) compare(o *turn) int { return cmp.Compare(t.Number, o.Number) }
 
@@ -205,158 +181,14 @@ func (t *turn) trigger() policies.Trigger {
 	return g
 }
 
-// beginMainTurn starts a turn for a message to a main agent. With TakenEphemeral an ephemeral
-// agent answers the message and uses the slot; otherwise slot is nil and the turn waits for one.
-func (p *Pool) beginMainTurn(w *queuedMessage, how wire.Taken, slot *agentpool.Slot) {
-	t := &turn{
-		Kind: wire.AgentMain, ID: w.ID, Monitor: w.Monitor, Agent: mainAgent(w.Monitor), Lasting: true,
-		Profile: tools.ProfileMain, Guest: w.Guest, Taken: []wire.MessageID{w.ID}, Row: w.Row, QueuedSince: w.Since,
-	}
-	role := "main-"
-	if how == wire.TakenEphemeral {
-		t.Kind, t.Lasting, t.Profile, role = wire.AgentEphemeral, false, tools.ProfileAll, "ephemeral-"
-	}
-	p.registerTurn(t, role+string(w.Monitor)+"-"+string(w.ID))
-	p.fillPrompt(t, w)
-	options := p.reload.Options(p.step.Now(), t.trigger())
-	if how == wire.TakenEphemeral {
-		t.prompt.setText(policies.Ephemeral(policies.EphemeralPrompt{
-			Draw: len(w.Images) > 0, Windows: windowIDs(t.prompt.Windows), Reload: options, Content: w.Text,
-		}))
-	} else {
-		happened, ops := p.timeline(w.Monitor).Drain()
-		p.step.AddOps(ops...)
-		t.prompt.setText(p.previousConversation(t) + policies.Main(policies.MainPrompt{
-			Timeline: happened, Draw: len(w.Images) > 0, Windows: windowIDs(t.prompt.Windows), Reload: options, Content: w.Text,
-		}))
-	}
-	p.acceptMessage(&w.Message, t.Role, how)
-	p.recordOnTape(t, policies.SpeakerUser, w.Text, w.Row)
-	p.launchTurn(t, slot)
+// appendHiddenText appends to the text of a turn whose text is not published while it grows.
+func (t *turn) appendHiddenText(text string) {
+	t.text.WriteString(truncation.Bytes(sanitize(text), max(condensedBytes-t.text.Len(), 0)))
 }
 
-// previousConversation returns the recent conversation from the tape for a main agent whose
-// thread has no messages and is not held by the backend of the turn's provider. That is so after
-// a change of provider if the previous backend held the conversation itself.
-func (p *Pool) previousConversation(t *turn) string {
-	if h := p.threads[t.Agent]; h.hasMessages() || h.heldBy(t.Provider) {
-		return ""
+// recordContext sets Context from the usage of the newest model call.
+func (t *turn) recordContext(u providers.Usage) {
+	if t.Lasting {
+		t.Context = max(u.Input+u.CacheRead+u.CacheWrite+u.Output, 0)
 	}
-	said := p.tape.Messages(TapeFilter{Monitor: t.Monitor})
-	from, bytes := len(said), 0
-	for from > 0 && len(said)-from < previousMessages && bytes+len(said[from-1].Text) <= previousBytes {
-		from--
-		bytes += len(said[from].Text)
-	}
-	if from == len(said) {
-		return ""
-	}
-	return FormatTape(said[from:]) + "\n\n"
-}
-
-// Bounds of the text of previousConversation.
-const (
-	previousMessages = 20
-	previousBytes    = 32 << 10
-)
-
-// registerTurn adds a turn to those under way, with a unique number and role, and counts turns of
-// main and ephemeral agents against the budget of the monitor.
-func (p *Pool) registerTurn(t *turn, role string) {
-	p.about.Turns++
-	p.storeState()
-	t.Number, t.Attempt, t.State, t.threads = p.about.Turns, 1, turnAccepted, p.threads
-	t.Started, t.Provider = wire.Millis(p.step.Now().UnixMilli()), p.Provider()
-	t.Role = wire.AgentID(role)
-	for n := 2; slices.ContainsFunc(p.sortedTurns(), func(o *turn) bool { return o.Role == t.Role }); n++ {
-		t.Role = wire.AgentID(role + "/" + strconv.Itoa(n))
-	}
-	if !t.Lasting {
-		t.Agent = "once:" + string(t.Role) // differs from the name of every lasting agent
-	}
-	p.turns[t.key()] = t
-	if t.Kind == wire.AgentMain || t.Kind == wire.AgentEphemeral {
-		p.budget.TryAcquire(t.Monitor, t.key())
-	}
-}
-
-// fillPrompt sets the message's content and the open windows in the prompt of a turn.
-func (p *Pool) fillPrompt(t *turn, w *queuedMessage) {
-	t.prompt.Images, t.prompt.Content = w.Images, w.Text
-	for _, open := range p.state.Desktop().Windows(t.Monitor) {
-		t.prompt.Windows = append(t.prompt.Windows, policies.WindowInfo{
-			ID: open.WindowID, Renderer: wire.RendererOf(open.Content),
-		})
-	}
-}
-
-func windowIDs(sights []policies.WindowInfo) []wire.WindowID {
-	ids := make([]wire.WindowID, len(sights))
-	for i, s := range sights {
-		ids[i] = s.ID
-	}
-	return ids
-}
-
-// launchTurn stores a prepared turn and starts its run.
-func (p *Pool) launchTurn(t *turn, slot *agentpool.Slot) {
-	if h := p.threads[t.Agent]; t.Lasting && h != nil && h.Tried {
-		h.Tried = false
-		p.storeThread(h)
-	}
-	p.taskCreated(t)
-	p.storeTurn(t)
-	p.storePrompt(t)
-	p.startRun(t, slot)
-}
-
-// startRun starts a run of the turn after the step is committed.
-func (p *Pool) startRun(t *turn, slot *agentpool.Slot) {
-	r := agentpool.Run{
-		ID: t.runID(), Agent: t.Agent, Role: t.Role, Kind: t.Kind, Turn: t.ID, Monitor: t.Monitor, Window: t.Window,
-		Profile: t.Profile, Provider: t.Provider, Prompt: t.prompt.text(), Images: t.prompt.Images,
-		Guest: t.Guest, Lasting: t.Lasting, Slot: slot, Attempt: t.Attempt,
-		Waited: time.Duration(int64(t.Started)-int64(cmp.Or(t.QueuedSince, t.Started))) * time.Millisecond,
-	}
-	continues := t.Attempt > 1 && t.InThread
-	switch {
-	case t.Condensing != nil:
-		p.fillCondenseRun(t, &r)
-	case t.Job != nil:
-		p.fillJobRun(t, &r)
-	case t.Lasting:
-		r.From = p.threads[t.Agent].providerThread(continues)
-	case t.Kind == wire.AgentTask:
-		if parent := p.turns[t.Parent]; parent != nil {
-			r.From, r.Fork = p.threads[parent.Agent].forkThread(), true
-		}
-	case t.Kind == wire.AgentWindow:
-		r.From, r.Fork = p.threads[t.Beside].forkThread(), true
-	}
-	if continues {
-		r.Continue, r.Prompt, r.Images, r.Done = true, "", nil, t.endedResults()
-	}
-	p.step.AfterCommit(func() { p.runner.Start(r) })
-}
-
-// endedResults returns the results of ended tool calls that are not in the thread yet, by call
-// id.
-func (t *turn) endedResults() map[string]providers.ToolResult {
-	done := map[string]providers.ToolResult{}
-	for _, c := range t.calls {
-		if c.Ended {
-			done[shortCallID(c.ID)] = c.Result // the thread uses the short id
-		}
-	}
-	return done
-}
-
-// recordOnTape appends a message of or to the turn to the tape. Tasks are not on the tape.
-func (p *Pool) recordOnTape(t *turn, by policies.Speaker, text string, row wire.RowID) {
-	if text == "" || t.Kind == wire.AgentTask {
-		return
-	}
-	p.step.AddOps(p.tape.Append(TapeMessage{
-		By: by, Text: text, Time: wire.Millis(p.step.Now().UnixMilli()), Monitor: t.Monitor, Window: t.Window, Row: row,
-	})...)
 }

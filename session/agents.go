@@ -198,7 +198,7 @@ func (a *agents) working() bool {
 		return false
 	}
 	if a.poolTouched {
-		a.poolWorking = a.pool.Busy()
+		a.poolWorking = a.pool.View.Busy()
 	}
 	return a.poolWorking || a.plan.Working()
 }
@@ -209,7 +209,7 @@ func (a *agents) gaugesChanged() bool { return a != nil && a.gaugesStale }
 // refreshGauges counts the agents again if they may have changed.
 func (a *agents) refreshGauges(into *contextpool.Gauges) {
 	if a.gaugesChanged() {
-		a.pool.Gauges(into)
+		a.pool.View.Gauges(into)
 		a.gaugesStale = false
 	}
 }
@@ -219,7 +219,7 @@ func (a *agents) queuedMessages() int {
 	if a == nil {
 		return 0
 	}
-	return a.pool.QueuedCount()
+	return a.pool.View.QueuedCount()
 }
 
 // runningMessages returns the messages of the turns that run and are not being stopped.
@@ -228,7 +228,7 @@ func (a *agents) runningMessages() map[wire.MessageID]bool {
 	if a == nil {
 		return all
 	}
-	for _, t := range a.pool.Turns() {
+	for _, t := range a.pool.View.Turns() {
 		if !t.Stopping {
 			all[t.Message] = true
 		}
@@ -249,7 +249,7 @@ func (a *agents) nextDue() time.Time {
 // hasRunningTurns reports whether turns run that do not wait for people. People take their time,
 // and the next owner can wait for them as well.
 func (a *agents) hasRunningTurns() bool {
-	return a != nil && a.parkedSince.IsZero() && a.pool.RunningAgents() > a.answerWaits.count()
+	return a != nil && a.parkedSince.IsZero() && a.pool.View.RunningAgents() > a.answerWaits.count()
 }
 
 // poolForUpdate returns the pool for a call that may change it.
@@ -269,7 +269,7 @@ func (a *agents) tickPool(now time.Time) (more bool) {
 		return false
 	}
 	a.poolTouched, a.gaugesStale = a.pool.Tick(), true
-	a.nextPoolDue, a.poolWorking = a.pool.Due(), a.pool.Busy()
+	a.nextPoolDue, a.poolWorking = a.pool.Due(), a.pool.View.Busy()
 	return a.poolTouched
 }
 

@@ -119,9 +119,9 @@ func (v *introspection) inspect() Inspection {
 	pool := v.agents.pool
 	for n := range i.Monitors {
 		m := &i.Monitors[n]
-		m.Used, m.Bounded = pool.BudgetUsed(m.MonitorID)
+		m.Used, m.Bounded = pool.View.BudgetUsed(m.MonitorID)
 	}
-	for _, w := range pool.QueuedMessages() {
+	for _, w := range pool.View.QueuedMessages() {
 		n := slices.IndexFunc(i.Monitors, func(m MonitorView) bool { return m.MonitorID == w.Monitor })
 		if n < 0 {
 			continue
@@ -131,7 +131,7 @@ func (v *introspection) inspect() Inspection {
 			ID: w.ID, Place: w.Place, Since: known.Time, Window: w.Window, Text: truncateBytes(w.Text, maxQueuedText),
 		})
 	}
-	for _, t := range pool.Turns() {
+	for _, t := range pool.View.Turns() {
 		n := slices.IndexFunc(i.Agents, func(a AgentView) bool { return a.Role == t.Role })
 		if n < 0 {
 			n = len(i.Agents)
@@ -148,7 +148,7 @@ func (v *introspection) inspect() Inspection {
 		a.Parent, a.Provider, a.Attempt = t.Parent, t.Provider, t.Attempt
 		a.Tool = cmp.Or(a.Tool, t.Tool)
 	}
-	i.setMessageStates(pool.QueuedMessages(), pool.Turns())
+	i.setMessageStates(pool.View.QueuedMessages(), pool.View.Turns())
 	return i
 }
 

@@ -65,7 +65,7 @@ func (q *questions) allowAnswer() bool {
 
 // observeRunStart reports how long a message waited for the run that begins.
 func (rp *replies) observeRunStart(run string) {
-	if taken, ok := rp.ledger.find(rp.agents.pool.FirstRunMessage(run)); ok {
+	if taken, ok := rp.ledger.find(rp.agents.pool.View.FirstRunMessage(run)); ok {
 		rp.w.observer.Began(rp.w.now.Sub(time.UnixMilli(int64(taken.Time))))
 	}
 }

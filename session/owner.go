@@ -318,8 +318,8 @@ func (cm *committer) rejectStep(err error) error {
 	large := errors.Is(err, store.ErrTooLarge)
 	rewriting := cm.storeCopy == copyRewriting
 	if rewriting || cm.handled == cm.committed {
-		if large && !rewriting && cm.agents != nil && cm.agents.pool.LastBegun() != "" {
-			cm.oversized = &item{queuedMessage: cm.agents.pool.LastBegun()}
+		if large && !rewriting && cm.agents != nil && cm.agents.pool.View.LastBegun() != "" {
+			cm.oversized = &item{queuedMessage: cm.agents.pool.View.LastBegun()}
 			return errReload
 		}
 		return &panicError{err} // no item caused it; the panic limit keeps it from recurring forever

@@ -142,7 +142,7 @@ func (l *owner) commitTakeover() error {
 	}
 	l.addLossRows()
 	if l.agents != nil {
-		if p := l.agents.poolForUpdate().Provider(); p != l.w.state.Provider() {
+		if p := l.agents.poolForUpdate().View.Provider(); p != l.w.state.Provider() {
 			l.w.Emit(wire.ProviderChanged{Provider: p})
 		}
 		if it := l.committer.oversized; it != nil && (it.work == nil || it.origin != "") {
@@ -155,7 +155,7 @@ func (l *owner) commitTakeover() error {
 		}
 		// Jobs that the plan starts now would be taken for turns of the previous owner.
 		l.agents.plan.holdJobs = true
-		l.agents.plan.Recover(l.agents.pool.HasJob)
+		l.agents.plan.Recover(l.agents.pool.View.HasJob)
 		for more := l.agents.poolForUpdate().Recover(); more; more = l.agents.poolForUpdate().Tick() {
 			if err := l.committer.commit(); err != nil {
 				return err

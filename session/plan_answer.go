@@ -46,8 +46,8 @@ func (pl *plans) doPlan(c *Command, m wire.UserMessage, monitor wire.MonitorID) 
 		return no(wire.CodeProviderUnavailable, "", "no agent is available in this session")
 	case strings.TrimSpace(m.Content) == "":
 		return no(wire.CodeInvalidMessage, "content", "there is nothing to plan")
-	case !pl.agents.runner.Providers.HasProvider(pl.agents.pool.Provider()):
-		return no(wire.CodeProviderUnavailable, "", fmt.Sprintf("there is no provider %q", pl.agents.pool.Provider()))
+	case !pl.agents.runner.Providers.HasProvider(pl.agents.pool.View.Provider()):
+		return no(wire.CodeProviderUnavailable, "", fmt.Sprintf("there is no provider %q", pl.agents.pool.View.Provider()))
 	case pl.agents.plan.Active():
 		return no(wire.CodeSessionInvalidState, "", "a plan is under way")
 	}

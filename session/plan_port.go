@@ -38,7 +38,7 @@ func (p port) Input(ctx context.Context, c tools.Caller, q wire.HITLInputRequest
 		switch {
 		case ctx.Err() != nil:
 			refused = ctx.Err()
-		case !p.l.agents.poolForUpdate().TurnActive(c):
+		case !p.l.agents.poolForUpdate().View.TurnActive(c):
 			refused = errTurnOver
 		default:
 			id, known, why := p.l.agents.plan.Ask(c.Job, q)

@@ -140,7 +140,7 @@ func (p port) Confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm,
 		if _, open := p.l.w.state.Notices().Dialog(q.ID); open {
 			return nil
 		}
-		v, limit := p.l.agents.poolForUpdate().DecideApproval(c, about)
+		v, limit := p.l.agents.poolForUpdate().Questions.DecideApproval(c, about)
 		if v == approval.Approve || v == approval.Deny {
 			w.answer <- p.l.commands.questions.recordVerdict(c, contextpool.Inquiry{Dialog: q.ID, Call: about}, v)
 			return nil
@@ -156,7 +156,7 @@ func (p port) Confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm,
 			PermissionOptions: q.PermissionOptions, Deadline: wire.Millis(p.l.w.now.Add(wait).UnixMilli()),
 			AgentID: c.Agent, MonitorID: c.Monitor, MessageID: c.Turn,
 		})
-		p.l.agents.poolForUpdate().AskUser(c, contextpool.Inquiry{Dialog: q.ID, Call: about, Limit: limit})
+		p.l.agents.poolForUpdate().Questions.AskUser(c, contextpool.Inquiry{Dialog: q.ID, Call: about, Limit: limit})
 		return nil
 	})
 	if err != nil {
@@ -191,7 +191,7 @@ func (p port) Ask(ctx context.Context, c tools.Caller, q wire.Prompt, _ time.Dur
 			return r
 		}
 		p.l.w.Emit(wire.Actions{Actions: []wire.Action{show}, AgentID: c.Agent, MonitorID: c.Monitor, MessageID: c.Turn})
-		p.l.agents.poolForUpdate().AskUser(c, contextpool.Inquiry{Prompt: &q})
+		p.l.agents.poolForUpdate().Questions.AskUser(c, contextpool.Inquiry{Prompt: &q})
 		if given, ok := p.l.commands.questions.answerFromQueue(c, q.ID); ok {
 			w.answer <- given
 		}
@@ -214,7 +214,7 @@ func (p port) openQuestion(c tools.Caller, name string, w *answerWait, withdraw 
 		switch {
 		case w.ctx.Err() != nil:
 			refused = w.ctx.Err()
-		case !p.l.agents.poolForUpdate().TurnActive(c):
+		case !p.l.agents.poolForUpdate().View.TurnActive(c):
 			refused = errTurnOver
 		case waits.isAwaited(name):
 			refused = errAlreadyAsked

@@ -46,7 +46,7 @@ func (q *questions) recordVerdict(c tools.Caller, asked contextpool.Inquiry, v a
 		Monitor: c.Monitor, KeptForAgent: true, Rules: true,
 	}
 	q.closed.add(dialogName(asked.Dialog), e, &q.w.step.ops)
-	q.agents.poolForUpdate().AddDecisionRow(c, asked, v)
+	q.agents.poolForUpdate().Questions.AddDecisionRow(c, asked, v)
 	return e.verdict()
 }
 
@@ -67,7 +67,7 @@ func (q *questions) updateQuestionRow(dialog wire.DialogID, prompt wire.PromptID
 			r.Response = wire.AnswerNo
 		}
 	}
-	q.agents.poolForUpdate().CloseQuestion(dialog, prompt, r)
+	q.agents.poolForUpdate().Questions.CloseQuestion(dialog, prompt, r)
 }
 
 // answerRow accepts an answer to the row of a question.
@@ -79,7 +79,7 @@ func (q *questions) answerRow(c *Command, m wire.AskResponse) reply {
 	if q.agents == nil {
 		return nothing
 	}
-	dialog, prompt, open := q.agents.poolForUpdate().OpenQuestion(m.TS)
+	dialog, prompt, open := q.agents.poolForUpdate().Questions.OpenQuestion(m.TS)
 	if !open {
 		if q.agents.poolForUpdate().AnswerResume(m.TS, m.Response == wire.AnswerYes || m.Response == wire.AnswerMessage, m.Text) {
 			return reply{}
@@ -213,7 +213,7 @@ func (cs *commands) recordUserActivity(c *Command) {
 		wire.DialogFeedback, wire.UserPromptResponse, wire.AskResponse, wire.ToastAction, wire.SetAutoApproval,
 		wire.HITLPlanResponse, wire.HITLApprovalResponse, wire.HITLInputResponse, wire.HITLClarificationResponse,
 		wire.ControlPause, wire.ControlResume, wire.ControlCancel, wire.ControlRetry, wire.ControlSkip:
-		cs.agents.pool.CancelAutoAnswers()
+		cs.agents.pool.Questions.CancelAutoAnswers()
 	}
 }
 
@@ -222,7 +222,7 @@ func (q *questions) answerOverdue() {
 	if q.agents == nil {
 		return
 	}
-	for id, value := range q.agents.pool.DueAutoAnswers() {
+	for id, value := range q.agents.pool.Questions.DueAutoAnswers() {
 		if p, ok := q.w.state.Notices().Prompt(id); ok {
 			given := wire.UserPromptResponse{PromptID: id, SelectedValues: []string{value}}
 			q.closePrompt(p, ending{Reason: wire.ClosedAnswered, Rules: true}, "", &given)
@@ -239,6 +239,6 @@ func (q *questions) setApproval(c *Command, m wire.SetAutoApproval) reply {
 	case c.isGuestOf(q.w.user) || c.From.Invited:
 		return refused(wire.CodeForbidden, "only the owner of the session can say what its agents may do")
 	}
-	q.agents.poolForUpdate().SetApproval(m.Rules, c.From.Connection, c.Message.ID)
+	q.agents.poolForUpdate().Questions.SetApproval(m.Rules, c.From.Connection, c.Message.ID)
 	return reply{}
 }

@@ -172,7 +172,7 @@ func (q *questions) expireOne() bool {
 
 // closeDialog closes a dialog. remember is the answer's choice for further calls.
 func (q *questions) closeDialog(d wire.ApprovalRequest, e ending, message wire.MessageID, remember wire.RememberChoice) {
-	if q.agents != nil && q.agents.pool.IsLimitQuestion(d.DialogID) {
+	if q.agents != nil && q.agents.pool.Questions.IsLimitQuestion(d.DialogID) {
 		remember = wire.RememberOnce // the question was not whether the call is allowed in general
 	}
 	e.Time, e.Monitor, e.Remember = wire.Millis(q.w.now.UnixMilli()), d.MonitorID, remember

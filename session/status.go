@@ -172,7 +172,7 @@ func (v *introspection) report() *Status {
 		s.Questions += now.Questions
 	}
 	if v.agents != nil {
-		g := v.agents.pool.Overview()
+		g := v.agents.pool.View.Overview()
 		s.Agents, s.Queued, s.Budget = g.Running, g.Waiting, g.Budget
 		s.Errors, s.LastError, s.Tokens, s.Cost = g.Failed, g.LastFailure, g.Tokens, g.Cost
 	}

@@ -115,7 +115,7 @@ func (cm *committer) recordUnconfirmed(receipt store.Receipt, ends []wire.AgentR
 		if p, ok := e.Data.(wire.Actions); ok && p.AgentID != "" {
 			agent := p.AgentID
 			if cm.agents != nil {
-				agent = cm.agents.pool.RootAgent(agent)
+				agent = cm.agents.pool.View.RootAgent(agent)
 			}
 			cm.unconfirmed.add(acceptedItem{at: receipt.Top, since: now, agent: agent, data: bytes.Clone(e.Frame)})
 		}

@@ -254,10 +254,10 @@ type Waved struct {
 		"wire/desktop_event.go", "	IsComplete bool `json:\"isComplete\"`\n",
 		"	IsComplete bool `json:\"isComplete\"`\n	Mood string `json:\"mood,omitempty\"`\n",
 	},
-	{"contextpool/report.go", "p.step.Emit(wire.AgentResponse{", `p.step.Emit(wire.AgentResponse{Mood: "good", `},
-	{"contextpool/report.go", "end := wire.AgentResponse{", `end := wire.AgentResponse{Mood: "best",`},
+	{"contextpool/reports.go", "rs.step.Emit(wire.AgentResponse{", `rs.step.Emit(wire.AgentResponse{Mood: "good", `},
+	{"contextpool/turn_ender.go", "end := wire.AgentResponse{", `end := wire.AgentResponse{Mood: "best",`},
 	{"contextpool/turn.go", "	Attempt int            `json:\"attempt\"`\n", "	Attempt int            `json:\"attempt\"`\n	Mood string `json:\"mood,omitempty\"`\n"},
-	{"contextpool/turn.go", "	t := &turn{", `	t := &turn{Mood: "good",`},
+	{"contextpool/turn_starter.go", "	t := &turn{\n		Kind: wire.AgentMain,", "	t := &turn{\n		Mood: \"good\", Kind: wire.AgentMain,"},
 	{
 		"session/commands.go", "	case wire.UserMessage:\n",
 		`	case wire.Wave:

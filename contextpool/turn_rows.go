@@ -2,6 +2,7 @@ package contextpool
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -11,6 +12,50 @@ import (
 	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
 )
+
+// turnRows writes the rows about turns that people see: text, thinking, tool calls and the end.
+type turnRows struct {
+	*services
+	turns   *turnSet
+	threads *threadSet
+}
+
+// dropUnkeptText removes published text that is not in the thread, which the next run produces
+// again, and all published thinking.
+func (tr *turnRows) dropUnkeptText(t *turn) {
+	if t.textUnits > t.KeptUnits {
+		kept := utf16Prefix(t.text.String(), t.KeptUnits)
+		t.text.Reset()
+		t.text.WriteString(kept)
+		t.textUnits = utf16Len(kept)
+		tr.step.Emit(wire.AgentResponse{Offset: t.textUnits, AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.messageID()})
+	}
+	t.thinking.Reset()
+	t.ThinkingKept, t.thinkingUnsaved, t.thinkingWritten = 0, false, false
+	if t.thinkingUnits > 0 {
+		t.thinkingUnits = 0
+		tr.step.Emit(wire.AgentThinking{AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.messageID()})
+	}
+}
+
+// addTruncationRow adds the row saying that the model read only a part of the conversation. The
+// thread itself is unchanged.
+func (tr *turnRows) addTruncationRow(t *turn, s providers.Truncation) {
+	if t.Condensing != nil {
+		t.Condensing.LeftOut += s.Left
+		tr.turns.store(t)
+		return
+	}
+	row := tr.threads.turnRow(t, wire.SaySlidingWindowTruncation, truncationText(s.Left))
+	row.ContextTruncation = &wire.ContextTruncation{
+		MessagesRemoved: s.Left, PrevContextTokens: s.Before, NewContextTokens: s.After,
+	}
+	tr.rows.AddRow(row)
+}
+
+func truncationText(left int) string {
+	return fmt.Sprintf("The conversation was too long for the model: its %d oldest messages are left out.", left)
+}
 
 // Bounds of the rows of a turn.
 const (
@@ -25,34 +70,6 @@ const (
 	thinkingBytes = 16 << 10
 )
 
-// row returns a row about the turn.
-func (t *turn) row(say wire.Say, text string) wire.UIRow {
-	r := wire.UIRow{
-		Type: wire.RowSay, Say: say, Text: text, MonitorID: t.Monitor, AgentID: t.Role, MessageID: t.messageID(), WindowID: t.Window,
-	}
-	if h := t.threads[t.Agent]; t.Lasting && h != nil {
-		h.linkRow(&r)
-	}
-	return r
-}
-
-// Icons of rows of messages that are not answered.
-const (
-	refusedIcon = "circle-slash"
-	removedIcon = "discard"
-)
-
-// markRowRefused marks the row of a message that will not be answered, for tabs that did not
-// get or missed the reply. If the step is full, the row stays unmarked.
-func (p *Pool) markRowRefused(id wire.MessageID, icon, reason string) {
-	row, ok := p.state.Desktop().Rows().UserRow(id)
-	if !ok || p.step.Full() {
-		return
-	}
-	row.ProgressStatus = &wire.ProgressStatus{Icon: icon, Text: truncate(reason, reasonBytes)}
-	p.step.Emit(wire.MessageUpdated{Action: wire.RowUpdated, Message: row, MonitorID: row.MonitorID, MessageID: id})
-}
-
 // toolRow is the JSON text of a row about an ended tool call.
 type toolRow struct {
 	ID     string          `json:"id,omitempty"`
@@ -66,37 +83,29 @@ type toolRow struct {
 }
 
 // addToolRow adds the row of the nth call of a turn.
-func (p *Pool) addToolRow(t *turn, n int, r toolRow) {
+func (tr *turnRows) addToolRow(t *turn, n int, r toolRow) {
 	if n <= toolRows && !t.rowRemoved {
-		r.Result = truncate(r.Result, p.rowLimit())
-		p.rows.AddRow(t.row(wire.SayTool, string(encode(r))))
+		r.Result = truncate(r.Result, tr.rowLimit())
+		tr.rows.AddRow(tr.threads.turnRow(t, wire.SayTool, string(encode(r))))
 	}
-}
-
-// rowLimit returns the maximum length of the input and of the result in a row.
-func (p *Pool) rowLimit() int {
-	if p.step.Full() {
-		return fullRowBytes
-	}
-	return rowBytes
 }
 
 // addCallRow adds the row of an ended call.
-func (p *Pool) addCallRow(t *turn, n int, use tools.Call, s wire.ToolStatus, result string) {
-	r := toolRow{ID: truncate(use.ID, nameBytes), Tool: use.Tool, Status: s, Input: rowInput(use.Input, p.rowLimit()), Result: result}
+func (tr *turnRows) addCallRow(t *turn, n int, use tools.Call, s wire.ToolStatus, result string) {
+	r := toolRow{ID: truncate(use.ID, nameBytes), Tool: use.Tool, Status: s, Input: rowInput(use.Input, tr.rowLimit()), Result: result}
 	if began, ok := t.toolStarts[use.ID]; ok {
-		r.DurationMS = new(max(p.step.Now().Sub(began).Milliseconds(), 0))
+		r.DurationMS = new(max(tr.step.Now().Sub(began).Milliseconds(), 0))
 	}
-	p.addToolRow(t, n, r)
+	tr.addToolRow(t, n, r)
 }
 
 // addOpenCallRows adds the rows of the calls that are open when a turn ends.
-func (p *Pool) addOpenCallRows(t *turn) {
+func (tr *turnRows) addOpenCallRows(t *turn) {
 	for _, c := range t.calls {
 		if !c.Ended {
-			p.addToolRow(t, c.Number, toolRow{
+			tr.addToolRow(t, c.Number, toolRow{
 				ID: truncate(c.ID, nameBytes), Tool: c.Tool, Status: wire.ToolError,
-				Input: rowInput(c.Input, p.rowLimit()), Result: mayHaveRun(c.Tool),
+				Input: rowInput(c.Input, tr.rowLimit()), Result: mayHaveRun(c.Tool),
 			})
 		}
 	}
@@ -107,16 +116,16 @@ func (p *Pool) addOpenCallRows(t *turn) {
 // message does not remove the text. The text is in the thread already and is not produced
 // again. message is the id of its message in the thread; 0 means the newest. The caller stores
 // the turn.
-func (p *Pool) addTextRow(t *turn, message uint64) {
+func (tr *turnRows) addTextRow(t *turn, message uint64) {
 	text := t.textWithoutRow()
-	if strings.TrimSpace(text) == "" || t.Kind == wire.AgentTask || t.TextRows >= toolRows || p.step.Full() {
+	if strings.TrimSpace(text) == "" || t.Kind == wire.AgentTask || t.TextRows >= toolRows || tr.step.Full() {
 		return
 	}
-	row := t.row(wire.SayText, text)
+	row := tr.threads.turnRow(t, wire.SayText, text)
 	if message > 0 {
 		row.ConversationHistoryIndex = new(int(message)) //nolint:gosec // message ids fit into an int
 	}
-	p.rows.AddRow(row)
+	tr.rows.AddRow(row)
 	t.RowUnits = t.textUnits
 	t.TextRows++
 }
@@ -125,13 +134,6 @@ func (p *Pool) addTextRow(t *turn, message uint64) {
 func (t *turn) textWithoutRow() string {
 	text := t.text.String()
 	return text[len(utf16Prefix(text, t.RowUnits)):]
-}
-
-// hasToolCalls reports whether the entries contain tool calls.
-func hasToolCalls(entries []providers.Entry) bool {
-	return slices.ContainsFunc(entries, func(e providers.Entry) bool {
-		return slices.ContainsFunc(e.Blocks, func(b providers.Block) bool { return b.Kind == providers.BlockToolCall })
-	})
 }
 
 // bufferThinking appends to the thinking text that will be in the next row.
@@ -144,27 +146,27 @@ func (t *turn) bufferThinking(text string) {
 
 // updateThinkingRow writes the unsaved thinking text into the turn's growing row. The row grows
 // until commitThinking: after that a restart of the turn does not produce the same thinking again.
-func (p *Pool) updateThinkingRow(t *turn, room int) {
+func (tr *turnRows) updateThinkingRow(t *turn, room int) {
 	if t.thinkingUnsaved {
-		p.writeThinkingRow(t, room, true)
+		tr.writeThinkingRow(t, room, true)
 	}
 }
 
 // finishThinkingRow writes the thinking text for the last time and finishes the row. The caller
 // stores the turn.
-func (p *Pool) finishThinkingRow(t *turn, room int) {
+func (tr *turnRows) finishThinkingRow(t *turn, room int) {
 	if t.thinkingUnsaved {
-		p.writeThinkingRow(t, room, false)
+		tr.writeThinkingRow(t, room, false)
 	}
 	if t.ThinkingRow > 0 {
-		p.finishRow(t.Monitor, t.ThinkingRow)
+		tr.finishRow(t.Monitor, t.ThinkingRow)
 		t.ThinkingRow = 0
 	}
 }
 
-func (p *Pool) writeThinkingRow(t *turn, room int, grows bool) {
+func (tr *turnRows) writeThinkingRow(t *turn, room int, grows bool) {
 	t.thinkingUnsaved, t.thinkingWritten = false, true
-	row := t.row(wire.SayReasoning, truncate(strings.ToValidUTF8(t.thinking.String(), ""), room))
+	row := tr.threads.turnRow(t, wire.SayReasoning, truncate(strings.ToValidUTF8(t.thinking.String(), ""), room))
 	if strings.TrimSpace(row.Text) == "" {
 		return
 	}
@@ -174,68 +176,41 @@ func (p *Pool) writeThinkingRow(t *turn, room int, grows bool) {
 	}
 	row, action := history.NextVersion(before, row, grows)
 	if action == wire.RowCreated {
-		row.TS = p.rows.AddRow(row)
+		row.TS = tr.rows.AddRow(row)
 	} else {
-		p.updateRow(row)
+		tr.updateRow(row)
 	}
 	was := t.ThinkingRow
 	if t.ThinkingRow = 0; grows {
 		t.ThinkingRow = row.TS
 	}
 	if t.ThinkingRow != was {
-		p.storeTurn(t)
-	}
-}
-
-// finishRow marks a growing row as finished.
-func (p *Pool) finishRow(monitor wire.MonitorID, ts wire.Millis) {
-	row, ok := p.findRow(monitor, ts)
-	if ok && history.IsPartial(row) {
-		p.updateRow(history.FinalVersion(row))
+		tr.turns.store(t)
 	}
 }
 
 // finishOrphanRows finishes the growing rows of turns that no longer exist.
-func (p *Pool) finishOrphanRows() {
-	for _, m := range p.state.Desktop().Monitors() {
-		for _, row := range p.state.Desktop().Rows().On(m.MonitorID) {
-			if history.IsPartial(row) && !slices.ContainsFunc(p.sortedTurns(), func(t *turn) bool { return t.ThinkingRow == row.TS }) {
-				p.updateRow(history.FinalVersion(row))
+func (tr *turnRows) finishOrphanRows() {
+	for _, m := range tr.state.Desktop().Monitors() {
+		for _, row := range tr.state.Desktop().Rows().On(m.MonitorID) {
+			if history.IsPartial(row) && !slices.ContainsFunc(tr.turns.sorted(), func(t *turn) bool { return t.ThinkingRow == row.TS }) {
+				tr.updateRow(history.FinalVersion(row))
 			}
 		}
 	}
 }
 
-// updateRow publishes a new version of a row.
-func (p *Pool) updateRow(row wire.UIRow) {
-	p.step.Emit(wire.MessageUpdated{
-		Action: wire.RowUpdated, Message: row, MonitorID: row.MonitorID, AgentID: row.AgentID, MessageID: row.MessageID,
-	})
-}
-
-// findRow returns a row, from the store if the desktop state has dropped it.
-func (p *Pool) findRow(monitor wire.MonitorID, ts wire.Millis) (wire.UIRow, bool) {
-	if row, ok := p.state.Desktop().Rows().Row(ts); ok {
-		return row, true
-	}
-	rows, err := p.rows.RowsSince(monitor, ts, false)
-	if err != nil || len(rows) == 0 {
-		return wire.UIRow{}, false // the question or turn ends without its row
-	}
-	return rows[0], true
-}
-
 // commitThinking marks the thinking text so far as final, because a restart of the turn
 // continues from here. Later thinking gets a row of its own. The caller stores the turn.
-func (p *Pool) commitThinking(t *turn) {
-	p.finishThinkingRow(t, thinkingBytes)
+func (tr *turnRows) commitThinking(t *turn) {
+	tr.finishThinkingRow(t, thinkingBytes)
 	t.ThinkingKept = t.thinkingUnits
 	t.thinkingWritten = false
 	t.thinking.Reset()
 }
 
 // addEndRow adds the row about the end of a turn.
-func (p *Pool) addEndRow(t *turn, end wire.AgentResponse) {
+func (tr *turnRows) addEndRow(t *turn, end wire.AgentResponse) {
 	r := history.TurnEnd{
 		Outcome: providers.Outcome(end.Outcome), DurationMS: end.DurationMS, Reason: truncate(end.Reason, reasonBytes),
 		TaskID: t.taskID(), ParentTaskID: wire.TaskID(t.Parent), Provider: t.Provider,
@@ -247,5 +222,5 @@ func (p *Pool) addEndRow(t *turn, end wire.AgentResponse) {
 		r.InputTokens, r.OutputTokens, r.CacheReads, r.CacheWrites, r.CostUSD =
 			u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens, u.CostUSD
 	}
-	p.rows.AddRow(t.row(wire.SayAPIReqFinished, string(encode(r))))
+	tr.rows.AddRow(tr.threads.turnRow(t, wire.SayAPIReqFinished, string(encode(r))))
 }

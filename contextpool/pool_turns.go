@@ -1,0 +1,256 @@
+package contextpool
+
+import (
+	"fmt"
+
+	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/desktop"
+	"github.com/everdesk/everdesk/policies"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/tools"
+	"github.com/everdesk/everdesk/wire"
+	"github.com/everdesk/everdesk/workflow"
+)
+
+// ApplyActions applies actions outside of a tool plan, such as those that a tab has to answer.
+// They count against the budget like any others. It returns the reason if they are refused.
+func (p *Pool) ApplyActions(c tools.Caller, actions ...wire.Action) *desktop.Refusal {
+	t := p.turns.ofCaller(c)
+	if t == nil || t.stopping() {
+		return &desktop.Refusal{Code: wire.CodeSessionInvalidState, Reason: ErrTurnOver.Error()}
+	}
+	refused := p.actions.apply(t, actions)
+	p.advance()
+	return refused
+}
+
+// ReloadOptions returns the reload cache's entries that match the caller's turn.
+func (p *Pool) ReloadOptions(c tools.Caller) []policies.ReloadOption {
+	t := p.turns.ofCaller(c)
+	if t == nil {
+		return nil
+	}
+	return p.reloads.options(t)
+}
+
+// ReloadFailed counts a failure of a reload cache entry.
+func (p *Pool) ReloadFailed(id string) {
+	if _, ok := p.reloads.cache.Get(p.step.Now(), id); ok {
+		p.reloads.cache.Failed(id)
+		p.reloads.store(id)
+	}
+}
+
+// ExecuteToolPlan applies all actions of a tool's plan or none of them, and returns the tool
+// result. The error is ErrTurnOver.
+func (p *Pool) ExecuteToolPlan(c tools.Caller, call tools.Call, plan func(*desktop.State) tools.Plan) (providers.ToolResult, error) {
+	defer p.advance()
+	return p.actions.executePlan(c, call, plan)
+}
+
+// BeginToolCall records the start of a tool call. The error is ErrTurnOver.
+func (p *Pool) BeginToolCall(c tools.Caller, use tools.Call) error {
+	defer p.advance()
+	return p.calls.begin(c, use)
+}
+
+// EndToolCall records the result of a tool call, unless the call has already ended. The error is
+// ErrTurnOver.
+func (p *Pool) EndToolCall(c tools.Caller, use tools.Call, r providers.ToolResult) error {
+	defer p.advance()
+	return p.calls.end(c, use, r)
+}
+
+// Reload repeats the actions of a reload cache entry, and shows a toast with which the user can
+// report that it did not work. The error is ErrTurnOver.
+func (p *Pool) Reload(c tools.Caller, call tools.Call, id string) (providers.ToolResult, error) {
+	defer p.advance()
+	return p.actions.reloadEntry(c, call, id)
+}
+
+// Condense starts summarising the thread of a monitor's main agent. The error says why it
+// cannot.
+func (p *Pool) Condense(monitor wire.MonitorID) error {
+	if err := p.compaction.condense(monitor); err != nil {
+		return err
+	}
+	p.advance()
+	return nil
+}
+
+// Interrupt stops turns and reports whether the scope exists. Depending on queues, queued
+// messages begin when the turns have ended, or are rejected.
+func (p *Pool) Interrupt(scope wire.InterruptScope, monitor wire.MonitorID, agent wire.AgentID, queues wire.InterruptQueues) bool {
+	defer p.advance()
+	return p.resets.interrupt(scope, monitor, agent, queues)
+}
+
+// Reset ends every turn in this step, rejects queued messages, deletes all threads and the tape,
+// and runs the launch hooks. The reload cache stays.
+func (p *Pool) Reset() {
+	const reason = "the desktop was reset"
+	p.resets.clearMonitors(func(wire.MonitorID) bool { return true }, reason)
+	p.step.AddOps(p.transcript.tape.Clear()...)
+	p.turns.about.Launched = true
+	p.turns.storeState()
+	p.advance()
+	p.step.AfterCommit(p.runner.Launch)
+}
+
+// RemoveMonitor does what Reset does for one monitor, but runs no launch hooks. The first monitor
+// cannot be removed.
+func (p *Pool) RemoveMonitor(m wire.MonitorID) {
+	if m == policies.PrimaryMonitor {
+		return
+	}
+	p.resets.clearMonitors(func(o wire.MonitorID) bool { return o == m }, "the monitor was removed")
+	p.step.AddOps(p.transcript.tape.PruneMonitor(m)...)
+	p.step.AddOps(p.tasks.list.Rewind(m, 0)...)
+	p.advance()
+}
+
+// StartJob starts a job of a plan with an agent of its own, on a copy of the main agent's
+// thread. The job waits for a slot like any other turn. Exactly one [EndListener.JobEnded]
+// follows, in the step in which the job ends.
+func (p *Pool) StartJob(j workflow.Job) {
+	p.starter.startJob(j)
+	p.advance()
+}
+
+// StopJob ends a job as soon as its run can be interrupted.
+func (p *Pool) StopJob(name, reason string) {
+	if t := p.turns.ofJob(name); t != nil {
+		p.ender.stop(t, reason)
+		p.advance()
+	}
+}
+
+// CanRestoreTurnEnd reports whether [Pool.RestoreTurnEnd] can end the turn: it is under way
+// here and has used no tool under this owner, or its message is queued, or the session does not
+// know the message. It cannot if another turn has taken a message that joined the turn, because
+// the actions done for that message cannot be identified.
+func (p *Pool) CanRestoreTurnEnd(c LostTurnEnd) bool { return p.recovery.canRestoreTurnEnd(c) }
+
+// RestoreTurnEnd ends a turn here as it ended at the previous owner: it stops the run, if there
+// is one, and publishes the turn's events again. Actions that the current desktop state refuses are
+// skipped; it returns the first refusal.
+func (p *Pool) RestoreTurnEnd(c LostTurnEnd) *desktop.Refusal {
+	defer p.advance()
+	return p.recovery.restoreTurnEnd(c)
+}
+
+// Recover is called once by a new owner, inside a step. It restarts or ends the turns that were
+// under way and starts queued messages. In a session that has never run it runs the launch
+// hooks. If more remains than the step has room for, [Pool.Tick] continues, before anything
+// else happens.
+func (p *Pool) Recover() (more bool) {
+	if !p.turns.about.Launched {
+		p.turns.about.Launched = true
+		p.turns.storeState()
+		p.step.AfterCommit(p.runner.Launch)
+	}
+	p.tasks.storeUnsaved()
+	if len(p.turns.byKey) > 0 {
+		p.recovery.restoreTexts()
+	}
+	p.turnRows.finishOrphanRows()
+	p.recovery.pending = p.turns.sorted()
+	for _, t := range p.recovery.pending {
+		p.queues.withdrawOffers(t)
+	}
+	return p.Tick()
+}
+
+// PrepareHandOver prepares the running turns for an orderly hand-over of the session, or for a
+// rewrite of its log by the same owner. The turns continue afterwards, and the interruption
+// does not count in Cut.
+func (p *Pool) PrepareHandOver() {
+	for _, t := range p.turns.sorted() {
+		t.uncountCut()
+		p.turns.store(t)
+	}
+}
+
+// HandleReport applies a report of the session runner. It ignores reports of runs that are no
+// longer under way.
+func (p *Pool) HandleReport(r agentpool.Report) {
+	if p.reports.apply(r) {
+		p.advance()
+	}
+}
+
+// FailOversized is called before [Pool.Recover], in the same step, after the previous owner
+// closed the session because a batch was too large to be stored. If who is a run or an agent,
+// its turn fails, because a restart would produce the same batch. For the other turns the
+// interruption does not count as a cut.
+func (p *Pool) FailOversized(who string) {
+	p.recovery.restoreTexts()
+	for _, t := range p.turns.sorted() {
+		if t.uncountCut(); t.runID() == who || string(t.Role) == who {
+			p.ender.end(t, providers.Failed, "what the agent said or did at once is too large to be kept")
+		}
+	}
+}
+
+// Rewind removes a row and everything after it, for people and for models, in this step, or
+// returns the reason why it cannot. Turns of the monitor end as interrupted, and their agents
+// begin the next turns with the remaining threads; queued messages whose rows are removed are
+// rejected. Changes of windows stay, and so does the reload cache. The timeline is not
+// restored: a new turn reads which windows are open.
+func (p *Pool) Rewind(u RewindRequest) *desktop.Refusal {
+	rows, refused := p.resets.rowsFrom(u, false)
+	if refused != nil {
+		return refused
+	}
+	plan, refused := p.resets.planRewind(u, rows)
+	if refused != nil {
+		return refused
+	}
+	p.resets.applyRewind(plan)
+	p.advance()
+	return nil
+}
+
+// Edit rewinds to the nearest user message at or before the named row and routes m in its
+// place, to the same monitor or window, in the same step. If it returns a reason, nothing has
+// changed.
+func (p *Pool) Edit(u RewindRequest, m Message) *desktop.Refusal {
+	rows, refused := p.resets.rowsFrom(u, true)
+	if refused != nil {
+		return refused
+	}
+	u.TS, u.Include = rows[0].TS, false
+	m.Monitor, m.Window = u.Monitor, rows[0].WindowID
+	if _, open := p.state.Desktop().Window(m.Monitor, m.Window); m.Window != "" && !open {
+		return invalidState("there is no window %q any more", m.Window)
+	}
+	if !p.providers.HasProvider(p.turns.provider()) {
+		return &desktop.Refusal{Code: wire.CodeProviderUnavailable, Reason: fmt.Sprintf("there is no provider %q", p.turns.provider())}
+	}
+	plan, refused := p.resets.planRewind(u, rows)
+	if refused != nil {
+		return refused
+	}
+	p.resets.applyRewind(plan)
+	if m.Window == "" {
+		p.HandleUserMessage(m)
+	} else {
+		p.HandleWindowMessage(m)
+	}
+	return nil
+}
+
+// Delegate starts a task of a turn with an agent of its own, on a copy of the turn's thread.
+// The step that creates the task also stores that the call waits for it, so that the call gets
+// a result even after a failure of the owner. done is called after the step is committed in
+// which the task has ended or was refused.
+func (p *Pool) Delegate(c tools.Caller, task tools.Task, done func(providers.ToolResult)) {
+	p.starter.delegate(c, task, done)
+	p.advance()
+}
+
+// WindowClosed handles a window that a user or a program closed.
+func (p *Pool) WindowClosed(monitor wire.MonitorID, window wire.WindowID) {
+	p.actions.removeWindow(policies.Key{Monitor: monitor, Window: window}, nil)
+	p.advance()
+}

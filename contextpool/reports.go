@@ -1,0 +1,142 @@
+package contextpool
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/desktop"
+	"github.com/everdesk/everdesk/internal/truncation"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// reports applies the reports of runs to their turns.
+type reports struct {
+	*services
+	budget   *monitorBudget
+	turns    *turnSet
+	threads  *threadSet
+	turnRows *turnRows
+	groups   *windowGroups
+	tasks    *taskList
+	queues   *queues
+	ender    *turnEnder
+	router   *router
+}
+
+// apply applies a report to the turn of its run, and reports whether turns or queues may
+// have changed.
+func (rs *reports) apply(r agentpool.Report) bool {
+	var t *turn
+	for _, o := range rs.turns.byKey {
+		if o.runID() == r.RunID() {
+			t = o
+		}
+	}
+	if t == nil {
+		return false
+	}
+	switch r := r.(type) {
+	case agentpool.Began:
+		rs.runBegan(t)
+	case agentpool.Output:
+		if t.outputHidden() {
+			t.appendHiddenText(r.Text)
+			return false
+		}
+		rs.emitText(t, r.Text, r.Thinking)
+	case agentpool.SteerAccepted:
+		rs.queues.steerAccepted(t, r.Message)
+	case agentpool.SteerRefused:
+		if !r.Ending { // otherwise the run is about to end and the message begins the next turn
+			rs.router.steerRefused(t, r.Message)
+		}
+	case agentpool.NewEntries:
+		rs.storeEntries(t, r)
+	case agentpool.ModelUsage:
+		rs.tasks.recordUsage(t, r.Usage)
+	case agentpool.InputTruncated:
+		rs.turnRows.addTruncationRow(t, r.Truncation)
+	case agentpool.Retrying:
+		why := fmt.Sprintf("%s; trying again in %v", truncate(r.Why, reasonBytes), r.Wait.Round(100*time.Millisecond))
+		rs.rows.AddRow(rs.threads.turnRow(t, wire.SayAPIReqRetryDelayed, why))
+	case agentpool.Ended:
+		rs.ender.runEnded(t, r)
+	}
+	return true
+}
+
+func (rs *reports) runBegan(t *turn) {
+	if _, ok := t.apply(runBegan); !ok {
+		return
+	}
+	rs.tasks.turnStarted(t)
+	rs.turns.store(t)
+	if t.Kind == wire.AgentWindow && t.Condensing == nil {
+		rs.groups.emitAgent(t, wire.AgentActive)
+	}
+}
+
+// emitText publishes thinking of an agent, and text as far as the monitor's budget allows; it stops
+// the turn if the budget is used up. Thinking does not count against the budget.
+func (rs *reports) emitText(t *turn, text, thinking string) {
+	if thinking = truncation.Bytes(sanitize(thinking), max(desktop.MaxAgentText-t.thinkingUnits, 0)); thinking != "" {
+		rs.step.Emit(wire.AgentThinking{
+			Delta: thinking, Offset: t.thinkingUnits, AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.messageID(),
+		})
+		t.thinkingUnits += utf16Len(thinking)
+		t.bufferThinking(thinking)
+	}
+	text = truncation.Bytes(sanitize(text), max(desktop.MaxAgentText-t.text.Len(), 0))
+	if text == "" {
+		return
+	}
+	if !t.thinkingWritten {
+		rs.turnRows.updateThinkingRow(t, thinkingBytes)
+	}
+	v := rs.budget.spendOutput(t.Monitor, len(text))
+	if text = truncation.Bytes(text, v.Granted); text != "" {
+		rs.step.Emit(wire.AgentResponse{
+			Delta: text, Offset: t.textUnits, AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.messageID(),
+		})
+		t.text.WriteString(text)
+		t.textUnits += utf16Len(text)
+	}
+	if !v.Allowed {
+		rs.ender.stopOverBudget(t, v)
+	}
+}
+
+// storeEntries appends the entries that a run reports to the thread of a lasting agent. The
+// entries contain the text up to now and tool results, so the pool no longer stores those results
+// separately.
+func (rs *reports) storeEntries(t *turn, r agentpool.NewEntries) {
+	for _, id := range r.Took {
+		rs.queues.steerAccepted(t, id) // in this step: otherwise the message would be answered twice after a restart
+	}
+	for _, e := range r.Entries {
+		for _, b := range e.Blocks {
+			if b.Kind == providers.BlockToolResult {
+				rs.turns.deleteCall(t, b.Call)
+			}
+		}
+	}
+	if !t.Lasting {
+		return
+	}
+	h := rs.threads.threadOf(t)
+	if h.Provider == "" || h.Provider != t.Provider || r.Thread != "" && r.Thread != h.ID {
+		h.Provider, h.ID = t.Provider, r.Thread
+		rs.threads.store(h)
+	}
+	before := rs.threads.appendEntries(t, h, r.Entries)
+	if len(r.Entries) > 0 {
+		rs.turnRows.commitThinking(t)
+		t.InThread, t.KeptUnits = true, t.textUnits
+		if before > 0 || hasToolCalls(r.Entries) {
+			rs.turnRows.addTextRow(t, before)
+		}
+		rs.turns.store(t)
+	}
+}

@@ -1,0 +1,187 @@
+package contextpool
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/everdesk/everdesk/desktop"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/tools"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// turnSet holds the turns under way and the stored state of the pool as a whole. It finds turns and
+// stores them; other parts decide what they do.
+type turnSet struct {
+	*services
+	budget *monitorBudget
+
+	about poolState
+	byKey map[string]*turn // by turn.key()
+}
+
+func (s *turnSet) ofJob(name string) *turn {
+	for _, t := range s.byKey {
+		if t.Job != nil && t.Job.Name == name {
+			return t
+		}
+	}
+	return nil
+}
+
+func (s *turnSet) storeState() { s.step.AddOps(store.Set(aboutTable, aboutField, encode(&s.about))) }
+
+func (s *turnSet) store(t *turn) { s.step.AddOps(store.Set(turnTable, t.key(), encode(t))) }
+
+func (s *turnSet) storePrompt(t *turn) {
+	s.step.AddOps(store.Set(promptTable, t.key(), encode(&t.prompt)))
+}
+
+func (s *turnSet) deleteCall(t *turn, id string) {
+	t.calls = slices.DeleteFunc(t.calls, func(c *call) bool {
+		if c.ID == id {
+			s.step.AddOps(store.Unset(callPrefix+t.key(), strconv.Itoa(c.Number)))
+		}
+		return c.ID == id
+	})
+}
+
+// delete deletes all stored data of a turn under way.
+func (s *turnSet) delete(t *turn) {
+	s.step.AddOps(store.Unset(turnTable, t.key()), store.Unset(promptTable, t.key()))
+	if len(t.calls) > 0 {
+		s.step.AddOps(store.Clear(callPrefix + t.key()))
+	}
+	if len(t.actions) > 0 {
+		s.step.AddOps(store.Clear(actionPrefix + t.key()))
+	}
+}
+
+func (s *turnSet) restore(tables map[string]map[string][]byte) error {
+	if data, ok := tables[aboutTable][aboutField]; ok {
+		if err := decode(data, &s.about); err != nil {
+			return fmt.Errorf("agents: %w", err)
+		}
+	}
+	for key, data := range tables[turnTable] {
+		t := &turn{}
+		if err := decode(data, t); err != nil {
+			return fmt.Errorf("turn %s: %w", key, err)
+		}
+		if t.key() != key {
+			return fmt.Errorf("turn %s: %w", key, errMisplaced)
+		}
+		if err := decode(tables[promptTable][key], &t.prompt); err != nil {
+			return fmt.Errorf("prompt of turn %s: %w", key, err)
+		}
+		t.State = restoredState(t.State, t.StopReason)
+		s.byKey[key] = t
+		s.budget.acquire(t)
+	}
+	for name, table := range tables {
+		if key, ok := strings.CutPrefix(name, callPrefix); ok {
+			if err := s.byKey[key].restoreCalls(table); err != nil {
+				return fmt.Errorf("tool calls of turn %s: %w", key, err)
+			}
+		}
+		if key, ok := strings.CutPrefix(name, actionPrefix); ok {
+			if err := s.byKey[key].restoreActions(table); err != nil {
+				return fmt.Errorf("actions of turn %s: %w", key, err)
+			}
+		}
+	}
+	return nil
+}
+
+// allOps returns the operations that store all turns, their count and the chosen provider.
+func (s *turnSet) allOps() (ops []store.Op) {
+	ops = append(ops, store.Set(aboutTable, aboutField, encode(&s.about)))
+	for _, t := range s.sorted() {
+		ops = append(ops, store.Set(turnTable, t.key(), encode(t)), store.Set(promptTable, t.key(), encode(&t.prompt)))
+		for _, c := range t.calls {
+			ops = append(ops, t.callOp(c))
+		}
+		for n, a := range t.actions {
+			ops = append(ops, t.actionOp(n, actionFormat().Append(nil, &a)))
+		}
+	}
+	return ops
+}
+
+// maxTurns is the number of turns under way from which on a session begins no turns of ephemeral,
+// window and task agents, except jobs of plans. The rest of desktop.MaxAgents is for one main agent
+// per monitor.
+const maxTurns = desktop.MaxAgents - desktop.MaxMonitors
+
+// poolState is the stored state of the pool as a whole.
+type poolState struct {
+	// Provider is the provider that a user chose, empty if none was chosen.
+	Provider string `json:"provider,omitempty"`
+	// Turns counts all turns that ever began in the session.
+	Turns uint64 `json:"turns,omitempty"`
+	// Launched says that the launch hooks have run.
+	Launched bool `json:"launched,omitempty"`
+}
+
+// provider returns the provider of turns that begin now: the chosen one if it exists, else the
+// default.
+func (s *turnSet) provider() string {
+	if s.about.Provider != "" && s.providers.HasProvider(s.about.Provider) {
+		return s.about.Provider
+	}
+	return s.cfg.Provider
+}
+
+// sorted returns the turns under way, the oldest first.
+func (s *turnSet) sorted() []*turn {
+	return slices.SortedFunc(maps.Values(s.byKey), func(a, b *turn) int { return a.compare(b) })
+}
+
+// ofMain returns the turn of the monitor's main agent, or nil.
+func (s *turnSet) ofMain(monitor wire.MonitorID) *turn { return s.ofAgent(mainAgent(monitor)) }
+
+// ofAgent returns the agent's turn, or nil.
+func (s *turnSet) ofAgent(agent string) *turn {
+	for _, t := range s.byKey {
+		if t.Agent == agent {
+			return t
+		}
+	}
+	return nil
+}
+
+// ofCaller returns the caller's turn, or nil. Turns that summarise call no tools and are
+// never returned.
+func (s *turnSet) ofCaller(c tools.Caller) *turn {
+	for _, t := range s.byKey {
+		if t.Role == c.Agent && t.ID == c.Turn && t.Condensing == nil {
+			return t
+		}
+	}
+	return nil
+}
+
+// tasksOf returns the tasks of a turn under way.
+func (s *turnSet) tasksOf(t *turn) []*turn {
+	var tasks []*turn
+	for _, o := range s.sorted() {
+		if o.Kind == wire.AgentTask && o.Parent == t.key() {
+			tasks = append(tasks, o)
+		}
+	}
+	return tasks
+}
+
+// parallelTurns counts the buttons' turns that run in parallel to the window agent's own turn.
+func (s *turnSet) parallelTurns(agent string) int {
+	n := 0
+	for _, t := range s.byKey {
+		if t.Kind == wire.AgentWindow && !t.Lasting && t.Beside == agent {
+			n++
+		}
+	}
+	return n
+}
