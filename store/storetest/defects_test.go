@@ -61,7 +61,7 @@ func (e anyCursor) Read(ctx context.Context, id wire.SessionID, after wire.Posit
 func (neglects) Unattended(context.Context, int) ([]wire.SessionID, error) { return nil, nil }
 
 func (e anyVersion) Put(ctx context.Context, d store.Document) (uint64, error) {
-	if old, err := e.storedDocuments.Get(ctx, d.Collection, d.Name); err == nil {
+	if old, err := e.Get(ctx, d.Collection, d.Name); err == nil {
 		d.Version = old.Version
 	}
 	return e.storedDocuments.Put(ctx, d)

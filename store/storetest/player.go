@@ -38,15 +38,21 @@ func RunModel(t *testing.T, around Around, setup Setup) {
 	})
 }
 
+// comparison is the state that the players of one program share: the environment of the
+// engine and the model it is compared with.
+type comparison struct {
+	ctx   context.Context
+	env   Env
+	model *model
+}
+
 // player executes the steps of a program on an engine and on the model.
 type player struct {
-	ctx     context.Context
-	env     Env
-	engines []Engine // one per replica
-	model   *model
-	// leases are all leases of each session so far, newest last.
-	leases  map[wire.SessionID][]store.Lease
-	waiters map[string]*waiter // by semaphore and holder
+	*comparison
+	engines   []Engine // one per replica
+	sessions  *sessionPlayer
+	documents *documentPlayer
+	slots     *slotPlayer
 }
 
 // play returns the first difference, with the steps that led to it.
@@ -54,14 +60,17 @@ func play(t *testing.T, env Env, steps []step) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), max(1000*env.Unit, time.Minute))
 	defer cancel()
+	c := &comparison{ctx: ctx, env: env, model: newModel(modelLimits(), time.Now)}
 	p := &player{
-		ctx: ctx, env: env, model: newModel(modelLimits(), time.Now),
-		leases: map[wire.SessionID][]store.Lease{}, waiters: map[string]*waiter{},
+		comparison: c,
+		sessions:   &sessionPlayer{comparison: c, leases: map[wire.SessionID][]store.Lease{}},
+		documents:  &documentPlayer{comparison: c},
+		slots:      &slotPlayer{comparison: c, waiters: map[string]*waiter{}},
 	}
 	for range programReplicas {
 		p.engines = append(p.engines, env.Open(t))
 	}
-	defer p.cleanUp()
+	defer p.slots.cleanUp()
 	// Most steps need a session, and most of those need an owner.
 	opening := []step{{Do: "create"}, {Do: "create", Session: 1}, {Do: "claim"}, {Do: "claim", Session: 1, Replica: 1}}
 	steps = slices.DeleteFunc(append(opening, steps...), func(s step) bool { return s.Do == "rest" })
@@ -74,7 +83,7 @@ func play(t *testing.T, env Env, steps []step) error {
 			return fmt.Errorf("step %d: %w\n%s", i, err, story.String())
 		}
 	}
-	if err := p.cancelWaiters(); err != nil {
+	if err := p.slots.cancelWaiters(); err != nil {
 		return err
 	}
 	return p.compareAll()
@@ -82,13 +91,14 @@ func play(t *testing.T, env Env, steps []step) error {
 
 func (p *player) runStep(s step) error {
 	action, ok := map[string]func(Engine, step) error{
-		"create": p.create, "claim": p.claim, "renew": p.renew, "release": p.release, "delete": p.delete, "discard": p.discard,
-		"commit": p.commit, "retry": p.retry, "load": p.load, "read": p.read, "readList": p.readList,
-		"session": p.session, "sessions": p.sessions, "unattended": p.unattended,
-		"quarantine": p.quarantine, "lift": p.quarantine, "send": p.send, "receive": p.receive,
-		"put": p.put, "get": p.get, "remove": p.remove, "documents": p.documents,
-		"acquire": p.acquire, "wait": p.wait, "giveUp": p.cancelWait, "renewSlot": p.renewSlot,
-		"releaseSlot": p.releaseSlot, "slots": p.slots, "advance": p.advance,
+		"create": p.sessions.create, "claim": p.sessions.claim, "renew": p.sessions.renew,
+		"release": p.sessions.release, "delete": p.sessions.delete, "discard": p.sessions.discard,
+		"commit": p.sessions.commit, "retry": p.sessions.retry, "load": p.sessions.load, "read": p.sessions.read, "readList": p.sessions.readList,
+		"session": p.sessions.session, "sessions": p.sessions.list, "unattended": p.sessions.unattended,
+		"quarantine": p.sessions.quarantine, "lift": p.sessions.quarantine, "send": p.sessions.send, "receive": p.sessions.receive,
+		"put": p.documents.put, "get": p.documents.get, "remove": p.documents.remove, "documents": p.documents.list,
+		"acquire": p.slots.acquire, "wait": p.slots.wait, "giveUp": p.slots.cancelWait, "renewSlot": p.slots.renew,
+		"releaseSlot": p.slots.release, "slots": p.slots.count, "advance": p.advance,
 	}[s.Do]
 	if !ok {
 		return fmt.Errorf("no such step: %s", s.Do)
@@ -98,20 +108,11 @@ func (p *player) runStep(s step) error {
 
 // ttl returns a lifetime that expires only with virtual time, so that with real time
 // nothing depends on the speed of the machine.
-func (p *player) ttl(n int) time.Duration {
-	if !p.env.Virtual {
-		return 1000 * p.env.Unit
+func (c *comparison) ttl(n int) time.Duration {
+	if !c.env.Virtual {
+		return 1000 * c.env.Unit
 	}
-	return time.Duration(1+n%5) * p.env.Unit
-}
-
-// lease returns the lease that a step selects, if there is any.
-func (p *player) lease(s step) (store.Lease, bool) {
-	all := p.leases[s.id()]
-	if len(all) == 0 {
-		return store.Lease{}, false
-	}
-	return all[max(0, len(all)-1-s.Old)], true
+	return time.Duration(1+n%5) * c.env.Unit
 }
 
 func (p *player) advance(_ Engine, s step) error {
@@ -120,7 +121,7 @@ func (p *player) advance(_ Engine, s step) error {
 	}
 	// The recipient of an expired slot depends on when the engine checks, so no request
 	// waits while time passes.
-	if err := p.cancelWaiters(); err != nil {
+	if err := p.slots.cancelWaiters(); err != nil {
 		return err
 	}
 	// A few ms more prevent two lifetimes from expiring at the same instant.
@@ -164,4 +165,23 @@ func sameError(got, want error) bool {
 		store.ErrNotFound, store.ErrExists, store.ErrFenced, store.ErrTrimmed, store.ErrUnknownPosition, store.ErrAhead,
 		store.ErrConflict, store.ErrFull, store.ErrTooLarge, store.ErrInvalid, wire.ErrID,
 	}, func(e error) bool { return errors.Is(want, e) && errors.Is(got, e) })
+}
+
+// compareAll compares the whole state at the end.
+func (p *player) compareAll() error {
+	for r := range programReplicas {
+		e, s := p.engines[r], step{Session: r % 2, N: r}
+		if err := errors.Join(p.sessions.list(e, s), p.sessions.unattended(e, s), p.documents.list(e, s)); err != nil {
+			return fmt.Errorf("in the end: %w", err)
+		}
+	}
+	for i := range programSessions {
+		id := step{Session: i}.id()
+		for _, check := range []func(Engine, wire.SessionID) error{p.sessions.loadOf, p.sessions.sessionOf, p.sessions.compareLog, p.sessions.compareLists, p.sessions.compareInbox} {
+			if err := check(p.engines[i%programReplicas], id); err != nil {
+				return fmt.Errorf("in the end, session %s: %w", id, err)
+			}
+		}
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,12 +13,19 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-func (p *player) create(e Engine, s step) error {
+// sessionPlayer executes the steps about sessions.
+type sessionPlayer struct {
+	*comparison
+	// leases are all leases of each session so far, newest last.
+	leases map[wire.SessionID][]store.Lease
+}
+
+func (p *sessionPlayer) create(e Engine, s step) error {
 	n := store.NewSession{ID: s.id(), User: s.user(), Card: []byte(s.Text)}
 	return compareResults("Create", nil, nil, e.Lifecycle.Create(p.ctx, n), p.model.create(n))
 }
 
-func (p *player) claim(e Engine, s step) error {
+func (p *sessionPlayer) claim(e Engine, s step) error {
 	ttl := p.ttl(s.N)
 	got, gotErr := e.Leases.Claim(p.ctx, s.id(), s.replica(), ttl)
 	before, reborn := p.model.epochs[s.id()], len(p.model.sessionLog(s.id())) == 0
@@ -41,7 +49,7 @@ func (p *player) claim(e Engine, s step) error {
 
 // trim applies the engine's choice of trimmed batches to the model, after checking it
 // against the rules.
-func (p *player) trim(e Engine, id wire.SessionID) error {
+func (p *sessionPlayer) trim(e Engine, id wire.SessionID) error {
 	i, err := e.Directory.Session(p.ctx, id)
 	if err != nil {
 		return fmt.Errorf("Session: %w", err)
@@ -49,7 +57,7 @@ func (p *player) trim(e Engine, id wire.SessionID) error {
 	return p.model.sessions[id].log.checkTrimmed(i.Oldest)
 }
 
-func (p *player) renew(e Engine, s step) error {
+func (p *sessionPlayer) renew(e Engine, s step) error {
 	l, ok := p.lease(s)
 	if !ok {
 		return nil
@@ -57,7 +65,7 @@ func (p *player) renew(e Engine, s step) error {
 	return compareResults("Renew", nil, nil, e.Leases.Renew(p.ctx, l), p.model.renew(l))
 }
 
-func (p *player) release(e Engine, s step) error {
+func (p *sessionPlayer) release(e Engine, s step) error {
 	l, ok := p.lease(s)
 	if !ok {
 		return nil
@@ -68,7 +76,7 @@ func (p *player) release(e Engine, s step) error {
 	return compareResults("Release", nil, nil, e.Leases.Release(p.ctx, l), p.model.release(l))
 }
 
-func (p *player) delete(e Engine, s step) error {
+func (p *sessionPlayer) delete(e Engine, s step) error {
 	l, ok := p.lease(s)
 	if !ok {
 		return nil
@@ -76,12 +84,12 @@ func (p *player) delete(e Engine, s step) error {
 	return compareResults("Delete", nil, nil, e.Lifecycle.Delete(p.ctx, l), p.model.delete(l), p.alternativeErrors(l)...)
 }
 
-func (p *player) discard(e Engine, s step) error {
+func (p *sessionPlayer) discard(e Engine, s step) error {
 	return compareResults("Discard", nil, nil, e.Lifecycle.Discard(p.ctx, s.id()), p.model.discard(s.id()))
 }
 
 // alternativeErrors returns the errors that a write with a stale lease may get instead.
-func (p *player) alternativeErrors(l store.Lease) []error {
+func (p *sessionPlayer) alternativeErrors(l store.Lease) []error {
 	s := p.model.sessions[l.Session]
 	if _, err := p.model.owned(l); err == nil || s == nil || s.info.Quarantined == "" {
 		return nil
@@ -90,7 +98,7 @@ func (p *player) alternativeErrors(l store.Lease) []error {
 }
 
 // batch completes the batch of a step, correctly or not.
-func (p *player) batch(s step, l store.Lease) store.Batch {
+func (p *sessionPlayer) batch(s step, l store.Lease) store.Batch {
 	b := s.Batch
 	b.Number, b.Prev = 1, l.Top()
 	if m, err := p.model.owned(l); err == nil {
@@ -113,7 +121,7 @@ func (p *player) batch(s step, l store.Lease) store.Batch {
 	return b
 }
 
-func (p *player) commit(e Engine, s step) error {
+func (p *sessionPlayer) commit(e Engine, s step) error {
 	l, ok := p.lease(s)
 	if !ok {
 		return nil
@@ -122,7 +130,7 @@ func (p *player) commit(e Engine, s step) error {
 }
 
 // retry sends a batch with the newest number and different content.
-func (p *player) retry(e Engine, s step) error {
+func (p *sessionPlayer) retry(e Engine, s step) error {
 	l, ok := p.lease(s)
 	if !ok {
 		return nil
@@ -134,7 +142,7 @@ func (p *player) retry(e Engine, s step) error {
 	return p.commitBatch(e, l, b)
 }
 
-func (p *player) commitBatch(e Engine, l store.Lease, b store.Batch) error {
+func (p *sessionPlayer) commitBatch(e Engine, l store.Lease, b store.Batch) error {
 	got, gotErr := e.Leases.Commit(p.ctx, l, b)
 	want, wantErr := p.model.commit(l, b)
 	if err := compareResults("Commit", got, want, gotErr, wantErr, p.alternativeErrors(l)...); err != nil || gotErr != nil {
@@ -143,15 +151,15 @@ func (p *player) commitBatch(e Engine, l store.Lease, b store.Batch) error {
 	return p.trim(e, l.Session)
 }
 
-func (p *player) load(e Engine, s step) error { return p.loadOf(e, s.id()) }
+func (p *sessionPlayer) load(e Engine, s step) error { return p.loadOf(e, s.id()) }
 
-func (p *player) loadOf(e Engine, id wire.SessionID) error {
+func (p *sessionPlayer) loadOf(e Engine, id wire.SessionID) error {
 	got, gotErr := e.Contents.Load(p.ctx, id)
 	want, wantErr := p.model.load(id)
 	return compareResults("Load", dropEmpty(got), want, gotErr, wantErr)
 }
 
-func (p *player) read(e Engine, s step) error {
+func (p *sessionPlayer) read(e Engine, s step) error {
 	var cursor wire.Position
 	if all := p.model.sessionLog(s.id()); len(all) > 0 && s.N > 20 {
 		cursor = all[s.N%len(all)].At
@@ -167,7 +175,7 @@ func (p *player) read(e Engine, s step) error {
 	return p.readAfter(e, s.id(), cursor, 1+s.N%17)
 }
 
-func (p *player) readAfter(e Engine, id wire.SessionID, cursor wire.Position, limit int) error {
+func (p *sessionPlayer) readAfter(e Engine, id wire.SessionID, cursor wire.Position, limit int) error {
 	got, gotErr := e.Contents.Read(p.ctx, id, cursor, limit)
 	want, wantErr := p.model.read(id, cursor, limit)
 	what := fmt.Sprintf("Read of %d after %v", limit, cursor)
@@ -203,26 +211,26 @@ func sameEvents(got, want []store.Event) error {
 	return nil
 }
 
-func (p *player) readList(e Engine, s step) error {
+func (p *sessionPlayer) readList(e Engine, s step) error {
 	return p.readListOf(e, s.id(), s.list(), s.N%10-5, s.N%7) // negative indexes count from the end
 }
 
-func (p *player) readListOf(e Engine, id wire.SessionID, list string, from, limit int) error {
+func (p *sessionPlayer) readListOf(e Engine, id wire.SessionID, list string, from, limit int) error {
 	got, gotErr := e.Contents.ReadList(p.ctx, id, list, from, limit)
 	want, wantErr := p.model.readList(id, list, from, limit)
 	return compareResults(fmt.Sprintf("ReadList of %s from %d", list, from), got, want, gotErr, wantErr)
 }
 
-func (p *player) session(e Engine, s step) error { return p.sessionOf(e, s.id()) }
+func (p *sessionPlayer) session(e Engine, s step) error { return p.sessionOf(e, s.id()) }
 
-func (p *player) sessionOf(e Engine, id wire.SessionID) error {
+func (p *sessionPlayer) sessionOf(e Engine, id wire.SessionID) error {
 	got, gotErr := e.Directory.Session(p.ctx, id)
 	want, wantErr := p.model.session(id)
 	return compareResults("Session", p.info(got), p.info(want), gotErr, wantErr)
 }
 
 // info clears the fields that the engine and the model cannot agree on.
-func (p *player) info(i store.Info) store.Info {
+func (p *sessionPlayer) info(i store.Info) store.Info {
 	if i.Owner == "" {
 		i.Until = time.Time{}
 	}
@@ -235,7 +243,7 @@ func (p *player) info(i store.Info) store.Info {
 	return i
 }
 
-func (p *player) quarantine(e Engine, s step) error {
+func (p *sessionPlayer) quarantine(e Engine, s step) error {
 	reason := "because " + s.Text
 	if s.Do == "lift" {
 		reason = ""
@@ -243,9 +251,9 @@ func (p *player) quarantine(e Engine, s step) error {
 	return compareResults("Quarantine", nil, nil, e.Directory.Quarantine(p.ctx, s.id(), reason), p.model.setQuarantine(s.id(), reason))
 }
 
-func (p *player) send(e Engine, s step) error { return p.sendTo(e, s.id(), s.command()) }
+func (p *sessionPlayer) send(e Engine, s step) error { return p.sendTo(e, s.id(), s.command()) }
 
-func (p *player) sendTo(e Engine, id wire.SessionID, c store.Command) error {
+func (p *sessionPlayer) sendTo(e Engine, id wire.SessionID, c store.Command) error {
 	got, gotErr := e.Inbox.Send(p.ctx, id, c)
 	want, forgotten, wantErr := p.model.send(id, c)
 	if forgotten && (gotErr != nil || !got) {
@@ -254,7 +262,7 @@ func (p *player) sendTo(e Engine, id wire.SessionID, c store.Command) error {
 	return compareResults("Send of "+c.ID, got, want, gotErr, wantErr)
 }
 
-func (p *player) receive(e Engine, s step) error {
+func (p *sessionPlayer) receive(e Engine, s step) error {
 	if l, ok := p.lease(s); ok {
 		return p.receiveAs(e, l)
 	}
@@ -262,7 +270,7 @@ func (p *player) receive(e Engine, s step) error {
 }
 
 // receiveAs compares the inbox, unless it is empty and Receive would wait.
-func (p *player) receiveAs(e Engine, l store.Lease) error {
+func (p *sessionPlayer) receiveAs(e Engine, l store.Lease) error {
 	want, wantErr := p.model.received(l)
 	if wantErr == nil && len(want) == 0 {
 		return nil
@@ -277,4 +285,124 @@ func (p *player) receiveAs(e Engine, l store.Lease) error {
 		}
 	}
 	return compareResults("Receive", got, want, nil, wantErr)
+}
+
+// lease returns the lease that a step selects, if there is any.
+func (p *sessionPlayer) lease(s step) (store.Lease, bool) {
+	all := p.leases[s.id()]
+	if len(all) == 0 {
+		return store.Lease{}, false
+	}
+	return all[max(0, len(all)-1-s.Old)], true
+}
+
+func (p *sessionPlayer) list(e Engine, s step) error {
+	for _, user := range []string{"", s.user()} {
+		var want []store.Info
+		for id, m := range p.model.sessions {
+			if user == "" || m.info.User == user {
+				i, _ := p.model.session(id)
+				want = append(want, p.info(i))
+			}
+		}
+		var got []store.Info
+		q := store.Query{User: user, Limit: 1 + s.N%3}
+		for {
+			page, err := e.Directory.Sessions(p.ctx, q)
+			if err != nil {
+				return fmt.Errorf("Sessions: %w", err)
+			}
+			for _, i := range page.Items {
+				got = append(got, p.info(i))
+			}
+			if q.After = page.Next; q.After == "" {
+				break
+			}
+		}
+		byID := func(a, b store.Info) int { return cmp.Compare(a.ID, b.ID) }
+		slices.SortFunc(got, byID)
+		slices.SortFunc(want, byID)
+		if err := compareResults("Sessions of "+user, got, want, nil, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *sessionPlayer) unattended(e Engine, _ step) error {
+	got, err := e.Directory.Unattended(p.ctx, 0)
+	slices.Sort(got)
+	return compareResults("Unattended", got, p.model.unattended(), err, nil)
+}
+
+func (p *sessionPlayer) compareLog(e Engine, id wire.SessionID) error {
+	cursors := []wire.Position{{}}
+	for _, ev := range p.model.sessionLog(id) {
+		cursors = append(cursors, ev.At)
+	}
+	for i, c := range cursors {
+		if i%5 == 0 || i == len(cursors)-1 {
+			if err := p.readAfter(e, id, c, 1000); err != nil {
+				return err
+			}
+		}
+	}
+	return p.compareTail(e, id)
+}
+
+// compareTail follows the log from its oldest event to its newest.
+func (p *sessionPlayer) compareTail(e Engine, id wire.SessionID) error {
+	i, err := p.model.session(id)
+	if err != nil || i.Oldest == i.Top {
+		return nil // a deleted session has no tail
+	}
+	want := p.model.sessions[id].log.held()[1:]
+	var got []store.Event
+	for news, err := range e.Contents.Tail(p.ctx, id, i.Oldest) {
+		if err != nil {
+			return fmt.Errorf("Tail: %w", err)
+		}
+		if got = append(got, news.Events...); len(got) >= len(want) {
+			break
+		}
+	}
+	if err := sameEvents(got, want); err != nil {
+		return fmt.Errorf("Tail: %w", err)
+	}
+	return nil
+}
+
+func (p *sessionPlayer) compareLists(e Engine, id wire.SessionID) error {
+	for n := range 3 {
+		list := step{N: n}.list()
+		if err := errors.Join(p.readListOf(e, id, list, 0, 1000), p.readListOf(e, id, list, -1, 1)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compareInbox claims the session, because only an owner can receive, and sends one more
+// command, so that Receive does not wait.
+func (p *sessionPlayer) compareInbox(e Engine, id wire.SessionID) error {
+	m := p.model.sessions[id]
+	if m == nil {
+		return nil
+	}
+	s := step{Session: int(id[1] - '0')}
+	if err := p.quarantine(e, step{Session: s.Session, Do: "lift"}); err != nil {
+		return err
+	}
+	for s.Replica = range programReplicas {
+		if m.info.Owner == "" || m.info.Owner == s.replica() {
+			break
+		}
+	}
+	if err := p.claim(e, s); err != nil {
+		return err
+	}
+	if err := p.sendTo(e, id, store.Command{ID: "in-the-end"}); err != nil {
+		return err
+	}
+	return p.receive(e, s)
 }
