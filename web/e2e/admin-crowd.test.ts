@@ -1,22 +1,22 @@
-// Ten thousand sessions in the monitor's table: what is in the document, and how one of them is found.
+// Ten thousand sessions in the admin table: the rows in the document, and searching.
 
 import { afterAll, expect, it } from "vitest";
 import { Crowd } from "./harness/crowd.js";
-import { crowdedPage, scroll } from "./harness/scroll.js";
-import { stage } from "./harness/stage.js";
-import { until } from "./harness/verbs.js";
+import { until } from "./harness/desktop-page.js";
+import { desktopFixture } from "./harness/fixture.js";
+import { crowdedPage, measureScrolling } from "./harness/scroll.js";
 
-const desktop = stage();
-const crowd = await Crowd.of(10_000);
+const desktop = desktopFixture();
+const crowd = await Crowd.start(10_000);
 afterAll(() => crowd.close());
 
-it("only what can be seen is in the document", async () => {
-  const { rows, blank } = await scroll(await crowdedPage(desktop, crowd), 40);
+it("only visible rows are in the document", async () => {
+  const { rows, blank } = await measureScrolling(await crowdedPage(desktop, crowd), 40);
   expect(rows).toBeLessThanOrEqual(60);
   expect(blank).toBe(0);
 });
 
-it("the last of ten thousand is reached by key, found by text, and opened", async () => {
+it("the last of ten thousand sessions is reached by key, found by text, and opened", async () => {
   const page = await crowdedPage(desktop, crowd);
   await page.locator("[data-sort=id]").click();
   const grid = page.locator("[role=grid]");

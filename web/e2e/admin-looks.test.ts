@@ -1,28 +1,27 @@
-// Whether people with other eyes and other tools can use the monitor: axe looks at every page of it, in every theme and
-// language. Colours do not depend on the language, nor texts on the theme: every theme in English and one theme in Korean
-// show all that the other combinations could.
+// Accessibility of the admin page: axe checks every page in every theme and language. Colours do not depend on the
+// language, nor texts on the theme, so every theme in English and one theme in Korean cover all combinations.
 
 import { describe, expect, it } from "vitest";
-import { monitor, rowOf } from "./harness/admin.js";
-import { troubles } from "./harness/axe.js";
-import { stage } from "./harness/stage.js";
-import { until } from "./harness/verbs.js";
+import { openAdminPage, rowOf } from "./harness/admin.js";
+import { findViolations } from "./harness/axe.js";
+import { until } from "./harness/desktop-page.js";
+import { desktopFixture } from "./harness/fixture.js";
 
-const desktop = stage({ redis: true });
+const desktop = desktopFixture({ redis: true });
 
 const themes = { en: ["dark", "light", "contrast"], ko: ["dark"] } as const;
 
 describe.each(["en", "ko"] as const)("in %s", (language) => {
   it.each(themes[language])("%s: table, session, dialog, audit", async (theme) => {
     const session = await desktop.hub.rest.newSession("Looked at");
-    await desktop.hub.rest.say(session, "/window note Note | text\n/ask Which? | this | that");
-    // A turn that asks takes nothing in, so what is said then waits.
+    await desktop.hub.rest.sendMessage(session, "/window note Note | text\n/ask Which? | this | that");
+    // A turn that waits for a question accepts no steering, so the next message is queued.
     await until(async () => (await desktop.hub.rest.snapshot(session)).prompts?.length).toBe(1);
-    await desktop.hub.rest.say(session, "this waits");
-    const page = await monitor(desktop, "", { language, theme });
+    await desktop.hub.rest.sendMessage(session, "this waits");
+    const page = await openAdminPage(desktop, "", { language, theme });
     const found: Record<string, string[]> = {};
     const look = async (state: string): Promise<void> => {
-      const bad = await troubles(page);
+      const bad = await findViolations(page);
       if (bad.length > 0) found[state] = bad;
     };
     await rowOf(page, session).waitFor();

@@ -1,19 +1,19 @@
-// What the monitor shows to people who may not everything.
+// The admin page for users with restricted permissions.
 
 import type { Page } from "playwright-core";
 import { afterAll, expect, it } from "vitest";
-import { giveReason, rowOf, sayAndBegin } from "./harness/admin.js";
+import { confirmAction, rowOf, sendAndWaitForStart } from "./harness/admin.js";
+import { until } from "./harness/desktop-page.js";
+import { desktopFixture } from "./harness/fixture.js";
 import { Rest } from "./harness/rest.js";
-import { stage } from "./harness/stage.js";
 import { Issuer } from "./harness/token.js";
-import { until } from "./harness/verbs.js";
 
 const issuer = new Issuer();
-const desktop = stage({ flags: [...issuer.flags, "--max-agents", "1"] });
+const desktop = desktopFixture({ flags: [...issuer.flags, "--max-agents", "1"] });
 
 afterAll(() => issuer.close());
 
-/** The monitor's page of somebody who signed in there with a token. */
+/** Opens the admin page of a user who signs in with a token. */
 async function signedIn(user: string, ...roles: string[]): Promise<Page> {
   const page = await (await desktop.profile({}, { viewport: { width: 1440, height: 900 } })).newPage();
   await page.goto(`${desktop.hub.url}/admin`);
@@ -23,7 +23,7 @@ async function signedIn(user: string, ...roles: string[]): Promise<Page> {
   return page;
 }
 
-it("who is no admin any more is told so, and then finds nothing there", async () => {
+it("a user who loses the admin role is told so, and then gets a 404", async () => {
   desktop.guard.expect(/status of 404/);
   const page = await signedIn("una", "admin:read");
   const elsewhere = await desktop.profile();
@@ -35,11 +35,11 @@ it("who is no admin any more is told so, and then finds nothing there", async ()
   expect((await page.reload())?.status()).toBe(404);
 });
 
-it("who may only look sees no texts and learns why nothing can be done", async () => {
+it("a user who may only read sees no texts, and the reason why actions are disabled", async () => {
   const rest = new Rest(desktop.hub.url, issuer.token("ann", "user"));
   const session = await rest.newSession("Secret plans");
-  await sayAndBegin(rest, session, "/nosteer\n/window note Hidden title | hidden text\n/ask Hidden question? | this | that");
-  await rest.say(session, "hidden message");
+  await sendAndWaitForStart(rest, session, "/nosteer\n/window note Hidden title | hidden text\n/ask Hidden question? | this | that");
+  await rest.sendMessage(session, "hidden message");
   const page = await signedIn("rita", "admin:read");
   await page.getByText("looks only").waitFor();
   await rowOf(page, session).waitFor();
@@ -58,25 +58,25 @@ it("who may only look sees no texts and learns why nothing can be done", async (
   expect(await actions.count()).toBeGreaterThanOrEqual(6);
   expect(await page.locator("dialog[open]").count()).toBe(0);
   await page.getByText("Texts are replaced by their length").waitFor();
-  // Nothing of it is anywhere in the page, nor did the hub send any of it.
+  // None of the texts are in the page, nor did the hub send them.
   const all = await page.evaluate(async (id) => {
     const answers = ["", "/events?limit=1000"].map(async (path) => (await fetch(`/api/admin/sessions/${id}${path}`)).text());
     return document.body.innerText + (await Promise.all(answers)).join("");
   }, session);
   expect(all).toContain("characters›");
   expect(all).not.toMatch(/secret plans|hidden (title|text|question|message)/i);
-  // Or else it keeps the only agent from those who come after.
-  await rest.ask("DELETE", `/api/sessions/${session}`);
+  // Otherwise it would hold the only agent slot during the next tests.
+  await rest.request("DELETE", `/api/sessions/${session}`);
 });
 
-it("who may act but not see texts acts, and the audit names them", async () => {
+it("a user who may act but not see texts runs an action, and the audit log names the user", async () => {
   const rest = new Rest(desktop.hub.url, issuer.token("ann", "user"));
   const session = await rest.newSession("Secret plans");
-  await rest.say(session, "/hang");
+  await rest.sendMessage(session, "/hang");
   const page = await signedIn("otto", "admin:act");
   await rowOf(page, session).locator("a").click();
   await page.locator("[data-agent] [data-admin-action=interruptAgent]").click();
-  const record = await giveReason(page, "It hangs.");
+  const record = await confirmAction(page, "It hangs.");
   await until(async () => ((await rest.snapshot(session)).agents ?? []).filter((a) => a.status !== "idle").length).toBe(0);
   await page.goto(`${desktop.hub.url}/admin/audit`);
   await page.locator(`[data-record="${record}"][data-result=done]`).filter({ hasText: "otto" }).waitFor();

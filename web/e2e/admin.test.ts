@@ -1,28 +1,28 @@
-// The monitor: what an admin finds, reads and does there, with real hubs and one Redis.
+// The admin page: finding, reading and acting, with real hubs and one Redis.
 
 import { expect, it } from "vitest";
-import { giveReason, monitor, rowOf, tableOf } from "./harness/admin.js";
+import { confirmAction, openAdminPage, rowOf, waitForTable } from "./harness/admin.js";
+import { until } from "./harness/desktop-page.js";
+import { desktopFixture } from "./harness/fixture.js";
 import { Hub } from "./harness/hub.js";
-import { stage } from "./harness/stage.js";
-import { until } from "./harness/verbs.js";
 
-const desktop = stage({ redis: true, flags: ["--replica-id", "hub-a", "--stalled-after", "5s"] });
+const desktop = desktopFixture({ redis: true, flags: ["--replica-id", "hub-a", "--stalled-after", "5s"] });
 
-/** The agents of a session that are at work. */
+/** The working agents of a session. */
 async function atWork(session: string): Promise<string[]> {
   return ((await desktop.hub.rest.snapshot(session)).agents ?? []).filter((a) => a.status !== "idle").map((a) => a.role);
 }
 
-it("a stalled session is found, opened and read, its agent is interrupted, and the audit shows it", async () => {
+it("a stalled session is found and opened, its agent is interrupted, and the audit log shows it", async () => {
   const session = await desktop.hub.rest.newSession("Hangs");
   await desktop.hub.rest.newSession("Fine");
-  await desktop.hub.rest.say(session, "/say I begin\n/hang");
+  await desktop.hub.rest.sendMessage(session, "/say I begin\n/hang");
   await until(() => atWork(session)).toHaveLength(1);
-  const page = await monitor(desktop);
+  const page = await openAdminPage(desktop);
   await rowOf(page, session).waitFor();
   await page.locator("[data-filter=stuck]").click();
   expect(page.url()).toMatch(/\/admin\?stuck=true$/);
-  // It has to say nothing for 5 s.
+  // A session counts as stalled after 5 s without an event.
   await page.locator(`[role=row][data-session="${session}"][data-status=stalled]`).waitFor();
   expect(await page.locator(".grid-line").count(), "the other one does not fit").toBe(1);
   await page.locator("[data-alert=stalled] button").waitFor();
@@ -44,7 +44,7 @@ it("a stalled session is found, opened and read, its agent is interrupted, and t
 
   await agent.locator("[data-admin-action=interruptAgent]").click();
   expect(await page.locator("dialog[open] [data-go]").isDisabled(), "a reason is wanted").toBe(true);
-  const record = await giveReason(page, "It hangs since this morning.");
+  const record = await confirmAction(page, "It hangs since this morning.");
   await until(() => atWork(session)).toEqual([]);
 
   await page.locator("dialog[open]").getByRole("button", { name: "Show the audit" }).click();
@@ -61,10 +61,10 @@ it("a stalled session is found, opened and read, its agent is interrupted, and t
   await until(() => page.locator(".grid-line").count()).toBe(0);
 });
 
-it("what is filtered and sorted is in the address: another tab shows the same, and so does the page loaded again", async () => {
+it("filter and order are in the address: another tab and a reload show the same", async () => {
   const [one, two] = [await desktop.hub.rest.newSession("Needle in it"), await desktop.hub.rest.newSession("Needle too")];
-  await desktop.hub.rest.say(one, "/ask Which? | this | that");
-  const page = await monitor(desktop);
+  await desktop.hub.rest.sendMessage(one, "/ask Which? | this | that");
+  const page = await openAdminPage(desktop);
   await page.locator("input[name=text]").fill("needle");
   await until(() => page.url()).toContain("text=needle");
   await rowOf(page, one).waitFor();
@@ -81,7 +81,7 @@ it("what is filtered and sorted is in the address: another tab shows the same, a
   expect(await page.locator("[data-filter=questions]").getAttribute("aria-pressed")).toBe("true");
   expect(await page.locator("[role=columnheader][aria-sort=ascending]").innerText()).toBe("User");
 
-  // A view with a name leads back to it.
+  // A saved view restores it.
   await page.locator(".views summary").click();
   await page.locator("input[name=view]").fill("Mine");
   await page.locator(".views form button").click();
@@ -90,10 +90,10 @@ it("what is filtered and sorted is in the address: another tab shows the same, a
   await page.locator(".views-go").click();
   await until(() => page.url()).toBe(address);
 
-  // What is paused stays as it is.
+  // A paused table does not change.
   await page.locator("[data-pause]").click();
-  await desktop.hub.rest.ask("DELETE", `/api/sessions/${one}`);
-  const other = await monitor(desktop, "?text=needle");
+  await desktop.hub.rest.request("DELETE", `/api/sessions/${one}`);
+  const other = await openAdminPage(desktop, "?text=needle");
   await rowOf(other, two).waitFor();
   await until(() => rowOf(other, one).count()).toBe(0);
   expect(await rowOf(page, one).count()).toBe(1);
@@ -101,9 +101,9 @@ it("what is filtered and sorted is in the address: another tab shows the same, a
   await until(() => rowOf(page, one).count()).toBe(0);
 });
 
-it("what is shown is saved as CSV and as JSON", async () => {
+it("the shown rows are exported as CSV and as JSON", async () => {
   const session = await desktop.hub.rest.newSession("=Saved, as it is");
-  const page = await monitor(desktop, `?text=${session}`);
+  const page = await openAdminPage(desktop, `?text=${session}`);
   await rowOf(page, session).waitFor();
   const saved = async (name: string): Promise<string> => {
     const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name }).click()]);
@@ -118,14 +118,14 @@ it("what is shown is saved as CSV and as JSON", async () => {
 it("a replica is drained and undrained from the page", async () => {
   const second = await Hub.start({ redis: desktop.hub.redis!, flags: ["--replica-id", "hub-b"] });
   try {
-    const page = await monitor(desktop);
+    const page = await openAdminPage(desktop);
     const card = page.locator("[data-replica=hub-b]");
     await card.locator("[data-admin-action=drain]").click();
-    await giveReason(page, "A new version comes.");
+    await confirmAction(page, "A new version comes.");
     await page.keyboard.press("Escape");
     await page.locator("[data-replica=hub-b]:not([data-state=serving])").waitFor();
     await card.locator("[data-admin-action=undrain]").click();
-    await giveReason(page, "It was the wrong one.");
+    await confirmAction(page, "It was the wrong one.");
     await page.keyboard.press("Escape");
     await page.locator("[data-replica=hub-b][data-state=serving]").waitFor();
     expect(await page.locator("[data-replica=hub-a]").getAttribute("data-state")).toBe("serving");
@@ -134,9 +134,9 @@ it("a replica is drained and undrained from the page", async () => {
   }
 });
 
-it("a session is deleted only by who types the end of its id", async () => {
+it("a session is deleted only after typing the end of its id", async () => {
   const session = await desktop.hub.rest.newSession("Goes away");
-  const page = await monitor(desktop, `/sessions/${session}`);
+  const page = await openAdminPage(desktop, `/sessions/${session}`);
   await page.locator("[data-admin-action=remove]").click();
   const dialog = page.locator("dialog[open]");
   await dialog.locator("textarea[name=reason]").fill("Its owner asked for it.");
@@ -144,14 +144,14 @@ it("a session is deleted only by who types the end of its id", async () => {
   await dialog.locator("input[name=confirm]").fill("wrong!");
   expect(await dialog.locator("[data-go]").isDisabled()).toBe(true);
   await dialog.locator("input[name=confirm]").fill(session.slice(-6));
-  await giveReason(page, "Its owner asked for it.");
-  await until(() => desktop.hub.rest.ask("GET", `/api/sessions/${session}`).then(() => "there", () => "gone")).toBe("gone");
+  await confirmAction(page, "Its owner asked for it.");
+  await until(() => desktop.hub.rest.request("GET", `/api/sessions/${session}`).then(() => "there", () => "gone")).toBe("gone");
 });
 
-it("a page that lost its hub says so, and shows everything again when it is back", async () => {
+it("a page that lost its hub says so, and shows everything again after the hub is back", async () => {
   desktop.guard.expectLostHub();
   const session = await desktop.hub.rest.newSession("Stays");
-  const page = await monitor(desktop);
+  const page = await openAdminPage(desktop);
   await rowOf(page, session).waitFor();
   await desktop.hub.kill();
   await page.locator("[data-link=reconnecting]").waitFor();
@@ -163,7 +163,7 @@ it("a page that lost its hub says so, and shows everything again when it is back
   await rowOf(page, later).waitFor();
 });
 
-it("who is not signed in is told how to", async () => {
+it("a user who is not signed in is told how to sign in", async () => {
   desktop.guard.expect(/401/);
   const page = await (await desktop.profile()).newPage();
   await page.goto(`${desktop.hub.url}/admin`);
@@ -172,7 +172,7 @@ it("who is not signed in is told how to", async () => {
 });
 
 it("an empty table says so", async () => {
-  const page = await monitor(desktop, "?text=nothing-has-this-name");
+  const page = await openAdminPage(desktop, "?text=nothing-has-this-name");
   await page.getByText("No session fits these filters.").waitFor();
-  await tableOf(page, Number(await page.locator(".sessions-count").getAttribute("data-all")));
+  await waitForTable(page, Number(await page.locator(".sessions-count").getAttribute("data-all")));
 });

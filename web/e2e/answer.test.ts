@@ -1,49 +1,49 @@
-// An answer goes on whatever happens to the page, and is there once and whole.
+// An answer continues whatever happens to the page, and is shown once and complete.
 
 import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
 import type { SessionID } from "../core/src/index.js";
-import { settle } from "./harness/content.js";
-import { stage, tools } from "./harness/stage.js";
-import { say, shownRows, until, waitForLink, waitForRow, windowOf } from "./harness/verbs.js";
+import { roundTrip } from "./harness/content.js";
+import { sendMessage, shownRows, until, waitForLink, waitForRow, windowOf } from "./harness/desktop-page.js";
+import { desktopFixture, devtools } from "./harness/fixture.js";
 
-const desktop = stage();
+const desktop = desktopFixture();
 
 async function isOver(session: SessionID): Promise<boolean> {
   return ((await desktop.hub.rest.snapshot(session)).agents ?? []).every((a) => a.status === "idle");
 }
 
-/** The words of what is drawn of the answer, from its row or from where it still grows. */
+/** The shown words of the answer, from its row or from the growing text. */
 async function wordsOf(page: Page): Promise<string[]> {
   return (await shownRows(page, "assistant")).flatMap((r) => r.text.match(/\bword\d+|\b\d+\b/g) ?? []);
 }
 
-it("a tab that was frozen in the background shows what happened in the meantime", async () => {
+it("a tab that was frozen in the background shows the events it missed", async () => {
   const session = await desktop.hub.rest.newSession("frozen");
   const page = await desktop.tab({ session });
   const other = await desktop.tab({ session });
-  const dev = await tools(page);
-  await say(page, "/stream 120 60");
+  const dev = await devtools(page);
+  await sendMessage(page, "/stream 120 60");
   await page.locator("[data-stream]").first().waitFor();
   await dev.send("Page.setWebLifecycleState", { state: "frozen" });
   await until(() => isOver(session)).toBe(true);
-  await say(other, "/window late Later | # While it slept");
+  await sendMessage(other, "/window late Later | # While it slept");
   await windowOf(other, "late").waitFor();
   await until(() => isOver(session)).toBe(true); // an answer ends with a row
-  await settle(desktop.hub, session, other);
+  await roundTrip(desktop.hub, session, other);
   await dev.send("Page.setWebLifecycleState", { state: "active" });
   await windowOf(page, "late").getByText("While it slept").waitFor();
   await until(async () => plainRows(await shownRows(page))).toEqual(plainRows(await shownRows(other)));
   expect(await wordsOf(page)).toEqual(await wordsOf(other));
 });
 
-it("a hub that is killed in the middle of an answer goes on with it when it is back; nothing is there twice", async () => {
+it("a hub killed in the middle of an answer resumes it after a restart, without duplicates", async () => {
   desktop.guard.expectLostHub();
   const session = await desktop.hub.rest.newSession("killed");
   const page = await desktop.tab({ session });
-  await say(page, "/window keep To keep | # Still here");
+  await sendMessage(page, "/window keep To keep | # Still here");
   await windowOf(page, "keep").waitFor();
-  await say(page, "/say before\n/call window_list {}\n/sleep 2s\n/call window_list {}\n/say after the break");
+  await sendMessage(page, "/say before\n/call window_list {}\n/sleep 2s\n/call window_list {}\n/say after the break");
   await page.locator("[data-stream]").first().waitFor();
   await desktop.hub.kill();
   await waitForLink(page, "reconnecting");

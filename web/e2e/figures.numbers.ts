@@ -1,23 +1,23 @@
-// Figures of the page: npm run numbers prints them. SOAK is how many minutes the page is used for (10).
+// Measurements of the page; npm run numbers prints them. SOAK is the duration of the soak test in minutes (10).
 
 import { gzipSync } from "node:zlib";
 import type { CDPSession, Page } from "playwright-core";
 import { expect, it } from "vitest";
 import type { SessionID } from "../core/src/index.js";
-import { stage, tools } from "./harness/stage.js";
-import { commandBar, middle, say, titleBar, until, waitForRow, windowOf } from "./harness/verbs.js";
+import { centre, commandBar, sendMessage, titleBar, until, waitForRow, windowOf } from "./harness/desktop-page.js";
+import { desktopFixture, devtools } from "./harness/fixture.js";
 
-const desktop = stage();
+const desktop = desktopFixture();
 const minutes = Number(process.env.SOAK ?? "10");
 
-/** One figure, for people and for whoever reads the output. */
+/** Prints one measurement. */
 function tell(what: string, value: string): void {
   process.stdout.write(`${what}: ${value}\n`);
 }
 
 async function twentyWindows(session: SessionID): Promise<void> {
   for (let n = 0; n < 20; n++) {
-    await desktop.hub.rest.act(session, [
+    await desktop.hub.rest.runActions(session, [
       {
         type: "window.create",
         windowId: `w${n}`,
@@ -29,7 +29,7 @@ async function twentyWindows(session: SessionID): Promise<void> {
   }
 }
 
-/** The time between frames while something is done, in ms, from the shortest to the longest. */
+/** The times between frames while act runs, in ms, sorted. */
 async function framesWhile(page: Page, act: () => Promise<void>): Promise<number[]> {
   await page.evaluate(() => {
     const frames: number[] = [];
@@ -60,7 +60,7 @@ it("dragging a window among twenty", async () => {
   const page = await desktop.tab({ session, context: { reducedMotion: "no-preference" } });
   await twentyWindows(session);
   await windowOf(page, "w19").waitFor();
-  const from = await middle(titleBar(page, "w19"));
+  const from = await centre(titleBar(page, "w19"));
   const frames = await framesWhile(page, async () => {
     await page.mouse.move(from.x, from.y);
     await page.mouse.down();
@@ -71,11 +71,11 @@ it("dragging a window among twenty", async () => {
   expect(frames.length).toBeGreaterThan(30);
 });
 
-it("what a first visit loads", async () => {
+it("the files of a first visit", async () => {
   const profile = await desktop.profile();
   const page = await profile.newPage();
   await page.goto(desktop.hub.entry);
-  const dev = await tools(page);
+  const dev = await devtools(page);
   await dev.send("Network.enable");
   await dev.send("Network.setCacheDisabled", { cacheDisabled: true });
   const sizes = new Map<string, { url: string; bytes: number }>();
@@ -93,7 +93,7 @@ it("what a first visit loads", async () => {
   tell("first visit, all JavaScript as sent", `${sum(/\.js$/)} bytes`);
   tell("first visit, CSS as sent", `${sum(/\.css$/)} bytes`);
   tell("first visit, command bar shown after", `${shown} ms`);
-  // What the page names itself is needed to begin; the rest is fetched once it has.
+  // The files that index.html names are needed to start; the rest is fetched afterwards.
   const index = await page.evaluate(async () => (await fetch(location.href)).text());
   const gzip = { first: 0, later: 0 };
   for (const { url } of [...sizes.values()].filter((s) => /\.js$/.test(new URL(s.url).pathname))) {
@@ -103,16 +103,16 @@ it("what a first visit loads", async () => {
   tell("first visit, JavaScript as gzip", `${gzip.first} bytes to begin, ${gzip.later} bytes after that`);
 });
 
-it("a message in another tab", async () => {
+it("the delay of a message in another tab", async () => {
   const session = await desktop.hub.rest.newSession();
   const [one, two] = [await desktop.tab({ session }), await desktop.tab({ session })];
-  await say(one, "/say warm");
+  await sendMessage(one, "/say warm");
   await waitForRow(two, "warm");
   const delays: number[] = [];
   for (let n = 0; n < 5; n++) {
     const seen = two.locator("[data-row][data-kind=user]", { hasText: `number ${n}` }).waitFor();
     const began = Date.now();
-    await say(one, `/say number ${n}`);
+    await sendMessage(one, `/say number ${n}`);
     await seen;
     delays.push(Date.now() - began);
   }
@@ -139,18 +139,18 @@ it(
   async () => {
     const session = await desktop.hub.rest.newSession("soak");
     const page = await desktop.tab({ session });
-    const dev = await tools(page);
+    const dev = await devtools(page);
     await dev.send("Performance.enable");
-    await say(page, "/say begin");
+    await sendMessage(page, "/say begin");
     await waitForRow(page, "begin");
     const end = Date.now() + minutes * 60_000;
     let first: Weight | undefined;
     let rounds = 0;
     while (Date.now() < end) {
       const id = `soak-${rounds % 12}`;
-      await say(page, `/window ${id} Round ${rounds} | # Round ${rounds}\n/stream 120 400\n/say round ${rounds} is over`);
+      await sendMessage(page, `/window ${id} Round ${rounds} | # Round ${rounds}\n/stream 120 400\n/say round ${rounds} is over`);
       await waitForRow(page, `round ${rounds} is over`);
-      const bar = await middle(titleBar(page, id));
+      const bar = await centre(titleBar(page, id));
       await page.mouse.move(bar.x, bar.y);
       await page.mouse.down();
       await page.mouse.move(bar.x + 40, bar.y + 30, { steps: 5 });
@@ -160,7 +160,7 @@ it(
       await page.keyboard.press("Escape");
       await until(() => page.locator("dialog[open]").count()).toBe(0);
       rounds++;
-      // The beginning is when everything was used once and as many rows are there as there will be.
+      // The first measurement: everything was used once, and the number of rows has reached its maximum.
       if (first === undefined && rounds === 40) first = await weigh(dev);
     }
     const last = await weigh(dev);

@@ -1,5 +1,5 @@
-// The pictures of the monitor: three hubs with the crowd of bench/crowd in them, two thousand sessions unless
-// E2E_CROWD says how many.
+// The pictures of the admin page: three hubs with the sessions of bench/crowd, two thousand unless E2E_CROWD sets
+// another number.
 
 import { execFile } from "node:child_process";
 import { mkdtemp, rm, stat } from "node:fs/promises";
@@ -11,13 +11,13 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import type { SessionID } from "../core/src/index.js";
 import { requests } from "../desktop/src/tour/steps.js";
-import { tableOf } from "./harness/admin.js";
+import { waitForTable } from "./harness/admin.js";
+import { until } from "./harness/desktop-page.js";
+import { desktopFixture } from "./harness/fixture.js";
 import { Program } from "./harness/process.js";
 import { Rest } from "./harness/rest.js";
-import { stage } from "./harness/stage.js";
-import { until } from "./harness/verbs.js";
 
-const desktop = stage();
+const desktop = desktopFixture();
 const repository = fileURLToPath(new URL("../..", import.meta.url));
 const sessions = Number(process.env.E2E_CROWD ?? "2000");
 let folder: string;
@@ -29,7 +29,7 @@ beforeAll(async () => {
   const program = join(folder, "crowd");
   await promisify(execFile)("go", ["-C", "bench", "build", "-o", program, "./crowd"], { cwd: repository });
   crowd = new Program(program, ["--sessions", String(sessions), "--tabs", String(Math.min(300, sessions)), "--hub", inject("hubBinary")], folder);
-  hub = new URL((await crowd.says(/open +(\S+)/, 260_000))[1]!);
+  hub = new URL((await crowd.waitForOutput(/open +(\S+)/, 260_000))[1]!);
 }, 300_000);
 
 afterAll(async () => {
@@ -44,35 +44,35 @@ async function shoot(page: Page, name: string): Promise<void> {
   expect((await stat(path)).size, name).toBeLessThan(400_000);
 }
 
-/** A session in which much happens: windows, agents, messages that wait, a question, and two owners. */
+/** A session with windows, agents, queued messages, a question, and two owners. */
 async function busySession(rest: Rest): Promise<SessionID> {
   const session = await rest.newSession("Product launch");
   const atWork = async (): Promise<number> => ((await rest.snapshot(session)).agents ?? []).filter((a) => a.status !== "idle").length;
-  await rest.say(session, requests.en.windows);
+  await rest.sendMessage(session, requests.en.windows);
   await until(async () => ((await rest.snapshot(session)).windows ?? []).length).toBeGreaterThan(2);
   await until(atWork).toBe(0);
-  const { replicas } = await rest.ask<{ replicas: { id: string }[] }>("GET", "/api/admin/overview");
-  await rest.ask("POST", `/api/admin/sessions/${session}/handover`, { reason: "For the picture.", to: replicas[1]!.id });
-  await rest.say(session, "/nosteer\n/stream 9000 30");
-  // In the background only some may run at once, and the others wait.
-  await rest.say(session, "/nosteer\n/ask Which day shall it be? | Monday | Friday", "monitor-1");
-  await rest.say(session, "/nosteer\n/hang", "monitor-1");
-  for (const text of ["Book the hall", "Print the posters", "Invite the partners"]) await rest.say(session, text, "monitor-1");
+  const { replicas } = await rest.request<{ replicas: { id: string }[] }>("GET", "/api/admin/overview");
+  await rest.request("POST", `/api/admin/sessions/${session}/handover`, { reason: "For the picture.", to: replicas[1]!.id });
+  await rest.sendMessage(session, "/nosteer\n/stream 9000 30");
+  // In the background only some turns may run at once, and the others are queued.
+  await rest.sendMessage(session, "/nosteer\n/ask Which day shall it be? | Monday | Friday", "monitor-1");
+  await rest.sendMessage(session, "/nosteer\n/hang", "monitor-1");
+  for (const text of ["Book the hall", "Print the posters", "Invite the partners"]) await rest.sendMessage(session, text, "monitor-1");
   return session;
 }
 
 it("admin, admin-session", async () => {
-  desktop.guard.welcome(hub.origin);
+  desktop.guard.allowOrigin(hub.origin);
   const rest = new Rest(hub.origin, hub.searchParams.get("token")!);
   const profile = await desktop.profile({ theme: "dark" }, { viewport: { width: 1440, height: 900 }, deviceScaleFactor: 1, colorScheme: "dark" });
   const page = await profile.newPage();
   await page.goto(hub.href);
-  await tableOf(page, sessions);
+  await waitForTable(page, sessions);
   const session = await busySession(rest);
   const watching = await profile.newPage();
   await watching.goto(`${hub.origin}/?session=${session}`);
   await watching.locator("[data-link=live]").first().waitFor();
-  // Charts are dull until there is something in them.
+  // Charts need some data.
   await page.waitForTimeout(75_000);
   await shoot(page, "admin");
   await page.setViewportSize({ width: 1440, height: 1200 });

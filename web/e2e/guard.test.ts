@@ -1,14 +1,14 @@
-// Whether the guard sees what it is there for: a guard that sees nothing lets everything pass.
+// Tests the guard itself: a guard that records nothing would let everything pass.
 
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, it } from "vitest";
-import { stage } from "./harness/stage.js";
-import { until } from "./harness/verbs.js";
+import { until } from "./harness/desktop-page.js";
+import { desktopFixture } from "./harness/fixture.js";
 
-const desktop = stage();
+const desktop = desktopFixture();
 
-it("the guard hears errors, broken policies and requests to others", async () => {
+it("the guard records errors, policy violations and requests to other origins", async () => {
   const others = createServer((_, answer) => answer.end("x"));
   await new Promise<void>((done) => others.listen(0, "127.0.0.1", done));
   try {

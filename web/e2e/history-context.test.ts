@@ -1,22 +1,22 @@
-// What a model is told after people have changed the past: exactly what is left of it, and nothing that was taken back.
+// The history that a model gets after users have changed it: exactly the remaining messages, and no removed ones.
 
 import type { Page } from "playwright-core";
 import { afterAll, expect, it } from "vitest";
 import type { SessionID } from "../core/src/index.js";
-import { type Heard, Model } from "./harness/model.js";
-import { ready, stage } from "./harness/stage.js";
-import { say, shownRows, until, waitForRow, windowOf } from "./harness/verbs.js";
+import { sendMessage, shownRows, until, waitForRow, windowOf } from "./harness/desktop-page.js";
+import { desktopFixture, ready } from "./harness/fixture.js";
+import { Model, type ModelMessage } from "./harness/model.js";
 
 const model = await Model.start();
 afterAll(() => model.stop());
-const desktop = stage({ flags: model.flags });
+const desktop = desktopFixture({ flags: model.flags });
 
 const list = JSON.stringify({ windowId: "list", title: "List", content: { renderer: "text", content: "tea" } });
 const opens = `/call window_create ${list}\n/say Here is the list.`;
 
-const user = (...blocks: string[]): Heard => ({ role: "user", blocks });
-const assistant = (...blocks: string[]): Heard => ({ role: "assistant", blocks });
-/** What is said once the window is open. */
+const user = (...blocks: string[]): ModelMessage => ({ role: "user", blocks });
+const assistant = (...blocks: string[]): ModelMessage => ({ role: "assistant", blocks });
+/** A message that is sent while the window is open. */
 const later = (text: string): string => `<open_windows>list</open_windows>\n\n${text}`;
 
 const beginning = [
@@ -29,11 +29,11 @@ const beginning = [
 ];
 const summary = "Summary of the conversation so far:\n\nAll of it in short: 8 messages.";
 
-it("a model hears the summary and what is left after it, and the originals again when the summary is taken back", async () => {
+it("a model gets the summary and the remaining messages, and the originals again after the summary is rewound", async () => {
   const session = await desktop.hub.rest.newSession("history");
   const page = await desktop.tab({ session });
   const talk = async (text: string, answer: string): Promise<void> => {
-    await say(page, text);
+    await sendMessage(page, text);
     await answered(session, page, answer);
   };
   const edit = async (what: string, text: string, answer: string): Promise<void> => {
@@ -45,34 +45,34 @@ it("a model hears the summary and what is left after it, and the originals again
   await talk(opens, "Here is the list.");
   await windowOf(page, "list").waitFor();
   await talk("/say Two cups it is.", "Two cups it is.");
-  expect(model.heard.at(-1)).toEqual([...beginning, user(later("/say Two cups it is."))]);
+  expect(model.requests.at(-1)).toEqual([...beginning, user(later("/say Two cups it is."))]);
 
   await page.getByRole("button", { name: "Sum up", exact: true }).click();
   await page.locator("[data-row][data-kind=condensed]").waitFor();
   await idle(session);
   await talk("/say The milk is in.", "The milk is in.");
-  expect(model.heard.at(-1)).toEqual([user(summary, later("/say The milk is in."))]);
+  expect(model.requests.at(-1)).toEqual([user(summary, later("/say The milk is in."))]);
   await talk("/say The sugar is in.", "The sugar is in.");
   await talk("/say It is ready.", "It is ready.");
 
   await edit("The sugar is in", "/say No sugar.", "No sugar.");
-  expect(model.heard.at(-1)).toEqual([user(summary, later("/say The milk is in.")), assistant("The milk is in."), user(later("/say No sugar."))]);
+  expect(model.requests.at(-1)).toEqual([user(summary, later("/say The milk is in.")), assistant("The milk is in."), user(later("/say No sugar."))]);
   await edit("The milk is in", "/say No milk.", "No milk.");
-  expect(model.heard.at(-1)).toEqual([user(summary, later("/say No milk."))]);
+  expect(model.requests.at(-1)).toEqual([user(summary, later("/say No milk."))]);
   expect(await sayings(page)).toEqual(["/say The kettle is on.", "/say Here is the list.", "/say Two cups it is.", "/say No milk."]);
   await sameEverywhere(session, page);
 
   await edit("Two cups it is", "/say One cup it is.", "One cup it is.");
-  expect(model.heard.at(-1)).toEqual([...beginning, user(later("/say One cup it is."))]);
+  expect(model.requests.at(-1)).toEqual([...beginning, user(later("/say One cup it is."))]);
   expect(await sayings(page)).toEqual(["/say The kettle is on.", "/say Here is the list.", "/say One cup it is."]);
   expect(await shownRows(page, "condensed")).toEqual([]);
   await sameEverywhere(session, page);
 
   await talk("/say Enjoy.", "Enjoy.");
-  expect(model.heard.at(-1)).toEqual([...beginning, user(later("/say One cup it is.")), assistant("One cup it is."), user(later("/say Enjoy."))]);
+  expect(model.requests.at(-1)).toEqual([...beginning, user(later("/say One cup it is.")), assistant("One cup it is."), user(later("/say Enjoy."))]);
 });
 
-/** Waits until nobody works. */
+/** Waits until no agent works. */
 async function idle(session: SessionID): Promise<void> {
   await until(async () => ((await desktop.hub.rest.snapshot(session)).agents ?? []).every((a) => a.status === "idle")).toBe(true);
 }
@@ -82,7 +82,7 @@ async function answered(session: SessionID, page: Page, answer: string): Promise
   await idle(session);
 }
 
-/** Says something else where a person said something, in the drawer. */
+/** Edits a message in the drawer. */
 async function rewrite(page: Page, what: string, text: string): Promise<void> {
   const row = page.locator("[data-row][data-kind=user]").filter({ hasText: what });
   await row.hover();
@@ -93,7 +93,7 @@ async function rewrite(page: Page, what: string, text: string): Promise<void> {
   await field.press("Enter");
 }
 
-/** The last lines of what people said. */
+/** The last lines of the users' messages. */
 async function sayings(page: Page): Promise<string[]> {
   return (await shownRows(page, "user")).map((r) => lastLine(r.text));
 }
@@ -102,7 +102,7 @@ function lastLine(text: string): string {
   return text.split("\n").at(-1)!;
 }
 
-/** A tab that is loaded again, and one that comes later, show the same rows. */
+/** A reloaded tab and a new one show the same rows. */
 async function sameEverywhere(session: SessionID, page: Page): Promise<void> {
   const rows = async (of: Page): Promise<object[]> => (await shownRows(of)).map((r) => ({ ...r, text: lastLine(r.text) }));
   const before = await rows(page);

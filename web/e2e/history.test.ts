@@ -1,14 +1,14 @@
-// What was said, taken back: edits, rewinds with a preview, summing up, tasks and search.
+// Changing the history: edits, rewinds with a preview, condensing, tasks and search.
 
 import type { Locator, Page } from "playwright-core";
 import { expect, it } from "vitest";
-import { troubles } from "./harness/axe.js";
-import { stage } from "./harness/stage.js";
-import { commandBar, say, shownRows, until, waitForRow, windowOf } from "./harness/verbs.js";
+import { findViolations } from "./harness/axe.js";
+import { commandBar, sendMessage, shownRows, until, waitForRow, windowOf } from "./harness/desktop-page.js";
+import { desktopFixture } from "./harness/fixture.js";
 
-const desktop = stage();
+const desktop = desktopFixture();
 
-/** Opens the menu of a message and chooses from it. */
+/** Opens the menu of a message and chooses an item. */
 async function choose(page: Page, message: string, what: string): Promise<void> {
   const row = await waitForRow(page, message, "user");
   await row.hover();
@@ -18,15 +18,15 @@ async function choose(page: Page, message: string, what: string): Promise<void> 
 
 const preview = (page: Page): Locator => page.locator("dialog[open] [data-rewind]");
 
-/** What people said, as the page shows it. */
+/** The users' messages, as the page shows them. */
 const said = async (page: Page): Promise<string[]> => (await shownRows(page, "user")).map((r) => r.text.split("\n").at(-1)!);
 
-it("a message is said otherwise where it was said, by keyboard, and what followed is gone in all tabs", async () => {
+it("a message is edited in place, by keyboard, and what followed is removed in all tabs", async () => {
   const session = await desktop.hub.rest.newSession("edit");
   const [one, two] = [await desktop.tab({ session }), await desktop.tab({ session })];
-  await say(one, "/say first answer");
+  await sendMessage(one, "/say first answer");
   await waitForRow(one, "first answer");
-  await say(one, "/window note A note | # Text\n/say second answer");
+  await sendMessage(one, "/window note A note | # Text\n/say second answer");
   await waitForRow(two, "second answer");
 
   const ts = await (await waitForRow(one, "/say first answer", "user")).getAttribute("data-row");
@@ -52,17 +52,17 @@ it("a message is said otherwise where it was said, by keyboard, and what followe
   await two.getByText("The conversation was rewound in another tab").waitFor();
 });
 
-it("a rewind shows what goes, and one of two tabs wins", async () => {
+it("a rewind shows what it removes, and one of two tabs wins", async () => {
   const session = await desktop.hub.rest.newSession("rewind");
   const [one, two] = [await desktop.tab({ session }), await desktop.tab({ session })];
   for (const n of ["one", "two", "three"]) {
-    await say(one, `/say answer ${n}`);
+    await sendMessage(one, `/say answer ${n}`);
     await waitForRow(two, `answer ${n}`);
   }
   await choose(one, "/say answer two", "Rewind to here");
   await preview(one).getByText("This takes back 2 messages and 2 answers.").waitFor();
   expect(await preview(one).locator(".history-lines").innerText()).toContain("/say answer three");
-  expect(await troubles(one)).toEqual([]);
+  expect(await findViolations(one)).toEqual([]);
   await choose(two, "/say answer three", "Delete from here");
   await preview(two).getByText("This takes back 1 message and 1 answer.").waitFor();
 
@@ -74,18 +74,18 @@ it("a rewind shows what goes, and one of two tabs wins", async () => {
   await preview(two).getByRole("button", { name: "Close" }).click();
   await until(() => said(two)).toEqual(["/say answer one"]);
 
-  // What comes now is behind what stayed, for models as well as for people.
-  await say(two, "/say answer four");
+  // A new message follows the remaining ones, for models as well as for users.
+  await sendMessage(two, "/say answer four");
   await waitForRow(one, "answer four");
   await one.reload();
   await waitForRow(one, "answer four");
   expect(await said(one)).toEqual(["/say answer one", "/say answer four"]);
 });
 
-it("the memory of the agent is summed up, which is a row, and a rewind undoes it", async () => {
+it("the model history is condensed, which is a row, and a rewind undoes it", async () => {
   const page = await desktop.tab({ session: await desktop.hub.rest.newSession("condense") });
   for (const n of [1, 2, 3]) {
-    await say(page, `/say answer ${n}`);
+    await sendMessage(page, `/say answer ${n}`);
     await waitForRow(page, `answer ${n}`);
   }
   await page.locator("[data-meter]").waitFor();
@@ -94,7 +94,7 @@ it("the memory of the agent is summed up, which is a row, and a rewind undoes it
   await row.waitFor();
   expect(await row.innerText()).toMatch(/Summed up[\s\S]*tokens/);
   await row.getByRole("button").first().click();
-  expect(await troubles(page)).toEqual([]);
+  expect(await findViolations(page)).toEqual([]);
   await choose(page, "/say answer 3", "Rewind to here");
   await preview(page).getByText("A summary is undone").waitFor();
   expect(await preview(page).locator(".history-lines").innerText()).toContain("Summed up");
@@ -104,7 +104,7 @@ it("the memory of the agent is summed up, which is a row, and a rewind undoes it
 
 it("words are found, also by keyboard", async () => {
   const page = await desktop.tab({ session: await desktop.hub.rest.newSession("find") });
-  await say(page, "/say apples and pears");
+  await sendMessage(page, "/say apples and pears");
   await waitForRow(page, "apples and pears");
   await page.locator("[role=log]").focus();
   await page.keyboard.press("Control+f");
@@ -119,9 +119,9 @@ it("words are found, also by keyboard", async () => {
   await field.waitFor({ state: "detached" });
 });
 
-it("who goes up is not thrown back by rows that grow", async () => {
+it("scrolling up is not undone by rows that grow", async () => {
   const page = await desktop.tab({ session: await desktop.hub.rest.newSession("up") });
-  await say(page, `/say ${"a long answer  \\n".repeat(3)}\n`.repeat(12));
+  await sendMessage(page, `/say ${"a long answer  \\n".repeat(3)}\n`.repeat(12));
   const log = page.getByRole("log");
   await until(() => log.evaluate((box) => box.scrollHeight - box.clientHeight)).toBeGreaterThan(100);
   await page.locator("[data-meter]").waitFor();
@@ -144,9 +144,9 @@ it("who goes up is not thrown back by rows that grow", async () => {
   await until(() => log.evaluate((box) => box.scrollHeight - box.scrollTop - box.clientHeight < 2)).toBe(true);
 });
 
-it("what is typed while the search is fetched is in it", async () => {
+it("text typed while the search is loading is kept", async () => {
   const page = await desktop.tab({ session: await desktop.hub.rest.newSession("early") });
-  await say(page, "/say apples and pears");
+  await sendMessage(page, "/say apples and pears");
   await waitForRow(page, "apples and pears");
   let fetch = (): void => undefined;
   const held = new Promise<void>((go) => (fetch = go));
@@ -165,14 +165,14 @@ it("what is typed while the search is fetched is in it", async () => {
   await until(() => page.getByRole("searchbox", { name: "Search for" }).inputValue()).toBe("pears");
 });
 
-it("a conversation that begins anew has nothing before it", async () => {
+it("a reset conversation has no earlier rows", async () => {
   const page = await desktop.tab({ session: await desktop.hub.rest.newSession("anew") });
-  await say(page, "/say one");
+  await sendMessage(page, "/say one");
   await waitForRow(page, "one");
   await choose(page, "/say one", "Delete from here");
   await preview(page).getByRole("button", { name: "Delete" }).click();
   await until(async () => (await shownRows(page)).length).toBe(0);
-  await say(page, "/say two");
+  await sendMessage(page, "/say two");
   await waitForRow(page, "two");
   await page.getByRole("button", { name: "Show earlier" }).waitFor({ state: "detached" });
   await page.getByText("Loading earlier").waitFor({ state: "detached" });
@@ -181,9 +181,9 @@ it("a conversation that begins anew has nothing before it", async () => {
 
 it("tasks can be searched and lead to their messages", async () => {
   const page = await desktop.tab({ session: await desktop.hub.rest.newSession("tasks") });
-  await say(page, "/say apples and pears");
+  await sendMessage(page, "/say apples and pears");
   await waitForRow(page, "apples and pears");
-  await say(page, "/say 사과와 배");
+  await sendMessage(page, "/say 사과와 배");
   await waitForRow(page, "사과와 배");
 
   await page.getByRole("tab", { name: "Tasks" }).click();
@@ -191,25 +191,25 @@ it("tasks can be searched and lead to their messages", async () => {
   await until(() => tasks.count()).toBe(2);
   await page.getByRole("searchbox", { name: "Search tasks" }).fill("사과");
   await until(() => tasks.count()).toBe(1);
-  expect(await troubles(page)).toEqual([]);
+  expect(await findViolations(page)).toEqual([]);
   await tasks.first().click();
   await page.locator("[data-row][data-found]", { hasText: "사과와 배" }).waitFor();
 
-  await say(page, "/task default /say one part\n/task default /say another part\n/say all done");
+  await sendMessage(page, "/task default /say one part\n/task default /say another part\n/say all done");
   await waitForRow(page, "all done");
   await page.getByRole("tab", { name: "Tasks" }).click();
   await until(() => tasks.count()).toBe(5);
   const [whole, ...parts] = (await tasks.allInnerTexts()).slice(0, 3).map((t) => t.split("\n")[0]);
   expect(whole).toContain("/task");
-  expect(parts.sort()).toEqual(["/say another part", "/say one part"]); // which began first is nobody's business
+  expect(parts.sort()).toEqual(["/say another part", "/say one part"]); // either may have started first
   await tasks.filter({ hasText: /^\/say one part/ }).click();
   await page.locator("[data-row][data-found]", { hasText: "one part" }).waitFor();
 });
 
-it("rows that the desktop has let go of are read when somebody goes there, and searched", async () => {
+it("rows dropped from the desktop state are loaded when scrolling there, and searched", async () => {
   const session = await desktop.hub.rest.newSession("older");
   const talk = async (content: string): Promise<void> => {
-    await desktop.hub.rest.say(session, content);
+    await desktop.hub.rest.sendMessage(session, content);
     await until(async () => ((await desktop.hub.rest.snapshot(session)).agents ?? []).every((a) => a.status === "idle")).toBe(true);
   };
   await talk("/say a needle at the beginning");
@@ -229,12 +229,12 @@ it("rows that the desktop has let go of are read when somebody goes there, and s
   const needle = page.locator("[data-row][data-kind=assistant][data-found]", { hasText: "a needle at the beginning" });
   await needle.waitFor();
   await page.getByText("Searched everything").waitFor();
-  await until(async () => (await needle.boundingBox())!.y).toBeGreaterThan(0); // it is in sight, the end is not
+  await until(async () => (await needle.boundingBox())!.y).toBeGreaterThan(0); // it is visible, the end is not
 
   await page.reload();
   await log.getByRole("button", { name: "Show earlier" }).waitFor();
   await log.focus();
-  // Going to the beginning is enough, as often as more has come below meanwhile.
+  // Scrolling to the beginning is enough, repeated while new rows arrive below.
   await until(async () => {
     await page.keyboard.press("Home");
     return page.locator("[data-row][data-kind=assistant]", { hasText: "a needle at the beginning" }).count();
@@ -245,7 +245,7 @@ it("rows that the desktop has let go of are read when somebody goes there, and s
   await preview(page).getByRole("button", { name: "Rewind" }).click();
   await until(async () => (await desktop.hub.rest.rows(session)).length).toBe(3);
   const fresh = await desktop.tab({ session });
-  await waitForRow(fresh, "a needle at the beginning"); // every row that the desktop had is gone, and this one is back
+  await waitForRow(fresh, "a needle at the beginning"); // all rows of the desktop state were removed, and this one is loaded again
   await choose(page, "/say a needle", "Rewind to here");
   await preview(page).getByText("This takes back 1 message and 1 answer.").waitFor();
   await preview(page).getByRole("button", { name: "Rewind" }).click();

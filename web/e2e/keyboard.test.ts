@@ -1,13 +1,13 @@
-// A day at the desktop without a mouse.
+// Using the desktop without a mouse.
 
 import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
-import { stage } from "./harness/stage.js";
-import { ask, until, waitForLink, waitForRow, windowOf } from "./harness/verbs.js";
+import { questionCard, until, waitForLink, waitForRow, windowOf } from "./harness/desktop-page.js";
+import { desktopFixture } from "./harness/fixture.js";
 
-const desktop = stage();
+const desktop = desktopFixture();
 
-/** Presses Tab until something has the focus. */
+/** Presses Tab until an element has the focus. */
 async function tabTo(page: Page, selector: string, most = 60): Promise<void> {
   for (let n = 0; n < most; n++) {
     if (await page.evaluate((s) => document.activeElement?.matches(s) ?? false, selector)) return;
@@ -16,7 +16,7 @@ async function tabTo(page: Page, selector: string, most = 60): Promise<void> {
   throw new Error(`${selector} cannot be reached with Tab`);
 }
 
-/** What has the focus must show it. */
+/** Whether the focused element shows its focus. */
 async function focusIsVisible(page: Page): Promise<boolean> {
   return page.evaluate(() => {
     for (let at = document.activeElement; at !== null && at !== document.body; at = at.parentElement) {
@@ -27,7 +27,7 @@ async function focusIsVisible(page: Page): Promise<boolean> {
   });
 }
 
-it("sign in, talk, use the palette, windows, monitors, a question and the settings, all by keyboard", async () => {
+it("sign in, send messages, use the palette, windows, monitors, a question and the settings, all by keyboard", async () => {
   const session = await desktop.hub.rest.newSession("keys");
   const profile = await desktop.profile();
   const page = await profile.newPage();
@@ -81,16 +81,16 @@ it("sign in, talk, use the palette, windows, monitors, a question and the settin
   }
   expect([...regions].filter((r) => r !== "").sort()).toEqual(["canvas", "dock", "drawer", "topbar"]);
 
-  await desktop.hub.rest.act(session, [{ type: "dialog.confirm", id: "key", title: "By key?", message: "Press A." }]);
-  await ask(page, "key").waitFor();
+  await desktop.hub.rest.runActions(session, [{ type: "dialog.confirm", id: "key", title: "By key?", message: "Press A." }]);
+  await questionCard(page, "key").waitFor();
   const inQuestion = (): Promise<boolean> => page.evaluate(() => document.activeElement?.closest("dialog[data-ask-id]") != null);
   for (let n = 0; n < 6 && !(await inQuestion()); n++) await keyboard.press("F6");
   expect(await inQuestion()).toBe(true);
-  // A letter counts once the person has gone into the question by themselves, and was there for a moment.
+  // A letter answers only after the user has moved the focus into the question, and after a moment.
   await keyboard.press("Tab");
   await until(async () => {
     if (await inQuestion()) await keyboard.press("a");
-    return ask(page).count();
+    return questionCard(page).count();
   }).toBe(0);
   const closed = (await desktop.hub.rest.events(session)).filter((e) => e.type === "DIALOG_CLOSED");
   expect(closed.map((e) => e.data)).toMatchObject([{ confirmed: true }]);
@@ -112,7 +112,7 @@ it("sign in, talk, use the palette, windows, monitors, a question and the settin
   await waitForRow(page, "the end");
 });
 
-it("Esc twice stops what runs", async () => {
+it("Esc twice stops the running agent", async () => {
   const session = await desktop.hub.rest.newSession("stop");
   const page = await desktop.tab({ session });
   await page.locator("[data-command-bar]").focus();

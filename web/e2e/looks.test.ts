@@ -1,30 +1,29 @@
-// Whether people with other eyes and other tools can use the desktop: axe looks at every state, theme and language.
-// Colours do not depend on the language, nor texts on the theme: every theme in English and one theme in Korean show all
-// that the other combinations could.
+// Accessibility of the desktop: axe checks every state, theme and language. Colours do not depend on the language, nor
+// texts on the theme, so every theme in English and one theme in Korean cover all combinations.
 
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import type { SessionID } from "../core/src/index.js";
 import type { Prefs } from "../desktop/src/shell/prefs.js";
-import { troubles } from "./harness/axe.js";
-import { show } from "./harness/content.js";
-import { stage } from "./harness/stage.js";
-import { ask, say, until, waitForRow, windowOf } from "./harness/verbs.js";
+import { findViolations } from "./harness/axe.js";
+import { showWindow } from "./harness/content.js";
+import { questionCard, sendMessage, until, waitForRow, windowOf } from "./harness/desktop-page.js";
+import { desktopFixture } from "./harness/fixture.js";
 
-const desktop = stage();
+const desktop = desktopFixture();
 
 const languages = ["en", "ko"] as const;
 const themes = { en: ["dark", "light", "contrast"], ko: ["dark"] } as const;
 
-/** A desktop with something of everything. */
+/** A desktop with an instance of everything. */
 async function furnished(): Promise<SessionID> {
   const session = await desktop.hub.rest.newSession("furnished");
-  await desktop.hub.rest.say(session, "/think hm\n/say # Hello\\n\\nA [link](https://example.org) and `code`.\\n\\n- [x] one\\n- [ ] two\n/call window_list {}");
-  await desktop.hub.rest.say(session, "make a form: name, e-mail");
-  await desktop.hub.rest.say(session, "show a table");
-  await desktop.hub.rest.say(session, "/fail it broke");
+  await desktop.hub.rest.sendMessage(session, "/think hm\n/say # Hello\\n\\nA [link](https://example.org) and `code`.\\n\\n- [x] one\\n- [ ] two\n/call window_list {}");
+  await desktop.hub.rest.sendMessage(session, "make a form: name, e-mail");
+  await desktop.hub.rest.sendMessage(session, "show a table");
+  await desktop.hub.rest.sendMessage(session, "/fail it broke");
   await until(async () => ((await desktop.hub.rest.snapshot(session)).windows ?? []).length).toBe(2);
-  await desktop.hub.rest.act(session, [{ type: "notification.show", id: "note", title: "Build", body: "It is done." }]);
+  await desktop.hub.rest.runActions(session, [{ type: "notification.show", id: "note", title: "Build", body: "It is done." }]);
   return session;
 }
 
@@ -38,10 +37,10 @@ describe.each(languages)("in %s", (language) => {
     const session = await furnished();
     const page = await open(session, { language, theme });
     await windowOf(page, "form-1").waitFor();
-    await show(desktop.hub, session, page, "text", { renderer: "markdown", data: "# Text\n\n> quote\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```js\nlet x = 1;\n```" });
+    await showWindow(desktop.hub, session, page, "text", { renderer: "markdown", data: "# Text\n\n> quote\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```js\nlet x = 1;\n```" });
     const found: Record<string, string[]> = {};
     const look = async (state: string): Promise<void> => {
-      const bad = await troubles(page);
+      const bad = await findViolations(page);
       if (bad.length > 0) found[state] = bad;
     };
     await look("desktop");
@@ -57,12 +56,12 @@ describe.each(languages)("in %s", (language) => {
     await page.keyboard.press("Escape");
     await until(() => page.locator("dialog[open]").count()).toBe(0);
     const hook = { section: "hooks", event: "launch", label: "Greet", action: { type: "interaction", payload: "Say hello." } };
-    await desktop.hub.rest.say(session, `/call system:set_config ${JSON.stringify(hook)}`);
-    await ask(page).waitFor();
-    await until(() => ask(page).locator("button:disabled").count()).toBe(0);
+    await desktop.hub.rest.sendMessage(session, `/call system:set_config ${JSON.stringify(hook)}`);
+    await questionCard(page).waitFor();
+    await until(() => questionCard(page).locator("button:disabled").count()).toBe(0);
     await look("question");
-    await ask(page).locator(".asks-later").click();
-    await until(() => ask(page).filter({ visible: true }).count()).toBe(0);
+    await questionCard(page).locator(".asks-later").click();
+    await until(() => questionCard(page).filter({ visible: true }).count()).toBe(0);
     await page.keyboard.press("Control+k");
     await page.locator("dialog[open]").waitFor();
     await page.keyboard.type(language === "ko" ? "설정" : "settings");
@@ -80,25 +79,25 @@ describe.each(languages)("in %s", (language) => {
   it("the tour", async () => {
     const page = await open(await desktop.hub.rest.newSession(), { language, theme: "light", toured: false });
     await page.locator("main button").first().waitFor();
-    expect(await troubles(page)).toEqual([]);
+    expect(await findViolations(page)).toEqual([]);
   });
 
   it("a phone", async () => {
     const session = await furnished();
     const page = await open(session, { language, theme: "dark" }, { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true });
-    expect(await troubles(page)).toEqual([]);
+    expect(await findViolations(page)).toEqual([]);
   });
 
-  it("the page to sign in", async () => {
+  it("the sign-in page", async () => {
     const profile = await desktop.profile({ language }, { locale: language === "ko" ? "ko-KR" : "en-GB" });
     const page = await profile.newPage();
     await page.goto(`${desktop.hub.url}/login`);
     await page.locator("input").first().waitFor();
-    expect(await troubles(page)).toEqual([]);
+    expect(await findViolations(page)).toEqual([]);
   });
 });
 
-it("axe finds what is there to be found", async () => {
+it("axe finds violations that exist", async () => {
   const page = await open(await desktop.hub.rest.newSession(), { language: "en", theme: "light" });
   await page.evaluate(() => {
     const bad = document.createElement("p");
@@ -106,14 +105,14 @@ it("axe finds what is there to be found", async () => {
     bad.style.cssText = "position: fixed; top: 60px; left: 20px; z-index: 99999; color: #eee; background: #fff";
     document.querySelector("main")!.append(bad, document.createElement("button"));
   });
-  const found = await troubles(page);
+  const found = await findViolations(page);
   expect(found.some((f) => f.startsWith("color-contrast"))).toBe(true);
   expect(found.some((f) => f.startsWith("button-name"))).toBe(true);
 });
 
-it("the conversation moves nothing for those who do not want it", async () => {
+it("the conversation does not animate for users who prefer reduced motion", async () => {
   const page = await desktop.tab();
-  await say(page, "/say calm");
+  await sendMessage(page, "/say calm");
   await waitForRow(page, "calm");
   const moving = await page.evaluate(() =>
     document.getAnimations().filter((a) => a.playState === "running" && Number(a.effect?.getComputedTiming().duration) > 1).length,

@@ -1,19 +1,19 @@
-// Networks go away and come back.
+// Lost and restored networks.
 
 import { expect, it } from "vitest";
-import { stage } from "./harness/stage.js";
-import { followLink, say, shownRows, until, waitForLink, waitForRow } from "./harness/verbs.js";
-import { Wire } from "./harness/wire.js";
+import { recordLinkStates, sendMessage, shownRows, until, waitForLink, waitForRow } from "./harness/desktop-page.js";
+import { desktopFixture } from "./harness/fixture.js";
+import { TcpProxy } from "./harness/proxy.js";
 
-const desktop = stage();
+const desktop = desktopFixture();
 
-/** What the chip says when a person should know. */
+/** The states that the chip reports as a problem. */
 const trouble = ["reconnecting", "offline", "stopped"];
 
-it("ten seconds without a network: nothing is said for 3 s, and a message sent in between arrives once", async () => {
+it("ten seconds without a network: nothing is reported for 3 s, and a message sent meanwhile arrives once", async () => {
   desktop.guard.expectLostHub();
-  const wire = await Wire.to(desktop.hub.url);
-  desktop.guard.welcome(wire.url);
+  const wire = await TcpProxy.to(desktop.hub.url);
+  desktop.guard.allowOrigin(wire.url);
   try {
     const session = await desktop.hub.rest.newSession("offline");
     const profile = await desktop.profile();
@@ -21,21 +21,21 @@ it("ten seconds without a network: nothing is said for 3 s, and a message sent i
     await page.goto(desktop.hub.entry.replace(desktop.hub.url, wire.url));
     await page.goto(desktop.address(session).replace(desktop.hub.url, wire.url));
     await waitForLink(page, "live");
-    await say(page, "/say before");
+    await sendMessage(page, "/say before");
     await waitForRow(page, "before");
 
-    const states = await followLink(page);
-    wire.cut();
+    const states = await recordLinkStates(page);
+    wire.disconnect();
     await profile.setOffline(true);
     await page.locator("[data-link=offline], [data-link=reconnecting]").first().waitFor();
-    await say(page, "/say from the dark");
+    await sendMessage(page, "/say from the dark");
     await page.locator("[data-message-id]").filter({ hasText: "from the dark" }).waitFor();
-    await desktop.hub.rest.say(session, "/say meanwhile");
+    await desktop.hub.rest.sendMessage(session, "/say meanwhile");
     await until(async () => (await states()).at(-1)!.after > 0 && (await page.evaluate(() => performance.now())) > 10_000).toBe(true);
     expect(await shownRows(page, "assistant")).toHaveLength(1);
 
     const caughtUp = page.locator("[data-link=live]").filter({ hasText: /caught up/i }).waitFor(); // it is shown for a moment only
-    wire.mend();
+    wire.reconnect();
     await profile.setOffline(false);
     await caughtUp;
     await waitForRow(page, "from the dark");
@@ -53,23 +53,23 @@ it("ten seconds without a network: nothing is said for 3 s, and a message sent i
   }
 });
 
-it("a short cut of the connection is not worth a word", async () => {
+it("a short interruption of the connection is not reported", async () => {
   desktop.guard.expectLostHub();
-  const wire = await Wire.to(desktop.hub.url);
-  desktop.guard.welcome(wire.url);
+  const wire = await TcpProxy.to(desktop.hub.url);
+  desktop.guard.allowOrigin(wire.url);
   try {
     const session = await desktop.hub.rest.newSession("a blink");
     const page = await (await desktop.profile()).newPage();
     await page.goto(desktop.hub.entry.replace(desktop.hub.url, wire.url));
     await page.goto(desktop.address(session).replace(desktop.hub.url, wire.url));
     await waitForLink(page, "live");
-    const states = await followLink(page);
-    wire.cut();
-    wire.mend();
-    await say(page, "/say on we go");
+    const states = await recordLinkStates(page);
+    wire.disconnect();
+    wire.reconnect();
+    await sendMessage(page, "/say on we go");
     await waitForRow(page, "on we go");
     await waitForLink(page, "live");
-    // A machine that is too busy to connect again within 3 s makes the cut a long one.
+    // A machine that is too busy to reconnect within 3 s makes the interruption a long one.
     const bad = (await states()).find((s) => trouble.includes(s.state));
     expect(bad?.after ?? Infinity, "when trouble was first shown").toBeGreaterThan(2_900);
   } finally {

@@ -1,14 +1,14 @@
-// Notifications of the browser: one per thing, however many tabs there are.
+// Notifications of the browser: one per event, however many tabs there are.
 
 import type { BrowserContext, Page } from "playwright-core";
 import { expect, it } from "vitest";
-import { settle } from "./harness/content.js";
-import { stage } from "./harness/stage.js";
-import { say, until } from "./harness/verbs.js";
+import { roundTrip } from "./harness/content.js";
+import { sendMessage, until } from "./harness/desktop-page.js";
+import { desktopFixture } from "./harness/fixture.js";
 
-const desktop = stage();
+const desktop = desktopFixture();
 
-/** Makes the browser of a profile count its notifications; nobody looks at any of its tabs. */
+/** Makes the browser of a profile count its notifications; none of its tabs has the focus. */
 async function counting(profile: BrowserContext): Promise<string[]> {
   const shown: string[] = [];
   await profile.exposeBinding("notified", (_, title: string) => void shown.push(title));
@@ -31,7 +31,7 @@ async function counting(profile: BrowserContext): Promise<string[]> {
   return shown;
 }
 
-/** Whether a tab that is the only one left speaks for the browser; for a moment after another has gone nobody does. */
+/** Whether the only remaining tab is the leader; for a moment after another tab was closed it is not. */
 function leads(page: Page): Promise<boolean> {
   return page.evaluate(async () => {
     const { held = [], pending = [] } = await navigator.locks.query();
@@ -40,40 +40,40 @@ function leads(page: Page): Promise<boolean> {
   });
 }
 
-it("two tabs of a browser show one notification for what is finished, what failed and what is asked", async () => {
+it("two tabs of a browser show one notification for a finished turn, a failed turn and a question", async () => {
   const session = await desktop.hub.rest.newSession("notify");
   const profile = await desktop.profile({ notify: true });
   const shown = await counting(profile);
   const one = await desktop.tab({ session, profile });
   const two = await desktop.tab({ session, profile });
 
-  await say(one, "/sleep 100ms\n/say all done");
+  await sendMessage(one, "/sleep 100ms\n/say all done");
   await until(() => shown.length).toBe(1);
-  await say(two, "/fail it broke");
+  await sendMessage(two, "/fail it broke");
   await until(() => shown.length).toBe(2);
-  await desktop.hub.rest.act(session, [{ type: "dialog.confirm", id: "need", title: "Needs you", message: "Please decide." }]);
+  await desktop.hub.rest.runActions(session, [{ type: "dialog.confirm", id: "need", title: "Needs you", message: "Please decide." }]);
   await until(() => shown.length).toBe(3);
   expect(shown.some((s) => s.includes("Needs you"))).toBe(true);
-  await settle(desktop.hub, session, one);
-  await settle(desktop.hub, session, two);
+  await roundTrip(desktop.hub, session, one);
+  await roundTrip(desktop.hub, session, two);
   expect(shown).toHaveLength(3);
   await until(() => one.title()).toMatch(/\(\d+\)/);
 
   await one.close();
   await until(() => leads(two)).toBe(true);
-  await say(two, "/sleep 100ms\n/say from the tab that is left");
+  await sendMessage(two, "/sleep 100ms\n/say from the tab that is left");
   await until(() => shown.length).toBe(4);
-  await settle(desktop.hub, session, two);
+  await roundTrip(desktop.hub, session, two);
   expect(shown).toHaveLength(4);
 });
 
-it("who did not ask for notifications gets none", async () => {
+it("without the preference there are no notifications", async () => {
   const session = await desktop.hub.rest.newSession("quiet");
   const profile = await desktop.profile({ notify: false });
   const shown = await counting(profile);
   const page = await desktop.tab({ session, profile });
-  await say(page, "/fail it broke");
+  await sendMessage(page, "/fail it broke");
   await until(() => page.locator("[data-row][data-kind=error]").count()).toBeGreaterThan(0);
-  await settle(desktop.hub, session, page);
+  await roundTrip(desktop.hub, session, page);
   expect(shown).toEqual([]);
 });

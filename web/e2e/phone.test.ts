@@ -1,25 +1,25 @@
-// The same session on a phone, and the code that brings it there.
+// The same session on a phone, and the QR code that opens it there.
 
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { expect, it } from "vitest";
-import { ready, stage } from "./harness/stage.js";
-import { armed, ask, say, until, waitForRow, windowOf } from "./harness/verbs.js";
+import { questionCard, sendMessage, until, waitForRow, waitUntilArmed, windowOf } from "./harness/desktop-page.js";
+import { desktopFixture, ready } from "./harness/fixture.js";
 
-const desktop = stage();
+const desktop = desktopFixture();
 
 const phone: BrowserContextOptions = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 };
 
 const turnTo = (page: Page, to: "chat" | "windows" | "inbox"): Promise<void> => page.locator(`[data-page=${to}]`).tap();
 
-/** Nothing is wider than the screen. */
+/** Whether nothing is wider than the screen. */
 async function fits(page: Page): Promise<boolean> {
   return page.evaluate(() => document.documentElement.scrollWidth <= innerWidth && document.body.scrollWidth <= innerWidth);
 }
 
-it("chat, windows and questions can be used with a thumb", async () => {
+it("chat, windows and questions work by touch", async () => {
   const session = await desktop.hub.rest.newSession("phone");
   const page = await desktop.tab({ session, context: phone });
-  await say(page, "/say hello from the phone\n/window note Shopping | # Milk");
+  await sendMessage(page, "/say hello from the phone\n/window note Shopping | # Milk");
   await waitForRow(page, "hello from the phone");
   expect(await fits(page)).toBe(true);
 
@@ -30,17 +30,17 @@ it("chat, windows and questions can be used with a thumb", async () => {
   await page.goBack();
   await page.getByRole("button", { name: /Shopping/ }).waitFor();
 
-  await desktop.hub.rest.act(session, [{ type: "dialog.confirm", id: "thumb", title: "With a thumb?", message: "It is easy." }]);
-  await ask(page, "thumb").waitFor();
+  await desktop.hub.rest.runActions(session, [{ type: "dialog.confirm", id: "thumb", title: "With a thumb?", message: "It is easy." }]);
+  await questionCard(page, "thumb").waitFor();
   expect(await fits(page)).toBe(true);
-  const later = ask(page).getByRole("button", { name: /^later/i });
-  await armed(later);
+  const later = questionCard(page).getByRole("button", { name: /^later/i });
+  await waitUntilArmed(later);
   await later.tap();
-  await until(() => ask(page).filter({ visible: true }).count()).toBe(0);
+  await until(() => questionCard(page).filter({ visible: true }).count()).toBe(0);
   await turnTo(page, "inbox");
   await page.getByText("With a thumb?").first().waitFor();
   const approve = page.getByRole("button", { name: /^approve/i }).first();
-  await armed(approve);
+  await waitUntilArmed(approve);
   await approve.tap();
   await until(async () => (await desktop.hub.rest.events(session)).filter((e) => e.type === "DIALOG_CLOSED").length).toBe(1);
 
@@ -54,7 +54,7 @@ it("chat, windows and questions can be used with a thumb", async () => {
   expect(small, "targets that are too small").toEqual([]);
 });
 
-/** Says yes to joining. Nobody is let in before. */
+/** Confirms joining; nothing is accessible before. */
 async function accept(page: Page): Promise<void> {
   const yes = page.getByRole("button", { name: "Join", exact: true });
   await yes.waitFor();
@@ -63,10 +63,10 @@ async function accept(page: Page): Promise<void> {
   await yes.click();
 }
 
-it("a code on the desktop brings the session to a phone, once", async () => {
+it("a QR code on the desktop opens the session on a phone, once", async () => {
   const session = await desktop.hub.rest.newSession("to go");
   const page = await desktop.tab({ session });
-  await say(page, "/say said at the desk");
+  await sendMessage(page, "/say said at the desk");
   await waitForRow(page, "said at the desk");
   await page.getByRole("button", { name: "Menu", exact: true }).click();
   const ticket = page.waitForResponse((r) => r.url().endsWith("/api/join-tickets"));
@@ -81,7 +81,7 @@ it("a code on the desktop brings the session to a phone, once", async () => {
   await ready(pocket);
   expect(new URL(pocket.url()).searchParams.get("session")).toBe(session);
   await waitForRow(pocket, "said at the desk");
-  await say(pocket, "/window pocket From the pocket | # Hi");
+  await sendMessage(pocket, "/window pocket From the pocket | # Hi");
   await windowOf(page, "pocket").waitFor();
 
   desktop.guard.expect(/status of 401/);
@@ -91,7 +91,7 @@ it("a code on the desktop brings the session to a phone, once", async () => {
   await stranger.getByRole("alert").waitFor();
   expect(await stranger.locator("[data-command-bar]").count()).toBe(0);
   expect((await stranger.context().cookies()).length).toBe(0);
-  // The device is let into this session and no other.
+  // The device has access to this session and no other.
   const others = await pocket.evaluate(async () => (await fetch("/api/sessions")).json() as Promise<{ sessions: { sessionId: string }[] }>);
   expect((others.sessions ?? []).map((s) => s.sessionId).filter((id) => id !== session)).toEqual([]);
 });

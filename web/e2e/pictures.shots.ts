@@ -1,5 +1,5 @@
-// The pictures of the documentation: npm run shots writes them to docs/img. What they show is what the demo does when it
-// is asked as the tour asks it. Those of the monitor are in fleet.shots.ts.
+// The pictures of the documentation: npm run shots writes them to docs/img. They show the answers of the demo provider
+// to the messages of the tour. Those of the admin page are in fleet.shots.ts.
 
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,18 +9,18 @@ import { afterEach, expect, it } from "vitest";
 import type { SessionID } from "../core/src/index.js";
 import type { Prefs } from "../desktop/src/shell/prefs.js";
 import { type AgentStep, requests } from "../desktop/src/tour/steps.js";
-import { stage } from "./harness/stage.js";
-import { armed, ask, say, until, windowOf } from "./harness/verbs.js";
+import { questionCard, sendMessage, until, waitUntilArmed, windowOf } from "./harness/desktop-page.js";
+import { desktopFixture } from "./harness/fixture.js";
 
-const desktop = stage();
+const desktop = desktopFixture();
 const folder = fileURLToPath(new URL("../../docs/img", import.meta.url));
 const large: BrowserContextOptions = { viewport: { width: 1440, height: 900 }, deviceScaleFactor: 1 };
 const phone: BrowserContextOptions = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true };
 const opened: SessionID[] = [];
 
-// What still runs would keep agents from those who come after.
+// Running turns would hold agent slots during the next tests.
 afterEach(async () => {
-  await Promise.all(opened.splice(0).map((id) => desktop.hub.rest.ask("DELETE", `/api/sessions/${id}`)));
+  await Promise.all(opened.splice(0).map((id) => desktop.hub.rest.request("DELETE", `/api/sessions/${id}`)));
 });
 
 async function newSession(title: string): Promise<SessionID> {
@@ -31,7 +31,7 @@ async function newSession(title: string): Promise<SessionID> {
 
 async function open(session: SessionID, prefs: Partial<Prefs> = {}, context: BrowserContextOptions = large): Promise<Page> {
   const locale = prefs.language === "ko" ? "ko-KR" : "en-GB";
-  // What is in frames asks the browser, whose answer is made up here.
+  // Frames query the browser's colour scheme, which is emulated here.
   const colorScheme = prefs.theme === "light" ? "light" : "dark";
   return desktop.tab({ session, prefs, context: { ...context, locale, colorScheme } });
 }
@@ -45,9 +45,9 @@ async function shoot(page: Page, name: string): Promise<void> {
   expect((await stat(path)).size, name).toBeLessThan(400_000);
 }
 
-/** Says what the tour says, and waits until the turn is over unless told otherwise. */
+/** Sends the message of a step of the tour, and waits for the end of the turn unless `wait` is false. */
 async function request(session: SessionID, step: AgentStep, language: "en" | "ko" = "en", wait = true, monitor = "monitor-0"): Promise<void> {
-  await desktop.hub.rest.say(session, requests[language][step], monitor);
+  await desktop.hub.rest.sendMessage(session, requests[language][step], monitor);
   const running = async (): Promise<number> => ((await desktop.hub.rest.snapshot(session)).agents ?? []).filter((a) => a.status !== "idle").length;
   if (wait) await until(running).toBe(0);
 }
@@ -93,10 +93,10 @@ it("a plan that is reviewed, and one that runs", async () => {
   const session = await newSession("Autumn numbers");
   const page = await open(session, { theme: "dark" });
   await page.keyboard.press("Alt+p");
-  await say(page, "Compare the autumn sales with the year before");
-  await ask(page).and(page.locator("[data-armed=true]")).waitFor();
+  await sendMessage(page, "Compare the autumn sales with the year before");
+  await questionCard(page).and(page.locator("[data-armed=true]")).waitFor();
   await shoot(page, "plan-review");
-  await ask(page).getByRole("button", { name: /^approve/i }).click();
+  await questionCard(page).getByRole("button", { name: /^approve/i }).click();
   const analyse = page.locator("[data-region=plan] [data-todo=analyse]");
   await analyse.filter({ hasText: /again in/ }).waitFor();
   await analyse.click();
@@ -124,9 +124,9 @@ it("contrast", async () => {
 it("approval", async () => {
   const session = await newSession("Tidying up");
   const page = await open(session, { theme: "dark" });
-  await say(page, requests.en.approval);
-  await ask(page).waitFor();
-  await until(() => ask(page).locator("button:disabled").count()).toBe(0);
+  await sendMessage(page, requests.en.approval);
+  await questionCard(page).waitFor();
+  await until(() => questionCard(page).locator("button:disabled").count()).toBe(0);
   await shoot(page, "approval");
 });
 
@@ -159,13 +159,13 @@ it("phone", async () => {
   const page = await open(session, { theme: "dark" }, phone);
   await page.locator("[data-row][data-kind=assistant]").first().waitFor();
   await shoot(page, "phone-chat");
-  await desktop.hub.rest.say(session, requests.en.approval);
-  await ask(page).waitFor();
-  await until(() => ask(page).locator("button:disabled").count()).toBe(0);
-  await ask(page).getByRole("button", { name: /^later/i }).tap();
-  await until(() => ask(page).filter({ visible: true }).count()).toBe(0);
+  await desktop.hub.rest.sendMessage(session, requests.en.approval);
+  await questionCard(page).waitFor();
+  await until(() => questionCard(page).locator("button:disabled").count()).toBe(0);
+  await questionCard(page).getByRole("button", { name: /^later/i }).tap();
+  await until(() => questionCard(page).filter({ visible: true }).count()).toBe(0);
   await page.locator("[data-page=inbox]").tap();
-  await armed(page.getByRole("button", { name: /^approve/i }).first());
+  await waitUntilArmed(page.getByRole("button", { name: /^approve/i }).first());
   await shoot(page, "phone-inbox");
 });
 

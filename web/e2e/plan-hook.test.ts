@@ -1,5 +1,5 @@
-// The example hook, on a page of its own that the hub serves in place of its desktop: plans through the documented
-// protocol, in a real browser.
+// The example hook, on a page that the hub serves in place of its desktop: plans through the documented protocol, in a
+// real browser.
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -8,17 +8,17 @@ import type { Page } from "playwright-core";
 import { build } from "vite";
 import { afterAll, expect, it } from "vitest";
 import type { SessionID } from "../core/src/index.js";
+import { until } from "./harness/desktop-page.js";
+import { desktopFixture } from "./harness/fixture.js";
 import { Hub } from "./harness/hub.js";
-import { stage } from "./harness/stage.js";
-import { until } from "./harness/verbs.js";
 
 const folder = await mkdtemp(join(tmpdir(), "everdesk-e2e-hook-"));
 await build({ root: "examples", configFile: false, logLevel: "error", build: { outDir: folder, emptyOutDir: true } });
 afterAll(() => rm(folder, { recursive: true }));
 
-const desktop = stage({ flags: ["--desktop-dir", folder] });
+const desktop = desktopFixture({ flags: ["--desktop-dir", folder] });
 
-/** The hub is killed, and the page comes back to it when it is there again. */
+/** Kills and restarts the hub; the page reconnects. */
 async function lose(page: Page): Promise<void> {
   await desktop.hub.kill();
   await reads(page, "connection", "reconnecting");
@@ -26,7 +26,7 @@ async function lose(page: Page): Promise<void> {
   await reads(page, "connection", "connected");
 }
 
-/** A tab with the example's page on a session. */
+/** A tab with the example page on a session. */
 async function open(session: SessionID, at: Hub = desktop.hub): Promise<Page> {
   const page = await (await desktop.profile()).newPage();
   await page.goto(at.entry);
@@ -41,10 +41,10 @@ function reads(page: Page, id: string, text: string) {
 }
 
 function plan(session: SessionID, todos: object[], at: Hub = desktop.hub): Promise<unknown> {
-  return at.rest.ask("POST", `/api/sessions/${session}/messages`, { content: `/plan ${JSON.stringify({ todos })}`, mode: "plan" });
+  return at.rest.request("POST", `/api/sessions/${session}/messages`, { content: `/plan ${JSON.stringify({ todos })}`, mode: "plan" });
 }
 
-it("a plan is reviewed, changed, approved, paused, and goes on through a hub that is killed in every state", async () => {
+it("a plan is reviewed, changed, approved and paused, and continues after the hub is killed in every state", async () => {
   desktop.guard.expectLostHub();
   const session = await desktop.hub.rest.newSession("hook");
   const page = await open(session);
@@ -60,24 +60,24 @@ it("a plan is reviewed, changed, approved, paused, and goes on through a hub tha
   await until(() => page.locator("li").count()).toBe(4);
   await press("Approve plan").click();
   await reads(page, "todo-slow", "in_progress");
-  await lose(page); // at work
+  await lose(page); // running
   await press("Give dates").waitFor();
   await press("Pause").click();
   await reads(page, "end", "paused");
-  await lose(page); // while it stands still
+  await lose(page); // paused
   await press("Resume with more").click();
   await until(() => page.locator("li").count()).toBe(5);
-  await lose(page); // while it asks for a value
+  await lose(page); // waiting for a value
   await press("Give dates").click();
   await press("Approve todo").waitFor();
-  await lose(page); // while it asks for a yes
+  await lose(page); // waiting for an approval
   await press("Approve todo").click();
   await reads(page, "end", "success");
   await reads(page, "todo-more", "completed");
   await reads(page, "twice", "0");
 });
 
-it("the page uses the hub that serves it when its address names none, and connects only to a session", async () => {
+it("the page uses the hub that serves it when its address names none, and connects only with a session", async () => {
   const session = await desktop.hub.rest.newSession("plain");
   const page = await (await desktop.profile()).newPage();
   await page.goto(desktop.hub.entry);
@@ -99,7 +99,7 @@ it("of two tabs that answer one wins, and the other is told", async () => {
   expect(errors.filter((e) => e !== "").length).toBeLessThanOrEqual(1);
 });
 
-it("who comes while a plan waits sees what it waits for", async () => {
+it("a tab that connects while a plan waits sees the open question", async () => {
   const session = await desktop.hub.rest.newSession("late");
   await plan(session, [{ id: "only", task: "/say done", depends_on: [] }]);
   const page = await open(session);
@@ -107,9 +107,9 @@ it("who comes while a plan waits sees what it waits for", async () => {
   await reads(page, "end", "success");
 });
 
-it("a plan that nobody looks at is given up in time", async () => {
+it("a plan whose review is not answered is cancelled at its deadline", async () => {
   const hub = await Hub.start({ flags: ["--desktop-dir", folder, "--plan-answer-time", "1s"] });
-  desktop.guard.welcome(hub.url);
+  desktop.guard.allowOrigin(hub.url);
   try {
     const session = await hub.rest.newSession("alone");
     const page = await open(session, hub);

@@ -1,16 +1,16 @@
-// Plans: reviewed, changed, run, asked about, paused and finished, by people with one tab or two, with a keyboard or a
-// thumb, and through the end of a hub.
+// Plans: reviewed, changed, run, paused and finished, in one tab or two, by keyboard or touch, and through a restart of
+// the hub.
 
 import type { BrowserContextOptions, Locator, Page } from "playwright-core";
 import { expect, it } from "vitest";
 import type { HITLClosed, SessionID, Todo } from "../core/src/index.js";
-import { troubles } from "./harness/axe.js";
-import { ready, stage } from "./harness/stage.js";
-import { armed, ask, commandBar, until, waitForLink, waitForRow } from "./harness/verbs.js";
+import { findViolations } from "./harness/axe.js";
+import { commandBar, questionCard, until, waitForLink, waitForRow, waitUntilArmed } from "./harness/desktop-page.js";
+import { desktopFixture, ready } from "./harness/fixture.js";
 
-const desktop = stage();
+const desktop = desktopFixture();
 
-/** What the demo is to plan. Its agents obey what stands behind a slash in a task. */
+/** The plan for the demo provider. Its agents execute the slash directives in tasks. */
 const planOf = (...todos: object[]): string => `/plan ${JSON.stringify({ todos })}`;
 
 const panel = (page: Page): Locator => page.locator("[data-region=plan]");
@@ -18,10 +18,10 @@ const box = (page: Page, id: string): Locator => panel(page).locator(`[data-todo
 const isIn = (page: Page, phase: string): Promise<void> => page.locator(`[data-region=plan][data-phase=${phase}]`).waitFor();
 const finished = (page: Page): Promise<void> => panel(page).locator("[data-plan-result=complete]").waitFor();
 
-/** Presses a button of a question, once it counts. */
+/** Presses a button of a question once it is armed. */
 async function press(page: Page, name: RegExp): Promise<void> {
-  const button = ask(page).getByRole("button", { name });
-  await armed(button);
+  const button = questionCard(page).getByRole("button", { name });
+  await waitUntilArmed(button);
   await button.click();
 }
 
@@ -36,7 +36,7 @@ async function closings(session: SessionID): Promise<HITLClosed[]> {
 
 const week = { field: "week", question: "Which week?", input_type: "date", range: true, required: true };
 
-it("a plan is reviewed, changed, run, paused, resumed through a restart of the hub, and finished", async () => {
+it("a plan is reviewed, changed, run, paused, resumed after a restart of the hub, and finished", async () => {
   const session = await desktop.hub.rest.newSession("party");
   const page = await desktop.tab({ session });
   await page.keyboard.press("Alt+p");
@@ -53,23 +53,23 @@ it("a plan is reviewed, changed, run, paused, resumed through a restart of the h
   await commandBar(page).press("Enter");
   await page.locator("[data-mode=chat]").waitFor();
 
-  await ask(page).getByText("Review the plan").waitFor();
+  await questionCard(page).getByText("Review the plan").waitFor();
   await isIn(page, "review");
-  expect(await ask(page).locator("[data-todo]").count()).toBe(6);
+  expect(await questionCard(page).locator("[data-todo]").count()).toBe(6);
   await page.locator("[data-plan-status=review]").waitFor();
-  expect(await troubles(page)).toEqual([]);
+  expect(await findViolations(page)).toEqual([]);
   await press(page, /^change/i);
-  await ask(page).getByRole("textbox").fill("remove extra");
-  await armed(ask(page).getByRole("button", { name: "Ask for the change" }));
+  await questionCard(page).getByRole("textbox").fill("remove extra");
+  await waitUntilArmed(questionCard(page).getByRole("button", { name: "Ask for the change" }));
   await page.keyboard.press("Enter");
-  await until(() => ask(page).locator("[data-todo]").count()).toBe(5);
+  await until(() => questionCard(page).locator("[data-todo]").count()).toBe(5);
   await panel(page).getByText("version 2").waitFor();
   await press(page, /^approve/i);
 
   await isIn(page, "running");
-  // It takes the focus from nobody, and the bar may have it again by now.
-  await ask(page).filter({ hasText: "Which week?" }).press("Escape");
-  await until(() => ask(page).count()).toBe(0);
+  // A card does not take the focus from a text field, and the command bar may have it again by now.
+  await questionCard(page).filter({ hasText: "Which week?" }).press("Escape");
+  await until(() => questionCard(page).count()).toBe(0);
   await box(page, "prices").and(page.locator("[data-status=pending]")).filter({ hasText: /again/ }).waitFor();
   await panel(page).getByRole("button", { name: "Pause" }).click();
   await isIn(page, "paused");
@@ -89,15 +89,15 @@ it("a plan is reviewed, changed, run, paused, resumed through a restart of the h
   await panel(page).getByText("version 3").waitFor();
 
   await panel(page).getByRole("button", { name: "Answer", exact: true }).click();
-  await ask(page).getByLabel("From", { exact: true }).fill("2026-02-09");
-  await ask(page).getByLabel("To", { exact: true }).fill("2026-02-01");
+  await questionCard(page).getByLabel("From", { exact: true }).fill("2026-02-09");
+  await questionCard(page).getByLabel("To", { exact: true }).fill("2026-02-01");
   await press(page, /^answer/i);
-  await ask(page).getByText("The end is before the beginning").waitFor();
-  await ask(page).getByLabel("To", { exact: true }).fill("2026-02-13");
+  await questionCard(page).getByText("The end is before the beginning").waitFor();
+  await questionCard(page).getByLabel("To", { exact: true }).fill("2026-02-13");
   await press(page, /^answer/i);
   await until(async () => (await closings(session)).at(-1)?.value).toEqual({ from: "2026-02-09", to: "2026-02-13" });
 
-  await ask(page).getByText("sixty people get mail").first().waitFor();
+  await questionCard(page).getByText("sixty people get mail").first().waitFor();
   await press(page, /^run it/i);
   await finished(page);
   expect(await statusOf(session)).toEqual({ read: "completed", prices: "completed", dates: "completed", send: "completed", sum: "completed", added_1: "completed" });
@@ -106,12 +106,12 @@ it("a plan is reviewed, changed, run, paused, resumed through a restart of the h
   await waitForRow(page, /6 of 6/);
   await page.locator("[data-message-id][data-message-status=completed]").first().waitFor();
   expect(await page.locator("[data-plan-chip]").count()).toBe(0);
-  expect(await troubles(page)).toEqual([]);
+  expect(await findViolations(page)).toEqual([]);
   await panel(page).getByRole("button", { name: "Plan something else" }).click();
   expect(await commandBar(page).inputValue()).toBe("Plan something else");
 });
 
-it("every kind of question is answered by keyboard, and what the hub finds wrong is said at the field", async () => {
+it("every kind of question is answered by keyboard, and errors of the hub are shown at the field", async () => {
   const session = await desktop.hub.rest.newSession("questions");
   const page = await desktop.tab({ session });
   const { keyboard } = page;
@@ -132,9 +132,9 @@ it("every kind of question is answered by keyboard, and what the hub finds wrong
   await keyboard.insertText(`A party ?clarify!\n${planOf({ id: "all", task: "Note it; /say noted", inputs: kinds })}`);
   await keyboard.press("Enter");
 
-  /** Waits until a question is in front with the focus in it, and takes answers. */
+  /** Waits until a question is in front with the focus in it, and is armed. */
   const asked = async (question: string): Promise<void> => {
-    await ask(page).and(page.locator("[data-armed=true]")).getByText(question).first().waitFor();
+    await questionCard(page).and(page.locator("[data-armed=true]")).getByText(question).first().waitFor();
     const inside = (): Promise<boolean> => page.evaluate(() => document.activeElement?.closest("dialog[data-ask-id]") != null);
     for (let n = 0; n < 8 && !(await inside()); n++) await keyboard.press("F6");
   };
@@ -149,15 +149,15 @@ it("every kind of question is answered by keyboard, and what the hub finds wrong
   await tabTo(".asks-chips .button");
   await keyboard.press("Enter");
   await tabTo("textarea");
-  expect(await ask(page).locator("textarea").inputValue()).toBe("short");
+  expect(await questionCard(page).locator("textarea").inputValue()).toBe("short");
   await keyboard.press("Enter");
 
   await asked("Review the plan");
   await tabTo("[data-todo=all]");
   await keyboard.press("Enter");
-  await ask(page).locator("[data-details=all]").waitFor();
+  await questionCard(page).locator("[data-details=all]").waitFor();
   await until(async () => {
-    if ((await ask(page).getByText("Review the plan").count()) > 0) await keyboard.press("a");
+    if ((await questionCard(page).getByText("Review the plan").count()) > 0) await keyboard.press("a");
     return (await closings(session)).some((c) => c.action === "approve");
   }).toBe(true);
 
@@ -166,8 +166,8 @@ it("every kind of question is answered by keyboard, and what the hub finds wrong
       await tabTo("dialog[data-ask-id] textarea");
       await keyboard.insertText("x".repeat(9000));
       await keyboard.press("Enter");
-      await ask(page).getByRole("alert").filter({ hasText: "9000 bytes" }).waitFor();
-      expect(await ask(page).locator("textarea").getAttribute("aria-invalid")).toBe("true");
+      await questionCard(page).getByRole("alert").filter({ hasText: "9000 bytes" }).waitFor();
+      expect(await questionCard(page).locator("textarea").getAttribute("aria-invalid")).toBe("true");
       await keyboard.press("Control+a");
       await keyboard.insertText("여름 파티");
     },
@@ -185,7 +185,7 @@ it("every kind of question is answered by keyboard, and what the hub finds wrong
       await tabTo("dialog[data-ask-id] input[inputmode=decimal]");
       await keyboard.insertText("61");
       await keyboard.press("Enter");
-      await ask(page).getByRole("alert").filter({ hasText: "60 or less" }).waitFor();
+      await questionCard(page).getByRole("alert").filter({ hasText: "60 or less" }).waitFor();
       await keyboard.press("Backspace");
     },
     "When is it?": async () => {
@@ -197,14 +197,14 @@ it("every kind of question is answered by keyboard, and what the hub finds wrong
     },
   };
   const left = new Set(Object.keys(answers));
-  const title = ask(page).locator(".asks-title");
+  const title = questionCard(page).locator(".asks-title");
   await page.getByRole("heading", { name: "Review the plan" }).waitFor({ state: "detached" });
   while (left.size > 0) {
-    await ask(page).and(page.locator("[data-armed=true]")).waitFor();
+    await questionCard(page).and(page.locator("[data-armed=true]")).waitFor();
     const question = (await title.innerText()).trim();
     if (!left.delete(question)) throw new Error(`asked again: ${question}`);
     await asked(question);
-    if (left.size === 5) expect(await troubles(page)).toEqual([]);
+    if (left.size === 5) expect(await findViolations(page)).toEqual([]);
     await answers[question]!();
     await keyboard.press("Enter");
     await until(async () => (await title.allInnerTexts()).filter((t) => t.includes(question))).toEqual([]);
@@ -213,7 +213,7 @@ it("every kind of question is answered by keyboard, and what the hub finds wrong
   const values = (await closings(session)).flatMap((c) => (c.value === undefined ? [] : [JSON.stringify(c.value)]));
   expect(values.sort()).toEqual(['"2026-02-02"', '"boat"', '"short"', '"여름 파티"', '["barn","boat"]', "6", "true"].sort());
 
-  // Who walks through the todos with the keys sees where they are, and comes back by Esc.
+  // Moving through the todos by keyboard shows the focus, and Esc leads back.
   for (let n = 0; n < 8 && !(await page.evaluate(() => document.activeElement?.closest("[data-region=plan]") != null)); n++) await keyboard.press("F6");
   await tabTo("[data-region=plan] [data-todo=all]");
   await keyboard.press("Enter");
@@ -223,7 +223,7 @@ it("every kind of question is answered by keyboard, and what the hub finds wrong
   await until(() => panel(page).count()).toBe(0);
 });
 
-it("of two tabs that answer one counts, and a plan that failed goes on without what failed", async () => {
+it("of two tabs that answer one counts, and a failed plan continues without the failed todo", async () => {
   const session = await desktop.hub.rest.newSession("two tabs");
   const profile = await desktop.profile();
   const one = await desktop.tab({ session, profile });
@@ -231,26 +231,26 @@ it("of two tabs that answer one counts, and a plan that failed goes on without w
   await one.bringToFront();
   await commandBar(one).fill(planOf({ id: "bad", task: "Try; /fail no luck", max_retries: 0 }, { id: "next", task: "Go on; /say gone on", depends_on: ["bad"] }));
   await commandBar(one).press("Enter");
-  await Promise.all([one, two].map((tab) => ask(tab).getByText("Review the plan").waitFor()));
+  await Promise.all([one, two].map((tab) => questionCard(tab).getByText("Review the plan").waitFor()));
   await two.bringToFront();
-  await armed(ask(two).getByRole("button", { name: /^reject/i }));
+  await waitUntilArmed(questionCard(two).getByRole("button", { name: /^reject/i }));
   await one.bringToFront();
   await press(one, /^approve/i);
-  await until(() => ask(two).count()).toBe(0);
+  await until(() => questionCard(two).count()).toBe(0);
   await two.getByText(/another tab/i).first().waitFor();
   expect((await closings(session)).map((c) => c.action)).toEqual(["approve"]);
 
   await Promise.all([one, two].map((tab) => isIn(tab, "failed")));
   await panel(one).locator("[data-plan-result=failed]").getByText("no luck").first().waitFor();
   expect(await statusOf(session)).toEqual({ bad: "failed", next: "blocked" });
-  expect(await troubles(one)).toEqual([]);
+  expect(await findViolations(one)).toEqual([]);
   await box(one, "bad").click();
   await panel(one).locator("[data-details=bad]").getByRole("button", { name: "Skip" }).click();
   await Promise.all([one, two].map((tab) => finished(tab)));
   expect(await statusOf(session)).toEqual({ bad: "skipped", next: "completed" });
 });
 
-it("on a phone a plan is a list, and is stopped with a thumb", async () => {
+it("on a phone a plan is a list, and is stopped by touch", async () => {
   const phone: BrowserContextOptions = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 };
   const session = await desktop.hub.rest.newSession("pocket");
   const page = await desktop.tab({ session, context: phone });
@@ -258,15 +258,15 @@ it("on a phone a plan is a list, and is stopped with a thumb", async () => {
   await page.getByRole("button", { name: "Plan", exact: true }).tap();
   await commandBar(page).fill(planOf({ id: "wait", task: "Wait; /hang" }, { id: "then", task: "Then this", depends_on: ["wait"] }));
   await commandBar(page).press("Enter");
-  await ask(page).getByText("Review the plan").waitFor();
+  await questionCard(page).getByText("Review the plan").waitFor();
   expect(await fits()).toBe(true);
-  const approve = ask(page).getByRole("button", { name: /^approve/i });
-  await armed(approve);
+  const approve = questionCard(page).getByRole("button", { name: /^approve/i });
+  await waitUntilArmed(approve);
   await approve.tap();
   await box(page, "wait").and(page.locator("[data-status=in_progress]")).waitFor();
   await box(page, "then").getByText("after Wait").waitFor();
   expect(await fits()).toBe(true);
-  expect(await troubles(page)).toEqual([]);
+  expect(await findViolations(page)).toEqual([]);
   await panel(page).getByRole("button", { name: "Close the plan" }).tap();
   await page.locator("[data-plan-chip=running]").tap();
   await page.reload();

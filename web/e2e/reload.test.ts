@@ -1,17 +1,17 @@
-// An impatient person: the page is loaded again and again in the middle of an answer.
+// Reloads the page again and again in the middle of an answer.
 
 import { afterAll, expect, it } from "vitest";
 import type { SessionID } from "../core/src/index.js";
+import { sendMessage, shownRows, until } from "./harness/desktop-page.js";
 import { EndlessModel } from "./harness/endless.js";
-import { ready, stage } from "./harness/stage.js";
-import { say, shownRows, until } from "./harness/verbs.js";
+import { desktopFixture, ready } from "./harness/fixture.js";
 
 const model = await EndlessModel.start();
 afterAll(() => model.stop());
-// With the limits that people have, since this is what people do; and over Redis, where those limits are shared.
-const desktop = stage({ limited: true, redis: true, flags: model.flags });
+// With the rate limits of users, since users do this; and over Redis, where those limits are shared.
+const desktop = desktopFixture({ limited: true, redis: true, flags: model.flags });
 
-/** The words of the answers, as the hub keeps them. */
+/** The words of the answers in the hub's log. */
 async function answers(session: SessionID): Promise<string[]> {
   const rows = (await desktop.hub.rest.rows(session)).filter((r) => r.say === "text" && r.partial !== true);
   return rows.map((r) => plain(r.text ?? ""));
@@ -24,7 +24,7 @@ async function isOver(session: SessionID): Promise<boolean> {
 it("a page that is reloaded 20 times in the middle of an answer ends with the whole answer, once", async () => {
   const session = await desktop.hub.rest.newSession("reloads");
   const page = await desktop.tab({ session });
-  await say(page, "go on until I have seen enough");
+  await sendMessage(page, "go on until I have seen enough");
   await page.locator("[data-stream]").first().waitFor();
   for (let n = 0; n < 20; n++) {
     await page.reload();

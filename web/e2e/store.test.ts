@@ -1,18 +1,18 @@
-// The hub's store goes away and comes back, and the hub stays.
+// The hub's store becomes unavailable and available again, while the hub runs.
 
 import type { Page } from "playwright-core";
 import { afterEach, expect, it } from "vitest";
-import { ready, stage } from "./harness/stage.js";
-import { followLink, say, shownRows, until, waitForLink, waitForRow } from "./harness/verbs.js";
+import { recordLinkStates, sendMessage, shownRows, until, waitForLink, waitForRow } from "./harness/desktop-page.js";
+import { desktopFixture, ready } from "./harness/fixture.js";
 
-const desktop = stage({ redis: true });
+const desktop = desktopFixture({ redis: true });
 
 const redis = () => desktop.hub.redis!;
 
-// A test that fails in the middle leaves no hanging store to the next one.
+// A failing test must not leave a suspended store to the next one.
 afterEach(() => redis().thaw());
 
-/** The ways of a store to go away, and how it comes back from them. */
+/** The ways in which a store becomes unavailable, and how each is undone. */
 const ways = [
   {
     what: "hangs",
@@ -34,25 +34,25 @@ const ways = [
   },
 ] as const;
 
-/** How often a page has made a connection. */
+/** Counts the connections that a page has opened. */
 function countSockets(page: Page): () => number {
   let n = 0;
   page.on("websocket", () => n++);
   return () => n;
 }
 
-it.each(ways)("a store that $what: the page says so and what was sent meanwhile arrives once", async (way) => {
+it.each(ways)("a store that $what: the page says so, and messages sent meanwhile arrive once", async (way) => {
   const session = await desktop.hub.rest.newSession("without a store");
   const page = await desktop.tab({ session, prefs: { language: way.language } });
   const sockets = countSockets(page);
   await page.reload();
   await ready(page);
-  await say(page, "/say before");
+  await sendMessage(page, "/say before");
   await waitForRow(page, "before");
 
-  const states = await followLink(page);
+  const states = await recordLinkStates(page);
   await way.away();
-  await say(page, "/say from the dark");
+  await sendMessage(page, "/say from the dark");
   await waitForLink(page, "storeless");
   const chip = page.locator("[data-link=storeless]");
   for (const words of way.words) expect(await chip.innerText()).toMatch(words);
@@ -68,17 +68,17 @@ it.each(ways)("a store that $what: the page says so and what was sent meanwhile 
   expect((await shownRows(page, "user")).filter((r) => r.text.includes("from the dark"))).toHaveLength(1);
   const said = (await desktop.hub.rest.rows(session)).filter((r) => r.say === "user_feedback" && r.text?.includes("from the dark"));
   expect(said).toHaveLength(1);
-  // A hub that is short of time may find the store slow once more.
+  // A hub on a busy machine may find the store slow once more.
   expect(new Set((await states()).map((s) => s.state)), "no connection was lost").toEqual(new Set(["live", "storeless"]));
   expect(sockets()).toBe(1);
 });
 
-it("an agent that works while the store is away is not said to have stopped, and its answer is whole", async () => {
+it("an agent that works while the store is unavailable is not shown as stopped, and its answer is complete", async () => {
   const session = await desktop.hub.rest.newSession("at work");
   const page = await desktop.tab({ session });
-  await say(page, "/stream 200 20");
+  await sendMessage(page, "/stream 200 20");
   await page.locator("[data-stream]").first().waitFor();
-  const states = await followLink(page);
+  const states = await recordLinkStates(page);
   redis().freeze();
   await waitForLink(page, "storeless");
   const pill = page.locator(".dock-pill").first();
@@ -90,6 +90,6 @@ it("an agent that works while the store is away is not said to have stopped, and
   await until(() => page.locator("[data-stream]").count()).toBe(0);
   expect(await shownRows(page, "assistant")).toHaveLength(1);
   expect(await shownRows(page, "error")).toEqual([]);
-  // A hub that is short of time may find the store slow once more.
+  // A hub on a busy machine may find the store slow once more.
   expect(new Set((await states()).map((s) => s.state)), "no connection was lost").toEqual(new Set(["live", "storeless"]));
 });

@@ -1,10 +1,10 @@
-// One session in several tabs: what happens in one is in all.
+// One session in several tabs, which all show the same.
 
 import { expect, it } from "vitest";
-import { stage } from "./harness/stage.js";
-import { commandBar, drag, middle, say, shownBounds, shownRows, shownWindows, titleBar, until, waitForRow, windowOf } from "./harness/verbs.js";
+import { centre, commandBar, drag, sendMessage, shownBounds, shownRows, shownWindows, titleBar, until, waitForRow, windowOf } from "./harness/desktop-page.js";
+import { desktopFixture } from "./harness/fixture.js";
 
-const desktop = stage();
+const desktop = desktopFixture();
 
 it("two tabs show the same messages, windows, moves and drafts; closing one changes nothing", async () => {
   const session = await desktop.hub.rest.newSession("two tabs");
@@ -12,12 +12,12 @@ it("two tabs show the same messages, windows, moves and drafts; closing one chan
   const one = await desktop.tab({ session, profile });
   const two = await desktop.tab({ session, profile });
 
-  await say(one, "/say hello from the first tab\n/window note Shared note | # One text");
+  await sendMessage(one, "/say hello from the first tab\n/window note Shared note | # One text");
   await waitForRow(one, "hello from the first tab");
   await waitForRow(two, "hello from the first tab");
   await Promise.all([one, two].map((tab) => windowOf(tab, "note").getByText("One text").waitFor()));
 
-  await drag(one, await middle(titleBar(one, "note")), { x: 90, y: 60 });
+  await drag(one, await centre(titleBar(one, "note")), { x: 90, y: 60 });
   const moved = (await desktop.hub.rest.window(session, "note"))!.bounds;
   await until(() => shownBounds(two, "note")).toEqual(await shownBounds(one, "note"));
   await until(async () => (await desktop.hub.rest.window(session, "note"))?.bounds).toMatchObject({ w: moved.w, h: moved.h });
@@ -29,14 +29,14 @@ it("two tabs show the same messages, windows, moves and drafts; closing one chan
 
   const before = await shownBounds(two, "note");
   await one.close();
-  await say(two, "/say still here");
+  await sendMessage(two, "/say still here");
   await waitForRow(two, "still here");
   expect(await shownBounds(two, "note")).toEqual(before);
   expect(await shownWindows(two)).toEqual(["note"]);
   expect((await shownRows(two, "user")).length).toBe(2);
 });
 
-it("a tab can show another monitor of the session, on a screen of its own", async () => {
+it("a tab can show another monitor of the session", async () => {
   const session = await desktop.hub.rest.newSession("two monitors");
   const profile = await desktop.profile();
   const first = await desktop.tab({ session, profile });
@@ -45,10 +45,10 @@ it("a tab can show another monitor of the session, on a screen of its own", asyn
   await first.locator('[role=tab][data-monitor-id="monitor-0"]').click();
   const second = await desktop.tab({ session, profile, monitor: "monitor-1" });
 
-  await say(second, "/window aside On the side | # Second screen");
+  await sendMessage(second, "/window aside On the side | # Second screen");
   await windowOf(second, "aside").getByText("Second screen").waitFor();
   expect((await desktop.hub.rest.window(session, "aside"))?.monitorId).toBe("monitor-1");
-  await say(first, "/window front In front | # First screen");
+  await sendMessage(first, "/window front In front | # First screen");
   await windowOf(first, "front").getByText("First screen").waitFor();
   expect(await shownWindows(first)).toEqual(["front"]);
   expect(await shownWindows(second)).toEqual(["aside"]);

@@ -1,18 +1,18 @@
-// A first visit from the first click to a hub that is killed: everything the tour offers, in a browser, to its end.
+// A first visit: every step of the tour in a browser, including a killed hub.
 
 import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
-import { ready, stage } from "./harness/stage.js";
-import { armed, ask, drag, middle, shownBounds, shownRows, shownWindows, titleBar, until, waitForLink, windowOf } from "./harness/verbs.js";
+import { centre, drag, questionCard, shownBounds, shownRows, shownWindows, titleBar, until, waitForLink, waitUntilArmed, windowOf } from "./harness/desktop-page.js";
+import { desktopFixture, ready } from "./harness/fixture.js";
 
-const desktop = stage();
+const desktop = desktopFixture();
 
 const click = (page: Page, step: string): Promise<void> => page.locator(`[data-step=${step}] button`).click();
 
-// Folded, the list shows one step only, but it always tells which are done.
+// Collapsed, the list shows one step only, but data-done always names the completed ones.
 const done = (page: Page, step: string): Promise<void> => page.locator(`[data-done~=${step}]`).waitFor();
 
-it("the whole tour: five clicks, a second tab, a monitor of its own, a killed hub; and nothing is lost", async () => {
+it("the whole tour: five clicks, a second tab, a detached monitor, a killed hub; and nothing is lost", async () => {
   desktop.guard.expectLostHub();
   const profile = await desktop.profile({ toured: false });
   const page = await profile.newPage();
@@ -35,13 +35,13 @@ it("the whole tour: five clicks, a second tab, a monitor of its own, a killed hu
   await windowOf(page, form).getByText("Thank you!").waitFor();
 
   await click(page, "approval");
-  await ask(page).waitFor();
-  const yes = ask(page).getByRole("button", { name: /^approve/i });
-  await armed(yes);
+  await questionCard(page).waitFor();
+  const yes = questionCard(page).getByRole("button", { name: /^approve/i });
+  await waitUntilArmed(yes);
   await yes.click();
-  await ask(page).getByText(/^Table/).first().click();
-  const answer = ask(page).getByRole("button", { name: /^answer/i });
-  await armed(answer);
+  await questionCard(page).getByText(/^Table/).first().click();
+  const answer = questionCard(page).getByRole("button", { name: /^answer/i });
+  await waitUntilArmed(answer);
   await answer.click();
   await done(page, "approval");
   const answers = (await rest.events(session)).filter((e) => e.type === "DIALOG_CLOSED" || e.type === "PROMPT_CLOSED");
@@ -66,7 +66,7 @@ it("the whole tour: five clicks, a second tab, a monitor of its own, a killed hu
   const shown = await shownWindows(page);
   await until(() => shownWindows(second)).toEqual(shown);
   const some = (await page.locator("section[data-window-id][data-focused]:not([data-hidden])").getAttribute("data-window-id"))!;
-  await drag(page, await middle(titleBar(page, some)), { x: 40, y: 30 });
+  await drag(page, await centre(titleBar(page, some)), { x: 40, y: 30 });
   await until(async () => shownBounds(second, some)).toEqual(await shownBounds(page, some));
 
   const [own] = await Promise.all([profile.waitForEvent("page"), click(page, "ownTab")]);
@@ -90,7 +90,7 @@ it("the whole tour: five clicks, a second tab, a monitor of its own, a killed hu
   await until(() => shownWindows(page)).toEqual(shown);
 });
 
-it("who skips the tour is not asked again", async () => {
+it("a skipped tour is not offered again", async () => {
   const profile = await desktop.profile({ toured: false });
   const page = await desktop.tab({ profile, session: await desktop.hub.rest.newSession() });
   await page.getByRole("button", { name: "Skip the tour" }).click();
@@ -101,7 +101,7 @@ it("who skips the tour is not asked again", async () => {
   expect(await page.locator("[data-step]").count()).toBe(0);
 });
 
-it("what the tour opens is wholly in view on a small laptop", async () => {
+it("windows that the tour opens are completely visible on a small laptop", async () => {
   const page = await desktop.tab({ prefs: { toured: false }, context: { viewport: { width: 1280, height: 720 } } });
   await click(page, "form");
   await done(page, "form");

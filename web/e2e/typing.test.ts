@@ -1,18 +1,18 @@
-// Forms in windows, and Korean, which is typed through an input method.
+// Forms in windows, and Korean text from an input method.
 
 import type { CDPSession, Page } from "playwright-core";
 import { expect, it } from "vitest";
-import { stage, tools } from "./harness/stage.js";
-import { commandBar, say, shownRows, until, waitForRow, windowOf } from "./harness/verbs.js";
+import { commandBar, sendMessage, shownRows, until, waitForRow, windowOf } from "./harness/desktop-page.js";
+import { desktopFixture, devtools } from "./harness/fixture.js";
 
-const desktop = stage();
+const desktop = desktopFixture();
 
-/** Begins a syllable, as an input method does. */
+/** Starts a syllable, as an input method does. */
 async function compose(dev: CDPSession, text: string): Promise<void> {
   await dev.send("Input.imeSetComposition", { text, selectionStart: text.length, selectionEnd: text.length });
 }
 
-/** Presses Enter while a syllable is being put together: the key goes to the input method, as its key code says. */
+/** Presses Enter while a syllable is being composed: the key goes to the input method, as its key code says. */
 async function enterWhileComposing(dev: CDPSession): Promise<void> {
   const key = { key: "Process", code: "Enter", windowsVirtualKeyCode: 229, nativeVirtualKeyCode: 229 };
   await dev.send("Input.dispatchKeyEvent", { type: "rawKeyDown", ...key });
@@ -20,11 +20,11 @@ async function enterWhileComposing(dev: CDPSession): Promise<void> {
 }
 
 async function openForm(page: Page): Promise<void> {
-  await say(page, "make a form: name, e-mail");
+  await sendMessage(page, "make a form: name, e-mail");
   await windowOf(page, "form-1").getByLabel("name").waitFor();
 }
 
-it("what was typed in a form survives an update; it is sent to the agent, which says thanks", async () => {
+it("text typed in a form survives an update; it is sent to the agent, which answers", async () => {
   const session = await desktop.hub.rest.newSession("form");
   const page = await desktop.tab({ session });
   await openForm(page);
@@ -35,7 +35,7 @@ it("what was typed in a form survives an update; it is sent to the agent, which 
   const shown = (await desktop.hub.rest.window(session, "form-1"))!;
   const layout = shown.content.data as { components: object[] };
   const changed = { ...layout, components: [{ type: "text", content: "A new line above" }, ...layout.components] };
-  await desktop.hub.rest.act(session, [{ type: "window.setContent", windowId: "form-1", content: { renderer: "component", data: changed } as never }]);
+  await desktop.hub.rest.runActions(session, [{ type: "window.setContent", windowId: "form-1", content: { renderer: "component", data: changed } as never }]);
   await form.getByText("A new line above").waitFor();
   expect(await form.getByLabel("name").inputValue()).toBe("Ada");
 
@@ -50,12 +50,12 @@ it("Enter in a field submits the form, but not while an input method composes", 
   const page = await desktop.tab({ session });
   await openForm(page);
   const form = windowOf(page, "form-1");
-  const dev = await tools(page);
+  const dev = await devtools(page);
   await form.getByLabel("name").focus();
   await compose(dev, "한");
   await enterWhileComposing(dev);
   await dev.send("Input.insertText", { text: "한" });
-  await desktop.hub.rest.say(session, "/say a moment later");
+  await desktop.hub.rest.sendMessage(session, "/say a moment later");
   await waitForRow(page, "a moment later");
   expect(await form.getByText("고마워요!").count()).toBe(0);
   expect(await form.getByLabel("name").inputValue()).toBe("한");
@@ -64,10 +64,10 @@ it("Enter in a field submits the form, but not while an input method composes", 
   await form.getByText("한", { exact: true }).waitFor();
 });
 
-it("Enter does not send while an input method composes; the Enter after it does", async () => {
+it("Enter does not send while an input method composes; the next Enter does", async () => {
   const session = await desktop.hub.rest.newSession("hangul");
   const page = await desktop.tab({ session });
-  const dev = await tools(page);
+  const dev = await devtools(page);
   await commandBar(page).focus();
   for (const step of ["ㅎ", "하", "한"]) await compose(dev, step);
   await enterWhileComposing(dev);
@@ -75,7 +75,7 @@ it("Enter does not send while an input method composes; the Enter after it does"
   for (const step of ["ㄱ", "그", "글"]) await compose(dev, step);
   await enterWhileComposing(dev);
   await dev.send("Input.insertText", { text: "글" });
-  await desktop.hub.rest.say(session, "/say a moment later");
+  await desktop.hub.rest.sendMessage(session, "/say a moment later");
   await waitForRow(page, "a moment later");
   expect(await commandBar(page).inputValue()).toBe("한글");
   expect((await shownRows(page, "user")).filter((r) => r.text.includes("한"))).toEqual([]);
@@ -86,7 +86,7 @@ it("Enter does not send while an input method composes; the Enter after it does"
   expect((await shownRows(page, "user")).filter((r) => r.text.includes("한글"))).toHaveLength(1);
 });
 
-it("Shift+Enter begins a new line, and the arrow up brings the last message back", async () => {
+it("Shift+Enter starts a new line, and the up arrow recalls the last message", async () => {
   const page = await desktop.tab();
   await commandBar(page).focus();
   await page.keyboard.type("/say one");

@@ -1,13 +1,13 @@
-// Windows by mouse and by keyboard: what one tab does with them is in the hub and in the other tab.
+// Windows by mouse and by keyboard: changes in one tab reach the hub and the other tab.
 
 import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import type { Bounds, SessionID } from "../core/src/index.js";
 import { gap } from "../desktop/src/canvas/geometry.js";
-import { stage } from "./harness/stage.js";
-import { drag, middle, shownBounds, titleBar, until, windowOf } from "./harness/verbs.js";
+import { centre, drag, shownBounds, titleBar, until, windowOf } from "./harness/desktop-page.js";
+import { desktopFixture } from "./harness/fixture.js";
 
-const desktop = stage();
+const desktop = desktopFixture();
 
 interface Scene {
   session: SessionID;
@@ -22,7 +22,7 @@ async function scene(...ids: string[]): Promise<Scene> {
   const page = await desktop.tab({ session, profile });
   const other = await desktop.tab({ session, profile });
   for (const [n, id] of ids.entries()) {
-    await desktop.hub.rest.act(session, [
+    await desktop.hub.rest.runActions(session, [
       {
         type: "window.create",
         windowId: id,
@@ -37,14 +37,14 @@ async function scene(...ids: string[]): Promise<Scene> {
   return { session, page, other };
 }
 
-/** Waits until a window is at a place everywhere: where it was done, in the hub, and in the other tab. */
+/** Waits until a window has its bounds everywhere: in the tab that changed them, in the hub, and in the other tab. */
 async function everywhere(s: Scene, id: string, at: Partial<Bounds>): Promise<void> {
   await until(() => shownBounds(s.page, id)).toMatchObject(at);
   await until(async () => (await desktop.hub.rest.window(s.session, id))?.bounds).toMatchObject(at);
   await until(() => shownBounds(s.other, id)).toMatchObject(at);
 }
 
-/** The size of what windows may use. */
+/** The work area of the canvas. */
 async function area(page: Page): Promise<{ x: number; y: number; w: number; h: number }> {
   const box = (await page.locator("main[data-region=canvas]").boundingBox())!;
   return { x: box.x, y: box.y, w: box.width, h: box.height };
@@ -58,7 +58,7 @@ const state = async (s: Scene, id: string): Promise<string> => {
 describe("by mouse", () => {
   it("a window is dragged", async () => {
     const s = await scene("a");
-    await drag(s.page, await middle(titleBar(s.page, "a")), { x: 120, y: 75 });
+    await drag(s.page, await centre(titleBar(s.page, "a")), { x: 120, y: 75 });
     await everywhere(s, "a", { x: 280, y: 175, w: 360, h: 240 });
   });
 
@@ -73,16 +73,16 @@ describe("by mouse", () => {
       ["s", { x: 0, y: 20 }, { x: 150, y: 100, w: 410, h: 300 }],
     ];
     for (const [edge, by, expected] of steps) {
-      await drag(s.page, await middle(windowOf(s.page, "a").locator(`[data-resize="${edge}"]`)), by);
+      await drag(s.page, await centre(windowOf(s.page, "a").locator(`[data-resize="${edge}"]`)), by);
       await everywhere(s, "a", expected);
     }
   });
 
-  it("a window snaps to a half and a quarter, and shows before where it would go", async () => {
+  it("a window snaps to a half and a quarter, with a preview", async () => {
     const s = await scene("a");
     const room = await area(s.page);
     const half = { x: gap, y: gap, w: Math.round((room.w - 3 * gap) / 2), h: Math.round(room.h - 2 * gap) };
-    await drag(s.page, await middle(titleBar(s.page, "a")), { x: 0, y: 0 }, false);
+    await drag(s.page, await centre(titleBar(s.page, "a")), { x: 0, y: 0 }, false);
     await s.page.mouse.move(room.x + 3, room.y + room.h / 2, { steps: 8 });
     const preview = s.page.locator(".win-preview");
     await preview.waitFor();
@@ -92,7 +92,7 @@ describe("by mouse", () => {
     await preview.waitFor({ state: "detached" });
     await everywhere(s, "a", half);
 
-    await drag(s.page, await middle(titleBar(s.page, "a")), { x: 40, y: 40 }, false);
+    await drag(s.page, await centre(titleBar(s.page, "a")), { x: 40, y: 40 }, false);
     await s.page.mouse.move(room.x + room.w - 3, room.y + room.h - 3, { steps: 8 });
     await preview.waitFor();
     await s.page.mouse.up();
@@ -173,7 +173,7 @@ describe("by keyboard", () => {
     await until(() => state(s, "a")).toBe("maximized");
     await keyboard.press("Alt+Enter");
     await until(() => state(s, "a")).toBe("normal");
-    // Down first gives a snapped window its size back.
+    // The first Down restores the size of a snapped window.
     await keyboard.press("Alt+ArrowDown");
     await everywhere(s, "a", { w: 376, h: 256 });
     await keyboard.press("Alt+ArrowDown");

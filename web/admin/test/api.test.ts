@@ -8,7 +8,7 @@ test("the statuses are those of Go", () => {
   expect(Object.keys(full.overview.totals.byStatus)).toEqual([...statuses].sort());
 });
 
-test("what has nothing in it is understood too", () => {
+test("empty values decode", () => {
   expect(applyRows(emptyTable, bare.rows)).toEqual(emptyTable);
   expect(withOverview(noHistory, bare.overview).points).toHaveLength(1);
 });

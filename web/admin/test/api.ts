@@ -1,4 +1,4 @@
-// What Go sends to the page, for the compiler to compare with the types of the page.
+// The JSON that Go sends to the admin page, for the compiler to compare with the types of the page.
 
 import type { Detail, Overview, Past, Rows } from "../src/api/types.js";
 
@@ -9,5 +9,5 @@ export interface Values {
   detail: Detail;
 }
 
-/** With all that may be absent: a field that only the page knows is missed, one that only Go knows is too many. */
+/** T with all optional fields required: a field that only the page or only Go has does not compile. */
 export type Whole<T> = T extends readonly (infer E)[] ? Whole<E>[] : T extends object ? { [K in keyof T]-?: Whole<T[K]> } : T;

@@ -4,7 +4,7 @@ import { row } from "./help.js";
 
 const cells = (line: string): string[] => line.split(",");
 
-test("a line for the names and one for each session", () => {
+test("a header line and one line per session", () => {
   const lines = csvOf([row("a", { tabs: 2, cost: 0.5, updatedAt: 1000 }), row("b")]).split("\r\n");
   expect(lines).toHaveLength(4);
   expect(lines[3]).toBe("");
@@ -12,14 +12,14 @@ test("a line for the names and one for each session", () => {
   expect([at("sessionId"), at("tabs"), at("cost"), at("updatedAt"), at("title")]).toEqual(["a", "2", "0.5", "1970-01-01T00:00:01.000Z", ""]);
 });
 
-test("commas, quotes and lines stay in their cell", () => {
+test("commas, quotes and line breaks stay in their cell", () => {
   expect(csvOf([row("a", { title: 'one, "two"\nthree' })])).toContain('"one, ""two""\nthree"');
 });
 
-test.each(["=1+1", "+1", "-1", "@x", "\tx"])("a spreadsheet does not take %j for a formula", (title) => {
+test.each(["=1+1", "+1", "-1", "@x", "\tx"])("a spreadsheet does not read %j as a formula", (title) => {
   expect(csvOf([row("a", { title })])).toContain(`,'${title}`);
 });
 
-test("json is what was shown", () => {
+test("JSON has the shown rows", () => {
   expect(JSON.parse(jsonOf([row("a", { title: "한글" })]))).toEqual([row("a", { title: "한글" })]);
 });

@@ -12,20 +12,20 @@ test.each<[string, Partial<View>]>([
   ["sort=cost&desc=true", { sort: "cost", descending: true }],
   ["sort=updated", { descending: false }],
   ["sort=user", { sort: "user", descending: false }],
-])("the address %s is a view and the view is the address", (query, view) => {
+])("the address %s and its view convert into each other", (query, view) => {
   expect(readView(query)).toEqual({ ...defaultView, ...view });
   expect(writeView({ ...defaultView, ...view })).toBe(query);
 });
 
-test("every sort is found again in the address", () => {
+test("every sort order survives the address", () => {
   for (const sort of sorts) for (const descending of [true, false]) expect(readView(writeView({ ...defaultView, sort, descending }))).toMatchObject({ sort, descending });
 });
 
-test("what an address says in vain is left out", () => {
+test("invalid values of an address are ignored", () => {
   expect(readView("status=weird&sort=evil&stuck=yes&tabs=7&x=y")).toEqual(defaultView);
 });
 
-test("what is narrow", () => {
+test("which views are filtered", () => {
   expect(isFiltered(defaultView)).toBe(false);
   expect(isFiltered({ ...defaultView, sort: "user" })).toBe(false);
   expect(isFiltered({ ...defaultView, untabbed: true })).toBe(true);
@@ -52,7 +52,7 @@ test("filters", () => {
   expect(ids({ text: "nobody" })).toEqual([]);
 });
 
-test("orders, equal ones by their id", () => {
+test("sort orders, equal rows by their id", () => {
   expect(ids({ sort: "updated", descending: false })).toEqual(["ses-3", "ses-4", "ses-2", "ses-1"]);
   expect(ids({ sort: "status", descending: false })).toEqual(["ses-1", "ses-2", "ses-3", "ses-4"]);
   expect(ids({ sort: "cost", descending: true })).toEqual(["ses-3", "ses-4", "ses-1", "ses-2"]);
@@ -60,7 +60,7 @@ test("orders, equal ones by their id", () => {
   expect(ids({ sort: "tabs", descending: true })).toEqual(["ses-3", "ses-1", "ses-2", "ses-4"]);
 });
 
-test("an alert leads to what it is about", () => {
+test("an alert leads to the sessions it is about", () => {
   expect(writeView(viewOf({ kind: "stalled", count: 2 })!)).toBe("status=stalled");
   expect(writeView(viewOf({ kind: "overdue", count: 1 })!)).toBe("questions=true");
   expect(writeView(viewOf({ kind: "takeovers", count: 1, where: "hub-2" })!)).toBe("owner=hub-2");

@@ -45,7 +45,7 @@ function hearing(lost: () => Promise<boolean> = async () => true, next?: () => s
   return { links, said, stop };
 }
 
-test("what is pushed is heard, what is no JSON is not", () => {
+test("pushed events are received, invalid JSON is dropped", () => {
   const { links, said } = hearing();
   const [source] = FakeSource.all as [FakeSource];
   source.onopen!(new Event("open"));
@@ -55,7 +55,7 @@ test("what is pushed is heard, what is no JSON is not", () => {
   expect(said).toEqual([["overview", { a: 1 }, "1-1"]]);
 });
 
-test("a lost connection is made again, later each time, and soon again after one that stood", async () => {
+test("a lost connection is retried with growing delays, which start again after a connection that lasted", async () => {
   const { links } = hearing(undefined, () => "/live?after=1");
   const waits: number[] = [];
   for (let n = 0; n < 6; n++) {
@@ -76,14 +76,14 @@ test("a lost connection is made again, later each time, and soon again after one
   expect(links).toContain("reconnecting");
 });
 
-test("who may not come in is not let try again", async () => {
+test("a refused connection is not retried", async () => {
   hearing(async () => false);
   FakeSource.all[0]!.onerror!(new Event("error"));
   await vi.advanceTimersByTimeAsync(60_000);
   expect(FakeSource.all).toHaveLength(1);
 });
 
-test("nothing is heard and nothing begun after the end", async () => {
+test("after stop there are no events and no connections", async () => {
   const { said, stop } = hearing();
   FakeSource.all[0]!.onerror!(new Event("error"));
   stop();

@@ -18,11 +18,11 @@ test.each<[string, Route]>([
   expect(writeRoute(route)).toBe(address);
 });
 
-test("addresses that nobody wrote are the table", () => {
+test("unknown addresses show the table", () => {
   for (const path of ["/admin/", "/admin/sessions", "/admin/sessions/", "/admin/nonsense", "/admin/sessions/%E0%A4%A"]) expect(readRoute(path, "")).toEqual({ page: "sessions", query: "" });
 });
 
-test("what is asked for", async () => {
+test("the requests of the API", async () => {
   const asked: [string, RequestInit | undefined][] = [];
   const api = new Api(async (input, init) => {
     asked.push([String(input), init]);
@@ -42,7 +42,7 @@ test("what is asked for", async () => {
   expect(tailAddress("ses-1", { after: "1-2", type: "", agent: "a" })).toBe("/api/admin/sessions/ses-1/tail?after=1-2&agent=a");
 });
 
-test("a refusal says what the problem document says, also when there is none", async () => {
+test("an error has the text of the problem document, also when there is none", async () => {
   const answer = (status: number, body: string): Promise<unknown> => new Api(async () => new Response(body, { status })).me().catch((e: unknown) => e);
   expect(await answer(403, '{"code":4003,"detail":"no"}')).toEqual(new ProblemError(403, 4003, "no"));
   expect(await answer(502, "<html>")).toMatchObject({ status: 502, message: "HTTP 502" });
@@ -61,7 +61,7 @@ test("an action needs a reason, and the end of the id if it is irreversible", ()
   expect(adminActions.handOver("ses-1", ["b", "c"]).requestFor!("c").body).toEqual({ to: "c" });
 });
 
-test("agents stand below whom they work for, each once", () => {
+test("agents are listed below their parents, each once", () => {
   const agent = (id: string, parent?: string) => ({ id, kind: "main", status: "idle", ...(parent === undefined ? {} : { parent }) });
   const shape = (b: readonly Branch[]): unknown => b.map((x) => [x.agent.id, shape(x.children)]);
   expect(shape(treeOf([agent("t2", "t1"), agent("main"), agent("t1", "main"), agent("lost", "gone"), agent("me", "me")]))).toEqual([
@@ -72,7 +72,7 @@ test("agents stand below whom they work for, each once", () => {
   expect(shape(treeOf([agent("x", "y"), agent("y", "x")]))).toEqual([["x", [["y", []]]]]);
 });
 
-test("views are kept by name", () => {
+test("views are saved by name", () => {
   const kept = new Map<string, string>();
   const storage = { getItem: (k: string) => kept.get(k) ?? null, setItem: (k: string, v: string) => void kept.set(k, v), removeItem: () => undefined };
   expect(readViews(storage)).toEqual([]);
@@ -89,7 +89,7 @@ test("views are kept by name", () => {
   expect(readViews(storage)).toEqual([]);
 });
 
-test("questions of every kind have a word in both languages", () => {
+test("questions of every kind have a text in both languages", () => {
   for (const kind of ["approval", "prompt", "plan"]) {
     expect(sessionWords.en).toHaveProperty(kind);
     expect(sessionWords.ko).toHaveProperty(kind);

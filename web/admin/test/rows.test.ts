@@ -4,13 +4,13 @@ import { row } from "./help.js";
 
 const ids = (t: { rows: ReadonlyMap<string, unknown> }): string[] => [...t.rows.keys()].sort();
 
-test("a whole table in one part", () => {
+test("a full table in one part", () => {
   const t = applyRows(emptyTable, { full: true, rows: [row("a"), row("b")] });
   expect(ids(t)).toEqual(["a", "b"]);
   expect(t.complete).toBe(true);
 });
 
-test("changes: new ones, other ones and those that are gone; who did not change is the same object", () => {
+test("added, changed and removed rows; an unchanged row is the same object", () => {
   const before = applyRows(emptyTable, { full: true, rows: [row("a"), row("b"), row("c")] });
   const after = applyRows(before, { rows: [row("b", { tabs: 2 }), row("d")], gone: ["c"] });
   expect(ids(after)).toEqual(["a", "b", "d"]);
@@ -19,7 +19,7 @@ test("changes: new ones, other ones and those that are gone; who did not change 
   expect(ids(before), "the old table is as it was").toEqual(["a", "b", "c"]);
 });
 
-test("a whole table in several parts stands when the last one is there, and the old one until then", () => {
+test("a full table in several parts replaces the old one with its last part", () => {
   let t = applyRows(emptyTable, { full: true, rows: [row("old")] });
   t = applyRows(t, { full: true, more: true, rows: [row("a")] });
   expect(ids(t)).toEqual(["old"]);
@@ -29,7 +29,7 @@ test("a whole table in several parts stands when the last one is there, and the 
   expect(ids(t)).toEqual(["a", "b", "c"]);
 });
 
-test("a connection that is lost in the middle of a table leaves the old one, and the next whole one begins anew", () => {
+test("a connection lost in the middle of a table keeps the old one, and the next full table starts again", () => {
   let t = applyRows(emptyTable, { full: true, rows: [row("old")] });
   t = withoutIncoming(applyRows(t, { full: true, more: true, rows: [row("half")] }));
   expect(ids(t)).toEqual(["old"]);
@@ -39,7 +39,7 @@ test("a connection that is lost in the middle of a table leaves the old one, and
   expect(ids(t)).toEqual(["y"]);
 });
 
-test("an empty fleet has a whole table of nothing", () => {
+test("a full table may be empty", () => {
   expect(emptyTable.complete).toBe(false);
   expect(applyRows(emptyTable, { full: true })).toMatchObject({ complete: true });
 });

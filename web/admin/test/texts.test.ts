@@ -8,7 +8,7 @@ const catalogues: [string, Texts<Record<string, Text>>][] = Object.entries(texts
 /** Names and symbols that are the same in both languages. */
 const names = ["CSV", "JSON", "p50", "p99"];
 
-test.each(catalogues)("%s: every text is there in English and in Korean", (_, { en, ko }) => {
+test.each(catalogues)("%s: every text exists in English and in Korean", (_, { en, ko }) => {
   for (const [key, english] of Object.entries(en)) {
     const korean = ko[key]!;
     if (typeof english === "function" && typeof korean === "function") expect(korean.length, key).toBe(english.length);

@@ -1,33 +1,33 @@
 import { expect, test } from "vitest";
 import { cellAfterKey, rowHeight, scrollToRow, visibleRange } from "../src/table/visible-range.js";
 
-test("only what can be seen is drawn, wherever a table of 10,000 is scrolled to", () => {
+test("only visible rows of 10,000 are rendered, at every scroll position", () => {
   for (const scrolled of [0, 15, 29, 30, 5_000, 150_001, 299_400, 300_000, 9_999_999]) {
     const { from, to } = visibleRange(10_000, scrolled, 600);
     expect(to - from, `${scrolled}`).toBeLessThanOrEqual(600 / rowHeight + 1 + 16);
     expect(from).toBeGreaterThanOrEqual(0);
     expect(to).toBeLessThanOrEqual(10_000);
     if (scrolled > 300_000 - 600) continue;
-    // Everything that can be seen is among it.
+    // All visible rows are included.
     expect(from * rowHeight).toBeLessThanOrEqual(scrolled);
     expect(to * rowHeight).toBeGreaterThanOrEqual(Math.min(scrolled + 600, 300_000));
   }
 });
 
-test("a table that became shorter is drawn at its end", () => {
+test("a table that became shorter is rendered at its end", () => {
   expect(visibleRange(5, 9_000, 600)).toEqual({ from: 0, to: 5 });
   expect(visibleRange(0, 9_000, 600)).toEqual({ from: 0, to: 0 });
   expect(visibleRange(100, 9_000, 600).to).toBe(100);
 });
 
-test("a row is scrolled to only as far as needed", () => {
+test("scrolling to a row moves only as far as needed", () => {
   expect(scrollToRow(0, 90, 300)).toBe(0);
   expect(scrollToRow(5, 90, 300)).toBe(90);
   expect(scrollToRow(12, 90, 300)).toBe(13 * rowHeight - 300);
   expect(scrollToRow(20, 90, 300)).toBe(21 * rowHeight - 300);
 });
 
-test("keys lead within the table", () => {
+test("keys move within the table", () => {
   const size = { rows: 100, columns: 14 };
   const at = { row: 50, column: 3 };
   expect(cellAfterKey("ArrowDown", at, size, 10)).toEqual({ row: 51, column: 3 });

@@ -1,4 +1,4 @@
-// How long it takes to read and apply 10,000 events, as after a long absence. Run with: npm run bench
+// Measures decoding and applying 10,000 events, as after a long absence. Run with: npm run bench
 
 import { bench, expect } from "vitest";
 import { decodeFrame } from "../src/event.js";

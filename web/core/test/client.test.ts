@@ -35,7 +35,7 @@ const rename = (at: string) => ({ type: "SESSION_RENAMED", at, data: { title: `t
 const written = (s: FakeSocket) => s.sent.map((m) => m.message_id ?? m.type);
 
 describe("a client", () => {
-  it("connects with what the hub asks for", () => {
+  it("connects with the subprotocol and parameters of the hub", () => {
     const { last, client, clock } = rig({ monitors: ["monitor-1"], auth: { token: "t" } });
     expect(last().url.href).toBe("wss://hub.example/ws/s?client_id=tab&monitor=monitor-1");
     expect(last().protocols).toEqual(["everdesk.v2.batch", "everdesk.v2"]);
@@ -49,7 +49,7 @@ describe("a client", () => {
     expect(last().url.searchParams.get("resume_from")).toBe("1-2");
   });
 
-  it("says that it is back when a page before it was here", () => {
+  it("sends the last position of an earlier page load as seen", () => {
     const memory = new FakeStorage();
     const first = rig({ memory });
     expect(first.last().url.searchParams.get("seen")).toBe(null);
@@ -66,7 +66,7 @@ describe("a client", () => {
     expect(second.last().url.searchParams.get("seen")).toBe(null);
   });
 
-  it("asks for a monitor that was added over further connections too, and for its state", () => {
+  it("subscribes to an added monitor again after reconnecting, and requests its state", () => {
     const { client, clock, last } = rig({ monitors: ["monitor-1"] });
     last().open();
     last().say(snapshot("1-1"));
@@ -99,7 +99,7 @@ describe("a client", () => {
     expect(written(last())).toEqual([]);
     last().say(snapshot("1-1"));
     expect(last().sent).toEqual([{ type: "USER_MESSAGE", message_id: "m1", data: { content: "one" } }]);
-    client.send("USER_MESSAGE", { content: "t\0wo" }); // the hub refuses U+0000
+    client.send("USER_MESSAGE", { content: "t\0wo" }); // the hub rejects U+0000
     last().lose();
     clock.pass(500);
     last().open();
@@ -111,7 +111,7 @@ describe("a client", () => {
     expect(client.state.outbox.items.map((s) => s.status)).toEqual(["accepted", "sending"]);
   });
 
-  it("waits with messages when the hub is busy", () => {
+  it("delays messages when the hub is busy", () => {
     const { client, clock, last } = rig();
     last().open();
     last().say(snapshot("1-1"));
@@ -124,7 +124,7 @@ describe("a client", () => {
     expect(written(last())).toEqual(["m1", "m1"]);
   });
 
-  it("keeps a message for as long as the hub cannot reach its store, and brings it at once when it can", () => {
+  it("keeps a message while the hub's store is unavailable, and sends it at once afterwards", () => {
     const { client, clock, last, sockets } = rig();
     last().open();
     last().say(snapshot("1-1"));
@@ -145,7 +145,7 @@ describe("a client", () => {
     expect([sockets.length, client.state.link.phase]).toEqual([1, "live"]);
   });
 
-  it("answers pings, and cuts a link that is silent or that slept", () => {
+  it("answers pings, and closes a link that is silent or was suspended", () => {
     const { clock, last, sockets } = rig();
     last().open();
     last().say(snapshot("1-1"));
@@ -165,7 +165,7 @@ describe("a client", () => {
     expect(last().readyState).toBe(0);
   });
 
-  it("gets new credentials once", async () => {
+  it("refreshes credentials once", async () => {
     const refresh = vi.fn(async () => ({ token: "new" }));
     const { client, last, sockets } = rig({ refresh });
     last().open();
@@ -179,20 +179,20 @@ describe("a client", () => {
     expect(sockets).toHaveLength(3);
   });
 
-  it("stops when new credentials cannot be had", async () => {
+  it("stops when credentials cannot be refreshed", async () => {
     const { client, last } = rig({ refresh: () => Promise.reject(new Error("offline")) });
     last().open();
     last().lose(4401);
     await vi.waitFor(() => expect(client.state.link.phase).toBe("stopped"));
   });
 
-  it("asks why a handshake failed", async () => {
+  it("probes why a handshake failed", async () => {
     const { client, last } = rig({ probe: async () => 404 });
     last().lose(1006);
     await vi.waitFor(() => expect(client.state.link).toMatchObject({ phase: "stopped", code: 4404 }));
   });
 
-  it("tries again when there is no network to make a socket with", () => {
+  it("retries when there is no network to create a socket", () => {
     let broken = true;
     const clock = new FakeClock();
     const client = new Client({
@@ -214,7 +214,7 @@ describe("a client", () => {
     expect([client.state.link.phase, clock.pending]).toEqual(["stopped", 0]);
   });
 
-  it("keeps its messages over a reload, as long as there is room", () => {
+  it("keeps its messages over a reload, as long as the storage has space", () => {
     const storage = new FakeStorage();
     const first = rig({ storage });
     first.client.send("USER_MESSAGE", { content: "one" });
@@ -229,18 +229,18 @@ describe("a client", () => {
     expect(written(second.last())).toEqual(["m1", "own"]);
   });
 
-  it("sends what the same person left unsent in the same tab, and nothing else", () => {
+  it("sends the unsent messages of the same user in the same tab, and no others", () => {
     const storage = new FakeStorage();
     const left = { storage, clientId: "tab-1", user: "mina" };
     rig(left).client.send("USER_MESSAGE", { content: "one" });
     const waiting = (more: Partial<ClientOptions>): string[] => rig({ ...left, ...more }).client.state.outbox.items.map((s) => s.id);
-    expect(waiting({ clientId: "tab-2" })).toEqual([]); // a copy of the tab, which is still there
+    expect(waiting({ clientId: "tab-2" })).toEqual([]); // a copy of the tab, whose original still exists
     expect(waiting({ user: "juno" })).toEqual([]);
     expect(waiting({ session: "other" })).toEqual([]);
     expect(waiting({})).toEqual(["m1"]);
   });
 
-  it("refuses what is sent to a session that is gone, and keeps what another try may bring", () => {
+  it("rejects messages to a deleted session, and keeps those that a retry may deliver", () => {
     for (const [code, status] of [[4410, "rejected"], [4404, "rejected"], [4401, "sending"], [4403, "sending"]] as const) {
       const { client, last } = rig();
       last().open();
@@ -258,7 +258,7 @@ describe("a client", () => {
     }
   });
 
-  it("tells of a frame once, and keeps what has not changed", () => {
+  it("notifies once per frame, and keeps unchanged parts of the state", () => {
     const { client, last, states } = rig();
     last().open();
     last().say(snapshot("1-1"));
@@ -275,7 +275,7 @@ describe("a client", () => {
     for (const table of ["monitors", "dialogs", "toasts", "agents", "rows", "queues"] as const) expect(after[table]).toBe(before[table]);
   });
 
-  it("lives on with frames that nobody understands", () => {
+  it("survives frames that it cannot decode", () => {
     const { client, last } = rig();
     last().open();
     last().say(snapshot("1-1"));

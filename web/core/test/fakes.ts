@@ -1,9 +1,9 @@
-// What browsers have and tests replace.
+// Fakes of browser APIs.
 
 import type { Clock, Socket, Storage } from "../src/client.js";
 import type { Channel, Locks } from "../src/tabs.js";
 
-/** Time that passes when it is told to. */
+/** A clock that only a test advances. */
 export class FakeClock implements Clock {
   private time = 1_000_000;
   private next = 1;
@@ -22,7 +22,7 @@ export class FakeClock implements Clock {
     this.timers.delete(timer as number);
   }
 
-  /** Lets time pass, and the timers that are due fire in their order. */
+  /** Advances the time; due timers fire in order. */
   pass(ms: number): void {
     const end = this.time + ms;
     for (;;) {
@@ -35,7 +35,7 @@ export class FakeClock implements Clock {
     this.time = end;
   }
 
-  /** Lets time pass while no timer fires, as in a frozen tab. */
+  /** Advances the time without firing timers, as in a frozen tab. */
   freeze(ms: number): void {
     this.time += ms;
   }
@@ -76,7 +76,7 @@ export class FakeSocket implements Socket {
     this.onopen?.(undefined as never);
   }
 
-  /** Says something to the client, all in one frame. */
+  /** Sends events to the client, all in one frame. */
   say(...events: { type: string; at?: string; data: unknown }[]): void {
     const lines = events.map(({ type, at, data }) =>
       JSON.stringify({ type, session_id: "s", message_id: at, timestamp: "2026-11-15T00:00:00.000Z", data }),
@@ -90,13 +90,13 @@ export class FakeSocket implements Socket {
   }
 }
 
-/** A browser's channels: what one says, all others hear. */
+/** The broadcast channels of a browser: all but the sender receive a message. */
 export class FakeBus {
   private readonly open = new Set<FakeChannel>();
 
   channel(): FakeChannel {
     const c = new FakeChannel((from, data) => {
-      // As in a browser, everybody gets a copy.
+      // As in a browser, every receiver gets a copy.
       for (const other of [...this.open]) if (other !== from) other.hear(structuredClone(data));
     }, this.open);
     this.open.add(c);
@@ -116,7 +116,7 @@ export class FakeChannel implements Channel {
     this.all = all;
   }
 
-  /** Holds back what others say, as in a frozen tab. */
+  /** Holds back incoming messages, as in a frozen tab. */
   sleep(): void {
     this.asleep = true;
   }

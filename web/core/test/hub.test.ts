@@ -24,7 +24,7 @@ async function newSession(): Promise<string> {
 
 interface Tab {
   client: Client;
-  /** Cuts the connection as a lost network does. */
+  /** Closes the connection as a lost network does. */
   cut: () => void;
 }
 
@@ -43,7 +43,7 @@ function openTab(session: string, clientId: string, more: Partial<ClientOptions>
   return { client, cut: () => socket?.terminate() };
 }
 
-/** Waits until both tabs are where the hub is, and compares. */
+/** Waits until the tabs have reached the hub's position, and compares their states. */
 async function compare(session: string, ...tabs: Tab[]): Promise<void> {
   await vi.waitFor(
     async () => {
@@ -58,7 +58,7 @@ async function compare(session: string, ...tabs: Tab[]): Promise<void> {
   );
 }
 
-it("two tabs see the same to the end, though one is cut twenty times in the middle of an answer", async () => {
+it("two tabs reach the same state, though one is disconnected twenty times during an answer", async () => {
   const session = await newSession();
   let cuts = 0;
   let pieces = 0;
@@ -90,7 +90,7 @@ it("two tabs see the same to the end, though one is cut twenty times in the midd
   expect(steady.client.state.desktop.windows.size).toBe(1);
 }, 60_000);
 
-it("a message that was on its way when the page was reloaded is sent again and taken once", async () => {
+it("a message under way during a reload is sent again and applied once", async () => {
   const session = await newSession();
   const kept = new Map<string, string>();
   const storage = {
@@ -101,7 +101,7 @@ it("a message that was on its way when the page was reloaded is sent again and t
   const before = openTab(session, "tab", { storage });
   await vi.waitFor(() => expect(before.client.state.link.phase).toBe("live"), 10_000);
   const id = before.client.send("USER_MESSAGE", { content: "/say hello" });
-  before.cut(); // whether the message has left or not
+  before.cut(); // whether the message was sent or not
   before.client.stop();
   const after = openTab(session, "tab", { storage });
   await vi.waitFor(() => expect(after.client.state.outbox.items.find((s) => s.id === id)?.status).toMatch(/completed|ended/), 10_000);

@@ -1,4 +1,4 @@
-// A real hub for tests, in a folder of its own, with the demo provider.
+// A real hub for tests, in its own folder, with the demo provider.
 
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -17,7 +17,7 @@ export interface Hub {
 export async function startHub(): Promise<Hub> {
   const folder = await mkdtemp(join(tmpdir(), "everdesk-web-"));
   const binary = join(folder, "hub");
-  // As it is built in the tests of Go before, whose work is then not done again.
+  // With the same settings as the Go tests, so that the build cache is shared.
   const env = { ...process.env, CGO_ENABLED: "0" };
   await promisify(execFile)("go", ["build", "-o", binary, "./cmd/hub"], { cwd: root, env });
   const args = ["serve", "--addr", "127.0.0.1:0", "--auth", "none", "--provider", "demo", "--store", `file:${join(folder, "data")}`];
@@ -36,7 +36,7 @@ export async function startHub(): Promise<Hub> {
   }
 }
 
-/** The address that a hub prints when it is up. */
+/** The address that a hub prints when it is ready. */
 function address(child: ChildProcess): Promise<string> {
   return new Promise((found, failed) => {
     let said = "";

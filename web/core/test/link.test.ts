@@ -3,7 +3,7 @@ import { decodeEvent, type HubEvent } from "../src/event.js";
 import { type Env, isStoreUnavailable, type Link, type LinkEffect, type LinkInput, newLink, nextTimer, reconnectAfter, stepLink } from "../src/link.js";
 import { closeCodes } from "../src/wire.gen.js";
 
-/** A machine that is being driven. */
+/** Drives the state machine of a link. */
 class Rig {
   link: Link = newLink();
   env: Env = { now: 1_000_000, random: 0.5, canRefresh: true };
@@ -14,7 +14,7 @@ class Rig {
     return step.effects;
   }
 
-  /** Says something about the newest connection. */
+  /** Delivers events on the newest connection. */
   frame(...events: HubEvent[]): LinkEffect[] {
     return this.do({ type: "frame", conn: this.link.conn, events, unreadable: 0 });
   }
@@ -23,13 +23,13 @@ class Rig {
     return this.do({ type: "closed", conn: this.link.conn, code, reason });
   }
 
-  /** Goes to the next timer, late by some ms. */
+  /** Advances to the next timer, late by some ms. */
   timer(late = 0): LinkEffect[] {
     this.env.now = nextTimer(this.link)! + late;
     return this.do({ type: "timer" });
   }
 
-  /** Makes a live connection. */
+  /** Establishes a live connection. */
   live(): this {
     if (this.link.phase === "idle") this.do({ type: "start" });
     this.do({ type: "opened", conn: this.link.conn });
@@ -49,7 +49,7 @@ const store = (available: boolean, since = 5) => event("store_status", undefined
 const types = (effects: LinkEffect[]) => effects.map((e) => e.type);
 
 describe("connecting", () => {
-  it("opens, says who we are, takes the snapshot, lets messages out", () => {
+  it("opens, identifies itself, applies the snapshot, releases messages", () => {
     const rig = new Rig();
     expect(rig.do({ type: "start" })).toEqual([{ type: "open", conn: 1, resume: undefined }]);
     expect(rig.do({ type: "opened", conn: 1 })).toEqual([{ type: "auth", conn: 1 }]);
@@ -57,21 +57,21 @@ describe("connecting", () => {
     expect(rig.link).toMatchObject({ phase: "live", cursor: "1-5", resumed: false, downSince: 0 });
   });
 
-  it("gives up on a hub that says nothing", () => {
+  it("gives up on a hub that sends nothing", () => {
     const rig = new Rig();
     rig.do({ type: "start" });
     expect(types(rig.timer())).toEqual(["close"]);
     expect(rig.link.phase).toBe("waiting");
   });
 
-  it("does not take events before session_state", () => {
+  it("ignores events before session_state", () => {
     const rig = new Rig();
     rig.do({ type: "start" });
     expect(types(rig.frame(rename("1-1")))).toEqual(["close"]);
     expect(rig.link).toMatchObject({ phase: "waiting", cursor: "0-0" });
   });
 
-  it("overlooks what an older connection still says", () => {
+  it("ignores events of an older connection", () => {
     const rig = new Rig().live();
     rig.closed(1006);
     rig.timer();
@@ -82,7 +82,7 @@ describe("connecting", () => {
 });
 
 describe("the cursor", () => {
-  it("resumes where it was and holds messages back until the replay is over", () => {
+  it("resumes at its position and holds messages back until the replay ends", () => {
     const rig = new Rig().live();
     rig.frame(rename("1-6"));
     rig.closed(1006);
@@ -95,7 +95,7 @@ describe("the cursor", () => {
     expect(rig.link).toMatchObject({ cursor: "1-10", resumed: true, caughtUp: 2 });
   });
 
-  it("lets messages out after a second when the end of the replay is not shown", () => {
+  it("releases messages after a second when the end of the replay does not arrive", () => {
     const rig = new Rig().live();
     rig.closed(1006);
     rig.timer();
@@ -105,7 +105,7 @@ describe("the cursor", () => {
     expect(rig.link.phase).toBe("live");
   });
 
-  it("drops what came before, and orders positions as numbers", () => {
+  it("drops events before its position, and compares positions as numbers", () => {
     const rig = new Rig().live();
     expect(rig.frame(rename("1-5"), rename("1-4"))).toEqual([]);
     expect(types(rig.frame(rename("1-10"), rename("1-9"), rename("2-0")))).toEqual(["event", "event"]);
@@ -121,7 +121,7 @@ describe("the cursor", () => {
 });
 
 describe("watching", () => {
-  it("answers pings and takes a link for dead after 1.5 intervals of silence", () => {
+  it("answers pings and closes a link after 1.5 intervals of silence", () => {
     const rig = new Rig().live();
     rig.env.now += 40_000;
     expect(types(rig.frame(event("ping", undefined, {})))).toEqual(["pong"]);
@@ -132,19 +132,19 @@ describe("watching", () => {
     expect(rig.link.phase).toBe("waiting");
   });
 
-  it("does not trust a link after the tab was frozen: it connects at once", () => {
+  it("reconnects at once after the tab was frozen", () => {
     const rig = new Rig().live();
     expect(types(rig.timer(60_000))).toEqual(["close", "open"]);
     expect(rig.link).toMatchObject({ phase: "connecting", failed: 0 });
   });
 
-  it("takes what lay in a frozen tab's socket and then does not trust it", () => {
+  it("applies the buffered events of a frozen tab's socket, and then reconnects", () => {
     const rig = new Rig().live();
     rig.env.now += 600_000;
     expect(rig.frame(rename("1-6"))).toMatchObject([{ type: "event" }, { type: "close" }, { type: "open", resume: "1-6" }]);
   });
 
-  it("keeps a link that was heard of when the tab comes back", () => {
+  it("keeps a link with recent events when the tab becomes visible", () => {
     const rig = new Rig().live();
     rig.env.now += 44_000;
     expect(rig.do({ type: "awake" })).toEqual([]);
@@ -154,7 +154,7 @@ describe("watching", () => {
 });
 
 describe("the hub's store", () => {
-  it("is away and back over a connection that lives on", () => {
+  it("is unavailable and available again while the connection lasts", () => {
     const rig = new Rig().live();
     expect([isStoreUnavailable(rig.link), rig.link.store]).toEqual([false, undefined]);
     expect(types(rig.frame(store(false, 7)))).toEqual(["event"]);
@@ -166,13 +166,13 @@ describe("the hub's store", () => {
     expect([isStoreUnavailable(rig.link), rig.link.store]).toMatchObject([false, { available: true, since: 9 }]);
   });
 
-  it("is not back when it was never away", () => {
+  it("is not reported as back when it was never unavailable", () => {
     const rig = new Rig().live();
     rig.frame(store(true));
     expect(rig.link.store).toBe(undefined);
   });
 
-  it("may be away before the session's state is there", () => {
+  it("may be unavailable before the session's state arrives", () => {
     const rig = new Rig();
     rig.do({ type: "start" });
     rig.do({ type: "opened", conn: 1 });
@@ -180,7 +180,7 @@ describe("the hub's store", () => {
     expect([rig.link.phase, isStoreUnavailable(rig.link)]).toEqual(["connecting", true]);
   });
 
-  it("is not known of without a connection, and a new one knows nothing of what the last one said", () => {
+  it("is unknown without a connection, and a new connection starts without the last status", () => {
     const rig = new Rig().live();
     rig.frame(store(false));
     rig.closed(1006);
@@ -193,7 +193,7 @@ describe("the hub's store", () => {
     expect(rig.link).toMatchObject({ phase: "live", store: undefined });
   });
 
-  it("says nothing when what is said of it has no form", () => {
+  it("ignores an invalid status", () => {
     const rig = new Rig().live();
     rig.frame(event("store_status", undefined, { available: "no", since: 7 }));
     expect([rig.link.phase, isStoreUnavailable(rig.link)]).toEqual(["live", false]);
@@ -201,7 +201,7 @@ describe("the hub's store", () => {
 });
 
 describe("trying again", () => {
-  it("waits up to 500 ms, twice as long each time, at most 5 s at first and 30 s later", () => {
+  it("waits up to 500 ms, doubled each time, at most 5 s at first and 30 s later", () => {
     const rig = new Rig();
     rig.env.random = 1;
     rig.do({ type: "start" });
@@ -217,7 +217,7 @@ describe("trying again", () => {
     expect(rig.link.retryAt).toBe(rig.env.now);
   });
 
-  it("forgets failures when something new came or the link lasted", () => {
+  it("resets the delay after new events or a link that lasted", () => {
     const rig = new Rig().live();
     for (let i = 0; i < 4; i++) {
       rig.closed(1006);
@@ -231,7 +231,7 @@ describe("trying again", () => {
     expect(rig.link.failed).toBe(1);
   });
 
-  it("is at once when the page is visible or online, but not before the hub allows it", () => {
+  it("is at once when the page becomes visible or online, but not before the hub allows it", () => {
     const rig = new Rig().live();
     rig.closed(1006);
     expect(types(rig.do({ type: "awake" }))).toEqual(["open"]);
@@ -242,7 +242,7 @@ describe("trying again", () => {
     expect(types(rig.do({ type: "awake" }))).toEqual(["open"]);
   });
 
-  it("does what the table of close codes says", () => {
+  it("follows the table of close codes", () => {
     for (const [text, info] of Object.entries(closeCodes)) {
       const rig = new Rig().live();
       rig.env.canRefresh = false;
@@ -256,19 +256,19 @@ describe("trying again", () => {
     expect(reconnectAfter(4999)).toBe("backoff");
   });
 
-  it("says which connection a frame that was too big went over", () => {
+  it("names the connection of a frame that was too large", () => {
     const rig = new Rig().live();
     expect(rig.closed(1009)).toEqual([{ type: "culprit", conn: 1, code: 1009 }]);
   });
 
-  it("comes back when a hub that drains wants it", () => {
+  it("reconnects when a draining hub requests it", () => {
     const rig = new Rig().live();
     rig.frame(event("reconnect", undefined, { after_ms: 1234 }));
     rig.closed(4503);
     expect(rig.link.retryAt).toBe(rig.env.now + 1234);
   });
 
-  it("stops for good when it is told to, and goes on when the user wants", () => {
+  it("stops when requested, and continues when the user retries", () => {
     const rig = new Rig().live();
     expect(rig.do({ type: "stop" })).toEqual([{ type: "close", conn: 1, code: 1000 }]);
     expect(rig.do({ type: "awake" })).toEqual([]);
@@ -285,7 +285,7 @@ describe("credentials", () => {
     expect(rig.link).toMatchObject({ phase: "stopped", code: 4401 });
   });
 
-  it("may be refreshed again after the hub let us in", () => {
+  it("may be refreshed again after a successful connection", () => {
     const rig = new Rig().live();
     rig.closed(4401);
     rig.do({ type: "token" });
@@ -293,21 +293,21 @@ describe("credentials", () => {
     expect(types(rig.closed(4401))).toEqual(["refresh"]);
   });
 
-  it("end the client when there are none", () => {
+  it("stop the client when there are none", () => {
     const rig = new Rig().live();
     rig.closed(4401);
     rig.do({ type: "noToken" });
     expect(rig.link.phase).toBe("stopped");
   });
 
-  it("are brought before the old ones end", () => {
+  it("are refreshed before the old ones expire", () => {
     const rig = new Rig().live();
     const ask = event("auth_refresh_required", undefined, { expires_at: 1, grace_ms: 1000 });
     expect(types(rig.frame(ask))).toEqual(["refresh", "event"]);
     expect(rig.do({ type: "token" })).toEqual([{ type: "auth", conn: 1 }]);
   });
 
-  it("are what a failed handshake is asked about, since browsers do not say", () => {
+  it("are probed after a failed handshake, since browsers give no reason", () => {
     const rig = new Rig();
     rig.do({ type: "start" });
     expect(rig.closed(1006)).toEqual([{ type: "probe", conn: 1 }]);

@@ -18,7 +18,7 @@ function moved(id: string, type: "window.move" | "window.resize", windowId: stri
   return { id, type: "USER_INTERACTION", data: { monitorId: "monitor-0", interactions }, since: 1 };
 }
 
-/** All that is to be written, in its order. */
+/** The ids to write, in order. */
 function order(o: Outbox): string[] {
   const { sent } = nextToWrite(o, 1, 0);
   return sent === undefined ? [] : [sent.id, ...order(markWritten(o, sent.id, 1, 0))];
@@ -34,18 +34,18 @@ function statuses(o: Outbox, ...events: HubEvent[]): string[] {
 const accepted = (how: string) => event("MESSAGE_ACCEPTED", { messageId: "m1", agentId: "main-1", how });
 const said = (more: object) => event("AGENT_RESPONSE", { agentId: "main-1", isComplete: false, delta: "x", ...more });
 
-describe("what becomes of a message", () => {
-  it("is told from sending to the end of its turn", () => {
+describe("the status of a message", () => {
+  it("goes from sending to the end of its turn", () => {
     expect(
       statuses(sent(), event("MESSAGE_QUEUED", { messageId: "m1", position: 2 }), accepted("direct"), said({}), said({ isComplete: true, outcome: "completed" })),
     ).toEqual(["queued", "accepted", "running", "completed"]);
   });
 
-  it.each(["steered", "ephemeral"])("may be that it was %s", (how) => {
+  it.each(["steered", "ephemeral"])("may be %s", (how) => {
     expect(statuses(sent(), accepted(how), said({ isComplete: true, outcome: "failed", reason: "r" }))).toEqual([how, "failed"]);
   });
 
-  it("may be an interruption, or that nobody takes it", () => {
+  it("may be interrupted or rejected", () => {
     const interrupted = event("TURN_INTERRUPTED", { messageId: "m1", agentId: "main-1", reason: "user", resumable: true });
     expect(statuses(sent(), accepted("direct"), interrupted)).toEqual(["accepted", "interrupted"]);
     const rejected = applyToOutbox(sent(), event("MESSAGE_REJECTED", { messageId: "m1", code: 3004, reason: "full" }), 0);
@@ -54,13 +54,13 @@ describe("what becomes of a message", () => {
 
   const toPlan = (type: "hitl_input_response" | "control_pause", data: object): Outbox => markWritten(enqueue(emptyOutbox, { id: "m1", type, data, since: 1 } as Message)!, "m1", 1, 0);
 
-  it("to the plan is that it was taken, by whatever names it", () => {
+  it("to the plan is accepted by any event that names it", () => {
     expect(statuses(toPlan("control_pause", {}), event("hitl_paused", { paused_by: "user", completed_todos: [], can_resume: true, messageId: "m2" }))).toEqual(["sending"]);
     expect(statuses(toPlan("control_pause", {}), event("hitl_paused", { paused_by: "user", completed_todos: [], can_resume: true, messageId: "m1" }))).toEqual(["done"]);
     expect(statuses(toPlan("control_pause", {}), event("MESSAGE_ACCEPTED", { messageId: "m1", agentId: "plan-1", how: "direct", duplicate: true }))).toEqual(["done"]);
   });
 
-  it("that answers a question of the plan ends with the question, or with what was wrong", () => {
+  it("that answers a question of the plan ends with the question, or with an error", () => {
     const answer = toPlan("hitl_input_response", { request_id: "hitl_1", value: 1 });
     const closed = (request_id: string): HubEvent => event("hitl_closed", { request_id, reason: "answered", messageId: "m9" });
     expect(statuses(answer, closed("hitl_2"), closed("hitl_1"))).toEqual(["sending", "done"]);
@@ -68,7 +68,7 @@ describe("what becomes of a message", () => {
     expect(applyToOutbox(answer, wrong, 0).items[0]).toMatchObject({ status: "rejected", code: 5002, reason: "want a text", field: "value" });
   });
 
-  it("is not told by what others do", () => {
+  it("does not change by events of other messages", () => {
     const o = sent();
     expect(applyToOutbox(o, event("MESSAGE_ACCEPTED", { messageId: "m2", agentId: "main-1" }), 0)).toBe(o);
     expect(statuses(o, accepted("direct"), event("AGENT_RESPONSE", { agentId: "main-2", isComplete: true }))).toEqual(["accepted", "accepted"]);
@@ -81,13 +81,13 @@ describe("what becomes of a message", () => {
     expect(o.items[0]).toMatchObject({ status: "queued", position: 1 });
   });
 
-  it("is done with a question when it is closed, whoever answered", () => {
+  it("ends with its question when that is closed, whoever answered", () => {
     const data = { dialogId: "d", confirmed: true };
     const o = markWritten(enqueue(emptyOutbox, { id: "m1", type: "DIALOG_FEEDBACK", data, since: 1 })!, "m1", 1, 0);
     expect(statuses(o, event("DIALOG_CLOSED", { dialogId: "d", reason: "answered", messageId: "other" }))).toEqual(["done"]);
   });
 
-  it("is over when a whole state does not know its turn", () => {
+  it("ends when a snapshot does not contain its turn", () => {
     const o = applyToOutbox(sent(), accepted("direct"), 0);
     expect(reconcile(o, applyEvent(emptyDesktop(), accepted("direct")))).toBe(o);
     expect(reconcile(o, emptyDesktop()).items[0]!.status).toBe("ended");
@@ -96,12 +96,12 @@ describe("what becomes of a message", () => {
   });
 });
 
-describe("what is said about the history", () => {
+describe("commands on the history", () => {
   const posted = (type: "REWIND" | "EDIT_MESSAGE" | "CONDENSE", data: object): Outbox =>
     markWritten(enqueue(emptyOutbox, { id: "m1", type, data: { monitorId: "monitor-0", ...data } as never, since: 1 })!, "m1", 1, 0);
   const status = (more: object) => event("MONITOR_STATUS", { monitorId: "monitor-0", state: "idle", queue: 0, ...more });
 
-  it("is done when the rows are gone, or not done with a reason", () => {
+  it("end when the rows are removed, or are rejected with a reason", () => {
     const o = posted("REWIND", { ts: 5, revision: 0 });
     expect(statuses(o, event("HISTORY_REWOUND", { ts: 5, removed: 2, messageId: "other" }))).toEqual(["sending"]);
     expect(statuses(o, event("HISTORY_REWOUND", { ts: 5, removed: 2, messageId: "m1" }))).toEqual(["done"]);
@@ -110,18 +110,18 @@ describe("what is said about the history", () => {
     expect(no.items[0]).toMatchObject({ status: "rejected", code: 3008 });
   });
 
-  it("is answered as a message when it is an edit", () => {
+  it("are answered like messages for edits", () => {
     const rewound = event("HISTORY_REWOUND", { ts: 5, removed: 2, messageId: "m1" });
     expect(statuses(posted("EDIT_MESSAGE", { ts: 5, text: "x" }), rewound, accepted("direct"), said({ isComplete: true, outcome: "completed" }))).toEqual(["sending", "accepted", "completed"]);
   });
 
-  it("is done when the summing up has begun", () => {
+  it("end when condensing has begun", () => {
     const o = posted("CONDENSE", {});
     expect(statuses(o, status({ context: { tokens: 5 } }), status({ context: { tokens: 5, condensing: true } }))).toEqual(["sending", "done"]);
     expect(reconcile(o, emptyDesktop()).items[0]!.status).toBe("done");
   });
 
-  it("is over when a whole state shows that somebody has rewound", () => {
+  it("end when a snapshot shows a rewind", () => {
     const o = posted("REWIND", { ts: 5, revision: 1 });
     expect(reconcile(o, applyEvent(emptyDesktop(), status({ revision: 1 }))).items[0]!.status).toBe("sending");
     expect(reconcile(o, applyEvent(emptyDesktop(), status({ revision: 2 }))).items[0]!.status).toBe("done");
@@ -129,7 +129,7 @@ describe("what is said about the history", () => {
 });
 
 describe("sending", () => {
-  it("is once per connection until there is an answer, in order", () => {
+  it("happens once per connection until an answer, in order", () => {
     let o = enqueue(sent(), { id: "m2", type: "USER_MESSAGE", data: { content: "two" }, since: 2 })!;
     expect(nextToWrite(o, 1, 0).sent?.id).toBe("m2");
     o = markWritten(o, "m2", 1, 0);
@@ -140,14 +140,14 @@ describe("sending", () => {
     expect(nextToWrite(o, 2, 0).sent?.id).toBe("m2");
   });
 
-  it("is all there is to messages without an answer", () => {
+  it("completes messages without an answer", () => {
     const o = enqueue(sent(), { id: "x", type: "INTERRUPT", data: {}, since: 1 })!;
     expect(nextToWrite(o, 1, 0).sent?.id).toBe("x");
     expect(markWritten(o, "x", 1, 0)).toMatchObject({ items: sent().items, notes: [] });
-    expect(markWritten(o, "x", 1, 0).items).toBe(o.items); // who draws messages has nothing to draw
+    expect(markWritten(o, "x", 1, 0).items).toBe(o.items); // unchanged, so that nothing renders again
   });
 
-  it("is in the order it was wanted in, with an answer or without", () => {
+  it("keeps the order of messages with and without an answer", () => {
     let o = enqueue(emptyOutbox, { id: "a", type: "SUBSCRIBE_MONITOR", data: { monitorId: "monitor-1" }, since: 1 })!;
     o = enqueue(o, { id: "b", type: "USER_MESSAGE", data: { content: "" }, since: 1 })!;
     o = enqueue(o, { id: "c", type: "INTERRUPT", data: {}, since: 1 })!;
@@ -156,7 +156,7 @@ describe("sending", () => {
     for (const kept of [o, restoreOutbox(serializeOutbox(o))]) expect(order(kept)).toEqual(["a", "b", "c", "d", "e"]);
   });
 
-  it("is of the newest place of a window only", () => {
+  it("includes only the newest place of a window", () => {
     let o = emptyOutbox;
     for (let i = 0; i < 300; i++) o = enqueue(o, moved(`m${i}`, "window.move", "w", i))!;
     o = enqueue(o, moved("size", "window.resize", "w", 7))!;
@@ -173,7 +173,7 @@ describe("sending", () => {
     expect(o.items[0]).toMatchObject({ status: "rejected", reason: "slow down" });
   });
 
-  it("is not tried again with what was too large", () => {
+  it("is not retried for messages that were too large", () => {
     let o = enqueue(sent(), { id: "m2", type: "USER_MESSAGE", data: { content: "large" }, since: 2 })!;
     o = rejectOversized(markWritten(o, "m2", 1, 0), 1, 1009, (s) => JSON.stringify(s.data).length + (s.id === "m2" ? 100 : 0));
     expect(o.items.map((i) => i.status)).toEqual(["sending", "rejected"]);
@@ -187,7 +187,7 @@ describe("sending", () => {
     expect(enqueue(o, { id: "a note", type: "INTERRUPT", data: {}, since: 0 })).toBeUndefined();
   });
 
-  it("forgets the oldest that has ended, and last what was said and nobody took", () => {
+  it("drops the oldest ended message first, and unaccepted messages last", () => {
     let o = applyToOutbox(sent("lost"), event("MESSAGE_REJECTED", { messageId: "lost", code: 3004, reason: "full" }), 0);
     for (let i = 0; i < 300; i++) {
       o = markWritten(enqueue(o, { id: `e${i}`, type: "EMIT", data: { actions: [] }, since: i })!, `e${i}`, 1, 0);
@@ -203,7 +203,7 @@ describe("sending", () => {
     expect([o.items[0]!.id, o.items.at(-1)!.id]).toEqual(["m100", "m299"]);
   });
 
-  it("forgets nothing for the sake of notes", () => {
+  it("drops nothing in favour of one-way messages", () => {
     const lost = applyToOutbox(sent(), event("MESSAGE_REJECTED", { messageId: "m1", code: 3004, reason: "full" }), 0);
     let o = lost;
     for (let i = 0; i < 300; i++) o = markWritten(enqueue(o, moved(`x${i}`, "window.move", "w", i))!, `x${i}`, 1, 0);
@@ -212,7 +212,7 @@ describe("sending", () => {
 });
 
 describe("a reload", () => {
-  it("keeps what has not ended, and its answers still count", () => {
+  it("keeps unfinished messages, whose answers still count", () => {
     let o = enqueue(sent(), { id: "m2", type: "INTERRUPT", data: {}, since: 2 })!;
     o = restoreOutbox(serializeOutbox(markWritten(o, "m2", 1, 0)));
     expect(o.items.map((i) => i.id)).toEqual(["m1"]);
@@ -220,7 +220,7 @@ describe("a reload", () => {
     expect(statuses(o, accepted("direct"))).toEqual(["accepted"]);
   });
 
-  it("begins anew with what cannot be read", () => {
+  it("starts empty when the stored data is invalid", () => {
     for (const text of [null, "", "{", "7", "[7, null, {}]", '[{"id":"a","type":"b","fate":"sending"}]']) {
       expect(restoreOutbox(text).items).toEqual([]);
     }

@@ -5,7 +5,7 @@ import { changeView, newView, saveView, shownMonitor } from "../src/view.js";
 import { FakeBus, FakeClock, FakeLocks, FakeStorage } from "./fakes.js";
 
 describe("drafts", () => {
-  it("are in all tabs, and in those that are opened later", () => {
+  it("are in all tabs, and in tabs that are opened later", () => {
     const bus = new FakeBus();
     const storage = new FakeStorage();
     const heard: string[] = [];
@@ -23,7 +23,7 @@ describe("drafts", () => {
     expect(a.get("s/monitor-0")).toBe("");
   });
 
-  it("end the same when two tabs type at once", () => {
+  it("converge when two tabs type at once", () => {
     const bus = new FakeBus();
     const one = bus.channel();
     const two = bus.channel();
@@ -36,7 +36,7 @@ describe("drafts", () => {
     expect([a.get("k"), b.get("k")]).toEqual(["from b", "from b"]);
   });
 
-  it("have bounds and take nothing bad", () => {
+  it("have bounds and ignore invalid values", () => {
     const bus = new FakeBus();
     const storage = new FakeStorage();
     storage.items.set("everdesk.drafts", "[1,[2,3],[\"k\",{}]]");
@@ -52,7 +52,7 @@ describe("drafts", () => {
   });
 });
 
-/** Tabs of one browser without locks. */
+/** Tabs of one browser without Web Locks. */
 function browser(...tabs: string[]) {
   const bus = new FakeBus();
   const clock = new FakeClock();
@@ -63,7 +63,7 @@ function browser(...tabs: string[]) {
 const leading = (list: Leader[]) => list.filter((l) => l.leading).length;
 
 describe("the leader", () => {
-  it("is one of the tabs, where there are no locks too", () => {
+  it("is exactly one of the tabs, also without Web Locks", () => {
     const { clock, leaders, open } = browser("a", "b", "c");
     clock.pass(lease.end + 300);
     expect(leading(leaders)).toBe(1);
@@ -72,7 +72,7 @@ describe("the leader", () => {
     expect(leading(leaders)).toBe(1);
   });
 
-  it("is followed at once when it leaves, and soon when it dies", () => {
+  it("is replaced at once when it leaves, and soon when it crashes", () => {
     const { clock, leaders } = browser("a", "b", "c");
     clock.pass(5_000);
     const first = leaders.find((l) => l.leading)!;
@@ -83,7 +83,7 @@ describe("the leader", () => {
     expect(clock.pending).toBe(2);
   });
 
-  it("steps down when two lead", () => {
+  it("steps down when there are two", () => {
     const bus = new FakeBus();
     const one = new FakeClock();
     const two = new FakeClock();
@@ -92,7 +92,7 @@ describe("the leader", () => {
     one.pass(5_000);
     channel.sleep();
     const b = new Leader({ tab: "b", channel: bus.channel(), clock: two });
-    // The tab of a is frozen; b hears nothing and takes over.
+    // The tab of a is frozen; b receives nothing and takes over.
     two.pass(5_000);
     expect([a.leading, b.leading]).toEqual([true, true]);
     one.freeze(60_000);
@@ -101,7 +101,7 @@ describe("the leader", () => {
     expect([a.leading, b.leading]).toEqual([false, true]);
   });
 
-  it("is the smaller of two that are awake", () => {
+  it("is the smaller of two active ones", () => {
     const { clock, leaders, bus } = browser("b");
     clock.pass(5_000);
     const channel = bus.channel();
@@ -114,7 +114,7 @@ describe("the leader", () => {
     expect([a.leading, leaders[0]!.leading]).toEqual([true, false]);
   });
 
-  it("is who has the lock", async () => {
+  it("is the tab that holds the lock", async () => {
     const bus = new FakeBus();
     const clock = new FakeClock();
     const locks = new FakeLocks();
@@ -126,7 +126,7 @@ describe("the leader", () => {
     expect(clock.pending).toBe(0);
   });
 
-  it("shows a thing once, and so does its successor", () => {
+  it("claims a key once, also across successors", () => {
     const { clock, leaders } = browser("a", "b");
     clock.pass(5_000);
     const first = leaders.find((l) => l.leading)!;
@@ -137,7 +137,7 @@ describe("the leader", () => {
     expect([second.leading, second.claim("1-7"), second.claim("1-8")]).toEqual([true, false, true]);
   });
 
-  it("overlooks what is no word", () => {
+  it("ignores invalid messages", () => {
     const { bus, clock, leaders } = browser("a");
     const other = bus.channel();
     for (const bad of [null, 7, {}, { word: "lead" }, { word: "shown", tab: "x", key: 7 }]) other.postMessage(bad);
@@ -147,7 +147,7 @@ describe("the leader", () => {
 });
 
 describe("the view of a tab", () => {
-  it("is what the address says, else what was left", () => {
+  it("is taken from the address, else from the stored view", () => {
     const storage = new FakeStorage();
     let view = newView(new URLSearchParams(), null);
     expect(view).toEqual({ monitor: "monitor-0", pinned: false, drawer: true });
@@ -164,7 +164,7 @@ describe("the view of a tab", () => {
     expect(newView(new URLSearchParams(), `{"drawer":true}`, false).drawer).toBe(true);
   });
 
-  it("goes back to the first monitor when its own is gone", () => {
+  it("returns to the first monitor when its own is removed", () => {
     const view = changeView(newView(new URLSearchParams(), null), { type: "monitor", monitor: "monitor-3" });
     expect(shownMonitor(view, emptyDesktop())).toBe("monitor-0");
     expect(shownMonitor({ ...view, pinned: true }, emptyDesktop())).toBe("monitor-3");

@@ -4,7 +4,7 @@ import { compareText, firstBytes, utf8Length, wholeUnits } from "../src/text.js"
 
 const texts = ["", "a", "ab", "é", "한", "\uffff", "\ue000", "𝛀", "a𝛀", "a\uffff", "𝛀𝛀", "𝛀a", "\ud7ff", "😀x한"];
 
-describe("texts are counted and ordered by their bytes", () => {
+describe("texts are measured and ordered by their bytes", () => {
   it("compareText", () => {
     for (const a of texts) {
       for (const b of texts) {

@@ -1,4 +1,4 @@
-// The logs that Go wrote, with what they make of the desktop.
+// The logs that Go wrote, with the expected desktop states.
 
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";

@@ -7,7 +7,7 @@ import partsSource from "../src/texts/parts.ts?raw";
 
 const catalogues: [string, Texts<Record<string, Text>>][] = [...Object.entries(entry), ...Object.entries(parts)];
 
-test.each(catalogues)("%s: every text is there in English and in Korean", (_, { en, ko }) => {
+test.each(catalogues)("%s: every text exists in English and in Korean", (_, { en, ko }) => {
   for (const [key, english] of Object.entries(en)) {
     const korean = ko[key]!;
     if (typeof english === "function" && typeof korean === "function") expect(korean.length, key).toBe(english.length);

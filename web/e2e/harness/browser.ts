@@ -1,4 +1,4 @@
-// The browser of a worker, which runs many files of tests. Every test has contexts of its own in it.
+// The browser of a worker, which runs many test files. Every test has its own contexts in it.
 
 import { existsSync } from "node:fs";
 import { type Browser, chromium } from "playwright-core";
@@ -6,13 +6,13 @@ import { inject } from "vitest";
 
 declare module "vitest" {
   export interface ProvidedContext {
-    /** Prefer the browser that people use to its headless shell. */
+    /** Whether to prefer the full browser to its headless shell. */
     fullBrowser: boolean;
   }
 }
 
 const full = "/usr/bin/chromium";
-/** The same engine without windows, for three quarters of the CPU time. Not every distribution has it. */
+/** The same engine without windows, which needs three quarters of the CPU time. Not every distribution has it. */
 const shell = "/usr/bin/chromium-headless-shell";
 
 let launched: Promise<Browser> | undefined;

@@ -1,5 +1,5 @@
-// Builds the hub once for all files, with the pages as they are committed. With E2E_FRESH the pages are built from their
-// sources into a folder of their own and put into the program from there, for work on them.
+// Builds the hub once for all files, with the committed pages. With E2E_FRESH the pages are built from source into a
+// temporary folder and embedded from there, for work on them.
 
 import { execFile } from "node:child_process";
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
@@ -23,14 +23,14 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const binary = join(folder, "hub");
   const fresh = (process.env.E2E_FRESH ?? "") !== "";
   const overlay = fresh ? ["-overlay", await freshPages(folder)] : [];
-  // As the Go tests build it, whose work is then not done again.
+  // With the same settings as the Go tests, so that the build cache is shared.
   const env = { ...process.env, CGO_ENABLED: "0" };
   await run("go", ["build", ...overlay, "-o", binary, "./cmd/hub"], { cwd: join(web, ".."), env });
   project.provide("hubBinary", binary);
   return () => rm(folder, { recursive: true, force: true });
 }
 
-/** Builds the pages and says how Go finds them instead of those in web/dist. */
+/** Builds the pages; returns the path of a Go overlay that replaces web/dist with them. */
 async function freshPages(folder: string): Promise<string> {
   const dist = join(folder, "dist");
   await run("npx", ["vite", "build", "--outDir", join(dist, "desktop"), "--emptyOutDir"], { cwd: web });

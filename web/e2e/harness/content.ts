@@ -1,21 +1,21 @@
-// Windows with content of any kind, as an agent opens them, and a look into their frames.
+// Opens windows with content of any kind, as agents do, and inspects their frames.
 
 import type { Frame, Page } from "playwright-core";
 import type { Action, Bounds, Content, SessionID } from "../../core/src/index.js";
+import { until, windowOf } from "./desktop-page.js";
 import type { Hub } from "./hub.js";
-import { until, windowOf } from "./verbs.js";
 
 type Create = Extract<Action, { type: "window.create" }>;
 
-const somewhere: Bounds = { x: 120, y: 80, w: 420, h: 300 };
+const defaultBounds: Bounds = { x: 120, y: 80, w: 420, h: 300 };
 
 /** Opens a window and waits until a page shows it. */
-export async function show(hub: Hub, session: SessionID, page: Page, id: string, content: Content, more: Partial<Create> = {}): Promise<void> {
-  await hub.rest.act(session, [{ type: "window.create", windowId: id, title: id, bounds: somewhere, content, ...more }]);
+export async function showWindow(hub: Hub, session: SessionID, page: Page, id: string, content: Content, more: Partial<Create> = {}): Promise<void> {
+  await hub.rest.runActions(session, [{ type: "window.create", windowId: id, title: id, bounds: defaultBounds, content, ...more }]);
   await windowOf(page, id).waitFor();
 }
 
-/** The frame in which a document of an agent runs, once its script has marked the document as done. */
+/** The frame of an agent's document, once its script has set data-done. */
 export async function doneFrame(hub: Hub, page: Page): Promise<Frame> {
   let found: Frame | undefined;
   await until(async () => {
@@ -29,11 +29,11 @@ export async function doneFrame(hub: Hub, page: Page): Promise<Frame> {
   return found!;
 }
 
-let settled = 0;
+let roundTrips = 0;
 
-/** Lets everything happen that was begun: something goes to the hub and comes back. */
-export async function settle(hub: Hub, session: SessionID, page: Page): Promise<void> {
-  const id = `settled-${++settled}`;
-  await hub.rest.act(session, [{ type: "toast.show", id, message: id }]);
+/** Waits for a round trip to the hub, so that everything sent before has been handled. */
+export async function roundTrip(hub: Hub, session: SessionID, page: Page): Promise<void> {
+  const id = `settled-${++roundTrips}`;
+  await hub.rest.runActions(session, [{ type: "toast.show", id, message: id }]);
   await page.locator(`[data-toast-id="${id}"]`).waitFor();
 }

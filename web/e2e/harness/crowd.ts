@@ -1,5 +1,5 @@
-// A fleet with very many sessions, for a page that has to show them. Only what the hub would push is made up; the page
-// and who may see it are the hub's.
+// An event stream of the admin API with very many sessions. Only the stream is synthetic; the page and its permissions
+// are the hub's.
 
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -16,23 +16,23 @@ export class Crowd {
     this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   }
 
-  /** So many sessions; up to 100 of them change in every tick. */
-  static async of(sessions: number): Promise<Crowd> {
+  /** Starts a server for that many sessions; up to 100 of them change in every tick. */
+  static async start(sessions: number): Promise<Crowd> {
     const changing = Math.min(100, sessions);
     const rows = Array.from({ length: sessions }, (_, n) => rowNumber(n));
     const server = createServer((_, answer) => {
       answer.writeHead(200, { "content-type": "text/event-stream" });
-      const say = (kind: string, data: unknown): void => void answer.write(`event: ${kind}\ndata: ${JSON.stringify(data)}\n\n`);
-      say("overview", overviewOf(sessions));
-      for (let at = 0; at < sessions; at += part) say("rows", { full: at === 0, more: at + part < sessions, rows: rows.slice(at, at + part) });
+      const push = (kind: string, data: unknown): void => void answer.write(`event: ${kind}\ndata: ${JSON.stringify(data)}\n\n`);
+      push("overview", overviewOf(sessions));
+      for (let at = 0; at < sessions; at += chunkSize) push("rows", { full: at === 0, more: at + chunkSize < sessions, rows: rows.slice(at, at + chunkSize) });
       let next = 0;
       const timer = setInterval(() => {
         const changed = Array.from({ length: changing }, () => {
           const n = (next += 7919) % sessions;
           return (rows[n] = { ...rows[n]!, updatedAt: Date.now(), tokens: rows[n]!.tokens + 1 });
         });
-        say("overview", overviewOf(sessions));
-        say("rows", { rows: changed });
+        push("overview", overviewOf(sessions));
+        push("rows", { rows: changed });
       }, 500);
       answer.on("close", () => clearInterval(timer));
     });
@@ -46,8 +46,8 @@ export class Crowd {
   }
 }
 
-/** As many rows are pushed at once. */
-const part = 500;
+/** The number of rows per message. */
+const chunkSize = 500;
 
 function rowNumber(n: number): Row {
   return {

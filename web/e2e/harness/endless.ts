@@ -1,10 +1,10 @@
-// A model whose answer lasts until the test ends it, so that a test can act in the middle of an answer however long its
-// actions take. It speaks as much of the Messages API as a hub needs.
+// A model whose answer lasts until the test ends it, so that a test can act in the middle of an answer at its own
+// speed. It implements the part of the Messages API that a hub needs.
 
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** Slow enough for an answer of two minutes to stay small, quick enough for words to arrive while a page loads. */
+/** Slow enough for an answer of two minutes to stay small, fast enough for words to arrive while a page loads. */
 const wordsPerSecond = 30;
 
 export class EndlessModel {
@@ -30,7 +30,7 @@ export class EndlessModel {
     return ["--provider", "anthropic", "--anthropic-key", "none", "--anthropic-url", url];
   }
 
-  /** Ends all open answers, well. */
+  /** Completes all open answers. */
   finish(): void {
     for (const [answer, timer] of this.open) {
       clearInterval(timer);

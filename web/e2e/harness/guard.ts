@@ -1,30 +1,30 @@
-// Watches all pages of a test. Whatever the browser complains about, and every request that goes to somebody else than
-// the hub, fails the test unless it said before that it expects it.
+// Observes all pages of a test. Every error of the browser, and every request to another origin than the hub's, fails
+// the test unless the test expects it.
 
 import type { BrowserContext } from "playwright-core";
 
 export class Guard {
-  /** Everything that was asked for, by address. */
+  /** The addresses of all requests. */
   readonly requests: string[] = [];
-  private readonly complaints: string[] = [];
+  private readonly problems: string[] = [];
   private readonly expected: RegExp[] = [];
-  private readonly homes: string[];
+  private readonly origins: string[];
 
   constructor(homes: readonly string[]) {
-    this.homes = [...homes];
+    this.origins = [...homes];
   }
 
-  /** Another address of the hub. */
-  welcome(home: string): void {
-    this.homes.push(home);
+  /** Allows requests to another address of the hub. */
+  allowOrigin(home: string): void {
+    this.origins.push(home);
   }
 
-  /** The test makes the browser complain in this way. */
+  /** Allows problems that match; for tests that cause them. */
   expect(...patterns: RegExp[]): void {
     this.expected.push(...patterns);
   }
 
-  /** A hub that is away makes the browser complain about every try to reach it. */
+  /** Allows the errors that an unreachable hub causes. */
   expectLostHub(): void {
     this.expect(/WebSocket connection to .* failed/, /net::ERR_(CONNECTION_|INCOMPLETE_|INTERNET_DISCONNECTED|NETWORK_|EMPTY_RESPONSE|ABORTED|SOCKET_)/);
   }
@@ -32,16 +32,16 @@ export class Guard {
   async watch(context: BrowserContext): Promise<void> {
     context.on("console", (m) => {
       if (m.type() === "error" || (m.type() === "warning" && /polic|violat/i.test(m.text()))) {
-        this.complaints.push(`console: ${m.text()} (${m.location().url})`);
+        this.problems.push(`console: ${m.text()} (${m.location().url})`);
       }
     });
-    context.on("weberror", (e) => this.complaints.push(`error: ${e.error().stack ?? e.error().message}`));
-    context.on("request", (r) => this.note(r.url()));
+    context.on("weberror", (e) => this.problems.push(`error: ${e.error().stack ?? e.error().message}`));
+    context.on("request", (r) => this.recordRequest(r.url()));
     context.on("requestfailed", (r) => {
-      // What a policy forbids is never sent.
-      if (/csp|BLOCKED_BY_CSP/i.test(r.failure()?.errorText ?? "")) this.forget(r.url());
+      // A request that a policy blocks is never sent.
+      if (/csp|BLOCKED_BY_CSP/i.test(r.failure()?.errorText ?? "")) this.removeRequest(r.url());
     });
-    context.on("page", (p) => p.on("websocket", (s) => this.note(s.url())));
+    context.on("page", (p) => p.on("websocket", (s) => this.recordRequest(s.url())));
     await context.addInitScript(() => {
       document.addEventListener("securitypolicyviolation", (e) => {
         console.error(`policy: ${e.effectiveDirective} blocked ${e.blockedURI} in ${e.sourceFile}:${e.lineNumber} ${e.sample}`);
@@ -49,25 +49,25 @@ export class Guard {
     });
   }
 
-  private note(url: string): void {
+  private recordRequest(url: string): void {
     this.requests.push(url);
     if (/^(data|blob|about):/.test(url)) return;
-    const home = url.replace(/^ws:/, "http:");
-    if (!this.homes.some((h) => home === h || home.startsWith(`${h}/`))) this.complaints.push(`request: ${url}`);
+    const origin = url.replace(/^ws:/, "http:");
+    if (!this.origins.some((h) => origin === h || origin.startsWith(`${h}/`))) this.problems.push(`request: ${url}`);
   }
 
-  private forget(url: string): void {
+  private removeRequest(url: string): void {
     for (const [list, entry] of [
       [this.requests, url],
-      [this.complaints, `request: ${url}`],
+      [this.problems, `request: ${url}`],
     ] as const) {
       const at = list.lastIndexOf(entry);
       if (at >= 0) list.splice(at, 1);
     }
   }
 
-  /** What was not expected. */
+  /** The problems that no test expected. */
   get unexpected(): string[] {
-    return this.complaints.filter((c) => !this.expected.some((p) => p.test(c)));
+    return this.problems.filter((c) => !this.expected.some((p) => p.test(c)));
   }
 }

@@ -1,4 +1,5 @@
-// A real hub in a folder of its own, with the demo provider unless its flags name another. It can be killed and started again where it was.
+// A real hub in its own folder, with the demo provider unless its flags name another. It can be killed and started
+// again with its data.
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
@@ -10,26 +11,25 @@ import { Redis } from "./redis.js";
 import { Rest } from "./rest.js";
 
 export interface HubOptions {
-  /** Keep the limits for people, which tests, being quicker, run into. */
+  /** Whether the rate limits for users apply; tests are faster than users and would exceed them. */
   limited?: boolean;
-  /** Keep everything in a Redis instead of in files: one of its own, or that of another hub. */
+  /** Whether the store is Redis instead of files: a new one, or that of another hub. */
   redis?: boolean | Redis;
-  /** More flags. */
   flags?: readonly string[];
 }
 
 export class Hub {
-  /** Where it is, without a path. */
+  /** The address, without a path. */
   readonly url: string;
-  /** Where html windows and apps live. */
+  /** The address of HTML windows and apps. */
   readonly appsUrl: string;
-  /** Where it keeps everything, unless that is files. */
+  /** The Redis of the store; undefined for files. */
   readonly redis: Redis | undefined;
   private readonly folder: string;
   private readonly flags: readonly string[];
   private readonly ownsRedis: boolean;
   private program: Program | undefined;
-  private way = "";
+  private entryURL = "";
 
   private constructor(folder: string, ports: readonly number[], flags: readonly string[], redis: Redis | undefined, ownsRedis: boolean) {
     this.folder = folder;
@@ -61,22 +61,22 @@ export class Hub {
     return hub;
   }
 
-  /** The address it prints for people, which lets them in. */
+  /** The address with the login token that the hub prints. */
   get entry(): string {
-    return this.way;
+    return this.entryURL;
   }
 
   get rest(): Rest {
-    return new Rest(this.url, new URL(this.way).searchParams.get("token") ?? "");
+    return new Rest(this.url, new URL(this.entryURL).searchParams.get("token") ?? "");
   }
 
-  /** Starts it, where it was before if it was. */
+  /** Starts the hub, again with its data if it ran before. */
   async up(): Promise<void> {
     this.program = new Program(inject("hubBinary"), ["serve", ...this.flags], this.folder);
-    this.way = (await this.program.says(/Everdesk is running: (\S+)/))[1]!;
+    this.entryURL = (await this.program.waitForOutput(/Everdesk is running: (\S+)/))[1]!;
   }
 
-  /** Ends it as a power cut does. */
+  /** Kills the process, as a power cut does. */
   async kill(): Promise<void> {
     await this.program?.end("SIGKILL");
     this.program = undefined;
@@ -89,7 +89,7 @@ export class Hub {
   }
 }
 
-/** Ports that nobody uses. They are found together, so that they are not the same. */
+/** Unused ports. They are found together, so that they differ. */
 async function freePorts(n: number): Promise<number[]> {
   const servers = await Promise.all(
     Array.from({ length: n }, async () => {

@@ -1,2 +1,5 @@
-/** After this long a wait has failed. It judges no speed: a quiet machine needs a fraction of it, and speed is judged by npm run numbers. */
+/**
+ * The timeout of a wait, in ms. It does not measure speed: an idle machine needs a fraction of it, and `npm run
+ * numbers` measures speed.
+ */
 export const waitLimit = 60_000;

@@ -1,4 +1,4 @@
-// A model that thinks nothing, for a hub that is to believe it talks to a real one. What it is asked is kept.
+// A recording proxy in front of the fake model API.
 
 import { execFile } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -13,8 +13,8 @@ import { Program } from "./process.js";
 const run = promisify(execFile);
 const top = fileURLToPath(new URL("../../..", import.meta.url));
 
-/** A message of a request, with each of its blocks in one line of words. */
-export interface Heard {
+/** A message of a request, with each of its blocks as one line of text. */
+export interface ModelMessage {
   role: string;
   blocks: string[];
 }
@@ -28,8 +28,8 @@ interface Block {
 }
 
 export class Model {
-  /** What it was asked, oldest first: the whole conversation each time. */
-  readonly heard: Heard[][] = [];
+  /** The recorded requests, the oldest first; each has the whole conversation. */
+  readonly requests: ModelMessage[][] = [];
   private readonly server: Server;
   private readonly program: Program;
   private readonly folder: string;
@@ -45,14 +45,14 @@ export class Model {
     const binary = join(folder, "serve");
     await run("go", ["build", "-o", binary, "./providers/fakemodel/serve"], { cwd: top, env: { ...process.env, CGO_ENABLED: "0" } });
     const program = new Program(binary, ["-listen", "127.0.0.1:0"], folder);
-    const behind = (await program.says(/ANTHROPIC_BASE_URL=(\S+)/))[1]!;
-    const server = createServer((asked, answer) => void model.pass(behind, asked, answer));
+    const backend = (await program.waitForOutput(/ANTHROPIC_BASE_URL=(\S+)/))[1]!;
+    const server = createServer((incoming, answer) => void model.forward(backend, incoming, answer));
     await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
     const model = new Model(server, program, folder);
     return model;
   }
 
-  /** With these a hub asks it. */
+  /** The flags of a hub that uses this model. */
   get flags(): string[] {
     const url = `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
     return ["--provider", "anthropic", "--anthropic-key", "none", "--anthropic-url", url];
@@ -65,36 +65,36 @@ export class Model {
     await rm(this.folder, { recursive: true, force: true });
   }
 
-  /** Writes down what is asked, and has it answered. */
-  private async pass(behind: string, asked: IncomingMessage, answer: ServerResponse): Promise<void> {
-    const body = Buffer.concat(await asked.toArray());
-    if (asked.method === "POST") this.heard.push(readMessages(body.toString()));
-    const on = request(behind + asked.url!, { method: asked.method!, headers: asked.headers }, (from) => {
+  /** Records a request and forwards it to the backend. */
+  private async forward(backend: string, incoming: IncomingMessage, answer: ServerResponse): Promise<void> {
+    const body = Buffer.concat(await incoming.toArray());
+    if (incoming.method === "POST") this.requests.push(readMessages(body.toString()));
+    const on = request(backend + incoming.url!, { method: incoming.method!, headers: incoming.headers }, (from) => {
       answer.writeHead(from.statusCode!, from.headers);
       from.pipe(answer);
     });
-    on.on("error", () => answer.destroy()); // the hub is told by the end of its connection
+    on.on("error", () => answer.destroy()); // the hub sees the end of its connection
     on.end(body);
   }
 }
 
-function readMessages(body: string): Heard[] {
+function readMessages(body: string): ModelMessage[] {
   const { messages } = JSON.parse(body) as { messages: { role: string; content: string | Block[] }[] };
-  return messages.map(({ role, content }) => ({ role, blocks: blocksOf(content).map(inWords) }));
+  return messages.map(({ role, content }) => ({ role, blocks: blocksOf(content).map(describeBlock) }));
 }
 
 function blocksOf(content: string | Block[]): Block[] {
   return typeof content === "string" ? [{ type: "text", text: content }] : content;
 }
 
-function inWords(b: Block): string {
+function describeBlock(b: Block): string {
   switch (b.type) {
     case "text":
       return b.text!;
     case "tool_use":
       return `calls ${b.name} ${JSON.stringify(b.input)}`;
     case "tool_result":
-      return `result ${blocksOf(b.content ?? []).map(inWords).join(" ")}`;
+      return `result ${blocksOf(b.content ?? []).map(describeBlock).join(" ")}`;
   }
   return JSON.stringify(b);
 }

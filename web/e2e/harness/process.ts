@@ -1,11 +1,11 @@
-// Programs that tests start: each says in its output when it is up, and is gone when the test is over.
+// Programs that tests start. They report in their output when they are ready, and end with the test.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { waitLimit } from "./limits.js";
 
 export class Program {
   readonly child: ChildProcess;
-  private said = "";
+  private output = "";
   private readonly ended: Promise<void>;
   private readonly waiting = new Set<() => void>();
 
@@ -17,35 +17,35 @@ export class Program {
     });
     for (const out of [this.child.stdout, this.child.stderr]) {
       out?.on("data", (piece: Buffer) => {
-        this.said = (this.said + piece.toString()).slice(-100_000);
-        for (const look of this.waiting) look();
+        this.output = (this.output + piece.toString()).slice(-100_000);
+        for (const check of this.waiting) check();
       });
     }
     running.add(this);
     void this.ended.then(() => running.delete(this));
   }
 
-  /** Waits until the output matches. */
-  async says(pattern: RegExp, ms = waitLimit): Promise<RegExpExecArray> {
+  /** Waits until the output matches a pattern. */
+  async waitForOutput(pattern: RegExp, ms = waitLimit): Promise<RegExpExecArray> {
     return new Promise((found, failed) => {
       const end = (): void => {
         clearTimeout(timer);
-        this.waiting.delete(look);
+        this.waiting.delete(check);
       };
-      const look = (): void => {
-        const match = pattern.exec(this.said);
+      const check = (): void => {
+        const match = pattern.exec(this.output);
         if (match === null) return;
         end();
         found(match);
       };
       const fail = (why: string): void => {
         end();
-        failed(new Error(`${this.child.spawnfile} ${why}: ${this.said}`));
+        failed(new Error(`${this.child.spawnfile} ${why}: ${this.output}`));
       };
       const timer = setTimeout(() => fail("did not come up"), ms);
-      this.waiting.add(look);
+      this.waiting.add(check);
       void this.ended.then(() => fail("ended"));
-      look();
+      check();
     });
   }
 
@@ -59,7 +59,7 @@ export class Program {
 
 const running = new Set<Program>();
 
-// A test run that is stopped leaves nothing behind.
+// A stopped test run leaves no processes behind.
 process.once("exit", () => {
   for (const p of running) p.child.kill("SIGKILL");
 });

@@ -1,4 +1,4 @@
-// A real Redis in a folder of its own. It can hang, and it can be killed and started again with all that it had.
+// A real Redis in its own folder. It can hang, and it can be killed and started again with its data.
 
 import { Program } from "./process.js";
 
@@ -14,15 +14,15 @@ export class Redis {
     this.url = `redis://127.0.0.1:${port}`;
   }
 
-  /** Starts it, with what it had before if it was there. */
+  /** Starts Redis, again with its data if it ran before. */
   async up(): Promise<void> {
-    // What a killed process has written to its file stays; only a power cut would need more.
-    const keep = ["--save", "", "--appendonly", "yes", "--appendfsync", "no"];
-    this.program = new Program("redis-server", ["--port", `${this.port}`, ...keep], this.folder);
-    await this.program.says(/Ready to accept connections/);
+    // Data that a killed process has written to its file stays; only a power cut would need fsync.
+    const persistence = ["--save", "", "--appendonly", "yes", "--appendfsync", "no"];
+    this.program = new Program("redis-server", ["--port", `${this.port}`, ...persistence], this.folder);
+    await this.program.waitForOutput(/Ready to accept connections/);
   }
 
-  /** Lets it hang: its connections are open and nobody answers. */
+  /** Suspends the process: its connections stay open without an answer. */
   freeze(): void {
     this.program?.child.kill("SIGSTOP");
   }
@@ -31,7 +31,7 @@ export class Redis {
     this.program?.child.kill("SIGCONT");
   }
 
-  /** Ends it as a power cut does. */
+  /** Kills the process, as a power cut does. */
   async kill(): Promise<void> {
     await this.program?.end("SIGKILL");
     this.program = undefined;

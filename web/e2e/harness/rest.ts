@@ -1,4 +1,4 @@
-// The hub's REST door, for what tests do without a browser and for what they compare a page with.
+// A client of the hub's REST API, for actions without a browser and for expected values.
 
 import type { Action, MonitorID, ServerEvent, SessionID, SessionState, UIRow, WindowState } from "../../core/src/index.js";
 
@@ -12,11 +12,11 @@ export class Rest {
   }
 
   async newSession(title = ""): Promise<SessionID> {
-    return (await this.ask<{ sessionId: SessionID }>("POST", "/api/sessions", { title })).sessionId;
+    return (await this.request<{ sessionId: SessionID }>("POST", "/api/sessions", { title })).sessionId;
   }
 
   snapshot(session: SessionID): Promise<SessionState> {
-    return this.ask("GET", `/api/sessions/${session}/snapshot`);
+    return this.request("GET", `/api/sessions/${session}/snapshot`);
   }
 
   async window(session: SessionID, id: string): Promise<WindowState | undefined> {
@@ -27,27 +27,27 @@ export class Rest {
     return (await this.snapshot(session)).recent_messages ?? [];
   }
 
-  /** Shows something in a session, as a program does. */
-  async act(session: SessionID, actions: Action[], monitorId: MonitorID = "monitor-0"): Promise<void> {
-    await this.ask("POST", `/api/sessions/${session}/actions`, { actions, monitorId });
+  /** Runs desktop actions in a session, as a program does. */
+  async runActions(session: SessionID, actions: Action[], monitorId: MonitorID = "monitor-0"): Promise<void> {
+    await this.request("POST", `/api/sessions/${session}/actions`, { actions, monitorId });
   }
 
-  async say(session: SessionID, content: string, monitorId: MonitorID = "monitor-0"): Promise<void> {
-    await this.ask("POST", `/api/sessions/${session}/messages`, { content, monitorId });
+  async sendMessage(session: SessionID, content: string, monitorId: MonitorID = "monitor-0"): Promise<void> {
+    await this.request("POST", `/api/sessions/${session}/messages`, { content, monitorId });
   }
 
-  /** All of a session's log that is kept. */
+  /** The whole retained log of a session. */
   async events(session: SessionID): Promise<ServerEvent[]> {
     const all: ServerEvent[] = [];
     for (let after = ""; ; ) {
-      const page = await this.ask<{ events: ServerEvent[]; next?: string }>("GET", `/api/sessions/${session}/events?limit=1000${after}`);
+      const page = await this.request<{ events: ServerEvent[]; next?: string }>("GET", `/api/sessions/${session}/events?limit=1000${after}`);
       all.push(...page.events);
       if (page.next === undefined || page.events.length === 0) return all;
       after = `&after=${page.next}`;
     }
   }
 
-  async ask<T>(method: string, path: string, body?: unknown): Promise<T> {
+  async request<T>(method: string, path: string, body?: unknown): Promise<T> {
     const r = await fetch(this.url + path, {
       method,
       headers: { authorization: `Bearer ${this.token}`, ...(body === undefined ? {} : { "content-type": "application/json" }) },

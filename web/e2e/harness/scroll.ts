@@ -1,33 +1,33 @@
-// The monitor's page with very many sessions, and what scrolling through them costs.
+// Opens the admin page with very many sessions, and measures scrolling.
 
 import type { Page } from "playwright-core";
-import { tableOf } from "./admin.js";
+import { waitForTable } from "./admin.js";
 import type { Crowd } from "./crowd.js";
-import { type Stage, tools } from "./stage.js";
+import { type DesktopFixture, devtools } from "./fixture.js";
 
-/** The page with the sessions of a crowd. */
-export async function crowdedPage(desktop: Stage, crowd: Crowd): Promise<Page> {
+/** Opens the page with the sessions of a crowd. */
+export async function crowdedPage(desktop: DesktopFixture, crowd: Crowd): Promise<Page> {
   const profile = await desktop.profile({}, { viewport: { width: 1440, height: 900 } });
   await desktop.signIn(profile);
   const page = await profile.newPage();
   await page.route("**/api/admin/live?**", (route) => route.continue({ url: crowd.url }));
   await page.goto(`${desktop.hub.url}/admin`);
-  await tableOf(page, crowd.sessions);
+  await waitForTable(page, crowd.sessions);
   return page;
 }
 
-export interface Scrolled {
-  /** The most rows that were in the document. */
+export interface ScrollResult {
+  /** The largest number of rows in the document. */
   rows: number;
-  /** Steps after which there was nothing where rows should be. */
+  /** The number of steps after which no row was visible. */
   blank: number;
-  /** What the page worked in a step, in ms of its own time, not of the clock's. */
+  /** The CPU time of the page per step, in ms. */
   work: number;
 }
 
-/** Scrolls by a screen in every step, while rows change. */
-export async function scroll(page: Page, steps = 100): Promise<Scrolled> {
-  const cdp = await tools(page);
+/** Scrolls by about a screen in every step, while rows change. */
+export async function measureScrolling(page: Page, steps = 100): Promise<ScrollResult> {
+  const cdp = await devtools(page);
   await cdp.send("Performance.enable", { timeDomain: "threadTicks" });
   const worked = async (): Promise<number> => {
     const { metrics } = await cdp.send("Performance.getMetrics");
@@ -39,7 +39,7 @@ export async function scroll(page: Page, steps = 100): Promise<Scrolled> {
     const frame = (): Promise<number> => new Promise(requestAnimationFrame);
     let [rows, blank] = [0, 0];
     for (let n = 0; n < times; n++) {
-      // To the end and back, so that a short table is scrolled as often.
+      // Up and down, so that a short table is scrolled as often.
       const end = grid.scrollHeight - grid.clientHeight;
       grid.scrollTop = n % 2 === 0 ? Math.min(end, grid.scrollTop + 900) : Math.max(0, grid.scrollTop - 400);
       await frame();

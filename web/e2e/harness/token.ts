@@ -1,4 +1,4 @@
-// Signed tokens, as an issuer makes them.
+// Issues signed tokens (JWT).
 
 import { createHmac, randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -9,7 +9,7 @@ export class Issuer {
   private readonly secret = randomBytes(32).toString("hex");
   private readonly folder = mkdtempSync(join(tmpdir(), "everdesk-e2e-keys-"));
 
-  /** With these a hub knows its tokens. */
+  /** The flags of a hub that accepts these tokens. */
   get flags(): string[] {
     const file = join(this.folder, "secret");
     writeFileSync(file, this.secret);

@@ -1,4 +1,4 @@
-// An address that nobody may ever ask for: whatever reaches it, over TCP or UDP, is noted.
+// An address that must never be contacted: it records every connection and packet, over TCP or UDP.
 
 import { createSocket } from "node:dgram";
 import { type AddressInfo, createServer } from "node:net";
@@ -10,10 +10,10 @@ export interface Trap {
   close: () => void;
 }
 
-export async function setTrap(): Promise<Trap> {
+export async function startTrap(): Promise<Trap> {
   const caught: string[] = [];
   const server = createServer((socket) => {
-    socket.on("error", () => undefined); // who came in is noted already
+    socket.on("error", () => undefined); // the connection is recorded already
     socket.once("data", (first) => caught.push(first.toString().split("\r\n")[0]!));
     socket.once("close", () => caught.push("a connection"));
     socket.end("HTTP/1.1 200 OK\r\ncontent-length: 0\r\naccess-control-allow-origin: *\r\n\r\n");

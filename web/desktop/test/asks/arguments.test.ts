@@ -17,18 +17,18 @@ test.each([
   ["a name that is there twice inside", '{"x":{"path":"a","path":"b"}}'],
   ["a number that would be rounded", '{"id":12345678901234567890}'],
   ["a number only", "12"],
-])("%s is shown as it is", (_, input) => {
+])("%s is shown unchanged", (_, input) => {
   expect(parseArguments(`t\n${input}`, "t")).toEqual([{ name: "", value: input }]);
 });
 
-test("what is inside of texts is no name and no number", () => {
+test("names and numbers inside of strings do not count", () => {
   expect(parseArguments('{"a":"\\"b\\": 1.50","c":"9999999999999999999"}', "t")).toEqual([
     { name: "a", value: '"b": 1.50' },
     { name: "c", value: "9999999999999999999" },
   ]);
 });
 
-test("only the tool that asks is taken away", () => {
+test("only the name of the requesting tool is removed", () => {
   expect(parseArguments("other\nthing", "t")).toEqual([{ name: "", value: "other\nthing" }]);
   expect(parseArguments("t\n", "t")).toEqual([]);
 });

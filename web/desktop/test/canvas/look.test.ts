@@ -14,7 +14,7 @@ function win(windowId: string, more: Partial<WindowState> = {}): WindowState {
 
 const table = (...list: WindowState[]): Map<string, WindowState> => new Map(list.map((w) => [`${w.monitorId}/${w.windowId}`, w]));
 
-test("only harmless styles are taken", () => {
+test("only harmless styles are used", () => {
   expect(safeStyle(undefined)).toEqual({});
   expect(safeStyle({ position: "fixed", zIndex: 99999, inset: 0, transform: "scale(9)", pointerEvents: "none" })).toEqual({});
   expect(safeStyle({ opacity: 0, "border-radius": "99px", borderColor: "red" })).toEqual({ opacity: 0.4, borderRadius: 24, borderColor: "red" });
@@ -23,7 +23,7 @@ test("only harmless styles are taken", () => {
   expect(safeStyle({ backgroundColor: "transparent" })).toEqual({ "--surface": "transparent" });
 });
 
-test("the window in front is the standard one with the highest z that can be seen", () => {
+test("the window in front is the visible standard one with the highest z", () => {
   const all = [win("a", { z: 5 }), win("b", { z: 9, minimized: true }), win("c", { z: 99, variant: "widget" }), win("d", { z: 7, monitorId: "monitor-1" })];
   expect(frontOf(all, "monitor-0")?.windowId).toBe("a");
   expect(frontOf([], "monitor-0")).toBeUndefined();
@@ -33,7 +33,7 @@ test("the window in front is the standard one with the highest z that can be see
   expect(cycleOrder([win("a", { z: 1 }), win("b", { z: 3 }), win("c", { z: 2 })], "monitor-0")).toEqual(["monitor-0/b", "monitor-0/c", "monitor-0/a"]);
 });
 
-test("windows keep their order on the page whatever their z, and pages of other monitors stay for a while", () => {
+test("windows keep their order in the document whatever their z, and iframes of other monitors stay for a while", () => {
   const page = { content: { renderer: "iframe", data: "/x" } } as Partial<WindowState>;
   const there = [win("p", { ...page, monitorId: "monitor-1" }), win("t", { monitorId: "monitor-1" })];
   const ids = (list: WindowState[]): string[] => list.map((w) => w.windowId);
@@ -44,7 +44,7 @@ test("windows keep their order on the page whatever their z, and pages of other 
   expect(ids(mountedWindows(table(win("a"), ...there), "monitor-1", ["monitor-0"]))).toEqual(["p", "t"]);
 });
 
-test("two monitors before the shown one are remembered", () => {
+test("the last two monitors are remembered", () => {
   let recent: readonly string[] = [];
   recent = recentAfter(recent, "monitor-0", "monitor-1");
   recent = recentAfter(recent, "monitor-1", "monitor-2");
@@ -54,11 +54,11 @@ test("two monitors before the shown one are remembered", () => {
   expect(recentAfter(recent, "monitor-1", "monitor-3")).toEqual(["monitor-1", "monitor-2"]);
 });
 
-test("what an icon says cannot end early", () => {
+test("the text of an icon cannot end the tag early", () => {
   expect(clickText({ id: "s1", type: "file", target: "a</ui:click>b" })).toBe("<ui:click>shortcut: s1, type: file, target: a&lt;/ui:click>b</ui:click>");
 });
 
-test("a monitor in small has all its windows inside", () => {
+test("a miniature has all windows inside", () => {
   const all = [win("a", { bounds: { x: 3000, y: 100, w: 900, h: 600 } }), win("b", { bounds: { x: -90, y: -5, w: 90000, h: 20 } }), win("c", { maximized: true })];
   const extent = extentOf(all);
   for (const w of all) {
@@ -71,7 +71,7 @@ test("a monitor in small has all its windows inside", () => {
   expect(miniature(win("p", { variant: "panel", dockEdge: "top" }), extentOf([])).y).toBe(0);
 });
 
-test("every shortcut has a text and a key of its own", () => {
+test("every shortcut has a text and its own key", () => {
   const all = [...canvasShortcuts, ...titleBarShortcuts];
   expect(new Set(all.map((s) => s.combo)).size).toBe(all.length);
   for (const s of all) expect(texts.en[s.label]).toBeTypeOf("string");

@@ -11,7 +11,7 @@ function win(windowId: string, bounds: Bounds, more: Partial<WindowState> = {}):
   return { windowId, monitorId: "monitor-0", title: windowId, bounds, content: { renderer: "text", data: "" }, ...more };
 }
 
-/** A desktop whose hub does nothing but note what it is told. */
+/** A desktop whose hub only records commands. */
 class Desktop {
   readonly told: string[] = [];
   readonly store: ShellStore;
@@ -29,7 +29,7 @@ class Desktop {
     for (const w of windows) this.say(w);
   }
 
-  /** The hub says how a window is. */
+  /** Delivers a window from the hub. */
   say(w: WindowState): void {
     this.store.setState((s) => ({ desktop: { ...s.desktop, windows: new Map(s.desktop.windows).set(`monitor-0/${w.windowId}`, w) } }));
   }
@@ -54,7 +54,7 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-test("a drag of a second is told about ten times, and always its end", () => {
+test("a drag of a second sends about ten updates, and always the last place", () => {
   const w = win("a", at(100));
   const d = new Desktop(w);
   d.manager.beginDrag(w, undefined, 150, 110);
@@ -70,7 +70,7 @@ test("a drag of a second is told about ten times, and always its end", () => {
   d.stop();
 });
 
-test("own echoes do not move a window back, and it rests where it was let go", () => {
+test("echoes of own updates do not move a window back, and it stays where it was dropped", () => {
   const w = win("a", at(100));
   const d = new Desktop(w);
   d.manager.beginDrag(w, undefined, 150, 110);
@@ -87,7 +87,7 @@ test("own echoes do not move a window back, and it rests where it was let go", (
   d.stop();
 });
 
-test("without an answer a window goes back to where the hub says it is", () => {
+test("without a confirmation a window returns to its place at the hub", () => {
   const w = win("a", at(100));
   const d = new Desktop(w);
   d.manager.nudge(w, 16, 0, "move");
@@ -98,7 +98,7 @@ test("without an answer a window goes back to where the hub says it is", () => {
   d.stop();
 });
 
-test("what is done without a connection is shown, and told once when there is one", () => {
+test("a change while disconnected is shown, and sent once after reconnecting", () => {
   const w = win("a", at(100), { z: 1 });
   const front = win("b", at(300), { z: 2 });
   const d = new Desktop(w, front);
@@ -118,7 +118,7 @@ test("what is done without a connection is shown, and told once when there is on
   d.stop();
 });
 
-test("a window is brought to the front once", () => {
+test("a window is raised once", () => {
   const w = win("a", at(100), { z: 1 });
   const d = new Desktop(w, win("b", at(300), { z: 2 }));
   for (let i = 0; i < 5; i++) d.manager.raise(w);
@@ -131,7 +131,7 @@ test("a window is brought to the front once", () => {
   d.stop();
 });
 
-test("of two windows that are brought to the front quickly, the last one stays there", () => {
+test("of two windows that are raised quickly, the last one stays in front", () => {
   const w = win("a", at(100), { z: 1 });
   const other = win("b", at(300), { z: 2 });
   const d = new Desktop(w, other);
@@ -158,7 +158,7 @@ test("a snapped window gets its size back", () => {
   d.stop();
 });
 
-test("a window dragged to the top is maximised and goes back to where the drag began", () => {
+test("a window dragged to the top is maximised and restores to where the drag began", () => {
   const w = win("a", at(100));
   const d = new Desktop(w);
   d.manager.beginDrag(w, undefined, 150, 110);
@@ -169,7 +169,7 @@ test("a window dragged to the top is maximised and goes back to where the drag b
   d.stop();
 });
 
-test("only the person leaves a part of a window outside", () => {
+test("only the user can leave a part of a window outside", () => {
   const low = win("a", at(100, 600));
   const d = new Desktop(low);
   expect(d.manager.drawnBounds(low)).toEqual(at(100, 400));
@@ -185,7 +185,7 @@ test("only the person leaves a part of a window outside", () => {
   d.stop();
 });
 
-test("a window that is closed while it is in hand leaves nothing behind", () => {
+test("a window that is closed during a drag leaves no state behind", () => {
   const w = win("a", at(100));
   const d = new Desktop(w);
   d.manager.beginDrag(w, undefined, 150, 110);
@@ -203,7 +203,7 @@ test("a window that is closed while it is in hand leaves nothing behind", () => 
   d.stop();
 });
 
-test("a window of another monitor that was brought to the front is not the one in front here", () => {
+test("a raised window of another monitor is not in front here", () => {
   const [here, there] = [win("a", at(100)), { ...win("b", at(100)), monitorId: "monitor-1" }];
   const d = new Desktop(here);
   d.connect(false);

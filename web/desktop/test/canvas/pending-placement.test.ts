@@ -10,7 +10,7 @@ function windowAt(bounds: Bounds, more: Partial<WindowState> = {}): WindowState 
 
 const put = (bounds: Bounds, maximized = false): { bounds: Bounds; maximized: boolean } => ({ bounds, maximized });
 
-test("the hub hears of a place once, and the pending ends when it says so", () => {
+test("a place is sent once, and the pending placement ends with its confirmation", () => {
   const w = windowAt(at(0));
   const { update, pending } = planUpdate(w, newPlacement(w, undefined, put(at(50)), false), 1000);
   expect(update).toEqual({ toggle: false, bounds: at(50) });
@@ -19,7 +19,7 @@ test("the hub hears of a place once, and the pending ends when it says so", () =
   expect(reconcile(windowAt(at(50)), pending, 1200)).toBeUndefined();
 });
 
-test("echoes of places on the way do not end a wish", () => {
+test("echoes of intermediate places do not end a pending placement", () => {
   const w = windowAt(at(0));
   let pending = newPlacement(w, undefined, put(at(0)), true);
   for (const x of [10, 20, 30]) pending = planUpdate(w, { ...pending, place: put(at(x)) }, 1000 + x).pending;
@@ -32,7 +32,7 @@ test("echoes of places on the way do not end a wish", () => {
   expect(reconcile(windowAt(at(40)), pending, 1200)).toBeUndefined();
 });
 
-test("somebody else's move ends a pending, but not while the window is in hand", () => {
+test("another client's move ends a pending placement, but not during a drag", () => {
   const w = windowAt(at(0));
   const held = planUpdate(w, newPlacement(w, undefined, put(at(10)), true), 1000).pending;
   const other = windowAt(at(777));
@@ -41,7 +41,7 @@ test("somebody else's move ends a pending, but not while the window is in hand",
   expect(reconcile(other, released, 1150)).toBeUndefined();
 });
 
-test("a pending the hub never answers ends after a while, one it never heard of does not", () => {
+test("an unconfirmed pending placement expires after a while, an unsent one does not", () => {
   const w = windowAt(at(0));
   const unheard = newPlacement(w, undefined, put(at(50)), false);
   expect(reconcile(w, unheard, 99_999)).toBe(unheard);
@@ -52,7 +52,7 @@ test("a pending the hub never answers ends after a while, one it never heard of 
   expect(reconcile(undefined, unheard, 0)).toBeUndefined();
 });
 
-test("maximising says where the window goes back to first, and is said once however often it is wished", () => {
+test("maximising first sends the bounds to restore, and is sent once however often it is requested", () => {
   const w = windowAt(at(0));
   const dragged = planUpdate(w, newPlacement(w, undefined, put(at(300, 2)), true), 1000).pending;
   const { update, pending } = planUpdate(w, newPlacement(w, dragged, put(at(0), true), false), 1100);
@@ -71,7 +71,7 @@ test("a maximised window that is dragged away is restored first", () => {
   expect(reconcile(windowAt(at(200)), restored!, 1020)).toBeUndefined();
 });
 
-test("quick changes of mind tell the hub the difference to what it was told, not to what it has said", () => {
+test("quick changes are sent relative to what was sent, not to what the hub has confirmed", () => {
   const w = windowAt(at(0));
   const first = planUpdate(w, newPlacement(w, undefined, put(at(0), true), false), 1000);
   expect(first.update.toggle).toBe(true);

@@ -31,11 +31,11 @@ test.each([
   "/api/me",
   "javascript:alert(1)",
   "",
-])("%s is none", (address) => {
+])("%s is no file of the session", (address) => {
   expect(ownFile(address, "s-1")).toBeUndefined();
 });
 
-test("only pictures by themselves and files are sources", () => {
+test("only inline pictures and files are allowed sources", () => {
   expect(isAllowedSource("data:image/png;base64,AA")).toBe(true);
   expect(isAllowedSource("blob:http://hub/1")).toBe(true);
   expect(isAllowedSource("/files/a.png")).toBe(true);
@@ -46,7 +46,7 @@ test("only pictures by themselves and files are sources", () => {
   expect(pictureSource("/files/a.png", "s-1")).toBe(`${home}a.png`);
 });
 
-test("what leaves the desktop is written in full", () => {
+test("external addresses are completed", () => {
   expect(externalURL("https://a.example")).toBe("https://a.example/");
   expect(externalURL("https://google.com@evil.example/x")).toBe("https://google.com@evil.example/x");
   expect(externalURL("mailto:a@b.c")).toBe("mailto:a@b.c");
@@ -55,14 +55,14 @@ test("what leaves the desktop is written in full", () => {
   }
 });
 
-test("hosts are named", () => {
+test("the host of an address", () => {
   expect(hostOf("https://evil.example:8443/?d=1")).toBe("evil.example:8443");
   expect(hostOf("//evil.example/x")).toBe("evil.example");
   expect(hostOf("pictures/a.png")).toBe("pictures/a.png");
   expect(hostOf("https://[")).toBe("https://[");
 });
 
-test("files are shown by their names", () => {
+test("the kind of a file by its name", () => {
   expect(fileKind("/a/x.PNG")).toBe("picture");
   expect(fileKind("/a/x.html")).toBe("document");
   expect(fileKind("/a/x.csv")).toBe("text");

@@ -4,7 +4,7 @@ import type { AppProtocolRequest, Connection } from "../../../core/src/index.js"
 import { Channel, type Port } from "../../src/content/app-frame/channel.js";
 import { appRequestOf, interactionText, isExpired, isForThisTab, parseAppMessage, Rate, responseOf } from "../../src/content/app-frame/rules.js";
 
-test("so many in a second and no more", () => {
+test("a rate limits the events per second", () => {
   const rate = new Rate(20);
   for (let i = 0; i < 20; i++) expect(rate.allow(1000 + i)).toBe(true);
   expect(rate.allow(1500)).toBe(false);
@@ -22,7 +22,7 @@ test.each([
     { type: "yaar:app-query-response", requestId: "r", data: { a: 1 } },
   ],
   [{ type: "yaar:app-command-response", requestId: "r", error: 5 }, { type: "yaar:app-command-response", requestId: "r", error: "5" }],
-])("%j may be said", (said, heard) => {
+])("%j is a valid message", (said, heard) => {
   expect(parseAppMessage(JSON.stringify(said))).toEqual(heard);
 });
 
@@ -36,11 +36,11 @@ test.each([
   ["an empty text", '{"type":"yaar:app-interaction","content":""}'],
   ["something else than a text", '{"type":"yaar:app-interaction","content":{}}'],
   ["too much", JSON.stringify({ type: "everdesk:shown", x: "x".repeat(maxMessage) })],
-])("%s is nothing", (_, said) => {
+])("%s is no valid message", (_, said) => {
   expect(parseAppMessage(said)).toBeUndefined();
 });
 
-test("questions and answers have the names of both sides", () => {
+test("requests and responses have matching types", () => {
   const ask = (request: AppProtocolRequest["request"]) => appRequestOf({ requestId: "r", windowId: "w", request });
   expect(ask({ kind: "manifest" })).toEqual({ type: "yaar:app-manifest-request", requestId: "r" });
   expect(ask({ kind: "query", stateKey: "k" })).toEqual({ type: "yaar:app-query-request", requestId: "r", stateKey: "k" });
@@ -51,16 +51,16 @@ test("questions and answers have the names of both sides", () => {
   expect(responseOf("query", { data: "가".repeat(30_000) })).toEqual({ kind: "query", error: "the answer is too large" });
 });
 
-test("what an app says stays within its mark", () => {
+test("an app's text stays inside its tag", () => {
   expect(interactionText('x</app_interaction>\n/say <b>')).toBe("<app_interaction>x&lt;/app_interaction>\n/say &lt;b></app_interaction>");
 });
 
-test("a rate may be for longer than a second", () => {
+test("a rate may have a longer period", () => {
   const rate = new Rate(2, 60_000);
   expect([0, 1000, 2000, 59_999, 60_000].map((now) => rate.allow(now))).toEqual([true, true, false, false, true]);
 });
 
-test("a question with an address is for one connection only", () => {
+test("a request with an address is for one connection only", () => {
   const presence: Connection[] = [{ connectionId: "c1", clientId: "tab-1" }, { connectionId: "c2", clientId: "tab-2" }];
   expect(isForThisTab(undefined, presence, "tab-1")).toBe(true);
   expect(isForThisTab("c1", presence, "tab-1")).toBe(true);
@@ -68,7 +68,7 @@ test("a question with an address is for one connection only", () => {
   expect(isForThisTab("c9", presence, "tab-1")).toBe(false);
 });
 
-test("what is late is late by the clock of the hub", () => {
+test("deadlines are by the hub's clock", () => {
   expect(isExpired(undefined, 7000)).toBe(false);
   expect(isExpired(0, 7000)).toBe(false);
   expect(isExpired(6000, 5999)).toBe(false);
@@ -87,7 +87,7 @@ function fakePort(): Port & { sent: string[]; closed: boolean; say: (what: unkno
   return port;
 }
 
-test("a channel asks, and takes the answer to what was asked", async () => {
+test("a channel sends requests and accepts matching responses", async () => {
   vi.useFakeTimers();
   const port = fakePort();
   const channel = new Channel(port, { now: () => 0, onMessage: () => undefined, onFlood: () => undefined });
@@ -102,7 +102,7 @@ test("a channel asks, and takes the answer to what was asked", async () => {
   vi.useRealTimers();
 });
 
-test("an app that floods is not heard any more", () => {
+test("an app that floods is disconnected", () => {
   const port = fakePort();
   const heard: PageMessage[] = [];
   let floods = 0;

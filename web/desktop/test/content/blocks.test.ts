@@ -37,21 +37,21 @@ The end
 ===
 `;
 
-/** Reads a text as it comes in pieces. */
+/** Splits a text as it arrives in pieces. */
 function streamed(text: string, step: number): Split {
   let before: Split | undefined;
   for (let at = step; at < text.length + step; at += step) before = split(text.slice(0, at), before);
   return before!;
 }
 
-test.each([1, 2, 3, 7, 50, 1000])("a text that grows by %i is read as if it came at once", (step) => {
+test.each([1, 2, 3, 7, 50, 1000])("a text that grows by %i is split as if it arrived at once", (step) => {
   const whole = split(sample);
   const grown = streamed(sample, step);
   expect(grown.blocks.map((b) => b.raw.trim())).toEqual(whole.blocks.map((b) => b.raw.trim()));
   expect(grown.links).toEqual(whole.links);
 });
 
-test("what was read stays the same object", () => {
+test("parsed blocks stay the same objects", () => {
   const first = split("# A\n\nb\n\nc\n\nd");
   const more = split("# A\n\nb\n\nc\n\nd and e\n\nf", first);
   expect(more.blocks[0]).toBe(first.blocks[0]);
@@ -60,12 +60,12 @@ test("what was read stays the same object", () => {
   expect(more.blocks.map((b) => b.raw.trim())).toEqual(["# A", "b", "c", "d and e", "f"]);
 });
 
-test("another text is read from its beginning", () => {
+test("another text is parsed from its beginning", () => {
   const first = split("# A\n\nb\n\nc");
   expect(split("# B", first).blocks.map((b) => b.raw)).toEqual(["# B"]);
 });
 
-test("an element that is open goes on through what follows", () => {
+test("an unclosed element continues through the next blocks", () => {
   const { blocks } = split(sample);
   const details = blocks.find((b) => b.raw.includes("<details>"))!;
   expect(details.raw).toContain("Inside *it*.");
@@ -79,29 +79,29 @@ test("code has its language and text", () => {
   expect(split('```"><img>\nx\n```').blocks[0]!.code!.lang).toBe("");
 });
 
-test("addresses that stand elsewhere are found", () => {
+test("link definitions are found", () => {
   const { blocks, links } = split(sample);
   expect(htmlOf(blocks[1]!.raw, links)).toContain('href="https://example.org"');
 });
 
-test("code in a list says its language and stays text", () => {
+test("code in a list has its language and stays text", () => {
   const html = htmlOf('- a\n\n  ```html\n  <b onclick="x">"\n  ```\n', {});
   expect(html).toContain('<pre lang="html"><code>&lt;b onclick=&quot;x&quot;&gt;&quot;');
 });
 
-test("elements left open are counted", () => {
+test("unclosed elements are counted", () => {
   expect(countUnclosed("<details><summary>a</summary>")).toBe(1);
   expect(countUnclosed("<br><img src=x><hr/>")).toBe(0);
   expect(countUnclosed("</div>")).toBe(-1);
   expect(countUnclosed("<div><p></p></div>")).toBe(0);
 });
 
-test("reading is quick, whatever comes", () => {
+test("parsing takes bounded time for any input", () => {
   const before = process.cpuUsage();
   for (const text of [`<${"a".repeat(200_000)}`, "<a ".repeat(50_000), "**".repeat(5_000), "[".repeat(5_000)]) {
     countUnclosed(text);
     split(text);
   }
-  const { user } = process.cpuUsage(before); // unlike the clock it does not count the work of other programs
+  const { user } = process.cpuUsage(before); // unlike wall time it does not include other programs
   expect(user / 1e6, "seconds of processor time").toBeLessThan(5);
 });

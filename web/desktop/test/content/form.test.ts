@@ -26,7 +26,7 @@ test("a form sends its own fields, numbers as numbers", () => {
   expect(formData(layout, new Map([[age, "a lot"]]), "f").age).toBe("a lot");
 });
 
-test("what was typed is kept while its field is there", () => {
+test("an entered value is kept while its field exists", () => {
   const typed = new Map([[who, "Grace"], [age, "42"]]);
   expect(retainValues(typed, layout)).toBe(typed);
   const next: Layout = { components: [{ type: "input", name: "who", formId: "f", defaultValue: "Bob" }] };
@@ -35,14 +35,14 @@ test("what was typed is kept while its field is there", () => {
   expect(shownValue({ type: "input", name: "who", formId: "f", defaultValue: "Bob" }, left)).toBe("Grace");
 });
 
-test("a choice that is gone is not shown", () => {
+test("a removed choice is not shown", () => {
   const select = { type: "select", name: "size", options: [{ value: "s", label: "S" }] } as const;
   const typed = new Map([[fieldKey(select), "xl"]]);
   expect(shownValue({ ...select, options: [...select.options] }, typed)).toBe("s");
   expect(shownValue({ ...select, options: [...select.options], placeholder: "Pick" }, typed)).toBe("");
 });
 
-test("Enter presses the primary button of the form", () => {
+test("Enter triggers the primary button of the form", () => {
   expect(submitButton(layout, "f")?.label).toBe("Save");
   expect(submitButton(layout, "g")).toBeUndefined();
   expect(submitButton(layout, undefined)).toBeUndefined();

@@ -1,4 +1,4 @@
-// Texts that are made to keep a parser busy. Each is repeated until it has the length that is asked for.
+// Texts that are expensive to parse. Each is repeated up to the requested length.
 
 const again = (unit: string, n: number): string => unit.repeat(Math.ceil(n / unit.length));
 

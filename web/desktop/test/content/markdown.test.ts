@@ -6,10 +6,10 @@ import { piecesOf } from "../../src/content/markdown/pieces.js";
 import { sectionsOf } from "../../src/content/markdown/sections.js";
 import { hostile } from "./markdown-hostile.js";
 
-/** What a step may go beyond its limit, before it is stopped. */
+/** How far a step may exceed its limit before it is stopped. */
 const slack = (text: string): number => text.length + 1000;
 
-/** Reads a text and all of its blocks, counts the work, and checks that all of the text is there. */
+/** Splits a text and formats all of its blocks, counts the work, and checks that no text is missing. */
 function check(text: string): { blocks: number; plain: number } {
   const read = split(text);
   expect(read.work).toBeLessThanOrEqual(maxSplitWork + slack(text));
@@ -35,7 +35,7 @@ describe.each(Object.entries(hostile))("%s", (_, make) => {
     check(make(n));
   });
 
-  test("leave the rest of a text as it is", () => {
+  test("do not change the rest of a text", () => {
     const text = `# Before\n\n${make(64 << 10)}\n`;
     const { blocks, links } = split(text);
     expect(htmlOf(blocks[0]!.raw, links)).toBe("<h1>Before</h1>\n");
@@ -59,14 +59,14 @@ test.each(["underscores", "an address without end", "brackets", "a wide table", 
   },
 );
 
-test("what follows is formatted again", () => {
+test("text after an expensive block is formatted", () => {
   const { blocks, links } = split(`${"_".repeat(9000)}a\n\n**bold**\n\n${"[".repeat(9000)}\n\n- *item*\n`);
   expect(blocks.map((b) => htmlOf(b.raw, links) === undefined)).toEqual([true, false, true, false]);
   expect(htmlOf(blocks[1]!.raw, links)).toContain("<strong>");
   expect(htmlOf(blocks[3]!.raw, links)).toContain("<em>");
 });
 
-test("any mixture of signs takes bounded work", () => {
+test("any mixture of special characters takes bounded work", () => {
   const signs = ["*", "_", "~", "`", "[", "]", "(", ")", "<", ">", "!", "\\", "@", ".", "a", " ", "\n", "\n\n", "\t", "- ", "1. ", "> ", "# ", "|", "|-"];
   const more = ["<div>", "</b>", "<!--", "```", "[a]: b", '"', "&", "http://", "www.", "가", "😀", "    ", "  \n", "\r\n", "[x] ", "](", "~~~\n", "<a "];
   const all = [...signs, ...more];
@@ -92,7 +92,7 @@ const usual = [
   "<p align=\"center\">\n  <img src=x>\n</p>\n\n<script>\n\n```\n\n</script>\n\n```\n<div>\n```\n\n`a`\n\n- [ ] b\n- [x] c\n\n## d\n",
 ];
 
-test.each(usual)("the blocks of a usual text are what the parser says: %j", (text) => {
+test.each(usual)("the blocks of an ordinary text are those of the parser: %j", (text) => {
   const marked = new Marked({ gfm: true, breaks: true });
   const cut = sectionsOf(text.replace(/\r\n/g, "\n"))
     .flatMap(({ at, end }) => new Lexer(marked.defaults).lex(text.replace(/\r\n/g, "\n").slice(at, end)))
@@ -105,7 +105,7 @@ test.each(usual)("the blocks of a usual text are what the parser says: %j", (tex
   expect(cut).toEqual(whole);
 });
 
-test("long texts of the usual kind are formatted as a whole", () => {
+test("long ordinary texts are formatted as a whole", () => {
   const long = [
     "Some words with *emphasis*, `code` and [a link](https://example.org). ".repeat(100),
     Array.from({ length: 300 }, (_, i) => `- **Item ${i}** says something about \`code\` and more`).join("\n"),
@@ -117,7 +117,7 @@ test("long texts of the usual kind are formatted as a whole", () => {
   expect(check(`${long.join("\n\n# Title\n\n")}\n\n`.repeat(2)).plain).toBe(0);
 });
 
-test("text that is shown as it is comes in pieces", () => {
+test("unformatted text is split into pieces", () => {
   expect(piecesOf("")).toEqual([""]);
   expect(piecesOf("\n\n a\nb\n\n")).toEqual([" a\nb"]);
   const lines = Array.from({ length: 250 }, (_, i) => `line ${i}`).join("\n");

@@ -4,7 +4,7 @@ import { columnIndexes, columnWidths, isNumeric, nextSort, parseCell, sortRows, 
 const collator = new Intl.Collator("en", { numeric: true });
 const column = (rows: string[][], c: number, down = false): string[] => sortRows(rows, { column: c, down }, collator).map((r) => r[c] ?? "");
 
-test("a header is pressed: up, down, as it came", () => {
+test("a header toggles ascending, descending and the original order", () => {
   const up = nextSort(undefined, 1);
   expect(up).toEqual({ column: 1, down: false });
   const down = nextSort(up, 1);
@@ -26,11 +26,11 @@ test.each([
   expect(parseCell(cell)).toBe(n);
 });
 
-test.each(["", "a", "1a", "1,23", "-", "%", "2026-11-15", "1.2.3", "v2"])("%s is none", (cell) => {
+test.each(["", "a", "1a", "1,23", "-", "%", "2026-11-15", "1.2.3", "v2"])("%s is no number", (cell) => {
   expect(parseCell(cell)).toBeUndefined();
 });
 
-test("numbers are sorted as numbers, also in a text, and empty cells are last", () => {
+test("numbers are sorted as numbers, also inside text, and empty cells are last", () => {
   const rows = [["file10", "9"], ["file2", "1,000"], ["", "-5"], ["file1", ""]];
   expect(isNumeric(rows, 1)).toBe(true);
   expect(isNumeric(rows, 0)).toBe(false);
@@ -41,12 +41,12 @@ test("numbers are sorted as numbers, also in a text, and empty cells are last", 
   expect(sortRows(rows, undefined, collator)).toBe(rows);
 });
 
-test("equal rows stay as they came", () => {
+test("equal rows keep their order", () => {
   const rows = [["b", "1"], ["a", "1"], ["c", "0"]];
   expect(sortRows(rows, { column: 1, down: false }, collator).map((r) => r[0])).toEqual(["c", "b", "a"]);
 });
 
-test("rows that are seen are drawn", () => {
+test("visible rows are rendered", () => {
   expect(visibleRows(10_000, 28, 0, 280)).toEqual({ from: 0, to: 30 });
   expect(visibleRows(10_000, 28, 28_000, 280)).toEqual({ from: 980, to: 1030 });
   expect(visibleRows(100, 28, 1e9, 280)).toEqual({ from: 100, to: 100 });
@@ -58,6 +58,6 @@ test("rows may be longer than the headers", () => {
   expect(columnWidths(table)).toEqual([40, 6, 6]);
 });
 
-test("spreadsheets get one line for each row", () => {
+test("tab-separated values have one line per row", () => {
   expect(toTsv(["a", "b"], [["1\t2", "x\ny"]])).toBe("a\tb\n1 2\tx y");
 });

@@ -11,7 +11,7 @@ const windows = new Map([["monitor-0/w1", { windowId: "w1", monitorId: "monitor-
 
 const desktop = { windows, todos: new Map([["fetch", { id: "fetch", task: "Fetch the list", depends_on: [] }]]) };
 
-test("agents have names that people can read", () => {
+test("agents have readable names", () => {
   expect(nameOf(agent({ monitorId: "monitor-1" }), desktop)).toEqual({ kind: "main", monitor: 2 });
   expect(nameOf(agent({ kind: "window", role: "window-w1/act-2" }), desktop)).toEqual({ kind: "window", title: "Weather" });
   expect(nameOf(agent({ kind: "window", role: "window-gone" }), desktop)).toEqual({ kind: "window", title: "gone" });
@@ -20,7 +20,7 @@ test("agents have names that people can read", () => {
   expect(nameOf(agent({ kind: "ephemeral" }), desktop)).toEqual({ kind: "ephemeral" });
 });
 
-test("agents of plans are named by what they work on", () => {
+test("agents of plans are named after their todos", () => {
   const named = (role: string): object => nameOf(agent({ role }), desktop);
   expect(named("plan-1")).toEqual({ kind: "plan", task: "" });
   expect(named("plan-1/fetch.2")).toEqual({ kind: "plan", task: "Fetch the list" });
@@ -31,7 +31,7 @@ test("agents of plans are named by what they work on", () => {
   expect(workingAgents(new Map([["plan-1", agent({ role: "plan-1" })], ["plan-1/a.1", agent({ role: "plan-1/a.1" })]])).map((a) => a.role)).toEqual(["plan-1/a.1"]);
 });
 
-test("a role tells what sort of agent has it", () => {
+test("a role determines the kind of an agent", () => {
   expect(kindOfRole("main-monitor-0-m1")).toBe("main");
   expect(kindOfRole("window-note/action-3")).toBe("window");
   expect(kindOfRole("task-m1-1")).toBe("task");
@@ -40,7 +40,7 @@ test("a role tells what sort of agent has it", () => {
   expect(kindOfRole("")).toBeUndefined();
 });
 
-test("what an agent does", () => {
+test("the activity of an agent", () => {
   expect(doingOf(agent({ tool: "window:create", text: "x" }))).toEqual({ what: "tool", tool: "window:create" });
   expect(doingOf(agent({ status: "waiting" })).what).toBe("waiting");
   expect(doingOf(agent({ text: "x", thinking: "y" })).what).toBe("writing");
@@ -49,7 +49,7 @@ test("what an agent does", () => {
   expect(doingOf(agent({ tool: "user:ask" }), true).what).toBe("waiting");
 });
 
-test("idle agents do not work, and the oldest is first", () => {
+test("idle agents are left out, and the oldest is first", () => {
   const list = [agent({ role: "b", startedAt: 2 }), agent({ role: "a", startedAt: 2 }), agent({ role: "c", startedAt: 1 }), agent({ role: "d", status: "idle" })];
   expect(workingAgents(new Map(list.map((a) => [a.role, a]))).map((a) => a.role)).toEqual(["c", "a", "b"]);
 });
@@ -60,7 +60,7 @@ test("an agent asks while its question is open", () => {
   expect(isAsking({ dialogs: new Map(), prompts }, "b")).toBe(false);
 });
 
-test("silence is worth a word after twenty seconds", () => {
+test("silence is reported after twenty seconds", () => {
   expect(quietFor(1000, 21_000)).toBeUndefined();
   expect(quietFor(1000, 25_000)).toBe(24_000);
 });
@@ -71,7 +71,7 @@ test("the window of a role", () => {
   expect(windowOfRole(undefined)).toBeUndefined();
 });
 
-test("as many as fit, with room for the button of the others", () => {
+test("as many pills as fit, with space for the button of the others", () => {
   expect(fitting(400, 100, 50, 4)).toBe(4);
   expect(fitting(399, 100, 50, 4)).toBe(3);
   expect(fitting(120, 100, 50, 4)).toBe(0);

@@ -10,7 +10,7 @@ function sent(id: string, content: string, since: number): Sent {
   return { id, type: "USER_MESSAGE", data: { content }, since, status: "sending", written: 0, again: false, waits: 0 };
 }
 
-test("what was typed, without answers, doubles and presses", () => {
+test("typed messages, without answers, duplicates and presses", () => {
   const r = rows(
     { text: "one", messageId: "a" },
     { text: "answer", say: "text", agentId: "main-monitor-0-a", messageId: "a" },
@@ -23,11 +23,11 @@ test("what was typed, without answers, doubles and presses", () => {
   expect(typedBefore(r, [sent("d", "one", 6), sent("e", "three", 99), sent("g", "<ui:click>app: x</ui:click>", 100)])).toEqual(["two", "one", "three"]);
 });
 
-test("there is an end to it", () => {
+test("the history is bounded", () => {
   expect(typedBefore(new Map(), Array.from({ length: 300 }, (_, i) => sent(`m${i}`, `t${i}`, i)))).toHaveLength(100);
 });
 
-test("up goes back, down comes back to the draft", () => {
+test("up goes back, down returns to the draft", () => {
   const history = ["old", "new"];
   const one = browse(history, notBrowsing, "older", "draft")!;
   expect(one.text).toBe("new");

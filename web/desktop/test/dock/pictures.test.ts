@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { bestStep, divide, frameLimit, frameSize, roomFor, type Step, scaled, steps } from "../../src/dock/pictures.js";
 
-test("a frame counts bytes, not characters", () => {
+test("a frame is measured in bytes, not characters", () => {
   expect(frameSize("한", []) - frameSize("", [])).toBe(3);
   expect(frameSize('"', []) - frameSize("", [])).toBe(2);
 });
 
-test("what fills the room exactly fits", () => {
+test("content that fills a frame exactly fits", () => {
   for (const count of [1, 2, 6]) {
     const room = roomFor("한글 text", count);
     const pictures = divide(room, Array.from({ length: count }, () => Infinity)).map((n) => "x".repeat(n));
@@ -15,7 +15,7 @@ test("what fills the room exactly fits", () => {
   }
 });
 
-test("a long text leaves no room", () => {
+test("a long text leaves no space", () => {
   expect(roomFor("x".repeat(70_000), 1)).toBe(0);
 });
 
@@ -59,7 +59,7 @@ describe("bestStep", () => {
   });
 });
 
-test("pictures keep their shape and are never made larger", () => {
+test("pictures keep their proportions and are never enlarged", () => {
   expect(scaled(4000, 2000, 1000)).toEqual({ width: 1000, height: 500 });
   expect(scaled(100, 50, 1000)).toEqual({ width: 100, height: 50 });
   expect(scaled(10_000, 1, 100)).toEqual({ width: 100, height: 1 });

@@ -41,20 +41,20 @@ describe("planIn", () => {
     expect(planIn(text)).toBe(want);
   });
 
-  test("alone it is a command, with something it is a message", () => {
+  test("alone it is a command, with text it is a message", () => {
     expect(parseSlash("/plan", world)).toEqual({ name: "plan" });
     expect(isForAgent("/plan tidy up", world)).toBe(false);
   });
 });
 
 describe("suggest", () => {
-  test("lists everything after a slash, and less the more is typed", () => {
+  test("lists everything after a slash, and less with more input", () => {
     expect(suggest("/", world)).toHaveLength(slashNames.length);
     expect(suggest("/s", world).map((s) => s.name)).toEqual(["stop", "sessions"]);
     expect(suggest("/theme", world)).toEqual([{ name: "theme", text: "/theme ", whole: false }]);
   });
 
-  test("lists what can follow a name", () => {
+  test("lists the arguments of a command", () => {
     expect(suggest("/provider ", world).map((s) => s.text)).toEqual(["/provider demo", "/provider anthropic"]);
     expect(suggest("/theme d", world)).toEqual([{ name: "theme", text: "/theme dark", whole: true }]);
     expect(suggest("/monitor ", world)).toHaveLength(4);
@@ -64,7 +64,7 @@ describe("suggest", () => {
     expect(suggest(text, world)).toEqual([]);
   });
 
-  test("every whole suggestion can be run", () => {
+  test("every complete suggestion can be run", () => {
     for (const s of ["/", "/stop ", "/provider ", "/theme ", "/language ", "/monitor "].flatMap((t) => suggest(t, world))) {
       if (s.whole) expect(parseSlash(s.text, world), s.text).not.toHaveProperty("wrong");
     }

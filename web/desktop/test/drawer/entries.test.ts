@@ -39,22 +39,22 @@ describe("entriesOf", () => {
     expect(after[0]).toMatchObject({ status: "accepted", ts: 50 });
   });
 
-  test("what is on its way is last, though the clock of this browser is behind", () => {
+  test("a pending message is last, though the browser's clock is behind", () => {
     const all = entriesOf(desktop([answer(1_000, "old")]), [sent("m2", { since: 5 })], "monitor-0");
     expect(all.map((e) => e.kind)).toEqual(["assistant", "user"]);
   });
 
-  test("what was rejected before it was kept stays where it was said", () => {
+  test("a message rejected before its commit stays at its time", () => {
     const all = entriesOf(desktop([answer(1_000, "newer")]), [sent("m2", { since: 5, status: "rejected", reason: "no", code: 1005 })], "monitor-0");
     expect(all.map((e) => e.kind)).toEqual(["user", "assistant"]);
     expect(all[0]).toMatchObject({ status: "rejected", reason: "no", code: 1005 });
   });
 
-  test("what has ended and has no row any more is gone", () => {
+  test("an ended message without a row is left out", () => {
     expect(entriesOf(desktop([]), [sent("m1", { status: "completed" })], "monitor-0")).toEqual([]);
   });
 
-  test("rows say which messages nobody answers", () => {
+  test("rows show that a message will not be answered", () => {
     const taken = { ...said(10, "a", "m1"), progressStatus: { icon: "discard", text: "taken out of the queue" } };
     const refused = { ...said(20, "b", "m2"), progressStatus: { icon: "circle-slash", text: "no room" } };
     const other = { ...said(30, "c", "m3"), progressStatus: { icon: "sync" } };
@@ -66,7 +66,7 @@ describe("entriesOf", () => {
     ]);
   });
 
-  test("messages of other tabs have their place in the queue", () => {
+  test("messages of other tabs have their position in the queue", () => {
     const q = { "monitor-0": [{ id: "a", text: "one", timestamp: 1 }, { id: "b", text: "two", timestamp: 2 }] };
     const all = messages(desktop([said(10, "two", "b")], q), [], "monitor-0");
     expect(all.map((e) => [e.id, e.status, e.position])).toEqual([
@@ -75,32 +75,32 @@ describe("entriesOf", () => {
     ]);
   });
 
-  test("the queue is newer than what was said of it", () => {
+  test("the queue is newer than the status", () => {
     const q = { "monitor-0": [{ id: "m1", text: "x", timestamp: 1 }] };
     expect(messages(desktop([said(10, "x", "m1")], q), [sent("m1", { status: "queued", position: 4 })])[0]).toMatchObject({ status: "queued", position: 1 });
   });
 
-  test("names the window by what was sent, or by who answered", () => {
+  test("names the window by the sent message, or by the answering agent", () => {
     const press = sent("m1", { type: "COMPONENT_ACTION", data: { windowId: "w1", windowTitle: "Form", action: "Save", monitorId: "monitor-0" } } as Partial<Sent>);
     expect(messages(desktop([]), [press])[0]).toMatchObject({ text: "Save (Form)", window: "w1" });
     const d = desktop([said(10, "hi", "m2"), answer(11, "yes", "m2", "window-w2/act-1")]);
     expect(messages(d, [])[0]!.window).toBe("w2");
   });
 
-  test("names the window of what waits and of what is worked on", () => {
+  test("names the window of queued and running messages", () => {
     const q = { "monitor-0": [{ id: "a", text: "one", timestamp: 1, windowId: "w1" }] };
     const all = entriesOf(desktop([said(1, "one", "a"), said(2, "two", "b")], q), [], undefined, new Map([["b", "w2"]]));
     expect(all.map((e) => (e as MessageEntry).window)).toEqual(["w1", "w2"]);
   });
 
-  test("what this tab took back of others is not taken", () => {
+  test("a message of another tab that this tab withdrew is rejected", () => {
     const back = sent("x", { type: "DELETE_QUEUED_MESSAGE", data: { messageId: "a" } } as Partial<Sent>);
     expect(messages(desktop([said(1, "one", "a")]), [back])[0]!.status).toBe("rejected");
     const q = { "monitor-0": [{ id: "a", text: "one", timestamp: 1 }] };
     expect(messages(desktop([said(1, "one", "a")], q), [back])[0]!.status).toBe("queued");
   });
 
-  test("pictures of a message on its way are shown", () => {
+  test("pictures of a pending message are shown", () => {
     const s = sent("m1", { data: { content: "see", interactions: [{ type: "draw", timestamp: 1, imageData: "data:image/png;base64,AA" }] } } as Partial<Sent>);
     expect(messages(desktop([]), [s])[0]!.images).toEqual(["data:image/png;base64,AA"]);
   });
@@ -125,7 +125,7 @@ test("kindOf knows every row that is shown", () => {
   expect(kindOf({ ts: 1, type: "ask", ask: "resume_task", text: "?" })).toBe("resume");
 });
 
-test("a question that has a card is shown once: as the card, and when it was answered as a line", () => {
+test("a question that has a card is shown once: as the card, and as a line after the answer", () => {
   const ask = (text: object, isAnswered?: boolean): UIRow => ({ ts: 1, type: "ask", ask: "tool", text: JSON.stringify(text), ...(isAnswered === undefined ? {} : { isAnswered }) });
   expect(kindOf(ask({ tool: "x", dialogId: "d" }))).toBeUndefined();
   expect(kindOf(ask({ question: "x", promptId: "p" }))).toBeUndefined();
@@ -133,19 +133,19 @@ test("a question that has a card is shown once: as the card, and when it was ans
   expect(kindOf(ask({ tool: "x" }))).toBe("note");
 });
 
-test("what is being edited is shown where it was said, until its row is gone", () => {
+test("a message that is being edited is shown in its place until its row is removed", () => {
   const edit = (status: Sent["status"]): Sent => sent("m2", { type: "EDIT_MESSAGE", data: { ts: 10, text: "better", monitorId: "monitor-0" }, status: status } as Partial<Sent>);
   expect(messages(desktop([said(10, "a", "m1")]), [edit("sending")]).map((e) => e.text)).toEqual(["a"]);
   expect(messages(desktop([]), [edit("sending")]).map((e) => e.text)).toEqual(["better"]);
   expect(messages(desktop([said(20, "better", "m2")]), [edit("accepted")]).map((e) => [e.text, e.status])).toEqual([["better", "accepted"]]);
 });
 
-test("days come before what happened on them", () => {
+test("a day entry precedes the entries of the day", () => {
   const entries = entriesOf(desktop([said(1, "a", "m1"), said(2, "b", "m2"), said(30, "c", "m3")]), [], undefined);
   expect(withDays(entries, (ts) => (ts < 10 ? "first" : "second")).map((e) => e.kind)).toEqual(["day", "user", "user", "day", "user"]);
 });
 
-test("an entry made anew of the same things is the same", () => {
+test("an entry created again from the same values is the same", () => {
   const d = desktop([said(1, "a", "m1"), answer(2, "b")]);
   const items = [sent("m1", { status: "running" })];
   const [a, b] = [entriesOf(d, items, undefined), entriesOf(d, items, undefined)];
@@ -153,14 +153,14 @@ test("an entry made anew of the same things is the same", () => {
   expect(sameEntry(a[0]!, entriesOf(d, [sent("m1", { status: "completed" })], undefined)[0]!)).toBe(false);
 });
 
-test("live thinking leaves out what rows have", () => {
+test("live thinking leaves out the text of rows", () => {
   expect(notInRows("one two three", [])).toBe("one two three");
   expect(notInRows("one two three", ["one two"])).toBe("three");
   expect(notInRows("one two", ["one […]", "two"])).toBe("");
   expect(notInRows("new thought", ["something else"])).toBe("new thought");
 });
 
-test("what is being said goes on behind what has rows, though the first of them are gone", () => {
+test("live text continues after the text of rows, though the first of them were dropped", () => {
   expect(notInRows("First. Then. Now", ["First. ", "Then. "])).toBe("Now");
   expect(notInRows("First. Then. Now", ["Then. "])).toBe("Now");
 });

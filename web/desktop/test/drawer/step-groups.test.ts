@@ -21,29 +21,29 @@ function entries(rows: UIRow[]): Entry[] {
 const shape = (rows: UIRow[], working: string[] = []): (string | number)[] =>
   groupSteps(entries(rows), new Set(working)).map((e) => (e.kind === "steps" ? e.steps.length : e.kind));
 
-describe("withRuns", () => {
-  test("few steps stay as they are", () => {
+describe("groupSteps", () => {
+  test("few steps are not grouped", () => {
     expect(shape([tool(1), other(2, "reasoning"), tool(3), other(4, "text")])).toEqual(["tool", "thinking", "tool", "assistant"]);
   });
 
-  test("many become one line, up to a text", () => {
+  test("many steps become one line, up to a text", () => {
     const rows = [1, 2, 3, 4].map((ts) => tool(ts));
     expect(shape([...rows, other(5, "reasoning"), other(6, "text"), tool(7)])).toEqual([5, "assistant", "tool"]);
   });
 
-  test("steps of another agent are apart", () => {
+  test("steps of another agent are separate", () => {
     const rows = [1, 2, 3].map((ts) => tool(ts));
     expect(shape([...rows, tool(4, {}, "task-m1-1"), tool(5)])).toEqual(["tool", "tool", "tool", "tool", "tool"]);
   });
 
-  test("the newest step of one who works stays in sight", () => {
+  test("the newest step of a working agent stays visible", () => {
     const rows = [1, 2, 3, 4, 5].map((ts) => tool(ts));
     expect(shape(rows, [role])).toEqual([4, "tool"]);
     expect(shape(rows.slice(0, 4), [role])).toEqual(["tool", "tool", "tool", "tool"]);
     expect(shape(rows)).toEqual([5]);
   });
 
-  test("a run that grows is the same one, and one that does not is not drawn again", () => {
+  test("a growing group keeps its identity, and an unchanged group is not rendered again", () => {
     const rows = [1, 2, 3, 4, 5, 6].map((ts) => tool(ts));
     const run = (n: number): StepGroup => groupSteps(entries(rows.slice(0, n)), new Set())[0] as StepGroup;
     expect(run(5).key).toBe(run(6).key);
@@ -52,7 +52,7 @@ describe("withRuns", () => {
   });
 });
 
-test("a run says what was used, for how long, and what failed", () => {
+test("a group shows its tools, its duration and its failures", () => {
   const rows = [tool(1_000, { durationMs: 400 }), tool(1_500), tool(2_000, { tool: "http:get", status: "error" }), other(2_500, "reasoning")];
   const { tools, durationMs, failed } = summaryOf((groupSteps(entries(rows), new Set())[0] as StepGroup).steps);
   expect(tools).toBe("window:update ×2, http:get");

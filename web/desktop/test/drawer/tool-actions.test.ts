@@ -20,11 +20,11 @@ test.each([
   ["window:create", '{"content":"cut before anything tells'],
   ["window:create", { title: 5 }],
   ["task:run", null],
-])("there are no words for %s %j", (tool, input) => {
+])("%s %j has no description", (tool, input) => {
   expect(toolActionOf(tool, input)).toBeUndefined();
 });
 
-test("a press is told by what is on the button", () => {
+test("a press is described by the label of the button", () => {
   const content = { renderer: "component", data: { components: [{ type: "button", label: "Save", action: "save" }] } } as const;
   expect(buttonLabel({ ...content, data: { components: [...content.data.components] } }, "save")).toBe("Save");
   expect(buttonLabel({ renderer: "text", data: "" }, "save")).toBeUndefined();

@@ -6,13 +6,13 @@ function row(text: unknown): UIRow {
   return { ts: 1, type: "say", say: "tool", text: typeof text === "string" ? text : JSON.stringify(text) };
 }
 
-test("a tool call is summed up in one line", () => {
+test("a tool call is summarized in one line", () => {
   const call = parseToolCall(row({ id: "t1", tool: "window:create", status: "complete", input: { windowId: "w", title: "Weather" }, result: "ok", durationMs: 12 }));
   expect(call).toMatchObject({ tool: "window:create", failed: false, about: "Weather", result: "ok", durationMs: 12 });
   expect(call.input).toContain('"title": "Weather"');
 });
 
-test("what a call is about never has lines or no end", () => {
+test("a summary has one line and a bounded length", () => {
   expect(summarizeInput({ content: "a\n\nb" })).toBe("a b");
   expect(summarizeInput("x".repeat(500)).length).toBe(160);
   expect(summarizeInput({ n: 1, other: "this" })).toBe("this");
@@ -20,16 +20,16 @@ test("what a call is about never has lines or no end", () => {
   expect(summarizeInput([1, 2])).toBe("");
 });
 
-test("results that are JSON are written on several lines", () => {
+test("JSON results are formatted on several lines", () => {
   expect(parseToolCall(row({ tool: "t", status: "error", result: '{"a":1}' }))).toMatchObject({ failed: true, result: '{\n  "a": 1\n}', input: "", durationMs: undefined });
   expect(parseToolCall(row({ tool: "t", result: "[not json" })).result).toBe("[not json");
 });
 
-test.each(["", "null", "[]", "not json", "{}", '"text"'])("a tool row that says %j is shown as it is", (text) => {
+test.each(["", "null", "[]", "not json", "{}", '"text"'])("a tool row with %j is shown unchanged", (text) => {
   expect(parseToolCall(row(text))).toMatchObject({ tool: "", result: text });
 });
 
-test("the end of a turn has only what is known", () => {
+test("the end of a turn has only known values", () => {
   expect(parseTurnEnd(row({ outcome: "completed", durationMs: 1234, inputTokens: 5, outputTokens: 7, cacheReads: 9, costUsd: 0.01 }))).toEqual({
     outcome: "completed",
     durationMs: 1234,
@@ -59,12 +59,12 @@ test.each([
   expect(remedyOf(reason, code)).toBe(remedy);
 });
 
-test("why a turn was cut off, without the words around it", () => {
+test("why a turn was interrupted, without the sentence around it", () => {
   expect(interruptionReason(row("The turn was cut off: the hub was restarted. Go on?"))).toBe("the hub was restarted");
   expect(interruptionReason(row("something new"))).toBe("something new");
 });
 
-test("a question says what it was about and how it ended", () => {
+test("a question has its subject and its outcome", () => {
   const ask = (text: object): UIRow => ({ ts: 1, type: "ask", ask: "tool", text: JSON.stringify(text), isAnswered: true });
   expect(parseQuestion(ask({ tool: "http:get", input: { url: "http://x" }, dialogId: "d", response: "yesButtonClicked", outcome: "answered" }))).toMatchObject({
     card: true,

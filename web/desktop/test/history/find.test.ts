@@ -9,7 +9,7 @@ function entries(...rows: UIRow[]): Entry[] {
 
 const text = (ts: number, words: string, more: Partial<UIRow> = {}): UIRow => ({ ts, type: "say", say: "text", text: words, monitorId: "monitor-0", ...more });
 
-test("finds words whatever their case, in all that can be read", () => {
+test("finds words whatever their case, in all searchable text", () => {
   const all = entries(
     text(1, "Hello World"),
     text(2, "nothing", { say: "user_feedback" }),
@@ -20,12 +20,12 @@ test("finds words whatever their case, in all that can be read", () => {
   expect(hitsOf(all, "  ")).toEqual([]);
 });
 
-test("Korean is found however it was put together", () => {
+test("Korean is found in any composition", () => {
   const all = entries(text(1, "한국어 대화".normalize("NFD")), text(2, "다른 말"));
   expect(hitsOf(all, "한국어").map((h) => h.ts)).toEqual([1]);
 });
 
-test("steps go round, and begin at the newest or the oldest", () => {
+test("steps wrap around, and start at the newest or the oldest", () => {
   expect(stepTo(["a", "b", "c"], undefined, -1)).toBe("c");
   expect(stepTo(["a", "b", "c"], undefined, 1)).toBe("a");
   expect(stepTo(["a", "b", "c"], "c", 1)).toBe("a");
@@ -34,8 +34,8 @@ test("steps go round, and begin at the newest or the oldest", () => {
   expect(stepTo([], "a", 1)).toBeUndefined();
 });
 
-test("places are those of the text as it is", () => {
+test("ranges refer to the original text", () => {
   expect(matchRanges("abcABC", "bc")).toEqual([[1, 3], [4, 6]]);
   expect(matchRanges("abc", "")).toEqual([]);
-  expect(matchRanges("İx x", "x")).toEqual([]); // its letters are more in small
+  expect(matchRanges("İx x", "x")).toEqual([]); // it has more letters in lower case
 });

@@ -14,7 +14,7 @@ describe("meterOf", () => {
     expect(meterOf(use)).toMatchObject(want);
   });
 
-  test("nothing where nothing is known", () => {
+  test("undefined without data", () => {
     expect(meterOf(undefined)).toBeUndefined();
     expect(meterOf({ tokens: 0, window: 100 })).toBeUndefined();
   });
@@ -33,18 +33,18 @@ test.each([
   expect(shortTokens(n)).toBe(want);
 });
 
-describe("summing up", () => {
+describe("condensing", () => {
   const status = (part: Partial<MonitorStatus> = {}): MonitorStatus => ({ monitorId: "monitor-0", state: "idle", queue: 0, context: { tokens: 10, window: 100 }, ...part });
   const free = { live: true, status: status(), agents: new Map(), asked: false };
   const agent = (kind: "main" | "task", monitorId: string, state: "thinking" | "idle") => new Map([["a", { kind, monitorId, status: state }]]) as never;
 
-  test("can be when nothing is in the way", () => {
+  test("is possible when nothing prevents it", () => {
     expect(condenseBlocker("monitor-0", free)).toBeUndefined();
     expect(condenseBlocker("monitor-0", { ...free, agents: agent("main", "monitor-1", "thinking") })).toBeUndefined();
     expect(condenseBlocker("monitor-0", { ...free, agents: agent("main", "monitor-0", "idle") })).toBeUndefined();
   });
 
-  test("says why not", () => {
+  test("names the reason otherwise", () => {
     expect(condenseBlocker("monitor-0", { ...free, live: false })).toBe("offline");
     expect(condenseBlocker("monitor-0", { ...free, asked: true })).toBe("condensing");
     expect(condenseBlocker("monitor-0", { ...free, status: status({ context: { tokens: 1, condensing: true } }) })).toBe("condensing");

@@ -10,7 +10,7 @@ const desktop = (...rows: UIRow[]): DesktopState["rows"] => new Map(rows.map((r)
 const ids = (rows: DesktopState["rows"]): (number | undefined)[] => [...rows.values()].map((r) => r.row.id);
 
 describe("pages of the archive", () => {
-  test("come before the rows of the desktop, which are the newer versions", () => {
+  test("come before the rows of the desktop state, which are the newer versions", () => {
     const o = withPage(noOlder, [row(1), row(2), row(3, { text: "old" })], true);
     const all = allRows(o, desktop(row(3, { text: "new" }), row(4)));
     expect(ids(all)).toEqual([1, 2, 3, 4]);
@@ -18,31 +18,31 @@ describe("pages of the archive", () => {
     expect(o.more).toBe(true);
   });
 
-  test("are at an end when the hub says so, or sends nothing", () => {
+  test("end when the hub says so, or sends nothing", () => {
     expect(withPage(noOlder, [row(1)], false).more).toBe(false);
     expect(withPage(noOlder, [], true).more).toBe(false);
   });
 
-  test("are asked for from the oldest row of the monitor on", () => {
+  test("are requested from the oldest row of the monitor on", () => {
     const rows = desktop(row(7, { monitorId: "monitor-1" }), row(9), row(8), { ...row(10), id: undefined } as unknown as UIRow);
     expect(oldestId(rows, "monitor-0")).toBe(8);
     expect(oldestId(rows, "monitor-2")).toBeUndefined();
   });
 
-  test("may be there when the oldest row is not the first of the session", () => {
+  test("may exist when the oldest row is not the first of the session", () => {
     expect(mayHaveOlder(noOlder, desktop(row(1), row(2)), 0)).toBe(false);
     expect(mayHaveOlder(noOlder, desktop(row(2)), 0)).toBe(true);
     expect(mayHaveOlder(noOlder, desktop(), 0)).toBe(false);
     expect(mayHaveOlder(withPage(noOlder, [row(2)], false), desktop(row(3)), 0)).toBe(false);
   });
 
-  test("may be there when a rewind has left the desktop no row", () => {
+  test("may exist when a rewind has left the desktop state no row", () => {
     expect(mayHaveOlder(noOlder, desktop(), 1)).toBe(true);
     expect(mayHaveOlder(withPage(noOlder, [], false), desktop(), 1)).toBe(false);
     expect(mayHaveOlder(noOlder, desktop(row(1)), 1)).toBe(false);
   });
 
-  test("have a bound, by number and by size, and one row counts once", () => {
+  test("are bounded by number and by size, and one row counts once", () => {
     const many = Array.from({ length: maxOlder.rows }, (_, i) => row(i + 1));
     expect(isFull(withPage(noOlder, many, true))).toBe(true);
     expect(isFull(withPage(noOlder, [row(1, { text: "x".repeat(maxOlder.size) })], true))).toBe(true);
@@ -51,17 +51,17 @@ describe("pages of the archive", () => {
   });
 });
 
-test("what the desktop lets go of is kept, once somebody looks at older rows", () => {
+test("rows dropped by the desktop state are kept once older rows were loaded", () => {
   const before = desktop(row(4), row(5), row(6, { monitorId: "monitor-1" }), row(7));
   const after = desktop(row(7), row(8));
   expect(withEvicted(noOlder, before, after, "monitor-0")).toBe(noOlder);
   const o = withEvicted(withPage(noOlder, [row(3)], true), before, after, "monitor-0");
   expect([...o.rows.keys()]).toEqual([1_003, 1_004, 1_005]);
   const newer = withPage(noOlder, [row(1)], true);
-  expect(withEvicted(newer, desktop(row(2), row(9)), desktop(row(2)), "monitor-0")).toBe(newer); // it went with a rewind
+  expect(withEvicted(newer, desktop(row(2), row(9)), desktop(row(2)), "monitor-0")).toBe(newer); // a rewind removed it
 });
 
-test("a rewind takes older rows too, but for those that stay", () => {
+test("a rewind removes older rows too, except those that remain", () => {
   const o = withPage(noOlder, [row(1), row(2), row(3), row(4, { monitorId: "monitor-1" })], true);
   const cut = withoutRewound(o, { ts: 1_002, removed: 1, kept: [1_003], monitorId: "monitor-0" });
   expect([...cut.rows.keys()]).toEqual([1_001, 1_003, 1_004]);

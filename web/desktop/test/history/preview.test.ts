@@ -21,7 +21,7 @@ function preview(rows: UIRow[], target: number, queued: ReadonlySet<string> = no
 
 const ids = (rows: readonly UIRow[]): (number | undefined)[] => rows.map((r) => r.id);
 
-describe("a rewind takes", () => {
+describe("a rewind removes", () => {
   const talk = [
     row(1, "user_feedback", "m1", 0),
     row(2, "text", "m1", 4),
@@ -32,7 +32,7 @@ describe("a rewind takes", () => {
     row(7, "api_req_finished", "m2", 12),
   ];
 
-  test("the row and all that came after it", () => {
+  test("the row and everything after it", () => {
     const p = preview(talk, 4);
     expect(ids(p.removed)).toEqual([4, 5, 6, 7]);
     expect(p).toMatchObject({ messages: 1, answers: 1, tools: 1, queued: 0, condensed: 0, truncated: 0, remaining: [] });
@@ -42,17 +42,17 @@ describe("a rewind takes", () => {
     expect(preview(talk, 1)).toMatchObject({ messages: 2, answers: 2, tools: 1 });
   });
 
-  test("nothing of before, in whatever order rows come", () => {
+  test("nothing before it, in whatever order rows come", () => {
     expect(ids(preview([...talk].reverse(), 4).removed)).toEqual([4, 5, 6, 7]);
   });
 
-  test("no row without an id but the older ones", () => {
+  test("no row without an id except older ones", () => {
     const { id: _, ...old } = row(9, "text", "m0", 0, { ts: 5 });
     expect(ids(preview([old, ...talk], 4).removed)).toEqual([4, 5, 6, 7]);
   });
 });
 
-describe("of an answer that was being given when the message was said", () => {
+describe("rows of an answer that was running when the message was sent", () => {
   // m2 was shown while m1 was being answered, and had its turn after that.
   const waited = [
     row(1, "user_feedback", "m1", 0),
@@ -63,42 +63,42 @@ describe("of an answer that was being given when the message was said", () => {
     row(6, "text", "m2", 12),
   ];
 
-  test("the rows stay", () => {
+  test("remain", () => {
     const p = preview(waited, 2);
     expect(ids(p.removed)).toEqual([2, 6]);
     expect(ids(p.remaining)).toEqual([3, 4, 5]);
     expect(p).toMatchObject({ messages: 1, answers: 1, tools: 0 });
   });
 
-  test("all go with the message that it answers", () => {
+  test("are removed with the message that it answers", () => {
     expect(ids(preview(waited, 1).removed)).toEqual([1, 2, 3, 4, 5, 6]);
   });
 
-  test("all go while the message waits: it is in nobody's history", () => {
+  test("are removed while the message is queued: it is in no history yet", () => {
     const p = preview(waited.slice(0, 5), 2, new Set(["m2"]));
     expect(ids(p.removed)).toEqual([2, 3, 4, 5]);
     expect(p.queued).toBe(1);
   });
 
-  test("rows of another agent go", () => {
+  test("of another agent are removed", () => {
     const beside = row(7, "text", "m9", 2, { thread: "window-monitor-0-w" });
     expect(ids(preview([...waited, beside], 2).removed)).toEqual([2, 6, 7]);
   });
 
-  test("what was being said stays when the message was given to the running turn", () => {
+  test("remain when the message was steered into the running turn", () => {
     const steered = [row(1, "user_feedback", "m1", 0), row(2, "user_feedback", "m2", 2), row(3, "text", "m1", 4), tool(4, "m1", 8), row(5, "text", "m1", 12)];
     const p = preview(steered, 2);
     expect(ids(p.remaining)).toEqual([3]);
     expect(ids(p.removed)).toEqual([2, 4, 5]);
   });
 
-  test("what nobody took has nothing before it", () => {
+  test("are all removed when the message was not accepted", () => {
     const refused = [...waited.slice(0, 1), { ...waited[1]!, progressStatus: { icon: "circle-slash" } }, ...waited.slice(2, 5)];
     expect(ids(preview(refused, 2).removed)).toEqual([2, 3, 4, 5]);
   });
 });
 
-test("shrinks of the model's history are undone with their rows", () => {
+test("condensing and truncation are undone with their rows", () => {
   const condense = row(2, "condense_context", "", 4, { contextCondense: { cost: 0.1, prevContextTokens: 90, newContextTokens: 9, summary: "s", condenseId: "c" } });
   const truncate = row(4, "sliding_window_truncation", "", 4, { contextTruncation: { truncationId: "t", messagesRemoved: 4, prevContextTokens: 9, newContextTokens: 5 } });
   const rows = [row(1, "user_feedback", "m1", 0), condense, row(3, "user_feedback", "m2", 4), truncate];

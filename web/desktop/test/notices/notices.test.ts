@@ -8,10 +8,10 @@ const event = (type: string, data: object, time = 1_000_000): HubEvent => ({ typ
 const seen = { now: 1_000_000, hidden: false };
 const unseen = { now: 1_000_000, hidden: true };
 
-describe("what is worth a notification", () => {
+describe("announcements", () => {
   const end = (more: object): HubEvent => event("AGENT_RESPONSE", { isComplete: true, outcome: "completed", agentId: "main", monitorId: "monitor-1", ...more });
 
-  test("turns that took long, or that nobody watched", () => {
+  test("turns that took long, or ended while the tab was hidden", () => {
     expect(announcementOf(end({ durationMs: 500 }), seen)).toBeUndefined();
     expect(announcementOf(end({ durationMs: 500 }), unseen)).toMatchObject({ kind: "finished", monitor: "monitor-1" });
     expect(announcementOf(end({ durationMs: 11_000 }), seen)).toMatchObject({ kind: "finished" });
@@ -19,7 +19,7 @@ describe("what is worth a notification", () => {
     expect(announcementOf(end({ messageId: "m2", joined: "m1" }), unseen)).toBeUndefined();
   });
 
-  test("failures, but not what the person stopped, nor helpers", () => {
+  test("failures, but neither interrupted turns nor task agents", () => {
     expect(announcementOf(end({ outcome: "failed", reason: "no key" }), seen)).toMatchObject({ kind: "failed", text: "no key" });
     expect(announcementOf(end({ outcome: "interrupted" }), unseen)).toBeUndefined();
     expect(announcementOf(end({ agentId: "task-1" }), unseen)).toBeUndefined();
@@ -33,7 +33,7 @@ describe("what is worth a notification", () => {
     expect(announcementOf(event("TURN_INTERRUPTED", { resumable: false, reason: "moved" }), unseen)).toBeUndefined();
   });
 
-  test("plans: what they ask, once, and how they end; not their helpers, nor what was given up", () => {
+  test("plans: their questions, once, and their ends; neither their task agents nor cancelled plans", () => {
     const asked = event("hitl_input_request", { request_id: "hitl_3", question: "Which week?" });
     expect(announcementOf(asked, seen)).toMatchObject({ key: "ask hitl_3", kind: "needsYou", text: "Which week?" });
     expect(announcementOf({ ...asked, at: "9-0" } as HubEvent, seen)?.key).toBe("ask hitl_3");
@@ -47,7 +47,7 @@ describe("what is worth a notification", () => {
     expect(announcementOf(end({ agentId: "plan-1/a.1", outcome: "failed" }), unseen)).toBeUndefined();
   });
 
-  test("nothing that is old", () => {
+  test("no old events", () => {
     expect(announcementOf(event("APPROVAL_REQUEST", { dialogId: "d", title: "May I?" }, 900_000), unseen)).toBeUndefined();
   });
 });
@@ -59,37 +59,37 @@ test("the title of the page", () => {
   expect(pageTitle("", 250)).toBe("(99+) Everdesk");
 });
 
-describe("the shelf", () => {
+describe("visible notices", () => {
   const n = (id: string, since: number): { id: string; since: number; title: string; body: string } => ({ id, since, title: id, body: "" });
 
-  test("shows the newest that are not over", () => {
+  test("are the newest that were not hidden", () => {
     const all = ["a", "b", "c", "d", "e", "f"].map((id, i) => n(id, i));
     expect(visibleNotices(all, new Set()).map((x) => x.id)).toEqual(["c", "d", "e", "f"]);
     expect(visibleNotices(all, new Set(["e 4"])).map((x) => x.id)).toEqual(["b", "c", "d", "f"]);
   });
 
-  test("one that is shown again is another one", () => {
+  test("a notice that is shown again is another one", () => {
     expect(showingKey(n("a", 1))).not.toBe(showingKey(n("a", 2)));
   });
 
-  test("times are what a person can read in", () => {
+  test("durations are long enough to read", () => {
     expect(displayTime(undefined, "toast")).toBe(5000);
     expect(displayTime(undefined, "notification")).toBe(8000);
     expect(displayTime(1, "toast")).toBe(1500);
     expect(displayTime(1e9, "toast")).toBe(60_000);
   });
 
-  test("toasts from long ago are over", () => {
+  test("toasts from long ago have expired", () => {
     expect(expiredToasts([{ id: "old", message: "", since: 0 }, { id: "new", message: "", since: 99_000 }], 100_000)).toEqual(["old 0"]);
   });
 
-  test("the centre has the newest first and knows what was not read", () => {
+  test("the centre has the newest first and counts unread ones", () => {
     expect(newestFirst([n("a", 1), n("b", 2)]).map((x) => x.id)).toEqual(["b", "a"]);
     expect(countUnread([n("a", 1), n("b", 2)], 1)).toBe(1);
   });
 });
 
-describe("the watch", () => {
+describe("the focus watch", () => {
   function tabs(...looking: boolean[]): FocusWatch[] {
     type Heard = Channel & { onmessage: ((e: { data: unknown }) => void) | null };
     const channels = looking.map((): Heard => ({ onmessage: null, postMessage: () => undefined, close: () => undefined }));
@@ -101,7 +101,7 @@ describe("the watch", () => {
     [[false, false], true],
     [[false, true], false],
     [[true, false], false],
-  ])("of tabs looked at like %j, nobody looks: %s", async (looking, nobody) => {
+  ])("tabs with focus %j: unfocused is %s", async (looking, nobody) => {
     vi.useFakeTimers();
     const asked = tabs(...looking)[0]!.isUnfocused();
     await vi.advanceTimersByTimeAsync(1_100);

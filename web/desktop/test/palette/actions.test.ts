@@ -8,7 +8,7 @@ const key = (key: string, held: Partial<KeyboardEvent> = {}, code = ""): Keyboar
 
 const free = { typing: false, inModal: false, onMac: false };
 
-test("every action has an id and a shortcut of its own, and a title in both languages", () => {
+test("every action has its own id and shortcut, and a title in both languages", () => {
   const ids = actions.map((a) => a.id);
   const combos = actions.flatMap((a) => a.combo ?? []);
   expect(new Set(ids).size).toBe(ids.length);
@@ -24,7 +24,7 @@ test("keys find their action", () => {
   expect(actionFor(key("k", {}, "KeyK"), free)).toBeUndefined();
 });
 
-test("who types a text gets the text", () => {
+test("typing text triggers no action", () => {
   expect(actionFor(key("?", { shiftKey: true }, "Slash"), { ...free, typing: true })).toBeUndefined();
   expect(actionFor(key("i", { altKey: true }, "KeyI"), { ...free, typing: true })?.id).toBe("open.inbox");
   expect(actionFor(key("ˆ", { altKey: true }, "KeyI"), { ...free, typing: true, onMac: true })).toBeUndefined();

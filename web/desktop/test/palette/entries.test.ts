@@ -5,7 +5,7 @@ import type { Commands } from "../../src/shell/commands.js";
 import type { Shell } from "../../src/shell/shell.js";
 import { palette as texts } from "../../src/texts/parts.js";
 
-test("a minimised window comes back as it was, not also un-maximised", () => {
+test("a minimised window is restored as it was, not also un-maximised", () => {
   const w = { windowId: "w1", monitorId: "monitor-1", title: "Notes", minimized: true, maximized: true } as WindowState;
   const shell = { desktop: { ...emptyDesktop(), windows: new Map([["monitor-1/w1", w]]) }, hub: { providers: [] }, link: { phase: "live" }, prefs: {}, view: {} } as unknown as Shell;
   const done: string[] = [];

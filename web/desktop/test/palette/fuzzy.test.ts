@@ -22,18 +22,18 @@ test.each([
   expect(match(query, text)).toBeUndefined();
 });
 
-test("beginnings and letters in a row are better", () => {
+test("starts of words and consecutive letters score higher", () => {
   expect(score("set", "Settings")).toBeGreaterThan(score("set", "Reset the agent"));
   expect(score("mon", "Add a monitor")).toBeGreaterThan(score("mon", "Stop what this my own"));
   expect(score("new", "New session")).toBeGreaterThan(score("new", "Show the renewed window"));
 });
 
-test("the letters that were meant are told", () => {
+test("the matched letters are reported", () => {
   expect(match("sd", "Show the drawer")?.at).toEqual([0, 9]);
   expect(match("dark", "Theme: dark")?.at).toEqual([7, 8, 9, 10]);
 });
 
-test("places stay right behind letters that grow when they are made small", () => {
+test("indexes stay valid after letters that grow in lower case", () => {
   expect(match("b", "İ b")?.at).toEqual([2]);
 });
 
@@ -42,11 +42,11 @@ describe("Korean", () => {
     ["ㅁㄴㅌ", "모니터 추가"],
     ["ㅁㄴㅌㅊㄱ", "모니터 추가"],
     ["모니", "모니터 추가"],
-    ["모닡", "모니터 추가"], // 니 and the first sound of 터, before its vowel is typed
+    ["모닡", "모니터 추가"], // 니 and the initial consonant of 터, before its vowel is typed
     ["몬", "모니터 추가"],
     ["세션", "내 세션 보기"],
-    ["세셔", "내 세션 보기"], // 션 before its last sound
-    ["ㄳ", "고속 검색"], // the keyboard puts ㄱ and ㅅ together
+    ["세셔", "내 세션 보기"], // 션 before its final consonant
+    ["ㄳ", "고속 검색"], // the keyboard joins ㄱ and ㅅ
     ["추가 모니터", "모니터 추가"],
   ])("%s finds %s", (query, text) => {
     expect(match(query, text)).toBeDefined();
@@ -60,15 +60,15 @@ describe("Korean", () => {
     expect(match(query, text)).toBeUndefined();
   });
 
-  test("texts in parts are the same as whole ones", () => {
+  test("decomposed and composed texts match", () => {
     expect(match("모니터".normalize("NFD"), "모니터")).toBeDefined();
   });
 
-  test("a whole syllable is better than a first consonant", () => {
+  test("a whole syllable scores higher than an initial consonant", () => {
     expect(score("창", "창 닫기")).toBeGreaterThan(score("ㅊ", "창 닫기"));
   });
 
-  test("signs that stand for others", () => {
+  test("characters that match others", () => {
     expect(charMatches("ㅎ", "한")).toBe(true);
     expect(charMatches("하", "한")).toBe(true);
     expect(charMatches("한", "하")).toBe(false);

@@ -13,25 +13,25 @@ const items: Rankable[] = [
 
 const ids = (query: string, recent: string[] = []): string[] => rank(items, query, recent).flatMap((s) => s.items.map((i) => i.item.id));
 
-test("without a query, what was used lately comes first and is there once", () => {
+test("without a query, recent entries come first and are listed once", () => {
   expect(rank(items, "", ["w1", "gone"]).map((s) => s.group)).toEqual(["recent", "actions", "settings", "ask"]);
   expect(ids("", ["w1"])).toEqual(["w1", "settings", "sessions", "dark", "ask"]);
 });
 
-test("with a query, what fits best comes first and asking last", () => {
+test("with a query, the best match comes first and the ask entry last", () => {
   expect(ids("set")).toEqual(["settings", "w1", "ask"]);
   expect(ids("zzz")).toEqual(["ask"]);
 });
 
-test("what was used lately wins over what fits as well", () => {
+test("a recent entry wins over an equal match", () => {
   expect(ids("set", ["w1"])[0]).toBe("w1");
 });
 
-test("an entry is found by its English words too", () => {
+test("an entry is found by its English text, too", () => {
   expect(ids("dark")).toEqual(["dark", "ask"]);
 });
 
-test("recent entries are few, whatever is kept", () => {
+test("the number of recent entries is bounded", () => {
   expect(addRecent(["a", "b"], "b")).toEqual(["b", "a"]);
   expect(addRecent(Array.from({ length: 30 }, (_, i) => `${i}`), "x")).toHaveLength(20);
   expect(readRecent('["a",1,null]')).toEqual(["a"]);
@@ -39,7 +39,7 @@ test("recent entries are few, whatever is kept", () => {
   expect(readRecent(null)).toEqual([]);
 });
 
-test("arrows go round, pages stop at the ends", () => {
+test("arrows wrap around, pages stop at the ends", () => {
   expect(stepTo("ArrowDown", 2, 3)).toBe(0);
   expect(stepTo("ArrowUp", 0, 3)).toBe(2);
   expect(stepTo("PageDown", 1, 30)).toBe(9);
@@ -49,7 +49,7 @@ test("arrows go round, pages stop at the ends", () => {
   expect(stepTo("a", 3, 30)).toBeUndefined();
 });
 
-test("a question may be marked as one", () => {
+test("a query may be marked as a message", () => {
   expect(askText(" ask:  open a note ")).toBe("open a note");
   expect(askText("질문: 날씨")).toBe("날씨");
   expect(askText("asking for it")).toBe("asking for it");
@@ -57,7 +57,7 @@ test("a question may be marked as one", () => {
   expect(asksOnly("task: x")).toBe(false);
 });
 
-test("keys that do the same are one line", () => {
+test("shortcuts with the same text share a line", () => {
   expect(linesOf([{ combo: "alt+1", text: "a" }, { combo: "f6", text: "b" }, { combo: "alt+2", text: "a" }])).toEqual([
     { text: "a", combos: ["alt+1", "alt+2"] },
     { text: "b", combos: ["f6"] },

@@ -14,22 +14,22 @@ test.each([
   expect(preview("markdown", markdown)).toBe(line);
 });
 
-test("a long text is cut", () => {
+test("a long text is truncated", () => {
   expect(preview("text", "x".repeat(500))).toBe(`${"x".repeat(119)}…`);
 });
 
-test("a table shows its columns, a layout its first words", () => {
+test("a table shows its columns, a layout its first texts", () => {
   expect(preview("table", { headers: ["Name", "Size"], rows: [["a", "1"]] })).toBe("Name · Size");
   const layout = { components: [{ type: "text", content: "Who?" }, { type: "input", label: "Name" }, { type: "button", label: "Send" }, { type: "text", content: "no room" }] };
   expect(preview("component", layout)).toBe("Who? · Name · Send");
 });
 
-test("what is no text has no preview", () => {
+test("content without text has no preview", () => {
   expect(preview("html", "<b>x</b>")).toBe("");
   expect(preview("iframe", "https://example.org")).toBe("");
   expect(preview("table", null)).toBe("");
 });
 
-test("a fence that is not closed hides the rest", () => {
+test("an unclosed fence hides the rest", () => {
   expect(stripMarkdown("before\n```\nrest").trim()).toBe("before");
 });

@@ -41,7 +41,7 @@ describe("stepsOf", () => {
   ])("%s", (_, layer, want) => {
     expect(states({ layer, plan: plan() })).toBe(want);
   });
-  test("one that is over", () => {
+  test("an ended plan", () => {
     expect(states({ plan: plan({ status: "completed" }) })).toBe("done done done done");
     expect(states({ plan: plan({ status: "failed" }), todos: [todo("a", "failed")] })).toBe("done done stopped later");
     expect(states({ plan: plan({ status: "cancelled" }), todos: [todo("a", "cancelled")] })).toBe("done stopped later later");
@@ -70,14 +70,14 @@ describe("actionsFor", () => {
   ])("%s", (status, want) => {
     expect(actionsFor(todo("a", status), running)).toEqual(want);
   });
-  test("one that asks is answered", () => {
+  test("a todo with a question can be answered", () => {
     expect(actionsFor(todo("a", "needs_approval"), { ...running, asks: [approval] })).toEqual(["answer", "skip"]);
     expect(actionsFor(todo("b", "needs_approval"), { ...running, asks: [approval] })).toEqual(["skip"]);
   });
-  test("one that will be tried again can be tried at once", () => {
+  test("a todo that awaits a retry can be retried at once", () => {
     expect(actionsFor(todo("a", "pending", { retry_count: 1, retry_at: 5 }), running)).toEqual(["retry", "skip"]);
   });
-  test("nothing in a plan that is not running, but for one that failed", () => {
+  test("nothing in a plan that is not running, except a failed one", () => {
     expect(actionsFor(todo("a"), { ...running, layer: "planning", asks: [review] })).toEqual([]);
     expect(actionsFor(todo("a", "failed"), { ...running, plan: plan({ status: "cancelled" }) })).toEqual([]);
     expect(actionsFor(todo("a", "failed"), { ...running, plan: plan({ status: "failed" }) })).toEqual(["retry", "skip"]);
@@ -95,7 +95,7 @@ test("results are shown as text or by name", () => {
 
 describe("etaOf", () => {
   const s = 1000;
-  test("is the longest way through what is left", () => {
+  test("is the longest path through the open todos", () => {
     const todos = [
       todo("a", "completed", { estimated_duration_sec: 100 }),
       todo("b", "pending", { estimated_duration_sec: 10, depends_on: ["a"] }),
@@ -104,24 +104,24 @@ describe("etaOf", () => {
     ];
     expect(etaOf(todos, 0)).toEqual({ ms: 35 * s, reliable: true });
   });
-  test("what runs counts by its estimate, its time and how far it is", () => {
+  test("a running todo counts by its estimate, its time and its progress", () => {
     const at = (more: Partial<Todo>): number => etaOf([todo("a", "in_progress", { started_at: s, ...more })], 11 * s)!.ms;
     expect(at({ estimated_duration_sec: 40 })).toBe(30 * s);
     expect(at({ estimated_duration_sec: 5 })).toBe(0);
     expect(at({ progress_percentage: 50 })).toBe(10 * s);
     expect(at({ progress_percentage: 50, estimated_duration_sec: 40 })).toBe(15 * s);
   });
-  test("waiting for the next try takes time too", () => {
+  test("waiting for a retry takes time, too", () => {
     expect(etaOf([todo("a", "pending", { retry_at: 4 * s, estimated_duration_sec: 3 })], s)!.ms).toBe(6 * s);
   });
-  test("those without an estimate take as long as the others, and it is said that this is a guess", () => {
+  test("todos without an estimate take the average, and the result is not reliable", () => {
     expect(etaOf([todo("a", "completed", { duration_ms: 8 * s }), todo("b")], 0)).toEqual({ ms: 8 * s, reliable: false });
     expect(etaOf([todo("b")], 0)).toBeUndefined();
   });
-  test("nothing is left when all is done, failed or blocked", () => {
+  test("nothing remains when all todos are done, failed or blocked", () => {
     expect(etaOf([todo("a", "completed"), todo("b", "failed"), todo("c", "blocked")], 0)).toBeUndefined();
   });
-  test("a circle ends", () => {
+  test("a cycle terminates", () => {
     expect(etaOf([todo("a", "pending", { depends_on: ["b"], estimated_duration_sec: 1 }), todo("b", "pending", { depends_on: ["a"], estimated_duration_sec: 1 })], 0)!.ms).toBe(2 * s);
   });
 });

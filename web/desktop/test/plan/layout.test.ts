@@ -3,11 +3,11 @@ import { box, type Linked, layoutOf, stepFrom } from "../../src/plan/layout.js";
 
 const todo = (id: string, ...depends_on: string[]): Linked => ({ id, depends_on });
 
-/** a → b, c; b, c → d; a → d passes the row between them. */
+/** a → b, c; b, c → d; a → d crosses the row between them. */
 const diamond = [todo("a"), todo("b", "a"), todo("c", "a"), todo("d", "b", "c", "a")];
 
 describe("layoutOf", () => {
-  test("puts every todo below the last of those it waits for", () => {
+  test("puts every todo below the last of its dependencies", () => {
     const { places } = layoutOf([todo("late", "b", "a"), todo("a"), todo("b", "a"), todo("alone")]);
     expect([...places.values()].map((p) => [p.id, p.row])).toEqual([
       ["a", 0],
@@ -17,7 +17,7 @@ describe("layoutOf", () => {
     ]);
   });
 
-  test("lets no two boxes touch, and has room for all", () => {
+  test("no two boxes touch, and all fit", () => {
     const wide = Array.from({ length: 12 }, (_, i) => todo(`t${i}`, ...(i < 3 ? [] : [`t${i % 3}`, `t${i - 3}`])));
     const { places, width, height } = layoutOf(wide);
     const all = [...places.values()];
@@ -29,14 +29,14 @@ describe("layoutOf", () => {
     }
   });
 
-  test("draws a line for every dependency, from foot to head", () => {
+  test("draws a line for every dependency, from bottom to top", () => {
     const { lines, places } = layoutOf(diamond);
     expect(lines.map((l) => `${l.from}-${l.to}`).sort()).toEqual(["a-b", "a-c", "a-d", "b-d", "c-d"]);
     const a = places.get("a")!;
     for (const l of lines.filter((line) => line.from === "a")) expect(l.path.startsWith(`M${a.x + box.width / 2} ${a.y + box.height}C`)).toBe(true);
   });
 
-  test("a line that passes a row runs through no box of it", () => {
+  test("a line that crosses a row runs through no box of it", () => {
     const { lines, places } = layoutOf(diamond);
     const x = Number(/ (-?[\d.]+) [\d.]+V/.exec(lines.find((l) => l.from === "a" && l.to === "d")!.path)![1]);
     for (const id of ["b", "c"]) {
@@ -57,14 +57,14 @@ describe("layoutOf", () => {
     ["a circle", [todo("a", "b"), todo("b", "a"), todo("c", "b")]],
     ["itself", [todo("a", "a")]],
     ["the same name twice", [todo("a"), todo("a"), todo("b", "a", "a")]],
-  ])("is not confused by %s", (_, todos) => {
+  ])("tolerates %s", (_, todos) => {
     const { places, lines, width, height } = layoutOf(todos);
     expect(places.size).toBe(new Set(todos.map((t) => t.id)).size);
     expect([width, height].every(Number.isFinite)).toBe(true);
     for (const l of lines) expect(l.path).not.toMatch(/NaN|undefined/);
   });
 
-  test("a long plan is one column", () => {
+  test("a sequential plan is one column", () => {
     const chain = Array.from({ length: 100 }, (_, i) => todo(`t${i}`, ...(i === 0 ? [] : [`t${i - 1}`])));
     const { width, places } = layoutOf(chain);
     expect(width).toBe(box.width);
@@ -84,7 +84,7 @@ describe("stepFrom", () => {
   ] as const)("%s %s is %s", (from, step, to) => {
     expect(stepFrom(layout, from, step)).toBe(to);
   });
-  test("rows are walked through sideways, and columns up and down", () => {
+  test("left and right move in a row, up and down in a column", () => {
     expect(stepFrom(layout, left, "right")).toBe(right);
     expect(stepFrom(layout, right, "right")).toBe(right);
     expect(stepFrom(layout, right, "left")).toBe(left);

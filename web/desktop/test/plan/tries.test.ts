@@ -1,4 +1,4 @@
-// Which try of a todo it is.
+// The number of the current attempt at a todo.
 
 import { expect, it } from "vitest";
 import { attemptText } from "../../src/plan/todo.js";

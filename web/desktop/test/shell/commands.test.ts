@@ -46,20 +46,20 @@ function said(): string[] {
   return store.getState().notices.map((n) => n.text);
 }
 
-/** Lets the log say which monitors there are. */
+/** Delivers the list of monitors in the log. */
 function monitors(...ids: string[]): void {
   const table = new Map(ids.map((id) => [id, { monitorId: id, state: "idle" as const, queue: 0 }]));
   store.setState({ desktop: { ...store.getState().desktop, monitors: table } });
 }
 
-test("a message has its pictures with it", () => {
+test("a message includes its pictures", () => {
   const id = commands.sendMessage("look", "monitor-1", ["data:image/png;base64,AA=="]);
   const interactions = [{ type: "draw", timestamp: 1000, imageData: "data:image/png;base64,AA==" }];
   expect(sent()).toEqual([["USER_MESSAGE", { content: "look", monitorId: "monitor-1", interactions }]]);
   expect(client.state.outbox.items[0]!.id).toBe(id);
 });
 
-test("what is done to a window names the window and its monitor", () => {
+test("a window command names the window and its monitor", () => {
   commands.sendComponentAction(note, { action: "save", formId: "f", formData: { a: 1 } });
   commands.placeWindow(note, { x: 5, y: 6, w: 7, h: 8 }, "window.move");
   const moved = { type: "window.move", bounds: { x: 5, y: 6, w: 7, h: 8 }, windowId: "note", windowTitle: "Note", timestamp: 1000 };
@@ -69,7 +69,7 @@ test("what is done to a window names the window and its monitor", () => {
   ]);
 });
 
-test("a new monitor gets the first free name, as long as there is room, and is shown when it is there", () => {
+test("a new monitor gets the first free name, up to the limit, and is shown when it exists", () => {
   monitors("monitor-0", "monitor-2");
   commands.showMonitor("monitor-2");
   expect(commands.addMonitor(limits.monitors)).toBe("monitor-1");
@@ -82,7 +82,7 @@ test("a new monitor gets the first free name, as long as there is room, and is s
   expect(commands.addMonitor(limits.monitors)).toBeUndefined();
 });
 
-test("a monitor that is made by its name is shown when it is there", () => {
+test("a monitor that is created by name is shown when it exists", () => {
   monitors("monitor-0", "monitor-1");
   commands.showMonitor("monitor-1");
   commands.makeMonitor("monitor-3");
@@ -91,7 +91,7 @@ test("a monitor that is made by its name is shown when it is there", () => {
   expect(store.getState().view.monitor).toBe("monitor-3");
 });
 
-test("who goes elsewhere meanwhile stays there", () => {
+test("switching to another monitor meanwhile stays", () => {
   monitors("monitor-0", "monitor-2");
   commands.addMonitor(limits.monitors);
   commands.showMonitor("monitor-2");
@@ -99,7 +99,7 @@ test("who goes elsewhere meanwhile stays there", () => {
   expect(store.getState().view.monitor).toBe("monitor-2");
 });
 
-test("a monitor that is closed leaves the shown one alone, and is not shown itself any more", () => {
+test("closing a monitor does not change the shown one, and a closed monitor is no longer shown", () => {
   monitors("monitor-0", "monitor-1", "monitor-2");
   commands.showMonitor("monitor-1");
   commands.removeMonitor("monitor-2");
@@ -109,29 +109,29 @@ test("a monitor that is closed leaves the shown one alone, and is not shown itse
   expect(shownMonitor(store.getState().view, store.getState().desktop)).toBe(firstMonitor);
 });
 
-test("of what the page says itself, the newest four are shown", () => {
+test("the newest four notices of the page are shown", () => {
   for (const text of ["a", "b", "c", "d", "e"]) commands.notify(text);
   expect(store.getState().notices.map((n) => n.text)).toEqual(["b", "c", "d", "e"]);
   commands.dropNotice(store.getState().notices[1]!.id);
   expect(store.getState().notices.map((n) => n.text)).toEqual(["b", "d", "e"]);
 });
 
-test("what cannot be done at once is said, once", () => {
+test("a command that cannot be sent at once causes one notice", () => {
   commands.stopAll();
   commands.addMonitor(limits.monitors);
   commands.removeMonitor("monitor-1");
   expect(said()).toEqual([expect.stringContaining("no connection")]);
 });
 
-test("in a session that is gone nothing is promised", () => {
+test("in a deleted session the notice says that it is gone", () => {
   Object.assign(client.state, { link: { ...client.state.link, phase: "stopped", code: 4410 } });
   commands.stopAll();
   expect(said()).toEqual([expect.stringContaining("gone")]);
 });
 
-test("what cannot be taken is said by whatever nobody waits for", () => {
+test("a command that the outbox cannot take causes a notice unless its caller shows one", () => {
   for (let i = 0; i < outboxLimits.unanswered; i++) commands.sendMessage("x", firstMonitor);
-  expect(commands.sendMessage("x", firstMonitor)).toBeUndefined(); // who waits for it says it
+  expect(commands.sendMessage("x", firstMonitor)).toBeUndefined(); // its caller shows the notice
   expect(said()).toEqual([]);
   for (const act of [() => commands.stopAgent("main-1"), () => commands.closeWindow(note), () => commands.deleteQueued("m1"), () => commands.dismissToast("t")]) {
     act();
@@ -140,7 +140,7 @@ test("what cannot be taken is said by whatever nobody waits for", () => {
   }
 });
 
-test("a choice is kept and has its effect at once", () => {
+test("a preference is stored and applies at once", () => {
   commands.setPrefs({ language: "system" });
   expect(store.getState().language).toBe("ko");
   commands.setPrefs({ language: "en", theme: "light" });
@@ -148,7 +148,7 @@ test("a choice is kept and has its effect at once", () => {
   expect(kept).toEqual(store.getState().prefs);
 });
 
-test("who signs out leaves nothing behind", async () => {
+test("signing out removes everything stored", async () => {
   Object.assign(commands.api, { signOut: () => Promise.resolve() });
   await commands.signOut();
   expect([forgotten, address]).toEqual([true, "/"]);

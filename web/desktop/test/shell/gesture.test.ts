@@ -3,7 +3,7 @@ import { clickText } from "../../src/canvas/icon.js";
 import { gesturesIn, pressIn } from "../../src/shell/gesture.js";
 
 describe("gesturesIn", () => {
-  test("what people type is text", () => {
+  test("typed text is no gesture", () => {
     for (const text of ["", "hello", "a <ui:click>x</ui:click>", "<ui:click>", "<ui:click>x</ui:drag>", "<b>x</b>", "<constructor>x</constructor>", "<ui:draw>x</ui:draw>"]) {
       expect(gesturesIn(text)).toBeUndefined();
     }
@@ -33,7 +33,7 @@ describe("gesturesIn", () => {
     });
   });
 
-  test("what is inside does not end a block", () => {
+  test("content does not end a block", () => {
     const text = "<app_interaction>a</app_interaction> send me all</app_interaction>";
     expect(gesturesIn(text)).toEqual({ gestures: [{ kind: "fromApp", about: "a</app_interaction> send me all" }], rest: "" });
   });

@@ -23,19 +23,19 @@ function pass(ms: number): void {
   wall += ms;
 }
 
-/** An event that took so long to come from a hub whose clock is behind by so much. */
+/** Delivers an event with a delay of `took` ms from a hub whose clock is `behind` ms behind. */
 function hear(behind: number, took: number, type = "SESSION_RENAMED", replayed = false): void {
   clock.recordTime({ type, session: "s", at: "1-1", time: steady - behind - took, data: { title: "" } } as HubEvent, replayed);
 }
 
-test("before anything was heard, the hub's time is ours", () => {
+test("before any event, the hub's time is the browser's", () => {
   expect(clock.now()).toBe(begin);
   hear(hour, 0, "SESSION_RENAMED", true);
   for (const time of [-62_135_596_800_000, NaN]) clock.recordTime({ type: "", name: "NEW", session: "s", at: "1-1", time }, false);
   expect(clock.now()).toBe(begin);
 });
 
-test("the quickest event tells how far the clocks are apart", () => {
+test("the fastest event determines the offset of the clocks", () => {
   hear(hour, 900);
   expect(clock.now()).toBe(begin - hour - 900);
   hear(hour, 20);
@@ -46,19 +46,19 @@ test("the quickest event tells how far the clocks are apart", () => {
   expect(clock.at(begin)).toBe(begin - hour - 20);
 });
 
-test("a hub whose clock is ahead is known as well", () => {
+test("a hub whose clock is ahead is handled, too", () => {
   hear(-hour, 20);
   expect(clock.now()).toBe(begin + hour - 20);
 });
 
-test("a browser's clock that is set changes nothing", () => {
+test("setting the browser's clock changes nothing", () => {
   hear(0, 20);
   wall += 10_000;
   expect(clock.now()).toBe(begin - 20);
   expect(clock.at(wall)).toBe(begin - 20);
 });
 
-test("what was long ago is forgotten, but not for having heard nothing", () => {
+test("old samples are dropped, but not while there are no new ones", () => {
   hear(0, 0);
   pass(hour);
   hear(0, 8000); // late after a long silence
@@ -72,7 +72,7 @@ test("what was long ago is forgotten, but not for having heard nothing", () => {
   expect(clock.now()).toBe(steady - 10_000);
 });
 
-test("a new owner has a clock of its own, and so may have a new connection", () => {
+test("a new owner has its own clock, and so may a new connection", () => {
   hear(0, 0);
   hear(hour, 50, "OWNER_CHANGED");
   expect(clock.now()).toBe(begin - hour - 50);

@@ -2,18 +2,18 @@ import { expect, test } from "vitest";
 import { languageOf } from "../../src/i18n/texts.js";
 import { keepPrefs, prefsKey, readPrefs } from "../../src/shell/prefs.js";
 
-test("prefs come back as they were kept", () => {
+test("preferences survive storing", () => {
   const kept = new Map<string, string>();
   const prefs = { theme: "contrast", language: "ko", notify: true, toured: true } as const;
   keepPrefs(prefs, { getItem: () => null, removeItem: () => undefined, setItem: (k, v) => void kept.set(k, v) });
   expect(readPrefs(kept.get(prefsKey)!)).toEqual(prefs);
 });
 
-test.each([null, "", "null", "[]", "7", "{", '{"theme":"pink","language":1,"notify":"yes","toured":{}}'])("what cannot be read of %j is as if nothing was chosen", (text) => {
+test.each([null, "", "null", "[]", "7", "{", '{"theme":"pink","language":1,"notify":"yes","toured":{}}'])("invalid values in %j give the defaults", (text) => {
   expect(readPrefs(text)).toEqual({ theme: "system", language: "system", notify: false, toured: false });
 });
 
-test("a storage that is full or forbidden does not stop the page", () => {
+test("a full or forbidden storage does not stop the page", () => {
   const setItem = (): void => {
     throw new Error("full");
   };

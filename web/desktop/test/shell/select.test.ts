@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { emptyDesktop, type MonitorStatus, newView } from "../../../core/src/index.js";
 import { isMonitorGone } from "../../src/shell/select.js";
 
-test("a tab for one monitor knows when that one is not there", () => {
+test("a pinned tab detects that its monitor does not exist", () => {
   const pinned = newView(new URLSearchParams("monitor=monitor-1"), null);
   const there = { ...emptyDesktop(), monitors: new Map([["monitor-1", { monitorId: "monitor-1" } as MonitorStatus]]) };
   expect(isMonitorGone({ ready: true, view: pinned, desktop: there })).toBe(false);

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { clearUserData, recordVisit, safeStorage } from "../../src/shell/storage.js";
 import { nameTab, tabName } from "../../src/shell/tab.js";
 
-/** What a browser has, as far as it is used. */
+/** The used part of a browser's storage. */
 class Kept implements Storage {
   [name: string]: unknown;
   readonly all = new Map<string, string>();
@@ -34,7 +34,7 @@ class Kept implements Storage {
   }
 }
 
-test("a storage that is forbidden lasts as long as the page", async () => {
+test("a forbidden storage lasts as long as the page", async () => {
   const storage = safeStorage(() => {
     throw new Error("SecurityError");
   });
@@ -47,7 +47,7 @@ test("a storage that is forbidden lasts as long as the page", async () => {
   expect(tabName(storage)).toBe("tab-7");
 });
 
-test("what is full keeps what it had, and the page has the newest", () => {
+test("a full storage keeps its values, and the page has the newest", () => {
   const kept = new Kept();
   const storage = safeStorage(() => kept);
   storage.setItem("everdesk.a", "1");
@@ -59,7 +59,7 @@ test("what is full keeps what it had, and the page has the newest", () => {
   expect([storage.getItem("everdesk.a"), kept.getItem("everdesk.a")]).toEqual(["3", "3"]);
 });
 
-test("fifty sessions are remembered, those that were looked at last", () => {
+test("fifty sessions are remembered, the most recently used ones", () => {
   const kept = new Kept();
   const storage = safeStorage(() => kept);
   const keep = (session: string): void => {
@@ -78,7 +78,7 @@ test("fifty sessions are remembered, those that were looked at last", () => {
   expect(storage.getItem("everdesk.visited")).toBe('["new"]');
 });
 
-test("what is forgotten of a person is all but how the page looks, and nothing of others", () => {
+test("clearing a user's data keeps the display preferences and the data of others", () => {
   const kept = new Kept();
   const storage = safeStorage(() => kept);
   for (const key of ["everdesk.drafts", "everdesk.outbox.s.t.u", "everdesk.recent", "everdesk.prefs", "everdesk.drawer", "everdesk.tab", "other"]) storage.setItem(key, "x");

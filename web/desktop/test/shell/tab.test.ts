@@ -7,7 +7,7 @@ function memory(entries: [string, string][] = []): Storage & { all: Map<string, 
   return { all, getItem: (k) => all.get(k) ?? null, setItem: (k, v) => void all.set(k, v), removeItem: (k) => void all.delete(k) };
 }
 
-/** Locks as a browser has them: one holder, and those who wait give up when they are told to. */
+/** Web Locks: one holder, and waiting requests can be aborted. */
 function browser(): Pick<LockManager, "request"> {
   const held = new Set<string>();
   return {
@@ -31,7 +31,7 @@ test("a tab keeps its name", async () => {
   expect(await nameTab({ storage, locks: browser(), random })).toBe(first);
 });
 
-test("a duplicate gets a name of its own", async () => {
+test("a duplicated tab gets its own name", async () => {
   const locks = browser();
   const storage = memory();
   const name = await nameTab({ storage, locks, random });
@@ -41,7 +41,7 @@ test("a duplicate gets a name of its own", async () => {
   expect(tabName(copy)).toBe(other);
 });
 
-test("without locks the name is believed", async () => {
+test("without locks the stored name is used", async () => {
   const storage = memory([["everdesk.tab", "tab-x"]]);
   expect(await nameTab({ storage, locks: undefined, random })).toBe("tab-x");
 });

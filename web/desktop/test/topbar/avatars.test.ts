@@ -15,7 +15,7 @@ test.each([
   expect(initialsOf(name)).toBe(initials);
 });
 
-test("a person always has the same colour", () => {
+test("a user always has the same colour", () => {
   for (const name of ["a", "b", "김민수", "grace", ""]) {
     expect(tintOf(name)).toBe(tintOf(name));
     expect(tintOf(name)).toBeLessThan(tints);
@@ -23,7 +23,7 @@ test("a person always has the same colour", () => {
   expect(new Set(Array.from({ length: 50 }, (_, i) => tintOf(`user-${i}`))).size).toBe(tints);
 });
 
-test("this tab comes first, then who is there the longest", () => {
+test("this tab comes first, then the longest connected", () => {
   const presence = [
     { connectionId: "c1", clientId: "t1", user: "ann", since: 3 },
     { connectionId: "c2", clientId: "t2", user: "bob", since: 1 },
@@ -36,7 +36,7 @@ test("this tab comes first, then who is there the longest", () => {
   expect(all[0]!.tint).toBe(all[2]!.tint);
 });
 
-test("a person with many tabs has one face", () => {
+test("a user with many tabs has one avatar", () => {
   const presence = [
     { connectionId: "c1", clientId: "t1", user: "ann", since: 3 },
     { connectionId: "c2", clientId: "t2", user: "bob", since: 1 },
@@ -49,7 +49,7 @@ test("a person with many tabs has one face", () => {
   expect(more).toBe(2);
 });
 
-test("those that the hub does not name are counted", () => {
+test("connections that the hub does not list are counted", () => {
   expect(avatarsOf([{ connectionId: "c1" }], 120, "", 3).more).toBe(119);
   expect(avatarsOf([{ connectionId: "c1" }], 0, "", 3).more).toBe(0);
 });

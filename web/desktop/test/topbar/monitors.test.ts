@@ -38,7 +38,7 @@ test("a budget warns before it is used up", () => {
   expect(budgetTone({ ...budget, denied: "output" })).toBe("danger");
 });
 
-test("arrow keys walk round the tabs", () => {
+test("arrow keys wrap around the tabs", () => {
   const all = ["a", "b", "c"];
   expect(tabAfter(all, "c", "ArrowRight")).toBe("a");
   expect(tabAfter(all, "a", "ArrowLeft")).toBe("c");

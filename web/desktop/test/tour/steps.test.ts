@@ -31,27 +31,27 @@ describe("marks", () => {
     ["interrupted", "done"],
     ["rejected", "failed"],
     ["failed", "failed"],
-  ] as const)("a message that is %s marks its step as %s", (status, mark) => {
+  ] as const)("a message with status %s marks its step as %s", (status, mark) => {
     expect(markOf("windows", began, [sent("m1", status)])).toBe(mark);
   });
 
-  test("a step that nobody began is open", () => {
+  test("a step that was not started is open", () => {
     expect(markOf("form", began, [])).toBe("open");
     expect(markOf("restart", began, [])).toBe("open");
   });
 
-  test("a message that is just being sent is under way", () => {
+  test("a message that is being sent is running", () => {
     expect(markOf("windows", began, [])).toBe("going");
     expect(endedSteps(began, [])).toEqual([]);
     expect(endedSteps(began, [sent("m1", "completed")])).toEqual(["windows"]);
   });
 
-  test("on a new page, a message that is forgotten was done", () => {
+  test("after a reload, a message that is no longer in the outbox counts as done", () => {
     expect(resume(began, []).done).toEqual(["windows"]);
     expect(resume(began, [sent("m1", "running")])).toBe(began);
   });
 
-  test("what is done stays done", () => {
+  test("a completed step stays completed", () => {
     const p = withDone(began, ["windows", "secondTab"]);
     expect(markOf("windows", p, [sent("m1", "failed")])).toBe("done");
     expect(withDone(p, ["windows"])).toBe(p);
@@ -79,7 +79,7 @@ describe("the shape", () => {
   });
 });
 
-test("progress survives its storage, and nonsense does no harm", () => {
+test("progress survives its storage, and invalid data is ignored", () => {
   const p: Progress = { sent: { plan: "m2" }, done: ["windows", "model"], corner: "top-left", put: true, folded: true };
   expect(readProgress(JSON.stringify(p))).toEqual(p);
   for (const text of [null, "", "null", "[]", "{", '{"sent":7,"done":{},"corner":"middle"}', '{"sent":{"x":"m","form":3},"done":["x"]}']) {
@@ -89,7 +89,7 @@ test("progress survives its storage, and nonsense does no harm", () => {
   expect(hasBegun(p)).toBe(true);
 });
 
-test("every step is asked for in both languages", () => {
+test("every step has a message in both languages", () => {
   for (const s of agentSteps) {
     expect(requests.en[s]).toMatch(/^[\x20-\x7e]+$/);
     expect(requests.ko[s]).toMatch(/[가-힣]/);
@@ -108,22 +108,22 @@ describe("windows that open", () => {
   const size = { list: { w: 264, h: 330 }, folded: { w: 264, h: 76 }, canvas: { w: 1000, h: 700 } };
   const all = { x: 0, y: 0, w: 1000, h: 700 };
 
-  test("beside the list leave it alone", () => {
+  test("beside the list do not change it", () => {
     expect(avoidWindows(noProgress, { ...size, windows: [{ x: 400, y: 0, w: 600, h: 700 }] })).toBe(noProgress);
   });
 
-  test("under the list fold it where it is", () => {
+  test("under the list collapse it in its place", () => {
     const p = avoidWindows(noProgress, { ...size, windows: [{ x: 100, y: 300, w: 300, h: 200 }] });
     expect(p).toMatchObject({ folded: true, corner: "bottom-left" });
   });
 
-  test("under the folded list move it to a corner that is free", () => {
+  test("under the collapsed list move it to a free corner", () => {
     const left = { x: 0, y: 0, w: 500, h: 700 };
     expect(avoidWindows(noProgress, { ...size, windows: [left] })).toMatchObject({ folded: true, corner: "bottom-right" });
     expect(avoidWindows({ ...noProgress, put: true }, { ...size, windows: [left] })).toMatchObject({ folded: true, corner: "bottom-left" });
   });
 
-  test("everywhere leave it where it is", () => {
+  test("everywhere leave it in its place", () => {
     const p = avoidWindows(noProgress, { ...size, windows: [all] });
     expect(p).toMatchObject({ folded: true, corner: "bottom-left" });
     expect(avoidWindows(p, { ...size, windows: [all] })).toBe(p);

@@ -1,12 +1,12 @@
-// A wire between a browser and a hub that can be cut, as networks are.
+// A TCP proxy between a browser and a hub that can be disconnected.
 
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
-export class Wire {
+export class TcpProxy {
   readonly url: string;
   private readonly server: Server;
   private readonly open: Set<Socket>;
-  private whole = true;
+  private connected = true;
 
   private constructor(server: Server, open: Set<Socket>) {
     this.server = server;
@@ -14,17 +14,17 @@ export class Wire {
     this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   }
 
-  static async to(hub: string): Promise<Wire> {
+  static async to(hub: string): Promise<TcpProxy> {
     const open = new Set<Socket>();
     const server = createServer((near) => {
-      if (!wire.whole) return void near.destroy();
+      if (!wire.connected) return void near.destroy();
       const far = connect(Number(new URL(hub).port), "127.0.0.1");
       for (const [a, b] of [
         [near, far],
         [far, near],
       ] as const) {
         open.add(a);
-        a.on("error", () => undefined); // the other end is told by close
+        a.on("error", () => undefined); // the other end is closed by the close event
         a.on("close", () => {
           open.delete(a);
           b.destroy();
@@ -33,22 +33,22 @@ export class Wire {
       near.pipe(far).pipe(near);
     });
     await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-    const wire = new Wire(server, open);
+    const wire = new TcpProxy(server, open);
     return wire;
   }
 
-  /** Ends all connections and takes no new ones. */
-  cut(): void {
-    this.whole = false;
+  /** Closes all connections and refuses new ones. */
+  disconnect(): void {
+    this.connected = false;
     for (const s of this.open) s.destroy();
   }
 
-  mend(): void {
-    this.whole = true;
+  reconnect(): void {
+    this.connected = true;
   }
 
   close(): void {
-    this.cut();
+    this.disconnect();
     this.server.close();
   }
 }

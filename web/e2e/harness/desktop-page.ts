@@ -1,11 +1,11 @@
-// What people do on a desktop and what they see there, for tests.
+// Actions on the desktop page, and what it shows.
 
 import type { Locator, Page } from "playwright-core";
 import { expect } from "vitest";
 import type { Bounds } from "../../core/src/index.js";
 import { waitLimit } from "./limits.js";
 
-/** A row of the conversation as it is drawn. */
+/** A row of the conversation as shown. */
 export interface ShownRow {
   ts: string;
   kind: string;
@@ -17,12 +17,11 @@ export function commandBar(page: Page): Locator {
 }
 
 /** Types a message and sends it. */
-export async function say(page: Page, text: string): Promise<void> {
+export async function sendMessage(page: Page, text: string): Promise<void> {
   await commandBar(page).fill(text);
   await commandBar(page).press("Enter");
 }
 
-/** A window by its id. */
 export function windowOf(page: Page, id: string): Locator {
   return page.locator(`section[data-window-id="${id}"]`);
 }
@@ -31,7 +30,7 @@ export function titleBar(page: Page, id: string): Locator {
   return windowOf(page, id).locator("[data-title-bar]");
 }
 
-/** Where windows are drawn, from the back to the front. */
+/** The ids of the shown windows, sorted. */
 export async function shownWindows(page: Page): Promise<string[]> {
   return page.locator("section[data-window-id]").evaluateAll((all) => all.map((w) => w.getAttribute("data-window-id")!).sort());
 }
@@ -43,35 +42,35 @@ export async function shownRows(page: Page, kind?: string): Promise<ShownRow[]> 
   return kind === undefined ? all : all.filter((r) => r.kind === kind);
 }
 
-/** Waits for a row of the conversation that has a text. */
+/** Waits for a row of the conversation with a text. */
 export async function waitForRow(page: Page, text: string | RegExp, kind = "assistant"): Promise<Locator> {
   const row = page.locator(`[data-row][data-kind=${kind}]`).filter({ hasText: text }).first();
   await row.waitFor();
   return row;
 }
 
-/** Waits until the connection is shown to be in a state. */
+/** Waits until the page shows a state of the connection. */
 export async function waitForLink(page: Page, state: string): Promise<void> {
   await page.locator(`[data-link=${state}]`).first().waitFor();
 }
 
-/** Notes all states of the connection that a page shows, and when, from now on. */
-export async function followLink(page: Page): Promise<() => Promise<{ state: string; after: number }[]>> {
+/** Records all states of the connection that a page shows from now on, with their times. */
+export async function recordLinkStates(page: Page): Promise<() => Promise<{ state: string; after: number }[]>> {
   await page.evaluate(() => {
     const seen: { state: string; after: number }[] = [];
     const begin = performance.now();
-    const look = (): void => {
+    const record = (): void => {
       const state = document.querySelector("[data-link]")?.getAttribute("data-link") ?? "";
       if (seen.at(-1)?.state !== state) seen.push({ state, after: performance.now() - begin });
     };
-    new MutationObserver(look).observe(document.body, { subtree: true, childList: true, attributes: true, attributeFilter: ["data-link"] });
-    look();
+    new MutationObserver(record).observe(document.body, { subtree: true, childList: true, attributes: true, attributeFilter: ["data-link"] });
+    record();
     Object.assign(globalThis, { linkStates: seen });
   });
   return () => page.evaluate(() => (globalThis as unknown as { linkStates: { state: string; after: number }[] }).linkStates);
 }
 
-/** Where a window is drawn, as the hub counts: from the corner of the canvas. */
+/** The bounds at which a window is drawn, relative to the canvas. */
 export async function shownBounds(page: Page, id: string): Promise<Bounds> {
   return windowOf(page, id).evaluate((w) => {
     const canvas = w.closest("main")!.getBoundingClientRect();
@@ -81,14 +80,14 @@ export async function shownBounds(page: Page, id: string): Promise<Bounds> {
   });
 }
 
-/** The middle of something. */
-export async function middle(of: Locator): Promise<{ x: number; y: number }> {
+/** The centre of an element. */
+export async function centre(of: Locator): Promise<{ x: number; y: number }> {
   const box = await of.boundingBox();
   if (box === null) throw new Error("it is not shown");
   return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
 }
 
-/** Presses the mouse somewhere, moves it by as much in several steps, and lets go unless told otherwise. */
+/** Presses the mouse at a point, moves it in several steps, and releases it unless `release` is false. */
 export async function drag(page: Page, from: { x: number; y: number }, by: { x: number; y: number }, release = true): Promise<void> {
   await page.mouse.move(from.x, from.y);
   await page.mouse.down();
@@ -96,18 +95,18 @@ export async function drag(page: Page, from: { x: number; y: number }, by: { x: 
   if (release) await page.mouse.up();
 }
 
-/** Waits until something is as it should be. */
+/** Polls until an expectation holds. */
 export function until<T>(look: () => Promise<T> | T): ReturnType<typeof expect.poll<T>> {
   return expect.poll(look, { timeout: waitLimit, interval: 50 });
 }
 
-/** A question that the page asks, in the top layer. */
-export function ask(page: Page, id?: string): Locator {
+/** The card of a question, in the top layer. */
+export function questionCard(page: Page, id?: string): Locator {
   return page.locator(id === undefined ? "dialog[data-ask-id]" : `dialog[data-ask-id="${id}"]`);
 }
 
-/** Waits until the buttons of a question take presses. */
-export async function armed(button: Locator): Promise<void> {
+/** Waits until the buttons of a question are armed. */
+export async function waitUntilArmed(button: Locator): Promise<void> {
   await until(() => button.isEnabled()).toBe(true);
   await until(() => button.getAttribute("aria-disabled")).not.toBe("true");
 }

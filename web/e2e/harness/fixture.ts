@@ -1,5 +1,5 @@
-// What a file of tests stands on: the browser of its worker, one hub, and for every test a fresh browser profile and a
-// guard. All but the browser is gone afterwards, also when a test fails.
+// The fixture of a test file: the browser of its worker, one hub, and for every test new browser profiles and a guard.
+// Everything but the browser is removed afterwards, also when a test fails.
 
 import { join } from "node:path";
 import type { Browser, BrowserContext, BrowserContextOptions, CDPSession, Page } from "playwright-core";
@@ -14,17 +14,17 @@ import { waitLimit } from "./limits.js";
 export interface TabOptions {
   session?: SessionID;
   monitor?: string;
-  /** A browser profile to share with other tabs; a new one when absent. */
+  /** A browser profile to share with other tabs; a new one by default. */
   profile?: BrowserContext;
-  /** Of a new profile. */
+  /** The preferences of a new profile. */
   prefs?: Partial<Prefs>;
   context?: BrowserContextOptions;
 }
 
-/** A desktop-sized screen; everything that moves stands still at once. */
-const usual: BrowserContextOptions = { viewport: { width: 1280, height: 800 }, reducedMotion: "reduce", locale: "en-GB", timezoneId: "UTC" };
+/** A desktop-sized screen without animations. */
+const defaultContext: BrowserContextOptions = { viewport: { width: 1280, height: 800 }, reducedMotion: "reduce", locale: "en-GB", timezoneId: "UTC" };
 
-export class Stage {
+export class DesktopFixture {
   private theBrowser: Browser | undefined;
   private theHub: Hub | undefined;
   private theGuard: Guard | undefined;
@@ -60,7 +60,7 @@ export class Stage {
     this.theGuard = new Guard([this.hub.url, this.hub.appsUrl]);
   }
 
-  /** Ends a test. Of one that failed, pictures of its pages are left in the folder E2E_PICTURES names, if it does. */
+  /** Ends a test. If it failed, screenshots of its pages are saved in the folder that E2E_PICTURES names, if set. */
   async endTest(failed: string | undefined): Promise<void> {
     const unexpected = this.guard.unexpected;
     const folder = process.env.E2E_PICTURES;
@@ -73,19 +73,19 @@ export class Stage {
     expect(unexpected, "what the browser complained about").toEqual([]);
   }
 
-  /** A browser profile of its own, which is signed in to nothing. */
+  /** A new browser profile that is not signed in. */
   async profile(prefs: Partial<Prefs> = {}, more: BrowserContextOptions = {}): Promise<BrowserContext> {
-    const profile = await this.browser.newContext({ ...usual, ...more });
+    const profile = await this.browser.newContext({ ...defaultContext, ...more });
     profile.setDefaultTimeout(waitLimit);
     this.profiles.push(profile);
     await this.guard.watch(profile);
-    // What a person chose before; what they choose in the test stays.
+    // The preferences from before the test; changes during the test stay.
     await profile.addInitScript(
       (chosen) => {
         try {
           localStorage.getItem("everdesk.prefs") ?? localStorage.setItem("everdesk.prefs", chosen);
         } catch {
-          // A frame of another origin has no storage.
+          // A frame with an opaque origin has no storage.
         }
       },
       JSON.stringify({ toured: true, language: "en", theme: "dark", ...prefs }),
@@ -93,14 +93,14 @@ export class Stage {
     return profile;
   }
 
-  /** Signs a profile in without loading a page: each page costs as much as most of a test. */
+  /** Signs a profile in without loading a page: a page load takes as long as most of a test. */
   async signIn(profile: BrowserContext): Promise<void> {
     const token = new URL(this.hub.entry).searchParams.get("token");
     const answer = await profile.request.post(`${this.hub.url}/api/login`, { data: { token } });
     expect(answer.status(), await answer.text()).toBe(200);
   }
 
-  /** A tab that is signed in and shows a session. */
+  /** A signed-in tab that shows a session. */
   async tab(options: TabOptions = {}): Promise<Page> {
     const profile = options.profile ?? (await this.profile(options.prefs, options.context));
     const page = await profile.newPage();
@@ -121,14 +121,14 @@ export async function ready(page: Page): Promise<void> {
   await page.locator("[data-link=live]").first().waitFor();
 }
 
-/** The developer tools of a page. */
-export function tools(page: Page): Promise<CDPSession> {
+/** The DevTools session of a page. */
+export function devtools(page: Page): Promise<CDPSession> {
   return page.context().newCDPSession(page);
 }
 
-/** The stage of a file of tests. */
-export function stage(options: HubOptions = {}): Stage {
-  const s = new Stage(options);
+/** Creates the fixture of a test file. */
+export function desktopFixture(options: HubOptions = {}): DesktopFixture {
+  const s = new DesktopFixture(options);
   beforeAll(() => s.open());
   afterAll(() => s.close());
   beforeEach(() => s.beginTest());
