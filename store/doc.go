@@ -181,7 +181,8 @@
 //	Remove(ctx, collection, name, version) error
 //	Documents(ctx, collection, after, limit) (Page[Document], error)
 //
-// Get returns a document or [ErrNotFound]. Put writes one if the stored version is
+// Get returns a document or [ErrNotFound]. With [ErrCorrupt] it returns the version that a
+// Put needs to replace the unreadable document. Put writes one if the stored version is
 // [Document.Version] (0: no such document), else [ErrConflict]; a Put without a TTL
 // clears an earlier TTL. Remove deletes a document with that version, else, and if there
 // is none, [ErrConflict]. Documents lists a collection by page.

@@ -29,7 +29,7 @@ func load[T any](ctx context.Context, e *Executor, collection, user string) (v T
 		return v, 0, nil
 	case errors.Is(err, store.ErrCorrupt):
 		e.cfg.Logger.Error("a document is unreadable and taken for empty", "collection", collection, "user", user, "error", err)
-		return v, 0, nil
+		return v, d.Version, nil
 	case err != nil:
 		return v, 0, fmt.Errorf("read %s: %w", collection, err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -160,6 +161,31 @@ func (broken) Open(wire.SessionID, string) (*os.File, files.Entry, error) {
 func (broken) List(wire.SessionID, string) ([]files.Entry, error) { panic("list") }
 
 func (broken) Remove(wire.SessionID, string) error { panic("remove") }
+
+// corrupt is a store in which one version of every document is unreadable.
+type corrupt struct {
+	tools.Documents
+	version uint64
+}
+
+func (c corrupt) Get(ctx context.Context, collection, name string) (store.Document, error) {
+	d, err := c.Documents.Get(ctx, collection, name)
+	if err == nil && d.Version == c.version {
+		d.Data, err = nil, &store.CorruptError{Where: name, Reason: "checksum does not match"}
+	}
+	return d, err
+}
+
+func TestCorruptDocumentsAreReplaced(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	b.must("system_memorize", `{"content":"one"}`)
+	b.exec = tools.New(tools.Config{Files: b.fileStore, Documents: corrupt{b.docs, 1}, Logger: newLogger(b.log)})
+	b.must("system_memorize", `{"content":"two"}`)
+	if !strings.Contains(b.log.String(), "unreadable and taken for empty") {
+		t.Errorf("the log is %s", b.log.String())
+	}
+}
 
 func TestPanicsAreResults(t *testing.T) {
 	t.Parallel()

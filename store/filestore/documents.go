@@ -87,14 +87,11 @@ func (s *Documents) read(collection, name string) (storedDocument, error) {
 // open unseals a document.
 func (s *Documents) open(collection, name string, d storedDocument, now time.Time) (store.Document, error) {
 	data, err := s.cfg.Schema.Open(store.KindDocument, collection+"/"+name, d.sealed)
-	if err != nil {
-		return store.Document{}, err
-	}
 	out := store.Document{Collection: collection, Name: name, Data: data, Version: d.version}
 	if d.until != 0 {
 		out.TTL = time.Unix(0, d.until).Sub(now)
 	}
-	return out, nil
+	return out, err
 }
 
 // Get returns a document, or [store.ErrNotFound] if it does not exist or has expired.

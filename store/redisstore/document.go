@@ -15,7 +15,8 @@ const listBytes = 4 << 20
 // Documents implements the documents of the contract.
 type Documents struct{ *caller }
 
-// Get returns a document with its remaining TTL, or [store.ErrNotFound].
+// Get returns a document with its remaining TTL, or [store.ErrNotFound]. An unreadable
+// document has no data, only the version that a Put needs to replace it.
 func (s *Documents) Get(ctx context.Context, collection, name string) (store.Document, error) {
 	what := "get document " + collection + "/" + name
 	d := store.Document{Collection: collection, Name: name}
@@ -30,7 +31,7 @@ func (s *Documents) Get(ctx context.Context, collection, name string) (store.Doc
 		return store.Document{}, fmt.Errorf("%s: %w", what, store.ErrNotFound)
 	}
 	if d, err = s.openDocument(d, r); err != nil {
-		return store.Document{}, fmt.Errorf("%s: %w", what, err)
+		return d, fmt.Errorf("%s: %w", what, err)
 	}
 	return d, nil
 }
@@ -140,9 +141,6 @@ func (s *Documents) openDocument(d store.Document, r reply) (store.Document, err
 		return store.Document{}, errors.Join(errReply, err)
 	}
 	data, err := s.schema.Open(store.KindDocument, d.Collection+"/"+d.Name, []byte(r.text(2)))
-	if err != nil {
-		return store.Document{}, err
-	}
 	d.Version, d.TTL, d.Data = version, max(left, 0), data
-	return d, nil
+	return d, err
 }

@@ -137,7 +137,7 @@ func corruptDocument(r *rig) {
 	r.put("c", "bad", "data", 0)
 	r.put("c", "good", "data", 0)
 	r = r.withEngine(r.env.Corrupt(r.T, Damage{Kind: store.KindDocument, Name: "c", Field: "bad"}))
-	_, err := r.Documents.Get(r.ctx, "c", "bad")
+	bad, err := r.Documents.Get(r.ctx, "c", "bad")
 	r.isCorrupt(err)
 	r.expectDocument("c", "good", "data", 1)
 	page, err := r.Documents.Documents(r.ctx, "c", "", 10)
@@ -145,6 +145,7 @@ func corruptDocument(r *rig) {
 	if len(page.Items) != 1 || page.Items[0].Name != "good" {
 		r.Errorf("listing shows %+v, want the good one", page.Items)
 	}
+	r.expectDocument("c", "bad", "repaired", r.put("c", "bad", "repaired", bad.Version))
 }
 
 func corruptRepaired(r *rig) {
