@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
-# test.sh [--busy | --fast] [PART…]   runs the parts of the tests one after the other, all
-# if none is named, whatever becomes of the others; then it says how each ended, and fails
-# if one failed. With --busy two loops keep two cores busy meanwhile: a test must not
-# depend on a quiet machine.
+# test.sh [--busy | --fast] [PART…]   runs the parts of the tests, all if none is named,
+# whatever becomes of the others; then it says how each ended, and fails if one failed.
+#
+# The tests of go and of the browser wait for half of their time, so web, python and e2e
+# run beside go, with their output after its own. With --busy the parts run one after the
+# other, beside two loops that keep two cores busy: a test must not depend on a quiet
+# machine.
 #
 # With --fast there are only the parts web and go, and go runs without the race detector,
 # with a fifth of the random programs (-short), without the packages in slow and the tests
@@ -28,10 +31,10 @@ slow_tests='Kill|Crash|Cluster|Failover|Sentinel|RealTime|ManyTurns|Thousand|Bin
 # Of a package, so that one that hangs says where. The longest took 338 s on two busy
 # cores, and Go's own limit is 600 s.
 limit=40m
-hub=$PWD/bin/plain-hub
+hub=$PWD/bin/plain-hub built=
 
 # What a part does. A part ends with its first failure; -e does not work in conditions.
-run_web() { scripts/web.sh test; }
+run_web() { HUB=$built scripts/web.sh test; }
 run_go() {
   local packages
   if [ -n "$fast" ]; then
@@ -48,7 +51,7 @@ run_go() {
 }
 run_chaos() { CGO_ENABLED=1 "$GO" test -race -vet=off -timeout $limit ./internal/chaos; }
 run_python() { HUB=$hub /usr/bin/python3 examples/plan_test.py; }
-run_e2e() { scripts/web.sh e2e; }
+run_e2e() { HUB=$built scripts/web.sh e2e; }
 
 busy=
 case ${1-} in
@@ -75,8 +78,14 @@ done
 # Everything that can be missing is asked for before anything that takes long.
 scripts/need.sh "${needed[@]}"
 
-loops=()
-cleanup() { [ ${#loops[@]} -eq 0 ] || kill "${loops[@]}" 2>/dev/null || true; }
+loops=() beside=''
+work=$(mktemp -d)
+cleanup() {
+  [ ${#loops[@]} -eq 0 ] || kill "${loops[@]}" 2>/dev/null || true
+  # With its children: it is the leader of a process group.
+  [ -z "$beside" ] || kill -- "-$beside" 2>/dev/null || true
+  rm -rf "$work"
+}
 trap cleanup EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
@@ -89,20 +98,60 @@ if [ -n "$busy" ]; then
   echo "two busy loops run beside the tests: ${loops[*]}"
 fi
 
-# Tests of several parts build the hub, and find it compiled.
-[ -n "$fast" ] || scripts/build.sh "$hub" ./cmd/hub
+# Tests of several parts use this hub.
+if [ -z "$fast" ]; then
+  scripts/build.sh "$hub" ./cmd/hub
+  built=$hub
+fi
 
-failed=() results=()
+# wait_beside   waits for the parts that run beside others, and prints their output.
+wait_beside() {
+  [ -n "$beside" ] || return 0
+  wait "$beside" || true
+  beside=
+  cat "$work/output"
+}
+
+# has PART   reports whether a part is to run.
+has() { [[ " ${parts[*]} " = *" $1 "* ]]; }
+
+# run PART…   runs parts one after the other, and leaves how each ended in $work.
+run() {
+  local part begin result
+  for part in "$@"; do
+    echo "== $part"
+    begin=$SECONDS
+    result=ok
+    "run_$part" || result=FAILED
+    printf '%-6s  %-6s  %3dm%02ds\n' $result "$part" $(((SECONDS - begin) / 60)) $(((SECONDS - begin) % 60)) >"$work/$part"
+  done
+}
+
+together=()
+if [ -z "$busy" ] && has go; then
+  for part in web e2e python; do
+    if has "$part"; then together+=("$part"); fi
+  done
+fi
+if [ ${#together[@]} -gt 0 ]; then
+  set -m # the background job gets a process group of its own
+  run "${together[@]}" >"$work/output" 2>&1 </dev/null &
+  beside=$!
+  set +m
+fi
 for part in "${parts[@]}"; do
-  echo "== $part"
-  begin=$SECONDS
-  result=ok
-  "run_$part" || { result=FAILED && failed+=("$part"); }
-  results+=("$(printf '%-6s  %-6s  %3dm%02ds' $result "$part" $(((SECONDS - begin) / 60)) $(((SECONDS - begin) % 60)))")
+  # The machine is for chaos alone.
+  if [ "$part" = chaos ] && [ -n "$beside" ]; then wait_beside; fi
+  [[ " ${together[*]-} " = *" $part "* ]] || run "$part"
 done
+wait_beside
 
 echo "== results"
-printf '%s\n' "${results[@]}"
+failed=()
+for part in "${parts[@]}"; do
+  cat "$work/$part"
+  if grep -q ^FAILED "$work/$part"; then failed+=("$part"); fi
+done
 if [ ${#failed[@]} -gt 0 ]; then
   echo "failed: ${failed[*]}; these alone: scripts/test.sh ${fast:+--fast }${failed[*]}" >&2
   exit 1

@@ -16,10 +16,8 @@ export interface Hub {
 
 export async function startHub(): Promise<Hub> {
   const folder = await mkdtemp(join(tmpdir(), "everdesk-web-"));
-  const binary = join(folder, "hub");
-  // With the same settings as the Go tests, so that the build cache is shared.
-  const env = { ...process.env, CGO_ENABLED: "0" };
-  await promisify(execFile)("go", ["build", "-o", binary, "./cmd/hub"], { cwd: root, env });
+  const built = process.env.HUB ?? "";
+  const binary = built === "" ? await build(join(folder, "hub")) : built;
   const args = ["serve", "--addr", "127.0.0.1:0", "--auth", "none", "--provider", "demo", "--store", `file:${join(folder, "data")}`];
   const child = spawn(binary, args, { cwd: folder, stdio: ["ignore", "pipe", "pipe"] });
   const ended = new Promise<void>((done) => child.once("exit", () => done()));
@@ -34,6 +32,14 @@ export async function startHub(): Promise<Hub> {
     await stop();
     throw e;
   }
+}
+
+/** Builds the hub, as scripts/test.sh has done for all parts if HUB names its path. */
+async function build(binary: string): Promise<string> {
+  // With the same settings as the Go tests, so that the build cache is shared.
+  const env = { ...process.env, CGO_ENABLED: "0" };
+  await promisify(execFile)("go", ["build", "-o", binary, "./cmd/hub"], { cwd: root, env });
+  return binary;
 }
 
 /** The address that a hub prints when it is ready. */

@@ -1,5 +1,6 @@
-// Builds the hub once for all files, with the committed pages. With E2E_FRESH the pages are built from source into a
-// temporary folder and embedded from there, for work on them.
+// Builds the hub once for all files, with the committed pages; if HUB is set, it is the path of a hub that is built
+// already. With E2E_FRESH the pages are built from source into a temporary folder and embedded from there, for work on
+// them.
 
 import { execFile } from "node:child_process";
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
@@ -19,9 +20,14 @@ const run = promisify(execFile);
 const web = fileURLToPath(new URL("../..", import.meta.url));
 
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const fresh = (process.env.E2E_FRESH ?? "") !== "";
+  const built = process.env.HUB ?? "";
+  if (!fresh && built !== "") {
+    project.provide("hubBinary", built);
+    return async () => undefined;
+  }
   const folder = await mkdtemp(join(tmpdir(), "everdesk-e2e-"));
   const binary = join(folder, "hub");
-  const fresh = (process.env.E2E_FRESH ?? "") !== "";
   const overlay = fresh ? ["-overlay", await freshPages(folder)] : [];
   // With the same settings as the Go tests, so that the build cache is shared.
   const env = { ...process.env, CGO_ENABLED: "0" };
