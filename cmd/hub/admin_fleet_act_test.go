@@ -48,7 +48,7 @@ func TestAdminFleetActs(t *testing.T) {
 	f := newAdminFleet(t, "--max-agents", "1") // so that messages wait
 	session := f.session(t, f.one, f.ann, "busy")
 	id := string(session)
-	x := attachProcess(t, f.one, session, "--json", "--token", f.ann)
+	x := attachTo(t, f.one, session, "--json", "--token", f.ann)
 	x.until(t, `"type":"session_state"`)
 	f.hang(t, x, "first")
 	x.say(t, `{"type":"USER_MESSAGE","data":{"messageId":"second","content":"/say never"}}`)

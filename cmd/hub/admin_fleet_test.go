@@ -184,7 +184,7 @@ func TestAdminFleetSessions(t *testing.T) {
 	slices.Sort(all)
 	f.say(t, f.one, f.ben, asking, "/ask Which colour? | red | blue")
 	f.say(t, f.two, f.ben, failing, "/fail invalid: it has a bad day")
-	x := attachProcess(t, f.one, asking, "--json", "--token", f.ben)
+	x := attachTo(t, f.one, asking, "--json", "--token", f.ben)
 	x.until(t, `"type":"session_state"`)
 	for args, want := range map[string][]wire.SessionID{
 		"":                                   all,

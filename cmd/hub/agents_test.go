@@ -112,7 +112,7 @@ func TestAgentsOfTasks(t *testing.T) {
 	everyMind(t, func(t *testing.T, m mind) {
 		t.Helper()
 		s, id, x := openTerminal(t, m)
-		other := attachProcess(t, s, id)
+		other := attachTo(t, s, id)
 		other.until(t, "── session ses-")
 		x.say(t, m.task(m.ask("First?", "tea", "coffee")), m.task(m.ask("Second?", "red", "blue")))
 		questions := map[string]string{}
@@ -136,7 +136,7 @@ func TestAgentsAreAnsweredElsewhere(t *testing.T) {
 	everyMind(t, func(t *testing.T, m mind) {
 		t.Helper()
 		s, id, x := openTerminal(t, m)
-		other := attachProcess(t, s, id)
+		other := attachTo(t, s, id)
 		other.until(t, "── session ses-")
 		x.say(t, m.ask("Which?", "tea", "coffee"))
 		x.until(t, `\? A question: Which\?  \[:answer …\] #\w{4}$`)

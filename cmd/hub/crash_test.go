@@ -82,7 +82,7 @@ func TestCrashWithQueuedMessages(t *testing.T) {
 func crashWithQueued(t *testing.T, s *server, deaths int) {
 	t.Helper()
 	session := createSession(t, s.url)
-	x := attachProcess(t, s, session, "--json")
+	x := attachTo(t, s, session, "--json")
 	send := func(id, text string) {
 		x.say(t, fmt.Sprintf(`{"type":"USER_MESSAGE","data":{"messageId":%q,"content":%q}}`, id, text))
 	}
@@ -134,7 +134,7 @@ func TestCrashInTheMiddle(t *testing.T) {
 	t.Parallel()
 	m := testProviders(t)[0]
 	s := serveProcess(t, m, "--lease", "2s")
-	x := attachProcess(t, s, createSession(t, s.url), "--json")
+	x := attachTo(t, s, createSession(t, s.url), "--json")
 	x.until(t, `"type":"session_state"`)
 	sent := 0
 	for range 3 {
@@ -180,7 +180,8 @@ func TestCrashInATool(t *testing.T) {
 	t.Parallel()
 	everyMind(t, func(t *testing.T, m mind) {
 		t.Helper()
-		s, id, x := openTerminal(t, m, "--lease", "2s")
+		s := serveProcess(t, m, "--lease", "2s")
+		id, x := openSession(t, s)
 		x.say(t, `/call window_create {"windowId":"app","title":"App","content":{"renderer":"iframe","content":"https://example.com"}}`)
 		x.until(t, `main: done in `)
 		for _, answer := range []string{":no", ":yes", ":answer and hurry"} {
@@ -192,7 +193,7 @@ func TestCrashInATool(t *testing.T) {
 			const why = `tool window:app_command may or may not have run`
 			x.until(t, `main: interrupted after .*: `+why+`$`, `main: cut off: `+why+`$`)
 			ask := x.until(t, `\? The turn was cut off: .* Go on\?  \[:yes, :no or :answer …\] #(\d{4})$`)[0]
-			late := attachProcess(t, s, id)
+			late := attachTo(t, s, id)
 			late.until(t, `\? The turn was cut off: .* #`+ask+`$`)
 			late.say(t, answer)
 			x.until(t, `question #`+ask+` answered$`)
@@ -210,7 +211,8 @@ func TestCrashInATool(t *testing.T) {
 func TestCrashInATask(t *testing.T) {
 	t.Parallel()
 	m := testProviders(t)[0]
-	s, _, x := openTerminal(t, m, "--lease", "2s")
+	s := serveProcess(t, m, "--lease", "2s")
+	_, x := openSession(t, s)
 	x.say(t, m.task(m.ask("First?", "tea", "coffee")), m.say("after all"))
 	const asks = `\? A question: First\?  \[:answer …\] #(\w{4})$`
 	x.until(t, `→ main \(direct\)$`, asks)

@@ -100,7 +100,7 @@ func TestDrainUnderAStream(t *testing.T) {
 		return c
 	}
 	// The owner has a tab too, which it disconnects.
-	here := attachProcess(t, hubs["one"], session, "--json")
+	here := attachTo(t, hubs["one"], session, "--json")
 	here.until(t, `"type":"session_state"`)
 	c := watch(hubs["two"].url)
 	if _, err := c.Send(t.Context(), wire.UserMessage{Content: fmt.Sprintf("/stream %d 100", words)}); err != nil {
@@ -179,7 +179,7 @@ func TestInterruptThroughAnother(t *testing.T) {
 	one := serveProcess(t, demo, "--store", redis.URL(), "--replica-id", "one", "--files-dir", t.TempDir())
 	two := serveProcess(t, demo, "--store", redis.URL(), "--replica-id", "two", "--files-dir", t.TempDir())
 	session := createSession(t, one.url)
-	x := attachProcess(t, one, session, "--json")
+	x := attachTo(t, one, session, "--json")
 	x.until(t, `"type":"session_state"`)
 	hang := func(id string) {
 		x.say(t, fmt.Sprintf(`{"type":"USER_MESSAGE","data":{"messageId":%q,"content":"/nosteer\n/say %s\n/hang"}}`, id, id))

@@ -16,8 +16,8 @@ func TestCrashInAPlan(t *testing.T) {
 	settings := []string{"--lease", "2s", "--store", redistest.Standalone(t).URL(), "--files-dir", t.TempDir()}
 	a, b := serveProcess(t, demo, settings...), serveProcess(t, demo, settings...)
 	session := createSession(t, a.url)
-	attachProcess(t, a, session, "--json").until(t, `"type":"session_state"`) // the hub that opens it first owns it
-	x := attachProcess(t, b, session, "--json")
+	attachTo(t, a, session, "--json").until(t, `"type":"session_state"`) // the hub that opens it first owns it
+	x := attachTo(t, b, session, "--json")
 	x.until(t, `"type":"session_state"`)
 	const todos = `{"id":"one","task":"/say 1"},{"id":"two","task":"/sleep 1s\n/say 2","depends_on":["one"]},{"id":"three","task":"/say 3","depends_on":["two"]}`
 	x.say(t, fmt.Sprintf(`{"type":"USER_MESSAGE","data":{"messageId":"m1","mode":"plan","content":%q}}`, `/plan {"todos":[`+todos+`]}`))

@@ -18,6 +18,7 @@ import (
 type hubRun struct {
 	url        string
 	invitation string     // the URL as it was printed, with the token
+	answers    string     // the line about the provider that it prints
 	stop       func() int // stops it and returns its exit code
 }
 
@@ -30,22 +31,31 @@ func startHub(t *testing.T, args ...string) hubRun {
 // startHubLogging is startHub with a writer for the log.
 func startHubLogging(t *testing.T, log io.Writer, args ...string) hubRun {
 	t.Helper()
+	return runHub(t, log, nil, append([]string{"serve", "--addr", "127.0.0.1:0", "--provider", "demo", "--files-dir", t.TempDir()}, args...))
+}
+
+// runHub runs `hub serve` with exactly these arguments and variables.
+func runHub(t *testing.T, log io.Writer, environ, args []string) hubRun {
+	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	out, in := io.Pipe()
 	code := make(chan int, 1)
 	go func() {
-		c := run(ctx, append([]string{"serve", "--addr", "127.0.0.1:0", "--provider", "demo", "--files-dir", t.TempDir()}, args...), nil, in, log)
+		c := run(ctx, args, environ, in, log)
 		in.CloseWithError(fmt.Errorf("ended with code %d", c))
 		code <- c
 	}()
-	lines := bufio.NewReader(out)
-	line, err := lines.ReadString('\n')
-	if err != nil {
-		cancel(nil)
-		t.Fatalf("hub printed no URL: %v", err)
+	lines := bufio.NewScanner(out)
+	var printed []string // the URL first, the provider last
+	for len(printed) == 0 || !strings.HasPrefix(printed[len(printed)-1], "Answers come from ") {
+		if !lines.Scan() {
+			cancel(nil)
+			t.Fatalf("hub printed only %q: %v", printed, lines.Err())
+		}
+		printed = append(printed, lines.Text())
 	}
-	go func() { _, _ = io.Copy(io.Discard, lines) }() // ends with the hub
-	_, invitation, _ := strings.Cut(strings.TrimSpace(line), ": ")
+	go func() { _, _ = io.Copy(io.Discard, out) }() // ends with the hub
+	_, invitation, _ := strings.Cut(printed[0], ": ")
 	url, _, _ := strings.Cut(invitation, "/?")
 	done := false
 	stop := func() int {
@@ -58,7 +68,7 @@ func startHubLogging(t *testing.T, log io.Writer, args ...string) hubRun {
 			stop()
 		}
 	})
-	return hubRun{url, invitation, stop}
+	return hubRun{url, invitation, printed[len(printed)-1], stop}
 }
 
 // status requests path and returns the status of the answer.

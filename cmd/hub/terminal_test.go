@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -13,12 +14,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/everdesk/everdesk/cmd/hub/internal/command"
 	"github.com/everdesk/everdesk/providers/fakemodel"
 	"github.com/everdesk/everdesk/wire"
 )
 
-// These tests use the hub like a user: they run a hub and terminals, each in its own process, type
-// input, and wait only for lines of output.
+// These tests use the hub like a user: they run a hub and terminals, type input, and wait only for
+// lines of output. A hub has a process of its own in the tests that kill it. All else runs in the
+// process of the test, because with the race detector each start of a process takes long.
 
 // mind is a provider with the settings that select it and the directives that control it.
 type mind struct {
@@ -103,33 +106,53 @@ func (m mind) task(directive string) string {
 	return "/task default " + directive
 }
 
-// server is a hub in a process of its own.
+// server is a hub.
 type server struct {
 	url     string
-	answers string // the line about the provider that it prints
-	cmd     *exec.Cmd
+	answers string    // the line about the provider that it prints
+	cmd     *exec.Cmd // nil for a hub in the process of the test
 	args    []string
 	env     []string
 }
 
-// serveProcess starts a hub, by default with a new file store.
+// serveHere starts a hub in the process of the test.
+func serveHere(t *testing.T, m mind, args ...string) *server {
+	t.Helper()
+	s := newServer(t, m, args)
+	h := runHub(t, t.Output(), s.env, s.commandLine("127.0.0.1:0"))
+	s.url, s.answers = h.url, h.answers
+	return s
+}
+
+// serveProcess starts a hub in a process of its own, by default with a new file store.
 func serveProcess(t *testing.T, m mind, args ...string) *server {
+	t.Helper()
+	s := newServer(t, m, args)
+	s.start(t, "127.0.0.1:0")
+	return s
+}
+
+func newServer(t *testing.T, m mind, args []string) *server {
 	t.Helper()
 	s := &server{args: append(slices.Clone(m.args), args...), env: m.env}
 	if !slices.Contains(s.args, "--store") {
 		s.args = append(s.args, "--store", "file:"+t.TempDir())
 	}
-	s.start(t, "127.0.0.1:0")
 	return s
 }
 
-func (s *server) start(t *testing.T, addr string) {
-	t.Helper()
+// commandLine returns the arguments of the hub for an address.
+func (s *server) commandLine(addr string) []string {
 	args := append([]string{"serve", "--addr", addr, "--log-level", "warn", "--rate-limits", "off"}, s.args...)
 	if !slices.Contains(s.args, "--auth") {
 		args = append(args, "--auth", "none")
 	}
-	s.cmd = exec.CommandContext(t.Context(), "hub", args...)
+	return args
+}
+
+func (s *server) start(t *testing.T, addr string) {
+	t.Helper()
+	s.cmd = exec.CommandContext(t.Context(), "hub", s.commandLine(addr)...)
 	s.cmd.Env = append([]string{"GORACE=" + noRaceNap, "PATH=" + os.Getenv("PATH")}, s.env...)
 	s.cmd.Stderr = t.Output()
 	out, err := s.cmd.StdoutPipe()
@@ -173,47 +196,46 @@ func (s *server) again(t *testing.T) {
 	s.start(t, strings.TrimPrefix(s.url, "http://"))
 }
 
-// terminal is `hub attach` in a process of its own.
+// terminal is a running `hub attach`.
 type terminal struct {
 	stdin io.Writer
 	lines chan string
 	seen  []string
 }
 
-// attachProcess starts `hub attach` on a session, with --plain unless there are arguments.
-func attachProcess(t *testing.T, s *server, session wire.SessionID, args ...string) *terminal {
+// attachTo runs `hub attach` on a session, with --plain unless there are arguments.
+func attachTo(t *testing.T, s *server, session wire.SessionID, args ...string) *terminal {
 	t.Helper()
 	if len(args) == 0 {
 		args = []string{"--plain"}
 	}
-	cmd := exec.CommandContext(t.Context(), "hub", append([]string{"attach", string(session), "--server", s.url}, args...)...)
-	cmd.Env = []string{"GORACE=" + noRaceNap, "TZ=UTC"}
-	cmd.Stderr = t.Output()
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, stdin := io.Pipe()
+	out, stdout := io.Pipe()
+	ctx, cancel := context.WithCancel(t.Context())
 	x := &terminal{stdin: stdin, lines: make(chan string, 10_000)}
 	var wg sync.WaitGroup
 	wg.Go(func() {
+		err := dispatch(ctx, "attach", command.Call{
+			Args: append([]string{string(session), "--server", s.url}, args...), Stdin: in, Stdout: stdout, Stderr: t.Output(), Local: localHub,
+		})
+		stdout.CloseWithError(err) // nil is the end of the output
+	})
+	wg.Go(func() {
 		defer close(x.lines)
-		in := bufio.NewScanner(out)
-		in.Buffer(nil, 1<<20)
-		for in.Scan() {
-			x.lines <- in.Text()
+		lines := bufio.NewScanner(out)
+		lines.Buffer(nil, 1<<20)
+		for lines.Scan() {
+			x.lines <- lines.Text()
+		}
+		if err := lines.Err(); err != nil {
+			t.Logf("attach ended: %v", err)
 		}
 	})
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
+		cancel()
+		_ = stdin.Close() // ends the goroutine that reads it
+		_ = out.Close()   // ends a write that nobody reads
 		wg.Wait()
-		_ = cmd.Wait() // killed
 		if t.Failed() {
 			t.Logf("terminal saw:\n%s", strings.Join(x.seen, "\n"))
 		}
@@ -280,14 +302,21 @@ func (x *terminal) untilAll(t *testing.T, patterns ...string) {
 	}
 }
 
-// openTerminal starts a hub, creates a session and attaches a terminal.
+// openTerminal starts a hub in the process of the test, creates a session and attaches a terminal.
 func openTerminal(t *testing.T, m mind, args ...string) (*server, wire.SessionID, *terminal) {
 	t.Helper()
-	s := serveProcess(t, m, args...)
+	s := serveHere(t, m, append(args, "--files-dir", t.TempDir())...)
+	id, x := openSession(t, s)
+	return s, id, x
+}
+
+// openSession creates a session and attaches a terminal.
+func openSession(t *testing.T, s *server) (wire.SessionID, *terminal) {
+	t.Helper()
 	id := createSession(t, s.url)
-	x := attachProcess(t, s, id)
+	x := attachTo(t, s, id)
 	// Wait for the presence event, which comes a moment later and must not interrupt an
 	// agent's text.
 	x.until(t, "── session ses-", "1 here: local$")
-	return s, id, x
+	return id, x
 }

@@ -48,7 +48,7 @@ func TestTraceOfAMessage(t *testing.T) {
 	model.env = append(slices.Clone(model.env), "OTEL_EXPORTER_OTLP_HEADERS=api-key=s%20cret", "HUB_OTLP_ENDPOINT="+c.url)
 	s := serveProcess(t, model, "--replica-id", "alpha")
 	session := createSession(t, s.url)
-	x := attachProcess(t, s, session, "--json")
+	x := attachTo(t, s, session, "--json")
 	x.until(t, `"type":"session_state"`)
 	const secret = "xyzzy-said"
 	header := http.Header{"Traceparent": {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}}
@@ -129,9 +129,9 @@ func TestTraceGoesOnAfterATakeOver(t *testing.T) {
 			"--lease", "2s", "--otlp-endpoint", c.url)
 	}
 	session := createSession(t, hubs["one"].url)
-	first := attachProcess(t, hubs["one"], session, "--json")
+	first := attachTo(t, hubs["one"], session, "--json")
 	first.until(t, `"type":"session_state"`)
-	x := attachProcess(t, hubs["two"], session, "--json")
+	x := attachTo(t, hubs["two"], session, "--json")
 	x.until(t, `"type":"session_state"`)
 	x.say(t, `{"type":"USER_MESSAGE","data":{"messageId":"m1","content":"/nosteer\n/say begun\n/hang"}}`)
 	x.until(t, `"delta":"begun"`)
@@ -188,7 +188,7 @@ func TestTraceOff(t *testing.T) {
 	demo.env = []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + url, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=" + url + "/v1/traces", "OTEL_TRACES_EXPORTER=otlp"}
 	s := serveProcess(t, demo)
 	session := createSession(t, s.url)
-	x := attachProcess(t, s, session, "--json")
+	x := attachTo(t, s, session, "--json")
 	x.until(t, `"type":"session_state"`)
 	post(t, s.url, session, "m1", "/say hello", nil)
 	x.until(t, `"type":"AGENT_RESPONSE".*"isComplete":true`)
@@ -224,7 +224,7 @@ func TestTraceToABrokenCollector(t *testing.T) {
 			var log record
 			h := startHubLogging(t, &log, "--auth", "none", "--store", "file:"+t.TempDir(), "--otlp-endpoint", broken.URL)
 			session := createSession(t, h.url)
-			x := attachProcess(t, &server{url: h.url}, session, "--json")
+			x := attachTo(t, &server{url: h.url}, session, "--json")
 			x.until(t, `"type":"session_state"`)
 			for n := range 3 { // each is sent in another request
 				id := fmt.Sprintf("m%d", n)
