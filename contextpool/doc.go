@@ -12,6 +12,21 @@
 // is committed. All of its state is in the session's tables and lists, so the next owner of the
 // session continues where the previous one stopped.
 //
+// # Parts
+//
+// The pool is made of parts, each with state of its own, that call downwards only. At the bottom
+// are what the pool holds: budgets, turns, threads, rows about turns, the transcript, the reload
+// cache, window groups, questions, the list of tasks and the queues. Above them are what it does:
+// record tool calls, begin turns, end turns, compact threads, apply actions, route messages, apply
+// reports, recover, reset and rewind. A change that lets something else begin, such as the end of a
+// turn, calls nothing: at the end of each call the pool itself starts what can start.
+//
+// # States of a turn
+//
+// A turn is accepted, runs, or waits for its tasks; each of these can be stopping; then it has
+// ended. The table in turn_states.go says which event leads where. All changes go through it, and
+// an event that a state does not allow has no effect.
+//
 // # Routing a message
 //
 // A message to a main agent is routed when it arrives, in the order of arrival:

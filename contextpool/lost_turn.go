@@ -26,6 +26,7 @@ type LostTurnEnd struct {
 	Actions []wire.Action
 }
 
+// canRestoreTurnEnd does what [Pool.CanRestoreTurnEnd] says.
 func (rc *recovery) canRestoreTurnEnd(c LostTurnEnd) bool {
 	t := rc.findLostTurn(c)
 	run := ""

@@ -131,10 +131,7 @@ func (p *Pool) SetProvider(name string) bool {
 		return false
 	}
 	before := p.turns.provider()
-	if name != p.turns.about.Provider {
-		p.turns.about.Provider = name
-		p.turns.storeState()
-	}
+	p.turns.setProvider(name)
 	if name != before {
 		p.step.Emit(wire.ProviderChanged{Provider: name})
 	}
@@ -145,13 +142,8 @@ func (p *Pool) SetProvider(name string) bool {
 // messages and publishes waiting tasks. It reports whether more remains than the step has room
 // for; if so, the session calls it again at once, in the next step.
 func (p *Pool) Tick() (more bool) {
-	for ; len(p.recovery.pending) > 0; p.recovery.pending = p.recovery.pending[1:] {
-		if p.step.Full() {
-			return true
-		}
-		if t := p.recovery.pending[0]; p.turns.byKey[t.key()] == t { // otherwise the turn ended together with its parent
-			p.recovery.recoverTurn(t)
-		}
+	if p.recovery.recoverTurns() {
+		return true
 	}
 	p.advance()
 	p.Questions.updateWaitingTasks()

@@ -35,10 +35,7 @@ func (p *Pool) ReloadOptions(c tools.Caller) []policies.ReloadOption {
 
 // ReloadFailed counts a failure of a reload cache entry.
 func (p *Pool) ReloadFailed(id string) {
-	if _, ok := p.reloads.cache.Get(p.step.Now(), id); ok {
-		p.reloads.cache.Failed(id)
-		p.reloads.store(id)
-	}
+	p.reloads.failed(id)
 }
 
 // ExecuteToolPlan applies all actions of a tool's plan or none of them, and returns the tool
@@ -91,8 +88,7 @@ func (p *Pool) Reset() {
 	const reason = "the desktop was reset"
 	p.resets.clearMonitors(func(wire.MonitorID) bool { return true }, reason)
 	p.step.AddOps(p.transcript.tape.Clear()...)
-	p.turns.about.Launched = true
-	p.turns.storeState()
+	p.turns.setLaunched()
 	p.advance()
 	p.step.AfterCommit(p.runner.Launch)
 }
@@ -145,8 +141,7 @@ func (p *Pool) RestoreTurnEnd(c LostTurnEnd) *desktop.Refusal {
 // else happens.
 func (p *Pool) Recover() (more bool) {
 	if !p.turns.about.Launched {
-		p.turns.about.Launched = true
-		p.turns.storeState()
+		p.turns.setLaunched()
 		p.step.AfterCommit(p.runner.Launch)
 	}
 	p.tasks.storeUnsaved()
@@ -154,10 +149,7 @@ func (p *Pool) Recover() (more bool) {
 		p.recovery.restoreTexts()
 	}
 	p.turnRows.finishOrphanRows()
-	p.recovery.pending = p.turns.sorted()
-	for _, t := range p.recovery.pending {
-		p.queues.withdrawOffers(t)
-	}
+	p.recovery.begin()
 	return p.Tick()
 }
 

@@ -156,6 +156,7 @@ func (qs *Questions) storeQuestion(q *question) {
 	qs.step.AddOps(store.Set(questionTable, askField(q.TS), encode(q)))
 }
 
+// questionOf returns the open question of a dialog or a prompt, or nil.
 func (qs *Questions) questionOf(dialog wire.DialogID, prompt wire.PromptID) *question {
 	for _, q := range qs.open {
 		if dialog != "" && q.Dialog == dialog || prompt != "" && q.Prompt == prompt {
@@ -296,6 +297,7 @@ func (qs *Questions) CancelAutoAnswers() {
 	}
 }
 
+// restore loads the stored questions.
 func (qs *Questions) restore(tables map[string]map[string][]byte) error {
 	for field, data := range tables[questionTable] {
 		q := &question{}

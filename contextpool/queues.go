@@ -57,6 +57,7 @@ func (qu *queues) ensureUniqueID(m *Message) {
 	}
 }
 
+// knowsMessage reports whether a message is queued or in a turn.
 func (qu *queues) knowsMessage(id wire.MessageID) bool {
 	for _, t := range qu.turns.byKey {
 		if slices.Contains(t.Taken, id) {
@@ -71,17 +72,20 @@ func (qu *queues) knowsMessage(id wire.MessageID) bool {
 	return same(qu.main) || same(qu.window)
 }
 
+// accept replies that an agent has taken a message.
 func (qu *queues) accept(m *Message, agent wire.AgentID, how wire.Taken) {
 	qu.step.EmitReply(wire.MessageAccepted{
 		MessageID: m.ID, AgentID: agent, MonitorID: m.Monitor, How: how, By: m.By,
 	})
 }
 
+// reject replies that a message is not answered, and marks its row.
 func (qu *queues) reject(m *Message, code wire.Code, reason string) {
 	qu.markRowRefused(m.ID, refusedIcon, reason)
 	qu.replyRejected(m, code, reason)
 }
 
+// replyRejected replies that a message is not answered.
 func (qu *queues) replyRejected(m *Message, code wire.Code, reason string) {
 	qu.step.EmitReply(wire.MessageRejected{
 		MessageID: m.ID, Code: code, Reason: reason, MonitorID: m.Monitor, By: m.By,
@@ -90,18 +94,22 @@ func (qu *queues) replyRejected(m *Message, code wire.Code, reason string) {
 
 func byArrival(a, b *queuedMessage) int { return cmp.Compare(a.Arrived, b.Arrived) }
 
+// store stores a queued message without its content.
 func (qu *queues) store(w *queuedMessage) {
 	qu.step.AddOps(store.Set(queueTable, w.field(), encode(w)))
 }
 
+// storeContent stores the content of a queued message.
 func (qu *queues) storeContent(w *queuedMessage) {
 	qu.step.AddOps(store.Set(saidTable, w.field(), encode(w.content())))
 }
 
+// delete deletes a stored message.
 func (qu *queues) delete(w *queuedMessage) {
 	qu.step.AddOps(store.Unset(queueTable, w.field()), store.Unset(saidTable, w.field()))
 }
 
+// restore loads the stored messages.
 func (qu *queues) restore(tables map[string]map[string][]byte) error {
 	var all []*queuedMessage
 	for field, data := range tables[queueTable] {
@@ -148,6 +156,7 @@ func answerStatus(asked string) *wire.ProgressStatus {
 	return &wire.ProgressStatus{Icon: "reply", Text: truncate("Answers: "+asked, nameBytes)}
 }
 
+// acceptAnswer adds a message that answers a question to those of the turn.
 func (qu *queues) acceptAnswer(t *turn, m *Message) {
 	t.addMessage(m.ID)
 	qu.turns.store(t)
@@ -171,6 +180,7 @@ func (qu *queues) rejectFull(w *queuedMessage, limit int) {
 // queueBytes bounds the queued messages of a session.
 const queueBytes = 16 << 20
 
+// hasRoom reports whether a queue has room for a message.
 func (qu *queues) hasRoom(q *policies.Queue[*queuedMessage], key string, w *queuedMessage) bool {
 	return !q.Full(key) && qu.bytes+w.size() <= queueBytes
 }

@@ -88,3 +88,25 @@ func (rc *recovery) recoverTurn(t *turn) {
 		rc.starter.restart(t)
 	}
 }
+
+// begin selects all turns for recoverTurns. Their runs have ended, so offers to them are withdrawn.
+func (rc *recovery) begin() {
+	rc.pending = rc.turns.sorted()
+	for _, t := range rc.pending {
+		rc.queues.withdrawOffers(t)
+	}
+}
+
+// recoverTurns recovers the selected turns and reports whether more remain than the step has room
+// for.
+func (rc *recovery) recoverTurns() (more bool) {
+	for ; len(rc.pending) > 0; rc.pending = rc.pending[1:] {
+		if rc.step.Full() {
+			return true
+		}
+		if t := rc.pending[0]; rc.turns.byKey[t.key()] == t { // otherwise the turn ended together with its parent
+			rc.recoverTurn(t)
+		}
+	}
+	return false
+}

@@ -90,3 +90,11 @@ func (r *reloads) dropWindow(window wire.WindowID) {
 func (r *reloads) options(t *turn) []policies.ReloadOption {
 	return r.cache.Options(r.step.Now(), t.trigger())
 }
+
+// failed counts a failure of an entry.
+func (r *reloads) failed(id string) {
+	if _, ok := r.cache.Get(r.step.Now(), id); ok {
+		r.cache.Failed(id)
+		r.store(id)
+	}
+}

@@ -67,6 +67,7 @@ func (rs *reports) apply(r agentpool.Report) bool {
 	return true
 }
 
+// runBegan handles the beginning of a run.
 func (rs *reports) runBegan(t *turn) {
 	if _, ok := t.apply(runBegan); !ok {
 		return

@@ -1,8 +1,6 @@
 package contextpool
 
-import (
-	"github.com/everdesk/everdesk/wire"
-)
+import "github.com/everdesk/everdesk/wire"
 
 // resets ends turns on request: it interrupts them, clears monitors, and rewinds conversations.
 type resets struct {
@@ -66,11 +64,7 @@ func (r *resets) clearMonitors(on func(wire.MonitorID) bool, reason string) {
 			delete(r.transcript.timelines, monitor)
 		}
 	}
-	for _, ts := range sortedKeys(r.questions.resumeAsks) {
-		if on(r.questions.resumeAsks[ts].Monitor) {
-			r.questions.deleteAsk(ts)
-		}
-	}
+	r.questions.deleteAsks(on)
 	for _, m := range r.state.Desktop().Monitors() {
 		if on(m.MonitorID) {
 			r.groups.connection.RemoveMonitor(m.MonitorID)

@@ -5,11 +5,13 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
 
+// restoreAsks loads the questions whether to continue a turn.
 func (qs *Questions) restoreAsks(tables map[string]map[string][]byte) error {
 	for field, data := range tables[askTable] {
 		ts, err := strconv.ParseInt(field, 10, 64)
@@ -48,6 +50,7 @@ func (a *resumeAsk) row() wire.UIRow {
 
 func askField(ts wire.Millis) string { return strconv.FormatInt(int64(ts), 10) }
 
+// deleteAsk deletes a question whether to continue a turn.
 func (qs *Questions) deleteAsk(ts wire.Millis) {
 	delete(qs.resumeAsks, ts)
 	qs.removeQuestion(ts)
@@ -63,4 +66,28 @@ func (a *resumeAsk) prompt(text string) string {
 		b.WriteString("\n\nThe user says now: " + text)
 	}
 	return b.String()
+}
+
+// askResume asks the user whether to continue a turn that was cut off. Only the newest asksKept of
+// these questions stay open.
+func (qs *Questions) askResume(t *turn, reason string) {
+	a := &resumeAsk{
+		Role: t.Role, ID: t.ID, Monitor: t.Monitor, Window: t.Window, Content: truncate(t.prompt.Content, saidBytes), Reason: reason,
+	}
+	ts := qs.rows.AddRow(a.row())
+	qs.resumeAsks[ts] = a
+	qs.openQuestion(t, ts, &question{OpenAsk: history.OpenAsk{Ask: wire.AskResumeTask}})
+	qs.step.AddOps(store.Set(askTable, askField(ts), encode(a)))
+	for _, old := range sortedKeys(qs.resumeAsks)[:max(len(qs.resumeAsks)-asksKept, 0)] {
+		qs.deleteAsk(old)
+	}
+}
+
+// deleteAsks deletes the questions of the selected monitors whether to continue a turn.
+func (qs *Questions) deleteAsks(on func(wire.MonitorID) bool) {
+	for _, ts := range sortedKeys(qs.resumeAsks) {
+		if on(qs.resumeAsks[ts].Monitor) {
+			qs.deleteAsk(ts)
+		}
+	}
 }

@@ -55,6 +55,7 @@ func (r *router) answerResume(ts wire.Millis, yes bool, text string) bool {
 	return true
 }
 
+// route routes a message to a main agent; see the package comment.
 func (r *router) route(w *queuedMessage) {
 	monitor := string(w.Monitor)
 	if !r.providers.HasProvider(r.turns.provider()) {
@@ -105,6 +106,7 @@ func (r *router) steerableTurn(m *queuedMessage) *turn {
 	return t
 }
 
+// steer offers a message to the run of a turn.
 func (r *router) steer(t *turn, m *Message) {
 	s := agentpool.Steering{Run: t.runID(), Message: m.ID, Text: policies.Content(m.Text), Images: m.Images}
 	r.step.AfterCommit(func() { r.runner.Steer(s) })
@@ -165,6 +167,7 @@ func (r *router) startQueued() {
 	}
 }
 
+// routeToWindow routes a message to a window.
 func (r *router) routeToWindow(w *queuedMessage) {
 	open, ok := r.state.Desktop().Window(w.Monitor, w.Window)
 	switch {

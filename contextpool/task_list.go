@@ -42,6 +42,7 @@ func (t *Totals) addTurn(outcome providers.Outcome, u providers.Usage) {
 	t.Cost += max(u.USD, 0)
 }
 
+// restore loads the stored list.
 func (l *taskList) restore(tables map[string]map[string][]byte) (err error) {
 	l.list, err = history.LoadTasks(tables[history.TaskTable])
 	return err

@@ -6,10 +6,8 @@ import (
 	"strings"
 
 	"github.com/everdesk/everdesk/agentpool"
-	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
-	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -69,16 +67,7 @@ func (e *turnEnder) endUncertain(t *turn, reason string) {
 	e.step.Emit(wire.TurnInterrupted{
 		MessageID: t.ID, AgentID: t.Role, Reason: reason, Resumable: true, MonitorID: t.Monitor,
 	})
-	a := &resumeAsk{
-		Role: t.Role, ID: t.ID, Monitor: t.Monitor, Window: t.Window, Content: truncate(t.prompt.Content, saidBytes), Reason: reason,
-	}
-	ts := e.rows.AddRow(a.row())
-	e.questions.resumeAsks[ts] = a
-	e.questions.openQuestion(t, ts, &question{OpenAsk: history.OpenAsk{Ask: wire.AskResumeTask}})
-	e.step.AddOps(store.Set(askTable, askField(ts), encode(a)))
-	for _, old := range sortedKeys(e.questions.resumeAsks)[:max(len(e.questions.resumeAsks)-asksKept, 0)] {
-		e.questions.deleteAsk(old)
-	}
+	e.questions.askResume(t, reason)
 }
 
 // stopOverBudget stops a turn whose monitor has used up its budget, and reports that to the

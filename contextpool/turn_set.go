@@ -23,6 +23,7 @@ type turnSet struct {
 	byKey map[string]*turn // by turn.key()
 }
 
+// ofJob returns the turn of a job, or nil.
 func (s *turnSet) ofJob(name string) *turn {
 	for _, t := range s.byKey {
 		if t.Job != nil && t.Job.Name == name {
@@ -32,14 +33,17 @@ func (s *turnSet) ofJob(name string) *turn {
 	return nil
 }
 
+// storeState stores the state of the pool as a whole.
 func (s *turnSet) storeState() { s.step.AddOps(store.Set(aboutTable, aboutField, encode(&s.about))) }
 
+// store stores a turn without its prompt, calls and actions.
 func (s *turnSet) store(t *turn) { s.step.AddOps(store.Set(turnTable, t.key(), encode(t))) }
 
 func (s *turnSet) storePrompt(t *turn) {
 	s.step.AddOps(store.Set(promptTable, t.key(), encode(&t.prompt)))
 }
 
+// deleteCall deletes a call of a turn, whose result is in the thread.
 func (s *turnSet) deleteCall(t *turn, id string) {
 	t.calls = slices.DeleteFunc(t.calls, func(c *call) bool {
 		if c.ID == id {
@@ -60,6 +64,7 @@ func (s *turnSet) delete(t *turn) {
 	}
 }
 
+// restore loads the stored turns.
 func (s *turnSet) restore(tables map[string]map[string][]byte) error {
 	if data, ok := tables[aboutTable][aboutField]; ok {
 		if err := decode(data, &s.about); err != nil {
@@ -184,4 +189,18 @@ func (s *turnSet) parallelTurns(agent string) int {
 		}
 	}
 	return n
+}
+
+// setProvider changes the provider of later turns.
+func (s *turnSet) setProvider(name string) {
+	if name != s.about.Provider {
+		s.about.Provider = name
+		s.storeState()
+	}
+}
+
+// setLaunched records that the launch hooks have run.
+func (s *turnSet) setLaunched() {
+	s.about.Launched = true
+	s.storeState()
 }
