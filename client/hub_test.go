@@ -31,13 +31,6 @@ type realHub struct {
 	stop func()
 }
 
-// gatewayStore joins the parts of a store that the gateway uses.
-type gatewayStore struct {
-	*filestore.Store
-	session.Log
-	auth.Documents
-}
-
 // openHub starts a hub in mode none.
 func openHub(dir string, log *slog.Logger) (*realHub, error) {
 	store, err := filestore.Open(filepath.Join(dir, "store"), filestore.Config{Sync: filestore.SyncOff, Logger: log})
@@ -54,7 +47,7 @@ func openHub(dir string, log *slog.Logger) (*realHub, error) {
 	}
 	hub := session.NewHub(session.Config{Replica: "example", Logger: log}, store.Sessions)
 	door := gateway.New(gateway.Config{DrainAfter: time.Millisecond}, log, gateway.Deps{
-		Store: gatewayStore{store, store.Sessions, store.Documents}, Hub: hub, Auth: people, Limiter: ratelimit.New(ratelimit.Config{Off: true}, store.Rates), Files: fileStore,
+		Store: gateway.Store{Readiness: store, Events: store.Sessions, Documents: store.Documents}, Hub: hub, Auth: people, Limiter: ratelimit.New(ratelimit.Config{Off: true}, store.Rates), Files: fileStore,
 	})
 	ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is there at once
 	if err != nil {

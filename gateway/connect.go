@@ -294,7 +294,7 @@ func (s *Server) isReconnect(ctx context.Context, w *connectRequest, top wire.Po
 	if at.Epoch == top.Epoch {
 		return true
 	}
-	_, err = s.store.Read(ctx, w.session, at, 1)
+	_, err = s.events.Read(ctx, w.session, at, 1)
 	return err == nil
 }
 

@@ -28,7 +28,6 @@ import (
 	"github.com/everdesk/everdesk/membership"
 	"github.com/everdesk/everdesk/ratelimit"
 	"github.com/everdesk/everdesk/session"
-	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/web"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -49,17 +48,19 @@ const (
 	releaseInterval = 100 * time.Millisecond
 )
 
-// Store is the part of the store that the gateway uses.
-type Store interface {
+// Store holds the parts of the store that the gateway uses.
+type Store struct {
+	Readiness StoreReadiness
+	// Events are the logs of sessions.
+	Events admin.EventStore
+	// Documents hold users' settings and the names of their sessions.
+	Documents access.Documents
+}
+
+// StoreReadiness is the part of the store that knows its state.
+type StoreReadiness interface {
 	// Ready returns nil, or the reason why the store cannot be used.
 	Ready(ctx context.Context) error
-	// Read returns up to limit events of a session's log that follow the position after.
-	Read(ctx context.Context, session wire.SessionID, after wire.Position, limit int) ([]store.Event, error)
-	// Get, Put and Remove access the documents with users' settings and the names of their
-	// sessions.
-	Get(ctx context.Context, collection, name string) (store.Document, error)
-	Put(ctx context.Context, d store.Document) (version uint64, err error)
-	Remove(ctx context.Context, collection, name string, version uint64) error
 }
 
 // AdminView is the read model of all sessions for the admin API.
@@ -177,7 +178,7 @@ type Deps struct {
 type Server struct {
 	cfg     Config
 	log     *slog.Logger
-	store   Store
+	events  admin.EventStore
 	hub     *session.Hub
 	auth    *auth.Authority
 	limits  *ratelimit.Limiter
@@ -217,7 +218,7 @@ type Server struct {
 func New(cfg Config, log *slog.Logger, d Deps) *Server {
 	s := &Server{
 		cfg: cfg.withDefaults(), log: log,
-		store: d.Store, hub: d.Hub, auth: d.Auth, limits: d.Limiter, mcp: d.MCP, metrics: d.Metrics,
+		events: d.Store.Events, hub: d.Hub, auth: d.Auth, limits: d.Limiter, mcp: d.MCP, metrics: d.Metrics,
 		observer: observerOrNoop(d.Observer), trace: traceWith(d.Tracer), authGate: newAuthGate(),
 	}
 	if d.Membership != nil {
@@ -226,23 +227,23 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 	s.connections.init()
 	s.hosts = access.NewHosts(cfg.Hosts, cfg.Origins, cfg.TrustedProxies)
 	s.authenticator = access.NewAuthenticator(d.Auth, d.Limiter, s.hosts, &s.refused, cfg.QueryTokens)
-	s.sessions = access.NewSessions(d.Hub, d.Store, d.Files, log, s.cfg.UserSessions, func() { s.observer.Limited(limitSessions) })
+	s.sessions = access.NewSessions(d.Hub, d.Store.Documents, d.Files, log, s.cfg.UserSessions, func() { s.observer.Limited(limitSessions) })
 	budget := httpio.NewBudget()
 	s.actions = admin.NewActions(log, d.Audit, d.Membership)
 	s.admin = admin.New(admin.Deps{
-		Log: log, Hub: d.Hub, Store: d.Store, Sessions: s.sessions, Authenticator: s.authenticator, Budget: budget, Actions: s.actions,
+		Log: log, Hub: d.Hub, Store: d.Store.Events, Sessions: s.sessions, Authenticator: s.authenticator, Budget: budget, Actions: s.actions,
 		Members: d.Membership, Audit: d.Audit, View: d.AdminView, Agents: d.Agents, AgentLimit: d.AgentLimit,
 		UserSessions: s.cfg.UserSessions, UserConnections: s.cfg.UserConnections, FrameBytes: s.cfg.FrameBytes,
 	})
 	s.apps.hosts, s.apps.refused = s.hosts, &s.refused
 	s.rest = rest.New(rest.Deps{
-		Log: log, Hub: d.Hub, Auth: d.Auth, Limits: d.Limiter, Files: d.Files, Store: d.Store, Hosts: s.hosts,
+		Log: log, Hub: d.Hub, Auth: d.Auth, Limits: d.Limiter, Files: d.Files, Store: d.Store.Documents, Hosts: s.hosts,
 		Authenticator: s.authenticator, Sessions: s.sessions, Actions: s.actions, Budget: budget, Connections: s,
 		Stream: s.serveSSE, Trace: s.trace, AppsOrigin: s.apps.origin,
 		Version: cfg.Version, Providers: d.Providers, Provider: d.Provider,
 		Heartbeat: s.cfg.Heartbeat, FrameBytes: s.cfg.FrameBytes, UploadBytes: s.cfg.UploadBytes,
 	})
-	s.ready = &readiness{log: log, store: d.Store, timeout: s.cfg.ReadyTimeout, draining: &s.draining}
+	s.ready = &readiness{log: log, store: d.Store.Readiness, timeout: s.cfg.ReadyTimeout, draining: &s.draining}
 	s.pages = &pages{
 		log: log, auth: d.Auth, hosts: s.hosts, authenticator: s.authenticator, ready: s.ready, apps: &s.apps,
 		version: cfg.Version, frameBytes: s.cfg.FrameBytes, dir: cfg.DesktopDir, desktop: d.Desktop, adminPage: d.Admin,

@@ -59,7 +59,9 @@ func newServerWith(t *testing.T, log slog.Handler, ready storeFunc) *gateway.Ser
 	if err != nil {
 		t.Fatal(err)
 	}
-	return gateway.New(gateway.Config{Version: "v1.2.3"}, slog.New(log), gateway.Deps{Store: ready, Auth: people})
+	return gateway.New(gateway.Config{Version: "v1.2.3"}, slog.New(log), gateway.Deps{
+		Store: gateway.Store{Readiness: ready, Events: ready, Documents: ready}, Auth: people,
+	})
 }
 
 func serveRequest(t *testing.T, h http.Handler, method, path string) *httptest.ResponseRecorder {

@@ -19,7 +19,7 @@ import (
 // readiness reports whether the hub accepts clients.
 type readiness struct {
 	log              *slog.Logger
-	store            Store
+	store            StoreReadiness
 	timeout          time.Duration
 	draining         *atomic.Bool
 	storeUnavailable atomic.Bool // the last check failed

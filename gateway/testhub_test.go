@@ -62,13 +62,12 @@ type hubOptions struct {
 // engine is the part of a store that a testHub uses.
 type engine interface {
 	session.Store
-	gateway.Store
 	auth.Documents
 	audit.Store
 	membership.Announcements
 	membership.Documents
 	ratelimit.Counts
-	Close() error
+	service
 }
 
 // documents is an alias, because an embedded field with the name Documents would hide the method.
@@ -210,7 +209,7 @@ func newTestHub(tb testing.TB, tune ...func(*hubOptions)) *testHub {
 	p.gateway.SeparateAdmin = p.ownAdmin
 	h.server = gateway.New(p.gateway, log, gateway.Deps{
 		Membership: h.members, Audit: audit.New(h.store, log),
-		Store: h.store, Hub: h.hub, Auth: h.auth, Limiter: ratelimit.New(p.limits, counts), Files: h.fileStore, MCP: p.mcp,
+		Store: gateway.Store{Readiness: h.store, Events: h.store, Documents: h.store}, Hub: h.hub, Auth: h.auth, Limiter: ratelimit.New(p.limits, counts), Files: h.fileStore, MCP: p.mcp,
 		Desktop: p.desktop, Apps: p.apps,
 		Admin: p.admin, Metrics: p.metrics, AdminView: p.adminView,
 	})

@@ -93,7 +93,8 @@ func build(ctx context.Context, cfg config, p process, store engine) (_ *App, er
 	h.hub = session.NewHub(h.sessionConfig(cfg, p), store.sessions)
 	h.monitor = adminview.New(adminview.Config{Replica: p.replica, Sample: p.metrics.Sample, Logger: p.log}, h.hub, h.members, store.documents, store.sessions)
 	deps := gateway.Deps{
-		Store: store.forGateway(), Hub: h.hub, Auth: h.people, Limiter: ratelimit.New(cfg.rateLimits(p), store.rates), Files: h.files,
+		Store: gateway.Store{Readiness: store.readiness, Events: store.sessions, Documents: store.documents},
+		Hub:   h.hub, Auth: h.people, Limiter: ratelimit.New(cfg.rateLimits(p), store.rates), Files: h.files,
 		MCP: h.mcp, Providers: h.backends.Names(), Provider: h.backends.Default().Name(),
 		Desktop: web.Desktop(), Apps: web.Apps(), Admin: web.Admin(), AdminView: h.monitor, Metrics: p.metrics.Handler(),
 		Membership: h.members, Audit: audit.New(store.documents, p.log), Agents: h.limiter, AgentLimit: h.limiter.Limits().Agents,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/gateway"
 	"github.com/everdesk/everdesk/membership"
 	"github.com/everdesk/everdesk/ratelimit"
 	"github.com/everdesk/everdesk/session"
@@ -24,24 +25,9 @@ type engine struct {
 	replicas   membership.Announcements
 	semaphores agentpool.Semaphores
 	rates      ratelimit.Counts
-	readiness  readiness
+	readiness  gateway.StoreReadiness
 	close      func() error
 }
-
-// readiness is the part of the store that knows its state.
-type readiness interface {
-	// Ready returns nil if the store accepts writes.
-	Ready(ctx context.Context) error
-}
-
-// gatewayStore joins the parts of the store that the gateway uses.
-type gatewayStore struct {
-	readiness
-	session.Log
-	auth.Documents
-}
-
-func (e engine) forGateway() gatewayStore { return gatewayStore{e.readiness, e.sessions, e.documents} }
 
 // storeKind selects an implementation of the store.
 type storeKind string
