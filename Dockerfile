@@ -6,7 +6,7 @@ FROM --platform=$BUILDPLATFORM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
-# .git comes along: the go command records the revision in the program. VERSION and
+# .git is copied: the go command records the revision in the program. VERSION and
 # REVISION serve contexts without it.
 COPY . .
 ARG TARGETOS TARGETARCH VERSION REVISION
@@ -18,8 +18,7 @@ FROM scratch
 # Certificates for rediss:// and, later, for AI backends.
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build /out/hub /hub
-# A number, because there is no passwd file and because Kubernetes can then see
-# that it is not root.
+# A number, because there is no passwd file and Kubernetes can verify that a number is not root.
 COPY --from=build --chown=65532:65532 /out/data /data
 USER 65532:65532
 ENV HUB_ADDR=0.0.0.0:8080 \
@@ -28,7 +27,7 @@ ENV HUB_ADDR=0.0.0.0:8080 \
 VOLUME /data
 # The hub, and beside it the origin of apps and html windows.
 EXPOSE 8080 8081
-# The hub asks itself; it reads the same settings, so it knows the port.
+# The check runs the hub's own binary, which reads the same settings and so knows the port.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --start-interval=1s \
   CMD ["/hub", "health"]
 STOPSIGNAL SIGTERM

@@ -111,8 +111,7 @@ vuln: ## check for known vulnerabilities; needs vuln.go.dev
 clean: ## remove what make built or installed, but not the data of the hub
 	rm -rf bin .bin web/node_modules
 
-# The parts of check. They compile as tests build the hub, whose work is then not
-# done again.
+# The parts of check. They compile with the same flags as tests, so that both share the build cache.
 check check-fast: export CGO_ENABLED := 0
 
 .PHONY: check-node check-format check-vet check-fix check-lint check-generated check-layers check-mod check-bench check-dead check-systems check-scripts check-web

@@ -14,20 +14,20 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// ailing is a store that lets nobody own anything, or panics.
-type ailing struct {
+// failingStore is a store that refuses all claims, or panics.
+type failingStore struct {
 	engine
 	refuses, panics atomic.Bool
 }
 
-func (a *ailing) Claim(ctx context.Context, id wire.SessionID, r wire.ReplicaID, ttl time.Duration) (store.Lease, error) {
+func (a *failingStore) Claim(ctx context.Context, id wire.SessionID, r wire.ReplicaID, ttl time.Duration) (store.Lease, error) {
 	if a.refuses.Load() {
 		return store.Lease{}, store.ErrUnavailable
 	}
 	return a.engine.Claim(ctx, id, r, ttl)
 }
 
-func (a *ailing) Commit(ctx context.Context, l store.Lease, b store.Batch) (store.Receipt, error) {
+func (a *failingStore) Commit(ctx context.Context, l store.Lease, b store.Batch) (store.Receipt, error) {
 	switch {
 	case a.refuses.Load():
 		return store.Receipt{}, store.ErrFenced
@@ -37,15 +37,15 @@ func (a *ailing) Commit(ctx context.Context, l store.Lease, b store.Batch) (stor
 	return a.engine.Commit(ctx, l, b)
 }
 
-// reticent is a store that, while it has a gate, says nothing of one session.
-type reticent struct {
+// silentSource is a store that does not answer for one session while it has a gate.
+type silentSource struct {
 	engine
 	of   wire.SessionID
 	gate atomic.Pointer[chan struct{}]
 	asks atomic.Int64
 }
 
-func (r *reticent) Session(ctx context.Context, id wire.SessionID) (store.Info, error) {
+func (r *silentSource) Session(ctx context.Context, id wire.SessionID) (store.Info, error) {
 	if gate := r.gate.Load(); gate != nil && id == r.of {
 		r.asks.Add(1)
 		<-*gate
@@ -53,12 +53,11 @@ func (r *reticent) Session(ctx context.Context, id wire.SessionID) (store.Info, 
 	return r.engine.Session(ctx, id)
 }
 
-// What was asked of the store while somebody looked may be answered when nobody does,
-// and then when somebody does again.
-func TestAnswersAfterNobodyLooks(t *testing.T) {
+// A read of the store that starts with a subscriber may end without one, and then with a new one.
+func TestAnswersWithoutSubscribers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &reticent{engine: openStore(t), of: "ses-2"}
+		s := &silentSource{engine: openStore(t), of: "ses-2"}
 		a := start(t, s, "a")
 		says(t, a.opened(t, "ses-1"), "m1")
 		ctx, cancel := context.WithCancel(t.Context())
@@ -73,7 +72,7 @@ func TestAnswersAfterNobodyLooks(t *testing.T) {
 		s.gate.Store(&gate)
 		time.Sleep(3 * time.Second)
 		if s.asks.Load() == 0 {
-			t.Fatal("nobody asked")
+			t.Fatal("the store was not read")
 		}
 		cancel()
 		wg.Wait()
@@ -85,11 +84,11 @@ func TestAnswersAfterNobodyLooks(t *testing.T) {
 	})
 }
 
-// A session whose users wait, and that its hub cannot own, is no idle one.
+// A session with waiting users that its hub cannot claim is stuck, not idle.
 func TestASessionBetweenOwnersIsStuck(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &ailing{engine: openStore(t)}
+		s := &failingStore{engine: openStore(t)}
 		a, b := start(t, s, "a"), start(t, s, "b")
 		room := a.opened(t, "ses-1")
 		says(t, room, "m1")
@@ -112,11 +111,11 @@ func TestASessionBetweenOwnersIsStuck(t *testing.T) {
 	})
 }
 
-// A session that keeps going wrong is closed for a while, which is seen.
+// A session that fails repeatedly is closed for a while and reported as stuck.
 func TestASessionThatIsClosedIsStuck(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &ailing{engine: openStore(t)}
+		s := &failingStore{engine: openStore(t)}
 		a, b := start(t, s, "a"), start(t, s, "b")
 		room := a.opened(t, "ses-1")
 		says(t, room, "m1")
@@ -131,8 +130,8 @@ func TestASessionThatIsClosedIsStuck(t *testing.T) {
 	})
 }
 
-// However many of the sessions that somebody looks at do not answer, what a replica
-// reports is as new as ever.
+// However many of the watched sessions do not answer, the other
+// reports of a replica stay fresh.
 func TestManyStuckSessionsDelayNoReport(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -188,7 +187,7 @@ func TestManyStuckSessionsDelayNoReport(t *testing.T) {
 		close(gate)
 		cancel()
 		wg.Wait()
-		// A round with stuck sessions takes 200 ms more, and is seen in one of the reader.
+		// A round with stuck sessions takes 200 ms longer, and appears in the next round of the reader.
 		if worst > 1500*time.Millisecond || silent {
 			t.Errorf("a reported only after %v, silent %v", worst, silent)
 		}

@@ -30,9 +30,9 @@ const (
 type Row struct {
 	SessionID wire.SessionID `json:"sessionId"`
 	User      string         `json:"user"`
-	Title     string         `json:"title,omitempty" doc:"Left out for those who may not see content."`
+	Title     string         `json:"title,omitempty" doc:"Left out for users who may not see content."`
 	Status    Status         `json:"status" doc:"quarantined, stuck, orphaned, waiting, stalled, working, idle or dormant: the first that fits."`
-	Doing     string         `json:"doing,omitempty" doc:"The command that a stuck session is in; claim when nobody can own it, and closed when it went wrong too often and nobody may open it for a while."`
+	Doing     string         `json:"doing,omitempty" doc:"The command that a stuck session is in; claim if no replica can own it, closed if it failed too often and stays closed for a while."`
 	DoingMS   int64          `json:"doingMs,omitempty" doc:"For how long."`
 	Owner     wire.ReplicaID `json:"owner,omitempty" doc:"The replica that runs it, or did when its lease ran out."`
 	Epoch     uint64         `json:"epoch" doc:"Grows with every owner."`
@@ -82,8 +82,8 @@ type Sample struct {
 	Questions     int     `json:"questions"`
 	Takeovers     uint64  `json:"takeovers" doc:"Since it was started."`
 	Fenced        uint64  `json:"fenced" doc:"Leases lost to another replica, since it was started."`
-	Slow          uint64  `json:"slow" doc:"Tabs given up because they were too slow, since it was started."`
-	RateLimited   uint64  `json:"rateLimited" doc:"Refusals because somebody did something too often, since it was started."`
+	Slow          uint64  `json:"slow" doc:"Tabs closed because they were too slow, since it was started."`
+	RateLimited   uint64  `json:"rateLimited" doc:"Refusals by rate limits, since it was started."`
 	StoreErrors   uint64  `json:"storeErrors" doc:"Since it was started."`
 	Goroutines    int     `json:"goroutines"`
 	ResidentBytes uint64  `json:"residentBytes"`
@@ -171,7 +171,7 @@ type Queued struct {
 	Place     int            `json:"place"`
 	Since     wire.Millis    `json:"since,omitempty"`
 	WindowID  wire.WindowID  `json:"windowId,omitempty"`
-	Text      string         `json:"text,omitempty" doc:"Left out for those who may not see content."`
+	Text      string         `json:"text,omitempty" doc:"Left out for users who may not see content."`
 }
 
 // Budget is the use of a background monitor's budget.
@@ -199,7 +199,7 @@ type Agent struct {
 type Window struct {
 	ID        wire.WindowID  `json:"id"`
 	MonitorID wire.MonitorID `json:"monitorId"`
-	Title     string         `json:"title,omitempty" doc:"Left out for those who may not see content."`
+	Title     string         `json:"title,omitempty" doc:"Left out for users who may not see content."`
 	Renderer  string         `json:"renderer,omitempty"`
 	LockedBy  wire.AgentID   `json:"lockedBy,omitempty"`
 }
@@ -210,7 +210,7 @@ type Ask struct {
 	Kind     string       `json:"kind" doc:"approval, prompt or plan."`
 	AgentID  wire.AgentID `json:"agentId,omitempty"`
 	Deadline wire.Millis  `json:"deadline,omitempty"`
-	Title    string       `json:"title,omitempty" doc:"Left out for those who may not see content."`
+	Title    string       `json:"title,omitempty" doc:"Left out for users who may not see content."`
 }
 
 // Tab is a connection that follows the session.

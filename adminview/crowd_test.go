@@ -16,8 +16,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Whoever watches a session does so however many others are asked for, and who asks
-// now is answered.
+// Subscribers of a session get updates however many single queries run, and queries are answered.
 func TestQueriesDoNotStarveWatchers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -62,7 +61,7 @@ func TestQueriesDoNotStarveWatchers(t *testing.T) {
 		}
 		for _, r := range []*replica{a, b} {
 			if d, err := r.Detail(t.Context(), "zzz-last"); err != nil || !d.Known || len(d.Windows) != 1 {
-				t.Errorf("who asks is told %+v, %v", d, err)
+				t.Errorf("the query returns %+v, error %v", d, err)
 			}
 		}
 		cancel()
@@ -70,13 +69,13 @@ func TestQueriesDoNotStarveWatchers(t *testing.T) {
 	})
 }
 
-// counting is a slow store that knows how much is read at the same time.
+// counting is a slow store that counts concurrent reads.
 type counting struct {
 	engine
 	reads, loads atMost
 }
 
-// atMost is how many there are and were at the most.
+// atMost holds the current and the maximum number of concurrent calls.
 type atMost struct{ now, most atomic.Int64 }
 
 func (m *atMost) enter() (leave func()) {
@@ -101,8 +100,8 @@ func (c *counting) Load(ctx context.Context, id wire.SessionID) (store.State, er
 	return c.engine.Load(ctx, id)
 }
 
-// Of sessions that nobody owns only a few are read at the same time.
-func TestFewSessionsAreStudiedAtOnce(t *testing.T) {
+// Only a few sessions without an owner are read at the same time.
+func TestConcurrentDetailsAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &counting{engine: openStore(t)}
@@ -135,9 +134,8 @@ func TestFewSessionsAreStudiedAtOnce(t *testing.T) {
 	})
 }
 
-// In a log that was trimmed since the last claim nobody finds an owner, nor waits for
-// one.
-func TestAnOwnerThatIsTrimmedIsNotWaitedFor(t *testing.T) {
+// In a log that was trimmed since the last claim the reader finds no owner, and does not wait for one.
+func TestTrimmedOwnerIsNotAwaited(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s, err := filestore.Open(filepath.Join(t.TempDir(), "store"), filestore.Config{Sync: filestore.SyncOff, Limits: store.Limits{LogEvents: 20}})

@@ -66,7 +66,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-func TestABombIsNotUnpacked(t *testing.T) {
+func TestDecompressionIsBounded(t *testing.T) {
 	t.Parallel()
 	var docs codec
 	if _, err := decode[chunk](docs.encode(strings.Repeat(" ", plainBytes+10))); err == nil {
@@ -77,7 +77,7 @@ func TestABombIsNotUnpacked(t *testing.T) {
 func TestDocumentsStaySmall(t *testing.T) {
 	t.Parallel()
 	var docs codec
-	// Titles that cannot be compressed, as long as titles and users get.
+	// Incompressible titles and users of the maximum length.
 	r := rand.New(rand.NewPCG(1, 2))
 	noise := func(n int) string {
 		text := make([]rune, n)
@@ -180,7 +180,7 @@ func TestDiff(t *testing.T) {
 	after = append(after, Row{SessionID: "zzz"})
 	changed, gone := diff(before, after)
 	if len(changed) != 2 || changed[0].Tabs != 99 || changed[1].SessionID != "zzz" || len(gone) != 2 {
-		t.Errorf("changed are %v, gone are %v", changed, gone)
+		t.Errorf("changed rows are %v, removed rows are %v", changed, gone)
 	}
 }
 
@@ -229,8 +229,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// BenchmarkMerge is what a round costs for 10,000 sessions of which a twentieth has
-// changed, once everything is read.
+// BenchmarkMerge measures a round with 10,000 sessions of which 5 % have changed, without the reads.
 func BenchmarkMerge(b *testing.B) {
 	rows := manyRows(10_000)
 	by := directoryOf(rows)
@@ -251,7 +250,7 @@ func BenchmarkMerge(b *testing.B) {
 	}
 }
 
-// BenchmarkReport is what it costs to write the rows of 10,000 sessions down.
+// BenchmarkReport measures encoding the rows of 10,000 sessions.
 func BenchmarkReport(b *testing.B) {
 	rows := manyRows(10_000)
 	n := countChunks(len(rows), 0)

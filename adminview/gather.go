@@ -153,7 +153,7 @@ func read[T any, P checked[T]](ctx context.Context, s Documents, name string) (T
 
 // gather reads the reports of the other replicas.
 func (m *Watcher) gather(ctx context.Context, wanted []wire.SessionID, now time.Time) {
-	cards, err := m.fleet.Replicas(ctx)
+	cards, err := m.replicas.Replicas(ctx)
 	if err == nil {
 		m.cards = cards
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-func TestWhatIsCountedIsAnAlertForTenMinutes(t *testing.T) {
+func TestCountersAlertForTenMinutes(t *testing.T) {
 	t.Parallel()
 	var m memory
 	start := time.UnixMilli(1_700_000_000_000)
@@ -45,7 +45,7 @@ func TestWhatIsCountedIsAnAlertForTenMinutes(t *testing.T) {
 	}
 }
 
-func TestAQuarterOfAnHourIsRemembered(t *testing.T) {
+func TestHistoryCoversQuarterHour(t *testing.T) {
 	t.Parallel()
 	var m memory
 	start := time.UnixMilli(1_700_000_000_000)
@@ -64,13 +64,13 @@ func TestAQuarterOfAnHourIsRemembered(t *testing.T) {
 			t.Fatalf("point %d is %+v, want %+v", i, p, want)
 		}
 	}
-	// What is not measured for long is missing, and what is old is not shown.
+	// Long gaps between samples are missing values, and old samples are left out.
 	now = now.Add(14 * time.Minute)
 	m.add(now, Sample{})
 	if points := m.points(now.Add(slotFor)); len(points) > 13 || points[len(points)-1].Time != wire.Millis(slotOf(now)*5000) {
 		t.Errorf("after a pause there are %d points", len(points))
 	}
-	// A clock that is set back makes nothing that others would not believe.
+	// A clock that is set back produces no invalid history.
 	for i := range 30 {
 		now = start.Add(25*time.Minute + time.Duration(i)*slotFor)
 		m.add(now, Sample{})
@@ -103,7 +103,7 @@ func TestHistoriesAreMerged(t *testing.T) {
 	}
 }
 
-func TestAllAgentsAtWork(t *testing.T) {
+func TestAgentLimitAlert(t *testing.T) {
 	t.Parallel()
 	replicas := []measured{{card: membership.Card{ID: "a", Load: membership.Load{AgentLimit: 10}}}}
 	for _, c := range []struct{ agents, queued, want int }{{10, 3, 3}, {9, 3, 0}, {10, 0, 0}} {

@@ -15,10 +15,10 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// secret is a text that may not be seen.
+// secret is a text that must not survive redaction.
 const secret = "SECRET"
 
-// maker makes values of all shapes, with the secret wherever a text may be.
+// maker generates values of all types, with the secret in every text.
 type maker struct {
 	rand    *rand.Rand
 	secrets int
@@ -146,7 +146,7 @@ func TestRedactionKeepsWhatIsNoText(t *testing.T) {
 	}
 }
 
-// The name of a renderer that is none of ours is what anybody wrote.
+// The name of an unknown renderer is free text.
 func TestADetailHasNoTextInItsRenderers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// engine is a store with all that replicas need.
+// engine is a store with all methods that replicas need.
 type engine interface {
 	session.Store
 	membership.Announcements
@@ -40,9 +40,9 @@ type joined struct {
 type probe struct {
 	engine
 	puts atomic.Int64
-	// blocked, while set, is what commits wait for.
+	// commits wait until blocked is closed, if set.
 	blocked atomic.Pointer[chan struct{}]
-	// away is that of a store that does not answer.
+	// away is the error of an unavailable store, if set.
 	away atomic.Bool
 }
 
@@ -79,13 +79,13 @@ func (p *probe) Commit(ctx context.Context, l store.Lease, b store.Batch) (store
 	return p.engine.Commit(ctx, l, b)
 }
 
-// replica is a hub with a monitor.
+// replica is a session hub with a watcher.
 type replica struct {
 	*adminview.Watcher
 	hub   *session.Hub
 	store *probe
 	stop  func()
-	// sample is what it measures, unless nil.
+	// sample, if set, returns its measurements.
 	sample *atomic.Pointer[adminview.Sample]
 }
 
@@ -134,7 +134,7 @@ func ok(t *testing.T, err error) {
 	}
 }
 
-// opened makes a session and opens it at a replica, which then owns it.
+// opened creates a session and opens it at a replica, which then owns it.
 func (r *replica) opened(t *testing.T, id wire.SessionID) *session.Handle {
 	t.Helper()
 	_, err := r.hub.Create(t.Context(), session.NewSession{ID: id, User: "ada", Title: "Desk of " + string(id)})
@@ -145,7 +145,7 @@ func (r *replica) opened(t *testing.T, id wire.SessionID) *session.Handle {
 	return room
 }
 
-// says delivers a message and waits for its answer.
+// says sends a message and waits for its answer.
 func says(t *testing.T, room *session.Handle, id wire.MessageID) {
 	t.Helper()
 	_, err := room.DeliverAndWait(t.Context(), emits(id))
@@ -162,7 +162,7 @@ func emits(id wire.MessageID) session.Command {
 	}}}
 }
 
-// table is what a watcher has seen.
+// table holds the rows that a subscriber has received.
 type table struct {
 	rows     map[wire.SessionID]adminview.Row
 	overview adminview.Overview
@@ -194,7 +194,7 @@ func (tb *table) apply(u adminview.Update) {
 	}
 }
 
-// until watches until something is so.
+// until receives updates until cond is true.
 func (r *replica) until(t *testing.T, in adminview.Interest, is func(*table) bool) *table {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

@@ -30,8 +30,8 @@ type Hub interface {
 	Info(ctx context.Context, id wire.SessionID) (session.Info, error)
 }
 
-// Fleet lists the live replicas.
-type Fleet interface {
+// ReplicaLister lists the live replicas.
+type ReplicaLister interface {
 	Replicas(ctx context.Context) ([]membership.Card, error)
 }
 
@@ -76,11 +76,11 @@ func (c Config) withDefaults() Config {
 // Watcher reports the sessions of this replica to replicas through which admins look, and
 // merges the reports of all replicas. Create it with [New].
 type Watcher struct {
-	cfg   Config
-	hub   Hub
-	fleet Fleet
-	docs  Documents
-	logs  Log
+	cfg      Config
+	hub      Hub
+	replicas ReplicaLister
+	docs     Documents
+	logs     Log
 	// poke requests a round immediately. done passes results of background reads to the
 	// goroutine of Run.
 	poke chan struct{}
@@ -113,10 +113,10 @@ type Watcher struct {
 }
 
 // New creates the watcher of a replica. It does nothing before [Watcher.Run].
-func New(cfg Config, h Hub, f Fleet, docs Documents, logs Log) *Watcher {
+func New(cfg Config, h Hub, l ReplicaLister, docs Documents, logs Log) *Watcher {
 	cfg = cfg.withDefaults()
 	m := &Watcher{
-		cfg: cfg, hub: h, fleet: f, docs: docs, logs: logs, poke: make(chan struct{}, 1), done: make(chan func()),
+		cfg: cfg, hub: h, replicas: l, docs: docs, logs: logs, poke: make(chan struct{}, 1), done: make(chan func()),
 		reporter: newReporter(cfg.Replica), watching: map[*Interest]bool{}, queries: map[wire.SessionID]time.Time{},
 		changed: make(chan struct{}),
 	}

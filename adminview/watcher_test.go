@@ -17,7 +17,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-func TestASessionIsSeenThroughAnotherReplica(t *testing.T) {
+func TestSessionDetailThroughOtherReplica(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
@@ -45,7 +45,7 @@ func TestASessionIsSeenThroughAnotherReplica(t *testing.T) {
 	})
 }
 
-func TestAStuckSessionIsSeenThroughAnotherReplica(t *testing.T) {
+func TestStuckSessionDetailThroughOtherReplica(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
@@ -70,7 +70,7 @@ func TestAStuckSessionIsSeenThroughAnotherReplica(t *testing.T) {
 	})
 }
 
-func TestNothingIsReportedWhenNobodyLooks(t *testing.T) {
+func TestNoReportsWithoutSubscribers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
@@ -78,17 +78,17 @@ func TestNothingIsReportedWhenNobodyLooks(t *testing.T) {
 		a.opened(t, "ses-1")
 		time.Sleep(5 * time.Second)
 		if n := a.store.puts.Load(); n != 0 {
-			t.Fatalf("%d documents were written although nobody looks", n)
+			t.Fatalf("%d documents were written although there is no subscriber", n)
 		}
 		b.until(t, adminview.Interest{Rows: true}, func(tb *table) bool { return tb.rows["ses-1"].Owner == "a" && len(tb.overview.Replicas) == 2 })
 		time.Sleep(2 * time.Second)
 		wrote := a.store.puts.Load()
 		if wrote == 0 {
-			t.Fatal("nothing was written while somebody looked")
+			t.Fatal("no document was written for a subscriber")
 		}
 		time.Sleep(10 * time.Second)
 		if n := a.store.puts.Load(); n != wrote {
-			t.Errorf("%d documents were written after nobody looked any more", n-wrote)
+			t.Errorf("%d documents were written after the last subscriber left", n-wrote)
 		}
 	})
 }
@@ -103,7 +103,7 @@ func TestOnlyChangesAreReported(t *testing.T) {
 		defer cancel()
 		for range b.Watch(ctx, adminview.Interest{Rows: true}) {
 		}
-		// A head every 500 ms, and the rows once.
+		// The head is written every 500 ms, the rows once.
 		if n := a.store.puts.Load(); n < 15 || n > 24 {
 			t.Errorf("%d documents were written in 9 s", n)
 		}
@@ -130,7 +130,7 @@ func TestADeadReplicaDisappears(t *testing.T) {
 	})
 }
 
-func TestWhatWasBeforeSomebodyLooked(t *testing.T) {
+func TestSubscribersGetEarlierState(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
@@ -140,7 +140,7 @@ func TestWhatWasBeforeSomebodyLooked(t *testing.T) {
 		b.sample.Store(&adminview.Sample{Events: 4, AppendP99: 0.1, Agents: 3, Fenced: 1})
 		time.Sleep(time.Minute)
 		if n := a.store.puts.Load() + b.store.puts.Load(); n != 0 {
-			t.Errorf("%d documents were written although nobody looks", n)
+			t.Errorf("%d documents were written although there is no subscriber", n)
 		}
 		o, err := b.Overview(t.Context())
 		ok(t, err)
@@ -172,7 +172,7 @@ func TestWhatWasBeforeSomebodyLooked(t *testing.T) {
 	})
 }
 
-func TestAReplicaThatIsGoneWithoutAWordIsMissed(t *testing.T) {
+func TestCrashedReplicaIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
@@ -195,12 +195,12 @@ func TestAReplicaThatIsGoneWithoutAWordIsMissed(t *testing.T) {
 	})
 }
 
-func TestAReplicaThatSaysNothingIsAnAlert(t *testing.T) {
+func TestSilentReplicaIsAlert(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
 		b := start(t, s, "b")
-		// It is alive and has no monitor.
+		// The replica is alive and has no watcher.
 		ok(t, s.Announce(t.Context(), store.Replica{ID: "mute", Card: []byte(`{"state":"serving"}`)}, time.Hour))
 		began := time.Now()
 		seen := b.until(t, adminview.Interest{}, func(tb *table) bool { return alerted(tb.overview, "silentReplica") })
@@ -239,15 +239,15 @@ func TestWorkWithoutAnOwnerIsOrphaned(t *testing.T) {
 			t.Errorf("the detail is %+v", d)
 		}
 		if _, err := b.Detail(t.Context(), "ses-9"); !errors.Is(err, store.ErrNotFound) {
-			t.Errorf("of a session that is not there it is said: %v", err)
+			t.Errorf("an unknown session: error %v", err)
 		}
 		if _, err := b.Sessions(t.Context(), adminview.Query{Sort: "mood"}); !errors.Is(err, adminview.ErrQuery) {
-			t.Errorf("of a query that is wrong it is said: %v", err)
+			t.Errorf("an invalid query: error %v", err)
 		}
 	})
 }
 
-func TestAskingOnceNeedsNoWatch(t *testing.T) {
+func TestSingleQueryWithoutSubscription(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
@@ -272,7 +272,7 @@ func TestAskingOnceNeedsNoWatch(t *testing.T) {
 	})
 }
 
-func TestStrangeDocumentsAreIgnored(t *testing.T) {
+func TestInvalidDocumentsAreIgnored(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
@@ -298,7 +298,7 @@ func TestStrangeDocumentsAreIgnored(t *testing.T) {
 	})
 }
 
-func TestWhoIsSlowIsGivenTheNewest(t *testing.T) {
+func TestSlowSubscriberGetsNewest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
@@ -309,7 +309,7 @@ func TestWhoIsSlowIsGivenTheNewest(t *testing.T) {
 			ok(t, err)
 			tb.apply(u)
 			if updates++; updates == 1 {
-				// Meanwhile much happens, and something ends.
+				// Meanwhile sessions change, and one is deleted.
 				b.opened(t, "ses-2")
 				for range 10 {
 					says(t, room, wire.MessageID(fmt.Sprintf("m%d", updates)))
@@ -329,7 +329,7 @@ func TestWhoIsSlowIsGivenTheNewest(t *testing.T) {
 	})
 }
 
-func TestTheStoreMayBeAway(t *testing.T) {
+func TestStoreUnavailable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
@@ -400,8 +400,8 @@ func TestThreeReplicasOnOneRedis(t *testing.T) {
 	})
 }
 
-// Who asks is not told what was so ten seconds ago.
-func TestWhatIsAskedForIsFresh(t *testing.T) {
+// A query returns fresh data, not that of ten seconds ago.
+func TestQueriesAreFresh(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
@@ -419,7 +419,7 @@ func TestWhatIsAskedForIsFresh(t *testing.T) {
 		ok(t, s.Quarantine(t.Context(), "ses-1", "it is torn"))
 		asked := time.Now()
 		if d, err := a.Detail(t.Context(), "ses-1"); err != nil || time.Since(asked) > time.Second || d.Row.Status != adminview.Quarantined || d.Row.Reason != "it is torn" {
-			t.Errorf("a session that is set aside is %+v, %v", d.Row, err)
+			t.Errorf("a quarantined session is %+v, error %v", d.Row, err)
 		}
 		time.Sleep(1100 * time.Millisecond)
 		_, err = a.hub.Create(t.Context(), session.NewSession{ID: "ses-2", User: "ada"})

@@ -218,8 +218,8 @@ func (l *activeRun) brief() (string, error) {
 func (l *activeRun) open(p providers.Provider) (err error) {
 	cfg := l.runner.parent.cfg
 	caps := p.Caps()
-	system, hands := l.System, l.System == ""
-	if hands {
+	system, withTools := l.System, l.System == ""
+	if withTools {
 		if system, err = l.brief(); err != nil {
 			return fmt.Errorf("build the system prompt: %w", err)
 		}
@@ -229,13 +229,13 @@ func (l *activeRun) open(p providers.Provider) (err error) {
 		Agent: string(l.Role), System: system, Model: cfg.Models[l.Provider],
 		From: l.From, Fork: l.Fork, Whole: l.Lasting && !l.Fork, OnEvent: t.handleEvent,
 	}
-	if hands {
+	if withTools {
 		spec.Tools, spec.Call = cfg.Tools.Tools(l.caller), t.call
 	}
 	if cfg.Tracer != nil {
 		spec.OnModelCall = t.traceModelCall
 	}
-	if hands && caps.MCP && cfg.MCPTokens != nil {
+	if withTools && caps.MCP && cfg.MCPTokens != nil {
 		spec.MCP, t.revoke = cfg.MCPTokens.Issue(l.caller)
 		defer func() {
 			if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// crowd is many agents of many sessions on several replicas that share a store.
-type crowd struct {
+// loadTest runs many agents of many sessions on several replicas that share a store.
+type loadTest struct {
 	limits agentpool.Limits
 	// full is closed when the maximum number of agents runs. Until then all wait for each
 	// other, so that the test reaches the limit deterministically.
@@ -32,8 +32,8 @@ type crowd struct {
 	unended int
 }
 
-// enter counts a running agent, and fails the test if there are too many.
-func (c *crowd) enter(t *testing.T, session, user string) func() {
+// countRunning counts a running agent, and fails the test if there are too many.
+func (c *loadTest) countRunning(t *testing.T, session, user string) func() {
 	t.Helper()
 	bounds := map[string]int{"all": c.limits.Agents, session: c.limits.PerSession, user: c.limits.PerUser}
 	c.mu.Lock()
@@ -57,16 +57,16 @@ func (c *crowd) enter(t *testing.T, session, user string) func() {
 	}
 }
 
-// session is one session of the crowd, which receives the reports of its session runner.
-type session struct {
-	*crowd
+// testSession is one session of the load test, which receives the reports of its session runner.
+type testSession struct {
+	*loadTest
 	id, user string
 	runner   *agentpool.SessionRunner
 	waiting  map[string]chan struct{} // by run id; closed when the run has ended
 	guard    sync.Mutex
 }
 
-func (s *session) Report(ctx context.Context, r agentpool.Report) error {
+func (s *testSession) Report(ctx context.Context, r agentpool.Report) error {
 	if end, is := r.(agentpool.Ended); is {
 		s.mu.Lock()
 		s.ended[end.Outcome]++
@@ -78,10 +78,10 @@ func (s *session) Report(ctx context.Context, r agentpool.Report) error {
 	return ctx.Err()
 }
 
-// live starts runs one after the other and ends each in a randomly chosen way.
-func (s *session) live(lives int, seed uint64) {
+// startRuns starts runs one after the other and ends each in a randomly chosen way.
+func (s *testSession) startRuns(runs int, seed uint64) {
 	dice := rand.New(rand.NewPCG(seed, 1))
-	for i := range lives {
+	for i := range runs {
 		r := mainRun(fmt.Sprint(s.id, "-", seed, "-", i))
 		r.Agent = fmt.Sprint("agent-", seed)
 		r.Lasting = dice.IntN(2) == 0
@@ -116,15 +116,15 @@ func (s *session) live(lives int, seed uint64) {
 	}
 }
 
-// play is the turn of an agent of the crowd.
-func play(p *turn) (providers.Outcome, error) {
+// randomTurn is the turn of an agent: it ends in a random way.
+func randomTurn(p *turn) (providers.Outcome, error) {
 	switch p.message.Text {
 	case "tool":
-		p.say("a")
+		p.emitText("a")
 		p.call("tool")
-		p.say("b")
+		p.emitText("b")
 	case "fail":
-		return providers.Failed, errPuppet
+		return providers.Failed, errFake
 	case "hang":
 		return hang(p)
 	case "exit":
@@ -135,7 +135,7 @@ func play(p *turn) (providers.Outcome, error) {
 }
 
 // run executes that many agents on replicas, which use the stores in turn.
-func (c *crowd) run(t *testing.T, stores []agentpool.Semaphores, lives int) {
+func (c *loadTest) run(t *testing.T, stores []agentpool.Semaphores, runs int) {
 	t.Helper()
 	const sessions, streams = 8, 3
 	c.full = make(chan struct{})
@@ -143,22 +143,22 @@ func (c *crowd) run(t *testing.T, stores []agentpool.Semaphores, lives int) {
 	var wg sync.WaitGroup
 	var closed atomic.Int32
 	for i := range sessions {
-		s := &session{crowd: c, id: fmt.Sprint("ses-", i), user: fmt.Sprint("user-", i%3), waiting: map[string]chan struct{}{}}
+		s := &testSession{loadTest: c, id: fmt.Sprint("ses-", i), user: fmt.Sprint("user-", i%3), waiting: map[string]chan struct{}{}}
 		l := newLimiter(t, stores[i%len(stores)], c.limits)
 		p := &fakeProvider{caps: providers.Caps{Steer: true, Process: i%4 == 3}}
-		p.play = func(turn *turn) (providers.Outcome, error) {
-			defer c.enter(t, s.id, s.user)()
+		p.runTurn = func(turn *turn) (providers.Outcome, error) {
+			defer c.countRunning(t, s.id, s.user)()
 			select {
 			case <-c.full:
 			case <-turn.ctx.Done():
 			}
-			return play(turn)
+			return randomTurn(turn)
 		}
-		pool := agentpool.NewRunner(agentpool.Config{Limiter: l, Tools: &fakeTools{tool: useful}, Providers: backends{"puppet": p}})
+		pool := agentpool.NewRunner(agentpool.Config{Limiter: l, Tools: &fakeTools{tool: okTool}, Providers: backends{"fake": p}})
 		s.runner = pool.Session(context.Background(), agentpool.SessionRef{Session: wire.SessionID(s.id), User: s.user, Sink: s})
 		var streamed sync.WaitGroup
 		for j := range streams {
-			streamed.Go(func() { s.live(lives/sessions/streams+1, uint64(i*streams+j)) })
+			streamed.Go(func() { s.startRuns(runs/sessions/streams+1, uint64(i*streams+j)) })
 		}
 		wg.Go(func() {
 			streamed.Wait()
@@ -171,16 +171,16 @@ func (c *crowd) run(t *testing.T, stores []agentpool.Semaphores, lives int) {
 	for _, n := range c.ended {
 		total += n
 	}
-	if total < lives || closed.Load() != sessions {
-		t.Errorf("%d agents lived, want %d", total, lives)
+	if total < runs || closed.Load() != sessions {
+		t.Errorf("%d agents ran, want %d", total, runs)
 	}
 	for _, outcome := range []providers.Outcome{providers.Completed, providers.Failed, providers.Interrupted} {
 		if c.ended[outcome] == 0 {
-			t.Errorf("no agent has %s", outcome)
+			t.Errorf("no agent ended as %s", outcome)
 		}
 	}
 	if c.most["all"] != c.limits.Agents {
-		t.Errorf("at most %d agents ran at once: the limit of %d was never reached", c.most["all"], c.limits.Agents)
+		t.Errorf("at most %d agents ran at once, want the limit of %d to be reached", c.most["all"], c.limits.Agents)
 	}
 	for who, n := range c.now {
 		if n != 0 {
@@ -189,12 +189,12 @@ func (c *crowd) run(t *testing.T, stores []agentpool.Semaphores, lives int) {
 	}
 	for _, name := range []string{"agents", "agents:session:ses-0", "agents:session:ses-3", "agents:user:user-0"} {
 		if u, err := stores[0].Slots(t.Context(), name); err != nil || u != (store.SlotUse{}) {
-			t.Errorf("semaphore %s is %+v, error %v", name, u, err)
+			t.Errorf("semaphore %s is %+v, error %v; want no holder and no waiter", name, u, err)
 		}
 	}
 }
 
-func useful(context.Context, tools.Caller, providers.ToolCall) providers.ToolResult {
+func okTool(context.Context, tools.Caller, providers.ToolCall) providers.ToolResult {
 	return providers.ToolResult{Text: "done"}
 }
 
@@ -202,7 +202,7 @@ func useful(context.Context, tools.Caller, providers.ToolCall) providers.ToolRes
 // way.
 func TestLimitsWithTenThousandRuns(t *testing.T) {
 	t.Parallel()
-	c := &crowd{limits: agentpool.Limits{Agents: 5, PerSession: 2, PerUser: 4}}
+	c := &loadTest{limits: agentpool.Limits{Agents: 5, PerSession: 2, PerUser: 4}}
 	c.run(t, []agentpool.Semaphores{openStore(t)}, 10_000)
 }
 
@@ -217,6 +217,6 @@ func TestLimitsOnRedis(t *testing.T) {
 		t.Cleanup(func() { ok(t, s.Close()) })
 		stores = append(stores, s.Semaphores)
 	}
-	c := &crowd{limits: agentpool.Limits{Agents: 5, PerSession: 2, PerUser: 4}}
+	c := &loadTest{limits: agentpool.Limits{Agents: 5, PerSession: 2, PerUser: 4}}
 	c.run(t, stores, 500)
 }

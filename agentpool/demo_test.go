@@ -23,12 +23,12 @@ func TestDemo(t *testing.T) {
 		ok(t, err)
 		defer func() { ok(t, table.Close()) }()
 		var called []string
-		r.hands.tool = func(_ context.Context, _ tools.Caller, call providers.ToolCall) providers.ToolResult {
+		r.tools.tool = func(_ context.Context, _ tools.Caller, call providers.ToolCall) providers.ToolResult {
 			called = append(called, call.Name)
 			return providers.ToolResult{Text: "done"}
 		}
-		r.hands.tools = func() []providers.Tool { return []providers.Tool{{Name: "lamp"}} }
-		pool := agentpool.NewRunner(agentpool.Config{Limiter: r.limiter, Tools: r.hands, Providers: table})
+		r.tools.tools = func() []providers.Tool { return []providers.Tool{{Name: "lamp"}} }
+		pool := agentpool.NewRunner(agentpool.Config{Limiter: r.limiter, Tools: r.tools, Providers: table})
 		defer pool.Close()
 		runner := pool.Session(t.Context(), agentpool.SessionRef{Session: "ses-1", Sink: r.reportRecorder})
 		run := mainRun("1")
@@ -37,17 +37,17 @@ func TestDemo(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		var text strings.Builder
-		for _, report := range r.heard() {
+		for _, report := range r.recorded() {
 			if s, is := report.(agentpool.Output); is {
 				text.WriteString(s.Text)
 			}
 		}
-		said := text.String()
-		if !strings.Contains(said, "one") || !strings.Contains(said, "two") || !slices.Equal(called, []string{"lamp"}) {
-			t.Errorf("said %q, used %v", said, called)
+		output := text.String()
+		if !strings.Contains(output, "one") || !strings.Contains(output, "two") || !slices.Equal(called, []string{"lamp"}) {
+			t.Errorf("text is %q, tools called are %v; want one, two and lamp", output, called)
 		}
 		if lines := r.lines(); lines[0] != "1 began" || lines[len(lines)-1] != "1 completed" {
-			t.Errorf("reports are %v", lines)
+			t.Errorf("reports are %v, want a complete run", lines)
 		}
 		run = mainRun("2")
 		run.Provider, run.Prompt = "demo", "/hang"
@@ -56,8 +56,8 @@ func TestDemo(t *testing.T) {
 		runner.Interrupt("2", "enough")
 		synctest.Wait()
 		if lines := r.lines(); lines[len(lines)-1] != "2 interrupted enough" {
-			t.Errorf("reports are %v", lines)
+			t.Errorf("reports are %v, want a complete run", lines)
 		}
-		r.free()
+		r.expectFree()
 	})
 }

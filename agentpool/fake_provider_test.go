@@ -11,14 +11,14 @@ import (
 // fakeProvider is a provider controlled by a test.
 type fakeProvider struct {
 	caps providers.Caps
-	// opening is called by Open, and closing by Close.
-	opening func(ctx context.Context, s providers.Spec) error
-	closing func() error
-	// play executes a turn; its results are the end of the turn.
-	play func(p *turn) (providers.Outcome, error)
-	// sending is called by Send before anything else, stopping by Interrupt.
-	sending  func(ctx context.Context, m providers.Message) error
-	stopping func(ctx context.Context) error
+	// onOpen is called by Open, and closing by Close.
+	onOpen  func(ctx context.Context, s providers.Spec) error
+	onClose func() error
+	// runTurn executes a turn; its results are the end of the turn.
+	runTurn func(p *turn) (providers.Outcome, error)
+	// onSend is called by Send before anything else, stopping by Interrupt.
+	onSend      func(ctx context.Context, m providers.Message) error
+	onInterrupt func(ctx context.Context) error
 
 	mu      sync.Mutex // guards the following
 	specs   []providers.Spec
@@ -29,7 +29,7 @@ type fakeProvider struct {
 	latest  *fakeSession
 }
 
-// fakeSession is a session of a puppet.
+// fakeSession is a session of a fake provider.
 type fakeSession struct {
 	p    *fakeProvider
 	spec providers.Spec
@@ -42,7 +42,7 @@ type fakeSession struct {
 	closed bool
 }
 
-// turn is a turn executed by a puppet.
+// turn is a turn executed by a fake provider.
 type turn struct {
 	s       *fakeSession
 	ctx     context.Context // ends with an interrupt
@@ -52,13 +52,13 @@ type turn struct {
 	steers  chan providers.Message
 }
 
-func (p *fakeProvider) Name() string         { return "puppet" }
+func (p *fakeProvider) Name() string         { return "fake" }
 func (p *fakeProvider) Caps() providers.Caps { return p.caps }
 func (p *fakeProvider) Close() error         { return nil }
 
 func (p *fakeProvider) Open(ctx context.Context, spec providers.Spec) (providers.Session, error) {
-	if p.opening != nil {
-		if err := p.opening(ctx, spec); err != nil {
+	if p.onOpen != nil {
+		if err := p.onOpen(ctx, spec); err != nil {
 			return nil, err
 		}
 	}
@@ -72,8 +72,8 @@ func (p *fakeProvider) Open(ctx context.Context, spec providers.Spec) (providers
 	return s, nil
 }
 
-// look returns what the puppet has received so far.
-func (p *fakeProvider) look() (specs []providers.Spec, sent []providers.Message, open int) {
+// received returns what the fake provider has received so far.
+func (p *fakeProvider) received() (specs []providers.Spec, sent []providers.Message, open int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.specs, p.sent, p.open
@@ -82,8 +82,8 @@ func (p *fakeProvider) look() (specs []providers.Spec, sent []providers.Message,
 func (s *fakeSession) ID() string { return "" }
 
 func (s *fakeSession) Send(ctx context.Context, m providers.Message) error {
-	if s.p.sending != nil {
-		if err := s.p.sending(ctx, m); err != nil {
+	if s.p.onSend != nil {
+		if err := s.p.onSend(ctx, m); err != nil {
 			return err
 		}
 	}
@@ -106,22 +106,22 @@ func (s *fakeSession) Send(ctx context.Context, m providers.Message) error {
 	t := &turn{s: s, done: make(chan struct{}), message: m, steers: make(chan providers.Message, 100)}
 	t.ctx, t.end = context.WithCancel(s.life)
 	s.turn = t
-	s.wg.Go(t.play)
+	s.wg.Go(t.run)
 	return nil
 }
 
-func (t *turn) play() {
+func (t *turn) run() {
 	defer close(t.done)
 	p := t.s.p
 	p.mu.Lock()
 	p.playing++
 	p.most = max(p.most, p.playing)
 	p.mu.Unlock()
-	t.tell(providers.Event{Kind: providers.EventTurnStart})
-	t.take(t.message)
+	t.emit(providers.Event{Kind: providers.EventTurnStart})
+	t.emitTaken(t.message)
 	outcome, err := providers.Completed, error(nil)
-	if p.play != nil {
-		outcome, err = p.play(t)
+	if p.runTurn != nil {
+		outcome, err = p.runTurn(t)
 	}
 	p.mu.Lock()
 	p.playing--
@@ -131,13 +131,13 @@ func (t *turn) play() {
 	t.s.turn = nil
 	t.s.mu.Unlock()
 	if outcome != "" {
-		t.tell(providers.Event{Kind: providers.EventTurnEnd, Outcome: outcome, Err: err})
+		t.emit(providers.Event{Kind: providers.EventTurnEnd, Outcome: outcome, Err: err})
 	}
 }
 
 func (s *fakeSession) Interrupt(ctx context.Context) error {
-	if s.p.stopping != nil {
-		if err := s.p.stopping(ctx); err != nil {
+	if s.p.onInterrupt != nil {
+		if err := s.p.onInterrupt(ctx); err != nil {
 			return err
 		}
 	}
@@ -176,8 +176,8 @@ func (s *fakeSession) Close() error {
 	s.p.mu.Lock()
 	s.p.open--
 	s.p.mu.Unlock()
-	if s.p.closing != nil {
-		return s.p.closing()
+	if s.p.onClose != nil {
+		return s.p.onClose()
 	}
 	return nil
 }
@@ -190,18 +190,20 @@ func (s *fakeSession) exit() {
 	s.spec.OnEvent(providers.Event{Kind: providers.EventExit})
 }
 
-func (t *turn) tell(e providers.Event) {
+func (t *turn) emit(e providers.Event) {
 	if e.Message == "" {
 		e.Message = t.message.ID
 	}
 	t.s.spec.OnEvent(e)
 }
 
-func (t *turn) say(text string)   { t.tell(providers.Event{Kind: providers.EventText, Text: text}) }
-func (t *turn) think(text string) { t.tell(providers.Event{Kind: providers.EventThinking, Text: text}) }
+func (t *turn) emitText(text string) { t.emit(providers.Event{Kind: providers.EventText, Text: text}) }
+func (t *turn) emitThinking(text string) {
+	t.emit(providers.Event{Kind: providers.EventThinking, Text: text})
+}
 
-func (t *turn) take(m providers.Message) {
-	t.tell(providers.Event{Kind: providers.EventTaken, Message: m.ID})
+func (t *turn) emitTaken(m providers.Message) {
+	t.emit(providers.Event{Kind: providers.EventTaken, Message: m.ID})
 }
 
 func (t *turn) call(tool string) providers.ToolResult {
@@ -214,4 +216,4 @@ func hang(t *turn) (providers.Outcome, error) {
 	return providers.Interrupted, nil
 }
 
-var errPuppet = errors.New("the puppet fails")
+var errFake = errors.New("the fake provider fails")

@@ -15,14 +15,14 @@ import (
 type state struct {
 	prepare func(r *rig)
 	before  []string
-	// late says that the backend does not react to the interrupt.
-	late bool
-	// kept says that the provider session is reused for the next turn.
-	kept bool
+	// unresponsive is set if the backend does not react to the interrupt.
+	unresponsive bool
+	// reused is set if the provider session is reused for the next turn.
+	reused bool
 }
 
-// stuck blocks until the test is over.
-func stuck(t *testing.T) func() {
+// blockUntilEnd returns a function that blocks until the test ends.
+func blockUntilEnd(t *testing.T) func() {
 	t.Helper()
 	never := make(chan struct{})
 	t.Cleanup(func() { close(never) })
@@ -35,76 +35,76 @@ func states() map[string]state {
 		"waiting for a slot": {prepare: func(r *rig) {
 			for range 2 {
 				if r.runner("ses-2", &reportRecorder{}).TryReserve() == nil {
-					r.t.Fatal("no slot")
+					r.t.Fatal("no slot could be reserved")
 				}
 			}
 		}},
 		"opening": {prepare: func(r *rig) {
-			r.puppet.opening = func(ctx context.Context, _ providers.Spec) error { <-ctx.Done(); return ctx.Err() }
+			r.provider.onOpen = func(ctx context.Context, _ providers.Spec) error { <-ctx.Done(); return ctx.Err() }
 		}, before: []string{"1 began"}},
 		"opening for ever": {prepare: func(r *rig) {
-			hold := stuck(r.t)
-			r.puppet.opening = func(context.Context, providers.Spec) error { hold(); return errPuppet }
-		}, before: []string{"1 began"}, late: true},
+			hold := blockUntilEnd(r.t)
+			r.provider.onOpen = func(context.Context, providers.Spec) error { hold(); return errFake }
+		}, before: []string{"1 began"}, unresponsive: true},
 		"opening for ever, and it works": {prepare: func(r *rig) {
-			hold := stuck(r.t)
-			r.puppet.opening = func(context.Context, providers.Spec) error { hold(); return nil }
-		}, before: []string{"1 began"}, late: true},
+			hold := blockUntilEnd(r.t)
+			r.provider.onOpen = func(context.Context, providers.Spec) error { hold(); return nil }
+		}, before: []string{"1 began"}, unresponsive: true},
 		"opening, and it works": {prepare: func(r *rig) {
-			r.puppet.opening = func(ctx context.Context, _ providers.Spec) error { <-ctx.Done(); return nil }
+			r.provider.onOpen = func(ctx context.Context, _ providers.Spec) error { <-ctx.Done(); return nil }
 		}, before: []string{"1 began"}},
 		"sending": {prepare: func(r *rig) {
-			r.puppet.sending = func(ctx context.Context, _ providers.Message) error { <-ctx.Done(); return ctx.Err() }
+			r.provider.onSend = func(ctx context.Context, _ providers.Message) error { <-ctx.Done(); return ctx.Err() }
 		}, before: []string{"1 began"}},
 		"sending for ever": {prepare: func(r *rig) {
-			hold := stuck(r.t)
-			r.puppet.sending = func(context.Context, providers.Message) error { hold(); return errPuppet }
+			hold := blockUntilEnd(r.t)
+			r.provider.onSend = func(context.Context, providers.Message) error { hold(); return errFake }
 		}, before: []string{"1 began"}},
 		"the turn": {prepare: func(r *rig) {
-			r.puppet.play = func(p *turn) (providers.Outcome, error) { p.say("x"); return hang(p) }
-		}, before: []string{"1 began", `1 said "x" ""`}, kept: true},
-		"a turn that says it failed": {prepare: func(r *rig) {
-			r.puppet.play = func(p *turn) (providers.Outcome, error) { <-p.ctx.Done(); return providers.Failed, p.ctx.Err() }
-		}, before: []string{"1 began"}, kept: true},
+			r.provider.runTurn = func(p *turn) (providers.Outcome, error) { p.emitText("x"); return hang(p) }
+		}, before: []string{"1 began", `1 output "x" ""`}, reused: true},
+		"a turn that reports a failure": {prepare: func(r *rig) {
+			r.provider.runTurn = func(p *turn) (providers.Outcome, error) { <-p.ctx.Done(); return providers.Failed, p.ctx.Err() }
+		}, before: []string{"1 began"}, reused: true},
 		"a turn that does not end": {prepare: func(r *rig) {
-			r.puppet.play = func(p *turn) (providers.Outcome, error) { <-p.s.life.Done(); return "", nil }
-		}, before: []string{"1 began"}, late: true},
+			r.provider.runTurn = func(p *turn) (providers.Outcome, error) { <-p.s.life.Done(); return "", nil }
+		}, before: []string{"1 began"}, unresponsive: true},
 		"interrupting fails": {prepare: func(r *rig) {
-			r.puppet.play = hang
-			r.puppet.stopping = func(context.Context) error { return errPuppet }
+			r.provider.runTurn = hang
+			r.provider.onInterrupt = func(context.Context) error { return errFake }
 		}, before: []string{"1 began"}},
 		"interrupting for ever": {prepare: func(r *rig) {
-			hold := stuck(r.t)
-			r.puppet.play = hang
-			r.puppet.stopping = func(context.Context) error { hold(); return nil }
-		}, before: []string{"1 began"}, late: true},
+			hold := blockUntilEnd(r.t)
+			r.provider.runTurn = hang
+			r.provider.onInterrupt = func(context.Context) error { hold(); return nil }
+		}, before: []string{"1 began"}, unresponsive: true},
 		"interrupting breaks": {prepare: func(r *rig) {
-			r.puppet.play = hang
-			r.puppet.stopping = func(context.Context) error { panic("interrupt") }
+			r.provider.runTurn = hang
+			r.provider.onInterrupt = func(context.Context) error { panic("interrupt") }
 		}, before: []string{"1 began"}},
 		"a tool": {prepare: func(r *rig) {
-			r.hands.tool = func(ctx context.Context, _ tools.Caller, _ providers.ToolCall) providers.ToolResult {
+			r.tools.tool = func(ctx context.Context, _ tools.Caller, _ providers.ToolCall) providers.ToolResult {
 				<-ctx.Done()
 				return providers.ToolResult{IsError: true}
 			}
-			r.puppet.play = func(p *turn) (providers.Outcome, error) { p.say("x"); p.call("slow"); return hang(p) }
-		}, before: []string{"1 began", `1 said "x" ""`}, kept: true},
+			r.provider.runTurn = func(p *turn) (providers.Outcome, error) { p.emitText("x"); p.call("slow"); return hang(p) }
+		}, before: []string{"1 began", `1 output "x" ""`}, reused: true},
 		"a tool that does not end": {prepare: func(r *rig) {
-			hold := stuck(r.t)
-			r.hands.tool = func(context.Context, tools.Caller, providers.ToolCall) providers.ToolResult {
+			hold := blockUntilEnd(r.t)
+			r.tools.tool = func(context.Context, tools.Caller, providers.ToolCall) providers.ToolResult {
 				hold()
 				return providers.ToolResult{}
 			}
-			r.puppet.play = func(p *turn) (providers.Outcome, error) {
+			r.provider.runTurn = func(p *turn) (providers.Outcome, error) {
 				go p.call("stuck") // ends with the test
 				return hang(p)
 			}
 		}, before: []string{"1 began"}},
 		"closing for ever": {prepare: func(r *rig) {
-			hold := stuck(r.t)
-			r.puppet.play = hang
-			r.puppet.stopping = func(context.Context) error { return errPuppet }
-			r.puppet.closing = func() error { hold(); return nil }
+			hold := blockUntilEnd(r.t)
+			r.provider.runTurn = hang
+			r.provider.onInterrupt = func(context.Context) error { return errFake }
+			r.provider.onClose = func() error { hold(); return nil }
 		}, before: []string{"1 began"}},
 	}
 }
@@ -119,7 +119,7 @@ func inEveryState(t *testing.T, fn func(r *rig, s state)) {
 				s.prepare(r)
 				r.Start(mainRun("1"))
 				synctest.Wait()
-				r.wants(r.t, s.before...)
+				r.expect(r.t, s.before...)
 				fn(r, s)
 			})
 		})
@@ -131,18 +131,18 @@ func TestInterruptInEveryState(t *testing.T) {
 	inEveryState(t, func(r *rig, s state) {
 		t := r.t
 		r.Steer(steering("1", "m"))
-		r.Interrupt("1", "the user said so")
-		r.Interrupt("1", "somebody else did")
-		if s.late {
+		r.Interrupt("1", "requested by the user")
+		r.Interrupt("1", "second request")
+		if s.unresponsive {
 			time.Sleep(4 * time.Second)
 			synctest.Wait()
-			r.wants(t, s.before...)
+			r.expect(t, s.before...)
 		}
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		r.wants(t, append(s.before, "1 spurned m", "1 interrupted the user said so")...)
-		if _, _, open := r.puppet.look(); open > 0 != s.kept {
-			t.Errorf("%d conversations are open", open)
+		r.expect(t, append(s.before, "1 refused m", "1 interrupted requested by the user")...)
+		if _, _, open := r.provider.received(); open > 0 != s.reused {
+			t.Errorf("%d provider sessions are open, want reused: %v", open, s.reused)
 		}
 		r.Interrupt("1", "it is over")
 	})
@@ -155,13 +155,13 @@ func TestDisposeInEveryState(t *testing.T) {
 		r.Steer(steering("1", "m"))
 		r.Dispose("main-monitor-1")
 		synctest.Wait()
-		r.wants(t, s.before...)
+		r.expect(t, s.before...)
 		r.Dispose("main-monitor-0")
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
-		r.wants(t, s.before...)
-		if _, _, open := r.puppet.look(); open != 0 {
-			t.Errorf("%d conversations are open", open)
+		r.expect(t, s.before...)
+		if _, _, open := r.provider.received(); open != 0 {
+			t.Errorf("%d provider sessions are open, want 0", open)
 		}
 	})
 }
@@ -172,28 +172,28 @@ func TestCloseInEveryState(t *testing.T) {
 		t := r.t
 		r.Steer(steering("1", "m"))
 		if slot := r.TryReserve(); slot != nil {
-			r.Start(agentpool.Run{ID: "2", Agent: "x", Provider: "puppet", Slot: slot})
+			r.Start(agentpool.Run{ID: "2", Agent: "x", Provider: "fake", Slot: slot})
 			synctest.Wait()
 		}
 		r.TryReserve()
-		heard := len(r.heard())
+		before := len(r.recorded())
 		r.Close()
 		r.Close()
 		r.pool.Close() // ends what the preparation holds
-		r.free()
+		r.expectFree()
 		r.Start(mainRun("3"))
 		r.Steer(steering("3", "m"))
 		r.Interrupt("3", "")
 		r.Dispose("main-monitor-0")
 		if r.TryReserve() != nil {
-			t.Error("a closed session runner has slots")
+			t.Error("a closed session runner reserves a slot")
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if n := len(r.heard()); n != heard {
-			t.Errorf("a closed session runner reports %v", r.lines()[heard:])
+		if n := len(r.recorded()); n != before {
+			t.Errorf("a closed session runner sends reports %v, want none", r.lines()[before:])
 		}
-		r.free()
+		r.expectFree()
 	})
 }
 
@@ -208,21 +208,21 @@ func TestReportFailsInEveryState(t *testing.T) {
 		r.Interrupt("1", "now report something")
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
-		r.wants(t, s.before...)
+		r.expect(t, s.before...)
 	})
 }
 
 // An end of the turn before the interrupt counts.
-func TestInterruptTooLate(t *testing.T) {
+func TestInterruptAfterTurnEnd(t *testing.T) {
 	t.Parallel()
 	bubble(t, agentpool.Limits{}, func(r *rig) {
 		t := r.t
-		r.puppet.play = func(p *turn) (providers.Outcome, error) { <-p.ctx.Done(); return providers.Completed, nil }
+		r.provider.runTurn = func(p *turn) (providers.Outcome, error) { <-p.ctx.Done(); return providers.Completed, nil }
 		r.Start(mainRun("1"))
 		synctest.Wait()
 		r.Interrupt("1", "too late")
 		synctest.Wait()
-		r.wants(t, "1 began", "1 completed")
+		r.expect(t, "1 began", "1 completed")
 	})
 }
 
@@ -231,13 +231,13 @@ func TestSlotLost(t *testing.T) {
 	t.Parallel()
 	bubble(t, agentpool.Limits{Agents: 1}, func(r *rig) {
 		t := r.t
-		r.puppet.play = hang
+		r.provider.runTurn = hang
 		r.Start(mainRun("1"))
 		synctest.Wait()
-		r.steal()
+		r.takeSlots()
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		r.wants(t, "1 began", "1 interrupted the agent lost its slot")
-		r.surrender()
+		r.expect(t, "1 began", "1 interrupted the agent lost its slot")
+		r.releaseTaken()
 	})
 }

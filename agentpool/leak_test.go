@@ -18,8 +18,8 @@ import (
 // faultInjector lets the n-th step of a run fail.
 type faultInjector struct {
 	how func() error
-	// ttl is the TTL of slots. It is long, so that expiry does not hide a leak, unless the
-	// release is what takes too long.
+	// ttl is the TTL of slots. It is long, so that expiry does not hide a leak, except
+	// in cases in which the release takes too long.
 	ttl time.Duration
 
 	mu    sync.Mutex // guards the following
@@ -39,34 +39,33 @@ func (s *faultInjector) step(name string) error {
 	return nil
 }
 
-// live runs a main turn, a second one in the same provider session, one that is steered and
-// interrupted, and a reserved ephemeral one, and closes the session runner. Every call on the
-// way is a step.
-func (s *faultInjector) live(t *testing.T, process bool) {
+// runAgents runs a main turn, a second one in the same provider session, one that is steered and
+// interrupted, and a reserved ephemeral one, and closes the session runner. Every call is a step.
+func (s *faultInjector) runAgents(t *testing.T, process bool) {
 	t.Helper()
 	bubble(t, agentpool.Limits{Agents: 2, PerSession: 2, PerUser: 2, TTL: s.ttl}, func(r *rig) {
 		t := r.t
-		s.meddle(r)
-		r.puppet.caps.Process = process
-		r.puppet.opening = func(context.Context, providers.Spec) error { return s.step("open") }
-		r.puppet.closing = func() error { return s.step("close") }
-		r.puppet.sending = func(_ context.Context, m providers.Message) error { return s.step("send " + string(m.Mode)) }
-		r.puppet.stopping = func(context.Context) error { return s.step("interrupt") }
-		r.hands.brief = func() (string, error) { return "", s.step("brief") }
-		r.hands.tools = func() []providers.Tool { _ = s.step("tools"); return nil }
-		r.hands.tool = func(context.Context, tools.Caller, providers.ToolCall) providers.ToolResult {
+		s.intercept(r)
+		r.provider.caps.Process = process
+		r.provider.onOpen = func(context.Context, providers.Spec) error { return s.step("open") }
+		r.provider.onClose = func() error { return s.step("close") }
+		r.provider.onSend = func(_ context.Context, m providers.Message) error { return s.step("send " + string(m.Mode)) }
+		r.provider.onInterrupt = func(context.Context) error { return s.step("interrupt") }
+		r.tools.brief = func() (string, error) { return "", s.step("brief") }
+		r.tools.tools = func() []providers.Tool { _ = s.step("tools"); return nil }
+		r.tools.tool = func(context.Context, tools.Caller, providers.ToolCall) providers.ToolResult {
 			return providers.ToolResult{IsError: s.step("tool") != nil}
 		}
-		r.on = func(report agentpool.Report) error { return s.step(strings.Fields(line(report))[1]) }
-		r.puppet.play = func(p *turn) (providers.Outcome, error) {
-			p.say("x")
-			p.tell(providers.Event{Kind: providers.EventEntries})
+		r.on = func(report agentpool.Report) error { return s.step(strings.Fields(formatReport(report))[1]) }
+		r.provider.runTurn = func(p *turn) (providers.Outcome, error) {
+			p.emitText("x")
+			p.emit(providers.Event{Kind: providers.EventEntries})
 			p.call("tool")
 			if strings.HasSuffix(p.message.ID, "long") {
 				return hang(p)
 			}
 			if s.step("turn") != nil {
-				return providers.Failed, errPuppet
+				return providers.Failed, errFake
 			}
 			return providers.Completed, nil
 		}
@@ -90,7 +89,7 @@ func (s *faultInjector) live(t *testing.T, process bool) {
 		}
 		r.Close()
 		time.Sleep(time.Minute)
-		r.free()
+		r.expectFree()
 	})
 }
 
@@ -99,8 +98,8 @@ func (s *faultInjector) pause() {
 	synctest.Wait()
 }
 
-// meddle turns store calls into steps, which fail before or after their effect.
-func (s *faultInjector) meddle(r *rig) {
+// intercept turns store calls into steps, which fail before or after their effect.
+func (s *faultInjector) intercept(r *rig) {
 	hook := func(what string, do func() error) error {
 		if err := s.step(what); err != nil {
 			return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
@@ -118,12 +117,12 @@ func (s *faultInjector) meddle(r *rig) {
 }
 
 // No slot leaks, whichever step fails in whichever way.
-func TestNothingLeaks(t *testing.T) {
+func TestFailedStepsLeakNoSlot(t *testing.T) {
 	t.Parallel()
 	for how, fail := range map[string]func() error{
-		"error": func() error { return errPuppet },
+		"error": func() error { return errFake },
 		"panic": func() error { panic("sabotage") },
-		"slow":  func() error { time.Sleep(30 * time.Second); return errPuppet },
+		"slow":  func() error { time.Sleep(30 * time.Second); return errFake },
 	} {
 		for _, process := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, process %v", how, process), func(t *testing.T) {
@@ -132,18 +131,18 @@ func TestNothingLeaks(t *testing.T) {
 				if how == "slow" {
 					ttl = 10 * time.Second
 				}
-				rehearsal := &faultInjector{how: fail, ttl: ttl}
-				rehearsal.live(t, process)
-				if len(rehearsal.steps) < 40 {
-					t.Fatalf("there are only these steps: %v", rehearsal.steps)
+				first := &faultInjector{how: fail, ttl: ttl}
+				first.runAgents(t, process)
+				if len(first.steps) < 40 {
+					t.Fatalf("the run has only the steps %v", first.steps)
 				}
-				for i, name := range rehearsal.steps {
+				for i, name := range first.steps {
 					if how == "panic" && !mayPanic(name) {
 						continue
 					}
 					t.Run(fmt.Sprintf("%d %s", i+1, name), func(t *testing.T) {
 						t.Parallel()
-						(&faultInjector{how: fail, ttl: ttl, wrong: i + 1}).live(t, process)
+						(&faultInjector{how: fail, ttl: ttl, wrong: i + 1}).runAgents(t, process)
 					})
 				}
 			})
@@ -155,7 +154,7 @@ func TestNothingLeaks(t *testing.T) {
 // store and the session and those on the backend's own goroutine may not, because that panic
 // cannot be recovered.
 func mayPanic(step string) bool {
-	for _, ours := range []string{"acquire", "release", "answer", "turn", "began", "said", "remember", "took", "spurned", "completed", "interrupted", "failed"} {
+	for _, ours := range []string{"acquire", "release", "answer", "turn", "began", "output", "entries", "accepted", "refused", "completed", "interrupted", "failed"} {
 		if strings.HasPrefix(step, ours) {
 			return false
 		}

@@ -19,8 +19,8 @@ func claim(session wire.SessionID) agentpool.Claim {
 	return agentpool.Claim{Session: session, User: "ada", Holder: "main"}
 }
 
-// uses fails the test unless a semaphore has these numbers of holders and waiters.
-func uses(t *testing.T, s agentpool.Semaphores, name string, held, waiting int) {
+// expectUse fails the test unless a semaphore has these numbers of holders and waiters.
+func expectUse(t *testing.T, s agentpool.Semaphores, name string, held, waiting int) {
 	t.Helper()
 	synctest.Wait()
 	u, err := s.Slots(t.Context(), name)
@@ -47,7 +47,7 @@ func TestLimiter(t *testing.T) {
 		s := openStore(t)
 		l := newLimiter(t, s, agentpool.Limits{Agents: 2})
 		if got := l.Limits(); got.Agents != 2 || got.TTL != 10*time.Second {
-			t.Errorf("limits are %+v", got)
+			t.Errorf("limits are %+v, want those of the configuration", got)
 		}
 		if got := agentpool.NewLimiter(s, agentpool.Limits{}, nil).Limits().Agents; got != 10 {
 			t.Errorf("%d agents unless set, want 10", got)
@@ -57,31 +57,31 @@ func TestLimiter(t *testing.T) {
 		two, err := l.Acquire(t.Context(), claim("ses-1")) // at once, under the limit
 		ok(t, err)
 		if _, err := l.Try(t.Context(), claim("ses-2")); !errors.Is(err, agentpool.ErrFull) {
-			t.Fatalf("a third slot: %v", err)
+			t.Fatalf("a third slot: error %v, want a refusal", err)
 		}
 		use, err := l.Use(t.Context())
 		if err != nil || use != (store.SlotUse{Held: 2}) {
-			t.Fatalf("use is %+v, error %v", use, err)
+			t.Fatalf("use is %+v, error %v; want 2 held", use, err)
 		}
 		three := acquired(t.Context(), l, claim("ses-2"))
-		uses(t, s, "agents", 2, 1)
+		expectUse(t, s, "agents", 2, 1)
 		one.Release()
 		got := <-three
-		uses(t, s, "agents", 2, 0) // the count stays at the limit
+		expectUse(t, s, "agents", 2, 0) // the count stays at the limit
 		for range 3 {
 			one.Release()
 		}
-		uses(t, s, "agents", 2, 0)
+		expectUse(t, s, "agents", 2, 0)
 		two.Release()
 		got.Release()
-		uses(t, s, "agents", 0, 0)
+		expectUse(t, s, "agents", 0, 0)
 		one.Release()
-		uses(t, s, "agents", 0, 0)
+		expectUse(t, s, "agents", 0, 0)
 	})
 }
 
-// A cancelled Acquire leaves nothing behind and does not affect others: neither a deadline nor
-// the end of one session rejects those of another.
+// A cancelled Acquire releases everything and does not affect other calls: neither a deadline nor
+// the end of one session rejects the calls of another.
 func TestCancelledAcquire(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -92,26 +92,26 @@ func TestCancelledAcquire(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := l.Acquire(ctx, claim("ses-1")); !errors.Is(err, context.DeadlineExceeded) {
-			t.Fatalf("waiting ends with %v", err)
+			t.Fatalf("waiting ends with %v, want the cause of the context", err)
 		}
-		uses(t, s, "agents", 1, 0)
-		uses(t, s, "agents:session:ses-1", 1, 0)
+		expectUse(t, s, "agents", 1, 0)
+		expectUse(t, s, "agents:session:ses-1", 1, 0)
 		reset, drop := context.WithCancel(t.Context())
 		gone := []<-chan *agentpool.Slot{acquired(reset, l, claim("ses-1")), acquired(reset, l, claim("ses-1"))}
 		other := acquired(t.Context(), l, claim("ses-2"))
-		uses(t, s, "agents", 1, 3)
+		expectUse(t, s, "agents", 1, 3)
 		drop()
 		for _, g := range gone {
 			if slot := <-g; slot != nil {
-				t.Error("a slot for somebody who gave up")
+				t.Error("a canceled Acquire got a slot")
 			}
 		}
-		uses(t, s, "agents", 1, 1)
+		expectUse(t, s, "agents", 1, 1)
 		first.Release()
 		slot := <-other
 		slot.Release()
-		uses(t, s, "agents", 0, 0)
-		uses(t, s, "agents:user:ada", 0, 0)
+		expectUse(t, s, "agents", 0, 0)
+		expectUse(t, s, "agents:user:ada", 0, 0)
 	})
 }
 
@@ -135,27 +135,27 @@ func TestCaps(t *testing.T) {
 		}
 		one := take(claim("ses-1"))
 		if got := semaphoresOf(m.asked); !slices.Equal(got, []string{"agents:session:ses-1", "agents:user:ada", "agents"}) {
-			t.Errorf("semaphores are taken in the order %v", got)
+			t.Errorf("semaphores are acquired in the order %v", got)
 		}
 		two := take(claim("ses-1"))
 		full(claim("ses-1"), "agents:session:ses-1")
 		three := take(claim("ses-2"))
 		full(claim("ses-2"), "agents:user:ada")
-		uses(t, s, "agents:session:ses-2", 1, 0) // nothing stays of what was refused
+		expectUse(t, s, "agents:session:ses-2", 1, 0) // nothing stays of what was refused
 		four := take(agentpool.Claim{Session: "ses-3", User: "bob"})
 		full(agentpool.Claim{Session: "ses-4"}, "agents")
-		uses(t, s, "agents:session:ses-4", 0, 0)
-		uses(t, s, "agents", 4, 0)
+		expectUse(t, s, "agents:session:ses-4", 0, 0)
+		expectUse(t, s, "agents", 4, 0)
 		four.Release()
 		synctest.Wait()
 		nobody := take(agentpool.Claim{Session: "ses-1-"}) // without a user there is no cap of one
-		uses(t, s, "agents:user:", 0, 0)
+		expectUse(t, s, "agents:user:", 0, 0)
 		for _, slot := range []*agentpool.Slot{one, two, three, nobody} {
 			slot.Release()
 		}
-		uses(t, s, "agents", 0, 0)
-		uses(t, s, "agents:session:ses-1", 0, 0)
-		uses(t, s, "agents:user:ada", 0, 0)
+		expectUse(t, s, "agents", 0, 0)
+		expectUse(t, s, "agents:session:ses-1", 0, 0)
+		expectUse(t, s, "agents:user:ada", 0, 0)
 	})
 }
 
@@ -167,7 +167,7 @@ func semaphoresOf(asked []store.SlotRequest) (names []string) {
 }
 
 // Users and agents may have names that a store does not accept.
-func TestAwkwardNames(t *testing.T) {
+func TestInvalidStoreNames(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
@@ -177,11 +177,11 @@ func TestAwkwardNames(t *testing.T) {
 			slot, err := l.Try(t.Context(), c)
 			ok(t, err)
 			if _, err := l.Try(t.Context(), c); !errors.Is(err, agentpool.ErrFull) {
-				t.Errorf("a second agent of %q: %v", name, err)
+				t.Errorf("a second agent of %q: error %v, want a refusal", name, err)
 			}
 			slot.Release()
 		}
-		uses(t, s, "agents", 0, 0)
+		expectUse(t, s, "agents", 0, 0)
 		for _, acquire := range []func(context.Context, agentpool.Claim) (*agentpool.Slot, error){l.Try, l.Acquire} {
 			if _, err := acquire(t.Context(), agentpool.Claim{Session: "bad\nsession"}); !errors.Is(err, store.ErrInvalid) {
 				t.Errorf("a session with a line break: %v", err)
@@ -215,7 +215,7 @@ func TestFairness(t *testing.T) {
 				slot.Release()
 			})
 			waiting++
-			uses(t, s, "agents", 2, waiting)
+			expectUse(t, s, "agents", 2, waiting)
 		}
 		var busy []*agentpool.Slot
 		for range 2 {
@@ -235,7 +235,7 @@ func TestFairness(t *testing.T) {
 		}
 		wg.Wait()
 		if got := strings.Join(order, " "); got != "quiet busy quiet busy quiet busy busy busy busy" {
-			t.Errorf("slots went to %s", got)
+			t.Errorf("slots were acquired in the order %s", got)
 		}
 	})
 }
@@ -256,7 +256,7 @@ func TestHolders(t *testing.T) {
 		seen := map[string]bool{}
 		for _, r := range m.asked {
 			if seen[r.Holder] || !strings.HasSuffix(r.Holder, " main") {
-				t.Errorf("holder %q", r.Holder)
+				t.Errorf("holder %q is used twice", r.Holder)
 			}
 			seen[r.Holder] = true
 		}

@@ -26,26 +26,26 @@ func TestExpiry(t *testing.T) {
 		ok(t, err)
 		next := acquired(t.Context(), alive, claim("ses-3"))
 		time.Sleep(9 * time.Second)
-		uses(t, s, "agents:user:ada", 2, 1)
+		expectUse(t, s, "agents:user:ada", 2, 1)
 		time.Sleep(2 * time.Second)
 		slot := <-next
 		time.Sleep(time.Hour)
-		uses(t, s, "agents", 2, 0)
-		uses(t, s, "agents:session:ses-1", 1, 0)
+		expectUse(t, s, "agents", 2, 0)
+		expectUse(t, s, "agents:session:ses-1", 1, 0)
 		for _, held := range []*agentpool.Slot{kept, slot} {
 			select {
 			case <-held.Lost():
-				t.Error("a slot that was renewed is lost")
+				t.Error("a renewed slot is lost")
 			default:
 			}
 			held.Release()
 		}
-		uses(t, s, "agents", 0, 0)
+		expectUse(t, s, "agents", 0, 0)
 	})
 }
 
 // Acquired parts of a slot are renewed while Acquire waits for the rest.
-func TestHalfASlotIsRenewed(t *testing.T) {
+func TestPartialSlotIsRenewed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
@@ -54,16 +54,16 @@ func TestHalfASlotIsRenewed(t *testing.T) {
 		ok(t, err)
 		next := acquired(t.Context(), l, claim("ses-2"))
 		time.Sleep(time.Hour)
-		uses(t, s, "agents:session:ses-2", 1, 0)
+		expectUse(t, s, "agents:session:ses-2", 1, 0)
 		first.Release()
 		slot := <-next
 		slot.Release()
-		uses(t, s, "agents:session:ses-2", 0, 0)
+		expectUse(t, s, "agents:session:ses-2", 0, 0)
 	})
 }
 
 // A part that was lost while Acquire waited for the rest is acquired again.
-func TestHalfASlotIsLost(t *testing.T) {
+func TestLostPartialSlotIsAcquiredAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
@@ -72,21 +72,21 @@ func TestHalfASlotIsLost(t *testing.T) {
 		first, err := l.Try(t.Context(), claim("ses-1"))
 		ok(t, err)
 		next := acquired(t.Context(), l, claim("ses-2"))
-		uses(t, s, "agents", 1, 1)
+		expectUse(t, s, "agents", 1, 1)
 		half := m.asked[2]
 		ok(t, s.ReleaseSlot(t.Context(), store.Slot{Semaphore: half.Semaphore, Holder: half.Holder}))
 		half.Holder = "thief"
 		thief, err := s.Acquire(t.Context(), half)
 		ok(t, err)
 		time.Sleep(5 * time.Second)
-		uses(t, s, "agents:session:ses-2", 1, 1)
-		uses(t, s, "agents", 1, 0)
+		expectUse(t, s, "agents:session:ses-2", 1, 1)
+		expectUse(t, s, "agents", 1, 0)
 		ok(t, s.ReleaseSlot(t.Context(), thief))
 		first.Release()
 		slot := <-next
 		slot.Release()
-		uses(t, s, "agents", 0, 0)
-		uses(t, s, "agents:session:ses-2", 0, 0)
+		expectUse(t, s, "agents", 0, 0)
+		expectUse(t, s, "agents:session:ses-2", 0, 0)
 	})
 }
 
@@ -99,27 +99,27 @@ func TestSlotLostByTheStore(t *testing.T) {
 		ok(t, err)
 		ok(t, r.store.ReleaseSlot(t.Context(), store.Slot{Semaphore: "agents", Holder: r.meddler.asked[0].Holder}))
 		time.Sleep(5 * time.Second)
-		uses(t, r.store, "agents", 1, 0)
+		expectUse(t, r.store, "agents", 1, 0)
 		select {
 		case <-slot.Lost():
-			t.Fatal("a slot that was free was lost")
+			t.Fatal("a free slot was lost")
 		default:
 		}
-		r.steal()
+		r.takeSlots()
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
 		select {
 		case <-slot.Lost():
 		default:
-			t.Error("a slot that somebody else has is not lost")
+			t.Error("a slot of another holder is not lost")
 		}
 		slot.Release()
-		uses(t, r.store, "agents", 1, 0) // the thief's
-		r.surrender()
+		expectUse(t, r.store, "agents", 1, 0) // the thief's
+		r.releaseTaken()
 	})
 }
 
-// Releasing a slot during its renewal leaves nothing behind.
+// Releasing a slot during its renewal leaves no holder.
 func TestReleaseWhileRenewing(t *testing.T) {
 	t.Parallel()
 	for name, released := range map[string]func(m *interceptedStore, slot *agentpool.Slot){
@@ -153,7 +153,7 @@ func TestReleaseWhileRenewing(t *testing.T) {
 				ok(t, err)
 				r.meddler.change(func() { released(r.meddler, slot) })
 				time.Sleep(5 * time.Second)
-				uses(t, r.store, "agents", 0, 0)
+				expectUse(t, r.store, "agents", 0, 0)
 			})
 		})
 	}
@@ -168,38 +168,38 @@ func TestStoreUnavailable(t *testing.T) {
 		ok(t, err)
 		back, err := r.limiter.Try(t.Context(), claim("ses-1"))
 		ok(t, err)
-		away := fmt.Errorf("a test: %w", store.ErrUnavailable)
+		unavailable := fmt.Errorf("a test: %w", store.ErrUnavailable)
 		r.meddler.change(func() {
-			r.meddler.acquire = func(store.SlotRequest, func() error) error { return away }
-			r.meddler.renew = func(store.Slot, func() error) error { return away }
+			r.meddler.acquire = func(store.SlotRequest, func() error) error { return unavailable }
+			r.meddler.renew = func(store.Slot, func() error) error { return unavailable }
 			r.meddler.release = r.meddler.renew
 		})
 		if _, err := r.limiter.Try(t.Context(), claim("ses-1")); !errors.Is(err, store.ErrUnavailable) || errors.Is(err, agentpool.ErrFull) {
-			t.Errorf("Try says %v", err)
+			t.Errorf("Try returns %v, want the error of the store", err)
 		}
 		next := acquired(t.Context(), r.limiter, claim("ses-2"))
 		back.Release()
 		if r.TryReserve() != nil {
-			t.Error("a slot of a store that is away")
+			t.Error("Acquire returned a slot of an unavailable store")
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		select {
 		case <-next:
-			t.Fatal("nobody waits for a store that is away")
+			t.Fatal("Acquire does not wait for an unavailable store")
 		case <-held.Lost():
-			t.Fatal("a slot is lost because the store is away")
+			t.Fatal("a slot is lost while the store is unavailable")
 		default:
 		}
 		r.meddler.change(func() { r.meddler.acquire, r.meddler.renew, r.meddler.release = nil, nil, nil })
 		slot := <-next
 		time.Sleep(2 * time.Second)
-		uses(t, r.store, "agents", 2, 0) // what was given back meanwhile is
+		expectUse(t, r.store, "agents", 2, 0) // what was given back meanwhile is
 		time.Sleep(time.Minute)
-		uses(t, r.store, "agents", 2, 0)
+		expectUse(t, r.store, "agents", 2, 0)
 		slot.Release()
 		held.Release()
-		uses(t, r.store, "agents", 0, 0)
+		expectUse(t, r.store, "agents", 0, 0)
 	})
 }
 
@@ -219,9 +219,9 @@ func TestReleaseIsBounded(t *testing.T) {
 		})
 		slot.Release()
 		time.Sleep(time.Minute)
-		uses(t, r.store, "agents", 0, 0) // it has expired
+		expectUse(t, r.store, "agents", 0, 0) // it has expired
 		if tries < 2 || tries > 20 {
-			t.Errorf("%d tries to give it back", tries)
+			t.Errorf("%d attempts to release the slot", tries)
 		}
 	})
 }
@@ -236,14 +236,14 @@ func TestStoreClosed(t *testing.T) {
 		slot, err := l.Try(t.Context(), claim("ses-1"))
 		ok(t, err)
 		next := acquired(t.Context(), l, claim("ses-2"))
-		uses(t, s.Semaphores, "agents", 1, 1)
+		expectUse(t, s.Semaphores, "agents", 1, 1)
 		ok(t, s.Close())
 		if got := <-next; got != nil {
-			t.Error("a slot of a closed store")
+			t.Error("Acquire returned a slot of a closed store")
 		}
 		slot.Release()
 		if _, err := l.Use(t.Context()); !errors.Is(err, store.ErrClosed) {
-			t.Errorf("use of a closed store: %v", err)
+			t.Errorf("use of a closed store: error %v, want the error of the store", err)
 		}
 	})
 }

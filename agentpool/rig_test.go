@@ -80,30 +80,30 @@ type fakeTools struct {
 	launch func(ctx context.Context, c tools.Caller)
 }
 
-func (h *fakeTools) Tools(c tools.Caller) []providers.Tool {
-	if h.tools != nil {
-		return h.tools()
+func (f *fakeTools) Tools(c tools.Caller) []providers.Tool {
+	if f.tools != nil {
+		return f.tools()
 	}
 	return []providers.Tool{{Name: "tool_of_" + c.Profile}}
 }
 
-func (h *fakeTools) Call(ctx context.Context, c tools.Caller, call providers.ToolCall) providers.ToolResult {
-	if h.tool != nil {
-		return h.tool(ctx, c, call)
+func (f *fakeTools) Call(ctx context.Context, c tools.Caller, call providers.ToolCall) providers.ToolResult {
+	if f.tool != nil {
+		return f.tool(ctx, c, call)
 	}
 	return providers.ToolResult{Text: "done"}
 }
 
-func (h *fakeTools) Brief(_ context.Context, c tools.Caller) (string, error) {
-	if h.brief != nil {
-		return h.brief()
+func (f *fakeTools) Brief(_ context.Context, c tools.Caller) (string, error) {
+	if f.brief != nil {
+		return f.brief()
 	}
 	return "you are " + string(c.Agent), nil
 }
 
-func (h *fakeTools) Launch(ctx context.Context, c tools.Caller) {
-	if h.launch != nil {
-		h.launch(ctx, c)
+func (f *fakeTools) Launch(ctx context.Context, c tools.Caller) {
+	if f.launch != nil {
+		f.launch(ctx, c)
 	}
 }
 
@@ -130,7 +130,7 @@ func (e *reportRecorder) Report(ctx context.Context, r agentpool.Report) error {
 	return ctx.Err()
 }
 
-func (e *reportRecorder) heard() []agentpool.Report {
+func (e *reportRecorder) recorded() []agentpool.Report {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Clone(e.reports)
@@ -139,29 +139,29 @@ func (e *reportRecorder) heard() []agentpool.Report {
 // lines returns the reports as text.
 func (e *reportRecorder) lines() []string {
 	var lines []string
-	for _, r := range e.heard() {
-		lines = append(lines, line(r))
+	for _, r := range e.recorded() {
+		lines = append(lines, formatReport(r))
 	}
 	return lines
 }
 
-func line(r agentpool.Report) string {
+func formatReport(r agentpool.Report) string {
 	id := r.RunID() + " "
 	switch r := r.(type) {
 	case agentpool.Began:
 		return id + "began"
 	case agentpool.Output:
-		return fmt.Sprintf("%ssaid %q %q", id, r.Text, r.Thinking)
+		return fmt.Sprintf("%soutput %q %q", id, r.Text, r.Thinking)
 	case agentpool.SteerAccepted:
-		return id + "took " + string(r.Message)
+		return id + "accepted " + string(r.Message)
 	case agentpool.SteerRefused:
-		return id + "spurned " + string(r.Message)
+		return id + "refused " + string(r.Message)
 	case agentpool.NewEntries:
-		return fmt.Sprintf("%sremember %s %d", id, r.Thread, len(r.Entries))
+		return fmt.Sprintf("%sentries %s %d", id, r.Thread, len(r.Entries))
 	case agentpool.ModelUsage:
-		return fmt.Sprintf("%sspent %d", id, r.Usage.Output)
+		return fmt.Sprintf("%susage %d", id, r.Usage.Output)
 	case agentpool.InputTruncated:
-		return fmt.Sprintf("%sshrunk %d %d %d", id, r.Left, r.Before, r.After)
+		return fmt.Sprintf("%struncated %d %d %d", id, r.Left, r.Before, r.After)
 	case agentpool.Retrying:
 		return fmt.Sprintf("%sretrying %s %v", id, r.Why, r.Wait)
 	case agentpool.Ended:
@@ -174,8 +174,8 @@ func line(r agentpool.Report) string {
 	return id + "?"
 }
 
-// wants compares all reports so far.
-func (e *reportRecorder) wants(t *testing.T, want ...string) {
+// expect compares all reports so far.
+func (e *reportRecorder) expect(t *testing.T, want ...string) {
 	t.Helper()
 	if got := e.lines(); !slices.Equal(got, want) {
 		t.Fatalf("reports are\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
@@ -186,32 +186,32 @@ func (e *reportRecorder) wants(t *testing.T, want ...string) {
 type rig struct {
 	*agentpool.SessionRunner
 	*reportRecorder
-	t       *testing.T
-	store   *filestore.Semaphores
-	meddler *interceptedStore
-	limiter *agentpool.Limiter
-	pool    *agentpool.Runner
-	puppet  *fakeProvider
-	hands   *fakeTools
+	t        *testing.T
+	store    *filestore.Semaphores
+	meddler  *interceptedStore
+	limiter  *agentpool.Limiter
+	pool     *agentpool.Runner
+	provider *fakeProvider
+	tools    *fakeTools
 }
 
-// newRig returns a rig; tests configure the puppet and the hands before they use it.
+// newRig returns a rig; tests configure provider and tools before they use it.
 func newRig(t *testing.T, limits agentpool.Limits) *rig {
 	t.Helper()
-	r := &rig{t: t, reportRecorder: &reportRecorder{}, store: openStore(t), puppet: &fakeProvider{caps: providers.Caps{Steer: true}}, hands: &fakeTools{}}
+	r := &rig{t: t, reportRecorder: &reportRecorder{}, store: openStore(t), provider: &fakeProvider{caps: providers.Caps{Steer: true}}, tools: &fakeTools{}}
 	r.meddler = &interceptedStore{Semaphores: r.store}
 	r.limiter = newLimiter(t, r.meddler, limits)
 	r.pool = agentpool.NewRunner(agentpool.Config{
-		Limiter: r.limiter, Tools: r.hands, Logger: logger(t), Models: map[string]string{"puppet": "wood"},
-		Providers: backends{"puppet": r.puppet, "other": r.puppet},
+		Limiter: r.limiter, Tools: r.tools, Logger: logger(t), Models: map[string]string{"fake": "model-1"},
+		Providers: backends{"fake": r.provider, "other": r.provider},
 	})
 	r.SessionRunner = r.runner("ses-1", r.reportRecorder)
 	t.Cleanup(func() {
 		r.pool.Close()
 		synctest.Wait()
-		r.free()
-		if _, _, open := r.puppet.look(); open != 0 {
-			t.Errorf("%d conversations are open after the end", open)
+		r.expectFree()
+		if _, _, open := r.provider.received(); open != 0 {
+			t.Errorf("%d provider sessions are open after the end, want none", open)
 		}
 	})
 	return r
@@ -229,8 +229,8 @@ func (r *rig) held() int {
 	return u.Held
 }
 
-// free fails the test when a slot is held or waited for.
-func (r *rig) free() {
+// expectFree fails the test when a slot is held or has a waiter.
+func (r *rig) expectFree() {
 	r.t.Helper()
 	for _, name := range []string{"agents", "agents:session:ses-1", "agents:user:ada"} {
 		u, err := r.store.Slots(context.Background(), name)
@@ -240,9 +240,9 @@ func (r *rig) free() {
 	}
 }
 
-// steal gives every slot of the global semaphore to another holder, like a store that lost
+// takeSlots gives every slot of the global semaphore to another holder, like a store that lost
 // data.
-func (r *rig) steal() {
+func (r *rig) takeSlots() {
 	r.t.Helper()
 	r.meddler.mu.Lock()
 	asked := r.meddler.asked
@@ -258,8 +258,8 @@ func (r *rig) steal() {
 	}
 }
 
-// surrender releases the stolen slots.
-func (r *rig) surrender() {
+// releaseTaken releases the stolen slots.
+func (r *rig) releaseTaken() {
 	r.t.Helper()
 	for i := range r.limiter.Limits().Agents {
 		ok(r.t, r.store.ReleaseSlot(context.Background(), store.Slot{Semaphore: "agents", Holder: fmt.Sprint("thief-", i)}))
@@ -270,7 +270,7 @@ func (r *rig) surrender() {
 func mainRun(id string) agentpool.Run {
 	return agentpool.Run{
 		ID: id, Agent: "main-monitor-0", Role: "main-monitor-0-m", Kind: wire.AgentMain, Turn: wire.MessageID("m-" + id),
-		Monitor: "monitor-0", Profile: "main", Provider: "puppet", Prompt: "do " + id, Lasting: true,
+		Monitor: "monitor-0", Profile: "main", Provider: "fake", Prompt: "do " + id, Lasting: true,
 	}
 }
 

@@ -30,19 +30,19 @@ func TestRunFromStartToEnd(t *testing.T) {
 	bubble(t, agentpool.Limits{}, func(r *rig) {
 		t := r.t
 		var caller tools.Caller
-		r.hands.tool = func(_ context.Context, c tools.Caller, call providers.ToolCall) providers.ToolResult {
+		r.tools.tool = func(_ context.Context, c tools.Caller, call providers.ToolCall) providers.ToolResult {
 			caller = c
 			return providers.ToolResult{Text: call.Name + " was used"}
 		}
 		var result providers.ToolResult
-		r.puppet.play = func(p *turn) (providers.Outcome, error) {
-			p.think("hm")
-			p.say("a")
-			p.tell(providers.Event{Kind: providers.EventEntries, Thread: "t", Entries: make([]providers.Entry, 2)})
-			p.say("b")
+		r.provider.runTurn = func(p *turn) (providers.Outcome, error) {
+			p.emitThinking("hm")
+			p.emitText("a")
+			p.emit(providers.Event{Kind: providers.EventEntries, Thread: "t", Entries: make([]providers.Entry, 2)})
+			p.emitText("b")
 			result = p.call("lamp")
-			p.tell(providers.Event{Kind: providers.EventUsage, Usage: providers.Usage{Output: 7}})
-			p.tell(providers.Event{Kind: providers.EventRetry, Text: "busy", Wait: time.Second})
+			p.emit(providers.Event{Kind: providers.EventUsage, Usage: providers.Usage{Output: 7}})
+			p.emit(providers.Event{Kind: providers.EventRetry, Text: "busy", Wait: time.Second})
 			time.Sleep(time.Second)
 			return providers.Completed, nil
 		}
@@ -57,25 +57,25 @@ func TestRunFromStartToEnd(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		r.wants(t, "1 began", `1 said "" "hm"`, `1 said "a" ""`, "1 remember t 2", `1 said "b" ""`, "1 spent 7", "1 retrying busy 1s", "1 completed")
-		if end := r.heard()[7].(agentpool.Ended); end.Took != time.Second {
-			t.Errorf("the turn took %v", end.Took)
+		r.expect(t, "1 began", `1 output "" "hm"`, `1 output "a" ""`, "1 entries t 2", `1 output "b" ""`, "1 usage 7", "1 retrying busy 1s", "1 completed")
+		if end := r.recorded()[7].(agentpool.Ended); end.Took != time.Second {
+			t.Errorf("the turn took %v, want 1s", end.Took)
 		}
-		r.free()
+		r.expectFree()
 		if result.Text != "lamp was used" || result.IsError {
-			t.Errorf("the tool said %+v", result)
+			t.Errorf("the tool returned %+v", result)
 		}
 		want := tools.Caller{
 			Session: "ses-1", User: "ada", Monitor: "monitor-0", Agent: "main-monitor-0-m", Turn: "m-1", Kind: wire.AgentMain,
-			Window: "w", Profile: "main", Provider: "puppet", Job: "p/a.1", Todo: "a",
+			Window: "w", Profile: "main", Provider: "fake", Job: "p/a.1", Todo: "a",
 		}
 		if diff := cmp.Diff(want, caller); diff != "" {
 			t.Errorf("caller of the tool: %s", diff)
 		}
-		specs, sent, _ := r.puppet.look()
+		specs, sent, _ := r.provider.received()
 		s := specs[0]
-		if s.System != "you are main-monitor-0-m" || s.Model != "wood" || s.Tools[0].Name != "tool_of_main" || s.From.ID != "t" || s.Fork {
-			t.Errorf("conversation was opened with %+v", s)
+		if s.System != "you are main-monitor-0-m" || s.Model != "model-1" || s.Tools[0].Name != "tool_of_main" || s.From.ID != "t" || s.Fork {
+			t.Errorf("the provider session was opened with %+v", s)
 		}
 		if diff := cmp.Diff(providers.Message{ID: "m-1", Text: "do 1", Images: run.Images, Mode: providers.Start}, sent[0]); diff != "" {
 			t.Errorf("message: %s", diff)
@@ -90,41 +90,41 @@ func TestOutputIsCoalesced(t *testing.T) {
 	bubble(t, agentpool.Limits{}, func(r *rig) {
 		t := r.t
 		const pieces = 1000
-		r.puppet.play = func(p *turn) (providers.Outcome, error) {
+		r.provider.runTurn = func(p *turn) (providers.Outcome, error) {
 			for i := range pieces {
 				if i%2 == 0 {
-					p.say("x")
+					p.emitText("x")
 				} else {
-					p.think("y")
+					p.emitThinking("y")
 				}
 				time.Sleep(time.Millisecond)
 			}
-			p.say("end")
+			p.emitText("end")
 			return providers.Completed, nil
 		}
 		r.Start(ephemeralRun("1"))
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		var text, thinking strings.Builder
-		said := 0
-		for _, report := range r.heard() {
+		reports := 0
+		for _, report := range r.recorded() {
 			if s, is := report.(agentpool.Output); is {
-				said++
+				reports++
 				text.WriteString(s.Text)
 				thinking.WriteString(s.Thinking)
 			}
 		}
 		if text.String() != strings.Repeat("x", pieces/2)+"end" || thinking.String() != strings.Repeat("y", pieces/2) {
-			t.Errorf("said %q, thought %q", text.String(), thinking.String())
+			t.Errorf("text is %q, thinking %q; want all of both", text.String(), thinking.String())
 		}
-		if said > 22 || said < 20 {
-			t.Errorf("%d reports in a second", said)
+		if reports > 22 || reports < 20 {
+			t.Errorf("%d reports in a second, want 20 to 22", reports)
 		}
-		if first := r.lines()[1]; first != `1 said "x" ""` {
-			t.Errorf("the first report is %s", first)
+		if first := r.lines()[1]; first != `1 output "x" ""` {
+			t.Errorf("the first report is %s, want the first piece", first)
 		}
 		if gap := r.at[1].Sub(r.at[0]); gap != 0 {
-			t.Errorf("the first piece waited for %v", gap)
+			t.Errorf("the first piece was delayed by %v, want no delay", gap)
 		}
 	})
 }
@@ -135,9 +135,9 @@ func TestOutputIsBounded(t *testing.T) {
 	bubble(t, agentpool.Limits{}, func(r *rig) {
 		t := r.t
 		piece := strings.Repeat("z", 1<<10)
-		r.puppet.play = func(p *turn) (providers.Outcome, error) {
+		r.provider.runTurn = func(p *turn) (providers.Outcome, error) {
 			for range 1000 {
-				p.say(piece)
+				p.emitText(piece)
 			}
 			return providers.Completed, nil
 		}
@@ -145,16 +145,16 @@ func TestOutputIsBounded(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		total := 0
-		for _, report := range r.heard() {
+		for _, report := range r.recorded() {
 			if s, is := report.(agentpool.Output); is {
 				total += len(s.Text)
 				if len(s.Text) > 65<<10 {
-					t.Errorf("a report of %d bytes", len(s.Text))
+					t.Errorf("a report has %d bytes, want fewer", len(s.Text))
 				}
 			}
 		}
 		if total != 1000<<10 {
-			t.Errorf("%d bytes were told", total)
+			t.Errorf("%d bytes were reported, want all", total)
 		}
 	})
 }
@@ -171,25 +171,25 @@ func TestSlowSession(t *testing.T) {
 			}
 			return nil
 		}
-		told := 0
-		r.puppet.play = func(p *turn) (providers.Outcome, error) {
+		emitted := 0
+		r.provider.runTurn = func(p *turn) (providers.Outcome, error) {
 			for range 3 {
-				p.say("x")
-				p.tell(providers.Event{Kind: providers.EventUsage})
-				told++
+				p.emitText("x")
+				p.emit(providers.Event{Kind: providers.EventUsage})
+				emitted++
 			}
 			return providers.Completed, nil
 		}
 		r.Start(ephemeralRun("1"))
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if told != 0 {
-			t.Errorf("the backend was heard %d times before the session was ready", told)
+		if emitted != 0 {
+			t.Errorf("the backend emitted %d events before the session was ready, want 0", emitted)
 		}
 		close(gate)
 		synctest.Wait()
 		if last := r.lines()[len(r.lines())-1]; last != "1 completed" {
-			t.Errorf("the last report is %s", last)
+			t.Errorf("the last report is %s, want the end", last)
 		}
 	})
 }
@@ -201,12 +201,12 @@ func TestContinue(t *testing.T) {
 		r.Start(mainRun("1"))
 		synctest.Wait()
 		again := mainRun("2")
-		again.Continue, again.Done, again.From.ID = true, map[string]providers.ToolResult{"c": {Text: "had"}}, "kept"
+		again.Continue, again.Done, again.From.ID = true, map[string]providers.ToolResult{"c": {Text: "had"}}, "earlier"
 		r.Start(again)
 		synctest.Wait()
-		specs, sent, open := r.puppet.look()
-		if len(specs) != 2 || specs[1].From.ID != "kept" || open != 1 {
-			t.Errorf("%d conversations, %d open", len(specs), open)
+		specs, sent, open := r.provider.received()
+		if len(specs) != 2 || specs[1].From.ID != "earlier" || open != 1 {
+			t.Errorf("%d provider sessions opened, %d open; want 2 and 1", len(specs), open)
 		}
 		if diff := cmp.Diff(providers.Message{ID: "m-2", Mode: providers.Continue, Done: again.Done}, sent[1]); diff != "" {
 			t.Errorf("message: %s", diff)
@@ -216,49 +216,49 @@ func TestContinue(t *testing.T) {
 
 func TestFailures(t *testing.T) {
 	t.Parallel()
-	rate := &providers.Failure{Class: providers.Rate, RetryAfter: time.Minute, Err: errPuppet}
+	rate := &providers.Failure{Class: providers.Rate, RetryAfter: time.Minute, Err: errFake}
 	for name, c := range map[string]struct {
 		prepare func(r *rig, run *agentpool.Run)
 		want    []string
 	}{
-		"no such provider":  {func(_ *rig, run *agentpool.Run) { run.Provider = "nobody" }, []string{"1 failed invalid"}},
-		"turn fails":        {func(r *rig, _ *agentpool.Run) { r.puppet.play = fails(rate) }, []string{"1 began", "1 failed rate"}},
-		"fails without why": {func(r *rig, _ *agentpool.Run) { r.puppet.play = fails(nil) }, []string{"1 began", "1 failed transport"}},
-		"fails plainly":     {func(r *rig, _ *agentpool.Run) { r.puppet.play = fails(errPuppet) }, []string{"1 began", "1 failed transport"}},
+		"no such provider":       {func(_ *rig, run *agentpool.Run) { run.Provider = "unknown" }, []string{"1 failed invalid"}},
+		"turn fails":             {func(r *rig, _ *agentpool.Run) { r.provider.runTurn = fails(rate) }, []string{"1 began", "1 failed rate"}},
+		"fails without error":    {func(r *rig, _ *agentpool.Run) { r.provider.runTurn = fails(nil) }, []string{"1 began", "1 failed transport"}},
+		"fails with other error": {func(r *rig, _ *agentpool.Run) { r.provider.runTurn = fails(errFake) }, []string{"1 began", "1 failed transport"}},
 		"open fails": {func(r *rig, _ *agentpool.Run) {
-			r.puppet.opening = func(context.Context, providers.Spec) error { return rate }
+			r.provider.onOpen = func(context.Context, providers.Spec) error { return rate }
 		}, []string{"1 began", "1 failed rate"}},
 		"open takes for ever": {func(r *rig, _ *agentpool.Run) {
-			r.puppet.opening = func(ctx context.Context, _ providers.Spec) error { <-ctx.Done(); return ctx.Err() }
+			r.provider.onOpen = func(ctx context.Context, _ providers.Spec) error { <-ctx.Done(); return ctx.Err() }
 		}, []string{"1 began", "1 failed transport"}},
 		"send fails": {func(r *rig, _ *agentpool.Run) {
-			r.puppet.sending = func(context.Context, providers.Message) error { return providers.ErrClosed }
+			r.provider.onSend = func(context.Context, providers.Message) error { return providers.ErrClosed }
 		}, []string{"1 began", "1 failed transport"}},
 		"no brief": {func(r *rig, _ *agentpool.Run) {
-			r.hands.brief = func() (string, error) { return "", errPuppet }
+			r.tools.brief = func() (string, error) { return "", errFake }
 		}, []string{"1 began", "1 failed transport"}},
 		"backend dies": {func(r *rig, _ *agentpool.Run) {
-			r.puppet.play = func(p *turn) (providers.Outcome, error) { p.s.exit(); return "", nil }
+			r.provider.runTurn = func(p *turn) (providers.Outcome, error) { p.s.exit(); return "", nil }
 		}, []string{"1 began", "1 failed transport"}},
 		"backend stops by itself": {func(r *rig, _ *agentpool.Run) {
-			r.puppet.play = func(*turn) (providers.Outcome, error) { return providers.Interrupted, nil }
+			r.provider.runTurn = func(*turn) (providers.Outcome, error) { return providers.Interrupted, nil }
 		}, []string{"1 began", "1 interrupted the backend interrupted the turn"}},
 		"brief breaks": {func(r *rig, _ *agentpool.Run) {
-			r.hands.brief = func() (string, error) { panic("brief") }
+			r.tools.brief = func() (string, error) { panic("brief") }
 		}, []string{"1 began", "1 failed invalid"}},
 		"open breaks": {func(r *rig, _ *agentpool.Run) {
-			r.puppet.opening = func(context.Context, providers.Spec) error { panic("open") }
+			r.provider.onOpen = func(context.Context, providers.Spec) error { panic("open") }
 		}, []string{"1 began", "1 failed invalid"}},
 		"send breaks": {func(r *rig, _ *agentpool.Run) {
-			r.puppet.sending = func(context.Context, providers.Message) error { panic("send") }
+			r.provider.onSend = func(context.Context, providers.Message) error { panic("send") }
 		}, []string{"1 began", "1 failed invalid"}},
 		"close breaks": {func(r *rig, run *agentpool.Run) {
 			run.Lasting = false
-			r.puppet.closing = func() error { panic("close") }
+			r.provider.onClose = func() error { panic("close") }
 		}, []string{"1 began", "1 completed"}},
 		"tool breaks": {func(r *rig, _ *agentpool.Run) {
-			r.hands.tool = func(context.Context, tools.Caller, providers.ToolCall) providers.ToolResult { panic("tool") }
-			r.puppet.play = func(p *turn) (providers.Outcome, error) { p.call("x"); return hang(p) }
+			r.tools.tool = func(context.Context, tools.Caller, providers.ToolCall) providers.ToolResult { panic("tool") }
+			r.provider.runTurn = func(p *turn) (providers.Outcome, error) { p.call("x"); return hang(p) }
 		}, []string{"1 began", "1 failed invalid"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -270,11 +270,11 @@ func TestFailures(t *testing.T) {
 				r.Start(run)
 				time.Sleep(2 * time.Minute)
 				synctest.Wait()
-				r.wants(t, c.want...)
-				r.free()
-				end, _ := r.heard()[len(c.want)-1].(agentpool.Ended)
+				r.expect(t, c.want...)
+				r.expectFree()
+				end, _ := r.recorded()[len(c.want)-1].(agentpool.Ended)
 				if f := end.Failure; f != nil && (f.Err == nil || f.Class == providers.Rate && f.RetryAfter != time.Minute) {
-					t.Errorf("failure is %+v", f)
+					t.Errorf("the failure is %+v", f)
 				}
 			})
 		})
@@ -282,11 +282,11 @@ func TestFailures(t *testing.T) {
 }
 
 // A store that is unavailable while the system prompt is built does not end the turn.
-func TestBriefWaitsForTheStore(t *testing.T) {
+func TestSystemPromptWaitsForStore(t *testing.T) {
 	t.Parallel()
 	bubble(t, agentpool.Limits{}, func(r *rig) {
 		tries := 0
-		r.hands.brief = func() (string, error) {
+		r.tools.brief = func() (string, error) {
 			if tries++; tries < 5 {
 				return "", fmt.Errorf("read settings: %w", store.ErrUnavailable)
 			}
@@ -295,9 +295,9 @@ func TestBriefWaitsForTheStore(t *testing.T) {
 		r.Start(mainRun("1"))
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		r.wants(r.t, "1 began", "1 completed")
+		r.expect(r.t, "1 began", "1 completed")
 		if tries != 5 {
-			r.t.Errorf("it was asked %d times who the agent is", tries)
+			r.t.Errorf("the system prompt was requested %d times", tries)
 		}
 	})
 }
@@ -311,7 +311,7 @@ func TestLaunch(t *testing.T) {
 	bubble(t, agentpool.Limits{}, func(r *rig) {
 		t := r.t
 		var callers []tools.Caller
-		r.hands.launch = func(_ context.Context, c tools.Caller) {
+		r.tools.launch = func(_ context.Context, c tools.Caller) {
 			callers = append(callers, c)
 			panic("launch")
 		}
@@ -330,16 +330,16 @@ func TestProviders(t *testing.T) {
 	t.Parallel()
 	bubble(t, agentpool.Limits{}, func(r *rig) {
 		t := r.t
-		r.puppet.caps.Window = 1000
-		if r.ContextWindow("puppet") != 1000 || r.ContextWindow("unknown") != 0 {
-			t.Error("the runner does not know how much its providers read")
+		r.provider.caps.Window = 1000
+		if r.ContextWindow("fake") != 1000 || r.ContextWindow("unknown") != 0 {
+			t.Error("ContextWindow is wrong: want 1000 for the provider and 0 for an unknown one")
 		}
-		if !r.HasProvider("puppet") || !r.CanSteer("puppet") || r.HasProvider("unknown") || r.CanSteer("unknown") {
-			t.Error("the runner does not know its providers")
+		if !r.HasProvider("fake") || !r.CanSteer("fake") || r.HasProvider("unknown") || r.CanSteer("unknown") {
+			t.Error("HasProvider or CanSteer is wrong")
 		}
-		r.puppet.caps.Steer = false
-		if r.CanSteer("puppet") {
-			t.Error("a backend that does not steer does")
+		r.provider.caps.Steer = false
+		if r.CanSteer("fake") {
+			t.Error("CanSteer is true for a backend without steering")
 		}
 	})
 }
@@ -349,13 +349,13 @@ func TestMCPToken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, agentpool.Limits{})
-		r.puppet.caps.MCP = true
+		r.provider.caps.MCP = true
 		b := &tokens{}
-		pool := agentpool.NewRunner(agentpool.Config{Limiter: r.limiter, Tools: r.hands, Providers: backends{"puppet": r.puppet}, MCPTokens: b})
+		pool := agentpool.NewRunner(agentpool.Config{Limiter: r.limiter, Tools: r.tools, Providers: backends{"fake": r.provider}, MCPTokens: b})
 		runner := pool.Session(t.Context(), agentpool.SessionRef{Session: "ses-1", Sink: r.reportRecorder})
 		defer pool.Close()
 		var during []wire.MessageID
-		r.puppet.play = func(*turn) (providers.Outcome, error) {
+		r.provider.runTurn = func(*turn) (providers.Outcome, error) {
 			during = append(during, b.good...)
 			return providers.Completed, nil
 		}
@@ -363,10 +363,10 @@ func TestMCPToken(t *testing.T) {
 		synctest.Wait()
 		runner.Start(mainRun("2"))
 		synctest.Wait()
-		r.puppet.opening = func(context.Context, providers.Spec) error { return errPuppet }
+		r.provider.onOpen = func(context.Context, providers.Spec) error { return errFake }
 		runner.Start(mainRun("3"))
 		synctest.Wait()
-		specs, _, _ := r.puppet.look()
+		specs, _, _ := r.provider.received()
 		if !slices.Equal(during, []wire.MessageID{"m-1", "m-2"}) || len(b.good) != 0 || specs[1].MCP.Token != "m-2" {
 			t.Errorf("MCP tokens were valid for %v, are valid for %v", during, b.good)
 		}
@@ -386,16 +386,16 @@ func (b *tokens) Issue(c tools.Caller) (providers.Endpoint, func()) {
 func TestApproval(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		verdict tools.Verdict
-		err     error
-		gone    bool
-		want    []providers.Message
+		verdict  tools.Verdict
+		err      error
+		canceled bool
+		want     []providers.Message
 	}{
 		"yes":       {verdict: tools.Verdict{Confirmed: true, Answered: true}, want: []providers.Message{{ID: "a", Text: "yes"}}},
 		"no":        {verdict: tools.Verdict{Answered: true}, want: []providers.Message{{ID: "a", Text: "no"}}},
-		"nobody":    {want: []providers.Message{{ID: "a", Text: "no"}}},
-		"trouble":   {err: errPuppet, want: []providers.Message{{ID: "a", Text: "no"}}},
-		"withdrawn": {gone: true, want: []providers.Message{}},
+		"timeout":   {want: []providers.Message{{ID: "a", Text: "no"}}},
+		"error":     {err: errFake, want: []providers.Message{{ID: "a", Text: "no"}}},
+		"withdrawn": {canceled: true, want: []providers.Message{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -403,11 +403,11 @@ func TestApproval(t *testing.T) {
 				t := r.t
 				d := &approvalDesktop{verdict: c.verdict, err: c.err}
 				runner := r.pool.Session(t.Context(), agentpool.SessionRef{Session: "ses-1", Sink: r.reportRecorder, Desktop: tools.Desktop{Users: d}})
-				r.puppet.play = func(p *turn) (providers.Outcome, error) {
+				r.provider.runTurn = func(p *turn) (providers.Outcome, error) {
 					input := json.RawMessage(`"` + strings.Repeat("é", 40_000) + `"`)
-					p.tell(providers.Event{Kind: providers.EventApproval, Approval: "a", Tool: providers.ToolCall{Name: "rm", Input: input}})
-					if c.gone {
-						p.tell(providers.Event{Kind: providers.EventApprovalGone, Approval: "a"})
+					p.emit(providers.Event{Kind: providers.EventApproval, Approval: "a", Tool: providers.ToolCall{Name: "rm", Input: input}})
+					if c.canceled {
+						p.emit(providers.Event{Kind: providers.EventApprovalGone, Approval: "a"})
 					}
 					time.Sleep(2 * time.Second)
 					return providers.Completed, nil
@@ -415,16 +415,16 @@ func TestApproval(t *testing.T) {
 				runner.Start(ephemeralRun("1"))
 				time.Sleep(time.Minute)
 				synctest.Wait()
-				_, sent, _ := r.puppet.look()
+				_, sent, _ := r.provider.received()
 				if diff := cmp.Diff(c.want, sent[1:]); diff != "" {
 					t.Errorf("answers: %s", diff)
 				}
 				if len(d.asked) != 1 {
-					t.Fatalf("the user was asked %d times", len(d.asked))
+					t.Fatalf("the user was asked %d times, want once", len(d.asked))
 				}
 				shown := d.asked[0].Message
 				if !strings.HasPrefix(shown, "rm\n\"éé") || len(shown) < 64<<10 || !strings.HasSuffix(shown, "é… (14466 bytes more)") {
-					t.Errorf("the user was shown %d bytes, …%s", len(shown), shown[max(len(shown)-40, 0):])
+					t.Errorf("the question has %d bytes, …%s", len(shown), shown[max(len(shown)-40, 0):])
 				}
 			})
 		})

@@ -20,11 +20,11 @@ func TestSteer(t *testing.T) {
 	t.Parallel()
 	bubble(t, agentpool.Limits{}, func(r *rig) {
 		t := r.t
-		r.puppet.play = func(p *turn) (providers.Outcome, error) {
+		r.provider.runTurn = func(p *turn) (providers.Outcome, error) {
 			for range 2 {
-				p.say("x")
-				p.take(<-p.steers)
-				p.say("y")
+				p.emitText("x")
+				p.emitTaken(<-p.steers)
+				p.emitText("y")
 			}
 			<-p.steers // but does not accept it
 			return providers.Completed, nil
@@ -35,35 +35,35 @@ func TestSteer(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		r.wants(t, "1 began", `1 said "x" ""`, "1 took a", `1 said "yx" ""`, "1 took b", `1 said "y" ""`, "1 spurned c", "1 completed")
-		_, sent, _ := r.puppet.look()
+		r.expect(t, "1 began", `1 output "x" ""`, "1 accepted a", `1 output "yx" ""`, "1 accepted b", `1 output "y" ""`, "1 refused c", "1 completed")
+		_, sent, _ := r.provider.received()
 		if len(sent) != 4 || sent[1].Mode != providers.Steer || sent[1].Text != "also a" || sent[3].ID != "c" {
-			t.Errorf("sent %+v", sent)
+			t.Errorf("sent messages are %+v", sent)
 		}
 		r.Steer(steering("1", "late"))
 		synctest.Wait()
-		if last := r.lines()[8]; last != "1 spurned late" {
-			t.Errorf("a message that came too late: %s", last)
+		if last := r.lines()[8]; last != "1 refused late" {
+			t.Errorf("report of a message after the end: %s, want refused", last)
 		}
 	})
 }
 
-// A message that the backend refuses is reported as refused at once; the others continue.
+// A message that the backend refuses is reported as refused at once; other messages continue.
 func TestSteerRefused(t *testing.T) {
 	t.Parallel()
 	bubble(t, agentpool.Limits{}, func(r *rig) {
 		t := r.t
-		r.puppet.sending = func(_ context.Context, m providers.Message) error {
+		r.provider.onSend = func(_ context.Context, m providers.Message) error {
 			switch m.ID {
 			case "a":
-				return errPuppet
+				return errFake
 			case "b":
 				panic("steer")
 			}
 			return nil
 		}
-		r.puppet.play = func(p *turn) (providers.Outcome, error) {
-			p.take(<-p.steers)
+		r.provider.runTurn = func(p *turn) (providers.Outcome, error) {
+			p.emitTaken(<-p.steers)
 			return providers.Completed, nil
 		}
 		r.Start(mainRun("1"))
@@ -72,7 +72,7 @@ func TestSteerRefused(t *testing.T) {
 			r.Steer(steering("1", m))
 		}
 		synctest.Wait()
-		r.wants(t, "1 began", "1 spurned a", "1 spurned b", "1 took c", "1 completed")
+		r.expect(t, "1 began", "1 refused a", "1 refused b", "1 accepted c", "1 completed")
 	})
 }
 
@@ -82,8 +82,8 @@ func TestSteerBeforeTheTurn(t *testing.T) {
 	bubble(t, agentpool.Limits{Agents: 1}, func(r *rig) {
 		t := r.t
 		s := r.TryReserve()
-		r.puppet.play = func(p *turn) (providers.Outcome, error) {
-			p.take(<-p.steers)
+		r.provider.runTurn = func(p *turn) (providers.Outcome, error) {
+			p.emitTaken(<-p.steers)
 			return providers.Completed, nil
 		}
 		r.Start(ephemeralRun("1"))
@@ -92,13 +92,13 @@ func TestSteerBeforeTheTurn(t *testing.T) {
 		r.Steer(steering("2", "b"))
 		r.Steer(steering("2", "c"))
 		synctest.Wait()
-		r.wants(t)
+		r.expect(t)
 		r.Interrupt("2", "enough")
 		synctest.Wait()
-		r.wants(t, "2 spurned b", "2 spurned c", "2 interrupted enough")
+		r.expect(t, "2 refused b", "2 refused c", "2 interrupted enough")
 		r.Cancel(s)
 		synctest.Wait()
-		r.wants(t, "2 spurned b", "2 spurned c", "2 interrupted enough", "1 began", "1 took a", "1 completed")
+		r.expect(t, "2 refused b", "2 refused c", "2 interrupted enough", "1 began", "1 accepted a", "1 completed")
 	})
 }
 
@@ -107,14 +107,14 @@ func TestSteersAreBounded(t *testing.T) {
 	t.Parallel()
 	bubble(t, agentpool.Limits{}, func(r *rig) {
 		t := r.t
-		r.puppet.play = hang
+		r.provider.runTurn = hang
 		r.Start(mainRun("1"))
 		synctest.Wait()
 		for i := range 65 {
 			r.Steer(steering("1", wire.MessageID(strconv.Itoa(i))))
 		}
 		synctest.Wait()
-		r.wants(t, "1 began", "1 spurned 64")
+		r.expect(t, "1 began", "1 refused 64")
 		r.Close()
 	})
 }

@@ -88,8 +88,8 @@ func all(tb testing.TB, b *audit.Log, q audit.Query) []audit.Record {
 	}
 }
 
-// tale is what the records say, the oldest first.
-func tale(found []audit.Record) string {
+// chainOf returns the records as text, oldest first.
+func chainOf(found []audit.Record) string {
 	var parts []string
 	for _, r := range found {
 		parts = append([]string{r.ID + " " + string(r.Result)}, parts...)
@@ -97,7 +97,7 @@ func tale(found []audit.Record) string {
 	return strings.Join(parts, ", ")
 }
 
-// whole fails unless the chain is.
+// whole fails the test unless the chain is intact.
 func whole(tb testing.TB, b *audit.Log, records int) {
 	tb.Helper()
 	v, err := b.Verify(context.Background())
@@ -118,7 +118,7 @@ func TestNewestFirstAndOnce(t *testing.T) {
 				t.Fatalf("%+v %v %v", got, done, err)
 			}
 		}
-		// Somebody else's replica is told the same later.
+		// Another replica gets the same records later.
 		again := record("a-2", time.Hour)
 		again.Replica = "r-2"
 		got, done, err := b.Begin(t.Context(), again)
@@ -145,11 +145,11 @@ func TestNewestFirstAndOnce(t *testing.T) {
 			t.Errorf("another action under the same id: %v", err)
 		}
 		if _, err := b.End(t.Context(), "nobody", outcome(audit.Done, "")); !errors.Is(err, store.ErrNotFound) {
-			t.Errorf("an action that nobody began ended with %v", err)
+			t.Errorf("the end of an action without a start: error %v", err)
 		}
 		found := all(t, b, audit.Query{})
 		const want = "a-0 begun, a-1 begun, a-2 begun, a-3 begun, a-4 begun, a-2 failed, a-2 failed, a-2 done"
-		if got := tale(found); got != want {
+		if got := chainOf(found); got != want {
 			t.Fatalf("records: %s, want %s", got, want)
 		}
 		first := found[len(found)-1]
@@ -158,7 +158,7 @@ func TestNewestFirstAndOnce(t *testing.T) {
 		}
 		first.Seq, first.Hash, first.Result = 0, "", ""
 		if first != record("a-0", 0) {
-			t.Errorf("kept as %+v", first)
+			t.Errorf("stored as %+v", first)
 		}
 		whole(t, b, 8)
 		whole(t, open(docs), 8)
@@ -184,13 +184,13 @@ func TestFilters(t *testing.T) {
 		"":                     {Who: "nobody"},
 		"a-0 begun, a-1 begun, a-2 begun, a-3 begun": {},
 	} {
-		if got := tale(all(t, b, q)); got != want {
+		if got := chainOf(all(t, b, q)); got != want {
 			t.Errorf("%+v: %q, want %q", q, got, want)
 		}
 	}
 }
 
-// Many who do the same at once make one record, and it ends once.
+// Concurrent requests for the same action make one record with one end.
 func TestOneRecordOfMany(t *testing.T) {
 	t.Parallel()
 	stores(t, func(t *testing.T, docs engine) {
@@ -208,14 +208,14 @@ func TestOneRecordOfMany(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if got := tale(all(t, open(docs), audit.Query{})); got != "same begun, same done" {
+		if got := chainOf(all(t, open(docs), audit.Query{})); got != "same begun, same done" {
 			t.Error(got)
 		}
 		whole(t, open(docs), 2)
 	})
 }
 
-// Replicas that write at once make one chain without forks or gaps.
+// Replicas that write concurrently make one chain without forks or gaps.
 func TestManyReplicas(t *testing.T) {
 	t.Parallel()
 	const replicas, actions = 4, 12
@@ -255,7 +255,7 @@ func TestManyReplicas(t *testing.T) {
 	}
 }
 
-// torn is a store of which one write does not arrive, or its answer does not.
+// torn is a store that loses one write, or the answer to one.
 type torn struct {
 	audit.Store
 	puts, at int
@@ -272,8 +272,8 @@ func (s *torn) Put(ctx context.Context, d store.Document) (version uint64, err e
 	return 0, errors.Join(store.ErrUnavailable, err)
 }
 
-// Whatever a process is cut off in, who goes on makes the same records.
-func TestARecordThatWasHalfWritten(t *testing.T) {
+// A process may crash at any point; the next one completes the same records.
+func TestPartiallyWrittenRecord(t *testing.T) {
 	t.Parallel()
 	do := func(b *audit.Log) error {
 		if _, done, err := b.Begin(context.Background(), record("x", 0)); err != nil || done {
@@ -298,7 +298,7 @@ func TestARecordThatWasHalfWritten(t *testing.T) {
 			if err := do(b); err != nil {
 				t.Fatalf("write %d, again: %v", at, err)
 			}
-			if got := tale(all(t, b, audit.Query{})); got != "x begun, x failed, x done" {
+			if got := chainOf(all(t, b, audit.Query{})); got != "x begun, x failed, x done" {
 				t.Errorf("write %d (it arrives: %v): %s", at, arrives, got)
 			}
 			whole(t, b, 3)
@@ -309,8 +309,8 @@ func TestARecordThatWasHalfWritten(t *testing.T) {
 	}
 }
 
-// Who is cut off between begin and end has begun, and nothing more is said.
-func TestACrashInBetween(t *testing.T) {
+// An action whose process crashed between start and end has a start record only.
+func TestCrashBetweenWrites(t *testing.T) {
 	t.Parallel()
 	docs := openFile(t)
 	if _, _, err := open(docs).Begin(t.Context(), record("x", 0)); err != nil {
@@ -320,7 +320,7 @@ func TestACrashInBetween(t *testing.T) {
 	if got, done, err := b.Find(t.Context(), record("x", time.Hour)); err != nil || done || got.Result != audit.Begun {
 		t.Errorf("recalled %+v %v %v", got, done, err)
 	}
-	if got := tale(all(t, b, audit.Query{})); got != "x begun" {
+	if got := chainOf(all(t, b, audit.Query{})); got != "x begun" {
 		t.Error(got)
 	}
 	whole(t, b, 1)

@@ -10,13 +10,13 @@ import (
 	"github.com/everdesk/everdesk/store"
 )
 
-// halting is a store that fails when the chain is written to for the bad-th time.
-type halting struct {
+// failingStore is a store in which the bad-th write to the chain fails.
+type failingStore struct {
 	audit.Store
 	puts, bad int
 }
 
-func (s *halting) Put(ctx context.Context, d store.Document) (uint64, error) {
+func (s *failingStore) Put(ctx context.Context, d store.Document) (uint64, error) {
 	if d.Collection == "audit-chain" {
 		if s.puts++; s.puts == s.bad {
 			return 0, store.ErrUnavailable
@@ -25,13 +25,13 @@ func (s *halting) Put(ctx context.Context, d store.Document) (uint64, error) {
 	return s.Store.Put(ctx, d)
 }
 
-// What is recalled as done is in the chain, also when who noted it was cut off before
-// it was.
+// An action that Find reports as done is in the chain, even if the process that recorded it crashed
+// before writing the chain.
 func TestRecallCompletes(t *testing.T) {
 	t.Parallel()
 	stores(t, func(t *testing.T, docs engine) {
 		t.Helper()
-		b, r := open(&halting{Store: docs, bad: 2}), record("a-1", 0)
+		b, r := open(&failingStore{Store: docs, bad: 2}), record("a-1", 0)
 		if _, done, err := b.Begin(t.Context(), r); done || err != nil {
 			t.Fatal(done, err)
 		}

@@ -18,15 +18,15 @@ import (
 
 const chain = "audit-chain"
 
-// forger changes records behind the back of all books.
-type forger struct {
+// tamperer changes records in the store without using a log.
+type tamperer struct {
 	tb   testing.TB
 	docs engine
 }
 
 func place(seq uint64) string { return fmt.Sprintf("%016x", math.MaxInt64-seq) }
 
-func (f forger) get(seq uint64) store.Document {
+func (f tamperer) get(seq uint64) store.Document {
 	f.tb.Helper()
 	d, err := f.docs.Get(context.Background(), chain, place(seq))
 	if err != nil {
@@ -35,21 +35,21 @@ func (f forger) get(seq uint64) store.Document {
 	return d
 }
 
-func (f forger) put(d store.Document) {
+func (f tamperer) put(d store.Document) {
 	f.tb.Helper()
 	if _, err := f.docs.Put(context.Background(), d); err != nil {
 		f.tb.Fatal(err)
 	}
 }
 
-func (f forger) remove(seq uint64) {
+func (f tamperer) remove(seq uint64) {
 	f.tb.Helper()
 	if err := f.docs.Remove(context.Background(), chain, place(seq), f.get(seq).Version); err != nil {
 		f.tb.Fatal(err)
 	}
 }
 
-func (f forger) change(seq uint64, to func([]byte) []byte) {
+func (f tamperer) change(seq uint64, to func([]byte) []byte) {
 	f.tb.Helper()
 	d := f.get(seq)
 	d.Data = to(d.Data)
@@ -57,7 +57,7 @@ func (f forger) change(seq uint64, to func([]byte) []byte) {
 }
 
 // field changes one value of a record.
-func (f forger) field(seq uint64, name string, value any) {
+func (f tamperer) field(seq uint64, name string, value any) {
 	f.tb.Helper()
 	f.change(seq, func(data []byte) []byte {
 		var r map[string]any
@@ -73,7 +73,7 @@ func (f forger) field(seq uint64, name string, value any) {
 	})
 }
 
-// filled is a book with a few records, which it did not write itself.
+// filled returns a log with a few records that another instance wrote.
 func filled(tb testing.TB, docs engine, n int) *audit.Log {
 	tb.Helper()
 	for i := range n {
@@ -96,8 +96,8 @@ func broken(tb testing.TB, b *audit.Log, seq uint64, why string) {
 
 func TestTampering(t *testing.T) {
 	t.Parallel()
-	// sealed is a record with another reason whose hash is right.
-	sealed := func(f forger, seq uint64, prev string) string {
+	// sealed is a record with another reason and a valid hash.
+	sealed := func(f tamperer, seq uint64, prev string) string {
 		f.tb.Helper()
 		apart := open(openFile(f.tb))
 		r := record(fmt.Sprint("a-", seq), 0)
@@ -116,41 +116,41 @@ func TestTampering(t *testing.T) {
 		return got.Hash
 	}
 	for name, c := range map[string]struct {
-		do  func(f forger)
+		do  func(f tamperer)
 		seq uint64
 		why string
 	}{
-		"one is missing":      {func(f forger) { f.remove(3) }, 3, "missing"},
-		"the first":           {func(f forger) { f.remove(1) }, 1, "missing"},
-		"several are":         {func(f forger) { f.remove(2); f.remove(3); f.remove(5) }, 2, "missing"},
-		"who":                 {func(f forger) { f.field(4, "who", "somebody else") }, 4, "altered"},
-		"reason":              {func(f forger) { f.field(4, "reason", "it hung") }, 4, "altered"},
-		"time":                {func(f forger) { f.field(4, "time", noon.Add(time.Second)) }, 4, "altered"},
-		"result":              {func(f forger) { f.field(4, "result", "failed") }, 4, "altered"},
-		"detail":              {func(f forger) { f.field(4, "detail", "x") }, 4, "altered"},
-		"its place":           {func(f forger) { f.field(4, "seq", 5) }, 4, "altered"},
-		"its hash":            {func(f forger) { f.field(4, "hash", strings.Repeat("0", 64)) }, 4, "altered"},
-		"what is before":      {func(f forger) { f.field(4, "prev", strings.Repeat("0", 64)) }, 4, "altered"},
-		"of the first":        {func(f forger) { f.field(1, "prev", strings.Repeat("0", 64)) }, 1, "altered"},
-		"no JSON":             {func(f forger) { f.change(4, func([]byte) []byte { return []byte("{") }) }, 4, "unreadable"},
-		"the newest":          {func(f forger) { f.field(6, "who", "somebody else") }, 6, "altered"},
-		"replaced as a whole": {func(f forger) { sealed(f, 4, f.prev(4)) }, 4, "replaced"},
-		"swapped": {func(f forger) {
+		"one is missing":      {func(f tamperer) { f.remove(3) }, 3, "missing"},
+		"the first":           {func(f tamperer) { f.remove(1) }, 1, "missing"},
+		"several are":         {func(f tamperer) { f.remove(2); f.remove(3); f.remove(5) }, 2, "missing"},
+		"who":                 {func(f tamperer) { f.field(4, "who", "another user") }, 4, "altered"},
+		"reason":              {func(f tamperer) { f.field(4, "reason", "it hung") }, 4, "altered"},
+		"time":                {func(f tamperer) { f.field(4, "time", noon.Add(time.Second)) }, 4, "altered"},
+		"result":              {func(f tamperer) { f.field(4, "result", "failed") }, 4, "altered"},
+		"detail":              {func(f tamperer) { f.field(4, "detail", "x") }, 4, "altered"},
+		"its place":           {func(f tamperer) { f.field(4, "seq", 5) }, 4, "altered"},
+		"its hash":            {func(f tamperer) { f.field(4, "hash", strings.Repeat("0", 64)) }, 4, "altered"},
+		"what is before":      {func(f tamperer) { f.field(4, "prev", strings.Repeat("0", 64)) }, 4, "altered"},
+		"of the first":        {func(f tamperer) { f.field(1, "prev", strings.Repeat("0", 64)) }, 1, "altered"},
+		"no JSON":             {func(f tamperer) { f.change(4, func([]byte) []byte { return []byte("{") }) }, 4, "unreadable"},
+		"the newest":          {func(f tamperer) { f.field(6, "who", "another user") }, 6, "altered"},
+		"replaced as a whole": {func(f tamperer) { sealed(f, 4, f.prev(4)) }, 4, "replaced"},
+		"swapped": {func(f tamperer) {
 			a, b := f.get(2).Data, f.get(3).Data
 			f.change(2, func([]byte) []byte { return b })
 			f.change(3, func([]byte) []byte { return a })
 		}, 2, "altered"},
-		"repeated":     {func(f forger) { f.put(store.Document{Collection: chain, Name: place(7), Data: f.get(6).Data}) }, 7, "altered"},
-		"put far away": {func(f forger) { f.put(store.Document{Collection: chain, Name: place(9), Data: f.get(6).Data}) }, 7, "missing"},
-		"put nowhere":  {func(f forger) { f.put(store.Document{Collection: chain, Name: "x", Data: []byte("{}")}) }, 0, "no sequence number"},
+		"repeated":     {func(f tamperer) { f.put(store.Document{Collection: chain, Name: place(7), Data: f.get(6).Data}) }, 7, "altered"},
+		"put far away": {func(f tamperer) { f.put(store.Document{Collection: chain, Name: place(9), Data: f.get(6).Data}) }, 7, "missing"},
+		"put nowhere":  {func(f tamperer) { f.put(store.Document{Collection: chain, Name: "x", Data: []byte("{}")}) }, 0, "no sequence number"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			docs := openFile(t)
 			b := filled(t, docs, 6)
-			c.do(forger{t, docs})
+			c.do(tamperer{t, docs})
 			broken(t, b, c.seq, c.why)
-			// Whoever acts goes on, and what was done stays visible.
+			// New actions are still recorded, and the damage stays visible.
 			if _, _, err := b.Begin(t.Context(), record("later", 0)); err != nil {
 				t.Error(err)
 			}
@@ -161,8 +161,8 @@ func TestTampering(t *testing.T) {
 	}
 }
 
-// prev is what a record says is before it.
-func (f forger) prev(seq uint64) string {
+// prev returns the previous hash of a record.
+func (f tamperer) prev(seq uint64) string {
 	f.tb.Helper()
 	var r audit.Record
 	if err := json.Unmarshal(f.get(seq).Data, &r); err != nil {
@@ -171,8 +171,8 @@ func (f forger) prev(seq uint64) string {
 	return r.Prev
 }
 
-// A book knows what it has added itself, also when nobody else could.
-func TestTheNewestAreCutOff(t *testing.T) {
+// A log notices the loss of records that it added itself.
+func TestTruncatedChain(t *testing.T) {
 	t.Parallel()
 	docs := openFile(t)
 	b := filled(t, docs, 3)
@@ -180,7 +180,7 @@ func TestTheNewestAreCutOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole(t, b, 4)
-	f := forger{t, docs}
+	f := tamperer{t, docs}
 	f.remove(4)
 	broken(t, b, 4, "missing")
 	whole(t, open(docs), 3) // who was not there compares with the logs
@@ -195,7 +195,7 @@ func TestTheNewestAreCutOff(t *testing.T) {
 	broken(t, b, 4, "missing")
 }
 
-// Whatever is said and however often, the chain is whole, and whatever is changed in it
+// With random records the chain is intact, and every change in it
 // is found.
 func TestAnyChain(t *testing.T) {
 	t.Parallel()
@@ -235,7 +235,7 @@ func TestAnyChain(t *testing.T) {
 			rt.Fatalf("%+v %+v %v, want %d records", v, v.Broken, err, want)
 		}
 		seq := rapid.Uint64Range(1, uint64(want)).Draw(rt, "seq")
-		f := forger{t, docs}
+		f := tamperer{t, docs}
 		before := f.get(seq)
 		if at := rapid.IntRange(-1, len(before.Data)-1).Draw(rt, "byte"); at >= 0 {
 			f.change(seq, func(data []byte) []byte {
@@ -250,11 +250,11 @@ func TestAnyChain(t *testing.T) {
 		}
 		v, err = open(docs).Verify(context.Background())
 		if err == nil && v.Broken == nil && string(f.get(seq).Data) != string(before.Data) {
-			// What is not read means nothing.
+			// Fields that are not read do not matter.
 			var was, is audit.Record
 			_ = json.Unmarshal(before.Data, &was)
 			if json.Unmarshal(f.get(seq).Data, &is) != nil || was != is {
-				rt.Fatalf("%s became %s and nobody noticed", before.Data, f.get(seq).Data)
+				rt.Fatalf("%s was changed to %s, and verification did not notice", before.Data, f.get(seq).Data)
 			}
 		}
 		if err != nil {

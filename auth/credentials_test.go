@@ -167,7 +167,7 @@ func TestTicketIsUsedOnce(t *testing.T) {
 	}
 }
 
-func TestTicketLivesHalfAMinute(t *testing.T) {
+func TestTicketExpires(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
@@ -218,7 +218,7 @@ func TestTicketRefuses(t *testing.T) {
 	}
 }
 
-func TestTicketOfWhoHasExpired(t *testing.T) {
+func TestTicketOfExpiredUser(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := newAuthority(t, auth.Config{}, openStore(t), t.Output())
@@ -245,7 +245,7 @@ func TestCookieSlides(t *testing.T) {
 		}
 		const day = 24 * time.Hour
 		if left := time.Until(until); left != 7*day {
-			t.Errorf("lives %v", left)
+			t.Errorf("the ticket is valid for %v", left)
 		}
 		for range 4 { // 24 days of use
 			time.Sleep(6 * day)
@@ -273,7 +273,7 @@ func TestCookieSlides(t *testing.T) {
 }
 
 // A token of one hour does not give a cookie for longer.
-func TestCookieEndsWithWhatItCameFrom(t *testing.T) {
+func TestCookieEndsWithItsOrigin(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := newAuthority(t, auth.Config{}, openStore(t), t.Output())
@@ -291,7 +291,7 @@ func TestCookieEndsWithWhatItCameFrom(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		if _, err := a.Cookie(t.Context(), value); err == nil {
-			t.Error("the cookie lives on")
+			t.Error("the cookie is still valid")
 		}
 		_, _, err = a.NewCookie(t.Context(), who)
 		wantCode(t, err, wire.CodeTokenExpired)
@@ -314,7 +314,7 @@ func TestCookieRefuses(t *testing.T) {
 }
 
 // While the store is unavailable no credential is refused as wrong.
-func TestStoreAway(t *testing.T) {
+func TestStoreUnavailable(t *testing.T) {
 	t.Parallel()
 	s := openStore(t)
 	var away atomic.Bool

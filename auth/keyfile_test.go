@@ -81,7 +81,7 @@ func TestKeyFileRefuses(t *testing.T) {
 }
 
 // Keys of unsupported kinds are skipped.
-func TestKeySetWithStrangers(t *testing.T) {
+func TestKeySetWithUnknownKeys(t *testing.T) {
 	t.Parallel()
 	ed := newEd25519(t)
 	set := jwks(t, map[string]crypto.PublicKey{"e": ed.Public()})

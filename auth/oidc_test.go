@@ -186,7 +186,7 @@ func TestIssuerRotates(t *testing.T) {
 }
 
 // An unavailable issuer signs no user out, and is used again when it is back.
-func TestIssuerAway(t *testing.T) {
+func TestIssuerUnavailable(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]http.HandlerFunc{
 		"error page": func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "sorry", http.StatusBadGateway) },
@@ -278,7 +278,7 @@ func TestIssuerSettings(t *testing.T) {
 }
 
 // The discovery document must name the configured issuer, and its keys must be served over https.
-func TestIssuerLies(t *testing.T) {
+func TestIssuerInvalidDocuments(t *testing.T) {
 	t.Parallel()
 	for name, lie := range map[string]map[string]string{
 		"issuer": {"issuer": "https://other"}, "keys": {"jwks_uri": "http://evil.example/keys"}, "no keys": {"jwks_uri": ""},

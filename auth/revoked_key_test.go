@@ -12,7 +12,7 @@ import (
 )
 
 // No credential made from an API key is valid after the key was revoked.
-func TestNothingOutlivesAKey(t *testing.T) {
+func TestRemovedKeyEndsItsCredentials(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t, auth.Config{}, openStore(t), t.Output())
 	key, err := a.NewKey(t.Context(), ann, "")
@@ -89,7 +89,7 @@ func TestCookieIsProlongedOnceADay(t *testing.T) {
 			}
 		}
 		if told < 9 || told > 10 {
-			t.Errorf("prolonged %d times in ten days", told)
+			t.Errorf("the cookie was prolonged %d times in ten days", told)
 		}
 	})
 }
@@ -98,7 +98,7 @@ func TestIsInstallationToken(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t, auth.Config{Mode: auth.ModeToken}, openStore(t), t.Output())
 	if !a.IsInstallationToken(a.InstallationToken()) || a.IsInstallationToken("") || a.IsInstallationToken("x") {
-		t.Error("the token is not told from others")
+		t.Error("IsInstallationToken does not recognize the token")
 	}
 	none := newAuthority(t, auth.Config{Mode: auth.ModeNone}, openStore(t), t.Output())
 	if none.IsInstallationToken("") {

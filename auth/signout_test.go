@@ -60,7 +60,7 @@ func TestSignOut(t *testing.T) {
 		_, err = a.Cookie(ctx, cookie)
 		wantCode(t, err, wire.CodeAuthFailed)
 		if err := a.SignOut(ctx, "a\nb"); err == nil {
-			t.Error("signed out nobody")
+			t.Error("sign-out had no effect")
 		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// say publishes at a time of its own.
+// say publishes an event with the given time.
 func (b *bench) say(at time.Duration, p wire.ServerPayload) {
 	b.t.Helper()
 	events := b.src.commit(p)
@@ -20,8 +20,8 @@ func (b *bench) say(at time.Duration, p wire.ServerPayload) {
 	b.Publish(events)
 }
 
-// spoken sums up a frame of the desktop dialect.
-func spoken(e wire.Event) string {
+// formatFrame formats a frame of the desktop dialect.
+func formatFrame(e wire.Event) string {
 	switch p := e.Data.(type) {
 	case wire.AgentThinking:
 		return fmt.Sprintf("%s thinks %q", p.AgentID, p.Content)
@@ -36,15 +36,15 @@ func spoken(e wire.Event) string {
 func (c *tab) hears(want ...string) {
 	c.t.Helper()
 	for _, w := range want {
-		if got := spoken(c.next()); got != w {
+		if got := formatFrame(c.next()); got != w {
 			c.t.Fatalf("got %s, want %s", got, w)
 		}
 	}
 }
 
-func TestDesktopHearsWholeTexts(t *testing.T) {
+func TestDesktopGetsWholeTexts(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, broadcast.Config{})
+	b := newTestCenter(t, broadcast.Config{})
 	b.src.state.Agents = []wire.AgentState{{Role: "a", Kind: wire.AgentMain, Status: wire.AgentStatusRunning, Text: "so 😀"}}
 	c := b.attach(broadcast.TabConfig{Form: broadcast.FormDesktop, ResumeFrom: "1-1"})
 	c.hears("hello ses-1", `a says "so 😀" false`)
@@ -87,9 +87,9 @@ func TestDesktopHearsWholeTexts(t *testing.T) {
 	c.hears(`x says "ac" false`)
 }
 
-// A desktop that is too slow for the ring gets a snapshot: pages of the log do
-// not have what was said before.
-func TestDesktopThatFallsBehind(t *testing.T) {
+// A desktop that falls off the ring gets a snapshot: pages of the log do not have the earlier text of
+// a running turn.
+func TestSlowDesktopGetsSnapshot(t *testing.T) {
 	t.Parallel()
 	d := &testDesktop{memory: &memory{}, state: desktop.New(session)}
 	center := broadcast.NewCenter(broadcast.Config{RingEvents: 64}, session, wire.Position{}, d)
@@ -97,7 +97,7 @@ func TestDesktopThatFallsBehind(t *testing.T) {
 	defer center.Close(wire.CloseGoingAway, "")
 	b := &bench{center, d.memory, t}
 	server, client := tcpPair(t)
-	narrow(t, server, client)
+	shrinkBuffers(t, server, client)
 	slow := b.attachTo(server, client, broadcast.TabConfig{Form: broadcast.FormDesktop})
 	slow.hears("hello ses-1")
 	const piece, pieces = "0123456789012345678901234567890123456789", 800
@@ -114,24 +114,24 @@ func TestDesktopThatFallsBehind(t *testing.T) {
 		}
 	}
 	if greetings == 0 {
-		t.Error("it never fell behind")
+		t.Error("the tab never fell behind the ring")
 	}
 	d.show(center, wire.AgentResponse{AgentID: "a", Offset: len(whole), IsComplete: true, Outcome: wire.OutcomeCompleted})
 	for {
 		e := slow.next()
 		if p, ok := e.Data.(wire.AgentResponse); ok && p.IsComplete {
 			if p.Content != whole {
-				t.Errorf("at the end it says %d of %d", len(p.Content), len(whole))
+				t.Errorf("the final text has %d bytes, want %d", len(p.Content), len(whole))
 			}
 			return
 		}
 	}
 }
 
-// A state in the log is a greeting, and what it says of agents is known then.
-func TestDesktopIsShownAStateInTheLog(t *testing.T) {
+// A session_state in the log is sent like a snapshot, and the texts of agents in it are known then.
+func TestDesktopGetsStateInLog(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, broadcast.Config{})
+	b := newTestCenter(t, broadcast.Config{})
 	c := b.attach(broadcast.TabConfig{Form: broadcast.FormDesktop})
 	c.hears("hello ses-1")
 	b.say(0, wire.AgentResponse{AgentID: "a", Delta: "what was lost"})
@@ -145,8 +145,8 @@ func TestDesktopIsShownAStateInTheLog(t *testing.T) {
 	c.hears(`a says "what else" false`)
 }
 
-// Texts are published while the snapshot that has their beginning is under way.
-func TestDesktopLearnsTheBeginning(t *testing.T) {
+// Texts are published while the snapshot with their beginning is being sent.
+func TestDesktopTextDuringSnapshot(t *testing.T) {
 	t.Parallel()
 	src := &blocked{&memory{}, make(chan struct{}), make(chan struct{})}
 	center := broadcast.NewCenter(broadcast.Config{}, session, wire.Position{}, src)
@@ -168,10 +168,10 @@ func TestDesktopLearnsTheBeginning(t *testing.T) {
 	c.hears(`a says "so 😀 far, so" true`)
 }
 
-// Of a text that is too long the beginning is shown.
-func TestDesktopHearsLongTexts(t *testing.T) {
+// Only the beginning of a text that is too long is sent.
+func TestDesktopLongTextsAreTruncated(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, broadcast.Config{})
+	b := newTestCenter(t, broadcast.Config{})
 	c := b.attach(broadcast.TabConfig{Form: broadcast.FormDesktop})
 	c.hears("hello ses-1")
 	long := strings.Repeat("é", 1<<19-1) + "x" // one byte is left
@@ -182,12 +182,11 @@ func TestDesktopHearsLongTexts(t *testing.T) {
 	c.hears(fmt.Sprintf("a says %q false", long), fmt.Sprintf("a says %q true", long))
 }
 
-// What an agent said last is shown although nothing follows, to those who see
-// its monitor.
-func TestDesktopHearsTheLastWord(t *testing.T) {
+// The last text of an agent is sent even if no event follows, to the tabs of its monitor.
+func TestDesktopGetsLastText(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, broadcast.Config{})
+		b := newTestCenter(t, broadcast.Config{})
 		attach := func(monitors ...wire.MonitorID) *tab {
 			server, client := pipe()
 			c := b.attachTo(server, client, broadcast.TabConfig{Form: broadcast.FormDesktop, Monitors: monitors})
@@ -202,16 +201,16 @@ func TestDesktopHearsTheLastWord(t *testing.T) {
 		all.hears(`a says "so" false`)
 		time.Sleep(50 * time.Millisecond)
 		say(" far", 2)
-		// It is of another monitor, and so are those who see it.
+		// The text belongs to another monitor, and only its tabs get it.
 		b.say(time.Since(epoch), wire.ToolProgress{AgentID: "a", MonitorID: "m-1", ToolName: "a:b", Status: wire.ToolRunning})
 		all.hears("wire.ToolProgress")
 		one.hears("wire.ToolProgress")
 		start := time.Now()
 		all.hears(`a says "so far" false`)
 		if took := time.Since(start); took != 200*time.Millisecond {
-			t.Errorf("shown after %v", took)
+			t.Errorf("sent after %v", took)
 		}
-		// While more comes, nothing is shown beside it.
+		// While more text follows, it is not sent twice.
 		for i := range 8 {
 			time.Sleep(50 * time.Millisecond)
 			say("!", 6+i)
@@ -225,7 +224,7 @@ func TestDesktopHearsTheLastWord(t *testing.T) {
 // A tab that joins later is served from the same ring.
 func TestDesktopTabsShareTheirText(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, broadcast.Config{})
+	b := newTestCenter(t, broadcast.Config{})
 	first := b.attach(broadcast.TabConfig{Form: broadcast.FormDesktop})
 	first.hears("hello ses-1")
 	b.say(0, wire.AgentResponse{AgentID: "a", Delta: "one"})
@@ -236,16 +235,16 @@ func TestDesktopTabsShareTheirText(t *testing.T) {
 	for _, c := range []*tab{first, second} {
 		c.hears(`a says "one two" false`)
 	}
-	// Answers of one's own are in the dialect too.
+	// Answers for one connection are in the dialect too.
 	second.Send(wire.Event{Data: wire.CodeForbidden.Notice("")})
 	second.hears("wire.Actions")
 }
 
-// Tabs of both namings of monitors hear the same at the same time, each by its own names.
+// Tabs of both forms of monitor names get the same events, each with its own names.
 func TestDesktopTabsNumberMonitors(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, broadcast.Config{})
+		b := newTestCenter(t, broadcast.Config{})
 		want := map[broadcast.Form]string{broadcast.FormDesktop: "monitor-1", broadcast.FormNumbered: "1"}
 		tabs := map[broadcast.Form]*tab{}
 		for form := range want {
@@ -260,12 +259,12 @@ func TestDesktopTabsNumberMonitors(t *testing.T) {
 			for form, monitor := range want {
 				e, ok := tabs[form].next().Data.(wire.AgentResponse)
 				if !ok || e.Content != text || string(e.MonitorID) != monitor {
-					t.Errorf("form %v hears %+v, want %q on %s", form, e, text, monitor)
+					t.Errorf("form %v gets %+v, want %q on %s", form, e, text, monitor)
 				}
 			}
 			synctest.Wait()
 		}
-		// Answers of one's own are in the same naming.
+		// Answers for one connection have the same form.
 		for form, monitor := range want {
 			tabs[form].Send(wire.Event{Data: wire.MessageQueued{MessageID: "m", Position: 1, MonitorID: "monitor-1"}})
 			if e, ok := tabs[form].next().Data.(wire.MessageQueued); !ok || string(e.MonitorID) != monitor {

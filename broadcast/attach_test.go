@@ -13,7 +13,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// nativeForms are those with native envelopes.
+// nativeForms are the forms with native envelopes.
 var nativeForms = map[string]broadcast.Form{
 	"native": broadcast.FormNative, "batch": broadcast.FormBatch, "sse": broadcast.FormSSE,
 }
@@ -23,12 +23,12 @@ func TestFreshTabGetsSnapshotThenEvents(t *testing.T) {
 	for name, form := range nativeForms {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t, broadcast.Config{})
+			b := newTestCenter(t, broadcast.Config{})
 			b.show(titles(3)...)
 			c := b.attach(broadcast.TabConfig{Form: form})
 			s := c.greeting()
 			if s.Mode != wire.StateSnapshot || s.Reason != wire.SnapshotFresh || s.LastMessageID != b.Head() || s.Status == "" {
-				t.Errorf("greeted with %+v", s)
+				t.Errorf("first frame is %+v", s)
 			}
 			c.expect(b.show(titles(5)...)...)
 			c.expect(b.show(title(9))...)
@@ -36,9 +36,9 @@ func TestFreshTabGetsSnapshotThenEvents(t *testing.T) {
 	}
 }
 
-// A cursor that is good is resumed, from the ring or from the log; any other
-// gets a snapshot and the reason why.
-func TestGreetings(t *testing.T) {
+// A valid cursor is resumed, from the ring or from the log; an invalid one gets a snapshot with the
+// reason.
+func TestResumeOrSnapshot(t *testing.T) {
 	t.Parallel()
 	cfg := broadcast.Config{ReplayEvents: 50, ReplayBytes: 10_000}
 	tests := map[string]struct {
@@ -76,7 +76,7 @@ func TestGreetings(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t, cfg)
+			b := newTestCenter(t, cfg)
 			if !test.detached {
 				b.attach(broadcast.TabConfig{Form: test.form})
 			}
@@ -96,7 +96,7 @@ func TestGreetings(t *testing.T) {
 			switch {
 			case test.resumed:
 				if s.Mode != wire.StateResume || s.ReplayUntil != b.Head() || s.Reason != "" {
-					t.Errorf("greeted with %+v", s)
+					t.Errorf("first frame is %+v", s)
 				}
 				from, err := wire.ParsePosition(test.from)
 				if err != nil {
@@ -104,31 +104,30 @@ func TestGreetings(t *testing.T) {
 				}
 				c.expect(all[from.Seq:]...)
 			case s.Mode != wire.StateSnapshot || s.Reason != test.reason || s.LastMessageID != b.Head():
-				t.Errorf("greeted with %+v", s)
+				t.Errorf("first frame is %+v", s)
 			}
 			c.expect(b.show(titles(3)...)...)
 		})
 	}
 }
 
-// The owner commits before it publishes, so a state or a cursor may be of events
-// that are still to be published.
-func TestStateAheadOfWhatWasPublished(t *testing.T) {
+// The owner commits before it publishes, so a snapshot or a cursor may be ahead of the published events.
+func TestSnapshotAheadOfPublished(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, broadcast.Config{})
+	b := newTestCenter(t, broadcast.Config{})
 	b.show(titles(3)...)
 	late := b.src.commit(titles(4)...)
 	fresh := b.attach(broadcast.TabConfig{})
 	if s := fresh.greeting(); s.LastMessageID != late[3].At {
-		t.Errorf("greeted with %+v", s)
+		t.Errorf("first frame is %+v", s)
 	}
 	resumed := b.attach(broadcast.TabConfig{ResumeFrom: late[1].At.String()})
 	if s := resumed.greeting(); s.Mode != wire.StateResume || s.ReplayUntil != late[3].At {
-		t.Errorf("greeted with %+v", s)
+		t.Errorf("first frame is %+v", s)
 	}
 	newest := b.attach(broadcast.TabConfig{ResumeFrom: late[3].At.String()})
 	if s := newest.greeting(); s.Mode != wire.StateResume || s.ReplayUntil != late[3].At {
-		t.Errorf("greeted with %+v", s)
+		t.Errorf("first frame is %+v", s)
 	}
 	b.Publish(late)
 	resumed.expect(late[2:]...)
@@ -138,14 +137,14 @@ func TestStateAheadOfWhatWasPublished(t *testing.T) {
 	}
 }
 
-func TestStateBehindWhatWasPublished(t *testing.T) {
+func TestSnapshotBehindPublished(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, broadcast.Config{})
+	b := newTestCenter(t, broadcast.Config{})
 	all := b.show(titles(300)...)
 	b.src.at = all[4].At
 	c := b.attach(broadcast.TabConfig{})
 	if s := c.greeting(); s.LastMessageID != all[4].At {
-		t.Errorf("greeted with %+v", s)
+		t.Errorf("first frame is %+v", s)
 	}
 	c.expect(all[5:]...)
 	c.expect(b.show(title(8))...)
@@ -153,7 +152,7 @@ func TestStateBehindWhatWasPublished(t *testing.T) {
 
 func TestAttachRefuses(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, broadcast.Config{})
+	b := newTestCenter(t, broadcast.Config{})
 	b.show(titles(10)...)
 	server, client := tcpPair(t)
 	defer server.Close()
@@ -162,19 +161,19 @@ func TestAttachRefuses(t *testing.T) {
 	for _, from := range []string{"", "1-5"} {
 		_, err := b.Attach(t.Context(), broadcast.TabConfig{Conn: server, ResumeFrom: from})
 		if !errors.Is(err, store.ErrUnavailable) {
-			t.Errorf("resume from %q: %v", from, err)
+			t.Errorf("resume from %q: error %v, want a refusal", from, err)
 		}
 	}
 	b.Close(wire.CloseExpired, "deleted")
 	if _, err := b.Attach(t.Context(), broadcast.TabConfig{Conn: server}); !errors.Is(err, broadcast.ErrClosed) {
-		t.Errorf("after Close: %v", err)
+		t.Errorf("Attach after Close: error %v, want a refusal", err)
 	}
 	if n := b.Tabs(); n != 0 {
-		t.Errorf("%d tabs", n)
+		t.Errorf("%d tabs are attached, want none", n)
 	}
 }
 
-// gate is a source whose snapshots wait.
+// gate is a source whose snapshots wait until the test opens it.
 type gate struct {
 	*memory
 	open    chan struct{}
@@ -191,8 +190,8 @@ func (g *gate) Snapshot(ctx context.Context, m []wire.MonitorID) (wire.SessionSt
 	}
 }
 
-// Tabs that come at once share one reading of the state.
-func TestStorm(t *testing.T) {
+// Tabs that attach at the same time share one read of the state.
+func TestConcurrentAttachesShareSnapshot(t *testing.T) {
 	t.Parallel()
 	const crowd = 200
 	src := &memory{}
@@ -224,25 +223,25 @@ func TestStorm(t *testing.T) {
 		s := c.greeting()
 		if i%2 == 0 {
 			if s.Mode != wire.StateResume {
-				t.Fatalf("greeted with %+v", s)
+				t.Fatalf("first frame is %+v", s)
 			}
 			c.expect(all[10:]...)
 		} else if s.LastMessageID != all[99].At {
-			t.Fatalf("greeted with %+v", s)
+			t.Fatalf("first frame is %+v", s)
 		}
 		c.expect(next...)
 	}
 	if reads, snapshots := b.src.count(); reads > 3 || snapshots > 3 {
-		t.Errorf("%d reads and %d snapshots for %d tabs", reads, snapshots, crowd)
+		t.Errorf("%d reads and %d snapshots for %d tabs, want fewer", reads, snapshots, crowd)
 	}
 	if n := len(c.Connections(1000)); n != crowd {
-		t.Errorf("%d connections", n)
+		t.Errorf("%d connections, want all tabs", n)
 	}
 }
 
 func TestConnectionsAreOldestFirst(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, broadcast.Config{})
+	b := newTestCenter(t, broadcast.Config{})
 	var tabs []*tab
 	for i := range 5 {
 		tabs = append(tabs, b.attach(broadcast.TabConfig{Who: who(fmt.Sprint("c", i))}))
@@ -255,7 +254,7 @@ func TestConnectionsAreOldestFirst(t *testing.T) {
 		ids = append(ids, string(c.ConnectionID))
 	}
 	if got := strings.Join(ids, " "); got != "c1 c3" || b.Tabs() != 3 {
-		t.Errorf("%s of %d", got, b.Tabs())
+		t.Errorf("connections are %s of %d tabs", got, b.Tabs())
 	}
 	tabs[4].Detach()
 	if got := b.Connections(10); len(got) != 2 {

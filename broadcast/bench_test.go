@@ -21,21 +21,21 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// nowhere is a source that is never asked for more than a greeting.
-type nowhere struct{}
+// emptySource is a source with an empty log; benchmarks only use its snapshot.
+type emptySource struct{}
 
-func (nowhere) Read(context.Context, wire.Position, int) ([]store.Event, error) {
+func (emptySource) Read(context.Context, wire.Position, int) ([]store.Event, error) {
 	return nil, store.ErrTrimmed
 }
 
-func (nowhere) Oldest(context.Context) (wire.Position, error) { return wire.Position{}, nil }
+func (emptySource) Oldest(context.Context) (wire.Position, error) { return wire.Position{}, nil }
 
-func (nowhere) Snapshot(context.Context, []wire.MonitorID) (wire.SessionState, error) {
+func (emptySource) Snapshot(context.Context, []wire.MonitorID) (wire.SessionState, error) {
 	return wire.SessionState{LastMessageID: wire.Position{Epoch: 1}}, nil
 }
 
-// audience drains sockets and counts what came, as cheaply as Go can.
-type audience struct {
+// socketReaders reads sockets and counts the bytes, with as little work as possible.
+type socketReaders struct {
 	wg    sync.WaitGroup
 	bytes atomic.Int64
 	want  atomic.Int64
@@ -43,9 +43,9 @@ type audience struct {
 	conns []net.Conn
 }
 
-func newAudience() *audience { return &audience{done: make(chan struct{}, 1)} }
+func newSocketReaders() *socketReaders { return &socketReaders{done: make(chan struct{}, 1)} }
 
-func (a *audience) join(b *testing.B) *broadcast.Socket {
+func (a *socketReaders) join(b *testing.B) *broadcast.Socket {
 	b.Helper()
 	server, client := tcpPair(b)
 	a.conns = append(a.conns, server, client)
@@ -70,22 +70,22 @@ func (a *audience) join(b *testing.B) *broadcast.Socket {
 	return server
 }
 
-// await waits until so many bytes have come.
-func (a *audience) await(want int64) {
+// await waits until want bytes have arrived.
+func (a *socketReaders) await(want int64) {
 	a.want.Store(want)
 	for a.bytes.Load() < want {
 		<-a.done
 	}
 }
 
-func (a *audience) leave() {
+func (a *socketReaders) leave() {
 	for _, c := range a.conns {
 		c.Close()
 	}
 	a.wg.Wait()
 }
 
-// cpu is what the process has used so far, its readers included.
+// cpu returns the CPU time of the process so far, including the readers.
 func cpu() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -94,7 +94,7 @@ func cpu() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// step is some committed events after a position.
+// step returns n committed events after a position.
 func step(seq uint64, n int) []broadcast.Event {
 	events := make([]broadcast.Event, n)
 	body := wire.ToolProgress{ToolName: "a:b", Status: wire.ToolRunning, MonitorID: "monitor-0", Message: fmt.Sprintf("%0256d", 1)}
@@ -108,15 +108,15 @@ func step(seq uint64, n int) []broadcast.Event {
 	return events
 }
 
-// BenchmarkPublish compares a Center with a loop that only writes ready bytes,
-// over real sockets with the same readers. The figure to compare is CPU per
-// delivery, in which the readers have the same share.
+// BenchmarkPublish compares a Center with a loop that only writes prepared bytes, over real sockets
+// with the same readers. The figure to compare is CPU time per delivery; the share of the readers is
+// the same in both.
 func BenchmarkPublish(b *testing.B) {
 	const batch = 16
 	for _, size := range []struct{ sessions, tabs int }{{1, 1000}, {500, 4}} {
 		name := fmt.Sprintf("%dx%d", size.sessions, size.tabs)
 		b.Run(name+"/floor", func(b *testing.B) {
-			a := newAudience()
+			a := newSocketReaders()
 			defer a.leave()
 			var conns []net.Conn
 			for range size.sessions * size.tabs {
@@ -143,11 +143,11 @@ func BenchmarkPublish(b *testing.B) {
 		b.Run(name+"/center", func(b *testing.B) {
 			w := broadcast.NewWriters(runtime.GOMAXPROCS(0))
 			defer w.Close()
-			a := newAudience()
+			a := newSocketReaders()
 			defer a.leave()
 			var centers []*broadcast.Center
 			for i := range size.sessions {
-				c := broadcast.NewCenter(broadcast.Config{Writers: w}, session, wire.Position{Epoch: 1}, nowhere{})
+				c := broadcast.NewCenter(broadcast.Config{Writers: w}, session, wire.Position{Epoch: 1}, emptySource{})
 				defer c.Wait()
 				defer c.Close(wire.CloseGoingAway, "")
 				for j := range size.tabs {
@@ -181,7 +181,7 @@ func BenchmarkPublish(b *testing.B) {
 	}
 }
 
-// greeting is how long the first frame of a tab is.
+// greeting returns the size of the first frame of a tab.
 func greeting(b *testing.B, c *broadcast.Center) int {
 	b.Helper()
 	server, client := tcpPair(b)

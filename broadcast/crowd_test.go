@@ -17,7 +17,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// testDesktop is a source that knows what the desktop looks like.
+// testDesktop is a source whose snapshots are the folded desktop state.
 type testDesktop struct {
 	*memory
 	mu    sync.Mutex
@@ -63,18 +63,17 @@ func mirror(t *testing.T, in *bufio.Reader, last wire.Position) (state *desktop.
 	return state, events, snapshots
 }
 
-// perSecond reads at most 1 KB per second.
-type perSecond struct{ net.Conn }
+// slowConn reads at most 1 KB per second.
+type slowConn struct{ net.Conn }
 
-func (s perSecond) Read(p []byte) (int, error) {
+func (s slowConn) Read(p []byte) (int, error) {
 	time.Sleep(100 * time.Millisecond)
 	return s.Conn.Read(p[:min(len(p), 100)])
 }
 
-// One tab is fast, one reads 1 KB/s and one has stopped. The fast one sees
-// everything, the slow one ends with the same desktop, the stopped one is given
-// up.
-func TestFastSlowAndStopped(t *testing.T) {
+// One tab is fast, one reads 1 KB/s and one has stopped. The fast tab gets every event, the slow tab
+// ends with the same state, the stopped tab is closed.
+func TestFastSlowAndStoppedTabs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const seconds, perStep = 120, 20
@@ -93,14 +92,14 @@ func TestFastSlowAndStopped(t *testing.T) {
 		wg.Go(func() {
 			state, events, snapshots := mirror(t, fast.in, last)
 			if events != seconds*perStep || snapshots != 1 {
-				t.Errorf("the fast tab got %d events and %d snapshots", events, snapshots)
+				t.Errorf("the fast tab got %d events and %d snapshots, want all events", events, snapshots)
 			}
 			hashes[0] = state.Hash()
 		})
 		wg.Go(func() {
-			state, events, snapshots := mirror(t, bufio.NewReader(perSecond{slow.Conn}), last)
+			state, events, snapshots := mirror(t, bufio.NewReader(slowConn{slow.Conn}), last)
 			if snapshots < 2 || events >= seconds*perStep {
-				t.Errorf("the slow tab got %d events and %d snapshots: it was not slow", events, snapshots)
+				t.Errorf("the slow tab got %d events and %d snapshots, want fewer events and some snapshots", events, snapshots)
 			}
 			hashes[1] = state.Hash()
 		})
@@ -131,18 +130,18 @@ func TestFastSlowAndStopped(t *testing.T) {
 	})
 }
 
-// Over real sockets: tabs that have stopped are given up, and neither they nor
-// tabs that are far behind hold more than a little memory meanwhile.
+// Over real sockets: stopped tabs are closed, and neither they nor tabs that are far behind hold much
+// memory.
 //
 //nolint:paralleltest // it looks at the memory of the whole process
 func TestMemoryStaysFlat(t *testing.T) {
 	const stopped, rounds = 40, 400
-	b := newBench(t, broadcast.Config{WriteTimeout: time.Second})
+	b := newTestCenter(t, broadcast.Config{WriteTimeout: time.Second})
 	fast := b.attach(broadcast.TabConfig{Who: who("fast")})
 	var tabs []*tab
 	for i := range stopped {
 		server, client := tcpPair(t)
-		narrow(t, server, client)
+		shrinkBuffers(t, server, client)
 		tabs = append(tabs, b.attachTo(server, client, broadcast.TabConfig{Who: who(fmt.Sprint("c", i))}))
 	}
 	fast.greeting()
@@ -162,10 +161,10 @@ func TestMemoryStaysFlat(t *testing.T) {
 	}
 	// 16 MB went through. A tab may hold 64 KiB and its goroutine's stack.
 	if grown := int64(most) - int64(before); grown > stopped*80<<10+4<<20 {
-		t.Errorf("the heap grew from %d by %d bytes", before, grown)
+		t.Errorf("the heap grew from %d by %d bytes, want less", before, grown)
 	}
-	// The last snapshot of a tab may have had room in its socket, so there
-	// has to be more until all are stuck.
+	// The last snapshot of a tab may fit into its socket, so more events follow until all
+	// sockets are full.
 	for _, c := range tabs {
 		for stuck := false; !stuck; {
 			select {
@@ -188,12 +187,12 @@ func heap() uint64 {
 	return m.HeapAlloc + m.StackInuse
 }
 
-// A tab that is far behind reads on over a real socket while others go on.
+// A tab that is far behind catches up over a real socket while other tabs continue.
 func TestSlowSocketCatchesUp(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, broadcast.Config{RingEvents: 50})
+	b := newTestCenter(t, broadcast.Config{RingEvents: 50})
 	server, client := tcpPair(t)
-	narrow(t, server, client)
+	shrinkBuffers(t, server, client)
 	slow := b.attachTo(server, client, broadcast.TabConfig{Form: broadcast.FormBatch})
 	fast := b.attach(broadcast.TabConfig{})
 	fast.greeting()

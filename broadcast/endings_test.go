@@ -11,7 +11,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// folded is a Center whose snapshots are folded from its log.
+// folded returns a Center whose snapshots are folded from its log.
 func folded(t *testing.T) (*testDesktop, *bench) {
 	t.Helper()
 	d := &testDesktop{memory: &memory{}, state: desktop.New(session)}
@@ -29,7 +29,7 @@ func opened(id wire.WindowID) wire.Action {
 	return wire.WindowCreate{WindowID: id, Title: "T", Bounds: wire.Bounds{W: 10, H: 10}, Content: wire.TextContent{Data: "x"}}
 }
 
-// toldAtFirst reads what a tab is greeted with, up to an event that is published after.
+// toldAtFirst reads the first frames of a tab, up to an event that it publishes.
 func (c *tab) toldAtFirst(d *testDesktop, b *bench) []string {
 	c.t.Helper()
 	last := b.Head().Seq + 1 // which no snapshot has
@@ -43,7 +43,7 @@ func (c *tab) toldAtFirst(d *testDesktop, b *bench) []string {
 				if badge, ok := a.(wire.AppBadge); ok && badge.Count == last {
 					return got
 				}
-				got = append(got, strings.TrimSpace(string(p.MonitorID)+" "+acted(a)))
+				got = append(got, strings.TrimSpace(string(p.MonitorID)+" "+formatAction(a)))
 			}
 		case wire.AgentResponse:
 			got = append(got, fmt.Sprintf("%s is done: %v %s", p.AgentID, p.IsComplete, p.Outcome))
@@ -55,7 +55,7 @@ func (c *tab) toldAtFirst(d *testDesktop, b *bench) []string {
 	}
 }
 
-func acted(a wire.Action) string {
+func formatAction(a wire.Action) string {
 	switch a := a.(type) {
 	case wire.WindowCreate:
 		return "opens " + string(a.WindowID)
@@ -75,9 +75,9 @@ func acted(a wire.Action) string {
 	return fmt.Sprintf("%T", a)
 }
 
-// A desktop of the other dialect that comes back gets the end of what it may still
-// show: it has no cursor, and a snapshot only makes things appear.
-func TestDesktopThatComesBack(t *testing.T) {
+// A reconnecting client of the desktop dialect gets the ends of windows and dialogs that it may still
+// show: it has no cursor, and a snapshot only adds things.
+func TestReturningDesktop(t *testing.T) {
 	t.Parallel()
 	d, b := folded(t)
 	ann := wire.Connection{ConnectionID: "conn-1", User: "ann"}
@@ -114,10 +114,10 @@ func TestDesktopThatComesBack(t *testing.T) {
 	}
 	back := b.attach(broadcast.TabConfig{Form: broadcast.FormDesktop, Who: wire.Connection{ConnectionID: "conn-3", User: "ann"}, Returning: true})
 	if got, want := back.toldAtFirst(d, b), slices.Concat(open, over); !sameLines(got, want) {
-		t.Errorf("a client that comes back gets\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("a reconnecting client gets\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	// Of one that this replica does not remember it is not known what it missed: old
-	// failures are not shown again, and dialogs are not brought back.
+	// For a client that this replica does not remember, the missed events are unknown: old failures
+	// are not sent again, and dialogs are not reopened.
 	stranger := b.attach(broadcast.TabConfig{Form: broadcast.FormDesktop, Who: wire.Connection{ConnectionID: "conn-4", User: "bob"}, Returning: true})
 	want := slices.Concat(open, over[:len(over)-1])
 	want[slices.Index(want, "main-1 is done: true failed")] = "main-1 is done: true "
@@ -125,7 +125,7 @@ func TestDesktopThatComesBack(t *testing.T) {
 	if got := stranger.toldAtFirst(d, b); !sameLines(got, want) {
 		t.Errorf("a client without a known departure gets\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	// A new page shows nothing that could have ended.
+	// A new page shows nothing that could have ended, so it gets no ends.
 	fresh := b.attach(broadcast.TabConfig{Form: broadcast.FormDesktop, Who: wire.Connection{ConnectionID: "conn-5", User: "ann"}})
 	if got := fresh.toldAtFirst(d, b); !sameLines(got, open) {
 		t.Errorf("a new page gets\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(open, "\n"))
@@ -138,8 +138,8 @@ func sameLines(got, want []string) bool {
 	return slices.Equal(got, want)
 }
 
-// What was trimmed from the log is not known any more; the rest is told.
-func TestDesktopThatComesBackAfterTheLogWasTrimmed(t *testing.T) {
+// Ends in the trimmed part of the log are unknown; the other ends are sent.
+func TestReturningDesktopAfterTrim(t *testing.T) {
 	t.Parallel()
 	d, b := folded(t)
 	d.show(b.Center, on("monitor-0", opened("a"), opened("b")), on("monitor-0", wire.WindowClose{WindowID: "a"}))

@@ -25,10 +25,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const session = wire.SessionID("ses-1")
 
-// epoch is where all times of events begin.
+// epoch is the time of the first event.
 var epoch = time.Date(2026, 11, 15, 0, 0, 0, 0, time.UTC)
 
-// memory is a source: a log that can be trimmed.
+// memory is a source with a log in memory that can be trimmed.
 type memory struct {
 	mu        sync.Mutex
 	top       wire.Position
@@ -37,7 +37,7 @@ type memory struct {
 	state     wire.SessionState
 	reads     int
 	snapshots int
-	// at, unless zero, makes snapshots older or newer than the log says.
+	// at, unless zero, is the position of snapshots instead of the end of the log.
 	at  wire.Position
 	err error
 }
@@ -88,7 +88,7 @@ func (m *memory) Snapshot(_ context.Context, monitors []wire.MonitorID) (wire.Se
 	return s, m.err
 }
 
-// commit puts payloads into the log and returns them as they are published.
+// commit appends payloads to the log and returns them as events to publish.
 func (m *memory) commit(payloads ...wire.ServerPayload) []broadcast.Event {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -118,7 +118,7 @@ func (m *memory) count() (reads, snapshots int) {
 	return m.reads, m.snapshots
 }
 
-// title is the simplest event there is, and one without a monitor.
+// title returns a small event without a monitor.
 func title(i int) wire.ServerPayload { return wire.SessionRenamed{Title: fmt.Sprintf("title %d", i)} }
 
 func titles(n int) []wire.ServerPayload {
@@ -136,7 +136,7 @@ type bench struct {
 	t   *testing.T
 }
 
-func newBench(t *testing.T, cfg broadcast.Config) *bench {
+func newTestCenter(t *testing.T, cfg broadcast.Config) *bench {
 	t.Helper()
 	src := &memory{}
 	c := broadcast.NewCenter(cfg, session, wire.Position{}, src)
@@ -155,7 +155,7 @@ func (b *bench) show(payloads ...wire.ServerPayload) []broadcast.Event {
 	return events
 }
 
-// tab is the client's end of a connection.
+// tab is the client side of a connection.
 type tab struct {
 	*broadcast.Tab
 	net.Conn
@@ -199,7 +199,7 @@ func (b *bench) attachTo(server *broadcast.Socket, client net.Conn, cfg broadcas
 	return c
 }
 
-// tcpPair is a connection over loopback.
+// tcpPair returns both sides of a connection over loopback.
 func tcpPair(tb testing.TB) (server *broadcast.Socket, client net.Conn) {
 	tb.Helper()
 	var listen net.ListenConfig
@@ -225,13 +225,13 @@ func tcpPair(tb testing.TB) (server *broadcast.Socket, client net.Conn) {
 	return &broadcast.Socket{Conn: conn}, client
 }
 
-// pipe is a connection that cannot be written to without waiting.
+// pipe returns both sides of an unbuffered connection: a write waits for the reader.
 func pipe() (server *broadcast.Socket, client net.Conn) {
 	conn, client := net.Pipe()
 	return &broadcast.Socket{Conn: conn}, client
 }
 
-// opcode and payload of the next WebSocket frame.
+// readFrame returns the opcode and the payload of the next WebSocket frame.
 func readFrame(r *bufio.Reader) (byte, []byte, error) {
 	var head [2]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -265,7 +265,7 @@ func readFrame(r *bufio.Reader) (byte, []byte, error) {
 
 var errControl = errors.New("a control frame")
 
-// line is the next envelope.
+// line returns the next envelope.
 func (c *tab) line() (string, error) {
 	switch c.form {
 	case broadcast.FormSSE:
@@ -311,7 +311,7 @@ func (c *tab) line() (string, error) {
 	return string(payload), nil
 }
 
-// next is the next event.
+// next returns the next event.
 func (c *tab) next() wire.Event {
 	c.t.Helper()
 	s, err := c.line()
@@ -329,13 +329,13 @@ func (c *tab) next() wire.Event {
 	return e
 }
 
-// greeting is the session_state that must come next.
+// greeting returns the next event, which must be session_state.
 func (c *tab) greeting() wire.SessionState {
 	c.t.Helper()
 	e := c.next()
 	s, ok := e.Data.(wire.SessionState)
 	if !ok {
-		c.t.Fatalf("greeted with %T", e.Data)
+		c.t.Fatalf("first frame is %T, want session_state", e.Data)
 	}
 	if s.HeartbeatMS == 0 || e.Session != session || !e.At.IsZero() {
 		c.t.Errorf("session_state is %+v", e)

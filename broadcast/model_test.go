@@ -10,8 +10,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// payloadOf says what the n-th event of the model is: most have a monitor, some
-// are for one connection only, some are large.
+// payloadOf returns the n-th event of the model: most have a monitor, some are for one connection only,
+// some are large.
 func payloadOf(n uint64) wire.ServerPayload {
 	switch n % 7 {
 	case 3:
@@ -22,7 +22,7 @@ func payloadOf(n uint64) wire.ServerPayload {
 	return tool(wire.MonitorID(fmt.Sprint("m-", n%3)), int(n))
 }
 
-// visible reports whether a tab is shown the n-th event.
+// visible reports whether a tab gets the n-th event.
 func visible(n uint64, monitor wire.MonitorID) bool {
 	p := payloadOf(n)
 	if _, ok := p.(wire.MessageRejected); ok {
@@ -32,18 +32,18 @@ func visible(n uint64, monitor wire.MonitorID) bool {
 	return monitor == "" || m == "" || m == monitor
 }
 
-// client is a tab that comes and goes, and what it knows.
+// client is a client that connects repeatedly, with its expected state.
 type client struct {
-	b       *bench
-	rnd     *rand.Rand
-	name    string
-	form    broadcast.Form
-	monitor wire.MonitorID
-	narrow  bool
-	reads   chan<- struct{} // told when something was read
+	b             *bench
+	rnd           *rand.Rand
+	name          string
+	form          broadcast.Form
+	monitor       wire.MonitorID
+	shrinkBuffers bool
+	reads         chan<- struct{} // told when something was read
 }
 
-// visit connects, reads some events and leaves. It returns where it was then.
+// visit connects, reads up to limit events and disconnects. It returns the new cursor.
 func (c *client) visit(cursor uint64, limit int, last uint64) uint64 {
 	cfg := broadcast.TabConfig{Form: c.form, Who: who(c.name)}
 	if c.monitor != "" {
@@ -62,8 +62,8 @@ func (c *client) visit(cursor uint64, limit int, last uint64) uint64 {
 	}
 	t := c.b.t
 	server, conn := tcpPair(t)
-	if c.narrow {
-		narrow(t, server, conn)
+	if c.shrinkBuffers {
+		shrinkBuffers(t, server, conn)
 	}
 	tab := c.b.attachTo(server, conn, cfg)
 	for read := 0; read < limit && cursor < last; read++ {
@@ -75,16 +75,16 @@ func (c *client) visit(cursor uint64, limit int, last uint64) uint64 {
 		if s, ok := e.Data.(wire.SessionState); ok {
 			switch {
 			case s.Mode == wire.StateResume && read > 0:
-				t.Errorf("%s: resumed in the middle", c.name)
+				t.Errorf("%s: resumed after the first frame", c.name)
 			case s.Mode == wire.StateSnapshot && read > 0 && s.LastMessageID.Seq < cursor:
-				t.Errorf("%s: a snapshot at %v after %d", c.name, s.LastMessageID, cursor)
+				t.Errorf("%s: a snapshot at %v after cursor %d", c.name, s.LastMessageID, cursor)
 			case s.Mode == wire.StateSnapshot:
 				cursor = s.LastMessageID.Seq
 			}
 			continue
 		}
 		if read == 0 {
-			t.Fatalf("%s: greeted with %T", c.name, e.Data)
+			t.Fatalf("%s: first frame is %T, want session_state", c.name, e.Data)
 		}
 		cursor++
 		for !visible(cursor, c.monitor) {
@@ -101,14 +101,14 @@ func (c *client) visit(cursor uint64, limit int, last uint64) uint64 {
 	return cursor
 }
 
-// However tabs come and go while events are published and the log is trimmed,
-// each sees every event after its cursor once and in order.
+// While events are published and the log is trimmed, each reconnecting tab gets every event after its
+// cursor once and in order.
 func TestEveryEventOnceAndInOrder(t *testing.T) {
 	t.Parallel()
 	const last = 3001 // which everybody is shown
 	w := broadcast.NewWriters(2)
 	defer w.Close()
-	b := newBench(t, broadcast.Config{RingEvents: 64, RingBytes: 32 << 10, ReplayEvents: 300, Writers: w})
+	b := newTestCenter(t, broadcast.Config{RingEvents: 64, RingBytes: 32 << 10, ReplayEvents: 300, Writers: w})
 	rnd := rand.New(rand.NewPCG(1, 2))
 	reads := make(chan struct{}, 1)
 	var wg sync.WaitGroup
@@ -116,7 +116,7 @@ func TestEveryEventOnceAndInOrder(t *testing.T) {
 		c := &client{
 			b: b, rnd: rand.New(rand.NewPCG(3, uint64(i))), name: fmt.Sprint("c", i),
 			form:    []broadcast.Form{broadcast.FormNative, broadcast.FormBatch, broadcast.FormSSE}[i%3],
-			monitor: []wire.MonitorID{"", "", "m-0", "m-1"}[i%4], narrow: i%5 == 0, reads: reads,
+			monitor: []wire.MonitorID{"", "", "m-0", "m-1"}[i%4], shrinkBuffers: i%5 == 0, reads: reads,
 		}
 		wg.Go(func() {
 			cursor := uint64(0)

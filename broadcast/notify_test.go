@@ -9,7 +9,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// status is the next event, which must be a store_status that is not in the log.
+// status returns the next event, which must be a store_status without a position.
 func (c *tab) status() wire.StoreStatus {
 	c.t.Helper()
 	e := c.next()
@@ -20,16 +20,16 @@ func (c *tab) status() wire.StoreStatus {
 	return s
 }
 
-// What is told is shown to all tabs between the events of the log, in whatever
-// form, and takes no place in it.
-func TestTell(t *testing.T) {
+// A notification is sent to all tabs, in every form, between the events of the log, and has no
+// position.
+func TestNotify(t *testing.T) {
 	t.Parallel()
 	w := broadcast.NewWriters(2)
 	t.Cleanup(w.Close)
 	for _, n := range []int{3, 40} { // written by the teller, and by writers
 		t.Run(strconv.Itoa(n), func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t, broadcast.Config{Writers: w})
+			b := newTestCenter(t, broadcast.Config{Writers: w})
 			forms := []broadcast.Form{broadcast.FormNative, broadcast.FormBatch, broadcast.FormSSE}
 			attach := func(i int) *tab {
 				return b.attach(broadcast.TabConfig{
@@ -50,14 +50,14 @@ func TestTell(t *testing.T) {
 			b.Notify(away, true)
 			for _, c := range tabs {
 				if got := c.status(); got != away {
-					t.Fatalf("told %+v", got)
+					t.Fatalf("notification is %+v", got)
 				}
 			}
 			for i := range forms { // who comes now is told after the state
 				c := attach(n + i)
 				c.greeting()
 				if got := c.status(); got != away {
-					t.Fatalf("a new tab is told %+v", got)
+					t.Fatalf("a new tab gets %+v", got)
 				}
 				tabs = append(tabs, c)
 			}
@@ -65,7 +65,7 @@ func TestTell(t *testing.T) {
 			b.Notify(back, false)
 			for _, c := range tabs {
 				if got := c.status(); got != back {
-					t.Fatalf("told %+v", got)
+					t.Fatalf("notification is %+v", got)
 				}
 			}
 			late := attach(0) // and who comes after that is not
@@ -79,10 +79,10 @@ func TestTell(t *testing.T) {
 					switch e := desktop.next().Data.(type) {
 					case wire.ToolProgress:
 						if seen = true; e.Message != want {
-							t.Fatalf("the desktop is shown %+v, want %s", e, want)
+							t.Fatalf("the desktop gets %+v, want %s", e, want)
 						}
 					case wire.StoreStatus:
-						t.Fatalf("the desktop is told %+v", e)
+						t.Fatalf("the desktop gets %+v", e)
 					}
 				}
 			}
@@ -90,21 +90,21 @@ func TestTell(t *testing.T) {
 	}
 }
 
-// Many words to a tab that takes nothing do not pile up.
-func TestTellIsBounded(t *testing.T) {
+// Notifications for a tab that reads nothing are bounded: the tab is closed.
+func TestNotifyIsBounded(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, broadcast.Config{})
+	b := newTestCenter(t, broadcast.Config{})
 	c := b.attach(broadcast.TabConfig{Who: who("c")})
 	for i := range 200_000 {
 		b.Notify(wire.StoreStatus{Since: wire.Millis(i)}, false)
 		select {
 		case got := <-c.closed:
 			if got.code != wire.CloseTooSlow {
-				t.Errorf("it is given up with %+v", got)
+				t.Errorf("the tab is closed with %+v", got)
 			}
 			return
 		default:
 		}
 	}
-	t.Error("a tab that takes nothing is told without end")
+	t.Error("a tab that reads nothing is not closed")
 }

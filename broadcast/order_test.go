@@ -21,9 +21,9 @@ func TestAnswersComeAfterTheirEvents(t *testing.T) {
 	for name, form := range map[string]broadcast.Form{"native": broadcast.FormNative, "batch": broadcast.FormBatch} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t, broadcast.Config{RingEvents: 500})
+			b := newTestCenter(t, broadcast.Config{RingEvents: 500})
 			server, client := tcpPair(t)
-			narrow(t, server, client)
+			shrinkBuffers(t, server, client)
 			c := b.attachTo(server, client, broadcast.TabConfig{Form: form, Who: who("me")})
 			c.greeting()
 			const emits = 10
@@ -42,7 +42,7 @@ func TestAnswersComeAfterTheirEvents(t *testing.T) {
 				if p, ok := e.Data.(wire.Emitted); ok {
 					answers++
 					if seen.Compare(p.At) < 0 {
-						t.Fatalf("EMITTED of %v came after only %v", p.At, seen)
+						t.Fatalf("EMITTED of %v arrived after only %v", p.At, seen)
 					}
 				}
 			}
@@ -50,7 +50,7 @@ func TestAnswersComeAfterTheirEvents(t *testing.T) {
 	}
 }
 
-// blocked is a source that is asked once and waits.
+// blocked is a source whose first call waits.
 type blocked struct {
 	*memory
 	asked, gate chan struct{}
@@ -74,7 +74,7 @@ func (s *blocked) wait(ctx context.Context) {
 	}
 }
 
-// What could not be greeted can still be told why.
+// A connection that could not attach can still get a close frame with the reason.
 func TestCloseDuringAttach(t *testing.T) {
 	t.Parallel()
 	src := &blocked{&memory{}, make(chan struct{}), make(chan struct{})}
@@ -91,7 +91,7 @@ func TestCloseDuringAttach(t *testing.T) {
 	c.Close(wire.CloseExpired, "deleted")
 	close(src.gate)
 	if err := <-done; !errors.Is(err, broadcast.ErrClosed) {
-		t.Errorf("Attach: %v", err)
+		t.Errorf("Attach returns %v", err)
 	}
 	c.Wait()
 	if _, err := server.Write([]byte("the refusal")); err != nil {
@@ -99,8 +99,8 @@ func TestCloseDuringAttach(t *testing.T) {
 	}
 }
 
-// Who asks the source first need not wait for it longer than they want, and
-// others have what was asked for.
+// The first Attach that reads the source ends with its context, and other calls still use the result
+// of the read.
 func TestAttachEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	for name, from := range map[string]string{"snapshot": "", "page": "1-1"} {
@@ -130,7 +130,7 @@ func TestAttachEndsWithItsContext(t *testing.T) {
 					second <- b.attachTo(server, client, broadcast.TabConfig{ResumeFrom: from})
 				}()
 				if err := <-first; !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("Attach: %v", err)
+					t.Errorf("Attach returns %v", err)
 				}
 				close(src.gate)
 				(<-second).greeting()
@@ -139,11 +139,11 @@ func TestAttachEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// A ping that is late finds the connection closed.
+// A late ping fails on the closed connection.
 func TestPingAfterACloseFrame(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, broadcast.Config{})
+		b := newTestCenter(t, broadcast.Config{})
 		c := b.pipe()
 		late := make(chan error, 2)
 		closed := make(chan error)
@@ -180,15 +180,15 @@ func TestPingAfterACloseFrame(t *testing.T) {
 	})
 }
 
-// While a large frame is on its way a tab moves, as long as it is taken.
-func TestMoving(t *testing.T) {
+// While a large frame is written, the tab reports progress as long as the client reads.
+func TestTabProgress(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, broadcast.Config{WriteTimeout: 10 * time.Second})
+		b := newTestCenter(t, broadcast.Config{WriteTimeout: 10 * time.Second})
 		b.src.state.RecentMessages = []wire.UIRow{{Type: wire.RowSay, Say: wire.SayText, Text: strings.Repeat("x", 3<<20)}}
 		c := b.pipe()
 		if c.Moving(time.Minute) {
-			t.Error("it moves before anything is taken")
+			t.Error("progress before the client reads")
 		}
 		piece := make([]byte, 100_000)
 		for range 20 {
@@ -197,23 +197,23 @@ func TestMoving(t *testing.T) {
 			}
 			time.Sleep(2 * time.Second)
 			if !c.Moving(2 * time.Second) {
-				t.Error("it does not move")
+				t.Error("no progress while the client reads")
 			}
 		}
 		time.Sleep(6 * time.Second)
 		c.Moving(0) // the last of it is noticed late
 		time.Sleep(4 * time.Second)
 		if c.Moving(3 * time.Second) {
-			t.Error("it moves although nothing is taken")
+			t.Error("progress although the client reads nothing")
 		}
 	})
 }
 
-// A silent client whose socket takes everything does not move.
-func TestIdleTabsDoNotMove(t *testing.T) {
+// An idle tab whose socket is not full reports no progress.
+func TestIdleTabsMakeNoProgress(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, broadcast.Config{})
+		b := newTestCenter(t, broadcast.Config{})
 		c := b.pipe()
 		c.greeting()
 		for range 3 {
@@ -221,7 +221,7 @@ func TestIdleTabsDoNotMove(t *testing.T) {
 			c.next()
 			synctest.Wait()
 			if c.Moving(time.Hour) {
-				t.Error("it moves")
+				t.Error("an idle tab reports progress")
 			}
 		}
 	})

@@ -9,8 +9,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// A client that knows no mode resume gets the whole state, under a message_id to come
-// back with, and then the events after its position; without one, the open questions.
+// A client without the resume mode gets the whole state, with a message_id as its next cursor, and then
+// the events after its position; a client without a position gets the open questions.
 func TestPlainClients(t *testing.T) {
 	t.Parallel()
 	review := wire.HITLPlanReview{RequestID: "hitl_1", PlanID: "plan-1", Options: []wire.PlanAnswer{wire.PlanApprove}}
@@ -30,7 +30,7 @@ func TestPlainClients(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t, broadcast.Config{})
+			b := newTestCenter(t, broadcast.Config{})
 			b.src.state.HITLRequests = []wire.HITLRequest{review, input}
 			b.show(titles(5)...)
 			if test.trim > 0 {
@@ -40,7 +40,7 @@ func TestPlainClients(t *testing.T) {
 			e := c.next()
 			s, ok := e.Data.(wire.SessionState)
 			if !ok || s.Mode != wire.StateSnapshot || s.Reason != test.reason || e.At != b.Head() || s.LastMessageID != b.Head() {
-				t.Fatalf("greeted with %+v, want a snapshot with reason %q and message_id %v", e, test.reason, b.Head())
+				t.Fatalf("first frame is %+v, want a snapshot with reason %q and message_id %v", e, test.reason, b.Head())
 			}
 			var got []string
 			for range strings.FieldsSeq(test.want) {
@@ -61,21 +61,21 @@ func TestPlainClients(t *testing.T) {
 	}
 }
 
-// Clients of that kind know a plan that runs as an approved one.
+// Such clients get a running plan as an approved one.
 func TestPlainPlanStatus(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, broadcast.Config{})
+	b := newTestCenter(t, broadcast.Config{})
 	b.src.state.Plan = &wire.PlanState{ID: "plan-1", Status: wire.PlanExecuting, TotalTodos: 1}
 	b.show(titles(1)...)
 	for plain, want := range map[bool]wire.PlanStatus{true: wire.PlanStatusApproved, false: wire.PlanExecuting} {
 		e := b.attach(broadcast.TabConfig{Plain: plain}).next()
 		if s, ok := e.Data.(wire.SessionState); !ok || s.Plan == nil || s.Plan.Status != want {
-			t.Errorf("plain %v: greeted with %+v, want a plan that is %s", plain, e, want)
+			t.Errorf("plain %v: first frame is %+v, want a plan that is %s", plain, e, want)
 		}
 	}
 }
 
-// Tabs that came by the session's name see that in all frames, beside tabs that see the id.
+// Tabs that use the session's name get it in all frames, beside tabs that use the id.
 func TestNamedTabs(t *testing.T) {
 	t.Parallel()
 	for name, form := range map[string]broadcast.Form{
@@ -83,7 +83,7 @@ func TestNamedTabs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t, broadcast.Config{})
+			b := newTestCenter(t, broadcast.Config{})
 			b.show(titles(3)...)
 			tabs := map[wire.SessionID][]*tab{
 				session: {b.attach(broadcast.TabConfig{Form: form, Who: who("id")})},

@@ -22,7 +22,7 @@ func TestManyTabsSeeTheSame(t *testing.T) {
 	t.Parallel()
 	w := broadcast.NewWriters(3)
 	defer w.Close()
-	b := newBench(t, broadcast.Config{Writers: w})
+	b := newTestCenter(t, broadcast.Config{Writers: w})
 	var tabs []*tab
 	for i := range 150 {
 		form := []broadcast.Form{broadcast.FormNative, broadcast.FormBatch, broadcast.FormSSE}[i%3]
@@ -42,11 +42,11 @@ func TestManyTabsSeeTheSame(t *testing.T) {
 	wg.Wait()
 }
 
-// Writers may end while there is something to write.
-func TestPublishingGoesOnWithoutWriters(t *testing.T) {
+// Publishing continues when all writers have stopped with pending events.
+func TestPublishWithoutWriters(t *testing.T) {
 	t.Parallel()
 	w := broadcast.NewWriters(1)
-	b := newBench(t, broadcast.Config{Writers: w})
+	b := newTestCenter(t, broadcast.Config{Writers: w})
 	var tabs []*tab
 	for i := range 40 {
 		tabs = append(tabs, b.attach(broadcast.TabConfig{Who: who(fmt.Sprint("c", i))}))
@@ -63,7 +63,7 @@ func TestPublishingGoesOnWithoutWriters(t *testing.T) {
 // Envelopes of a batch are packed up to a limit, and a large one is alone.
 func TestBatchFrames(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, broadcast.Config{RingBytes: 1 << 20})
+	b := newTestCenter(t, broadcast.Config{RingBytes: 1 << 20})
 	c := b.attach(broadcast.TabConfig{Form: broadcast.FormBatch})
 	c.greeting()
 	long := func(n int) wire.ServerPayload { return wire.SessionRenamed{Title: strings.Repeat("x", n)} }
@@ -90,10 +90,10 @@ func TestBatchFrames(t *testing.T) {
 	if want := []int{3, 1, 2, 1}; !slices.Equal(packed, want) {
 		t.Errorf("%v envelopes in frames of %v bytes, want %v", packed, sizes, want)
 	}
-	// One that joins in the middle gets other frames with the same envelopes.
+	// A tab that attaches later gets other frames with the same envelopes.
 	d := b.attach(broadcast.TabConfig{Form: broadcast.FormBatch, ResumeFrom: all[1].At.String()})
 	if s := d.greeting(); s.Mode != wire.StateResume {
-		t.Fatalf("greeted with %+v", s)
+		t.Fatalf("first frame is %+v", s)
 	}
 	d.expect(shown[1:]...)
 	next := b.show(title(5))
@@ -106,13 +106,13 @@ func TestMonitorFilter(t *testing.T) {
 	for name, form := range nativeForms {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t, broadcast.Config{RingEvents: 40})
+			b := newTestCenter(t, broadcast.Config{RingEvents: 40})
 			old := b.show(title(0), tool("m-0", 1), tool("m-1", 2), tool("m-2", 3))
 			c := b.attach(broadcast.TabConfig{
 				Form: form, Monitors: []wire.MonitorID{"m-1"}, Who: who("c"), ResumeFrom: old[0].At.String(),
 			})
 			if s := c.greeting(); s.Mode != wire.StateResume {
-				t.Fatalf("greeted with %+v", s)
+				t.Fatalf("first frame is %+v", s)
 			}
 			c.expect(old[2])
 			unread := b.src.commit(title(1), tool("m-1", 3), tool("m-2", 4), tool("m-0", 4))
@@ -142,20 +142,20 @@ func TestMonitorFilter(t *testing.T) {
 
 func TestWatchWithoutFilter(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, broadcast.Config{})
+	b := newTestCenter(t, broadcast.Config{})
 	c := b.attach(broadcast.TabConfig{})
 	c.greeting()
 	c.Watch("m-1")
 	c.expect(b.show(tool("m-0", 5))...)
 }
 
-// Answers for one connection are shown there and nowhere else, also in replays.
+// Answers for one connection are shown there and emptySource else, also in replays.
 func TestPrivateAnswers(t *testing.T) {
 	t.Parallel()
 	for name, form := range nativeForms {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t, broadcast.Config{})
+			b := newTestCenter(t, broadcast.Config{})
 			me := b.attach(broadcast.TabConfig{Form: form, Who: who("me")})
 			other := b.attach(broadcast.TabConfig{Form: form, Who: who("other")})
 			me.greeting()
@@ -211,7 +211,7 @@ func TestPrivateAnswers(t *testing.T) {
 
 func TestSendKeepsItsOrder(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, broadcast.Config{})
+	b := newTestCenter(t, broadcast.Config{})
 	c := b.attach(broadcast.TabConfig{})
 	c.greeting()
 	for i := range 100 {
@@ -227,7 +227,7 @@ func TestSendKeepsItsOrder(t *testing.T) {
 
 func TestRestart(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, broadcast.Config{})
+	b := newTestCenter(t, broadcast.Config{})
 	native := b.attach(broadcast.TabConfig{})
 	filtered := b.attach(broadcast.TabConfig{Monitors: []wire.MonitorID{"m-0"}, Form: broadcast.FormBatch})
 	native.greeting()
@@ -243,7 +243,7 @@ func TestRestart(t *testing.T) {
 	b.Restart(again[0].At)
 	for _, c := range []*tab{native, filtered} {
 		if s := c.greeting(); s.Mode != wire.StateSnapshot || s.Reason != wire.SnapshotUnknown || s.LastMessageID != again[0].At {
-			t.Errorf("greeted with %+v", s)
+			t.Errorf("first frame is %+v", s)
 		}
 	}
 	next := b.show(title(7))
@@ -251,13 +251,13 @@ func TestRestart(t *testing.T) {
 	filtered.expect(next...)
 	late := b.attach(broadcast.TabConfig{ResumeFrom: all[4].At.String()})
 	if s := late.greeting(); s.Reason != wire.SnapshotUnknown {
-		t.Errorf("greeted with %+v", s)
+		t.Errorf("first frame is %+v", s)
 	}
 }
 
-func TestCloseGivesUpEveryTab(t *testing.T) {
+func TestCloseClosesEveryTab(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, broadcast.Config{})
+	b := newTestCenter(t, broadcast.Config{})
 	tabs := []*tab{b.attach(broadcast.TabConfig{}), b.attach(broadcast.TabConfig{Form: broadcast.FormSSE})}
 	b.Close(wire.CloseExpired, "deleted")
 	b.Close(wire.CloseDraining, "again")
@@ -279,10 +279,10 @@ func TestCloseGivesUpEveryTab(t *testing.T) {
 	b.Wait()
 }
 
-// Events that were published already are not shown again.
-func TestPublishTakesEventsByPosition(t *testing.T) {
+// Events that were published before are not sent again.
+func TestPublishIgnoresOldEvents(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, broadcast.Config{})
+	b := newTestCenter(t, broadcast.Config{})
 	c := b.attach(broadcast.TabConfig{})
 	c.greeting()
 	all := b.show(titles(4)...)
@@ -295,9 +295,9 @@ func TestPublishTakesEventsByPosition(t *testing.T) {
 	c.expect(b.show(title(1))...)
 }
 
-func TestConnectionThatBroke(t *testing.T) {
+func TestBrokenConnection(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, broadcast.Config{})
+	b := newTestCenter(t, broadcast.Config{})
 	c := b.attach(broadcast.TabConfig{})
 	c.greeting()
 	c.Close()

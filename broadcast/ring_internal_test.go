@@ -7,9 +7,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// A ring uses the memory of what it lets go of again, but never while somebody writes
-// from it.
-func TestRingUsesMemoryAgain(t *testing.T) {
+// A ring reuses the memory of dropped chunks, but never while a writer uses it.
+func TestRingReusesMemory(t *testing.T) {
 	t.Parallel()
 	r := &ring{}
 	tab := &Tab{ring: r, at: wire.Position{Epoch: 1}}
@@ -25,36 +24,36 @@ func TestRingUsesMemoryAgain(t *testing.T) {
 	first, second := publish(), publish()
 	var b writeBatch
 	if got := b.fillFromRing(tab, 1, false); got != batchFilled || b.at.Seq != 1 {
-		t.Fatalf("took %v up to %v", got, b.at)
+		t.Fatalf("batch is %v up to %v", got, b.at)
 	}
 	text := string(b.data)
 	publish() // lets go of the first
 	if c := publish(); c == first {
-		t.Error("the memory of a chunk was used again while somebody had it")
+		t.Error("the memory of a chunk was reused while a writer used it")
 	}
 	if c := publish(); c != second {
-		t.Error("the memory of a chunk that nobody had was not used again")
+		t.Error("the memory of an unused chunk was not reused")
 	}
 	if string(b.data) != text {
 		t.Errorf("%q became %q", text, b.data)
 	}
 	tab.at = b.at
 	if got := b.fillFromRing(tab, 1<<20, true); got != batchGap {
-		t.Errorf("found %v of what is no longer there", got)
+		t.Errorf("found %v for a dropped position, want none", got)
 	}
 	if n := first.holders.Load(); n != 0 {
-		t.Errorf("%d batches have a chunk that was given back", n)
+		t.Errorf("%d batches use a released chunk, want none", n)
 	}
 }
 
-// Memory of a large event is not kept for small ones: a ring would hold much more
-// than its bytes.
-func TestRingDoesNotHoardMemory(t *testing.T) {
+// The memory of a large event is not reused for small ones, because a ring would then hold much more
+// memory than its bytes.
+func TestRingDropsLargeChunks(t *testing.T) {
 	t.Parallel()
 	r := &ring{spare: &chunk{data: make([]byte, 0, 64<<10)}}
 	c := r.encode(wire.Position{}, []Event{{At: wire.Position{Epoch: 1, Seq: 1}, Frame: []byte("{}")}})
 	if cap(c.data) > 64 {
-		t.Errorf("a chunk of %d bytes has room for %d", len(c.data), cap(c.data))
+		t.Errorf("a chunk of %d bytes has a capacity of %d", len(c.data), cap(c.data))
 	}
 	r = &ring{}
 	for seq, size := range []int{1 << 20, 100, 100} {

@@ -7,17 +7,16 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// An idle tab is this struct and nothing else, and there may be very many.
+// An idle tab needs only this struct, and there may be very many.
 func TestTabIsSmall(t *testing.T) {
 	t.Parallel()
 	if size := unsafe.Sizeof(Tab{}); size > 400 {
-		t.Errorf("a tab takes %d bytes", size)
+		t.Errorf("a tab has %d bytes, want fewer", size)
 	}
 }
 
-// A tab whose socket is full has a copy of what it is to be given next. What that was
-// copied from is gone when the ring has moved on.
-func TestOwnBatchHoldsNothingElse(t *testing.T) {
+// A tab whose socket is full holds a copy of its next batch, because the ring may drop the original.
+func TestOwnBatchReleasesSource(t *testing.T) {
 	t.Parallel()
 	at := wire.Position{Epoch: 1, Seq: 1}
 	c := &chunk{prev: wire.Position{Epoch: 1}, events: []entry{{at: at, end: 5}}, data: []byte("frame")}
@@ -30,10 +29,10 @@ func TestOwnBatchHoldsNothingElse(t *testing.T) {
 		shared := unsafe.SliceData(b.data) == unsafe.SliceData(c.data)
 		held := len(b.chunks[:cap(b.chunks)]) > 0 && b.chunks[:cap(b.chunks)][0] != nil
 		if own && (shared || held) {
-			t.Error("a copy holds what it was made of")
+			t.Error("a copied batch still references the chunk")
 		}
 		if !own && !held {
-			t.Error("what is not copied is not held")
+			t.Error("a batch that is not copied does not reference the chunk")
 		}
 	}
 }

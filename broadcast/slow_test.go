@@ -16,8 +16,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// narrow makes a connection take little at a time.
-func narrow(t *testing.T, server *broadcast.Socket, client net.Conn) {
+// shrinkBuffers sets small socket buffers, so that writes are partial.
+func shrinkBuffers(t *testing.T, server *broadcast.Socket, client net.Conn) {
 	t.Helper()
 	for _, c := range []net.Conn{server.Conn, client} {
 		tcp := c.(*net.TCPConn)
@@ -27,17 +27,17 @@ func narrow(t *testing.T, server *broadcast.Socket, client net.Conn) {
 	}
 }
 
-// Whatever is written by whom, and however little the socket takes at a time,
-// frames are whole and in order, and nothing is between the bytes of one.
+// With concurrent writers and partial writes, frames are complete and in order, and no other bytes are
+// inside a frame.
 func TestPartialWrites(t *testing.T) {
 	t.Parallel()
 	for name, form := range map[string]broadcast.Form{"native": broadcast.FormNative, "batch": broadcast.FormBatch} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			const rounds = 60
-			b := newBench(t, broadcast.Config{RingBytes: 64 << 10})
+			b := newTestCenter(t, broadcast.Config{RingBytes: 64 << 10})
 			server, client := tcpPair(t)
-			narrow(t, server, client)
+			shrinkBuffers(t, server, client)
 			c := b.attachTo(server, client, broadcast.TabConfig{Form: form, Who: who("c")})
 			var all []broadcast.Event
 			published := make(chan struct{})
@@ -95,51 +95,51 @@ func TestPartialWrites(t *testing.T) {
 				}
 			}
 			wg.Wait()
-			// It has caught up, so the next is written at once again.
+			// The tab has caught up, so the next event is written at once.
 			c.expect(b.show(title(1))...)
 		})
 	}
 }
 
-// pipe connects a tab through a pipe, which takes a byte only when one is read.
+// pipe attaches a tab over an unbuffered connection.
 func (b *bench) pipe() *tab {
 	b.t.Helper()
 	server, client := pipe()
 	return b.attachTo(server, client, broadcast.TabConfig{})
 }
 
-func TestStoppedTabIsGivenUp(t *testing.T) {
+func TestStoppedTabIsClosed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, broadcast.Config{WriteTimeout: 8 * time.Second})
+		b := newTestCenter(t, broadcast.Config{WriteTimeout: 8 * time.Second})
 		c := b.pipe()
 		start := time.Now()
 		if got := <-c.closed; got.code != wire.CloseTooSlow {
 			t.Errorf("closed with %v", got)
 		}
 		if took := time.Since(start); took != 8*time.Second {
-			t.Errorf("given up after %v", took)
+			t.Errorf("closed after %v", took)
 		}
-		// Its close frame is tried for a moment only.
+		// The close frame is written with a short timeout.
 		start = time.Now()
 		if _, err := c.WriteControl([]byte{0x88, 0}); err == nil {
 			t.Error("a close frame was written to a stopped tab")
 		}
 		if took := time.Since(start); took != time.Second {
-			t.Errorf("tried for %v", took)
+			t.Errorf("the write took %v", took)
 		}
 		b.show(title(1))
 	})
 }
 
-// A tab that takes a little now and then is slow, not stopped.
-func TestSlowTabIsNotGivenUp(t *testing.T) {
+// A tab that reads a little now and then is slow, not stopped, and stays open.
+func TestSlowTabStaysOpen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, broadcast.Config{WriteTimeout: 8 * time.Second})
+		b := newTestCenter(t, broadcast.Config{WriteTimeout: 8 * time.Second})
 		c := b.pipe()
 		all := b.show(titles(3)...)
-		c.in.Reset(slowly{c.Conn})
+		c.in.Reset(slowReader{c.Conn})
 		c.greeting()
 		c.expect(all...)
 		select {
@@ -150,19 +150,19 @@ func TestSlowTabIsNotGivenUp(t *testing.T) {
 	})
 }
 
-// slowly reads a little now and then.
-type slowly struct{ io.Reader }
+// slowReader reads a little at a time, with pauses.
+type slowReader struct{ io.Reader }
 
-func (s slowly) Read(p []byte) (int, error) {
+func (s slowReader) Read(p []byte) (int, error) {
 	time.Sleep(3 * time.Second)
 	return s.Reader.Read(p[:min(len(p), 40)])
 }
 
-// A close frame after a frame that was half written waits for the other half.
+// A close frame after a partially written frame waits for the rest of that frame.
 func TestCloseFrameComesAfterTheRest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, broadcast.Config{})
+		b := newTestCenter(t, broadcast.Config{})
 		c := b.pipe()
 		half := make([]byte, 30)
 		if _, err := io.ReadFull(c.Conn, half); err != nil {
@@ -186,11 +186,11 @@ func TestCloseFrameComesAfterTheRest(t *testing.T) {
 	})
 }
 
-// Control frames of a tab that is busy wait for their turn, and not for ever.
+// Control frames of a busy tab wait for the current write, with a timeout.
 func TestControlFramesOfABusyTab(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, broadcast.Config{})
+		b := newTestCenter(t, broadcast.Config{})
 		c := b.pipe()
 		done := make(chan error)
 		pong := func() {
@@ -218,20 +218,20 @@ func TestControlFramesOfABusyTab(t *testing.T) {
 	})
 }
 
-// The control frame itself may be what a tab does not take.
-func TestControlFrameThatIsNotTaken(t *testing.T) {
+// A control frame that the client does not read times out.
+func TestUnreadControlFrame(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, broadcast.Config{})
+		b := newTestCenter(t, broadcast.Config{})
 		c := b.pipe()
 		c.greeting()
 		synctest.Wait()
 		start := time.Now()
 		if _, err := c.WriteControl([]byte{0x8a, 0}); err == nil {
-			t.Error("it was written")
+			t.Error("the control frame was written")
 		}
 		if took := time.Since(start); took != 10*time.Second {
-			t.Errorf("tried for %v", took)
+			t.Errorf("the write took %v", took)
 		}
 		if got := <-c.closed; got.code != wire.CloseTooSlow {
 			t.Errorf("closed with %v", got)
@@ -239,10 +239,10 @@ func TestControlFrameThatIsNotTaken(t *testing.T) {
 	})
 }
 
-func TestAnswersThatAreNotTaken(t *testing.T) {
+func TestUnreadAnswers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, broadcast.Config{})
+		b := newTestCenter(t, broadcast.Config{})
 		c := b.pipe()
 		for range 20 {
 			c.Send(wire.Event{Data: wire.GoElsewhere{Reason: strings.Repeat("x", 5000)}})
@@ -253,12 +253,12 @@ func TestAnswersThatAreNotTaken(t *testing.T) {
 	})
 }
 
-// A tab that falls off the ring reads on from the log; when the log has moved on
-// too it gets a snapshot, but not for ever.
-func TestTabThatFallsBehind(t *testing.T) {
+// A tab that falls off the ring continues from the log; if the log is trimmed too, it gets a snapshot,
+// a bounded number of times.
+func TestTabBehindRing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, broadcast.Config{RingEvents: 10, WriteTimeout: time.Hour})
+		b := newTestCenter(t, broadcast.Config{RingEvents: 10, WriteTimeout: time.Hour})
 		c := b.pipe()
 		fall := func() []broadcast.Event {
 			synctest.Wait() // it waits for us with what it has in hand
@@ -318,11 +318,11 @@ func TestTabThatFallsBehind(t *testing.T) {
 	})
 }
 
-// While the store is away a tab that needs it waits, and is served again after.
+// While the store is unavailable, a tab that needs the log waits and then continues.
 func TestCatchUpWaitsForTheStore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, broadcast.Config{RingEvents: 10})
+		b := newTestCenter(t, broadcast.Config{RingEvents: 10})
 		c := b.pipe()
 		synctest.Wait()
 		var all []broadcast.Event
@@ -341,12 +341,11 @@ func TestCatchUpWaitsForTheStore(t *testing.T) {
 	})
 }
 
-// Snapshots that are not taken are bounded all together, and those who share one
-// count once.
-func TestSnapshotsThatAreNotTaken(t *testing.T) {
+// Unread snapshots are bounded in total; a shared snapshot counts once.
+func TestUnreadSnapshotsAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, broadcast.Config{WriteTimeout: time.Hour, SnapshotBytes: 500_000, RingEvents: 10})
+		b := newTestCenter(t, broadcast.Config{WriteTimeout: time.Hour, SnapshotBytes: 500_000, RingEvents: 10})
 		b.src.state.RecentMessages = []wire.UIRow{{Type: wire.RowSay, Say: wire.SayText, Text: strings.Repeat("x", 200_000)}}
 		var tabs []*tab
 		for range 3 {
@@ -363,7 +362,7 @@ func TestSnapshotsThatAreNotTaken(t *testing.T) {
 					}
 				default:
 					if want[i] {
-						t.Errorf("tab %d was not given up", i)
+						t.Errorf("tab %d was not closed", i)
 					}
 				}
 			}
@@ -392,7 +391,7 @@ func TestSnapshotsThatAreNotTaken(t *testing.T) {
 func TestDetachEndsAWrite(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, broadcast.Config{})
+		b := newTestCenter(t, broadcast.Config{})
 		c := b.pipe()
 		synctest.Wait()
 		c.Detach()
@@ -410,7 +409,7 @@ func TestDetachEndsAWrite(t *testing.T) {
 // Nothing comes after a close frame, whoever wrote it.
 func TestNothingFollowsACloseFrame(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, broadcast.Config{})
+	b := newTestCenter(t, broadcast.Config{})
 	c := b.attach(broadcast.TabConfig{})
 	c.greeting()
 	if _, err := c.WriteControl([]byte{0x88, 0}); err != nil {

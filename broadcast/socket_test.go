@@ -16,7 +16,7 @@ import (
 // for a tab must not be written there.
 func TestClosedSocketIsNotWrittenTo(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, broadcast.Config{})
+	b := newTestCenter(t, broadcast.Config{})
 	for range 20 {
 		c := b.attach(broadcast.TabConfig{})
 		c.greeting()
@@ -46,7 +46,7 @@ func TestClosedSocketIsNotWrittenTo(t *testing.T) {
 // Closing a socket while it is written to ends its tab and disturbs nobody else.
 func TestCloseWhileWriting(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, broadcast.Config{})
+	b := newTestCenter(t, broadcast.Config{})
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {

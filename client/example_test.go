@@ -10,7 +10,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Connect to a session, show something in it and see it come back. If the
+// Connect to a session, emit an action and receive its event. If the
 // connection breaks at any moment, the program notices nothing of it but the
 // time it takes: the client resumes and sends again what was not answered.
 func Example() {

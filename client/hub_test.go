@@ -90,7 +90,7 @@ func TestCutsOfARealHub(t *testing.T) {
 	t.Cleanup(wg.Wait)
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
-	line := &badLine{to: h.addr, t: t}
+	line := &cuttingProxy{to: h.addr, t: t}
 	addr := line.listen(ctx, &wg)
 	// Each client reports its hash when it has the last message.
 	const end wire.NoticeID = "end"
@@ -144,8 +144,8 @@ func TestCutsOfARealHub(t *testing.T) {
 	}
 }
 
-// badLine forwards connections and breaks each after a random number of bytes.
-type badLine struct {
+// cuttingProxy forwards connections and breaks each after a random number of bytes.
+type cuttingProxy struct {
 	t    *testing.T
 	to   string
 	mu   sync.Mutex
@@ -153,13 +153,13 @@ type badLine struct {
 }
 
 // mend lets further connections live.
-func (l *badLine) mend() {
+func (l *cuttingProxy) mend() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.good = true
 }
 
-func (l *badLine) listen(ctx context.Context, wg *sync.WaitGroup) string {
+func (l *cuttingProxy) listen(ctx context.Context, wg *sync.WaitGroup) string {
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -178,7 +178,7 @@ func (l *badLine) listen(ctx context.Context, wg *sync.WaitGroup) string {
 	return ln.Addr().String()
 }
 
-func (l *badLine) pass(ctx context.Context, down net.Conn) {
+func (l *cuttingProxy) pass(ctx context.Context, down net.Conn) {
 	var d net.Dialer
 	up, err := d.DialContext(ctx, "tcp", l.to)
 	if err != nil {

@@ -45,7 +45,7 @@ func TestEveryCloseCode(t *testing.T) {
 					wire.ReconnectNow: 0, wire.ReconnectLater: 8 * time.Second, wire.ReconnectBackoff: time.Second,
 				}[info.Reconnect]
 				if got := h.dials[1].Sub(h.dials[0]); got != want {
-					t.Errorf("came back after %v, want %v", got, want)
+					t.Errorf("reconnected after %v, want %v", got, want)
 				}
 				if r.Link().State != client.LinkConnected || !r.Link().Resumed {
 					t.Errorf("link is %+v", r.Link())
@@ -126,8 +126,8 @@ func TestFullJitter(t *testing.T) {
 	}
 }
 
-// TestNeverGivesUp runs a client that cannot connect for a day.
-func TestNeverGivesUp(t *testing.T) {
+// TestReconnectsForever runs a client that cannot connect for a day.
+func TestReconnectsForever(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := &fakeHub{script: []func(*peer){func(p *peer) { p.w.WriteHeader(http.StatusServiceUnavailable) }}}
@@ -171,7 +171,7 @@ func TestAnnouncedReconnect(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if got := h.dials[1].Sub(h.dials[0]); got != 5*time.Second {
-			t.Errorf("came back after %v, want 5s", got)
+			t.Errorf("reconnected after %v, want 5s", got)
 		}
 		if r.Link().State != client.LinkConnected {
 			t.Errorf("link is %+v", r.Link())
@@ -279,7 +279,7 @@ func TestTokenIsRenewedInTime(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		if len(said) != 2 || said[0].Data != (wire.Auth{Ticket: "once"}) || said[1].Data != (wire.Auth{Token: "fresh"}) {
-			t.Errorf("client said %+v", said)
+			t.Errorf("the client logged %+v", said)
 		}
 		if len(bearer) == 0 || bearer[0] != "Bearer fresh" {
 			t.Errorf("next connection with %q", bearer)

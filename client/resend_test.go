@@ -257,7 +257,7 @@ func TestRefusalsThatAskToWait(t *testing.T) {
 					t.Errorf("Send: %v", err)
 				}
 				if took := time.Since(start); heard != tt.heard || took < tt.atLeast {
-					t.Errorf("heard %d times in %v", heard, took)
+					t.Errorf("the hub received it %d times in %v", heard, took)
 				}
 			})
 		})

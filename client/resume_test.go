@@ -192,7 +192,7 @@ func TestSilence(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 		if pongs != 3 || lost != (3*14+15)*time.Second {
-			t.Errorf("%d pongs, given up after %v", pongs, lost)
+			t.Errorf("%d pongs, disconnected after %v", pongs, lost)
 		}
 		want := []client.LinkState{client.LinkConnecting, client.LinkConnected, client.LinkReconnecting, client.LinkConnected}
 		if diff := cmp.Diff(want, r.states()); diff != "" {

@@ -81,7 +81,7 @@ func TestSendUntilAnswered(t *testing.T) {
 		}
 		wg.Wait()
 		if diff := cmp.Diff([]string{"a", "b", "c", "b", "c", "c"}, heard); diff != "" {
-			t.Errorf("hub heard (-want +got):\n%s", diff)
+			t.Errorf("received by the hub (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -193,7 +193,7 @@ func TestPostIsSentOnce(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if heard != 1 {
-			t.Errorf("heard %d times", heard)
+			t.Errorf("the hub received it %d times", heard)
 		}
 	})
 }
@@ -275,7 +275,7 @@ func TestForward(t *testing.T) {
 			t.Error(err)
 		}
 		if diff := cmp.Diff(append(lines, emit), heard); diff != "" {
-			t.Errorf("hub heard (-want +got):\n%s", diff)
+			t.Errorf("received by the hub (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -301,9 +301,9 @@ func TestSendingIsBounded(t *testing.T) {
 	})
 }
 
-// TestSenderLeaves checks that a message whose sender stopped waiting is dropped and frees its
+// TestSenderCancels checks that a message whose sender stopped waiting is dropped and frees its
 // slot.
-func TestSenderLeaves(t *testing.T) {
+func TestSenderCancels(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := &fakeHub{script: []func(*peer){func(p *peer) {
@@ -321,7 +321,7 @@ func TestSenderLeaves(t *testing.T) {
 	})
 }
 
-func TestAnIDIsOnItsWayOnce(t *testing.T) {
+func TestMessageIDIsPendingOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := &fakeHub{script: []func(*peer){func(p *peer) {

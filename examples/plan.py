@@ -19,7 +19,7 @@ import uuid
 
 import websockets
 
-# How a lost connection is tried again: 1 s, 2 s, 4 s, … at most 30 s apart.
+# Delays before reconnecting: 1 s, 2 s, 4 s, … at most 30 s.
 INITIAL_DELAY, MAX_DELAY, MULTIPLIER = 1.0, 30.0, 2
 
 
@@ -62,7 +62,7 @@ class PlanClient:
         if self.last_message_id:
             address += f"&resume_from={self.last_message_id}"
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
-        # Who asks for this protocol can be told what it missed; others get the whole state.
+        # With this subprotocol a reconnecting client gets the events it missed; without it, the whole state.
         self.ws = await websockets.connect(address, subprotocols=self.protocols, extra_headers=headers, max_size=None)
 
     async def close(self):
@@ -77,7 +77,7 @@ class PlanClient:
                 await self.send("pong")
                 continue
             if message["type"] == "session_state":
-                # A snapshot stands at a position of its own; a resume follows ours.
+                # A snapshot has its own position; a resume continues after ours.
                 at = message["data"].get("last_message_id")
                 if message["data"].get("mode") == "snapshot" and at:
                     self.last_message_id = at
@@ -104,7 +104,7 @@ class PlanClient:
                 await asyncio.sleep(delay)
                 delay = min(delay * MULTIPLIER, MAX_DELAY)
 
-    # What people say to a plan.
+    # Commands for a plan.
 
     async def plan(self, text):
         await self.send("USER_MESSAGE", messageId=str(uuid.uuid4()), content=text, mode="plan")

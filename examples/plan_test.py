@@ -360,7 +360,7 @@ class WithoutSubprotocol(Plans):
     async def test_the_document(self):
         tests = self.documented()
         await asyncio.wait_for(tests["test_websocket_connection"](), PATIENCE)
-        # The plan is asked for before the test connects, so the question comes again.
+        # The plan is requested before the test connects, so the question is sent again.
         watcher = await self.tab()
         self.ask(graph(todo("todo_001", "/say gathered")))
         await watcher.until("hitl_plan_review")

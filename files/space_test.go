@@ -14,7 +14,7 @@ import (
 	"github.com/everdesk/everdesk/files"
 )
 
-// sender is an upload that has begun and goes on as the test wants.
+// sender is a running upload that the test controls.
 type sender struct {
 	to   *io.PipeWriter
 	done chan error
@@ -28,7 +28,7 @@ func begin(t *testing.T, s *files.Store, name string, size int64, first string) 
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		_, err := s.Save(t.Context(), ses, name, from, size)
-		_ = from.CloseWithError(err) // so that nobody waits for the file store to read on
+		_ = from.CloseWithError(err) // unblocks writers if the file store stops reading
 		x.done <- err
 	})
 	t.Cleanup(func() {
@@ -45,7 +45,7 @@ func (x sender) end(t *testing.T) error {
 	return <-x.done
 }
 
-// onDisk is how many bytes there are under a folder.
+// onDisk returns the number of bytes under a folder.
 func onDisk(t *testing.T, dir string) (total int64) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
@@ -64,7 +64,7 @@ func onDisk(t *testing.T, dir string) (total int64) {
 	return total
 }
 
-// Uploads that never end cannot fill the disk: they count from the beginning.
+// Unfinished uploads cannot fill the disk: their bytes count from the start.
 func TestUnfinishedUploadsCount(t *testing.T) {
 	t.Parallel()
 	for name, size := range map[string]int64{"with a length": 100, "without a length": -1} {
@@ -106,7 +106,7 @@ func TestFewUploadsAtOnce(t *testing.T) {
 			t.Errorf("a broken one: %v", err)
 		}
 	}
-	// What was broken holds nothing.
+	// Failed uploads use no space.
 	for i := range 8 {
 		all[i] = begin(t, s, string(rune('A'+i)), -1, "x")
 	}
@@ -117,8 +117,8 @@ func TestFewUploadsAtOnce(t *testing.T) {
 	}
 }
 
-// A second process on the same folder leaves the uploads of the first alone.
-func TestOpenLeavesUploadsOfOthers(t *testing.T) {
+// A second process on the same folder does not remove the uploads of the first.
+func TestOpenKeepsUploadsOfOtherProcesses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	a := open(t, dir, files.Config{})
@@ -135,8 +135,8 @@ func TestOpenLeavesUploadsOfOthers(t *testing.T) {
 	}
 }
 
-// Who takes a file for a folder asks for something that is not there.
-func TestFilesAreNoFolders(t *testing.T) {
+// A path that uses a file as a folder does not exist.
+func TestFilesAreNotFolders(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), files.Config{})
 	save(t, s, ses, "file", "x")
@@ -150,7 +150,7 @@ func TestFilesAreNoFolders(t *testing.T) {
 	}
 }
 
-// age makes a file look as old as an hour and a half.
+// age sets the time of a file to 90 minutes ago.
 func age(t *testing.T, path string) {
 	t.Helper()
 	then := time.Now().Add(-90 * time.Minute)

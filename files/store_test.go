@@ -78,8 +78,8 @@ func names(t *testing.T, s *files.Store, folder string) []string {
 	return out
 }
 
-// leftovers are the unfinished files under a folder.
-func leftovers(t *testing.T, dir string) []string {
+// temporaryFiles returns the unfinished files under a folder.
+func temporaryFiles(t *testing.T, dir string) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(dir, "*", ".partial", "*"))
 	if err != nil {
@@ -130,7 +130,7 @@ func TestSaveOpenListRemove(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotThere(t *testing.T) {
+func TestMissingFiles(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), files.Config{})
 	save(t, s, ses, "dir/file", "x")
@@ -193,7 +193,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%.40q: %v", name, err)
 		}
 	}
-	// No call takes what the check does not.
+	// No call accepts a name that the check refuses.
 	s := open(t, t.TempDir(), files.Config{})
 	for what, err := range map[string]error{
 		"save":   first(s.Save(t.Context(), ses, "../x", strings.NewReader("x"), -1)),
@@ -216,9 +216,9 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Somebody with access to the disk, or a tool, may put a link into a folder. It
-// leads nowhere, neither out nor into another session, and is refused as a name.
-func TestLinksLeadNowhere(t *testing.T) {
+// A user with access to the disk, or a tool, may put a symbolic link into a folder. It is not followed,
+// neither out of the folder nor into another session, and is refused as a name.
+func TestSymlinksAreNotFollowed(t *testing.T) {
 	t.Parallel()
 	dir, outside := t.TempDir(), t.TempDir()
 	s := open(t, dir, files.Config{})
@@ -289,14 +289,14 @@ func TestBoundsOfAFile(t *testing.T) {
 	if _, err := s.Save(t.Context(), ses, "a", strings.NewReader("0123456789x"), -1); !errors.Is(err, files.ErrTooLarge) {
 		t.Errorf("11 bytes: %v", err)
 	}
-	// It stops reading, however much there is.
+	// The store stops reading at the limit.
 	if _, err := s.Save(t.Context(), ses, "b", endless{}, -1); !errors.Is(err, files.ErrTooLarge) {
 		t.Errorf("endless: %v", err)
 	}
 	if got := load(t, s, ses, "a"); got != "0123456789" {
 		t.Errorf("the old file is %q now", got)
 	}
-	if left := leftovers(t, dir); left != nil {
+	if left := temporaryFiles(t, dir); left != nil {
 		t.Errorf("left behind: %q", left)
 	}
 }
@@ -320,13 +320,13 @@ func TestBoundsOfASession(t *testing.T) {
 		t.Errorf("4 files: %v", err)
 	}
 	save(t, s, "ses-2", "d", "12345") // others have their own
-	if left := leftovers(t, dir); left != nil {
+	if left := temporaryFiles(t, dir); left != nil {
 		t.Errorf("left behind: %q", left)
 	}
 }
 
-// Many who save at once do not get more than their session may have.
-func TestBoundsHoldUnderPressure(t *testing.T) {
+// Concurrent uploads do not exceed the limit of their session.
+func TestBoundsUnderConcurrency(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), files.Config{SessionBytes: 100, SessionFiles: 1000, SessionUploads: 40})
 	var wg sync.WaitGroup
@@ -361,12 +361,12 @@ func TestBrokenUploadLeavesNothing(t *testing.T) {
 	if got := load(t, s, ses, "a"); got != "old" {
 		t.Errorf("the old file is %q now", got)
 	}
-	if left := leftovers(t, dir); left != nil {
+	if left := temporaryFiles(t, dir); left != nil {
 		t.Errorf("left behind: %q", left)
 	}
 }
 
-func TestOpenClearsWhatACrashLeft(t *testing.T) {
+func TestOpenRemovesLeftovers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, name := range []string{"ses-1/.partial/half", "ses-1/kept", "not a session/.partial/theirs"} {
@@ -383,9 +383,9 @@ func TestOpenClearsWhatACrashLeft(t *testing.T) {
 	age(t, filepath.Join(dir, "not a session", ".partial", "theirs"))
 	s := open(t, dir, files.Config{})
 	if got := load(t, s, ses, "kept"); got != "x" {
-		t.Errorf("kept file is %q", got)
+		t.Errorf("stored file is %q", got)
 	}
-	if diff := cmp.Diff([]string{filepath.Join(dir, "not a session", ".partial", "theirs")}, leftovers(t, dir)); diff != "" {
+	if diff := cmp.Diff([]string{filepath.Join(dir, "not a session", ".partial", "theirs")}, temporaryFiles(t, dir)); diff != "" {
 		t.Error(diff)
 	}
 	if _, err := files.Open(filepath.Join(dir, "ses-1", "kept"), files.Config{}); err == nil {

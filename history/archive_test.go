@@ -60,7 +60,7 @@ func textRow(id wire.RowID, text string) wire.UIRow {
 
 // After any operations the list holds the rows of the conversation, the counts match the
 // list, and they survive encoding.
-func TestArchiveIsTheConversation(t *testing.T) {
+func TestArchiveEqualsConversation(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		var list fileStore
@@ -93,7 +93,7 @@ func TestArchiveIsTheConversation(t *testing.T) {
 			case "keep":
 				kept, err := history.RestoreArchives(map[string][]byte{"monitor-0": a.SaveOp().Values[0]})
 				if err != nil || a.Changed() {
-					t.Fatalf("kept is %v, changed %v", err, a.Changed())
+					t.Fatalf("decode: %v, changed %v", err, a.Changed())
 				}
 				a = kept["monitor-0"]
 			}
@@ -132,7 +132,7 @@ func TestArchiveIsBounded(t *testing.T) {
 			t.Fatalf("after %d rows there are %d, known are %d", id, n, a.Len())
 		}
 		if n := len(a.SaveOp().Values[0]); n > 2048 {
-			t.Fatalf("what is known of %d rows takes %d bytes", id, n)
+			t.Fatalf("the index of %d rows has %d bytes, want fewer", id, n)
 		}
 	}
 	if values != 12_000 {
@@ -157,7 +157,7 @@ func TestArchiveIsBounded(t *testing.T) {
 
 // The store lost writes: rows before the newest are a correct prefix, and the newest rows
 // are written again.
-func TestArchiveHeals(t *testing.T) {
+func TestArchiveRepairsLostWrites(t *testing.T) {
 	t.Parallel()
 	build := func() (*history.Archive, fileStore, []wire.UIRow) {
 		var all []wire.UIRow
@@ -197,16 +197,16 @@ func TestArchiveHeals(t *testing.T) {
 	}
 }
 
-func TestArchiveRefusesWhatItDidNotWrite(t *testing.T) {
+func TestArchiveRefusesInvalidData(t *testing.T) {
 	t.Parallel()
 	for _, data := range []string{"", "{}", `[{"rows":0}]`, `[{"rows":1,"bytes":-1}]`, "[1]"} {
 		if _, err := history.RestoreArchives(map[string][]byte{"monitor-0": []byte(data)}); err == nil {
-			t.Errorf("%q is taken", data)
+			t.Errorf("%q is accepted, want an error", data)
 		}
 	}
 	for _, item := range []string{"", "null", "[]", `{"ts":"x"}`} {
 		if _, err := history.DecodeRow([]byte(item)); err == nil {
-			t.Errorf("the row %q is taken", item)
+			t.Errorf("the row %q is accepted, want an error", item)
 		}
 	}
 }

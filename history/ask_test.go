@@ -22,7 +22,7 @@ func wantStatus(t *testing.T, a *history.OpenAsks, want history.WaitStatus) {
 
 // An ask answered immediately does not change the status; after two seconds its task counts
 // as waiting until the answer.
-func TestTasksWaitAfterAWhile(t *testing.T) {
+func TestTaskWaitsAfterDelay(t *testing.T) {
 	t.Parallel()
 	for a, want := range map[wire.Ask]history.WaitStatus{
 		wire.AskTool: history.WaitsInteractive, wire.AskCommand: history.WaitsInteractive, wire.AskFollowup: history.WaitsInteractive,
@@ -37,7 +37,7 @@ func TestTasksWaitAfterAWhile(t *testing.T) {
 			t.Errorf("%s is due at %d", a, at)
 		}
 		if changes, _ := asks.MarkWaiting(2999); len(changes) != 0 {
-			t.Errorf("%s waits too soon", a)
+			t.Errorf("%s counts as waiting too early", a)
 		}
 		changes, told := asks.MarkWaiting(3000)
 		if len(changes) != 1 || changes[0] != (history.StatusChange{Task: "t1", Status: want}) || len(told) != 1 {
@@ -45,7 +45,7 @@ func TestTasksWaitAfterAWhile(t *testing.T) {
 		}
 		wantStatus(t, &asks, want)
 		if again, _ := asks.MarkWaiting(9000); len(again) != 0 || asks.NextDue() != 0 {
-			t.Errorf("%s is said twice", a)
+			t.Errorf("the status of %s is reported twice", a)
 		}
 		if _, back, ok := asks.Close(1000); !ok || back == nil || back.Status != history.NotWaiting {
 			t.Errorf("the answer to %s leads to %+v", a, back)
@@ -56,7 +56,7 @@ func TestTasksWaitAfterAWhile(t *testing.T) {
 	}
 }
 
-func TestQuickAnswersSayNothing(t *testing.T) {
+func TestQuickAnswerChangesNoStatus(t *testing.T) {
 	t.Parallel()
 	var asks history.OpenAsks
 	asks.Open(ask(1, wire.AskTool))
@@ -66,15 +66,15 @@ func TestQuickAnswersSayNothing(t *testing.T) {
 }
 
 // An ask that shows the output of a command does not block and takes no message.
-func TestOutputOfCommandsBlocksNobody(t *testing.T) {
+func TestCommandOutputDoesNotBlock(t *testing.T) {
 	t.Parallel()
 	var asks history.OpenAsks
 	asks.Open(ask(1, wire.AskCommandOutput))
 	if changes, _ := asks.MarkWaiting(99999); len(changes) != 0 || asks.NextDue() != 0 {
-		t.Error("a task waits for it")
+		t.Error("a task counts as waiting for command output")
 	}
 	if _, ok := history.AnsweredBy(wire.AskCommandOutput); ok {
-		t.Error("a message that waits is taken for an answer")
+		t.Error("a queued message is used as an answer")
 	}
 }
 
@@ -98,7 +98,7 @@ func TestStatusOfSeveralQuestions(t *testing.T) {
 }
 
 // A message that was not meant as an answer grants no permission.
-func TestMessagesPermitNothing(t *testing.T) {
+func TestMessageGrantsNoPermission(t *testing.T) {
 	t.Parallel()
 	for _, a := range []wire.Ask{wire.AskTool, wire.AskCommand, wire.AskUseMCPServer, wire.AskAutoApprovalMaxReqReached, wire.AskAPIReqFailed} {
 		if how, ok := history.AnsweredBy(a); ok {
@@ -123,7 +123,7 @@ func TestSuggestionsAreAnswers(t *testing.T) {
 		t.Errorf("the answer is %+v", got)
 	}
 	if got := asks.CancelTimeouts(); len(got) != 1 || got[0].Until != 0 || len(asks.Overdue(9999)) != 0 || asks.NextDue() != 3000 {
-		t.Errorf("after somebody did something it is %+v", got)
+		t.Errorf("after an action of the user it is %+v, want none", got)
 	}
 }
 
@@ -137,7 +137,7 @@ func TestStatusesAgree(t *testing.T) {
 		now := wire.Millis(0)
 		hear := func(c history.StatusChange) {
 			if said[c.Task] == c.Status {
-				t.Fatalf("%s is said to be %s twice", c.Task, c.Status)
+				t.Fatalf("%s is reported as %s twice", c.Task, c.Status)
 			}
 			said[c.Task] = c.Status
 		}
@@ -158,7 +158,7 @@ func TestStatusesAgree(t *testing.T) {
 			}
 			for task, s := range said {
 				if got := asks.Status(task); got != s {
-					t.Fatalf("%s is %s and was said to be %s", task, got, s)
+					t.Fatalf("%s is %s and was reported as %s", task, got, s)
 				}
 			}
 			if at := asks.NextDue(); at != 0 && at <= now {

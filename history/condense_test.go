@@ -82,7 +82,7 @@ func TestCondensedToNothing(t *testing.T) {
 	}
 }
 
-func TestCommandsStay(t *testing.T) {
+func TestCondenseKeepsCommands(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		first []string
@@ -173,7 +173,7 @@ func TestCondenseRequest(t *testing.T) {
 }
 
 // Tool calls, their inputs and results are in the request.
-func TestCondenseRequestSaysAll(t *testing.T) {
+func TestCondenseRequestIsComplete(t *testing.T) {
 	t.Parallel()
 	all := thread(t, "u1 a2+A u3-A")
 	all[1].Blocks[1].Input = json.RawMessage(`{"a":{"b":[1,2]}}`)

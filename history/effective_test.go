@@ -94,7 +94,7 @@ func TestView(t *testing.T) {
 				c.open = c.want
 			}
 			if got := shortEntries(history.OpenView(all)); got != c.open {
-				t.Errorf("a turn goes on with %s\nwant %s", got, c.open)
+				t.Errorf("a turn continues with %s\nwant %s", got, c.open)
 			}
 		})
 	}

@@ -70,7 +70,7 @@ func TestLoadForeignBlocks(t *testing.T) {
 		t.Fatalf("%s, %d left out, %v", short(all), skipped, err)
 	}
 	if m := all[0]; m.TS != 1700000000000 || len(m.Blocks) != 2 || string(m.Blocks[1].Image.Data) != "p" {
-		t.Errorf("the user says %+v", m)
+		t.Errorf("the message of the user is %+v", m)
 	}
 	if b := all[1].Blocks[0]; !providers.BrokenInput(b.Input) {
 		t.Errorf("the input is %s", b.Input)
@@ -107,7 +107,7 @@ func FuzzLoadForeign(f *testing.F) {
 			}
 		}
 		if short(again) != short(all) {
-			t.Errorf("kept as %s, read as %s", short(all), short(again))
+			t.Errorf("encoded %s, decoded %s", short(all), short(again))
 		}
 	})
 }

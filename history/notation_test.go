@@ -17,10 +17,10 @@ import (
 // Tests use a short notation for threads. A message is a letter, its row and its
 // properties:
 //
-//	u5        the user says u5
+//	u5        the user sends u5
 //	u5-A-B    results of the calls A and B, and nothing else
 //	u5-A!     the same, and a text
-//	a6+A+B    the assistant says a6 and calls A and B
+//	a6+A+B    the assistant writes a6 and calls A and B
 //	S7=s      a summary with id s
 //	M8=t      a marker with id t
 //	…/s …|t   tagged with condenseParent s, truncationParent t
@@ -135,7 +135,7 @@ func shortEntries(entries []providers.Entry) string {
 // Rows have a similar notation: a letter, the id and the newest message of the thread main
 // at that time, if the row belongs to that thread.
 //
-//	u5    the user says something     t6#4   text of an agent
+//	u5    message of the user       t6#4   text of an agent
 //	x7#4  a tool                      r7#4   thinking
 //	e8#6  the end of a turn           o9     something else
 //	c9=s  a summary was made          k9=t   messages were truncated

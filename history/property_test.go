@@ -311,7 +311,7 @@ func (c *conversation) rewind(r *rapid.T, target wire.UIRow, include bool) {
 	for _, row := range c.rows {
 		stays := slices.ContainsFunc(got.Kept, func(k wire.UIRow) bool { return k.ID == row.ID })
 		if want := row.ID > target.ID && !stays || row.ID == target.ID && !include; want != gone[row.ID] {
-			r.Fatalf("row %d goes: %v", row.ID, gone[row.ID])
+			r.Fatalf("row %d is removed: %v", row.ID, gone[row.ID])
 		}
 	}
 	c.rows = slices.DeleteFunc(c.rows, func(row wire.UIRow) bool { return gone[row.ID] })
@@ -348,7 +348,7 @@ func (c *conversation) compare(r *rapid.T, s *speaker, cut history.RewoundThread
 	}
 	for _, m := range cut.Messages {
 		if !tags[m.CondenseParent] || !tags[m.TruncationParent] {
-			r.Fatalf("a tag names nobody: %s", short(cut.Messages))
+			r.Fatalf("a tag names no message: %s", short(cut.Messages))
 		}
 	}
 	for _, m := range s.all {
@@ -398,21 +398,21 @@ func (c *conversation) checkInvariants(r *rapid.T) {
 			if c.said[m.Row] && m.Role == providers.RoleUser && len(m.Blocks) == 1 && m.Blocks[0].Kind == providers.BlockText && !m.IsSummary && !m.IsTruncationMarker {
 				asked[m.Row] = true
 				if _, ok := there[m.Row]; !ok {
-					r.Fatalf("models have what was said in row %d, and people have not", m.Row)
+					r.Fatalf("models have the message of row %d, and the user interface does not", m.Row)
 				}
 			}
 			if row, ok := s.texts[m.ID]; ok && there[row].ID == 0 {
-				r.Fatalf("models have the text of row %d, and people have not", row)
+				r.Fatalf("models have the text of row %d, and the user interface does not", row)
 			}
 			for _, row := range s.results[m.ID] {
 				if there[row].ID == 0 {
-					r.Fatalf("models have the result of row %d, and people have not", row)
+					r.Fatalf("models have the result of row %d, and the user interface does not", row)
 				}
 			}
 		}
 		for id, row := range s.texts {
 			if there[row].ID != 0 && !present[id] && !c.loose[row] {
-				r.Fatalf("people have the text in row %d, and models have not", row)
+				r.Fatalf("the user interface has the text of row %d, and models do not", row)
 			}
 		}
 	}
@@ -420,10 +420,10 @@ func (c *conversation) checkInvariants(r *rapid.T) {
 		switch {
 		case c.loose[id]:
 		case row.Say == wire.SayUserFeedback && c.said[id] && !asked[id]:
-			r.Fatalf("people see what was said in row %d, and models do not", id)
+			r.Fatalf("the user interface has the message of row %d, and models do not", id)
 		case row.ContextCondense != nil && !has[row.ContextCondense.CondenseID],
 			row.ContextTruncation != nil && !has[row.ContextTruncation.TruncationID]:
-			r.Fatalf("row %d tells of a summary or marker that is gone", id)
+			r.Fatalf("row %d names a removed summary or marker", id)
 		}
 	}
 }

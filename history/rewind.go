@@ -11,7 +11,7 @@ import (
 // Errors of [Rewind].
 var (
 	ErrNoRow  = errors.New("there is no such row in the conversation")
-	ErrOldRow = errors.New("the row is older than ids of rows: nobody knows what models had seen then")
+	ErrOldRow = errors.New("the row is older than ids of rows: it is unknown which messages models had seen then")
 )
 
 // Conversation is both histories of a monitor.

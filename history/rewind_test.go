@@ -110,7 +110,7 @@ func TestRewind(t *testing.T) {
 				t.Errorf("models have %s\nwant        %s", s, c.want)
 			}
 			if ids(got.Removed) != c.removed || ids(got.Kept) != c.kept || got.Row.ID != c.to {
-				t.Errorf("of row %d, %q go and %q stay, want %q and %q", got.Row.ID, ids(got.Removed), ids(got.Kept), c.removed, c.kept)
+				t.Errorf("rewind to row %d removes %q and keeps %q, want %q and %q", got.Row.ID, ids(got.Removed), ids(got.Kept), c.removed, c.kept)
 			}
 			if c.visible == "" {
 				c.visible = c.want

@@ -62,7 +62,7 @@ func (s *taskStore) same(t interface{ Fatalf(string, ...any) }) {
 	was, _ := s.Find(history.TaskQuery{})
 	is, _ := again.Find(history.TaskQuery{})
 	if diff := cmp.Diff(was, is); diff != "" {
-		t.Fatalf("another list is kept (-is +kept):\n%s", diff)
+		t.Fatalf("the stored list differs (-memory +stored):\n%s", diff)
 	}
 }
 
@@ -103,7 +103,7 @@ func TestUpsertMerges(t *testing.T) {
 		t.Errorf("%+v", i)
 	}
 	if strings.Contains(string(s.table["t1"]), "awaitingChildId") {
-		t.Errorf("kept: %s", s.table["t1"])
+		t.Errorf("stored: %s", s.table["t1"])
 	}
 	s.same(t)
 }
@@ -151,7 +151,7 @@ func TestTasksAreFew(t *testing.T) {
 		s.add(n+1, "", 0)
 	}
 	if _, ok := s.Get("t20"); ok || s.Len() != history.MaxTasks || len(s.table) != history.MaxTasks {
-		t.Errorf("there are %d, kept %d", s.Len(), len(s.table))
+		t.Errorf("%d tasks in memory, %d stored", s.Len(), len(s.table))
 	}
 	s.keep(s.Upsert("t600", func(i *history.Item) {
 		i.TS, i.Task, i.CompletionResultSummary = 9999, strings.Repeat("가", 5000), strings.Repeat("b", 5000)

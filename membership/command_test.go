@@ -17,13 +17,13 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// clerk answers commands and counts them.
-type clerk struct {
+// commandHandler executes commands and counts them.
+type commandHandler struct {
 	mu   sync.Mutex
 	done map[wire.SessionID]int
 }
 
-func (c *clerk) answer(_ context.Context, e membership.Command) membership.Answer {
+func (c *commandHandler) answer(_ context.Context, e membership.Command) membership.Answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.done == nil {
@@ -33,7 +33,7 @@ func (c *clerk) answer(_ context.Context, e membership.Command) membership.Answe
 	return membership.Answer{Found: true, Detail: string(e.Kind) + " " + string(e.Session)}
 }
 
-func (c *clerk) total() (n int) {
+func (c *commandHandler) total() (n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, k := range c.done {
@@ -42,11 +42,11 @@ func (c *clerk) total() (n int) {
 	return n
 }
 
-// Many commands at once, from anywhere, are all done once and answered.
+// Concurrent commands from several replicas are executed once and answered.
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	server := redistest.Standalone(t)
-	var clerks [2]clerk
+	var clerks [2]commandHandler
 	var hubs [2]*hub
 	for i, id := range []wire.ReplicaID{"a", "b"} {
 		s, err := redisstore.Open(t.Context(), server.Client(t), redisstore.Config{})
@@ -81,11 +81,11 @@ func TestCommands(t *testing.T) {
 		t.Errorf("%d and %d were done, want %d each", a, b, commands/2)
 	}
 	if _, err := hubs[0].Send(t.Context(), "c", "x", membership.Command{}); !errors.Is(err, membership.ErrUnknown) {
-		t.Errorf("a command for nobody: %v", err)
+		t.Errorf("a command for an unknown replica: error %v", err)
 	}
 }
 
-// Who is asked may take its time, or be gone.
+// A command times out if its replica is slow or has stopped.
 func TestCommandsThatFail(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestCommandsThatFail(t *testing.T) {
 	})
 }
 
-// What was meant for an earlier life of a replica is not done by the next one.
+// A command for an earlier process of a replica is not executed by the next one.
 func TestCommandsForAnEarlierProcess(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestCommandsForAnEarlierProcess(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		var c clerk
+		var c commandHandler
 		start(t, s, "a", func(cfg *membership.Config) { cfg.Execute = c.answer })
 		time.Sleep(10 * time.Second)
 		if c.total() != 0 {

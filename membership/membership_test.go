@@ -18,11 +18,11 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// hub is a replica that notes what it was told.
+// hub is a replica that records its states.
 type hub struct {
 	*membership.Membership
 	told chan string
-	// finish lets a drain end.
+	// finish ends a drain when it is closed.
 	finish chan struct{}
 	stop   context.CancelFunc
 	ended  chan struct{}
@@ -82,10 +82,10 @@ func (h *hub) hears(t *testing.T, want string) {
 	select {
 	case got := <-h.told:
 		if got != want {
-			t.Fatalf("told %q, want %q", got, want)
+			t.Fatalf("state is %q, want %q", got, want)
 		}
 	case <-time.After(2 * time.Minute):
-		t.Fatalf("was never told %q", want)
+		t.Fatalf("the state never became %q", want)
 	}
 }
 
@@ -93,7 +93,7 @@ func (h *hub) hearsNothing(t *testing.T) {
 	t.Helper()
 	select {
 	case got := <-h.told:
-		t.Fatalf("told %q", got)
+		t.Fatalf("unexpected state %q", got)
 	default:
 	}
 }
@@ -173,7 +173,7 @@ func TestServeEndsADrainUnderWay(t *testing.T) {
 	})
 }
 
-// A drain that its grace ends is not done, and is tried again until it is.
+// A drain that exceeds its grace period is not done, and is retried until it is.
 func TestDrainThatTakesTooLong(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -203,7 +203,7 @@ func TestDrainThatTakesTooLong(t *testing.T) {
 	})
 }
 
-// A drain that cannot even begin is tried again round by round, not in between.
+// A drain that cannot start is retried once per round.
 func TestDrainThatFailsAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -229,9 +229,9 @@ func TestDrainThatFailsAtOnce(t *testing.T) {
 	})
 }
 
-// A process does not take a order for its own that was for one before it, and one
-// that is about to end takes none at all.
-func TestOrdersOfOthers(t *testing.T) {
+// A process ignores orders for an earlier process of the same replica; a stopping process ignores all
+// orders.
+func TestOrdersForOtherReplicas(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openFile(t)
@@ -241,7 +241,7 @@ func TestOrdersOfOthers(t *testing.T) {
 		b.stop()
 		<-b.ended
 		if err := a.Order(t.Context(), "b", membership.ReplicaOrder{ID: "w-0", Order: membership.OrderDrain}); !errors.Is(err, membership.ErrUnknown) {
-			t.Errorf("asked one who is gone: %v", err)
+			t.Errorf("a command for a stopped replica: error %v", err)
 		}
 		b = start(t, s, "b")
 		synctest.Wait()
@@ -270,7 +270,7 @@ func TestOrdersOfOthers(t *testing.T) {
 	})
 }
 
-// flaky is a store that can be away.
+// flaky is a store that can be unavailable.
 type flaky struct {
 	membership.Announcements
 	mu   sync.Mutex
@@ -288,18 +288,18 @@ func (f *flaky) Announce(ctx context.Context, r store.Replica, ttl time.Duration
 	return f.Announcements.Announce(ctx, r, ttl)
 }
 
-func TestWhoIsAlive(t *testing.T) {
+func TestAliveReplicas(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openFile(t)
 		link := &flaky{Announcements: s.listing}
 		a, b := start(t, parts{link, s.docs}, "a"), start(t, s, "b")
 		if !a.Alive("b") || !a.Alive("nobody") {
-			t.Error("somebody is gone before anything is known")
+			t.Error("a replica is not alive before the first announcement")
 		}
 		time.Sleep(10 * time.Second)
 		if !a.Alive("a") || !a.Alive("b") {
-			t.Error("a or b is gone")
+			t.Error("a or b is not alive")
 		}
 		if !a.Alive("c") {
 			t.Error("c may have come since the last look")
@@ -324,7 +324,7 @@ func TestWhoIsAlive(t *testing.T) {
 		b.end()
 		time.Sleep(30 * time.Second)
 		if !a.Alive("b") || !a.Alive("c") {
-			t.Error("somebody is gone while the store is away")
+			t.Error("a replica is not alive while the store is unavailable")
 		}
 		link.set(false)
 		time.Sleep(3 * time.Second)
@@ -335,12 +335,12 @@ func TestWhoIsAlive(t *testing.T) {
 		_ = a.Alive("b")
 		time.Sleep(3 * time.Second)
 		if a.Alive("b") {
-			t.Error("b is gone")
+			t.Error("b is not alive")
 		}
 	})
 }
 
-func TestFleetOnRedis(t *testing.T) {
+func TestMembershipOnRedis(t *testing.T) {
 	t.Parallel()
 	server := redistest.Standalone(t)
 	open := func() parts {
@@ -381,6 +381,6 @@ func TestFleetOnRedis(t *testing.T) {
 	b.end()
 	await(map[wire.ReplicaID]membership.State{"a": membership.Serving})
 	if err := a.Order(t.Context(), "b", membership.ReplicaOrder{ID: "w-3", Order: membership.OrderDrain}); !errors.Is(err, membership.ErrUnknown) {
-		t.Errorf("asked one who is gone: %v", err)
+		t.Errorf("a command for a stopped replica: error %v", err)
 	}
 }

@@ -67,7 +67,7 @@ func ours(seen map[string]float64) int {
 	return n
 }
 
-func TestEverythingThatIsToldIsShown(t *testing.T) {
+func TestAllReportsAreExported(t *testing.T) {
 	t.Parallel()
 	m := metrics.New(metrics.Config{Version: "1.2", Replica: "hub-1"})
 	m.SetLevels(func() metrics.Levels {
@@ -269,7 +269,7 @@ func TestSample(t *testing.T) {
 		m.Appended(60, time.Millisecond)
 		time.Sleep(time.Minute) // no Sample for longer than rateStale
 		if s := m.Sample(); s.Events != 0 {
-			t.Errorf("%v events in the last second of a minute that nobody saw", s.Events)
+			t.Errorf("%v events per second after a minute without samples", s.Events)
 		}
 	})
 }

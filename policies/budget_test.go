@@ -17,7 +17,7 @@ var noon = time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 
 const background wire.MonitorID = "monitor-1"
 
-func TestBudgetNeverBindsThePrimaryMonitor(t *testing.T) {
+func TestPrimaryMonitorHasNoBudget(t *testing.T) {
 	t.Parallel()
 	b := policies.NewMonitorBudget(policies.BudgetLimits{Concurrent: 1, ActionsPerMin: 1, OutputPerMin: 1})
 	b.TryAcquire(background, "x")
@@ -37,10 +37,10 @@ func TestBudgetNeverBindsThePrimaryMonitor(t *testing.T) {
 		t.Errorf("denied %s until %v", kind, until)
 	}
 	if got := b.State(policies.PrimaryMonitor); got.Actions != nil || got.Output != nil {
-		t.Errorf("something is counted: %+v", got)
+		t.Errorf("usage of the primary monitor is counted: %+v", got)
 	}
 	if got := b.Report(policies.PrimaryMonitor, noon); got != (wire.Budget{}) {
-		t.Errorf("it has a budget: %+v", got)
+		t.Errorf("the primary monitor has a budget: %+v", got)
 	}
 	b.Release("0")
 	if b.TryAcquire("monitor-2", "y") {
@@ -55,7 +55,7 @@ func TestSlotsAreForAllBackgroundMonitorsTogether(t *testing.T) {
 		t.Error("two slots by default")
 	}
 	if !b.TryAcquire("monitor-1", "a") {
-		t.Error("who has a slot has it")
+		t.Error("a holder of a slot is refused")
 	}
 	b.Release("a")
 	b.Release("a")
@@ -78,7 +78,7 @@ func TestActionsAreAllowedUpToTheLimit(t *testing.T) {
 	b := policies.NewMonitorBudget(policies.BudgetLimits{ActionsPerMin: 5})
 	for i := range 5 {
 		if _, _, denied := b.Denied(background, noon); denied {
-			t.Errorf("denied before action %d", i)
+			t.Errorf("action %d is denied", i)
 		}
 		if v := b.Action(background, noon.Add(time.Duration(i)*time.Second), 1); !v.Allowed {
 			t.Errorf("action %d: %+v", i, v)
@@ -110,7 +110,7 @@ func TestActionsAreAllowedUpToTheLimit(t *testing.T) {
 	}
 }
 
-func TestUsageIsForgottenAfterAMinute(t *testing.T) {
+func TestUsageExpiresAfterAMinute(t *testing.T) {
 	t.Parallel()
 	b := policies.NewMonitorBudget(policies.BudgetLimits{ActionsPerMin: 2, OutputPerMin: 10})
 	b.Action(background, noon, 2)
@@ -151,7 +151,7 @@ func TestOutputThatReachesTheLimitIsOver(t *testing.T) {
 	}
 }
 
-func TestDeniedNamesWhatTakesLonger(t *testing.T) {
+func TestDeniedNamesLaterLimit(t *testing.T) {
 	t.Parallel()
 	b := policies.NewMonitorBudget(policies.BudgetLimits{ActionsPerMin: 1, OutputPerMin: 1})
 	b.Action(background, noon, 1)
@@ -162,7 +162,7 @@ func TestDeniedNamesWhatTakesLonger(t *testing.T) {
 	}
 }
 
-func TestABudgetOutlivesAClockThatIsSetBack(t *testing.T) {
+func TestBudgetAfterClockIsSetBack(t *testing.T) {
 	t.Parallel()
 	b := policies.NewMonitorBudget(policies.BudgetLimits{ActionsPerMin: 1})
 	b.Action(background, noon.Add(time.Hour), 1)
@@ -184,7 +184,7 @@ func TestABudgetOutlivesAClockThatIsSetBack(t *testing.T) {
 	}
 }
 
-func TestABudgetMendsWhatWasKept(t *testing.T) {
+func TestRestoreRepairsInvalidBudget(t *testing.T) {
 	t.Parallel()
 	b := policies.NewMonitorBudget(policies.BudgetLimits{ActionsPerMin: 3})
 	at := wire.Millis(noon.UnixMilli())

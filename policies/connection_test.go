@@ -44,12 +44,12 @@ func checkGroup(t *testing.T, c *policies.WindowConnection, key string, root wir
 	}
 }
 
-func TestAWindowOfItsOwnHasNoGroup(t *testing.T) {
+func TestUnconnectedWindowHasNoGroup(t *testing.T) {
 	t.Parallel()
 	c := policies.NewWindowConnection()
 	_, ok := c.Root(win("a"))
 	if c.Grouped(win("a")) || ok || c.Members(win("a")) != nil || c.AgentKey(win("a")) != "a" {
-		t.Error("a window that nobody connected has a group")
+		t.Error("an unconnected window has a group")
 	}
 	if got := c.Close(win("a")); got != (policies.CloseResult{Group: "a", Last: true}) {
 		t.Errorf("closing it: %+v", got)
@@ -103,10 +103,10 @@ func TestGroupsDoNotTouchEachOther(t *testing.T) {
 	c.Close(win("a"))
 	checkGroup(t, c, "x", "x", "x", "y")
 	if c.Connect(win("x"), win("b")) || c.AgentKey(win("b")) != "a" {
-		t.Error("a window went over to another group")
+		t.Error("a window changed its group")
 	}
 	if !c.Connect(win("x"), win("y")) {
-		t.Error("connected again is not connected")
+		t.Error("connecting again was refused")
 	}
 }
 
@@ -115,7 +115,7 @@ func TestTheSameIDOnAnotherMonitorIsAnotherWindow(t *testing.T) {
 	c := connected(wins("a", "b"))
 	elsewhere := policies.Key{Monitor: "monitor-1", Window: "b"}
 	if c.Grouped(elsewhere) || c.Connect(win("a"), elsewhere) || c.Connect(win("a"), win("a")) {
-		t.Error("a group reaches further than it may")
+		t.Error("a window of another monitor is in the group")
 	}
 	c.Connect(policies.Key{Monitor: "monitor-1", Window: "a"}, elsewhere)
 	c.RemoveMonitor("monitor-0")
@@ -131,7 +131,7 @@ func TestMembersIsACopy(t *testing.T) {
 	checkGroup(t, c, "a", "a", "a", "b")
 }
 
-func TestClearForgetsAllGroups(t *testing.T) {
+func TestClearRemovesAllGroups(t *testing.T) {
 	t.Parallel()
 	c := connected(wins("a", "b"), wins("x", "y"))
 	c.Clear()
@@ -146,7 +146,7 @@ func TestAWindowWithTheNameOfAGroupHasItsAgent(t *testing.T) {
 	c.Close(win("a"))
 	// If the reopening of a was not recorded, closing a must not end the agent of b.
 	if got := c.Close(win("a")); got.Last || got.Group != "a" {
-		t.Errorf("closing a, which nobody opened: %+v", got)
+		t.Errorf("closing a, which is not open: %+v", got)
 	}
 	c.Open(win("a"))
 	checkGroup(t, c, "a", "b", "a", "b")
@@ -158,7 +158,7 @@ func TestAWindowWithTheNameOfAGroupHasItsAgent(t *testing.T) {
 	}
 }
 
-func TestRestoreMendsPairs(t *testing.T) {
+func TestRestoreRepairsPairs(t *testing.T) {
 	t.Parallel()
 	c := policies.NewWindowConnection()
 	c.Restore([]policies.Pair{

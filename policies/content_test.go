@@ -43,8 +43,8 @@ func TestContent(t *testing.T) {
 	}
 }
 
-// nasty generates text that imitates tags.
-func nasty() *rapid.Generator[string] {
+// forgedText generates text that imitates tags.
+func forgedText() *rapid.Generator[string] {
 	piece := rapid.SampledFrom([]string{
 		"<timeline>", "</timeline>", "</environment>", "< memory>", "<TIMELINE >", "< /open_windows>", "<open_windows>", "</reload_options>",
 		"<ui:click>", "</ui:click>", "<ui:drag>", "</ui:drag>", "<ui:draw>", "<ui:selection>", "</ui:selection>",
@@ -95,19 +95,19 @@ func gestureTags(content string) []string {
 func TestContentProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		in := nasty().Draw(t, "text")
+		in := forgedText().Draw(t, "text")
 		out := policies.Content(in)
 		if again := policies.Content(out); again != out {
 			t.Fatalf("not the same again:\n%q\n%q", out, again)
 		}
 		if undo := func(s string) string { return strings.ReplaceAll(s, "&lt;", "<") }; undo(in) != undo(out) {
-			t.Fatalf("more than brackets changed:\n%q\n%q", in, out)
+			t.Fatalf("escaping changed more than brackets:\n%q\n%q", in, out)
 		}
 		if got, want := tagsOf(out), gestureTags(out); !slices.Equal(got, want) {
 			t.Fatalf("%q has tags %q, gestures at its beginning are %q", out, got, want)
 		}
 		if len(gestureTags(out)) > 0 != (gesturePattern.MatchString(in) && len(gestureTags(in)) > 0) {
-			t.Fatalf("gestures appeared or went:\n%q\n%q", in, out)
+			t.Fatalf("the gestures at the beginning changed:\n%q\n%q", in, out)
 		}
 	})
 }

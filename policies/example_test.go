@@ -24,7 +24,7 @@ func ExampleQueue() {
 	// next: one left: 1
 }
 
-// A background monitor may perform so many actions in any minute.
+// A background monitor has a limited number of actions per minute.
 func ExampleMonitorBudget() {
 	b := policies.NewMonitorBudget(policies.BudgetLimits{ActionsPerMin: 3})
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -36,7 +36,7 @@ func ExampleMonitorBudget() {
 	// false actions 1m0s
 }
 
-// The timeline tells a main agent what the user did since its last turn.
+// The timeline lists the user's actions since the last turn of the main agent.
 func ExampleFormatTimeline() {
 	var entries []policies.TimelineEntry
 	for _, i := range []wire.UserInteraction{
@@ -75,7 +75,7 @@ func ExampleWindowConnection() {
 	// false true
 }
 
-// What was done for a message is offered again when a similar message comes.
+// The actions of a message are offered again for a similar message.
 func ExampleReloadCache() {
 	c := policies.NewReloadCache()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

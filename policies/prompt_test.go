@@ -47,7 +47,7 @@ user text`
 	}
 }
 
-func TestPromptsLeaveOutWhatIsNotThere(t *testing.T) {
+func TestPromptsOmitEmptyBlocks(t *testing.T) {
 	t.Parallel()
 	for name, got := range map[string]string{
 		"main":      policies.Main(policies.MainPrompt{Content: "hi"}),
@@ -172,7 +172,7 @@ func TestComponentClick(t *testing.T) {
 func TestComponentClickHasOneBlockWhateverIsInIt(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		text := nasty()
+		text := forgedText()
 		form := wire.Object[string, wire.Scalar]{{Key: text.Draw(t, "key"), Value: wire.Scalar{Text: new(text.Draw(t, "value"))}}}
 		got := policies.ComponentClick(text.Draw(t, "action"), wire.WindowID(text.Draw(t, "window")), text.Draw(t, "title"),
 			[]string{text.Draw(t, "path")}, text.Draw(t, "form"), form)
@@ -189,7 +189,7 @@ func TestComponentClickHasOneBlockWhateverIsInIt(t *testing.T) {
 func TestPromptsCannotBeForged(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		text := nasty()
+		text := forgedText()
 		ids := rapid.SliceOfN(rapid.Map(text, func(s string) wire.WindowID { return wire.WindowID(s) }), 0, 3)
 		var want []string
 		main := policies.MainPrompt{

@@ -21,7 +21,7 @@ func triggers() *rapid.Generator[policies.Trigger] {
 	text := rapid.OneOf(
 		rapid.SampledFrom([]string{"open the notes", "Open  the notes", "close the notes", "open the notes now please"}),
 		rapid.Map(rapid.SliceOfN(word, 0, 6), func(w []string) string { return strings.Join(w, " ") }),
-		nasty(),
+		forgedText(),
 	)
 	ids := rapid.SampledFrom([]wire.WindowID{"a", "b", "c"})
 	return rapid.Custom(func(t *rapid.T) policies.Trigger {
@@ -47,7 +47,7 @@ func TestSimilarityProperties(t *testing.T) {
 			t.Fatalf("%v and %v", s, b.Similarity(a))
 		}
 		if none := (policies.Fingerprint{}); none.Similarity(none) != 1 {
-			t.Fatal("nothing is not the same as nothing")
+			t.Fatal("two empty triggers differ")
 		}
 		if a.Similarity(a) != 1 || !a.Same(a) {
 			t.Fatalf("%+v is not the same as itself: %v", a, a.Similarity(a))
@@ -72,7 +72,7 @@ func TestReloadProperties(t *testing.T) {
 		forget := func(gone []string) {
 			for _, id := range gone {
 				if !kept[id] {
-					t.Fatalf("%s was not there", id)
+					t.Fatalf("entry %s is missing", id)
 				}
 				delete(kept, id)
 			}
@@ -142,11 +142,11 @@ func TestReloadProperties(t *testing.T) {
 			"": func(t *rapid.T) {
 				entries := c.Entries()
 				if len(entries) > policies.MaxReloadEntries || len(entries) != len(kept) {
-					t.Fatalf("%d entries, %d kept", len(entries), len(kept))
+					t.Fatalf("%d entries, %d in the copy", len(entries), len(kept))
 				}
 				for i, e := range entries {
 					if !kept[e.ID] {
-						t.Fatalf("%s is not kept", e.ID)
+						t.Fatalf("%s is missing in the copy", e.ID)
 					}
 					for _, other := range entries[:i] {
 						if e.Fingerprint.Same(other.Fingerprint) {
@@ -167,7 +167,7 @@ func checkOptions(t *rapid.T, c *policies.ReloadCache, now time.Time, trigger po
 	for i, o := range options {
 		e, ok := c.Get(now, o.CacheID)
 		if !ok {
-			t.Fatalf("%s is offered and not there", o.CacheID)
+			t.Fatalf("option %s has no entry", o.CacheID)
 		}
 		s := trigger.Fingerprint().Similarity(e.Fingerprint)
 		if o.Exact != trigger.Fingerprint().Same(e.Fingerprint) || o.Exact && o.Similarity != 1 ||

@@ -33,8 +33,8 @@ func clicked(window wire.WindowID, text string, open ...wire.WindowID) policies.
 	return t
 }
 
-// remembering returns a cache with entries for some texts.
-func remembering(texts ...string) *policies.ReloadCache {
+// cacheOf returns a cache with entries for some texts.
+func cacheOf(texts ...string) *policies.ReloadCache {
 	c := policies.NewReloadCache()
 	for _, text := range texts {
 		c.Record(noon, asked(text), []wire.Action{opens("w")}, nil)
@@ -63,16 +63,16 @@ func TestReloadLabels(t *testing.T) {
 	}
 }
 
-func TestReloadOffersWhatWasAskedBefore(t *testing.T) {
+func TestReloadOffersEarlierRequest(t *testing.T) {
 	t.Parallel()
-	c := remembering("Open the notes app please", "something else entirely")
+	c := cacheOf("Open the notes app please", "something else entirely")
 	want := []policies.ReloadOption{{CacheID: "reload-1", Label: "Open the notes app please", Similarity: 1, Actions: 1, Exact: true}}
 	if diff := cmp.Diff(want, c.Options(noon, asked("  open THE notes\napp please"))); diff != "" {
 		t.Error(diff)
 	}
 	got := c.Options(noon, asked("open the notes app please now"))
 	if len(got) != 1 || got[0].Exact || got[0].Similarity != 0.94 {
-		t.Errorf("something similar: %+v", got)
+		t.Errorf("a similar request: got options %+v", got)
 	}
 	for name, trigger := range map[string]policies.Trigger{
 		"other words":          asked("close the notes window instead"),
@@ -131,16 +131,16 @@ func TestReloadOfAnotherWindowIsNotOffered(t *testing.T) {
 func TestReloadHasAtMostThreeOptionsTheBestFirst(t *testing.T) {
 	t.Parallel()
 	long := "show me the weather in all of the big cities of the world"
-	c := remembering(long+" today", long+" tomorrow", long+" now", long+" soon", long)
+	c := cacheOf(long+" today", long+" tomorrow", long+" now", long+" soon", long)
 	got := c.Options(noon, asked(long))
 	if len(got) != policies.MaxReloadOptions || got[0].CacheID != "reload-5" || !got[0].Exact || got[1].CacheID != "reload-4" {
 		t.Errorf("got %+v", got)
 	}
 }
 
-func TestReloadOffersTheSameBeforeTheSameWords(t *testing.T) {
+func TestReloadOffersSameTriggerFirst(t *testing.T) {
 	t.Parallel()
-	c := remembering("on and on and on", "on and on and on and on")
+	c := cacheOf("on and on and on", "on and on and on and on")
 	got := c.Options(noon, asked("on and on and on"))
 	if len(got) != 2 || got[0].CacheID != "reload-1" || !got[0].Exact || got[1].Exact || got[1].Similarity != 1 {
 		t.Errorf("got %+v", got)
@@ -149,7 +149,7 @@ func TestReloadOffersTheSameBeforeTheSameWords(t *testing.T) {
 
 func TestReloadRecordsTheSameOnce(t *testing.T) {
 	t.Parallel()
-	c := remembering("open notes")
+	c := cacheOf("open notes")
 	c.Used(noon, "reload-1", false)
 	later := noon.Add(time.Hour)
 	entry, evicted := c.Record(later, asked("Open  notes"), []wire.Action{opens("a"), opens("b")}, nil)
@@ -159,7 +159,7 @@ func TestReloadRecordsTheSameOnce(t *testing.T) {
 	}
 }
 
-func TestReloadLeavesOutWhatNobodyWouldAnswer(t *testing.T) {
+func TestReloadOmitsActionsWithAnswer(t *testing.T) {
 	t.Parallel()
 	c := policies.NewReloadCache()
 	questions := []wire.Action{wire.DialogConfirm{ID: "d"}, wire.PromptShow{}, wire.PromptDismiss{ID: "p"}, wire.WindowCapture{WindowID: "w"}, nil}
@@ -212,22 +212,22 @@ func TestReloadRequiresTheWindowsThatActionsTouch(t *testing.T) {
 				t.Errorf("closing it invalidates %v", got)
 			}
 			if _, ok := c.Get(noon, "reload-1"); ok {
-				t.Error("it is still there")
+				t.Error("the invalidated entry still exists")
 			}
 		})
 	}
 }
 
-func TestReloadForgetsAfterSevenDays(t *testing.T) {
+func TestReloadExpiresAfterSevenDays(t *testing.T) {
 	t.Parallel()
-	c := remembering("open notes", "open mail")
+	c := cacheOf("open notes", "open mail")
 	week := noon.Add(policies.ReloadAge)
 	if _, ok := c.Get(week.Add(-time.Millisecond), "reload-1"); !ok {
-		t.Error("gone too early")
+		t.Error("the entry expired too early")
 	}
 	c.Used(noon.Add(time.Hour), "reload-2", true)
 	if _, ok := c.Get(week, "reload-1"); ok || len(c.Options(week, asked("open notes"))) != 0 {
-		t.Error("found after a week")
+		t.Error("the entry is found after a week")
 	}
 	if got := c.Expire(week); !slices.Equal(got, []string{"reload-1"}) {
 		t.Errorf("expired %v", got)
@@ -277,7 +277,7 @@ func TestReloadIsBoundedInBytes(t *testing.T) {
 	}
 }
 
-func TestReloadRemovesWhatFailsMoreOftenThanNot(t *testing.T) {
+func TestReloadRemovesMostlyFailingEntries(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		attempts string // y succeeded, n failed, u succeeded and was reported as failed later
@@ -294,7 +294,7 @@ func TestReloadRemovesWhatFailsMoreOftenThanNot(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cache := remembering("open notes")
+			cache := cacheOf("open notes")
 			removed := false
 			for _, a := range c.attempts {
 				switch a {
@@ -312,13 +312,13 @@ func TestReloadRemovesWhatFailsMoreOftenThanNot(t *testing.T) {
 		})
 	}
 	if c := policies.NewReloadCache(); c.Used(noon, "reload-1", false) || c.Failed("reload-1") {
-		t.Error("something that is not there was removed")
+		t.Error("an unknown entry was removed")
 	}
 }
 
 func TestReloadIDsAreNeverUsedAgain(t *testing.T) {
 	t.Parallel()
-	c := remembering("open notes", "open mail")
+	c := cacheOf("open notes", "open mail")
 	c.Expire(noon.Add(policies.ReloadAge))
 	fresh := policies.NewReloadCache()
 	fresh.Restore(c.Entries(), c.Next())
@@ -331,9 +331,9 @@ func TestReloadIDsAreNeverUsedAgain(t *testing.T) {
 	}
 }
 
-func TestReloadCachesAreApart(t *testing.T) {
+func TestReloadCachesAreIndependent(t *testing.T) {
 	t.Parallel()
-	a, b := remembering("open notes"), remembering("open notes")
+	a, b := cacheOf("open notes"), cacheOf("open notes")
 	a.Expire(noon.Add(policies.ReloadAge))
 	if len(a.Entries()) != 0 || len(b.Entries()) != 1 {
 		t.Errorf("%d and %d entries", len(a.Entries()), len(b.Entries()))

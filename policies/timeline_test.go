@@ -34,7 +34,7 @@ func fold(entries ...policies.TimelineEntry) []policies.TimelineEntry {
 	return all
 }
 
-func TestUserEntrySaysWhatTheUserDid(t *testing.T) {
+func TestUserEntry(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		in   wire.UserInteraction
@@ -77,7 +77,7 @@ func TestUserEntryIsNotLongerThanNeeded(t *testing.T) {
 	}
 }
 
-func TestAIEntryTellsEveryAction(t *testing.T) {
+func TestAIEntryListsEveryAction(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		action wire.Action
@@ -112,14 +112,14 @@ func TestAIEntryTellsEveryAction(t *testing.T) {
 	}
 }
 
-func TestAIEntryWithoutActionsSaysSo(t *testing.T) {
+func TestAIEntryWithoutActions(t *testing.T) {
 	t.Parallel()
 	if got := policies.AIEntry("a", nil).Text; got != "No actions taken." {
 		t.Errorf("got %q", got)
 	}
 }
 
-func TestAIEntryCountsWhatIsTooMuchToTell(t *testing.T) {
+func TestAIEntryCountsOmittedActions(t *testing.T) {
 	t.Parallel()
 	got := policies.AIEntry("a", slices.Repeat([]wire.Action{wire.WindowClose{WindowID: "w"}}, 1000)).Text
 	told := strings.Count(got, "Closed")
@@ -174,7 +174,7 @@ func TestFoldTimeline(t *testing.T) {
 	}
 }
 
-func TestTimelineCountsWhatIsTooOld(t *testing.T) {
+func TestTimelineCountsDroppedEntries(t *testing.T) {
 	t.Parallel()
 	var all []policies.TimelineEntry
 	for i := range 1234 {
@@ -188,7 +188,7 @@ func TestTimelineCountsWhatIsTooOld(t *testing.T) {
 	}
 }
 
-func TestTimelineLeavesOutWhatItDoesNotKnow(t *testing.T) {
+func TestTimelineOmitsUnknownEntries(t *testing.T) {
 	t.Parallel()
 	entries := []policies.TimelineEntry{{Kind: "newer"}, {Kind: policies.EntryUser, Verb: "x>y"}, {}}
 	if got := policies.FormatTimeline(entries); got != "" {
@@ -223,14 +223,14 @@ func TestFoldedTimelineProperties(t *testing.T) {
 		}
 		var kept []policies.TimelineEntry
 		if err := json.Unmarshal(data, &kept); err != nil || !cmp.Equal(all, kept, cmpopts.EquateEmpty()) {
-			t.Fatalf("not the same when read back: %v\n%s", err, cmp.Diff(all, kept))
+			t.Fatalf("encoded and decoded entries differ: %v\n%s", err, cmp.Diff(all, kept))
 		}
 	})
 }
 
 // drawEntries generates timeline entries with text that imitates tags.
 func drawEntries(t *rapid.T) []policies.TimelineEntry {
-	text := nasty()
+	text := forgedText()
 	one := rapid.Custom(func(t *rapid.T) policies.TimelineEntry {
 		switch rapid.IntRange(0, 3).Draw(t, "kind") {
 		case 0:

@@ -87,7 +87,7 @@ func TestCheck(t *testing.T) {
 }
 
 // Mended does not change a valid conversation, and is idempotent.
-func TestMendedIsStable(t *testing.T) {
+func TestRepairIsStable(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		entries := rapid.SliceOfN(anyEntry(), 0, 8).Draw(r, "entries")

@@ -34,7 +34,7 @@ func ExampleCheck() {
 	// Output: true
 }
 
-// The class of a failure says whether the turn is worth another try.
+// The class of a failure decides whether a retry makes sense.
 func ExampleFailure() {
 	for _, class := range []providers.Class{providers.Rate, providers.Auth} {
 		var err error = &providers.Failure{Class: class, Err: errors.New("status 4xx")}

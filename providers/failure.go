@@ -37,7 +37,7 @@ const (
 )
 
 // Failure is the reason why a turn failed.
-type Failure struct { //nolint:errname // the trouble of a turn, which is told and seldom returned
+type Failure struct { //nolint:errname // the failure of a turn, which is reported in events and seldom returned
 	Class Class
 	// RetryAfter is the delay after which a retry is worthwhile, if the backend named one.
 	RetryAfter time.Duration

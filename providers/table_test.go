@@ -126,7 +126,7 @@ func TestTableRefuses(t *testing.T) {
 	}
 }
 
-func TestTableTellsWhoDidNotClose(t *testing.T) {
+func TestTableReportsCloseErrors(t *testing.T) {
 	t.Parallel()
 	bad, good := &cold{name: "bad", err: errors.New("stays open")}, &cold{name: "good"}
 	table, err := providers.NewTable(providers.TableConfig{}, bad, good)
@@ -157,12 +157,12 @@ func TestTableKeepsWarm(t *testing.T) {
 			t.Errorf("it was warmed at %v for %v sessions", a.at, a.sizes)
 		}
 		if len(b.at) > 0 {
-			t.Errorf("one that is not to be kept warm was warmed at %v", b.at)
+			t.Errorf("a provider without warming was warmed at %v", b.at)
 		}
 	})
 }
 
-func TestTableReportsTroubleAndTriesAgain(t *testing.T) {
+func TestTableRetriesWarming(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
@@ -178,12 +178,12 @@ func TestTableReportsTroubleAndTriesAgain(t *testing.T) {
 			t.Errorf("it was tried at %v, want %v", w.when(), want)
 		}
 		if err := table.WarmErrors()["w"]; !errors.Is(err, w.failing) {
-			t.Errorf("trouble is %v", err)
+			t.Errorf("warm errors are %v", err)
 		}
 		w.fail(nil)
 		time.Sleep(time.Minute)
 		if got := table.WarmErrors(); len(got) > 0 {
-			t.Errorf("trouble is %v though all is well", got)
+			t.Errorf("warm errors are %v, want none", got)
 		}
 		if err := table.Close(); err != nil {
 			t.Error(err)
@@ -210,7 +210,7 @@ func TestTableStopsWarmingBeforeItCloses(t *testing.T) {
 			t.Error("it was closed while it was being warmed")
 		}
 		if len(table.WarmErrors()) > 0 {
-			t.Errorf("the end is no trouble: %v", table.WarmErrors())
+			t.Errorf("closing is reported as a warm error: %v", table.WarmErrors())
 		}
 	})
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// For any timing: never more than the limit in any minute, and a client that waits as long as it
-// was asked to may pass.
+// For any timing: never more than the limit in any minute, and a client that waits for the
+// announced time is allowed.
 func TestNeverMoreThanTheLimit(t *testing.T) {
 	t.Parallel()
 	addr := netip.MustParseAddr("192.0.2.1")
@@ -69,7 +69,7 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 	}
 }
 
-// storm tries in bursts and pauses of all sizes and checks what passed.
+// storm makes requests in bursts with pauses of all sizes and checks the allowed ones.
 func storm(t *testing.T, n int, try func() time.Duration) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, uint64(n)))
@@ -91,7 +91,7 @@ func storm(t *testing.T, n int, try func() time.Duration) {
 		case pause == 0 && wait > 0:
 			time.Sleep(wait)
 			if again := attempt(); again != 0 {
-				t.Fatalf("waited %v as told, and again %v", wait, again)
+				t.Fatalf("after the announced wait of %v another wait of %v", wait, again)
 			}
 		case pause == 1:
 			time.Sleep(time.Minute)
@@ -148,7 +148,7 @@ func TestDefaults(t *testing.T) {
 	})
 }
 
-func TestConnectionsAreTheirOwn(t *testing.T) {
+func TestConnectionsAreIndependent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		k := ratelimit.New(ratelimit.Config{}, nil)
@@ -213,12 +213,12 @@ func TestOff(t *testing.T) {
 	for range 1000 {
 		if k.Connect(t.Context(), "ann", false)+k.Connect(t.Context(), "ann", true)+k.Request(t.Context(), "ann")+
 			k.Address(netip.MustParseAddr("::1"))+c.Message(wire.UserMessage{})+c.Message(wire.UserInteractions{})+c.Message(wire.Auth{}) != 0 {
-			t.Fatal("somebody has to wait")
+			t.Fatal("an allowed request has to wait")
 		}
 	}
 }
 
-func TestStrangersByAddress(t *testing.T) {
+func TestUnauthenticatedByAddress(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		k := ratelimit.New(ratelimit.Config{Strangers: 2}, nil) // one at once
@@ -246,7 +246,7 @@ func TestStrangersByAddress(t *testing.T) {
 	})
 }
 
-// 100,000 addresses and users take no more memory than 10,000, and one that keeps coming is not
+// 100,000 addresses and users take no more memory than 10,000, and the bucket of an active one is not
 // dropped.
 func TestMemoryIsBounded(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
 	counts := &broken{Counts: openStore(t)}
@@ -263,7 +263,7 @@ func TestMemoryIsBounded(t *testing.T) { //nolint:paralleltest // it measures th
 			k.Address(netip.AddrFrom4([4]byte{10, byte(next >> 16), byte(next >> 8), byte(next)}))
 			k.Request(t.Context(), strconv.FormatUint(uint64(next), 10))
 			if next%1000 == 0 && k.Address(regular) == 0 && k.Address(regular) == 0 {
-				t.Fatal("a regular was forgotten")
+				t.Fatal("the bucket of an active user was dropped")
 			}
 		}
 		runtime.GC()
@@ -296,7 +296,7 @@ func TestConnectionIsSmall(t *testing.T) { //nolint:paralleltest // it counts th
 
 // Reconnecting does not give a full bucket, and neither does a second connection that begins when
 // the first ends; a concurrent one has its own.
-func TestBucketsOutliveTheirConnection(t *testing.T) {
+func TestBucketsSurviveConnection(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		k := ratelimit.New(ratelimit.Config{Messages: 10}, nil)
@@ -315,7 +315,7 @@ func TestBucketsOutliveTheirConnection(t *testing.T) {
 		}
 		other := k.NewConnection("bob")
 		if other.Message(wire.UserMessage{}) != 0 {
-			t.Error("somebody else has no bucket of their own")
+			t.Error("another user has no separate bucket")
 		}
 		time.Sleep(2 * time.Minute)
 		c := k.NewConnection("ann")

@@ -41,7 +41,7 @@ func TestConnectsAreSharedByReplicas(t *testing.T) {
 			t.Error("a resume has to wait for fresh ones")
 		}
 		if k.Connect(t.Context(), "bob\n{x}"+strings.Repeat("b", 1000), false) != 0 {
-			t.Error("somebody else has to wait")
+			t.Error("another user has to wait")
 		}
 	}
 }
@@ -84,7 +84,7 @@ func TestConnectWithoutStore(t *testing.T) {
 	}
 }
 
-// A store that does not answer costs a second.
+// A store that does not answer delays a connection by one second.
 func TestConnectWithSlowStore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

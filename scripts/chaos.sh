@@ -2,7 +2,7 @@
 # chaos.sh [FAULT…]   breaks hubs and stores in every way of the fault table, with
 # all rounds, one after the other, and prints the table of results for
 # bench/README.md. FAULT is the beginning of a test's name after "Test", as F01 or
-# Linearizable; none means all. Goes on after a failure, and fails in the end. The
+# Linearizable; none means all. Continues after a failure, and fails at the end. The
 # output of a fault that failed names the seed and the history.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# fuzz.sh DURATION   runs every fuzz target of the module for that long. Making
-# interesting inputs smaller may take a second, not most of the time.
+# fuzz.sh DURATION   runs every fuzz target of the module for that long. Minimizing an
+# interesting input may take one second at most.
 set -euo pipefail
 
 duration=${1:?usage: fuzz.sh DURATION}

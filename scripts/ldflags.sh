@@ -2,7 +2,7 @@
 # ldflags.sh   prints the linker flags that name the version and the commit of a build.
 # The go command records both by itself, but not in a git worktree, without .git or with
 # -buildvcs=false. VERSION and REVISION come from the environment, or else from git;
-# what neither knows is left out.
+# values that neither provides are left out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

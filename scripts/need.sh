@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
-# need.sh PROGRAM…   makes sure that programs are there. korean-fonts is not a
+# need.sh PROGRAM…   makes sure that programs are installed. korean-fonts is not a
 # program, but pictures of the desktop need some; nor is python3-websockets, which
 # the example client in Python needs. node is Node 20 or newer, with npm. chromium is
 # its headless shell where apt has that, since tests take less time in it.
 #
 # As root on a Debian-like system it installs what is missing; otherwise it
-# says in one line what to do. It never installs Node: where it is missing, the
+# prints one line with the command to run. It never installs Node: where it is missing, the
 # system's own is often too old.
 set -euo pipefail
 
 cannot_install=
 if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then cannot_install=yes; fi
 
-# has_headless_shell says whether apt knows the package: not every distribution has it.
+# has_headless_shell succeeds if apt knows the package: not every distribution has it.
 has_headless_shell() { [ -n "$(apt-cache search --names-only '^chromium-headless-shell$' 2>/dev/null)" ]; }
 
-# packages PROGRAM prints the Debian packages that bring it.
+# packages PROGRAM prints the Debian packages that contain it.
 packages() {
   case $1 in
     chromium) if has_headless_shell; then echo chromium-headless-shell; else echo chromium; fi ;;
@@ -29,7 +29,7 @@ packages() {
 
 node_version() { node --version 2>/dev/null || echo none; }
 
-# is_there PROGRAM says whether it is.
+# is_there PROGRAM succeeds if the program is installed.
 is_there() {
   local major
   case $1 in
@@ -74,7 +74,7 @@ fi
 [ -z "$no_node" ] || exit 1
 [ ${#missing[@]} -gt 0 ] || exit 0
 
-# Programs are wanted, not services that run.
+# Only programs are needed, so services are not started.
 policy=/usr/sbin/policy-rc.d
 if [ ! -e $policy ]; then
   printf '#!/bin/sh\nexit 101\n' >$policy

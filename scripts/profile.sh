@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# profile.sh   measures where a hub under load spends its time and writes that to
+# profile.sh   profiles a hub under load and writes the profile to
 # cmd/hub/release.pgo, for the compiler. The hub that is measured is built without it, so
-# that what the last profile did does not hide in the next.
+# that the previous profile does not influence the next.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 home=$(mktemp -d)
@@ -22,7 +22,7 @@ measure() {
   shift
   "$home/load" --hub "$home/measured-hub" --rounds 1 --duration 12s "$@" >"$home/$name.json" 2>&1 &
   local load=$!
-  # Sessions and tabs are made first, and a fifth of the time is warm-up.
+  # Sessions and tabs are created first, and a fifth of the time is warm-up.
   until go tool pprof -proto -output "$home/$name.pgo" -seconds 1 "http://127.0.0.1:$port/debug/pprof/profile" >"$home/$name.log" 2>&1; do
     kill -0 "$load" || { cat "$home/$name.json" "$home/$name.log"; exit 1; }
     sleep 0.2

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# soak.sh SECONDS   runs the tests of the stores, of what agents remember and of plans
-# again and again for that long, each round in another order, with ten times the random
+# soak.sh SECONDS   runs the tests of the stores, of contexts and of plans
+# repeatedly for that long, each round in another order, with ten times the random
 # programs or more, and more kills. Ends at the first failure; the output names the seeds
-# that bring it back.
+# that reproduce it.
 set -euo pipefail
 export FILESTORE_KILL_ROUNDS=${FILESTORE_KILL_ROUNDS:-200}
 

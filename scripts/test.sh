@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # test.sh [--busy | --fast] [PART…]   runs the parts of the tests, all if none is named,
-# whatever becomes of the others; then it says how each ended, and fails if one failed.
+# and continues after a failed part; then it prints the result of each, and fails if one failed.
 #
 # The tests of go and of the browser wait for half of their time, so web, python and e2e
 # run beside go, with their output after its own. With --busy the parts run one after the
-# other, beside two loops that keep two cores busy: a test must not depend on a quiet
+# other, beside two loops that keep two cores busy: a test must not depend on an idle
 # machine.
 #
 # With --fast there are only the parts web and go, and go runs without the race detector,
@@ -12,9 +12,9 @@
 # in slow_tests, and without the packages whose result is in the build cache. It is for
 # every change; before a change is proposed all parts run.
 #
-#   web     what the pages are made of, in Node
+#   web     unit tests of the pages, in Node
 #   go      all Go packages but the next one, with the race detector
-#   chaos   internal/chaos, alone: whole fleets need the machine
+#   chaos   internal/chaos, alone: clusters of hubs need the whole machine
 #   python  the example client in Python, against a hub
 #   e2e     the pages in a browser, against hubs
 set -euo pipefail
@@ -28,12 +28,12 @@ needed=(node gcc redis-server chromium promtool python3-websockets)
 # or compile programs.
 slow='/internal/(chaos|hubtest|redistest)$'
 slow_tests='Kill|Crash|Cluster|Failover|Sentinel|RealTime|ManyTurns|Thousand|BinaryIsStatic|OtherSystems'
-# Of a package, so that one that hangs says where. The longest took 338 s on two busy
+# Of a package, so that a hanging one prints its stacks. The longest took 338 s on two busy
 # cores, and Go's own limit is 600 s.
 limit=40m
 hub=$PWD/bin/plain-hub built=
 
-# What a part does. A part ends with its first failure; -e does not work in conditions.
+# run_PART runs a part, which ends at the first failure; -e does not work in conditions.
 run_web() { HUB=$built scripts/web.sh test; }
 run_go() {
   local packages
@@ -45,7 +45,7 @@ run_go() {
     return
   fi
   packages=$("$GO" list ./... | grep -v /internal/chaos) || return
-  # check vets. The one that waits longest comes first, so that others run meanwhile.
+  # check vets. The package that waits longest comes first, so that other packages run meanwhile.
   # shellcheck disable=SC2086 # it is a list
   CGO_ENABLED=1 "$GO" test -race -vet=off -shuffle=on -timeout $limit ./session $packages
 }
@@ -75,7 +75,7 @@ for part in "${parts[@]}"; do
   }
 done
 
-# Everything that can be missing is asked for before anything that takes long.
+# Missing programs are reported before anything that takes long.
 scripts/need.sh "${needed[@]}"
 
 loops=() beside=''
@@ -91,7 +91,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 if [ -n "$busy" ]; then
   for _ in 1 2; do
-    # It also ends when this script was killed without having been able to end it.
+    # The loop also ends when this script is killed.
     (while kill -0 $$ 2>/dev/null; do for ((n = 0; n < 100000; n++)); do :; done; done) &
     loops+=($!)
   done

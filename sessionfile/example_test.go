@@ -40,7 +40,7 @@ func Example() {
 	// Output: ses-1 Notes Hello
 }
 
-// Anything that is no session file is refused, with the reason.
+// A file that is not a session file is refused with the reason.
 func ExampleRead() {
 	data := []byte("not a zip file")
 	_, err := sessionfile.Read(bytes.NewReader(data), int64(len(data)), sessionfile.Limits{})

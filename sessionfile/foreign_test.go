@@ -15,7 +15,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// withForeign is a log whose first conversation is one that another program kept.
+// withForeign returns a log whose first conversation was written by another program.
 func withForeign(t *testing.T, messages string) []byte {
 	t.Helper()
 	data := packed(t, example())
@@ -36,8 +36,8 @@ func withForeign(t *testing.T, messages string) []byte {
 	return repack(t, data, map[string][]byte{"metadata.json": text, gone: nil, name: []byte(messages)})
 }
 
-// A conversation that another program kept is read, whichever way its summary
-// stands: before the last messages, as it was done once, or after all of them.
+// A conversation of another program is read, whichever way its summary
+// is placed: before the last messages, as earlier versions of that program did, or after all of them.
 func TestForeignConversations(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -76,7 +76,7 @@ func TestForeignConversations(t *testing.T) {
 			if err := providers.Check(history.View(all)); err != nil {
 				t.Error(err)
 			}
-			// What is made of it is written as ours is.
+			// The converted conversation is written in the own format.
 			s := example()
 			s.Threads[0].Messages = all
 			if again := reading(t, packed(t, s)); len(again.Threads[0].Messages) != len(all) {
@@ -105,7 +105,7 @@ func TestForeignConversationsThatAreRefused(t *testing.T) {
 	}
 }
 
-// Who makes a row grow is not in a log, so its rows are whole.
+// A file has no agent that extends a row, so its rows are complete.
 func TestRowsInALogAreWhole(t *testing.T) {
 	t.Parallel()
 	s := example()

@@ -27,7 +27,7 @@ const (
 	second wire.MonitorID = "monitor-1"
 )
 
-// example is a session with two monitors, two windows, three conversations and files.
+// example returns a session with two monitors, two windows, three conversations and files.
 func example() sessionfile.Source {
 	row := func(id wire.RowID, monitor wire.MonitorID, window wire.WindowID, say wire.Say, text string) wire.UIRow {
 		return wire.UIRow{
@@ -116,7 +116,7 @@ func reading(tb testing.TB, data []byte) *sessionfile.Log {
 	return l
 }
 
-// What is packed is read as it was, but for what was going on.
+// A written file is read back unchanged, except for running turns.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	s := example()
@@ -158,8 +158,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// A plan that has ended is packed with what came of it. One that is under way, and what
-// it asks, is of the hub that works on it.
+// A plan that has ended is written with its result. A running plan and its questions belong to the hub
+// that runs it, and are left out.
 func TestPlansThatHaveEnded(t *testing.T) {
 	t.Parallel()
 	complete, failed := &wire.PlanComplete{Status: "success"}, &wire.PlanFailure{Status: "failed"}
@@ -192,7 +192,7 @@ func TestPlansThatHaveEnded(t *testing.T) {
 	}
 }
 
-// part is a file of a log.
+// part returns a part of a session file.
 func part(tb testing.TB, data []byte, name string) string {
 	tb.Helper()
 	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
@@ -210,8 +210,8 @@ func part(tb testing.TB, data []byte, name string) string {
 	return string(text)
 }
 
-// messages.jsonl is what other programs read.
-func TestMessagesAsOthersKnowThem(t *testing.T) {
+// Other programs read messages.jsonl.
+func TestForeignMessageFormats(t *testing.T) {
 	t.Parallel()
 	text := part(t, packed(t, example()), "messages.jsonl")
 	var got []string
@@ -239,7 +239,7 @@ func TestMessagesAsOthersKnowThem(t *testing.T) {
 	}
 }
 
-// repack writes a log again with some parts changed; nil leaves one out.
+// repack writes a session file again with some parts changed; nil leaves a part out.
 func repack(tb testing.TB, data []byte, change map[string][]byte) []byte {
 	tb.Helper()
 	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
@@ -276,7 +276,7 @@ func repack(tb testing.TB, data []byte, change map[string][]byte) []byte {
 	return b.Bytes()
 }
 
-// What is no log, or not a whole one, is refused, and the reason names the part.
+// Invalid and incomplete files are refused, and the reason names the part.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	good := packed(t, example())
@@ -372,13 +372,13 @@ func TestRefusals(t *testing.T) {
 			l, err := read(c.data)
 			r, ok := errors.AsType[*sessionfile.RefusedError](err)
 			if !ok || l != nil || !strings.Contains(r.Error(), c.says) {
-				t.Errorf("got %v and %v, want a refusal that says %q", l, err, c.says)
+				t.Errorf("got %v and %v, want a refusal with %q", l, err, c.says)
 			}
 		})
 	}
 }
 
-// A flipped bit is found, unless it is where nothing is read.
+// A flipped bit is found, unless it is in bytes that are not read.
 func TestFlippedBits(t *testing.T) {
 	t.Parallel()
 	good := packed(t, example())
@@ -393,7 +393,7 @@ func TestFlippedBits(t *testing.T) {
 			continue
 		}
 		if d := cmp.Diff(want, got, cmpopts.IgnoreFields(sessionfile.File{}, "Open"), cmpopts.SortSlices(func(a, b sessionfile.File) bool { return a.Name < b.Name })); d != "" {
-			t.Fatalf("byte %d is wrong and nobody notices (-want +got)\n%s", i, d)
+			t.Fatalf("byte %d is wrong and the file is accepted (-want +got)\n%s", i, d)
 		}
 	}
 	if found < len(good)/6 {
@@ -401,8 +401,8 @@ func TestFlippedBits(t *testing.T) {
 	}
 }
 
-// U+0000, at which some readers end a text, is in no text of a log that is read:
-// clients may not send it either.
+// U+0000 in texts is replaced by U+FFFD when a file is read: some readers end a text there, and clients
+// may not send it either.
 func TestZerosInTexts(t *testing.T) {
 	t.Parallel()
 	const zero, want = "a\x00b\\u0000", "a\ufffdb\\u0000" // the second is a backslash and five letters
@@ -435,8 +435,8 @@ func TestZerosInTexts(t *testing.T) {
 	}
 }
 
-// A small file that unpacks to a large one is not unpacked.
-func TestBombs(t *testing.T) {
+// A small file that unpacks to a large one is refused.
+func TestDecompressionIsBounded(t *testing.T) {
 	t.Parallel()
 	s := example()
 	s.Files = []sessionfile.File{{Name: "zeros", Open: func() (io.ReadCloser, error) {
@@ -456,7 +456,7 @@ type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
 
-// An error of the session is one of the log.
+// Write returns errors of the session's rows and files.
 func TestWriteFails(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")

@@ -13,7 +13,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// outline says what of a log is there.
+// outline lists the parts of a log.
 func outline(l *sessionfile.Log) (windows, threads, rows []string) {
 	for _, w := range l.Desktop.Windows {
 		windows = append(windows, string(w.WindowID))
@@ -83,7 +83,7 @@ func says(text string) providers.Entry {
 	return providers.Entry{Role: providers.RoleUser, Turn: "n", Blocks: []providers.Block{{Kind: providers.BlockText, Text: text}}}
 }
 
-// People and the model read the same line, in the order in which windows were used.
+// The user interface and the model get the same line, in the order in which windows were used.
 func TestLinesAboutOldWindows(t *testing.T) {
 	t.Parallel()
 	l, err := reading(t, packed(t, example())).Restored(sessionfile.Policy{Kind: sessionfile.SummarizeOld})
@@ -103,7 +103,7 @@ func TestLinesAboutOldWindows(t *testing.T) {
 	}
 }
 
-func TestPoliciesThatAreNone(t *testing.T) {
+func TestInvalidPolicies(t *testing.T) {
 	t.Parallel()
 	l := reading(t, packed(t, example()))
 	for says, p := range map[string]sessionfile.Policy{

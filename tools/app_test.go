@@ -22,7 +22,7 @@ func withApp(t *testing.T) *bench {
 	return b
 }
 
-func TestAppsThatCannotBeAsked(t *testing.T) {
+func TestUnreachableApps(t *testing.T) {
 	t.Parallel()
 	b := withApp(t)
 	b.desk.app = func(wire.AppRequest) (wire.AppResponse, error) {
@@ -49,7 +49,7 @@ func TestAppsThatCannotBeAsked(t *testing.T) {
 		}
 	}
 	if len(b.desk.requests) != 2 {
-		t.Errorf("%d requests reached the session", len(b.desk.requests))
+		t.Errorf("%d requests reached the session, want none", len(b.desk.requests))
 	}
 }
 

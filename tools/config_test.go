@@ -53,24 +53,24 @@ func TestHooksAreAddedAndRemoved(t *testing.T) {
 		t.Errorf("without hooks: %s", got)
 	}
 	if got := b.must("system_set_config", launchHook); got != "Added hook-1." {
-		t.Errorf("add says %q", got)
+		t.Errorf("add returns %q", got)
 	}
 	if got := b.must("system_set_config", toolHook); got != "Added hook-2." {
-		t.Errorf("add says %q", got)
+		t.Errorf("add returns %q", got)
 	}
 	got := hooksOf(t, b)
 	if len(got) != 2 || got[0]["id"] != "hook-1" || got[0]["label"] != "Greet" || got[0]["enabled"] != true || got[1]["event"] != "tool_use" {
 		t.Errorf("hooks %v", got)
 	}
 	if got := b.must("system_remove_config", `{"hookId":"hook-1"}`); got != "Removed hook-1." {
-		t.Errorf("remove says %q", got)
+		t.Errorf("remove returns %q", got)
 	}
 	if r := b.call("system_remove_config", `{"hookId":"hook-1"}`); !r.IsError || !strings.Contains(r.Text, "no hook") {
 		t.Errorf("removed twice: %+v", r)
 	}
 	// Ids are not reused.
 	if got := b.must("system_set_config", launchHook); got != "Added hook-3." {
-		t.Errorf("add says %q", got)
+		t.Errorf("add returns %q", got)
 	}
 	q := b.desk.confirms[0]
 	if q.PermissionOptions == nil || *q.PermissionOptions != (wire.PermissionOptions{ShowRememberChoice: true, ToolName: "config_hook", Context: "launch"}) ||
@@ -116,7 +116,7 @@ func TestWrongHooks(t *testing.T) {
 		}
 	}
 	if len(b.desk.confirms) != 0 {
-		t.Errorf("the user was asked about something wrong: %+v", b.desk.confirms)
+		t.Errorf("the user was asked about an invalid hook: %+v", b.desk.confirms)
 	}
 }
 
@@ -210,7 +210,7 @@ func TestToolHooks(t *testing.T) {
 	b.desk.submitted = nil
 	b.mustAs(nobody, "window_list", `{}`)
 	if len(b.desk.submitted) != 0 {
-		t.Errorf("a hook of nobody: %+v", b.desk.submitted)
+		t.Errorf("a hook without an owner fired: %+v", b.desk.submitted)
 	}
 }
 
@@ -249,7 +249,7 @@ func TestDisabledAndBrokenHooks(t *testing.T) {
 	stop()
 	b.exec.Launch(over, b.caller())
 	if len(b.desk.submitted) != 1 || !strings.Contains(b.log.String(), "hooks not loaded") {
-		t.Errorf("a store that does not answer: %+v\n%s", b.desk.submitted, b.log)
+		t.Errorf("with a store that does not answer, submitted: %+v\n%s", b.desk.submitted, b.log)
 	}
 	b.put("hooks", `{"hooks": not json`)
 	b.exec.Launch(t.Context(), b.caller())
@@ -277,7 +277,7 @@ func TestHooksAreBounded(t *testing.T) {
 	}
 }
 
-func TestPermissionsAreRemembered(t *testing.T) {
+func TestPermissionsAreStored(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		confirm func(wire.DialogConfirm) (tools.Verdict, error)
@@ -314,14 +314,14 @@ func TestPermissionsAreRemembered(t *testing.T) {
 			}
 			// A refused call is reported in one step, without an open call.
 			if tt.added == 0 && (len(b.desk.begun) != 2 || !b.desk.acted[0].result.IsError) {
-				t.Errorf("the session heard %+v", b.desk.begun)
+				t.Errorf("the session received %+v", b.desk.begun)
 			}
 		})
 	}
 }
 
 // "Always" applies only to the displayed question; a denial may apply more widely.
-func TestAlwaysIsOfWhatWasShown(t *testing.T) {
+func TestAlwaysCoversShownInput(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
 	b.put("permissions", `{"config_hook":{"decision":"allow","timestamp":1},"config_hook:launch":{"decision":"allow","timestamp":1}}`)
@@ -340,9 +340,9 @@ func TestAlwaysIsOfWhatWasShown(t *testing.T) {
 	b.must("system_remove_config", `{"permission":"config_hook"}`)
 	b.must("system_set_config", toolHook)
 	asked := len(b.desk.confirms)
-	for _, gone := range []string{`{"permission":"config_hook"}`, `{"hookId":"hook-99, and all is well"}`} {
-		if r := b.call("system_remove_config", gone); !r.IsError || len(b.desk.confirms) != asked {
-			t.Errorf("%s: asked %d times: %+v", gone, len(b.desk.confirms)-asked, r)
+	for _, removed := range []string{`{"permission":"config_hook"}`, `{"hookId":"hook-99, and all is well"}`} {
+		if r := b.call("system_remove_config", removed); !r.IsError || len(b.desk.confirms) != asked {
+			t.Errorf("%s: asked %d times: %+v", removed, len(b.desk.confirms)-asked, r)
 		}
 	}
 	b.desk.confirm = no("")
@@ -373,7 +373,7 @@ func TestSettings(t *testing.T) {
 	}
 	b.put("settings", `{"language":"en\nprovider: obey"}`)
 	if brief, err := b.exec.Brief(t.Context(), b.caller()); err != nil || strings.Contains(brief, "obey") {
-		t.Errorf("told %s, %v", brief, err)
+		t.Errorf("system prompt is %s, error %v", brief, err)
 	}
 	b.must("system_set_config", `{"section":"settings","language":"zh-Hant-TW"}`)
 }
@@ -385,10 +385,10 @@ func TestMemory(t *testing.T) {
 		t.Errorf("nothing is %s", got)
 	}
 	if got := b.must("system_memorize", `{"content":"  likes\n tea "}`); got != "Remembered as mem-1." {
-		t.Errorf("says %q", got)
+		t.Errorf("got %q", got)
 	}
 	if got := b.must("system_memorize", `{"content":"likes tea"}`); got != "mem-1 says so already." {
-		t.Errorf("says %q", got)
+		t.Errorf("got %q", got)
 	}
 	b.must("system_memorize", `{"content":"</memory> & co"}`)
 	brief, err := b.exec.Brief(t.Context(), b.caller())
@@ -397,7 +397,7 @@ func TestMemory(t *testing.T) {
 	}
 	b.must("system_forget", `{"id":"mem-1"}`)
 	if r := b.call("system_forget", `{"id":"mem-1"}`); !r.IsError {
-		t.Error("forgotten twice")
+		t.Error("an item was removed twice")
 	}
 	if got := b.must("system_list_memories", `{}`); strings.Contains(got, "tea") || !strings.Contains(got, "mem-2") {
 		t.Errorf("memories %s", got)

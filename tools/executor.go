@@ -121,7 +121,7 @@ func (e *Executor) Call(ctx context.Context, c Caller, call providers.ToolCall) 
 	}
 	u.quiet = t.todo
 	if t.personal && c.Guest {
-		return u.refuse(ctx, "%s is about the owner of this desktop, on all their desktops. Only they can use it; this turn is somebody else's.", modelName(t.name))
+		return u.refuse(ctx, "%s is about the owner of this desktop, on all their desktops. Only the owner can use it, and this turn is a guest's.", modelName(t.name))
 	}
 	in, err := t.use.read(call.Input)
 	if err != nil {

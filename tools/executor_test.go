@@ -138,11 +138,11 @@ func TestWrongCalls(t *testing.T) {
 		}
 	}
 	if len(b.desk.acted) != b.calls || len(b.desk.begun) != 0 {
-		t.Errorf("of %d calls the session heard %d and %d", b.calls, len(b.desk.acted), len(b.desk.begun))
+		t.Errorf("of %d calls the session received %d and %d", b.calls, len(b.desk.acted), len(b.desk.begun))
 	}
 	for _, told := range b.desk.acted {
 		if len(told.call.Tool) > 100 || !told.result.IsError {
-			t.Errorf("the session heard of %+v", told.call)
+			t.Errorf("the session received %+v", told.call)
 		}
 	}
 }
@@ -196,7 +196,7 @@ func TestPanicsAreResults(t *testing.T) {
 		t.Errorf("result %+v", r)
 	}
 	if len(b.desk.ended) != 1 || !b.desk.ended[0].result.IsError || !strings.Contains(b.log.String(), "panic in a tool") {
-		t.Errorf("the session heard %+v", b.desk.ended)
+		t.Errorf("the session received %+v", b.desk.ended)
 	}
 	// Paths of the host are only in the log.
 	if r := b.call("storage_read", `{"path":"x"}`); !r.IsError || strings.Contains(r.Text, "/var/lib") || !strings.Contains(b.log.String(), "/var/lib") {
@@ -242,7 +242,7 @@ func TestInterruptedCallsEnd(t *testing.T) {
 		t.Errorf("result %+v", r)
 	}
 	if len(b.desk.ended) != 1 || b.desk.ended[0].result.Text != r.Text {
-		t.Errorf("the session heard %+v", b.desk.ended)
+		t.Errorf("the session received %+v", b.desk.ended)
 	}
 }
 
@@ -301,10 +301,10 @@ func TestReload(t *testing.T) {
 	}
 	b.desk.reload = func(id string) providers.ToolResult { return providers.ToolResult{Text: "did " + id} }
 	if got := b.must("system_reload_cached", `{"cacheId":"reload-1"}`); got != "did reload-1" {
-		t.Errorf("reload says %q", got)
+		t.Errorf("reload returns %q", got)
 	}
 	if got := b.desk.acted[len(b.desk.acted)-1].call; got.Tool != "system:reload_cached" || got.Repeatable {
-		t.Errorf("the session heard %+v", got)
+		t.Errorf("the session received %+v", got)
 	}
 	b.desk.confirm = yes("")
 	b.must("system_set_config", `{"section":"hooks","event":"tool_use","filter":{"toolName":"system:reload_cached"},"action":{"type":"os_action","payload":{"type":"app.badge","appId":"x","count":1}}}`)
@@ -313,7 +313,7 @@ func TestReload(t *testing.T) {
 	if b.call("system_reload_cached", `{"cacheId":"reload-2"}`); len(b.desk.submitted) != 1 {
 		t.Errorf("a reload and a refused one ran %d hooks, want 1", len(b.desk.submitted))
 	}
-	b.desk.lost = errors.New("gone")
+	b.desk.lost = errors.New("removed")
 	if r := b.call("system_reload_cached", `{"cacheId":"reload-1"}`); !r.IsError {
 		t.Error("a lost session reloads")
 	}
@@ -420,7 +420,7 @@ func TestBriefs(t *testing.T) {
 		}
 		seen[got] = true
 		if delegates := strings.Contains(got, "task_run"); delegates != (kind == wire.AgentMain) {
-			t.Errorf("%s is told about task_run: %v", kind, delegates)
+			t.Errorf("the system prompt of %s has task_run: %v", kind, delegates)
 		}
 	}
 	// Tools named in a system prompt exist.
@@ -444,7 +444,7 @@ func TestBriefs(t *testing.T) {
 }
 
 // A plan is a pure function: run twice, it returns the same.
-func TestPlansArePure(t *testing.T) {
+func TestPlanToolsHaveNoSideEffects(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
 	b.must("window_create", `{"windowId":"w","title":"","content":{"renderer":"text","content":"x"}}`)

@@ -29,8 +29,8 @@ func memoryTools() []tool {
 // Bounds of a user's memory, in bytes of text and in items. All of it is in the system
 // prompt of every turn that is not a guest's.
 const (
-	maxMemory  = 64 << 10
-	maxMemorys = 500
+	maxMemory      = 64 << 10
+	maxMemoryItems = 500
 )
 
 // memory is the document with remembered facts about a user.
@@ -66,7 +66,7 @@ func memorize(ctx context.Context, u *use, in memorizeInput) providers.ToolResul
 				}
 				size += len(item.Text)
 			}
-			if size > maxMemory || len(m.Items) >= maxMemorys {
+			if size > maxMemory || len(m.Items) >= maxMemoryItems {
 				return fmt.Errorf("memory is full: %d entries with %d bytes; forget something first", len(m.Items), size-len(line))
 			}
 			m.IDCounter++

@@ -47,7 +47,7 @@ type inputInput struct {
 	InputType    wire.InputType    `json:"input_type" jsonschema:"How it is answered: a text, one or several of the options, a number, a date such as 2026-02-06, or yes or no."`
 	Options      []json.RawMessage `json:"options,omitempty" jsonschema:"For choice and multi: at least two, each a string or an object with value and label."`
 	Required     bool              `json:"required,omitempty" jsonschema:"Without an answer the todo fails; else you get null."`
-	DefaultValue json.RawMessage   `json:"default_value,omitempty" jsonschema:"Taken when nobody answers."`
+	DefaultValue json.RawMessage   `json:"default_value,omitempty" jsonschema:"Used if the question is not answered."`
 	Range        bool              `json:"range,omitempty" jsonschema:"A date is one with from and to."`
 	Min          *float64          `json:"min,omitempty" jsonschema:"The least number."`
 	Max          *float64          `json:"max,omitempty" jsonschema:"The greatest number."`

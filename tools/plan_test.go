@@ -37,7 +37,7 @@ func TestPlanToolsBelongToTodos(t *testing.T) {
 		}
 	}
 	if told, err := b.exec.Brief(t.Context(), b.todo()); err != nil || !strings.Contains(told, "plan_input") {
-		t.Errorf("it is told %q, %v", told, err)
+		t.Errorf("system prompt is %q, error %v", told, err)
 	}
 	if r := b.callAs(b.worker(), "plan_progress", `{"percentage":5}`); !r.IsError || len(b.desk.progress) != 0 || len(b.desk.acted) != 1 {
 		t.Errorf("who works on no todo: %+v", r)
@@ -62,7 +62,7 @@ func TestPlanProgress(t *testing.T) {
 		t.Errorf("no plan: %+v", r)
 	}
 	if n := len(b.desk.acted) + len(b.desk.begun) + len(b.desk.ended); n != 0 {
-		t.Errorf("the session was told of %d calls", n)
+		t.Errorf("the session received %d calls", n)
 	}
 }
 
@@ -109,6 +109,6 @@ func TestPlanInput(t *testing.T) {
 		}
 	}
 	if n := len(b.desk.acted) + len(b.desk.begun) + len(b.desk.ended); n != 0 {
-		t.Errorf("the session was told of %d calls", n)
+		t.Errorf("the session received %d calls", n)
 	}
 }

@@ -95,7 +95,7 @@ func TestAnyInputHasAResult(t *testing.T) {
 				rt.Fatalf("%s %s: %+v", tool, input, r)
 			}
 			if len(d.acted)+len(d.ended) != before+1 || len(d.begun) != len(d.ended) {
-				rt.Fatalf("%s %s: the session heard %d plans, %d beginnings, %d ends", tool, input, len(d.acted), len(d.begun), len(d.ended))
+				rt.Fatalf("%s %s: the session received %d plans, %d starts, %d ends", tool, input, len(d.acted), len(d.begun), len(d.ended))
 			}
 		}
 	})

@@ -67,7 +67,7 @@ func (u *use) storageError(name string, err error) error {
 		return fmt.Errorf("there is no %q in storage", name)
 	}
 	u.cfg.Logger.Warn("a file could not be used", "session", u.Session, "file", name, "error", err)
-	return fmt.Errorf("storage has trouble with %q", name)
+	return fmt.Errorf("storage cannot use %q; try again later", name)
 }
 
 // readAll reads a whole file. A file of more than limit bytes is an error.

@@ -17,7 +17,7 @@ func TestFiles(t *testing.T) {
 		t.Errorf("an empty storage lists %s", got)
 	}
 	if got := b.mustAs(w, "storage_write", `{"path":"notes/한글.md","content":"# hello"}`); got != `Wrote 7 bytes to "notes/한글.md".` {
-		t.Errorf("write says %q", got)
+		t.Errorf("write returns %q", got)
 	}
 	if got := b.must("storage_read", `{"path":"notes/한글.md"}`); got != "# hello" {
 		t.Errorf("read %q", got)
@@ -39,7 +39,7 @@ func TestFiles(t *testing.T) {
 	}
 	b.mustAs(w, "storage_delete", `{"path":"notes/한글.md"}`)
 	if r := b.call("storage_read", `{"path":"notes/한글.md"}`); !r.IsError || r.Text != `There is no "notes/한글.md" in storage.` {
-		t.Errorf("a file that is gone: %+v", r)
+		t.Errorf("a removed file: %+v", r)
 	}
 	repeatable := map[string]bool{}
 	for _, told := range b.desk.begun {

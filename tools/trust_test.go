@@ -52,7 +52,7 @@ func TestQuestionsAreNamedByWhatTheyAsk(t *testing.T) {
 }
 
 // Turns of guests cannot access the owner's data beyond the desktop.
-func TestGuestsHaveNothingOfTheOwner(t *testing.T) {
+func TestGuestsCannotUseOwnersData(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
 	b.must("system_memorize", `{"content":"The door code is 4711"}`)
@@ -68,7 +68,7 @@ func TestGuestsHaveNothingOfTheOwner(t *testing.T) {
 	}
 	b.mustAs(guest, "window_list", `{}`)
 	if got, err := b.exec.Brief(t.Context(), guest); err != nil || strings.Contains(got, "4711") {
-		t.Errorf("a guest's agent is told %s, %v", got, err)
+		t.Errorf("system prompt of a guest's agent is %s, error %v", got, err)
 	}
 	if got := b.must("system_list_memories", `{}`); !strings.Contains(got, "4711") || strings.Contains(got, `"x"`) {
 		t.Errorf("remembered %s", got)
@@ -76,17 +76,17 @@ func TestGuestsHaveNothingOfTheOwner(t *testing.T) {
 }
 
 // A toast shows what is remembered about a user.
-func TestMemoryIsToldToPeople(t *testing.T) {
+func TestMemoryChangesAreShown(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
 	b.must("system_memorize", `{"content":"likes tea"}`)
 	b.must("system_memorize", `{"content":"likes tea"}`) // already remembered
 	if len(b.desk.submitted) != 1 {
-		t.Fatalf("told %+v", b.desk.submitted)
+		t.Fatalf("submitted %+v", b.desk.submitted)
 	}
 	e, _ := b.desk.submitted[0].Data.(wire.Emit)
 	if toast, ok := e.Actions[0].(wire.ToastShow); !ok || !strings.Contains(toast.Message, "likes tea") || e.MonitorID != "monitor-0" {
-		t.Errorf("told %+v", e)
+		t.Errorf("submitted %+v", e)
 	}
 }
 

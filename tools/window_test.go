@@ -17,7 +17,7 @@ func TestWindowsOpenAndChange(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
 	if got := b.must("window_create", `{"windowId":"w1","title":"One","content":{"renderer":"markdown","content":"# hi"}}`); got != `Opened window "w1".` {
-		t.Errorf("create says %q", got)
+		t.Errorf("create returns %q", got)
 	}
 	w := b.window("w1")
 	want := wire.WindowState{
@@ -68,7 +68,7 @@ func TestWindowsOpenAndChange(t *testing.T) {
 	}
 	for _, told := range b.desk.acted {
 		if !strings.HasPrefix(told.call.Tool, "window:") || told.result.Text == "" {
-			t.Errorf("the session heard %+v", told)
+			t.Errorf("the session received %+v", told)
 		}
 	}
 	if len(b.desk.acted) != b.calls || len(b.desk.begun) != 0 {
@@ -143,7 +143,7 @@ func TestComponentsFromAFile(t *testing.T) {
 	}
 }
 
-func TestLocksAreTheCallers(t *testing.T) {
+func TestLocksBelongToCaller(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
 	b.must("window_create", `{"windowId":"w","title":"","content":{"renderer":"text","content":"x"}}`)
@@ -170,7 +170,7 @@ func TestLocksAreTheCallers(t *testing.T) {
 }
 
 // Agents can only access the windows of their own monitor, however they spell the id.
-func TestMonitorsAreApart(t *testing.T) {
+func TestMonitorsAreIsolated(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
 	there := b.caller()
@@ -230,7 +230,7 @@ func TestIframeWaitsForTheTab(t *testing.T) {
 				t.Errorf("shown %+v for %v", b.desk.shown, b.desk.waits)
 			}
 			if len(b.desk.begun) != 1 || len(b.desk.ended) != 1 || b.desk.ended[0].result.Text != r.Text || !b.desk.begun[0].call.Repeatable {
-				t.Errorf("the session heard %+v, %+v", b.desk.begun, b.desk.ended)
+				t.Errorf("the session received %+v, %+v", b.desk.begun, b.desk.ended)
 			}
 		})
 	}
@@ -369,6 +369,6 @@ func TestNotices(t *testing.T) {
 		t.Errorf("toasts without an id: %s, %s", one, two)
 	}
 	if r := b.call("window_show_toast", `{"message":"a","variant":"loud"}`); !r.IsError || !strings.Contains(r.Text, "variant") {
-		t.Errorf("a variant nobody knows: %+v", r)
+		t.Errorf("an unknown variant: %+v", r)
 	}
 }

@@ -57,7 +57,7 @@ func TestParseHeaders(t *testing.T) {
 }
 
 // Messages that are never answered do not accumulate.
-func TestHeardIsBounded(t *testing.T) {
+func TestReceivedSpansAreBounded(t *testing.T) {
 	t.Parallel()
 	tr := &Tracer{sampler: sdk.AlwaysSample(), pending: map[key]receivedMessage{}}
 	for n := range maxPending + 100 {

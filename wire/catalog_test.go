@@ -44,7 +44,7 @@ func TestTheCatalogIsComplete(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotKept(t *testing.T) {
+func TestTransientEvents(t *testing.T) {
 	t.Parallel()
 	var got []string
 	for _, e := range wire.Events().All() {
@@ -96,7 +96,7 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-func TestPayloadsSayWhatTheyAreAbout(t *testing.T) {
+func TestPayloadSubjects(t *testing.T) {
 	t.Parallel()
 	p := wire.AgentResponse{AgentID: "a", MonitorID: "monitor-0", MessageID: "m"}
 	if wire.MonitorOf(p) != "monitor-0" || wire.AgentOf(p) != "a" || wire.MessageOf(p) != "m" {

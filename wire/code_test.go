@@ -48,7 +48,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-func TestUnknownCodesAreOurFault(t *testing.T) {
+func TestUnknownCodesAreInternalErrors(t *testing.T) {
 	t.Parallel()
 	info := wire.Code(9999).Info()
 	if info.Code != 9999 || info.Status != http.StatusInternalServerError {

@@ -94,7 +94,7 @@ func TestEventsThatDesktopsSeeInAnotherForm(t *testing.T) {
 }
 
 // No desktop event may make that client believe that its connection is lost.
-func TestDesktopsAreNeverToldERROR(t *testing.T) {
+func TestDesktopsGetNoERROR(t *testing.T) {
 	t.Parallel()
 	for _, e := range wire.Events().All() {
 		if e.Direction != wire.FromServer {

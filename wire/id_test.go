@@ -75,7 +75,7 @@ func TestIDsFollowTheirPattern(t *testing.T) {
 				s := rapid.OneOf(rapid.String(), rapid.StringMatching(`[\x00-\x{a0}]{0,300}`), rapid.StringMatching(`[\w-]{0,70}`)).Draw(t, "id")
 				err := k.make(s).Validate()
 				if utf8.ValidString(s) && (err == nil) != pattern.MatchString(s) {
-					t.Fatalf("%q: check says %v, pattern %v", s, err, pattern)
+					t.Fatalf("%q: check returns %v, the pattern %v", s, err, pattern)
 				}
 			})
 		})

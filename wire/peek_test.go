@@ -8,7 +8,7 @@ import (
 
 // While replicas of two versions run side by side, the older one reads events of unknown
 // types. It must still find their position, monitor and agent.
-func TestPeekAtATypeFromTheFuture(t *testing.T) {
+func TestPeekAtUnknownType(t *testing.T) {
 	t.Parallel()
 	got, ok := wire.Peek([]byte(`{"type":"NEW_THING","message_id":"4-7","data":{"monitorId":"monitor-1","agentId":"a","messageId":"m","x":{}}}`))
 	want := wire.Head{Type: "NEW_THING", At: wire.Position{Epoch: 4, Seq: 7}, Monitor: "monitor-1", Agent: "a", Message: "m"}

@@ -67,7 +67,7 @@ func slowString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-func TestStringsAreWrittenAsTheyWere(t *testing.T) {
+func TestStringEncodingMatchesReference(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.OneOf(

@@ -74,7 +74,7 @@ func TestGarbageIsNotAPosition(t *testing.T) {
 	}
 	var p wire.Position
 	if err := p.UnmarshalText([]byte("x")); !errors.Is(err, wire.ErrPosition) {
-		t.Errorf("UnmarshalText says %v", err)
+		t.Errorf("UnmarshalText returns %v", err)
 	}
 }
 

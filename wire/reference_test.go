@@ -280,7 +280,7 @@ func drawMutant(t *rapid.T, frames [][]byte) []byte {
 	return frame
 }
 
-func TestDecodingIsAsItWas(t *testing.T) {
+func TestDecodingMatchesReference(t *testing.T) {
 	t.Parallel()
 	frames := goldenFrames(t)
 	rapid.Check(t, func(t *rapid.T) {

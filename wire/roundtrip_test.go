@@ -85,7 +85,7 @@ func checkDesktop(t *rapid.T, e wire.Entry, event wire.Event) {
 	}
 }
 
-func TestPeekSeesWhatDecodingSees(t *testing.T) {
+func TestPeekAgreesWithDecoding(t *testing.T) {
 	t.Parallel()
 	eachEntry(t, wire.FromServer, func(t *rapid.T, e wire.Entry) {
 		event, err := wire.Native{}.DecodeEvent(encode(t, drawFrame(t, e)))
@@ -97,7 +97,7 @@ func TestPeekSeesWhatDecodingSees(t *testing.T) {
 			Agent: wire.AgentOf(event.Data), Message: wire.MessageOf(event.Data),
 		}
 		if got, ok := wire.Peek(wire.AppendEvent(nil, event)); !ok || got != want {
-			t.Fatalf("peek says %+v %v, want %+v", got, ok, want)
+			t.Fatalf("Peek returns %+v %v, want %+v", got, ok, want)
 		}
 	})
 }

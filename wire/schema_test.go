@@ -51,7 +51,7 @@ func agree(t *rapid.T, schema *jsonschema.Resolved, name string, frame map[strin
 	}
 	decoded, valid := decode(text), schema.Validate(map[string]any{name: instance})
 	if (decoded == nil) != (valid == nil) {
-		t.Fatalf("frame %s\ndecoder says %v\nschema says %v", text, decoded, valid)
+		t.Fatalf("frame %s\ndecoder: %v\nschema: %v", text, decoded, valid)
 	}
 }
 

@@ -135,7 +135,7 @@ func TestTextRulesAgreeWithTheStandardLibrary(t *testing.T) {
 			t.Fatalf("compact: %v", err)
 		}
 		if !bytes.Equal(raw, compact.Bytes()) {
-			t.Fatalf("%q was kept as %q, want %q", text, raw, compact.Bytes())
+			t.Fatalf("%q was decoded as %q, want %q", text, raw, compact.Bytes())
 		}
 	})
 }

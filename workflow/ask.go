@@ -148,7 +148,7 @@ func invalid(field, format string, args ...any) *Refusal {
 func (f *Flow) Ask(job string, q wire.HITLInputRequest) (wire.RequestID, *Answered, *Refusal) {
 	t := f.todoOfJob(job)
 	if t == nil || t.Halt != "" {
-		return "", nil, refuse("nobody waits for this work any more")
+		return "", nil, refuse("the todo of this job has ended or is stopped")
 	}
 	if v, ok := t.valueOf(q.Field); ok {
 		return "", &Answered{Value: v, Reason: wire.ClosedAnswered}, nil

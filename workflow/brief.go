@@ -42,7 +42,7 @@ func (x execution) todoPromptOf(t *todo) string {
 		b.Values = append(b.Values, todoValue(v))
 	}
 	if t.Error != nil {
-		b.Trouble = t.Error.Message
+		b.PreviousError = t.Error.Message
 	}
 	return todoPrompt(b)
 }

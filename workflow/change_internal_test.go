@@ -41,7 +41,7 @@ func TestChange(t *testing.T) {
 		`{"action":"update","todo_id":"c","task":"C2","depends_on":["e"],"tool":null}`,
 	), someTools)
 	if refused != nil {
-		t.Fatalf("%+v", refused)
+		t.Fatalf("change is refused: %+v", refused)
 	}
 	want := []draftTodo{
 		{ID: "a", Task: "A"},
@@ -54,10 +54,10 @@ func TestChange(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", compact(next), compact(want))
 	}
 	if !slices.Equal(instructions, []string{"make it short"}) {
-		t.Errorf("instructions %q", instructions)
+		t.Errorf("instructions are %q", instructions)
 	}
 	if !reflect.DeepEqual(old, planABC()) {
-		t.Errorf("the old plan was written to: %s", compact(old))
+		t.Errorf("the old plan was modified: %s", compact(old))
 	}
 	changes := []wire.PlanChange{
 		{Action: wire.PlanUpdate, TodoID: "c", Task: "C2"},
@@ -70,7 +70,7 @@ func TestChange(t *testing.T) {
 		t.Errorf("got  %+v\nwant %+v", got, changes)
 	}
 	if got := diff(old, old); got == nil || len(got) > 0 {
-		t.Errorf("no change is %v", got)
+		t.Errorf("diff of equal plans is %v, want none", got)
 	}
 }
 
@@ -103,35 +103,35 @@ func TestChangeRefuses(t *testing.T) {
 			t.Errorf("%s:\ngot  %+v\nwant %+v", mod, refused, want)
 		}
 		if next != nil {
-			t.Errorf("%s: a plan came with the refusal", mod)
+			t.Errorf("%s: a refused change returned a plan", mod)
 		}
 	}
 	if _, _, refused := applyChanges(planABC(), nil, make([]json.RawMessage, maxChanges+1), nil); refused == nil || refused.Field != "modifications" {
-		t.Errorf("too many: %+v", refused)
+		t.Errorf("too many todos: refused with %+v", refused)
 	}
 	all := raws(`{"action":"remove","todo_id":"a"}`, `{"action":"remove","todo_id":"b"}`, `{"action":"remove","todo_id":"c"}`)
 	if _, _, refused := applyChanges(planABC(), nil, all, nil); refused == nil || refused.Reason != "todos: there are none" {
-		t.Errorf("nothing is left: %+v", refused)
+		t.Errorf("an empty plan: refused with %+v", refused)
 	}
 }
 
-func TestWhoWaitedForARemovedTodoKeepsItsPlace(t *testing.T) {
+func TestDependentsOfRemovedTodoKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	old := append(planABC(), draftTodo{ID: "d", Task: "D", DependsOn: []wire.TodoID{"b"}})
 	next, _, refused := applyChanges(old, nil, raws(`{"action":"remove","todo_id":"b"}`), nil)
 	if refused != nil {
-		t.Fatalf("%+v", refused)
+		t.Fatalf("change is refused: %+v", refused)
 	}
 	want := []draftTodo{{ID: "a", Task: "A"}, {ID: "c", Task: "C", DependsOn: []wire.TodoID{"a"}}, {ID: "d", Task: "D", DependsOn: []wire.TodoID{"a"}}}
 	if !slices.EqualFunc(next, want, equalTodos) {
 		t.Errorf("got  %s\nwant %s", compact(next), compact(want))
 	}
 	if !slices.Equal(old[3].DependsOn, []wire.TodoID{"b"}) {
-		t.Errorf("the old plan was written to: %s", compact(old))
+		t.Errorf("the old plan was modified: %s", compact(old))
 	}
 }
 
-// modOf is the modification that a change of a plan stands for.
+// modOf returns the modification that makes a change.
 func modOf(c wire.PlanChange, next []draftTodo) json.RawMessage {
 	fields := map[string]any{"action": c.Action, "todo_id": c.TodoID}
 	if c.Action != wire.PlanRemove {
@@ -141,31 +141,31 @@ func modOf(c wire.PlanChange, next []draftTodo) json.RawMessage {
 	return compact(fields)
 }
 
-func TestADiffMakesTheNextPlan(t *testing.T) {
+func TestDiffProducesNextPlan(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		old, next := someTodos().Draw(t, "old"), someTodos().Draw(t, "next")
-		// Removals come last: they take dependencies of what stays with them, which
-		// are all set anew before.
+		// Removals come last: a removal also removes dependencies of other todos, which must
+		// have been set before.
 		var mods []json.RawMessage
 		for _, c := range diff(old, next) {
 			mods = append(mods, modOf(c, next))
 		}
 		got, _, refused := applyChanges(old, nil, mods, nil)
 		if refused != nil {
-			t.Fatalf("%+v", refused)
+			t.Fatalf("change is refused: %+v", refused)
 		}
 		byID := func(a, b draftTodo) int { return strings.Compare(string(a.ID), string(b.ID)) }
 		if !slices.EqualFunc(slices.SortedFunc(slices.Values(got), byID), slices.SortedFunc(slices.Values(next), byID), equalTodos) {
 			t.Fatalf("got  %s\nwant %s", compact(got), compact(next))
 		}
 		if again := diff(got, next); len(again) > 0 {
-			t.Fatalf("there is still to change: %v", again)
+			t.Fatalf("the diff after all changes is %v, want none", again)
 		}
 	})
 }
 
-func TestMergeKeepsWhatIsFrozen(t *testing.T) {
+func TestMergeKeepsFrozenTodos(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		old, next := someTodos().Draw(t, "old"), someTodos().Draw(t, "next")
@@ -185,7 +185,7 @@ func TestMergeKeepsWhatIsFrozen(t *testing.T) {
 		before := compact([][]draftTodo{old, next})
 		got := mergePlan(old, next, frozen)
 		if string(compact([][]draftTodo{old, next})) != string(before) {
-			t.Fatal("what was given was written to")
+			t.Fatal("the arguments were modified")
 		}
 		if err := checkGraph(got); err != nil {
 			t.Fatal(err)
@@ -194,7 +194,7 @@ func TestMergeKeepsWhatIsFrozen(t *testing.T) {
 		for id := range frozen {
 			i, ok := index[id]
 			if !ok {
-				t.Fatalf("%s is gone", id)
+				t.Fatalf("frozen todo %s is missing", id)
 			}
 			is, before := got[i], old[was[id]]
 			if loose[id] {
@@ -206,7 +206,7 @@ func TestMergeKeepsWhatIsFrozen(t *testing.T) {
 		}
 		for id, i := range asked {
 			if !frozen[id] && !equalTodos(got[index[id]], next[i]) {
-				t.Fatalf("%s is %s, wanted was %s", id, compact(got[index[id]]), compact(next[i]))
+				t.Fatalf("todo %s is %s, want %s", id, compact(got[index[id]]), compact(next[i]))
 			}
 		}
 		want := maps.Clone(frozen)
@@ -214,7 +214,7 @@ func TestMergeKeepsWhatIsFrozen(t *testing.T) {
 			want[id] = true
 		}
 		if len(got) != len(want) {
-			t.Fatalf("%s of %v", compact(got), want)
+			t.Fatalf("merged plan is %s, want todos %v", compact(got), want)
 		}
 	})
 }
@@ -238,10 +238,10 @@ func FuzzChange(f *testing.F) {
 			t.Error(err)
 		}
 		if i, ok := indexOf(next)["a"]; !ok || !equalTodos(next[i], planABC()[0]) {
-			t.Errorf("a was changed: %s", compact(next))
+			t.Errorf("frozen todo a was changed: %s", compact(next))
 		}
 		if _, err := readDraft(string(compact(draft{next})), someTools); err != nil {
-			t.Errorf("a plan that a model could not write: %v", err)
+			t.Errorf("the changed plan is invalid: %v", err)
 		}
 	})
 }

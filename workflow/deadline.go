@@ -88,7 +88,7 @@ func (f *Flow) expire(a *ask) {
 	case askInput:
 		f.useDefault(a, instead)
 	case askApproval:
-		f.execution.fail(f.todos.find(a.Todo), codeTimeout, "nobody said in time whether this may run")
+		f.execution.fail(f.todos.find(a.Todo), codeTimeout, "the approval was not given in time")
 	case askClarification:
 		if a.Clarification.Required {
 			f.planner.abortPlan(wire.PlanCancelled, wire.PlanFailureError{Code: codeTimeout, Message: "Nobody said in time what was meant."})
@@ -108,6 +108,6 @@ func (f *Flow) useDefault(a *ask, instead json.RawMessage) {
 	case a.Job != "":
 		f.executor.Answered(Answered{Request: a.ID, Reason: wire.ClosedExpired})
 	default:
-		f.execution.fail(f.todos.find(a.Todo), codeTimeout, "nobody answered in time: "+a.Input.Question)
+		f.execution.fail(f.todos.find(a.Todo), codeTimeout, "the question was not answered in time: "+a.Input.Question)
 	}
 }

@@ -47,7 +47,7 @@ func TestReadDraft(t *testing.T) {
 	}
 }
 
-func TestReadDraftTellsEverythingThatIsWrong(t *testing.T) {
+func TestReadDraftReportsAllErrors(t *testing.T) {
 	t.Parallel()
 	todos := func(all ...string) string { return `{"todos":[` + strings.Join(all, ",") + `]}` }
 	ask := func(in string) string { return todos(`{"id":"a","task":"x","inputs":[` + in + `]}`) }
@@ -102,29 +102,29 @@ func FuzzReadDraft(f *testing.F) {
 		d, err := readDraft(text, someTools)
 		if err != nil {
 			if err.Error() == "" {
-				t.Error("an error without words")
+				t.Error("the error has no text")
 			}
 			return
 		}
 		if err := checkGraph(d.Todos); err != nil {
-			t.Errorf("accepted, but %v", err)
+			t.Errorf("an accepted draft is invalid: %v", err)
 		}
 		for _, todo := range d.Todos {
 			if err := todo.ID.Validate(); err != nil {
 				t.Error(err)
 			}
 			if todo.Task == "" || todo.Tool != "" && !slices.Contains(someTools, todo.Tool) {
-				t.Errorf("accepted %+v", todo)
+				t.Errorf("accepted todo is invalid: %+v", todo)
 			}
 			for _, in := range todo.Inputs {
 				if _, err := checkValue(in.request(), in.DefaultValue); in.DefaultValue != nil && err != nil {
-					t.Errorf("the default of %+v: %v", in, err)
+					t.Errorf("the default of %+v is invalid: %v", in, err)
 				}
 			}
 		}
 		again, err := readDraft(string(compact(d)), someTools)
 		if err != nil || string(compact(again)) != string(compact(d)) {
-			t.Errorf("not the same again: %v\n%s\n%s", err, compact(d), compact(again))
+			t.Errorf("encoding and reading again: error %v\ngot  %s\nwant %s", err, compact(d), compact(again))
 		}
 		if _, err := json.Marshal(mermaid(d.Todos)); err != nil {
 			t.Error(err)

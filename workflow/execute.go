@@ -114,7 +114,7 @@ func (x execution) approvalReason(t *todo) string {
 	case t.Approved:
 		return ""
 	case d.RequiresApproval || d.ApprovalReason != "":
-		return cmp.Or(d.ApprovalReason, "The plan wants somebody to agree to this.")
+		return cmp.Or(d.ApprovalReason, "The plan requires your approval for this.")
 	case x.cfg.AskAbove >= 0 && d.EstimatedCostUSD >= x.cfg.AskAbove:
 		return fmt.Sprintf("This is estimated to cost $%.2f.", d.EstimatedCostUSD)
 	case slices.Contains(x.cfg.Dangerous, d.Tool):

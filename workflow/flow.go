@@ -205,7 +205,7 @@ func (f *Flow) HandleJobResult(w JobResult) {
 func (f *Flow) Progress(job string, p wire.TodoProgress) *Refusal {
 	t := f.todoOfJob(job)
 	if t == nil {
-		return refuse("nobody waits for this work any more")
+		return refuse("the todo of this job has ended or is stopped")
 	}
 	defer f.finishCall()
 	p.TodoID, p.CurrentStep = t.Draft.ID, truncateBytes(p.CurrentStep, maxStep)

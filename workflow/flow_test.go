@@ -18,17 +18,17 @@ func wantLog(t *testing.T, got, want string) {
 	}
 }
 
-// A plan from the message to the answer.
-func TestPlanIsWorkedOff(t *testing.T) {
+// A plan runs from the message to the answer.
+func TestPlanFromMessageToAnswer(t *testing.T) {
 	t.Parallel()
-	r := planned(t, `[{"id":"a","task":"first"},{"id":"b","task":"second","depends_on":["a"]},{"id":"c","task":"third","priority":5}]`)
-	r.done("plan-1/c.1", "just text")
-	r.done("plan-1/a.1", `{"found": 3}`)
-	r.done("plan-1/b.1", `{"ok": true}`)
+	r := approvedPlan(t, `[{"id":"a","task":"first"},{"id":"b","task":"second","depends_on":["a"]},{"id":"c","task":"third","priority":5}]`)
+	r.completeJob("plan-1/c.1", "just text")
+	r.completeJob("plan-1/a.1", `{"found": 3}`)
+	r.completeJob("plan-1/b.1", `{"ok": true}`)
 	if p := r.begun[len(r.begun)-2].Prompt; !strings.Contains(p, `{"found":3}`) || !strings.Contains(p, "well done") {
-		t.Fatalf("%s", p)
+		t.Fatalf("prompt is %s", p)
 	}
-	r.done("plan-1/response", `{"text":"all done","summary":"short"}`)
+	r.completeJob("plan-1/response", `{"text":"all done","summary":"short"}`)
 	wantLog(t, r.log(), `
 start cognitive
 complete cognitive > planning
@@ -55,7 +55,7 @@ complete response >
 plan success: all done`)
 	done := last[wire.PlanComplete](r)
 	if s := done.Statistics; s.TokensUsed != 90 || s.CostUSD != 1.5 || s.Completed != 3 || s.TotalTodos != 3 {
-		t.Fatalf("%+v", s)
+		t.Fatalf("state is %+v", s)
 	}
 	want := []workflow.Close{{
 		Message: "m1", Monitor: "monitor-0", Role: "plan-1", Outcome: providers.Completed, Text: "all done",
@@ -65,6 +65,6 @@ plan success: all done`)
 		t.Fatal(d)
 	}
 	if r.flow.Active() || r.flow.Working() || !r.flow.Due().IsZero() {
-		t.Fatal("it goes on")
+		t.Fatal("the flow is still active")
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// fold is what somebody knows who reads nothing but the events, and what must be true
-// of them in their order.
-type fold struct {
+// eventFold is the state of a plan folded from its events alone. It checks that each event is
+// possible in that state.
+type eventFold struct {
 	t        tester
 	parallel int
 	todos    []wire.Todo
@@ -20,46 +20,46 @@ type fold struct {
 	ended    bool
 }
 
-func newFold(t tester, parallel int) *fold {
-	return &fold{t: t, parallel: parallel, open: map[wire.RequestID]bool{}, closed: map[wire.RequestID]bool{}, ended: true}
+func newFold(t tester, parallel int) *eventFold {
+	return &eventFold{t: t, parallel: parallel, open: map[wire.RequestID]bool{}, closed: map[wire.RequestID]bool{}, ended: true}
 }
 
-func (f *fold) todo(id wire.TodoID) *wire.Todo {
+func (f *eventFold) todo(id wire.TodoID) *wire.Todo {
 	i := slices.IndexFunc(f.todos, func(t wire.Todo) bool { return t.ID == id })
 	if i < 0 {
-		f.t.Fatalf("there is no todo %s", id)
+		f.t.Fatalf("unknown todo %s", id)
 	}
 	return &f.todos[i]
 }
 
-func (f *fold) apply(e wire.ServerPayload, now wire.Millis) {
+func (f *eventFold) apply(e wire.ServerPayload, now wire.Millis) {
 	switch e := e.(type) {
 	case wire.LayerStart:
 		if e.Layer == wire.LayerCognitive {
 			if f.todos = nil; !f.ended {
-				f.t.Fatalf("a plan begins while one is under way")
+				f.t.Fatalf("a plan starts while another one is active")
 			}
 		}
 		f.ended = false
 	case wire.PlanGenerated:
 		f.todos = slices.Clone(e.Todos)
 	case wire.PlanModified:
-		f.modified(e)
+		f.applyModified(e)
 	case wire.TodoStarted:
-		f.started(e, now)
+		f.applyStarted(e, now)
 	case wire.TodoProgress:
 		t := f.todo(e.TodoID)
 		t.ProgressPercentage, t.CurrentStep = e.ProgressPercentage, e.CurrentStep
 		t.ItemsProcessed, t.ItemsTotal = e.ItemsProcessed, e.ItemsTotal
 	case wire.TodoUpdated:
-		if t := f.todo(e.Todo.ID); over(t.Status) {
-			f.t.Fatalf("todo %s was %s and is %s", t.ID, t.Status, e.Todo.Status)
+		if t := f.todo(e.Todo.ID); hasEnded(t.Status) {
+			f.t.Fatalf("todo %s changes from %s to %s", t.ID, t.Status, e.Todo.Status)
 		}
 		*f.todo(e.Todo.ID) = e.Todo
 	case wire.TodoCompleted:
 		t := f.todo(e.TodoID)
-		if over(t.Status) || e.Status == wire.TodoStatusCompleted && t.Status != wire.TodoInProgress {
-			f.t.Fatalf("todo %s was %s and is %s", t.ID, t.Status, e.Status)
+		if hasEnded(t.Status) || e.Status == wire.TodoStatusCompleted && t.Status != wire.TodoInProgress {
+			f.t.Fatalf("todo %s changes from %s to %s", t.ID, t.Status, e.Status)
 		}
 		t.Status, t.ResultSummary, t.DurationMS, t.RetryAt, t.Error = e.Status, e.ResultSummary, e.DurationMS, 0, nil
 		if e.Status == wire.TodoStatusCompleted {
@@ -67,8 +67,8 @@ func (f *fold) apply(e wire.ServerPayload, now wire.Millis) {
 		}
 	case wire.TodoFailed:
 		t := f.todo(e.TodoID)
-		if over(t.Status) || e.Status != wire.TodoStatusFailed || e.RetryCount > e.MaxRetries {
-			f.t.Fatalf("todo %s was %s and %+v", t.ID, t.Status, e)
+		if hasEnded(t.Status) || e.Status != wire.TodoStatusFailed || e.RetryCount > e.MaxRetries {
+			f.t.Fatalf("todo %s is %s, and the event is %+v", t.ID, t.Status, e)
 		}
 		t.Status, t.Error, t.RetryAt, t.RetryCount, t.MaxRetries = e.Status, &e.Error, e.RetryAt, e.RetryCount, e.MaxRetries
 		if e.RetryAt != 0 {
@@ -76,51 +76,51 @@ func (f *fold) apply(e wire.ServerPayload, now wire.Millis) {
 		}
 	case wire.ExecutionProgress:
 		if n := e.Completed + e.InProgress + e.Pending + e.Failed + e.Blocked + e.Skipped; n != e.TotalTodos || n != len(f.todos) {
-			f.t.Fatalf("%d of %d todos are told of: %+v", n, len(f.todos), e)
+			f.t.Fatalf("counted %d of %d todos, and the event has %+v", n, len(f.todos), e)
 		}
 	case wire.HITLPaused:
 		f.paused = true
 	case wire.HITLResumed:
 		f.paused = false
 	case wire.PlanComplete, wire.PlanFailure:
-		f.end(e)
+		f.applyEnd(e)
 	case wire.PlanCleared:
 		if f.todos = nil; !f.ended {
-			f.t.Fatalf("a plan goes while it is under way")
+			f.t.Fatalf("an active plan is removed")
 		}
 	default:
-		f.question(e)
+		f.applyQuestion(e)
 	}
 }
 
-func over(s wire.TodoStatus) bool { return s == wire.TodoStatusCompleted || s == wire.TodoSkipped }
+func hasEnded(s wire.TodoStatus) bool { return s == wire.TodoStatusCompleted || s == wire.TodoSkipped }
 
-// modified takes another plan: what had begun is as it was.
-func (f *fold) modified(e wire.PlanModified) {
+// applyModified replaces the plan. Todos that have started must not change.
+func (f *eventFold) applyModified(e wire.PlanModified) {
 	for _, t := range f.todos {
-		if !over(t.Status) && t.Status != wire.TodoInProgress && t.Status != wire.TodoStatusFailed {
+		if !hasEnded(t.Status) && t.Status != wire.TodoInProgress && t.Status != wire.TodoStatusFailed {
 			continue
 		}
 		i := slices.IndexFunc(e.UpdatedTodos, func(u wire.Todo) bool { return u.ID == t.ID })
 		if i < 0 {
-			f.t.Fatalf("todo %s had begun and is gone", t.ID)
+			f.t.Fatalf("started todo %s is removed", t.ID)
 		}
-		t.DependsOn = e.UpdatedTodos[i].DependsOn // what is gone is not waited for
+		t.DependsOn = e.UpdatedTodos[i].DependsOn // removed todos are no dependencies any more
 		if d := cmp.Diff(t, e.UpdatedTodos[i]); d != "" {
-			f.t.Fatalf("todo %s had begun and is another one: %s", t.ID, d)
+			f.t.Fatalf("started todo %s changes: %s", t.ID, d)
 		}
 	}
 	f.todos = slices.Clone(e.UpdatedTodos)
 }
 
-func (f *fold) started(e wire.TodoStarted, now wire.Millis) {
+func (f *eventFold) applyStarted(e wire.TodoStarted, now wire.Millis) {
 	t := f.todo(e.TodoID)
-	if over(t.Status) || t.Status == wire.TodoInProgress || t.Status == wire.TodoBlocked {
-		f.t.Fatalf("todo %s begins and is %s", t.ID, t.Status)
+	if hasEnded(t.Status) || t.Status == wire.TodoInProgress || t.Status == wire.TodoBlocked {
+		f.t.Fatalf("todo %s starts and is %s", t.ID, t.Status)
 	}
 	for _, id := range t.DependsOn {
-		if d := f.todo(id); !over(d.Status) {
-			f.t.Fatalf("todo %s begins and %s is %s", t.ID, id, d.Status)
+		if d := f.todo(id); !hasEnded(d.Status) {
+			f.t.Fatalf("todo %s starts and its dependency %s is %s", t.ID, id, d.Status)
 		}
 	}
 	t.Status, t.StartedAt, t.AgentID = wire.TodoInProgress, now, e.AgentID
@@ -133,12 +133,12 @@ func (f *fold) started(e wire.TodoStarted, now wire.Millis) {
 		}
 	}
 	if running > f.parallel || f.paused {
-		f.t.Fatalf("todo %s begins; %d run, paused: %v", t.ID, running, f.paused)
+		f.t.Fatalf("todo %s starts; %d run, paused: %v", t.ID, running, f.paused)
 	}
 }
 
-// question takes what is asked and answered.
-func (f *fold) question(e wire.ServerPayload) {
+// applyQuestion applies the events of questions.
+func (f *eventFold) applyQuestion(e wire.ServerPayload) {
 	var id wire.RequestID
 	var until wire.HITLDeadline
 	switch e := e.(type) {
@@ -152,7 +152,7 @@ func (f *fold) question(e wire.ServerPayload) {
 		id, until = e.RequestID, e.HITLDeadline
 	case wire.HITLClosed:
 		if !f.open[e.RequestID] {
-			f.t.Fatalf("%s is closed and was not open", e.RequestID)
+			f.t.Fatalf("question %s is closed and was not open", e.RequestID)
 		}
 		delete(f.open, e.RequestID)
 		f.closed[e.RequestID] = true
@@ -161,22 +161,22 @@ func (f *fold) question(e wire.ServerPayload) {
 		return
 	}
 	if f.closed[id] || until.TimeoutSec < 1 || (until.ExpiresAt == 0) != f.paused {
-		f.t.Fatalf("%s is asked: closed %v, paused %v, %+v", id, f.closed[id], f.paused, until)
+		f.t.Fatalf("question %s is opened: closed before %v, paused %v, deadline %+v", id, f.closed[id], f.paused, until)
 	}
 	if f.open[id] = true; len(f.open) > 20 {
-		f.t.Fatalf("%d questions are open", len(f.open))
+		f.t.Fatalf("%d questions are open, more than the limit", len(f.open))
 	}
 }
 
-// end takes the end of a plan.
-func (f *fold) end(e wire.ServerPayload) {
+// applyEnd applies the end of a plan.
+func (f *eventFold) applyEnd(e wire.ServerPayload) {
 	if f.ended || len(f.open) > 0 {
-		f.t.Fatalf("a plan ends: ended %v, open %v", f.ended, f.open)
+		f.t.Fatalf("a plan ends: ended before %v, open questions %v", f.ended, f.open)
 	}
 	_, complete := e.(wire.PlanComplete)
 	for _, t := range f.todos {
 		switch {
-		case over(t.Status):
+		case hasEnded(t.Status):
 		case complete:
 			f.t.Fatalf("the plan is complete and todo %s is %s", t.ID, t.Status)
 		case t.Status != wire.TodoStatusFailed && t.Status != wire.TodoBlocked && t.Status != wire.TodoCancelled:

@@ -31,25 +31,25 @@ func TestGraphOfAPlan(t *testing.T) {
 	}
 	graph := graphOf(todos)
 	if none, ok := graph.Get("a"); !ok || none == nil || len(none) != 0 {
-		t.Errorf("a waits for %v", none)
+		t.Errorf("a depends on %v, want none", none)
 	}
 	if both, _ := graph.Get("c"); !slices.Equal(both, []wire.TodoID{"a", "b"}) {
-		t.Errorf("c waits for %v", both)
+		t.Errorf("c depends on %v, want both", both)
 	}
 }
 
-func TestEstimateEndsForWhatIsNoPlan(t *testing.T) {
+func TestEstimateOfCyclicGraphEnds(t *testing.T) {
 	t.Parallel()
 	seconds, _ := estimate([]draftTodo{
 		{ID: "a", DependsOn: []wire.TodoID{"b"}, EstimatedDurationSec: 1},
 		{ID: "b", DependsOn: []wire.TodoID{"a", "x"}, EstimatedDurationSec: 1},
 	})
 	if seconds != 2 {
-		t.Errorf("got %v", seconds)
+		t.Errorf("estimate of a cyclic graph is %v seconds", seconds)
 	}
 }
 
-// someTodos draws a plan, whose todos have ids out of a few.
+// someTodos generates plans whose todos have few distinct ids.
 func someTodos() *rapid.Generator[[]draftTodo] {
 	return rapid.Custom(func(t *rapid.T) []draftTodo {
 		ids := rapid.SliceOfNDistinct(rapid.SampledFrom([]wire.TodoID{"a", "b", "c", "d", "e", "f", "g", "h"}), 1, 8, rapid.ID[wire.TodoID]).Draw(t, "ids")
@@ -66,28 +66,28 @@ func someTodos() *rapid.Generator[[]draftTodo] {
 	})
 }
 
-func TestCirclesAreFoundAndNamed(t *testing.T) {
+func TestCyclesAreFoundAndNamed(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		todos := someTodos().Draw(t, "plan")
 		if err := checkGraph(todos); err != nil {
-			t.Fatalf("a graph without circles: %v", err)
+			t.Fatalf("a graph without cycles: %v", err)
 		}
-		// An edge against the order of the rest closes a circle, if there is a way.
+		// An edge against the order closes a cycle if there is a path.
 		from, to := rapid.IntRange(0, len(todos)-1).Draw(t, "from"), rapid.IntRange(0, len(todos)-1).Draw(t, "to")
 		way := reaches(todos, todos[to].ID, todos[from].ID)
 		todos[from].DependsOn = append(todos[from].DependsOn, todos[to].ID)
 		err := checkGraph(todos)
 		if (err != nil) != way {
-			t.Fatalf("%s waits for %s as well: %v", todos[from].ID, todos[to].ID, err)
+			t.Fatalf("with the edge from %s to %s: %v", todos[from].ID, todos[to].ID, err)
 		}
 		if err != nil && (!strings.Contains(err.Error(), string(todos[from].ID)) || !strings.Contains(err.Error(), "wait")) {
-			t.Fatalf("the circle is not named: %v", err)
+			t.Fatalf("the error does not name the cycle: %v", err)
 		}
 	})
 }
 
-// reaches follows dependencies.
+// reaches reports whether from depends on to, directly or indirectly.
 func reaches(todos []draftTodo, from, to wire.TodoID) bool {
 	if from == to {
 		return true
@@ -96,20 +96,20 @@ func reaches(todos []draftTodo, from, to wire.TodoID) bool {
 	return slices.ContainsFunc(todos[at].DependsOn, func(id wire.TodoID) bool { return reaches(todos, id, to) })
 }
 
-// diagramLine is every line that a diagram can have.
+// diagramLine matches the valid lines of a diagram.
 var diagramLine = regexp.MustCompile(`^(graph LR|  t\d+\["(?:[\pL\pN\pM .,_…-]|#\d+;)*"\]|  t\d+ --> t\d+)$`)
 
-func TestNothingBreaksADiagram(t *testing.T) {
+func TestDiagramLinesAreEscaped(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		task := rapid.OneOf(rapid.String(), rapid.StringOf(rapid.RuneFrom([]rune("\"`;#%\n\r\u2028\u202e[](){}<>&| -end")))).Draw(t, "task")
 		all := strings.Split(mermaid([]draftTodo{{ID: "a", Task: task}, {ID: "b", Task: task, DependsOn: []wire.TodoID{"a"}}}), "\n")
 		if len(all) != 4 {
-			t.Fatalf("%q has %d lines", all, len(all))
+			t.Fatalf("diagram %q has %d lines", all, len(all))
 		}
 		for _, l := range all {
 			if !diagramLine.MatchString(l) {
-				t.Fatalf("%q", l)
+				t.Fatalf("diagram has the invalid line %q", l)
 			}
 		}
 	})

@@ -28,10 +28,10 @@ func modify(mods ...string) wire.ControlResume {
 	return m
 }
 
-// The plan is changed while it runs: what has begun stays.
+// A change of a running plan keeps the todos that have started.
 func TestModificationsWhileRunning(t *testing.T) {
 	t.Parallel()
-	r := planned(t, `[{"id":"a","task":"x"},{"id":"b","task":"y","depends_on":["a"]}]`)
+	r := approvedPlan(t, `[{"id":"a","task":"x"},{"id":"b","task":"y","depends_on":["a"]}]`)
 	r.refused(r.control(wire.ControlResume{}), wire.CodeSessionInvalidState, "")
 	for _, wrong := range []string{
 		`{"action":"remove","todo_id":"a"}`, `{"action":"update","todo_id":"a","task":"z"}`, `{"action":"remove","todo_id":"q"}`,
@@ -46,7 +46,7 @@ func TestModificationsWhileRunning(t *testing.T) {
 	if e := last[wire.PlanModified](r); e.MessageID != "m9" || len(e.UpdatedTodos) != 3 || e.UpdatedTodos[1].Task != "z" {
 		t.Fatalf("%+v", e)
 	}
-	r.done("plan-1/a.1", "well")
+	r.completeJob("plan-1/a.1", "well")
 	wantLog(t, r.since(n), `
 modified v1>v2 [{update b z} {add c w}]
 todo c started by plan-1/c.1
@@ -56,10 +56,10 @@ todo b started by plan-1/b.1
 progress 3: 1 done 2 running 0 pending 0 failed 0 blocked 0 skipped 33.3%`)
 }
 
-// Before it runs, a changed plan is to be looked at again.
+// A plan that is changed in review is reviewed again.
 func TestModificationsInReview(t *testing.T) {
 	t.Parallel()
-	r := reviewed(t, `[{"id":"a","task":"x"},{"id":"b","task":"y"}]`)
+	r := planInReview(t, `[{"id":"a","task":"x"},{"id":"b","task":"y"}]`)
 	n := len(r.events)
 	r.must(r.control(modify(`{"action":"remove","todo_id":"b"}`)))
 	r.refused(r.answer(wire.HITLPlanResponse{RequestID: "hitl_1", Action: wire.PlanApprove}), wire.CodeHITLRequestExpired, "request_id")
@@ -68,7 +68,7 @@ func TestModificationsInReview(t *testing.T) {
 	if p := r.jobs["plan-1/planning.2"].Prompt; !strings.Contains(p, "shorter") {
 		t.Fatal(p)
 	}
-	r.done("plan-1/planning.2", `{"todos":[{"id":"a","task":"x"}]}`)
+	r.completeJob("plan-1/planning.2", `{"todos":[{"id":"a","task":"x"}]}`)
 	r.must(r.answer(wire.HITLPlanResponse{RequestID: "hitl_3", Action: wire.PlanApprove}))
 	wantLog(t, r.since(n), `
 closed hitl_1 cancelled  by 
@@ -87,10 +87,10 @@ todo a started by plan-1/a.1
 progress 1: 0 done 1 running 0 pending 0 failed 0 blocked 0 skipped 0%`)
 }
 
-// A change of what is in doubt does not make it begin unasked.
-func TestDoubtOutlivesModifications(t *testing.T) {
+// A changed todo whose progress is unknown still needs approval before it runs again.
+func TestModificationKeepsUncertainty(t *testing.T) {
 	t.Parallel()
-	r := planned(t, `[{"id":"a","task":"x"}]`)
+	r := approvedPlan(t, `[{"id":"a","task":"x"}]`)
 	r.crash(func(string) bool { return false })
 	r.must(r.control(modify(`{"action":"update","todo_id":"a","task":"z"}`)))
 	if len(r.jobs) > 0 || last[wire.HITLApprovalRequest](r).Todo.Task != "z" {
@@ -98,19 +98,19 @@ func TestDoubtOutlivesModifications(t *testing.T) {
 	}
 }
 
-// When everything is interrupted, the plan stands still, and what was cut off begins
-// anew when it goes on; where that is not sure, it is asked.
+// An interrupt of the session pauses the plan. On resume, interrupted todos start again; a todo that
+// may have had effects needs approval first.
 func TestSessionInterrupt(t *testing.T) {
 	t.Parallel()
-	r := planned(t, `[{"id":"a","task":"x"},{"id":"b","task":"y"},{"id":"c","task":"z"}]`)
+	r := approvedPlan(t, `[{"id":"a","task":"x"},{"id":"b","task":"y"},{"id":"c","task":"z"}]`)
 	n := len(r.events)
 	r.step(func() { r.flow.Interrupted("con-1") })
 	r.step(func() { r.flow.Interrupted("con-1") })
-	r.worked(workflow.JobResult{Job: "plan-1/a.1", Outcome: providers.Interrupted})
-	r.worked(workflow.JobResult{Job: "plan-1/b.1", Outcome: providers.Interrupted, Unsure: "http:post"})
-	r.done("plan-1/c.1", "well") // it was faster
+	r.endJob(workflow.JobResult{Job: "plan-1/a.1", Outcome: providers.Interrupted})
+	r.endJob(workflow.JobResult{Job: "plan-1/b.1", Outcome: providers.Interrupted, Unsure: "http:post"})
+	r.completeJob("plan-1/c.1", "well") // it was faster
 	if !r.flow.Active() || r.flow.Working() {
-		t.Fatal("it works")
+		t.Fatal("the flow is active after an interrupt")
 	}
 	r.must(r.control(wire.ControlResume{}))
 	wantLog(t, r.since(n), `
@@ -126,16 +126,16 @@ todo a started by plan-1/a.2
 approve hitl_2 b 600s: The tool http:post may or may not have run. Run this again?
 todo b is needs_approval
 progress 3: 1 done 1 running 1 pending 0 failed 0 blocked 0 skipped 33.3%`)
-	r.worked(workflow.JobResult{Job: "plan-1/a.2", Outcome: providers.Interrupted}) // that one alone
+	r.endJob(workflow.JobResult{Job: "plan-1/a.2", Outcome: providers.Interrupted}) // that one alone
 	if e := last[wire.TodoFailed](r); e.Error.Code != "INTERRUPTED" || e.RetryAt != 0 {
 		t.Fatalf("%+v", e)
 	}
 }
 
-// After a reset nothing is left of a plan but the numbers.
+// After a reset only the counters of a plan are left.
 func TestReset(t *testing.T) {
 	t.Parallel()
-	r := planned(t, `[{"id":"a","task":"x","requires_approval":true},{"id":"b","task":"y"}]`)
+	r := approvedPlan(t, `[{"id":"a","task":"x","requires_approval":true},{"id":"b","task":"y"}]`)
 	n := len(r.events)
 	clear(r.jobs)
 	r.step(func() { r.flow.Reset("start over") })
@@ -145,8 +145,8 @@ todo a is cancelled
 todo b is cancelled
 plan cancelled CANCELLED : {}
 wire.PlanCleared {"plan_id":"plan-1"}`)
-	if c := r.closed[0]; c.Outcome != providers.Interrupted || c.Reason != "start over" || len(r.kept) != 1 || len(r.stopped) > 0 {
-		t.Fatalf("%+v, %v, %v", c, r.kept, r.stopped)
+	if c := r.closed[0]; c.Outcome != providers.Interrupted || c.Reason != "start over" || len(r.committed) != 1 || len(r.stopped) > 0 {
+		t.Fatalf("%+v, %v, %v", c, r.committed, r.stopped)
 	}
 	r.step(func() { r.flow.Reset("") })
 	r.crash(func(string) bool { return false })
@@ -161,9 +161,9 @@ wire.PlanCleared {"plan_id":"plan-1"}`)
 	wantLog(t, r.since(n), `wire.PlanCleared {"plan_id":"plan-2"}`) // it had ended
 }
 
-// A todo that is to be skipped while it runs may be done before it is stopped: then it
-// is, and others get its result.
-func TestWhatIsDoneIsNotSkipped(t *testing.T) {
+// A running todo that is skipped may complete before it is stopped. Then it counts as completed, and
+// its dependents get its result.
+func TestCompletedTodoIsNotSkipped(t *testing.T) {
 	t.Parallel()
 	const two = `[{"id":"a","task":"x"},{"id":"b","task":"y","depends_on":["a"]}]`
 	for name, tc := range map[string]struct {
@@ -176,11 +176,11 @@ func TestWhatIsDoneIsNotSkipped(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := planned(t, two)
+			r := approvedPlan(t, two)
 			r.must(r.control(wire.ControlSkip{TodoID: "a", Reason: "no need"}))
 			r.refused(r.control(wire.ControlSkip{TodoID: "a"}), wire.CodeSessionInvalidState, "")
 			n := len(r.events)
-			r.worked(workflow.JobResult{Job: "plan-1/a.1", Outcome: tc.outcome, Text: "well"})
+			r.endJob(workflow.JobResult{Job: "plan-1/a.1", Outcome: tc.outcome, Text: "well"})
 			if got, _, _ := strings.Cut(r.since(n), "\n"); got != tc.want {
 				t.Errorf("got %s, want %s", got, tc.want)
 			}
@@ -189,12 +189,12 @@ func TestWhatIsDoneIsNotSkipped(t *testing.T) {
 	}
 }
 
-// Who gives an order hears of it at once.
+// The sender of an order gets its result at once.
 func TestOrdersAreAnswered(t *testing.T) {
 	t.Parallel()
 	const two = `[{"id":"a","task":"x"},{"id":"b","task":"y","depends_on":["a"]}]`
 	failed := func(r *rig) {
-		r.worked(workflow.JobResult{Job: "plan-1/a.1", Outcome: providers.Interrupted})
+		r.endJob(workflow.JobResult{Job: "plan-1/a.1", Outcome: providers.Interrupted})
 	}
 	nothing := func(*rig) {}
 	for name, tc := range map[string]struct {
@@ -211,14 +211,14 @@ func TestOrdersAreAnswered(t *testing.T) {
 		"retry":             {failed, wire.ControlRetry{TodoID: "a", MessageID: "m9"}, "TodoUpdated TodoUpdated TodoStarted"},
 		"skip what failed":  {failed, wire.ControlSkip{TodoID: "a", MessageID: "m9"}, "TodoCompleted TodoUpdated TodoStarted"},
 		"retry early": {
-			func(r *rig) { r.fails("plan-1/a.1") },
+			func(r *rig) { r.failJob("plan-1/a.1") },
 			wire.ControlRetry{TodoID: "a", MessageID: "m9"},
 			"TodoUpdated",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := planned(t, two)
+			r := approvedPlan(t, two)
 			tc.before(r)
 			n := len(r.events)
 			r.must(r.control(tc.order))
@@ -233,10 +233,10 @@ func TestOrdersAreAnswered(t *testing.T) {
 			}
 		})
 	}
-	r := planned(t, two)
+	r := approvedPlan(t, two)
 	r.must(r.control(wire.ControlSkip{TodoID: "a", MessageID: "m9"}))
 	r.crash(func(string) bool { return true })
-	r.worked(workflow.JobResult{Job: "plan-1/a.1", Outcome: providers.Interrupted})
+	r.endJob(workflow.JobResult{Job: "plan-1/a.1", Outcome: providers.Interrupted})
 	if e := last[wire.TodoCompleted](r); e.MessageID != "m9" || e.Status != wire.TodoSkipped {
 		t.Fatalf("%+v", e)
 	}

@@ -180,8 +180,8 @@ type todoBrief struct {
 	Results []todoResult
 	// Values are the user's answers.
 	Values []todoValue
-	// Trouble is the error of the previous attempt.
-	Trouble string
+	// PreviousError is the error of the previous attempt.
+	PreviousError string
 }
 
 // todoResult is the result of a todo.
@@ -213,14 +213,14 @@ func todoPrompt(b todoBrief) string {
 		}
 		values = "What the user was asked for:\n<values>\n" + strings.Join(lines, "\n") + "\n</values>"
 	}
-	trouble := ""
-	if b.Trouble != "" {
-		trouble = "The attempt before failed. Some of its work may be there already: look before you do it again.\n" + tagged("trouble", b.Trouble, promptText)
+	previous := ""
+	if b.PreviousError != "" {
+		previous = "The attempt before failed. Some of its work may be there already: look before you do it again.\n" + tagged("trouble", b.PreviousError, promptText)
 	}
 	return prompt("todo", head, todoRules, dataRule,
 		"Your todo:\n"+tagged("task", b.Todo.Task, promptResult),
 		"It is part of this request:\n"+tagged("request", b.Request, promptRequest),
-		tagged("comment", b.Comment, promptText), results("What was done before:", b.Results), values, trouble, todoEnd)
+		tagged("comment", b.Comment, promptText), results("What was done before:", b.Results), values, previous, todoEnd)
 }
 
 // results formats the results of todos. They share a common limit.

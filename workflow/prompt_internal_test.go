@@ -14,7 +14,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// promptsWith are all prompts, with a text in every place where others write.
+// promptsWith returns all prompts, with the text s in every part that comes from users or models.
 func promptsWith(s string) map[string]string {
 	todos := []draftTodo{{ID: "a", Task: s, ApprovalReason: s}, {ID: "b", Task: s, DependsOn: []wire.TodoID{"a"}}}
 	done := []todoResult{{ID: "a", Task: s, Status: wire.TodoStatusCompleted, Result: compact(map[string]string{"text": s})}, {ID: "x", Task: s, Status: wire.TodoSkipped}}
@@ -28,13 +28,13 @@ func promptsWith(s string) map[string]string {
 		"repair":    repairPrompt(brief, errors.New("bad "+s), s),
 		"todo": todoPrompt(todoBrief{
 			Request: s, Comment: s, Todo: todos[1], Attempt: 2, Attempts: 4, Results: done,
-			Values: []todoValue{{Field: "days", Value: compact(s)}, {Field: s, Value: compact(5)}}, Trouble: s,
+			Values: []todoValue{{Field: "days", Value: compact(s)}, {Field: s, Value: compact(5)}}, PreviousError: s,
 		}),
 		"response": responsePrompt(responseBrief{Request: s, Comment: s, Results: done}),
 	}
 }
 
-func TestPromptsSayWhatTheyAreFor(t *testing.T) {
+func TestPromptsContainTheirParts(t *testing.T) {
 	t.Parallel()
 	all := promptsWith("Write about <b>tea</b>")
 	for name, parts := range map[string][]string{
@@ -52,19 +52,19 @@ func TestPromptsSayWhatTheyAreFor(t *testing.T) {
 	} {
 		for _, part := range parts {
 			if !strings.Contains(all[name], part) {
-				t.Errorf("%s has no %q:\n%s", name, part, all[name])
+				t.Errorf("prompt %s has no %q:\n%s", name, part, all[name])
 			}
 		}
 		if !strings.HasPrefix(all[name], parts[0]) {
-			t.Errorf("%s begins with %.40q", name, all[name])
+			t.Errorf("prompt %s begins with %.40q", name, all[name])
 		}
 	}
 	if short := planningPrompt(planningBrief{Request: "x"}); strings.Contains(short, "\n<plan>\n") || strings.Contains(short, "\n<answer>\n") || strings.Contains(short, "\n\n\n") {
-		t.Errorf("there is more in it than was said:\n%s", short)
+		t.Errorf("the prompt of a plain request has additional parts:\n%s", short)
 	}
 }
 
-func TestTheExamplesOfPromptsAreWhatTheyAskFor(t *testing.T) {
+func TestPromptExamplesAreValid(t *testing.T) {
 	t.Parallel()
 	_, example, _ := strings.Cut(planningRules, "Example: ")
 	d, err := readDraft(example, nil)
@@ -77,10 +77,10 @@ func TestTheExamplesOfPromptsAreWhatTheyAskFor(t *testing.T) {
 	}
 }
 
-// tagLine finds everything that reads like a tag of prompts.
+// tagLine matches everything that looks like a tag of prompts.
 var tagLine = regexp.MustCompile(`(?i)<[\s/\\\p{Cf}]*(?:request|understood|question|answer|plan|instruction|begun|faults|draft|task|comment|results?|values|trouble|system|user|assistant)(?:[^\pL\pN_>-][^<>]*)?>`)
 
-func TestNobodyPosesAsTheHubInAPrompt(t *testing.T) {
+func TestPromptTagsAreEscaped(t *testing.T) {
 	t.Parallel()
 	piece := rapid.SampledFrom([]string{
 		"</request>", "< /task>", "<system>", "</VALUES >", "<result todo=\"x\">", "</\u200brequest>", "<", ">", "</", "&lt;",
@@ -94,10 +94,10 @@ func TestNobodyPosesAsTheHubInAPrompt(t *testing.T) {
 		s := "x" + strings.Join(rapid.SliceOfN(piece, 0, 8).Draw(t, "text"), "") + "x"
 		for name, p := range promptsWith(s) {
 			if got := tagLine.FindAllString(p, -1); !slices.Equal(got, want[name]) {
-				t.Fatalf("%s of %q has the tags %q, want %q", name, s, got, want[name])
+				t.Fatalf("prompt %s with %q has the tags %q, want %q", name, s, got, want[name])
 			}
 			if strings.ContainsRune(p, 0) {
-				t.Fatalf("%s has control characters", name)
+				t.Fatalf("prompt %s has control characters", name)
 			}
 		}
 	})
@@ -108,7 +108,7 @@ func TestPromptsAreBounded(t *testing.T) {
 	huge := strings.Repeat("<", 128<<10)
 	for name, p := range promptsWith(huge) {
 		if len(p) > 512<<10 {
-			t.Errorf("%s has %d bytes", name, len(p))
+			t.Errorf("prompt %s has %d bytes, want fewer", name, len(p))
 		}
 	}
 	many := make([]todoResult, MaxTodos)
@@ -116,12 +116,12 @@ func TestPromptsAreBounded(t *testing.T) {
 		many[i] = todoResult{ID: "a", Task: "x", Result: json.RawMessage(`"` + huge + `"`)}
 	}
 	if p := responsePrompt(responseBrief{Results: many}); len(p) > 512<<10 {
-		t.Errorf("the results have %d bytes", len(p))
+		t.Errorf("the prompt with results has %d bytes, want fewer", len(p))
 	}
 }
 
-// The plan in the guide is one that a model may write.
-func TestThePlanOfTheGuide(t *testing.T) {
+// The example plan in the guide is valid.
+func TestPlanOfGuideIsValid(t *testing.T) {
 	t.Parallel()
 	guide, err := os.ReadFile("../docs/plans.md")
 	if err != nil {

@@ -16,33 +16,33 @@ import (
 	"github.com/everdesk/everdesk/workflow"
 )
 
-// chaos is a rig to which everything happens, and what must hold all the time.
-type chaos struct {
+// randomRun is a rig with random events, and the invariants that hold after each of them.
+type randomRun struct {
 	*rig
-	t     *rapid.T
-	sent  int
-	open  map[wire.MessageID]bool   // messages that are worked off
-	asked map[wire.RequestID]string // questions of jobs that are not answered
-	heard int                       // answers to jobs that were looked at
-	shut  int                       // and ends of messages
-	doubts
+	t              *rapid.T
+	sent           int
+	open           map[wire.MessageID]bool   // messages that are worked off
+	asked          map[wire.RequestID]string // questions of jobs that are not answered
+	checkedAnswers int                       // number of answers to jobs that were checked
+	shut           int                       // and ends of messages
+	uncertainTodos
 }
 
-// draw is one of several values.
-func draw[V any](c *chaos, what string, values ...V) V {
+// draw returns one of several values at random.
+func draw[V any](c *randomRun, what string, values ...V) V {
 	return rapid.SampledFrom(values).Draw(c.t, what)
 }
 
-// oneIn is seldom true.
-func (c *chaos) oneIn(n int, what string) bool { return rapid.IntRange(1, n).Draw(c.t, what) == 1 }
+// oneIn returns true with probability 1/n.
+func (c *randomRun) oneIn(n int, what string) bool { return rapid.IntRange(1, n).Draw(c.t, what) == 1 }
 
-func (c *chaos) newID() wire.MessageID {
+func (c *randomRun) newID() wire.MessageID {
 	c.sent++
 	return wire.MessageID(fmt.Sprintf("m%d", c.sent))
 }
 
-// graph is a plan as a model writes it.
-func (c *chaos) graph() string {
+// graph returns a random plan as a model writes it.
+func (c *randomRun) graph() string {
 	n := rapid.IntRange(1, 6).Draw(c.t, "todos")
 	var todos []map[string]any
 	for i := range n {
@@ -52,8 +52,8 @@ func (c *chaos) graph() string {
 	return string(data)
 }
 
-// anyTodo is the i-th todo, which depends on some of those before.
-func (c *chaos) anyTodo(i, before int) map[string]any {
+// anyTodo returns the i-th todo, which depends on some of the previous ones.
+func (c *randomRun) anyTodo(i, before int) map[string]any {
 	t := map[string]any{"id": fmt.Sprintf("t%d", i), "task": draw(c, "task", "dig", "sow", "reap")}
 	var deps []string
 	for d := range before {
@@ -80,8 +80,8 @@ func (c *chaos) anyTodo(i, before int) map[string]any {
 	return t
 }
 
-// anyJob is one of those that are under way.
-func (c *chaos) anyJob() (workflow.Job, bool) {
+// anyJob returns a random running job.
+func (c *randomRun) anyJob() (workflow.Job, bool) {
 	names := slices.Sorted(maps.Keys(c.jobs))
 	if len(names) == 0 {
 		return workflow.Job{}, false
@@ -89,8 +89,8 @@ func (c *chaos) anyJob() (workflow.Job, bool) {
 	return c.jobs[rapid.SampledFrom(names).Draw(c.t, "job")], true
 }
 
-// said is what an agent could say that does a job well.
-func (c *chaos) said(j workflow.Job) string {
+// output returns a valid output of an agent for a job.
+func (c *randomRun) output(j workflow.Job) string {
 	switch {
 	case j.Todo != "":
 		return draw(c, "result", `{"n":1}`, "some text", "")
@@ -103,17 +103,17 @@ func (c *chaos) said(j workflow.Job) string {
 	return draw(c, "response", `{"text":"done"}`, "done", "")
 }
 
-// end ends a job somehow.
-func (c *chaos) end(j workflow.Job) {
+// end ends a job with a random result.
+func (c *randomRun) end(j workflow.Job) {
 	w := c.outcome(j)
 	if w.Unsure != "" {
-		c.doubt(j)
+		c.addUncertain(j)
 	}
-	c.worked(w)
+	c.endJob(w)
 }
 
-// outcome is what can come of a job.
-func (c *chaos) outcome(j workflow.Job) workflow.JobResult {
+// outcome returns a random result of a job.
+func (c *randomRun) outcome(j workflow.Job) workflow.JobResult {
 	w := workflow.JobResult{Job: j.Name, Outcome: providers.Completed, Usage: providers.Usage{Input: 1, USD: 0.5}}
 	kind := rapid.IntRange(0, 11).Draw(c.t, "end")
 	if _, ok := c.stopped[j.Name]; ok {
@@ -130,7 +130,7 @@ func (c *chaos) outcome(j workflow.Job) workflow.JobResult {
 	case 11:
 		w.Outcome, w.Unsure = draw(c, "outcome", providers.Failed, providers.Interrupted), draw(c, "unsure", "http:post", "work")
 	default:
-		w.Text = c.said(j)
+		w.Text = c.output(j)
 		if j.Todo == "" && c.oneIn(6, "nonsense") {
 			w.Text = draw(c, "text", "no", `{"todos":[]}`, `{"todos":[{"id":"t0","task":"x","depends_on":["t0"]}]}`)
 		}
@@ -138,13 +138,13 @@ func (c *chaos) outcome(j workflow.Job) workflow.JobResult {
 	return w
 }
 
-// value is an answer to a question, often a right one.
-func (c *chaos) value() json.RawMessage {
+// value returns a random, often valid, answer to a question.
+func (c *randomRun) value() json.RawMessage {
 	return draw(c, "value", json.RawMessage(`"2026-02-06"`), json.RawMessage(`3`), json.RawMessage(`null`), json.RawMessage(`{}`))
 }
 
-// reply is an answer to a question that may fit it.
-func (c *chaos) reply(id wire.RequestID) wire.ClientPayload {
+// reply returns an answer whose type may fit the question.
+func (c *randomRun) reply(id wire.RequestID) wire.ClientPayload {
 	m := c.newID()
 	plan := wire.HITLPlanResponse{
 		RequestID: id, Action: draw(c, "action", wire.PlanApprove, wire.PlanApprove, wire.PlanModify, "maybe"), MessageID: m,
@@ -159,7 +159,7 @@ func (c *chaos) reply(id wire.RequestID) wire.ClientPayload {
 	if c.oneIn(15, "reject") {
 		todo.Action = wire.TodoReject
 	}
-	switch e := c.asking(id).(type) {
+	switch e := c.questionEvent(id).(type) {
 	case wire.HITLPlanReview:
 		return plan
 	case wire.HITLApprovalRequest:
@@ -172,8 +172,8 @@ func (c *chaos) reply(id wire.RequestID) wire.ClientPayload {
 	return draw[wire.ClientPayload](c, "kind", plan, todo)
 }
 
-// asking is the event that asked a question last.
-func (c *chaos) asking(id wire.RequestID) wire.ServerPayload {
+// questionEvent returns the last event that opened a question.
+func (c *randomRun) questionEvent(id wire.RequestID) wire.ServerPayload {
 	for _, e := range slices.Backward(c.events) {
 		switch e := e.(type) {
 		case wire.HITLPlanReview:
@@ -197,8 +197,8 @@ func (c *chaos) asking(id wire.RequestID) wire.ServerPayload {
 	return nil
 }
 
-// answerOne answers a question that is open, was, or never was, perhaps twice.
-func (c *chaos) answerOne() {
+// answerOne answers an open, closed or unknown question, sometimes twice.
+func (c *randomRun) answerOne() {
 	ids := slices.Sorted(maps.Keys(c.fold.open))
 	if len(ids) == 0 || c.oneIn(8, "late") {
 		ids = append(slices.Sorted(maps.Keys(c.fold.closed)), "hitl_0", "hitl_9999", "x")
@@ -208,21 +208,21 @@ func (c *chaos) answerOne() {
 	refused := c.answer(m)
 	switch {
 	case refused == nil && !open:
-		c.t.Fatalf("%s is not open, and answered", id)
-	case refused == nil && (c.fold.open[id] || !c.names(n, wire.MessageOf(m))):
-		c.t.Fatalf("%s is answered, and open or nothing tells who answered", id)
+		c.t.Fatalf("question %s is not open, and an answer was accepted", id)
+	case refused == nil && (c.fold.open[id] || !c.namesMessage(n, wire.MessageOf(m))):
+		c.t.Fatalf("question %s is answered, and still open or no event names the answer", id)
 	case refused != nil && c.fold.closed[id] && refused.Code != wire.CodeHITLRequestExpired:
-		c.t.Fatalf("%s was closed: %+v", id, refused)
+		c.t.Fatalf("an answer to closed question %s: %+v", id, refused)
 	case refused != nil && open != c.fold.open[id]:
-		c.t.Fatalf("%s is refused and closed", id)
+		c.t.Fatalf("the answer to question %s is refused, and the question is closed", id)
 	}
 	if refused == nil && c.oneIn(3, "twice") {
 		c.refused(c.answer(m), wire.CodeHITLRequestExpired, "request_id")
 	}
 }
 
-// anyOrder is an order that may make sense.
-func (c *chaos) anyOrder() wire.ClientPayload {
+// anyOrder returns a random, possibly invalid, order.
+func (c *randomRun) anyOrder() wire.ClientPayload {
 	id := c.newID()
 	todo := wire.TodoID(fmt.Sprintf("t%d", rapid.IntRange(0, 6).Draw(c.t, "todo")))
 	switch rapid.IntRange(0, 12).Draw(c.t, "order") {
@@ -244,19 +244,19 @@ func (c *chaos) anyOrder() wire.ClientPayload {
 	}
 }
 
-// order gives an order, which is followed and says so, or refused.
-func (c *chaos) order() {
+// randomOrder sends an order, which must either be executed and have an event, or be refused.
+func (c *randomRun) randomOrder() {
 	m := c.anyOrder()
 	id := wire.MessageOf(m)
-	before, n, silent := c.flow.Active(), len(c.events), c.silent(m)
+	before, n, silent := c.flow.Active(), len(c.events), c.hasNoVisibleEffect(m)
 	switch refused := c.control(m); {
 	case refused != nil && len(c.events) > n:
-		c.t.Fatalf("%+v is refused and tells %s", m, c.since(n))
-	case refused == nil && !silent && !c.names(n, id):
-		c.t.Fatalf("%T %+v is taken and nothing tells its sender:\n%s", m, m, c.since(n))
+		c.t.Fatalf("%+v is refused and has the events %s", m, c.since(n))
+	case refused == nil && !silent && !c.namesMessage(n, id):
+		c.t.Fatalf("%T %+v is accepted and no event names it:\n%s", m, m, c.since(n))
 	case refused == nil:
 		if retry, ok := m.(wire.ControlRetry); ok {
-			c.wanted(retry.TodoID)
+			c.clearUncertain(retry.TodoID)
 		}
 	}
 	if !before && c.flow.Active() {
@@ -266,8 +266,8 @@ func (c *chaos) order() {
 	}
 }
 
-// modifications are changes of a plan, some of which make no sense.
-func (c *chaos) modifications() []json.RawMessage {
+// modifications returns random changes of a plan, some of them invalid.
+func (c *randomRun) modifications() []json.RawMessage {
 	var mods []json.RawMessage
 	for range rapid.IntRange(1, 2).Draw(c.t, "modifications") {
 		i := rapid.IntRange(0, 6).Draw(c.t, "todo")
@@ -291,8 +291,8 @@ func (c *chaos) modifications() []json.RawMessage {
 	return mods
 }
 
-// agent lets the agent of a todo ask or tell something.
-func (c *chaos) agent() {
+// agentCall lets the agent of a todo ask a question or report progress.
+func (c *randomRun) agentCall() {
 	j, ok := c.anyJob()
 	if !ok {
 		return
@@ -305,7 +305,7 @@ func (c *chaos) agent() {
 	c.step(func() {
 		id, _, refused := c.flow.Ask(j.Name, q)
 		if _, stopped := c.stopped[j.Name]; refused == nil && (stopped || j.Todo == "") {
-			c.t.Fatalf("%s asks", j.Name)
+			c.t.Fatalf("agent of job %s may not ask and did", j.Name)
 		}
 		if id != "" {
 			c.asked[id] = j.Name
@@ -313,41 +313,41 @@ func (c *chaos) agent() {
 	})
 }
 
-// check is what must hold after every step.
-func (c *chaos) check() {
+// check verifies the invariants after every step.
+func (c *randomRun) check() {
 	if d := diffTodos(c.fold.todos, c.todos()); d != "" {
-		c.t.Fatalf("the events say (-) otherwise than the flow (+): %s", d)
+		c.t.Fatalf("folded events (-) differ from the flow (+): %s", d)
 	}
-	c.checkDoubts()
+	c.checkUncertain()
 	for ; c.shut < len(c.closed); c.shut++ {
 		if m := c.closed[c.shut].Message; !c.open[m] {
-			c.t.Fatalf("%s ends and is not worked off", m)
+			c.t.Fatalf("message %s ends and was not open", m)
 		} else {
 			delete(c.open, m)
 		}
 	}
-	for ; c.heard < len(c.answers); c.heard++ {
-		if a := c.answers[c.heard]; c.asked[a.Request] == "" {
-			c.t.Fatalf("%s is answered and was not asked", a.Request)
+	for ; c.checkedAnswers < len(c.answers); c.checkedAnswers++ {
+		if a := c.answers[c.checkedAnswers]; c.asked[a.Request] == "" {
+			c.t.Fatalf("question %s is answered and was not asked", a.Request)
 		} else {
 			delete(c.asked, a.Request)
 		}
 	}
 	active := c.flow.Active()
 	if len(c.open) > 1 || active != (len(c.open) == 1) || active == c.fold.ended || c.flow.Paused() != c.fold.paused {
-		c.t.Fatalf("active %v, paused %v, worked off: %v", active, c.flow.Paused(), c.open)
+		c.t.Fatalf("active %v, paused %v, open messages: %v", active, c.flow.Paused(), c.open)
 	}
 	plan, _ := c.flow.Plan()
 	busy := slices.ContainsFunc(slices.Collect(maps.Values(c.jobs)), func(j workflow.Job) bool { return j.Plan == plan })
 	if active && !c.flow.Paused() && !busy && len(c.fold.open) == 0 && c.flow.Due().IsZero() {
-		c.t.Fatalf("it is stuck:\n%s", c.log())
+		c.t.Fatalf("the flow is stuck:\n%s", c.log())
 	}
 	if c.flow.Working() && (!active || !busy && c.flow.Due().IsZero()) {
-		c.t.Fatalf("nobody works")
+		c.t.Fatalf("the flow is active without jobs, questions or timers")
 	}
 }
 
-func (c *chaos) todos() []wire.Todo {
+func (c *randomRun) todos() []wire.Todo {
 	if plan, _ := c.flow.Plan(); plan == "" {
 		return nil
 	}
@@ -357,8 +357,8 @@ func (c *chaos) todos() []wire.Todo {
 	return nil
 }
 
-// happen lets one thing happen.
-func (c *chaos) happen() {
+// randomStep applies one random event.
+func (c *randomRun) randomStep() {
 	switch what := rapid.IntRange(0, 30).Draw(c.t, "what"); {
 	case !c.flow.Active() && what < 20:
 		id := c.newID()
@@ -377,13 +377,13 @@ func (c *chaos) happen() {
 	case what < 18:
 		c.answerOne()
 	case what < 23:
-		c.order()
+		c.randomOrder()
 	case what < 25:
-		c.agent()
+		c.agentCall()
 	case what < 27:
-		c.pass(time.Duration(draw(c, "seconds", 0, 1, 2, 30, 200, 400)) * time.Second)
+		c.advance(time.Duration(draw(c, "seconds", 0, 1, 2, 30, 200, 400)) * time.Second)
 	case what < 29:
-		c.killed()
+		c.crashDuringEvent()
 	case what < 30:
 		c.step(func() { c.flow.Interrupted("con-1") })
 		for _, name := range slices.Sorted(maps.Keys(c.jobs)) {
@@ -397,14 +397,14 @@ func (c *chaos) happen() {
 	}
 }
 
-// finish lets everything come to its end.
-func (c *chaos) finish() {
+// finish ends all jobs and answers all questions until the flow is idle.
+func (c *randomRun) finish() {
 	for range 2000 {
 		switch j, ok := c.anyJob(); {
 		case ok && c.oneIn(3, "well"):
 			c.end(j)
 		case ok:
-			c.done(j.Name, c.said(j))
+			c.completeJob(j.Name, c.output(j))
 		case !c.flow.Active():
 			return
 		case c.flow.Paused():
@@ -412,31 +412,31 @@ func (c *chaos) finish() {
 		case len(c.fold.open) > 0 && c.oneIn(2, "answer"):
 			c.answerOne()
 		default:
-			c.pass(max(c.flow.Due().Sub(c.now), 0))
+			c.advance(max(c.flow.Due().Sub(c.now), 0))
 		}
 		c.check()
 	}
-	c.t.Fatalf("it does not end:\n%s", c.log())
+	c.t.Fatalf("the flow does not end:\n%s", c.log())
 }
 
-// Whatever happens, in whatever order: every todo comes to one end, none begins before
-// what it depends on is done or again after it was, no more run at once than may, every
-// message ends once, every question is closed once, and who reads the events knows what
-// the flow knows. That an owner dies at any moment changes nothing of it.
-func TestEverythingThatCanHappen(t *testing.T) {
+// With random events in random order: every todo ends once, no todo starts before its dependencies have
+// completed or after it has completed, the number of running todos is within the limit, every message
+// ends once, every question is closed once, and the folded events equal the state of the flow. A crash
+// of the owner at any moment changes none of that.
+func TestRandomRuns(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		c := &chaos{t: t, open: map[wire.MessageID]bool{}, asked: map[wire.RequestID]string{}, doubts: newDoubts()}
+		c := &randomRun{t: t, open: map[wire.MessageID]bool{}, asked: map[wire.RequestID]string{}, uncertainTodos: newUncertainTodos()}
 		c.rig = newRigWith(t, workflow.Config{
 			Session: "ses-1", Parallel: rapid.IntRange(1, 3).Draw(t, "parallel"), Tools: []string{"shell"}, Dangerous: []string{"shell"},
 		})
 		for range rapid.SampledFrom([]int{60, 20, 150}).Draw(t, "steps") {
-			c.happen()
+			c.randomStep()
 			c.check()
 		}
 		c.finish()
 		if len(c.open)+len(c.asked)+len(c.fold.open) > 0 {
-			t.Fatalf("left: %v, %v, %v", c.open, c.asked, c.fold.open)
+			t.Fatalf("left at the end: messages %v, questions %v, open questions %v; want none", c.open, c.asked, c.fold.open)
 		}
 	})
 }

@@ -49,10 +49,10 @@ func FuzzReadInsight(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		got := readInsight(text)
 		if _, err := free.Decode(got.Result); err != nil {
-			t.Errorf("%s: %v", got.Result, err)
+			t.Errorf("result %s is invalid: %v", got.Result, err)
 		}
 		if c := got.Clarification; c != nil && (c.Question == "" || len(c.Suggestions) > maxSuggestions) {
-			t.Errorf("%+v", c)
+			t.Errorf("clarification is invalid: %+v", c)
 		}
 	})
 }
@@ -105,7 +105,7 @@ func FuzzReadResponse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		got, reports := readResponse(text, "s1")
 		if !utf8.ValidString(got.Text) || len(got.Text) > maxText+len("…") || len(reports) > len(got.Attachments) {
-			t.Errorf("%+v %q", got, reports)
+			t.Errorf("got %+v and reports %q", got, reports)
 		}
 		for _, a := range got.Attachments {
 			u, err := url.Parse(a.URL)
@@ -113,7 +113,7 @@ func FuzzReadResponse(f *testing.F) {
 				t.Fatalf("%q: %+v %v", a.URL, u, err)
 			}
 			if name, ok := strings.CutPrefix(u.Path, "/api/sessions/s1/files/"); !ok || path.Clean("/"+name) != "/"+name || strings.ContainsRune(name, '\\') {
-				t.Errorf("%q leads to %q", a.URL, u.Path)
+				t.Errorf("attachment %q has the path %q outside of the session", a.URL, u.Path)
 			}
 		}
 	})
@@ -145,10 +145,10 @@ func FuzzResultOf(f *testing.F) {
 		var object map[string]json.RawMessage
 		got := resultOf(text)
 		if err := json.Unmarshal(got, &object); err != nil || object == nil || len(got) > maxResult {
-			t.Errorf("%d bytes, %v: %s", len(got), err, got)
+			t.Errorf("result has %d bytes, error %v: %s", len(got), err, got)
 		}
 		if _, err := free.Decode(got); err != nil {
-			t.Errorf("it cannot be sent: %v", err)
+			t.Errorf("the result cannot be encoded: %v", err)
 		}
 	})
 }

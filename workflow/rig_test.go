@@ -14,25 +14,25 @@ import (
 	"github.com/everdesk/everdesk/workflow"
 )
 
-// tester is what tests and properties have in common.
+// tester is the common part of testing.T and rapid.T.
 type tester interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }
 
-// rig is a session with a plan: it is its stage and its hands, and commits every
-// step.
+// rig is a session with a plan. It implements [workflow.StepWriter] and [workflow.Executor], and
+// commits every step.
 type rig struct {
-	t      tester
-	cfg    workflow.Config
-	flow   *workflow.Flow
-	now    time.Time
-	events []wire.ServerPayload
-	kept   map[string][]byte // what was committed
-	staged []store.Op
-	lost   *[]string // what is done to no avail, while the owner is about to die
-	fold   *fold
-	mirror mirror
+	t         tester
+	cfg       workflow.Config
+	flow      *workflow.Flow
+	now       time.Time
+	events    []wire.ServerPayload
+	committed map[string][]byte // the committed fields
+	staged    []store.Op
+	lost      *[]string // what is done to no avail, while the owner is about to die
+	fold      *eventFold
+	mirror    mirror
 
 	jobs    map[string]workflow.Job // that are under way
 	begun   []workflow.Job
@@ -47,7 +47,7 @@ func newRig(t tester) *rig {
 
 func newRigWith(t tester, cfg workflow.Config) *rig {
 	r := &rig{
-		t: t, cfg: cfg, now: time.Date(2026, 2, 6, 10, 0, 0, 0, time.UTC), kept: map[string][]byte{},
+		t: t, cfg: cfg, now: time.Date(2026, 2, 6, 10, 0, 0, 0, time.UTC), committed: map[string][]byte{},
 		fold: newFold(t, cfg.Parallel), mirror: newMirror(), jobs: map[string]workflow.Job{}, stopped: map[string]string{},
 	}
 	if cfg.Parallel == 0 {
@@ -62,14 +62,15 @@ func (r *rig) Now() time.Time { return r.now }
 // AddOps implements [workflow.StepWriter].
 func (r *rig) AddOps(ops ...store.Op) {
 	for _, op := range ops {
-		if !r.loses(op) {
+		if !r.recordDropped(op) {
 			r.staged = append(r.staged, op)
 		}
 	}
 }
 
-// loses notes what is done within a step that comes to nothing.
-func (r *rig) loses(what any) bool {
+// recordDropped records an effect of a step that is not committed, and reports whether the current
+// step is one.
+func (r *rig) recordDropped(what any) bool {
 	if r.lost != nil {
 		data, _ := json.Marshal(what)
 		*r.lost = append(*r.lost, fmt.Sprintf("%T %s", what, data))
@@ -77,9 +78,9 @@ func (r *rig) loses(what any) bool {
 	return r.lost != nil
 }
 
-// Emit implements [workflow.StepWriter]: what is told can be told to others.
+// Emit implements [workflow.StepWriter]. It checks that events can be encoded and decoded.
 func (r *rig) Emit(p wire.ServerPayload) {
-	if r.loses(p) {
+	if r.recordDropped(p) {
 		return
 	}
 	r.events = append(r.events, p)
@@ -92,11 +93,11 @@ func (r *rig) Emit(p wire.ServerPayload) {
 
 // Begin implements [workflow.Executor].
 func (r *rig) Begin(j workflow.Job) {
-	if r.loses([]any{j, j.Prompt}) {
+	if r.recordDropped([]any{j, j.Prompt}) {
 		return
 	}
 	if slices.ContainsFunc(r.begun, func(b workflow.Job) bool { return b.Name == j.Name }) {
-		r.t.Fatalf("job %s begins twice", j.Name)
+		r.t.Fatalf("job %s is started twice", j.Name)
 	}
 	r.begun = append(r.begun, j)
 	r.jobs[j.Name] = j
@@ -104,71 +105,71 @@ func (r *rig) Begin(j workflow.Job) {
 
 // Stop implements [workflow.Executor].
 func (r *rig) Stop(job, reason string) {
-	if r.loses("stop " + job) {
+	if r.recordDropped("stop " + job) {
 		return
 	}
 	if _, ok := r.jobs[job]; !ok {
-		r.t.Fatalf("job %s is stopped and not under way", job)
+		r.t.Fatalf("job %s is stopped and not running", job)
 	}
 	r.stopped[job] = reason
 }
 
 // Answered implements [workflow.Executor].
 func (r *rig) Answered(e workflow.Answered) {
-	if !r.loses(e) {
+	if !r.recordDropped(e) {
 		r.answers = append(r.answers, e)
 	}
 }
 
 // Close implements [workflow.Executor].
 func (r *rig) Close(c workflow.Close) {
-	if !r.loses(c) {
+	if !r.recordDropped(c) {
 		r.closed = append(r.closed, c)
 	}
 }
 
-// step does something and commits it.
+// step calls do and commits its effects.
 func (r *rig) step(do func()) {
 	r.t.Helper()
 	do()
 	for _, op := range r.staged {
 		switch {
 		case op.Name != workflow.Table:
-			r.t.Fatalf("%+v is of another table", op)
+			r.t.Fatalf("operation %+v has the wrong table", op)
 		case op.Kind == store.OpSet:
-			r.kept[op.Field] = op.Values[0]
+			r.committed[op.Field] = op.Values[0]
 		case op.Kind == store.OpUnset:
-			delete(r.kept, op.Field)
+			delete(r.committed, op.Field)
 		default:
 			r.t.Fatalf("%+v", op)
 		}
 	}
 	r.staged = nil
-	r.checkKept()
+	r.checkCommitted()
 	r.mirror.check(r.t, r.fold)
 }
 
-// checkKept compares what is kept with what the flow says is to be kept.
-func (r *rig) checkKept() {
+// checkCommitted compares the committed fields with those of the flow.
+func (r *rig) checkCommitted() {
 	r.t.Helper()
 	all := map[string][]byte{}
 	for _, op := range r.flow.All() {
 		all[op.Field] = op.Values[0]
 	}
 	for _, field := range slices.Sorted(maps.Keys(all)) {
-		if string(all[field]) != string(r.kept[field]) {
-			r.t.Fatalf("kept of %s is\n%s, want\n%s", field, r.kept[field], all[field])
+		if string(all[field]) != string(r.committed[field]) {
+			r.t.Fatalf("committed field %s is\n%s, want\n%s", field, r.committed[field], all[field])
 		}
 	}
-	for field := range r.kept {
+	for field := range r.committed {
 		if _, ok := all[field]; !ok {
-			r.t.Fatalf("%s is kept for nothing", field)
+			r.t.Fatalf("field %s is committed and not part of the flow", field)
 		}
 	}
 }
 
-// crash lets a new owner go on with what was committed. Jobs that are not alive are
-// never heard of again.
+// crash restores the flow from the committed fields, like a new owner. Jobs that are not alive end
+// without a result.
 func (r *rig) crash(alive func(job string) bool) {
 	r.t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(r.jobs)) {
@@ -177,10 +178,10 @@ func (r *rig) crash(alive func(job string) bool) {
 		}
 	}
 	r.flow = workflow.New(r.cfg, r, r)
-	if err := r.flow.Restore(maps.Clone(r.kept)); err != nil {
+	if err := r.flow.Restore(maps.Clone(r.committed)); err != nil {
 		r.t.Fatalf("restore: %v", err)
 	}
-	r.checkKept()
+	r.checkCommitted()
 	r.step(func() {
 		r.flow.Recover(func(job string) bool {
 			_, ok := r.jobs[job]
@@ -198,26 +199,26 @@ func (r *rig) begin(text string) {
 	})
 }
 
-// worked ends a job.
-func (r *rig) worked(w workflow.JobResult) {
+// endJob reports the result of a job.
+func (r *rig) endJob(w workflow.JobResult) {
 	r.t.Helper()
 	if _, ok := r.jobs[w.Job]; !ok {
-		r.t.Fatalf("job %s is not under way, but %v", w.Job, slices.Sorted(maps.Keys(r.jobs)))
+		r.t.Fatalf("job %s is not running; running are %v", w.Job, slices.Sorted(maps.Keys(r.jobs)))
 	}
 	delete(r.jobs, w.Job)
 	r.step(func() { r.flow.HandleJobResult(w) })
 }
 
-func (r *rig) done(job, text string) {
+func (r *rig) completeJob(job, text string) {
 	r.t.Helper()
-	r.worked(workflow.JobResult{
+	r.endJob(workflow.JobResult{
 		Job: job, Outcome: providers.Completed, Text: text, Usage: providers.Usage{Input: 10, Output: 5, USD: 0.25},
 	})
 }
 
-func (r *rig) fails(job string) {
+func (r *rig) failJob(job string) {
 	r.t.Helper()
-	r.worked(workflow.JobResult{Job: job, Outcome: providers.Failed, Reason: "it broke"})
+	r.endJob(workflow.JobResult{Job: job, Outcome: providers.Failed, Reason: "it broke"})
 }
 
 func (r *rig) answer(m wire.ClientPayload) *workflow.Refusal {
@@ -234,7 +235,7 @@ func (r *rig) control(m wire.ClientPayload) *workflow.Refusal {
 	return refused
 }
 
-// must is for what is not refused.
+// must fails the test if an order was refused.
 func (r *rig) must(refused *workflow.Refusal) {
 	r.t.Helper()
 	if refused != nil {
@@ -249,34 +250,34 @@ func (r *rig) refused(refused *workflow.Refusal, code wire.Code, field string) {
 	}
 }
 
-func (r *rig) pass(d time.Duration) {
+func (r *rig) advance(d time.Duration) {
 	r.t.Helper()
 	r.now = r.now.Add(d)
 	r.step(r.flow.Tick)
 	if due := r.flow.Due(); !due.IsZero() && !due.After(r.now) {
-		r.t.Fatalf("at %s it is still due at %s", r.now, due)
+		r.t.Fatalf("at %s the flow is still due at %s", r.now, due)
 	}
 }
 
-// planned is a rig with a plan that was approved.
-func planned(t tester, todos string) *rig {
+// approvedPlan returns a rig with an approved plan.
+func approvedPlan(t tester, todos string) *rig {
 	t.Helper()
-	r := reviewed(t, todos)
+	r := planInReview(t, todos)
 	r.must(r.answer(wire.HITLPlanResponse{RequestID: last[wire.HITLPlanReview](r).RequestID, Action: wire.PlanApprove, Comment: "well done"}))
 	return r
 }
 
-// reviewed is a rig with a plan that is to be approved.
-func reviewed(t tester, todos string) *rig {
+// planInReview returns a rig with a plan that waits for approval.
+func planInReview(t tester, todos string) *rig {
 	t.Helper()
 	r := newRig(t)
 	r.begin("do it")
-	r.done("plan-1/cognitive", `{"intent":{"domain":"x","category":"y","confidence":1},"entities":[]}`)
-	r.done("plan-1/planning.1", `{"todos":`+todos+`}`)
+	r.completeJob("plan-1/cognitive", `{"intent":{"domain":"x","category":"y","confidence":1},"entities":[]}`)
+	r.completeJob("plan-1/planning.1", `{"todos":`+todos+`}`)
 	return r
 }
 
-// last is the newest event of a type.
+// last returns the newest event of a type.
 func last[E wire.ServerPayload](r *rig) E {
 	r.t.Helper()
 	for _, e := range slices.Backward(r.events) {
@@ -285,11 +286,11 @@ func last[E wire.ServerPayload](r *rig) E {
 		}
 	}
 	var none E
-	r.t.Fatalf("there is no %T in %s", none, r.log())
+	r.t.Fatalf("no %T among the events %s", none, r.log())
 	return none
 }
 
-// log is what was told, short.
+// log returns all events in short form.
 func (r *rig) log() string {
 	var b strings.Builder
 	for _, e := range r.events {
@@ -298,7 +299,7 @@ func (r *rig) log() string {
 	return b.String()
 }
 
-// since is what was told after n events.
+// since returns the events after the first n in short form.
 func (r *rig) since(n int) string {
 	var out []string
 	for _, e := range r.events[n:] {

@@ -30,17 +30,17 @@ func TestOnePlanAtATime(t *testing.T) {
 	}
 }
 
-// A plan that cannot be used is sent back once.
-func TestPlanIsMendedOnce(t *testing.T) {
+// An invalid plan is sent back to the model once.
+func TestInvalidPlanIsSentBackOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.begin("do it")
-	r.done("plan-1/cognitive", "")
-	r.done("plan-1/planning.1", `{"todos":[{"id":"a","task":"x","depends_on":["a"]}]}`)
+	r.completeJob("plan-1/cognitive", "")
+	r.completeJob("plan-1/planning.1", `{"todos":[{"id":"a","task":"x","depends_on":["a"]}]}`)
 	if p := r.begun[2].Prompt; !strings.Contains(p, "waits for itself") {
 		t.Fatal(p)
 	}
-	r.done("plan-1/planning.2", "still nothing")
+	r.completeJob("plan-1/planning.2", "still nothing")
 	if e := last[wire.PlanFailure](r); e.Error.Code != "PLAN_INVALID" || e.Status != "failed" || r.closed[0].Outcome != providers.Failed {
 		t.Fatalf("%+v", e)
 	}
@@ -48,15 +48,15 @@ func TestPlanIsMendedOnce(t *testing.T) {
 
 func TestReview(t *testing.T) {
 	t.Parallel()
-	r := reviewed(t, `[{"id":"a","task":"x"}]`)
+	r := planInReview(t, `[{"id":"a","task":"x"}]`)
 	r.refused(r.answer(wire.HITLPlanResponse{RequestID: "hitl_1", Action: wire.PlanModify}), wire.CodeHITLInvalidResponse, "instruction")
 	r.refused(r.answer(wire.HITLPlanResponse{RequestID: "hitl_1", Action: "x"}), wire.CodeHITLInvalidResponse, "action")
 	r.refused(r.answer(wire.HITLPlanResponse{RequestID: "hitl_2", Action: "x"}), wire.CodeHITLInvalidResponse, "request_id")
 	n := len(r.events)
 	r.must(r.answer(wire.HITLPlanResponse{RequestID: "hitl_1", Action: wire.PlanModify, Instruction: "more"}))
 	r.refused(r.answer(wire.HITLPlanResponse{RequestID: "hitl_1", Action: wire.PlanApprove}), wire.CodeHITLRequestExpired, "request_id")
-	r.done("plan-1/planning.2", `{"todos":[{"id":"a","task":"x"},{"id":"b","task":"y"}]}`)
-	r.pass(5 * time.Minute)
+	r.completeJob("plan-1/planning.2", `{"todos":[{"id":"a","task":"x"},{"id":"b","task":"y"}]}`)
+	r.advance(5 * time.Minute)
 	wantLog(t, r.since(n), `
 closed hitl_1 answered modify by con-2
 start planning
@@ -70,24 +70,23 @@ todo b is cancelled
 plan cancelled HITL_TIMEOUT : {}`)
 }
 
-// A todo that fails is tried again, then those that depend on it are blocked; a retry
-// makes the plan go on.
+// A failed todo is retried, then its dependents are blocked; a manual retry continues the plan.
 func TestFailureRetryAndReopening(t *testing.T) {
 	t.Parallel()
-	r := planned(t, `[{"id":"a","task":"x","max_retries":1},{"id":"b","task":"y","depends_on":["a"]}]`)
+	r := approvedPlan(t, `[{"id":"a","task":"x","max_retries":1},{"id":"b","task":"y","depends_on":["a"]}]`)
 	n := len(r.events)
-	r.fails("plan-1/a.1")
+	r.failJob("plan-1/a.1")
 	if due := r.flow.Due(); due.Sub(r.now) != time.Second {
 		t.Fatal(due)
 	}
 	r.crash(func(string) bool { return true })
-	r.pass(time.Second)
-	r.fails("plan-1/a.2")
+	r.advance(time.Second)
+	r.failJob("plan-1/a.2")
 	r.must(r.control(wire.ControlRetry{TodoID: "b", MessageID: "m7"}))
-	r.done("plan-1/a.3", `{"x":1}`)
+	r.completeJob("plan-1/a.3", `{"x":1}`)
 	r.must(r.control(wire.ControlSkip{TodoID: "b", Reason: "no need"}))
-	r.worked(workflow.JobResult{Job: "plan-1/b.1", Outcome: providers.Interrupted})
-	r.done("plan-1/response", "well")
+	r.endJob(workflow.JobResult{Job: "plan-1/b.1", Outcome: providers.Interrupted})
+	r.completeJob("plan-1/response", "well")
 	wantLog(t, r.since(n), `
 todo a failed TOOL_EXECUTION_FAILED 1/1 retry true
 progress 2: 0 done 0 running 2 pending 0 failed 0 blocked 0 skipped 0%
@@ -119,15 +118,15 @@ plan partial: well`)
 }
 
 // What was begun and on which nobody works is asked about, also after a pause.
-func TestUnsureWorkIsAskedAbout(t *testing.T) {
+func TestUncertainTodoNeedsApproval(t *testing.T) {
 	t.Parallel()
-	r := planned(t, `[{"id":"a","task":"x"}]`)
+	r := approvedPlan(t, `[{"id":"a","task":"x"}]`)
 	n := len(r.events)
 	r.must(r.control(wire.ControlPause{Reason: "lunch"}))
 	r.crash(func(string) bool { return false })
 	r.must(r.control(wire.ControlResume{}))
 	r.must(r.control(wire.ControlPause{}))
-	r.pass(time.Hour)
+	r.advance(time.Hour)
 	r.must(r.control(wire.ControlResume{}))
 	r.must(r.answer(wire.HITLApprovalResponse{RequestID: "hitl_2", TodoID: "a", Action: wire.TodoApprove}))
 	wantLog(t, r.since(n), `
@@ -145,14 +144,14 @@ todo a started by plan-1/a.2
 progress 1: 0 done 1 running 0 pending 0 failed 0 blocked 0 skipped 0%`)
 }
 
-// Values are asked for, checked, kept, and taken by default.
+// Inputs are requested, checked and stored, or set to their defaults.
 func TestInputs(t *testing.T) {
 	t.Parallel()
-	r := planned(t, `[{"id":"a","task":"x","inputs":[{"field":"n","question":"How many?","input_type":"number","default_value":3,"required":true},
+	r := approvedPlan(t, `[{"id":"a","task":"x","inputs":[{"field":"n","question":"How many?","input_type":"number","default_value":3,"required":true},
 		{"field":"when","question":"When?","input_type":"date","required":true}]}]`)
 	r.refused(r.answer(wire.HITLInputResponse{RequestID: "hitl_3", Value: json.RawMessage(`"soon"`)}), wire.CodeHITLInvalidResponse, "value")
 	r.must(r.answer(wire.HITLInputResponse{RequestID: "hitl_3", Value: json.RawMessage(`"2026-02-06"`)}))
-	r.pass(5 * time.Minute)
+	r.advance(5 * time.Minute)
 	if p := r.begun[2].Prompt; !strings.Contains(p, "n = 3") || !strings.Contains(p, `when = "2026-02-06"`) {
 		t.Fatal(p)
 	}
@@ -164,9 +163,9 @@ func TestInputs(t *testing.T) {
 
 func TestNewerHub(t *testing.T) {
 	t.Parallel()
-	r := planned(t, `[{"id":"a","task":"x"}]`)
-	for field, data := range r.kept {
-		newer := maps.Clone(r.kept)
+	r := approvedPlan(t, `[{"id":"a","task":"x"}]`)
+	for field, data := range r.committed {
+		newer := maps.Clone(r.committed)
 		newer[field] = []byte(strings.Replace(string(data), `{"v":1`, `{"v":2`, 1))
 		if err := workflow.New(r.cfg, r, r).Restore(newer); err == nil || !strings.Contains(err.Error(), field) {
 			t.Fatalf("%s: %v", field, err)

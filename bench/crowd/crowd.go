@@ -83,15 +83,15 @@ func newCrowd(ctx context.Context, e *environment, o options, stdout io.Writer) 
 	begin := time.Now()
 	err := forEach(ctx, o.sessions, func(i int) error {
 		user := i % userCount
-		door := e.api(i%len(e.hubs), cr.userKeys[user])
-		id, err := door.CreateSession(ctx, "Session "+strconv.Itoa(i+1))
+		api := e.api(i%len(e.hubs), cr.userKeys[user])
+		id, err := api.CreateSession(ctx, "Session "+strconv.Itoa(i+1))
 		if err != nil {
 			return err
 		}
 		cr.sessions[i] = simSession{id, user}
 		// An action loads the session; creating a session does not load it.
 		badge := map[string]any{"actions": []any{map[string]any{"type": "app.badge", "appId": "mail", "count": i%9 + 1}}}
-		return door.Do(ctx, http.MethodPost, "/api/sessions/"+string(id)+"/actions", badge, nil)
+		return api.Do(ctx, http.MethodPost, "/api/sessions/"+string(id)+"/actions", badge, nil)
 	})
 	if err != nil {
 		return nil, err
@@ -149,8 +149,8 @@ func (cr *crowd) sendRepeatedly(ctx context.Context, sessions []simSession, text
 	for {
 		_ = forEach(ctx, len(sessions), func(i int) error {
 			hubs := cr.env.usableHubs()
-			door := rig.APIClient{URL: hubs[i%len(hubs)].url, Token: cr.userKeys[sessions[i].user], Client: cr.env.client}
-			err := door.Do(ctx, http.MethodPost, "/api/sessions/"+string(sessions[i].id)+"/messages", map[string]string{"content": text}, nil)
+			api := rig.APIClient{URL: hubs[i%len(hubs)].url, Token: cr.userKeys[sessions[i].user], Client: cr.env.client}
+			err := api.Do(ctx, http.MethodPost, "/api/sessions/"+string(sessions[i].id)+"/messages", map[string]string{"content": text}, nil)
 			cr.countMessage(ctx, err)
 			return nil // a refused message is counted and not retried
 		})

@@ -198,7 +198,7 @@ func TestThinkingComesBackBeforeItsCall(t *testing.T) {
 			t.Errorf("the second request differs (-want +got):\n%s", diff)
 		}
 		if n := len(k.all(providers.EventThinking)); n != 3 {
-			t.Errorf("thinking came in %d pieces", n)
+			t.Errorf("thinking arrived in %d pieces", n)
 		}
 	})
 }
@@ -244,7 +244,7 @@ func TestUsageAndCost(t *testing.T) {
 				k.turn("hi")
 				all := k.all(providers.EventUsage)
 				if len(all) != 1 {
-					t.Fatalf("usage is told %d times", len(all))
+					t.Fatalf("usage is reported %d times", len(all))
 				}
 				got := all[0].Usage
 				if d := got.USD - usd; d > 1e-9 || d < -1e-9 {
@@ -252,7 +252,7 @@ func TestUsageAndCost(t *testing.T) {
 				}
 				got.USD = 0
 				if want := (providers.Usage{Input: 1000, Output: 15, CacheRead: 3000, CacheWrite: 2000}); got != want || k.said() != "Hello!" {
-					t.Errorf("%q took %+v, want %+v", k.said(), got, want)
+					t.Errorf("usage of %q is %+v, want %+v", k.said(), got, want)
 				}
 			})
 		})
@@ -300,7 +300,7 @@ func TestTrouble(t *testing.T) {
 					t.Errorf("the turn ended %s: %v, want %s", e.Outcome, e.Err, tt.want)
 				}
 				if got := len(k.fake.Requests()); k.said() != tt.said || got != tt.tries {
-					t.Errorf("it said %q in %d tries", k.said(), got)
+					t.Errorf("output is %q after %d attempts", k.said(), got)
 				}
 				// Published text stays in the conversation, which continues.
 				if e := k.turn("/recall"); e.Outcome != providers.Completed || !strings.Contains(k.said(), tt.said) {
@@ -336,7 +336,7 @@ func TestSlowTokensComeAsTheyAre(t *testing.T) {
 		}
 		time.Sleep(10500 * time.Millisecond)
 		if got := k.said(); got != "w0 w1 w2 w3 w4 w5 w6 w7 w8 w9 w10 " {
-			t.Errorf("after ten seconds it said %q", got)
+			t.Errorf("output after ten seconds is %q", got)
 		}
 		if err := k.Interrupt(t.Context()); err != nil || time.Since(start) != 10500*time.Millisecond {
 			t.Errorf("it was interrupted after %v: %v", time.Since(start), err)

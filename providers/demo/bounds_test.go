@@ -18,7 +18,7 @@ func TestRecallDoesNotGrow(t *testing.T) {
 	e := d.turn("m", strings.Repeat("/recall\n/toast x\n", 25))
 	f, _ := errors.AsType[*providers.Failure](e.Err)
 	if n := len(d.said("m")); n > 1<<20 {
-		t.Errorf("one turn said %d bytes and ended %s: %v", n, e.Outcome, f)
+		t.Errorf("one turn emitted %d bytes and ended %s: %v", n, e.Outcome, f)
 	}
 	for i := range 30 {
 		if n := len(d.says(fmt.Sprint("r", i), "/recall")); n > 64<<10 {
@@ -27,7 +27,7 @@ func TestRecallDoesNotGrow(t *testing.T) {
 	}
 }
 
-func TestTurnsSayOnlySoMuch(t *testing.T) {
+func TestTurnOutputIsBounded(t *testing.T) {
 	t.Parallel()
 	for _, what := range []string{"say", "think"} {
 		d := newDemoSession(t, nil)
@@ -37,7 +37,7 @@ func TestTurnsSayOnlySoMuch(t *testing.T) {
 			t.Errorf("%s: the turn ended %s: %v", what, e.Outcome, e.Err)
 		}
 		if got := d.says("n", "/say still here"); got != "still here" {
-			t.Errorf("the next turn said %q", got)
+			t.Errorf("the next turn emitted %q", got)
 		}
 	}
 }
@@ -54,7 +54,7 @@ func TestMemoryIsBoundedInBytes(t *testing.T) {
 		most = max(most, 4*e.Usage.Input)
 	}
 	if most > 10<<20 {
-		t.Errorf("%d bytes are kept", most)
+		t.Errorf("the conversation has %d bytes", most)
 	}
 }
 

@@ -116,7 +116,7 @@ func resultBlocks(outcomes []outcome) (blocks []providers.Block) {
 func (t *turn) closeCalls() {
 	var outcomes []outcome
 	for _, c := range openCalls(t.s.entries) {
-		outcomes = append(outcomes, outcome{c, providers.ToolResult{Text: "nobody knows what came of it", IsError: true}})
+		outcomes = append(outcomes, outcome{c, providers.ToolResult{Text: "the result of this call is unknown", IsError: true}})
 	}
 	if len(outcomes) > 0 {
 		t.remember(nil, t.entry(providers.RoleUser, resultBlocks(outcomes)...))

@@ -10,7 +10,7 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-func TestDirectivesThatSay(t *testing.T) {
+func TestTextDirectives(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"/say hello":                            "hello",
@@ -47,7 +47,7 @@ func TestDirectivesThatSay(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := newDemoSession(t, nil)
 				if got := d.says("m-1", text); got != want {
-					t.Errorf("it said %q, want %q", got, want)
+					t.Errorf("output is %q, want %q", got, want)
 				}
 				d.uses()
 			})
@@ -55,7 +55,7 @@ func TestDirectivesThatSay(t *testing.T) {
 	}
 }
 
-func TestDirectivesThatCall(t *testing.T) {
+func TestToolDirectives(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][]string{
 		`/call window:create {"windowId": "a", "title":"b"}`: {`window_create {"title":"b","windowId":"a"}`},
@@ -88,7 +88,7 @@ func TestDirectivesThatCall(t *testing.T) {
 	}
 }
 
-func TestResultsAreSaid(t *testing.T) {
+func TestResultsArePrinted(t *testing.T) {
 	t.Parallel()
 	d := newDemoSession(t, nil)
 	d.results["user_ask"] = providers.ToolResult{Text: "tea"}
@@ -98,7 +98,7 @@ func TestResultsAreSaid(t *testing.T) {
 	got := d.says("m-1", "/ask Which? | tea | coffee\n/call window:close {}\n/call window:update {}\n/window w1 T | text\n/task web look\n/task app build")
 	want := "tea\nwindow_close did not work: no window x\nwindow_update is done.\nTask (web): found it\nTask (app): found it"
 	if got != want {
-		t.Errorf("it said %q, want %q", got, want)
+		t.Errorf("output is %q, want %q", got, want)
 	}
 	// An opened window needs no text, a failed one does.
 	d.results["window_create"] = providers.ToolResult{Text: "too many windows", IsError: true}
@@ -141,7 +141,7 @@ func TestFailures(t *testing.T) {
 				t.Errorf("it ended with %+v, want %+v", f, want)
 			}
 			if got := d.said("m-1"); got != "first" {
-				t.Errorf("it said %q", got)
+				t.Errorf("output is %q", got)
 			}
 		})
 	}
@@ -162,7 +162,7 @@ func TestTimeOfStreamsAndSleeps(t *testing.T) {
 			}
 		}
 		if pieces != 111 {
-			t.Errorf("%d words came in %d pieces", 111, pieces)
+			t.Errorf("%d words arrived in %d pieces", 111, pieces)
 		}
 	})
 }
@@ -172,7 +172,7 @@ func TestTooManyDirectives(t *testing.T) {
 	d := newDemoSession(t, nil)
 	got := d.says("m-1", strings.Repeat("/say x\n", 2000))
 	if strings.Count(got, "x") != 500 {
-		t.Errorf("it said it %d times", strings.Count(got, "x"))
+		t.Errorf("output has it %d times", strings.Count(got, "x"))
 	}
 	d.has(got, "more than I do in one turn")
 }

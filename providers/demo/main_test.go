@@ -168,7 +168,7 @@ func (d *demoSession) has(text string, want ...string) {
 	d.Helper()
 	for _, w := range want {
 		if !strings.Contains(text, w) {
-			d.Errorf("it said %q, want %q in it", text, w)
+			d.Errorf("output is %q, want %q in it", text, w)
 		}
 	}
 }

@@ -152,7 +152,7 @@ func TestTodosObeyDirectives(t *testing.T) {
 		"/input size choice Which? | s | l\n/call storage:write {\"path\":\"a.md\",\"content\":\"x\"}\n/say done"))
 	if want := "period = {\"from\":\"2026-02-01\",\"to\":\"2026-02-06\"}\nsize = {\"from\":\"2026-02-01\",\"to\":\"2026-02-06\"}\n" +
 		"Wrote it.\ndone\n{\"files\":[\"a.md\"]}"; got != want {
-		t.Errorf("it said %q", got)
+		t.Errorf("output is %q", got)
 	}
 	d.uses(
 		`plan_progress {"percentage":50,"step":"half of it"}`,
@@ -163,7 +163,7 @@ func TestTodosObeyDirectives(t *testing.T) {
 	d.has(d.says("wrong", todoPrompt("a", 1, "/progress much; /input period")), "/progress", "/input")
 }
 
-func TestTodosFailAsOftenAsTheyAreTold(t *testing.T) {
+func TestTodoFailureCount(t *testing.T) {
 	t.Parallel()
 	d := newDemoSession(t, nil, todoTools...)
 	for attempt, want := range map[int]providers.Outcome{1: providers.Failed, 2: providers.Failed, 3: providers.Completed} {
@@ -174,7 +174,7 @@ func TestTodosFailAsOftenAsTheyAreTold(t *testing.T) {
 		}
 	}
 	if got := d.said("m3"); got != "well" {
-		t.Errorf("it said %q", got)
+		t.Errorf("output is %q", got)
 	}
 	if e := d.turn("always", todoPrompt("a", 9, "/fail never")); e.Outcome != providers.Failed {
 		t.Errorf("it is %s", e.Outcome)
@@ -233,7 +233,7 @@ Write.
 }
 
 // Delays and failures in a request apply to all planning steps.
-func TestThinkingTakesTheTimeItIsTold(t *testing.T) {
+func TestThinkingDuration(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := newDemoSession(t, nil)

@@ -82,7 +82,7 @@ func goOn(t *testing.T, entries []providers.Entry) *demoSession {
 
 // Wherever a steered turn is cut off, each of its calls is made once, even if the previous turn
 // was abandoned before it made a call.
-func TestSteeredTurnsGoOn(t *testing.T) {
+func TestSteeredTurnsContinue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		entries, want := steered(t)
@@ -109,7 +109,7 @@ func TestSteeredTurnsGoOn(t *testing.T) {
 }
 
 // A turn recorded by an older version, without origins, repeats no call that has a result.
-func TestTurnsOfOlderProgramsGoOn(t *testing.T) {
+func TestTurnsOfOlderReleasesContinue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		entries, want := steered(t)
@@ -130,7 +130,7 @@ func TestTurnsOfOlderProgramsGoOn(t *testing.T) {
 }
 
 // A turn whose conversation was truncated repeats no call that was left out.
-func TestTurnsGoOnWithoutTheirMiddle(t *testing.T) {
+func TestTurnsContinueWithoutMiddle(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		entries, want := steered(t)

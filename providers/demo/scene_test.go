@@ -165,7 +165,7 @@ func TestLaunchTasks(t *testing.T) {
 				ends = append(ends, time.Since(agent.began))
 				d.calls = append(d.calls, agent.calls...) // tidy checks all windows together
 				if said == "" || len(agent.opened()) != 1 {
-					t.Errorf("for %q it said %q and opened %v", in.Objective, said, agent.opened())
+					t.Errorf("for %q the output is %q and the opened windows are %v", in.Objective, said, agent.opened())
 				}
 			}
 			slices.Sort(ends)
@@ -187,7 +187,7 @@ func TestATaskThatFails(t *testing.T) {
 	})
 }
 
-func TestWhatIsNotAllowedIsNotDone(t *testing.T) {
+func TestDeniedToolsAreNotCalled(t *testing.T) {
 	t.Parallel()
 	for answer, want := range map[string]string{
 		`{"selected":["table"]}`: "as a table", `{"selected":["none"]}`: "leave it at that", "The user did not answer.": "leave it at that",
@@ -198,14 +198,14 @@ func TestWhatIsNotAllowedIsNotDone(t *testing.T) {
 		said := d.says("m-1", tours["clean up"][0])
 		d.has(said, "You said no", want)
 		if strings.Contains(said, "deleted") {
-			t.Errorf("it said %q", said)
+			t.Errorf("output is %q", said)
 		}
 		d.tidy()
 	}
 }
 
 // A pending approval is withdrawn when the turn is stopped.
-func TestAnApprovalThatIsGone(t *testing.T) {
+func TestCanceledApproval(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := newDemoSession(t, nil)
@@ -219,7 +219,7 @@ func TestAnApprovalThatIsGone(t *testing.T) {
 		}
 		asked, gone := d.heard(providers.EventApproval), d.heard(providers.EventApprovalGone)
 		if len(asked) != 1 || len(gone) != 1 || asked[0].Approval != gone[0].Approval || !strings.Contains(string(asked[0].Tool.Input), "audit-2022.pdf") {
-			t.Errorf("asked %+v, gone %+v", asked, gone)
+			t.Errorf("requested approvals %+v, canceled %+v", asked, gone)
 		}
 		if err := d.Answer(t.Context(), asked[0].Approval, providers.Decision{Allow: true}); err != nil {
 			t.Error(err)
@@ -228,7 +228,7 @@ func TestAnApprovalThatIsGone(t *testing.T) {
 }
 
 // Wherever a tour is cut off, it continues with what is missing and repeats nothing.
-func TestToursGoOn(t *testing.T) {
+func TestToursContinue(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"showcase", "clean up", "launch", "build"} {
 		t.Run(name, func(t *testing.T) {

@@ -16,7 +16,7 @@ func TestSummary(t *testing.T) {
 		d.turn("m-2", "/say hello")
 		got := d.says("m-3", "The conversation above becomes too long and is about to be replaced by a summary that you write now.\n/say x")
 		if want := "The demo sums up 4 messages. The user said:\n- buy milk\n- /say hello"; got != want {
-			t.Errorf("it said %q, want %q", got, want)
+			t.Errorf("output is %q, want %q", got, want)
 		}
 	})
 }
@@ -33,7 +33,7 @@ func TestFillingMemory(t *testing.T) {
 			t.Errorf("with 5,000 tokens more it reads %d", in)
 		}
 		if u := told[2].Usage; u.Input != 123 || u.Output != 45 {
-			t.Errorf("told to say that it took 123 and 45, it says %+v", u)
+			t.Errorf("usage is %+v, want 123 and 45", u)
 		}
 		if n := strings.Count(d.entries[1].Blocks[0].Text, "ful "); n != 5000 {
 			t.Errorf("it remembers %d fillings", n)

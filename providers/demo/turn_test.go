@@ -40,7 +40,7 @@ func TestSteersAreTakenWhileItWaits(t *testing.T) {
 		d.mu.Unlock()
 		<-d.ended
 		if got := d.said("m-1"); got != "first\nsecond\nI opened “Note 1”." {
-			t.Errorf("it said %q", got)
+			t.Errorf("output is %q", got)
 		}
 		if took := time.Since(d.began); took != 10*time.Second {
 			t.Errorf("it took %v", took)
@@ -58,7 +58,7 @@ func TestASteerBeforeTheWaitEndsIt(t *testing.T) {
 		}
 		<-d.ended
 		if got := d.said("m-1"); got != "one\ntwo" {
-			t.Errorf("it said %q", got)
+			t.Errorf("output is %q", got)
 		}
 	})
 }
@@ -73,7 +73,7 @@ func TestNosteer(t *testing.T) {
 		}
 		<-d.ended
 		if got := d.said("m-1"); got != "done" {
-			t.Errorf("it said %q", got)
+			t.Errorf("output is %q", got)
 		}
 		d.start("m-2", "/sleep 5s")
 		if err := d.steer("s-2", "/say now"); err != nil {
@@ -210,7 +210,7 @@ func TestContinueWithoutSteers(t *testing.T) {
 		}
 		<-next.ended
 		if got := next.said("m-1"); !strings.HasSuffix(got, "\ndone") {
-			t.Errorf("it said %q", got)
+			t.Errorf("output is %q", got)
 		}
 	})
 }
@@ -257,9 +257,9 @@ func TestMemoryOfALongConversationIsBounded(t *testing.T) {
 	}
 }
 
-func TestNobodyListens(t *testing.T) {
+func TestTurnWithoutListener(t *testing.T) {
 	t.Parallel()
 	if _, err := demo.New(demo.Config{}).Open(t.Context(), providers.Spec{}); err == nil {
-		t.Error("it opens though nobody listens")
+		t.Error("a closed session accepts a turn")
 	}
 }

@@ -42,7 +42,7 @@ func TestWindowsOnRequest(t *testing.T) {
 			t.Parallel()
 			d := newDemoSession(t, nil)
 			if got := d.says("m-1", text); got == "" {
-				t.Error("it said nothing")
+				t.Error("the output is empty")
 			}
 			d.uses(want...)
 		})
@@ -105,7 +105,7 @@ func TestAWindowThatDoesNotOpen(t *testing.T) {
 	got := d.says("m-1", "open a note")
 	d.has(got, "the budget is spent")
 	if strings.Contains(got, "I opened") {
-		t.Errorf("it said %q", got)
+		t.Errorf("output is %q", got)
 	}
 }
 
@@ -148,7 +148,7 @@ func TestPressedButtons(t *testing.T) {
 			t.Parallel()
 			d := newDemoSession(t, nil)
 			if got := d.says("m-1", c.text); got != c.say {
-				t.Errorf("it said %q, want %q", got, c.say)
+				t.Errorf("output is %q, want %q", got, c.say)
 			}
 			d.uses(c.use...)
 		})

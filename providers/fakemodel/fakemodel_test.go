@@ -151,11 +151,11 @@ func TestKeysAndScripts(t *testing.T) {
 		t.Errorf("got %d, %q", status, body)
 	}
 	if n := len(s.Requests()); n != 3 {
-		t.Errorf("%d requests are kept", n)
+		t.Errorf("%d requests are recorded", n)
 	}
 }
 
-func TestCloseEndsWhatHangs(t *testing.T) {
+func TestCloseEndsHangingRequests(t *testing.T) {
 	t.Parallel()
 	s := fakemodel.New()
 	url, err := s.Listen(t.Context(), "127.0.0.1:0")

@@ -53,9 +53,9 @@ type line struct{ verb, rest string }
 
 // plan returns the directives of the newest text of the user that are still to be executed: those
 // after the rounds of calls already made.
-func plan(talk []said) []line {
+func plan(conversation []said) []line {
 	prompt, rounds := "", 0
-	for _, m := range talk {
+	for _, m := range conversation {
 		switch {
 		case !m.assistant && len(m.texts) > 0:
 			prompt, rounds = m.texts[len(m.texts)-1], 0
@@ -64,7 +64,7 @@ func plan(talk []said) []line {
 		}
 	}
 	if strings.Contains(prompt, sumUp) {
-		return []line{{"say", fmt.Sprintf("All of it in short: %d messages.", len(talk)-1)}}
+		return []line{{"say", fmt.Sprintf("All of it in short: %d messages.", len(conversation)-1)}}
 	}
 	lines := directives(prompt)
 	if len(lines) == 0 {
@@ -108,7 +108,7 @@ func directives(text string) (out []line) {
 
 // reply answers a request: it executes its directives or refuses it.
 func (s *Server) reply(w http.ResponseWriter, r *http.Request, d dialect, body []byte) {
-	talk, err := d.read(body)
+	conversation, err := d.read(body)
 	switch {
 	case !s.allowed(r):
 		refuse(w, "auth", "The key is wrong.")
@@ -116,7 +116,7 @@ func (s *Server) reply(w http.ResponseWriter, r *http.Request, d dialect, body [
 	case err != nil:
 		refuse(w, "invalid", err.Error())
 		return
-	case len(talk) == 0:
+	case len(conversation) == 0:
 		refuse(w, "invalid", "There are no messages.")
 		return
 	case s.Window > 0 && len(body)/4 >= s.Window:
@@ -124,20 +124,20 @@ func (s *Server) reply(w http.ResponseWriter, r *http.Request, d dialect, body [
 		return
 	}
 	p := &player{
-		s: s, ctx: r.Context(), talk: talk,
+		s: s, ctx: r.Context(), conversation: conversation,
 		out: &stream{w: w, input: len(body)/4 + 1},
 	}
 	p.voice = d.speak(p.out)
-	p.play(plan(talk))
+	p.play(plan(conversation))
 }
 
 // player executes the directives of one reply.
 type player struct {
-	s     *Server
-	ctx   context.Context // context of the request
-	talk  []said
-	out   *stream
-	voice voice
+	s            *Server
+	ctx          context.Context // context of the request
+	conversation []said
+	out          *stream
+	voice        voice
 }
 
 // play executes directives until the reply has ended. Consecutive calls end it.
@@ -187,14 +187,14 @@ func (p *player) step(l line) bool {
 	case "recall":
 		p.say(strconv.Quote(strings.Join(p.all(), "\n")))
 	default:
-		return p.trouble(l)
+		return p.endAbnormally(l)
 	}
 	return false
 }
 
-// trouble executes a directive that ends the reply in an unusual way, and reports whether it did.
+// endAbnormally executes a directive that ends the reply in an unusual way, and reports whether it did.
 // An unknown directive is mentioned in the text, and the reply continues.
-func (p *player) trouble(l line) bool {
+func (p *player) endAbnormally(l line) bool {
 	switch l.verb {
 	case "length":
 		p.voice.end("length")
@@ -247,7 +247,7 @@ func (p *player) sleep(d time.Duration) bool {
 
 // results returns the results of the newest calls.
 func (p *player) results() (out []string) {
-	for _, m := range p.talk {
+	for _, m := range p.conversation {
 		if m.assistant {
 			out = nil
 		}
@@ -258,7 +258,7 @@ func (p *player) results() (out []string) {
 
 // all returns all text of the conversation.
 func (p *player) all() (out []string) {
-	for _, m := range p.talk {
+	for _, m := range p.conversation {
 		out = append(out, m.results...)
 		out = append(out, m.texts...)
 	}

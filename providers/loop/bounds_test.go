@@ -45,7 +45,7 @@ func TestNamesOfModelsAreBounded(t *testing.T) {
 
 // A conversation that is much too long does not make its agent unusable: neither in the turn
 // that finds out, nor when it is opened again with all stored entries.
-func TestTooLongIsNotForEver(t *testing.T) {
+func TestTooLongErrorIsNotPermanent(t *testing.T) {
 	t.Parallel()
 	picky := func(ctx context.Context, r loop.Request, say func(loop.Piece)) (loop.Reply, error) {
 		if length(r) > 100 {
@@ -146,7 +146,7 @@ func TestRepliesAreBounded(t *testing.T) {
 				told += len(e.Text)
 			}
 			if told > loop.MaxReply {
-				t.Errorf("%d bytes are told", told)
+				t.Errorf("%d bytes are reported", told)
 			}
 		})
 	}

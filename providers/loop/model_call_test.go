@@ -13,7 +13,7 @@ import (
 	"github.com/everdesk/everdesk/providers/loop"
 )
 
-func TestPassingTroubleIsTriedAgain(t *testing.T) {
+func TestTransientErrorsAreRetried(t *testing.T) {
 	t.Parallel()
 	later := func(d time.Duration) *providers.Failure {
 		f := trouble(providers.Rate)
@@ -53,7 +53,7 @@ func TestPassingTroubleIsTriedAgain(t *testing.T) {
 				}
 				retries := k.all(providers.EventRetry)
 				if len(retries) != len(tt.waits) {
-					t.Fatalf("%d retries are told, want %d", len(retries), len(tt.waits))
+					t.Fatalf("%d retries are reported, want %d", len(retries), len(tt.waits))
 				}
 				var sum time.Duration
 				for i, most := range tt.waits {
@@ -63,7 +63,7 @@ func TestPassingTroubleIsTriedAgain(t *testing.T) {
 					sum += retries[i].Wait
 				}
 				if took := time.Since(start); took != sum {
-					t.Errorf("it took %v, and %v are told", took, sum)
+					t.Errorf("the turn took %v, and the reported waits are %v", took, sum)
 				}
 			})
 		})
@@ -110,7 +110,7 @@ func TestTooLongConversationsAreShortened(t *testing.T) {
 	}
 	if shrunk := k.all(providers.EventTruncated); len(shrunk) != 1 || shrunk[0].Truncation.Left != 6 ||
 		shrunk[0].Truncation.After >= shrunk[0].Truncation.Before || shrunk[0].Message != "m" {
-		t.Errorf("it tells of shrinking with %+v", shrunk)
+		t.Errorf("truncation is reported as %+v", shrunk)
 	}
 	want := "u: text qt3\na: text at3\nu: text qt4\na: text at4\nu: text go\n"
 	if got := outline(k.model.asked(t, 1).Entries); got != want {
@@ -187,7 +187,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	last := k.heard[n-1]
 	k.mu.Unlock()
 	if last.Kind != providers.EventTurnEnd || last.Outcome != providers.Interrupted {
-		t.Errorf("last heard is %+v", last)
+		t.Errorf("the last event is %+v", last)
 	}
 	if err := k.Send(t.Context(), providers.Message{ID: "n", Mode: providers.Start, Text: "x"}); err == nil {
 		t.Error("a closed session takes a message")
@@ -237,14 +237,14 @@ func TestEveryCallIsTold(t *testing.T) {
 		k.send("m", providers.Start, "go")
 		k.end("m")
 		if len(asked) != 2 {
-			t.Fatalf("%d calls were told, want 2", len(asked))
+			t.Fatalf("%d calls were reported, want 2", len(asked))
 		}
 		if failed := asked[0]; failed.Err == nil || !failed.First.IsZero() {
-			t.Errorf("the first call is told as %+v, want its failure", failed)
+			t.Errorf("the first call is reported as %+v, want its failure", failed)
 		}
 		second := asked[1]
 		if second.Err != nil || second.Model != "m-1" || second.Usage != (providers.Usage{Input: 7, Output: 2}) {
-			t.Errorf("the second call is told as %+v", second)
+			t.Errorf("the second call is reported as %+v", second)
 		}
 		if first, all := second.First.Sub(second.Began), second.Ended.Sub(second.Began); first != time.Second || all != 3*time.Second {
 			t.Errorf("the second call took %v, and %v to its first piece", all, first)

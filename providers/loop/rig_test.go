@@ -52,7 +52,7 @@ func (s *script) count() int {
 	return len(s.requests)
 }
 
-// says replies with a text.
+// says returns a reply with a text.
 func says(words string) answer {
 	return func(_ context.Context, _ loop.Request, say func(loop.Piece)) (loop.Reply, error) {
 		say(loop.Piece{Text: words})
@@ -158,7 +158,7 @@ func (k *testSession) until(match func(providers.Event) bool) providers.Event {
 		select {
 		case <-news:
 		case <-k.t.Context().Done():
-			k.t.Fatal("it is never heard")
+			k.t.Fatal("the event never arrives")
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/everdesk/everdesk/providers/loop"
 )
 
-func TestSteerKeepsWhatWasSeenAndDropsTheRest(t *testing.T) {
+func TestSteerKeepsReceivedOutput(t *testing.T) {
 	t.Parallel()
 	k := open(t, providers.Spec{Tools: tools("win")}, hangs("half an ",
 		providers.Block{Kind: providers.BlockThinking, Text: "hm", Signature: "s"}, text("half an "), call("c1", "win"),
@@ -30,7 +30,7 @@ func TestSteerKeepsWhatWasSeenAndDropsTheRest(t *testing.T) {
 		t.Errorf("the model was asked\n%swant\n%s", got, want)
 	}
 	if got := outline(k.kept()); got != want+"a: text done\n" {
-		t.Errorf("kept is\n%s", got)
+		t.Errorf("stored conversation is\n%s", got)
 	}
 	// The hub may crash between two reports: the text and the message that interrupted it must
 	// be in the same one.
@@ -39,7 +39,7 @@ func TestSteerKeepsWhatWasSeenAndDropsTheRest(t *testing.T) {
 	}
 }
 
-func TestNothingSeenIsNothingSaid(t *testing.T) {
+func TestSteerBeforeOutput(t *testing.T) {
 	t.Parallel()
 	began := make(chan struct{})
 	silent := func(ctx context.Context, _ loop.Request, _ func(loop.Piece)) (loop.Reply, error) {
@@ -57,7 +57,7 @@ func TestNothingSeenIsNothingSaid(t *testing.T) {
 	}
 }
 
-func TestQueueAndInjectWaitForTheirTime(t *testing.T) {
+func TestQueueAndInjectOrder(t *testing.T) {
 	t.Parallel()
 	hold := make(chan struct{})
 	slow := func(_ context.Context, _ loop.Request, say func(loop.Piece)) (loop.Reply, error) {
@@ -96,11 +96,11 @@ func TestInjectIntoACutTurnIsKept(t *testing.T) {
 		t.Errorf("the turn ended %s: %v", e.Outcome, e.Err)
 	}
 	if got, want := outline(k.kept()), "u: text go\na: text so far\nu: text a note\n"; got != want {
-		t.Errorf("kept is\n%swant\n%s", got, want)
+		t.Errorf("stored conversation is\n%swant\n%s", got, want)
 	}
 	for _, e := range k.all(providers.EventTaken) {
 		if e.Message == "q" {
-			t.Error("a message that nobody will answer is said to be taken")
+			t.Error("a message without an answer is reported as accepted")
 		}
 	}
 }
@@ -173,7 +173,7 @@ func TestCallsThatAreNotMade(t *testing.T) {
 		t.Error("two calls have the same id")
 	}
 	if got := string(calls[1].Input); got != `{"invalid_json":"{\"title\": \"half"}` {
-		t.Errorf("a broken input is kept as %s", got)
+		t.Errorf("an invalid input is stored as %s", got)
 	}
 }
 
@@ -199,7 +199,7 @@ func TestInterruptAnswersEveryCall(t *testing.T) {
 	}
 }
 
-func TestContinueOfACompleteTurnAsksNobody(t *testing.T) {
+func TestContinueOfCompleteTurnMakesNoRequest(t *testing.T) {
 	t.Parallel()
 	k := open(t, providers.Spec{From: providers.Thread{Entries: []providers.Entry{
 		{Role: providers.RoleUser, Turn: "m", Blocks: []providers.Block{text("go")}},
@@ -229,7 +229,7 @@ func TestRoundsAreBounded(t *testing.T) {
 	}
 }
 
-func TestLongRepliesGoOn(t *testing.T) {
+func TestTruncatedRepliesContinue(t *testing.T) {
 	t.Parallel()
 	long := func(_ context.Context, _ loop.Request, say func(loop.Piece)) (loop.Reply, error) {
 		say(loop.Piece{Text: "blah"})

@@ -225,13 +225,13 @@ func TestReasoningComesBack(t *testing.T) {
 		}
 		// Only this backend receives it.
 		if kept := k.all(providers.EventEntries)[1].Entries[0].Blocks[0]; kept.From != "openai" || kept.Kind != providers.BlockOpaque {
-			t.Errorf("it is kept as %+v", kept)
+			t.Errorf("stored as %+v", kept)
 		}
 	})
 }
 
 // Servers of the Chat Completions API differ; these variants are tolerated.
-func TestServersAreForgiven(t *testing.T) {
+func TestInvalidServerRepliesAreAccepted(t *testing.T) {
 	t.Parallel()
 	chunk := func(delta, finish string) string {
 		return `data: {"choices":[{"index":0,"delta":` + delta + `,"finish_reason":` + finish + "}]}\n\n"
@@ -279,7 +279,7 @@ func TestServersAreForgiven(t *testing.T) {
 					t.Fatalf("the turn ended %s: %v", e.Outcome, e.Err)
 				}
 				if diff := cmp.Diff(tt.want, made); diff != "" || !strings.HasPrefix(k.said(), tt.said) {
-					t.Errorf("it said %q and made these calls (-want +got):\n%s", k.said(), diff)
+					t.Errorf("output is %q, calls (-want +got):\n%s", k.said(), diff)
 				}
 			})
 		})
@@ -303,7 +303,7 @@ data: [DONE]
 `))
 		k.turn("hi")
 		if got := k.texts(providers.EventThinking) + "|" + k.said(); got != "let me see|hello" {
-			t.Errorf("it came as %q", got)
+			t.Errorf("received %q", got)
 		}
 		u := k.all(providers.EventUsage)
 		if len(u) != 1 || u[0].Usage.Input != 400 || u[0].Usage.CacheRead != 600 || u[0].Usage.Output != 20 || u[0].Usage.USD <= 0 {
@@ -364,7 +364,7 @@ func TestTrouble(t *testing.T) {
 							t.Errorf("the turn ended %s: %v, want %s", e.Outcome, e.Err, tt.want)
 						}
 						if got := len(k.fake.Requests()); k.said() != tt.said || got != tt.tries {
-							t.Errorf("it said %q in %d tries", k.said(), got)
+							t.Errorf("output is %q after %d attempts", k.said(), got)
 						}
 						if e := k.turn("/recall"); e.Outcome != providers.Completed || !strings.Contains(k.said(), tt.said) {
 							t.Errorf("the next turn ended %s: %v", e.Outcome, e.Err)
@@ -395,7 +395,7 @@ func TestTooLongReplies(t *testing.T) {
 					t.Errorf("the turn ended %s: %v", e.Outcome, e.Err)
 				}
 				if got := k.said(); !strings.HasPrefix(got, "so farYou said: Your reply was cut") {
-					t.Errorf("it said %q", got)
+					t.Errorf("output is %q", got)
 				}
 			})
 		})
@@ -421,7 +421,7 @@ func TestModels(t *testing.T) {
 	})
 }
 
-func TestModelsOfSilentServers(t *testing.T) {
+func TestModelsTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		// The server accepts connections and sends nothing.

@@ -15,15 +15,15 @@ import (
 	"github.com/everdesk/everdesk/providers/demo"
 )
 
-// spoilt is a provider that violates one rule of the contract. The checks must detect it.
-type spoilt struct {
+// defective is a provider that violates one rule of the contract. The checks must detect it.
+type defective struct {
 	providers.Provider
 	spec    func(*providers.Spec)
 	session func(providers.Session, providers.Spec) providers.Session
 	open    func(context.Context) context.Context
 }
 
-func (p *spoilt) Open(ctx context.Context, s providers.Spec) (providers.Session, error) {
+func (p *defective) Open(ctx context.Context, s providers.Spec) (providers.Session, error) {
 	if p.open != nil {
 		ctx = p.open(ctx)
 	}
@@ -53,31 +53,31 @@ type sends struct {
 
 func (s sends) Send(ctx context.Context, m providers.Message) error { return s.send(ctx, m) }
 
-// hasty returns from Interrupt before the turn has ended.
-type hasty struct{ providers.Session }
+// interruptsEarly returns from Interrupt before the turn has ended.
+type interruptsEarly struct{ providers.Session }
 
-func (s hasty) Interrupt(context.Context) error {
+func (s interruptsEarly) Interrupt(context.Context) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	_ = s.Session.Interrupt(ctx)
 	return nil
 }
 
-// talkative delivers an event after it was closed.
-type talkative struct {
+// sendsAfterClose delivers an event after it was closed.
+type sendsAfterClose struct {
 	providers.Session
 	spec providers.Spec
 }
 
-func (s talkative) Close() error {
+func (s sendsAfterClose) Close() error {
 	err := s.Session.Close()
 	s.spec.OnEvent(providers.Event{Kind: providers.EventExit})
 	return err
 }
 
 // defects lists violations of the contract.
-func defects() map[string]*spoilt {
-	return map[string]*spoilt{
+func defects() map[string]*defective {
+	return map[string]*defective{
 		"does not tell the end of a turn": {spec: drops(providers.EventTurnEnd)},
 		"does not tell what is taken":     {spec: drops(providers.EventTaken)},
 		"does not tell what to remember":  {spec: drops(providers.EventEntries)},
@@ -108,10 +108,10 @@ func defects() map[string]*spoilt {
 			hear(first)
 			hear(second)
 		})},
-		"remembers at the end":        {spec: remembersLate},
-		"remembers no results":        {spec: remembersNoResults},
-		"remembers errors as fine":    {spec: remembersErrorsAsFine},
-		"fails without a class":       {spec: failsPlainly},
+		"remembers at the end":        {spec: recordsLate},
+		"remembers no results":        {spec: omitsResults},
+		"remembers errors as fine":    {spec: recordsErrorsAsSuccess},
+		"fails without a class":       {spec: failsWithoutClass},
 		"calls nobody at once":        {spec: callsInTurn},
 		"calls everybody at once":     {spec: callsAtOnce},
 		"forgets what was said":       {spec: func(s *providers.Spec) { s.From = providers.Thread{} }},
@@ -144,9 +144,9 @@ func defects() map[string]*spoilt {
 			}}
 		}},
 		"is busy while its end is heard": busyAtEnd(),
-		"does not wait for the end":      {session: func(s providers.Session, _ providers.Spec) providers.Session { return hasty{s} }},
+		"does not wait for the end":      {session: func(s providers.Session, _ providers.Spec) providers.Session { return interruptsEarly{s} }},
 		"speaks after its end": {session: func(s providers.Session, spec providers.Spec) providers.Session {
-			return talkative{s, spec}
+			return sendsAfterClose{s, spec}
 		}},
 	}
 }
@@ -159,7 +159,7 @@ func drops(k providers.EventKind) func(*providers.Spec) {
 	})
 }
 
-func remembersLate(s *providers.Spec) {
+func recordsLate(s *providers.Spec) {
 	var late []providers.Event
 	hears(func(e providers.Event, hear func(providers.Event)) {
 		if e.Kind == providers.EventEntries {
@@ -187,13 +187,13 @@ func changesBlocks(change func([]providers.Block) []providers.Block) func(*provi
 	})
 }
 
-func remembersNoResults(s *providers.Spec) {
+func omitsResults(s *providers.Spec) {
 	changesBlocks(func(b []providers.Block) []providers.Block {
 		return slices.DeleteFunc(b, func(b providers.Block) bool { return b.Kind == providers.BlockToolResult })
 	})(s)
 }
 
-func remembersErrorsAsFine(s *providers.Spec) {
+func recordsErrorsAsSuccess(s *providers.Spec) {
 	changesBlocks(func(b []providers.Block) []providers.Block {
 		for n := range b {
 			b[n].IsError = false
@@ -202,7 +202,7 @@ func remembersErrorsAsFine(s *providers.Spec) {
 	})(s)
 }
 
-func failsPlainly(s *providers.Spec) {
+func failsWithoutClass(s *providers.Spec) {
 	hears(func(e providers.Event, hear func(providers.Event)) {
 		if e.Err != nil {
 			e.Err = errors.New("something is wrong")
@@ -230,7 +230,7 @@ func callsAtOnce(s *providers.Spec) {
 	}
 }
 
-func busyAtEnd() *spoilt {
+func busyAtEnd() *defective {
 	var mu sync.Mutex
 	var at bool
 	set := func(v bool) {
@@ -238,7 +238,7 @@ func busyAtEnd() *spoilt {
 		defer mu.Unlock()
 		at = v
 	}
-	return &spoilt{
+	return &defective{
 		spec: hears(func(e providers.Event, hear func(providers.Event)) {
 			set(e.Kind == providers.EventTurnEnd)
 			hear(e)

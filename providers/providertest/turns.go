@@ -204,12 +204,12 @@ func refusalChecks() []check {
 	return []check{
 		{"a start while a turn runs is ErrBusy", refuseBusy},
 		{"a steer while none runs is ErrIdle", refuseIdle},
-		{"a mode that nobody knows", refuseMode},
+		{"an unknown mode", refuseMode},
 		{"going on with nothing", refuseContinue},
 		{"a send whose context has ended changes nothing", refuseCancelled},
 		{"opening with an ended context", refuseOpen},
 		{"of many starts at once one wins", refuseRace},
-		{"answering what nobody asked is no error", refuseAnswer},
+		{"an answer without a question is no error", refuseAnswer},
 	}
 }
 

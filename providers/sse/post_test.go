@@ -46,7 +46,7 @@ func count(t *testing.T, s *sse.Server) (n int, f *providers.Failure) {
 	return n, f
 }
 
-func TestTroubleHasAClass(t *testing.T) {
+func TestErrorsHaveClass(t *testing.T) {
 	t.Parallel()
 	say := func(kind, code, message string) string {
 		return fmt.Sprintf(`{"type":"error","error":{"type":%q,"code":%q,"message":%q}}`, kind, code, message)
@@ -89,7 +89,7 @@ func TestTroubleHasAClass(t *testing.T) {
 				t.Errorf("got %v, want %s with %q", f, tt.want, tt.text)
 			}
 			if f != nil && (strings.Contains(f.Error(), "the-secret") || len(f.Error()) > 600) {
-				t.Errorf("the error says too much: %v", f)
+				t.Errorf("the error contains a secret or the whole body: %v", f)
 			}
 		})
 	}
@@ -155,7 +155,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-func TestNobodyIsThere(t *testing.T) {
+func TestConnectionRefused(t *testing.T) {
 	t.Parallel()
 	web := httptest.NewServer(nil)
 	web.Close()
@@ -169,12 +169,12 @@ func TestNobodyIsThere(t *testing.T) {
 		t.Errorf("got %v", f)
 	}
 	if _, err := s.Get(t.Context(), "/models"); err == nil {
-		t.Error("somebody answers")
+		t.Error("a closed port answered")
 	}
 }
 
 // Redirects are refused, because they would send the key to another server.
-func TestKeysStayAtHome(t *testing.T) {
+func TestKeysAreNotSentToOtherHosts(t *testing.T) {
 	t.Parallel()
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		t.Error("the redirect is followed")
@@ -188,7 +188,7 @@ func TestKeysStayAtHome(t *testing.T) {
 	}
 }
 
-func TestSilenceHasAnEnd(t *testing.T) {
+func TestSilentStreamTimesOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		fake := fakemodel.New()
@@ -226,7 +226,7 @@ func TestSilenceHasAnEnd(t *testing.T) {
 }
 
 // Time spent on processing an event does not count as silence of the server.
-func TestOurSlownessIsNotSilence(t *testing.T) {
+func TestSlowReaderIsNotSilence(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		fake := fakemodel.New()

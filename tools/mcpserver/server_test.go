@@ -253,7 +253,7 @@ func TestDialogsReachTheSession(t *testing.T) {
 }
 
 // An MCP token shows the tools of its own profile, and others cannot be called.
-func TestProfilesAreApart(t *testing.T) {
+func TestProfilesAreIsolated(t *testing.T) {
 	t.Parallel()
 	h := setUp(t, mcpserver.Config{})
 	r := newRoom("ses-1")
@@ -382,7 +382,7 @@ func TestWithoutMCPToken(t *testing.T) {
 		}
 	}
 	if len(r.callers) != 0 {
-		t.Errorf("%d calls came through", len(r.callers))
+		t.Errorf("%d calls were executed", len(r.callers))
 	}
 }
 
@@ -411,7 +411,7 @@ func TestRevokedWhileACallRuns(t *testing.T) {
 	}
 	wg.Wait()
 	if _, err := s.ListTools(t.Context(), nil); err == nil {
-		t.Error("the badge still opens the door")
+		t.Error("the revoked MCP token is still accepted")
 	}
 }
 
@@ -434,14 +434,14 @@ func TestCallsAreBounded(t *testing.T) {
 		t.Errorf("a third call: %q %v", text, isError)
 	}
 	if text, isError := call(t, o, "window_list", nil); isError {
-		t.Errorf("somebody else's call: %q", text)
+		t.Errorf("a call of another agent: %q", text)
 	}
 	revoke()
 	wg.Wait()
 }
 
 // Many agents in several sessions act concurrently without affecting each other.
-func TestAgentsAreApart(t *testing.T) {
+func TestAgentsAreIsolated(t *testing.T) {
 	t.Parallel()
 	h := setUp(t, mcpserver.Config{})
 	rooms := []*testSession{newRoom("ses-0"), newRoom("ses-1"), newRoom("ses-2")}
@@ -482,11 +482,11 @@ func TestAgentsAreApart(t *testing.T) {
 			}
 		}
 		if len(r.callers) != 3*6 {
-			t.Errorf("%s heard of %d calls", r.state.Session(), len(r.callers))
+			t.Errorf("%s received %d calls", r.state.Session(), len(r.callers))
 		}
 		for _, c := range r.callers {
 			if c.Session != r.state.Session() {
-				t.Errorf("a call of %s came to %s", c.Session, r.state.Session())
+				t.Errorf("a call of %s reached %s", c.Session, r.state.Session())
 			}
 		}
 	}

@@ -20,12 +20,12 @@ import (
 
 // A provider session that ends at the moment of its reuse is opened again at once, even if it
 // still has events to deliver.
-func TestConversationEndsInBetween(t *testing.T) {
+func TestProviderSessionEndsAtReuse(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(r *rig, s *fakeSession){
 		"while it is sent to": func(r *rig, s *fakeSession) {
-			r.puppet.sending = func(context.Context, providers.Message) error {
-				r.puppet.sending = nil
+			r.provider.onSend = func(context.Context, providers.Message) error {
+				r.provider.onSend = nil
 				s.exit()
 				return providers.ErrClosed
 			}
@@ -34,7 +34,7 @@ func TestConversationEndsInBetween(t *testing.T) {
 			r.on = func(report agentpool.Report) error {
 				if _, began := report.(agentpool.Began); began {
 					s.wg.Go(s.exit)
-					s.wg.Go(func() { s.spec.OnEvent(providers.Event{Kind: providers.EventTaken, Message: "nobody's"}) })
+					s.wg.Go(func() { s.spec.OnEvent(providers.Event{Kind: providers.EventTaken, Message: "unknown"}) })
 					time.Sleep(time.Second) // both wait for delivery
 				}
 				return nil
@@ -45,12 +45,12 @@ func TestConversationEndsInBetween(t *testing.T) {
 			t.Parallel()
 			bubble(t, agentpool.Limits{}, func(r *rig) {
 				r.Start(mainRun("1"))
-				r.opens(r.t, 1, 1)
-				end(r, r.puppet.latest)
+				r.expectSessions(r.t, 1, 1)
+				end(r, r.provider.latest)
 				r.Start(mainRun("2"))
 				time.Sleep(2 * time.Second)
-				r.opens(r.t, 2, 1)
-				r.wants(r.t, "1 began", "1 completed", "2 began", "2 completed")
+				r.expectSessions(r.t, 2, 1)
+				r.expect(r.t, "1 began", "1 completed", "2 began", "2 completed")
 			})
 		})
 	}
@@ -64,15 +64,15 @@ func TestApprovalsWithoutEnd(t *testing.T) {
 		const bound = 1000
 		d := &approvalDesktop{verdict: tools.Verdict{Confirmed: true, Answered: true}}
 		runner := r.pool.Session(r.t.Context(), agentpool.SessionRef{Session: "ses-1", Sink: r.reportRecorder, Desktop: tools.Desktop{Users: d}})
-		r.puppet.play = func(p *turn) (providers.Outcome, error) {
+		r.provider.runTurn = func(p *turn) (providers.Outcome, error) {
 			for i := range bound + 10 {
 				id := strconv.Itoa(i)
-				p.tell(providers.Event{Kind: providers.EventApproval, Approval: id, Tool: providers.ToolCall{Name: "rm"}})
-				p.tell(providers.Event{Kind: providers.EventApprovalGone, Approval: id})
+				p.emit(providers.Event{Kind: providers.EventApproval, Approval: id, Tool: providers.ToolCall{Name: "rm"}})
+				p.emit(providers.Event{Kind: providers.EventApprovalGone, Approval: id})
 				time.Sleep(time.Millisecond)
 			}
 			for _, id := range []string{"0", "more"} {
-				p.tell(providers.Event{Kind: providers.EventApproval, Approval: id, Tool: providers.ToolCall{Name: "rm"}})
+				p.emit(providers.Event{Kind: providers.EventApproval, Approval: id, Tool: providers.ToolCall{Name: "rm"}})
 			}
 			time.Sleep(5 * time.Second)
 			return providers.Completed, nil
@@ -80,55 +80,55 @@ func TestApprovalsWithoutEnd(t *testing.T) {
 		runner.Start(ephemeralRun("1"))
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		_, sent, _ := r.puppet.look()
-		said := map[string]string{}
+		_, sent, _ := r.provider.received()
+		answers := map[string]string{}
 		for _, m := range sent {
-			said[m.ID] = m.Text
+			answers[m.ID] = m.Text
 		}
-		if said["0"] != "yes" || said["more"] != "no" {
-			r.t.Errorf("one that is known is told %q, one more %q", said["0"], said["more"])
+		if answers["0"] != "yes" || answers["more"] != "no" {
+			r.t.Errorf("answer to a known request is %q, to one more %q; want yes and no", answers["0"], answers["more"])
 		}
 		if len(d.asked) != bound+1 {
-			r.t.Errorf("people were asked %d times", len(d.asked))
+			r.t.Errorf("the user was asked %d times, want %d", len(d.asked), bound+1)
 		}
 	})
 }
 
 // An approval can be requested while the provider session is being opened, more than once, and
 // again after it was cancelled.
-func TestApprovalsInDisorder(t *testing.T) {
+func TestApprovalsOutOfOrder(t *testing.T) {
 	t.Parallel()
 	wanted := providers.Event{Kind: providers.EventApproval, Approval: "a", Tool: providers.ToolCall{Name: "rm"}}
-	gone := providers.Event{Kind: providers.EventApprovalGone, Approval: "a"}
+	canceled := providers.Event{Kind: providers.EventApprovalGone, Approval: "a"}
 	yes := providers.Message{ID: "a", Text: "yes"}
 	for name, c := range map[string]struct {
 		opening, playing []providers.Event
 		asked            int
 		want             []providers.Message
 	}{
-		"early":                  {opening: []providers.Event{wanted}, asked: 1, want: []providers.Message{yes}},
-		"early and gone":         {opening: []providers.Event{wanted, gone}, want: []providers.Message{}},
-		"twice":                  {playing: []providers.Event{wanted, wanted}, asked: 1, want: []providers.Message{yes}},
-		"twice and gone":         {playing: []providers.Event{wanted, wanted, gone}, asked: 1, want: []providers.Message{}},
-		"gone and wanted again":  {playing: []providers.Event{wanted, gone, wanted}, asked: 2, want: []providers.Message{yes}},
-		"early and in the turn":  {opening: []providers.Event{wanted}, playing: []providers.Event{wanted}, asked: 1, want: []providers.Message{yes}},
-		"early, gone in between": {opening: []providers.Event{wanted}, playing: []providers.Event{gone}, asked: 1, want: []providers.Message{}},
+		"early":                        {opening: []providers.Event{wanted}, asked: 1, want: []providers.Message{yes}},
+		"early and canceled":           {opening: []providers.Event{wanted, canceled}, want: []providers.Message{}},
+		"twice":                        {playing: []providers.Event{wanted, wanted}, asked: 1, want: []providers.Message{yes}},
+		"twice and canceled":           {playing: []providers.Event{wanted, wanted, canceled}, asked: 1, want: []providers.Message{}},
+		"canceled and requested again": {playing: []providers.Event{wanted, canceled, wanted}, asked: 2, want: []providers.Message{yes}},
+		"early and in the turn":        {opening: []providers.Event{wanted}, playing: []providers.Event{wanted}, asked: 1, want: []providers.Message{yes}},
+		"early, canceled in between":   {opening: []providers.Event{wanted}, playing: []providers.Event{canceled}, asked: 1, want: []providers.Message{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, agentpool.Limits{}, func(r *rig) {
 				d := &approvalDesktop{verdict: tools.Verdict{Confirmed: true, Answered: true}}
 				runner := r.pool.Session(r.t.Context(), agentpool.SessionRef{Session: "ses-1", Sink: r.reportRecorder, Desktop: tools.Desktop{Users: d}})
-				r.puppet.opening = func(_ context.Context, spec providers.Spec) error {
+				r.provider.onOpen = func(_ context.Context, spec providers.Spec) error {
 					for _, e := range c.opening {
 						spec.OnEvent(e)
 					}
 					return nil
 				}
-				r.puppet.play = func(p *turn) (providers.Outcome, error) {
+				r.provider.runTurn = func(p *turn) (providers.Outcome, error) {
 					for _, e := range c.playing {
 						time.Sleep(time.Millisecond)
-						p.tell(e)
+						p.emit(e)
 					}
 					time.Sleep(5 * time.Second)
 					return providers.Completed, nil
@@ -136,7 +136,7 @@ func TestApprovalsInDisorder(t *testing.T) {
 				runner.Start(ephemeralRun("1"))
 				time.Sleep(time.Minute)
 				synctest.Wait()
-				_, sent, _ := r.puppet.look()
+				_, sent, _ := r.provider.received()
 				var answers []providers.Message
 				for _, m := range sent {
 					if m.Mode == "" {
@@ -147,18 +147,18 @@ func TestApprovalsInDisorder(t *testing.T) {
 					r.t.Errorf("answers: %s", diff)
 				}
 				if len(d.asked) != c.asked {
-					r.t.Errorf("people were asked %d times", len(d.asked))
+					r.t.Errorf("the user was asked %d times, want %d", len(d.asked), c.asked)
 				}
 				if c.asked == 2 && d.asked[0].ID == d.asked[1].ID {
-					r.t.Errorf("what was taken back and what is asked for are both %s", d.asked[0].ID)
+					r.t.Errorf("the canceled and the new question have the same id %s", d.asked[0].ID)
 				}
 			})
 		})
 	}
 }
 
-// A slot that cannot be renewed does not delay the renewal of others.
-func TestRenewalGoesOn(t *testing.T) {
+// A slot that cannot be renewed does not delay the renewal of other slots.
+func TestRenewalContinuesAfterFailure(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
@@ -183,8 +183,8 @@ func TestRenewalGoesOn(t *testing.T) {
 		}
 		for range 60 {
 			time.Sleep(time.Minute)
-			uses(t, s, "agents", 1, 0)
-			uses(t, s, "agents:session:good", 1, 0)
+			expectUse(t, s, "agents", 1, 0)
+			expectUse(t, s, "agents:session:good", 1, 0)
 		}
 		for _, slot := range slots {
 			slot.Release()

@@ -12,45 +12,44 @@ import (
 	"github.com/everdesk/everdesk/workflow"
 )
 
-// doubts are the todos of which nobody knows how far they came, until somebody has
-// said that they may run again.
-type doubts struct {
+// uncertainTodos are the todos whose progress is unknown, until a user approves that they run again.
+type uncertainTodos struct {
 	doubtful map[wire.TodoID]bool
 	about    map[wire.RequestID]wire.TodoID // what questions whether todos may run are about
 	read     int                            // events that were looked at
 }
 
-func newDoubts() doubts {
-	return doubts{doubtful: map[wire.TodoID]bool{}, about: map[wire.RequestID]wire.TodoID{}}
+func newUncertainTodos() uncertainTodos {
+	return uncertainTodos{doubtful: map[wire.TodoID]bool{}, about: map[wire.RequestID]wire.TodoID{}}
 }
 
-// doubt notes that a job ended and nobody knows how.
-func (c *chaos) doubt(j workflow.Job) {
+// addUncertain records that a job ended with an unknown result.
+func (c *randomRun) addUncertain(j workflow.Job) {
 	if plan, _ := c.flow.Plan(); j.Todo != "" && j.Plan == plan && c.flow.Active() {
 		c.doubtful[j.Todo] = true
 	}
 }
 
-// survives reports whether a job goes on without the owner that began it.
-func (c *chaos) survives(job string) bool {
+// survives reports whether a job continues after its owner has crashed.
+func (c *randomRun) survives(job string) bool {
 	if !c.oneIn(4, "dead") {
 		return true
 	}
-	c.doubt(c.jobs[job])
+	c.addUncertain(c.jobs[job])
 	return false
 }
 
-// wanted notes that somebody wants a todo to run again, or those that one waits for.
-func (c *chaos) wanted(id wire.TodoID) {
+// clearUncertain records that a user wants a todo, or the todos it depends on, to run again.
+func (c *randomRun) clearUncertain(id wire.TodoID) {
 	delete(c.doubtful, id)
 	for _, d := range c.fold.todo(id).DependsOn {
-		c.wanted(d)
+		c.clearUncertain(d)
 	}
 }
 
-// checkDoubts reads on in the events: what is in doubt does not begin unasked.
-func (c *chaos) checkDoubts() {
-	d := &c.doubts
+// checkUncertain checks new events: a todo whose progress is unknown does not start without approval.
+func (c *randomRun) checkUncertain() {
+	d := &c.uncertainTodos
 	for ; d.read < len(c.events); d.read++ {
 		switch e := c.events[d.read].(type) {
 		case wire.LayerStart:
@@ -71,16 +70,15 @@ func (c *chaos) checkDoubts() {
 			}
 		case wire.TodoStarted:
 			if d.doubtful[e.TodoID] {
-				c.t.Fatalf("nobody knows how far %s came, and it begins unasked:\n%s", e.TodoID, c.log())
+				c.t.Fatalf("the progress of %s is unknown, and it starts without approval:\n%s", e.TodoID, c.log())
 			}
 		}
 	}
 }
 
-// silent reports whether an order changes nothing that can be seen at once: an
-// instruction that is thought about, and the end of a plan of which nothing is left
-// but what a model thinks.
-func (c *chaos) silent(m wire.ClientPayload) bool {
+// hasNoVisibleEffect reports whether an order has no event at once: an instruction that a model
+// processes first, and the end of a plan of which only a model's call is running.
+func (c *randomRun) hasNoVisibleEffect(m wire.ClientPayload) bool {
 	switch m := m.(type) {
 	case wire.ControlResume:
 		texts := !slices.ContainsFunc(m.Modifications, func(m json.RawMessage) bool { return m[0] != '"' })
@@ -90,53 +88,53 @@ func (c *chaos) silent(m wire.ClientPayload) bool {
 		})
 	case wire.ControlCancel:
 		return len(c.fold.open) == 0 && !slices.ContainsFunc(c.fold.todos, func(t wire.Todo) bool {
-			return !over(t.Status) && t.Status != wire.TodoStatusFailed
+			return !hasEnded(t.Status) && t.Status != wire.TodoStatusFailed
 		})
 	}
 	return false
 }
 
-func (c *chaos) openAsks() []wire.ServerPayload {
+func (c *randomRun) openAsks() []wire.ServerPayload {
 	var out []wire.ServerPayload
 	for id := range c.fold.open {
-		out = append(out, c.asking(id))
+		out = append(out, c.questionEvent(id))
 	}
 	return out
 }
 
-// names reports whether one of the events after n names a message.
-func (r *rig) names(n int, id wire.MessageID) bool {
+// namesMessage reports whether an event after the first n names a message.
+func (r *rig) namesMessage(n int, id wire.MessageID) bool {
 	return slices.ContainsFunc(r.events[n:], func(e wire.ServerPayload) bool { return wire.MessageOf(e) == id })
 }
 
-// try does something to a flow and says what came of it. Nothing of that is kept: its
-// owner dies within the step.
-func (c *chaos) try(f *workflow.Flow, do func(*workflow.Flow)) []string {
+// dryRun applies do to a flow and returns its effects. Nothing is committed: the owner crashes within
+// the step.
+func (c *randomRun) dryRun(f *workflow.Flow, do func(*workflow.Flow)) []string {
 	c.lost = &[]string{}
 	defer func() { c.lost = nil }()
 	do(f)
 	return *c.lost
 }
 
-// killed lets something happen within which the owner dies. One that came just now and
-// goes on with what was committed would have done the same.
-func (c *chaos) killed() {
+// crashDuringEvent applies a random event during which the owner crashes. A flow restored from the
+// committed fields must have the same effects.
+func (c *randomRun) crashDuringEvent() {
 	next := workflow.New(c.cfg, c.rig, c.rig)
-	if err := next.Restore(maps.Clone(c.kept)); err != nil {
+	if err := next.Restore(maps.Clone(c.committed)); err != nil {
 		c.t.Fatalf("%v", err)
 	}
-	if did := c.try(next, func(f *workflow.Flow) { f.Recover(func(string) bool { return true }) }); len(did) > 0 {
-		c.t.Fatalf("an owner that finds everything as it was does %q", did)
+	if did := c.dryRun(next, func(f *workflow.Flow) { f.Recover(func(string) bool { return true }) }); len(did) > 0 {
+		c.t.Fatalf("a restored flow has effects without an event: %q", did)
 	}
-	do := c.anything()
-	if d := cmp.Diff(c.try(c.flow, do), c.try(next, do)); d != "" {
-		c.t.Fatalf("who was there (-) does otherwise than who came just now (+): %s", d)
+	do := c.randomEvent()
+	if d := cmp.Diff(c.dryRun(c.flow, do), c.dryRun(next, do)); d != "" {
+		c.t.Fatalf("effects of the old flow (-) differ from those of the restored one (+): %s", d)
 	}
 	c.crash(func(string) bool { return true })
 }
 
-// anything is something that happens to a flow.
-func (c *chaos) anything() func(*workflow.Flow) {
+// randomEvent returns a random event for a flow.
+func (c *randomRun) randomEvent() func(*workflow.Flow) {
 	j, busy := c.anyJob()
 	switch what := rapid.IntRange(0, 9).Draw(c.t, "what comes to nothing"); {
 	case busy && what < 3:

@@ -11,14 +11,14 @@ import (
 	"github.com/everdesk/everdesk/workflow"
 )
 
-// What was not clear is asked; without an answer the plan goes on or is given up.
+// A clarification is requested; without an answer the plan continues or ends.
 func TestClarification(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		required bool
 		do       func(r *rig)
 		want     string
-		told     string // what is told to who plans
+		prompt   string // expected in the prompt of the planning job
 	}{
 		"answered": {true, func(r *rig) {
 			r.refused(r.answer(wire.HITLClarificationResponse{RequestID: "hitl_1", Value: json.RawMessage(`null`)}), wire.CodeHITLInvalidResponse, "value")
@@ -35,12 +35,12 @@ start planning`, "the red one"},
 closed hitl_1 answered null by con-2
 complete cognitive > planning
 start planning`, "do it"},
-		"late": {false, func(r *rig) { r.pass(5 * time.Minute) }, `
+		"late": {false, func(r *rig) { r.advance(5 * time.Minute) }, `
 closed hitl_1 expired  by 
 error 5001 {"request_id":"hitl_1"}
 complete cognitive > planning
 start planning`, "do it"},
-		"late and required": {true, func(r *rig) { r.pass(5 * time.Minute) }, `
+		"late and required": {true, func(r *rig) { r.advance(5 * time.Minute) }, `
 closed hitl_1 expired  by 
 error 5001 {"request_id":"hitl_1"}
 plan cancelled HITL_TIMEOUT : {}`, ""},
@@ -57,35 +57,34 @@ plan cancelled HITL_TIMEOUT : {}`, ""},
 			r := newRig(t)
 			r.begin("do it")
 			required, _ := json.Marshal(tc.required)
-			r.done("plan-1/cognitive", `{"intent":{},"clarification":{"ambiguity":"two","question":"Which?","suggestions":["a"],"required":`+string(required)+`}}`)
+			r.completeJob("plan-1/cognitive", `{"intent":{},"clarification":{"ambiguity":"two","question":"Which?","suggestions":["a"],"required":`+string(required)+`}}`)
 			if e := last[wire.HITLClarification](r); e.Required != tc.required || e.OriginalInput != "do it" || e.TimeoutSec != 300 {
 				t.Fatalf("%+v", e)
 			}
 			n := len(r.events)
 			tc.do(r)
 			wantLog(t, r.since(n), tc.want)
-			if tc.told == "" {
+			if tc.prompt == "" {
 				if r.flow.Active() || r.closed[0].Outcome != providers.Interrupted {
 					t.Fatalf("%+v", r.closed)
 				}
 				return
 			}
-			if j, ok := r.jobs["plan-1/planning.1"]; !ok || !strings.Contains(j.Prompt, tc.told) {
+			if j, ok := r.jobs["plan-1/planning.1"]; !ok || !strings.Contains(j.Prompt, tc.prompt) {
 				t.Fatalf("%+v", j)
 			}
 		})
 	}
 }
 
-// Whether a todo may run is asked when the plan says so, when it costs much, and when
-// its tool can do harm.
+// A todo needs approval if the plan requires it, if its cost is high, or if its tool can do harm.
 func TestApproval(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		todo string
-		why  string // "" for what nobody is asked about
+		why  string // expected reason; "" if no approval is needed
 	}{
-		"flag":   {`"requires_approval":true`, "The plan wants somebody to agree to this."},
+		"flag":   {`"requires_approval":true`, "The plan requires your approval for this."},
 		"reason": {`"approval_reason":"it writes"`, "it writes"},
 		"cost":   {`"estimated_cost_usd":0.25`, "This is estimated to cost $0.25."},
 		"cheap":  {`"estimated_cost_usd":0.24`, ""},
@@ -94,29 +93,29 @@ func TestApproval(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := planned(t, `[{"id":"a","task":"x",`+tc.todo+`}]`)
+			r := approvedPlan(t, `[{"id":"a","task":"x",`+tc.todo+`}]`)
 			if tc.why == "" {
-				r.done("plan-1/a.1", "well")
+				r.completeJob("plan-1/a.1", "well")
 				return
 			}
 			if e := last[wire.HITLApprovalRequest](r); e.Reason != tc.why || e.TodoID != "a" || e.Todo.Status != wire.TodoNeedsApproval || e.TimeoutSec != 600 {
 				t.Fatalf("%+v", e)
 			}
 			if len(r.jobs) > 0 {
-				t.Fatalf("%v run", r.jobs)
+				t.Fatalf("jobs %v run before the approval", r.jobs)
 			}
 			r.refused(r.answer(wire.HITLApprovalResponse{RequestID: "hitl_2", TodoID: "b", Action: wire.TodoApprove}), wire.CodeHITLInvalidResponse, "todo_id")
 			r.refused(r.answer(wire.HITLApprovalResponse{RequestID: "hitl_2", Action: "yes"}), wire.CodeHITLInvalidResponse, "action")
 			r.must(r.answer(wire.HITLApprovalResponse{RequestID: "hitl_2", TodoID: "a", Action: wire.TodoApprove}))
-			r.fails("plan-1/a.1") // what was permitted once is, when it is tried again
-			r.pass(time.Second)
-			r.done("plan-1/a.2", "well")
+			r.failJob("plan-1/a.1") // what was permitted once is, when it is tried again
+			r.advance(time.Second)
+			r.completeJob("plan-1/a.2", "well")
 		})
 	}
 }
 
-// A no to a todo, and none at all.
-func TestApprovalIsNotGiven(t *testing.T) {
+// A todo is skipped if its approval is denied or not answered in time.
+func TestApprovalDeniedOrExpired(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		do   func(r *rig)
@@ -136,7 +135,7 @@ closed hitl_2 answered reject by con-2
 todo a is cancelled
 todo b is cancelled
 plan cancelled PLAN_REJECTED a: {}`},
-		"silence": {func(r *rig) { r.pass(10 * time.Minute) }, `
+		"silence": {func(r *rig) { r.advance(10 * time.Minute) }, `
 closed hitl_2 expired  by 
 error 5001 {"request_id":"hitl_2","todo_id":"a"}
 todo a failed HITL_TIMEOUT 0/3 retry false
@@ -151,7 +150,7 @@ progress 2: 0 done 1 running 0 pending 0 failed 0 blocked 1 skipped 50%`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := planned(t, `[{"id":"a","task":"x","requires_approval":true},{"id":"b","task":"y","depends_on":["a"]}]`)
+			r := approvedPlan(t, `[{"id":"a","task":"x","requires_approval":true},{"id":"b","task":"y","depends_on":["a"]}]`)
 			n := len(r.events)
 			tc.do(r)
 			wantLog(t, r.since(n), tc.want)
@@ -159,13 +158,13 @@ progress 2: 0 done 1 running 0 pending 0 failed 0 blocked 1 skipped 50%`},
 	}
 }
 
-// What a todo needs and nobody says makes it fail, unless it need not be known.
-func TestInputThatNobodyGives(t *testing.T) {
+// A todo fails if a required input is not answered; an optional input is left out.
+func TestInputTimesOut(t *testing.T) {
 	t.Parallel()
-	r := planned(t, `[{"id":"a","task":"x","inputs":[{"field":"f","question":"What?","input_type":"text","required":true}]},
+	r := approvedPlan(t, `[{"id":"a","task":"x","inputs":[{"field":"f","question":"What?","input_type":"text","required":true}]},
 		{"id":"b","task":"y","inputs":[{"field":"g","question":"Who?","input_type":"text"}]}]`)
 	n := len(r.events)
-	r.pass(5 * time.Minute)
+	r.advance(5 * time.Minute)
 	wantLog(t, r.since(n), `
 closed hitl_2 expired  by 
 error 5001 {"request_id":"hitl_2","todo_id":"a"}
@@ -176,10 +175,10 @@ todo b started by plan-1/b.1
 progress 2: 0 done 1 running 0 pending 1 failed 0 blocked 0 skipped 0%`)
 }
 
-// Agents ask, too: they get the answer, the default, or are told that there is none.
-func TestAgentsAsk(t *testing.T) {
+// Agents ask questions: they get the answer, the default, or the result that there is none.
+func TestAgentQuestions(t *testing.T) {
 	t.Parallel()
-	r := planned(t, `[{"id":"a","task":"x"}]`)
+	r := approvedPlan(t, `[{"id":"a","task":"x"}]`)
 	ask := func(field string, required bool) (id wire.RequestID) {
 		r.step(func() {
 			var refused *workflow.Refusal
@@ -190,13 +189,13 @@ func TestAgentsAsk(t *testing.T) {
 	}
 	first := ask("one", true)
 	if again := ask("one", true); again != first {
-		t.Fatalf("%s and %s", first, again)
+		t.Fatalf("question ids are %s and %s", first, again)
 	}
 	r.must(r.answer(wire.HITLInputResponse{RequestID: first, Value: json.RawMessage(`"x"`)}))
 	second, third := ask("two", true), ask("three", false)
-	r.pass(5 * time.Minute)
+	r.advance(5 * time.Minute)
 	fourth := ask("four", true)
-	r.done("plan-1/a.1", "well")
+	r.completeJob("plan-1/a.1", "well")
 	want := []workflow.Answered{
 		{Request: first, Value: json.RawMessage(`"x"`), Reason: wire.ClosedAnswered},
 		{Request: second, Reason: wire.ClosedExpired},
