@@ -14,12 +14,12 @@ afterAll(() => {
 });
 
 /** The CPU time per step, in ms. */
-async function workWith(crowd: Crowd): Promise<number> {
+async function cpuTimeWith(crowd: Crowd): Promise<number> {
   return (await measureScrolling(await crowdedPage(desktop, crowd))).work;
 }
 
 it("scrolling through ten thousand sessions costs the same as through few", async () => {
-  const [costs, usual] = [await workWith(many), await workWith(few)];
+  const [costs, usual] = [await cpuTimeWith(many), await cpuTimeWith(few)];
   process.stdout.write(`scrolling by a screen: ${costs.toFixed(1)} ms with 10,000 sessions, ${usual.toFixed(1)} ms with 200\n`);
   expect(costs, "ms a step, compared with 200 sessions").toBeLessThan(3 * usual + 5);
 });

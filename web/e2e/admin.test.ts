@@ -9,7 +9,7 @@ import { Hub } from "./harness/hub.js";
 const desktop = desktopFixture({ redis: true, flags: ["--replica-id", "hub-a", "--stalled-after", "5s"] });
 
 /** The working agents of a session. */
-async function atWork(session: string): Promise<string[]> {
+async function workingAgents(session: string): Promise<string[]> {
   return ((await desktop.hub.rest.snapshot(session)).agents ?? []).filter((a) => a.status !== "idle").map((a) => a.role);
 }
 
@@ -17,7 +17,7 @@ it("a stalled session is found and opened, its agent is interrupted, and the aud
   const session = await desktop.hub.rest.newSession("Hangs");
   await desktop.hub.rest.newSession("Fine");
   await desktop.hub.rest.sendMessage(session, "/say I begin\n/hang");
-  await until(() => atWork(session)).toHaveLength(1);
+  await until(() => workingAgents(session)).toHaveLength(1);
   const page = await openAdminPage(desktop);
   await rowOf(page, session).waitFor();
   await page.locator("[data-filter=stuck]").click();
@@ -45,7 +45,7 @@ it("a stalled session is found and opened, its agent is interrupted, and the aud
   await agent.locator("[data-admin-action=interruptAgent]").click();
   expect(await page.locator("dialog[open] [data-go]").isDisabled(), "a reason is wanted").toBe(true);
   const record = await confirmAction(page, "It hangs since this morning.");
-  await until(() => atWork(session)).toEqual([]);
+  await until(() => workingAgents(session)).toEqual([]);
 
   await page.locator("dialog[open]").getByRole("button", { name: "Show the audit" }).click();
   const records = page.locator(`[data-record="${record}"]`).filter({ hasText: "It hangs since this morning." }).filter({ hasText: session });

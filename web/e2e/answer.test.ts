@@ -9,7 +9,7 @@ import { desktopFixture, devtools } from "./harness/fixture.js";
 
 const desktop = desktopFixture();
 
-async function isOver(session: SessionID): Promise<boolean> {
+async function isComplete(session: SessionID): Promise<boolean> {
   return ((await desktop.hub.rest.snapshot(session)).agents ?? []).every((a) => a.status === "idle");
 }
 
@@ -26,10 +26,10 @@ it("a tab that was frozen in the background shows the events it missed", async (
   await sendMessage(page, "/stream 120 60");
   await page.locator("[data-stream]").first().waitFor();
   await dev.send("Page.setWebLifecycleState", { state: "frozen" });
-  await until(() => isOver(session)).toBe(true);
+  await until(() => isComplete(session)).toBe(true);
   await sendMessage(other, "/window late Later | # While it slept");
   await windowOf(other, "late").waitFor();
-  await until(() => isOver(session)).toBe(true); // an answer ends with a row
+  await until(() => isComplete(session)).toBe(true); // an answer ends with a row
   await roundTrip(desktop.hub, session, other);
   await dev.send("Page.setWebLifecycleState", { state: "active" });
   await windowOf(page, "late").getByText("While it slept").waitFor();
@@ -51,7 +51,7 @@ it("a hub killed in the middle of an answer resumes it after a restart, without 
   await desktop.hub.up();
   await waitForLink(page, "live");
   await waitForRow(page, "after the break");
-  await until(() => isOver(session)).toBe(true);
+  await until(() => isComplete(session)).toBe(true);
   const whole = (await desktop.hub.rest.rows(session)).filter((r) => r.say === "text").map((r) => r.text ?? "");
   expect(whole.join("\n").match(/after the break/g)).toHaveLength(1);
   await until(async () => (await shownRows(page, "assistant")).map((r) => r.text).join("\n").match(/after the break/g)?.length).toBe(1);

@@ -9,9 +9,9 @@ import { desktopFixture } from "./harness/fixture.js";
 const desktop = desktopFixture();
 
 /** A tool call that needs approval. */
-const wantsHook = '/call system_set_config {"section":"hooks","event":"launch","label":"Morning","action":{"type":"interaction","payload":"good morning"}}';
+const hookCall = '/call system_set_config {"section":"hooks","event":"launch","label":"Morning","action":{"type":"interaction","payload":"good morning"}}';
 
-async function closings(session: SessionID): Promise<ServerEvent[]> {
+async function closedEvents(session: SessionID): Promise<ServerEvent[]> {
   return (await desktop.hub.rest.events(session)).filter((e) => e.type === "DIALOG_CLOSED");
 }
 
@@ -19,11 +19,11 @@ function showDialog(session: SessionID, id: string, title = "May I?"): Promise<v
   return desktop.hub.rest.runActions(session, [{ type: "dialog.confirm", id, title, message: "It would do something." }]);
 }
 
-function yes(page: Page): ReturnType<Page["locator"]> {
+function approveButton(page: Page): ReturnType<Page["locator"]> {
   return questionCard(page).getByRole("button", { name: /^(approve|add|yes|ok|allow)/i }).first();
 }
 
-function no(page: Page): ReturnType<Page["locator"]> {
+function rejectButton(page: Page): ReturnType<Page["locator"]> {
   return questionCard(page).getByRole("button", { name: /^(reject|deny|no|cancel)/i }).first();
 }
 
@@ -31,13 +31,13 @@ it("when two tabs answer at the same time, one answer counts", async () => {
   const session = await desktop.hub.rest.newSession("same moment");
   const [one, two] = [await desktop.tab({ session }), await desktop.tab({ session })];
   await showDialog(session, "both");
-  await Promise.all([waitUntilArmed(yes(one)), waitUntilArmed(no(two))]);
+  await Promise.all([waitUntilArmed(approveButton(one)), waitUntilArmed(rejectButton(two))]);
   // The positions of the buttons: one of them may disappear before it is pressed.
-  const [here, there] = [await centre(yes(one)), await centre(no(two))];
+  const [here, there] = [await centre(approveButton(one)), await centre(rejectButton(two))];
   await Promise.all([one.mouse.click(here.x, here.y), two.mouse.click(there.x, there.y)]);
-  await until(async () => (await closings(session)).length).toBe(1);
+  await until(async () => (await closedEvents(session)).length).toBe(1);
   await Promise.all([one, two].map((tab) => until(() => questionCard(tab).count()).toBe(0)));
-  expect(await closings(session)).toHaveLength(1);
+  expect(await closedEvents(session)).toHaveLength(1);
 });
 
 it("buttons ignore presses for 700 ms, and all presses by scripts", async () => {
@@ -74,7 +74,7 @@ it("buttons ignore presses for 700 ms, and all presses by scripts", async () => 
     await showDialog(session, name);
     await questionCard(page, name).waitFor();
     await pressByScript();
-    const box = (await yes(page).boundingBox())!;
+    const box = (await approveButton(page).boundingBox())!;
     await page.mouse.click(box.x + box.width / 2, box.y + box.height / 2);
     const { pressed, armed: ready } = await times();
     expect(pressed).toBeGreaterThan(0);
@@ -86,8 +86,8 @@ it("buttons ignore presses for 700 ms, and all presses by scripts", async () => 
     await until(() => questionCard(page).count()).toBe(0); // it was answered
   }
   const name = `early-${tries}`;
-  const answers = async (): Promise<unknown[]> => (await closings(session)).map((e) => e.data as { dialogId: string }).filter((d) => d.dialogId === name);
-  await waitUntilArmed(yes(page));
+  const answers = async (): Promise<unknown[]> => (await closedEvents(session)).map((e) => e.data as { dialogId: string }).filter((d) => d.dialogId === name);
+  await waitUntilArmed(approveButton(page));
   await pressByScript();
   await page.evaluate(() => document.dispatchEvent(new KeyboardEvent("keydown", { key: "a", code: "KeyA", bubbles: true })));
   await desktop.hub.rest.runActions(session, [{ type: "toast.show", id: "after", message: "everything before has happened" }]);
@@ -97,7 +97,7 @@ it("buttons ignore presses for 700 ms, and all presses by scripts", async () => 
   const { shown, armed: ready } = await times();
   expect(ready - shown).toBeGreaterThanOrEqual(690);
 
-  await yes(page).click();
+  await approveButton(page).click();
   await until(() => questionCard(page).count()).toBe(0);
   expect(await answers()).toMatchObject([{ confirmed: true }]);
 });
@@ -123,7 +123,7 @@ it("a postponed question stays in the inbox", async () => {
   await waitUntilArmed(later);
   await later.click();
   await until(() => questionCard(page).filter({ visible: true }).count()).toBe(0);
-  expect(await closings(session)).toEqual([]);
+  expect(await closedEvents(session)).toEqual([]);
   await page.getByRole("button", { name: "1 question for you" }).click();
   await page.getByRole("dialog").getByText("Much later?").first().waitFor();
 });
@@ -134,19 +134,19 @@ it("when two tabs answer the same question, one wins, the other is told, and the
   const profile = await desktop.profile();
   const one = await desktop.tab({ session, profile });
   const two = await desktop.tab({ session, profile });
-  await sendMessage(one, wantsHook);
+  await sendMessage(one, hookCall);
   await Promise.all([questionCard(one).waitFor(), questionCard(two).waitFor()]);
   await questionCard(one).getByText("good morning").first().waitFor();
 
   await two.bringToFront();
-  await waitUntilArmed(no(two));
+  await waitUntilArmed(rejectButton(two));
   await one.bringToFront();
-  await waitUntilArmed(yes(one));
-  await yes(one).click();
+  await waitUntilArmed(approveButton(one));
+  await approveButton(one).click();
   await questionCard(two).waitFor({ state: "detached" });
   await two.getByText(/another tab/i).first().waitFor();
   await until(() => questionCard(one).count()).toBe(0);
-  const closed = await closings(session);
+  const closed = await closedEvents(session);
   expect(closed).toHaveLength(1);
   expect(closed[0]!.data).toMatchObject({ confirmed: true, reason: "answered" });
   await sendMessage(one, '/call system_get_config {"section":"hooks"}');

@@ -10,7 +10,7 @@ import { desktopFixture } from "./harness/fixture.js";
 const desktop = desktopFixture();
 
 /** Counts the messages that a page sends to the hub from now on, by type. */
-async function counted(page: Page): Promise<() => Record<string, number>> {
+async function countSent(page: Page): Promise<() => Record<string, number>> {
   const dev = await page.context().newCDPSession(page);
   const counts: Record<string, number> = {};
   dev.on("Network.webSocketFrameSent", ({ response }) => {
@@ -23,14 +23,14 @@ async function counted(page: Page): Promise<() => Record<string, number>> {
   return () => counts;
 }
 
-async function closings(session: SessionID): Promise<number> {
+async function closedCount(session: SessionID): Promise<number> {
   return (await desktop.hub.rest.events(session)).filter((e) => e.type === "DIALOG_CLOSED").length;
 }
 
 it("attack 40: an app that floods the desktop, or sends messages for another window, is ignored", async () => {
   const session = await desktop.hub.rest.newSession("40");
   const page = await desktop.tab({ session });
-  const sent = await counted(page);
+  const sent = await countSent(page);
   await roundTrip(desktop.hub, session, page);
   await showWindow(desktop.hub, session, page, "victim", { renderer: "markdown", data: "# quiet" });
   const script = `
@@ -61,7 +61,7 @@ it("attack 40: an app that floods the desktop, or sends messages for another win
 it("attack 41: a window that looks like an approval cannot answer one, and cannot cover it", async () => {
   const session = await desktop.hub.rest.newSession("41");
   const page = await desktop.tab({ session });
-  const sent = await counted(page);
+  const sent = await countSent(page);
   const canvas = (await page.locator("main[data-region=canvas]").boundingBox())!;
   const whole = { x: 0, y: 0, w: Math.round(canvas.width), h: Math.round(canvas.height) };
   const fake = [
@@ -106,7 +106,7 @@ it("attack 41: a window that looks like an approval cannot answer one, and canno
   await until(() => sent().COMPONENT_ACTION).toBe(1);
   await roundTrip(desktop.hub, session, page);
   expect(sent().DIALOG_FEEDBACK).toBeUndefined();
-  expect(await closings(session)).toBe(0);
+  expect(await closedCount(session)).toBe(0);
 });
 
 it("attack 42: links in a diagram do nothing, and a diagram that is too large is not drawn", async () => {

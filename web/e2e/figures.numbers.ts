@@ -11,7 +11,7 @@ const desktop = desktopFixture();
 const minutes = Number(process.env.SOAK ?? "10");
 
 /** Prints one measurement. */
-function tell(what: string, value: string): void {
+function printFigure(what: string, value: string): void {
   process.stdout.write(`${what}: ${value}\n`);
 }
 
@@ -51,7 +51,7 @@ async function framesWhile(page: Page, act: () => Promise<void>): Promise<number
   return frames.slice(2).sort((a, b) => a - b);
 }
 
-function part(sorted: readonly number[], p: number): number {
+function percentile(sorted: readonly number[], p: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * p))] ?? 0;
 }
 
@@ -67,7 +67,7 @@ it("dragging a window among twenty", async () => {
     for (let n = 0; n < 240; n++) await page.mouse.move(from.x + 200 * Math.sin(n / 20), from.y - 150 + 100 * Math.cos(n / 20));
     await page.mouse.up();
   });
-  tell("drag with 20 windows, frames", `${frames.length}, p50 ${part(frames, 0.5).toFixed(1)} ms, p95 ${part(frames, 0.95).toFixed(1)} ms, longest ${part(frames, 1).toFixed(1)} ms`);
+  printFigure("drag with 20 windows, frames", `${frames.length}, p50 ${percentile(frames, 0.5).toFixed(1)} ms, p95 ${percentile(frames, 0.95).toFixed(1)} ms, longest ${percentile(frames, 1).toFixed(1)} ms`);
   expect(frames.length).toBeGreaterThan(30);
 });
 
@@ -90,9 +90,9 @@ it("the files of a first visit", async () => {
   const shown = Date.now() - began;
   await page.waitForLoadState("networkidle");
   const sum = (kind: RegExp): number => [...sizes.values()].filter((s) => kind.test(new URL(s.url).pathname)).reduce((n, s) => n + s.bytes, 0);
-  tell("first visit, all JavaScript as sent", `${sum(/\.js$/)} bytes`);
-  tell("first visit, CSS as sent", `${sum(/\.css$/)} bytes`);
-  tell("first visit, command bar shown after", `${shown} ms`);
+  printFigure("first visit, all JavaScript as sent", `${sum(/\.js$/)} bytes`);
+  printFigure("first visit, CSS as sent", `${sum(/\.css$/)} bytes`);
+  printFigure("first visit, command bar shown after", `${shown} ms`);
   // The files that index.html names are needed to start; the rest is fetched afterwards.
   const index = await page.evaluate(async () => (await fetch(location.href)).text());
   const gzip = { first: 0, later: 0 };
@@ -100,7 +100,7 @@ it("the files of a first visit", async () => {
     const plain = Buffer.from(await (await fetch(url)).arrayBuffer());
     gzip[index.includes(new URL(url).pathname) ? "first" : "later"] += gzipSync(plain, { level: 9 }).length;
   }
-  tell("first visit, JavaScript as gzip", `${gzip.first} bytes to begin, ${gzip.later} bytes after that`);
+  printFigure("first visit, JavaScript as gzip", `${gzip.first} bytes to begin, ${gzip.later} bytes after that`);
 });
 
 it("the delay of a message in another tab", async () => {
@@ -117,17 +117,17 @@ it("the delay of a message in another tab", async () => {
     delays.push(Date.now() - began);
   }
   delays.sort((a, b) => a - b);
-  tell("message of one tab shown in another", `p50 ${delays[2]} ms, longest ${delays[4]} ms`);
+  printFigure("message of one tab shown in another", `p50 ${delays[2]} ms, longest ${delays[4]} ms`);
   expect(delays[2], `p50 of ${delays}`).toBeLessThan(500);
 });
 
-interface Weight {
+interface MemoryUse {
   heap: number;
   nodes: number;
   listeners: number;
 }
 
-async function weigh(dev: CDPSession): Promise<Weight> {
+async function measureMemory(dev: CDPSession): Promise<MemoryUse> {
   await dev.send("HeapProfiler.collectGarbage");
   const { metrics } = await dev.send("Performance.getMetrics");
   const of = (name: string): number => metrics.find((m) => m.name === name)?.value ?? 0;
@@ -144,7 +144,7 @@ it(
     await sendMessage(page, "/say begin");
     await waitForRow(page, "begin");
     const end = Date.now() + minutes * 60_000;
-    let first: Weight | undefined;
+    let first: MemoryUse | undefined;
     let rounds = 0;
     while (Date.now() < end) {
       const id = `soak-${rounds % 12}`;
@@ -161,14 +161,14 @@ it(
       await until(() => page.locator("dialog[open]").count()).toBe(0);
       rounds++;
       // The first measurement: everything was used once, and the number of rows has reached its maximum.
-      if (first === undefined && rounds === 40) first = await weigh(dev);
+      if (first === undefined && rounds === 40) first = await measureMemory(dev);
     }
-    const last = await weigh(dev);
+    const last = await measureMemory(dev);
     const mb = (n: number): string => (n / 1e6).toFixed(1);
     first ??= last;
-    tell("soak", `${minutes} min, ${rounds} rounds`);
-    tell("heap after garbage collection", `${mb(first.heap)} MB at round 40, ${mb(last.heap)} MB at the end`);
-    tell("DOM nodes", `${first.nodes} at round 40, ${last.nodes} at the end; listeners ${first.listeners}, ${last.listeners}`);
+    printFigure("soak", `${minutes} min, ${rounds} rounds`);
+    printFigure("heap after garbage collection", `${mb(first.heap)} MB at round 40, ${mb(last.heap)} MB at the end`);
+    printFigure("DOM nodes", `${first.nodes} at round 40, ${last.nodes} at the end; listeners ${first.listeners}, ${last.listeners}`);
     expect(last.heap).toBeLessThan(150e6);
   },
   (minutes + 3) * 60_000,

@@ -37,7 +37,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-async function shoot(page: Page, name: string): Promise<void> {
+async function screenshot(page: Page, name: string): Promise<void> {
   await page.mouse.move(0, 0);
   const path = join(repository, "docs/img", `${name}.png`);
   await page.screenshot({ path, animations: "disabled", caret: "hide" });
@@ -74,13 +74,13 @@ it("admin, admin-session", async () => {
   await watching.locator("[data-link=live]").first().waitFor();
   // Charts need some data.
   await page.waitForTimeout(75_000);
-  await shoot(page, "admin");
+  await screenshot(page, "admin");
   await page.setViewportSize({ width: 1440, height: 1200 });
   await page.locator("input[name=text]").fill(session);
   await page.locator(`[data-session="${session}"] a`).click();
   await page.locator("[data-admin-action=cancel]").first().waitFor();
   await page.locator("[data-agent]").first().waitFor();
   await page.locator(".tail-line").nth(10).waitFor();
-  await shoot(page, "admin-session");
+  await screenshot(page, "admin-session");
   await watching.close();
 }, 300_000);

@@ -34,11 +34,11 @@ it("a model gets the summary and the remaining messages, and the originals again
   const page = await desktop.tab({ session });
   const talk = async (text: string, answer: string): Promise<void> => {
     await sendMessage(page, text);
-    await answered(session, page, answer);
+    await waitForAnswer(session, page, answer);
   };
   const edit = async (what: string, text: string, answer: string): Promise<void> => {
-    await rewrite(page, what, text);
-    await answered(session, page, answer);
+    await editMessage(page, what, text);
+    await waitForAnswer(session, page, answer);
   };
 
   await talk("/say The kettle is on.", "The kettle is on.");
@@ -49,7 +49,7 @@ it("a model gets the summary and the remaining messages, and the originals again
 
   await page.getByRole("button", { name: "Sum up", exact: true }).click();
   await page.locator("[data-row][data-kind=condensed]").waitFor();
-  await idle(session);
+  await waitUntilIdle(session);
   await talk("/say The milk is in.", "The milk is in.");
   expect(model.requests.at(-1)).toEqual([user(summary, later("/say The milk is in."))]);
   await talk("/say The sugar is in.", "The sugar is in.");
@@ -59,31 +59,31 @@ it("a model gets the summary and the remaining messages, and the originals again
   expect(model.requests.at(-1)).toEqual([user(summary, later("/say The milk is in.")), assistant("The milk is in."), user(later("/say No sugar."))]);
   await edit("The milk is in", "/say No milk.", "No milk.");
   expect(model.requests.at(-1)).toEqual([user(summary, later("/say No milk."))]);
-  expect(await sayings(page)).toEqual(["/say The kettle is on.", "/say Here is the list.", "/say Two cups it is.", "/say No milk."]);
-  await sameEverywhere(session, page);
+  expect(await lastUserLines(page)).toEqual(["/say The kettle is on.", "/say Here is the list.", "/say Two cups it is.", "/say No milk."]);
+  await expectSameInTabs(session, page);
 
   await edit("Two cups it is", "/say One cup it is.", "One cup it is.");
   expect(model.requests.at(-1)).toEqual([...beginning, user(later("/say One cup it is."))]);
-  expect(await sayings(page)).toEqual(["/say The kettle is on.", "/say Here is the list.", "/say One cup it is."]);
+  expect(await lastUserLines(page)).toEqual(["/say The kettle is on.", "/say Here is the list.", "/say One cup it is."]);
   expect(await shownRows(page, "condensed")).toEqual([]);
-  await sameEverywhere(session, page);
+  await expectSameInTabs(session, page);
 
   await talk("/say Enjoy.", "Enjoy.");
   expect(model.requests.at(-1)).toEqual([...beginning, user(later("/say One cup it is.")), assistant("One cup it is."), user(later("/say Enjoy."))]);
 });
 
 /** Waits until no agent works. */
-async function idle(session: SessionID): Promise<void> {
+async function waitUntilIdle(session: SessionID): Promise<void> {
   await until(async () => ((await desktop.hub.rest.snapshot(session)).agents ?? []).every((a) => a.status === "idle")).toBe(true);
 }
 
-async function answered(session: SessionID, page: Page, answer: string): Promise<void> {
+async function waitForAnswer(session: SessionID, page: Page, answer: string): Promise<void> {
   await waitForRow(page, answer);
-  await idle(session);
+  await waitUntilIdle(session);
 }
 
 /** Edits a message in the drawer. */
-async function rewrite(page: Page, what: string, text: string): Promise<void> {
+async function editMessage(page: Page, what: string, text: string): Promise<void> {
   const row = page.locator("[data-row][data-kind=user]").filter({ hasText: what });
   await row.hover();
   await row.getByRole("button", { name: "What to do with this message" }).click();
@@ -94,7 +94,7 @@ async function rewrite(page: Page, what: string, text: string): Promise<void> {
 }
 
 /** The last lines of the users' messages. */
-async function sayings(page: Page): Promise<string[]> {
+async function lastUserLines(page: Page): Promise<string[]> {
   return (await shownRows(page, "user")).map((r) => lastLine(r.text));
 }
 
@@ -103,7 +103,7 @@ function lastLine(text: string): string {
 }
 
 /** A reloaded tab and a new one show the same rows. */
-async function sameEverywhere(session: SessionID, page: Page): Promise<void> {
+async function expectSameInTabs(session: SessionID, page: Page): Promise<void> {
   const rows = async (of: Page): Promise<object[]> => (await shownRows(of)).map((r) => ({ ...r, text: lastLine(r.text) }));
   const before = await rows(page);
   const kept = new Set((await desktop.hub.rest.rows(session)).map((r) => `${r.ts}`));

@@ -19,7 +19,7 @@ async function choose(page: Page, message: string, what: string): Promise<void> 
 const preview = (page: Page): Locator => page.locator("dialog[open] [data-rewind]");
 
 /** The users' messages, as the page shows them. */
-const said = async (page: Page): Promise<string[]> => (await shownRows(page, "user")).map((r) => r.text.split("\n").at(-1)!);
+const userMessages = async (page: Page): Promise<string[]> => (await shownRows(page, "user")).map((r) => r.text.split("\n").at(-1)!);
 
 it("a message is edited in place, by keyboard, and what followed is removed in all tabs", async () => {
   const session = await desktop.hub.rest.newSession("edit");
@@ -45,7 +45,7 @@ it("a message is edited in place, by keyboard, and what followed is removed in a
   await editor.press("Enter");
   for (const tab of [one, two]) {
     await waitForRow(tab, "better answer");
-    await until(() => said(tab)).toEqual(["/say better answer"]);
+    await until(() => userMessages(tab)).toEqual(["/say better answer"]);
     expect((await shownRows(tab, "assistant")).map((r) => r.text).join()).not.toContain("first answer");
     await windowOf(tab, "note").waitFor(); // windows stay
   }
@@ -68,18 +68,18 @@ it("a rewind shows what it removes, and one of two tabs wins", async () => {
 
   await preview(one).getByRole("button", { name: "Rewind" }).click();
   await preview(one).waitFor({ state: "detached" });
-  await until(() => said(one)).toEqual(["/say answer one"]);
+  await until(() => userMessages(one)).toEqual(["/say answer one"]);
   expect(await commandBar(one).inputValue()).toBe("/say answer two");
   await preview(two).getByText("This message is gone already").waitFor();
   await preview(two).getByRole("button", { name: "Close" }).click();
-  await until(() => said(two)).toEqual(["/say answer one"]);
+  await until(() => userMessages(two)).toEqual(["/say answer one"]);
 
   // A new message follows the remaining ones, for models as well as for users.
   await sendMessage(two, "/say answer four");
   await waitForRow(one, "answer four");
   await one.reload();
   await waitForRow(one, "answer four");
-  expect(await said(one)).toEqual(["/say answer one", "/say answer four"]);
+  expect(await userMessages(one)).toEqual(["/say answer one", "/say answer four"]);
 });
 
 it("the model history is condensed, which is a row, and a rewind undoes it", async () => {

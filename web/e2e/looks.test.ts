@@ -16,7 +16,7 @@ const languages = ["en", "ko"] as const;
 const themes = { en: ["dark", "light", "contrast"], ko: ["dark"] } as const;
 
 /** A desktop with an instance of everything. */
-async function furnished(): Promise<SessionID> {
+async function fullDesktop(): Promise<SessionID> {
   const session = await desktop.hub.rest.newSession("furnished");
   await desktop.hub.rest.sendMessage(session, "/think hm\n/say # Hello\\n\\nA [link](https://example.org) and `code`.\\n\\n- [x] one\\n- [ ] two\n/call window_list {}");
   await desktop.hub.rest.sendMessage(session, "make a form: name, e-mail");
@@ -34,7 +34,7 @@ async function open(session: SessionID, prefs: Partial<Prefs>, context: BrowserC
 
 describe.each(languages)("in %s", (language) => {
   it.each(themes[language])("%s: desktop, palette, settings, help, inbox and a question", async (theme) => {
-    const session = await furnished();
+    const session = await fullDesktop();
     const page = await open(session, { language, theme });
     await windowOf(page, "form-1").waitFor();
     await showWindow(desktop.hub, session, page, "text", { renderer: "markdown", data: "# Text\n\n> quote\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```js\nlet x = 1;\n```" });
@@ -83,7 +83,7 @@ describe.each(languages)("in %s", (language) => {
   });
 
   it("a phone", async () => {
-    const session = await furnished();
+    const session = await fullDesktop();
     const page = await open(session, { language, theme: "dark" }, { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true });
     expect(await findViolations(page)).toEqual([]);
   });

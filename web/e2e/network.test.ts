@@ -8,7 +8,7 @@ import { TcpProxy } from "./harness/proxy.js";
 const desktop = desktopFixture();
 
 /** The states that the chip reports as a problem. */
-const trouble = ["reconnecting", "offline", "stopped"];
+const problemStates = ["reconnecting", "offline", "stopped"];
 
 it("ten seconds without a network: nothing is reported for 3 s, and a message sent meanwhile arrives once", async () => {
   desktop.guard.expectLostHub();
@@ -45,7 +45,7 @@ it("ten seconds without a network: nothing is reported for 3 s, and a message se
     await until(() => page.locator("[data-message-id][data-message-status=sending]").count()).toBe(0);
     expect((await shownRows(page, "user")).filter((r) => r.text.includes("from the dark"))).toHaveLength(1);
 
-    const bad = (await states()).find((s) => trouble.includes(s.state))!;
+    const bad = (await states()).find((s) => problemStates.includes(s.state))!;
     expect(bad.after, "when trouble was first shown").toBeGreaterThan(2_900);
     expect((await states()).at(-1)!.state).toBe("live");
   } finally {
@@ -70,7 +70,7 @@ it("a short interruption of the connection is not reported", async () => {
     await waitForRow(page, "on we go");
     await waitForLink(page, "live");
     // A machine that is too busy to reconnect within 3 s makes the interruption a long one.
-    const bad = (await states()).find((s) => trouble.includes(s.state));
+    const bad = (await states()).find((s) => problemStates.includes(s.state));
     expect(bad?.after ?? Infinity, "when trouble was first shown").toBeGreaterThan(2_900);
   } finally {
     wire.close();

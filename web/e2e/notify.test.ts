@@ -9,7 +9,7 @@ import { desktopFixture } from "./harness/fixture.js";
 const desktop = desktopFixture();
 
 /** Makes the browser of a profile count its notifications; none of its tabs has the focus. */
-async function counting(profile: BrowserContext): Promise<string[]> {
+async function countNotifications(profile: BrowserContext): Promise<string[]> {
   const shown: string[] = [];
   await profile.exposeBinding("notified", (_, title: string) => void shown.push(title));
   await profile.addInitScript(() => {
@@ -32,7 +32,7 @@ async function counting(profile: BrowserContext): Promise<string[]> {
 }
 
 /** Whether the only remaining tab is the leader; for a moment after another tab was closed it is not. */
-function leads(page: Page): Promise<boolean> {
+function isLeader(page: Page): Promise<boolean> {
   return page.evaluate(async () => {
     const { held = [], pending = [] } = await navigator.locks.query();
     const lead = (lock: LockInfo): boolean => lock.name?.startsWith("everdesk.leader.") === true;
@@ -43,7 +43,7 @@ function leads(page: Page): Promise<boolean> {
 it("two tabs of a browser show one notification for a finished turn, a failed turn and a question", async () => {
   const session = await desktop.hub.rest.newSession("notify");
   const profile = await desktop.profile({ notify: true });
-  const shown = await counting(profile);
+  const shown = await countNotifications(profile);
   const one = await desktop.tab({ session, profile });
   const two = await desktop.tab({ session, profile });
 
@@ -60,7 +60,7 @@ it("two tabs of a browser show one notification for a finished turn, a failed tu
   await until(() => one.title()).toMatch(/\(\d+\)/);
 
   await one.close();
-  await until(() => leads(two)).toBe(true);
+  await until(() => isLeader(two)).toBe(true);
   await sendMessage(two, "/sleep 100ms\n/say from the tab that is left");
   await until(() => shown.length).toBe(4);
   await roundTrip(desktop.hub, session, two);
@@ -70,7 +70,7 @@ it("two tabs of a browser show one notification for a finished turn, a failed tu
 it("without the preference there are no notifications", async () => {
   const session = await desktop.hub.rest.newSession("quiet");
   const profile = await desktop.profile({ notify: false });
-  const shown = await counting(profile);
+  const shown = await countNotifications(profile);
   const page = await desktop.tab({ session, profile });
   await sendMessage(page, "/fail it broke");
   await until(() => page.locator("[data-row][data-kind=error]").count()).toBeGreaterThan(0);

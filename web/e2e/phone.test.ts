@@ -9,10 +9,10 @@ const desktop = desktopFixture();
 
 const phone: BrowserContextOptions = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 };
 
-const turnTo = (page: Page, to: "chat" | "windows" | "inbox"): Promise<void> => page.locator(`[data-page=${to}]`).tap();
+const openPhonePage = (page: Page, to: "chat" | "windows" | "inbox"): Promise<void> => page.locator(`[data-page=${to}]`).tap();
 
 /** Whether nothing is wider than the screen. */
-async function fits(page: Page): Promise<boolean> {
+async function fitsScreen(page: Page): Promise<boolean> {
   return page.evaluate(() => document.documentElement.scrollWidth <= innerWidth && document.body.scrollWidth <= innerWidth);
 }
 
@@ -21,23 +21,23 @@ it("chat, windows and questions work by touch", async () => {
   const page = await desktop.tab({ session, context: phone });
   await sendMessage(page, "/say hello from the phone\n/window note Shopping | # Milk");
   await waitForRow(page, "hello from the phone");
-  expect(await fits(page)).toBe(true);
+  expect(await fitsScreen(page)).toBe(true);
 
-  await turnTo(page, "windows");
+  await openPhonePage(page, "windows");
   await page.getByRole("button", { name: /Shopping/ }).tap();
   await page.getByRole("heading", { name: "Milk" }).waitFor();
-  expect(await fits(page)).toBe(true);
+  expect(await fitsScreen(page)).toBe(true);
   await page.goBack();
   await page.getByRole("button", { name: /Shopping/ }).waitFor();
 
   await desktop.hub.rest.runActions(session, [{ type: "dialog.confirm", id: "thumb", title: "With a thumb?", message: "It is easy." }]);
   await questionCard(page, "thumb").waitFor();
-  expect(await fits(page)).toBe(true);
+  expect(await fitsScreen(page)).toBe(true);
   const later = questionCard(page).getByRole("button", { name: /^later/i });
   await waitUntilArmed(later);
   await later.tap();
   await until(() => questionCard(page).filter({ visible: true }).count()).toBe(0);
-  await turnTo(page, "inbox");
+  await openPhonePage(page, "inbox");
   await page.getByText("With a thumb?").first().waitFor();
   const approve = page.getByRole("button", { name: /^approve/i }).first();
   await waitUntilArmed(approve);
@@ -55,7 +55,7 @@ it("chat, windows and questions work by touch", async () => {
 });
 
 /** Confirms joining; nothing is accessible before. */
-async function accept(page: Page): Promise<void> {
+async function acceptInvitation(page: Page): Promise<void> {
   const yes = page.getByRole("button", { name: "Join", exact: true });
   await yes.waitFor();
   expect(new URL(page.url()).hash, "the ticket is not left in the history").toBe("");
@@ -77,7 +77,7 @@ it("a QR code on the desktop opens the session on a phone, once", async () => {
 
   const pocket = await (await desktop.profile({}, phone)).newPage();
   await pocket.goto(url);
-  await accept(pocket);
+  await acceptInvitation(pocket);
   await ready(pocket);
   expect(new URL(pocket.url()).searchParams.get("session")).toBe(session);
   await waitForRow(pocket, "said at the desk");
@@ -87,7 +87,7 @@ it("a QR code on the desktop opens the session on a phone, once", async () => {
   desktop.guard.expect(/status of 401/);
   const stranger = await (await desktop.profile({}, phone)).newPage();
   await stranger.goto(url);
-  await accept(stranger);
+  await acceptInvitation(stranger);
   await stranger.getByRole("alert").waitFor();
   expect(await stranger.locator("[data-command-bar]").count()).toBe(0);
   expect((await stranger.context().cookies()).length).toBe(0);

@@ -36,7 +36,7 @@ async function open(session: SessionID, prefs: Partial<Prefs> = {}, context: Bro
   return desktop.tab({ session, prefs, context: { ...context, locale, colorScheme } });
 }
 
-async function shoot(page: Page, name: string): Promise<void> {
+async function screenshot(page: Page, name: string): Promise<void> {
   await page.mouse.move(0, 0);
   await page.evaluate(() => document.fonts.ready);
   await until(() => page.locator("[data-notice], [data-toast-id]").count()).toBe(0);
@@ -53,7 +53,7 @@ async function request(session: SessionID, step: AgentStep, language: "en" | "ko
 }
 
 /** Waits until everything in frames is drawn. */
-async function drawn(page: Page): Promise<void> {
+async function waitForFrames(page: Page): Promise<void> {
   await page.waitForLoadState("networkidle");
   for (const frame of await page.locator("section[data-window-id] iframe").all()) {
     await frame.contentFrame().locator("svg, canvas, button, div").first().waitFor({ state: "attached" });
@@ -65,19 +65,19 @@ it("desktop-dark-en, palette, settings", async () => {
   await request(session, "windows");
   await request(session, "background", "en", false, "monitor-1");
   const page = await open(session, { theme: "dark" });
-  await drawn(page);
+  await waitForFrames(page);
   await page.locator("[data-agent]").first().waitFor();
-  await shoot(page, "desktop-dark-en");
+  await screenshot(page, "desktop-dark-en");
 
   await page.keyboard.press("Control+k");
   await page.locator("dialog[open]").waitFor();
   await page.keyboard.type("mon");
-  await shoot(page, "palette");
+  await screenshot(page, "palette");
   await page.keyboard.press("Control+a");
   await page.keyboard.type("settings");
   await page.keyboard.press("Enter");
   await page.getByRole("dialog", { name: "Settings" }).waitFor();
-  await shoot(page, "settings");
+  await screenshot(page, "settings");
 });
 
 it("parallel tasks", async () => {
@@ -86,7 +86,7 @@ it("parallel tasks", async () => {
   await request(session, "plan", "en", false);
   await until(async () => ((await desktop.hub.rest.snapshot(session)).agents ?? []).filter((a) => a.kind === "task").length).toBeGreaterThan(2);
   await windowOf(page, "launch-1").getByText("✓").nth(1).waitFor();
-  await shoot(page, "parallel-tasks");
+  await screenshot(page, "parallel-tasks");
 });
 
 it("a plan that is reviewed, and one that runs", async () => {
@@ -95,12 +95,12 @@ it("a plan that is reviewed, and one that runs", async () => {
   await page.keyboard.press("Alt+p");
   await sendMessage(page, "Compare the autumn sales with the year before");
   await questionCard(page).and(page.locator("[data-armed=true]")).waitFor();
-  await shoot(page, "plan-review");
+  await screenshot(page, "plan-review");
   await questionCard(page).getByRole("button", { name: /^approve/i }).click();
   const analyse = page.locator("[data-region=plan] [data-todo=analyse]");
   await analyse.filter({ hasText: /again in/ }).waitFor();
   await analyse.click();
-  await shoot(page, "plan");
+  await screenshot(page, "plan");
 });
 
 it("desktop-light-ko", async () => {
@@ -108,17 +108,17 @@ it("desktop-light-ko", async () => {
   await request(session, "windows", "ko");
   await request(session, "background", "ko", false, "monitor-1");
   const page = await open(session, { theme: "light", language: "ko" });
-  await drawn(page);
+  await waitForFrames(page);
   await page.locator("[data-agent]").first().waitFor();
-  await shoot(page, "desktop-light-ko");
+  await screenshot(page, "desktop-light-ko");
 });
 
 it("contrast", async () => {
   const session = await newSession("Balcony station");
   await request(session, "windows");
   const page = await open(session, { theme: "contrast" });
-  await drawn(page);
-  await shoot(page, "desktop-contrast");
+  await waitForFrames(page);
+  await screenshot(page, "desktop-contrast");
 });
 
 it("approval", async () => {
@@ -127,7 +127,7 @@ it("approval", async () => {
   await sendMessage(page, requests.en.approval);
   await questionCard(page).waitFor();
   await until(() => questionCard(page).locator("button:disabled").count()).toBe(0);
-  await shoot(page, "approval");
+  await screenshot(page, "approval");
 });
 
 it("two tabs on two monitors", async () => {
@@ -137,20 +137,20 @@ it("two tabs on two monitors", async () => {
   const profile = await desktop.profile({ theme: "dark" }, { ...large, colorScheme: "dark" });
   const left = await desktop.tab({ session, profile });
   const right = await desktop.tab({ session, profile, monitor: "monitor-1" });
-  await drawn(left);
+  await waitForFrames(left);
   await right.locator("section[data-window-id]").first().waitFor();
   const shots = await Promise.all([left, right].map(async (p) => (await p.screenshot({ animations: "disabled", caret: "hide" })).toString("base64")));
   const album = await (await desktop.profile({}, { viewport: { width: 1440, height: 476 }, deviceScaleFactor: 1 })).newPage();
   const images = shots.map((s) => `<img style="width:684px;border-radius:10px;box-shadow:0 0 0 1px #2a3546" src="data:image/png;base64,${s}">`);
   await album.setContent(`<body style="margin:0;display:flex;gap:24px;padding:24px;background:#05080d">${images.join("")}`);
   await album.locator("img").nth(1).waitFor();
-  await shoot(album, "two-monitors");
+  await screenshot(album, "two-monitors");
 });
 
 it("first run", async () => {
   const page = await open(await newSession(""), { theme: "dark", toured: false });
   await page.locator("[data-step]").first().waitFor();
-  await shoot(page, "tour");
+  await screenshot(page, "tour");
 });
 
 it("phone", async () => {
@@ -158,7 +158,7 @@ it("phone", async () => {
   await request(session, "windows");
   const page = await open(session, { theme: "dark" }, phone);
   await page.locator("[data-row][data-kind=assistant]").first().waitFor();
-  await shoot(page, "phone-chat");
+  await screenshot(page, "phone-chat");
   await desktop.hub.rest.sendMessage(session, requests.en.approval);
   await questionCard(page).waitFor();
   await until(() => questionCard(page).locator("button:disabled").count()).toBe(0);
@@ -166,12 +166,12 @@ it("phone", async () => {
   await until(() => questionCard(page).filter({ visible: true }).count()).toBe(0);
   await page.locator("[data-page=inbox]").tap();
   await waitUntilArmed(page.getByRole("button", { name: /^approve/i }).first());
-  await shoot(page, "phone-inbox");
+  await screenshot(page, "phone-inbox");
 });
 
 it("sign in", async () => {
   const page = await (await desktop.profile({}, { viewport: { width: 960, height: 600 }, deviceScaleFactor: 1, colorScheme: "dark" })).newPage();
   await page.goto(`${desktop.hub.url}/login`);
   await page.locator("input").first().waitFor();
-  await shoot(page, "sign-in");
+  await screenshot(page, "sign-in");
 });

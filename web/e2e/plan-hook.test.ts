@@ -19,11 +19,11 @@ afterAll(() => rm(folder, { recursive: true }));
 const desktop = desktopFixture({ flags: ["--desktop-dir", folder] });
 
 /** Kills and restarts the hub; the page reconnects. */
-async function lose(page: Page): Promise<void> {
+async function restartHub(page: Page): Promise<void> {
   await desktop.hub.kill();
-  await reads(page, "connection", "reconnecting");
+  await expectText(page, "connection", "reconnecting");
   await desktop.hub.up();
-  await reads(page, "connection", "connected");
+  await expectText(page, "connection", "connected");
 }
 
 /** A tab with the example page on a session. */
@@ -32,11 +32,11 @@ async function open(session: SessionID, at: Hub = desktop.hub): Promise<Page> {
   await page.goto(at.entry);
   const hub = at.url.replace("http", "ws");
   await page.goto(`${at.url}/?${new URLSearchParams({ session, hub })}`);
-  await reads(page, "connection", "connected");
+  await expectText(page, "connection", "connected");
   return page;
 }
 
-function reads(page: Page, id: string, text: string) {
+function expectText(page: Page, id: string, text: string) {
   return until(() => page.locator(`#${id}`).innerText()).toBe(text);
 }
 
@@ -55,35 +55,35 @@ it("a plan is reviewed, changed, approved and paused, and continues after the hu
   ]);
   const press = (name: string) => page.getByRole("button", { name, exact: true });
   await press("Approve plan").waitFor();
-  await lose(page); // in review
+  await restartHub(page); // in review
   await press("Change plan").click();
   await until(() => page.locator("li").count()).toBe(4);
   await press("Approve plan").click();
-  await reads(page, "todo-slow", "in_progress");
-  await lose(page); // running
+  await expectText(page, "todo-slow", "in_progress");
+  await restartHub(page); // running
   await press("Give dates").waitFor();
   await press("Pause").click();
-  await reads(page, "end", "paused");
-  await lose(page); // paused
+  await expectText(page, "end", "paused");
+  await restartHub(page); // paused
   await press("Resume with more").click();
   await until(() => page.locator("li").count()).toBe(5);
-  await lose(page); // waiting for a value
+  await restartHub(page); // waiting for a value
   await press("Give dates").click();
   await press("Approve todo").waitFor();
-  await lose(page); // waiting for an approval
+  await restartHub(page); // waiting for an approval
   await press("Approve todo").click();
-  await reads(page, "end", "success");
-  await reads(page, "todo-more", "completed");
-  await reads(page, "twice", "0");
+  await expectText(page, "end", "success");
+  await expectText(page, "todo-more", "completed");
+  await expectText(page, "twice", "0");
 });
 
 it("the page uses the hub that serves it when its address names none, and connects only with a session", async () => {
   const session = await desktop.hub.rest.newSession("plain");
   const page = await (await desktop.profile()).newPage();
   await page.goto(desktop.hub.entry);
-  await reads(page, "connection", "The address names no session: add ?session=…");
+  await expectText(page, "connection", "The address names no session: add ?session=…");
   await page.goto(`${desktop.hub.url}/?${new URLSearchParams({ session })}`);
-  await reads(page, "connection", "connected");
+  await expectText(page, "connection", "connected");
 });
 
 it("of two tabs that answer one wins, and the other is told", async () => {
@@ -93,7 +93,7 @@ it("of two tabs that answer one wins, and the other is told", async () => {
   const buttons = tabs.map((t) => t.getByRole("button", { name: "Approve plan" }));
   for (const b of buttons) await b.waitFor();
   await Promise.all(buttons.map((b) => b.evaluate((e) => (e as HTMLElement).click())));
-  for (const t of tabs) await reads(t, "end", "success");
+  for (const t of tabs) await expectText(t, "end", "success");
   const errors = await Promise.all(tabs.map((t) => t.locator("#error").innerText()));
   expect(errors.filter((e) => e !== "").every((e) => e === "5003")).toBe(true);
   expect(errors.filter((e) => e !== "").length).toBeLessThanOrEqual(1);
@@ -104,7 +104,7 @@ it("a tab that connects while a plan waits sees the open question", async () => 
   await plan(session, [{ id: "only", task: "/say done", depends_on: [] }]);
   const page = await open(session);
   await page.getByRole("button", { name: "Approve plan" }).click();
-  await reads(page, "end", "success");
+  await expectText(page, "end", "success");
 });
 
 it("a plan whose review is not answered is cancelled at its deadline", async () => {
@@ -114,8 +114,8 @@ it("a plan whose review is not answered is cancelled at its deadline", async () 
     const session = await hub.rest.newSession("alone");
     const page = await open(session, hub);
     await plan(session, [{ id: "only", task: "/say done", depends_on: [] }], hub);
-    await reads(page, "end", "cancelled");
-    await reads(page, "error", "5001");
+    await expectText(page, "end", "cancelled");
+    await expectText(page, "error", "5001");
     await page.close();
   } finally {
     await hub.stop();

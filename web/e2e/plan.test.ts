@@ -15,8 +15,8 @@ const planOf = (...todos: object[]): string => `/plan ${JSON.stringify({ todos }
 
 const panel = (page: Page): Locator => page.locator("[data-region=plan]");
 const box = (page: Page, id: string): Locator => panel(page).locator(`[data-todo="${id}"]`);
-const isIn = (page: Page, phase: string): Promise<void> => page.locator(`[data-region=plan][data-phase=${phase}]`).waitFor();
-const finished = (page: Page): Promise<void> => panel(page).locator("[data-plan-result=complete]").waitFor();
+const waitForPhase = (page: Page, phase: string): Promise<void> => page.locator(`[data-region=plan][data-phase=${phase}]`).waitFor();
+const waitForResult = (page: Page): Promise<void> => panel(page).locator("[data-plan-result=complete]").waitFor();
 
 /** Presses a button of a question once it is armed. */
 async function press(page: Page, name: RegExp): Promise<void> {
@@ -30,7 +30,7 @@ async function statusOf(session: SessionID): Promise<Record<string, string>> {
   return Object.fromEntries(todos.map((t) => [t.id, t.status ?? ""]));
 }
 
-async function closings(session: SessionID): Promise<HITLClosed[]> {
+async function closedEvents(session: SessionID): Promise<HITLClosed[]> {
   return (await desktop.hub.rest.events(session)).flatMap((e) => (e.type === "hitl_closed" ? [e.data] : []));
 }
 
@@ -54,7 +54,7 @@ it("a plan is reviewed, changed, run, paused, resumed after a restart of the hub
   await page.locator("[data-mode=chat]").waitFor();
 
   await questionCard(page).getByText("Review the plan").waitFor();
-  await isIn(page, "review");
+  await waitForPhase(page, "review");
   expect(await questionCard(page).locator("[data-todo]").count()).toBe(6);
   await page.locator("[data-plan-status=review]").waitFor();
   expect(await findViolations(page)).toEqual([]);
@@ -66,22 +66,22 @@ it("a plan is reviewed, changed, run, paused, resumed after a restart of the hub
   await panel(page).getByText("version 2").waitFor();
   await press(page, /^approve/i);
 
-  await isIn(page, "running");
+  await waitForPhase(page, "running");
   // A card does not take the focus from a text field, and the command bar may have it again by now.
   await questionCard(page).filter({ hasText: "Which week?" }).press("Escape");
   await until(() => questionCard(page).count()).toBe(0);
   await box(page, "prices").and(page.locator("[data-status=pending]")).filter({ hasText: /again/ }).waitFor();
   await panel(page).getByRole("button", { name: "Pause" }).click();
-  await isIn(page, "paused");
+  await waitForPhase(page, "paused");
 
   desktop.guard.expectLostHub();
   await desktop.hub.kill();
   await desktop.hub.up();
   await waitForLink(page, "live");
-  await isIn(page, "paused");
+  await waitForPhase(page, "paused");
   expect((await statusOf(session)).read).toBe("completed");
   await panel(page).getByRole("button", { name: "Go on" }).click();
-  await isIn(page, "running");
+  await waitForPhase(page, "running");
 
   await panel(page).getByRole("button", { name: "Change" }).click();
   await panel(page).getByRole("textbox").fill("add Tidy up; /say tidied");
@@ -95,11 +95,11 @@ it("a plan is reviewed, changed, run, paused, resumed after a restart of the hub
   await questionCard(page).getByText("The end is before the beginning").waitFor();
   await questionCard(page).getByLabel("To", { exact: true }).fill("2026-02-13");
   await press(page, /^answer/i);
-  await until(async () => (await closings(session)).at(-1)?.value).toEqual({ from: "2026-02-09", to: "2026-02-13" });
+  await until(async () => (await closedEvents(session)).at(-1)?.value).toEqual({ from: "2026-02-09", to: "2026-02-13" });
 
   await questionCard(page).getByText("sixty people get mail").first().waitFor();
   await press(page, /^run it/i);
-  await finished(page);
+  await waitForResult(page);
   expect(await statusOf(session)).toEqual({ read: "completed", prices: "completed", dates: "completed", send: "completed", sum: "completed", added_1: "completed" });
   const ran = (await desktop.hub.rest.events(session)).flatMap((e) => (e.type === "todo_started" ? [e.data.todo_id] : []));
   expect(Object.fromEntries(["read", "prices", "dates", "send", "sum", "added_1"].map((id) => [id, ran.filter((r) => r === id).length]))).toEqual({ read: 1, prices: 3, dates: 1, send: 1, sum: 1, added_1: 1 });
@@ -158,7 +158,7 @@ it("every kind of question is answered by keyboard, and errors of the hub are sh
   await questionCard(page).locator("[data-details=all]").waitFor();
   await until(async () => {
     if ((await questionCard(page).getByText("Review the plan").count()) > 0) await keyboard.press("a");
-    return (await closings(session)).some((c) => c.action === "approve");
+    return (await closedEvents(session)).some((c) => c.action === "approve");
   }).toBe(true);
 
   const answers: Record<string, () => Promise<void>> = {
@@ -209,8 +209,8 @@ it("every kind of question is answered by keyboard, and errors of the hub are sh
     await keyboard.press("Enter");
     await until(async () => (await title.allInnerTexts()).filter((t) => t.includes(question))).toEqual([]);
   }
-  await finished(page);
-  const values = (await closings(session)).flatMap((c) => (c.value === undefined ? [] : [JSON.stringify(c.value)]));
+  await waitForResult(page);
+  const values = (await closedEvents(session)).flatMap((c) => (c.value === undefined ? [] : [JSON.stringify(c.value)]));
   expect(values.sort()).toEqual(['"2026-02-02"', '"boat"', '"short"', '"여름 파티"', '["barn","boat"]', "6", "true"].sort());
 
   // Moving through the todos by keyboard shows the focus, and Esc leads back.
@@ -238,15 +238,15 @@ it("of two tabs that answer one counts, and a failed plan continues without the 
   await press(one, /^approve/i);
   await until(() => questionCard(two).count()).toBe(0);
   await two.getByText(/another tab/i).first().waitFor();
-  expect((await closings(session)).map((c) => c.action)).toEqual(["approve"]);
+  expect((await closedEvents(session)).map((c) => c.action)).toEqual(["approve"]);
 
-  await Promise.all([one, two].map((tab) => isIn(tab, "failed")));
+  await Promise.all([one, two].map((tab) => waitForPhase(tab, "failed")));
   await panel(one).locator("[data-plan-result=failed]").getByText("no luck").first().waitFor();
   expect(await statusOf(session)).toEqual({ bad: "failed", next: "blocked" });
   expect(await findViolations(one)).toEqual([]);
   await box(one, "bad").click();
   await panel(one).locator("[data-details=bad]").getByRole("button", { name: "Skip" }).click();
-  await Promise.all([one, two].map((tab) => finished(tab)));
+  await Promise.all([one, two].map((tab) => waitForResult(tab)));
   expect(await statusOf(session)).toEqual({ bad: "skipped", next: "completed" });
 });
 
@@ -274,6 +274,6 @@ it("on a phone a plan is a list, and is stopped by touch", async () => {
   await page.locator("[data-plan-chip=running]").tap();
   await panel(page).getByRole("button", { name: "Give up" }).tap();
   await page.getByRole("dialog", { name: "Give the plan up?" }).getByRole("button", { name: "Give it up" }).tap();
-  await isIn(page, "cancelled");
+  await waitForPhase(page, "cancelled");
   expect(await statusOf(session)).toEqual({ wait: "cancelled", then: "cancelled" });
 });

@@ -17,7 +17,7 @@ async function answers(session: SessionID): Promise<string[]> {
   return rows.map((r) => plain(r.text ?? ""));
 }
 
-async function isOver(session: SessionID): Promise<boolean> {
+async function isComplete(session: SessionID): Promise<boolean> {
   return ((await desktop.hub.rest.snapshot(session)).agents ?? []).every((a) => a.status === "idle");
 }
 
@@ -30,9 +30,9 @@ it("a page that is reloaded 20 times in the middle of an answer ends with the wh
     await page.reload();
     await ready(page);
   }
-  expect(await isOver(session), "the reloads must happen while the answer runs").toBe(false);
+  expect(await isComplete(session), "the reloads must happen while the answer runs").toBe(false);
   model.finish();
-  await until(() => isOver(session)).toBe(true);
+  await until(() => isComplete(session)).toBe(true);
   const whole = Array.from({ length: model.words }, (_, n) => `w${n + 1}`).join(" ");
   expect(await answers(session)).toEqual([whole]);
   await until(async () => (await shownRows(page, "assistant")).map((r) => plain(r.text).includes(whole))).toEqual([true]);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { csvOf, jsonOf } from "../src/table/export.js";
-import { row } from "./help.js";
+import { row } from "./fixtures.js";
 
 const cells = (line: string): string[] => line.split(",");
 

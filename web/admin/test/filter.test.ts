@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { viewOf } from "../src/replicas/index.js";
 import { defaultView, isFiltered, readView, rowsOfView, sorts, type View, writeView } from "../src/table/filter.js";
-import { row } from "./help.js";
+import { row } from "./fixtures.js";
 
 test.each<[string, Partial<View>]>([
   ["", {}],

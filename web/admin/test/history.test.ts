@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { axisOf, historyLength, noHistory, withOverview, withPast } from "../src/state/history.js";
-import { overview, replica } from "./help.js";
+import { overview, replica } from "./fixtures.js";
 
 test("rates are summed, the slowest append counts, takeovers are counted between overviews", () => {
   let h = withOverview(noHistory, overview(1000, [replica("a", { events: 3, appendP99: 0.02, takeovers: 7 }), replica("b", { events: 4, appendP99: 0.5 })]));

@@ -35,7 +35,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-function hearing(lost: () => Promise<boolean> = async () => true, next?: () => string) {
+function subscribeFake(lost: () => Promise<boolean> = async () => true, next?: () => string) {
   const links: Link[] = [];
   const said: unknown[] = [];
   const stop = subscribe(
@@ -46,7 +46,7 @@ function hearing(lost: () => Promise<boolean> = async () => true, next?: () => s
 }
 
 test("pushed events are received, invalid JSON is dropped", () => {
-  const { links, said } = hearing();
+  const { links, said } = subscribeFake();
   const [source] = FakeSource.all as [FakeSource];
   source.onopen!(new Event("open"));
   source.say("overview", '{"a":1}');
@@ -56,7 +56,7 @@ test("pushed events are received, invalid JSON is dropped", () => {
 });
 
 test("a lost connection is retried with growing delays, which start again after a connection that lasted", async () => {
-  const { links } = hearing(undefined, () => "/live?after=1");
+  const { links } = subscribeFake(undefined, () => "/live?after=1");
   const waits: number[] = [];
   for (let n = 0; n < 6; n++) {
     const before = FakeSource.all.length;
@@ -77,14 +77,14 @@ test("a lost connection is retried with growing delays, which start again after 
 });
 
 test("a refused connection is not retried", async () => {
-  hearing(async () => false);
+  subscribeFake(async () => false);
   FakeSource.all[0]!.onerror!(new Event("error"));
   await vi.advanceTimersByTimeAsync(60_000);
   expect(FakeSource.all).toHaveLength(1);
 });
 
 test("after stop there are no events and no connections", async () => {
-  const { said, stop } = hearing();
+  const { said, stop } = subscribeFake();
   FakeSource.all[0]!.onerror!(new Event("error"));
   stop();
   FakeSource.all[0]!.say("overview", "{}");

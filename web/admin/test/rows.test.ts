@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { applyRows, emptyTable, withoutIncoming } from "../src/state/rows.js";
-import { row } from "./help.js";
+import { row } from "./fixtures.js";
 
 const ids = (t: { rows: ReadonlyMap<string, unknown> }): string[] => [...t.rows.keys()].sort();
 

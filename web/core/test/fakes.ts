@@ -23,7 +23,7 @@ export class FakeClock implements Clock {
   }
 
   /** Advances the time; due timers fire in order. */
-  pass(ms: number): void {
+  advance(ms: number): void {
     const end = this.time + ms;
     for (;;) {
       const due = [...this.timers].filter(([, t]) => t.at <= end).sort((a, b) => a[1].at - b[1].at || a[0] - b[0])[0];
@@ -77,7 +77,7 @@ export class FakeSocket implements Socket {
   }
 
   /** Sends events to the client, all in one frame. */
-  say(...events: { type: string; at?: string; data: unknown }[]): void {
+  deliver(...events: { type: string; at?: string; data: unknown }[]): void {
     const lines = events.map(({ type, at, data }) =>
       JSON.stringify({ type, session_id: "s", message_id: at, timestamp: "2026-11-15T00:00:00.000Z", data }),
     );

@@ -25,7 +25,7 @@ async function newSession(): Promise<string> {
 interface Tab {
   client: Client;
   /** Closes the connection as a lost network does. */
-  cut: () => void;
+  disconnect: () => void;
 }
 
 function openTab(session: string, clientId: string, more: Partial<ClientOptions> = {}): Tab {
@@ -40,7 +40,7 @@ function openTab(session: string, clientId: string, more: Partial<ClientOptions>
   });
   clients.push(client);
   client.start();
-  return { client, cut: () => socket?.terminate() };
+  return { client, disconnect: () => socket?.terminate() };
 }
 
 /** Waits until the tabs have reached the hub's position, and compares their states. */
@@ -73,7 +73,7 @@ it("two tabs reach the same state, though one is disconnected twenty times durin
       if (e.type !== "AGENT_RESPONSE" || e.data.isComplete || ++pieces < 2 || cuts >= 20) return;
       cuts++;
       pieces = 0;
-      queueMicrotask(() => shaky.cut());
+      queueMicrotask(() => shaky.disconnect());
     },
   });
   await vi.waitFor(() => expect([steady, shaky].map((t) => t.client.state.link.phase)).toEqual(["live", "live"]), 10_000);
@@ -101,7 +101,7 @@ it("a message under way during a reload is sent again and applied once", async (
   const before = openTab(session, "tab", { storage });
   await vi.waitFor(() => expect(before.client.state.link.phase).toBe("live"), 10_000);
   const id = before.client.send("USER_MESSAGE", { content: "/say hello" });
-  before.cut(); // whether the message was sent or not
+  before.disconnect(); // whether the message was sent or not
   before.client.stop();
   const after = openTab(session, "tab", { storage });
   await vi.waitFor(() => expect(after.client.state.outbox.items.find((s) => s.id === id)?.status).toMatch(/completed|ended/), 10_000);

@@ -4,7 +4,7 @@ import { type Env, isStoreUnavailable, type Link, type LinkEffect, type LinkInpu
 import { closeCodes } from "../src/wire.gen.js";
 
 /** Drives the state machine of a link. */
-class Rig {
+class LinkDriver {
   link: Link = newLink();
   env: Env = { now: 1_000_000, random: 0.5, canRefresh: true };
 
@@ -50,7 +50,7 @@ const types = (effects: LinkEffect[]) => effects.map((e) => e.type);
 
 describe("connecting", () => {
   it("opens, identifies itself, applies the snapshot, releases messages", () => {
-    const rig = new Rig();
+    const rig = new LinkDriver();
     expect(rig.do({ type: "start" })).toEqual([{ type: "open", conn: 1, resume: undefined }]);
     expect(rig.do({ type: "opened", conn: 1 })).toEqual([{ type: "auth", conn: 1 }]);
     expect(types(rig.frame(snapshot("1-5")))).toEqual(["repeat", "event", "release"]);
@@ -58,21 +58,21 @@ describe("connecting", () => {
   });
 
   it("gives up on a hub that sends nothing", () => {
-    const rig = new Rig();
+    const rig = new LinkDriver();
     rig.do({ type: "start" });
     expect(types(rig.timer())).toEqual(["close"]);
     expect(rig.link.phase).toBe("waiting");
   });
 
   it("ignores events before session_state", () => {
-    const rig = new Rig();
+    const rig = new LinkDriver();
     rig.do({ type: "start" });
     expect(types(rig.frame(rename("1-1")))).toEqual(["close"]);
     expect(rig.link).toMatchObject({ phase: "waiting", cursor: "0-0" });
   });
 
   it("ignores events of an older connection", () => {
-    const rig = new Rig().live();
+    const rig = new LinkDriver().live();
     rig.closed(1006);
     rig.timer();
     expect(rig.do({ type: "frame", conn: 1, events: [rename("1-6")], unreadable: 0 })).toEqual([]);
@@ -83,7 +83,7 @@ describe("connecting", () => {
 
 describe("the cursor", () => {
   it("resumes at its position and holds messages back until the replay ends", () => {
-    const rig = new Rig().live();
+    const rig = new LinkDriver().live();
     rig.frame(rename("1-6"));
     rig.closed(1006);
     expect(rig.timer()).toEqual([{ type: "open", conn: 2, resume: "1-6" }]);
@@ -96,7 +96,7 @@ describe("the cursor", () => {
   });
 
   it("releases messages after a second when the end of the replay does not arrive", () => {
-    const rig = new Rig().live();
+    const rig = new LinkDriver().live();
     rig.closed(1006);
     rig.timer();
     rig.do({ type: "opened", conn: 2 });
@@ -106,14 +106,14 @@ describe("the cursor", () => {
   });
 
   it("drops events before its position, and compares positions as numbers", () => {
-    const rig = new Rig().live();
+    const rig = new LinkDriver().live();
     expect(rig.frame(rename("1-5"), rename("1-4"))).toEqual([]);
     expect(types(rig.frame(rename("1-10"), rename("1-9"), rename("2-0")))).toEqual(["event", "event"]);
     expect(rig.link.stats).toMatchObject({ events: 2, duplicates: 3 });
   });
 
   it("goes back with a snapshot", () => {
-    const rig = new Rig().live();
+    const rig = new LinkDriver().live();
     rig.frame(snapshot("1-2"));
     expect(rig.link.cursor).toBe("1-2");
     expect(types(rig.frame(rename("1-3")))).toEqual(["event"]);
@@ -122,7 +122,7 @@ describe("the cursor", () => {
 
 describe("watching", () => {
   it("answers pings and closes a link after 1.5 intervals of silence", () => {
-    const rig = new Rig().live();
+    const rig = new LinkDriver().live();
     rig.env.now += 40_000;
     expect(types(rig.frame(event("ping", undefined, {})))).toEqual(["pong"]);
     rig.env.now += 44_999;
@@ -133,19 +133,19 @@ describe("watching", () => {
   });
 
   it("reconnects at once after the tab was frozen", () => {
-    const rig = new Rig().live();
+    const rig = new LinkDriver().live();
     expect(types(rig.timer(60_000))).toEqual(["close", "open"]);
     expect(rig.link).toMatchObject({ phase: "connecting", failed: 0 });
   });
 
   it("applies the buffered events of a frozen tab's socket, and then reconnects", () => {
-    const rig = new Rig().live();
+    const rig = new LinkDriver().live();
     rig.env.now += 600_000;
     expect(rig.frame(rename("1-6"))).toMatchObject([{ type: "event" }, { type: "close" }, { type: "open", resume: "1-6" }]);
   });
 
   it("keeps a link with recent events when the tab becomes visible", () => {
-    const rig = new Rig().live();
+    const rig = new LinkDriver().live();
     rig.env.now += 44_000;
     expect(rig.do({ type: "awake" })).toEqual([]);
     rig.env.now += 1_000;
@@ -155,7 +155,7 @@ describe("watching", () => {
 
 describe("the hub's store", () => {
   it("is unavailable and available again while the connection lasts", () => {
-    const rig = new Rig().live();
+    const rig = new LinkDriver().live();
     expect([isStoreUnavailable(rig.link), rig.link.store]).toEqual([false, undefined]);
     expect(types(rig.frame(store(false, 7)))).toEqual(["event"]);
     expect(rig.link).toMatchObject({ phase: "live", downSince: 0, cursor: "1-5", store: { available: false, since: 7 } });
@@ -167,13 +167,13 @@ describe("the hub's store", () => {
   });
 
   it("is not reported as back when it was never unavailable", () => {
-    const rig = new Rig().live();
+    const rig = new LinkDriver().live();
     rig.frame(store(true));
     expect(rig.link.store).toBe(undefined);
   });
 
   it("may be unavailable before the session's state arrives", () => {
-    const rig = new Rig();
+    const rig = new LinkDriver();
     rig.do({ type: "start" });
     rig.do({ type: "opened", conn: 1 });
     rig.frame(store(false));
@@ -181,7 +181,7 @@ describe("the hub's store", () => {
   });
 
   it("is unknown without a connection, and a new connection starts without the last status", () => {
-    const rig = new Rig().live();
+    const rig = new LinkDriver().live();
     rig.frame(store(false));
     rig.closed(1006);
     expect([rig.link.phase, isStoreUnavailable(rig.link)]).toEqual(["waiting", false]);
@@ -194,7 +194,7 @@ describe("the hub's store", () => {
   });
 
   it("ignores an invalid status", () => {
-    const rig = new Rig().live();
+    const rig = new LinkDriver().live();
     rig.frame(event("store_status", undefined, { available: "no", since: 7 }));
     expect([rig.link.phase, isStoreUnavailable(rig.link)]).toEqual(["live", false]);
   });
@@ -202,7 +202,7 @@ describe("the hub's store", () => {
 
 describe("trying again", () => {
   it("waits up to 500 ms, doubled each time, at most 5 s at first and 30 s later", () => {
-    const rig = new Rig();
+    const rig = new LinkDriver();
     rig.env.random = 1;
     rig.do({ type: "start" });
     const waits = Array.from({ length: 26 }, () => {
@@ -218,7 +218,7 @@ describe("trying again", () => {
   });
 
   it("resets the delay after new events or a link that lasted", () => {
-    const rig = new Rig().live();
+    const rig = new LinkDriver().live();
     for (let i = 0; i < 4; i++) {
       rig.closed(1006);
       rig.timer();
@@ -232,7 +232,7 @@ describe("trying again", () => {
   });
 
   it("is at once when the page becomes visible or online, but not before the hub allows it", () => {
-    const rig = new Rig().live();
+    const rig = new LinkDriver().live();
     rig.closed(1006);
     expect(types(rig.do({ type: "awake" }))).toEqual(["open"]);
     rig.closed(4429, "rate limited, retry_after=7");
@@ -244,7 +244,7 @@ describe("trying again", () => {
 
   it("follows the table of close codes", () => {
     for (const [text, info] of Object.entries(closeCodes)) {
-      const rig = new Rig().live();
+      const rig = new LinkDriver().live();
       rig.env.canRefresh = false;
       rig.closed(Number(text));
       const stops = info.reconnect === "never" || info.reconnect === "user";
@@ -257,19 +257,19 @@ describe("trying again", () => {
   });
 
   it("names the connection of a frame that was too large", () => {
-    const rig = new Rig().live();
+    const rig = new LinkDriver().live();
     expect(rig.closed(1009)).toEqual([{ type: "culprit", conn: 1, code: 1009 }]);
   });
 
   it("reconnects when a draining hub requests it", () => {
-    const rig = new Rig().live();
+    const rig = new LinkDriver().live();
     rig.frame(event("reconnect", undefined, { after_ms: 1234 }));
     rig.closed(4503);
     expect(rig.link.retryAt).toBe(rig.env.now + 1234);
   });
 
   it("stops when requested, and continues when the user retries", () => {
-    const rig = new Rig().live();
+    const rig = new LinkDriver().live();
     expect(rig.do({ type: "stop" })).toEqual([{ type: "close", conn: 1, code: 1000 }]);
     expect(rig.do({ type: "awake" })).toEqual([]);
     expect(types(rig.do({ type: "retry" }))).toEqual(["open"]);
@@ -278,7 +278,7 @@ describe("trying again", () => {
 
 describe("credentials", () => {
   it("are refreshed once on 4401", () => {
-    const rig = new Rig().live();
+    const rig = new LinkDriver().live();
     expect(types(rig.closed(4401))).toEqual(["refresh"]);
     expect(types(rig.do({ type: "token" }))).toEqual(["open"]);
     expect(types(rig.closed(4401))).toEqual([]);
@@ -286,7 +286,7 @@ describe("credentials", () => {
   });
 
   it("may be refreshed again after a successful connection", () => {
-    const rig = new Rig().live();
+    const rig = new LinkDriver().live();
     rig.closed(4401);
     rig.do({ type: "token" });
     rig.live();
@@ -294,21 +294,21 @@ describe("credentials", () => {
   });
 
   it("stop the client when there are none", () => {
-    const rig = new Rig().live();
+    const rig = new LinkDriver().live();
     rig.closed(4401);
     rig.do({ type: "noToken" });
     expect(rig.link.phase).toBe("stopped");
   });
 
   it("are refreshed before the old ones expire", () => {
-    const rig = new Rig().live();
+    const rig = new LinkDriver().live();
     const ask = event("auth_refresh_required", undefined, { expires_at: 1, grace_ms: 1000 });
     expect(types(rig.frame(ask))).toEqual(["refresh", "event"]);
     expect(rig.do({ type: "token" })).toEqual([{ type: "auth", conn: 1 }]);
   });
 
   it("are probed after a failed handshake, since browsers give no reason", () => {
-    const rig = new Rig();
+    const rig = new LinkDriver();
     rig.do({ type: "start" });
     expect(rig.closed(1006)).toEqual([{ type: "probe", conn: 1 }]);
     expect(rig.do({ type: "probed", conn: 1, status: 200 })).toEqual([]);

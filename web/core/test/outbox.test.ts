@@ -19,9 +19,9 @@ function moved(id: string, type: "window.move" | "window.resize", windowId: stri
 }
 
 /** The ids to write, in order. */
-function order(o: Outbox): string[] {
+function writeOrder(o: Outbox): string[] {
   const { sent } = nextToWrite(o, 1, 0);
-  return sent === undefined ? [] : [sent.id, ...order(markWritten(o, sent.id, 1, 0))];
+  return sent === undefined ? [] : [sent.id, ...writeOrder(markWritten(o, sent.id, 1, 0))];
 }
 
 function statuses(o: Outbox, ...events: HubEvent[]): string[] {
@@ -32,17 +32,17 @@ function statuses(o: Outbox, ...events: HubEvent[]): string[] {
 }
 
 const accepted = (how: string) => event("MESSAGE_ACCEPTED", { messageId: "m1", agentId: "main-1", how });
-const said = (more: object) => event("AGENT_RESPONSE", { agentId: "main-1", isComplete: false, delta: "x", ...more });
+const response = (more: object) => event("AGENT_RESPONSE", { agentId: "main-1", isComplete: false, delta: "x", ...more });
 
 describe("the status of a message", () => {
   it("goes from sending to the end of its turn", () => {
     expect(
-      statuses(sent(), event("MESSAGE_QUEUED", { messageId: "m1", position: 2 }), accepted("direct"), said({}), said({ isComplete: true, outcome: "completed" })),
+      statuses(sent(), event("MESSAGE_QUEUED", { messageId: "m1", position: 2 }), accepted("direct"), response({}), response({ isComplete: true, outcome: "completed" })),
     ).toEqual(["queued", "accepted", "running", "completed"]);
   });
 
   it.each(["steered", "ephemeral"])("may be %s", (how) => {
-    expect(statuses(sent(), accepted(how), said({ isComplete: true, outcome: "failed", reason: "r" }))).toEqual([how, "failed"]);
+    expect(statuses(sent(), accepted(how), response({ isComplete: true, outcome: "failed", reason: "r" }))).toEqual([how, "failed"]);
   });
 
   it("may be interrupted or rejected", () => {
@@ -112,7 +112,7 @@ describe("commands on the history", () => {
 
   it("are answered like messages for edits", () => {
     const rewound = event("HISTORY_REWOUND", { ts: 5, removed: 2, messageId: "m1" });
-    expect(statuses(posted("EDIT_MESSAGE", { ts: 5, text: "x" }), rewound, accepted("direct"), said({ isComplete: true, outcome: "completed" }))).toEqual(["sending", "accepted", "completed"]);
+    expect(statuses(posted("EDIT_MESSAGE", { ts: 5, text: "x" }), rewound, accepted("direct"), response({ isComplete: true, outcome: "completed" }))).toEqual(["sending", "accepted", "completed"]);
   });
 
   it("end when condensing has begun", () => {
@@ -153,7 +153,7 @@ describe("sending", () => {
     o = enqueue(o, { id: "c", type: "INTERRUPT", data: {}, since: 1 })!;
     o = enqueue(o, { id: "d", type: "USER_MESSAGE", data: { content: "" }, since: 1 })!;
     o = enqueue(o, { id: "e", type: "RESET", data: {}, since: 1 })!;
-    for (const kept of [o, restoreOutbox(serializeOutbox(o))]) expect(order(kept)).toEqual(["a", "b", "c", "d", "e"]);
+    for (const kept of [o, restoreOutbox(serializeOutbox(o))]) expect(writeOrder(kept)).toEqual(["a", "b", "c", "d", "e"]);
   });
 
   it("includes only the newest place of a window", () => {
@@ -161,7 +161,7 @@ describe("sending", () => {
     for (let i = 0; i < 300; i++) o = enqueue(o, moved(`m${i}`, "window.move", "w", i))!;
     o = enqueue(o, moved("size", "window.resize", "w", 7))!;
     o = enqueue(o, moved("other", "window.move", "v", 8))!;
-    expect(order(o)).toEqual(["m299", "size", "other"]);
+    expect(writeOrder(o)).toEqual(["m299", "size", "other"]);
   });
 
   it("is slower when the hub is busy, and gives up at last", () => {

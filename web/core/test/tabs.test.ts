@@ -65,19 +65,19 @@ const leading = (list: Leader[]) => list.filter((l) => l.leading).length;
 describe("the leader", () => {
   it("is exactly one of the tabs, also without Web Locks", () => {
     const { clock, leaders, open } = browser("a", "b", "c");
-    clock.pass(lease.end + 300);
+    clock.advance(lease.end + 300);
     expect(leading(leaders)).toBe(1);
     leaders.push(open("d"));
-    clock.pass(60_000);
+    clock.advance(60_000);
     expect(leading(leaders)).toBe(1);
   });
 
   it("is replaced at once when it leaves, and soon when it crashes", () => {
     const { clock, leaders } = browser("a", "b", "c");
-    clock.pass(5_000);
+    clock.advance(5_000);
     const first = leaders.find((l) => l.leading)!;
     first.close();
-    clock.pass(300);
+    clock.advance(300);
     expect(leading(leaders)).toBe(1);
     expect(first.leading).toBe(false);
     expect(clock.pending).toBe(2);
@@ -89,28 +89,28 @@ describe("the leader", () => {
     const two = new FakeClock();
     const channel = bus.channel();
     const a = new Leader({ tab: "a", channel, clock: one });
-    one.pass(5_000);
+    one.advance(5_000);
     channel.sleep();
     const b = new Leader({ tab: "b", channel: bus.channel(), clock: two });
     // The tab of a is frozen; b receives nothing and takes over.
-    two.pass(5_000);
+    two.advance(5_000);
     expect([a.leading, b.leading]).toEqual([true, true]);
     one.freeze(60_000);
-    one.pass(0);
+    one.advance(0);
     channel.wake();
     expect([a.leading, b.leading]).toEqual([false, true]);
   });
 
   it("is the smaller of two active ones", () => {
     const { clock, leaders, bus } = browser("b");
-    clock.pass(5_000);
+    clock.advance(5_000);
     const channel = bus.channel();
     channel.sleep();
     const a = new Leader({ tab: "a", channel, clock });
-    clock.pass(5_000);
+    clock.advance(5_000);
     expect([a.leading, leaders[0]!.leading]).toEqual([true, false]);
     channel.wake();
-    clock.pass(2_000);
+    clock.advance(2_000);
     expect([a.leading, leaders[0]!.leading]).toEqual([true, false]);
   });
 
@@ -128,12 +128,12 @@ describe("the leader", () => {
 
   it("claims a key once, also across successors", () => {
     const { clock, leaders } = browser("a", "b");
-    clock.pass(5_000);
+    clock.advance(5_000);
     const first = leaders.find((l) => l.leading)!;
     const second = leaders.find((l) => !l.leading)!;
     expect([second.claim("1-7"), first.claim("1-7"), first.claim("1-7")]).toEqual([false, true, false]);
     first.close();
-    clock.pass(1_000);
+    clock.advance(1_000);
     expect([second.leading, second.claim("1-7"), second.claim("1-8")]).toEqual([true, false, true]);
   });
 
@@ -141,7 +141,7 @@ describe("the leader", () => {
     const { bus, clock, leaders } = browser("a");
     const other = bus.channel();
     for (const bad of [null, 7, {}, { word: "lead" }, { word: "shown", tab: "x", key: 7 }]) other.postMessage(bad);
-    clock.pass(5_000);
+    clock.advance(5_000);
     expect(leaders[0]!.leading).toBe(true);
   });
 });

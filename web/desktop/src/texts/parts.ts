@@ -166,7 +166,7 @@ export const history = catalogue({
   earlierFull: ["There is more, but this page keeps no more of it.", "더 있지만 이 페이지에는 더 담을 수 없어요."],
   retry: ["Try again", "다시 시도"],
 
-  // rows of what a person said
+  // message rows
   actions: ["What to do with this message", "이 메시지로 할 수 있는 일"],
   edit: ["Edit", "고치기"],
   rewind: ["Rewind to here…", "여기로 되감기…"],
@@ -226,7 +226,7 @@ export const history = catalogue({
   rewound: [(n: number) => (n === 1 ? "1 row was taken back" : `${n} rows were taken back`), (n) => `${n}개 항목을 되감았어요`],
   rewoundElsewhere: ["The conversation was rewound in another tab", "다른 탭에서 대화를 되감았어요"],
 
-  // questions that are over
+  // closed questions
   asked: [(question: string) => `Asked: ${question}`, (question) => `질문: ${question}`],
   askYes: ["allowed", "허용함"],
   askNo: ["refused", "거절함"],
@@ -237,7 +237,7 @@ export const history = catalogue({
   askOver: ["over", "끝남"],
   askRules: ["by the rules", "규칙에 따라"],
 
-  // what became of a model's history
+  // condensed and truncated histories
   condensed: ["Summed up", "요약했어요"],
   condenseFailed: ["Could not be summed up", "요약하지 못했어요"],
   truncated: ["Shortened for the model", "모델이 볼 내용을 줄였어요"],
@@ -294,7 +294,7 @@ export const history = catalogue({
   searchedTo: [(when: string) => `Searched back to ${when}`, (when) => `찾은 범위: ${when}까지`],
   searchedAll: ["Searched everything", "모두 찾아봤어요"],
 
-  // why something was not done
+  // reasons of rejections
   whyChanged: ["The conversation changed meanwhile.", "그사이 대화가 바뀌었어요."],
   whyNoRow: ["The message is gone already.", "메시지가 이미 없어요."],
   whyOldRow: ["It is older than rewinding is.", "너무 오래되어 되감을 수 없어요."],
@@ -453,7 +453,7 @@ export const plan = catalogue({
   request: ["What was asked for", "요청한 내용"],
   version: [(n: number) => `version ${n}`, (n) => `버전 ${n}`],
 
-  // where it is
+  // phases and steps
   none: ["No plan", "계획 없음"],
   understanding: ["Understanding the request", "요청을 이해하는 중"],
   planning: ["Making the plan", "계획을 세우는 중"],
@@ -478,7 +478,7 @@ export const plan = catalogue({
   needsYou: [(n: number) => (n === 1 ? "Needs you" : `Needs you, ${n} questions`), (n) => (n === 1 ? "확인 필요" : `확인 필요, 요청 ${n}개`)],
   answer: ["Answer", "답하기"],
 
-  // how far it is
+  // progress
   progress: [(done: number, all: number) => `${done} of ${all} done`, (done, all) => `${all}개 중 ${done}개 완료`],
   percent: [(n: number) => `${n} %`, (n) => `${n}%`],
   left: [(time: string) => `${time} left`, (time) => `${time} 남음`],
@@ -524,7 +524,7 @@ export const plan = catalogue({
   closeTodo: ["Close", "닫기"],
   todoName: [(id: string) => `Todo ${id}`, (id) => `할 일 ${id}`],
 
-  // what can be done
+  // controls
   controls: ["What to do with the plan", "계획 다루기"],
   pause: ["Pause", "일시 정지"],
   resume: ["Go on", "계속하기"],
@@ -551,7 +551,7 @@ export const plan = catalogue({
   refused: [(why: string) => `Not done: ${why}`, (why) => `하지 못했어요: ${why}`],
   full: ["Too much is still on its way. Try again in a moment.", "아직 보내는 중인 것이 많아요. 잠시 후 다시 시도해 주세요."],
 
-  // what came of it
+  // results
   answerTitle: ["Answer", "답변"],
   partly: ["Some todos were skipped.", "건너뛴 할 일이 있어요."],
   attachments: ["Files", "파일"],

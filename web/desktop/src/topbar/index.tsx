@@ -1,5 +1,5 @@
 import "./topbar.css";
-import "./status.css"; // after it: it also says what is left out where there is less room
+import "./status.css"; // after topbar.css: its container queries hide elements of both
 import { Bell, Inbox, MessagesSquare } from "lucide-react";
 import { lazy, type ReactNode, Suspense } from "react";
 import { useTexts } from "../i18n/use.js";

@@ -11,14 +11,14 @@ const review = { type: "hitl_plan_review", request_id: "hitl_1", plan_id: "p", p
 const approval = { type: "hitl_approval_request", request_id: "hitl_2", todo_id: "a", todo, reason: "dear", options: ["approve", "skip", "reject"], timeout_sec: 10, expires_at: 20_000 } as HITLRequest;
 const input = (more: object = {}): ValueRequest =>
   ({ type: "hitl_input_request", request_id: "hitl_3", field: "f", question: "Which?", input_type: "text", required: true, timeout_sec: 10, expires_at: 30_000, ...more }) as ValueRequest;
-const unclear = (required: boolean): ValueRequest =>
+const clarification = (required: boolean): ValueRequest =>
   ({ type: "hitl_clarification", request_id: "hitl_4", original_input: "x", question: "What?", input_type: "text", required, timeout_sec: 10 }) as ValueRequest;
 
 const asksIn = (...requests: HITLRequest[]): Ask[] => asksOf({ dialogs: new Map(), prompts: new Map(), requests: new Map(requests.map((r) => [r.request_id, r])) });
 
 describe("questions of the plan work like others", () => {
   test("the earliest deadline first", () => {
-    const asks = asksIn(review, approval, input(), unclear(true));
+    const asks = asksIn(review, approval, input(), clarification(true));
     expect(asks.map((a) => a.key)).toEqual(["plan/hitl_2", "plan/hitl_3", "plan/hitl_1", "plan/hitl_4"]);
     expect(deadlineOf(asks[0]!)).toBe(20_000);
     expect(deadlineOf(asks[3]!)).toBe(Infinity);
@@ -95,15 +95,15 @@ describe("parseEntry", () => {
       const request = input({ input_type, default_value, ...more });
       expect(parseEntry(request, initialEntry(request)), input_type).toEqual({ value: default_value });
     }
-    expect(initialEntry(unclear(true))).toEqual(entry());
+    expect(initialEntry(clarification(true))).toEqual(entry());
   });
 });
 
 test("the outcome of a timeout", () => {
   expect(timeoutOutcome(review)).toEqual({ what: "plan" });
   expect(timeoutOutcome(approval)).toEqual({ what: "todo" });
-  expect(timeoutOutcome(unclear(true))).toEqual({ what: "plan" });
-  expect(timeoutOutcome(unclear(false))).toEqual({ what: "on" });
+  expect(timeoutOutcome(clarification(true))).toEqual({ what: "plan" });
+  expect(timeoutOutcome(clarification(false))).toEqual({ what: "on" });
   expect(timeoutOutcome(input())).toEqual({ what: "todo" });
   expect(timeoutOutcome(input({ required: false }))).toEqual({ what: "on" });
   expect(timeoutOutcome(input({ default_value: ["a"], options: [{ value: "a", label: "The first" }] }))).toEqual({ what: "default", value: "The first" });

@@ -26,11 +26,11 @@ class Desktop {
     this.manager = new WindowManager(this.store, commands as unknown as Commands);
     this.manager.measure({ w: 1000, h: 700 });
     this.stop = this.manager.start();
-    for (const w of windows) this.say(w);
+    for (const w of windows) this.deliver(w);
   }
 
   /** Delivers a window from the hub. */
-  say(w: WindowState): void {
+  deliver(w: WindowState): void {
     this.store.setState((s) => ({ desktop: { ...s.desktop, windows: new Map(s.desktop.windows).set(`monitor-0/${w.windowId}`, w) } }));
   }
 
@@ -77,12 +77,12 @@ test("echoes of own updates do not move a window back, and it stays where it was
   d.manager.dragTo("monitor-0/a", at(200));
   vi.advanceTimersByTime(100);
   d.manager.dragTo("monitor-0/a", at(300));
-  d.say(win("a", at(200)));
+  d.deliver(win("a", at(200)));
   expect(d.manager.drawnBounds(win("a", at(200)))).toEqual(at(300));
   d.manager.endDrag("monitor-0/a", undefined, { bounds: at(100), maximized: false });
   vi.advanceTimersByTime(100);
   expect(d.manager.drawnBounds(win("a", at(200)))).toEqual(at(300));
-  d.say(win("a", at(300)));
+  d.deliver(win("a", at(300)));
   expect(d.pendings()).toBe(0);
   d.stop();
 });
@@ -124,7 +124,7 @@ test("a window is raised once", () => {
   for (let i = 0; i < 5; i++) d.manager.raise(w);
   expect(d.told).toEqual(["focus a"]);
   const raised = win("a", at(100), { z: 3 });
-  d.say(raised);
+  d.deliver(raised);
   d.manager.raise(raised);
   expect(d.told).toEqual(["focus a"]);
   expect(d.manager.store.getState().raised).toBe("");
@@ -177,10 +177,10 @@ test("only the user can leave a part of a window outside", () => {
   d.manager.dragTo("monitor-0/a", at(100, 550));
   d.manager.endDrag("monitor-0/a", undefined, { bounds: at(100, 600), maximized: false });
   const put = win("a", at(100, 550));
-  d.say(put);
+  d.deliver(put);
   expect(d.manager.drawnBounds(put)).toEqual(at(100, 550));
   const moved = win("a", at(120, 600));
-  d.say(moved);
+  d.deliver(moved);
   expect(d.manager.drawnBounds(moved)).toEqual(at(120, 400));
   d.stop();
 });
@@ -194,7 +194,7 @@ test("a window that is closed during a drag leaves no state behind", () => {
   d.store.setState((s) => ({ desktop: { ...s.desktop, windows: new Map() } }));
   expect(d.manager.store.getState().preview).toBeUndefined();
   const again = win("a", at(400));
-  d.say(again);
+  d.deliver(again);
   expect(d.manager.place(again).bounds).toEqual(at(400));
   d.told.length = 0;
   d.manager.nudge(again, 16, 0, "move");

@@ -8,11 +8,11 @@ function windowAt(bounds: Bounds, more: Partial<WindowState> = {}): WindowState 
   return { windowId: "w", monitorId: "monitor-0", title: "", bounds, content: { renderer: "text", data: "" }, ...more };
 }
 
-const put = (bounds: Bounds, maximized = false): { bounds: Bounds; maximized: boolean } => ({ bounds, maximized });
+const placeAt = (bounds: Bounds, maximized = false): { bounds: Bounds; maximized: boolean } => ({ bounds, maximized });
 
 test("a place is sent once, and the pending placement ends with its confirmation", () => {
   const w = windowAt(at(0));
-  const { update, pending } = planUpdate(w, newPlacement(w, undefined, put(at(50)), false), 1000);
+  const { update, pending } = planUpdate(w, newPlacement(w, undefined, placeAt(at(50)), false), 1000);
   expect(update).toEqual({ toggle: false, bounds: at(50) });
   expect(planUpdate(w, pending, 1100).update).toEqual({ toggle: false });
   expect(reconcile(w, pending, 1200)).toBe(pending);
@@ -21,9 +21,9 @@ test("a place is sent once, and the pending placement ends with its confirmation
 
 test("echoes of intermediate places do not end a pending placement", () => {
   const w = windowAt(at(0));
-  let pending = newPlacement(w, undefined, put(at(0)), true);
-  for (const x of [10, 20, 30]) pending = planUpdate(w, { ...pending, place: put(at(x)) }, 1000 + x).pending;
-  pending = planUpdate(w, newPlacement(w, pending, put(at(40)), false), 1100).pending;
+  let pending = newPlacement(w, undefined, placeAt(at(0)), true);
+  for (const x of [10, 20, 30]) pending = planUpdate(w, { ...pending, place: placeAt(at(x)) }, 1000 + x).pending;
+  pending = planUpdate(w, newPlacement(w, pending, placeAt(at(40)), false), 1100).pending;
   for (const x of [10, 20, 30]) {
     const left = reconcile(windowAt(at(x)), pending, 1200);
     expect(left?.place.bounds).toEqual(at(40));
@@ -34,16 +34,16 @@ test("echoes of intermediate places do not end a pending placement", () => {
 
 test("another client's move ends a pending placement, but not during a drag", () => {
   const w = windowAt(at(0));
-  const held = planUpdate(w, newPlacement(w, undefined, put(at(10)), true), 1000).pending;
+  const held = planUpdate(w, newPlacement(w, undefined, placeAt(at(10)), true), 1000).pending;
   const other = windowAt(at(777));
   expect(reconcile(other, held, 1050)?.place.bounds).toEqual(at(10));
-  const released = planUpdate(w, newPlacement(w, held, put(at(20)), false), 1100).pending;
+  const released = planUpdate(w, newPlacement(w, held, placeAt(at(20)), false), 1100).pending;
   expect(reconcile(other, released, 1150)).toBeUndefined();
 });
 
 test("an unconfirmed pending placement expires after a while, an unsent one does not", () => {
   const w = windowAt(at(0));
-  const unheard = newPlacement(w, undefined, put(at(50)), false);
+  const unheard = newPlacement(w, undefined, placeAt(at(50)), false);
   expect(reconcile(w, unheard, 99_999)).toBe(unheard);
   expect(reconcile(windowAt(at(5)), unheard, 99_999)?.place.bounds).toEqual(at(50));
   const { pending } = planUpdate(w, unheard, 1000);
@@ -54,8 +54,8 @@ test("an unconfirmed pending placement expires after a while, an unsent one does
 
 test("maximising first sends the bounds to restore, and is sent once however often it is requested", () => {
   const w = windowAt(at(0));
-  const dragged = planUpdate(w, newPlacement(w, undefined, put(at(300, 2)), true), 1000).pending;
-  const { update, pending } = planUpdate(w, newPlacement(w, dragged, put(at(0), true), false), 1100);
+  const dragged = planUpdate(w, newPlacement(w, undefined, placeAt(at(300, 2)), true), 1000).pending;
+  const { update, pending } = planUpdate(w, newPlacement(w, dragged, placeAt(at(0), true), false), 1100);
   expect(update).toEqual({ toggle: true, bounds: at(0) });
   expect(planUpdate(w, pending, 1200).update).toEqual({ toggle: false });
   expect(reconcile(windowAt(at(300, 2)), pending, 1150)).toBeDefined();
@@ -64,16 +64,16 @@ test("maximising first sends the bounds to restore, and is sent once however oft
 
 test("a maximised window that is dragged away is restored first", () => {
   const w = windowAt(at(0), { maximized: true, restoreBounds: at(5) });
-  const { update, pending } = planUpdate(w, newPlacement(w, undefined, put(at(200)), false), 1000);
+  const { update, pending } = planUpdate(w, newPlacement(w, undefined, placeAt(at(200)), false), 1000);
   expect(update).toEqual({ toggle: true, bounds: at(200) });
   const restored = reconcile(windowAt(at(5)), pending, 1010);
-  expect(restored?.place).toEqual(put(at(200)));
+  expect(restored?.place).toEqual(placeAt(at(200)));
   expect(reconcile(windowAt(at(200)), restored!, 1020)).toBeUndefined();
 });
 
 test("quick changes are sent relative to what was sent, not to what the hub has confirmed", () => {
   const w = windowAt(at(0));
-  const first = planUpdate(w, newPlacement(w, undefined, put(at(0), true), false), 1000);
+  const first = planUpdate(w, newPlacement(w, undefined, placeAt(at(0), true), false), 1000);
   expect(first.update.toggle).toBe(true);
   const second = planUpdate(w, newPlacement(w, first.pending, placeOf(w), false), 1010);
   expect(second.update.toggle).toBe(true);

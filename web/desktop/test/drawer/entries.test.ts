@@ -6,7 +6,7 @@ function desktop(rows: UIRow[], queues: Record<string, QueuedMessage[]> = {}): P
   return { rows: new Map(rows.map((row) => [row.ts, { row, bytes: 0 }])), queues: new Map(Object.entries(queues)) };
 }
 
-function said(ts: number, text: string, messageId: string, monitorId = "monitor-0"): UIRow {
+function userRow(ts: number, text: string, messageId: string, monitorId = "monitor-0"): UIRow {
   return { ts, type: "say", say: "user_feedback", text, messageId, monitorId };
 }
 
@@ -24,14 +24,14 @@ const messages = (d: Pick<DesktopState, "rows" | "queues">, items: Sent[], monit
 
 describe("entriesOf", () => {
   test("orders rows by time and leaves out other monitors", () => {
-    const d = desktop([answer(20, "b"), said(10, "a", "m1"), said(15, "x", "m9", "monitor-1")]);
+    const d = desktop([answer(20, "b"), userRow(10, "a", "m1"), userRow(15, "x", "m9", "monitor-1")]);
     expect(entriesOf(d, [], "monitor-0").map((e) => e.ts)).toEqual([10, 20]);
     expect(entriesOf(d, [], undefined).map((e) => e.ts)).toEqual([10, 15, 20]);
   });
 
   test("a message has one key before and after the hub has it", () => {
     const before = messages(desktop([]), [sent("m1")]);
-    const after = messages(desktop([said(50, "text of m1", "m1")]), [sent("m1", { status: "accepted" })]);
+    const after = messages(desktop([userRow(50, "text of m1", "m1")]), [sent("m1", { status: "accepted" })]);
     expect(before).toHaveLength(1);
     expect(after).toHaveLength(1);
     expect(after[0]!.key).toBe(before[0]!.key);
@@ -55,9 +55,9 @@ describe("entriesOf", () => {
   });
 
   test("rows show that a message will not be answered", () => {
-    const taken = { ...said(10, "a", "m1"), progressStatus: { icon: "discard", text: "taken out of the queue" } };
-    const refused = { ...said(20, "b", "m2"), progressStatus: { icon: "circle-slash", text: "no room" } };
-    const other = { ...said(30, "c", "m3"), progressStatus: { icon: "sync" } };
+    const taken = { ...userRow(10, "a", "m1"), progressStatus: { icon: "discard", text: "taken out of the queue" } };
+    const refused = { ...userRow(20, "b", "m2"), progressStatus: { icon: "circle-slash", text: "no room" } };
+    const other = { ...userRow(30, "c", "m3"), progressStatus: { icon: "sync" } };
     const all = messages(desktop([taken, refused, other]), [sent("m1", { status: "rejected", reason: "r", code: 3003 })], "monitor-0");
     expect(all.map((e) => [e.status, e.withdrawn, e.reason])).toEqual([
       ["rejected", true, "r"],
@@ -68,7 +68,7 @@ describe("entriesOf", () => {
 
   test("messages of other tabs have their position in the queue", () => {
     const q = { "monitor-0": [{ id: "a", text: "one", timestamp: 1 }, { id: "b", text: "two", timestamp: 2 }] };
-    const all = messages(desktop([said(10, "two", "b")], q), [], "monitor-0");
+    const all = messages(desktop([userRow(10, "two", "b")], q), [], "monitor-0");
     expect(all.map((e) => [e.id, e.status, e.position])).toEqual([
       ["a", "queued", 1],
       ["b", "queued", 2],
@@ -77,27 +77,27 @@ describe("entriesOf", () => {
 
   test("the queue is newer than the status", () => {
     const q = { "monitor-0": [{ id: "m1", text: "x", timestamp: 1 }] };
-    expect(messages(desktop([said(10, "x", "m1")], q), [sent("m1", { status: "queued", position: 4 })])[0]).toMatchObject({ status: "queued", position: 1 });
+    expect(messages(desktop([userRow(10, "x", "m1")], q), [sent("m1", { status: "queued", position: 4 })])[0]).toMatchObject({ status: "queued", position: 1 });
   });
 
   test("names the window by the sent message, or by the answering agent", () => {
     const press = sent("m1", { type: "COMPONENT_ACTION", data: { windowId: "w1", windowTitle: "Form", action: "Save", monitorId: "monitor-0" } } as Partial<Sent>);
     expect(messages(desktop([]), [press])[0]).toMatchObject({ text: "Save (Form)", window: "w1" });
-    const d = desktop([said(10, "hi", "m2"), answer(11, "yes", "m2", "window-w2/act-1")]);
+    const d = desktop([userRow(10, "hi", "m2"), answer(11, "yes", "m2", "window-w2/act-1")]);
     expect(messages(d, [])[0]!.window).toBe("w2");
   });
 
   test("names the window of queued and running messages", () => {
     const q = { "monitor-0": [{ id: "a", text: "one", timestamp: 1, windowId: "w1" }] };
-    const all = entriesOf(desktop([said(1, "one", "a"), said(2, "two", "b")], q), [], undefined, new Map([["b", "w2"]]));
+    const all = entriesOf(desktop([userRow(1, "one", "a"), userRow(2, "two", "b")], q), [], undefined, new Map([["b", "w2"]]));
     expect(all.map((e) => (e as MessageEntry).window)).toEqual(["w1", "w2"]);
   });
 
   test("a message of another tab that this tab withdrew is rejected", () => {
     const back = sent("x", { type: "DELETE_QUEUED_MESSAGE", data: { messageId: "a" } } as Partial<Sent>);
-    expect(messages(desktop([said(1, "one", "a")]), [back])[0]!.status).toBe("rejected");
+    expect(messages(desktop([userRow(1, "one", "a")]), [back])[0]!.status).toBe("rejected");
     const q = { "monitor-0": [{ id: "a", text: "one", timestamp: 1 }] };
-    expect(messages(desktop([said(1, "one", "a")], q), [back])[0]!.status).toBe("queued");
+    expect(messages(desktop([userRow(1, "one", "a")], q), [back])[0]!.status).toBe("queued");
   });
 
   test("pictures of a pending message are shown", () => {
@@ -106,7 +106,7 @@ describe("entriesOf", () => {
   });
 
   test("two rows of one message are two entries with two keys", () => {
-    const keys = entriesOf(desktop([said(1, "a", "m1"), said(2, "b", "m1")]), [], undefined).map((e) => e.key);
+    const keys = entriesOf(desktop([userRow(1, "a", "m1"), userRow(2, "b", "m1")]), [], undefined).map((e) => e.key);
     expect(new Set(keys).size).toBe(2);
   });
 });
@@ -135,18 +135,18 @@ test("a question that has a card is shown once: as the card, and as a line after
 
 test("a message that is being edited is shown in its place until its row is removed", () => {
   const edit = (status: Sent["status"]): Sent => sent("m2", { type: "EDIT_MESSAGE", data: { ts: 10, text: "better", monitorId: "monitor-0" }, status: status } as Partial<Sent>);
-  expect(messages(desktop([said(10, "a", "m1")]), [edit("sending")]).map((e) => e.text)).toEqual(["a"]);
+  expect(messages(desktop([userRow(10, "a", "m1")]), [edit("sending")]).map((e) => e.text)).toEqual(["a"]);
   expect(messages(desktop([]), [edit("sending")]).map((e) => e.text)).toEqual(["better"]);
-  expect(messages(desktop([said(20, "better", "m2")]), [edit("accepted")]).map((e) => [e.text, e.status])).toEqual([["better", "accepted"]]);
+  expect(messages(desktop([userRow(20, "better", "m2")]), [edit("accepted")]).map((e) => [e.text, e.status])).toEqual([["better", "accepted"]]);
 });
 
 test("a day entry precedes the entries of the day", () => {
-  const entries = entriesOf(desktop([said(1, "a", "m1"), said(2, "b", "m2"), said(30, "c", "m3")]), [], undefined);
+  const entries = entriesOf(desktop([userRow(1, "a", "m1"), userRow(2, "b", "m2"), userRow(30, "c", "m3")]), [], undefined);
   expect(withDays(entries, (ts) => (ts < 10 ? "first" : "second")).map((e) => e.kind)).toEqual(["day", "user", "user", "day", "user"]);
 });
 
 test("an entry created again from the same values is the same", () => {
-  const d = desktop([said(1, "a", "m1"), answer(2, "b")]);
+  const d = desktop([userRow(1, "a", "m1"), answer(2, "b")]);
   const items = [sent("m1", { status: "running" })];
   const [a, b] = [entriesOf(d, items, undefined), entriesOf(d, items, undefined)];
   a.forEach((e, i) => expect(sameEntry(e, b[i]!)).toBe(true));

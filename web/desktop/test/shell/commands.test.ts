@@ -42,7 +42,7 @@ function sent(): unknown[] {
   return [...items, ...notes].map((s) => [s.type, s.data]);
 }
 
-function said(): string[] {
+function notices(): string[] {
   return store.getState().notices.map((n) => n.text);
 }
 
@@ -120,22 +120,22 @@ test("a command that cannot be sent at once causes one notice", () => {
   commands.stopAll();
   commands.addMonitor(limits.monitors);
   commands.removeMonitor("monitor-1");
-  expect(said()).toEqual([expect.stringContaining("no connection")]);
+  expect(notices()).toEqual([expect.stringContaining("no connection")]);
 });
 
 test("in a deleted session the notice says that it is gone", () => {
   Object.assign(client.state, { link: { ...client.state.link, phase: "stopped", code: 4410 } });
   commands.stopAll();
-  expect(said()).toEqual([expect.stringContaining("gone")]);
+  expect(notices()).toEqual([expect.stringContaining("gone")]);
 });
 
 test("a command that the outbox cannot take causes a notice unless its caller shows one", () => {
   for (let i = 0; i < outboxLimits.unanswered; i++) commands.sendMessage("x", firstMonitor);
   expect(commands.sendMessage("x", firstMonitor)).toBeUndefined(); // its caller shows the notice
-  expect(said()).toEqual([]);
+  expect(notices()).toEqual([]);
   for (const act of [() => commands.stopAgent("main-1"), () => commands.closeWindow(note), () => commands.deleteQueued("m1"), () => commands.dismissToast("t")]) {
     act();
-    expect(said()).toEqual([expect.stringContaining("Too much")]);
+    expect(notices()).toEqual([expect.stringContaining("Too much")]);
     commands.dropNotice(store.getState().notices[0]!.id);
   }
 });

@@ -3,7 +3,7 @@ import { clearUserData, recordVisit, safeStorage } from "../../src/shell/storage
 import { nameTab, tabName } from "../../src/shell/tab.js";
 
 /** The used part of a browser's storage. */
-class Kept implements Storage {
+class FakeStorage implements Storage {
   [name: string]: unknown;
   readonly all = new Map<string, string>();
   full = false;
@@ -48,7 +48,7 @@ test("a forbidden storage lasts as long as the page", async () => {
 });
 
 test("a full storage keeps its values, and the page has the newest", () => {
-  const kept = new Kept();
+  const kept = new FakeStorage();
   const storage = safeStorage(() => kept);
   storage.setItem("everdesk.a", "1");
   kept.full = true;
@@ -60,7 +60,7 @@ test("a full storage keeps its values, and the page has the newest", () => {
 });
 
 test("fifty sessions are remembered, the most recently used ones", () => {
-  const kept = new Kept();
+  const kept = new FakeStorage();
   const storage = safeStorage(() => kept);
   const keep = (session: string): void => {
     recordVisit(storage, session);
@@ -79,7 +79,7 @@ test("fifty sessions are remembered, the most recently used ones", () => {
 });
 
 test("clearing a user's data keeps the display preferences and the data of others", () => {
-  const kept = new Kept();
+  const kept = new FakeStorage();
   const storage = safeStorage(() => kept);
   for (const key of ["everdesk.drafts", "everdesk.outbox.s.t.u", "everdesk.recent", "everdesk.prefs", "everdesk.drawer", "everdesk.tab", "other"]) storage.setItem(key, "x");
   clearUserData([storage]);
