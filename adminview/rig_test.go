@@ -18,9 +18,18 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
+// sessionStore is the part of a store that a session.Hub uses.
+type sessionStore interface {
+	session.Leases
+	session.Writer
+	session.Log
+	session.Inbox
+	session.Directory
+}
+
 // engine is a store with all methods that replicas need.
 type engine interface {
-	session.Store
+	sessionStore
 	membership.Announcements
 	documents
 }
@@ -31,7 +40,7 @@ type documents = membership.Documents
 
 // joined is an engine made of the parts of a store.
 type joined struct {
-	session.Store
+	sessionStore
 	membership.Announcements
 	documents
 }
@@ -103,7 +112,7 @@ func start(t *testing.T, s engine, id wire.ReplicaID) *replica {
 	p := &probe{engine: s}
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	f := membership.New(membership.Config{ID: id, Version: "test", Logger: log}, p, p)
-	h := session.NewHub(session.Config{Replica: id, Logger: log, Alive: f.Alive, SweepEvery: time.Hour, DormantAfter: time.Hour}, p)
+	h := session.NewHub(session.Config{Replica: id, Logger: log, Alive: f.Alive, SweepEvery: time.Hour, DormantAfter: time.Hour}, session.StoreOf(p))
 	var sample atomic.Pointer[adminview.Sample]
 	m := adminview.New(adminview.Config{
 		Replica: id, Logger: log,

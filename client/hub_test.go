@@ -45,7 +45,7 @@ func openHub(dir string, log *slog.Logger) (*realHub, error) {
 	if err != nil {
 		return nil, err
 	}
-	hub := session.NewHub(session.Config{Replica: "example", Logger: log}, store.Sessions)
+	hub := session.NewHub(session.Config{Replica: "example", Logger: log}, session.StoreOf(store.Sessions))
 	door := gateway.New(gateway.Config{DrainAfter: time.Millisecond}, log, gateway.Deps{
 		Store: gateway.Store{Readiness: store, Events: store.Sessions, Documents: store.Documents}, Hub: hub, Auth: people, Limiter: ratelimit.New(ratelimit.Config{Off: true}, store.Rates), Files: fileStore,
 	})

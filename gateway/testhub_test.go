@@ -59,9 +59,18 @@ type hubOptions struct {
 	members bool
 }
 
+// sessionStore is the part of a store that a session.Hub uses.
+type sessionStore interface {
+	session.Leases
+	session.Writer
+	session.Log
+	session.Inbox
+	session.Directory
+}
+
 // engine is the part of a store that a testHub uses.
 type engine interface {
-	session.Store
+	sessionStore
 	auth.Documents
 	audit.Store
 	membership.Announcements
@@ -81,7 +90,7 @@ type service interface {
 
 // joined is an engine made of the parts of a store.
 type joined struct {
-	session.Store
+	sessionStore
 	documents
 	membership.Announcements
 	agentpool.Semaphores
@@ -184,7 +193,7 @@ func newTestHub(tb testing.TB, tune ...func(*hubOptions)) *testHub {
 	if p.counts != nil {
 		counts = p.counts(counts)
 	}
-	h.hub, h.pipes = session.NewHub(p.session, h.store), p.pipes
+	h.hub, h.pipes = session.NewHub(p.session, session.StoreOf(h.store)), p.pipes
 	h.members, h.runMembership = membership.New(membership.Config{
 		ID: p.session.Replica, Version: "v1", Every: 20 * time.Millisecond, Logger: log,
 		Load: func() membership.Load {

@@ -25,12 +25,13 @@ import (
 
 // Metrics implements the interfaces of all packages that report.
 var (
-	_ session.Observer    = (*metrics.Metrics)(nil)
-	_ broadcast.Observer  = (*metrics.Metrics)(nil)
-	_ gateway.Observer    = (*metrics.Metrics)(nil)
-	_ ratelimit.Observer  = (*metrics.Metrics)(nil)
-	_ agentpool.Observer  = (*metrics.Metrics)(nil)
-	_ redisstore.Observer = (*metrics.Metrics)(nil)
+	_ session.Observer        = (*metrics.Metrics)(nil)
+	_ session.MessageObserver = (*metrics.Metrics)(nil)
+	_ broadcast.Observer      = (*metrics.Metrics)(nil)
+	_ gateway.Observer        = (*metrics.Metrics)(nil)
+	_ ratelimit.Observer      = (*metrics.Metrics)(nil)
+	_ agentpool.Observer      = (*metrics.Metrics)(nil)
+	_ redisstore.Observer     = (*metrics.Metrics)(nil)
 )
 
 // scrape returns the value of every series.

@@ -175,7 +175,7 @@ func (v *introspection) serveStatusRequests() {
 	s.queue = nil
 	s.pending.Store(false)
 	s.mu.Unlock()
-	v.activity.begin(activityStatus, v.live.hub.uptime())
+	v.activity.begin(activityStatus, v.live.env.uptime())
 	defer v.activity.end()
 	v.w.advanceClock(time.Now())
 	for _, k := range list {

@@ -20,7 +20,7 @@ func TestActivityBetweenSteps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := NewHub(Config{Replica: "a"}, s.Sessions)
+		h := NewHub(Config{Replica: "a"}, StoreOf(s.Sessions))
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() { h.Run(ctx) })

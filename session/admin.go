@@ -21,7 +21,7 @@ func (h *Hub) ActAsAdmin(ctx context.Context, id wire.SessionID, user string, ac
 	if err := h.runOrder(ctx, id, o); err != nil {
 		return "", err
 	}
-	i, err := h.store.Session(ctx, id)
+	i, err := h.env.store.Session(ctx, id)
 	if err != nil {
 		return "", nil //nolint:nilerr // the action is done, and the note is optional
 	}
@@ -34,12 +34,10 @@ func (h *Hub) LiftQuarantine(ctx context.Context, id wire.SessionID) error {
 	if err := id.Validate(); err != nil {
 		return asError(err)
 	}
-	if err := h.store.Quarantine(ctx, id, ""); err != nil {
+	if err := h.env.store.Quarantine(ctx, id, ""); err != nil {
 		return asError(err)
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.suspended, id)
+	h.registry.liftSuspension(id)
 	return nil
 }
 

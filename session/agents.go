@@ -82,7 +82,7 @@ func (a *agents) addLateSender(id wire.MessageID, from wire.ConnectionID) {
 
 // startAgents restores the agents, apps and plan of a session that becomes owned here.
 func (l *owner) startAgents(tables map[string]map[string][]byte, lists map[string][][]byte) error {
-	cfg := l.live.hub.cfg
+	cfg := l.live.env.cfg
 	if cfg.NewRunner == nil {
 		return nil
 	}
@@ -99,7 +99,7 @@ func (l *owner) startAgents(tables map[string]map[string][]byte, lists map[strin
 		return &store.CorruptError{Where: "agents of session " + string(l.live.id), Reason: err.Error()}
 	}
 	if len(tables[history.TaskTable]) == 0 {
-		tasks, err := l.live.hub.rebuildTasks(l.held.ctx, l.live.id, tables)
+		tasks, err := l.live.env.reader.rebuildTasks(l.held.ctx, l.live.id, tables)
 		if err != nil {
 			return err
 		}

@@ -26,7 +26,7 @@ import (
 
 // agentStore is the store that a hub with agents needs.
 type agentStore interface {
-	session.Store
+	testStore
 	agentpool.Semaphores
 	tools.Documents
 }

@@ -43,7 +43,7 @@ func (e *turnEnds) await(ctx context.Context, id wire.MessageID) error {
 }
 
 // watchEnds signals the ends of turns until the test ends.
-func watchEnds(t *testing.T, s session.Store, id wire.SessionID) *turnEnds {
+func watchEnds(t *testing.T, s testStore, id wire.SessionID) *turnEnds {
 	t.Helper()
 	e := &turnEnds{by: map[wire.MessageID]chan struct{}{}}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))

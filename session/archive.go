@@ -242,7 +242,7 @@ func (l *owner) repairArchives(tables map[string]map[string][]byte) ([]store.Op,
 func (l *owner) repairArchive(monitor wire.MonitorID) ([]store.Op, error) {
 	a, newest := l.w.archives[monitor], l.w.state.Rows().On(monitor)
 	find := func(ts wire.Millis) (int, error) {
-		return l.live.hub.findRow(l.held.ctx, l.live.id, a.List(), func(r wire.UIRow) int64 { return int64(r.TS - ts) })
+		return l.live.env.reader.findRow(l.held.ctx, l.live.id, a.List(), func(r wire.UIRow) int64 { return int64(r.TS - ts) })
 	}
 	before, since := a.Expected(newest)
 	end := maxTime
@@ -268,10 +268,10 @@ type rowPage struct {
 	from, total int
 }
 
-func (h *Hub) readRows(ctx context.Context, id wire.SessionID, list string, from, limit int) (rowPage, error) {
+func (sr *storeReader) readRows(ctx context.Context, id wire.SessionID, list string, from, limit int) (rowPage, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	got, err := h.store.ReadList(ctx, id, list, from, limit)
+	got, err := sr.log.ReadList(ctx, id, list, from, limit)
 	if err != nil {
 		return rowPage{}, err
 	}
@@ -288,8 +288,8 @@ func (h *Hub) readRows(ctx context.Context, id wire.SessionID, list string, from
 // distance returns an upper bound of the number of rows between the target and a row; it is
 // negative for rows before the target. findRow reads the end first, then the earliest possible
 // place according to distance, and then bisects.
-func (h *Hub) findRow(ctx context.Context, id wire.SessionID, list string, far func(wire.UIRow) int64) (int, error) {
-	page, err := h.readRows(ctx, id, list, -searchPage, searchPage)
+func (sr *storeReader) findRow(ctx context.Context, id wire.SessionID, list string, far func(wire.UIRow) int64) (int, error) {
+	page, err := sr.readRows(ctx, id, list, -searchPage, searchPage)
 	low, high := 0, page.total
 	for guess := true; err == nil; guess = false {
 		i := slices.IndexFunc(page.rows, func(r wire.UIRow) bool { return far(r) >= 0 })
@@ -309,7 +309,7 @@ func (h *Hub) findRow(ctx context.Context, id wire.SessionID, list string, far f
 			low = int(max(int64(low), int64(high)-far(page.rows[0])))
 			from = low
 		}
-		page, err = h.readRows(ctx, id, list, from, searchPage)
+		page, err = sr.readRows(ctx, id, list, from, searchPage)
 	}
 	return 0, err
 }

@@ -23,7 +23,7 @@ func BenchmarkFirstPage(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer func() { _ = s.Close() }()
-			h := session.NewHub(session.Config{Replica: "a", Logger: slog.New(slog.DiscardHandler)}, s.Sessions)
+			h := session.NewHub(session.Config{Replica: "a", Logger: slog.New(slog.DiscardHandler)}, session.StoreOf(s.Sessions))
 			if _, err := h.Create(b.Context(), session.NewSession{ID: "ses-1", User: "ada"}); err != nil {
 				b.Fatal(err)
 			}
@@ -40,7 +40,7 @@ func BenchmarkFirstPage(b *testing.B) {
 }
 
 // fillArchive makes a conversation of many rows, like those of [rowTexts].
-func fillArchive(tb testing.TB, s session.Store, rows int) {
+func fillArchive(tb testing.TB, s testStore, rows int) {
 	tb.Helper()
 	lease, err := s.Claim(tb.Context(), "ses-1", "x", time.Minute)
 	if err != nil {

@@ -43,8 +43,8 @@ func newTestConversation(t *testing.T) *testConversation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &lossyStore{Store: files.Sessions}
-	h := NewHub(Config{Replica: "a", Logger: slog.New(slog.DiscardHandler)}, s)
+	s := &lossyStore{Store: StoreOf(files.Sessions)}
+	h := NewHub(Config{Replica: "a", Logger: slog.New(slog.DiscardHandler)}, StoreOf(s))
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var wg sync.WaitGroup
 	wg.Go(func() { h.Run(ctx) })
@@ -74,7 +74,7 @@ func (k *testConversation) runInStep(work func(l *owner)) {
 		if err != nil {
 			k.Fatal(err)
 		}
-		l := k.hub.lookup("ses-1").activeOwner.Load()
+		l := k.hub.registry.lookup("ses-1").activeOwner.Load()
 		if l != nil {
 			err = port{l}.putAndWait(k.Context(), item{work: func() { work(l) }})
 		}

@@ -19,7 +19,7 @@ import (
 )
 
 // instantStore is a store that acknowledges every batch at once.
-type instantStore struct{ session.Store }
+type instantStore struct{ testStore }
 
 func (instantStore) Commit(_ context.Context, lease store.Lease, b store.Batch) (store.Receipt, error) {
 	return store.Receipt{Top: wire.Position{Epoch: lease.Epoch, Seq: b.Prev.Seq + uint64(len(b.Events))}}, nil
@@ -64,7 +64,7 @@ func BenchmarkSteps(b *testing.B) {
 				NewRunner: func(context.Context, agentpool.SessionRef) session.Runner {
 					return session.Runner{Runs: idleRunner{}, Providers: idleRunner{}, Close: func() {}}
 				},
-			}, instantStore{s.Sessions})
+			}, session.StoreOf(instantStore{s.Sessions}))
 			ctx, cancel := context.WithCancel(b.Context())
 			var wg sync.WaitGroup
 			wg.Go(func() { h.Run(ctx) })

@@ -27,7 +27,7 @@ func skewOf(lease store.Lease, claimed time.Time) time.Duration {
 }
 
 // uptime is the time since the hub was made.
-func (h *Hub) uptime() time.Duration { return time.Since(h.started) }
+func (e *environment) uptime() time.Duration { return time.Since(e.started) }
 
 // dueTimer calls a function at a time. The zero value is stopped.
 type dueTimer struct {

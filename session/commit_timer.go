@@ -11,11 +11,11 @@ import (
 type commitTimer struct{ *deadlineContext }
 
 // start returns a context that ends after commitTimeout, unless stop is called before.
-func (p *commitTimer) start(parent context.Context, h *Hub) context.Context {
+func (p *commitTimer) start(parent context.Context, e *environment) context.Context {
 	if p.deadlineContext == nil || p.ended.Load() {
-		p.deadlineContext = newWatch(parent, h)
+		p.deadlineContext = newWatch(parent, e)
 	}
-	p.until.Store(int64(h.uptime() + commitTimeout))
+	p.until.Store(int64(e.uptime() + commitTimeout))
 	p.arm(commitTimeout)
 	return p.ctx
 }
@@ -24,7 +24,7 @@ func (p *commitTimer) start(parent context.Context, h *Hub) context.Context {
 // does not stop its timer: when the timer fires, it waits for the rest of the operation that is
 // running then, if there is one.
 type deadlineContext struct {
-	hub    *Hub
+	env    *environment
 	ctx    context.Context //nolint:containedctx // shared by all operations
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
@@ -33,8 +33,8 @@ type deadlineContext struct {
 	ended  atomic.Bool  // ctx has ended because of a timeout
 }
 
-func newWatch(parent context.Context, h *Hub) *deadlineContext {
-	w := &deadlineContext{hub: h}
+func newWatch(parent context.Context, e *environment) *deadlineContext {
+	w := &deadlineContext{env: e}
 	w.ctx, w.cancel = context.WithCancelCause(parent)
 	w.armed.Store(true)
 	w.timer = time.AfterFunc(commitTimeout, w.onTimer)
@@ -57,7 +57,7 @@ func (w *deadlineContext) onTimer() {
 	if until == 0 {
 		return // the next start arms the timer
 	}
-	if left := time.Duration(until) - w.hub.uptime(); left > 0 {
+	if left := time.Duration(until) - w.env.uptime(); left > 0 {
 		w.arm(left)
 		return
 	}

@@ -13,7 +13,7 @@ import (
 func TestCommitTimeoutIsPerAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := &Hub{started: time.Now()}
+		h := &environment{started: time.Now()}
 		var p commitTimer
 		for range 3 {
 			for range 7 { // some are pending when the timer fires

@@ -26,7 +26,7 @@ func (k *liveSession) deliver(ctx context.Context, it item) error {
 	defer k.mailbox.endDirectSend()
 	limited, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	err := k.hub.send(limited, k.id, &it)
+	err := k.env.send(limited, k.id, &it)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return fmt.Errorf("%w: %v", store.ErrUnavailable, err) //nolint:errorlint // the time limit is not the caller's
 	}
@@ -53,34 +53,34 @@ func (k *liveSession) tryDeliver(commands []Command) int {
 }
 
 // newDeliveryID returns an id that no other replica and no other process of this replica uses.
-func (h *Hub) newDeliveryID() string {
-	return string(h.cfg.Replica) + "." + h.process + "." + strconv.FormatUint(h.deliveryCount.Add(1), 10)
+func (e *environment) newDeliveryID() string {
+	return string(e.cfg.Replica) + "." + e.process + "." + strconv.FormatUint(e.deliveryCount.Add(1), 10)
 }
 
 // send puts an item into the inbox of a session. All attempts use the same delivery id, so the item
 // arrives once.
-func (h *Hub) send(ctx context.Context, id wire.SessionID, it *item) error {
+func (e *environment) send(ctx context.Context, id wire.SessionID, it *item) error {
 	data, err := it.encode()
 	if err != nil {
 		return err
 	}
 	again := it.sentAs != ""
 	if !again {
-		it.sentAs = h.newDeliveryID()
+		it.sentAs = e.newDeliveryID()
 	}
-	known, err := h.store.Send(ctx, id, store.Command{ID: it.sentAs, Data: data})
+	known, err := e.store.Send(ctx, id, store.Command{ID: it.sentAs, Data: data})
 	if err != nil {
 		return fmt.Errorf("send a command to the owner: %w", err)
 	}
 	if known && !again {
-		h.log.WarnContext(ctx, "delivery id was used before, command dropped", "session", string(id), "delivery", it.sentAs)
+		e.log.WarnContext(ctx, "delivery id was used before, command dropped", "session", string(id), "delivery", it.sentAs)
 	}
 	return nil
 }
 
 // sendOrder puts an order into the inbox of a session.
-func (h *Hub) sendOrder(ctx context.Context, id wire.SessionID, o *order) error {
-	return h.send(ctx, id, &item{order: o})
+func (e *environment) sendOrder(ctx context.Context, id wire.SessionID, o *order) error {
+	return e.send(ctx, id, &item{order: o})
 }
 
 // sendItems sends items to the inbox of a session that another replica owns, and returns those that
@@ -126,7 +126,7 @@ func (k *liveSession) sendItem(ctx context.Context, it *item) (err error) {
 	}()
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	return k.hub.send(ctx, k.id, it)
+	return k.env.send(ctx, k.id, it)
 }
 
 // inboxReceiver puts the deliveries in the store's inbox of an owned session into its mailbox, after
@@ -162,7 +162,7 @@ func (in *inboxReceiver) sendBarrier(sent []item) []item {
 func (in *inboxReceiver) receiveInbox() {
 	seen := newRecentIDs(recentIDLimit)
 	for wait := retryFirst; in.held.ctx.Err() == nil; wait = min(2*wait, retryLast) {
-		for commands, err := range in.live.hub.store.Receive(in.held.ctx, in.held.lease) {
+		for commands, err := range in.live.env.store.Receive(in.held.ctx, in.held.lease) {
 			if errors.Is(err, store.ErrFenced) || isPermanent(err) {
 				in.held.end(leaseFenced)
 				return

@@ -87,7 +87,7 @@ func (h *Hub) Create(ctx context.Context, n NewSession) (Info, error) {
 		return Info{}, err
 	}
 	kept := card{Title: n.Title, Name: n.Name, Importing: n.Importing}
-	if err := h.store.Create(ctx, store.NewSession{ID: n.ID, User: n.User, Card: kept.encode()}); err != nil {
+	if err := h.env.store.Create(ctx, store.NewSession{ID: n.ID, User: n.User, Card: kept.encode()}); err != nil {
 		return Info{}, asError(err)
 	}
 	return h.Info(ctx, n.ID)
@@ -96,9 +96,9 @@ func (h *Hub) Create(ctx context.Context, n NewSession) (Info, error) {
 // Info looks a session up. While the store is unavailable it returns what was loaded here, marked
 // [Info.Stale].
 func (h *Hub) Info(ctx context.Context, id wire.SessionID) (Info, error) {
-	i, err := h.store.Session(ctx, id)
+	i, err := h.env.store.Session(ctx, id)
 	if err != nil && isStoreUnavailable(err) {
-		if k := h.lookup(id); k != nil && k.isReady() && k.cachedInfo.Load() != nil {
+		if k := h.registry.lookup(id); k != nil && k.isReady() && k.cachedInfo.Load() != nil {
 			return *k.cachedInfo.Load(), nil
 		}
 	}
@@ -111,7 +111,7 @@ func (h *Hub) Info(ctx context.Context, id wire.SessionID) (Info, error) {
 // List returns a page of the sessions of a user, or of all users if q.User is empty. It leaves out
 // unfinished imports and deletes abandoned ones.
 func (h *Hub) List(ctx context.Context, q store.Query) (store.Page[Info], error) {
-	found, err := h.store.Sessions(ctx, q)
+	found, err := h.env.store.Sessions(ctx, q)
 	if err != nil {
 		return store.Page[Info]{}, asError(err)
 	}
@@ -121,7 +121,7 @@ func (h *Hub) List(ctx context.Context, q store.Query) (store.Page[Info], error)
 		if !info.Importing {
 			page.Items = append(page.Items, info)
 		} else if info.isAbandoned(time.Now()) {
-			h.dropImport(ctx, item)
+			h.sweeper.dropImport(ctx, item)
 		}
 	}
 	return page, nil
@@ -161,7 +161,7 @@ func (h *Hub) runOrder(ctx context.Context, id wire.SessionID, o *order) error {
 	// The owner may be at another replica, or move there, and cannot reply from there: the
 	// directory shows the result.
 	return poll(ctx, done, func() (bool, error) {
-		i, err := h.store.Session(ctx, id)
+		i, err := h.env.store.Session(ctx, id)
 		if err != nil {
 			return false, asError(err)
 		}
@@ -200,7 +200,7 @@ func (h *Hub) Delete(ctx context.Context, id wire.SessionID) error {
 			return err
 		}
 	}
-	if k := h.lookup(id); k != nil {
+	if k := h.registry.lookup(id); k != nil {
 		select {
 		case <-k.done:
 		case <-ctx.Done():
@@ -223,10 +223,10 @@ type deletion struct {
 // because an owner may die before it executes the order.
 func (d *deletion) try(ctx context.Context) (bool, error) {
 	h, o := d.h, &order{Kind: orderDelete}
-	if k := h.lookup(d.id); k != nil && k.activeOwner.Load() != nil {
+	if k := h.registry.lookup(d.id); k != nil && k.activeOwner.Load() != nil {
 		// Claiming the session here would only make its live session claim it again.
 		if d.notified == k {
-			_, err := h.store.Session(ctx, d.id)
+			_, err := h.env.store.Session(ctx, d.id)
 			return false, err
 		}
 		if k.mailbox.put(ctx, item{order: o}) == nil {
@@ -234,9 +234,9 @@ func (d *deletion) try(ctx context.Context) (bool, error) {
 		} // else it is about to end
 		return false, ctx.Err()
 	}
-	lease, err := h.store.Claim(ctx, d.id, h.cfg.Replica, h.cfg.Lease)
+	lease, err := h.env.store.Claim(ctx, d.id, h.env.cfg.Replica, h.env.cfg.Lease)
 	if err == nil {
-		err = h.store.Delete(ctx, lease)
+		err = h.env.store.Delete(ctx, lease)
 		if errors.Is(err, store.ErrFenced) {
 			return false, nil // a live session here has claimed it in between
 		}
@@ -250,7 +250,7 @@ func (d *deletion) try(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	d.notifiedOwner = owned.By
-	return false, h.sendOrder(ctx, d.id, o)
+	return false, h.env.sendOrder(ctx, d.id, o)
 }
 
 // poll calls is with growing pauses until it returns true or an error, or done has a result.

@@ -2,8 +2,6 @@ package session
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/everdesk/everdesk/wire"
@@ -30,23 +28,7 @@ func (h *Hub) Drain(ctx context.Context) {
 	if until, ok := ctx.Deadline(); ok {
 		finish = until.Add(-parkTime - releaseTime)
 	}
-	h.mu.Lock()
-	if h.draining == nil {
-		h.draining = make(chan struct{})
-	}
-	withdrawn := h.draining
-	sessions := slices.Collect(maps.Values(h.sessions))
-	orders := make([]*drainOrder, len(sessions))
-	for i, k := range sessions {
-		if orders[i] = k.drainOrder.Load(); orders[i] == nil {
-			orders[i] = &drainOrder{done: make(chan struct{}), finish: finish}
-			k.drainOrder.Store(orders[i])
-		}
-	}
-	h.mu.Unlock()
-	for _, k := range sessions {
-		k.mailbox.signal()
-	}
+	sessions, orders, withdrawn := h.registry.drain(finish)
 	for i, k := range sessions {
 		select {
 		case <-orders[i].done:
@@ -54,7 +36,7 @@ func (h *Hub) Drain(ctx context.Context) {
 		case <-withdrawn:
 			return
 		case <-ctx.Done():
-			h.log.WarnContext(ctx, "drain timed out before all sessions were handed over", "err", context.Cause(ctx))
+			h.env.log.WarnContext(ctx, "drain timed out before all sessions were handed over", "err", context.Cause(ctx))
 			return
 		}
 	}
@@ -63,37 +45,10 @@ func (h *Hub) Drain(ctx context.Context) {
 // Undrain cancels [Hub.Drain]: the hub opens and claims sessions again. Sessions that another
 // replica has claimed meanwhile stay there; the others are claimed again if they have handles here.
 // Without a Drain before, it does nothing.
-func (h *Hub) Undrain() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.draining == nil {
-		return
-	}
-	close(h.draining)
-	h.draining = nil
-	for _, k := range h.sessions {
-		k.drainOrder.Store(nil)
-		k.mailbox.signal()
-	}
-}
+func (h *Hub) Undrain() { h.registry.undrain() }
 
 // Serving returns why no session can be opened here, or nil.
-func (h *Hub) Serving() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.servingLocked()
-}
-
-// servingLocked is Serving for a caller that holds h.mu.
-func (h *Hub) servingLocked() error {
-	switch {
-	case h.stopped:
-		return asError(errStopping)
-	case h.draining != nil:
-		return asError(errDraining)
-	}
-	return nil
-}
+func (h *Hub) Serving() error { return h.registry.serving() }
 
 // confirmHandover records that this replica does not own the session any more. Only the live
 // session's goroutine calls it.
@@ -116,14 +71,14 @@ type Load struct {
 
 // Owns reports whether this replica owns a session.
 func (h *Hub) Owns(id wire.SessionID) bool {
-	k := h.lookup(id)
+	k := h.registry.lookup(id)
 	return k != nil && k.activeOwner.Load() != nil
 }
 
 // Load returns the load. It does not block.
 func (h *Hub) Load() Load {
 	var l Load
-	for _, k := range h.appendSessions(nil) {
+	for _, k := range h.registry.appendSessions(nil) {
 		if !k.isReady() || k.failure != nil {
 			continue
 		}

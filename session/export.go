@@ -21,13 +21,13 @@ import (
 // Export returns the committed state of a session for a session file. The caller adds the uploaded
 // files. The error is [*Error] or the store's.
 func (h *Hub) Export(ctx context.Context, id wire.SessionID) (sessionfile.Source, error) {
-	got, err := h.load(ctx, id, "")
+	got, err := h.env.reader.load(ctx, id, "")
 	if err != nil {
 		return sessionfile.Source{}, asError(err)
 	}
 	now := got.state.Snapshot()
 	threads, err := contextpool.LoadThreads(got.tables, got.lists, now.Windows, func(list string) ([][]byte, error) {
-		return h.readList(ctx, id, list)
+		return h.env.reader.readList(ctx, id, list)
 	})
 	if err != nil {
 		return sessionfile.Source{}, asError(err)
@@ -35,21 +35,21 @@ func (h *Hub) Export(ctx context.Context, id wire.SessionID) (sessionfile.Source
 	last, _ := got.state.LastRow()
 	return sessionfile.Source{
 		Meta: sessionfile.Metadata{
-			SessionID: id, Title: asInfo(got.info).Title, Provider: cmp.Or(now.Provider, h.cfg.Provider),
+			SessionID: id, Title: asInfo(got.info).Title, Provider: cmp.Or(now.Provider, h.env.cfg.Provider),
 			CreatedAt: got.info.Created.UTC(), LastActivity: got.info.Updated.UTC(), Position: got.state.At(),
 		},
 		Desktop: now, Threads: threads,
 		Rows: func(m wire.MonitorID) iter.Seq2[wire.UIRow, error] {
-			return h.rowsUpTo(ctx, id, m, last, got.state.Rows().On(m))
+			return h.env.reader.rowsUpTo(ctx, id, m, last, got.state.Rows().On(m))
 		},
 	}, nil
 }
 
 // readList returns a whole list that Load leaves out.
-func (h *Hub) readList(ctx context.Context, id wire.SessionID, list string) ([][]byte, error) {
+func (sr *storeReader) readList(ctx context.Context, id wire.SessionID, list string) ([][]byte, error) {
 	var items [][]byte
 	for {
-		page, err := h.store.ReadList(ctx, id, list, len(items), rowPageSize)
+		page, err := sr.log.ReadList(ctx, id, list, len(items), rowPageSize)
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", list, err)
 		}
@@ -62,10 +62,10 @@ func (h *Hub) readList(ctx context.Context, id wire.SessionID, list string) ([][
 
 // rowsUpTo iterates over the rows of a conversation up to the row with id last, the oldest first.
 // For a session from before there were archives it yields the newest rows only.
-func (h *Hub) rowsUpTo(ctx context.Context, id wire.SessionID, monitor wire.MonitorID, last wire.RowID, newest []wire.UIRow) iter.Seq2[wire.UIRow, error] {
+func (sr *storeReader) rowsUpTo(ctx context.Context, id wire.SessionID, monitor wire.MonitorID, last wire.RowID, newest []wire.UIRow) iter.Seq2[wire.UIRow, error] {
 	return func(yield func(wire.UIRow, error) bool) {
 		for from := 0; ; {
-			page, err := h.readRows(ctx, id, history.ArchiveList(monitor), from, rowPageSize)
+			page, err := sr.readRows(ctx, id, history.ArchiveList(monitor), from, rowPageSize)
 			if err != nil {
 				yield(wire.UIRow{}, err)
 				return

@@ -8,14 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
 
 // faultStore is a store that can be made to fail.
 type faultStore struct {
-	session.Store
+	testStore
 
 	cut   atomic.Bool  // every call fails
 	calls atomic.Int64 // number of calls
@@ -65,21 +64,21 @@ func (m *faultStore) Partition(id wire.SessionID) int {
 	if m.parts != nil {
 		return m.parts(id)
 	}
-	return m.Store.Partition(id)
+	return m.testStore.Partition(id)
 }
 
 func (m *faultStore) Session(ctx context.Context, id wire.SessionID) (store.Info, error) {
 	if err := m.err(id); err != nil {
 		return store.Info{}, err
 	}
-	return m.Store.Session(ctx, id)
+	return m.testStore.Session(ctx, id)
 }
 
 func (m *faultStore) Read(ctx context.Context, id wire.SessionID, after wire.Position, limit int) ([]store.Event, error) {
 	if err := m.err(id); err != nil {
 		return nil, err
 	}
-	return m.Store.Read(ctx, id, after, limit)
+	return m.testStore.Read(ctx, id, after, limit)
 }
 
 func (m *faultStore) ReadList(ctx context.Context, id wire.SessionID, list string, from, limit int) (store.ListPage, error) {
@@ -87,14 +86,14 @@ func (m *faultStore) ReadList(ctx context.Context, id wire.SessionID, list strin
 	if err := m.err(id); err != nil {
 		return store.ListPage{}, err
 	}
-	return m.Store.ReadList(ctx, id, list, from, limit)
+	return m.testStore.ReadList(ctx, id, list, from, limit)
 }
 
 func (m *faultStore) Tail(ctx context.Context, id wire.SessionID, after wire.Position) iter.Seq2[store.News, error] {
 	return func(yield func(store.News, error) bool) {
 		m.tails.Add(1)
 		defer m.tails.Add(-1)
-		m.Store.Tail(ctx, id, after)(yield)
+		m.testStore.Tail(ctx, id, after)(yield)
 	}
 }
 
@@ -102,7 +101,7 @@ func (m *faultStore) Send(ctx context.Context, id wire.SessionID, c store.Comman
 	if err := m.err(id); err != nil {
 		return false, err
 	}
-	do := func() (bool, error) { return m.Store.Send(ctx, id, c) }
+	do := func() (bool, error) { return m.testStore.Send(ctx, id, c) }
 	if f := m.currentHooks().send; f != nil {
 		return f(c, do)
 	}
@@ -113,7 +112,7 @@ func (m *faultStore) Load(ctx context.Context, id wire.SessionID) (store.State, 
 	if err := m.err(id); err != nil {
 		return store.State{}, err
 	}
-	s, err := m.Store.Load(ctx, id)
+	s, err := m.testStore.Load(ctx, id)
 	if f := m.currentHooks().loaded; f != nil {
 		f()
 	}
@@ -124,7 +123,7 @@ func (m *faultStore) Release(ctx context.Context, l store.Lease) error {
 	if err := m.err(l.Session); err != nil {
 		return err
 	}
-	err := m.Store.Release(ctx, l)
+	err := m.testStore.Release(ctx, l)
 	if f := m.currentHooks().released; f != nil {
 		f()
 	}
@@ -156,7 +155,7 @@ func (m *faultStore) Commit(ctx context.Context, l store.Lease, b store.Batch) (
 	m.mu.Lock()
 	f := m.commit
 	m.mu.Unlock()
-	do := func() (store.Receipt, error) { return m.Store.Commit(ctx, l, b) }
+	do := func() (store.Receipt, error) { return m.testStore.Commit(ctx, l, b) }
 	if f == nil {
 		return do()
 	}
@@ -175,7 +174,7 @@ func (m *faultStore) Renew(ctx context.Context, l store.Lease) error {
 			return err
 		}
 	}
-	return m.Store.Renew(ctx, l)
+	return m.testStore.Renew(ctx, l)
 }
 
 func (m *faultStore) Claim(ctx context.Context, id wire.SessionID, replica wire.ReplicaID, ttl time.Duration) (store.Lease, error) {
@@ -190,7 +189,7 @@ func (m *faultStore) Claim(ctx context.Context, id wire.SessionID, replica wire.
 			return store.Lease{}, err
 		}
 	}
-	l, err := m.Store.Claim(ctx, id, replica, ttl)
+	l, err := m.testStore.Claim(ctx, id, replica, ttl)
 	if f := m.currentHooks().claimed; f != nil {
 		if err := f(l, err); err != nil {
 			return l, err
@@ -205,8 +204,8 @@ func openFaultStore(t *testing.T) *faultStore {
 }
 
 // newFaultStore is the connection of one replica to a store.
-func newFaultStore(s session.Store) *faultStore {
-	m := &faultStore{Store: s}
+func newFaultStore(s testStore) *faultStore {
+	m := &faultStore{testStore: s}
 	m.lost.Store(-1)
 	return m
 }

@@ -37,7 +37,7 @@ type loadedSession struct {
 
 // load loads the session and remembers its user and its directory entry.
 func (k *liveSession) load(ctx context.Context) (loadedSession, error) {
-	got, err := k.hub.load(ctx, k.id, k.user)
+	got, err := k.env.reader.load(ctx, k.id, k.user)
 	if got.info.User != "" {
 		k.user = got.info.User
 		k.cachedInfo.Store(staleInfo(got.info))
@@ -47,14 +47,14 @@ func (k *liveSession) load(ctx context.Context) (loadedSession, error) {
 
 // load loads a session from the store. It fails with store.ErrNotFound if the session belongs to
 // another user than the given one: its id was reused.
-func (h *Hub) load(ctx context.Context, id wire.SessionID, user string) (loadedSession, error) {
+func (sr *storeReader) load(ctx context.Context, id wire.SessionID, user string) (loadedSession, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	kept, err := h.store.Load(ctx, id)
+	kept, err := sr.log.Load(ctx, id)
 	if err != nil {
 		return loadedSession{}, fmt.Errorf("load session: %w", err)
 	}
-	info, err := h.store.Session(ctx, id)
+	info, err := sr.directory.Session(ctx, id)
 	if err != nil {
 		return loadedSession{}, fmt.Errorf("look session up: %w", err)
 	}
@@ -89,8 +89,8 @@ func (h *Hub) load(ctx context.Context, id wire.SessionID, user string) (loadedS
 // there.
 func (k *liveSession) openCenter(ctx context.Context, to wire.Position) error {
 	if k.center == nil {
-		cfg := k.hub.cfg.Broadcast
-		cfg.Writers = cmp.Or(cfg.Writers, k.hub.writers.Load())
+		cfg := k.env.cfg.Broadcast
+		cfg.Writers = cmp.Or(cfg.Writers, k.env.writers.Load())
 		k.center = broadcast.NewCenter(cfg, k.id, to, k)
 		return nil
 	}
@@ -119,7 +119,7 @@ func (k *liveSession) openCenter(ctx context.Context, to wire.Position) error {
 func (k *liveSession) readUpTo(ctx context.Context, after, to wire.Position) ([]store.Event, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	events, err := k.hub.store.Read(ctx, k.id, after, readPage)
+	events, err := k.env.store.Read(ctx, k.id, after, readPage)
 	for i, e := range events {
 		if e.At.Compare(to) > 0 {
 			return events[:i], err
@@ -226,7 +226,7 @@ type tailBatch struct {
 // tail reads the log for a follower until ctx ends or the tail ends with an error, which it also
 // sends.
 func (k *liveSession) tail(ctx context.Context, after wire.Position, to chan<- tailBatch) {
-	for news, err := range k.hub.store.Tail(ctx, k.id, after) {
+	for news, err := range k.env.store.Tail(ctx, k.id, after) {
 		select {
 		case to <- tailBatch{events: decodeEvents(news.Events), vacant: news.Vacant, err: err}:
 		case <-ctx.Done():
@@ -335,7 +335,7 @@ func (f *follower) unloadAt() time.Time {
 	if since == 0 {
 		return time.Time{}
 	}
-	return time.Unix(0, since).Add(min(followLinger, f.live.hub.cfg.DormantAfter))
+	return time.Unix(0, since).Add(min(followLinger, f.live.env.cfg.DormantAfter))
 }
 
 // forwardItems sends the items of the mailbox to the store's inbox in the background, while events
@@ -424,8 +424,8 @@ func (f *follower) sendPresence(ctx context.Context, now time.Time) {
 		defer f.sendingPresence.Store(false)
 		ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 		defer cancel()
-		err := f.live.hub.sendOrder(ctx, f.live.id, &order{
-			Kind: orderPresence, Replica: f.live.hub.cfg.Replica, Total: here.total, Connections: here.oldest,
+		err := f.live.env.sendOrder(ctx, f.live.id, &order{
+			Kind: orderPresence, Replica: f.live.env.cfg.Replica, Total: here.total, Connections: here.oldest,
 		})
 		f.presenceFailed.Store(err != nil)
 		if err != nil {
@@ -446,7 +446,7 @@ func (f *follower) clearPresence(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	err := f.live.hub.sendOrder(ctx, f.live.id, &order{Kind: orderPresence, Replica: f.live.hub.cfg.Replica})
+	err := f.live.env.sendOrder(ctx, f.live.id, &order{Kind: orderPresence, Replica: f.live.env.cfg.Replica})
 	if err != nil {
 		f.live.log.WarnContext(ctx, "clearing presence at the owner failed", "err", err)
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // startPair runs two hubs on one store, the first of which owns the session.
-func startPair(t *testing.T, s session.Store) (owner, follower *session.Hub, stopOwner func()) {
+func startPair(t *testing.T, s testStore) (owner, follower *session.Hub, stopOwner func()) {
 	t.Helper()
 	owner, stopOwner = startHub(t, s, "a", session.Config{})
 	follower, _ = startHub(t, s, "b", session.Config{})

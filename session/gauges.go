@@ -33,9 +33,9 @@ type Gauges struct {
 // Gauges returns the gauges. It waits for no session.
 func (h *Hub) Gauges() Gauges {
 	var all Gauges
-	all.Stuck = len(h.suspendedStatuses())
-	now, age := time.Now(), h.uptime()
-	for _, k := range h.appendSessions(nil) {
+	all.Stuck = len(h.registry.suspendedStatuses())
+	now, age := time.Now(), h.env.uptime()
+	for _, k := range h.registry.appendSessions(nil) {
 		if !k.isReady() || k.failure != nil {
 			continue
 		}
@@ -51,7 +51,7 @@ func (h *Hub) Gauges() Gauges {
 			continue
 		}
 		_, busy := l.view.activity.current(age)
-		l.view.gauge.addTo(&all, now, busy, h.cfg.StalledAfter)
+		l.view.gauge.addTo(&all, now, busy, h.env.cfg.StalledAfter)
 	}
 	return all
 }

@@ -37,7 +37,7 @@ func TestQuestionGauges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
 		told := &countingObserver{}
-		h, stop := startHub(t, s, "a", session.Config{AnswersPerMinute: 1, Observer: told})
+		h, stop := startHub(t, s, "a", session.Config{AnswersPerMinute: 1, Observer: told, MessageObserver: told})
 		defer stop()
 		createSession(t, h, "ses-1")
 		r := openHandle(t, h, "ses-1")

@@ -46,8 +46,9 @@ type Answer struct {
 // Handle is the access of one connection or request to one session. It works the same whether this
 // replica owns the session or follows it.
 type Handle struct {
-	live   *liveSession
-	closed atomic.Bool
+	live     *liveSession
+	registry *registry
+	closed   atomic.Bool
 }
 
 // Session returns the id of the session.
@@ -169,6 +170,6 @@ func (r *Handle) Read(ctx context.Context, after wire.Position, limit int) ([]st
 // Close releases the handle. It may be called more than once. The session stays loaded for a while.
 func (r *Handle) Close() {
 	if !r.closed.Swap(true) {
-		r.live.hub.releaseSession(r.live)
+		r.registry.releaseSession(r.live)
 	}
 }

@@ -33,7 +33,7 @@ func cutLeases(m *faultStore, over *atomic.Bool) {
 
 // checkOrder checks that nothing was refused and that the messages are in the log in order, once
 // each.
-func checkOrder(t *testing.T, s session.Store, ids ...wire.MessageID) {
+func checkOrder(t *testing.T, s testStore, ids ...wire.MessageID) {
 	t.Helper()
 	var got []string
 	for _, e := range readLog(t, s) {

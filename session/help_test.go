@@ -33,9 +33,18 @@ func withoutSweeps(cfg session.Config) session.Config {
 	return cfg
 }
 
+// testStore is a store that fills all roles.
+type testStore interface {
+	session.Leases
+	session.Writer
+	session.Log
+	session.Inbox
+	session.Directory
+}
+
 // joinedStore joins the parts of a store that a hub with agents uses.
 type joinedStore struct {
-	session.Store
+	testStore
 	agentpool.Semaphores
 	tools.Documents
 }
@@ -59,13 +68,13 @@ func openStore(t *testing.T) joinedStore {
 }
 
 // startHub runs a hub until the test ends or stop is called.
-func startHub(t *testing.T, s session.Store, replica wire.ReplicaID, cfg session.Config) (h *session.Hub, stop func()) {
+func startHub(t *testing.T, s testStore, replica wire.ReplicaID, cfg session.Config) (h *session.Hub, stop func()) {
 	t.Helper()
 	cfg.Replica = replica
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
 	}
-	h = session.NewHub(withoutSweeps(cfg), s)
+	h = session.NewHub(withoutSweeps(cfg), session.StoreOf(s))
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var wg sync.WaitGroup
 	wg.Go(func() { h.Run(ctx) })
@@ -139,7 +148,7 @@ func deliverBarrier(t *testing.T, r *session.Handle) wire.Position {
 var counter atomic.Int64
 
 // readLog reads the whole log of ses-1.
-func readLog(t *testing.T, s session.Store) []wire.Event {
+func readLog(t *testing.T, s testStore) []wire.Event {
 	t.Helper()
 	var all []wire.Event
 	var after wire.Position
@@ -178,7 +187,7 @@ func payloads[T wire.ServerPayload](events []wire.Event) []T {
 }
 
 // waitLogged tails the log until it has a matching event.
-func waitLogged[T wire.ServerPayload](t *testing.T, s session.Store, id wire.SessionID, is func(T) bool) T {
+func waitLogged[T wire.ServerPayload](t *testing.T, s testStore, id wire.SessionID, is func(T) bool) T {
 	t.Helper()
 	for news, err := range s.Tail(t.Context(), id, wire.Position{}) {
 		requireNoError(t, err)
@@ -194,7 +203,7 @@ func waitLogged[T wire.ServerPayload](t *testing.T, s session.Store, id wire.Ses
 func anyOf[T any](T) bool { return true }
 
 // waitRejection waits for the rejection of a message in ses-1.
-func waitRejection(t *testing.T, s session.Store, id wire.MessageID) wire.MessageRejected {
+func waitRejection(t *testing.T, s testStore, id wire.MessageID) wire.MessageRejected {
 	t.Helper()
 	return waitLogged(t, s, "ses-1", func(p wire.MessageRejected) bool { return p.MessageID == id })
 }

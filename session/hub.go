@@ -3,62 +3,17 @@ package session
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"iter"
 	"log/slog"
-	"maps"
 	"runtime"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/broadcast"
 	"github.com/everdesk/everdesk/policies"
-	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 	"github.com/everdesk/everdesk/workflow"
 )
-
-// Leases is the part of the store with which a hub creates, owns, writes and deletes sessions.
-type Leases interface {
-	Create(ctx context.Context, s store.NewSession) error
-	Recreate(ctx context.Context, lease store.Lease, s store.NewSession) error
-	Deleted(ctx context.Context, session wire.SessionID, epoch uint64) (bool, error)
-	Claim(ctx context.Context, session wire.SessionID, replica wire.ReplicaID, ttl time.Duration) (store.Lease, error)
-	Renew(ctx context.Context, lease store.Lease) error
-	Release(ctx context.Context, lease store.Lease) error
-	Commit(ctx context.Context, lease store.Lease, b store.Batch) (store.Receipt, error)
-	Delete(ctx context.Context, lease store.Lease) error
-}
-
-// Log is the part of the store that reads sessions and sends commands to their owners.
-type Log interface {
-	Load(ctx context.Context, session wire.SessionID) (store.State, error)
-	Read(ctx context.Context, session wire.SessionID, after wire.Position, limit int) ([]store.Event, error)
-	ReadList(ctx context.Context, session wire.SessionID, list string, from, limit int) (store.ListPage, error)
-	Tail(ctx context.Context, session wire.SessionID, after wire.Position) iter.Seq2[store.News, error]
-	Send(ctx context.Context, session wire.SessionID, c store.Command) (duplicate bool, err error)
-	Receive(ctx context.Context, lease store.Lease) iter.Seq2[[]store.Command, error]
-}
-
-// Directory is the part of the store that describes sessions without loading them.
-type Directory interface {
-	Session(ctx context.Context, session wire.SessionID) (store.Info, error)
-	Sessions(ctx context.Context, q store.Query) (store.Page[store.Info], error)
-	Unattended(ctx context.Context, limit int) ([]wire.SessionID, error)
-	Quarantine(ctx context.Context, session wire.SessionID, reason string) error
-	Discard(ctx context.Context, session wire.SessionID) error
-	Partition(session wire.SessionID) int
-}
-
-// Store is the storage that a [Hub] needs.
-type Store interface {
-	Leases
-	Log
-	Directory
-}
 
 // Config configures a [Hub]. The zero value selects the defaults.
 type Config struct {
@@ -102,8 +57,9 @@ type Config struct {
 	// the tabs of a replica that is not from its presence list. Without Alive it drops them when
 	// the replica has sent no presence for presenceTimeout.
 	Alive func(wire.ReplicaID) bool
-	// Observer receives counts and durations; nil discards them.
-	Observer Observer
+	// Observer and MessageObserver receive counts and durations; nil discards them.
+	Observer        Observer
+	MessageObserver MessageObserver
 	// Tracer traces messages; nil disables tracing.
 	Tracer Tracer
 	// Broadcast configures the Center of every session.
@@ -126,81 +82,51 @@ func (c Config) withDefaults() Config {
 	if c.Observer == nil {
 		c.Observer = noopObserver{}
 	}
+	if c.MessageObserver == nil {
+		c.MessageObserver = noopObserver{}
+	}
 	if c.Broadcast.Logger == nil {
 		c.Broadcast.Logger = c.Logger
 	}
 	return c
 }
 
-// Hub is the registry of the sessions this replica owns or follows.
+// Hub owns and follows the sessions of one replica.
 type Hub struct {
-	cfg     Config
-	store   Store
-	log     *slog.Logger
-	started time.Time
-	// writers writes to the tabs of sessions with many tabs; set while Run runs.
-	writers atomic.Pointer[broadcast.Writers]
-	// deliveryCount numbers the deliveries that this replica sends to other owners. process is
-	// random and separates them from the deliveries of earlier processes of the same replica.
-	deliveryCount atomic.Uint64
-	process       string
-
-	// stepPool holds empty steps, which sessions borrow while they process their mailbox.
-	stepPool stepPool
-
-	// lifeCtx is the context of all live sessions. It ends when Run returns.
-	lifeCtx context.Context
-	stop    context.CancelCauseFunc
-	running sync.WaitGroup // the live sessions
-
-	mu        sync.Mutex // guards the following; never held during a store call
-	sessions  map[wire.SessionID]*liveSession
-	suspended map[wire.SessionID]suspension
-	draining  chan struct{} // closed by Undrain; nil while the hub does not drain
-	stopped   bool
-}
-
-// suspension keeps a session from being opened until a time: it panicked too often, or its schema
-// is newer than this hub.
-type suspension struct {
-	until time.Time
-	err   *Error
-	epoch uint64 // of its last owner here; 0 if the suspension is not the session's fault
+	env      *environment
+	registry *registry
+	renewer  leaseRenewer
+	sweeper  sweeper
+	prober   storeProber
 }
 
 // NewHub makes a hub. It starts no goroutine before [Hub.Run] or [Hub.Open].
 func NewHub(cfg Config, s Store) *Hub {
-	cfg = cfg.withDefaults()
-	h := &Hub{
-		cfg: cfg, store: s, log: cfg.Logger, started: time.Now(), process: rand.Text()[:10],
-		sessions: map[wire.SessionID]*liveSession{}, suspended: map[wire.SessionID]suspension{},
+	env := newEnvironment(cfg.withDefaults(), s)
+	rg := newRegistry(env)
+	return &Hub{
+		env: env, registry: rg, renewer: leaseRenewer{env, rg}, sweeper: sweeper{env, rg}, prober: storeProber{env, rg},
 	}
-	h.lifeCtx, h.stop = context.WithCancelCause(context.Background())
-	return h
 }
 
 // Run renews leases, claims sessions without an owner, probes the store and enforces Retention
 // until ctx ends. It returns when all goroutines of the hub have ended. It does not hand sessions
 // over: call [Hub.Drain] first.
 func (h *Hub) Run(ctx context.Context) {
-	if h.cfg.Broadcast.Writers == nil {
+	if h.env.cfg.Broadcast.Writers == nil {
 		writers := broadcast.NewWriters(runtime.GOMAXPROCS(0))
 		defer writers.Close()
-		h.writers.Store(writers)
+		h.env.writers.Store(writers)
 	}
 	var wg sync.WaitGroup
-	wg.Go(func() { h.renewAll(ctx) })
-	wg.Go(func() { h.sweepAll(ctx) })
-	wg.Go(func() { h.probeAll(ctx) })
-	if h.cfg.Retention > 0 {
-		wg.Go(func() { h.retireAll(ctx) })
+	wg.Go(func() { h.renewer.renewAll(ctx) })
+	wg.Go(func() { h.sweeper.sweepAll(ctx) })
+	wg.Go(func() { h.prober.probeAll(ctx) })
+	if h.env.cfg.Retention > 0 {
+		wg.Go(func() { h.sweeper.retireAll(ctx) })
 	}
 	wg.Wait()
-	h.mu.Lock()
-	h.stopped = true // no live session starts after this
-	h.mu.Unlock()
-	h.stop(errStopping)
-	h.running.Wait()
+	h.registry.shutDown()
 }
 
 // Open returns a handle of a session and loads the session if it is not loaded here. The caller
@@ -209,21 +135,21 @@ func (h *Hub) Open(ctx context.Context, id wire.SessionID) (*Handle, error) {
 	if err := id.Validate(); err != nil {
 		return nil, asError(err)
 	}
-	k, err := h.acquireSession(id)
+	k, err := h.registry.acquireSession(id)
 	if err != nil {
 		return nil, err
 	}
 	select {
 	case <-k.ready:
 	case <-ctx.Done():
-		h.releaseSession(k)
+		h.registry.releaseSession(k)
 		return nil, ctx.Err()
 	}
 	if k.failure != nil {
-		h.releaseSession(k)
+		h.registry.releaseSession(k)
 		return nil, asError(k.failure)
 	}
-	return &Handle{live: k}, nil
+	return &Handle{live: k, registry: h.registry}, nil
 }
 
 // DeliverAndWait opens the session, calls [Handle.DeliverAndWait] and closes the handle.
@@ -234,80 +160,4 @@ func (h *Hub) DeliverAndWait(ctx context.Context, id wire.SessionID, c Command) 
 	}
 	defer r.Close()
 	return r.DeliverAndWait(ctx, c)
-}
-
-// acquireSession returns the live session of id with one more handle, and starts it if there is
-// none. Concurrent callers share one live session, whose goroutine loads the state. The caller must
-// call releaseSession.
-func (h *Hub) acquireSession(id wire.SessionID) (*liveSession, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if err := h.servingLocked(); err != nil {
-		return nil, err
-	}
-	if c, ok := h.suspended[id]; ok {
-		if time.Now().Before(c.until) {
-			return nil, c.err
-		}
-		delete(h.suspended, id)
-	}
-	k := h.sessions[id]
-	if k == nil {
-		k = newLiveSession(h, id)
-		h.sessions[id] = k
-		h.running.Go(func() { k.run(h.lifeCtx) })
-	}
-	k.handles++
-	k.unusedSince.Store(0)
-	k.mailbox.signal() // a follower may have been about to unload
-	return k, nil
-}
-
-// releaseSession undoes acquireSession. With the last handle the time until the session is unloaded
-// begins.
-func (h *Hub) releaseSession(k *liveSession) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	k.handles--
-	if k.handles == 0 {
-		k.unusedSince.Store(time.Now().UnixNano())
-		k.mailbox.signal()
-	}
-}
-
-// removeSession removes k from the registry and reports whether it did. Without force it refuses
-// while k has handles or items.
-func (h *Hub) removeSession(k *liveSession, anyway bool) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !anyway && (k.handles > 0 || !k.mailbox.isIdle()) {
-		return false
-	}
-	if h.sessions[k.id] == k {
-		delete(h.sessions, k.id)
-	}
-	return true
-}
-
-// suspend refuses to open a session until c.until. It also drops suspensions that have ended.
-func (h *Hub) suspend(id wire.SessionID, c suspension) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	now := time.Now()
-	maps.DeleteFunc(h.suspended, func(_ wire.SessionID, c suspension) bool { return c.until.Before(now) })
-	h.suspended[id] = c
-}
-
-// lookup returns the live session of id, or nil.
-func (h *Hub) lookup(id wire.SessionID) *liveSession {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.sessions[id]
-}
-
-// appendSessions appends all live sessions to into.
-func (h *Hub) appendSessions(into []*liveSession) []*liveSession {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return slices.AppendSeq(into, maps.Values(h.sessions))
 }

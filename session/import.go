@@ -17,7 +17,7 @@ const importLease = time.Minute
 // [Import.Finish]. It has a lease and unfinished work, so that replicas find it like every session
 // whose owner is dead, and delete it.
 type Import struct {
-	h     *Hub
+	env   *environment
 	lease store.Lease
 	top   wire.Position
 	batch uint64
@@ -25,18 +25,18 @@ type Import struct {
 
 // BeginImport begins to fill a session that [Hub.Create] created with Importing set.
 func (h *Hub) BeginImport(ctx context.Context, id wire.SessionID) (*Import, error) {
-	lease, err := h.store.Claim(ctx, id, h.cfg.Replica, importLease)
+	lease, err := h.env.store.Claim(ctx, id, h.env.cfg.Replica, importLease)
 	if err != nil {
 		return nil, asError(err)
 	}
-	i := &Import{h: h, lease: lease, top: lease.Top()}
+	i := &Import{env: h.env, lease: lease, top: lease.Top()}
 	return i, i.commit(ctx, store.Batch{Working: new(true)})
 }
 
 func (i *Import) commit(ctx context.Context, b store.Batch) error {
 	i.batch++
 	b.Number, b.Prev = i.batch, i.top
-	receipt, err := i.h.store.Commit(ctx, i.lease, b)
+	receipt, err := i.env.store.Commit(ctx, i.lease, b)
 	if err != nil {
 		return asError(err)
 	}
@@ -45,7 +45,7 @@ func (i *Import) commit(ctx context.Context, b store.Batch) error {
 }
 
 // Renew extends the import by importLease.
-func (i *Import) Renew(ctx context.Context) error { return asError(i.h.store.Renew(ctx, i.lease)) }
+func (i *Import) Renew(ctx context.Context) error { return asError(i.env.store.Renew(ctx, i.lease)) }
 
 // Finish writes the contents of a session file to the session and shows it in listings. After an
 // error the session is incomplete and the caller must delete it.
@@ -63,7 +63,7 @@ func (i *Import) Finish(ctx context.Context, title string, l *sessionfile.Log) e
 			return err
 		}
 	}
-	return asError(i.h.store.Release(ctx, i.lease))
+	return asError(i.env.store.Release(ctx, i.lease))
 }
 
 // isAbandoned reports whether the replica that imports the session is dead.
@@ -73,21 +73,21 @@ func (i Info) isAbandoned(now time.Time) bool {
 
 // dropIfImport deletes a session without an owner if it is an unfinished import, and reports
 // whether it is one.
-func (h *Hub) dropIfImport(ctx context.Context, id wire.SessionID) bool {
+func (sw *sweeper) dropIfImport(ctx context.Context, id wire.SessionID) bool {
 	limited, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	i, err := h.store.Session(limited, id)
+	i, err := sw.env.store.Session(limited, id)
 	if err != nil || !asInfo(i).Importing {
 		return false
 	}
-	h.dropImport(limited, i)
+	sw.dropImport(limited, i)
 	return true
 }
 
-func (h *Hub) dropImport(ctx context.Context, i store.Info) {
-	if err := h.retireOne(ctx, i); err != nil {
-		h.log.WarnContext(ctx, "unfinished import not deleted", "session", string(i.ID), "err", err)
+func (sw *sweeper) dropImport(ctx context.Context, i store.Info) {
+	if err := sw.retireOne(ctx, i); err != nil {
+		sw.env.log.WarnContext(ctx, "unfinished import not deleted", "session", string(i.ID), "err", err)
 		return
 	}
-	h.log.InfoContext(ctx, "unfinished import deleted", "session", string(i.ID), "user", i.User)
+	sw.env.log.InfoContext(ctx, "unfinished import deleted", "session", string(i.ID), "user", i.User)
 }

@@ -89,7 +89,7 @@ const maxViewers = 500
 // owned here or does not answer within 100 ms.
 func (h *Hub) Inspect(ctx context.Context, id wire.SessionID) (Inspection, error) {
 	var l *owner
-	if k := h.lookup(id); k != nil {
+	if k := h.registry.lookup(id); k != nil {
 		l = k.activeOwner.Load()
 	}
 	if l == nil {
@@ -226,7 +226,7 @@ func rendererOf(c wire.Content) string {
 // InspectStored returns what the store has of a session, wherever it is owned, without loading it.
 // Only the owner knows queues and budgets.
 func (h *Hub) InspectStored(ctx context.Context, id wire.SessionID) (Inspection, error) {
-	got, err := h.load(ctx, id, "")
+	got, err := h.env.reader.load(ctx, id, "")
 	if err != nil {
 		return Inspection{}, asError(err)
 	}
@@ -250,7 +250,7 @@ func truncateBytes(text string, limit int) string {
 
 // Viewers returns the oldest tabs of a session at this replica.
 func (h *Hub) Viewers(id wire.SessionID) []broadcast.Viewer {
-	k := h.lookup(id)
+	k := h.registry.lookup(id)
 	if k == nil || !k.isReady() || k.center == nil {
 		return nil
 	}
@@ -260,5 +260,5 @@ func (h *Hub) Viewers(id wire.SessionID) []broadcast.Viewer {
 // Tail returns the log of a session after a position, and then new events as they are committed. It
 // does not load the session. The errors are those of the store.
 func (h *Hub) Tail(ctx context.Context, id wire.SessionID, after wire.Position) iter.Seq2[store.News, error] {
-	return h.store.Tail(ctx, id, after)
+	return h.env.store.Tail(ctx, id, after)
 }

@@ -43,13 +43,23 @@ const (
 // storeTimeout bounds each store call that has no deadline of a caller.
 const storeTimeout = 10 * time.Second
 
+// sessionRegistry is where a live session ends.
+type sessionRegistry interface {
+	// removeSession removes k and reports whether it did. Without anyway it refuses while k has
+	// handles or items; once it has removed k, k gets neither.
+	removeSession(k *liveSession, anyway bool) bool
+	// suspend refuses to open a session until c.until.
+	suspend(id wire.SessionID, c suspension)
+}
+
 // liveSession is one loaded session of this replica, as its owner or its follower. It has one
 // Center for its whole life. Its goroutine is the only one that touches the session's state; the
 // fields that other goroutines may use are grouped below.
 type liveSession struct {
-	hub    *Hub
-	id     wire.SessionID
-	center *broadcast.Center // read after ready
+	env      *environment
+	registry sessionRegistry
+	id       wire.SessionID
+	center   *broadcast.Center // read after ready
 
 	// Safe for all goroutines. The fields that every step reads come first.
 	mailbox        *mailbox
@@ -87,9 +97,9 @@ type liveSession struct {
 	retryMarks map[string]item
 }
 
-func newLiveSession(h *Hub, id wire.SessionID) *liveSession {
+func newLiveSession(env *environment, rg sessionRegistry, id wire.SessionID) *liveSession {
 	return &liveSession{
-		hub: h, id: id, log: h.log.With("session", string(id)), mailbox: newMailbox(),
+		env: env, registry: rg, id: id, log: env.log.With("session", string(id)), mailbox: newMailbox(),
 		ready: make(chan struct{}), done: make(chan struct{}),
 	}
 }
@@ -107,7 +117,7 @@ func (k *liveSession) run(ctx context.Context) {
 			err = context.Cause(ctx)
 			return
 		case errors.Is(err, errDormant):
-			if k.hub.removeSession(k, false) {
+			if k.registry.removeSession(k, false) {
 				return
 			}
 			k.changeRole(eventReopened)
@@ -116,7 +126,7 @@ func (k *liveSession) run(ctx context.Context) {
 		case k.tooManyPanics(err):
 			why := refusal(wire.CodeSessionInvalidState, "the session is suspended after repeated errors; try again later")
 			why.Err = err
-			k.hub.suspend(k.id, suspension{time.Now().Add(suspendFor), why, k.epoch()})
+			k.registry.suspend(k.id, suspension{time.Now().Add(suspendFor), why, k.epoch()})
 			k.changeRole(eventSuspended)
 			err = why
 			return
@@ -221,7 +231,7 @@ func (k *liveSession) ownOrFollow(ctx context.Context, prev *owner) (*owner, err
 		return prev, fmt.Errorf("claim session: %w", err)
 	}
 	if prev != nil && !prev.held.status.is(leaseReleased) {
-		k.hub.cfg.Observer.Fenced()
+		k.env.cfg.Observer.Fenced()
 	}
 	if err := k.abandonOwner(ctx, prev, store.Lease{}); err != nil {
 		return prev, err
@@ -268,7 +278,7 @@ func (k *liveSession) claim(ctx context.Context, prev *owner) (store.Lease, time
 			return store.Lease{}, began, err
 		}
 	}
-	lease, err := k.hub.store.Claim(ctx, k.id, k.hub.cfg.Replica, k.hub.cfg.Lease)
+	lease, err := k.env.store.Claim(ctx, k.id, k.env.cfg.Replica, k.env.cfg.Lease)
 	if err == nil {
 		k.lastLease = lease
 	}
@@ -334,7 +344,7 @@ func (k *liveSession) requeueUnfinished(prev *owner, lease store.Lease) {
 
 // shutDown ends the live session: it leaves the registry, refuses its items and closes its tabs.
 func (k *liveSession) shutDown(err error) {
-	k.hub.removeSession(k, true)
+	k.registry.removeSession(k, true)
 	k.activeOwner.Store(nil)
 	defer k.changeRole(eventClosed)
 	if errors.Is(err, errDormant) {
@@ -393,7 +403,7 @@ func (k *liveSession) dormantAt() time.Time {
 	if since == 0 {
 		return time.Time{}
 	}
-	return time.Unix(0, since).Add(k.hub.cfg.DormantAfter)
+	return time.Unix(0, since).Add(k.env.cfg.DormantAfter)
 }
 
 // sleep waits for d and reports whether ctx is still alive.

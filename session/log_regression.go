@@ -41,7 +41,7 @@ func (k *liveSession) leaveToOwner(ctx context.Context) error {
 	if k.regression.newestShown == (wire.Position{}) {
 		return nil
 	}
-	info, err := k.hub.store.Session(ctx, k.id)
+	info, err := k.env.store.Session(ctx, k.id)
 	if err != nil {
 		return fmt.Errorf("compare the log with what was shown: %w", err)
 	}
@@ -53,9 +53,9 @@ func (k *liveSession) leaveToOwner(ctx context.Context) error {
 	if k.regression.foundFor != k.regression.newestShown { // also if the log went back again since
 		k.regression.foundAt, k.regression.foundFor = now, k.regression.newestShown
 		k.log.WarnContext(ctx, "log ends before what was shown, waiting one lease for the owner",
-			"log", info.Top, "shown", k.regression.newestShown, "owner", string(info.Owner), "lease", k.hub.cfg.Lease)
+			"log", info.Top, "shown", k.regression.newestShown, "owner", string(info.Owner), "lease", k.env.cfg.Lease)
 	}
-	if left := k.regression.foundAt.Add(k.hub.cfg.Lease).Sub(now); left > 0 {
+	if left := k.regression.foundAt.Add(k.env.cfg.Lease).Sub(now); left > 0 {
 		return &store.OwnedError{By: info.Owner, For: left}
 	}
 	return nil

@@ -6,15 +6,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Observer receives counts and durations for metrics. Sessions call it from their goroutines: it
-// must not block.
+// Observer receives counts and durations of owning sessions, for metrics. Sessions call it from
+// their goroutines: it must not block.
 type Observer interface {
-	OwnerObserver
-	MessageObserver
-}
-
-// OwnerObserver receives the events of owning sessions.
-type OwnerObserver interface {
 	// Appended is called after every commit.
 	Appended(events int, took time.Duration)
 	// TookOver is called when a session with users or work was taken over from another replica.
@@ -27,7 +21,8 @@ type OwnerObserver interface {
 	Probed(took time.Duration)
 }
 
-// MessageObserver receives the events of messages and questions.
+// MessageObserver receives the events of messages and questions. Like an [Observer] it must not
+// block.
 type MessageObserver interface {
 	// Repeated is called for a message that was sent again.
 	Repeated()

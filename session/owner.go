@@ -39,11 +39,11 @@ type owner struct {
 // state before restore or inheritState.
 func newOwner(ctx context.Context, cancel context.CancelCauseFunc, k *liveSession, lease store.Lease, claimed time.Time) *owner {
 	l := &owner{live: k}
-	l.held.lease, l.held.ctx, l.held.cancel, l.held.renewEvery = lease, ctx, cancel, k.hub.renewEvery()
-	l.held.renewed.Store(int64(claimed.Sub(k.hub.started)))
+	l.held.lease, l.held.ctx, l.held.cancel, l.held.renewEvery = lease, ctx, cancel, k.env.renewEvery()
+	l.held.renewed.Store(int64(claimed.Sub(k.env.started)))
 	since := time.UnixMilli(int64(lease.Epoch)) //nolint:gosec // epochs are milliseconds
 	l.w = stepWriter{
-		id: k.id, log: k.log, reader: k.hub, observer: k.hub.cfg.Observer, held: &l.held, step: &step{}, top: lease.Top(),
+		id: k.id, log: k.log, reader: k.env.reader, observer: k.env.cfg.MessageObserver, held: &l.held, step: &step{}, top: lease.Top(),
 		clockSkew: skewOf(lease, claimed), lastEventAt: since, lastProgressAt: since,
 	}
 	l.view.live, l.view.held, l.view.w, l.view.replies, l.view.presence = k, &l.held, &l.w, &l.commands.replies, &l.presence
@@ -85,11 +85,11 @@ func (l *owner) loop() error {
 func (l *owner) processMailbox() error {
 	l.view.requests.markStale()
 	defer l.view.activity.end()
-	l.w.step = l.live.hub.stepPool.get() // the last one is committed
+	l.w.step = l.live.env.stepPool.get() // the last one is committed
 	if err := l.runSteps(); err != nil {
 		return err // the step may still be needed for a rewrite
 	}
-	l.live.hub.stepPool.put(l.w.step)
+	l.live.env.stepPool.put(l.w.step)
 	l.w.step = nil
 	return nil
 }
@@ -100,12 +100,12 @@ func (l *owner) runSteps() error {
 	l.committer.committed, l.committer.handled = 0, 0
 	l.committer.items, l.snapshotRequests = l.live.mailbox.takeAll(l.committer.items, l.snapshotRequests)
 	if len(l.snapshotRequests) > 0 {
-		l.view.activity.begin(activitySnapshot, l.live.hub.uptime())
+		l.view.activity.begin(activitySnapshot, l.live.env.uptime())
 		l.live.answerSnapshots(l.snapshotRequests, l.w.state)
 	}
 	now := time.Now()
 	l.w.advanceClock(now)
-	since := now.Sub(l.live.hub.started)
+	since := now.Sub(l.live.env.started)
 	for i := range l.committer.items {
 		it := &l.committer.items[i]
 		alone := it.alone || it.rewinds()
@@ -113,7 +113,7 @@ func (l *owner) runSteps() error {
 			if err := l.committer.commit(); err != nil {
 				return err
 			}
-			since = l.live.hub.uptime()
+			since = l.live.env.uptime()
 		}
 		l.committer.stepState.apply(stepItemBegins)
 		l.view.activity.begin(l.view.activity.ofItem(it), since)
@@ -127,7 +127,7 @@ func (l *owner) runSteps() error {
 			if err := l.committer.commit(); err != nil {
 				return err
 			}
-			since = l.live.hub.uptime()
+			since = l.live.env.uptime()
 		}
 	}
 	l.view.activity.begin(activityDue, since)
@@ -203,7 +203,7 @@ func (rp *replies) isAnswered(id wire.MessageID) bool {
 func (l *owner) handleOrder(it *item) {
 	switch o := it.order; o.Kind {
 	case orderPresence:
-		if o.Replica != l.live.hub.cfg.Replica { // else this replica sent it to the previous owner
+		if o.Replica != l.live.env.cfg.Replica { // else this replica sent it to the previous owner
 			l.presence.applyReport(o, l.w.now)
 		}
 	case orderRename, orderShare:

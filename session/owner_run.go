@@ -23,7 +23,7 @@ func (k *liveSession) own(ctx context.Context, lease store.Lease, claimed time.T
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	l := newOwner(ctx, cancel, k, lease, claimed)
-	l.view.activity.begin(activityLoad, k.hub.uptime())
+	l.view.activity.begin(activityLoad, k.env.uptime())
 	// From here on the hub renews the lease: loading may take longer than the lease lasts.
 	k.ownedEpoch.Store(lease.Epoch)
 	k.activeOwner.Store(l)
@@ -87,11 +87,11 @@ func (k *liveSession) own(ctx context.Context, lease store.Lease, claimed time.T
 func (k *liveSession) observeTakeover(got loadedSession, claimed time.Time) {
 	since := k.vacantSince
 	k.vacantSince = time.Time{}
-	if since.IsZero() && got.info.Working && got.prevOwner != "" && got.prevOwner != k.hub.cfg.Replica {
+	if since.IsZero() && got.info.Working && got.prevOwner != "" && got.prevOwner != k.env.cfg.Replica {
 		since = claimed
 	}
 	if !since.IsZero() {
-		k.hub.cfg.Observer.TookOver(time.Since(since))
+		k.env.cfg.Observer.TookOver(time.Since(since))
 	}
 }
 
@@ -118,7 +118,7 @@ func (l *owner) run() error {
 		k.mailbox.requeue(unsent)
 	}()
 	if k.inboxHasOlder.Load() {
-		in.barrier = k.hub.newDeliveryID()
+		in.barrier = k.env.newDeliveryID()
 		sent := k.mailbox.holdLocalItems()
 		wg.Go(func() { unsent = in.sendBarrier(sent) })
 	}
@@ -214,7 +214,7 @@ func (l *owner) initDerived() {
 	for _, p := range now.Prompts {
 		l.w.openQuestions.add(promptName(p.ID), time.Now())
 	}
-	l.commands.questions.limiter = newAnswerLimiter(l.live.hub.cfg.AnswersPerMinute)
+	l.commands.questions.limiter = newAnswerLimiter(l.live.env.cfg.AnswersPerMinute)
 }
 
 // releaseSession flushes delayed events, parks the agents and releases the lease, so that any
@@ -230,14 +230,14 @@ func (l *owner) releaseSession(cause error) error {
 	if err := l.committer.commit(); err != nil {
 		return err
 	}
-	l.view.activity.begin(activityRelease, l.live.hub.uptime())
+	l.view.activity.begin(activityRelease, l.live.env.uptime())
 	ctx, cancel := context.WithTimeout(l.held.ctx, storeTimeout)
 	defer cancel()
 	lease := l.held.lease
 	if errors.Is(cause, errDraining) {
 		lease.Heir = l.heir
 	}
-	err := l.live.hub.store.Release(ctx, lease)
+	err := l.live.env.store.Release(ctx, lease)
 	if err != nil && !errors.Is(err, store.ErrFenced) {
 		return fmt.Errorf("release session: %w", err)
 	}
@@ -256,7 +256,7 @@ func (l *owner) releaseSession(cause error) error {
 func (l *owner) deleteSession() error {
 	ctx, cancel := context.WithTimeout(l.held.ctx, storeTimeout)
 	defer cancel()
-	if err := l.live.hub.store.Delete(ctx, l.held.lease); err != nil {
+	if err := l.live.env.store.Delete(ctx, l.held.lease); err != nil {
 		return fmt.Errorf("delete session: %w", err)
 	}
 	return store.ErrNotFound

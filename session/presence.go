@@ -88,7 +88,7 @@ func (p *presence) due(k *liveSession) time.Time {
 		return p.notBefore
 	}
 	var next time.Time
-	if len(p.replicas) > 0 && k.hub.cfg.Alive != nil {
+	if len(p.replicas) > 0 && k.env.cfg.Alive != nil {
 		next = p.aliveCheckedAt.Add(aliveCheckEvery)
 	}
 	for _, a := range p.replicas {
@@ -104,7 +104,7 @@ func (p *presence) next(k *liveSession, now time.Time) (wire.Presence, bool) {
 		return wire.Presence{}, false
 	}
 	before := len(p.replicas)
-	p.dropGone(k.hub.cfg.Alive, now)
+	p.dropGone(k.env.cfg.Alive, now)
 	if !p.stale && !w.after(p.sentVersion) && len(p.replicas) == before || now.Before(p.notBefore) {
 		p.stale = p.stale || len(p.replicas) != before
 		return wire.Presence{}, false

@@ -27,18 +27,18 @@ func (k *liveSession) quarantine(err error) {
 	switch {
 	case errors.Is(err, store.ErrCorrupt) && k.lastLease.Epoch != 0:
 		k.log.ErrorContext(ctx, "session is corrupt, quarantining it", "err", err)
-		if failed := k.hub.store.Quarantine(ctx, k.id, err.Error()); failed != nil {
+		if failed := k.env.store.Quarantine(ctx, k.id, err.Error()); failed != nil {
 			k.log.ErrorContext(ctx, "quarantine failed", "err", failed)
 		}
 	case errors.Is(err, store.ErrNewerSchema):
 		why := &Error{Code: wire.CodeSessionInvalidState, Reason: "the stored session needs a newer version of the hub", Err: err}
-		k.hub.suspend(k.id, suspension{until: time.Now().Add(newerSchemaRetry), err: why})
+		k.registry.suspend(k.id, suspension{until: time.Now().Add(newerSchemaRetry), err: why})
 		k.changeRole(eventSuspended)
 	}
 	if k.lastLease.Epoch == 0 {
 		return
 	}
-	failed := k.hub.store.Release(ctx, k.lastLease)
+	failed := k.env.store.Release(ctx, k.lastLease)
 	if failed != nil && !errors.Is(failed, store.ErrFenced) && !errors.Is(failed, store.ErrQuarantined) {
 		k.log.WarnContext(ctx, "lease not released after an error", "err", failed)
 	}
@@ -46,7 +46,7 @@ func (k *liveSession) quarantine(err error) {
 
 // Discard deletes a quarantined session. Nothing of it has to be readable.
 func (h *Hub) Discard(ctx context.Context, id wire.SessionID) error {
-	return asError(h.store.Discard(ctx, id))
+	return asError(h.env.store.Discard(ctx, id))
 }
 
 // The pause of the sweeper before it tries the same session again grows from attemptFirst to

@@ -100,7 +100,7 @@ func (w *stepWriter) RowsSince(monitor wire.MonitorID, ts wire.Millis, said bool
 	rows, err := w.rowsSince(monitor, ts)
 	for err == nil && len(rows) > 0 && rows[0].ID > 0 && said && rows[0].Say != wire.SayUserFeedback {
 		var before RowPage
-		before, err = w.reader.Rows(w.held.ctx, w.id, RowQuery{Monitor: monitor, Limit: saidPage, Before: rows[0].ID})
+		before, err = w.reader.rows(w.held.ctx, w.id, RowQuery{Monitor: monitor, Limit: saidPage, Before: rows[0].ID})
 		if err != nil || len(before.Rows) == 0 {
 			return nil, err
 		}
@@ -128,7 +128,7 @@ const coldPage = 500
 func (w *stepWriter) readColdPage(list string, from int) (store.ListPage, error) {
 	ctx, cancel := context.WithTimeout(w.held.ctx, storeTimeout)
 	defer cancel()
-	return w.reader.store.ReadList(ctx, w.id, list, from, coldPage)
+	return w.reader.log.ReadList(ctx, w.id, list, from, coldPage)
 }
 
 // ReadColdList reads a list that is not loaded with the session.

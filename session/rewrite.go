@@ -52,7 +52,7 @@ func (l *owner) hasFullState() bool {
 func (k *liveSession) recreate(ctx context.Context, prev *owner) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	err := k.hub.store.Recreate(ctx, prev.held.lease, store.NewSession{ID: k.id, User: prev.w.user, Card: prev.commands.card.encode()})
+	err := k.env.store.Recreate(ctx, prev.held.lease, store.NewSession{ID: k.id, User: prev.w.user, Card: prev.commands.card.encode()})
 	switch {
 	case errors.Is(err, store.ErrExists): // the answer of an earlier attempt may have been lost
 		return nil
@@ -71,7 +71,7 @@ func (k *liveSession) awaitsRecreation(ctx context.Context, err error) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	deleted, err := k.hub.store.Deleted(ctx, k.id, k.center.Head().Epoch)
+	deleted, err := k.env.store.Deleted(ctx, k.id, k.center.Head().Epoch)
 	if deleted || err != nil && !isStoreUnavailable(err) {
 		return false
 	}

@@ -44,37 +44,43 @@ type RowPage struct {
 // otherwise. Every replica can answer it, whether or not it owns the session, from what is
 // committed. The newest rows cost one store call.
 func (h *Hub) Rows(ctx context.Context, id wire.SessionID, q RowQuery) (RowPage, error) {
+	page, err := h.env.reader.rows(ctx, id, q)
+	return page, asError(err)
+}
+
+// rows is [Hub.Rows] with the errors of the store.
+func (sr *storeReader) rows(ctx context.Context, id wire.SessionID, q RowQuery) (RowPage, error) {
 	limit := min(max(q.Limit, 1), MaxRowPage)
 	list := history.ArchiveList(q.Monitor)
 	var page rowPage
 	var err error
 	if q.Newest() {
-		page, err = h.readRows(ctx, id, list, -limit, limit)
+		page, err = sr.readRows(ctx, id, list, -limit, limit)
 	} else {
-		page, err = h.rowsBefore(ctx, id, list, q, limit)
+		page, err = sr.rowsBefore(ctx, id, list, q, limit)
 	}
 	if err == nil && page.from > 0 && len(page.rows) > 0 && page.rows[0].ID == 0 {
 		// Rows from before there were row ids go on one page, because no query can name a place
 		// among them. There are at most as many as a desktop state holds.
 		var older rowPage
-		older, err = h.readRows(ctx, id, list, 0, page.from)
+		older, err = sr.readRows(ctx, id, list, 0, page.from)
 		page.rows, page.from = slices.Concat(older.rows, page.rows), 0
 	}
 	if err != nil {
-		return RowPage{}, asError(err)
+		return RowPage{}, err
 	}
 	return RowPage{Rows: page.rows, More: page.from > 0}, nil
 }
 
 // rowsBefore reads the rows before an id or a time.
-func (h *Hub) rowsBefore(ctx context.Context, id wire.SessionID, list string, q RowQuery, limit int) (rowPage, error) {
+func (sr *storeReader) rowsBefore(ctx context.Context, id wire.SessionID, list string, q RowQuery, limit int) (rowPage, error) {
 	for {
-		end, err := h.findRow(ctx, id, list, q.distance)
+		end, err := sr.findRow(ctx, id, list, q.distance)
 		if err != nil || end == 0 {
 			return rowPage{}, err
 		}
 		from := max(end-limit, 0)
-		page, err := h.readRows(ctx, id, list, from, end-from)
+		page, err := sr.readRows(ctx, id, list, from, end-from)
 		if n := len(page.rows); err != nil || n == 0 || q.distance(page.rows[n-1]) < 0 {
 			return page, err
 		}

@@ -89,12 +89,12 @@ func (k *liveSession) Snapshot(ctx context.Context, monitors []wire.MonitorID) (
 
 // Read implements [broadcast.Source].
 func (k *liveSession) Read(ctx context.Context, after wire.Position, limit int) ([]store.Event, error) {
-	return k.hub.store.Read(ctx, k.id, after, limit)
+	return k.env.store.Read(ctx, k.id, after, limit)
 }
 
 // Oldest implements [broadcast.Source].
 func (k *liveSession) Oldest(ctx context.Context) (wire.Position, error) {
-	s, err := k.hub.store.Session(ctx, k.id)
+	s, err := k.env.store.Session(ctx, k.id)
 	return s.Oldest, err
 }
 

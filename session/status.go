@@ -64,8 +64,8 @@ const statusTimeout = 100 * time.Millisecond
 func (h *Hub) Statuses(ctx context.Context) []Status {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
-	sessions := h.appendSessions(nil)
-	all := append(make([]Status, 0, len(sessions)), h.suspendedStatuses()...)
+	sessions := h.registry.appendSessions(nil)
+	all := append(make([]Status, 0, len(sessions)), h.registry.suspendedStatuses()...)
 	var asked []*owner
 	for _, k := range sessions {
 		l := k.activeOwner.Load()
@@ -83,7 +83,7 @@ func (h *Hub) Statuses(ctx context.Context) []Status {
 	}
 	all = append(all, requestStatuses(ctx, asked)...)
 	for i := range all {
-		all[i].Stalled = all[i].Working && time.Since(all[i].Progress) > h.cfg.StalledAfter
+		all[i].Stalled = all[i].Working && time.Since(all[i].Progress) > h.env.cfg.StalledAfter
 	}
 	return all
 }
@@ -134,19 +134,6 @@ func (k *liveSession) betweenOwners() (Status, bool) {
 	return s, s.For > statusTimeout
 }
 
-// suspendedStatuses returns the sessions that are suspended after too many panics.
-func (h *Hub) suspendedStatuses() []Status {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	var all []Status
-	for id, c := range h.suspended {
-		if left := time.Until(c.until); left > 0 && c.epoch != 0 {
-			all = append(all, Status{ID: id, Epoch: c.epoch, Stuck: true, Activity: ActivityClosed, For: suspendFor - left})
-		}
-	}
-	return all
-}
-
 // stuck returns what is known of a session that does not answer.
 func (v *introspection) stuck() Status {
 	s := Status{ID: v.live.id, Epoch: v.held.lease.Epoch}
@@ -154,7 +141,7 @@ func (v *introspection) stuck() Status {
 		s = *seen
 	}
 	s.Stuck = true
-	s.Activity, s.For = v.activity.current(v.live.hub.uptime())
+	s.Activity, s.For = v.activity.current(v.live.env.uptime())
 	return s
 }
 

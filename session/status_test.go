@@ -80,7 +80,7 @@ func TestStatusesKeepSessionsIdle(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var commits atomic.Int64
-		m := &faultStore{Store: openStore(t)}
+		m := &faultStore{testStore: openStore(t)}
 		m.commit = func(_ context.Context, _ store.Lease, _ store.Batch, do func() (store.Receipt, error)) (store.Receipt, error) {
 			commits.Add(1)
 			return do()
@@ -199,7 +199,7 @@ func TestStuckSessionNamesItsActivity(t *testing.T) {
 	t.Run("commit", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			m := &faultStore{Store: openStore(t)}
+			m := &faultStore{testStore: openStore(t)}
 			h, _ := startHub(t, m, "a", session.Config{})
 			createSession(t, h, "ses-1")
 			r := openHandle(t, h, "ses-1")
@@ -220,7 +220,7 @@ func TestStuckSessionNamesItsActivity(t *testing.T) {
 	t.Run("load", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			m := &faultStore{Store: openStore(t)}
+			m := &faultStore{testStore: openStore(t)}
 			gate := make(chan struct{})
 			m.setHooks(hooks{loaded: func() { <-gate }})
 			h, _ := startHub(t, m, "a", session.Config{})

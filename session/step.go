@@ -59,8 +59,8 @@ type stepWriter struct {
 	id       wire.SessionID
 	user     string // the session's user
 	log      *slog.Logger
-	observer Observer
-	reader   *Hub
+	observer MessageObserver
+	reader   *storeReader
 	held     *heldLease
 
 	state *desktop.State
@@ -215,7 +215,7 @@ func (cm *committer) commit() error {
 	cm.view.reportGauges()
 	cm.w.step.reuseEvents(events)
 	if len(effects) > 0 {
-		defer cm.view.activity.restore(cm.view.activity.begin(activityEffects, cm.live.hub.uptime()))
+		defer cm.view.activity.restore(cm.view.activity.begin(activityEffects, cm.live.env.uptime()))
 	}
 	for _, effect := range effects {
 		effect()
@@ -288,17 +288,17 @@ func (cm *committer) commitBatch(b store.Batch) (receipt store.Receipt, again bo
 	if !cm.live.ownership.may(outputCommit) {
 		return receipt, false, fmt.Errorf("commit: %w", errRole)
 	}
-	began := cm.live.hub.uptime()
+	began := cm.live.env.uptime()
 	defer cm.view.activity.restore(cm.view.activity.begin(activityCommit, began))
 	var committed *desktop.State // the committed state, for snapshots while the commit waits
 	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
 		cm.stepState.apply(stepAttemptBegins)
-		receipt, err = cm.live.hub.store.Commit(cm.commitTimer.start(cm.held.ctx, cm.live.hub), cm.held.lease, b)
+		receipt, err = cm.live.env.store.Commit(cm.commitTimer.start(cm.held.ctx, cm.live.env), cm.held.lease, b)
 		cm.commitTimer.stop()
 		switch {
 		case err == nil:
 			cm.stepState.apply(stepCommitted)
-			cm.w.observer.Appended(len(b.Events), cm.live.hub.uptime()-began)
+			cm.live.env.cfg.Observer.Appended(len(b.Events), cm.live.env.uptime()-began)
 			cm.live.setStoreIssue(cm.held.ctx, issueCommit, false)
 			if cm.live.storeFull.Load() {
 				cm.live.storeFull.Store(false)

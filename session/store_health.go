@@ -97,19 +97,25 @@ func (k *liveSession) notifyStoreHealth(ctx context.Context) {
 	k.center.Notify(wire.StoreStatus{Available: !gone, Since: wire.Millis(time.Now().UnixMilli())}, gone)
 }
 
+// storeProber finds out whether the store answers, for sessions that do not use it themselves.
+type storeProber struct {
+	env      *environment
+	registry *registry
+}
+
 // probeAll probes the store every probeEvery with one session of each partition that has tabs here,
 // until ctx ends. Idle sessions do not call the store themselves.
-func (h *Hub) probeAll(ctx context.Context) {
+func (sp *storeProber) probeAll(ctx context.Context) {
 	var sessions []*liveSession
 	for sleep(ctx, probeEvery) {
 		clear(sessions)
-		sessions = h.appendSessions(sessions[:0])
+		sessions = sp.registry.appendSessions(sessions[:0])
 		parts := map[int]*partitionSessions{}
 		for _, k := range sessions {
 			if !k.isReady() || k.center == nil {
 				continue
 			}
-			n := h.store.Partition(k.id)
+			n := sp.env.store.Partition(k.id)
 			if parts[n] == nil {
 				parts[n] = &partitionSessions{}
 			}
@@ -118,7 +124,7 @@ func (h *Hub) probeAll(ctx context.Context) {
 		}
 		var wg sync.WaitGroup
 		for _, p := range parts {
-			wg.Go(func() { h.probe(ctx, p) })
+			wg.Go(func() { sp.probe(ctx, p) })
 		}
 		wg.Wait()
 	}
@@ -132,15 +138,15 @@ type partitionSessions struct {
 
 // probe looks up one session and applies the result to all sessions of the partition. Without tabs
 // it does not call the store.
-func (h *Hub) probe(ctx context.Context, p *partitionSessions) {
+func (sp *storeProber) probe(ctx context.Context, p *partitionSessions) {
 	var err error
 	if p.watched {
 		limited, cancel := context.WithTimeout(ctx, probePatience)
 		defer cancel()
 		one := p.sessions[rand.N(len(p.sessions))] //nolint:gosec // any will do
 		began := time.Now()
-		if _, err = h.store.Session(limited, one.id); err == nil {
-			h.cfg.Observer.Probed(time.Since(began))
+		if _, err = sp.env.store.Session(limited, one.id); err == nil {
+			sp.env.cfg.Observer.Probed(time.Since(began))
 		}
 	}
 	if ctx.Err() != nil {

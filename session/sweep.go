@@ -15,21 +15,27 @@ const renewers = 64
 
 // renewEvery returns the renewal interval of a session: up to a third of the lease, with jitter, so
 // that the renewals of many sessions spread out.
-func (h *Hub) renewEvery() time.Duration {
-	third := h.cfg.Lease / 3
+func (e *environment) renewEvery() time.Duration {
+	third := e.cfg.Lease / 3
 	return third - rand.N(third/4) //nolint:gosec // jitter needs no secrecy
 }
 
+// leaseRenewer renews the leases of the owned sessions.
+type leaseRenewer struct {
+	env      *environment
+	registry *registry
+}
+
 // renewAll renews the leases of all owned sessions until ctx ends. A slow renewal delays no other.
-func (h *Hub) renewAll(ctx context.Context) {
+func (lr *leaseRenewer) renewAll(ctx context.Context) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	slots := make(chan struct{}, renewers)
-	tick := time.NewTicker(max(h.cfg.Lease/20, time.Millisecond))
+	tick := time.NewTicker(max(lr.env.cfg.Lease/20, time.Millisecond))
 	defer tick.Stop()
 	// Other replicas may claim the session when the lease expires; the owner stops a little
 	// earlier.
-	staleAfter := max(h.cfg.Lease-time.Second, h.cfg.Lease*3/4)
+	staleAfter := max(lr.env.cfg.Lease-time.Second, lr.env.cfg.Lease*3/4)
 	var sessions []*liveSession
 	for {
 		select {
@@ -38,13 +44,13 @@ func (h *Hub) renewAll(ctx context.Context) {
 			return
 		}
 		clear(sessions)
-		sessions = h.appendSessions(sessions[:0])
+		sessions = lr.registry.appendSessions(sessions[:0])
 		for _, k := range sessions {
 			l := k.activeOwner.Load()
 			if l == nil {
 				continue
 			}
-			age := time.Since(h.started) - time.Duration(l.held.renewed.Load())
+			age := time.Since(lr.env.started) - time.Duration(l.held.renewed.Load())
 			switch {
 			case age > staleAfter:
 				l.held.end(leaseExpired)
@@ -53,7 +59,7 @@ func (h *Hub) renewAll(ctx context.Context) {
 					defer l.held.renewing.Store(false)
 					slots <- struct{}{}
 					defer func() { <-slots }()
-					h.renew(ctx, l)
+					lr.renew(ctx, l)
 				})
 			}
 		}
@@ -61,11 +67,11 @@ func (h *Hub) renewAll(ctx context.Context) {
 }
 
 // renew renews the lease of one owner.
-func (h *Hub) renew(ctx context.Context, l *owner) {
-	ctx, cancel := context.WithTimeout(ctx, h.cfg.Lease/3)
+func (lr *leaseRenewer) renew(ctx context.Context, l *owner) {
+	ctx, cancel := context.WithTimeout(ctx, lr.env.cfg.Lease/3)
 	defer cancel()
-	began := time.Since(h.started)
-	err := h.store.Renew(ctx, l.held.lease)
+	began := time.Since(lr.env.started)
+	err := lr.env.store.Renew(ctx, l.held.lease)
 	switch {
 	case err == nil:
 		l.held.renewed.Store(int64(began))
@@ -83,33 +89,39 @@ func (h *Hub) renew(ctx context.Context, l *owner) {
 // sweepLimit is the number of sessions per sweep.
 const sweepLimit = 100
 
+// sweeper claims sessions with work and without an owner, and deletes expired ones.
+type sweeper struct {
+	env      *environment
+	registry *registry
+}
+
 // sweepAll searches for sessions with unfinished work and no owner and owns them, until ctx ends.
-func (h *Hub) sweepAll(ctx context.Context) {
+func (sw *sweeper) sweepAll(ctx context.Context) {
 	tried := attempts{}
-	for sleep(ctx, h.cfg.SweepEvery/2+rand.N(h.cfg.SweepEvery)) { //nolint:gosec // jitter needs no secrecy
+	for sleep(ctx, sw.env.cfg.SweepEvery/2+rand.N(sw.env.cfg.SweepEvery)) { //nolint:gosec // jitter needs no secrecy
 		limited, cancel := context.WithTimeout(ctx, storeTimeout)
-		ids, err := h.store.Unattended(limited, sweepLimit)
+		ids, err := sw.env.store.Unattended(limited, sweepLimit)
 		cancel()
 		if err != nil {
 			if ctx.Err() == nil {
-				h.log.WarnContext(ctx, "search for sessions without an owner failed", "err", err)
+				sw.env.log.WarnContext(ctx, "search for sessions without an owner failed", "err", err)
 			}
 			continue
 		}
 		tried.retain(ids)
 		for _, id := range ids {
-			if k := h.lookup(id); k != nil {
+			if k := sw.registry.lookup(id); k != nil {
 				k.requestClaim() // an unused follower does not claim by itself
 				continue
 			}
-			if !tried.allow(id, time.Now()) || h.dropIfImport(ctx, id) {
+			if !tried.allow(id, time.Now()) || sw.dropIfImport(ctx, id) {
 				continue
 			}
-			k, err := h.acquireSession(id)
+			k, err := sw.registry.acquireSession(id)
 			if err != nil {
 				continue // draining, or the session is suspended
 			}
-			h.releaseSession(k) // its work keeps it loaded
+			sw.registry.releaseSession(k) // its work keeps it loaded
 		}
 	}
 }
@@ -118,30 +130,30 @@ func (h *Hub) sweepAll(ctx context.Context) {
 const retireEvery = 10 * time.Minute
 
 // retireAll deletes sessions that were not used for Config.Retention, until ctx ends.
-func (h *Hub) retireAll(ctx context.Context) {
-	every := min(retireEvery, max(h.cfg.Retention/2, time.Millisecond))
+func (sw *sweeper) retireAll(ctx context.Context) {
+	every := min(retireEvery, max(sw.env.cfg.Retention/2, time.Millisecond))
 	for sleep(ctx, every/2+rand.N(every)) { //nolint:gosec // jitter needs no secrecy
-		if err := h.retire(ctx); err != nil && ctx.Err() == nil {
-			h.log.WarnContext(ctx, "search for expired sessions failed", "err", err)
+		if err := sw.retire(ctx); err != nil && ctx.Err() == nil {
+			sw.env.log.WarnContext(ctx, "search for expired sessions failed", "err", err)
 		}
 	}
 }
 
 // retire goes through all sessions once and deletes the expired ones.
-func (h *Hub) retire(ctx context.Context) error {
+func (sw *sweeper) retire(ctx context.Context) error {
 	for q := (store.Query{}); ; {
-		page, err := h.store.Sessions(ctx, q)
+		page, err := sw.env.store.Sessions(ctx, q)
 		if err != nil {
 			return err
 		}
 		now := time.Now()
 		for _, i := range page.Items {
 			owned := i.Owner != "" && i.Until.After(now)
-			if owned || i.Working || i.Quarantined != "" || now.Sub(i.Updated) < h.cfg.Retention || h.lookup(i.ID) != nil {
+			if owned || i.Working || i.Quarantined != "" || now.Sub(i.Updated) < sw.env.cfg.Retention || sw.registry.lookup(i.ID) != nil {
 				continue
 			}
-			if err := h.retireOne(ctx, i); err != nil {
-				h.log.WarnContext(ctx, "expired session not deleted", "session", string(i.ID), "err", err)
+			if err := sw.retireOne(ctx, i); err != nil {
+				sw.env.log.WarnContext(ctx, "expired session not deleted", "session", string(i.ID), "err", err)
 			}
 		}
 		if q.After = page.Next; q.After == "" {
@@ -151,20 +163,20 @@ func (h *Hub) retire(ctx context.Context) error {
 }
 
 // retireOne deletes a session unless it has changed since i was read.
-func (h *Hub) retireOne(ctx context.Context, i store.Info) error {
-	lease, err := h.store.Claim(ctx, i.ID, h.cfg.Replica, h.cfg.Lease)
+func (sw *sweeper) retireOne(ctx context.Context, i store.Info) error {
+	lease, err := sw.env.store.Claim(ctx, i.ID, sw.env.cfg.Replica, sw.env.cfg.Lease)
 	switch {
 	case errors.Is(err, store.ErrOwned), errors.Is(err, store.ErrNotFound):
 		return nil
 	case err != nil:
 		return err
-	case h.lookup(i.ID) != nil:
+	case sw.registry.lookup(i.ID) != nil:
 		return nil // its live session claims it again
 	case lease.Prev != i.Top:
-		return h.store.Release(ctx, lease)
+		return sw.env.store.Release(ctx, lease)
 	}
 	// If the replica dies in between, the next one deletes the session. In the other order, files
 	// without a session would remain forever.
-	h.cfg.BeforeExpiry(i.ID)
-	return h.store.Delete(ctx, lease)
+	sw.env.cfg.BeforeExpiry(i.ID)
+	return sw.env.store.Delete(ctx, lease)
 }

@@ -37,7 +37,7 @@ func (h *Hub) TakeOwnership(ctx context.Context, id wire.SessionID) (Takeover, e
 	look := time.NewTicker(takeoverPoll)
 	defer look.Stop()
 	for first := true; ; first = false {
-		i, err := h.store.Session(ctx, id)
+		i, err := h.env.store.Session(ctx, id)
 		if err != nil {
 			return got, asError(err)
 		}
@@ -49,14 +49,14 @@ func (h *Hub) TakeOwnership(ctx context.Context, id wire.SessionID) (Takeover, e
 		case r.live.activeOwner.Load() != nil || now != before: // or it was owned here meanwhile and taken over again
 			got.Epoch = now
 			return got, nil
-		case i.Owner == h.cfg.Replica || i.Owner == "":
+		case i.Owner == h.env.cfg.Replica || i.Owner == "":
 			r.live.claimRequested.Store(true) // the session is released to this replica or to any
 			r.live.mailbox.signal()
 		case i.Epoch != asked || time.Since(askedAt) > takeoverResend:
 			// Later than this the order is void: it was sent again, or this call has ended.
 			until := i.Until.Add(takeoverResend).UnixMilli()
-			o := &order{Kind: orderYield, Replica: h.cfg.Replica, Epoch: i.Epoch, Until: wire.Millis(until)}
-			if err := h.sendOrder(ctx, id, o); err != nil {
+			o := &order{Kind: orderYield, Replica: h.env.cfg.Replica, Epoch: i.Epoch, Until: wire.Millis(until)}
+			if err := h.env.sendOrder(ctx, id, o); err != nil {
 				return got, asError(err)
 			}
 			asked, askedAt = i.Epoch, time.Now()
@@ -74,9 +74,9 @@ func (h *Hub) TakeOwnership(ctx context.Context, id wire.SessionID) (Takeover, e
 // yield records the replica that the session is to be handed to. It ignores orders for an earlier
 // owner and expired ones, else a session would go to a replica that does not want it any more.
 func (l *owner) yield(o *order) {
-	alive := l.live.hub.cfg.Alive
+	alive := l.live.env.cfg.Alive
 	switch {
-	case o.Epoch != l.held.lease.Epoch || o.Replica == l.live.hub.cfg.Replica || o.Replica.Validate() != nil:
+	case o.Epoch != l.held.lease.Epoch || o.Replica == l.live.env.cfg.Replica || o.Replica.Validate() != nil:
 	case l.w.now.UnixMilli() > int64(o.Until):
 	case l.heir != "": // the first replica gets it, and the other one sends its order there
 	case alive != nil && !alive(o.Replica):
@@ -88,7 +88,7 @@ func (l *owner) yield(o *order) {
 // CloseTab closes a connection to a session on behalf of an admin, and reports whether it is
 // attached here.
 func (h *Hub) CloseTab(id wire.SessionID, connection wire.ConnectionID) bool {
-	k := h.lookup(id)
+	k := h.registry.lookup(id)
 	return k != nil && k.isReady() && k.center != nil &&
 		k.center.CloseConnection(connection, wire.CloseExpelled, "an administrator closed the connection")
 }

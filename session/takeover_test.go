@@ -16,7 +16,7 @@ import (
 )
 
 // logOwners returns the owners in the log, in order.
-func logOwners(t *testing.T, s session.Store) []wire.ReplicaID {
+func logOwners(t *testing.T, s testStore) []wire.ReplicaID {
 	t.Helper()
 	var all []wire.ReplicaID
 	for _, o := range payloads[wire.OwnerChanged](readLog(t, s)) {

@@ -16,7 +16,7 @@ import (
 func (h *Hub) Tasks(ctx context.Context, id wire.SessionID, q history.TaskQuery) ([]history.FoundTask, bool, error) {
 	bounded, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	kept, err := h.store.Load(bounded, id)
+	kept, err := h.env.store.Load(bounded, id)
 	if err != nil {
 		return nil, false, asError(err)
 	}
@@ -26,7 +26,7 @@ func (h *Hub) Tasks(ctx context.Context, id wire.SessionID, q history.TaskQuery)
 			err = &store.CorruptError{Where: "tasks of session " + string(id), Reason: err.Error()}
 		}
 	} else {
-		tasks, err = h.rebuildTasks(ctx, id, kept.Tables)
+		tasks, err = h.env.reader.rebuildTasks(ctx, id, kept.Tables)
 	}
 	if err != nil {
 		return nil, false, asError(err)
@@ -37,10 +37,10 @@ func (h *Hub) Tasks(ctx context.Context, id wire.SessionID, q history.TaskQuery)
 
 // rebuildTasks makes the list of tasks from the newest rows of all conversations, for a session
 // that has no stored list.
-func (h *Hub) rebuildTasks(ctx context.Context, id wire.SessionID, tables map[string]map[string][]byte) (*history.Tasks, error) {
+func (sr *storeReader) rebuildTasks(ctx context.Context, id wire.SessionID, tables map[string]map[string][]byte) (*history.Tasks, error) {
 	var rows []wire.UIRow
 	for _, monitor := range slices.Sorted(maps.Keys(tables[history.ArchiveTable])) {
-		page, err := h.readRows(ctx, id, history.ArchiveList(wire.MonitorID(monitor)), -rowPageSize, rowPageSize)
+		page, err := sr.readRows(ctx, id, history.ArchiveList(wire.MonitorID(monitor)), -rowPageSize, rowPageSize)
 		if err != nil {
 			return nil, err
 		}

@@ -20,7 +20,7 @@ type Tracer interface {
 
 // commitTraced calls commitBatch and traces it if the batch is durable.
 func (cm *committer) commitTraced(b store.Batch) (receipt store.Receipt, again bool, err error) {
-	t := cm.live.hub.cfg.Tracer
+	t := cm.live.env.cfg.Tracer
 	if t == nil || !b.Durable {
 		return cm.commitBatch(b)
 	}
@@ -33,7 +33,7 @@ func (cm *committer) commitTraced(b store.Batch) (receipt store.Receipt, again b
 
 // publish publishes events to the tabs of this replica.
 func (k *liveSession) publish(events []broadcast.Event) {
-	t := k.hub.cfg.Tracer
+	t := k.env.cfg.Tracer
 	if t == nil {
 		k.center.Publish(events)
 		return

@@ -191,7 +191,7 @@ func (k *liveSession) findLostItems(ctx context.Context, prev *owner) ([]item, e
 func (k *liveSession) logLacks(ctx context.Context, at wire.Position) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	_, err := k.hub.store.Read(ctx, k.id, at, 1)
+	_, err := k.env.store.Read(ctx, k.id, at, 1)
 	switch {
 	case errors.Is(err, store.ErrUnknownPosition), errors.Is(err, store.ErrAhead):
 		return true, nil

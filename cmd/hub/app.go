@@ -135,7 +135,7 @@ func (h *App) membershipConfig(p process) membership.Config {
 func (h *App) sessionConfig(cfg config, p process) session.Config {
 	c := cfg.session
 	c.Replica, c.Logger = p.replica, p.log
-	c.Observer, c.Broadcast.Observer = p.metrics, p.metrics
+	c.Observer, c.MessageObserver, c.Broadcast.Observer = p.metrics, p.metrics, p.metrics
 	c.Broadcast.Heartbeat = cfg.gateway.Heartbeat
 	if cfg.limits.Off {
 		c.AnswersPerMinute = -1

@@ -22,8 +22,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// clinging is a store whose Release blocks until ctx ends.
-type clinging struct{ session.Store }
+// clinging is the leases of a store whose Release blocks until ctx ends.
+type clinging struct{ session.Leases }
 
 func (c clinging) Release(ctx context.Context, _ store.Lease) error {
 	<-ctx.Done()
@@ -50,7 +50,7 @@ func TestRunTellsTabsHoweverLongSessionsTake(t *testing.T) {
 	}
 	p := process{replica: "me", addr: ln.Addr(), metrics: metrics.New(metrics.Config{Replica: "me", Logger: log}), log: log}
 	parts := fileEngine(files)
-	parts.sessions = clinging{files.Sessions}
+	parts.sessions.Leases = clinging{files.Sessions}
 	h, err := build(t.Context(), cfg, p, parts)
 	if err != nil {
 		t.Fatal(err)

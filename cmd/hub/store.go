@@ -101,7 +101,7 @@ func (c storeConfig) open(ctx context.Context, log *slog.Logger) (engine, error)
 
 func fileEngine(s *filestore.Store) engine {
 	return engine{
-		sessions: s.Sessions, documents: s.Documents, replicas: s.Replicas, semaphores: s.Semaphores, rates: s.Rates,
+		sessions: session.StoreOf(s.Sessions), documents: s.Documents, replicas: s.Replicas, semaphores: s.Semaphores, rates: s.Rates,
 		readiness: s, close: s.Close,
 	}
 }
@@ -109,7 +109,7 @@ func fileEngine(s *filestore.Store) engine {
 // redisEngine closes the client with the store, which does not close it itself.
 func redisEngine(s *redisstore.Store, client redis.UniversalClient) engine {
 	return engine{
-		sessions: s.Sessions, documents: s.Documents, replicas: s.Replicas, semaphores: s.Semaphores, rates: s.Rates,
+		sessions: session.StoreOf(s.Sessions), documents: s.Documents, replicas: s.Replicas, semaphores: s.Semaphores, rates: s.Rates,
 		readiness: s, close: func() error { return errors.Join(s.Close(), client.Close()) },
 	}
 }
