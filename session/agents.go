@@ -2,13 +2,11 @@ package session
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/contextpool"
-	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
@@ -283,106 +281,6 @@ func (a *agents) parkTools(now time.Time) bool {
 		a.parkedSince = now
 	}
 	return len(a.openTools) == 0 || !now.Before(a.parkedSince.Add(parkTime))
-}
-
-// submitToAgent calls submit, which gives message m to the pool, and returns the pool's reply, or
-// verdictPending while there is none.
-func (rp *replies) submitToAgent(m contextpool.Message, submit func()) reply {
-	if rp.agents == nil {
-		rp.w.AddRow(wire.UIRow{
-			Type: wire.RowSay, Say: wire.SayUserFeedback, Text: m.Text, MonitorID: m.Monitor, MessageID: m.ID,
-		})
-		return reply{
-			Verdict: verdictRejected, Code: wire.CodeProviderUnavailable, Reason: "no agent is available in this session",
-			Monitor: m.Monitor, Public: true,
-		}
-	}
-	rp.agents.answered = map[wire.MessageID]reply{}
-	submit()
-	r, ok := rp.agents.answered[m.ID]
-	rp.agents.answered, rp.answered = nil, true
-	if !ok {
-		return reply{Verdict: verdictPending, Monitor: m.Monitor}
-	}
-	return r
-}
-
-func (w *stepWriter) Now() time.Time            { return w.now }
-func (w *stepWriter) Desktop() *desktop.State   { return w.state }
-func (w *stepWriter) AfterCommit(effect func()) { w.step.effects = append(w.step.effects, effect) }
-
-// NextRowID is the id of the next row.
-func (w *stepWriter) NextRowID() wire.RowID { return w.lastRow + 1 }
-
-// AddOps adds ops to the step. Their bytes count, because conversations can be long.
-func (w *stepWriter) AddOps(ops ...store.Op) {
-	w.step.ops = append(w.step.ops, ops...)
-	for i := range ops {
-		for _, v := range ops[i].Values {
-			w.step.bytes += len(v)
-		}
-	}
-}
-
-// cancelAll closes the open questions of an agent.
-func (q *questions) cancelAll(agent wire.AgentID) {
-	now := q.w.state.Snapshot()
-	for _, d := range now.Dialogs {
-		if d.AgentID == agent {
-			q.closeDialog(d, ending{Reason: wire.ClosedCancelled}, "", "")
-		}
-	}
-	for _, p := range now.Prompts {
-		if p.AgentID == agent {
-			q.closePrompt(p, ending{Reason: wire.ClosedCancelled}, "", nil)
-		}
-	}
-}
-
-// addReply emits the answer to a message and stores it in the ledger for repetitions of the message.
-func (rp *replies) addReply(p wire.ServerPayload) {
-	rp.w.Emit(p)
-	id := wire.MessageOf(p)
-	r := replyOf(p)
-	if rp.agents.answered != nil {
-		rp.agents.answered[id] = r
-	}
-	if known, ok := rp.ledger.find(id); ok {
-		known.Reply = r
-		rp.ledger.update(id, known, &rp.w.step.ops)
-	}
-	if r.Verdict != verdictQueued {
-		for _, to := range rp.agents.lateSenders[id] {
-			rp.emitReply(&Command{From: Sender{Connection: to}, Message: wire.Message{ID: id}}, r, true)
-		}
-		delete(rp.agents.lateSenders, id)
-	}
-}
-
-// replyOf returns the ledger's form of an answer.
-func replyOf(p wire.ServerPayload) reply {
-	switch p := p.(type) {
-	case wire.MessageAccepted:
-		return reply{Verdict: verdictAccepted, Monitor: p.MonitorID, Agent: p.AgentID, How: p.How}
-	case wire.MessageQueued:
-		return reply{Verdict: verdictQueued, Monitor: p.MonitorID, Place: p.Position}
-	case wire.MessageRejected:
-		return reply{
-			Verdict: verdictRejected, Code: p.Code, Reason: p.Reason, Monitor: p.MonitorID, Public: true,
-		}
-	}
-	panic(fmt.Sprintf("%T answers no message", p))
-}
-
-// AddRow adds a row to the conversation and returns its time, which identifies it.
-func (w *stepWriter) AddRow(r wire.UIRow) wire.Millis {
-	w.lastRow++
-	w.lastTS = max(w.lastTS+1, wire.Millis(w.now.UnixMilli()))
-	r.ID, r.TS = w.lastRow, w.lastTS
-	w.Emit(wire.MessageUpdated{
-		Action: wire.RowCreated, Message: r, MonitorID: r.MonitorID, AgentID: r.AgentID, MessageID: r.MessageID,
-	})
-	return r.TS
 }
 
 // Report implements [agentpool.Sink].

@@ -80,64 +80,6 @@ func (cs *commands) applyOnce(id wire.MessageID, c *Command) (r reply, again boo
 	return r, false
 }
 
-// emitReply emits the answer to a command. Most commands emit their own event the first time and
-// need a reply only when they are repeated.
-func (rp *replies) emitReply(c *Command, r reply, duplicate bool) {
-	id := cmp.Or(c.Message.ID, unnamedMessage)
-	switch r.Verdict {
-	case verdictAccepted:
-		if duplicate {
-			rp.w.Emit(wire.MessageAccepted{
-				MessageID: id, AgentID: r.Agent, MonitorID: r.Monitor, How: r.How,
-				Duplicate: true, To: cmp.Or(c.From.Connection, noConnection),
-			})
-		}
-	case verdictQueued:
-		if duplicate {
-			rp.w.Emit(wire.MessageQueued{
-				MessageID: id, Position: r.Place, MonitorID: r.Monitor,
-				Duplicate: true, To: cmp.Or(c.From.Connection, noConnection),
-			})
-		}
-	case verdictPending:
-		if duplicate && rp.agents != nil {
-			rp.agents.addLateSender(id, c.From.Connection)
-		}
-	case verdictRejected:
-		rejected := wire.MessageRejected{
-			MessageID: id, Code: r.Code, Reason: r.Reason, Field: r.Field, MonitorID: r.Monitor, By: c.From.Connection,
-			Duplicate: duplicate && r.Public, // else it is the same error for the same sender
-		}
-		if !r.Public || duplicate {
-			rejected.To = cmp.Or(c.From.Connection, noConnection)
-		}
-		rp.w.Emit(rejected)
-	case verdictEmitted:
-		if duplicate {
-			rp.w.Emit(wire.MessageRepeated{
-				MessageID: id, MonitorID: r.Monitor, First: r.At, To: cmp.Or(c.From.Connection, noConnection),
-			})
-		}
-	case verdictPlanned:
-		if duplicate {
-			rp.emitPlanAccepted(c, r)
-		}
-	case verdictDialog:
-		if end, ok := rp.questions.closed.find(dialogName(wire.DialogID(r.Question))); duplicate && ok {
-			rp.questions.emitQuestionClosed(id, r, end)
-		}
-	case verdictPrompt:
-		if end, ok := rp.questions.closed.find(promptName(wire.PromptID(r.Question))); duplicate && ok {
-			rp.questions.emitQuestionClosed(id, r, end)
-		}
-	}
-}
-
-// refuseCommand emits MESSAGE_REJECTED for a command that was not executed.
-func (rp *replies) refuseCommand(c *Command, e *Error) {
-	rp.emitReply(c, reply{Verdict: verdictRejected, Code: e.Code, Reason: e.Reason}, false)
-}
-
 // execute executes a command and returns its reply.
 func (cs *commands) execute(c *Command) reply {
 	cs.recordUserActivity(c)

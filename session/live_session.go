@@ -80,7 +80,7 @@ type liveSession struct {
 	ownership      ownership             // the role of this replica
 
 	log     *slog.Logger
-	handles int   // open handles; guarded by hub.mu
+	handles int   // open handles; guarded by registry.mu
 	failure error // why loading failed; read after ready
 
 	// Used by the live session's goroutine only.

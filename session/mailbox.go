@@ -23,7 +23,7 @@ type item struct {
 	startsTool bool
 	origin     string
 	// queuedMessage names a message that waited in a queue and whose turn made a step too large. It
-	// is set only in owner.oversized.
+	// is set only in committer.oversized.
 	queuedMessage wire.MessageID
 	// deliveryID is the id of the delivery if the item came through the store's inbox. sentAs is
 	// the id under which this replica sent the item to the inbox.
@@ -333,4 +333,21 @@ func (b *mailbox) close(why error) []item {
 		b.spaceFreed = nil
 	}
 	return items
+}
+
+// takeSnapshotRequests takes the snapshot requests and leaves the items.
+func (b *mailbox) takeSnapshotRequests() []snapshotRequest {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	peeks := slices.Clone(b.snapshotRequests)
+	clear(b.snapshotRequests)
+	b.snapshotRequests = b.snapshotRequests[:0]
+	return peeks
+}
+
+// size is the number of items in the mailbox, held ones included.
+func (b *mailbox) size() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.items) + len(b.heldLocal)
 }

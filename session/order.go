@@ -18,7 +18,7 @@ const (
 	orderAct      orderKind = "act"      // an admin action
 	orderYield    orderKind = "yield"    // hand the session over to another replica
 	orderPresence orderKind = "presence" // the tabs of another replica
-	orderBarrier  orderKind = "mark"     // no effect, see owner.sendBarrier
+	orderBarrier  orderKind = "mark"     // no effect, see inboxReceiver.sendBarrier
 	orderRestore  orderKind = "restore"  // restore what the store has lost
 )
 

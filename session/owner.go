@@ -2,9 +2,9 @@ package session
 
 import (
 	"context"
-	"errors"
 	"time"
 
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -39,7 +39,7 @@ type owner struct {
 // state before restore or inheritState.
 func newOwner(ctx context.Context, cancel context.CancelCauseFunc, k *liveSession, lease store.Lease, claimed time.Time) *owner {
 	l := &owner{live: k}
-	l.held.lease, l.held.ctx, l.held.cancel, l.held.renewEvery = lease, ctx, cancel, k.env.renewEvery()
+	l.held.lease, l.held.ctx, l.held.cancel, l.held.renewEvery = lease, ctx, cancel, renewInterval(k.env.cfg.Lease)
 	l.held.renewed.Store(int64(claimed.Sub(k.env.started)))
 	since := time.UnixMilli(int64(lease.Epoch)) //nolint:gosec // epochs are milliseconds
 	l.w = stepWriter{
@@ -192,13 +192,6 @@ func (l *owner) handleItem(it *item) {
 	l.agents.deliverJobResults()
 }
 
-// isAnswered reports whether the ledger has a message. An error that occurred after its execution
-// does not change its answer.
-func (rp *replies) isAnswered(id wire.MessageID) bool {
-	_, known := rp.ledger.find(id)
-	return known && id != ""
-}
-
 // handleOrder executes an order of a hub.
 func (l *owner) handleOrder(it *item) {
 	switch o := it.order; o.Kind {
@@ -235,13 +228,6 @@ func (l *owner) handleOrder(it *item) {
 func (w *stepWriter) Full() bool {
 	fields, size := w.state.Pending() // state changes that are not in the step yet
 	return w.step.full() || w.step.bytes+size >= stepBytes || len(w.step.ops)+len(w.step.consumed)+fields >= stepOps
-}
-
-func (cm *committer) commitIfFull() error {
-	if cm.w.Full() {
-		return cm.commit()
-	}
-	return nil
 }
 
 // runDue executes what is due by time: deadlines, delayed window positions, pruning, presence,
@@ -288,48 +274,13 @@ func (l *owner) nextDue() time.Time {
 	return earliest(first, dormant, l.drainDeadline(), l.committer.unconfirmed.due())
 }
 
-// blamePanic marks, after a panic, the items that must not be executed again in the same way.
-func (cm *committer) blamePanic() {
-	why := refusal(wire.CodeExecutionFailed, "internal error while executing the message")
-	if cm.stepState.apply(stepPanicked) == outputRefuseItem {
-		cm.items[cm.handled].poison = why
-		return
+// committedState returns the state of an owner if it contains nothing uncommitted, else nil.
+func (l *owner) committedState() *desktop.State {
+	if l == nil || l.w.state == nil || l.committer.stepState != stepIdle || !l.committer.storeCopy.may(copyServes) || !l.w.step.empty() {
+		return nil
 	}
-	cm.isolateItems(why)
-}
-
-// isolateItems marks the items of a failed step to be executed alone the next time, without
-// anything else that is due. An item that was alone already caused the failure and is refused with
-// why.
-func (cm *committer) isolateItems(why *Error) {
-	step := cm.items[cm.committed:cm.handled]
-	for i := range step {
-		if step[i].alone {
-			step[i].poison = why
-		}
-		step[i].alone = true
+	if fields, _ := l.w.state.Pending(); fields > 0 {
+		return nil
 	}
-}
-
-// rejectStep handles a step that the store refuses permanently, and returns the error with which
-// the owner ends.
-func (cm *committer) rejectStep(err error) error {
-	cm.stepState.apply(stepRefused)
-	large := errors.Is(err, store.ErrTooLarge)
-	rewriting := cm.storeCopy == copyRewriting
-	if rewriting || cm.handled == cm.committed {
-		if large && !rewriting && cm.agents != nil && cm.agents.pool.View.LastBegun() != "" {
-			cm.oversized = &item{queuedMessage: cm.agents.pool.View.LastBegun()}
-			return errReload
-		}
-		return &panicError{err} // no item caused it; the panic limit keeps it from recurring forever
-	}
-	why := &Error{Code: wire.CodeExecutionFailed, Reason: "the result of the message cannot be stored", Err: err}
-	if large {
-		why.Code = wire.CodeMessageTooLarge
-		// The step was not full before its last item.
-		cm.oversized = new(cm.items[cm.handled-1])
-	}
-	cm.isolateItems(why)
-	return errReload
+	return l.w.state
 }

@@ -265,3 +265,17 @@ func (l *owner) deleteSession() error {
 func broadcastEvent(e wire.Event, frame []byte) broadcast.Event {
 	return broadcast.Event{At: e.At, Frame: frame, Data: e.Data, Time: e.Time}
 }
+
+// yield records the replica that the session is to be handed to. It ignores orders for an earlier
+// owner and expired ones, else a session would go to a replica that does not want it any more.
+func (l *owner) yield(o *order) {
+	alive := l.live.env.cfg.Alive
+	switch {
+	case o.Epoch != l.held.lease.Epoch || o.Replica == l.live.env.cfg.Replica || o.Replica.Validate() != nil:
+	case l.w.now.UnixMilli() > int64(o.Until):
+	case l.heir != "": // the first replica gets it, and the other one sends its order there
+	case alive != nil && !alive(o.Replica):
+	default:
+		l.heir = o.Replica
+	}
+}

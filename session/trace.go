@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/broadcast"
-	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -16,19 +15,6 @@ type Tracer interface {
 	// Published is called after events were written to the tabs of this replica, as far as their
 	// sockets accepted them.
 	Published(session wire.SessionID, events []broadcast.Event, tabs int, began time.Time)
-}
-
-// commitTraced calls commitBatch and traces it if the batch is durable.
-func (cm *committer) commitTraced(b store.Batch) (receipt store.Receipt, again bool, err error) {
-	t := cm.live.env.cfg.Tracer
-	if t == nil || !b.Durable {
-		return cm.commitBatch(b)
-	}
-	began := time.Now()
-	if receipt, again, err = cm.commitBatch(b); err == nil {
-		t.Committed(cm.live.id, cm.held.lease.Epoch, cm.w.step.events, began)
-	}
-	return receipt, again, err
 }
 
 // publish publishes events to the tabs of this replica.

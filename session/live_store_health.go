@@ -3,9 +3,7 @@ package session
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -97,66 +95,6 @@ func (k *liveSession) notifyStoreHealth(ctx context.Context) {
 	k.center.Notify(wire.StoreStatus{Available: !gone, Since: wire.Millis(time.Now().UnixMilli())}, gone)
 }
 
-// storeProber finds out whether the store answers, for sessions that do not use it themselves.
-type storeProber struct {
-	env      *environment
-	registry *registry
-}
-
-// probeAll probes the store every probeEvery with one session of each partition that has tabs here,
-// until ctx ends. Idle sessions do not call the store themselves.
-func (sp *storeProber) probeAll(ctx context.Context) {
-	var sessions []*liveSession
-	for sleep(ctx, probeEvery) {
-		clear(sessions)
-		sessions = sp.registry.appendSessions(sessions[:0])
-		parts := map[int]*partitionSessions{}
-		for _, k := range sessions {
-			if !k.isReady() || k.center == nil {
-				continue
-			}
-			n := sp.env.store.Partition(k.id)
-			if parts[n] == nil {
-				parts[n] = &partitionSessions{}
-			}
-			parts[n].sessions = append(parts[n].sessions, k)
-			parts[n].watched = parts[n].watched || k.center.Tabs() > 0
-		}
-		var wg sync.WaitGroup
-		for _, p := range parts {
-			wg.Go(func() { sp.probe(ctx, p) })
-		}
-		wg.Wait()
-	}
-}
-
-// partitionSessions are the loaded sessions of a store partition.
-type partitionSessions struct {
-	sessions []*liveSession
-	watched  bool
-}
-
-// probe looks up one session and applies the result to all sessions of the partition. Without tabs
-// it does not call the store.
-func (sp *storeProber) probe(ctx context.Context, p *partitionSessions) {
-	var err error
-	if p.watched {
-		limited, cancel := context.WithTimeout(ctx, probePatience)
-		defer cancel()
-		one := p.sessions[rand.N(len(p.sessions))] //nolint:gosec // any will do
-		began := time.Now()
-		if _, err = sp.env.store.Session(limited, one.id); err == nil {
-			sp.env.cfg.Observer.Probed(time.Since(began))
-		}
-	}
-	if ctx.Err() != nil {
-		return
-	}
-	for _, k := range p.sessions {
-		k.setStoreIssue(ctx, issueProbe, isStoreUnavailable(err))
-	}
-}
-
 // serveSnapshotsDuring runs do, which may wait for the store, and answers snapshot requests from
 // state meanwhile. Without a state they wait.
 func (k *liveSession) serveSnapshotsDuring(state *desktop.State, do func()) {
@@ -185,25 +123,4 @@ func (k *liveSession) serveSnapshotsDuring(state *desktop.State, do func()) {
 	close(stop)
 	wg.Wait()
 	k.mailbox.signal() // the goroutine may have taken the token of an item
-}
-
-// committedState returns the state of an owner if it contains nothing uncommitted, else nil.
-func (l *owner) committedState() *desktop.State {
-	if l == nil || l.w.state == nil || l.committer.stepState != stepIdle || !l.committer.storeCopy.may(copyServes) || !l.w.step.empty() {
-		return nil
-	}
-	if fields, _ := l.w.state.Pending(); fields > 0 {
-		return nil
-	}
-	return l.w.state
-}
-
-// takeSnapshotRequests takes the snapshot requests and leaves the items.
-func (b *mailbox) takeSnapshotRequests() []snapshotRequest {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	peeks := slices.Clone(b.snapshotRequests)
-	clear(b.snapshotRequests)
-	b.snapshotRequests = b.snapshotRequests[:0]
-	return peeks
 }

@@ -46,7 +46,8 @@ func (h *Hub) TakeOwnership(ctx context.Context, id wire.SessionID) (Takeover, e
 		}
 		now := r.live.ownedEpoch.Load()
 		switch {
-		case r.live.activeOwner.Load() != nil || now != before: // or it was owned here meanwhile and taken over again
+		case r.live.activeOwner.Load() != nil && r.live.ownership.may(outputCommit),
+			now != before: // or it was owned here meanwhile and taken over again
 			got.Epoch = now
 			return got, nil
 		case i.Owner == h.env.cfg.Replica || i.Owner == "":
@@ -68,20 +69,6 @@ func (h *Hub) TakeOwnership(ctx context.Context, id wire.SessionID) (Takeover, e
 		case <-ctx.Done():
 			return got, ctx.Err()
 		}
-	}
-}
-
-// yield records the replica that the session is to be handed to. It ignores orders for an earlier
-// owner and expired ones, else a session would go to a replica that does not want it any more.
-func (l *owner) yield(o *order) {
-	alive := l.live.env.cfg.Alive
-	switch {
-	case o.Epoch != l.held.lease.Epoch || o.Replica == l.live.env.cfg.Replica || o.Replica.Validate() != nil:
-	case l.w.now.UnixMilli() > int64(o.Until):
-	case l.heir != "": // the first replica gets it, and the other one sends its order there
-	case alive != nil && !alive(o.Replica):
-	default:
-		l.heir = o.Replica
 	}
 }
 

@@ -2,14 +2,9 @@ package session
 
 import (
 	"cmp"
-	"context"
-	"fmt"
-	"slices"
 
 	"github.com/everdesk/everdesk/contextpool"
 	"github.com/everdesk/everdesk/desktop"
-	"github.com/everdesk/everdesk/history"
-	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -92,56 +87,4 @@ func (cv *conversation) monitorOfRow(c *Command, named wire.MonitorID, ts wire.M
 		}
 	}
 	return cmp.Or(named, c.From.Monitor, firstMonitor)
-}
-
-// RowsSince returns the rows of a conversation from the one with time ts on; with said, from the user's
-// last message up to there.
-func (w *stepWriter) RowsSince(monitor wire.MonitorID, ts wire.Millis, said bool) ([]wire.UIRow, error) {
-	rows, err := w.rowsSince(monitor, ts)
-	for err == nil && len(rows) > 0 && rows[0].ID > 0 && said && rows[0].Say != wire.SayUserFeedback {
-		var before RowPage
-		before, err = w.reader.rows(w.held.ctx, w.id, RowQuery{Monitor: monitor, Limit: saidPage, Before: rows[0].ID})
-		if err != nil || len(before.Rows) == 0 {
-			return nil, err
-		}
-		user, _ := history.UserRowAt(before.Rows, before.Rows[len(before.Rows)-1].TS)
-		from, _ := slices.BinarySearchFunc(before.Rows, user.TS, byTime) // or all, if there is none
-		rows = append(before.Rows[from:], rows...)
-	}
-	return rows, err
-}
-
-// saidPage is the number of rows per read when searching for the user's message.
-const saidPage = 100
-
-// removeRows removes rows from the state and the archive: all of since but those in stay.
-func (w *stepWriter) removeRows(r wire.HistoryRewound, since, stay []wire.UIRow) {
-	older := w.olderRows(r.MonitorID, since)
-	w.rewindRows(r.MonitorID, since, stay)
-	r.Restored = w.restorableRows(r, append(older, stay...))
-	w.Emit(r)
-}
-
-// coldPage is the number of list items per read.
-const coldPage = 500
-
-func (w *stepWriter) readColdPage(list string, from int) (store.ListPage, error) {
-	ctx, cancel := context.WithTimeout(w.held.ctx, storeTimeout)
-	defer cancel()
-	return w.reader.log.ReadList(ctx, w.id, list, from, coldPage)
-}
-
-// ReadColdList reads a list that is not loaded with the session.
-func (w *stepWriter) ReadColdList(list string) ([][]byte, error) {
-	var items [][]byte
-	for {
-		page, err := w.readColdPage(list, len(items))
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", list, err)
-		}
-		items = append(items, page.Items...)
-		if len(page.Items) == 0 || len(items) >= page.Total {
-			return items, nil
-		}
-	}
 }

@@ -14,7 +14,7 @@ type heldLease struct {
 	ctx    context.Context         //nolint:containedctx // it ends with the lease
 	cancel context.CancelCauseFunc // called with errLost or errStale
 	status leaseStatus
-	// Used by Hub.renewAll.
+	// Used by the leaseRenewer.
 	renewed    atomic.Int64 // when the last successful renewal began, in ns of the hub's uptime
 	renewing   atomic.Bool
 	renewEvery time.Duration

@@ -59,16 +59,6 @@ type reply struct {
 	Place int          `json:"n,omitempty"`
 }
 
-// replies answers commands and remembers the answers, so that a repeated message gets the same
-// answer and has no second effect.
-type replies struct {
-	w         *stepWriter
-	agents    *agents
-	questions *questions
-	ledger    ledger
-	answered  bool // the agents have answered the current command
-}
-
 // refused makes a rejection with a formatted reason.
 func refused(code wire.Code, format string, args ...any) reply {
 	return reply{Verdict: verdictRejected, Code: code, Reason: fmt.Sprintf(format, args...)}

@@ -70,24 +70,3 @@ func (i *Import) Finish(ctx context.Context, title string, l *sessionfile.Log) e
 func (i Info) isAbandoned(now time.Time) bool {
 	return now.Sub(i.Created) > importLease && (i.Owner == "" || i.Until.Before(now))
 }
-
-// dropIfImport deletes a session without an owner if it is an unfinished import, and reports
-// whether it is one.
-func (sw *sweeper) dropIfImport(ctx context.Context, id wire.SessionID) bool {
-	limited, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
-	i, err := sw.env.store.Session(limited, id)
-	if err != nil || !asInfo(i).Importing {
-		return false
-	}
-	sw.dropImport(limited, i)
-	return true
-}
-
-func (sw *sweeper) dropImport(ctx context.Context, i store.Info) {
-	if err := sw.retireOne(ctx, i); err != nil {
-		sw.env.log.WarnContext(ctx, "unfinished import not deleted", "session", string(i.ID), "err", err)
-		return
-	}
-	sw.env.log.InfoContext(ctx, "unfinished import deleted", "session", string(i.ID), "user", i.User)
-}

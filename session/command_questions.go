@@ -324,3 +324,27 @@ func promptMismatch(p wire.OpenPrompt, m wire.UserPromptResponse) string {
 	}
 	return ""
 }
+
+// cancelAll closes the open questions of an agent.
+func (q *questions) cancelAll(agent wire.AgentID) {
+	now := q.w.state.Snapshot()
+	for _, d := range now.Dialogs {
+		if d.AgentID == agent {
+			q.closeDialog(d, ending{Reason: wire.ClosedCancelled}, "", "")
+		}
+	}
+	for _, p := range now.Prompts {
+		if p.AgentID == agent {
+			q.closePrompt(p, ending{Reason: wire.ClosedCancelled}, "", nil)
+		}
+	}
+}
+
+// allowAnswer counts an answer to a question and reports whether it is within the rate limit.
+func (q *questions) allowAnswer() bool {
+	if q.limiter.AllowN(q.w.now, 1) {
+		return true
+	}
+	q.w.observer.Limited(limitAnswers)
+	return false
+}

@@ -89,52 +89,6 @@ func (u *unconfirmed) relocate(to wire.Position) {
 	u.dropped = wire.Position{}
 }
 
-// recordUnconfirmed remembers what the step that was just committed has accepted. When a second
-// node has the step, it also has everything before it, and nothing needs to be remembered. During a
-// rewrite nothing changes: until it is complete the store may lack what was accepted before.
-func (cm *committer) recordUnconfirmed(receipt store.Receipt, ends []wire.AgentResponse) {
-	switch {
-	case !cm.storeCopy.may(copyRecords):
-		return
-	case receipt.Durable:
-		cm.unconfirmed = unconfirmed{}
-		return
-	}
-	now := time.Now()
-	cm.unconfirmed.expire(now)
-	for i := range cm.items[cm.committed:cm.handled] {
-		it := &cm.items[cm.committed+i]
-		if it.order != nil || it.work != nil || it.poison != nil || !isAcknowledged(it.cmd.Message) {
-			continue
-		}
-		if data, err := it.encode(); err == nil { // else it could not be sent to another owner either
-			cm.unconfirmed.add(acceptedItem{at: receipt.Top, since: now, message: it.cmd.Message.ID, data: data})
-		}
-	}
-	for _, e := range cm.w.step.events {
-		if p, ok := e.Data.(wire.Actions); ok && p.AgentID != "" {
-			agent := p.AgentID
-			if cm.agents != nil {
-				agent = cm.agents.pool.View.RootAgent(agent)
-			}
-			cm.unconfirmed.add(acceptedItem{at: receipt.Top, since: now, agent: agent, data: bytes.Clone(e.Frame)})
-		}
-	}
-	for _, end := range ends {
-		if end.MessageID == "" {
-			continue // the end of a task, which is part of another turn
-		}
-		if end.Joined != "" {
-			cm.unconfirmed.add(acceptedItem{at: receipt.Top, since: now, message: end.MessageID, agent: end.AgentID, joined: true})
-			continue
-		}
-		cm.unconfirmed.add(acceptedItem{
-			at: receipt.Top, since: now, message: end.MessageID, agent: end.AgentID, isEnd: true,
-			data: wire.AppendEvent(nil, wire.Event{Session: cm.live.id, Time: cm.w.now, Data: end}),
-		})
-	}
-}
-
 // isAcknowledged reports whether the hub acknowledges to the sender that a message is stored: it is
 // for an agent, or answers a question. A message that names a row or a place in a queue is left
 // out, because another owner may have something else there.
@@ -234,4 +188,50 @@ func lostOrders(prev *owner, lost []acceptedItem) []*order {
 		}
 	}
 	return orders
+}
+
+// recordUnconfirmed remembers what the step that was just committed has accepted. When a second
+// node has the step, it also has everything before it, and nothing needs to be remembered. During a
+// rewrite nothing changes: until it is complete the store may lack what was accepted before.
+func (cm *committer) recordUnconfirmed(receipt store.Receipt, ends []wire.AgentResponse) {
+	switch {
+	case !cm.storeCopy.may(copyRecords):
+		return
+	case receipt.Durable:
+		cm.unconfirmed = unconfirmed{}
+		return
+	}
+	now := time.Now()
+	cm.unconfirmed.expire(now)
+	for i := range cm.items[cm.committed:cm.handled] {
+		it := &cm.items[cm.committed+i]
+		if it.order != nil || it.work != nil || it.poison != nil || !isAcknowledged(it.cmd.Message) {
+			continue
+		}
+		if data, err := it.encode(); err == nil { // else it could not be sent to another owner either
+			cm.unconfirmed.add(acceptedItem{at: receipt.Top, since: now, message: it.cmd.Message.ID, data: data})
+		}
+	}
+	for _, e := range cm.w.step.events {
+		if p, ok := e.Data.(wire.Actions); ok && p.AgentID != "" {
+			agent := p.AgentID
+			if cm.agents != nil {
+				agent = cm.agents.pool.View.RootAgent(agent)
+			}
+			cm.unconfirmed.add(acceptedItem{at: receipt.Top, since: now, agent: agent, data: bytes.Clone(e.Frame)})
+		}
+	}
+	for _, end := range ends {
+		if end.MessageID == "" {
+			continue // the end of a task, which is part of another turn
+		}
+		if end.Joined != "" {
+			cm.unconfirmed.add(acceptedItem{at: receipt.Top, since: now, message: end.MessageID, agent: end.AgentID, joined: true})
+			continue
+		}
+		cm.unconfirmed.add(acceptedItem{
+			at: receipt.Top, since: now, message: end.MessageID, agent: end.AgentID, isEnd: true,
+			data: wire.AppendEvent(nil, wire.Event{Session: cm.live.id, Time: cm.w.now, Data: end}),
+		})
+	}
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
+	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -337,4 +339,49 @@ func (l *owner) stateEvents() []wire.ServerPayload {
 		now.RecentMessages = []wire.UIRow{}
 	}
 	return append([]wire.ServerPayload{now}, rest...)
+}
+
+// repairArchives returns the ops that make the archives match what this owner knows, after the
+// store has lost data. Rows that the store lost and that are older than the newest rows stay lost.
+func (l *owner) repairArchives(tables map[string]map[string][]byte) ([]store.Op, error) {
+	var ops []store.Op
+	for field := range tables[history.ArchiveTable] {
+		if _, ok := l.w.archives[wire.MonitorID(field)]; !ok {
+			ops = append(ops, store.Drop(history.ArchiveList(wire.MonitorID(field))))
+		}
+	}
+	for _, m := range slices.Sorted(maps.Keys(l.w.archives)) {
+		healing, err := l.repairArchive(m)
+		if err != nil {
+			return nil, err
+		}
+		ops = append(append(ops, healing...), l.w.archives[m].SaveOp())
+	}
+	return ops, nil
+}
+
+// repairArchive finds the valid part of an archive's list: it ends before the newest rows, contains
+// nothing that was trimmed, and is no longer than the archive was, because what follows then had
+// been removed by a rewind.
+func (l *owner) repairArchive(monitor wire.MonitorID) ([]store.Op, error) {
+	a, newest := l.w.archives[monitor], l.w.state.Rows().On(monitor)
+	find := func(ts wire.Millis) (int, error) {
+		return l.live.env.reader.findRow(l.held.ctx, l.live.id, a.List(), func(r wire.UIRow) int64 { return int64(r.TS - ts) })
+	}
+	before, since := a.Expected(newest)
+	end := maxTime
+	if len(newest) > 0 {
+		end = newest[0].TS
+	}
+	to, err := find(end)
+	if err != nil {
+		return nil, err
+	}
+	from := 0
+	if to > before {
+		if from, err = find(since); err != nil {
+			return nil, err
+		}
+	}
+	return a.Repair(from, max(from, min(to, from+before)), newest), nil
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -93,83 +92,11 @@ func (k *app) storeOp() store.Op {
 
 func appField(p windowKey) string { return fieldName(string(p.monitor) + "/" + string(p.window)) }
 
-// handleAppReady records that the app in a window takes requests. An app that reports it again was
-// loaded again, or in another tab, and has no state: its commands are replayed to that tab only.
-func (dc *desktopCommands) handleAppReady(c *Command, m wire.AppProtocolReady) {
-	w, ok := dc.windowOf(c, m.MonitorID, m.WindowID)
-	if !ok || dc.agents == nil {
-		return
-	}
-	at := windowKey{w.MonitorID, w.WindowID}
-	known := dc.agents.apps.by[at]
-	if known == nil {
-		known = &app{Monitor: w.MonitorID, Window: w.WindowID}
-		dc.agents.apps.by[at] = known
-		dc.w.step.ops = append(dc.w.step.ops, known.storeOp())
-		dc.agents.answerAfterCommit(readyName(at), struct{}{})
-		return
-	}
-	to := cmp.Or(c.From.Connection, noConnection)
-	if len(known.Commands) == 0 || !dc.agents.apps.allowReplay(replay{at, to}, dc.w.now) {
-		return
-	}
-	for i, command := range known.Commands {
-		dc.w.Emit(wire.AppProtocolRequest{
-			RequestID: wire.RequestID(fmt.Sprintf("replay-%s-%d-%d", fieldName(string(w.WindowID)), dc.w.now.UnixMilli(), i)),
-			WindowID:  w.WindowID, Request: command, MonitorID: w.MonitorID,
-			Deadline: wire.Millis(dc.w.now.Add(appTimeout).UnixMilli()), To: to,
-		})
-	}
-}
-
-// removeApp removes the app of a closed window.
-func (a *agents) removeApp(at windowKey) {
-	if a != nil && a.apps.by[at] != nil {
-		delete(a.apps.by, at)
-		a.w.step.ops = append(a.w.step.ops, store.Unset(appsTable, appField(at)))
-	}
-}
-
-// windowOf finds the window that a client names.
-func (dc *desktopCommands) windowOf(c *Command, named wire.MonitorID, id wire.WindowID) (wire.WindowState, bool) {
-	if named != "" {
-		return dc.w.state.Window(named, id)
-	}
-	return dc.w.state.FindWindow(id, c.From.Monitor)
-}
-
 func readyName(p windowKey) string      { return "ready." + appField(p) }
 func appName(id wire.RequestID) string  { return "app." + string(id) }
 func showName(id wire.RequestID) string { return "show." + string(id) }
 func newRequest(kind string) wire.RequestID {
 	return wire.RequestID(kind + "-" + strings.ToLower(rand.Text()))
-}
-
-// answerAfterCommit passes an answer to the waiting callers after the commit.
-func (a *agents) answerAfterCommit(name string, answer any) {
-	if a == nil {
-		return
-	}
-	if deliver := a.answerWaits.takeMatching(name, answer); deliver != nil {
-		a.w.step.effects = append(a.w.step.effects, deliver)
-	}
-}
-
-// handleAppResponse accepts the first valid answer of an app. A tab that does not show the window
-// answers with an error at once; that counts only if no other tab answers.
-func (dc *desktopCommands) handleAppResponse(m wire.AppProtocolResponse) {
-	dc.handleTabAnswer(appName(m.RequestID), m, appError(m.Response) == "")
-}
-
-// handleTabAnswer passes on the answer of a tab, or records its failure.
-func (dc *desktopCommands) handleTabAnswer(name string, answer any, good bool) {
-	switch {
-	case dc.agents == nil:
-	case good:
-		dc.agents.answerAfterCommit(name, answer)
-	default:
-		dc.agents.answerWaits.recordFailure(name, answer)
-	}
 }
 
 // isAnswer reports whether m answers request r to the app in this window.
@@ -301,25 +228,6 @@ func (p port) waitAppReady(ctx context.Context, at windowKey) error {
 		return cmp.Or(ctx.Err(), fmt.Errorf("the app in window %q %w", at.window, errAppNotReady))
 	}
 	return nil
-}
-
-// recordCommand stores a command that succeeded, for the replay when the app is loaded again.
-func (a *agents) recordCommand(at windowKey, command wire.AppCommandRequest) {
-	known := a.apps.by[at]
-	if known == nil {
-		return // the window was closed
-	}
-	known.Commands = append(known.Commands, command)
-	from, bytes := len(known.Commands), 0
-	for from > max(len(known.Commands)-maxAppCommands, 0) {
-		c := known.Commands[from-1]
-		if bytes += len(c.Command) + len(c.Params); bytes > maxAppCommandBytes {
-			break
-		}
-		from--
-	}
-	known.Commands = slices.Delete(known.Commands, 0, from)
-	a.w.AddOps(known.storeOp())
 }
 
 // Show implements [tools.Tabs].

@@ -3,7 +3,6 @@ package session
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"iter"
 	"net/url"
 	"path"
@@ -43,48 +42,6 @@ func (h *Hub) Export(ctx context.Context, id wire.SessionID) (sessionfile.Source
 			return h.env.reader.rowsUpTo(ctx, id, m, last, got.state.Rows().On(m))
 		},
 	}, nil
-}
-
-// readList returns a whole list that Load leaves out.
-func (sr *storeReader) readList(ctx context.Context, id wire.SessionID, list string) ([][]byte, error) {
-	var items [][]byte
-	for {
-		page, err := sr.log.ReadList(ctx, id, list, len(items), rowPageSize)
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", list, err)
-		}
-		items = append(items, page.Items...)
-		if len(page.Items) == 0 || len(items) >= page.Total {
-			return items, nil
-		}
-	}
-}
-
-// rowsUpTo iterates over the rows of a conversation up to the row with id last, the oldest first.
-// For a session from before there were archives it yields the newest rows only.
-func (sr *storeReader) rowsUpTo(ctx context.Context, id wire.SessionID, monitor wire.MonitorID, last wire.RowID, newest []wire.UIRow) iter.Seq2[wire.UIRow, error] {
-	return func(yield func(wire.UIRow, error) bool) {
-		for from := 0; ; {
-			page, err := sr.readRows(ctx, id, history.ArchiveList(monitor), from, rowPageSize)
-			if err != nil {
-				yield(wire.UIRow{}, err)
-				return
-			}
-			rows := page.rows
-			if page.total == 0 {
-				rows = newest
-			}
-			for _, row := range rows {
-				row.MonitorID = monitor
-				if row.ID > last || !yield(row, nil) {
-					return
-				}
-			}
-			if from += len(page.rows); len(page.rows) == 0 || from >= page.total {
-				return
-			}
-		}
-	}
 }
 
 // importOps returns the ops that fill an empty session from a session file. The desktop state comes

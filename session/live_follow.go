@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -26,15 +25,6 @@ const followLinger = 5 * time.Second
 // readPage is the number of events per read when tabs catch up.
 const readPage = 1000
 
-// loadedSession is a session as the store has it.
-type loadedSession struct {
-	state     *desktop.State
-	prevOwner wire.ReplicaID // owner before the newest claim
-	tables    map[string]map[string][]byte
-	lists     map[string][][]byte
-	info      store.Info
-}
-
 // load loads the session and remembers its user and its directory entry.
 func (k *liveSession) load(ctx context.Context) (loadedSession, error) {
 	got, err := k.env.reader.load(ctx, k.id, k.user)
@@ -43,46 +33,6 @@ func (k *liveSession) load(ctx context.Context) (loadedSession, error) {
 		k.cachedInfo.Store(staleInfo(got.info))
 	}
 	return got, err
-}
-
-// load loads a session from the store. It fails with store.ErrNotFound if the session belongs to
-// another user than the given one: its id was reused.
-func (sr *storeReader) load(ctx context.Context, id wire.SessionID, user string) (loadedSession, error) {
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
-	kept, err := sr.log.Load(ctx, id)
-	if err != nil {
-		return loadedSession{}, fmt.Errorf("load session: %w", err)
-	}
-	info, err := sr.directory.Session(ctx, id)
-	if err != nil {
-		return loadedSession{}, fmt.Errorf("look session up: %w", err)
-	}
-	if user != "" && user != info.User {
-		return loadedSession{}, fmt.Errorf("load session: %w: %w", store.ErrNotFound, errOtherSession)
-	}
-	at := kept.At
-	claimed := at.Epoch > 0 && at.Seq == 0
-	if claimed {
-		// The newest event is a claim, which the stored tables do not contain. Any position before
-		// it will do.
-		at = wire.Position{Epoch: at.Epoch - 1, Seq: math.MaxUint64}
-	}
-	state, err := desktop.Restore(id, at, kept.Tables)
-	if err != nil {
-		return loadedSession{info: info}, &store.CorruptError{Where: "tables of session " + string(id), Reason: err.Error()}
-	}
-	before := state.Owner()
-	if claimed {
-		owner := wire.OwnerChanged{Epoch: kept.At.Epoch}
-		if info.Epoch == kept.At.Epoch {
-			owner.Replica = info.Owner
-		} // else the log has a newer claim, which names the owner
-		// An epoch is a time in milliseconds, and the claim event has the time of its epoch.
-		at := time.UnixMilli(int64(kept.At.Epoch)) //nolint:gosec // milliseconds
-		state.Apply(wire.Event{Session: id, At: kept.At, Time: at, Data: owner})
-	}
-	return loadedSession{state: state, prevOwner: before, tables: kept.Tables, lists: kept.Lists, info: info}, nil
 }
 
 // openCenter makes the Center at position to, or publishes to an existing one what it lacks up to

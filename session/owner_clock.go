@@ -26,9 +26,6 @@ func skewOf(lease store.Lease, claimed time.Time) time.Duration {
 	return d
 }
 
-// uptime is the time since the hub was made.
-func (e *environment) uptime() time.Duration { return time.Since(e.started) }
-
 // dueTimer calls a function at a time. The zero value is stopped.
 type dueTimer struct {
 	timer *time.Timer

@@ -115,10 +115,3 @@ func (v *introspection) reportGauges() {
 	p.oldest = v.w.localTime(oldest)
 	v.agents.refreshGauges(&p.pool)
 }
-
-// size is the number of items in the mailbox, held ones included.
-func (b *mailbox) size() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return len(b.items) + len(b.heldLocal)
-}

@@ -8,15 +8,16 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
 )
 
 // renewers bounds the concurrent lease renewals.
 const renewers = 64
 
-// renewEvery returns the renewal interval of a session: up to a third of the lease, with jitter, so
-// that the renewals of many sessions spread out.
-func (e *environment) renewEvery() time.Duration {
-	third := e.cfg.Lease / 3
+// renewInterval returns the renewal interval of a session: up to a third of the lease, with jitter,
+// so that the renewals of many sessions spread out.
+func renewInterval(lease time.Duration) time.Duration {
+	third := lease / 3
 	return third - rand.N(third/4) //nolint:gosec // jitter needs no secrecy
 }
 
@@ -179,4 +180,25 @@ func (sw *sweeper) retireOne(ctx context.Context, i store.Info) error {
 	// without a session would remain forever.
 	sw.env.cfg.BeforeExpiry(i.ID)
 	return sw.env.store.Delete(ctx, lease)
+}
+
+// dropIfImport deletes a session without an owner if it is an unfinished import, and reports
+// whether it is one.
+func (sw *sweeper) dropIfImport(ctx context.Context, id wire.SessionID) bool {
+	limited, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	i, err := sw.env.store.Session(limited, id)
+	if err != nil || !asInfo(i).Importing {
+		return false
+	}
+	sw.dropImport(limited, i)
+	return true
+}
+
+func (sw *sweeper) dropImport(ctx context.Context, i store.Info) {
+	if err := sw.retireOne(ctx, i); err != nil {
+		sw.env.log.WarnContext(ctx, "unfinished import not deleted", "session", string(i.ID), "err", err)
+		return
+	}
+	sw.env.log.InfoContext(ctx, "unfinished import deleted", "session", string(i.ID), "user", i.User)
 }

@@ -3,6 +3,7 @@ package session
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -217,99 +218,54 @@ func (w *stepWriter) restorableRows(r wire.HistoryRewound, rows []wire.UIRow) []
 	return rows
 }
 
-// repairArchives returns the ops that make the archives match what this owner knows, after the
-// store has lost data. Rows that the store lost and that are older than the newest rows stay lost.
-func (l *owner) repairArchives(tables map[string]map[string][]byte) ([]store.Op, error) {
-	var ops []store.Op
-	for field := range tables[history.ArchiveTable] {
-		if _, ok := l.w.archives[wire.MonitorID(field)]; !ok {
-			ops = append(ops, store.Drop(history.ArchiveList(wire.MonitorID(field))))
-		}
-	}
-	for _, m := range slices.Sorted(maps.Keys(l.w.archives)) {
-		healing, err := l.repairArchive(m)
-		if err != nil {
+// RowsSince returns the rows of a conversation from the one with time ts on; with said, from the user's
+// last message up to there.
+func (w *stepWriter) RowsSince(monitor wire.MonitorID, ts wire.Millis, said bool) ([]wire.UIRow, error) {
+	rows, err := w.rowsSince(monitor, ts)
+	for err == nil && len(rows) > 0 && rows[0].ID > 0 && said && rows[0].Say != wire.SayUserFeedback {
+		var before RowPage
+		before, err = w.reader.rows(w.held.ctx, w.id, RowQuery{Monitor: monitor, Limit: saidPage, Before: rows[0].ID})
+		if err != nil || len(before.Rows) == 0 {
 			return nil, err
 		}
-		ops = append(append(ops, healing...), l.w.archives[m].SaveOp())
+		user, _ := history.UserRowAt(before.Rows, before.Rows[len(before.Rows)-1].TS)
+		from, _ := slices.BinarySearchFunc(before.Rows, user.TS, byTime) // or all, if there is none
+		rows = append(before.Rows[from:], rows...)
 	}
-	return ops, nil
+	return rows, err
 }
 
-// repairArchive finds the valid part of an archive's list: it ends before the newest rows, contains
-// nothing that was trimmed, and is no longer than the archive was, because what follows then had
-// been removed by a rewind.
-func (l *owner) repairArchive(monitor wire.MonitorID) ([]store.Op, error) {
-	a, newest := l.w.archives[monitor], l.w.state.Rows().On(monitor)
-	find := func(ts wire.Millis) (int, error) {
-		return l.live.env.reader.findRow(l.held.ctx, l.live.id, a.List(), func(r wire.UIRow) int64 { return int64(r.TS - ts) })
-	}
-	before, since := a.Expected(newest)
-	end := maxTime
-	if len(newest) > 0 {
-		end = newest[0].TS
-	}
-	to, err := find(end)
-	if err != nil {
-		return nil, err
-	}
-	from := 0
-	if to > before {
-		if from, err = find(since); err != nil {
-			return nil, err
-		}
-	}
-	return a.Repair(from, max(from, min(to, from+before)), newest), nil
+// saidPage is the number of rows per read when searching for the user's message.
+const saidPage = 100
+
+// removeRows removes rows from the state and the archive: all of since but those in stay.
+func (w *stepWriter) removeRows(r wire.HistoryRewound, since, stay []wire.UIRow) {
+	older := w.olderRows(r.MonitorID, since)
+	w.rewindRows(r.MonitorID, since, stay)
+	r.Restored = w.restorableRows(r, append(older, stay...))
+	w.Emit(r)
 }
 
-// rowPage is a contiguous part of an archive.
-type rowPage struct {
-	rows        []wire.UIRow
-	from, total int
-}
+// coldPage is the number of list items per read.
+const coldPage = 500
 
-func (sr *storeReader) readRows(ctx context.Context, id wire.SessionID, list string, from, limit int) (rowPage, error) {
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+func (w *stepWriter) readColdPage(list string, from int) (store.ListPage, error) {
+	ctx, cancel := context.WithTimeout(w.held.ctx, storeTimeout)
 	defer cancel()
-	got, err := sr.log.ReadList(ctx, id, list, from, limit)
-	if err != nil {
-		return rowPage{}, err
-	}
-	page := rowPage{rows: make([]wire.UIRow, len(got.Items)), from: got.From, total: got.Total}
-	for i, item := range got.Items {
-		if page.rows[i], err = history.DecodeRow(item); err != nil {
-			return rowPage{}, &store.CorruptError{Where: list, Reason: err.Error()}
-		}
-	}
-	return page, nil
+	return w.reader.log.ReadList(ctx, w.id, list, from, coldPage)
 }
 
-// findRow returns the index of the first row of an archive that does not come before the target.
-// distance returns an upper bound of the number of rows between the target and a row; it is
-// negative for rows before the target. findRow reads the end first, then the earliest possible
-// place according to distance, and then bisects.
-func (sr *storeReader) findRow(ctx context.Context, id wire.SessionID, list string, far func(wire.UIRow) int64) (int, error) {
-	page, err := sr.readRows(ctx, id, list, -searchPage, searchPage)
-	low, high := 0, page.total
-	for guess := true; err == nil; guess = false {
-		i := slices.IndexFunc(page.rows, func(r wire.UIRow) bool { return far(r) >= 0 })
-		switch {
-		case i > 0:
-			return page.from + i, nil
-		case i == 0:
-			high = page.from
-		default:
-			low = page.from + len(page.rows)
+// ReadColdList reads a list that is not loaded with the session.
+func (w *stepWriter) ReadColdList(list string) ([][]byte, error) {
+	var items [][]byte
+	for {
+		page, err := w.readColdPage(list, len(items))
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", list, err)
 		}
-		if low >= high {
-			return high, nil
+		items = append(items, page.Items...)
+		if len(page.Items) == 0 || len(items) >= page.Total {
+			return items, nil
 		}
-		from := max(low, (low+high-searchPage)/2)
-		if guess && i == 0 {
-			low = int(max(int64(low), int64(high)-far(page.rows[0])))
-			from = low
-		}
-		page, err = sr.readRows(ctx, id, list, from, searchPage)
 	}
-	return 0, err
 }

@@ -171,14 +171,6 @@ func (pl *plans) applyToPlan(c *Command, do func(wire.ConnectionID, wire.ClientP
 // planRole is the agent id in replies about a plan that has ended.
 const planRole wire.AgentID = "plan"
 
-// emitPlanAccepted tells the sender that the plan has accepted a message.
-func (rp *replies) emitPlanAccepted(c *Command, r reply) {
-	rp.w.Emit(wire.MessageAccepted{
-		MessageID: c.Message.ID, AgentID: r.Agent, MonitorID: r.Monitor, How: r.How,
-		Duplicate: true, To: cmp.Or(c.From.Connection, noConnection),
-	})
-}
-
 // namedSince reports whether an event of the step, from a position on, names a message.
 func (pl *plans) namedSince(at wire.Position, id wire.MessageID) bool {
 	for _, e := range pl.w.step.events {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"time"
 
@@ -14,163 +13,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// A step that reaches one of these sizes is committed before more is added.
-const (
-	stepEvents = 512
-	stepBytes  = 1 << 20
-	stepOps    = 1024
-)
-
 // commitTimeout bounds one attempt of a commit. The next attempt writes the same batch.
 const commitTimeout = 5 * time.Second
-
-// step is one batch in the making: events, table changes, and the effects that follow the commit.
-type step struct {
-	heading  wire.Heading
-	events   []broadcast.Event
-	frames   [][]byte
-	buf      []byte // backing memory of frames, unless a frame outgrew it
-	ops      []store.Op
-	consumed []string
-	card     []byte
-	bytes    int
-	// turnEnds are the final events of turns in this step, each with the whole text of the turn.
-	// The desktop state does not keep them, and a rewrite needs them.
-	turnEnds []wire.AgentResponse
-	// durable asks the store for a durable commit, because the step acknowledges something to a
-	// client. archived says that rows were added to archives or changed there.
-	durable, archived bool
-	// effects run after the commit.
-	effects []func()
-}
-
-func (s *step) full() bool {
-	return len(s.frames) >= stepEvents || s.bytes >= stepBytes || len(s.ops)+len(s.consumed) >= stepOps
-}
-
-func (s *step) empty() bool {
-	return s == nil || len(s.frames) == 0 && len(s.ops) == 0 && len(s.consumed) == 0 && s.card == nil
-}
-
-// stepWriter writes the step of an owned session: it appends events, folds them into the state and
-// keeps the archives of the conversations in line. It is what the parts of an owner share: the
-// state, the step, and the time of the step.
-type stepWriter struct {
-	id       wire.SessionID
-	user     string // the session's user
-	log      *slog.Logger
-	observer MessageObserver
-	reader   *storeReader
-	held     *heldLease
-
-	state *desktop.State
-	step  *step // nil while nothing is processed
-
-	now       time.Time     // of the step, by the store's clock
-	clockSkew time.Duration // how far the store's clock is ahead of the local one
-	top       wire.Position // position of the newest committed event
-	working   bool          // the store knows that the session has unfinished work
-
-	archives archives
-	lastRow  wire.RowID  // highest id of any row
-	lastTS   wire.Millis // highest time of any row
-
-	lastEventAt    time.Time // time of the newest event
-	lastProgressAt time.Time // when agents last made progress, or the session was claimed
-	openQuestions  questionTimes
-}
-
-// advanceClock sets the time of the next step, by the store's clock. It never goes back.
-func (w *stepWriter) advanceClock(now time.Time) {
-	if now = now.Add(w.clockSkew); now.After(w.now) {
-		w.now = now
-	}
-}
-
-// nextPosition is the position of the next event.
-func (w *stepWriter) nextPosition() wire.Position {
-	return wire.Position{Epoch: w.held.lease.Epoch, Seq: w.top.Seq + uint64(len(w.step.frames)) + 1}
-}
-
-// Emit adds an event to the step and folds it into the state. A row goes to the archive, too.
-func (w *stepWriter) Emit(data wire.ServerPayload) {
-	switch d := data.(type) {
-	case wire.MessageUpdated:
-		w.emitRow(d)
-	default:
-		w.state.Apply(w.appendEvent(data))
-	}
-}
-
-// appendEvent adds an event to the step without folding it into the state.
-func (w *stepWriter) appendEvent(data wire.ServerPayload) wire.Event {
-	e := wire.Event{Session: w.id, At: w.nextPosition(), Time: w.now.UTC().Truncate(time.Millisecond), Data: data}
-	from := len(w.step.buf)
-	w.step.buf = w.step.heading.AppendEvent(w.step.buf, &e)
-	frame := w.step.buf[from:len(w.step.buf):len(w.step.buf)]
-	w.step.frames = append(w.step.frames, frame)
-	w.step.events = append(w.step.events, broadcastEvent(e, frame))
-	w.step.bytes += len(frame)
-	w.lastEventAt = e.Time
-	w.trackEvent(data)
-	return e
-}
-
-// trackEvent updates what the owner derives from its events: open questions, progress of agents,
-// ends of turns, and whether the step must be durable.
-func (w *stepWriter) trackEvent(data wire.ServerPayload) {
-	switch d := data.(type) {
-	case wire.Actions:
-		for _, a := range d.Actions {
-			w.trackActionQuestion(a)
-		}
-		if d.AgentID != "" {
-			w.lastProgressAt = w.lastEventAt
-		}
-	case wire.AgentResponse:
-		if d.IsComplete {
-			w.step.durable = true
-			w.step.turnEnds = append(w.step.turnEnds, withFullText(d, w.state.AgentText(d.AgentID)))
-		}
-		w.lastProgressAt = w.lastEventAt
-	default:
-		w.trackQuestion(data)
-		w.step.durable = w.step.durable || mustBeDurable(data)
-		if isProgress(data) {
-			w.lastProgressAt = w.lastEventAt
-		}
-	}
-}
-
-// isProgress reports whether an event shows that agents make progress: an agent caused it, or it
-// starts one. Events caused by people and tabs do not count, because they say nothing of an agent
-// that hangs.
-func isProgress(data wire.ServerPayload) bool {
-	switch data.(type) {
-	case wire.AgentThinking, wire.ToolProgress, wire.ApprovalRequest, wire.MessageAccepted, wire.TurnInterrupted,
-		wire.LayerStart, wire.LayerComplete, wire.PlanGenerated, wire.PlanApproved, wire.PlanModified, wire.TodoStarted, wire.TodoProgress,
-		wire.TodoUpdated, wire.TodoCompleted, wire.TodoFailed, wire.HITLPlanReview, wire.HITLApprovalRequest, wire.HITLInputRequest,
-		wire.HITLClarification, wire.HITLClosed, wire.HITLResumed, wire.PlanComplete, wire.PlanFailure:
-		return true
-	}
-	return false
-}
-
-// mustBeDurable reports whether an event acknowledges a message or an answer, or ends a turn. A
-// client does not repeat what was acknowledged, so such an event must not be lost with the only
-// store node that has it. Other events can be produced again, by the agent or by an owner that
-// still has them.
-func mustBeDurable(data wire.ServerPayload) bool {
-	switch d := data.(type) {
-	case wire.MessageAccepted, wire.MessageQueued, wire.MessageRejected, wire.TurnInterrupted, wire.DialogClosed, wire.PromptClosed,
-		wire.HistoryRewound, wire.HITLClosed, wire.HITLPaused, wire.HITLResumed, wire.PlanApproved, wire.PlanModified,
-		wire.PlanComplete, wire.PlanFailure:
-		return true
-	case wire.TodoUpdated, wire.TodoCompleted:
-		return wire.MessageOf(d) != ""
-	}
-	return false
-}
 
 // committer commits the steps of an owner under its lease. Its order is the first rule of a
 // session: commit, then publish, then execute the effects.
@@ -354,4 +198,70 @@ func (cm *committer) loadCommitted() *desktop.State {
 		return nil
 	}
 	return got.state
+}
+
+// commitTraced calls commitBatch and traces it if the batch is durable.
+func (cm *committer) commitTraced(b store.Batch) (receipt store.Receipt, again bool, err error) {
+	t := cm.live.env.cfg.Tracer
+	if t == nil || !b.Durable {
+		return cm.commitBatch(b)
+	}
+	began := time.Now()
+	if receipt, again, err = cm.commitBatch(b); err == nil {
+		t.Committed(cm.live.id, cm.held.lease.Epoch, cm.w.step.events, began)
+	}
+	return receipt, again, err
+}
+
+func (cm *committer) commitIfFull() error {
+	if cm.w.Full() {
+		return cm.commit()
+	}
+	return nil
+}
+
+// blamePanic marks, after a panic, the items that must not be executed again in the same way.
+func (cm *committer) blamePanic() {
+	why := refusal(wire.CodeExecutionFailed, "internal error while executing the message")
+	if cm.stepState.apply(stepPanicked) == outputRefuseItem {
+		cm.items[cm.handled].poison = why
+		return
+	}
+	cm.isolateItems(why)
+}
+
+// isolateItems marks the items of a failed step to be executed alone the next time, without
+// anything else that is due. An item that was alone already caused the failure and is refused with
+// why.
+func (cm *committer) isolateItems(why *Error) {
+	step := cm.items[cm.committed:cm.handled]
+	for i := range step {
+		if step[i].alone {
+			step[i].poison = why
+		}
+		step[i].alone = true
+	}
+}
+
+// rejectStep handles a step that the store refuses permanently, and returns the error with which
+// the owner ends.
+func (cm *committer) rejectStep(err error) error {
+	cm.stepState.apply(stepRefused)
+	large := errors.Is(err, store.ErrTooLarge)
+	rewriting := cm.storeCopy == copyRewriting
+	if rewriting || cm.handled == cm.committed {
+		if large && !rewriting && cm.agents != nil && cm.agents.pool.View.LastBegun() != "" {
+			cm.oversized = &item{queuedMessage: cm.agents.pool.View.LastBegun()}
+			return errReload
+		}
+		return &panicError{err} // no item caused it; the panic limit keeps it from recurring forever
+	}
+	why := &Error{Code: wire.CodeExecutionFailed, Reason: "the result of the message cannot be stored", Err: err}
+	if large {
+		why.Code = wire.CodeMessageTooLarge
+		// The step was not full before its last item.
+		cm.oversized = new(cm.items[cm.handled-1])
+	}
+	cm.isolateItems(why)
+	return errReload
 }

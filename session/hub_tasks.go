@@ -1,10 +1,7 @@
 package session
 
 import (
-	"cmp"
 	"context"
-	"maps"
-	"slices"
 
 	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/store"
@@ -33,19 +30,4 @@ func (h *Hub) Tasks(ctx context.Context, id wire.SessionID, q history.TaskQuery)
 	}
 	found, more := tasks.Find(q)
 	return found, more, nil
-}
-
-// rebuildTasks makes the list of tasks from the newest rows of all conversations, for a session
-// that has no stored list.
-func (sr *storeReader) rebuildTasks(ctx context.Context, id wire.SessionID, tables map[string]map[string][]byte) (*history.Tasks, error) {
-	var rows []wire.UIRow
-	for _, monitor := range slices.Sorted(maps.Keys(tables[history.ArchiveTable])) {
-		page, err := sr.readRows(ctx, id, history.ArchiveList(wire.MonitorID(monitor)), -rowPageSize, rowPageSize)
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, page.rows...)
-	}
-	slices.SortStableFunc(rows, func(a, b wire.UIRow) int { return cmp.Compare(a.TS, b.TS) })
-	return history.RebuildTasks(rows), nil
 }
