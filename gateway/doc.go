@@ -4,8 +4,8 @@
 // It owns the HTTP servers, their routes and timeouts, and the form of every error
 // response: problem documents (RFC 9457), also for unknown paths, wrong methods and
 // panics. It authenticates requests and decides what a user may do in a session; package
-// session does the rest. The router and the API description are made from one table of
-// Routes (routes.go):
+// session does the rest. The packages below it have the handlers: rest, admin and ws. Each
+// returns its routes, from which the router and the API description (openapi) are made:
 //
 //	/                 the desktop, or the sign-in page for unauthenticated browsers
 //	/join             the desktop, for a device that was invited
@@ -22,7 +22,7 @@
 // Code that agents write runs in frames of another origin, that of the apps: a second
 // listener ([Server.SetAppsListener]) or another host name ([Config].AppsURL) that serves a
 // few files and nothing else. That origin ignores cookies, and every response has a
-// Content security policy that gives its document neither an origin nor a network. Such
+// content security policy that gives its document neither an origin nor a network. Such
 // policies cannot name an IPv6 address: a hub reached under one has no apps without
 // AppsURL.
 //

@@ -103,7 +103,7 @@ func (g *pages) renderSignInPage(c echo.Context, status int, notice string) erro
 	state := words.ready
 	if p := g.ready.check(c.Request().Context()); p != nil {
 		switch {
-		case g.ready.draining.Load():
+		case g.ready.draining():
 			state = words.shuttingDown
 		case p.Detail == problem.StoreFull:
 			state = words.storeFull

@@ -8,7 +8,7 @@ import (
 	"github.com/everdesk/everdesk/gateway/openapi"
 )
 
-// Routes are the routes of the desktop and of signing in with a browser.
+// routes are the routes of the desktop and of signing in with a browser.
 func (g *pages) routes() []openapi.Route {
 	const tag = "people"
 	html, formBody := openapi.Bytes(echo.MIMETextHTML), openapi.Bytes(echo.MIMEApplicationForm)

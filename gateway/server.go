@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -25,6 +24,7 @@ import (
 	"github.com/everdesk/everdesk/gateway/httpio"
 	"github.com/everdesk/everdesk/gateway/openapi"
 	"github.com/everdesk/everdesk/gateway/rest"
+	"github.com/everdesk/everdesk/gateway/ws"
 	"github.com/everdesk/everdesk/membership"
 	"github.com/everdesk/everdesk/ratelimit"
 	"github.com/everdesk/everdesk/session"
@@ -40,12 +40,6 @@ const (
 	writeTimeout      = 30 * time.Second
 	idleTimeout       = 2 * time.Minute
 	maxHeaderBytes    = 64 << 10
-	// disconnectPoll is the interval at which [Server.DisconnectAll] checks whether the
-	// disconnected clients are gone.
-	disconnectPoll = 20 * time.Millisecond
-	// releaseInterval is the interval at which [Server.DisconnectReleased] looks for sessions that
-	// were handed over.
-	releaseInterval = 100 * time.Millisecond
 )
 
 // Store holds the parts of the store that the gateway uses.
@@ -63,6 +57,9 @@ type StoreReadiness interface {
 	Ready(ctx context.Context) error
 }
 
+// Timeouts are the deadlines for clients of the streaming endpoints.
+type Timeouts = ws.Timeouts
+
 // AdminView is the read model of all sessions for the admin API.
 type AdminView = admin.View
 
@@ -72,7 +69,7 @@ type Agents = admin.Agents
 // Members is the part of package membership that the gateway uses.
 type Members interface {
 	admin.Membership
-	Connected
+	ws.Connected
 }
 
 // Config tunes a [Server]. The zero value means the defaults.
@@ -136,7 +133,7 @@ func (c Config) withDefaults() Config {
 	c.DrainGrace = cmp.Or(c.DrainGrace, 2*time.Second)
 	c.UserSessions = cmp.Or(c.UserSessions, 200)
 	c.UserConnections = cmp.Or(c.UserConnections, 2000)
-	c.Timeouts = c.Timeouts.withDefaults()
+	c.Timeouts = c.Timeouts.WithDefaults()
 	return c
 }
 
@@ -178,19 +175,14 @@ type Deps struct {
 type Server struct {
 	cfg     Config
 	log     *slog.Logger
-	events  admin.EventStore
-	hub     *session.Hub
-	auth    *auth.Authority
 	limits  *ratelimit.Limiter
 	mcp     http.Handler
 	metrics http.Handler
-	members Connected // nil for the only replica
-	trace   func(id wire.SessionID, m *wire.Message, traceparent string)
 
 	hosts         *access.Hosts
 	authenticator *access.Authenticator
-	sessions      *access.Sessions
 	actions       *admin.Actions
+	streams       *ws.Server
 	admin         *admin.API
 	rest          *rest.API
 	ready         *readiness
@@ -207,47 +199,44 @@ type Server struct {
 	anonymousErrors logLimiter
 	// description returns the OpenAPI document, which it builds on the first call.
 	description func() []byte
-
-	observer    Observer
-	connections connections
-	authGate    authGate
-	draining    atomic.Bool
 }
 
 // New returns a server that uses d. It does not listen yet.
 func New(cfg Config, log *slog.Logger, d Deps) *Server {
 	s := &Server{
-		cfg: cfg.withDefaults(), log: log,
-		events: d.Store.Events, hub: d.Hub, auth: d.Auth, limits: d.Limiter, mcp: d.MCP, metrics: d.Metrics,
-		observer: observerOrNoop(d.Observer), trace: traceWith(d.Tracer), authGate: newAuthGate(),
+		cfg: cfg.withDefaults(), log: log, limits: d.Limiter, mcp: d.MCP, metrics: d.Metrics,
 	}
-	if d.Membership != nil {
-		s.members = d.Membership
-	}
-	s.connections.init()
+	observer, trace := observerOrNoop(d.Observer), traceWith(d.Tracer)
 	s.hosts = access.NewHosts(cfg.Hosts, cfg.Origins, cfg.TrustedProxies)
 	s.authenticator = access.NewAuthenticator(d.Auth, d.Limiter, s.hosts, &s.refused, cfg.QueryTokens)
-	s.sessions = access.NewSessions(d.Hub, d.Store.Documents, d.Files, log, s.cfg.UserSessions, func() { s.observer.Limited(limitSessions) })
+	sessions := access.NewSessions(d.Hub, d.Store.Documents, d.Files, log, s.cfg.UserSessions, func() { observer.Limited(limitSessions) })
+	s.streams = ws.New(ws.Config{
+		FrameBytes: s.cfg.FrameBytes, Heartbeat: s.cfg.Heartbeat, DrainAfter: s.cfg.DrainAfter, DrainGrace: s.cfg.DrainGrace,
+		UserConnections: s.cfg.UserConnections, Timeouts: s.cfg.Timeouts,
+	}, ws.Deps{
+		Log: log, Hub: d.Hub, Auth: d.Auth, Limits: d.Limiter, Store: d.Store.Events, Authenticator: s.authenticator, Sessions: sessions,
+		Members: d.Membership, Observer: observer, Refused: &s.refused, Trace: trace,
+	})
 	budget := httpio.NewBudget()
 	s.actions = admin.NewActions(log, d.Audit, d.Membership)
 	s.admin = admin.New(admin.Deps{
-		Log: log, Hub: d.Hub, Store: d.Store.Events, Sessions: s.sessions, Authenticator: s.authenticator, Budget: budget, Actions: s.actions,
+		Log: log, Hub: d.Hub, Store: d.Store.Events, Sessions: sessions, Authenticator: s.authenticator, Budget: budget, Actions: s.actions,
 		Members: d.Membership, Audit: d.Audit, View: d.AdminView, Agents: d.Agents, AgentLimit: d.AgentLimit,
 		UserSessions: s.cfg.UserSessions, UserConnections: s.cfg.UserConnections, FrameBytes: s.cfg.FrameBytes,
 	})
 	s.apps.hosts, s.apps.refused = s.hosts, &s.refused
 	s.rest = rest.New(rest.Deps{
 		Log: log, Hub: d.Hub, Auth: d.Auth, Limits: d.Limiter, Files: d.Files, Store: d.Store.Documents, Hosts: s.hosts,
-		Authenticator: s.authenticator, Sessions: s.sessions, Actions: s.actions, Budget: budget, Connections: s,
-		Stream: s.serveSSE, Trace: s.trace, AppsOrigin: s.apps.origin,
+		Authenticator: s.authenticator, Sessions: sessions, Actions: s.actions, Budget: budget, Connections: s.streams,
+		Stream: s.streams.ServeSSE, Trace: trace, AppsOrigin: s.apps.origin,
 		Version: cfg.Version, Providers: d.Providers, Provider: d.Provider,
 		Heartbeat: s.cfg.Heartbeat, FrameBytes: s.cfg.FrameBytes, UploadBytes: s.cfg.UploadBytes,
 	})
-	s.ready = &readiness{log: log, store: d.Store.Readiness, timeout: s.cfg.ReadyTimeout, draining: &s.draining}
+	s.ready = &readiness{log: log, store: d.Store.Readiness, timeout: s.cfg.ReadyTimeout, draining: s.streams.Draining}
 	s.pages = &pages{
 		log: log, auth: d.Auth, hosts: s.hosts, authenticator: s.authenticator, ready: s.ready, apps: &s.apps,
 		version: cfg.Version, frameBytes: s.cfg.FrameBytes, dir: cfg.DesktopDir, desktop: d.Desktop, adminPage: d.Admin,
-		stopping: s.connections.ctx,
+		stopping: s.streams.Stopping(),
 	}
 	if cfg.WebDev != nil {
 		s.pages.dev = newDevProxy(cfg.WebDev, log)
@@ -262,9 +251,9 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 	return s
 }
 
-// Routes returns all routes, except those of registerPages.
+// routes returns all routes, except those of registerPages.
 func (s *Server) routes() []openapi.Route {
-	all := slices.Concat(s.rest.Routes(), s.wsRoutes(), s.pages.routes(), s.admin.Routes(), s.hubRoutes())
+	all := slices.Concat(s.rest.Routes(), s.streams.Routes(), s.pages.routes(), s.admin.Routes(), s.hubRoutes())
 	if s.admin.Enabled() {
 		all = append(all, s.adminPageRoutes()...)
 	}
@@ -347,55 +336,24 @@ func (s *Server) Serve(ln net.Listener) error {
 // the listener, and refuses new streaming clients. It closes the admin streams; admins may
 // reconnect to watch the drain.
 func (s *Server) Drain() {
-	s.draining.Store(true)
+	s.streams.Drain()
 	s.admin.CloseStreams(false)
 }
 
 // Undrain reverts [Server.Drain].
-func (s *Server) Undrain() { s.draining.Store(false) }
+func (s *Server) Undrain() { s.streams.Undrain() }
 
 // DisconnectReleased disconnects clients whose session this hub no longer runs, until ctx ends. A
 // session that was handed over gets an owner as soon as a client opens it on another replica, so
 // its clients need not wait until the last session is handed over. Call [Server.Drain] first.
 func (s *Server) DisconnectReleased(ctx context.Context, runs func(wire.SessionID) bool) {
-	tick := time.NewTicker(releaseInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-		idle := slices.DeleteFunc(s.connections.all(), func(c *conn) bool {
-			return c.closeRequested.Load() != nil || c.tab.Load() == nil || runs(c.session)
-		})
-		if len(idle) > 0 {
-			s.disconnect(ctx, idle, "this hub hands its sessions over")
-		}
-	}
+	s.streams.DisconnectReleased(ctx, runs)
 }
 
 // DisconnectAll disconnects the streaming clients, as [Server.Shutdown] does, but keeps the
 // listeners open. Call [Server.Drain] first, or new clients connect. It returns when all
 // connections are gone, or with an error when ctx ends first.
-func (s *Server) DisconnectAll(ctx context.Context) error {
-	for {
-		if ctx.Err() != nil { // clients that were not notified yet may stay
-			return fmt.Errorf("send clients elsewhere: %w", context.Cause(ctx))
-		}
-		conns := s.connections.all()
-		if len(conns) == 0 {
-			return nil
-		}
-		// Connections that were asked to close are already ending.
-		conns = slices.DeleteFunc(conns, func(c *conn) bool { return c.closeRequested.Load() != nil })
-		s.disconnect(ctx, conns, "this hub is being drained")
-		select {
-		case <-time.After(disconnectPoll):
-		case <-ctx.Done():
-		}
-	}
-}
+func (s *Server) DisconnectAll(ctx context.Context) error { return s.streams.DisconnectAll(ctx) }
 
 // Shutdown closes the listeners, disconnects the streaming clients and waits for running requests.
 // It aborts requests that still run when ctx ends and returns an error for them.
@@ -405,7 +363,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	// Concurrently: clients must not reconnect to a listener that is still open, and the streams
 	// among the requests end only when they are disconnected.
 	var wg sync.WaitGroup
-	wg.Go(func() { s.closeAll(ctx) })
+	wg.Go(func() { s.streams.Close(ctx) })
 	if s.apps.http != nil {
 		// The apps' listener serves files only; requests for them are not worth waiting for.
 		wg.Go(func() { _ = s.apps.http.Shutdown(ctx); _ = s.apps.http.Close() })

@@ -21,7 +21,7 @@ type readiness struct {
 	log              *slog.Logger
 	store            StoreReadiness
 	timeout          time.Duration
-	draining         *atomic.Bool
+	draining         func() bool
 	storeUnavailable atomic.Bool // the last check failed
 }
 
@@ -51,7 +51,7 @@ func (r *readiness) readyz(c echo.Context) error {
 
 // check returns nil, or the problem to respond with.
 func (r *readiness) check(ctx context.Context) *problem.Error {
-	if r.draining.Load() {
+	if r.draining() {
 		return problem.New(wire.CodeConnectionFailed, "This hub is shutting down.")
 	}
 	// A prober that disconnects early says nothing about the store.

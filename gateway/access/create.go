@@ -176,7 +176,7 @@ func (s *Sessions) replaceMissing(ctx context.Context, who auth.Identity, missin
 }
 
 // keepOldest returns the user's oldest session and deletes made if that is another: another replica
-// May have created one at the same moment. When the clocks of the replicas differ by more than that
+// may have created one at the same moment. When the clocks of the replicas differ by more than that
 // moment both sessions stay, and the tabs get the same one with their next connection.
 func (s *Sessions) keepOldest(ctx context.Context, made session.Info) (wire.SessionID, error) {
 	first := made

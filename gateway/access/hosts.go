@@ -22,7 +22,7 @@ type Hosts struct {
 }
 
 // NewHosts returns the Hosts for names and addresses of the hub, origins of pages on other hosts that
-// May use it, and the proxies whose X-Forwarded-Proto header is used.
+// may use it, and the proxies whose X-Forwarded-Proto header is used.
 func NewHosts(names, origins []string, proxies []netip.Prefix) *Hosts {
 	h := &Hosts{names: map[string]bool{}, proxies: proxies}
 	for _, n := range names {

@@ -107,7 +107,7 @@ func (a *API) ExecuteCommand(ctx context.Context, e membership.Command) membersh
 	return a.commands.Execute(ctx, e)
 }
 
-// Routes are the routes of the caller's rights, of the replicas and of the limits.
+// routes are the routes of the caller's rights, of the replicas and of the limits.
 func (v *views) routes() []openapi.Route {
 	const tag = "admin"
 	return []openapi.Route{
@@ -180,7 +180,7 @@ func (v *views) sessionRoutes() []openapi.Route {
 
 const streamLimitNote = "503 with Retry-After when this replica has too many admin streams."
 
-// Routes are the routes of the logs of sessions.
+// routes are the routes of the logs of sessions.
 func (l *eventLogs) routes() []openapi.Route {
 	const tag = "admin"
 	wanted := []openapi.Param{

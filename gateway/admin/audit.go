@@ -71,7 +71,7 @@ func auditCardOf(r *audit.Record) auditCard {
 	}
 }
 
-// Routes are the routes of the audit log.
+// routes are the routes of the audit log.
 func (l *auditHandlers) routes() []openapi.Route {
 	const tag = "admin"
 	return []openapi.Route{

@@ -94,7 +94,7 @@ func (o *commands) closeOnReplicas(ctx context.Context, e membership.Command, na
 
 // commandSuffix returns a random suffix for the id of a command. All requests that wait for the
 // same run of an action wait for the same command; a later run needs a new command, because the
-// Answer to the first may be outdated.
+// answer to the first may be outdated.
 func commandSuffix() string { return "." + rand.Text()[:10] }
 
 // unansweredProblem returns the error for a replica that could not be reached or has let a command

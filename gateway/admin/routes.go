@@ -7,7 +7,7 @@ import (
 	"github.com/everdesk/everdesk/gateway/openapi"
 )
 
-// Routes are the routes of admin actions.
+// routes are the routes of admin actions.
 func (o *commands) routes() []openapi.Route {
 	const tag = "admin"
 	key := openapi.Param{Name: httpio.HeaderIdempotencyKey, Doc: "The id of the action: a repeated request with the same id is recorded once, executed once and gets the same response."}

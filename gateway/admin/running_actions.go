@@ -121,7 +121,7 @@ func (d *runningActions) finish(k adminActionKey) {
 }
 
 // wait waits until no action runs, for at most adminActionGrace, and then cancels those that do. No
-// Action may be started afterwards. A cancelled action stays recorded as begun, and is resumed by
+// action may be started afterwards. A cancelled action stays recorded as begun, and is resumed by
 // the next request with its key.
 func (d *runningActions) wait(ctx context.Context) {
 	d.mu.Lock()

@@ -11,7 +11,7 @@ import (
 func FormatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // PathParam returns an unescaped parameter of the path. Echo leaves parameters escaped when the
-// Path contains escapes such as %2F.
+// path contains escapes such as %2F.
 func PathParam(c echo.Context, name string) string {
 	value := c.Param(name)
 	if c.Request().URL.RawPath == "" {

@@ -53,7 +53,7 @@ var (
 	rowForm      = httpio.FormOf[wire.UIRow]()
 )
 
-// Routes are the routes of rows, digests, tasks and transcripts.
+// routes are the routes of rows, digests, tasks and transcripts.
 func (s *histories) routes() []openapi.Route {
 	return slices.Concat(s.rowRoutes(), s.taskRoutes(), s.transcriptRoutes())
 }

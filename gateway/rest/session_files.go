@@ -46,7 +46,7 @@ const (
 	importTitle = "Unfinished import"
 )
 
-// Routes are the routes for exporting and importing sessions.
+// routes are the routes for exporting and importing sessions.
 func (s *sessionFiles) routes() []openapi.Route {
 	const tag = "sessions"
 	return []openapi.Route{
@@ -176,7 +176,7 @@ func (s *sessionFiles) importFile(c echo.Context) error {
 	return cardForm.Answer(c, http.StatusCreated, &card)
 }
 
-// Read stores the body of a request in a temporary file and parses it.
+// read stores the body of a request in a temporary file and parses it.
 func (s *sessionFiles) read(c echo.Context) (*sessionfile.Log, func(), error) {
 	if err := httpio.RequireUncompressed(c.Request()); err != nil {
 		return nil, nil, err

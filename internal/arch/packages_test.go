@@ -62,8 +62,9 @@ var rules = map[string]rule{
 	"gateway/access":  {uses: "auth files gateway/openapi gateway/problem ratelimit session store wire"},
 	"gateway/admin":   {uses: "adminview audit auth gateway/access gateway/httpio gateway/openapi gateway/problem membership session store wire"},
 	"gateway/rest":    {uses: "auth desktop files gateway/access gateway/admin gateway/httpio gateway/openapi gateway/problem history ratelimit session sessionfile store web wire"},
+	"gateway/ws":      {uses: "auth broadcast gateway/access gateway/httpio gateway/openapi gateway/problem ratelimit session store wire", tests: "store/filestore"},
 
-	"gateway": {uses: "audit auth broadcast files gateway/access gateway/admin gateway/httpio gateway/openapi gateway/problem gateway/rest membership ratelimit session store web wire", tests: "adminview agentpool client desktop history sessionfile providers providers/demo tools store/filestore store/redisstore internal/redistest"},
+	"gateway": {uses: "audit auth files gateway/access gateway/admin gateway/httpio gateway/openapi gateway/problem gateway/rest gateway/ws membership ratelimit session store web wire", tests: "adminview agentpool broadcast client desktop history sessionfile providers providers/demo tools store/filestore store/redisstore internal/redistest"},
 
 	"cmd/hub":                   {uses: "*", tests: "internal/redistest"},
 	"cmd/hub/internal/command":  {},
@@ -91,9 +92,9 @@ var rules = map[string]rule{
 // modules lists where third-party modules may be imported. A module that is not listed may
 // not be imported at all.
 var modules = map[string]rule{
-	"github.com/labstack/echo/v4":            {uses: "gateway gateway/access gateway/admin gateway/httpio gateway/openapi gateway/problem gateway/rest cmd/hub"},
+	"github.com/labstack/echo/v4":            {uses: "gateway gateway/access gateway/admin gateway/httpio gateway/openapi gateway/problem gateway/rest gateway/ws cmd/hub"},
 	"github.com/redis/go-redis/v9":           {uses: "store/redisstore internal/redistest cmd/hub", tests: "internal/chaos"},
-	"github.com/coder/websocket":             {uses: "gateway client"},
+	"github.com/coder/websocket":             {uses: "gateway/ws client", tests: "gateway"},
 	"github.com/google/jsonschema-go":        {uses: "wire internal/wiregen tools", tests: "gateway"},
 	"go.yaml.in/yaml/v3":                     {uses: "cmd/hub"},
 	"github.com/google/go-cmp":               {uses: "store/storetest", tests: "*"},
@@ -107,5 +108,5 @@ var modules = map[string]rule{
 	"github.com/coreos/go-oidc/v3":           {uses: "auth"},
 	"github.com/prometheus/client_golang":    {uses: "metrics", tests: "cmd/hub"},
 	"go.opentelemetry.io/otel":               {uses: "tracing", tests: "*"},
-	"golang.org/x/sys":                       {uses: "store/filestore store/filestore/kvlog broadcast gateway", tests: "cmd/hub internal/chaos"},
+	"golang.org/x/sys":                       {uses: "store/filestore store/filestore/kvlog broadcast gateway/ws", tests: "cmd/hub internal/chaos"},
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package gateway
+package ws
 
 import (
 	"io"
@@ -27,7 +27,7 @@ func (l *link) initRawConn() {
 // fillNow reads the available data without blocking. It reports whether waiting is over: data was
 // read, or readErr is set.
 func (l *link) fillNow(fd uintptr) bool {
-	big, _ := l.connections.readBuffers.Get().(*[readBufferBytes]byte)
+	big, _ := l.shared.readBuffers.Get().(*[readBufferBytes]byte)
 	n, err := syscall.Read(int(fd), big[:])
 	for err == syscall.EINTR {
 		n, err = syscall.Read(int(fd), big[:])
@@ -37,7 +37,7 @@ func (l *link) fillNow(fd uintptr) bool {
 		l.recordActivity(n)
 		return true
 	}
-	l.connections.readBuffers.Put(big)
+	l.shared.readBuffers.Put(big)
 	switch err {
 	case syscall.EAGAIN:
 		return false

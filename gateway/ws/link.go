@@ -1,10 +1,12 @@
-package gateway
+package ws
 
 import (
+	"sync"
 	"sync/atomic"
 	"syscall"
 
 	"github.com/everdesk/everdesk/broadcast"
+	"github.com/everdesk/everdesk/session"
 )
 
 // Buffer sizes of a connection. The buffers that the library holds permanently are small, since
@@ -19,6 +21,31 @@ const (
 // closeFrameByte is the first byte of a WebSocket close frame.
 const closeFrameByte = 0x88
 
+// shared is what all connections of a server share: pools of buffers, and the clock of the heartbeat.
+type shared struct {
+	readBuffers    sync.Pool // of *[readBufferBytes]byte
+	frameBuffers   sync.Pool // of *[]byte
+	commandBuffers sync.Pool // of *[]session.Command
+	// ticks counts the ticks of the wheel. Silence is measured in ticks, so that the time in which
+	// the process was suspended does not count.
+	ticks atomic.Int64
+}
+
+func newShared() *shared {
+	s := &shared{}
+	s.readBuffers.New = func() any { return new([readBufferBytes]byte) }
+	s.commandBuffers.New = func() any { return new([]session.Command) }
+	s.frameBuffers.New = func() any { return new(make([]byte, 0, initialFrameBytes)) }
+	return s
+}
+
+// putFrameBuffer returns a buffer to the pool, unless it has grown far beyond the size of a frame.
+func (s *shared) putFrameBuffer(buf *[]byte, frameBytes int64) {
+	if int64(cap(*buf)) <= 2*frameBytes {
+		s.frameBuffers.Put(buf)
+	}
+}
+
 // link is the connection as the WebSocket library sees it. The library reads through it and writes
 // its control frames; [broadcast] writes everything else to the underlying connection.
 type link struct {
@@ -30,17 +57,17 @@ type link struct {
 	onCloseSent func()
 
 	// The following fields belong to the reading goroutine, except fd and lastSeen. Fields that are
-	// used for each frame lie together, here and in [conn]: they are not in the CPU cache when an
+	// used for each frame lie together, here and in [peer]: they are not in the CPU cache when an
 	// idle connection wakes up.
-	readErr     error                 // result of the last fillNow that read nothing
-	raw         syscall.RawConn       // nil if only Conn.Read works
-	tryFill     func(fd uintptr) bool // fillNow, for RawConn.Read
-	fillOnce    func(fd uintptr)      // fillNow, for RawConn.Control
-	fd          int                   // descriptor of Conn, if raw is set
-	connections *connections
-	buffer      *[readBufferBytes]byte // pooled buffer that holds unread, or nil
-	unread      []byte                 // Read from the socket, not yet consumed
-	// lastSeen is the [connections].ticks value at which the client last sent something.
+	readErr  error                 // result of the last fillNow that read nothing
+	raw      syscall.RawConn       // nil if only Conn.Read works
+	tryFill  func(fd uintptr) bool // fillNow, for RawConn.Read
+	fillOnce func(fd uintptr)      // fillNow, for RawConn.Control
+	fd       int                   // descriptor of Conn, if raw is set
+	shared   *shared
+	buffer   *[readBufferBytes]byte // pooled buffer that holds unread, or nil
+	unread   []byte                 // Read from the socket, not yet consumed
+	// lastSeen is the [shared].ticks value at which the client last sent something.
 	lastSeen atomic.Int64
 }
 
@@ -63,6 +90,16 @@ func (l *link) fill() error {
 		return l.readErr
 	}
 	return nil
+}
+
+// fillAvailable reads the data that has arrived, without blocking. It reports false for an error,
+// which the next read returns. all says that no more data is waiting.
+func (l *link) fillAvailable() (all, ok bool) {
+	l.readErr = nil
+	if err := l.raw.Control(l.fillOnce); err != nil || l.readErr != nil {
+		return false, false
+	}
+	return len(l.unread) < readBufferBytes, true
 }
 
 // Read implements [net.Conn]. It reads into a pooled buffer that it takes when data has arrived and
@@ -90,13 +127,13 @@ func (l *link) consume(n int) {
 	}
 	l.unread = nil
 	if l.buffer != nil {
-		l.connections.readBuffers.Put(l.buffer)
+		l.shared.readBuffers.Put(l.buffer)
 		l.buffer = nil
 	}
 }
 
 func (l *link) recordActivity(n int) {
-	if tick := l.connections.ticks.Load(); n > 0 && l.lastSeen.Load() != tick { // storing is slower than loading
+	if tick := l.shared.ticks.Load(); n > 0 && l.lastSeen.Load() != tick { // storing is slower than loading
 		l.lastSeen.Store(tick)
 	}
 }

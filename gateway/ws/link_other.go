@@ -1,6 +1,6 @@
 //go:build !unix
 
-package gateway
+package ws
 
 // initRawConn does nothing on this system: the connection is read in small pieces.
 func (*link) initRawConn() {}

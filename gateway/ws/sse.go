@@ -1,4 +1,4 @@
-package gateway
+package ws
 
 import (
 	"bytes"
@@ -10,18 +10,19 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/everdesk/everdesk/gateway/access"
 	"github.com/everdesk/everdesk/gateway/problem"
-	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/wire"
 )
 
-// serveSSE handles GET /api/sessions/{session}/events, the read-only stream of a session with
+// sseHeadTimeout bounds the write of the head of a stream.
+const sseHeadTimeout = 30 * time.Second
+
+// ServeSSE handles GET /api/sessions/{session}/events, the read-only stream of a session with
 // Server-Sent Events. The id of an event is its message_id, which comes back as Last-Event-ID. A
 // cookie needs no Origin here: pages of other origins cannot read the response, and nothing can be
 // sent over the stream.
-func (s *Server) serveSSE(c echo.Context) error {
-	if s.draining.Load() {
+func (s *Server) ServeSSE(c echo.Context) error {
+	if s.Draining() {
 		return problem.New(wire.CodeConnectionFailed, "This hub is shutting down.")
 	}
 	w, err := nativeConnectRequest(c, protocolSSE)
@@ -34,22 +35,21 @@ func (s *Server) serveSSE(c echo.Context) error {
 	if err != nil {
 		return s.authenticator.Failure(c, err)
 	}
-	granted, err := s.authorize(c.Request().Context(), who, &w)
+	granted, err := s.admission.authorize(c.Request().Context(), who, &w)
 	if err != nil {
-		return s.refusalProblem(c, err)
+		return s.admission.refusalProblem(c, err)
 	}
-	cn := &conn{s: s, from: session.Sender{Connection: access.NewConnectionID()}, protocol: protocolSSE, session: w.session, name: w.name}
-	cn.access.Store(uint32(granted))
-	cn.identity.Store(&who)
+	cn := newConn(s, protocolSSE)
+	cn.peer.admit(&who, granted, &w)
 	raw, buffered, err := http.NewResponseController(c.Response()).Hijack()
 	if err != nil {
 		return fmt.Errorf("take over a connection: %w", err)
 	}
-	cn.adoptConn(raw, buffered.Reader)
+	cn.adopt(raw, buffered.Reader)
 	head := eventStreamHead(c.Response().Header())
 	c.Response().Committed, c.Response().Status = true, http.StatusOK // for the request log
 	s.startConn(cn, func(ctx context.Context) bool {
-		_ = raw.SetWriteDeadline(time.Now().Add(writeTimeout))
+		_ = raw.SetWriteDeadline(time.Now().Add(sseHeadTimeout))
 		if _, err := raw.Write(head); err != nil {
 			return false
 		}
@@ -75,7 +75,7 @@ func eventStreamHead(h http.Header) []byte {
 // awaitDisconnect waits until the client disconnects or is disconnected. It discards all data.
 func (c *conn) awaitDisconnect() {
 	for buf := make([]byte, 16); ; {
-		if _, err := c.Read(buf); err != nil {
+		if _, err := c.peer.Read(buf); err != nil {
 			return
 		}
 	}

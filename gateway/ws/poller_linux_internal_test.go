@@ -1,6 +1,6 @@
 //go:build linux
 
-package gateway
+package ws
 
 import (
 	"context"
@@ -15,16 +15,16 @@ import (
 
 // parkedCount returns the number of parked connections.
 func parkedCount(s *Server) (n int) {
-	s.connections.mu.Lock()
-	defer s.connections.mu.Unlock()
-	for _, u := range s.connections.pollers {
-		u.mu.Lock()
-		for _, c := range u.parkedConns {
+	s.registry.mu.Lock()
+	defer s.registry.mu.Unlock()
+	for _, l := range s.registry.poller.loops {
+		l.mu.Lock()
+		for _, c := range l.parked {
 			if c != nil {
 				n++
 			}
 		}
-		u.mu.Unlock()
+		l.mu.Unlock()
 	}
 	return n
 }
@@ -77,31 +77,33 @@ func TestIdleConnectionsAreParked(t *testing.T) {
 // descriptor.
 func TestUnparkKeepsAReusedDescriptor(t *testing.T) {
 	t.Parallel()
-	u, err := newPoller(1)
+	l, err := newEventLoop(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer u.epoll.Close()
+	defer l.epoll.Close()
+	p := &poller{loops: []*eventLoop{l}}
 	parked := func() *conn {
 		server, _ := pair(t)
-		c := &conn{link: link{Socket: broadcast.Socket{Conn: server}}}
-		c.initRawConn()
-		if !u.park(c) {
+		c := &conn{}
+		c.peer.Socket = broadcast.Socket{Conn: server}
+		c.peer.initRawConn()
+		if !p.park(c) {
 			t.Fatal("it cannot wait")
 		}
 		return c
 	}
 	gone := parked()
-	if !u.unpark(gone) || u.unpark(gone) {
+	if !p.unpark(gone) || p.unpark(gone) {
 		t.Fatal("it does not wait once")
 	}
-	gone.Close()
+	gone.peer.Close()
 	next := parked()
-	gone.fd = next.fd // as the kernel may reuse it
-	if u.rearm(gone, false) {
+	gone.peer.fd = next.peer.fd // as the kernel may reuse it
+	if l.rearm(gone, false) {
 		t.Error("what was closed waits")
 	}
-	if !u.unpark(next) {
+	if !p.unpark(next) {
 		t.Error("the next one does not wait any more")
 	}
 }

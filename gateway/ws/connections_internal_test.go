@@ -1,16 +1,9 @@
-package gateway
+package ws
 
-import (
-	"testing"
-
-	"github.com/everdesk/everdesk/membership"
-)
+import "testing"
 
 // otherReplicas are replicas with some connections of each user.
-type otherReplicas struct {
-	*membership.Membership
-	tabs int
-}
+type otherReplicas struct{ tabs int }
 
 func (o otherReplicas) ConnectionsElsewhere(string) int { return o.tabs }
 
@@ -26,12 +19,12 @@ func TestConnectionSlots(t *testing.T) {
 		{10, 99, 0, 0},
 		{-1, 99, -1, -1},
 	} {
-		s := &Server{cfg: Config{UserConnections: test.most}, members: otherReplicas{tabs: test.elsewhere}}
+		s := &admission{userConnections: test.most, members: otherReplicas{tabs: test.elsewhere}}
 		if fresh, back := s.connectionLimit("ann", false), s.connectionLimit("ann", true); fresh != test.fresh || back != test.back {
 			t.Errorf("%+v: %d for new clients, %d for reconnecting ones", test, fresh, back)
 		}
 	}
-	if got := (&Server{cfg: Config{UserConnections: 3}}).connectionLimit("ann", false); got != 3 {
+	if got := (&admission{userConnections: 3}).connectionLimit("ann", false); got != 3 {
 		t.Errorf("%d without others", got)
 	}
 }

@@ -1,8 +1,7 @@
-package gateway
+package ws
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +16,6 @@ import (
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/gateway/access"
 	"github.com/everdesk/everdesk/gateway/problem"
-	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -57,7 +55,7 @@ func (s *Server) identifyDesktop(c echo.Context) (auth.Identity, error) {
 // acceptWebSocket accepts a WebSocket. A client that authenticates in the handshake is refused over
 // HTTP; one that sends no credential must authenticate with its first frame.
 func (s *Server) acceptWebSocket(c echo.Context, w *connectRequest, identify func(echo.Context) (auth.Identity, error)) error {
-	if s.draining.Load() {
+	if s.Draining() {
 		return problem.New(wire.CodeConnectionFailed, "This hub is shutting down.")
 	}
 	if !access.IsUpgrade(c.Request()) {
@@ -69,17 +67,15 @@ func (s *Server) acceptWebSocket(c echo.Context, w *connectRequest, identify fun
 	if err != nil {
 		return s.acceptUnauthenticated(c, w, err)
 	}
-	granted, err := s.authorize(c.Request().Context(), who, w)
+	granted, err := s.admission.authorize(c.Request().Context(), who, w)
 	if err != nil {
-		return s.refusalProblem(c, err)
+		return s.admission.refusalProblem(c, err)
 	}
 	cn, err := s.upgrade(c, w)
 	if err != nil {
 		return err
 	}
-	cn.session, cn.name = w.session, w.name
-	cn.access.Store(uint32(granted))
-	cn.identity.Store(&who)
+	cn.peer.admit(&who, granted, w)
 	s.startConn(cn, func(ctx context.Context) bool { return cn.attachSession(ctx, w) })
 	return nil
 }
@@ -103,7 +99,7 @@ func (s *Server) acceptUnauthenticated(c echo.Context, w *connectRequest, err er
 	s.startConn(cn, func(ctx context.Context) bool {
 		if !unknown {
 			s.refused.Credentials.Add(1)
-			cn.refuse(ctx, &refusal{code: denied.Code, detail: denied.Reason})
+			cn.peer.refuse(ctx, &refusal{code: denied.Code, detail: denied.Reason})
 			return false
 		}
 		return cn.awaitAuth(ctx, w) && cn.attachSession(ctx, w)
@@ -113,7 +109,7 @@ func (s *Server) acceptUnauthenticated(c echo.Context, w *connectRequest, err er
 
 // upgrade upgrades a request to a WebSocket. On an error no response was written yet.
 func (s *Server) upgrade(c echo.Context, w *connectRequest) (*conn, error) {
-	cn := &conn{s: s, from: session.Sender{Connection: access.NewConnectionID()}}
+	cn := newConn(s, w.protocol)
 	h := &handshake{ResponseWriter: c.Response(), conn: cn}
 	opts := &websocket.AcceptOptions{
 		// The middleware's check came first and is stricter: it also checks Host, while the library
@@ -133,27 +129,29 @@ func (s *Server) upgrade(c echo.Context, w *connectRequest) (*conn, error) {
 	default:
 		return nil, fmt.Errorf("upgrade to a WebSocket: %w", err)
 	}
-	cn.headerReader.Reset(&cn.link) // else the library keeps asking for buffered bytes, of which there are none
-	ws.SetReadLimit(-1)             // [conn.readFrame] has limits of its own
+	cn.frames.header.Reset(&cn.peer.link) // else the library keeps asking for buffered bytes, of which there are none
+	ws.SetReadLimit(-1)                   // [frameReader] has limits of its own
 	switch {
 	case strings.EqualFold(ws.Subprotocol(), subprotocolBatch):
 		w.protocol = protocolBatch
 	case ws.Subprotocol() != "":
 		w.protocol = protocolNative
 	}
-	cn.ws, cn.protocol = ws, w.protocol
+	cn.peer.ws, cn.frames.ws, cn.peer.protocol = ws, ws, w.protocol
 	return cn, nil
 }
 
 // startConn runs a connection in goroutines of its own, so that the memory that net/http and echo
 // hold for the request is freed.
 func (s *Server) startConn(cn *conn, setup func(context.Context) bool) {
-	if !s.connections.add(s, cn, setup) {
-		// All connections were closed while this one was set up.
-		cn.closeWith(wire.CloseDraining, "this hub is shutting down")
-		cn.sendClose()
-		_ = cn.Close()
+	if s.registry.add(&cn.peer, func(p *poller) { cn.poller = p }) {
+		go cn.runConnect(setup)
+		return
 	}
+	// All connections were closed while this one was set up.
+	cn.peer.closeWith(wire.CloseDraining, "this hub is shutting down")
+	cn.peer.sendClose()
+	_ = cn.peer.Close()
 }
 
 // handshake is the response writer of the library's handshake. Its Hijack returns the conn's link,
@@ -188,16 +186,7 @@ func (h *handshake) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("take over a connection: %w", err)
 	}
-	l := h.conn.adoptConn(raw, buffered.Reader)
-	h.conn.headerReader = bufio.NewReaderSize(l, readBuffer)
-	return l, bufio.NewReadWriter(h.conn.headerReader, bufio.NewWriterSize(l, writeBuffer)), nil
-}
-
-// adoptConn makes the hijacked connection of a request the conn's own.
-func (c *conn) adoptConn(raw net.Conn, buffered *bufio.Reader) *link {
-	early, _ := buffered.Peek(buffered.Buffered()) // cannot fail
-	c.Conn, c.unread = raw, bytes.Clone(early)
-	c.connections, c.onCloseSent = &c.s.connections, func() { c.guard("detach session", c.detachSession) }
-	c.initRawConn()
-	return &c.link
+	l := h.conn.adopt(raw, buffered.Reader)
+	h.conn.frames.header = bufio.NewReaderSize(l, readBuffer)
+	return l, bufio.NewReadWriter(h.conn.frames.header, bufio.NewWriterSize(l, writeBuffer)), nil
 }

@@ -1,4 +1,4 @@
-package gateway
+package ws
 
 import (
 	"bufio"
@@ -23,6 +23,12 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
+// noObserver ignores all events.
+type noObserver struct{}
+
+func (noObserver) Closed(wire.CloseCode) {}
+func (noObserver) Limited(string)        {}
+
 // newConnServer starts a server whose connections run hello.
 func newConnServer(t *testing.T, hello func(context.Context, *conn) bool) (url string, logged *strings.Builder) {
 	t.Helper()
@@ -35,18 +41,21 @@ func newConnServer(t *testing.T, hello func(context.Context, *conn) bool) (url s
 		t.Fatal(err)
 	}
 	logged = &strings.Builder{}
-	s := New(Config{}, slog.New(slog.NewTextHandler(logged, nil)), Deps{Auth: people})
-	s.echo.GET("/conn", func(c echo.Context) error {
+	s := New(Config{FrameBytes: 64 << 10, Heartbeat: 30 * time.Second, UserConnections: -1, Timeouts: Timeouts{}.WithDefaults()}, Deps{
+		Log: slog.New(slog.NewTextHandler(logged, nil)), Auth: people, Observer: noObserver{},
+	})
+	router := echo.New()
+	router.GET("/conn", func(c echo.Context) error {
 		cn, err := s.upgrade(c, &connectRequest{})
 		if err == nil {
 			s.startConn(cn, func(ctx context.Context) bool { return hello(ctx, cn) })
 		}
 		return err
 	})
-	web := httptest.NewServer(s)
+	web := httptest.NewServer(router)
 	t.Cleanup(func() {
 		web.Close()
-		s.closeAll(context.Background())
+		s.Close(context.Background())
 		if err := store.Close(); err != nil {
 			t.Error(err)
 		}
@@ -76,7 +85,7 @@ func TestPanicClosesOneConnection(t *testing.T) {
 	for name, hello := range map[string]func(context.Context, *conn) bool{
 		"while greeting": func(context.Context, *conn) bool { panic("boom") },
 		"while leaving": func(_ context.Context, c *conn) bool {
-			c.guard("take a message", func() { panic("boom") })
+			c.peer.guard("take a message", func() { panic("boom") })
 			return true
 		},
 	} {
@@ -120,11 +129,8 @@ func pair(t *testing.T) (server, client net.Conn) {
 
 func TestLinkReadsEverythingAndHoldsNothing(t *testing.T) {
 	t.Parallel()
-	var d connections
-	d.init()
-	defer d.stop()
 	server, client := pair(t)
-	l := &link{Socket: broadcast.Socket{Conn: server}, connections: &d, unread: []byte("early ")}
+	l := &link{Socket: broadcast.Socket{Conn: server}, shared: newShared(), unread: []byte("early ")}
 	want := make([]byte, 1<<20)
 	for i := range want {
 		want[i] = byte(rand.Uint32())

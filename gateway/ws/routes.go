@@ -1,4 +1,4 @@
-package gateway
+package ws
 
 import (
 	"net/http"
@@ -7,8 +7,8 @@ import (
 	"github.com/everdesk/everdesk/gateway/openapi"
 )
 
-// Routes are the routes of the WebSockets.
-func (s *Server) wsRoutes() []openapi.Route {
+// Routes returns the routes of the WebSockets.
+func (s *Server) Routes() []openapi.Route {
 	const tag = "conversation"
 	client := openapi.Param{Name: "client_id", Doc: "The id that the tab chose for itself."}
 	resume := openapi.Param{Name: "resume_from", Doc: "The message_id of the last event seen."}

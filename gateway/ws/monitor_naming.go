@@ -1,4 +1,4 @@
-package gateway
+package ws
 
 import (
 	"bytes"
@@ -23,34 +23,34 @@ const (
 // false when the connection is ending.
 func (c *conn) detectMonitorNaming(ctx context.Context, w *connectRequest) bool {
 	if len(w.monitors) > 0 {
-		c.numbered = w.numbered
+		c.peer.numbered = w.numbered
 		return true
 	}
 	w.releaseGate() // other clients may connect while this one sends
 	w.releaseGate = func() {}
-	c.limitRead(time.Now().Add(c.s.cfg.Timeouts.Naming))
-	first, err := c.headerReader.Peek(1)
+	c.peer.limitRead(time.Now().Add(c.s.cfg.Timeouts.Naming))
+	first, err := c.frames.header.Peek(1)
 	switch {
 	case httpio.IsTimeout(err):
 		err = nil
 	case err == nil && first[0]&opcodeMask == opcodeText: // [conn.readMessages] handles other frames
-		c.limitRead(time.Now().Add(c.s.cfg.Timeouts.Auth))
+		c.peer.limitRead(time.Now().Add(c.s.cfg.Timeouts.Auth))
 		err = c.readFrame(c.s.cfg.FrameBytes, func(frame []byte) {
-			c.ensurePostponed().frame = bytes.Clone(frame)
-			m, bad := c.decode(frame)
-			c.numbered = bad == nil && wire.IsMonitorNumber(wire.MonitorOf(m.Data))
+			c.postponed = pendingWork{frame: bytes.Clone(frame)}
+			m, bad := c.peer.decode(frame)
+			c.peer.numbered = bad == nil && wire.IsMonitorNumber(wire.MonitorOf(m.Data))
 		})
 		if errors.Is(err, errFrameTooBig) {
-			c.refuse(ctx, &refusal{code: wire.CodeMessageTooLarge})
+			c.peer.refuse(ctx, &refusal{code: wire.CodeMessageTooLarge})
 		}
 	}
-	c.limitRead(time.Time{})
-	if err != nil || c.closeRequested.Load() != nil {
+	c.peer.limitRead(time.Time{})
+	if err != nil || c.closing() {
 		return false
 	}
-	release, err := c.s.authGate.acquire(ctx)
+	release, err := c.s.admission.gate.acquire(ctx)
 	if err != nil {
-		c.refuse(ctx, c.s.refusalOf(ctx, err))
+		c.peer.refuse(ctx, c.s.admission.refusalOf(ctx, err))
 		return false
 	}
 	w.releaseGate = release

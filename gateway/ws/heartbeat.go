@@ -1,0 +1,217 @@
+package ws
+
+import (
+	"runtime/debug"
+	"runtime/metrics"
+	"sync/atomic"
+	"time"
+
+	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/broadcast"
+	"github.com/everdesk/everdesk/wire"
+)
+
+const (
+	// silenceChecks is how often per turn of the wheel a connection is checked for silence.
+	silenceChecks = 3
+	// checkInterval is the longest interval between two checks that do not depend on the heartbeat:
+	// the expiry of credentials and the lookup of access rights.
+	checkInterval = time.Second
+	// sweepTicks is the number of those checks in which all credentials are checked once.
+	sweepTicks = 3
+)
+
+// heartbeat pings the connections, and closes those that are silent or whose credential has expired.
+//
+// Ownership: its fields that are not constant belong to the goroutine of run, except rechecking.
+type heartbeat struct {
+	registry   *registry
+	rights     *rights
+	interval   time.Duration // between two pings of a connection
+	timeouts   *Timeouts
+	rechecking atomic.Bool
+}
+
+// heartbeatState is the state of a connection that belongs to the heartbeat.
+type heartbeatState struct {
+	refreshRequestedFor *auth.Identity // the expired credential for which a refresh was requested
+	refreshDeadline     time.Time      // when the connection is closed without a new credential
+	closeSeenTick       int64          // first tick at which the connection was closing, or 0
+}
+
+// run advances the timing wheel until all connections are closed. Pings and the measure of
+// silence follow the heartbeat interval; credentials and access rights are checked at least every
+// checkInterval.
+func (b *heartbeat) run() {
+	ticker, clock := time.NewTicker(b.tickInterval()), time.NewTicker(min(b.tickInterval(), checkInterval))
+	defer ticker.Stop()
+	defer clock.Stop()
+	var r connectBurst
+	var w credentialSweep
+	for {
+		select {
+		case <-b.registry.ctx.Done():
+			return
+		case now := <-clock.C:
+			b.checkCredentials(&w, now)
+		case <-ticker.C:
+			b.advanceWheel(b.registry.shared.ticks.Add(1))
+			if r.subsided(b.registry.accepted.Load(), allocatedBytes()) {
+				b.registry.wg.Go(debug.FreeOSMemory)
+			}
+		}
+	}
+}
+
+// connectBurst detects the end of a burst of connects on a hub with little to do. A handshake
+// leaves more garbage than its connection keeps, and an idle hub would not collect it for minutes.
+// A busy hub collects by itself, and returning memory to the system would slow its clients down.
+type connectBurst struct {
+	lastAccepted, lastAllocated, freedAt uint64
+	quietTicks                           int
+}
+
+const (
+	burstSize       = 1000    // connections
+	burstQuietTicks = 5       // ticks
+	busyAllocBytes  = 4 << 20 // bytes allocated in a tick
+)
+
+// subsided is called every tick with the total number of accepted connections and of allocated
+// bytes. It reports whether to return memory to the system.
+func (r *connectBurst) subsided(arrived, allocated uint64) bool {
+	calm := arrived == r.lastAccepted && allocated-r.lastAllocated < busyAllocBytes
+	r.lastAccepted, r.lastAllocated = arrived, allocated
+	if !calm {
+		r.quietTicks = 0
+		return false
+	}
+	r.quietTicks++
+	if r.quietTicks < burstQuietTicks || arrived-r.freedAt < burstSize {
+		return false
+	}
+	r.freedAt = arrived
+	return true
+}
+
+// allocatedBytes returns the number of bytes that the process has allocated since its start.
+func allocatedBytes() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
+
+// advanceWheel pings the connections of one slot and checks those of some slots for silence.
+func (b *heartbeat) advanceWheel(tick int64) {
+	slot := int(tick % wheelSlots)
+	for i := range silenceChecks {
+		for _, c := range b.registry.inSlot((slot + i*wheelSlots/silenceChecks) % wheelSlots) {
+			c.guard("check silence", func() { b.checkSilence(c, tick) })
+		}
+	}
+	for _, c := range b.registry.inSlot(slot) {
+		c.guard("send ping", func() { b.sendPing(c) })
+	}
+}
+
+// credentialSweep is the progress of the credential and access checks.
+type credentialSweep struct {
+	slot    int
+	checked [wheelSlots]time.Time // when the access of each slot was looked up
+}
+
+// checkCredentials checks a part of the slots for expired credentials, and looks up the access
+// rights of one slot if that is due.
+func (b *heartbeat) checkCredentials(w *credentialSweep, now time.Time) {
+	w.slot = (w.slot + 1) % wheelSlots
+	for slot := w.slot % sweepTicks; slot < wheelSlots; slot += sweepTicks {
+		for _, c := range b.registry.inSlot(slot) {
+			c.guard("check credentials", func() { b.checkExpiry(c, now) })
+		}
+	}
+	// A little early is better than one turn later.
+	if now.Sub(w.checked[w.slot]) < b.timeouts.Recheck-checkInterval {
+		return
+	}
+	due := b.registry.inSlot(w.slot)
+	if len(due) == 0 || b.rechecking.Swap(true) {
+		return
+	}
+	w.checked[w.slot] = now
+	// In a goroutine of its own: the store may be slow, and pings must go on.
+	b.registry.wg.Go(func() {
+		defer b.rechecking.Store(false)
+		b.rights.recheck(due)
+	})
+}
+
+// pingFrame is a WebSocket ping, which every client answers without application code.
+var pingFrame = []byte{0x89, 0}
+
+// sendPing sends the ping of the connection's protocol.
+func (b *heartbeat) sendPing(c *peer) {
+	tab := c.tab.Load()
+	if tab == nil {
+		return
+	}
+	if c.protocol != protocolDesktop {
+		tab.Send(c.event(wire.Ping{}))
+	}
+	if c.protocol == protocolDesktop || c.protocol == protocolPlain {
+		// Writing blocks while the socket is full.
+		b.registry.wg.Go(func() { c.guard("send ping", func() { ping(tab) }) })
+	}
+}
+
+func ping(tab *broadcast.Tab) { _, _ = tab.WriteControl(pingFrame) }
+
+// checkSilence closes a connection that has been silent for too long. It cuts one that was asked to
+// close and does not, because its goroutine is blocked in a call of the session.
+func (b *heartbeat) checkSilence(c *peer, tick int64) {
+	switch {
+	case !c.closing():
+	case c.heartbeat.closeSeenTick == 0:
+		c.heartbeat.closeSeenTick = tick
+		return
+	default:
+		if tick-c.heartbeat.closeSeenTick > b.ticksIn(2*b.timeouts.Close) {
+			_ = c.Close()
+		}
+		return
+	}
+	if c.tab.Load() == nil {
+		return // not attached yet: limitRead bounds it
+	}
+	if c.protocol != protocolSSE && tick-c.lastSeen.Load() > b.ticksIn(b.interval+b.timeouts.Pong) &&
+		!c.tab.Load().Moving(b.timeouts.Pong) { // the pong may be queued behind a large frame
+		c.sendToTab(wire.CodeConnectionTimeout.Notice(""))
+		c.closeWith(wire.CloseTooSlow, "no answer to a ping")
+	}
+}
+
+// checkExpiry requests a new credential when that of the connection has expired, and closes the
+// connection when none comes in time.
+func (b *heartbeat) checkExpiry(c *peer, now time.Time) {
+	who := c.identity.Load()
+	switch {
+	case c.tab.Load() == nil || c.closing():
+	case who.Expires.IsZero() || now.Before(who.Expires):
+	case c.heartbeat.refreshRequestedFor != who:
+		grace := b.timeouts.Refresh
+		c.heartbeat.refreshRequestedFor, c.heartbeat.refreshDeadline = who, now.Add(grace)
+		c.sendToTab(wire.AuthRefreshRequired{ExpiresAt: wire.Millis(who.Expires.UnixMilli()), GraceMS: int(grace.Milliseconds())})
+	case now.After(c.heartbeat.refreshDeadline):
+		c.sendToTab(wire.CodeTokenExpired.Notice(""))
+		c.closeWith(wire.CloseUnauthorized, "the token has expired")
+	}
+}
+
+// tickInterval returns the interval of the wheel's ticks.
+func (b *heartbeat) tickInterval() time.Duration {
+	return max(b.interval/wheelSlots, time.Millisecond)
+}
+
+// ticksIn returns the number of ticks in d, rounded up.
+func (b *heartbeat) ticksIn(d time.Duration) int64 {
+	return int64((d + b.tickInterval() - 1) / b.tickInterval())
+}

@@ -1,0 +1,309 @@
+package ws
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/everdesk/everdesk/gateway/access"
+	"github.com/everdesk/everdesk/ratelimit"
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// inbox handles the messages of a client: it checks them, and delivers those for the session. What can
+// be done without blocking, accept does; complete does the rest.
+//
+// Ownership: the goroutine that serves the connection.
+type inbox struct {
+	peer      *peer
+	admission *admission
+	rights    *rights
+	sessions  *access.Sessions
+	trace     func(id wire.SessionID, m *wire.Message, traceparent string)
+
+	handle *session.Handle // nil before the session is attached
+	limits ratelimit.Connection
+	from   session.Sender // Connection is set from the start, the other fields by attachSession
+}
+
+// pendingWork is what is left of a frame because it could block. The zero value means nothing.
+type pendingWork struct {
+	commands []session.Command // to deliver to the session
+	frame    []byte            // messages to handle after that
+	blocks   bool              // handling the first of these messages may block
+}
+
+func (w pendingWork) isEmpty() bool { return len(w.commands) == 0 && len(w.frame) == 0 && !w.blocks }
+
+// kept returns w with a copy of the frame, whose buffer is used again.
+func (w pendingWork) kept() pendingWork {
+	w.frame = bytes.Clone(w.frame)
+	return w
+}
+
+// maxCommandBatch bounds the number of commands delivered to a session together.
+const maxCommandBatch = 64
+
+// handleFrame handles the messages in a frame. It blocks while the session has no room for them.
+func (b *inbox) handleFrame(ctx context.Context, frame []byte) {
+	b.complete(ctx, b.accept(frame))
+}
+
+// accept handles the messages in a frame as far as that is possible without blocking, and delivers
+// those for the session together. It returns the rest, for complete, which must be called before the
+// next accept. The rest refers to frame.
+func (b *inbox) accept(frame []byte) (left pendingWork) {
+	if isPong(frame) {
+		return pendingWork{}
+	}
+	commands, _ := b.peer.shared.commandBuffers.Get().(*[]session.Command)
+	defer func() { // also after a panic: the messages before it take effect
+		if rest := b.tryDeliver(commands); len(rest) > 0 {
+			left.commands = rest
+		}
+		b.peer.shared.commandBuffers.Put(commands)
+	}()
+	if b.peer.protocol != protocolBatch {
+		if !b.acceptMessage(frame, commands) {
+			return pendingWork{frame: frame, blocks: true}
+		}
+		return pendingWork{}
+	}
+	for len(frame) > 0 && !b.peer.closing() {
+		line, rest := b.cut(frame)
+		if len(line) > 0 && !b.acceptMessage(line, commands) {
+			return pendingWork{frame: frame, blocks: true}
+		}
+		if frame = rest; len(*commands) == maxCommandBatch {
+			if undelivered := b.tryDeliver(commands); len(undelivered) > 0 {
+				return pendingWork{commands: undelivered, frame: frame}
+			}
+		}
+	}
+	return pendingWork{}
+}
+
+// complete does what accept has left, and blocks where it must.
+func (b *inbox) complete(ctx context.Context, left pendingWork) {
+	for !left.isEmpty() {
+		b.deliver(ctx, left.commands)
+		rest := left.frame
+		if left.blocks {
+			var message []byte
+			message, rest = b.cut(rest)
+			b.handleBlocking(ctx, message)
+		}
+		if left = (pendingWork{}); len(rest) > 0 {
+			left = b.accept(rest)
+		}
+	}
+}
+
+// cut returns the first message of a frame and the rest. Only frames of the batch protocol have more
+// than one, each on a line.
+func (b *inbox) cut(frame []byte) (message, rest []byte) {
+	if b.peer.protocol != protocolBatch {
+		return frame, nil
+	}
+	message, rest, _ = bytes.Cut(frame, []byte{'\n'})
+	return bytes.TrimSpace(message), rest
+}
+
+// tryDeliver delivers the collected commands to the session without blocking, and returns a copy of
+// those for which it has no room.
+func (b *inbox) tryDeliver(commands *[]session.Command) (left []session.Command) {
+	all := *commands
+	*commands = all[:0]
+	if len(all) == 0 {
+		return nil
+	}
+	if n := b.handle.TryDeliver(all); n < len(all) {
+		left = slices.Clone(all[n:])
+	}
+	clear(all)
+	return left
+}
+
+// deliver delivers commands to the session, and reports an error to the client.
+func (b *inbox) deliver(ctx context.Context, commands []session.Command) {
+	if len(commands) == 0 {
+		return
+	}
+	if n, err := b.handle.DeliverAll(ctx, commands); err != nil {
+		for _, m := range commands[n:] {
+			b.peer.sendError(b.admission.refusalOf(ctx, err), m.Message.ID)
+		}
+	}
+}
+
+// decode decodes a message for the connection's session. It reports an invalid one to the client, and
+// the connection stays open unless there are too many of them.
+func (b *inbox) decode(frame []byte) (m wire.Message, ok bool) {
+	m, err := b.peer.decode(frame)
+	if err == nil && m.Session != "" && m.Session != b.peer.session && m.Session != b.peer.name {
+		err = &wire.Error{Code: wire.CodeInvalidMessage, Path: "session_id", Message: "this connection is of another session", Ref: m.ID}
+	}
+	if err != nil {
+		b.rejectMalformed(err)
+		return wire.Message{}, false
+	}
+	return m, true
+}
+
+// acceptMessage handles one message, or adds it to commands. It returns false, without any effect, if
+// handling the message may block.
+func (b *inbox) acceptMessage(frame []byte, commands *[]session.Command) bool {
+	m, ok := b.decode(frame)
+	if !ok {
+		return true
+	}
+	switch m.Data.(type) {
+	case wire.Pong:
+		return true // its arrival counts, which the link has recorded
+	case wire.Auth, wire.SubscribeMonitor:
+		return false
+	}
+	if wait := b.limits.Message(m.Data); wait > 0 {
+		b.rejectRateLimited(m.ID, wait)
+		return true
+	}
+	if cmd, ok := b.command(&m); ok {
+		*commands = append(*commands, cmd)
+	}
+	return true
+}
+
+// handleBlocking handles a message for which acceptMessage returned false.
+func (b *inbox) handleBlocking(ctx context.Context, frame []byte) {
+	m, ok := b.decode(frame)
+	if !ok {
+		return
+	}
+	if wait := b.limits.Message(m.Data); wait > 0 {
+		b.rejectRateLimited(m.ID, wait)
+		return
+	}
+	switch p := m.Data.(type) {
+	case wire.Auth:
+		b.refreshAuth(ctx, p)
+	case wire.SubscribeMonitor:
+		b.from.Monitor = p.MonitorID
+		if b.peer.granted() >= access.Operator { // viewers watch a monitor without creating it
+			if cmd, ok := b.command(&m); ok {
+				b.deliver(ctx, []session.Command{cmd})
+			}
+		}
+		b.handle.Watch(b.peer.tab.Load(), p.MonitorID) // after the command was delivered
+	}
+}
+
+// command returns the command for a message, if the client may send it.
+func (b *inbox) command(m *wire.Message) (session.Command, bool) {
+	if !b.peer.granted().May(m.Data) {
+		b.peer.sendError(&refusal{code: wire.CodeForbidden}, m.ID)
+		return session.Command{}, false
+	}
+	assignMessageID(m)
+	b.trace(b.peer.session, m, "")
+	return session.Command{From: b.from, Message: *m}, true
+}
+
+// isPong recognises the pong message of our clients without decoding it. It is all that an idle
+// client sends, and decoding it would grow the stack of every idle connection fourfold. A pong has
+// no effect, so other content of its envelope does not matter.
+func isPong(frame []byte) bool {
+	rest, ok := bytes.CutPrefix(frame, []byte(`{"type":"pong"`))
+	switch {
+	case !ok || len(rest) == 0:
+		return false
+	case rest[0] == '}':
+		return len(rest) == 1
+	default:
+		return rest[0] == ',' && !bytes.Contains(rest, []byte(`"type"`)) &&
+			bytes.Count(rest, []byte("{")) <= 1 && bytes.Count(rest, []byte("}")) <= 2
+	}
+}
+
+// assignMessageID gives a message that gets a reply an id, which the reply refers to.
+func assignMessageID(m *wire.Message) {
+	if m.ID != "" {
+		return
+	}
+	switch p := m.Data.(type) {
+	case wire.UserMessage:
+		m.ID = newMessageID()
+		p.MessageID = m.ID
+		m.Data = p
+	case wire.WindowMessage:
+		m.ID = newMessageID()
+		p.MessageID = m.ID
+		m.Data = p
+	case wire.ComponentAction:
+		m.ID = newMessageID()
+		p.MessageID = m.ID
+		m.Data = p
+	}
+}
+
+func newMessageID() wire.MessageID { return wire.MessageID("hub-" + rand.Text()) }
+
+// rejectMalformed reports a message that could not be decoded.
+func (b *inbox) rejectMalformed(err error) {
+	n := wire.CodeInvalidMessage.Notice("")
+	if e, ok := errors.AsType[*wire.Error](err); ok {
+		n = e.Notice()
+	}
+	b.peer.sendToTab(n)
+	if b.limits.Bad() {
+		b.peer.closeWith(wire.CloseBadMessages, "too many messages that could not be understood")
+	}
+}
+
+// rejectRateLimited reports a message over the rate limit. The third within a minute closes the
+// connection, since the client ignores the error.
+func (b *inbox) rejectRateLimited(id wire.MessageID, wait time.Duration) {
+	b.peer.sendError(&refusal{code: wire.CodeRateLimited, retryAfter: wait}, id)
+	if b.limits.Refused() {
+		b.peer.closeWith(wire.CloseRateLimited, retryReason(wait))
+	}
+}
+
+// refreshAuth replaces the connection's credential by a new one of the same user, and applies the
+// access that it gives.
+func (b *inbox) refreshAuth(ctx context.Context, a wire.Auth) {
+	old := b.peer.identity.Load()
+	who, err := b.admission.authenticateMessage(ctx, a)
+	if err == nil && who.User != old.User {
+		err = &refusal{code: wire.CodeAuthFailed, detail: "The credentials are somebody else's."}
+	}
+	if err == nil && who.Session != "" && who.Session != b.peer.session {
+		err = &refusal{code: wire.CodeAuthFailed, detail: "The credentials are for another session."}
+	}
+	if err != nil {
+		b.peer.sendError(b.admission.refusalOf(ctx, err), "")
+		if b.limits.Bad() { // bounds guessing
+			b.peer.closeWith(wire.CloseUnauthorized, "credentials were not accepted")
+		}
+		return
+	}
+	rights := b.rights.version.Load()
+	granted, _, err := b.sessions.Access(ctx, who, b.peer.session)
+	if err != nil {
+		r := b.admission.refusalOf(ctx, err)
+		b.peer.sendError(r, "")
+		if r.code == wire.CodeSessionNotFound {
+			b.peer.closeWith(wire.CloseNotFound, "no longer allowed")
+		}
+		return
+	}
+	b.rights.update(b.peer, old, &who, granted) // only this goroutine replaces the identity
+	b.from.Invited = who.Session != ""
+	if b.rights.version.Load() != rights {
+		b.rights.recheck([]*peer{b.peer})
+	}
+	b.peer.sendToTab(authResult(who))
+}

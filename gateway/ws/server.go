@@ -1,0 +1,124 @@
+package ws
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/gateway/access"
+	"github.com/everdesk/everdesk/ratelimit"
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Config tunes a [Server]. All fields must be set.
+type Config struct {
+	// FrameBytes bounds one client message.
+	FrameBytes int64
+	// Heartbeat is the interval between pings on an idle connection.
+	Heartbeat time.Duration
+	// DrainAfter is the upper bound of the random delay after which clients are asked to reconnect
+	// when this hub stops. DrainGrace is the time that one batch of clients has to answer the close
+	// before the next batch is closed.
+	DrainAfter time.Duration
+	DrainGrace time.Duration
+	// UserConnections is the number of connections a user may have to all replicas together; negative
+	// means no limit.
+	UserConnections int
+	// Timeouts are the deadlines for clients.
+	Timeouts Timeouts
+}
+
+// Observer receives connection events, for metrics. Its methods must not block.
+type Observer interface {
+	// Closed is called when a WebSocket has ended; 1006 means without a close frame.
+	Closed(code wire.CloseCode)
+	// Limited is called when a user has reached a limit.
+	Limited(limit string)
+}
+
+// Deps are the components that a [Server] uses.
+type Deps struct {
+	Log           *slog.Logger
+	Hub           *session.Hub
+	Auth          *auth.Authority
+	Limits        *ratelimit.Limiter
+	Store         EventStore
+	Authenticator *access.Authenticator
+	Sessions      *access.Sessions
+	// Members is nil for the only replica.
+	Members  Connected
+	Observer Observer
+	// Refused counts refused requests.
+	Refused *access.RefusalCounts
+	// Trace starts the trace of a message; traceparent is the client's, not validated.
+	Trace func(id wire.SessionID, m *wire.Message, traceparent string)
+}
+
+// Server serves streaming connections: it accepts them, and disconnects them when the hub drains or
+// stops. Make it with [New].
+type Server struct {
+	cfg           Config
+	log           *slog.Logger
+	hub           *session.Hub
+	limits        *ratelimit.Limiter
+	authenticator *access.Authenticator
+	sessions      *access.Sessions
+	observer      Observer
+	refused       *access.RefusalCounts
+	trace         func(id wire.SessionID, m *wire.Message, traceparent string)
+
+	shared    *shared
+	registry  *registry
+	rights    *rights
+	admission *admission
+}
+
+// New returns a server without connections.
+func New(cfg Config, d Deps) *Server {
+	s := &Server{
+		cfg: cfg, log: d.Log, hub: d.Hub, limits: d.Limits, authenticator: d.Authenticator, sessions: d.Sessions,
+		observer: d.Observer, refused: d.Refused, trace: d.Trace, shared: newShared(),
+	}
+	s.registry = newRegistry(d.Log, &s.cfg, s.shared)
+	s.rights = &rights{registry: s.registry, sessions: d.Sessions, revocations: revocations{byKey: map[revokedKey]revocationTime{}}}
+	s.admission = &admission{
+		log: d.Log, auth: d.Auth, limits: d.Limits, store: d.Store, authenticator: d.Authenticator, sessions: d.Sessions,
+		members: d.Members, observer: d.Observer, refused: d.Refused, userConnections: cfg.UserConnections,
+		registry: s.registry, rights: s.rights, gate: newAuthGate(),
+	}
+	beat := &heartbeat{registry: s.registry, rights: s.rights, interval: cfg.Heartbeat, timeouts: &s.cfg.Timeouts}
+	s.registry.background = []func(){beat.run, func() { d.Auth.Watch(s.registry.ctx, s.rights.revoke) }}
+	return s
+}
+
+// Drain refuses new clients until [Server.Undrain].
+func (s *Server) Drain() { s.registry.draining.Store(true) }
+
+// Undrain reverts [Server.Drain].
+func (s *Server) Undrain() { s.registry.draining.Store(false) }
+
+// Draining reports whether new clients are refused.
+func (s *Server) Draining() bool { return s.registry.draining.Load() }
+
+// Close asks all clients to reconnect elsewhere, closes their connections and ends all goroutines.
+// When ctx ends it stops waiting for close handshakes.
+func (s *Server) Close(ctx context.Context) { s.registry.closeAll(ctx) }
+
+// Stopping returns a context that ends when [Server.Close] has disconnected the clients.
+func (s *Server) Stopping() context.Context { return s.registry.ctx }
+
+// Connections returns the number of streaming connections.
+func (s *Server) Connections() int { return s.registry.count() }
+
+// UserConnections returns the connections to this replica of the users that have the most, for other
+// replicas to count. Users with few connections are left out.
+func (s *Server) UserConnections() map[string]int { return s.registry.busiest(s.cfg.UserConnections) }
+
+// RecheckSession applies a change of access rights, made on this replica, to the connections to a
+// session. Other replicas notice with their periodic recheck.
+func (s *Server) RecheckSession(id wire.SessionID) { s.rights.recheckSession(id) }
+
+// CloseCookie closes the connections that were opened with a cookie.
+func (s *Server) CloseCookie(cookie auth.Identity) { s.rights.closeCookie(cookie) }

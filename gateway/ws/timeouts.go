@@ -1,0 +1,39 @@
+package ws
+
+import (
+	"cmp"
+	"time"
+)
+
+// Timeouts are the deadlines for clients of the streaming endpoints. The zero value means the
+// defaults.
+type Timeouts struct {
+	// Auth bounds the time until a client has authenticated. It defaults to 10 s.
+	Auth time.Duration
+	// Naming is how long a desktop client written for YAAR has to send its first frame, which shows
+	// how it names monitors, before it gets its snapshot. It defaults to 1 s.
+	Naming time.Duration
+	// Pong is added to the heartbeat interval for the longest time that a client may be silent. It
+	// defaults to 10 s.
+	Pong time.Duration
+	// Refresh is how long a client with an expired token may take to send a new one. It defaults to
+	// 1 min.
+	Refresh time.Duration
+	// Recheck is the interval at which the access of connected users is looked up again, in case
+	// another replica changed it. It defaults to 1 min.
+	Recheck time.Duration
+	// Close is how long a client may take to answer a close frame. It defaults to 5 s, which is
+	// also the maximum.
+	Close time.Duration
+}
+
+// WithDefaults returns p with the defaults in place of zeros.
+func (p Timeouts) WithDefaults() Timeouts {
+	p.Auth = cmp.Or(p.Auth, 10*time.Second)
+	p.Naming = cmp.Or(p.Naming, time.Second)
+	p.Pong = cmp.Or(p.Pong, 10*time.Second)
+	p.Refresh = cmp.Or(p.Refresh, time.Minute)
+	p.Recheck = cmp.Or(p.Recheck, time.Minute)
+	p.Close = cmp.Or(p.Close, 5*time.Second)
+	return p
+}
