@@ -37,6 +37,7 @@ type views struct {
 
 // View is the read model of all sessions, see package adminview.
 type View interface {
+	// Overview returns the current state of all replicas.
 	Overview(ctx context.Context) (adminview.Overview, error)
 	// Sessions returns [adminview.ErrQuery] for an invalid query.
 	Sessions(ctx context.Context, q adminview.Query) (adminview.Page, error)
