@@ -20,7 +20,7 @@ const (
 	probePatience = 1500 * time.Millisecond
 )
 
-// faultyStore is a bit set of reasons for which the store counts as unavailable for a session. It is
+// storeIssue is a bit set of reasons for which the store counts as unavailable for a session. It is
 // available again when all are cleared.
 type storeIssue uint32
 
