@@ -99,7 +99,8 @@ func (r *laggingStore) Receive(ctx context.Context, l store.Lease) iter.Seq2[[]s
 // storeLink is the connection of one replica to a store.
 type storeLink struct {
 	agentStore
-	cut atomic.Bool
+	cut  atomic.Bool
+	deaf atomic.Bool // Receive yields nothing
 }
 
 func (l *storeLink) err() error {
@@ -149,6 +150,14 @@ func (l *storeLink) Read(ctx context.Context, id wire.SessionID, after wire.Posi
 		return nil, err
 	}
 	return l.agentStore.Read(ctx, id, after, limit)
+}
+
+func (l *storeLink) Receive(ctx context.Context, lease store.Lease) iter.Seq2[[]store.Command, error] {
+	return func(yield func([]store.Command, error) bool) {
+		l.agentStore.Receive(ctx, lease)(func(c []store.Command, err error) bool {
+			return l.deaf.Load() && err == nil || yield(c, err)
+		})
+	}
 }
 
 func (l *storeLink) Send(ctx context.Context, id wire.SessionID, c store.Command) (bool, error) {

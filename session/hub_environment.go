@@ -47,28 +47,36 @@ func (e *environment) newDeliveryID() string {
 	return string(e.cfg.Replica) + "." + e.process + "." + strconv.FormatUint(e.deliveryCount.Add(1), 10)
 }
 
-// send puts an item into the inbox of a session. All attempts use the same delivery id, so the item
-// arrives once.
-func (e *environment) send(ctx context.Context, id wire.SessionID, it *item) error {
+// deliveryOf encodes an item as a command for the inbox. All attempts to send it use the same
+// delivery id, so the item arrives once.
+func (e *environment) deliveryOf(it *item) (store.Command, error) {
 	data, err := it.encode()
 	if err != nil {
-		return err
+		return store.Command{}, err
 	}
-	again := it.sentAs != ""
-	if !again {
+	if it.sentAs == "" {
 		it.sentAs = e.newDeliveryID()
 	}
-	known, err := e.store.Send(ctx, id, store.Command{ID: it.sentAs, Data: data})
+	return store.Command{ID: it.sentAs, Data: data}, nil
+}
+
+// send puts a command into the inbox of a session. isNew says that this is the first attempt.
+func (e *environment) send(ctx context.Context, id wire.SessionID, c store.Command, isNew bool) error {
+	known, err := e.store.Send(ctx, id, c)
 	if err != nil {
 		return fmt.Errorf("send a command to the owner: %w", err)
 	}
-	if known && !again {
-		e.log.WarnContext(ctx, "delivery id was used before, command dropped", "session", string(id), "delivery", it.sentAs)
+	if known && isNew {
+		e.log.WarnContext(ctx, "delivery id was used before, command dropped", "session", string(id), "delivery", c.ID)
 	}
 	return nil
 }
 
 // sendOrder puts an order into the inbox of a session.
 func (e *environment) sendOrder(ctx context.Context, id wire.SessionID, o *order) error {
-	return e.send(ctx, id, &item{order: o})
+	c, err := e.deliveryOf(&item{order: o})
+	if err != nil {
+		return err
+	}
+	return e.send(ctx, id, c, true)
 }

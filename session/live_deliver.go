@@ -23,7 +23,7 @@ func (k *liveSession) deliver(ctx context.Context, it item) error {
 	defer k.mailbox.endDirectSend()
 	limited, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	err := k.env.send(limited, k.id, &it)
+	err := k.forward(limited, &it)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return fmt.Errorf("%w: %v", store.ErrUnavailable, err) //nolint:errorlint // the time limit is not the caller's
 	}
@@ -92,7 +92,22 @@ func (k *liveSession) sendItem(ctx context.Context, it *item) (err error) {
 	}()
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	return k.env.send(ctx, k.id, it)
+	return k.forward(ctx, it)
+}
+
+// forward puts an item into the inbox of the session and remembers it until it is answered.
+func (k *liveSession) forward(ctx context.Context, it *item) error {
+	isNew := it.sentAs == ""
+	c, err := k.env.deliveryOf(it)
+	if err != nil {
+		return err
+	}
+	k.forwarded.add(it, c, k.mailbox.signal)
+	if err := k.env.send(ctx, k.id, c, isNew); err != nil {
+		k.forwarded.remove(it)
+		return err
+	}
+	return nil
 }
 
 // earliest returns the earliest of several times; zero times mean never.

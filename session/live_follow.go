@@ -79,9 +79,11 @@ func (k *liveSession) readUpTo(ctx context.Context, after, to wire.Position) ([]
 }
 
 // publishCommitted publishes committed events to the tabs and to the callers that wait for replies.
+// Commands of this replica that they answer need not be sent again.
 func (k *liveSession) publishCommitted(events []broadcast.Event) {
 	k.publish(events)
 	k.replyWaiters.matchEvents(events)
+	k.forwarded.removeAnswered(events)
 }
 
 // decodeEvents decodes stored frames. A frame that this hub does not understand is published
@@ -246,6 +248,13 @@ func (f *follower) processDue(ctx context.Context, now time.Time) error {
 	f.items, f.snapshotRequests = k.mailbox.takeAll(f.items, f.snapshotRequests)
 	k.answerSnapshots(f.snapshotRequests, f.state)
 	f.forwardItems(ctx, now)
+	if lost := k.forwarded.due(now, k.mailbox.signal); len(lost) > 0 {
+		f.sends.Go(func() {
+			if err := k.resend(ctx, lost); err != nil && ctx.Err() == nil {
+				k.log.WarnContext(ctx, "sending unanswered commands to the owner again failed, retrying", "err", err)
+			}
+		})
+	}
 	if due := f.presenceDue(); !due.IsZero() && !now.Before(due) {
 		f.sendPresence(ctx, now)
 	}

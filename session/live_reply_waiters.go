@@ -71,35 +71,50 @@ func (a *replyWaiters) matchEvents(events []broadcast.Event) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, e := range events {
-		// Another connection may have used the same message id.
-		var sender wire.ConnectionID
-		at := e.At
-		switch p := e.Data.(type) {
-		case wire.Actions:
-			sender = p.By
-		case wire.HistoryRewound:
-			sender = p.By
-		case wire.MessageAccepted:
-			sender = cmp.Or(p.To, p.By)
-		case wire.MessageQueued:
-			sender = cmp.Or(p.To, p.By)
-		case wire.MessageRejected:
-			sender = cmp.Or(p.To, p.By)
-		case wire.MessageRepeated:
-			sender, at = p.To, p.First
-		case wire.HITLClosed:
-			sender = p.AnsweredBy
-		case wire.HITLPaused, wire.HITLResumed, wire.PlanModified, wire.TodoUpdated, wire.TodoCompleted, wire.PlanFailure:
-			// These events do not name the sender.
-		default:
+		r, ok := answerIn(e)
+		if !ok {
 			continue
 		}
-		a.removeLocked(wire.MessageOf(e.Data), func(who replyWaiter) bool {
-			if sender != "" && who.conn != sender {
-				return false
+		a.removeLocked(r.message, func(who replyWaiter) bool {
+			if r.sender != "" && who.conn != r.sender {
+				return false // another connection has used the same message id
 			}
-			who.to <- Answer{At: at, Data: e.Data}
+			who.to <- Answer{At: r.at, Data: e.Data}
 			return true
 		})
 	}
+}
+
+// answerEvent says which message a committed event answers.
+type answerEvent struct {
+	message wire.MessageID
+	sender  wire.ConnectionID // empty if the event does not name it
+	at      wire.Position     // of the first answer
+}
+
+// answerIn returns what an event answers; ok is false if the event answers nothing.
+func answerIn(e broadcast.Event) (r answerEvent, ok bool) {
+	r.at = e.At
+	switch p := e.Data.(type) {
+	case wire.Actions:
+		r.sender = p.By
+	case wire.HistoryRewound:
+		r.sender = p.By
+	case wire.MessageAccepted:
+		r.sender = cmp.Or(p.To, p.By)
+	case wire.MessageQueued:
+		r.sender = cmp.Or(p.To, p.By)
+	case wire.MessageRejected:
+		r.sender = cmp.Or(p.To, p.By)
+	case wire.MessageRepeated:
+		r.sender, r.at = p.To, p.First
+	case wire.HITLClosed:
+		r.sender = p.AnsweredBy
+	case wire.HITLPaused, wire.HITLResumed, wire.PlanModified, wire.TodoUpdated, wire.TodoCompleted, wire.PlanFailure:
+		// These events do not name the sender.
+	default:
+		return answerEvent{}, false
+	}
+	r.message = wire.MessageOf(e.Data)
+	return r, true
 }

@@ -68,6 +68,7 @@ type liveSession struct {
 	tabChanges     tabChanges
 	storeFull      atomic.Bool // the store has no space for the step that is being committed
 	replyWaiters   replyWaiters
+	forwarded      forwarded
 	storeHealth    storeHealth
 	snapshotCache  snapshotCache
 	ready          chan struct{}         // closed when the session is loaded or has failed to load, see failure

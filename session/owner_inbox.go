@@ -23,11 +23,18 @@ type inboxReceiver struct {
 
 // sendBarrier sends the items that may be in the inbox already once more, under their old ids, and
 // then the barrier: everything before it is older than the local items that the mailbox holds back.
-// It returns the items that it could not send.
+// Forwarded commands come first, because they are older than all items. It returns the items that it
+// could not send.
 func (in *inboxReceiver) sendBarrier(sent []item) []item {
 	in.live.mailbox.waitDirectSends(in.held.ctx)
 	rest := append(sent, item{order: &order{Kind: orderBarrier}, sentAs: in.barrier})
+	older := in.live.forwarded.all()
 	for wait := retryFirst; in.held.ctx.Err() == nil; wait = min(2*wait, retryLast) {
+		if in.live.resend(in.held.ctx, older) != nil {
+			sleep(in.held.ctx, wait)
+			continue
+		}
+		older = nil
 		if rest = in.live.sendItems(in.held.ctx, rest); len(rest) == 0 {
 			return nil
 		}
