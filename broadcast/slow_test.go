@@ -368,6 +368,7 @@ func TestUnreadSnapshotsAreBounded(t *testing.T) {
 			}
 		}
 		another := func() {
+			synctest.Wait() // until the writer knows what tabs have read
 			for range 10 {
 				b.show(titles(10)...) // the last snapshot is too old then
 			}
