@@ -198,6 +198,7 @@ func (t *turn) emit(e providers.Event) {
 }
 
 func (t *turn) emitText(text string) { t.emit(providers.Event{Kind: providers.EventText, Text: text}) }
+
 func (t *turn) emitThinking(text string) {
 	t.emit(providers.Event{Kind: providers.EventThinking, Text: text})
 }

@@ -24,6 +24,14 @@ const (
 	roleClosed                  // final: the live session has ended
 )
 
+// String returns the role for log lines.
+func (r role) String() string {
+	return [...]string{
+		"claiming", "following", "vacant", "drained", "taking over", "blocked", "owning", "handing over", "released", "retrying", "missing",
+		"suspended", "closed",
+	}[r]
+}
+
 // roleEvent is something that may change a role.
 type roleEvent uint8
 
@@ -45,6 +53,14 @@ const (
 	eventSuspended                    // too many panics, or the session needs a newer hub
 	eventClosed                       // unused, deleted, failed for good, or the hub stops
 )
+
+// String returns the event for log lines.
+func (e roleEvent) String() string {
+	return [...]string{
+		"claimed", "followed", "drained", "undrained", "owner seen", "claim failed", "shown", "took over", "hand over", "released", "failed",
+		"missing", "retry", "reopened", "suspended", "closed",
+	}[e]
+}
 
 // roleTable has the next role for each role and event. Events that it lacks cannot happen in that
 // role. All changes of a role follow it.
@@ -155,7 +171,7 @@ func (o *ownership) ownerlessFor() time.Duration {
 // it is logged, and the role stays.
 func (k *liveSession) changeRole(e roleEvent) {
 	if was := k.ownership.current(); !k.ownership.apply(e) {
-		k.log.Error("event does not fit the role of the session", "role", was, "event", e)
+		k.log.Error("event does not fit the role of the session", "role", was.String(), "event", e.String())
 	}
 }
 

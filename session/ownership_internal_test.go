@@ -39,6 +39,16 @@ func TestRoleTable(t *testing.T) {
 	t.Parallel()
 	states := strings.Fields("claiming following vacant drained takingOver blocked owning handingOver released retrying missing suspended closed")
 	events := strings.Fields("claimed followed drained undrained ownerSeen claimFailed shown tookOver handOver released failed missing retry reopened suspended closed")
+	for i, name := range states {
+		if got := role(i).String(); strings.ReplaceAll(got, " ", "") != strings.ToLower(name) {
+			t.Errorf("role %d is called %q, want %q", i, got, name)
+		}
+	}
+	for i, name := range events {
+		if got := roleEvent(i).String(); strings.ReplaceAll(got, " ", "") != strings.ToLower(name) {
+			t.Errorf("event %d is called %q, want %q", i, got, name)
+		}
+	}
 	const grid = `
             claimed    followed  drained undrained ownerSeen claimFailed shown       tookOver handOver    released failed   missing retry    reopened suspended closed
 claiming    takingOver following -       -         -         -           -           -        -           -        retrying missing -        claiming suspended closed
@@ -56,8 +66,8 @@ suspended   -          -         -       -         -         -           -      
 closed      -          -         -       -         -         -           -           -        -           -        -        -       -        -        -         -`
 	checkGrid(t, grid, states, events, func(s, e int) string {
 		var o ownership
-		o.role.Store(uint32(s))     //nolint:gosec // few
-		if !o.apply(roleEvent(e)) { //nolint:gosec // few
+		o.role.Store(uint32(s))
+		if !o.apply(roleEvent(e)) {
 			if int(o.current()) != s {
 				t.Errorf("%s on %s is impossible and changes the role", states[s], events[e])
 			}
@@ -139,8 +149,8 @@ lost     released lost     lost
 stale    released lost     stale`
 	checkGrid(t, grid, states, events, func(s, e int) string {
 		var l leaseStatus
-		l.state.Store(uint32(s))    //nolint:gosec // few
-		err := l.end(leaseEvent(e)) //nolint:gosec // few
+		l.state.Store(uint32(s))
+		err := l.end(leaseEvent(e))
 		if want := []error{nil, errLost, errStale}[e]; !errors.Is(err, want) {
 			t.Errorf("%s on %s ends the owner with %v, want %v", states[s], events[e], err, want)
 		}
@@ -162,8 +172,8 @@ uncertain       -          -        uncertain     idle+publish uncertain  uncert
 broken          -          -        -             -            -          -            -                       broken+isolate
 brokenUncertain -          -        -             -            -          -            -                       brokenUncertain+isolate`
 	checkGrid(t, grid, states, events, func(s, e int) string {
-		now := stepState(s)            //nolint:gosec // few
-		out := now.apply(stepEvent(e)) //nolint:gosec // few
+		now := stepState(s)
+		out := now.apply(stepEvent(e))
 		switch out {
 		case outputImpossible:
 			if int(now) != s {
@@ -177,7 +187,7 @@ brokenUncertain -          -        -             -            -          -     
 	})
 	for s, name := range states {
 		uncertain := name == "committing" || strings.HasSuffix(strings.ToLower(name), "uncertain")
-		if now := stepState(s); now.isUncertain() != uncertain || now.isBroken() != strings.HasPrefix(name, "broken") { //nolint:gosec // few
+		if now := stepState(s); now.isUncertain() != uncertain || now.isBroken() != strings.HasPrefix(name, "broken") {
 			t.Errorf("%s: uncertain %t, broken %t", name, now.isUncertain(), now.isBroken())
 		}
 	}
@@ -192,11 +202,11 @@ intact    lost      rewriting     -
 lost      lost      -             -
 rewriting rewriting -             intact`
 	checkGrid(t, grid, states, events, func(s, e int) string {
-		now := copyState(s)                             //nolint:gosec // few
-		if _, ok := copyTable[now][copyEvent(e)]; !ok { //nolint:gosec // few
+		now := copyState(s)
+		if _, ok := copyTable[now][copyEvent(e)]; !ok {
 			return "-"
 		}
-		now.apply(copyEvent(e)) //nolint:gosec // few
+		now.apply(copyEvent(e))
 		return states[now]
 	})
 	for s, want := range map[copyState][3]bool{
@@ -218,13 +228,13 @@ direct  collect   direct  collect      hold   collect closed
 hold    hold      hold    hold         hold   collect closed
 closed  closed    closed  closed       closed closed  closed`
 	checkGrid(t, grid, states, events, func(s, e int) string {
-		now := mailboxMode(s)      //nolint:gosec // few
-		now.apply(mailboxEvent(e)) //nolint:gosec // few
+		now := mailboxMode(s)
+		now.apply(mailboxEvent(e))
 		return states[now]
 	})
 	for s, want := range []mailboxOutput{toItems, toInbox, toHeld, 0} {
 		for _, to := range []mailboxOutput{toItems, toHeld, toInbox} {
-			if got := mailboxMode(s).puts(to); got != (to == want) { //nolint:gosec // few
+			if got := mailboxMode(s).puts(to); got != (to == want) {
 				t.Errorf("%s puts items to %d: %t", states[s], to, got)
 			}
 		}

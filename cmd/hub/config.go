@@ -29,7 +29,7 @@ type effective struct {
 
 // load reads all settings: flags override variables, variables the file, the file the
 // defaults. It checks every candidate, even an overridden one, so that mistakes show up early.
-func load(flags found, environ []string, wrong *command.Mistakes) (config, []effective) {
+func load(flags found, environ []string, wrong *command.UsageErrors) (config, []effective) {
 	vars := variables(environ, wrong)
 	file := found{}
 	for _, source := range []found{flags, vars} {
@@ -54,7 +54,7 @@ func load(flags found, environ []string, wrong *command.Mistakes) (config, []eff
 }
 
 // applyShortLease applies --short-lease, which cannot be combined with another lease.
-func (c *config) applyShortLease(all []effective, wrong *command.Mistakes) {
+func (c *config) applyShortLease(all []effective, wrong *command.UsageErrors) {
 	if !c.shortLease {
 		return
 	}
@@ -101,7 +101,7 @@ var ofKubernetes = regexp.MustCompile(`^HUB(_.*)?_(SERVICE_HOST|SERVICE_PORT(_.*
 
 // variables reads the settings in the environment, and reports unknown variables that begin with
 // HUB_. An empty variable counts as unset, because container tools pass unset values that way.
-func variables(environ []string, wrong *command.Mistakes) found {
+func variables(environ []string, wrong *command.UsageErrors) found {
 	names := map[string]string{}
 	for _, s := range settings() {
 		names[s.variable()] = s.name
@@ -127,7 +127,7 @@ func variables(environ []string, wrong *command.Mistakes) found {
 // printConfig writes the effective settings in the form of a settings file,
 // with the source of each as a comment.
 func printConfig(_ context.Context, p command.Call) error {
-	var wrong command.Mistakes
+	var wrong command.UsageErrors
 	flags, rest := parseFlags(p.Args, &wrong)
 	wrong.Refuse(rest)
 	_, all := load(flags, p.Environ, &wrong)

@@ -230,7 +230,7 @@ func TestKubernetesSettings(t *testing.T) {
 		}
 		environ = append(environ, e.Name+"="+e.Value)
 	}
-	var wrong command.Mistakes
+	var wrong command.UsageErrors
 	cfg, _ := load(nil, environ, &wrong)
 	for _, complaint := range wrong {
 		t.Error(complaint)
@@ -333,7 +333,7 @@ func TestSystemdUnit(t *testing.T) {
 		}
 		seen[m[1]] = true
 	}
-	var wrong command.Mistakes
+	var wrong command.UsageErrors
 	cfg, _ := load(nil, environ, &wrong)
 	for _, complaint := range wrong {
 		t.Error(complaint)

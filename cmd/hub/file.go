@@ -17,7 +17,7 @@ import (
 )
 
 // readFile reads a settings file: one flat mapping from names to values.
-func readFile(path string, wrong *command.Mistakes) found {
+func readFile(path string, wrong *command.UsageErrors) found {
 	values := found{}
 	where := func(line int) string { return fmt.Sprintf("file %s:%d", path, line) }
 	text, err := os.ReadFile(path) //nolint:gosec // the operator's own file

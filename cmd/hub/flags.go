@@ -10,7 +10,7 @@ import (
 // parseFlags parses --name value, --name=value and, for switches, --name alone, and returns
 // the other arguments. Unlike the standard flag package it does not stop at the first
 // mistake.
-func parseFlags(args []string, wrong *command.Mistakes) (flags found, rest []string) {
+func parseFlags(args []string, wrong *command.UsageErrors) (flags found, rest []string) {
 	flags = found{}
 	all := settings()
 	for len(args) > 0 {

@@ -29,7 +29,7 @@ Exit codes: 0 success, 1 failure, 2 a mistake in the call or the settings.
 
 // printHelp prints the list of commands, or the usage and flags of one.
 func printHelp(_ context.Context, p command.Call) error {
-	var wrong command.Mistakes
+	var wrong command.UsageErrors
 	var text string
 	if len(p.Args) == 0 {
 		text = helpOfAll()

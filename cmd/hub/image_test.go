@@ -50,7 +50,7 @@ func TestDeploymentSettings(t *testing.T) {
 		if len(environ) < 2 {
 			t.Errorf("%s sets only %q", name, environ)
 		}
-		var wrong command.Mistakes
+		var wrong command.UsageErrors
 		load(nil, environ, &wrong)
 		for _, complaint := range wrong {
 			t.Errorf("%s: %s", name, complaint)

@@ -92,15 +92,15 @@ func listenAdmin(ctx context.Context, cfg config) (net.Listener, error) {
 	return ln, nil
 }
 
-// wsaAddrInUse is the error of Windows for an address in use, WSAEADDRINUSE. EADDRINUSE of package
+// errWSAAddrInUse is the error of Windows for an address in use, WSAEADDRINUSE. EADDRINUSE of package
 // syscall is another number there. No other system has an error with this number.
-const wsaAddrInUse = syscall.Errno(10048)
+const errWSAAddrInUse = syscall.Errno(10048)
 
 // listenError says why an address cannot be listened on and, if another process uses it,
 // which setting selects another one.
 func listenError(err error, address, setting string) error {
 	err = fmt.Errorf("listen on %s: %w", address, command.Innermost(err))
-	if errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, wsaAddrInUse) {
+	if errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, errWSAAddrInUse) {
 		err = fmt.Errorf("%w; another process, perhaps another hub, has it: choose another address with %s", err, setting)
 	}
 	return err

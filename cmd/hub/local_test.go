@@ -21,14 +21,14 @@ func TestLocalHub(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var wrong command.Mistakes
+			var wrong command.UsageErrors
 			got, rest := localHub(append(tt.args, "rest"), tt.environ, &wrong)
 			if got != tt.want || !slices.Equal(rest, []string{"rest"}) || wrong != nil {
 				t.Errorf("got %+v, %q, %v, want %+v", got, rest, wrong, tt.want)
 			}
 		})
 	}
-	var wrong command.Mistakes
+	var wrong command.UsageErrors
 	if localHub([]string{"--dance"}, nil, &wrong); len(wrong) != 1 {
 		t.Errorf("an unknown setting: %v", wrong)
 	}

@@ -23,7 +23,7 @@ func commands() []command.Command {
 	return []command.Command{
 		{Name: "serve", Args: "[flags]", Help: "run the hub until SIGTERM or SIGINT (the default)", Run: serve},
 		attach.Command(),
-		export.ExportCommand(),
+		export.Command(),
 		export.ImportCommand(),
 		token.Command(tokenSettings),
 		admin.ReplicasCommand(),
@@ -71,13 +71,13 @@ func commandNamed(name string) (command.Command, error) {
 	known := commands()
 	i := slices.IndexFunc(known, func(c command.Command) bool { return c.Name == name })
 	if i < 0 {
-		return command.Command{}, command.Mistakes{fmt.Sprintf("unknown command %q; see hub help", name)}
+		return command.Command{}, command.UsageErrors{fmt.Sprintf("unknown command %q; see hub help", name)}
 	}
 	return known[i], nil
 }
 
 // localHub returns where a hub with the given settings is, and the arguments that are no flags.
-func localHub(args, environ []string, wrong *command.Mistakes) (command.Local, []string) {
+func localHub(args, environ []string, wrong *command.UsageErrors) (command.Local, []string) {
 	flags, rest := parseFlags(args, wrong)
 	cfg, _ := load(flags, environ, wrong)
 	return cfg.local(), rest
@@ -92,7 +92,7 @@ func (c config) local() command.Local {
 }
 
 // tokenSettings reads the settings of `hub token`.
-func tokenSettings(p command.Call, args []string, wrong *command.Mistakes) (token.Settings, []string) {
+func tokenSettings(p command.Call, args []string, wrong *command.UsageErrors) (token.Settings, []string) {
 	flags, rest := parseFlags(args, wrong)
 	cfg, _ := load(flags, p.Environ, wrong)
 	cfg.logging.level = max(cfg.logging.level, slog.LevelWarn)

@@ -22,7 +22,7 @@ const openTimeout = 15 * time.Second
 
 // serve runs the hub until ctx ends.
 func serve(ctx context.Context, p command.Call) error {
-	var wrong command.Mistakes
+	var wrong command.UsageErrors
 	flags, rest := parseFlags(p.Args, &wrong)
 	wrong.Refuse(rest)
 	cfg, all := load(flags, p.Environ, &wrong)

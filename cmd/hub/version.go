@@ -61,7 +61,7 @@ func describeBuild(info *debug.BuildInfo, linkedVersion, linkedRevision string) 
 func version() string { return thisBuild().version }
 
 func printVersion(_ context.Context, p command.Call) error {
-	var wrong command.Mistakes
+	var wrong command.UsageErrors
 	wrong.Refuse(p.Args)
 	if err := wrong.OrNil(); err != nil {
 		return err

@@ -92,7 +92,7 @@ func (c *call) drainOrNot(ctx context.Context, verb string, undo bool) error {
 	if text := c.flags.Last("wait"); text != "" {
 		var err error
 		if d.wait, err = command.ParseDuration(text); err != nil {
-			return command.Mistakes{fmt.Sprintf("flag --wait: %v; got %q", err, text)}
+			return command.UsageErrors{fmt.Sprintf("flag --wait: %v; got %q", err, text)}
 		}
 	}
 	if err := c.act(ctx, http.MethodPost, c.path("replicas", c.args[0], verb), nil); err != nil || d.wait == 0 {
@@ -113,7 +113,7 @@ func (c *call) confirm(ctx context.Context, what string) error {
 	}
 	stdin := c.program.Input()
 	if !terminal.IsTerminal(stdin) {
-		return command.Mistakes{"that " + what + "; say --yes where nobody can be asked"}
+		return command.UsageErrors{"that " + what + "; say --yes where nobody can be asked"}
 	}
 	fmt.Fprintf(c.program.Stderr, "That %s.\nType %s to do it: ", what, c.args[0])
 	typed := make(chan string, 1)

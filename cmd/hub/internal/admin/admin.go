@@ -105,14 +105,14 @@ func run(ctx context.Context, p command.Call) error {
 		names[i] = v.name
 	}
 	if len(p.Args) == 0 || strings.HasPrefix(p.Args[0], "-") {
-		return command.Mistakes{"hub admin: want one of " + strings.Join(names, ", ")}
+		return command.UsageErrors{"hub admin: want one of " + strings.Join(names, ", ")}
 	}
 	i := slices.Index(names, p.Args[0])
 	if i < 0 {
-		return command.Mistakes{fmt.Sprintf("hub admin: no verb %q; want one of %s", p.Args[0], strings.Join(names, ", "))}
+		return command.UsageErrors{fmt.Sprintf("hub admin: no verb %q; want one of %s", p.Args[0], strings.Join(names, ", "))}
 	}
 	p.Args = p.Args[1:]
-	var wrong command.Mistakes
+	var wrong command.UsageErrors
 	c := parse(verbs[i], p, &wrong)
 	if err := wrong.OrNil(); err != nil {
 		return err
@@ -120,7 +120,7 @@ func run(ctx context.Context, p command.Call) error {
 	return verbs[i].run(c, ctx)
 }
 
-func parse(v verb, p command.Call, wrong *command.Mistakes) *call {
+func parse(v verb, p command.Call, wrong *command.UsageErrors) *call {
 	known := map[string]command.Arity{"json": command.NoValue}
 	if v.acts {
 		known["reason"] = command.Value
@@ -157,7 +157,7 @@ func parse(v verb, p command.Call, wrong *command.Mistakes) *call {
 }
 
 // setArgs assigns the arguments of a subcommand.
-func (c *call) setArgs(v verb, rest []string, wrong *command.Mistakes) {
+func (c *call) setArgs(v verb, rest []string, wrong *command.UsageErrors) {
 	checks := map[string]func(string) error{
 		"SESSION":    func(s string) error { return wire.SessionID(s).Validate() },
 		"MESSAGE":    func(s string) error { return wire.MessageID(s).Validate() },
@@ -247,7 +247,7 @@ func (c *call) list(ctx context.Context, what string, target *url.URL, query url
 // this call.
 func (c *call) asUsageError(err error) error {
 	if no, ok := errors.AsType[*remote.RefusedError](err); ok && no.Status == http.StatusBadRequest && c.flags.Has(no.Field) {
-		return command.Mistakes{fmt.Sprintf("flag --%s: %s Got %q", no.Field, no.Detail, c.flags.Last(no.Field))}
+		return command.UsageErrors{fmt.Sprintf("flag --%s: %s Got %q", no.Field, no.Detail, c.flags.Last(no.Field))}
 	}
 	return err
 }

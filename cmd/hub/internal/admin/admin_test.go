@@ -65,7 +65,7 @@ func (d *adminDesk) admin(ctx context.Context, args ...string) (code int, stdout
 // execute runs a command. All flags that it does not know are unknown settings.
 func execute(ctx context.Context, local command.Local, args ...string) (code int, stdout, stderr string) {
 	var out, errs strings.Builder
-	p := command.Call{Args: args[1:], Stdout: &out, Stderr: &errs, Local: func(args, _ []string, wrong *command.Mistakes) (command.Local, []string) {
+	p := command.Call{Args: args[1:], Stdout: &out, Stderr: &errs, Local: func(args, _ []string, wrong *command.UsageErrors) (command.Local, []string) {
 		var rest []string
 		for _, arg := range args {
 			if strings.HasPrefix(arg, "-") {
@@ -410,7 +410,7 @@ func TestAdminTailEndsWithItsOutput(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute) // ends a tail that goes on
 		var stderr strings.Builder
 		args := append([]string{"tail", "ses-1", "--from", "1-5", "--server", d.URL, "--token", "t"}, strings.Fields(form)...)
-		err := Command().Run(ctx, command.Call{Args: args, Stdout: full{}, Stderr: &stderr, Local: func(args, _ []string, _ *command.Mistakes) (command.Local, []string) {
+		err := Command().Run(ctx, command.Call{Args: args, Stdout: full{}, Stderr: &stderr, Local: func(args, _ []string, _ *command.UsageErrors) (command.Local, []string) {
 			return command.Local{}, args
 		}})
 		stop()

@@ -46,7 +46,7 @@ func DrainCommand() command.Command {
 
 // drain makes a replica hand over its sessions or, with --undo, serve again.
 func drain(ctx context.Context, p command.Call) error {
-	var wrong command.Mistakes
+	var wrong command.UsageErrors
 	d := parseDrain(p, &wrong)
 	if err := wrong.OrNil(); err != nil {
 		return err
@@ -68,7 +68,7 @@ func drain(ctx context.Context, p command.Call) error {
 	return d.await(ctx, p.Stdout)
 }
 
-func parseDrain(p command.Call, wrong *command.Mistakes) draining {
+func parseDrain(p command.Call, wrong *command.UsageErrors) draining {
 	hub, flags, rest := remote.ParseAdmin(p, map[string]command.Arity{"reason": command.Value, "undo": command.NoValue, "wait": command.Value}, wrong)
 	d := draining{hub: hub, reason: flags.Last("reason"), undo: flags.Has("undo")}
 	if len(rest) > 0 {
@@ -110,7 +110,7 @@ func (d *draining) only(ctx context.Context, stderr io.Writer) (wire.ReplicaID, 
 		if err := printReplicas(stderr, all); err != nil {
 			return "", err
 		}
-		return "", command.Mistakes{fmt.Sprintf("%d replicas are alive; say which one", len(all))}
+		return "", command.UsageErrors{fmt.Sprintf("%d replicas are alive; say which one", len(all))}
 	}
 	return all[0].ID, nil
 }

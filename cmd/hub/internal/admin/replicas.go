@@ -46,7 +46,7 @@ func ReplicasCommand() command.Command {
 
 // replicas lists the hubs that share a store.
 func replicas(ctx context.Context, p command.Call) error {
-	var wrong command.Mistakes
+	var wrong command.UsageErrors
 	hub, flags, rest := remote.ParseAdmin(p, map[string]command.Arity{"json": command.NoValue}, &wrong)
 	wrong.Refuse(rest)
 	if err := wrong.OrNil(); err != nil {

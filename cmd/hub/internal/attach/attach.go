@@ -50,7 +50,7 @@ func Command() command.Command {
 }
 
 func run(ctx context.Context, p command.Call) error {
-	var wrong command.Mistakes
+	var wrong command.UsageErrors
 	a := parse(p, &wrong)
 	if err := wrong.OrNil(); err != nil {
 		return err
@@ -161,7 +161,7 @@ func (a *attachment) readInput(ctx context.Context, d ui, lines <-chan string, e
 
 // parse parses the arguments. Flags it does not know are settings of the hub, which
 // say where the local hub is.
-func parse(p command.Call, wrong *command.Mistakes) attachment {
+func parse(p command.Call, wrong *command.UsageErrors) attachment {
 	hub, flags, rest := remote.Parse(p, map[string]command.Arity{
 		"monitor": command.Value, "for": command.Value, "until": command.Value,
 		"json": command.NoValue, "plain": command.NoValue, "new": command.NoValue, "state-hash": command.OptionalValue,
@@ -194,7 +194,7 @@ func parse(p command.Call, wrong *command.Mistakes) attachment {
 }
 
 // setEnd parses the flags for when to exit and what to print then.
-func (a *attachment) setEnd(flags command.Flags, wrong *command.Mistakes) {
+func (a *attachment) setEnd(flags command.Flags, wrong *command.UsageErrors) {
 	var err error
 	if text := flags.Last("for"); text != "" {
 		if a.span, err = command.ParseDuration(text); err != nil {

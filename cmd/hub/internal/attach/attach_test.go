@@ -8,7 +8,7 @@ import (
 )
 
 // noSettings refuses all flags as unknown settings.
-func noSettings(args, _ []string, wrong *command.Mistakes) (command.Local, []string) {
+func noSettings(args, _ []string, wrong *command.UsageErrors) (command.Local, []string) {
 	var rest []string
 	for _, arg := range args {
 		if strings.HasPrefix(arg, "-") {
@@ -38,7 +38,7 @@ func TestParse(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var wrong command.Mistakes
+			var wrong command.UsageErrors
 			a := parse(command.Call{Args: tt.args, Local: noSettings}, &wrong)
 			if len(wrong) != tt.wrong {
 				t.Errorf("%d mistakes, want %d: %v", len(wrong), tt.wrong, wrong)

@@ -26,7 +26,7 @@ type Call struct {
 	Stderr  io.Writer
 	// Local parses the flags in args, and the environment, as settings of the hub. It returns
 	// where a hub with these settings is, and the arguments that are not flags.
-	Local func(args, environ []string, wrong *Mistakes) (Local, []string)
+	Local func(args, environ []string, wrong *UsageErrors) (Local, []string)
 }
 
 // Local says where the hub on this machine is, according to the settings.

@@ -32,7 +32,7 @@ func (f Flags) Last(name string) string {
 
 // ParseFlags extracts the known flags from the arguments. rest holds all other arguments, in
 // order.
-func ParseFlags(args []string, known map[string]Arity, wrong *Mistakes) (flags Flags, rest []string) {
+func ParseFlags(args []string, known map[string]Arity, wrong *UsageErrors) (flags Flags, rest []string) {
 	flags = Flags{}
 	for len(args) > 0 {
 		arg := args[0]

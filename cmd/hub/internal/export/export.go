@@ -22,8 +22,8 @@ import (
 // logTimeout is the timeout of transferring a session file.
 const logTimeout = 10 * time.Minute
 
-// ExportCommand returns `hub export`, which writes a session to a file.
-func ExportCommand() command.Command {
+// Command returns `hub export`, which writes a session to a file.
+func Command() command.Command {
 	return command.Command{
 		Name: "export", Args: "[flags] SESSION", Help: "write a session to a file: conversations, desktop, files; not a running plan",
 		Flags: `--server URL      the hub; the local one by default
@@ -48,7 +48,7 @@ func ImportCommand() command.Command {
 }
 
 func exportSession(ctx context.Context, p command.Call) error {
-	var wrong command.Mistakes
+	var wrong command.UsageErrors
 	hub, flags, rest := remote.Parse(p, map[string]command.Arity{"out": command.Value, "force": command.NoValue}, &wrong)
 	if len(rest) == 0 {
 		wrong.Add("say which session")
@@ -104,7 +104,7 @@ func saveWhole(name string, from io.Reader) (size int64, err error) {
 }
 
 func importSession(ctx context.Context, p command.Call) error {
-	var wrong command.Mistakes
+	var wrong command.UsageErrors
 	hub, flags, rest := remote.Parse(p, map[string]command.Arity{"policy": command.Value, "window": command.Value, "title": command.Value}, &wrong)
 	if len(rest) == 0 {
 		wrong.Add("say which file")

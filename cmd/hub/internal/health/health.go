@@ -25,7 +25,7 @@ func Command() command.Command {
 }
 
 func run(ctx context.Context, p command.Call) error {
-	var wrong command.Mistakes
+	var wrong command.UsageErrors
 	local, rest := p.Local(p.Args, p.Environ, &wrong)
 	base := remote.LocalURL(local.Addr)
 	if len(rest) > 0 {

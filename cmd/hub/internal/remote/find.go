@@ -20,17 +20,17 @@ const TokenFile = "token"
 // --token. It returns the hub of --server, or else the local one, with the credentials for it, and
 // the arguments that are no flags. All other flags are settings, which say where the local hub
 // is.
-func Parse(c command.Call, own map[string]command.Arity, wrong *command.Mistakes) (*Hub, command.Flags, []string) {
+func Parse(c command.Call, own map[string]command.Arity, wrong *command.UsageErrors) (*Hub, command.Flags, []string) {
 	return parse(c, own, func(l command.Local) string { return l.Addr }, wrong)
 }
 
 // ParseAdmin is [Parse] for admin requests, which the local hub may serve at an address of their
 // own.
-func ParseAdmin(c command.Call, own map[string]command.Arity, wrong *command.Mistakes) (*Hub, command.Flags, []string) {
+func ParseAdmin(c command.Call, own map[string]command.Arity, wrong *command.UsageErrors) (*Hub, command.Flags, []string) {
 	return parse(c, own, func(l command.Local) string { return cmp.Or(l.AdminAddr, l.Addr) }, wrong)
 }
 
-func parse(c command.Call, own map[string]command.Arity, addr func(command.Local) string, wrong *command.Mistakes) (*Hub, command.Flags, []string) {
+func parse(c command.Call, own map[string]command.Arity, addr func(command.Local) string, wrong *command.UsageErrors) (*Hub, command.Flags, []string) {
 	known := map[string]command.Arity{"server": command.Value, "token": command.Value}
 	maps.Copy(known, own)
 	flags, rest := command.ParseFlags(c.Args, known, wrong)

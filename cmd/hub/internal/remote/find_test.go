@@ -39,9 +39,9 @@ func TestParse(t *testing.T) {
 			}
 			c := command.Call{
 				Args: append(tt.args, "rest", "--more"), Environ: tt.environ,
-				Local: func(args, _ []string, _ *command.Mistakes) (command.Local, []string) { return tt.local, args },
+				Local: func(args, _ []string, _ *command.UsageErrors) (command.Local, []string) { return tt.local, args },
 			}
-			var wrong command.Mistakes
+			var wrong command.UsageErrors
 			h, _, rest := remote.Parse(c, nil, &wrong)
 			if got := h.URL.String() + " " + h.Token; got != tt.want || !slices.Equal(rest, []string{"rest", "--more"}) {
 				t.Errorf("got %q and %q, want %q", got, rest, tt.want)

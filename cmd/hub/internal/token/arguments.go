@@ -15,7 +15,7 @@ import (
 )
 
 // parse parses the arguments.
-func parse(p command.Call, read ReadSettings, wrong *command.Mistakes) call {
+func parse(p command.Call, read ReadSettings, wrong *command.UsageErrors) call {
 	flags, args := parseFlags(p.Args, wrong)
 	settings, rest := read(p, args, wrong)
 	c := call{settings: settings, stderr: p.Stderr, name: flags.Last("name"), signID: flags.Last("key-id")}
@@ -50,7 +50,7 @@ func parse(p command.Call, read ReadSettings, wrong *command.Mistakes) call {
 }
 
 // keyIDOf returns the id in text, which is the id of an API key or a whole key.
-func keyIDOf(text string, wrong *command.Mistakes) string {
+func keyIDOf(text string, wrong *command.UsageErrors) string {
 	id, _, _ := strings.Cut(strings.TrimPrefix(text, "edk_"), "_")
 	if !keyIDForm.MatchString(id) {
 		wrong.Add("hub token revoke: want the id of an API key, as hub token keys shows it")
@@ -61,7 +61,7 @@ func keyIDOf(text string, wrong *command.Mistakes) string {
 var keyIDForm = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
 // identify parses the user, the roles, the lifetime and the session of a credential.
-func (c *call) identify(flags command.Flags, wrong *command.Mistakes) {
+func (c *call) identify(flags command.Flags, wrong *command.UsageErrors) {
 	c.who.User = cmp.Or(flags.Last("user"), "local")
 	if !flags.Has("user") && (c.verb == "key" || c.verb == "ticket") {
 		// A credential of the installation's owner must not result from an omitted
@@ -93,7 +93,7 @@ func (c *call) identify(flags command.Flags, wrong *command.Mistakes) {
 }
 
 // reach parses --server and --token. The URL may be the entry URL, which contains a token.
-func (c *call) reach(flags command.Flags, p command.Call, wrong *command.Mistakes) {
+func (c *call) reach(flags command.Flags, p command.Call, wrong *command.UsageErrors) {
 	if !flags.Has("server") {
 		if flags.Has("token") {
 			wrong.Add("flag --token: needs --server, the hub it is for")
@@ -110,7 +110,7 @@ func (c *call) reach(flags command.Flags, p command.Call, wrong *command.Mistake
 }
 
 // parseFlags extracts the flags of hub token from the arguments. All of them have values.
-func parseFlags(args []string, wrong *command.Mistakes) (flags command.Flags, rest []string) {
+func parseFlags(args []string, wrong *command.UsageErrors) (flags command.Flags, rest []string) {
 	known := map[string]command.Arity{}
 	for _, names := range verbs() {
 		for _, name := range names {

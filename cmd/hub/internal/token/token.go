@@ -33,7 +33,7 @@ type Settings struct {
 
 // ReadSettings parses the flags in args, and the environment, as settings of the hub. It returns
 // them and the arguments that are not flags.
-type ReadSettings func(p command.Call, args []string, wrong *command.Mistakes) (Settings, []string)
+type ReadSettings func(p command.Call, args []string, wrong *command.UsageErrors) (Settings, []string)
 
 // Command returns `hub token`, which creates, lists and revokes credentials.
 func Command(read ReadSettings) command.Command {
@@ -100,7 +100,7 @@ func verbs() map[string][]string {
 }
 
 func run(ctx context.Context, p command.Call, read ReadSettings) error {
-	var wrong command.Mistakes
+	var wrong command.UsageErrors
 	c := parse(p, read, &wrong)
 	if err := wrong.OrNil(); err != nil {
 		return err

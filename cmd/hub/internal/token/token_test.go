@@ -43,7 +43,7 @@ func callToken(t *testing.T, of Settings, environ []string, args ...string) (std
 
 func callTokenWithin(ctx context.Context, of Settings, environ []string, args ...string) (stdout, stderr string, err error) {
 	var out, errs strings.Builder
-	read := func(_ command.Call, args []string, wrong *command.Mistakes) (Settings, []string) {
+	read := func(_ command.Call, args []string, wrong *command.UsageErrors) (Settings, []string) {
 		var rest []string
 		for _, arg := range args {
 			if strings.HasPrefix(arg, "-") {
@@ -320,7 +320,7 @@ func TestTokenMistakes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			out, _, err := callToken(t, settingsOf(folder), nil, strings.Fields(c.args)...)
-			if _, ok := errors.AsType[command.Mistakes](err); !ok || out != "" {
+			if _, ok := errors.AsType[command.UsageErrors](err); !ok || out != "" {
 				t.Fatalf("got %q, %v", out, err)
 			}
 			for _, want := range c.want {

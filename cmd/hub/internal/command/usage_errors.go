@@ -20,18 +20,18 @@ func Exit(stderr io.Writer, err error) int {
 		return ExitOK
 	}
 	fmt.Fprintf(stderr, "hub: %v\n", err)
-	if _, ok := errors.AsType[Mistakes](err); ok {
+	if _, ok := errors.AsType[UsageErrors](err); ok {
 		return ExitUsage
 	}
 	return ExitFailure
 }
 
-// Mistakes collects all mistakes in arguments and settings. As an error it has the exit code
+// UsageErrors collects all mistakes in arguments and settings. As an error it has the exit code
 // ExitUsage.
-type Mistakes []string
+type UsageErrors []string
 
 // Error implements error.
-func (m Mistakes) Error() string {
+func (m UsageErrors) Error() string {
 	if len(m) == 1 {
 		return m[0]
 	}
@@ -39,12 +39,12 @@ func (m Mistakes) Error() string {
 }
 
 // Add adds a mistake.
-func (m *Mistakes) Add(format string, args ...any) {
+func (m *UsageErrors) Add(format string, args ...any) {
 	*m = append(*m, fmt.Sprintf(format, args...))
 }
 
 // OrNil returns nil for no mistakes, because a nil slice in an error is not a nil error.
-func (m Mistakes) OrNil() error {
+func (m UsageErrors) OrNil() error {
 	if len(m) == 0 {
 		return nil
 	}
@@ -52,7 +52,7 @@ func (m Mistakes) OrNil() error {
 }
 
 // Refuse adds a mistake for each unexpected argument.
-func (m *Mistakes) Refuse(args []string) {
+func (m *UsageErrors) Refuse(args []string) {
 	for _, arg := range args {
 		m.Add("unexpected argument %q", arg)
 	}
