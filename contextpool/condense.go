@@ -75,7 +75,7 @@ func (s *turnStarter) fillCondenseRun(t *turn, r *agentpool.Run) {
 // endCondense ends a turn that summarises: the summary replaces the visible messages, or the
 // thread stays as it was and a row says why.
 func (e *turnEnder) endCondense(t *turn, outcome providers.Outcome, reason string) {
-	if _, ok := t.apply(turnOver); !ok {
+	if _, ok := t.apply(endReached); !ok {
 		return
 	}
 	delete(e.turns.byKey, t.key())

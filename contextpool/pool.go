@@ -28,8 +28,8 @@ type Config struct {
 }
 
 // Pool is the part of a session that deals with agents. It is not safe for concurrent use: only
-// the session's goroutine calls it, within a step. It leaves the work to its parts, which call
-// downwards only, in the order of the fields; after every call that changes turns or queues it
+// the session's goroutine calls it, within a step. It leaves the work to its parts; each calls only
+// parts whose fields come before its own. After every call that changes turns or queues the pool
 // starts what can start (see advance).
 type Pool struct {
 	*services
@@ -139,8 +139,9 @@ func (p *Pool) SetProvider(name string) bool {
 }
 
 // Tick does the work that is due: it recovers turns after a change of owner, starts queued
-// messages and publishes waiting tasks. It reports whether more remains than the step has room
-// for; if so, the session calls it again at once, in the next step.
+// messages and publishes the tasks that have waited for the user's answer long enough. It reports
+// whether more remains than the step has room for; if so, the session calls it again at once, in
+// the next step.
 func (p *Pool) Tick() (more bool) {
 	if p.recovery.recoverTurns() {
 		return true
@@ -178,7 +179,8 @@ func (p *Pool) advance() {
 
 // RepairColdLists returns the operations that make the cold lists match the pool after the
 // store has lost recent writes. Messages whose move to a cold list was lost are gone; messages
-// whose removal was lost are removed again. tables is the content of the store.
+// whose removal was lost are removed again. A cold list holds the messages of a thread that are
+// hidden from the model (cold.go). tables are the stored tables of the session.
 func (p *Pool) RepairColdLists(tables map[string]map[string][]byte) ([]store.Op, error) {
 	return p.threads.repairColdLists(tables)
 }

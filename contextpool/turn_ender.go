@@ -31,7 +31,7 @@ type turnEnder struct {
 
 // stop ends a turn, with its tasks, as soon as its run can be interrupted.
 func (e *turnEnder) stop(t *turn, reason string) {
-	change, ok := t.apply(turnStopped)
+	change, ok := t.apply(stopRequested)
 	if !ok {
 		return
 	}
@@ -123,7 +123,7 @@ func (e *turnEnder) end(t *turn, outcome providers.Outcome, reason string) {
 		e.endCondense(t, outcome, reason)
 		return
 	}
-	if _, ok := t.apply(turnOver); !ok {
+	if _, ok := t.apply(endReached); !ok {
 		return
 	}
 	for _, task := range e.turns.tasksOf(t) {
@@ -250,7 +250,7 @@ func (e *turnEnder) returnTaskResult(t *turn, result tools.TaskResult) {
 			break
 		}
 	}
-	if parent.waiting() && !parent.waitsForTasks() {
+	if parent.parked() && !parent.waitsForTasks() {
 		if parent.stopping() {
 			e.end(parent, providers.Interrupted, parent.StopReason)
 			return

@@ -10,14 +10,14 @@ const (
 	turnAccepted turnState = "accepted"
 	// turnRunning: the run executes.
 	turnRunning turnState = "running"
-	// turnWaiting: a new owner has found the turn waiting for its tasks. It has no run until they
+	// turnParked: a new owner has found the turn waiting for its tasks. It has no run until they
 	// have ended.
-	turnWaiting turnState = "waiting"
-	// turnAcceptedStopping, turnRunningStopping and turnWaitingStopping: the turn was in the state
+	turnParked turnState = "waiting"
+	// turnAcceptedStopping, turnRunningStopping and turnParkedStopping: the turn was in the state
 	// that the name begins with when it was stopped, and ends soon.
 	turnAcceptedStopping turnState = "accepted, stopping"
 	turnRunningStopping  turnState = "running, stopping"
-	turnWaitingStopping  turnState = "waiting, stopping"
+	turnParkedStopping   turnState = "waiting, stopping"
 	// turnEnded: the turn is not under way any more.
 	turnEnded turnState = "ended"
 )
@@ -32,16 +32,17 @@ const (
 	// runRestarted: the turn gets another run, because a new owner has found it, its thread was
 	// truncated, or the tasks that it waited for have ended.
 	runRestarted turnEvent = "run restarted"
-	// ownerChanged: a new owner has found the turn and decides next what becomes of it.
+	// ownerChanged: a new owner has found the turn and decides next what becomes of it. The turn has
+	// no run until runRestarted. It stays running, so that recovery can count the cut.
 	ownerChanged turnEvent = "owner changed"
 	// tasksAwaited: the new owner starts no run, because the turn only waits for tasks.
 	tasksAwaited turnEvent = "tasks awaited"
-	// turnStopped: the turn is to end as soon as its run can be interrupted.
-	turnStopped turnEvent = "turn stopped"
-	// turnAborted: the turn is to end in this step, without its run. Its tasks end first.
-	turnAborted turnEvent = "turn aborted"
-	// turnOver: the turn ends now.
-	turnOver turnEvent = "turn over"
+	// stopRequested: the turn is to end as soon as its run can be interrupted.
+	stopRequested turnEvent = "turn stopped"
+	// abortRequested: the turn is to end in this step, without its run. Its tasks end first.
+	abortRequested turnEvent = "turn aborted"
+	// endReached: the turn ends now.
+	endReached turnEvent = "turn over"
 )
 
 // turnChange is the effect of an event: the next state, and whether the run is interrupted.
@@ -53,44 +54,44 @@ type turnChange struct {
 // turnChanges lists the allowed events of each state. Any other event has no effect.
 var turnChanges = map[turnState]map[turnEvent]turnChange{
 	turnAccepted: {
-		runBegan:     {next: turnRunning},
-		runRestarted: {next: turnAccepted},
-		ownerChanged: {next: turnAccepted},
-		tasksAwaited: {next: turnWaiting},
-		turnStopped:  {next: turnAcceptedStopping, interruptRun: true},
-		turnAborted:  {next: turnAcceptedStopping},
-		turnOver:     {next: turnEnded},
+		runBegan:       {next: turnRunning},
+		runRestarted:   {next: turnAccepted},
+		ownerChanged:   {next: turnAccepted},
+		tasksAwaited:   {next: turnParked},
+		stopRequested:  {next: turnAcceptedStopping, interruptRun: true},
+		abortRequested: {next: turnAcceptedStopping},
+		endReached:     {next: turnEnded},
 	},
 	turnRunning: {
-		runRestarted: {next: turnAccepted},
-		ownerChanged: {next: turnRunning},
-		tasksAwaited: {next: turnWaiting},
-		turnStopped:  {next: turnRunningStopping, interruptRun: true},
-		turnAborted:  {next: turnRunningStopping},
-		turnOver:     {next: turnEnded},
+		runRestarted:   {next: turnAccepted},
+		ownerChanged:   {next: turnRunning},
+		tasksAwaited:   {next: turnParked},
+		stopRequested:  {next: turnRunningStopping, interruptRun: true},
+		abortRequested: {next: turnRunningStopping},
+		endReached:     {next: turnEnded},
 	},
-	turnWaiting: {
-		runRestarted: {next: turnAccepted},
-		ownerChanged: {next: turnAccepted},
-		turnStopped:  {next: turnWaitingStopping},
-		turnAborted:  {next: turnWaitingStopping},
-		turnOver:     {next: turnEnded},
+	turnParked: {
+		runRestarted:   {next: turnAccepted},
+		ownerChanged:   {next: turnAccepted},
+		stopRequested:  {next: turnParkedStopping},
+		abortRequested: {next: turnParkedStopping},
+		endReached:     {next: turnEnded},
 	},
 	turnAcceptedStopping: {
-		runBegan:     {next: turnRunningStopping},
-		ownerChanged: {next: turnAcceptedStopping},
-		turnAborted:  {next: turnAcceptedStopping},
-		turnOver:     {next: turnEnded},
+		runBegan:       {next: turnRunningStopping},
+		ownerChanged:   {next: turnAcceptedStopping},
+		abortRequested: {next: turnAcceptedStopping},
+		endReached:     {next: turnEnded},
 	},
 	turnRunningStopping: {
-		ownerChanged: {next: turnRunningStopping},
-		turnAborted:  {next: turnRunningStopping},
-		turnOver:     {next: turnEnded},
+		ownerChanged:   {next: turnRunningStopping},
+		abortRequested: {next: turnRunningStopping},
+		endReached:     {next: turnEnded},
 	},
-	turnWaitingStopping: {
-		ownerChanged: {next: turnAcceptedStopping},
-		turnAborted:  {next: turnWaitingStopping},
-		turnOver:     {next: turnEnded},
+	turnParkedStopping: {
+		ownerChanged:   {next: turnAcceptedStopping},
+		abortRequested: {next: turnParkedStopping},
+		endReached:     {next: turnEnded},
 	},
 	turnEnded: {},
 }
@@ -102,18 +103,18 @@ type turnTrait struct {
 	// running says that the turn executes, and stopping that it accepts no tool calls, messages
 	// and tasks any more.
 	running, stopping bool
-	// waiting says that the turn has no run and ends or continues with the last of its tasks.
-	waiting bool
+	// parked says that the turn has no run and ends or continues with the last of its tasks.
+	parked bool
 }
 
 // turnTraits lists the traits of the states.
 var turnTraits = map[turnState]turnTrait{
 	turnAccepted:         {stored: turnAccepted},
 	turnRunning:          {stored: turnRunning, running: true},
-	turnWaiting:          {stored: turnWaiting, waiting: true},
+	turnParked:           {stored: turnParked, parked: true},
 	turnAcceptedStopping: {stored: turnAccepted, stopping: true},
 	turnRunningStopping:  {stored: turnRunning, running: true, stopping: true},
-	turnWaitingStopping:  {stored: turnWaiting, waiting: true, stopping: true},
+	turnParkedStopping:   {stored: turnParked, parked: true, stopping: true},
 	turnEnded:            {stored: turnEnded, stopping: true},
 }
 
@@ -147,7 +148,7 @@ func (t *turn) apply(e turnEvent) (c turnChange, ok bool) {
 // abort prepares a turn to end in this step, with a reason that replaces an earlier one. Its
 // entries in the thread do not count any more.
 func (t *turn) abort(reason string) {
-	t.apply(turnAborted)
+	t.apply(abortRequested)
 	t.StopReason, t.InThread = reason, false
 }
 
@@ -157,5 +158,5 @@ func (t *turn) running() bool { return turnTraits[t.State].running }
 // stopping reports whether the turn is being stopped or has ended.
 func (t *turn) stopping() bool { return turnTraits[t.State].stopping }
 
-// waiting reports whether the turn has no run and only waits for its tasks.
-func (t *turn) waiting() bool { return turnTraits[t.State].waiting }
+// parked reports whether the turn has no run and only waits for its tasks.
+func (t *turn) parked() bool { return turnTraits[t.State].parked }

@@ -69,19 +69,19 @@ func TestTurnChangesMatchTheMatrix(t *testing.T) {
 func TestTurnStatesAreStored(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[turnState]struct {
-		stored                     string
-		running, stopping, waiting bool
+		stored                    string
+		running, stopping, parked bool
 	}{
 		turnAccepted:         {stored: "accepted"},
 		turnRunning:          {stored: "running", running: true},
-		turnWaiting:          {stored: "waiting", waiting: true},
+		turnParked:           {stored: "waiting", parked: true},
 		turnAcceptedStopping: {stored: "accepted", stopping: true},
 		turnRunningStopping:  {stored: "running", running: true, stopping: true},
-		turnWaitingStopping:  {stored: "waiting", waiting: true, stopping: true},
+		turnParkedStopping:   {stored: "waiting", parked: true, stopping: true},
 	} {
 		x := &turn{State: s}
-		if x.running() != want.running || x.stopping() != want.stopping || x.waiting() != want.waiting {
-			t.Errorf("%q: running %v, stopping %v, waiting %v", s, x.running(), x.stopping(), x.waiting())
+		if x.running() != want.running || x.stopping() != want.stopping || x.parked() != want.parked {
+			t.Errorf("%q: running %v, stopping %v, parked %v", s, x.running(), x.stopping(), x.parked())
 		}
 		if want.stopping {
 			x.StopReason = "r"

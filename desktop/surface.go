@@ -111,7 +111,7 @@ func (f *surface) actOther(in actionContext, action wire.Action) {
 	}
 }
 
-// by returns the agent of an action.
+// by returns the agent that an action names, or else that of its event.
 func (in actionContext) by(agent wire.AgentID) wire.AgentID {
 	return cmp.Or(agent, in.agent)
 }
@@ -140,7 +140,8 @@ func (f *surface) setMonitor(p wire.MonitorStatus) {
 	}
 }
 
-// size returns the bytes of everything that MaxBytes bounds, as last written.
+// size returns the bytes of everything that MaxBytes bounds. Changes after the last
+// [State.Changes] do not count yet.
 func (f *surface) size() int {
 	return f.windows.all.bytes + f.windows.contents.bytes + f.notices.dialogs.bytes + f.notices.prompts.bytes +
 		f.notices.notifications.bytes + f.notices.toasts.bytes + f.icons.shortcuts.bytes
@@ -162,7 +163,8 @@ func (f *surface) load(p *wire.SessionState) {
 	f.icons.load(p)
 }
 
-// clone returns a copy for trial actions. Actions do not change queues, so it has none.
+// clone returns a copy for trial actions. Actions do not change the queues of monitors, so the copy
+// has none.
 func (f *surface) clone() *surface {
 	sum := new(unwritten)
 	return &surface{

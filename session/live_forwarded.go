@@ -15,12 +15,14 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Bounds of the forwarded commands of a session, and when they are sent again.
+// Bounds of the forwarded commands of a session, and when they are sent again. A command that is
+// unanswered when it is sent after the longest pause is given up: this replica missed its answer, for
+// example when it loaded the session again.
 const (
 	forwardedCommands = 256
 	forwardedBytes    = 4 << 20
 	resendFirst       = 5 * time.Second // doubled after every time
-	resendLast        = time.Minute     // after that a command is given up: its answer was skipped, not lost
+	resendLast        = time.Minute     // longest pause
 )
 
 // forwarded holds the commands that this replica has put into the inbox of a session and that are
@@ -36,7 +38,7 @@ type forwarded struct {
 	commands map[forwardedKey]*forwardedCommand
 	bytes    int
 	count    uint64
-	timerSet bool      // a timer will call the function that add got
+	timerSet bool      // a timer will call the wake function of add or due
 	timerAt  time.Time // when
 }
 
@@ -154,7 +156,8 @@ func (f *forwarded) due(now time.Time, wake func()) []forwardedCommand {
 	return f.selectLocked(func(c *forwardedCommand) bool { return !now.Before(c.again) }, now)
 }
 
-// all returns all commands, in order.
+// all returns all commands, in order, and postpones their next resend. A new owner here sends them to
+// its own inbox before the barrier.
 func (f *forwarded) all() []forwardedCommand {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -190,14 +193,15 @@ func (f *forwarded) sentAgain(c forwardedCommand) {
 	known.again = time.Now().Add(min(known.wait, resendLast))
 }
 
-// resend sends forwarded commands again and returns the first error that may pass.
+// resend sends forwarded commands again, until an error other than a final refusal, which it
+// returns.
 func (k *liveSession) resend(ctx context.Context, commands []forwardedCommand) error {
 	for _, c := range commands {
 		limited, cancel := context.WithTimeout(ctx, storeTimeout)
 		_, err := k.env.store.Send(limited, k.id, c.command)
 		cancel()
 		if err != nil && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrInvalid) && !errors.Is(err, store.ErrTooLarge) {
-			return fmt.Errorf("send a command to the owner again: %w", err)
+			return fmt.Errorf("send a forwarded command again: %w", err)
 		}
 		k.forwarded.sentAgain(c)
 	}

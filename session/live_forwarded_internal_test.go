@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,10 +22,10 @@ func TestForwardedIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var f forwarded
 		for i := range 2 * forwardedCommands {
-			f.add(forwardedItem(fmt.Sprint(i)), store.Command{ID: fmt.Sprint(i)}, func() {})
+			f.add(forwardedItem(strconv.Itoa(i)), store.Command{ID: strconv.Itoa(i)}, func() {})
 		}
 		all := f.all()
-		if len(all) != forwardedCommands || all[0].command.ID != fmt.Sprint(forwardedCommands) {
+		if len(all) != forwardedCommands || all[0].command.ID != strconv.Itoa(forwardedCommands) {
 			t.Errorf("%d commands from %s on are held, want the newest %d", len(all), all[0].command.ID, forwardedCommands)
 		}
 		for i := range 10 {

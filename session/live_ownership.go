@@ -10,7 +10,7 @@ type role uint8
 
 const (
 	roleClaiming    role = iota // tries to claim the session; the first role
-	roleFollowing               // publishes the log that another replica writes
+	roleFollowing               // publishes the log; another replica owns the session, as far as is known
 	roleVacant                  // follows a log that no replica writes, because claims fail
 	roleDrained                 // follows and never claims, because this replica drains
 	roleTakingOver              // has a lease; loads, rewrites what was lost, commits the first step
@@ -18,7 +18,7 @@ const (
 	roleOwning                  // executes items
 	roleHandingOver             // owns until running tools have ended; no new tool starts
 	roleReleased                // has released its lease
-	roleRetrying                // neither owns nor follows after an error; claims after a pause
+	roleRetrying                // neither owns nor follows, after an error or a hand-over; starts over after a pause
 	roleMissing                 // waits for another replica to write a lost session again
 	roleSuspended               // final: the hub refuses to open the session for a while
 	roleClosed                  // final: the live session has ended
@@ -46,7 +46,7 @@ const (
 	eventTookOver                     // the first step of a new owner is committed
 	eventHandOver                     // the session is to be handed over now
 	eventReleased                     // the store accepted the release of the lease
-	eventFailed                       // the lease was lost, or an error ended the role that may pass
+	eventFailed                       // the lease was lost, a passing error ended the role, or the session was handed over
 	eventMissing                      // the store lacks a session that was not deleted
 	eventRetry                        // the pause after eventFailed or eventMissing is over
 	eventReopened                     // an unused session was opened before it was unloaded
@@ -89,7 +89,7 @@ var roleTable = map[role]map[roleEvent]role{
 		eventShown: roleBlocked, eventTookOver: roleOwning,
 		eventFailed: roleRetrying, eventMissing: roleMissing, eventSuspended: roleSuspended, eventClosed: roleClosed,
 	},
-	roleOwning: {
+	roleOwning: { // eventReopened: its release was refused, because the lease was gone
 		eventShown: roleOwning, eventHandOver: roleHandingOver, eventReleased: roleReleased,
 		eventFailed: roleRetrying, eventMissing: roleMissing, eventReopened: roleClaiming, eventSuspended: roleSuspended, eventClosed: roleClosed,
 	},
@@ -130,8 +130,8 @@ var roleOutputs = map[role]roleOutput{
 // ownership is the role of a live session. Its goroutine changes it, any goroutine reads it.
 type ownership struct {
 	role atomic.Uint32
-	// since is when the session was first without an owner, in Unix ns; 0 while it has one, here or
-	// elsewhere.
+	// since is from when on this replica has known of no owner that serves the session, in Unix ns;
+	// 0 while it knows one.
 	since atomic.Int64
 }
 
@@ -190,12 +190,13 @@ type leaseEvent uint8
 
 const (
 	leaseRelease leaseEvent = iota // the store accepted the release
-	leaseFenced                    // the store refused the lease
+	leaseFenced                    // the store refused the lease, or its inbox fails for good
 	leaseExpired                   // the last renewal is too long ago
 )
 
 // leaseTable has the next state of a lease for each state and event. A release that the store
-// accepts proves that the lease was valid until then; the other ends are final.
+// accepts proves that the lease was valid until then, so it overrides every other end; a refusal
+// overrides staleness.
 var leaseTable = map[leaseState]map[leaseEvent]leaseState{
 	leaseHeld:     {leaseRelease: leaseReleased, leaseFenced: leaseLost, leaseExpired: leaseStale},
 	leaseReleased: {leaseRelease: leaseReleased, leaseFenced: leaseReleased, leaseExpired: leaseReleased},

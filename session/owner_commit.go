@@ -32,19 +32,21 @@ type committer struct {
 	handled   int
 	// stepState is how far the step is; while it is stepHandling, items[handled] is being executed.
 	stepState stepState
-	// storeCopy is the state of the store's copy of what it has acknowledged.
+	// storeCopy says whether the store still has everything that it acknowledged, lacks a part, or is
+	// being written again by this owner.
 	storeCopy copyState
 
 	commitTimer commitTimer // bounds the attempts of commits
 	batchNumber uint64      // of the last committed batch
-	// lastBatchDurable says that a second store node has the newest batch.
+	// lastBatchDurable says that the newest batch survives the loss of a store node or of power.
 	lastBatchDurable bool
 	unconfirmed      unconfirmed // what a failover of the store may lose
 	// oversized is the item of this owner, or of the previous one here, that made a step too large.
+	// The first step of the next owner fails its turn or rejects its message.
 	oversized *item
 }
 
-// commit makes the step durable, publishes its events, runs its effects and then finishes its
+// commit commits the step, publishes its events, runs its effects and then finishes its
 // items, in this order: an agent that is to stop is stopped before its pending call returns. It
 // blocks until the store has accepted or refused the step, or the lease is lost.
 func (cm *committer) commit() error {
@@ -67,7 +69,7 @@ func (cm *committer) commit() error {
 	return nil
 }
 
-// persist makes the step durable and returns the events to publish.
+// persist commits the step and returns the events to publish.
 func (cm *committer) persist() ([]broadcast.Event, error) {
 	for _, c := range cm.w.state.Changes() {
 		if c.Value == nil {
@@ -231,8 +233,8 @@ func (cm *committer) blamePanic() {
 }
 
 // isolateItems marks the items of a failed step to be executed alone the next time, without
-// anything else that is due. An item that was alone already caused the failure and is refused with
-// why.
+// anything else that is due. An item that was in a step of its own before has caused the failure
+// itself, and is refused with why.
 func (cm *committer) isolateItems(why *Error) {
 	step := cm.items[cm.committed:cm.handled]
 	for i := range step {

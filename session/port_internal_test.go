@@ -14,8 +14,7 @@ func TestPutEndsWithTheOwner(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		l := &owner{live: &liveSession{mailbox: newMailbox()}}
-		l.held.ctx = ctx
+		l := &owner{live: &liveSession{mailbox: newMailbox()}, held: heldLease{ctx: ctx}}
 		for range mailboxLimit {
 			if err := (port{l}).put(t.Context(), item{}); err != nil {
 				t.Fatal(err)
@@ -63,8 +62,7 @@ func TestRunStartIsCommittedFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		l := &owner{live: &liveSession{mailbox: newMailbox()}}
-		l.held.ctx = ctx
+		l := &owner{live: &liveSession{mailbox: newMailbox()}, held: heldLease{ctx: ctx}}
 		if err := (port{l}).Report(t.Context(), agentpool.Output{Text: "hello"}); err != nil {
 			t.Fatal(err)
 		}

@@ -30,21 +30,21 @@ import (
 
 // App is one hub process: its components, connected.
 type App struct {
-	people *auth.Authority
-	files  *files.Store
-	tracer *tracing.Tracer // nil if tracing is off
-	// backends are the model backends; why says why the default for new sessions was
+	authority *auth.Authority
+	files     *files.Store
+	tracer    *tracing.Tracer // nil if tracing is off
+	// backends are the model backends; defaultReason says why the default for new sessions was
 	// chosen.
-	backends *providers.Table
-	why      string
-	limiter  *agentpool.Limiter
-	mcp      *mcpserver.Server
-	runner   *agentpool.Runner
-	members  *membership.Membership
-	hub      *session.Hub
-	monitor  *adminview.Watcher
-	server   *gateway.Server
-	grace    time.Duration
+	backends      *providers.Table
+	defaultReason string
+	limiter       *agentpool.Limiter
+	mcp           *mcpserver.Server
+	runner        *agentpool.Runner
+	members       *membership.Membership
+	hub           *session.Hub
+	adminView     *adminview.Watcher
+	server        *gateway.Server
+	grace         time.Duration
 }
 
 // process describes the process that an [App] runs in.
@@ -57,8 +57,8 @@ type process struct {
 }
 
 // build creates and connects the components, each after those that it uses. It serves nothing;
-// answer does.
-func build(ctx context.Context, cfg config, p process, store engine) (_ *App, err error) {
+// run does.
+func build(ctx context.Context, cfg config, p process, store openStore) (_ *App, err error) {
 	if cfg.auth.Mode == auth.ModeNone && !isLoopback(p.addr) {
 		return nil, errors.New("auth none lets everybody in, so it only listens on loopback addresses; " +
 			"choose --auth token or jwt, or --addr 127.0.0.1:8080")
@@ -69,10 +69,10 @@ func build(ctx context.Context, cfg config, p process, store engine) (_ *App, er
 			err = errors.Join(err, h.Close())
 		}
 	}()
-	if h.people, err = auth.New(ctx, cfg.authority(p), store.documents); err != nil {
+	if h.authority, err = auth.New(ctx, cfg.authority(p), store.documents); err != nil {
 		return nil, err
 	}
-	if err = leaveToken(cfg.store, h.people.InstallationToken()); err != nil {
+	if err = leaveToken(cfg.store, h.authority.InstallationToken()); err != nil {
 		return nil, err
 	}
 	if h.files, err = files.Open(cfg.filesFolder(), files.Config{FileBytes: cfg.gateway.UploadBytes}); err != nil {
@@ -81,7 +81,7 @@ func build(ctx context.Context, cfg config, p process, store engine) (_ *App, er
 	if h.tracer, err = cfg.tracer(ctx, p); err != nil {
 		return nil, err
 	}
-	if h.backends, h.why, err = openProviders(ctx, cfg.agents, p.log); err != nil {
+	if h.backends, h.defaultReason, err = openProviders(ctx, cfg.agents, p.log); err != nil {
 		return nil, err
 	}
 	h.limiter = agentpool.NewLimiter(store.semaphores, cfg.agentLimits(), p.log)
@@ -91,12 +91,12 @@ func build(ctx context.Context, cfg config, p process, store engine) (_ *App, er
 	h.runner = agentpool.NewRunner(h.runnerConfig(p, executor))
 	h.members = membership.New(h.membershipConfig(p), store.replicas, store.documents)
 	h.hub = session.NewHub(h.sessionConfig(cfg, p), store.sessions)
-	h.monitor = adminview.New(adminview.Config{Replica: p.replica, Sample: p.metrics.Sample, Logger: p.log}, h.hub, h.members, store.documents, store.sessions)
+	h.adminView = adminview.New(adminview.Config{Replica: p.replica, Sample: p.metrics.Sample, Logger: p.log}, h.hub, h.members, store.documents, store.sessions)
 	deps := gateway.Deps{
 		Store: gateway.Store{Readiness: store.readiness, Events: store.sessions, Documents: store.documents},
-		Hub:   h.hub, Auth: h.people, Limiter: ratelimit.New(cfg.rateLimits(p), store.rates), Files: h.files,
+		Hub:   h.hub, Auth: h.authority, Limiter: ratelimit.New(cfg.rateLimits(p), store.rates), Files: h.files,
 		MCP: h.mcp, Providers: h.backends.Names(), Provider: h.backends.Default().Name(),
-		Desktop: web.Desktop(), Apps: web.Apps(), Admin: web.Admin(), AdminView: h.monitor, Metrics: p.metrics.Handler(),
+		Desktop: web.Desktop(), Apps: web.Apps(), Admin: web.Admin(), AdminView: h.adminView, Metrics: p.metrics.Handler(),
 		Membership: h.members, Audit: audit.New(store.documents, p.log), Agents: h.limiter, AgentLimit: h.limiter.Limits().Agents,
 		Observer: p.metrics,
 	}
@@ -142,7 +142,7 @@ func (h *App) sessionConfig(cfg config, p process) session.Config {
 	}
 	c.BeforeExpiry = func(id wire.SessionID) {
 		if err := h.files.RemoveAll(id); err != nil {
-			p.log.Warn("deleting files of a deleted session failed", "session", id, "err", err)
+			p.log.Warn("deleting files of an expired session failed", "session", id, "err", err)
 		}
 	}
 	c.Alive = h.members.Alive
@@ -160,7 +160,7 @@ func (h *App) sessionConfig(cfg config, p process) session.Config {
 	return c
 }
 
-// Close stops the components that build created, also if it failed. Call it after answer has
+// Close stops the components that build created, also if it failed. Call it after run has
 // returned.
 func (h *App) Close() error {
 	if h.runner != nil {
@@ -183,17 +183,18 @@ func (h *App) Close() error {
 // entryURL returns the URL for the browser. It contains the installation token, if there is
 // one, which signs the browser in.
 func (h *App) entryURL(base string) string {
-	if token := h.people.InstallationToken(); token != "" {
+	if token := h.authority.InstallationToken(); token != "" {
 		return base + "/?token=" + url.QueryEscape(token)
 	}
 	return base
 }
 
-// answer serves until ctx ends. Then, for at most the grace period, it hands over the sessions,
-// makes tabs reconnect to other replicas and lets running requests finish.
+// run serves until ctx ends. Then, for at most the grace period, it hands over the sessions, makes
+// tabs reconnect to other replicas and lets running requests finish. If a listener fails, it returns
+// at once and hands nothing over.
 //
 // Ownership: it starts five goroutines and returns only after they have ended.
-func (h *App) answer(ctx context.Context, ln net.Listener, grace time.Duration, log *slog.Logger) error {
+func (h *App) run(ctx context.Context, ln net.Listener, grace time.Duration, log *slog.Logger) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -201,7 +202,7 @@ func (h *App) answer(ctx context.Context, ln net.Listener, grace time.Duration, 
 	wg.Go(func() { h.hub.Run(running) })
 	wg.Go(func() { h.limiter.Run(running) })
 	wg.Go(func() { h.members.Run(running) })
-	wg.Go(func() { h.monitor.Run(running) })
+	wg.Go(func() { h.adminView.Run(running) })
 	served := make(chan error, 1)
 	wg.Go(func() { served <- h.server.Serve(ln) })
 	select {

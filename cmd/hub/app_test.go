@@ -63,7 +63,7 @@ func TestRunTellsTabsHoweverLongSessionsTake(t *testing.T) {
 	ctx, stop := context.WithCancelCause(t.Context())
 	defer stop(nil)
 	done := make(chan error, 1)
-	go func() { done <- h.answer(ctx, ln, 2*time.Second, log) }()
+	go func() { done <- h.run(ctx, ln, 2*time.Second, log) }()
 	var d net.Dialer
 	conn, err := d.DialContext(t.Context(), "tcp", ln.Addr().String())
 	if err != nil {

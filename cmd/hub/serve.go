@@ -66,7 +66,7 @@ func host(ctx context.Context, cfg config, replica wire.ReplicaID, log *slog.Log
 	}
 	defer func() { err = errors.Join(err, closing("hub", h.Close)) }()
 	h.announce(ctx, cfg, p, ports, stdout)
-	return h.answer(ctx, ports.hub, cfg.grace, log)
+	return h.run(ctx, ports.hub, cfg.grace, log)
 }
 
 // announce hands the separate listeners to the gateway, and prints and logs the addresses. All
@@ -85,9 +85,9 @@ func (h *App) announce(ctx context.Context, cfg config, p process, ports listene
 	if ports.admin != nil {
 		fmt.Fprintf(stdout, "The monitor is at %s/admin\n", openURL(p.admin))
 	}
-	fmt.Fprintf(stdout, "Answers come from %s: %s.\n", provider, h.why)
+	fmt.Fprintf(stdout, "Answers come from %s: %s.\n", provider, h.defaultReason)
 	p.log.InfoContext(ctx, "hub is running", "url", url, "addr", p.addr, "version", version(), "auth", cfg.auth.Mode,
-		"provider", provider, "because", h.why)
+		"provider", provider, "because", h.defaultReason)
 }
 
 func closing(what string, shut func() error) error {

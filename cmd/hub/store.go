@@ -18,8 +18,8 @@ import (
 	"github.com/everdesk/everdesk/store/redisstore"
 )
 
-// engine holds the parts of an open store that the hub uses.
-type engine struct {
+// openStore holds the parts of an open store that the hub uses.
+type openStore struct {
 	sessions   session.Store
 	documents  auth.Documents
 	replicas   membership.Announcements
@@ -80,12 +80,12 @@ func parseSync(s string) (filestore.Sync, error) {
 	return sync, nil
 }
 
-// open opens the store. ctx limits the time for Redis to answer. The caller closes the engine.
-func (c storeConfig) open(ctx context.Context, log *slog.Logger) (engine, error) {
+// open opens the store. ctx limits the time for Redis to answer. The caller closes it.
+func (c storeConfig) open(ctx context.Context, log *slog.Logger) (openStore, error) {
 	if c.kind == fileStore {
 		s, err := filestore.Open(c.folder, filestore.Config{Sync: c.sync, Logger: log})
 		if err != nil {
-			return engine{}, err
+			return openStore{}, err
 		}
 		return fileEngine(s), nil
 	}
@@ -94,21 +94,21 @@ func (c storeConfig) open(ctx context.Context, log *slog.Logger) (engine, error)
 		Prefix: c.prefix, AllowEviction: c.allowEviction, Observer: c.observer, Logger: log,
 	})
 	if err != nil {
-		return engine{}, errors.Join(err, client.Close())
+		return openStore{}, errors.Join(err, client.Close())
 	}
 	return redisEngine(s, client), nil
 }
 
-func fileEngine(s *filestore.Store) engine {
-	return engine{
+func fileEngine(s *filestore.Store) openStore {
+	return openStore{
 		sessions: session.StoreOf(s.Sessions), documents: s.Documents, replicas: s.Replicas, semaphores: s.Semaphores, rates: s.Rates,
 		readiness: s, close: s.Close,
 	}
 }
 
 // redisEngine closes the client with the store, which does not close it itself.
-func redisEngine(s *redisstore.Store, client redis.UniversalClient) engine {
-	return engine{
+func redisEngine(s *redisstore.Store, client redis.UniversalClient) openStore {
+	return openStore{
 		sessions: session.StoreOf(s.Sessions), documents: s.Documents, replicas: s.Replicas, semaphores: s.Semaphores, rates: s.Rates,
 		readiness: s, close: func() error { return errors.Join(s.Close(), client.Close()) },
 	}

@@ -12,11 +12,12 @@ import (
 // Level is the level of a user's rights in a session.
 type Level uint8
 
+// Levels of rights, from the lowest.
 const (
-	None     Level = iota
-	Viewer         // reads
-	Operator       // also sends messages, answers and acts
-	Owner          // also renames, shares and deletes
+	None     Level = iota // none
+	Viewer                // reads
+	Operator              // also sends messages, answers and acts
+	Owner                 // also renames, shares and deletes
 )
 
 // May reports whether the access suffices for a client's message.

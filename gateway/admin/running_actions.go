@@ -27,10 +27,11 @@ type Actions struct {
 
 // NewActions returns an Actions without any action in execution.
 func NewActions(log *slog.Logger, records *audit.Log, members Membership) *Actions {
-	a := &Actions{log: log, audit: records, members: members}
-	a.running.running = map[adminActionKey]*runningAction{}
-	a.running.ctx, a.running.cancel = context.WithCancel(context.Background())
-	return a
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Actions{
+		log: log, audit: records, members: members,
+		running: runningActions{running: map[adminActionKey]*runningAction{}, ctx: ctx, cancel: cancel},
+	}
 }
 
 // audited reports whether actions are recorded.

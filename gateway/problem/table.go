@@ -16,7 +16,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// StoreFull is the detail for a store that answers but is full.
+// StoreFull is the detail for a store that answers but is full. Callers recognise a full store by it.
 const StoreFull = "The store is full; try again in a moment."
 
 // row is one row of the table: the outcome of some errors.
@@ -82,7 +82,7 @@ func (r *row) problem(err error) *Error {
 	}
 	p := New(r.code, detail)
 	if r.status != 0 {
-		p.WithStatus(r.status)
+		p = p.WithStatus(r.status)
 	}
 	p.Field = r.field
 	return p
@@ -115,7 +115,8 @@ func OfRequest(err error, r *http.Request) *Error {
 	return Of(err)
 }
 
-// OnConnection is Of for a streaming connection that is open already.
+// OnConnection is Of for a connection of package ws that is open already. Its own rows also win over
+// the code that an error carries.
 func OnConnection(err error) *Error {
 	for _, r := range table() {
 		if r.connection != 0 && r.matches(err) {

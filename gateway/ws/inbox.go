@@ -17,7 +17,8 @@ import (
 // inbox handles the messages of a client: it checks them, and delivers those for the session. What can
 // be done without blocking, accept does; complete does the rest.
 //
-// Ownership: the goroutine that serves the connection.
+// Ownership: the goroutine that has the connection at the time: its own, or one of the poller, which
+// calls only accept (see conn).
 type inbox struct {
 	peer      *peer
 	admission *admission
@@ -25,7 +26,7 @@ type inbox struct {
 	sessions  *access.Sessions
 	trace     func(id wire.SessionID, m *wire.Message, traceparent string)
 
-	handle *session.Handle // nil before the session is attached
+	handle *session.Handle // nil before the session is attached and after it is detached
 	limits ratelimit.Connection
 	from   session.Sender // Connection is set from the start, the other fields by attachSession
 }

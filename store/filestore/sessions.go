@@ -10,7 +10,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Sessions implements the chapters of the contract about sessions: leases, batches, reads,
+// Sessions implements the part of the store contract about sessions: leases, batches, reads,
 // inboxes and the directory. It decides what a call may do; its parts store and read.
 type Sessions struct {
 	*folder
@@ -34,7 +34,8 @@ func newSessions(f *folder) *Sessions {
 	}
 }
 
-// load fills the registry from the log. Leases of other processes are void.
+// load fills the registry from the log. Leases of earlier processes are void: one
+// process at a time has the folder open.
 func (s *Sessions) load() error {
 	for bucket := range s.log.Buckets(sessionPrefix) {
 		c, err := s.reader.readPinned(bucket)

@@ -10,7 +10,7 @@ import (
 	"github.com/everdesk/everdesk/store/filestore/kvlog"
 )
 
-// Store is an open folder; [Open] returns one. Its fields implement the chapters of the
+// Store is an open folder; [Open] returns one. Its fields implement the parts of the
 // contract in package store. It owns the log and one maintenance goroutine. Close stops
 // both and waits for them.
 type Store struct {

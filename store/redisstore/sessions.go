@@ -1,6 +1,6 @@
 package redisstore
 
-// Sessions implements the chapters of the contract about sessions: leases, batches, reads,
+// Sessions implements the part of the store contract about sessions: leases, batches, reads,
 // inboxes and the directory.
 type Sessions struct {
 	*caller

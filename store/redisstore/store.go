@@ -90,7 +90,7 @@ func (c Config) check() error {
 	return nil
 }
 
-// Store is a store in Redis. Its fields implement the chapters of the contract in package
+// Store is a store in Redis. Its fields implement the parts of the contract in package
 // store; they are safe for concurrent use. It owns every goroutine it starts, and Close waits
 // for them. It does not own the client, which must be closed after it.
 type Store struct {
