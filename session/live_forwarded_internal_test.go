@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,10 +48,13 @@ func TestForwardedIsSentAgainUntilItIsAnswered(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var f forwarded
 				began := time.Now()
+				var mu sync.Mutex // guards the following
 				var sent []time.Duration
 				var wakes int
 				var wake func()
 				wake = func() {
+					mu.Lock()
+					defer mu.Unlock()
 					wakes++
 					if time.Since(began) >= answerAfter {
 						f.removeAnswered([]broadcast.Event{{Data: wire.MessageAccepted{MessageID: "m", By: "c"}}})
@@ -62,6 +66,9 @@ func TestForwardedIsSentAgainUntilItIsAnswered(t *testing.T) {
 				}
 				f.add(forwardedItem("m"), store.Command{ID: "d"}, wake)
 				time.Sleep(time.Hour)
+				synctest.Wait()
+				mu.Lock()
+				defer mu.Unlock()
 				want := []time.Duration{5 * time.Second, 15 * time.Second}
 				if name == "given up" {
 					want = append(want, 35*time.Second, 75*time.Second, 135*time.Second)
