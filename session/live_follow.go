@@ -250,7 +250,7 @@ func (f *follower) processDue(ctx context.Context, now time.Time) error {
 	f.forwardItems(ctx, now)
 	if lost := k.forwarded.due(now, k.mailbox.signal); len(lost) > 0 {
 		f.sends.Go(func() {
-			if err := k.resend(ctx, lost); err != nil && ctx.Err() == nil {
+			if _, err := k.resend(ctx, lost); err != nil && ctx.Err() == nil {
 				k.log.WarnContext(ctx, "sending unanswered commands to the owner again failed, retrying", "err", err)
 			}
 		})

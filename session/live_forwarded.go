@@ -38,8 +38,7 @@ type forwarded struct {
 	commands map[forwardedKey]*forwardedCommand
 	bytes    int
 	count    uint64
-	timerSet bool      // a timer will call the wake function of add or due
-	timerAt  time.Time // when
+	timerAt  time.Time // when a timer calls the wake function of add or due; in the past for none
 }
 
 // forwardedKey is the sender of a command and its message id.
@@ -78,7 +77,9 @@ func (f *forwarded) add(it *item, c store.Command, wake func()) {
 		f.commands = map[forwardedKey]*forwardedCommand{}
 	}
 	key := keyOf(it)
-	f.removeLocked(key)
+	if _, ok := f.commands[key]; ok {
+		return // a repeated message: the first one is answered, too
+	}
 	f.count++
 	f.commands[key] = &forwardedCommand{key: key, number: f.count, command: c, again: time.Now().Add(resendFirst), wait: resendFirst}
 	f.bytes += len(c.Data)
@@ -95,17 +96,20 @@ func keyOf(it *item) forwardedKey {
 
 // setTimerLocked arranges a call of wake unless there will be one. The caller holds f.mu.
 func (f *forwarded) setTimerLocked(wake func()) {
-	if !f.timerSet && len(f.commands) > 0 {
-		f.timerSet, f.timerAt = true, time.Now().Add(resendFirst)
+	if now := time.Now(); len(f.commands) > 0 && !now.Before(f.timerAt) {
+		f.timerAt = now.Add(resendFirst)
 		time.AfterFunc(resendFirst, wake)
 	}
 }
 
-// remove forgets a command that could not be sent.
+// remove forgets a command that could not be sent, unless an earlier one with the same message id was
+// sent.
 func (f *forwarded) remove(it *item) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.removeLocked(keyOf(it))
+	if c, ok := f.commands[keyOf(it)]; ok && c.command.ID == it.sentAs {
+		f.removeLocked(c.key)
+	}
 }
 
 // removeLocked forgets a command. The caller holds f.mu.
@@ -151,7 +155,6 @@ func (f *forwarded) due(now time.Time, wake func()) []forwardedCommand {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.timerSet = f.timerSet && now.Before(f.timerAt)
 	f.setTimerLocked(wake)
 	return f.selectLocked(func(c *forwardedCommand) bool { return !now.Before(c.again) }, now)
 }
@@ -193,17 +196,17 @@ func (f *forwarded) sentAgain(c forwardedCommand) {
 	known.again = time.Now().Add(min(known.wait, resendLast))
 }
 
-// resend sends forwarded commands again, until an error other than a final refusal, which it
-// returns.
-func (k *liveSession) resend(ctx context.Context, commands []forwardedCommand) error {
-	for _, c := range commands {
+// resend sends forwarded commands again. After an error other than a final refusal it returns the
+// error and the commands that are not sent.
+func (k *liveSession) resend(ctx context.Context, commands []forwardedCommand) ([]forwardedCommand, error) {
+	for i, c := range commands {
 		limited, cancel := context.WithTimeout(ctx, storeTimeout)
 		_, err := k.env.store.Send(limited, k.id, c.command)
 		cancel()
 		if err != nil && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrInvalid) && !errors.Is(err, store.ErrTooLarge) {
-			return fmt.Errorf("send a forwarded command again: %w", err)
+			return commands[i:], fmt.Errorf("send a forwarded command again: %w", err)
 		}
 		k.forwarded.sentAgain(c)
 	}
-	return nil
+	return nil, nil
 }

@@ -47,8 +47,8 @@ func TestForwardedIsSentAgainUntilItIsAnswered(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var f forwarded
-				began := time.Now()
 				var mu sync.Mutex // guards the following
+				began := time.Now()
 				var sent []time.Duration
 				var wakes int
 				var wake func()
@@ -64,7 +64,17 @@ func TestForwardedIsSentAgainUntilItIsAnswered(t *testing.T) {
 						f.sentAgain(c)
 					}
 				}
+				f.add(forwardedItem("before"), store.Command{ID: "b"}, wake)
+				f.removeAnswered([]broadcast.Event{{Data: wire.MessageAccepted{MessageID: "before", By: "c"}}})
+				time.Sleep(time.Minute)
+				mu.Lock()
+				began = time.Now()
+				mu.Unlock()
 				f.add(forwardedItem("m"), store.Command{ID: "d"}, wake)
+				failed := forwardedItem("m") // a repetition that cannot be sent
+				failed.sentAs = "e"
+				f.add(failed, store.Command{ID: "e"}, wake)
+				f.remove(failed)
 				time.Sleep(time.Hour)
 				synctest.Wait()
 				mu.Lock()
@@ -76,7 +86,7 @@ func TestForwardedIsSentAgainUntilItIsAnswered(t *testing.T) {
 				if fmt.Sprint(sent) != fmt.Sprint(want) {
 					t.Errorf("sent again after %v, want %v", sent, want)
 				}
-				if limit := int(want[len(want)-1]/resendFirst) + 3; wakes > limit {
+				if limit := int(want[len(want)-1]/resendFirst) + 4; wakes > limit {
 					t.Errorf("woken %d times, want at most %d", wakes, limit)
 				}
 				if len(f.commands) != 0 || f.bytes != 0 {

@@ -30,11 +30,11 @@ func (in *inboxReceiver) sendBarrier(sent []item) []item {
 	rest := append(sent, item{order: &order{Kind: orderBarrier}, sentAs: in.barrier})
 	older := in.live.forwarded.all()
 	for wait := retryFirst; in.held.ctx.Err() == nil; wait = min(2*wait, retryLast) {
-		if in.live.resend(in.held.ctx, older) != nil {
+		var err error
+		if older, err = in.live.resend(in.held.ctx, older); err != nil {
 			sleep(in.held.ctx, wait)
 			continue
 		}
-		older = nil
 		if rest = in.live.sendItems(in.held.ctx, rest); len(rest) == 0 {
 			return nil
 		}

@@ -66,9 +66,9 @@ it("the whole tour: five clicks, a second tab, a detached monitor, a killed hub;
   const shown = await shownWindows(page);
   await until(() => shownWindows(second)).toEqual(shown);
   const some = (await page.locator("section[data-window-id][data-focused]:not([data-hidden])").getAttribute("data-window-id"))!;
-  const before = await shownBounds(page, some);
+  const undragged = await shownBounds(page, some);
   await drag(page, await centre(titleBar(page, some)), { x: 40, y: 30 });
-  await until(async () => JSON.stringify(await shownBounds(page, some)) !== JSON.stringify(before)).toBe(true);
+  await until(async () => JSON.stringify(await shownBounds(page, some)) !== JSON.stringify(undragged)).toBe(true);
   await until(async () => JSON.stringify(await shownBounds(second, some)) === JSON.stringify(await shownBounds(page, some))).toBe(true);
 
   const [own] = await Promise.all([profile.waitForEvent("page"), click(page, "ownTab")]);
