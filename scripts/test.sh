@@ -2,8 +2,8 @@
 # test.sh [--busy | --fast] [PART…]   runs the parts of the tests, all if none is named,
 # and continues after a failed part; then it prints the result of each, and fails if one failed.
 #
-# The tests of go and of the browser wait for half of their time, so web, python and e2e
-# run beside go, with their output after its own. With --busy the parts run one after the
+# The tests of go wait for half of their time, so web and python run beside go, with their
+# output after its own. With --busy the parts run one after the
 # other, beside two loops that keep two cores busy: a test must not depend on an idle
 # machine.
 #
@@ -129,7 +129,7 @@ run() {
 
 together=()
 if [ -z "$busy" ] && has go; then
-  for part in web e2e python; do
+  for part in web python; do
     if has "$part"; then together+=("$part"); fi
   done
 fi
