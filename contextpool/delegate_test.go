@@ -329,7 +329,7 @@ func TestTaskThatIsLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.step(func() { r.pool.Recover() })
-	wantEqual(t, doneText(r.run(mainM1), "c1"), `{"status":"interrupted","summary":"","actions":[],"error":"nobody knows what became of the task"}`)
+	wantEqual(t, doneText(r.run(mainM1), "c1"), `{"status":"interrupted","summary":"","actions":[],"error":"it is not known how the task ended"}`)
 }
 
 // The id of a call can be longer than the id in the thread.

@@ -202,7 +202,7 @@ func (tc *toolCalls) endOrphans(t *turn) {
 	for _, c := range slices.Clone(t.calls) {
 		if c.Child != "" && !c.Ended && tc.turns.byKey[c.Child] == nil {
 			tc.finish(t, c.toolCall(), tools.TaskResult{
-				Status: providers.Interrupted, Error: "nobody knows what became of the task",
+				Status: providers.Interrupted, Error: "it is not known how the task ended",
 			}.Result())
 		}
 	}

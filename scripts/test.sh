@@ -3,9 +3,8 @@
 # and continues after a failed part; then it prints the result of each, and fails if one failed.
 #
 # The tests of go wait for half of their time, so web and python run beside go, with their
-# output after its own. With --busy the parts run one after the
-# other, beside two loops that keep two cores busy: a test must not depend on an idle
-# machine.
+# output after its own. With --busy the parts run one after the other, beside two loops that
+# keep two cores busy: a test must not depend on an idle machine.
 #
 # With --fast there are only the parts web and go, and go runs without the race detector,
 # with a fifth of the random programs (-short), without the packages in slow and the tests

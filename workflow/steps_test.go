@@ -117,7 +117,7 @@ plan partial: well`)
 	}
 }
 
-// What was begun and on which nobody works is asked about, also after a pause.
+// A todo that was begun and has no running agent leads to a question, also after a pause.
 func TestUncertainTodoNeedsApproval(t *testing.T) {
 	t.Parallel()
 	r := approvedPlan(t, `[{"id":"a","task":"x"}]`)

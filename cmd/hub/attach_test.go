@@ -184,7 +184,7 @@ func TestAttachTerminal(t *testing.T) {
 		{":stop nobody", `neither an agent nor a monitor is called "nobody"`},
 		{":stop", ""},
 		{":unqueue", "there is no message that waits"},
-		{":agents", "nobody works; answers come from demo"},
+		{":agents", "no agent works; answers come from demo"},
 		{":provider gpt", `there is no provider "gpt"`},
 		{":provider demo", ""},
 		{":monitor monitor-1", "you speak to monitor-1"},

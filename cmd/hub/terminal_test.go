@@ -234,7 +234,7 @@ func attachTo(t *testing.T, s *server, session wire.SessionID, args ...string) *
 	t.Cleanup(func() {
 		cancel()
 		_ = stdin.Close() // ends the goroutine that reads it
-		_ = out.Close()   // ends a write that nobody reads
+		_ = out.Close()   // ends a write whose reader is gone
 		wg.Wait()
 		if t.Failed() {
 			t.Logf("terminal saw:\n%s", strings.Join(x.seen, "\n"))

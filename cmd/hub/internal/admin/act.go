@@ -113,7 +113,7 @@ func (c *call) confirm(ctx context.Context, what string) error {
 	}
 	stdin := c.program.Input()
 	if !terminal.IsTerminal(stdin) {
-		return command.UsageErrors{"that " + what + "; say --yes where nobody can be asked"}
+		return command.UsageErrors{"that " + what + "; without a terminal, confirm with --yes"}
 	}
 	fmt.Fprintf(c.program.Stderr, "That %s.\nType %s to do it: ", what, c.args[0])
 	typed := make(chan string, 1)

@@ -272,7 +272,7 @@ func (c *console) windows(string) (wire.ClientPayload, error) {
 func (c *console) agents(string) (wire.ClientPayload, error) {
 	s := c.client.State()
 	if len(s.Agents) == 0 {
-		c.note(tintNone, "nobody works; answers come from %s", terminal.OneLine(s.Provider))
+		c.note(tintNone, "no agent works; answers come from %s", terminal.OneLine(s.Provider))
 	}
 	for _, a := range s.Agents {
 		c.note(tintNone, "%s", agentText(a))
