@@ -28,7 +28,7 @@ func TestAdminFleetAsksBefore(t *testing.T) {
 	}
 	session, id := made()
 	for _, verb := range []string{"reset", "delete"} {
-		f.fails(t, command.ExitUsage, "say --yes", verb, id, "--reason", "x")
+		f.fails(t, command.ExitUsage, "confirm with --yes", verb, id, "--reason", "x")
 		for _, typed := range []string{"ses-other\n", "\n", "\x04", "\x03"} {
 			if code, screen := f.atTerminal(t, typed, verb, id, "--reason", "x"); code != command.ExitFailure || !strings.Contains(screen, "nothing was done") {
 				t.Errorf("%s and %q: code %d, screen %q", verb, typed, code, screen)
