@@ -1,11 +1,13 @@
 package session_test
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -57,4 +59,59 @@ func TestForwardedMessageSurvivesAFailover(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A new owner holds the commands of its own tabs back until its barrier has come through the inbox.
+// A failover that loses the barrier must not hold them back for as long as the owner lives.
+func TestBarrierSurvivesAFailover(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFailoverDeployment(t)
+		a, b := startAgentHub(t, f.deployment, hubConfig{}), startAgentHub(t, f.deployment, hubConfig{replica: "b"})
+		d := a.newDesktop(t, "ses-1")
+		far := openHandle(t, b.Hub, "ses-1")
+		waitPosition(t, far, deliverBarrier(t, d.handle))
+		f.links[1].lost.Store(true)
+		a.stop()
+		time.Sleep(30 * time.Second)
+		if !b.Owns("ses-1") {
+			t.Fatal("hub b does not own the session, want it to")
+		}
+		f.links[1].lost.Store(false)
+		answer := deliverAndWait(t, far, command("c", "held", emit(window("held"))))
+		if acts, ok := answer.Data.(wire.Actions); !ok || len(acts.Actions) != 1 {
+			t.Errorf("the answer is %+v, want the window", answer)
+		}
+	})
+}
+
+// A follower sends a forwarded message again after the store has forgotten that it was consumed. The
+// owner answers from its ledger, and the message does not keep its place in the inbox.
+func TestRepeatedDeliveryLeavesTheInbox(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFailoverDeployment(t)
+		a, b := startAgentHub(t, f.deployment, hubConfig{}), startAgentHub(t, f.deployment, hubConfig{replica: "b"})
+		d := a.newDesktop(t, "ses-1")
+		far := openHandle(t, b.Hub, "ses-1")
+		waitPosition(t, far, deliverBarrier(t, d.handle))
+		for n := range (store.Limits{}).WithDefaults().InboxCommands + 1 {
+			deliverAndWait(t, far, command("c", wire.MessageID(fmt.Sprint("m-", n)), emit(window("same"))))
+		}
+		first := f.links[1].firstSent()
+		if got := f.links[0].timesConsumed(first.ID); got != 1 {
+			t.Fatalf("the first delivery was consumed %d times, want once", got)
+		}
+		known, err := f.store.Send(t.Context(), "ses-1", first)
+		if requireNoError(t, err); known {
+			t.Fatal("the store knows the first delivery, want it to have forgotten it")
+		}
+		time.Sleep(time.Second)
+		if got := f.links[0].timesConsumed(first.ID); got != 2 {
+			t.Errorf("the repeated delivery was consumed %d times, want twice", got)
+		}
+		if got := d.windows(firstMonitor); len(got) != 1 {
+			t.Errorf("the windows are %v, want one", got)
+		}
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"os"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -101,6 +102,44 @@ type storeLink struct {
 	agentStore
 	cut  atomic.Bool
 	deaf atomic.Bool // Receive yields nothing
+	lost atomic.Bool // Send succeeds, and a failover loses the command at once
+
+	mu       sync.Mutex // guards the following
+	sent     []store.Command
+	consumed map[string]int // how often committed batches consumed a delivery
+}
+
+// recordSent records a command that the store has accepted.
+func (l *storeLink) recordSent(c store.Command) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sent = append(l.sent, c)
+}
+
+// recordConsumed records the deliveries that a batch has consumed.
+func (l *storeLink) recordConsumed(ids []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.consumed == nil {
+		l.consumed = map[string]int{}
+	}
+	for _, id := range ids {
+		l.consumed[id]++
+	}
+}
+
+// firstSent returns the first command that was sent through the link.
+func (l *storeLink) firstSent() store.Command {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.sent[0]
+}
+
+// timesConsumed returns how often batches of the link consumed a delivery.
+func (l *storeLink) timesConsumed(id string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.consumed[id]
 }
 
 func (l *storeLink) err() error {
@@ -128,7 +167,11 @@ func (l *storeLink) Commit(ctx context.Context, lease store.Lease, b store.Batch
 	if err := l.err(); err != nil {
 		return store.Receipt{}, err
 	}
-	return l.agentStore.Commit(ctx, lease, b)
+	r, err := l.agentStore.Commit(ctx, lease, b)
+	if err == nil {
+		l.recordConsumed(b.Consumed)
+	}
+	return r, err
 }
 
 func (l *storeLink) Session(ctx context.Context, id wire.SessionID) (store.Info, error) {
@@ -164,7 +207,14 @@ func (l *storeLink) Send(ctx context.Context, id wire.SessionID, c store.Command
 	if err := l.err(); err != nil {
 		return false, err
 	}
-	return l.agentStore.Send(ctx, id, c)
+	if l.lost.Load() {
+		return false, nil
+	}
+	known, err := l.agentStore.Send(ctx, id, c)
+	if err == nil {
+		l.recordSent(c)
+	}
+	return known, err
 }
 
 // failoverDeployment is a deployment whose store fails over to a lagging copy.

@@ -3,6 +3,7 @@ package session
 import (
 	"cmp"
 	"errors"
+	"time"
 
 	"github.com/everdesk/everdesk/store"
 )
@@ -17,36 +18,49 @@ type inboxReceiver struct {
 	inheritedDeliveries map[string]bool
 	retryMarks          map[string]item // see liveSession
 	// barrier is the id of a delivery that the owner sends to its own inbox. All older items that
-	// this replica sent there come before it.
-	barrier string
+	// this replica sent there come before it. barrierReceived is closed when it has arrived.
+	barrier         string
+	barrierReceived chan struct{}
 }
 
 // sendBarrier sends the items that may be in the inbox already once more, under their old ids, and
 // then the barrier: everything before it is older than the local items that the mailbox holds back.
-// Forwarded commands come first, because they are older than all items. It returns the items that it
-// could not send.
+// Forwarded commands come first, because they are older than all items. A failover of the store may
+// lose what was sent, so all of it is sent again until the barrier has arrived. Without that
+// sendBarrier returns the items when the lease ends, for the next owner.
 func (in *inboxReceiver) sendBarrier(sent []item) []item {
 	in.live.mailbox.waitDirectSends(in.held.ctx)
-	rest := append(sent, item{order: &order{Kind: orderBarrier}, sentAs: in.barrier})
-	older := in.live.forwarded.all()
+	all := append(sent, item{order: &order{Kind: orderBarrier}, sentAs: in.barrier})
+	for again := resendFirst; in.held.ctx.Err() == nil; again = min(2*again, resendLast) {
+		in.sendAll(in.live.forwarded.all(), all)
+		select {
+		case <-in.barrierReceived:
+			return nil
+		case <-time.After(again):
+		case <-in.held.ctx.Done():
+		}
+	}
+	return all[:len(all)-1]
+}
+
+// sendAll sends forwarded commands and then items, and tries again after errors until the lease ends.
+func (in *inboxReceiver) sendAll(older []forwardedCommand, items []item) {
 	for wait := retryFirst; in.held.ctx.Err() == nil; wait = min(2*wait, retryLast) {
 		var err error
-		if older, err = in.live.resend(in.held.ctx, older); err != nil {
-			sleep(in.held.ctx, wait)
-			continue
-		}
-		if rest = in.live.sendItems(in.held.ctx, rest); len(rest) == 0 {
-			return nil
+		if older, err = in.live.resend(in.held.ctx, older); err == nil {
+			if items = in.live.sendItems(in.held.ctx, items); len(items) == 0 {
+				return
+			}
 		}
 		sleep(in.held.ctx, wait)
 	}
-	return rest[:len(rest)-1]
 }
 
 // receiveInbox puts the commands of the inbox into the mailbox, until the lease is lost.
 func (in *inboxReceiver) receiveInbox() {
-	seen := newRecentIDs(recentIDLimit)
+	seen := recentIDs{limit: recentIDLimit}
 	for wait := retryFirst; in.held.ctx.Err() == nil; wait = min(2*wait, retryLast) {
+		received := recentIDs{limit: recentIDLimit} // by this call of Receive
 		for commands, err := range in.live.env.store.Receive(in.held.ctx, in.held.lease) {
 			if errors.Is(err, store.ErrFenced) || isPermanent(err) {
 				in.held.end(leaseFenced)
@@ -57,21 +71,29 @@ func (in *inboxReceiver) receiveInbox() {
 			}
 			wait = retryFirst
 			for _, c := range commands {
-				if in.inheritedDeliveries[c.ID] || !seen.add(c.ID) {
+				it := in.decodeDelivery(c)
+				known, repeated := !seen.add(c.ID) || in.inheritedDeliveries[c.ID], !received.add(c.ID)
+				// One call of Receive yields a delivery twice if it was sent again after the store
+				// had forgotten it. Only a step removes it from the inbox.
+				if known && !(repeated && it.isRepeatable()) {
 					continue
 				}
-				if in.live.mailbox.put(in.held.ctx, in.decodeDelivery(c)) != nil {
+				if in.live.mailbox.put(in.held.ctx, it) != nil {
 					return
 				}
 				if c.ID == in.barrier {
 					in.live.inboxHasOlder.Store(false)
 					in.live.mailbox.releaseLocalItems()
+					close(in.barrierReceived)
 				}
 			}
 		}
 		sleep(in.held.ctx, wait)
 	}
 }
+
+// isRepeatable reports whether the ledger keeps a repetition of an item from having an effect.
+func (it *item) isRepeatable() bool { return it.order == nil && it.cmd.Message.ID != "" }
 
 // decodeDelivery decodes a delivery. One that cannot be decoded becomes an order without effect, so
 // that it is consumed.
@@ -91,23 +113,27 @@ const recentIDLimit = 1024
 
 // recentIDs remembers the newest ids, up to a limit.
 type recentIDs struct {
+	limit int
 	known map[string]struct{}
-	order []string
+	order []string // from next on, then from the beginning
 	next  int
 }
 
-func newRecentIDs(n int) *recentIDs {
-	return &recentIDs{known: map[string]struct{}{}, order: make([]string, n)}
-}
-
 // add remembers an id and reports whether it was unknown.
-func (r *recentIDs) add(name string) bool {
-	if _, ok := r.known[name]; ok {
+func (r *recentIDs) add(id string) bool {
+	if _, ok := r.known[id]; ok {
 		return false
 	}
+	if r.known == nil {
+		r.known = map[string]struct{}{}
+	}
+	r.known[id] = struct{}{}
+	if len(r.order) < r.limit {
+		r.order = append(r.order, id)
+		return true
+	}
 	delete(r.known, r.order[r.next])
-	r.known[name] = struct{}{}
-	r.order[r.next] = name
-	r.next = (r.next + 1) % len(r.order)
+	r.order[r.next] = id
+	r.next = (r.next + 1) % r.limit
 	return true
 }

@@ -118,7 +118,7 @@ func (l *owner) run() error {
 		k.mailbox.requeue(unsent)
 	}()
 	if k.inboxHasOlder.Load() {
-		in.barrier = k.env.newDeliveryID()
+		in.barrier, in.barrierReceived = k.env.newDeliveryID(), make(chan struct{})
 		sent := k.mailbox.holdLocalItems()
 		wg.Go(func() { unsent = in.sendBarrier(sent) })
 	}
