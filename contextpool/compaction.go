@@ -1,8 +1,6 @@
 package contextpool
 
 import (
-	"errors"
-
 	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/wire"
@@ -19,10 +17,10 @@ type compaction struct {
 
 // Reasons why a thread cannot be summarised now.
 var (
-	errBusy       = errors.New("the agent is busy")
-	errNoProvider = errors.New("there is nobody who could sum it up")
-	errOverBudget = errors.New("the monitor is over its budget")
-	errTooMany    = errors.New("too many agents are at work")
+	errBusy       = &history.Error{Code: wire.ReasonAgentBusy, Text: "the agent is busy"}
+	errNoProvider = &history.Error{Code: wire.ReasonNoProvider, Text: "no agent could summarise the conversation"}
+	errOverBudget = &history.Error{Code: wire.ReasonOverBudget, Text: "the monitor has used up its budget"}
+	errTooMany    = &history.Error{Code: wire.ReasonTooManyAgents, Text: "too many agents are running"}
 )
 
 // condense does what [Pool.Condense] says.

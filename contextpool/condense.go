@@ -87,17 +87,19 @@ func (e *turnEnder) endCondense(t *turn, outcome providers.Outcome, reason strin
 		e.disposeAgent(t.Agent)
 	}
 	h := e.threads.byAgent[t.Agent]
+	var code wire.ReasonCode
 	if h != nil {
 		h.Tried = t.Condensing.Auto
 		e.threads.store(h)
 		if outcome == providers.Completed {
 			if err := e.threads.applySummary(t, h); err != nil {
-				outcome, reason = providers.Failed, err.Error()
+				outcome, reason, code = providers.Failed, err.Error(), history.ReasonCode(err)
 			}
 		}
 	}
 	if outcome != providers.Completed && !t.rowRemoved {
-		row := e.threads.turnRow(t, wire.SayCondenseContextError, "The conversation was not summed up: "+truncate(reason, reasonBytes))
+		row := e.threads.turnRow(t, wire.SayCondenseContextError, "The conversation was not summarised: "+truncate(reason, reasonBytes))
+		row.ReasonCode = code
 		row.ContextCondense = &wire.ContextCondense{
 			Cost: max(t.Usage.USD, 0), PrevContextTokens: t.Condensing.TokensBefore, NewContextTokens: t.Condensing.TokensBefore,
 		}
@@ -123,7 +125,7 @@ func (s *threadSet) applySummary(t *turn, h *thread) error {
 		CondenseID: "sum-" + strconv.FormatUint(uint64(row), 10), Text: t.text.String(),
 	})
 	if err != nil {
-		return fmt.Errorf("sum up: %w", err)
+		return fmt.Errorf("condense: %w", err)
 	}
 	h.messages = all
 	h.Tokens = min(t.Condensing.TokensBefore, history.Tokens(history.View(all)))

@@ -166,25 +166,31 @@ func TestCondenseIsRefused(t *testing.T) {
 	}
 	run := r.direct("m1")
 	r.remember(run, userSays("m1", "hi"))
-	if err := r.condense(); err == nil || err.Error() != "the agent is busy" {
+	if err := r.condense(); history.ReasonCode(err) != wire.ReasonAgentBusy {
 		t.Errorf("while it runs: %v", err)
 	}
 	r.remember(run, assistantSays("m1", "hi"))
 	r.ended(run)
 	wantEqual(t, r.condense(), nil)
-	if err := r.condense(); err == nil || err.Error() != "the agent is busy" {
+	if err := r.condense(); history.ReasonCode(err) != wire.ReasonAgentBusy {
 		t.Errorf("while it is summed up: %v", err)
 	}
 	r.sums("short")
 	if err := r.condense(); !errors.Is(err, history.ErrRecently) {
 		t.Errorf("right after it: %v", err)
 	}
+}
+
+func TestCondenseWithoutProvider(t *testing.T) {
+	t.Parallel()
+	r := newSmallRig(t, 1000, 0)
+	r.runMainTurn("m1", "hello", 200)
 	r.runner.has = nil
 	r.pool = contextpool.New(r.cfg, contextpool.Session{Step: r, Rows: r, State: r, Ends: r}, r.runner, r.runner)
 	tables, lists := r.kept.clone()
 	wantEqual(t, r.pool.Restore(tables, lists), nil)
-	if err := r.condense(); err == nil {
-		t.Error("nobody sums up")
+	if err := r.condense(); history.ReasonCode(err) != wire.ReasonNoProvider {
+		t.Errorf("without a provider: got %v, want the code %s", err, wire.ReasonNoProvider)
 	}
 }
 
@@ -193,10 +199,11 @@ func TestCondenseFails(t *testing.T) {
 	tests := map[string]struct {
 		end    func(r *rig)
 		reason string
+		code   wire.ReasonCode
 	}{
-		"no summary":  {func(r *rig) { r.sums("  \n") }, "the model gave no summary"},
-		"a failure":   {func(r *rig) { r.failed(r.run(condenser), providers.Overloaded) }, "it did not work"},
-		"interrupted": {func(r *rig) { r.interrupted(r.run(condenser)) }, "interrupted"},
+		"no summary":  {func(r *rig) { r.sums("  \n") }, "empty summary", wire.ReasonNoSummary},
+		"a failure":   {func(r *rig) { r.failed(r.run(condenser), providers.Overloaded) }, "it did not work", ""},
+		"interrupted": {func(r *rig) { r.interrupted(r.run(condenser)) }, "interrupted", ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -207,8 +214,8 @@ func TestCondenseFails(t *testing.T) {
 			r.spent(r.run(condenser), 10)
 			tt.end(r)
 			row := r.lastRow(wire.SayCondenseContextError)
-			if !strings.Contains(row.Text, tt.reason) || row.ContextCondense.Cost < 0.5 {
-				t.Errorf("the row is %q, %+v", row.Text, row.ContextCondense)
+			if !strings.Contains(row.Text, tt.reason) || row.ReasonCode != tt.code || row.ContextCondense.Cost < 0.5 {
+				t.Errorf("the row is %q with the code %q and %+v, want %q and %q", row.Text, row.ReasonCode, row.ContextCondense, tt.reason, tt.code)
 			}
 			wantEqual(t, r.context(), wire.ContextUse{Tokens: 200, Window: 1000})
 			run := r.direct("m2")
@@ -329,7 +336,7 @@ func TestCondenseByItself(t *testing.T) {
 		r := newRigWith(t, policies.BudgetLimits{Concurrent: 1, ActionsPerMin: 10, OutputPerMin: 10_000}, second, third)
 		r.runMainTurn("m1", "hello", 200, second)
 		r.direct("m2", third)
-		if err := r.condense(second); err == nil || err.Error() != "the monitor is over its budget" {
+		if err := r.condense(second); history.ReasonCode(err) != wire.ReasonOverBudget {
 			t.Errorf("over the budget: %v", err)
 		}
 	})

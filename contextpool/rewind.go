@@ -36,31 +36,35 @@ const (
 // writeSize is an amount of data to write.
 type writeSize struct{ items, bytes int }
 
-const (
-	rewound        = "the conversation was rewound"
-	rewoundByOther = "the conversation is not what it was: " + rewound + " by somebody else"
+const rewound = "the conversation was rewound"
+
+// Reasons why a conversation cannot be rewound as requested.
+var (
+	errChanged = &history.Error{Code: wire.ReasonHistoryChanged, Text: "the conversation has changed: it was rewound meanwhile"}
+	errRowGone = &history.Error{Code: wire.ReasonRowNotFound, Text: "the conversation does not have this row, or no longer"}
 )
 
 func invalidState(format string, args ...any) *desktop.Refusal {
 	return &desktop.Refusal{Code: wire.CodeSessionInvalidState, Reason: fmt.Sprintf(format, args...)}
 }
 
-func historyChanged(reason string) *desktop.Refusal {
-	return &desktop.Refusal{Code: wire.CodeHistoryChanged, Reason: reason}
+// refuseRewind returns the refusal with the text and the reason code of err.
+func refuseRewind(code wire.Code, err error) *desktop.Refusal {
+	return &desktop.Refusal{Code: code, Reason: err.Error(), ReasonCode: history.ReasonCode(err)}
 }
 
 // rowsFrom returns the rows from the named row on, or, with said, from the nearest user message
 // at or before it. There is at least one row.
 func (r *resets) rowsFrom(u RewindRequest, said bool) ([]wire.UIRow, *desktop.Refusal) {
 	if u.Revision != nil && *u.Revision != r.revision(u.Monitor) {
-		return nil, historyChanged(rewoundByOther)
+		return nil, refuseRewind(wire.CodeHistoryChanged, errChanged)
 	}
 	rows, err := r.rows.RowsSince(u.Monitor, u.TS, said)
 	switch {
 	case err != nil:
 		return nil, &desktop.Refusal{Code: wire.CodeStoreUnavailable, Reason: "the conversation cannot be read now"}
 	case len(rows) == 0:
-		return nil, historyChanged("the conversation has no such row, or not any more")
+		return nil, refuseRewind(wire.CodeHistoryChanged, errRowGone)
 	}
 	return rows, nil
 }
@@ -96,9 +100,9 @@ func (r *resets) planRewind(u RewindRequest, since []wire.UIRow) (*rewindPlan, *
 	plan.Rewound, err = history.Rewind(c, history.Target{TS: u.TS, Include: u.Include})
 	switch {
 	case errors.Is(err, history.ErrOldRow):
-		return nil, invalidState("%v", err)
+		return nil, refuseRewind(wire.CodeSessionInvalidState, err)
 	case err != nil:
-		return nil, historyChanged(err.Error())
+		return nil, refuseRewind(wire.CodeHistoryChanged, err)
 	}
 	total := writeSize{items: len(plan.Kept)}
 	for i := range plan.Kept {

@@ -12,6 +12,8 @@ import (
 type Refusal struct { //nolint:errname // it is an answer to whoever asked, not a fault
 	Code   wire.Code
 	Reason string
+	// ReasonCode names the reason for clients, or is empty.
+	ReasonCode wire.ReasonCode
 }
 
 func (r *Refusal) Error() string { return r.Reason }

@@ -355,7 +355,7 @@ func TestAdminDirectory(t *testing.T) {
 		t.Errorf("owned by two: %v", got)
 	}
 	if got := walk("quarantined=true"); len(got) != 1 || got[0] != bad {
-		t.Errorf("set aside: %v, want %s", got, bad)
+		t.Errorf("quarantined: %v, want %s", got, bad)
 	}
 	b.waitForBody("/api/admin/sessions?tabs=0", b.userToken("root", "admin:read"), `"total":8`)
 	got := string(b.adminRequest(http.MethodGet, "sessions/"+string(mine), "", "").wantStatus(http.StatusOK).body)
@@ -367,7 +367,7 @@ func TestAdminDirectory(t *testing.T) {
 	b.adminRequest(http.MethodPost, "sessions/"+string(bad)+"/reset", "", `{"reason":"x"}`).wantProblem(http.StatusConflict, wire.CodeSessionInvalidState)
 	b.adminRequest(http.MethodPost, "sessions/"+string(bad)+"/release", "key", `{"reason":"looked at it"}`).wantStatus(http.StatusOK)
 	a.get(sessionPath(bad, "/snapshot"), a.userToken("ann")).wantStatus(http.StatusOK)
-	if r := b.adminDone("sessions/"+string(bad)+"/release", "", `{"reason":"to be sure"}`); r.Detail != "it was not set aside" {
+	if r := b.adminDone("sessions/"+string(bad)+"/release", "", `{"reason":"to be sure"}`); r.Detail != "it was not quarantined" {
 		t.Errorf("released twice: %+v", r)
 	}
 	if err := a.store.Quarantine(t.Context(), bad, "again"); err != nil {

@@ -2,7 +2,6 @@ package history
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -11,12 +10,11 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Errors that say why a thread is not condensed. The page matches the texts of the errors
-// of this package to translate them (web/desktop/src/history/reasons.ts).
+// Errors that say why a thread is not condensed.
 var (
-	ErrTooShort  = errors.New("there is not enough to sum up")
-	ErrRecently  = errors.New("this was summed up a moment ago")
-	ErrNoSummary = errors.New("the model gave no summary")
+	ErrTooShort  = &Error{wire.ReasonTooShort, "the conversation is too short to be summarised"}
+	ErrRecently  = &Error{wire.ReasonCondensedRecently, "fewer than two messages follow the last summary"}
+	ErrNoSummary = &Error{wire.ReasonNoSummary, "the model returned an empty summary"}
 )
 
 // CondenseInput returns the messages to condense: all visible ones. An earlier summary is

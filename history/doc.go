@@ -59,6 +59,7 @@
 //
 // An unknown row ([ErrNoRow]) or one without an id ([ErrOldRow]); condensing a thread that
 // is too short ([ErrTooShort], [ErrRecently]) or with an empty summary ([ErrNoSummary]).
+// Each is an [Error] with a code that clients translate.
 // Tags without a summary, results without calls and calls without results are not errors:
 // they are tolerated, and the output always passes [providers.Check].
 package history

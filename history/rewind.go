@@ -1,7 +1,6 @@
 package history
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/everdesk/everdesk/providers"
@@ -10,8 +9,8 @@ import (
 
 // Errors of [Rewind].
 var (
-	ErrNoRow  = errors.New("there is no such row in the conversation")
-	ErrOldRow = errors.New("the row is older than ids of rows: it is unknown which messages models had seen then")
+	ErrNoRow  = &Error{wire.ReasonRowNotFound, "the conversation does not have this row"}
+	ErrOldRow = &Error{wire.ReasonRowTooOld, "the row was written before rows had ids: it is unknown which messages models had seen then"}
 )
 
 // Conversation is both histories of a monitor.

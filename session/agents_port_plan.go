@@ -11,8 +11,8 @@ import (
 )
 
 var (
-	errNoAnswer  = errors.New("nobody answered in time")
-	errTakenBack = errors.New("the question was taken back")
+	errNoAnswer  = errors.New("there was no answer in time")
+	errTakenBack = errors.New("the question was withdrawn")
 )
 
 // Progress implements [tools.Tasks].

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/everdesk/everdesk/contextpool"
+	"github.com/everdesk/everdesk/desktop"
+	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -171,7 +173,7 @@ func (cv *conversation) doCondense(c *Command, m wire.Condense) reply {
 	}
 	at := cv.w.nextPosition()
 	if err := cv.agents.poolForUpdate().Condense(monitor); err != nil {
-		return refused(wire.CodeSessionInvalidState, "%v", err)
+		return refusedBy(&desktop.Refusal{Code: wire.CodeSessionInvalidState, Reason: err.Error(), ReasonCode: history.ReasonCode(err)})
 	}
 	r := reply{Verdict: verdictEmitted, Monitor: monitor, At: at}
 	cv.replies.emitReply(c, r, c.Message.ID != "") // no other event names the message

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -43,6 +44,8 @@ type reply struct {
 	Verdict verdict   `json:"v,omitempty"`
 	Code    wire.Code `json:"c,omitempty"`
 	Reason  string    `json:"r,omitempty"`
+	// ReasonCode names the reason for clients, or is empty.
+	ReasonCode wire.ReasonCode `json:"rc,omitempty"`
 	// Field is the part of the message that was wrong.
 	Field   string         `json:"f,omitempty"`
 	Monitor wire.MonitorID `json:"m,omitempty"`
@@ -62,6 +65,11 @@ type reply struct {
 // refused makes a rejection with a formatted reason.
 func refused(code wire.Code, format string, args ...any) reply {
 	return reply{Verdict: verdictRejected, Code: code, Reason: fmt.Sprintf(format, args...)}
+}
+
+// refusedBy makes the rejection of a command that the desktop or the pool refused.
+func refusedBy(why *desktop.Refusal) reply {
+	return reply{Verdict: verdictRejected, Code: why.Code, Reason: why.Reason, ReasonCode: why.ReasonCode}
 }
 
 // entry is the ledger's record of a message.

@@ -30,7 +30,7 @@ func (pl *plans) replan(c *Command, u contextpool.RewindRequest, m wire.UserMess
 		return refused(wire.CodeMessageTooLarge, "a plan takes at most %d bytes of text", workflow.MaxRequest)
 	}
 	if why := pl.agents.poolForUpdate().Rewind(u); why != nil {
-		return refused(why.Code, "%s", why.Reason)
+		return refusedBy(why)
 	}
 	pl.agents.planRewound(c, u.Monitor)
 	return pl.doPlan(c, m, u.Monitor)

@@ -280,11 +280,11 @@ func (q *questions) answerClosedQuestion(c *Command, end, given ending, done rep
 	}
 	switch end.Reason {
 	case wire.ClosedExpired:
-		return refused(wire.CodeHITLRequestExpired, "nobody answered in time")
+		return refused(wire.CodeHITLRequestExpired, "there was no answer in time")
 	case wire.ClosedCancelled:
-		return refused(wire.CodeHITLRequestExpired, "the question was taken back")
+		return refused(wire.CodeHITLRequestExpired, "the question was withdrawn")
 	}
-	return refused(wire.CodeHITLRequestExpired, "%s has answered already", cmp.Or(end.By, "somebody"))
+	return refused(wire.CodeHITLRequestExpired, "%s has answered already", cmp.Or(end.By, "another tab"))
 }
 
 // emitQuestionClosed emits the end of a question again.

@@ -44,7 +44,7 @@ func (rp *replies) emitReply(c *Command, r reply, duplicate bool) {
 		}
 	case verdictRejected:
 		rejected := wire.MessageRejected{
-			MessageID: id, Code: r.Code, Reason: r.Reason, Field: r.Field, MonitorID: r.Monitor, By: c.From.Connection,
+			MessageID: id, Code: r.Code, Reason: r.Reason, ReasonCode: r.ReasonCode, Field: r.Field, MonitorID: r.Monitor, By: c.From.Connection,
 			Duplicate: duplicate && r.Public, // else it is the same error for the same sender
 		}
 		if !r.Public || duplicate {
@@ -143,7 +143,7 @@ func replyOf(p wire.ServerPayload) reply {
 		return reply{Verdict: verdictQueued, Monitor: p.MonitorID, Place: p.Position}
 	case wire.MessageRejected:
 		return reply{
-			Verdict: verdictRejected, Code: p.Code, Reason: p.Reason, Monitor: p.MonitorID, Public: true,
+			Verdict: verdictRejected, Code: p.Code, Reason: p.Reason, ReasonCode: p.ReasonCode, Monitor: p.MonitorID, Public: true,
 		}
 	}
 	panic(fmt.Sprintf("%T answers no message", p))

@@ -29,7 +29,7 @@ func (cv *conversation) doRewind(c *Command, m wire.Rewind) reply {
 	}
 	at := cv.w.nextPosition()
 	if why := cv.agents.poolForUpdate().Rewind(u); why != nil {
-		return refused(why.Code, "%s", why.Reason)
+		return refusedBy(why)
 	}
 	cv.agents.planRewound(c, u.Monitor)
 	return reply{Verdict: verdictEmitted, Monitor: u.Monitor, At: at}
@@ -62,7 +62,7 @@ func (cv *conversation) doEdit(c *Command, m wire.EditMessage) reply {
 	r := cv.replies.submitToAgent(message, func() { why = cv.agents.poolForUpdate().Edit(u, message) })
 	if why != nil {
 		cv.replies.answered = false
-		return refused(why.Code, "%s", why.Reason)
+		return refusedBy(why)
 	}
 	cv.agents.planRewound(c, u.Monitor)
 	return r

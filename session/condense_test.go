@@ -72,8 +72,8 @@ func TestCondense(t *testing.T) {
 				t.Errorf("the row has %+v", c)
 			}
 			d.send("c2", wire.Condense{})
-			if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected]("c2")); r.Code != wire.CodeSessionInvalidState || !strings.Contains(r.Reason, "a moment ago") {
-				t.Errorf("right after it: %+v", r)
+			if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected]("c2")); r.Code != wire.CodeSessionInvalidState || r.ReasonCode != wire.ReasonCondensedRecently {
+				t.Errorf("right after it: got %+v, want the code %s", r, wire.ReasonCondensedRecently)
 			}
 			d.sendText(firstMonitor, "m3", "/say three")
 			d.waitTurnEnd("m3")

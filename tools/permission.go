@@ -50,7 +50,7 @@ const permissionTimeout = 60 * time.Second
 var (
 	errDenied     = errors.New("the user said no")
 	errRules      = errors.New("the rules of this session deny it")
-	errUnanswered = errors.New("nobody answered in time, which means no")
+	errUnanswered = errors.New("there was no answer in time, which means no")
 )
 
 // permitted returns nil if the call may run, else the reason why not. It uses the remembered

@@ -188,6 +188,8 @@ type MessageRejected struct {
 	MessageID MessageID `json:"messageId"`
 	Code      Code      `json:"code"`
 	Reason    string    `json:"reason"`
+	// ReasonCode names the reason, if it is one of the [Reasons].
+	ReasonCode ReasonCode `json:"reasonCode,omitempty"`
 	// Field is the invalid field of the message.
 	Field     string    `json:"field,omitempty"`
 	MonitorID MonitorID `json:"monitorId,omitempty"`

@@ -25,6 +25,9 @@ type UIRow struct {
 	// row, and absent in a row written in one piece.
 	Partial   *bool  `json:"partial,omitempty"`
 	Reasoning string `json:"reasoning,omitempty"`
+	// ReasonCode is set in a row that says why something failed, if the reason is one of the
+	// [Reasons].
+	ReasonCode ReasonCode `json:"reasonCode,omitempty"`
 	// Thread is the model history that the row belongs to, if that is persistent;
 	// ConversationHistoryIndex is its newest message when the row was created.
 	Thread                   string             `json:"thread,omitempty"`

@@ -91,12 +91,12 @@ func (f *Flow) expire(a *ask) {
 		f.execution.fail(f.todos.find(a.Todo), codeTimeout, "the approval was not given in time")
 	case askClarification:
 		if a.Clarification.Required {
-			f.planner.abortPlan(wire.PlanCancelled, wire.PlanFailureError{Code: codeTimeout, Message: "Nobody said in time what was meant."})
+			f.planner.abortPlan(wire.PlanCancelled, wire.PlanFailureError{Code: codeTimeout, Message: "The question about the request was not answered in time."})
 			return
 		}
 		f.planner.startPlanning("")
 	case askReview:
-		f.planner.abortPlan(wire.PlanCancelled, wire.PlanFailureError{Code: codeTimeout, Message: "Nobody looked at the plan in time."})
+		f.planner.abortPlan(wire.PlanCancelled, wire.PlanFailureError{Code: codeTimeout, Message: "The plan was not reviewed in time."})
 	}
 }
 

@@ -99,7 +99,7 @@ func (s *Sessions) Access(ctx context.Context, who auth.Identity, id wire.Sessio
 	}
 	if info.Quarantined != "" {
 		return granted, info, &session.Error{
-			Code: wire.CodeSessionInvalidState, Reason: "The session was set aside because its data cannot be read; an operator has to look at it.",
+			Code: wire.CodeSessionInvalidState, Reason: "The session is quarantined because its data cannot be read; an operator has to look at it.",
 		}
 	}
 	return granted, info, nil

@@ -43,7 +43,7 @@ func (o *commands) performOnSession(c echo.Context, d Action, do func(ctx contex
 		}
 		info, err := o.hub.Info(ctx, id)
 		if err == nil && info.Quarantined != "" && d.Action != actionRelease && d.Action != ActionDelete {
-			err = &session.Error{Code: wire.CodeSessionInvalidState, Reason: "The session is set aside; release it first."}
+			err = &session.Error{Code: wire.CodeSessionInvalidState, Reason: "The session is quarantined; release it first."}
 		}
 		if err == nil && d.needsOpen {
 			err = o.hub.Serving()
@@ -130,9 +130,9 @@ func (o *commands) releaseSession(c echo.Context) error {
 		}
 		// That is no error: a client that repeats the request after a crash must learn that it is
 		// done.
-		detail := "it was not set aside"
+		detail := "it was not quarantined"
 		if info.Quarantined != "" {
-			detail = "it was set aside: " + info.Quarantined
+			detail = "it was quarantined: " + info.Quarantined
 		}
 		return detail, o.hub.LiftQuarantine(ctx, id)
 	})

@@ -13,9 +13,10 @@ const MediaType = "application/problem+json"
 // Error is a problem document (RFC 9457) as the error a handler returns.
 type Error struct {
 	wire.Problem
-	Field        string         `json:"field,omitempty" doc:"The part of the request that was wrong."`
-	MessageID    wire.MessageID `json:"messageId,omitempty" doc:"The message that was refused."`
-	RetryAfterMS int            `json:"retry_after_ms,omitempty" wire:"min=0" doc:"How long to wait before trying again."`
+	ReasonCode   wire.ReasonCode `json:"reason_code,omitempty" doc:"Names the reason in detail, if it is one of the reason codes."`
+	Field        string          `json:"field,omitempty" doc:"The part of the request that was wrong."`
+	MessageID    wire.MessageID  `json:"messageId,omitempty" doc:"The message that was refused."`
+	RetryAfterMS int             `json:"retry_after_ms,omitempty" wire:"min=0" doc:"How long to wait before trying again."`
 }
 
 // Error implements error.

@@ -94,7 +94,7 @@ func (r *sessionRequests) deliverAndWait(c echo.Context, id wire.SessionID, msg 
 		return answer, nil
 	}
 	p := problem.New(refused.Code, refused.Reason)
-	p.MessageID, p.Field = refused.MessageID, refused.Field
+	p.MessageID, p.Field, p.ReasonCode = refused.MessageID, refused.Field, refused.ReasonCode
 	return session.Answer{}, p
 }
 

@@ -218,6 +218,11 @@ func codeTables(out *bytes.Buffer) {
 		fmt.Fprintf(out, "| %d | `%s` | %s | %d | %s | %s | %s |\n",
 			c.Code, c.Name, c.Message, c.Status, yes(c.Recoverable), c.Action, closes)
 	}
+	out.WriteString("\n## Reason codes\n\nFields such as `reasonCode` name a reason that is also there as English text. New codes are added:\n")
+	out.WriteString("show the text of a code that you do not know.\n\n| code | meaning |\n| --- | --- |\n")
+	for _, r := range wire.Reasons() {
+		fmt.Fprintf(out, "| `%s` | %s |\n", r.Code, r.Meaning)
+	}
 	out.WriteString("\n## Close codes\n\n| code | meaning | the web and Go clients reconnect | note |\n| --- | --- | --- | --- |\n")
 	for _, c := range wire.CloseCodes() {
 		fmt.Fprintf(out, "| %d | %s | %s | %s |\n", c.Code, c.Meaning, c.Reconnect, c.Note)

@@ -163,6 +163,10 @@ func tsCodes(out *bytes.Buffer) {
 		fmt.Fprintf(out, "  %d: { name: %s, message: %s, status: %d, recoverable: %t, action: %s, close: %d },\n",
 			c.Code, quote(c.Name), quote(c.Message), c.Status, c.Recoverable, quote(string(c.Action)), c.Close)
 	}
+	out.WriteString("} as const;\n\n/** The codes of reasons and what they mean. */\nexport const reasonCodes = {\n")
+	for _, r := range wire.Reasons() {
+		fmt.Fprintf(out, "  %s: %s,\n", r.Code, quote(r.Meaning))
+	}
 	out.WriteString("} as const;\n\n/** The close codes and what a client does after them. */\nexport const closeCodes = {\n")
 	for _, c := range wire.CloseCodes() {
 		fmt.Fprintf(out, "  %d: { meaning: %s, reconnect: %s },\n", c.Code, quote(c.Meaning), quote(string(c.Reconnect)))

@@ -272,8 +272,8 @@ it("on a phone a plan is a list, and is stopped by touch", async () => {
   await page.reload();
   await ready(page);
   await page.locator("[data-plan-chip=running]").tap();
-  await panel(page).getByRole("button", { name: "Give up" }).tap();
-  await page.getByRole("dialog", { name: "Give the plan up?" }).getByRole("button", { name: "Give it up" }).tap();
+  await panel(page).getByRole("button", { name: "Cancel the plan" }).tap();
+  await page.getByRole("dialog", { name: "Cancel the plan?" }).getByRole("button", { name: "Cancel it" }).tap();
   await waitForPhase(page, "cancelled");
   expect(await statusOf(session)).toEqual({ wait: "cancelled", then: "cancelled" });
 });

@@ -25,4 +25,4 @@ export { type Channel, type DraftOptions, Drafts, Leader, type LeaderOptions, ty
 export { changeView, newView, saveView, shownMonitor, type View, type ViewInput } from "./view.js";
 export { byZ, compareMonitors, findWindow, isStandard } from "./window.js";
 export type * from "./wire.gen.js";
-export { askClasses, catalog, closeCodes, errorCodes } from "./wire.gen.js";
+export { askClasses, catalog, closeCodes, errorCodes, reasonCodes } from "./wire.gen.js";

@@ -42,6 +42,8 @@ export interface Sent<T extends keyof ClientPayloads = keyof ClientPayloads> ext
   readonly position?: number;
   /** The reason of status rejected, failed or interrupted. */
   readonly reason?: string;
+  /** The code of the reason, if it has one. */
+  readonly reasonCode?: string;
   readonly code?: number;
   /** The invalid field, if it was rejected because of one. */
   readonly field?: string;
@@ -233,7 +235,7 @@ function statusOf(s: Sent, e: KnownEvent): Partial<Sent> {
     case "MESSAGE_QUEUED":
       return mine && (s.status === "sending" || s.status === "queued") ? { status: "queued", position: e.data.position, again: false } : {};
     case "MESSAGE_REJECTED":
-      return mine ? { status: "rejected", code: e.data.code, reason: e.data.reason } : {};
+      return mine ? { status: "rejected", code: e.data.code, reason: e.data.reason, ...(e.data.reasonCode ? { reasonCode: e.data.reasonCode } : {}) } : {};
     case "EMITTED":
     case "HISTORY_REWOUND":
       return mine && !turns.has(s.type) ? { status: "done" } : {};

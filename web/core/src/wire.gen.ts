@@ -1192,6 +1192,8 @@ export interface MessageRejected {
   messageId: MessageID;
   code: Code;
   reason: string;
+  /** ReasonCode names the reason, if it is one of the Reasons. */
+  reasonCode?: ReasonCode;
   /** Field is the invalid field of the message. */
   field?: string;
   monitorId?: MonitorID;
@@ -1609,6 +1611,9 @@ export interface QueuedMessage {
   /** WindowID is set if the message is queued for a window's agent. */
   windowId?: WindowID;
 }
+
+/** ReasonCode names a reason that the hub also gives as English text, so that clients can translate it. The set is open: a client shows the text of a reason whose code it does not know, or that has none. */
+export type ReasonCode = string;
 
 /** RefreshApps tells the desktop to fetch the list of apps again. */
 export interface RefreshApps {
@@ -2244,6 +2249,8 @@ export interface UIRow {
   /** Partial is true while the row is streaming, false in the final version of a streamed row, and absent in a row written in one piece. */
   partial?: boolean;
   reasoning?: string;
+  /** ReasonCode is set in a row that says why something failed, if the reason is one of the Reasons. */
+  reasonCode?: ReasonCode;
   /** Thread is the model history that the row belongs to, if that is persistent; ConversationHistoryIndex is its newest message when the row was created. */
   thread?: string;
   conversationHistoryIndex?: number;
@@ -2681,15 +2688,29 @@ export const errorCodes = {
   3005: { name: "WS_MONITOR_LIMIT", message: "The session has as many monitors as it may have.", status: 409, recoverable: true, action: "free_something", close: 0 },
   3006: { name: "WS_AGENT_LIMIT", message: "All agents are busy.", status: 503, recoverable: true, action: "wait", close: 0 },
   3007: { name: "WS_STORE_UNAVAILABLE", message: "The hub cannot reach its store.", status: 503, recoverable: true, action: "wait", close: 0 },
-  3008: { name: "WS_HISTORY_CHANGED", message: "The conversation is not what it was.", status: 409, recoverable: true, action: "", close: 0 },
+  3008: { name: "WS_HISTORY_CHANGED", message: "The conversation has changed.", status: 409, recoverable: true, action: "", close: 0 },
   4001: { name: "WS_EXECUTION_FAILED", message: "Something went wrong on our side.", status: 500, recoverable: true, action: "retry", close: 0 },
   4002: { name: "WS_TODO_FAILED", message: "A step of the plan failed.", status: 500, recoverable: true, action: "retry_or_skip", close: 0 },
   4003: { name: "WS_TOOL_TIMEOUT", message: "A tool did not answer in time.", status: 504, recoverable: true, action: "retry", close: 0 },
   4004: { name: "WS_BUDGET_EXCEEDED", message: "The monitor has used up its budget.", status: 429, recoverable: true, action: "wait", close: 0 },
   4005: { name: "WS_PROVIDER_UNAVAILABLE", message: "No AI provider is available.", status: 503, recoverable: true, action: "wait", close: 0 },
-  5001: { name: "WS_HITL_TIMEOUT", message: "Nobody answered in time.", status: 408, recoverable: true, action: "retry_or_skip", close: 0 },
+  5001: { name: "WS_HITL_TIMEOUT", message: "There was no answer in time.", status: 408, recoverable: true, action: "retry_or_skip", close: 0 },
   5002: { name: "WS_HITL_INVALID_RESPONSE", message: "The answer does not fit the question.", status: 422, recoverable: true, action: "fix_message", close: 0 },
   5003: { name: "WS_HITL_REQUEST_EXPIRED", message: "The question is no longer open.", status: 410, recoverable: true, action: "", close: 0 },
+} as const;
+
+/** The codes of reasons and what they mean. */
+export const reasonCodes = {
+  history_changed: "the conversation was rewound since the client read it",
+  row_not_found: "the conversation does not have the row, or no longer",
+  row_too_old: "the row was written before rows had ids, so the conversation cannot be rewound to it",
+  agent_busy: "the agent has a running turn",
+  too_short: "the conversation is too short to be summarised",
+  condensed_recently: "fewer than two messages follow the last summary",
+  no_summary: "the model returned an empty summary",
+  no_provider: "the session's provider is not available",
+  over_budget: "the monitor has used up its budget",
+  too_many_agents: "the session has as many running turns as it may have",
 } as const;
 
 /** The close codes and what a client does after them. */

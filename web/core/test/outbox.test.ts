@@ -106,8 +106,8 @@ describe("commands on the history", () => {
     expect(statuses(o, event("HISTORY_REWOUND", { ts: 5, removed: 2, messageId: "other" }))).toEqual(["sending"]);
     expect(statuses(o, event("HISTORY_REWOUND", { ts: 5, removed: 2, messageId: "m1" }))).toEqual(["done"]);
     expect(statuses(o, event("MESSAGE_REPEATED", { messageId: "m1", first: "1-1", to: "c" }))).toEqual(["done"]);
-    const no = applyToOutbox(o, event("MESSAGE_REJECTED", { messageId: "m1", code: 3008, reason: "changed" }), 0);
-    expect(no.items[0]).toMatchObject({ status: "rejected", code: 3008 });
+    const no = applyToOutbox(o, event("MESSAGE_REJECTED", { messageId: "m1", code: 3008, reason: "changed", reasonCode: "history_changed" }), 0);
+    expect(no.items[0]).toMatchObject({ status: "rejected", code: 3008, reasonCode: "history_changed" });
   });
 
   it("are answered like messages for edits", () => {

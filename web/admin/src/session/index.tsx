@@ -89,7 +89,7 @@ function Head({ detail, now }: { detail: Detail; now: number }): ReactNode {
           <span className="mono">{row.sessionId}</span>
         </h1>
         <StatusMark row={row} />
-        <CopyButton text={() => row.sessionId} label={t.copyId} done={t.copied} failed={t.copyId} />
+        <CopyButton text={() => row.sessionId} label={t.copyId} done={t.copied} failed={t.copyFailed} />
       </div>
       {row.doing !== undefined && (
         <p className="session-alarm" role="alert">

@@ -38,7 +38,7 @@ export function Condensed({ row }: { row: UIRow }): ReactNode {
 export function CondenseFailed({ row }: { row: UIRow }): ReactNode {
   const t = useTexts(historyTexts);
   const format = useFormat();
-  const why = useHistoryReason()(condenseFailure(row.text ?? ""));
+  const why = useHistoryReason()(condenseFailure(row.text ?? ""), row.reasonCode);
   const cost = row.contextCondense?.cost ?? 0;
   return (
     <>

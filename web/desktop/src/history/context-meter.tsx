@@ -85,6 +85,6 @@ function useRejectionNotices(): void {
   const page = useContext(PageContext);
   useEvents((e, replayed) => {
     if (replayed || e.type !== "MESSAGE_REJECTED") return;
-    if (page?.client.state.outbox.items.some((i) => i.id === e.data.messageId && i.type === "CONDENSE")) commands.notify(t.notCondensed(why(e.data.reason)), "warning", 6000);
+    if (page?.client.state.outbox.items.some((i) => i.id === e.data.messageId && i.type === "CONDENSE")) commands.notify(t.notCondensed(why(e.data.reason, e.data.reasonCode)), "warning", 6000);
   });
 }

@@ -22,7 +22,7 @@ export function MessageEditor({ entry, actions }: { entry: MessageEntry; actions
   const field = useRef<HTMLTextAreaElement>(null);
   const [sent, setSent] = useState<MessageID>();
   const item = useShell((s) => s.outbox.items.find((i) => i.id === sent));
-  const refused = item?.status === "rejected" ? t.editFailed(why(item.reason ?? "")) : undefined;
+  const refused = item?.status === "rejected" ? t.editFailed(why(item.reason ?? "", item.reasonCode)) : undefined;
   const busy = sent !== undefined && refused === undefined;
   const accepted = item !== undefined && (item.status !== "sending" || hasEnded(item)) && refused === undefined;
   const removal = useRemovalText(entry, actions);

@@ -83,13 +83,13 @@ export function RewindDialog({ entry, rows, back, onClose }: Props): ReactNode {
 }
 
 /** Why the hub rejected the rewind. A changed conversation has its own message above the preview. */
-function RejectionNote({ item, full, say }: { item: Sent | undefined; full: boolean; say: (reason: string) => string }): ReactNode {
+function RejectionNote({ item, full, say }: { item: Sent | undefined; full: boolean; say: (reason: string, code: string | undefined) => string }): ReactNode {
   const t = useTexts(texts);
   const refused = item?.status === "rejected" && item.code !== historyChanged;
   if (!full && !refused) return null;
   return (
     <p className="history-changed" role="alert">
-      {full ? t.full : t.failed(say(item?.reason ?? ""))}
+      {full ? t.full : t.failed(say(item?.reason ?? "", item?.reasonCode))}
     </p>
   );
 }

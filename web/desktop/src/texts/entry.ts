@@ -176,7 +176,7 @@ export const canvas = catalogue({
   send: ["Send", "보내기"],
   sending: ["Sending…", "보내는 중…"],
   queued: ["Waiting for its turn", "차례를 기다리고 있어요"],
-  refused: [(why: string) => `Not taken: ${why}`, (why) => `받아들여지지 않았어요: ${why}`],
+  refused: [(why: string) => `Rejected: ${why}`, (why) => `거부됐어요: ${why}`],
   tooMuch: ["Too many messages wait for an answer. Try again in a moment.", "답을 기다리는 메시지가 너무 많아요. 잠시 후 다시 시도해 주세요."],
   needsLink: ["Not connected. Try again when the desktop is live.", "연결되어 있지 않아요. 다시 연결되면 시도해 주세요."],
 
