@@ -148,10 +148,11 @@ func (e *Executor) toolNames(c Caller) string {
 	return strings.Join(names, ", ")
 }
 
-// panicked logs a recovered panic and returns an error result.
+// panicked logs a recovered panic and returns an error result with the text of an internal error:
+// the value of the panic goes to the log only.
 func (e *Executor) panicked(tool string, v any) providers.ToolResult {
 	e.cfg.Logger.Error("panic in a tool", "tool", truncate(tool, 100), "panic", v, "stack", string(debug.Stack()))
-	return failf("The tool %s broke: %v.", truncate(tool, 100), v)
+	return failf("The tool %s failed: %s", truncate(tool, 100), wire.CodeExecutionFailed.Info().Message)
 }
 
 // refuse returns an error result for a call that is not executed and runs no hooks. Unless the

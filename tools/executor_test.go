@@ -192,8 +192,8 @@ func TestPanicsAreResults(t *testing.T) {
 	b := setUp(t)
 	b.exec = tools.New(tools.Config{Files: broken{}, Documents: b.docs, Logger: newLogger(b.log)})
 	r := b.callAs(b.worker(), "storage_write", `{"path":"a","content":"b"}`)
-	if !r.IsError || !strings.Contains(r.Text, "storage:write broke: save") {
-		t.Errorf("result %+v", r)
+	if want := "The tool storage:write failed: " + wire.CodeExecutionFailed.Info().Message; !r.IsError || r.Text != want {
+		t.Errorf("got the result %+v, want the error %q", r, want)
 	}
 	if len(b.desk.ended) != 1 || !b.desk.ended[0].result.IsError || !strings.Contains(b.log.String(), "panic in a tool") {
 		t.Errorf("the session received %+v", b.desk.ended)
