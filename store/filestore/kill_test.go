@@ -84,15 +84,16 @@ func writeUntilKilled(args []string) error {
 		if err := s.Sessions.Create(context.Background(), store.NewSession{ID: id, User: "u"}); err != nil && !errors.Is(err, store.ErrExists) {
 			return err
 		}
-		go func() { errs <- writeSession(s, id, say) }()
-		go func() { errs <- sendCommands(s, id, args[2], say) }()
+		consumed := make(chan struct{}, 1)
+		go func() { errs <- writeSession(s, id, consumed, say) }()
+		go func() { errs <- sendCommands(s, id, args[2], consumed, say) }()
 	}
 	go func() { errs <- countUp(s, say) }()
 	return <-errs
 }
 
-// writeSession is a session's owner.
-func writeSession(s *filestore.Store, id wire.SessionID, say func(string, ...any)) error {
+// writeSession is a session's owner. It signals batches that made room in the inbox.
+func writeSession(s *filestore.Store, id wire.SessionID, consumed chan<- struct{}, say func(string, ...any)) error {
 	ctx := context.Background()
 	lease, err := s.Sessions.Claim(ctx, id, "writer", time.Hour)
 	if err != nil {
@@ -129,15 +130,22 @@ func writeSession(s *filestore.Store, id wire.SessionID, say func(string, ...any
 		}
 		top = receipt.Top
 		say("batch %s %d %d", id, lease.Epoch, number)
+		if len(b.Consumed) > 0 {
+			select {
+			case consumed <- struct{}{}:
+			default:
+			}
+		}
 	}
 }
 
-// sendCommands fills a session's inbox.
-func sendCommands(s *filestore.Store, id wire.SessionID, round string, say func(string, ...any)) error {
+// sendCommands fills a session's inbox, and waits for the owner while it is full.
+func sendCommands(s *filestore.Store, id wire.SessionID, round string, consumed <-chan struct{}, say func(string, ...any)) error {
 	for n := 0; ; n++ {
 		c := store.Command{ID: fmt.Sprint(round, "-", n), Data: []byte("data")}
 		_, err := s.Sessions.Send(context.Background(), id, c)
 		for errors.Is(err, store.ErrFull) {
+			<-consumed
 			_, err = s.Sessions.Send(context.Background(), id, c)
 		}
 		if err != nil {

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -52,21 +51,30 @@ func loadTakeOver(r *rig) {
 }
 
 // loadIsAtomic makes every batch write its number to every kind of value, so that two
-// values with different numbers reveal a partial batch.
+// values with different numbers reveal a partial batch. Every batch makes each reader read
+// several times, from before the commit until after it. Readers that never paused would take
+// the processor from the writer: fewer reads would meet a commit, not more.
 func loadIsAtomic(r *rig) {
-	const batches = 60
+	const batches, readsPerBatch = 100, 4
 	p := r.createAndClaim("s", "a")
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	ctx, stop := context.WithCancel(r.ctx)
-	defer stop()
+	var wake []chan struct{}
+	defer func() {
+		for _, c := range wake {
+			close(c)
+		}
+	}()
 	watch := func(look func(*rig) error) {
-		h := r.secondHandle()
+		h, woken := r.secondHandle(), make(chan struct{}, 1)
+		wake = append(wake, woken)
 		wg.Go(func() {
-			for ctx.Err() == nil {
-				if err := look(h); err != nil {
-					r.Error(err)
-					return
+			for range woken {
+				for range readsPerBatch {
+					if err := look(h); err != nil {
+						r.Error(err)
+						return
+					}
 				}
 			}
 		})
@@ -79,6 +87,12 @@ func loadIsAtomic(r *rig) {
 	for i := range batches {
 		n := strconv.AppendInt(nil, int64(i+1), 10)
 		r.sendOn("s", "c"+string(n), string(n))
+		for _, c := range wake {
+			select {
+			case c <- struct{}{}:
+			default: // this reader is still reading
+			}
+		}
 		p.commit(store.Batch{
 			Events: [][]byte{append([]byte("a"), n...), append([]byte("b"), n...)},
 			Ops: []store.Op{
