@@ -244,7 +244,10 @@ func TestLinkOnlySignsInWithTheInstallationsToken(t *testing.T) {
 func TestExtendedCookieIsSent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newBubbleHub(t, withAuthMode(auth.ModeToken))
+		// Two days pass and there are no sessions, so the hub need not look for them every
+		// half second.
+		rarely := func(p *hubOptions) { p.session.Lease, p.session.SweepEvery = time.Hour, time.Hour }
+		h := newBubbleHub(t, withAuthMode(auth.ModeToken), rarely)
 		c := h.signIn(t, h.auth.InstallationToken())
 		setCookies := func() []string {
 			got := h.rest(http.MethodGet, "/api/me", request{header: header("Cookie", c.Name+"="+c.Value)}).wantStatus(http.StatusOK)
