@@ -81,7 +81,7 @@ func (e *Executor) Tools(c Caller) []providers.Tool {
 	for i := range e.tools.all {
 		if t := &e.tools.all[i]; t.availableTo(c) {
 			out = append(out, providers.Tool{
-				Name: modelName(t.name), Description: t.about, Schema: t.use.schema, Parallel: t.parallel,
+				Name: modelName(t.name), Description: t.about, Schema: t.use.schema().text, Parallel: t.parallel,
 			})
 		}
 	}
@@ -125,7 +125,7 @@ func (e *Executor) Call(ctx context.Context, c Caller, call providers.ToolCall) 
 	}
 	in, err := t.use.read(call.Input)
 	if err != nil {
-		return u.refuse(ctx, "The input of %s is wrong: %v. %s", modelName(t.name), err, t.use.takes)
+		return u.refuse(ctx, "The input of %s is wrong: %v. %s", modelName(t.name), err, t.use.schema().takes)
 	}
 	if t.use.ask != nil {
 		q, err := t.use.ask(ctx, u, in)

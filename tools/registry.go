@@ -2,11 +2,9 @@ package tools
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
-
-	"github.com/google/jsonschema-go/jsonschema"
+	"sync"
 
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/wire"
@@ -57,11 +55,11 @@ type tool struct {
 
 // handler executes a tool for one type of input.
 type handler struct {
-	schema   json.RawMessage
-	resolved *jsonschema.Resolved
-	takes    string // lists the fields, for error messages
-	decode   func([]byte) (any, error)
-	do       func(context.Context, *use, any) providers.ToolResult
+	// schema returns the schema of the input. The first call makes it: making all of
+	// them takes most of the time in which a hub is built.
+	schema func() inputSchema
+	decode func([]byte) (any, error)
+	do     func(context.Context, *use, any) providers.ToolResult
 	// ask, unless nil, returns the question for the user before the tool runs, or nil. The
 	// error means that the call is invalid.
 	ask func(context.Context, *use, any) (*question, error)
@@ -70,9 +68,8 @@ type handler struct {
 // with returns a handler that calls do. The schema is derived from the input type.
 func with[T any](do func(context.Context, *use, T) providers.ToolResult) handler {
 	format := wire.FormatOf[T]()
-	schema := schemaOf[T]()
 	return handler{
-		schema: schema.text, resolved: schema.resolved, takes: schema.takes,
+		schema: sync.OnceValue(schemaOf[T]),
 		decode: func(data []byte) (any, error) { return format.Decode(data) },
 		do: func(ctx context.Context, u *use, in any) providers.ToolResult {
 			return do(ctx, u, in.(T)) //nolint:forcetypeassert // it is what decode made

@@ -134,7 +134,7 @@ func (h *handler) read(raw json.RawMessage) (any, error) {
 		return nil, fmt.Errorf("the input is not JSON: %w", err)
 	}
 	dropNulls(value)
-	if err := h.resolved.Validate(value); err != nil {
+	if err := h.schema().resolved.Validate(value); err != nil {
 		return nil, schemaError(err)
 	}
 	return in, nil

@@ -54,20 +54,17 @@ func (f killFrame) encode(filler int) []byte {
 	return fmt.Appendf(nil, "%d %d %d %s", f.Epoch, f.Number, f.Event, strings.Repeat("x", filler))
 }
 
-func decodeKillFrame(t *testing.T, frame []byte) killFrame {
-	t.Helper()
+func decodeKillFrame(frame []byte) (f killFrame, err error) {
 	parts := strings.Split(string(frame), " ")
 	if len(parts) != 4 || strings.Trim(parts[3], "x") != "" {
-		t.Fatalf("frame is %q, want three numbers and the filler", frame)
+		return f, fmt.Errorf("frame is %q, want three numbers and the filler", frame)
 	}
-	return killFrame{number(t, parts[0]), number(t, parts[1]), number(t, parts[2])}
-}
-
-func number(t *testing.T, text string) uint64 {
-	t.Helper()
-	n, err := strconv.ParseUint(text, 10, 64)
-	ok(t, err)
-	return n
+	for i, n := range []*uint64{&f.Epoch, &f.Number, &f.Event} {
+		if *n, err = strconv.ParseUint(parts[i], 10, 64); err != nil {
+			return f, fmt.Errorf("frame is %q: %w", frame, err)
+		}
+	}
+	return f, nil
 }
 
 // batchEvents is how many events a batch has.
@@ -201,19 +198,26 @@ func (a *acknowledged) hear(t *testing.T, r io.Reader, kill func(), after int) {
 		if n == after {
 			kill()
 		}
+		number := func(text string) uint64 {
+			n, err := strconv.ParseUint(text, 10, 64)
+			if err != nil {
+				t.Fatalf("the writer says %q: %v", lines.Text(), err)
+			}
+			return n
+		}
 		words := strings.Fields(lines.Text())
 		switch {
 		case len(words) == 3 && words[0] == "claim":
 			id := wire.SessionID(words[1])
-			a.epoch[id], a.number[id] = number(t, words[2]), 0
+			a.epoch[id], a.number[id] = number(words[2]), 0
 		case len(words) == 4 && words[0] == "batch":
 			id := wire.SessionID(words[1])
-			a.epoch[id], a.number[id] = number(t, words[2]), number(t, words[3])
+			a.epoch[id], a.number[id] = number(words[2]), number(words[3])
 		case len(words) == 3 && words[0] == "sent":
 			id := wire.SessionID(words[1])
 			a.sent[id] = append(a.sent[id], words[2])
 		case len(words) == 2 && words[0] == "doc":
-			a.version = number(t, words[1])
+			a.version = number(words[1])
 		default:
 			t.Fatalf("the writer says %q", lines.Text())
 		}
@@ -322,7 +326,10 @@ func checkLog(t *testing.T, s *filestore.Store, info store.Info, number uint64) 
 				at = killFrame{Epoch: e.At.Epoch}
 				continue
 			}
-			f := decodeKillFrame(t, e.Frame)
+			f, err := decodeKillFrame(e.Frame)
+			if err != nil {
+				t.Fatalf("event %v: %v", e.At, err)
+			}
 			follows := f.Epoch == at.Epoch && (f.Number == at.Number && f.Event == at.Event+1 ||
 				f.Number > at.Number && f.Event == 0 && f.Number-at.Number <= 2)
 			if at.Number == 0 && seen == 0 {
