@@ -109,11 +109,11 @@ type storeLink struct {
 	consumed map[string]int // how often committed batches consumed a delivery
 }
 
-// recordSent records a command that the store has accepted.
-func (l *storeLink) recordSent(c store.Command) {
+// recordSent records commands that the store has accepted.
+func (l *storeLink) recordSent(commands []store.Command) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.sent = append(l.sent, c)
+	l.sent = append(l.sent, commands...)
 }
 
 // recordConsumed records the deliveries that a batch has consumed.
@@ -203,18 +203,16 @@ func (l *storeLink) Receive(ctx context.Context, lease store.Lease) iter.Seq2[[]
 	}
 }
 
-func (l *storeLink) Send(ctx context.Context, id wire.SessionID, c store.Command) (bool, error) {
+func (l *storeLink) Send(ctx context.Context, id wire.SessionID, commands ...store.Command) ([]bool, error) {
 	if err := l.err(); err != nil {
-		return false, err
+		return nil, err
 	}
 	if l.lost.Load() {
-		return false, nil
+		return make([]bool, len(commands)), nil
 	}
-	known, err := l.agentStore.Send(ctx, id, c)
-	if err == nil {
-		l.recordSent(c)
-	}
-	return known, err
+	duplicates, err := l.agentStore.Send(ctx, id, commands...)
+	l.recordSent(commands[:len(duplicates)])
+	return duplicates, err
 }
 
 // failoverDeployment is a deployment whose store fails over to a lagging copy.

@@ -3,6 +3,7 @@ package session_test
 import (
 	"context"
 	"iter"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -97,15 +98,25 @@ func (m *faultStore) Tail(ctx context.Context, id wire.SessionID, after wire.Pos
 	}
 }
 
-func (m *faultStore) Send(ctx context.Context, id wire.SessionID, c store.Command) (bool, error) {
+func (m *faultStore) Send(ctx context.Context, id wire.SessionID, commands ...store.Command) (duplicates []bool, err error) {
 	if err := m.err(id); err != nil {
-		return false, err
+		return nil, err
 	}
-	do := func() (bool, error) { return m.testStore.Send(ctx, id, c) }
-	if f := m.currentHooks().send; f != nil {
-		return f(c, do)
+	f := m.currentHooks().send
+	if f == nil {
+		return m.testStore.Send(ctx, id, commands...)
 	}
-	return do()
+	for _, c := range commands {
+		known, err := f(c, func() (bool, error) {
+			one, err := m.testStore.Send(ctx, id, c)
+			return slices.Contains(one, true), err
+		})
+		if err != nil {
+			return duplicates, err
+		}
+		duplicates = append(duplicates, known)
+	}
+	return duplicates, nil
 }
 
 func (m *faultStore) Load(ctx context.Context, id wire.SessionID) (store.State, error) {

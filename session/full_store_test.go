@@ -110,6 +110,8 @@ func TestFullStoreIsFollowed(t *testing.T) {
 					t.Errorf("a replica that cannot claim shows %d windows, error %v; want 1", len(state.Windows), err)
 				}
 				nextEvent(t, attachTab(t, far, "late"), anyOf[wire.SessionState])
+				requireNoError(t, far.Deliver(t.Context(), command("d", "kept", emit(window("kept")))))
+				time.Sleep(time.Second)
 				err = far.Deliver(t.Context(), command("d", "m1", emit(window("second"))))
 				if e, is := errors.AsType[*session.Error](err); !is || e.Reason != "the store is full; try again in a moment" {
 					t.Errorf("a sender there gets %v, want that the store is full", err)

@@ -48,8 +48,13 @@ func (e *environment) newDeliveryID() string {
 }
 
 // deliveryOf encodes an item as a command for the inbox. All attempts to send it use the same
-// delivery id, so the item arrives once.
-func (e *environment) deliveryOf(it *item) (store.Command, error) {
+// delivery id, so the item arrives once. A panic while encoding makes the item invalid.
+func (e *environment) deliveryOf(it *item) (c store.Command, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("%w: panic: %v", store.ErrInvalid, v)
+		}
+	}()
 	data, err := it.encode()
 	if err != nil {
 		return store.Command{}, err
@@ -60,16 +65,19 @@ func (e *environment) deliveryOf(it *item) (store.Command, error) {
 	return store.Command{ID: it.sentAs, Data: data}, nil
 }
 
-// send puts a command into the inbox of a session. isNew says that this is the first attempt.
-func (e *environment) send(ctx context.Context, id wire.SessionID, c store.Command, isNew bool) error {
-	known, err := e.store.Send(ctx, id, c)
+// send puts commands into the inbox of a session, in order and in one call, and returns the number of
+// those that are or were there. The error is that of the next one.
+func (e *environment) send(ctx context.Context, id wire.SessionID, commands []store.Command) (int, error) {
+	if len(commands) == 0 {
+		return 0, nil
+	}
+	limited, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	duplicates, err := e.store.Send(limited, id, commands...)
 	if err != nil {
-		return fmt.Errorf("send a command to the owner: %w", err)
+		return len(duplicates), fmt.Errorf("send commands to the owner: %w", err)
 	}
-	if known && isNew {
-		e.log.WarnContext(ctx, "delivery id was used before, command dropped", "session", string(id), "delivery", c.ID)
-	}
-	return nil
+	return len(duplicates), nil
 }
 
 // sendOrder puts an order into the inbox of a session.
@@ -78,5 +86,6 @@ func (e *environment) sendOrder(ctx context.Context, id wire.SessionID, o *order
 	if err != nil {
 		return err
 	}
-	return e.send(ctx, id, c, true)
+	_, err = e.send(ctx, id, []store.Command{c})
+	return err
 }

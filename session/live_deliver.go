@@ -3,31 +3,27 @@ package session
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/everdesk/everdesk/store"
 )
 
-// deliver brings an item to the owner, here or elsewhere. It keeps the order of each connection:
-// nothing goes to the store directly while an older item waits in the mailbox.
+// A follower sends what has gathered in the mailbox in groups within these bounds.
+const (
+	groupCommands = 64
+	groupBytes    = 256 << 10
+)
+
+// deliver brings an item to the owner, here or elsewhere, in the order of its connection. It blocks
+// while the mailbox is full. A follower and a session without an owner keep the item until the store
+// has it.
 func (k *liveSession) deliver(ctx context.Context, it item) error {
 	if it.order == nil && k.storeFull.Load() {
 		return errFull
 	}
-	if !k.mailbox.beginDirectSend() {
-		// The mailbox also collects while the session has no owner.
-		return k.mailbox.put(ctx, it)
-	}
-	defer k.mailbox.endDirectSend()
-	limited, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
-	err := k.forward(limited, &it)
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return fmt.Errorf("%w: %v", store.ErrUnavailable, err) //nolint:errorlint // the time limit is not the caller's
-	}
-	return err
+	return k.mailbox.put(ctx, it)
 }
 
 // deliverAll delivers commands in order and returns the number delivered.
@@ -52,8 +48,29 @@ func (k *liveSession) tryDeliver(commands []Command) int {
 // sendItems sends items to the inbox of a session that another replica owns, and returns those that
 // the store does not accept yet. An item that it refuses permanently is finished with the error.
 func (k *liveSession) sendItems(ctx context.Context, items []item) []item {
-	for i := range items {
-		it := &items[i]
+	for len(items) > 0 {
+		n, err := k.sendGroup(ctx, items)
+		items = items[n:]
+		if err != nil {
+			if ctx.Err() == nil {
+				k.setStoreIssue(ctx, issueSend, isStoreUnavailable(err))
+				k.log.WarnContext(ctx, "sending commands to the owner failed, retrying", "err", err)
+			}
+			return items
+		}
+		k.setStoreIssue(ctx, issueSend, false)
+	}
+	return nil
+}
+
+// sendGroup sends the first items in one call and remembers the commands among them until they are
+// answered. It returns the number of items that need not be sent again.
+func (k *liveSession) sendGroup(ctx context.Context, items []item) (int, error) {
+	var group []store.Command
+	var of []*item // of each command
+	n, size := 0, 0
+	for ; n < len(items) && len(group) < groupCommands && size < groupBytes; n++ {
+		it := &items[n]
 		switch {
 		case it.deliveryID != "":
 			continue // it is still in the inbox
@@ -61,53 +78,44 @@ func (k *liveSession) sendItems(ctx context.Context, items []item) []item {
 			it.finish(it.poison)
 			continue
 		}
-		err := k.sendItem(ctx, it)
-		switch {
-		case err == nil: // the caller that waits for an order reads the card
-			k.setStoreIssue(ctx, issueSend, false)
-		case errors.Is(err, store.ErrTooLarge), errors.Is(err, store.ErrInvalid), errors.Is(err, store.ErrConflict):
-			level := slog.LevelWarn
-			if it.order != nil && it.order.Kind == orderRestore {
-				level = slog.LevelError // clients have an acknowledgement of it
-			}
-			k.log.Log(ctx, level, "command refused by the inbox", "err", err)
-			it.finish(asError(err))
-		default:
-			if ctx.Err() == nil {
-				k.setStoreIssue(ctx, issueSend, isStoreUnavailable(err))
-				k.log.WarnContext(ctx, "sending commands to the owner failed, retrying", "err", err)
-			}
-			return items[i:]
+		c, err := k.env.deliveryOf(it)
+		if err != nil {
+			k.refuseDelivery(ctx, it, err)
+			continue
 		}
+		k.forwarded.add(it, c, k.mailbox.signal)
+		group, of = append(group, c), append(of, it)
+		size += len(c.Data)
 	}
-	return nil
-}
-
-// sendItem sends one item. A panic while encoding it makes it invalid.
-func (k *liveSession) sendItem(ctx context.Context, it *item) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("%w: panic: %v", store.ErrInvalid, v)
-		}
-	}()
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
-	return k.forward(ctx, it)
-}
-
-// forward puts an item into the inbox of the session and remembers it until it is answered.
-func (k *liveSession) forward(ctx context.Context, it *item) error {
-	isNew := it.sentAs == ""
-	c, err := k.env.deliveryOf(it)
-	if err != nil {
-		return err
+	sent, err := k.env.send(ctx, k.id, group)
+	k.storeFull.Store(errors.Is(err, store.ErrNoSpace))
+	if err == nil {
+		return n, nil
 	}
-	k.forwarded.add(it, c, k.mailbox.signal)
-	if err := k.env.send(ctx, k.id, c, isNew); err != nil {
+	for _, it := range of[sent:] {
 		k.forwarded.remove(it)
-		return err
 	}
-	return nil
+	next := slices.IndexFunc(items, func(it item) bool { return it.sentAs == group[sent].ID })
+	if isRefusedDelivery(err) {
+		k.refuseDelivery(ctx, &items[next], err)
+		return next + 1, nil
+	}
+	return next, err
+}
+
+// isRefusedDelivery reports whether the store will never accept a command.
+func isRefusedDelivery(err error) bool {
+	return errors.Is(err, store.ErrTooLarge) || errors.Is(err, store.ErrInvalid) || errors.Is(err, store.ErrConflict)
+}
+
+// refuseDelivery finishes an item that cannot be sent.
+func (k *liveSession) refuseDelivery(ctx context.Context, it *item, err error) {
+	level := slog.LevelWarn
+	if it.order != nil && it.order.Kind == orderRestore {
+		level = slog.LevelError // clients have an acknowledgement of it
+	}
+	k.log.Log(ctx, level, "command refused by the inbox", "err", err)
+	it.finish(asError(err))
 }
 
 // earliest returns the earliest of several times; zero times mean never.

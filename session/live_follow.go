@@ -103,7 +103,6 @@ func decodeEvents(events []store.Event) []broadcast.Event {
 type follower struct {
 	live              *liveSession
 	state             *desktop.State
-	items             []item
 	snapshotRequests  []snapshotRequest
 	unsent            []item    // for the owner, not in the store's inbox yet
 	sendRetryAt       time.Time // when unsent is sent again
@@ -153,14 +152,14 @@ func (k *liveSession) follow(ctx context.Context, claimAt time.Time) (store.Leas
 	news := make(chan tailBatch)
 	wg.Go(func() { k.tail(working, got.state.At(), news) })
 	defer func() {
-		k.mailbox.endDirectSends()
 		cancel()
 		wg.Wait()
 		f.sends.Wait()
 		if f.sending {
-			f.unsent = append(<-f.sendResult, f.unsent...)
+			f.unsent = <-f.sendResult
 		}
 		k.mailbox.requeue(f.unsent)
+		k.storeFull.Store(false)
 		k.setStoreIssue(ctx, issueSend, false)
 		f.clearPresence(ctx)
 	}()
@@ -198,8 +197,9 @@ func (f *follower) loop(ctx context.Context, news <-chan tailBatch) error {
 			}
 		case rest := <-f.sendResult:
 			f.sending = false
-			f.unsent = append(rest, f.unsent...)
-			f.sendRetryAt = time.Now().Add(retryLast)
+			if f.unsent = rest; len(rest) > 0 {
+				f.sendRetryAt = time.Now().Add(retryLast)
+			}
 		case <-f.live.mailbox.wake:
 		case <-timer.C:
 		case <-ctx.Done():
@@ -245,8 +245,14 @@ func (f *follower) applyTail(n tailBatch) error {
 // session when it is time.
 func (f *follower) processDue(ctx context.Context, now time.Time) error {
 	k := f.live
-	f.items, f.snapshotRequests = k.mailbox.takeAll(f.items, f.snapshotRequests)
-	k.answerSnapshots(f.snapshotRequests, f.state)
+	if f.hasUnsent() {
+		// The items gather in the mailbox, which is bounded.
+		k.answerSnapshots(k.mailbox.takeSnapshotRequests(), f.state)
+	} else {
+		f.unsent, f.snapshotRequests = k.mailbox.takeAll(nil, f.snapshotRequests)
+		f.sendRetryAt = now
+		k.answerSnapshots(f.snapshotRequests, f.state)
+	}
 	f.forwardItems(ctx, now)
 	if lost := k.forwarded.due(now, k.mailbox.signal); len(lost) > 0 {
 		f.sends.Go(func() {
@@ -297,23 +303,15 @@ func (f *follower) unloadAt() time.Time {
 	return time.Unix(0, since).Add(min(followLinger, f.live.env.cfg.DormantAfter))
 }
 
-// forwardItems sends the items of the mailbox to the store's inbox in the background, while events
-// are still being published. Once none are left, new items are sent directly.
+// forwardItems sends the items that were taken from the mailbox to the store's inbox in the
+// background, while events are still being published.
 func (f *follower) forwardItems(ctx context.Context, now time.Time) {
-	if len(f.items) > 0 && len(f.unsent) == 0 {
-		f.sendRetryAt = now
+	if f.sending || len(f.unsent) == 0 || now.Before(f.sendRetryAt) || !f.live.ownership.may(outputForward) {
+		return
 	}
-	f.unsent = append(f.unsent, f.items...)
-	switch {
-	case f.sending:
-	case !f.live.ownership.may(outputForward):
-	case len(f.unsent) == 0:
-		f.live.mailbox.allowDirectSend()
-	case !now.Before(f.sendRetryAt):
-		items := f.unsent
-		f.unsent, f.sending = nil, true
-		f.sends.Go(func() { f.sendResult <- f.live.sendItems(ctx, items) })
-	}
+	items := f.unsent
+	f.unsent, f.sending = nil, true
+	f.sends.Go(func() { f.sendResult <- f.live.sendItems(ctx, items) })
 }
 
 // tryClaim claims the session, or learns when the owner's lease expires.

@@ -3,8 +3,6 @@ package session
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -199,14 +197,22 @@ func (f *forwarded) sentAgain(c forwardedCommand) {
 // resend sends forwarded commands again. After an error other than a final refusal it returns the
 // error and the commands that are not sent.
 func (k *liveSession) resend(ctx context.Context, commands []forwardedCommand) ([]forwardedCommand, error) {
-	for i, c := range commands {
-		limited, cancel := context.WithTimeout(ctx, storeTimeout)
-		_, err := k.env.store.Send(limited, k.id, c.command)
-		cancel()
-		if err != nil && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrInvalid) && !errors.Is(err, store.ErrTooLarge) {
-			return commands[i:], fmt.Errorf("send a forwarded command again: %w", err)
+	for len(commands) > 0 {
+		var group []store.Command
+		for n, size := 0, 0; n < min(len(commands), groupCommands) && size < groupBytes; n++ {
+			group = append(group, commands[n].command)
+			size += len(commands[n].command.Data)
 		}
-		k.forwarded.sentAgain(c)
+		sent, err := k.env.send(ctx, k.id, group)
+		if isRefusedDelivery(err) {
+			sent, err = sent+1, nil
+		}
+		for _, c := range commands[:sent] {
+			k.forwarded.sentAgain(c)
+		}
+		if commands = commands[sent:]; err != nil {
+			return commands, err
+		}
 	}
 	return nil, nil
 }

@@ -63,23 +63,16 @@ type mailbox struct {
 	mode             mailboxMode
 	heldLocal        []item // the local items of modeHold
 	closed           error  // why the mailbox accepts nothing any more, in modeClosed
-
-	// directSends counts the sends of modeDirect in progress. directSendsDone is closed when that
-	// drops to 0; it is nil while no caller waits for it.
-	directSends     int
-	directSendsDone chan struct{}
 }
 
 func newMailbox() *mailbox { return &mailbox{wake: make(chan struct{}, 1)} }
 
 // tryPutCommands adds commands in order until the mailbox is full and returns the number added. It
-// never blocks. It adds none while commands go directly to the store.
+// never blocks.
 func (b *mailbox) tryPutCommands(commands []Command) (added int) {
 	b.mu.Lock()
-	if b.mode.puts(toItems | toHeld) {
-		for added < len(commands) && b.addCommandLocked(&commands[added]) {
-			added++
-		}
+	for b.mode != modeClosed && added < len(commands) && b.addCommandLocked(&commands[added]) {
+		added++
 	}
 	b.mu.Unlock()
 	if added > 0 {
@@ -126,12 +119,11 @@ func (b *mailbox) addLocked(it *item) bool {
 		b.items = append(b.items, *it)
 	case len(b.items)+len(b.heldLocal) >= mailboxLimit:
 		return false
-	case b.mode.puts(toHeld):
+	case b.mode == modeHold:
 		b.heldLocal = append(b.heldLocal, *it)
 	default:
 		b.items = append(b.items, *it)
 	}
-	b.mode.apply(mailItemAdded)
 	return true
 }
 
@@ -139,14 +131,13 @@ func (b *mailbox) addLocked(it *item) bool {
 // most of the items, and items are large, so it fills the slice element in place instead of copying
 // an item. The caller holds b.mu.
 func (b *mailbox) addCommandLocked(c *Command) bool {
-	if b.mode.puts(toHeld) || len(b.items) >= mailboxLimit || len(b.items) == cap(b.items) {
+	if b.mode == modeHold || len(b.items) >= mailboxLimit || len(b.items) == cap(b.items) {
 		return b.addLocked(&item{cmd: *c})
 	}
 	b.items = b.items[:len(b.items)+1]
 	it := &b.items[len(b.items)-1]
 	*it = item{}
 	it.cmd = *c
-	b.mode.apply(mailItemAdded)
 	return true
 }
 
@@ -188,61 +179,6 @@ func (b *mailbox) isIdle() bool {
 	return len(b.items) == 0 && b.mode != modeHold
 }
 
-// allowDirectSend begins modeDirect: a follower has no older item that is not in the inbox.
-func (b *mailbox) allowDirectSend() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.items) == 0 {
-		b.mode.apply(mailAllSent)
-	}
-}
-
-// endDirectSends ends modeDirect, because the follower ends.
-func (b *mailbox) endDirectSends() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.mode.apply(mailFollowerEnds)
-}
-
-// beginDirectSend reports whether an item may be sent to the store at once. If so, the caller must
-// call endDirectSend after the send, successful or not.
-func (b *mailbox) beginDirectSend() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !b.mode.puts(toInbox) {
-		return false
-	}
-	b.directSends++
-	return true
-}
-
-func (b *mailbox) endDirectSend() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.directSends--; b.directSends == 0 && b.directSendsDone != nil {
-		close(b.directSendsDone)
-		b.directSendsDone = nil
-	}
-}
-
-// waitDirectSends blocks until no direct send is in progress, or ctx ends.
-func (b *mailbox) waitDirectSends(ctx context.Context) {
-	b.mu.Lock()
-	if b.directSends == 0 {
-		b.mu.Unlock()
-		return
-	}
-	if b.directSendsDone == nil {
-		b.directSendsDone = make(chan struct{})
-	}
-	calm := b.directSendsDone
-	b.mu.Unlock()
-	select {
-	case <-calm:
-	case <-ctx.Done():
-	}
-}
-
 // requeue puts items that were taken and not executed in front of all others.
 func (b *mailbox) requeue(items []item) {
 	if len(items) == 0 {
@@ -250,7 +186,6 @@ func (b *mailbox) requeue(items []item) {
 	}
 	b.mu.Lock()
 	b.items = slices.Concat(items, b.items)
-	b.mode.apply(mailItemAdded)
 	b.mu.Unlock()
 	b.signal()
 }

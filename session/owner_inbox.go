@@ -29,7 +29,6 @@ type inboxReceiver struct {
 // lose what was sent, so all of it is sent again until the barrier has arrived. Without that
 // sendBarrier returns the items when the lease ends, for the next owner.
 func (in *inboxReceiver) sendBarrier(sent []item) []item {
-	in.live.mailbox.waitDirectSends(in.held.ctx)
 	all := append(sent, item{order: &order{Kind: orderBarrier}, sentAs: in.barrier})
 	for again := resendFirst; in.held.ctx.Err() == nil; again = min(2*again, resendLast) {
 		in.sendAll(in.live.forwarded.all(), all)

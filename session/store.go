@@ -77,8 +77,9 @@ type Log interface {
 
 // Inbox brings commands to the owner of a session, in the order in which the store accepted them.
 type Inbox interface {
-	// Send adds a command. It does so once per id, and reports a repetition.
-	Send(ctx context.Context, session wire.SessionID, c store.Command) (duplicate bool, err error)
+	// Send adds commands in order, up to the first that it refuses, and returns for each one before
+	// that whether it was a duplicate. It adds a command once per id.
+	Send(ctx context.Context, session wire.SessionID, commands ...store.Command) (duplicates []bool, err error)
 	// Receive returns the commands that no batch has consumed, the oldest first, and new ones as
 	// they arrive. After an error a new call starts over.
 	Receive(ctx context.Context, lease store.Lease) iter.Seq2[[]store.Command, error]

@@ -104,12 +104,14 @@
 //
 // # Inbox
 //
-//	Send(ctx, session, Command) (duplicate bool, err error)
+//	Send(ctx, session, Command...) (duplicates []bool, err error)
 //
-// Send adds a command to the inbox of the session. Sending a command again is a
-// duplicate while it is in the inbox, where different data is an [ErrConflict], and,
-// whatever its data, while it is among the last [Limits.InboxCommands] consumed
-// commands. [ErrFull] if the inbox is full.
+// Send adds commands to the inbox of the session, in order and in one step. It stops at
+// the first command that it refuses, with the reason as the error, and reports for each
+// one before whether it was a duplicate. Sending a command again is a duplicate while it
+// is in the inbox, where different data is an [ErrConflict], and, whatever its data,
+// while it is among the last [Limits.InboxCommands] consumed commands. [ErrFull] if the
+// inbox is full. After any other error none may have been added, or all.
 //
 //	Receive(ctx, Lease) iter.Seq2[[]Command, error]
 //

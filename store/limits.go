@@ -129,6 +129,17 @@ func (l Limits) CheckCommand(c Command) error {
 	return CheckName("command id", c.ID)
 }
 
+// CheckCommands returns the commands before the first that CheckCommand refuses, and its
+// error.
+func (l Limits) CheckCommands(commands []Command) (valid []Command, refused error) {
+	for i, c := range commands {
+		if err := l.CheckCommand(c); err != nil {
+			return commands[:i], err
+		}
+	}
+	return commands, nil
+}
+
 // CheckDocument refuses a document that exceeds the limits or has an invalid name or TTL.
 func (l Limits) CheckDocument(d Document) error {
 	if err := CheckName("collection", d.Collection); err != nil {

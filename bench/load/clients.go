@@ -38,6 +38,7 @@ type socket struct {
 	fd          int
 	state       connState
 	session     *session
+	replica     int    // number of its replica
 	isPublisher bool   // it sends events and receives none
 	batched     bool   // the server may put several envelopes into a frame
 	partial     []byte // the received part of an incomplete frame

@@ -68,7 +68,7 @@ func TestInjectedFaultsAreFound(t *testing.T) {
 			tg := startFloor(t)
 			tt.faulty.encoder = tg.encoder
 			tg.encoder = tt.faulty
-			c, err := newClients(tg, []*session{newSession("a", 3, false), newSession("b", 3, true)})
+			c, err := newClients(tg, []*session{newSession(0, "a", 3, false), newSession(0, "b", 3, true)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -104,7 +104,7 @@ func TestInjectedFaultsAreFound(t *testing.T) {
 func TestClosedTabIsFault(t *testing.T) {
 	t.Parallel()
 	tg := startFloor(t)
-	c, err := newClients(tg, []*session{newSession("a", 1, false)})
+	c, err := newClients(tg, []*session{newSession(0, "a", 1, false)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestClosedTabIsFault(t *testing.T) {
 func TestHeartbeatsAreAnswered(t *testing.T) {
 	t.Parallel()
 	tg := startFloor(t)
-	c, err := newClients(tg, []*session{newSession("a", 1, false)})
+	c, err := newClients(tg, []*session{newSession(0, "a", 1, false)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,9 +25,12 @@ const unusedMonitor = "monitor-3"
 
 // connect opens the given sockets, at most parallel at a time, and returns when all are open.
 func (c *clients) connect(ctx context.Context, sockets []*socket, parallel int) error {
-	addr, err := socketAddr(c.target.addr)
-	if err != nil {
-		return err
+	addrs := make([]unix.SockaddrInet4, len(c.target.addrs))
+	for i, name := range c.target.addrs {
+		var err error
+		if addrs[i], err = socketAddr(name); err != nil {
+			return err
+		}
 	}
 	c.waiting = sockets
 	want := c.open + len(sockets)
@@ -38,7 +41,7 @@ func (c *clients) connect(ctx context.Context, sockets []*socket, parallel int) 
 		for len(c.waiting) > 0 && c.opening < parallel {
 			s := c.waiting[0]
 			c.waiting = c.waiting[1:]
-			if err := c.dial(s, &addr); err != nil {
+			if err := c.dial(s, &addrs[s.replica%len(addrs)]); err != nil {
 				return 0, err
 			}
 		}
@@ -106,7 +109,7 @@ func (c *clients) handshake(s *socket) []byte {
 	// A constant key is enough: there is no caching proxy.
 	return fmt.Appendf(nil, "GET /ws/%s?%s HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ZXZlcmRlc2sgbG9hZCAhIQ==\r\nSec-WebSocket-Protocol: %s\r\n\r\n",
-		url.PathEscape(s.session.id), query.Encode(), c.target.addr, protocol)
+		url.PathEscape(s.session.id), query.Encode(), c.target.addrs[0], protocol)
 }
 
 // readHandshake checks the reply to the handshake, if it is complete, and returns the bytes after it.

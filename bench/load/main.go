@@ -49,7 +49,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.IntVar(&o.sessions, "sessions", 0, "sessions, instead of the scenario's own number")
 	flags.IntVar(&o.tabs, "tabs", 0, "tabs per session, instead of the scenario's own number")
 	flags.IntVar(&o.window, "window", 0, "undelivered events per session at full rate, instead of the scenario's own number")
-	flags.StringVar(&servers, "servers", "", "only these, separated by commas: file, floor, redis, batch")
+	flags.StringVar(&servers, "servers", "", "only these, separated by commas: file, floor, redis, batch, replicas")
 	flags.StringVar(&hub, "hub", "", "path of the hub; built if empty")
 	flags.BoolVar(&enforce, "enforce", false, "exit with 1 if a figure is above its limit")
 	flags.Usage = func() { usage(stderr, flags) }

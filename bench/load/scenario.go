@@ -62,6 +62,7 @@ func variants(names ...string) []variant {
 		{"floor", bareFloor, false},
 		{"redis", hubOnRedis, false},
 		{"batch", hubOnFile, true},
+		{"replicas", twoHubs, false},
 	}
 	return slices.DeleteFunc(all, func(v variant) bool { return !slices.Contains(names, v.name) })
 }
@@ -76,6 +77,10 @@ func scenarios() []scenario {
 		{
 			name: "many", help: "500 sessions with 4 tabs each, events at full rate",
 			sessions: 500, tabs: 4, variants: variants("file", "floor", "redis", "batch"), run: fullRate(defaultWindow),
+		},
+		{
+			name: "replicas", help: "as many, with Redis: one replica, and two with tabs and publishers on both",
+			sessions: 500, tabs: 4, variants: variants("redis", "replicas"), run: fullRate(defaultWindow),
 		},
 		{
 			name: "paced", help: "500 sessions with 4 tabs each, 40,000 deliveries per second",
@@ -148,7 +153,7 @@ func (sc scenario) runAgainst(ctx context.Context, t target, batch bool, o optio
 	}
 	sessions := make([]*session, len(ids))
 	for i, id := range ids {
-		sessions[i] = newSession(id, sc.tabs, batch)
+		sessions[i] = newSession(i, id, sc.tabs, batch)
 	}
 	c, err := newClients(t, sessions)
 	if err != nil {
@@ -165,11 +170,13 @@ func (sc scenario) runAgainst(ctx context.Context, t target, batch bool, o optio
 	return err
 }
 
-func newSession(id string, tabs int, batch bool) *session {
+// newSession makes a session with its sockets. The replica of its first tab, which connects first,
+// owns it. Of four sessions each replica owns two, and each has the publisher of one of these.
+func newSession(number int, id string, tabs int, batch bool) *session {
 	r := &session{id: id}
-	r.publisher = &socket{session: r, isPublisher: true}
-	for range tabs {
-		r.tabs = append(r.tabs, &socket{session: r, batched: batch})
+	r.publisher = &socket{session: r, isPublisher: true, replica: number / 2}
+	for i := range tabs {
+		r.tabs = append(r.tabs, &socket{session: r, batched: batch, replica: number + i})
 	}
 	return r
 }
@@ -192,11 +199,11 @@ func (c *clients) prepare(ctx context.Context) error {
 	for i, r := range c.sessions {
 		publishers[i] = r.publisher
 	}
-	if err := c.connect(ctx, publishers, maxConnecting); err != nil {
-		return fmt.Errorf("publishers: %w", err)
-	}
-	if err := c.connect(ctx, c.allTabs(), maxConnecting); err != nil {
-		return fmt.Errorf("tabs: %w", err)
+	tabs, first := c.allTabs(), len(c.sessions)
+	for _, sockets := range [][]*socket{tabs[:first], publishers, tabs[first:]} {
+		if err := c.connect(ctx, sockets, maxConnecting); err != nil {
+			return fmt.Errorf("connect tabs and publishers: %w", err)
+		}
 	}
 	for _, r := range c.sessions {
 		if err := c.publish(r, 1, c.clock(), false); err != nil {
@@ -273,7 +280,7 @@ func pacedRate(deliveries float64) func(context.Context, *clients, options, *res
 
 // idle connects tabs that only answer pings.
 func idle(ctx context.Context, c *clients, o options, r *result) error {
-	before, err := rig.Resident(c.target.pid)
+	before, err := rig.Resident(c.target.pids[0])
 	if err != nil {
 		return err
 	}
@@ -288,7 +295,7 @@ func idle(ctx context.Context, c *clients, o options, r *result) error {
 	}
 	r.Seconds = time.Since(from).Seconds()
 	r.Pings = c.pings
-	after, err := rig.Resident(c.target.pid)
+	after, err := rig.Resident(c.target.pids[0])
 	if err != nil {
 		return err
 	}

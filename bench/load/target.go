@@ -17,9 +17,9 @@ import (
 
 // target is a running server.
 type target struct {
-	addr    string
-	pid     int
-	redis   int // process id of its Redis, or 0
+	addrs   []string // one for each replica
+	pids    []int    // of the replicas
+	redis   int      // process id of its Redis, or 0
 	encoder encoder
 	// create creates sessions and returns their ids.
 	create func(ctx context.Context, n int) ([]string, error)
@@ -27,13 +27,14 @@ type target struct {
 
 // kind selects the server of a run.
 type kind struct {
-	server string // hub or floor
+	server string // hub, hubs for two replicas, or floor
 	store  string // file or redis; empty for the floor
 }
 
 var (
 	hubOnFile  = kind{"hub", "file"}
 	hubOnRedis = kind{"hub", "redis"}
+	twoHubs    = kind{"hubs", "redis"}
 	bareFloor  = kind{server: "floor"}
 )
 
@@ -73,7 +74,7 @@ func (s serverStarter) start(ctx context.Context, k kind, envelope int) (t targe
 
 func floorTarget(addr string, pid, envelope int) target {
 	return target{
-		addr: addr, pid: pid, encoder: newFloorEncoder(envelope),
+		addrs: []string{addr}, pids: []int{pid}, encoder: newFloorEncoder(envelope),
 		create: func(_ context.Context, n int) ([]string, error) {
 			ids := make([]string, n)
 			for i := range ids {
@@ -84,7 +85,7 @@ func floorTarget(addr string, pid, envelope int) target {
 	}
 }
 
-// startHub runs the hub, after a Redis if it needs one.
+// startHub runs the hub, or two replicas of it, after a Redis if it needs one.
 func (s serverStarter) startHub(ctx context.Context, k kind) (t target, stop func(), err error) {
 	dir, err := os.MkdirTemp(s.dir, "run-")
 	if err != nil {
@@ -100,7 +101,7 @@ func (s serverStarter) startHub(ctx context.Context, k kind) (t target, stop fun
 		_ = os.RemoveAll(dir)
 	}
 	store := "file:" + filepath.Join(dir, "store")
-	if k == hubOnRedis {
+	if k.store == "redis" {
 		redis, url, err := rig.StartRedis(ctx, dir)
 		if err != nil {
 			stop()
@@ -109,17 +110,23 @@ func (s serverStarter) startHub(ctx context.Context, k kind) (t target, stop fun
 		running = append(running, redis)
 		store, t.redis = url, redis.PID()
 	}
-	hub, url, err := rig.StartHub(ctx, s.hub, "--addr", "127.0.0.1:0", "--store", store,
-		"--files-dir", filepath.Join(dir, "files"), "--auth", "none", "--rate-limits", "off", "--shutdown-grace", "1s", "--log-level", "warn")
-	if err != nil {
-		stop()
-		return target{}, nil, err
+	replicas := 1
+	if k == twoHubs {
+		replicas = 2
 	}
-	running = append(running, hub)
-	t.addr = strings.Trim(strings.TrimPrefix(url, "http:"), "/")
-	t.pid = hub.PID()
+	for range replicas {
+		hub, url, err := rig.StartHub(ctx, s.hub, "--addr", "127.0.0.1:0", "--store", store,
+			"--files-dir", filepath.Join(dir, "files"), "--auth", "none", "--rate-limits", "off", "--shutdown-grace", "1s", "--log-level", "warn")
+		if err != nil {
+			stop()
+			return target{}, nil, err
+		}
+		running = append(running, hub)
+		t.addrs = append(t.addrs, strings.Trim(strings.TrimPrefix(url, "http:"), "/"))
+		t.pids = append(t.pids, hub.PID())
+	}
 	t.encoder = newHubEncoder()
-	t.create = func(ctx context.Context, n int) ([]string, error) { return createSessions(ctx, t.addr, n) }
+	t.create = func(ctx context.Context, n int) ([]string, error) { return createSessions(ctx, t.addrs[0], n) }
 	return t, stop, nil
 }
 
@@ -148,8 +155,12 @@ type measured struct {
 
 func (t target) measure() (m measured, err error) {
 	m.at = time.Now()
-	if m.cpu, err = rig.CPU(t.pid); err != nil {
-		return m, err
+	for _, pid := range t.pids {
+		used, err := rig.CPU(pid)
+		if err != nil {
+			return m, err
+		}
+		m.cpu += used
 	}
 	if m.self, err = rig.CPU(os.Getpid()); err != nil {
 		return m, err

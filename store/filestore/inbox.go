@@ -1,6 +1,7 @@
 package filestore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -10,23 +11,25 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Send adds a command to a session's inbox. A command with the id of one in the inbox, or
-// of one of the last [store.Limits.InboxCommands] consumed ones, is a duplicate.
+// Send adds commands to a session's inbox, up to the first that it refuses, and returns
+// for each one before that whether it was a duplicate: whether it has the id of one in the
+// inbox, or of one of the last [store.Limits.InboxCommands] consumed ones.
 // [store.ErrConflict] for an id in the inbox with other data, [store.ErrFull] if the inbox
 // is full.
-func (s *Sessions) Send(ctx context.Context, id wire.SessionID, c store.Command) (duplicate bool, err error) {
+func (s *Sessions) Send(ctx context.Context, id wire.SessionID, commands ...store.Command) (duplicates []bool, err error) {
 	if err := s.checkOpen(ctx); err != nil {
-		return false, err
+		return nil, err
 	}
-	if err := s.cfg.Limits.CheckCommand(c); err != nil {
-		return false, err
+	valid, refused := s.cfg.Limits.CheckCommands(commands)
+	if len(valid) == 0 {
+		return nil, refused
 	}
 	e, err := s.find(ctx, id)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	if err := e.writeLock.lock(ctx); err != nil {
-		return false, err
+		return nil, err
 	}
 	e.mu.Lock()
 	m, err := e.meta, e.checkWritableLocked()
@@ -35,20 +38,25 @@ func (s *Sessions) Send(ctx context.Context, id wire.SessionID, c store.Command)
 	}
 	e.mu.Unlock()
 	if err == nil {
-		duplicate, err = s.reader.checkDuplicate(e, c)
+		duplicates, err = s.reader.checkDuplicates(e, valid)
 	}
-	if err != nil || duplicate {
+	b, added := kvlog.NewBatch(bucketOf(id)), m.sent
+	for i, duplicate := range duplicates {
+		if !duplicate {
+			m.sent++
+			b.Put(numbered(inboxPrefix, m.sent, valid[i].ID), s.cfg.Schema.Seal(nil, valid[i].Data))
+		}
+	}
+	err = cmp.Or(err, refused)
+	if m.sent == added {
 		e.writeLock.unlock()
-		return duplicate, err
+		return duplicates, err
 	}
-	m.sent++
-	b := kvlog.NewBatch(bucketOf(id))
-	b.Put(numbered(inboxPrefix, m.sent, c.ID), s.cfg.Schema.Seal(nil, c.Data))
 	m.put(b)
 	if err := s.submit(ctx, func(err error) { e.finishWrite(err, &m) }, b); err != nil {
-		return false, fmt.Errorf("send command: %w", err)
+		return nil, fmt.Errorf("send commands: %w", err)
 	}
-	return false, nil
+	return duplicates, err
 }
 
 // Receive yields the commands in a session's inbox in the order in which they were sent,

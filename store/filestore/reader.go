@@ -204,35 +204,50 @@ func (r *sessionReader) readPinned(bucket string) (c pinnedState, err error) {
 	return c, nil
 }
 
-// checkDuplicate reports whether a command is in the inbox or was consumed recently. It
-// fails with [store.ErrConflict] or [store.ErrFull].
-func (r *sessionReader) checkDuplicate(e *session, c store.Command) (bool, error) {
-	inbox, consumed := 0, false
+// checkDuplicates reports for each command whether it is in the inbox or was consumed
+// recently, up to the first that is refused with [store.ErrConflict] or [store.ErrFull].
+func (r *sessionReader) checkDuplicates(e *session, commands []store.Command) (duplicates []bool, err error) {
+	asked := map[string]bool{}
+	for _, c := range commands {
+		asked[c.ID] = true
+	}
+	inbox, consumed := 0, map[string]bool{}
 	var found []store.Command
-	err := r.readValues(e, func(x *kvlog.Index, keep func(kvlog.Entry)) error {
+	err = r.readValues(e, func(x *kvlog.Index, keep func(kvlog.Entry)) error {
 		for entry := range x.Ascend(inboxPrefix, prefixEnd(inboxPrefix)) {
 			inbox++
-			if _, id := parseNumbered(inboxPrefix, entry.Key); id == c.ID {
+			if _, id := parseNumbered(inboxPrefix, entry.Key); asked[id] {
 				keep(entry)
 			}
 		}
 		for entry := range x.Ascend(consumedPrefix, prefixEnd(consumedPrefix)) {
-			_, id := parseNumbered(consumedPrefix, entry.Key)
-			consumed = consumed || id == c.ID
+			if _, id := parseNumbered(consumedPrefix, entry.Key); asked[id] {
+				consumed[id] = true
+			}
 		}
 		return nil
 	}, r.openCommands(&found))
-	switch {
-	case err != nil:
-		return false, fmt.Errorf("send command: %w", err)
-	case len(found) > 0 && !bytes.Equal(found[0].Data, c.Data):
-		return false, fmt.Errorf("%w: command %q was sent with different data", store.ErrConflict, c.ID)
-	case len(found) > 0 || consumed:
-		return true, nil
-	case inbox >= r.cfg.Limits.InboxCommands:
-		return false, fmt.Errorf("%w: inbox has %d commands", store.ErrFull, inbox)
+	if err != nil {
+		return nil, fmt.Errorf("send commands: %w", err)
 	}
-	return false, nil
+	waiting := map[string][]byte{}
+	for _, c := range found {
+		waiting[c.ID] = c.Data
+	}
+	for _, c := range commands {
+		data, waits := waiting[c.ID]
+		switch {
+		case waits && !bytes.Equal(data, c.Data):
+			return duplicates, fmt.Errorf("%w: command %q was sent with different data", store.ErrConflict, c.ID)
+		case !waits && !consumed[c.ID] && inbox >= r.cfg.Limits.InboxCommands:
+			return duplicates, fmt.Errorf("%w: inbox has %d commands", store.ErrFull, inbox)
+		case !waits && !consumed[c.ID]:
+			inbox++
+			waiting[c.ID] = c.Data
+		}
+		duplicates = append(duplicates, waits || consumed[c.ID])
+	}
+	return duplicates, nil
 }
 
 // openCommands returns a function that unseals a stored command and appends it to to.

@@ -16,33 +16,45 @@ import (
 // receiveBytes is the approximate bound of the commands fetched at once.
 const receiveBytes = 1 << 20
 
-// Send adds a command to a session's inbox. It is safe to retry. A command with the id of
-// one in the inbox, or of one of the last [store.Limits.InboxCommands] consumed ones, is a
-// duplicate. [store.ErrConflict] for an id in the inbox with other data, [store.ErrFull] if
+// Send adds commands to a session's inbox, up to the first that it refuses, and returns
+// for each one before that whether it was a duplicate: whether it has the id of one in the
+// inbox, or of one of the last [store.Limits.InboxCommands] consumed ones. It is safe to
+// retry. [store.ErrConflict] for an id in the inbox with other data, [store.ErrFull] if
 // the inbox is full.
-func (s *Sessions) Send(ctx context.Context, session wire.SessionID, c store.Command) (duplicate bool, err error) {
+func (s *Sessions) Send(ctx context.Context, session wire.SessionID, commands ...store.Command) (duplicates []bool, err error) {
 	const what = "send to session"
 	if err := session.Validate(); err != nil {
-		return false, fmt.Errorf("%s: %w", what, err)
+		return nil, fmt.Errorf("%s: %w", what, err)
 	}
-	if err := s.limits.CheckCommand(c); err != nil {
-		return false, fmt.Errorf("%s %s: %w", what, session, err)
+	valid, refused := s.limits.CheckCommands(commands)
+	if refused != nil {
+		refused = fmt.Errorf("%s %s: %w", what, session, refused)
+	}
+	if len(valid) == 0 {
+		return nil, refused
 	}
 	k := s.keys.session(session)
-	sum := sha256.Sum256(c.Data)
+	args := make([]any, 0, 2+3*len(valid))
+	args = append(args, string(session), s.limits.InboxCommands)
+	for _, c := range valid {
+		sum := sha256.Sum256(c.Data)
+		args = append(args, c.ID, hex.EncodeToString(sum[:8]), s.schema.Seal(nil, c.Data))
+	}
 	r, err := s.calls.callSession(ctx, what, retryable, session, s.scripts.send,
-		[]string{k.meta(), k.inbox(), k.ids(), k.quarantine()},
-		string(session), c.ID, hex.EncodeToString(sum[:8]), s.schema.Seal(nil, c.Data), s.limits.InboxCommands)
+		[]string{k.meta(), k.inbox(), k.ids(), k.quarantine()}, args...)
 	if err != nil {
-		return false, err
+		return nil, err
+	}
+	for _, v := range r.args {
+		duplicates = append(duplicates, v == int64(1))
 	}
 	switch r.word {
 	case "CONFLICT":
-		return false, fmt.Errorf("%s %s: command %s: %w", what, session, c.ID, store.ErrConflict)
+		refused = fmt.Errorf("%s %s: command %s: %w", what, session, valid[len(duplicates)].ID, store.ErrConflict)
 	case "FULL":
-		return false, fmt.Errorf("%s %s: inbox: %w", what, session, store.ErrFull)
+		refused = fmt.Errorf("%s %s: inbox: %w", what, session, store.ErrFull)
 	}
-	return r.word == "DUP", nil
+	return duplicates, refused
 }
 
 // Receive yields the commands in the inbox in the order in which they were sent, and then

@@ -45,9 +45,9 @@ func (e losesOps) Commit(ctx context.Context, l store.Lease, b store.Batch) (sto
 
 func (keepsLease) Release(context.Context, store.Lease) error { return nil }
 
-func (e noDuplicates) Send(ctx context.Context, id wire.SessionID, c store.Command) (bool, error) {
-	_, err := e.Inbox.Send(ctx, id, c)
-	return false, err
+func (e noDuplicates) Send(ctx context.Context, id wire.SessionID, commands ...store.Command) ([]bool, error) {
+	duplicates, err := e.Inbox.Send(ctx, id, commands...)
+	return make([]bool, len(duplicates)), err
 }
 
 func (e anyCursor) Read(ctx context.Context, id wire.SessionID, after wire.Position, limit int) ([]store.Event, error) {

@@ -65,10 +65,11 @@ type Contents interface {
 
 // Inbox delivers commands to the owner of a session.
 type Inbox interface {
-	// Send adds a command to the inbox. A known id is a duplicate: of a command in the
-	// inbox (store.ErrConflict if the data differs) or among the last
+	// Send adds commands to the inbox, up to the first that it refuses, and reports for
+	// each one before whether it was a duplicate. A known id is a duplicate: of a command
+	// in the inbox (store.ErrConflict if the data differs) or among the last
 	// store.Limits.InboxCommands consumed ones. store.ErrFull if the inbox is full.
-	Send(ctx context.Context, session wire.SessionID, c store.Command) (duplicate bool, err error)
+	Send(ctx context.Context, session wire.SessionID, commands ...store.Command) (duplicates []bool, err error)
 	// Receive yields the commands in the order in which they were sent and waits for more
 	// until the first error. Commands that no batch consumes are yielded again by every
 	// later Receive. store.ErrFenced once the lease is stale.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -34,6 +35,8 @@ func inboxChecks() []check {
 		{name: "any bytes are kept", run: inboxBytes},
 		{name: "sending to an unknown session is ErrNotFound", run: inboxUnknown},
 		{name: "sessions have inboxes of their own", run: inboxSeparate},
+		{name: "several commands are sent at once", run: inboxGroup, opts: small},
+		{name: "a refused command ends a group", run: inboxGroupRefused, opts: small},
 	}
 }
 
@@ -45,7 +48,7 @@ func (r *rig) sendOn(id wire.SessionID, command, data string) bool {
 	if err != nil {
 		r.Errorf("sending %s: %v", command, err)
 	}
-	return dup
+	return slices.Equal(dup, []bool{true})
 }
 
 // send sends a command that must be new.
@@ -189,6 +192,50 @@ func inboxDuplicate(r *rig) {
 	}
 	r.send("s", "c", "data of c")
 	r.same("received", r.inbox(p.lease, 3), commands("a", "b", "c"))
+}
+
+// inboxGroup sends groups with duplicates of commands in the inbox, of consumed ones and of
+// the group's own.
+func inboxGroup(r *rig) {
+	p := r.createAndClaim("s", "a")
+	v := r.receiver(p.lease)
+	send := func(want []bool, ids ...string) {
+		r.Helper()
+		got, err := r.Inbox.Send(r.ctx, "s", commands(ids...)...)
+		r.ok(err)
+		r.same("duplicates", got, want)
+	}
+	send([]bool{false, false, true}, "b", "a", "b")
+	r.same("received", v.next(2), commands("b", "a"))
+	p.commit(store.Batch{Consumed: []string{"b"}})
+	send([]bool{true, false, true, false}, "a", "d", "b", "c")
+	r.same("received", v.next(2), commands("d", "c"))
+	r.same("received anew", r.inbox(p.lease, 3), commands("a", "d", "c"))
+	got, err := r.Inbox.Send(r.ctx, "s")
+	r.ok(err)
+	r.same("duplicates of nothing", len(got), 0)
+}
+
+// inboxGroupRefused sends groups with one command that is refused: those before it are
+// added, those after it are not.
+func inboxGroupRefused(r *rig) {
+	p := r.createAndClaim("s", "a")
+	send := func(why error, want []bool, cs ...store.Command) {
+		r.Helper()
+		got, err := r.Inbox.Send(r.ctx, "s", cs...)
+		r.is(err, why, "Send")
+		r.same("duplicates", got, want)
+	}
+	c := commands("a", "b", "c", "d", "e")
+	other := store.Command{ID: "a", Data: []byte("other")}
+	send(store.ErrConflict, []bool{false}, c[0], other, c[1])
+	send(store.ErrTooLarge, []bool{true, false}, c[0], c[1], store.Command{ID: "big", Data: make([]byte, 101)}, c[2])
+	send(store.ErrInvalid, nil, store.Command{}, c[2])
+	send(store.ErrConflict, nil, other, c[2])
+	send(store.ErrFull, []bool{false, false, true}, c[2], c[3], c[0], c[4], c[0])
+	r.same("received", r.inbox(p.lease, 4), commands("a", "b", "c", "d"))
+	_, err := r.Inbox.Send(r.ctx, "unknown", c...)
+	r.is(err, store.ErrNotFound, "Send to an unknown session")
 }
 
 func inboxConflict(r *rig) {

@@ -254,7 +254,8 @@ func (p *sessionPlayer) quarantine(e Engine, s step) error {
 func (p *sessionPlayer) send(e Engine, s step) error { return p.sendTo(e, s.id(), s.command()) }
 
 func (p *sessionPlayer) sendTo(e Engine, id wire.SessionID, c store.Command) error {
-	got, gotErr := e.Inbox.Send(p.ctx, id, c)
+	duplicates, gotErr := e.Inbox.Send(p.ctx, id, c)
+	got := slices.Contains(duplicates, true)
 	want, forgotten, wantErr := p.model.send(id, c)
 	if forgotten && (gotErr != nil || !got) {
 		want, wantErr = p.model.resend(id, c)

@@ -197,9 +197,18 @@ func (e *reference) Tail(ctx context.Context, id wire.SessionID, after wire.Posi
 	}
 }
 
-func (e *reference) Send(ctx context.Context, id wire.SessionID, c store.Command) (dup bool, err error) {
-	err = e.do(ctx, func() error { dup, _, err = e.model.send(id, c); return err })
-	return dup, err
+func (e *reference) Send(ctx context.Context, id wire.SessionID, commands ...store.Command) (duplicates []bool, err error) {
+	err = e.do(ctx, func() error {
+		for _, c := range commands {
+			duplicate, _, err := e.model.send(id, c)
+			if err != nil {
+				return err
+			}
+			duplicates = append(duplicates, duplicate)
+		}
+		return nil
+	})
+	return duplicates, err
 }
 
 func (e *reference) Receive(ctx context.Context, l store.Lease) iter.Seq2[[]store.Command, error] {

@@ -58,14 +58,21 @@ end
 -- consume removes the commands with the ids ARGV[from...] from the inbox and keeps their
 -- ids, at most ARGV[4] of them.
 local function consume(inbox, ids, done, from, count)
-  for i = from, from + count - 1 do
-    local pending = redis.call('HGET', ids, ARGV[i])
-    local entry = pending and string.match(pending, '^(%d+%-%d+) ')
-    if entry then
-      redis.call('XDEL', inbox, entry)
-      redis.call('HSET', ids, ARGV[i], '-')
-      redis.call('RPUSH', done, ARGV[i])
+  local pending = redis.call('HMGET', ids, unpack(ARGV, from, from + count - 1))
+  local entries, gone, marks, known = {}, {}, {}, {}
+  for i, found in ipairs(pending) do
+    local id = ARGV[from + i - 1]
+    local entry = found and string.match(found, '^(%d+%-%d+) ')
+    if entry and not known[id] then
+      known[id] = true
+      entries[#entries + 1], gone[#gone + 1] = entry, id
+      marks[#marks + 1], marks[#marks + 2] = id, '-'
     end
+  end
+  if #entries > 0 then
+    redis.call('XDEL', inbox, unpack(entries))
+    redis.call('HSET', ids, unpack(marks))
+    redis.call('RPUSH', done, unpack(gone))
   end
   local over = redis.call('LLEN', done) - ARGV[4]
   if over > 0 then

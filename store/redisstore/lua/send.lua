@@ -1,26 +1,40 @@
 #!lua
--- Adds a command to the inbox of a session, unless it is a duplicate.
+-- Adds commands to the inbox of a session, up to the first that is refused. Duplicates are
+-- not added again.
 --
 -- KEYS: 1 meta, 2 inbox, 3 ids, 4 quarantine of the partition.
--- ARGV: 1 session, 2 id of the command, 3 digest of its data, 4 its sealed data,
---   5 maximum number of commands in the inbox.
--- Returns 1 for a new command, {'DUP'} for one that is in the inbox or was consumed
---   recently, or a refusal: {'CONFLICT'}, {'FULL'}, {'QUARANTINED', reason},
---   {'NOTFOUND'}, {'INDEX', key}.
+-- ARGV: 1 session, 2 maximum number of commands in the inbox, then for each command its
+--   id, a digest of its data and its sealed data.
+-- Returns {'OK', d...} with a number for each command: 1 for one that is in the inbox or
+--   was consumed recently, 0 for a new one. A refusal ends it: {'CONFLICT', d...} or
+--   {'FULL', d...} with the numbers of the commands before. {'QUARANTINED', reason},
+--   {'NOTFOUND'} or {'INDEX', key} refuse all.
 local reason = redis.pcall('HGET', KEYS[4], ARGV[1])
 if type(reason) == 'table' then return {'INDEX', KEYS[4]} end
 if reason then return {'QUARANTINED', reason} end
 local state = redis.call('HGET', KEYS[1], 'state')
 if not state then return {'NOTFOUND'} end
 if string.sub(state, 1, 1) == '!' then return {'QUARANTINED'} end
-local known = redis.call('HGET', KEYS[3], ARGV[2])
-if known then
-  local digest = string.match(known, ' (%x+)$')
-  if digest and digest ~= ARGV[3] then return {'CONFLICT'} end
-  return {'DUP'}
+local ids = {}
+for i = 3, #ARGV, 3 do ids[#ids + 1] = ARGV[i] end
+local known = redis.call('HMGET', KEYS[3], unpack(ids))
+local room = tonumber(ARGV[2]) - redis.call('XLEN', KEYS[2])
+local answer, new, digests = {'OK'}, {}, {}
+for n, id in ipairs(ids) do
+  local digest = ARGV[3 * n + 1]
+  local before = known[n] and (string.match(known[n], ' (%x+)$') or digest) or digests[id]
+  if before and before ~= digest then answer[1] = 'CONFLICT' break end
+  if not before then
+    if room <= 0 then answer[1] = 'FULL' break end
+    room = room - 1
+    digests[id] = digest
+    new[#new + 1] = id
+    new[#new + 1] = redis.call('XADD', KEYS[2], '*', 'id', id, 'd', ARGV[3 * n + 2]) .. ' ' .. digest
+  end
+  answer[n + 1] = before and 1 or 0
 end
-if redis.call('XLEN', KEYS[2]) >= tonumber(ARGV[5]) then return {'FULL'} end
-local entry = redis.call('XADD', KEYS[2], '*', 'id', ARGV[2], 'd', ARGV[4])
-redis.call('HSET', KEYS[3], ARGV[2], entry .. ' ' .. ARGV[3])
-redis.call('SPUBLISH', KEYS[1], 'w\n')
-return 1
+if #new > 0 then
+  redis.call('HSET', KEYS[3], unpack(new))
+  redis.call('SPUBLISH', KEYS[1], 'w\n')
+end
+return answer
