@@ -1,7 +1,6 @@
 package hubtest
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,87 +10,6 @@ import (
 
 	"github.com/everdesk/everdesk/wire"
 )
-
-// checkQueues checks P7 for the messages that a monitor's main agent accepted directly. Other messages,
-// such as those of windows, have other queues or need not wait.
-func (s *sessionHistory) checkQueues(v *violations) {
-	byMain := map[wire.MessageID]bool{}
-	for _, e := range s.log {
-		if e.Type == typeAccepted && e.How == wire.TakenDirect && strings.HasPrefix(string(e.Agent), "main-") {
-			byMain[e.Message] = true
-		}
-	}
-	waiting := map[wire.MonitorID]*queue{}
-	for _, e := range s.log {
-		if waiting[e.Monitor] == nil {
-			waiting[e.Monitor] = new(queue)
-		}
-		q := waiting[e.Monitor]
-		switch {
-		case !byMain[e.Message]:
-		case e.Type == typeQueued:
-			q.add(e.Message, e.Place)
-		case e.Type == typeAccepted:
-			// In a trimmed log it may have been queued earlier.
-			unknown := s.isTrimmedBefore(wire.Position{}) && !q.has(e.Message)
-			if first := q.ahead(e.Message); first != "" && !unknown {
-				v.add("P7", 0, "%s starts at %v before %s, which was queued first", e.Message, e.At, first)
-			}
-			q.remove(e.Message)
-		}
-	}
-}
-
-// queue is the queue of a monitor, in the order of the log.
-type queue []queued
-
-// queued is a message with its place in the queue. A message that is offered to a running turn
-// keeps its place. The log has it as queued only after the turn did not accept it, which may be
-// after messages that arrived later; its smaller place shows that it precedes them.
-type queued struct {
-	id    wire.MessageID
-	place int
-}
-
-func (q *queue) add(id wire.MessageID, place int) {
-	if !q.has(id) {
-		*q = append(*q, queued{id, cmp.Or(place, len(*q)+1)})
-	}
-}
-
-func (q *queue) has(id wire.MessageID) bool {
-	return slices.ContainsFunc(*q, func(w queued) bool { return w.id == id })
-}
-
-// ahead returns the first queued message that the log has before id and whose place is smaller,
-// or "". If id is not queued, it returns the first queued message.
-func (q *queue) ahead(id wire.MessageID) wire.MessageID {
-	at := slices.IndexFunc(*q, func(w queued) bool { return w.id == id })
-	if at < 0 && len(*q) > 0 {
-		return (*q)[0].id
-	}
-	for _, w := range (*q)[:max(at, 0)] {
-		if w.place < (*q)[at].place {
-			return w.id
-		}
-	}
-	return ""
-}
-
-// remove removes a message from the queue; those behind it move up.
-func (q *queue) remove(id wire.MessageID) {
-	at := slices.IndexFunc(*q, func(w queued) bool { return w.id == id })
-	if at < 0 {
-		return
-	}
-	place := (*q)[at].place
-	*q = slices.Delete(*q, at, at+1)
-	for i := range *q {
-		if (*q)[i].place > place {
-			(*q)[i].place--
-		}
-	}
-}
 
 // endsByMessage returns the ends of all messages of a log, without those of task agents.
 func endsByMessage(log []Event) map[wire.MessageID][]Event {

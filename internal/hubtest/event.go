@@ -91,7 +91,7 @@ func eventOf(e wire.Event, frame []byte) Event {
 	case wire.ErrorNotice:
 		out.Message, out.Reason = d.MessageID, d.Message
 	case wire.MessageRejected:
-		out.Message = d.MessageID
+		out.Message, out.Monitor = d.MessageID, d.MonitorID
 	case wire.AgentResponse:
 		out.Message, out.Monitor, out.Agent = d.MessageID, d.MonitorID, d.AgentID
 		out.Text, out.Offset = d.Delta, d.Offset

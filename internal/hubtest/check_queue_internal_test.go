@@ -1,0 +1,108 @@
+package hubtest
+
+import (
+	"testing"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// A message that was offered to a turn is logged as queued after messages that arrived later, with
+// its original place.
+func TestQueueOrdersByPlace(t *testing.T) {
+	t.Parallel()
+	var q queue
+	q.add("first", 1)
+	q.add("last", 3)
+	q.add("offered", 2)
+	for _, c := range []struct{ id, ahead wire.MessageID }{
+		{"first", ""},
+		{"last", "first"},
+		{"offered", "first"},
+		{"unknown", "first"},
+	} {
+		if got := q.ahead(c.id); got != c.ahead {
+			t.Errorf("ahead of %s is %q, want %q", c.id, got, c.ahead)
+		}
+	}
+	q.remove("first")
+	if got := q.ahead("offered"); got != "" {
+		t.Errorf("ahead of offered is %q, want none", got)
+	}
+	if got, want := q.ahead("last"), wire.MessageID("offered"); got != want {
+		t.Errorf("ahead of last is %q, want %q", got, want)
+	}
+	q.remove("offered")
+	q.add("new", 2)
+	if got, want := q.ahead("new"), wire.MessageID("last"); got != want {
+		t.Errorf("ahead of new is %q, want %q", got, want)
+	}
+}
+
+// queueLog is a log of one monitor.
+type queueLog []Event
+
+func (l queueLog) queued(id wire.MessageID, place int) queueLog {
+	return append(l, Event{Type: typeQueued, Message: id, Monitor: "m", Place: place})
+}
+
+func (l queueLog) accepted(id wire.MessageID, how wire.Taken, agent wire.AgentID) queueLog {
+	return append(l, Event{Type: typeAccepted, Message: id, Monitor: "m", How: how, Agent: agent})
+}
+
+func (l queueLog) starts(id wire.MessageID) queueLog {
+	return l.accepted(id, wire.TakenDirect, wire.AgentID("main-m-"+id))
+}
+
+func (l queueLog) rejected(id wire.MessageID) queueLog {
+	return append(l, Event{Type: typeRejected, Message: id, Monitor: "m"})
+}
+
+func TestCheckQueuesFindsEveryOvertaking(t *testing.T) {
+	t.Parallel()
+	steered := func(l queueLog, id wire.MessageID) queueLog { return l.accepted(id, wire.TakenSteered, "main-m-a") }
+	begin := queueLog{{Type: typeOwner}}.starts("a")
+	for _, c := range []struct {
+		name string
+		log  queueLog
+		want string // "" means none
+	}{
+		{"in order", begin.queued("b", 1).queued("c", 2).starts("b").starts("c"), ""},
+		{"overtaken", begin.queued("b", 1).queued("c", 2).starts("c").starts("b"), "c starts at 0-0 before b, which was queued first"},
+		{"returned offer in order", begin.queued("c", 2).queued("b", 1).starts("b").starts("c"), ""},
+		{
+			"overtakes a returned offer", begin.queued("c", 2).queued("b", 1).starts("c").starts("b"),
+			"c starts at 0-0 before b, which was queued first",
+		},
+		{"behind accepted offers", steered(steered(begin.queued("b", 3), "x"), "y").queued("c", 2).starts("b").starts("c"), ""},
+		{
+			"overtakes behind an accepted offer", steered(begin.queued("b", 2), "x").queued("c", 3).starts("c").starts("b"),
+			"c starts at 0-0 before b, which was queued first",
+		},
+		{"returned offer that starts at once", begin.queued("c", 2).starts("b").starts("c"), ""},
+		{"did not wait", begin.queued("b", 1).starts("c").starts("b"), "c starts at 0-0 before b, which was queued first"},
+		{"overtakes one that a turn accepts", steered(begin.queued("b", 1).queued("c", 2).starts("c"), "b"), "c starts at 0-0 before b, which was queued first"},
+		{"behind one that a turn accepted", steered(begin.queued("b", 1).queued("c", 2), "b").queued("d", 2).starts("c").starts("d"), ""},
+		{
+			"overtakes behind one that a turn accepted", steered(begin.queued("b", 1).queued("c", 2), "b").queued("d", 2).starts("d").starts("c"),
+			"d starts at 0-0 before c, which was queued first",
+		},
+		{"overtakes one that is rejected", begin.queued("b", 1).queued("c", 2).starts("c").rejected("b"), "c starts at 0-0 before b, which was queued first"},
+		{"overtakes one that never starts", begin.queued("b", 1).queued("c", 2).starts("c"), "c starts at 0-0 before b, which was queued first"},
+		{"behind a rejected one", begin.queued("b", 1).queued("c", 2).rejected("b").queued("d", 2).starts("c").starts("d"), ""},
+		{
+			"a window has another queue",
+			begin.queued("w", 1).queued("b", 1).starts("b").accepted("w", wire.TakenDirect, "window-m-1"), "",
+		},
+	} {
+		s := sessionHistory{log: c.log, sent: map[wire.MessageID]string{"b": "", "c": "", "d": ""}}
+		v := &violations{}
+		s.checkQueues(v)
+		got := ""
+		if len(v.all) > 0 {
+			got = v.all[0].What
+		}
+		if got != c.want || len(v.all) > 1 {
+			t.Errorf("%s: got %d violations %v, want %q", c.name, len(v.all), v.all, c.want)
+		}
+	}
+}
