@@ -2,6 +2,7 @@ package contextpool
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 
 	"github.com/everdesk/everdesk/history"
@@ -160,6 +161,32 @@ func (h *thread) trimCold() []store.Op {
 		return nil
 	}
 	return []store.Op{store.KeepLast(h.coldList(), n)}
+}
+
+// mergedThread holds the messages of a thread and of its cold list.
+type mergedThread struct {
+	// cold are the thread's messages in the cold list, in the order of the list, and byID are those
+	// of thread and cold list.
+	cold, byID []history.Message
+	// dirty means that the list holds other values besides, or that some are lost.
+	dirty bool
+}
+
+// mergeCold merges the thread with items, the values of its cold list. Of these only those count
+// that Cold describes: the store may have lost the removal of others. Of a message in both the
+// thread's copy counts: the store may have lost the move back of the other.
+func (h *thread) mergeCold(items [][]byte) (m mergedThread, err error) {
+	spans, _ := matchChunks(h.Cold, items)
+	ours := spanItems(spans, items)
+	n, _ := h.coldSize()
+	m.dirty = len(ours) != len(items) || len(ours) != n
+	if m.cold, err = decodeList[history.Message](h.coldList(), ours); err != nil {
+		return mergedThread{}, err
+	}
+	m.byID = slices.Concat(h.messages, m.cold)
+	slices.SortStableFunc(m.byID, func(a, b history.Message) int { return cmp.Compare(a.ID, b.ID) })
+	m.byID = slices.CompactFunc(m.byID, func(a, b history.Message) bool { return a.ID == b.ID })
+	return m, nil
 }
 
 func (h *thread) coldSize() (n, bytes int) {

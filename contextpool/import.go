@@ -1,7 +1,6 @@
 package contextpool
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/everdesk/everdesk/history"
@@ -40,11 +39,11 @@ func LoadThreads(
 			if err != nil {
 				return nil, err
 			}
-			older, err := decodeList[history.Message](h.coldList(), items)
+			all, err := h.mergeCold(items)
 			if err != nil {
 				return nil, err
 			}
-			t.Messages = sortedUnique(append(older, h.messages...))
+			t.Messages = all.byID
 		}
 		if agent != mainAgent(h.Monitor) && len(t.Windows) == 0 {
 			continue
@@ -52,12 +51,6 @@ func LoadThreads(
 		out = append(out, t)
 	}
 	return out, nil
-}
-
-// sortedUnique sorts messages by id. Of several with the same id it keeps the first.
-func sortedUnique(all []history.Message) []history.Message {
-	slices.SortStableFunc(all, func(a, b history.Message) int { return cmp.Compare(a.ID, b.ID) })
-	return slices.CompactFunc(all, func(a, b history.Message) bool { return a.ID == b.ID })
 }
 
 // ImportOps returns the operations that fill a session without agents with threads, and with

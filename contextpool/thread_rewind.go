@@ -1,9 +1,7 @@
 package contextpool
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/store"
@@ -33,17 +31,11 @@ func (s *threadSet) loadThreadCut(h *thread) (*threadCut, error) {
 	if err != nil {
 		return nil, fmt.Errorf("what was moved away of %s: %w", h.agent, err)
 	}
-	runs, _ := matchChunks(h.Cold, items)
-	ours := spanItems(runs, items)
-	n, _ := h.coldSize()
-	g.dirty = len(ours) != len(items) || len(ours) != n
-	if g.cold, err = decodeList[history.Message](h.coldList(), ours); err != nil {
+	merged, err := h.mergeCold(items)
+	if err != nil {
 		return nil, err
 	}
-	g.all = slices.Concat(h.messages, g.cold)
-	slices.SortStableFunc(g.all, func(a, b history.Message) int { return cmp.Compare(a.ID, b.ID) })
-	// If the store lost the move back of some messages, the thread's version counts.
-	g.all = slices.CompactFunc(g.all, func(a, b history.Message) bool { return a.ID == b.ID })
+	g.all, g.cold, g.dirty = merged.byID, merged.cold, merged.dirty
 	return g, nil
 }
 
