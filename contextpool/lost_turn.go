@@ -63,7 +63,6 @@ func (rc *recovery) restoreTurnEnd(c LostTurnEnd) (refused *desktop.Refusal) {
 	if t != nil {
 		run := t.runID()
 		rc.step.AfterCommit(func() { rc.runner.Interrupt(run, "the turn has ended at the owner before") })
-		rc.ender.endTasks(t)
 	} else {
 		var m *Message
 		if w := rc.queues.find(c.End.MessageID, ""); w != nil {
@@ -102,7 +101,7 @@ func (rc *recovery) restoreTurnEnd(c LostTurnEnd) (refused *desktop.Refusal) {
 		}
 	}
 	rc.restoreText(t, c)
-	rc.ender.end(t, providers.Outcome(c.End.Outcome), c.End.Reason)
+	rc.ender.end(t, providers.Outcome(c.End.Outcome), c.End.Reason) // stops the runs of its tasks, too
 	return refused
 }
 

@@ -1,6 +1,7 @@
 package contextpool_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/everdesk/everdesk/contextpool"
@@ -34,4 +35,24 @@ func TestRestoreTurnEndEndsJoinedMessages(t *testing.T) {
 	r.restoreTurnEnd()
 	r.wantStory("m1", "direct by main-monitor-0-m1; completed")
 	r.wantStory("m2", "steered by main-monitor-0-m1; completed")
+}
+
+// A turn that only waits for a task gets no run when its end is restored, and the run of the task is
+// interrupted.
+func TestRestoreTurnEndStopsTasks(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.runner.slots = 1
+	var result string
+	r.hand(r.leader("c1"), "c1", &result)
+	r.crash()
+	task := r.run("task-m1-1")
+	r.began(task)
+	r.restoreTurnEnd()
+	wantEqual(t, len(r.runner.started), 1) // only that of the task
+	wantEqual(t, slices.Contains(r.runner.interrupted, task.ID+": the turn it works for has ended"), true)
+	r.interrupted(task)
+	wantEqual(t, len(r.runner.started), 1)
+	wantEqual(t, r.pool.View.RunningAgents(), 0)
+	r.wantStory("m1", "direct by main-monitor-0-m1; completed")
 }
