@@ -19,10 +19,12 @@ func (r *rig) archiveRow(row wire.UIRow) wire.UIRow {
 		r.archive = map[wire.MonitorID][]wire.UIRow{}
 	}
 	rows := r.archive[row.MonitorID]
-	if i := slices.IndexFunc(rows, func(o wire.UIRow) bool { return o.TS == row.TS }); i >= 0 {
-		row.ID = rows[i].ID
-		rows[i] = row
-		return row
+	for i := len(rows) - 1; i >= 0; i-- { // mostly one of the last; rows are large to copy
+		if rows[i].TS == row.TS {
+			row.ID = rows[i].ID
+			rows[i] = row
+			return row
+		}
 	}
 	r.archive[row.MonitorID] = append(rows, row)
 	return row

@@ -232,7 +232,7 @@ func TestLongResultsAreCut(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	run := r.direct("m1")
-	for i := range 200 {
+	for i := range 100 {
 		id := fmt.Sprintf("c%d", i)
 		r.step(func() {
 			if err := r.pool.BeginToolCall(callerOf(run), callOf(id, "http:get")); err != nil {
@@ -241,7 +241,7 @@ func TestLongResultsAreCut(t *testing.T) {
 		})
 		r.step(func() {
 			err := r.pool.EndToolCall(callerOf(run), callOf(id, "http:get"), providers.ToolResult{
-				Text: strings.Repeat("x", 200_000), Images: []providers.Image{{MediaType: "image/png", Data: make([]byte, 100_000)}},
+				Text: strings.Repeat("x", 100_000), Images: []providers.Image{{MediaType: "image/png", Data: make([]byte, 100_000)}},
 			})
 			if err != nil {
 				t.Error(err)

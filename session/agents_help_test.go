@@ -370,6 +370,12 @@ type messageOutcome struct {
 // messageOutcomes returns the outcomes of all messages in a log.
 func messageOutcomes(events []wire.Event) map[wire.MessageID]*messageOutcome {
 	all := map[wire.MessageID]*messageOutcome{}
+	countOutcomes(all, events)
+	return all
+}
+
+// countOutcomes adds further events of a log to the outcomes of all messages.
+func countOutcomes(all map[wire.MessageID]*messageOutcome, events []wire.Event) {
 	of := func(id wire.MessageID) *messageOutcome {
 		if all[id] == nil {
 			all[id] = &messageOutcome{}
@@ -398,7 +404,6 @@ func messageOutcomes(events []wire.Event) map[wire.MessageID]*messageOutcome {
 			}
 		}
 	}
-	return all
 }
 
 // checkOutcomes checks an invariant of every log: each message is answered once, perhaps after it
@@ -419,10 +424,15 @@ func (d *testDesktop) waitIdle() {
 	at := deliverBarrier(d.t, d.handle)
 	late := time.NewTimer(d.waitLimit)
 	defer late.Stop()
+	all, seen, last := map[wire.MessageID]*messageOutcome{}, 0, wire.Position{}
 	for {
-		events, more := d.from(0)
-		done := len(events) > 0 && events[len(events)-1].At.Compare(at) >= 0
-		for _, f := range messageOutcomes(events) {
+		events, more := d.from(seen)
+		countOutcomes(all, events)
+		if seen += len(events); len(events) > 0 {
+			last = events[len(events)-1].At
+		}
+		done := seen > 0 && last.Compare(at) >= 0
+		for _, f := range all {
 			done = done && f.accepted+f.rejected > 0 && f.ends >= f.accepted
 		}
 		if done {

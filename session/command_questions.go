@@ -327,13 +327,13 @@ func promptMismatch(p wire.OpenPrompt, m wire.UserPromptResponse) string {
 
 // cancelAll closes the open questions of an agent.
 func (q *questions) cancelAll(agent wire.AgentID) {
-	now := q.w.state.Snapshot()
-	for _, d := range now.Dialogs {
+	dialogs, prompts := q.w.state.Notices().OpenQuestions()
+	for _, d := range dialogs {
 		if d.AgentID == agent {
 			q.closeDialog(d, ending{Reason: wire.ClosedCancelled}, "", "")
 		}
 	}
-	for _, p := range now.Prompts {
+	for _, p := range prompts {
 		if p.AgentID == agent {
 			q.closePrompt(p, ending{Reason: wire.ClosedCancelled}, "", nil)
 		}

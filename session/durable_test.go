@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
@@ -46,17 +48,21 @@ func (n *durabilityRecorder) Commit(ctx context.Context, l store.Lease, b store.
 // is not, or every delta would wait for a second node.
 func TestAcknowledgementsAreDurable(t *testing.T) {
 	t.Parallel()
-	n := &durabilityRecorder{agentStore: openStore(t), t: t, ordered: map[string]bool{}}
-	o := startAgentHub(t, newDeployment(t, func(*testing.T) agentStore { return n }), hubConfig{})
-	d := o.newDesktop(t, "ses-1")
-	d.sendText(firstMonitor, "m1", "/say one", "/ask Which? | tea | coffee", "/sleep 10ms")
-	d.send("", wire.UserPromptResponse{PromptID: d.waitPrompt("main-monitor-0-m1").ID, SelectedValues: []string{"tea"}})
-	d.waitTurnEnd("m1")
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for what, want := range map[string]bool{"accepted": true, "said": false, "answered": true, "ended": true} {
-		if got, seen := n.ordered[what]; !seen || got != want {
-			t.Errorf("%s: durable is %v (seen: %v), want %v", what, got, seen, want)
+	synctest.Test(t, func(t *testing.T) {
+		n := &durabilityRecorder{agentStore: openStore(t), t: t, ordered: map[string]bool{}}
+		s := newDeployment(t, func(*testing.T) agentStore { return n })
+		s.waitLimit = 24 * time.Hour
+		d := startAgentHub(t, s, hubConfig{}).newDesktop(t, "ses-1")
+		// The pauses keep the text out of the steps of the acknowledgements, which are durable as a whole.
+		d.sendText(firstMonitor, "m1", "/sleep 1s", "/say one", "/sleep 1s", "/ask Which? | tea | coffee", "/sleep 1s")
+		d.send("", wire.UserPromptResponse{PromptID: d.waitPrompt("main-monitor-0-m1").ID, SelectedValues: []string{"tea"}})
+		d.waitTurnEnd("m1")
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		for what, want := range map[string]bool{"accepted": true, "said": false, "answered": true, "ended": true} {
+			if got, seen := n.ordered[what]; !seen || got != want {
+				t.Errorf("%s: durable is %v (seen: %v), want %v", what, got, seen, want)
+			}
 		}
-	}
+	})
 }

@@ -150,8 +150,13 @@ var counter atomic.Int64
 // readLog reads the whole log of ses-1.
 func readLog(t *testing.T, s testStore) []wire.Event {
 	t.Helper()
+	return readLogAfter(t, s, wire.Position{})
+}
+
+// readLogAfter reads the log of ses-1 after a position.
+func readLogAfter(t *testing.T, s testStore, after wire.Position) []wire.Event {
+	t.Helper()
 	var all []wire.Event
-	var after wire.Position
 	for {
 		page, err := s.Read(t.Context(), "ses-1", after, 1000)
 		requireNoError(t, err)
