@@ -127,6 +127,37 @@ func TestFullMailboxDelaysItsSessionOnly(t *testing.T) {
 	}
 }
 
+// panickingTracer panics at every message for an agent.
+type panickingTracer struct{}
+
+func (panickingTracer) MessageReceived(wire.SessionID, wire.MessageID, string) { panic("boom") }
+
+// A message whose handling panics closes its connection. The messages before it in the same frame take
+// effect, also where they cannot be delivered without blocking, as on a follower.
+func TestMessagesBeforeAPanicTakeEffect(t *testing.T) {
+	t.Parallel()
+	owner := newTestHub(t)
+	id := owner.newSession("ann")
+	watching := owner.mustDial("/ws/"+string(id), as(owner.userToken("ann")))
+	next[wire.SessionState](watching)
+	follower := newTestHub(t, func(p *hubOptions) {
+		p.session.Replica, p.tracer = "replica-2", panickingTracer{}
+		p.store = func(*slog.Logger) (engine, error) { return borrowedStore{owner.store}, nil }
+	})
+	x := follower.mustDial("/ws/"+string(id), dialOptions{token: owner.userToken("ann"), protos: []string{"everdesk.v2.batch"}})
+	next[wire.SessionState](x)
+	lines := []string{badge("first"), badge("second"), `{"type":"USER_MESSAGE","data":{"messageId":"m1","content":"hello"}}`, badge("dropped")}
+	if err := x.ws.Write(t.Context(), websocket.MessageText, []byte(strings.Join(lines, "\n"))); err != nil {
+		t.Fatal(err)
+	}
+	x.wantClosed(wire.CloseInternal)
+	for n := range 2 {
+		if got, want := len(next[wire.Actions](watching).Actions), 1; got != want {
+			t.Errorf("event %d has %d actions, want %d", n, got, want)
+		}
+	}
+}
+
 // Messages of a client that closes the connection at once are processed, and the connection is
 // removed.
 func TestMessagesBeforeADisconnect(t *testing.T) {

@@ -57,6 +57,7 @@ type hubOptions struct {
 	adminView gateway.AdminView // replaces the real one
 	// members makes the hub announce itself and follow orders.
 	members bool
+	tracer  gateway.Tracer
 }
 
 // sessionStore is the part of a store that a session.Hub uses.
@@ -220,7 +221,7 @@ func newTestHub(tb testing.TB, tune ...func(*hubOptions)) *testHub {
 		Membership: h.members, Audit: audit.New(h.store, log),
 		Store: gateway.Store{Readiness: h.store, Events: h.store, Documents: h.store}, Hub: h.hub, Auth: h.auth, Limiter: ratelimit.New(p.limits, counts), Files: h.fileStore, MCP: p.mcp,
 		Desktop: p.desktop, Apps: p.apps,
-		Admin: p.admin, Metrics: p.metrics, AdminView: p.adminView,
+		Admin: p.admin, Metrics: p.metrics, AdminView: p.adminView, Tracer: p.tracer,
 	})
 	if p.ownAdmin {
 		var lc net.ListenConfig

@@ -62,21 +62,21 @@ func (b *inbox) accept(frame []byte) (left pendingWork) {
 		return pendingWork{}
 	}
 	commands, _ := b.peer.shared.commandBuffers.Get().(*[]session.Command)
-	defer func() { // also after a panic: the messages before it take effect
+	defer func() {
 		if rest := b.tryDeliver(commands); len(rest) > 0 {
 			left.commands = rest
 		}
 		b.peer.shared.commandBuffers.Put(commands)
 	}()
 	if b.peer.protocol != protocolBatch {
-		if !b.acceptMessage(frame, commands) {
+		if !b.acceptGuarded(frame, commands) {
 			return pendingWork{frame: frame, blocks: true}
 		}
 		return pendingWork{}
 	}
 	for len(frame) > 0 && !b.peer.closing() {
 		line, rest := b.cut(frame)
-		if len(line) > 0 && !b.acceptMessage(line, commands) {
+		if len(line) > 0 && !b.acceptGuarded(line, commands) {
 			return pendingWork{frame: frame, blocks: true}
 		}
 		if frame = rest; len(*commands) == maxCommandBatch {
@@ -153,6 +153,14 @@ func (b *inbox) decode(frame []byte) (m wire.Message, ok bool) {
 		return wire.Message{}, false
 	}
 	return m, true
+}
+
+// acceptGuarded is acceptMessage, but a panic only closes the connection, so that the messages before
+// it take effect, if necessary in complete.
+func (b *inbox) acceptGuarded(frame []byte, commands *[]session.Command) (done bool) {
+	done = true
+	b.peer.guard("accept message", func() { done = b.acceptMessage(frame, commands) })
+	return done
 }
 
 // acceptMessage handles one message, or adds it to commands. It returns false, without any effect, if
