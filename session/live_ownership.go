@@ -131,7 +131,7 @@ var roleOutputs = map[role]roleOutput{
 type ownership struct {
 	role atomic.Uint32
 	// since is from when on this replica has known of no owner that serves the session, in Unix ns;
-	// 0 while it knows one.
+	// 0 while it knows one, and while it drains: then it does not find out.
 	since atomic.Int64
 }
 
@@ -152,7 +152,7 @@ func (o *ownership) apply(e roleEvent) bool {
 	switch next {
 	case roleVacant, roleRetrying, roleMissing:
 		o.since.CompareAndSwap(0, time.Now().UnixNano())
-	case roleFollowing, roleBlocked, roleOwning, roleHandingOver:
+	case roleFollowing, roleDrained, roleBlocked, roleOwning, roleHandingOver:
 		o.since.Store(0)
 	}
 	return true

@@ -123,6 +123,11 @@ func TestTimeWithoutAnOwner(t *testing.T) {
 		{eventTookOver, false},
 		{eventHandOver, false},
 		{eventReleased, false},
+		{eventReopened, false},
+		{eventFollowed, false},
+		{eventClaimFailed, true},
+		{eventDrained, false}, // it does not try to own the session any more
+		{eventUndrained, false},
 	} {
 		if !o.apply(step.event) {
 			t.Fatalf("step %d: event %d is impossible in role %d", i, step.event, o.current())
