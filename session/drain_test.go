@@ -96,7 +96,7 @@ func TestUndrainEndsDrain(t *testing.T) {
 		synctest.Wait()
 		select {
 		case <-drained:
-			t.Fatal("a session is handed over in the middle of a step")
+			t.Fatal("got a hand-over in the middle of a step, want it after the step")
 		default:
 		}
 		h.Undrain()
@@ -106,5 +106,46 @@ func TestUndrainEndsDrain(t *testing.T) {
 		if got := h.Load(); got != (session.Load{Owned: 1}) {
 			t.Errorf("afterwards there are %+v", got)
 		}
+	})
+}
+
+// slowLoadStore is a store that loads no session until the gate is closed.
+type slowLoadStore struct {
+	testStore
+	gate chan struct{}
+}
+
+func (s *slowLoadStore) Load(ctx context.Context, id wire.SessionID) (store.State, error) {
+	<-s.gate
+	return s.testStore.Load(ctx, id)
+}
+
+// A session that is claimed and still being loaded counts as owned: a drain that ends before it is
+// handed over must not look complete.
+func TestDrainCountsASessionThatIsLoading(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		slow := &slowLoadStore{testStore: openStore(t), gate: make(chan struct{})}
+		h, _ := startHub(t, slow, "a", session.Config{})
+		createSession(t, h, "ses-1")
+		opened := make(chan struct{})
+		go func() {
+			defer close(opened)
+			if r, err := h.Open(t.Context(), "ses-1"); err == nil {
+				r.Close()
+			}
+		}()
+		synctest.Wait()
+		limited, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		h.Drain(limited)
+		if got, want := h.Load(), (session.Load{Owned: 1}); got != want {
+			t.Errorf("got load %+v while the session is loaded, want %+v", got, want)
+		}
+		if !h.Owns("ses-1") {
+			t.Error("got false from Owns while the session is loaded, want true")
+		}
+		close(slow.gate)
+		<-opened
 	})
 }

@@ -62,14 +62,15 @@ func (k *liveSession) confirmHandover(order *drainOrder) {
 
 // Load is the load of a hub.
 type Load struct {
-	// Owned and Followed count the loaded sessions that this replica owns, and those of other
-	// replicas.
+	// Owned counts the sessions that this replica owns, also while it loads them, and Followed the
+	// loaded sessions of other replicas.
 	Owned, Followed int
 	// Tabs counts the connections that are attached to them.
 	Tabs int
 }
 
-// Owns reports whether this replica owns a session.
+// Owns reports whether this replica owns a session, which it may still be loading. A lease that the
+// store grants at this moment does not count yet.
 func (h *Hub) Owns(id wire.SessionID) bool {
 	k := h.registry.lookup(id)
 	return k != nil && k.activeOwner.Load() != nil
@@ -79,12 +80,14 @@ func (h *Hub) Owns(id wire.SessionID) bool {
 func (h *Hub) Load() Load {
 	var l Load
 	for _, k := range h.registry.appendSessions(nil) {
+		owned := k.activeOwner.Load() != nil
+		if owned {
+			l.Owned++
+		}
 		if !k.isReady() || k.failure != nil {
 			continue
 		}
-		if k.activeOwner.Load() != nil {
-			l.Owned++
-		} else {
+		if !owned {
 			l.Followed++
 		}
 		l.Tabs += k.center.Tabs()
