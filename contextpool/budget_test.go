@@ -63,7 +63,7 @@ func TestActionBudget(t *testing.T) {
 		t.Fatal(res, err)
 	}
 	if _, open := r.desk.Window(second, "w3"); open {
-		t.Fatal("it was done")
+		t.Fatal("got window w3 over the budget, want none")
 	}
 	wantEqual(t, r.runner.interrupted, []string{run.ID + ": monitor-1 is over its budget of actions per minute"})
 	s := r.state(second)
@@ -118,7 +118,7 @@ func TestOutputBudget(t *testing.T) {
 	r.ended(r.run("window-w"))
 	wantEqual(t, r.state(second).State, wire.MonitorIdle)
 	if !r.pool.Due().IsZero() {
-		t.Fatal("something is due")
+		t.Fatalf("got due time %v, want none", r.pool.Due())
 	}
 }
 

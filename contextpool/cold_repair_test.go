@@ -88,7 +88,7 @@ func (r *rig) repairColdLists() {
 		r.AddOps(r.pool.AllOps()...)
 	})
 	if n := strings.Count(strings.Join(bytesOf(r.kept.lists[coldMain]), " "), "TAKEN BACK"); n > 0 {
-		r.t.Fatalf("it is still there")
+		r.t.Fatalf("got %d removed messages in the cold list, want 0", n)
 	}
 }
 
@@ -107,7 +107,7 @@ func TestStaleListsGo(t *testing.T) {
 		r.AddOps(ops...)
 	})
 	if len(r.kept.lists[coldMain])+len(r.kept.lists["cold:api:main-monitor-9"]) > 0 {
-		t.Error("they are still there")
+		t.Errorf("got %d and %d values in stale cold lists, want 0", len(r.kept.lists[coldMain]), len(r.kept.lists["cold:api:main-monitor-9"]))
 	}
 }
 
@@ -138,7 +138,7 @@ func TestRewindOfTooMuch(t *testing.T) {
 	list := "cold:api:window-monitor-0/w0"
 	kept := len(r.kept.lists[list])
 	if kept == 0 {
-		t.Fatal("nothing has moved away")
+		t.Fatalf("got %d messages in the cold list, want some", kept)
 	}
 	r.most, r.biggest = 0, 0
 	refused := r.rewind(contextpool.RewindRequest{TS: r.rowOf("text of m20-0").TS})
@@ -146,7 +146,7 @@ func TestRewindOfTooMuch(t *testing.T) {
 		t.Errorf("it is answered with %+v after a step of %d items", refused, r.most)
 	}
 	if len(r.kept.lists[list]) != kept || r.most > 0 {
-		t.Error("something has changed")
+		t.Errorf("got %d values and a step of %d items after a refusal, want %d and 0", len(r.kept.lists[list]), r.most, kept)
 	}
 	// A smaller rewind is possible.
 	if refused := r.rewind(contextpool.RewindRequest{TS: r.rowOf("text of m20-4").TS}); refused != nil {

@@ -27,11 +27,11 @@ func TestInterruptKeepsPartialTextAndQueue(t *testing.T) {
 	r.said(run, "half a sen")
 	r.act(run, "c1", window("w1"))
 	if !r.interrupt(wire.ScopeSession, "", "", wire.QueuesKeep) {
-		t.Fatal("nothing was there")
+		t.Fatal("got false from an interrupt of the session, want true")
 	}
 	wantEqual(t, r.runner.interrupted, []string{run.ID + ": the user interrupted it"})
 	if _, err := r.act(run, "c2", window("w2")); err == nil {
-		t.Fatal("a turn that is to end goes on acting")
+		t.Fatal("got an action of a turn that is being stopped, want an error")
 	}
 	wantEqual(t, r.story("m2"), "queued at 1") // until the turn has ended
 	r.interrupt(wire.ScopeSession, "", "", wire.QueuesKeep)
@@ -76,10 +76,10 @@ func TestInterruptAgent(t *testing.T) {
 	r.toWindow("a", "w")
 	r.toWindow("b", "w")
 	if r.interrupt(wire.ScopeAgent, "", "nobody", "") {
-		t.Fatal("nobody was interrupted")
+		t.Fatal("got true from an interrupt of an unknown agent, want false")
 	}
 	if !r.interrupt(wire.ScopeAgent, "", "window-w", wire.QueuesDrop) {
-		t.Fatal("not found")
+		t.Fatal("got false from an interrupt of window-w, want true")
 	}
 	r.interrupted(r.run("window-w"))
 	r.wantStory("a", "direct by window-w; interrupted: the user interrupted it")
@@ -129,7 +129,7 @@ func TestReset(t *testing.T) {
 		}
 	}
 	if len(r.kept.tables["reload"]) == 0 {
-		t.Fatal("what could be done again is gone")
+		t.Fatal("got no reload options, want those of before")
 	}
 	r.handleReport(agentpool.Output{RunRef: agentpool.RunRef{Run: run.ID}, Text: "late"}, agentpool.Ended{RunRef: agentpool.RunRef{Run: other.ID}})
 	r.wantStory("m2", "direct by main-monitor-1-m2; interrupted: the desktop was reset")

@@ -167,7 +167,7 @@ func (c *chaos) tool() {
 		c.step(func() {
 			c.pool.Delegate(callerOf(run), tools.Task{Objective: "x", Call: callOf(id, "task:run")}, func(providers.ToolResult) {
 				if told++; told > 1 {
-					c.t.Fatalf("a task ended twice")
+					c.t.Fatalf("got %d ends of a task, want 1", told)
 				}
 			})
 		})
@@ -417,7 +417,7 @@ func (c *chaos) finish() {
 		c.check()
 	}
 	if len(c.runner.runs)+len(c.kept.tables["turns"])+len(c.kept.tables["queue"]) > 0 {
-		c.t.Fatalf("something is left")
+		c.t.Fatalf("got %d runs, %d turns and %d queued messages at the end, want 0", len(c.runner.runs), len(c.kept.tables["turns"]), len(c.kept.tables["queue"]))
 	}
 	for _, id := range c.sent {
 		f := c.fate[wire.MessageID(id)]

@@ -24,7 +24,7 @@ func TestAnsweredLate(t *testing.T) {
 		})
 	}
 	if _, ok := r.desk.Rows().Row(ts); ok {
-		t.Fatal("the desktop still has it")
+		t.Fatal("got the row of the question on the desktop, want none")
 	}
 	r.step(func() {
 		r.pool.Questions.CloseQuestion("", "p", contextpool.Reply{Reason: wire.ClosedAnswered, Response: wire.AnswerMessage, Text: "that one"})

@@ -33,11 +33,11 @@ func TestWhatWaitsIsAnAnswer(t *testing.T) {
 		return m, ok
 	}
 	if _, ok := waited(mainM1, contextpool.Inquiry{Dialog: "d"}, "p"); ok {
-		t.Error("something waits for a question that nobody asked in words")
+		t.Error("got a queued answer to a question without text, want none")
 	}
 	words := contextpool.Inquiry{Prompt: &wire.Prompt{ID: "p", Title: "What?"}}
 	if _, ok := waited("somebody", words, "p"); ok {
-		t.Error("it answers somebody else")
+		t.Error("got a queued answer for another agent, want none")
 	}
 	m, ok := waited(mainM1, words, "p")
 	if !ok || m.ID != "m2" || m.Text != "text of m2" {

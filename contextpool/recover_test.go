@@ -74,7 +74,7 @@ func TestOfferedMessagesAreQueuedByTheNextOwner(t *testing.T) {
 	r.wantStory("m2", "queued at 1")
 	r.wantStory("m3", "queued at 2")
 	if again := r.run(string(run.Role)); again.ID == run.ID {
-		t.Fatal("two runs have the same name")
+		t.Fatalf("got run %s twice, want a new id", again.ID)
 	}
 	r.handleReport(agentpool.SteerAccepted{RunRef: agentpool.RunRef{Run: run.ID}, Message: "m2"})
 	r.wantStory("m2", "queued at 1")
@@ -94,7 +94,7 @@ func TestATurnWithoutToolsBeginsAgain(t *testing.T) {
 		}
 		cut := last[wire.AgentResponse](r)
 		if cut.Offset != 0 || cut.Delta != "" || cut.IsComplete {
-			t.Fatalf("%+v", cut)
+			t.Fatalf("got %+v, want an event that resets the text", cut)
 		}
 		r.began(again)
 		r.said(again, "anew")
@@ -133,7 +133,7 @@ func TestATurnGoesOn(t *testing.T) {
 	r.crash()
 	again := r.run("main-monitor-0-m1")
 	if !again.Continue || again.Prompt != "" || len(again.From.Entries) != 2 {
-		t.Fatalf("%+v", again)
+		t.Fatalf("got %+v, want a continued run without a prompt, from 2 entries", again)
 	}
 	wantEqual(t, again.Done, map[string]providers.ToolResult{"c1": {Text: "posted"}, "c2": {Text: "done"}})
 	wantEqual(t, last[wire.AgentResponse](r).Offset, 13)
@@ -188,14 +188,14 @@ func TestAToolThatMayHaveRun(t *testing.T) {
 	// The thread has results for the open calls.
 	results := next.From.Entries[len(next.From.Entries)-1].Blocks
 	if len(results) != 2 || results[0].Text != reason || !strings.Contains(results[1].Text, "before this tool was used") {
-		t.Fatalf("%+v", results)
+		t.Fatalf("got %+v, want the reason and a result of a tool that was not used", results)
 	}
 	answered := false
 	for _, e := range all[wire.MessageUpdated](r) {
 		answered = answered || e.Message.TS == ask.TS && e.Action == wire.RowUpdated && e.Message.IsAnswered
 	}
 	if !answered {
-		t.Fatal("the question looks open")
+		t.Fatal("got an open question, want an answered one")
 	}
 	r.ended(next)
 	r.wantStory("m1", "direct by main-monitor-0-m1; interrupted: "+reason)
@@ -228,7 +228,7 @@ func TestNotGoingOn(t *testing.T) {
 	ask := last[wire.MessageUpdated](r).Message
 	r.step(func() {
 		if !r.pool.AnswerResume(ask.TS, false, "") {
-			t.Error("nobody asked")
+			t.Error("got false from AnswerResume for the asked question, want true")
 		}
 	})
 	wantEqual(t, len(r.runner.runs), 0)

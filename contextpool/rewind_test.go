@@ -47,7 +47,7 @@ func TestRewind(t *testing.T) {
 	r.wantKnown(mainThread, "> text of m1; answer to m1")
 	e := last[wire.HistoryRewound](r)
 	if e.Removed != 6 || e.Revision != 1 || e.Included || len(e.Kept) > 0 || e.MonitorID != first {
-		t.Fatalf("%+v", e)
+		t.Fatalf("got %+v, want 6 removed rows in revision 1 of the first monitor", e)
 	}
 	wantEqual(t, last[wire.MonitorStatus](r).Revision, 1)
 	wantEqual(t, r.runner.disposed, []string{mainThread})
@@ -57,7 +57,7 @@ func TestRewind(t *testing.T) {
 	r.runTurn("m4")
 	all := r.thread(mainThread)
 	if n := len(all); n != 4 || all[2].ID <= 12 || all[2].Row <= 9 {
-		t.Fatalf("%+v", all)
+		t.Fatalf("got %+v, want 4 messages with new ids and rows", all)
 	}
 	r.wantSeen("> text of m1; answer to m1; completed; > text of m4; answer to m4; completed")
 	r.back("answer to m1")
@@ -82,7 +82,7 @@ func TestRewindKeepsTheRowItself(t *testing.T) {
 	r.wantKnown(mainThread, "> text of m1; answer to m1")
 	e := last[wire.HistoryRewound](r)
 	if e.Removed != 2 || !e.Included || e.By != "c1" || e.MessageID != "x" {
-		t.Fatalf("%+v", e)
+		t.Fatalf("got %+v, want 2 removed rows, the named one included, by c1 for x", e)
 	}
 	r.runTurn("m3")
 	r.wantKnown(mainThread, "> text of m1; answer to m1; > text of m3; answer to m3")
@@ -201,13 +201,13 @@ func TestRewindOfATurnThatRuns(t *testing.T) {
 	r.wantSeen("> text of m1; answer to m1; completed")
 	r.wantKnown(mainThread, "> text of m1; answer to m1")
 	if r.pool.View.TurnActive(callerOf(run)) || r.pool.View.Busy() || len(r.runner.runs) > 0 {
-		t.Fatal("the turn goes on")
+		t.Fatalf("got busy %t with %d runs after the rewind, want an ended turn", r.pool.View.Busy(), len(r.runner.runs))
 	}
 	r.ended(run) // after the rewind
 	// Its actions stay, and the next prompt reports them, because the thread no longer has
 	// them.
 	if next := r.direct("m3"); !strings.Contains(next.Prompt, "main-monitor-0-m2") || len(next.From.Entries) != 2 {
-		t.Fatalf("%+v", next)
+		t.Fatalf("got %+v, want a prompt about the interrupted turn and 2 entries", next)
 	}
 	r.crash()
 	r.agree()
@@ -306,7 +306,7 @@ func TestRewindOfAWindow(t *testing.T) {
 	}
 	next := r.run("window-w1")
 	if next.Turn != "e" || next.From.ID != "" || len(next.From.Entries) > 0 || !strings.HasSuffix(next.Prompt, "what I meant") {
-		t.Fatalf("%+v", next)
+		t.Fatalf("got %+v, want the edited text on an empty thread", next)
 	}
 	r.wantStory("e", "direct by window-w1")
 	r.ended(next)
@@ -378,7 +378,7 @@ func TestRewindOfAQuestion(t *testing.T) {
 	var answered bool
 	r.step(func() { answered = r.pool.AnswerResume(ts, true, "") })
 	if answered {
-		t.Fatal("a question that is gone was answered")
+		t.Fatal("got an answer to a question that was removed, want none")
 	}
 	r.step(func() { r.pool.SetProvider("other") })
 	tape := strings.Join(slices.Concat(bytesOf(r.kept.lists["tape:monitor-0"])), "\n")

@@ -52,7 +52,7 @@ func TestIdleIsDirect(t *testing.T) {
 	}
 	wantEqual(t, states, []string{"running", "idle"})
 	if r.pool.View.Busy() || len(r.kept.tables["turns"])+len(r.kept.tables["turns.prompt"]) > 0 {
-		t.Fatal("something is left of the turn")
+		t.Fatalf("got busy %t, %d turns and %d prompts after the turn, want none", r.pool.View.Busy(), len(r.kept.tables["turns"]), len(r.kept.tables["turns.prompt"]))
 	}
 }
 

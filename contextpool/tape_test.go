@@ -92,7 +92,7 @@ func TestTapePrunesWindowsAndMonitors(t *testing.T) {
 	wantEqual(t, len(gone), 2)
 	wantEqual(t, r.Len(), 2)
 	if _, ops := r.PruneWindow(first, "w1"); len(ops) > 0 {
-		t.Fatal("what is gone goes again")
+		t.Fatalf("got %d operations for a window that was pruned before, want 0", len(ops))
 	}
 	r.check(t)
 	r.keep(r.PruneMonitor(second))

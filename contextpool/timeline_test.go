@@ -122,7 +122,7 @@ func TestTimelineIsBounded(t *testing.T) {
 func TestTimelineRefusesWhatItDidNotWrite(t *testing.T) {
 	t.Parallel()
 	if err := contextpool.NewTimeline(first).Restore([][]byte{[]byte(`{"kind":"user"} more`)}); err == nil {
-		t.Fatal("it was taken")
+		t.Fatal("got no error for a value with trailing data, want one")
 	}
 	if err := contextpool.NewTimeline(first).Restore([][]byte{[]byte(`{"kind":"user","more":1}`)}); err != nil {
 		t.Fatalf("a newer hub may have kept more: %v", err)

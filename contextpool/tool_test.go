@@ -73,12 +73,12 @@ func TestToolsOfATurnThatIsOver(t *testing.T) {
 	r := newRig(t)
 	run := r.direct("m1")
 	if !r.pool.View.TurnActive(callerOf(run)) {
-		t.Fatal("it is not alive")
+		t.Fatal("got an inactive turn, want an active one")
 	}
 	r.ended(run)
 	c := callerOf(run)
 	if r.pool.View.TurnActive(c) {
-		t.Fatal("it is alive")
+		t.Fatal("got an active turn after its end, want none")
 	}
 	before := len(r.events)
 	var errs []error
@@ -275,7 +275,7 @@ func TestDo(t *testing.T) {
 		t.Fatal(refused)
 	}
 	if refused := do(wire.WindowFocus{WindowID: "nowhere"}); refused == nil {
-		t.Fatal("it was done")
+		t.Fatal("got no refusal for a window that does not exist, want one")
 	}
 	if refused := do(window("w2")); refused == nil || refused.Code != wire.CodeBudgetExceeded {
 		t.Fatal(refused)

@@ -43,7 +43,7 @@ func TestKeysDoNotSignIn(t *testing.T) {
 		body: "token=" + key, header: header("Content-Type", "application/x-www-form-urlencoded", "Origin", "http://"+h.addr),
 	}).wantStatus(http.StatusForbidden)
 	if got.header.Get("Set-Cookie") != "" || form.header.Get("Set-Cookie") != "" {
-		t.Error("a key was traded for a cookie")
+		t.Errorf("got cookies %q and %q for a key, want none", got.header.Get("Set-Cookie"), form.header.Get("Set-Cookie"))
 	}
 }
 
@@ -237,7 +237,7 @@ func TestLinkOnlySignsInWithTheInstallationsToken(t *testing.T) {
 	}
 	jwt := newTestHub(t)
 	if got := jwt.get("/?token="+jwt.userToken("mallory"), "").wantStatus(http.StatusUnauthorized); got.header.Get("Set-Cookie") != "" {
-		t.Error("a signed token in a link signed in")
+		t.Errorf("got cookie %q for a signed token in a link, want none", got.header.Get("Set-Cookie"))
 	}
 }
 

@@ -102,7 +102,7 @@ func (h *testHub) requestAndLeave(path, key, body string, leave <-chan struct{})
 		defer close(done)
 		if res, err := client.Do(req); err == nil {
 			_ = res.Body.Close()
-			h.t.Error("it was answered")
+			h.t.Errorf("got status %d, want no answer", res.StatusCode)
 		}
 	}()
 	return done
@@ -125,7 +125,7 @@ func TestAdminOutcomeIsRecordedLater(t *testing.T) {
 	s.bad.Store(2) // the first write is the beginning
 	for range 3 {
 		if r := h.adminDone("sessions/"+string(id)+"/reset", "k-1", `{"reason":"x"}`); r.Seq != 2 {
-			t.Errorf("%+v", r)
+			t.Errorf("got %+v, want seq 2", r)
 		}
 	}
 	h.waitForAudit("session.reset", "begun done")
@@ -199,6 +199,6 @@ func TestAdminLeavesAHandover(t *testing.T) {
 	let()
 	b.waitForAudit("session.handover", "begun done")
 	if r := b.adminDone("sessions/"+string(id)+"/handover", "h-1", `{"reason":"stuck","to":"two"}`); !strings.HasPrefix(r.Detail, "owner: one, then two") {
-		t.Errorf("%+v", r)
+		t.Errorf("got %+v, want a detail that begins with owner: one, then two", r)
 	}
 }

@@ -78,7 +78,7 @@ func TestAdminTail(t *testing.T) {
 	for {
 		e, ok := blind.next()
 		if !ok {
-			t.Fatal("the stream ends")
+			t.Fatal("got the end of the stream, want the next event")
 		}
 		if strings.Contains(e.data, "quince") {
 			t.Errorf("the secret is out: %s", e.data)
@@ -136,7 +136,7 @@ func TestAdminEvents(t *testing.T) {
 	for after := ""; after != all.Top; {
 		p := read("limit=7&type=" + kind + "&after=" + after)
 		if len(p.Events) > 7 || p.Next == after {
-			t.Fatalf("%+v", p)
+			t.Fatalf("got %+v, want at most 7 events and a new position", p)
 		}
 		for _, e := range p.Events {
 			if e.Type != kind {

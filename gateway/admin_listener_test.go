@@ -165,6 +165,6 @@ func TestShutdownClosesTheAdminListener(t *testing.T) {
 	case got := <-began:
 		got.wantStatus(http.StatusOK)
 	case <-time.After(h.wait):
-		t.Error("a measurement goes on without the hub")
+		t.Errorf("got a profile that runs %v after the hub stopped, want its end", h.wait)
 	}
 }

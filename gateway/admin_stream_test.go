@@ -160,7 +160,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	}
 	full(h.userToken("op2", "admin:act"))
 	if got.header.Get("Retry-After") == "" {
-		t.Error("no Retry-After")
+		t.Error("got no Retry-After, want one")
 	}
 	h.get("/api/admin/overview", root).wantStatus(http.StatusOK)
 	for i := range 9 { // users with admin:act hold eight of all
@@ -256,11 +256,11 @@ func TestSlowAdminStream(t *testing.T) {
 		select {
 		case quiet.updates <- adminview.Update{Rows: &big}:
 			if taken++; taken > 1000 {
-				t.Fatal("writes to a client that does not read never fail")
+				t.Fatalf("got %d writes to a client that does not read, want an error", taken)
 			}
 		case <-tick.C:
 		case <-deadline:
-			t.Fatal("a client that does not read is not disconnected")
+			t.Fatal("got a connection to a client that does not read, want it closed")
 		}
 	}
 }

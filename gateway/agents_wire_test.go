@@ -142,7 +142,7 @@ func TestDefect17AnswerWhileAway(t *testing.T) {
 				for range 6 {
 					e, ok := x.read()
 					if !ok {
-						t.Fatal("it was closed")
+						t.Fatal("got a closed connection before the end of the turns, want the next event")
 					}
 					hear(e)
 				}
@@ -217,7 +217,7 @@ func TestClientSeesTheSameWhileAgentsWork(t *testing.T) {
 				select {
 				case <-ended:
 				case <-time.After(h.wait):
-					t.Fatal("the turns do not end")
+					t.Fatalf("got no end of the turns within %v, want one", h.wait)
 				}
 			}
 			cancel()

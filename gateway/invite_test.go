@@ -50,7 +50,7 @@ func TestInvitationLetsAnotherDeviceIn(t *testing.T) {
 	other := h.newSession("ada")
 	l := h.invite(ada, id)
 	if !strings.HasPrefix(l.URL, "http://"+h.addr+"/join#") || len(l.ticket()) < 40 || l.ExpiresIn != 120 || !l.Loopback {
-		t.Errorf("%+v", l)
+		t.Errorf("got %+v, want a /join link of the hub with a ticket that expires in 120 s", l)
 	}
 	in := h.join(l.ticket(), nil).wantStatus(http.StatusOK)
 	if string(in.body) != `{"session":"`+string(id)+`"}` {
@@ -71,7 +71,7 @@ func TestInvitationLetsAnotherDeviceIn(t *testing.T) {
 	var list struct{ Sessions []card }
 	do(http.MethodGet, "/api/sessions", "").wantStatus(http.StatusOK).decode(&list)
 	if len(list.Sessions) != 1 || list.Sessions[0].SessionID != id {
-		t.Errorf("%+v", list)
+		t.Errorf("got %+v, want only the session of the invitation", list)
 	}
 	if got := do(http.MethodGet, sessionPath(id), "").wantStatus(http.StatusOK); !contains(got.body, `"access":"operator"`) {
 		t.Errorf("%s", got.body)

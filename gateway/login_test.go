@@ -278,6 +278,6 @@ func TestKeysAndTickets(t *testing.T) {
 	}
 	h.post("/api/tokens/tickets", root, `{"user":"a","roles":["king"]}`).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
 	if log := h.log.String(); strings.Contains(log, made.Key) || strings.Contains(log, ticket.Ticket) {
-		t.Error("a secret is in the log")
+		t.Error("got a key or a ticket in the log, want none")
 	}
 }

@@ -95,7 +95,7 @@ func TestLargeAnswersAreFew(t *testing.T) { //nolint:paralleltest // it measures
 		n := 0
 		for glance(n, "/snapshot") == "HTTP/1.1 200" {
 			if n++; n > 10 {
-				t.Fatal("no end")
+				t.Fatalf("got %d pages and no end, want at most 10", n)
 			}
 		}
 		h.get(sessionPath(id, "/snapshot"), eve).wantProblem(http.StatusServiceUnavailable, wire.CodeRateLimited)
@@ -139,7 +139,7 @@ func TestPagesHaveBytes(t *testing.T) {
 			break
 		}
 		if len(page.Events) == 0 {
-			t.Fatal("an empty page before the end")
+			t.Fatal("got an empty page before the end, want events")
 		}
 	}
 	if created != 40 || pages < 2 {

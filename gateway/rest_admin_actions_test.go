@@ -82,7 +82,7 @@ func TestAdminCancelsAMessage(t *testing.T) {
 		h.adminRequest(http.MethodPost, path+"/interrupt", "", `{"reason":"x","monitorId":"monitor-0","agentId":"a"}`).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
 	}
 	if r := b.adminDone(path+"/interrupt", "i-1", `{"reason":"too loud","monitorId":"monitor-0"}`); r.Target != string(id)+"/monitor-0" || r.Detail != "agents stopped: 1 of 1 at work" {
-		t.Errorf("%+v", r)
+		t.Errorf("got %+v, want one stopped agent of monitor-0", r)
 	}
 	x.untilTurnEnd("m3")
 	if r := b.adminDone(path+"/interrupt", "", `{"reason":"is it quiet"}`); r.Detail != "agents stopped: 0 of 0 at work" {
@@ -90,14 +90,14 @@ func TestAdminCancelsAMessage(t *testing.T) {
 	}
 	for _, e := range a.logEvents(id, "MESSAGE_ACCEPTED") {
 		if e.Data.(wire.MessageAccepted).MessageID == "m2" { //nolint:forcetypeassert // it is asked for
-			t.Error("what was cancelled began")
+			t.Error("got an acceptance of the cancelled message m2, want none")
 		}
 	}
 	failed := 0
 	for _, r := range a.auditRecords() {
 		if r.Result == "failed" {
 			if failed++; !strings.HasPrefix(r.Detail, "WS_") {
-				t.Errorf("%+v", r)
+				t.Errorf("got %+v, want a detail with an error code", r)
 			}
 		}
 	}
@@ -179,13 +179,13 @@ func TestAdminClosesATab(t *testing.T) {
 		h.adminRequest(http.MethodPost, path+string(here)+"/close", "", `{"reason":""}`).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
 	}
 	if r := b.adminDone(path+string(here)+"/close", "t-1", `{"reason":"who is that"}`); r.Detail != "it was at one" || r.Action != "tab.close" {
-		t.Errorf("%+v", r)
+		t.Errorf("got %+v, want tab.close of a tab at one", r)
 	}
 	if reason := x.wantClosed(wire.CloseExpelled); !strings.Contains(reason, "administrator") {
 		t.Errorf("closed because of %q", reason)
 	}
 	if r := b.adminDone(path+string(there)+"/close", "t-2", `{"reason":"and that"}`); r.Detail != "it was at two" {
-		t.Errorf("%+v", r)
+		t.Errorf("got %+v, want a tab at two", r)
 	}
 	y.wantClosed(wire.CloseExpelled)
 	z.wantAlive()
@@ -219,7 +219,7 @@ func TestAdminHandsOver(t *testing.T) {
 	}
 	b.waitForBody("/api/admin/sessions/"+string(id), root, `"owner":"two"`)
 	if r := a.adminDone(path, "h-2", `{"reason":"balance","to":"two"}`); r.Detail != "owner: two already" {
-		t.Errorf("%+v", r)
+		t.Errorf("got %+v, want owner: two already", r)
 	}
 	words := make([]string, 100)
 	for i := range words {

@@ -166,7 +166,7 @@ func TestUnauthenticatedErrorsAreBoundedInTheLog(t *testing.T) {
 	before := h.errorLines()
 	h.get("/api/settings", h.userToken("ada")).wantProblem(http.StatusServiceUnavailable, wire.CodeStoreUnavailable)
 	if h.errorLines() != before+1 {
-		t.Error("what a user met is not in the log")
+		t.Errorf("got %d error lines in the log, want %d", h.errorLines(), before+1)
 	}
 }
 

@@ -163,7 +163,7 @@ func TestSnapshotIsCached(t *testing.T) {
 
 	some := h.get(sessionPath(id, "/snapshot?monitor=monitor-0&monitor=monitor-1"), ada).wantStatus(http.StatusOK)
 	if some.header.Get("X-State-Hash") != "" {
-		t.Error("a part of the state has the hash of the whole")
+		t.Errorf("got state hash %q for a part of the state, want none", some.header.Get("X-State-Hash"))
 	}
 	h.get(sessionPath(id, "/snapshot?monitor=no/such"), ada).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
 }
@@ -186,7 +186,7 @@ func TestPositionsThatAreNotInTheLog(t *testing.T) {
 	var all eventsPage
 	h.get(sessionPath(id, "/events?after=0-0"), ada).wantStatus(http.StatusOK).decode(&all)
 	if len(all.Events) == 0 {
-		t.Error("nothing after the beginning")
+		t.Error("got no events after the beginning, want some")
 	}
 	var none eventsPage
 	h.get(sessionPath(id, "/events?after=", all.Next.String()), ada).wantStatus(http.StatusOK).decode(&none)

@@ -138,7 +138,7 @@ func TestPlanAttachments(t *testing.T) {
 	for end.Status == "" {
 		e, open := x.read()
 		if !open {
-			t.Fatal("the socket is closed")
+			t.Fatal("got a closed socket, want the next event of the plan")
 		}
 		switch p := e.Data.(type) {
 		case wire.HITLPlanReview:

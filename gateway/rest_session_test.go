@@ -257,7 +257,7 @@ func TestQuarantinedSession(t *testing.T) {
 	var c card
 	h.get(sessionPath(bad), ada).wantStatus(http.StatusOK).decode(&c)
 	if !c.SetAside {
-		t.Errorf("%+v", c)
+		t.Errorf("got %+v, want a session that is set aside", c)
 	}
 	h.get(sessionPath(bad), h.userToken("bob")).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
 	for _, path := range []string{"/snapshot", "/events", "/files"} {

@@ -39,7 +39,7 @@ func TestTwoTabsRewind(t *testing.T) {
 			for r, x := range tabs {
 				done := next[wire.HistoryRewound](x)
 				if done.Revision != 1 || done.TS != ts || done.Removed != 3 {
-					t.Errorf("%+v", done)
+					t.Errorf("got %+v, want revision 1 and 3 removed rows", done)
 				}
 				if done.MessageID == r {
 					won++

@@ -36,7 +36,7 @@ func TestBrokenAnswerDropsTheConnection(t *testing.T) {
 				}
 			}()
 			s.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/broken", nil))
-			t.Error("the handler returned")
+			t.Error("got a return of the handler, want a panic")
 		})
 	}
 }

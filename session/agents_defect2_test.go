@@ -245,7 +245,7 @@ func TestDefect22ResetOfAnotherSession(t *testing.T) {
 			}
 			for end := time.Now().Add(s.waitLimit); !free(); <-time.After(time.Millisecond) {
 				if time.Now().After(end) {
-					t.Fatal("slots do not come back")
+					t.Fatal("got no free slots in time, want all of them back")
 				}
 			}
 		})

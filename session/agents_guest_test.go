@@ -157,7 +157,7 @@ func TestAppCommandsAreBounded(t *testing.T) {
 		who := p.startTurn(d, "m1")
 		text := func(n int) json.RawMessage { return json.RawMessage(`"` + strings.Repeat("x", n-2) + `"`) }
 		if _, err := who.Desktop.Tabs.App(t.Context(), who, "app", wire.AppCommandRequest{Command: "c", Params: text(64<<10 + 1)}); err == nil {
-			t.Error("a command was too long and sent")
+			t.Error("got no error for a command that is too long, want one")
 		}
 		for i := range 6 {
 			var wg sync.WaitGroup

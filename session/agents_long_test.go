@@ -152,7 +152,7 @@ func manyTurns(t *testing.T, s *deployment, each int, half, whole func()) {
 	info, err := s.Session(t.Context(), "ses-1")
 	requireNoError(t, err)
 	if info.Working {
-		t.Error("there is work left")
+		t.Error("got a session that works, want an idle one")
 	}
 }
 

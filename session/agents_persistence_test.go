@@ -85,12 +85,12 @@ func TestDefect19IdleSessionsAreUnloaded(t *testing.T) {
 		}
 		time.Sleep(29 * time.Minute)
 		if owner() != "a" {
-			t.Error("a session that works was unloaded")
+			t.Errorf("got owner %q of a session that works, want a", owner())
 		}
 		d.waitTurnEnd("m1") // without any handle
 		time.Sleep(2 * time.Minute)
 		if owner() != "" {
-			t.Error("an unused session is still loaded")
+			t.Errorf("got owner %q of an unused session, want none", owner())
 		}
 		d = o.openDesktop(t, "ses-1")
 		d.sendText(firstMonitor, "m2", "/recall")

@@ -27,7 +27,7 @@ func TestTasksSurviveACrash(t *testing.T) {
 			waitEvent(t, d.eventLog, func(p wire.Actions) bool { return !asks(p) && p.AgentID != "" })
 			before, ok := waitEvent(t, d.eventLog, asks).Actions[0].(wire.PromptShow)
 			if !ok {
-				t.Fatal("nothing was asked")
+				t.Fatal("got no question, want one")
 			}
 			o = o.restart(t, hubConfig{})
 			d = o.openDesktop(t, "ses-1")

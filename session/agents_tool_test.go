@@ -45,7 +45,7 @@ func TestHooks(t *testing.T) {
 				return n
 			}
 			if greeted() != 0 {
-				t.Error("the desktop had begun before there was a hook")
+				t.Errorf("got %d greetings before there was a hook, want 0", greeted())
 			}
 			d.send("", wire.Reset{})
 			waitEvent(t, d.eventLog, func(r wire.AgentResponse) bool { return strings.Contains(r.Delta, "good morning") })

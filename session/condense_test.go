@@ -117,7 +117,7 @@ func TestCondenseSurvivesACrash(t *testing.T) {
 	d.send("c1", wire.Condense{})
 	<-began
 	if _, is := d.sendAndWait("m2", wire.UserMessage{Content: "/say two"}).(wire.MessageQueued); !is {
-		t.Error("a message does not wait until it is summed up")
+		t.Error("got another reply than MESSAGE_QUEUED during a summary, want it")
 	}
 	if use := d.snapshot().Monitors[0].Context; use == nil || !use.Condensing {
 		t.Errorf("the context is %+v", use)

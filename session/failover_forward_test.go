@@ -50,7 +50,7 @@ func TestForwardedMessageSurvivesAFailover(t *testing.T) {
 						t.Errorf("the answer is %+v, want the window", got)
 					}
 				default:
-					t.Fatal("the message was not answered")
+					t.Fatal("got no answer to the message, want one")
 				}
 				deliverBarrier(t, far)
 				if got := d.windows(firstMonitor); len(got) != 1 {

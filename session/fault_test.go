@@ -62,12 +62,12 @@ func TestEventsAreCommittedBeforeTheyArePublished(t *testing.T) {
 		deliver(t, r, command("c", "m1", emit(window("win"))))
 		synctest.Wait()
 		if !bytes.Equal(before, snapshotBytes(t, r)) {
-			t.Error("a snapshot shows what is not committed")
+			t.Error("got a snapshot with uncommitted changes, want the committed state")
 		}
 		select {
 		case e := <-w.events:
 			if _, is := e.Data.(wire.Actions); is {
-				t.Error("a tab is shown what is not committed")
+				t.Errorf("got event %+v of an uncommitted step at a tab, want none", e)
 			}
 		default:
 		}
@@ -176,7 +176,7 @@ func TestLostCommitsAreWrittenAgain(t *testing.T) {
 			t.Errorf("the command that met the gap is answered with %+v", got.Data)
 		}
 		if lost.Load() == 0 {
-			t.Fatal("nothing was lost")
+			t.Fatal("got 0 lost commits, want some")
 		}
 		nextEvent(t, w, func(s wire.SessionState) bool { return s.Reason == wire.SnapshotUnknown && len(s.Windows) == 4 })
 		nextEvent(t, w, func(e wire.Emitted) bool { return e.MessageID == "after" })

@@ -180,7 +180,7 @@ func TestFollowerTakesOver(t *testing.T) {
 		nextEvent(t, w, func(p wire.OwnerChanged) bool { return p.Replica == "b" })
 		nextEvent(t, w, func(p wire.Emitted) bool { return p.MessageID == "m1" })
 		if bytes.Equal(before, snapshotBytes(t, follower)) {
-			t.Error("the new owner shows the old state")
+			t.Error("got the old state from the new owner, want the new one")
 		}
 		// The deadline of the dialog stays.
 		closed := nextEvent(t, w, anyOf[wire.DialogClosed])
@@ -241,7 +241,7 @@ func TestDeleteClosesTabsEverywhere(t *testing.T) {
 				t.Errorf("a deleted session is opened: %v", err)
 			}
 			if err := owner.Deliver(t.Context(), command("c", "m", emit(window("w")))); err == nil {
-				t.Error("a deleted session takes commands")
+				t.Error("got no error for a command to a deleted session, want one")
 			}
 			createSession(t, a, "ses-1") // the id can be used again
 			deliverAndWait(t, openHandle(t, b, "ses-1"), command("c", "m", emit(window("w"))))

@@ -43,7 +43,7 @@ func TestLedgerIsBounded(t *testing.T) {
 		t.Errorf("the oldest is %s, and m100 is %+v, %t", again.order[0].id, e, ok)
 	}
 	if _, ok := again.find("m99"); ok {
-		t.Error("the ledger has entries beyond its bound")
+		t.Error("got entry m99 beyond the bound of the ledger, want none")
 	}
 	for range ledgerIDs/ledgerPrune + 1 {
 		var ops []store.Op
@@ -57,7 +57,7 @@ func TestLedgerIsBounded(t *testing.T) {
 		t.Errorf("after a day the ledger knows %d ids and keeps %d", len(again.by), len(table))
 	}
 	if err := again.restore(map[string][]byte{"x": []byte("{")}); err == nil {
-		t.Error("a damaged ledger is read")
+		t.Error("got no error for a damaged ledger, want one")
 	}
 }
 

@@ -83,7 +83,7 @@ func TestRedisIsKilledInTheMiddleOfATurn(t *testing.T) {
 			if outlast { // the owner stops by itself, with its agents
 				for end := time.Now().Add(s.waitLimit); a.Load().Owned > 0; <-time.After(time.Millisecond) {
 					if time.Now().After(end) {
-						t.Fatal("an owner without a store goes on")
+						t.Fatal("got an owner that goes on without a store, want its end")
 					}
 				}
 			}

@@ -33,7 +33,7 @@ func TestCancelledSnapshotRequests(t *testing.T) {
 	cancel()
 	for range 3 {
 		if _, err := k.Snapshot(ctx, nil); err == nil {
-			t.Error("a snapshot of nothing")
+			t.Error("got a snapshot for a cancelled request, want an error")
 		}
 	}
 	if n := len(k.mailbox.snapshotRequests); n != 0 {

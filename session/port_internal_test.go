@@ -24,7 +24,7 @@ func TestPutEndsWithTheOwner(t *testing.T) {
 		go func() { result <- port{l}.put(t.Context(), item{}) }()
 		synctest.Wait()
 		if len(result) > 0 {
-			t.Fatal("there was space")
+			t.Fatal("got a result while the mailbox is full, want a wait")
 		}
 		cancel(errLost)
 		synctest.Wait()
@@ -34,7 +34,7 @@ func TestPutEndsWithTheOwner(t *testing.T) {
 				t.Errorf("it ends with %v", err)
 			}
 		default:
-			t.Error("it still waits")
+			t.Error("got a caller that still waits, want its result")
 		}
 		if err := (port{l}).put(t.Context(), item{}); !errors.Is(err, errLost) {
 			t.Errorf("the next one ends with %v", err)
@@ -71,7 +71,7 @@ func TestRunStartIsCommittedFirst(t *testing.T) {
 			go func() { result <- port{l}.Report(t.Context(), agentpool.Began{}) }()
 			synctest.Wait()
 			if len(result) > 0 {
-				t.Fatal("nothing is committed")
+				t.Fatal("got a result before the commit, want a wait")
 			}
 		}
 		begin()

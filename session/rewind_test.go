@@ -58,7 +58,7 @@ func TestRewind(t *testing.T) {
 			undo := wire.Rewind{TS: target.TS, Revision: new(0)}
 			done, is := d.sendAndWait("r1", undo).(wire.HistoryRewound)
 			if !is || done.Removed != 6 || done.Revision != 1 || done.By != "conn" || done.MessageID != "r1" {
-				t.Fatalf("%+v", done)
+				t.Fatalf("got %+v, want 6 removed rows in revision 1 by conn for r1", done)
 			}
 			if again, is := d.sendAndWait("r1", undo).(wire.MessageRepeated); !is {
 				t.Errorf("a rewind that was sent again: %+v", again)
@@ -88,7 +88,7 @@ func TestRewind(t *testing.T) {
 			}
 			edit := wire.EditMessage{TS: d.rowOf("/say the word is xyzzy").TS, Text: "/say the word is frotz"}
 			if a, is := d.sendAndWait("e1", edit).(wire.MessageAccepted); !is || a.How != wire.TakenDirect {
-				t.Fatalf("%+v", a)
+				t.Fatalf("got %+v, want a directly accepted message", a)
 			}
 			d.waitTurnEnd("e1")
 			if a, is := d.sendAndWait("e1", edit).(wire.MessageAccepted); !is || !a.Duplicate {
@@ -204,12 +204,12 @@ func TestRewindToAnOldRow(t *testing.T) {
 			d.sendAndWait("r", wire.Rewind{TS: d.rowOf("/say word 85").TS})
 			hasNewestRows(o, d, 85*3)
 			if a, is := d.sendAndWait("e", wire.EditMessage{TS: answer.TS, Text: "/say other word"}).(wire.MessageAccepted); !is {
-				t.Fatalf("%+v", a)
+				t.Fatalf("got %+v, want an accepted message", a)
 			}
 			d.waitTurnEnd("e")
 			hasNewestRows(o, d, 5*3+3)
 			if e := waitEvent(t, d.eventLog, func(e wire.HistoryRewound) bool { return e.Revision == 2 }); e.TS != old.TS || e.Removed != 80*3 {
-				t.Errorf("%+v", e)
+				t.Errorf("got %+v, want 240 removed rows from the old one on", e)
 			}
 			page, err := o.Rows(t.Context(), "ses-1", session.RowQuery{Monitor: firstMonitor, Limit: 1000})
 			requireNoError(t, err)
@@ -238,7 +238,7 @@ func TestRewindOfRunningTurns(t *testing.T) {
 	d.waitTurnOutput("m2")
 	d.sendAndWait("r", wire.Rewind{TS: d.rowOf("/sleep 10m").TS})
 	if end := d.waitTurnEnd("m2"); end.Outcome != wire.OutcomeInterrupted {
-		t.Errorf("%+v", end)
+		t.Errorf("got %+v, want an interrupted turn", end)
 	}
 	d.sendText(firstMonitor, "m3", "/recall")
 	d.waitTurnEnd("m3")
@@ -283,17 +283,17 @@ func TestConcurrentRewinds(t *testing.T) {
 					won++
 				case wire.MessageRejected:
 					if r.Code != wire.CodeHistoryChanged {
-						t.Errorf("%+v", r)
+						t.Errorf("got %+v, want the code for a changed history", r)
 					}
 				default:
-					t.Errorf("%+v", r)
+					t.Errorf("got %+v, want a rewound history or a rejection", r)
 				}
 			}
 			if won != 1 {
 				t.Errorf("%d have won", won)
 			}
 			if m := d.snapshot().Monitors[0]; m.Revision != 1 {
-				t.Errorf("%+v", m)
+				t.Errorf("got %+v, want revision 1", m)
 			}
 		})
 	}

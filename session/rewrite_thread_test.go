@@ -44,7 +44,7 @@ func TestLostRewindOfALongThread(t *testing.T) {
 		return page.Total
 	}
 	if away() == 0 {
-		t.Fatal("nothing has moved away")
+		t.Fatal("got 0 messages in the cold list, want some")
 	}
 	var forgets, forgot atomic.Bool
 	m.onCommit(func(_ context.Context, _ store.Lease, b store.Batch, do commitFunc) (store.Receipt, error) {
@@ -57,7 +57,7 @@ func TestLostRewindOfALongThread(t *testing.T) {
 	page := readArchive(t, o.Hub, firstMonitor, 100)
 	forgets.Store(true)
 	if p, is := d.sendAndWait("r", wire.Rewind{TS: page[0].TS, MonitorID: firstMonitor}).(wire.HistoryRewound); !is {
-		t.Fatalf("%+v", p)
+		t.Fatalf("got %+v, want a rewound history", p)
 	}
 	forgets.Store(false)
 	d.sendAndWait("after", emit(window("after")))

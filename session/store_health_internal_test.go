@@ -21,6 +21,6 @@ func TestPanicWhileServingSnapshots(t *testing.T) {
 	done := false
 	k.serveSnapshotsDuring(&desktop.State{}, func() { done = true })
 	if !done {
-		t.Error("what was to be done was not")
+		t.Error("got no call of the function, want one")
 	}
 }

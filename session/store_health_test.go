@@ -167,7 +167,7 @@ func TestUnusedFollowerIsUnloaded(t *testing.T) {
 			again, err := b.Open(t.Context(), "ses-1")
 			requireNoError(t, err)
 			if m.tails.Load() != 1 {
-				t.Error("a page that is loaded again has the session loaded again")
+				t.Errorf("got %d tails after a page was loaded again, want 1", m.tails.Load())
 			}
 			again.Close()
 			time.Sleep(6 * time.Second)

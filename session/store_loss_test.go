@@ -97,7 +97,7 @@ func TestRedisLosesEverything(t *testing.T) {
 					t.Errorf("the archive has %s, shown are %s", joinTexts(got), joinTexts(now.RecentMessages))
 				}
 				if got := d.conversation(s, "main-monitor-0"); got == "" {
-					t.Error("the conversation is gone")
+					t.Error("got an empty conversation, want the one before the loss")
 				}
 				for _, w := range []*tab{wa, wb} {
 					select {

@@ -91,7 +91,7 @@ func TestTakeOwnershipByTwo(t *testing.T) {
 			t.Errorf("owners %s", got)
 		}
 		if b.Owns("ses-1") == c.Owns("ses-1") {
-			t.Error("it is owned by both or none")
+			t.Errorf("got ownership %t at b and %t at c, want exactly one", b.Owns("ses-1"), c.Owns("ses-1"))
 		}
 	})
 }
@@ -114,7 +114,7 @@ func TestTakeOwnershipFromADeadOwner(t *testing.T) {
 		}
 		time.Sleep(20 * time.Second)
 		if !b.Owns("ses-1") {
-			t.Error("it is not owned by the replica that wanted it")
+			t.Error("got another owner than b, want b")
 		}
 	})
 }
@@ -139,13 +139,13 @@ func TestTakeOwnershipByAReplicaThatDies(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		if _, err := c.TakeOwnership(ctx, "ses-1"); err == nil {
-			t.Error("a replica that cannot claim owns it")
+			t.Error("got no error from a replica that cannot claim, want one")
 		}
 		stop()
 		deliver(t, r, command("conn", "later", emit(window("w"))))
 		time.Sleep(10 * time.Second)
 		if !a.Owns("ses-1") {
-			t.Error("no replica has claimed it again")
+			t.Error("got no owner at a, want a to claim the session again")
 		}
 		if got := len(payloads[wire.Actions](readLog(t, m))); got != 2 { // one is that of settled
 			t.Errorf("%d actions, want two", got)
@@ -238,13 +238,13 @@ func TestCloseTab(t *testing.T) {
 		h, _ := startHub(t, openStore(t), "a", session.Config{})
 		createSession(t, h, "ses-1")
 		if h.CloseTab("ses-1", "conn-a") {
-			t.Error("closed what is not there")
+			t.Error("got true for a tab that does not exist, want false")
 		}
 		r := openHandle(t, h, "ses-1")
 		attachTab(t, r, "conn-a")
 		attachTab(t, r, "conn-b")
 		if h.CloseTab("ses-1", "conn-c") || !h.CloseTab("ses-1", "conn-a") {
-			t.Error("closed another than the one that was named")
+			t.Error("got true for conn-c or false for conn-a, want false and true")
 		}
 	})
 }
@@ -266,7 +266,7 @@ func TestYieldExpires(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		if _, err := b.TakeOwnership(ctx, "ses-1"); err == nil {
-			t.Fatal("it was fetched from an owner that does not answer")
+			t.Fatal("got ownership from an owner that does not answer, want an error")
 		}
 		time.Sleep(5 * time.Minute)
 		m.onCommit(nil)

@@ -51,7 +51,7 @@ func TestWindowMovesAreCoalesced(t *testing.T) {
 		deliver(t, r, command("c", "", moveInteraction(149)))
 		time.Sleep(time.Second)
 		if len(readLog(t, s)) != n {
-			t.Error("a move to the same position was emitted")
+			t.Errorf("got %d events after a move to the same position, want %d", len(readLog(t, s)), n)
 		}
 		// A pending position is emitted before other changes of the window.
 		deliver(t, r, command("c", "", moveInteraction(200)))

@@ -38,7 +38,7 @@ func TestAuthGateReusesReleasedSlots(t *testing.T) {
 		synctest.Wait()
 		select {
 		case <-in:
-			t.Fatal("there was no place")
+			t.Fatal("got a place in a full gate, want a wait")
 		default:
 		}
 		began := time.Now()

@@ -217,6 +217,6 @@ func TestIsPong(t *testing.T) {
 		}
 	}
 	if !isPong(wire.Native{}.AppendMessage(nil, wire.Message{Data: wire.Pong{}})) {
-		t.Error("our own pong is not known")
+		t.Error("got false for the pong of our clients, want true")
 	}
 }

@@ -89,21 +89,21 @@ func TestUnparkKeepsAReusedDescriptor(t *testing.T) {
 		c.peer.Socket = broadcast.Socket{Conn: server}
 		c.peer.initRawConn()
 		if !p.park(c) {
-			t.Fatal("it cannot wait")
+			t.Fatal("got false from park, want true")
 		}
 		return c
 	}
 	gone := parked()
 	if !p.unpark(gone) || p.unpark(gone) {
-		t.Fatal("it does not wait once")
+		t.Fatal("got false from the first unpark or true from the second, want true and false")
 	}
 	gone.peer.Close()
 	next := parked()
 	gone.peer.fd = next.peer.fd // as the kernel may reuse it
 	if l.rearm(gone, false) {
-		t.Error("what was closed waits")
+		t.Error("got true from rearm of a closed connection, want false")
 	}
 	if !p.unpark(next) {
-		t.Error("the next one does not wait any more")
+		t.Error("got false from unpark of the next connection, want true")
 	}
 }
