@@ -1,9 +1,11 @@
 package session
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/everdesk/everdesk/wire"
 )
@@ -52,14 +54,23 @@ type order struct {
 
 // inboxItem is the form of an item in the store's inbox: an order, or a message and its sender.
 type inboxItem struct {
-	Order      *order            `json:"order,omitempty"`
+	Order *order `json:"order,omitempty"`
+	inboxSender
+	Message json.RawMessage `json:"message,omitempty"`
+	// Refused replaces a message that failed at another owner.
+	Refused *refusedMessage `json:"refused,omitempty"`
+}
+
+// inboxSender is the sender of a message.
+type inboxSender struct {
 	Connection wire.ConnectionID `json:"connection,omitempty"`
 	User       string            `json:"user,omitempty"`
 	Monitor    wire.MonitorID    `json:"monitor,omitempty"`
 	Invited    bool              `json:"invited,omitempty"`
-	Message    json.RawMessage   `json:"message,omitempty"`
-	// Refused replaces a message that failed at another owner.
-	Refused *refusedMessage `json:"refused,omitempty"`
+}
+
+func (s inboxSender) sender() Sender {
+	return Sender{Connection: s.Connection, User: s.User, Monitor: s.Monitor, Invited: s.Invited}
 }
 
 // refusedMessage is the refusal for the sender of a message.
@@ -69,14 +80,24 @@ type refusedMessage struct {
 	Reason string         `json:"reason"`
 }
 
+// Most of what goes through an inbox are messages. They are encoded without encoding/json, which would
+// parse the message once more: as the sender's object, with the message as its last field.
+var senderFormat = sync.OnceValue(wire.FormatOf[inboxSender])
+
+const messageField = `,"message":`
+
 // encode makes the stored form of an item.
 func (it *item) encode() ([]byte, error) {
+	from := it.cmd.From
 	p := inboxItem{Order: it.order}
 	if it.order == nil {
-		from := it.cmd.From
-		p.Connection, p.User, p.Monitor, p.Invited = from.Connection, from.User, from.Monitor, from.Invited
+		p.inboxSender = inboxSender{Connection: from.Connection, User: from.User, Monitor: from.Monitor, Invited: from.Invited}
 		if it.poison != nil {
 			p.Refused = &refusedMessage{it.cmd.Message.ID, it.poison.Code, it.poison.Reason}
+		} else if from.Connection != "" {
+			data := senderFormat().Append(nil, &p.inboxSender)
+			data = append(data[:len(data)-1], messageField...)
+			return append(wire.Native{}.AppendMessage(data, it.cmd.Message), '}'), nil
 		} else {
 			p.Message = wire.Native{}.AppendMessage(nil, it.cmd.Message)
 		}
@@ -88,8 +109,25 @@ func (it *item) encode() ([]byte, error) {
 	return data, nil
 }
 
+// cutMessage returns the sender and the message of an encoded item in the form that encode prefers,
+// or false. The field is not found within a string, where its quotes would be escaped.
+func cutMessage(data []byte) (from inboxSender, message []byte, ok bool) {
+	sender, rest, found := bytes.Cut(data, []byte(messageField))
+	message, closed := bytes.CutSuffix(rest, []byte("}"))
+	if !found || !closed || !bytes.HasPrefix(sender, []byte(`{"connection":`)) {
+		return inboxSender{}, nil, false
+	}
+	from, err := senderFormat().DecodeOwn(append(bytes.Clone(sender), '}'))
+	return from, message, err == nil
+}
+
 // decodeItem decodes the form that encode of any hub makes.
 func decodeItem(data []byte) (item, error) {
+	if from, message, ok := cutMessage(data); ok {
+		if m, err := (wire.Native{}).DecodeMessage(message); err == nil {
+			return item{cmd: Command{From: from.sender(), Message: m}}, nil
+		}
+	}
 	var p inboxItem
 	if err := json.Unmarshal(data, &p); err != nil {
 		return item{}, fmt.Errorf("unencode inbox item: %w", err)
@@ -97,7 +135,7 @@ func decodeItem(data []byte) (item, error) {
 	if p.Order != nil {
 		return item{order: p.Order}, nil
 	}
-	from := Sender{Connection: p.Connection, User: p.User, Monitor: p.Monitor, Invited: p.Invited}
+	from := p.sender()
 	if r := p.Refused; r != nil {
 		return item{
 			cmd:    Command{From: from, Message: wire.Message{ID: r.ID}},

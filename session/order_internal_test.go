@@ -1,25 +1,51 @@
 package session
 
 import (
+	"bytes"
+	"encoding/json"
 	"testing"
 
 	"github.com/everdesk/everdesk/wire"
 )
 
-// The sender of a command is the same at another hub.
-func TestSenderSurvivesEncoding(t *testing.T) {
+// A command is the same at another hub, whatever its strings contain, and in the form of encoding/json
+// too, which older hubs write.
+func TestItemSurvivesEncoding(t *testing.T) {
 	t.Parallel()
+	const odd = `a,"message":{"x":1}}` + "\n\u2028\\"
 	for _, it := range []item{
 		{cmd: Command{Message: wire.Message{ID: "m", Data: wire.Interrupt{}}}},
+		{cmd: Command{Message: wire.Message{ID: "m", Data: wire.UserMessage{MessageID: "m", Content: odd}}}},
 		{cmd: Command{Message: wire.Message{ID: "m"}}, poison: &Error{Code: wire.CodeInvalidMessage, Reason: "no"}},
 	} {
-		it.cmd.From = Sender{Connection: "c", User: "ada", Monitor: "monitor-1", Invited: true}
-		data, err := it.encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := decodeItem(data); err != nil || got.cmd.From != it.cmd.From {
-			t.Errorf("%s becomes %+v, %v", data, got.cmd.From, err)
+		for _, from := range []Sender{
+			{Connection: "c", User: "ada", Monitor: "monitor-1", Invited: true},
+			{Connection: "c", User: odd},
+			{User: "ada"},
+		} {
+			it.cmd.From = from
+			data, err := it.encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var read any
+			if err := json.Unmarshal(data, &read); err != nil {
+				t.Fatalf("%q is not JSON: %v", data, err)
+			}
+			sorted, err := json.Marshal(read)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, form := range [][]byte{data, sorted} {
+				got, err := decodeItem(form)
+				if err != nil {
+					t.Fatalf("%q: %v", form, err)
+				}
+				again, err := got.encode()
+				if err != nil || !bytes.Equal(again, data) || got.cmd.From != from {
+					t.Errorf("%q becomes %q of %+v, %v; want %q of %+v", form, again, got.cmd.From, err, data, from)
+				}
+			}
 		}
 	}
 }
