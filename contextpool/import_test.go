@@ -42,7 +42,7 @@ func TestLoadThreadsIgnoresStaleColdMessages(t *testing.T) {
 	}
 	for name, id := range map[string]uint64{"removed": moved.ID + 1, "moved back": moved.ID} {
 		cold := r.kept.lists[coldMain]
-		r.kept.lists[coldMain] = append(cold[:len(cold):len(cold)], removedMessage(t, id))
+		r.kept.lists[coldMain] = append(slices.Clip(cold), removedMessage(t, id))
 		if got := load(); !slices.Equal(got, want) {
 			t.Errorf("%s: got %d messages, the last %q, want %d, the last %q", name, len(got), got[len(got)-1], len(want), want[len(want)-1])
 		}

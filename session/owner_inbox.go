@@ -74,7 +74,7 @@ func (in *inboxReceiver) receiveInbox() {
 				known, repeated := !seen.add(c.ID) || in.inheritedDeliveries[c.ID], !received.add(c.ID)
 				// One call of Receive yields a delivery twice if it was sent again after the store
 				// had forgotten it. Only a step removes it from the inbox.
-				if known && !(repeated && it.isRepeatable()) {
+				if known && (!repeated || !it.isRepeatable()) {
 					continue
 				}
 				if in.live.mailbox.put(in.held.ctx, it) != nil {
