@@ -131,13 +131,11 @@ func (rs *reports) storeEntries(t *turn, r agentpool.NewEntries) {
 		h.Provider, h.ID = t.Provider, r.Thread
 		rs.threads.store(h)
 	}
-	before := rs.threads.appendEntries(t, h, r.Entries)
+	rs.threads.appendEntries(t, h, r.Entries)
 	if len(r.Entries) > 0 {
 		rs.turnRows.commitThinking(t)
 		t.InThread, t.KeptUnits = true, t.textUnits
-		if before > 0 || hasToolCalls(r.Entries) {
-			rs.turnRows.addTextRow(t, before)
-		}
+		rs.turnRows.addTextRow(t, h)
 		rs.turns.store(t)
 	}
 }

@@ -62,6 +62,16 @@ func (h *thread) highestID() uint64 {
 	return h.Top
 }
 
+// newestAnswer returns the id of the agent's newest message, or 0 if there is none.
+func (h *thread) newestAnswer() uint64 {
+	for i := len(h.messages) - 1; i >= 0; i-- {
+		if h.messages[i].Role == providers.RoleAssistant {
+			return h.messages[i].ID
+		}
+	}
+	return 0
+}
+
 // providerThread returns the thread for a run. With open the newest tool calls still need
 // results. Blocks are shared and must not be changed.
 func (h *thread) providerThread(open bool) providers.Thread {

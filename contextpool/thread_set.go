@@ -147,13 +147,6 @@ func (s *threadSet) turnRow(t *turn, say wire.Say, text string) wire.UIRow {
 	return r
 }
 
-// hasToolCalls reports whether the entries contain tool calls.
-func hasToolCalls(entries []providers.Entry) bool {
-	return slices.ContainsFunc(entries, func(e providers.Entry) bool {
-		return slices.ContainsFunc(e.Blocks, func(b providers.Block) bool { return b.Kind == providers.BlockToolCall })
-	})
-}
-
 // appendMessages adds messages to a thread and sets their ids and times. If the thread exceeds
 // its bounds, the older half is hidden from the agent and hidden messages move to the cold
 // list.
@@ -177,10 +170,8 @@ func (s *threadSet) appendMessages(h *thread, added ...history.Message) {
 	s.boundThread(h)
 }
 
-// appendEntries adds the entries reported by a run to the thread and links each to its row. If
-// a user's message joined the turn in between, it returns the id of the agent's message right
-// before it, else 0.
-func (s *threadSet) appendEntries(t *turn, h *thread, entries []providers.Entry) (before uint64) {
+// appendEntries adds the entries reported by a run to the thread and links each to its row.
+func (s *threadSet) appendEntries(t *turn, h *thread, entries []providers.Entry) {
 	added := make([]history.Message, len(entries))
 	var said []int // indexes of the user's messages
 	for i, e := range entries {
@@ -201,10 +192,6 @@ func (s *threadSet) appendEntries(t *turn, h *thread, entries []providers.Entry)
 	if n > 0 {
 		t.PendingRows = nil
 	}
-	var last history.Message
-	if len(h.messages) > 0 {
-		last = h.messages[len(h.messages)-1]
-	}
 	for i, known := 0, slices.Clip(h.messages); i < len(added); i++ {
 		added[i].Entry = history.Repair(known, withShortCallIDs(added[i].Entry))
 		if i+1 < len(added) {
@@ -212,13 +199,6 @@ func (s *threadSet) appendEntries(t *turn, h *thread, entries []providers.Entry)
 		}
 	}
 	s.appendMessages(h, added...)
-	if len(said) > 0 && said[0] > 0 {
-		last = added[said[0]-1]
-	}
-	if len(said) > 0 && last.Role == providers.RoleAssistant {
-		before = last.ID
-	}
-	return before
 }
 
 // withShortCallIDs returns an entry with call ids as the thread stores them.

@@ -111,19 +111,19 @@ func (tr *turnRows) addOpenCallRows(t *turn) {
 	}
 }
 
-// addTextRow adds a row with the text that has no row yet. It is called before tool calls, so
-// that the text stays before them, and before a message joins, so that rewinding to that
-// message does not remove the text. The text is in the thread already and is not produced
-// again. message is the id of its message in the thread; 0 means the newest. The caller stores
-// the turn.
-func (tr *turnRows) addTextRow(t *turn, message uint64) {
+// addTextRow adds a row with the text that has no row yet, and links it to the agent's newest
+// message in the thread h. It is called in the step that adds the text to the thread: a row that
+// comes later, after a restart of the turn for example, would show the text of several messages
+// and name only one of them, and rewinding to that row would leave the others to the model. The
+// text is not produced again. The caller stores the turn.
+func (tr *turnRows) addTextRow(t *turn, h *thread) {
 	text := t.textWithoutRow()
 	if strings.TrimSpace(text) == "" || t.Kind == wire.AgentTask || t.TextRows >= toolRows || tr.step.Full() {
 		return
 	}
 	row := tr.threads.turnRow(t, wire.SayText, text)
-	if message > 0 {
-		row.ConversationHistoryIndex = new(int(message)) //nolint:gosec // message ids fit into an int
+	if id := h.newestAnswer(); id > 0 {
+		row.ConversationHistoryIndex = new(int(id)) //nolint:gosec // message ids fit into an int
 	}
 	tr.rows.AddRow(row)
 	t.RowUnits = t.textUnits

@@ -302,11 +302,14 @@ func (s *historyTest) checkThread(agent string, about []byte, kept store.State) 
 			s.fail("%s: %v", agent, err)
 		}
 	}
-	people, shown := map[wire.RowID]wire.UIRow{}, map[int]bool{}
+	people, shown, texts := map[wire.RowID]wire.UIRow{}, map[int]bool{}, map[int]string{}
 	for _, row := range readArchive(s.t, s.o.Hub, of.Monitor, 500) {
 		people[row.ID] = row
 		if row.Thread == agent {
 			shown[*row.ConversationHistoryIndex] = true
+			if row.Say == wire.SayText {
+				texts[*row.ConversationHistoryIndex] += row.Text
+			}
 		}
 	}
 	for i, m := range all {
@@ -319,6 +322,12 @@ func (s *historyTest) checkThread(agent string, about []byte, kept store.State) 
 		results := slices.ContainsFunc(m.Blocks, func(b providers.Block) bool { return b.Kind == providers.BlockToolResult })
 		if gone && !results && !shown[int(m.ID)] {
 			s.fail("%s: message %d is of row %d, which is gone: %s", agent, m.ID, m.Row, s.describeThread(all))
+		}
+		for _, block := range m.Blocks {
+			text, _, _ := strings.Cut(block.Text, "ful ful") // what /fill adds is for the model only
+			if text = strings.TrimSpace(text); m.Role == providers.RoleAssistant && !strings.Contains(texts[int(m.ID)], text) {
+				s.fail("%s: no row shows the text %q of message %d: %s", agent, text, m.ID, s.describeThread(all))
+			}
 		}
 	}
 }
