@@ -29,8 +29,6 @@ type listener interface {
 	// onConnect is called after a new subscription, when earlier messages may have been
 	// lost.
 	onConnect()
-	// wantsBatches reports whether the listener needs the messages about batches.
-	wantsBatches() bool
 }
 
 func newBus(c *caller) *bus { return &bus{caller: c, conns: map[uint16]*pubSubConn{}} }
@@ -38,19 +36,6 @@ func newBus(c *caller) *bus { return &bus{caller: c, conns: map[uint16]*pubSubCo
 // listen registers l for a channel and returns the function that unregisters it.
 func (b *bus) listen(partition uint16, channel string, l listener) (stop func()) {
 	return b.conn(partition).add(channel, l)
-}
-
-// channel returns the channel with that name if it has listeners in this process, or nil.
-func (b *bus) channel(partition uint16, name []byte) *channel {
-	b.mu.Lock()
-	ln := b.conns[b.connNumber(partition)]
-	b.mu.Unlock()
-	if ln == nil {
-		return nil
-	}
-	ln.mu.Lock()
-	defer ln.mu.Unlock()
-	return ln.channels[string(name)]
 }
 
 // connNumber returns the number of the connection that serves a partition.
@@ -87,26 +72,14 @@ type pubSubConn struct {
 	nextListener int // id of the newest listener
 }
 
-// channel is a channel that has listeners, or had until the next syncSubscriptions.
+// channel is a channel that has listeners, or had until the next syncSubscriptions. The
+// connection's mu guards it.
 type channel struct {
-	listeners map[int]listener // guarded by the connection's mu
-	requested bool             // a subscription was requested; guarded by mu
-
-	followers  atomic.Int32 // number of listeners that want batches
-	subscribed atomic.Bool  // Redis counts this process as a subscriber
-}
-
-// onlyInbox reports whether Redis counts this process as a subscriber although no listener
-// in it wants batches: it only waits for commands.
-func (c *channel) onlyInbox() bool {
-	return c != nil && c.subscribed.Load() && c.followers.Load() == 0
+	listeners map[int]listener
+	requested bool // a subscription was requested
 }
 
 func (l *pubSubConn) add(name string, li listener) (stop func()) {
-	followers := int32(0)
-	if li.wantsBatches() {
-		followers = 1
-	}
 	l.mu.Lock()
 	l.nextListener++
 	id := l.nextListener
@@ -116,13 +89,11 @@ func (l *pubSubConn) add(name string, li listener) (stop func()) {
 		l.channels[name] = c
 	}
 	c.listeners[id] = li
-	c.followers.Add(followers)
 	l.mu.Unlock()
 	l.changed.signal()
 	return func() {
 		l.mu.Lock()
 		delete(c.listeners, id)
-		c.followers.Add(-followers)
 		l.mu.Unlock()
 		l.changed.signal()
 	}
@@ -147,7 +118,6 @@ func (l *pubSubConn) clearSubscriptions() {
 	defer l.mu.Unlock()
 	for _, c := range l.channels {
 		c.requested = false
-		c.subscribed.Store(false)
 	}
 }
 
@@ -245,7 +215,6 @@ func (l *pubSubConn) syncSubscriptions(ctx context.Context, sub *redis.PubSub) b
 			if c.requested {
 				gone = append(gone, name)
 			}
-			c.subscribed.Store(false)
 			delete(l.channels, name)
 		case !c.requested:
 			come = append(come, name)
@@ -276,7 +245,6 @@ func (l *pubSubConn) read(ctx context.Context, sub *redis.PubSub) {
 			l.eachListener(v.Channel, func(li listener) { li.onMessage(v.Payload) })
 		case *redis.Subscription:
 			if v.Kind == "ssubscribe" {
-				l.markSubscribed(v.Channel)
 				l.eachListener(v.Channel, listener.onConnect)
 				continue
 			}
@@ -286,15 +254,6 @@ func (l *pubSubConn) read(ctx context.Context, sub *redis.PubSub) {
 				return // the channel has moved to another server
 			}
 		}
-	}
-}
-
-// markSubscribed records that Redis confirmed the subscription to a channel.
-func (l *pubSubConn) markSubscribed(name string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if c := l.channels[name]; c != nil {
-		c.subscribed.Store(true)
 	}
 }
 

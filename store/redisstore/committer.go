@@ -29,7 +29,6 @@ const (
 type committer struct {
 	*caller
 	codec  *codec
-	bus    *bus
 	slots  chan struct{}      // one token per write
 	tags   [partitions]string // a key prefix in each partition
 	writes sync.Pool          // unused *write
@@ -45,9 +44,9 @@ type queueKey struct {
 	durable bool
 }
 
-func newCommitter(c *caller, codec *codec, bus *bus) *committer {
+func newCommitter(c *caller, codec *codec) *committer {
 	m := &committer{
-		caller: c, codec: codec, bus: bus,
+		caller: c, codec: codec,
 		slots: make(chan struct{}, maxWrites), queues: map[queueKey]*serverQueue{},
 	}
 	for p := range m.tags {
@@ -100,7 +99,7 @@ func (c *committer) queue(k queueKey) *serverQueue {
 	defer c.mu.Unlock()
 	l := c.queues[k]
 	if l == nil {
-		l = &serverQueue{caller: c.caller, queueKey: k, bus: c.bus}
+		l = &serverQueue{caller: c.caller, queueKey: k}
 		c.queues[k] = l
 	}
 	return l
@@ -111,7 +110,6 @@ func (c *committer) queue(k queueKey) *serverQueue {
 type serverQueue struct {
 	*caller
 	queueKey
-	bus      *bus
 	replicas replicaCache
 
 	mu        sync.Mutex // guards the fields below
@@ -123,10 +121,6 @@ type serverQueue struct {
 
 // execute queues a write and waits for its result.
 func (l *serverQueue) execute(ctx context.Context, w *write) error {
-	// Checked here and again after the reply: the condition must hold throughout.
-	if w.ownChannel = l.bus.channel(w.partition, w.keys[0]); !w.ownChannel.onlyInbox() {
-		w.ownChannel = nil
-	}
 	l.mu.Lock()
 	l.queue = append(l.queue, w)
 	start := l.inFlight < maxInFlight
@@ -215,12 +209,10 @@ func (l *serverQueue) queueForPublish(writes []*write) {
 	}
 }
 
-// hasFollowers reports whether an applied batch should be published: whether the channel
-// has subscribers other than the owner, which listens for commands only.
+// hasFollowers reports whether a batch was applied and the channel of the session has
+// subscribers. The owner is none: it listens to its inbox only. The script returns their
+// number plus 1.
 func (w *write) hasFollowers() bool {
 	listeners, applied := w.value.(int64)
-	if listeners--; w.ownChannel.onlyInbox() {
-		listeners--
-	}
-	return w.err == nil && applied && listeners > 0
+	return w.err == nil && applied && listeners > 1
 }

@@ -46,9 +46,5 @@ func ReplicaKeys(prefix string) []string { return keyspace{prefix: prefix}.repli
 // FormatKey is the key of the format.
 func FormatKey(prefix string) string { return keyspace{prefix: prefix}.format() }
 
-// OnlyInbox says whether the store is known to listen to a session that nobody
-// follows in it.
-func (s *Store) OnlyInbox(id wire.SessionID) bool {
-	k := s.keys.session(id)
-	return s.Sessions.bus.channel(k.partition, []byte(k.meta())).onlyInbox()
-}
+// InboxKey is the key and the channel of the inbox of a session.
+func (s *Store) InboxKey(id wire.SessionID) string { return s.keys.session(id).inbox() }

@@ -68,7 +68,7 @@ func (s *Sessions) Receive(ctx context.Context, l store.Lease) iter.Seq2[[]store
 		}
 		k := s.keys.session(l.Session)
 		woken := make(wakeup, 1)
-		defer s.bus.listen(k.partition, k.meta(), inboxListener{woken})()
+		defer s.bus.listen(k.partition, k.inbox(), woken)()
 		poll := time.NewTicker(s.cfg.InboxEvery)
 		defer poll.Stop()
 		after, begun := "-", false
@@ -132,7 +132,8 @@ func (s *Sessions) receive(ctx context.Context, l store.Lease, after string) (co
 	return commands, last, nil
 }
 
-// wakeup is a channel with a buffer of one that wakes a goroutine.
+// wakeup is a channel with a buffer of one that wakes a goroutine. As a listener it wakes it
+// for every message.
 type wakeup chan struct{}
 
 func (k wakeup) signal() {
@@ -142,16 +143,6 @@ func (k wakeup) signal() {
 	}
 }
 
-// inboxListener wakes Receive for all messages about a session except batches, which the
-// owner itself commits.
-type inboxListener struct{ wakeup }
+func (k wakeup) onMessage(string) { k.signal() }
 
-func (w inboxListener) onMessage(message string) {
-	if message == "" || message[0] != newsCommit {
-		w.signal()
-	}
-}
-
-func (w inboxListener) onConnect() { w.signal() }
-
-func (w inboxListener) wantsBatches() bool { return false }
+func (k wakeup) onConnect() { k.signal() }

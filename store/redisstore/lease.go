@@ -80,7 +80,7 @@ func (s *Sessions) Claim(
 	lease := store.Lease{Session: session, Replica: replica}
 	smallest := len(store.ClaimEvent(lease, time.UnixMilli(0)).Frame)
 	r, err := s.calls.callSession(ctx, "claim session", notRetryable, session, s.scripts.claim,
-		[]string{k.meta(), k.log(), k.quarantine(), k.floor(), k.working()},
+		[]string{k.meta(), k.log(), k.quarantine(), k.floor(), k.working(), k.inbox()},
 		string(session), string(replica), milliseconds(ttl), smallest, s.limits.LogEvents, s.limits.LogBytes)
 	if err != nil {
 		return store.Lease{}, err

@@ -115,7 +115,6 @@ const (
 	newsCommit  = 'c' // a batch
 	newsOwner   = 'o' // a claim
 	newsVacant  = 'v' // a release
-	newsCommand = 'w' // a new command in the inbox
 	newsDeleted = 'x' // a deletion
 )
 

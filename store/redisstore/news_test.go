@@ -2,7 +2,7 @@ package redisstore_test
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -35,8 +35,9 @@ func TestBatchesArePublishedForFollowersOnly(t *testing.T) {
 	t.Cleanup(owner.Wait)
 	t.Cleanup(end)
 	eventually(t, "subscription", func() error {
-		if !s.OnlyInbox(a.lease.Session) {
-			return errors.New("is not confirmed")
+		inbox := s.InboxKey(a.lease.Session)
+		if n, err := server.Client(t).PubSubShardNumSub(t.Context(), inbox).Result(); err != nil || n[inbox] != 1 {
+			return fmt.Errorf("the inbox has %d subscribers, %w", n[inbox], err)
 		}
 		return nil
 	})

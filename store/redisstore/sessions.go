@@ -21,6 +21,6 @@ func newSessions(c *caller, lists *rebuilder, bus *bus) *Sessions {
 		reader:    &logReader{caller: c, calls: calls, codec: codec},
 		tails:     &tailSet{caller: c, tails: map[*tail]struct{}{}},
 		directory: &directory{caller: c, calls: calls, rebuilder: lists},
-		committer: newCommitter(c, codec, bus),
+		committer: newCommitter(c, codec),
 	}
 }

@@ -161,7 +161,3 @@ func (t slotListener) onMessage(message string) {
 		t.signal()
 	}
 }
-
-func (t slotListener) onConnect() { t.signal() }
-
-func (t slotListener) wantsBatches() bool { return false }

@@ -80,9 +80,6 @@ type tail struct {
 
 // onMessage buffers a message for the consumer.
 func (t *tail) onMessage(message string) {
-	if strings.HasPrefix(message, string(newsCommand)) {
-		return
-	}
 	t.mu.Lock()
 	if len(t.queue) >= tailMessages || t.bytes+len(message) > tailBytes {
 		t.queue, t.bytes, t.mustRead = nil, 0, true
@@ -104,8 +101,6 @@ func (t *tail) onConnect() {
 	t.mu.Unlock()
 	t.wake.signal()
 }
-
-func (t *tail) wantsBatches() bool { return true }
 
 // drain returns and clears the pending work.
 func (t *tail) drain() (messages []string, fill bool) {

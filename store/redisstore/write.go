@@ -28,7 +28,6 @@ type write struct {
 	entry      arg         // log entry, empty without events
 	add, lock  *redis.StatusCmd
 
-	ownChannel *channel      // the session's channel, if only the owner's Receive listens in this process
 	done       chan struct{} // buffered; receives a token when the results below are set
 	value      any
 	replicated bool // a second node has the batch

@@ -2,7 +2,8 @@
 -- Makes a replica the owner of a session under a new epoch and appends the event of
 -- the claim to the log.
 --
--- KEYS: 1 meta, 2 log, 3 quarantine, 4 floor, 5 working of the partition.
+-- KEYS: 1 meta, 2 log, 3 quarantine, 4 floor, 5 working of the partition,
+--   6 inbox.
 -- ARGV: 1 session, 2 replica, 3 time to live in ms, 4 size of the claim's event with
 --   an epoch of one digit and the zero position as prev, 5 and 6 bounds of the log
 --   in events and bytes.
@@ -54,4 +55,5 @@ redis.call('HSET', KEYS[1], unpack(set))
 redis.call('HSET', KEYS[1], 'state', table.concat({ARGV[2], e, '0', top}, ' '), 'until', till, 'updated', ms)
 if m[3] == '1' then redis.pcall('ZADD', KEYS[5], till, ARGV[1]) end
 redis.call('SPUBLISH', KEYS[1], entry)
+redis.call('SPUBLISH', KEYS[6], '') -- a former owner learns that it is fenced
 return {'OK', e, prev}

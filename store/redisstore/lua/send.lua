@@ -2,7 +2,7 @@
 -- Adds commands to the inbox of a session, up to the first that is refused. Duplicates are
 -- not added again.
 --
--- KEYS: 1 meta, 2 inbox, 3 ids, 4 quarantine of the partition.
+-- KEYS: 1 meta, 2 inbox, also the channel that wakes the owner, 3 ids, 4 quarantine of the partition.
 -- ARGV: 1 session, 2 maximum number of commands in the inbox, then for each command its
 --   id, a digest of its data and its sealed data.
 -- Returns {'OK', d...} with a number for each command: 1 for one that is in the inbox or
@@ -35,6 +35,6 @@ for n, id in ipairs(ids) do
 end
 if #new > 0 then
   redis.call('HSET', KEYS[3], unpack(new))
-  redis.call('SPUBLISH', KEYS[1], 'w\n')
+  redis.call('SPUBLISH', KEYS[2], '')
 end
 return answer
