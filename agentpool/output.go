@@ -3,14 +3,24 @@ package agentpool
 import (
 	"strings"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 const (
-	// outputInterval is the minimum time between two reports of text.
+	// outputInterval is the minimum time between two reports of a run's text, and quickInterval that
+	// while the replica has few reports to make: up to quickReports per second.
 	outputInterval = 50 * time.Millisecond
+	quickInterval  = 5 * time.Millisecond
+	quickReports   = 400
 	// maxOutput bounds the text buffered in that time.
 	maxOutput = 64 << 10
 )
+
+// newQuickReports returns the limiter of the reports that the runs of a replica make at once. A
+// person sees text as it comes from the model, and a replica with hundreds of streams spends its time
+// on few larger reports: without the limiter each token would cost a commit.
+func newQuickReports() *rate.Limiter { return rate.NewLimiter(quickReports, quickReports/8) }
 
 // outputBuffer coalesces the text of an agent, so that many small pieces become few reports.
 type outputBuffer struct {
@@ -30,7 +40,11 @@ func (l *activeRun) bufferOutput(text, thinking string) {
 	if text == "" && thinking == "" || s.due != nil {
 		return
 	}
-	if wait := time.Until(s.last.Add(outputInterval)); !s.last.IsZero() && wait > 0 {
+	interval := outputInterval
+	if l.runner.parent.quickReports.Allow() {
+		interval = quickInterval
+	}
+	if wait := time.Until(s.last.Add(interval)); !s.last.IsZero() && wait > 0 {
 		s.due = time.After(wait)
 		return
 	}

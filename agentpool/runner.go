@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
@@ -73,8 +75,9 @@ type Observer interface {
 
 // Runner executes the agents of one replica.
 type Runner struct {
-	cfg Config
-	log *slog.Logger
+	cfg          Config
+	log          *slog.Logger
+	quickReports *rate.Limiter // of text, see newQuickReports
 
 	mu      sync.Mutex // guards the following
 	runners map[*SessionRunner]struct{}
@@ -86,7 +89,7 @@ func NewRunner(cfg Config) *Runner {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Runner{cfg: cfg, log: cfg.Logger, runners: map[*SessionRunner]struct{}{}}
+	return &Runner{cfg: cfg, log: cfg.Logger, quickReports: newQuickReports(), runners: map[*SessionRunner]struct{}{}}
 }
 
 // Session creates the session runner of a session that this replica owns. When the context ends

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -83,8 +84,71 @@ func TestRunFromStartToEnd(t *testing.T) {
 	})
 }
 
-// Text is reported every twentieth of a second, the first piece at once, and nothing is lost or
-// reordered.
+// Text that comes slowly is reported at once.
+func TestOutputIsNotDelayed(t *testing.T) {
+	t.Parallel()
+	bubble(t, agentpool.Limits{}, func(r *rig) {
+		t := r.t
+		var said []time.Time
+		r.provider.runTurn = func(p *turn) (providers.Outcome, error) {
+			for range 100 {
+				time.Sleep(20 * time.Millisecond)
+				said = append(said, time.Now())
+				p.emitText("x")
+			}
+			return providers.Completed, nil
+		}
+		r.Start(ephemeralRun("1"))
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		var reported []time.Time
+		for i, report := range r.recorded() {
+			if _, is := report.(agentpool.Output); is {
+				reported = append(reported, r.at[i])
+			}
+		}
+		if !slices.Equal(reported, said) {
+			t.Errorf("text was reported at %v, want %v", reported, said)
+		}
+	})
+}
+
+// Many streams together are reported in larger pieces: each every twentieth of a second, and a few
+// hundred reports more.
+func TestOutputOfManyStreamsIsCoalesced(t *testing.T) {
+	t.Parallel()
+	bubble(t, agentpool.Limits{Agents: 100}, func(r *rig) {
+		const runs, pieces = 40, 100
+		r.provider.runTurn = func(p *turn) (providers.Outcome, error) {
+			for range pieces {
+				p.emitText("x")
+				time.Sleep(10 * time.Millisecond)
+			}
+			return providers.Completed, nil
+		}
+		for n := range runs {
+			r.Start(ephemeralRun(strconv.Itoa(n)))
+		}
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		text, reports := 0, 0
+		for _, report := range r.recorded() {
+			if s, is := report.(agentpool.Output); is {
+				reports++
+				text += len(s.Text)
+			}
+		}
+		if text != runs*pieces {
+			r.t.Errorf("%d characters were reported, want %d", text, runs*pieces)
+		}
+		if most := runs*22 + 500; reports > most {
+			r.t.Errorf("%d reports in a second, want at most %d", reports, most)
+		}
+	})
+}
+
+// Text that comes fast is reported every five milliseconds, the first piece at once, and nothing is
+// lost or reordered.
 func TestOutputIsCoalesced(t *testing.T) {
 	t.Parallel()
 	bubble(t, agentpool.Limits{}, func(r *rig) {
@@ -117,8 +181,8 @@ func TestOutputIsCoalesced(t *testing.T) {
 		if text.String() != strings.Repeat("x", pieces/2)+"end" || thinking.String() != strings.Repeat("y", pieces/2) {
 			t.Errorf("text is %q, thinking %q; want all of both", text.String(), thinking.String())
 		}
-		if reports > 22 || reports < 20 {
-			t.Errorf("%d reports in a second, want 20 to 22", reports)
+		if reports > 205 || reports < 195 {
+			t.Errorf("%d reports in a second, want 195 to 205", reports)
 		}
 		if first := r.lines()[1]; first != `1 output "x" ""` {
 			t.Errorf("the first report is %s, want the first piece", first)
