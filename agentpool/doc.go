@@ -9,9 +9,9 @@
 //
 // A run waits for its slot, opens a provider session or reuses the one its agent has open,
 // sends the prompt and reports events until the turn has ended. Then it releases its slot, and
-// only then reports its end. Text of an agent is coalesced into at most twenty reports per
-// second; no other report, including the start of a tool call, overtakes it. A slot counts a
-// running turn, or, if the backend is a process, an open provider session. An idle provider
+// only then reports its end. Text of an agent is reported at once while the
+// replica has few streams, and in at most twenty reports per second and run while it has many;
+// no other report, including the start of a tool call, overtakes it. A slot counts a running turn, or, if the backend is a process, an open provider session. An idle provider
 // session is closed after a while, and soon if another agent waits for its slot.
 //
 // Limiter and runner are safe for concurrent use. The methods of a session runner do not block,
