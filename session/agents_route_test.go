@@ -216,3 +216,36 @@ func TestRepeatedMessagesGetTheSameAnswer(t *testing.T) {
 		})
 	}
 }
+
+// A message to a window is in the conversation of the window's monitor. One that names a monitor that
+// does not exist is in no conversation, because only existing monitors have an archive.
+func TestMonitorOfAWindowMessage(t *testing.T) {
+	t.Parallel()
+	o := startAgentHub(t, newFileDeployment(t), hubConfig{})
+	d := o.newDesktop(t, "ses-1")
+	d.sendText(firstMonitor, "open", openWindowDirective("w"))
+	d.waitTurnEnd("open")
+	for id, data := range map[wire.MessageID]wire.ClientPayload{
+		"text":   wire.WindowMessage{MonitorID: backgroundMonitor, WindowID: "w", Content: "/say hi"},
+		"button": wire.ComponentAction{MonitorID: backgroundMonitor, WindowID: "w", Action: "go"},
+	} {
+		want := wire.MessageRejected{
+			MessageID: id, Code: wire.CodeSessionInvalidState, Reason: `there is no window "w"`, MonitorID: firstMonitor, By: "conn",
+		}
+		if got := d.sendAndWait(id, data); got != want {
+			t.Errorf("%s is answered with %+v, want %+v", id, got, want)
+		}
+	}
+	d.send("whole", wire.WindowMessage{MonitorID: backgroundMonitor, WindowID: "monitor-0/w", Content: "/say hi"})
+	d.waitTurnEnd("whole")
+	d.waitIdle()
+	rows := d.snapshot().RecentMessages
+	for _, row := range rows {
+		if row.MonitorID != firstMonitor || row.MessageID == "text" || row.MessageID == "button" {
+			t.Errorf("there is a row of %s on %s, want only those of %s", row.MessageID, row.MonitorID, firstMonitor)
+		}
+	}
+	if got, want := len(readArchive(t, o.Hub, firstMonitor, 100)), len(rows); got != want {
+		t.Errorf("the archive has %d rows, want %d as the desktop", got, want)
+	}
+}

@@ -99,7 +99,10 @@ func readImage(url string) (providers.Image, error) {
 
 // doWindowMessage gives a text to the agent of a window.
 func (cv *conversation) doWindowMessage(c *Command, m wire.WindowMessage) reply {
-	message := cv.windowMessage(c, m.MonitorID, m.WindowID)
+	message, refused := cv.windowMessage(c, m.MonitorID, m.WindowID)
+	if refused.Verdict == verdictRejected {
+		return refused
+	}
 	if message.Text = m.Content; isBlank(m.Content) {
 		return blankReply("content", message.Monitor)
 	}
@@ -108,23 +111,35 @@ func (cv *conversation) doWindowMessage(c *Command, m wire.WindowMessage) reply 
 
 // doComponentAction gives a click on a component to the agent of its window.
 func (cv *conversation) doComponentAction(c *Command, m wire.ComponentAction) reply {
-	message := cv.windowMessage(c, m.MonitorID, m.WindowID)
+	message, refused := cv.windowMessage(c, m.MonitorID, m.WindowID)
+	if refused.Verdict == verdictRejected {
+		return refused
+	}
 	message.Text = fmt.Sprintf("%s (%s)", m.Action, cmp.Or(m.WindowTitle, string(m.WindowID)))
 	return cv.replies.submitToAgent(message, func() { cv.agents.poolForUpdate().HandleComponentAction(message, m) })
 }
 
 // windowMessage returns a message, without text, to the agent of a window, on the monitor of the
-// window.
-func (cv *conversation) windowMessage(c *Command, named wire.MonitorID, window wire.WindowID) contextpool.Message {
+// window. The reply is a rejection if there is neither the window nor the monitor: such a message has
+// no row, because a monitor that does not exist has no archive for it.
+func (cv *conversation) windowMessage(c *Command, named wire.MonitorID, window wire.WindowID) (contextpool.Message, reply) {
 	monitor := cmp.Or(named, c.From.Monitor, firstMonitor)
+	find := cv.w.state.Window
 	if named == "" {
-		if w, ok := cv.w.state.FindWindow(window, monitor); ok {
-			monitor = w.MonitorID
+		find = func(prefer wire.MonitorID, id wire.WindowID) (wire.WindowState, bool) {
+			return cv.w.state.FindWindow(id, prefer)
 		}
+	}
+	if w, ok := find(monitor, window); ok {
+		monitor = w.MonitorID
+	} else if !cv.w.state.HasMonitor(monitor) {
+		r := refused(wire.CodeSessionInvalidState, "there is no window %q", window)
+		r.Public, r.Monitor = true, firstMonitor
+		return contextpool.Message{}, r
 	}
 	return contextpool.Message{
 		ID: messageIDOf(c), By: c.From.Connection, Guest: c.isGuestOf(cv.w.user), Monitor: monitor, Window: window,
-	}
+	}, reply{}
 }
 
 // messageIDOf returns the id of a message to an agent. A message without an id gets a random one,
