@@ -102,7 +102,7 @@ var modules = map[string]rule{
 	"github.com/anishathalye/porcupine":      {tests: "internal/chaos"},
 	"go.uber.org/goleak":                     {tests: "*"},
 	"pgregory.net/rapid":                     {uses: "store/storetest", tests: "*"},
-	"golang.org/x/time":                      {uses: "ratelimit session"},
+	"golang.org/x/time":                      {uses: "agentpool ratelimit session"},
 	"github.com/modelcontextprotocol/go-sdk": {uses: "tools/mcpserver"},
 	"github.com/golang-jwt/jwt/v5":           {uses: "auth cmd/hub", tests: "gateway"},
 	"github.com/coreos/go-oidc/v3":           {uses: "auth"},

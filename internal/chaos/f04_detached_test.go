@@ -78,13 +78,27 @@ func (k *detachResults) report(t *testing.T, began time.Time) {
 	})
 }
 
-// run runs one cluster whose masters fail one after the other.
+// detachRounds bounds the rounds with one cluster. The check of a history needs the whole log of its
+// sessions, which the store trims after 10,000 events, or 40 rounds.
+const detachRounds = 20
+
+// run runs clusters one after the other.
 func (k *detachResults) run(t *testing.T, shard uint64, rounds int) {
 	t.Helper()
 	rng := plan.Rand(100 + shard)
+	for first := 0; first < rounds; first += detachRounds {
+		t.Run(fmt.Sprintf("from round %d", first), func(t *testing.T) {
+			k.runCluster(t, fmt.Sprintf("f04detached-%d-%d", shard, first), min(rounds-first, detachRounds), rng)
+		})
+	}
+}
+
+// runCluster runs one cluster whose masters fail one after the other.
+func (k *detachResults) runCluster(t *testing.T, name string, rounds int, rng *rand.Rand) {
+	t.Helper()
 	// In the first session no turn takes further messages; in the second one messages are steered
 	// into the running turn. In both they call a tool.
-	rig := startEnsemble(t, fmt.Sprintf("f04detached-%d", shard), 2, k.args...)
+	rig := startEnsemble(t, name, 2, k.args...)
 	for s := range rig.sessions {
 		id, text := wire.MessageID(fmt.Sprintf("open-%d", s)), "/nosteer\n/window w1 Notes | :"
 		if err := rig.tabs[3*s].Send(t.Context(), id, text, ""); err != nil {
