@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"bytes"
 	"context"
 	"iter"
 	"os"
@@ -128,11 +129,16 @@ func (l *storeLink) recordConsumed(ids []string) {
 	}
 }
 
-// firstSent returns the first command that was sent through the link.
-func (l *storeLink) firstSent() store.Command {
+// sentMessages returns the messages of clients that were sent through the link.
+func (l *storeLink) sentMessages() (messages []store.Command) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.sent[0]
+	for _, c := range l.sent {
+		if bytes.Contains(c.Data, []byte(`"message":`)) {
+			messages = append(messages, c)
+		}
+	}
+	return messages
 }
 
 // timesConsumed returns how often batches of the link consumed a delivery.

@@ -81,8 +81,9 @@ func (r *Handle) Leave(t *broadcast.Tab) {
 	r.live.mailbox.signal()
 }
 
-// Deliver sends a command to the owner: to its mailbox if the owner is here, else to the store's
-// inbox. It blocks while the mailbox is full. The result of the command is in the log.
+// Deliver puts a command into the mailbox of the session, from where the owner takes it or a follower
+// sends it on to the store's inbox. It blocks while the mailbox is full. The result of the command is
+// in the log.
 func (r *Handle) Deliver(ctx context.Context, c Command) error {
 	if c.Message.Data == nil {
 		return refusal(wire.CodeInvalidMessage, "the message is empty")

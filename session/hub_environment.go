@@ -75,7 +75,7 @@ func (e *environment) send(ctx context.Context, id wire.SessionID, commands []st
 	defer cancel()
 	duplicates, err := e.store.Send(limited, id, commands...)
 	if err != nil {
-		return len(duplicates), fmt.Errorf("send commands to the owner: %w", err)
+		return min(len(duplicates), len(commands)-1), fmt.Errorf("send commands to the owner: %w", err)
 	}
 	return len(duplicates), nil
 }

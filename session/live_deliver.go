@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
 )
 
 // A follower sends what has gathered in the mailbox in groups within these bounds.
@@ -45,9 +46,10 @@ func (k *liveSession) tryDeliver(commands []Command) int {
 	return k.mailbox.tryPutCommands(commands)
 }
 
-// sendItems sends items to the inbox of a session that another replica owns, and returns those that
-// the store does not accept yet. An item that it refuses permanently is finished with the error.
-func (k *liveSession) sendItems(ctx context.Context, items []item) []item {
+// sendItems sends items to the inbox of the session, and returns those that the store does not accept
+// yet, with the reason. A message that it refuses permanently becomes a refusal for its sender, which
+// is sent instead.
+func (k *liveSession) sendItems(ctx context.Context, items []item) ([]item, error) {
 	for len(items) > 0 {
 		n, err := k.sendGroup(ctx, items)
 		items = items[n:]
@@ -56,11 +58,11 @@ func (k *liveSession) sendItems(ctx context.Context, items []item) []item {
 				k.setStoreIssue(ctx, issueSend, isStoreUnavailable(err))
 				k.log.WarnContext(ctx, "sending commands to the owner failed, retrying", "err", err)
 			}
-			return items
+			return items, err
 		}
 		k.setStoreIssue(ctx, issueSend, false)
 	}
-	return nil
+	return nil, nil
 }
 
 // sendGroup sends the first items in one call and remembers the commands among them until they are
@@ -79,16 +81,18 @@ func (k *liveSession) sendGroup(ctx context.Context, items []item) (int, error) 
 			continue
 		}
 		c, err := k.env.deliveryOf(it)
+		if err != nil && k.refuseDelivery(ctx, it, err) {
+			c, err = k.env.deliveryOf(it)
+		}
 		if err != nil {
-			k.refuseDelivery(ctx, it, err)
 			continue
 		}
-		k.forwarded.add(it, c, k.mailbox.signal)
+		k.forwarded.add(it, c)
 		group, of = append(group, c), append(of, it)
 		size += len(c.Data)
 	}
 	sent, err := k.env.send(ctx, k.id, group)
-	k.storeFull.Store(errors.Is(err, store.ErrNoSpace))
+	k.forwarded.sent(of[:sent], k.mailbox.signal)
 	if err == nil {
 		return n, nil
 	}
@@ -96,11 +100,13 @@ func (k *liveSession) sendGroup(ctx context.Context, items []item) (int, error) 
 		k.forwarded.remove(it)
 	}
 	next := slices.IndexFunc(items, func(it item) bool { return it.sentAs == group[sent].ID })
-	if isRefusedDelivery(err) {
-		k.refuseDelivery(ctx, &items[next], err)
-		return next + 1, nil
+	if !isRefusedDelivery(err) {
+		return next, err
 	}
-	return next, err
+	if k.refuseDelivery(ctx, &items[next], err) {
+		return next, nil
+	}
+	return next + 1, nil
 }
 
 // isRefusedDelivery reports whether the store will never accept a command.
@@ -108,14 +114,23 @@ func isRefusedDelivery(err error) bool {
 	return errors.Is(err, store.ErrTooLarge) || errors.Is(err, store.ErrInvalid) || errors.Is(err, store.ErrConflict)
 }
 
-// refuseDelivery finishes an item that cannot be sent.
-func (k *liveSession) refuseDelivery(ctx context.Context, it *item, err error) {
+// refuseDelivery finishes an item that cannot be sent. It makes a client's message a refusal and
+// returns true: that can be sent, and the owner answers the sender.
+func (k *liveSession) refuseDelivery(ctx context.Context, it *item, err error) bool {
 	level := slog.LevelWarn
 	if it.order != nil && it.order.Kind == orderRestore {
 		level = slog.LevelError // clients have an acknowledgement of it
 	}
 	k.log.Log(ctx, level, "command refused by the inbox", "err", err)
-	it.finish(asError(err))
+	if it.order != nil || it.poison != nil {
+		it.finish(asError(err))
+		return false
+	}
+	it.poison, it.sentAs = &Error{Code: wire.CodeMessageTooLarge, Reason: "the message cannot be sent to the owner of the session", Err: err}, ""
+	if !errors.Is(err, store.ErrTooLarge) {
+		it.poison.Code = wire.CodeInvalidMessage
+	}
+	return true
 }
 
 // earliest returns the earliest of several times; zero times mean never.

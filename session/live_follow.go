@@ -104,10 +104,11 @@ type follower struct {
 	live              *liveSession
 	state             *desktop.State
 	snapshotRequests  []snapshotRequest
-	unsent            []item    // for the owner, not in the store's inbox yet
-	sendRetryAt       time.Time // when unsent is sent again
-	sending           bool      // a send is in progress; sendResult gets what was not sent
-	sendResult        chan []item
+	unsent            []item        // for the owner, not in the store's inbox yet
+	sendRetryAt       time.Time     // when unsent is sent again
+	sending           bool          // a send is in progress; sendResult gets what was not sent
+	sendPause         time.Duration // before the last time; 0 if it was successful
+	sendResult        chan sendResult
 	sendingPresence   atomic.Bool // a presence report is being sent
 	presenceFailed    atomic.Bool // the last presence report was not sent
 	sends             sync.WaitGroup
@@ -139,7 +140,7 @@ func (k *liveSession) follow(ctx context.Context, claimAt time.Time) (store.Leas
 	if err := k.openCenter(ctx, got.state.At()); err != nil {
 		return store.Lease{}, time.Time{}, err
 	}
-	f := &follower{live: k, state: got.state, presenceNotBefore: time.Now(), claimAt: claimAt, sendResult: make(chan []item, 1)}
+	f := &follower{live: k, state: got.state, presenceNotBefore: time.Now(), claimAt: claimAt, sendResult: make(chan sendResult, 1)}
 	k.missingSince = time.Time{}
 	k.setStoreIssue(ctx, issueClaim, false)
 	k.changeRole(eventFollowed)
@@ -156,8 +157,9 @@ func (k *liveSession) follow(ctx context.Context, claimAt time.Time) (store.Leas
 		wg.Wait()
 		f.sends.Wait()
 		if f.sending {
-			f.unsent = <-f.sendResult
+			f.unsent = (<-f.sendResult).rest
 		}
+		f.sendLast(ctx)
 		k.mailbox.requeue(f.unsent)
 		k.storeFull.Store(false)
 		k.setStoreIssue(ctx, issueSend, false)
@@ -195,11 +197,8 @@ func (f *follower) loop(ctx context.Context, news <-chan tailBatch) error {
 			if err := f.applyTail(n); err != nil {
 				return err
 			}
-		case rest := <-f.sendResult:
-			f.sending = false
-			if f.unsent = rest; len(rest) > 0 {
-				f.sendRetryAt = time.Now().Add(retryLast)
-			}
+		case result := <-f.sendResult:
+			f.finishSend(result)
 		case <-f.live.mailbox.wake:
 		case <-timer.C:
 		case <-ctx.Done():
@@ -311,7 +310,44 @@ func (f *follower) forwardItems(ctx context.Context, now time.Time) {
 	}
 	items := f.unsent
 	f.unsent, f.sending = nil, true
-	f.sends.Go(func() { f.sendResult <- f.live.sendItems(ctx, items) })
+	f.sends.Go(func() {
+		rest, err := f.live.sendItems(ctx, items)
+		f.sendResult <- sendResult{rest, err}
+	})
+}
+
+// sendResult is the result of sending items: those that the store has not accepted, and why.
+type sendResult struct {
+	rest []item
+	err  error
+}
+
+// finishSend records the result of a send. What is left is sent again after growing pauses: a full
+// inbox has space again as soon as the owner has committed its next step.
+func (f *follower) finishSend(result sendResult) {
+	f.sending, f.unsent = false, result.rest
+	full := errors.Is(result.err, store.ErrNoSpace)
+	if f.live.storeFull.Store(full); full {
+		f.live.replyWaiters.rejectAll(errFull)
+	}
+	if result.err == nil {
+		f.sendPause = 0
+		return
+	}
+	f.sendPause = min(max(2*f.sendPause, retryFirst), retryLast)
+	f.sendRetryAt = time.Now().Add(f.sendPause)
+}
+
+// sendLast tries once more to send what clients have sent here, when the hub stops. Clients whose
+// connection ends without an answer send again.
+func (f *follower) sendLast(ctx context.Context) {
+	if !errors.Is(context.Cause(ctx), errStopping) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	items, _ := f.live.mailbox.takeAll(nil, nil)
+	f.unsent, _ = f.live.sendItems(ctx, append(f.unsent, items...)) // sendItems logs the error
 }
 
 // tryClaim claims the session, or learns when the owner's lease expires.

@@ -36,7 +36,7 @@ type forwarded struct {
 	commands map[forwardedKey]*forwardedCommand
 	bytes    int
 	count    uint64
-	timerAt  time.Time // when a timer calls the wake function of add or due; in the past for none
+	timerAt  time.Time // when a timer calls the wake function of sent or due; in the past for none
 }
 
 // forwardedKey is the sender of a command and its message id.
@@ -50,7 +50,7 @@ type forwardedCommand struct {
 	key     forwardedKey
 	number  uint64 // in the order of sending
 	command store.Command
-	again   time.Time     // when it is sent again
+	again   time.Time     // when it is sent again; zero while the first call runs
 	wait    time.Duration // between the last time and the next
 }
 
@@ -63,9 +63,8 @@ func isAnswered(m wire.Message) bool {
 	return false
 }
 
-// add remembers a command that is about to be sent, so that its answer cannot come first. It
-// arranges a call of wake for when the command is to be sent again.
-func (f *forwarded) add(it *item, c store.Command, wake func()) {
+// add remembers a command that is about to be sent, so that its answer cannot come first.
+func (f *forwarded) add(it *item, c store.Command) {
 	if it.order != nil || it.poison != nil || !isAnswered(it.cmd.Message) {
 		return
 	}
@@ -79,11 +78,25 @@ func (f *forwarded) add(it *item, c store.Command, wake func()) {
 		return // a repeated message: the first one is answered, too
 	}
 	f.count++
-	f.commands[key] = &forwardedCommand{key: key, number: f.count, command: c, again: time.Now().Add(resendFirst), wait: resendFirst}
+	f.commands[key] = &forwardedCommand{key: key, number: f.count, command: c, wait: resendFirst}
 	f.bytes += len(c.Data)
 	f.waiting.Add(1)
 	for len(f.commands) > forwardedCommands || f.bytes > forwardedBytes && len(f.commands) > 1 {
 		f.removeOldestLocked()
+	}
+}
+
+// sent arranges that commands which the store has accepted are sent again after a while: wake is
+// called then. Until it is known that the store has accepted them, sending them again in another call
+// could change their order.
+func (f *forwarded) sent(items []*item, wake func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := time.Now()
+	for _, it := range items {
+		if c, ok := f.commands[keyOf(it)]; ok && c.again.IsZero() {
+			c.again = now.Add(c.wait)
+		}
 	}
 	f.setTimerLocked(wake)
 }
@@ -154,7 +167,7 @@ func (f *forwarded) due(now time.Time, wake func()) []forwardedCommand {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.setTimerLocked(wake)
-	return f.selectLocked(func(c *forwardedCommand) bool { return !now.Before(c.again) }, now)
+	return f.selectLocked(func(c *forwardedCommand) bool { return !c.again.IsZero() && !now.Before(c.again) }, now)
 }
 
 // all returns all commands, in order, and postpones their next resend. A new owner here sends them to

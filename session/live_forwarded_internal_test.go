@@ -23,14 +23,14 @@ func TestForwardedIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var f forwarded
 		for i := range 2 * forwardedCommands {
-			f.add(forwardedItem(strconv.Itoa(i)), store.Command{ID: strconv.Itoa(i)}, func() {})
+			f.add(forwardedItem(strconv.Itoa(i)), store.Command{ID: strconv.Itoa(i)})
 		}
 		all := f.all()
 		if len(all) != forwardedCommands || all[0].command.ID != strconv.Itoa(forwardedCommands) {
 			t.Errorf("%d commands from %s on are held, want the newest %d", len(all), all[0].command.ID, forwardedCommands)
 		}
 		for i := range 10 {
-			f.add(forwardedItem(fmt.Sprint("large", i)), store.Command{Data: make([]byte, forwardedBytes/3)}, func() {})
+			f.add(forwardedItem(fmt.Sprint("large", i)), store.Command{Data: make([]byte, forwardedBytes/3)})
 		}
 		if f.bytes > forwardedBytes || int(f.waiting.Load()) != len(f.commands) {
 			t.Errorf("%d bytes are held, want at most %d; %d commands are counted, want %d", f.bytes, forwardedBytes, f.waiting.Load(), len(f.commands))
@@ -64,16 +64,22 @@ func TestForwardedIsSentAgainUntilItIsAnswered(t *testing.T) {
 						f.sentAgain(c)
 					}
 				}
-				f.add(forwardedItem("before"), store.Command{ID: "b"}, wake)
+				f.add(forwardedItem("before"), store.Command{ID: "b"})
+				f.sent([]*item{forwardedItem("before")}, wake)
 				f.removeAnswered([]broadcast.Event{{Data: wire.MessageAccepted{MessageID: "before", By: "c"}}})
 				time.Sleep(time.Minute)
 				mu.Lock()
 				began = time.Now()
 				mu.Unlock()
-				f.add(forwardedItem("m"), store.Command{ID: "d"}, wake)
+				f.add(forwardedItem("m"), store.Command{ID: "d"})
+				time.Sleep(time.Minute) // the call of the store takes long
+				mu.Lock()
+				began = time.Now()
+				mu.Unlock()
+				f.sent([]*item{forwardedItem("m")}, wake)
 				failed := forwardedItem("m") // a repetition that cannot be sent
 				failed.sentAs = "e"
-				f.add(failed, store.Command{ID: "e"}, wake)
+				f.add(failed, store.Command{ID: "e"})
 				f.remove(failed)
 				time.Sleep(time.Hour)
 				synctest.Wait()
@@ -102,13 +108,13 @@ func TestForwardedKnowsAnswers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var f forwarded
-		f.add(&item{order: &order{}}, store.Command{}, func() {})
-		f.add(&item{cmd: Command{Message: wire.Message{ID: "i", Data: wire.Interrupt{}}}}, store.Command{}, func() {})
-		f.add(forwardedItem(""), store.Command{}, func() {})
+		f.add(&item{order: &order{}}, store.Command{})
+		f.add(&item{cmd: Command{Message: wire.Message{ID: "i", Data: wire.Interrupt{}}}}, store.Command{})
+		f.add(forwardedItem(""), store.Command{})
 		if n := len(f.commands); n != 0 {
 			t.Errorf("%d commands without an answer are held, want none", n)
 		}
-		f.add(forwardedItem("m"), store.Command{}, func() {})
+		f.add(forwardedItem("m"), store.Command{})
 		f.removeAnswered([]broadcast.Event{{Data: wire.MessageAccepted{MessageID: "m", By: "other"}}})
 		if n := len(f.commands); n != 1 {
 			t.Errorf("%d commands are held after the answer to another sender, want 1", n)

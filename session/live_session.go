@@ -66,7 +66,7 @@ type liveSession struct {
 	drainOrder     atomic.Pointer[drainOrder] // set while the session is to be handed over
 	unusedSince    atomic.Int64               // when the last handle was closed, in Unix ns; 0 while there are handles
 	tabChanges     tabChanges
-	storeFull      atomic.Bool // the store has no space for the step that is being committed
+	storeFull      atomic.Bool // the store has no space for the step that is being committed, or for forwarded commands
 	replyWaiters   replyWaiters
 	forwarded      forwarded
 	storeHealth    storeHealth

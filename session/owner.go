@@ -178,6 +178,7 @@ func (l *owner) handleItem(it *item) {
 		it.finish(it.poison)
 	case it.poison != nil && !l.commands.replies.isAnswered(it.cmd.Message.ID):
 		l.commands.replies.refuseCommand(&it.cmd, it.poison)
+	case it.poison != nil && it.cmd.Message.Data == nil: // answered before, and its content is not here
 	case it.order != nil:
 		l.handleOrder(it)
 	case it.startsTool && !l.agents.parkedSince.IsZero():

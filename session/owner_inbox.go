@@ -47,7 +47,7 @@ func (in *inboxReceiver) sendAll(older []forwardedCommand, items []item) {
 	for wait := retryFirst; in.held.ctx.Err() == nil; wait = min(2*wait, retryLast) {
 		var err error
 		if older, err = in.live.resend(in.held.ctx, older); err == nil {
-			if items = in.live.sendItems(in.held.ctx, items); len(items) == 0 {
+			if items, err = in.live.sendItems(in.held.ctx, items); err == nil {
 				return
 			}
 		}
@@ -57,7 +57,7 @@ func (in *inboxReceiver) sendAll(older []forwardedCommand, items []item) {
 
 // receiveInbox puts the commands of the inbox into the mailbox, until the lease is lost.
 func (in *inboxReceiver) receiveInbox() {
-	seen := recentIDs{limit: recentIDLimit}
+	seen, barrier := recentIDs{limit: recentIDLimit}, in.barrier
 	for wait := retryFirst; in.held.ctx.Err() == nil; wait = min(2*wait, retryLast) {
 		received := recentIDs{limit: recentIDLimit} // by this call of Receive
 		for commands, err := range in.live.env.store.Receive(in.held.ctx, in.held.lease) {
@@ -72,15 +72,19 @@ func (in *inboxReceiver) receiveInbox() {
 			for _, c := range commands {
 				it := in.decodeDelivery(c)
 				known, repeated := !seen.add(c.ID) || in.inheritedDeliveries[c.ID], !received.add(c.ID)
+				if known && !repeated {
+					continue
+				}
 				// One call of Receive yields a delivery twice if it was sent again after the store
 				// had forgotten it. Only a step removes it from the inbox.
-				if known && (!repeated || !it.isRepeatable()) {
-					continue
+				if known && !it.isRepeatable() {
+					it = item{order: &order{}, deliveryID: c.ID}
 				}
 				if in.live.mailbox.put(in.held.ctx, it) != nil {
 					return
 				}
-				if c.ID == in.barrier {
+				if c.ID == barrier {
+					barrier = ""
 					in.live.inboxHasOlder.Store(false)
 					in.live.mailbox.releaseLocalItems()
 					close(in.barrierReceived)
@@ -92,7 +96,12 @@ func (in *inboxReceiver) receiveInbox() {
 }
 
 // isRepeatable reports whether the ledger keeps a repetition of an item from having an effect.
-func (it *item) isRepeatable() bool { return it.order == nil && it.cmd.Message.ID != "" }
+func (it *item) isRepeatable() bool {
+	if it.order != nil {
+		return it.order.Kind == orderRestore
+	}
+	return it.cmd.Message.ID != ""
+}
 
 // decodeDelivery decodes a delivery. One that cannot be decoded becomes an order without effect, so
 // that it is consumed.

@@ -21,6 +21,14 @@ func (h *histogram) add(d time.Duration) {
 	h.total++
 }
 
+// merge adds the values of another histogram.
+func (h *histogram) merge(o *histogram) {
+	for i, n := range o.counts {
+		h.counts[i] += n
+	}
+	h.total += o.total
+}
+
 // bucket returns the bucket of a value: its highest bits and their number.
 func bucket(v uint64) int {
 	shift := max(bits.Len64(v)-subBits-1, 0)

@@ -35,6 +35,8 @@ type scenario struct {
 	// skipPrepare is set.
 	run         func(ctx context.Context, c *clients, o options, r *result) error
 	skipPrepare bool
+	// usesModel runs the hub with a tokenModel.
+	usesModel bool
 }
 
 // variant is a server and the subprotocol of its tabs.
@@ -94,6 +96,14 @@ func scenarios() []scenario {
 			name: "storm", help: "2,000 tabs in 500 sessions that missed 100 events reconnect at once",
 			sessions: 500, tabs: 4, variants: variants("file"), run: storm(100),
 		},
+		{
+			name: "agent", help: "one agent whose model sends 50 tokens per second: age of the tokens at a tab",
+			sessions: 1, tabs: 1, variants: variants("file", "redis"), run: agentText, skipPrepare: true, usesModel: true,
+		},
+		{
+			name: "agents", help: "200 such agents in sessions of their own",
+			sessions: 200, tabs: 1, variants: variants("file", "redis"), run: agentText, skipPrepare: true, usesModel: true,
+		},
 	}
 }
 
@@ -130,7 +140,16 @@ func (sc scenario) runRounds(ctx context.Context, st serverStarter, o options, p
 
 // runOnce starts a server, runs the scenario against it and stops it.
 func (sc scenario) runOnce(ctx context.Context, st serverStarter, v variant, o options, envelope int, r *result) error {
-	t, stop, err := st.start(ctx, v.kind, envelope)
+	var args []string
+	if sc.usesModel {
+		model, stop, err := startTokenModel(ctx, o.duration)
+		if err != nil {
+			return err
+		}
+		defer stop()
+		args = model.hubArgs()
+	}
+	t, stop, err := st.start(ctx, v.kind, envelope, args...)
 	if err != nil {
 		return err
 	}

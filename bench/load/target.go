@@ -60,8 +60,8 @@ func newServerStarter(ctx context.Context, hub, dir string) (serverStarter, erro
 }
 
 // start runs a server with an empty store. The caller must call stop. envelope is the size
-// of the floor's envelopes.
-func (s serverStarter) start(ctx context.Context, k kind, envelope int) (t target, stop func(), err error) {
+// of the floor's envelopes, args are further flags of the hub.
+func (s serverStarter) start(ctx context.Context, k kind, envelope int, args ...string) (t target, stop func(), err error) {
 	if k == bareFloor {
 		c, addr, err := rig.Start(ctx, floorReady, s.self, "floor")
 		if err != nil {
@@ -69,7 +69,7 @@ func (s serverStarter) start(ctx context.Context, k kind, envelope int) (t targe
 		}
 		return floorTarget(addr, c.PID(), envelope), c.Stop, nil
 	}
-	return s.startHub(ctx, k)
+	return s.startHub(ctx, k, args)
 }
 
 func floorTarget(addr string, pid, envelope int) target {
@@ -86,7 +86,7 @@ func floorTarget(addr string, pid, envelope int) target {
 }
 
 // startHub runs the hub, or two replicas of it, after a Redis if it needs one.
-func (s serverStarter) startHub(ctx context.Context, k kind) (t target, stop func(), err error) {
+func (s serverStarter) startHub(ctx context.Context, k kind, args []string) (t target, stop func(), err error) {
 	dir, err := os.MkdirTemp(s.dir, "run-")
 	if err != nil {
 		return target{}, nil, fmt.Errorf("make a folder: %w", err)
@@ -114,9 +114,12 @@ func (s serverStarter) startHub(ctx context.Context, k kind) (t target, stop fun
 	if k == twoHubs {
 		replicas = 2
 	}
+	flags := append([]string{
+		"--addr", "127.0.0.1:0", "--store", store, "--files-dir", filepath.Join(dir, "files"),
+		"--auth", "none", "--rate-limits", "off", "--shutdown-grace", "1s", "--log-level", "warn",
+	}, args...)
 	for range replicas {
-		hub, url, err := rig.StartHub(ctx, s.hub, "--addr", "127.0.0.1:0", "--store", store,
-			"--files-dir", filepath.Join(dir, "files"), "--auth", "none", "--rate-limits", "off", "--shutdown-grace", "1s", "--log-level", "warn")
+		hub, url, err := rig.StartHub(ctx, s.hub, flags...)
 		if err != nil {
 			stop()
 			return target{}, nil, err

@@ -18,7 +18,8 @@
 //	s:<id>:t:<x>  hash    a table
 //	s:<id>:l:<x>  list    a list
 //	s:<id>:names  set     the names of all tables and lists
-//	s:<id>:inbox  stream  commands; s:<id>:ids and s:<id>:done detect duplicates
+//	s:<id>:inbox  stream  commands, and the channel that wakes the owner; s:<id>:ids and
+//	                      s:<id>:done detect duplicates
 //
 // and a partition has the list of its sessions (also by user), of those with unfinished work,
 // of those in quarantine, and the highest epoch of its deleted sessions. Semaphores and
@@ -41,9 +42,9 @@
 // # Notifications
 //
 // The commit script returns the number of subscribers of the session's channel. If there are
-// more than the owner itself, which waits for commands, the committing process publishes the
-// entry right after the commit. Claims, releases, deletions and commands are published by
-// their scripts. Messages are hints: a tail yields one only if it continues what the tail
+// any, the committing process publishes the entry right after the commit. Claims, releases and
+// deletions are published by their scripts. The owner listens to another channel, that of its
+// inbox, on which commands and claims are announced. Messages are hints: a tail yields one only if it continues what the tail
 // yielded before, and reads the log otherwise. A tail also reads the log after every new
 // pub/sub connection and when the regular check (every 5 s) finds another end of the log. A
 // lost message therefore costs time and never an event. Channels are sharded; in a Cluster

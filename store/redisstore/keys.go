@@ -60,7 +60,8 @@ func (k sessionKeys) meta() string { return k.base + "meta" }
 // log is a stream with one entry per batch.
 func (k sessionKeys) log() string { return k.base + "log" }
 
-// inbox is a stream with one entry per command.
+// inbox is a stream with one entry per command. It is also the name of the channel that
+// wakes the owner.
 func (k sessionKeys) inbox() string { return k.base + "inbox" }
 
 // ids is a hash: command id to its entry in the inbox and a digest, or to "-"
