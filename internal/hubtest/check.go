@@ -157,7 +157,7 @@ func (s *sessionHistory) check(id wire.SessionID, r Rules) []Violation {
 	}
 	s.checkSameBytes(v)
 	s.checkOwners(v, r)
-	s.checkQueues(v)
+	s.checkQueues(v, r)
 	s.checkEnds(v, r)
 	s.checkTexts(v, r)
 	s.checkFinalStates(v)

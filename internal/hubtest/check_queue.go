@@ -10,8 +10,9 @@ import (
 // checkQueues checks P7: it reports every message that a monitor's main agent accepted directly while
 // the log proves that a message before it was still queued. Messages to windows have other queues, and
 // ephemeral agents and running turns accept messages out of order.
-func (s *sessionHistory) checkQueues(v *violations) {
+func (s *sessionHistory) checkQueues(v *violations, r Rules) {
 	toMain := s.messagesToMain()
+	s.dropLostExits(toMain, r)
 	queues := map[wire.MonitorID]*queue{}
 	for _, e := range s.log {
 		if queues[e.Monitor] == nil {
@@ -36,6 +37,9 @@ func (s *sessionHistory) checkQueues(v *violations) {
 			}
 		case e.Type == typeAccepted || e.Type == typeRejected:
 			q.remove(e.Message)
+		case e.IsEnd() && q.has(e.Message):
+			// A failover lost its start, and the owner restored its end.
+			q.remove(e.Message)
 		}
 	}
 }
@@ -53,6 +57,20 @@ func (s *sessionHistory) messagesToMain() map[wire.MessageID]bool {
 		}
 	}
 	return toMain
+}
+
+// dropLostExits drops the messages of which only tabs saw that they left their queue: the store has
+// lost that event, and an owner that lived on did not log it again.
+func (s *sessionHistory) dropLostExits(messages map[wire.MessageID]bool, r Rules) {
+	logged := map[wire.Position]bool{}
+	for _, e := range s.log {
+		logged[e.At] = true
+	}
+	for _, e := range s.knownEvents(r) {
+		if (e.Type == typeAccepted || e.IsEnd()) && !logged[e.At] {
+			delete(messages, e.Message)
+		}
+	}
 }
 
 // isMain reports whether an agent is the main agent of a monitor.

@@ -57,6 +57,10 @@ func (l queueLog) rejected(id wire.MessageID) queueLog {
 	return append(l, Event{Type: typeRejected, Message: id, Monitor: "m"})
 }
 
+func (l queueLog) ends(id wire.MessageID) queueLog {
+	return append(l, Event{Type: typeResponse, Message: id, Monitor: "m", Outcome: wire.OutcomeCompleted})
+}
+
 func TestCheckQueuesFindsEveryOvertaking(t *testing.T) {
 	t.Parallel()
 	steered := func(l queueLog, id wire.MessageID) queueLog { return l.accepted(id, wire.TakenSteered, "main-m-a") }
@@ -64,39 +68,47 @@ func TestCheckQueuesFindsEveryOvertaking(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		log  queueLog
-		want string // "" means none
+		seen queueLog // by tabs, and lost by the store
+		want string   // "" means none
 	}{
-		{"in order", begin.queued("b", 1).queued("c", 2).starts("b").starts("c"), ""},
-		{"overtaken", begin.queued("b", 1).queued("c", 2).starts("c").starts("b"), "c starts at 0-0 before b, which was queued first"},
-		{"returned offer in order", begin.queued("c", 2).queued("b", 1).starts("b").starts("c"), ""},
+		{"ends without a start", begin.queued("b", 1).queued("c", 2).ends("b").starts("c"), nil, ""},
+		{"starts before an end without a start", begin.queued("b", 1).queued("c", 2).starts("c").ends("b"), nil, "c starts at 0-0 before b, which was queued first"},
+		{"start lost by the store", begin.queued("b", 1).queued("c", 2).starts("c"), queueLog{}.starts("b"), ""},
+		{"in order", begin.queued("b", 1).queued("c", 2).starts("b").starts("c"), nil, ""},
+		{"overtaken", begin.queued("b", 1).queued("c", 2).starts("c").starts("b"), nil, "c starts at 0-0 before b, which was queued first"},
+		{"returned offer in order", begin.queued("c", 2).queued("b", 1).starts("b").starts("c"), nil, ""},
 		{
 			"overtakes a returned offer", begin.queued("c", 2).queued("b", 1).starts("c").starts("b"),
-			"c starts at 0-0 before b, which was queued first",
+			nil, "c starts at 0-0 before b, which was queued first",
 		},
-		{"behind accepted offers", steered(steered(begin.queued("b", 3), "x"), "y").queued("c", 2).starts("b").starts("c"), ""},
+		{"behind accepted offers", steered(steered(begin.queued("b", 3), "x"), "y").queued("c", 2).starts("b").starts("c"), nil, ""},
 		{
 			"overtakes behind an accepted offer", steered(begin.queued("b", 2), "x").queued("c", 3).starts("c").starts("b"),
-			"c starts at 0-0 before b, which was queued first",
+			nil, "c starts at 0-0 before b, which was queued first",
 		},
-		{"returned offer that starts at once", begin.queued("c", 2).starts("b").starts("c"), ""},
-		{"did not wait", begin.queued("b", 1).starts("c").starts("b"), "c starts at 0-0 before b, which was queued first"},
-		{"overtakes one that a turn accepts", steered(begin.queued("b", 1).queued("c", 2).starts("c"), "b"), "c starts at 0-0 before b, which was queued first"},
-		{"behind one that a turn accepted", steered(begin.queued("b", 1).queued("c", 2), "b").queued("d", 2).starts("c").starts("d"), ""},
+		{"returned offer that starts at once", begin.queued("c", 2).starts("b").starts("c"), nil, ""},
+		{"did not wait", begin.queued("b", 1).starts("c").starts("b"), nil, "c starts at 0-0 before b, which was queued first"},
+		{"overtakes one that a turn accepts", steered(begin.queued("b", 1).queued("c", 2).starts("c"), "b"), nil, "c starts at 0-0 before b, which was queued first"},
+		{"behind one that a turn accepted", steered(begin.queued("b", 1).queued("c", 2), "b").queued("d", 2).starts("c").starts("d"), nil, ""},
 		{
 			"overtakes behind one that a turn accepted", steered(begin.queued("b", 1).queued("c", 2), "b").queued("d", 2).starts("d").starts("c"),
-			"d starts at 0-0 before c, which was queued first",
+			nil, "d starts at 0-0 before c, which was queued first",
 		},
-		{"overtakes one that is rejected", begin.queued("b", 1).queued("c", 2).starts("c").rejected("b"), "c starts at 0-0 before b, which was queued first"},
-		{"overtakes one that never starts", begin.queued("b", 1).queued("c", 2).starts("c"), "c starts at 0-0 before b, which was queued first"},
-		{"behind a rejected one", begin.queued("b", 1).queued("c", 2).rejected("b").queued("d", 2).starts("c").starts("d"), ""},
+		{"overtakes one that is rejected", begin.queued("b", 1).queued("c", 2).starts("c").rejected("b"), nil, "c starts at 0-0 before b, which was queued first"},
+		{"overtakes one that never starts", begin.queued("b", 1).queued("c", 2).starts("c"), nil, "c starts at 0-0 before b, which was queued first"},
+		{"behind a rejected one", begin.queued("b", 1).queued("c", 2).rejected("b").queued("d", 2).starts("c").starts("d"), nil, ""},
 		{
 			"a window has another queue",
-			begin.queued("w", 1).queued("b", 1).starts("b").accepted("w", wire.TakenDirect, "window-m-1"), "",
+			begin.queued("w", 1).queued("b", 1).starts("b").accepted("w", wire.TakenDirect, "window-m-1"), nil, "",
 		},
 	} {
-		s := sessionHistory{log: c.log, sent: map[wire.MessageID]string{"b": "", "c": "", "d": ""}}
+		s := sessionHistory{log: c.log, sent: map[wire.MessageID]string{"b": "", "c": "", "d": ""}, tabs: map[string][]Entry{}}
+		for _, e := range c.seen {
+			e.At = wire.Position{Epoch: 1, Seq: 1} // not in the log
+			s.tabs["t"] = append(s.tabs["t"], Entry{Kind: KindEvent, Event: &e})
+		}
 		v := &violations{}
-		s.checkQueues(v)
+		s.checkQueues(v, Rules{StoreMayLose: c.seen != nil})
 		got := ""
 		if len(v.all) > 0 {
 			got = v.all[0].What
