@@ -103,7 +103,9 @@ type storeLink struct {
 	agentStore
 	cut  atomic.Bool
 	deaf atomic.Bool // Receive yields nothing
-	lost atomic.Bool // Send succeeds, and a failover loses the command at once
+	// failLoads is the number of calls of Load that fail.
+	failLoads atomic.Int32
+	lost      atomic.Bool // Send succeeds, and a failover loses the command at once
 
 	mu       sync.Mutex // guards the following
 	sent     []store.Command
@@ -190,6 +192,9 @@ func (l *storeLink) Session(ctx context.Context, id wire.SessionID) (store.Info,
 func (l *storeLink) Load(ctx context.Context, id wire.SessionID) (store.State, error) {
 	if err := l.err(); err != nil {
 		return store.State{}, err
+	}
+	if l.failLoads.Add(-1) >= 0 {
+		return store.State{}, store.ErrUnavailable
 	}
 	return l.agentStore.Load(ctx, id)
 }

@@ -47,3 +47,32 @@ func TestRewritesDoNotCountAsAttemptsOfATurn(t *testing.T) {
 		}
 	})
 }
+
+// The owner lives, claims the session again after a failover, and cannot load it at first. The claims
+// under which it committed nothing do not make it believe that another replica has continued.
+func TestRewriteAfterAnUnusedClaim(t *testing.T) {
+	t.Parallel()
+	for _, fails := range []int32{1, 3} {
+		t.Run(fmt.Sprint(fails), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFailoverDeployment(t)
+				a := startAgentHub(t, f.deployment, hubConfig{logger: discardLogger()})
+				d := a.newDesktop(t, "ses-1")
+				deliverBarrier(t, d.handle)
+				f.store.takeCopy()
+				deliverAndWait(t, d.handle, command("c", "lost", emit(window("lost"))))
+				f.links[0].failLoads.Store(fails)
+				f.failOver(0)
+				time.Sleep(time.Minute)
+				deliverBarrier(t, d.handle)
+				if got := f.links[0].failLoads.Load(); got >= 0 {
+					t.Errorf("%d more calls of Load could fail, want all to have failed", got)
+				}
+				if got := d.windows(firstMonitor); len(got) != 1 {
+					t.Errorf("the windows are %v, want the one that the store lost", got)
+				}
+			})
+		})
+	}
+}

@@ -302,7 +302,7 @@ func (k *liveSession) abandonOwner(ctx context.Context, prev *owner, lease store
 // is the lease of this replica that follows the owner's, or the zero lease when another replica
 // owns the session.
 func (k *liveSession) requeueUnfinished(prev *owner, lease store.Lease) {
-	undisturbed := prev != nil && lease.Epoch != 0 && lease.Prev.Epoch == prev.held.lease.Epoch
+	undisturbed := prev != nil && lease.Epoch != 0 && prev.logBefore(lease).Epoch == prev.held.lease.Epoch
 	if !undisturbed {
 		// Items from the inbox are still there, or another owner has consumed them.
 		if k.mailbox.removeItems(func(it *item) bool { return it.deliveryID != "" }) {

@@ -30,6 +30,7 @@ type owner struct {
 	dueTimer         dueTimer // signals the mailbox when something is due
 	interrupted      interruptedStep
 	logLost          bool // a part of the log was lost before this owner claimed the session
+	unusedClaims     unusedClaims
 	// storeLosses are the losses that the store reports in [store.LossTable], until they are shown
 	// in the conversation.
 	storeLosses map[string][]byte

@@ -32,16 +32,40 @@ type interruptedStep struct {
 	consumed []string
 }
 
+// unusedClaims are the claims of this replica after an owner had ended, under whose leases nothing was
+// committed because the session could not be loaded. The zero value means none.
+type unusedClaims struct {
+	top  wire.Position // of the newest claim
+	prev wire.Position // end of the log before the oldest one
+}
+
+// addUnusedClaim records that nothing is committed under a lease of this replica. l may be nil.
+func (l *owner) addUnusedClaim(lease store.Lease) {
+	if l != nil {
+		l.unusedClaims = unusedClaims{top: lease.Top(), prev: l.logBefore(lease)}
+	}
+}
+
+// logBefore returns the end of the log before a lease of this replica, without the claims under which
+// nothing was committed.
+func (l *owner) logBefore(next store.Lease) wire.Position {
+	if l != nil && l.unusedClaims != (unusedClaims{}) && next.Prev == l.unusedClaims.top {
+		return l.unusedClaims.prev
+	}
+	return next.Prev
+}
+
 // needsRewrite reports whether the store, which has granted lease next, lacks data that it had
 // acknowledged to this owner.
 func (l *owner) needsRewrite(next store.Lease) bool {
+	before := l.logBefore(next)
 	switch {
-	case l == nil || next.Prev.Epoch > l.held.lease.Epoch: // another replica has continued from what the store has
+	case l == nil || before.Epoch > l.held.lease.Epoch: // another replica has continued from what the store has
 		return false
 	case l.committer.storeCopy == copyRewriting:
 		return true
 	}
-	return !l.committer.stepState.isBroken() && (l.committer.storeCopy == copyLost || next.Prev.Compare(l.w.top) < 0)
+	return !l.committer.stepState.isBroken() && (l.committer.storeCopy == copyLost || before.Compare(l.w.top) < 0)
 }
 
 // hasFullState reports whether an owner has the whole committed state of the session.

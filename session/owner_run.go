@@ -29,12 +29,16 @@ func (k *liveSession) own(ctx context.Context, lease store.Lease, claimed time.T
 	k.activeOwner.Store(l)
 	defer k.activeOwner.Store(nil)
 	defer k.storeFull.Store(false)
-	got, err := k.load(ctx)
-	if err != nil {
+	unused := func(err error) (*owner, error) {
+		prev.addUnusedClaim(lease)
 		return prev, err
 	}
+	got, err := k.load(ctx)
+	if err != nil {
+		return unused(err)
+	}
 	if got.state.At() != lease.Top() {
-		return prev, fmt.Errorf("%w: the log ends at %v and not with the claim of this replica", errLost, got.state.At())
+		return unused(fmt.Errorf("%w: the log ends at %v and not with the claim of this replica", errLost, got.state.At()))
 	}
 	l.w.working, l.w.user = got.info.Working, got.info.User
 	defer l.stopAgents()
@@ -42,14 +46,14 @@ func (k *liveSession) own(ctx context.Context, lease store.Lease, claimed time.T
 	if prev.needsRewrite(lease) {
 		// The store lost data that it had acknowledged. The previous owner here still has it.
 		if err := l.inheritState(prev); err != nil {
-			return prev, err
+			return unused(err)
 		}
 	} else {
 		if prev != nil {
 			l.committer.oversized = prev.committer.oversized
 		}
 		if err := k.abandonOwner(ctx, prev, lease); err != nil {
-			return prev, err
+			return unused(err)
 		}
 		k.recordShown()
 		l.logLost = lease.Prev.Compare(k.regression.newestShown) < 0
