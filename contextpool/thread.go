@@ -64,9 +64,9 @@ func (h *thread) highestID() uint64 {
 
 // newestAnswer returns the id of the agent's newest message, or 0 if there is none.
 func (h *thread) newestAnswer() uint64 {
-	for i := len(h.messages) - 1; i >= 0; i-- {
-		if h.messages[i].Role == providers.RoleAssistant {
-			return h.messages[i].ID
+	for _, m := range slices.Backward(h.messages) {
+		if m.Role == providers.RoleAssistant {
+			return m.ID
 		}
 	}
 	return 0
