@@ -52,8 +52,8 @@ func TestRewritesDoNotCountAsAttemptsOfATurn(t *testing.T) {
 // under which it committed nothing do not make it believe that another replica has continued.
 func TestRewriteAfterAnUnusedClaim(t *testing.T) {
 	t.Parallel()
-	for _, fails := range []int32{1, 3} {
-		t.Run(fmt.Sprint(fails), func(t *testing.T) {
+	for name, fails := range map[string]int32{"one": 1, "three": 3} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				f := newFailoverDeployment(t)
