@@ -62,7 +62,7 @@ func TestForwardedMessageSurvivesAFailover(t *testing.T) {
 }
 
 // A new owner holds the commands of its own tabs back until its barrier has come through the inbox.
-// A failover that loses the barrier must not hold them back for as long as the owner lives.
+// If a failover loses the barrier, the owner sends it again, so that these commands are executed.
 func TestBarrierSurvivesAFailover(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

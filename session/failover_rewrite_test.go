@@ -48,7 +48,7 @@ func TestRewritesDoNotCountAsAttemptsOfATurn(t *testing.T) {
 	})
 }
 
-// The owner lives, claims the session again after a failover, and cannot load it at first. The claims
+// The owner keeps running, claims the session again after a failover, and cannot load it at first. The claims
 // under which it committed nothing do not make it believe that another replica has continued.
 func TestRewriteAfterAnUnusedClaim(t *testing.T) {
 	t.Parallel()

@@ -11,7 +11,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// The sender of a message that the inbox refuses is told so, and later messages are not held up.
+// A message that the inbox refuses is answered with a rejection, and later messages are delivered.
 func TestRefusedDeliveryIsAnswered(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
