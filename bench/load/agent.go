@@ -83,21 +83,20 @@ func agentText(ctx context.Context, c *clients, o options, r *result) error {
 	defer cancel()
 	for i, s := range c.sessions {
 		readers[i] = &textReader{ended: make(chan error, 1)}
-		tab, err := client.New(client.Config{
-			URL: "http://" + c.target.addrs[0], Session: wire.SessionID(s.id), OnEvent: readers[i].onEvent,
-		})
-		if err != nil {
+		connect := readers[i].connect
+		if c.target.isCentrifuge {
+			connect = readers[i].connectCentrifuge
+		}
+		if err := connect(ctx, c.target, s.id, &running); err != nil {
 			return fmt.Errorf("connect a tab: %w", err)
 		}
-		running.Go(func() { _ = tab.Run(ctx) })
-		readers[i].client = tab
 	}
 	from, err := c.target.measure()
 	if err != nil {
 		return err
 	}
 	for _, t := range readers {
-		if _, err := t.client.Send(ctx, wire.UserMessage{Content: "go"}); err != nil {
+		if err := t.start(ctx); err != nil {
 			return fmt.Errorf("send a message: %w", err)
 		}
 	}
@@ -127,10 +126,24 @@ func agentText(ctx context.Context, c *clients, o options, r *result) error {
 
 // textReader is a tab that reads the tokens of one answer.
 type textReader struct {
-	client *client.Client
-	rest   string // of the text, a part of a token
+	start  func(context.Context) error // lets the agent answer
+	rest   string                      // of the text, a part of a token
 	delays histogram
 	ended  chan error // buffered
+}
+
+// connect opens a tab of the hub, which ends with ctx.
+func (t *textReader) connect(ctx context.Context, hub target, session string, running *sync.WaitGroup) error {
+	tab, err := client.New(client.Config{URL: "http://" + hub.addrs[0], Session: wire.SessionID(session), OnEvent: t.onEvent})
+	if err != nil {
+		return err
+	}
+	running.Go(func() { _ = tab.Run(ctx) })
+	t.start = func(ctx context.Context) error {
+		_, err := tab.Send(ctx, wire.UserMessage{Content: "go"})
+		return err
+	}
+	return nil
 }
 
 // onEvent records the age of the tokens in an event.
@@ -139,8 +152,20 @@ func (t *textReader) onEvent(_ context.Context, e client.Event) {
 	if !ok {
 		return
 	}
+	t.addText(p.Delta)
+	if p.IsComplete {
+		if p.Outcome != wire.OutcomeCompleted {
+			t.end(errors.New("an answer failed: " + p.Reason))
+			return
+		}
+		t.end(nil)
+	}
+}
+
+// addText records the age of the tokens in a piece of the text.
+func (t *textReader) addText(piece string) {
 	now := time.Now()
-	tokens := strings.SplitAfter(t.rest+p.Delta, " ")
+	tokens := strings.SplitAfter(t.rest+piece, " ")
 	for _, token := range tokens[:len(tokens)-1] {
 		sent, err := strconv.ParseInt(strings.TrimSpace(token), 10, 64)
 		if err != nil {
@@ -150,13 +175,6 @@ func (t *textReader) onEvent(_ context.Context, e client.Event) {
 		t.delays.add(now.Sub(time.Unix(0, sent)))
 	}
 	t.rest = tokens[len(tokens)-1]
-	if p.IsComplete {
-		if p.Outcome != wire.OutcomeCompleted {
-			t.end(errors.New("an answer failed: " + p.Reason))
-			return
-		}
-		t.end(nil)
-	}
 }
 
 // end reports the end of the answer once.

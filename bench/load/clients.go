@@ -55,6 +55,7 @@ type session struct {
 	receipts  uint64 // EMITTED received
 	queued    bool   // it is in clients.refillQueue
 	layout    layout
+	epoch     string // of its channel in Centrifuge
 }
 
 // minReceived returns the number of events that the slowest tab has received.
@@ -90,6 +91,9 @@ type clients struct {
 	pings      uint64
 	sample     uint64 // the delay of one in so many deliveries is measured
 	delays     histogram
+	// catchingUp is when all tabs began to reconnect, or 0. While it is set, delays count from it to the
+	// newest event of each tab.
+	catchingUp time.Duration
 	faults     faults
 }
 
@@ -299,6 +303,9 @@ func (c *clients) handleFrames(s *socket, b []byte) ([]byte, error) {
 	}
 	if s.seen.next != before {
 		c.queueRefill(s.session)
+		if c.catchingUp > 0 && s.seen.next == s.session.published {
+			c.delays.add(c.now - c.catchingUp)
+		}
 	}
 	return b, nil
 }

@@ -16,8 +16,8 @@ type faultyEncoder struct {
 	lose, repeat, swap uint64 // numbers of events; 0 means none
 }
 
-func (p faultyEncoder) events(dst []byte, seq uint64, n int, stamp time.Duration, receipt bool) []byte {
-	one := func(dst []byte, seq uint64) []byte { return p.encoder.events(dst, seq, 1, stamp, receipt) }
+func (p faultyEncoder) events(dst []byte, session string, seq uint64, n int, stamp time.Duration, receipt bool) []byte {
+	one := func(dst []byte, seq uint64) []byte { return p.encoder.events(dst, session, seq, 1, stamp, receipt) }
 	for end := seq + uint64(n); seq < end; seq++ {
 		switch {
 		case p.lose > 0 && seq == p.lose:

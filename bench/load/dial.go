@@ -92,9 +92,17 @@ func (c *clients) sendHandshake(s *socket) error {
 	return c.send(s, c.handshake(s))
 }
 
+// upgradeRequest begins a WebSocket handshake, with a path and a host. A constant key is enough: there
+// is no caching proxy.
+const upgradeRequest = "GET %s HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
+	"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ZXZlcmRlc2sgbG9hZCAhIQ==\r\n"
+
 // handshake returns the WebSocket handshake of a socket. A socket that was connected before resumes
 // after its last position.
 func (c *clients) handshake(s *socket) []byte {
+	if c.target.isCentrifuge {
+		return fmt.Appendf(nil, upgradeRequest+"\r\n", centrifugePath, c.target.addrs[0])
+	}
 	protocol := plainProtocol
 	if s.batched || s.isPublisher {
 		protocol = batchProtocol
@@ -106,10 +114,8 @@ func (c *clients) handshake(s *socket) []byte {
 	if !s.seen.at.IsZero() {
 		query.Set("resume_from", s.seen.at.String())
 	}
-	// A constant key is enough: there is no caching proxy.
-	return fmt.Appendf(nil, "GET /ws/%s?%s HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
-		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ZXZlcmRlc2sgbG9hZCAhIQ==\r\nSec-WebSocket-Protocol: %s\r\n\r\n",
-		url.PathEscape(s.session.id), query.Encode(), c.target.addrs[0], protocol)
+	path := "/ws/" + url.PathEscape(s.session.id) + "?" + query.Encode()
+	return fmt.Appendf(nil, upgradeRequest+"Sec-WebSocket-Protocol: %s\r\n\r\n", path, c.target.addrs[0], protocol)
 }
 
 // readHandshake checks the reply to the handshake, if it is complete, and returns the bytes after it.
@@ -122,6 +128,9 @@ func (c *clients) readHandshake(s *socket, b []byte) ([]byte, error) {
 		return nil, fmt.Errorf("handshake refused: %.300q", b)
 	}
 	s.state = stateAwaitingSnapshot
+	if c.target.isCentrifuge {
+		return rest, c.send(s, centrifugeConnect(s))
+	}
 	return rest, nil
 }
 

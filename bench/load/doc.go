@@ -12,6 +12,8 @@
 // minimal server that only copies prepared frames to sockets. All of them work in a temporary
 // folder and end with the run. In alternating rounds the hub and the floor get the same events
 // from the same client code, so that the figures are ratios that can be compared between machines.
+// In the scenarios of peers the other server is a node of the Centrifuge library, the one behind
+// Centrifugo, with a channel per session, history and recovery.
 //
 // The tabs are sockets on one epoll in one thread. Frames are not decoded: the client reads known
 // offsets, because client and server share the machine and the client must be cheaper.

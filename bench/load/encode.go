@@ -16,9 +16,9 @@ const bodySize = 256
 type encoder interface {
 	// setup returns the first message of a publisher, or nil.
 	setup() []byte
-	// events appends n events, numbered from seq, to dst. With receipt the server acknowledges that
-	// they are stored.
-	events(dst []byte, seq uint64, n int, stamp time.Duration, receipt bool) []byte
+	// events appends n events of a session, numbered from seq, to dst. With receipt the server
+	// acknowledges that they are stored.
+	events(dst []byte, session string, seq uint64, n int, stamp time.Duration, receipt bool) []byte
 	// setDataSize reports the actual size of an event's data, to adjust later events.
 	setDataSize(data int)
 }
@@ -67,7 +67,7 @@ func (h *hubEncoder) setup() []byte {
 		`"bounds":{"x":0,"y":0,"w":400,"h":300},"content":{"renderer":"text","data":""}}],"monitorId":"monitor-0","messageId":"load-setup"}}`))
 }
 
-func (h *hubEncoder) events(dst []byte, seq uint64, n int, stamp time.Duration, receipt bool) []byte {
+func (h *hubEncoder) events(dst []byte, _ string, seq uint64, n int, stamp time.Duration, receipt bool) []byte {
 	b := h.scratch[:0]
 	for i := range n {
 		if i > 0 {
@@ -113,7 +113,7 @@ func (*floorEncoder) setDataSize(int) {}
 
 func (*floorEncoder) setup() []byte { return nil }
 
-func (f *floorEncoder) events(dst []byte, seq uint64, n int, stamp time.Duration, _ bool) []byte {
+func (f *floorEncoder) events(dst []byte, _ string, seq uint64, n int, stamp time.Duration, _ bool) []byte {
 	for range n {
 		putNumber(f.id, seq+1)
 		f.text.format(seq, stamp)

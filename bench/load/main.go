@@ -49,7 +49,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.IntVar(&o.sessions, "sessions", 0, "sessions, instead of the scenario's own number")
 	flags.IntVar(&o.tabs, "tabs", 0, "tabs per session, instead of the scenario's own number")
 	flags.IntVar(&o.window, "window", 0, "undelivered events per session at full rate, instead of the scenario's own number")
-	flags.StringVar(&servers, "servers", "", "only these, separated by commas: file, floor, redis, batch, replicas")
+	flags.StringVar(&servers, "servers", "", "only these, separated by commas: file, floor, redis, batch, replicas, centrifuge, centrifuge-memory, centrifuge-replicas")
 	flags.StringVar(&hub, "hub", "", "path of the hub; built if empty")
 	flags.BoolVar(&enforce, "enforce", false, "exit with 1 if a figure is above its limit")
 	flags.Usage = func() { usage(stderr, flags) }
@@ -59,10 +59,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err != nil:
 		return exitUsage
 	}
-	if slices.Equal(flags.Args(), []string{"floor"}) {
+	switch names := flags.Args(); {
+	case slices.Equal(names, []string{"floor"}):
 		return exitCode(runFloor(ctx, stdout), stderr)
+	case len(names) > 0 && names[0] == "centrifuge":
+		return exitCode(runCentrifuge(ctx, stdout, names[1:]), stderr)
 	}
-	chosen, err := rig.SelectScenarios(scenarios(), func(sc scenario) string { return sc.name }, flags.Args())
+	chosen, err := selectScenarios(flags.Args())
 	if err != nil {
 		fmt.Fprintln(stderr, "load:", err)
 		return exitUsage
@@ -81,6 +84,19 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
+// selectScenarios returns the scenarios with the given names. The name all selects those without a
+// peer, the name peers those with one.
+func selectScenarios(names []string) ([]scenario, error) {
+	name := func(sc scenario) string { return sc.name }
+	switch {
+	case slices.Equal(names, []string{"all"}):
+		return scenarios(), nil
+	case slices.Equal(names, []string{peers}):
+		return peerScenarios(), nil
+	}
+	return rig.SelectScenarios(slices.Concat(scenarios(), peerScenarios()), name, names)
+}
+
 func exitCode(err error, stderr io.Writer) int {
 	if err != nil {
 		fmt.Fprintln(stderr, "load:", err)
@@ -90,9 +106,9 @@ func exitCode(err error, stderr io.Writer) int {
 }
 
 func usage(w io.Writer, flags *flag.FlagSet) {
-	fmt.Fprintln(w, "usage: load [flags] all | floor | SCENARIO…")
-	for _, sc := range scenarios() {
-		fmt.Fprintf(w, "  %-8s %s\n", sc.name, sc.help)
+	fmt.Fprintln(w, "usage: load [flags] all | peers | floor | centrifuge [REDIS-URL] | SCENARIO…")
+	for _, sc := range slices.Concat(scenarios(), peerScenarios()) {
+		fmt.Fprintf(w, "  %-14s %s\n", sc.name, sc.help)
 	}
 	fmt.Fprintln(w, "flags:")
 	flags.PrintDefaults()

@@ -15,9 +15,10 @@ import (
 	"github.com/everdesk/everdesk/bench/rig"
 )
 
-// TestMain runs the floor if the program starts itself as one, as the command does.
+// TestMain runs the floor or the Centrifuge node if the program starts itself as one, as the command
+// does.
 func TestMain(m *testing.M) {
-	if slices.Equal(os.Args[1:], []string{"floor"}) {
+	if len(os.Args) > 1 && slices.Contains([]string{"floor", "centrifuge"}, os.Args[1]) {
 		main()
 	}
 	goleak.VerifyTestMain(m)
@@ -45,8 +46,12 @@ func TestAllScenarios(t *testing.T) {
 		if r.Sessions != 3 || r.Tabs != 9 {
 			t.Errorf("got %d sessions and %d tabs, want 3 and 9: %s", r.Sessions, r.Tabs, line)
 		}
-		if want := r.Events * 3; r.Scenario != "storm" && r.Deliveries != want {
+		isText := strings.HasPrefix(r.Scenario, "agent")
+		if want := r.Events * 3; !isText && r.Scenario != "storm" && r.Deliveries != want {
 			t.Errorf("deliveries: got %d, want %d: %s", r.Deliveries, want, line)
+		}
+		if isText && r.Deliveries == 0 {
+			t.Errorf("no tokens: %s", line)
 		}
 		if r.Scenario == "storm" && r.Deliveries != 9*100 {
 			t.Errorf("deliveries to reconnected tabs: got %d, want 900: %s", r.Deliveries, line)
@@ -58,12 +63,43 @@ func TestAllScenarios(t *testing.T) {
 			t.Errorf("envelopes have %d bytes, want 100 to 180 more than %d bytes of data", r.Envelope, bodySize)
 		}
 	}
-	if want := 4 + 4 + 2 + 2 + 1; len(got) != want {
+	if want := 4 + 4 + 2 + 2 + 2 + 1 + 2 + 2; len(got) != want {
 		t.Errorf("kinds of results: got %d, want %d:\n%s", len(got), want, &stdout)
 	}
 	// Limits of CPU time are missing: the run is too short for the resolution of the CPU clock.
 	if !strings.Contains(stderr.String(), "paced: p99 from publishing to delivery") {
 		t.Errorf("the limit of p99 is not reported:\n%s", &stderr)
+	}
+}
+
+// Every scenario with a peer passes in small size.
+func TestPeers(t *testing.T) {
+	t.Parallel()
+	hub, err := rig.BuildHub(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	args := "--rounds 1 --duration 200ms --hold 100ms --sessions 3 --tabs 3 --hub " + hub + " peers"
+	if code := run(t.Context(), strings.Fields(args), &stdout, &stderr); code != exitOK {
+		t.Fatalf("exit code %d\n%s\n%s", code, &stdout, &stderr)
+	}
+	var lines int
+	for line := range strings.Lines(stdout.String()) {
+		var r result
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatalf("line %s: %v", line, err)
+		}
+		lines++
+		if r.Scenario == "peers-storm" && r.Deliveries != 9*100 {
+			t.Errorf("deliveries to reconnected tabs: got %d, want 900: %s", r.Deliveries, line)
+		}
+		if r.Scenario != "peers-idle" && (r.Deliveries == 0 || r.P50 <= 0 || r.P99 < r.P50) {
+			t.Errorf("figures are missing: %s", line)
+		}
+	}
+	if want := 2 + 2 + 2 + 4 + 2 + 2; lines != want {
+		t.Errorf("got %d results, want %d:\n%s", lines, want, &stdout)
 	}
 }
 

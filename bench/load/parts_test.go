@@ -43,7 +43,7 @@ func TestLayoutReadsHubEvents(t *testing.T) {
 func TestHubEncoderMessages(t *testing.T) {
 	t.Parallel()
 	h := newHubEncoder()
-	frame := h.events(nil, 7, 3, 99, true)
+	frame := h.events(nil, "", 7, 3, 99, true)
 	payload := unmask(t, frame)
 	var got []wire.Emit
 	for line := range bytes.Lines(payload) {
@@ -173,8 +173,8 @@ func TestCheckLimits(t *testing.T) {
 	if p.hasFailures() || p.checkLimits() {
 		t.Errorf("a ratio of 3: want valid results and a missed limit:\n%s", &stderr)
 	}
-	if !strings.Contains(stderr.String(), "MISS") || !strings.Contains(stderr.String(), "3.00 ×") {
-		t.Errorf("output %s, want MISS and the ratio 3.00", &stderr)
+	if !strings.Contains(stderr.String(), "MISS") || !strings.Contains(stderr.String(), "3.000 ×") {
+		t.Errorf("output %s, want MISS and the ratio 3.000", &stderr)
 	}
 	p.add(result{Scenario: "many", Server: "hub", Store: "file", Protocol: plainProtocol, Faults: faults{Lost: 1}})
 	if !p.hasFailures() || !strings.Contains(stderr.String(), "1 lost") {

@@ -20,7 +20,7 @@ var errBehind = errors.New("the server does not read the published events")
 
 // publish sends n events of one session.
 func (c *clients) publish(r *session, n int, stamp time.Duration, receipt bool) error {
-	c.scratch = c.target.encoder.events(c.scratch[:0], r.published, n, stamp, receipt)
+	c.scratch = c.target.encoder.events(c.scratch[:0], r.id, r.published, n, stamp, receipt)
 	r.published += uint64(n) //nolint:gosec // a count
 	return c.send(r.publisher, c.scratch)
 }

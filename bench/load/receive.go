@@ -18,7 +18,7 @@ var (
 func (c *clients) handleFrame(s *socket, op opcode, payload []byte) error {
 	switch op {
 	case opText:
-		if !s.batched && !s.isPublisher {
+		if !s.batched && !s.isPublisher && !c.target.isCentrifuge {
 			return c.handleEnvelope(s, payload)
 		}
 		for len(payload) > 0 {
@@ -45,6 +45,9 @@ func (c *clients) handleFrame(s *socket, op opcode, payload []byte) error {
 
 // handleEnvelope handles one envelope. Nearly all envelopes are events of the run.
 func (c *clients) handleEnvelope(s *socket, e []byte) error {
+	if c.target.isCentrifuge {
+		return c.handleCentrifuge(s, e)
+	}
 	d, ok := s.session.layout.read(e)
 	if !ok {
 		return c.handleOther(s, e)
@@ -53,16 +56,21 @@ func (c *clients) handleEnvelope(s *socket, e []byte) error {
 	if !d.numbered {
 		return nil // the publisher's window
 	}
-	s.seen.event(d.seq)
-	c.deliveries++
-	c.bytes += uint64(len(e))
-	if d.seq%c.sample == 0 {
-		c.delays.add(c.now - time.Duration(number(d.stamp))) //nolint:gosec // our own stamp
-	}
+	c.countDelivery(s, d, uint64(len(e)))
 	if c.dataBytes == 0 {
 		c.dataBytes = len(e) - bytes.Index(e, dataToken) - len(dataToken) - len("}")
 	}
 	return nil
+}
+
+// countDelivery checks and counts an event with its envelope of size bytes.
+func (c *clients) countDelivery(s *socket, d delivery, size uint64) {
+	s.seen.event(d.seq)
+	c.deliveries++
+	c.bytes += size
+	if c.catchingUp == 0 && d.seq%c.sample == 0 {
+		c.delays.add(c.now - time.Duration(number(d.stamp))) //nolint:gosec // our own stamp
+	}
 }
 
 // handleOther handles an envelope that is not an event of the run.

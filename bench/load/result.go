@@ -32,12 +32,15 @@ type result struct {
 	CPU       float64 `json:"cpu_s_per_million,omitempty"`
 	Redis     float64 `json:"redis_cpu_s_per_million,omitempty"`
 	Generator float64 `json:"generator_cpu_s_per_million,omitempty"`
-	// P50 and P99 are the delays from publishing, or its due time, to delivery.
+	// P50 and P99 are the delays from publishing, or its due time, to delivery. In a storm they count
+	// from the reconnect of all tabs to the newest event of each tab.
 	P50 float64 `json:"p50_ms,omitempty"`
 	P99 float64 `json:"p99_ms,omitempty"`
 	// Memory is resident KiB per connection; Pings is the number of heartbeats answered
 	// meanwhile.
-	Memory   float64 `json:"rss_kib_per_connection,omitempty"`
+	Memory float64 `json:"rss_kib_per_connection,omitempty"`
+	// Cores is the part of a core that the server uses while connections are idle.
+	Cores    float64 `json:"cores,omitempty"`
 	Connects float64 `json:"connects_per_s,omitempty"`
 	Pings    uint64  `json:"pings,omitempty"`
 	// CatchUp is the time until all tabs had reconnected and received the events they
@@ -108,7 +111,7 @@ func (p *report) median(k key, figure func(result) float64) (float64, bool) {
 // table prints the medians of all results.
 func (p *report) table() {
 	w := tabwriter.NewWriter(p.stderr, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "\nmedians of\tserver\tstore\tprotocol\tdeliveries/s\tCPU s/M\tRedis s/M\tgenerator s/M\tp50 ms\tp99 ms\tKiB/conn\tcatch-up ms\t")
+	fmt.Fprintln(w, "\nmedians of\tserver\tstore\tprotocol\tdeliveries/s\tCPU s/M\tRedis s/M\tgenerator s/M\tp50 ms\tp99 ms\tKiB/conn\tcores\tcatch-up ms\t")
 	var done []key
 	for _, r := range p.results {
 		k := r.key()
@@ -128,6 +131,7 @@ func (p *report) table() {
 			{"%.2f", func(r result) float64 { return r.P50 }},
 			{"%.2f", func(r result) float64 { return r.P99 }},
 			{"%.1f", func(r result) float64 { return r.Memory }},
+			{"%.3f", func(r result) float64 { return r.Cores }},
 			{"%.0f", func(r result) float64 { return r.CatchUp }},
 		} {
 			if v, ok := p.median(k, c.figure); ok && v != 0 {

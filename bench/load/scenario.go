@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/everdesk/everdesk/bench/rig"
@@ -65,6 +66,9 @@ func variants(names ...string) []variant {
 		{"redis", hubOnRedis, false},
 		{"batch", hubOnFile, true},
 		{"replicas", twoHubs, false},
+		{"centrifuge", centrifugeOnRedis, false},
+		{"centrifuge-memory", centrifugeInMemory, false},
+		{"centrifuge-replicas", twoCentrifuges, false},
 	}
 	return slices.DeleteFunc(all, func(v variant) bool { return !slices.Contains(names, v.name) })
 }
@@ -107,6 +111,40 @@ func scenarios() []scenario {
 	}
 }
 
+// peers is the name that selects all scenarios with a peer.
+const peers = "peers"
+
+// peerScenarios returns the scenarios in which hubs and nodes of the Centrifuge library, the one behind
+// Centrifugo, get the same load in alternating rounds.
+func peerScenarios() []scenario {
+	return []scenario{
+		{
+			name: "peers-fanout", help: "as fanout, with Redis",
+			sessions: 1, tabs: 1000, variants: variants("redis", "centrifuge"), run: fullRate(defaultWindow),
+		},
+		{
+			name: "peers-many", help: "as many, with Redis",
+			sessions: 500, tabs: 4, variants: variants("redis", "centrifuge"), run: fullRate(defaultWindow),
+		},
+		{
+			name: "peers-replicas", help: "as replicas, two of each",
+			sessions: 500, tabs: 4, variants: variants("replicas", "centrifuge-replicas"), run: fullRate(defaultWindow),
+		},
+		{
+			name: "peers-storm", help: "as storm, with the embedded store (Centrifuge: memory) and with Redis",
+			sessions: 500, tabs: 4, variants: variants("file", "redis", "centrifuge", "centrifuge-memory"), run: storm(100),
+		},
+		{
+			name: "peers-idle", help: "10,000 connections in 2,500 sessions that only answer heartbeats, with Redis",
+			sessions: 2500, tabs: 4, variants: variants("redis", "centrifuge"), run: idle, skipPrepare: true,
+		},
+		{
+			name: "peers-agent", help: "as agent, with Redis; the node of Centrifuge publishes each token",
+			sessions: 1, tabs: 1, variants: variants("redis", "centrifuge"), run: agentText, skipPrepare: true, usesModel: true,
+		},
+	}
+}
+
 // runRounds runs a scenario in rounds that alternate between servers.
 func (sc scenario) runRounds(ctx context.Context, st serverStarter, o options, p *report) error {
 	envelope := defaultEnvelope
@@ -116,7 +154,7 @@ func (sc scenario) runRounds(ctx context.Context, st serverStarter, o options, p
 				continue
 			}
 			r := result{Scenario: sc.name, Server: v.kind.server, Store: v.kind.store, Round: round + 1}
-			if v.kind != bareFloor {
+			if strings.HasPrefix(v.kind.server, "hub") {
 				r.Protocol = plainProtocol
 			}
 			if v.batch {
@@ -141,19 +179,21 @@ func (sc scenario) runRounds(ctx context.Context, st serverStarter, o options, p
 // runOnce starts a server, runs the scenario against it and stops it.
 func (sc scenario) runOnce(ctx context.Context, st serverStarter, v variant, o options, envelope int, r *result) error {
 	var args []string
+	modelURL := ""
 	if sc.usesModel {
 		model, stop, err := startTokenModel(ctx, o.duration)
 		if err != nil {
 			return err
 		}
 		defer stop()
-		args = model.hubArgs()
+		args, modelURL = model.hubArgs(), "http://"+model.addr
 	}
 	t, stop, err := st.start(ctx, v.kind, envelope, args...)
 	if err != nil {
 		return err
 	}
 	defer stop()
+	t.model = modelURL
 	return sc.runAgainst(ctx, t, v.batch, o, r)
 }
 
@@ -309,9 +349,18 @@ func idle(ctx context.Context, c *clients, o options, r *result) error {
 		return err
 	}
 	r.Connects = float64(len(tabs)) / time.Since(from).Seconds()
+	begin, err := c.target.measure()
+	if err != nil {
+		return err
+	}
 	if err := c.hold(ctx, o.hold); err != nil {
 		return err
 	}
+	end, err := c.target.measure()
+	if err != nil {
+		return err
+	}
+	r.Cores = (end.cpu - begin.cpu).Seconds() / end.at.Sub(begin.at).Seconds()
 	r.Seconds = time.Since(from).Seconds()
 	r.Pings = c.pings
 	after, err := rig.Resident(c.target.pids[0])
@@ -334,6 +383,7 @@ func storm(missed int) func(context.Context, *clients, options, *result) error {
 		}
 		return c.measure(r, func() error {
 			from := time.Now()
+			c.catchingUp = c.clock()
 			if err := c.connect(ctx, tabs, len(tabs)); err != nil {
 				return err
 			}

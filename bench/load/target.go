@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -21,14 +22,17 @@ type target struct {
 	pids    []int    // of the replicas
 	redis   int      // process id of its Redis, or 0
 	encoder encoder
+	// isCentrifuge selects the protocol of Centrifuge instead of the hub's.
+	isCentrifuge bool
+	model        string // URL of the model of its agents, if they have one
 	// create creates sessions and returns their ids.
 	create func(ctx context.Context, n int) ([]string, error)
 }
 
 // kind selects the server of a run.
 type kind struct {
-	server string // hub, hubs for two replicas, or floor
-	store  string // file or redis; empty for the floor
+	server string // hub, centrifuge, floor; hubs and centrifuges are two replicas
+	store  string // file, memory or redis; empty for the floor
 }
 
 var (
@@ -36,12 +40,16 @@ var (
 	hubOnRedis = kind{"hub", "redis"}
 	twoHubs    = kind{"hubs", "redis"}
 	bareFloor  = kind{server: "floor"}
+
+	centrifugeInMemory = kind{"centrifuge", "memory"}
+	centrifugeOnRedis  = kind{"centrifuge", "redis"}
+	twoCentrifuges     = kind{"centrifuges", "redis"}
 )
 
 // serverStarter starts the servers of a run.
 type serverStarter struct {
 	hub  string // path of the hub's program
-	self string // path of this program, which also serves as the floor
+	self string // path of this program, which also serves as the floor and as the Centrifuge node
 	dir  string // for their files
 }
 
@@ -69,24 +77,15 @@ func (s serverStarter) start(ctx context.Context, k kind, envelope int, args ...
 		}
 		return floorTarget(addr, c.PID(), envelope), c.Stop, nil
 	}
-	return s.startHub(ctx, k, args)
+	return s.startReplicas(ctx, k, args)
 }
 
 func floorTarget(addr string, pid, envelope int) target {
-	return target{
-		addrs: []string{addr}, pids: []int{pid}, encoder: newFloorEncoder(envelope),
-		create: func(_ context.Context, n int) ([]string, error) {
-			ids := make([]string, n)
-			for i := range ids {
-				ids[i] = strconv.Itoa(i)
-			}
-			return ids, nil
-		},
-	}
+	return target{addrs: []string{addr}, pids: []int{pid}, encoder: newFloorEncoder(envelope), create: numberSessions}
 }
 
-// startHub runs the hub, or two replicas of it, after a Redis if it needs one.
-func (s serverStarter) startHub(ctx context.Context, k kind, args []string) (t target, stop func(), err error) {
+// startReplicas runs a hub or a Centrifuge node, or two replicas of it, after a Redis if it needs one.
+func (s serverStarter) startReplicas(ctx context.Context, k kind, args []string) (t target, stop func(), err error) {
 	dir, err := os.MkdirTemp(s.dir, "run-")
 	if err != nil {
 		return target{}, nil, fmt.Errorf("make a folder: %w", err)
@@ -100,7 +99,7 @@ func (s serverStarter) startHub(ctx context.Context, k kind, args []string) (t t
 		}
 		_ = os.RemoveAll(dir)
 	}
-	store := "file:" + filepath.Join(dir, "store")
+	store := ""
 	if k.store == "redis" {
 		redis, url, err := rig.StartRedis(ctx, dir)
 		if err != nil {
@@ -111,26 +110,57 @@ func (s serverStarter) startHub(ctx context.Context, k kind, args []string) (t t
 		store, t.redis = url, redis.PID()
 	}
 	replicas := 1
-	if k == twoHubs {
+	if k == twoHubs || k == twoCentrifuges {
 		replicas = 2
 	}
-	flags := append([]string{
-		"--addr", "127.0.0.1:0", "--store", store, "--files-dir", filepath.Join(dir, "files"),
-		"--auth", "none", "--rate-limits", "off", "--shutdown-grace", "1s", "--log-level", "warn",
-	}, args...)
+	startReplica := func() (*rig.Process, string, error) { return s.startHub(ctx, dir, store, args) }
+	t.encoder = newHubEncoder()
+	t.create = func(ctx context.Context, n int) ([]string, error) { return createSessions(ctx, t.addrs[0], n) }
+	if t.isCentrifuge = strings.HasPrefix(k.server, "centrifuge"); t.isCentrifuge {
+		startReplica = func() (*rig.Process, string, error) { return s.startCentrifuge(ctx, store) }
+		t.encoder, t.create = newCentrifugeEncoder(), numberSessions
+	}
 	for range replicas {
-		hub, url, err := rig.StartHub(ctx, s.hub, flags...)
+		p, addr, err := startReplica()
 		if err != nil {
 			stop()
 			return target{}, nil, err
 		}
-		running = append(running, hub)
-		t.addrs = append(t.addrs, strings.Trim(strings.TrimPrefix(url, "http:"), "/"))
-		t.pids = append(t.pids, hub.PID())
+		running = append(running, p)
+		t.addrs = append(t.addrs, addr)
+		t.pids = append(t.pids, p.PID())
 	}
-	t.encoder = newHubEncoder()
-	t.create = func(ctx context.Context, n int) ([]string, error) { return createSessions(ctx, t.addrs[0], n) }
 	return t, stop, nil
+}
+
+// startHub runs a hub on the Redis at the URL store, or on files in dir if that is empty, and returns
+// its address.
+func (s serverStarter) startHub(ctx context.Context, dir, store string, args []string) (*rig.Process, string, error) {
+	store = cmp.Or(store, "file:"+filepath.Join(dir, "store"))
+	hub, url, err := rig.StartHub(ctx, s.hub, append([]string{
+		"--addr", "127.0.0.1:0", "--store", store, "--files-dir", filepath.Join(dir, "files"),
+		"--auth", "none", "--rate-limits", "off", "--shutdown-grace", "1s", "--log-level", "warn",
+	}, args...)...)
+	return hub, strings.Trim(strings.TrimPrefix(url, "http:"), "/"), err
+}
+
+// startCentrifuge runs a Centrifuge node on the Redis at the URL redis, or in memory if that is empty,
+// and returns its address.
+func (s serverStarter) startCentrifuge(ctx context.Context, redis string) (*rig.Process, string, error) {
+	args := []string{"centrifuge"}
+	if redis != "" {
+		args = append(args, redis)
+	}
+	return rig.Start(ctx, centrifugeReady, s.self, args...)
+}
+
+// numberSessions returns ids for servers that need no creation of sessions.
+func numberSessions(_ context.Context, n int) ([]string, error) {
+	ids := make([]string, n)
+	for i := range ids {
+		ids[i] = "ses-" + strconv.Itoa(i)
+	}
+	return ids, nil
 }
 
 // createSessions creates sessions over the hub's REST API.
