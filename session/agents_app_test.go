@@ -55,34 +55,34 @@ func TestAppAnswers(t *testing.T) {
 			q := d.waitAppRequest("m1")
 			if q.WindowID != "app" || q.MonitorID != "monitor-1" || q.AgentID != "main-monitor-1-m1" || q.Deadline == 0 ||
 				q.Request != (wire.AppQueryRequest{StateKey: "board"}) {
-				t.Errorf("the request is %+v", q)
+				t.Errorf("the request is %+v, want one for the state board of window app on monitor-1, by main-monitor-1-m1, with a deadline", q)
 			}
 			d.answerApp("blind", q, wire.AppQueryResponse{Error: "Window element not found"})
 			d.answerApp("seeing", q, wire.AppQueryResponse{Data: json.RawMessage(`{"turn":"white"}`)})
 			d.answerApp("late", q, wire.AppQueryResponse{Data: json.RawMessage(`{"turn":"black"}`)})
 			d.waitTurnEnd("m1")
 			if got := d.turnText("m1"); got != `{"turn":"white"}` {
-				t.Errorf("the agent says %q", got)
+				t.Errorf(`the agent says %q, want the first answer, {"turn":"white"}`, got)
 			}
 			d.sendText("monitor-1", "m2", `/call window:app_query {"windowId":"app","stateKey":"manifest"}`)
 			q = d.waitAppRequest("m2")
 			if _, is := q.Request.(wire.AppManifestRequest); !is {
-				t.Errorf("the request is %+v", q)
+				t.Errorf("the request is %+v, want one for the manifest", q)
 			}
 			d.answerApp("seeing", q, wire.AppManifestResponse{Manifest: &wire.AppManifest{AppID: "chess", Name: "Chess"}})
 			d.waitTurnEnd("m2")
 			if got := d.turnText("m2"); !strings.Contains(got, `"chess"`) {
-				t.Errorf("the agent says %q", got)
+				t.Errorf("the agent says %q, want the manifest of chess", got)
 			}
 			d.sendText("monitor-1", "m3", `/call window:app_query {"windowId":"gone","stateKey":"x"}`)
 			d.waitTurnEnd("m3")
 			if got := d.turnText("m3"); !strings.Contains(got, "did not work") || !strings.Contains(got, "gone") {
-				t.Errorf("the agent says %q", got)
+				t.Errorf("the agent says %q, want that asking window gone did not work", got)
 			}
 			d.waitIdle()
 			other.waitIdle()
 			if got := payloads[wire.AppProtocolRequest](other.all()); len(got) != 0 {
-				t.Errorf("another session was asked %+v", got)
+				t.Errorf("another session was asked %+v, want no request", got)
 			}
 		})
 	}
@@ -104,7 +104,7 @@ func TestAppCommandsAreReplayed(t *testing.T) {
 			d.answerApp("tab", d.waitAppRequest("m1"), wire.AppCommandResponse{Result: json.RawMessage(`"moved"`)})
 			d.waitTurnEnd("m1")
 			if got := d.turnText("m1"); got != `"moved"` {
-				t.Errorf("the agent says %q", got)
+				t.Errorf(`the agent says %q, want "moved" in quotes, the result of the app`, got)
 			}
 			d.send("", wire.AppProtocolReady{WindowID: "app"})
 			again := func(d *testDesktop, n int) {
@@ -117,11 +117,11 @@ func TestAppCommandsAreReplayed(t *testing.T) {
 					}
 				}
 				if len(replays) != n {
-					t.Fatalf("there are %d replays: %+v", len(replays), replays)
+					t.Fatalf("there are %d replays, want %d: %+v", len(replays), n, replays)
 				}
 				for _, q := range replays {
 					if c, _ := q.Request.(wire.AppCommandRequest); c.Command != "move" || string(c.Params) != `{"to":"e4"}` || q.MonitorID != firstMonitor {
-						t.Errorf("a replay is %+v", q)
+						t.Errorf("a replay is %+v, want the command move to e4 on %s", q, firstMonitor)
 					}
 				}
 			}
@@ -156,7 +156,7 @@ func TestAppsThatDoNotAnswer(t *testing.T) {
 			began := time.Now()
 			d.waitTurnEnd(id)
 			if took := time.Since(began).Round(time.Second); took != want || !strings.Contains(d.turnText(id), said) {
-				t.Errorf("after %v the agent says %q", took, d.turnText(id))
+				t.Errorf("after %v the agent says %q, want %q after %v", took, d.turnText(id), said, want)
 			}
 		}
 		d.sendText(firstMonitor, "m1", appQuery)
@@ -171,7 +171,7 @@ func TestAppsThatDoNotAnswer(t *testing.T) {
 		d.waitIdle()
 		for _, q := range payloads[wire.AppProtocolRequest](d.all()) {
 			if strings.HasPrefix(string(q.RequestID), "replay") {
-				t.Errorf("a command that failed is done again: %+v", q)
+				t.Errorf("a command that failed is replayed as %+v, want no replay", q)
 			}
 		}
 	})
@@ -194,31 +194,31 @@ func TestRenderingFeedback(t *testing.T) {
 		shown := waitEvent(t, d.eventLog, func(p wire.Actions) bool { return p.AgentID == "main-monitor-0-m1" })
 		create, _ := shown.Actions[0].(wire.WindowCreate)
 		if create.RequestID == "" || create.AgentID != "main-monitor-0-m1" || shown.MonitorID != firstMonitor {
-			t.Errorf("a page is shown by %+v", shown)
+			t.Errorf("a page is shown by %+v, want main-monitor-0-m1 on %s, with a request id", shown, firstMonitor)
 		}
 		d.send("", wire.RenderingFeedback{RequestID: create.RequestID, WindowID: "p1", Renderer: "iframe", Error: "refused to connect"})
 		d.waitTurnEnd("m1")
 		if got := d.turnText("m1"); !strings.Contains(got, "refused to connect") {
-			t.Errorf("the agent says %q", got)
+			t.Errorf("the agent says %q, want the error of the page, refused to connect", got)
 		}
 		began := time.Now()
 		d.send("m2", wire.WindowMessage{WindowID: "p1", Content: page("p2")})
 		d.waitTurnEnd("m2")
 		if got := d.turnText("m2"); !strings.Contains(got, `Opened window "p2"`) || time.Since(began).Round(time.Second) != 2*time.Second {
-			t.Errorf("after %v the agent says %q", time.Since(began), got)
+			t.Errorf("after %v the agent says %q, want that p2 is open, after 2s without feedback", time.Since(began), got)
 		}
 		// The window agent has both windows now.
 		d.send("m3", wire.WindowMessage{WindowID: "p2", Content: "/recall"})
 		d.waitTurnEnd("m3")
 		if got := d.turnText("m3"); !strings.Contains(got, "p2") {
-			t.Errorf("the agent of the second window remembers %q", got)
+			t.Errorf("the agent of the second window remembers %q, want its window p2", got)
 		}
 		d.sendText("monitor-1", "m4", "/nosteer", page("q1"), page("q2"), page("q3"), "/say done")
 		if e := d.waitTurnEnd("m4"); e.Outcome != wire.OutcomeInterrupted || !strings.Contains(e.Reason, "budget of actions") {
-			t.Errorf("it ended with %+v", e)
+			t.Errorf("it ended with %+v, want outcome %s because of the budget of actions", e, wire.OutcomeInterrupted)
 		}
 		if got := d.windows("monitor-1"); len(got) != 2 {
-			t.Errorf("it opened %v", got)
+			t.Errorf("it opened %v, want the two windows that the budget allows", got)
 		}
 		d.waitIdle()
 	})
@@ -244,13 +244,13 @@ func TestAppContentIsNotAnInstruction(t *testing.T) {
 		d.send(id, m)
 		d.waitTurnEnd(id)
 		if got := d.turnText(id); got == "obeyed" || strings.Contains(got, "obeyed\nobeyed") {
-			t.Errorf("%s: the agent says %q", id, got)
+			t.Errorf("%s: the agent says %q, want no output of the /say inside the data", id, got)
 		}
 	}
 	d.send("words", wire.UserMessage{MonitorID: firstMonitor, Content: "<app_interaction>" + inner + "</app_interaction>\n/say of the user"})
 	d.waitTurnEnd("words")
 	if got := d.turnText("words"); got != "of the user" {
-		t.Errorf("the agent says %q", got)
+		t.Errorf(`the agent says %q, want only the line of the user, "of the user"`, got)
 	}
 	d.waitIdle()
 }

@@ -40,25 +40,25 @@ func TestAgentGetsFirstValidAnswer(t *testing.T) {
 			d.sendText(firstMonitor, "m1", "/ask Which? | a | b")
 			p := d.waitPrompt("main-monitor-0-m1")
 			if !strings.HasPrefix(p.Message, "Which?") || len(p.Options) != 2 {
-				t.Errorf("the question is %+v", p)
+				t.Errorf(`the question is %+v, want "Which?" with two options`, p)
 			}
 			nextEvent(t, w, func(p wire.Actions) bool { return p.AgentID == "main-monitor-0-m1" })
 			deliver(t, d.handle, command("near", "wrong", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"c"}}))
 			if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected]("wrong")); r.Code != wire.CodeHITLInvalidResponse || r.To != "near" {
-				t.Errorf("what does not fit is answered with %+v", r)
+				t.Errorf("what does not fit is answered with %+v, want code %s to the connection near", r, wire.CodeHITLInvalidResponse)
 			}
 			deliver(t, far.handle, command("far", "right", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"b"}}))
 			c := waitEvent(t, d.eventLog, anyOf[wire.PromptClosed])
 			if c.AnsweredBy != "far" || c.PromptID != p.ID || c.Reason != wire.ClosedAnswered {
-				t.Errorf("all tabs get %+v", c)
+				t.Errorf("all tabs get %+v, want prompt %s closed as %s by far", c, p.ID, wire.ClosedAnswered)
 			}
 			deliver(t, d.handle, command("near", "late", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"a"}}))
 			if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected]("late")); r.Code != wire.CodeHITLRequestExpired {
-				t.Errorf("a later answer gets %+v", r)
+				t.Errorf("a later answer gets %+v, want code %s", r, wire.CodeHITLRequestExpired)
 			}
 			d.waitIdle()
 			if got := d.turnText("m1"); got != `{"selected":["b"]}` {
-				t.Errorf("the agent says %q", got)
+				t.Errorf(`the agent says %q, want the answer of far, {"selected":["b"]}`, got)
 			}
 			d.sendText(firstMonitor, "m2", "/ask Say something")
 			p = d.waitPrompt("main-monitor-0-m2")
@@ -70,7 +70,7 @@ func TestAgentGetsFirstValidAnswer(t *testing.T) {
 			d.waitIdle()
 			all := d.turnText("m2") + d.turnText("m3")
 			if !strings.Contains(all, `{"text":"something"}`) || !strings.Contains(all, "did not answer") {
-				t.Errorf("the agent says %q", all)
+				t.Errorf("the agent says %q, want the text of one answer, and that the other was dismissed", all)
 			}
 		})
 	}
@@ -105,11 +105,11 @@ func TestPermissionsAreRemembered(t *testing.T) {
 				d.waitIdle()
 				asked += len(payloads[wire.ApprovalRequest](d.all()))
 				if got := d.turnText("m"); !strings.Contains(got, test.said) {
-					t.Errorf("in %s the agent says %q", id, got)
+					t.Errorf("in %s the agent says %q, want %q", id, got, test.said)
 				}
 			}
 			if asked != test.asked {
-				t.Errorf("it asked %d times", asked)
+				t.Errorf("it asked %d times, want %d", asked, test.asked)
 			}
 		})
 	}
@@ -131,7 +131,7 @@ func TestInvitedSendersAnswerForOneCall(t *testing.T) {
 				deliver(t, d.handle, answer)
 				d.waitTurnEnd("m")
 				if got := d.turnText("m"); strings.Contains(got, "Added hook") != yes {
-					t.Errorf("in %s the agent says %q", id, got)
+					t.Errorf("in %s the agent says %q, want the hook to be added: %v", id, got, yes)
 				}
 				d.waitIdle()
 			}
@@ -150,27 +150,27 @@ func TestUnansweredQuestionsExpire(t *testing.T) {
 		d.sendText(firstMonitor, "m1", setHookCall)
 		d.waitTurnEnd("m1")
 		if waited := time.Since(began).Round(time.Second); waited != time.Minute {
-			t.Errorf("it waited for %v", waited)
+			t.Errorf("the approval waited for %v, want 1m", waited)
 		}
 		if got := d.turnText("m1"); !strings.Contains(got, "here was no answer in time") {
-			t.Errorf("the agent says %q", got)
+			t.Errorf("the agent says %q, want that there was no answer in time", got)
 		}
 		c := waitEvent(t, d.eventLog, anyOf[wire.DialogClosed])
 		if c.Reason != wire.ClosedExpired || c.Confirmed {
-			t.Errorf("the dialog ended as %+v", c)
+			t.Errorf("the dialog ended as %+v, want reason %s, not confirmed", c, wire.ClosedExpired)
 		}
 		d.send("late", wire.DialogFeedback{DialogID: c.DialogID, Confirmed: true, RememberChoice: wire.RememberAlways})
 		if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected]("late")); r.Code != wire.CodeHITLRequestExpired {
-			t.Errorf("a later answer gets %+v", r)
+			t.Errorf("a later answer gets %+v, want code %s", r, wire.CodeHITLRequestExpired)
 		}
 		began = time.Now()
 		d.sendText(firstMonitor, "m2", "/ask Which? | a | b")
 		d.waitTurnEnd("m2")
 		if waited := time.Since(began).Round(time.Second); waited != 5*time.Minute {
-			t.Errorf("it waited for %v", waited)
+			t.Errorf("the question waited for %v, want 5m", waited)
 		}
 		if got := d.turnText("m2"); !strings.Contains(got, "did not answer") {
-			t.Errorf("the agent says %q", got)
+			t.Errorf("the agent says %q, want that the user did not answer", got)
 		}
 		d.waitIdle()
 	})
@@ -195,25 +195,25 @@ func TestQuestionsAreWithdrawnWithTheirTurn(t *testing.T) {
 			d.send("", end)
 			d.waitIdle()
 			if c := waitEvent(t, d.eventLog, anyOf[wire.DialogClosed]); c.DialogID != q.DialogID || c.Reason != wire.ClosedCancelled {
-				t.Errorf("the dialog ended as %+v", c)
+				t.Errorf("the dialog ended as %+v, want %s closed as %s", c, q.DialogID, wire.ClosedCancelled)
 			}
 			if c := waitEvent(t, d.eventLog, anyOf[wire.PromptClosed]); c.PromptID != p.ID || c.Reason != wire.ClosedCancelled {
-				t.Errorf("the prompt ended as %+v", c)
+				t.Errorf("the prompt ended as %+v, want %s closed as %s", c, p.ID, wire.ClosedCancelled)
 			}
 			if now := d.snapshot(); len(now.Dialogs)+len(now.Prompts) != 0 {
-				t.Errorf("open are still %+v %+v", now.Dialogs, now.Prompts)
+				t.Errorf("open are still %+v %+v, want no dialogs and no prompts", now.Dialogs, now.Prompts)
 			}
 			d.send("late", wire.DialogFeedback{DialogID: q.DialogID, Confirmed: true})
 			if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected]("late")); r.Code != wire.CodeHITLRequestExpired {
-				t.Errorf("a later answer gets %+v", r)
+				t.Errorf("a later answer gets %+v, want code %s", r, wire.CodeHITLRequestExpired)
 			}
 			for _, id := range []wire.MessageID{"m1", "m2"} {
 				if e := d.waitTurnEnd(id); e.Outcome != wire.OutcomeInterrupted {
-					t.Errorf("%s ended with %+v", id, e)
+					t.Errorf("%s ended with %+v, want outcome %s", id, e, wire.OutcomeInterrupted)
 				}
 			}
 			if n := len(payloads[wire.DialogClosed](d.all())) + len(payloads[wire.PromptClosed](d.all())); n != 2 {
-				t.Errorf("two questions ended %d times", n)
+				t.Errorf("two questions ended %d times, want 2", n)
 			}
 		})
 	}
@@ -237,26 +237,26 @@ func TestQueuedMessageAnswersPrompt(t *testing.T) {
 		d.waitTurnEnd("m1")
 		a := waitEvent(t, d.eventLog, isAbout[wire.MessageAccepted]("m2"))
 		if a.How != wire.TakenSteered || a.AgentID != "main-monitor-0-m1" {
-			t.Errorf("it is answered with %+v", a)
+			t.Errorf("m2 is accepted with %+v, want it steered to main-monitor-0-m1", a)
 		}
 		closed := payloads[wire.PromptClosed](d.all())
 		if len(closed) != 2 || closed[1].Reason != wire.ClosedAnswered || closed[1].AnsweredBy != "conn" || closed[1].MessageID != "m2" {
-			t.Errorf("the prompts ended as %+v", closed)
+			t.Errorf("the prompts ended as %+v, want two, the second answered by conn with m2", closed)
 		}
 		if got := d.turnText("m1"); !strings.Contains(got, `{"text":"something"}`) || !strings.Contains(got, "done") {
-			t.Errorf("the agent says %q", got)
+			t.Errorf("the agent says %q, want the text of m2 as the answer, and done", got)
 		}
 		row := waitEvent(t, d.eventLog, func(u wire.MessageUpdated) bool { return u.Message.MessageID == "m2" && u.Action == wire.RowUpdated }).Message
 		if row.ProgressStatus == nil || row.Text != "something" {
-			t.Errorf("its row is %+v", row)
+			t.Errorf(`the row of m2 is %+v, want the text "something" and a progress status`, row)
 		}
 		d.waitTurnEnd("m3")
 		d.waitIdle()
 		if got := d.turnText("m3"); got != "later" {
-			t.Errorf("the later sender gets %q", got)
+			t.Errorf(`the later sender gets %q, want "later"`, got)
 		}
 		if n := len(payloads[wire.MessageQueued](d.all())); n != 2 || len(payloads[wire.MessageRejected](d.all())) > 0 {
-			t.Errorf("%d messages were queued", n)
+			t.Errorf("%d messages were queued and %d rejected, want 2 and 0", n, len(payloads[wire.MessageRejected](d.all())))
 		}
 	})
 }

@@ -153,7 +153,7 @@ func (s *randomUser) checkIdle() {
 	requireNoError(t, err)
 	for _, name := range []string{"turns", "turns.prompt", "queue", "queue.said"} {
 		if len(kept.Tables[name]) != 0 {
-			t.Errorf("left is %s: %s", name, kept.Tables[name])
+			t.Errorf("table %s holds %s at the end, want it empty", name, kept.Tables[name])
 		}
 	}
 	checkNoTurnData(t, kept)
@@ -164,11 +164,11 @@ func (s *randomUser) checkIdle() {
 	}
 	now := s.d.snapshot()
 	if len(now.Dialogs)+len(now.Prompts)+len(now.Queues) != 0 {
-		t.Errorf("left are %+v %+v %+v", now.Dialogs, now.Prompts, now.Queues)
+		t.Errorf("open at the end are dialogs %+v, prompts %+v and queues %+v, want none", now.Dialogs, now.Prompts, now.Queues)
 	}
 	for _, w := range now.Windows {
 		if w.Lock != "" {
-			t.Errorf("%s is locked by %s", w.WindowID, w.Lock)
+			t.Errorf("at the end %s is locked by %s, want no lock", w.WindowID, w.Lock)
 		}
 	}
 	mirror := desktop.New("ses-1")
@@ -176,7 +176,7 @@ func (s *randomUser) checkIdle() {
 		mirror.Apply(e)
 	}
 	if at, err := s.d.handle.Snapshot(t.Context(), nil); err != nil || desktop.HashOf(at) != mirror.Hash() {
-		t.Errorf("the log says something else than the owner: %v", err)
+		t.Errorf("folding the log gives another desktop state than the owner's, want the same hash (error of the snapshot: %v)", err)
 	}
 	for end := time.Now().Add(s.d.waitLimit); ; <-time.After(time.Millisecond) {
 		use, err := s.o.limiter.Use(t.Context())
@@ -185,7 +185,7 @@ func (s *randomUser) checkIdle() {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("slots are left: %+v", use)
+			t.Fatalf("slots are still in use: %+v, want none held and none waiting", use)
 		}
 	}
 }

@@ -31,26 +31,26 @@ func TestDefect13Interrupt(t *testing.T) {
 			d.sendAndWait("q2", wire.UserMessage{Content: "/say queued"})
 			d.send("", wire.Interrupt{Queues: wire.QueuesDrop})
 			if e := d.waitTurnEnd("m1"); e.Outcome != wire.OutcomeInterrupted || e.Reason == "" {
-				t.Errorf("it ended with %+v", e)
+				t.Errorf("it ended with %+v, want outcome %s with a reason", e, wire.OutcomeInterrupted)
 			}
 			d.waitIdle()
 			for _, id := range []wire.MessageID{"q1", "q2"} {
 				if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected](id)); r.Code != wire.CodeSessionInvalidState {
-					t.Errorf("what was dropped is answered with %+v", r)
+					t.Errorf("the dropped message %s is answered with %+v, want code %s", id, r, wire.CodeSessionInvalidState)
 				}
 			}
 			kept, err := s.Load(t.Context(), "ses-1")
 			requireNoError(t, err)
 			if len(kept.Tables["reload"]) > 1 { // besides the next number
-				t.Errorf("what was interrupted is remembered as %s", kept.Tables["reload"])
+				t.Errorf("the reload cache keeps %s of the interrupted turn, want only the next number", kept.Tables["reload"])
 			}
 			if tape := tapeOf(kept); !strings.Contains(tape, "half of it") {
-				t.Errorf("on the tape is %s", tape)
+				t.Errorf(`on the tape is %s, want the output before the interrupt, "half of it"`, tape)
 			}
 			d.sendText(firstMonitor, "m2", "/recall")
 			d.waitIdle()
 			if got := d.turnText("m2"); !strings.Contains(got, "half of it") {
-				t.Errorf("the agent remembers %q", got)
+				t.Errorf(`the agent remembers %q, want the output before the interrupt, "half of it"`, got)
 			}
 		})
 	}
@@ -71,15 +71,15 @@ func TestDefect14SteeredMessages(t *testing.T) {
 			d.sendText(firstMonitor, "m2", "/say two")
 			d.waitIdle()
 			if got := d.turnText("m1"); got != "one\ntwo" {
-				t.Errorf("the turn said %q", got)
+				t.Errorf(`the turn said %q, want "one\ntwo"`, got)
 			}
 			if got := d.conversation(s, "main-monitor-0"); !strings.Contains(got, "/say two") {
-				t.Errorf("the conversation is %q", got)
+				t.Errorf("the conversation is %q, want the steered message /say two in it", got)
 			}
 			kept, err := s.Load(t.Context(), "ses-1")
 			requireNoError(t, err)
 			if tape := tapeOf(kept); !strings.Contains(tape, "/say two") {
-				t.Errorf("on the tape is %s", tape)
+				t.Errorf("on the tape is %s, want the steered message /say two", tape)
 			}
 			// This turn ends without reading its input: it waits for an answer, and fails after it.
 			d.sendText(firstMonitor, "m3", "/ask Which? | a | b", "/fail invalid: enough")
@@ -90,10 +90,10 @@ func TestDefect14SteeredMessages(t *testing.T) {
 			d.send("", wire.Interrupt{Scope: wire.ScopeAgent, AgentID: "main-monitor-0-m3"})
 			d.waitIdle()
 			if got := waitEvent(t, d.eventLog, isAbout[wire.MessageAccepted]("m4")); got.How == wire.TakenSteered || d.turnText("m4") != "four" {
-				t.Errorf("what was not seen is answered with %+v and said %q", got, d.turnText("m4"))
+				t.Errorf(`m4, which the agent did not see, is answered with %+v and said %q, want a turn of its own that says "four"`, got, d.turnText("m4"))
 			}
 			if c := waitEvent(t, d.eventLog, anyOf[wire.PromptClosed]); c.PromptID != prompt.ID || c.Reason != wire.ClosedCancelled {
-				t.Errorf("the question ended as %+v", c)
+				t.Errorf("the question ended as %+v, want prompt %s closed as %s", c, prompt.ID, wire.ClosedCancelled)
 			}
 		})
 	}
@@ -116,27 +116,27 @@ func TestDefect15SecondTabSeesEverything(t *testing.T) {
 	now := nextEvent(t, w, anyOf[wire.SessionState])
 	if len(now.Agents) != 1 || now.Agents[0].Role != "main-monitor-0-m1" || !strings.HasSuffix(now.Agents[0].Text, "I am here") ||
 		now.Agents[0].Tool != "user:ask" || now.Agents[0].MessageID != "m1" {
-		t.Errorf("the agents are %+v", now.Agents)
+		t.Errorf("the agents are %+v, want main-monitor-0-m1 on message m1, in user:ask, with the text so far", now.Agents)
 	}
 	if len(now.Queues) != 1 || now.Queues[0].Key != firstMonitor || len(now.Queues[0].Value) != 1 || now.Queues[0].Value[0].ID != "m2" {
-		t.Errorf("the queues are %+v", now.Queues)
+		t.Errorf("the queues are %+v, want m2 in the queue of %s", now.Queues, firstMonitor)
 	}
 	if len(now.Windows) != 1 || now.Windows[0].Lock != "main-monitor-0-m1" {
-		t.Errorf("the windows are %+v", now.Windows)
+		t.Errorf("the windows are %+v, want one, locked by main-monitor-0-m1", now.Windows)
 	}
 	if len(now.Prompts) != 1 || now.Prompts[0].AgentID != "main-monitor-0-m1" || len(now.Notifications) != 1 || len(now.Badges) != 1 {
-		t.Errorf("prompts, notifications and badges are %+v %+v %+v", now.Prompts, now.Notifications, now.Badges)
+		t.Errorf("prompts, notifications and badges are %+v %+v %+v, want one of each, the prompt of main-monitor-0-m1", now.Prompts, now.Notifications, now.Badges)
 	}
 	// The answer of one tab is published to the other, and so is what follows.
 	d.send("", wire.UserPromptResponse{PromptID: now.Prompts[0].ID, SelectedValues: []string{"b"}})
 	if c := nextEvent(t, w, anyOf[wire.PromptClosed]); c.AnsweredBy != "conn" || c.Reason != wire.ClosedAnswered {
-		t.Errorf("the other tab gets %+v", c)
+		t.Errorf("the other tab gets %+v, want the prompt answered by conn", c)
 	}
 	nextEvent(t, w, func(r wire.AgentResponse) bool { return r.IsComplete && r.MessageID == "m1" })
 	nextEvent(t, w, func(r wire.AgentResponse) bool { return r.IsComplete && r.MessageID == "m2" })
 	d.waitIdle()
 	if now := d.snapshot(); len(now.Queues) != 0 || now.Windows[0].Lock != "" || len(now.Prompts) != 0 {
-		t.Errorf("afterwards there are %+v %+v %+v", now.Queues, now.Windows, now.Prompts)
+		t.Errorf("afterwards there are queues %+v, windows %+v and prompts %+v, want no queues, no lock and no prompts", now.Queues, now.Windows, now.Prompts)
 	}
 }
 
@@ -161,10 +161,10 @@ func TestDefect20ClosedWindows(t *testing.T) {
 			requireNoError(t, err)
 			all := fmt.Sprintf("%s %s %s", kept.Tables["threads"], tapeOf(kept), kept.Lists["api:window-monitor-1/w"])
 			if strings.Contains(all, "secretm1") || strings.Contains(all, "monitor-1/w") {
-				t.Errorf("of the closed window is left %s", all)
+				t.Errorf("of the closed window is left %s, want nothing", all)
 			}
 			if !strings.Contains(all, "secretm0") || len(kept.Lists["api:window-monitor-0/w"]) == 0 {
-				t.Errorf("of the other window is left %s", all)
+				t.Errorf("of the other window is left %s, want its secret and its list", all)
 			}
 		})
 	}
@@ -200,11 +200,11 @@ func TestDefect21MonitorsHaveTheirOwnContext(t *testing.T) {
 					fmt.Sprintf("<open_windows>only%d, childonly%d</open_windows>", i, i),
 				} {
 					if !strings.Contains(told, want) {
-						t.Errorf("%s did not get %q but\n%s", agent, want, told)
+						t.Errorf("%s got\n%s\nwithout %q, want it in there", agent, told, want)
 					}
 				}
 				if strings.Contains(told, fmt.Sprintf("only%d", 1-i)) {
-					t.Errorf("%s got the other monitor:\n%s", agent, told)
+					t.Errorf("%s got the windows of the other monitor, want only those of its own:\n%s", agent, told)
 				}
 			}
 		})
@@ -229,11 +229,11 @@ func TestDefect22ResetOfAnotherSession(t *testing.T) {
 			b.send("", wire.Reset{}) // while it waits
 			a.send("", wire.Reset{}) // while it runs
 			if e := c.waitTurnEnd("m"); e.Outcome != wire.OutcomeCompleted || c.turnText("m") != "waited" {
-				t.Errorf("the waiting turn of the other session ended with %+v", e)
+				t.Errorf(`the waiting turn of the other session ended with %+v and said %q, want %s and "waited"`, e, c.turnText("m"), wire.OutcomeCompleted)
 			}
 			for _, d := range []*testDesktop{a, b} {
 				if e := d.waitTurnEnd("m"); e.Outcome != wire.OutcomeInterrupted {
-					t.Errorf("the turn of %s ended with %+v", d.id, e)
+					t.Errorf("the turn of %s ended with %+v, want outcome %s", d.id, e, wire.OutcomeInterrupted)
 				}
 				d.sendText(firstMonitor, "again", "/say again")
 				d.waitIdle()
@@ -266,7 +266,7 @@ func TestDefect23SessionsCreatedAtOnce(t *testing.T) {
 			d.waitIdle()
 			got := d.conversation(s, "main-monitor-0")
 			if strings.Contains(got, string([]*testDesktop{b, a}[i].id)) || !strings.Contains(got, "I am "+string(d.id)) {
-				t.Errorf("the conversation of %s is %q", d.id, got)
+				t.Errorf("the conversation of %s is %q, want its own text and none of the other session", d.id, got)
 			}
 		}
 	})
@@ -288,7 +288,7 @@ func TestDefect24ConversationsContinue(t *testing.T) {
 			d.sendText(firstMonitor, "m2", "/recall")
 			d.waitIdle()
 			if got := d.turnText("m2"); !strings.Contains(got, "the word is xyzzy") || !strings.Contains(got, "/task default") {
-				t.Errorf("the agent remembers %q", got)
+				t.Errorf("the agent remembers %q, want the word xyzzy and the first message", got)
 			}
 			// The same after the session was unloaded.
 			o.stop()
@@ -297,7 +297,7 @@ func TestDefect24ConversationsContinue(t *testing.T) {
 			d.sendText(firstMonitor, "m3", "/recall")
 			d.waitIdle()
 			if got := d.turnText("m3"); !strings.Contains(got, "the word is xyzzy") {
-				t.Errorf("then the agent remembers %q", got)
+				t.Errorf("then the agent remembers %q, want the word xyzzy", got)
 			}
 		})
 	}
@@ -318,11 +318,11 @@ func TestDefect25ForgedTags(t *testing.T) {
 	told := d.conversation(o.deployment, "main-monitor-0")
 	for _, tag := range []string{"<timeline>", "</timeline>", "<open_windows>", "</open_windows>"} {
 		if n := strings.Count(told, tag); n != 1 {
-			t.Errorf("%s is there %d times:\n%s", tag, n, told)
+			t.Errorf("%s is there %d times, want once:\n%s", tag, n, told)
 		}
 	}
 	if strings.Contains(told, "<ai ") || strings.Count(told, "I did it") != 3 {
-		t.Errorf("the agent got\n%s", told)
+		t.Errorf(`the agent got the following, want no <ai> entries and "I did it" 3 times:\n%s`, told)
 	}
 }
 
@@ -343,37 +343,37 @@ func TestDefect26BudgetIsVisible(t *testing.T) {
 		d.sendText("monitor-1", "m1", append(lines, "/say done")...)
 		e := d.waitTurnEnd("m1")
 		if e.Outcome != wire.OutcomeInterrupted || !strings.Contains(e.Reason, "budget of actions") {
-			t.Errorf("it ended with %+v", e)
+			t.Errorf("it ended with %+v, want outcome %s because of the budget of actions", e, wire.OutcomeInterrupted)
 		}
 		if got := d.windows("monitor-1"); len(got) != 3 {
-			t.Errorf("it opened %v", got)
+			t.Errorf("it opened %v, want the three windows that the budget allows", got)
 		}
 		waitEvent(t, d.eventLog, func(m wire.MonitorStatus) bool {
 			return m.MonitorID == "monitor-1" && m.State == wire.MonitorOverBudget && m.Budget.Denied == wire.BudgetActions && m.Budget.Until > 0
 		})
 		if q, is := d.sendAndWait("m2", wire.UserMessage{MonitorID: "monitor-1", Content: "/say two"}).(wire.MessageQueued); !is {
-			t.Errorf("the next one is answered with %+v", q)
+			t.Errorf("the next message is not queued: got %+v, want a MessageQueued", q)
 		}
 		began := time.Now()
 		d.waitTurnEnd("m2") // by itself, within a minute
 		if waited := time.Since(began); waited > time.Minute {
-			t.Errorf("it waited for %v", waited)
+			t.Errorf("the queued message waited for %v, want at most 1m", waited)
 		}
 		if told := d.conversation(s, "main-monitor-1"); !strings.Contains(told, "<budget>") || !strings.Contains(told, "actions per minute") {
-			t.Errorf("the model got\n%s", told)
+			t.Errorf("the model got no <budget> entry about actions per minute, want one in\n%s", told)
 		}
 		// Output counts, too; on the first monitor nothing does.
 		d.sendText("monitor-1", "m3", "/stream 1000 1000")
 		d.sendText(firstMonitor, "m4", "/stream 1000 1000")
 		if e := d.waitTurnEnd("m3"); e.Outcome != wire.OutcomeInterrupted || !strings.Contains(e.Reason, "budget of output") {
-			t.Errorf("it ended with %+v", e)
+			t.Errorf("it ended with %+v, want outcome %s because of the budget of output", e, wire.OutcomeInterrupted)
 		}
 		if n := len(d.turnText("m3")); n == 0 || n > 1000 {
-			t.Errorf("it said %d bytes", n)
+			t.Errorf("it said %d bytes, want 1 to 1000", n)
 		}
 		d.waitIdle()
 		if e := d.waitTurnEnd("m4"); e.Outcome != wire.OutcomeCompleted {
-			t.Errorf("on the first monitor it ended with %+v", e)
+			t.Errorf("on the first monitor it ended with %+v, want outcome %s", e, wire.OutcomeCompleted)
 		}
 	})
 }

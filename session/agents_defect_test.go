@@ -55,7 +55,7 @@ func TestDefect04EveryActionOnce(t *testing.T) {
 	}
 	const agent = "main-monitor-2-m"
 	if fmt.Sprint(by) != fmt.Sprint([]wire.AgentID{agent, agent, agent, agent}) {
-		t.Errorf("a toast and a window were shown by %v", by)
+		t.Errorf("a toast and a window were shown by %v, want %s four times", by, agent)
 	}
 }
 
@@ -73,12 +73,12 @@ func TestDefect05PermissionsAreAsked(t *testing.T) {
 			d.sendText("monitor-1", "m", hook)
 			q := waitEvent(t, d.eventLog, anyOf[wire.ApprovalRequest])
 			if q.AgentID != "main-monitor-1-m" || q.MonitorID != "monitor-1" || q.MessageID != "m" || q.PermissionOptions == nil || q.Deadline == 0 {
-				t.Errorf("the question is %+v", q)
+				t.Errorf("the question is %+v, want one of main-monitor-1-m for message m on monitor-1, with options and a deadline", q)
 			}
 			d.send("", wire.DialogFeedback{DialogID: q.DialogID, Confirmed: true})
 			d.waitIdle()
 			if got := d.turnText("m"); !strings.Contains(got, "Added hook-1") {
-				t.Errorf("the agent says %q", got)
+				t.Errorf("the agent says %q, want that hook-1 was added", got)
 			}
 		})
 	}
@@ -109,13 +109,13 @@ func TestDefect06ParallelButtons(t *testing.T) {
 				id := wire.MessageID(fmt.Sprintf("p%d", n))
 				agent := wire.AgentID(fmt.Sprintf("window-w/action-%d", n))
 				if a := waitEvent(t, d.eventLog, isAbout[wire.MessageAccepted](id)); a.AgentID != agent || a.How != wire.TakenDirect {
-					t.Errorf("%s is answered with %+v", id, a)
+					t.Errorf("%s is answered with %+v, want %s to take it directly", id, a, agent)
 				}
 				if e := d.waitTurnEnd(id); e.Outcome != wire.OutcomeCompleted || e.AgentID != agent {
-					t.Errorf("%s ended with %+v", id, e)
+					t.Errorf("%s ended with %+v, want outcome %s of %s", id, e, wire.OutcomeCompleted, agent)
 				}
 				if got := d.turnText(id); !strings.Contains(got, fmt.Sprintf("save%d", n)) {
-					t.Errorf("%s got %q", id, got)
+					t.Errorf("%s got %q, want its own action save%d", id, got, n)
 				}
 				waitEvent(t, d.eventLog, func(p wire.WindowAgentStatus) bool { return p.MessageID == id && p.Status == wire.AgentReleased })
 				var states []wire.WindowAgentChange
@@ -125,7 +125,7 @@ func TestDefect06ParallelButtons(t *testing.T) {
 					}
 				}
 				if fmt.Sprint(states) != "[assigned active released]" {
-					t.Errorf("the agent of %s was %v", id, states)
+					t.Errorf("the agent of %s was %v, want [assigned active released]", id, states)
 				}
 			}
 			d.send("", wire.Interrupt{})
@@ -147,13 +147,13 @@ func TestDefect08NewMonitorWithoutAFreeAgent(t *testing.T) {
 			d.waitTurnOutput("m1")
 			got, _ := d.sendAndWait("m2", wire.UserMessage{MonitorID: "monitor-1", Content: "/say two"}).(wire.MessageAccepted)
 			if got.How != wire.TakenDirect || got.AgentID != "main-monitor-1-m2" {
-				t.Errorf("the answer is %+v", got)
+				t.Errorf("the answer is %+v, want main-monitor-1-m2 to take it directly", got)
 			}
 			// A tab that watches another monitor gets the status, too.
 			waitEvent(t, d.eventLog, func(m wire.MonitorStatus) bool { return m.MonitorID == "monitor-1" && m.State == wire.MonitorRunning })
 			d.send("", wire.Interrupt{Scope: wire.ScopeMonitor, MonitorID: firstMonitor})
 			if e := d.waitTurnEnd("m2"); e.Outcome != wire.OutcomeCompleted || d.turnText("m2") != "two" {
-				t.Errorf("it ended with %+v and said %q", e, d.turnText("m2"))
+				t.Errorf(`it ended with %+v and said %q, want %s and "two"`, e, d.turnText("m2"), wire.OutcomeCompleted)
 			}
 			d.waitIdle()
 		})
@@ -178,11 +178,11 @@ func TestDefect09EveryMessageIsAnswered(t *testing.T) {
 			_, err := d.handle.DeliverAll(t.Context(), commands)
 			requireNoError(t, err)
 			if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected]("m4")); r.Code != wire.CodeMonitorLimit || r.MonitorID != firstMonitor {
-				t.Errorf("the fifth monitor is refused with %+v", r)
+				t.Errorf("the fifth monitor is refused with %+v, want code %s for %s", r, wire.CodeMonitorLimit, firstMonitor)
 			}
 			// Two turns of background monitors may run at once.
 			if q := waitEvent(t, d.eventLog, isAbout[wire.MessageQueued]("m3")); q.Position != 1 || q.MonitorID != "monitor-3" {
-				t.Errorf("the third background monitor waits as %+v", q)
+				t.Errorf("the third background monitor waits as %+v, want position 1 of monitor-3", q)
 			}
 			waitEvent(t, d.eventLog, func(m wire.MonitorStatus) bool {
 				return m.MonitorID == "monitor-3" && m.State == wire.MonitorWaiting && m.Budget != nil && m.Budget.Denied == wire.BudgetSlots
@@ -196,11 +196,11 @@ func TestDefect09EveryMessageIsAnswered(t *testing.T) {
 			requireNoError(t, err)
 			d.waitIdle()
 			if d.turnText("after") != "after" || d.turnText("before") != "" {
-				t.Errorf("around the reset it said %q and %q", d.turnText("before"), d.turnText("after"))
+				t.Errorf(`around the reset it said %q and %q, want nothing before it and "after" after it`, d.turnText("before"), d.turnText("after"))
 			}
 			for id, f := range messageOutcomes(d.all()) {
 				if gone := id == "m3" || id == "m4" || id == "before"; gone != (f.rejected == 1) {
-					t.Errorf("%s: %+v", id, f)
+					t.Errorf("%s has the outcome %+v, want it rejected once: %v", id, f, gone)
 				}
 			}
 		})
@@ -218,18 +218,18 @@ func TestDefect10TheFirstMonitorStays(t *testing.T) {
 		d.send("", wire.RemoveMonitor{MonitorID: firstMonitor})
 	}
 	if r := waitEvent(t, d.eventLog, anyOf[wire.MessageRejected]); r.Code != wire.CodeSessionInvalidState || r.To != "conn" {
-		t.Errorf("it is refused with %+v", r)
+		t.Errorf("it is refused with %+v, want code %s to conn", r, wire.CodeSessionInvalidState)
 	}
 	if got, _ := d.sendAndWait("m2", wire.UserMessage{Content: "/say two"}).(wire.MessageAccepted); got.How != wire.TakenSteered {
-		t.Errorf("the next message is answered with %+v", got)
+		t.Errorf("the next message is answered with %+v, want it steered", got)
 	}
 	d.send("", wire.Interrupt{})
 	d.waitTurnEnd("m1")
 	if got, _ := d.sendAndWait("m3", wire.UserMessage{Content: "/recall"}).(wire.MessageAccepted); got.AgentID != "main-monitor-0-m3" {
-		t.Errorf("the one after that is answered with %+v", got)
+		t.Errorf("the one after that is answered with %+v, want the agent main-monitor-0-m3", got)
 	}
 	d.waitIdle()
 	if got := d.turnText("m3"); !strings.Contains(got, "/say two") {
-		t.Errorf("the agent remembers %q", got)
+		t.Errorf("the agent remembers %q, want the steered message /say two", got)
 	}
 }

@@ -46,14 +46,14 @@ func TestManyQueuedMessagesStart(t *testing.T) {
 			// The demo provider reads the first line only.
 			m := wire.WindowMessage{MonitorID: backgroundMonitor, WindowID: w, Content: "/say read\n" + strings.Repeat("x", 400_000)}
 			if p, is := d.sendAndWait(wire.MessageID(fmt.Sprintf("x%d", i)), m).(wire.MessageQueued); !is {
-				t.Fatalf("a message is answered with %+v", p)
+				t.Fatalf("a message is not queued: got %+v, want a MessageQueued", p)
 			}
 		}
 		time.Sleep(5 * time.Minute)
 		fates := messageOutcomes(d.all())
 		for i := range windows {
 			if f := fates[wire.MessageID(fmt.Sprintf("x%d", i))]; f.accepted != 1 {
-				t.Errorf("message %d: %+v", i, f)
+				t.Errorf("message %d has the outcome %+v, want it accepted once", i, f)
 			}
 		}
 		d.snapshot()
@@ -91,12 +91,12 @@ func TestMessageTooLargeToStartIsRejected(t *testing.T) {
 				}
 				r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected]("x"))
 				if r.Code != wire.CodeMessageTooLarge {
-					t.Errorf("it is rejected with %+v", r)
+					t.Errorf("it is rejected with %+v, want code %s", r, wire.CodeMessageTooLarge)
 				}
 				d.sendText(firstMonitor, "after", "/say all is well")
 				d.waitTurnEnd("after")
 				if got := d.turnText("after"); got != "all is well" {
-					t.Errorf("the next turn said %q", got)
+					t.Errorf(`the next turn said %q, want "all is well"`, got)
 				}
 			})
 		})
@@ -160,13 +160,13 @@ func TestRewriteOfLongConversations(t *testing.T) {
 		d.sendAndWait("after", emit(window("after")))
 		deliverBarrier(t, d.handle)
 		if n := len(d.snapshot().Windows); n != 10 {
-			t.Errorf("after the store lost one there are %d windows", n)
+			t.Errorf("after the store lost one there are %d windows, want 10", n)
 		}
 		after, err := s.Load(t.Context(), "ses-1")
 		requireNoError(t, err)
 		for name, list := range before.Lists {
 			if n := len(after.Lists[name]); n != len(list) {
-				t.Errorf("list %s had %d items and has %d", name, len(list), n)
+				t.Errorf("list %s has %d items, want the %d from before", name, n, len(list))
 			}
 		}
 		d.sendText(firstMonitor, "m", "/say all is well")
@@ -206,13 +206,13 @@ func TestRewriteTooLargeSuspendsTheSession(t *testing.T) {
 		deliver(t, r, command("c", "after", emit(window("after"))))
 		time.Sleep(20 * time.Second)
 		if n := tries.Load(); n != 3 {
-			t.Errorf("it was tried %d times", n)
+			t.Errorf("the commit was tried %d times, want 3", n)
 		}
 		time.Sleep(time.Minute)
 		state, err := openHandle(t, a, "ses-1").Snapshot(t.Context(), nil)
 		requireNoError(t, err)
 		if len(state.Windows) < 2 {
-			t.Errorf("%d windows are left", len(state.Windows))
+			t.Errorf("%d windows are left, want at least 2", len(state.Windows))
 		}
 	})
 }
@@ -250,10 +250,10 @@ func TestWorkOfPreviousOwnerIsDropped(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		waitPosition(t, follower, deliverBarrier(t, d.handle))
 		if n := len(d.windows(firstMonitor)); n != 22 {
-			t.Errorf("there are %d windows", n)
+			t.Errorf("there are %d windows, want 22", n)
 		}
 		if x, y := snapshotBytes(t, d.handle), snapshotBytes(t, follower); !bytes.Equal(x, y) {
-			t.Errorf("the owner shows %.2000s\nand the follower %.2000s", x, y)
+			t.Errorf("the owner shows %.2000s\nand the follower %.2000s, want the same", x, y)
 		}
 	})
 }
@@ -282,11 +282,11 @@ func TestMessageRepeatedManyTimes(t *testing.T) {
 			}
 		}
 		if len(heard) != 40 {
-			t.Errorf("%d senders got the answer", len(heard))
+			t.Errorf("%d senders got the answer, want 40", len(heard))
 		}
 		taken := payloads[wire.MessageAccepted](d.all())
 		if last := taken[len(taken)-1]; len(taken) != 2 || last.MessageID != "m2" || last.How != wire.TakenSteered {
-			t.Errorf("accepted was %+v", taken)
+			t.Errorf("accepted was %+v, want two messages, the last one m2, steered", taken)
 		}
 	})
 }
@@ -301,7 +301,7 @@ func TestMessageWithoutAnID(t *testing.T) {
 		d.send("unnamed", wire.UserMessage{MonitorID: firstMonitor, Content: "/say hi"})
 		d.waitTurnEnd("unnamed")
 		if got := d.turnText("unnamed"); got != "hi" {
-			t.Errorf("it is answered with %q", got)
+			t.Errorf(`the message after one without an id is answered with %q, want "hi"`, got)
 		}
 	})
 }
@@ -311,7 +311,7 @@ func checkNoTurnData(t *testing.T, kept store.State) {
 	t.Helper()
 	for name, table := range kept.Tables {
 		if strings.HasPrefix(name, "turns.") && len(table) > 0 {
-			t.Errorf("left is %s: %s", name, table)
+			t.Errorf("table %s holds %s at the end, want it empty", name, table)
 		}
 	}
 }

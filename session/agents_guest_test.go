@@ -41,7 +41,7 @@ func TestGuestRights(t *testing.T) {
 	shared.sendAsGuest("m1", wire.UserMessage{MonitorID: firstMonitor, Content: `/call system:list_memories {}`})
 	shared.waitTurnEnd("m1")
 	if got := shared.turnText("m1"); strings.Contains(got, "4711") || !strings.Contains(got, "owner") {
-		t.Errorf("a guest gets %q", got)
+		t.Errorf("a guest gets %q, want no memory of the owner, and a refusal that names the owner", got)
 	}
 	shared.sendAsGuest("m2", wire.UserMessage{MonitorID: firstMonitor, Content: setHookCall})
 	shared.waitTurnEnd("m2")
@@ -49,7 +49,7 @@ func TestGuestRights(t *testing.T) {
 	q := waitEvent(t, shared.eventLog, anyOf[wire.ApprovalRequest])
 	shared.sendAsGuest("yes", wire.DialogFeedback{DialogID: q.DialogID, Confirmed: true, RememberChoice: wire.RememberAlways})
 	if r := waitEvent(t, shared.eventLog, isAbout[wire.MessageRejected]("yes")); r.Code != wire.CodeForbidden || r.To != "guest" {
-		t.Errorf("the guest's answer is answered with %+v", r)
+		t.Errorf("the guest's answer is answered with %+v, want code %s to guest", r, wire.CodeForbidden)
 	}
 	// A guest cannot replace the question by another one either.
 	for i, a := range []wire.Action{
@@ -57,13 +57,13 @@ func TestGuestRights(t *testing.T) {
 	} {
 		id := wire.MessageID(fmt.Sprintf("emit-%d", i))
 		if got, is := shared.sendAndWait(id, emit(a)).(wire.MessageRejected); !is || got.Code != wire.CodeForbidden {
-			t.Errorf("%+v is answered with %+v", a, got)
+			t.Errorf("%+v is answered with %+v, want code %s", a, got, wire.CodeForbidden)
 		}
 	}
 	shared.send("no", wire.DialogFeedback{DialogID: q.DialogID})
 	shared.waitTurnEnd("m3")
 	if n := len(payloads[wire.ApprovalRequest](shared.all())); n != 1 {
-		t.Errorf("%d questions were asked", n)
+		t.Errorf("%d questions were asked, want 1", n)
 	}
 	private.waitIdle()
 	shared.waitIdle()
@@ -113,7 +113,7 @@ func TestQuestionHasOneWaitingCall(t *testing.T) {
 	}
 	deliverBarrier(t, d.handle)
 	if now := d.snapshot(); len(now.Dialogs)+len(now.Prompts) != 0 {
-		t.Errorf("%d dialogs and %d prompts are open without a waiting call", len(now.Dialogs), len(now.Prompts))
+		t.Errorf("%d dialogs and %d prompts are open without a waiting call, want none", len(now.Dialogs), len(now.Prompts))
 	}
 	running := 0
 	for _, e := range payloads[wire.ToolProgress](d.all()) {
@@ -124,18 +124,18 @@ func TestQuestionHasOneWaitingCall(t *testing.T) {
 		}
 	}
 	if running != 0 {
-		t.Errorf("%d tools began that do not run", running)
+		t.Errorf("%d tools began and have not ended, want 0", running)
 	}
 	var wg sync.WaitGroup
 	q := wire.DialogConfirm{ID: "question-1", Title: "t", Message: "m"}
 	wg.Go(func() {
 		if v, err := who.Desktop.Users.Confirm(t.Context(), who, q, providers.ToolCall{}, time.Minute); err != nil || !v.Confirmed {
-			t.Errorf("the first gets %+v, %v", v, err)
+			t.Errorf("the first gets %+v, %v, want a confirmation", v, err)
 		}
 	})
 	waitEvent(t, d.eventLog, anyOf[wire.ApprovalRequest])
 	if v, err := who.Desktop.Users.Confirm(t.Context(), who, q, providers.ToolCall{}, time.Minute); err == nil {
-		t.Errorf("the second gets %+v", v)
+		t.Errorf("the second gets %+v, want an error, the id is in use", v)
 	}
 	d.send("", wire.DialogFeedback{DialogID: q.ID, Confirmed: true})
 	wg.Wait()
@@ -178,11 +178,11 @@ func TestAppCommandsAreBounded(t *testing.T) {
 		synctest.Wait()
 		again := payloads[wire.AppProtocolRequest](d.all())[before:]
 		if len(again) != 4 {
-			t.Fatalf("%d commands were replayed", len(again))
+			t.Fatalf("%d commands were replayed, want the 4 that are kept", len(again))
 		}
 		for i, q := range again {
 			if c, _ := q.Request.(wire.AppCommandRequest); q.To != "tab" || c.Command != fmt.Sprintf("c%d", i+2) {
-				t.Errorf("%s gets %s", q.To, c.Command)
+				t.Errorf("%s gets %s, want tab to get c%d", q.To, c.Command, i+2)
 			}
 		}
 		d.send("", wire.Interrupt{})
@@ -207,7 +207,7 @@ func TestTwoAgentsWaitForOneApp(t *testing.T) {
 		d.answerApp("tab", d.waitAppRequest(id), wire.AppQueryResponse{Data: json.RawMessage(`1`)})
 		d.waitTurnEnd(id)
 		if got := d.turnText(id); got != "1" {
-			t.Errorf("%s says %q", id, got)
+			t.Errorf("%s says %q, want the answer of the app, 1", id, got)
 		}
 	}
 	d.waitIdle()
@@ -231,7 +231,7 @@ func TestTabAnswersMustMatchTheRequest(t *testing.T) {
 	d.answerApp("tab", q, wire.AppCommandResponse{Result: json.RawMessage(`"ok"`)})
 	d.waitTurnEnd("m1")
 	if got := d.turnText("m1"); got != `"ok"` {
-		t.Errorf("the agent says %q", got)
+		t.Errorf(`the agent says %q, want the answer for its own request, "ok" in quotes`, got)
 	}
 	d.sendText(firstMonitor, "m2", `/call window:view {"windowId":"app","includeImage":true}`)
 	shown := waitEvent(t, d.eventLog, func(p wire.Actions) bool { _, is := p.Actions[0].(wire.WindowCapture); return is })
@@ -242,7 +242,7 @@ func TestTabAnswersMustMatchTheRequest(t *testing.T) {
 	d.send("", wire.RenderingFeedback{RequestID: id, WindowID: "app", Renderer: "capture", Success: true, ImageData: png})
 	d.waitTurnEnd("m2")
 	if got := d.turnText("m2"); strings.Contains(got, "no picture") {
-		t.Errorf("the agent says %q", got)
+		t.Errorf("the agent says %q, want the picture of window app", got)
 	}
 	d.waitIdle()
 }

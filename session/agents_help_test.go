@@ -346,7 +346,7 @@ func waitEvent[T wire.ServerPayload](t *testing.T, d *eventLog, is func(T) bool)
 		select {
 		case <-more:
 		case <-late.C:
-			t.Fatalf("there is no such %T in\n%s", *new(T), d.dump())
+			t.Fatalf("there is no such %T, want one in\n%s", *new(T), d.dump())
 		}
 	}
 }
@@ -412,8 +412,7 @@ func checkOutcomes(t *testing.T, events []wire.Event) {
 	t.Helper()
 	for id, f := range messageOutcomes(events) {
 		if f.accepted+f.rejected != 1 || f.queued > 1 || f.ends != f.accepted {
-			t.Errorf("%s was accepted %d times, by %s, queued %d times, rejected %d times, and has %d ends",
-				id, f.accepted, f.agent, f.queued, f.rejected, f.ends)
+			t.Errorf("%s was accepted %d times, by %s, queued %d times, rejected %d times, and has %d ends, want it accepted or rejected once, queued at most once, and as many ends as it was accepted", id, f.accepted, f.agent, f.queued, f.rejected, f.ends)
 		}
 	}
 }
@@ -441,7 +440,7 @@ func (d *testDesktop) waitIdle() {
 		select {
 		case <-more:
 		case <-late.C:
-			d.t.Fatalf("messages are still running or queued:\n%s", d.dump())
+			d.t.Fatalf("messages are still running or queued, want none:\n%s", d.dump())
 		}
 	}
 	checkOutcomes(d.t, d.all())

@@ -224,7 +224,7 @@ func (s *historyTest) checkAll() {
 	}
 	for _, name := range []string{"turns", "turns.prompt", "queue", "queue.said"} {
 		if len(kept.Tables[name]) != 0 {
-			s.fail("left is %s: %s", name, kept.Tables[name])
+			s.fail("table %s holds %s at the end, want it empty", name, kept.Tables[name])
 		}
 	}
 }

@@ -31,7 +31,7 @@ func checkWorkers(t *testing.T, events []wire.Event, monitors map[wire.MessageID
 	turns := map[wire.AgentID]wire.MessageAccepted{}
 	for _, a := range payloads[wire.MessageAccepted](events) {
 		if other, taken := turns[a.AgentID]; taken {
-			t.Errorf("%s and %s have the same agent %s", other.MessageID, a.MessageID, a.AgentID)
+			t.Errorf("%s and %s have the same agent %s, want one agent for each", other.MessageID, a.MessageID, a.AgentID)
 		}
 		turns[a.AgentID] = a
 	}
@@ -43,7 +43,7 @@ func checkWorkers(t *testing.T, events []wire.Event, monitors map[wire.MessageID
 		turn := turns[p.AgentID]
 		actions[p.AgentID]++
 		if p.MonitorID != turn.MonitorID {
-			t.Errorf("an action of %s is said to be on %s", p.AgentID, p.MonitorID)
+			t.Errorf("an action of %s is said to be on %s, want %s", p.AgentID, p.MonitorID, turn.MonitorID)
 		}
 		for _, a := range p.Actions {
 			var id wire.WindowID
@@ -54,7 +54,7 @@ func checkWorkers(t *testing.T, events []wire.Event, monitors map[wire.MessageID
 				id = a.WindowID
 			}
 			if id != "own-"+wire.WindowID(turn.MessageID) {
-				t.Errorf("%s did %+v", p.AgentID, a)
+				t.Errorf("%s did %+v, want only actions on its window own-%s", p.AgentID, a, turn.MessageID)
 			}
 		}
 	}
@@ -62,20 +62,20 @@ func checkWorkers(t *testing.T, events []wire.Event, monitors map[wire.MessageID
 		turn := turns[p.AgentID]
 		progress[p.AgentID]++
 		if p.MonitorID != turn.MonitorID || p.MessageID != turn.MessageID || p.AgentID == "" || p.Status == wire.ToolError {
-			t.Errorf("a tool of %+v is shown as %+v", turn, p)
+			t.Errorf("a tool of %+v is shown as %+v, want the same monitor and message, and no error", turn, p)
 		}
 		if p.ToolName != "window:list" {
 			continue
 		}
 		for id, monitor := range monitors {
 			if monitor != turn.MonitorID && strings.Contains(p.Message, `own-`+string(id)+`"`) {
-				t.Errorf("%s sees the window of %s: %s", p.AgentID, id, p.Message)
+				t.Errorf("%s sees the window of %s: %s, want only windows of %s", p.AgentID, id, p.Message, turn.MonitorID)
 			}
 		}
 	}
 	for agent, turn := range turns {
 		if actions[agent] != 2 || progress[agent] != 6 || turn.MonitorID != monitors[turn.MessageID] {
-			t.Errorf("%s did %d actions and showed %d steps of tools on %s", agent, actions[agent], progress[agent], turn.MonitorID)
+			t.Errorf("%s did %d actions and showed %d steps of tools on %s, want 2 actions and 6 steps on %s", agent, actions[agent], progress[agent], turn.MonitorID, monitors[turn.MessageID])
 		}
 	}
 }
@@ -123,7 +123,7 @@ func TestMonitorsAndWindowsAreApart(t *testing.T) {
 			use, err := o.limiter.Use(t.Context())
 			requireNoError(t, err)
 			if use.Held != 10 {
-				t.Errorf("ten agents have %+v", use)
+				t.Errorf("ten agents hold %+v, want 10 slots", use)
 			}
 			checkWorkers(t, d.all(), monitors)
 			for id, monitor := range monitors {
@@ -132,12 +132,12 @@ func TestMonitorsAndWindowsAreApart(t *testing.T) {
 					if w.WindowID == "own-"+wire.WindowID(id) {
 						found++
 						if w.MonitorID != monitor || w.Content != (wire.MarkdownContent{Data: "hello more"}) {
-							t.Errorf("the window of %s is %+v", id, w)
+							t.Errorf(`the window of %s is %+v, want "hello more" on %s`, id, w, monitor)
 						}
 					}
 				}
 				if found != 1 {
-					t.Errorf("there are %d windows of %s", found, id)
+					t.Errorf("there are %d windows of %s, want 1", found, id)
 				}
 			}
 			d.send("", wire.Interrupt{})
@@ -168,10 +168,10 @@ func TestSessionsAreApart(t *testing.T) {
 				d.waitIdle()
 				other := string(both[1-i].id)
 				if got := d.windows(firstMonitor); len(got) != 2 || got[0] != "same" || got[1] != wire.WindowID(d.id) {
-					t.Errorf("%s has the windows %v", d.id, got)
+					t.Errorf("%s has the windows %v, want same and %s", d.id, got, d.id)
 				}
 				if said := d.turnText("m1"); strings.Contains(said, other) || strings.Count(said, string(d.id)) < 2 {
-					t.Errorf("the agent of %s says %q", d.id, said)
+					t.Errorf("the agent of %s says %q, want its own id at least twice and nothing of %s", d.id, said, other)
 				}
 				if strings.Contains(d.dump(), other) {
 					t.Errorf("the log of %s has something of %s:\n%s", d.id, other, d.dump())
@@ -179,7 +179,7 @@ func TestSessionsAreApart(t *testing.T) {
 				kept, err := o.store.Load(t.Context(), d.id)
 				requireNoError(t, err)
 				if strings.Contains(fmt.Sprintf("%s %s", kept.Tables, kept.Lists), other) {
-					t.Errorf("what is kept of %s has something of %s", d.id, other)
+					t.Errorf("the tables and lists of %s have something of %s, want nothing", d.id, other)
 				}
 			}
 		})

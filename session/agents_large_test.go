@@ -49,15 +49,15 @@ func TestTooLargeForTheStore(t *testing.T) {
 		id := wire.MessageID(fmt.Sprint("big", i))
 		d.sendText(firstMonitor, id, "/say huge")
 		if e := d.waitTurnEnd(id); e.Outcome != wire.OutcomeFailed || !strings.Contains(e.Reason, "too large") {
-			t.Errorf("%s ended with %+v", id, e)
+			t.Errorf("%s ended with %+v, want outcome %s because it is too large", id, e, wire.OutcomeFailed)
 		}
 	}
 	d.send("", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"yes"}})
 	if e := d.waitTurnEnd("m"); e.Outcome != wire.OutcomeCompleted {
-		t.Errorf("the other turn ended with %+v", e)
+		t.Errorf("the other turn ended with %+v, want outcome %s", e, wire.OutcomeCompleted)
 	}
 	d.sendText(firstMonitor, "after", "/say all is well")
 	if e := d.waitTurnEnd("after"); e.Outcome != wire.OutcomeCompleted || d.turnText("after") != "all is well" {
-		t.Errorf("the next turn said %.100q and ended with %+v", d.turnText("after"), e)
+		t.Errorf(`the next turn said %.100q and ended with %+v, want "all is well" and %s`, d.turnText("after"), e, wire.OutcomeCompleted)
 	}
 }

@@ -44,32 +44,32 @@ func TestTurnsSurviveACrash(t *testing.T) {
 			d = o.openDesktop(t, "ses-1")
 			now := d.snapshot()
 			if len(now.Prompts) != 1 || now.Prompts[0].ID != p.ID || now.Prompts[0].Deadline != before.Prompts[0].Deadline {
-				t.Errorf("the prompts were %+v and are %+v", before.Prompts, now.Prompts)
+				t.Errorf("the prompts were %+v and are %+v, want %s with the same deadline", before.Prompts, now.Prompts, p.ID)
 			}
 			if len(now.Dialogs) != 1 || now.Dialogs[0].DialogID != q.DialogID || now.Dialogs[0].Deadline != before.Dialogs[0].Deadline {
-				t.Errorf("the dialogs were %+v and are %+v", before.Dialogs, now.Dialogs)
+				t.Errorf("the dialogs were %+v and are %+v, want %s with the same deadline", before.Dialogs, now.Dialogs, q.DialogID)
 			}
 			d.send("", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"b"}})
 			d.send("", wire.DialogFeedback{DialogID: q.DialogID, Confirmed: true})
 			d.waitIdle()
 			if got := d.turnText("m1"); !strings.HasPrefix(got, "one\n") || !strings.HasSuffix(got, "{\"selected\":[\"b\"]}\nafter") {
-				t.Errorf("the turn said %q", got)
+				t.Errorf(`the turn said %q, want "one", the answer b and "after"`, got)
 			}
 			if got := d.turnText("a1"); !strings.Contains(got, "Added hook-1") {
-				t.Errorf("the other turn said %q", got)
+				t.Errorf("the other turn said %q, want that hook-1 was added", got)
 			}
 			for i := range 3 {
 				if got := d.turnText(wire.MessageID(fmt.Sprintf("q%d", i))); got != fmt.Sprintf("queued %d", i) {
-					t.Errorf("what waited said %q", got)
+					t.Errorf(`the queued message q%d said %q, want "queued %d"`, i, got, i)
 				}
 			}
 			for _, w := range d.snapshot().Windows {
 				if w.WindowID == "w" && w.Content != (wire.MarkdownContent{Data: "hello more"}) {
-					t.Errorf("the window shows %+v", w.Content)
+					t.Errorf(`the window shows %+v, want "hello more"`, w.Content)
 				}
 			}
 			if got := d.windows(firstMonitor); fmt.Sprint(got) != "[w w2]" {
-				t.Errorf("the windows are %v", got)
+				t.Errorf("the windows are %v, want [w w2]", got)
 			}
 			asked := 0
 			for _, p := range payloads[wire.Actions](d.all()) {
@@ -78,7 +78,7 @@ func TestTurnsSurviveACrash(t *testing.T) {
 				}
 			}
 			if n := len(payloads[wire.ApprovalRequest](d.all())); n != 1 || asked != 1 {
-				t.Errorf("two questions were asked %d and %d times", asked, n)
+				t.Errorf("two questions were asked %d and %d times, want once each", asked, n)
 			}
 		})
 	}
@@ -105,15 +105,15 @@ func TestAToolThatMayHaveRun(t *testing.T) {
 					d = o.openDesktop(t, "ses-1")
 					e := d.waitTurnEnd("m1")
 					if e.Outcome != wire.OutcomeInterrupted || !strings.Contains(e.Reason, "window:app_command may or may not have run") {
-						t.Errorf("it ended with %+v", e)
+						t.Errorf("it ended with %+v, want outcome %s because window:app_command may or may not have run", e, wire.OutcomeInterrupted)
 					}
 					cut := waitEvent(t, d.eventLog, anyOf[wire.TurnInterrupted])
 					if !cut.Resumable || cut.MessageID != "m1" || cut.AgentID != "main-monitor-0-m1" {
-						t.Errorf("all tabs get %+v", cut)
+						t.Errorf("all tabs get %+v, want the resumable turn of m1 by main-monitor-0-m1", cut)
 					}
 					row := waitEvent(t, d.eventLog, func(u wire.MessageUpdated) bool { return u.Message.Ask == wire.AskResumeTask }).Message
 					if row.MonitorID != firstMonitor || row.IsAnswered {
-						t.Errorf("the question is %+v", row)
+						t.Errorf("the question is %+v, want it open on %s", row, firstMonitor)
 					}
 					response := wire.AnswerNo
 					if yes {
@@ -129,13 +129,13 @@ func TestAToolThatMayHaveRun(t *testing.T) {
 					}
 					d.waitIdle()
 					if messageOutcomes(d.all())[resumed] != nil != yes {
-						t.Errorf("the turn went on: %v", !yes)
+						t.Errorf("the turn went on: %v, want %v", !yes, yes)
 					}
 					if n := len(payloads[wire.AppProtocolRequest](d.all())); n != 1 && !yes || n != 2 && yes {
-						t.Errorf("the app was asked %d times", n)
+						t.Errorf("the app was asked %d times, want one, and two if the turn goes on (%v)", n, yes)
 					}
 					if got := d.turnText("m1"); got != "one" {
-						t.Errorf("the first turn said %q", got)
+						t.Errorf(`the first turn said %q, want "one"`, got)
 					}
 				})
 			}
@@ -170,11 +170,11 @@ func TestActionsHappenOnceAcrossOwners(t *testing.T) {
 						requireNoError(t, err)
 					}
 					if e := d.waitTurnEnd("m"); e.Outcome != wire.OutcomeCompleted || !strings.HasSuffix(d.turnText("m"), "done") {
-						t.Errorf("it said %q and ended with %+v", d.turnText("m"), e)
+						t.Errorf(`it said %q and ended with %+v, want an end with "done" and %s`, d.turnText("m"), e, wire.OutcomeCompleted)
 					}
 					d.waitIdle()
 					if w := d.snapshot().Windows; len(w) != 1 || w[0].Content != (wire.MarkdownContent{Data: want.String()}) {
-						t.Errorf("the window shows %+v", w)
+						t.Errorf("the window shows %+v, want one with the content %q", w, want.String())
 					}
 				})
 			}
@@ -210,13 +210,13 @@ func TestDrainInTheMiddleOfATurn(t *testing.T) {
 			far.waitTurnEnd("m1")
 			far.waitIdle()
 			if got := far.turnText("m1"); got != "one\n\"moved\"\ntwo" {
-				t.Errorf("the turn said %q", got)
+				t.Errorf("the turn said %q, want one, the result of the app in quotes, two", got)
 			}
 			if n := len(payloads[wire.AppProtocolRequest](far.all())); n != 1 {
-				t.Errorf("the app was asked %d times", n)
+				t.Errorf("the app was asked %d times, want 1", n)
 			}
 			if got := far.windows(firstMonitor); fmt.Sprint(got) != "[app w]" {
-				t.Errorf("the windows are %v", got)
+				t.Errorf("the windows are %v, want [app w]", got)
 			}
 		})
 	}
@@ -242,10 +242,10 @@ func TestFollowerContinuesTurns(t *testing.T) {
 			far.send("", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"a"}})
 			far.waitIdle()
 			if got := far.turnText("m1"); got != "one\ntwo\n{\"selected\":[\"a\"]}" {
-				t.Errorf("the turn said %q", got)
+				t.Errorf("the turn said %q, want one, two and the answer a", got)
 			}
 			if far.turnText("m2") != "three" {
-				t.Errorf("what came meanwhile said %q", far.turnText("m2"))
+				t.Errorf(`the message that came meanwhile said %q, want "three"`, far.turnText("m2"))
 			}
 		})
 	}

@@ -37,26 +37,26 @@ func TestDefect18StateSurvivesARestart(t *testing.T) {
 			o = o.restart(t, cfg)
 			d = o.openDesktop(t, "ses-1")
 			if q, is := d.sendAndWait("b2", wire.UserMessage{MonitorID: "monitor-1", Content: "/say hi"}).(wire.MessageQueued); !is {
-				t.Errorf("the budget is lost: %+v", q)
+				t.Errorf("a message on a monitor over its budget is not queued after a restart: got %+v, want a MessageQueued", q)
 			}
 			d.send("w2", wire.WindowMessage{WindowID: "child", Content: "/recall"})
 			d.waitTurnEnd("w2")
 			if got := d.turnText("w2"); !strings.Contains(got, "plugh") || !strings.Contains(got, "<recent_conversation>") || !strings.Contains(got, "xyzzy") {
-				t.Errorf("the agent of both windows remembers %q", got)
+				t.Errorf("the agent of both windows remembers %q, want plugh of the window and xyzzy of the recent conversation", got)
 			}
 			d.sendText(firstMonitor, "m2", "/recall")
 			d.waitTurnEnd("m2")
 			got := d.turnText("m2")
 			for _, want := range []string{"xyzzy", "<ui:move>child {x:77,", `<ai agent="window-parent">Created window "child"`, "<open_windows>parent, child</open_windows>"} {
 				if !strings.Contains(got, want) {
-					t.Errorf("the main agent did not get %q but %q", want, got)
+					t.Errorf("the main agent got %q, want %q in it", got, want)
 				}
 			}
 			d.sendAndWait("e", emit(wire.WindowClose{WindowID: "parent"}, wire.WindowClose{WindowID: "child"}))
 			d.sendText(firstMonitor, "m3", lines...)
 			d.waitTurnEnd("m3")
 			if got := d.turnText("m3"); !strings.Contains(got, "reload-1") {
-				t.Errorf("to be done again there is %q", got)
+				t.Errorf("the reload cache offers %q, want reload-1", got)
 			}
 			d.send("", wire.Interrupt{Queues: wire.QueuesDrop})
 			d.waitIdle()
@@ -96,7 +96,7 @@ func TestDefect19IdleSessionsAreUnloaded(t *testing.T) {
 		d.sendText(firstMonitor, "m2", "/recall")
 		d.waitIdle()
 		if got := d.turnText("m2"); !strings.Contains(got, "the word is xyzzy") {
-			t.Errorf("the agent remembers %q", got)
+			t.Errorf("the agent remembers %q, want the word xyzzy", got)
 		}
 	})
 }
@@ -121,18 +121,18 @@ func TestUnknownMonitorsAreNotStored(t *testing.T) {
 	requireNoError(t, err)
 	for name := range kept.Lists {
 		if strings.Contains(name, "made-up") {
-			t.Errorf("there is a list %s", name)
+			t.Errorf("there is a list %s, want none of the made-up monitors", name)
 		}
 	}
 	for name, table := range kept.Tables {
 		for field := range table {
 			if strings.Contains(name+field, "made-up") {
-				t.Errorf("there is a field %s of %s", field, name)
+				t.Errorf("there is a field %s of %s, want none of the made-up monitors", field, name)
 			}
 		}
 	}
 	if n := len(d.snapshot().Monitors); n != 1 {
-		t.Errorf("there are %d monitors", n)
+		t.Errorf("there are %d monitors, want 1", n)
 	}
 }
 
@@ -162,11 +162,11 @@ func TestWindowAgentStartsWithThreeTurns(t *testing.T) {
 			got := d.turnText("w0")
 			for i := range 5 {
 				if has := strings.Contains(got, fmt.Sprintf("number-%d", i)); has != (i >= 2) {
-					t.Errorf("turn %d is known: %v", i, has)
+					t.Errorf("turn %d is known: %v, want %v", i, has, i >= 2)
 				}
 			}
 			if strings.Contains(got, "elsewhere") || strings.Count(d.turnText("w1"), "<recent_conversation>") != 1+strings.Count(got, "<recent_conversation>") {
-				t.Errorf("it remembers %q and then %q", got, d.turnText("w1"))
+				t.Errorf("it remembers %q and then %q, want nothing of elsewhere, and in the second one recent conversation more", got, d.turnText("w1"))
 			}
 			d.waitIdle()
 		})
@@ -196,24 +196,24 @@ func TestTasksOfATurn(t *testing.T) {
 				if r.IsComplete && strings.HasPrefix(string(r.AgentID), "task-m1-") {
 					outcomes[r.Outcome]++
 					if r.MessageID != "" || r.MonitorID != firstMonitor {
-						t.Errorf("a task ended with %+v", r)
+						t.Errorf("a task ended with %+v, want no message, on %s", r, firstMonitor)
 					}
 				}
 			}
 			if outcomes[wire.OutcomeCompleted] != 2 || outcomes[wire.OutcomeFailed] != 1 {
-				t.Errorf("the tasks ended as %v", outcomes)
+				t.Errorf("the tasks ended as %v, want two completed and one failed", outcomes)
 			}
 			said := d.turnText("m1")
 			for _, want := range []string{
 				`"status":"completed"`, "the word is xyzzy", `"windowId":"t1"`, `"status":"failed"`, "no luck", "all done", "I do not have the tool task_run here",
 			} {
 				if !strings.Contains(said, want) {
-					t.Errorf("the turn does not say %q but %q", want, said)
+					t.Errorf("the turn says %q, want %q in it", said, want)
 				}
 			}
 			opened := waitEvent(t, d.eventLog, func(p wire.Actions) bool { return p.AgentID != "" })
 			if c, _ := opened.Actions[0].(wire.WindowCreate); c.WindowID != "t1" || !strings.HasPrefix(string(opened.AgentID), "task-m1-") {
-				t.Errorf("the window was opened by %+v", opened)
+				t.Errorf("the window was opened by %+v, want t1 by a task of m1", opened)
 			}
 		})
 	}

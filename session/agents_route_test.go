@@ -35,16 +35,16 @@ func TestQueueKeepsOrder(t *testing.T) {
 			requireNoError(t, err)
 			for _, id := range ids[10:] {
 				if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected](id)); r.Code != wire.CodeQueueFull || r.MonitorID != firstMonitor {
-					t.Errorf("%s is refused with %+v", id, r)
+					t.Errorf("%s is refused with %+v, want code %s on %s", id, r, wire.CodeQueueFull, firstMonitor)
 				}
 			}
 			for i, id := range ids[:10] {
 				if q := waitEvent(t, d.eventLog, isAbout[wire.MessageQueued](id)); q.Position != i+1 {
-					t.Errorf("%s waits at %d", id, q.Position)
+					t.Errorf("%s waits at %d, want %d", id, q.Position, i+1)
 				}
 			}
 			if n := len(d.snapshot().Queues); n != 1 || len(d.snapshot().Queues[0].Value) != 10 {
-				t.Errorf("a new tab sees the queues %+v", d.snapshot().Queues)
+				t.Errorf("a new tab sees the queues %+v, want one of 10 messages", d.snapshot().Queues)
 			}
 			d.send("", wire.Interrupt{Scope: wire.ScopeAgent, AgentID: "main-monitor-0-busy"})
 			d.waitTurnEnd("m9")
@@ -61,11 +61,11 @@ func TestQueueKeepsOrder(t *testing.T) {
 			}
 			want := append([]wire.MessageID{"busy"}, ids[:10]...)
 			if !slices.Equal(began, want) || !slices.Equal(ended, want) {
-				t.Errorf("they began as %v and ended as %v", began, ended)
+				t.Errorf("they began as %v and ended as %v, want both times %v", began, ended, want)
 			}
 			for _, id := range ids[:10] {
 				if d.turnText(id) != string(id) {
-					t.Errorf("%s was answered with %q", id, d.turnText(id))
+					t.Errorf("%s was answered with %q, want its own id", id, d.turnText(id))
 				}
 			}
 			d.waitIdle()
@@ -97,7 +97,7 @@ func TestRepeatedMessagesGetTheSameAnswer(t *testing.T) {
 					}
 				}
 				if rows != 1 {
-					t.Errorf("%s is %d times in the conversation", id, rows)
+					t.Errorf("%s is %d times in the conversation, want 1", id, rows)
 				}
 			}
 			t.Run("direct", func(t *testing.T) {
@@ -105,18 +105,18 @@ func TestRepeatedMessagesGetTheSameAnswer(t *testing.T) {
 				d := roomy.newDesktop(t, "ses-direct")
 				want := wire.MessageAccepted{MessageID: "m", AgentID: "main-monitor-0-m", MonitorID: firstMonitor, How: wire.TakenDirect, By: "conn"}
 				if got := d.sendAndWait("m", wire.UserMessage{Content: "/say hi"}); got != want {
-					t.Errorf("the answer is %+v", got)
+					t.Errorf("the answer is %+v, want %+v", got, want)
 				}
 				want.By, want.To, want.Duplicate = "", "other", true
 				if got := again(d, "m", "/say hi"); got != want {
-					t.Errorf("while it runs the answer is %+v", got)
+					t.Errorf("while it runs the answer is %+v, want %+v", got, want)
 				}
 				d.waitTurnEnd("m")
 				if got := again(d, "m", "/say hi"); got != want {
-					t.Errorf("after its end the answer is %+v", got)
+					t.Errorf("after its end the answer is %+v, want %+v", got, want)
 				}
 				if d.turnText("m") != "hi" {
-					t.Errorf("it said %q", d.turnText("m"))
+					t.Errorf(`it said %q, want "hi"`, d.turnText("m"))
 				}
 				once(d, "m")
 			})
@@ -127,11 +127,11 @@ func TestRepeatedMessagesGetTheSameAnswer(t *testing.T) {
 				d.waitTurnOutput("m1")
 				want := wire.MessageAccepted{MessageID: "m2", AgentID: "main-monitor-0-m1", MonitorID: firstMonitor, How: wire.TakenSteered, By: "conn"}
 				if got := d.sendAndWait("m2", wire.UserMessage{Content: "/say two"}); got != want {
-					t.Errorf("the answer is %+v", got)
+					t.Errorf("the answer is %+v, want %+v", got, want)
 				}
 				want.By, want.To, want.Duplicate = "", "other", true
 				if got := again(d, "m2", "/say two"); got != want {
-					t.Errorf("the answer is then %+v", got)
+					t.Errorf("the answer is then %+v, want %+v", got, want)
 				}
 				once(d, "m2")
 			})
@@ -143,7 +143,7 @@ func TestRepeatedMessagesGetTheSameAnswer(t *testing.T) {
 				d.sendText("", "m2", "/say two") // it is read when the question is answered
 				waits := wire.MessageQueued{MessageID: "m2", Position: 1, MonitorID: firstMonitor, To: "other", Duplicate: true}
 				if got := again(d, "m2", "/say two"); got != waits {
-					t.Errorf("the repeated message gets %+v", got)
+					t.Errorf("the repeated message gets %+v, want %+v", got, waits)
 				}
 				prompt, _ := p.Actions[0].(wire.PromptShow)
 				d.send("answer", wire.UserPromptResponse{PromptID: prompt.ID, SelectedValues: []string{"a"}})
@@ -152,10 +152,10 @@ func TestRepeatedMessagesGetTheSameAnswer(t *testing.T) {
 					MessageID: "m2", AgentID: "main-monitor-0-m1", MonitorID: firstMonitor, How: wire.TakenSteered, To: "other", Duplicate: true,
 				}
 				if got := again(d, "m2", "/say two"); got != want {
-					t.Errorf("the message repeated again gets %+v", got)
+					t.Errorf("the message repeated again gets %+v, want %+v", got, want)
 				}
 				if got := d.turnText("m1"); got != `{"selected":["a"]}`+"\ntwo" {
-					t.Errorf("it said %q", got)
+					t.Errorf("it said %q, want the answer a, then two", got)
 				}
 				once(d, "m2")
 			})
@@ -168,14 +168,14 @@ func TestRepeatedMessagesGetTheSameAnswer(t *testing.T) {
 					MessageID: "m2", AgentID: "ephemeral-monitor-0-m2", MonitorID: firstMonitor, How: wire.TakenEphemeral, By: "conn",
 				}
 				if got := d.sendAndWait("m2", wire.UserMessage{Content: "/say two"}); got != want {
-					t.Errorf("the answer is %+v", got)
+					t.Errorf("the answer is %+v, want %+v", got, want)
 				}
 				if e := d.waitTurnEnd("m2"); e.Outcome != wire.OutcomeCompleted || d.turnText("m2") != "two" {
-					t.Errorf("it said %q and ended with %+v", d.turnText("m2"), e)
+					t.Errorf(`it said %q and ended with %+v, want "two" and %s`, d.turnText("m2"), e, wire.OutcomeCompleted)
 				}
 				want.By, want.To, want.Duplicate = "", "other", true
 				if got := again(d, "m2", "/say two"); got != want {
-					t.Errorf("the answer is then %+v", got)
+					t.Errorf("the answer is then %+v, want %+v", got, want)
 				}
 				once(d, "m2")
 			})
@@ -186,22 +186,22 @@ func TestRepeatedMessagesGetTheSameAnswer(t *testing.T) {
 				d.waitTurnOutput("m1")
 				want := wire.MessageQueued{MessageID: "q1", Position: 1, MonitorID: firstMonitor, By: "conn"}
 				if got := d.sendAndWait("q1", wire.UserMessage{Content: "/nosteer\n/say q\n/hang"}); got != want {
-					t.Errorf("the answer is %+v", got)
+					t.Errorf("the answer is %+v, want %+v", got, want)
 				}
 				want.By, want.To, want.Duplicate = "", "other", true
 				if got := again(d, "q1", "/nosteer\n/say q\n/hang"); got != want {
-					t.Errorf("the answer is then %+v", got)
+					t.Errorf("the answer is then %+v, want %+v", got, want)
 				}
 				for i := range 9 {
 					d.sendAndWait(wire.MessageID(fmt.Sprintf("q%d", i+2)), wire.UserMessage{Content: "/say x"})
 				}
 				reject, _ := d.sendAndWait("r", wire.UserMessage{Content: "/say r"}).(wire.MessageRejected)
 				if reject.Code != wire.CodeQueueFull || reject.Duplicate {
-					t.Errorf("the answer is %+v", reject)
+					t.Errorf("the answer is %+v, want code %s, no duplicate", reject, wire.CodeQueueFull)
 				}
 				reject.By, reject.To, reject.Duplicate = "other", "other", true
 				if got := again(d, "r", "/say r"); got != reject {
-					t.Errorf("the answer is then %+v", got)
+					t.Errorf("the answer is then %+v, want %+v", got, reject)
 				}
 				d.send("", wire.Interrupt{})
 				d.waitTurnOutput("q1")
@@ -209,7 +209,7 @@ func TestRepeatedMessagesGetTheSameAnswer(t *testing.T) {
 					MessageID: "q1", AgentID: "main-monitor-0-q1", MonitorID: firstMonitor, How: wire.TakenDirect, To: "other", Duplicate: true,
 				}
 				if got := again(d, "q1", "/nosteer\n/say q\n/hang"); got != accepted {
-					t.Errorf("when it runs the answer is %+v", got)
+					t.Errorf("when it runs the answer is %+v, want %+v", got, accepted)
 				}
 				once(d, "q1")
 			})

@@ -22,7 +22,7 @@ func (d *testDesktop) answeredRow(ts wire.Millis) map[string]any {
 	d.t.Helper()
 	u := waitEvent(d.t, d.eventLog, func(u wire.MessageUpdated) bool { return u.Message.TS == ts && u.Message.IsAnswered })
 	if u.Message.ID == 0 || u.Message.MonitorID == "" {
-		d.t.Errorf("the row lost its id: %+v", u.Message)
+		d.t.Errorf("the answered row is %+v, want an id and a monitor", u.Message)
 	}
 	return rowAnswer(d.t, u.Message)
 }
@@ -58,7 +58,7 @@ func TestPermissionsAreRows(t *testing.T) {
 			q := waitEvent(t, d.eventLog, anyOf[wire.ApprovalRequest])
 			row := d.waitQuestionRow(wire.AskTool)
 			if text := rowAnswer(t, row); text["dialogId"] != string(q.DialogID) || text["tool"] != "system:set_config" || row.IsAnswered {
-				t.Errorf("the row is %+v", row)
+				t.Errorf("the row is %+v, want the open question of dialog %s for system:set_config", row, q.DialogID)
 			}
 			for id, bad := range map[wire.MessageID]wire.AskResponse{
 				"bad-1": {TS: row.TS, Response: wire.AnswerObject, Text: "yes"},
@@ -66,27 +66,27 @@ func TestPermissionsAreRows(t *testing.T) {
 			} {
 				d.send(id, bad)
 				if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected](id)); r.Code != wire.CodeHITLInvalidResponse {
-					t.Errorf("%+v is answered with %+v", bad, r)
+					t.Errorf("%+v is answered with %+v, want code %s", bad, r, wire.CodeHITLInvalidResponse)
 				}
 			}
 			test.answer.TS = row.TS
 			d.send("a1", test.answer)
 			c := waitEvent(t, d.eventLog, anyOf[wire.DialogClosed])
 			if c.DialogID != q.DialogID || c.Reason != wire.ClosedAnswered {
-				t.Errorf("the dialog ended as %+v", c)
+				t.Errorf("the dialog ended as %+v, want %s closed as %s", c, q.DialogID, wire.ClosedAnswered)
 			}
 			d.answeredRow(row.TS)
 			deliver(t, d.handle, command("other", "late", wire.AskResponse{TS: row.TS, Response: wire.AnswerYes}))
 			if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected]("late")); r.Code != wire.CodeHITLRequestExpired || r.To != "other" {
-				t.Errorf("a later answer gets %+v", r)
+				t.Errorf("a later answer gets %+v, want code %s to other", r, wire.CodeHITLRequestExpired)
 			}
 			d.send("none", wire.AskResponse{TS: 1, Response: wire.AnswerYes})
 			if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected]("none")); r.Code != wire.CodeSessionInvalidState {
-				t.Errorf("no row is answered with %+v", r)
+				t.Errorf("an answer for no row gets %+v, want code %s", r, wire.CodeSessionInvalidState)
 			}
 			d.waitIdle()
 			if got := d.turnText("m1"); !strings.Contains(got, test.said) {
-				t.Errorf("the agent says %q", got)
+				t.Errorf("the agent says %q, want %q", got, test.said)
 			}
 		})
 	}
@@ -127,21 +127,21 @@ func TestPromptsAreRows(t *testing.T) {
 		}).Message
 		text := rowAnswer(t, row)
 		if text["promptId"] != string(p.ID) || !strings.HasPrefix(text["question"].(string), "Which?") || len(text["suggest"].([]any)) != 2 { //nolint:forcetypeassert // it fails then
-			t.Errorf("the row is %+v", row)
+			t.Errorf(`the row is %+v, want prompt %s with "Which?" and two suggestions`, row, p.ID)
 		}
 		if i == 0 {
 			d.send("bad", wire.AskResponse{TS: row.TS, Response: wire.AnswerMessage, Text: "c"})
 			if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected]("bad")); r.Code != wire.CodeHITLInvalidResponse {
-				t.Errorf("what does not fit is answered with %+v", r)
+				t.Errorf("what does not fit is answered with %+v, want code %s", r, wire.CodeHITLInvalidResponse)
 			}
 		}
 		d.send("", test.by(row, p.ID))
 		if got := d.answeredRow(row.TS); got["outcome"] != string(test.way) {
-			t.Errorf("%d: the row says %v", i, got)
+			t.Errorf("%d: the row says %v, want outcome %s", i, got, test.way)
 		}
 		d.waitTurnEnd(id)
 		if got := d.turnText(id); !strings.Contains(got, test.said) {
-			t.Errorf("the agent says %q", got)
+			t.Errorf("the agent says %q, want %q", got, test.said)
 		}
 	}
 	d.waitIdle()
@@ -159,22 +159,22 @@ func TestMessageAnswersPrompt(t *testing.T) {
 			p := d.waitPrompt("main-monitor-0-m1")
 			a, _ := d.sendAndWait("m2", wire.UserMessage{Content: "something"}).(wire.MessageAccepted)
 			if a.How != wire.TakenSteered || a.AgentID != "main-monitor-0-m1" {
-				t.Errorf("it is answered with %+v", a)
+				t.Errorf("m2 is answered with %+v, want it steered to main-monitor-0-m1", a)
 			}
 			c := waitEvent(t, d.eventLog, anyOf[wire.PromptClosed])
 			if c.PromptID != p.ID || c.Reason != wire.ClosedAnswered || c.AnsweredBy != "conn" || c.MessageID != "m2" {
-				t.Errorf("the prompt ended as %+v", c)
+				t.Errorf("the prompt ended as %+v, want %s answered by conn with m2", c, p.ID)
 			}
 			d.waitTurnEnd("m1")
 			if got := d.turnText("m1"); !strings.Contains(got, `{"text":"something"}`) {
-				t.Errorf("the agent says %q", got)
+				t.Errorf("the agent says %q, want the text of m2", got)
 			}
 			row := waitEvent(t, d.eventLog, func(u wire.MessageUpdated) bool { return u.Message.MessageID == "m2" }).Message
 			if row.ProgressStatus == nil || row.Say != wire.SayUserFeedback {
-				t.Errorf("its row is %+v", row)
+				t.Errorf("the row of m2 is %+v, want %s with a progress status", row, wire.SayUserFeedback)
 			}
 			if again, _ := d.sendAndWait("m2", wire.UserMessage{Content: "something"}).(wire.MessageAccepted); !again.Duplicate {
-				t.Errorf("the same again is %+v", again)
+				t.Errorf("the repeated m2 gets %+v, want a duplicate", again)
 			}
 			d.waitIdle()
 		})
@@ -192,13 +192,13 @@ func TestMessageDoesNotAnswerOptionPrompt(t *testing.T) {
 	// The prompt has options only, so a message does not answer it.
 	d.waitPrompt("ephemeral-monitor-0-m3")
 	if now := d.snapshot(); len(now.Dialogs) != 1 {
-		t.Errorf("open are %+v", now.Dialogs)
+		t.Errorf("the open dialogs are %+v, want one", now.Dialogs)
 	}
 	d.send("", wire.DialogFeedback{DialogID: q.DialogID})
 	d.send("", wire.Interrupt{})
 	d.waitIdle()
 	if got := d.turnText("m1"); strings.Contains(got, "Added") {
-		t.Errorf("the agent says %q", got)
+		t.Errorf("the agent says %q, want no hook to be added", got)
 	}
 }
 
@@ -245,7 +245,7 @@ func TestTasksWaitForPeople(t *testing.T) {
 				}
 				waitEvent(t, d.eventLog, anyOf[wire.TaskInteractive])
 				if waited := time.Since(began); !crash && waited.Round(100*time.Millisecond) != 2*time.Second {
-					t.Errorf("it waits after %v", waited)
+					t.Errorf("the task becomes interactive after %v, want 2s", waited)
 				}
 				d.send("", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"a"}})
 				d.waitTurnEnd("m2")
@@ -273,19 +273,19 @@ func TestApprovalRules(t *testing.T) {
 			d.send("r1", wire.SetAutoApproval{Rules: rules})
 			c := waitEvent(t, d.eventLog, anyOf[wire.AutoApprovalChanged])
 			if !c.Rules.AlwaysAllowWriteProtected || c.By != "conn" || c.MessageID != "r1" {
-				t.Errorf("all tabs get %+v", c)
+				t.Errorf("all tabs get %+v, want the rules of r1 by conn, with AlwaysAllowWriteProtected", c)
 			}
 			d.sendText(firstMonitor, "m1", setHookCall)
 			d.waitTurnEnd("m1")
 			if got := d.turnText("m1"); !strings.Contains(got, "Added hook") {
-				t.Errorf("the agent says %q", got)
+				t.Errorf("the agent says %q, want that the hook was added", got)
 			}
 			row := d.waitQuestionRow(wire.AskTool)
 			if text := rowAnswer(t, row); !row.IsAnswered || text["rules"] != "approve" {
-				t.Errorf("the row is %+v", row)
+				t.Errorf("the row is %+v, want it answered, with the verdict approve", row)
 			}
 			if n := len(payloads[wire.ApprovalRequest](d.all())); n != 0 {
-				t.Errorf("%d questions were asked", n)
+				t.Errorf("%d questions were asked, want 0", n)
 			}
 			guest := command("guest", "r2", wire.SetAutoApproval{Rules: rules})
 			guest.From.User = "eve"
@@ -294,18 +294,18 @@ func TestApprovalRules(t *testing.T) {
 			for id, other := range map[wire.MessageID]session.Command{"r2": guest, "r2i": invited} {
 				deliver(t, d.handle, other)
 				if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected](id)); r.Code != wire.CodeForbidden {
-					t.Errorf("%s is answered with %+v", other.From.Connection, r)
+					t.Errorf("%s is answered with %+v, want code %s", other.From.Connection, r, wire.CodeForbidden)
 				}
 			}
 			o = o.restart(t, hubConfig{})
 			d = o.openDesktop(t, "ses-1")
 			if now := d.snapshot().AutoApproval; now == nil || !now.AlwaysAllowWrite {
-				t.Errorf("the next owner has the rules %+v", now)
+				t.Errorf("the next owner has the rules %+v, want AlwaysAllowWrite", now)
 			}
 			d.sendText(firstMonitor, "m2", setHookCall)
 			d.waitTurnEnd("m2")
 			if got := d.turnText("m2"); !strings.Contains(got, "Added hook") {
-				t.Errorf("the agent says %q", got)
+				t.Errorf("the agent says %q, want that the hook was added", got)
 			}
 			d.send("r3", wire.SetAutoApproval{})
 			d.sendText(firstMonitor, "m3", setHookCall)
@@ -329,7 +329,7 @@ func TestFirstOptionAfterTimeout(t *testing.T) {
 		d.sendText(firstMonitor, "m1", "/ask Which? | a | b")
 		d.waitTurnEnd("m1")
 		if waited := time.Since(began).Round(time.Second); waited != 10*time.Second || d.turnText("m1") != `{"selected":["a"]}` {
-			t.Errorf("after %v the agent says %q", waited, d.turnText("m1"))
+			t.Errorf("after %v the agent says %q, want the first option after 10s", waited, d.turnText("m1"))
 		}
 		began = time.Now()
 		d.sendText(firstMonitor, "m2", "/ask Which? | a | b")
@@ -337,7 +337,7 @@ func TestFirstOptionAfterTimeout(t *testing.T) {
 		d.send("", wire.UserInteractions{Interactions: []wire.UserInteraction{{Type: wire.DidClickIcon}}})
 		d.waitTurnEnd("m2")
 		if waited := time.Since(began).Round(time.Second); waited != 5*time.Minute {
-			t.Errorf("a user who is active had %v", waited)
+			t.Errorf("a user who is active had %v, want 5m", waited)
 		}
 		d.waitIdle()
 	})
@@ -355,13 +355,13 @@ func TestApprovalLimits(t *testing.T) {
 	d.sendText(firstMonitor, "m1", "/usage 10 10", setHookCall)
 	row := d.waitQuestionRow(wire.AskAutoApprovalMaxReqReached)
 	if text := rowAnswer(t, row); text["type"] != "requests" || text["count"] != "1" {
-		t.Errorf("the row is %+v", row)
+		t.Errorf("the row is %+v, want one request counted", row)
 	}
 	d.send("a", wire.AskResponse{TS: row.TS, Response: wire.AnswerYes})
 	d.answeredRow(row.TS)
 	d.waitTurnEnd("m1")
 	if got := d.turnText("m1"); !strings.Contains(got, "Added hook") {
-		t.Errorf("the agent says %q", got)
+		t.Errorf("the agent says %q, want that the hook was added", got)
 	}
 	d.sendText(firstMonitor, "m2", setHookCall) // the end of the previous turn has reached the limit
 	row = waitEvent(t, d.eventLog, func(u wire.MessageUpdated) bool {
@@ -370,7 +370,7 @@ func TestApprovalLimits(t *testing.T) {
 	d.send("b", wire.AskResponse{TS: row.TS, Response: wire.AnswerNo})
 	d.waitTurnEnd("m2")
 	if got := d.turnText("m2"); !strings.Contains(got, "The user said no") {
-		t.Errorf("the agent says %q", got)
+		t.Errorf("the agent says %q, want that the user said no", got)
 	}
 	d.waitIdle()
 }

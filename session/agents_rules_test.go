@@ -51,23 +51,23 @@ func TestApprovalRulesDeny(t *testing.T) {
 			} {
 				run(c.id, c.command)
 				if e := d.waitTurnEnd(c.id); e.Outcome != wire.OutcomeCompleted || !strings.Contains(d.turnText(c.id), c.said) {
-					t.Errorf("%s: the agent says %q and ends with %+v", c.command, d.turnText(c.id), e)
+					t.Errorf("%s: the agent says %q and ends with %+v, want %q and %s", c.command, d.turnText(c.id), e, c.said, wire.OutcomeCompleted)
 				}
 				row := waitEvent(t, d.eventLog, func(u wire.MessageUpdated) bool {
 					return u.Message.Ask == wire.AskCommand && u.Message.MessageID == c.id
 				}).Message
 				if text := rowAnswer(t, row); !row.IsAnswered || text["rules"] != c.verdict || text["command"] != c.command {
-					t.Errorf("%s: the row is %+v", c.command, row)
+					t.Errorf("%s: the row is %+v, want it answered, with the verdict %s", c.command, row, c.verdict)
 				}
 			}
 			if n := len(payloads[wire.ApprovalRequest](d.all())) + len(payloads[wire.DialogClosed](d.all())); n != 0 {
-				t.Errorf("questions were asked: %d", n)
+				t.Errorf("%d questions were asked, want none", n)
 			}
 			o = o.restart(t, hubConfig{otherProviders: []providers.Provider{commandDemo{renamedDemo{demo.New(demo.Config{}), "runner"}}}})
 			d = o.openDesktop(t, "ses-1")
 			run("m4", "git push")
 			if d.waitTurnEnd("m4"); !strings.Contains(d.turnText("m4"), "deny it") {
-				t.Errorf("the next owner's agent says %q", d.turnText("m4"))
+				t.Errorf("the next owner's agent says %q, want that the rules deny it", d.turnText("m4"))
 			}
 			run("m5", "gitk")
 			q := waitEvent(t, d.eventLog, anyOf[wire.ApprovalRequest])

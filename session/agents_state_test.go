@@ -95,12 +95,12 @@ func TestOwnerFollowerAndLogAgree(t *testing.T) {
 				for who, hash := range hashes {
 					compared++
 					if want := mirror.Hash(); hash != want {
-						t.Errorf("at %v the %s sees something else", e.At, who)
+						t.Errorf("at %v the %s sees the state %v, want %v", e.At, who, hash, want)
 					}
 				}
 			}
 			if both == 0 || compared < 10 {
-				t.Errorf("only %d states were compared, %d of them with each other", compared, both)
+				t.Errorf("only %d states were compared, %d of them with each other, want at least 10, and one or more with each other", compared, both)
 			}
 			t.Logf("%d states were compared, %d of them with each other", compared, both)
 		})

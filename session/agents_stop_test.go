@@ -76,7 +76,7 @@ func TestInterruptScopes(t *testing.T) {
 			d.send("", test.interrupt)
 			for _, id := range test.ended {
 				if e := d.waitTurnEnd(id); e.Outcome != wire.OutcomeInterrupted || e.Reason == "" || !strings.HasPrefix(d.turnText(id), "busy") {
-					t.Errorf("%s said %q and ended with %+v", id, d.turnText(id), e)
+					t.Errorf(`%s said %q and ended with %+v, want a text from "busy" and %s with a reason`, id, d.turnText(id), e, wire.OutcomeInterrupted)
 				}
 			}
 			for _, id := range test.began {
@@ -94,12 +94,12 @@ func TestInterruptScopes(t *testing.T) {
 			}
 			slices.Sort(ended)
 			if !slices.Equal(ended, test.ended) {
-				t.Errorf("ended have %v", ended)
+				t.Errorf("the turns %v have ended, want %v", ended, test.ended)
 			}
 			d.send("", wire.Interrupt{Queues: wire.QueuesDrop})
 			d.waitIdle()
 			if e := waitEvent(t, d.eventLog, func(r wire.AgentResponse) bool { return r.IsComplete && r.AgentID == "task-t0-1" }); e.Outcome != wire.OutcomeInterrupted {
-				t.Errorf("the task ended with %+v", e)
+				t.Errorf("the task ended with %+v, want outcome %s", e, wire.OutcomeInterrupted)
 			}
 		})
 	}
@@ -116,7 +116,7 @@ func TestInterruptWithoutTarget(t *testing.T) {
 	} {
 		d.send(id, data)
 		if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected](id)); r.To != "conn" {
-			t.Errorf("%s is answered with %+v", id, r)
+			t.Errorf("%s is answered with %+v, want a rejection to conn", id, r)
 		}
 	}
 	d.send("i4", wire.Interrupt{}) // of a session without turns
@@ -147,47 +147,47 @@ func TestResetOfAgents(t *testing.T) {
 			d.waitIdle()
 			for _, id := range []wire.MessageID{"w0", "m1", "m2"} {
 				if e := d.waitTurnEnd(id); e.Outcome != wire.OutcomeInterrupted || !strings.Contains(e.Reason, "reset") {
-					t.Errorf("%s ended with %+v", id, e)
+					t.Errorf("%s ended with %+v, want outcome %s because of the reset", id, e, wire.OutcomeInterrupted)
 				}
 			}
 			if f := messageOutcomes(d.all())["q"]; f.rejected != 1 {
-				t.Errorf("what waited is %+v", f)
+				t.Errorf("the queued message has the outcome %+v, want it rejected once", f)
 			}
 			now := d.snapshot()
 			if len(now.Windows) != 0 || len(now.Monitors) != 2 || len(now.Queues) != 0 {
-				t.Errorf("what is there is %+v %+v %+v", now.Windows, now.Monitors, now.Queues)
+				t.Errorf("after the reset there are windows %+v, monitors %+v and queues %+v, want no windows, two monitors and no queues", now.Windows, now.Monitors, now.Queues)
 			}
 			for _, a := range now.Agents {
 				if a.Status == wire.AgentStatusRunning {
-					t.Errorf("%+v runs", a)
+					t.Errorf("after the reset the agent %+v runs, want none", a)
 				}
 			}
 			kept, err := s.Load(t.Context(), "ses-1")
 			requireNoError(t, err)
 			for name, items := range kept.Lists {
 				if strings.HasPrefix(name, "api:") || strings.HasPrefix(name, "tape") || strings.HasPrefix(name, "timeline:") {
-					t.Errorf("left is %s: %s", name, items)
+					t.Errorf("after the reset list %s holds %s, want no such list", name, items)
 				}
 			}
 			for _, name := range []string{"turns", "turns.prompt", "queue", "queue.said", "threads", "asks", "apps"} {
 				if len(kept.Tables[name]) != 0 {
-					t.Errorf("left is %s: %s", name, kept.Tables[name])
+					t.Errorf("after the reset table %s holds %s, want it empty", name, kept.Tables[name])
 				}
 			}
 			checkNoTurnData(t, kept)
 			if len(kept.Tables["reload"]) < 2 {
-				t.Errorf("what can be done again is %s", kept.Tables["reload"])
+				t.Errorf("the reload cache has %s, want its entry besides the next number", kept.Tables["reload"])
 			}
 			// The same window and button: nothing of the old ones is left.
 			d.sendText(firstMonitor, "m3", "/recall", openWindowDirective("w"))
 			d.waitTurnEnd("m3")
 			if got := d.turnText("m3"); strings.Contains(got, "busy") || strings.Contains(got, "<timeline>") {
-				t.Errorf("the agent remembers %q", got)
+				t.Errorf("the agent remembers %q, want nothing from before the reset", got)
 			}
 			d.send("w3", wire.WindowMessage{WindowID: "w", Content: "/recall"})
 			d.waitIdle()
 			if got := d.turnText("w3"); strings.Contains(got, "busy") {
-				t.Errorf("the window's agent remembers %q", got)
+				t.Errorf("the window's agent remembers %q, want nothing from before the reset", got)
 			}
 		})
 	}
@@ -217,7 +217,7 @@ func TestRemoveMonitorOfAgents(t *testing.T) {
 			}
 			for _, id := range []wire.MessageID{"m1", "w1"} {
 				if e := d.waitTurnEnd(id); e.Outcome != wire.OutcomeInterrupted || !strings.Contains(e.Reason, "monitor was removed") {
-					t.Errorf("%s ended with %+v", id, e)
+					t.Errorf("%s ended with %+v, want outcome %s because the monitor was removed", id, e, wire.OutcomeInterrupted)
 				}
 			}
 			waitEvent(t, d.eventLog, isAbout[wire.MessageRejected]("q1"))
@@ -226,29 +226,29 @@ func TestRemoveMonitorOfAgents(t *testing.T) {
 			requireNoError(t, err)
 			for name := range kept.Lists {
 				if strings.Contains(name, "monitor-1") {
-					t.Errorf("left is %s: %s", name, kept.Lists[name])
+					t.Errorf("after the removal of monitor-1 list %s holds %s, want no such list", name, kept.Lists[name])
 				}
 			}
 			for name, table := range kept.Tables {
 				for field := range table {
 					if strings.Contains(name+field, "monitor-1") && name != "ledger" {
-						t.Errorf("left is %s/%s: %s", name, field, table[field])
+						t.Errorf("after the removal of monitor-1 field %s of %s holds %s, want no such field", field, name, table[field])
 					}
 				}
 			}
 			if got := d.windows(firstMonitor); len(got) != 1 {
-				t.Errorf("on the first monitor are %v", got)
+				t.Errorf("on the first monitor are the windows %v, want one", got)
 			}
 			// A new monitor with the same id starts empty.
 			d.sendText("monitor-1", "m2", "/recall")
 			d.waitTurnEnd("m2")
 			if got := d.turnText("m2"); strings.Contains(got, "busy") {
-				t.Errorf("the new monitor's agent remembers %q", got)
+				t.Errorf("the new monitor's agent remembers %q, want nothing of the old one", got)
 			}
 			d.send("", wire.Interrupt{Scope: wire.ScopeMonitor, MonitorID: firstMonitor})
 			d.waitIdle()
 			if d.turnText("q0") != "zero" {
-				t.Errorf("on the first monitor the agent said %q", d.turnText("q0"))
+				t.Errorf(`on the first monitor the agent said %q, want "zero"`, d.turnText("q0"))
 			}
 		})
 	}
@@ -269,25 +269,25 @@ func TestSetProviderOfAgents(t *testing.T) {
 			d.waitTurnOutput("m1")
 			d.send("p1", wire.SetProvider{Provider: "nobody"})
 			if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected]("p1")); r.Code != wire.CodeProviderUnavailable {
-				t.Errorf("what is not there is refused with %+v", r)
+				t.Errorf("a provider that is not there is refused with %+v, want code %s", r, wire.CodeProviderUnavailable)
 			}
 			d.send("p2", wire.SetProvider{Provider: "other"})
 			waitEvent(t, d.eventLog, func(p wire.ProviderChanged) bool { return p.Provider == "other" })
 			d.sendText(firstMonitor, "m2", "/say two") // is for the turn that runs
 			if e := d.waitTurnEnd("m1"); e.Outcome != wire.OutcomeCompleted || d.turnText("m1") != "the word is xyzzy\ntwo" {
-				t.Errorf("it said %q and ended with %+v", d.turnText("m1"), e)
+				t.Errorf("it said %q and ended with %+v, want both texts and %s", d.turnText("m1"), e, wire.OutcomeCompleted)
 			}
 			d.sendText("monitor-1", "m3", "/call system:get_info {}")
 			d.sendText(firstMonitor, "m4", "/recall")
 			d.waitIdle()
 			if got := d.turnText("m3"); !strings.Contains(got, `"other"`) {
-				t.Errorf("the provider says %q", got)
+				t.Errorf(`the provider says %q, want "other"`, got)
 			}
 			if got := d.turnText("m4"); !strings.Contains(got, "the word is xyzzy") {
-				t.Errorf("it remembers %q", got)
+				t.Errorf("after the switch the agent remembers %q, want the word xyzzy", got)
 			}
 			if got := d.snapshot().Provider; got != "other" {
-				t.Errorf("shown is %q", got)
+				t.Errorf(`the snapshot has the provider %q, want "other"`, got)
 			}
 			// A hub without the provider uses its default and publishes that.
 			o = o.restart(t, hubConfig{})
@@ -295,18 +295,18 @@ func TestSetProviderOfAgents(t *testing.T) {
 			d.sendText(firstMonitor, "m5", "/call system:get_info {}")
 			d.waitTurnEnd("m5")
 			if got := d.turnText("m5"); !strings.Contains(got, `"demo"`) || d.snapshot().Provider != "demo" {
-				t.Errorf("the provider says %q, and the state has %q", got, d.snapshot().Provider)
+				t.Errorf(`the provider says %q, and the state has %q, want "demo" in both`, got, d.snapshot().Provider)
 			}
 			d.send("", wire.SetProvider{Provider: demo.Name})
 			d.sendText(firstMonitor, "m6", "/recall")
 			d.waitIdle()
 			if got := d.turnText("m6"); !strings.Contains(got, "the word is xyzzy") {
-				t.Errorf("it remembers %q", got)
+				t.Errorf("after the switch back the agent remembers %q, want the word xyzzy", got)
 			}
 			// A hub that has the provider uses it again.
 			o = o.restart(t, cfg)
 			if got := o.openDesktop(t, "ses-1").snapshot().Provider; got != "demo" {
-				t.Errorf("shown is %q", got)
+				t.Errorf(`after the restart the snapshot has the provider %q, want "demo"`, got)
 			}
 		})
 	}
@@ -332,7 +332,7 @@ func TestOverBudgetIsInterrupted(t *testing.T) {
 		d := o.newDesktop(t, "ses-1")
 		d.sendText("monitor-1", "m", openWindowDirective("a"), openWindowDirective("b"))
 		if end := d.waitTurnEnd("m"); end.Outcome != wire.OutcomeInterrupted || !strings.Contains(end.Reason, "over its budget of actions") {
-			t.Errorf("it ended with %+v", end)
+			t.Errorf("it ended with %+v, want outcome %s because of the budget of actions", end, wire.OutcomeInterrupted)
 		}
 	})
 }

@@ -39,14 +39,14 @@ func TestTasksSurviveACrash(t *testing.T) {
 			d.send("", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"b"}})
 			d.waitIdle()
 			if e := d.waitTurnEnd("m1"); e.Outcome != wire.OutcomeCompleted {
-				t.Errorf("it ended with %+v", e)
+				t.Errorf("it ended with %+v, want outcome %s", e, wire.OutcomeCompleted)
 			}
 			said := d.turnText("m1")
 			for _, want := range []string{
 				`"status":"completed"`, `selected\":[\"b\"]`, `"status":"interrupted"`, `"windowId":"t1"`, "after all",
 			} {
 				if !strings.Contains(said, want) {
-					t.Errorf("the turn does not say %q but %q", want, said)
+					t.Errorf("the turn says %q, want %q in it", said, want)
 				}
 			}
 			ends := map[wire.AgentID]int{}
@@ -56,10 +56,10 @@ func TestTasksSurviveACrash(t *testing.T) {
 				}
 			}
 			if ends["task-m1-1"] != 1 || ends["task-m1-2"] != 1 || ends["main-monitor-0-m1"] != 1 {
-				t.Errorf("ends: %v", ends)
+				t.Errorf("the turns ended this many times: %v, want once for task-m1-1, task-m1-2 and main-monitor-0-m1", ends)
 			}
 			if got := d.windows(firstMonitor); len(got) != 1 || got[0] != "t1" {
-				t.Errorf("the windows are %v", got)
+				t.Errorf("the windows are %v, want [t1]", got)
 			}
 		})
 	}
@@ -94,10 +94,10 @@ func TestTasksAreFound(t *testing.T) {
 			other := startAgentHub(t, s, hubConfig{replica: "b"})
 			for _, o := range []*agentHub{o, other} {
 				if got := find(o, records.TaskQuery{}); got != want {
-					t.Errorf("found %s", got)
+					t.Errorf("all tasks found are %s, want %s", got, want)
 				}
 				if got := find(o, records.TaskQuery{Text: "A PART", State: "completed"}); got != "t1//t1 completed, t2/t1/t1 completed" {
-					t.Errorf("found %s", got)
+					t.Errorf(`completed tasks with "A PART" are %s, want t1 and t2`, got)
 				}
 			}
 			other.stop()
@@ -108,13 +108,13 @@ func TestTasksAreFound(t *testing.T) {
 			requireNoError(t, err)
 			o = startAgentHub(t, s, hubConfig{})
 			if got := find(o, records.TaskQuery{}); got != want {
-				t.Errorf("without a list %s is found", got)
+				t.Errorf("without a list %s is found, want %s", got, want)
 			}
 			d = o.openDesktop(t, "ses-1")
 			d.sendText(firstMonitor, "m4", "/say more")
 			d.waitTurnEnd("m4")
 			if got := find(o, records.TaskQuery{}); got != want+", t4//t4 completed" {
-				t.Errorf("after that %s is found", got)
+				t.Errorf("after that %s is found, want t4 besides %s", got, want)
 			}
 		})
 	}

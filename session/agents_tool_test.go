@@ -34,7 +34,7 @@ func TestHooks(t *testing.T) {
 			}
 			d.waitIdle()
 			if n := len(d.snapshot().Badges); n != 1 { // set by the hook of opening a window
-				t.Errorf("there are %d badges after\n%s", n, d.turnText("m1"))
+				t.Errorf("there are %d badges, want the one of the hook, after\n%s", n, d.turnText("m1"))
 			}
 			greeted := func() (n int) {
 				for _, r := range payloads[wire.AgentResponse](readLog(t, s)) {
@@ -58,7 +58,7 @@ func TestHooks(t *testing.T) {
 			d.sendText(firstMonitor, "m2", "/say hi")
 			d.waitIdle()
 			if n := greeted(); n != 1 {
-				t.Errorf("it was greeted %d times", n)
+				t.Errorf("it was greeted %d times, want 1", n)
 			}
 		})
 	}
@@ -81,25 +81,25 @@ func TestReload(t *testing.T) {
 			d.sendText(firstMonitor, "m2", text+"\n/say again")
 			d.waitTurnEnd("m2")
 			if told := d.conversation(s, "main-monitor-0"); !strings.Contains(told, "<reload_options>") || !strings.Contains(told, `"cacheId":"reload-1"`) {
-				t.Errorf("the agent got\n%s", told)
+				t.Errorf("the agent got no reload option with the cacheId reload-1, want one in\n%s", told)
 			}
 			d.sendAndWait("e2", emit(wire.WindowClose{WindowID: "notes"}))
 			d.sendText("monitor-1", "m3", `/call system:reload_cached {"cacheId":"reload-1"}`)
 			d.waitTurnEnd("m3")
 			if got := d.windows("monitor-1"); fmt.Sprint(got) != "[notes]" {
-				t.Errorf("after doing it again there are %v and the agent says %q", got, d.turnText("m3"))
+				t.Errorf("after doing it again there are %v and the agent says %q, want [notes]", got, d.turnText("m3"))
 			}
 			toast := waitEvent(t, d.eventLog, func(p wire.Actions) bool {
 				show, is := p.Actions[0].(wire.ToastShow)
 				return is && show.ID == "reload-feedback-reload-1" && show.Action != nil && show.Action.EventID == "reload-1"
 			})
 			if toast.MonitorID != "monitor-1" || toast.AgentID != "main-monitor-1-m3" {
-				t.Errorf("the toast is %+v", toast)
+				t.Errorf("the toast is %+v, want it on monitor-1 by main-monitor-1-m3", toast)
 			}
 			d.send("", wire.ToastAction{ToastID: "reload-feedback-reload-1", EventID: "reload-1"})
 			d.waitIdle()
 			if now := d.snapshot(); len(now.Toasts) != 0 {
-				t.Errorf("the toast is still there: %+v", now.Toasts)
+				t.Errorf("after its action the toasts are %+v, want none", now.Toasts)
 			}
 		})
 	}
@@ -116,17 +116,17 @@ func TestPicturesInMessages(t *testing.T) {
 	for i, bad := range []string{"http://example.com/x.png", "data:image/png;base64,?", "data:text/plain;base64,aGk="} {
 		id := wire.MessageID(fmt.Sprintf("bad%d", i))
 		if r, _ := d.sendAndWait(id, draw(bad)).(wire.MessageRejected); r.Code != wire.CodeInvalidMessage {
-			t.Errorf("%s is answered with %+v", bad, r)
+			t.Errorf("%s is answered with %+v, want code %s", bad, r, wire.CodeInvalidMessage)
 		}
 	}
 	d.send("m", draw("data:image/png;base64,aGk="))
 	d.waitIdle()
 	if got := d.conversation(o.deployment, "main-monitor-0"); !strings.Contains(got, "<ui:draw>[image attached]</ui:draw>") {
-		t.Errorf("the agent got %q", got)
+		t.Errorf("the agent got %q, want a drawing with an attached image", got)
 	}
 	row := waitEvent(t, d.eventLog, func(u wire.MessageUpdated) bool { return u.Message.MessageID == "m" })
 	if len(row.Message.Images) != 1 || row.Message.Images[0] != "data:image/png;base64,aGk=" {
-		t.Errorf("people see %+v", row.Message)
+		t.Errorf("the row has %+v, want the drawing as its one image", row.Message)
 	}
 }
 
@@ -146,24 +146,24 @@ func TestDeleteQueuedMessage(t *testing.T) {
 			}
 			d.send("", wire.DeleteQueuedMessage{Target: "q1"})
 			if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected]("q1")); r.Code != wire.CodeSessionInvalidState {
-				t.Errorf("the agent gets %+v", r)
+				t.Errorf("a deleted queued message is answered with %+v, want code %s", r, wire.CodeSessionInvalidState)
 			}
 			for id, target := range map[wire.MessageID]wire.MessageID{"d1": "q1", "d2": "m", "d3": "nothing"} {
 				d.send(id, wire.DeleteQueuedMessage{Target: target})
 				if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected](id)); r.To != "conn" {
-					t.Errorf("%s is answered with %+v", id, r)
+					t.Errorf("%s is answered with %+v, want a rejection to conn", id, r)
 				}
 			}
 			queue := d.snapshot().Queues[0].Value
 			if len(queue) != 2 || queue[0].ID != "q0" || queue[1].ID != "q2" {
-				t.Errorf("the queue is %+v", queue)
+				t.Errorf("the queue is %+v, want q0 and q2", queue)
 			}
 			// The next owner has the same queue.
 			o = o.restart(t, hubConfig{limits: agentpool.Limits{Agents: 1}})
 			d = o.openDesktop(t, "ses-1")
 			got, is := d.sendAndWaitAs("other", "q2", wire.UserMessage{Content: "/say 2"}).(wire.MessageQueued)
 			if !is || !got.Duplicate || got.Position != 3 {
-				t.Errorf("the repeated message gets %+v", got)
+				t.Errorf("the repeated message gets %+v, want a duplicate at position 3", got)
 			}
 			d.send("", wire.Interrupt{})
 			d.waitIdle()
@@ -174,7 +174,7 @@ func TestDeleteQueuedMessage(t *testing.T) {
 				}
 			}
 			if !slices.Equal(order, []wire.MessageID{"m", "q0", "q2"}) {
-				t.Errorf("they began as %v", order)
+				t.Errorf("they began as %v, want m, q0 and q2", order)
 			}
 		})
 	}
@@ -223,7 +223,7 @@ func TestBackgroundMonitorsShareTwoSlots(t *testing.T) {
 				order = append(order, a.MessageID)
 			}
 			if !slices.Equal(order, []wire.MessageID{"a1", "b1", "m", "c1", "a2", "b2", "c2"}) {
-				t.Errorf("they began as %v", order)
+				t.Errorf("they began as %v, want a1, b1, m, c1, a2, b2 and c2", order)
 			}
 		})
 	}

@@ -33,14 +33,14 @@ func TestGuidedTour(t *testing.T) {
 				if want[0] == "reports" {
 					dialog := waitEvent(t, d.eventLog, anyOf[wire.ApprovalRequest])
 					if !strings.Contains(dialog.Message, "reports_delete") || !strings.Contains(dialog.Message, "audit-2022.pdf") {
-						t.Errorf("the dialog says %q", dialog.Message)
+						t.Errorf("the dialog says %q, want it to name reports_delete and audit-2022.pdf", dialog.Message)
 					}
 					d.send("", wire.DialogFeedback{DialogID: dialog.DialogID, Confirmed: true})
 					p := d.waitPrompt("main-monitor-0-m1")
 					d.send("", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"markdown"}})
 				}
 				if end := d.waitTurnEnd("m1"); end.Outcome != wire.OutcomeCompleted {
-					t.Errorf("the turn is %s: %s", end.Outcome, end.Reason)
+					t.Errorf("the turn is %s: %s, want %s", end.Outcome, end.Reason, wire.OutcomeCompleted)
 				}
 				now := d.snapshot()
 				for _, id := range want {
@@ -49,16 +49,16 @@ func TestGuidedTour(t *testing.T) {
 						found = found || w.WindowID == id
 					}
 					if !found {
-						t.Errorf("there is no window %s", id)
+						t.Errorf("there is no window %s, want all of %v", id, want)
 					}
 				}
 				if len(now.Windows) != len(want) {
-					t.Errorf("%d windows are open", len(now.Windows))
+					t.Errorf("%d windows are open, want %d", len(now.Windows), len(want))
 				}
 				events, _ := d.from(0)
 				for _, e := range events {
 					if p, is := e.Data.(wire.ToolProgress); is && p.Status == wire.ToolError {
-						t.Errorf("%s says %s", p.ToolName, p.Message)
+						t.Errorf("%s failed with %s, want no tool errors", p.ToolName, p.Message)
 					}
 				}
 				checkRows(t, now.RecentMessages, len(want))
@@ -82,7 +82,7 @@ func TestApprovalAfterACrash(t *testing.T) {
 		d = o.openDesktop(t, "ses-1")
 		time.Sleep(5 * time.Second)
 		if open := d.snapshot().Dialogs; len(open) != 1 || open[0].DialogID != dialog.DialogID || open[0].PermissionOptions.ToolName != "reports_delete" {
-			t.Fatalf("the dialogs are %+v", open)
+			t.Fatalf("the dialogs are %+v, want only %s of reports_delete", open, dialog.DialogID)
 		}
 		d.send("", wire.DialogFeedback{DialogID: dialog.DialogID})
 		p := d.waitPrompt("main-monitor-0-m1")
@@ -97,7 +97,7 @@ func TestApprovalAfterACrash(t *testing.T) {
 			}
 		}
 		if got := said.String(); strings.Count(got, "그대로 두었어요") != 1 || strings.Count(got, "허락하시기 전에는") != 1 {
-			t.Errorf("it said %q", got)
+			t.Errorf("the turn said %q, want each of its two sentences once", got)
 		}
 	})
 }
@@ -112,7 +112,7 @@ func checkRows(t *testing.T, rows []wire.UIRow, calls int) {
 		}
 		var said struct{ Tool, Status, Outcome string }
 		if err := json.Unmarshal([]byte(r.Text), &said); err != nil || said.Status+said.Outcome == "" {
-			t.Errorf("a row says %s: %v", r.Text, err)
+			t.Errorf("a row says %s (%v), want a status or an outcome", r.Text, err)
 		}
 		if r.Say == wire.SayTool {
 			calls--
@@ -121,14 +121,14 @@ func checkRows(t *testing.T, rows []wire.UIRow, calls int) {
 		}
 	}
 	if calls > 0 {
-		t.Errorf("%d calls have no row", calls)
+		t.Errorf("%d calls have no row, want 0", calls)
 	}
 	for agent, n := range ends {
 		if n != 1 {
-			t.Errorf("%s ended %d times", agent, n)
+			t.Errorf("%s ended %d times, want once", agent, n)
 		}
 	}
 	if ends["main-monitor-0-m1"]+ends["main-monitor-1-m1"] != 1 {
-		t.Errorf("the ends are %v", ends)
+		t.Errorf("the ends by agent are %v, want one of main-monitor-0-m1 or main-monitor-1-m1", ends)
 	}
 }

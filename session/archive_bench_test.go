@@ -32,7 +32,7 @@ func BenchmarkFirstPage(b *testing.B) {
 			for b.Loop() {
 				page, err := h.Rows(b.Context(), "ses-1", session.RowQuery{Monitor: firstMonitor, Limit: 200})
 				if err != nil || len(page.Rows) != 200 {
-					b.Fatalf("%d rows, %v", len(page.Rows), err)
+					b.Fatalf("%d rows, want 200, error %v", len(page.Rows), err)
 				}
 			}
 		})

@@ -83,7 +83,7 @@ func (k *testConversation) runInStep(work func(l *owner)) {
 			return
 		}
 		if k.Context().Err() != nil {
-			k.Fatal(err)
+			k.Fatalf("the session was not loaded as owner: error %v, want none", err)
 		}
 	}
 }
@@ -140,7 +140,7 @@ func (k *testConversation) rowsFrom(id wire.RowID) (rows []wire.UIRow) {
 	k.Helper()
 	page, err := k.hub.Rows(k.Context(), "ses-1", RowQuery{Monitor: firstMonitor, Limit: 1, Before: id + 1})
 	if err != nil || len(page.Rows) != 1 {
-		k.Fatalf("row %d: %v", id, err)
+		k.Fatalf("one row up to %d: got %d, want 1, error %v", id, len(page.Rows), err)
 	}
 	k.runInStep(func(l *owner) {
 		if rows, err = l.w.rowsSince(firstMonitor, page.Rows[0].TS); err != nil {
@@ -166,11 +166,11 @@ func TestOldRowsChangeInTheArchive(t *testing.T) {
 		changed.TS = 5 // there is no such row
 		l.w.Emit(wire.MessageUpdated{Action: wire.RowUpdated, Message: changed, MonitorID: firstMonitor})
 		if len(l.w.step.frames) != frames {
-			t.Errorf("%d events are said", len(l.w.step.frames)-frames)
+			t.Errorf("updates of no row and of a wrong one added %d events, want 0", len(l.w.step.frames)-frames)
 		}
 	})
 	if got, want := k.archiveText(), "1 2 3=another "+idRange(4, 231); got != want {
-		t.Errorf("kept are %s", got)
+		t.Errorf("the archive has %s, want %s", got, want)
 	}
 }
 
@@ -181,15 +181,15 @@ func TestRowsAreRewound(t *testing.T) {
 	k.add(230)
 	for _, id := range []int{1, 29, 30, 31, 230} {
 		if got := strings.Join(describeRows(k.rowsFrom(wire.RowID(id))), " "); got != idRange(id, 230) {
-			t.Errorf("from %d on are %s", id, got)
+			t.Errorf("the rows from %d on are %s, want %s", id, got, idRange(id, 230))
 		}
 	}
 	k.runInStep(func(l *owner) {
 		if rows, err := l.w.rowsSince(firstMonitor, 5); len(rows) > 0 || err != nil {
-			t.Errorf("of a row that never was: %d rows, %v", len(rows), err)
+			t.Errorf("since a row that does not exist there are %d rows, error %v, want none", len(rows), err)
 		}
 		if rows, err := l.w.rowsSince("monitor-3", 5); len(rows) > 0 || err != nil {
-			t.Errorf("of a monitor that is not there: %d rows, %v", len(rows), err)
+			t.Errorf("of a monitor that does not exist there are %d rows, error %v, want none", len(rows), err)
 		}
 	})
 	rewind := func(id wire.RowID, stay ...int) {
@@ -207,13 +207,13 @@ func TestRowsAreRewound(t *testing.T) {
 	}
 	rewind(220, 3)
 	if got, want := k.archiveText(), idRange(1, 219)+" 223"; got != want {
-		t.Fatalf("after a rewind there are %s", got)
+		t.Fatalf("after a rewind there are %s, want %s", got, want)
 	}
 	k.add(2)
 	rewind(10)
 	k.add(1)
 	if got, want := k.archiveText(), idRange(1, 9)+" 233"; got != want {
-		t.Fatalf("after another one there are %s", got)
+		t.Fatalf("after another one there are %s, want %s", got, want)
 	}
 	// The store loses a rewind and what followed: removed rows do not come back.
 	k.add(5)
@@ -224,6 +224,6 @@ func TestRowsAreRewound(t *testing.T) {
 	k.runInStep(func(l *owner) { l.w.Emit(wire.SessionRenamed{Title: "x"}) }) // fails because of the lost batch, and is repeated
 	k.add(1)
 	if got, want := k.archiveText(), idRange(1, 4)+" 239 240 241"; got != want || k.store.forgot.Load() < 3 {
-		t.Errorf("after the loss there are %s", got)
+		t.Errorf("after %d lost batches there are %s, want at least 3 and %s", k.store.forgot.Load(), got, want)
 	}
 }

@@ -29,7 +29,7 @@ func readArchive(t *testing.T, h *session.Hub, monitor wire.MonitorID, limit int
 			return all
 		}
 		if len(page.Rows) == 0 {
-			t.Fatalf("before %d there is more, but nothing is shown", q.Before)
+			t.Fatalf("the page before %d is empty and says that there is more, want rows", q.Before)
 		}
 		q.Before = page.Rows[0].ID
 	}
@@ -72,7 +72,7 @@ func TestRowsAreReadInPages(t *testing.T) {
 		for _, h := range []*session.Hub{a, b} {
 			for _, limit := range []int{7, 100, 450, 5000} {
 				if got := joinTexts(readArchive(t, h, firstMonitor, limit)); got != rowTexts(1, 450) {
-					t.Fatalf("pages of %d show %s", limit, got)
+					t.Fatalf("pages of %d show %s, want %s", limit, got, rowTexts(1, 450))
 				}
 			}
 			synctest.Wait()
@@ -80,21 +80,21 @@ func TestRowsAreReadInPages(t *testing.T) {
 			page, err := h.Rows(t.Context(), "ses-1", session.RowQuery{Monitor: firstMonitor, Limit: 50})
 			requireNoError(t, err)
 			if n := m.lists.Load() - before; n != 1 || joinTexts(page.Rows) != rowTexts(401, 450) || !page.More {
-				t.Errorf("after %d questions the newest rows are %s", n, joinTexts(page.Rows))
+				t.Errorf("%d store reads found %s as the newest rows (more: %v), want 1 read, %s and more", n, joinTexts(page.Rows), page.More, rowTexts(401, 450))
 			}
 			for before, want := range map[wire.RowID]string{1: "", 2: rowTexts(1, 1), 300: rowTexts(297, 299), 451: rowTexts(448, 450), 9999: rowTexts(448, 450)} {
 				page, err := h.Rows(t.Context(), "ses-1", session.RowQuery{Monitor: firstMonitor, Limit: 3, Before: before})
 				requireNoError(t, err)
 				if got := joinTexts(page.Rows); got != want || page.More != (before > 4) {
-					t.Errorf("before %d are %s, more %v", before, got, page.More)
+					t.Errorf("before %d are %s, more %v, want %s, more %v", before, got, page.More, want, before > 4)
 				}
 			}
 			page, err = h.Rows(t.Context(), "ses-1", session.RowQuery{Monitor: "monitor-3", Limit: 3})
 			if err != nil || len(page.Rows) > 0 || page.More {
-				t.Errorf("a monitor that is not there shows %+v, %v", page, err)
+				t.Errorf("a monitor that is not there shows %+v, %v, want no rows and no more", page, err)
 			}
 			if _, err := h.Rows(t.Context(), "ses-2", session.RowQuery{Monitor: firstMonitor, Limit: 3}); errorCode(err) != wire.CodeSessionNotFound {
-				t.Errorf("rows of a session that is not there: %v", err)
+				t.Errorf("the rows of a session that is not there: error %v, want code %s", err, wire.CodeSessionNotFound)
 			}
 		}
 		// It continues with another owner.
@@ -102,7 +102,7 @@ func TestRowsAreReadInPages(t *testing.T) {
 		r = openHandle(t, b, "ses-1")
 		sendRows(t, r, 451, 460)
 		if got := joinTexts(readArchive(t, b, firstMonitor, 100)); got != rowTexts(1, 460) {
-			t.Errorf("after a take-over there are %s", got)
+			t.Errorf("after a take-over there are %s, want %s", got, rowTexts(1, 460))
 		}
 	})
 }
@@ -137,11 +137,11 @@ func TestArchiveMatchesTheDesktop(t *testing.T) {
 			}
 			slices.SortFunc(got, func(a, b wire.UIRow) int { return int(a.TS - b.TS) })
 			if len(got) < 10 || joinTexts(got) != joinTexts(now.RecentMessages) {
-				t.Errorf("kept are %s\nshown are %s", joinTexts(got), joinTexts(now.RecentMessages))
+				t.Errorf("the archive has %s\nthe snapshot shows %s, want the same, at least 10 rows", joinTexts(got), joinTexts(now.RecentMessages))
 			}
 			for i, r := range now.RecentMessages {
 				if r.ID == 0 || i > 0 && r.ID <= now.RecentMessages[i-1].ID {
-					t.Errorf("row %d has the id %d", i, r.ID)
+					t.Errorf("row %d has the id %d, want ids above 0 that ascend", i, r.ID)
 				}
 			}
 		})
@@ -169,7 +169,7 @@ func TestLostRowsAreWrittenAgain(t *testing.T) {
 		sendRows(t, r, 251, 260)
 		deliverBarrier(t, r)
 		if got := joinTexts(readArchive(t, a, firstMonitor, 100)); got != rowTexts(1, 260) || lost.Load() == 0 {
-			t.Errorf("after a gap there are %s", got)
+			t.Errorf("after %d lost batches there are %s, want at least one and %s", lost.Load(), got, rowTexts(1, 260))
 		}
 	})
 }
@@ -197,11 +197,11 @@ func TestOldSessionsGetAnArchive(t *testing.T) {
 		r = openHandle(t, b, "ses-1")
 		deliverBarrier(t, r)
 		if got := joinTexts(readArchive(t, b, firstMonitor, 2)); got != rowTexts(1, 5) {
-			t.Errorf("the archive begins with %s", got)
+			t.Errorf("the archive begins with %s, want %s", got, rowTexts(1, 5))
 		}
 		sendRows(t, r, 6, 7)
 		if got := joinTexts(readArchive(t, b, firstMonitor, 2)); got != rowTexts(1, 7) {
-			t.Errorf("then there are %s", got)
+			t.Errorf("then there are %s, want %s", got, rowTexts(1, 7))
 		}
 	})
 }
@@ -218,7 +218,7 @@ func TestRowsAreDeletedWithTheirMonitor(t *testing.T) {
 		deliver(t, r, command("c", "sub", wire.SubscribeMonitor{MonitorID: "monitor-1"}))
 		deliverAndWait(t, r, command("c", "m3", wire.UserMessage{Content: "text 3", MonitorID: "monitor-1"}))
 		if got := joinTexts(readArchive(t, a, "monitor-1", 5)); got != rowTexts(3, 3) {
-			t.Fatalf("the monitor has %s", got)
+			t.Fatalf("the monitor has %s, want %s", got, rowTexts(3, 3))
 		}
 		deliver(t, r, command("c", "r", wire.Reset{}))
 		deliver(t, r, command("c", "rm", wire.RemoveMonitor{MonitorID: "monitor-1"}))
@@ -226,15 +226,15 @@ func TestRowsAreDeletedWithTheirMonitor(t *testing.T) {
 		state, err := r.Snapshot(t.Context(), nil)
 		requireNoError(t, err)
 		if got := joinTexts(state.RecentMessages); got != rowTexts(1, 2) || state.LastMessageID.Compare(at) < 0 {
-			t.Errorf("shown are %s", got)
+			t.Errorf("the snapshot at %v shows %s, want %s at %v or later", state.LastMessageID, got, rowTexts(1, 2), at)
 		}
 		if got := joinTexts(readArchive(t, a, "monitor-1", 5)) + "/" + joinTexts(readArchive(t, a, firstMonitor, 5)); got != "/"+rowTexts(1, 2) {
-			t.Errorf("kept are %s", got)
+			t.Errorf("the archives of monitor-1 and of the first monitor are %s, want an empty one and %s", got, rowTexts(1, 2))
 		}
 		kept, err := s.Load(t.Context(), "ses-1")
 		requireNoError(t, err)
 		if len(kept.Tables[records.ArchiveTable]) != 1 {
-			t.Errorf("known of archives is %s", kept.Tables[records.ArchiveTable])
+			t.Errorf("the table of archives has %s, want only the first monitor", kept.Tables[records.ArchiveTable])
 		}
 	})
 }
@@ -272,7 +272,7 @@ func TestRedisCallsForRows(t *testing.T) {
 		page, err := a.Rows(t.Context(), "ses-1", session.RowQuery{Monitor: firstMonitor, Limit: 200, Before: c.before})
 		requireNoError(t, err)
 		if n := asked() - before; n > c.most || joinTexts(page.Rows) != c.want {
-			t.Errorf("before %d Redis was asked %d times and there are %.200s", c.before, n, joinTexts(page.Rows))
+			t.Errorf("before %d Redis was asked %d times, want at most %d, and there are %.200s, want %.200s", c.before, n, c.most, joinTexts(page.Rows), c.want)
 		}
 	}
 }

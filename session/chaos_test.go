@@ -115,7 +115,7 @@ func runChaos(t *testing.T, rnd *rand.Rand) {
 				done[p.MessageID]++
 			}
 		case wire.MessageRejected:
-			t.Errorf("%s was refused: %s", p.MessageID, p.Reason)
+			t.Errorf("%s was refused: %s, want no refusals", p.MessageID, p.Reason)
 		}
 		if wire.AddresseeOf(e.Data) == "" {
 			log = append(log, e.At)
@@ -123,14 +123,14 @@ func runChaos(t *testing.T, rnd *rand.Rand) {
 	}
 	for i := 1; i <= n; i++ {
 		if c := done[wire.MessageID(fmt.Sprintf("m%d", i))]; c != 1 {
-			t.Errorf("m%d was done %d times", i, c)
+			t.Errorf("m%d was done %d times, want once", i, c)
 		}
 	}
 	for i, w := range tabs {
 		checkSeen(t, fmt.Sprintf("tab %d", i), w, log)
 	}
 	if x, y := snapshotBytes(t, handles[0]), snapshotBytes(t, handles[1]); !bytes.Equal(x, y) {
-		t.Errorf("snapshots differ:\n%s\n%s", x, y)
+		t.Errorf("snapshots differ, want the same:\n%s\n%s", x, y)
 	}
 }
 
@@ -159,6 +159,6 @@ func checkSeen(t *testing.T, name string, w *tab, log []wire.Position) {
 		}
 	}
 	if last != len(log)-1 {
-		t.Errorf("%s was shown %d of %d events", name, last+1, len(log))
+		t.Errorf("%s was shown %d of %d events, want all", name, last+1, len(log))
 	}
 }

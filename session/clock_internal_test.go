@@ -36,6 +36,6 @@ func TestStoreTimesAreConverted(t *testing.T) {
 		t.Errorf("it is %v there and %v here, want %v here", w.now, w.localTime(w.now), now)
 	}
 	if got := w.localTime(time.Time{}); !got.IsZero() {
-		t.Errorf("never is %v", got)
+		t.Errorf("the local time of the zero time is %v, want the zero time", got)
 	}
 }

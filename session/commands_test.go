@@ -71,7 +71,7 @@ func TestEveryMessageIsAnswered(t *testing.T) {
 		}
 		switch {
 		case c.code == 0 && len(got) != 0:
-			t.Errorf("%s is refused: %+v", name, got)
+			t.Errorf("%s is refused, want it accepted: %+v", name, got)
 		case c.code != 0 && (len(got) != 1 || got[0].Code != c.code || got[0].To != c.to || got[0].Reason == ""):
 			t.Errorf("%s: got %+v, want code %d to %q", name, got, c.code, c.to)
 		}
@@ -82,7 +82,7 @@ func TestEveryMessageIsAnswered(t *testing.T) {
 	}
 	for i, row := range rows {
 		if row.Message.Say != wire.SayUserFeedback || i > 0 && row.Message.TS <= rows[i-1].Message.TS {
-			t.Errorf("row %d is %+v after %+v", i, row.Message, rows[max(i-1, 0)].Message)
+			t.Errorf("row %d is %+v after %+v, want %s at a later time", i, row.Message, rows[max(i-1, 0)].Message, wire.SayUserFeedback)
 		}
 	}
 }
@@ -96,7 +96,7 @@ func TestMessagesAreExecutedOnce(t *testing.T) {
 	hello := wire.UserMessage{MessageID: "m1", Content: "hello"}
 	first, is := deliverAndWait(t, r, command("c1", "m1", hello)).Data.(wire.MessageRejected)
 	if !is || first.Duplicate || first.To != "" {
-		t.Fatalf("a message is answered with %+v", first)
+		t.Fatalf("a message is answered with %+v, want a rejection to all tabs that is no duplicate", first)
 	}
 	again, is := deliverAndWait(t, r, command("c2", "m1", hello)).Data.(wire.MessageRejected)
 	if !is || !again.Duplicate || again.Code != first.Code || again.Reason != first.Reason || again.MonitorID != first.MonitorID {
@@ -105,16 +105,16 @@ func TestMessagesAreExecutedOnce(t *testing.T) {
 	// The id may be in the payload or in the envelope only.
 	inEnvelope, is := deliverAndWait(t, r, command("c3", "m1", wire.UserMessage{Content: "hello"})).Data.(wire.MessageRejected)
 	if !is || !inEnvelope.Duplicate {
-		t.Errorf("the same message with its id elsewhere is answered with %+v", inEnvelope)
+		t.Errorf("the same message with its id elsewhere is answered with %+v, want a duplicate", inEnvelope)
 	}
 	other, is := deliverAndWait(t, r, command("c4", "m1", wire.UserMessage{Content: "other"})).Data.(wire.MessageRejected)
 	if !is || other.Code != wire.CodeSessionInvalidState || other.To != "c4" {
-		t.Errorf("another message with the same id is answered with %+v", other)
+		t.Errorf("another message with the same id is answered with %+v, want code %s to c4", other, wire.CodeSessionInvalidState)
 	}
 	emitted := deliverAndWait(t, r, command("c1", "m2", emit(window("win"))))
 	dup := deliverAndWait(t, r, command("c2", "m2", emit(window("win"))))
 	if p, is := dup.Data.(wire.MessageRepeated); !is || p.To != "c2" || dup.At != emitted.At || p.First != emitted.At {
-		t.Errorf("EMIT at %v again is answered at %v with %+v", emitted.At, dup.At, dup.Data)
+		t.Errorf("EMIT at %v again is answered at %v with %+v, want a MessageRepeated to c2 at the same position", emitted.At, dup.At, dup.Data)
 	}
 	if n := len(payloads[wire.Actions](readLog(t, s))); n != 1 {
 		t.Errorf("%d ACTIONS are in the log, want 1", n)
@@ -137,11 +137,11 @@ func TestMonitors(t *testing.T) {
 	}
 	deliver(t, r, command("c", "fifth", wire.SubscribeMonitor{MonitorID: "monitor-4"}))
 	if p := waitRejection(t, s, "fifth"); p.Code != wire.CodeMonitorLimit || p.To != "c" {
-		t.Errorf("the fifth monitor is refused with %+v", p)
+		t.Errorf("the fifth monitor is refused with %+v, want code %s to c", p, wire.CodeMonitorLimit)
 	}
 	user := deliverAndWait(t, r, command("c", "m1", wire.UserMessage{Content: "x", MonitorID: "monitor-4"}))
 	if p, is := user.Data.(wire.MessageRejected); !is || p.Code != wire.CodeMonitorLimit || p.To != "" {
-		t.Errorf("a message to a fifth monitor is answered with %+v", user.Data)
+		t.Errorf("a message to a fifth monitor is answered with %+v, want code %s to all tabs", user.Data, wire.CodeMonitorLimit)
 	}
 	deliverAndWait(t, r, command("c", "e1", wire.Emit{MonitorID: "monitor-2", Actions: []wire.Action{
 		window("win"), wire.DialogConfirm{ID: "d", Title: "?", Message: "?"}, wire.PromptShow{Prompt: wire.Prompt{ID: "p"}},
@@ -153,7 +153,7 @@ func TestMonitors(t *testing.T) {
 	state, err := r.Snapshot(t.Context(), nil)
 	requireNoError(t, err)
 	if len(state.Monitors) != 3 || len(state.Windows) != 0 || len(state.Dialogs) != 0 || len(state.Prompts) != 0 {
-		t.Errorf("after a monitor is removed the state is %+v", state)
+		t.Errorf("after a monitor is removed the state is %+v, want three monitors, no windows, dialogs and prompts", state)
 	}
 	events := readLog(t, s)
 	removed := 0
@@ -166,10 +166,10 @@ func TestMonitors(t *testing.T) {
 		t.Errorf("%d monitors were made and %d removed, want 3 and 1", made, removed)
 	}
 	if d := payloads[wire.DialogClosed](events); len(d) != 1 || d[0].Reason != wire.ClosedCancelled {
-		t.Errorf("the dialog of the monitor is closed with %+v", d)
+		t.Errorf("the dialog of the monitor is closed with %+v, want %s once", d, wire.ClosedCancelled)
 	}
 	if p := payloads[wire.PromptClosed](events); len(p) != 1 || p[0].Reason != wire.ClosedCancelled {
-		t.Errorf("the prompt of the monitor is closed with %+v", p)
+		t.Errorf("the prompt of the monitor is closed with %+v, want %s once", p, wire.ClosedCancelled)
 	}
 }
 
@@ -203,10 +203,10 @@ func TestInteractionsChangeTheSharedState(t *testing.T) {
 		byID[w.WindowID] = w
 	}
 	if !byID["one"].Maximized || !byID["two"].Minimized || byID["one"].Z < byID["two"].Z || len(byID) != 2 {
-		t.Errorf("the windows are %+v", state.Windows)
+		t.Errorf("the windows are %+v, want one maximized and above two, two minimized", state.Windows)
 	}
 	if len(state.Toasts)+len(state.Notifications) != 0 {
-		t.Errorf("what was dismissed is still there: %+v %+v", state.Toasts, state.Notifications)
+		t.Errorf("after they were dismissed there are toasts %+v and notifications %+v, want none", state.Toasts, state.Notifications)
 	}
 	act(wire.UserInteraction{Type: wire.DidMaximizeWindow, WindowID: "one"})
 	act(wire.UserInteraction{Type: wire.DidMinimizeWindow, WindowID: "two"})
@@ -215,7 +215,7 @@ func TestInteractionsChangeTheSharedState(t *testing.T) {
 	requireNoError(t, err)
 	for _, w := range state.Windows {
 		if w.Maximized || w.Minimized {
-			t.Errorf("a second press does not undo the first: %+v", w)
+			t.Errorf("after a second press the window is %+v, want it neither maximized nor minimized", w)
 		}
 	}
 	focused := 0
@@ -224,7 +224,7 @@ func TestInteractionsChangeTheSharedState(t *testing.T) {
 			focused++
 		}
 		if a.MessageID == "" && (a.By != "c" || a.MonitorID != "monitor-0" || a.AgentID != "") {
-			t.Errorf("an interaction became %+v", a)
+			t.Errorf("an interaction became %+v, want an action by c on monitor-0 without an agent", a)
 		}
 	}
 	if focused != 1 {
@@ -254,7 +254,7 @@ func TestResetClosesEverything(t *testing.T) {
 	requireNoError(t, err)
 	left := len(state.Windows) + len(state.Dialogs) + len(state.Prompts) + len(state.Toasts) + len(state.Notifications) + len(state.Badges)
 	if left != 0 || len(state.Monitors) != 2 {
-		t.Errorf("after a reset there is %+v", state)
+		t.Errorf("after a reset there is %+v, want only two monitors", state)
 	}
 }
 
@@ -268,16 +268,16 @@ func TestEmitIsAllOrNothing(t *testing.T) {
 		window("win"), wire.WindowFocus{WindowID: "other"},
 	}}))
 	if p, is := a.Data.(wire.MessageRejected); !is || p.To != "c" {
-		t.Errorf("the answer is %+v", a.Data)
+		t.Errorf("the answer is %+v, want a rejection to c", a.Data)
 	}
 	state, err := r.Snapshot(t.Context(), nil)
 	requireNoError(t, err)
 	if len(state.Windows) != 0 || len(state.Monitors) != 1 {
-		t.Errorf("half of it happened: %+v", state)
+		t.Errorf("after a refused EMIT the state is %+v, want no window and one monitor", state)
 	}
 	a = deliverAndWait(t, r, command("c", "m2", emit(window("win"), wire.WindowFocus{WindowID: "win"})))
 	if _, is := a.Data.(wire.Actions); !is {
-		t.Errorf("a window that is made and used at once: %+v", a.Data)
+		t.Errorf("an EMIT that makes and focuses a window is answered with %+v, want Actions", a.Data)
 	}
 }
 
@@ -291,7 +291,7 @@ func TestDeliverAndWaitRefusesMessagesWithoutAnswer(t *testing.T) {
 		command("c", "", wire.UserMessage{Content: "no id"}),
 	} {
 		if _, err := r.DeliverAndWait(t.Context(), c); errorCode(err) != wire.CodeInvalidMessage {
-			t.Errorf("%+v: got error %v", c.Message, err)
+			t.Errorf("%+v: got error %v, want code %s", c.Message, err, wire.CodeInvalidMessage)
 		}
 	}
 }
@@ -311,15 +311,15 @@ func TestEmitAsksForNoPermission(t *testing.T) {
 	} {
 		a := deliverAndWait(t, r, command("c", wire.MessageID(fmt.Sprintf("no-%d", i)), emit(window("win"), q)))
 		if p, is := a.Data.(wire.MessageRejected); !is || p.Code != wire.CodeForbidden {
-			t.Errorf("%+v is answered with %+v", q, a.Data)
+			t.Errorf("%+v is answered with %+v, want code %s", q, a.Data, wire.CodeForbidden)
 		}
 	}
 	a := deliverAndWait(t, r, command("c", "m2", emit(wire.DialogConfirm{ID: "d", Title: "t"})))
 	if _, is := a.Data.(wire.Actions); !is {
-		t.Errorf("a plain question is answered with %+v", a.Data)
+		t.Errorf("a plain question is answered with %+v, want Actions", a.Data)
 	}
 	a = deliverAndWait(t, r, command("c", "m3", emit(wire.PromptShow{Prompt: wire.Prompt{ID: "p", Title: "t"}})))
 	if _, is := a.Data.(wire.Actions); !is {
-		t.Errorf("a plain prompt is answered with %+v", a.Data)
+		t.Errorf("a plain prompt is answered with %+v, want Actions", a.Data)
 	}
 }

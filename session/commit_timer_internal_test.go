@@ -29,7 +29,7 @@ func TestCommitTimeoutIsPerAttempt(t *testing.T) {
 			ctx, began := p.start(t.Context(), h), time.Now()
 			<-ctx.Done()
 			if took := time.Since(began); took != commitTimeout || !errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-				t.Errorf("it was given up after %v: %v", took, context.Cause(ctx))
+				t.Errorf("the commit was cancelled after %v with %v, want %v and %v", took, context.Cause(ctx), commitTimeout, context.DeadlineExceeded)
 			}
 			p.stop()
 		}

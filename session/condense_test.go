@@ -60,7 +60,7 @@ func TestCondense(t *testing.T) {
 			d.send("", wire.SetProvider{Provider: anthropic.Name})
 			d.send("c0", wire.Condense{})
 			if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected]("c0")); r.Code != wire.CodeSessionInvalidState {
-				t.Errorf("an empty conversation: %+v", r)
+				t.Errorf("condensing an empty conversation is answered with %+v, want code %s", r, wire.CodeSessionInvalidState)
 			}
 			d.sendText(firstMonitor, "m1", "/say one")
 			d.waitTurnEnd("m1")
@@ -69,7 +69,7 @@ func TestCondense(t *testing.T) {
 			d.send("c1", wire.Condense{})
 			row := d.waitRow(wire.SayCondenseContext)
 			if c := row.ContextCondense; c.Summary != "All of it in short: 4 messages." || c.CondenseID == "" || c.NewContextTokens >= c.PrevContextTokens {
-				t.Errorf("the row has %+v", c)
+				t.Errorf("the row has %+v, want a summary of 4 messages with an id and fewer tokens than before", c)
 			}
 			d.send("c2", wire.Condense{})
 			if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected]("c2")); r.Code != wire.CodeSessionInvalidState || r.ReasonCode != wire.ReasonCondensedRecently {
@@ -80,11 +80,11 @@ func TestCondense(t *testing.T) {
 			got := lastModelRequest(t, s)
 			want := "user|Summary of the conversation so far:\n\nAll of it in short: 4 messages.|"
 			if len(got) != 1 || !strings.HasPrefix(got[0], want) || !strings.HasSuffix(got[0], "/say three") || strings.Contains(got[0], "/say two") {
-				t.Errorf("the model was asked %q", got)
+				t.Errorf("the model was asked %q, want one message that begins with %q and ends with /say three", got, want)
 			}
 			use := d.snapshot().Monitors[0].Context
 			if use == nil || use.Tokens == 0 || use.Window != 1_000_000 || use.Condensing {
-				t.Errorf("the context is %+v", use)
+				t.Errorf("the context is %+v, want some tokens of 1000000, not condensing", use)
 			}
 			// A rewind to before the summary restores the whole conversation.
 			d.send("r1", wire.Rewind{TS: row.TS})
@@ -92,7 +92,7 @@ func TestCondense(t *testing.T) {
 			d.sendText(firstMonitor, "m4", "/say four")
 			d.waitTurnEnd("m4")
 			if got := lastModelRequest(t, s); len(got) != 5 || got[1] != "assistant|one" || got[3] != "assistant|two" || !strings.HasSuffix(got[4], "/say four") {
-				t.Errorf("after the rewind the model was asked %q", got)
+				t.Errorf("after the rewind the model was asked %q, want 5 messages with both turns before it, the last one /say four", got)
 			}
 			d.waitIdle()
 		})
@@ -120,15 +120,15 @@ func TestCondenseSurvivesACrash(t *testing.T) {
 		t.Error("got another reply than MESSAGE_QUEUED during a summary, want it")
 	}
 	if use := d.snapshot().Monitors[0].Context; use == nil || !use.Condensing {
-		t.Errorf("the context is %+v", use)
+		t.Errorf("the context is %+v, want it condensing", use)
 	}
 	d = o.restart(t, modelHub(t, s)).openDesktop(t, "ses-1")
 	if c := d.waitRow(wire.SayCondenseContext).ContextCondense; c.Summary != "All of it in short: 2 messages." {
-		t.Errorf("the row has %+v", c)
+		t.Errorf("the row has %+v, want a summary of 2 messages", c)
 	}
 	d.waitTurnEnd("m2")
 	if got := lastModelRequest(t, s); len(got) != 1 || !strings.HasSuffix(got[0], "/say two") {
-		t.Errorf("the model was asked %q", got)
+		t.Errorf("the model was asked %q, want one message that ends with /say two", got)
 	}
 	d.waitIdle()
 }
@@ -144,12 +144,12 @@ func TestCondenseThatFails(t *testing.T) {
 	s.Next(fakemodel.Status(http.StatusUnauthorized, `{"type":"error","error":{"type":"authentication_error","message":"no"}}`))
 	d.send("c1", wire.Condense{})
 	if row := d.waitRow(wire.SayCondenseContextError); !strings.Contains(row.Text, "auth") {
-		t.Errorf("the row is %+v", row)
+		t.Errorf("the row is %+v, want an error of authentication", row)
 	}
 	d.sendText(firstMonitor, "m2", "/say two")
 	d.waitTurnEnd("m2")
 	if got := lastModelRequest(t, s); len(got) != 3 || !strings.HasSuffix(got[0], "/say one") || got[1] != "assistant|one" {
-		t.Errorf("the model was asked %q", got)
+		t.Errorf("the model was asked %q, want 3 messages, the first two unchanged", got)
 	}
 	d.waitIdle()
 }
@@ -168,13 +168,13 @@ func TestContextTooLong(t *testing.T) {
 	s.Next(fakemodel.Status(http.StatusBadRequest, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}`))
 	d.sendText(firstMonitor, "m4", "/say done")
 	if e := d.waitTurnEnd("m4"); e.Outcome != wire.OutcomeCompleted || d.turnText("m4") != "done" {
-		t.Errorf("it said %q and ended with %+v", d.turnText("m4"), e)
+		t.Errorf(`it said %q and ended with %+v, want "done" and %s`, d.turnText("m4"), e, wire.OutcomeCompleted)
 	}
 	if c := d.waitRow(wire.SaySlidingWindowTruncation).ContextTruncation; c == nil || c.MessagesRemoved != 2 || c.TruncationID == "" {
-		t.Errorf("the row has %+v", c)
+		t.Errorf("the row has %+v, want an id and 2 removed messages", c)
 	}
 	if got := lastModelRequest(t, s); len(got) != 5 || !strings.Contains(got[0], "left out") || got[1] != "assistant|answer to m2" {
-		t.Errorf("the model was asked %q", got)
+		t.Errorf("the model was asked %q, want 5 messages, the first saying what was left out, then the answer to m2", got)
 	}
 	d.waitIdle()
 }
@@ -189,12 +189,12 @@ func TestAutomaticCondense(t *testing.T) {
 	d.sendText(firstMonitor, "m2", "/usage 50000 500")
 	d.waitTurnEnd("m2")
 	if c := d.waitRow(wire.SayCondenseContext).ContextCondense; c.PrevContextTokens != 50_500 || !strings.Contains(c.Summary, "The demo sums up 4 messages") {
-		t.Errorf("the row has %+v", c)
+		t.Errorf("the row has %+v, want a summary of 4 messages that had 50500 tokens", c)
 	}
 	d.sendText(firstMonitor, "m3", "/recall")
 	d.waitTurnEnd("m3")
 	if got := d.turnText("m3"); !strings.HasPrefix(got, "Summary of the conversation so far:") {
-		t.Errorf("after it the demo remembers %q", got)
+		t.Errorf("after it the demo remembers %q, want the summary first", got)
 	}
 	d.waitIdle()
 }

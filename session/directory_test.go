@@ -15,7 +15,7 @@ func TestSessionsAreCreatedAndListed(t *testing.T) {
 	made, err := h.Create(t.Context(), session.NewSession{User: "ada", Title: "One"})
 	requireNoError(t, err)
 	if made.ID.Validate() != nil || !strings.HasPrefix(string(made.ID), "ses-") || made.Title != "One" || made.User != "ada" || made.Created.IsZero() {
-		t.Errorf("a new session is %+v", made)
+		t.Errorf(`a new session is %+v, want "One" of ada with a valid id and a time of creation`, made)
 	}
 	createSession(t, h, "ses-2")
 	_, err = h.Create(t.Context(), session.NewSession{ID: "ses-3", User: "bob"})
@@ -23,12 +23,12 @@ func TestSessionsAreCreatedAndListed(t *testing.T) {
 	page, err := h.List(t.Context(), store.Query{User: "ada"})
 	requireNoError(t, err)
 	if len(page.Items) != 2 || page.Next != "" {
-		t.Errorf("the user has %+v", page)
+		t.Errorf("the user has %+v, want 2 sessions and no next page", page)
 	}
 	page, err = h.List(t.Context(), store.Query{})
 	requireNoError(t, err)
 	if len(page.Items) != 3 {
-		t.Errorf("all sessions are %+v", page)
+		t.Errorf("all sessions are %+v, want 3", page)
 	}
 	for _, c := range []struct {
 		n    session.NewSession
@@ -48,7 +48,7 @@ func TestSessionsAreCreatedAndListed(t *testing.T) {
 		}
 	}
 	if _, err := h.Info(t.Context(), "ses-none"); errorCode(err) != wire.CodeSessionNotFound {
-		t.Errorf("a session that is not there: %v", err)
+		t.Errorf("a session that is not there: error %v, want code %s", err, wire.CodeSessionNotFound)
 	}
 }
 
@@ -68,12 +68,12 @@ func TestRenameAndShare(t *testing.T) {
 	i, err := h.Info(t.Context(), "ses-1")
 	requireNoError(t, err)
 	if i.Title != "Größer" || len(i.Shares) != 1 || i.Shares["bob"] != session.ShareOperator {
-		t.Errorf("the session is %+v", i)
+		t.Errorf("the session is %+v, want the title Größer, shared only with bob as %s", i, session.ShareOperator)
 	}
 	state, err := r.Snapshot(t.Context(), nil)
 	requireNoError(t, err)
 	if state.Title != "Größer" {
-		t.Errorf("the snapshot has the title %q", state.Title)
+		t.Errorf(`the snapshot has the title %q, want "Größer"`, state.Title)
 	}
 	if n := len(payloads[wire.SessionRenamed](readLog(t, s))); n != 2 { // the first title and the second
 		t.Errorf("the log has %d titles, want 2", n)
@@ -83,11 +83,11 @@ func TestRenameAndShare(t *testing.T) {
 		h.Share(t.Context(), "ses-1", "bob", "admin"),
 	} {
 		if errorCode(err) != wire.CodeInvalidMessage {
-			t.Errorf("got error %v", err)
+			t.Errorf("got error %v, want code %s", err, wire.CodeInvalidMessage)
 		}
 	}
 	if err := h.Rename(t.Context(), "ses-none", "x"); errorCode(err) != wire.CodeSessionNotFound {
-		t.Errorf("got error %v", err)
+		t.Errorf("got error %v, want code %s", err, wire.CodeSessionNotFound)
 	}
 }
 
@@ -98,15 +98,15 @@ func TestDeliverOpensTheSession(t *testing.T) {
 	a, err := h.DeliverAndWait(t.Context(), "ses-1", command("", "m", emit(window("win"))))
 	requireNoError(t, err)
 	if p, is := a.Data.(wire.Actions); !is || p.MessageID != "m" || a.At.IsZero() {
-		t.Errorf("the answer is %+v", a)
+		t.Errorf("the answer is %+v, want the Actions of m with a position", a)
 	}
 	// Without a connection only the caller gets the refusal.
 	a, err = h.DeliverAndWait(t.Context(), "ses-1", command("", "m2", emit(wire.WindowFocus{WindowID: "no"})))
 	requireNoError(t, err)
 	if p, is := a.Data.(wire.MessageRejected); !is || p.To == "" {
-		t.Errorf("the answer is %+v", a)
+		t.Errorf("the answer is %+v, want a rejection to the caller only", a)
 	}
 	if _, err := h.DeliverAndWait(t.Context(), "ses-none", command("", "m", emit(window("win")))); errorCode(err) != wire.CodeSessionNotFound {
-		t.Errorf("got error %v", err)
+		t.Errorf("got error %v, want code %s", err, wire.CodeSessionNotFound)
 	}
 }

@@ -31,18 +31,18 @@ func TestUndrain(t *testing.T) {
 			time.Sleep(time.Second)
 			want := session.Load{Followed: 1, Tabs: 1}
 			if got := step.drained.Load(); got != want {
-				t.Errorf("round %d: after a drain there are %+v", i, got)
+				t.Errorf("round %d: after a drain there are %+v, want %+v", i, got, want)
 			}
 			if got := step.other.Load(); got != (session.Load{Owned: 1, Tabs: 1}) {
-				t.Errorf("round %d: the other one has %+v", i, got)
+				t.Errorf("round %d: the other one has %+v, want one owned session with one tab", i, got)
 			}
 			if _, err := step.drained.Open(t.Context(), "ses-1"); errorCode(err) != wire.CodeStoreUnavailable {
-				t.Errorf("round %d: a draining hub opens a session: %v", i, err)
+				t.Errorf("round %d: opening a session on a draining hub gives %v, want code %s", i, err, wire.CodeStoreUnavailable)
 			}
 			step.drained.Undrain()
 			time.Sleep(time.Second)
 			if got := step.drained.Load(); got != want { // what another replica claimed stays there
-				t.Errorf("round %d: after Undrain there are %+v", i, got)
+				t.Errorf("round %d: after Undrain there are %+v, want still %+v", i, got, want)
 			}
 			openHandle(t, step.drained, "ses-1").Close()
 		}
@@ -62,12 +62,12 @@ func TestUndrainAlone(t *testing.T) {
 			h.Drain(t.Context())
 			synctest.Wait()
 			if got := h.Load(); got != (session.Load{Followed: 1}) {
-				t.Errorf("after a drain there are %+v", got)
+				t.Errorf("after a drain there are %+v, want one followed session", got)
 			}
 			h.Undrain()
 			deliverBarrier(t, r)
 			if got := h.Load(); got != (session.Load{Owned: 1}) {
-				t.Errorf("after Undrain there are %+v", got)
+				t.Errorf("after Undrain there are %+v, want one owned session", got)
 			}
 		}
 	})
@@ -104,7 +104,7 @@ func TestUndrainEndsDrain(t *testing.T) {
 		close(over)
 		deliverBarrier(t, r)
 		if got := h.Load(); got != (session.Load{Owned: 1}) {
-			t.Errorf("afterwards there are %+v", got)
+			t.Errorf("afterwards there are %+v, want one owned session", got)
 		}
 	})
 }

@@ -51,14 +51,14 @@ func TestDrainLetsTurnsFinish(t *testing.T) {
 					far.send("", wire.UserPromptResponse{PromptID: question, SelectedValues: []string{"a"}})
 				}
 				if end := far.waitTurnEnd("m1"); end.Outcome != wire.OutcomeCompleted {
-					t.Errorf("the turn ended with %+v", end)
+					t.Errorf("the turn ended with %+v, want outcome %s", end, wire.OutcomeCompleted)
 				}
 				far.waitIdle()
 				all := far.all()
 				moved := slices.IndexFunc(all, func(e wire.Event) bool { o, is := e.Data.(wire.OwnerChanged); return is && o.Replica == "b" })
 				ended := slices.IndexFunc(all, func(e wire.Event) bool { r, is := e.Data.(wire.AgentResponse); return is && r.IsComplete })
 				if moved < 0 || ended < moved != tt.finishes {
-					t.Errorf("the owner changed with event %d and the turn ended with event %d", moved, ended)
+					t.Errorf("the owner changed with event %d and the turn ended with event %d, want a change, and the end before it: %v", moved, ended, tt.finishes)
 				}
 			})
 		})
@@ -83,16 +83,16 @@ func TestDrainLetsTurnsFinishBesideAQuestion(t *testing.T) {
 		began := time.Now()
 		a.Drain(ctx)
 		if took := time.Since(began); took < 4*time.Second || took > 10*time.Second {
-			t.Errorf("handed over after %v", took)
+			t.Errorf("handed over after %v, want 4s to 10s", took)
 		}
 		if end := far.waitTurnEnd("m1"); end.Outcome != wire.OutcomeCompleted {
-			t.Errorf("the stream ended with %+v", end)
+			t.Errorf("the stream ended with %+v, want outcome %s", end, wire.OutcomeCompleted)
 		}
 		all := far.all()
 		moved := slices.IndexFunc(all, func(e wire.Event) bool { o, is := e.Data.(wire.OwnerChanged); return is && o.Replica == "b" })
 		ended := slices.IndexFunc(all, func(e wire.Event) bool { r, is := e.Data.(wire.AgentResponse); return is && r.IsComplete })
 		if moved < 0 || ended > moved {
-			t.Errorf("the owner changed with event %d and the stream ended with event %d", moved, ended)
+			t.Errorf("the owner changed with event %d and the stream ended with event %d, want the end first", moved, ended)
 		}
 		far.send("", wire.UserPromptResponse{PromptID: question, SelectedValues: []string{"a"}})
 		far.waitTurnEnd("ask")

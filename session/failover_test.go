@@ -117,7 +117,7 @@ func TestFollowerClaimsARewoundSessionOfADeadOwner(t *testing.T) {
 		}
 		synctest.Wait()
 		if !strings.Contains(logged.String(), "level=ERROR") {
-			t.Errorf("the follower logged no error:\n%s", logged.String())
+			t.Errorf("the follower logged no error, want one:\n%s", logged.String())
 		}
 	})
 }
@@ -204,7 +204,7 @@ func TestFencedOwnerHandsItsEndsOver(t *testing.T) {
 		}
 		for _, say := range []wire.Say{wire.SayUserFeedback, wire.SayText, wire.SayAPIReqFinished} {
 			if !slices.ContainsFunc(state.RecentMessages, func(r wire.UIRow) bool { return r.MessageID == "m1" && r.Say == say }) {
-				t.Errorf("m1 has no row %q among %s", say, joinTexts(state.RecentMessages))
+				t.Errorf("m1 has no row %q among %s, want one", say, joinTexts(state.RecentMessages))
 			}
 		}
 		if got := d.conversation(f.deployment, "main-monitor-0"); !strings.Contains(got, "/say hello") {

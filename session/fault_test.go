@@ -78,7 +78,7 @@ func TestEventsAreCommittedBeforeTheyArePublished(t *testing.T) {
 			t.Errorf("the batch was tried %d times, want 4", n)
 		}
 		if n := len(payloads[wire.Actions](readLog(t, m))); n != 1 {
-			t.Errorf("the actions are in the log %d times", n)
+			t.Errorf("the actions are in the log %d times, want once", n)
 		}
 	})
 }
@@ -126,17 +126,17 @@ func TestFencedOwnerFollows(t *testing.T) {
 		waitLogged(t, m, "ses-1", func(o wire.OwnerChanged) bool { return o.Replica == "b" })
 		others.Store(true)
 		if e := nextEvent(t, w, anyOf[wire.Emitted]); e.MessageID != "m1" {
-			t.Errorf("the sender gets %+v", e)
+			t.Errorf("the sender gets %+v, want the reply to m1", e)
 		}
 		synctest.Wait()
 		actions := payloads[wire.Actions](readLog(t, m))
 		if len(actions) != 1 || actions[0].MessageID != "m1" {
-			t.Errorf("the actions in the log are %+v", actions)
+			t.Errorf("the actions in the log are %+v, want only those of m1", actions)
 		}
 		m.onCommit(nil)
 		waitPosition(t, r, deliverBarrier(t, rb))
 		if x, y := snapshotBytes(t, r), snapshotBytes(t, rb); !bytes.Equal(x, y) {
-			t.Errorf("snapshots differ:\n%s\n%s", x, y)
+			t.Errorf("snapshots differ, want the same:\n%s\n%s", x, y)
 		}
 	})
 }
@@ -173,7 +173,7 @@ func TestLostCommitsAreWrittenAgain(t *testing.T) {
 		gap.Store(true)
 		got := deliverAndWait(t, r, command("conn-a", "after", emit(window("after"))))
 		if p, is := got.Data.(wire.Actions); !is || p.MessageID != "after" {
-			t.Errorf("the command that met the gap is answered with %+v", got.Data)
+			t.Errorf("the command that met the gap is answered with %+v, want its own Actions", got.Data)
 		}
 		if lost.Load() == 0 {
 			t.Fatal("got 0 lost commits, want some")
@@ -185,11 +185,11 @@ func TestLostCommitsAreWrittenAgain(t *testing.T) {
 		waitPosition(t, rb, deliverBarrier(t, r))
 		x, y := snapshotBytes(t, r), snapshotBytes(t, rb)
 		if !bytes.Equal(x, y) || !strings.Contains(string(x), `"lost"`) {
-			t.Errorf("snapshots after the loss:\n%s\n%s", x, y)
+			t.Errorf("snapshots after the loss, want the same, with the window lost:\n%s\n%s", x, y)
 		}
 		// The ledger still has the messages.
 		if a := deliverAndWait(t, r, command("conn-a", "lost", emit(window("lost")))); !isA[wire.MessageRepeated](a.Data) {
-			t.Errorf("a message that was lost and written again is answered with %+v", a.Data)
+			t.Errorf("a message that was lost and written again is answered with %+v, want a MessageRepeated", a.Data)
 		}
 		a.Drain(t.Context()) // the next owner loads everything
 		waitLogged(t, m, "ses-1", func(o wire.OwnerChanged) bool { return o.Replica == "b" })
@@ -198,7 +198,7 @@ func TestLostCommitsAreWrittenAgain(t *testing.T) {
 		state, err := rb.Snapshot(t.Context(), nil)
 		requireNoError(t, err)
 		if len(state.Windows) != 4 {
-			t.Errorf("the next owner has the windows %+v", state.Windows)
+			t.Errorf("the next owner has the windows %+v, want 4", state.Windows)
 		}
 	})
 }
@@ -231,7 +231,7 @@ func TestPanicRefusesOneCommand(t *testing.T) {
 			deliver(t, r, bad)
 			deliver(t, r, command("c", "m2", emit(window("after"))))
 			if p := waitRejection(t, m, "bad"); p.Code != wire.CodeExecutionFailed || p.To != "c" {
-				t.Errorf("the command that panicked is answered with %+v", p)
+				t.Errorf("the command that panicked is answered with %+v, want code %s to c", p, wire.CodeExecutionFailed)
 			}
 			nextEvent(t, w, func(p wire.Actions) bool { return p.MessageID == "m2" })
 			deliverBarrier(t, r)
@@ -241,7 +241,7 @@ func TestPanicRefusesOneCommand(t *testing.T) {
 			state, err := owner.Snapshot(t.Context(), nil)
 			requireNoError(t, err)
 			if len(state.Windows) != 2 {
-				t.Errorf("the windows are %+v", state.Windows)
+				t.Errorf("the windows are %+v, want 2", state.Windows)
 			}
 			deliverAndWait(t, other, command("c", "m1", emit(window("before"))))
 		})
@@ -261,10 +261,10 @@ func TestTooManyPanicsSuspendTheSession(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		if c := <-w.closed; c != wire.CloseInternal {
-			t.Errorf("the tab is closed with %d", c)
+			t.Errorf("the tab is closed with %d, want %d", c, wire.CloseInternal)
 		}
 		if _, err := h.Open(t.Context(), "ses-1"); errorCode(err) != wire.CodeSessionInvalidState {
-			t.Errorf("the session opens with error %v", err)
+			t.Errorf("the session opens with error %v, want code %s", err, wire.CodeSessionInvalidState)
 		}
 		time.Sleep(time.Minute)
 		deliverAndWait(t, openHandle(t, h, "ses-1"), command("c", "m", emit(window("win"))))
@@ -298,13 +298,13 @@ func TestStepRefusedByTheStore(t *testing.T) {
 	deliver(t, r, command("c", "m3", emit(window("other"))))
 	close(gate)
 	if p := waitRejection(t, m, "m2"); p.Code != wire.CodeMessageTooLarge || p.To != "c" {
-		t.Errorf("what is too large is answered with %+v", p)
+		t.Errorf("what is too large is answered with %+v, want code %s to c", p, wire.CodeMessageTooLarge)
 	}
 	deliverBarrier(t, r)
 	state, err := r.Snapshot(t.Context(), nil)
 	requireNoError(t, err)
 	if len(state.Windows) != 3 || steps.Load() == 0 {
-		t.Errorf("after %d refusals the windows are %+v", steps.Load(), state.Windows)
+		t.Errorf("after %d refusals the windows are %+v, want at least one refusal and 3 windows", steps.Load(), state.Windows)
 	}
 }
 
@@ -332,7 +332,7 @@ func TestFullMailboxBlocks(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := r.Deliver(ctx, command("c", "", emit(wire.RefreshApps{}))); errorCode(err) != wire.CodeQueueFull || !errors.Is(err, context.Canceled) {
-		t.Errorf("a full mailbox answers %v", err)
+		t.Errorf("a full mailbox answers %v, want code %s because the context is cancelled", err, wire.CodeQueueFull)
 	}
 	late := make(chan error)
 	go func() { late <- r.Deliver(t.Context(), command("c", "late", emit(wire.RefreshApps{}))) }()
@@ -340,7 +340,7 @@ func TestFullMailboxBlocks(t *testing.T) {
 	requireNoError(t, <-late)
 	deliverBarrier(t, r)
 	if n := len(payloads[wire.Actions](readLog(t, m))); n != 1+1+1024+1+1 {
-		t.Errorf("%d of 1028 commands are in the log", n)
+		t.Errorf("%d of 1028 commands are in the log, want all", n)
 	}
 }
 
@@ -354,19 +354,19 @@ func TestQuarantinedAndUnknownSessions(t *testing.T) {
 	requireNoError(t, s.Quarantine(t.Context(), "ses-1", "it smells"))
 	deliver(t, r, command("c", "m", emit(window("win"))))
 	if c := <-w.closed; c != wire.CloseInternal {
-		t.Errorf("the tab of a quarantined session is closed with %d", c)
+		t.Errorf("the tab of a quarantined session is closed with %d, want %d", c, wire.CloseInternal)
 	}
 	if _, err := h.Open(t.Context(), "ses-1"); errorCode(err) != wire.CodeSessionInvalidState {
-		t.Errorf("a quarantined session opens with error %v", err)
+		t.Errorf("a quarantined session opens with error %v, want code %s", err, wire.CodeSessionInvalidState)
 	}
 	if err := h.Delete(t.Context(), "ses-1"); errorCode(err) != wire.CodeSessionInvalidState {
-		t.Errorf("a quarantined session is deleted with error %v", err)
+		t.Errorf("a quarantined session is deleted with error %v, want code %s", err, wire.CodeSessionInvalidState)
 	}
 	requireNoError(t, s.Quarantine(t.Context(), "ses-1", ""))
 	deliverAndWait(t, openHandle(t, h, "ses-1"), command("c", "m", emit(window("win"))))
 	for _, id := range []wire.SessionID{"ses-none", "../x", ""} {
 		if _, err := h.Open(t.Context(), id); errorCode(err) != wire.CodeSessionNotFound && errorCode(err) != wire.CodeInvalidMessage {
-			t.Errorf("session %q opens with error %v", id, err)
+			t.Errorf("session %q opens with error %v, want code %s or %s", id, err, wire.CodeSessionNotFound, wire.CodeInvalidMessage)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func waitPosition(t *testing.T, r *session.Handle, at wire.Position) {
 		select {
 		case <-time.After(time.Millisecond):
 		case <-t.Context().Done():
-			t.Fatalf("the snapshot stays at %v", s.LastMessageID)
+			t.Fatalf("the snapshot stays at %v, want %v", s.LastMessageID, at)
 		}
 	}
 }
@@ -77,7 +77,7 @@ func TestFollowerHasTheSameState(t *testing.T) {
 	waitPosition(t, follower, at)
 	for _, monitors := range [][]wire.MonitorID{nil, {"monitor-1"}, {"monitor-0", "monitor-1"}} {
 		if x, y := snapshotBytes(t, owner, monitors...), snapshotBytes(t, follower, monitors...); !bytes.Equal(x, y) {
-			t.Errorf("snapshots of %v differ:\n%s\n%s", monitors, x, y)
+			t.Errorf("snapshots of %v differ, want the same:\n%s\n%s", monitors, x, y)
 		}
 	}
 	nextEvent(t, w, func(p wire.Actions) bool { _, is := p.Actions[0].(wire.RefreshApps); return is })
@@ -92,25 +92,25 @@ func TestCommandsReachTheOwnerElsewhere(t *testing.T) {
 	other := attachTab(t, owner, "conn-a")
 	deliver(t, follower, command("conn-b", "m1", emit(window("win"))))
 	if e := nextEvent(t, w, anyOf[wire.Emitted]); e.MessageID != "m1" {
-		t.Errorf("the sender gets %+v", e)
+		t.Errorf("the sender gets %+v, want the reply to m1", e)
 	}
 	got := deliverAndWait(t, follower, command("conn-b", "m2", emit(wire.WindowFocus{WindowID: "no"})))
 	if p, is := got.Data.(wire.MessageRejected); !is || p.To != "conn-b" {
-		t.Errorf("the refusal is %+v", got.Data)
+		t.Errorf("the refusal is %+v, want a rejection to conn-b", got.Data)
 	}
 	if e := nextEvent(t, w, anyOf[wire.ErrorNotice]); e.MessageID != "m2" {
-		t.Errorf("the sender gets %+v", e)
+		t.Errorf("the sender gets %+v, want the error of m2", e)
 	}
 	// The same message through both replicas is one message.
 	hello := wire.UserMessage{Content: "hello"}
 	waitPosition(t, follower, deliverAndWait(t, owner, command("conn-a", "m3", hello)).At)
 	again := deliverAndWait(t, follower, command("conn-b", "m3", hello))
 	if p, is := again.Data.(wire.MessageRejected); !is || !p.Duplicate {
-		t.Errorf("the same message elsewhere is answered with %+v", again.Data)
+		t.Errorf("the same message elsewhere is answered with %+v, want a duplicate", again.Data)
 	}
 	conflict := deliverAndWait(t, follower, command("conn-b", "m3", wire.UserMessage{Content: "other"}))
 	if p, is := conflict.Data.(wire.MessageRejected); !is || p.Code != wire.CodeSessionInvalidState || p.To != "conn-b" {
-		t.Errorf("another message with the same id is answered with %+v", conflict.Data)
+		t.Errorf("another message with the same id is answered with %+v, want code %s to conn-b", conflict.Data, wire.CodeSessionInvalidState)
 	}
 	nextEvent(t, other, anyOf[wire.MessageUpdated])
 	if rows := payloads[wire.MessageUpdated](readLog(t, s)); len(rows) != 1 {
@@ -121,7 +121,7 @@ func TestCommandsReachTheOwnerElsewhere(t *testing.T) {
 	i, err := a.Info(t.Context(), "ses-1")
 	requireNoError(t, err)
 	if i.Title != "Elsewhere" || i.Shares["bob"] != session.ShareViewer {
-		t.Errorf("after orders from elsewhere the session is %+v", i)
+		t.Errorf("after orders from elsewhere the session is %+v, want the title Elsewhere, shared with bob as %s", i, session.ShareViewer)
 	}
 	nextEvent(t, w, func(p wire.SessionRenamed) bool { return p.Title == "Elsewhere" })
 }
@@ -138,17 +138,17 @@ func TestPresenceOfAllReplicas(t *testing.T) {
 		state, err := follower.Snapshot(t.Context(), nil)
 		requireNoError(t, err)
 		if state.Connections != 2 || len(state.Presence) != 2 {
-			t.Errorf("present are %+v", state.Presence)
+			t.Errorf("present are %d connections: %+v, want 2", state.Connections, state.Presence)
 		}
 		events := len(readLog(t, s))
 		time.Sleep(10 * time.Minute)
 		if now := len(readLog(t, s)); now != events {
-			t.Errorf("while nothing happened %d events were added", now-events)
+			t.Errorf("while nothing happened %d events were added, want 0", now-events)
 		}
 		w.detach()
 		time.Sleep(time.Second)
 		if state, err = owner.Snapshot(t.Context(), nil); err != nil || state.Connections != 1 {
-			t.Errorf("after one left %d are present, %v", state.Connections, err)
+			t.Errorf("after one left %d are present, %v, want 1", state.Connections, err)
 		}
 	})
 }
@@ -172,10 +172,10 @@ func TestFollowerTakesOver(t *testing.T) {
 		// Commands wait for the new owner.
 		got := deliverAndWait(t, follower, command("conn-b", "m1", emit(wire.WindowFocus{WindowID: "two & <three>"})))
 		if _, is := got.Data.(wire.Actions); !is {
-			t.Errorf("the command is answered with %+v", got.Data)
+			t.Errorf("the command is answered with %+v, want Actions", got.Data)
 		}
 		if took := time.Since(began); took > 7*time.Second {
-			t.Errorf("events flow again after %v", took)
+			t.Errorf("events flow again after %v, want at most 7s", took)
 		}
 		nextEvent(t, w, func(p wire.OwnerChanged) bool { return p.Replica == "b" })
 		nextEvent(t, w, func(p wire.Emitted) bool { return p.MessageID == "m1" })
@@ -185,13 +185,13 @@ func TestFollowerTakesOver(t *testing.T) {
 		// The deadline of the dialog stays.
 		closed := nextEvent(t, w, anyOf[wire.DialogClosed])
 		if took := time.Since(began); closed.Reason != wire.ClosedExpired || took < 50*time.Second || took > time.Minute {
-			t.Errorf("the dialog is closed after %v with %+v", took, closed)
+			t.Errorf("the dialog is closed after %v with %+v, want %s after 50s to 1m", took, closed, wire.ClosedExpired)
 		}
 		time.Sleep(time.Minute)
 		state, err := follower.Snapshot(t.Context(), nil)
 		requireNoError(t, err)
 		if state.Connections != 1 || state.Owner != "b" {
-			t.Errorf("the predecessor's tabs are still there: %+v", state)
+			t.Errorf("after a minute the state is %+v, want 1 connection and the owner b", state)
 		}
 	})
 }
@@ -209,10 +209,10 @@ func TestDrainHandsOver(t *testing.T) {
 		nextEvent(t, wb, func(p wire.OwnerChanged) bool { return p.Replica == "b" })
 		nextEvent(t, wa, func(p wire.OwnerChanged) bool { return p.Replica == "b" })
 		if took := time.Since(began); took > time.Second {
-			t.Errorf("a hand-over takes %v", took)
+			t.Errorf("a hand-over takes %v, want at most 1s", took)
 		}
 		if _, err := a.Open(t.Context(), "ses-1"); errorCode(err) != wire.CodeStoreUnavailable {
-			t.Errorf("a draining hub opens a session: %v", err)
+			t.Errorf("opening a session on a draining hub gives %v, want code %s", err, wire.CodeStoreUnavailable)
 		}
 		// The tab of the drained replica continues through the new owner.
 		deliver(t, owner, command("conn-a", "m1", emit(window("late"))))
@@ -234,11 +234,11 @@ func TestDeleteClosesTabsEverywhere(t *testing.T) {
 			requireNoError(t, hub.Delete(t.Context(), "ses-1"))
 			for _, w := range tabs {
 				if c := <-w.closed; c != wire.CloseExpired {
-					t.Errorf("a tab is closed with %d", c)
+					t.Errorf("a tab is closed with %d, want %d", c, wire.CloseExpired)
 				}
 			}
 			if _, err := a.Open(t.Context(), "ses-1"); errorCode(err) != wire.CodeSessionNotFound {
-				t.Errorf("a deleted session is opened: %v", err)
+				t.Errorf("opening a deleted session gives %v, want code %s", err, wire.CodeSessionNotFound)
 			}
 			if err := owner.Deliver(t.Context(), command("c", "m", emit(window("w")))); err == nil {
 				t.Error("got no error for a command to a deleted session, want one")
@@ -274,7 +274,7 @@ func TestTwoReplicasOnRedis(t *testing.T) {
 		id := wire.MessageID(fmt.Sprintf("m%d", i))
 		deliver(t, follower, command("conn-b", id, emit(wire.AppBadge{AppID: "n", Count: uint64(i)})))
 		if e := nextEvent(t, w, anyOf[wire.Emitted]); e.MessageID != id {
-			t.Fatalf("answer %d is %+v", i, e)
+			t.Fatalf("answer %d is %+v, want the reply to %s", i, e, id)
 		}
 	}
 	waitPosition(t, follower, deliverBarrier(t, owner))
@@ -282,7 +282,7 @@ func TestTwoReplicasOnRedis(t *testing.T) {
 		// A PRESENCE may come in between.
 		x, y = snapshotBytes(t, owner), snapshotBytes(t, follower)
 		if t.Context().Err() != nil {
-			t.Fatalf("snapshots differ:\n%s\n%s", x, y)
+			t.Fatalf("snapshots still differ, want the same:\n%s\n%s", x, y)
 		}
 	}
 	stop()
@@ -316,11 +316,11 @@ func TestFollowerPublishesUnknownEvents(t *testing.T) {
 	state, err := r.Snapshot(t.Context(), nil)
 	requireNoError(t, err)
 	if state.Title != "New" || state.LastMessageID != receipt.Top || state.Owner != "newer" {
-		t.Errorf("after an unknown event the state is %+v", state)
+		t.Errorf("after an unknown event the state is %+v, want the title New at %v with the owner newer", state, receipt.Top)
 	}
 	page, err := r.Read(t.Context(), lease.Top(), 10)
 	requireNoError(t, err)
 	if len(page) != 2 || page[0].At.Seq != 1 {
-		t.Errorf("the log reads %+v", page)
+		t.Errorf("the log reads %+v, want 2 events, the first with sequence number 1", page)
 	}
 }

@@ -70,7 +70,7 @@ func TestFullStore(t *testing.T) {
 			}
 		}
 		if n, err := r.DeliverAll(t.Context(), []session.Command{command("c", "m2", emit(window("third")))}); n != 0 || !errors.Is(err, store.ErrNoSpace) {
-			t.Errorf("%d are delivered, error %v", n, err)
+			t.Errorf("%d are delivered, error %v, want 0 and %v", n, err, store.ErrNoSpace)
 		}
 		w := attachTab(t, r, "late") // reads work
 		nextEvent(t, w, anyOf[wire.SessionState])
@@ -121,7 +121,7 @@ func TestFullStoreIsFollowed(t *testing.T) {
 				time.Sleep(time.Minute)
 				deliverAndWait(t, far, command("d", "m1", emit(window("second"))))
 				if owners := len(payloads[wire.OwnerChanged](readLog(t, m))); owned == (owners != 1) {
-					t.Errorf("the session had %d owners", owners)
+					t.Errorf("the session had %d owners, want one: %v", owners, owned)
 				}
 			})
 		})
@@ -148,7 +148,7 @@ func TestFollowerServesWithoutAStore(t *testing.T) {
 			t.Errorf("a followed session without a store is %+v, error %v; want that of ada, stale and without shares", info, err)
 		}
 		if _, err := b.Info(t.Context(), "ses-2"); errorCode(err) != wire.CodeStoreUnavailable {
-			t.Errorf("a session that is not loaded is found without a store: %v", err)
+			t.Errorf("a session that is not loaded gives %v without a store, want code %s", err, wire.CodeStoreUnavailable)
 		}
 		state, err := openHandle(t, b, "ses-1").Snapshot(t.Context(), nil)
 		if err != nil || len(state.Windows) != 1 {

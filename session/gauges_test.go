@@ -42,7 +42,7 @@ func TestQuestionGauges(t *testing.T) {
 		createSession(t, h, "ses-1")
 		r := openHandle(t, h, "ses-1")
 		if l := h.Gauges(); l.Idle != 1 || l.Waiting != 0 || !l.Oldest.IsZero() {
-			t.Errorf("before there is a question: %+v", l)
+			t.Errorf("before there is a question the gauges are %+v, want one idle session and nothing waiting", l)
 		}
 		asked := time.Now()
 		deliverAndWait(t, r, command("c", "e", emit(
@@ -50,7 +50,7 @@ func TestQuestionGauges(t *testing.T) {
 			wire.PromptShow{Prompt: wire.Prompt{ID: "p", Options: []wire.PromptOption{{Value: "a"}}}},
 		)))
 		if l := h.Gauges(); l.Waiting != 1 || l.Idle != 0 || l.Approvals != 1 || l.Prompts != 1 || l.Oldest.Before(asked) || time.Since(l.Oldest) > time.Second {
-			t.Errorf("with two questions: %+v, asked at %v", l, asked)
+			t.Errorf("with two questions since %v the gauges are %+v, want one waiting session with an approval and a prompt of that time", asked, l)
 		}
 		time.Sleep(10 * time.Second)
 		yes := wire.DialogFeedback{DialogID: "d", Confirmed: true}
@@ -58,20 +58,20 @@ func TestQuestionGauges(t *testing.T) {
 		deliver(t, r, command("c", "yes", yes))
 		deliverBarrier(t, r)
 		if n, took := told.answered.Load(), time.Duration(told.waited.Load()); n != 1 || took.Round(time.Second) != 10*time.Second {
-			t.Errorf("%d answers, the last after %v", n, took)
+			t.Errorf("%d answers, the last after %v, want 1 after 10s", n, took)
 		}
 		if told.repeated.Load() != 1 || told.appends.Load() == 0 || told.events.Load() < 2 {
-			t.Errorf("%d repeated, %d commits of %d events", told.repeated.Load(), told.appends.Load(), told.events.Load())
+			t.Errorf("%d repeated, %d commits of %d events, want 1 repeated, at least one commit and 2 events", told.repeated.Load(), told.appends.Load(), told.events.Load())
 		}
 		deliver(t, r, command("c", "too-much", wire.UserPromptResponse{PromptID: "p", SelectedValues: []string{"a"}}))
 		deliverBarrier(t, r)
 		if told.limited.Load() != 1 {
-			t.Errorf("%d answers were limited", told.limited.Load())
+			t.Errorf("%d answers were limited, want 1", told.limited.Load())
 		}
 		time.Sleep(6 * time.Minute) // the other question expires
 		synctest.Wait()
 		if l := h.Gauges(); l.Waiting != 0 || l.Approvals != 0 || l.Prompts != 0 || !l.Oldest.IsZero() || told.answered.Load() != 2 {
-			t.Errorf("after all are closed: %+v, %d observed", l, told.answered.Load())
+			t.Errorf("after all are closed the gauges are %+v with %d answers observed, want nothing waiting and 2 answers", l, told.answered.Load())
 		}
 	})
 }

@@ -43,7 +43,7 @@ func checkOrder(t *testing.T, s testStore, ids ...wire.MessageID) {
 				got = append(got, string(p.MessageID))
 			}
 		case wire.MessageRejected:
-			t.Errorf("%s is refused: %s", p.MessageID, p.Reason)
+			t.Errorf("%s is refused: %s, want no refusals", p.MessageID, p.Reason)
 		}
 	}
 	if want := fmt.Sprint(ids); fmt.Sprint(got) != want {
@@ -147,10 +147,10 @@ func TestForwardedCommandIsExecutedOnce(t *testing.T) {
 		state, err := r.Snapshot(t.Context(), nil)
 		requireNoError(t, err)
 		if c, is := state.Windows[0].Content.(wire.TextContent); !is || c.Data != "hello PLUS" {
-			t.Errorf("the window says %+v", state.Windows[0].Content)
+			t.Errorf(`the window says %+v, want "hello PLUS"`, state.Windows[0].Content)
 		}
 		if sends.Load() < 2 {
-			t.Errorf("the command was sent %d times", sends.Load())
+			t.Errorf("the command was sent %d times, want at least 2", sends.Load())
 		}
 	})
 }
@@ -223,7 +223,7 @@ func TestSweeperFindsFollowers(t *testing.T) {
 		began := time.Now()
 		waitLogged(t, s, "ses-1", anyOf[wire.DialogClosed])
 		if took := time.Since(began); took > time.Minute {
-			t.Errorf("the dialog is closed after %v", took)
+			t.Errorf("the dialog is closed after %v, want at most 1m", took)
 		}
 	})
 }
@@ -269,7 +269,7 @@ func TestSlowLoad(t *testing.T) {
 		deliverAndWait(t, r, command("c", "m", emit(window("w"))))
 		time.Sleep(time.Minute)
 		if n := loads.Load(); n != 1 {
-			t.Errorf("the session was loaded %d times", n)
+			t.Errorf("the session was loaded %d times, want once", n)
 		}
 	})
 }
@@ -316,7 +316,7 @@ func TestExpiredToastsAfterLoad(t *testing.T) {
 		time.Sleep(6 * time.Second)
 		requireNoError(t, b.Share(t.Context(), "ses-1", "bob", session.ShareViewer)) // makes no event
 		if x, y := snapshotBytes(t, other), snapshotBytes(t, openHandle(t, c, "ses-1")); !bytes.Equal(x, y) {
-			t.Errorf("snapshots differ:\n%s\n%s", x, y)
+			t.Errorf("snapshots differ, want the same:\n%s\n%s", x, y)
 		}
 	})
 }
@@ -337,7 +337,7 @@ func TestRefusalIsForwarded(t *testing.T) {
 		waitLogged(t, m, "ses-1", func(o wire.OwnerChanged) bool { return o.Replica == "b" })
 		over.Store(true)
 		if p := waitRejection(t, m, "bad"); p.To != "conn-a" || p.Code != wire.CodeExecutionFailed {
-			t.Errorf("the command is answered with %+v", p)
+			t.Errorf("the command is answered with %+v, want code %s to conn-a", p, wire.CodeExecutionFailed)
 		}
 	})
 }

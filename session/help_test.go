@@ -175,7 +175,7 @@ func decode(t *testing.T, e store.Event) wire.Event {
 	d, err := wire.Native{}.DecodeEvent(e.Frame)
 	requireNoError(t, err)
 	if d.At != e.At {
-		t.Fatalf("the event at %v says it is at %v", e.At, d.At)
+		t.Fatalf("the frame of the event at %v has the position %v, want the same", e.At, d.At)
 	}
 	return d
 }

@@ -60,7 +60,7 @@ func TestUnfinishedImport(t *testing.T) {
 				t.Errorf("afterwards %v are listed and %v deleted, want none and one", ids, retired)
 			}
 			if _, err := b.Info(t.Context(), "ses-1"); errorCode(err) != wire.CodeSessionNotFound {
-				t.Errorf("the session is still there: %v", err)
+				t.Errorf("the deleted session gives %v, want code %s", err, wire.CodeSessionNotFound)
 			}
 		})
 	}

@@ -51,20 +51,20 @@ func TestLargeWindowsInSmallCommits(t *testing.T) {
 		deliverBarrier(t, r)
 		select {
 		case c := <-w.closed:
-			t.Errorf("the tab was closed with %d", c)
+			t.Errorf("the tab was closed with %d, want it open", c)
 		default:
 		}
 		after, err := m.Session(t.Context(), "ses-1")
 		requireNoError(t, err)
 		if after.Epoch != before.Epoch {
-			t.Errorf("the owner has loaded the session again: epoch %d, then %d", before.Epoch, after.Epoch)
+			t.Errorf("the epoch was %d and is %d, want the same, without another load", before.Epoch, after.Epoch)
 		}
 		now, err := r.Snapshot(t.Context(), nil)
 		requireNoError(t, err)
 		for _, win := range now.Windows {
 			text, is := win.Content.(wire.TextContent)
 			if !is || !strings.HasSuffix(text.Data, "xyyy") || win.Bounds.X < 60 {
-				t.Errorf("window %s is at %v and ends with %q", win.WindowID, win.Bounds.X, text.Data[len(text.Data)-5:])
+				t.Errorf(`window %s is at %v and ends with %q, want 60 or more and "xyyy"`, win.WindowID, win.Bounds.X, text.Data[len(text.Data)-5:])
 			}
 		}
 	})
@@ -82,10 +82,10 @@ func TestFullDesktop(t *testing.T) {
 		now, err := r.Snapshot(t.Context(), nil)
 		requireNoError(t, err)
 		if n := len(now.Windows); n != 16 {
-			t.Errorf("%d windows of a megabyte are open", n)
+			t.Errorf("%d windows of a megabyte are open, want 16", n)
 		}
 		if p := waitRejection(t, m, "open-19"); p.Code != wire.CodeSessionInvalidState {
-			t.Errorf("the last one was answered %+v", p)
+			t.Errorf("the last one was answered %+v, want code %s", p, wire.CodeSessionInvalidState)
 		}
 	})
 }

@@ -25,6 +25,6 @@ func TestLateSendersAreBounded(t *testing.T) {
 		t.Errorf("%d messages are remembered, want %d", n, maxLateMessages)
 	}
 	if n := len(a.lateSenders["m0"]); n != 1 {
-		t.Errorf("a sender is remembered %d times", n)
+		t.Errorf("a sender is remembered %d times, want once", n)
 	}
 }

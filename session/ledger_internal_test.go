@@ -40,7 +40,7 @@ func TestLedgerIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	if e, ok := again.find("m100"); !ok || e.Reply.Code != 4005 || again.order[0].id != "m100" {
-		t.Errorf("the oldest is %s, and m100 is %+v, %t", again.order[0].id, e, ok)
+		t.Errorf("the oldest is %s, and m100 is %+v, %t, want m100 with code 4005 as the oldest", again.order[0].id, e, ok)
 	}
 	if _, ok := again.find("m99"); ok {
 		t.Error("got entry m99 beyond the bound of the ledger, want none")
@@ -49,12 +49,12 @@ func TestLedgerIsBounded(t *testing.T) {
 		var ops []store.Op
 		again.prune(now.Add(ledgerAge), &ops)
 		if len(ops) > ledgerPrune {
-			t.Fatalf("one step removes %d ids", len(ops))
+			t.Fatalf("one step removes %d ids, want at most %d", len(ops), ledgerPrune)
 		}
 		applyOps(table, ops)
 	}
 	if len(again.by)+len(table) != 0 {
-		t.Errorf("after a day the ledger knows %d ids and keeps %d", len(again.by), len(table))
+		t.Errorf("after a day the ledger knows %d ids and keeps %d, want none", len(again.by), len(table))
 	}
 	if err := again.restore(map[string][]byte{"x": []byte("{")}); err == nil {
 		t.Error("got no error for a damaged ledger, want one")
@@ -73,13 +73,13 @@ func TestClosedQuestionsAreBounded(t *testing.T) {
 		applyOps(table, ops)
 	}
 	if len(q.by) != maxClosedQuestions || len(table) != maxClosedQuestions {
-		t.Errorf("%d closed questions are known and %d kept", len(q.by), len(table))
+		t.Errorf("%d closed questions are known and %d kept, want %d", len(q.by), len(table), maxClosedQuestions)
 	}
 	var again closedQuestions
 	if err := again.restore(table); err != nil {
 		t.Fatal(err)
 	}
 	if e, ok := again.find(dialogName("d10")); !ok || e.By != "c" || len(again.all()) != maxClosedQuestions {
-		t.Errorf("the oldest is %+v, %t", e, ok)
+		t.Errorf("question d10 is %+v, %t, and %d are known, want it closed by c as one of %d", e, ok, len(again.all()), maxClosedQuestions)
 	}
 }

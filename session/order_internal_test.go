@@ -58,6 +58,6 @@ func TestUnknownMessagesAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	if it.poison == nil || it.poison.Code != wire.CodeInvalidMessage || it.cmd.Message.ID != "m" || it.cmd.From.Connection != "c" {
-		t.Errorf("it becomes %+v", it)
+		t.Errorf("the order becomes %+v, want message m of c poisoned with code %s", it, wire.CodeInvalidMessage)
 	}
 }

@@ -29,13 +29,13 @@ func (w *tab) checkUnbroken(t *testing.T, name string) {
 	t.Helper()
 	select {
 	case code := <-w.closed:
-		t.Errorf("%s was closed with %d", name, code)
+		t.Errorf("%s was closed with %d, want it open", name, code)
 	default:
 	}
 	gone := w.takeStoreStatuses()
 	for i, available := range gone {
 		if available != (i%2 == 1) {
-			t.Errorf("%s got %v", name, gone)
+			t.Errorf("%s got the store statuses %v, want unavailable and available in turn", name, gone)
 		}
 	}
 	var last wire.Position
@@ -44,7 +44,7 @@ func (w *tab) checkUnbroken(t *testing.T, name string) {
 			continue
 		}
 		if e.At.Compare(last) <= 0 {
-			t.Errorf("%s saw %v after %v", name, e.At, last)
+			t.Errorf("%s saw %v after %v, want ascending positions", name, e.At, last)
 		}
 		last = e.At
 	}
@@ -93,14 +93,14 @@ func TestRedisIsKilledInTheMiddleOfATurn(t *testing.T) {
 			back(wa)
 			back(wb)
 			if e := d.waitTurnEnd("m1"); e.Outcome != wire.OutcomeCompleted {
-				t.Errorf("the turn ended with %+v", e)
+				t.Errorf("the turn ended with %+v, want outcome %s", e, wire.OutcomeCompleted)
 			}
 			d.waitIdle()
 			if got := d.turnText("m1"); strings.Join(strings.Fields(got), " ") != strings.Join(words, " ") {
-				t.Errorf("the turn said %q", got)
+				t.Errorf("the turn said %q, want %q", got, strings.Join(words, " "))
 			}
 			if got := d.windows(firstMonitor); fmt.Sprint(got) != "[meanwhile w]" {
-				t.Errorf("the windows are %v", got)
+				t.Errorf("the windows are %v, want [meanwhile w]", got)
 			}
 			for name, w := range map[string]*tab{"the owner's tab": wa, "the follower's tab": wb} {
 				nextEvent(t, w, func(r wire.AgentResponse) bool { return r.IsComplete && r.MessageID == "m1" })

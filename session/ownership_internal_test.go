@@ -69,7 +69,7 @@ closed      -          -         -       -         -         -           -      
 		o.role.Store(uint32(s))
 		if !o.apply(roleEvent(e)) {
 			if int(o.current()) != s {
-				t.Errorf("%s on %s is impossible and changes the role", states[s], events[e])
+				t.Errorf("%s on %s is impossible and changes the role to %d, want no change", states[s], events[e], o.current())
 			}
 			return "-"
 		}
@@ -97,7 +97,7 @@ func TestRoleOutputs(t *testing.T) {
 			t.Errorf("role %d may %v, want %s", r, got, want[r])
 		}
 		if final := r == roleSuspended || r == roleClosed; final != (len(roleTable[r]) < 2) {
-			t.Errorf("role %d has %d ways out", r, len(roleTable[r]))
+			t.Errorf("role %d has %d entries, want less than two only for a final role", r, len(roleTable[r]))
 		}
 	}
 }
@@ -130,14 +130,14 @@ func TestTimeWithoutAnOwner(t *testing.T) {
 		{eventUndrained, false},
 	} {
 		if !o.apply(step.event) {
-			t.Fatalf("step %d: event %d is impossible in role %d", i, step.event, o.current())
+			t.Fatalf("step %d: event %d is impossible in role %d, want it possible", i, step.event, o.current())
 		}
 		since := o.since.Load()
 		if (since != 0) != step.ownerless {
 			t.Errorf("step %d: without an owner since %d, want %t", i, since, step.ownerless)
 		}
 		if begun != 0 && since != 0 && since != begun {
-			t.Errorf("step %d: the time begins again", i)
+			t.Errorf("step %d: without an owner since %d, want still %d", i, since, begun)
 		}
 		begun = since
 	}
@@ -182,7 +182,7 @@ brokenUncertain -          -        -             -            -          -     
 		switch out {
 		case outputImpossible:
 			if int(now) != s {
-				t.Errorf("%s on %s is impossible and changes the state", states[s], events[e])
+				t.Errorf("%s on %s is impossible and changes the state to %d, want no change", states[s], events[e], now)
 			}
 			return "-"
 		case outputNone:
@@ -193,7 +193,7 @@ brokenUncertain -          -        -             -            -          -     
 	for s, name := range states {
 		uncertain := name == "committing" || strings.HasSuffix(strings.ToLower(name), "uncertain")
 		if now := stepState(s); now.isUncertain() != uncertain || now.isBroken() != strings.HasPrefix(name, "broken") {
-			t.Errorf("%s: uncertain %t, broken %t", name, now.isUncertain(), now.isBroken())
+			t.Errorf("%s: uncertain %t, broken %t, want %t and %t", name, now.isUncertain(), now.isBroken(), uncertain, strings.HasPrefix(name, "broken"))
 		}
 	}
 }

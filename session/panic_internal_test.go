@@ -12,16 +12,16 @@ func TestItemIsRefusedOnlyAfterItFailedAlone(t *testing.T) {
 	cm := &committer{items: make([]item, 3), committed: 1, handled: 2}
 	cm.blamePanic()
 	if !cm.stepState.isBroken() || cm.items[1].poison != nil || !cm.items[1].alone || cm.items[0].alone || cm.items[2].alone {
-		t.Errorf("after the first panic: %+v", cm.items)
+		t.Errorf("after the first panic the items are %+v, want only the second alone, not yet poisoned", cm.items)
 	}
 	cm.blamePanic()
 	if cm.items[1].poison == nil || cm.items[2].alone {
-		t.Errorf("after the second panic: %+v", cm.items)
+		t.Errorf("after the second panic the items are %+v, want the second poisoned, the third not alone", cm.items)
 	}
 	cm.stepState = stepHandling
 	cm.blamePanic()
 	if cm.items[2].poison == nil || cm.items[0].poison != nil {
-		t.Errorf("after a panic in the last item: %+v", cm.items)
+		t.Errorf("after a panic in the last item the items are %+v, want it poisoned, the first not", cm.items)
 	}
 }
 
@@ -37,6 +37,6 @@ func TestCancelledSnapshotRequests(t *testing.T) {
 		}
 	}
 	if n := len(k.mailbox.snapshotRequests); n != 0 {
-		t.Errorf("%d cancelled requests are left", n)
+		t.Errorf("%d cancelled requests are left, want 0", n)
 	}
 }

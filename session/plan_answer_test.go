@@ -27,14 +27,14 @@ func TestPlanAnswers(t *testing.T) {
 			for range 2 {
 				again := d.sendAndWaitAs("third", "yes-"+wire.MessageID(r.RequestID), yes)
 				if a, is := again.(wire.MessageAccepted); !is || !a.Duplicate || a.To != "third" {
-					t.Errorf("what was said before is answered with %+v", again)
+					t.Errorf("a repeated answer gets %+v, want a duplicate to third", again)
 				}
 			}
 			d.wantRefused("yes-"+wire.MessageID(r.RequestID), wire.HITLPlanResponse{RequestID: r.RequestID, Action: wire.PlanReject}, wire.CodeSessionInvalidState, "")
 			d.answerPlanUntil(isPlanEnd)
 			d.wantPlanDone()
 			if n := len(payloads[wire.HITLClosed](d.all())); n != 3 {
-				t.Errorf("three questions were closed %d times", n)
+				t.Errorf("three questions were closed %d times, want 3", n)
 			}
 		})
 	}
@@ -68,11 +68,11 @@ func TestPlanOfAGuest(t *testing.T) {
 		"g4": wire.HITLPlanResponse{RequestID: "hitl_1", Action: wire.PlanModify, Instruction: "add something"},
 	} {
 		if no, is := guest(id, meddling).(wire.MessageRejected); !is || no.Code != wire.CodeForbidden {
-			t.Errorf("a guest's %T is answered with %+v", meddling, no)
+			t.Errorf("a guest's %T is answered with %+v, want code %s", meddling, no, wire.CodeForbidden)
 		}
 	}
 	if c, is := guest("g5", wire.HITLApprovalResponse{RequestID: q.RequestID, Action: wire.TodoSkip}).(wire.HITLClosed); !is || c.Action != "skip" {
-		t.Errorf("a guest's skip is answered with %+v", c)
+		t.Errorf("a guest's skip is answered with %+v, want the action skip", c)
 	}
 	d.waitTurnEnd("m1")
 }
@@ -85,17 +85,17 @@ func TestPlanQuestionsAreCounted(t *testing.T) {
 	d.submitPlan(fullPlan)
 	deliverBarrier(t, d.handle)
 	if l := o.Gauges(); l.Plans != 1 || l.Waiting != 1 || l.Stalled != 0 || l.Oldest.IsZero() {
-		t.Errorf("the levels are %+v", l)
+		t.Errorf("with a plan under review the gauges are %+v, want one plan that waits, with a time", l)
 	}
 	if all := o.Statuses(t.Context()); len(all) != 1 || all[0].Questions != 1 || !all[0].Working {
-		t.Errorf("the statuses are %+v", all)
+		t.Errorf("the statuses are %+v, want one that works and has a question", all)
 	}
 	i, err := o.Inspect(t.Context(), "ses-1")
 	if requireNoError(t, err); len(i.Requests) != 1 || i.Status.Questions != 1 {
-		t.Errorf("it is %+v", i)
+		t.Errorf("the inspected session is %+v, want one request", i)
 	}
 	d.sendAndWait("c1", wire.ControlCancel{})
 	if l := o.Gauges(); l.Plans != 0 || l.Waiting != 0 {
-		t.Errorf("then the levels are %+v", l)
+		t.Errorf("after the cancellation the gauges are %+v, want no plans and nothing waiting", l)
 	}
 }

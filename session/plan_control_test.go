@@ -37,22 +37,22 @@ func TestPlanControls(t *testing.T) {
 			}
 			for _, o := range orders {
 				if no, is := d.sendAndWait(o.id, o.order).(wire.MessageRejected); is {
-					t.Fatalf("%s is answered with %+v", o.id, no)
+					t.Fatalf("%s is answered with %+v, want it accepted", o.id, no)
 				}
 				again := d.sendAndWaitAs("other", o.id, o.order)
 				_, done := again.(wire.TodoCompleted) // which a todo that runs is not at once
 				if a, is := again.(wire.MessageAccepted); !done && (!is || !a.Duplicate || a.To != "other") {
-					t.Errorf("%s once more is answered with %+v", o.id, again)
+					t.Errorf("%s once more is answered with %+v, want a duplicate to other", o.id, again)
 				}
 				if o.id == "pause" {
 					if now := d.snapshot(); now.Status != wire.SessionPaused || now.Plan.PauseReason != "tea" {
-						t.Errorf("a plan that stands still is %+v, %s", now.Plan, now.Status)
+						t.Errorf("a paused plan is %+v, the session %s, want reason tea and %s", now.Plan, now.Status, wire.SessionPaused)
 					}
 				}
 			}
 			d.answerPlanUntil(isPlanEnd)
 			if end := waitEvent(t, d.eventLog, anyOf[wire.PlanComplete]); end.Status != "partial" || end.Statistics.Skipped != 1 {
-				t.Errorf("it ends with %+v", end)
+				t.Errorf("the plan ends with %+v, want partial with one skipped todo", end)
 			}
 			d.waitIdle()
 		})
@@ -65,10 +65,10 @@ func TestPlanIsRetried(t *testing.T) {
 	d := planHub(t, newFileDeployment(t), session.Config{}).newDesktop(t, "ses-1")
 	d.approvePlan(d.submitPlan(`{"id":"one","task":"/fail","max_retries":0},{"id":"two","task":"/say 2","depends_on":["one"]}`))
 	if r := d.waitTurnEnd("m1"); r.Outcome != wire.OutcomeFailed {
-		t.Fatalf("it ends with %+v", r)
+		t.Fatalf("the turn ends with %+v, want %s", r, wire.OutcomeFailed)
 	}
 	if a, is := d.sendAndWait("again", wire.ControlRetry{TodoID: "one"}).(wire.MessageAccepted); !is || a.Duplicate || a.AgentID != "plan-1" {
-		t.Errorf("the order is answered with %+v", a)
+		t.Errorf("the order is answered with %+v, want plan-1 to take it, no duplicate", a)
 	}
 	d.waitTurnEnd("again")
 	d.send("", wire.ControlSkip{TodoID: "one"}) // without a message id
@@ -104,17 +104,17 @@ func TestPlanIsStopped(t *testing.T) {
 			d.send("x", c.order)
 			if c.ends != "" {
 				if r := d.waitTurnEnd("m1"); r.Outcome != wire.OutcomeInterrupted || !strings.Contains(r.Reason, c.ends) {
-					t.Errorf("it ends with %+v", r)
+					t.Errorf("the turn ends with %+v, want %s because of %q", r, wire.OutcomeInterrupted, c.ends)
 				}
 				waitEvent(t, d.eventLog, func(p wire.PlanFailure) bool { return p.Status == "cancelled" })
 				d.waitIdle()
 				if now := d.snapshot(); now.Status != wire.SessionIdle || len(now.HITLRequests) > 0 || (now.Plan != nil) != (name == "interrupt plan") {
-					t.Errorf("left are %+v, %s", now.Plan, now.Status)
+					t.Errorf("left are the plan %+v, %d requests and status %s, want no requests, %s, and a plan: %v", now.Plan, len(now.HITLRequests), now.Status, wire.SessionIdle, name == "interrupt plan")
 				}
 				return
 			}
 			if p := waitEvent(t, d.eventLog, anyOf[wire.HITLPaused]); p.PausedBy != "interrupt" {
-				t.Errorf("it stands still: %+v", p)
+				t.Errorf("the plan is paused with %+v, want it by interrupt", p)
 			}
 			d.sendAndWait("skip", wire.ControlSkip{TodoID: "one"})
 			d.sendAndWait("go", wire.ControlResume{})
@@ -138,13 +138,13 @@ func TestPlanDeadlines(t *testing.T) {
 		r := d.submitPlan(fullPlan)
 		d.waitTurnEnd("m1")
 		if waited := time.Since(began).Round(time.Second); waited != time.Minute {
-			t.Errorf("it waited for %v", waited)
+			t.Errorf("the review waited for %v, want 1m", waited)
 		}
 		if f := waitEvent(t, d.eventLog, anyOf[wire.PlanFailure]); f.Status != "cancelled" || f.Error.Code != "HITL_TIMEOUT" {
-			t.Errorf("it ends with %+v", f)
+			t.Errorf("the plan ends with %+v, want cancelled with HITL_TIMEOUT", f)
 		}
 		if c := waitEvent(t, d.eventLog, anyOf[wire.HITLClosed]); c.RequestID != r.RequestID || c.Reason != wire.ClosedExpired {
-			t.Errorf("the review is closed as %+v", c)
+			t.Errorf("the review is closed as %+v, want %s as %s", c, r.RequestID, wire.ClosedExpired)
 		}
 		d.wantRefused("late", wire.HITLPlanResponse{RequestID: r.RequestID, Action: wire.PlanApprove}, wire.CodeHITLRequestExpired, "request_id")
 
@@ -157,10 +157,10 @@ func TestPlanDeadlines(t *testing.T) {
 		o.restart(t, cfg)
 		d.waitTurnEnd("m2")
 		if c := waitEvent(t, d.eventLog, func(c wire.HITLClosed) bool { return c.Reason == wire.ClosedExpired && c.RequestID != r.RequestID }); string(c.Value) != "7" {
-			t.Errorf("the question is closed as %+v", c)
+			t.Errorf("the question is closed as %+v, want the default value 7", c)
 		}
 		if end := waitEvent(t, d.eventLog, anyOf[wire.PlanComplete]); end.Status != "success" {
-			t.Errorf("it ends with %+v", end)
+			t.Errorf("the plan ends with %+v, want success", end)
 		}
 	})
 }
@@ -173,12 +173,12 @@ func TestPlanOfAnEditedMessage(t *testing.T) {
 	waitEvent(t, d.eventLog, anyOf[wire.TodoStarted])
 	edit := wire.EditMessage{TS: d.rowOf("/hang").TS, Text: `/plan {"todos":[{"id":"other","task":"/say otherwise"}]}`}
 	if a, is := d.sendAndWait("e1", edit).(wire.MessageAccepted); !is {
-		t.Fatalf("the edit is answered with %+v", a)
+		t.Fatalf("the edit is answered with %+v, want it accepted", a)
 	}
 	review := waitEvent(t, d.eventLog, func(r wire.HITLPlanReview) bool { return r.Plan.Todos[0].ID == "other" })
 	d.approvePlan(review)
 	d.waitTurnEnd("e1")
 	if state := d.snapshot(); len(state.Todos) != 1 {
-		t.Errorf("the todos are %+v", state.Todos)
+		t.Errorf("the todos are %+v, want only that of the edit", state.Todos)
 	}
 }

@@ -86,7 +86,7 @@ func TestPlanAsksBeforeItRunsATodoAgain(t *testing.T) {
 			d = o.openDesktop(t, "ses-1")
 			again := waitEvent(t, d.eventLog, anyOf[wire.HITLApprovalRequest])
 			if again.TodoID != "one" || !strings.Contains(again.Reason, "window:app_command may or may not have run") {
-				t.Errorf("it asks %+v", again)
+				t.Errorf("after the crash the approval is %+v, want one of todo one because window:app_command may or may not have run", again)
 			}
 			action := wire.TodoSkip
 			if yes {
@@ -101,7 +101,7 @@ func TestPlanAsksBeforeItRunsATodoAgain(t *testing.T) {
 			started := len(payloads[wire.TodoStarted](d.all()))
 			end := waitEvent(t, d.eventLog, anyOf[wire.PlanComplete])
 			if yes && (started != 2 || end.Status != "success") || !yes && (started != 1 || end.Status != "partial") {
-				t.Errorf("it began %d times and ended as %s", started, end.Status)
+				t.Errorf("with the answer %v todos began %d times and the plan ended as %s, want 2 and success with yes, 1 and partial without", yes, started, end.Status)
 			}
 		})
 	}
@@ -130,7 +130,7 @@ func TestPlanIsHandedOver(t *testing.T) {
 			stop()
 			far.wantPlanDone()
 			if now := far.snapshot(); now.Owner != "b" || now.Plan.Status != wire.PlanCompleted {
-				t.Errorf("the owner is %s, the plan %+v", now.Owner, now.Plan)
+				t.Errorf("the owner is %s, the plan %+v, want b and %s", now.Owner, now.Plan, wire.PlanCompleted)
 			}
 			seen.compare(t, readLog(t, s))
 		})
@@ -189,12 +189,12 @@ func (s *observedStates) compare(t *testing.T, log []wire.Event) {
 		mirror.Apply(e)
 		for who, hash := range s.by[e.At] {
 			if compared++; hash != mirror.Hash() {
-				t.Errorf("at %v the %s sees something else", e.At, who)
+				t.Errorf("at %v the %s sees the state %v, want %v", e.At, who, hash, mirror.Hash())
 			}
 		}
 	}
 	if compared < 5 {
-		t.Errorf("only %d states were compared", compared)
+		t.Errorf("only %d states were compared, want at least 5", compared)
 	}
 }
 
@@ -222,7 +222,7 @@ func TestRedisLosesAPlan(t *testing.T) {
 			d.answerPlanUntil(isPlanEnd)
 			end := waitEvent(t, d.eventLog, anyOf[wire.PlanComplete])
 			if end.Status != "success" || end.Statistics.Completed != 5 {
-				t.Errorf("it ends with %+v", end)
+				t.Errorf("the plan ends with %+v, want success with 5 completed todos", end)
 			}
 		})
 	}

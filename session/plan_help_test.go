@@ -47,7 +47,7 @@ func (d *testDesktop) beginPlan(id wire.MessageID, todos string) {
 	d.t.Helper()
 	a := d.sendAndWait(id, wire.UserMessage{Mode: wire.ModePlan, Content: `/plan {"todos":[` + todos + `]}`})
 	if _, taken := a.(wire.MessageAccepted); !taken {
-		d.t.Fatalf("%s is answered with %+v", id, a)
+		d.t.Fatalf("%s is answered with %+v, want it accepted", id, a)
 	}
 }
 
@@ -56,7 +56,7 @@ func (d *testDesktop) approvePlan(r wire.HITLPlanReview) {
 	d.t.Helper()
 	a := d.sendAndWait("yes-"+wire.MessageID(r.RequestID), wire.HITLPlanResponse{RequestID: r.RequestID, Action: wire.PlanApprove})
 	if closed, is := a.(wire.HITLClosed); !is || closed.Action != string(wire.PlanApprove) || closed.AnsweredBy != "conn" {
-		d.t.Fatalf("the review is answered with %+v", a)
+		d.t.Fatalf("the review is answered with %+v, want it closed as %s by conn", a, wire.PlanApprove)
 	}
 }
 
@@ -88,7 +88,7 @@ func (d *testDesktop) answerPlanUntil(until func(wire.ServerPayload) bool) {
 		select {
 		case <-more:
 		case <-late.C:
-			d.t.Fatalf("the plan makes no progress:\n%s", d.dump())
+			d.t.Fatalf("the plan makes no progress, want a question or an end:\n%s", d.dump())
 		}
 	}
 }
@@ -123,24 +123,24 @@ func (d *testDesktop) wantPlanDone() {
 		switch p := e.Data.(type) {
 		case wire.TodoStarted:
 			if starts[p.TodoID]++; done[p.TodoID] > 0 {
-				d.t.Errorf("%s begins again although it is done", p.TodoID)
+				d.t.Errorf("%s begins again although it is done, want no start after the end", p.TodoID)
 			}
 		case wire.TodoCompleted:
 			done[p.TodoID]++
 		case wire.PlanComplete:
 			if ends++; p.Status != "success" || p.Statistics.Completed != 5 || p.MessageID != "m1" {
-				d.t.Errorf("it ends with %+v", p)
+				d.t.Errorf("the plan ends with %+v, want success of m1 with 5 completed todos", p)
 			}
 		case wire.PlanFailure:
-			d.t.Errorf("it fails with %+v", p)
+			d.t.Errorf("the plan fails with %+v, want no failure", p)
 		}
 	}
 	if len(done) != 5 || ends != 1 {
-		d.t.Errorf("done are %v, and it ended %d times:\n%s", done, ends, d.dump())
+		d.t.Errorf("done are %v, and the plan ended %d times, want 5 todos and one end:\n%s", done, ends, d.dump())
 	}
 	for id, n := range done {
 		if n != 1 {
-			d.t.Errorf("%s was done %d times", id, n)
+			d.t.Errorf("%s was done %d times, want once", id, n)
 		}
 	}
 	checkOutcomes(d.t, d.all())

@@ -31,13 +31,13 @@ func TestPutEndsWithTheOwner(t *testing.T) {
 		select {
 		case err := <-result:
 			if !errors.Is(err, errLost) {
-				t.Errorf("it ends with %v", err)
+				t.Errorf("the waiting call ends with %v, want %v", err, errLost)
 			}
 		default:
 			t.Error("got a caller that still waits, want its result")
 		}
 		if err := (port{l}).put(t.Context(), item{}); !errors.Is(err, errLost) {
-			t.Errorf("the next one ends with %v", err)
+			t.Errorf("the next call ends with %v, want %v", err, errLost)
 		}
 	})
 }
@@ -47,12 +47,12 @@ func TestPutEndsWithTheOwner(t *testing.T) {
 func TestWorkEndsWithItsOwner(t *testing.T) {
 	t.Parallel()
 	done := make(chan error, 1)
-	left := dropAgentWork([]item{{sentAs: "1"}, {work: func() { t.Error("it is done") }, done: done}, {work: func() {}}, {sentAs: "2"}})
+	left := dropAgentWork([]item{{sentAs: "1"}, {work: func() { t.Error("work of a lost owner was done, want it dropped") }, done: done}, {work: func() {}}, {sentAs: "2"}})
 	if len(left) != 2 || left[0].sentAs != "1" || left[1].sentAs != "2" {
-		t.Errorf("left are %+v", left)
+		t.Errorf("left are %+v, want the orders 1 and 2", left)
 	}
 	if err := <-done; !errors.Is(err, errLost) {
-		t.Errorf("the agent gets %v", err)
+		t.Errorf("the agent gets %v, want %v", err, errLost)
 	}
 }
 
@@ -80,12 +80,12 @@ func TestRunStartIsCommittedFirst(t *testing.T) {
 			items[i].finish(nil)
 		}
 		if err := <-result; err != nil || len(items) != 2 {
-			t.Errorf("%d items, %v", len(items), err)
+			t.Errorf("%d items, error %v, want 2 and none", len(items), err)
 		}
 		begin()
 		cancel(errLost)
 		if err := <-result; !errors.Is(err, errLost) {
-			t.Errorf("without an owner: %v", err)
+			t.Errorf("without an owner: error %v, want %v", err, errLost)
 		}
 	})
 }

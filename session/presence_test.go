@@ -45,7 +45,7 @@ func TestTabsOfAStoppingReplica(t *testing.T) {
 					}
 					time.Sleep(time.Minute)
 					if n := presenceTotal(t, rest); n != 2 {
-						t.Errorf("present are %d", n)
+						t.Errorf("present are %d, want 2", n)
 					}
 					hubs[stops].Drain(t.Context())
 					time.Sleep(700 * time.Millisecond) // the new follower has reported its tabs
@@ -55,7 +55,7 @@ func TestTabsOfAStoppingReplica(t *testing.T) {
 					stop[stops]()
 					time.Sleep(1500 * time.Millisecond)
 					if n := presenceTotal(t, rest); n != 1 {
-						t.Errorf("after one replica has stopped present are %d", n)
+						t.Errorf("after one replica has stopped present are %d, want 1", n)
 					}
 				})
 			})
@@ -80,22 +80,22 @@ func TestTabsOfADeadReplica(t *testing.T) {
 		attachTab(t, openHandle(t, c, "ses-1"), "conn-c")
 		time.Sleep(time.Minute)
 		if n := presenceTotal(t, owner); n != 2 {
-			t.Errorf("present are %d", n)
+			t.Errorf("present are %d, want 2", n)
 		}
 		far.cut.Store(true)
 		stop()
 		time.Sleep(10 * time.Second)
 		if n := presenceTotal(t, owner); n != 2 {
-			t.Errorf("before anything is known present are %d", n)
+			t.Errorf("before anything is known present are %d, want 2", n)
 		}
 		gone.Store(true)
 		time.Sleep(3 * time.Second)
 		if n := presenceTotal(t, owner); n != 1 {
-			t.Errorf("after a replica is known to be gone present are %d", n)
+			t.Errorf("after a replica is known to be gone present are %d, want 1", n)
 		}
 		time.Sleep(time.Hour)
 		if n := presenceTotal(t, owner); n != 1 {
-			t.Errorf("long after present are %d", n)
+			t.Errorf("long after present are %d, want 1", n)
 		}
 	})
 }

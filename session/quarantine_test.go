@@ -32,10 +32,10 @@ func TestDeleteWhileOpen(t *testing.T) {
 		defer cancel()
 		requireNoError(t, h.Delete(ctx, "ses-1"))
 		if c := <-w.closed; c != wire.CloseExpired {
-			t.Errorf("the tab was closed with %d", c)
+			t.Errorf("the tab was closed with %d, want %d", c, wire.CloseExpired)
 		}
 		if _, err := h.Info(ctx, "ses-1"); errorCode(err) != wire.CodeSessionNotFound {
-			t.Errorf("got error %v", err)
+			t.Errorf("got error %v, want code %s", err, wire.CodeSessionNotFound)
 		}
 	})
 }
@@ -99,13 +99,13 @@ func TestUnreadableSessionIsQuarantined(t *testing.T) {
 				i, err := s.Session(t.Context(), "ses-1")
 				requireNoError(t, err)
 				if i.Quarantined == "" || i.Until.After(time.Now()) {
-					t.Errorf("the session is %+v", i)
+					t.Errorf("the session is %+v, want it quarantined, with an ended lease", i)
 				}
 				if n := len(payloads[wire.OwnerChanged](readLog(t, s))); n != 2 {
 					t.Errorf("%d owners are in the log, want ours and the one that set it aside", n)
 				}
 				if _, err := h.Open(t.Context(), "ses-1"); errorCode(err) != wire.CodeSessionInvalidState {
-					t.Errorf("got error %v", err)
+					t.Errorf("got error %v, want code %s", err, wire.CodeSessionInvalidState)
 				}
 			})
 		})
@@ -153,7 +153,7 @@ func TestSweepBacksOff(t *testing.T) {
 				i, err := m.Session(t.Context(), "ses-1")
 				requireNoError(t, err)
 				if i.Owner != "" || i.Quarantined != "" {
-					t.Errorf("the session is %+v", i)
+					t.Errorf("the session is %+v, want no owner and no quarantine", i)
 				}
 			})
 		})

@@ -22,7 +22,7 @@ func TestAnswersSurviveTheOwner(t *testing.T) {
 		then()
 	}
 	if got := <-wait.answer; fmt.Sprint(got) != fmt.Sprint(given) {
-		t.Errorf("the waiting call gets %+v", got)
+		t.Errorf("the waiting call gets %+v, want %+v", got, given)
 	}
 	for range 2 {
 		next := &questions{w: w, agents: &agents{w: w}}
@@ -35,7 +35,7 @@ func TestAnswersSurviveTheOwner(t *testing.T) {
 		}
 		e, ok := next.keptAnswer(name)
 		if got := e.response("question-1"); !ok || fmt.Sprint(got) != fmt.Sprint(given) {
-			t.Errorf("the next owner has %+v, %v", got, ok)
+			t.Errorf("the next owner has %+v, %v, want %+v", got, ok, given)
 		}
 		q = next
 	}

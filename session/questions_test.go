@@ -37,7 +37,7 @@ func TestFirstAnswerWins(t *testing.T) {
 		id := wire.MessageID(fmt.Sprintf("bad-%d", i))
 		deliver(t, r, command("c1", id, m))
 		if p := waitRejection(t, s, id); p.Code != wire.CodeHITLInvalidResponse {
-			t.Errorf("%+v is refused with %+v", m, p)
+			t.Errorf("%+v is refused with %+v, want code %s", m, p, wire.CodeHITLInvalidResponse)
 		}
 	}
 	deliver(t, r, command("c2", "p1", wire.UserPromptResponse{PromptID: "p", SelectedValues: []string{"a"}}))
@@ -58,11 +58,11 @@ func TestFirstAnswerWins(t *testing.T) {
 	}
 	for id, by := range map[wire.MessageID]string{"d2": "c1", "d4": "c1", "p2": "c2"} {
 		if p := waitRejection(t, s, id); p.Code != wire.CodeHITLRequestExpired || !strings.Contains(p.Reason, by) {
-			t.Errorf("%s was late and gets %+v", id, p)
+			t.Errorf("%s was late and gets %+v, want code %s that names %s", id, p, wire.CodeHITLRequestExpired, by)
 		}
 	}
 	if p := payloads[wire.PromptClosed](events); len(p) != 1 || p[0].AnsweredBy != "c2" || p[0].Reason != wire.ClosedAnswered {
-		t.Errorf("the prompt is closed with %+v", p)
+		t.Errorf("the prompt is closed with %+v, want it once, answered by c2", p)
 	}
 }
 
@@ -106,22 +106,22 @@ func TestQuestionsExpire(t *testing.T) {
 		deliverAndWait(t, r, command("c", "e", emit(wire.DialogConfirm{ID: "d"}, wire.PromptShow{Prompt: wire.Prompt{ID: "p"}})))
 		synctest.Wait()
 		if i, err := s.Session(t.Context(), "ses-1"); err != nil || !i.Working {
-			t.Errorf("with open questions the session is %+v, %v", i, err)
+			t.Errorf("with open questions the session is %+v, %v, want it working", i, err)
 		}
 		closed := waitLogged(t, s, "ses-1", anyOf[wire.DialogClosed])
 		if took := time.Since(began); closed.Reason != wire.ClosedExpired || took < time.Minute || took > 61*time.Second {
-			t.Errorf("after %v the dialog is closed with %+v", took, closed)
+			t.Errorf("after %v the dialog is closed with %+v, want %s after 1m", took, closed, wire.ClosedExpired)
 		}
 		if p := waitLogged(t, s, "ses-1", anyOf[wire.PromptClosed]); p.Reason != wire.ClosedExpired {
-			t.Errorf("the prompt is closed with %+v", p)
+			t.Errorf("the prompt is closed with %+v, want %s", p, wire.ClosedExpired)
 		}
 		synctest.Wait()
 		if i, err := s.Session(t.Context(), "ses-1"); err != nil || i.Working {
-			t.Errorf("without questions the session is %+v, %v", i, err)
+			t.Errorf("without questions the session is %+v, %v, want it not working", i, err)
 		}
 		deliver(t, r, command("c", "late", wire.DialogFeedback{DialogID: "d"}))
 		if p := waitRejection(t, s, "late"); p.Code != wire.CodeHITLRequestExpired {
-			t.Errorf("a late answer gets %+v", p)
+			t.Errorf("a late answer gets %+v, want code %s", p, wire.CodeHITLRequestExpired)
 		}
 	})
 }

@@ -34,16 +34,16 @@ func TestDuplicatesAreAnsweredToTheSender(t *testing.T) {
 		deliver(t, owner, command("conn-a", "said", hello))
 		for _, w := range []*tab{one, two} {
 			if p := nextEvent(t, w, anyOf[wire.MessageRejected]); p.Duplicate || p.By != "conn-a" {
-				t.Errorf("everybody sees %+v", p)
+				t.Errorf("a tab sees %+v, want the rejection of conn-a's message, no duplicate", p)
 			}
 		}
 		deliver(t, follower, command("conn-b", "emit", emit(window("win"))))
 		if again := nextEvent(t, two, anyOf[wire.Emitted]); again != first {
-			t.Errorf("EMIT again is answered with %+v, before with %+v", again, first)
+			t.Errorf("EMIT again is answered with %+v, before with %+v, want the same", again, first)
 		}
 		deliver(t, follower, command("conn-b", "said", hello))
 		if p := nextEvent(t, two, anyOf[wire.MessageRejected]); p.MessageID != "said" || !p.Duplicate || p.Code != wire.CodeProviderUnavailable {
-			t.Errorf("the same message again is answered with %+v", p)
+			t.Errorf("the same message again is answered with %+v, want a duplicate for said with code %s", p, wire.CodeProviderUnavailable)
 		}
 		waitPosition(t, follower, deliverBarrier(t, owner))
 		synctest.Wait()
@@ -53,7 +53,7 @@ func TestDuplicatesAreAnsweredToTheSender(t *testing.T) {
 		}
 		actions := payloads[wire.Actions](seen)
 		if n := len(payloads[wire.MessageRejected](seen)); n != 0 || len(actions) != 2 { // the last is of settled
-			t.Errorf("the other tab has seen %d more refusals and %+v", n, actions)
+			t.Errorf("the other tab has seen %d more refusals and %+v, want none and two actions", n, actions)
 		}
 	})
 }
@@ -92,11 +92,11 @@ func TestSameMessageIDOfTwoConnections(t *testing.T) {
 				}
 				close(gate)
 				if p, is := (<-answers[0]).Data.(wire.MessageRejected); is && p.Code != wire.CodeProviderUnavailable {
-					t.Errorf("the first is answered with %+v", p)
+					t.Errorf("the first is answered with %+v, want no rejection or code %s", p, wire.CodeProviderUnavailable)
 				}
 				a := <-answers[1]
 				if p, is := a.Data.(wire.MessageRejected); !is || p.Code != wire.CodeSessionInvalidState {
-					t.Errorf("the second is answered with %+v", a.Data)
+					t.Errorf("the second is answered with %+v, want code %s", a.Data, wire.CodeSessionInvalidState)
 				}
 			})
 		})
@@ -122,12 +122,12 @@ func TestPanicAfterCommitRefusesNothing(t *testing.T) {
 			return receipt, err
 		})
 		if a := deliverAndWait(t, r, command("c", "m1", emit(window("win")))); isA[wire.MessageRejected](a.Data) {
-			t.Errorf("the answer is %+v", a.Data)
+			t.Errorf("the answer is %+v, want no rejection", a.Data)
 		}
 		deliverBarrier(t, r)
 		log := readLog(t, m)
 		if n := len(payloads[wire.MessageRejected](log)); n != 0 || panics != 2 {
-			t.Errorf("after %d panics %d messages were refused", panics, n)
+			t.Errorf("after %d panics %d messages were refused, want 2 and none", panics, n)
 		}
 	})
 }
@@ -148,7 +148,7 @@ func TestPendingMoveOnAnotherMonitor(t *testing.T) {
 		}
 		deliverAndWait(t, r, command("c", "e2", emit(wire.WindowSetTitle{WindowID: "monitor-1/win", Title: "x"})))
 		if got := windowPositions(readLog(t, s)); len(got) == 0 || got[len(got)-1] != 201 {
-			t.Errorf("the window was moved to %v before it got another title", got)
+			t.Errorf("the window was moved to %v before it got another title, want 201 as the last", got)
 		}
 	})
 }

@@ -23,7 +23,7 @@ func (d *testDesktop) rowOf(text string) wire.UIRow {
 		}
 	}
 	if found.ID == 0 {
-		d.t.Fatalf("no row says %q", text)
+		d.t.Fatalf("no row says %q, want one", text)
 	}
 	return found
 }
@@ -61,10 +61,10 @@ func TestRewind(t *testing.T) {
 				t.Fatalf("got %+v, want 6 removed rows in revision 1 by conn for r1", done)
 			}
 			if again, is := d.sendAndWait("r1", undo).(wire.MessageRepeated); !is {
-				t.Errorf("a rewind that was sent again: %+v", again)
+				t.Errorf("a repeated rewind is answered with %+v, want a MessageRepeated", again)
 			}
 			if got := d.visibleRows(firstMonitor); got != "/say the word is xyzzy; the word is xyzzy" {
-				t.Errorf("people see %q", got)
+				t.Errorf("the visible rows are %q, want those of the first turn", got)
 			}
 			refusals := map[string]wire.ClientPayload{
 				"3008 1": wire.Rewind{TS: target.TS},
@@ -76,7 +76,7 @@ func TestRewind(t *testing.T) {
 			for want, cmd := range refusals {
 				no, is := d.sendAndWait(wire.MessageID(want), cmd).(wire.MessageRejected)
 				if !is || strconv.Itoa(int(no.Code)) != want[:4] || no.To != "conn" {
-					t.Errorf("%s: %+v", want, no)
+					t.Errorf("%s is answered with %+v, want that code to conn", want, no)
 				}
 			}
 			o = o.restart(t, hubConfig{})
@@ -84,7 +84,7 @@ func TestRewind(t *testing.T) {
 			d.sendText(firstMonitor, "m9", "/recall")
 			d.waitTurnEnd("m9")
 			if got := d.turnText("m9"); !strings.Contains(got, "xyzzy") || strings.Contains(got, "plugh") || strings.Contains(got, "plover") {
-				t.Errorf("the agent remembers %q", got)
+				t.Errorf("the agent remembers %q, want xyzzy without plugh and plover", got)
 			}
 			edit := wire.EditMessage{TS: d.rowOf("/say the word is xyzzy").TS, Text: "/say the word is frotz"}
 			if a, is := d.sendAndWait("e1", edit).(wire.MessageAccepted); !is || a.How != wire.TakenDirect {
@@ -92,13 +92,13 @@ func TestRewind(t *testing.T) {
 			}
 			d.waitTurnEnd("e1")
 			if a, is := d.sendAndWait("e1", edit).(wire.MessageAccepted); !is || !a.Duplicate {
-				t.Errorf("an edit that was sent again: %+v", a)
+				t.Errorf("a repeated edit is answered with %+v, want a duplicate", a)
 			}
 			if got := d.visibleRows(firstMonitor); got != "/say the word is frotz; the word is frotz" {
-				t.Errorf("people see %q", got)
+				t.Errorf("the visible rows are %q, want those of frotz", got)
 			}
 			if got := d.conversation(s, "main-monitor-0"); !strings.Contains(got, "frotz") || strings.Contains(got, "xyzzy") {
-				t.Errorf("the agent knows %q", got)
+				t.Errorf("the agent knows %q, want frotz without xyzzy", got)
 			}
 			d.waitIdle()
 		})
@@ -125,7 +125,7 @@ func TestRepeatedCommandsGetTheSameAnswer(t *testing.T) {
 			answers[i] = nextEvent(t, tab, func(e wire.Emitted) bool { return e.MessageID == name })
 		}
 		if answers[0] != answers[1] {
-			t.Errorf("%s is answered with %+v, then with %+v", name, answers[0], answers[1])
+			t.Errorf("%s is answered with %+v, then with %+v, want the same", name, answers[0], answers[1])
 		}
 	}
 	d.waitIdle()
@@ -199,7 +199,7 @@ func TestRewindToAnOldRow(t *testing.T) {
 			o = o.restart(t, hubConfig{})
 			d = o.openDesktop(t, "ses-1")
 			if rows := d.snapshot().RecentMessages; rows[0].ID <= answer.ID {
-				t.Fatalf("the desktop has row %d", rows[0].ID)
+				t.Fatalf("the oldest row of the desktop is %d, want one after %d", rows[0].ID, answer.ID)
 			}
 			d.sendAndWait("r", wire.Rewind{TS: d.rowOf("/say word 85").TS})
 			hasNewestRows(o, d, 85*3)
@@ -214,11 +214,11 @@ func TestRewindToAnOldRow(t *testing.T) {
 			page, err := o.Rows(t.Context(), "ses-1", session.RowQuery{Monitor: firstMonitor, Limit: 1000})
 			requireNoError(t, err)
 			if n := len(page.Rows); n != 18 || page.Rows[14].Text == "" || page.Rows[15].Text != "/say other word" {
-				t.Errorf("%d rows: %+v", n, page.Rows)
+				t.Errorf(`there are %d rows, want 18 with "/say other word" as number 15: %+v`, n, page.Rows)
 			}
 			got := d.conversation(s, "main-monitor-0")
 			if !strings.Contains(got, "word 4") || strings.Contains(got, "word 5") || !strings.Contains(got, "other word") {
-				t.Errorf("the agent knows %q", got)
+				t.Errorf("the agent knows %q, want word 4 and other word without word 5", got)
 			}
 			d.sendAndWait("r2", wire.Rewind{TS: page.Rows[3].TS})
 			hasNewestRows(o, d, 3)
@@ -243,7 +243,7 @@ func TestRewindOfRunningTurns(t *testing.T) {
 	d.sendText(firstMonitor, "m3", "/recall")
 	d.waitTurnEnd("m3")
 	if got := d.turnText("m3"); !strings.Contains(got, "one") || strings.Contains(got, "two") {
-		t.Errorf("the agent remembers %q", got)
+		t.Errorf("the agent remembers %q, want one without two", got)
 	}
 	d.waitIdle()
 }
@@ -290,7 +290,7 @@ func TestConcurrentRewinds(t *testing.T) {
 				}
 			}
 			if won != 1 {
-				t.Errorf("%d have won", won)
+				t.Errorf("%d commands have won, want 1", won)
 			}
 			if m := d.snapshot().Monitors[0]; m.Revision != 1 {
 				t.Errorf("got %+v, want revision 1", m)

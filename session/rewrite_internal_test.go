@@ -69,14 +69,14 @@ func TestSplitOps(t *testing.T) {
 				items, size = items+n, size+bytes
 			}
 			if len(batch) == 0 || items > limits.BatchItems || size > limits.BatchBytes {
-				t.Fatalf("batch %d has %d ops, %d items and %d bytes", i, len(batch), items, size)
+				t.Fatalf("batch %d has %d ops, %d items and %d bytes, want at least one op and at most %d items and %d bytes", i, len(batch), items, size, limits.BatchItems, limits.BatchBytes)
 			}
 			if batch[len(batch)-1].Kind == store.OpDrop {
-				t.Fatalf("batch %d leaves a list empty", i)
+				t.Fatalf("batch %d ends with the drop of a list, want the items of the list behind it", i)
 			}
 		}
 		if got, want := describeOps(again), describeOps(ops); !slices.Equal(got, want) {
-			t.Fatalf("other ops:\n%.300v\n%.300v", got, want)
+			t.Fatalf("the batches have the ops\n%.300v\nwant\n%.300v", got, want)
 		}
 	})
 }

@@ -115,12 +115,12 @@ func TestRewriteOfALargeSession(t *testing.T) {
 		})
 		deliverAndWait(t, r, command("c", "lost", emit(window("lost"))))
 		if p, is := deliverAndWait(t, r, command("c", "after", emit(window("after")))).Data.(wire.Actions); !is {
-			t.Errorf("the command that met the gap is answered with %+v", p)
+			t.Errorf("the command that met the gap is answered with %+v, want Actions", p)
 		}
 		waitPosition(t, follower, deliverBarrier(t, r))
 		x, y := snapshotBytes(t, r), snapshotBytes(t, follower)
 		if !bytes.Equal(x, y) || len(x) < 10_000_000 {
-			t.Errorf("snapshots of %d and %d bytes differ", len(x), len(y))
+			t.Errorf("snapshots have %d and %d bytes, want the same of at least 10 MB", len(x), len(y))
 		}
 		for _, w := range tabs {
 			nextEvent(t, w, func(s wire.SessionState) bool { return s.Reason == wire.SnapshotUnknown && len(s.Windows) == 12 })
@@ -150,7 +150,7 @@ func TestLostBatchWithoutEvents(t *testing.T) {
 		i, err := a.Info(t.Context(), "ses-1")
 		requireNoError(t, err)
 		if len(i.Shares) != 0 {
-			t.Errorf("after the store lost it, the session is shared with %v", i.Shares)
+			t.Errorf("after the store lost it, the session is shared with %v, want nobody", i.Shares)
 		}
 	})
 }
@@ -209,7 +209,7 @@ func TestTurnEndDuringALossIsRepeated(t *testing.T) {
 					}
 				}
 				if !lost.Load() || ends != 1 || text != "done" {
-					t.Errorf("the log has %d ends of the turn, which says %q", ends, text)
+					t.Errorf(`the log has %d ends of the turn, which says %q, want one end and "done"`, ends, text)
 				}
 				d.sendText(firstMonitor, "after", "/say more")
 				d.waitTurnEnd("after")

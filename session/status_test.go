@@ -19,7 +19,7 @@ func singleStatus(t *testing.T, h *session.Hub) session.Status {
 	t.Helper()
 	all := h.Statuses(t.Context())
 	if len(all) != 1 {
-		t.Fatalf("there are %d sessions: %+v", len(all), all)
+		t.Fatalf("there are %d sessions, want 1: %+v", len(all), all)
 	}
 	return all[0]
 }
@@ -33,7 +33,7 @@ func TestStatuses(t *testing.T) {
 		d.waitTurnEnd("bad")
 		synctest.Wait()
 		if s := singleStatus(t, o.Hub); s.Errors != 1 || s.LastError != wire.CodeExecutionFailed || s.Working || s.Agents != 0 || s.Stuck {
-			t.Errorf("after a turn that failed it is %+v", s)
+			t.Errorf("after a turn that failed the session is %+v, want it idle with one error of code %s", s, wire.CodeExecutionFailed)
 		}
 		d.sendText(firstMonitor, "busy", "/nosteer", "/say wait", "/hang")
 		d.waitTurnOutput("busy")
@@ -44,22 +44,22 @@ func TestStatuses(t *testing.T) {
 		s := singleStatus(t, o.Hub)
 		if s.ID != "ses-1" || s.User != "ada" || s.Title != "Desk" || s.Agents != 1 || s.Queued != 2 || !s.Working || s.Monitors != 1 ||
 			s.Epoch == 0 || s.Top.Epoch != s.Epoch || s.Updated.IsZero() || s.Stuck {
-			t.Errorf("at work it is %+v", s)
+			t.Errorf("at work the session is %+v, want Desk of ada with 1 agent and 2 queued messages, not stuck", s)
 		}
 		i, err := o.Inspect(t.Context(), "ses-1")
 		requireNoError(t, err)
 		if len(i.Monitors) != 1 || len(i.Monitors[0].Queue) != 2 {
-			t.Fatalf("the monitors are %+v", i.Monitors)
+			t.Fatalf("the monitors are %+v, want one with 2 queued messages", i.Monitors)
 		}
 		q := i.Monitors[0].Queue[1]
 		if q.ID != "m2" || q.Place != 2 || q.Since == 0 || q.Text != "/say two" {
-			t.Errorf("the second that waits is %+v", q)
+			t.Errorf("the second queued message is %+v, want m2 with its text and time in place 2", q)
 		}
 		if len(i.Agents) != 1 || i.Agents[0].MessageID != "busy" || i.Agents[0].Provider != "demo" || i.Agents[0].Attempt != 1 || i.Agents[0].Text != "" {
-			t.Errorf("the agents are %+v", i.Agents)
+			t.Errorf("the agents are %+v, want one of demo on message busy, without text", i.Agents)
 		}
 		if len(i.Messages) != 4 || i.Messages[0].ID != "m2" || i.Messages[0].Verdict != "queued" || i.Messages[3].Verdict != "accepted" {
-			t.Errorf("the ledger is %+v", i.Messages)
+			t.Errorf("the ledger is %+v, want 4 messages, the newest m2 queued and the oldest accepted", i.Messages)
 		}
 		for n, state := range []string{"waiting", "waiting", "running", "ended"} {
 			if m := i.Messages[n]; m.State != state {
@@ -69,7 +69,7 @@ func TestStatuses(t *testing.T) {
 		stored, err := o.InspectStored(t.Context(), "ses-1")
 		requireNoError(t, err)
 		if len(stored.Agents) != 1 || len(stored.Messages) != 4 || stored.Status.User != "ada" || stored.Status.Top != s.Top {
-			t.Errorf("the store says %+v", stored)
+			t.Errorf("the store says %+v, want 1 agent and 4 messages of ada at %v", stored, s.Top)
 		}
 		d.send("", wire.Interrupt{Scope: wire.ScopeAgent, AgentID: "main-monitor-0-busy"})
 		d.waitTurnEnd("m2")
@@ -94,15 +94,15 @@ func TestStatusesKeepSessionsIdle(t *testing.T) {
 		for range 9 {
 			time.Sleep(time.Second)
 			if s := singleStatus(t, h); s.Stuck {
-				t.Fatalf("an idle session is %+v", s)
+				t.Fatalf("an idle session is %+v, want it not stuck", s)
 			}
 		}
 		if n := commits.Load(); n != before {
-			t.Errorf("%d commits came of looking", n-before)
+			t.Errorf("reading statuses made %d commits, want 0", n-before)
 		}
 		time.Sleep(3 * time.Second)
 		if all := h.Statuses(t.Context()); len(all) != 0 {
-			t.Errorf("looking has kept the session: %+v", all)
+			t.Errorf("reading statuses has kept the session loaded: %+v, want none", all)
 		}
 	})
 }
@@ -154,12 +154,12 @@ func TestStuckSessionNamesItsActivity(t *testing.T) {
 			deliver(t, r, command("conn", "m1", wire.UserMessage{Content: "hello"}))
 			time.Sleep(time.Second)
 			if got := singleStatus(t, h); !got.Stuck || got.Activity != "USER_MESSAGE" || got.For < time.Second {
-				t.Errorf("it is %+v", got)
+				t.Errorf("during a message the session is %+v, want it stuck in USER_MESSAGE for 1s or more", got)
 			}
 			close(gate)
 			deliverBarrier(t, r)
 			if got := singleStatus(t, h); got.Stuck || !got.Working {
-				t.Errorf("later it is %+v", got)
+				t.Errorf("later the session is %+v, want it working and not stuck", got)
 			}
 		})
 	})
@@ -181,7 +181,7 @@ func TestStuckSessionNamesItsActivity(t *testing.T) {
 			time.Sleep(500 * time.Millisecond)
 			got := singleStatus(t, o.Hub)
 			if !got.Stuck || got.Activity != "agent" || got.For < 500*time.Millisecond || got.Agents != 1 || got.User != "ada" {
-				t.Errorf("it is %+v", got)
+				t.Errorf("during work of an agent the session of ada is %+v, want it stuck in agent for 500ms or more", got)
 			}
 			if _, err := o.Inspect(t.Context(), "ses-1"); err == nil {
 				t.Error("got an inspection, want an error")
@@ -192,7 +192,7 @@ func TestStuckSessionNamesItsActivity(t *testing.T) {
 			d.send("", wire.Interrupt{Scope: wire.ScopeSession})
 			d.waitTurnEnd("busy")
 			if got := singleStatus(t, o.Hub); got.Stuck || got.Activity != "" {
-				t.Errorf("later it is %+v", got)
+				t.Errorf("later the session is %+v, want it without an activity and not stuck", got)
 			}
 		})
 	})
@@ -208,12 +208,12 @@ func TestStuckSessionNamesItsActivity(t *testing.T) {
 			deliver(t, r, command("conn", "m1", emit(window("w"))))
 			time.Sleep(300 * time.Millisecond)
 			if got := singleStatus(t, h); !got.Stuck || got.Activity != "commit" || got.For < 300*time.Millisecond {
-				t.Errorf("it is %+v", got)
+				t.Errorf("during a commit the session is %+v, want it stuck in commit for 300ms or more", got)
 			}
 			m.cut.Store(false)
 			deliverBarrier(t, r)
 			if got := singleStatus(t, h); got.Stuck || got.Windows != 1 {
-				t.Errorf("later it is %+v", got)
+				t.Errorf("later the session is %+v, want one window and not stuck", got)
 			}
 		})
 	})
@@ -235,7 +235,7 @@ func TestStuckSessionNamesItsActivity(t *testing.T) {
 			}()
 			synctest.Wait()
 			if got := singleStatus(t, h); !got.Stuck || got.Activity != "load" || got.ID != "ses-1" {
-				t.Errorf("it is %+v", got)
+				t.Errorf("during the load the session is %+v, want it stuck in load", got)
 			}
 			close(gate)
 			requireNoError(t, <-opened)
@@ -260,16 +260,16 @@ func TestStatusesOfSessionsBetweenOwners(t *testing.T) {
 		deliver(t, r, command("c", "m1", emit(window("w"))))
 		time.Sleep(2 * time.Minute)
 		if got := singleStatus(t, h); !got.Stuck || got.Activity != "claim" || got.For < time.Minute || got.Epoch != epoch || got.ID != "ses-1" {
-			t.Errorf("it is %+v", got)
+			t.Errorf("without a claim the session is %+v, want it stuck in claim for 1m or more at epoch %d", got, epoch)
 		}
 		if l := h.Gauges(); l.Stuck != 1 || l.Followed != 0 {
-			t.Errorf("the levels are %+v", l)
+			t.Errorf("the gauges are %+v, want one stuck session and none followed", l)
 		}
 		m.onCommit(nil)
 		m.onClaim(nil)
 		deliverBarrier(t, r)
 		if got := singleStatus(t, h); got.Stuck || got.Windows != 1 {
-			t.Errorf("later it is %+v", got)
+			t.Errorf("later the session is %+v, want one window and not stuck", got)
 		}
 	})
 }
@@ -286,18 +286,18 @@ func TestStatusesOfFollowersWithoutOwner(t *testing.T) {
 		deliverBarrier(t, r)
 		time.Sleep(time.Minute)
 		if all := b.Statuses(t.Context()); len(all) != 0 {
-			t.Errorf("a session that is followed is %+v", all)
+			t.Errorf("a session that is followed is listed as %+v, want none", all)
 		}
 		m.onClaim(func(wire.ReplicaID) error { return store.ErrUnavailable })
 		stop()
 		time.Sleep(time.Minute)
 		if got := singleStatus(t, b); !got.Stuck || got.Activity != "claim" || got.For < 10*time.Second || got.Epoch == 0 {
-			t.Errorf("without an owner it is %+v", got)
+			t.Errorf("without an owner the session is %+v, want it stuck in claim for 10s or more", got)
 		}
 		m.onClaim(nil)
 		time.Sleep(5 * time.Second)
 		if got := singleStatus(t, b); got.Stuck || !b.Owns("ses-1") {
-			t.Errorf("later it is %+v", got)
+			t.Errorf("later the session is %+v, want it owned by b and not stuck", got)
 		}
 	})
 }
@@ -308,7 +308,7 @@ func TestViewersAndTail(t *testing.T) {
 	h, _ := startHub(t, s, "a", session.Config{})
 	createSession(t, h, "ses-1")
 	if got := h.Viewers("ses-1"); len(got) != 0 {
-		t.Errorf("a session that is not loaded is watched by %+v", got)
+		t.Errorf("a session that is not loaded is watched by %+v, want none", got)
 	}
 	r := openHandle(t, h, "ses-1")
 	at := deliverBarrier(t, r)
@@ -321,7 +321,7 @@ func TestViewersAndTail(t *testing.T) {
 		}
 	}
 	if seen < 2 {
-		t.Errorf("the log has %d events", seen)
+		t.Errorf("the log has %d events, want at least 2", seen)
 	}
 }
 
@@ -342,10 +342,10 @@ func TestTabsDoNotHideStalledAgents(t *testing.T) {
 		synctest.Wait()
 		s := singleStatus(t, o.Hub)
 		if s.Progress.After(begun.Add(time.Second)) || time.Since(s.Updated) > 10*time.Second || !s.Working || !s.Stalled {
-			t.Errorf("since %v it is %+v", begun, s)
+			t.Errorf("since %v the session is %+v, want it working and stalled, without progress", begun, s)
 		}
 		if l := o.Gauges(); l.Stalled != 1 {
-			t.Errorf("the levels are %+v", l)
+			t.Errorf("the gauges are %+v, want one stalled session", l)
 		}
 	})
 }

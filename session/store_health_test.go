@@ -74,10 +74,10 @@ func TestOwnerNotifiesTabsOfStoreStatus(t *testing.T) {
 					state, err := r.Snapshot(t.Context(), nil)
 					requireNoError(t, err)
 					if state.Owner != "a" || len(state.Windows) != 2 {
-						t.Errorf("afterwards the state is %+v", state)
+						t.Errorf("afterwards the state is %+v, want the owner a and 2 windows", state)
 					}
 					if changes := len(payloads[wire.OwnerChanged](readLog(t, m))); (changes == 1) != (outage < 5*time.Second) {
-						t.Errorf("the session had %d owners", changes)
+						t.Errorf("after an outage of %v the session had %d owners, want one only if it was shorter than 5s", outage, changes)
 					}
 					time.Sleep(time.Hour)
 					w.checkStoreStatuses(t, "long after", false, true)
@@ -114,7 +114,7 @@ func TestFollowerNotifiesTabsOfStoreStatus(t *testing.T) {
 		wa.checkStoreStatuses(t, "afterwards")
 		nextEvent(t, wb, func(p wire.Emitted) bool { return p.MessageID == "m1" })
 		if n := len(payloads[wire.OwnerChanged](readLog(t, s))); n != 1 {
-			t.Errorf("the session had %d owners", n)
+			t.Errorf("the session had %d owners, want 1", n)
 		}
 	})
 }
@@ -159,7 +159,7 @@ func TestUnusedFollowerIsUnloaded(t *testing.T) {
 			nextEvent(t, w, anyOf[wire.SessionState])
 			time.Sleep(time.Minute)
 			if got := b.Load(); got != (session.Load{Followed: 1, Tabs: 1}) || m.tails.Load() != 1 {
-				t.Errorf("with a tab there are %+v and %d tails", got, m.tails.Load())
+				t.Errorf("with a tab there are %+v and %d tails, want one followed session with one tab and 1 tail", got, m.tails.Load())
 			}
 			w.detach()
 			follower.Close()
@@ -173,7 +173,7 @@ func TestUnusedFollowerIsUnloaded(t *testing.T) {
 			time.Sleep(6 * time.Second)
 			synctest.Wait()
 			if got := b.Load(); got != (session.Load{}) || m.tails.Load() != 0 {
-				t.Errorf("round %d: without a tab there are %+v and %d tails", round, got, m.tails.Load())
+				t.Errorf("round %d: without a tab there are %+v and %d tails, want none", round, got, m.tails.Load())
 			}
 			before := m.calls.Load()
 			for i := range 10 {
@@ -181,10 +181,10 @@ func TestUnusedFollowerIsUnloaded(t *testing.T) {
 				time.Sleep(time.Minute)
 			}
 			if n := m.calls.Load() - before; n != 0 {
-				t.Errorf("round %d: a hub with nothing to do asked the store %d times", round, n)
+				t.Errorf("round %d: a hub with nothing to do asked the store %d times, want 0", round, n)
 			}
 			if state, err := owner.Snapshot(t.Context(), nil); err != nil || state.Connections != 0 {
-				t.Errorf("round %d: the owner counts %d tabs, %v", round, state.Connections, err)
+				t.Errorf("round %d: the owner counts %d tabs, %v, want 0", round, state.Connections, err)
 			}
 		}
 	})

@@ -63,27 +63,27 @@ func TestRedisLosesEverything(t *testing.T) {
 					if busy && !told[w] {
 						e := nextEvent(t, w, func(r wire.AgentResponse) bool { return r.IsComplete && r.MessageID == "m2" })
 						if e.Outcome != wire.OutcomeCompleted {
-							t.Errorf("the turn ended with %+v", e)
+							t.Errorf("the turn ended with %+v, want outcome %s", e, wire.OutcomeCompleted)
 						}
 					}
 				}
 				// A repetition has no effect: the ledger was written again.
 				again := d.sendAndWait("m1", wire.UserMessage{MonitorID: firstMonitor, Content: openWindowDirective("w") + "\n/say hello"})
 				if p, is := again.(wire.MessageAccepted); !is || !p.Duplicate {
-					t.Errorf("a message that is sent again is answered with %+v", again)
+					t.Errorf("a message that is sent again is answered with %+v, want a duplicate", again)
 				}
 				waitPosition(t, far, deliverBarrier(t, d.handle))
 				now := d.snapshot()
 				if got := d.windows(firstMonitor); fmt.Sprint(got) != "[late w]" || now.Owner != "a" || now.Title != "Desk" {
-					t.Errorf("the windows are %v, the state is %+v", got, now)
+					t.Errorf("the windows are %v, the state is %+v, want [late w] and Desk with the owner a", got, now)
 				}
 				if now.LastMessageID.Compare(before) <= 0 {
-					t.Errorf("positions went back from %v to %v", before, now.LastMessageID)
+					t.Errorf("positions went back from %v to %v, want a later one", before, now.LastMessageID)
 				}
 				i, err := a.Info(t.Context(), "ses-1")
 				requireNoError(t, err)
 				if i.User != "ada" || i.Title != "Desk" {
-					t.Errorf("the directory has %+v", i)
+					t.Errorf("the directory has %+v, want Desk of ada", i)
 				}
 				// A third replica finds the owner's whole state.
 				kept, err := s.Load(t.Context(), "ses-1")
@@ -91,10 +91,10 @@ func TestRedisLosesEverything(t *testing.T) {
 				state, err := desktop.Restore("ses-1", kept.At, kept.Tables)
 				requireNoError(t, err)
 				if x := state.Snapshot(); len(x.Windows) != 2 || len(x.RecentMessages) != len(now.RecentMessages) {
-					t.Errorf("kept are %+v and %+v", x.Windows, x.RecentMessages)
+					t.Errorf("the store has the windows %+v and rows %+v, want 2 windows and %d rows", x.Windows, x.RecentMessages, len(now.RecentMessages))
 				}
 				if got := readArchive(t, b.Hub, firstMonitor, 3); joinTexts(got) != joinTexts(now.RecentMessages) {
-					t.Errorf("the archive has %s, shown are %s", joinTexts(got), joinTexts(now.RecentMessages))
+					t.Errorf("the archive has %s, shown are %s, want the same", joinTexts(got), joinTexts(now.RecentMessages))
 				}
 				if got := d.conversation(s, "main-monitor-0"); got == "" {
 					t.Error("got an empty conversation, want the one before the loss")
@@ -102,7 +102,7 @@ func TestRedisLosesEverything(t *testing.T) {
 				for _, w := range []*tab{wa, wb} {
 					select {
 					case code := <-w.closed:
-						t.Errorf("a tab was closed with %d", code)
+						t.Errorf("a tab was closed with %d, want it open", code)
 					default:
 					}
 				}
@@ -127,10 +127,10 @@ func TestDeletedSessionIsNotRecreated(t *testing.T) {
 			requireNoError(t, err)
 			requireNoError(t, s.Delete(t.Context(), lease))
 			if code := <-w.closed; code != wire.CloseExpired {
-				t.Errorf("the tab is closed with %d", code)
+				t.Errorf("the tab is closed with %d, want %d", code, wire.CloseExpired)
 			}
 			if _, err := a.Open(t.Context(), "ses-1"); errorCode(err) != wire.CodeSessionNotFound {
-				t.Errorf("a deleted session is opened: %v", err)
+				t.Errorf("opening a deleted session gives %v, want code %s", err, wire.CodeSessionNotFound)
 			}
 		})
 	}
@@ -153,13 +153,13 @@ func TestNewSessionUnderALostID(t *testing.T) {
 	_, err := b.Create(t.Context(), session.NewSession{ID: "ses-1", User: "eve", Title: "Mine"})
 	requireNoError(t, err)
 	if code := <-w.closed; code != wire.CloseExpired {
-		t.Errorf("the tab is closed with %d", code)
+		t.Errorf("the tab is closed with %d, want %d", code, wire.CloseExpired)
 	}
 	mine := openHandle(t, b, "ses-1")
 	deliverBarrier(t, mine)
 	state, err := mine.Snapshot(t.Context(), nil)
 	requireNoError(t, err)
 	if len(state.Windows) != 0 || state.Title != "Mine" {
-		t.Errorf("the new session shows %+v", state)
+		t.Errorf("the new session shows %+v, want the title Mine and no windows", state)
 	}
 }

@@ -49,7 +49,7 @@ func TestTakeOwnership(t *testing.T) {
 				t.Errorf("round %d: %+v, want from %s", round, got, want)
 			}
 			if !h.Owns("ses-1") {
-				t.Errorf("round %d: it is not owned here", round)
+				t.Errorf("round %d: the session is not owned here, want it owned", round)
 			}
 			wg.Wait()
 		}
@@ -57,7 +57,7 @@ func TestTakeOwnership(t *testing.T) {
 			deliverBarrier(t, r)
 		}
 		if got := fmt.Sprint(logOwners(t, s)); got != "[a b a c]" {
-			t.Errorf("owners %s", got)
+			t.Errorf("the owners in the log are %s, want [a b a c]", got)
 		}
 		count := map[wire.MessageID]int{}
 		for _, p := range payloads[wire.Actions](readLog(t, s)) {
@@ -65,7 +65,7 @@ func TestTakeOwnership(t *testing.T) {
 		}
 		for _, id := range ids {
 			if count[id] != 1 {
-				t.Errorf("%s was done %d times", id, count[id])
+				t.Errorf("%s was done %d times, want once", id, count[id])
 			}
 		}
 	})
@@ -88,7 +88,7 @@ func TestTakeOwnershipByTwo(t *testing.T) {
 		}
 		wg.Wait()
 		if got := fmt.Sprint(logOwners(t, s)); got != "[a b c]" && got != "[a c b]" {
-			t.Errorf("owners %s", got)
+			t.Errorf("the owners in the log are %s, want [a b c] or [a c b]", got)
 		}
 		if b.Owns("ses-1") == c.Owns("ses-1") {
 			t.Errorf("got ownership %t at b and %t at c, want exactly one", b.Owns("ses-1"), c.Owns("ses-1"))
@@ -175,14 +175,14 @@ func TestYieldIsForOneOwner(t *testing.T) {
 		time.Sleep(time.Minute)
 		deliverBarrier(t, r)
 		if got := fmt.Sprint(logOwners(t, m)); got != "[a]" || b.Owns("ses-1") {
-			t.Errorf("owners %s", got)
+			t.Errorf("the owners in the log are %s and b owns it: %v, want [a] and false", got, b.Owns("ses-1"))
 		}
 		if _, err := b.TakeOwnership(t.Context(), "nobody"); errorCode(err) != wire.CodeSessionNotFound {
-			t.Errorf("fetched what is not there: %v", err)
+			t.Errorf("taking a session that does not exist gives %v, want code %s", err, wire.CodeSessionNotFound)
 		}
 		b.Drain(t.Context())
 		if _, err := b.TakeOwnership(t.Context(), "ses-1"); errorCode(err) != wire.CodeStoreUnavailable {
-			t.Errorf("a draining hub takes a session: %v", err)
+			t.Errorf("taking a session on a draining hub gives %v, want code %s", err, wire.CodeStoreUnavailable)
 		}
 	})
 }
@@ -213,20 +213,20 @@ func TestTakeOwnershipWhileAgentsRun(t *testing.T) {
 			d.send("", wire.UserPromptResponse{PromptID: asked.ID, SelectedValues: []string{"b"}})
 			d.waitIdle() // also checks the outcomes
 			if got := fmt.Sprint(logOwners(t, s)); got != "[a b a b]" {
-				t.Errorf("owners %s", got)
+				t.Errorf("the owners in the log are %s, want [a b a b]", got)
 			}
 			words := make([]string, 60)
 			for i := range words {
 				words[i] = fmt.Sprint("w", i+1)
 			}
 			if said := d.turnText("m1"); said != "one\n"+strings.Join(words, " ")+"\ntwo" {
-				t.Errorf("the turn said %q", said)
+				t.Errorf("the turn said %q, want one, the words w1 to w%d in order, and two", said, len(words))
 			}
 			if got := d.windows(firstMonitor); fmt.Sprint(got) != "[w1 w2]" {
-				t.Errorf("the windows are %v", got)
+				t.Errorf("the windows are %v, want [w1 w2]", got)
 			}
 			if got := d.turnText("q"); !strings.HasSuffix(got, "asked") || strings.Count(got, `"b"`) != 1 {
-				t.Errorf("the question ended with %q", got)
+				t.Errorf("the turn with the question said %q, want the answer b once and then asked", got)
 			}
 		})
 	}
@@ -275,13 +275,13 @@ func TestYieldExpires(t *testing.T) {
 		began := time.Now()
 		deliverAndWait(t, r, command("conn", "m2", emit(window("w2"))))
 		if took := time.Since(began); took > 100*time.Millisecond || !a.Owns("ses-1") {
-			t.Errorf("the next message took %v; owners %v", took, logOwners(t, m))
+			t.Errorf("the next message took %v; owners %v, want at most 100ms with the owner a", took, logOwners(t, m))
 		}
 		if got := fmt.Sprint(logOwners(t, m)); got != "[a]" {
-			t.Errorf("owners %s", got)
+			t.Errorf("the owners in the log are %s, want [a]", got)
 		}
 		if _, err := b.TakeOwnership(t.Context(), "ses-1"); err != nil || !b.Owns("ses-1") {
-			t.Errorf("now it could not be fetched: %v", err)
+			t.Errorf("taking the session gives %v and b owns it: %v, want no error and true", err, b.Owns("ses-1"))
 		}
 	})
 }
@@ -308,7 +308,7 @@ func TestTakeOwnershipIsNotFencing(t *testing.T) {
 		requireNoError(t, err)
 		time.Sleep(5 * time.Second)
 		if n := f.lost.Load(); n != 0 {
-			t.Errorf("an orderly hand-over counts as %d lost leases", n)
+			t.Errorf("an orderly hand-over counts as %d lost leases, want 0", n)
 		}
 	})
 }

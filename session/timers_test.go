@@ -45,7 +45,7 @@ func TestWindowMovesAreCoalesced(t *testing.T) {
 		time.Sleep(time.Second)
 		got := windowPositions(readLog(t, s))
 		if len(got) < 5 || len(got) > 7 || got[0] != 100 || got[len(got)-1] != 149 {
-			t.Errorf("50 moves within 500 ms were emitted as %v", got)
+			t.Errorf("50 moves within 500 ms were emitted as %v, want 5 to 7 positions from 100 to 149", got)
 		}
 		n := len(readLog(t, s))
 		deliver(t, r, command("c", "", moveInteraction(149)))
@@ -58,12 +58,12 @@ func TestWindowMovesAreCoalesced(t *testing.T) {
 		deliver(t, r, command("c", "", moveInteraction(201)))
 		deliverAndWait(t, r, command("c", "e2", emit(wire.WindowSetTitle{WindowID: "win", Title: "x"})))
 		if got := windowPositions(readLog(t, s)); got[len(got)-1] != 201 {
-			t.Errorf("before the title changed the window was at %v", got)
+			t.Errorf("before the title changed the window was at %v, want 201 as the last", got)
 		}
 		deliver(t, r, command("c", "", moveInteraction(202)))
 		h.Drain(t.Context())
 		if got := windowPositions(readLog(t, s)); got[len(got)-1] != 202 {
-			t.Errorf("when the session was handed over the window was at %v", got)
+			t.Errorf("when the session was handed over the window was at %v, want 202 as the last", got)
 		}
 	})
 }
@@ -78,7 +78,7 @@ func TestDormantSessionsAreUnloaded(t *testing.T) {
 		deliverAndWait(t, r, command("c", "e", emit(window("win"))))
 		time.Sleep(time.Hour)
 		if i, err := s.Session(t.Context(), "ses-1"); err != nil || i.Owner != "a" {
-			t.Errorf("a session that is held is %+v, %v", i, err)
+			t.Errorf("a session that is held is %+v, %v, want the owner a", i, err)
 		}
 		r.Close()
 		time.Sleep(30 * time.Second)
@@ -88,17 +88,17 @@ func TestDormantSessionsAreUnloaded(t *testing.T) {
 		again.Close()
 		time.Sleep(59 * time.Second)
 		if i, err := s.Session(t.Context(), "ses-1"); err != nil || i.Owner != "a" {
-			t.Errorf("a session that was used a minute ago is %+v, %v", i, err)
+			t.Errorf("a session that was used a minute ago is %+v, %v, want the owner a", i, err)
 		}
 		time.Sleep(2 * time.Second)
 		if i, err := s.Session(t.Context(), "ses-1"); err != nil || i.Owner != "" {
-			t.Errorf("a dormant session is %+v, %v", i, err)
+			t.Errorf("a dormant session is %+v, %v, want no owner", i, err)
 		}
 		back := openHandle(t, h, "ses-1")
 		state, err := back.Snapshot(t.Context(), nil)
 		requireNoError(t, err)
 		if len(state.Windows) != 1 {
-			t.Errorf("a session that comes back has the windows %+v", state.Windows)
+			t.Errorf("a session that comes back has the windows %+v, want 1", state.Windows)
 		}
 	})
 }
@@ -115,12 +115,12 @@ func TestWorkKeepsASessionLoaded(t *testing.T) {
 		r.Close()
 		time.Sleep(50 * time.Second)
 		if i, err := s.Session(t.Context(), "ses-1"); err != nil || i.Owner != "a" {
-			t.Errorf("a session with work is %+v, %v", i, err)
+			t.Errorf("a session with work is %+v, %v, want the owner a", i, err)
 		}
 		waitLogged(t, s, "ses-1", anyOf[wire.DialogClosed])
 		time.Sleep(2 * time.Second)
 		if i, err := s.Session(t.Context(), "ses-1"); err != nil || i.Owner != "" || i.Working {
-			t.Errorf("a session without work is %+v, %v", i, err)
+			t.Errorf("a session without work is %+v, %v, want no owner and no work", i, err)
 		}
 	})
 }
@@ -141,10 +141,10 @@ func TestSweeperClaimsUnownedSessions(t *testing.T) {
 		_, _ = startHub(t, s, "b", session.Config{SweepEvery: 500 * time.Millisecond})
 		owner := waitLogged(t, s, "ses-1", func(o wire.OwnerChanged) bool { return o.Replica == "b" })
 		if took := time.Since(began); took > 7*time.Second {
-			t.Errorf("%s owns the session after %v", owner.Replica, took)
+			t.Errorf("%s owns the session after %v, want at most 7s", owner.Replica, took)
 		}
 		if p := waitLogged(t, s, "ses-1", anyOf[wire.DialogClosed]); p.Reason != wire.ClosedExpired {
-			t.Errorf("the dialog is closed with %+v", p)
+			t.Errorf("the dialog is closed with %+v, want %s", p, wire.ClosedExpired)
 		}
 		if took := time.Since(began); took < 59*time.Second || took > 61*time.Second {
 			t.Errorf("the dialog was closed after %v, want its minute", took)
@@ -163,7 +163,7 @@ func TestPresence(t *testing.T) {
 		first := attachTab(t, r, "conn-0")
 		synctest.Wait()
 		if p := payloads[wire.Presence](readLog(t, s)); len(p) != 1 || p[0].Total != 1 || p[0].Connections[0].ConnectionID != "conn-0" {
-			t.Errorf("the first PRESENCE is %+v", p)
+			t.Errorf("the first PRESENCE is %+v, want one with conn-0 only", p)
 		}
 		for i := range 100 {
 			attachTab(t, r, wire.ConnectionID(fmt.Sprintf("conn-%d", i+1)))
@@ -171,13 +171,13 @@ func TestPresence(t *testing.T) {
 		time.Sleep(time.Second)
 		all := payloads[wire.Presence](readLog(t, s))
 		if len(all) != 2 || all[1].Total != 101 || len(all[1].Connections) != 32 || all[1].Connections[0].ConnectionID != "conn-0" {
-			t.Errorf("the PRESENCE of a hundred more is %+v", all)
+			t.Errorf("the PRESENCE of a hundred more is %+v, want a second one of 101 connections that lists 32, conn-0 first", all)
 		}
 		first.detach()
 		time.Sleep(time.Second)
 		all = payloads[wire.Presence](readLog(t, s))
 		if len(all) != 3 || all[2].Total != 100 {
-			t.Errorf("the PRESENCE after a detach is %+v", all)
+			t.Errorf("the PRESENCE after a detach is %+v, want a third one of 100 connections", all)
 		}
 	})
 }
@@ -201,13 +201,13 @@ func TestRetention(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		if _, err := h.Info(t.Context(), "ses-old"); errorCode(err) != wire.CodeSessionNotFound {
-			t.Errorf("an unused session still exists: %v", err)
+			t.Errorf("an unused session gives %v, want code %s", err, wire.CodeSessionNotFound)
 		}
 		if _, err := h.Info(t.Context(), "ses-used"); err != nil {
 			t.Errorf("a session in use was deleted: %v", err)
 		}
 		if !slices.Equal(retired, []wire.SessionID{"ses-old"}) {
-			t.Errorf("deleted %v", retired)
+			t.Errorf("deleted %v, want [ses-old]", retired)
 		}
 	})
 }
