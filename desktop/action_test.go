@@ -220,7 +220,7 @@ func TestActions(t *testing.T) {
 	}
 	for _, v := range wire.FormatOf[wire.Action]().Shape().Variants {
 		if !tested[v.Name] {
-			t.Errorf("%s has no test", v.Name)
+			t.Errorf("%s has no test, want one for every action", v.Name)
 		}
 	}
 }

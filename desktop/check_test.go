@@ -123,7 +123,7 @@ func TestCheck(t *testing.T) {
 				t.Errorf("code %d, want %d (%+v)", got, c.want, r)
 			}
 			if r != nil && (r.Error() == "" || len(r.Error()) > 300) {
-				t.Errorf("reason %q", r.Error())
+				t.Errorf("reason %q, want 1 to 300 bytes", r.Error())
 			}
 		})
 	}
@@ -141,10 +141,10 @@ func TestUsersAreNotLockedOut(t *testing.T) {
 	s := newScript()
 	s.do(open("a"), wire.WindowLock{WindowID: "a", AgentID: "main-1"})
 	if r := s.CheckUser("monitor-0", wire.WindowClose{WindowID: "a"}); r != nil {
-		t.Errorf("the user may not close a locked window: %v", r)
+		t.Errorf("the user's close of a locked window is refused with %v, want it allowed", r)
 	}
 	if r := s.CheckUser("monitor-0", wire.WindowClose{WindowID: "b"}); codeOf(r) != wire.CodeSessionInvalidState {
-		t.Errorf("the user may close what is not there: %v", r)
+		t.Errorf("the user's close of a window that does not exist gives %v, want code %s", r, wire.CodeSessionInvalidState)
 	}
 }
 
@@ -170,21 +170,21 @@ func TestCheckLimits(t *testing.T) {
 			s := newScript()
 			for i := range c.limit {
 				if r := s.Check("monitor-0", c.make(i)); r != nil {
-					t.Fatalf("number %d is refused: %v", i, r)
+					t.Fatalf("number %d of %d is refused with %v, want it allowed", i, c.limit, r)
 				}
 				s.do(c.make(i))
 			}
 			if r := s.Check("monitor-0", c.make(c.limit)); codeOf(r) != wire.CodeSessionInvalidState {
-				t.Errorf("number %d: %v", c.limit, r)
+				t.Errorf("number %d, one over the limit, gives %v, want code %s", c.limit, r, wire.CodeSessionInvalidState)
 			}
 			if r := s.Check("monitor-0", c.make(0)); r != nil {
-				t.Errorf("the first again: %v", r)
+				t.Errorf("the first again is refused with %v, want it allowed", r)
 			}
 			before := s.Hash()
 			s.do(c.make(c.limit))
 			checkInvariants(t, s.State)
 			if s.Hash() != before {
-				t.Error("what does not fit has changed something")
+				t.Error("an action over the limit has changed the state, want it unchanged")
 			}
 		})
 	}
@@ -201,19 +201,19 @@ func TestCheckAll(t *testing.T) {
 		wire.WindowClose{WindowID: "a", ActionMeta: wire.ActionMeta{AgentID: "main-1"}},
 	}
 	if r := s.CheckAll("monitor-0", list); r != nil {
-		t.Errorf("refused: %v", r)
+		t.Errorf("actions that depend on each other are refused with %v, want them allowed", r)
 	}
 	if r := s.CheckAll("", append(list, wire.WindowFocus{WindowID: "a"})); codeOf(r) != wire.CodeSessionInvalidState || !strings.Contains(r.Reason, "action 4") {
-		t.Errorf("a window was focused after its end: %v", r)
+		t.Errorf("a focus after the close gives %v, want code %s for action 4", r, wire.CodeSessionInvalidState)
 	}
 	if r := s.CheckAll("monitor-0", list[1:2]); codeOf(r) != wire.CodeSessionInvalidState {
-		t.Errorf("one action: %v", r)
+		t.Errorf("an action on a window that does not exist gives %v, want code %s", r, wire.CodeSessionInvalidState)
 	}
 	if r := s.CheckAll("monitor-0", nil); r != nil {
-		t.Errorf("no actions: %v", r)
+		t.Errorf("no actions are refused with %v, want them allowed", r)
 	}
 	if s.Hash() != before || len(s.Changes()) != 0 {
-		t.Error("a check has changed something")
+		t.Error("a check has changed the state, want it unchanged")
 	}
 }
 
@@ -235,7 +235,7 @@ func TestTheWholeDesktopIsBounded(t *testing.T) {
 		t.Fatalf("%d large windows fit, want %d", n, want)
 	}
 	if r := s.Check("monitor-0", large(n)); r.Code != wire.CodeSessionInvalidState {
-		t.Errorf("one more: %v", r)
+		t.Errorf("one large window more gives %v, want code %s", r, wire.CodeSessionInvalidState)
 	}
 	for _, a := range []wire.Action{
 		open("small"),
@@ -244,7 +244,7 @@ func TestTheWholeDesktopIsBounded(t *testing.T) {
 		wire.WindowSetContent{WindowID: "0", Content: text("less")},
 	} {
 		if r := s.Check("monitor-0", a); r != nil {
-			t.Errorf("%T: %v", a, r)
+			t.Errorf("%T on a full desktop is refused with %v, want it allowed", a, r)
 		}
 	}
 	// What is not content counts, too.
@@ -260,11 +260,11 @@ func TestTheWholeDesktopIsBounded(t *testing.T) {
 		wire.CreateShortcut{},
 	} {
 		if r := s.Check("monitor-0", a); r == nil || r.Code != wire.CodeSessionInvalidState {
-			t.Errorf("%T on a full desktop: %v", a, r)
+			t.Errorf("%T on a full desktop: %v, want code %s", a, r, wire.CodeSessionInvalidState)
 		}
 	}
 	s.do(wire.WindowClose{WindowID: "0"})
 	if r := s.Check("monitor-0", open("small")); r != nil {
-		t.Errorf("after a window was closed: %v", r)
+		t.Errorf("a window after another was closed is refused with %v, want it allowed", r)
 	}
 }

@@ -142,7 +142,7 @@ func planTypes() []string {
 func drawPayload(t *rapid.T, name string) wire.ServerPayload {
 	entry, ok := wire.Events().Lookup(name)
 	if !ok {
-		t.Fatalf("no type %s", name)
+		t.Fatalf("there is no event type %s, want one", name)
 	}
 	frame, err := json.Marshal(map[string]any{"type": name, "data": drawObject(t, entry.Shape, 0)})
 	if err != nil {

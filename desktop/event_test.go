@@ -24,15 +24,15 @@ func TestPositions(t *testing.T) {
 	rename(wire.Position{Epoch: 1, Seq: 9}, "older")
 	rename(wire.Position{}, "nowhere")
 	if s.Title() != "first" || s.At() != (wire.Position{Epoch: 2, Seq: 1}) || s.Session() != "ses-1" {
-		t.Errorf("title %q at %v", s.Title(), s.At())
+		t.Errorf(`after late events session %s has the title %q at %v, want ses-1 with "first" at 2-1`, s.Session(), s.Title(), s.At())
 	}
 	s.Apply(wire.Event{Data: wire.SessionState{Mode: wire.StateResume, Title: "resumed"}})
 	if s.Title() != "first" {
-		t.Errorf("a resume renamed the session to %q", s.Title())
+		t.Errorf(`a resume renamed the session to %q, want "first" unchanged`, s.Title())
 	}
 	s.Apply(wire.Event{Data: wire.SessionState{Mode: wire.StateSnapshot, Title: "older", LastMessageID: wire.Position{Epoch: 1}}})
 	if s.Title() != "older" || s.At() != (wire.Position{Epoch: 1}) {
-		t.Errorf("after an older snapshot: title %q at %v", s.Title(), s.At())
+		t.Errorf(`after an older snapshot: title %q at %v, want "older" at 1-0`, s.Title(), s.At())
 	}
 	kept := func(at wire.Position, title string) {
 		s.Apply(wire.Event{At: at, Data: wire.SessionState{Mode: wire.StateSnapshot, Title: title}})
@@ -40,7 +40,7 @@ func TestPositions(t *testing.T) {
 	kept(wire.Position{Epoch: 3, Seq: 1}, "in the log")
 	kept(wire.Position{Epoch: 3}, "in the log before")
 	if s.Title() != "in the log" || s.At() != (wire.Position{Epoch: 3, Seq: 1}) {
-		t.Errorf("after a snapshot in the log: title %q at %v", s.Title(), s.At())
+		t.Errorf(`after a snapshot in the log: title %q at %v, want "in the log" at 3-1`, s.Title(), s.At())
 	}
 }
 
@@ -67,10 +67,10 @@ func TestMonitors(t *testing.T) {
 		t.Errorf("monitors (-want +got):\n%s", diff)
 	}
 	if s.HasMonitor("monitor-4") || s.WindowCount() != 2 || len(s.Notices().Toasts()) != 1 {
-		t.Errorf("a fifth monitor was made")
+		t.Errorf("there is monitor-4: %v, %d windows, %d toasts; want false, 2 and 1", s.HasMonitor("monitor-4"), s.WindowCount(), len(s.Notices().Toasts()))
 	}
 	if budgets := s.Snapshot("monitor-2", "monitor-3").Budgets; len(budgets) != 1 || budgets[0].Key != "monitor-2" {
-		t.Errorf("budgets: %+v", budgets)
+		t.Errorf("the budgets are %+v, want that of monitor-2", budgets)
 	}
 	s.say(wire.MonitorStatus{MonitorID: "monitor-1", State: wire.MonitorRemoved})
 	s.say(wire.MonitorStatus{MonitorID: "monitor-2", State: wire.MonitorRemoved})
@@ -79,7 +79,7 @@ func TestMonitors(t *testing.T) {
 		Windows:  []wire.WindowState{at("b", front, func(w *wire.WindowState) { w.MonitorID = "monitor-3" })},
 	})
 	if d, ok := s.Notices().NextDeadline(); ok {
-		t.Errorf("a deadline is left: %+v", d)
+		t.Errorf("a deadline is left: %+v, want none", d)
 	}
 }
 
@@ -93,15 +93,15 @@ func TestSnapshotOfSomeMonitors(t *testing.T) {
 	s.say(wire.OwnerChanged{Replica: "hub-1", Epoch: 1})
 	state := s.Snapshot("monitor-1")
 	if len(state.Monitors) != 1 || len(state.Windows) != 1 || state.Windows[0].WindowID != "b" || len(state.Toasts) != 1 {
-		t.Errorf("monitor-1 shows %+v", state)
+		t.Errorf("monitor-1 shows %+v, want its own monitor, window b and one toast", state)
 	}
 	if len(state.Dialogs) != 1 || len(state.Badges) != 1 || state.Connections != 7 || state.Owner != "hub-1" || state.Status != wire.SessionWaiting {
-		t.Errorf("what belongs to no monitor is missing: %+v", state)
+		t.Errorf("parts that belong to no monitor are %+v, want one dialog, one badge, 7 connections, hub-1 and %s", state, wire.SessionWaiting)
 	}
 	client := desktop.New("ses-1")
 	client.Apply(overTheWire(t, greeting(s.State, "monitor-1")))
 	if !client.HasMonitor("monitor-0") || !client.HasMonitor("monitor-1") {
-		t.Errorf("the client has the monitors %+v", client.Monitors())
+		t.Errorf("the client has the monitors %+v, want monitor-0 and monitor-1", client.Monitors())
 	}
 }
 
@@ -118,13 +118,13 @@ func TestToastsAndNotificationsAreBounded(t *testing.T) {
 		s.do(wire.NotificationShow{Notification: wire.Notification{ID: id}})
 	}
 	if toasts := s.Notices().Toasts(); len(toasts) != desktop.MaxToasts || toasts[0].ID != "t05" {
-		t.Errorf("%d toasts, the oldest %+v", len(toasts), toasts[0])
+		t.Errorf("%d toasts, the oldest %+v, want %d from t05 on", len(toasts), toasts[0], desktop.MaxToasts)
 	}
 	if notes := s.Notices().Notifications(); len(notes) != desktop.MaxNotifications || notes[0].ID != "n005" {
-		t.Errorf("%d notifications, the oldest %+v", len(notes), notes[0])
+		t.Errorf("%d notifications, the oldest %+v, want %d from n005 on", len(notes), notes[0], desktop.MaxNotifications)
 	}
 	if _, ok := s.Notices().Notification("n005"); !ok {
-		t.Error("the oldest notification is not there")
+		t.Error("notification n005 is not found, want it as the oldest")
 	}
 }
 
@@ -135,21 +135,21 @@ func TestToastsEnd(t *testing.T) {
 	s.now += 99
 	s.say(wire.SessionRenamed{})
 	if _, ok := s.Notices().Toast("short"); !ok {
-		t.Error("a toast ended before its time")
+		t.Error("a toast of 100 ms ended after 99 ms, want it there")
 	}
 	s.now++
 	s.say(wire.MessageRejected{MessageID: "m", To: "c1"})
 	if _, ok := s.Notices().Toast("short"); !ok {
-		t.Error("a toast ended by an event that only one client sees")
+		t.Error("a toast ended by an event that only one client sees, want it there")
 	}
 	s.say(wire.SessionRenamed{})
 	if _, ok := s.Notices().Toast("short"); ok {
-		t.Error("a toast outlived its time")
+		t.Error("a toast of 100 ms is there after its time, want it gone")
 	}
 	s.now += 4900
 	s.say(wire.SessionRenamed{})
 	if len(s.Notices().Toasts()) != 0 {
-		t.Error("a toast without a duration outlived the usual time")
+		t.Error("a toast without a duration is there after the usual time, want it gone")
 	}
 }
 
@@ -216,7 +216,7 @@ func TestAgents(t *testing.T) {
 	waiting := queue(wire.QueuedMessage{ID: "m0", Timestamp: 1_000_000})
 	checkParts(t, s, wire.SessionState{Agents: []wire.AgentState{agent}, Queues: waiting})
 	if status := s.Snapshot().Status; status != wire.SessionExecuting {
-		t.Errorf("status %s", status)
+		t.Errorf("status %s, want %s", status, wire.SessionExecuting)
 	}
 	s.say(wire.MessageAccepted{MessageID: "m0", AgentID: role, How: wire.TakenSteered})
 	s.say(wire.ToolProgress{AgentID: role, ToolName: "window:create", Status: wire.ToolComplete})
@@ -249,7 +249,7 @@ func TestWindowAgents(t *testing.T) {
 	status(wire.AgentAssigned)
 	checkParts(t, s, wire.SessionState{Agents: []wire.AgentState{agent}})
 	if got := s.Snapshot().Status; got != wire.SessionIdle {
-		t.Errorf("status %s", got)
+		t.Errorf("status %s, want %s", got, wire.SessionIdle)
 	}
 	status(wire.AgentActive)
 	agent.Status = wire.AgentStatusRunning
@@ -266,7 +266,7 @@ func TestAgentsAreBounded(t *testing.T) {
 		s.say(wire.AgentThinking{AgentID: wire.AgentID(fmt.Sprintf("main-%03d", i)), Delta: "x"})
 	}
 	if agents := s.Snapshot().Agents; len(agents) != desktop.MaxAgents || agents[0].Role != "main-001" {
-		t.Errorf("%d agents, the first %s", len(agents), agents[0].Role)
+		t.Errorf("%d agents, the first %s, want %d from main-001 on", len(agents), agents[0].Role, desktop.MaxAgents)
 	}
 	piece := strings.Repeat("𝛀", 1000)
 	for i := range desktop.MaxAgentText/4000 + 10 {
@@ -289,10 +289,10 @@ func TestQueues(t *testing.T) {
 	s.say(wire.MessageRejected{MessageID: "m0"})
 	after := s.Snapshot()
 	if n := len(before.Queues[0].Value); n != desktop.MaxQueued || before.Queues[0].Value[0].ID != "m0" {
-		t.Errorf("%d messages waited", n)
+		t.Errorf("%d messages waited, the first %s, want %d from m0 on", n, before.Queues[0].Value[0].ID, desktop.MaxQueued)
 	}
 	if n := len(after.Queues[0].Value); n != desktop.MaxQueued-1 || after.Queues[0].Value[0].ID != "m1" {
-		t.Errorf("%d messages wait", n)
+		t.Errorf("after a rejection %d messages wait, the first %s, want %d from m1 on", n, after.Queues[0].Value[0].ID, desktop.MaxQueued-1)
 	}
 	s.say(wire.QueueUpdated{MonitorID: "monitor-0"})
 	checkParts(t, s, wire.SessionState{})
@@ -314,17 +314,17 @@ func TestDeadlines(t *testing.T) {
 	s.say(wire.ApprovalRequest{DialogID: "e", Deadline: 1_000_001, Title: "t"})
 	check(desktop.Deadline{At: 1_000_001, Dialog: "e"})
 	if d, ok := s.Notices().Dialog("e"); !ok || d.Title != "t" {
-		t.Errorf("dialog %+v", d)
+		t.Errorf("dialog e is %+v, want it with the title t", d)
 	}
 	if p, ok := s.Notices().Prompt("p"); !ok || p.MonitorID != "monitor-0" {
-		t.Errorf("prompt %+v", p)
+		t.Errorf("prompt p is %+v, want it on monitor-0", p)
 	}
 	s.say(wire.DialogClosed{DialogID: "e", Reason: wire.ClosedAnswered})
 	s.say(wire.DialogClosed{DialogID: "d", Reason: wire.ClosedExpired})
 	check(desktop.Deadline{At: 1_300_000, Prompt: "p"})
 	s.say(wire.PromptClosed{PromptID: "p", Reason: wire.ClosedDismissed})
 	if d, ok := s.Notices().NextDeadline(); ok {
-		t.Errorf("a deadline is left: %+v", d)
+		t.Errorf("a deadline is left: %+v, want none", d)
 	}
 }
 
@@ -370,7 +370,7 @@ func TestCarelessEvents(t *testing.T) {
 		wire.PromptShow{},
 	}}})
 	if got := nothing.Snapshot(); len(got.Windows) != 1 || got.Windows[0].Content != (wire.TextContent{}) || len(got.Toasts) != 0 {
-		t.Errorf("nothing became %+v", got)
+		t.Errorf("empty actions became %+v, want one window with an empty text and no toasts", got)
 	}
 }
 
@@ -380,12 +380,12 @@ func TestWhoAnswersIsPartOfTheState(t *testing.T) {
 	before := s.Hash()
 	s.say(wire.ProviderChanged{Provider: "demo"})
 	if got := s.Snapshot().Provider; got != "demo" || s.Hash() == before {
-		t.Errorf("the provider is %q after it has changed to demo", got)
+		t.Errorf("the provider is %q after it has changed to demo, want demo and another hash", got)
 	}
 	client := desktop.New("ses-1")
 	client.Apply(overTheWire(t, greeting(s.State)))
 	if client.Hash() != s.Hash() {
-		t.Error("a client that reads the snapshot does not know who answers")
+		t.Error("the hash of a client that reads the snapshot differs from the state's, want the same")
 	}
 }
 
@@ -394,16 +394,16 @@ func TestRulesAreShown(t *testing.T) {
 	s := newScript()
 	before := s.Hash()
 	if s.Snapshot().AutoApproval != nil || s.AutoApproval().AutoApprovalEnabled {
-		t.Error("nobody has said anything of rules")
+		t.Error("a new state has auto-approval rules, want none")
 	}
 	rules := wire.AutoApproval{AutoApprovalEnabled: true, DeniedCommands: []string{"rm"}}
 	s.say(wire.AutoApprovalChanged{Rules: rules, By: "c"})
 	got := s.Snapshot().AutoApproval
 	if got == nil || !got.AutoApprovalEnabled || len(got.DeniedCommands) != 1 || s.Hash() == before {
-		t.Errorf("the rules are %+v", got)
+		t.Errorf("the rules are %+v, want them enabled with one denied command, and another hash", got)
 	}
 	s.say(wire.AutoApprovalChanged{})
 	if got := s.Snapshot().AutoApproval; got == nil || got.AutoApprovalEnabled {
-		t.Errorf("the rules are %+v", got)
+		t.Errorf("the rules are %+v, want them disabled", got)
 	}
 }

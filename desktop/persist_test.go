@@ -64,20 +64,20 @@ func TestContentIsKeptApart(t *testing.T) {
 	s.do(w)
 	checkChanges(t, s, "windows monitor-0/w", "contents monitor-0/w")
 	if fields, n := s.Pending(); fields != 0 || n != 0 {
-		t.Errorf("%d fields of %d bytes are pending after everything is written", fields, n)
+		t.Errorf("%d fields of %d bytes are pending after everything is written, want 0 of 0", fields, n)
 	}
 	s.do(wire.WindowMove{WindowID: "w", X: 7})
 	if fields, n := s.Pending(); fields != 1 || n == 0 || n > 1000 {
-		t.Errorf("a move changes %d fields of %d bytes", fields, n)
+		t.Errorf("a move changes %d fields of %d bytes, want 1 of 1 to 1000", fields, n)
 	}
 	checkChanges(t, s, "windows monitor-0/w")
 	s.do(wire.WindowUpdateContent{WindowID: "w", Operation: wire.UpdateAppend{Data: []byte(`"y"`)}})
 	if _, n := s.Pending(); n < 100_000 {
-		t.Errorf("a word more changes %d bytes", n)
+		t.Errorf("a word more changes %d bytes, want at least the 100000 of the text", n)
 	}
 	s.do(wire.WindowClose{WindowID: "w"})
 	if fields, n := s.Pending(); fields != 2 || n != 0 {
-		t.Errorf("what is gone takes %d fields of %d bytes", fields, n)
+		t.Errorf("a closed window takes %d fields of %d bytes, want 2 of 0", fields, n)
 	}
 	checkChanges(t, s, "-windows monitor-0/w", "-contents monitor-0/w")
 }
@@ -112,7 +112,7 @@ func TestTextIsKeptInPieces(t *testing.T) {
 	s.say(wire.AgentResponse{AgentID: "x", Delta: "anew", Offset: 3})
 	checkChanges(t, s, "texts x/text/0", "-texts x/text/1")
 	if got := s.Snapshot().Agents[0].Text; got != "𝛀anew" {
-		t.Errorf("text %q", got)
+		t.Errorf(`text %q, want "𝛀anew"`, got)
 	}
 	s.say(wire.AgentResponse{AgentID: "x", IsComplete: true})
 	checkChanges(t, s, "-agents x", "-texts x/text/0", "-texts x/thinking/0")
@@ -134,7 +134,7 @@ func TestFieldNamesFitAStore(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range changes {
 		if name := c.Table + " " + c.Field; c.Field == "" || len(c.Field) > 256 || seen[name] {
-			t.Errorf("field %q of %s", c.Field, c.Table)
+			t.Errorf("field %q of %s is empty, too long or there twice, want 1 to 256 bytes, once", c.Field, c.Table)
 		} else {
 			seen[name] = true
 		}
@@ -160,7 +160,7 @@ func TestRestoreNamesWhatItCannotRead(t *testing.T) {
 			t.Parallel()
 			s, err := desktop.Restore("ses-1", wire.Position{}, keep{c.table: {c.field: []byte(c.value)}})
 			if s != nil || err == nil || !strings.Contains(err.Error(), c.table) || !strings.Contains(err.Error(), c.field) {
-				t.Errorf("restored %v, error %v", s, err)
+				t.Errorf("restored %v, error %v, want none and an error that names %s and %s", s, err, c.table, c.field)
 			}
 		})
 	}
@@ -181,7 +181,7 @@ func TestRestoreRemovesLostText(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := s.Snapshot().Agents; len(got) != 1 || got[0].Text != "kept" {
-		t.Errorf("agents %+v", got)
+		t.Errorf(`agents %+v, want one with the text "kept"`, got)
 	}
 	if diff := cmp.Diff([]string{"-texts x/text/2", "-texts y/text/0"}, names(s.Changes())); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
@@ -202,7 +202,7 @@ func TestSnapshotIsNotTheState(t *testing.T) {
 	state.Presence[0].User = "changed"
 	state.Queues[0].Value[0].Text = "changed"
 	if s.Hash() != before {
-		t.Error("a change of the snapshot changed the state")
+		t.Error("a change of the snapshot changed the state, want it unchanged")
 	}
 }
 
@@ -232,12 +232,12 @@ func TestFindWindow(t *testing.T) {
 		})
 	}
 	if w, ok := s.Focused("monitor-1"); !ok || w.WindowID != "both" {
-		t.Errorf("focused %+v", w)
+		t.Errorf("the focused window of monitor-1 is %+v, want both", w)
 	}
 	if w, ok := s.Focused("monitor-2"); ok {
-		t.Errorf("focused %+v on a monitor that is not there", w)
+		t.Errorf("focused %+v on a monitor that is not there, want none", w)
 	}
 	if _, ok := s.Window("monitor-1", "a"); ok {
-		t.Error("window a is on monitor-1")
+		t.Error("window a is on monitor-1, want it only on its own")
 	}
 }

@@ -114,7 +114,7 @@ func TestTodosAreAsTheirEventsSay(t *testing.T) {
 	s.say(wire.PlanModified{PlanID: "plan-1", OldVersion: 1, NewVersion: 2, UpdatedTodos: []wire.Todo{step("d"), gone}, MermaidDiagram: "m"})
 	checkTodos(t, s, step("d"), gone)
 	if p := s.Snapshot().Plan; p.Version != 2 || p.TotalTodos != 2 || p.MermaidDiagram != "m" || p.EstimatedCostUSD != 0 || p.Request == "" {
-		t.Errorf("plan %+v", p)
+		t.Errorf("plan %+v, want version 2 with 2 todos, diagram m, no cost and the request kept", p)
 	}
 }
 
@@ -149,11 +149,11 @@ func TestQuestionsOfAPlan(t *testing.T) {
 		t.Errorf("the oldest (-want +got):\n%s", diff)
 	}
 	if d, ok := s.Notices().NextDeadline(); ok {
-		t.Errorf("the plan's own deadline is %+v", d)
+		t.Errorf("the plan's own deadline is %+v, want none", d)
 	}
 	s.say(wire.PlanFailure{Status: "failed"})
 	if got := s.Snapshot(); got.HITLRequests != nil || got.HITLPending != nil {
-		t.Errorf("a plan that has ended asks %+v", got.HITLRequests)
+		t.Errorf("a plan that has ended asks %+v, want nothing", got.HITLRequests)
 	}
 }
 
@@ -214,7 +214,7 @@ func TestPlansAreKeptInPieces(t *testing.T) {
 	s.say(wire.PlanCleared{})
 	checkChanges(t, s, "-plan plan", "-todos a", "-todos b")
 	if diff := cmp.Diff(desktop.New("ses-1").Hash(), s.Hash()); diff != "" {
-		t.Error("something is left of the plan")
+		t.Error("the hash after PLAN_CLEARED differs from a new state's, want the same: no part of the plan is left")
 	}
 }
 
@@ -228,15 +228,15 @@ func TestMuchOfAPlanIsNotKept(t *testing.T) {
 	}
 	got := s.Snapshot()
 	if len(got.Todos) != desktop.MaxTodos || got.Plan.TotalTodos != desktop.MaxTodos || len(got.Todos[3].DependsOn) != 1 {
-		t.Errorf("%d todos of %d", len(got.Todos), got.Plan.TotalTodos)
+		t.Errorf("%d todos of %d, want %d of both, the fourth with one dependency", len(got.Todos), got.Plan.TotalTodos, desktop.MaxTodos)
 	}
 	if n := len(got.Plan.Complete.Response.Text); n > 32<<10 || n < 32<<10-4 {
-		t.Errorf("%d bytes of the answer", n)
+		t.Errorf("%d bytes of the answer are kept, want 32 KiB, less at most 4", n)
 	}
 	for i, want := range []bool{true, false} {
 		s.Apply(log[len(log)-2+i])
 		if r := s.Snapshot().Plan.Failed.PartialResults; (r.AvailableData != nil) != want || len(r.CompletedTodos) != 1 {
-			t.Errorf("failure %d: %d bytes of results, completed %v", i, len(r.AvailableData), r.CompletedTodos)
+			t.Errorf("failure %d: %d bytes of results, completed %v, want results: %v and one completed", i, len(r.AvailableData), r.CompletedTodos, want)
 		}
 	}
 }
@@ -249,7 +249,7 @@ func TestPlansAreTasks(t *testing.T) {
 	s.say(wire.AgentResponse{AgentID: "plan-1/a.1", Delta: "x"})
 	for _, a := range s.Snapshot().Agents {
 		if a.Kind != wire.AgentTask {
-			t.Errorf("%s is %s", a.Role, a.Kind)
+			t.Errorf("%s is %s, want %s", a.Role, a.Kind, wire.AgentTask)
 		}
 	}
 }

@@ -33,10 +33,10 @@ func (k keep) take(t fatal, s *desktop.State) {
 	fields, size := s.Pending()
 	changes := s.Changes()
 	if len(changes) != fields || size < 0 {
-		t.Fatalf("%d changes, where %d of %d bytes were pending", len(changes), fields, size)
+		t.Fatalf("%d changes, where %d of %d bytes were pending, want as many changes as pending fields", len(changes), fields, size)
 	}
 	if fields, size = s.Pending(); fields != 0 || size != 0 {
-		t.Fatalf("after the changes %d of %d bytes are pending", fields, size)
+		t.Fatalf("after the changes %d of %d bytes are pending, want none", fields, size)
 	}
 	k.write(changes)
 }
@@ -55,7 +55,7 @@ func checkSame(t fatal, what string, got, want *desktop.State) {
 		t.Fatalf("%s:\ngot  %s\nwant %s", what, g, w)
 	}
 	if got.Hash() != want.Hash() {
-		t.Fatalf("%s: the snapshots are equal, the hashes are not", what)
+		t.Fatalf("%s: the snapshots are equal, the hashes %v and %v are not, want them equal", what, got.Hash(), want.Hash())
 	}
 }
 
@@ -135,7 +135,7 @@ func (k keep) checkEqual(t fatal, all []desktop.Change) {
 	for table, fields := range want {
 		for field := range fields {
 			if _, ok := k[table][field]; !ok && field != "monitor-0" {
-				t.Fatalf("%s of %s is not kept", field, table)
+				t.Fatalf("field %s of %s is not kept, want it kept", field, table)
 			}
 		}
 	}
@@ -158,7 +158,7 @@ func checkInvariants(t fatal, s *desktop.State) {
 	t.Helper()
 	state := s.Snapshot()
 	if len(state.Monitors) == 0 || state.Monitors[0].MonitorID != "monitor-0" || len(state.Monitors) > desktop.MaxMonitors {
-		t.Fatalf("monitors: %+v", state.Monitors)
+		t.Fatalf("monitors are %+v, want monitor-0 first and at most %d", state.Monitors, desktop.MaxMonitors)
 	}
 	for what, n := range map[string][2]int{
 		"windows": {len(state.Windows), desktop.MaxWindows}, "dialogs": {len(state.Dialogs), desktop.MaxDialogs},
@@ -169,11 +169,11 @@ func checkInvariants(t fatal, s *desktop.State) {
 		"requests": {len(state.HITLRequests), desktop.MaxHITLRequests},
 	} {
 		if n[0] > n[1] {
-			t.Fatalf("%d %s, at most %d", n[0], what, n[1])
+			t.Fatalf("%d %s, want at most %d", n[0], what, n[1])
 		}
 	}
 	if state.Todos == nil {
-		t.Fatalf("todos are absent")
+		t.Fatalf("todos are nil, want a list")
 	}
 	type place struct {
 		monitor wire.MonitorID
@@ -182,20 +182,20 @@ func checkInvariants(t fatal, s *desktop.State) {
 	seen := map[place]wire.WindowID{}
 	for _, w := range state.Windows {
 		if !s.HasMonitor(w.MonitorID) {
-			t.Fatalf("window %s is on %s, which is not there", w.WindowID, w.MonitorID)
+			t.Fatalf("window %s is on %s, which is not there, want a monitor that exists", w.WindowID, w.MonitorID)
 		}
 		if w.Variant == wire.VariantPanel {
 			if w.Z != 0 {
-				t.Fatalf("panel %s has the z %d", w.WindowID, w.Z)
+				t.Fatalf("panel %s has the z %d, want 0", w.WindowID, w.Z)
 			}
 			continue
 		}
 		if other, ok := seen[place{w.MonitorID, w.Z}]; ok || w.Z == 0 {
-			t.Fatalf("windows %s and %s of %s share the z %d", w.WindowID, other, w.MonitorID, w.Z)
+			t.Fatalf("windows %s and %s of %s share the z %d, want one for each, above 0", w.WindowID, other, w.MonitorID, w.Z)
 		}
 		seen[place{w.MonitorID, w.Z}] = w.WindowID
 		if front, ok := s.Focused(w.MonitorID); ok && w.Variant == wire.VariantWidget && w.Z > front.Z {
-			t.Fatalf("widget %s lies above %s", w.WindowID, front.WindowID)
+			t.Fatalf("widget %s lies above %s, want it below", w.WindowID, front.WindowID)
 		}
 	}
 }
@@ -204,21 +204,21 @@ func checkInvariants(t fatal, s *desktop.State) {
 func checkPlan(t fatal, state wire.SessionState) {
 	t.Helper()
 	if (state.HITLPending == nil) != (len(state.HITLRequests) == 0) {
-		t.Fatalf("%v is the oldest question of %v", state.HITLPending, state.HITLRequests)
+		t.Fatalf("%v is the oldest question of %v, want one only if there are questions", state.HITLPending, state.HITLRequests)
 	}
 	p := state.Plan
 	if p == nil {
 		if state.Status == wire.SessionPaused {
-			t.Fatalf("nothing is what stands still")
+			t.Fatalf("a session without a plan is %s, want another status", state.Status)
 		}
 		return
 	}
 	paused := p.Status == wire.PlanPaused
 	if paused != (state.Status == wire.SessionPaused) || !paused && p.PausedBy+p.PauseReason != "" {
-		t.Fatalf("a session that is %s has the plan %+v", state.Status, p)
+		t.Fatalf("a session that is %s has the plan %+v, want both paused or none, and a reason only then", state.Status, p)
 	}
 	if ended := p.Complete != nil || p.Failed != nil; ended && paused || p.Complete != nil && p.Failed != nil {
-		t.Fatalf("the plan has ended: %+v", p)
+		t.Fatalf("the plan has ended: %+v, want one end, not paused", p)
 	}
 }
 
@@ -256,7 +256,7 @@ func TestCheckedActionsHappen(t *testing.T) {
 		a := drawPayload(t, "ACTIONS").(wire.Actions) //nolint:forcetypeassert // the type was asked for
 		if refusal := s.CheckAll("monitor-0", a.Actions); refusal != nil {
 			if refusal.Code == 0 || refusal.Error() == "" {
-				t.Fatalf("refusal without code or reason: %+v", refusal)
+				t.Fatalf("refusal without code or reason: %+v, want both", refusal)
 			}
 			return
 		}
@@ -265,11 +265,11 @@ func TestCheckedActionsHappen(t *testing.T) {
 		s.Apply(wire.Event{At: next, Time: time.UnixMilli(0), Data: a})
 		for i, action := range a.Actions {
 			if c, ok := action.(wire.WindowCreate); ok && i == len(a.Actions)-1 && !created(s, c) {
-				t.Fatalf("window %s was not created", c.WindowID)
+				t.Fatalf("window %s was not created, want it created", c.WindowID)
 			}
 		}
 		if s.At() != next {
-			t.Fatalf("at %v", s.At())
+			t.Fatalf("the state is at %v, want %v", s.At(), next)
 		}
 	})
 }

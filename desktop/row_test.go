@@ -47,11 +47,11 @@ func TestRows(t *testing.T) {
 		row(wire.Millis(10+i), "", "x")
 	}
 	if got := s.Snapshot().RecentMessages; len(got) != desktop.MaxRows || got[0].TS != 10 {
-		t.Errorf("%d rows from %d on", len(got), got[0].TS)
+		t.Errorf("%d rows from %d on, want %d from 10 on", len(got), got[0].TS, desktop.MaxRows)
 	}
 	row(1000, "", strings.Repeat("x", desktop.MaxRowBytes))
 	if got := s.Snapshot().RecentMessages; len(got) != 1 || got[0].TS != 1000 {
-		t.Errorf("%d rows beside one that is too long", len(got))
+		t.Errorf("%d rows from %d on after one of the largest size, want 1 from 1000 on", len(got), got[0].TS)
 	}
 	s.say(wire.HistoryRewound{})
 	check("")

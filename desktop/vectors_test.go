@@ -169,7 +169,7 @@ func runFrames(t *testing.T, name string, frames []string) vector {
 		} else if head, ok := wire.Peek([]byte(frame)); ok {
 			s.Apply(wire.Event{At: head.At}) // as our client does with what it does not understand
 		} else {
-			t.Fatalf("%s: %.200s: %v", name, frame, err)
+			t.Fatalf("%s: %.200s: error %v, want a frame that can be read", name, frame, err)
 		}
 		if i%5 == 4 || i == len(frames)-1 || len(frames) < 20 {
 			v.Hashes[i] = s.Hash()
