@@ -56,14 +56,14 @@ func TestClaimEvent(t *testing.T) {
 	}
 	if got.Type != "OWNER_CHANGED" || got.SessionID != "s" || got.MessageID != "8-0" || got.Timestamp != "2026-01-02T02:04:05.678Z" ||
 		got.Data.Replica != "r" || got.Data.Epoch != 8 || got.Data.Prev != "7-3" {
-		t.Errorf("event says %+v", got)
+		t.Errorf("event says %+v, want OWNER_CHANGED of s at 8-0 with replica r, epoch 8 and previous position 7-3", got)
 	}
 	if bytes.ContainsRune(e.Frame, '\n') {
-		t.Errorf("event %q is not one line", e.Frame)
+		t.Errorf("event %q has a line break, want one line", e.Frame)
 	}
 	// An engine that keeps the arguments in milliseconds shows the same bytes.
 	again := store.ClaimEvent(lease, time.UnixMilli(at.UnixMilli()))
 	if !bytes.Equal(again.Frame, e.Frame) {
-		t.Errorf("the same claim is\n%s and\n%s", e.Frame, again.Frame)
+		t.Errorf("the same claim is\n%s and\n%s, want the same bytes", e.Frame, again.Frame)
 	}
 }

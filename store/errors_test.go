@@ -36,14 +36,14 @@ func TestTypedErrorsMatchTheirSentinel(t *testing.T) {
 		}
 		for _, part := range append(c.says, c.is.Error()) {
 			if !strings.Contains(c.err.Error(), part) {
-				t.Errorf("%q does not say %q", c.err, part)
+				t.Errorf("error %q, want %q in it", c.err, part)
 			}
 		}
 	}
 	for i, s := range sentinels {
 		for j, o := range sentinels {
 			if errors.Is(s, o) != (i == j) {
-				t.Errorf("%q matches %q", s, o)
+				t.Errorf("%q matches %q: %v, want %v", s, o, i != j, i == j)
 			}
 		}
 	}

@@ -22,7 +22,7 @@ func TestDefaultLimits(t *testing.T) {
 	some := store.Limits{LogEvents: 1, BatchItems: 2, DocumentBytes: 3}
 	got := some.WithDefaults()
 	if got.LogEvents != 1 || got.BatchItems != 2 || got.DocumentBytes != 3 || got.LogBytes != want.LogBytes {
-		t.Errorf("limits %+v with defaults are %+v", some, got)
+		t.Errorf("limits %+v with defaults are %+v, want the given ones kept and the others of %+v", some, got, want)
 	}
 }
 

@@ -32,7 +32,7 @@ func TestRateWindowKeepsTheLimit(t *testing.T) {
 				passed = append(passed, now)
 			}
 			if wait > window+2*window/store.RateSteps {
-				t.Fatalf("got a wait of %v for a window of %v", wait, window)
+				t.Fatalf("got a wait of %v for a window of %v, want at most %v", wait, window, window+2*window/store.RateSteps)
 			}
 			now = now.Add(time.Duration(rapid.Int64Range(0, int64(window)).Draw(t, "pause")) / time.Duration(limit))
 		}

@@ -19,7 +19,7 @@ func TestSealOpen(t *testing.T) {
 		value := rapid.SliceOf(rapid.Byte()).Draw(t, "value")
 		sealed := s.Seal(bytes.Clone(dst), value)
 		if !bytes.HasPrefix(sealed, dst) {
-			t.Fatalf("Seal changed what it appends to: %x", sealed)
+			t.Fatalf("Seal returns %x, want the prefix %x unchanged", sealed, dst)
 		}
 		got, err := s.Open(store.KindField, "t/f", sealed[len(dst):])
 		if err != nil || !bytes.Equal(got, value) {
@@ -54,7 +54,7 @@ func isCorrupt(t *testing.T, err error, where string) {
 		t.Errorf("got error %v, want a *CorruptError of %q", err, where)
 	}
 	if errors.Is(err, store.ErrNewerSchema) {
-		t.Errorf("error %v says that damaged data is newer", err)
+		t.Errorf("error %v of damaged data is ErrNewerSchema, want it not to be", err)
 	}
 }
 
@@ -87,6 +87,6 @@ func TestOpenOfOtherVersions(t *testing.T) {
 	}
 	// Version 1 by name and by default are the same.
 	if one := (store.Schema{Version: 1}).Seal(nil, []byte("value")); !bytes.Equal(one, old) {
-		t.Errorf("versions 0 and 1 are sealed as %x and %x", old, one)
+		t.Errorf("versions 0 and 1 are sealed as %x and %x, want the same", old, one)
 	}
 }

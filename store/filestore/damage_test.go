@@ -89,7 +89,7 @@ func TestDamagedBatch(t *testing.T) {
 			other, err := s.Sessions.Session(t.Context(), "other")
 			ok(t, err)
 			if events, err := s.Sessions.Read(t.Context(), "other", wire.Position{}, 100); err != nil || len(events) != 18 || other.Quarantined != "" {
-				t.Errorf("the other session has %d events, error %v, quarantine %q", len(events), err, other.Quarantined)
+				t.Errorf("the other session has %d events, error %v, quarantine %q, want 18 events, none and no quarantine", len(events), err, other.Quarantined)
 			}
 
 			ok(t, s.Sessions.Quarantine(t.Context(), "s", ""))
@@ -102,11 +102,11 @@ func TestDamagedBatch(t *testing.T) {
 			info, err = s.Sessions.Session(t.Context(), "s")
 			ok(t, err)
 			if info.Quarantined != "" || info.Top.Epoch != lease.Epoch {
-				t.Errorf("session is %+v after opening again", info)
+				t.Errorf("session is %+v after opening again, want no quarantine and epoch %d", info, lease.Epoch)
 			}
 			checkUnbroken(t, s, info)
 			if reports, err := filepath.Glob(filepath.Join(dir, "aside", "*.txt")); err != nil || len(reports) == 0 {
-				t.Errorf("there are no reports, error %v", err)
+				t.Errorf("there are %d reports, error %v, want at least one", len(reports), err)
 			}
 		})
 	}
@@ -120,7 +120,7 @@ func checkUnbroken(t *testing.T, s *filestore.Store, info store.Info) {
 	at := info.Oldest
 	for _, e := range events {
 		if next := (wire.Position{Epoch: at.Epoch, Seq: at.Seq + 1}); e.At != next && e.At.Seq != 0 {
-			t.Errorf("event %v follows %v", e.At, at)
+			t.Errorf("event %v follows %v, want its next position", e.At, at)
 		}
 		at = e.At
 	}
@@ -153,10 +153,10 @@ func TestFlippedBits(t *testing.T) {
 			state, err := s.Sessions.Load(t.Context(), info.ID)
 			ok(t, err)
 			if f := string(state.Tables["t"]["f"]); info.Quarantined == "" && f != "1 3" && f != "1 2" {
-				t.Fatalf("bit flipped at %d: field of %s is %q", off, info.ID, f)
+				t.Fatalf(`bit flipped at %d: field of %s is %q, want "1 2" or "1 3"`, off, info.ID, f)
 			}
 			if card := string(info.Card); card != "card" && card != "" {
-				t.Fatalf("bit flipped at %d: card of %s is %q", off, info.ID, card)
+				t.Fatalf(`bit flipped at %d: card of %s is %q, want "card" or nothing`, off, info.ID, card)
 			}
 			if info.Quarantined != "" {
 				ok(t, s.Sessions.Discard(t.Context(), info.ID))
@@ -224,10 +224,10 @@ func TestEndedDocumentsAreRemoved(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if got := left(); got != 0 {
-			t.Errorf("%d documents are left", got)
+			t.Errorf("%d documents are left, want 0", got)
 		}
 		if n := s.StoredDocuments(); n != 0 {
-			t.Errorf("%d keys of documents are left", n)
+			t.Errorf("%d keys of documents are left, want 0", n)
 		}
 	})
 }
@@ -253,7 +253,7 @@ func TestRepairedDocumentStays(t *testing.T) {
 		time.Sleep(2 * time.Hour)
 		synctest.Wait()
 		if got, err := s.Documents.Get(t.Context(), "c", "n"); err != nil || string(got.Data) != "data" || got.TTL != 0 {
-			t.Errorf("document is %+v, error %v", got, err)
+			t.Errorf(`document is %+v, error %v, want "data" without a lifetime`, got, err)
 		}
 	})
 }
@@ -274,14 +274,14 @@ func TestDeletedSessionsLeaveTheFolder(t *testing.T) {
 		ok(t, err)
 		for _, name := range names {
 			if data, err := os.ReadFile(name); err == nil && bytes.Contains(data, []byte("private")) {
-				t.Errorf("%s still holds what was deleted", name)
+				t.Errorf("%s still holds deleted data, want it gone", name)
 			}
 		}
 		ok(t, s.Sessions.Create(t.Context(), store.NewSession{ID: "s", User: "u"}))
 		again, err := s.Sessions.Claim(t.Context(), "s", "a", time.Hour)
 		ok(t, err)
 		if again.Epoch <= lease.Epoch {
-			t.Errorf("epoch is %d after %d", again.Epoch, lease.Epoch)
+			t.Errorf("epoch is %d after %d, want a higher one", again.Epoch, lease.Epoch)
 		}
 	})
 }

@@ -109,7 +109,7 @@ func TestStuckDisk(t *testing.T) {
 		state, err := s.Sessions.Load(t.Context(), "s")
 		ok(t, err)
 		if len(state.Lists["l"]) != 1 {
-			t.Errorf("batch was applied %d times", len(state.Lists["l"]))
+			t.Errorf("batch was applied %d times, want once", len(state.Lists["l"]))
 		}
 	})
 }
@@ -145,7 +145,7 @@ func TestDurable(t *testing.T) {
 					t.Errorf("mode %v, durable %t: fsync before the answer is %t, want %t", c.mode, b.Durable, got, want)
 				}
 				if r.Durable != (b.Durable && c.durable) {
-					t.Errorf("mode %v, durable %t: receipt is %+v", c.mode, b.Durable, r)
+					t.Errorf("mode %v, durable %t: receipt is %+v, want durable %t", c.mode, b.Durable, r, b.Durable && c.durable)
 				}
 			}
 			before := d.syncs.Load()
@@ -195,7 +195,7 @@ func TestFailedSync(t *testing.T) {
 			state, err := s.Sessions.Load(t.Context(), "s")
 			ok(t, err)
 			if len(state.Lists["l"]) != 1 {
-				t.Errorf("batch was applied %d times", len(state.Lists["l"]))
+				t.Errorf("batch was applied %d times, want once", len(state.Lists["l"]))
 			}
 		})
 	}
@@ -239,7 +239,7 @@ func TestParseSync(t *testing.T) {
 		"always": filestore.SyncAlways, "interval": filestore.SyncInterval, "off": filestore.SyncOff,
 	} {
 		if got, err := filestore.ParseSync(name); err != nil || got != want {
-			t.Errorf("%s is %v, error %v", name, got, err)
+			t.Errorf("%s is %v, error %v, want %v", name, got, err, want)
 		}
 	}
 	for _, name := range []string{"", "Always", "never"} {

@@ -219,7 +219,7 @@ func (a *acknowledged) hear(t *testing.T, r io.Reader, kill func(), after int) {
 		case len(words) == 2 && words[0] == "doc":
 			a.version = number(words[1])
 		default:
-			t.Fatalf("the writer says %q", lines.Text())
+			t.Fatalf("the writer says %q, want one of its lines", lines.Text())
 		}
 	}
 }
@@ -241,7 +241,7 @@ func TestKill(t *testing.T) {
 				ok(t, cmd.Start())
 				a.hear(t, out, func() { ok(t, cmd.Process.Kill()) }, 5+rand.IntN(900))
 				if err := cmd.Wait(); err == nil || cmd.ProcessState.Exited() {
-					t.Fatalf("round %d: the writer ended by itself: %v", round, err)
+					t.Fatalf("round %d: the writer ended by itself (%v), want it killed", round, err)
 				}
 				a.check(t, dir, mode)
 			}
@@ -275,7 +275,7 @@ func (a *acknowledged) check(t *testing.T, dir, mode string) {
 	a.version = d.Version
 	ok(t, s.Close())
 	if _, err := os.Stat(dir + "/aside"); err == nil {
-		t.Fatal("something was set aside")
+		t.Fatal("there is a folder aside, want nothing set aside")
 	}
 }
 
@@ -286,7 +286,7 @@ func (a *acknowledged) checkState(t *testing.T, id wire.SessionID, state store.S
 	var epoch uint64
 	if last := state.Tables["t"]["last"]; last != nil {
 		if _, err := fmt.Sscanf(string(last), "%d-%d", &epoch, &number); err != nil {
-			t.Fatalf("last batch of %s is %q", id, last)
+			t.Fatalf("last batch of %s is %q, want an epoch and a number", id, last)
 		}
 	}
 	if state.At.Epoch > epoch {
@@ -296,7 +296,7 @@ func (a *acknowledged) checkState(t *testing.T, id wire.SessionID, state store.S
 	case epoch == a.epoch[id] && (number == a.number[id] || number == a.number[id]+1):
 	case epoch > a.epoch[id] && number <= 1: // of a claim that nobody heard of
 	default:
-		t.Fatalf("newest batch of %s is %d-%d, acknowledged was %d-%d", id, epoch, number, a.epoch[id], a.number[id])
+		t.Fatalf("newest batch of %s is %d-%d, acknowledged was %d-%d, want that or the next one", id, epoch, number, a.epoch[id], a.number[id])
 	}
 	numbers := state.Lists["numbers"]
 	for i, n := range slices.Backward(numbers) {
@@ -336,7 +336,7 @@ func checkLog(t *testing.T, s *filestore.Store, info store.Info, number uint64) 
 				follows = true // the log begins here
 			}
 			if !follows || f.Epoch != e.At.Epoch {
-				t.Fatalf("event %v is %d-%d-%d after %d-%d-%d", e.At, f.Epoch, f.Number, f.Event, at.Epoch, at.Number, at.Event)
+				t.Fatalf("event %v is %d-%d-%d after %d-%d-%d, want the next event, with the epoch of its position", e.At, f.Epoch, f.Number, f.Event, at.Epoch, at.Number, at.Event)
 			}
 			at = f
 			seen++
@@ -388,12 +388,12 @@ func (a *acknowledged) checkCommands(t *testing.T, s *filestore.Store, id wire.S
 	ok(t, s.Sessions.Release(t.Context(), lease))
 	for _, c := range a.sent[id] {
 		if times[c] != 1 {
-			t.Fatalf("command %s of %s is there %d times", c, id, times[c])
+			t.Fatalf("command %s of %s is there %d times, want once", c, id, times[c])
 		}
 	}
 	for c, n := range times {
 		if n != 1 {
-			t.Fatalf("command %s of %s is there %d times", c, id, n)
+			t.Fatalf("command %s of %s is there %d times, want once", c, id, n)
 		}
 	}
 }

@@ -40,14 +40,14 @@ func TestTruncatedStore(t *testing.T) {
 				t.Fatalf("%d sessions are left, want %d", len(page.Items), want)
 			}
 			if !bytes.Contains(log.Bytes(), []byte("level=ERROR")) {
-				t.Errorf("the log has no error:\n%s", &log)
+				t.Errorf("the log has no line of level ERROR, want one:\n%s", &log)
 			}
 			for _, i := range page.Items {
 				if i.Quarantined != "" {
-					t.Errorf("session %s is quarantined: %s", i.ID, i.Quarantined)
+					t.Errorf("session %s is quarantined: %s, want no quarantine", i.ID, i.Quarantined)
 				}
 				if losses := lossesOf(t, s, i.ID); len(losses) == 0 {
-					t.Errorf("session %s does not say that something may be lost", i.ID)
+					t.Errorf("session %s has no event that says what may be lost, want one", i.ID)
 				}
 			}
 			if size > 0 {

@@ -61,7 +61,7 @@ func TestTwoProcesses(t *testing.T) {
 	}
 	ok(t, cmd.Process.Kill())
 	if err := cmd.Wait(); err == nil {
-		t.Error("a killed process ended well")
+		t.Error("a killed process ended without an error, want one")
 	}
 	_ = in.Close() // which Wait may have done
 
@@ -78,7 +78,7 @@ func TestTwoProcesses(t *testing.T) {
 	lease, err := s.Sessions.Claim(t.Context(), "s", "heir", time.Hour)
 	ok(t, err)
 	if lease.Epoch <= epoch {
-		t.Errorf("epoch is %d after %d", lease.Epoch, epoch)
+		t.Errorf("epoch is %d after %d, want a higher one", lease.Epoch, epoch)
 	}
 }
 

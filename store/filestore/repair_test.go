@@ -56,7 +56,7 @@ func TestDamageOnAFullDisk(t *testing.T) {
 				t.Errorf("reading a log with a hole ended with %v, want ErrCorrupt", err)
 			}
 			if events, err := s.Sessions.Read(t.Context(), "other", wire.Position{}, 100); err != nil || len(events) != 18 {
-				t.Errorf("the other session has %d events, error %v", len(events), err)
+				t.Errorf("the other session has %d events, error %v, want 18 and none", len(events), err)
 			}
 			if room {
 				d.full.Store(false)
@@ -98,10 +98,10 @@ func TestDamageOutlivesItsSession(t *testing.T) {
 	info, err := s.Sessions.Session(t.Context(), "s")
 	ok(t, err)
 	if info.Quarantined != "" {
-		t.Errorf("the new session is quarantined because of %q", info.Quarantined)
+		t.Errorf("the new session is quarantined because of %q, want none", info.Quarantined)
 	}
 	if events, err := s.Sessions.Read(t.Context(), "s", wire.Position{}, 10); err != nil || len(events) != 1 {
-		t.Errorf("the new session has %d events, error %v", len(events), err)
+		t.Errorf("the new session has %d events, error %v, want 1 and none", len(events), err)
 	}
 }
 
@@ -208,10 +208,10 @@ func TestVacancyDuringAClaim(t *testing.T) {
 		events := 0
 		for news, err := range s.Sessions.Tail(ctx, "s", lease.Top()) {
 			if events += len(news.Events); news.Vacant {
-				t.Errorf("tail says that the session is vacant after %d events", events)
+				t.Errorf("tail says that the session is vacant after %d events, want an owner", events)
 			}
 			if err != nil && !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("tail ended with %v", err)
+				t.Errorf("tail ended with %v, want %v", err, context.DeadlineExceeded)
 			}
 		}
 		if events != 1 {

@@ -59,7 +59,7 @@ func (e *env) corrupt(t *testing.T, d storetest.Damage) storetest.Engine {
 	t.Helper()
 	file, off, size := e.store.Locate(d)
 	if file == "" {
-		t.Fatalf("nothing to damage at %+v", d)
+		t.Fatalf("there is no record of %+v, want one to damage", d)
 	}
 	flip(t, filepath.Join(e.dir, file), off+size/2, int(off))
 	return roles(e.store)

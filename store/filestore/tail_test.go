@@ -45,7 +45,7 @@ func TestTailAfterLargeEntry(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(news.Events) != 1 || news.Events[0].At.Seq != seen.Seq+1 {
-			t.Fatalf("after %v the tail shows %d events", seen, len(news.Events))
+			t.Fatalf("after %v the tail shows %d events, want only the next one", seen, len(news.Events))
 		}
 		if seen = news.Events[0].At; seen == top {
 			break

@@ -120,10 +120,10 @@ func TestWrongTypes(t *testing.T) {
 				}
 				left, err := d.client.Keys(t.Context(), redisstore.KeysOf(prefix, "s").Base+"*").Result()
 				if err != nil || len(left) != 0 {
-					t.Errorf("of what was discarded there is %v, error %v", left, err)
+					t.Errorf("of a discarded session there are the keys %v, error %v, want none", left, err)
 				}
 				if n, err := d.client.ZCard(t.Context(), redisstore.SharedKeys(prefix, "s", "user")["sessions of a user"]).Result(); err != nil || n != 0 {
-					t.Errorf("the user's list has %d, error %v", n, err)
+					t.Errorf("the user's list has %d sessions, error %v, want 0", n, err)
 				}
 				other.mustWrite(t, 1)
 			})
@@ -281,7 +281,7 @@ func TestTailLearnsOfALoss(t *testing.T) {
 	}
 	close(seen)
 	for at := range seen {
-		t.Errorf("tail went on with %v", at)
+		t.Errorf("the tail shows %v after its end, want nothing", at)
 	}
 }
 
@@ -349,11 +349,11 @@ func TestReadingIsOneRoundTrip(t *testing.T) {
 		n := trips.during(func() {
 			events, err := s.Sessions.Read(t.Context(), a.lease.Session, after, 1000)
 			if err != nil || len(events) != 1000 || events[0].At.Seq != 8 || events[999].At.Seq != 1007 {
-				t.Errorf("batches of %d: %d events, error %v", perBatch, len(events), err)
+				t.Errorf("batches of %d: %d events, error %v, want 1,000 from 8 to 1007", perBatch, len(events), err)
 			}
 		})
 		if n != 1 {
-			t.Errorf("batches of %d: reading 1,000 events took %d round trips", perBatch, n)
+			t.Errorf("batches of %d: reading 1,000 events took %d round trips, want 1", perBatch, n)
 		}
 	}
 }

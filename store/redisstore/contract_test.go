@@ -276,7 +276,7 @@ func (d *deployment) corrupt(t *testing.T, prefix string, damage storetest.Damag
 	case store.KindCommand:
 		d.rewrite(t, k.Inbox, func(e redis.XMessage) bool { return e.Values["id"] == damage.Name })
 	default:
-		t.Fatalf("damage of kind %s", damage.Kind)
+		t.Fatalf("damage of kind %s is unknown here, want a kind of data", damage.Kind)
 	}
 }
 

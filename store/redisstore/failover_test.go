@@ -33,7 +33,7 @@ func TestSentinelFailover(t *testing.T) {
 	w.DownAfter(t, time.Second)
 	a.mustWrite(t, events-20)
 	if a.claims != 1 {
-		t.Errorf("session was claimed %d times: a replicated claim or batch was lost", a.claims)
+		t.Errorf("session was claimed %d times, want once: a replicated claim or batch was lost", a.claims)
 	}
 	a.verify(t)
 	if err := <-tail; err != nil {
@@ -169,7 +169,7 @@ func TestDurableCommits(t *testing.T) {
 	other.mustWrite(t, 20)
 	select {
 	case r := <-waiting:
-		t.Errorf("durable commit did not wait: %+v", r)
+		t.Errorf("durable commit ended with %+v, want it to wait", r)
 	default: // and the others have not waited for it
 	}
 	if r := <-waiting; r.error != nil || r.Durable {
@@ -222,7 +222,7 @@ func TestClusterFailover(t *testing.T) {
 	spared.mustWrite(t, 10)
 	for _, a := range []*author{hit, spared} {
 		if a.claims != 1 {
-			t.Errorf("%s was claimed %d times", a.lease.Session, a.claims)
+			t.Errorf("%s was claimed %d times, want once", a.lease.Session, a.claims)
 		}
 		a.verify(t)
 	}

@@ -22,14 +22,14 @@ func FuzzStored(f *testing.F) {
 	f.Add("0 " + time.Now().String())
 	f.Fuzz(func(t *testing.T, text string) {
 		if n, err := c.decodeEntry("s", text); err == nil && (len(n.events) == 0 || n.events[len(n.events)-1].At != n.top) {
-			t.Errorf("entry %q is read as %+v", text, n)
+			t.Errorf("entry %q is read as %+v, want events that end at its top", text, n)
 		} else if err != nil && !errors.Is(err, store.ErrCorrupt) && !errors.Is(err, store.ErrNewerSchema) {
-			t.Errorf("entry %q is refused with %v", text, err)
+			t.Errorf("entry %q is refused with %v, want %v or %v", text, err, store.ErrCorrupt, store.ErrNewerSchema)
 		}
 		if state, err := parseState(text); err == nil {
 			lease := store.Lease{Replica: state.owner, Epoch: state.epoch}
 			if again, err := parseState(string(state.top.Append(appendState(nil, lease, state.number)))); err != nil || again != state {
-				t.Errorf("state %q is read as %+v and then as %+v, error %v", text, state, again, err)
+				t.Errorf("state %q is read as %+v and then as %+v, error %v, want the same", text, state, again, err)
 			}
 		}
 		var info store.Info

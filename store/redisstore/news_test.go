@@ -28,7 +28,7 @@ func TestBatchesArePublishedForFollowersOnly(t *testing.T) {
 	owner.Go(func() {
 		for commands := range s.Sessions.Receive(ctx, a.lease) {
 			if len(commands) > 0 {
-				t.Error("a command that nobody sent")
+				t.Errorf("the owner received %d commands, want none: none was sent", len(commands))
 			}
 		}
 	})
@@ -53,7 +53,7 @@ func TestBatchesArePublishedForFollowersOnly(t *testing.T) {
 	before := published() // claims are
 	a.mustWrite(t, 3)
 	if now := published(); now != before {
-		t.Errorf("batches that nobody follows are published: %q before, %q after", before, now)
+		t.Errorf("batches without a follower are published: %q before, %q after, want the same", before, now)
 	}
 	for _, follower := range []*redisstore.Store{other, s} {
 		const last = "last"

@@ -27,7 +27,7 @@ func refuses(t *testing.T, client redis.UniversalClient, cfg redisstore.Config, 
 		}
 	}
 	if strings.Contains(err.Error(), "\n") {
-		t.Errorf("Open refuses with more than a line: %q", err)
+		t.Errorf("Open refuses with %q, want one line", err)
 	}
 	return err
 }

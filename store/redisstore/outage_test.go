@@ -159,7 +159,7 @@ func TestKilledRedisLosesNothingAcknowledged(t *testing.T) {
 			t.Fatal(err)
 		}
 		if a.claims != 1 {
-			t.Errorf("%s was claimed %d times: the store forgot something", a.lease.Session, a.claims)
+			t.Errorf("%s was claimed %d times, want once: the store lost something", a.lease.Session, a.claims)
 		}
 		a.verify(t)
 		if err := <-tails[i]; err != nil {
@@ -257,7 +257,7 @@ func TestForgottenScripts(t *testing.T) {
 	for _, a := range authors {
 		a.verify(t)
 		if a.claims != 1 {
-			t.Errorf("%s was claimed %d times", a.lease.Session, a.claims)
+			t.Errorf("%s was claimed %d times, want once", a.lease.Session, a.claims)
 		}
 	}
 	flushed := func(what string, err error) {

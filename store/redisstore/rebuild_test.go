@@ -26,7 +26,7 @@ func eventually(t *testing.T, what string, try func() error) {
 		select {
 		case <-tick.C:
 		case <-limit:
-			t.Fatalf("%s: %v", what, err)
+			t.Fatalf("%s: still %v at the deadline, want no error", what, err)
 		}
 	}
 }
@@ -131,7 +131,7 @@ func TestForeignSemaphore(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := s.Semaphores.RenewSlot(t.Context(), slot); err != nil && !errors.Is(err, store.ErrFenced) {
-				t.Errorf("renew: %v", err)
+				t.Errorf("renew: error %v, want none or %v", err, store.ErrFenced)
 			}
 			for _, holder := range []string{"h", "other"} {
 				r.Holder = holder
@@ -169,7 +169,7 @@ func TestForeignSemaphore(t *testing.T) {
 				t.Fatal(err)
 			}
 			if page, err := s.Replicas.Replicas(t.Context(), "", 10); err != nil || len(page.Items) != 1 {
-				t.Errorf("replicas are %+v, error %v", page, err)
+				t.Errorf("replicas are %+v, error %v, want one", page, err)
 			}
 		})
 	}

@@ -89,7 +89,7 @@ func TestRelistGoesOn(t *testing.T) {
 	select {
 	case <-hook.silent:
 	case <-t.Context().Done():
-		t.Fatal("nobody makes the list anew")
+		t.Fatal("the list is not rebuilt, want a replica that does it")
 	}
 	if err := cut.Close(); err != nil {
 		t.Fatal(err)
@@ -166,7 +166,7 @@ func TestForeignFloor(t *testing.T) {
 			t.Fatal(name, err)
 		}
 		if gone, err := s.Sessions.Deleted(t.Context(), "s", 1); err != nil || gone {
-			t.Errorf("%s: deleted is %v, error %v", name, gone, err)
+			t.Errorf("%s: deleted is %v, error %v, want false", name, gone, err)
 		}
 	}
 }
@@ -196,7 +196,7 @@ func TestSetAsideWithoutReason(t *testing.T) {
 		}
 	}
 	if i, err := s.Sessions.Session(t.Context(), "s"); err != nil || i.Quarantined == "" {
-		t.Errorf("it is %+v, error %v", i, err)
+		t.Errorf("the session is %+v, error %v, want it quarantined", i, err)
 	}
 	if err := s.Sessions.Quarantine(t.Context(), "s", ""); err != nil {
 		t.Fatal(err)

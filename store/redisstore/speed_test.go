@@ -74,7 +74,7 @@ func benchmarkOwners(b *testing.B, sessions int) {
 		listeners.Go(func() {
 			for commands := range s.Sessions.Receive(ctx, l) {
 				if len(commands) > 0 {
-					b.Error("a command that nobody sent")
+					b.Errorf("the owner received %d commands, want none: none was sent", len(commands))
 				}
 			}
 		})

@@ -51,7 +51,7 @@ func TestParseURL(t *testing.T) {
 			t.Errorf("%s: (-want +got)\n%s", url, d)
 		}
 		if o.MaxRetries != -1 || !o.ContextTimeoutEnabled || o.ReadTimeout <= 0 || o.DialTimeout <= 0 || o.PoolSize <= 0 {
-			t.Errorf("%s: options are %+v", url, o)
+			t.Errorf("%s: options are %+v, want no retries, timeouts of the context and a size of the pool", url, o)
 		}
 	}
 }
@@ -88,14 +88,14 @@ func TestParseURLComplains(t *testing.T) {
 	} {
 		_, err := redisstore.ParseURL(url)
 		if err == nil {
-			t.Errorf("%s: no error", url)
+			t.Errorf("%s: no error, want one with %q", url, want)
 			continue
 		}
 		if !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "want redis://") {
 			t.Errorf("%s: error %q, want %q in it and what is right", url, err, want)
 		}
 		if strings.Contains(err.Error(), "secret") {
-			t.Errorf("%s: error shows the password: %v", url, err)
+			t.Errorf("%s: error %q shows the password, want it hidden", url, err)
 		}
 	}
 }

@@ -85,7 +85,7 @@ func commitAllParts(r *rig) {
 	})
 	v := r.secondHandle().everything("s")
 	if len(v.Log) != 3 || string(v.Log[1].Frame) != "e1" || string(v.Log[2].Frame) != "e2" {
-		r.Errorf("log is %v", v.Log)
+		r.Errorf("log is %v, want the claim, e1 and e2", v.Log)
 	}
 	r.same("state", v.State, store.State{
 		At:     p.top,
@@ -93,7 +93,7 @@ func commitAllParts(r *rig) {
 		Lists:  map[string][][]byte{"l": {[]byte("i")}},
 	})
 	if string(v.Info.Card) != "card" || !v.Info.Working || v.Info.Top != p.top {
-		r.Errorf("info is %+v", v.Info)
+		r.Errorf("info is %+v, want the card, working, at %v", v.Info, p.top)
 	}
 	r.same("inbox", r.inbox(p.lease, 1), []store.Command{{ID: "c2", Data: []byte("two")}})
 }
@@ -104,14 +104,14 @@ func commitLeavesOut(r *rig) {
 	p.write(1)
 	i := r.info("s")
 	if string(i.Card) != "card" || !i.Working {
-		r.Errorf("info after a batch without card and working is %+v", i)
+		r.Errorf("info after a batch without card and working is %+v, want both unchanged", i)
 	}
 	if s := r.load("s"); string(s.Tables["t"]["f"]) != "v" {
-		r.Errorf("tables after a batch without ops are %v", s.Tables)
+		r.Errorf("tables after a batch without ops are %v, want them unchanged", s.Tables)
 	}
 	p.commit(store.Batch{Card: []byte{}, Working: new(false)})
 	if i = r.info("s"); len(i.Card) != 0 || i.Working {
-		r.Errorf("info after an empty card is %+v", i)
+		r.Errorf("info after an empty card is %+v, want no card and not working", i)
 	}
 }
 
@@ -317,7 +317,7 @@ func commitManySessions(r *rig) {
 	for i := range sessions {
 		v := r.everything(wire.SessionID(fmt.Sprintf("s%d", i)))
 		if len(v.Log) != 1+3*batches || len(v.State.Lists["l"]) != batches {
-			r.Errorf("session %d has %d events and %d items", i, len(v.Log), len(v.State.Lists["l"]))
+			r.Errorf("session %d has %d events and %d items, want %d and %d", i, len(v.Log), len(v.State.Lists["l"]), 1+3*batches, batches)
 		}
 		for n, item := range v.State.Lists["l"] {
 			if want := fmt.Append(nil, i, n); !bytes.Equal(item, want) {

@@ -99,21 +99,21 @@ func (r *rig) checkQuarantined(p, other *leaseWriter) {
 	r.Helper()
 	reason := r.info("s").Quarantined
 	if reason == "" {
-		r.Fatal("session is not quarantined")
+		r.Fatal("session has no reason of a quarantine, want one")
 	}
 	p.refusesWrites(reason)
 	other.write(1)
 	v := r.everything("other")
 	if len(v.Log) != 5 || string(v.State.Tables["t"]["f"]) != "value" || v.Info.Quarantined != "" {
-		r.Errorf("the other session is %+v", v)
+		r.Errorf("the other session is %+v, want 5 events and its field, without a quarantine", v)
 	}
 	r.same("received by the other", r.inbox(other.lease, 3), commands("a", "b", "c"))
 	if got := r.walk(store.Query{}, nil); len(got) != 2 || got["s"].Quarantined != reason {
-		r.Errorf("listing shows %v", got)
+		r.Errorf("listing shows %v, want two sessions, s quarantined because of %q", got, reason)
 	}
 	r.ok(r.Lifecycle.Discard(r.ctx, "s"))
 	if got := r.walk(store.Query{}, nil); len(got) != 1 {
-		r.Errorf("listing shows %v after one was discarded", got)
+		r.Errorf("listing shows %v after one was discarded, want the other only", got)
 	}
 	other.write(1)
 }
@@ -124,11 +124,11 @@ func corruptCard(r *rig) {
 	for _, q := range []store.Query{{}, {User: "user"}} {
 		got := r.walk(q, nil)
 		if len(got) != 2 || len(got["s"].Card) != 0 || got["s"].Quarantined == "" || string(got["other"].Card) != "a card" {
-			r.Errorf("listing shows %+v", got)
+			r.Errorf("listing shows %+v, want s quarantined without its card, and the other with its own", got)
 		}
 	}
 	if i := r.info("s"); len(i.Card) != 0 || i.Quarantined == "" {
-		r.Errorf("info is %+v", i)
+		r.Errorf("info is %+v, want no card and a quarantine", i)
 	}
 	r.checkQuarantined(r.resume(p), r.resume(other))
 }
@@ -157,9 +157,9 @@ func corruptRepaired(r *rig) {
 	p = r.writer(r.claim("s", p.lease.Replica))
 	p.commit(store.Batch{Ops: []store.Op{store.Set("t", "f", []byte("repaired"))}})
 	if s := r.load("s"); string(s.Tables["t"]["f"]) != "repaired" {
-		r.Errorf("tables are %v", s.Tables)
+		r.Errorf("tables are %v, want the repaired field", s.Tables)
 	}
 	if got := r.info("s").Quarantined; got != "" {
-		r.Errorf("session is quarantined again: %s", got)
+		r.Errorf("session is quarantined again because of %q, want no quarantine", got)
 	}
 }

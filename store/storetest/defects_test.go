@@ -120,7 +120,7 @@ func TestModelNoticesDefects(t *testing.T) {
 					return
 				}
 			}
-			t.Error("200 programs noticed nothing")
+			t.Error("200 programs found no difference, want one that notices the defect")
 		})
 	}
 }

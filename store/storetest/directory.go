@@ -37,7 +37,7 @@ func directoryInfo(r *rig) {
 	r.ok(r.Lifecycle.Create(r.ctx, store.NewSession{ID: "s", User: "u", Card: []byte("first")}))
 	i := r.secondHandle().info("s")
 	if i.Created.IsZero() {
-		r.Error("session has no time of creation")
+		r.Error("session has no time of creation, want one")
 	}
 	created := i.Created
 	r.same("new session", i, store.Info{ID: "s", User: "u", Card: []byte("first"), Created: created, Updated: i.Updated, Until: i.Until})
@@ -69,7 +69,7 @@ func directoryInfo(r *rig) {
 	r.ok(r.Leases.Release(r.ctx, p.lease))
 	i = r.info("s")
 	if i.Owner != "" || i.Quarantined != "because" || !i.Working || i.Epoch != p.lease.Epoch {
-		r.Errorf("released and quarantined session is %+v", i)
+		r.Errorf("released and quarantined session is %+v, want no owner, the reason, working, at epoch %d", i, p.lease.Epoch)
 	}
 }
 
@@ -136,7 +136,7 @@ func (r *rig) populate(n int, users ...string) []wire.SessionID {
 
 func directoryPages(r *rig) {
 	if got := r.walk(store.Query{}, nil); len(got) != 0 {
-		r.Fatalf("an empty store lists %v", got)
+		r.Fatalf("an empty store lists %v, want nothing", got)
 	}
 	ids := r.populate(13, "u", "v")
 	for _, limit := range []int{1, 2, 3, 5, 12, 13, 14, 25, 26, 27, 1000, 0} {
@@ -151,7 +151,7 @@ func directoryPageLimit(r *rig) {
 		p, err := r.Directory.Sessions(r.ctx, store.Query{Limit: limit})
 		r.ok(err)
 		if len(p.Items) > store.PageLimit(limit) || p.Next == "" {
-			r.Errorf("limit %d lists %d of 120 sessions, next %q", limit, len(p.Items), p.Next)
+			r.Errorf("limit %d lists %d of 120 sessions, next %q, want a page of at most the limit and a next one", limit, len(p.Items), p.Next)
 		}
 	}
 	r.same("all sessions", sessionIDs(r.walk(store.Query{Limit: 5000}, nil)), ids)
@@ -173,7 +173,7 @@ func directoryUsers(r *rig) {
 		}
 	}
 	if got := r.walk(store.Query{User: "nobody"}, nil); len(got) != 0 {
-		r.Errorf("sessions of nobody are %v", got)
+		r.Errorf("sessions of nobody are %v, want none", got)
 	}
 }
 
@@ -212,7 +212,7 @@ func directoryWalk(r *rig) {
 		})
 		for _, id := range stay {
 			if _, ok := got[id]; !ok {
-				r.Errorf("walk of user %q misses %s", user, id)
+				r.Errorf("walk of user %q misses %s, want it there", user, id)
 			}
 		}
 	}
@@ -298,25 +298,25 @@ func (r *rig) replicas(limit int) map[wire.ReplicaID]store.Replica {
 
 func replicasLife(r *rig) {
 	if got := r.replicas(0); len(got) != 0 {
-		r.Fatalf("a new store has replicas %v", got)
+		r.Fatalf("a new store has replicas %v, want none", got)
 	}
 	r.ok(r.Replicas.Announce(r.ctx, store.Replica{ID: "a", Card: []byte("one")}, r.long()))
 	r.ok(r.secondHandle().Replicas.Announce(r.ctx, store.Replica{ID: "b"}, r.long()))
 	got := r.replicas(0)
 	if len(got) != 2 || string(got["a"].Card) != "one" || len(got["b"].Card) != 0 || got["a"].Until.IsZero() {
-		r.Errorf("replicas are %v", got)
+		r.Errorf("replicas are %v, want a with its card and b without one", got)
 	}
 	r.env.Advance(r.env.Unit)
 	r.ok(r.Replicas.Announce(r.ctx, store.Replica{ID: "a", Card: []byte("two")}, r.long()))
 	again := r.replicas(0)
 	if len(again) != 2 || string(again["a"].Card) != "two" || !again["a"].Until.After(got["a"].Until) {
-		r.Errorf("replicas are %v after a was announced again", again)
+		r.Errorf("replicas are %v after a was announced again, want a with the card two for longer", again)
 	}
 	for range 2 {
 		r.ok(r.Replicas.Withdraw(r.ctx, "a"))
 	}
 	if got := r.secondHandle().replicas(0); len(got) != 1 || got["b"].ID != "b" {
-		r.Errorf("replicas are %v after a withdrew", got)
+		r.Errorf("replicas are %v after a withdrew, want b only", got)
 	}
 }
 

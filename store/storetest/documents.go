@@ -64,7 +64,7 @@ func documentsPutGet(r *rig) {
 	d, err := r.Documents.Get(r.ctx, "c", "n")
 	r.ok(err)
 	if d.TTL != 0 {
-		r.Errorf("document without a lifetime has one of %v", d.TTL)
+		r.Errorf("document without a lifetime has one of %v, want none", d.TTL)
 	}
 }
 
@@ -137,7 +137,7 @@ func documentsContention(r *rig) {
 				case err == nil:
 					done++
 				case !errors.Is(err, store.ErrConflict):
-					r.Error(err)
+					r.Errorf("Put: error %v, want none or %v", err, store.ErrConflict)
 					return
 				}
 			}
@@ -162,7 +162,7 @@ func documentsOneCreation(r *rig) {
 		if err := <-errs; err == nil {
 			won++
 		} else if !errors.Is(err, store.ErrConflict) {
-			r.Error(err)
+			r.Errorf("Put: error %v, want none or %v", err, store.ErrConflict)
 		}
 	}
 	if won != 1 {
@@ -247,14 +247,14 @@ func documentsPages(r *rig) {
 		got := r.documents("c", limit, nil)
 		r.same(fmt.Sprintf("documents in pages of %d", limit), slices.Sorted(maps.Keys(got)), want)
 		if d := got["n03"]; string(d.Data) != "changed" || d.Version != 2 {
-			r.Errorf("listing shows %+v", d)
+			r.Errorf("listing shows %+v, want n03 changed in version 2", d)
 		}
 		if d := got["n04"]; string(d.Data) != "data of n04" || d.Version != 1 {
-			r.Errorf("listing shows %+v", d)
+			r.Errorf("listing shows %+v, want n04 unchanged in version 1", d)
 		}
 	}
 	if got := r.documents("none", 0, nil); len(got) != 0 {
-		r.Errorf("no collection lists %v", got)
+		r.Errorf("no collection lists %v, want nothing", got)
 	}
 }
 
@@ -276,7 +276,7 @@ func documentsWalk(r *rig) {
 	})
 	for i := range 20 {
 		if name := fmt.Sprintf("n%02d-stays", i); got[name].Name != name {
-			r.Errorf("walk misses %s", name)
+			r.Errorf("walk misses %s, want it there", name)
 		}
 	}
 }
@@ -292,10 +292,10 @@ func documentsSeparate(r *rig) {
 	r.expectDocument("a", "b:c", "4", 1)
 	r.ok(r.Documents.Remove(r.ctx, "a", "b/c", 1))
 	if got := r.documents("a/b", 0, nil); len(got) != 1 {
-		r.Errorf("collection a/b is %v", got)
+		r.Errorf("collection a/b is %v, want one document", got)
 	}
 	if got := r.documents("a", 0, nil); len(got) != 1 {
-		r.Errorf("collection a is %v", got)
+		r.Errorf("collection a is %v, want one document", got)
 	}
 }
 
@@ -310,7 +310,7 @@ func documentsBytes(r *rig) {
 		r.expectDocument("c", n, data, 1)
 		r.expectDocument(n, "n", data, 1)
 		if got := r.documents(n, 1, nil); len(got) != 1 || string(got["n"].Data) != data {
-			r.Errorf("collection %q is %v", n, got)
+			r.Errorf("collection %q is %v, want the document that was put", n, got)
 		}
 	}
 	got := r.documents("c", 3, nil)

@@ -55,7 +55,7 @@ func (r *rig) sendOn(id wire.SessionID, command, data string) bool {
 func (r *rig) send(id wire.SessionID, command, data string) {
 	r.Helper()
 	if r.sendOn(id, command, data) {
-		r.Fatalf("command %s is a duplicate", command)
+		r.Fatalf("command %s is a duplicate, want a new one", command)
 	}
 }
 
@@ -188,7 +188,7 @@ func inboxDuplicate(r *rig) {
 	p := r.createAndClaim("s", "a")
 	r.sendAll("s", commands("a", "b"))
 	if !r.secondHandle().sendOn("s", "a", "data of a") {
-		r.Error("the same command again is not a duplicate")
+		r.Error("the same command again is new, want a duplicate")
 	}
 	r.send("s", "c", "data of c")
 	r.same("received", r.inbox(p.lease, 3), commands("a", "b", "c"))
@@ -255,17 +255,17 @@ func inboxDuplicateAfterConsumption(r *rig) {
 	p.commit(store.Batch{Consumed: []string{"c", "d"}})
 	for _, c := range all { // exactly as many as the inbox may hold
 		if !r.sendOn("s", c.ID, string(c.Data)) {
-			r.Errorf("command %s after its consumption is not a duplicate", c.ID)
+			r.Errorf("command %s after its consumption is new, want a duplicate", c.ID)
 		}
 		if !r.sendOn("s", c.ID, "other") {
-			r.Errorf("command %s after its consumption is not a duplicate", c.ID)
+			r.Errorf("command %s after its consumption is new with other data, want a duplicate", c.ID)
 		}
 	}
 	r.sendAll("s", commands("e", "f"))
 	p.commit(store.Batch{Consumed: []string{"e", "f"}})
 	for _, c := range commands("c", "d", "e", "f") { // the last four
 		if !r.sendOn("s", c.ID, string(c.Data)) {
-			r.Errorf("command %s after its consumption is not a duplicate", c.ID)
+			r.Errorf("command %s after its consumption is new, want a duplicate", c.ID)
 		}
 	}
 	r.sendAll("s", commands("g"))
@@ -280,7 +280,7 @@ func inboxDuplicateAfterTakeOver(r *rig) {
 	other := r.secondHandle()
 	l := other.claim("s", "b")
 	if !other.sendOn("s", "a", "data of a") {
-		r.Error("a command the last owner consumed is not a duplicate")
+		r.Error("a command the last owner consumed is new, want a duplicate")
 	}
 	r.sendAll("s", commands("b"))
 	r.same("received", other.inbox(l, 1), commands("b"))
@@ -292,7 +292,7 @@ func inboxFull(r *rig) {
 	_, err := r.secondHandle().Inbox.Send(r.ctx, "s", commands("e")[0])
 	r.is(err, store.ErrFull, "Send to a full inbox")
 	if !r.sendOn("s", "b", "data of b") {
-		r.Error("a duplicate is not one because the inbox is full")
+		r.Error("a repeated command is new in a full inbox, want a duplicate")
 	}
 	_, err = r.Inbox.Send(r.ctx, "s", store.Command{ID: "b"})
 	r.is(err, store.ErrConflict, "Send of other data to a full inbox")
@@ -402,7 +402,7 @@ func inboxManySenders(r *rig) {
 				id, data := fmt.Sprintf("%d-%d", s, i), strconv.Itoa(i)
 				h.sendOn("s", id, data)
 				if i%4 == 0 && !h.sendOn("s", id, data) {
-					r.Errorf("command %s again is not a duplicate", id)
+					r.Errorf("command %s again is new, want a duplicate", id)
 				}
 			}
 		})

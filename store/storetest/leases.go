@@ -100,7 +100,7 @@ func claimByHeir(r *rig) {
 		bad := p.lease
 		bad.Heir = heir
 		if err := r.Leases.Release(r.ctx, bad); err == nil {
-			r.Fatalf("released to %q", heir)
+			r.Fatalf("the lease was released to %q, want an error", heir)
 		}
 	}
 	left := p.lease
@@ -222,7 +222,7 @@ func epochsGrow(r *rig) {
 	for i := range 20 {
 		l := r.claim("s", "a")
 		if l.Epoch <= last {
-			r.Fatalf("claim %d has epoch %d after %d", i, l.Epoch, last)
+			r.Fatalf("claim %d has epoch %d after %d, want a higher one", i, l.Epoch, last)
 		}
 		last = l.Epoch
 		if i%3 == 0 {
@@ -241,7 +241,7 @@ func epochsGrowOverDeletion(r *rig) {
 		for range 30 {
 			l = r.claim("s", "a")
 			if l.Epoch <= last {
-				r.Fatalf("life %d: epoch %d after %d", life, l.Epoch, last)
+				r.Fatalf("life %d: epoch %d after %d, want a higher one", life, l.Epoch, last)
 			}
 			last = l.Epoch
 		}
@@ -269,7 +269,7 @@ func claimEventBytes(r *rig) {
 	f := r.claimFrame(events[0])
 	if f.Type != "OWNER_CHANGED" || f.Session != "s" || f.Message != p.lease.Top().String() ||
 		f.Data.Replica != "replica-1" || f.Data.Epoch != p.lease.Epoch || !f.Data.Prev.IsZero() {
-		r.Errorf("claim event says %+v", f)
+		r.Errorf("claim event says %+v, want OWNER_CHANGED of s at %v by replica-1 with epoch %d and no previous position", f, p.lease.Top(), p.lease.Epoch)
 	}
 	if want := store.ClaimEvent(p.lease, f.Timestamp); !bytes.Equal(events[0].Frame, want.Frame) {
 		r.Errorf("claim event is\n%s, want\n%s", events[0].Frame, want.Frame)

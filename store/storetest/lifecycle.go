@@ -191,7 +191,7 @@ func deletionRemoves(r *rig) {
 	}
 	for _, q := range []store.Query{{}, {User: "user"}} {
 		if got := other.walk(q, nil); len(got) != 0 {
-			r.Errorf("listing shows %v", got)
+			r.Errorf("listing shows %v, want nothing", got)
 		}
 	}
 	r.unattended()
@@ -209,12 +209,12 @@ func deletionBeginsAnew(r *rig) {
 	i := r.info("s")
 	r.same("info", i, store.Info{ID: "s", User: "heir", Created: i.Created, Updated: i.Updated, Until: i.Until})
 	if got := r.walk(store.Query{User: "user"}, nil); len(got) != 0 {
-		r.Errorf("the former user still has %v", got)
+		r.Errorf("the former user still has %v, want nothing", got)
 	}
 	r.same("state", dropEmpty(r.load("s")), store.State{})
 	q := r.writer(r.claim("s", "a"))
 	if !q.lease.Prev.IsZero() {
-		r.Errorf("first claim follows %v", q.lease.Prev)
+		r.Errorf("first claim follows %v, want no previous position", q.lease.Prev)
 	}
 	if got := r.read("s"); len(got) != 1 {
 		r.Errorf("log is %v, want one claim", got)
@@ -264,7 +264,7 @@ func closeEndsWaiting(r *rig) {
 	case err := <-waiting:
 		r.is(err, store.ErrClosed, "Acquire")
 	case <-r.ctx.Done():
-		r.Fatal("a request goes on waiting")
+		r.Fatal("Acquire waits after Close, want it to end with ErrClosed")
 	}
 }
 
@@ -275,7 +275,7 @@ func createInvalid(r *rig) {
 	big := store.NewSession{ID: "s", User: "u", Card: make([]byte, 101)}
 	r.is(r.Lifecycle.Create(r.ctx, big), store.ErrTooLarge, "Create with a card of 101 bytes of 100")
 	if got := r.walk(store.Query{}, nil); len(got) != 0 {
-		r.Errorf("listing shows %v", got)
+		r.Errorf("listing shows %v, want nothing", got)
 	}
 	big.Card = big.Card[:100]
 	r.ok(r.Lifecycle.Create(r.ctx, big))
@@ -290,7 +290,7 @@ func claimInvalid(r *rig) {
 		r.is(err, store.ErrInvalid, "Claim for no time")
 	}
 	if i := r.info("s"); i.Owner != "" || i.Epoch != 0 {
-		r.Errorf("info is %+v after refused claims", i)
+		r.Errorf("info is %+v after refused claims, want no owner and epoch 0", i)
 	}
 }
 

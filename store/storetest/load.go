@@ -249,14 +249,14 @@ func loadIsCopy(r *rig) {
 	want := store.State{At: p.top, Tables: tables{"t": {"f": []byte("value")}}, Lists: lists{"l": items("value")}}
 	r.same("state after the writer reused its bytes", s, want)
 	if got := r.read("s")[1].Frame; string(got) != "frame" {
-		r.Errorf("frame is %q after the writer reused its bytes", got)
+		r.Errorf(`frame is %q after the writer reused its bytes, want "frame"`, got)
 	}
 	p.commit(store.Batch{Ops: []store.Op{store.Set("t", "f", []byte("later")), store.Set("t", "g", nil), store.Push("l", nil), store.Replace("l", 0, nil)}})
 	r.same("state of before after a commit", s, want)
 	clear(s.Tables)
 	clear(s.Lists)
 	if got := r.load("s"); len(got.Tables["t"]) != 2 || len(got.Lists["l"]) != 2 {
-		r.Errorf("state after a reader cleared its copy is %v", got)
+		r.Errorf("state after a reader cleared its copy is %v, want 2 fields and 2 items", got)
 	}
 }
 

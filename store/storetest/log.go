@@ -192,7 +192,7 @@ func logBadCursors(r *rig) {
 		_, err := r.Contents.Read(r.ctx, "s", k.at, 10)
 		r.is(err, k.want, k.what)
 		if want, _ := c.after(k.at, 10); want != nil {
-			r.Fatalf("%s: the suite believes the log has it", k.what)
+			r.Fatalf("%s: the model of the log has events, want none", k.what)
 		}
 	}
 }
@@ -204,7 +204,7 @@ func logBoundEvents(r *rig) {
 		c.verify()
 	}
 	if c.kept == 0 {
-		r.Error("nothing was ever trimmed")
+		r.Error("the log was never trimmed, want it trimmed")
 	}
 }
 
@@ -219,7 +219,7 @@ func logBoundBytes(r *rig) {
 		c.verify()
 	}
 	if c.kept == 0 {
-		r.Error("nothing was ever trimmed")
+		r.Error("the log was never trimmed, want it trimmed")
 	}
 }
 
@@ -249,7 +249,7 @@ func logTrimsClaims(r *rig) {
 		c.verify()
 	}
 	if c.kept == 0 {
-		r.Error("nothing was ever trimmed")
+		r.Error("the log was never trimmed, want it trimmed")
 	}
 }
 
@@ -263,7 +263,7 @@ func logTrimmedCursors(r *rig) {
 	}
 	c.verify()
 	if c.kept == 0 {
-		r.Fatal("nothing was trimmed")
+		r.Fatal("the log was not trimmed, want it trimmed")
 	}
 	c.verifyCursors(r.secondHandle())
 }

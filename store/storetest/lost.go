@@ -37,7 +37,7 @@ func (r *rig) deleted(epoch uint64) bool {
 func lostRecreated(r *rig) {
 	l := r.lostLease("s", "a")
 	if r.deleted(l.Epoch) {
-		r.Error("a forgotten session counts as deleted")
+		r.Error("a lost session counts as deleted, want it not to")
 	}
 	r.ok(r.Lifecycle.Recreate(r.ctx, l, store.NewSession{ID: "s", User: "user", Card: []byte("card")}))
 	i := r.info("s")
@@ -46,7 +46,7 @@ func lostRecreated(r *rig) {
 	})
 	r.same("state", dropEmpty(r.load("s")), store.State{})
 	if got := r.walk(store.Query{User: "user"}, nil); len(got) != 1 {
-		r.Errorf("listing shows %v", got)
+		r.Errorf("listing shows %v, want the session", got)
 	}
 	r.is(r.Lifecycle.Recreate(r.ctx, l, store.NewSession{ID: "s", User: "user"}), store.ErrExists, "Recreate once more")
 	// The next batch of the owner is a gap.
@@ -54,7 +54,7 @@ func lostRecreated(r *rig) {
 	r.isGap(err, wire.Position{}, 0)
 	p := r.writer(r.claim("s", "a"))
 	if p.lease.Epoch <= l.Epoch || !p.lease.Prev.IsZero() {
-		r.Errorf("the claim is %+v after epoch %d", p.lease, l.Epoch)
+		r.Errorf("the claim is %+v after epoch %d, want a higher epoch and no previous position", p.lease, l.Epoch)
 	}
 	p.write(3)
 	if got := r.secondHandle().read("s"); len(got) != 4 {
@@ -81,15 +81,15 @@ func lostOwned(r *rig) {
 func lostOrDeleted(r *rig) {
 	p, q := r.createAndClaim("s", "a"), r.createAndClaim("other", "a")
 	if r.deleted(p.lease.Epoch) {
-		r.Error("a session that is there counts as deleted")
+		r.Error("a session that exists counts as deleted, want it not to")
 	}
 	r.ok(r.Lifecycle.Delete(r.ctx, p.lease))
 	other := r.secondHandle()
 	if !other.deleted(p.lease.Epoch) {
-		r.Error("a deleted session counts as forgotten")
+		r.Error("a deleted session counts as lost, want it to count as deleted")
 	}
 	if later := r.lostLease("s", "a"); other.deleted(later.Epoch) {
-		r.Error("a session that was claimed later counts as deleted")
+		r.Error("a session that was claimed later counts as deleted, want it not to")
 	}
 	n := store.NewSession{ID: "s", User: "user"}
 	r.is(other.Lifecycle.Recreate(r.ctx, p.lease, n), store.ErrNotFound, "Recreate after a deletion")

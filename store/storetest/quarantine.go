@@ -56,7 +56,7 @@ func quarantineRefuses(r *rig) {
 	r.ok(r.Directory.Quarantine(r.ctx, "s", "disk is on fire"))
 	before := r.everything("s")
 	if got := before.Info.Quarantined; got != "disk is on fire" {
-		r.Errorf("info says %q", got)
+		r.Errorf(`the reason of the quarantine is %q, want "disk is on fire"`, got)
 	}
 	p.refusesWrites("disk is on fire")
 	r.secondHandle().writer(p.lease).refusesWrites("disk is on fire")
@@ -86,7 +86,7 @@ func quarantineReads(r *rig) {
 	}
 	r.same("received", r.inbox(p.lease, 1), commands("a"))
 	if got := other.walk(store.Query{}, nil); got["s"].Quarantined != "because" {
-		r.Errorf("listing shows %+v", got)
+		r.Errorf(`listing shows %+v, want s quarantined because of "because"`, got)
 	}
 }
 
@@ -96,7 +96,7 @@ func quarantineLease(r *rig) {
 	r.ok(r.Leases.Renew(r.ctx, p.lease))
 	r.ok(r.Leases.Release(r.ctx, p.lease))
 	if got := r.info("s").Owner; got != "" {
-		r.Errorf("owner after release is %s", got)
+		r.Errorf("owner after release is %s, want none", got)
 	}
 	r.is(r.Leases.Renew(r.ctx, p.lease), store.ErrFenced, "Renew after release")
 }
@@ -109,7 +109,7 @@ func quarantineLift(r *rig) {
 	r.isQuarantined(err, "s", "because")
 	r.ok(r.secondHandle().Directory.Quarantine(r.ctx, "s", ""))
 	if got := r.info("s").Quarantined; got != "" {
-		r.Errorf("info says %q after lifting", got)
+		r.Errorf("the reason of a lifted quarantine is %q, want none", got)
 	}
 	p.write(1)
 	r.sendAll("s", commands("a"))
@@ -155,15 +155,15 @@ func quarantineDiscard(r *rig) {
 	r.is(r.Leases.Renew(r.ctx, p.lease), store.ErrFenced, "Renew of what was discarded")
 	for _, q := range []store.Query{{}, {User: "user"}} {
 		if got := other.walk(q, nil); len(got) != 0 {
-			r.Errorf("listing shows %v", got)
+			r.Errorf("listing shows %v, want nothing", got)
 		}
 	}
 	if !other.deleted(p.lease.Epoch) {
-		r.Error("a discarded session counts as forgotten")
+		r.Error("a discarded session counts as lost, want it to count as deleted")
 	}
 	q := r.createAndClaim("s", "a") // has no data of the discarded session
 	if q.lease.Epoch <= p.lease.Epoch || !q.lease.Prev.IsZero() {
-		r.Errorf("the new session is claimed as %+v after epoch %d", q.lease, p.lease.Epoch)
+		r.Errorf("the new session is claimed as %+v after epoch %d, want a higher epoch and no previous position", q.lease, p.lease.Epoch)
 	}
 	r.same("state", dropEmpty(r.load("s")), store.State{At: q.lease.Top()})
 	q.write(1)

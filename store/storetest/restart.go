@@ -49,12 +49,12 @@ func restartKeeps(r *rig) {
 	r.same("cold list", page, store.ListPage{Items: items("z"), Total: 1})
 	r.same("inbox", r.inbox(p.lease, 1), commands("b"))
 	if !r.sendOn("s", "a", "data of a") {
-		r.Error("a consumed command is not a duplicate after a restart")
+		r.Error("a consumed command is new after a restart, want a duplicate")
 	}
 	r.expectDocument("c", "n", "data", 2)
 	r.create("gone")
 	if l := r.claim("gone", "a"); l.Epoch <= gone.lease.Epoch {
-		r.Errorf("epoch is %d after %d of the session's last life", l.Epoch, gone.lease.Epoch)
+		r.Errorf("epoch is %d after %d of the session's last life, want a higher one", l.Epoch, gone.lease.Epoch)
 	}
 }
 
@@ -141,11 +141,11 @@ func schemaUpgrade(r *rig) {
 	events, err := r.Contents.Read(r.ctx, "s", p.lease.Top(), 10)
 	r.ok(err)
 	if len(events) != 2 || string(events[0].Frame) != "v2 first" || string(events[1].Frame) != "v2 second" {
-		r.Errorf("events are %q", events)
+		r.Errorf("events are %q, want both of version 2", events)
 	}
 	r.same("tail", r.follow("s", p.lease.Top()).events(2), events)
 	if got := string(r.info("s").Card); got != `card card "" from 1` {
-		r.Errorf("card is %q", got)
+		r.Errorf("card is %q, want the converted one of version 1", got)
 	}
 	r.same("inbox", r.inbox(p.lease, 1), []store.Command{{ID: "command", Data: []byte(`data command "" from 1`)}})
 	r.expectDocument("c", "s", `document document "c/s" from 1`, 1)
@@ -166,7 +166,7 @@ func schemaStored(r *rig) {
 			Lists:  lists{"l": items(`item item "l" from 1`, "new item")},
 		})
 		if got := string(r.info("s").Card); got != "new card" {
-			r.Errorf("card is %q", got)
+			r.Errorf(`card is %q, want "new card"`, got)
 		}
 		r.expectDocument("c", "s", "new document", 2)
 		r = r.reopen(version2())
@@ -189,16 +189,16 @@ func schemaNewer(r *rig) {
 	r.is(err, store.ErrNewerSchema, "Get")
 	v := r.everything("old")
 	if string(v.State.Tables["t"]["f"]) != "field" {
-		r.Errorf("state of the old session is %v", v.State)
+		r.Errorf("state of the old session is %v, want its field unchanged", v.State)
 	}
 	r.resume(old).write(1)
 
 	r = r.reopen(version2()) // the newer program reads everything unchanged
 	if i := r.info("s"); i.Quarantined != "" || string(i.Card) != "card" {
-		r.Errorf("info is %+v", i)
+		r.Errorf("info is %+v, want the card and no quarantine", i)
 	}
 	r.resume(p).write(1)
 	if s := r.load("s"); string(s.Tables["t"]["f"]) != "field" {
-		r.Errorf("tables are %v", s.Tables)
+		r.Errorf("tables are %v, want the field unchanged", s.Tables)
 	}
 }

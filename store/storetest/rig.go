@@ -78,7 +78,7 @@ func (r *rig) eventually(what string, cond func() bool) {
 		select {
 		case <-tick.C:
 		case <-r.ctx.Done():
-			r.Fatalf("%s: not reached before the deadline", what)
+			r.Fatalf("%s: not reached before the deadline, want it reached", what)
 		}
 	}
 }

@@ -120,9 +120,9 @@ func (q *queue) next() store.Slot {
 		q.waiting--
 		return s
 	case err := <-q.failed:
-		q.Fatalf("a waiting request ended with %v", err)
+		q.Fatalf("a waiting request ended with %v, want a slot", err)
 	case <-q.ctx.Done():
-		q.Fatal("no waiting request was granted before the deadline")
+		q.Fatal("no waiting request was granted before the deadline, want one")
 	}
 	return store.Slot{}
 }
@@ -267,7 +267,7 @@ func slotsInOrder(r *rig) {
 	for i := range 8 {
 		r.ok(r.Semaphores.ReleaseSlot(r.ctx, s))
 		if s = q.next(); s.Holder != fmt.Sprint("h", 7-i) {
-			r.Fatalf("grant %d went to %s", i, s.Holder)
+			r.Fatalf("grant %d went to %s, want h%d", i, s.Holder, 7-i)
 		}
 	}
 }
@@ -329,7 +329,7 @@ func slotsGiveUp(r *rig) {
 	case err := <-q.failed:
 		r.is(err, context.Canceled, "Acquire")
 	case <-r.ctx.Done():
-		r.Fatal("a cancelled request goes on waiting")
+		r.Fatal("a cancelled Acquire goes on waiting, want it to end with context.Canceled")
 	}
 	q.waiting--
 	q.untilWaiting(2)
@@ -416,10 +416,10 @@ func slotsContention(r *rig) {
 					return
 				}
 				if n := now.Add(1); n > limit {
-					r.Errorf("%d holders at once, limit %d", n, limit)
+					r.Errorf("%d holders at once, limit %d, want at most that", n, limit)
 				}
 				if u, err := h.Semaphores.Slots(r.ctx, "sem"); err != nil || u.Held > limit {
-					r.Errorf("semaphore is %+v, limit %d, error %v", u, limit, err)
+					r.Errorf("semaphore is %+v, limit %d, error %v, want at most that", u, limit, err)
 				}
 				now.Add(-1)
 				grants.Add(1)
@@ -466,7 +466,7 @@ func slotsNames(r *rig) {
 		r.ok(r.Semaphores.RenewSlot(r.ctx, s))
 		r.ok(r.Semaphores.ReleaseSlot(r.ctx, s))
 		if u, err := r.Semaphores.Slots(r.ctx, n); err != nil || u != (store.SlotUse{}) {
-			r.Errorf("semaphore %q is %+v, error %v", n, u, err)
+			r.Errorf("semaphore %q is %+v, error %v, want it unused", n, u, err)
 		}
 	}
 }

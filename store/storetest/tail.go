@@ -69,7 +69,7 @@ func (f *follower) next() (store.News, error) {
 	select {
 	case news := <-f.news:
 		if len(news.Events) == 0 && !news.Vacant {
-			f.Fatal("tail showed news without any")
+			f.Fatal("tail showed news without events that is not vacant, want one of both")
 		}
 		f.vacant = news.Vacant
 		return news, nil
@@ -77,7 +77,7 @@ func (f *follower) next() (store.News, error) {
 		f.failed <- err
 		return store.News{}, err
 	case <-f.ctx.Done():
-		f.Fatal("tail showed nothing before the deadline")
+		f.Fatal("tail showed nothing before the deadline, want news")
 		return store.News{}, nil
 	}
 }
@@ -279,7 +279,7 @@ func tailTrimmed(r *rig) {
 	r.follow("s", p.lease.Top()).ends(store.ErrTrimmed)
 	oldest := r.info("s").Oldest
 	if got := r.follow("s", oldest).inOrder(p.top); got[0].At.Seq != oldest.Seq+1 {
-		r.Errorf("tail after %v begins at %v", oldest, got[0].At)
+		r.Errorf("tail after %v begins at %v, want the next position", oldest, got[0].At)
 	}
 }
 
@@ -320,7 +320,7 @@ func tailVacant(r *rig) {
 		news, err := f.next()
 		r.ok(err)
 		if len(news.Events) > 0 {
-			r.Fatalf("release showed events %v", news.Events)
+			r.Fatalf("release showed events %v, want none", news.Events)
 		}
 	}
 	l := r.claim("s", "b")

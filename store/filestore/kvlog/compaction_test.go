@@ -39,7 +39,7 @@ func TestCompactionUnderLoad(t *testing.T) {
 			for range batches / 4 {
 				for key, value := range readBucket(t, l, name) {
 					if !strings.HasPrefix(value, key+":") {
-						t.Errorf("%s is %.20q", key, value)
+						t.Errorf("%s is %.20q, want a value that begins with its key", key, value)
 						return
 					}
 				}
@@ -56,7 +56,7 @@ func TestCompactionUnderLoad(t *testing.T) {
 	ok(t, l.Close())
 	l = openFor(t, dir, cfg)
 	if got := read(t, l); !got.equal(want) {
-		t.Error("log is different after it was opened again")
+		t.Error("log holds other keys or values after it was opened again, want the same")
 	}
 	ok(t, l.Audit())
 }
@@ -101,7 +101,7 @@ func TestReadersKeepTheirSegments(t *testing.T) {
 		}
 		synctest.Wait()
 		if _, err := os.Stat(filepath.Join(dir, first)); err == nil {
-			t.Fatal("nothing was compacted")
+			t.Fatalf("segment %s is still there, want it compacted", first)
 		}
 		values, err := s.Values(0, 1)
 		ok(t, err)
@@ -156,7 +156,7 @@ func TestEviction(t *testing.T) {
 			values, err := pins.Values(0, len(pins.Entries()))
 			ok(t, err)
 			if len(values) != 2 || string(values[0]) != "bucket3\x00key0" {
-				t.Errorf("pinned values are %q", values)
+				t.Errorf("pinned values are %q, want two, the first of key0 of bucket3", values)
 			}
 			pins.Close()
 			evicted(20) // reading pins did not load the index
@@ -199,7 +199,7 @@ func TestRefOfDroppedBucket(t *testing.T) {
 		b.Put("other", []byte("value"))
 		ok(t, l.Apply(b))
 		if got := readBucket(t, l, "b"); !maps.Equal(got, map[string]string{"other": "value"}) {
-			t.Errorf("bucket holds %v", got)
+			t.Errorf("bucket holds %v, want only other", got)
 		}
 		ok(t, l.Audit())
 	})
@@ -224,7 +224,7 @@ func TestDamagedIndexRecord(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		path, off, size := l.WhereIndexRecord("b")
 		if path == "" {
-			t.Fatal("index is not evicted")
+			t.Fatal("the index of the bucket is in memory, want it evicted")
 		}
 		flip(t, path, off+size/2)
 		if got := read(t, l); !got.equal(want) {
@@ -264,18 +264,18 @@ func TestDamageFoundByCompaction(t *testing.T) {
 			got := read(t, l)
 			for _, i := range []int{0, 1, 3, 4} {
 				if name := fmt.Sprint("b", i); got[name]["key"] != "value" {
-					t.Errorf("%s holds %v", name, got[name])
+					t.Errorf("%s holds %v, want the value", name, got[name])
 				}
 			}
 			if len(got["b2"]) > 0 {
-				t.Errorf("damaged bucket holds %v", got["b2"])
+				t.Errorf("damaged bucket holds %v, want nothing", got["b2"])
 			}
 			ok(t, l.Audit())
 			ok(t, l.Close())
 			l = openFor(t, dir, cfg)
 		}
 		if len(damages) != 1 {
-			t.Errorf("damages are %v after opening again", damages)
+			t.Errorf("damages are %v after opening again, want one", damages)
 		}
 	})
 }
@@ -332,10 +332,10 @@ func TestPurge(t *testing.T) {
 		}
 		time.Sleep(2 * time.Hour)
 		if onDisk() {
-			t.Error("deleted data is on disk after a day")
+			t.Error("deleted data is on disk after a day, want it purged")
 		}
 		if got := read(t, l); !got.equal(content{"other": {"key": "value"}}) {
-			t.Errorf("log holds %v", got)
+			t.Errorf("log holds %v, want only the other bucket", got)
 		}
 	})
 }
@@ -363,12 +363,12 @@ func TestPurgeThroughRestarts(t *testing.T) {
 		purged := files(t, dir)
 		for name, data := range purged {
 			if bytes.Contains(data, secret) {
-				t.Errorf("deleted data is in %s after a day", name)
+				t.Errorf("deleted data is in %s after a day, want it purged", name)
 			}
 		}
 		time.Sleep(48 * time.Hour)
 		if before, after := segments(purged), segments(files(t, dir)); !slices.Equal(before, after) {
-			t.Errorf("segments were %v after the purge and %v later: it was done twice", before, after)
+			t.Errorf("segments were %v after the purge and %v later, want the same: one purge is enough", before, after)
 		}
 	})
 }

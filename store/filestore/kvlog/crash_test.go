@@ -242,16 +242,16 @@ func TestFlippedBitsInSafeData(t *testing.T) {
 			continue
 		}
 		if len(damages) == 0 {
-			t.Fatalf("bit flipped at %d was not reported", off)
+			t.Fatalf("bit flipped at %d was not reported, want a damage", off)
 		}
 		h.checkDamaged(t, off, got, damages)
 		reports, err := filepath.Glob(filepath.Join(dir, "aside", "*.txt"))
 		if err != nil || len(reports) != len(damages) {
-			t.Fatalf("bit flipped at %d: %d reports for %d damages, error %v", off, len(reports), len(damages), err)
+			t.Fatalf("bit flipped at %d: %d reports for %d damages, error %v, want one for each", off, len(reports), len(damages), err)
 		}
 		for _, d := range damages {
 			if !slices.Contains(reports, filepath.Join(dir, "aside", d.Report)) {
-				t.Fatalf("bit flipped at %d: %+v names none of the reports %v", off, d, reports)
+				t.Fatalf("bit flipped at %d: damage %+v names none of the reports, want one of %v", off, d, reports)
 			}
 		}
 		kept, err := filepath.Glob(filepath.Join(dir, "aside", "*"))
@@ -265,10 +265,10 @@ func TestFlippedBitsInSafeData(t *testing.T) {
 		damages = nil
 		again := open(t, dir, cfg)
 		if !slices.EqualFunc(damages, first, func(a, b kvlog.Damage) bool { return a.Report == b.Report && a.String() == b.String() }) {
-			t.Fatalf("bit flipped at %d: damages were %v and later %v", off, first, damages)
+			t.Fatalf("bit flipped at %d: damages were %v and later %v, want the same", off, first, damages)
 		}
 		if later, err := filepath.Glob(filepath.Join(dir, "aside", "*")); err != nil || len(later) != len(kept) {
-			t.Fatalf("bit flipped at %d: aside holds %v, then %v, error %v", off, kept, later, err)
+			t.Fatalf("bit flipped at %d: aside holds %v, then %v, error %v, want the same files", off, kept, later, err)
 		}
 		ok(t, again.Close())
 	}
@@ -284,7 +284,7 @@ func (h history) checkDamaged(t *testing.T, off int, got content, damages []kvlo
 		named[d.Bucket] = true
 		unnamed = unnamed || d.Bucket == ""
 		if d.File == "" || d.Reason == "" {
-			t.Errorf("bit flipped at %d: damage %+v does not say what and where", off, d)
+			t.Errorf("bit flipped at %d: damage %+v has no file or no reason, want both", off, d)
 		}
 	}
 	final := h.states[len(h.states)-1]
@@ -298,7 +298,7 @@ func (h history) checkDamaged(t *testing.T, off int, got content, damages []kvlo
 	for name, keys := range got {
 		for key, value := range keys {
 			if !slices.ContainsFunc(h.states, func(s content) bool { v, ok := s[name][key]; return ok && v == value }) {
-				t.Fatalf("bit flipped at %d: %s/%s is %q, which it never was", off, name, key, value)
+				t.Fatalf("bit flipped at %d: %s/%s is %q, want a value that it had before", off, name, key, value)
 			}
 		}
 	}
@@ -321,7 +321,7 @@ func TestFlippedBitsInUnsafeData(t *testing.T) {
 		if off < kvlog.SegmentHeader {
 			// The header was synced when the log was created.
 			if got := read(t, l); !got.equal(h.states[10]) || len(damages) != 1 {
-				t.Fatalf("bit flipped at %d: log holds\n%v, damages %v", off, got, damages)
+				t.Fatalf("bit flipped at %d: log holds\n%v, damages %v, want one damage and\n%v", off, got, damages, h.states[10])
 			}
 			ok(t, l.Kill())
 			continue
@@ -386,7 +386,7 @@ func TestMissingSegments(t *testing.T) {
 		var damages []kvlog.Damage
 		l := openFor(t, restore(t, changed), kvlog.Config{OnDamage: func(d kvlog.Damage) { damages = append(damages, d) }})
 		if len(damages) == 0 {
-			t.Errorf("segment %d is missing and nobody was told", i)
+			t.Errorf("segment %d is missing and no damage was reported, want one", i)
 		}
 		h.checkDamaged(t, i, read(t, l), append(damages, kvlog.Damage{File: name, Reason: "gone"}))
 	}

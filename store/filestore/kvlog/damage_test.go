@@ -20,11 +20,11 @@ func TestPanicReleasesLock(t *testing.T) {
 	func() {
 		defer func() {
 			if recover() == nil {
-				t.Error("the panic was swallowed")
+				t.Error("Select swallowed a panic of its caller, want it to go on")
 			}
 		}()
 		_, err := l.Select("b", func(*kvlog.Index, func(kvlog.Entry)) { panic("by the caller") })
-		t.Errorf("Select returned %v", err)
+		t.Errorf("Select returned %v, want the panic of its caller", err)
 	}()
 	put(t, l, "b", "key", "value")
 }
@@ -51,7 +51,7 @@ func TestLosingAnotherSegment(t *testing.T) {
 		ok(t, os.Remove(filepath.Join(dir, name)))
 		l := open(t, dir, cfg)
 		if len(reports) != n+1 {
-			t.Errorf("%d segments are missing and the reports are %v", n+1, slices.Sorted(maps.Keys(reports)))
+			t.Errorf("%d segments are missing and the reports are %v, want one for each", n+1, slices.Sorted(maps.Keys(reports)))
 		}
 		ok(t, l.Close())
 	}
@@ -70,7 +70,7 @@ func TestReportBeforeDeletion(t *testing.T) {
 			told++
 			path, _, _ := l.Where("damaged", "key")
 			if path == "" {
-				t.Error("the value was deleted before the damage was reported")
+				t.Error("the value was deleted before the damage was reported, want it there until then")
 			}
 		}
 		l = openFor(t, dir, cfg)

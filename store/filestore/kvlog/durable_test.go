@@ -64,7 +64,7 @@ func TestEmptySegment(t *testing.T) {
 		kept := keptOf(t, batches)
 		names := segments(kept)
 		if many := len(names) > 2; many != (batches > 10) {
-			t.Fatalf("%d batches are in %d segments", batches, len(names))
+			t.Fatalf("%d batches are in %d segments, want more than two only for more than ten batches", batches, len(names))
 		}
 		for i, name := range names {
 			for _, size := range []int{0, kvlog.SegmentHeader - 1} {
@@ -84,7 +84,7 @@ func TestEmptySegment(t *testing.T) {
 						l := open(t, dir, found.config(smallSegments()))
 						first := found.reports()
 						if len(found.unnamed(t).Report) == 0 {
-							t.Errorf("damage has no report: %v", found.list)
+							t.Errorf("the damage has no report, want one: %v", found.list)
 						}
 						want := read(t, l)
 						goesOn(t, dir, l, want)
@@ -118,12 +118,12 @@ func TestLostSegments(t *testing.T) {
 		l := open(t, dir, found.config(smallSegments()))
 		first := found.reports()
 		if d := found.unnamed(t); !strings.Contains(d.Reason, "missing") {
-			t.Errorf("%d segments are gone and the damage is %v", len(gone), d)
+			t.Errorf("%d segments are gone and the damage is %v, want that they are missing", len(gone), d)
 		}
 		goesOn(t, dir, l, read(t, l))
 		for _, name := range gone {
 			if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
-				t.Errorf("segment %s is there again", name)
+				t.Errorf("segment %s is there again, want it gone", name)
 			}
 		}
 		l = open(t, dir, found.config(smallSegments()))
@@ -157,7 +157,7 @@ func TestTruncatedLog(t *testing.T) {
 			first, left := found.reports(), read(t, l)
 			d := found.unnamed(t)
 			if len(left) == 0 || len(left) > 5 {
-				t.Errorf("%d of 10 buckets are left of the first half", len(left))
+				t.Errorf("%d of 10 buckets are left of the first half, want 1 to 5", len(left))
 			}
 			for name := range left {
 				if !slices.Contains(d.Suspects, name) {

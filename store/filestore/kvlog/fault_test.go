@@ -97,7 +97,7 @@ func TestFullDisk(t *testing.T) {
 			d, dir := newDisk(), quickDir(t)
 			cfg := smallSegments()
 			cfg.Sync, cfg.OpenFile = mode, d.open
-			cfg.OnDamage = func(d kvlog.Damage) { t.Errorf("damage: %v", d) }
+			cfg.OnDamage = func(d kvlog.Damage) { t.Errorf("damage %v was reported, want none", d) }
 			l := openFor(t, dir, cfg)
 			want := content{"b": {}}
 			for room := range 200 {
@@ -105,7 +105,7 @@ func TestFullDisk(t *testing.T) {
 				err := l.Apply(batch("b", "big", strings.Repeat("x", 300)))
 				is(t, err, kvlog.ErrNoSpace)
 				if got := read(t, l)["b"]["big"]; got != "" {
-					t.Fatalf("a refused batch is visible with room for %d bytes", room)
+					t.Fatalf("a refused batch is visible with room for %d bytes, want it refused as a whole", room)
 				}
 				d.set(func(d *disk) { d.left = -1 })
 				if room%3 == 0 {
@@ -210,13 +210,13 @@ func TestFailedSync(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 			if got := read(t, l)["b"]["before"]; got != "value" {
-				t.Errorf("reads do not go on: %q", got)
+				t.Errorf("a broken log reads %q, want the value from before", got)
 			}
 			ok(t, l.Close())
 			l = openFor(t, dir, kvlog.Config{Sync: mode, OpenFile: d.open})
 			put(t, l, "b", "after", "value")
 			if got := read(t, l)["b"]; got["before"] != "value" || got["after"] != "value" {
-				t.Errorf("log holds %v after it was opened again", got)
+				t.Errorf("log holds %v after it was opened again, want the values from before and after", got)
 			}
 		})
 	}
@@ -242,7 +242,7 @@ func TestBrokenLogIsQuiet(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if n := strings.Count(lines.String(), "\n"); n != 1 {
-			t.Errorf("a broken log wrote %d lines:\n%s", n, lines.String())
+			t.Errorf("a broken log wrote %d lines, want 1:\n%s", n, lines.String())
 		}
 	})
 }
@@ -261,7 +261,7 @@ func TestHalfWrittenRecordThatStays(t *testing.T) {
 	ok(t, l.Close())
 	l = openFor(t, dir, kvlog.Config{OpenFile: d.open})
 	if got := read(t, l); !got.equal(content{"b": {"before": "value"}}) {
-		t.Errorf("log holds %v", got)
+		t.Errorf("log holds %v, want only the batch from before", got)
 	}
 	put(t, l, "b", "after", "value")
 }
@@ -349,7 +349,7 @@ func TestRefusals(t *testing.T) {
 	is(t, l.Apply(batch(strings.Repeat("b", 256), "key", "value")), kvlog.ErrTooLarge)
 	for _, cfg := range []kvlog.Config{{SegmentBytes: 1}, {SegmentBytes: 2 << 30}, {SyncEvery: -1}, {Sync: 9}} {
 		if l, err := kvlog.Open(filepath.Join(t.TempDir(), "new"), cfg); err == nil {
-			t.Errorf("%+v was taken, error of Close %v", cfg, l.Close())
+			t.Errorf("config %+v was accepted, want an error (error of Close %v)", cfg, l.Close())
 		}
 	}
 }

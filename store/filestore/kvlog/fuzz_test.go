@@ -22,13 +22,13 @@ func FuzzRecord(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, off int64) {
 		size, err := kvlog.ReadRecord(data, off)
 		if err == nil && size > int64(len(data)) {
-			t.Fatalf("record of %d bytes in %d", size, len(data))
+			t.Fatalf("record of %d bytes was read from %d, want at most all of them", size, len(data))
 		}
 		if err == nil && off == 0 && kvlog.Resync(data, 0) != 0 {
-			t.Fatal("a record is not found where it is")
+			t.Fatal("Resync does not find the record at 0, want 0")
 		}
 		if at := kvlog.Resync(data, 0); at >= int64(len(data)) {
-			t.Fatalf("record found at %d in %d bytes", at, len(data))
+			t.Fatalf("Resync found a record at %d of %d bytes, want a smaller offset", at, len(data))
 		}
 	})
 }
@@ -67,7 +67,7 @@ func FuzzOpen(f *testing.F) {
 		l := openFor(t, restore(t, map[string][]byte{"FORMAT": format, name: data}), kvlog.Config{Sync: kvlog.SyncOff})
 		for key, value := range read(t, l)["bucket"] {
 			if value != "value" || len(key) != 1 {
-				t.Fatalf("%q is %q, which it never was", key, value)
+				t.Fatalf(`key %q is %q, want a key of one letter with "value"`, key, value)
 			}
 		}
 		put(t, l, "bucket", "d", "value")

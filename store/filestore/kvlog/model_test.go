@@ -114,7 +114,7 @@ func TestLogIsAMapOfMaps(t *testing.T) {
 					dir := filepath.Join(root, rand.Text())
 					cfg := smallSegments()
 					cfg.Sync, cfg.EvictAfter, cfg.PurgeAfter = mode, 2*time.Second, 10*time.Second
-					cfg.OnDamage = func(d kvlog.Damage) { t.Fatalf("damage: %v", d) }
+					cfg.OnDamage = func(d kvlog.Damage) { t.Fatalf("damage %v was reported, want none", d) }
 					m := &machine{dir: dir, cfg: cfg, log: open(t, dir, cfg), want: content{}, places: map[string]kvlog.BucketRef{}}
 					defer func() { _ = m.log.Close() }()
 					t.Repeat(map[string]func(*rapid.T){

@@ -22,7 +22,7 @@ func TestLock(t *testing.T) {
 	ok(t, hostErr)
 	for _, part := range []string{fmt.Sprint("process ", os.Getpid()), host, "since 2", dir} {
 		if !strings.Contains(err.Error(), part) {
-			t.Errorf("error %q does not say %q", err, part)
+			t.Errorf("error %q, want %q in it", err, part)
 		}
 	}
 	put(t, l, "b", "key", "value")
@@ -54,7 +54,7 @@ func TestFormat(t *testing.T) {
 		_, err := kvlog.Open(dir, kvlog.Config{})
 		is(t, err, kvlog.ErrFormat)
 		if newer := strings.Contains(err.Error(), "use a newer program"); newer != (what == "a newer version") {
-			t.Errorf("%s is refused with %q", what, err)
+			t.Errorf("%s is refused with %q, want the advice to use a newer program only for a newer version", what, err)
 		}
 	}
 	ok(t, os.Remove(path))
@@ -63,7 +63,7 @@ func TestFormat(t *testing.T) {
 	ok(t, os.WriteFile(path, good, 0o600))
 	l = openFor(t, dir, kvlog.Config{})
 	if got := read(t, l); !got.equal(content{"b": {"key": "value"}}) {
-		t.Errorf("log holds %v", got)
+		t.Errorf("log holds %v, want the value of key", got)
 	}
 }
 
@@ -89,7 +89,7 @@ func TestForeignFiles(t *testing.T) {
 	}
 	for name, text := range foreign {
 		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != text {
-			t.Errorf("%s is %q, error %v", name, got, err)
+			t.Errorf("%s is %q, error %v, want %q", name, got, err, text)
 		}
 	}
 }
@@ -104,10 +104,10 @@ func TestNewFolder(t *testing.T) {
 		ok(t, l.Close())
 	}
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("folder is %v, error %v", info, err)
+		t.Errorf("folder is %v, error %v, want the mode 0700", info, err)
 	}
 	_, err := kvlog.Open(filepath.Join(dir, "LOCK", "below"), kvlog.Config{})
 	if err == nil {
-		t.Error("a file was taken for a folder")
+		t.Error("Open below a file gives no error, want one")
 	}
 }
