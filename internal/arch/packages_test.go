@@ -28,6 +28,8 @@ var rules = map[string]rule{
 	"providers/anthropic":    {uses: "providers providers/loop providers/sse", tests: "providers/fakemodel providers/providertest"},
 	"providers/openai":       {uses: "providers providers/loop providers/sse", tests: "providers/fakemodel providers/providertest"},
 	"providers/fakemodel":    {},
+	"providers/jsonline":     {},
+	"providers/jsonrpc":      {},
 
 	"providers/fakemodel/serve": {uses: "providers/fakemodel"},
 
@@ -108,5 +110,5 @@ var modules = map[string]rule{
 	"github.com/coreos/go-oidc/v3":           {uses: "auth"},
 	"github.com/prometheus/client_golang":    {uses: "metrics", tests: "cmd/hub"},
 	"go.opentelemetry.io/otel":               {uses: "tracing", tests: "*"},
-	"golang.org/x/sys":                       {uses: "store/filestore store/filestore/kvlog broadcast gateway/ws", tests: "cmd/hub internal/chaos"},
+	"golang.org/x/sys":                       {uses: "store/filestore store/filestore/kvlog broadcast gateway/ws providers/jsonline", tests: "cmd/hub internal/chaos"},
 }

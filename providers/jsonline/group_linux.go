@@ -1,0 +1,63 @@
+package jsonline
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// signalWithHub makes the system send SIGTERM to the process when the hub is killed. Agents end
+// their own children on SIGTERM, but not on SIGKILL.
+func signalWithHub(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGTERM }
+
+// awaitExit waits until the process has exited, without freeing its id, and reports whether it did.
+func awaitExit(pid int) bool {
+	for {
+		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return err == nil
+		}
+	}
+}
+
+// descendants returns the ids of all processes below pid.
+func descendants(pid int) (all []int) {
+	names, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	children := map[int][]int{}
+	for _, n := range names {
+		if id, err := strconv.Atoi(n.Name()); err == nil {
+			parent := parentOf(id)
+			children[parent] = append(children[parent], id)
+		}
+	}
+	all = children[pid]
+	for i := 0; i < len(all); i++ {
+		all = append(all, children[all[i]]...)
+	}
+	return all
+}
+
+// parentOf returns the parent of a process, 0 if it has ended.
+func parentOf(pid int) int {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0
+	}
+	// The name of the program is in parentheses and may contain anything.
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 2 {
+		return 0
+	}
+	parent, err := strconv.Atoi(string(fields[1]))
+	if err != nil {
+		return 0
+	}
+	return parent
+}
