@@ -29,7 +29,7 @@ func TestNamesInEntriesAreBounded(t *testing.T) {
 	)
 	for _, data := range r.kept.lists["api:main-monitor-0"] {
 		if len(data) > 256<<10 {
-			t.Errorf("an entry has %d bytes", len(data))
+			t.Errorf("an entry has %d bytes, want at most 256 KiB", len(data))
 		}
 	}
 	r.ended(run)
@@ -54,11 +54,11 @@ func TestTooLargeToBeKept(t *testing.T) {
 		}
 		r.crash(func() { r.pool.FailOversized(who) })
 		if end := last[wire.AgentResponse](r); end.AgentID != "main-monitor-0-m1" || end.Outcome != wire.Outcome(providers.Failed) {
-			t.Fatalf("the last that was said is %+v", end)
+			t.Fatalf("the last that was said is %+v, want the end of main-monitor-0-m1 as %s", end, providers.Failed)
 		}
 		r.ended(r.run("main-monitor-1-m2"))
 		if end := last[wire.AgentResponse](r); end.AgentID != "main-monitor-1-m2" || end.Outcome != wire.Outcome(providers.Completed) {
-			t.Fatalf("the last that was said is %+v", end)
+			t.Fatalf("the last that was said is %+v, want the end of main-monitor-1-m2 as %s", end, providers.Completed)
 		}
 	}
 }
@@ -75,6 +75,6 @@ func TestThoughtsAreBounded(t *testing.T) {
 		n += len(e.Delta)
 	}
 	if n != desktop.MaxAgentText {
-		t.Errorf("%d bytes of thinking are shown", n)
+		t.Errorf("%d bytes of thinking are shown, want %d", n, desktop.MaxAgentText)
 	}
 }

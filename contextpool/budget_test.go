@@ -34,13 +34,13 @@ func TestBackgroundSlots(t *testing.T) {
 	r.wantStory("m2", "queued at 1") // and no ephemeral agent
 	s := r.state(third)
 	if s.State != wire.MonitorWaiting || s.Queue != 1 || s.Budget == nil || s.Budget.Denied != wire.BudgetSlots || s.Budget.Running != 1 {
-		t.Fatalf("status %+v", s)
+		t.Fatalf("status %+v, want %s with 1 queued and 1 running, denied %s", s, wire.MonitorWaiting, wire.BudgetSlots)
 	}
 	r.ended(one)
 	r.wantStory("m2", "queued at 1; direct by main-monitor-2-m2")
 	s = r.state(third)
 	if s.State != wire.MonitorRunning || s.Queue != 0 || s.Budget.Denied != "" {
-		t.Fatalf("status %+v", s)
+		t.Fatalf("status %+v, want %s with an empty queue and nothing denied", s, wire.MonitorRunning)
 	}
 	r.crash() // the slot is still taken
 	r.user("m3", second)
@@ -54,13 +54,13 @@ func TestActionBudget(t *testing.T) {
 	run := r.direct("m1", second)
 	for i := range 3 {
 		if res, err := r.act(run, fmt.Sprintf("c%d", i), window(fmt.Sprintf("w%d", i))); err != nil || res.IsError {
-			t.Fatal(res, err)
+			t.Fatalf("action %d gives %+v, error %v, want it done", i, res, err)
 		}
 	}
 	wantEqual(t, r.state(second).State, wire.MonitorOverBudget)
 	res, err := r.act(run, "c3", window("w3"))
 	if err != nil || !res.IsError || !strings.Contains(res.Text, "over its budget of actions per minute") {
-		t.Fatal(res, err)
+		t.Fatalf("an action over the budget gives %+v, error %v, want a result that says so", res, err)
 	}
 	if _, open := r.desk.Window(second, "w3"); open {
 		t.Fatal("got window w3 over the budget, want none")
@@ -68,7 +68,7 @@ func TestActionBudget(t *testing.T) {
 	wantEqual(t, r.runner.interrupted, []string{run.ID + ": monitor-1 is over its budget of actions per minute"})
 	s := r.state(second)
 	if s.State != wire.MonitorOverBudget || s.Budget.Denied != wire.BudgetActions || s.Budget.Until == 0 {
-		t.Fatalf("status %+v", s)
+		t.Fatalf("status %+v, want %s, denied %s, with a time", s, wire.MonitorOverBudget, wire.BudgetActions)
 	}
 	wantEqual(t, all[wire.AgentError](r), []wire.AgentError{{
 		Error: "monitor-1 is over its budget of actions per minute", Code: wire.CodeBudgetExceeded,
@@ -83,7 +83,7 @@ func TestActionBudget(t *testing.T) {
 	r.wantStory("n10", "rejected with 4004: monitor-1 is over its budget of actions per minute, and 10 messages wait for it already")
 	due := r.pool.Due()
 	if wait := due.Sub(r.now); wait <= 0 || wait > time.Minute {
-		t.Fatalf("due in %v", wait)
+		t.Fatalf("due in %v, want up to 1m", wait)
 	}
 	r.step(func() { r.pool.Withdraw("n9") })
 	r.now = due
@@ -92,7 +92,7 @@ func TestActionBudget(t *testing.T) {
 	r.wantStory("late", "queued at 9")
 	prompt := r.run("main-monitor-1-n0").Prompt
 	if !strings.Contains(prompt, "<budget>The turn main-monitor-1-m1 was interrupted: monitor-1 is over its budget of actions per minute.</budget>") {
-		t.Fatalf("prompt %s", prompt)
+		t.Fatalf("prompt %s, want it to say why the last turn was interrupted", prompt)
 	}
 	wantEqual(t, r.state(second).State, wire.MonitorRunning)
 }
@@ -128,12 +128,12 @@ func TestThePrimaryMonitorHasNoBudget(t *testing.T) {
 	run := r.direct("m1")
 	for i := range 5 {
 		if res, err := r.act(run, fmt.Sprintf("c%d", i), window("w")); err != nil || res.IsError {
-			t.Fatal(res, err)
+			t.Fatalf("action %d of the first monitor gives %+v, error %v, want it done", i, res, err)
 		}
 	}
 	r.said(run, "a long text")
 	wantEqual(t, len(r.runner.interrupted), 0)
 	if s := r.state(first); s.Budget != nil || s.State != wire.MonitorRunning {
-		t.Fatalf("status %+v", s)
+		t.Fatalf("status %+v, want %s without a budget", s, wire.MonitorRunning)
 	}
 }

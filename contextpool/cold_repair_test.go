@@ -60,12 +60,12 @@ func TestStaleMessagesDoNotComeBack(t *testing.T) {
 				}
 				r.runTurn("n")
 				if refused := r.rewind(contextpool.RewindRequest{TS: r.rowOf("text of m150").TS}); refused != nil {
-					t.Fatal(refused)
+					t.Fatalf("the rewind is refused with %+v, want it done", refused)
 				}
 				r.crash()
 				for _, list := range []string{coldMain, "api:" + mainThread} {
 					if all := strings.Join(bytesOf(r.kept.lists[list]), " "); strings.Contains(all, "TAKEN BACK") {
-						t.Errorf("%s has it of %d", list, had)
+						t.Errorf("%s, with %d messages in the cold list before, has the removed text, want it gone", list, had)
 					}
 				}
 				if !strings.HasPrefix(name, "instead") { // with "instead" some messages are lost
@@ -143,14 +143,14 @@ func TestRewindOfTooMuch(t *testing.T) {
 	r.most, r.biggest = 0, 0
 	refused := r.rewind(contextpool.RewindRequest{TS: r.rowOf("text of m20-0").TS})
 	if refused == nil || refused.Code != wire.CodeMessageTooLarge {
-		t.Errorf("it is answered with %+v after a step of %d items", refused, r.most)
+		t.Errorf("the rewind is answered with %+v after a step of %d items, want code %s", refused, r.most, wire.CodeMessageTooLarge)
 	}
 	if len(r.kept.lists[list]) != kept || r.most > 0 {
 		t.Errorf("got %d values and a step of %d items after a refusal, want %d and 0", len(r.kept.lists[list]), r.most, kept)
 	}
 	// A smaller rewind is possible.
 	if refused := r.rewind(contextpool.RewindRequest{TS: r.rowOf("text of m20-4").TS}); refused != nil {
-		t.Error(refused)
+		t.Errorf("a smaller rewind is refused with %+v, want it done", refused)
 	}
 	r.wantSteps()
 }

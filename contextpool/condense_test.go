@@ -96,7 +96,7 @@ func (r *rig) lastRow(say wire.Say) wire.UIRow {
 			return u.Message
 		}
 	}
-	r.t.Fatalf("there is no row %s: %v", say, r.rows())
+	r.t.Fatalf("there is no row %s: %v, want one", say, r.rows())
 	return wire.UIRow{}
 }
 
@@ -107,7 +107,7 @@ func (r *rig) context() wire.ContextUse {
 			return *m.Context
 		}
 	}
-	r.t.Fatalf("nobody knows how full the context is: %+v", r.desk.Monitors())
+	r.t.Fatalf("no monitor has the use of its context, want one: %+v", r.desk.Monitors())
 	return wire.ContextUse{}
 }
 
@@ -120,11 +120,11 @@ func TestCondense(t *testing.T) {
 	wantEqual(t, r.condense(), nil)
 	run := r.run(condenser)
 	if run.System == "" || !run.Fork || run.Lasting || run.Continue || run.Kind != wire.AgentMain {
-		t.Fatalf("run %+v", run)
+		t.Fatalf("run %+v, want a fork of the main agent with a system prompt of its own, not lasting", run)
 	}
 	wantEqual(t, outline(run.From.Entries), "u: text of m1\na: hello\nu: text of m2\na: again\n")
 	if !strings.Contains(run.Prompt, "summary") {
-		t.Errorf("it is asked %q", run.Prompt)
+		t.Errorf("it is asked %q, want a request for a summary", run.Prompt)
 	}
 	wantEqual(t, r.context(), wire.ContextUse{Tokens: 200, Window: 1000, Condensing: true})
 	wantEqual(t, r.desk.Snapshot().Agents[0].Role, condenser)
@@ -138,22 +138,22 @@ func TestCondense(t *testing.T) {
 	// The estimate for the summary, independent of earlier counts of the backend.
 	wantEqual(t, row.ContextCondense.NewContextTokens, history.Tokens(r.run("main-monitor-0-m3").From.Entries))
 	if row.ContextCondense.NewContextTokens >= 200 || row.ContextCondense.CondenseID == "" || row.Thread != "main-monitor-0" {
-		t.Errorf("the row is %+v of %+v", row.ContextCondense, row)
+		t.Errorf("the row is %+v of %+v, want an id, less than 200 tokens and the thread main-monitor-0", row.ContextCondense, row)
 	}
 	if r.context().Condensing || r.context().Tokens != row.ContextCondense.NewContextTokens {
-		t.Errorf("the context is %+v", r.context())
+		t.Errorf("the context is %+v, want %d tokens, not condensing", r.context(), row.ContextCondense.NewContextTokens)
 	}
 	wantEqual(t, r.runner.disposed, []string{"main-monitor-0"})
 	next := r.run("main-monitor-0-m3")
 	wantEqual(t, outline(next.From.Entries), "u: Summary of the conversation so far:\n\nall of it\n")
 	for _, e := range all[wire.AgentResponse](r) {
 		if strings.Contains(e.Delta, "all of it") {
-			t.Errorf("people see what is summed up: %+v", e)
+			t.Errorf("the summary is published as %+v, want it in the row only", e)
 		}
 	}
 	for _, a := range r.desk.Snapshot().Agents {
 		if a.Role == condenser {
-			t.Error("it is still there")
+			t.Error("the condensing agent is still on the desktop, want it gone")
 		}
 	}
 }
@@ -162,22 +162,22 @@ func TestCondenseIsRefused(t *testing.T) {
 	t.Parallel()
 	r := newSmallRig(t, 1000, 0)
 	if err := r.condense(); !errors.Is(err, history.ErrTooShort) {
-		t.Errorf("an empty conversation: %v", err)
+		t.Errorf("condensing an empty conversation: error %v, want %v", err, history.ErrTooShort)
 	}
 	run := r.direct("m1")
 	r.remember(run, userSays("m1", "hi"))
 	if err := r.condense(); history.ReasonCode(err) != wire.ReasonAgentBusy {
-		t.Errorf("while it runs: %v", err)
+		t.Errorf("condensing during a turn: error %v, want reason %s", err, wire.ReasonAgentBusy)
 	}
 	r.remember(run, assistantSays("m1", "hi"))
 	r.ended(run)
 	wantEqual(t, r.condense(), nil)
 	if err := r.condense(); history.ReasonCode(err) != wire.ReasonAgentBusy {
-		t.Errorf("while it is summed up: %v", err)
+		t.Errorf("condensing twice at once: error %v, want reason %s", err, wire.ReasonAgentBusy)
 	}
 	r.sums("short")
 	if err := r.condense(); !errors.Is(err, history.ErrRecently) {
-		t.Errorf("right after it: %v", err)
+		t.Errorf("condensing right after it: error %v, want %v", err, history.ErrRecently)
 	}
 }
 
@@ -251,7 +251,7 @@ func TestCondenseIsTakenOver(t *testing.T) {
 	r.crash()
 	again := r.run(condenser)
 	if again.ID == run.ID || again.Prompt != run.Prompt || again.System == "" {
-		t.Fatalf("it is taken over as %+v", again)
+		t.Fatalf("after the crash the run is %+v, want a new id with the same prompt and a system prompt", again)
 	}
 	wantEqual(t, outline(again.From.Entries), outline(run.From.Entries))
 	r.wantStory("m2", "queued at 1")
@@ -268,7 +268,7 @@ func TestCondenseIsTakenOver(t *testing.T) {
 		r.crash()
 	}
 	if row := r.lastRow(wire.SayCondenseContextError); !strings.Contains(row.Text, "cut off 3 times") {
-		t.Errorf("the row is %q", row.Text)
+		t.Errorf("the row is %q, want that it was cut off 3 times", row.Text)
 	}
 }
 
@@ -320,7 +320,7 @@ func TestCondenseByItself(t *testing.T) {
 		r.failed(r.run(condenser), providers.Overloaded)
 		cut := r.lastRow(wire.SaySlidingWindowTruncation).ContextTruncation
 		if cut.MessagesRemoved != 2 || cut.PrevContextTokens != 95_000 || cut.NewContextTokens >= 95_000 {
-			t.Errorf("the row is %+v", cut)
+			t.Errorf("the row is %+v, want 2 messages removed from 95000 tokens", cut)
 		}
 		wantEqual(t, r.context().Tokens, cut.NewContextTokens)
 	})
@@ -337,7 +337,7 @@ func TestCondenseByItself(t *testing.T) {
 		r.runMainTurn("m1", "hello", 200, second)
 		r.direct("m2", third)
 		if err := r.condense(second); history.ReasonCode(err) != wire.ReasonOverBudget {
-			t.Errorf("over the budget: %v", err)
+			t.Errorf("condensing over the budget: error %v, want reason %s", err, wire.ReasonOverBudget)
 		}
 	})
 }
@@ -367,7 +367,7 @@ func TestTooLongForTheModel(t *testing.T) {
 			r.began(run)
 			continue
 		}
-		t.Fatalf("after failure %d it does not go on: %v", i, r.story("m7"))
+		t.Fatalf("after failure %d the story is %v, want a new run that continues the turn", i, r.story("m7"))
 	}
 	wantEqual(t, outline(run.From.Entries),
 		"u: text of m1 (Older parts of the conversation are left out here, because it became too long.)\na: answer to m6\nu: text of m7\n")
@@ -416,6 +416,6 @@ func TestShrunkElsewhere(t *testing.T) {
 	r.handleReport(agentpool.InputTruncated{RunRef: agentpool.RunRef{Run: r.run(condenser).ID}, Truncation: providers.Truncation{Left: 4}})
 	r.sums("all")
 	if row := r.lastRow(wire.SayCondenseContext); !strings.HasPrefix(row.Text, "The 4 oldest messages were too much") {
-		t.Errorf("the row is %q", row.Text)
+		t.Errorf("the row is %q, want that the 4 oldest messages were too much", row.Text)
 	}
 }

@@ -52,10 +52,10 @@ func TestWindowAgentsAreSummedUp(t *testing.T) {
 	r.windowTalks("b", "again", 81_000)
 	run := r.run(windowCondenser)
 	if run.System == "" || !run.Fork || run.Lasting || run.Kind != wire.AgentWindow || run.Window != "w1" || run.Agent != windowW1 {
-		t.Fatalf("run %+v", run)
+		t.Fatalf("run %+v, want a fork of %s of w1 with a system prompt of its own, not lasting", run, windowW1)
 	}
 	if got := outline(run.From.Entries); !strings.Contains(got, "a: hello\n") || !strings.HasSuffix(got, "a: again\n") {
-		t.Errorf("it sums up %q", got)
+		t.Errorf("it sums up %q, want hello, and again at the end", got)
 	}
 	statuses := len(r.statuses())
 	r.began(run)
@@ -95,11 +95,11 @@ func TestWindowAgentsThatCannotBeSummedUp(t *testing.T) {
 	r.windowTalks("c", "three", 95_000)
 	r.failed(r.run(windowCondenser), providers.Overloaded)
 	if row := r.lastRow(wire.SayCondenseContextError); row.WindowID != "w1" || !strings.Contains(row.Text, "it did not work") {
-		t.Errorf("the row is %+v", row)
+		t.Errorf("the row is %+v, want the error of window w1", row)
 	}
 	cut := r.lastRow(wire.SaySlidingWindowTruncation)
 	if cut.Thread != windowW1 || cut.ContextTruncation.MessagesRemoved != 2 || cut.ContextTruncation.PrevContextTokens != 95_000 {
-		t.Errorf("the row is %+v", cut)
+		t.Errorf("the row is %+v, want 2 messages of %s removed from 95000 tokens", cut, windowW1)
 	}
 	wantEqual(t, len(r.runner.runs), 0)
 	r.windowTalks("d", "four", 82_000)
@@ -134,7 +134,7 @@ func TestWindowClosesWhileItIsSummedUp(t *testing.T) {
 			wantEqual(t, len(r.kept.lists["api:"+windowW1]), 0)
 			for _, row := range r.rows() {
 				if strings.HasPrefix(row, string(wire.SayCondenseContext)+":") {
-					t.Errorf("there is a row %q", row)
+					t.Errorf("there is a row %q, want no summary", row)
 				}
 			}
 		})

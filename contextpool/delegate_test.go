@@ -416,10 +416,10 @@ func TestEveryTaskIsHandedBackOnce(t *testing.T) {
 		b.leader(b.want...)
 		for steps := 0; b.pool.View.Busy(); steps++ {
 			if steps > 500 {
-				t.Fatalf("it does not end: %v", b.kept.tables["turns"])
+				t.Fatalf("after 500 steps there is still work, want an end: %v", b.kept.tables["turns"])
 			}
 			if len(b.runner.runs) == 0 {
-				t.Fatalf("there is work and nobody does it: %s", b.kept.tables["turns"])
+				t.Fatalf("there is work and no run, want one: %s", b.kept.tables["turns"])
 			}
 			ids := slices.Sorted(func(yield func(string) bool) {
 				for id := range b.runner.runs {
@@ -454,11 +454,11 @@ func TestEveryTaskIsHandedBackOnce(t *testing.T) {
 		}
 		for role, n := range ends {
 			if n != 1 {
-				t.Fatalf("%s has %d ends", role, n)
+				t.Fatalf("%s has %d ends, want 1", role, n)
 			}
 		}
 		if ends[mainM1] != 1 || len(ends) > len(b.want)+1 {
-			t.Fatalf("ends: %v", ends)
+			t.Fatalf("the ends by agent are %v, want one of %s and at most %d others", ends, mainM1, len(b.want))
 		}
 		rows := map[string]int{}
 		for _, row := range b.rows() {
@@ -471,7 +471,7 @@ func TestEveryTaskIsHandedBackOnce(t *testing.T) {
 		if b.story("m1") == "direct by main-monitor-0-m1; completed" {
 			for _, id := range b.want {
 				if rows[id] != 1 || len(ends) != len(b.want)+1 {
-					t.Fatalf("call %s has %d rows; ends: %v", id, rows[id], ends)
+					t.Fatalf("call %s has %d rows, want 1, and the ends are %v, want %d", id, rows[id], ends, len(b.want)+1)
 				}
 			}
 		}

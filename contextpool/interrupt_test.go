@@ -41,7 +41,7 @@ func TestInterruptKeepsPartialTextAndQueue(t *testing.T) {
 	r.wantStory("m2", "queued at 1; direct by main-monitor-0-m2")
 	wantEqual(t, r.rows()[3], "text: half a sen")
 	if tape := r.kept.lists["tape:monitor-0"]; !strings.Contains(string(tape[1]), "half a sen") {
-		t.Fatalf("tape %s", tape)
+		t.Fatalf(`tape %s, want the output before the interrupt, "half a sen"`, tape)
 	}
 	wantEqual(t, len(r.kept.tables["reload"]), 0)
 }
@@ -117,7 +117,7 @@ func TestReset(t *testing.T) {
 		r.wantStory(id, want)
 	}
 	if !strings.Contains(task, "interrupted") {
-		t.Fatalf("the task: %s", task)
+		t.Fatalf("the result of the task is %s, want it interrupted", task)
 	}
 	wantEqual(t, len(r.runner.runs), 0)
 	slices.Sort(r.runner.disposed)
@@ -125,7 +125,7 @@ func TestReset(t *testing.T) {
 	wantEqual(t, r.runner.launched, launched+1)
 	for name, list := range r.kept.lists {
 		if len(list) > 0 {
-			t.Fatalf("%s has %d items", name, len(list))
+			t.Fatalf("%s has %d items, want none", name, len(list))
 		}
 	}
 	if len(r.kept.tables["reload"]) == 0 {
@@ -138,7 +138,7 @@ func TestReset(t *testing.T) {
 	wantEqual(t, next.Prompt, "text of m4")
 	wantEqual(t, len(next.From.Entries), 0)
 	if r.state(first).State != wire.MonitorIdle {
-		t.Fatalf("%+v", r.state(first))
+		t.Fatalf("the first monitor is %+v, want it %s", r.state(first), wire.MonitorIdle)
 	}
 }
 
@@ -193,7 +193,7 @@ func TestMonitorsAreApart(t *testing.T) {
 		made, ok := e.Actions[0].(wire.WindowCreate)
 		i := slices.IndexFunc(runs, func(run agentpool.Run) bool { return run.Role == e.AgentID })
 		if !ok || i < 0 || runs[i].Monitor != e.MonitorID || made.WindowID != wire.WindowID("of-"+string(e.MonitorID)) || made.AgentID != e.AgentID {
-			t.Fatalf("%+v", e)
+			t.Fatalf("the action is %+v, want a window of its own agent on its own monitor", e)
 		}
 	}
 }
@@ -233,7 +233,7 @@ func TestEveryEndFreesTheSlot(t *testing.T) {
 				r.wantStory("m2", "queued at 1; direct by main-monitor-2-m2")
 			}
 			if ends := r.story("m1"); strings.Count(ends, ";") != 1 {
-				t.Fatalf("m1: %s", ends)
+				t.Fatalf("m1 has the story %q, want one end", ends)
 			}
 		})
 	}
@@ -249,7 +249,7 @@ func TestFailure(t *testing.T) {
 	wantEqual(t, r.rows()[1], "api_req_retry_delayed: overloaded; trying again in 2s")
 	wantEqual(t, r.rows()[2], "text: half")
 	if !strings.HasPrefix(r.rows()[3], "error: ") || !strings.HasPrefix(r.story("m1"), "direct by main-monitor-0-m1; failed: ") {
-		t.Fatalf("%v %s", r.rows(), r.story("m1"))
+		t.Fatalf("the rows are %v and m1 is %q, want an error row and a failed turn", r.rows(), r.story("m1"))
 	}
 }
 

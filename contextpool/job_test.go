@@ -69,7 +69,7 @@ func TestJobOfATodo(t *testing.T) {
 	wantEqual(t, run.Slot == nil && run.Fork && run.System == "" && run.Profile == "web", true)
 	wantEqual(t, run.Job == j.Name && run.Todo == "a" && run.Kind == wire.AgentTask, true)
 	if n := len(run.From.Entries); n == 0 || run.From.Entries[n-1].Blocks[0].Text != "what was said" {
-		t.Fatalf("it does not know what was said: %+v", run.From)
+		t.Fatalf(`the job starts from %+v, want the conversation with "what was said" as its last entry`, run.From)
 	}
 	wantEqual(t, r.pool.View.HasJob(j.Name), true)
 	r.said(run, "I did ")
@@ -85,7 +85,7 @@ func TestJobOfATodo(t *testing.T) {
 	wantEqual(t, r.saysOf("task-a"), []wire.Say{wire.SayTool, wire.SaySubtaskResult, wire.SayAPIReqFinished})
 	wantEqual(t, last[wire.AgentResponse](r).MessageID, "")
 	if item := string(r.kept.tables["tasks"]["t2"]); !strings.Contains(item, `"Do a"`) {
-		t.Errorf("the task is %s", item)
+		t.Errorf(`the task is %s, want "Do a" in it`, item)
 	}
 }
 
@@ -99,12 +99,12 @@ func TestJobThatThinks(t *testing.T) {
 	j := thinkJob("planning.1")
 	run := r.work(j)
 	if run.System == "" || run.Todo != "" {
-		t.Errorf("it has tools: %+v", run)
+		t.Errorf("the run of the job is %+v, want a system prompt of its own and no todo", run)
 	}
 	for _, e := range run.From.Entries {
 		for _, b := range e.Blocks {
 			if b.Kind != providers.BlockText {
-				t.Errorf("it is told of a call as a call: %+v", b)
+				t.Errorf("the run of the job gets the block %+v, want only texts", b)
 			}
 		}
 	}
@@ -119,7 +119,7 @@ func TestJobThatThinks(t *testing.T) {
 	wantEqual(t, r.saysOf(run.Role), []wire.Say{wire.SayAPIReqFinished})
 	for _, e := range r.events {
 		if b := string(wire.AppendEvent(nil, wire.Event{Session: session, Time: r.now, Data: e})); strings.Contains(b, "todos") {
-			t.Errorf("people see %s", b)
+			t.Errorf("the event %s shows the todos, want them hidden", b)
 		}
 	}
 }
@@ -255,7 +255,7 @@ func TestJobsEndWithTheirMonitor(t *testing.T) {
 			u := contextpool.RewindRequest{Monitor: second, TS: r.rowOf("plan this").TS}
 			r.step(func() {
 				if refused := r.pool.Rewind(u); refused != nil {
-					r.t.Fatalf("%+v", refused)
+					r.t.Fatalf("the rewind is refused with %+v, want it done", refused)
 				}
 			})
 		}},
@@ -285,7 +285,7 @@ func TestAMessageThatBecomesAPlan(t *testing.T) {
 	r.crash()
 	agents := r.desk.Snapshot().Agents
 	if len(agents) != 1 || agents[0].Role != "plan-1" || agents[0].Status != wire.AgentStatusRunning || agents[0].MessageID != "m1" {
-		t.Fatalf("the plan is not shown: %+v", agents)
+		t.Fatalf("the agents are %+v, want plan-1 running for m1", agents)
 	}
 	wantEqual(t, r.pool.View.Busy(), false)
 	r.step(func() {
@@ -303,7 +303,7 @@ func TestAMessageThatBecomesAPlan(t *testing.T) {
 	wantEqual(t, len(r.kept.lists["tape:monitor-0"]), 2)
 	r.user("m2")
 	if p := r.run("main-monitor-0-m2").Prompt; !strings.Contains(p, "All is done.") || !strings.Contains(p, "plan this") {
-		t.Errorf("the main agent does not know of it: %s", p)
+		t.Errorf("the main agent's prompt is %s, want the plan's request and its answer in it", p)
 	}
 }
 
@@ -345,7 +345,7 @@ func (c *chaos) checkJobs() {
 	}
 	for _, name := range c.jobs {
 		if under := c.pool.View.HasJob(name); under && ended[name] != 0 || !under && ended[name] != 1 {
-			c.t.Fatalf("%s has ended %d times and is under way: %v", name, ended[name], under)
+			c.t.Fatalf("%s has ended %d times and is under way: %v, want one end, and none while it is under way", name, ended[name], under)
 		}
 	}
 }

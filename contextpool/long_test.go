@@ -63,11 +63,11 @@ func TestManyTurns(t *testing.T) {
 		if i < 500 {
 			biggest, most = max(biggest, bytes), max(most, items)
 		} else if bytes > biggest+biggest/4 || items > most+most/4 {
-			t.Fatalf("after %d turns there are %d bytes in %d items", i, bytes, items)
+			t.Fatalf("after %d turns there are %d bytes in %d items, want at most %d in %d", i, bytes, items, biggest+biggest/4, most+most/4)
 		}
 	}
 	if biggest > 8<<20 || r.biggest > 3<<20 {
-		t.Fatalf("%d bytes are kept, up to %d in one step", biggest, r.biggest)
+		t.Fatalf("%d bytes are kept, up to %d in one step, want at most 8 MiB and 3 MiB", biggest, r.biggest)
 	}
 	r.crash()
 }

@@ -140,7 +140,7 @@ func (c *chaos) tool() {
 	switch rapid.IntRange(0, 5).Draw(c.t, "tool") {
 	case 0:
 		if _, err := c.act(run, id, window(c.window())); (err == nil) != alive {
-			c.t.Fatalf("alive: %v, but %v", alive, err)
+			c.t.Fatalf("an action of a turn that is active (%v) gives error %v, want one only if it is over", alive, err)
 		}
 	case 1:
 		w := c.window()
@@ -237,7 +237,7 @@ func (c *chaos) takeBack() {
 	u.TS = rows[max(len(rows)-1-rapid.IntRange(0, 12).Draw(c.t, "rows"), 0)].TS
 	if rapid.Bool().Draw(c.t, "rewind") {
 		if refused := c.rewind(u); refused != nil {
-			c.t.Fatalf("%+v", refused)
+			c.t.Fatalf("the rewind is refused with %+v, want it done", refused)
 		}
 	} else {
 		id := c.newID()
@@ -277,44 +277,44 @@ func (c *chaos) read() {
 		switch e := e.(type) {
 		case wire.MessageQueued:
 			if f := of(e.MessageID); f.queued+f.rejected+len(f.accepted) > 0 {
-				c.t.Fatalf("%s is queued after it was answered", e.MessageID)
+				c.t.Fatalf("%s is queued after it was answered, want one answer", e.MessageID)
 			}
 			of(e.MessageID).queued++
 			if e.Position < 1 || e.Position > policies.WindowQueueLimit {
-				c.t.Fatalf("position %d", e.Position)
+				c.t.Fatalf("position %d, want 1 to %d", e.Position, policies.WindowQueueLimit)
 			}
 		case wire.MessageRejected:
 			if f := of(e.MessageID); f.rejected+len(f.accepted) > 0 {
-				c.t.Fatalf("%s is rejected after it was answered", e.MessageID)
+				c.t.Fatalf("%s is rejected after it was answered, want one answer", e.MessageID)
 			}
 			of(e.MessageID).rejected++
 		case wire.MessageAccepted:
 			f := of(e.MessageID)
 			if f.rejected+len(f.accepted) > 0 {
-				c.t.Fatalf("%s is accepted after it was answered", e.MessageID)
+				c.t.Fatalf("%s is accepted after it was answered, want one answer", e.MessageID)
 			}
 			f.accepted = append(f.accepted, string(e.AgentID))
 		case wire.AgentResponse:
 			if e.IsComplete && e.MessageID != "" {
 				key := string(e.AgentID) + " " + string(e.MessageID)
 				if c.ends[key]++; c.ends[key] > 1 {
-					c.t.Fatalf("%s ended twice", key)
+					c.t.Fatalf("%s ended twice, want once", key)
 				}
 			}
 		case wire.MessageUpdated:
 			if row := e.Message; row.Say == wire.SayTool && e.Action == wire.RowCreated {
 				var call struct{ ID string }
 				if err := json.Unmarshal([]byte(row.Text), &call); err != nil || call.ID == "" {
-					c.t.Fatalf("%s: %v", row.Text, err)
+					c.t.Fatalf("the row of a tool is %s (%v), want a call with an id", row.Text, err)
 				}
 				key := fmt.Sprint(row.AgentID, row.MessageID, call.ID)
 				if c.ends[key]++; c.ends[key] > 1 {
-					c.t.Fatalf("%s has two rows", row.Text)
+					c.t.Fatalf("%s has two rows, want one", row.Text)
 				}
 			} else if row.Say == wire.SayAPIReqFinished && row.MessageID != "" {
 				key := fmt.Sprint("row", row.AgentID, row.MessageID)
 				if c.ends[key]++; c.ends[key] > 1 {
-					c.t.Fatalf("the end of %s has two rows", row.AgentID)
+					c.t.Fatalf("the end of %s has two rows, want one", row.AgentID)
 				}
 			}
 		}
@@ -329,7 +329,7 @@ func (c *chaos) check() {
 	for _, run := range c.runner.runs {
 		if run.Lasting || run.System != "" {
 			if lasting[run.Agent] {
-				c.t.Fatalf("two runs of %s", run.Agent)
+				c.t.Fatalf("two runs of %s, want one at a time", run.Agent)
 			}
 			lasting[run.Agent] = true
 		}
@@ -345,7 +345,7 @@ func (c *chaos) check() {
 		}
 		waiting[agent]++
 		if n := waiting[agent]; n > policies.WindowQueueLimit || !window && n > policies.MainQueueLimit {
-			c.t.Fatalf("%d wait for %s", n, agent)
+			c.t.Fatalf("%d wait for %s, want at most %d for a window, %d for a main agent", n, agent, policies.WindowQueueLimit, policies.MainQueueLimit)
 		}
 	}
 	turns := 0
@@ -355,7 +355,7 @@ func (c *chaos) check() {
 		}
 	}
 	if turns != len(c.runner.runs) {
-		c.t.Fatalf("%d turns are under way and %d run", turns, len(c.runner.runs))
+		c.t.Fatalf("%d turns are under way and %d run, want as many", turns, len(c.runner.runs))
 	}
 	c.checkKept()
 	c.checkJobs()
@@ -412,7 +412,7 @@ func (c *chaos) finish() {
 			c.now = due
 			c.step(func() { c.pool.Tick() })
 		} else {
-			c.t.Fatalf("there is work and nobody does it: %v", c.kept.tables["queue"])
+			c.t.Fatalf("there is work and no run, want one: %v", c.kept.tables["queue"])
 		}
 		c.check()
 	}
@@ -423,11 +423,11 @@ func (c *chaos) finish() {
 		f := c.fate[wire.MessageID(id)]
 		switch {
 		case f == nil || f.rejected+len(f.accepted) != 1:
-			c.t.Fatalf("%s was not answered once: %+v", id, f)
+			c.t.Fatalf("%s was not answered once: %+v, want one acceptance or rejection", id, f)
 		case f.rejected == 1:
 		default:
 			if ended := c.ends[f.accepted[0]+" "+id]; ended != 1 {
-				c.t.Fatalf("%s was accepted by %s and has %d ends", id, f.accepted[0], ended)
+				c.t.Fatalf("%s was accepted by %s and has %d ends, want 1", id, f.accepted[0], ended)
 			}
 		}
 	}

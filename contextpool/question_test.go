@@ -30,6 +30,6 @@ func TestAnsweredLate(t *testing.T) {
 		r.pool.Questions.CloseQuestion("", "p", contextpool.Reply{Reason: wire.ClosedAnswered, Response: wire.AnswerMessage, Text: "that one"})
 	})
 	if row := r.rowOf("which one?"); !row.IsAnswered || row.TS != ts {
-		t.Errorf("it is %+v", row)
+		t.Errorf("the row of the question is %+v, want it answered at %d", row, ts)
 	}
 }

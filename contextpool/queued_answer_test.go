@@ -41,7 +41,7 @@ func TestWhatWaitsIsAnAnswer(t *testing.T) {
 	}
 	m, ok := waited(mainM1, words, "p")
 	if !ok || m.ID != "m2" || m.Text != "text of m2" {
-		t.Fatalf("the answer is %+v, %v", m, ok)
+		t.Fatalf("the answer is %+v, %v, want the text of m2", m, ok)
 	}
 	r.step(func() {
 		r.pool.AnswerByQueued(m, "What?")
@@ -49,7 +49,7 @@ func TestWhatWaitsIsAnAnswer(t *testing.T) {
 	})
 	row, _ := r.desk.Rows().UserRow("m2")
 	if row.ProgressStatus == nil || row.ProgressStatus.Text != "Answers: What?" {
-		t.Errorf("its row is %+v", row)
+		t.Errorf(`the row of m2 is %+v, want the status "Answers: What?"`, row)
 	}
 	r.crash()
 	r.wantStory("m2", "queued at 3; steered by main-monitor-0-m1")

@@ -90,7 +90,7 @@ func TestATurnWithoutToolsBeginsAgain(t *testing.T) {
 		r.crash()
 		again := r.run("main-monitor-0-m1")
 		if again.Continue || again.Prompt != first.Prompt || again.Slot != nil {
-			t.Fatalf("attempt %d: %+v", i, again)
+			t.Fatalf("attempt %d is %+v, want the first prompt again without a slot, not continued", i, again)
 		}
 		cut := last[wire.AgentResponse](r)
 		if cut.Offset != 0 || cut.Delta != "" || cut.IsComplete {
@@ -126,7 +126,7 @@ func TestATurnGoesOn(t *testing.T) {
 	r.begin(run, "c1", "http:post")
 	r.end(run, "c1", "http:post", "posted")
 	if res, err := r.act(run, "c2", window("w1")); err != nil || res.IsError {
-		t.Fatal(res, err)
+		t.Fatalf("the action gives %+v, error %v, want it done", res, err)
 	}
 	r.said(run, "lost 😀")
 	r.step(func() { r.pool.PrepareHandOver() })
@@ -177,12 +177,12 @@ func TestAToolThatMayHaveRun(t *testing.T) {
 	r.step(func() { yes = r.pool.AnswerResume(ask.TS, true, "careful now") })
 	r.step(func() { again = r.pool.AnswerResume(ask.TS, true, "") })
 	if no || !yes || again {
-		t.Fatal(no, yes, again)
+		t.Fatalf("answers for another row, for the question and once more are accepted: %v, %v, %v, want only the second", no, yes, again)
 	}
 	next := r.run(fmt.Sprintf("main-monitor-0-resume-%d", ask.TS))
 	for _, part := range []string{reason, "text of m1", "careful now"} {
 		if !strings.Contains(next.Prompt, part) {
-			t.Fatalf("prompt %s", next.Prompt)
+			t.Fatalf("prompt %s, want %q in it", next.Prompt, part)
 		}
 	}
 	// The thread has results for the open calls.
@@ -311,14 +311,14 @@ func TestRestoreRefusesWhatWasNotKept(t *testing.T) {
 		r := newRig(t)
 		tables := map[string]map[string][]byte{c.table: {c.field: []byte(c.value)}}
 		if err := contextpool.New(r.cfg, contextpool.Session{Step: r, Rows: r, State: r, Ends: r}, r.runner, r.runner).Restore(tables, nil); err == nil {
-			t.Errorf("%s %s: %s was taken", c.table, c.field, c.value)
+			t.Errorf("%s %s: %s was restored, want an error", c.table, c.field, c.value)
 		}
 	}
 	r := newRig(t)
 	for _, list := range []string{"tape:monitor-0", "timeline:monitor-0", "api:main-monitor-0"} {
 		tables := map[string]map[string][]byte{"threads": {"main-monitor-0": []byte(`{"monitor":"monitor-0"}`)}}
 		if err := contextpool.New(r.cfg, contextpool.Session{Step: r, Rows: r, State: r, Ends: r}, r.runner, r.runner).Restore(tables, map[string][][]byte{list: {[]byte("x")}}); err == nil {
-			t.Errorf("%s was taken", list)
+			t.Errorf("a damaged %s was restored, want an error", list)
 		}
 	}
 }

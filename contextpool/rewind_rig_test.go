@@ -73,7 +73,7 @@ func (r *rig) rewind(u contextpool.RewindRequest) (refused *desktop.Refusal) {
 func (r *rig) back(text string) {
 	r.t.Helper()
 	if refused := r.rewind(contextpool.RewindRequest{TS: r.rowOf(text).TS}); refused != nil {
-		r.t.Fatalf("rewind to %q: %+v", text, refused)
+		r.t.Fatalf("the rewind to %q is refused with %+v, want it done", text, refused)
 	}
 	r.agree()
 }
@@ -102,7 +102,7 @@ func (r *rig) rowOf(text string) wire.UIRow {
 		}
 	}
 	if found.ID == 0 {
-		r.t.Fatalf("no row says %q", text)
+		r.t.Fatalf("no row says %q, want one", text)
 	}
 	return found
 }
@@ -134,7 +134,7 @@ func (r *rig) seen(monitor wire.MonitorID) string {
 func (r *rig) wantSeen(want string) {
 	r.t.Helper()
 	if got := r.seen(first); got != want {
-		r.t.Fatalf("people see\n%s\nand not\n%s", got, want)
+		r.t.Fatalf("the visible rows are\n%s\nwant\n%s", got, want)
 	}
 }
 
@@ -182,7 +182,7 @@ func known(entries []providers.Entry) string {
 func (r *rig) wantKnown(agent, want string) {
 	r.t.Helper()
 	if got := known(history.View(r.thread(agent))); got != want {
-		r.t.Fatalf("the model sees\n%s\nand not\n%s", got, want)
+		r.t.Fatalf("the model sees\n%s\nwant\n%s", got, want)
 	}
 }
 
@@ -210,12 +210,12 @@ func (r *rig) agree() {
 		last := uint64(0)
 		for _, m := range all {
 			if m.ID <= last {
-				r.t.Fatalf("%s: message %d after %d", agent, m.ID, last)
+				r.t.Fatalf("%s: message %d after %d, want ascending ids", agent, m.ID, last)
 			}
 			last = m.ID
 			results := slices.ContainsFunc(m.Blocks, func(b providers.Block) bool { return b.Kind == providers.BlockToolResult })
 			if r.gone[m.Row] == about.Monitor && !rows[m.Row] && !results && !shown[int(m.ID)] {
-				r.t.Fatalf("%s: message %d is of row %d, which is gone: %s", agent, m.ID, m.Row, known([]providers.Entry{m.Entry}))
+				r.t.Fatalf("%s: message %d is of the removed row %d, want it removed, too: %s", agent, m.ID, m.Row, known([]providers.Entry{m.Entry}))
 			}
 		}
 		if view := history.View(all); len(view) > 0 {
@@ -226,7 +226,7 @@ func (r *rig) agree() {
 	}
 	for _, row := range r.desk.Snapshot().RecentMessages {
 		if !slices.ContainsFunc(r.archive[row.MonitorID], func(o wire.UIRow) bool { return o.ID == row.ID }) {
-			r.t.Fatalf("the desktop has row %d, which is gone", row.ID)
+			r.t.Fatalf("the desktop has row %d, which the archive has not, want it in both", row.ID)
 		}
 	}
 }

@@ -75,7 +75,7 @@ func TestRewindKeepsTheRowItself(t *testing.T) {
 	r.runTurn("m1")
 	r.runTurn("m2")
 	if refused := r.rewind(contextpool.RewindRequest{TS: r.rowOf("text of m2").TS, Include: true, By: "c1", Message: "x"}); refused != nil {
-		t.Fatal(refused)
+		t.Fatalf("the rewind is refused with %+v, want it done", refused)
 	}
 	r.agree()
 	r.wantSeen("> text of m1; answer to m1; completed; > text of m2")
@@ -252,7 +252,7 @@ func TestRewindOfATurnWithTasks(t *testing.T) {
 		r.wantSeen("> text of m0; answer to m0; completed")
 		r.wantStory("m1", "direct by main-monitor-0-m1; interrupted: the conversation was rewound")
 		if r.pool.View.Busy() || len(r.runner.runs) > 0 {
-			t.Fatalf("something goes on: %v", r.runner.runs)
+			t.Fatalf("after the rewind the runs are %v, want none and nothing waiting", r.runner.runs)
 		}
 		r.crash()
 		r.agree()
@@ -302,7 +302,7 @@ func TestRewindOfAWindow(t *testing.T) {
 	wantEqual(t, r.runner.disposed, []string{mainThread, run.Agent})
 	// The edited message goes to the same window, and the provider session is closed.
 	if refused := r.edit("text of a", "e", "what I meant"); refused != nil {
-		t.Fatal(refused)
+		t.Fatalf("the edit is refused with %+v, want it done", refused)
 	}
 	next := r.run("window-w1")
 	if next.Turn != "e" || next.From.ID != "" || len(next.From.Entries) > 0 || !strings.HasSuffix(next.Prompt, "what I meant") {
@@ -323,7 +323,7 @@ func TestEdit(t *testing.T) {
 	r.remember(run, asked("m2"))
 	r.said(run, "half")
 	if refused := r.edit("text of m2", "e1", "better"); refused != nil {
-		t.Fatal(refused)
+		t.Fatalf("the edit of a message is refused with %+v, want it done", refused)
 	}
 	r.wantSeen("> text of m1; answer to m1; completed; > better")
 	r.wantStory("m2", "direct by main-monitor-0-m2; interrupted: the conversation was rewound")
@@ -335,7 +335,7 @@ func TestEdit(t *testing.T) {
 	r.answer(next, "answer to better")
 	// Editing an answer edits the message before it.
 	if refused := r.edit("answer to m1", "e2", "best"); refused != nil {
-		t.Fatal(refused)
+		t.Fatalf("the edit of an answer is refused with %+v, want it done", refused)
 	}
 	r.wantSeen("> best")
 	r.wantKnown(mainThread, "")
@@ -383,7 +383,7 @@ func TestRewindOfAQuestion(t *testing.T) {
 	r.step(func() { r.pool.SetProvider("other") })
 	tape := strings.Join(slices.Concat(bytesOf(r.kept.lists["tape:monitor-0"])), "\n")
 	if !strings.Contains(tape, "answer to m1") || strings.Contains(tape, "m2") {
-		t.Fatal(tape)
+		t.Fatalf("the tape is %s, want the answer to m1 and nothing of m2", tape)
 	}
 }
 
@@ -411,7 +411,7 @@ func TestRewindBringsBackWhatWasLeftOut(t *testing.T) {
 		r.runTurn(id)
 	}
 	if len(r.kept.lists["cold:api:main-monitor-0"]) < 500 || len(r.kept.lists["api:main-monitor-0"]) > 400 {
-		t.Fatalf("%d and %d", len(r.kept.lists["cold:api:main-monitor-0"]), len(r.kept.lists["api:main-monitor-0"]))
+		t.Fatalf("the lists have %d cold and %d other messages, want at least 500 and at most 400", len(r.kept.lists["cold:api:main-monitor-0"]), len(r.kept.lists["api:main-monitor-0"]))
 	}
 	r.crash()
 	r.away = errors.New("away")
@@ -429,7 +429,7 @@ func TestRewindBringsBackWhatWasLeftOut(t *testing.T) {
 func (r *rig) wantSeenEnd(want string) {
 	r.t.Helper()
 	if got := r.seen(first); !strings.HasSuffix(got, want) {
-		r.t.Fatalf("it ends with %s", got[max(len(got)-200, 0):])
+		r.t.Fatalf("the visible rows end with %s, want %s", got[max(len(got)-200, 0):], want)
 	}
 }
 
@@ -441,7 +441,7 @@ func (r *rig) checkBounds(agent string) {
 			size += len(v)
 		}
 		if n := len(r.kept.lists[list]); n > bound[0] || size > bound[1] {
-			r.t.Fatalf("%s has %d items of %d bytes", list, n, size)
+			r.t.Fatalf("%s has %d items of %d bytes, want at most %d of %d", list, n, size, bound[0], bound[1])
 		}
 	}
 }

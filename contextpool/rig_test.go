@@ -311,7 +311,7 @@ func (r *rig) run(role string) agentpool.Run {
 			return run
 		}
 	}
-	r.t.Fatalf("no run of %s; there are %v", role, slices.Collect(maps.Keys(r.runner.runs)))
+	r.t.Fatalf("no run of %s, want one; there are %v", role, slices.Collect(maps.Keys(r.runner.runs)))
 	return agentpool.Run{}
 }
 
@@ -443,7 +443,7 @@ func last[E wire.ServerPayload](r *rig) E {
 	found := all[E](r)
 	if len(found) == 0 {
 		var none E
-		r.t.Fatalf("there is no %T", none)
+		r.t.Fatalf("there is no %T, want one", none)
 	}
 	return found[len(found)-1]
 }

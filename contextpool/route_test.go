@@ -20,7 +20,7 @@ func TestIdleIsDirect(t *testing.T) {
 	run := r.run("main-monitor-0-m1")
 	wantEqual(t, run.Prompt, "text of m1")
 	if run.Agent != "main-monitor-0" || !run.Lasting || run.Slot != nil || run.Turn != "m1" || run.Profile != "main" {
-		t.Fatalf("run %+v", run)
+		t.Fatalf("run %+v, want a lasting one of main-monitor-0 for m1 with the profile main, without a slot", run)
 	}
 	r.began(run)
 	r.said(run, "Hello")
@@ -33,13 +33,13 @@ func TestIdleIsDirect(t *testing.T) {
 	for _, e := range all[wire.AgentResponse](r) {
 		offsets = append(offsets, e.Offset)
 		if e.AgentID != "main-monitor-0-m1" || e.MonitorID != first || e.MessageID != "m1" {
-			t.Fatalf("whose is %+v", e)
+			t.Fatalf("a response is %+v, want it of main-monitor-0-m1 for m1 on %s", e, first)
 		}
 	}
 	wantEqual(t, offsets, []int{0, 5, 14, 15})
 	end := last[wire.AgentResponse](r)
 	if end.Usage == nil || end.Usage.OutputTokens != 4 || end.Usage.CostUSD != 0.5 || end.DurationMS <= 0 {
-		t.Fatalf("the end has %+v", end)
+		t.Fatalf("the end has %+v, want 4 output tokens for 0.5 USD and a duration", end)
 	}
 	wantEqual(t, r.rows(), []string{
 		"user_feedback: text of m1", "text: Hello 😀 there!",
@@ -121,7 +121,7 @@ func TestSpurnedGetsAnAgentOfItsOwn(t *testing.T) {
 	r.wantStory("m2", "ephemeral by ephemeral-monitor-0-m2")
 	e := r.run("ephemeral-monitor-0-m2")
 	if e.Slot == nil || e.Lasting || e.Agent != "once:"+string(e.Role) || len(e.From.Entries) > 0 {
-		t.Fatalf("run %+v", e)
+		t.Fatalf("run %+v, want one of an agent of its own with a slot and an empty thread", e)
 	}
 	r.act(e, "c1", window("w1"))
 	r.said(e, "done")
@@ -192,7 +192,7 @@ func TestOfferedAndNotTakenIsNext(t *testing.T) {
 	r.wantStory("m4", "queued at 1")
 	said := r.kept.lists["tape:monitor-0"]
 	if !strings.Contains(string(said[1]), "text of m2") {
-		t.Fatalf("the tape has no steered message: %s", said)
+		t.Fatalf("the tape is %s, want the steered text of m2", said)
 	}
 }
 
@@ -266,7 +266,7 @@ func TestTakeBack(t *testing.T) {
 	r.step(func() { took = r.pool.Withdraw("m2") })
 	r.step(func() { again = r.pool.Withdraw("m2") })
 	if !took || again {
-		t.Fatalf("took it back: %v, and again: %v", took, again)
+		t.Fatalf("withdrawn: %v, and again: %v, want true and false", took, again)
 	}
 	r.wantStory("m2", "queued at 1; rejected with 3003: taken out of the queue")
 	r.ended(run)
@@ -281,13 +281,13 @@ func TestSetProvider(t *testing.T) {
 	var ok, unknown bool
 	r.step(func() { ok, unknown = r.pool.SetProvider("other"), r.pool.SetProvider("nobody") })
 	if !ok || unknown || r.pool.View.Provider() != "other" {
-		t.Fatalf("%v %v %s", ok, unknown, r.pool.View.Provider())
+		t.Fatalf("switching to other and to nobody gives %v and %v, the provider is %s, want true, false and other", ok, unknown, r.pool.View.Provider())
 	}
 	wantEqual(t, last[wire.ProviderChanged](r).Provider, "other")
 	r.ended(run)
 	next := r.direct("m2")
 	if next.Provider != "other" || len(next.From.Entries) != 2 || next.From.Provider != "demo" {
-		t.Fatalf("run %+v", next)
+		t.Fatalf("run %+v, want one of other with the 2 entries of demo", next)
 	}
 	wantEqual(t, next.Prompt, "text of m2")
 	// A provider that no longer exists is not used.

@@ -83,7 +83,7 @@ func TestTextOfManyParts(t *testing.T) {
 		}
 	}
 	if parts != 61 || whole != strings.Repeat("x", 80) {
-		t.Errorf("%d rows say %q", parts, whole)
+		t.Errorf("%d rows say %q, want 61 rows with 80 x", parts, whole)
 	}
 }
 
@@ -186,13 +186,13 @@ func TestRowsAreBounded(t *testing.T) {
 			t.Errorf("a row is %q, want UTF-8 without U+0000", row.Text)
 		case row.Say == wire.SayReasoning:
 			if n := len(row.Text); n > 16<<10 || n < 15<<10 || !strings.HasSuffix(row.Text, " […]") {
-				t.Errorf("%d bytes of thinking", n)
+				t.Errorf("a row of thinking has %d bytes, want 15 to 16 KiB that end with […]", n)
 			}
 		case row.Say == wire.SayTool:
 			calls++
 			var call struct{ Input, Result any }
 			if err := json.Unmarshal([]byte(row.Text), &call); err != nil || call.Input == nil || call.Result == nil || len(row.Text) > 5<<10 {
-				t.Errorf("%v: %d bytes in %s", err, len(row.Text), row.Text)
+				t.Errorf("a row of a tool has %d bytes (%v), want at most 5 KiB of JSON with input and result: %s", len(row.Text), err, row.Text)
 			}
 		}
 	}

@@ -23,7 +23,7 @@ const (
 func (r *rig) wantSteps() {
 	r.t.Helper()
 	if r.biggest > batchBytes || r.most > batchItems {
-		r.t.Fatalf("there was a step of %d bytes and one of %d items", r.biggest, r.most)
+		r.t.Fatalf("there was a step of %d bytes and one of %d items, want at most %d and %d", r.biggest, r.most, batchBytes, batchItems)
 	}
 }
 
@@ -54,7 +54,7 @@ func TestWhatWaitsBeginsInSeveralSteps(t *testing.T) {
 	for i, run := range r.runner.started {
 		wantEqual(t, run.Turn, wire.MessageID(fmt.Sprintf("x%d", i)))
 		if !strings.HasSuffix(run.Prompt, "plain <text> ") {
-			t.Fatalf("the prompt of %s ends with %q", run.Turn, run.Prompt[len(run.Prompt)-50:])
+			t.Fatalf("the prompt of %s ends with %q, want the whole text", run.Turn, run.Prompt[len(run.Prompt)-50:])
 		}
 	}
 	r.wantSteps()
@@ -148,7 +148,7 @@ func TestResetOfMuch(t *testing.T) {
 	r.wantSteps()
 	for name, table := range r.kept.tables {
 		if strings.HasPrefix(name, "turns") && len(table) > 0 {
-			t.Errorf("table %s is left", name)
+			t.Errorf("table %s is not empty after a reset, want it empty", name)
 		}
 	}
 }
@@ -171,13 +171,13 @@ func TestTapesOfMonitors(t *testing.T) {
 			continue
 		}
 		if _, size := weigh(r.pool.AllOps()); size > 3<<20 {
-			t.Fatalf("%d bytes are kept", size)
+			t.Fatalf("%d bytes are kept, want at most 3 MiB", size)
 		}
 	}
 	r.biggest = 0
 	r.step(func() { r.pool.RemoveMonitor(second) })
 	if r.biggest > 10_000 || r.kept.lists["tape:monitor-1"] != nil || len(r.kept.lists["tape:monitor-0"]) < 10 {
-		t.Errorf("removing a monitor with one message takes %d bytes", r.biggest)
+		t.Errorf("removing a monitor with one message takes %d bytes and leaves tapes of %d and %d, want at most 10000, none and at least 10", r.biggest, len(r.kept.lists["tape:monitor-1"]), len(r.kept.lists["tape:monitor-0"]))
 	}
 }
 

@@ -122,10 +122,10 @@ func TestTapePrunesTheOldest(t *testing.T) {
 		r.add(saidBy(policies.SpeakerUser, fmt.Sprintf("n%d", i)), saidBy(policies.SpeakerUser, "x", "w2"))
 	}
 	if n := len(r.Messages(contextpool.TapeFilter{})); n < 100 || n > 200 {
-		t.Fatalf("%d main messages", n)
+		t.Fatalf("%d main messages, want 100 to 200", n)
 	}
 	if r.Len() > 301 {
-		t.Fatalf("%d messages", r.Len())
+		t.Fatalf("%d messages, want at most 301", r.Len())
 	}
 	r.check(t)
 }
@@ -142,12 +142,12 @@ func TestTapeIsBounded(t *testing.T) {
 			}
 		}
 		if size > 3<<20 {
-			t.Fatalf("the tape has %d bytes", size)
+			t.Fatalf("the tape has %d bytes, want at most 3 MiB", size)
 		}
 	}
 	s := r.Messages(contextpool.TapeFilter{})[0].Text
 	if len(s) > 16<<10 || !utf8.ValidString(s) {
-		t.Fatalf("a message has %d bytes", len(s))
+		t.Fatalf("a message has %d bytes, want at most 16 KiB of UTF-8", len(s))
 	}
 	r.check(t)
 	for i := range 100 { // many short messages to many windows
@@ -156,7 +156,7 @@ func TestTapeIsBounded(t *testing.T) {
 		}
 	}
 	if r.Len() > 1000 {
-		t.Fatalf("%d messages", r.Len())
+		t.Fatalf("%d messages, want at most 1000", r.Len())
 	}
 	r.check(t)
 }
@@ -177,7 +177,7 @@ func TestTapeRefusesWhatItDidNotWrite(t *testing.T) {
 	for _, bad := range []string{"", "{", `{"by":1}`, `{"by":"user"}{}`} {
 		var tape contextpool.Tape
 		if err := tape.Restore(map[string][][]byte{"tape:monitor-0": {[]byte(bad)}}); err == nil {
-			t.Errorf("%q was taken", bad)
+			t.Errorf("%q was restored, want an error", bad)
 		}
 	}
 }

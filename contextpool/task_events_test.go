@@ -47,7 +47,7 @@ func (r *rig) item(id wire.TaskID) history.Item {
 	}
 	i, ok := tasks.Get(id)
 	if !ok {
-		r.t.Fatalf("there is no task %s", id)
+		r.t.Fatalf("there is no task %s, want one", id)
 	}
 	return i
 }
@@ -158,7 +158,7 @@ func TestTasksGoWithTheirRows(t *testing.T) {
 	r.runTurn("m2")
 	r.runTurn("m3")
 	if refused := r.rewind(contextpool.RewindRequest{TS: r.rowOf("text of m2").TS, Include: true}); refused != nil {
-		t.Fatalf("%+v", refused)
+		t.Fatalf("the rewind is refused with %+v, want it done", refused)
 	}
 	wantEqual(t, slices.Sorted(maps.Keys(r.kept.tables[history.TaskTable])), []string{"t1", "t2"})
 	r.back("text of m2")

@@ -26,13 +26,13 @@ func (c *chaos) checkRows() {
 			growing[row.TS] = history.IsPartial(*row)
 			turn := held[strconv.FormatInt(int64(row.TS), 10)]
 			if growing[row.TS] != turn {
-				c.t.Fatalf("row %d grows: %v, and a turn has it: %v", row.TS, growing[row.TS], turn)
+				c.t.Fatalf("row %d grows: %v, and a turn has it: %v, want both or none", row.TS, growing[row.TS], turn)
 			}
 		}
 	}
 	for _, row := range c.desk.Snapshot().RecentMessages {
 		if history.IsPartial(row) != growing[row.TS] {
-			c.t.Fatalf("row %d grows on the desktop: %v", row.TS, history.IsPartial(row))
+			c.t.Fatalf("row %d grows on the desktop: %v, want %v", row.TS, history.IsPartial(row), growing[row.TS])
 		}
 	}
 }
@@ -125,7 +125,7 @@ func TestThoughtsGrow(t *testing.T) {
 			r.thought(r.run(mainM1), "hm")
 			r.said(r.run(mainM1), "Well")
 			if refused := r.rewind(contextpool.RewindRequest{TS: r.rowOf("text of m1").TS, Include: true}); refused != nil {
-				r.t.Fatalf("%+v", refused)
+				r.t.Fatalf("the rewind is refused with %+v, want it done", refused)
 			}
 		}, []string{"created 1 grows: hm"}},
 		"what followed is taken back": {func(r *rig) {
@@ -134,7 +134,7 @@ func TestThoughtsGrow(t *testing.T) {
 			r.said(run, "Well")
 			r.user("m2") // offered to the turn
 			if refused := r.rewind(contextpool.RewindRequest{TS: r.rowOf("text of m2").TS}); refused != nil {
-				r.t.Fatalf("%+v", refused)
+				r.t.Fatalf("the rewind is refused with %+v, want it done", refused)
 			}
 		}, []string{"created 1 grows: hm", "updated 1 whole: hm"}},
 	} {
@@ -147,7 +147,7 @@ func TestThoughtsGrow(t *testing.T) {
 			wantEqual(t, got, c.want)
 			for _, row := range r.desk.Snapshot().RecentMessages {
 				if history.IsPartial(row) {
-					t.Errorf("%+v is left", row)
+					t.Errorf("the row %+v is partial at the end, want none", row)
 				}
 			}
 		})

@@ -25,7 +25,7 @@ func TestConversationsAreBounded(t *testing.T) {
 			size += len(e)
 		}
 		if n := len(r.kept.lists["api:main-monitor-0"]); n > 400 || size > 1<<20 {
-			t.Fatalf("%d entries of %d bytes", n, size)
+			t.Fatalf("the thread has %d entries of %d bytes, want at most 400 of 1 MiB", n, size)
 		}
 	}
 	r.crash()
@@ -42,14 +42,14 @@ func checkThread(t *testing.T, entries []providers.Entry) {
 				open[b.Call] = true
 			case providers.BlockToolResult:
 				if !open[b.Call] {
-					t.Fatalf("entry %d has the result of no call", i)
+					t.Fatalf("entry %d has the result of no call, want its call before it", i)
 				}
 				delete(open, b.Call)
 			}
 		}
 	}
 	if len(open) > 0 {
-		t.Fatalf("calls without results: %v", open)
+		t.Fatalf("calls without results: %v, want none", open)
 	}
 }
 
@@ -69,7 +69,7 @@ func TestALongTurn(t *testing.T) {
 	entries := r.direct("m2").From.Entries
 	checkThread(t, entries)
 	if len(entries) > 400 || entries[0].Blocks[0].Text != "the prompt" {
-		t.Fatalf("%d entries, the first is %+v", len(entries), entries[0])
+		t.Fatalf(`%d entries, the first is %+v, want at most 400, the first "the prompt"`, len(entries), entries[0])
 	}
 }
 
@@ -89,7 +89,7 @@ func TestEntriesAreKeptWhateverIsInThem(t *testing.T) {
 	}})
 	list := r.kept.lists["api:main-monitor-0"]
 	if len(list) != 1 || len(list[0]) > 256<<10 {
-		t.Fatalf("%d entries, the first of %d bytes", len(list), len(list[0]))
+		t.Fatalf("%d entries, the first of %d bytes, want one of at most 256 KiB", len(list), len(list[0]))
 	}
 	r.crash()
 }

@@ -46,7 +46,7 @@ func TestTimeline(t *testing.T) {
 	wantEqual(t, r.Len(), 0)
 	wantEqual(t, r.Format(), "")
 	if text, ops := r.Drain(); text != "" || len(ops) > 0 {
-		t.Fatalf("nothing is %q", text)
+		t.Fatalf("an empty timeline drains %q with %d ops, want nothing", text, len(ops))
 	}
 	r.keep(r.PushUser(did(wire.DidCloseWindow, "w1")))
 	r.keep(r.PushAI("window-w2", []wire.Action{window("child1")}))
@@ -95,7 +95,7 @@ func TestTimelineIsKept(t *testing.T) {
 				r.keep(ops)
 			}
 			if r.Len() > 500 {
-				t.Fatalf("%d entries", r.Len())
+				t.Fatalf("the timeline has %d entries, want at most 500", r.Len())
 			}
 			r.check(t)
 		}
@@ -114,7 +114,7 @@ func TestTimelineIsBounded(t *testing.T) {
 	}
 	wantEqual(t, r.Len(), 500)
 	if n := len(r.Format()); n > 1<<20 {
-		t.Fatalf("%d bytes", n)
+		t.Fatalf("the timeline is formatted to %d bytes, want at most 1 MiB", n)
 	}
 	r.check(t)
 }

@@ -42,18 +42,18 @@ func TestActIsOneCommit(t *testing.T) {
 			return tools.Plan{Actions: []wire.Action{window("w1")}, Result: providers.ToolResult{Text: "made"}}
 		})
 		if err != nil || res.Text != "made" || !seen {
-			t.Errorf("%v %v", res, err)
+			t.Errorf(`the tool gives %+v, error %v, and sees the state: %v, want "made" and true`, res, err, seen)
 		}
 	})
 	wantEqual(t, r.progress(), []string{"window:create c1 running ", "window:create c1 complete made"})
 	made := last[wire.Actions](r)
 	if made.AgentID != run.Role || made.MonitorID != first || made.MessageID != "" {
-		t.Fatalf("%+v", made)
+		t.Fatalf("the actions are %+v, want them of %s on %s without a message", made, run.Role, first)
 	}
 	// A repeated call has no second effect.
 	res, err := r.act(run, "c1", window("w2"))
 	if err != nil || res.Text != "made" || r.desk.WindowCount() != 1 {
-		t.Fatal(res, err)
+		t.Fatalf(`a repeated call gives %+v, error %v, with %d windows, want "made" and 1`, res, err, r.desk.WindowCount())
 	}
 }
 
@@ -63,7 +63,7 @@ func TestActIsAllOrNothing(t *testing.T) {
 	run := r.direct("m1")
 	res, err := r.act(run, "c1", window("w1"), wire.WindowFocus{WindowID: "nowhere"})
 	if err != nil || !res.IsError || r.desk.WindowCount() != 0 {
-		t.Fatal(res, err)
+		t.Fatalf("a refused list of actions gives %+v, error %v, with %d windows, want an error as result and 0", res, err, r.desk.WindowCount())
 	}
 	wantEqual(t, last[wire.ToolProgress](r).Status, wire.ToolError)
 }
@@ -90,7 +90,7 @@ func TestToolsOfATurnThatIsOver(t *testing.T) {
 	})
 	for _, err := range errs {
 		if !errors.Is(err, contextpool.ErrTurnOver) {
-			t.Fatalf("%v", errs)
+			t.Fatalf("calls of a turn that is over give %v, want %v for each", errs, contextpool.ErrTurnOver)
 		}
 	}
 	wantEqual(t, len(r.events), before)
@@ -110,7 +110,7 @@ func TestReload(t *testing.T) {
 	})
 	run = r.run("main-monitor-0-m2")
 	if !strings.Contains(run.Prompt, `<reload_options>`+"\n"+`[{"cacheId":"reload-1","label":"text of m1","similarity":1,"actions":2,"exact":true}]`) {
-		t.Fatalf("prompt %s", run.Prompt)
+		t.Fatalf("prompt %s, want the reload option of text of m1", run.Prompt)
 	}
 	r.crash()
 	run = r.run("main-monitor-0-m2")
@@ -125,18 +125,18 @@ func TestReload(t *testing.T) {
 		return res
 	}
 	if res := reload("c1", "reload-1"); res.IsError {
-		t.Fatal(res)
+		t.Fatalf("the reload gives %+v, want it done", res)
 	}
 	w, open := r.desk.Window(first, "w1")
 	if !open || w.Lock != run.Role {
-		t.Fatalf("%+v", w)
+		t.Fatalf("window w1 is %+v, want it open and locked by %s", w, run.Role)
 	}
 	toast, ok := r.desk.Notices().Toast("reload-feedback-reload-1")
 	if !ok || toast.Action == nil || toast.Action.EventID != "reload-1" {
-		t.Fatalf("%+v", toast)
+		t.Fatalf("the toast is %+v, want one with the action reload-1", toast)
 	}
 	if res := reload("c2", "reload-99"); !res.IsError {
-		t.Fatal(res)
+		t.Fatalf("a reload of what is not cached gives %+v, want an error as result", res)
 	}
 	for range 3 {
 		r.step(func() { r.pool.ReloadFailed("reload-1") })
@@ -156,7 +156,7 @@ func TestReloadAmongManyTools(t *testing.T) {
 	r.step(func() {
 		res, err := r.pool.Reload(callerOf(run), callOf("r", "system:reload_cached"), "nothing")
 		if err != nil || !res.IsError || !strings.Contains(res.Text, "nothing") {
-			t.Errorf("%+v, %v", res, err)
+			t.Errorf("a reload of nothing gives %+v, error %v, want an error as result that names it", res, err)
 		}
 	})
 }
@@ -188,14 +188,14 @@ func TestTasks(t *testing.T) {
 	r.delegate(run, "make it", &two)
 	first, second := r.run("task-m1-1"), r.run("task-m1-2")
 	if !first.Fork || len(first.From.Entries) != 2 || first.Profile != "web" || first.Slot == nil || first.Turn != "m1" {
-		t.Fatalf("run %+v", first)
+		t.Fatalf("run %+v, want a fork of m1 with 2 entries, a slot and the profile web", first)
 	}
 	if !strings.Contains(first.Prompt, "find it") {
-		t.Fatalf("prompt %s", first.Prompt)
+		t.Fatalf("prompt %s, want the task in it", first.Prompt)
 	}
 	r.delegate(first, "recursion", &deeper)
 	if !strings.Contains(deeper, "no recursion") {
-		t.Fatal(deeper)
+		t.Fatalf("a task of a task gives %s, want the refusal of recursion", deeper)
 	}
 	r.act(second, "x1", window("w1"))
 	r.said(second, "made it")
@@ -205,11 +205,11 @@ func TestTasks(t *testing.T) {
 	wantEqual(t, len(r.runner.interrupted), 1)
 	r.interrupted(first)
 	if !strings.Contains(one, `"status":"interrupted"`) {
-		t.Fatal(one)
+		t.Fatalf("the result of the stopped task is %s, want it interrupted", one)
 	}
 	r.wantStory("m1", "direct by main-monitor-0-m1; completed") // once
 	if got := r.direct("m2").Prompt; !strings.Contains(got, `<ai agent="task-m1-2">Created window "w1" (text).</ai>`) {
-		t.Fatal(got)
+		t.Fatalf("the next prompt is %s, want the window of task-m1-2 in its timeline", got)
 	}
 }
 
@@ -224,7 +224,7 @@ func TestInterruptedParent(t *testing.T) {
 	wantEqual(t, len(r.runner.interrupted), 2)
 	r.delegate(run, "y", &late)
 	if !strings.Contains(late, "the turn is over") {
-		t.Fatal(late)
+		t.Fatalf("a task of an interrupted turn gives %s, want that the turn is over", late)
 	}
 }
 
@@ -249,15 +249,15 @@ func TestLongResultsAreCut(t *testing.T) {
 		})
 	}
 	if n := len(r.kept.tables["turns.calls:t1"]); n > 64 {
-		t.Fatalf("%d calls are kept", n)
+		t.Fatalf("%d calls are kept, want at most 64", n)
 	}
 	for _, v := range r.kept.tables["turns.calls:t1"] {
 		if len(v) > 70<<10 {
-			t.Fatalf("a result of %d bytes is kept", len(v))
+			t.Fatalf("a result of %d bytes is kept, want at most 70 KiB", len(v))
 		}
 	}
 	if n := len(last[wire.ToolProgress](r).Message); n > 8<<10 {
-		t.Fatalf("%d bytes are shown", n)
+		t.Fatalf("%d bytes are shown, want at most 8 KiB", n)
 	}
 	r.crash()
 	r.ended(run)
@@ -272,16 +272,16 @@ func TestDo(t *testing.T) {
 		return refused
 	}
 	if refused := do(window("w1"), wire.WindowCapture{WindowID: "w1"}); refused != nil {
-		t.Fatal(refused)
+		t.Fatalf("the actions are refused with %+v, want them done", refused)
 	}
 	if refused := do(wire.WindowFocus{WindowID: "nowhere"}); refused == nil {
 		t.Fatal("got no refusal for a window that does not exist, want one")
 	}
 	if refused := do(window("w2")); refused == nil || refused.Code != wire.CodeBudgetExceeded {
-		t.Fatal(refused)
+		t.Fatalf("an action over the budget gives %+v, want code %s", refused, wire.CodeBudgetExceeded)
 	}
 	if refused := do(window("w3")); refused == nil || refused.Code != wire.CodeSessionInvalidState {
-		t.Fatal(refused)
+		t.Fatalf("an action after the interrupt gives %+v, want code %s", refused, wire.CodeSessionInvalidState)
 	}
 }
 

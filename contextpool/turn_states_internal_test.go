@@ -54,12 +54,12 @@ func TestTurnChangesMatchTheMatrix(t *testing.T) {
 		}
 	}
 	if states := slices.Sorted(maps.Keys(turnChanges)); !slices.Equal(states, slices.Sorted(maps.Keys(seen))) {
-		t.Errorf("the table has the states %q", states)
+		t.Errorf("the table has the states %q, want %q", states, slices.Sorted(maps.Keys(seen)))
 	}
 	for s, changes := range turnChanges {
 		for e := range changes {
 			if !known[e] {
-				t.Errorf("the matrix lacks %q of %q", e, s)
+				t.Errorf("the matrix lacks %q of %q, want all of them", e, s)
 			}
 		}
 	}
@@ -81,27 +81,27 @@ func TestTurnStatesAreStored(t *testing.T) {
 	} {
 		x := &turn{State: s}
 		if x.running() != want.running || x.stopping() != want.stopping || x.parked() != want.parked {
-			t.Errorf("%q: running %v, stopping %v, parked %v", s, x.running(), x.stopping(), x.parked())
+			t.Errorf("%q: running %v, stopping %v, parked %v, want %v, %v, %v", s, x.running(), x.stopping(), x.parked(), want.running, want.stopping, want.parked)
 		}
 		if want.stopping {
 			x.StopReason = "r"
 		}
 		data := string(encode(x))
 		if !strings.Contains(data, `"state":"`+want.stored+`"`) || strings.Contains(data, `"stopping":"r"`) != want.stopping {
-			t.Errorf("%q is stored as %s", s, data)
+			t.Errorf("%q is stored as %s, want the state %s, and a reason: %v", s, data, want.stored, want.stopping)
 		}
 		var back turn
 		if err := decode([]byte(data), &back); err != nil {
 			t.Fatal(err)
 		}
 		if got := restoredState(back.State, back.StopReason); got != s {
-			t.Errorf("%q is restored as %q", s, got)
+			t.Errorf("%q is restored as %q, want the same", s, got)
 		}
 	}
 	if got := restoredState("later", ""); got != turnAccepted {
-		t.Errorf("an unknown state is restored as %q", got)
+		t.Errorf("an unknown state is restored as %q, want %q", got, turnAccepted)
 	}
 	if got := restoredState("later", "r"); got != turnAcceptedStopping {
-		t.Errorf("an unknown stopped state is restored as %q", got)
+		t.Errorf("an unknown stopped state is restored as %q, want %q", got, turnAcceptedStopping)
 	}
 }

@@ -34,7 +34,7 @@ func TestWindowMessage(t *testing.T) {
 		"<open_windows>w1</open_windows>\n\ntext of a"
 	wantEqual(t, run.Prompt, want)
 	if run.Agent != "window-monitor-0/w1" || !run.Lasting || run.Window != "w1" {
-		t.Fatalf("run %+v", run)
+		t.Fatalf("run %+v, want a lasting one of window-monitor-0/w1", run)
 	}
 	r.began(run)
 	r.toWindow("b", "w1") // one after the other
@@ -78,7 +78,7 @@ func TestParallelActions(t *testing.T) {
 	r.press("c", "w1", "action-2")
 	one, two := r.run("window-w1/action-1"), r.run("window-w1/action-2")
 	if one.Agent == two.Agent || !one.Fork || one.Lasting || len(one.From.Entries) != 2 || one.Turn != "b" || two.Turn != "c" {
-		t.Fatalf("runs %+v and %+v", one, two)
+		t.Fatalf("runs %+v and %+v, want forks of two agents for b and c, with 2 entries", one, two)
 	}
 	r.act(one, "c1", window("x1"))
 	r.act(two, "c1", window("x2"))
@@ -182,11 +182,11 @@ func TestClosingOnesOwnWindow(t *testing.T) {
 	run := r.run("window-w1")
 	r.began(run)
 	if res, err := r.act(run, "c1", wire.WindowClose{WindowID: "w1"}); err != nil || res.IsError {
-		t.Fatal(res, err)
+		t.Fatalf("closing its own window gives %+v, error %v, want it done", res, err)
 	}
 	wantEqual(t, len(r.runner.interrupted), 0)
 	if res, err := r.act(run, "c2", window("w9")); err != nil || res.IsError {
-		t.Fatal(res, err)
+		t.Fatalf("opening another window gives %+v, error %v, want it done", res, err)
 	}
 	r.remember(run, said("a", "closed"))
 	r.ended(run)
@@ -208,7 +208,7 @@ func TestLocksEndWithTheTurn(t *testing.T) {
 	r.toWindow("a", "w1")
 	res, err := r.act(r.run("window-w1"), "c1", wire.WindowClose{WindowID: "w1"})
 	if err != nil || !res.IsError {
-		t.Fatal(err)
+		t.Fatalf("closing a window that another agent locks gives %+v, error %v, want an error as result", res, err)
 	}
 	r.ended(run)
 	w, _ = r.desk.Window(first, "w1")
@@ -253,7 +253,7 @@ func TestTurnsAreBounded(t *testing.T) {
 	var result string
 	r.delegate(r.run("main-monitor-0-m1"), "x", &result)
 	if !strings.Contains(result, "agent limit reached") {
-		t.Fatal(result)
+		t.Fatalf("the task gives %s, want that the agent limit is reached", result)
 	}
 	for range 91 {
 		for _, run := range r.runner.runs {
@@ -302,7 +302,7 @@ func TestWindowsThatAreCalledLikeMonitors(t *testing.T) {
 	r.toWindow("m2", "save")
 	r.wantStory("m2", "direct by window-save")
 	if w := r.run("window-save"); w.Agent != "window-monitor-0/save" || button.Agent == w.Agent {
-		t.Fatalf("the agents are %s and %s", w.Agent, button.Agent)
+		t.Fatalf("the agents are %s and %s, want window-monitor-0/save for the window and another one for the button", w.Agent, button.Agent)
 	}
 }
 
