@@ -42,7 +42,7 @@ func (c *loadTest) countRunning(t *testing.T, session, user string) func() {
 		c.now[who]++
 		c.most[who] = max(c.most[who], c.now[who])
 		if c.now[who] > limit {
-			t.Errorf("%d agents of %s run, the limit is %d", c.now[who], who, limit)
+			t.Errorf("%d agents of %s run, want at most %d", c.now[who], who, limit)
 		}
 	}
 	if c.now["all"] == c.limits.Agents {
@@ -176,7 +176,7 @@ func (c *loadTest) run(t *testing.T, stores []agentpool.Semaphores, runs int) {
 	}
 	for _, outcome := range []providers.Outcome{providers.Completed, providers.Failed, providers.Interrupted} {
 		if c.ended[outcome] == 0 {
-			t.Errorf("no agent ended as %s", outcome)
+			t.Errorf("no agent ended as %s, want at least one", outcome)
 		}
 	}
 	if c.most["all"] != c.limits.Agents {
@@ -184,7 +184,7 @@ func (c *loadTest) run(t *testing.T, stores []agentpool.Semaphores, runs int) {
 	}
 	for who, n := range c.now {
 		if n != 0 {
-			t.Errorf("%d agents of %s have not ended", n, who)
+			t.Errorf("%d agents of %s have not ended, want 0", n, who)
 		}
 	}
 	for _, name := range []string{"agents", "agents:session:ses-0", "agents:session:ses-3", "agents:user:user-0"} {

@@ -35,7 +35,7 @@ func states() map[string]state {
 		"waiting for a slot": {prepare: func(r *rig) {
 			for range 2 {
 				if r.runner("ses-2", &reportRecorder{}).TryReserve() == nil {
-					r.t.Fatal("no slot could be reserved")
+					r.t.Fatal("TryReserve gives no slot, want one of two")
 				}
 			}
 		}},
@@ -186,7 +186,7 @@ func TestCloseInEveryState(t *testing.T) {
 		r.Interrupt("3", "")
 		r.Dispose("main-monitor-0")
 		if r.TryReserve() != nil {
-			t.Error("a closed session runner reserves a slot")
+			t.Error("a closed session runner reserves a slot, want none")
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()

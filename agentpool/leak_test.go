@@ -85,7 +85,7 @@ func (s *faultInjector) runAgents(t *testing.T, process bool) {
 		}
 		s.pause()
 		if u, err := r.store.Slots(t.Context(), "agents"); err != nil || !process && u != (store.SlotUse{}) {
-			t.Errorf("slots of agents that have ended: %+v, error %v", u, err)
+			t.Errorf("slots of agents that have ended: %+v, error %v, want none", u, err)
 		}
 		r.Close()
 		time.Sleep(time.Minute)
@@ -134,7 +134,7 @@ func TestFailedStepsLeakNoSlot(t *testing.T) {
 				first := &faultInjector{how: fail, ttl: ttl}
 				first.runAgents(t, process)
 				if len(first.steps) < 40 {
-					t.Fatalf("the run has only the steps %v", first.steps)
+					t.Fatalf("the run has %d steps, want at least 40: %v", len(first.steps), first.steps)
 				}
 				for i, name := range first.steps {
 					if how == "panic" && !mayPanic(name) {

@@ -103,7 +103,7 @@ func TestCancelledAcquire(t *testing.T) {
 		drop()
 		for _, g := range gone {
 			if slot := <-g; slot != nil {
-				t.Error("a canceled Acquire got a slot")
+				t.Error("a canceled Acquire got a slot, want none")
 			}
 		}
 		expectUse(t, s, "agents", 1, 1)
@@ -135,7 +135,7 @@ func TestCaps(t *testing.T) {
 		}
 		one := take(claim("ses-1"))
 		if got := semaphoresOf(m.asked); !slices.Equal(got, []string{"agents:session:ses-1", "agents:user:ada", "agents"}) {
-			t.Errorf("semaphores are acquired in the order %v", got)
+			t.Errorf("semaphores are acquired in the order %v, want session, user, agents", got)
 		}
 		two := take(claim("ses-1"))
 		full(claim("ses-1"), "agents:session:ses-1")
@@ -184,7 +184,7 @@ func TestInvalidStoreNames(t *testing.T) {
 		expectUse(t, s, "agents", 0, 0)
 		for _, acquire := range []func(context.Context, agentpool.Claim) (*agentpool.Slot, error){l.Try, l.Acquire} {
 			if _, err := acquire(t.Context(), agentpool.Claim{Session: "bad\nsession"}); !errors.Is(err, store.ErrInvalid) {
-				t.Errorf("a session with a line break: %v", err)
+				t.Errorf("a session with a line break: error %v, want %v", err, store.ErrInvalid)
 			}
 		}
 	})
@@ -235,7 +235,7 @@ func TestFairness(t *testing.T) {
 		}
 		wg.Wait()
 		if got := strings.Join(order, " "); got != "quiet busy quiet busy quiet busy busy busy busy" {
-			t.Errorf("slots were acquired in the order %s", got)
+			t.Errorf("slots were acquired in the order %s, want quiet and busy in turn, then busy", got)
 		}
 	})
 }
@@ -256,7 +256,7 @@ func TestHolders(t *testing.T) {
 		seen := map[string]bool{}
 		for _, r := range m.asked {
 			if seen[r.Holder] || !strings.HasSuffix(r.Holder, " main") {
-				t.Errorf("holder %q is used twice", r.Holder)
+				t.Errorf("holder %q is used twice or not of main, want a holder of its own that ends with main", r.Holder)
 			}
 			seen[r.Holder] = true
 		}

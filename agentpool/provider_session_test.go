@@ -38,7 +38,7 @@ func TestProviderSessionIsReused(t *testing.T) {
 		r.expectSessions(t, 3, 2)
 		specs, _, _ := r.provider.received()
 		if !specs[2].Fork || specs[2].From.ID != "thread" {
-			t.Errorf("spec of the fork is %+v", specs[2])
+			t.Errorf("spec of the fork is %+v, want a fork of thread", specs[2])
 		}
 		short := ephemeralRun("5")
 		r.Start(short)
@@ -129,7 +129,7 @@ func TestProviderSessionEndedByBackend(t *testing.T) {
 		spec := r.provider.latest.spec
 		spec.OnEvent(providers.Event{Kind: providers.EventText, Text: "after the end"})
 		if result := spec.Call(t.Context(), providers.ToolCall{}); !result.IsError {
-			t.Error("a tool call without a turn succeeded")
+			t.Error("a tool call without a turn succeeded, want an error as result")
 		}
 		synctest.Wait()
 		if len(r.recorded()) != 6 {
@@ -147,18 +147,18 @@ func TestProcessHoldsItsSlot(t *testing.T) {
 		r.Start(mainRun("1"))
 		r.expectSessions(t, 1, 1)
 		if r.held() != 1 {
-			t.Errorf("%d slots are held by an idle process", r.held())
+			t.Errorf("%d slots are held by an idle process, want 1", r.held())
 		}
 		again := mainRun("2")
 		again.Slot = r.TryReserve()
 		r.Start(again)
 		r.expectSessions(t, 1, 1)
 		if r.held() != 1 {
-			t.Errorf("%d slots are held after the second turn", r.held())
+			t.Errorf("%d slots are held after the second turn, want 1", r.held())
 		}
 		time.Sleep(4 * time.Minute)
 		if r.held() != 1 {
-			t.Error("the slot was not renewed")
+			t.Errorf("%d slots are held after 4m, want the renewed one", r.held())
 		}
 		time.Sleep(2 * time.Minute)
 		r.expectSessions(t, 1, 0)

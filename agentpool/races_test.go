@@ -144,13 +144,13 @@ func TestApprovalsOutOfOrder(t *testing.T) {
 					}
 				}
 				if diff := cmp.Diff(c.want, append([]providers.Message{}, answers...)); diff != "" {
-					r.t.Errorf("answers: %s", diff)
+					r.t.Errorf("answers (-want +got):\n%s", diff)
 				}
 				if len(d.asked) != c.asked {
 					r.t.Errorf("the user was asked %d times, want %d", len(d.asked), c.asked)
 				}
 				if c.asked == 2 && d.asked[0].ID == d.asked[1].ID {
-					r.t.Errorf("the canceled and the new question have the same id %s", d.asked[0].ID)
+					r.t.Errorf("the canceled and the new question have the same id %s, want two ids", d.asked[0].ID)
 				}
 			})
 		})

@@ -35,7 +35,7 @@ func TestExpiry(t *testing.T) {
 		for _, held := range []*agentpool.Slot{kept, slot} {
 			select {
 			case <-held.Lost():
-				t.Error("a renewed slot is lost")
+				t.Error("a renewed slot is lost, want it held")
 			default:
 			}
 			held.Release()
@@ -102,7 +102,7 @@ func TestSlotLostByTheStore(t *testing.T) {
 		expectUse(t, r.store, "agents", 1, 0)
 		select {
 		case <-slot.Lost():
-			t.Fatal("a free slot was lost")
+			t.Fatal("a free slot was lost, want it held")
 		default:
 		}
 		r.takeSlots()
@@ -111,7 +111,7 @@ func TestSlotLostByTheStore(t *testing.T) {
 		select {
 		case <-slot.Lost():
 		default:
-			t.Error("a slot of another holder is not lost")
+			t.Error("a slot of another holder is not lost, want it lost")
 		}
 		slot.Release()
 		expectUse(t, r.store, "agents", 1, 0) // the thief's
@@ -180,15 +180,15 @@ func TestStoreUnavailable(t *testing.T) {
 		next := acquired(t.Context(), r.limiter, claim("ses-2"))
 		back.Release()
 		if r.TryReserve() != nil {
-			t.Error("Acquire returned a slot of an unavailable store")
+			t.Error("TryReserve returned a slot of an unavailable store, want none")
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		select {
 		case <-next:
-			t.Fatal("Acquire does not wait for an unavailable store")
+			t.Fatal("Acquire ended with an unavailable store, want it to wait")
 		case <-held.Lost():
-			t.Fatal("a slot is lost while the store is unavailable")
+			t.Fatal("a slot is lost while the store is unavailable, want it held")
 		default:
 		}
 		r.meddler.change(func() { r.meddler.acquire, r.meddler.renew, r.meddler.release = nil, nil, nil })
@@ -221,7 +221,7 @@ func TestReleaseIsBounded(t *testing.T) {
 		time.Sleep(time.Minute)
 		expectUse(t, r.store, "agents", 0, 0) // it has expired
 		if tries < 2 || tries > 20 {
-			t.Errorf("%d attempts to release the slot", tries)
+			t.Errorf("%d attempts to release the slot, want 2 to 20", tries)
 		}
 	})
 }
@@ -239,7 +239,7 @@ func TestStoreClosed(t *testing.T) {
 		expectUse(t, s.Semaphores, "agents", 1, 1)
 		ok(t, s.Close())
 		if got := <-next; got != nil {
-			t.Error("Acquire returned a slot of a closed store")
+			t.Error("Acquire returned a slot of a closed store, want none")
 		}
 		slot.Release()
 		if _, err := l.Use(t.Context()); !errors.Is(err, store.ErrClosed) {

@@ -235,7 +235,7 @@ func (r *rig) expectFree() {
 	for _, name := range []string{"agents", "agents:session:ses-1", "agents:user:ada"} {
 		u, err := r.store.Slots(context.Background(), name)
 		if err != nil || u != (store.SlotUse{}) {
-			r.t.Errorf("semaphore %s is %+v, error %v", name, u, err)
+			r.t.Errorf("semaphore %s is %+v, error %v, want it unused", name, u, err)
 		}
 	}
 }

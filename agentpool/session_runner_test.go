@@ -53,7 +53,7 @@ func TestRunFromStartToEnd(t *testing.T) {
 		r.Start(run)
 		synctest.Wait()
 		if r.held() != 1 {
-			t.Errorf("%d slots are held while the turn runs", r.held())
+			t.Errorf("%d slots are held while the turn runs, want 1", r.held())
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
@@ -63,22 +63,22 @@ func TestRunFromStartToEnd(t *testing.T) {
 		}
 		r.expectFree()
 		if result.Text != "lamp was used" || result.IsError {
-			t.Errorf("the tool returned %+v", result)
+			t.Errorf(`the tool returned %+v, want "lamp was used"`, result)
 		}
 		want := tools.Caller{
 			Session: "ses-1", User: "ada", Monitor: "monitor-0", Agent: "main-monitor-0-m", Turn: "m-1", Kind: wire.AgentMain,
 			Window: "w", Profile: "main", Provider: "fake", Job: "p/a.1", Todo: "a",
 		}
 		if diff := cmp.Diff(want, caller); diff != "" {
-			t.Errorf("caller of the tool: %s", diff)
+			t.Errorf("caller of the tool (-want +got):\n%s", diff)
 		}
 		specs, sent, _ := r.provider.received()
 		s := specs[0]
 		if s.System != "you are main-monitor-0-m" || s.Model != "model-1" || s.Tools[0].Name != "tool_of_main" || s.From.ID != "t" || s.Fork {
-			t.Errorf("the provider session was opened with %+v", s)
+			t.Errorf("the provider session was opened with %+v, want the system prompt of main-monitor-0-m, model-1, its tool and the thread t, no fork", s)
 		}
 		if diff := cmp.Diff(providers.Message{ID: "m-1", Text: "do 1", Images: run.Images, Mode: providers.Start}, sent[0]); diff != "" {
-			t.Errorf("message: %s", diff)
+			t.Errorf("message (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -133,7 +133,7 @@ func TestContinue(t *testing.T) {
 			t.Errorf("%d provider sessions opened, %d open; want 2 and 1", len(specs), open)
 		}
 		if diff := cmp.Diff(providers.Message{ID: "m-2", Mode: providers.Continue, Done: again.Done}, sent[1]); diff != "" {
-			t.Errorf("message: %s", diff)
+			t.Errorf("message (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -198,7 +198,7 @@ func TestFailures(t *testing.T) {
 				r.expectFree()
 				end, _ := r.recorded()[len(c.want)-1].(agentpool.Ended)
 				if f := end.Failure; f != nil && (f.Err == nil || f.Class == providers.Rate && f.RetryAfter != time.Minute) {
-					t.Errorf("the failure is %+v", f)
+					t.Errorf("the failure is %+v, want an error, and a minute until the next attempt for %s", f, providers.Rate)
 				}
 			})
 		})
@@ -221,7 +221,7 @@ func TestSystemPromptWaitsForStore(t *testing.T) {
 		synctest.Wait()
 		r.expect(r.t, "1 began", "1 completed")
 		if tries != 5 {
-			r.t.Errorf("the system prompt was requested %d times", tries)
+			r.t.Errorf("the system prompt was requested %d times, want 5", tries)
 		}
 	})
 }
@@ -245,7 +245,7 @@ func TestLaunch(t *testing.T) {
 		r.Launch()
 		synctest.Wait()
 		if diff := cmp.Diff([]tools.Caller{{Session: "ses-1", User: "ada"}}, callers); diff != "" {
-			t.Errorf("launched: %s", diff)
+			t.Errorf("launched (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -259,11 +259,11 @@ func TestProviders(t *testing.T) {
 			t.Error("ContextWindow is wrong: want 1000 for the provider and 0 for an unknown one")
 		}
 		if !r.HasProvider("fake") || !r.CanSteer("fake") || r.HasProvider("unknown") || r.CanSteer("unknown") {
-			t.Error("HasProvider or CanSteer is wrong")
+			t.Errorf("HasProvider and CanSteer give %v and %v for fake, %v and %v for unknown, want true for fake only", r.HasProvider("fake"), r.CanSteer("fake"), r.HasProvider("unknown"), r.CanSteer("unknown"))
 		}
 		r.provider.caps.Steer = false
 		if r.CanSteer("fake") {
-			t.Error("CanSteer is true for a backend without steering")
+			t.Error("CanSteer is true for a backend without steering, want false")
 		}
 	})
 }
@@ -292,7 +292,7 @@ func TestMCPToken(t *testing.T) {
 		synctest.Wait()
 		specs, _, _ := r.provider.received()
 		if !slices.Equal(during, []wire.MessageID{"m-1", "m-2"}) || len(b.good) != 0 || specs[1].MCP.Token != "m-2" {
-			t.Errorf("MCP tokens were valid for %v, are valid for %v", during, b.good)
+			t.Errorf("MCP tokens were valid for %v, are valid for %v, and the second session has %q, want m-1 and m-2, none and m-2", during, b.good, specs[1].MCP.Token)
 		}
 	})
 }
@@ -341,14 +341,14 @@ func TestApproval(t *testing.T) {
 				synctest.Wait()
 				_, sent, _ := r.provider.received()
 				if diff := cmp.Diff(c.want, sent[1:]); diff != "" {
-					t.Errorf("answers: %s", diff)
+					t.Errorf("answers (-want +got):\n%s", diff)
 				}
 				if len(d.asked) != 1 {
 					t.Fatalf("the user was asked %d times, want once", len(d.asked))
 				}
 				shown := d.asked[0].Message
 				if !strings.HasPrefix(shown, "rm\n\"éé") || len(shown) < 64<<10 || !strings.HasSuffix(shown, "é… (14466 bytes more)") {
-					t.Errorf("the question has %d bytes, …%s", len(shown), shown[max(len(shown)-40, 0):])
+					t.Errorf("the question has %d bytes, …%s, want the command and its beginning, at least 64 KiB, and how much was cut", len(shown), shown[max(len(shown)-40, 0):])
 				}
 			})
 		})

@@ -38,7 +38,7 @@ func TestSteer(t *testing.T) {
 		r.expect(t, "1 began", `1 output "x" ""`, "1 accepted a", `1 output "yx" ""`, "1 accepted b", `1 output "y" ""`, "1 refused c", "1 completed")
 		_, sent, _ := r.provider.received()
 		if len(sent) != 4 || sent[1].Mode != providers.Steer || sent[1].Text != "also a" || sent[3].ID != "c" {
-			t.Errorf("sent messages are %+v", sent)
+			t.Errorf(`sent messages are %+v, want 4, the second steering with "also a", the last one c`, sent)
 		}
 		r.Steer(steering("1", "late"))
 		synctest.Wait()

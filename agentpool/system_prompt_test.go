@@ -24,10 +24,10 @@ func TestSystemOfARun(t *testing.T) {
 		synctest.Wait()
 		specs, _, _ := r.provider.received()
 		if s := specs[0]; s.System != "you sum up" || s.Tools != nil || s.Call != nil || s.Whole {
-			t.Errorf("a run with its own System is opened with %+v", s)
+			t.Errorf(`a run with its own System is opened with %+v, want "you sum up" without tools`, s)
 		}
 		if s := specs[1]; s.System != "you are main-1" || len(s.Tools) != 1 || s.Call == nil || !s.Whole {
-			t.Errorf("a run of a lasting agent is opened with %+v", s)
+			t.Errorf(`a run of a lasting agent is opened with %+v, want "you are main-1" with one tool, whole`, s)
 		}
 		r.expect(t, "t1.1 began", "t1.1 truncated 3 20 10", "t1.1 completed", "t2.1 began", "t2.1 truncated 3 20 10", "t2.1 completed")
 	})
