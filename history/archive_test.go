@@ -93,12 +93,12 @@ func TestArchiveEqualsConversation(t *testing.T) {
 			case "keep":
 				kept, err := history.RestoreArchives(map[string][]byte{"monitor-0": a.SaveOp().Values[0]})
 				if err != nil || a.Changed() {
-					t.Fatalf("decode: %v, changed %v", err, a.Changed())
+					t.Fatalf("restored archives: error %v, changed %v, want none and false", err, a.Changed())
 				}
 				a = kept["monitor-0"]
 			}
 			if a.Len() != len(want) || a.Bytes() != list.bytes() || fmt.Sprint(rowsOf(t, list)) != fmt.Sprint(want) {
-				t.Fatalf("%d rows of %d bytes, the list has %d bytes\n%v\n%v", a.Len(), a.Bytes(), list.bytes(), rowsOf(t, list), want)
+				t.Fatalf("the archive has %d rows of %d bytes, the list %d bytes, want the same; rows are\n%v\nwant\n%v", a.Len(), a.Bytes(), list.bytes(), rowsOf(t, list), want)
 			}
 		}
 	})
@@ -129,29 +129,29 @@ func TestArchiveIsBounded(t *testing.T) {
 		}
 		list.apply(ops)
 		if n := len(list); n != a.Len() || n > history.MaxArchived+500 || id >= history.MaxArchived && n < history.MaxArchived {
-			t.Fatalf("after %d rows there are %d, known are %d", id, n, a.Len())
+			t.Fatalf("after %d rows there are %d, known are %d, want the same, from %d to %d", id, n, a.Len(), history.MaxArchived, history.MaxArchived+500)
 		}
 		if n := len(a.SaveOp().Values[0]); n > 2048 {
 			t.Fatalf("the index of %d rows has %d bytes, want fewer", id, n)
 		}
 	}
 	if values != 12_000 {
-		t.Errorf("12,000 rows were written as %d", values)
+		t.Errorf("12,000 rows were written as %d, want each once", values)
 	}
 	if rows := list.rows(t); rows[len(rows)-1].ID != 12_000 {
-		t.Errorf("the newest row is %d", rows[len(rows)-1].ID)
+		t.Errorf("the newest row is %d, want 12000", rows[len(rows)-1].ID)
 	}
 	large := strings.Repeat("y", 100_000)
 	for id := wire.RowID(12_001); id <= 12_200; id++ {
 		list.apply(a.Add(textRow(id, large)))
 		if list.bytes() > history.MaxArchivedBytes+1<<20 || list.bytes() != a.Bytes() {
-			t.Fatalf("the archive has %d bytes, known are %d", list.bytes(), a.Bytes())
+			t.Fatalf("the archive has %d bytes, known are %d, want the same, at most %d", list.bytes(), a.Bytes(), history.MaxArchivedBytes+1<<20)
 		}
 	}
 	// A single row over the byte limit stays.
 	list.apply(a.Add(textRow(13_000, strings.Repeat("z", history.MaxArchivedBytes))))
 	if rows := list.rows(t); rows[len(rows)-1].ID != 13_000 || len(rows) > 10 {
-		t.Errorf("%d rows are left, the newest is %d", len(rows), rows[len(rows)-1].ID)
+		t.Errorf("%d rows are left, the newest is %d, want at most 10 and 13000", len(rows), rows[len(rows)-1].ID)
 	}
 }
 
@@ -191,7 +191,7 @@ func TestArchiveRepairsLostWrites(t *testing.T) {
 				t.Fatalf("there are %d rows, known are %d, want %d", len(got), a.Len(), c.want)
 			}
 			if fmt.Sprint(got[len(got)-5:]) != fmt.Sprint(all[15:]) || got[0].ID != all[0].ID && c.want == 20 {
-				t.Errorf("the rows are %v", got)
+				t.Errorf("the rows are %v, want them to end with %v", got, all[15:])
 			}
 		})
 	}

@@ -34,24 +34,24 @@ func TestTaskWaitsAfterDelay(t *testing.T) {
 		asks.Open(ask(1000, a))
 		wantStatus(t, &asks, history.NotWaiting)
 		if at := asks.NextDue(); at != 3000 {
-			t.Errorf("%s is due at %d", a, at)
+			t.Errorf("%s is due at %d, want 3000", a, at)
 		}
 		if changes, _ := asks.MarkWaiting(2999); len(changes) != 0 {
-			t.Errorf("%s counts as waiting too early", a)
+			t.Errorf("%s counts as waiting too early, want no change before 3000", a)
 		}
 		changes, told := asks.MarkWaiting(3000)
 		if len(changes) != 1 || changes[0] != (history.StatusChange{Task: "t1", Status: want}) || len(told) != 1 {
-			t.Errorf("%s makes %+v", a, changes)
+			t.Errorf("%s makes %+v, want t1 as %s once", a, changes, want)
 		}
 		wantStatus(t, &asks, want)
 		if again, _ := asks.MarkWaiting(9000); len(again) != 0 || asks.NextDue() != 0 {
-			t.Errorf("the status of %s is reported twice", a)
+			t.Errorf("the status of %s is reported twice, want once", a)
 		}
 		if _, back, ok := asks.Close(1000); !ok || back == nil || back.Status != history.NotWaiting {
-			t.Errorf("the answer to %s leads to %+v", a, back)
+			t.Errorf("the answer to %s leads to %+v, want %s", a, back, history.NotWaiting)
 		}
 		if _, _, ok := asks.Close(1000); ok {
-			t.Errorf("%s is answered twice", a)
+			t.Errorf("%s is answered twice, want once", a)
 		}
 	}
 }
@@ -61,7 +61,7 @@ func TestQuickAnswerChangesNoStatus(t *testing.T) {
 	var asks history.OpenAsks
 	asks.Open(ask(1, wire.AskTool))
 	if _, back, ok := asks.Close(1); !ok || back != nil {
-		t.Errorf("an answer at once leads to %+v", back)
+		t.Errorf("an answer at once leads to %+v, want no change", back)
 	}
 }
 
@@ -71,10 +71,10 @@ func TestCommandOutputDoesNotBlock(t *testing.T) {
 	var asks history.OpenAsks
 	asks.Open(ask(1, wire.AskCommandOutput))
 	if changes, _ := asks.MarkWaiting(99999); len(changes) != 0 || asks.NextDue() != 0 {
-		t.Error("a task counts as waiting for command output")
+		t.Error("a task counts as waiting for command output, want it not to")
 	}
 	if _, ok := history.AnsweredBy(wire.AskCommandOutput); ok {
-		t.Error("a queued message is used as an answer")
+		t.Error("a queued message answers command output, want it not to")
 	}
 }
 
@@ -88,10 +88,10 @@ func TestStatusOfSeveralQuestions(t *testing.T) {
 	asks.MarkWaiting(5000)
 	wantStatus(t, &asks, history.WaitsInteractive)
 	if _, back, _ := asks.Close(3); back == nil || back.Status != history.WaitsResumable {
-		t.Errorf("then it is %+v", back)
+		t.Errorf("after the answer to the newer question the change is %+v, want %s", back, history.WaitsResumable)
 	}
 	if _, back, _ := asks.Close(1); back != nil {
-		t.Errorf("it was %+v before", back)
+		t.Errorf("after the answer to the covered question the change is %+v, want none", back)
 	}
 	asks.Close(2)
 	wantStatus(t, &asks, history.NotWaiting)
@@ -102,11 +102,11 @@ func TestMessageGrantsNoPermission(t *testing.T) {
 	t.Parallel()
 	for _, a := range []wire.Ask{wire.AskTool, wire.AskCommand, wire.AskUseMCPServer, wire.AskAutoApprovalMaxReqReached, wire.AskAPIReqFailed} {
 		if how, ok := history.AnsweredBy(a); ok {
-			t.Errorf("a message answers %s with %s", a, how)
+			t.Errorf("a message answers %s with %s, want no answer by a message", a, how)
 		}
 	}
 	if how, ok := history.AnsweredBy(wire.AskFollowup); !ok || how != wire.AnswerMessage {
-		t.Errorf("a message answers a question with %q", how)
+		t.Errorf("a message answers a question with %q, want %s", how, wire.AnswerMessage)
 	}
 }
 
@@ -117,10 +117,10 @@ func TestSuggestionsAreAnswers(t *testing.T) {
 	q.Until, q.Suggested = 1500, "a"
 	asks.Open(q)
 	if asks.NextDue() != 1500 || len(asks.Overdue(1499)) != 0 {
-		t.Error("it is due too soon")
+		t.Errorf("the question is due at %d, overdue at 1499 are %v, want 1500 and none", asks.NextDue(), asks.Overdue(1499))
 	}
 	if got := asks.Overdue(1500); len(got) != 1 || got[0].Suggested != "a" {
-		t.Errorf("the answer is %+v", got)
+		t.Errorf("overdue at 1500 are %+v, want one with the suggestion a", got)
 	}
 	if got := asks.CancelTimeouts(); len(got) != 1 || got[0].Until != 0 || len(asks.Overdue(9999)) != 0 || asks.NextDue() != 3000 {
 		t.Errorf("after an action of the user it is %+v, want none", got)
@@ -137,7 +137,7 @@ func TestStatusesAgree(t *testing.T) {
 		now := wire.Millis(0)
 		hear := func(c history.StatusChange) {
 			if said[c.Task] == c.Status {
-				t.Fatalf("%s is reported as %s twice", c.Task, c.Status)
+				t.Fatalf("%s is reported as %s twice, want once", c.Task, c.Status)
 			}
 			said[c.Task] = c.Status
 		}
@@ -158,11 +158,11 @@ func TestStatusesAgree(t *testing.T) {
 			}
 			for task, s := range said {
 				if got := asks.Status(task); got != s {
-					t.Fatalf("%s is %s and was reported as %s", task, got, s)
+					t.Fatalf("%s is %s and was reported as %s, want the same", task, got, s)
 				}
 			}
 			if at := asks.NextDue(); at != 0 && at <= now {
-				t.Fatalf("at %d something was due at %d", now, at)
+				t.Fatalf("at %d something was due at %d, want a later time", now, at)
 			}
 		}
 	})

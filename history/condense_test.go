@@ -34,7 +34,7 @@ func TestCondenseInput(t *testing.T) {
 			}
 			// The result is the same for the whole thread and for its visible part.
 			if seen, _ := history.CondenseInput(history.Effective(thread(t, c.all))); c.err == nil && short(seen) != c.want {
-				t.Errorf("of what is visible: %s", short(seen))
+				t.Errorf("the input of the visible part is %s, want %s", short(seen), c.want)
 			}
 		})
 	}
@@ -58,16 +58,16 @@ func TestCondensed(t *testing.T) {
 				t.Fatalf("got %s, %v\nwant %s", got, err, c.want)
 			}
 			if got := short(history.Effective(out)); got != "S50=n" {
-				t.Errorf("visible is %s", got)
+				t.Errorf("visible is %s, want S50=n", got)
 			}
 			if last := out[len(out)-1]; last.ID != 70 || last.Row != 50 || last.TS != 9 || last.Turn != "x" || last.Role != providers.RoleUser ||
 				m.ID != 70 || len(m.Blocks) != 1 || !strings.HasSuffix(m.Blocks[0].Text, "\n\nmuch was said") {
-				t.Errorf("the summary is %+v", last)
+				t.Errorf("the summary is %+v, want message 70 of row 50 by the user that ends with the text", last)
 			}
 			// A message added after the summary must not hide the summary.
 			next := append(out, thread(t, "u51")...)
 			if got := shortEntries(history.View(next)); got != "u[Summary u51]" {
-				t.Errorf("goes out: %s", got)
+				t.Errorf("the model gets %s, want u[Summary u51]", got)
 			}
 		})
 	}
@@ -78,7 +78,7 @@ func TestCondensedToNothing(t *testing.T) {
 	all := thread(t, "u1 a2")
 	out, _, err := history.Condensed(all, history.Summary{ID: 6, CondenseID: "n", Text: " \n\t"})
 	if !errors.Is(err, history.ErrNoSummary) || short(out) != "u1 a2" {
-		t.Errorf("%s, %v", short(out), err)
+		t.Errorf("an empty summary gives %s, error %v, want u1 a2 and %v", short(out), err, history.ErrNoSummary)
 	}
 }
 
@@ -110,7 +110,7 @@ func TestCondenseKeepsCommands(t *testing.T) {
 					t.Fatal(err)
 				}
 				if c.want == "" && len(m.Blocks) != 1 || c.want != "" && !strings.HasSuffix(m.Blocks[len(m.Blocks)-1].Text, "\n\n"+c.want) {
-					t.Errorf("summary %s is %+v", id, m.Blocks)
+					t.Errorf("summary %s is %+v, want %q at its end, or one block if that is empty", id, m.Blocks, c.want)
 				}
 				all = out
 			}

@@ -200,7 +200,7 @@ func TestDigestOfToolResults(t *testing.T) {
 			for _, status := range []wire.ToolStatus{wire.ToolComplete, wire.ToolError} {
 				n := digestOf(saying(1, wire.SayTool, fmt.Sprintf(`{"tool":"x","status":%q,"result":%s}`, status, c.result)))[0]
 				if got := n.Output + n.Error; got != c.want || n.Output != "" && n.Error != "" || *n.Success != (status == wire.ToolComplete) {
-					t.Errorf("%s: %+v", status, n)
+					t.Errorf("the note of a tool that is %s is %+v, want %q as its output or error", status, n, c.want)
 				}
 			}
 		})
@@ -252,7 +252,7 @@ func TestDigestOfWhatRunsNow(t *testing.T) {
 		{Role: "main-monitor-0", Tool: "Bash", MonitorID: "monitor-0", StartedAt: 5}, {Role: "task-1"},
 	}, anySize)
 	if len(notes) != 2 || notes[1].Type != history.NoteToolStart || notes[1].ToolName != "Bash" || notes[1].AgentID != "main-monitor-0" || notes[1].ID == "" {
-		t.Errorf("the notes are %+v", notes)
+		t.Errorf("the notes are %+v, want two, the second of Bash of main-monitor-0 that has started", notes)
 	}
 }
 
@@ -273,10 +273,10 @@ func TestDigestIsBounded(t *testing.T) {
 	rows[9].Images = []string{strings.Repeat("x", 100), "y"}
 	notes, skipped := history.Digest(rows, nil, 300)
 	if len(notes) != 3 || skipped != 9 {
-		t.Errorf("%d notes, %d rows are skipped", len(notes), skipped)
+		t.Errorf("%d notes, %d rows are skipped, want 3 and 9", len(notes), skipped)
 	}
 	if notes, skipped := history.Digest(nil, nil, 10); len(notes) != 0 || skipped != 0 {
-		t.Errorf("of nothing there are %d notes, %d skipped", len(notes), skipped)
+		t.Errorf("of nothing there are %d notes, %d skipped, want none", len(notes), skipped)
 	}
 }
 
@@ -293,19 +293,19 @@ func FuzzDigest(f *testing.F) {
 		}
 		notes, skipped := history.Digest([]wire.UIRow{row, row, textRow(8, text)}, nil, most)
 		if skipped < 0 || skipped > 2 {
-			t.Fatalf("%d rows are skipped", skipped)
+			t.Fatalf("%d rows are skipped, want 0 to 2", skipped)
 		}
 		for _, n := range notes {
 			out, err := json.Marshal(n)
 			if err != nil || !utf8.Valid(out) {
-				t.Fatalf("%+v: %v", n, err)
+				t.Fatalf("note %+v: error %v, want JSON in UTF-8", n, err)
 			}
 			var input map[string]any
 			if n.ToolName != "" && (json.Unmarshal(n.ToolInput, &input) != nil || len(n.Output)+len(n.Error) > 4*600) {
-				t.Fatalf("a note of a tool is %+v", n)
+				t.Fatalf("a note of a tool is %+v, want an object as input and at most 2400 bytes of output", n)
 			}
 			if n.Content != "" && len(n.Content) > 3*len(text)+len(image)+300 {
-				t.Fatalf("a text of %d bytes became one of %d", len(text), len(n.Content))
+				t.Fatalf("a text of %d bytes became one of %d, want at most %d", len(text), len(n.Content), 3*len(text)+len(image)+300)
 			}
 		}
 	})

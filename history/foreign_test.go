@@ -44,7 +44,7 @@ func TestLoadForeign(t *testing.T) {
 			}
 			for i, m := range all {
 				if m.ID != uint64(2*i+2) || m.Turn == "" || m.Row != 0 {
-					t.Errorf("message %d is %+v", i, m)
+					t.Errorf("message %d is %+v, want id %d with a turn and no row", i, m, 2*i+2)
 				}
 			}
 			sendable(t, all)
@@ -52,7 +52,7 @@ func TestLoadForeign(t *testing.T) {
 	}
 	for _, data := range []string{"", "null", "{}", `"x"`, "[", `[{"role":"user","content":"hi"}`} {
 		if _, _, err := history.LoadForeign([]byte(data)); !errors.Is(err, history.ErrForeign) {
-			t.Errorf("%q: %v", data, err)
+			t.Errorf("%q: error %v, want %v", data, err, history.ErrForeign)
 		}
 	}
 }
@@ -67,19 +67,19 @@ func TestLoadForeignBlocks(t *testing.T) {
 			{"type":"text","text":"a"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"cA=="}},{"type":"text","text":"b"},3]}]}
 	]`))
 	if err != nil || skipped != 1 || len(all) != 3 {
-		t.Fatalf("%s, %d left out, %v", short(all), skipped, err)
+		t.Fatalf("%s, %d left out, %v, want 3 messages and 1 left out", short(all), skipped, err)
 	}
 	if m := all[0]; m.TS != 1700000000000 || len(m.Blocks) != 2 || string(m.Blocks[1].Image.Data) != "p" {
-		t.Errorf("the message of the user is %+v", m)
+		t.Errorf("the message of the user is %+v, want its time, two blocks and the picture", m)
 	}
 	if b := all[1].Blocks[0]; !providers.BrokenInput(b.Input) {
-		t.Errorf("the input is %s", b.Input)
+		t.Errorf("the input is %s, want one marked as broken", b.Input)
 	}
 	if b := all[2].Blocks[0]; b.Text != "a\nb" || b.Tool != "look" || !b.IsError || len(b.Images) != 1 {
-		t.Errorf("the result is %+v", b)
+		t.Errorf(`the result is %+v, want "a\nb" of look as an error with one picture`, b)
 	}
 	if all[0].Turn != all[2].Turn {
-		t.Errorf("results begin a turn: %s, %s", all[0].Turn, all[2].Turn)
+		t.Errorf("results have the turn %s and their call %s, want the same", all[2].Turn, all[0].Turn)
 	}
 }
 
@@ -107,7 +107,7 @@ func FuzzLoadForeign(f *testing.F) {
 			}
 		}
 		if short(again) != short(all) {
-			t.Errorf("encoded %s, decoded %s", short(all), short(again))
+			t.Errorf("encoded %s, decoded %s, want the same", short(all), short(again))
 		}
 	})
 }
@@ -128,7 +128,7 @@ func FuzzView(f *testing.F) {
 		out, removed := history.Truncated(all, float64(len(data)%11)/10, history.Marker{TruncationID: "new"})
 		sendable(t, out)
 		if visible := len(history.Effective(all)); removed > 0 && len(history.Effective(out)) > visible {
-			t.Errorf("%d left out of %d", removed, visible)
+			t.Errorf("%d left out of %d, visible are %d, want no more than before", removed, visible, len(history.Effective(out)))
 		}
 		if in, err := history.CondenseInput(all); err == nil {
 			if err := providers.Check(history.CondenseRequest(in, len(data)%2 == 0)); err != nil {
@@ -137,11 +137,11 @@ func FuzzView(f *testing.F) {
 		}
 		out, _, err := history.Condensed(all, history.Summary{CondenseID: "new", Text: "so far"})
 		if err != nil || len(history.Effective(out)) != 1 {
-			t.Errorf("%s, %v", short(out), err)
+			t.Errorf("condensed to %s, error %v, want one visible message", short(out), err)
 		}
 		for i, m := range encoded(t, all) {
 			if m != before[i] {
-				t.Errorf("message %d was changed:\n%s\n%s", i, before[i], m)
+				t.Errorf("message %d was changed, want it unchanged:\n%s\n%s", i, before[i], m)
 			}
 		}
 	})

@@ -52,7 +52,7 @@ func TestTokens(t *testing.T) {
 	called := providers.Block{Kind: providers.BlockToolCall, Input: []byte(`{"a":"` + words.Text + `"}`)}
 	seen := providers.Block{Kind: providers.BlockToolResult, Images: []providers.Image{*picture.Image, *picture.Image}}
 	if n := history.Tokens(nil); n != 0 {
-		t.Errorf("nothing has %d", n)
+		t.Errorf("no entries have %d tokens, want 0", n)
 	}
 	for name, c := range map[string]struct{ got, least, most int }{
 		"an empty message":   {say(), 1, 10},

@@ -34,7 +34,7 @@ func thread(t *testing.T, short string) (all []history.Message) {
 	for word := range strings.FieldsSeq(short) {
 		f := messageForm.FindStringSubmatch(word)
 		if f == nil {
-			t.Fatalf("%q is no message", word)
+			t.Fatalf("%q is no message, want the notation %s", word, messageForm)
 		}
 		row, err := strconv.ParseUint(f[2], 10, 64)
 		if err != nil {
@@ -150,7 +150,7 @@ func rows(t *testing.T, short string) (all []wire.UIRow) {
 	for word := range strings.FieldsSeq(short) {
 		f := rowForm.FindStringSubmatch(word)
 		if f == nil {
-			t.Fatalf("%q is no row", word)
+			t.Fatalf("%q is no row, want the notation %s", word, rowForm)
 		}
 		id, err := strconv.ParseUint(f[2], 10, 64)
 		if err != nil {
@@ -189,7 +189,7 @@ func unchanged(t *testing.T, all []history.Message) {
 	before := encoded(t, all)
 	t.Cleanup(func() {
 		if after := encoded(t, all); !slices.Equal(before, after) {
-			t.Errorf("the thread was changed:\n%s\n%s", before, after)
+			t.Errorf("the thread was changed, want it unchanged:\n%s\n%s", before, after)
 		}
 	})
 }

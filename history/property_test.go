@@ -253,7 +253,7 @@ func (c *conversation) condense(r *rapid.T, s *speaker) {
 		r.Fatal(err)
 	}
 	if visible := history.Effective(s.all); len(visible) != 1 || visible[0].CondenseID != id {
-		r.Fatalf("a summary leaves %s", short(visible))
+		r.Fatalf("a summary leaves %s, want only the summary", short(visible))
 	}
 	c.rowOf(s, wire.UIRow{Say: wire.SayCondenseContext, ContextCondense: &wire.ContextCondense{CondenseID: id}})
 }
@@ -267,11 +267,11 @@ func (c *conversation) truncate(r *rapid.T, s *speaker) {
 		return
 	}
 	if a, b := history.Tokens(history.View(s.all)), history.Tokens(history.View(out)); removed > 4 && b >= a {
-		r.Fatalf("%d left out, but %d tokens became %d", removed, a, b)
+		r.Fatalf("%d left out, but %d tokens became %d, want fewer", removed, a, b)
 	}
 	for i := range out[1:] {
 		if call, result := out[i], out[i+1]; len(s.results[result.ID]) > 0 && call.TruncationParent != result.TruncationParent {
-			r.Fatalf("a call is torn from its result: %s", short(out))
+			r.Fatalf("a call and its result are truncated apart, want both or none: %s", short(out))
 		}
 	}
 	c.recordVisible(nil)
@@ -305,13 +305,13 @@ func (c *conversation) rewind(r *rapid.T, target wire.UIRow, include bool) {
 	for _, row := range got.Removed {
 		gone[row.ID] = true
 		if row.ID < target.ID {
-			r.Fatalf("row %d goes, but it is before %d", row.ID, target.ID)
+			r.Fatalf("row %d is removed, want only rows from %d on", row.ID, target.ID)
 		}
 	}
 	for _, row := range c.rows {
 		stays := slices.ContainsFunc(got.Kept, func(k wire.UIRow) bool { return k.ID == row.ID })
 		if want := row.ID > target.ID && !stays || row.ID == target.ID && !include; want != gone[row.ID] {
-			r.Fatalf("row %d is removed: %v", row.ID, gone[row.ID])
+			r.Fatalf("row %d is removed: %v, want %v", row.ID, gone[row.ID], want)
 		}
 	}
 	c.rows = slices.DeleteFunc(c.rows, func(row wire.UIRow) bool { return gone[row.ID] })
@@ -331,7 +331,7 @@ func (c *conversation) rewind(r *rapid.T, target wire.UIRow, include bool) {
 	}
 	for name, s := range c.agents {
 		if visible := visibleOf(s.all); !slices.Equal(visible, want[name]) {
-			r.Fatalf("before row %d, %s saw\n%s\nand now\n%s", target.ID, name, want[name], visible)
+			r.Fatalf("%s sees after the rewind to row %d\n%s\nwant what it saw before it\n%s", name, target.ID, visible, want[name])
 		}
 	}
 }
@@ -339,7 +339,7 @@ func (c *conversation) rewind(r *rapid.T, target wire.UIRow, include bool) {
 // compare fails if anything before the target has changed.
 func (c *conversation) compare(r *rapid.T, s *speaker, cut history.RewoundThread, target wire.RowID) {
 	if !slices.Equal(encoded(r, s.all[:cut.Same]), encoded(r, cut.Messages[:cut.Same])) {
-		r.Fatalf("the first %d of %s are not the same", cut.Same, s.name)
+		r.Fatalf("the first %d of %s are not the same, want them unchanged", cut.Same, s.name)
 	}
 	left, tags := map[uint64]history.Message{}, map[string]bool{"": true}
 	for _, m := range cut.Messages {
@@ -348,20 +348,20 @@ func (c *conversation) compare(r *rapid.T, s *speaker, cut history.RewoundThread
 	}
 	for _, m := range cut.Messages {
 		if !tags[m.CondenseParent] || !tags[m.TruncationParent] {
-			r.Fatalf("a tag names no message: %s", short(cut.Messages))
+			r.Fatalf("a tag names no message, want its summary or marker: %s", short(cut.Messages))
 		}
 	}
 	for _, m := range s.all {
 		l, stays := left[m.ID]
 		if !stays {
 			if m.Row < target && s.texts[m.ID] < target && s.unshown != m.ID {
-				r.Fatalf("message %d of row %d went with row %d", m.ID, m.Row, target)
+				r.Fatalf("message %d of row %d was removed with row %d, want it kept", m.ID, m.Row, target)
 			}
 			continue
 		}
 		l.CondenseParent, l.TruncationParent = m.CondenseParent, m.TruncationParent
 		if !slices.Equal(encoded(r, []history.Message{m}), encoded(r, []history.Message{l})) {
-			r.Fatalf("message %d has changed", m.ID)
+			r.Fatalf("message %d has changed, want it unchanged", m.ID)
 		}
 	}
 }
@@ -393,7 +393,7 @@ func (c *conversation) checkInvariants(r *rapid.T) {
 			present[m.ID] = true
 			has[m.CondenseID], has[m.TruncationID] = true, true
 			if i > 0 && m.ID <= s.all[i-1].ID {
-				r.Fatalf("ids of %s are not in order: %s", s.name, short(s.all))
+				r.Fatalf("ids of %s are not in order: %s, want ascending ids", s.name, short(s.all))
 			}
 			if c.said[m.Row] && m.Role == providers.RoleUser && len(m.Blocks) == 1 && m.Blocks[0].Kind == providers.BlockText && !m.IsSummary && !m.IsTruncationMarker {
 				asked[m.Row] = true
@@ -423,7 +423,7 @@ func (c *conversation) checkInvariants(r *rapid.T) {
 			r.Fatalf("the user interface has the message of row %d, and models do not", id)
 		case row.ContextCondense != nil && !has[row.ContextCondense.CondenseID],
 			row.ContextTruncation != nil && !has[row.ContextTruncation.TruncationID]:
-			r.Fatalf("row %d names a removed summary or marker", id)
+			r.Fatalf("row %d names a removed summary or marker, want it removed, too", id)
 		}
 	}
 }
@@ -437,7 +437,7 @@ func (c *conversation) reload(r *rapid.T, s *speaker) {
 		}
 	}
 	if !slices.Equal(encoded(r, again), encoded(r, s.all)) {
-		r.Fatalf("%s is read as %s", short(s.all), short(again))
+		r.Fatalf("%s is read as %s, want the same", short(s.all), short(again))
 	}
 	s.all = again
 }

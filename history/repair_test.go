@@ -65,6 +65,6 @@ func TestRepairPictures(t *testing.T) {
 	next.Blocks[0].Images = []providers.Image{{MediaType: "image/png", Data: []byte("p")}}
 	got := history.Repair(nil, next.Entry)
 	if s := shortEntries([]providers.Entry{got}); s != "u[[Result image]" || string(got.Blocks[1].Image.Data) != "p" {
-		t.Errorf("got %s", s)
+		t.Errorf("got %s, want the result as a text, then its picture", s)
 	}
 }

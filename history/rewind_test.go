@@ -123,7 +123,7 @@ func TestRewind(t *testing.T) {
 			}
 			before, after := encoded(t, all), encoded(t, cut.Messages)
 			if !slices.Equal(before[:cut.Same], after[:cut.Same]) || cut.Changed == slices.Equal(before, after) {
-				t.Errorf("%d are the same, changed is %v:\n%s\n%s", cut.Same, cut.Changed, before, after)
+				t.Errorf("the first %d are said to be the same and changed is %v, want that of\n%s\nand\n%s", cut.Same, cut.Changed, before, after)
 			}
 		})
 	}
@@ -134,7 +134,7 @@ func TestRewindRefuses(t *testing.T) {
 	c := history.Conversation{Rows: rows(t, "o0 u1 t2#4"), Threads: map[string][]history.Message{"main": thread(t, "u1 a2")}}
 	for ts, want := range map[wire.Millis]error{1000: history.ErrOldRow, 1003: history.ErrNoRow, 0: history.ErrNoRow} {
 		if got, err := history.Rewind(c, history.Target{TS: ts}); !errors.Is(err, want) || got.Threads != nil {
-			t.Errorf("to %d: %v, %v", ts, got, err)
+			t.Errorf("to %d: %v, error %v, want %v", ts, got, err, want)
 		}
 	}
 }
@@ -160,7 +160,7 @@ func TestRewindThreads(t *testing.T) {
 		}
 	}
 	if ids(got.Removed) != "2 4 6" || ids(got.Kept) != "3 5" {
-		t.Errorf("%s go, %s stay", ids(got.Removed), ids(got.Kept))
+		t.Errorf("rows %s are removed and %s kept, want 2 4 6 and 3 5", ids(got.Removed), ids(got.Kept))
 	}
 }
 

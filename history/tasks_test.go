@@ -62,7 +62,7 @@ func (s *taskStore) same(t interface{ Fatalf(string, ...any) }) {
 	was, _ := s.Find(history.TaskQuery{})
 	is, _ := again.Find(history.TaskQuery{})
 	if diff := cmp.Diff(was, is); diff != "" {
-		t.Fatalf("the stored list differs (-memory +stored):\n%s", diff)
+		t.Fatalf("the stored list differs, want the same (-memory +stored):\n%s", diff)
 	}
 }
 
@@ -70,13 +70,13 @@ func TestTasksBeginEmpty(t *testing.T) {
 	t.Parallel()
 	s := newTaskStore()
 	if _, ok := s.Get("t1"); ok || s.Len() != 0 {
-		t.Error("there is something")
+		t.Errorf("a new store has %d tasks, t1: %v, want none", s.Len(), ok)
 	}
 	if found, more := s.Find(history.TaskQuery{Text: "x"}); len(found) != 0 || found == nil || more {
-		t.Errorf("found %v", found)
+		t.Errorf("a search in a new store finds %v, more %v, want an empty list", found, more)
 	}
 	if ops := append(s.Delete("t1"), s.Change("t1", func(*history.Item) {})...); len(ops) != 0 {
-		t.Errorf("ops: %v", ops)
+		t.Errorf("changes of no task make the ops %v, want none", ops)
 	}
 }
 
@@ -90,20 +90,20 @@ func TestUpsertMerges(t *testing.T) {
 	s.keep(s.Upsert("t1", func(i *history.Item) { i.SetUsage(providers.Usage{Input: 3, Output: 4, USD: 0.5}) }))
 	i, _ := s.Get("t1")
 	if i.Status != history.TaskDelegated || i.AwaitingChildID != "t2" || i.DelegatedToID != "t2" || i.TokensIn != 3 || i.TotalCost != 0.5 || i.Task != "task 1" {
-		t.Errorf("%+v", i)
+		t.Errorf("a delegated task is %+v, want it to wait for t2 with its own text, tokens and cost", i)
 	}
 	s.keep(s.Upsert("t1", func(i *history.Item) { i.MarkReturned("t2", "", "done that") }))
 	i, _ = s.Get("t1")
 	if i.Status != history.TaskActive || i.AwaitingChildID != "" || i.CompletedByChildID != "t2" || i.CompletionResultSummary != "done that" || len(i.ChildIDs) != 1 {
-		t.Errorf("%+v", i)
+		t.Errorf("after the result the task is %+v, want it active, completed by t2 with its summary", i)
 	}
 	s.keep(s.Upsert("t1", func(i *history.Item) { i.MarkEnded(providers.Failed, "my own") }))
 	i, _ = s.Get("t1")
 	if i.Status != history.TaskCompleted || i.State() != "failed" || i.CompletionResultSummary != "my own" || i.CompletedByChildID != "t2" {
-		t.Errorf("%+v", i)
+		t.Errorf("a failed task is %+v, want it completed as failed with its own summary", i)
 	}
 	if strings.Contains(string(s.table["t1"]), "awaitingChildId") {
-		t.Errorf("stored: %s", s.table["t1"])
+		t.Errorf("the task is stored as %s, want it without awaitingChildId", s.table["t1"])
 	}
 	s.same(t)
 }
@@ -116,11 +116,11 @@ func TestSeveralSubtasks(t *testing.T) {
 	s.keep(s.Upsert("t1", func(i *history.Item) { i.MarkDelegated("t2"); i.MarkDelegated("t3"); i.MarkDelegated("t3") }))
 	s.keep(s.Upsert("t1", func(i *history.Item) { i.MarkReturned("t3", "t2", "c") }))
 	if i, _ := s.Get("t1"); i.Status != history.TaskDelegated || i.AwaitingChildID != "t2" || len(i.ChildIDs) != 2 {
-		t.Errorf("%+v", i)
+		t.Errorf("after one of two results the task is %+v, want it to wait for t2", i)
 	}
 	s.keep(s.Upsert("t1", func(i *history.Item) { i.MarkReturned("t2", "", "b") }))
 	if i, _ := s.Get("t1"); i.Status != history.TaskActive || i.CompletedByChildID != "t2" {
-		t.Errorf("%+v", i)
+		t.Errorf("after both results the task is %+v, want it active, completed by t2", i)
 	}
 }
 
@@ -133,14 +133,14 @@ func TestRootsOfTasks(t *testing.T) {
 	c := s.add(3, b, 0)
 	for _, id := range []wire.TaskID{a, b, c} {
 		if i, _ := s.Get(id); i.RootTaskID != a {
-			t.Errorf("the root of %s is %s", id, i.RootTaskID)
+			t.Errorf("the root of %s is %s, want %s", id, i.RootTaskID, a)
 		}
 	}
 	if i, _ := s.Get(s.add(4, "t99", 0)); i.RootTaskID != "t99" {
-		t.Errorf("%+v", i)
+		t.Errorf("a task of an unknown parent is %+v, want the root t99", i)
 	}
 	if i, _ := s.Get(s.add(5, "t5", 0)); i.RootTaskID != "t5" {
-		t.Errorf("%+v", i)
+		t.Errorf("a task that is its own parent is %+v, want the root t5", i)
 	}
 }
 
@@ -151,7 +151,7 @@ func TestTasksAreFew(t *testing.T) {
 		s.add(n+1, "", 0)
 	}
 	if _, ok := s.Get("t20"); ok || s.Len() != history.MaxTasks || len(s.table) != history.MaxTasks {
-		t.Errorf("%d tasks in memory, %d stored", s.Len(), len(s.table))
+		t.Errorf("%d tasks in memory, %d stored, want %d, without t20", s.Len(), len(s.table), history.MaxTasks)
 	}
 	s.keep(s.Upsert("t600", func(i *history.Item) {
 		i.TS, i.Task, i.CompletionResultSummary = 9999, strings.Repeat("가", 5000), strings.Repeat("b", 5000)
@@ -161,7 +161,7 @@ func TestTasksAreFew(t *testing.T) {
 	}))
 	i, _ := s.Get("t600")
 	if len(i.Task) > 4000 || len(i.CompletionResultSummary) > 600 || len(i.ChildIDs) != 100 || i.ChildIDs[99] != "t1499" {
-		t.Errorf("%d %d %d", len(i.Task), len(i.CompletionResultSummary), len(i.ChildIDs))
+		t.Errorf("the task has a text of %d bytes, a summary of %d and %d children, want at most 4000, 600 and the newest 100", len(i.Task), len(i.CompletionResultSummary), len(i.ChildIDs))
 	}
 	s.same(t)
 }
@@ -207,7 +207,7 @@ func TestFindTasks(t *testing.T) {
 		"before what is no task id": {history.TaskQuery{Before: "x"}, "", false},
 	} {
 		if found, more := s.Find(c.q); taskIDs(found) != c.want || more != c.more {
-			t.Errorf("%s: %s, more %v", name, taskIDs(found), more)
+			t.Errorf("%s: %s, more %v, want %s, more %v", name, taskIDs(found), more, c.want, c.more)
 		}
 	}
 }
@@ -237,7 +237,7 @@ func TestCostsOfTasks(t *testing.T) {
 		s.add(101+n, "", 1, next, next)
 	}
 	if s.Costs("t101").Total < 60 {
-		t.Error("the ladder costs nothing")
+		t.Errorf("the costs of t101 are %v in total, want 60 or more", s.Costs("t101").Total)
 	}
 }
 
@@ -253,12 +253,12 @@ func TestDeleteTasks(t *testing.T) {
 	s.keep(s.Upsert(a, func(i *history.Item) { i.ParentTaskID = "t3" })) // a cycle
 	s.keep(s.Delete(a, a, "t77"))
 	if found, _ := s.Find(history.TaskQuery{}); taskIDs(found) != "t5 t4" {
-		t.Errorf("left: %s", taskIDs(found))
+		t.Errorf("after the deletion the tasks are %s, want t5 t4", taskIDs(found))
 	}
 	// No task waits for a deleted one.
 	s.keep(s.Delete(e))
 	if i, _ := s.Get(d); i.Status != history.TaskActive || i.AwaitingChildID != "" {
-		t.Errorf("%+v", i)
+		t.Errorf("the task whose child was deleted is %+v, want it active without a child", i)
 	}
 	s.same(t)
 }
@@ -274,7 +274,7 @@ func TestRewindTasks(t *testing.T) {
 	s.keep(s.Upsert("t5", func(i *history.Item) { i.MonitorID = "monitor-1" }))
 	s.keep(s.Rewind("monitor-0", 1004))
 	if found, _ := s.Find(history.TaskQuery{}); taskIDs(found) != "t5 t3 t2 t1" {
-		t.Errorf("left: %s", taskIDs(found))
+		t.Errorf("after the rewind the tasks are %s, want t5 t3 t2 t1", taskIDs(found))
 	}
 	s.same(t)
 }
@@ -283,7 +283,7 @@ func TestTasksThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{``, `[]`, `{"id":"t2"}`, `{"id":7}`} {
 		if _, err := history.LoadTasks(map[string][]byte{"t1": []byte(value)}); err == nil {
-			t.Errorf("%s was taken", value)
+			t.Errorf("%q was restored, want an error", value)
 		}
 	}
 }
@@ -365,7 +365,7 @@ func TestTasksAreKept(t *testing.T) {
 		for _, id := range all {
 			i, _ := s.Get(wire.TaskID(id))
 			if i.RootTaskID == "" || i.AwaitingChildID != "" && s.table[string(i.AwaitingChildID)] == nil {
-				t.Fatalf("%+v", i)
+				t.Fatalf("the task %+v has no root or waits for a task that does not exist, want neither", i)
 			}
 			s.Costs(i.ID)
 		}

@@ -65,7 +65,7 @@ func TestTruncated(t *testing.T) {
 				t.Error(err)
 			}
 			if !slices.IsSortedFunc(out, func(a, b history.Message) int { return int(a.ID) - int(b.ID) }) {
-				t.Error("the ids are not in order")
+				t.Errorf("the messages are %s, want ascending ids", short(out))
 			}
 		})
 	}
@@ -80,6 +80,6 @@ func TestTruncatedOldThread(t *testing.T) {
 	}
 	out, removed := history.Truncated(all, 0.5, history.Marker{ID: 2, Row: 7, TruncationID: "t"})
 	if removed != 2 || out[3].ID != 0 || !out[3].IsTruncationMarker {
-		t.Errorf("%d left out: %s with id %d", removed, short(out), out[3].ID)
+		t.Errorf("%d left out: %s with id %d, want 2 and the marker with id 0", removed, short(out), out[3].ID)
 	}
 }
