@@ -95,10 +95,10 @@ func FuzzCheckValue(f *testing.F) {
 				t.Errorf("%s: %q cannot be sent: %v", name, got, err)
 			}
 			if again, err := checkValue(q, got); err != nil || string(again) != string(got) {
-				t.Errorf("%s: %q, then %q, %v", name, got, again, err)
+				t.Errorf("%s: %q is checked again as %q, error %v, want the same", name, got, again, err)
 			}
 			if q.Required && slices.Contains([]string{"null", `""`, "[]"}, string(got)) {
-				t.Errorf("%s: %s is no answer", name, got)
+				t.Errorf("%s: %s was accepted for a required question, want a refusal", name, got)
 			}
 		}
 	})

@@ -48,7 +48,7 @@ func TestBounds(t *testing.T) {
 		r.must(r.flow.Progress("plan-1/t0.1", wire.TodoProgress{ProgressPercentage: 1e9, CurrentStep: long, ItemsTotal: -1}))
 	})
 	if e := last[wire.TodoProgress](r); e.ProgressPercentage != 100 || len(e.CurrentStep) > 1000 || e.ItemsTotal != 0 {
-		t.Fatalf("%+v", e)
+		t.Fatalf("the progress is %+v, want 100%%, at most 1000 bytes and 0 items", e)
 	}
 	r.must(r.control(wire.ControlSkip{TodoID: "t1", Reason: long}))
 	r.endJob(workflow.JobResult{Job: "plan-1/t1.1", Outcome: providers.Interrupted, Reason: long})
@@ -94,7 +94,7 @@ func TestManyQuestions(t *testing.T) {
 		r.must(r.answer(wire.HITLApprovalResponse{RequestID: wire.RequestID(fmt.Sprintf("hitl_%d", i+2)), Action: wire.TodoSkip}))
 	}
 	if last[wire.LayerStart](r).Layer != wire.LayerResponse {
-		t.Fatal(r.log())
+		t.Fatalf("the last layer is not the response, want it in\n%s", r.log())
 	}
 }
 
@@ -114,7 +114,7 @@ func TestGuestPlan(t *testing.T) {
 		r.completeJob("plan-1/a.1", "well")
 		for _, j := range r.begun {
 			if j.Guest != guest || j.Monitor != "monitor-2" || j.Message != "m1" || j.Plan != "plan-1" || (j.Profile == "web") != (j.Todo == "a") {
-				t.Errorf("job is %+v", j)
+				t.Errorf("job is %+v, want guest %v, monitor-2, m1 and plan-1, the profile web only for a", j, guest)
 			}
 		}
 	}
@@ -136,6 +136,6 @@ func TestAttachments(t *testing.T) {
 		t.Errorf("-want +got\n%s", d)
 	}
 	if d := cmp.Diff([]string{"/api/sessions/ses-1/files/out/all.pdf"}, e.ReportPaths); d != "" || e.Response.Format != "mixed" || len(e.Response.NextActions) != 1 {
-		t.Errorf("answer is %+v, diff %s", e, d)
+		t.Errorf("the answer is %+v, want format mixed, one next action and its report; report paths (-want +got):\n%s", e, d)
 	}
 }

@@ -41,7 +41,7 @@ func TestChange(t *testing.T) {
 		`{"action":"update","todo_id":"c","task":"C2","depends_on":["e"],"tool":null}`,
 	), someTools)
 	if refused != nil {
-		t.Fatalf("change is refused: %+v", refused)
+		t.Fatalf("change is refused with %+v, want it made", refused)
 	}
 	want := []draftTodo{
 		{ID: "a", Task: "A"},
@@ -54,10 +54,10 @@ func TestChange(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", compact(next), compact(want))
 	}
 	if !slices.Equal(instructions, []string{"make it short"}) {
-		t.Errorf("instructions are %q", instructions)
+		t.Errorf("instructions are %q, want [make it short]", instructions)
 	}
 	if !reflect.DeepEqual(old, planABC()) {
-		t.Errorf("the old plan was modified: %s", compact(old))
+		t.Errorf("the old plan was modified to %s, want it unchanged", compact(old))
 	}
 	changes := []wire.PlanChange{
 		{Action: wire.PlanUpdate, TodoID: "c", Task: "C2"},
@@ -103,15 +103,15 @@ func TestChangeRefuses(t *testing.T) {
 			t.Errorf("%s:\ngot  %+v\nwant %+v", mod, refused, want)
 		}
 		if next != nil {
-			t.Errorf("%s: a refused change returned a plan", mod)
+			t.Errorf("%s: a refused change returned the plan %s, want none", mod, compact(next))
 		}
 	}
 	if _, _, refused := applyChanges(planABC(), nil, make([]json.RawMessage, maxChanges+1), nil); refused == nil || refused.Field != "modifications" {
-		t.Errorf("too many todos: refused with %+v", refused)
+		t.Errorf("too many todos: refused with %+v, want a refusal of modifications", refused)
 	}
 	all := raws(`{"action":"remove","todo_id":"a"}`, `{"action":"remove","todo_id":"b"}`, `{"action":"remove","todo_id":"c"}`)
 	if _, _, refused := applyChanges(planABC(), nil, all, nil); refused == nil || refused.Reason != "todos: there are none" {
-		t.Errorf("an empty plan: refused with %+v", refused)
+		t.Errorf(`an empty plan: refused with %+v, want "todos: there are none"`, refused)
 	}
 }
 
@@ -120,14 +120,14 @@ func TestDependentsOfRemovedTodoKeepTheirOrder(t *testing.T) {
 	old := append(planABC(), draftTodo{ID: "d", Task: "D", DependsOn: []wire.TodoID{"b"}})
 	next, _, refused := applyChanges(old, nil, raws(`{"action":"remove","todo_id":"b"}`), nil)
 	if refused != nil {
-		t.Fatalf("change is refused: %+v", refused)
+		t.Fatalf("change is refused with %+v, want it made", refused)
 	}
 	want := []draftTodo{{ID: "a", Task: "A"}, {ID: "c", Task: "C", DependsOn: []wire.TodoID{"a"}}, {ID: "d", Task: "D", DependsOn: []wire.TodoID{"a"}}}
 	if !slices.EqualFunc(next, want, equalTodos) {
 		t.Errorf("got  %s\nwant %s", compact(next), compact(want))
 	}
 	if !slices.Equal(old[3].DependsOn, []wire.TodoID{"b"}) {
-		t.Errorf("the old plan was modified: %s", compact(old))
+		t.Errorf("the old plan was modified to %s, want it unchanged", compact(old))
 	}
 }
 
@@ -153,7 +153,7 @@ func TestDiffProducesNextPlan(t *testing.T) {
 		}
 		got, _, refused := applyChanges(old, nil, mods, nil)
 		if refused != nil {
-			t.Fatalf("change is refused: %+v", refused)
+			t.Fatalf("change is refused with %+v, want it made", refused)
 		}
 		byID := func(a, b draftTodo) int { return strings.Compare(string(a.ID), string(b.ID)) }
 		if !slices.EqualFunc(slices.SortedFunc(slices.Values(got), byID), slices.SortedFunc(slices.Values(next), byID), equalTodos) {
@@ -185,7 +185,7 @@ func TestMergeKeepsFrozenTodos(t *testing.T) {
 		before := compact([][]draftTodo{old, next})
 		got := mergePlan(old, next, frozen)
 		if string(compact([][]draftTodo{old, next})) != string(before) {
-			t.Fatal("the arguments were modified")
+			t.Fatal("mergePlan modified its arguments, want them unchanged")
 		}
 		if err := checkGraph(got); err != nil {
 			t.Fatal(err)
@@ -194,7 +194,7 @@ func TestMergeKeepsFrozenTodos(t *testing.T) {
 		for id := range frozen {
 			i, ok := index[id]
 			if !ok {
-				t.Fatalf("frozen todo %s is missing", id)
+				t.Fatalf("frozen todo %s is missing, want it kept", id)
 			}
 			is, before := got[i], old[was[id]]
 			if loose[id] {
@@ -230,7 +230,7 @@ func FuzzChange(f *testing.F) {
 		next, _, refused := applyChanges(planABC(), map[wire.TodoID]bool{"a": true}, mods, someTools)
 		if refused != nil {
 			if refused.Reason == "" || refused.Field == "" {
-				t.Errorf("%+v", refused)
+				t.Errorf("a refusal is %+v, want a reason and a field", refused)
 			}
 			return
 		}
@@ -238,7 +238,7 @@ func FuzzChange(f *testing.F) {
 			t.Error(err)
 		}
 		if i, ok := indexOf(next)["a"]; !ok || !equalTodos(next[i], planABC()[0]) {
-			t.Errorf("frozen todo a was changed: %s", compact(next))
+			t.Errorf("frozen todo a was changed, want it unchanged: %s", compact(next))
 		}
 		if _, err := readDraft(string(compact(draft{next})), someTools); err != nil {
 			t.Errorf("the changed plan is invalid: %v", err)

@@ -102,7 +102,7 @@ func FuzzReadDraft(f *testing.F) {
 		d, err := readDraft(text, someTools)
 		if err != nil {
 			if err.Error() == "" {
-				t.Error("the error has no text")
+				t.Error("the error has no text, want one")
 			}
 			return
 		}
@@ -114,11 +114,11 @@ func FuzzReadDraft(f *testing.F) {
 				t.Error(err)
 			}
 			if todo.Task == "" || todo.Tool != "" && !slices.Contains(someTools, todo.Tool) {
-				t.Errorf("accepted todo is invalid: %+v", todo)
+				t.Errorf("accepted todo is invalid: %+v, want a task and a known tool", todo)
 			}
 			for _, in := range todo.Inputs {
 				if _, err := checkValue(in.request(), in.DefaultValue); in.DefaultValue != nil && err != nil {
-					t.Errorf("the default of %+v is invalid: %v", in, err)
+					t.Errorf("the default of %+v is invalid: %v, want one that fits", in, err)
 				}
 			}
 		}

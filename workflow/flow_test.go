@@ -26,7 +26,7 @@ func TestPlanFromMessageToAnswer(t *testing.T) {
 	r.completeJob("plan-1/a.1", `{"found": 3}`)
 	r.completeJob("plan-1/b.1", `{"ok": true}`)
 	if p := r.begun[len(r.begun)-2].Prompt; !strings.Contains(p, `{"found":3}`) || !strings.Contains(p, "well done") {
-		t.Fatalf("prompt is %s", p)
+		t.Fatalf("prompt is %s, want the results of the todos before it", p)
 	}
 	r.completeJob("plan-1/response", `{"text":"all done","summary":"short"}`)
 	wantLog(t, r.log(), `
@@ -55,16 +55,16 @@ complete response >
 plan success: all done`)
 	done := last[wire.PlanComplete](r)
 	if s := done.Statistics; s.TokensUsed != 90 || s.CostUSD != 1.5 || s.Completed != 3 || s.TotalTodos != 3 {
-		t.Fatalf("state is %+v", s)
+		t.Fatalf("the statistics are %+v, want 90 tokens, 1.5 USD and 3 of 3 completed", s)
 	}
 	want := []workflow.Close{{
 		Message: "m1", Monitor: "monitor-0", Role: "plan-1", Outcome: providers.Completed, Text: "all done",
 		Started: wire.Millis(r.now.UnixMilli()), Usage: providers.Usage{Input: 60, Output: 30, USD: 1.5},
 	}}
 	if d := cmp.Diff(want, r.closed); d != "" {
-		t.Fatal(d)
+		t.Fatalf("closed messages (-want +got):\n%s", d)
 	}
 	if r.flow.Active() || r.flow.Working() || !r.flow.Due().IsZero() {
-		t.Fatal("the flow is still active")
+		t.Fatalf("the flow is active %v, working %v, due at %v, want it ended", r.flow.Active(), r.flow.Working(), r.flow.Due())
 	}
 }

@@ -45,7 +45,7 @@ func TestEstimateOfCyclicGraphEnds(t *testing.T) {
 		{ID: "b", DependsOn: []wire.TodoID{"a", "x"}, EstimatedDurationSec: 1},
 	})
 	if seconds != 2 {
-		t.Errorf("estimate of a cyclic graph is %v seconds", seconds)
+		t.Errorf("estimate of a cyclic graph is %v seconds, want 2", seconds)
 	}
 }
 
@@ -79,10 +79,10 @@ func TestCyclesAreFoundAndNamed(t *testing.T) {
 		todos[from].DependsOn = append(todos[from].DependsOn, todos[to].ID)
 		err := checkGraph(todos)
 		if (err != nil) != way {
-			t.Fatalf("with the edge from %s to %s: %v", todos[from].ID, todos[to].ID, err)
+			t.Fatalf("with the edge from %s to %s: error %v, want one: %v", todos[from].ID, todos[to].ID, err, way)
 		}
 		if err != nil && (!strings.Contains(err.Error(), string(todos[from].ID)) || !strings.Contains(err.Error(), "wait")) {
-			t.Fatalf("the error does not name the cycle: %v", err)
+			t.Fatalf("the error is %v, want the cycle of %s in it", err, todos[from].ID)
 		}
 	})
 }
@@ -105,11 +105,11 @@ func TestDiagramLinesAreEscaped(t *testing.T) {
 		task := rapid.OneOf(rapid.String(), rapid.StringOf(rapid.RuneFrom([]rune("\"`;#%\n\r\u2028\u202e[](){}<>&| -end")))).Draw(t, "task")
 		all := strings.Split(mermaid([]draftTodo{{ID: "a", Task: task}, {ID: "b", Task: task, DependsOn: []wire.TodoID{"a"}}}), "\n")
 		if len(all) != 4 {
-			t.Fatalf("diagram %q has %d lines", all, len(all))
+			t.Fatalf("diagram %q has %d lines, want 4", all, len(all))
 		}
 		for _, l := range all {
 			if !diagramLine.MatchString(l) {
-				t.Fatalf("diagram has the invalid line %q", l)
+				t.Fatalf("diagram has the line %q, want one that matches %s", l, diagramLine)
 			}
 		}
 	})

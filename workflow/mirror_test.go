@@ -35,21 +35,21 @@ func (m *mirror) check(t tester, want *eventFold) {
 		t.Fatalf("todos (-want +got):\n%s", diff)
 	}
 	if open := slices.Sorted(maps.Keys(want.open)); len(open) != len(got.HITLRequests) {
-		t.Fatalf("open questions are %v, the desktop state has %+v", open, got.HITLRequests)
+		t.Fatalf("open questions are %v, the desktop state has %+v, want the same", open, got.HITLRequests)
 	}
 	for _, q := range got.HITLRequests {
 		if until := q.Deadline(); until.TimeoutSec < 1 || (until.ExpiresAt == 0) != want.paused {
-			t.Fatalf("paused %v, an open question has the deadline %+v", want.paused, until)
+			t.Fatalf("paused %v, an open question has the deadline %+v, want one with a time only if not paused", want.paused, until)
 		}
 	}
 	if paused := got.Status == wire.SessionPaused; paused != want.paused {
-		t.Fatalf("paused %v, the session status is %s", want.paused, got.Status)
+		t.Fatalf("paused %v, the session status is %s, want both or none", want.paused, got.Status)
 	}
 	if (got.CurrentLayer == "") != want.ended {
-		t.Fatalf("ended %v, the current layer is %q", want.ended, got.CurrentLayer)
+		t.Fatalf("ended %v, the current layer is %q, want an empty one only at the end", want.ended, got.CurrentLayer)
 	}
 	if p := got.Plan; p != nil && want.ended && p.Complete == nil && p.Failed == nil {
-		t.Fatalf("the plan has ended, and the desktop state has %+v", p)
+		t.Fatalf("the plan has ended, and the desktop state has %+v, want its result or failure", p)
 	}
 }
 

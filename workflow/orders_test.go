@@ -38,13 +38,13 @@ func TestModificationsWhileRunning(t *testing.T) {
 		`{"action":"update","todo_id":"b","depends_on":["b"]}`, `{"action":"add","todo_id":"c","task":"z","tool":"none"}`, `7`,
 	} {
 		if no := r.control(modify(wrong)); no == nil || no.Field == "" && no.Code != wire.CodeSessionInvalidState {
-			t.Fatalf("%s: %+v", wrong, no)
+			t.Fatalf("%s is answered with %+v, want a refusal with a field or of the state", wrong, no)
 		}
 	}
 	n := len(r.events)
 	r.must(r.control(modify(`{"action":"update","todo_id":"b","task":"z"}`, `{"action":"add","todo_id":"c","task":"w"}`)))
 	if e := last[wire.PlanModified](r); e.MessageID != "m9" || len(e.UpdatedTodos) != 3 || e.UpdatedTodos[1].Task != "z" {
-		t.Fatalf("%+v", e)
+		t.Fatalf("the changed plan is %+v, want 3 todos for m9, the second with the task z", e)
 	}
 	r.completeJob("plan-1/a.1", "well")
 	wantLog(t, r.since(n), `
@@ -66,7 +66,7 @@ func TestModificationsInReview(t *testing.T) {
 	r.must(r.control(modify(`{"action":"add","todo_id":"c","task":"z"}`, `"shorter"`)))
 	r.refused(r.control(modify(`{"action":"remove","todo_id":"c"}`)), wire.CodeSessionInvalidState, "")
 	if p := r.jobs["plan-1/planning.2"].Prompt; !strings.Contains(p, "shorter") {
-		t.Fatal(p)
+		t.Fatalf(`the prompt of the new planning is %s, want the instruction "shorter" in it`, p)
 	}
 	r.completeJob("plan-1/planning.2", `{"todos":[{"id":"a","task":"x"}]}`)
 	r.must(r.answer(wire.HITLPlanResponse{RequestID: "hitl_3", Action: wire.PlanApprove}))
@@ -94,7 +94,7 @@ func TestModificationKeepsUncertainty(t *testing.T) {
 	r.crash(func(string) bool { return false })
 	r.must(r.control(modify(`{"action":"update","todo_id":"a","task":"z"}`)))
 	if len(r.jobs) > 0 || last[wire.HITLApprovalRequest](r).Todo.Task != "z" {
-		t.Fatalf("%s", r.log())
+		t.Fatalf("after the change %d jobs run, want none before the approval of the task z:\n%s", len(r.jobs), r.log())
 	}
 }
 
@@ -110,7 +110,7 @@ func TestSessionInterrupt(t *testing.T) {
 	r.endJob(workflow.JobResult{Job: "plan-1/b.1", Outcome: providers.Interrupted, Unsure: "http:post"})
 	r.completeJob("plan-1/c.1", "well") // it was faster
 	if !r.flow.Active() || r.flow.Working() {
-		t.Fatal("the flow is active after an interrupt")
+		t.Fatalf("after an interrupt the flow is active %v, working %v, want true and false", r.flow.Active(), r.flow.Working())
 	}
 	r.must(r.control(wire.ControlResume{}))
 	wantLog(t, r.since(n), `
@@ -128,7 +128,7 @@ todo b is needs_approval
 progress 3: 1 done 1 running 1 pending 0 failed 0 blocked 0 skipped 33.3%`)
 	r.endJob(workflow.JobResult{Job: "plan-1/a.2", Outcome: providers.Interrupted}) // that one alone
 	if e := last[wire.TodoFailed](r); e.Error.Code != "INTERRUPTED" || e.RetryAt != 0 {
-		t.Fatalf("%+v", e)
+		t.Fatalf("the failure is %+v, want INTERRUPTED without a retry", e)
 	}
 }
 
@@ -146,14 +146,14 @@ todo b is cancelled
 plan cancelled CANCELLED : {}
 wire.PlanCleared {"plan_id":"plan-1"}`)
 	if c := r.closed[0]; c.Outcome != providers.Interrupted || c.Reason != "start over" || len(r.committed) != 1 || len(r.stopped) > 0 {
-		t.Fatalf("%+v, %v, %v", c, r.committed, r.stopped)
+		t.Fatalf(`the message is closed with %+v, committed is %v, stopped are %v, want it interrupted by "start over", one field and no jobs`, c, r.committed, r.stopped)
 	}
 	r.step(func() { r.flow.Reset("") })
 	r.crash(func(string) bool { return false })
 	r.refused(r.control(wire.ControlRetry{TodoID: "a"}), wire.CodeSessionInvalidState, "")
 	r.begin("again")
 	if j := r.begun[len(r.begun)-1].Name; j != "plan-2/cognitive" {
-		t.Fatal(j)
+		t.Fatalf("the last job is %s, want plan-2/cognitive", j)
 	}
 	r.must(r.control(wire.ControlCancel{}))
 	n = len(r.events)
@@ -238,10 +238,10 @@ func TestOrdersAreAnswered(t *testing.T) {
 	r.crash(func(string) bool { return true })
 	r.endJob(workflow.JobResult{Job: "plan-1/a.1", Outcome: providers.Interrupted})
 	if e := last[wire.TodoCompleted](r); e.MessageID != "m9" || e.Status != wire.TodoSkipped {
-		t.Fatalf("%+v", e)
+		t.Fatalf("the end of the todo is %+v, want it skipped by m9", e)
 	}
 	r.must(r.control(wire.ControlCancel{MessageID: "m10"}))
 	if e := last[wire.PlanFailure](r); e.MessageID != "m1" { // the plan is still that of its message
-		t.Fatalf("%+v", e)
+		t.Fatalf("the end of the plan is %+v, want it for m1", e)
 	}
 }

@@ -52,15 +52,15 @@ func TestPromptsContainTheirParts(t *testing.T) {
 	} {
 		for _, part := range parts {
 			if !strings.Contains(all[name], part) {
-				t.Errorf("prompt %s has no %q:\n%s", name, part, all[name])
+				t.Errorf("prompt %s lacks a part, want %q in\n%s", name, part, all[name])
 			}
 		}
 		if !strings.HasPrefix(all[name], parts[0]) {
-			t.Errorf("prompt %s begins with %.40q", name, all[name])
+			t.Errorf("prompt %s begins with %.40q, want %q", name, all[name], parts[0])
 		}
 	}
 	if short := planningPrompt(planningBrief{Request: "x"}); strings.Contains(short, "\n<plan>\n") || strings.Contains(short, "\n<answer>\n") || strings.Contains(short, "\n\n\n") {
-		t.Errorf("the prompt of a plain request has additional parts:\n%s", short)
+		t.Errorf("the prompt of a plain request has additional parts, want neither plan nor answer:\n%s", short)
 	}
 }
 
@@ -69,7 +69,7 @@ func TestPromptExamplesAreValid(t *testing.T) {
 	_, example, _ := strings.Cut(planningRules, "Example: ")
 	d, err := readDraft(example, nil)
 	if err != nil || len(d.Todos) != 2 {
-		t.Errorf("%v %+v", err, d)
+		t.Errorf("the example of the rules gives %+v, error %v, want 2 todos", d, err)
 	}
 	_, example, _ = strings.Cut(cognitiveRules, "Example: ")
 	if got := readInsight(example); string(got.Result) != example {
@@ -97,7 +97,7 @@ func TestPromptTagsAreEscaped(t *testing.T) {
 				t.Fatalf("prompt %s with %q has the tags %q, want %q", name, s, got, want[name])
 			}
 			if strings.ContainsRune(p, 0) {
-				t.Fatalf("prompt %s has control characters", name)
+				t.Fatalf("prompt %s has control characters, want none", name)
 			}
 		}
 	})
@@ -131,6 +131,6 @@ func TestPlanOfGuideIsValid(t *testing.T) {
 	example, _, _ = strings.Cut(example, "\n")
 	d, err := readDraft(`{"todos":`+example, []string{"web"})
 	if err != nil || !ok || len(d.Todos) != 2 {
-		t.Errorf("%v: %+v", err, d)
+		t.Errorf("the example of the guide gives %+v, error %v, want 2 todos", d, err)
 	}
 }

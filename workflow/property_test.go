@@ -208,13 +208,13 @@ func (c *randomRun) answerOne() {
 	refused := c.answer(m)
 	switch {
 	case refused == nil && !open:
-		c.t.Fatalf("question %s is not open, and an answer was accepted", id)
+		c.t.Fatalf("an answer to question %s was accepted, want a refusal: it is not open", id)
 	case refused == nil && (c.fold.open[id] || !c.namesMessage(n, wire.MessageOf(m))):
-		c.t.Fatalf("question %s is answered, and still open or no event names the answer", id)
+		c.t.Fatalf("question %s is answered, and still open or no event names the answer, want it closed by an event that does", id)
 	case refused != nil && c.fold.closed[id] && refused.Code != wire.CodeHITLRequestExpired:
-		c.t.Fatalf("an answer to closed question %s: %+v", id, refused)
+		c.t.Fatalf("an answer to closed question %s: %+v, want code %s", id, refused, wire.CodeHITLRequestExpired)
 	case refused != nil && open != c.fold.open[id]:
-		c.t.Fatalf("the answer to question %s is refused, and the question is closed", id)
+		c.t.Fatalf("the answer to question %s is refused, and the question is closed, want it still open", id)
 	}
 	if refused == nil && c.oneIn(3, "twice") {
 		c.refused(c.answer(m), wire.CodeHITLRequestExpired, "request_id")
@@ -251,9 +251,9 @@ func (c *randomRun) randomOrder() {
 	before, n, silent := c.flow.Active(), len(c.events), c.hasNoVisibleEffect(m)
 	switch refused := c.control(m); {
 	case refused != nil && len(c.events) > n:
-		c.t.Fatalf("%+v is refused and has the events %s", m, c.since(n))
+		c.t.Fatalf("%+v is refused and has the events %s, want none", m, c.since(n))
 	case refused == nil && !silent && !c.namesMessage(n, id):
-		c.t.Fatalf("%T %+v is accepted and no event names it:\n%s", m, m, c.since(n))
+		c.t.Fatalf("%T %+v is accepted and no event names it, want one:\n%s", m, m, c.since(n))
 	case refused == nil:
 		if retry, ok := m.(wire.ControlRetry); ok {
 			c.clearUncertain(retry.TodoID)
@@ -305,7 +305,7 @@ func (c *randomRun) agentCall() {
 	c.step(func() {
 		id, _, refused := c.flow.Ask(j.Name, q)
 		if _, stopped := c.stopped[j.Name]; refused == nil && (stopped || j.Todo == "") {
-			c.t.Fatalf("agent of job %s may not ask and did", j.Name)
+			c.t.Fatalf("the question of job %s was accepted, want a refusal: it is stopped or has no todo", j.Name)
 		}
 		if id != "" {
 			c.asked[id] = j.Name
@@ -316,34 +316,34 @@ func (c *randomRun) agentCall() {
 // check verifies the invariants after every step.
 func (c *randomRun) check() {
 	if d := diffTodos(c.fold.todos, c.todos()); d != "" {
-		c.t.Fatalf("folded events (-) differ from the flow (+): %s", d)
+		c.t.Fatalf("folded events (-) differ from the flow (+), want the same: %s", d)
 	}
 	c.checkUncertain()
 	for ; c.shut < len(c.closed); c.shut++ {
 		if m := c.closed[c.shut].Message; !c.open[m] {
-			c.t.Fatalf("message %s ends and was not open", m)
+			c.t.Fatalf("message %s ends and was not open, want an open one", m)
 		} else {
 			delete(c.open, m)
 		}
 	}
 	for ; c.checkedAnswers < len(c.answers); c.checkedAnswers++ {
 		if a := c.answers[c.checkedAnswers]; c.asked[a.Request] == "" {
-			c.t.Fatalf("question %s is answered and was not asked", a.Request)
+			c.t.Fatalf("question %s is answered and was not asked, want one that was asked", a.Request)
 		} else {
 			delete(c.asked, a.Request)
 		}
 	}
 	active := c.flow.Active()
 	if len(c.open) > 1 || active != (len(c.open) == 1) || active == c.fold.ended || c.flow.Paused() != c.fold.paused {
-		c.t.Fatalf("active %v, paused %v, open messages: %v", active, c.flow.Paused(), c.open)
+		c.t.Fatalf("active %v, paused %v, open messages: %v, want one message while active, and the states that the events say", active, c.flow.Paused(), c.open)
 	}
 	plan, _ := c.flow.Plan()
 	busy := slices.ContainsFunc(slices.Collect(maps.Values(c.jobs)), func(j workflow.Job) bool { return j.Plan == plan })
 	if active && !c.flow.Paused() && !busy && len(c.fold.open) == 0 && c.flow.Due().IsZero() {
-		c.t.Fatalf("the flow is stuck:\n%s", c.log())
+		c.t.Fatalf("the flow is stuck, want jobs, questions or a timer:\n%s", c.log())
 	}
 	if c.flow.Working() && (!active || !busy && c.flow.Due().IsZero()) {
-		c.t.Fatalf("the flow is active without jobs, questions or timers")
+		c.t.Fatalf("the flow works without jobs and timers, want one of them")
 	}
 }
 
@@ -364,7 +364,7 @@ func (c *randomRun) randomStep() {
 		id := c.newID()
 		c.step(func() {
 			if _, refused := c.flow.Begin(workflow.Request{Message: id, Monitor: "monitor-0", Text: "do it"}); refused != nil {
-				c.t.Fatalf("%+v", refused)
+				c.t.Fatalf("the plan is refused with %+v, want it begun", refused)
 			}
 			c.open[id] = true
 		})
@@ -416,7 +416,7 @@ func (c *randomRun) finish() {
 		}
 		c.check()
 	}
-	c.t.Fatalf("the flow does not end:\n%s", c.log())
+	c.t.Fatalf("the flow does not end, want an end:\n%s", c.log())
 }
 
 // With random events in random order: every todo ends once, no todo starts before its dependencies have

@@ -59,19 +59,19 @@ plan cancelled HITL_TIMEOUT : {}`, ""},
 			required, _ := json.Marshal(tc.required)
 			r.completeJob("plan-1/cognitive", `{"intent":{},"clarification":{"ambiguity":"two","question":"Which?","suggestions":["a"],"required":`+string(required)+`}}`)
 			if e := last[wire.HITLClarification](r); e.Required != tc.required || e.OriginalInput != "do it" || e.TimeoutSec != 300 {
-				t.Fatalf("%+v", e)
+				t.Fatalf(`the clarification is %+v, want required %v for "do it" within 300 s`, e, tc.required)
 			}
 			n := len(r.events)
 			tc.do(r)
 			wantLog(t, r.since(n), tc.want)
 			if tc.prompt == "" {
 				if r.flow.Active() || r.closed[0].Outcome != providers.Interrupted {
-					t.Fatalf("%+v", r.closed)
+					t.Fatalf("the closed messages are %+v, active %v, want one interrupted and false", r.closed, r.flow.Active())
 				}
 				return
 			}
 			if j, ok := r.jobs["plan-1/planning.1"]; !ok || !strings.Contains(j.Prompt, tc.prompt) {
-				t.Fatalf("%+v", j)
+				t.Fatalf("the planning job is %+v, want %q in its prompt", j, tc.prompt)
 			}
 		})
 	}
@@ -99,10 +99,10 @@ func TestApproval(t *testing.T) {
 				return
 			}
 			if e := last[wire.HITLApprovalRequest](r); e.Reason != tc.why || e.TodoID != "a" || e.Todo.Status != wire.TodoNeedsApproval || e.TimeoutSec != 600 {
-				t.Fatalf("%+v", e)
+				t.Fatalf("the approval is %+v, want that of todo a because of %q within 600 s", e, tc.why)
 			}
 			if len(r.jobs) > 0 {
-				t.Fatalf("jobs %v run before the approval", r.jobs)
+				t.Fatalf("jobs %v run before the approval, want none", r.jobs)
 			}
 			r.refused(r.answer(wire.HITLApprovalResponse{RequestID: "hitl_2", TodoID: "b", Action: wire.TodoApprove}), wire.CodeHITLInvalidResponse, "todo_id")
 			r.refused(r.answer(wire.HITLApprovalResponse{RequestID: "hitl_2", Action: "yes"}), wire.CodeHITLInvalidResponse, "action")
@@ -189,7 +189,7 @@ func TestAgentQuestions(t *testing.T) {
 	}
 	first := ask("one", true)
 	if again := ask("one", true); again != first {
-		t.Fatalf("question ids are %s and %s", first, again)
+		t.Fatalf("question ids are %s and %s, want the same", first, again)
 	}
 	r.must(r.answer(wire.HITLInputResponse{RequestID: first, Value: json.RawMessage(`"x"`)}))
 	second, third := ask("two", true), ask("three", false)

@@ -52,7 +52,7 @@ func FuzzReadInsight(f *testing.F) {
 			t.Errorf("result %s is invalid: %v", got.Result, err)
 		}
 		if c := got.Clarification; c != nil && (c.Question == "" || len(c.Suggestions) > maxSuggestions) {
-			t.Errorf("clarification is invalid: %+v", c)
+			t.Errorf("clarification is invalid: %+v, want a question and at most %d suggestions", c, maxSuggestions)
 		}
 	})
 }
@@ -105,15 +105,15 @@ func FuzzReadResponse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		got, reports := readResponse(text, "s1")
 		if !utf8.ValidString(got.Text) || len(got.Text) > maxText+len("…") || len(reports) > len(got.Attachments) {
-			t.Errorf("got %+v and reports %q", got, reports)
+			t.Errorf("got %+v and reports %q, want at most %d bytes of UTF-8 and reports among the attachments", got, reports, maxText+len("…"))
 		}
 		for _, a := range got.Attachments {
 			u, err := url.Parse(a.URL)
 			if err != nil || u.Host != "" || u.RawQuery != "" || u.Fragment != "" {
-				t.Fatalf("%q: %+v %v", a.URL, u, err)
+				t.Fatalf("attachment %q is read as %+v, error %v, want only a path", a.URL, u, err)
 			}
 			if name, ok := strings.CutPrefix(u.Path, "/api/sessions/s1/files/"); !ok || path.Clean("/"+name) != "/"+name || strings.ContainsRune(name, '\\') {
-				t.Errorf("attachment %q has the path %q outside of the session", a.URL, u.Path)
+				t.Errorf("attachment %q has the path %q outside of the session, want one inside", a.URL, u.Path)
 			}
 		}
 	})
@@ -145,7 +145,7 @@ func FuzzResultOf(f *testing.F) {
 		var object map[string]json.RawMessage
 		got := resultOf(text)
 		if err := json.Unmarshal(got, &object); err != nil || object == nil || len(got) > maxResult {
-			t.Errorf("result has %d bytes, error %v: %s", len(got), err, got)
+			t.Errorf("result has %d bytes, error %v, want a JSON object of at most %d: %s", len(got), err, maxResult, got)
 		}
 		if _, err := free.Decode(got); err != nil {
 			t.Errorf("the result cannot be encoded: %v", err)

@@ -87,7 +87,7 @@ func (r *rig) Emit(p wire.ServerPayload) {
 	r.fold.apply(p, wire.Millis(r.now.UnixMilli()))
 	r.mirror.apply(p, r.now)
 	if line := wire.AppendEvent(nil, wire.Event{Data: p}); !json.Valid(line) {
-		r.t.Fatalf("%s", line)
+		r.t.Fatalf("the event is encoded as %s, want JSON", line)
 	}
 }
 
@@ -97,7 +97,7 @@ func (r *rig) Begin(j workflow.Job) {
 		return
 	}
 	if slices.ContainsFunc(r.begun, func(b workflow.Job) bool { return b.Name == j.Name }) {
-		r.t.Fatalf("job %s is started twice", j.Name)
+		r.t.Fatalf("job %s is started twice, want once", j.Name)
 	}
 	r.begun = append(r.begun, j)
 	r.jobs[j.Name] = j
@@ -109,7 +109,7 @@ func (r *rig) Stop(job, reason string) {
 		return
 	}
 	if _, ok := r.jobs[job]; !ok {
-		r.t.Fatalf("job %s is stopped and not running", job)
+		r.t.Fatalf("job %s is stopped and not running, want only running jobs", job)
 	}
 	r.stopped[job] = reason
 }
@@ -135,13 +135,13 @@ func (r *rig) step(do func()) {
 	for _, op := range r.staged {
 		switch {
 		case op.Name != workflow.Table:
-			r.t.Fatalf("operation %+v has the wrong table", op)
+			r.t.Fatalf("operation %+v has the wrong table, want %s", op, workflow.Table)
 		case op.Kind == store.OpSet:
 			r.committed[op.Field] = op.Values[0]
 		case op.Kind == store.OpUnset:
 			delete(r.committed, op.Field)
 		default:
-			r.t.Fatalf("%+v", op)
+			r.t.Fatalf("operation %+v is staged, want Set or Unset", op)
 		}
 	}
 	r.staged = nil
@@ -163,7 +163,7 @@ func (r *rig) checkCommitted() {
 	}
 	for field := range r.committed {
 		if _, ok := all[field]; !ok {
-			r.t.Fatalf("field %s is committed and not part of the flow", field)
+			r.t.Fatalf("field %s is committed and not part of the flow, want it unset", field)
 		}
 	}
 }
@@ -194,7 +194,7 @@ func (r *rig) begin(text string) {
 	r.t.Helper()
 	r.step(func() {
 		if _, refused := r.flow.Begin(workflow.Request{Message: "m1", By: "con-1", Monitor: "monitor-0", Text: text}); refused != nil {
-			r.t.Fatalf("%+v", refused)
+			r.t.Fatalf("the plan is refused with %+v, want it begun", refused)
 		}
 	})
 }
@@ -203,7 +203,7 @@ func (r *rig) begin(text string) {
 func (r *rig) endJob(w workflow.JobResult) {
 	r.t.Helper()
 	if _, ok := r.jobs[w.Job]; !ok {
-		r.t.Fatalf("job %s is not running; running are %v", w.Job, slices.Sorted(maps.Keys(r.jobs)))
+		r.t.Fatalf("job %s is not running, want it among %v", w.Job, slices.Sorted(maps.Keys(r.jobs)))
 	}
 	delete(r.jobs, w.Job)
 	r.step(func() { r.flow.HandleJobResult(w) })
@@ -239,7 +239,7 @@ func (r *rig) control(m wire.ClientPayload) *workflow.Refusal {
 func (r *rig) must(refused *workflow.Refusal) {
 	r.t.Helper()
 	if refused != nil {
-		r.t.Fatalf("%+v", *refused)
+		r.t.Fatalf("the order is refused with %+v, want it accepted", *refused)
 	}
 }
 
@@ -255,7 +255,7 @@ func (r *rig) advance(d time.Duration) {
 	r.now = r.now.Add(d)
 	r.step(r.flow.Tick)
 	if due := r.flow.Due(); !due.IsZero() && !due.After(r.now) {
-		r.t.Fatalf("at %s the flow is still due at %s", r.now, due)
+		r.t.Fatalf("at %s the flow is still due at %s, want a later time", r.now, due)
 	}
 }
 
@@ -286,7 +286,7 @@ func last[E wire.ServerPayload](r *rig) E {
 		}
 	}
 	var none E
-	r.t.Fatalf("no %T among the events %s", none, r.log())
+	r.t.Fatalf("no %T, want one among the events %s", none, r.log())
 	return none
 }
 

@@ -26,7 +26,7 @@ func TestOnePlanAtATime(t *testing.T) {
 	r.refused(refused, wire.CodeMessageTooLarge, "content")
 	r.begin("again")
 	if r.stopped["plan-1/cognitive"] == "" || r.begun[1].Name != "plan-2/cognitive" || r.closed[0].Outcome != providers.Interrupted {
-		t.Fatalf("%v %v", r.stopped, r.closed)
+		t.Fatalf("the jobs %v are stopped and the messages closed as %+v, want the old cognitive layer stopped and m1 interrupted", r.stopped, r.closed)
 	}
 }
 
@@ -38,11 +38,11 @@ func TestInvalidPlanIsSentBackOnce(t *testing.T) {
 	r.completeJob("plan-1/cognitive", "")
 	r.completeJob("plan-1/planning.1", `{"todos":[{"id":"a","task":"x","depends_on":["a"]}]}`)
 	if p := r.begun[2].Prompt; !strings.Contains(p, "waits for itself") {
-		t.Fatal(p)
+		t.Fatalf("the prompt of the second planning is %s, want the error that a todo waits for itself", p)
 	}
 	r.completeJob("plan-1/planning.2", "still nothing")
 	if e := last[wire.PlanFailure](r); e.Error.Code != "PLAN_INVALID" || e.Status != "failed" || r.closed[0].Outcome != providers.Failed {
-		t.Fatalf("%+v", e)
+		t.Fatalf("the plan ends with %+v, want failed with PLAN_INVALID", e)
 	}
 }
 
@@ -77,7 +77,7 @@ func TestFailureRetryAndReopening(t *testing.T) {
 	n := len(r.events)
 	r.failJob("plan-1/a.1")
 	if due := r.flow.Due(); due.Sub(r.now) != time.Second {
-		t.Fatal(due)
+		t.Fatalf("the retry is due at %v, want 1s after %v", due, r.now)
 	}
 	r.crash(func(string) bool { return true })
 	r.advance(time.Second)
@@ -113,7 +113,7 @@ start response
 complete response > 
 plan partial: well`)
 	if len(r.closed) != 2 || r.closed[0].Message != "m1" || r.closed[1].Message != "m7" {
-		t.Fatalf("%+v", r.closed)
+		t.Fatalf("the closed messages are %+v, want m1 and m7", r.closed)
 	}
 }
 
@@ -153,11 +153,11 @@ func TestInputs(t *testing.T) {
 	r.must(r.answer(wire.HITLInputResponse{RequestID: "hitl_3", Value: json.RawMessage(`"2026-02-06"`)}))
 	r.advance(5 * time.Minute)
 	if p := r.begun[2].Prompt; !strings.Contains(p, "n = 3") || !strings.Contains(p, `when = "2026-02-06"`) {
-		t.Fatal(p)
+		t.Fatalf("the prompt of the todo is %s, want both answers in it", p)
 	}
 	_, now, refused := r.flow.Ask("plan-1/a.1", wire.HITLInputRequest{Field: "n"})
 	if r.must(refused); string(now.Value) != "3" {
-		t.Fatalf("%s", now.Value)
+		t.Fatalf("the known answer is %s, want 3", now.Value)
 	}
 }
 
@@ -168,7 +168,7 @@ func TestNewerHub(t *testing.T) {
 		newer := maps.Clone(r.committed)
 		newer[field] = []byte(strings.Replace(string(data), `{"v":1`, `{"v":2`, 1))
 		if err := workflow.New(r.cfg, r, r).Restore(newer); err == nil || !strings.Contains(err.Error(), field) {
-			t.Fatalf("%s: %v", field, err)
+			t.Fatalf("a newer %s is restored with error %v, want one that names it", field, err)
 		}
 	}
 }
