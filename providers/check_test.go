@@ -75,7 +75,7 @@ func TestCheck(t *testing.T) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
 			if f, ok := errors.AsType[*providers.Failure](providers.Checked(c.entries)); ok != (c.want != nil) || ok && f.Class != providers.Invalid {
-				t.Errorf("a request fails with %v", f)
+				t.Errorf("a request fails with %v, want class %s only if the check finds something", f, providers.Invalid)
 			}
 			for _, backend := range []string{"", "here", "elsewhere"} {
 				if err := providers.Check(providers.Mended(c.entries, providers.Mending{Backend: backend})); err != nil {
@@ -94,17 +94,17 @@ func TestRepairIsStable(t *testing.T) {
 		before := encoded(r, entries)
 		once := providers.Mended(entries, providers.Mending{})
 		if after := encoded(r, entries); after != before {
-			r.Fatalf("what was given has changed:\n%s\n%s", before, after)
+			r.Fatalf("Mended changed its argument, want it unchanged:\n%s\n%s", before, after)
 		}
 		if err := providers.Check(once); err != nil {
 			r.Fatalf("%v\n%s\n%s", err, before, encoded(r, once))
 		}
 		if a, b := encoded(r, once), encoded(r, providers.Mended(once, providers.Mending{})); a != b {
-			r.Fatalf("mended again:\n%s\n%s", a, b)
+			r.Fatalf("mended again it differs, want the same:\n%s\n%s", a, b)
 		}
 		open := providers.Mended(entries, providers.Mending{Open: true})
 		if n := len(open); n > len(once) || encoded(r, once[:n]) != encoded(r, open) {
-			r.Fatalf("what is open differs in more than its end:\n%s\n%s", encoded(r, once), encoded(r, open))
+			r.Fatalf("mended with Open it differs in more than its end, want a prefix:\n%s\n%s", encoded(r, once), encoded(r, open))
 		}
 	})
 }

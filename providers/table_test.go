@@ -84,16 +84,16 @@ func TestTableFindsProviders(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, ok := table.Get("a"); !ok || got != providers.Provider(a) {
-		t.Errorf("a is %v", got)
+		t.Errorf("a is %v, want %v", got, a)
 	}
 	if got, ok := table.Get("c"); ok {
-		t.Errorf("c is %v", got)
+		t.Errorf("c is %v, want none", got)
 	}
 	if table.Default() != providers.Provider(b) {
-		t.Errorf("default is %v", table.Default())
+		t.Errorf("default is %v, want %v", table.Default(), b)
 	}
 	if got := table.Names(); !slices.Equal(got, []string{"a", "b"}) {
-		t.Errorf("names are %v", got)
+		t.Errorf("names are %v, want [a b]", got)
 	}
 	for range 2 {
 		if err := table.Close(); err != nil {
@@ -101,7 +101,7 @@ func TestTableFindsProviders(t *testing.T) {
 		}
 	}
 	if a.closed.Load() != 1 || b.closed.Load() != 1 {
-		t.Errorf("providers were closed %d and %d times", a.closed.Load(), b.closed.Load())
+		t.Errorf("providers were closed %d and %d times, want once each", a.closed.Load(), b.closed.Load())
 	}
 }
 
@@ -120,7 +120,7 @@ func TestTableRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if table, err := providers.NewTable(c.cfg, c.all...); err == nil {
-				t.Errorf("got a table of %v", table.Names())
+				t.Errorf("got a table of %v, want an error", table.Names())
 			}
 		})
 	}
@@ -134,10 +134,10 @@ func TestTableReportsCloseErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := table.Close(); !errors.Is(err, bad.err) || !strings.Contains(err.Error(), "bad") {
-		t.Errorf("close: %v", err)
+		t.Errorf("close: %v, want %v of bad", err, bad.err)
 	}
 	if good.closed.Load() != 1 {
-		t.Error("the other one was not closed")
+		t.Errorf("the other provider was closed %d times, want once", good.closed.Load())
 	}
 }
 
@@ -154,10 +154,10 @@ func TestTableKeepsWarm(t *testing.T) {
 			t.Error(err)
 		}
 		if want := []time.Duration{0, time.Minute, 2 * time.Minute}; !slices.Equal(a.at, want) || !slices.Equal(a.sizes, []int{3, 3, 3}) {
-			t.Errorf("it was warmed at %v for %v sessions", a.at, a.sizes)
+			t.Errorf("it was warmed at %v for %v sessions, want %v for 3", a.at, a.sizes, want)
 		}
 		if len(b.at) > 0 {
-			t.Errorf("a provider without warming was warmed at %v", b.at)
+			t.Errorf("a provider without warming was warmed at %v, want never", b.at)
 		}
 	})
 }
@@ -178,7 +178,7 @@ func TestTableRetriesWarming(t *testing.T) {
 			t.Errorf("it was tried at %v, want %v", w.when(), want)
 		}
 		if err := table.WarmErrors()["w"]; !errors.Is(err, w.failing) {
-			t.Errorf("warm errors are %v", err)
+			t.Errorf("warm errors are %v, want %v", err, w.failing)
 		}
 		w.fail(nil)
 		time.Sleep(time.Minute)
@@ -189,7 +189,7 @@ func TestTableRetriesWarming(t *testing.T) {
 			t.Error(err)
 		}
 		if strings.Count(log.String(), "no such program") != 1 || strings.Count(log.String(), "ready again") != 1 {
-			t.Errorf("the log is\n%s", log.String())
+			t.Errorf("the log has the error and the recovery, want each once:\n%s", log.String())
 		}
 	})
 }
@@ -207,10 +207,10 @@ func TestTableStopsWarmingBeforeItCloses(t *testing.T) {
 			t.Error(err)
 		}
 		if !w.stopped.Load() {
-			t.Error("it was closed while it was being warmed")
+			t.Error("the provider was closed while it was being warmed, want the warming stopped first")
 		}
 		if len(table.WarmErrors()) > 0 {
-			t.Errorf("closing is reported as a warm error: %v", table.WarmErrors())
+			t.Errorf("closing is reported as a warm error: %v, want none", table.WarmErrors())
 		}
 	})
 }
@@ -224,7 +224,7 @@ func TestFailure(t *testing.T) {
 	} {
 		f := &providers.Failure{Class: class, Err: cause}
 		if f.Passing() != passing || !errors.Is(f, cause) || f.Error() != string(class)+": slow down" {
-			t.Errorf("%v: passing is %v", f, f.Passing())
+			t.Errorf("%v: passing is %v, want %v, the cause and its class in the text", f, f.Passing(), passing)
 		}
 	}
 }

@@ -92,7 +92,7 @@ func (k *testSession) request(n int) map[string]any {
 	k.t.Helper()
 	all := k.fake.Requests()
 	if n >= len(all) {
-		k.t.Fatalf("there were %d requests", len(all))
+		k.t.Fatalf("there were %d requests, want more than %d", len(all), n)
 	}
 	var body map[string]any
 	if err := json.Unmarshal(all[n].Body, &body); err != nil {
@@ -139,7 +139,7 @@ func TestRequests(t *testing.T) {
 			}},
 		})
 		if e := k.turn("/say yes"); e.Outcome != providers.Completed || k.said() != "yes" {
-			t.Fatalf("the turn ended %s with %q: %v", e.Outcome, k.said(), e.Err)
+			t.Fatalf(`the turn ended %s with %q: %v, want %s with "yes"`, e.Outcome, k.said(), e.Err, providers.Completed)
 		}
 		want := plain(t, `{
 			"model": "claude-sonnet-4-5", "max_tokens": 4000, "stream": true, "thinking": {"type": "enabled", "budget_tokens": 2000},
@@ -174,7 +174,7 @@ func TestRequests(t *testing.T) {
 		}
 		r := k.fake.Requests()[0]
 		if r.Path != "/v1/messages" || r.Header.Get("X-Api-Key") != "secret" || r.Header.Get("Anthropic-Version") != "2023-06-01" {
-			t.Errorf("it went to %s with %v", r.Path, r.Header)
+			t.Errorf("it went to %s with %v, want /v1/messages with the key and the version 2023-06-01", r.Path, r.Header)
 		}
 	})
 }
@@ -184,7 +184,7 @@ func TestThinkingComesBackBeforeItsCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := open(t, anthropic.Config{}, providers.Spec{Tools: []providers.Tool{{Name: "win"}}})
 		if e := k.turn("/think let me see\n/say I open it.\n/call win {\"title\": \"창\"}\n/say done"); e.Outcome != providers.Completed {
-			t.Fatalf("the turn ended %s: %v", e.Outcome, e.Err)
+			t.Fatalf("the turn ended %s: %v, want %s", e.Outcome, e.Err, providers.Completed)
 		}
 		messages := k.request(1)["messages"].([]any)
 		content := messages[1].(map[string]any)["content"].([]any)
@@ -198,7 +198,7 @@ func TestThinkingComesBackBeforeItsCall(t *testing.T) {
 			t.Errorf("the second request differs (-want +got):\n%s", diff)
 		}
 		if n := len(k.all(providers.EventThinking)); n != 3 {
-			t.Errorf("thinking arrived in %d pieces", n)
+			t.Errorf("thinking arrived in %d pieces, want 3", n)
 		}
 	})
 }
@@ -244,7 +244,7 @@ func TestUsageAndCost(t *testing.T) {
 				k.turn("hi")
 				all := k.all(providers.EventUsage)
 				if len(all) != 1 {
-					t.Fatalf("usage is reported %d times", len(all))
+					t.Fatalf("usage is reported %d times, want once", len(all))
 				}
 				got := all[0].Usage
 				if d := got.USD - usd; d > 1e-9 || d < -1e-9 {
@@ -300,11 +300,11 @@ func TestTrouble(t *testing.T) {
 					t.Errorf("the turn ended %s: %v, want %s", e.Outcome, e.Err, tt.want)
 				}
 				if got := len(k.fake.Requests()); k.said() != tt.said || got != tt.tries {
-					t.Errorf("output is %q after %d attempts", k.said(), got)
+					t.Errorf("output is %q after %d attempts, want %q after %d", k.said(), got, tt.said, tt.tries)
 				}
 				// Published text stays in the conversation, which continues.
 				if e := k.turn("/recall"); e.Outcome != providers.Completed || !strings.Contains(k.said(), tt.said) {
-					t.Errorf("the next turn ended %s: %v", e.Outcome, e.Err)
+					t.Errorf("the next turn ended %s: %v, with the output %q, want %s and %q in it", e.Outcome, e.Err, k.said(), providers.Completed, tt.said)
 				}
 			})
 		})
@@ -318,10 +318,10 @@ func TestTroubleThatPasses(t *testing.T) {
 		k := open(t, anthropic.Config{}, providers.Spec{})
 		k.fake.Next(fakemodel.Status(429, "", "Retry-After: 20"), fakemodel.Reset())
 		if e := k.turn("/say at last"); e.Outcome != providers.Completed || k.said() != "at last" {
-			t.Errorf("the turn ended %s with %q: %v", e.Outcome, k.said(), e.Err)
+			t.Errorf(`the turn ended %s with %q: %v, want %s with "at last"`, e.Outcome, k.said(), e.Err, providers.Completed)
 		}
 		if took := time.Since(start); took < 20*time.Second || took > 22*time.Second || len(k.all(providers.EventRetry)) != 2 {
-			t.Errorf("after %v and %d retries", took, len(k.all(providers.EventRetry)))
+			t.Errorf("it took %v and %d retries, want 20s to 22s and 2", took, len(k.all(providers.EventRetry)))
 		}
 	})
 }
@@ -336,10 +336,10 @@ func TestSlowTokensComeAsTheyAre(t *testing.T) {
 		}
 		time.Sleep(10500 * time.Millisecond)
 		if got := k.said(); got != "w0 w1 w2 w3 w4 w5 w6 w7 w8 w9 w10 " {
-			t.Errorf("output after ten seconds is %q", got)
+			t.Errorf("output after ten seconds is %q, want w0 to w10", got)
 		}
 		if err := k.Interrupt(t.Context()); err != nil || time.Since(start) != 10500*time.Millisecond {
-			t.Errorf("it was interrupted after %v: %v", time.Since(start), err)
+			t.Errorf("it was interrupted after %v: %v, want 10.5s and no error", time.Since(start), err)
 		}
 	})
 }
@@ -348,7 +348,7 @@ func TestTooLongReplies(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		k := open(t, anthropic.Config{}, providers.Spec{Tools: []providers.Tool{{Name: "win"}}, Call: func(context.Context, providers.ToolCall) providers.ToolResult {
-			t.Error("half a call is made")
+			t.Error("half a call is made, want none")
 			return providers.ToolResult{}
 		}})
 		cut := strings.Replace(hello, `"end_turn"`, `"max_tokens"`, 1)
@@ -362,7 +362,7 @@ event: message_delta
 `, 1)
 		k.fake.Next(fakemodel.Raw(cut))
 		if e := k.turn("hi"); e.Outcome != providers.Completed || len(k.fake.Requests()) != 2 {
-			t.Errorf("the turn ended %s after %d requests: %v", e.Outcome, len(k.fake.Requests()), e.Err)
+			t.Errorf("the turn ended %s after %d requests: %v, want %s after 2", e.Outcome, len(k.fake.Requests()), e.Err, providers.Completed)
 		}
 	})
 }
@@ -371,7 +371,7 @@ func TestWrongConfiguration(t *testing.T) {
 	t.Parallel()
 	for _, cfg := range []anthropic.Config{{BaseURL: "nowhere"}, {Key: "sk\nnew line"}, {MaxTokens: -1}, {MaxTokens: 100, Thinking: 100}} {
 		if _, err := anthropic.New(cfg); err == nil || strings.Contains(err.Error(), "sk") {
-			t.Errorf("got error %v", err)
+			t.Errorf("config %+v gives error %v, want one without the key", cfg, err)
 		}
 	}
 }
@@ -389,7 +389,7 @@ func TestHiddenPartsAreBounded(t *testing.T) {
 			k.fake.Next(fakemodel.Raw(stream))
 			f, _ := errors.AsType[*providers.Failure](k.turn("go").Err)
 			if f == nil || f.Class != providers.Invalid {
-				t.Errorf("the turn ended with %v", f)
+				t.Errorf("the turn ended with %v, want class %s", f, providers.Invalid)
 			}
 		})
 	}
@@ -408,7 +408,7 @@ func TestSignaturesInPieces(t *testing.T) {
 		k.turn("go")
 		all := k.all(providers.EventEntries)
 		if got := all[len(all)-1].Entries[0].Blocks[0]; got.Kind != providers.BlockThinking || got.Signature != "abc" {
-			t.Errorf("got %+v", got)
+			t.Errorf("the stored block is %+v, want %s with the signature abc", got, providers.BlockThinking)
 		}
 	})
 }

@@ -18,11 +18,11 @@ func TestRecallDoesNotGrow(t *testing.T) {
 	e := d.turn("m", strings.Repeat("/recall\n/toast x\n", 25))
 	f, _ := errors.AsType[*providers.Failure](e.Err)
 	if n := len(d.said("m")); n > 1<<20 {
-		t.Errorf("one turn emitted %d bytes and ended %s: %v", n, e.Outcome, f)
+		t.Errorf("one turn emitted %d bytes and ended %s: %v, want at most 1 MiB", n, e.Outcome, f)
 	}
 	for i := range 30 {
 		if n := len(d.says(fmt.Sprint("r", i), "/recall")); n > 64<<10 {
-			t.Errorf("%d bytes are recalled", n)
+			t.Errorf("%d bytes are recalled, want at most 64 KiB", n)
 		}
 	}
 }
@@ -34,10 +34,10 @@ func TestTurnOutputIsBounded(t *testing.T) {
 		e := d.turn("m", strings.Repeat("/"+what+" "+strings.Repeat("x", 100<<10)+"\n", 20))
 		f, _ := errors.AsType[*providers.Failure](e.Err)
 		if f == nil || f.Class != providers.Invalid {
-			t.Errorf("%s: the turn ended %s: %v", what, e.Outcome, e.Err)
+			t.Errorf("%s: the turn ended %s: %v, want class %s", what, e.Outcome, e.Err, providers.Invalid)
 		}
 		if got := d.says("n", "/say still here"); got != "still here" {
-			t.Errorf("the next turn emitted %q", got)
+			t.Errorf(`the next turn emitted %q, want "still here"`, got)
 		}
 	}
 }
@@ -54,7 +54,7 @@ func TestMemoryIsBoundedInBytes(t *testing.T) {
 		most = max(most, 4*e.Usage.Input)
 	}
 	if most > 10<<20 {
-		t.Errorf("the conversation has %d bytes", most)
+		t.Errorf("the conversation has %d bytes, want at most 10 MiB", most)
 	}
 }
 
@@ -83,7 +83,7 @@ func TestPanicEndsItsTurn(t *testing.T) {
 		}
 		e := <-ended
 		if f, _ := errors.AsType[*providers.Failure](e.Err); e.Outcome != want || want == providers.Failed && f.Class != providers.Invalid {
-			t.Errorf("%q ended %s: %v", text, e.Outcome, e.Err)
+			t.Errorf("%q ended %s: %v, want %s, and class %s for a failure", text, e.Outcome, e.Err, want, providers.Invalid)
 		}
 	}
 }

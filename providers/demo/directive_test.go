@@ -141,7 +141,7 @@ func TestFailures(t *testing.T) {
 				t.Errorf("it ended with %+v, want %+v", f, want)
 			}
 			if got := d.said("m-1"); got != "first" {
-				t.Errorf("output is %q", got)
+				t.Errorf(`output is %q, want "first"`, got)
 			}
 		})
 	}
@@ -153,7 +153,7 @@ func TestTimeOfStreamsAndSleeps(t *testing.T) {
 		d := newDemoSession(t, nil)
 		d.says("m-1", "/sleep 1500ms\n/stream 100\n/stream 11 10")
 		if took := time.Since(d.began); took != 1500*time.Millisecond+99*20*time.Millisecond+time.Second {
-			t.Errorf("it took %v", took)
+			t.Errorf("it took %v, want 4.48s", took)
 		}
 		pieces := 0
 		for _, e := range d.events {
@@ -162,7 +162,7 @@ func TestTimeOfStreamsAndSleeps(t *testing.T) {
 			}
 		}
 		if pieces != 111 {
-			t.Errorf("%d words arrived in %d pieces", 111, pieces)
+			t.Errorf("%d words arrived in %d pieces, want one for each", 111, pieces)
 		}
 	})
 }
@@ -172,7 +172,7 @@ func TestTooManyDirectives(t *testing.T) {
 	d := newDemoSession(t, nil)
 	got := d.says("m-1", strings.Repeat("/say x\n", 2000))
 	if strings.Count(got, "x") != 500 {
-		t.Errorf("output has it %d times", strings.Count(got, "x"))
+		t.Errorf("output has it %d times, want 500", strings.Count(got, "x"))
 	}
 	d.has(got, "more than I do in one turn")
 }
@@ -186,7 +186,7 @@ func TestToolsThatAreNotThere(t *testing.T) {
 	for _, e := range d.entries {
 		for _, b := range e.Blocks {
 			if b.Kind == providers.BlockToolCall {
-				t.Errorf("a call of %s is remembered", b.Tool)
+				t.Errorf("a call of %s is remembered, want no calls", b.Tool)
 			}
 		}
 	}

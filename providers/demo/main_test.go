@@ -112,7 +112,7 @@ func (d *demoSession) turn(id, text string) providers.Event {
 func (d *demoSession) says(id, text string) string {
 	d.Helper()
 	if e := d.turn(id, text); e.Outcome != providers.Completed {
-		d.Fatalf("turn %s is %s: %v", id, e.Outcome, e.Err)
+		d.Fatalf("turn %s is %s: %v, want %s", id, e.Outcome, e.Err, providers.Completed)
 	}
 	return d.said(id)
 }

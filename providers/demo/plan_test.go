@@ -55,17 +55,17 @@ func TestRequestsAreUnderstood(t *testing.T) {
 		got := d.answers(fmt.Sprint("m", n), planPrompt("cognitive", "request", tt.request))
 		intent, _ := got["intent"].(map[string]any)
 		if intent["domain"] != tt.domain || got["clarification"] != nil {
-			t.Errorf("%s: %v", tt.request, got)
+			t.Errorf("%s: %v, want the domain %s and no clarification", tt.request, got, tt.domain)
 		}
 		if entities, _ := got["entities"].([]any); n == 0 && len(entities) != 1 {
-			t.Errorf("%v", got)
+			t.Errorf("the first answer is %v, want one entity", got)
 		}
 	}
 	for request, required := range map[string]bool{"do it ?clarify": false, "do it ?clarify! now": true} {
 		got := d.answers(request, planPrompt("cognitive", "request", request))
 		asked, _ := got["clarification"].(map[string]any)
 		if asked["required"] != required || asked["question"] == "" {
-			t.Errorf("%s: %v", request, got)
+			t.Errorf("%s: %v, want a question that is required: %v", request, got, required)
 		}
 	}
 }
@@ -80,18 +80,18 @@ func TestPlansAsTheyWereGiven(t *testing.T) {
 		{"/plan {\"todos\": oh no\nmore\n/repair " + good, "{\"todos\": oh no\nmore"},
 	} {
 		if got := d.says(fmt.Sprint("m", n), planPrompt("planning", "request", tt.request)); got != tt.want {
-			t.Errorf("%s: %s", tt.request, got)
+			t.Errorf("%s: %s, want %s", tt.request, got, tt.want)
 		}
 	}
 	request := "/plan " + bad + "\n/repair " + good
 	if got := d.says("bad", planPrompt("planning", "request", request)); got != bad {
-		t.Errorf("at first %s", got)
+		t.Errorf("the first draft is %s, want %s", got, bad)
 	}
 	if got := d.says("good", planPrompt("planning", "request", request, "draft", bad, "faults", "- a cycle")); got != good {
-		t.Errorf("mended %s", got)
+		t.Errorf("the repaired draft is %s, want %s", got, good)
 	}
 	if got := d.says("same", planPrompt("planning", "request", "/plan "+bad, "draft", bad, "faults", "- a cycle")); got != bad {
-		t.Errorf("without a better one %s", got)
+		t.Errorf("without a repair the draft is %s, want %s", got, bad)
 	}
 }
 
@@ -108,11 +108,11 @@ func TestThePlanThatShowsPlans(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := todosOf(plan); !slices.Equal(got, want) {
-			t.Errorf("%s: %v", request, got)
+			t.Errorf("%s: %v, want %v", request, got, want)
 		}
 		d.has(text, `"requires_approval":true`, `"range":true`, `"input_type":"date"`)
 		if strings.Contains(text, "처음 두 번은 실패") != strings.Contains(request, "파티") {
-			t.Errorf("%s: the language is wrong: %s", request, text)
+			t.Errorf("%s: the language is wrong: %s, want that of the request", request, text)
 		}
 	}
 }
@@ -130,7 +130,7 @@ func TestPlansAreChanged(t *testing.T) {
 		`/plan {"todos":[{}]}`: `{"todos":[{}]}`,
 	} {
 		if got := d.says(instruction, planPrompt("planning", "request", "/plan "+old, "plan", old, "instruction", instruction)); got != want {
-			t.Errorf("%s: %s", instruction, got)
+			t.Errorf("%s: %s, want %s", instruction, got, want)
 		}
 	}
 }
@@ -152,7 +152,7 @@ func TestTodosObeyDirectives(t *testing.T) {
 		"/input size choice Which? | s | l\n/call storage:write {\"path\":\"a.md\",\"content\":\"x\"}\n/say done"))
 	if want := "period = {\"from\":\"2026-02-01\",\"to\":\"2026-02-06\"}\nsize = {\"from\":\"2026-02-01\",\"to\":\"2026-02-06\"}\n" +
 		"Wrote it.\ndone\n{\"files\":[\"a.md\"]}"; got != want {
-		t.Errorf("output is %q", got)
+		t.Errorf("output is %q, want %q", got, want)
 	}
 	d.uses(
 		`plan_progress {"percentage":50,"step":"half of it"}`,
@@ -168,16 +168,16 @@ func TestTodoFailureCount(t *testing.T) {
 	d := newDemoSession(t, nil, todoTools...)
 	for attempt, want := range map[int]providers.Outcome{1: providers.Failed, 2: providers.Failed, 3: providers.Completed} {
 		if e := d.turn(fmt.Sprint("m", attempt), todoPrompt("a", attempt, "/fail 2 overloaded: not yet\n/say well")); e.Outcome != want {
-			t.Errorf("attempt %d is %s: %v", attempt, e.Outcome, e.Err)
+			t.Errorf("attempt %d is %s: %v, want %s", attempt, e.Outcome, e.Err, want)
 		} else if f, _ := e.Err.(*providers.Failure); want == providers.Failed && (f == nil || f.Class != providers.Overloaded) { //nolint:errorlint // it is that, or the test fails
-			t.Errorf("attempt %d: %v", attempt, e.Err)
+			t.Errorf("attempt %d: %v, want class %s", attempt, e.Err, providers.Overloaded)
 		}
 	}
 	if got := d.said("m3"); got != "well" {
-		t.Errorf("output is %q", got)
+		t.Errorf(`output is %q, want "well"`, got)
 	}
 	if e := d.turn("always", todoPrompt("a", 9, "/fail never")); e.Outcome != providers.Failed {
-		t.Errorf("it is %s", e.Outcome)
+		t.Errorf("it is %s, want %s", e.Outcome, providers.Failed)
 	}
 }
 
@@ -188,18 +188,18 @@ func TestTodosOfWords(t *testing.T) {
 		d := newDemoSession(t, nil, todoTools...)
 		const analyse = "Analyse. (In this demo the first two attempts fail, so that you see it.)"
 		if e := d.turn("m1", todoPrompt("analyse", 2, analyse)); e.Outcome != providers.Failed {
-			t.Errorf("the second attempt is %s", e.Outcome)
+			t.Errorf("the second attempt is %s, want %s", e.Outcome, providers.Failed)
 		}
 		d.has(d.says("m2", todoPrompt("analyse", 3, analyse)), "Analyse.")
 		d.has(d.says("m3", todoPrompt("compare", 1, "Compare it.", "values", `period = {"from":"2026-02-01"}`)), "Compare it.", "2026-02-01")
 		if len(d.calls) != 5 || d.calls[4].Name != "plan_progress" || time.Since(d.began) != 2500*time.Millisecond {
-			t.Errorf("%v after %v", d.used(), time.Since(d.began))
+			t.Errorf("%v after %v, want 5 calls that end with plan_progress, after 2.5s", d.used(), time.Since(d.began))
 		}
 		if got := d.says("m4", todoPrompt("report", 1, "보고서를 써 줘")); got != `{"files":["report.md"],"summary":"보고서를 썼어요."}` {
-			t.Errorf("the report is %s", got)
+			t.Errorf("the report is %s, want its file and summary in Korean", got)
 		}
 		if c := d.calls[len(d.calls)-1]; c.Name != "storage_write" || !strings.Contains(string(c.Input), "report.md") {
-			t.Errorf("%s %s", c.Name, c.Input)
+			t.Errorf("the last call is %s %s, want storage_write of report.md", c.Name, c.Input)
 		}
 	})
 }
@@ -228,7 +228,7 @@ Write.
 		`{"path":"d.txt","title":"d.txt","type":"file"}],"next_actions":["Plan something else"],"summary":"3 of 4 todos are done.",` +
 		`"text":"3 of 4 todos are done.\n\n- **a**: found\n- **b**: skipped\n- **c**: I wrote it.\n- **d**: ok"}`
 	if got != want {
-		t.Errorf("the answer is %s", got)
+		t.Errorf("the answer is %s, want %s", got, want)
 	}
 }
 
@@ -239,10 +239,10 @@ func TestThinkingDuration(t *testing.T) {
 		d := newDemoSession(t, nil)
 		d.answers("m1", planPrompt("cognitive", "request", "/sleep 3s\n/say no"))
 		if took := time.Since(d.began); took != 3*time.Second {
-			t.Errorf("it took %v", took)
+			t.Errorf("it took %v, want 3s", took)
 		}
 		if e := d.turn("m2", planPrompt("planning", "request", "/fail overloaded: later")); e.Outcome != providers.Failed {
-			t.Errorf("it is %s", e.Outcome)
+			t.Errorf("it is %s, want %s", e.Outcome, providers.Failed)
 		}
 		d.has(d.says("m3", planPrompt("unknown")), "unknown")
 		d.has(d.says("m4", "/plan {}"), "plan mode")

@@ -37,7 +37,7 @@ func steered(t *testing.T) ([]providers.Entry, map[string]int) {
 		time.Sleep(300 * time.Millisecond)
 	}
 	if e := <-d.ended; e.Outcome != providers.Completed {
-		t.Fatalf("the turn is %s: %v", e.Outcome, e.Err)
+		t.Fatalf("the turn is %s: %v, want %s", e.Outcome, e.Err, providers.Completed)
 	}
 	return d.entries, closed(d)
 }
@@ -75,7 +75,7 @@ func goOn(t *testing.T, entries []providers.Entry) *demoSession {
 		t.Fatal(err)
 	}
 	if e := <-d.ended; e.Outcome != providers.Completed {
-		t.Fatalf("the turn is %s: %v", e.Outcome, e.Err)
+		t.Fatalf("the turn is %s: %v, want %s", e.Outcome, e.Err, providers.Completed)
 	}
 	return d
 }

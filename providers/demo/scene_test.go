@@ -48,11 +48,11 @@ func (d *demoSession) tidy() {
 	places := d.opened()
 	for n, p := range places {
 		if p.X < 0 || p.Y < 0 || p.Width < 200 || p.Height < 150 || p.X+p.Width > 1040 || p.Y+p.Height > 700 {
-			d.Errorf("%+v is not on the desktop", p)
+			d.Errorf("window %+v is not on the desktop or too small, want at least 200x150 within 1040x700", p)
 		}
 		for _, o := range places[:n] {
 			if p.X < o.X+o.Width && o.X < p.X+p.Width && p.Y < o.Y+o.Height && o.Y < p.Y+p.Height {
-				d.Errorf("%+v and %+v lie on top of each other", p, o)
+				d.Errorf("%+v and %+v lie on top of each other, want them side by side", p, o)
 			}
 		}
 	}
@@ -66,7 +66,7 @@ func (d *demoSession) speaks(korean bool, text string) {
 		hangul = hangul || strings.ContainsFunc(string(c.Input), func(r rune) bool { return unicode.Is(unicode.Hangul, r) })
 	}
 	if hangul != korean {
-		d.Errorf("Korean is %v in %q", hangul, text)
+		d.Errorf("Korean is %v in %q, want %v", hangul, text, korean)
 	}
 }
 
@@ -125,17 +125,17 @@ func TestTours(t *testing.T) {
 						}
 					}
 					if got := strings.Join(used, " "); got != c.tools {
-						t.Errorf("it uses %s", got)
+						t.Errorf("it uses %s, want %s", got, c.tools)
 					}
 					if n := len(d.opened()); n != c.windows {
-						t.Errorf("%d windows are opened", n)
+						t.Errorf("%d windows are opened, want %d", n, c.windows)
 					}
 					if len(d.calls) > 20 {
-						t.Errorf("%d calls are more than a monitor in the background may make twice a minute", len(d.calls))
+						t.Errorf("it makes %d calls, want at most 20, twice what a monitor in the background may make in a minute", len(d.calls))
 					}
 					d.tidy()
 					if took := time.Since(d.began); took < c.least || took > c.most {
-						t.Errorf("it took %v", took)
+						t.Errorf("it took %v, want %v to %v", took, c.least, c.most)
 					}
 				})
 			})
@@ -165,12 +165,12 @@ func TestLaunchTasks(t *testing.T) {
 				ends = append(ends, time.Since(agent.began))
 				d.calls = append(d.calls, agent.calls...) // tidy checks all windows together
 				if said == "" || len(agent.opened()) != 1 {
-					t.Errorf("for %q the output is %q and the opened windows are %v", in.Objective, said, agent.opened())
+					t.Errorf("for %q the output is %q and the opened windows are %v, want a text and one window", in.Objective, said, agent.opened())
 				}
 			}
 			slices.Sort(ends)
 			if len(slices.Compact(ends)) != 3 || ends[0] < 6*time.Second || ends[2] > 11*time.Second {
-				t.Errorf("the tasks take %v", ends)
+				t.Errorf("the tasks take %v, want three times from 6s to 11s", ends)
 			}
 			d.tidy()
 		})
@@ -198,7 +198,7 @@ func TestDeniedToolsAreNotCalled(t *testing.T) {
 		said := d.says("m-1", tours["clean up"][0])
 		d.has(said, "You said no", want)
 		if strings.Contains(said, "deleted") {
-			t.Errorf("output is %q", said)
+			t.Errorf("output is %q, want nothing deleted", said)
 		}
 		d.tidy()
 	}
@@ -215,11 +215,11 @@ func TestCanceledApproval(t *testing.T) {
 			t.Fatal(err)
 		}
 		if e := <-d.ended; e.Outcome != providers.Interrupted {
-			t.Errorf("the turn is %s", e.Outcome)
+			t.Errorf("the turn is %s, want %s", e.Outcome, providers.Interrupted)
 		}
 		asked, gone := d.heard(providers.EventApproval), d.heard(providers.EventApprovalGone)
 		if len(asked) != 1 || len(gone) != 1 || asked[0].Approval != gone[0].Approval || !strings.Contains(string(asked[0].Tool.Input), "audit-2022.pdf") {
-			t.Errorf("requested approvals %+v, canceled %+v", asked, gone)
+			t.Errorf("requested approvals %+v, canceled %+v, want one for audit-2022.pdf, and the same canceled", asked, gone)
 		}
 		if err := d.Answer(t.Context(), asked[0].Approval, providers.Decision{Allow: true}); err != nil {
 			t.Error(err)
@@ -250,7 +250,7 @@ func TestToursContinue(t *testing.T) {
 						t.Fatal(err)
 					}
 					if e := <-next.ended; e.Outcome != providers.Completed {
-						t.Fatalf("cut after %d entries, the turn is %s: %v", n, e.Outcome, e.Err)
+						t.Fatalf("cut after %d entries, the turn is %s: %v, want %s", n, e.Outcome, e.Err, providers.Completed)
 					}
 					done := 0 // calls that have a result
 					for _, e := range before {
@@ -293,6 +293,6 @@ func TestTheDashboardIsRefreshed(t *testing.T) {
 		seen[use] = true
 	}
 	if len(seen) != 5 || !strings.Contains(d.used()[4], "개발 완료") {
-		t.Errorf("it shows %v", d.used())
+		t.Errorf("it shows %v, want 5 different steps, the last one done", d.used())
 	}
 }

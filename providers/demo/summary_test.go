@@ -30,13 +30,13 @@ func TestFillingMemory(t *testing.T) {
 		d.turn("m-3", "/usage 123 45")
 		told := d.heard(providers.EventUsage)
 		if in := told[1].Usage.Input; in < 5000 || in > 5100 {
-			t.Errorf("with 5,000 tokens more it reads %d", in)
+			t.Errorf("with 5,000 tokens more it reads %d, want 5000 to 5100", in)
 		}
 		if u := told[2].Usage; u.Input != 123 || u.Output != 45 {
 			t.Errorf("usage is %+v, want 123 and 45", u)
 		}
 		if n := strings.Count(d.entries[1].Blocks[0].Text, "ful "); n != 5000 {
-			t.Errorf("it remembers %d fillings", n)
+			t.Errorf("it remembers %d fillings, want 5000", n)
 		}
 	})
 }

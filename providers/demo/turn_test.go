@@ -40,10 +40,10 @@ func TestSteersAreTakenWhileItWaits(t *testing.T) {
 		d.mu.Unlock()
 		<-d.ended
 		if got := d.said("m-1"); got != "first\nsecond\nI opened “Note 1”." {
-			t.Errorf("output is %q", got)
+			t.Errorf("output is %q, want first, second and the note", got)
 		}
 		if took := time.Since(d.began); took != 10*time.Second {
-			t.Errorf("it took %v", took)
+			t.Errorf("it took %v, want 10s", took)
 		}
 	})
 }
@@ -58,7 +58,7 @@ func TestASteerBeforeTheWaitEndsIt(t *testing.T) {
 		}
 		<-d.ended
 		if got := d.said("m-1"); got != "one\ntwo" {
-			t.Errorf("output is %q", got)
+			t.Errorf(`output is %q, want "one\ntwo"`, got)
 		}
 	})
 }
@@ -69,11 +69,11 @@ func TestNosteer(t *testing.T) {
 		d := newDemoSession(t, nil)
 		d.start("m-1", "/nosteer\n/sleep 5s\n/say done")
 		if err := d.steer("s-1", "/say now"); !errors.Is(err, providers.ErrNoSteer) {
-			t.Errorf("steer: %v", err)
+			t.Errorf("steer: %v, want %v", err, providers.ErrNoSteer)
 		}
 		<-d.ended
 		if got := d.said("m-1"); got != "done" {
-			t.Errorf("output is %q", got)
+			t.Errorf(`output is %q, want "done"`, got)
 		}
 		d.start("m-2", "/sleep 5s")
 		if err := d.steer("s-2", "/say now"); err != nil {
@@ -97,7 +97,7 @@ func TestMailIsBounded(t *testing.T) {
 			}
 		}
 		if refused != 900 {
-			t.Errorf("%d of 1000 messages were refused", refused)
+			t.Errorf("%d of 1000 messages were refused, want 900", refused)
 		}
 		if err := d.Interrupt(t.Context()); err != nil {
 			t.Error(err)
@@ -115,10 +115,10 @@ func TestInterruptEndsASleep(t *testing.T) {
 			t.Fatal(err)
 		}
 		if e := <-d.ended; e.Outcome != providers.Interrupted {
-			t.Errorf("the turn is %s", e.Outcome)
+			t.Errorf("the turn is %s, want %s", e.Outcome, providers.Interrupted)
 		}
 		if took := time.Since(d.began); took != time.Second {
-			t.Errorf("it took %v", took)
+			t.Errorf("it took %v, want 1s", took)
 		}
 		d.has(d.says("m-2", "/recall"), "so far")
 	})
@@ -206,11 +206,11 @@ func TestContinueWithoutSteers(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := next.steer("s-1", "/say now"); !errors.Is(err, providers.ErrNoSteer) {
-			t.Errorf("steer: %v", err)
+			t.Errorf("steer: %v, want %v", err, providers.ErrNoSteer)
 		}
 		<-next.ended
 		if got := next.said("m-1"); !strings.HasSuffix(got, "\ndone") {
-			t.Errorf("output is %q", got)
+			t.Errorf("output is %q, want done at its end", got)
 		}
 	})
 }
@@ -238,7 +238,7 @@ func TestPace(t *testing.T) {
 		}
 		<-ended
 		if took := time.Since(began); pieces < 5 || took != time.Duration(pieces-1)*100*time.Millisecond {
-			t.Errorf("%d pieces took %v", pieces, took)
+			t.Errorf("%d pieces took %v, want at least 5, one every 100ms", pieces, took)
 		}
 		if err := p.Close(); err != nil {
 			t.Error(err)
@@ -253,13 +253,13 @@ func TestMemoryOfALongConversationIsBounded(t *testing.T) {
 		d.turn("m", "/say x")
 	}
 	if n := strings.Count(d.says("last", "/recall"), "/say x"); n < 400 || n > 600 {
-		t.Errorf("it recalls %d of 1500 turns", n)
+		t.Errorf("it recalls %d of 1500 turns, want 400 to 600", n)
 	}
 }
 
 func TestTurnWithoutListener(t *testing.T) {
 	t.Parallel()
 	if _, err := demo.New(demo.Config{}).Open(t.Context(), providers.Spec{}); err == nil {
-		t.Error("a closed session accepts a turn")
+		t.Error("a session opens without a listener, want an error")
 	}
 }

@@ -42,7 +42,7 @@ func TestWindowsOnRequest(t *testing.T) {
 			t.Parallel()
 			d := newDemoSession(t, nil)
 			if got := d.says("m-1", text); got == "" {
-				t.Error("the output is empty")
+				t.Error("the output is empty, want a text")
 			}
 			d.uses(want...)
 		})
@@ -59,7 +59,7 @@ func TestKoreanIsAnsweredInKorean(t *testing.T) {
 	d.has(d.says("m-5", "우리 목표가 뭐지"), "목표가")
 	d.has(d.says("m-6", "도움"), "데모", "메모 열어 줘", "/stream")
 	if got := d.windows(); !slices.Equal(got, []string{"form-1", "form-2", "form-2"}) {
-		t.Errorf("windows are %v", got)
+		t.Errorf("windows are %v, want form-1, form-2 and form-2 again", got)
 	}
 }
 
@@ -81,7 +81,7 @@ func TestSeveralWindowsAtOnce(t *testing.T) {
 	d.says("m-2", "another note")
 	d.says("m-3", "close the note and the table")
 	if got := d.windows(); !slices.Equal(got, []string{"note-1", "table-1", "note-2", "note-2", "table-1"}) {
-		t.Errorf("windows are %v", got)
+		t.Errorf("windows are %v, want both opened, another note, and note-2 and table-1 closed", got)
 	}
 	d.has(d.says("m-4", "close the form"), "no window")
 }
@@ -94,7 +94,7 @@ func TestNumbersFollowWhatIsOpen(t *testing.T) {
 	next := newDemoSession(t, d.entries)
 	next.says("m-3", "open a note")
 	if got := append(d.windows(), next.windows()...); !slices.Equal(got, []string{"note-8", "note-9", "note-10"}) {
-		t.Errorf("windows are %v", got)
+		t.Errorf("windows are %v, want note-8 to note-10", got)
 	}
 }
 
@@ -105,7 +105,7 @@ func TestAWindowThatDoesNotOpen(t *testing.T) {
 	got := d.says("m-1", "open a note")
 	d.has(got, "the budget is spent")
 	if strings.Contains(got, "I opened") {
-		t.Errorf("output is %q", got)
+		t.Errorf("output is %q, want no window said to be open", got)
 	}
 }
 
@@ -187,7 +187,7 @@ func FuzzPrompts(f *testing.F) {
 		d := newDemoSession(t, nil)
 		e := d.turn("m-1", text)
 		if e.Outcome != providers.Completed && !strings.Contains(text, "/fail") {
-			t.Errorf("%q is %s: %v", text, e.Outcome, e.Err)
+			t.Errorf("%q is %s: %v, want %s", text, e.Outcome, e.Err, providers.Completed)
 		}
 	})
 }

@@ -141,17 +141,17 @@ func TestKeysAndScripts(t *testing.T) {
 	s, post := listen(t)
 	s.Key = "another"
 	if status, _ := post("/v1/chat/completions", chat(user("hi"))); status != http.StatusUnauthorized {
-		t.Errorf("a wrong key is answered %d", status)
+		t.Errorf("a wrong key is answered %d, want %d", status, http.StatusUnauthorized)
 	}
 	s.Next(fakemodel.Status(503, "busy", "Retry-After: 2"), fakemodel.Raw("data: x\n\n"))
 	if status, body := post("/v1/chat/completions", "{}"); status != 503 || body != "busy" {
-		t.Errorf("got %d, %q", status, body)
+		t.Errorf(`got %d, %q, want 503, "busy"`, status, body)
 	}
 	if status, body := post("/v1/chat/completions", "{}"); status != 200 || body != "data: x\n\n" {
-		t.Errorf("got %d, %q", status, body)
+		t.Errorf("got %d, %q, want 200 and the raw stream", status, body)
 	}
 	if n := len(s.Requests()); n != 3 {
-		t.Errorf("%d requests are recorded", n)
+		t.Errorf("%d requests are recorded, want 3", n)
 	}
 }
 
@@ -177,7 +177,7 @@ func TestCloseEndsHangingRequests(t *testing.T) {
 	s.Close() // closing again does nothing
 	_, _ = io.ReadAll(res.Body)
 	if _, err := s.Listen(t.Context(), "nowhere:-1"); err == nil {
-		t.Error("it listens nowhere")
+		t.Error("it listens at an invalid address, want an error")
 	}
 }
 
@@ -186,10 +186,10 @@ func TestWindow(t *testing.T) {
 	s, post := listen(t)
 	s.Window = 100
 	if status, _ := post("/v1/chat/completions", chat(user("short"))); status != http.StatusOK {
-		t.Errorf("a short request is answered with %d", status)
+		t.Errorf("a short request is answered with %d, want %d", status, http.StatusOK)
 	}
 	status, text := post("/v1/chat/completions", chat(user(strings.Repeat("long ", 100))))
 	if status != http.StatusBadRequest || !strings.Contains(text, "prompt is too long") {
-		t.Errorf("a long request is answered with %d: %s", status, text)
+		t.Errorf(`a long request is answered with %d: %s, want %d with "prompt is too long"`, status, text, http.StatusBadRequest)
 	}
 }

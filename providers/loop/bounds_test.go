@@ -28,18 +28,18 @@ func TestNamesOfModelsAreBounded(t *testing.T) {
 	k := open(t, providers.Spec{Tools: tools("win")}, wants(call(long, "win"), call("short", long)))
 	k.send("m", providers.Start, "go")
 	if e := k.end("m"); e.Outcome != providers.Completed {
-		t.Fatalf("the turn ended %s: %v", e.Outcome, e.Err)
+		t.Fatalf("the turn ended %s: %v, want %s", e.Outcome, e.Err, providers.Completed)
 	}
 	for _, e := range k.kept() {
 		for _, b := range e.Blocks {
 			if len(b.Call) > 256 || len(b.Tool) > 128 || strings.ContainsRune(b.Tool, '�') {
-				t.Errorf("a %s has an id of %d and a tool of %d bytes", b.Kind, len(b.Call), len(b.Tool))
+				t.Errorf("a %s has an id of %d and a tool of %d bytes, want at most 256 and 128, of whole characters", b.Kind, len(b.Call), len(b.Tool))
 			}
 		}
 	}
 	results := k.kept()[2].Blocks
 	if results[0].Text != "result of win" || results[0].Call != k.kept()[1].Blocks[0].Call || results[1].Call != "short" {
-		t.Errorf("results are %.200q and %.200q", results[0].Text, results[1].Text)
+		t.Errorf("results are %.200q and %.200q, want those of win and of the call short", results[0].Text, results[1].Text)
 	}
 }
 
@@ -63,10 +63,10 @@ func TestTooLongErrorIsNotPermanent(t *testing.T) {
 		k := open(t, providers.Spec{From: providers.Thread{Entries: entries}}, many...)
 		k.send(id, providers.Start, "go")
 		if e := k.end(id); e.Outcome != providers.Completed {
-			t.Fatalf("turn %d ended %s: %v", i, e.Outcome, e.Err)
+			t.Fatalf("turn %d ended %s: %v, want %s", i, e.Outcome, e.Err, providers.Completed)
 		}
 		if n := k.model.count(); n > 8 {
-			t.Errorf("the model was asked %d times", n)
+			t.Errorf("the model was asked %d times, want at most 8 times", n)
 		}
 		entries = append(entries, k.kept()...)
 	}
@@ -87,17 +87,17 @@ func TestLongTurnsAreShortened(t *testing.T) {
 	k := open(t, providers.Spec{Tools: tools("win")}, answers...)
 	k.send("m", providers.Start, "what I want")
 	if e := k.end("m"); e.Outcome != providers.Completed {
-		t.Fatalf("the turn ended %s: %v", e.Outcome, e.Err)
+		t.Fatalf("the turn ended %s: %v, want %s", e.Outcome, e.Err, providers.Completed)
 	}
 	last := k.model.asked(t, rounds)
 	if got := last.Entries[0].Blocks[0].Text; got != "what I want" {
-		t.Errorf("the last request begins with %.100q", got)
+		t.Errorf(`the last request begins with %.100q, want "what I want"`, got)
 	}
 	if got := last.Entries[len(last.Entries)-1].Blocks[0].Call; got != fmt.Sprint("c", rounds-1) {
-		t.Errorf("the last request ends with the result of %q", got)
+		t.Errorf("the last request ends with the result of %q, want c%d", got, rounds-1)
 	}
 	if most > loop.MaxBytes {
-		t.Errorf("the model was asked %d bytes", most)
+		t.Errorf("the model was asked %d bytes, want at most %d", most, loop.MaxBytes)
 	}
 }
 
@@ -107,7 +107,7 @@ func TestMessagesThatAreTooLong(t *testing.T) {
 	k.send("m", providers.Start, strings.Repeat("x", loop.MaxBytes+1))
 	f, _ := errors.AsType[*providers.Failure](k.end("m").Err)
 	if f == nil || f.Class != providers.ContextLength || k.model.count() != 0 {
-		t.Errorf("the turn ended with %v after %d calls", f, k.model.count())
+		t.Errorf("the turn ended with %v after %d calls, want class %s after 0", f, k.model.count(), providers.ContextLength)
 	}
 }
 
@@ -139,14 +139,14 @@ func TestRepliesAreBounded(t *testing.T) {
 			k.send("m", providers.Start, "go")
 			f, _ := errors.AsType[*providers.Failure](k.end("m").Err)
 			if f == nil || f.Class != providers.Invalid || k.model.count() != 1 {
-				t.Errorf("the turn ended with %v after %d calls", f, k.model.count())
+				t.Errorf("the turn ended with %v after %d calls, want class %s after 1", f, k.model.count(), providers.Invalid)
 			}
 			told := 0
 			for _, e := range append(k.all(providers.EventText), k.all(providers.EventThinking)...) {
 				told += len(e.Text)
 			}
 			if told > loop.MaxReply {
-				t.Errorf("%d bytes are reported", told)
+				t.Errorf("%d bytes are reported, want at most %d", told, loop.MaxReply)
 			}
 		})
 	}
@@ -160,10 +160,10 @@ func TestPanicEndsItsTurn(t *testing.T) {
 	k.send("m", providers.Start, "go")
 	f, _ := errors.AsType[*providers.Failure](k.end("m").Err)
 	if f == nil || f.Class != providers.Invalid {
-		t.Errorf("the turn ended with %v", f)
+		t.Errorf("the turn ended with %v, want class %s", f, providers.Invalid)
 	}
 	k.send("n", providers.Start, "again")
 	if e := k.end("n"); e.Outcome != providers.Completed {
-		t.Errorf("the next turn ended %s: %v", e.Outcome, e.Err)
+		t.Errorf("the next turn ended %s: %v, want %s", e.Outcome, e.Err, providers.Completed)
 	}
 }

@@ -49,7 +49,7 @@ func TestTransientErrorsAreRetried(t *testing.T) {
 				k.send("m", providers.Start, "go")
 				e := k.end("m")
 				if e.Outcome != tt.outcome || k.model.count() != tt.asked {
-					t.Errorf("the turn ended %s after %d calls: %v", e.Outcome, k.model.count(), e.Err)
+					t.Errorf("the turn ended %s after %d calls: %v, want %s after %d", e.Outcome, k.model.count(), e.Err, tt.outcome, tt.asked)
 				}
 				retries := k.all(providers.EventRetry)
 				if len(retries) != len(tt.waits) {
@@ -63,7 +63,7 @@ func TestTransientErrorsAreRetried(t *testing.T) {
 					sum += retries[i].Wait
 				}
 				if took := time.Since(start); took != sum {
-					t.Errorf("the turn took %v, and the reported waits are %v", took, sum)
+					t.Errorf("the turn took %v, and the reported waits are %v, want the same", took, sum)
 				}
 			})
 		})
@@ -82,7 +82,7 @@ func TestSteerEndsTheWait(t *testing.T) {
 		k.send("s", providers.Steer, "now")
 		k.end("m")
 		if got := outline(k.model.asked(t, 1).Entries); got != "u: text go text now\n" || time.Since(start) != 0 {
-			t.Errorf("after %v the model was asked %q", time.Since(start), got)
+			t.Errorf("after %v the model was asked %q, want both messages at once", time.Since(start), got)
 		}
 	})
 }
@@ -106,11 +106,11 @@ func TestTooLongConversationsAreShortened(t *testing.T) {
 	k := open(t, providers.Spec{From: providers.Thread{Entries: history(5, "")}}, fails(tooLong))
 	k.send("m", providers.Start, "go")
 	if e := k.end("m"); e.Outcome != providers.Completed {
-		t.Fatalf("the turn ended %s: %v", e.Outcome, e.Err)
+		t.Fatalf("the turn ended %s: %v, want %s", e.Outcome, e.Err, providers.Completed)
 	}
 	if shrunk := k.all(providers.EventTruncated); len(shrunk) != 1 || shrunk[0].Truncation.Left != 6 ||
 		shrunk[0].Truncation.After >= shrunk[0].Truncation.Before || shrunk[0].Message != "m" {
-		t.Errorf("truncation is reported as %+v", shrunk)
+		t.Errorf("truncation is reported as %+v, want 6 left out of m, once, with a smaller size", shrunk)
 	}
 	want := "u: text qt3\na: text at3\nu: text qt4\na: text at4\nu: text go\n"
 	if got := outline(k.model.asked(t, 1).Entries); got != want {
@@ -121,13 +121,13 @@ func TestTooLongConversationsAreShortened(t *testing.T) {
 	k.send("m", providers.Start, "go")
 	f, _ := errors.AsType[*providers.Failure](k.end("m").Err)
 	if f == nil || f.Class != providers.ContextLength || k.model.count() != 4 {
-		t.Errorf("the turn failed with %v after %d calls", f, k.model.count())
+		t.Errorf("the turn failed with %v after %d calls, want class %s after 4", f, k.model.count(), providers.ContextLength)
 	}
 
 	k = open(t, providers.Spec{}, fails(tooLong))
 	k.send("m", providers.Start, "go")
 	if e := k.end("m"); e.Outcome != providers.Failed || k.model.count() != 1 {
-		t.Errorf("with nothing to leave out it ended %s after %d calls", e.Outcome, k.model.count())
+		t.Errorf("with nothing to leave out it ended %s after %d calls, want %s after 1", e.Outcome, k.model.count(), providers.Failed)
 	}
 }
 
@@ -149,10 +149,10 @@ func TestWholeConversationsAreNotShortened(t *testing.T) {
 			k.send("m", providers.Start, "go")
 			f, _ := errors.AsType[*providers.Failure](k.end("m").Err)
 			if f == nil || f.Class != providers.ContextLength || k.model.count() != tt.asked || len(k.all(providers.EventTruncated)) != 0 {
-				t.Errorf("it failed with %v after %d calls and %d shrinks", f, k.model.count(), len(k.all(providers.EventTruncated)))
+				t.Errorf("it failed with %v after %d calls and %d shrinks, want class %s after %d and 0", f, k.model.count(), len(k.all(providers.EventTruncated)), providers.ContextLength, tt.asked)
 			}
 			if got := outline(k.kept()); got != "u: text go\n" {
-				t.Errorf("it remembers %q", got)
+				t.Errorf("it remembers %q, want \"u: text go\n\"", got)
 			}
 		})
 	}
@@ -170,7 +170,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		}
 	}
 	if bytes > loop.MaxBytes || bytes < loop.MaxBytes/4 {
-		t.Errorf("the model was asked %d bytes", bytes)
+		t.Errorf("the model was asked %d bytes, want %d to %d", bytes, loop.MaxBytes/4, loop.MaxBytes)
 	}
 }
 
@@ -187,10 +187,10 @@ func TestCloseEndsEverything(t *testing.T) {
 	last := k.heard[n-1]
 	k.mu.Unlock()
 	if last.Kind != providers.EventTurnEnd || last.Outcome != providers.Interrupted {
-		t.Errorf("the last event is %+v", last)
+		t.Errorf("the last event is %+v, want the end of the turn as %s", last, providers.Interrupted)
 	}
 	if err := k.Send(t.Context(), providers.Message{ID: "n", Mode: providers.Start, Text: "x"}); err == nil {
-		t.Error("a closed session takes a message")
+		t.Error("a closed session accepts a message, want an error")
 	}
 	if err := k.Interrupt(t.Context()); err != nil {
 		t.Error(err)
@@ -244,10 +244,10 @@ func TestEveryCallIsTold(t *testing.T) {
 		}
 		second := asked[1]
 		if second.Err != nil || second.Model != "m-1" || second.Usage != (providers.Usage{Input: 7, Output: 2}) {
-			t.Errorf("the second call is reported as %+v", second)
+			t.Errorf("the second call is reported as %+v, want m-1 with 7 and 2 tokens and no error", second)
 		}
 		if first, all := second.First.Sub(second.Began), second.Ended.Sub(second.Began); first != time.Second || all != 3*time.Second {
-			t.Errorf("the second call took %v, and %v to its first piece", all, first)
+			t.Errorf("the second call took %v, and %v to its first piece, want 3s and 1s", all, first)
 		}
 	})
 }

@@ -51,11 +51,11 @@ func judge(r *rapid.T, q loop.Request) {
 	for _, e := range q.Entries {
 		for _, b := range e.Blocks {
 			if (b.Kind == providers.BlockThinking || b.Kind == providers.BlockOpaque) && b.From != "here" {
-				r.Fatalf("a block of %q is shown", b.From)
+				r.Fatalf("a block of %q is shown, want only those of here", b.From)
 			}
 		}
 	}
 	if q.Entries[len(q.Entries)-1].Role != providers.RoleUser {
-		r.Fatalf("the model speaks last:\n%s", outline(q.Entries))
+		r.Fatalf("the last entry is not the user's, want it to be:\n%s", outline(q.Entries))
 	}
 }

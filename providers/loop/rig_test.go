@@ -41,7 +41,7 @@ func (s *script) asked(t *testing.T, n int) loop.Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n >= len(s.requests) {
-		t.Fatalf("the model was asked %d times", len(s.requests))
+		t.Fatalf("the model was asked %d times, want more than %d", len(s.requests), n)
 	}
 	return s.requests[n]
 }
@@ -158,7 +158,7 @@ func (k *testSession) until(match func(providers.Event) bool) providers.Event {
 		select {
 		case <-news:
 		case <-k.t.Context().Done():
-			k.t.Fatal("the event never arrives")
+			k.t.Fatal("the event has not arrived, want it before the end of the test")
 		}
 	}
 }

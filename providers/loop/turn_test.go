@@ -23,19 +23,19 @@ func TestSteerKeepsReceivedOutput(t *testing.T) {
 	k.seen("half an ")
 	k.send("s", providers.Steer, "another way")
 	if e := k.end("m"); e.Outcome != providers.Completed {
-		t.Fatalf("the turn ended %s: %v", e.Outcome, e.Err)
+		t.Fatalf("the turn ended %s: %v, want %s", e.Outcome, e.Err, providers.Completed)
 	}
 	want := "u: text go\na: thinking hm text half an \nu: text another way\n"
 	if got := outline(k.model.asked(t, 1).Entries); got != want {
 		t.Errorf("the model was asked\n%swant\n%s", got, want)
 	}
 	if got := outline(k.kept()); got != want+"a: text done\n" {
-		t.Errorf("stored conversation is\n%s", got)
+		t.Errorf("stored conversation is\n%swant\n%sa: text done", got, want)
 	}
 	// The hub may crash between two reports: the text and the message that interrupted it must
 	// be in the same one.
 	if got := outline(k.all(providers.EventEntries)[1].Entries); !strings.HasPrefix(got, "a:") || !strings.Contains(got, "another way") {
-		t.Errorf("the cut reply and the new message are not remembered at once: %s", got)
+		t.Errorf("the cut reply and the new message are not remembered at once: %s, want both in one event", got)
 	}
 }
 
@@ -78,7 +78,7 @@ func TestQueueAndInjectOrder(t *testing.T) {
 		t.Errorf("the model was asked\n%swant\n%s", got, want)
 	}
 	if n := k.model.count(); n != 3 {
-		t.Errorf("it was asked %d times", n)
+		t.Errorf("it was asked %d times, want 3", n)
 	}
 }
 
@@ -93,14 +93,14 @@ func TestInjectIntoACutTurnIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	if e := k.end("m"); e.Outcome != providers.Interrupted || e.Err != nil {
-		t.Errorf("the turn ended %s: %v", e.Outcome, e.Err)
+		t.Errorf("the turn ended %s: %v, want %s", e.Outcome, e.Err, providers.Interrupted)
 	}
 	if got, want := outline(k.kept()), "u: text go\na: text so far\nu: text a note\n"; got != want {
 		t.Errorf("stored conversation is\n%swant\n%s", got, want)
 	}
 	for _, e := range k.all(providers.EventTaken) {
 		if e.Message == "q" {
-			t.Error("a message without an answer is reported as accepted")
+			t.Error("a message without an answer is reported as accepted, want it not to be")
 		}
 	}
 }
@@ -129,7 +129,7 @@ func TestToolsRunAtOnceOrInOrder(t *testing.T) {
 		synctest.Wait()
 		mu.Lock()
 		if got := fmt.Sprint(log); got != "[+1 -1 +2 -2 +3 +4]" && got != "[+1 -1 +2 -2 +4 +3]" {
-			t.Errorf("so far %s", got)
+			t.Errorf("so far the calls are %s, want 1 and 2 one after the other, 3 and 4 at once", got)
 		}
 		mu.Unlock()
 		close(release)
@@ -137,7 +137,7 @@ func TestToolsRunAtOnceOrInOrder(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		if got := fmt.Sprint(log[8:]); got != "[+5 -5]" {
-			t.Errorf("in the end %s", got)
+			t.Errorf("in the end the calls are %s, want [+5 -5]", got)
 		}
 		want := "u: text go\na: call 1 call 2 call 3 call 4 call 5\nu: result 1=1 result 2=2 result 3=3 result 4=4 result 5=5\n"
 		if got := outline(k.model.asked(t, 1).Entries); got != want {
@@ -170,10 +170,10 @@ func TestCallsThatAreNotMade(t *testing.T) {
 		}
 	}
 	if calls[4].Call == "c1" {
-		t.Error("two calls have the same id")
+		t.Error("two calls have the id c1, want different ones")
 	}
 	if got := string(calls[1].Input); got != `{"invalid_json":"{\"title\": \"half"}` {
-		t.Errorf("an invalid input is stored as %s", got)
+		t.Errorf("an invalid input is stored as %s, want it as the text of invalid_json", got)
 	}
 }
 
@@ -207,7 +207,7 @@ func TestContinueOfCompleteTurnMakesNoRequest(t *testing.T) {
 	}}})
 	k.send("m", providers.Continue, "")
 	if e := k.end("m"); e.Outcome != providers.Completed || k.model.count() != 0 {
-		t.Errorf("the turn ended %s after %d calls", e.Outcome, k.model.count())
+		t.Errorf("the turn ended %s after %d calls, want %s after 0", e.Outcome, k.model.count(), providers.Completed)
 	}
 }
 
@@ -222,10 +222,10 @@ func TestRoundsAreBounded(t *testing.T) {
 	e := k.end("m")
 	f, _ := errors.AsType[*providers.Failure](e.Err)
 	if e.Outcome != providers.Failed || f == nil || f.Class != providers.Invalid || !strings.Contains(f.Error(), "50 times") {
-		t.Errorf("the turn ended %s: %v", e.Outcome, e.Err)
+		t.Errorf("the turn ended %s: %v, want %s with class %s after 50 times", e.Outcome, e.Err, providers.Failed, providers.Invalid)
 	}
 	if n := k.model.count(); n != loop.MaxRounds {
-		t.Errorf("the model was asked %d times", n)
+		t.Errorf("the model was asked %d times, want %d", n, loop.MaxRounds)
 	}
 }
 
@@ -238,14 +238,14 @@ func TestTruncatedRepliesContinue(t *testing.T) {
 	k := open(t, providers.Spec{}, long, says("the end"), long, long, long, long)
 	k.send("m", providers.Start, "go")
 	if e := k.end("m"); e.Outcome != providers.Completed {
-		t.Errorf("the turn ended %s: %v", e.Outcome, e.Err)
+		t.Errorf("the turn ended %s: %v, want %s", e.Outcome, e.Err, providers.Completed)
 	}
 	if got := outline(k.model.asked(t, 1).Entries); !strings.HasSuffix(got, "make it again, in smaller parts.\n") {
-		t.Errorf("the model was asked\n%s", got)
+		t.Errorf("the model was asked\n%swant the request to make it again at its end", got)
 	}
 	k.send("n", providers.Start, "go")
 	if e := k.end("n"); e.Outcome != providers.Failed || k.model.count() != 6 {
-		t.Errorf("the turn ended %s after %d calls: %v", e.Outcome, k.model.count(), e.Err)
+		t.Errorf("the turn ended %s after %d calls: %v, want %s after 6", e.Outcome, k.model.count(), e.Err, providers.Failed)
 	}
 }
 
@@ -258,9 +258,9 @@ func TestTooManyWait(t *testing.T) {
 		k.send(fmt.Sprint("q", i), providers.Queue, "wait")
 	}
 	if err := k.Send(t.Context(), providers.Message{ID: "q", Mode: providers.Queue, Text: "wait"}); err == nil {
-		t.Error("there is no end of waiting")
+		t.Errorf("message %d in the queue is accepted, want an error", loop.MaxWaiting+1)
 	}
 	if err := k.Send(t.Context(), providers.Message{ID: "e", Mode: providers.Queue, Text: " \n"}); err == nil {
-		t.Error("an empty message is taken")
+		t.Error("an empty message is accepted, want an error")
 	}
 }

@@ -94,7 +94,7 @@ func (k *testSession) request(n int) any {
 	k.t.Helper()
 	all := k.fake.Requests()
 	if n >= len(all) {
-		k.t.Fatalf("there were %d requests", len(all))
+		k.t.Fatalf("there were %d requests, want more than %d", len(all), n)
 	}
 	return plain(k.t, string(all[n].Body))
 }
@@ -139,7 +139,7 @@ func TestChatRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := open(t, openai.Config{Key: "secret", Model: "qwen3", MaxTokens: 4000}, past())
 		if e := k.turn("/say yes"); e.Outcome != providers.Completed || k.said() != "yes" {
-			t.Fatalf("the turn ended %s with %q: %v", e.Outcome, k.said(), e.Err)
+			t.Fatalf(`the turn ended %s with %q: %v, want %s with "yes"`, e.Outcome, k.said(), e.Err, providers.Completed)
 		}
 		want := plain(t, `{
 			"model": "qwen3", "stream": true, "stream_options": {"include_usage": true}, "max_tokens": 4000,
@@ -167,7 +167,7 @@ func TestChatRequests(t *testing.T) {
 		}
 		r := k.fake.Requests()[0]
 		if r.Path != "/v1/chat/completions" || r.Header.Get("Authorization") != "Bearer secret" {
-			t.Errorf("it went to %s with %v", r.Path, r.Header)
+			t.Errorf("it went to %s with %v, want /v1/chat/completions with the key", r.Path, r.Header)
 		}
 	})
 }
@@ -177,7 +177,7 @@ func TestResponsesRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := open(t, openai.Config{Dialect: openai.Responses, MaxTokens: 4000}, past())
 		if e := k.turn("/say yes"); e.Outcome != providers.Completed || k.said() != "yes" {
-			t.Fatalf("the turn ended %s with %q: %v", e.Outcome, k.said(), e.Err)
+			t.Fatalf(`the turn ended %s with %q: %v, want %s with "yes"`, e.Outcome, k.said(), e.Err, providers.Completed)
 		}
 		want := plain(t, `{
 			"model": "gpt-5", "stream": true, "store": false, "include": ["reasoning.encrypted_content"],
@@ -205,7 +205,7 @@ func TestResponsesRequests(t *testing.T) {
 			t.Errorf("the request differs (-want +got):\n%s", diff)
 		}
 		if r := k.fake.Requests()[0]; r.Path != "/v1/responses" || r.Header.Get("Authorization") != "" {
-			t.Errorf("it went to %s with %v", r.Path, r.Header)
+			t.Errorf("it went to %s with %v, want /v1/responses without a key", r.Path, r.Header)
 		}
 	})
 }
@@ -216,16 +216,16 @@ func TestReasoningComesBack(t *testing.T) {
 		k := open(t, openai.Config{Dialect: openai.Responses}, providers.Spec{Tools: []providers.Tool{{Name: "win"}}})
 		k.turn("/think let me see\n/call win {\"title\": \"창\"}\n/say done")
 		if got := k.texts(providers.EventThinking); got != "let me see" {
-			t.Errorf("it thought %q", got)
+			t.Errorf(`it thought %q, want "let me see"`, got)
 		}
 		input := k.request(1).(map[string]any)["input"].([]any)
 		first, second := input[1].(map[string]any), input[2].(map[string]any)
 		if first["type"] != "reasoning" || first["encrypted_content"] != "sealed by the fake" || second["type"] != "function_call" {
-			t.Errorf("the second request is %v", input)
+			t.Errorf("the second request is %v, want the sealed reasoning, then the call", input)
 		}
 		// Only this backend receives it.
 		if kept := k.all(providers.EventEntries)[1].Entries[0].Blocks[0]; kept.From != "openai" || kept.Kind != providers.BlockOpaque {
-			t.Errorf("stored as %+v", kept)
+			t.Errorf("stored as %+v, want %s of openai", kept, providers.BlockOpaque)
 		}
 	})
 }
@@ -276,7 +276,7 @@ func TestInvalidServerRepliesAreAccepted(t *testing.T) {
 				})
 				k.fake.Next(fakemodel.Raw(tt.stream))
 				if e := k.turn("hi"); e.Outcome != providers.Completed {
-					t.Fatalf("the turn ended %s: %v", e.Outcome, e.Err)
+					t.Fatalf("the turn ended %s: %v, want %s", e.Outcome, e.Err, providers.Completed)
 				}
 				if diff := cmp.Diff(tt.want, made); diff != "" || !strings.HasPrefix(k.said(), tt.said) {
 					t.Errorf("output is %q, calls (-want +got):\n%s", k.said(), diff)
@@ -303,11 +303,11 @@ data: [DONE]
 `))
 		k.turn("hi")
 		if got := k.texts(providers.EventThinking) + "|" + k.said(); got != "let me see|hello" {
-			t.Errorf("received %q", got)
+			t.Errorf(`received %q, want "let me see|hello"`, got)
 		}
 		u := k.all(providers.EventUsage)
 		if len(u) != 1 || u[0].Usage.Input != 400 || u[0].Usage.CacheRead != 600 || u[0].Usage.Output != 20 || u[0].Usage.USD <= 0 {
-			t.Errorf("it took %+v", u)
+			t.Errorf("the usage is %+v, want 400 input, 600 cached and 20 output tokens, once, with a cost", u)
 		}
 	})
 }
@@ -364,10 +364,10 @@ func TestTrouble(t *testing.T) {
 							t.Errorf("the turn ended %s: %v, want %s", e.Outcome, e.Err, tt.want)
 						}
 						if got := len(k.fake.Requests()); k.said() != tt.said || got != tt.tries {
-							t.Errorf("output is %q after %d attempts", k.said(), got)
+							t.Errorf("output is %q after %d attempts, want %q after %d", k.said(), got, tt.said, tt.tries)
 						}
 						if e := k.turn("/recall"); e.Outcome != providers.Completed || !strings.Contains(k.said(), tt.said) {
-							t.Errorf("the next turn ended %s: %v", e.Outcome, e.Err)
+							t.Errorf("the next turn ended %s: %v, with the output %q, want %s and %q in it", e.Outcome, e.Err, k.said(), providers.Completed, tt.said)
 						}
 					})
 				})
@@ -392,10 +392,10 @@ func TestTooLongReplies(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				k := open(t, openai.Config{Dialect: dialect}, providers.Spec{})
 				if e := k.turn("/say so far\n/length"); e.Outcome != providers.Completed {
-					t.Errorf("the turn ended %s: %v", e.Outcome, e.Err)
+					t.Errorf("the turn ended %s: %v, want %s", e.Outcome, e.Err, providers.Completed)
 				}
 				if got := k.said(); !strings.HasPrefix(got, "so farYou said: Your reply was cut") {
-					t.Errorf("output is %q", got)
+					t.Errorf("output is %q, want both parts, joined by the request to go on", got)
 				}
 			})
 		})
@@ -412,11 +412,11 @@ func TestModels(t *testing.T) {
 		defer cfg.HTTP.CloseIdleConnections()
 		names, err := openai.Models(t.Context(), cfg)
 		if diff := cmp.Diff(fake.Models, names); diff != "" || err != nil {
-			t.Errorf("got %q, %v", names, err)
+			t.Errorf("got %q, %v, want %q", names, err, fake.Models)
 		}
 		cfg.Key = "wrong"
 		if _, err := openai.Models(t.Context(), cfg); err == nil || strings.Contains(err.Error(), "secret") {
-			t.Errorf("got error %v", err)
+			t.Errorf("got error %v, want one without the key", err)
 		}
 	})
 }
@@ -428,10 +428,10 @@ func TestModelsTimeout(t *testing.T) {
 		cfg := openai.Config{HTTP: &http.Client{Transport: silent{}}}
 		start := time.Now()
 		if _, err := openai.Models(t.Context(), cfg); err == nil {
-			t.Error("a silent server has models")
+			t.Error("a silent server has models, want an error")
 		}
 		if took := time.Since(start); took != 2*time.Second {
-			t.Errorf("it took %v", took)
+			t.Errorf("it took %v, want 2s", took)
 		}
 	})
 }
@@ -448,7 +448,7 @@ func TestWrongConfiguration(t *testing.T) {
 	t.Parallel()
 	for _, cfg := range []openai.Config{{BaseURL: "nowhere"}, {Key: "sk\nnew line"}, {Dialect: "esperanto"}} {
 		if _, err := openai.New(cfg); err == nil || strings.Contains(err.Error(), "sk") {
-			t.Errorf("%+v: got error %v", cfg, err)
+			t.Errorf("%+v: got error %v, want one without the key", cfg, err)
 		}
 	}
 }
@@ -466,7 +466,7 @@ func TestHiddenPartsAreBounded(t *testing.T) {
 			k.fake.Next(fakemodel.Raw(strings.Repeat("data: "+piece+"\n\n", 3)))
 			f, _ := errors.AsType[*providers.Failure](k.turn("go").Err)
 			if f == nil || f.Class != providers.Invalid {
-				t.Errorf("%s: the turn ended with %v", api, f)
+				t.Errorf("%s: the turn ended with %v, want class %s", api, f, providers.Invalid)
 			}
 		})
 	}

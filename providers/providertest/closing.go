@@ -42,7 +42,7 @@ func (t *testSession) endedBy(id string) {
 	t.Helper()
 	all, _ := t.ear.heard()
 	if count(all, providers.EventTurnEnd, id) != 1 {
-		t.Fatalf("the session is closed and turn %s has no end: %s", id, outline(all))
+		t.Fatalf("the session is closed and turn %s has no end, want one: %s", id, outline(all))
 	}
 	t.end(id, providers.Interrupted)
 }
@@ -71,7 +71,7 @@ func closeSlow(r *rig) {
 	case err := <-closed:
 		t.ok(err)
 	case <-t.ctx.Done():
-		t.Fatalf("close does not return")
+		t.Fatalf("close does not return, want it to")
 	}
 	t.ear.closed.Store(true)
 }

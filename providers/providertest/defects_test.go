@@ -342,7 +342,7 @@ func TestSuiteNoticesDefects(t *testing.T) {
 					}
 				}
 			}
-			t.Error("no check noticed")
+			t.Error("no check noticed the defect, want one that does")
 		})
 	}
 }

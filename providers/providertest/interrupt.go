@@ -29,7 +29,7 @@ func interruptHeard(r *rig) {
 	t.ok(t.Interrupt(t.ctx))
 	all, _ := t.ear.heard()
 	if count(all, providers.EventTurnEnd, "m-1") != 1 {
-		t.Fatalf("interrupt returned and the end is not heard: %s", outline(all))
+		t.Fatalf("interrupt returned before the end of the turn was heard, want one end: %s", outline(all))
 	}
 	t.has("what it said", t.end("m-1", providers.Interrupted), "so far")
 }
@@ -104,7 +104,7 @@ func interruptLate(r *rig) {
 		t.until("it speaks", func([]providers.Event) bool { return t.ear.said(id) != "" })
 		t.ok(t.Interrupt(t.ctx))
 		if e := t.ended(id); e.Outcome == providers.Failed {
-			t.Errorf("turn %s failed: %v", id, e.Err)
+			t.Errorf("turn %s failed with %v, want it completed or interrupted", id, e.Err)
 		}
 	}
 }
@@ -128,6 +128,6 @@ func interruptNext(r *rig) {
 	t.begin("m-1", Hang())
 	t.ok(t.Interrupt(t.ctx))
 	if got := t.turn("m-2", Say("whole")); got != "whole" {
-		t.Errorf("the next turn said %q", got)
+		t.Errorf(`the next turn said %q, want "whole"`, got)
 	}
 }

@@ -229,10 +229,10 @@ func continueDone(r *rig) {
 	t.has("what it said", got, "the kept result", "after it.")
 	t.lacks("what it said", got, "made again")
 	if calls.Load() != 0 {
-		t.Errorf("the tool was called %d times more", calls.Load())
+		t.Errorf("the tool was called %d times more, want 0", calls.Load())
 	}
 	if left := openCalls(t.ear.kept()); len(left) > 0 {
-		t.Errorf("calls %v have no result that is remembered", left)
+		t.Errorf("calls %v have no stored result, want one for each", left)
 	}
 }
 
@@ -243,7 +243,7 @@ func continueUndone(r *rig) {
 	t.goOn(nil)
 	t.has("what it said", t.end("m-1", providers.Completed), "made now", "after it.")
 	if calls.Load() != 1 {
-		t.Errorf("the tool was called %d times", calls.Load())
+		t.Errorf("the tool was called %d times, want once", calls.Load())
 	}
 }
 
@@ -295,7 +295,7 @@ func continueResults(r *rig) {
 	t.goOn(nil)
 	t.has("what it said", t.end("m-1", providers.Completed), "after it.")
 	if calls.Load() != 0 {
-		t.Errorf("the tool was called %d times more", calls.Load())
+		t.Errorf("the tool was called %d times more, want 0", calls.Load())
 	}
 }
 
@@ -338,7 +338,7 @@ func imageTaken(r *rig) {
 		}
 	}
 	if len(kept.Entries) > 0 && pictures != 1 {
-		t.Errorf("%d pictures are remembered", pictures)
+		t.Errorf("%d pictures are remembered, want 1", pictures)
 	}
 	if r.caps.Resume {
 		r.openAt(r.another(), from(kept)).turn("m-2", Say("still here"))

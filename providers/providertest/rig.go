@@ -94,7 +94,7 @@ func (r *rig) await(what string, c <-chan struct{}) {
 	select {
 	case <-c:
 	case <-r.ctx.Done():
-		r.Fatalf("%s: still not so at the deadline", what)
+		r.Fatalf("%s: still not so at the deadline, want it", what)
 	}
 }
 
@@ -237,7 +237,7 @@ func (t *testSession) until(what string, cond func([]providers.Event) bool) {
 		select {
 		case <-more:
 		case <-t.ctx.Done():
-			t.Fatalf("%s: still not so at the deadline; heard %s", what, outline(all))
+			t.Fatalf("%s: still not so at the deadline, want it; heard %s", what, outline(all))
 		}
 	}
 }

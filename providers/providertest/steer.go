@@ -37,7 +37,7 @@ func steerTaken(r *rig) {
 	t.has("what it said", t.end("m-1", providers.Completed), "so it is")
 	all, _ := t.ear.heard()
 	if count(all, providers.EventTurnStart, "s-1") > 0 {
-		t.Errorf("the message began a turn of its own: %s", outline(all))
+		t.Errorf("the message began a turn of its own, want it in the one that ran: %s", outline(all))
 	}
 }
 
@@ -52,7 +52,7 @@ func steerTool(r *rig) {
 	t.has("what it said", t.end("m-1", providers.Completed), "also this")
 	select {
 	case <-hold.stopped:
-		t.Errorf("the steer stopped the tool")
+		t.Errorf("the steer stopped the tool, want it to go on")
 	default:
 	}
 }
@@ -90,7 +90,7 @@ func steerRemembered(r *rig) {
 		}
 		for _, b := range e.Blocks {
 			if b.Text == m.Text && b.Origin != "s-1" {
-				t.Errorf("what s-1 says is of message %q", b.Origin)
+				t.Errorf("what s-1 says is of message %q, want s-1", b.Origin)
 			}
 		}
 	}
@@ -114,20 +114,20 @@ func steerLate(r *rig) {
 		said := textOf(t.ear.kept().Entries, providers.RoleUser)
 		for i, err := range errs {
 			if err != nil && !errors.Is(err, providers.ErrIdle) {
-				t.Errorf("steer: %v", err)
+				t.Errorf("steer: %v, want none or %v", err, providers.ErrIdle)
 			}
 			taken := count(all, providers.EventTaken, fmt.Sprintf("s-%d", i)) > 0
 			if taken && err != nil {
-				t.Errorf("a message that was refused is taken")
+				t.Errorf("a message that was refused is taken, want it not to be")
 			}
 			text := fmt.Sprintf("late %d.%d", n, i)
 			if said != "" && strings.Contains(said, text) != taken {
-				t.Errorf("message %d: taken is %v, and remembered is %q", i, taken, said)
+				t.Errorf("message %d: taken is %v, and remembered is %q, want both or none", i, taken, said)
 			}
 			for _, e := range all {
 				has := strings.Contains(textOf(e.Entries, providers.RoleUser), text)
 				if names := slices.Contains(e.Took, fmt.Sprintf("s-%d", i)); has != names {
-					t.Errorf("message %d: it is among entries is %v, and that they are told to have it %v", i, has, names)
+					t.Errorf("message %d: its text is among entries: %v, and Took names it: %v, want the same", i, has, names)
 				}
 			}
 		}
@@ -145,7 +145,7 @@ func steerQueue(r *rig) {
 	got := t.end("m-1", providers.Completed)
 	t.has("what it said", got, "first things first.", "second things second.")
 	if strings.Index(got, "second") < strings.Index(got, "first") {
-		t.Errorf("the queued message came first: %q", got)
+		t.Errorf("the queued message came first, want it second: %q", got)
 	}
 	t.taken("q-1")
 }
@@ -161,7 +161,7 @@ func injectIdle(r *rig) {
 	t.has("what it can read", t.turn("m-2", Recall()), "mango")
 	all, _ := t.ear.heard()
 	if count(all, providers.EventTurnStart, "i-1") > 0 {
-		t.Errorf("adding began a turn: %s", outline(all))
+		t.Errorf("adding began a turn, want none: %s", outline(all))
 	}
 	if r.caps.Resume {
 		next := r.openAt(r.another(), from(t.ear.kept()))

@@ -42,7 +42,7 @@ func toolCalled(r *rig) {
 		Word string `json:"word"`
 	}
 	if err := json.Unmarshal(c.Input, &in); err != nil || in.Word != "창밖 \"up\"" || c.ID == "" || c.Name != "look" {
-		t.Errorf("the call was %+v (%v)", c, err)
+		t.Errorf("the call was %+v (%v), want look with the word and an id", c, err)
 	}
 }
 
@@ -92,13 +92,13 @@ func toolSeveral(r *rig) {
 				_ = json.Unmarshal([]byte(calls[b.Call]), &want)
 				_ = json.Unmarshal([]byte(strings.TrimPrefix(b.Text, "got ")), &got)
 				if want == nil || fmt.Sprint(got) != fmt.Sprint(want) {
-					t.Errorf("the result of %s is %s", calls[b.Call], b.Text)
+					t.Errorf("the result of %s is %s, want its input", calls[b.Call], b.Text)
 				}
 			}
 		}
 	}
 	if len(calls) != 3 {
-		t.Errorf("%d calls are remembered", len(calls))
+		t.Errorf("%d calls are remembered, want 3", len(calls))
 	}
 }
 
@@ -141,7 +141,7 @@ func toolAlone(r *rig) {
 	t := r.open(with(alone))
 	t.turn("m-1", Call(use("alone", "a"), use("alone", "b"), use("alone", "c")))
 	if most.Load() != 1 {
-		t.Errorf("%d calls ran at once", most.Load())
+		t.Errorf("%d calls ran at once, want 1", most.Load())
 	}
 }
 
@@ -155,7 +155,7 @@ func toolError(r *rig) {
 	for _, e := range t.ear.kept().Entries {
 		for _, b := range e.Blocks {
 			if b.Kind == providers.BlockToolResult && !b.IsError {
-				t.Errorf("the error is remembered as %+v", b)
+				t.Errorf("the error is remembered as %+v, want it marked as an error", b)
 			}
 		}
 	}
@@ -188,7 +188,7 @@ func toolBig(r *rig) {
 	t := r.open(with(load))
 	t.has("what it said", t.turn("m-1", Call(use("load", big))), "the end")
 	if got.Load() != int64(len(big)) {
-		t.Errorf("of an input of %d bytes %d came", len(big), got.Load())
+		t.Errorf("of an input of %d bytes %d came, want all", len(big), got.Load())
 	}
 }
 

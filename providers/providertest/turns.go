@@ -30,18 +30,18 @@ func turnChecks() []check {
 func turnWhole(r *rig) {
 	t := r.open()
 	if got := t.turn("m-1", Say("hello there")); got != "hello there" {
-		t.Errorf("it said %q", got)
+		t.Errorf(`it said %q, want "hello there"`, got)
 	}
 	all, _ := t.ear.heard()
 	for _, k := range []providers.EventKind{providers.EventTurnStart, providers.EventTaken, providers.EventTurnEnd} {
 		if n := count(all, k, "m-1"); n != 1 {
-			t.Errorf("%s is heard %d times", k, n)
+			t.Errorf("%s is heard %d times, want once", k, n)
 		}
 	}
 	taken := slices.IndexFunc(all, func(e providers.Event) bool { return e.Kind == providers.EventTaken })
 	text := slices.IndexFunc(all, func(e providers.Event) bool { return e.Kind == providers.EventText })
 	if all[0].Kind != providers.EventTurnStart || taken > text || all[len(all)-1].Kind != providers.EventTurnEnd {
-		t.Errorf("the order is %s", outline(all))
+		t.Errorf("the order is %s, want the start first, taken before the text, and the end last", outline(all))
 	}
 }
 
@@ -52,19 +52,19 @@ func turnRemembered(r *rig) {
 	t.end("m-1", providers.Completed)
 	kept := t.ear.kept()
 	if r.caps.Resume && len(kept.Entries) == 0 && kept.ID == "" {
-		t.Fatalf("nothing is remembered")
+		t.Fatalf("nothing is remembered, want entries or an id")
 	}
 	if len(kept.Entries) == 0 {
 		return
 	}
 	for _, e := range kept.Entries {
 		if e.Turn != "m-1" {
-			t.Errorf("an entry is of turn %q", e.Turn)
+			t.Errorf("an entry is of turn %q, want m-1", e.Turn)
 		}
 	}
 	t.has("what the user said", textOf(kept.Entries, providers.RoleUser), m.Text)
 	if got := textOf(kept.Entries, providers.RoleAssistant); got != "the answer" {
-		t.Errorf("what the model said is remembered as %q", got)
+		t.Errorf(`what the model said is remembered as %q, want "the answer"`, got)
 	}
 }
 
@@ -93,10 +93,10 @@ func turnBig(r *rig) {
 	t := r.open()
 	text := strings.TrimSpace(strings.Repeat("많은 words ", 20_000))
 	if got := t.turn("m-1", Say(text)); got != text {
-		t.Errorf("of %d bytes %d came", len(text), len(got))
+		t.Errorf("of %d bytes %d came, want all", len(text), len(got))
 	}
 	if got := t.turn("m-2", Say("short again")); got != "short again" {
-		t.Errorf("then it said %q", got)
+		t.Errorf(`then it said %q, want "short again"`, got)
 	}
 }
 
@@ -105,7 +105,7 @@ func turnSeries(r *rig) {
 	for n := range 20 {
 		id, text := fmt.Sprint("m-", n), fmt.Sprint("answer ", n)
 		if got := t.turn(id, Say(text)); got != text {
-			t.Fatalf("turn %d said %q", n, got)
+			t.Fatalf("turn %d said %q, want %q", n, got, text)
 		}
 	}
 }
@@ -121,7 +121,7 @@ func turnAtOnce(r *rig) {
 		case err := <-sent:
 			t.ok(err)
 		case <-t.ctx.Done():
-			t.Fatalf("a send does not return while the end of a turn is heard")
+			t.Fatalf("a send does not return while the end of a turn is heard, want it to")
 		}
 		t.end(next.ID, providers.Completed)
 	}
@@ -135,11 +135,11 @@ func turnSlowListener(r *rig) {
 	t.begin("m-1", Say(text))
 	t.until("something is heard", func(all []providers.Event) bool { return len(all) > 0 })
 	if all, _ := t.ear.heard(); len(all) != 1 {
-		t.Errorf("the listener is told more while it is busy: %s", outline(all))
+		t.Errorf("the listener is told more while it is busy, want one event: %s", outline(all))
 	}
 	release()
 	if got := t.end("m-1", providers.Completed); got != text {
-		t.Errorf("of %d bytes %d came", len(text), len(got))
+		t.Errorf("of %d bytes %d came, want all", len(text), len(got))
 	}
 }
 
@@ -162,7 +162,7 @@ func turnNeighbours(r *rig) {
 	}
 	for n, t := range talks {
 		if got, want := t.end("m", providers.Completed), fmt.Sprint("mine is ", n); got != want {
-			t.Errorf("session %d said %q", n, got)
+			t.Errorf("session %d said %q, want %q", n, got, want)
 		}
 	}
 }
@@ -196,7 +196,7 @@ func turnUsage(r *rig) {
 		}
 	}
 	if sum.Output <= 0 || sum.Input+sum.CacheRead+sum.CacheWrite <= 0 {
-		t.Errorf("the turn took %+v", sum)
+		t.Errorf("the usage is %+v, want some input and output", sum)
 	}
 }
 
@@ -243,7 +243,7 @@ func refuseMode(r *rig) {
 	t := r.open()
 	for _, mode := range []providers.Mode{"", "jump"} {
 		if err := t.Send(t.ctx, providers.Message{ID: "m-1", Text: "x", Mode: mode}); err == nil {
-			t.Errorf("mode %q is taken", mode)
+			t.Errorf("mode %q is accepted, want an error", mode)
 		}
 	}
 	t.turn("m-2", Say("still here"))
@@ -252,7 +252,7 @@ func refuseMode(r *rig) {
 func refuseContinue(r *rig) {
 	t := r.open()
 	if err := t.Send(t.ctx, providers.Message{ID: "m-1", Mode: providers.Continue}); err == nil {
-		t.Errorf("a conversation without a beginning goes on")
+		t.Errorf("a conversation without a beginning is continued, want an error")
 	}
 	t.turn("m-2", Say("still here"))
 }
@@ -264,7 +264,7 @@ func refuseCancelled(r *rig) {
 	t.is(t.Send(ctx, t.prompt("m-1", Say("never"))), context.Canceled, "send")
 	t.turn("m-2", Say("still here"))
 	if all, _ := t.ear.heard(); count(all, providers.EventTurnStart, "m-1") > 0 {
-		t.Errorf("the refused message began a turn: %s", outline(all))
+		t.Errorf("the refused message began a turn, want none: %s", outline(all))
 	}
 }
 
@@ -272,7 +272,7 @@ func refuseOpen(r *rig) {
 	ctx, cancel := context.WithCancel(r.ctx)
 	cancel()
 	if s, err := r.provider.Open(ctx, r.spec()); err == nil {
-		r.Errorf("it opens with an ended context")
+		r.Errorf("a session opens with an ended context, want an error")
 		r.ok(s.Close())
 	}
 	r.open().turn("m-1", Say("still here"))
@@ -295,7 +295,7 @@ func refuseRace(r *rig) {
 		}
 	}
 	if won != 1 {
-		t.Errorf("%d of %d starts won", won, len(errs))
+		t.Errorf("%d of %d starts won, want 1", won, len(errs))
 	}
 	t.ok(t.Interrupt(t.ctx))
 }

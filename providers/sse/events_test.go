@@ -50,7 +50,7 @@ func TestEvents(t *testing.T) {
 			for _, r := range []io.Reader{strings.NewReader(tt.in), iotest.OneByteReader(strings.NewReader(tt.in))} {
 				got, err := read(r)
 				if diff := cmp.Diff(tt.want, got); diff != "" || err != nil {
-					t.Errorf("got %q, %v", got, err)
+					t.Errorf("got %q, %v, want %q", got, err, tt.want)
 				}
 			}
 		})
@@ -96,7 +96,7 @@ func TestBrokenStreams(t *testing.T) {
 	t.Parallel()
 	got, err := read(io.MultiReader(strings.NewReader("data: x\n\ndata: y\n"), iotest.ErrReader(io.ErrUnexpectedEOF)))
 	if !errors.Is(err, io.ErrUnexpectedEOF) || len(got) != 1 {
-		t.Errorf("got %q, %v", got, err)
+		t.Errorf("got %q, %v, want one event and %v", got, err, io.ErrUnexpectedEOF)
 	}
 }
 
@@ -116,7 +116,7 @@ func FuzzEvents(f *testing.F) {
 		}
 		slow, _ := read(iotest.OneByteReader(strings.NewReader(in)))
 		if diff := cmp.Diff(got, slow); diff != "" {
-			t.Fatalf("read byte by byte it is another stream: %s", diff)
+			t.Fatalf("read byte by byte it is another stream, want the same: %s", diff)
 		}
 		var again strings.Builder
 		for _, e := range got {
@@ -128,7 +128,7 @@ func FuzzEvents(f *testing.F) {
 		}
 		back, err := read(strings.NewReader(again.String()))
 		if diff := cmp.Diff(got, back); diff != "" || err != nil {
-			t.Fatalf("written and read again it is another stream: %s %v", diff, err)
+			t.Fatalf("written and read again it is another stream, want the same: %s %v", diff, err)
 		}
 	})
 }

@@ -41,7 +41,7 @@ func count(t *testing.T, s *sse.Server) (n int, f *providers.Failure) {
 	}
 	f, ok := err.(*providers.Failure) //nolint:errorlint // it is promised to be one
 	if !ok {
-		t.Fatalf("the error is no failure: %v", err)
+		t.Fatalf("the error is %T (%v), want a *providers.Failure", err, err)
 	}
 	return n, f
 }
@@ -89,7 +89,7 @@ func TestErrorsHaveClass(t *testing.T) {
 				t.Errorf("got %v, want %s with %q", f, tt.want, tt.text)
 			}
 			if f != nil && (strings.Contains(f.Error(), "the-secret") || len(f.Error()) > 600) {
-				t.Errorf("the error contains a secret or the whole body: %v", f)
+				t.Errorf("the error contains a secret or the whole body, want neither: %v", f)
 			}
 		})
 	}
@@ -166,10 +166,10 @@ func TestConnectionRefused(t *testing.T) {
 	defer s.Close()
 	_, f := count(t, s)
 	if f == nil || f.Class != providers.Transport || strings.Contains(f.Error(), "password") || !strings.Contains(f.Error(), "refused") {
-		t.Errorf("got %v", f)
+		t.Errorf("got %v, want a refused connection of class %s without the password", f, providers.Transport)
 	}
 	if _, err := s.Get(t.Context(), "/models"); err == nil {
-		t.Error("a closed port answered")
+		t.Error("a closed port answered, want an error")
 	}
 }
 
@@ -177,14 +177,14 @@ func TestConnectionRefused(t *testing.T) {
 func TestKeysAreNotSentToOtherHosts(t *testing.T) {
 	t.Parallel()
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		t.Error("the redirect is followed")
+		t.Error("the redirect is followed, want it refused")
 	}))
 	defer elsewhere.Close()
 	_, f := ask(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
 	})
 	if f == nil || f.Class != providers.Invalid {
-		t.Errorf("got %v", f)
+		t.Errorf("got %v, want class %s", f, providers.Invalid)
 	}
 }
 
@@ -216,7 +216,7 @@ func TestSilentStreamTimesOut(t *testing.T) {
 			start := time.Now()
 			n, f := count(t, s)
 			if n != want.events || f == nil || f.Class != providers.Transport || !errors.Is(f, providers.ErrSilent) {
-				t.Errorf("got %d events and %v", n, f)
+				t.Errorf("got %d events and %v, want %d and %v of class %s", n, f, want.events, providers.ErrSilent, providers.Transport)
 			}
 			if took := time.Since(start); took != want.took {
 				t.Errorf("it took %v, want %v", took, want.took)
@@ -251,7 +251,7 @@ func TestSlowReaderIsNotSilence(t *testing.T) {
 			return n == 2, nil
 		})
 		if n != 2 || err != nil {
-			t.Errorf("got %d events and %v", n, err)
+			t.Errorf("got %d events and %v, want 2 and no error", n, err)
 		}
 	})
 }
@@ -269,7 +269,7 @@ func TestWrongConfigurations(t *testing.T) {
 	} {
 		_, err := sse.New(cfg)
 		if err == nil || strings.Contains(err.Error(), "abc") {
-			t.Errorf("%+v: got error %v", cfg, err)
+			t.Errorf("%+v: got error %v, want one without the secret", cfg, err)
 		}
 	}
 }
@@ -284,6 +284,6 @@ func TestRequestsThatCannotBeWritten(t *testing.T) {
 	err = s.Stream(t.Context(), "/x", func() {}, func(sse.Event) (bool, error) { return true, errors.New("never") })
 	f, _ := errors.AsType[*providers.Failure](err)
 	if f == nil || f.Class != providers.Invalid {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want class %s", err, providers.Invalid)
 	}
 }
