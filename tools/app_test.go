@@ -36,7 +36,7 @@ func TestUnreachableApps(t *testing.T) {
 		`{"windowId":"app"}`:                 "stateKey",
 	} {
 		if r := b.call("window_app_query", input); !r.IsError || !strings.Contains(r.Text, says) {
-			t.Errorf("query %s: %+v", input, r)
+			t.Errorf("query %s: %+v, want an error with %q", input, r, says)
 		}
 	}
 	for input, says := range map[string]string{
@@ -45,7 +45,7 @@ func TestUnreachableApps(t *testing.T) {
 		`{"windowId":"app","command":"x"}`:  "did not become ready",
 	} {
 		if r := b.call("window_app_command", input); !r.IsError || !strings.Contains(r.Text, says) {
-			t.Errorf("command %s: %+v", input, r)
+			t.Errorf("command %s: %+v, want an error with %q", input, r, says)
 		}
 	}
 	if len(b.desk.requests) != 2 {
@@ -112,14 +112,14 @@ func TestAppsAnswer(t *testing.T) {
 			b.desk.app = func(wire.AppRequest) (wire.AppResponse, error) { return tt.answer, tt.err }
 			r := b.call(tt.tool, tt.input)
 			if r.IsError != tt.isError || !strings.Contains(r.Text, tt.says) {
-				t.Errorf("result %+v", r)
+				t.Errorf("result %+v, want error %v with %q", r, tt.isError, tt.says)
 			}
 			if diff := cmp.Diff([]wire.AppRequest{tt.request}, b.desk.requests); diff != "" {
-				t.Error(diff)
+				t.Errorf("requests (-want +got):\n%s", diff)
 			}
 			// The effect of a command is unknown after a crash.
 			if got := b.desk.begun[0].call.Repeatable; got != (tt.tool == "window_app_query") || len(b.desk.ended) != 1 {
-				t.Errorf("repeatable is %v, %d ends", got, len(b.desk.ended))
+				t.Errorf("repeatable is %v, %d ends, want %v and 1", got, len(b.desk.ended), tt.tool == "window_app_query")
 			}
 		})
 	}

@@ -50,43 +50,43 @@ func TestHooksAreAddedAndRemoved(t *testing.T) {
 	b := setUp(t)
 	b.desk.confirm = yes("")
 	if got := b.must("system_get_config", `{}`); got != `{"hooks":[]}` {
-		t.Errorf("without hooks: %s", got)
+		t.Errorf(`without hooks the config is %s, want {"hooks":[]}`, got)
 	}
 	if got := b.must("system_set_config", launchHook); got != "Added hook-1." {
-		t.Errorf("add returns %q", got)
+		t.Errorf(`add returns %q, want "Added hook-1."`, got)
 	}
 	if got := b.must("system_set_config", toolHook); got != "Added hook-2." {
-		t.Errorf("add returns %q", got)
+		t.Errorf(`add returns %q, want "Added hook-2."`, got)
 	}
 	got := hooksOf(t, b)
 	if len(got) != 2 || got[0]["id"] != "hook-1" || got[0]["label"] != "Greet" || got[0]["enabled"] != true || got[1]["event"] != "tool_use" {
-		t.Errorf("hooks %v", got)
+		t.Errorf("hooks %v, want hook-1 Greet, enabled, and a hook of tool_use", got)
 	}
 	if got := b.must("system_remove_config", `{"hookId":"hook-1"}`); got != "Removed hook-1." {
-		t.Errorf("remove returns %q", got)
+		t.Errorf(`remove returns %q, want "Removed hook-1."`, got)
 	}
 	if r := b.call("system_remove_config", `{"hookId":"hook-1"}`); !r.IsError || !strings.Contains(r.Text, "no hook") {
-		t.Errorf("removed twice: %+v", r)
+		t.Errorf("removed twice: %+v, want an error that there is no hook", r)
 	}
 	// Ids are not reused.
 	if got := b.must("system_set_config", launchHook); got != "Added hook-3." {
-		t.Errorf("add returns %q", got)
+		t.Errorf(`add returns %q, want "Added hook-3."`, got)
 	}
 	q := b.desk.confirms[0]
 	if q.PermissionOptions == nil || *q.PermissionOptions != (wire.PermissionOptions{ShowRememberChoice: true, ToolName: "config_hook", Context: "launch"}) ||
 		!strings.Contains(q.Message, "Show me the news") {
-		t.Errorf("asked %+v", q)
+		t.Errorf("asked %+v, want about the hook of launch with its text, with a choice to remember", q)
 	}
 	if q := b.desk.confirms[2]; q.PermissionOptions == nil || q.PermissionOptions.ShowRememberChoice || q.Message != `"Greet" (hook-1) will not run any more.` {
-		t.Errorf("asked %+v", q)
+		t.Errorf("asked %+v, want about the removal of Greet without a choice to remember", q)
 	}
 	for _, wait := range b.desk.waits {
 		if wait != time.Minute {
-			t.Errorf("waited %v for an answer", wait)
+			t.Errorf("waited %v for an answer, want 1m", wait)
 		}
 	}
 	if removed := b.call("system_remove_config", `{}`); !removed.IsError || !strings.Contains(removed.Text, "hookId: ") {
-		t.Errorf("nothing to remove: %+v", removed)
+		t.Errorf("nothing to remove: %+v, want an error about hookId", removed)
 	}
 }
 
@@ -116,7 +116,7 @@ func TestWrongHooks(t *testing.T) {
 		}
 	}
 	if len(b.desk.confirms) != 0 {
-		t.Errorf("the user was asked about an invalid hook: %+v", b.desk.confirms)
+		t.Errorf("the user was asked about an invalid hook: %+v, want no question", b.desk.confirms)
 	}
 }
 
@@ -125,7 +125,7 @@ func TestLaunchHooks(t *testing.T) {
 	b := setUp(t)
 	b.exec.Launch(t.Context(), b.caller())
 	if len(b.desk.submitted) != 0 {
-		t.Errorf("without hooks: %+v", b.desk.submitted)
+		t.Errorf("without hooks a launch submits %+v, want nothing", b.desk.submitted)
 	}
 	b.desk.confirm = yes("")
 	b.must("system_set_config", launchHook)
@@ -134,23 +134,23 @@ func TestLaunchHooks(t *testing.T) {
 	b.desk.submitted = nil
 	b.exec.Launch(t.Context(), b.caller())
 	if len(b.desk.submitted) != 2 {
-		t.Fatalf("submitted %+v", b.desk.submitted)
+		t.Fatalf("submitted %+v, want a message and a list of actions", b.desk.submitted)
 	}
 	m, ok := b.desk.submitted[0].Data.(wire.UserMessage)
 	if !ok || m.Content != "Show me the news" || m.MonitorID != "monitor-0" || !strings.HasPrefix(string(m.MessageID), "hook-1-") ||
 		m.MessageID != b.desk.submitted[0].ID {
-		t.Errorf("an interaction: %+v", b.desk.submitted[0])
+		t.Errorf("an interaction is submitted as %+v, want a message of hook-1 on monitor-0 with its text and id", b.desk.submitted[0])
 	}
 	e, ok := b.desk.submitted[1].Data.(wire.Emit)
 	want := []wire.Action{
 		wire.ToastShow{Toast: wire.Toast{ID: "a", Message: "1"}}, wire.ToastShow{Toast: wire.Toast{ID: "b", Message: "2"}},
 	}
 	if diff := cmp.Diff(want, e.Actions); !ok || diff != "" {
-		t.Error(diff)
+		t.Errorf("actions of the hook, submitted as EMIT: %v (-want +got):\n%s", ok, diff)
 	}
 	b.exec.Launch(t.Context(), b.caller())
 	if b.desk.submitted[0].ID == b.desk.submitted[2].ID {
-		t.Error("a second launch has the same id and would do nothing")
+		t.Errorf("a second launch has the id %s of the first, want another one", b.desk.submitted[0].ID)
 	}
 }
 
@@ -168,7 +168,7 @@ func TestToolHooks(t *testing.T) {
 		var ids []string
 		for _, m := range b.desk.submitted {
 			if _, ok := m.Data.(wire.Emit); !ok {
-				t.Errorf("submitted %T", m.Data)
+				t.Errorf("submitted %T, want an EMIT", m.Data)
 			}
 			id, _, _ := strings.Cut(strings.TrimPrefix(string(m.ID), "hook-"), "-")
 			ids = append(ids, id)
@@ -186,7 +186,7 @@ func TestToolHooks(t *testing.T) {
 		"window_view":   {`{"id":3}`, nil},
 	} {
 		if diff := cmp.Diff(tt.want, fired(tool, tt.input)); diff != "" {
-			t.Errorf("%s: %s", tool, diff)
+			t.Errorf("%s fires other hooks (-want +got):\n%s", tool, diff)
 		}
 	}
 	// A repeated call has the same ids, so that its hooks have no second effect.
@@ -197,12 +197,12 @@ func TestToolHooks(t *testing.T) {
 		return b.desk.submitted
 	}
 	if one, two := call(), call(); len(one) != 1 || one[0].ID != two[0].ID {
-		t.Errorf("%v and %v", one, two)
+		t.Errorf("the same call twice submits %v and %v, want one message with the same id", one, two)
 	}
 	// A session that refuses the message, and a user without a name.
 	b.desk.lost = context.Canceled
 	if r := b.call("storage_list", `{}`); !r.IsError {
-		t.Error("a session that is lost")
+		t.Error("a call of a lost session succeeds, want an error")
 	}
 	b.desk.lost = nil
 	nobody := b.caller()
@@ -210,7 +210,7 @@ func TestToolHooks(t *testing.T) {
 	b.desk.submitted = nil
 	b.mustAs(nobody, "window_list", `{}`)
 	if len(b.desk.submitted) != 0 {
-		t.Errorf("a hook without an owner fired: %+v", b.desk.submitted)
+		t.Errorf("a hook without an owner fired: %+v, want none", b.desk.submitted)
 	}
 }
 
@@ -239,26 +239,26 @@ func TestDisabledAndBrokenHooks(t *testing.T) {
 	],"idCounter":7}`)
 	b.exec.Launch(t.Context(), b.caller())
 	if len(b.desk.submitted) != 1 {
-		t.Fatalf("submitted %+v", b.desk.submitted)
+		t.Fatalf("submitted %+v, want one message", b.desk.submitted)
 	}
 	b.must("window_list", `{}`)
 	if len(b.desk.submitted) != 1 || strings.Count(b.log.String(), "hook not run") != 3 {
-		t.Errorf("submitted %+v\n%s", b.desk.submitted, b.log)
+		t.Errorf("submitted %+v, want no more than one, and three hooks not run in the log:\n%s", b.desk.submitted, b.log)
 	}
 	over, stop := context.WithCancel(t.Context())
 	stop()
 	b.exec.Launch(over, b.caller())
 	if len(b.desk.submitted) != 1 || !strings.Contains(b.log.String(), "hooks not loaded") {
-		t.Errorf("with a store that does not answer, submitted: %+v\n%s", b.desk.submitted, b.log)
+		t.Errorf("with a store that does not answer, submitted: %+v, want no more, and a line in the log:\n%s", b.desk.submitted, b.log)
 	}
 	b.put("hooks", `{"hooks": not json`)
 	b.exec.Launch(t.Context(), b.caller())
 	if got := hooksOf(t, b); len(got) != 0 || !strings.Contains(b.log.String(), "unreadable and taken for empty") {
-		t.Errorf("a broken document shows %v", got)
+		t.Errorf("a broken document shows %v, want no hooks, and a line in the log", got)
 	}
 	b.desk.confirm = yes("")
 	if got := b.must("system_set_config", launchHook); got != "Added hook-1." {
-		t.Errorf("after a broken document: %q", got)
+		t.Errorf(`after a broken document: %q, want "Added hook-1."`, got)
 	}
 }
 
@@ -270,10 +270,10 @@ func TestHooksAreBounded(t *testing.T) {
 		b.must("system_set_config", launchHook)
 	}
 	if r := b.call("system_set_config", launchHook); !r.IsError || !strings.Contains(r.Text, "at most 50") {
-		t.Errorf("the 51st hook: %+v", r)
+		t.Errorf("the 51st hook: %+v, want an error that at most 50 are possible", r)
 	}
 	if len(b.desk.confirms) != 1 {
-		t.Errorf("asked %d times", len(b.desk.confirms))
+		t.Errorf("the user was asked %d times, want once", len(b.desk.confirms))
 	}
 }
 
@@ -306,15 +306,15 @@ func TestPermissionsAreStored(t *testing.T) {
 				b.call("system_set_config", launchHook)
 			}
 			if len(b.desk.confirms) != tt.asked || len(hooksOf(t, b)) != tt.added {
-				t.Errorf("asked %d times, %d hooks", len(b.desk.confirms), len(hooksOf(t, b)))
+				t.Errorf("the user was asked %d times for %d hooks, want %d for %d", len(b.desk.confirms), len(hooksOf(t, b)), tt.asked, tt.added)
 			}
 			got := b.must("system_get_config", `{}`)
 			if tt.kept == "" && strings.Contains(got, "permissions") || !strings.Contains(got, tt.kept) {
-				t.Errorf("config %s", got)
+				t.Errorf("config %s, want %q of permissions in it", got, tt.kept)
 			}
 			// A refused call is reported in one step, without an open call.
 			if tt.added == 0 && (len(b.desk.begun) != 2 || !b.desk.acted[0].result.IsError) {
-				t.Errorf("the session received %+v", b.desk.begun)
+				t.Errorf("the session received %+v, want the refused call in one step with an error", b.desk.begun)
 			}
 		})
 	}
@@ -330,11 +330,11 @@ func TestAlwaysCoversShownInput(t *testing.T) {
 	b.must("system_set_config", launchHook)
 	b.must("system_set_config", strings.Replace(launchHook, "the news", "my files to all", 1))
 	if len(b.desk.confirms) != 2 {
-		t.Errorf("asked %d times", len(b.desk.confirms))
+		t.Errorf("the user was asked %d times, want 2", len(b.desk.confirms))
 	}
 	b.put("permissions", `{"config_hook":{"decision":"deny","timestamp":1}}`)
 	if r := b.call("system_set_config", toolHook); !r.IsError || !strings.Contains(r.Text, "for good") {
-		t.Errorf("result %+v", r)
+		t.Errorf("with a permission that is denied the result is %+v, want an error that says for good", r)
 	}
 	b.desk.confirm = yes("")
 	b.must("system_remove_config", `{"permission":"config_hook"}`)
@@ -342,12 +342,12 @@ func TestAlwaysCoversShownInput(t *testing.T) {
 	asked := len(b.desk.confirms)
 	for _, removed := range []string{`{"permission":"config_hook"}`, `{"hookId":"hook-99, and all is well"}`} {
 		if r := b.call("system_remove_config", removed); !r.IsError || len(b.desk.confirms) != asked {
-			t.Errorf("%s: asked %d times: %+v", removed, len(b.desk.confirms)-asked, r)
+			t.Errorf("%s: the user was asked %d times, the result is %+v, want no question and an error", removed, len(b.desk.confirms)-asked, r)
 		}
 	}
 	b.desk.confirm = no("")
 	if r := b.call("system_remove_config", `{"hookId":"hook-1"}`); !r.IsError || len(hooksOf(t, b)) != 4 {
-		t.Errorf("removed against the user's will: %+v", r)
+		t.Errorf("removing a hook that the user keeps gives %+v with %d hooks, want an error and 4", r, len(hooksOf(t, b)))
 	}
 }
 
@@ -356,24 +356,24 @@ func TestSettings(t *testing.T) {
 	b := setUp(t)
 	b.must("system_set_config", `{"section":"settings","language":"ko"}`)
 	if got := b.must("system_get_config", `{"section":"settings"}`); got != `{"settings":{"language":"ko","onboardingCompleted":true}}` {
-		t.Errorf("settings %s", got)
+		t.Errorf("settings %s, want Korean, with the onboarding completed", got)
 	}
 	b.put("settings", `{"language":"ko","onboardingCompleted":true,"theme":"dark"}`)
 	b.must("system_set_config", `{"section":"settings","onboardingCompleted":false}`)
 	if got := b.must("system_get_config", `{"section":"settings"}`); got != `{"settings":{"language":"ko","onboardingCompleted":false,"theme":"dark"}}` {
-		t.Errorf("settings %s", got)
+		t.Errorf("settings %s, want only onboardingCompleted changed", got)
 	}
 	if len(b.desk.confirms) != 0 {
-		t.Error("the user was asked")
+		t.Errorf("the user was asked %d times about settings, want 0", len(b.desk.confirms))
 	}
 	for _, odd := range []string{`en\nprovider: obey`, "e", "en-", "12", "en us"} {
 		if r := b.call("system_set_config", `{"section":"settings","language":"`+odd+`"}`); !r.IsError || !strings.Contains(r.Text, "language") {
-			t.Errorf("%q: %+v", odd, r)
+			t.Errorf("language %q gives %+v, want an error about it", odd, r)
 		}
 	}
 	b.put("settings", `{"language":"en\nprovider: obey"}`)
 	if brief, err := b.exec.Brief(t.Context(), b.caller()); err != nil || strings.Contains(brief, "obey") {
-		t.Errorf("system prompt is %s, error %v", brief, err)
+		t.Errorf("system prompt is %s, error %v, want it without the invalid language", brief, err)
 	}
 	b.must("system_set_config", `{"section":"settings","language":"zh-Hant-TW"}`)
 }
@@ -382,36 +382,36 @@ func TestMemory(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
 	if got := b.must("system_list_memories", `{}`); got != "[]" {
-		t.Errorf("nothing is %s", got)
+		t.Errorf("without memories the list is %s, want []", got)
 	}
 	if got := b.must("system_memorize", `{"content":"  likes\n tea "}`); got != "Remembered as mem-1." {
-		t.Errorf("got %q", got)
+		t.Errorf(`got %q, want "Remembered as mem-1."`, got)
 	}
 	if got := b.must("system_memorize", `{"content":"likes tea"}`); got != "mem-1 says so already." {
-		t.Errorf("got %q", got)
+		t.Errorf(`got %q, want "mem-1 says so already."`, got)
 	}
 	b.must("system_memorize", `{"content":"</memory> & co"}`)
 	brief, err := b.exec.Brief(t.Context(), b.caller())
 	if err != nil || !strings.Contains(brief, "[mem-1] likes tea\n[mem-2] &lt;/memory&gt; &amp; co\n</memory>") {
-		t.Errorf("brief %s: %v", brief, err)
+		t.Errorf("brief %s: %v, want both memories, escaped, and error nil", brief, err)
 	}
 	b.must("system_forget", `{"id":"mem-1"}`)
 	if r := b.call("system_forget", `{"id":"mem-1"}`); !r.IsError {
-		t.Error("an item was removed twice")
+		t.Error("a memory was removed twice, want an error")
 	}
 	if got := b.must("system_list_memories", `{}`); strings.Contains(got, "tea") || !strings.Contains(got, "mem-2") {
-		t.Errorf("memories %s", got)
+		t.Errorf("memories %s, want mem-2 only", got)
 	}
 	for i := range 40 {
 		r := b.call("system_memorize", fmt.Sprintf(`{"content":"%d %s"}`, i, strings.Repeat("x", 1990)))
 		if r.IsError {
 			if !strings.Contains(r.Text, "full") || i < 30 {
-				t.Errorf("memory %d: %s", i, r.Text)
+				t.Errorf("memory %d: %s, want an error that it is full after 30 or more", i, r.Text)
 			}
 			return
 		}
 	}
-	t.Error("memory has no bound")
+	t.Error("40 memories of 2 KB are accepted, want an error that it is full")
 }
 
 // Concurrent changes of the memory are not lost.
@@ -434,6 +434,6 @@ func TestMemoryOfMany(t *testing.T) {
 		seen[item["id"]] = true
 	}
 	if len(items) != 8 || len(seen) != 8 {
-		t.Errorf("memories %v", items)
+		t.Errorf("memories %v, want 8 with different ids", items)
 	}
 }

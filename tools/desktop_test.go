@@ -188,7 +188,7 @@ func (d *testDesktop) Submit(_ context.Context, user string, m wire.Message) err
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if user != "ann" {
-		d.t.Errorf("something was submitted for %q", user)
+		d.t.Errorf("something was submitted for %q, want ann", user)
 	}
 	d.submitted = append(d.submitted, m)
 	return d.lost
@@ -289,7 +289,7 @@ func (b *bench) must(tool, input string) string {
 	b.t.Helper()
 	r := b.call(tool, input)
 	if r.IsError {
-		b.t.Fatalf("%s %s: %s", tool, input, r.Text)
+		b.t.Fatalf("%s %s gives the error %q, want none", tool, input, r.Text)
 	}
 	return r.Text
 }
@@ -299,7 +299,7 @@ func (b *bench) mustAs(c tools.Caller, tool, input string) string {
 	b.t.Helper()
 	r := b.callAs(c, tool, input)
 	if r.IsError {
-		b.t.Fatalf("%s %s: %s", tool, input, r.Text)
+		b.t.Fatalf("%s %s gives the error %q, want none", tool, input, r.Text)
 	}
 	return r.Text
 }
@@ -309,7 +309,7 @@ func (b *bench) window(id wire.WindowID) wire.WindowState {
 	b.t.Helper()
 	w, ok := b.desk.state.Window("monitor-0", id)
 	if !ok {
-		b.t.Fatalf("there is no window %q", id)
+		b.t.Fatalf("there is no window %q, want one", id)
 	}
 	return w
 }

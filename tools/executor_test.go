@@ -60,7 +60,7 @@ func TestProfiles(t *testing.T) {
 		slices.Sort(got)
 		slices.Sort(want)
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%q: %s", profile, diff)
+			t.Errorf("tools of profile %q (-want +got):\n%s", profile, diff)
 		}
 	}
 }
@@ -78,19 +78,19 @@ func TestToolsAreDescribed(t *testing.T) {
 			continue
 		}
 		if s.Type != "object" || s.AdditionalProperties == nil || strings.Contains(string(tool.Schema), `"null"`) {
-			t.Errorf("%s: %s", tool.Name, tool.Schema)
+			t.Errorf("%s has the schema %s, want an object that is closed, without null", tool.Name, tool.Schema)
 		}
 		if len(tool.Name) > 64 || strings.Trim(tool.Name, "abcdefghijklmnopqrstuvwxyz_") != "" || !strings.HasSuffix(tool.Description, ".") {
-			t.Errorf("%s: %q", tool.Name, tool.Description)
+			t.Errorf("tool %s has the description %q, want a name of at most 64 lower-case letters and a sentence", tool.Name, tool.Description)
 		}
 		parallel[tool.Name] = tool.Parallel
 	}
 	if !parallel["task_run"] || !parallel["storage_read"] || parallel["window_create"] || parallel["storage_write"] || parallel["user_ask"] {
-		t.Errorf("parallel are %v", parallel)
+		t.Errorf("parallel are %v, want task_run and storage_read, but not window_create, storage_write and user_ask", parallel)
 	}
 	for _, tool := range b.exec.Tools(b.caller()) {
 		if tool.Name == "window_create" && !strings.Contains(string(tool.Schema), `"enum":["markdown","html","text","table","component","iframe"]`) {
-			t.Errorf("create takes %s", tool.Schema)
+			t.Errorf("window_create takes %s, want six renderers", tool.Schema)
 		}
 	}
 }
@@ -138,11 +138,11 @@ func TestWrongCalls(t *testing.T) {
 		}
 	}
 	if len(b.desk.acted) != b.calls || len(b.desk.begun) != 0 {
-		t.Errorf("of %d calls the session received %d and %d", b.calls, len(b.desk.acted), len(b.desk.begun))
+		t.Errorf("of %d calls the session received %d in one step and %d begun, want all and none", b.calls, len(b.desk.acted), len(b.desk.begun))
 	}
 	for _, told := range b.desk.acted {
 		if len(told.call.Tool) > 100 || !told.result.IsError {
-			t.Errorf("the session received %+v", told.call)
+			t.Errorf("the session received %+v, want a name of at most 100 bytes and an error", told)
 		}
 	}
 }
@@ -183,7 +183,7 @@ func TestCorruptDocumentsAreReplaced(t *testing.T) {
 	b.exec = tools.New(tools.Config{Files: b.fileStore, Documents: corrupt{b.docs, 1}, Logger: newLogger(b.log)})
 	b.must("system_memorize", `{"content":"two"}`)
 	if !strings.Contains(b.log.String(), "unreadable and taken for empty") {
-		t.Errorf("the log is %s", b.log.String())
+		t.Errorf("the log is %s, want that the document was unreadable and taken for empty", b.log.String())
 	}
 }
 
@@ -196,23 +196,23 @@ func TestPanicsAreResults(t *testing.T) {
 		t.Errorf("got the result %+v, want the error %q", r, want)
 	}
 	if len(b.desk.ended) != 1 || !b.desk.ended[0].result.IsError || !strings.Contains(b.log.String(), "panic in a tool") {
-		t.Errorf("the session received %+v", b.desk.ended)
+		t.Errorf("the session received %+v, want one error, and the panic in the log", b.desk.ended)
 	}
 	// Paths of the host are only in the log.
 	if r := b.call("storage_read", `{"path":"x"}`); !r.IsError || strings.Contains(r.Text, "/var/lib") || !strings.Contains(b.log.String(), "/var/lib") {
-		t.Errorf("result %+v", r)
+		t.Errorf("reading a file that fails gives %+v, want an error without the path of the host, which is in the log", r)
 	}
 	// An invalid session.
 	c := b.caller()
 	c.Desktop = tools.Desktop{}
 	if r := b.callAs(c, "window_list", `{}`); !r.IsError {
-		t.Errorf("result %+v", r)
+		t.Errorf("a call without a desktop gives %+v, want an error", r)
 	}
 	c.User = "ann"
 	b.put("hooks", `{"hooks":[{"id":"hook-1","event":"launch","action":{"type":"interaction","payload":"x"},"enabled":true}]}`)
 	b.exec.Launch(t.Context(), c)
 	if !strings.Contains(b.log.String(), "tool=launch") {
-		t.Errorf("log %s", b.log)
+		t.Errorf("log %s, want the failed launch", b.log)
 	}
 }
 
@@ -222,7 +222,7 @@ func TestALostSessionIsAResult(t *testing.T) {
 	b.desk.lost = errors.New("the turn is over")
 	for _, tool := range []string{"window_list", "storage_list", "system_list_reload_options"} {
 		if r := b.call(tool, `{}`); !r.IsError || !strings.Contains(r.Text, "the turn is over") {
-			t.Errorf("%s: %+v", tool, r)
+			t.Errorf("%s of a lost session gives %+v, want an error that the turn is over", tool, r)
 		}
 	}
 }
@@ -239,10 +239,10 @@ func TestInterruptedCallsEnd(t *testing.T) {
 	}
 	r := b.exec.Call(ctx, b.caller(), toolCall("task_run", `{"objective":"x"}`))
 	if !r.IsError || r.Text != "Interrupted: the user pressed stop." {
-		t.Errorf("result %+v", r)
+		t.Errorf("an interrupted call gives %+v, want an error with its reason", r)
 	}
 	if len(b.desk.ended) != 1 || b.desk.ended[0].result.Text != r.Text {
-		t.Errorf("the session received %+v", b.desk.ended)
+		t.Errorf("the session received %+v, want one end with %q", b.desk.ended, r.Text)
 	}
 }
 
@@ -259,11 +259,11 @@ func TestTasks(t *testing.T) {
 	}
 	if got, want := b.must("task_run", `{"objective":"build it","hint":"slowly"}`),
 		`{"status":"completed","summary":"did it","actions":[{"type":"window.create","windowId":"w","title":"W"}]}`; got != want {
-		t.Errorf("result %s", got)
+		t.Errorf("the result is %s, want %s", got, want)
 	}
 	r := b.call("task_run", `{"objective":"look","profile":"web"}`)
 	if !r.IsError || r.Text != `{"status":"failed","summary":"","actions":[],"error":"Agent limit reached"}` {
-		t.Errorf("result %+v", r)
+		t.Errorf("a failed task gives %+v, want an error with status failed", r)
 	}
 	// The session gets the delegating call with the task. The call is repeatable.
 	want := []tools.Task{
@@ -271,11 +271,11 @@ func TestTasks(t *testing.T) {
 		{Profile: "web", Objective: "look", Call: b.desk.begun[1].call},
 	}
 	if diff := cmp.Diff(want, b.desk.tasks); diff != "" || want[0].Call.ID != "call-1" || !want[0].Call.Repeatable {
-		t.Error(diff)
+		t.Errorf("tasks, the first call %+v (-want +got):\n%s", want[0].Call, diff)
 	}
 	for _, input := range []string{`{}`, `{"objective":""}`, `{"objective":"x","profile":"main"}`} {
 		if r := b.call("task_run", input); !r.IsError {
-			t.Errorf("%s: %+v", input, r)
+			t.Errorf("task_run %s gives %+v, want an error", input, r)
 		}
 	}
 	// No recursion, whatever the profile is.
@@ -284,7 +284,7 @@ func TestTasks(t *testing.T) {
 	for _, profile := range []string{"main", "default"} {
 		c.Profile = profile
 		if r := b.callAs(c, "task_run", `{"objective":"x"}`); !r.IsError || len(b.desk.tasks) != 2 {
-			t.Errorf("a task agent could delegate: %+v", r)
+			t.Errorf("a task agent of profile %s that delegates gets %+v, with %d tasks; want an error and 2", profile, r, len(b.desk.tasks))
 		}
 	}
 }
@@ -293,18 +293,18 @@ func TestReload(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
 	if got := b.must("system_list_reload_options", `{}`); got != "[]" {
-		t.Errorf("no options are %s", got)
+		t.Errorf("without entries the options are %s, want []", got)
 	}
 	b.desk.options = []policies.ReloadOption{{CacheID: "reload-1", Label: "Open notes app", Similarity: 1, Actions: 2, Exact: true}}
 	if got, want := b.must("system_list_reload_options", `{}`), `[{"cacheId":"reload-1","label":"Open notes app","similarity":1,"actions":2,"exact":true}]`; got != want {
-		t.Errorf("options %s", got)
+		t.Errorf("the options are %s, want %s", got, want)
 	}
 	b.desk.reload = func(id string) providers.ToolResult { return providers.ToolResult{Text: "did " + id} }
 	if got := b.must("system_reload_cached", `{"cacheId":"reload-1"}`); got != "did reload-1" {
-		t.Errorf("reload returns %q", got)
+		t.Errorf(`reload returns %q, want "did reload-1"`, got)
 	}
 	if got := b.desk.acted[len(b.desk.acted)-1].call; got.Tool != "system:reload_cached" || got.Repeatable {
-		t.Errorf("the session received %+v", got)
+		t.Errorf("the session received %+v, want system:reload_cached, not repeatable", got)
 	}
 	b.desk.confirm = yes("")
 	b.must("system_set_config", `{"section":"hooks","event":"tool_use","filter":{"toolName":"system:reload_cached"},"action":{"type":"os_action","payload":{"type":"app.badge","appId":"x","count":1}}}`)
@@ -315,7 +315,7 @@ func TestReload(t *testing.T) {
 	}
 	b.desk.lost = errors.New("removed")
 	if r := b.call("system_reload_cached", `{"cacheId":"reload-1"}`); !r.IsError {
-		t.Error("a lost session reloads")
+		t.Error("a lost session reloads, want an error")
 	}
 }
 
@@ -328,37 +328,37 @@ func TestAskingTheUser(t *testing.T) {
 
 	answer = wire.UserPromptResponse{SelectedValues: []string{"b"}, Text: "because"}
 	if got := b.must("user_ask", `{"title":"T","message":"M","options":["a",{"value":"b","label":"B","description":"D"},{"value":"c"}],"multiSelect":true,"allowText":true}`); got != `{"selected":["b"],"text":"because"}` {
-		t.Errorf("answer %s", got)
+		t.Errorf("the answer is %s, want b and its text", got)
 	}
 	want := wire.Prompt{
 		ID: b.desk.prompts[0].ID, Title: "T", Message: "M", MultiSelect: true, InputField: &wire.PromptInput{Type: wire.PromptText},
 		Options: []wire.PromptOption{{Value: "a", Label: "a"}, {Value: "b", Label: "B", Description: "D"}, {Value: "c", Label: "c"}},
 	}
 	if diff := cmp.Diff(want, b.desk.prompts[0]); diff != "" || b.desk.prompts[0].ID.Validate() != nil {
-		t.Error(diff)
+		t.Errorf("prompt with the id %q (-want +got):\n%s", b.desk.prompts[0].ID, diff)
 	}
 	answer = wire.UserPromptResponse{Text: "Ada"}
 	if got := b.must("user_request", `{"title":"T","message":"M","inputLabel":"Name","inputPlaceholder":"…","multiline":true}`); got != `{"text":"Ada"}` {
-		t.Errorf("answer %s", got)
+		t.Errorf(`the answer is %s, want {"text":"Ada"}`, got)
 	}
 	if got := b.desk.prompts[1].InputField; *got != (wire.PromptInput{Label: "Name", Placeholder: "…", Type: wire.PromptTextarea}) {
-		t.Errorf("asked %+v", got)
+		t.Errorf("the input field is %+v, want one of several lines with its label", got)
 	}
 	answer = wire.UserPromptResponse{Dismissed: true}
 	if got := b.must("user_request", `{"title":"T","message":"M"}`); got != "The user did not answer." {
-		t.Errorf("answer %s", got)
+		t.Errorf("a dismissed request gives %s, want that the user did not answer", got)
 	}
 	answer, trouble = wire.UserPromptResponse{}, context.DeadlineExceeded
 	if got := b.must("user_request", `{"title":"T","message":"M"}`); got != "The user did not answer." {
-		t.Errorf("answer %s", got)
+		t.Errorf("an expired request gives %s, want that the user did not answer", got)
 	}
 	trouble = errors.New("50 prompts are open already")
 	if r := b.call("user_request", `{"title":"T","message":"M"}`); !r.IsError || r.Text != "50 prompts are open already." {
-		t.Errorf("result %+v", r)
+		t.Errorf("a refused request gives %+v, want an error with the reason", r)
 	}
 	for _, wait := range b.desk.waits {
 		if wait != 5*time.Minute {
-			t.Errorf("waited %v", wait)
+			t.Errorf("waited %v, want 5m", wait)
 		}
 	}
 	for input, says := range map[string]string{
@@ -372,7 +372,7 @@ func TestAskingTheUser(t *testing.T) {
 		`{"title":"T","message":"M"}`:                                                   "options",
 	} {
 		if r := b.call("user_ask", input); !r.IsError || !strings.Contains(r.Text, says) {
-			t.Errorf("%.80s: %+v", input, r)
+			t.Errorf("user_ask %.80s gives %+v, want an error with %q", input, r, says)
 		}
 	}
 }
@@ -390,7 +390,7 @@ func TestInfo(t *testing.T) {
 		"windows": 0.0, "agentId": "main-monitor-0-m1", "kind": "main", "profile": "main", "provider": "demo",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("information (-want +got):\n%s", diff)
 	}
 }
 
@@ -412,15 +412,15 @@ func TestBriefs(t *testing.T) {
 		}
 		for _, part := range []string{"\nmonitor: monitor-0\n", "\nprovider: demo\n", "\nlanguage: ko\n", "\nstorage: &lt;b&gt;/\n"} {
 			if !strings.Contains(got, part) {
-				t.Errorf("%s: %q is missing in\n%s", kind, part, got)
+				t.Errorf("%s: the system prompt lacks a part, want %q in\n%s", kind, part, got)
 			}
 		}
 		if strings.Count(got, "</environment>") != 1 || len(got) > 5000 || seen[got] {
-			t.Errorf("%s:\n%s", kind, got)
+			t.Errorf("the system prompt of %s is the following, want one of its own with one environment and at most 5000 bytes:\n%s", kind, got)
 		}
 		seen[got] = true
 		if delegates := strings.Contains(got, "task_run"); delegates != (kind == wire.AgentMain) {
-			t.Errorf("the system prompt of %s has task_run: %v", kind, delegates)
+			t.Errorf("the system prompt of %s has task_run: %v, want %v", kind, delegates, kind == wire.AgentMain)
 		}
 	}
 	// Tools named in a system prompt exist.
@@ -432,14 +432,14 @@ func TestBriefs(t *testing.T) {
 	for _, word := range strings.FieldsFunc(brief, func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') }) {
 		for _, ns := range []string{"window_", "task_", "user_", "system_", "storage_"} {
 			if strings.HasPrefix(word, ns) && !slices.Contains(all, word) {
-				t.Errorf("the brief speaks of %s", word)
+				t.Errorf("the system prompt names %s, want only tools of the profile", word)
 			}
 		}
 	}
 	broken, stop := context.WithCancel(t.Context())
 	stop()
 	if _, err := b.exec.Brief(broken, b.caller()); err == nil {
-		t.Error("a store that does not answer is no error")
+		t.Error("a store that does not answer gives no error, want one")
 	}
 }
 
@@ -464,10 +464,10 @@ func TestPlanToolsHaveNoSideEffects(t *testing.T) {
 		"system_get_info":          `{}`,
 	} {
 		if r := b.callAs(c, tool, input); r.IsError {
-			t.Errorf("%s: %s", tool, r.Text)
+			t.Errorf("%s gives the error %q, want none", tool, r.Text)
 		}
 		if diff := cmp.Diff(twice.first, twice.second); diff != "" {
-			t.Errorf("%s: %s", tool, diff)
+			t.Errorf("%s makes other plans from the same state (-first +second):\n%s", tool, diff)
 		}
 	}
 }

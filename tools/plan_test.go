@@ -33,14 +33,14 @@ func TestPlanToolsBelongToTodos(t *testing.T) {
 	for _, c := range []tools.Caller{b.caller(), b.worker(), b.todo()} {
 		has := slices.ContainsFunc(b.exec.Tools(c), func(t providers.Tool) bool { return strings.HasPrefix(t.Name, "plan_") })
 		if has != (c.Todo != "") {
-			t.Errorf("%s has them: %v", c.Agent, has)
+			t.Errorf("%s has the tools of plans: %v, want %v", c.Agent, has, c.Todo != "")
 		}
 	}
 	if told, err := b.exec.Brief(t.Context(), b.todo()); err != nil || !strings.Contains(told, "plan_input") {
-		t.Errorf("system prompt is %q, error %v", told, err)
+		t.Errorf("system prompt is %q, error %v, want plan_input in it", told, err)
 	}
 	if r := b.callAs(b.worker(), "plan_progress", `{"percentage":5}`); !r.IsError || len(b.desk.progress) != 0 || len(b.desk.acted) != 1 {
-		t.Errorf("who works on no todo: %+v", r)
+		t.Errorf("progress of an agent without a todo gives %+v, want an error", r)
 	}
 }
 
@@ -50,19 +50,19 @@ func TestPlanProgress(t *testing.T) {
 	b.mustAs(b.todo(), "plan:progress", `{"percentage":42.5,"step":"reading","items_processed":3,"items_total":7}`)
 	want := []wire.TodoProgress{{TodoID: "collect", ProgressPercentage: 42.5, CurrentStep: "reading", ItemsProcessed: 3, ItemsTotal: 7}}
 	if diff := cmp.Diff(want, b.desk.progress); diff != "" {
-		t.Error(diff)
+		t.Errorf("progress (-want +got):\n%s", diff)
 	}
 	for _, input := range []string{`{}`, `{"percentage":101}`, `{"percentage":-1}`, `{"percentage":"x"}`, `{"percentage":1,"items_total":-1}`} {
 		if r := b.callAs(b.todo(), "plan_progress", input); !r.IsError || len(b.desk.progress) != 1 {
-			t.Errorf("%s: %+v", input, r)
+			t.Errorf("plan_progress %s gives %+v, want an error", input, r)
 		}
 	}
 	b.desk.lost = errors.New("the plan has ended")
 	if r := b.callAs(b.todo(), "plan_progress", `{"percentage":1}`); !r.IsError || r.Text != "The plan has ended." {
-		t.Errorf("no plan: %+v", r)
+		t.Errorf("progress of an ended plan gives %+v, want an error that it has ended", r)
 	}
 	if n := len(b.desk.acted) + len(b.desk.begun) + len(b.desk.ended); n != 0 {
-		t.Errorf("the session received %d calls", n)
+		t.Errorf("the session received %d calls, want 0", n)
 	}
 }
 
@@ -77,12 +77,12 @@ func TestPlanInput(t *testing.T) {
 	}
 	got := b.mustAs(b.todo(), "plan_input", `{"field":"period","question":"When?","input_type":"date","range":true,"required":true,"timeout_sec":60}`)
 	if got != `{"value":{"from":"2026-02-01","to":"2026-02-06"}}` {
-		t.Errorf("the answer is %s", got)
+		t.Errorf("the answer is %s, want the period", got)
 	}
 	answer = nil
 	got = b.mustAs(b.todo(), "plan_input", `{"field":"size","question":"Which?","input_type":"choice","options":["s",{"value":"l","label":"Large"}],"default_value":"s"}`)
 	if got != `{"value":null}` {
-		t.Errorf("no answer is %s", got)
+		t.Errorf("no answer is %s, want a null value", got)
 	}
 	want := []wire.HITLInputRequest{
 		{
@@ -95,7 +95,7 @@ func TestPlanInput(t *testing.T) {
 		},
 	}
 	if diff := cmp.Diff(want, asked); diff != "" {
-		t.Error(diff)
+		t.Errorf("questions (-want +got):\n%s", diff)
 	}
 	for _, input := range []string{
 		`{"field":"","question":"?","input_type":"text"}`,
@@ -105,10 +105,10 @@ func TestPlanInput(t *testing.T) {
 		`{"field":"f","question":"?","input_type":"text","timeout_sec":86401}`,
 	} {
 		if r := b.callAs(b.todo(), "plan_input", input); !r.IsError || len(asked) != 2 {
-			t.Errorf("%s: %+v", input, r)
+			t.Errorf("plan_input %s gives %+v, want an error", input, r)
 		}
 	}
 	if n := len(b.desk.acted) + len(b.desk.begun) + len(b.desk.ended); n != 0 {
-		t.Errorf("the session received %d calls", n)
+		t.Errorf("the session received %d calls, want 0", n)
 	}
 }

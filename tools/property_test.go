@@ -92,10 +92,10 @@ func TestAnyInputHasAResult(t *testing.T) {
 			before := len(d.acted) + len(d.ended)
 			r := exec.Call(t.Context(), c, providers.ToolCall{ID: "c", Name: tool, Input: input})
 			if r.Text == "" || !utf8.ValidString(r.Text) || utf8.RuneCountInString(r.Text) > 50_100 || strings.Contains(r.Text, wire.CodeExecutionFailed.Info().Message) {
-				rt.Fatalf("%s %s: %+v", tool, input, r)
+				rt.Fatalf("%s %s: %+v, want a text of at most 50100 characters that is no internal failure", tool, input, r)
 			}
 			if len(d.acted)+len(d.ended) != before+1 || len(d.begun) != len(d.ended) {
-				rt.Fatalf("%s %s: the session received %d plans, %d starts, %d ends", tool, input, len(d.acted), len(d.begun), len(d.ended))
+				rt.Fatalf("%s %s: the session received %d plans, %d starts, %d ends, want one more, and as many starts as ends", tool, input, len(d.acted), len(d.begun), len(d.ended))
 			}
 		}
 	})

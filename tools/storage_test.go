@@ -14,32 +14,32 @@ func TestFiles(t *testing.T) {
 	b := setUp(t)
 	w := b.worker()
 	if got := b.must("storage_list", `{}`); got != "[]" {
-		t.Errorf("an empty storage lists %s", got)
+		t.Errorf("an empty storage lists %s, want []", got)
 	}
 	if got := b.mustAs(w, "storage_write", `{"path":"notes/한글.md","content":"# hello"}`); got != `Wrote 7 bytes to "notes/한글.md".` {
-		t.Errorf("write returns %q", got)
+		t.Errorf("write returns %q, want 7 bytes written", got)
 	}
 	if got := b.must("storage_read", `{"path":"notes/한글.md"}`); got != "# hello" {
-		t.Errorf("read %q", got)
+		t.Errorf(`read %q, want "# hello"`, got)
 	}
 	if got := b.must("storage_list", `{"path":"/"}`); !strings.Contains(got, `{"path":"notes","isDirectory":true`) {
-		t.Errorf("list %s", got)
+		t.Errorf("list %s, want the folder notes", got)
 	}
 	if got := b.must("storage_list", `{"path":"notes/"}`); !strings.Contains(got, `{"path":"notes/한글.md","size":7,"modifiedAt":"20`) {
-		t.Errorf("list %s", got)
+		t.Errorf("list %s, want the file with 7 bytes", got)
 	}
 	// Another session has none of the files.
 	other := w
 	other.Session = "ses-2"
 	if r := b.callAs(other, "storage_read", `{"path":"notes/한글.md"}`); !r.IsError {
-		t.Errorf("another session reads %q", r.Text)
+		t.Errorf("another session reads %q, want an error", r.Text)
 	}
 	if got := b.mustAs(other, "storage_list", `{}`); got != "[]" {
-		t.Errorf("another session lists %s", got)
+		t.Errorf("another session lists %s, want []", got)
 	}
 	b.mustAs(w, "storage_delete", `{"path":"notes/한글.md"}`)
 	if r := b.call("storage_read", `{"path":"notes/한글.md"}`); !r.IsError || r.Text != `There is no "notes/한글.md" in storage.` {
-		t.Errorf("a removed file: %+v", r)
+		t.Errorf("a removed file: %+v, want an error that it is not there", r)
 	}
 	repeatable := map[string]bool{}
 	for _, told := range b.desk.begun {
@@ -47,7 +47,7 @@ func TestFiles(t *testing.T) {
 	}
 	want := map[string]bool{"storage:list": true, "storage:read": true, "storage:write": false, "storage:delete": false}
 	if diff := cmp.Diff(want, repeatable); diff != "" || len(b.desk.begun) != len(b.desk.ended) {
-		t.Errorf("%s; %d begun, %d ended", diff, len(b.desk.begun), len(b.desk.ended))
+		t.Errorf("repeatable calls (-want +got):\n%s\n%d begun, %d ended, want the same number", diff, len(b.desk.begun), len(b.desk.ended))
 	}
 }
 
@@ -61,18 +61,18 @@ func TestPathsStayInside(t *testing.T) {
 		input := `{"path":` + string(quote(path)) + `}`
 		for _, tool := range []string{"storage_read", "storage_delete"} {
 			if r := b.callAs(b.worker(), tool, input); !r.IsError || strings.Contains(r.Text, "/tmp") {
-				t.Errorf("%s %q: %+v", tool, path, r)
+				t.Errorf("%s %q: %+v, want an error without a path of the host", tool, path, r)
 			}
 		}
 		if r := b.callAs(b.worker(), "storage_write", `{"path":`+string(quote(path))+`,"content":"x"}`); !r.IsError || strings.Contains(r.Text, "/tmp") {
-			t.Errorf("write %q: %+v", path, r)
+			t.Errorf("write %q: %+v, want an error without a path of the host", path, r)
 		}
 	}
 	if r := b.call("storage_list", `{"path":"../"}`); !r.IsError {
-		t.Errorf("list: %+v", r)
+		t.Errorf("storage_list of ../ gives %+v, want an error", r)
 	}
 	if got := b.must("storage_list", `{}`); got != "[]" {
-		t.Errorf("something was written: %s", got)
+		t.Errorf("after refused calls the storage has %s, want []", got)
 	}
 }
 
@@ -88,13 +88,13 @@ func TestReadingIsBounded(t *testing.T) {
 	save("long.txt", strings.Repeat("é", 60_000)+"end")
 	first := b.must("storage_read", `{"path":"long.txt"}`)
 	if n := len([]rune(first)); n > 50_000 || !strings.Contains(first, "[characters 0 to 49800 of 60003; read on with offset 49800]") {
-		t.Errorf("the first part has %d characters: …%s", n, first[len(first)-100:])
+		t.Errorf("the first part has %d characters, …%s, want at most 50000 and where to read on", n, first[len(first)-100:])
 	}
 	if rest := b.must("storage_read", `{"path":"long.txt","offset":49800}`); rest != strings.Repeat("é", 10_200)+"end" {
-		t.Errorf("the rest has %d bytes", len(rest))
+		t.Errorf("the rest has %d bytes, want %d", len(rest), 2*10_200+3)
 	}
 	if r := b.call("storage_read", `{"path":"long.txt","offset":60004}`); !r.IsError {
-		t.Error("read behind the end")
+		t.Error("a read behind the end succeeds, want an error")
 	}
 	save("binary", "a\x00b")
 	save("latin1", "caf\xe9 au lait")
@@ -102,17 +102,17 @@ func TestReadingIsBounded(t *testing.T) {
 	save("huge", strings.Repeat("x", 6<<20))
 	for _, name := range []string{"binary", "latin1", "large.txt", "huge"} {
 		if r := b.call("storage_read", `{"path":"`+name+`"}`); !r.IsError || len(r.Text) > 200 || !strings.Contains(r.Text, name) {
-			t.Errorf("%s: %.300q", name, r.Text)
+			t.Errorf("%s: %.300q, want a short error with its name", name, r.Text)
 		}
 	}
 	save("empty.txt", "")
 	if got := b.must("storage_read", `{"path":"empty.txt"}`); got != `"empty.txt" is empty.` {
-		t.Errorf("an empty file reads %q", got)
+		t.Errorf("an empty file reads %q, want that it is empty", got)
 	}
 	png := "\x89PNG\r\n\x1a\n0000"
 	save("dot.png", png)
 	r := b.call("storage_read", `{"path":"dot.png"}`)
 	if diff := cmp.Diff([]providers.Image{{MediaType: "image/png", Data: []byte(png)}}, r.Images); diff != "" || r.IsError {
-		t.Errorf("a picture: %s %s", r.Text, diff)
+		t.Errorf("a picture gives %q, error %v; images (-want +got):\n%s", r.Text, r.IsError, diff)
 	}
 }

@@ -32,12 +32,12 @@ func TestStructuredContent(t *testing.T) {
 			b := setUp(t)
 			b.must("window_create", `{"windowId":"w","title":"","content":{"renderer":"`+c.renderer+`","content":`+c.content+`}}`)
 			if diff := cmp.Diff(c.want, b.window("w").Content); diff != "" {
-				t.Error(diff)
+				t.Errorf("content (-want +got):\n%s", diff)
 			}
 			if c.renderer != "text" {
 				b.must("window_update", `{"windowId":"w","operation":"replace","content":`+c.content+`}`)
 				if diff := cmp.Diff(c.want, b.window("w").Content); diff != "" {
-					t.Error(diff)
+					t.Errorf("replaced content (-want +got):\n%s", diff)
 				}
 			}
 		})
@@ -73,7 +73,7 @@ func TestErrorsOfContentNameTheField(t *testing.T) {
 			}
 			for _, no := range []string{"unnamed", "anonymous", "root"} {
 				if strings.Contains(r.Text, no) {
-					t.Errorf("%q names %q", r.Text, no)
+					t.Errorf("%q names %q, want no such name", r.Text, no)
 				}
 			}
 		})

@@ -21,10 +21,10 @@ func TestHooksAreShownWhole(t *testing.T) {
 	}
 	b.must("system_set_config", long(200, `the\u202eend\n`))
 	if q := b.desk.confirms[0]; !strings.HasSuffix(q.Message, `very nice the\u{202e}end\n"`) {
-		t.Errorf("shown %q", q.Message)
+		t.Errorf("shown %q, want the whole text with its hidden characters escaped", q.Message)
 	}
 	if r := b.call("system_set_config", long(1000, "")); !r.IsError || !strings.Contains(r.Text, "action.payload") || len(b.desk.confirms) != 1 {
-		t.Errorf("too long: %+v", r)
+		t.Errorf("a text that is too long gives %+v, want an error about action.payload and no question", r)
 	}
 }
 
@@ -47,7 +47,7 @@ func TestQuestionsAreNamedByWhatTheyAsk(t *testing.T) {
 	ask("user_ask", `{"title":"t","message":"m","options":["a","c"]}`)
 	q, p := b.desk.confirms, b.desk.prompts
 	if q[0].ID != q[1].ID || q[0].ID == q[2].ID || p[0].ID == p[1].ID || !strings.HasPrefix(string(p[0].ID), tools.QuestionPrefix) {
-		t.Errorf("asked %+v and %+v", q, p)
+		t.Errorf("asked %+v and %+v, want the same id only for the same question, with the prefix %q", q, p, tools.QuestionPrefix)
 	}
 }
 
@@ -63,15 +63,15 @@ func TestGuestsCannotUseOwnersData(t *testing.T) {
 		"system_get_config": `{}`, "system_set_config": launchHook, "system_remove_config": `{"hookId":"hook-1"}`,
 	} {
 		if r := b.callAs(guest, tool, input); !r.IsError || !strings.Contains(r.Text, "owner") {
-			t.Errorf("%s: %+v", tool, r)
+			t.Errorf("%s of a guest gives %+v, want an error that names the owner", tool, r)
 		}
 	}
 	b.mustAs(guest, "window_list", `{}`)
 	if got, err := b.exec.Brief(t.Context(), guest); err != nil || strings.Contains(got, "4711") {
-		t.Errorf("system prompt of a guest's agent is %s, error %v", got, err)
+		t.Errorf("system prompt of a guest's agent is %s, error %v, want it without the owner's memories", got, err)
 	}
 	if got := b.must("system_list_memories", `{}`); !strings.Contains(got, "4711") || strings.Contains(got, `"x"`) {
-		t.Errorf("remembered %s", got)
+		t.Errorf("the memories are %s, want that of the owner only", got)
 	}
 }
 
@@ -82,11 +82,11 @@ func TestMemoryChangesAreShown(t *testing.T) {
 	b.must("system_memorize", `{"content":"likes tea"}`)
 	b.must("system_memorize", `{"content":"likes tea"}`) // already remembered
 	if len(b.desk.submitted) != 1 {
-		t.Fatalf("submitted %+v", b.desk.submitted)
+		t.Fatalf("submitted %+v, want one toast", b.desk.submitted)
 	}
 	e, _ := b.desk.submitted[0].Data.(wire.Emit)
 	if toast, ok := e.Actions[0].(wire.ToastShow); !ok || !strings.Contains(toast.Message, "likes tea") || e.MonitorID != "monitor-0" {
-		t.Errorf("submitted %+v", e)
+		t.Errorf("submitted %+v, want a toast with the memory on monitor-0", e)
 	}
 }
 
@@ -98,17 +98,17 @@ func TestHooksWaitForTheSession(t *testing.T) {
 	b.call("window_close", `{"windowId":"none"}`)
 	b.call("window_create_component", `{"windowId":"w","title":"t","components":[]}`)
 	if len(b.desk.submitted) != 0 {
-		t.Errorf("calls that did nothing fired %+v", b.desk.submitted)
+		t.Errorf("calls that did nothing fired %+v, want nothing", b.desk.submitted)
 	}
 	b.must("window_list", `{}`)
 	b.must("system_list_memories", `{}`)
 	if len(b.desk.submitted) != 2 {
-		t.Errorf("fired %+v", b.desk.submitted)
+		t.Errorf("two calls fired %+v, want two hooks", b.desk.submitted)
 	}
 	b.desk.lost = errors.New("lost")
 	b.call("window_list", `{}`)
 	b.call("system_list_memories", `{}`)
 	if len(b.desk.submitted) != 2 {
-		t.Errorf("a session that is lost fired %+v", b.desk.submitted)
+		t.Errorf("after the loss of the session %+v are fired, want the two from before", b.desk.submitted)
 	}
 }

@@ -17,7 +17,7 @@ func TestWindowsOpenAndChange(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
 	if got := b.must("window_create", `{"windowId":"w1","title":"One","content":{"renderer":"markdown","content":"# hi"}}`); got != `Opened window "w1".` {
-		t.Errorf("create returns %q", got)
+		t.Errorf("create returns %q, want window w1 opened", got)
 	}
 	w := b.window("w1")
 	want := wire.WindowState{
@@ -25,54 +25,54 @@ func TestWindowsOpenAndChange(t *testing.T) {
 		Bounds: wire.Bounds{X: 100, Y: 100, W: 500, H: 400}, Z: w.Z,
 	}
 	if diff := cmp.Diff(want, w); diff != "" {
-		t.Error(diff)
+		t.Errorf("window w1 (-want +got):\n%s", diff)
 	}
 	b.must("window:create", `{"windowId":"w2","title":"Two","content":{"renderer":"text","content":"a"},"x":7,"width":300,"minimized":true}`)
 	if w := b.window("w2"); w.Bounds != (wire.Bounds{X: 7, Y: 132, W: 300, H: 400}) || !w.Minimized {
-		t.Errorf("second window %+v", w)
+		t.Errorf("second window %+v, want it minimized at 7, 132 with 300x400", w)
 	}
 	b.must("window_create_component", `{"windowId":"w3","title":"","components":[{"type":"text","content":"x"}],"variant":"panel","dockEdge":"top"}`)
 	if w := b.window("w3"); w.Variant != wire.VariantPanel || w.DockEdge != wire.DockTop {
-		t.Errorf("third window %+v", w)
+		t.Errorf("third window %+v, want a panel at the top", w)
 	}
 	b.must("window_create", `{"windowId":"w3","title":"","content":{"renderer":"text","content":"a"},"variant":"widget"}`)
 	if w := b.window("w3"); w.Variant != wire.VariantWidget || w.DockEdge != "" {
-		t.Errorf("third window %+v", w)
+		t.Errorf("third window %+v, want a widget without an edge", w)
 	}
 	b.must("window_update", `{"windowId":"w2","operation":"append","content":"c"}`)
 	b.must("window_update", `{"windowId":"w2","operation":"prepend","content":"<"}`)
 	b.must("window_update", `{"windowId":"monitor-0/w2","operation":"insertAt","position":2,"content":"b"}`)
 	if got := b.window("w2").Content; got != (wire.TextContent{Data: "<abc"}) {
-		t.Errorf("content %+v", got)
+		t.Errorf(`content %+v, want "<abc"`, got)
 	}
 	b.must("window_update", `{"windowId":"w2","operation":"replace","content":"new"}`)
 	if got := b.window("w2").Content; got != (wire.TextContent{Data: "new"}) {
-		t.Errorf("content %+v", got)
+		t.Errorf(`content %+v, want "new"`, got)
 	}
 	b.must("window_update", `{"windowId":"w2","operation":"clear"}`)
 	if got := b.window("w2").Content; got != (wire.TextContent{}) {
-		t.Errorf("content %+v", got)
+		t.Errorf("content %+v, want an empty text", got)
 	}
 	b.must("window_create", `{"windowId":"w1","title":"Again","content":{"renderer":"table","content":{"headers":["a"],"rows":[["1"]]}},"x":null}`)
 	if w := b.window("w1"); w.Bounds.X != 100 || w.Title != "Again" {
-		t.Errorf("a replaced window is %+v", w)
+		t.Errorf(`a replaced window is %+v, want "Again" at the same place`, w)
 	}
 	b.must("window_close", `{"windowId":"w1"}`)
 	if _, ok := b.desk.state.Window("monitor-0", "w1"); ok {
-		t.Error("the window is still there")
+		t.Error("window w1 is open after its close, want it gone")
 	}
 	for _, a := range b.desk.actions {
 		if wire.AgentID("main-monitor-0-m1") != agentOf(t, a) {
-			t.Errorf("%T is not marked as the caller's", a)
+			t.Errorf("%T is of %s, want the caller main-monitor-0-m1", a, agentOf(t, a))
 		}
 	}
 	for _, told := range b.desk.acted {
 		if !strings.HasPrefix(told.call.Tool, "window:") || told.result.Text == "" {
-			t.Errorf("the session received %+v", told)
+			t.Errorf("the session received %+v, want a window tool with a result", told)
 		}
 	}
 	if len(b.desk.acted) != b.calls || len(b.desk.begun) != 0 {
-		t.Errorf("%d calls, %d plans, %d others", b.calls, len(b.desk.acted), len(b.desk.begun))
+		t.Errorf("%d calls made %d plans and %d others, want a plan each", b.calls, len(b.desk.acted), len(b.desk.begun))
 	}
 }
 
@@ -87,7 +87,7 @@ func agentOf(t *testing.T, a wire.Action) wire.AgentID {
 	case wire.WindowClose:
 		return a.AgentID
 	}
-	t.Fatalf("no test for %T", a)
+	t.Fatalf("action %T is unknown here, want one of a window", a)
 	return ""
 }
 
@@ -104,11 +104,11 @@ func TestComponents(t *testing.T) {
 		Cols: &wire.Columns{Ratio: []float64{2, 1}}, Gap: wire.GapSmall,
 	}}
 	if diff := cmp.Diff(wire.Content(want), b.window("f").Content); diff != "" {
-		t.Error(diff)
+		t.Errorf("content (-want +got):\n%s", diff)
 	}
 	b.must("window_update_component", `{"windowId":"f","components":[{"type":"progress","value":50}],"cols":1}`)
 	if got, ok := b.window("f").Content.(wire.ComponentContent); !ok || len(got.Data.Components) != 1 {
-		t.Errorf("content %+v", b.window("f").Content)
+		t.Errorf("content %+v, want one component", b.window("f").Content)
 	}
 	for input, says := range map[string]string{
 		`{"windowId":"f","title":"","components":[{"type":"progress","value":101}]}`:              "components[0].value",
@@ -135,11 +135,11 @@ func TestComponentsFromAFile(t *testing.T) {
 	b.must("window_create_component", `{"windowId":"f","title":"F","jsonfile":"ui/form.json"}`)
 	want := wire.ComponentContent{Data: wire.Layout{Components: []wire.Component{wire.TextComponent{Content: "hi"}}, Cols: &wire.Columns{Count: 2}}}
 	if diff := cmp.Diff(wire.Content(want), b.window("f").Content); diff != "" {
-		t.Error(diff)
+		t.Errorf("content (-want +got):\n%s", diff)
 	}
 	b.mustAs(b.worker(), "storage_write", `{"path":"bad.json","content":"{\"components\":[{\"type\":\"text\"}]}"}`)
 	if r := b.call("window_create_component", `{"windowId":"f","title":"F","jsonfile":"bad.json"}`); !r.IsError || !strings.Contains(r.Text, "content") {
-		t.Errorf("a broken file: %+v", r)
+		t.Errorf("a broken file gives %+v, want an error about content", r)
 	}
 }
 
@@ -149,7 +149,7 @@ func TestLocksBelongToCaller(t *testing.T) {
 	b.must("window_create", `{"windowId":"w","title":"","content":{"renderer":"text","content":"x"}}`)
 	b.must("window_lock", `{"windowId":"w","agentId":"somebody-else"}`)
 	if got := b.window("w").Lock; got != "main-monitor-0-m1" {
-		t.Errorf("locked by %q", got)
+		t.Errorf("locked by %q, want the caller main-monitor-0-m1", got)
 	}
 	other := b.worker()
 	for tool, input := range map[string]string{
@@ -159,12 +159,12 @@ func TestLocksBelongToCaller(t *testing.T) {
 		"window_create": `{"windowId":"w","title":"","content":{"renderer":"text","content":"y"}}`,
 	} {
 		if r := b.callAs(other, tool, input); !r.IsError || !strings.Contains(r.Text, "locked by main-monitor-0-m1") {
-			t.Errorf("another agent could %s: %+v", tool, r)
+			t.Errorf("%s of another agent gives %+v, want an error that it is locked", tool, r)
 		}
 	}
 	b.must("window_unlock", `{"windowId":"w"}`)
 	if got := b.window("w").Lock; got != "" {
-		t.Errorf("locked by %q", got)
+		t.Errorf("locked by %q, want nobody", got)
 	}
 	b.mustAs(other, "window_close", `{"windowId":"w"}`)
 }
@@ -178,7 +178,7 @@ func TestMonitorsAreIsolated(t *testing.T) {
 	b.mustAs(there, "window_create", `{"windowId":"secret","title":"S","content":{"renderer":"text","content":"hidden"}}`)
 	b.must("window_create", `{"windowId":"mine","title":"M","content":{"renderer":"text","content":"x"}}`)
 	if got := b.must("window_list", `{}`); strings.Contains(got, "secret") || !strings.Contains(got, `"windowId":"mine"`) {
-		t.Errorf("list shows %s", got)
+		t.Errorf("list shows %s, want mine and nothing of monitor-1", got)
 	}
 	for _, id := range []string{"secret", "monitor-1/secret"} {
 		for tool, input := range map[string]string{
@@ -190,15 +190,15 @@ func TestMonitorsAreIsolated(t *testing.T) {
 		} {
 			r := b.call(tool, input)
 			if !r.IsError || !strings.Contains(r.Text, "mine") || strings.Contains(r.Text, "hidden") {
-				t.Errorf("%s %s: %+v", tool, id, r)
+				t.Errorf("%s of %s gives %+v, want an error that names mine and shows nothing of the window", tool, id, r)
 			}
 		}
 	}
 	if r := b.call("window_create", `{"windowId":"monitor-1/secret","title":"","content":{"renderer":"text","content":"x"}}`); !r.IsError {
-		t.Errorf("a window was opened on another monitor: %s", r.Text)
+		t.Errorf("a window was opened on another monitor: %s, want an error", r.Text)
 	}
 	if w, ok := b.desk.state.Window("monitor-1", "secret"); !ok || w.Lock != "" || w.Content != (wire.TextContent{Data: "hidden"}) {
-		t.Errorf("the other monitor's window is now %+v", w)
+		t.Errorf("the other monitor's window is now %+v, want it unchanged", w)
 	}
 }
 
@@ -223,14 +223,14 @@ func TestIframeWaitsForTheTab(t *testing.T) {
 			b.desk.show = func(wire.Action) (wire.RenderingFeedback, bool, error) { return tt.feedback, tt.answered, tt.err }
 			r := b.call("window_create", create)
 			if r.IsError != tt.isError || !strings.Contains(r.Text, tt.says) {
-				t.Errorf("result %+v", r)
+				t.Errorf("result %+v, want error %v with %q", r, tt.isError, tt.says)
 			}
 			a, ok := b.desk.shown[0].(wire.WindowCreate)
 			if !ok || a.RequestID != "req-1" || a.AgentID != "main-monitor-0-m1" || b.desk.waits[0] != 2*time.Second {
-				t.Errorf("shown %+v for %v", b.desk.shown, b.desk.waits)
+				t.Errorf("shown are %+v, waited was %v, want the window of the caller with a request id for 2s", b.desk.shown, b.desk.waits)
 			}
 			if len(b.desk.begun) != 1 || len(b.desk.ended) != 1 || b.desk.ended[0].result.Text != r.Text || !b.desk.begun[0].call.Repeatable {
-				t.Errorf("the session received %+v, %+v", b.desk.begun, b.desk.ended)
+				t.Errorf("the session received %+v, %+v, want one repeatable call and its end with %q", b.desk.begun, b.desk.ended, r.Text)
 			}
 		})
 	}
@@ -243,7 +243,7 @@ func TestOnlyPagesAreFramed(t *testing.T) {
 	for _, address := range []string{"javascript:alert(1)", "data:text/html,x", "", "file:///etc/passwd", "JaVaScRiPt:x", "\u0001javascript:x", "java\nscript:x"} {
 		input := `{"windowId":"w","title":"","content":{"renderer":"iframe","content":` + string(quote(address)) + `}}`
 		if r := b.call("window_create", input); !r.IsError {
-			t.Errorf("%q was framed", address)
+			t.Errorf("%q was framed, want an error", address)
 		}
 	}
 	for _, address := range []string{"/api/files/x.html", "http://localhost:3000", "https://example.org/a?b#c"} {
@@ -262,17 +262,17 @@ func TestPagesStayPages(t *testing.T) {
 		`"javascript:alert(1)"`, `{"url":"javascript:alert(1)"}`, `{"url":"https://example.org/","sandbox":"allow-same-origin"}`,
 	} {
 		if r := b.call("window_update", `{"windowId":"w","operation":"replace","content":`+content+`}`); !r.IsError {
-			t.Errorf("%s was shown", content)
+			t.Errorf("%s was shown, want an error", content)
 		}
 		hook := `{"section":"hooks","event":"launch","action":{"type":"os_action","payload":{"type":"window.updateContent","windowId":"w","operation":{"op":"replace","data":` + content + `}}}}`
 		if strings.Contains(content, "sandbox") {
 			if r := b.call("system_set_config", hook); !r.IsError || !strings.Contains(r.Text, "sandbox") {
-				t.Errorf("a hook with %s: %+v", content, r)
+				t.Errorf("a hook with %s gives %+v, want an error about sandbox", content, r)
 			}
 		}
 	}
 	if got := b.window("w"); !cmp.Equal(got, before) {
-		t.Errorf("the window is %+v", got)
+		t.Errorf("the window is %+v, want %+v unchanged", got, before)
 	}
 	b.must("window_update", `{"windowId":"w","operation":"replace","content":"/app.html"}`)
 }
@@ -281,10 +281,10 @@ func TestListAndView(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
 	if got := b.must("window_list", ``); got != "[]" {
-		t.Errorf("an empty desktop lists %s", got)
+		t.Errorf("an empty desktop lists %s, want []", got)
 	}
 	if r := b.call("window_view", `{"windowId":"x"}`); !r.IsError || !strings.Contains(r.Text, "no window is open") {
-		t.Errorf("view of nothing: %+v", r)
+		t.Errorf("a view of no window gives %+v, want an error that none is open", r)
 	}
 	b.must("window_create", `{"windowId":"w","title":"A \"title\"","content":{"renderer":"markdown","content":"some <b>text</b>"}}`)
 	b.must("window_create", `{"windowId":"t","title":"T","content":{"renderer":"table","content":{"headers":["h"],"rows":[["cell"]]}}}`)
@@ -293,19 +293,19 @@ func TestListAndView(t *testing.T) {
 		t.Errorf("list\n%s\nwant\n%s", got, want)
 	}
 	if got := b.must("window_view", `{"windowId":"w"}`); !strings.HasSuffix(got, "\n\nsome <b>text</b>") || !strings.Contains(got, "renderer markdown") {
-		t.Errorf("view %q", got)
+		t.Errorf("view %q, want the text of a markdown window", got)
 	}
 	if got := b.must("window_view", `{"windowId":"t"}`); !strings.HasSuffix(got, `{"headers":["h"],"rows":[["cell"]]}`) {
-		t.Errorf("view %q", got)
+		t.Errorf("view %q, want the table as JSON", got)
 	}
 	b.must("window_create", `{"windowId":"m","title":"","content":{"renderer":"html","content":"<p>"},"minimized":true}`)
 	b.must("window_lock", `{"windowId":"m"}`)
 	if got := b.must("window_view", `{"windowId":"m"}`); !strings.Contains(got, ", minimized, locked by main-monitor-0-m1\n\n<p>") {
-		t.Errorf("view %q", got)
+		t.Errorf("view %q, want it minimized and locked", got)
 	}
 	b.must("window_update", `{"windowId":"w","operation":"replace","content":`+string(quote(strings.Repeat("é", 60_000)))+`}`)
 	if got := b.must("window_view", `{"windowId":"w"}`); len([]rune(got)) > 50_100 || !strings.Contains(got, "[cut: this is 50000 of ") {
-		t.Errorf("a long view has %d characters", len([]rune(got)))
+		t.Errorf("a long view has %d characters, want at most 50100 and where it was cut", len([]rune(got)))
 	}
 }
 
@@ -332,19 +332,19 @@ func TestViewWithAPicture(t *testing.T) {
 			b.desk.show = func(wire.Action) (wire.RenderingFeedback, bool, error) { return tt.feedback, tt.answered, nil }
 			r := b.call("window_view", `{"windowId":"w","includeImage":true}`)
 			if r.IsError || !strings.Contains(r.Text, "hello") || !strings.Contains(r.Text, tt.says) {
-				t.Errorf("result %.300q", r.Text)
+				t.Errorf("result %.300q, want the text and %q", r.Text, tt.says)
 			}
 			if diff := cmp.Diff(tt.images, r.Images); diff != "" {
-				t.Error(diff)
+				t.Errorf("images (-want +got):\n%s", diff)
 			}
 			if a, ok := b.desk.shown[0].(wire.WindowCapture); !ok || a.RequestID != "req-1" || b.desk.waits[0] != 5*time.Second {
-				t.Errorf("shown %+v", b.desk.shown)
+				t.Errorf("shown are %+v, waited was %v, want a capture with a request id for 5s", b.desk.shown, b.desk.waits)
 			}
 		})
 	}
 	b := setUp(t)
 	if r := b.call("window_view", `{"windowId":"w","includeImage":true}`); !r.IsError || len(b.desk.shown) != 0 {
-		t.Errorf("a window that is not there: %+v", r)
+		t.Errorf("a picture of a window that is not there gives %+v, want an error and nothing shown", r)
 	}
 }
 
@@ -353,22 +353,22 @@ func TestNotices(t *testing.T) {
 	b := setUp(t)
 	b.must("window_show_notification", `{"id":"n1","title":"T","body":"B","icon":"🔔"}`)
 	if n, ok := b.desk.state.Notices().Notification("n1"); !ok || n.Title != "T" || n.Body != "B" || n.Icon != "🔔" {
-		t.Errorf("notification %+v", n)
+		t.Errorf("notification %+v, want T with its body and icon", n)
 	}
 	b.must("window_dismiss_notification", `{"id":"n1"}`)
 	if r := b.call("window_dismiss_notification", `{"id":"n1"}`); !r.IsError {
-		t.Error("dismissed twice")
+		t.Error("a notification was dismissed twice, want an error")
 	}
 	b.must("window_show_toast", `{"id":"t1","message":"Saved","variant":"success","duration":60000}`)
 	if n, ok := b.desk.state.Notices().Toast("t1"); !ok || n.Message != "Saved" || n.Variant != wire.NoticeSuccess || n.Duration != 60000 {
-		t.Errorf("toast %+v", n)
+		t.Errorf(`toast %+v, want "Saved" as success for 60000 ms`, n)
 	}
 	b.must("window_dismiss_toast", `{"id":"t1"}`)
 	one, two := b.must("window_show_toast", `{"message":"a"}`), b.must("window_show_toast", `{"message":"b"}`)
 	if one == two || len(b.desk.state.Notices().Toasts()) != 2 {
-		t.Errorf("toasts without an id: %s, %s", one, two)
+		t.Errorf("toasts without an id give %s and %s, want two toasts", one, two)
 	}
 	if r := b.call("window_show_toast", `{"message":"a","variant":"loud"}`); !r.IsError || !strings.Contains(r.Text, "variant") {
-		t.Errorf("an unknown variant: %+v", r)
+		t.Errorf("an unknown variant gives %+v, want an error about it", r)
 	}
 }

@@ -193,7 +193,7 @@ func call(t *testing.T, s *mcp.ClientSession, tool string, args any) (string, bo
 	}
 	text, ok := r.Content[0].(*mcp.TextContent)
 	if !ok {
-		t.Errorf("content %T", r.Content[0])
+		t.Errorf("content %T, want a text", r.Content[0])
 		return "", true
 	}
 	return text.Text, r.IsError
@@ -210,27 +210,27 @@ func TestListAndCall(t *testing.T) {
 	e, revoke := h.endpoint.Issue(agent(r, tools.ProfileMain, "main-monitor-0-m1"))
 	defer revoke()
 	if e.URL != h.url+"/mcp" || len(e.Token) != 43 {
-		t.Errorf("endpoint %+v", e)
+		t.Errorf("endpoint %+v, want the address %s/mcp and a token of 43 characters", e, h.url)
 	}
 	s := h.connect(e)
 	if diff := cmp.Diff(h.toolsOf(tools.ProfileMain), list(t, s)); diff != "" {
-		t.Error(diff)
+		t.Errorf("tools (-want +got):\n%s", diff)
 	}
 	if text, isError := call(t, s, "window_create", note("w1")); isError || text != `Opened window "w1".` {
-		t.Errorf("create: %q %v", text, isError)
+		t.Errorf("window_create gives %q, error %v, want window w1 opened", text, isError)
 	}
 	if diff := cmp.Diff([]string{"w1"}, r.windows()); diff != "" {
-		t.Error(diff)
+		t.Errorf("windows (-want +got):\n%s", diff)
 	}
 	if text, isError := call(t, s, "window_create", map[string]any{"windowId": 7}); !isError || !strings.Contains(text, "windowId") {
-		t.Errorf("a wrong input: %q %v", text, isError)
+		t.Errorf("a wrong input gives %q, error %v, want an error about windowId", text, isError)
 	}
 	if text, isError := call(t, s, "window_list", nil); isError || !strings.Contains(text, "w1") {
-		t.Errorf("list: %q %v", text, isError)
+		t.Errorf("window_list gives %q, error %v, want w1", text, isError)
 	}
 	for _, c := range r.callers {
 		if c.Agent != "main-monitor-0-m1" || c.Turn != "m1" || c.Session != "ses-1" {
-			t.Errorf("called as %+v", c)
+			t.Errorf("called as %+v, want main-monitor-0-m1 in turn m1 of ses-1", c)
 		}
 	}
 }
@@ -248,7 +248,7 @@ func TestDialogsReachTheSession(t *testing.T) {
 		"section": "hooks", "event": "launch", "action": map[string]any{"type": "interaction", "payload": "hello"},
 	})
 	if isError || text != "Added hook-1." || len(mine.asked) != 1 || len(other.asked) != 0 {
-		t.Errorf("%q; asked %d times, the other %d times", text, len(mine.asked), len(other.asked))
+		t.Errorf("the result is %q, error %v; asked %d times, the other session %d times; want hook-1 added, once and never", text, isError, len(mine.asked), len(other.asked))
 	}
 }
 
@@ -262,10 +262,10 @@ func TestProfilesAreIsolated(t *testing.T) {
 	s := h.connect(e)
 	got := list(t, s)
 	if diff := cmp.Diff(h.toolsOf(tools.ProfileCode), got); diff != "" || slices.Contains(got, "task_run") {
-		t.Error(diff, got)
+		t.Errorf("the tools are %v, want no task_run and (-want +got):\n%s", got, diff)
 	}
 	if _, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "task_run", Arguments: map[string]any{"objective": "x"}}); err == nil {
-		t.Error("a task agent could delegate")
+		t.Error("a task agent delegates, want an error")
 	}
 }
 
@@ -312,16 +312,16 @@ func TestRawRequests(t *testing.T) {
 		}
 	}
 	if err := json.Unmarshal([]byte(body), &answer); err != nil || status != http.StatusOK {
-		t.Fatalf("%d %s: %v", status, body, err)
+		t.Fatalf("window_create is answered with %d %s: %v, want 200 with JSON", status, body, err)
 	}
 	if !strings.HasPrefix(header.Get("Content-Type"), "application/json") || header.Get("Mcp-Session-Id") != "" {
-		t.Errorf("header %v", header)
+		t.Errorf("header %v, want JSON and no session id", header)
 	}
 	if len(answer.Result.Content) != 1 || answer.Result.Content[0].Text != `Opened window "raw".` || answer.Result.IsError {
-		t.Errorf("answer %s", body)
+		t.Errorf("answer %s, want window raw opened", body)
 	}
 	if status, _, body := h.post("bearer "+e.Token, http.MethodPost, listRequest); status != http.StatusOK || !strings.Contains(body, `"window_create"`) {
-		t.Errorf("list: %d %.300s", status, body)
+		t.Errorf("tools/list is answered with %d %.300s, want 200 with window_create", status, body)
 	}
 	for name, request := range map[string]string{
 		"garbage":        `{`,
@@ -332,24 +332,24 @@ func TestRawRequests(t *testing.T) {
 	} {
 		status, _, body := h.post(good, http.MethodPost, request)
 		if status >= 500 || status == http.StatusOK && !strings.Contains(body, "rror") {
-			t.Errorf("%s: %d %s", name, status, body)
+			t.Errorf("%s is answered with %d %s, want an error, but not of the server", name, status, body)
 		}
 	}
 	if status, _, _ := h.post(good, http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"`+strings.Repeat("x", 5000)+`"}`); status != http.StatusRequestEntityTooLarge {
-		t.Errorf("a large body: %d", status)
+		t.Errorf("a large body is answered with %d, want %d", status, http.StatusRequestEntityTooLarge)
 	}
 	for _, method := range []string{http.MethodGet, http.MethodDelete, http.MethodPut} {
 		if status, _, _ := h.post(good, method, ""); status != http.StatusMethodNotAllowed {
-			t.Errorf("%s: %d", method, status)
+			t.Errorf("%s is answered with %d, want %d", method, status, http.StatusMethodNotAllowed)
 		}
 	}
 	revoke()
 	revoke() // revoking again does nothing
 	if status, _, _ := h.post(good, http.MethodPost, createRequest); status != http.StatusUnauthorized {
-		t.Errorf("after it was revoked: %d", status)
+		t.Errorf("a revoked token is answered with %d, want %d", status, http.StatusUnauthorized)
 	}
 	if diff := cmp.Diff([]string{"raw"}, r.windows()); diff != "" {
-		t.Error(diff)
+		t.Errorf("windows (-want +got):\n%s", diff)
 	}
 }
 
@@ -371,18 +371,18 @@ func TestWithoutMCPToken(t *testing.T) {
 		for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete, http.MethodOptions} {
 			status, header, body := h.post(token, method, createRequest)
 			if status != http.StatusUnauthorized || !strings.HasPrefix(header.Get("WWW-Authenticate"), "Bearer") {
-				t.Errorf("%s, %s: %d %v", name, method, status, header)
+				t.Errorf("%s, %s: %d %v, want %d with a Bearer challenge", name, method, status, header, http.StatusUnauthorized)
 			}
 			if first == "" {
 				first = body
 			}
 			if body != first || strings.Contains(body, "window") || strings.Contains(body, e.Token) {
-				t.Errorf("%s, %s: %q", name, method, body)
+				t.Errorf("%s, %s: %q, want always the same, %q, without a tool or the token", name, method, body, first)
 			}
 		}
 	}
 	if len(r.callers) != 0 {
-		t.Errorf("%d calls were executed", len(r.callers))
+		t.Errorf("%d calls were executed, want 0", len(r.callers))
 	}
 }
 
@@ -407,11 +407,11 @@ func TestRevokedWhileACallRuns(t *testing.T) {
 	<-r.asks
 	revoke()
 	if got := <-done; !got.isError || !strings.Contains(got.text, "revoked") {
-		t.Errorf("the call ended with %+v", got)
+		t.Errorf("the call ended with %+v, want an error that it was revoked", got)
 	}
 	wg.Wait()
 	if _, err := s.ListTools(t.Context(), nil); err == nil {
-		t.Error("the revoked MCP token is still accepted")
+		t.Error("the revoked MCP token is still accepted, want an error")
 	}
 }
 
@@ -431,10 +431,10 @@ func TestCallsAreBounded(t *testing.T) {
 		<-r.asks
 	}
 	if text, isError := call(t, s, "window_list", nil); !isError || !strings.Contains(text, "at once") {
-		t.Errorf("a third call: %q %v", text, isError)
+		t.Errorf("a third call gives %q, error %v, want an error about calls at once", text, isError)
 	}
 	if text, isError := call(t, o, "window_list", nil); isError {
-		t.Errorf("a call of another agent: %q", text)
+		t.Errorf("a call of another agent gives the error %q, want none", text)
 	}
 	revoke()
 	wg.Wait()
@@ -456,7 +456,7 @@ func TestAgentsAreIsolated(t *testing.T) {
 			for n := range 5 {
 				text, isError := call(t, s, "window_create", note(fmt.Sprintf("w-%d-%d", i, n)))
 				if isError {
-					t.Errorf("agent %d: %s", i, text)
+					t.Errorf("agent %d: window_create gives the error %q, want none", i, text)
 				}
 			}
 			text, _ := call(t, s, "system_get_info", nil)
@@ -465,7 +465,7 @@ func TestAgentsAreIsolated(t *testing.T) {
 				t.Errorf("%s: %v", text, err)
 			}
 			if info.SessionID != string(r.state.Session()) || info.AgentID != fmt.Sprintf("agent-%d", i) || info.Profile != profile {
-				t.Errorf("agent %d is taken for %+v", i, info)
+				t.Errorf("agent %d is taken for %+v, want its own session, agent-%d and %s", i, info, i, profile)
 			}
 		})
 	}
@@ -473,20 +473,20 @@ func TestAgentsAreIsolated(t *testing.T) {
 	for i, r := range rooms {
 		ids := r.windows()
 		if len(ids) != 15 {
-			t.Errorf("%d windows in %s", len(ids), r.state.Session())
+			t.Errorf("%d windows in %s, want 15", len(ids), r.state.Session())
 		}
 		for _, id := range ids {
 			var who, n int
 			if _, err := fmt.Sscanf(id, "w-%d-%d", &who, &n); err != nil || who%len(rooms) != i {
-				t.Errorf("window %s is in %s", id, r.state.Session())
+				t.Errorf("window %s is in %s, want the session of its agent", id, r.state.Session())
 			}
 		}
 		if len(r.callers) != 3*6 {
-			t.Errorf("%s received %d calls", r.state.Session(), len(r.callers))
+			t.Errorf("%s received %d calls, want 18", r.state.Session(), len(r.callers))
 		}
 		for _, c := range r.callers {
 			if c.Session != r.state.Session() {
-				t.Errorf("a call of %s reached %s", c.Session, r.state.Session())
+				t.Errorf("a call of %s reached %s, want only its own", c.Session, r.state.Session())
 			}
 		}
 	}
