@@ -176,7 +176,7 @@ data: {"replicas":[{"id":"one","sampledAt":7},{"id":"two"}]}
 		t.Errorf("got %+v, want 1 age, 1 sample, 1 row, 4 changes, 1 overview and %d bytes", v, len(stream))
 	}
 	if err := v.read(strings.NewReader("event: problem\ndata: {}\n\n"), time.Now()); err == nil {
-		t.Error("a stream with a problem: got no error")
+		t.Error("a stream with a problem: got no error, want one")
 	}
 }
 

@@ -190,7 +190,7 @@ func TestKilledProcess(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			if exit, was := errors.AsType[*exec.ExitError](command(t, "write", name, dir).Run()); !was || exit.Exited() {
-				t.Fatalf("the process was not killed: %v", exit)
+				t.Fatalf("the process ended with %v, want it killed", exit)
 			}
 			kind, _, _ := strings.Cut(name, "/")
 			batches, _, err := readers()[kind](dir)
@@ -201,7 +201,7 @@ func TestKilledProcess(t *testing.T) {
 			}
 			t.Logf("%d of %d acknowledged batches are left", left, sessions*written)
 			if kind == "filestore" && left != sessions*written {
-				t.Error("the store lost acknowledged batches")
+				t.Errorf("%d of %d acknowledged batches are left, want all", left, sessions*written)
 			}
 		})
 	}
@@ -266,6 +266,6 @@ func write(tb testing.TB, name, dir string, n int) engine {
 		}
 		return e
 	}
-	tb.Fatalf("unknown engine %s", name)
+	tb.Fatalf("unknown engine %s, want a known one", name)
 	return nil
 }

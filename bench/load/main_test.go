@@ -34,7 +34,7 @@ func TestAllScenarios(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	args := "--rounds 1 --duration 200ms --hold 100ms --sessions 3 --tabs 3 --hub " + hub + " all"
 	if code := run(t.Context(), strings.Fields(args), &stdout, &stderr); code != exitOK {
-		t.Fatalf("exit code %d\n%s\n%s", code, &stdout, &stderr)
+		t.Fatalf("exit code %d, want %d\n%s\n%s", code, exitOK, &stdout, &stderr)
 	}
 	got := map[key]bool{}
 	for line := range strings.Lines(stdout.String()) {
@@ -51,13 +51,13 @@ func TestAllScenarios(t *testing.T) {
 			t.Errorf("deliveries: got %d, want %d: %s", r.Deliveries, want, line)
 		}
 		if isText && r.Deliveries == 0 {
-			t.Errorf("no tokens: %s", line)
+			t.Errorf("no tokens were delivered, want some: %s", line)
 		}
 		if r.Scenario == "storm" && r.Deliveries != 9*100 {
 			t.Errorf("deliveries to reconnected tabs: got %d, want 900: %s", r.Deliveries, line)
 		}
 		if r.Scenario == "many" && (r.Rate <= 0 || r.P99 < r.P50 || r.P50 <= 0) {
-			t.Errorf("figures are missing: %s", line)
+			t.Errorf("figures are missing, want a rate and p50 up to p99: %s", line)
 		}
 		if r.Envelope != 0 && (r.Envelope < bodySize+100 || r.Envelope > bodySize+180) {
 			t.Errorf("envelopes have %d bytes, want 100 to 180 more than %d bytes of data", r.Envelope, bodySize)
@@ -68,7 +68,7 @@ func TestAllScenarios(t *testing.T) {
 	}
 	// Limits of CPU time are missing: the run is too short for the resolution of the CPU clock.
 	if !strings.Contains(stderr.String(), "paced: p99 from publishing to delivery") {
-		t.Errorf("the limit of p99 is not reported:\n%s", &stderr)
+		t.Errorf("the limit of p99 is not reported, want it in\n%s", &stderr)
 	}
 }
 
@@ -82,7 +82,7 @@ func TestPeers(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	args := "--rounds 1 --duration 200ms --hold 100ms --sessions 3 --tabs 3 --hub " + hub + " peers"
 	if code := run(t.Context(), strings.Fields(args), &stdout, &stderr); code != exitOK {
-		t.Fatalf("exit code %d\n%s\n%s", code, &stdout, &stderr)
+		t.Fatalf("exit code %d, want %d\n%s\n%s", code, exitOK, &stdout, &stderr)
 	}
 	var lines int
 	for line := range strings.Lines(stdout.String()) {
@@ -95,7 +95,7 @@ func TestPeers(t *testing.T) {
 			t.Errorf("deliveries to reconnected tabs: got %d, want 900: %s", r.Deliveries, line)
 		}
 		if r.Scenario != "peers-idle" && (r.Deliveries == 0 || r.P50 <= 0 || r.P99 < r.P50) {
-			t.Errorf("figures are missing: %s", line)
+			t.Errorf("figures are missing, want deliveries and p50 up to p99: %s", line)
 		}
 	}
 	if want := 2 + 2 + 2 + 4 + 2 + 2; lines != want {

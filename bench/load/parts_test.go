@@ -36,7 +36,7 @@ func TestLayoutReadsHubEvents(t *testing.T) {
 	}
 	ping := encode(wire.Position{}, wire.Ping{})
 	if _, ok := y.read(ping); ok || typeOf(ping) != "ping" {
-		t.Errorf("ping: read as ACTIONS, type %q", typeOf(ping))
+		t.Errorf("ping: read as ACTIONS: %v, type %q, want false and ping", ok, typeOf(ping))
 	}
 }
 
@@ -70,7 +70,7 @@ func TestHubEncoderMessages(t *testing.T) {
 func unmask(t *testing.T, frame []byte) []byte {
 	t.Helper()
 	if frame[1]&maskBit == 0 {
-		t.Fatal("a client's frame is not masked")
+		t.Fatal("a client's frame is not masked, want it masked")
 	}
 	head := 6
 	switch frame[1] &^ maskBit {
@@ -93,12 +93,12 @@ func TestFramesOfAllSizes(t *testing.T) {
 		b := append(appendHead(nil, opText, n, 0), want...)
 		for cut := range min(len(b), 12) {
 			if _, _, rest, ok, err := nextFrame(b[:cut]); ok || err != nil || len(rest) != cut {
-				t.Errorf("%d of %d bytes: ok %v, err %v, %d left", cut, len(b), ok, err, len(rest))
+				t.Errorf("%d of %d bytes: ok %v, err %v, %d left, want no frame, no error and all of them", cut, len(b), ok, err, len(rest))
 			}
 		}
 		op, got, rest, ok, err := nextFrame(append(b, "next"...))
 		if !ok || err != nil || op != opText || !bytes.Equal(got, want) || string(rest) != "next" {
-			t.Errorf("%d bytes: op %d, %d bytes, rest %q, ok %v, err %v", n, op, len(got), rest, ok, err)
+			t.Errorf(`%d bytes: op %d, %d bytes, rest %q, ok %v, err %v, want a text of %d, rest "next"`, n, op, len(got), rest, ok, err, n)
 		}
 	}
 	for _, b := range []string{"\x01\x01x", "\x81\x81xxxx", "\x81\x7f\x7f\xff\xff\xff\xff\xff\xff\xff"} {

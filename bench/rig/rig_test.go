@@ -31,7 +31,7 @@ func TestStart(t *testing.T) {
 	}
 	p.Stop()
 	if _, err := rig.CPU(p.PID()); err == nil {
-		t.Error("the process exists after Stop")
+		t.Error("the process exists after Stop, want it gone")
 	}
 }
 
@@ -139,7 +139,7 @@ func TestAPIClient(t *testing.T) {
 	}
 	answer = `{"sessionId":""}`
 	if _, err := d.CreateSession(t.Context(), ""); err == nil {
-		t.Error("an answer without an id: got no error")
+		t.Error("an answer without an id: got no error, want one")
 	}
 	d.Token = ""
 	if _, err := d.CreateSession(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "401") {
