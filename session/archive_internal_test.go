@@ -166,7 +166,7 @@ func TestOldRowsChangeInTheArchive(t *testing.T) {
 		changed.TS = 5 // there is no such row
 		l.w.Emit(wire.MessageUpdated{Action: wire.RowUpdated, Message: changed, MonitorID: firstMonitor})
 		if len(l.w.step.frames) != frames {
-			t.Errorf("updates of no row and of a wrong one added %d events, want 0", len(l.w.step.frames)-frames)
+			t.Errorf("updates of an archived row and of none added %d events, want 0", len(l.w.step.frames)-frames)
 		}
 	})
 	if got, want := k.archiveText(), "1 2 3=another "+idRange(4, 231); got != want {

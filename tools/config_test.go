@@ -310,11 +310,11 @@ func TestPermissionsAreStored(t *testing.T) {
 			}
 			got := b.must("system_get_config", `{}`)
 			if tt.kept == "" && strings.Contains(got, "permissions") || !strings.Contains(got, tt.kept) {
-				t.Errorf("config %s, want %q of permissions in it", got, tt.kept)
+				t.Errorf("config %s, want permissions with %q, none if that is empty", got, tt.kept)
 			}
 			// A refused call is reported in one step, without an open call.
 			if tt.added == 0 && (len(b.desk.begun) != 2 || !b.desk.acted[0].result.IsError) {
-				t.Errorf("the session received %+v, want the refused call in one step with an error", b.desk.begun)
+				t.Errorf("the session received %+v, want two begun calls, and the refused ones in one step with an error", b.desk.begun)
 			}
 		})
 	}

@@ -271,7 +271,7 @@ func TestTasks(t *testing.T) {
 		{Profile: "web", Objective: "look", Call: b.desk.begun[1].call},
 	}
 	if diff := cmp.Diff(want, b.desk.tasks); diff != "" || want[0].Call.ID != "call-1" || !want[0].Call.Repeatable {
-		t.Errorf("tasks, the first call %+v (-want +got):\n%s", want[0].Call, diff)
+		t.Errorf("the first call is %+v, want call-1, repeatable; tasks (-want +got):\n%s", want[0].Call, diff)
 	}
 	for _, input := range []string{`{}`, `{"objective":""}`, `{"objective":"x","profile":"main"}`} {
 		if r := b.call("task_run", input); !r.IsError {
