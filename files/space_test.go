@@ -79,7 +79,7 @@ func TestUnfinishedUploadsCount(t *testing.T) {
 				t.Errorf("%d bytes of unfinished files, 250 are allowed", got)
 			}
 			if _, err := s.Save(t.Context(), ses, "z", strings.NewReader(strings.Repeat("x", 100)), 100); !errors.Is(err, files.ErrFull) {
-				t.Errorf("a finished one beside them: %v", err)
+				t.Errorf("saving a finished file beside the unfinished ones: got error %v, want %v", err, files.ErrFull)
 			}
 			save(t, s, "ses-2", "z", "others have their own")
 		})
@@ -94,7 +94,7 @@ func TestFewUploadsAtOnce(t *testing.T) {
 		all = append(all, begin(t, s, string(rune('a'+i)), 2, "x"))
 	}
 	if _, err := s.Save(t.Context(), ses, "z", strings.NewReader("x"), 1); !errors.Is(err, files.ErrBusy) {
-		t.Errorf("the ninth: %v", err)
+		t.Errorf("the ninth upload at once: got error %v, want %v", err, files.ErrBusy)
 	}
 	if err := all[0].end(t); err != nil {
 		t.Errorf("the first: %v", err)
@@ -103,7 +103,7 @@ func TestFewUploadsAtOnce(t *testing.T) {
 	for _, x := range all[1:] {
 		_ = x.to.CloseWithError(io.ErrUnexpectedEOF)
 		if err := <-x.done; !errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Errorf("a broken one: %v", err)
+			t.Errorf("a broken upload: got error %v, want %v", err, io.ErrUnexpectedEOF)
 		}
 	}
 	// Failed uploads use no space.
@@ -131,7 +131,7 @@ func TestOpenKeepsUploadsOfOtherProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := load(t, b, ses, "x"); got != "half and half" {
-		t.Errorf("read %q", got)
+		t.Errorf("x after both uploads: got %q, want %q", got, "half and half")
 	}
 }
 
@@ -145,7 +145,7 @@ func TestFilesAreNotFolders(t *testing.T) {
 	_, below := s.List(ses, "file/below")
 	for what, err := range map[string]error{"open": opened, "list": listed, "list below": below, "remove": s.Remove(ses, "file/below")} {
 		if !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s below a file: got error %v, want %v", what, err, fs.ErrNotExist)
 		}
 	}
 }

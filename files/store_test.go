@@ -56,7 +56,7 @@ func load(t *testing.T, s *files.Store, session wire.SessionID, name string) str
 		t.Fatal(err)
 	}
 	if e.Path != name || e.Size != int64(len(text)) || e.Folder {
-		t.Errorf("entry %+v of a file with %d bytes", e, len(text))
+		t.Errorf("entry: got %+v, want the file %q with %d bytes", e, name, len(text))
 	}
 	return string(text)
 }
@@ -92,41 +92,41 @@ func TestSaveOpenListRemove(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), files.Config{})
 	if got := names(t, s, ""); got != nil {
-		t.Errorf("a session without files has %q", got)
+		t.Errorf("files of a session without files: got %q, want none", got)
 	}
 	e := save(t, s, ses, "notes/한글 notes.txt", "hello")
 	if e.Path != "notes/한글 notes.txt" || e.Size != 5 || e.Modified.IsZero() {
-		t.Errorf("entry %+v", e)
+		t.Errorf("saved entry: got %+v, want notes/한글 notes.txt with 5 bytes and a time", e)
 	}
 	save(t, s, ses, "b.txt", "1")
 	save(t, s, ses, "b.txt", "second")
 	save(t, s, "ses-2", "b.txt", "of another")
 	if got := load(t, s, ses, "notes/한글 notes.txt"); got != "hello" {
-		t.Errorf("read %q", got)
+		t.Errorf("notes/한글 notes.txt: got %q, want %q", got, "hello")
 	}
 	if got := load(t, s, ses, "b.txt"); got != "second" {
-		t.Errorf("read %q", got)
+		t.Errorf("b.txt after a second Save: got %q, want %q", got, "second")
 	}
 	if diff := cmp.Diff([]string{"b.txt", "notes/"}, names(t, s, "")); diff != "" {
-		t.Error(diff)
+		t.Errorf("files of the session (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"notes/한글 notes.txt"}, names(t, s, "notes")); diff != "" {
-		t.Error(diff)
+		t.Errorf("files of notes (-want +got):\n%s", diff)
 	}
 	if err := s.Remove(ses, "notes/한글 notes.txt"); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"b.txt"}, names(t, s, "")); diff != "" {
-		t.Errorf("the empty folder stayed: %s", diff)
+		t.Errorf("files after the last one of notes was removed (-want +got):\n%s", diff)
 	}
 	if err := s.RemoveAll(ses); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := s.Open(ses, "b.txt"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("open after RemoveAll: %v", err)
+		t.Errorf("opening b.txt after RemoveAll: got error %v, want %v", err, fs.ErrNotExist)
 	}
 	if got := load(t, s, "ses-2", "b.txt"); got != "of another" {
-		t.Errorf("another session has %q", got)
+		t.Errorf("b.txt of another session after RemoveAll: got %q, want %q", got, "of another")
 	}
 }
 
@@ -164,7 +164,7 @@ func TestMissingFiles(t *testing.T) {
 		}
 	}
 	if got := load(t, s, ses, "dir/file"); got != "x" {
-		t.Errorf("the file is %q now", got)
+		t.Errorf("dir/file: got %q, want it unchanged, %q", got, "x")
 	}
 }
 
@@ -190,7 +190,7 @@ func TestNames(t *testing.T) {
 	}
 	for _, name := range good {
 		if err := files.CheckName(name); err != nil {
-			t.Errorf("%.40q: %v", name, err)
+			t.Errorf("name %.40q: got error %v, want it accepted", name, err)
 		}
 	}
 	// No call accepts a name that the check refuses.
@@ -267,17 +267,17 @@ func TestSymlinksAreNotFollowed(t *testing.T) {
 	}
 	open(t, dir, files.Config{}) // unfinished files are not looked for there
 	if diff := cmp.Diff([]string{"mine"}, names(t, s, "")); diff != "" {
-		t.Errorf("listing: %s", diff)
+		t.Errorf("files of the session (-want +got):\n%s", diff)
 	}
 	save(t, s, ses, "file", "replaced")
 	if err := s.RemoveAll(ses); err != nil {
 		t.Fatal(err)
 	}
 	if text, err := os.ReadFile(filepath.Join(outside, "secret")); err != nil || string(text) != "secret" {
-		t.Errorf("outside: %q, %v", text, err)
+		t.Errorf("the file outside: got %q, error %v, want it unchanged, %q", text, err, "secret")
 	}
 	if got := load(t, s, "ses-2", "secret"); got != "secret" {
-		t.Errorf("another session: %q", got)
+		t.Errorf("secret of another session: got %q, want %q", got, "secret")
 	}
 }
 
@@ -287,17 +287,17 @@ func TestBoundsOfAFile(t *testing.T) {
 	s := open(t, dir, files.Config{FileBytes: 10})
 	save(t, s, ses, "a", "0123456789")
 	if _, err := s.Save(t.Context(), ses, "a", strings.NewReader("0123456789x"), -1); !errors.Is(err, files.ErrTooLarge) {
-		t.Errorf("11 bytes: %v", err)
+		t.Errorf("saving 11 bytes, 10 are allowed: got error %v, want %v", err, files.ErrTooLarge)
 	}
 	// The store stops reading at the limit.
 	if _, err := s.Save(t.Context(), ses, "b", endless{}, -1); !errors.Is(err, files.ErrTooLarge) {
-		t.Errorf("endless: %v", err)
+		t.Errorf("saving an endless file: got error %v, want %v", err, files.ErrTooLarge)
 	}
 	if got := load(t, s, ses, "a"); got != "0123456789" {
-		t.Errorf("the old file is %q now", got)
+		t.Errorf("the old file: got %q, want it unchanged, %q", got, "0123456789")
 	}
 	if left := temporaryFiles(t, dir); left != nil {
-		t.Errorf("left behind: %q", left)
+		t.Errorf("unfinished files: got %q, want none", left)
 	}
 }
 
@@ -312,16 +312,16 @@ func TestBoundsOfASession(t *testing.T) {
 	save(t, s, ses, "a", "12345")
 	save(t, s, ses, "dir/b", "12345")
 	if _, err := s.Save(t.Context(), ses, "c", strings.NewReader("1"), -1); !errors.Is(err, files.ErrFull) {
-		t.Errorf("11 bytes: %v", err)
+		t.Errorf("saving an eleventh byte, 10 are allowed: got error %v, want %v", err, files.ErrFull)
 	}
 	save(t, s, ses, "a", "1234") // what it replaces does not count
 	save(t, s, ses, "c", "1")
 	if _, err := s.Save(t.Context(), ses, "d", strings.NewReader(""), -1); !errors.Is(err, files.ErrFull) {
-		t.Errorf("4 files: %v", err)
+		t.Errorf("saving a fourth file, 3 are allowed: got error %v, want %v", err, files.ErrFull)
 	}
 	save(t, s, "ses-2", "d", "12345") // others have their own
 	if left := temporaryFiles(t, dir); left != nil {
-		t.Errorf("left behind: %q", left)
+		t.Errorf("unfinished files: got %q, want none", left)
 	}
 }
 
@@ -334,7 +334,7 @@ func TestBoundsUnderConcurrency(t *testing.T) {
 		wg.Go(func() {
 			_, err := s.Save(context.Background(), ses, fmt.Sprintf("f%d", i), strings.NewReader("0123456789"), 10)
 			if err != nil && !errors.Is(err, files.ErrFull) {
-				t.Error(err)
+				t.Errorf("saving f%d: got error %v, want none or %v", i, err, files.ErrFull)
 			}
 		})
 	}
@@ -351,18 +351,18 @@ func TestBrokenUploadLeavesNothing(t *testing.T) {
 	save(t, s, ses, "a", "old")
 	broken := io.MultiReader(strings.NewReader("half"), iotest.ErrReader(io.ErrUnexpectedEOF))
 	if _, err := s.Save(t.Context(), ses, "a", broken, -1); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("%v", err)
+		t.Errorf("saving from a broken reader: got error %v, want %v", err, io.ErrUnexpectedEOF)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := s.Save(ctx, ses, "a", strings.NewReader("new"), -1); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
+		t.Errorf("saving with a cancelled context: got error %v, want %v", err, context.Canceled)
 	}
 	if got := load(t, s, ses, "a"); got != "old" {
-		t.Errorf("the old file is %q now", got)
+		t.Errorf("the old file: got %q, want it unchanged, %q", got, "old")
 	}
 	if left := temporaryFiles(t, dir); left != nil {
-		t.Errorf("left behind: %q", left)
+		t.Errorf("unfinished files: got %q, want none", left)
 	}
 }
 
@@ -383,10 +383,10 @@ func TestOpenRemovesLeftovers(t *testing.T) {
 	age(t, filepath.Join(dir, "not a session", ".partial", "theirs"))
 	s := open(t, dir, files.Config{})
 	if got := load(t, s, ses, "kept"); got != "x" {
-		t.Errorf("stored file is %q", got)
+		t.Errorf("the stored file: got %q, want %q", got, "x")
 	}
 	if diff := cmp.Diff([]string{filepath.Join(dir, "not a session", ".partial", "theirs")}, temporaryFiles(t, dir)); diff != "" {
-		t.Error(diff)
+		t.Errorf("unfinished files (-want +got):\n%s", diff)
 	}
 	if _, err := files.Open(filepath.Join(dir, "ses-1", "kept"), files.Config{}); err == nil {
 		t.Error("a file was opened as a folder")
