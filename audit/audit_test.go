@@ -115,7 +115,7 @@ func TestNewestFirstAndOnce(t *testing.T) {
 		for i := range 5 {
 			got, done, err := b.Begin(t.Context(), record(fmt.Sprint("a-", i), time.Duration(i)*time.Millisecond))
 			if err != nil || done || got.ID != fmt.Sprint("a-", i) || got.Result != audit.Begun || got.Seq != uint64(i+1) {
-				t.Fatalf("%+v %v %v", got, done, err)
+				t.Fatalf("Begin of action %d: got %+v, done %v, error %v, want it begun with seq %d", i, got, done, err, i+1)
 			}
 		}
 		// Another replica gets the same records later.
@@ -123,7 +123,7 @@ func TestNewestFirstAndOnce(t *testing.T) {
 		again.Replica = "r-2"
 		got, done, err := b.Begin(t.Context(), again)
 		if err != nil || done || !got.Time.Equal(noon.Add(2*time.Millisecond)) || got.Replica != "r-1" {
-			t.Errorf("again: %+v %v %v", got, done, err)
+			t.Errorf("Begin again: got %+v, done %v, error %v, want the first record of r-1, not done", got, done, err)
 		}
 		for _, o := range []audit.Outcome{
 			outcome(audit.Failed, "x"), outcome(audit.Failed, "x"), outcome(audit.Failed, "y"), outcome(audit.Done, "z"),
@@ -134,18 +134,18 @@ func TestNewestFirstAndOnce(t *testing.T) {
 			}
 		}
 		if got, done, err := b.Begin(t.Context(), again); err != nil || !done || got.Result != audit.Done || got.Detail != "z" || got.Replica != "r-2" {
-			t.Errorf("after it was done: %+v %v %v", got, done, err)
+			t.Errorf("Begin of an action that is done: got %+v, done %v, error %v, want the result of r-2 with detail z", got, done, err)
 		}
 		if got, done, err := b.Find(t.Context(), again); err != nil || !done || got.Detail != "z" {
-			t.Errorf("after it was done: %+v %v %v", got, done, err)
+			t.Errorf("Find of an action that is done: got %+v, done %v, error %v, want detail z and done", got, done, err)
 		}
 		other := again
 		other.Target = "ses-2"
 		if _, _, err := b.Begin(t.Context(), other); !errors.Is(err, audit.ErrReused) {
-			t.Errorf("another action under the same id: %v", err)
+			t.Errorf("another action under the same id: got error %v, want %v", err, audit.ErrReused)
 		}
 		if _, err := b.End(t.Context(), "nobody", outcome(audit.Done, "")); !errors.Is(err, store.ErrNotFound) {
-			t.Errorf("the end of an action without a start: error %v", err)
+			t.Errorf("the end of an action without a start: got error %v, want %v", err, store.ErrNotFound)
 		}
 		found := all(t, b, audit.Query{})
 		const want = "a-0 begun, a-1 begun, a-2 begun, a-3 begun, a-4 begun, a-2 failed, a-2 failed, a-2 done"
@@ -154,11 +154,11 @@ func TestNewestFirstAndOnce(t *testing.T) {
 		}
 		first := found[len(found)-1]
 		if first.Prev != "" || found[len(found)-2].Prev != first.Hash {
-			t.Errorf("the chain begins with %+v", first)
+			t.Errorf("start of the chain: got %+v, then prev %q, want no prev, then the first hash", first, found[len(found)-2].Prev)
 		}
 		first.Seq, first.Hash, first.Result = 0, "", ""
 		if first != record("a-0", 0) {
-			t.Errorf("stored as %+v", first)
+			t.Errorf("stored record: got %+v, want %+v", first, record("a-0", 0))
 		}
 		whole(t, b, 8)
 		whole(t, open(docs), 8)
@@ -209,7 +209,7 @@ func TestOneRecordOfMany(t *testing.T) {
 		}
 		wg.Wait()
 		if got := chainOf(all(t, open(docs), audit.Query{})); got != "same begun, same done" {
-			t.Error(got)
+			t.Errorf("chain of many writers: got %q, want %q", got, "same begun, same done")
 		}
 		whole(t, open(docs), 2)
 	})
@@ -247,7 +247,7 @@ func TestManyReplicas(t *testing.T) {
 		if r.Result == audit.Done {
 			began[r.ID] = r.Seq
 		} else if r.Seq > began[r.ID] {
-			t.Errorf("%s begun at %d and ended at %d", r.ID, r.Seq, began[r.ID])
+			t.Errorf("%s: got begun at %d and ended at %d, want the end later", r.ID, r.Seq, began[r.ID])
 		}
 	}
 	if len(count) != 2*replicas*actions {
@@ -291,7 +291,7 @@ func TestPartiallyWrittenRecord(t *testing.T) {
 			docs := openFile(t)
 			if err := do(open(&torn{Store: docs, at: at, arrives: arrives})); err != nil {
 				if failed++; !errors.Is(err, store.ErrUnavailable) {
-					t.Fatalf("write %d: %v", at, err)
+					t.Fatalf("write %d: got error %v, want %v", at, err, store.ErrUnavailable)
 				}
 			}
 			b := open(docs)
@@ -299,7 +299,7 @@ func TestPartiallyWrittenRecord(t *testing.T) {
 				t.Fatalf("write %d, again: %v", at, err)
 			}
 			if got := chainOf(all(t, b, audit.Query{})); got != "x begun, x failed, x done" {
-				t.Errorf("write %d (it arrives: %v): %s", at, arrives, got)
+				t.Errorf("chain after write %d (it arrives: %v): got %q, want %q", at, arrives, got, "x begun, x failed, x done")
 			}
 			whole(t, b, 3)
 		}
@@ -318,10 +318,10 @@ func TestCrashBetweenWrites(t *testing.T) {
 	}
 	b := open(docs) // in another life
 	if got, done, err := b.Find(t.Context(), record("x", time.Hour)); err != nil || done || got.Result != audit.Begun {
-		t.Errorf("recalled %+v %v %v", got, done, err)
+		t.Errorf("Find after the crash: got %+v, done %v, error %v, want it begun, not done", got, done, err)
 	}
 	if got := chainOf(all(t, b, audit.Query{})); got != "x begun" {
-		t.Error(got)
+		t.Errorf("chain after the crash: got %q, want %q", got, "x begun")
 	}
 	whole(t, b, 1)
 }
@@ -344,7 +344,7 @@ func TestRefusedRecords(t *testing.T) {
 		r := record("x", 0)
 		spoil(&r)
 		if _, _, err := b.Begin(t.Context(), r); !errors.Is(err, audit.ErrInvalid) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got error %v, want %v", name, err, audit.ErrInvalid)
 		}
 	}
 	whole(t, b, 0)
@@ -363,7 +363,7 @@ func TestHashesAreLogged(t *testing.T) {
 	}
 	for _, r := range all(t, b, audit.Query{}) {
 		if want := fmt.Sprintf("seq=%d hash=%s", r.Seq, r.Hash); !strings.Contains(log.String(), want) {
-			t.Errorf("no %q in %s", want, log.String())
+			t.Errorf("log: got %s, want it to contain %q", log.String(), want)
 		}
 	}
 }

@@ -33,23 +33,23 @@ func TestRecallCompletes(t *testing.T) {
 		t.Helper()
 		b, r := open(&failingStore{Store: docs, bad: 2}), record("a-1", 0)
 		if _, done, err := b.Begin(t.Context(), r); done || err != nil {
-			t.Fatal(done, err)
+			t.Fatalf("Begin: got done %v, error %v, want not done, no error", done, err)
 		}
 		if _, err := b.End(t.Context(), r.ID, outcome(audit.Done, "")); !errors.Is(err, store.ErrUnavailable) {
-			t.Fatal(err)
+			t.Fatalf("End while the store fails: got error %v, want %v", err, store.ErrUnavailable)
 		}
 		for range 2 {
 			known, done, err := b.Find(t.Context(), r)
 			if err != nil || !done || known.Result != audit.Done || known.Seq != 2 {
-				t.Fatalf("%+v %v %v", known, done, err)
+				t.Fatalf("Find: got %+v, done %v, error %v, want it done with seq 2", known, done, err)
 			}
 		}
 		if _, done, err := b.Begin(t.Context(), record("a-2", time.Second)); done || err != nil {
-			t.Fatal(done, err)
+			t.Fatalf("Begin of the next action: got done %v, error %v, want not done, no error", done, err)
 		}
 		found := all(t, b, audit.Query{})
 		if len(found) != 3 || found[1].Result != audit.Done || found[1].ID != "a-1" || found[0].ID != "a-2" {
-			t.Errorf("%+v", found)
+			t.Errorf("records: got %+v, want three: a-2, a-1 done, a-1", found)
 		}
 	})
 }

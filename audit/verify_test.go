@@ -107,7 +107,7 @@ func TestTampering(t *testing.T) {
 		}
 		got, _, err := apart.Begin(f.tb.Context(), r)
 		if err != nil || got.Prev != prev {
-			f.tb.Fatal(got, err)
+			f.tb.Fatalf("sealed record %d: got %+v, error %v, want prev %q", seq, got, err, prev)
 		}
 		f.change(seq, func([]byte) []byte {
 			data, _ := json.Marshal(got)
@@ -155,7 +155,7 @@ func TestTampering(t *testing.T) {
 				t.Error(err)
 			}
 			if v, err := b.Verify(t.Context()); err != nil || v.Broken == nil {
-				t.Errorf("verdict %+v %v", v, err)
+				t.Errorf("verdict: got %+v, error %v, want a broken chain", v, err)
 			}
 		})
 	}
