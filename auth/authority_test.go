@@ -24,7 +24,7 @@ func TestInstallationToken(t *testing.T) {
 	wg.Wait()
 	for _, token := range tokens {
 		if token != tokens[0] || len(token) != 43 {
-			t.Fatalf("tokens differ or are short: %q", tokens)
+			t.Fatalf("installation tokens: got %q, want the same one of 43 characters for every replica", tokens)
 		}
 	}
 	a := newAuthority(t, auth.Config{}, s, t.Output())
@@ -34,7 +34,7 @@ func TestInstallationToken(t *testing.T) {
 	}
 	want := auth.Identity{User: "local", Roles: []auth.Role{auth.RoleAdmin}}
 	if diff := cmp.Diff(want, who); diff != "" {
-		t.Error(diff)
+		t.Errorf("identity of the installation token (-want +got):\n%s", diff)
 	}
 	if other := newAuthority(t, auth.Config{}, openStore(t), t.Output()).InstallationToken(); other == tokens[0] {
 		t.Error("two installations have one token")
@@ -67,10 +67,10 @@ func TestModeNone(t *testing.T) {
 	a := newAuthority(t, auth.Config{Mode: auth.ModeNone}, openStore(t), t.Output())
 	who, ok := a.Anonymous()
 	if !ok || who.User != "local" || !who.Has(auth.RoleAdmin) || !who.Has(auth.RoleViewer) {
-		t.Errorf("got %+v, %v", who, ok)
+		t.Errorf("anonymous identity: got %+v, %v, want local as admin and viewer", who, ok)
 	}
 	if a.InstallationToken() != "" {
-		t.Error("there is a token")
+		t.Error("installation token in mode none: got one, want none")
 	}
 	who, err := a.Bearer(t.Context(), "whatever")
 	wantUser(t, who, err, "local")
@@ -81,7 +81,7 @@ func TestModeNone(t *testing.T) {
 func TestModeUnknown(t *testing.T) {
 	t.Parallel()
 	if _, err := auth.New(t.Context(), auth.Config{Mode: "magic"}, openStore(t)); err == nil {
-		t.Error("accepted")
+		t.Error("mode magic: got no error, want one")
 	}
 }
 
@@ -94,7 +94,7 @@ func TestInstallationTokenDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := auth.New(t.Context(), auth.Config{Mode: auth.ModeToken}, s); err == nil {
-		t.Error("accepted an empty token")
+		t.Error("empty installation token in the store: got no error, want one")
 	}
 }
 
@@ -102,6 +102,6 @@ func TestHas(t *testing.T) {
 	t.Parallel()
 	viewer := auth.Identity{Roles: []auth.Role{auth.RoleViewer}}
 	if viewer.Has(auth.RoleUser) || viewer.Has(auth.RoleAdmin) || !viewer.Has(auth.RoleViewer) {
-		t.Errorf("roles of %+v", viewer)
+		t.Errorf("roles of %+v: got user %v, admin %v, viewer %v, want viewer only", viewer, viewer.Has(auth.RoleUser), viewer.Has(auth.RoleAdmin), viewer.Has(auth.RoleViewer))
 	}
 }

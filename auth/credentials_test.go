@@ -32,22 +32,22 @@ func TestAPIKey(t *testing.T) {
 		who, err := recognise()
 		wantUser(t, who, err, "bob")
 		if who.Has(auth.RoleUser) || who.Since.IsZero() || !who.Expires.IsZero() || who.Cookie {
-			t.Errorf("got %+v", who)
+			t.Errorf("identity of a key: got %+v, want one that is no user and no cookie, with a start and no end", who)
 		}
 	}
 	page, err := a.Keys(t.Context(), "", 10)
 	if err != nil || len(page.Items) != 1 || page.Next != "" {
-		t.Fatalf("got %+v, %v", page, err)
+		t.Fatalf("keys: got %+v, error %v, want one and no next page", page, err)
 	}
 	k := page.Items[0]
 	id := strings.Split(key, "_")[1]
 	want := auth.Key{ID: id, Name: "build server", User: "bob", Roles: viewer.Roles, Created: k.Created}
 	if diff := cmp.Diff(want, k); diff != "" {
-		t.Error(diff)
+		t.Errorf("listed key (-want +got):\n%s", diff)
 	}
 	d, err := s.Get(t.Context(), "auth-keys", id)
 	if err != nil || strings.Contains(string(d.Data), key[len("edk_")+len(id)+1:]) {
-		t.Errorf("the store knows the secret, or %v", err)
+		t.Errorf("stored key: got %s, error %v, want one without the secret", d.Data, err)
 	}
 	if err := a.RevokeKey(t.Context(), id); err != nil {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func TestAPIKey(t *testing.T) {
 	wantCode(t, err, wire.CodeAuthFailed)
 	for _, unknown := range []string{id, "", "../../etc/passwd", strings.Repeat("0", 16)} {
 		if err := a.RevokeKey(t.Context(), unknown); !errors.Is(err, store.ErrNotFound) {
-			t.Errorf("revoke %q: %v", unknown, err)
+			t.Errorf("revoking unknown key %q: got error %v, want %v", unknown, err, store.ErrNotFound)
 		}
 	}
 }
@@ -105,7 +105,7 @@ func TestAPIKeyExpires(t *testing.T) {
 			t.Error("an expired key was accepted")
 		}
 		if _, err := a.NewKey(t.Context(), who, ""); !errors.Is(err, store.ErrInvalid) {
-			t.Errorf("made a key that has expired: %v", err)
+			t.Errorf("making a key that has expired: got error %v, want %v", err, store.ErrInvalid)
 		}
 	})
 }
@@ -126,12 +126,12 @@ func TestNewRefusesBadIdentities(t *testing.T) {
 			_, ticketErr := a.NewTicket(t.Context(), who, "")
 			_, _, cookieErr := a.NewCookie(t.Context(), who)
 			if keyErr == nil || ticketErr == nil || cookieErr == nil {
-				t.Errorf("got %v, %v, %v", keyErr, ticketErr, cookieErr)
+				t.Errorf("errors for a bad identity: got key %v, ticket %v, cookie %v, want all refused", keyErr, ticketErr, cookieErr)
 			}
 		})
 	}
 	if _, err := a.NewKey(t.Context(), ann, "\x1b[31m"); !errors.Is(err, store.ErrInvalid) {
-		t.Errorf("accepted a key name with control characters: %v", err)
+		t.Errorf("a key name with control characters: got error %v, want %v", err, store.ErrInvalid)
 	}
 }
 
@@ -156,13 +156,13 @@ func TestTicketIsUsedOnce(t *testing.T) {
 				}
 				winners.Add(1)
 				if who.User != "ann" || who.Session != session {
-					t.Errorf("got %+v", who)
+					t.Errorf("identity of the ticket: got %+v, want ann in %s", who, session)
 				}
 			})
 		}
 		wg.Wait()
 		if n := winners.Load(); n != 1 {
-			t.Fatalf("%d uses of a ticket succeeded", n)
+			t.Fatalf("successful uses of a ticket: got %d, want 1", n)
 		}
 	}
 }
@@ -188,7 +188,7 @@ func TestTicketExpires(t *testing.T) {
 		wantCode(t, err, wire.CodeAuthFailed)
 		page, err := s.Documents(t.Context(), "auth-tickets", "", 10)
 		if err != nil || len(page.Items) != 0 {
-			t.Errorf("left over: %v, %v", page, err)
+			t.Errorf("stored tickets: got %v, error %v, want none", page, err)
 		}
 	})
 }
@@ -205,7 +205,7 @@ func TestTicketRefuses(t *testing.T) {
 	bound := ann
 	bound.Session = "ses-aaaaaaaa"
 	if _, err := a.NewTicket(t.Context(), bound, "ses-bbbbbbbb"); !errors.Is(err, store.ErrInvalid) {
-		t.Errorf("a credential for one session made a ticket for another: %v", err)
+		t.Errorf("a ticket for another session than the credential's: got error %v, want %v", err, store.ErrInvalid)
 	}
 	ticket, err := a.NewTicket(t.Context(), bound, "")
 	if err != nil {
@@ -214,7 +214,7 @@ func TestTicketRefuses(t *testing.T) {
 	who, err := a.Ticket(t.Context(), ticket)
 	wantUser(t, who, err, "ann")
 	if who.Session != bound.Session {
-		t.Errorf("the session got lost: %+v", who)
+		t.Errorf("identity of the ticket: got %+v, want session %s", who, bound.Session)
 	}
 }
 
@@ -245,14 +245,14 @@ func TestCookieSlides(t *testing.T) {
 		}
 		const day = 24 * time.Hour
 		if left := time.Until(until); left != 7*day {
-			t.Errorf("the ticket is valid for %v", left)
+			t.Errorf("validity of the cookie: got %v, want %v", left, 7*day)
 		}
 		for range 4 { // 24 days of use
 			time.Sleep(6 * day)
 			who, err := a.Cookie(t.Context(), value)
 			wantUser(t, who, err, "ann")
 			if left := time.Until(who.Expires); !who.Cookie || left != 7*day {
-				t.Errorf("got %+v, %v left", who, left)
+				t.Errorf("identity of the cookie: got %+v with %v left, want a cookie with %v left", who, left, 7*day)
 			}
 		}
 		time.Sleep(time.Minute)
@@ -261,7 +261,7 @@ func TestCookieSlides(t *testing.T) {
 		}
 		page, err := s.Documents(t.Context(), "auth-cookies", "", 10)
 		if err != nil || len(page.Items) != 1 || page.Items[0].Version != 5 {
-			t.Fatalf("a use right after another was written down: %+v, %v", page, err)
+			t.Fatalf("stored cookies: got %+v, error %v, want one of version 5 (a use right after another is not written)", page, err)
 		}
 		if d := page.Items[0]; strings.Contains(d.Name+string(d.Data), value) {
 			t.Error("the store knows the cookie")
@@ -330,7 +330,7 @@ func TestStoreUnavailable(t *testing.T) {
 	_, cookieErr := a.Cookie(t.Context(), some)
 	for _, err := range []error{keyErr, ticketErr, cookieErr, a.SignOut(t.Context(), "ann")} {
 		if !errors.Is(err, store.ErrUnavailable) {
-			t.Errorf("got %v", err)
+			t.Errorf("unavailable store: got error %v, want %v", err, store.ErrUnavailable)
 		}
 	}
 }
@@ -348,7 +348,7 @@ func TestStoreDamaged(t *testing.T) {
 			t.Fatal(err)
 		}
 		if who, err := a.APIKey(t.Context(), "edk_"+id+"_"+strings.Repeat("A", 43)); err == nil {
-			t.Errorf("%s made %+v", data, who)
+			t.Errorf("key from the stored %s: got %+v, want it refused", data, who)
 		}
 	}
 }
@@ -375,11 +375,11 @@ func TestStoreFull(t *testing.T) {
 		_, _, cookieErr := a.NewCookie(t.Context(), ann)
 		for _, err := range []error{keyErr, ticketErr, cookieErr, a.SignOut(t.Context(), "ann")} {
 			if !errors.Is(err, store.ErrNoSpace) {
-				t.Errorf("got %v", err)
+				t.Errorf("full store: got error %v, want %v", err, store.ErrNoSpace)
 			}
 		}
 		if _, err := auth.New(t.Context(), auth.Config{Mode: auth.ModeToken}, full{docs: openStore(t), yes: isFull.Load}); !errors.Is(err, store.ErrNoSpace) {
-			t.Errorf("got %v", err)
+			t.Errorf("New with a full store: got error %v, want %v", err, store.ErrNoSpace)
 		}
 	})
 }

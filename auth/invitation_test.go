@@ -35,13 +35,13 @@ func TestInvitationIsUsedOnce(t *testing.T) {
 			}
 			winners.Add(1)
 			if who.User != "ann" || who.Session != invitedTo {
-				t.Errorf("got %+v", who)
+				t.Errorf("identity of the invitation: got %+v, want ann in %s", who, invitedTo)
 			}
 		})
 	}
 	wg.Wait()
 	if n := winners.Load(); n != 1 {
-		t.Errorf("%d uses of an invitation succeeded", n)
+		t.Errorf("successful uses of an invitation: got %d, want 1", n)
 	}
 	socket, err := a.NewTicket(t.Context(), ann, invitedTo)
 	if err != nil {
@@ -72,7 +72,7 @@ func TestCookieForOneSession(t *testing.T) {
 			who, err := a.Cookie(t.Context(), value)
 			wantUser(t, who, err, "ann")
 			if who.Session != invitedTo || !who.Cookie || !who.Prolonged {
-				t.Errorf("got %+v", who)
+				t.Errorf("identity of the cookie: got %+v, want a prolonged cookie for %s", who, invitedTo)
 			}
 		}
 		if err := a.EndCookie(t.Context(), value); err != nil {
@@ -91,11 +91,11 @@ func TestInvitationRefuses(t *testing.T) {
 			"a key's": {User: "ann", Key: "0123456789abcdef"}, "one session's": {User: "ann", Session: invitedTo}, "nobody's": {},
 		} {
 			if _, err := a.NewInvitation(t.Context(), who, invitedTo); !errors.Is(err, store.ErrInvalid) {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("invitation from %s credential: got error %v, want %v", name, err, store.ErrInvalid)
 			}
 		}
 		if _, err := a.NewInvitation(t.Context(), ann, ""); !errors.Is(err, store.ErrInvalid) {
-			t.Errorf("to nowhere: %v", err)
+			t.Errorf("invitation to no session: got error %v, want %v", err, store.ErrInvalid)
 		}
 		late, err := a.NewInvitation(t.Context(), ann, invitedTo)
 		if err != nil {

@@ -155,10 +155,10 @@ func TestSignedToken(t *testing.T) {
 			who, err := a.Bearer(t.Context(), token)
 			wantUser(t, who, err, "ann")
 			if !who.Has(auth.RoleViewer) || who.Has(auth.RoleUser) || time.Until(who.Expires) > time.Hour || who.Since.IsZero() {
-				t.Errorf("got %+v", who)
+				t.Errorf("identity of a signed token: got %+v, want only a viewer, with a start, for at most an hour", who)
 			}
 			if _, ok := a.Anonymous(); ok || a.InstallationToken() != "" {
-				t.Error("there is another way in")
+				t.Error("mode jwt: got another way in, want signed tokens only")
 			}
 			// Another key of the same kind, and a modified token.
 			_, err = a.Bearer(t.Context(), token[:len(token)-8]+"AAAAAAAA")
@@ -286,7 +286,7 @@ func TestSignedTokenRoles(t *testing.T) {
 			who, err := a.Bearer(t.Context(), sign(t, jwt.SigningMethodHS256, []byte(secret), nil, good(c.claims)))
 			wantUser(t, who, err, "ann")
 			if diff := cmp.Diff(c.want, who.Roles); diff != "" {
-				t.Error(diff)
+				t.Errorf("roles (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -347,7 +347,7 @@ func FuzzBearer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, token string) {
 		who, err := a.Bearer(t.Context(), token)
 		if err == nil {
-			t.Fatalf("%q is %+v", token, who)
+			t.Fatalf("token %q: got %+v, want it refused", token, who)
 		}
 		code := wire.CodeAuthFailed
 		if token == "" {

@@ -67,16 +67,16 @@ func TestKeyFileRefuses(t *testing.T) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 			if err != nil && !strings.Contains(err.Error(), path) {
-				t.Errorf("%v does not name the file", err)
+				t.Errorf("got error %v, want one that names %s", err, path)
 			}
 		})
 	}
 	_, err = auth.New(t.Context(), auth.Config{Mode: auth.ModeJWT, KeyFile: filepath.Join(t.TempDir(), "none")}, openStore(t))
 	if !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("got %v", err)
+		t.Errorf("key file that does not exist: got error %v, want %v", err, os.ErrNotExist)
 	}
 	if _, err := auth.New(t.Context(), auth.Config{Mode: auth.ModeJWT}, openStore(t)); err == nil {
-		t.Error("mode jwt without keys")
+		t.Error("mode jwt without keys: got no error, want one")
 	}
 }
 
@@ -108,7 +108,7 @@ func TestNewSignedRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if token, err := auth.NewSignedToken(c.key, c.s); !errors.Is(err, store.ErrInvalid) {
-				t.Errorf("got %q, %v", token, err)
+				t.Errorf("NewSignedToken: got %q, error %v, want %v", token, err, store.ErrInvalid)
 			}
 		})
 	}
@@ -119,15 +119,15 @@ func TestReadSigningKey(t *testing.T) {
 	ed, rs := newEd25519(t), newRSA(t, 2048)
 	got, err := auth.ReadSigningKey(writeFile(t, secret+"\r\n"))
 	if b, ok := got.([]byte); err != nil || !ok || string(b) != secret {
-		t.Errorf("got %v, %v", got, err)
+		t.Errorf("signing key of a secret: got %v, error %v, want %q", got, err, secret)
 	}
 	got, err = auth.ReadSigningKey(writeFile(t, privatePEM(t, ed)))
 	if k, ok := got.(ed25519.PrivateKey); err != nil || !ok || !k.Equal(ed) {
-		t.Errorf("got %T, %v", got, err)
+		t.Errorf("signing key of an Ed25519 file: got %T, error %v, want the same key", got, err)
 	}
 	got, err = auth.ReadSigningKey(writeFile(t, privatePEM(t, rs)))
 	if err != nil || !rs.Equal(got.(crypto.PrivateKey)) {
-		t.Errorf("got %T, %v", got, err)
+		t.Errorf("signing key of an RSA file: got %T, error %v, want the same key", got, err)
 	}
 	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -138,10 +138,10 @@ func TestReadSigningKey(t *testing.T) {
 		"damaged": "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
 	} {
 		if _, err := auth.ReadSigningKey(writeFile(t, file)); err == nil {
-			t.Errorf("%s: accepted", name)
+			t.Errorf("signing key file %q: got it accepted, want it refused", name)
 		}
 	}
 	if _, err := auth.ReadSigningKey(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("got %v", err)
+		t.Errorf("signing key file that does not exist: got error %v, want %v", err, os.ErrNotExist)
 	}
 }

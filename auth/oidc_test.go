@@ -106,7 +106,7 @@ func TestIssuer(t *testing.T) {
 				who, err := a.Bearer(t.Context(), sign(t, jwt.SigningMethodEdDSA, ed, e, claims(nil)))
 				wantUser(t, who, err, "ann")
 				if !who.Has(auth.RoleAdmin) || who.Expires.IsZero() {
-					t.Errorf("got %+v", who)
+					t.Errorf("identity from the issuer: got %+v, want an admin with an end", who)
 				}
 			})
 		}
@@ -114,7 +114,7 @@ func TestIssuer(t *testing.T) {
 		who, err := a.Bearer(t.Context(), sign(t, jwt.SigningMethodRS256, rs, r, claims(nil)))
 		wantUser(t, who, err, "ann")
 		if n, m := p.discoveries.Load(), p.fetches.Load(); n != 1 || m != 1 {
-			t.Errorf("%d discoveries and %d fetches of keys", n, m)
+			t.Errorf("requests to the issuer: got %d discoveries and %d fetches of keys, want one each", n, m)
 		}
 		if err := a.SignOut(t.Context(), "bob"); err != nil {
 			t.Fatal(err)
@@ -174,7 +174,7 @@ func TestIssuerRotates(t *testing.T) {
 			}
 		}
 		if n := p.fetches.Load(); n != 4 {
-			t.Errorf("123 bad tokens in 3 s made %d fetches", n-1)
+			t.Errorf("fetches for 123 bad tokens in 3 s: got %d, want 3", n-1)
 		}
 		who, err = a.Bearer(t.Context(), token) // known keys are not affected
 		wantUser(t, who, err, "ann")
@@ -209,7 +209,7 @@ func TestIssuerUnavailable(t *testing.T) {
 					t.Helper()
 					for range 3 {
 						if _, err := a.Bearer(t.Context(), token); !errors.Is(err, auth.ErrIssuer) || errors.Is(err, store.ErrUnavailable) {
-							t.Fatalf("got %v", err)
+							t.Fatalf("unavailable issuer: got error %v, want %v and not %v", err, auth.ErrIssuer, store.ErrUnavailable)
 						}
 					}
 					time.Sleep(time.Second)
@@ -252,7 +252,7 @@ func TestIssuerHangs(t *testing.T) {
 		leave()
 	}()
 	if _, err := a.Bearer(ctx, token); !errors.Is(err, auth.ErrIssuer) || errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("got %v", err)
+		t.Errorf("hanging issuer: got error %v, want %v and not %v", err, auth.ErrIssuer, store.ErrUnavailable)
 	}
 }
 
@@ -271,7 +271,7 @@ func TestIssuerSettings(t *testing.T) {
 			t.Parallel()
 			cfg.Mode, cfg.OIDC = auth.ModeJWT, true
 			if _, err := auth.New(t.Context(), cfg, openStore(t)); err == nil {
-				t.Error("accepted")
+				t.Error("invalid settings of the issuer: got no error, want one")
 			}
 		})
 	}
@@ -289,7 +289,7 @@ func TestIssuerInvalidDocuments(t *testing.T) {
 			maps.Copy(p.document, lie)
 			_, err := p.authority(t).Bearer(t.Context(), sign(t, jwt.SigningMethodEdDSA, newEd25519(t), nil, good(map[string]any{"iss": p.URL})))
 			if !errors.Is(err, auth.ErrIssuer) || p.fetches.Load() != 0 {
-				t.Errorf("got %v and %d fetches", err, p.fetches.Load())
+				t.Errorf("invalid document of the issuer: got error %v and %d fetches of keys, want %v and none", err, p.fetches.Load(), auth.ErrIssuer)
 			}
 		})
 	}

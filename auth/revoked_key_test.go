@@ -22,10 +22,10 @@ func TestRemovedKeyEndsItsCredentials(t *testing.T) {
 	who, err := a.APIKey(t.Context(), key)
 	wantUser(t, who, err, "ann")
 	if who.Key != key[4:20] {
-		t.Errorf("key %q of %q", who.Key, key)
+		t.Errorf("key of the identity: got %q, want %q", who.Key, key[4:20])
 	}
 	if _, _, err := a.NewCookie(t.Context(), who); !errors.Is(err, store.ErrInvalid) {
-		t.Errorf("cookie for a key: %v", err)
+		t.Errorf("cookie for a key: got error %v, want %v", err, store.ErrInvalid)
 	}
 	before, err := a.NewTicket(t.Context(), who, "")
 	if err != nil {
@@ -38,7 +38,7 @@ func TestRemovedKeyEndsItsCredentials(t *testing.T) {
 	opened, err := a.Ticket(t.Context(), before)
 	wantUser(t, opened, err, "ann")
 	if opened.Key != who.Key {
-		t.Errorf("the ticket knows the key %q", opened.Key)
+		t.Errorf("key of the ticket: got %q, want %q", opened.Key, who.Key)
 	}
 	if err := a.RevokeKey(t.Context(), who.Key); err != nil {
 		t.Fatal(err)
@@ -84,12 +84,12 @@ func TestCookieIsProlongedOnceADay(t *testing.T) {
 			if who.Prolonged {
 				told++
 				if left := time.Until(who.Expires); left != 7*24*time.Hour {
-					t.Errorf("%v left", left)
+					t.Errorf("validity of a prolonged cookie: got %v, want %v", left, 7*24*time.Hour)
 				}
 			}
 		}
 		if told < 9 || told > 10 {
-			t.Errorf("the cookie was prolonged %d times in ten days", told)
+			t.Errorf("times the cookie was prolonged in ten days: got %d, want 9 or 10", told)
 		}
 	})
 }
@@ -98,10 +98,10 @@ func TestIsInstallationToken(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t, auth.Config{Mode: auth.ModeToken}, openStore(t), t.Output())
 	if !a.IsInstallationToken(a.InstallationToken()) || a.IsInstallationToken("") || a.IsInstallationToken("x") {
-		t.Error("IsInstallationToken does not recognize the token")
+		t.Error("IsInstallationToken: got the token refused or another one accepted, want only the token")
 	}
 	none := newAuthority(t, auth.Config{Mode: auth.ModeNone}, openStore(t), t.Output())
 	if none.IsInstallationToken("") {
-		t.Error("there is no token in mode none")
+		t.Error("empty installation token in mode none: got it accepted, want it refused")
 	}
 }

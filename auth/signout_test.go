@@ -29,7 +29,7 @@ func TestSignOut(t *testing.T) {
 			ticket, err2 := a.NewTicket(ctx, who, "")
 			key, err3 := a.NewKey(ctx, who, "")
 			if err1 != nil || err2 != nil || err3 != nil {
-				t.Fatal(err1, err2, err3)
+				t.Fatalf("signing in before the sign-out: got errors %v, %v, %v, want none", err1, err2, err3)
 			}
 			return cookie, ticket, key
 		}
@@ -60,7 +60,7 @@ func TestSignOut(t *testing.T) {
 		_, err = a.Cookie(ctx, cookie)
 		wantCode(t, err, wire.CodeAuthFailed)
 		if err := a.SignOut(ctx, "a\nb"); err == nil {
-			t.Error("sign-out had no effect")
+			t.Error("sign-out of an invalid user: got no error, want one")
 		}
 	})
 }
@@ -82,7 +82,7 @@ func (h *revocationLog) want(t *testing.T, users ...string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if diff := cmp.Diff(users, h.users); diff != "" {
-		t.Error(diff)
+		t.Errorf("users told to sign out (-want +got):\n%s", diff)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestWatch(t *testing.T) {
 		there.want(t, "ann 00:00:13", "ann 00:00:14", "bob 00:00:15 "+id)
 		page, err := s.Documents(t.Context(), "auth-signouts", "", 10)
 		if err != nil || len(page.Items) != 0 {
-			t.Errorf("the list stays long: %v, %v", page.Items, err)
+			t.Errorf("stored sign-outs: got %v, error %v, want none", page.Items, err)
 		}
 	})
 }
