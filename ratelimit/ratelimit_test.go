@@ -91,7 +91,7 @@ func storm(t *testing.T, n int, try func() time.Duration) {
 		case pause == 0 && wait > 0:
 			time.Sleep(wait)
 			if again := attempt(); again != 0 {
-				t.Fatalf("after the announced wait of %v another wait of %v", wait, again)
+				t.Fatalf("after the announced wait of %v: got another wait of %v, want none", wait, again)
 			}
 		case pause == 1:
 			time.Sleep(time.Minute)
@@ -101,7 +101,7 @@ func storm(t *testing.T, n int, try func() time.Duration) {
 	}
 	for i := range passed {
 		if j := i + n; j < len(passed) && passed[j]-passed[i] < time.Minute {
-			t.Fatalf("%d passed within %v", n+1, passed[j]-passed[i])
+			t.Fatalf("time in which %d passed: got %v, want at least %v", n+1, passed[j]-passed[i], time.Minute)
 		}
 	}
 }
@@ -132,11 +132,11 @@ func TestDefaults(t *testing.T) {
 					passed++
 				}
 				if passed == want.burst && wait > 0 && time.Since(start) > 0 && want.burst < want.minute {
-					t.Errorf("%s: waits after the burst", name)
+					t.Errorf("%s: got a wait of %v after the burst, want none", name, wait)
 				}
 				if wait > 0 {
 					if passed < want.burst {
-						t.Errorf("%s: only %d at once", name, passed)
+						t.Errorf("%s: got only %d at once, want %d", name, passed, want.burst)
 					}
 					time.Sleep(min(wait, time.Until(start.Add(time.Minute))))
 				}
@@ -157,21 +157,21 @@ func TestConnectionsAreIndependent(t *testing.T) {
 			wait = c.Message(wire.UserMessage{})
 		}
 		if wait := other.Message(wire.UserMessage{}); wait != 0 {
-			t.Error("another connection has to wait")
+			t.Errorf("first message of another connection: got a wait of %v, want none", wait)
 		}
 		if wait := c.Message(wire.UserInteractions{}); wait != 0 {
-			t.Error("interactions have to wait for messages")
+			t.Errorf("interactions after messages: got a wait of %v, want none", wait)
 		}
 		for wait := time.Duration(0); wait == 0; {
 			wait = c.Message(wire.UserInteractions{})
 		}
 		for range 1000 {
 			if c.Message(wire.Pong{}) != 0 {
-				t.Fatal("a pong has to wait")
+				t.Fatal("pong: got a wait, want none")
 			}
 		}
 		if c.Message(wire.Auth{}) != 0 {
-			t.Error("new credentials have to wait for messages")
+			t.Error("new credentials after messages: got a wait, want none")
 		}
 	})
 }
@@ -188,7 +188,7 @@ func TestStrikes(t *testing.T) {
 			}{"bad": {5, c.Bad}, "refused": {3, c.Refused}} {
 				for i := range s.limit {
 					if out := s.strike(); out != (i == s.limit-1) {
-						t.Errorf("%s: number %d is %v", name, i+1, out)
+						t.Errorf("%s: strike %d: got out %v, want %v", name, i+1, out, i == s.limit-1)
 					}
 					time.Sleep(time.Second)
 				}
@@ -196,7 +196,7 @@ func TestStrikes(t *testing.T) {
 				for range 20 { // one less than the limit in any minute
 					for range s.limit - 1 {
 						if s.strike() {
-							t.Fatalf("%s: out too soon", name)
+							t.Fatalf("%s: got out with fewer than %d strikes in a minute, want that allowed", name, s.limit)
 						}
 					}
 					time.Sleep(time.Minute)
@@ -213,7 +213,7 @@ func TestOff(t *testing.T) {
 	for range 1000 {
 		if k.Connect(t.Context(), "ann", false)+k.Connect(t.Context(), "ann", true)+k.Request(t.Context(), "ann")+
 			k.Address(netip.MustParseAddr("::1"))+c.Message(wire.UserMessage{})+c.Message(wire.UserInteractions{})+c.Message(wire.Auth{}) != 0 {
-			t.Fatal("an allowed request has to wait")
+			t.Fatal("limits are off: got a wait, want none")
 		}
 	}
 }
@@ -237,11 +237,11 @@ func TestUnauthenticatedByAddress(t *testing.T) {
 			{"fe80::2%eth1", true},
 		} {
 			if wait := k.Address(netip.MustParseAddr(c.addr)); (wait > 0) != c.wait {
-				t.Errorf("%s: wait %v", c.addr, wait)
+				t.Errorf("%s: got a wait of %v, want one: %v", c.addr, wait, c.wait)
 			}
 		}
 		if k.Address(netip.Addr{}) != 0 || k.Address(netip.Addr{}) == 0 {
-			t.Error("no address is not one address")
+			t.Error("requests without an address: got separate buckets, want one bucket")
 		}
 	})
 }
@@ -274,14 +274,14 @@ func TestMemoryIsBounded(t *testing.T) { //nolint:paralleltest // it measures th
 	before := flood(10_000)
 	after := flood(100_000)
 	if after > before+1<<20 {
-		t.Errorf("heap grew from %d to %d bytes", before, after)
+		t.Errorf("heap: got growth from %d to %d bytes, want at most 1 MiB", before, after)
 	}
 	runtime.KeepAlive(k)
 }
 
 func TestConnectionIsSmall(t *testing.T) { //nolint:paralleltest // it counts the allocations of the process
 	if size := unsafe.Sizeof(ratelimit.Connection{}); size > 64 {
-		t.Errorf("%d bytes", size)
+		t.Errorf("size of a connection: got %d bytes, want at most 64", size)
 	}
 	k := ratelimit.New(ratelimit.Config{}, nil)
 	var c ratelimit.Connection
@@ -290,7 +290,7 @@ func TestConnectionIsSmall(t *testing.T) { //nolint:paralleltest // it counts th
 		c.Message(wire.Pong{})
 	})
 	if n != 0 {
-		t.Errorf("an idle connection makes %v allocations", n)
+		t.Errorf("allocations of an idle connection: got %v, want 0", n)
 	}
 }
 
@@ -315,12 +315,12 @@ func TestBucketsSurviveConnection(t *testing.T) {
 		}
 		other := k.NewConnection("bob")
 		if other.Message(wire.UserMessage{}) != 0 {
-			t.Error("another user has no separate bucket")
+			t.Error("first message of another user: got a wait, want none")
 		}
 		time.Sleep(2 * time.Minute)
 		c := k.NewConnection("ann")
 		if c.Message(wire.UserMessage{}) != 0 {
-			t.Error("an old bucket was handed on")
+			t.Error("message two minutes later: got a wait, want none")
 		}
 	})
 }

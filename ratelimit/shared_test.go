@@ -35,13 +35,13 @@ func TestConnectsAreSharedByReplicas(t *testing.T) {
 	}
 	for _, k := range replicas {
 		if wait := k.Connect(t.Context(), "ann", false); wait <= 0 || wait > 62*time.Second {
-			t.Errorf("wait %v", wait)
+			t.Errorf("wait of a connect above the limit: got %v, want more than 0 and at most 62 s", wait)
 		}
 		if k.Connect(t.Context(), "ann", true) != 0 {
-			t.Error("a resume has to wait for fresh ones")
+			t.Error("resume after fresh connects: got a wait, want none")
 		}
 		if k.Connect(t.Context(), "bob\n{x}"+strings.Repeat("b", 1000), false) != 0 {
-			t.Error("another user has to wait")
+			t.Error("connect of another user: got a wait, want none")
 		}
 	}
 }
@@ -58,7 +58,7 @@ func TestConnectWithoutStore(t *testing.T) {
 				k := ratelimit.New(ratelimit.Config{}, counts)
 				for range 4 {
 					if k.Connect(t.Context(), "ann", false) != 0 {
-						t.Fatal("has to wait")
+						t.Fatal("connect below the limit: got a wait, want none")
 					}
 				}
 				counts.fail(failure)
@@ -77,7 +77,7 @@ func TestConnectWithoutStore(t *testing.T) {
 				}
 				time.Sleep(62 * time.Second)
 				if k.Connect(t.Context(), "ann", false) != 0 {
-					t.Error("has to wait after a minute")
+					t.Error("connect after a minute: got a wait, want none")
 				}
 			})
 		})
@@ -101,7 +101,7 @@ func TestConnectWithSlowStore(t *testing.T) {
 		}
 		wg.Wait()
 		if took := time.Since(start); took > time.Second || passed.Load() != 10 {
-			t.Errorf("%d passed after %v", passed.Load(), took)
+			t.Errorf("connects with a slow store: got %d passed after %v, want 10 within a second", passed.Load(), took)
 		}
 	})
 }
