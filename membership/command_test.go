@@ -71,7 +71,7 @@ func TestCommands(t *testing.T) {
 			for range 2 { // the same again is the same
 				got, err := hubs[i%2].Send(t.Context(), []wire.ReplicaID{"a", "b"}[i/2%2], fmt.Sprint("e-", i), e)
 				if err != nil || got.Detail != "fetch "+string(e.Session) {
-					t.Errorf("%d: %+v %v", i, got, err)
+					t.Errorf("command %d: got %+v, error %v, want the detail %q", i, got, err, "fetch "+string(e.Session))
 				}
 			}
 		})
@@ -81,7 +81,7 @@ func TestCommands(t *testing.T) {
 		t.Errorf("%d and %d were done, want %d each", a, b, commands/2)
 	}
 	if _, err := hubs[0].Send(t.Context(), "c", "x", membership.Command{}); !errors.Is(err, membership.ErrUnknown) {
-		t.Errorf("a command for an unknown replica: error %v", err)
+		t.Errorf("a command for an unknown replica: got error %v, want %v", err, membership.ErrUnknown)
 	}
 }
 
@@ -103,18 +103,18 @@ func TestCommandsThatFail(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		if _, err := a.Send(ctx, "b", "x", membership.Command{}); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("a command that takes long: %v", err)
+			t.Errorf("a command that takes long: got error %v, want %v", err, context.DeadlineExceeded)
 		}
 		<-hang
 		if got, err := a.Send(t.Context(), "b", "x", membership.Command{}); err != nil || got.Code != wire.CodeConnectionTimeout {
-			t.Errorf("in the end it is %+v %v", got, err)
+			t.Errorf("the result in the end: got %+v, error %v, want code %v", got, err, wire.CodeConnectionTimeout)
 		}
 		b.end()
 		if _, err := a.Send(t.Context(), "b", "y", membership.Command{}); !errors.Is(err, membership.ErrUnknown) {
-			t.Errorf("a command for who has left: %v", err)
+			t.Errorf("a command for a replica that has left: got error %v, want %v", err, membership.ErrUnknown)
 		}
 		if got, err := a.Send(t.Context(), "a", "z", membership.Command{}); err != nil || got.Code == 0 {
-			t.Errorf("who does no commands answers %+v %v", got, err)
+			t.Errorf("a command for a replica without commands: got %+v, error %v, want a code", got, err)
 		}
 	})
 }
@@ -133,7 +133,7 @@ func TestCommandsForAnEarlierProcess(t *testing.T) {
 		start(t, s, "a", func(cfg *membership.Config) { cfg.Execute = c.answer })
 		time.Sleep(10 * time.Second)
 		if c.total() != 0 {
-			t.Error("it was done")
+			t.Error("command for an earlier process: got it executed, want it ignored")
 		}
 	})
 }

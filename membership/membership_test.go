@@ -93,7 +93,7 @@ func (h *hub) hearsNothing(t *testing.T) {
 	t.Helper()
 	select {
 	case got := <-h.told:
-		t.Fatalf("unexpected state %q", got)
+		t.Fatalf("got state %q, want no change", got)
 	default:
 	}
 }
@@ -125,7 +125,7 @@ func TestDrainsAndServesAsOrdered(t *testing.T) {
 		a, b := start(t, s, "a"), start(t, s, "b")
 		synctest.Wait()
 		if got := states(t, a); got["a"] != membership.Serving || got["b"] != membership.Serving || len(got) != 2 {
-			t.Fatalf("alive: %v", got)
+			t.Fatalf("replicas alive: got %v, want a and b serving", got)
 		}
 		ask(t, a, "b", "w-1", membership.OrderDrain)
 		time.Sleep(2 * time.Second)
@@ -168,7 +168,7 @@ func TestServeEndsADrainUnderWay(t *testing.T) {
 		a.hears(t, "gave up")
 		a.hears(t, "serve")
 		if got := a.Card().State; got != membership.Serving {
-			t.Errorf("state %s", got)
+			t.Errorf("state: got %s, want %s", got, membership.Serving)
 		}
 	})
 }
@@ -216,7 +216,7 @@ func TestDrainThatFailsAtOnce(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if n := len(tries); n < 20 || n > 50 {
-			t.Errorf("%d tries in a minute", n)
+			t.Errorf("attempts to drain in a minute: got %d, want 20 to 50", n)
 		}
 		ask(t, a, "a", "w-2", membership.OrderServe)
 		synctest.Wait()
@@ -224,7 +224,7 @@ func TestDrainThatFailsAtOnce(t *testing.T) {
 		before := len(tries)
 		time.Sleep(time.Minute)
 		if n := len(tries) - before; n != 0 || a.Card().State != membership.Serving {
-			t.Errorf("%d tries while %s", n, a.Card().State)
+			t.Errorf("after the drain was ended: got %d attempts and state %s, want none and %s", n, a.Card().State, membership.Serving)
 		}
 	})
 }
@@ -241,7 +241,7 @@ func TestOrdersForOtherReplicas(t *testing.T) {
 		b.stop()
 		<-b.ended
 		if err := a.Order(t.Context(), "b", membership.ReplicaOrder{ID: "w-0", Order: membership.OrderDrain}); !errors.Is(err, membership.ErrUnknown) {
-			t.Errorf("a command for a stopped replica: error %v", err)
+			t.Errorf("an order for a stopped replica: got error %v, want %v", err, membership.ErrUnknown)
 		}
 		b = start(t, s, "b")
 		synctest.Wait()
@@ -295,47 +295,47 @@ func TestAliveReplicas(t *testing.T) {
 		link := &flaky{Announcements: s.listing}
 		a, b := start(t, parts{link, s.docs}, "a"), start(t, s, "b")
 		if !a.Alive("b") || !a.Alive("nobody") {
-			t.Error("a replica is not alive before the first announcement")
+			t.Error("b and an unknown replica before the first announcement: got dead, want alive")
 		}
 		time.Sleep(10 * time.Second)
 		if !a.Alive("a") || !a.Alive("b") {
-			t.Error("a or b is not alive")
+			t.Error("a and b: got one of them dead, want both alive")
 		}
 		if !a.Alive("c") {
-			t.Error("c may have come since the last look")
+			t.Error("c, which may have come since the last look: got dead, want alive")
 		}
 		time.Sleep(3 * time.Second)
 		if a.Alive("c") {
-			t.Error("c never was there")
+			t.Error("c, which never was there: got alive, want dead")
 		}
 		c := start(t, s, "c")
 		time.Sleep(3 * time.Second)
 		if !a.Alive("c") {
-			t.Error("c has come")
+			t.Error("c, which has come: got dead, want alive")
 		}
 		c.end()
 		time.Sleep(3 * time.Second)
 		_ = a.Alive("c")
 		time.Sleep(3 * time.Second)
 		if a.Alive("c") {
-			t.Error("c has withdrawn")
+			t.Error("c, which has withdrawn: got alive, want dead")
 		}
 		link.set(true)
 		b.end()
 		time.Sleep(30 * time.Second)
 		if !a.Alive("b") || !a.Alive("c") {
-			t.Error("a replica is not alive while the store is unavailable")
+			t.Error("b and c while the store is unavailable: got one of them dead, want both alive")
 		}
 		link.set(false)
 		time.Sleep(3 * time.Second)
 		if !a.Alive("b") {
-			t.Error("b had no time to say that it is alive")
+			t.Error("b, which had no time to announce itself: got dead, want alive")
 		}
 		time.Sleep(10 * time.Second)
 		_ = a.Alive("b")
 		time.Sleep(3 * time.Second)
 		if a.Alive("b") {
-			t.Error("b is not alive")
+			t.Error("b, which has ended: got alive, want dead")
 		}
 	})
 }
@@ -381,6 +381,6 @@ func TestMembershipOnRedis(t *testing.T) {
 	b.end()
 	await(map[wire.ReplicaID]membership.State{"a": membership.Serving})
 	if err := a.Order(t.Context(), "b", membership.ReplicaOrder{ID: "w-3", Order: membership.OrderDrain}); !errors.Is(err, membership.ErrUnknown) {
-		t.Errorf("a command for a stopped replica: error %v", err)
+		t.Errorf("an order for a stopped replica: got error %v, want %v", err, membership.ErrUnknown)
 	}
 }
