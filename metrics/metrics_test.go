@@ -40,7 +40,7 @@ func scrape(t *testing.T, m *metrics.Metrics) map[string]float64 {
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 	if w.Code != http.StatusOK {
-		t.Fatalf("status %d: %s", w.Code, w.Body)
+		t.Fatalf("status of /metrics: got %d, want %d: %s", w.Code, http.StatusOK, w.Body)
 	}
 	seen := map[string]float64{}
 	for line := range strings.Lines(w.Body.String()) {
@@ -50,7 +50,7 @@ func scrape(t *testing.T, m *metrics.Metrics) map[string]float64 {
 		i := strings.LastIndexByte(line, ' ')
 		v, err := strconv.ParseFloat(line[i+1:], 64)
 		if err != nil {
-			t.Fatalf("%q: %v", line, err)
+			t.Fatalf("line %q: got error %v, want a number at its end", line, err)
 		}
 		seen[line[:i]] = v
 	}
@@ -154,10 +154,10 @@ func TestAllReportsAreExported(t *testing.T) {
 		}
 	}
 	if _, ok := seen["go_goroutines"]; !ok {
-		t.Error("nothing of the runtime is shown")
+		t.Error("metrics of the runtime: got none, want go_goroutines")
 	}
 	if _, ok := seen["process_resident_memory_bytes"]; !ok {
-		t.Error("nothing of the process is shown")
+		t.Error("metrics of the process: got none, want process_resident_memory_bytes")
 	}
 }
 
@@ -175,7 +175,7 @@ func TestSeriesDoNotGrow(t *testing.T) {
 		m.Appended(i, time.Duration(i)*time.Millisecond)
 	}
 	if after := ours(scrape(t, m)); after != before {
-		t.Errorf("%d series, %d before", after, before)
+		t.Errorf("series: got %d, want %d as before", after, before)
 	}
 }
 
@@ -188,7 +188,7 @@ func TestOpenMetricsAndCompression(t *testing.T) {
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, r)
 	if got := w.Header().Get("Content-Type"); !strings.HasPrefix(got, "application/openmetrics-text") {
-		t.Errorf("content type is %q", got)
+		t.Errorf("content type: got %q, want application/openmetrics-text", got)
 	}
 	body, err := gzip.NewReader(w.Body)
 	if err != nil {
@@ -196,12 +196,12 @@ func TestOpenMetricsAndCompression(t *testing.T) {
 	}
 	text, err := io.ReadAll(body)
 	if err != nil || !strings.HasSuffix(string(text), "# EOF\n") {
-		t.Errorf("%v: ends with %q", err, text[max(0, len(text)-20):])
+		t.Errorf("body: got error %v and the end %q, want the end %q", err, text[max(0, len(text)-20):], "# EOF\n")
 	}
 	// Names and units follow the conventions of Prometheus.
 	for _, line := range regexp.MustCompile(`(?m)^# TYPE (everdesk_\S+) (\S+)$`).FindAllStringSubmatch(string(text), -1) {
 		if line[2] == "unknown" {
-			t.Errorf("%s has no type", line[1])
+			t.Errorf("type of %s: got %q, want a known one", line[1], line[2])
 		}
 	}
 }
@@ -214,7 +214,7 @@ func TestCountingAllocatesNothing(t *testing.T) { //nolint:paralleltest // it co
 		m.Repeated()
 		m.Limited("messages")
 	}); n != 0 {
-		t.Errorf("%v allocations", n)
+		t.Errorf("allocations: got %v, want 0", n)
 	}
 }
 
@@ -229,10 +229,10 @@ func TestSample(t *testing.T) {
 		m.Appended(1000, 9*time.Second) // long ago
 		first := m.Sample()
 		if first.Events != 0 || first.AppendP99 != 0 {
-			t.Errorf("rates without a time: %+v", first)
+			t.Errorf("first sample: got %+v, want no rates", first)
 		}
 		if first.Queued != 3 || first.Questions != 4 || first.Agents != 5 || first.Goroutines == 0 || first.ResidentBytes == 0 {
-			t.Errorf("sample is %+v", first)
+			t.Errorf("first sample: got %+v, want 3 queued, 4 questions, 5 agents, goroutines and memory", first)
 		}
 		for range 4 { // with a Sample every half second, rates cover a whole second
 			for range 50 {
@@ -257,10 +257,10 @@ func TestSample(t *testing.T) {
 		time.Sleep(time.Second)
 		last := m.Sample()
 		if last.Takeovers != 1 || last.Fenced != 1 || last.Slow != 1 || last.RateLimited != 1 || last.StoreErrors != 1 {
-			t.Errorf("sample is %+v", last)
+			t.Errorf("last sample: got %+v, want one takeover, fenced, slow, rate limited and store error", last)
 		}
 		if last.StoreRTT != 0.003 || last.Events != 0 || last.AppendP50 != 0 {
-			t.Errorf("sample is %+v", last)
+			t.Errorf("last sample: got %+v, want a round trip of 3 ms and no events", last)
 		}
 		m.Appended(60, time.Millisecond)
 		time.Sleep(6 * time.Second) // with rarer Samples, rates cover the time between
@@ -270,7 +270,7 @@ func TestSample(t *testing.T) {
 		m.Appended(60, time.Millisecond)
 		time.Sleep(time.Minute) // no Sample for longer than rateStale
 		if s := m.Sample(); s.Events != 0 {
-			t.Errorf("%v events per second after a minute without samples", s.Events)
+			t.Errorf("events per second after a minute without samples: got %v, want 0", s.Events)
 		}
 	})
 }
