@@ -22,10 +22,10 @@ func TestNamesAgree(t *testing.T) {
 		a, yes := one.sampledRoot("ses-1", id)
 		b, also := two.sampledRoot("ses-1", id)
 		if a.TraceID != b.TraceID || a.SpanID != b.SpanID || yes != also {
-			t.Fatalf("%s is %v and %v, followed %t and %t", id, a, b, yes, also)
+			t.Fatalf("roots of %s: got %v and %v, sampled %t and %t, want the same", id, a, b, yes, also)
 		}
 		if seen[a.TraceID.String()] || !a.TraceID.IsValid() || !a.SpanID.IsValid() {
-			t.Errorf("%s has the name %v", id, a)
+			t.Errorf("root of %s: got %v, want a valid one that is new", id, a)
 		}
 		seen[a.TraceID.String()] = true
 		if yes {
@@ -47,11 +47,11 @@ func TestParseHeaders(t *testing.T) {
 	t.Parallel()
 	got, err := parseHeaders(" api-key = a%20b ,, other=x=y")
 	if err != nil || got.Get("Api-Key") != "a b" || got.Get("Other") != "x=y" || len(got) != 2 {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("headers: got %v, error %v, want Api-Key %q and Other %q", got, err, "a b", "x=y")
 	}
 	for _, bad := range []string{"secret", "=x", "a=%zz", "a=b%0d%0ac: d"} {
 		if err := CheckHeaders(bad); err == nil {
-			t.Errorf("%q is accepted", bad)
+			t.Errorf("headers %q: got them accepted, want them refused", bad)
 		}
 	}
 }
