@@ -61,7 +61,7 @@ func (h *fakeHub) start(t *testing.T) *http.Client {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		if err := srv.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
-			t.Errorf("serve: %v", err)
+			t.Errorf("serve: got error %v, want %v", err, http.ErrServerClosed)
 		}
 	})
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -92,7 +92,7 @@ func (h *fakeHub) serve(w http.ResponseWriter, r *http.Request) {
 	raw, _ := r.Context().Value(connKey{}).(*countedConn)
 	p := &peer{t: h.t, over: h.over, number: n, query: r.URL.Query(), header: r.Header, raw: raw, w: w, r: r}
 	if r.URL.Path != "/ws/"+string(sessionID) {
-		h.t.Errorf("path %s", r.URL.Path)
+		h.t.Errorf("path of the request: got %s, want %s", r.URL.Path, "/ws/"+string(sessionID))
 	}
 	h.script[min(n, len(h.script)-1)](p)
 	if p.ws != nil {

@@ -137,10 +137,10 @@ func TestCutsOfARealHub(t *testing.T) {
 	wg.Wait()
 	stats := clients[1].Stats()
 	if one != other {
-		t.Errorf("hashes differ: %s and %s; %+v", one, other, stats)
+		t.Errorf("hashes of both clients: got %s and %s, want the same; %+v", one, other, stats)
 	}
 	if stats.Connections < 10 {
-		t.Errorf("only %d connections: the line is too good for this test", stats.Connections)
+		t.Errorf("connections: got %d, want at least 10 (the line is too good for this test)", stats.Connections)
 	}
 }
 

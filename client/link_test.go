@@ -37,7 +37,7 @@ func TestEveryCloseCode(t *testing.T) {
 				if info.Reconnect == wire.ReconnectNever || info.Reconnect == wire.ReconnectUser {
 					<-r.done
 					if e, ok := errors.AsType[*client.Error](r.err); !ok || e.Code != info.Code || e.Reason != "retry_after=7" {
-						t.Errorf("Run: %v", r.err)
+						t.Errorf("Run: got error %v, want code %v with reason retry_after=7", r.err, info.Code)
 					}
 					return
 				}
@@ -48,7 +48,7 @@ func TestEveryCloseCode(t *testing.T) {
 					t.Errorf("reconnected after %v, want %v", got, want)
 				}
 				if r.Link().State != client.LinkConnected || !r.Link().Resumed {
-					t.Errorf("link is %+v", r.Link())
+					t.Errorf("link: got %+v, want connected and resumed", r.Link())
 				}
 			})
 		})
@@ -93,7 +93,7 @@ func TestRefusedHandshakes(t *testing.T) {
 				if want.wait == 0 {
 					<-r.done
 					if e, ok := errors.AsType[*client.Error](r.err); !ok || e.Code != want.code || e.Status != status || e.Reason != "because" {
-						t.Errorf("Run: %v", r.err)
+						t.Errorf("Run: got error %v, want code %v and status %d because", r.err, want.code, status)
 					}
 					return
 				}
@@ -102,7 +102,7 @@ func TestRefusedHandshakes(t *testing.T) {
 					t.Errorf("link is %+v, want a retry after %v", got, want.wait)
 				}
 				if r.Link().State != client.LinkConnected {
-					t.Errorf("link is %+v", r.Link())
+					t.Errorf("link: got %+v, want connected", r.Link())
 				}
 			})
 		})
@@ -147,7 +147,7 @@ func TestReconnectsForever(t *testing.T) {
 		}
 		// The mean delay is 15 s.
 		if tries := len(r.links); tries < 24*60*60/15*8/10 || tries > 24*60*60/15*12/10 {
-			t.Errorf("%d tries in %v", tries, time.Since(start))
+			t.Errorf("tries in %v: got %d, want one per 15 s, 20 %% more or less", time.Since(start), tries)
 		}
 	})
 }
@@ -174,7 +174,7 @@ func TestAnnouncedReconnect(t *testing.T) {
 			t.Errorf("reconnected after %v, want 5s", got)
 		}
 		if r.Link().State != client.LinkConnected {
-			t.Errorf("link is %+v", r.Link())
+			t.Errorf("link: got %+v, want connected", r.Link())
 		}
 	})
 }
@@ -234,7 +234,7 @@ func TestTokenIsRefreshedOnce(t *testing.T) {
 				}
 				if tt.ok {
 					if r.Link().State != client.LinkConnected {
-						t.Errorf("link is %+v", r.Link())
+						t.Errorf("link: got %+v, want connected", r.Link())
 					}
 					return
 				}
@@ -279,10 +279,10 @@ func TestTokenIsRenewedInTime(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		if len(said) != 2 || said[0].Data != (wire.Auth{Ticket: "once"}) || said[1].Data != (wire.Auth{Token: "fresh"}) {
-			t.Errorf("the client logged %+v", said)
+			t.Errorf("credentials sent: got %+v, want the ticket once, then the token fresh", said)
 		}
 		if len(bearer) == 0 || bearer[0] != "Bearer fresh" {
-			t.Errorf("next connection with %q", bearer)
+			t.Errorf("Authorization of the next connection: got %q, want Bearer fresh first", bearer)
 		}
 	})
 }
@@ -300,7 +300,7 @@ func TestNewRefusesBadConfig(t *testing.T) {
 		"bad monitor": {URL: "http://x", Session: sessionID, Monitors: []wire.MonitorID{"a b"}},
 	} {
 		if _, err := client.New(cfg); err == nil {
-			t.Errorf("%s: no error", name)
+			t.Errorf("New with %s: got no error, want one", name)
 		}
 	}
 }

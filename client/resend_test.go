@@ -51,7 +51,7 @@ func TestAnswerPassedOverBySnapshot(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()
 				if a, err := r.Send(ctx, wire.UserMessage{MessageID: "a", Content: "x"}); err != nil || a.At != pos(1, 51) {
-					t.Errorf("answer %+v, %v", a, err)
+					t.Errorf("answer: got %+v, error %v, want one at %v", a, err, pos(1, 51))
 				}
 			})
 		})
@@ -84,10 +84,10 @@ func TestPostThatIsTooLarge(t *testing.T) {
 		r := follow(t, h, client.Config{})
 		err := r.Post(t.Context(), wire.UserMessage{Content: strings.Repeat("x", 8<<20)})
 		if e, ok := errors.AsType[*client.Error](err); !ok || e.Code != wire.CloseTooBig {
-			t.Errorf("Post: %v", err)
+			t.Errorf("Post: got error %v, want code %v", err, wire.CloseTooBig)
 		}
 		if conns != 1 {
-			t.Errorf("%d connections for one frame that is too large", conns)
+			t.Errorf("connections for one frame that is too large: got %d, want 1", conns)
 		}
 	})
 }
@@ -115,7 +115,7 @@ func TestStateInTheLog(t *testing.T) {
 			t.Errorf("counts %+v, want %+v", got, want)
 		}
 		if _, at := r.Hash(); at != pos(2, 2) {
-			t.Errorf("at %v", at)
+			t.Errorf("position of the hash: got %v, want %v", at, pos(2, 2))
 		}
 	})
 }
@@ -150,7 +150,7 @@ func TestSlowSnapshot(t *testing.T) {
 		select {
 		case <-r.Ready():
 		default:
-			t.Errorf("not ready after 10 minutes and %d connections", conns)
+			t.Errorf("after 10 minutes: got %d connections, want the client ready", conns)
 		}
 	})
 }
@@ -210,7 +210,7 @@ func TestTooManyAtOnce(t *testing.T) {
 		}
 		wg.Wait()
 		if len(s.taken) != 100 || s.refused > 50 {
-			t.Errorf("the hub took %d messages and refused %d", len(s.taken), s.refused)
+			t.Errorf("messages: got %d taken and %d refused by the hub, want 100 taken and at most 50 refused", len(s.taken), s.refused)
 		}
 	})
 }
@@ -254,10 +254,10 @@ func TestRefusalsThatAskToWait(t *testing.T) {
 				start := time.Now()
 				_, err := r.Send(t.Context(), wire.UserMessage{MessageID: "m", Content: "x"})
 				if no, ok := errors.AsType[*client.RefusedError](err); ok != tt.fails || ok && no.Code != tt.notice.Code {
-					t.Errorf("Send: %v", err)
+					t.Errorf("Send: got error %v, want a refusal: %v, with code %v", err, tt.fails, tt.notice.Code)
 				}
 				if took := time.Since(start); heard != tt.heard || took < tt.atLeast {
-					t.Errorf("the hub received it %d times in %v", heard, took)
+					t.Errorf("deliveries to the hub: got %d in %v, want %d in at least %v", heard, took, tt.heard, tt.atLeast)
 				}
 			})
 		})
@@ -280,7 +280,7 @@ func TestSenderThatDoesNotWait(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if _, err := r.Send(ctx, wire.UserMessage{Content: "x"}); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Send: %v", err)
+			t.Errorf("Send: got error %v, want %v", err, context.DeadlineExceeded)
 		}
 	})
 }

@@ -73,10 +73,10 @@ func TestResume(t *testing.T) {
 			t.Errorf("stats %+v, want %+v", got, want)
 		}
 		if got := r.Position(); got != pos(2, 8) {
-			t.Errorf("position %v", got)
+			t.Errorf("position: got %v, want %v", got, pos(2, 8))
 		}
 		if s := r.State(); s.Title != "g" || s.LastMessageID != pos(2, 8) {
-			t.Errorf("state has title %q at %v", s.Title, s.LastMessageID)
+			t.Errorf("state: got title %q at %v, want g at %v", s.Title, s.LastMessageID, pos(2, 8))
 		}
 	})
 }
@@ -100,7 +100,7 @@ func TestUnknownEventsMoveTheCursor(t *testing.T) {
 		defer r.mu.Unlock()
 		e := r.events[1]
 		if e.Type != "HOLOGRAM" || e.Data != nil || string(e.Raw[:18]) != `{"type":"HOLOGRAM"` {
-			t.Errorf("shown as %+v", e)
+			t.Errorf("unknown event: got %+v, want a HOLOGRAM with its raw frame and no data", e)
 		}
 		if got := r.Stats().Unreadable; got != 1 {
 			t.Errorf("%d unreadable, want 1", got)
@@ -150,7 +150,7 @@ func TestSlowHandlerSlowsTheHub(t *testing.T) {
 		r := follow(t, h, client.Config{OnEvent: func(context.Context, client.Event) { <-gate }})
 		synctest.Wait()
 		if sent > 100 {
-			t.Errorf("%d events were taken from the hub while the handler stood still", sent)
+			t.Errorf("events taken from the hub while the handler blocks: got %d, want at most 100", sent)
 		}
 		time.Sleep(time.Hour) // the hub is not silent: the link stays
 		close(gate)
@@ -176,7 +176,7 @@ func TestSilence(t *testing.T) {
 					time.Sleep(14 * time.Second)
 					p.send(wire.Event{Data: wire.Ping{}})
 					if m, ok := p.readMessage(); !ok || m.Data != (wire.Pong{}) {
-						t.Errorf("answer to ping: %+v", m)
+						t.Errorf("answer to ping: got %+v, %v, want a pong", m, ok)
 					}
 					pongs++
 				}
@@ -192,7 +192,7 @@ func TestSilence(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 		if pongs != 3 || lost != (3*14+15)*time.Second {
-			t.Errorf("%d pongs, disconnected after %v", pongs, lost)
+			t.Errorf("got %d pongs, disconnected after %v, want 3 after %v", pongs, lost, (3*14+15)*time.Second)
 		}
 		want := []client.LinkState{client.LinkConnecting, client.LinkConnected, client.LinkReconnecting, client.LinkConnected}
 		if diff := cmp.Diff(want, r.states()); diff != "" {
@@ -225,19 +225,19 @@ func TestEndsWithItsContext(t *testing.T) {
 				r.stop()
 				<-r.done
 				if !errors.Is(r.err, context.Canceled) {
-					t.Errorf("ended with %v", r.err)
+					t.Errorf("Run: got error %v, want %v", r.err, context.Canceled)
 				}
 				if took := time.Since(start); took > 2*time.Second {
-					t.Errorf("took %v", took)
+					t.Errorf("time until Run ended: got %v, want at most 2 s", took)
 				}
 				if _, err := r.Send(t.Context(), wire.UserMessage{Content: "x"}); !errors.Is(err, client.ErrClosed) {
-					t.Errorf("Send: %v", err)
+					t.Errorf("Send after Run: got error %v, want %v", err, client.ErrClosed)
 				}
 				if err := r.Run(t.Context()); err == nil {
-					t.Error("Run took a second call")
+					t.Error("second Run: got no error, want one")
 				}
 				if r.Link().State != client.LinkClosed {
-					t.Errorf("link is %v", r.Link().State)
+					t.Errorf("link: got %v, want %v", r.Link().State, client.LinkClosed)
 				}
 			})
 		})

@@ -67,7 +67,7 @@ func TestSendUntilAnswered(t *testing.T) {
 					}
 				case "b":
 					if !refused || no.Code != wire.CodeQueueFull || no.Reason != "full" {
-						t.Errorf("b: %+v, %v", a, err)
+						t.Errorf("b: got %+v, error %v, want a refusal with code %v: full", a, err, wire.CodeQueueFull)
 					}
 				case "c":
 					if _, ok := a.Data.(wire.MessageQueued); !ok || err != nil {
@@ -152,7 +152,7 @@ func TestAnswers(t *testing.T) {
 				r := follow(t, h, client.Config{})
 				a, err := r.Send(t.Context(), tt.send)
 				if no, ok := errors.AsType[*client.RefusedError](err); ok != (tt.code != 0) || ok && no.Code != tt.code {
-					t.Errorf("error %v", err)
+					t.Errorf("Send: got error %v, want code %v", err, tt.code)
 				}
 				if diff := cmp.Diff(tt.want, a.Data); diff != "" {
 					t.Errorf("answer (-want +got):\n%s", diff)
@@ -193,7 +193,7 @@ func TestPostIsSentOnce(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if heard != 1 {
-			t.Errorf("the hub received it %d times", heard)
+			t.Errorf("deliveries to the hub: got %d, want 1", heard)
 		}
 	})
 }
@@ -226,13 +226,13 @@ func TestTooLargeIsNotSentAgain(t *testing.T) {
 			wg.Go(func() {
 				_, err := r.Send(t.Context(), wire.UserMessage{MessageID: id, Content: strings.Repeat("x", size)})
 				if e, ok := errors.AsType[*client.Error](err); ok != (id == "b") || ok && e.Code != wire.CloseTooBig {
-					t.Errorf("%s: %v", id, err)
+					t.Errorf("%s: got error %v, want code %v for b only", id, err, wire.CloseTooBig)
 				}
 			})
 		}
 		wg.Wait()
 		if len(heard) != 2 {
-			t.Errorf("sent again: %q", heard)
+			t.Errorf("messages the hub received: got %q, want two", heard)
 		}
 	})
 }
@@ -296,7 +296,7 @@ func TestSendingIsBounded(t *testing.T) {
 			}
 		}
 		if _, err := r.Submit(ctx, wire.UserMessage{Content: "x"}); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("a third message: %v", err)
+			t.Errorf("a third message: got error %v, want %v", err, context.DeadlineExceeded)
 		}
 	})
 }
@@ -314,7 +314,7 @@ func TestSenderCancels(t *testing.T) {
 		for range 3 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			if _, err := r.Send(ctx, wire.UserMessage{MessageID: "m"}); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("Send: %v", err)
+				t.Errorf("Send: got error %v, want %v", err, context.DeadlineExceeded)
 			}
 			cancel()
 		}
@@ -333,7 +333,7 @@ func TestMessageIDIsPendingOnce(t *testing.T) {
 			t.Error(err)
 		}
 		if _, err := other.Submit(t.Context(), wire.UserMessage{MessageID: "m"}); err == nil {
-			t.Error("the same id is on its way twice")
+			t.Error("an id that is pending: got no error, want one")
 		}
 	})
 }
