@@ -23,7 +23,7 @@ func sampleEvents(tb testing.TB, e wire.Entry) []wire.Event {
 		}
 		event, err := wire.Native{}.DecodeEvent(frame)
 		if err != nil {
-			tb.Fatalf("%s: %v", frame, err)
+			tb.Fatalf("decoding the event %s: got error %v, want none", frame, err)
 		}
 		events = append(events, event)
 	}
@@ -40,10 +40,10 @@ func TestEncodingAllocatesAtMostItsBuffer(t *testing.T) {
 		for _, event := range sampleEvents(t, e) {
 			frame := wire.AppendEvent(nil, event)
 			if n := testing.AllocsPerRun(10, func() { wire.AppendEvent(nil, event) }); n > 1 {
-				t.Errorf("%v allocations without a buffer for %s", n, frame)
+				t.Errorf("allocations without a buffer: got %v, want at most 1 for %s", n, frame)
 			}
 			if n := testing.AllocsPerRun(10, func() { wire.AppendEvent(room, event) }); n > 0 {
-				t.Errorf("%v allocations with a buffer for %s", n, frame)
+				t.Errorf("allocations with a buffer: got %v, want 0 for %s", n, frame)
 			}
 		}
 	}
@@ -59,7 +59,7 @@ func TestBuffersFit(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := wire.AppendEvent(nil, e); cap(got) > len(got)*5/4+64 {
-			t.Errorf("%d bytes for %d: %s", cap(got), len(got), got)
+			t.Errorf("capacity of the buffer: got %d, want at most a quarter and 64 more than the %d of %s", cap(got), len(got), got)
 		}
 	}
 }
@@ -98,7 +98,7 @@ func BenchmarkPeek(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, ok := wire.Peek(frame); !ok {
-			b.Fatal("not a frame of ours")
+			b.Fatal("peek: got no frame of ours, want one")
 		}
 	}
 }
@@ -133,7 +133,7 @@ func BenchmarkAppendActions(b *testing.B) {
 	m, err := wire.Native{}.DecodeMessage(emitFrame())
 	emit, ok := m.Data.(wire.Emit)
 	if err != nil || !ok {
-		b.Fatalf("%+v, %v", m, err)
+		b.Fatalf("message: got %+v, error %v, want an Emit", m, err)
 	}
 	e := delta()
 	e.Data = wire.Actions{Actions: emit.Actions, MonitorID: emit.MonitorID, By: "con-1794700741596-a1b2c3d"}

@@ -66,10 +66,10 @@ func TestEntries(t *testing.T) {
 	reserved := []string{"type", "session_id", "message_id", "timestamp", "data"}
 	for _, e := range wire.Events().All() {
 		if e.Doc == "" || !strings.HasSuffix(e.Doc, ".") {
-			t.Errorf("%s is explained as %q", e.Type, e.Doc)
+			t.Errorf("Doc of %s: got %q, want a sentence with its period", e.Type, e.Doc)
 		}
 		if len(e.Shape.Fields) > 64 {
-			t.Errorf("%s has more fields than the decoder can count", e.Type)
+			t.Errorf("fields of %s: got %d, want at most 64, which the decoder can count", e.Type, len(e.Shape.Fields))
 		}
 		for _, f := range e.Shape.Fields {
 			if e.Direction == wire.FromClient && slices.Contains(reserved, f.Name) {
@@ -78,20 +78,20 @@ func TestEntries(t *testing.T) {
 			switch f.Name {
 			case "monitorId":
 				if e.Monitor != f.Name {
-					t.Errorf("%s: monitor is carried by %q", e.Type, e.Monitor)
+					t.Errorf("%s: got the monitor from field %q, want %q", e.Type, e.Monitor, f.Name)
 				}
 			case "agentId":
 				if e.Agent != f.Name {
-					t.Errorf("%s: agent is carried by %q", e.Type, e.Agent)
+					t.Errorf("%s: got the agent from field %q, want %q", e.Type, e.Agent, f.Name)
 				}
 			}
 		}
 		if e.Direction == wire.FromClient && e.Message == "" && !slices.Contains([]string{"auth", "pong", "DELETE_QUEUED_MESSAGE"}, e.Type) {
-			t.Errorf("%s has no messageId", e.Type)
+			t.Errorf("%s: got no messageId, want one as in every message of a client", e.Type)
 		}
 		// Every message of the desktop family may name its monitor and its id.
 		if e.Direction == wire.FromClient && e.Family == wire.FamilyDesktop && (e.Monitor == "" || e.Message == "") {
-			t.Errorf("%s has no monitorId or no messageId", e.Type)
+			t.Errorf("%s: got monitor field %q and message field %q, want both", e.Type, e.Monitor, e.Message)
 		}
 	}
 }
@@ -100,11 +100,11 @@ func TestPayloadSubjects(t *testing.T) {
 	t.Parallel()
 	p := wire.AgentResponse{AgentID: "a", MonitorID: "monitor-0", MessageID: "m"}
 	if wire.MonitorOf(p) != "monitor-0" || wire.AgentOf(p) != "a" || wire.MessageOf(p) != "m" {
-		t.Errorf("%+v is about %q %q %q", p, wire.MonitorOf(p), wire.AgentOf(p), wire.MessageOf(p))
+		t.Errorf("subjects of %+v: got %q %q %q, want monitor-0, a, m", p, wire.MonitorOf(p), wire.AgentOf(p), wire.MessageOf(p))
 	}
 	task := wire.TaskIdle{Task: wire.Task{TaskID: "t", MonitorID: "monitor-1", AgentID: "b"}}
 	if wire.MonitorOf(task) != "monitor-1" || wire.AgentOf(task) != "b" || wire.MessageOf(task) != "" {
-		t.Errorf("%+v is about %q %q %q", task, wire.MonitorOf(task), wire.AgentOf(task), wire.MessageOf(task))
+		t.Errorf("subjects of %+v: got %q %q %q, want monitor-1, b and no message", task, wire.MonitorOf(task), wire.AgentOf(task), wire.MessageOf(task))
 	}
 	if wire.MonitorOf(wire.Ping{}) != "" || wire.MessageOf(wire.DeleteQueuedMessage{Target: "t"}) != "" {
 		t.Error("a ping has a monitor, or a target is taken for a key")
@@ -115,16 +115,16 @@ func TestLookups(t *testing.T) {
 	t.Parallel()
 	c := wire.Events()
 	if e, ok := c.Lookup("USER_MESSAGE"); !ok || e.Family != wire.FamilyDesktop {
-		t.Errorf("USER_MESSAGE is %+v, %v", e, ok)
+		t.Errorf("USER_MESSAGE: got %+v, %v, want an entry of the desktop family", e, ok)
 	}
 	if e, ok := c.Of(wire.Ping{}); !ok || e.Type != "ping" {
-		t.Errorf("a ping is %+v, %v", e, ok)
+		t.Errorf("entry of a ping: got %+v, %v, want the type ping", e, ok)
 	}
 	if _, ok := c.Lookup("NOPE"); ok {
-		t.Error("found NOPE")
+		t.Error("lookup of NOPE: got an entry, want none")
 	}
 	if _, ok := c.Of(42); ok {
-		t.Error("found 42")
+		t.Error("entry of 42: got one, want none")
 	}
 }
 
@@ -134,7 +134,7 @@ func TestForeignPayloadsPanic(t *testing.T) {
 	type foreign struct{ wire.Outbound }
 	defer func() {
 		if got, ok := recover().(string); !ok || !strings.Contains(got, "foreign is not in the catalog") {
-			t.Errorf("recovered %v", got)
+			t.Errorf("panic: got %v, want one that says %q", got, "foreign is not in the catalog")
 		}
 	}()
 	wire.AppendEvent(nil, wire.Event{Data: foreign{}})
@@ -156,7 +156,7 @@ func TestForeignVariantsPanic(t *testing.T) {
 	type foreign struct{ wire.ActionMeta }
 	defer func() {
 		if got, ok := recover().(string); !ok || !strings.Contains(got, "foreign is no variant of Action") {
-			t.Errorf("recovered %v", got)
+			t.Errorf("panic: got %v, want one that says %q", got, "foreign is no variant of Action")
 		}
 	}()
 	wire.AppendEvent(nil, wire.Event{Data: wire.Actions{Actions: []wire.Action{foreign{}}}})

@@ -14,18 +14,18 @@ func TestCodes(t *testing.T) {
 	var last wire.Code
 	for _, c := range wire.Codes() {
 		if c.Code <= last {
-			t.Errorf("%d comes after %d", c.Code, last)
+			t.Errorf("codes: got %d after %d, want ascending order", c.Code, last)
 		}
 		last = c.Code
 		if other, ok := seen[c.Name]; ok || !strings.HasPrefix(c.Name, "WS_") {
-			t.Errorf("%d is named %s, as is %d", c.Code, c.Name, other)
+			t.Errorf("name of %d: got %s, want a unique one with WS_ (also the name of %d)", c.Code, c.Name, other)
 		}
 		seen[c.Name] = c.Code
 		if http.StatusText(c.Status) == "" || c.Status < 400 {
-			t.Errorf("%s has the status %d", c.Name, c.Status)
+			t.Errorf("status of %s: got %d, want a known one from 400", c.Name, c.Status)
 		}
 		if c.Message == "" || c.Code.Info() != c || c.Code.String() != c.Name {
-			t.Errorf("%+v is known as %+v", c, c.Code.Info())
+			t.Errorf("info of code %d: got %+v named %s, want %+v with a message", c.Code, c.Code.Info(), c.Code, c)
 		}
 		if c.Close != 0 && c.Close.Info().Meaning == wire.CloseCode(1).Info().Meaning {
 			t.Errorf("%s closes with %d, which is not in the table", c.Name, c.Close)
@@ -52,10 +52,10 @@ func TestUnknownCodesAreInternalErrors(t *testing.T) {
 	t.Parallel()
 	info := wire.Code(9999).Info()
 	if info.Code != 9999 || info.Status != http.StatusInternalServerError {
-		t.Errorf("9999 is known as %+v", info)
+		t.Errorf("info of code 9999: got %+v, want code 9999 with status %d", info, http.StatusInternalServerError)
 	}
 	if got := wire.Code(9999).String(); got != "WS_ERROR_9999" {
-		t.Errorf("9999 is named %s", got)
+		t.Errorf("name of code 9999: got %s, want WS_ERROR_9999", got)
 	}
 }
 
@@ -65,11 +65,11 @@ func TestOneTableForEventsAndProblems(t *testing.T) {
 		n, p := c.Code.Notice(""), c.Code.Problem("")
 		if n.Code != p.Code || n.Name != p.Name || n.Recoverable != p.Recoverable || n.SuggestedAction != p.SuggestedAction ||
 			n.Message != p.Detail || p.Status != c.Status || p.Title != http.StatusText(c.Status) {
-			t.Errorf("event %+v and problem %+v differ", n, p)
+			t.Errorf("event and problem of %s: got %+v and %+v, want the same values", c.Name, n, p)
 		}
 	}
 	if n, p := wire.CodeForbidden.Notice("no"), wire.CodeForbidden.Problem("no"); n.Message != "no" || p.Detail != "no" {
-		t.Errorf("the given text is lost: %+v %+v", n, p)
+		t.Errorf("event and problem with a text: got %+v and %+v, want the text no in both", n, p)
 	}
 }
 
@@ -79,7 +79,7 @@ func TestErrorsBecomeEvents(t *testing.T) {
 	n := refused(t, err).Notice()
 	if n.Code != wire.CodeInvalidMessage || n.MessageID != "m1" || n.Field != "data.content" ||
 		n.Message != "data.content: want a string, got a number" || n.SuggestedAction != wire.ActionFixMessage || !n.Recoverable {
-		t.Errorf("the event is %+v", n)
+		t.Errorf("event of a decoding error: got %+v, want a recoverable one about data.content of m1", n)
 	}
 }
 
@@ -101,9 +101,9 @@ func TestCloseCodes(t *testing.T) {
 		delete(want, c.Code)
 	}
 	if len(want) > 0 {
-		t.Errorf("missing: %v", want)
+		t.Errorf("close codes: got all but %v, want these too", want)
 	}
 	if got := wire.CloseCode(1006).Info(); got.Reconnect != wire.ReconnectBackoff {
-		t.Errorf("a lost connection is %+v", got)
+		t.Errorf("a lost connection: got %+v, want %v", got, wire.ReconnectBackoff)
 	}
 }

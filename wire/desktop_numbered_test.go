@@ -82,7 +82,7 @@ func TestNumberedFrames(t *testing.T) {
 	}
 	sent, _ := tests["actions"].data.(wire.Actions)
 	if sent.MonitorID != "monitor-2" || sent.Actions[0] != move("w") {
-		t.Errorf("encoding changed the event to %+v", sent)
+		t.Errorf("event after encoding: got %+v, want it unchanged, for monitor-2", sent)
 	}
 }
 

@@ -102,7 +102,7 @@ func TestDesktopsGetNoERROR(t *testing.T) {
 		}
 		for _, event := range sampleEvents(t, e) {
 			if got := shown(event); strings.Contains(got, `{"type":"ERROR"`) {
-				t.Errorf("%s is shown as %s", e.Type, got)
+				t.Errorf("%s in the desktop dialect: got %s, want no frame of type ERROR", e.Type, got)
 			}
 		}
 	}

@@ -23,14 +23,14 @@ func TestFormatReadsItsOwn(t *testing.T) {
 			t.Parallel()
 			kept := format.Append(nil, &wire.OtherContent{Renderer: "chart", Data: json.RawMessage(data)})
 			if _, err := format.Decode(kept); err == nil {
-				t.Errorf("a client may send %s", kept)
+				t.Errorf("frame %s from a client: got it accepted, want it refused", kept)
 			}
 			if got, err := format.DecodeOwn(kept); err != nil || string(got.Data) != data {
-				t.Errorf("%s became %s, error %v", kept, got.Data, err)
+				t.Errorf("stored %s: got %s, error %v, want the data %s", kept, got.Data, err, data)
 			}
 		})
 	}
 	if _, err := format.DecodeOwn([]byte(`{"renderer":1}`)); err == nil {
-		t.Error("a wrong type is taken")
+		t.Error("a renderer of the wrong type: got no error, want one")
 	}
 }

@@ -28,7 +28,7 @@ func fuzzDialect(t *testing.T, d wire.Dialect, frame []byte) {
 		for _, text := range d.AppendFrames(nil, e) {
 			checkLine(t, text)
 			if _, err := d.DecodeEvent(text); err != nil {
-				t.Fatalf("%s: %v", text, err)
+				t.Fatalf("decoding the encoded %s: got error %v, want none", text, err)
 			}
 		}
 	}
@@ -61,7 +61,7 @@ func FuzzDecodeNative(f *testing.F) {
 		if e, err := (wire.Native{}).DecodeEvent(frame); err == nil {
 			again, err := wire.Native{}.DecodeEvent(wire.AppendEvent(nil, e))
 			if err != nil || !reflect.DeepEqual(again, e) {
-				t.Fatalf("%+v\nbecame %+v (%v)", e, again, err)
+				t.Fatalf("decoded again: got %+v, error %v, want %+v", again, err, e)
 			}
 			wire.Desktop{}.AppendFrames(nil, e)
 		}

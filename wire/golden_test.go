@@ -26,7 +26,7 @@ func lines(tb testing.TB, name string) [][]byte {
 		frames = append(frames, bytes.Clone(in.Bytes()))
 	}
 	if len(frames) == 0 {
-		tb.Fatalf("%s is empty", name)
+		tb.Fatalf("frames of %s: got none, want at least one", name)
 	}
 	return frames
 }
@@ -53,7 +53,7 @@ func TestRecordedDesktopMessages(t *testing.T) {
 	for _, frame := range lines(t, "desktop_client.jsonl") {
 		m, err := wire.Desktop{}.DecodeMessage(frame)
 		if err != nil {
-			t.Errorf("%s: %v", frame, err)
+			t.Errorf("decoding %s: got error %v, want none", frame, err)
 			continue
 		}
 		e, _ := wire.Events().Of(m.Data)
@@ -62,7 +62,7 @@ func TestRecordedDesktopMessages(t *testing.T) {
 	}
 	for _, e := range wire.Events().All() {
 		if e.Direction == wire.FromClient && e.Family == wire.FamilyDesktop && !seen[e.Type] {
-			t.Errorf("no frame of type %s", e.Type)
+			t.Errorf("recorded frames: got none of type %s, want at least one", e.Type)
 		}
 	}
 }
@@ -73,13 +73,13 @@ func TestRecordedDesktopEvents(t *testing.T) {
 	for _, frame := range lines(t, "desktop_server.jsonl") {
 		e, err := wire.Desktop{}.DecodeEvent(frame)
 		if err != nil {
-			t.Errorf("%s: %v", frame, err)
+			t.Errorf("decoding %s: got error %v, want none", frame, err)
 			continue
 		}
 		// As in the hub: stored in the native form, sent in the desktop dialect.
 		e, err = wire.Native{}.DecodeEvent(wire.AppendEvent(nil, e))
 		if err != nil {
-			t.Errorf("%s: %v", frame, err)
+			t.Errorf("decoding the native form of %s: got error %v, want none", frame, err)
 			continue
 		}
 		frames := wire.Desktop{}.AppendFrames(nil, e)
@@ -94,7 +94,7 @@ func TestNativeMessages(t *testing.T) {
 	for _, frame := range lines(t, "native_client.jsonl") {
 		m, err := wire.Native{}.DecodeMessage(frame)
 		if err != nil {
-			t.Errorf("%s: %v", frame, err)
+			t.Errorf("decoding %s: got error %v, want none", frame, err)
 			continue
 		}
 		again, err := wire.Native{}.DecodeMessage(wire.Native{}.AppendMessage(nil, m))
@@ -110,7 +110,7 @@ func TestNativeEvents(t *testing.T) {
 	for _, frame := range lines(t, "native_server.jsonl") {
 		e, err := wire.Native{}.DecodeEvent(frame)
 		if err != nil {
-			t.Errorf("%s: %v", frame, err)
+			t.Errorf("decoding %s: got error %v, want none", frame, err)
 			continue
 		}
 		entry, _ := wire.Events().Of(e.Data)
@@ -124,7 +124,7 @@ func TestNativeEvents(t *testing.T) {
 	}
 	for _, e := range wire.Events().All() {
 		if e.Direction == wire.FromServer && e.Family == wire.FamilyWorkflow && !seen[e.Type] {
-			t.Errorf("no frame of type %s", e.Type)
+			t.Errorf("recorded frames: got none of type %s, want at least one", e.Type)
 		}
 	}
 }
@@ -168,7 +168,7 @@ func TestListsThatAreThereEvenWhenEmpty(t *testing.T) {
 			}
 			e, err := wire.Native{}.DecodeEvent(frame)
 			if err != nil || string(wire.AppendEvent(nil, e)) != string(frame) {
-				t.Errorf("read again as %+v, %v", e.Data, err)
+				t.Errorf("decoded again: got %+v, error %v, want the event of %s", e.Data, err, frame)
 			}
 		})
 	}
@@ -179,6 +179,6 @@ func TestNullIsNothing(t *testing.T) {
 	t.Parallel()
 	e := wire.Event{Data: wire.TodoCompleted{TodoID: "t", Status: wire.TodoSkipped, ResultSummary: []byte("null")}}
 	if frame := wire.AppendEvent(nil, e); bytes.Contains(frame, []byte("result_summary")) {
-		t.Errorf("null became %s", frame)
+		t.Errorf("event with a null summary: got %s, want no result_summary", frame)
 	}
 }

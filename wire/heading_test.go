@@ -15,7 +15,7 @@ func TestHeadingWritesTheSame(t *testing.T) {
 	for _, frame := range lines(t, "native_server.jsonl") {
 		e, err := wire.Native{}.DecodeEvent(frame)
 		if err != nil {
-			t.Fatalf("%s: %v", frame, err)
+			t.Fatalf("decoding %s: got error %v, want none", frame, err)
 		}
 		at := e.At
 		for _, e.At = range []wire.Position{{Epoch: 1, Seq: 2}, {Epoch: 1, Seq: 1 << 40}, {Epoch: 1_794_700_741_596, Seq: 9}, at} {
@@ -29,7 +29,7 @@ func TestHeadingWritesTheSame(t *testing.T) {
 		}
 	}
 	if written < 100 {
-		t.Errorf("only %d events were written", written)
+		t.Errorf("events written: got %d, want at least 100", written)
 	}
 }
 
@@ -46,7 +46,7 @@ func TestAppendRenamed(t *testing.T) {
 		`{"type":"SESSION_RENAMED","data":{"title":",\"session_id\":\"ses-1\""}}`,
 	} {
 		if got := string(wire.AppendRenamed(nil, []byte(frame), "mine")); got != frame {
-			t.Errorf("%s became %s", frame, got)
+			t.Errorf("frame without a session: got %s, want it unchanged, %s", got, frame)
 		}
 	}
 }

@@ -56,9 +56,9 @@ func TestIDs(t *testing.T) {
 			for id, want := range tests {
 				switch err := k.make(id).Validate(); {
 				case (err == nil) != want:
-					t.Errorf("%.80q: %v", id, err)
+					t.Errorf("id %.80q: got error %v, want it valid: %v", id, err, want)
 				case err != nil && !errors.Is(err, wire.ErrID):
-					t.Errorf("%.80q: %v does not match ErrID", id, err)
+					t.Errorf("id %.80q: got error %v, want %v", id, err, wire.ErrID)
 				}
 			}
 		})
@@ -75,7 +75,7 @@ func TestIDsFollowTheirPattern(t *testing.T) {
 				s := rapid.OneOf(rapid.String(), rapid.StringMatching(`[\x00-\x{a0}]{0,300}`), rapid.StringMatching(`[\w-]{0,70}`)).Draw(t, "id")
 				err := k.make(s).Validate()
 				if utf8.ValidString(s) && (err == nil) != pattern.MatchString(s) {
-					t.Fatalf("%q: check returns %v, the pattern %v", s, err, pattern)
+					t.Fatalf("id %q: got error %v, want the same verdict as pattern %v", s, err, pattern)
 				}
 			})
 		})

@@ -17,7 +17,7 @@ func TestPeekAtUnknownType(t *testing.T) {
 	}
 	for _, frame := range []string{`{"type":"RESET"}`, `{"type":7}`, `{"type":null}`, `{"message_id":"4-7"}`, `{"type":"ping","message_id":"x"}`, `[]`, `{`} {
 		if head, ok := wire.Peek([]byte(frame)); ok {
-			t.Errorf("%s is taken for %+v", frame, head)
+			t.Errorf("peek at %s: got %+v, want it refused", frame, head)
 		}
 	}
 }

@@ -29,7 +29,7 @@ func TestSpecialBytesAreFound(t *testing.T) {
 		}
 		ascii := !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
 		if got := isPlain(s); got != (ascii && slowSpecial(s, 0) == len(s)) {
-			t.Fatalf("plain %v: %q", got, s)
+			t.Fatalf("isPlain(%q): got %v, want %v", s, got, !got)
 		}
 		if got := special([]byte(s), at); got != want {
 			t.Fatalf("at %d of %q in bytes, want %d", got, s, want)

@@ -29,18 +29,18 @@ func TestFramesOfTheGuideToPlans(t *testing.T) {
 			Type string `json:"type"`
 		}
 		if err := json.Unmarshal(frame, &head); err != nil {
-			t.Errorf("%v: %s", err, frame)
+			t.Errorf("frame of the guide: got error %v, want JSON: %s", err, frame)
 			continue
 		}
 		shown[head.Type] = true
 		entry, ok := wire.Events().Lookup(head.Type)
 		if !ok {
-			t.Errorf("there is no %s", head.Type)
+			t.Errorf("frame of the guide: got unknown type %s, want one of the catalog", head.Type)
 			continue
 		}
 		again, err := sameFrame(entry, frame)
 		if err != nil {
-			t.Errorf("%v: %s", err, frame)
+			t.Errorf("frame of the guide: got error %v, want it decoded: %s", err, frame)
 			continue
 		}
 		if diff := cmp.Diff(payloadOf(t, frame), payloadOf(t, again)); diff != "" {
@@ -78,7 +78,7 @@ func payloadOf(t *testing.T, frame []byte) any {
 		Data map[string]any `json:"data"`
 	}
 	if err := json.Unmarshal(frame, &f); err != nil {
-		t.Fatalf("%v: %s", err, frame)
+		t.Fatalf("payload of a frame: got error %v, want JSON: %s", err, frame)
 	}
 	return f.Data
 }

@@ -24,7 +24,7 @@ func TestPositionsAreReadAsTheyAreWritten(t *testing.T) {
 		p := drawPosition(t)
 		got, err := wire.ParsePosition(p.String())
 		if err != nil || got != p {
-			t.Fatalf("%v was read as %v, %v", p, got, err)
+			t.Fatalf("%v parsed again: got %v, error %v, want the same position", p, got, err)
 		}
 		text, err := json.Marshal(map[string]wire.Position{"at": p})
 		if err != nil {
@@ -32,7 +32,7 @@ func TestPositionsAreReadAsTheyAreWritten(t *testing.T) {
 		}
 		var back map[string]wire.Position
 		if err := json.Unmarshal(text, &back); err != nil || back["at"] != p {
-			t.Fatalf("%s was read as %v, %v", text, back, err)
+			t.Fatalf("decoding %s: got %v, error %v, want %v", text, back, err, p)
 		}
 	})
 }
@@ -42,10 +42,10 @@ func TestPositionsAreTotallyOrdered(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, q, r := drawPosition(t), drawPosition(t), drawPosition(t)
 		if p.Compare(q) != -q.Compare(p) {
-			t.Fatalf("%v and %v: %d and %d", p, q, p.Compare(q), q.Compare(p))
+			t.Fatalf("comparing %v and %v: got %d and %d, want opposite signs", p, q, p.Compare(q), q.Compare(p))
 		}
 		if (p.Compare(q) == 0) != (p == q) {
-			t.Fatalf("%v and %v compare as %d", p, q, p.Compare(q))
+			t.Fatalf("comparing %v and %v: got %d, want 0 only for the same position", p, q, p.Compare(q))
 		}
 		if p.Compare(q) <= 0 && q.Compare(r) <= 0 && p.Compare(r) > 0 {
 			t.Fatalf("%v ≤ %v ≤ %v, but not %v ≤ %v", p, q, r, p, r)
@@ -69,12 +69,12 @@ func TestGarbageIsNotAPosition(t *testing.T) {
 	t.Parallel()
 	for _, s := range notPositions {
 		if p, err := wire.ParsePosition(s); !errors.Is(err, wire.ErrPosition) || !p.IsZero() {
-			t.Errorf("%q was read as %v, %v", s, p, err)
+			t.Errorf("parsing %q: got %v, error %v, want %v and no position", s, p, err, wire.ErrPosition)
 		}
 	}
 	var p wire.Position
 	if err := p.UnmarshalText([]byte("x")); !errors.Is(err, wire.ErrPosition) {
-		t.Errorf("UnmarshalText returns %v", err)
+		t.Errorf("UnmarshalText of x: got error %v, want %v", err, wire.ErrPosition)
 	}
 }
 
@@ -86,12 +86,12 @@ func FuzzParsePosition(f *testing.F) {
 		p, err := wire.ParsePosition(s)
 		if err != nil {
 			if !errors.Is(err, wire.ErrPosition) {
-				t.Fatalf("%q: %v does not match ErrPosition", s, err)
+				t.Fatalf("%q: got error %v, want %v", s, err, wire.ErrPosition)
 			}
 			return
 		}
 		if p.String() != s {
-			t.Fatalf("%q is the same position as %q", s, p)
+			t.Fatalf("%q parsed and written: got %q, want the same text", s, p)
 		}
 	})
 }

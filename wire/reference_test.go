@@ -331,17 +331,17 @@ func TestShapesKeepToTheRulesOfTheDecoder(t *testing.T) {
 	shapes[reflect.TypeFor[ServerPayload]()] = theCatalog().flat[FromServer]
 	for typ, s := range shapes {
 		if len(s.Fields) > 64 {
-			t.Errorf("%v has %d fields", typ, len(s.Fields))
+			t.Errorf("fields of %v: got %d, want at most 64", typ, len(s.Fields))
 		}
 		if len(s.Variants) >= math.MaxUint8 {
-			t.Errorf("%v has %d variants", typ, len(s.Variants))
+			t.Errorf("variants of %v: got %d, want fewer than %d", typ, len(s.Variants), math.MaxUint8)
 		}
 		if len(s.Values) > 0 && s.rule != nil {
-			t.Errorf("%v has values and a rule", typ)
+			t.Errorf("%v: got values and a rule, want only one of them", typ)
 		}
 		for _, w := range s.Variants {
 			if _, ok := w.Shape.byName.find([]byte(s.Tag)); ok == (w.Name != "") || w.Shape.Kind != KindObject {
-				t.Errorf("%v: %s has no place for its tag, or two", typ, w.Shape.Name)
+				t.Errorf("%v: got a variant %s of kind %v, want an object with one place for the tag", typ, w.Shape.Name, w.Shape.Kind)
 			}
 		}
 	}

@@ -14,7 +14,7 @@ func refused(tb testing.TB, err error) *wire.Error {
 	tb.Helper()
 	e, ok := errors.AsType[*wire.Error](err)
 	if !ok {
-		tb.Fatalf("%v is not a *wire.Error", err)
+		tb.Fatalf("got error %v, want a *wire.Error", err)
 	}
 	if !slices.ContainsFunc(wire.Codes(), func(c wire.CodeInfo) bool { return c.Code == e.Code }) {
 		tb.Fatalf("%v has the code %d, which is not in the table", err, e.Code)
@@ -109,14 +109,14 @@ func TestBadMessages(t *testing.T) {
 			t.Parallel()
 			m, err := wire.Native{}.DecodeMessage([]byte(tt.frame))
 			if err == nil {
-				t.Fatalf("was read as %+v", m)
+				t.Fatalf("got %+v, want a refusal", m)
 			}
 			e := refused(t, err)
 			if e.Code != wire.CodeInvalidMessage || e.Path != tt.path || !strings.Contains(e.Message, tt.says) || e.Ref != tt.ref {
 				t.Errorf("refused with %+v\nwant path %q, text %q, ref %q", e, tt.path, tt.says, tt.ref)
 			}
 			if m.Data != nil {
-				t.Errorf("a refused message has data %+v", m.Data)
+				t.Errorf("data of a refused message: got %+v, want none", m.Data)
 			}
 		})
 	}
@@ -243,7 +243,7 @@ func TestBadEvents(t *testing.T) {
 			t.Errorf("%s refused with %+v, want path %q", frame, e, path)
 		}
 		if _, ok := wire.Peek([]byte(frame)); ok && (path == "" || path == "type") {
-			t.Errorf("peek takes %s", frame)
+			t.Errorf("peek at %s: got it accepted, want it refused", frame)
 		}
 	}
 }
@@ -258,6 +258,6 @@ func TestEventsWithDuplicateKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p, ok := e.Data.(wire.LayerComplete); !ok || p.Layer != wire.LayerPlanning || string(p.Result) != `{"a":1,"a":2}` {
-		t.Errorf("read as %+v", e.Data)
+		t.Errorf("event with duplicate keys: got %+v, want LAYER_COMPLETE of %s with both keys in its result", e.Data, wire.LayerPlanning)
 	}
 }

@@ -81,7 +81,7 @@ func checkDesktop(t *rapid.T, e wire.Entry, event wire.Event) {
 	case e.Desktop == wire.FormNone && len(frames) != 0,
 		e.Desktop == wire.FormFlat && len(frames) != 1,
 		e.Desktop == wire.FormOwn && len(frames) == 0:
-		t.Fatalf("%s has %d frames in the desktop dialect and the form %s", e.Type, len(frames), e.Desktop)
+		t.Fatalf("%s: got %d frames in the desktop dialect, want as many as the form %s has", e.Type, len(frames), e.Desktop)
 	}
 }
 

@@ -26,7 +26,7 @@ func TestEveryAskIsInOneClass(t *testing.T) {
 		}
 	}
 	if total != len(wire.FormatOf[wire.Ask]().Shape().Values) {
-		t.Errorf("the classes have %d asks of %d", total, len(wire.FormatOf[wire.Ask]().Shape().Values))
+		t.Errorf("asks in classes: got %d, want all %d", total, len(wire.FormatOf[wire.Ask]().Shape().Values))
 	}
 }
 
@@ -40,7 +40,7 @@ func TestRetiredValuesAreReadable(t *testing.T) {
 	} {
 		row, err := format.Decode([]byte(text))
 		if err != nil {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("decoding %s: got error %v, want none", text, err)
 		}
 		if !row.Ask.Retired() && !row.Say.Retired() {
 			t.Errorf("%s is not retired", text)

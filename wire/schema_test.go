@@ -51,7 +51,7 @@ func agree(t *rapid.T, schema *jsonschema.Resolved, name string, frame map[strin
 	}
 	decoded, valid := decode(text), schema.Validate(map[string]any{name: instance})
 	if (decoded == nil) != (valid == nil) {
-		t.Fatalf("frame %s\ndecoder: %v\nschema: %v", text, decoded, valid)
+		t.Fatalf("frame %s\ngot from the decoder: %v\ngot from the schema: %v\nwant both to accept or both to refuse", text, decoded, valid)
 	}
 }
 
@@ -104,10 +104,10 @@ func TestTheSchemaTakesRecordedFrames(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := schema.Validate(instance); err != nil {
-			t.Errorf("%s: %v", frame, err)
+			t.Errorf("frame %s: got error %v from the schema, want none", frame, err)
 		}
 	}
 	if err := schema.Validate(map[string]any{"type": "NOPE"}); err == nil {
-		t.Error("the schema takes an unknown type")
+		t.Error("unknown type: got it accepted by the schema, want it refused")
 	}
 }

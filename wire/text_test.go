@@ -26,11 +26,11 @@ func TestStringsAreWrittenAsJSONWantsThem(t *testing.T) {
 		checkLine(t, text)
 		var theirs string
 		if err := json.Unmarshal(text, &theirs); err != nil {
-			t.Fatalf("%q: %v", text, err)
+			t.Fatalf("string written as %q: got error %v from encoding/json, want none", text, err)
 		}
 		ours, err := format.DecodeOwn(text)
 		if want := strings.ToValidUTF8(s, "\ufffd"); err != nil || ours != theirs || utf8.ValidString(s) && ours != want {
-			t.Fatalf("%q was written as %q and read as %q (%v)", s, text, ours, err)
+			t.Fatalf("%q written as %q: got %q, error %v, want %q as encoding/json reads it", s, text, ours, err, theirs)
 		}
 		reference, err := json.Marshal(s)
 		if err != nil {
@@ -54,7 +54,7 @@ func TestNumbersAreWrittenAsJSONWantsThem(t *testing.T) {
 		}
 		got, err := format.Decode(text)
 		if err != nil || got != f {
-			t.Fatalf("%v was written as %s and read as %v (%v)", f, text, got, err)
+			t.Fatalf("%v written as %s: got %v, error %v, want the same number", f, text, got, err)
 		}
 		if math.Abs(f) < 1e21 && math.Abs(f) >= 1e-6 && !bytes.Equal(text, reference) {
 			t.Fatalf("%v was written as %s, want %s", f, text, reference)
@@ -62,7 +62,7 @@ func TestNumbersAreWrittenAsJSONWantsThem(t *testing.T) {
 	})
 	for _, f := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		if got := format.Append(nil, &f); string(got) != "0" {
-			t.Errorf("%v was written as %s", f, got)
+			t.Errorf("%v: got %s, want 0", f, got)
 		}
 	}
 }
@@ -74,7 +74,7 @@ func TestIntegersKeepTheirDigits(t *testing.T) {
 		n, u := rapid.Int64().Draw(t, "signed"), rapid.Uint64().Draw(t, "unsigned")
 		for text, want := range map[string]any{string(signed.Append(nil, &n)): n, string(unsigned.Append(nil, &u)): u} {
 			if reference, err := json.Marshal(want); err != nil || text != string(reference) {
-				t.Fatalf("%v was written as %s", want, text)
+				t.Fatalf("integer %v: got %s, want %s", want, text, reference)
 			}
 		}
 	})
@@ -159,7 +159,7 @@ func TestFreeFormDataCannotBreakAFrame(t *testing.T) {
 		frame := wire.AppendEvent(nil, e)
 		checkLine(t, frame)
 		if got, err := (wire.Native{}).DecodeEvent(frame); err != nil {
-			t.Errorf("%q: %v", raw, err)
+			t.Errorf("frame with %q: got error %v, want it decoded", raw, err)
 		} else if p, ok := got.Data.(wire.HITLInputRequest); !ok || want != "null" && string(p.DefaultValue) != want {
 			t.Errorf("%q became %s, want %s", raw, p.DefaultValue, want)
 		}
@@ -182,18 +182,18 @@ func TestFormats(t *testing.T) {
 	}
 	text := format.Append([]byte("x"), &want)
 	if string(text) != `x{"window":{"windowId":"w","monitorId":"monitor-0","title":"T","bounds":{"x":0,"y":0,"w":0,"h":0},"content":{"renderer":"iframe","data":"/app"}},"open":[{"type":"window.focus","windowId":"w"}]}` {
-		t.Errorf("written as %s", text)
+		t.Errorf("encoded with a prefix: got %s, want x, the window and one action", text)
 	}
 	got, err := format.Decode(append([]byte("\n"), append(text[1:], ' ')...))
 	if err != nil || got.Window.Content != want.Window.Content || len(got.Open) != 1 || got.Open[0] != want.Open[0] {
-		t.Errorf("read as %+v, %v", got, err)
+		t.Errorf("decoded: got %+v, error %v, want %+v", got, err, want)
 	}
 	_, err = format.Decode([]byte(`{"window":{}}`))
 	if e, ok := errors.AsType[*wire.Error](err); !ok || e.Path != "window.windowId" {
-		t.Errorf("refused with %v", err)
+		t.Errorf("window without an id: got error %v, want one for window.windowId", err)
 	}
 	if _, err := format.Decode([]byte(`{`)); err == nil {
-		t.Error("took half an object")
+		t.Error("half an object: got no error, want one")
 	}
 }
 
@@ -201,9 +201,9 @@ func TestObjects(t *testing.T) {
 	t.Parallel()
 	o := wire.Object[string, int]{}.Set("a", 1).Set("b", 2).Set("a", 3)
 	if v, ok := o.Get("a"); !ok || v != 3 || len(o) != 2 {
-		t.Errorf("a is %d (%v) in %v", v, ok, o)
+		t.Errorf("a: got %d (%v) in %v, want 3 of two keys", v, ok, o)
 	}
 	if v, ok := o.Get("c"); ok || v != 0 {
-		t.Errorf("c is %d", v)
+		t.Errorf("c: got %d (%v), want none", v, ok)
 	}
 }

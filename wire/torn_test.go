@@ -14,10 +14,10 @@ func TestTornFramesAreRefused(t *testing.T) {
 			for n := range frame {
 				for _, d := range []wire.Dialect{wire.Native{}, wire.Desktop{}} {
 					if m, err := d.DecodeMessage(frame[:n]); err == nil {
-						t.Errorf("%s\nis %+v", frame[:n], m)
+						t.Errorf("%s\ngot %+v, want a refusal", frame[:n], m)
 					}
 					if e, err := d.DecodeEvent(frame[:n]); err == nil {
-						t.Errorf("%s\nis %+v", frame[:n], e)
+						t.Errorf("%s\ngot %+v, want a refusal", frame[:n], e)
 					}
 				}
 			}
