@@ -208,7 +208,7 @@ func TestDesktopGetsLastText(t *testing.T) {
 		start := time.Now()
 		all.hears(`a says "so far" false`)
 		if took := time.Since(start); took != 200*time.Millisecond {
-			t.Errorf("sent after %v", took)
+			t.Errorf("time until the text was sent: got %v, want 200ms", took)
 		}
 		// While more text follows, it is not sent twice.
 		for i := range 8 {

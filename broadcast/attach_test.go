@@ -28,7 +28,7 @@ func TestFreshTabGetsSnapshotThenEvents(t *testing.T) {
 			c := b.attach(broadcast.TabConfig{Form: form})
 			s := c.greeting()
 			if s.Mode != wire.StateSnapshot || s.Reason != wire.SnapshotFresh || s.LastMessageID != b.Head() || s.Status == "" {
-				t.Errorf("first frame is %+v", s)
+				t.Errorf("first frame: got %+v, want a fresh snapshot at %v with a status", s, b.Head())
 			}
 			c.expect(b.show(titles(5)...)...)
 			c.expect(b.show(title(9))...)
@@ -96,7 +96,7 @@ func TestResumeOrSnapshot(t *testing.T) {
 			switch {
 			case test.resumed:
 				if s.Mode != wire.StateResume || s.ReplayUntil != b.Head() || s.Reason != "" {
-					t.Errorf("first frame is %+v", s)
+					t.Errorf("first frame: got %+v, want a resume until %v", s, b.Head())
 				}
 				from, err := wire.ParsePosition(test.from)
 				if err != nil {
@@ -104,7 +104,7 @@ func TestResumeOrSnapshot(t *testing.T) {
 				}
 				c.expect(all[from.Seq:]...)
 			case s.Mode != wire.StateSnapshot || s.Reason != test.reason || s.LastMessageID != b.Head():
-				t.Errorf("first frame is %+v", s)
+				t.Errorf("first frame: got %+v, want a snapshot at %v with reason %q", s, b.Head(), test.reason)
 			}
 			c.expect(b.show(titles(3)...)...)
 		})
@@ -119,15 +119,15 @@ func TestSnapshotAheadOfPublished(t *testing.T) {
 	late := b.src.commit(titles(4)...)
 	fresh := b.attach(broadcast.TabConfig{})
 	if s := fresh.greeting(); s.LastMessageID != late[3].At {
-		t.Errorf("first frame is %+v", s)
+		t.Errorf("first frame: got %+v, want a state at %v", s, late[3].At)
 	}
 	resumed := b.attach(broadcast.TabConfig{ResumeFrom: late[1].At.String()})
 	if s := resumed.greeting(); s.Mode != wire.StateResume || s.ReplayUntil != late[3].At {
-		t.Errorf("first frame is %+v", s)
+		t.Errorf("first frame: got %+v, want a resume until %v", s, late[3].At)
 	}
 	newest := b.attach(broadcast.TabConfig{ResumeFrom: late[3].At.String()})
 	if s := newest.greeting(); s.Mode != wire.StateResume || s.ReplayUntil != late[3].At {
-		t.Errorf("first frame is %+v", s)
+		t.Errorf("first frame: got %+v, want a resume until %v", s, late[3].At)
 	}
 	b.Publish(late)
 	resumed.expect(late[2:]...)
@@ -144,7 +144,7 @@ func TestSnapshotBehindPublished(t *testing.T) {
 	b.src.at = all[4].At
 	c := b.attach(broadcast.TabConfig{})
 	if s := c.greeting(); s.LastMessageID != all[4].At {
-		t.Errorf("first frame is %+v", s)
+		t.Errorf("first frame: got %+v, want a state at %v", s, all[4].At)
 	}
 	c.expect(all[5:]...)
 	c.expect(b.show(title(8))...)
@@ -223,11 +223,11 @@ func TestConcurrentAttachesShareSnapshot(t *testing.T) {
 		s := c.greeting()
 		if i%2 == 0 {
 			if s.Mode != wire.StateResume {
-				t.Fatalf("first frame is %+v", s)
+				t.Fatalf("first frame: got %+v, want a resume", s)
 			}
 			c.expect(all[10:]...)
 		} else if s.LastMessageID != all[99].At {
-			t.Fatalf("first frame is %+v", s)
+			t.Fatalf("first frame: got %+v, want a state at %v", s, all[99].At)
 		}
 		c.expect(next...)
 	}
@@ -254,10 +254,10 @@ func TestConnectionsAreOldestFirst(t *testing.T) {
 		ids = append(ids, string(c.ConnectionID))
 	}
 	if got := strings.Join(ids, " "); got != "c1 c3" || b.Tabs() != 3 {
-		t.Errorf("connections are %s of %d tabs", got, b.Tabs())
+		t.Errorf("connections: got %s of %d tabs, want c1 c3 of 3", got, b.Tabs())
 	}
 	tabs[4].Detach()
 	if got := b.Connections(10); len(got) != 2 {
-		t.Errorf("%v", got)
+		t.Errorf("connections after one detached: got %v, want two", got)
 	}
 }

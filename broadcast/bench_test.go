@@ -61,7 +61,7 @@ func (a *socketReaders) join(b *testing.B) *broadcast.Socket {
 			}
 			if err != nil {
 				if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
-					b.Errorf("read: %v", err)
+					b.Errorf("read: got error %v, want %v or %v", err, io.EOF, net.ErrClosed)
 				}
 				return
 			}

@@ -115,7 +115,7 @@ func TestFastSlowAndStoppedTabs(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		if got := <-stopped.closed; got.code != wire.CloseTooSlow {
-			t.Errorf("the stopped tab was closed with %v", got)
+			t.Errorf("the stopped tab: got closed with %v, want code %v", got, wire.CloseTooSlow)
 		}
 		wg.Wait()
 		want := d.state.Hash()
@@ -124,7 +124,7 @@ func TestFastSlowAndStoppedTabs(t *testing.T) {
 		}
 		select {
 		case got := <-slow.closed:
-			t.Errorf("the slow tab was closed with %v", got)
+			t.Errorf("the slow tab: got closed with %v, want it open", got)
 		default:
 		}
 	})
@@ -170,7 +170,7 @@ func TestMemoryStaysFlat(t *testing.T) {
 			select {
 			case got := <-c.closed:
 				if stuck = true; got.code != wire.CloseTooSlow {
-					t.Errorf("closed with %v", got)
+					t.Errorf("tab: got closed with %v, want code %v", got, wire.CloseTooSlow)
 				}
 			default:
 				fast.expect(b.show(wire.SessionRenamed{Title: strings.Repeat("x", 2000)})...)

@@ -220,7 +220,7 @@ func tcpPair(tb testing.TB) (server *broadcast.Socket, client net.Conn) {
 	}
 	conn := <-accepted
 	if conn == nil {
-		tb.Fatal("accept did not work")
+		tb.Fatal("accept: got no connection, want one")
 	}
 	return &broadcast.Socket{Conn: conn}, client
 }
@@ -338,7 +338,7 @@ func (c *tab) greeting() wire.SessionState {
 		c.t.Fatalf("first frame is %T, want session_state", e.Data)
 	}
 	if s.HeartbeatMS == 0 || e.Session != session || !e.At.IsZero() {
-		c.t.Errorf("session_state is %+v", e)
+		c.t.Errorf("session_state: got %+v, want one of %s with a heartbeat and no position", e, session)
 	}
 	return s
 }

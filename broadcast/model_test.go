@@ -75,9 +75,9 @@ func (c *client) visit(cursor uint64, limit int, last uint64) uint64 {
 		if s, ok := e.Data.(wire.SessionState); ok {
 			switch {
 			case s.Mode == wire.StateResume && read > 0:
-				t.Errorf("%s: resumed after the first frame", c.name)
+				t.Errorf("%s: got a resume as frame %d, want it only as the first", c.name, read)
 			case s.Mode == wire.StateSnapshot && read > 0 && s.LastMessageID.Seq < cursor:
-				t.Errorf("%s: a snapshot at %v after cursor %d", c.name, s.LastMessageID, cursor)
+				t.Errorf("%s: got a snapshot at %v, want one at %d or later", c.name, s.LastMessageID, cursor)
 			case s.Mode == wire.StateSnapshot:
 				cursor = s.LastMessageID.Seq
 			}

@@ -50,14 +50,14 @@ func TestNotify(t *testing.T) {
 			b.Notify(away, true)
 			for _, c := range tabs {
 				if got := c.status(); got != away {
-					t.Fatalf("notification is %+v", got)
+					t.Fatalf("notification: got %+v, want %+v", got, away)
 				}
 			}
 			for i := range forms { // who comes now is told after the state
 				c := attach(n + i)
 				c.greeting()
 				if got := c.status(); got != away {
-					t.Fatalf("a new tab gets %+v", got)
+					t.Fatalf("notification of a new tab: got %+v, want %+v", got, away)
 				}
 				tabs = append(tabs, c)
 			}
@@ -65,7 +65,7 @@ func TestNotify(t *testing.T) {
 			b.Notify(back, false)
 			for _, c := range tabs {
 				if got := c.status(); got != back {
-					t.Fatalf("notification is %+v", got)
+					t.Fatalf("notification: got %+v, want %+v", got, back)
 				}
 			}
 			late := attach(0) // and who comes after that is not
@@ -82,7 +82,7 @@ func TestNotify(t *testing.T) {
 							t.Fatalf("the desktop gets %+v, want %s", e, want)
 						}
 					case wire.StoreStatus:
-						t.Fatalf("the desktop gets %+v", e)
+						t.Fatalf("event of the desktop tab: got %+v, want no store status", e)
 					}
 				}
 			}
@@ -100,7 +100,7 @@ func TestNotifyIsBounded(t *testing.T) {
 		select {
 		case got := <-c.closed:
 			if got.code != wire.CloseTooSlow {
-				t.Errorf("the tab is closed with %+v", got)
+				t.Errorf("the tab: got closed with %+v, want code %v", got, wire.CloseTooSlow)
 			}
 			return
 		default:

@@ -42,7 +42,7 @@ func TestAnswersComeAfterTheirEvents(t *testing.T) {
 				if p, ok := e.Data.(wire.Emitted); ok {
 					answers++
 					if seen.Compare(p.At) < 0 {
-						t.Fatalf("EMITTED of %v arrived after only %v", p.At, seen)
+						t.Fatalf("EMITTED of %v: got it after %v, want it after its event", p.At, seen)
 					}
 				}
 			}
@@ -91,7 +91,7 @@ func TestCloseDuringAttach(t *testing.T) {
 	c.Close(wire.CloseExpired, "deleted")
 	close(src.gate)
 	if err := <-done; !errors.Is(err, broadcast.ErrClosed) {
-		t.Errorf("Attach returns %v", err)
+		t.Errorf("Attach: got error %v, want %v", err, broadcast.ErrClosed)
 	}
 	c.Wait()
 	if _, err := server.Write([]byte("the refusal")); err != nil {
@@ -130,7 +130,7 @@ func TestAttachEndsWithItsContext(t *testing.T) {
 					second <- b.attachTo(server, client, broadcast.TabConfig{ResumeFrom: from})
 				}()
 				if err := <-first; !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("Attach returns %v", err)
+					t.Errorf("Attach: got error %v, want %v", err, context.DeadlineExceeded)
 				}
 				close(src.gate)
 				(<-second).greeting()
@@ -170,7 +170,7 @@ func TestPingAfterACloseFrame(t *testing.T) {
 		}()
 		for range 2 {
 			if err := <-late; !errors.Is(err, net.ErrClosed) {
-				t.Errorf("ping: %v", err)
+				t.Errorf("ping after a close frame: got error %v, want %v", err, net.ErrClosed)
 			}
 		}
 		c.server.Close()

@@ -112,7 +112,7 @@ func TestNamedTabs(t *testing.T) {
 							at = e.At
 						}
 						if r, ok := e.Data.(wire.SessionRenamed); at == last[0].At && ok && r.Title != last[0].Data.(wire.SessionRenamed).Title {
-							t.Errorf("the title is %q", r.Title)
+							t.Errorf("title at %v: got %q, want %q", at, r.Title, last[0].Data.(wire.SessionRenamed).Title)
 						}
 						if _, ok := e.Data.(wire.Ping); ok {
 							if at != last[0].At {

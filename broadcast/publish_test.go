@@ -82,7 +82,7 @@ func TestBatchFrames(t *testing.T) {
 		packed, sizes = append(packed, len(lines)), append(sizes, len(payload))
 		for _, line := range lines {
 			if line != string(shown[at].Frame) {
-				t.Fatalf("envelope %d is %.100s", at, line)
+				t.Fatalf("envelope %d: got %.100s, want %.100s", at, line, shown[at].Frame)
 			}
 			at++
 		}
@@ -93,7 +93,7 @@ func TestBatchFrames(t *testing.T) {
 	// A tab that attaches later gets other frames with the same envelopes.
 	d := b.attach(broadcast.TabConfig{Form: broadcast.FormBatch, ResumeFrom: all[1].At.String()})
 	if s := d.greeting(); s.Mode != wire.StateResume {
-		t.Fatalf("first frame is %+v", s)
+		t.Fatalf("first frame: got %+v, want a resume", s)
 	}
 	d.expect(shown[1:]...)
 	next := b.show(title(5))
@@ -112,7 +112,7 @@ func TestMonitorFilter(t *testing.T) {
 				Form: form, Monitors: []wire.MonitorID{"m-1"}, Who: who("c"), ResumeFrom: old[0].At.String(),
 			})
 			if s := c.greeting(); s.Mode != wire.StateResume {
-				t.Fatalf("first frame is %+v", s)
+				t.Fatalf("first frame: got %+v, want a resume", s)
 			}
 			c.expect(old[2])
 			unread := b.src.commit(title(1), tool("m-1", 3), tool("m-2", 4), tool("m-0", 4))
@@ -124,7 +124,7 @@ func TestMonitorFilter(t *testing.T) {
 			c.Watch("m-2")
 			s := c.greeting()
 			if s.Mode != wire.StateSnapshot || s.Reason != wire.SnapshotFresh || s.LastMessageID != b.Head() || len(s.Monitors) != 2 {
-				t.Errorf("after Watch: %+v", s)
+				t.Errorf("first frame after Watch: got %+v, want a fresh snapshot at %v with two monitors", s, b.Head())
 			}
 			all := b.show(tool("m-0", 5), tool("m-2", 6), tool("m-1", 7))
 			c.expect(all[1:]...)
@@ -134,7 +134,7 @@ func TestMonitorFilter(t *testing.T) {
 			b.show(tool("m-0", 5))
 			c.Send(wire.Event{Data: wire.Ping{}})
 			if e := c.next(); e.Data != wire.ServerPayload(wire.Ping{}) {
-				t.Errorf("got %+v", e)
+				t.Errorf("next event: got %+v, want a ping", e)
 			}
 		})
 	}
@@ -180,11 +180,11 @@ func TestPrivateAnswers(t *testing.T) {
 			}
 			e := me.next()
 			if n, ok := e.Data.(wire.ErrorNotice); !ok || n.Code != wire.CodeForbidden || n.Message != "no" || n.MessageID != "m1" || !e.At.IsZero() {
-				t.Errorf("got %+v", e)
+				t.Errorf("answer: got %+v, want a notice of m1 with code %v: no", e, wire.CodeForbidden)
 			}
 			e = me.next()
 			if n, ok := e.Data.(wire.Emitted); !ok || n.MessageID != "m2" || n.At != all[2].At || !e.At.IsZero() {
-				t.Errorf("got %+v", e)
+				t.Errorf("answer: got %+v, want EMITTED of m2 at %v", e, all[2].At)
 			}
 			for _, want := range []wire.ServerPayload{
 				wire.MessageAccepted{MessageID: "m6", AgentID: "a", Duplicate: true},
@@ -243,7 +243,7 @@ func TestRestart(t *testing.T) {
 	b.Restart(again[0].At)
 	for _, c := range []*tab{native, filtered} {
 		if s := c.greeting(); s.Mode != wire.StateSnapshot || s.Reason != wire.SnapshotUnknown || s.LastMessageID != again[0].At {
-			t.Errorf("first frame is %+v", s)
+			t.Errorf("first frame after Restart: got %+v, want a snapshot at %v with reason %q", s, again[0].At, wire.SnapshotUnknown)
 		}
 	}
 	next := b.show(title(7))
@@ -251,7 +251,7 @@ func TestRestart(t *testing.T) {
 	filtered.expect(next...)
 	late := b.attach(broadcast.TabConfig{ResumeFrom: all[4].At.String()})
 	if s := late.greeting(); s.Reason != wire.SnapshotUnknown {
-		t.Errorf("first frame is %+v", s)
+		t.Errorf("first frame of a late tab: got %+v, want reason %q", s, wire.SnapshotUnknown)
 	}
 }
 
@@ -264,7 +264,7 @@ func TestCloseClosesEveryTab(t *testing.T) {
 	b.show(title(1))
 	for _, c := range tabs {
 		if got := <-c.closed; got != (closing{wire.CloseExpired, "deleted"}) {
-			t.Errorf("closed with %v", got)
+			t.Errorf("tab: got closed with %v, want code %v: deleted", got, wire.CloseExpired)
 		}
 		c.greeting()
 		if n, err := c.WriteControl([]byte{0x88, 2, 0x11, 0x3a}); n != 4 || err != nil {
@@ -306,7 +306,7 @@ func TestBrokenConnection(t *testing.T) {
 		select {
 		case got := <-c.closed:
 			if got.code != wire.CloseInternal {
-				t.Errorf("closed with %v", got)
+				t.Errorf("tab: got closed with %v, want code %v", got, wire.CloseInternal)
 			}
 			return
 		case <-time.After(time.Millisecond): // until the peer's answer is here

@@ -24,7 +24,7 @@ func TestRingReusesMemory(t *testing.T) {
 	first, second := publish(), publish()
 	var b writeBatch
 	if got := b.fillFromRing(tab, 1, false); got != batchFilled || b.at.Seq != 1 {
-		t.Fatalf("batch is %v up to %v", got, b.at)
+		t.Fatalf("batch: got %v up to %v, want it filled up to seq 1", got, b.at)
 	}
 	text := string(b.data)
 	publish() // lets go of the first
@@ -35,7 +35,7 @@ func TestRingReusesMemory(t *testing.T) {
 		t.Error("the memory of an unused chunk was not reused")
 	}
 	if string(b.data) != text {
-		t.Errorf("%q became %q", text, b.data)
+		t.Errorf("batch after its chunk was dropped: got %q, want %q", b.data, text)
 	}
 	tab.at = b.at
 	if got := b.fillFromRing(tab, 1<<20, true); got != batchGap {
@@ -53,7 +53,7 @@ func TestRingDropsLargeChunks(t *testing.T) {
 	r := &ring{spare: &chunk{data: make([]byte, 0, 64<<10)}}
 	c := r.encode(wire.Position{}, []Event{{At: wire.Position{Epoch: 1, Seq: 1}, Frame: []byte("{}")}})
 	if cap(c.data) > 64 {
-		t.Errorf("a chunk of %d bytes has a capacity of %d", len(c.data), cap(c.data))
+		t.Errorf("chunk of %d bytes: got a capacity of %d, want at most 64", len(c.data), cap(c.data))
 	}
 	r = &ring{}
 	for seq, size := range []int{1 << 20, 100, 100} {
@@ -61,6 +61,6 @@ func TestRingDropsLargeChunks(t *testing.T) {
 		r.add(r.encode(at, []Event{{At: wire.Position{Epoch: 1, Seq: at.Seq + 1}, Frame: make([]byte, size)}}), 10, 64<<10)
 	}
 	if r.spare != nil || r.bytes > 300 {
-		t.Errorf("a ring of %d bytes keeps a large chunk for small ones: %v", r.bytes, r.spare != nil)
+		t.Errorf("ring: got %d bytes and a spare chunk: %v, want at most 300 and none", r.bytes, r.spare != nil)
 	}
 }

@@ -24,7 +24,7 @@ func TestOwnBatchReleasesSource(t *testing.T) {
 		var b writeBatch
 		b.fillFromPage(c, &Tab{at: c.prev}, catchUpBytes, own)
 		if string(b.data) != "frame" || b.at != at {
-			t.Fatalf("own %v: the batch has %q up to %v", own, b.data, b.at)
+			t.Fatalf("batch (own %v): got %q up to %v, want %q up to %v", own, b.data, b.at, "frame", at)
 		}
 		shared := unsafe.SliceData(b.data) == unsafe.SliceData(c.data)
 		held := len(b.chunks[:cap(b.chunks)]) > 0 && b.chunks[:cap(b.chunks)][0] != nil

@@ -115,10 +115,10 @@ func TestStoppedTabIsClosed(t *testing.T) {
 		c := b.pipe()
 		start := time.Now()
 		if got := <-c.closed; got.code != wire.CloseTooSlow {
-			t.Errorf("closed with %v", got)
+			t.Errorf("tab: got closed with %v, want code %v", got, wire.CloseTooSlow)
 		}
 		if took := time.Since(start); took != 8*time.Second {
-			t.Errorf("closed after %v", took)
+			t.Errorf("time until the tab was closed: got %v, want 8s", took)
 		}
 		// The close frame is written with a short timeout.
 		start = time.Now()
@@ -126,7 +126,7 @@ func TestStoppedTabIsClosed(t *testing.T) {
 			t.Error("a close frame was written to a stopped tab")
 		}
 		if took := time.Since(start); took != time.Second {
-			t.Errorf("the write took %v", took)
+			t.Errorf("time of the write: got %v, want 1s", took)
 		}
 		b.show(title(1))
 	})
@@ -144,7 +144,7 @@ func TestSlowTabStaysOpen(t *testing.T) {
 		c.expect(all...)
 		select {
 		case got := <-c.closed:
-			t.Errorf("closed with %v", got)
+			t.Errorf("tab: got closed with %v, want it open", got)
 		default:
 		}
 	})
@@ -213,7 +213,7 @@ func TestControlFramesOfABusyTab(t *testing.T) {
 			t.Error("pongs were written to a stopped tab")
 		}
 		if got := <-c.closed; got.code != wire.CloseTooSlow {
-			t.Errorf("closed with %v", got)
+			t.Errorf("tab: got closed with %v, want code %v", got, wire.CloseTooSlow)
 		}
 	})
 }
@@ -231,10 +231,10 @@ func TestUnreadControlFrame(t *testing.T) {
 			t.Error("the control frame was written")
 		}
 		if took := time.Since(start); took != 10*time.Second {
-			t.Errorf("the write took %v", took)
+			t.Errorf("time of the write: got %v, want 10s", took)
 		}
 		if got := <-c.closed; got.code != wire.CloseTooSlow {
-			t.Errorf("closed with %v", got)
+			t.Errorf("tab: got closed with %v, want code %v", got, wire.CloseTooSlow)
 		}
 	})
 }
@@ -248,7 +248,7 @@ func TestUnreadAnswers(t *testing.T) {
 			c.Send(wire.Event{Data: wire.GoElsewhere{Reason: strings.Repeat("x", 5000)}})
 		}
 		if got := <-c.closed; got.code != wire.CloseTooSlow {
-			t.Errorf("closed with %v", got)
+			t.Errorf("tab: got closed with %v, want code %v", got, wire.CloseTooSlow)
 		}
 	})
 }
@@ -279,7 +279,7 @@ func TestTabBehindRing(t *testing.T) {
 			e := c.next()
 			if s, ok := e.Data.(wire.SessionState); ok {
 				if s.Reason != wire.SnapshotTrimmed || s.LastMessageID != b.Head() {
-					t.Errorf("got %+v", s)
+					t.Errorf("state: got %+v, want a snapshot at %v with reason %q", s, b.Head(), wire.SnapshotTrimmed)
 				}
 				break
 			}
@@ -309,7 +309,7 @@ func TestTabBehindRing(t *testing.T) {
 			select {
 			case got := <-c.closed:
 				if got.code != wire.CloseTooSlow {
-					t.Errorf("closed with %v", got)
+					t.Errorf("tab: got closed with %v, want code %v", got, wire.CloseTooSlow)
 				}
 				return
 			default:
@@ -358,11 +358,11 @@ func TestUnreadSnapshotsAreBounded(t *testing.T) {
 				select {
 				case got := <-c.closed:
 					if !want[i] || got.code != wire.CloseTooSlow {
-						t.Errorf("tab %d was closed with %v", i, got)
+						t.Errorf("tab %d: got closed with %v, want it closed: %v, with code %v", i, got, want[i], wire.CloseTooSlow)
 					}
 				default:
 					if want[i] {
-						t.Errorf("tab %d was not closed", i)
+						t.Errorf("tab %d: got it open, want it closed", i)
 					}
 				}
 			}
@@ -397,11 +397,11 @@ func TestDetachEndsAWrite(t *testing.T) {
 		synctest.Wait()
 		c.Detach()
 		if b.Tabs() != 0 {
-			t.Errorf("%d tabs", b.Tabs())
+			t.Errorf("tabs after Detach: got %d, want 0", b.Tabs())
 		}
 		select {
 		case got := <-c.closed:
-			t.Errorf("closed with %v", got)
+			t.Errorf("detached tab: got closed with %v, want no close", got)
 		default:
 		}
 	})

@@ -36,7 +36,7 @@ func TestClosedSocketIsNotWrittenTo(t *testing.T) {
 		c.Send(wire.Event{Data: wire.Ping{}})
 		for _, f := range opened {
 			if info, err := f.Stat(); err != nil || info.Size() > 0 {
-				t.Errorf("a file that was opened later got %d bytes, %v", info.Size(), err)
+				t.Errorf("file opened after the socket was closed: got %d bytes, error %v, want it empty", info.Size(), err)
 			}
 		}
 		c.Detach()
@@ -65,7 +65,7 @@ func TestCloseWhileWriting(t *testing.T) {
 				for err == nil {
 					var op byte
 					if op, _, err = readFrame(in); err == nil && op != 1 {
-						t.Errorf("a frame of kind %d", op)
+						t.Errorf("frame: got kind %d, want a text frame", op)
 					}
 				}
 				tab.Detach()
