@@ -99,7 +99,7 @@ func TestASessionBetweenOwnersIsStuck(t *testing.T) {
 			d, err := b.Detail(t.Context(), "ses-1")
 			ok(t, err)
 			if r := d.Row; r.Status != adminview.Stuck || r.Doing != "claim" || r.DoingMS < 2000 || r.User != "ada" {
-				t.Errorf("after another %v it is %+v", wait, r)
+				t.Errorf("row after another %v: got %+v, want it stuck in claim for 2 s or longer, of ada", wait, r)
 			}
 		}
 		s.refuses.Store(false)
@@ -189,7 +189,7 @@ func TestManyStuckSessionsDelayNoReport(t *testing.T) {
 		wg.Wait()
 		// A round with stuck sessions takes 200 ms longer, and appears in the next round of the reader.
 		if worst > 1500*time.Millisecond || silent {
-			t.Errorf("a reported only after %v, silent %v", worst, silent)
+			t.Errorf("time between reports of a: got %v, silent %v, want at most 1.5s and never silent", worst, silent)
 		}
 	})
 }

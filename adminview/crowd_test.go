@@ -61,7 +61,7 @@ func TestQueriesDoNotStarveWatchers(t *testing.T) {
 		}
 		for _, r := range []*replica{a, b} {
 			if d, err := r.Detail(t.Context(), "zzz-last"); err != nil || !d.Known || len(d.Windows) != 1 {
-				t.Errorf("the query returns %+v, error %v", d, err)
+				t.Errorf("detail: got %+v, error %v, want a known session with one window", d, err)
 			}
 		}
 		cancel()
@@ -123,12 +123,12 @@ func TestConcurrentDetailsAreBounded(t *testing.T) {
 		}
 		wg.Wait()
 		if reads, loads := s.reads.most.Load(), s.loads.most.Load(); reads > 4 || loads > 4 || loads == 0 {
-			t.Errorf("at once there were %d reads of logs and %d loads of whole sessions", reads, loads)
+			t.Errorf("at once: got %d reads of logs and %d loads of whole sessions, want at most 4 each and a load", reads, loads)
 		}
 		time.Sleep(2 * time.Second)
 		for i := range n {
 			if d, err := b.Detail(t.Context(), id(i)); err != nil || len(d.Windows) != 1 || len(d.Owners) != 1 {
-				t.Errorf("of %s is known %+v, %v", id(i), d, err)
+				t.Errorf("detail of %s: got %+v, error %v, want one window and one owner", id(i), d, err)
 			}
 		}
 	})
@@ -152,10 +152,10 @@ func TestTrimmedOwnerIsNotAwaited(t *testing.T) {
 		d, err := a.Detail(t.Context(), "ses-1")
 		ok(t, err)
 		if took := time.Since(began); took > 0 {
-			t.Errorf("it took %v", took)
+			t.Errorf("time of the query: got %v, want none", took)
 		}
 		if len(d.Owners) != 1 || d.Owners[0].Replica != "a" || d.Owners[0].Epoch != d.Row.Epoch || d.Owners[0].At == 0 {
-			t.Errorf("the owners are %+v", d.Owners)
+			t.Errorf("owners: got %+v, want a in epoch %d with its time", d.Owners, d.Row.Epoch)
 		}
 	})
 }

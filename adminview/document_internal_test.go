@@ -44,12 +44,12 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"v":1,"lookers":{"a":{"beat":"1","sessions":["ses-1"]}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if h, err := decode[head](data); err == nil && (len(h.Chunks) > maxChunks || len(h.Parts) > maxParts) {
-			t.Errorf("a head of %d chunks and %d parts is believed", len(h.Chunks), len(h.Parts))
+			t.Errorf("decoded head: got %d chunks and %d parts, want at most %d and %d", len(h.Chunks), len(h.Parts), maxChunks, maxParts)
 		}
 		if c, err := decode[chunk](data); err == nil {
 			for _, r := range c.Rows {
 				if r.SessionID.Validate() != nil {
-					t.Errorf("a session %q is believed", r.SessionID)
+					t.Errorf("decoded row: got session %q, want a valid id", r.SessionID)
 				}
 			}
 		}
@@ -57,11 +57,11 @@ func FuzzDecode(f *testing.F) {
 		if h, err := decode[history](data); err == nil {
 			all := mergeHistories([][]Point{h.Points, h.Points}, 1_700_000_000_000).Points
 			if len(h.Points) > keptSlots || !slices.IsSortedFunc(all, func(a, b Point) int { return cmp.Compare(a.Time, b.Time) }) {
-				t.Errorf("%d points are believed, merged to %v", len(h.Points), all)
+				t.Errorf("decoded history: got %d points, merged to %v, want at most %d, sorted by time", len(h.Points), all, keptSlots)
 			}
 		}
 		if i, err := readInterests(data); err == nil && len(i.Lookers) > maxLookers {
-			t.Errorf("%d lookers are believed", len(i.Lookers))
+			t.Errorf("decoded lookers: got %d, want at most %d", len(i.Lookers), maxLookers)
 		}
 	})
 }
@@ -70,7 +70,7 @@ func TestDecompressionIsBounded(t *testing.T) {
 	t.Parallel()
 	var docs codec
 	if _, err := decode[chunk](docs.encode(strings.Repeat(" ", plainBytes+10))); err == nil {
-		t.Error("it was read")
+		t.Error("document that is too large: got no error, want one")
 	}
 }
 
@@ -93,7 +93,7 @@ func TestDocumentsStaySmall(t *testing.T) {
 	n := countChunks(len(rows), 0)
 	for i, c := range split(rows, n) {
 		if size := len(docs.chunk(chunk{Format: format, Process: "p", Of: n, Number: 1, Rows: c})); size > documentBytes {
-			t.Fatalf("chunk %d has %d bytes", i, size)
+			t.Fatalf("size of chunk %d: got %d bytes, want at most %d", i, size, documentBytes)
 		}
 	}
 	d := Detail{Monitors: []Monitor{{ID: "monitor-0"}}}
@@ -103,7 +103,7 @@ func TestDocumentsStaySmall(t *testing.T) {
 		d.Tabs = append(d.Tabs, Tab{User: noise(80)})
 	}
 	if size := len(docs.part(part{Format: format, Process: "p", Detail: d})); size > documentBytes {
-		t.Errorf("a part has %d bytes", size)
+		t.Errorf("size of a part: got %d bytes, want at most %d", size, documentBytes)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestAChangedRowChangesOneChunk(t *testing.T) {
 		}
 	}
 	if changed != 1 || n < 2 {
-		t.Errorf("%d of %d chunks changed", changed, n)
+		t.Errorf("changed chunks: got %d of %d, want 1 of at least 2", changed, n)
 	}
 }
 
@@ -159,7 +159,7 @@ func TestStatuses(t *testing.T) {
 	}
 	for id, s := range want {
 		if got[id] != s {
-			t.Errorf("%s is %q and not %q", id, got[id], s)
+			t.Errorf("status of %s: got %q, want %q", id, got[id], s)
 		}
 	}
 	o := overviewOf(rows, nil, now)
@@ -168,7 +168,7 @@ func TestStatuses(t *testing.T) {
 		kinds[a.Kind] = a.Count
 	}
 	if o.Totals.Sessions != len(want) || kinds["stuck"] != 1 || kinds["orphaned"] != 2 || kinds["stalled"] != 1 || kinds["quarantined"] != 1 || kinds["overdue"] != 1 {
-		t.Errorf("the overview is %+v", o)
+		t.Errorf("overview: got %+v, want %d sessions, 2 orphaned and one each stuck, stalled, quarantined and overdue", o, len(want))
 	}
 }
 
@@ -180,7 +180,7 @@ func TestDiff(t *testing.T) {
 	after = append(after, Row{SessionID: "zzz"})
 	changed, gone := diff(before, after)
 	if len(changed) != 2 || changed[0].Tabs != 99 || changed[1].SessionID != "zzz" || len(gone) != 2 {
-		t.Errorf("changed rows are %v, removed rows are %v", changed, gone)
+		t.Errorf("diff: got changed rows %v and removed rows %v, want one with 99 tabs and zzz, and two removed", changed, gone)
 	}
 }
 
@@ -197,11 +197,11 @@ func TestPages(t *testing.T) {
 				}
 				p, err := q.page(rows)
 				if err != nil || p.Total != len(rows) {
-					t.Fatalf("a page of %d: %v", p.Total, err)
+					t.Fatalf("page: got a total of %d, error %v, want %d", p.Total, err, len(rows))
 				}
 				for _, r := range p.Rows {
 					if seen[r.SessionID] {
-						t.Fatalf("%s is there twice by %s", r.SessionID, name)
+						t.Fatalf("pages sorted by %s: got %s twice, want it once", name, r.SessionID)
 					}
 					seen[r.SessionID] = true
 				}
@@ -210,22 +210,22 @@ func TestPages(t *testing.T) {
 				}
 			}
 			if len(seen) != len(rows) {
-				t.Errorf("by %s there are %d", name, len(seen))
+				t.Errorf("pages sorted by %s: got %d sessions, want %d", name, len(seen), len(rows))
 			}
 		}
 	}
 	for _, bad := range []Query{{Sort: "mood"}, {Status: "sad"}, {After: "%"}, {After: "e30"}, {Limit: -1}} {
 		if err := bad.check(); err == nil {
-			t.Errorf("%+v is understood", bad)
+			t.Errorf("query %+v: got it accepted, want it refused", bad)
 		}
 	}
 	q := Query{Text: "NUMBER 12", Titles: true, Sort: "user"}
 	if p, _ := q.page(rows); p.Total != 11 {
-		t.Errorf("%d titles were found", p.Total)
+		t.Errorf("sessions found by title: got %d, want 11", p.Total)
 	}
 	q.Titles = false
 	if p, _ := q.page(rows); p.Total != 0 {
-		t.Errorf("%d titles were guessed", p.Total)
+		t.Errorf("sessions found by title without access to titles: got %d, want 0", p.Total)
 	}
 }
 

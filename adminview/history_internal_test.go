@@ -15,7 +15,7 @@ func TestCountersAlertForTenMinutes(t *testing.T) {
 	start := time.UnixMilli(1_700_000_000_000)
 	m.add(start, Sample{Fenced: 3}) // since the process began
 	if r := m.recent(start); r.Fenced != 3 {
-		t.Errorf("at first it has counted %d", r.Fenced)
+		t.Errorf("fenced at first: got %d, want 3", r.Fenced)
 	}
 	for at := slotFor; at <= 20*time.Minute; at += slotFor {
 		s := Sample{Fenced: 3, Slow: 1}
@@ -41,7 +41,7 @@ func TestCountersAlertForTenMinutes(t *testing.T) {
 	}
 	alerts := (&recent{Takeovers: 1 << 60, StoreErrors: 2}).alerts("a")
 	if want := []Alert{{"takeovers", maxGrown, "a"}, {"storeErrors", 2, "a"}}; !slices.Equal(alerts, want) {
-		t.Errorf("the alerts are %+v", alerts)
+		t.Errorf("alerts: got %+v, want %+v", alerts, want)
 	}
 }
 
@@ -56,7 +56,7 @@ func TestHistoryCoversQuarterHour(t *testing.T) {
 	}
 	points := m.points(now)
 	if len(m.slots) != keptSlots || len(points) != keptSlots-1 {
-		t.Fatalf("%d slots, %d points", len(m.slots), len(points))
+		t.Fatalf("history: got %d slots and %d points, want %d and %d", len(m.slots), len(points), keptSlots, keptSlots-1)
 	}
 	for i, p := range points {
 		want := Point{Time: points[0].Time + wire.Millis(i*5000), Events: 5, AppendP99: 0.1, Agents: 3, Takeovers: 2}
@@ -68,7 +68,7 @@ func TestHistoryCoversQuarterHour(t *testing.T) {
 	now = now.Add(14 * time.Minute)
 	m.add(now, Sample{})
 	if points := m.points(now.Add(slotFor)); len(points) > 13 || points[len(points)-1].Time != wire.Millis(slotOf(now)*5000) {
-		t.Errorf("after a pause there are %d points", len(points))
+		t.Errorf("points after a pause: got %v, want at most 13, the last one of slot %d", points, slotOf(now))
 	}
 	// A clock that is set back produces no invalid history.
 	for i := range 30 {
@@ -96,10 +96,10 @@ func TestHistoriesAreMerged(t *testing.T) {
 		{Time: at(-2), Events: 7, Deliveries: 9, AppendP50: 0.2, AppendP99: 0.5, Queued: 5, Takeovers: 5},
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("together they are %+v", got)
+		t.Errorf("merged points: got %+v, want %+v", got, want)
 	}
 	if none := mergeHistories([][]Point{nil, wrong}, now); none.Points == nil || len(none.Points) != 0 {
-		t.Errorf("of nothing it is %+v", none)
+		t.Errorf("merged from nothing: got %+v, want an empty list of points", none)
 	}
 }
 
@@ -115,7 +115,7 @@ func TestAgentLimitAlert(t *testing.T) {
 			}
 		}
 		if got != c.want {
-			t.Errorf("%d agents and %d messages: %d", c.agents, c.queued, got)
+			t.Errorf("agentsFull with %d agents and %d messages: got %d, want %d", c.agents, c.queued, got, c.want)
 		}
 	}
 }

@@ -107,7 +107,7 @@ func TestNoTextSurvivesRedaction(t *testing.T) {
 			secrets += m.secrets
 			red := adminview.Redact(e)
 			if bytes.Contains(red, []byte(secret)) {
-				t.Fatalf("%s still has a text: %s", entry.Type, red)
+				t.Fatalf("redacted %s: got %s, want it without the text", entry.Type, red)
 			}
 			var back struct {
 				Type      string          `json:"type"`
@@ -115,15 +115,15 @@ func TestNoTextSurvivesRedaction(t *testing.T) {
 				Data      json.RawMessage `json:"data"`
 			}
 			if err := json.Unmarshal(red, &back); err != nil || back.Type != entry.Type || back.MessageID != "12-4" || back.Data[0] != '{' {
-				t.Fatalf("%s becomes %s: %v", entry.Type, red, err)
+				t.Fatalf("redacted %s: got %s, error %v, want the same type at 12-4 with an object as data", entry.Type, red, err)
 			}
 		}
 		if made == 0 {
-			t.Errorf("no %s could be made", entry.Type)
+			t.Errorf("events of type %s: got none, want at least one", entry.Type)
 		}
 	}
 	if types < 30 || secrets < 1000 {
-		t.Errorf("only %d types and %d texts were looked at", types, secrets)
+		t.Errorf("redacted: got %d types and %d texts, want at least 30 and 1000", types, secrets)
 	}
 }
 
@@ -167,10 +167,10 @@ func TestADetailHasNoTextInItsRenderers(t *testing.T) {
 		text, err := json.Marshal(d.Redacted())
 		ok(t, err)
 		if bytes.Contains(text, []byte(secret)) {
-			t.Errorf("it still has a text: %s", text)
+			t.Errorf("redacted detail: got %s, want it without the text", text)
 		}
 		if len(d.Windows) != 2 || d.Windows[0].Renderer != "other" || d.Windows[1].Renderer != "html" {
-			t.Errorf("the windows are %+v", d.Windows)
+			t.Errorf("windows: got %+v, want the renderers other and html", d.Windows)
 		}
 	})
 }

@@ -211,7 +211,7 @@ func (r *replica) until(t *testing.T, in adminview.Interest, is func(*table) boo
 	tb := &table{}
 	for u, err := range r.Watch(ctx, in) {
 		if err != nil {
-			t.Fatalf("it did not come to that: %v; there is %+v", err, *tb)
+			t.Fatalf("watch: got error %v after %+v, want the awaited state", err, *tb)
 		}
 		tb.apply(u)
 		if is(tb) {

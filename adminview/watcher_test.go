@@ -30,17 +30,17 @@ func TestSessionDetailThroughOtherReplica(t *testing.T) {
 		})
 		row := seen.rows["ses-1"]
 		if row.Owner != "a" || row.Status != adminview.Idle || row.User != "ada" || row.Title != "Desk of ses-1" || row.CreatedAt == 0 {
-			t.Errorf("the row is %+v", row)
+			t.Errorf("row: got %+v, want it idle at a, of ada, with its title and time", row)
 		}
 		d := seen.detail
 		if len(d.Monitors) != 1 || len(d.Windows) != 1 || d.Windows[0].Title != "Secret plans" || d.Owners[0].Replica != "a" || len(d.Messages) != 1 {
-			t.Errorf("the detail is %+v", d)
+			t.Errorf("detail: got %+v, want one monitor, one message, one window Secret plans and the owner a", d)
 		}
 		if len(seen.overview.Replicas) != 2 || seen.overview.Totals.Sessions != 1 {
-			t.Errorf("the overview is %+v", seen.overview)
+			t.Errorf("overview: got %+v, want two replicas and one session", seen.overview)
 		}
 		if red := d.Redacted(); red.Windows[0].Title != "" || red.Row.Title != "" {
-			t.Errorf("redacted it is %+v", red)
+			t.Errorf("redacted detail: got %+v, want no titles", red)
 		}
 	})
 }
@@ -59,7 +59,7 @@ func TestStuckSessionDetailThroughOtherReplica(t *testing.T) {
 			return tb.rows["ses-1"].Status == adminview.Stuck && alerted(tb.overview, "stuck")
 		})
 		if row := stuck.rows["ses-1"]; row.Doing != "commit" || row.DoingMS < 100 || row.Owner != "a" {
-			t.Errorf("the row is %+v", row)
+			t.Errorf("row: got %+v, want it in commit for 100 ms or longer at a", row)
 		}
 		a.store.blocked.Store(nil)
 		close(gate)
@@ -78,7 +78,7 @@ func TestNoReportsWithoutSubscribers(t *testing.T) {
 		a.opened(t, "ses-1")
 		time.Sleep(5 * time.Second)
 		if n := a.store.puts.Load(); n != 0 {
-			t.Fatalf("%d documents were written although there is no subscriber", n)
+			t.Fatalf("documents written without a subscriber: got %d, want 0", n)
 		}
 		b.until(t, adminview.Interest{Rows: true}, func(tb *table) bool { return tb.rows["ses-1"].Owner == "a" && len(tb.overview.Replicas) == 2 })
 		time.Sleep(2 * time.Second)
@@ -88,7 +88,7 @@ func TestNoReportsWithoutSubscribers(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		if n := a.store.puts.Load(); n != wrote {
-			t.Errorf("%d documents were written after the last subscriber left", n-wrote)
+			t.Errorf("documents written after the last subscriber left: got %d, want 0", n-wrote)
 		}
 	})
 }
@@ -105,7 +105,7 @@ func TestOnlyChangesAreReported(t *testing.T) {
 		}
 		// The head is written every 500 ms, the rows once.
 		if n := a.store.puts.Load(); n < 15 || n > 24 {
-			t.Errorf("%d documents were written in 9 s", n)
+			t.Errorf("documents written in 9 s: got %d, want 15 to 24", n)
 		}
 	})
 }
@@ -125,7 +125,7 @@ func TestADeadReplicaDisappears(t *testing.T) {
 			return len(tb.overview.Replicas) == 2 && tb.rows["ses-1"].Status == adminview.Dormant
 		})
 		if row := seen.rows["ses-2"]; row.Status != adminview.Idle || row.Owner != "c" {
-			t.Errorf("the row of another replica is %+v", row)
+			t.Errorf("row of another replica: got %+v, want it idle at c", row)
 		}
 	})
 }
@@ -140,12 +140,12 @@ func TestSubscribersGetEarlierState(t *testing.T) {
 		b.sample.Store(&adminview.Sample{Events: 4, AppendP99: 0.1, Agents: 3, Fenced: 1})
 		time.Sleep(time.Minute)
 		if n := a.store.puts.Load() + b.store.puts.Load(); n != 0 {
-			t.Errorf("%d documents were written although there is no subscriber", n)
+			t.Errorf("documents written without a subscriber: got %d, want 0", n)
 		}
 		o, err := b.Overview(t.Context())
 		ok(t, err)
 		if want := []adminview.Alert{{Kind: "takeovers", Count: 7, Where: "a"}, {Kind: "fenced", Count: 1, Where: "b"}}; !slices.Equal(o.Alerts, want) {
-			t.Errorf("the alerts are %+v", o.Alerts)
+			t.Errorf("alerts: got %+v, want %+v", o.Alerts, want)
 		}
 		time.Sleep(20 * time.Second) // nobody looks any more
 		first := b.until(t, adminview.Interest{}, func(*table) bool { return true })
@@ -153,21 +153,21 @@ func TestSubscribersGetEarlierState(t *testing.T) {
 		for i, p := range points {
 			takeovers += p.Takeovers
 			if i > 0 && p.Time != points[i-1].Time+5000 {
-				t.Errorf("after %d comes %d", points[i-1].Time, p.Time)
+				t.Errorf("point after %d: got %d, want it 5 s later", points[i-1].Time, p.Time)
 			}
 		}
 		if n := len(points); n < 25 || n > 30 || points[0].Events != 0 || takeovers != 7 {
-			t.Fatalf("the history is %+v", points)
+			t.Fatalf("history: got %+v, want 25 to 30 points that start without events and have 7 takeovers", points)
 		}
 		last := points[len(points)-1]
 		if last.Events != 7 || last.AppendP99 != 0.5 || last.Agents != 5 || last.Queued != 1 {
-			t.Errorf("the last point is %+v", last)
+			t.Errorf("last point: got %+v, want 7 events, P99 0.5, 5 agents and 1 queued", last)
 		}
 		time.Sleep(10 * time.Minute)
 		o, err = a.Overview(t.Context())
 		ok(t, err)
 		if len(o.Alerts) != 0 {
-			t.Errorf("after ten minutes the alerts are %+v", o.Alerts)
+			t.Errorf("alerts after ten minutes: got %+v, want none", o.Alerts)
 		}
 	})
 }
@@ -187,7 +187,7 @@ func TestCrashedReplicaIsReported(t *testing.T) {
 				missed = time.Now()
 			case !gone && !missed.IsZero():
 				if took := time.Since(missed); took < 119*time.Second || took > 122*time.Second {
-					t.Errorf("it was missed for %v", took)
+					t.Errorf("time the replica was reported missing: got %v, want 119 to 122 s", took)
 				}
 				return
 			}
@@ -205,10 +205,10 @@ func TestSilentReplicaIsAlert(t *testing.T) {
 		began := time.Now()
 		seen := b.until(t, adminview.Interest{}, func(tb *table) bool { return alerted(tb.overview, "silentReplica") })
 		if took := time.Since(began); took < 3*time.Second || took > 6*time.Second {
-			t.Errorf("it took %v", took)
+			t.Errorf("time until the alert: got %v, want 3 to 6 s", took)
 		}
 		if len(seen.overview.Replicas) != 2 {
-			t.Errorf("the replicas are %+v", seen.overview.Replicas)
+			t.Errorf("replicas: got %+v, want two", seen.overview.Replicas)
 		}
 	})
 }
@@ -231,18 +231,18 @@ func TestWorkWithoutAnOwnerIsOrphaned(t *testing.T) {
 		ok(t, err)
 		if page.Total != 2 || page.Rows[0].Status != adminview.Orphaned || page.Rows[0].Owner != "gone" ||
 			page.Rows[1].Status != adminview.Quarantined || page.Rows[1].Reason != "it is torn" {
-			t.Errorf("the sessions are %+v", page)
+			t.Errorf("sessions: got %+v, want one orphaned by gone and one quarantined because it is torn", page)
 		}
 		d, err := b.Detail(t.Context(), "ses-1")
 		ok(t, err)
 		if d.Known || len(d.Owners) != 1 || d.Owners[0].Replica != "gone" || d.Row.Status != adminview.Orphaned {
-			t.Errorf("the detail is %+v", d)
+			t.Errorf("detail: got %+v, want an unknown session orphaned by gone", d)
 		}
 		if _, err := b.Detail(t.Context(), "ses-9"); !errors.Is(err, store.ErrNotFound) {
-			t.Errorf("an unknown session: error %v", err)
+			t.Errorf("an unknown session: got error %v, want %v", err, store.ErrNotFound)
 		}
 		if _, err := b.Sessions(t.Context(), adminview.Query{Sort: "mood"}); !errors.Is(err, adminview.ErrQuery) {
-			t.Errorf("an invalid query: error %v", err)
+			t.Errorf("an invalid query: got error %v, want %v", err, adminview.ErrQuery)
 		}
 	})
 }
@@ -259,15 +259,15 @@ func TestSingleQueryWithoutSubscription(t *testing.T) {
 		o, err := b.Overview(t.Context())
 		ok(t, err)
 		if len(o.Replicas) != 2 || o.Totals.Sessions != 1 || o.Totals.ByStatus[adminview.Idle] != 1 || o.Replicas[0].Sample.Goroutines != 1 {
-			t.Errorf("the overview is %+v", o)
+			t.Errorf("overview: got %+v, want two replicas, the first with a sample, and one idle session", o)
 		}
 		d, err := b.Detail(t.Context(), "ses-1")
 		ok(t, err)
 		if !d.Known || len(d.Windows) != 1 || d.Row.Owner != "a" || len(d.Owners) != 1 {
-			t.Errorf("the detail is %+v", d)
+			t.Errorf("detail: got %+v, want a known session with one window and the owner a", d)
 		}
 		if took := time.Since(began); took > 3*time.Second {
-			t.Errorf("it took %v", took)
+			t.Errorf("time of both queries: got %v, want at most 3 s", took)
 		}
 	})
 }
@@ -293,7 +293,7 @@ func TestInvalidDocumentsAreIgnored(t *testing.T) {
 			return tb.rows["ses-1"].Owner == "a" && tb.rows["ses-1"].Monitors == 1 && alerted(tb.overview, "silentReplica")
 		})
 		if len(seen.rows) != 1 || len(seen.overview.Replicas) != 3 {
-			t.Errorf("there are %+v and %+v", seen.rows, seen.overview.Replicas)
+			t.Errorf("got rows %+v and replicas %+v, want one row and three replicas", seen.rows, seen.overview.Replicas)
 		}
 	})
 }
@@ -324,7 +324,7 @@ func TestSlowSubscriberGetsNewest(t *testing.T) {
 			break
 		}
 		if row := tb.rows["ses-1"]; row.Windows != 10 || len(tb.rows) != 1 {
-			t.Errorf("after one update there are %+v", tb.rows)
+			t.Errorf("rows after one update: got %+v, want ses-1 with 10 windows", tb.rows)
 		}
 	})
 }
@@ -341,7 +341,7 @@ func TestStoreUnavailable(t *testing.T) {
 		ok(t, room.Deliver(t.Context(), emits("m2")))
 		seen := b.until(t, adminview.Interest{Rows: true}, func(tb *table) bool { return tb.rows["ses-1"].Status == adminview.Stuck })
 		if seen.rows["ses-1"].Doing != "commit" {
-			t.Errorf("the row is %+v", seen.rows["ses-1"])
+			t.Errorf("row: got %+v, want it in commit", seen.rows["ses-1"])
 		}
 		b.store.away.Store(false)
 		b.until(t, adminview.Interest{Rows: true}, func(tb *table) bool { return tb.rows["ses-1"].Windows == 2 })
@@ -371,14 +371,14 @@ func TestThreeReplicasOnOneRedis(t *testing.T) {
 		owners[r.Owner]++
 	}
 	if owners["a"] != 100 || owners["b"] != 100 || owners["c"] != 100 {
-		t.Errorf("the owners are %v", owners)
+		t.Errorf("owners: got %v, want 100 sessions each of a, b and c", owners)
 	}
 	gate := make(chan struct{})
 	a.store.blocked.Store(&gate)
 	ok(t, rooms["ses-000"].Deliver(t.Context(), emits("m1")))
 	stuck := c.until(t, adminview.Interest{Rows: true, Session: "ses-000"}, func(tb *table) bool { return tb.rows["ses-000"].Status == adminview.Stuck })
 	if row := stuck.rows["ses-000"]; row.Doing != "commit" || row.Owner != "a" {
-		t.Errorf("the row is %+v", row)
+		t.Errorf("row: got %+v, want it in commit at a", row)
 	}
 	a.store.blocked.Store(nil)
 	close(gate)
@@ -386,7 +386,7 @@ func TestThreeReplicasOnOneRedis(t *testing.T) {
 		return tb.rows["ses-000"].Windows == 1 && tb.detail.Known && len(tb.detail.Windows) == 1
 	})
 	if seen.detail.Windows[0].Title != "Secret plans" {
-		t.Errorf("the detail is %+v", seen.detail)
+		t.Errorf("detail: got %+v, want the window Secret plans", seen.detail)
 	}
 	b.stop()
 	c.until(t, adminview.Interest{Rows: true}, func(tb *table) bool {
@@ -414,18 +414,18 @@ func TestQueriesAreFresh(t *testing.T) {
 			return p.Rows
 		}
 		if rows := listed(); len(rows) != 1 || rows[0].Status != adminview.Dormant {
-			t.Fatalf("at first there is %+v", rows)
+			t.Fatalf("sessions at first: got %+v, want one dormant", rows)
 		}
 		ok(t, s.Quarantine(t.Context(), "ses-1", "it is torn"))
 		asked := time.Now()
 		if d, err := a.Detail(t.Context(), "ses-1"); err != nil || time.Since(asked) > time.Second || d.Row.Status != adminview.Quarantined || d.Row.Reason != "it is torn" {
-			t.Errorf("a quarantined session is %+v, error %v", d.Row, err)
+			t.Errorf("detail of a quarantined session: got %+v, error %v after %v, want quarantined because it is torn within 1 s", d.Row, err, time.Since(asked))
 		}
 		time.Sleep(1100 * time.Millisecond)
 		_, err = a.hub.Create(t.Context(), session.NewSession{ID: "ses-2", User: "ada"})
 		ok(t, err)
 		if rows := listed(); len(rows) != 2 || rows[0].Status != adminview.Quarantined && rows[1].Status != adminview.Quarantined {
-			t.Errorf("after a second there is %+v", rows)
+			t.Errorf("sessions after a second: got %+v, want two, one of them quarantined", rows)
 		}
 	})
 }
