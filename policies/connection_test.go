@@ -39,7 +39,7 @@ func checkGroup(t *testing.T, c *policies.WindowConnection, key string, root wir
 	for _, id := range members {
 		got, ok := c.Root(win(id))
 		if !ok || got != win(root) || c.AgentKey(win(id)) != key || !slices.Equal(c.Members(win(id)), wins(members...)) {
-			t.Errorf("%s: key %q, root %v, members %v", id, c.AgentKey(win(id)), got, c.Members(win(id)))
+			t.Errorf("%s: got key %q, root %v, members %v, want %q, %v, %v", id, c.AgentKey(win(id)), got, c.Members(win(id)), key, win(root), wins(members...))
 		}
 	}
 }
@@ -52,7 +52,7 @@ func TestUnconnectedWindowHasNoGroup(t *testing.T) {
 		t.Error("an unconnected window has a group")
 	}
 	if got := c.Close(win("a")); got != (policies.CloseResult{Group: "a", Last: true}) {
-		t.Errorf("closing it: %+v", got)
+		t.Errorf("closing an unconnected window: got %+v, want the last one of its group a", got)
 	}
 }
 
@@ -72,7 +72,7 @@ func TestClosingAnotherThanTheRootKeepsAgentAndRoot(t *testing.T) {
 	t.Parallel()
 	c := connected(wins("p", "c", "d"))
 	if got := c.Close(win("c")); got != (policies.CloseResult{Group: "p", Root: win("p")}) {
-		t.Errorf("got %+v", got)
+		t.Errorf("closing c: got %+v, want the group p with the root p", got)
 	}
 	checkGroup(t, c, "p", "p", "d", "p")
 }
@@ -120,7 +120,7 @@ func TestTheSameIDOnAnotherMonitorIsAnotherWindow(t *testing.T) {
 	c.Connect(policies.Key{Monitor: "monitor-1", Window: "a"}, elsewhere)
 	c.RemoveMonitor("monitor-0")
 	if c.Grouped(win("a")) || !c.Grouped(elsewhere) {
-		t.Error("removing a monitor removes its groups and no others")
+		t.Error("groups after monitor-0 was removed: got others than that of monitor-1, want only that")
 	}
 }
 
@@ -136,7 +136,7 @@ func TestClearRemovesAllGroups(t *testing.T) {
 	c := connected(wins("a", "b"), wins("x", "y"))
 	c.Clear()
 	if len(c.Pairs()) != 0 || c.Grouped(win("a")) {
-		t.Errorf("left: %v", c.Pairs())
+		t.Errorf("groups after Clear: got %v, want none", c.Pairs())
 	}
 }
 
@@ -146,15 +146,15 @@ func TestAWindowWithTheNameOfAGroupHasItsAgent(t *testing.T) {
 	c.Close(win("a"))
 	// If the reopening of a was not recorded, closing a must not end the agent of b.
 	if got := c.Close(win("a")); got.Last || got.Group != "a" {
-		t.Errorf("closing a, which is not open: %+v", got)
+		t.Errorf("closing a, which is not open: got %+v, want the group a with a window left", got)
 	}
 	c.Open(win("a"))
 	checkGroup(t, c, "a", "b", "a", "b")
 	if got := c.Close(win("b")); got.Last || got.Root != win("a") {
-		t.Errorf("closing b: %+v", got)
+		t.Errorf("closing b: got %+v, want the root a and a window left", got)
 	}
 	if got := c.Close(win("a")); !got.Last {
-		t.Errorf("closing a: %+v", got)
+		t.Errorf("closing a: got %+v, want the last window of its group", got)
 	}
 }
 
@@ -196,7 +196,7 @@ func TestConnectionProperties(t *testing.T) {
 					t.Skip("not possible")
 				}
 				if got := c.Connect(parent, child); got != (parent.Monitor == child.Monitor) {
-					t.Fatalf("connect %v to %v: %v", child, parent, got)
+					t.Fatalf("connecting %v to %v: got %v, want true on the same monitor only", child, parent, got)
 				} else if !got {
 					c.Open(child)
 				}
@@ -216,7 +216,7 @@ func TestConnectionProperties(t *testing.T) {
 					}
 				}
 				if got := c.Close(k); got.Group != mine || got.Last != (others == 0) {
-					t.Fatalf("close %v of %q with %d others: %+v", k, mine, others, got)
+					t.Fatalf("closing %v with %d others: got %+v, want the group %q, and the last window only without others", k, others, got, mine)
 				}
 			},
 			"restore": func(t *rapid.T) {
@@ -231,20 +231,20 @@ func TestConnectionProperties(t *testing.T) {
 				fresh := policies.NewWindowConnection()
 				fresh.Restore(pairs)
 				if diff := cmp.Diff(c.Pairs(), fresh.Pairs()); diff != "" {
-					t.Fatal(diff)
+					t.Fatalf("pairs after a restore (-want +got):\n%s", diff)
 				}
 				c = fresh
 			},
 			"": func(t *rapid.T) {
 				for k, key := range agent {
 					if c.AgentKey(k) != key {
-						t.Fatalf("%v had the agent %q, now %q", k, key, c.AgentKey(k))
+						t.Fatalf("agent of %v: got %q, want %q as before", k, c.AgentKey(k), key)
 					}
 					checkMembers(t, c, k, agent)
 				}
 				for _, p := range c.Pairs() {
 					if _, ok := agent[p.Key]; !ok {
-						t.Fatalf("%v is in a group and not open", p.Key)
+						t.Fatalf("pairs: got %v, want only open windows", p.Key)
 					}
 				}
 			},
@@ -257,7 +257,7 @@ func checkMembers(t *rapid.T, c *policies.WindowConnection, k policies.Key, agen
 	members := c.Members(k)
 	root, ok := c.Root(k)
 	if ok != (members != nil) || ok && (!slices.Contains(members, root) || !slices.Contains(members, k)) {
-		t.Fatalf("%v has the root %v and members %v", k, root, members)
+		t.Fatalf("group of %v: got root %v and members %v, want both among the members", k, root, members)
 	}
 	if !ok {
 		members = []policies.Key{k}
@@ -265,7 +265,7 @@ func checkMembers(t *rapid.T, c *policies.WindowConnection, k policies.Key, agen
 	for other := range maps.Keys(agent) {
 		same := other.Monitor == k.Monitor && agent[other] == agent[k]
 		if same != slices.Contains(members, other) {
-			t.Fatalf("%v with agent %q, %v with %q, members %v", k, agent[k], other, agent[other], members)
+			t.Fatalf("members of %v with agent %q: got %v, want %v with agent %q among them: %v", k, agent[k], members, other, agent[other], same)
 		}
 	}
 }

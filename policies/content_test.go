@@ -98,16 +98,16 @@ func TestContentProperties(t *testing.T) {
 		in := forgedText().Draw(t, "text")
 		out := policies.Content(in)
 		if again := policies.Content(out); again != out {
-			t.Fatalf("not the same again:\n%q\n%q", out, again)
+			t.Fatalf("escaping %q again: got %q, want it unchanged", out, again)
 		}
 		if undo := func(s string) string { return strings.ReplaceAll(s, "&lt;", "<") }; undo(in) != undo(out) {
-			t.Fatalf("escaping changed more than brackets:\n%q\n%q", in, out)
+			t.Fatalf("escaping %q: got %q, want only brackets changed", in, out)
 		}
 		if got, want := tagsOf(out), gestureTags(out); !slices.Equal(got, want) {
-			t.Fatalf("%q has tags %q, gestures at its beginning are %q", out, got, want)
+			t.Fatalf("tags of %q: got %q, want the gestures at its beginning, %q", out, got, want)
 		}
 		if len(gestureTags(out)) > 0 != (gesturePattern.MatchString(in) && len(gestureTags(in)) > 0) {
-			t.Fatalf("the gestures at the beginning changed:\n%q\n%q", in, out)
+			t.Fatalf("gestures at the beginning of %q: got %q, want them unchanged", in, out)
 		}
 	})
 }

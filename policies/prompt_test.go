@@ -55,7 +55,7 @@ func TestPromptsOmitEmptyBlocks(t *testing.T) {
 		"window":    policies.Window(policies.WindowPrompt{Content: "hi"}),
 	} {
 		if got != "hi" {
-			t.Errorf("%s prompt is %q", name, got)
+			t.Errorf("%s prompt: got %q, want %q", name, got, "hi")
 		}
 	}
 }
@@ -64,7 +64,7 @@ func TestEphemeralPromptHasNoHistory(t *testing.T) {
 	t.Parallel()
 	got := policies.Ephemeral(policies.EphemeralPrompt{Draw: true, Windows: []wire.WindowID{"a", "b"}, Content: "hi"})
 	if want := "<ui:draw>[image attached]</ui:draw>\n\n<open_windows>a, b</open_windows>\n\nhi"; got != want {
-		t.Errorf("got %q", got)
+		t.Errorf("prompt: got %q, want %q", got, want)
 	}
 }
 
@@ -163,7 +163,7 @@ func TestComponentClick(t *testing.T) {
 				t.Errorf("got  %q\nwant %q", c.got, c.want)
 			}
 			if prompt := policies.Window(policies.WindowPrompt{Content: c.got}); prompt != c.got {
-				t.Errorf("a prompt changes it: %q", prompt)
+				t.Errorf("click in a prompt: got %q, want it unchanged, %q", prompt, c.got)
 			}
 		})
 	}
@@ -177,10 +177,10 @@ func TestComponentClickHasOneBlockWhateverIsInIt(t *testing.T) {
 		got := policies.ComponentClick(text.Draw(t, "action"), wire.WindowID(text.Draw(t, "window")), text.Draw(t, "title"),
 			[]string{text.Draw(t, "path")}, text.Draw(t, "form"), form)
 		if tags := tagsOf(got); !slices.Equal(tags, []string{"<ui:click>", "</ui:click>"}) {
-			t.Fatalf("%q has tags %q", got, tags)
+			t.Fatalf("tags of %q: got %q, want one block ui:click", got, tags)
 		}
 		if policies.Content(got) != got {
-			t.Fatalf("a prompt changes %q", got)
+			t.Fatalf("click in a prompt: got %q, want it unchanged, %q", policies.Content(got), got)
 		}
 	})
 }
@@ -254,7 +254,7 @@ func checkBlocks(t *rapid.T, prompt string, p policies.MainPrompt) {
 		}
 		for i, name := range names {
 			if got, want := html.UnescapeString(name), flat(string(p.Windows[i])); got != want {
-				t.Fatalf("window %q became %q", want, got)
+				t.Fatalf("window: got %q, want %q", got, want)
 			}
 		}
 	}
@@ -265,7 +265,7 @@ func checkBlocks(t *rapid.T, prompt string, p policies.MainPrompt) {
 		}
 	}
 	if !strings.HasSuffix(prompt, policies.Content(p.Content)) {
-		t.Fatalf("%q does not end with the content %q", prompt, p.Content)
+		t.Fatalf("prompt: got %q, want the content %q at its end", prompt, p.Content)
 	}
 }
 

@@ -17,19 +17,19 @@ func TestMainQueueKeepsArrivalOrder(t *testing.T) {
 		id := "m" + strconv.Itoa(i)
 		position, ok := q.Push("monitor-0", id)
 		if wantOK := i < policies.MainQueueLimit; ok != wantOK || ok && position != i+1 {
-			t.Errorf("push of %s: position %d, ok %v", id, position, ok)
+			t.Errorf("push of %s: got position %d, ok %v, want %d, %v", id, position, ok, i+1, wantOK)
 		}
 	}
 	if !q.Full("monitor-0") || q.Full("monitor-1") {
-		t.Error("only monitor-0 should be full")
+		t.Error("full queues: got others than monitor-0, want only monitor-0")
 	}
 	for i := range policies.MainQueueLimit {
 		if v, ok := q.Pop("monitor-0"); !ok || v != "m"+strconv.Itoa(i) {
-			t.Errorf("pop %d: %q, %v", i, v, ok)
+			t.Errorf("pop %d: got %q, %v, want m%d", i, v, ok, i)
 		}
 	}
 	if v, ok := q.Pop("monitor-0"); ok {
-		t.Errorf("an empty queue gave %q", v)
+		t.Errorf("pop of an empty queue: got %q, want nothing", v)
 	}
 }
 
@@ -43,19 +43,19 @@ func TestWindowQueueKeysAreIndependent(t *testing.T) {
 		t.Error("the 51st message of a window was taken")
 	}
 	if position, ok := q.Push("b", 1); !ok || position != 1 {
-		t.Errorf("another window's queue: position %d, ok %v", position, ok)
+		t.Errorf("push to another window's queue: got position %d, ok %v, want 1, true", position, ok)
 	}
 	if got := q.Keys(); !slices.Equal(got, []string{"a", "b"}) {
-		t.Errorf("keys %v", got)
+		t.Errorf("keys: got %v, want a and b", got)
 	}
 	if got := q.Remove(func(i int) bool { return i == 1 }); !slices.Equal(got, []int{1, 1}) {
-		t.Errorf("removed %v", got)
+		t.Errorf("removed: got %v, want the 1 of both windows", got)
 	}
 	if q.Len("a") != policies.WindowQueueLimit-1 || q.Len("b") != 0 || !slices.Equal(q.Keys(), []string{"a"}) {
-		t.Errorf("left %d and %d, keys %v", q.Len("a"), q.Len("b"), q.Keys())
+		t.Errorf("left after Remove: got %d and %d, keys %v, want %d and 0, key a", q.Len("a"), q.Len("b"), q.Keys(), policies.WindowQueueLimit-1)
 	}
 	if got := q.Drop("a"); len(got) != policies.WindowQueueLimit-1 || q.Total() != 0 {
-		t.Errorf("dropped %d, left %d", len(got), q.Total())
+		t.Errorf("after Drop: got %d dropped and %d left, want %d and 0", len(got), q.Total(), policies.WindowQueueLimit-1)
 	}
 }
 
@@ -64,11 +64,11 @@ func TestQueueKeepsWhatWasAcceptedUnderAHigherLimit(t *testing.T) {
 	q := policies.NewQueue[int](2)
 	q.Restore("a", []int{1, 2, 3})
 	if _, ok := q.Push("a", 4); ok || q.Len("a") != 3 {
-		t.Errorf("after a restore over the limit: push %v, len %d", ok, q.Len("a"))
+		t.Errorf("after a restore over the limit: got push %v and len %d, want false and 3", ok, q.Len("a"))
 	}
 	q.Restore("b", nil)
 	if len(q.Keys()) != 1 {
-		t.Errorf("an empty line is a key: %v", q.Keys())
+		t.Errorf("keys after the restore of an empty queue: got %v, want only a", q.Keys())
 	}
 }
 
@@ -87,12 +87,12 @@ func TestQueueProperties(t *testing.T) {
 				next++
 				position, ok := q.Push(k, next)
 				if ok != (len(model[k]) < limit) {
-					t.Fatalf("push to %q with %d of %d: %v", k, len(model[k]), limit, ok)
+					t.Fatalf("push to %q with %d of %d: got %v, want it taken below the limit only", k, len(model[k]), limit, ok)
 				}
 				if ok {
 					model[k] = append(model[k], next)
 					if position != len(model[k]) {
-						t.Fatalf("position %d of %d", position, len(model[k]))
+						t.Fatalf("position after push: got %d, want %d", position, len(model[k]))
 					}
 				}
 			},
@@ -101,7 +101,7 @@ func TestQueueProperties(t *testing.T) {
 				peeked, _ := q.Peek(k)
 				v, ok := q.Pop(k)
 				if ok != (len(model[k]) > 0) || ok && (v != model[k][0] || v != peeked) {
-					t.Fatalf("pop %d, %v; peek %d; model %v", v, ok, peeked, model[k])
+					t.Fatalf("pop: got %d, %v after peek %d, want the first of %v", v, ok, peeked, model[k])
 				}
 				if ok {
 					model[k] = model[k][1:]

@@ -44,19 +44,19 @@ func TestSimilarityProperties(t *testing.T) {
 		a, b := triggers().Draw(t, "a").Fingerprint(), triggers().Draw(t, "b").Fingerprint()
 		s := a.Similarity(b)
 		if s != b.Similarity(a) || s < 0 || s > 1 || math.IsNaN(s) {
-			t.Fatalf("%v and %v", s, b.Similarity(a))
+			t.Fatalf("similarity: got %v and %v the other way round, want the same number from 0 to 1", s, b.Similarity(a))
 		}
 		if none := (policies.Fingerprint{}); none.Similarity(none) != 1 {
-			t.Fatal("two empty triggers differ")
+			t.Fatalf("similarity of two empty triggers: got %v, want 1", none.Similarity(none))
 		}
 		if a.Similarity(a) != 1 || !a.Same(a) {
-			t.Fatalf("%+v is not the same as itself: %v", a, a.Similarity(a))
+			t.Fatalf("similarity of %+v with itself: got %v, want 1", a, a.Similarity(a))
 		}
 		if a.Same(b) != b.Same(a) || a.Same(b) && s != 1 {
-			t.Fatalf("the same: %v, similarity %v", a.Same(b), s)
+			t.Fatalf("same: got %v and %v the other way round with similarity %v, want both the same, and 1 if true", a.Same(b), b.Same(a), s)
 		}
 		if same := a.Type == b.Type && a.Target == b.Target && a.Content == b.Content && slices.Equal(a.Windows, b.Windows); same != a.Same(b) {
-			t.Fatalf("%+v\n%+v", a, b)
+			t.Fatalf("Same: got %v, want %v for\n%+v\n%+v", a.Same(b), same, a, b)
 		}
 	})
 }
@@ -72,7 +72,7 @@ func TestReloadProperties(t *testing.T) {
 		forget := func(gone []string) {
 			for _, id := range gone {
 				if !kept[id] {
-					t.Fatalf("entry %s is missing", id)
+					t.Fatalf("removed entry: got %s, want one of those kept", id)
 				}
 				delete(kept, id)
 			}
@@ -93,11 +93,11 @@ func TestReloadProperties(t *testing.T) {
 					return
 				}
 				if isNew := c.Next() > before; isNew == seen[entry.ID] {
-					t.Fatalf("%s, new %v, seen %v", entry.ID, isNew, seen[entry.ID])
+					t.Fatalf("recorded entry %s: got new %v, seen before %v, want one of them", entry.ID, isNew, seen[entry.ID])
 				}
 				seen[entry.ID], kept[entry.ID] = true, true
 				if got, ok := c.Get(now, entry.ID); !ok || !cmp.Equal(got, entry) {
-					t.Fatalf("got %v %s", ok, cmp.Diff(entry, got))
+					t.Fatalf("Get: got ok %v, want the recorded entry (-want +got):\n%s", ok, cmp.Diff(entry, got))
 				}
 			},
 			"options": func(t *rapid.T) {
@@ -115,7 +115,7 @@ func TestReloadProperties(t *testing.T) {
 				forget(c.CloseWindow(id))
 				for _, e := range c.Entries() {
 					if slices.Contains(e.Required, id) {
-						t.Fatalf("%s needs %s", e.ID, id)
+						t.Fatalf("entry %s after window %s was closed: got it kept, want it removed because it needs the window", e.ID, id)
 					}
 				}
 			},
@@ -135,22 +135,22 @@ func TestReloadProperties(t *testing.T) {
 				fresh := policies.NewReloadCache()
 				fresh.Restore(entries, c.Next())
 				if diff := cmp.Diff(c.Entries(), fresh.Entries(), cmpopts.EquateEmpty()); diff != "" || fresh.Next() != c.Next() {
-					t.Fatalf("next %d, was %d\n%s", fresh.Next(), c.Next(), diff)
+					t.Fatalf("after a restore: got next %d, want %d; entries (-want +got):\n%s", fresh.Next(), c.Next(), diff)
 				}
 				c = fresh
 			},
 			"": func(t *rapid.T) {
 				entries := c.Entries()
 				if len(entries) > policies.MaxReloadEntries || len(entries) != len(kept) {
-					t.Fatalf("%d entries, %d in the copy", len(entries), len(kept))
+					t.Fatalf("entries: got %d, want %d, at most %d", len(entries), len(kept), policies.MaxReloadEntries)
 				}
 				for i, e := range entries {
 					if !kept[e.ID] {
-						t.Fatalf("%s is missing in the copy", e.ID)
+						t.Fatalf("entries: got %s, want only those that were kept", e.ID)
 					}
 					for _, other := range entries[:i] {
 						if e.Fingerprint.Same(other.Fingerprint) {
-							t.Fatalf("%s and %s are the same", e.ID, other.ID)
+							t.Fatalf("entries: got %s and %s with the same trigger, want one of them", e.ID, other.ID)
 						}
 					}
 				}
@@ -162,25 +162,25 @@ func TestReloadProperties(t *testing.T) {
 func checkOptions(t *rapid.T, c *policies.ReloadCache, now time.Time, trigger policies.Trigger) {
 	options := c.Options(now, trigger)
 	if len(options) > policies.MaxReloadOptions {
-		t.Fatalf("%d options", len(options))
+		t.Fatalf("options: got %d, want at most %d", len(options), policies.MaxReloadOptions)
 	}
 	for i, o := range options {
 		e, ok := c.Get(now, o.CacheID)
 		if !ok {
-			t.Fatalf("option %s has no entry", o.CacheID)
+			t.Fatalf("option %s: got no entry, want one", o.CacheID)
 		}
 		s := trigger.Fingerprint().Similarity(e.Fingerprint)
 		if o.Exact != trigger.Fingerprint().Same(e.Fingerprint) || o.Exact && o.Similarity != 1 ||
 			s < policies.ReloadThreshold || math.Abs(s-o.Similarity) > 0.0005+1e-9 || o.Actions != len(e.Actions) || o.Label != e.Label {
-			t.Fatalf("option %+v of %+v", o, e)
+			t.Fatalf("option: got %+v, want the label, actions and similarity %v of %+v", o, s, e)
 		}
 		for _, id := range e.Required {
 			if !slices.ContainsFunc(trigger.Windows, func(w policies.WindowInfo) bool { return w.ID == id }) {
-				t.Fatalf("%s is offered and needs %s", o.CacheID, id)
+				t.Fatalf("option %s: got it offered without window %s, want it only with this window", o.CacheID, id)
 			}
 		}
 		if i > 0 && (o.Exact || options[i-1].Similarity < o.Similarity) {
-			t.Fatalf("%+v is before %+v", options[i-1], o)
+			t.Fatalf("options: got %+v before %+v, want the exact one first, then by similarity", options[i-1], o)
 		}
 	}
 }

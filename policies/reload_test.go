@@ -68,11 +68,11 @@ func TestReloadOffersEarlierRequest(t *testing.T) {
 	c := cacheOf("Open the notes app please", "something else entirely")
 	want := []policies.ReloadOption{{CacheID: "reload-1", Label: "Open the notes app please", Similarity: 1, Actions: 1, Exact: true}}
 	if diff := cmp.Diff(want, c.Options(noon, asked("  open THE notes\napp please"))); diff != "" {
-		t.Error(diff)
+		t.Errorf("options for the same request (-want +got):\n%s", diff)
 	}
 	got := c.Options(noon, asked("open the notes app please now"))
 	if len(got) != 1 || got[0].Exact || got[0].Similarity != 0.94 {
-		t.Errorf("a similar request: got options %+v", got)
+		t.Errorf("options for a similar request: got %+v, want one of similarity 0.94, not exact", got)
 	}
 	for name, trigger := range map[string]policies.Trigger{
 		"other words":          asked("close the notes window instead"),
@@ -80,7 +80,7 @@ func TestReloadOffersEarlierRequest(t *testing.T) {
 		"words, another order": asked("please app notes the open"),
 	} {
 		if got := c.Options(noon, trigger); len(got) != 0 {
-			t.Errorf("%s: %+v", name, got)
+			t.Errorf("options for %s: got %+v, want none", name, got)
 		}
 	}
 }
@@ -104,7 +104,7 @@ func TestReloadSurvivesAnUnrelatedWindow(t *testing.T) {
 			got := cache.Options(noon, asked("show the weather", c.now...))
 			if c.similarity == 0 {
 				if len(got) != 0 {
-					t.Errorf("got %+v", got)
+					t.Errorf("options: got %+v, want none", got)
 				}
 				return
 			}
@@ -124,7 +124,7 @@ func TestReloadOfAnotherWindowIsNotOffered(t *testing.T) {
 		t.Error("two windows share an entry")
 	}
 	if got := c.Options(noon, clicked("a", "refresh", "a", "b")); len(got) != 1 || got[0].CacheID != a.ID {
-		t.Errorf("got %+v", got)
+		t.Errorf("options for a click in window a: got %+v, want only %s", got, a.ID)
 	}
 }
 
@@ -134,7 +134,7 @@ func TestReloadHasAtMostThreeOptionsTheBestFirst(t *testing.T) {
 	c := cacheOf(long+" today", long+" tomorrow", long+" now", long+" soon", long)
 	got := c.Options(noon, asked(long))
 	if len(got) != policies.MaxReloadOptions || got[0].CacheID != "reload-5" || !got[0].Exact || got[1].CacheID != "reload-4" {
-		t.Errorf("got %+v", got)
+		t.Errorf("options: got %+v, want %d: first reload-5, exact, then reload-4", got, policies.MaxReloadOptions)
 	}
 }
 
@@ -143,7 +143,7 @@ func TestReloadOffersSameTriggerFirst(t *testing.T) {
 	c := cacheOf("on and on and on", "on and on and on and on")
 	got := c.Options(noon, asked("on and on and on"))
 	if len(got) != 2 || got[0].CacheID != "reload-1" || !got[0].Exact || got[1].Exact || got[1].Similarity != 1 {
-		t.Errorf("got %+v", got)
+		t.Errorf("options: got %+v, want reload-1, exact, then one of similarity 1, not exact", got)
 	}
 }
 
@@ -155,7 +155,7 @@ func TestReloadRecordsTheSameOnce(t *testing.T) {
 	entry, evicted := c.Record(later, asked("Open  notes"), []wire.Action{opens("a"), opens("b")}, nil)
 	if entry.ID != "reload-1" || len(entry.Actions) != 2 || entry.Failures != 1 || entry.Created != wire.Millis(noon.UnixMilli()) ||
 		entry.LastUsed != wire.Millis(later.UnixMilli()) || len(evicted) != 0 || len(c.Entries()) != 1 {
-		t.Errorf("entry %+v, evicted %v", entry, evicted)
+		t.Errorf("recorded again: got entry %+v, evicted %v, want reload-1 with two actions and one failure, none evicted", entry, evicted)
 	}
 }
 
@@ -164,10 +164,10 @@ func TestReloadOmitsActionsWithAnswer(t *testing.T) {
 	c := policies.NewReloadCache()
 	questions := []wire.Action{wire.DialogConfirm{ID: "d"}, wire.PromptShow{}, wire.PromptDismiss{ID: "p"}, wire.WindowCapture{WindowID: "w"}, nil}
 	if entry, _ := c.Record(noon, asked("ask me"), questions, nil); entry.ID != "" || len(c.Entries()) != 0 {
-		t.Errorf("recorded %+v", entry)
+		t.Errorf("recorded from questions: got %+v, want nothing", entry)
 	}
 	if entry, _ := c.Record(noon, asked("ask me"), append(questions, opens("w")), nil); entry.ID != "reload-1" || len(entry.Actions) != 1 {
-		t.Errorf("recorded %+v", entry)
+		t.Errorf("recorded from questions and a window: got %+v, want reload-1 with one action", entry)
 	}
 }
 
@@ -197,19 +197,19 @@ func TestReloadRequiresTheWindowsThatActionsTouch(t *testing.T) {
 			c := policies.NewReloadCache()
 			entry, _ := c.Record(noon, asked("do it", "old", "x"), []wire.Action{opens("new"), touch("new"), touch("old"), wire.ToastDismiss{ID: "t"}}, []wire.WindowID{"x"})
 			if !slices.Equal(entry.Required, []wire.WindowID{"old", "x"}) {
-				t.Errorf("requires %v", entry.Required)
+				t.Errorf("required windows: got %v, want old and x", entry.Required)
 			}
 			if got := c.Options(noon, asked("do it", "old", "x")); len(got) != 1 {
-				t.Errorf("with its windows: %+v", got)
+				t.Errorf("options with the required windows: got %+v, want one", got)
 			}
 			if got := c.Options(noon, asked("do it", "x")); len(got) != 0 {
-				t.Errorf("without: %+v", got)
+				t.Errorf("options without a required window: got %+v, want none", got)
 			}
 			if got := c.CloseWindow("y"); got != nil {
-				t.Errorf("closing another invalidates %v", got)
+				t.Errorf("closing another window: got %v invalidated, want none", got)
 			}
 			if got := c.CloseWindow("old"); !slices.Equal(got, []string{"reload-1"}) {
-				t.Errorf("closing it invalidates %v", got)
+				t.Errorf("closing a required window: got %v invalidated, want reload-1", got)
 			}
 			if _, ok := c.Get(noon, "reload-1"); ok {
 				t.Error("the invalidated entry still exists")
@@ -230,10 +230,10 @@ func TestReloadExpiresAfterSevenDays(t *testing.T) {
 		t.Error("the entry is found after a week")
 	}
 	if got := c.Expire(week); !slices.Equal(got, []string{"reload-1"}) {
-		t.Errorf("expired %v", got)
+		t.Errorf("expired after a week: got %v, want reload-1", got)
 	}
 	if _, evicted := c.Record(week.Add(time.Hour), asked("open files"), []wire.Action{opens("w")}, nil); !slices.Equal(evicted, []string{"reload-2"}) {
-		t.Errorf("evicted %v", evicted)
+		t.Errorf("evicted by the next record: got %v, want reload-2", evicted)
 	}
 }
 
@@ -249,7 +249,7 @@ func TestReloadKeepsTheHundredThatWereUsedLast(t *testing.T) {
 		gone = append(gone, evicted...)
 	}
 	if !slices.Equal(gone, []string{"reload-2", "reload-3"}) || len(c.Entries()) != policies.MaxReloadEntries {
-		t.Errorf("evicted %v, %d left", gone, len(c.Entries()))
+		t.Errorf("after two entries too many: got %v evicted and %d left, want reload-2 and reload-3, and %d left", gone, len(c.Entries()), policies.MaxReloadEntries)
 	}
 }
 
@@ -260,7 +260,7 @@ func TestReloadIsBoundedInBytes(t *testing.T) {
 		return []wire.Action{wire.WindowCreate{WindowID: "w", Content: wire.TextContent{Data: strings.Repeat("x", bytes)}}}
 	}
 	if entry, _ := c.Record(noon, asked("too large"), show(policies.MaxReloadEntryBytes), nil); entry.ID != "" || len(c.Entries()) != 0 {
-		t.Errorf("%s was recorded", entry.ID)
+		t.Errorf("an entry that is too large: got %q recorded, want none", entry.ID)
 	}
 	var gone []string
 	const each = policies.MaxReloadEntryBytes - 4096
@@ -269,11 +269,11 @@ func TestReloadIsBoundedInBytes(t *testing.T) {
 		gone = append(gone, evicted...)
 	}
 	if len(gone) != 4 || gone[0] != "reload-1" || len(c.Entries())*each > policies.MaxReloadBytes {
-		t.Errorf("evicted %v, %d left", gone, len(c.Entries()))
+		t.Errorf("after too many bytes: got %v evicted and %d left, want four from reload-1 and at most %d bytes left", gone, len(c.Entries()), policies.MaxReloadBytes)
 	}
 	text := strings.Repeat("a long story ", 100_000)
 	if entry, _ := c.Record(noon, asked(text), show(1), nil); len(entry.Fingerprint.Grams) > 4096 || entry.ID == "" {
-		t.Errorf("%d grams", len(entry.Fingerprint.Grams))
+		t.Errorf("entry %q of a long text: got %d grams, want it recorded with at most 4096", entry.ID, len(entry.Fingerprint.Grams))
 	}
 }
 
@@ -307,7 +307,7 @@ func TestReloadRemovesMostlyFailingEntries(t *testing.T) {
 				}
 			}
 			if _, ok := cache.Get(noon, "reload-1"); removed != c.removed || ok == removed {
-				t.Errorf("removed %v, found %v", removed, ok)
+				t.Errorf("got removed %v and found %v, want removed %v and found %v", removed, ok, c.removed, !c.removed)
 			}
 		})
 	}
@@ -323,11 +323,11 @@ func TestReloadIDsAreNeverUsedAgain(t *testing.T) {
 	fresh := policies.NewReloadCache()
 	fresh.Restore(c.Entries(), c.Next())
 	if entry, _ := fresh.Record(noon, asked("open notes"), []wire.Action{opens("w")}, nil); entry.ID != "reload-3" {
-		t.Errorf("got %s", entry.ID)
+		t.Errorf("id after a restore: got %s, want reload-3", entry.ID)
 	}
 	fresh.Restore([]policies.ReloadEntry{{ID: "reload-7"}, {ID: "strange"}}, 0)
 	if fresh.Next() != 8 || len(fresh.Entries()) != 2 {
-		t.Errorf("next is %d of %d entries", fresh.Next(), len(fresh.Entries()))
+		t.Errorf("after a restore: got next %d of %d entries, want 8 of 2", fresh.Next(), len(fresh.Entries()))
 	}
 }
 
@@ -336,7 +336,7 @@ func TestReloadCachesAreIndependent(t *testing.T) {
 	a, b := cacheOf("open notes"), cacheOf("open notes")
 	a.Expire(noon.Add(policies.ReloadAge))
 	if len(a.Entries()) != 0 || len(b.Entries()) != 1 {
-		t.Errorf("%d and %d entries", len(a.Entries()), len(b.Entries()))
+		t.Errorf("entries after one cache expired: got %d and %d, want 0 and 1", len(a.Entries()), len(b.Entries()))
 	}
 }
 
@@ -355,9 +355,9 @@ func TestReloadEntryIsJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(entry, kept); diff != "" {
-		t.Error(diff)
+		t.Errorf("decoded entry (-want +got):\n%s", diff)
 	}
 	if err := json.Unmarshal([]byte(`{"id":7}`), &kept); err == nil {
-		t.Error("an entry without actions was read")
+		t.Error("entry with a wrong id: got no error, want one")
 	}
 }

@@ -53,7 +53,7 @@ func TestUserEntry(t *testing.T) {
 			t.Parallel()
 			e, ok := policies.UserEntry(c.in)
 			if got := policies.FormatTimeline([]policies.TimelineEntry{e}); !ok || got != "<timeline>\n"+c.want+"\n</timeline>" {
-				t.Errorf("got %v %q", ok, got)
+				t.Errorf("timeline: got %v %q, want true and %q in a timeline", ok, got, c.want)
 			}
 		})
 	}
@@ -63,7 +63,7 @@ func TestDrawingsAreNeverOnTheTimeline(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []wire.InteractionType{wire.DidDraw, "", "x.", "a.b><c"} {
 		if e, ok := policies.UserEntry(wire.UserInteraction{Type: kind}); ok {
-			t.Errorf("%q became %+v", kind, e)
+			t.Errorf("entry of %q: got %+v, want none", kind, e)
 		}
 	}
 }
@@ -73,7 +73,7 @@ func TestUserEntryIsNotLongerThanNeeded(t *testing.T) {
 	long := strings.Repeat("가", 10_000)
 	e, _ := policies.UserEntry(wire.UserInteraction{Type: wire.DidDismissToast, Details: long, Instruction: long})
 	if n := len([]rune(e.Details)) + len([]rune(e.Instruction)); n > 1100 || !strings.HasSuffix(e.Details, "가…") {
-		t.Errorf("%d characters, ends with %q", n, e.Details[len(e.Details)-6:])
+		t.Errorf("long entry: got %d characters with the end %q, want at most 1100 and an ellipsis", n, e.Details[len(e.Details)-6:])
 	}
 }
 
@@ -115,7 +115,7 @@ func TestAIEntryListsEveryAction(t *testing.T) {
 func TestAIEntryWithoutActions(t *testing.T) {
 	t.Parallel()
 	if got := policies.AIEntry("a", nil).Text; got != "No actions taken." {
-		t.Errorf("got %q", got)
+		t.Errorf("entry without actions: got %q, want %q", got, "No actions taken.")
 	}
 }
 
@@ -140,10 +140,10 @@ func TestTimelineKeepsTheOrderOfUsersAndAgents(t *testing.T) {
 <budget>30 actions a minute &amp; no more</budget>
 </timeline>`
 	if got != want {
-		t.Errorf("got:\n%s", got)
+		t.Errorf("timeline: got:\n%s\nwant:\n%s", got, want)
 	}
 	if got := policies.FormatTimeline(nil); got != "" {
-		t.Errorf("an empty timeline is %q", got)
+		t.Errorf("an empty timeline: got %q, want no text", got)
 	}
 }
 
@@ -168,7 +168,7 @@ func TestFoldTimeline(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if diff := cmp.Diff(c.want, fold(c.in...)); diff != "" {
-				t.Error(diff)
+				t.Errorf("folded timeline (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -181,10 +181,10 @@ func TestTimelineCountsDroppedEntries(t *testing.T) {
 		all = policies.FoldTimeline(all, did("close", wire.WindowID(strconv.Itoa(i))))
 	}
 	if len(all) != policies.MaxTimeline || all[0].Count != 1234-policies.MaxTimeline+1 || all[policies.MaxTimeline-1].Window != "1233" {
-		t.Errorf("%d entries, first %+v, last %+v", len(all), all[0], all[len(all)-1])
+		t.Errorf("got %d entries, first %+v, last %+v, want %d, first for %d entries, last of window 1233", len(all), all[0], all[len(all)-1], policies.MaxTimeline, 1234-policies.MaxTimeline+1)
 	}
 	if got := policies.FormatTimeline(all); !strings.HasPrefix(got, "<timeline>\n<earlier count=\"735\"/>\n<ui:close>735</ui:close>\n") {
-		t.Errorf("begins with %q", got[:60])
+		t.Errorf("timeline: got the beginning %q, want 735 earlier entries", got[:60])
 	}
 }
 
@@ -192,7 +192,7 @@ func TestTimelineOmitsUnknownEntries(t *testing.T) {
 	t.Parallel()
 	entries := []policies.TimelineEntry{{Kind: "newer"}, {Kind: policies.EntryUser, Verb: "x>y"}, {}}
 	if got := policies.FormatTimeline(entries); got != "" {
-		t.Errorf("got %q", got)
+		t.Errorf("timeline of unknown entries: got %q, want no text", got)
 	}
 }
 
@@ -204,17 +204,17 @@ func TestFoldedTimelineProperties(t *testing.T) {
 			before := slices.Clone(all)
 			all = policies.FoldTimeline(all, e)
 			if len(all) < len(before)-1 || len(all) > len(before)+1 {
-				t.Fatalf("%d entries became %d", len(before), len(all))
+				t.Fatalf("entries after folding one into %d: got %d, want at most one more or less", len(before), len(all))
 			}
 			if keep := max(0, min(len(before)-2, len(all))); !cmp.Equal(all[:keep], before[:keep], cmpopts.EquateEmpty()) {
-				t.Fatalf("more than the end changed: %s", cmp.Diff(before, all))
+				t.Fatalf("folding: got more than the end changed (-before +after):\n%s\nwant only the last two entries changed", cmp.Diff(before, all))
 			}
 		}
 		for i := 1; i < len(all); i++ {
 			a, b := all[i-1], all[i]
 			if a.Kind == policies.EntryUser && a.Verb == "focus" && a.Window == b.Window && a.Window != "" &&
 				(b.Verb == "focus" || b.Verb == "move" || b.Verb == "resize") {
-				t.Fatalf("%+v should not be before %+v", a, b)
+				t.Fatalf("timeline: got %+v before %+v, want both in one entry", a, b)
 			}
 		}
 		data, err := json.Marshal(all)
@@ -223,7 +223,7 @@ func TestFoldedTimelineProperties(t *testing.T) {
 		}
 		var kept []policies.TimelineEntry
 		if err := json.Unmarshal(data, &kept); err != nil || !cmp.Equal(all, kept, cmpopts.EquateEmpty()) {
-			t.Fatalf("encoded and decoded entries differ: %v\n%s", err, cmp.Diff(all, kept))
+			t.Fatalf("decoded entries: got error %v (-want +got):\n%s", err, cmp.Diff(all, kept))
 		}
 	})
 }
