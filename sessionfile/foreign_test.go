@@ -80,7 +80,7 @@ func TestForeignConversations(t *testing.T) {
 			s := example()
 			s.Threads[0].Messages = all
 			if again := reading(t, packed(t, s)); len(again.Threads[0].Messages) != len(all) {
-				t.Errorf("%d messages are left of %d", len(again.Threads[0].Messages), len(all))
+				t.Errorf("messages read again: got %d, want %d", len(again.Threads[0].Messages), len(all))
 			}
 		})
 	}
@@ -99,7 +99,7 @@ func TestForeignConversationsThatAreRefused(t *testing.T) {
 			t.Parallel()
 			_, err := read(withForeign(t, messages))
 			if refused, ok := errors.AsType[*sessionfile.RefusedError](err); !ok || refused.Part != "api/theirs.json" {
-				t.Errorf("got %v", err)
+				t.Errorf("got error %v, want a refusal of api/theirs.json", err)
 			}
 		})
 	}
@@ -124,9 +124,9 @@ func TestRowsInALogAreWhole(t *testing.T) {
 	}
 	data := packed(t, s)
 	if text := part(t, data, "ui/monitor-0.jsonl"); !strings.Contains(text, `"partial":false`) || strings.Contains(text, `"partial":true`) {
-		t.Errorf("rows are written as\n%s", text)
+		t.Errorf("written rows: got\n%s\nwant all with partial false", text)
 	}
 	if row := reading(t, data).Rows[first][1]; history.IsPartial(row) || row.Partial == nil || row.Text != "hm" {
-		t.Errorf("the row is %+v", row)
+		t.Errorf("read row: got %+v, want a whole one with the text hm", row)
 	}
 }

@@ -136,10 +136,10 @@ func TestRoundTrip(t *testing.T) {
 		t.Errorf("conversations (-want +got)\n%s", d)
 	}
 	if len(l.Desktop.Windows) != 2 || l.Desktop.Windows[0].Lock != "" || len(l.Desktop.Agents) != 0 || l.Desktop.Monitors[0].Queue != 0 {
-		t.Errorf("the desktop is %+v", l.Desktop)
+		t.Errorf("desktop: got %+v, want two windows without locks, no agents and no queue", l.Desktop)
 	}
 	if l.Meta.SessionID != "ses-1" || l.Meta.ThreadIDs["main-monitor-0"] != "thread-9" || l.Meta.Position != s.Meta.Position {
-		t.Errorf("the metadata is %+v", l.Meta)
+		t.Errorf("metadata: got %+v, want ses-1 with thread-9 at %v", l.Meta, s.Meta.Position)
 	}
 	stored := map[string]string{}
 	for _, f := range l.Files {
@@ -183,7 +183,7 @@ func TestPlansThatHaveEnded(t *testing.T) {
 			s.Desktop.HITLRequests = []wire.HITLRequest{wire.HITLInputRequest{RequestID: "q", InputType: wire.AnswerText}}
 			got := reading(t, packed(t, s)).Desktop
 			if (got.Plan != nil) != tc.kept || (len(got.Todos) > 0) != tc.kept || got.CurrentLayer != "" || got.HITLRequests != nil || got.HITLPending != nil {
-				t.Errorf("it is %+v with %v, in layer %q, asks %v", got.Plan, got.Todos, got.CurrentLayer, got.HITLRequests)
+				t.Errorf("got plan %+v with todos %v, layer %q, requests %v, want the plan kept: %v, no layer and no requests", got.Plan, got.Todos, got.CurrentLayer, got.HITLRequests, tc.kept)
 			}
 			if d := cmp.Diff(todos, got.Todos, cmpopts.EquateEmpty()); tc.kept && d != "" {
 				t.Errorf("todos (-want +got)\n%s", d)
@@ -225,7 +225,7 @@ func TestForeignMessageFormats(t *testing.T) {
 			IsError bool            `json:"isError"`
 		}
 		if err := json.Unmarshal([]byte(line), &m); err != nil {
-			t.Fatalf("%s: %v", line, err)
+			t.Fatalf("message %s: got error %v, want JSON", line, err)
 		}
 		got = append(got, fmt.Sprint(m.Type, " ", m.AgentID, " ", string(m.Source), " ", m.Tool, m.Content, " ", m.IsError))
 	}
@@ -397,7 +397,7 @@ func TestFlippedBits(t *testing.T) {
 		}
 	}
 	if found < len(good)/6 {
-		t.Errorf("%d of %d are found", found, len(good)/3)
+		t.Errorf("flipped bits found: got %d of %d, want at least half", found, len(good)/3)
 	}
 }
 
@@ -445,10 +445,10 @@ func TestDecompressionIsBounded(t *testing.T) {
 	data := packed(t, s)
 	_, err := sessionfile.Read(bytes.NewReader(data), int64(len(data)), sessionfile.Limits{Bytes: 1 << 20})
 	if err == nil || !strings.Contains(err.Error(), "too large") {
-		t.Errorf("8 MiB in %d bytes: %v", len(data), err)
+		t.Errorf("8 MiB in %d bytes: got error %v, want one that says %q", len(data), err, "too large")
 	}
 	if _, err := sessionfile.Read(bytes.NewReader(data), int64(len(data)), sessionfile.Limits{Parts: 3}); err == nil || !strings.Contains(err.Error(), "parts") {
-		t.Errorf("many parts: %v", err)
+		t.Errorf("more than three parts: got error %v, want one that says %q", err, "parts")
 	}
 }
 
@@ -465,12 +465,12 @@ func TestWriteFails(t *testing.T) {
 		return func(yield func(wire.UIRow, error) bool) { yield(wire.UIRow{}, broken) }
 	}
 	if err := sessionfile.Write(io.Discard, s); !errors.Is(err, broken) {
-		t.Errorf("rows: %v", err)
+		t.Errorf("failing rows: got error %v, want %v", err, broken)
 	}
 	s = example()
 	s.Files[0].Open = func() (io.ReadCloser, error) { return nil, broken }
 	if err := sessionfile.Write(io.Discard, s); !errors.Is(err, broken) {
-		t.Errorf("files: %v", err)
+		t.Errorf("failing files: got error %v, want %v", err, broken)
 	}
 }
 
@@ -480,10 +480,10 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		l, err := read(data)
 		if _, ok := errors.AsType[*sessionfile.RefusedError](err); err != nil && !ok {
-			t.Fatalf("not a refusal: %v", err)
+			t.Fatalf("got error %v, want a refusal", err)
 		}
 		if err == nil && len(l.Desktop.Monitors) == 0 {
-			t.Fatal("a log without a monitor")
+			t.Fatal("log without a monitor: got no error, want one")
 		}
 	})
 }

@@ -69,13 +69,13 @@ func TestPolicies(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", d)
 			}
 			if err := providers.Check(append(history.View(l.Threads[0].Messages), says("go on"))); err != nil {
-				t.Errorf("a model would not take it: %v", err)
+				t.Errorf("check of the messages for a model: got error %v, want none", err)
 			}
 		})
 	}
 	windows, threads, rows := outline(all)
 	if len(windows) != 2 || len(threads) != 3 || len(rows) != 5 {
-		t.Error("a policy has changed the log itself")
+		t.Errorf("log after the policies: got %d windows, %d threads and %d rows, want it unchanged, 2, 3 and 5", len(windows), len(threads), len(rows))
 	}
 }
 
@@ -98,7 +98,7 @@ func TestLinesAboutOldWindows(t *testing.T) {
 			t.Errorf("row %+v and message %+v, want %s in both", row, m, want)
 		}
 		if before := rows[len(rows)-3+i]; row.ID <= before.ID || row.TS <= before.TS {
-			t.Errorf("row %d follows row %d", row.ID, before.ID)
+			t.Errorf("row after %d at %d: got %d at %d, want a later one", before.ID, before.TS, row.ID, row.TS)
 		}
 	}
 }
