@@ -207,7 +207,7 @@ func TestNothingHidesWhatIsDenied(t *testing.T) {
 		line := hide(t)
 		allow := []string{"*", "echo", "ls", "cat"}
 		if got := approval.JudgeCommand(line, allow, []string{"rm"}); got == approval.Approve {
-			t.Fatalf("%q is approved", line)
+			t.Fatalf("%q: got it approved, want it denied or asked", line)
 		}
 	})
 }
@@ -218,11 +218,11 @@ func TestLongCommandsAreAsked(t *testing.T) {
 	for _, more := range []string{"a", "a ", "'a' ", "# a ", "`", "(", "$(", "sudo ", "a;"} {
 		line := "git " + strings.Repeat(more, 5000)
 		if got := approval.JudgeCommand(line, []string{"*"}, []string{"rm"}); got != approval.AskUser {
-			t.Errorf("%q …: got %s", line[:20], got)
+			t.Errorf("%q …: got %s, want %s", line[:20], got, approval.AskUser)
 		}
 	}
 	if got := approval.JudgeCommand("git "+strings.Repeat("a ", 2000), []string{"git"}, []string{"rm"}); got != approval.Approve {
-		t.Errorf("a line of 4,004 bytes: got %s", got)
+		t.Errorf("a line of 4,004 bytes: got %s, want %s", got, approval.Approve)
 	}
 }
 
@@ -258,14 +258,14 @@ func FuzzJudgeCommand(f *testing.F) {
 		for _, after := range []string{"\nrm x", ";rm x", "&&rm x", "|rm", "&rm", "\n'rm' x", ";A=1 rm", ";>/dev/null rm"} {
 			switch v := judge(line + after); {
 			case v == approval.Approve:
-				t.Errorf("%q is approved with %q behind it", line, after)
+				t.Errorf("%q with %q behind it: got it approved, want it denied or asked", line, after)
 			case got == approval.Approve && v != approval.Deny:
-				t.Errorf("%q is no denial with %q behind it, but %s", line, after, v)
+				t.Errorf("%q with %q behind it: got %s, want %s", line, after, v, approval.Deny)
 			}
 		}
 		for _, before := range []string{"rm x; ", "rm x\n", "rm ", "sudo rm "} {
 			if v := judge(before + line); v == approval.Approve {
-				t.Errorf("%q is approved behind %q", line, before)
+				t.Errorf("%q behind %q: got it approved, want it denied or asked", line, before)
 			}
 		}
 		// A line that is not approved is not approved as part of a longer one either.
@@ -273,12 +273,12 @@ func FuzzJudgeCommand(f *testing.F) {
 			for _, around := range []string{"ls; @", "ls\n@", "@\nls", "@;ls", "@;ls 'x'"} {
 				whole := strings.Replace(around, "@", line, 1)
 				if v := judge(whole); v == approval.Approve {
-					t.Errorf("%q is not approved, but %q is", line, whole)
+					t.Errorf("%q inside of %q: got %v, want it not approved as alone", line, whole, v)
 				}
 			}
 		}
 		if v := approval.JudgeCommand(line, nil, nil); v == approval.Deny {
-			t.Errorf("%q is denied without rules", line)
+			t.Errorf("%q without rules: got it denied, want it approved or asked", line)
 		}
 	})
 }

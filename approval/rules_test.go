@@ -173,7 +173,7 @@ func TestSpendingLimits(t *testing.T) {
 	exceeds := func(w approval.Window, requests int, cost float64) string {
 		limit, over := w.Exceeds(wire.AutoApproval{AllowedMaxRequests: requests, AllowedMaxCost: cost})
 		if over != (limit.Type != "") {
-			t.Errorf("%+v is %v", limit, over)
+			t.Errorf("limit %+v: got exceeded %v, want that only with a type", limit, over)
 		}
 		return limit.Type
 	}
@@ -194,18 +194,18 @@ func TestSpendingLimits(t *testing.T) {
 		"requests first":     {3, 0.1, "requests"},
 	} {
 		if got := exceeds(w, test.requests, test.cost); got != test.want {
-			t.Errorf("%s: got %q", name, got)
+			t.Errorf("%s: got limit %q, want %q", name, got, test.want)
 		}
 	}
 	limit, _ := w.Exceeds(wire.AutoApproval{AllowedMaxCost: 0.1})
 	if limit.Count != "0.10" {
-		t.Errorf("the cost is shown as %s", limit.Count)
+		t.Errorf("shown cost: got %s, want 0.10", limit.Count)
 	}
 	again := w.Reset()
 	if again.Requests != 0 || again.Cost != 0 || again.Number != 1 || exceeds(again, 1, 0.1) != "" || again.Reset().Number != 2 {
-		t.Errorf("after the user confirmed the window is %+v", again)
+		t.Errorf("window after the user confirmed: got %+v, want the first without requests and cost", again)
 	}
 	if exceeds(again.Spend(0), 1, 0) != "requests" {
-		t.Error("the second window has no request limit")
+		t.Error("second window with one request: got no request limit, want one")
 	}
 }
