@@ -39,11 +39,11 @@ func TestReadmesKeepUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		if rows[i], flags[i] = outline(string(text)); len(rows[i]) < 2 || len(flags[i]) < 2 {
-			t.Fatalf("%s has %d sections and %d options", name, len(rows[i]), len(flags[i]))
+			t.Fatalf("outline of %s: got %d sections and %d options, want at least two of each", name, len(rows[i]), len(flags[i]))
 		}
 	}
 	if !slices.Equal(rows[0], rows[1]) {
-		t.Errorf("the sections of README.md have tables of %v rows, those of README.ko.md of %v", rows[0], rows[1])
+		t.Errorf("rows of tables by section: got %v in README.ko.md, want %v as in README.md", rows[1], rows[0])
 	}
 	for i, name := range []string{"README.ko.md", "README.md"} {
 		for _, flag := range flags[i] {
