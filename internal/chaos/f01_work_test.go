@@ -201,7 +201,7 @@ func (s *workload) end(ctx context.Context, t *testing.T) {
 		got, ok := w.Content.(wire.MarkdownContent)
 		whole := strings.TrimSpace(want.String())
 		if !ok || !strings.HasPrefix(whole, got.Data) || outcomes[s.build] == wire.OutcomeCompleted && got.Data != whole {
-			t.Errorf("window %s of %s has content %+v and its turn ended as %q", s.window, s.d.id, w.Content, outcomes[s.build])
+			t.Errorf("window %s of %s: got content %+v after its turn ended as %q, want %q, or a beginning of it if the turn did not complete", s.window, s.d.id, w.Content, outcomes[s.build], whole)
 		}
 	}
 }

@@ -166,7 +166,7 @@ func (c *cutRun) crowdStatus(t *testing.T, since time.Time) crowdStatus {
 			t.Fatalf("read the status of a crowd: %v", err)
 		}
 		if len(s.Ended) > 0 {
-			t.Fatalf("%d tabs have ended: %s", len(s.Ended), s.Ended[0])
+			t.Fatalf("tabs of the crowd: got %d that have ended, want none: %s", len(s.Ended), s.Ended[0])
 		}
 		all.Up += s.Up
 		all.Dials = append(all.Dials, s.Dials...)

@@ -99,7 +99,7 @@ func openUncheckedTab(t *testing.T, addr string, session wire.SessionID, th *rea
 	}
 	_ = answer.Body.Close() // it has none
 	if answer.StatusCode != http.StatusSwitchingProtocols {
-		t.Fatalf("handshake: %s", answer.Status)
+		t.Fatalf("handshake: got %s, want status %d", answer.Status, http.StatusSwitchingProtocols)
 	}
 	wg.Go(func() { _, _ = io.Copy(io.Discard, in) })
 }

@@ -139,7 +139,7 @@ func (d *duplicateSender) send(id wire.MessageID, reply string, at int, request 
 	case wire.MessageQueued:
 		entry.Event = &hubtest.Event{At: answer.At, Type: "MESSAGE_QUEUED"}
 	default:
-		d.t.Errorf("%s of %s is answered with %s", id, d.session, frame)
+		d.t.Errorf("%s of %s: got the answer %s, want it accepted or queued", id, d.session, frame)
 		return
 	}
 	d.history.Add(entry)
@@ -202,8 +202,7 @@ func countCopies(t *testing.T, entries []hubtest.Entry) copyCounts {
 			waits := e.Event.Type == "MESSAGE_QUEUED" && m.queued == 1
 			if !waits && (e.Event.Type != m.taken.Type || e.Event.Agent != m.taken.Agent || e.Event.How != m.taken.How) {
 				c.contrary++
-				t.Errorf("%s of %s is taken by %s (%s), and %s gets %s by %s (%s)", k.id, k.session,
-					m.taken.Agent, m.taken.How, e.Source, e.Event.Type, e.Event.Agent, e.Event.How)
+				t.Errorf("%s of %s: %s got %s by %s (%s), want the answer of the first copy, by %s (%s)", k.id, k.session, e.Source, e.Event.Type, e.Event.Agent, e.Event.How, m.taken.Agent, m.taken.How)
 			}
 		}
 	}

@@ -121,7 +121,7 @@ func main() {
 		seconds, measures, _ := strings.Cut(string(out), " ")
 		n, err := strconv.ParseInt(seconds, 10, 64)
 		if off := time.Since(time.Unix(n, 0)) + skew; err != nil || off.Abs() > 10*time.Minute || measures != "true" {
-			t.Errorf("with a skew of %v the clock prints %q", skew, out)
+			t.Errorf("clock with a skew of %v: got %q, want the time minus the skew and a monotonic clock", skew, out)
 		}
 	}
 }
@@ -178,7 +178,7 @@ func (k *skewRun) checkIdleSessions(t *testing.T, f *hubtest.Cluster, shard uint
 	k.out.round.addViolations(f.Finish(t, h, tabs, hubtest.Rules{}))
 	for i, d := range all {
 		if d.epoch() != epochs[i] {
-			t.Errorf("%s went from epoch %d to %d without a fault", d.id, epochs[i], d.epoch())
+			t.Errorf("epoch of %s without a fault: got %d, want %d as before", d.id, d.epoch(), epochs[i])
 			continue
 		}
 		k.kept++
@@ -214,7 +214,7 @@ func (k *skewRun) checkTimestamps(t *testing.T, f *hubtest.Cluster, session wire
 		k.shown++
 	}
 	if k.shown == 0 {
-		t.Errorf("%s has no events", session)
+		t.Errorf("events of %s: got none, want at least one", session)
 	}
 }
 

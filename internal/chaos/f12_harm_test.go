@@ -111,7 +111,7 @@ func (v corruptor) corruptValue(t *testing.T, key string) string {
 	case "hash":
 		fields, err := v.redis.HKeys(ctx, key).Result()
 		if err != nil || len(fields) == 0 {
-			t.Fatalf("fields of %s: %v, error %v", key, fields, err)
+			t.Fatalf("fields of %s: got %v, error %v, want at least one", key, fields, err)
 		}
 		slices.Sort(fields)
 		field := fields[v.rng.IntN(len(fields))]
@@ -126,7 +126,7 @@ func (v corruptor) corruptValue(t *testing.T, key string) string {
 	case "list":
 		n, err := v.redis.LLen(ctx, key).Result()
 		if err != nil || n == 0 {
-			t.Fatalf("%s has %d items, error %v", key, n, err)
+			t.Fatalf("items of %s: got %d, error %v, want at least one", key, n, err)
 		}
 		at := v.rng.Int64N(n)
 		value, err := v.redis.LIndex(ctx, key, at).Result()

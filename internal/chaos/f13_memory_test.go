@@ -82,7 +82,7 @@ func (c *fullStoreSession) useWhileFull(t *testing.T) {
 			t.Errorf("snapshot from hub %s: %v", hub.Name, err)
 		}
 		if log, err := c.f.ReadLog(t, hub.URL, c.d.id); err != nil || len(log) == 0 {
-			t.Errorf("log of %d events from hub %s: %v", len(log), hub.Name, err)
+			t.Errorf("log from hub %s: got %d events, error %v, want all events", hub.Name, len(log), err)
 		}
 		began := time.Now()
 		tab := c.h.OpenTab(t, hubtest.TabConfig{Name: fmt.Sprintf("late-%d-%d", c.n, i), URL: hub.URL, Session: c.d.id})

@@ -65,7 +65,7 @@ func TestF14Disk(t *testing.T) {
 			case err == nil && len(log) > 0:
 				opened++
 			case !told:
-				t.Errorf("log of %d events from a hub that was started on a full disk: %v", len(log), err)
+				t.Errorf("hub started on a full disk: got a log of %d events, error %v, want events or an error about the space", len(log), err)
 			}
 			bad += scan(t, copyDir(t, filepath.Join(dir, "data"))).damage()
 		}
@@ -79,7 +79,7 @@ func TestF14Disk(t *testing.T) {
 	hub.Kill(t)
 	bad += scan(t, filepath.Join(dir, "data")).damage()
 	if bad > 0 {
-		t.Errorf("%d records cannot be read", bad)
+		t.Errorf("records that cannot be read: got %d, want 0", bad)
 	}
 	out.check(t)
 	plan.Add(t, hubtest.Result{

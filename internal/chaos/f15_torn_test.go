@@ -176,7 +176,7 @@ func (k tearRun) runEpisode(t *testing.T, name string, kills int) {
 	hub.Start(t)
 	for _, d := range all {
 		if log, err := f.ReadLog(t, hub.URL, d.id); err != nil || len(log) == 0 {
-			t.Errorf("after a cut the log has %d events: %v", len(log), err)
+			t.Errorf("log after a cut: got %d events, error %v, want at least one", len(log), err)
 		}
 		tab := plan.NewHistory(t, name+"-cut-"+string(d.id)).OpenTab(t, hubtest.TabConfig{Name: "after", URL: hub.URL, Session: d.id})
 		if err := tab.Send(t.Context(), "after", "/nosteer\n/say well", "well"); err != nil {
@@ -197,7 +197,7 @@ func (k tearRun) checkTruncated(t *testing.T, dir string) {
 	t.Helper()
 	whole := scan(t, copyDir(t, dir))
 	if bad := whole.damage(); bad > 0 {
-		t.Errorf("%d records cannot be read after a kill", bad)
+		t.Errorf("records that cannot be read after a kill: got %d, want 0", bad)
 		k.cuts.addViolations(bad)
 	}
 	n := 1 + k.rng.Int64N(smallCut)
@@ -227,17 +227,17 @@ func (k tearRun) checkTruncated(t *testing.T, dir string) {
 	// Data that was not synced when the hub was killed is not reported.
 	for id := range rest.logs {
 		if rest.reported[id] != (rest.damageFiles > 0) {
-			t.Errorf("without the last %d bytes there are %d files of damage, and session %s reports a possible loss: %v", n, rest.damageFiles, id, rest.reported[id])
+			t.Errorf("without the last %d bytes: got %d files of damage and session %s reports a possible loss: %v, want a report exactly with damage", n, rest.damageFiles, id, rest.reported[id])
 			k.cuts.addViolations(1)
 		}
 	}
 	if rest.damageFiles == 0 && int64(lost) > 256<<10 {
-		t.Errorf("without the last %d bytes %d bytes of events are lost without a report", n, lost)
+		t.Errorf("without the last %d bytes: got %d bytes of events lost without a report, want at most 256 KiB", n, lost)
 		k.cuts.addViolations(1)
 	}
 	// The newest record may be much larger than the cut; all others are within it.
 	if rest.bad > 0 || n <= smallCut && sessions > 1 || int64(lost) > n+(256<<10) {
-		t.Errorf("without the last %d bytes %d bytes of events of %d sessions are lost, and %d records cannot be read", n, lost, sessions, rest.bad)
+		t.Errorf("without the last %d bytes: got %d bytes of events of %d sessions lost and %d unreadable records, want only what the cut had and none unreadable", n, lost, sessions, rest.bad)
 		k.cuts.addViolations(1)
 	}
 }

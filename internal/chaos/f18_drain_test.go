@@ -197,7 +197,7 @@ func (r *rollingRun) replace(t *testing.T, hub *hubtest.Hub, program string) {
 	took := time.Since(when)
 	r.exits.add(took)
 	if code != 0 {
-		t.Errorf("hub %s ended with code %d\n%s", hub.ID(), code, hub.Log())
+		t.Errorf("exit code of hub %s: got %d, want 0\n%s", hub.ID(), code, hub.Log())
 	}
 	if plan.Full && took > exitLimit {
 		t.Errorf("hub %s took %v to end, want at most %v", hub.ID(), took, exitLimit)

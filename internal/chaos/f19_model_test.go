@@ -81,7 +81,7 @@ func TestF19Model(t *testing.T) {
 	m.checkEnds(t)
 	// Every turn that was waited for is one of these.
 	if judged := m.bad + m.good + m.cut; judged != int(m.turns.Load()) {
-		t.Errorf("%d turns have ended and the log has the end of %d", m.turns.Load(), judged)
+		t.Errorf("ends of turns in the log: got %d, want %d", judged, m.turns.Load())
 	}
 	plan.Add(t, hubtest.Result{
 		Fault: "F19", What: "a model that hangs, refuses, breaks off and talks nonsense; owners are killed meanwhile", Rounds: int(m.turns.Load()),
@@ -214,7 +214,7 @@ func (m *modelRun) checkEnd(t *testing.T, k sentMessage, e *hubtest.Event, resum
 		// On a slow machine every model may be silent for too long.
 		slow := !plan.Full && strings.Contains(e.Reason, "silent")
 		if e.Outcome != wire.OutcomeCompleted && !slow {
-			t.Errorf("%s in %s ended as %q: %s", k.message, k.session, e.Outcome, e.Reason)
+			t.Errorf("%s in %s: got ended as %q (%s), want %q", k.message, k.session, e.Outcome, e.Reason, wire.OutcomeCompleted)
 		}
 		return
 	}

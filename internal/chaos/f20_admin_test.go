@@ -105,7 +105,7 @@ func (r *adminRun) actOnSession(t *testing.T, d *desktop, name string) {
 	}
 	r.sendAction(t, r.rng, order, 1)
 	if outcome, err := d.tabs[0].AwaitEnd(t.Context(), id); err != nil || outcome != wire.OutcomeCompleted {
-		t.Errorf("%s was executed twice: %s ended as %q, %v", order.id, id, outcome, err)
+		t.Errorf("%s sent twice: got %s ended as %q, error %v, want %q", order.id, id, outcome, err, wire.OutcomeCompleted)
 	}
 }
 
@@ -184,7 +184,7 @@ func (r *adminRun) deleteSession(t *testing.T, name string) {
 	for _, hub := range r.f.RunningHubs() {
 		err := tryGet(t, r.f, hub.URL+"/api/sessions/"+string(d.id), nil)
 		if status, ok := errors.AsType[*hubtest.StatusError](err); !ok || status.Status != http.StatusNotFound && status.Status != http.StatusGone {
-			t.Errorf("hub %s still has deleted %s: %v", hub.Name, d.id, err)
+			t.Errorf("deleted %s at hub %s: got error %v, want status %d or %d", d.id, hub.Name, err, http.StatusNotFound, http.StatusGone)
 		}
 	}
 	type end struct {

@@ -105,7 +105,7 @@ func undecoded(t *testing.T, f *hubtest.Cluster, h *hubtest.History) int {
 	for _, hub := range f.Hubs {
 		for _, text := range []string{"cannot be read", "unreadable"} {
 			if n := hub.CountInLog(text); n > 0 {
-				t.Errorf("hub %s has logged %q %d times\n%s", hub.Name, text, n, hub.Log())
+				t.Errorf("log of hub %s: got %q %d times, want it never\n%s", hub.Name, text, n, hub.Log())
 				all += n
 			}
 		}
@@ -165,7 +165,7 @@ func (m *mixedRun) moveSession(t *testing.T, d *desktop, kill bool) {
 		m.h.AddFault("stop %s", owner.ID())
 		owner.Terminate(t)
 		if code := owner.Wait(t); code != 0 {
-			t.Errorf("hub %s ended with code %d", owner.ID(), code)
+			t.Errorf("exit code of hub %s: got %d, want 0", owner.ID(), code)
 		}
 	}
 	d.waitEpoch(t, d.tabs[0], epoch)

@@ -210,7 +210,7 @@ func (s *steeredSession) checkEffects(t *testing.T) (violations int) {
 		n, o := strings.Count(written, " "+string(id)+";"), outcomes[id]
 		completed := o == wire.OutcomeCompleted
 		if n > 1 || completed && n != 1 || s.refused[id] && n > 0 {
-			t.Errorf("%s in %s ended as %q (refused: %v) and wrote its id %d times", id, s.id, o, s.refused[id], n)
+			t.Errorf("%s in %s ended as %q (refused: %v): got its id written %d times, want once if completed, never if refused, else at most once", id, s.id, o, s.refused[id], n)
 			violations++
 		}
 		s.out.messages.Add(1)

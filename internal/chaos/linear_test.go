@@ -108,7 +108,7 @@ func (c *trialResults) checkTrial(t *testing.T, s *trial, name string) {
 	}
 	picture := filepath.Join(plan.Folder, name+".html")
 	err := errors.Join(os.MkdirAll(plan.Folder, 0o750), porcupine.VisualizePath(logModel(), info, picture))
-	t.Errorf("session %s is %s, seed %d, see %s (%v)", s.session, verdict, plan.Seed, picture, err)
+	t.Errorf("session %s: got %s, want linearizable; seed %d, see %s (%v)", s.session, verdict, plan.Seed, picture, err)
 	for _, op := range s.ops {
 		t.Logf("%d: %v to %v: %s", op.ClientId, time.Duration(op.Call), time.Duration(op.Return), logModel().DescribeOperation(op.Input, op.Output))
 	}
