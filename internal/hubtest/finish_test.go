@@ -53,7 +53,7 @@ func TestFinish(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n, messages := s.finish(); n != 0 || s.recorder.failed {
-		t.Fatalf("%d violations: %s", n, messages)
+		t.Fatalf("got %d violations, failed %v, want none: %s", n, s.recorder.failed, messages)
 	}
 	kinds := map[hubtest.Kind]int{}
 	for _, e := range s.history.Entries() {
@@ -111,7 +111,7 @@ func TestFinishFails(t *testing.T) {
 				s.IdleTimeout = time.Second
 			}
 			if n, messages := s.finish(); n == 0 || !s.recorder.failed || !strings.Contains(messages, test.want) {
-				t.Errorf("%d violations: %s", n, messages)
+				t.Errorf("got %d violations, failed %v, want one that says %q: %s", n, s.recorder.failed, test.want, messages)
 			}
 		})
 	}

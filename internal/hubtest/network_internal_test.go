@@ -69,6 +69,6 @@ func TestNetworkLosesAndDelays(t *testing.T) {
 	n.forward(synPacket())
 	n.forward([]byte("not a packet, but as long as one could be, which is forty bytes"))
 	if got := len(l.queues[up]); got != before {
-		t.Errorf("%d packets passed a route that drops all", got-before)
+		t.Errorf("packets on a route that drops all: got %d, want 0", got-before)
 	}
 }
