@@ -72,7 +72,7 @@ func TestEnsembleForgetsWhatWasLate(t *testing.T) {
 	}
 	master, replicas, behind := e.Master(t)
 	if master != 0 || replicas != 2 || behind <= 0 {
-		t.Errorf("server %d is master, %d replicas are up to %d bytes behind", master, replicas, behind)
+		t.Errorf("got server %d as master of %d replicas up to %d bytes behind, want server 0 of two that are behind", master, replicas, behind)
 	}
 	next, _ := e.Fail(t, master)
 	client = e.Servers[next].Client(t)
