@@ -54,10 +54,10 @@ func TestTruncateProperties(t *testing.T) {
 			got := f.plain(text, limit)
 			rest, isPrefix := strings.CutPrefix(text, got)
 			if !isPrefix || !utf8.ValidString(got) || f.size(got) > max(limit, 0) {
-				t.Fatalf("%s: %q of %q with limit %d", f.name, got, text, limit)
+				t.Fatalf("%s of %q with limit %d: got %q, want a valid beginning within the limit", f.name, text, limit, got)
 			}
 			if _, next := utf8.DecodeRuneInString(rest); rest != "" && f.size(got+rest[:next]) <= limit {
-				t.Fatalf("%s: %q of %q has room for one more character with limit %d", f.name, got, text, limit)
+				t.Fatalf("%s of %q with limit %d: got %q, want one more character, which has room", f.name, text, limit, got)
 			}
 			want := text
 			if rest != "" {
@@ -78,7 +78,7 @@ func TestTruncateAnyBytes(t *testing.T) {
 		limit := rapid.IntRange(0, len(text)).Draw(t, "limit")
 		for _, got := range []string{truncation.Bytes(text, limit), truncation.Runes(text, limit)} {
 			if !strings.HasPrefix(text, got) {
-				t.Fatalf("%q is no beginning of %q", got, text)
+				t.Fatalf("truncating %q: got %q, want a beginning of it", text, got)
 			}
 		}
 	})
