@@ -53,7 +53,7 @@ func TestWriteMakesTheFolders(t *testing.T) {
 	for name, want := range source(t) {
 		got, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
 		if err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s was written as %.80q, %v", name, got, err)
+			t.Errorf("%s: got %.80q, error %v, want %.80q", name, got, err, want)
 		}
 	}
 }
@@ -68,10 +68,10 @@ func TestBrokenSourceWritesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := write(dir); err == nil || !strings.Contains(err.Error(), "x.go") {
-		t.Errorf("write says %v", err)
+		t.Errorf("write of a broken source: got error %v, want one that names x.go", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
-		t.Errorf("%v was written, %v", left, err)
+		t.Errorf("files after the failed write: got %v, error %v, want only the source", left, err)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestValuesAreTheConstants(t *testing.T) {
 		}
 		lists++
 		if !slices.Equal(s.Values, constants[s.Name]) {
-			t.Errorf("%s allows %v, its constants are %v", s.Name, s.Values, constants[s.Name])
+			t.Errorf("values of %s: got %v, want its constants %v", s.Name, s.Values, constants[s.Name])
 		}
 	}
 	if lists < 30 {
@@ -161,7 +161,7 @@ func TestLinksOfTheReferencePage(t *testing.T) {
 	links := regexp.MustCompile(`\]\(#([^)]+)\)`).FindAllStringSubmatch(text, -1)
 	for _, m := range links {
 		if !targets[m[1]] {
-			t.Errorf("#%s leads nowhere", m[1])
+			t.Errorf("link #%s: got no target, want a heading of the page", m[1])
 		}
 	}
 	if len(links) < 300 {
