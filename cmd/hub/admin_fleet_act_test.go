@@ -29,7 +29,7 @@ func (f *adminFleet) done(t *testing.T, args ...string) auditRecord {
 	t.Helper()
 	card := read[auditRecord](t, f, args...)
 	if card.ID == "" || card.Action == "" || card.Reason == "" || card.Result != "done" || card.Time == 0 {
-		t.Errorf("hub admin %s is recorded as %+v", strings.Join(args, " "), card)
+		t.Errorf("record of hub admin %s: got %+v, want it done with id, action, reason and time", strings.Join(args, " "), card)
 	}
 	return card
 }
@@ -56,17 +56,17 @@ func TestAdminFleetActs(t *testing.T) {
 		return d.Known && len(d.Monitors) == 1 && len(d.Monitors[0].Queue) == 1 && len(d.Tabs) == 1 && len(d.Agents) > 0
 	})
 	if d.Row.Owner != "one" || d.Monitors[0].Queue[0].MessageID != "second" || d.Row.Queued != 1 {
-		t.Errorf("%+v", d)
+		t.Errorf("detail: got %+v, want the owner one and the message second queued", d)
 	}
 	f.fails(t, command.ExitFailure, "hub answered 404: ", "cancel", id, "third", "--reason", "x")
 	f.fails(t, command.ExitUsage, "say why with --reason", "cancel", id, "second")
 	if card := f.done(t, "cancel", id, "second", "--reason", "not that"); card.Action != "message.cancel" || card.Target != id+"/second" || card.Reason != "not that" {
-		t.Errorf("%+v", card)
+		t.Errorf("record of the cancel: got %+v, want message.cancel of %s/second: not that", card, id)
 	}
 	f.show(t, session, func(d adminview.Detail) bool { return d.Row.Queued == 0 && d.Row.Status == adminview.Working })
 	if out := f.ok(t, "interrupt", id, "--reason", "it burns money"); !strings.HasPrefix(out, "session.interrupt of "+id+" is recorded as adm-") ||
 		!strings.HasSuffix(out, ".\nagents stopped: 1 of 1 at work\n") {
-		t.Errorf("%q", out)
+		t.Errorf("output of interrupt: got %q, want the record of session.interrupt and one of one agents stopped", out)
 	}
 	x.until(t, `"isComplete":true.*"outcome":"interrupted"`)
 	f.show(t, session, func(d adminview.Detail) bool { return d.Row.Status == adminview.Idle })
@@ -78,7 +78,7 @@ func TestAdminFleetActs(t *testing.T) {
 	connection := string(d.Tabs[0].ConnectionID)
 	f.fails(t, command.ExitFailure, "hub answered 404: ", "close-tab", id, "con-nobody", "--reason", "x")
 	if card := f.done(t, "close-tab", id, connection, "--reason", "who is that"); card.Target != id+"/"+connection {
-		t.Errorf("%+v", card)
+		t.Errorf("record of close-tab: got %+v, want the target %s/%s", card, id, connection)
 	}
 	x.ends(t)
 	f.show(t, session, func(d adminview.Detail) bool { return len(d.Tabs) == 0 })
@@ -97,7 +97,7 @@ func (x *terminal) ends(t *testing.T) {
 			}
 			x.seen = append(x.seen, line)
 		case <-deadline:
-			t.Fatal("the terminal goes on")
+			t.Fatal("terminal: got no end until the deadline, want one")
 		}
 	}
 }
@@ -109,7 +109,7 @@ func (f *adminFleet) audited(t *testing.T, id string) {
 	results := map[string]string{}
 	for i, r := range list.Records {
 		if i > 0 && r.Seq >= list.Records[i-1].Seq {
-			t.Errorf("record %d is after %d", r.Seq, list.Records[i-1].Seq)
+			t.Errorf("audit: got record %d after %d, want the newest first", r.Seq, list.Records[i-1].Seq)
 		}
 		if r.Action == "message.cancel" || r.Action == "session.interrupt" || r.Action == "tab.close" {
 			results[r.ID] = r.Result + " " + results[r.ID]
@@ -123,11 +123,11 @@ func (f *adminFleet) audited(t *testing.T, id string) {
 		case "begun failed ":
 			bad++
 		default:
-			t.Errorf("something is recorded as %q", result)
+			t.Errorf("results of one action: got %q, want begun, then done or failed", result)
 		}
 	}
 	if good != 4 || bad != 2 {
-		t.Errorf("%d went well, %d did not: %+v", good, bad, list)
+		t.Errorf("actions: got %d done and %d failed, want 4 and 2: %+v", good, bad, list)
 	}
 	for args, want := range map[string]int{
 		"--action tab.close":                           4,
@@ -142,10 +142,10 @@ func (f *adminFleet) audited(t *testing.T, id string) {
 		}
 	}
 	if out := f.ok(t, "audit", "--action", "session.interrupt"); !strings.Contains(out, "it burns money") || strings.Count(out, "\n") != 5 {
-		t.Errorf("for people:\n%s", out)
+		t.Errorf("audit of interrupts: got\n%s\nwant five lines with the reason it burns money", out)
 	}
 	if out := f.ok(t, "audit", "verify"); out != fmt.Sprintf("All %d records are there and as they were written. The newest is %s.\n", len(list.Records), verified(t, f, len(list.Records))) {
-		t.Errorf("%q", out)
+		t.Errorf("audit verify: got %q, want all %d records as they were written", out, len(list.Records))
 	}
 }
 
@@ -190,7 +190,7 @@ func TestAdminFleetMoves(t *testing.T) {
 	}
 	said, cuts := (<-heard).Delta, 0
 	if owner := f.show(t, session, func(d adminview.Detail) bool { return d.Known }).Row.Owner; owner != "one" {
-		t.Fatalf("%q has it", owner)
+		t.Fatalf("owner: got %q, want one", owner)
 	}
 	f.fails(t, command.ExitUsage, "--to", "handover", string(session), "--reason", "x")
 	f.fails(t, command.ExitFailure, "hub answered 4", "handover", string(session), "--to", "nowhere", "--reason", "x")
@@ -207,26 +207,26 @@ func TestAdminFleetMoves(t *testing.T) {
 				said = said[:r.Offset] + r.Delta
 			}
 			if over = r.IsComplete; over && r.Outcome != wire.OutcomeCompleted {
-				t.Errorf("the turn ended with %q", r.Outcome)
+				t.Errorf("outcome of the turn: got %q, want %q", r.Outcome, wire.OutcomeCompleted)
 			}
 		case <-deadline:
 			t.Fatalf("the turn did not end; so far: %s", said)
 		}
 	}
 	if all := strings.Fields(said); len(all) != words || all[words-1] != "w"+strconv.Itoa(words) || cuts > 1 {
-		t.Errorf("the agent said %q, with %d cuts", said, cuts)
+		t.Errorf("text of the agent: got %q with %d cuts, want %d words with at most one cut", said, cuts, words)
 	}
 
 	if out := f.ok(t, "drain", "two", "--wait", "20s", "--reason", "upgrade"); !strings.HasPrefix(out, "replica.drain of two is recorded as adm-") || !strings.HasSuffix(out, "two is drained.\n") {
-		t.Errorf("%q", out)
+		t.Errorf("output of drain: got %q, want the record of replica.drain and two is drained", out)
 	}
 	if out := f.ok(t, "replicas"); !strings.Contains(out, "two      drained") {
-		t.Errorf("the replicas:\n%s", out)
+		t.Errorf("replicas: got\n%s\nwant two drained", out)
 	}
 	f.show(t, session, func(d adminview.Detail) bool { return d.Row.Owner == "one" })
 	code, out, stderr := f.run(t.Context(), f.one, f.admin, "undrain", "two", "--wait", "20s", "--reason", "done", "--json")
 	if code != command.ExitOK || strings.Count(out, "\n") != 1 || !strings.Contains(out, `"replica.undrain"`) || stderr != "two is serving.\n" {
-		t.Errorf("code %d, %q, %q", code, out, stderr)
+		t.Errorf("undrain --json: got code %d, %q, %q, want code %d, one line of replica.undrain and two is serving", code, out, stderr, command.ExitOK)
 	}
 	f.fails(t, command.ExitFailure, "hub answered 404: ", "drain", "nowhere", "--reason", "x")
 }

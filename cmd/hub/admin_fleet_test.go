@@ -71,7 +71,7 @@ func (f *adminFleet) ask(t *testing.T, s *server, token, path, body string, out 
 		err = json.Unmarshal(answer, out)
 	}
 	if err != nil || res.StatusCode >= http.StatusMultipleChoices {
-		t.Fatalf("%s: %s %s, %v", path, res.Status, answer, err)
+		t.Fatalf("%s: got %s %s, error %v, want success and JSON", path, res.Status, answer, err)
 	}
 }
 
@@ -103,7 +103,7 @@ func (f *adminFleet) ok(t *testing.T, args ...string) string {
 	t.Helper()
 	code, stdout, stderr := f.run(t.Context(), f.two, f.admin, args...)
 	if code != command.ExitOK || stderr != "" {
-		t.Fatalf("hub admin %s: code %d, %s", strings.Join(args, " "), code, stderr)
+		t.Fatalf("hub admin %s: got code %d, %s, want code %d and no error", strings.Join(args, " "), code, stderr, command.ExitOK)
 	}
 	return stdout
 }
@@ -122,7 +122,7 @@ func read[T any](t *testing.T, f *adminFleet, args ...string) (out T) {
 	t.Helper()
 	text := f.ok(t, append(args, "--json")...)
 	if err := json.Unmarshal([]byte(text), &out); err != nil {
-		t.Fatalf("hub admin %s: %v in %s", strings.Join(args, " "), err, text)
+		t.Fatalf("hub admin %s: got error %v, want JSON in %s", strings.Join(args, " "), err, text)
 	}
 	return out
 }
@@ -151,7 +151,7 @@ func eventually(t *testing.T, look func() (seen string, ok bool)) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatalf("it never was as it should be: %s", seen)
+			t.Fatalf("last state before the deadline: got %s, want the awaited one", seen)
 		}
 	}
 }
@@ -209,31 +209,31 @@ func TestAdminFleetSessions(t *testing.T) {
 	}
 	out := f.ok(t, "sessions")
 	if got := len(regexp.MustCompile(`(?m)^ses-`).FindAllString(out, -1)); got != many+2 {
-		t.Errorf("%d sessions are listed", got)
+		t.Errorf("listed sessions: got %d, want %d", got, many+2)
 	}
 	if out = f.ok(t, "sessions", "--limit", "150", "--sort", "user"); strings.Count(out, "\n") != 152 || !strings.HasSuffix(out, "… and 57 more; --limit 207 shows them.\n") {
-		t.Errorf("the first 150:\n%s", out)
+		t.Errorf("the first 150 sessions: got\n%s\nwant 152 lines, the last one about 57 more", out)
 	}
 	if out = f.ok(t, "sessions", "--stuck"); out != "No such sessions.\n" {
-		t.Errorf("none: %q", out)
+		t.Errorf("stuck sessions: got %q, want none", out)
 	}
 	out = f.ok(t, "show", string(asking))
 	for _, want := range []string{"the curious", "waiting", "one, epoch ", "A question", "\nQUESTION ", "\nTAB ", "\nAGENT ", "\nMESSAGE "} {
 		if !strings.Contains(out, want) {
-			t.Errorf("no %q in\n%s", want, out)
+			t.Errorf("show: got\n%s\nwant it to contain %q", out, want)
 		}
 	}
 	if strings.Contains(out, "WS_ERROR") {
-		t.Errorf("there was no error:\n%s", out)
+		t.Errorf("show: got an error in\n%s\nwant none", out)
 	}
 	if code, out, _ := f.run(t.Context(), f.one, f.guard, "show", string(asking)); code != command.ExitOK || strings.Contains(out, "A question") || strings.Contains(out, "curious") {
-		t.Errorf("who may not see content is shown, with %d:\n%s", code, out)
+		t.Errorf("show without admin:content: got code %d, want %d and no content:\n%s", code, command.ExitOK, out)
 	}
 	if o := read[adminview.Overview](t, f, "overview"); o.Totals.Sessions != many+2 || len(o.Replicas) != 2 || o.Totals.Questions != 1 {
-		t.Errorf("the overview: %+v", o)
+		t.Errorf("overview: got %+v, want %d sessions, two replicas and one question", o, many+2)
 	}
 	if out = f.ok(t, "overview"); !strings.HasPrefix(out, "207 sessions: ") || !strings.Contains(out, " 1 questions wait") {
-		t.Errorf("the overview:\n%s", out)
+		t.Errorf("overview: got\n%s\nwant 207 sessions and one question", out)
 	}
 	f.fails(t, command.ExitUsage, "flag --sort: Want one of: ", "sessions", "--sort", "shoes")
 	f.fails(t, command.ExitFailure, "hub answered 404: ", "show", "ses-nothing")
@@ -308,7 +308,7 @@ func TestAdminFleetTail(t *testing.T) {
 	const end = `"isComplete":true`
 	seen := full.until(t, end)
 	if !strings.Contains(seen, "the last secret") || !strings.Contains(seen, "w59") {
-		t.Errorf("the admin saw\n%s", seen)
+		t.Errorf("tail of an admin: got\n%s\nwant the last secret and w59", seen)
 	}
 	var positions []string
 	for line := range strings.Lines(seen) {
@@ -317,32 +317,32 @@ func TestAdminFleetTail(t *testing.T) {
 			At   wire.Position `json:"message_id"`
 		}
 		if err := json.Unmarshal([]byte(line), &e); err != nil || e.Type == "" || e.At.IsZero() {
-			t.Errorf("%v in %s", err, line)
+			t.Errorf("line of the tail: got %s, error %v, want an event with type and position", line, err)
 		}
 		positions = append(positions, e.At.String())
 	}
 	hidden := redacted.until(t, end)
 	if strings.Contains(hidden, "secret") || strings.Contains(hidden, "w59") || !strings.Contains(hidden, "characters›") {
-		t.Errorf("who may not see content saw\n%s", hidden)
+		t.Errorf("tail without content: got\n%s\nwant lengths instead of texts", hidden)
 	}
 	if strings.Count(hidden, "\n") != len(positions) {
-		t.Errorf("one saw %d events, the other\n%s", len(positions), hidden)
+		t.Errorf("tail without content: got\n%s\nwant %d events as with content", hidden, len(positions))
 	}
 	if got := people.until(t, end); !strings.Contains(got, positions[0]+" ") || !strings.Contains(got, "AGENT_RESPONSE ") {
-		t.Errorf("people saw\n%s", got)
+		t.Errorf("tail for people: got\n%s\nwant AGENT_RESPONSE and the position %s", got, positions[0])
 	}
 	for line := range strings.Lines(replies.until(t, end)) {
 		if !strings.Contains(line, `"type":"AGENT_RESPONSE"`) {
-			t.Errorf("what was not asked for came: %s", line)
+			t.Errorf("tail of one type: got %s, want AGENT_RESPONSE only", line)
 		}
 	}
 	if got := everything.until(t, "the last secret"); !strings.Contains(got, `"type":"DESKTOP_ACTIONS"`) && !strings.Contains(got, "A secret") {
-		t.Errorf("from the beginning:\n%s", got)
+		t.Errorf("tail from the beginning: got\n%s\nwant the actions of the session", got)
 	}
 	for _, x := range []*follower{full, redacted, people, replies, everything} {
 		x.stop()
 		if code := <-x.code; code != command.ExitOK {
-			t.Errorf("a tail that was told to stop ended with %d", code)
+			t.Errorf("exit code of a stopped tail: got %d, want %d", code, command.ExitOK)
 		}
 	}
 	f.fails(t, command.ExitFailure, "hub answered 400: ", "tail", string(id), "--type", "SHOES")
@@ -375,7 +375,7 @@ func TestAdminFleetRights(t *testing.T) {
 	} {
 		code, out, stderr := f.run(t.Context(), f.two, f.ann, args...)
 		if code != command.ExitFailure || out != "" || !strings.Contains(stderr, "the hub shows that to admins only") {
-			t.Errorf("%q of a user: code %d, %q %q", args, code, out, stderr)
+			t.Errorf("%q of a user: got code %d, %q %q, want code %d and that only admins see it", args, code, out, stderr, command.ExitFailure)
 		}
 		if args[0] == "tail" {
 			continue // it would not end
@@ -383,16 +383,16 @@ func TestAdminFleetRights(t *testing.T) {
 		code, out, stderr = f.run(t.Context(), f.two, f.guard, args...)
 		if slices.Contains(args, "--reason") {
 			if code != command.ExitFailure || out != "" || !strings.Contains(stderr, "hub answered 403: ") {
-				t.Errorf("%q of who may look: code %d, %q %q", args, code, out, stderr)
+				t.Errorf("%q of a viewer: got code %d, %q %q, want code %d and status 403", args, code, out, stderr, command.ExitFailure)
 			}
 		} else if code != command.ExitOK || stderr != "" {
-			t.Errorf("%q of who may look: code %d, %q", args, code, stderr)
+			t.Errorf("%q of a viewer: got code %d, %q, want code %d and no error", args, code, stderr, command.ExitOK)
 		}
 	}
 	if code, _, stderr := f.run(t.Context(), f.two, "nonsense", "overview"); code != command.ExitFailure || !strings.Contains(stderr, "hub answered 401: ") {
-		t.Errorf("of nobody: code %d, %s", code, stderr)
+		t.Errorf("overview with a wrong token: got code %d, %s, want code %d and status 401", code, stderr, command.ExitFailure)
 	}
 	if list := read[auditList](t, f, "audit"); len(list.Records) != keyRecords {
-		t.Errorf("what was refused is recorded: %+v", list)
+		t.Errorf("audit after refused actions: got %+v, want only the %d records of the keys", list, keyRecords)
 	}
 }

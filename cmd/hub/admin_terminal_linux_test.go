@@ -31,21 +31,21 @@ func TestAdminFleetAsksBefore(t *testing.T) {
 		f.fails(t, command.ExitUsage, "confirm with --yes", verb, id, "--reason", "x")
 		for _, typed := range []string{"ses-other\n", "\n", "\x04", "\x03"} {
 			if code, screen := f.atTerminal(t, typed, verb, id, "--reason", "x"); code != command.ExitFailure || !strings.Contains(screen, "nothing was done") {
-				t.Errorf("%s and %q: code %d, screen %q", verb, typed, code, screen)
+				t.Errorf("%s and %q typed: got code %d, screen %q, want code %d and that nothing was done", verb, typed, code, screen, command.ExitFailure)
 			}
 		}
 	}
 	f.show(t, session, func(d adminview.Detail) bool { return len(d.Windows) == 1 })
 	if list := read[auditList](t, f, "audit"); len(list.Records) != keyRecords {
-		t.Errorf("what was not done is recorded: %+v", list)
+		t.Errorf("audit after actions that were not confirmed: got %+v, want only the %d records of the keys", list, keyRecords)
 	}
 	code, screen := f.atTerminal(t, id+"\n", "reset", id, "--reason", "a mess")
 	if code != command.ExitOK || !strings.Contains(screen, "Type "+id+" to do it: ") || !strings.Contains(screen, "session.reset of "+id+" is recorded as adm-") {
-		t.Errorf("code %d, screen %q", code, screen)
+		t.Errorf("reset at a terminal: got code %d, screen %q, want code %d, the question and the record", code, screen, command.ExitOK)
 	}
 	f.show(t, session, func(d adminview.Detail) bool { return len(d.Windows) == 0 })
 	if code, screen = f.atTerminal(t, " "+id+" \n", "delete", id, "--reason", "not needed"); code != command.ExitOK || !strings.Contains(screen, "session.delete of ") {
-		t.Errorf("code %d, screen %q", code, screen)
+		t.Errorf("delete at a terminal: got code %d, screen %q, want code %d and the record", code, screen, command.ExitOK)
 	}
 	f.fails(t, command.ExitFailure, "hub answered 404: ", "show", id)
 

@@ -85,7 +85,7 @@ func TestRunTellsTabsHoweverLongSessionsTake(t *testing.T) {
 		}
 	}
 	if !bytes.Contains(seen, []byte(`"reconnect"`)) {
-		t.Errorf("closed after %q", seen)
+		t.Errorf("frames before the close: got %q, want a reconnect", seen)
 	}
 	conn.Close()
 	if err := <-done; err != nil {
@@ -118,17 +118,17 @@ func TestTokenFile(t *testing.T) {
 	}
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 || remote.LocalToken(folder) != "secret" {
-		t.Errorf("%v, %v, %q", info.Mode(), err, remote.LocalToken(folder))
+		t.Errorf("token file: got mode %v, error %v, token %q, want mode 0600 and the token secret", info.Mode(), err, remote.LocalToken(folder))
 	}
 	for range 2 {
 		if err := leaveToken(at, ""); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("the token of another mode is still there: %v", err)
+			t.Errorf("token file in another mode: got error %v, want %v", err, os.ErrNotExist)
 		}
 	}
 	if err := leaveToken(storeConfig{kind: redisStore, folder: folder}, "secret"); err != nil || remote.LocalToken(folder) != "" {
-		t.Errorf("with Redis: %v, %q", err, remote.LocalToken(folder))
+		t.Errorf("with Redis: got error %v, token %q, want neither", err, remote.LocalToken(folder))
 	}
 }

@@ -84,7 +84,7 @@ func TestAttachJSON(t *testing.T) {
 	h := startHub(t, "--auth", "none", "--store", "file:"+t.TempDir())
 	var list strings.Builder
 	if err := dispatch(t.Context(), "attach", command.Call{Args: []string{"--server", h.url}, Stdout: &list, Local: localHub}); err != nil || !strings.HasPrefix(list.String(), "No sessions yet") {
-		t.Errorf("empty list: %q, %v", list.String(), err)
+		t.Errorf("list without sessions: got %q, error %v, want No sessions yet", list.String(), err)
 	}
 	r := startAttach(t, "--server", h.url, "--new", "A desk", "--state-hash=1")
 	var state struct {
@@ -123,7 +123,7 @@ func TestAttachJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	if lines := strings.Split(list.String(), "\n"); len(lines) != 3 || !strings.HasPrefix(lines[1], string(state.Session)+"  A desk") {
-		t.Errorf("list:\n%s", list.String())
+		t.Errorf("list: got\n%s\nwant one session, %s, called A desk", list.String(), state.Session)
 	}
 }
 
@@ -149,7 +149,7 @@ func TestAttachEnds(t *testing.T) {
 				t.Errorf("ended with %v, want %q", err, tt.want)
 			}
 			if text := r.stderr.String(); strings.Contains(text, "left") {
-				t.Errorf("it was never there, and said %q", text)
+				t.Errorf("stderr without a connection: got %q, want nothing about leaving", text)
 			}
 		})
 	}

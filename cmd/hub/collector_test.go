@@ -173,20 +173,20 @@ func oneTrace(t *testing.T, spans []seenSpan) seenSpan {
 	ids := map[string]bool{}
 	for _, s := range spans {
 		if ids[s.id] {
-			t.Errorf("two spans have the id %s", s.id)
+			t.Errorf("span ids: got %s twice, want it once", s.id)
 		}
 		ids[s.id] = true
 		switch {
 		case s.parent == "" && root.id != "":
-			t.Errorf("%s and %s are both without a parent", root.name, s.name)
+			t.Errorf("spans without a parent: got %s and %s, want one", root.name, s.name)
 		case s.parent == "":
 			root = s
 		}
 		if s.trace != spans[0].trace {
-			t.Errorf("%s is in trace %s and %s in %s", s.name, s.trace, spans[0].name, spans[0].trace)
+			t.Errorf("trace of %s: got %s, want %s as %s has", s.name, s.trace, spans[0].trace, spans[0].name)
 		}
 		if s.end < s.start {
-			t.Errorf("%s ends before it begins", s.name)
+			t.Errorf("%s: got the end %v before the start %v, want it later", s.name, s.end, s.start)
 		}
 	}
 	for _, s := range spans {

@@ -104,15 +104,14 @@ func crashWithQueued(t *testing.T, s *server, deaths int) {
 	x.say(t, ":emit "+`{"type":"desktop.refreshApps"}`)
 	rest := tallied(t, x, func(*tally) bool { return containsType(x.seen[len(x.seen)-1], "EMITTED") })
 	if len(rest.accepted)+len(rest.ended) > 0 {
-		t.Errorf("more happened afterwards: %+v", rest)
+		t.Errorf("after the crash: got more, %+v, want nothing accepted and nothing ended", rest)
 	}
 	want := []wire.MessageID{"first"}
 	for n := range waiting {
 		id := wire.MessageID(fmt.Sprintf("m%d", n))
 		want = append(want, id)
 		if before.queued[id] != 1 || after.queued[id] != 0 || after.accepted[id] != 1 || after.ended[id] != 1 {
-			t.Errorf("%s was queued %d+%d times, accepted %d and ended %d times",
-				id, before.queued[id], after.queued[id], after.accepted[id], after.ended[id])
+			t.Errorf("%s: got queued %d+%d times, accepted %d and ended %d times, want queued once before the crash, then once each", id, before.queued[id], after.queued[id], after.accepted[id], after.ended[id])
 		}
 		if got := fmt.Sprintf("answer %d", n); after.said[id] != got {
 			t.Errorf("%s was answered with %q, want %q", id, after.said[id], got)
@@ -155,7 +154,7 @@ func TestCrashInTheMiddle(t *testing.T) {
 	}
 	for id, n := range ended {
 		if n != 1 {
-			t.Errorf("%s ended %d times", id, n)
+			t.Errorf("ends of %s: got %d, want 1", id, n)
 		}
 	}
 }
@@ -169,7 +168,7 @@ func count(t *testing.T, line string, ended map[wire.MessageID]int) {
 	if l.Type == "AGENT_RESPONSE" && l.Data.IsComplete {
 		ended[l.Data.MessageID]++
 		if l.Data.Outcome != wire.OutcomeCompleted {
-			t.Errorf("a turn ended so: %s", line)
+			t.Errorf("end of a turn: got %s, want outcome %q", line, wire.OutcomeCompleted)
 		}
 	}
 }
@@ -234,7 +233,7 @@ func TestProviderSwitch(t *testing.T) {
 	m.env = append(m.env, "PROVIDER=demo")
 	_, _, x := openTerminal(t, m)
 	if seen := strings.Join(x.seen, "\n"); !strings.Contains(seen, "answers come from the demo, which is no model") {
-		t.Errorf("it is not said who answers:\n%s", seen)
+		t.Errorf("terminal: got\n%s\nwant that the answers come from the demo", seen)
 	}
 	x.say(t, "/say I am the demo")
 	x.until(t, `^main: I am the demo$`, `main: done in `)

@@ -161,7 +161,7 @@ func readCluster(t *testing.T) cluster {
 	t.Helper()
 	names, err := filepath.Glob("../../deploy/kubernetes/*.yaml")
 	if err != nil || len(names) < 4 {
-		t.Fatal(names, err)
+		t.Fatalf("manifests: got %q, error %v, want at least four", names, err)
 	}
 	all := cluster{}
 	for _, name := range names {
@@ -175,15 +175,15 @@ func readCluster(t *testing.T) cluster {
 			if err := d.Decode(&n); errors.Is(err, io.EOF) {
 				break
 			} else if err != nil {
-				t.Fatalf("%s: %v", name, err)
+				t.Fatalf("%s: got error %v, want YAML", name, err)
 			}
 			var m manifest
 			if err := n.Decode(&m); err != nil {
-				t.Fatalf("%s: %v", name, err)
+				t.Fatalf("%s: got error %v, want a manifest", name, err)
 			}
 			key := m.Kind + " " + m.Metadata.Name
 			if _, twice := all[key]; twice || m.APIVersion == "" || m.Kind == "" || m.Metadata.Name == "" {
-				t.Errorf("%s: %q is there twice or not whole", name, key)
+				t.Errorf("%s: got %q twice or without kind, name or version, want it once and whole", name, key)
 			}
 			all[key] = n
 		}
@@ -196,10 +196,10 @@ func get[T any](t *testing.T, all cluster, key string) T {
 	var into T
 	n, ok := all[key]
 	if !ok {
-		t.Fatalf("no %s among %q", key, slices.Sorted(maps.Keys(all)))
+		t.Fatalf("manifests: got %q, want %s among them", slices.Sorted(maps.Keys(all)), key)
 	}
 	if err := n.Decode(&into); err != nil {
-		t.Fatalf("%s: %v", key, err)
+		t.Fatalf("%s: got error %v, want a %T", key, err, into)
 	}
 	return into
 }
@@ -233,21 +233,21 @@ func TestKubernetesSettings(t *testing.T) {
 	var wrong command.UsageErrors
 	cfg, _ := load(nil, environ, &wrong)
 	for _, complaint := range wrong {
-		t.Error(complaint)
+		t.Errorf("settings: got the complaint %v, want none", complaint)
 	}
 	if cfg.replica == "" || cfg.store.kind != redisStore {
-		t.Errorf("replica %q, store %q", cfg.replica, cfg.store.kind)
+		t.Errorf("settings: got replica %q and store %q, want a replica and %q", cfg.replica, cfg.store.kind, redisStore)
 	}
 	ports := map[string]string{}
 	for _, p := range hub.Ports {
 		ports[p.Name] = net.JoinHostPort("0.0.0.0", strconv.Itoa(p.ContainerPort))
 	}
 	if ports["hub"] != cfg.addr || ports["apps"] != cfg.apps || ports["admin"] != cfg.admin {
-		t.Errorf("the hub listens on %s, %s and %s, the pod opens %v", cfg.addr, cfg.apps, cfg.admin, ports)
+		t.Errorf("ports of the pod: got %v, want those of the hub, %s, %s and %s", ports, cfg.addr, cfg.apps, cfg.admin)
 	}
 	asked := get[deployment](t, all, "Deployment everdesk").Spec.Template.Metadata.Annotations
 	if _, port, _ := net.SplitHostPort(cfg.admin); asked["prometheus.io/port"] != port || asked["prometheus.io/scrape"] != "true" {
-		t.Errorf("Prometheus is told %v, the metrics are at %s", asked, cfg.admin)
+		t.Errorf("annotations for Prometheus: got %v, want scraping at %s", asked, cfg.admin)
 	}
 	sleep := time.Duration(hub.Lifecycle.PreStop.Sleep.Seconds) * time.Second
 	if grace := time.Duration(pod.Grace) * time.Second; sleep == 0 || sleep+cfg.grace+5*time.Second > grace {
@@ -255,7 +255,7 @@ func TestKubernetesSettings(t *testing.T) {
 	}
 	mounted := slices.ContainsFunc(hub.VolumeMounts, func(m mount) bool { return m.MountPath == cfg.filesFolder() })
 	if !mounted {
-		t.Errorf("nothing is mounted at %s", cfg.filesFolder())
+		t.Errorf("volumes: got none at %s, want one", cfg.filesFolder())
 	}
 	get[manifest](t, all, "PersistentVolumeClaim "+pod.Volumes[0].Claim.ClaimName)
 }
@@ -274,7 +274,7 @@ func TestKubernetesFitsTogether(t *testing.T) {
 		"spread":     d.Spec.Template.Spec.Spread[0].LabelSelector.MatchLabels,
 	} {
 		if !pod.matches(s) {
-			t.Errorf("the %s selects %v, pods have %v", name, s, pod)
+			t.Errorf("labels of the pods: got %v, want those the %s selects, %v", pod, name, s)
 		}
 	}
 	hub := d.Spec.Template.Spec.Containers[0]
@@ -288,7 +288,7 @@ func TestKubernetesFitsTogether(t *testing.T) {
 			want = "/readyz"
 		}
 		if p.HTTPGet.Path != want || p.HTTPGet.Port != "hub" || p.PeriodSeconds == 0 || p.FailureThreshold == 0 {
-			t.Errorf("%s probe is %+v", name, p)
+			t.Errorf("%s probe: got %+v, want %s at port hub with a period and a threshold", name, p, want)
 		}
 	}
 	// The hub takes 2 s to detect that its store is unavailable.
@@ -299,13 +299,13 @@ func TestKubernetesFitsTogether(t *testing.T) {
 	for _, p := range svc.Spec.Ports {
 		served = append(served, p.Name)
 		if !slices.Contains(ports, p.TargetPort) {
-			t.Errorf("service leads to port %q of %q", p.TargetPort, ports)
+			t.Errorf("port of the service: got %q, want one of %q", p.TargetPort, ports)
 		}
 	}
 	for _, r := range get[ingress](t, all, "Ingress everdesk").Spec.Rules {
 		back := r.HTTP.Paths[0].Backend.Service
 		if back.Name != "everdesk" || !slices.Contains(served, back.Port.Name) {
-			t.Errorf("%s leads to %+v", r.Host, back)
+			t.Errorf("backend of %s: got %+v, want the service everdesk with one of the ports %q", r.Host, back, served)
 		}
 	}
 	trial := get[deployment](t, all, "StatefulSet everdesk-redis").Spec
@@ -336,7 +336,7 @@ func TestSystemdUnit(t *testing.T) {
 	var wrong command.UsageErrors
 	cfg, _ := load(nil, environ, &wrong)
 	for _, complaint := range wrong {
-		t.Error(complaint)
+		t.Errorf("settings: got the complaint %v, want none", complaint)
 	}
 	unit := map[string]string{}
 	for line := range strings.Lines(read("everdesk.service")) {
@@ -345,17 +345,17 @@ func TestSystemdUnit(t *testing.T) {
 		if ok && !strings.HasPrefix(line, "#") {
 			unit[name] = value
 		} else if line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "[") {
-			t.Errorf("unit has the line %q", line)
+			t.Errorf("unit: got the line %q, want a section, a comment or a setting", line)
 		}
 	}
 	stop, err := time.ParseDuration(unit["TimeoutStopSec"] + "s")
 	if err != nil || stop < cfg.grace+5*time.Second {
-		t.Errorf("the hub has %v to stop and takes up to %v (%v)", stop, cfg.grace, err)
+		t.Errorf("stop timeout: got %v, error %v, want at least 5 s more than the grace period %v", stop, err, cfg.grace)
 	}
 	if folder := "/var/lib/" + unit["StateDirectory"] + "/"; !strings.HasPrefix(cfg.store.folder, folder) {
 		t.Errorf("the store is in %s and not below %s", cfg.store.folder, folder)
 	}
 	if unit["KillSignal"] != "SIGTERM" || unit["DynamicUser"] != "yes" {
-		t.Errorf("unit is %v", unit)
+		t.Errorf("unit: got %v, want KillSignal=SIGTERM and DynamicUser=yes", unit)
 	}
 }

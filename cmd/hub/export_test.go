@@ -40,20 +40,20 @@ func TestExportAndImport(t *testing.T) {
 	talk.until(t, `"isComplete":true`)
 	file := filepath.Join(t.TempDir(), "mine.zip")
 	if out, _ := call(t, command.ExitOK, "export", "--server", from.url, "--out", file, id); !strings.Contains(out, file) {
-		t.Errorf("export says %q", out)
+		t.Errorf("output of export: got %q, want the file %s", out, file)
 	}
 	if _, says := call(t, command.ExitFailure, "export", "--server", from.url, "--out", file, id); !strings.Contains(says, "--force") {
-		t.Errorf("a file that is there: %q", says)
+		t.Errorf("export to an existing file: got %q, want a hint at --force", says)
 	}
 	call(t, command.ExitOK, "export", "--server", from.url, "--out", file, "--force", id)
 	made, _ := call(t, command.ExitOK, "import", "--server", to.url, file)
 	if !strings.HasPrefix(made, "ses-") || made == id {
-		t.Fatalf("import says %q", made)
+		t.Fatalf("output of import: got %q, want the id of a new session", made)
 	}
 	again := filepath.Join(t.TempDir(), "again.zip")
 	call(t, command.ExitOK, "export", "--server", to.url, "--out", again, made)
 	if got, _ := call(t, command.ExitOK, "import", "--server", to.url, "--policy", "main_and_selected_windows", "--title", "Other", again); got == made {
-		t.Errorf("import says %q", got)
+		t.Errorf("output of the second import: got %q, want the id of another session", got)
 	}
 
 	bad := filepath.Join(t.TempDir(), "bad.zip")
@@ -61,16 +61,16 @@ func TestExportAndImport(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, says := call(t, command.ExitFailure, "import", "--server", to.url, bad); !strings.Contains(says, "refused") {
-		t.Errorf("a bad file: %q", says)
+		t.Errorf("import of a bad file: got %q, want it refused", says)
 	}
 	if _, says := call(t, command.ExitFailure, "export", "--server", to.url, "ses-nobody"); !strings.Contains(says, "404") {
-		t.Errorf("no such session: %q", says)
+		t.Errorf("export of an unknown session: got %q, want status 404", says)
 	}
 	if _, err := os.Stat("ses-nobody.zip"); err == nil {
 		t.Error("a file was left of an export that failed")
 	}
 	if _, says := call(t, command.ExitUsage, "import", "--server", to.url, "--policy", "wrong", file); !strings.Contains(says, "full, main_and_selected_windows or summarize_old_windows") {
-		t.Errorf("a wrong policy: %q", says)
+		t.Errorf("import with a wrong policy: got %q, want the possible ones", says)
 	}
 	call(t, command.ExitUsage, "export", "--server", to.url)
 	call(t, command.ExitUsage, "import", "--server", to.url)

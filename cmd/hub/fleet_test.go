@@ -115,35 +115,35 @@ func TestDrainUnderAStream(t *testing.T) {
 	hear := func(r wire.AgentResponse) bool {
 		t.Helper()
 		if r.Delta != "" && r.Offset != len(said) {
-			t.Errorf("a part for %d came when there were %d", r.Offset, len(said))
+			t.Errorf("offset of a part: got %d, want %d", r.Offset, len(said))
 		}
 		said += r.Delta
 		return r.IsComplete
 	}
 	hear(<-heard)
 	if owner, _ := ownerOf(t, hubs["two"].url, session); owner != "one" {
-		t.Fatalf("%q runs the session", owner)
+		t.Fatalf("owner of the session: got %q, want one", owner)
 	}
 	if got := tell(t, "drain", "one", "--server", hubs["three"].url, "--wait", "2m", "--reason", "upgrade"); got != "one is drained.\n" {
-		t.Errorf("hub drain: %q", got)
+		t.Errorf("hub drain: got %q, want one is drained", got)
 	}
 	here.until(t, `"type":"reconnect"`)
 	if got := status(t, hubs["one"].url+"/readyz"); got != http.StatusServiceUnavailable {
-		t.Errorf("/readyz of the drained: %d", got)
+		t.Errorf("/readyz of a drained hub: got %d, want %d", got, http.StatusServiceUnavailable)
 	}
 	if got := status(t, hubs["one"].url+"/healthz"); got != http.StatusOK {
-		t.Errorf("/healthz of the drained: %d", got)
+		t.Errorf("/healthz of a drained hub: got %d, want %d", got, http.StatusOK)
 	}
 	// The drained hub also reports the new owner.
 	if owner, working := ownerOf(t, hubs["one"].url, session); owner != "two" && owner != "three" || working {
-		t.Errorf("%q runs the session after the drain; it works: %v", owner, working)
+		t.Errorf("after the drain: got the owner %q and working %v, want two or three, not working", owner, working)
 	}
 	deadline := time.After(patienceOfTests)
 	for over := false; !over; {
 		select {
 		case r := <-heard:
 			if over = hear(r); over && r.Outcome != wire.OutcomeCompleted {
-				t.Errorf("the turn ended with %q", r.Outcome)
+				t.Errorf("outcome of the turn: got %q, want %q", r.Outcome, wire.OutcomeCompleted)
 			}
 		case <-deadline:
 			t.Fatalf("the turn did not end; so far: %s", said)
@@ -154,19 +154,19 @@ func TestDrainUnderAStream(t *testing.T) {
 	}
 	list := tell(t, "replicas", "--server", hubs["two"].url)
 	if !strings.Contains(list, "one      drained") {
-		t.Errorf("hub replicas:\n%s", list)
+		t.Errorf("hub replicas: got\n%s\nwant one drained", list)
 	}
 	if got := tell(t, "drain", "one", "--undo", "--server", hubs["two"].url, "--wait", "2m"); got != "one is serving.\n" {
-		t.Errorf("hub drain --undo: %q", got)
+		t.Errorf("hub drain --undo: got %q, want one is serving", got)
 	}
 	if got := status(t, hubs["one"].url+"/readyz"); got != http.StatusOK {
-		t.Errorf("/readyz of the one taken back: %d", got)
+		t.Errorf("/readyz after the drain was undone: got %d, want %d", got, http.StatusOK)
 	}
 	if stats := c.Stats(); stats.Connections != 1 || stats.Duplicates != 0 {
-		t.Errorf("who watched elsewhere had %+v", stats)
+		t.Errorf("tab at another hub: got %+v, want one connection and no duplicates", stats)
 	}
 	if len(heard) > 0 {
-		t.Errorf("more was said after the end: %+v", <-heard)
+		t.Errorf("after the end of the turn: got %+v, want no more text", <-heard)
 	}
 }
 
@@ -201,7 +201,7 @@ func TestInterruptThroughAnother(t *testing.T) {
 		defer res.Body.Close()
 		body, err := io.ReadAll(res.Body)
 		if err != nil || res.StatusCode != http.StatusOK {
-			t.Fatalf("%d %s, %v", res.StatusCode, body, err)
+			t.Fatalf("interrupt: got %d %s, error %v, want %d", res.StatusCode, body, err, http.StatusOK)
 		}
 		return string(body)
 	}
@@ -211,11 +211,11 @@ func TestInterruptThroughAnother(t *testing.T) {
 	hang("second")
 	for _, url := range []string{two.url, one.url} {
 		if again := interrupt(url, "key-1"); again != answer {
-			t.Errorf("answered with %s, before with %s", again, answer)
+			t.Errorf("repeated interrupt: got %s, want the same answer, %s", again, answer)
 		}
 	}
 	if _, working := ownerOf(t, two.url, session); !working {
-		t.Error("what was done once was done again")
+		t.Error("after the repeated interrupt: got an idle session, want the second turn at work")
 	}
 	interrupt(one.url, "key-2")
 	x.until(t, `"isComplete":true.*"outcome":"interrupted"`)

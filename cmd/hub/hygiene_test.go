@@ -64,11 +64,11 @@ func (v visitor) do(method, path, body string, want int, into any) []*http.Cooki
 	defer res.Body.Close()
 	answer, _ := io.ReadAll(res.Body) // an incomplete answer fails below
 	if res.StatusCode != want {
-		v.t.Fatalf("%s %s: %d %s", method, path, res.StatusCode, answer)
+		v.t.Fatalf("%s %s: got %d %s, want %d", method, path, res.StatusCode, answer, want)
 	}
 	if into != nil {
 		if err := json.Unmarshal(answer, into); err != nil {
-			v.t.Fatalf("%s %s: %v in %s", method, path, err, answer)
+			v.t.Fatalf("%s %s: got error %v, want JSON in %s", method, path, err, answer)
 		}
 	}
 	return res.Cookies()
@@ -98,7 +98,7 @@ func watch(t *testing.T, cfg client.Config, text string, before ...wire.ClientPa
 	select {
 	case <-c.Ready():
 	case err := <-done:
-		t.Fatal(err)
+		t.Fatalf("got the end of the client (%v), want it ready", err)
 	}
 	for _, p := range before {
 		if err := c.Post(ctx, p); err != nil {
@@ -158,22 +158,22 @@ func TestLogHasNoContentAndNoCredentials(t *testing.T) {
 	upload.do(http.MethodGet, here+"/files/note.txt", "", http.StatusOK, nil)
 
 	if code := h.stop(); code != command.ExitOK {
-		t.Errorf("exit code %d", code)
+		t.Errorf("exit code: got %d, want %d", code, command.ExitOK)
 	}
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 	if len(lines) < 20 {
-		t.Errorf("there are only %d lines in the log", len(lines))
+		t.Errorf("lines of the log: got %d, want at least 20", len(lines))
 	}
 	for _, line := range lines {
 		if !json.Valid([]byte(line)) {
-			t.Errorf("a line is no record: %s", line)
+			t.Errorf("line of the log: got %s, want JSON", line)
 		}
 		for what, secret := range secrets {
 			if secret == "" {
-				t.Fatalf("there is no %s", what)
+				t.Fatalf("%s: got none, want one to look for in the log", what)
 			}
 			if strings.Contains(line, secret) {
-				t.Errorf("the %s is in the log: %s", what, line)
+				t.Errorf("line of the log: got %s, want it without the %s", line, what)
 			}
 		}
 	}

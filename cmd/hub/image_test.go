@@ -19,7 +19,7 @@ func TestBinaryIsStatic(t *testing.T) {
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", path, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
 	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatalf("build: got error %v, want none\n%s", err, out)
 	}
 	file, err := elf.Open(path)
 	if err != nil {
@@ -30,7 +30,7 @@ func TestBinaryIsStatic(t *testing.T) {
 		t.Error("program asks for a loader")
 	}
 	if libs, err := file.ImportedLibraries(); err != nil || len(libs) > 0 {
-		t.Errorf("program needs %v (%v)", libs, err)
+		t.Errorf("libraries of the program: got %v, error %v, want none", libs, err)
 	}
 }
 
@@ -48,12 +48,12 @@ func TestDeploymentSettings(t *testing.T) {
 			environ = append(environ, m[1]+"="+m[2])
 		}
 		if len(environ) < 2 {
-			t.Errorf("%s sets only %q", name, environ)
+			t.Errorf("settings of %s: got %q, want at least two", name, environ)
 		}
 		var wrong command.UsageErrors
 		load(nil, environ, &wrong)
 		for _, complaint := range wrong {
-			t.Errorf("%s: %s", name, complaint)
+			t.Errorf("settings of %s: got the complaint %s, want none", name, complaint)
 		}
 	}
 }

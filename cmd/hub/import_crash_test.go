@@ -35,7 +35,7 @@ func (s *server) request(t *testing.T, method, path, media string, body io.Reade
 		return ""
 	}
 	if answer.StatusCode/100 != 2 {
-		t.Fatalf("%s %s: %s %s", method, path, answer.Status, text)
+		t.Fatalf("%s %s: got %s %s, want success", method, path, answer.Status, text)
 	}
 	return string(text)
 }

@@ -25,7 +25,7 @@ func TestWhereAppsListen(t *testing.T) {
 	hub := listening(t, "127.0.0.1:0")
 	addr, ok := hub.Addr().(*net.TCPAddr)
 	if !ok {
-		t.Fatal(hub.Addr())
+		t.Fatalf("address of the hub: got %v, want a TCP address", hub.Addr())
 	}
 	cfg := config{addr: addr.String(), apps: appsAuto}
 	first, err := listenApps(t.Context(), cfg, addr)
@@ -40,19 +40,19 @@ func TestWhereAppsListen(t *testing.T) {
 	}
 	defer second.Close()
 	if first.Addr().String() == second.Addr().String() || second.Addr().(*net.TCPAddr).Port == addr.Port+1 || !second.Addr().(*net.TCPAddr).IP.IsLoopback() {
-		t.Errorf("apps at %v and %v, the hub at %v", first.Addr(), second.Addr(), addr)
+		t.Errorf("apps: got %v and %v, want two loopback addresses, the second not beside the hub at %v", first.Addr(), second.Addr(), addr)
 	}
 	for apps, there := range map[string]bool{appsOff: false, "127.0.0.1:0": true} {
 		ln, err := listenApps(t.Context(), config{addr: addr.String(), apps: apps}, addr)
 		if err != nil || (ln != nil) != there {
-			t.Errorf("%s: %v %v", apps, ln, err)
+			t.Errorf("apps at %s: got listener %v, error %v, want one: %v", apps, ln, err, there)
 		}
 		if ln != nil {
 			_ = ln.Close()
 		}
 	}
 	if ln, err := listenApps(t.Context(), config{addr: addr.String(), apps: addr.String()}, addr); err == nil {
-		t.Errorf("two at %v", ln.Addr())
+		t.Errorf("apps at the address of the hub: got %v, want an error", ln.Addr())
 	}
 }
 
@@ -62,7 +62,7 @@ func TestListenError(t *testing.T) {
 	for in, hint := range map[syscall.Errno]bool{syscall.EADDRINUSE: true, 10048: true, syscall.EACCES: false} {
 		err := listenError(&net.OpError{Op: "listen", Net: "tcp", Err: os.NewSyscallError("bind", in)}, "127.0.0.1:1", "--addr HOST:PORT")
 		if got := strings.HasSuffix(err.Error(), "; another process, perhaps another hub, has it: choose another address with --addr HOST:PORT"); got != hint {
-			t.Errorf("%v: %v", in, err)
+			t.Errorf("hint for %v: got %v, want it: %v, in %v", in, got, hint, err)
 		}
 	}
 }

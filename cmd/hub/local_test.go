@@ -30,6 +30,6 @@ func TestLocalHub(t *testing.T) {
 	}
 	var wrong command.UsageErrors
 	if localHub([]string{"--dance"}, nil, &wrong); len(wrong) != 1 {
-		t.Errorf("an unknown setting: %v", wrong)
+		t.Errorf("an unknown setting: got %v, want one mistake", wrong)
 	}
 }

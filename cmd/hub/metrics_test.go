@@ -39,7 +39,7 @@ func scrape(t *testing.T, url string) series {
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
 	if err != nil || res.StatusCode != http.StatusOK {
-		t.Fatalf("/metrics: %d, %v: %s", res.StatusCode, err, text)
+		t.Fatalf("/metrics: got %d, error %v, want %d: %s", res.StatusCode, err, http.StatusOK, text)
 	}
 	all := series{}
 	for line := range strings.Lines(string(text)) {
@@ -48,7 +48,7 @@ func scrape(t *testing.T, url string) series {
 		}
 		i := strings.LastIndexByte(line, ' ')
 		if all[line[:i]], err = strconv.ParseFloat(line[i+1:], 64); err != nil {
-			t.Fatalf("%q: %v", line, err)
+			t.Fatalf("line %q: got error %v, want a number at its end", line, err)
 		}
 	}
 	return all
@@ -189,7 +189,7 @@ func TestMetricsAreKnown(t *testing.T) {
 	}
 	all := counted(t, hub.url, series{`everdesk_sessions{state="idle"}`: sessions})
 	if after := ours(all); len(after) != len(before) {
-		t.Errorf("%d series with %d sessions, %d with one", len(after), sessions, len(before))
+		t.Errorf("series with %d sessions: got %d, want %d as with one", sessions, len(after), len(before))
 	}
 
 	known := all.families()
@@ -201,11 +201,11 @@ func TestMetricsAreKnown(t *testing.T) {
 		}
 		names := asked.FindAllString(string(text), -1)
 		if len(names) == 0 {
-			t.Errorf("%s asks for nothing", file)
+			t.Errorf("metrics in %s: got none, want at least one", file)
 		}
 		for _, name := range names {
 			if !known[name] {
-				t.Errorf("%s asks for %s, which no hub shows", file, name)
+				t.Errorf("metrics in %s: got %s, want only those a hub has", file, name)
 			}
 		}
 	}
@@ -224,7 +224,7 @@ func TestMetricsAreKnown(t *testing.T) {
 	}
 	for name := range documented {
 		if !known[name] {
-			t.Errorf("%s is documented, and no hub shows it", name)
+			t.Errorf("documented metrics: got %s, want only those a hub has", name)
 		}
 	}
 	for _, name := range before {
@@ -254,7 +254,7 @@ func doSomething(t *testing.T, url string, session wire.SessionID) {
 	}
 	defer res.Body.Close()
 	if text, _ := io.ReadAll(res.Body); res.StatusCode >= http.StatusBadRequest {
-		t.Fatalf("%d: %s", res.StatusCode, text)
+		t.Fatalf("got %d: %s, want success", res.StatusCode, text)
 	}
 }
 
@@ -310,14 +310,14 @@ func TestAlertsHaveRunbooks(t *testing.T) {
 			t.Errorf("%s leads to %q, which is not there", r.Alert, r.Annotations["runbook_url"])
 		}
 		if !slices.Contains([]string{"info", "warning", "critical"}, r.Labels["severity"]) || r.Annotations["summary"] == "" {
-			t.Errorf("%s: severity %q, summary %q", r.Alert, r.Labels["severity"], r.Annotations["summary"])
+			t.Errorf("%s: got severity %q and summary %q, want info, warning or critical and a text", r.Alert, r.Labels["severity"], r.Annotations["summary"])
 		}
 		if !strings.Contains(tests, "alertname: "+r.Alert+"\n        exp_alerts:\n") {
-			t.Errorf("nothing tries that %s fires", r.Alert)
+			t.Errorf("tests of alerts: got none in which %s fires, want one", r.Alert)
 		}
 	}
 	if seen < 11 {
-		t.Errorf("only %d alerts", seen)
+		t.Errorf("alerts: got %d, want at least 11", seen)
 	}
 }
 
@@ -343,28 +343,28 @@ func TestDashboard(t *testing.T) {
 		t.Fatal(err)
 	}
 	if board.UID == "" || !slices.ContainsFunc(board.Templating.List, func(v struct{ Name string }) bool { return v.Name == "replica" }) {
-		t.Errorf("uid %q, variables %v", board.UID, board.Templating.List)
+		t.Errorf("dashboard: got uid %q and variables %v, want a uid and replica", board.UID, board.Templating.List)
 	}
 	ids, cells := map[int]bool{}, map[[2]int]string{}
 	for _, p := range board.Panels {
 		if ids[p.ID] {
-			t.Errorf("two panels have the id %d", p.ID)
+			t.Errorf("panels: got id %d twice, want it once", p.ID)
 		}
 		ids[p.ID] = true
 		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
 			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
 				if x >= 24 || cells[[2]int{x, y}] != "" {
-					t.Fatalf("%q lies over %q at %d, %d", p.Title, cells[[2]int{x, y}], x, y)
+					t.Fatalf("panel %q at %d, %d: got it over %q or beside the grid, want a free cell", p.Title, x, y, cells[[2]int{x, y}])
 				}
 				cells[[2]int{x, y}] = p.Title
 			}
 		}
 		if p.Type != "row" && len(p.Targets) == 0 {
-			t.Errorf("%q asks for nothing", p.Title)
+			t.Errorf("queries of panel %q: got none, want at least one", p.Title)
 		}
 		for _, q := range p.Targets {
 			if !strings.Contains(q.Expr, `instance=~"$replica"`) {
-				t.Errorf("%q asks all hubs: %s", p.Title, q.Expr)
+				t.Errorf("query of panel %q: got %s, want it for the chosen replicas", p.Title, q.Expr)
 			}
 		}
 	}

@@ -34,7 +34,7 @@ func TestCrashInAPlan(t *testing.T) {
 			}
 		}
 		if done != 1 {
-			t.Errorf("%s was done %d times", id, done)
+			t.Errorf("executions of %s: got %d, want 1", id, done)
 		}
 	}
 }

@@ -88,7 +88,7 @@ func TestDialectFor(t *testing.T) {
 		"://":                            openai.Chat,
 	} {
 		if got := dialectFor(url); got != want {
-			t.Errorf("%s is spoken to in %s", url, got)
+			t.Errorf("dialect for %s: got %s, want %s", url, got, want)
 		}
 	}
 }

@@ -57,7 +57,7 @@ func TestReadinessFollowsRedis(t *testing.T) {
 		redis.Kill(t)
 		await(http.StatusServiceUnavailable)
 		if got := h.status(t, "/healthz"); got != http.StatusOK {
-			t.Errorf("/healthz while Redis is away: %d", got)
+			t.Errorf("/healthz while Redis is away: got %d, want %d", got, http.StatusOK)
 		}
 		redis.Restart(t)
 		await(http.StatusOK)

@@ -50,7 +50,7 @@ func runHub(t *testing.T, log io.Writer, environ, args []string) hubRun {
 	for len(printed) == 0 || !strings.HasPrefix(printed[len(printed)-1], "Answers come from ") {
 		if !lines.Scan() {
 			cancel(nil)
-			t.Fatalf("hub printed only %q: %v", printed, lines.Err())
+			t.Fatalf("output of the hub: got %q, error %v, want the provider in its last line", printed, lines.Err())
 		}
 		printed = append(printed, lines.Text())
 	}
@@ -91,7 +91,7 @@ func TestRunServesUntilItsContextEnds(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, "--store", "file:"+t.TempDir())
 	if got := h.status(t, "/readyz"); got != http.StatusOK {
-		t.Errorf("/readyz: %d", got)
+		t.Errorf("/readyz: got %d, want %d", got, http.StatusOK)
 	}
 	if code := h.stop(); code != command.ExitOK {
 		t.Errorf("exit code %d, want 0", code)

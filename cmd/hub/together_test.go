@@ -105,7 +105,7 @@ func createSession(t *testing.T, url string) wire.SessionID {
 		SessionID wire.SessionID `json:"sessionId"`
 	}
 	if err := json.NewDecoder(answer.Body).Decode(&made); err != nil || made.SessionID == "" {
-		t.Fatalf("created %q: %v", made.SessionID, err)
+		t.Fatalf("created session: got %q, error %v, want an id", made.SessionID, err)
 	}
 	return made.SessionID
 }
@@ -158,7 +158,7 @@ func (w *witness) check(t *testing.T, who string, at wire.Position, hash string)
 		w.mu.Unlock()
 		if ok {
 			if want != hash {
-				t.Errorf("%s has %s at %v, the witness %s", who, hash, at, want)
+				t.Errorf("hash of %s at %v: got %s, want %s as the witness has", who, at, hash, want)
 			}
 			return
 		}
@@ -255,7 +255,7 @@ func runClient(t *testing.T, url string, session wire.SessionID) *client.Client 
 	select {
 	case <-c.Ready():
 	case err := <-done:
-		t.Fatal(err)
+		t.Fatalf("got the end of the client (%v), want it ready", err)
 	}
 	return c
 }
@@ -269,7 +269,7 @@ func emit(t *testing.T, c *client.Client, actions ...wire.Action) wire.Position 
 	}
 	emitted, ok := answer.Data.(wire.Emitted)
 	if !ok {
-		t.Errorf("EMIT was answered with %+v", answer.Data)
+		t.Errorf("answer to EMIT: got %+v, want EMITTED", answer.Data)
 	}
 	return emitted.At
 }

@@ -53,7 +53,7 @@ func TestTraceOfAMessage(t *testing.T) {
 	const secret = "xyzzy-said"
 	header := http.Header{"Traceparent": {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}}
 	if got := post(t, s.url, session, "m1", model.window("w", "T", secret), header); got != http.StatusAccepted {
-		t.Fatalf("the message was answered with %d", got)
+		t.Fatalf("answer to the message: got %d, want %d", got, http.StatusAccepted)
 	}
 	x.until(t, `"type":"AGENT_RESPONSE".*"isComplete":true`)
 	spans := c.about(t, "m1", func(all []seenSpan) bool {
@@ -62,7 +62,7 @@ func TestTraceOfAMessage(t *testing.T) {
 	})
 	root := oneTrace(t, spans)
 	if root.name != "accept" || len(root.links) != 1 || root.links[0] != "0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331" {
-		t.Errorf("the root is %s with links %v", root.name, root.links)
+		t.Errorf("root: got %s with links %v, want accept with a link to the given parent", root.name, root.links)
 	}
 	var run seenSpan
 	for _, s := range spans {
@@ -99,19 +99,19 @@ func TestTraceOfAMessage(t *testing.T) {
 		}
 	}
 	if n, _ := run.attributes["gen_ai.usage.output_tokens"].(int64); n == 0 {
-		t.Errorf("the run has no tokens: %v", run.attributes)
+		t.Errorf("tokens of the run: got none in %v, want some", run.attributes)
 	}
 	if root.resource["service.name"] != "everdesk" || root.resource["service.instance.id"] != "alpha" || root.resource["service.version"] == "" {
-		t.Errorf("the resource is %v", root.resource)
+		t.Errorf("resource: got %v, want everdesk, alpha and a version", root.resource)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.header.Get("Api-Key") != "s cret" {
-		t.Errorf("the header is %q", c.header.Get("Api-Key"))
+		t.Errorf("header Api-Key: got %q, want %q", c.header.Get("Api-Key"), "s cret")
 	}
 	for _, raw := range c.raw {
 		if bytes.Contains(raw, []byte(secret)) {
-			t.Error("what was said is in the trace")
+			t.Error("trace: got the text of the message, want none")
 		}
 	}
 }
@@ -151,14 +151,14 @@ func TestTraceGoesOnAfterATakeOver(t *testing.T) {
 			has(all, "deliver", "everdesk.replica", "two")
 	})
 	if root := oneTrace(t, after); root.name != "accept" || root.by() != "two" {
-		t.Errorf("the root is %s of %v", root.name, root.by())
+		t.Errorf("root: got %s of %v, want accept of two", root.name, root.by())
 	}
 	for _, s := range after {
 		if s.trace != before[0].trace {
-			t.Errorf("%s is in another trace", s.name)
+			t.Errorf("trace of %s: got %s, want %s as before the takeover", s.name, s.trace, before[0].trace)
 		}
 		if s.attributes["everdesk.attempt"] == int64(2) && s.by() == "one" {
-			t.Errorf("%s is of the dead", s.name)
+			t.Errorf("second attempt %s: got it by one, want it by two", s.name)
 		}
 	}
 }
@@ -193,12 +193,12 @@ func TestTraceOff(t *testing.T) {
 	post(t, s.url, session, "m1", "/say hello", nil)
 	x.until(t, `"type":"AGENT_RESPONSE".*"isComplete":true`)
 	if code := s.stop(t); code != command.ExitOK {
-		t.Errorf("the hub ended with %d", code)
+		t.Errorf("exit code: got %d, want %d", code, command.ExitOK)
 	}
 	ln.Close()
 	wg.Wait()
 	if n := calls.Load(); n > 0 {
-		t.Errorf("there were %d connections", n)
+		t.Errorf("connections to the collector: got %d, want 0", n)
 	}
 }
 
@@ -229,7 +229,7 @@ func TestTraceToABrokenCollector(t *testing.T) {
 			for n := range 3 { // each is sent in another request
 				id := fmt.Sprintf("m%d", n)
 				if got := post(t, h.url, session, id, "/say hello", nil); got != http.StatusAccepted {
-					t.Errorf("the message was answered with %d", got)
+					t.Errorf("answer to the message: got %d, want %d", got, http.StatusAccepted)
 				}
 				x.until(t, `"type":"AGENT_RESPONSE".*"isComplete":true`)
 				if n == 0 || name == "refuses" {
@@ -237,10 +237,10 @@ func TestTraceToABrokenCollector(t *testing.T) {
 				}
 			}
 			if code := h.stop(); code != command.ExitOK {
-				t.Errorf("the hub ended with %d", code)
+				t.Errorf("exit code: got %d, want %d", code, command.ExitOK)
 			}
 			if n := strings.Count(log.String(), "sending traces failed"); n > 1 || n == 0 && name == "refuses" {
-				t.Errorf("it was logged %d times:\n%s", n, log.String())
+				t.Errorf("log lines about failed traces: got %d, want at most one, and one if the collector refuses:\n%s", n, log.String())
 			}
 		})
 	}

@@ -61,7 +61,7 @@ func TestLinkerFlags(t *testing.T) {
 	for f := range strings.FieldsSeq(flags("VERSION=", "REVISION=")) {
 		name, value, ok := strings.Cut(f, "=")
 		if ok && (value == "" || name != "main.stampedVersion" && name != "main.stampedRevision") {
-			t.Errorf("flag %q", f)
+			t.Errorf("linker flag: got %q, want stampedVersion or stampedRevision with a value", f)
 		}
 	}
 	for name, text := range map[string]string{

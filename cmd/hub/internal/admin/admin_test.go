@@ -110,11 +110,11 @@ func TestAdminSessionsFollowsPages(t *testing.T) {
 	d := newAdminDesk(t, map[string]http.HandlerFunc{"GET /api/admin/sessions": rowsOf(250)})
 	code, out, _ := d.admin(t.Context(), "sessions")
 	if code != command.ExitOK || strings.Count(out, "ses-") != 250 || len(d.asked) != 3 {
-		t.Errorf("code %d, %d rows, asked %q", code, strings.Count(out, "ses-"), d.asked)
+		t.Errorf("sessions: got code %d, %d rows, requests %q, want code %d, 250 rows, three requests", code, strings.Count(out, "ses-"), d.asked, command.ExitOK)
 	}
 	_, out, _ = d.admin(t.Context(), "sessions", "--limit", "120")
 	if strings.Count(out, "\nses-") != 120 || !strings.Contains(out, "… and 130 more; --limit 250 shows them.") {
-		t.Errorf("with a limit of 120:\n%s", out)
+		t.Errorf("sessions with a limit of 120: got\n%s\nwant 120 rows and a line about 130 more", out)
 	}
 	if !strings.Contains(d.last(), "limit=20") {
 		t.Errorf("asked for more than was wanted: %s", d.last())
@@ -125,7 +125,7 @@ func TestAdminSessionsFollowsPages(t *testing.T) {
 	}
 	_, out, _ = d.admin(t.Context(), "sessions", "--json", "--limit", "101")
 	if err := json.Unmarshal([]byte(out), &list); err != nil || len(list.Rows) != 101 || list.Total != 250 {
-		t.Errorf("as JSON: %d of %d, %v", len(list.Rows), list.Total, err)
+		t.Errorf("sessions as JSON: got %d of %d, error %v, want 101 of 250", len(list.Rows), list.Total, err)
 	}
 }
 
@@ -136,10 +136,10 @@ func TestAdminFilters(t *testing.T) {
 		"--errors", "--no-tabs", "--sort", "cost", "--desc")
 	want := "GET /api/admin/sessions?desc=true&errors=true&limit=100&owner=one&questions=true&sort=cost&status=working&stuck=true&tabs=0&text=a%26b&user=ann+b"
 	if code != command.ExitOK || out != "No such sessions.\n" || d.last() != want {
-		t.Errorf("code %d, %q, asked %s", code, out, d.last())
+		t.Errorf("sessions with filters: got code %d, %q, request %s, want code %d, none, request %s", code, out, d.last(), command.ExitOK, want)
 	}
 	if _, out, _ = d.admin(t.Context(), "sessions", "--json"); !strings.Contains(out, `"rows":[]`) {
-		t.Errorf("none as JSON: %s", out)
+		t.Errorf("no sessions as JSON: got %s, want empty rows", out)
 	}
 }
 
@@ -157,11 +157,11 @@ func TestAdminTableIsPlain(t *testing.T) {
 	}
 	for _, want := range []string{"stuck (commit, 1m01s)", "3h00m", "$1.50", "40%", "  a b c\n", "  ann  "} {
 		if !strings.Contains(out.String(), want) {
-			t.Errorf("no %q in\n%s", want, &out)
+			t.Errorf("table: got\n%s\nwant it to contain %q", &out, want)
 		}
 	}
 	if strings.ContainsAny(out.String(), "\x1b\x07\t\u202e") {
-		t.Errorf("control characters in %q", out.String())
+		t.Errorf("table: got control characters in %q, want none", out.String())
 	}
 }
 
@@ -192,20 +192,20 @@ func TestAdminShow(t *testing.T) {
 	d := newAdminDesk(t, map[string]http.HandlerFunc{"GET /api/admin/sessions/ses-1": answerWith(detail)})
 	code, out, _ := d.admin(t.Context(), "show", "ses-1")
 	if code != command.ExitOK {
-		t.Fatalf("code %d", code)
+		t.Fatalf("show: got code %d, want %d", code, command.ExitOK)
 	}
 	for _, want := range []string{"waiting", "m-2", "hello there", "agent-1", "ask-1", "con-1", "win-1", "m-1"} {
 		if !strings.Contains(out, want) {
-			t.Errorf("no %q in\n%s", want, out)
+			t.Errorf("show: got\n%s\nwant it to contain %q", out, want)
 		}
 	}
 	if strings.ContainsAny(out, "\x1b\x07") {
-		t.Errorf("control characters in %q", out)
+		t.Errorf("show: got control characters in %q, want none", out)
 	}
 	_, out, _ = d.admin(t.Context(), "show", "ses-1", "--json")
 	var again adminview.Detail
 	if err := json.Unmarshal([]byte(out), &again); err != nil || again.Row.SessionID != "ses-1" {
-		t.Errorf("as JSON: %s, %v", out, err)
+		t.Errorf("show as JSON: got %s, error %v, want ses-1", out, err)
 	}
 }
 
@@ -219,7 +219,7 @@ func TestAdminOverview(t *testing.T) {
 	_, out, _ := d.admin(t.Context(), "overview")
 	for _, want := range []string{"5 sessions: 3 idle, 2 working\n", "! stuck: 2 at one\n", "12.3ms", "200 MiB"} {
 		if !strings.Contains(out, want) {
-			t.Errorf("no %q in\n%s", want, out)
+			t.Errorf("overview: got\n%s\nwant it to contain %q", out, want)
 		}
 	}
 }
@@ -242,10 +242,10 @@ func TestAdminActions(t *testing.T) {
 	} {
 		code, out, stderr := d.admin(t.Context(), append(strings.Fields(args), "--reason", "why")...)
 		if code != command.ExitOK || out != "session.x of ses-1 is recorded as adm-1.\n" || d.last() != want {
-			t.Errorf("%s: code %d, %q %q, asked %s", args, code, out, stderr, d.last())
+			t.Errorf("%s: got code %d, %q %q, request %s, want code %d, the record adm-1 and request %s", args, code, out, stderr, d.last(), command.ExitOK, want)
 		}
 		if key := d.keys[len(d.keys)-1]; len(key) < 20 {
-			t.Errorf("%s: the key is %q", args, key)
+			t.Errorf("%s: got the idempotency key %q, want at least 20 characters", args, key)
 		}
 	}
 }
@@ -264,7 +264,7 @@ func TestAdminActsOnce(t *testing.T) {
 	}})
 	code, _, stderr := d.admin(t.Context(), "release", "ses-1", "--reason", "why")
 	if code != command.ExitOK || len(d.keys) != 2 || d.keys[0] != d.keys[1] {
-		t.Errorf("code %d, %s, keys %q", code, stderr, d.keys)
+		t.Errorf("release: got code %d, %s, keys %q, want code %d and the same key twice", code, stderr, d.keys, command.ExitOK)
 	}
 }
 
@@ -334,13 +334,13 @@ func TestAdminAudit(t *testing.T) {
 	_, out, _ := d.admin(t.Context(), "audit", "--who", "ann", "--limit", "5")
 	if !strings.Contains(out, "2023-11-14 22:13:20  ann") || !strings.Contains(out, "2023-11-14 22:13:19  ann") || !strings.Contains(out, "stuck again\n") ||
 		d.last() != "GET /api/admin/audit?limit=5&who=ann" {
-		t.Errorf("asked %s, got\n%s", d.last(), out)
+		t.Errorf("audit: got request %s and\n%s\nwant two records of ann with the reason stuck again", d.last(), out)
 	}
 	if code, out, _ := d.admin(t.Context(), "audit", "verify"); code != command.ExitOK || !strings.HasPrefix(out, "All 7 records") {
-		t.Errorf("code %d, %q", code, out)
+		t.Errorf("audit verify: got code %d, %q, want code %d and all 7 records", code, out, command.ExitOK)
 	}
 	if _, out, _ := d.admin(t.Context(), "audit", "verify", "--json"); !strings.Contains(out, `"records":7`) {
-		t.Errorf("as JSON: %q", out)
+		t.Errorf("audit verify as JSON: got %q, want 7 records", out)
 	}
 }
 
@@ -391,7 +391,7 @@ func TestAdminTailBeginsNow(t *testing.T) {
 	})
 	code, out, stderr := d.admin(t.Context(), "tail", "ses-1")
 	if code != command.ExitFailure || out != "" || !strings.Contains(stderr, "What you may see has changed.") || d.last() != "GET /api/admin/sessions/ses-1/tail?after=3-7" {
-		t.Errorf("code %d, %q, %q, asked %s", code, out, stderr, d.last())
+		t.Errorf("tail: got code %d, %q, %q, request %s, want code %d, a change of rights and a start after 3-7", code, out, stderr, d.last(), command.ExitFailure)
 	}
 }
 
@@ -415,11 +415,11 @@ func TestAdminTailEndsWithItsOutput(t *testing.T) {
 		}})
 		stop()
 		if err == nil || !strings.Contains(err.Error(), "no space left on device") || stderr.Len() > 0 {
-			t.Errorf("tail %s: %v, %q", form, err, stderr.String())
+			t.Errorf("tail %s: got error %v, stderr %q, want no space left on device and nothing on stderr", form, err, stderr.String())
 		}
 	}
 	if len(d.asked) != 2 {
-		t.Errorf("asked %q", d.asked)
+		t.Errorf("requests: got %q, want two", d.asked)
 	}
 }
 
@@ -435,7 +435,7 @@ func TestAdminTailForPeople(t *testing.T) {
 		}
 	}
 	if !strings.Contains(out.String(), " 1-2      AGENT ") || strings.ContainsAny(out.String(), "\x1b\u009b") {
-		t.Errorf("%q", out.String())
+		t.Errorf("tail for people: got %q, want the AGENT event at 1-2 without control characters", out.String())
 	}
 	if err := c.printEvent("event", []byte("nonsense")); err == nil {
 		t.Error("took nonsense for an event")

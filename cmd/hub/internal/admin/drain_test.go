@@ -20,6 +20,6 @@ func TestDrainThatNobodyCanFollow(t *testing.T) {
 	defer server.Close()
 	code, out, stderr := execute(t.Context(), command.Local{}, "drain", "one", "--server", server.URL, "--token", "t", "--wait", "50ms")
 	if code != command.ExitFailure || !strings.Contains(stderr, "one is not drained after 50ms") || !strings.Contains(stderr, "list replicas: ") {
-		t.Errorf("code %d, %q, %q", code, out, stderr)
+		t.Errorf("drain: got code %d, %q, %q, want code %d and that one is not drained after 50ms", code, out, stderr, command.ExitFailure)
 	}
 }

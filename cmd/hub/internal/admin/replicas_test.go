@@ -17,7 +17,7 @@ func TestReplicasAtTheAdminAddress(t *testing.T) {
 	for _, args := range [][]string{{"replicas"}, {"admin", "replicas"}} {
 		code, out, stderr := execute(t.Context(), command.Local{Addr: "127.0.0.1:1", AdminAddr: d.Listener.Addr().String()}, append(args, "--token", "t")...)
 		if code != command.ExitOK || !strings.Contains(out, "one ") {
-			t.Errorf("hub %v: code %d, %q, %q", args, code, out, stderr)
+			t.Errorf("hub %v: got code %d, %q, %q, want code %d and the replica one", args, code, out, stderr, command.ExitOK)
 		}
 	}
 }
@@ -42,7 +42,7 @@ func TestReplicasElsewhere(t *testing.T) {
 	} {
 		code, _, stderr := execute(t.Context(), command.Local{}, append(args, "--token", "t", "--server", d.URL)...)
 		if code != command.ExitFailure || !strings.Contains(stderr, "--admin-addr") || !strings.Contains(stderr, "as --server") {
-			t.Errorf("hub %v: code %d, %q", args, code, stderr)
+			t.Errorf("hub %v: got code %d, %q, want code %d and a hint at --admin-addr", args, code, stderr, command.ExitFailure)
 		}
 	}
 }

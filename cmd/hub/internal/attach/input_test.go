@@ -34,7 +34,7 @@ func TestParseTyped(t *testing.T) {
 	}
 	for _, in := range []string{":dance", ":quit now", ":", ": quit2"} {
 		if got, err := parseTyped(in); err == nil || got != (typed{}) {
-			t.Errorf("%q: %+v, no error", in, got)
+			t.Errorf("parsing %q: got %+v, error %v, want an error only", in, got, err)
 		}
 	}
 }
@@ -61,11 +61,11 @@ func TestReadLines(t *testing.T) {
 	n := 0
 	for line := range readLines(t.Context(), strings.NewReader(strings.Repeat(strings.Repeat("x", 1000)+"\\\n", 3000))) {
 		if n++; len(line) > 2*maxLine {
-			t.Errorf("a line has %d bytes", len(line))
+			t.Errorf("length of a line: got %d bytes, want at most %d", len(line), 2*maxLine)
 		}
 	}
 	if n < 2 {
-		t.Errorf("there are %d lines", n)
+		t.Errorf("lines: got %d, want at least 2", n)
 	}
 }
 
@@ -79,7 +79,7 @@ func TestFirstWord(t *testing.T) {
 		"w\n/say hi\n/x": {"w", "/say hi\n/x"},
 	} {
 		if word, rest := firstWord(in); [2]string{word, rest} != want {
-			t.Errorf("%q: %q, %q", in, word, rest)
+			t.Errorf("first word of %q: got %q, rest %q, want %q", in, word, rest, want)
 		}
 	}
 }
@@ -101,7 +101,7 @@ func TestFind(t *testing.T) {
 		"there are none": {nil, "a", "", "there is no thing"},
 	} {
 		if got, err := find(tt.items, self, tt.given, "thing"); got != tt.want || errorText(err) != tt.err {
-			t.Errorf("%s: %q, %v", name, got, err)
+			t.Errorf("%s: got %q, error %v, want %q, error %q", name, got, err, tt.want, tt.err)
 		}
 	}
 }
@@ -160,7 +160,7 @@ func TestDecide(t *testing.T) {
 	} {
 		got, err := decide(tt.open, tt.rest, tt.yes)
 		if diff := cmp.Diff(tt.want, got); diff != "" || errorText(err) != tt.err {
-			t.Errorf("%s: %v\n%s", name, err, diff)
+			t.Errorf("%s: got error %v, want %q; decision (-want +got):\n%s", name, err, tt.err, diff)
 		}
 	}
 }
@@ -196,7 +196,7 @@ func TestAnswer(t *testing.T) {
 	} {
 		got, err := answer(tt.open, tt.text)
 		if diff := cmp.Diff(tt.want, got); diff != "" || errorText(err) != tt.err {
-			t.Errorf("%s: %v\n%s", name, err, diff)
+			t.Errorf("%s: got error %v, want %q; answer (-want +got):\n%s", name, err, tt.err, diff)
 		}
 	}
 }
@@ -211,12 +211,12 @@ func TestEmitted(t *testing.T) {
 	} {
 		got, err := c.emit(text)
 		if diff := cmp.Diff(wire.ClientPayload(want), got); diff != "" || err != nil {
-			t.Errorf("%s: %v, %s", text, err, diff)
+			t.Errorf("%s: got error %v, want none; message (-want +got):\n%s", text, err, diff)
 		}
 	}
 	for _, text := range []string{"", "x", "[]", `{"type":"dance"}`, `{}}`, `{"actions":[]},"type":"RESET"`} {
 		if got, err := c.emit(text); err == nil {
-			t.Errorf("%s: %+v, no error", text, got)
+			t.Errorf("%s: got %+v, want an error", text, got)
 		}
 	}
 }
@@ -231,7 +231,7 @@ func TestRowsOfDialogsAreNotAskedTwice(t *testing.T) {
 		`{"question":"?","promptId":"p"}`: false,
 	} {
 		if got := asks(wire.UIRow{Type: wire.RowAsk, Ask: wire.AskTool, Text: text}); got != want {
-			t.Errorf("the row %q asks: %v", text, got)
+			t.Errorf("does the row %q ask: got %v, want %v", text, got, want)
 		}
 	}
 }

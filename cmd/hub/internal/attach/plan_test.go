@@ -225,7 +225,7 @@ func TestAnswersToAPlan(t *testing.T) {
 			got = nil
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" || errorText(err) != tt.err {
-			t.Errorf("%s: %v\n%s", name, err, diff)
+			t.Errorf("%s: got error %v, want %q; answer (-want +got):\n%s", name, err, tt.err, diff)
 		}
 	}
 }
@@ -243,12 +243,12 @@ func TestOrdersToAPlan(t *testing.T) {
 	} {
 		got, err := payloadOf(c, text)
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
-			t.Errorf("%s: %v\n%s", text, err, diff)
+			t.Errorf("%s: got error %v, want none; message (-want +got):\n%s", text, err, diff)
 		}
 	}
 	for _, text := range []string{":retry", ":skip", ":resume now", ":retry " + strings.Repeat("x", 65)} {
 		if _, err := payloadOf(c, text); err == nil {
-			t.Errorf("%s: no error", text)
+			t.Errorf("%s: got no error, want one", text)
 		}
 	}
 }

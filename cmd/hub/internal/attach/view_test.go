@@ -324,7 +324,7 @@ func TestViewColours(t *testing.T) {
 	}
 	for label, want := range map[string]tint{"main": tintGreen, "main@monitor-1": tintGreen, "task-m-1": tintYellow, "task-m-2": tintPurple} {
 		if got := agentTint(label); got != want {
-			t.Errorf("%s has %q", label, got)
+			t.Errorf("colour of %s: got %q, want %q", label, got, want)
 		}
 	}
 }
@@ -338,7 +338,7 @@ func TestViewHoldsCharacters(t *testing.T) {
 			t.Parallel()
 			main := wire.AgentResponse{AgentID: "main", Delta: "x"}
 			if got := show(false, main, wire.AgentResponse{AgentID: "window-w", Delta: strings.Repeat(letter, holdRunes)}); got != "main: x" {
-				t.Errorf("%d characters are not held back: %q", holdRunes, got)
+				t.Errorf("%d characters of a window: got %q, want them held back, main: x", holdRunes, got)
 			}
 			want := "main: x\nwindow-w: " + strings.Repeat(letter, holdRunes+1)
 			if got := show(false, main, wire.AgentResponse{AgentID: "window-w", Delta: strings.Repeat(letter, holdRunes+1)}); got != want {

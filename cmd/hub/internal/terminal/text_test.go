@@ -32,6 +32,6 @@ func TestPlain(t *testing.T) {
 		}
 	}
 	if got := OneLine(" a\n\n b\tc "); got != "a b c" {
-		t.Errorf("one line: %q", got)
+		t.Errorf("one line: got %q, want %q", got, "a b c")
 	}
 }

@@ -63,7 +63,7 @@ func oneSecret(t *testing.T, stdout, stderr string, err error) string {
 	t.Helper()
 	secret, rest, ok := strings.Cut(stdout, "\n")
 	if err != nil || !ok || rest != "" || secret == "" || strings.Contains(stderr, secret) || !strings.HasPrefix(stderr, "hub: ") {
-		t.Fatalf("stdout %q, stderr %q, %v", stdout, stderr, err)
+		t.Fatalf("got stdout %q, stderr %q, error %v, want one secret on stdout and a text without it on stderr", stdout, stderr, err)
 	}
 	return secret
 }
@@ -101,16 +101,16 @@ func TestTokenSigned(t *testing.T) {
 	out, errs, err := callToken(t, settings, environ, "--user", "ann", "--role=viewer", "--ttl", "5m", "--key-file", file)
 	who, err := a.Bearer(t.Context(), oneSecret(t, out, errs, err))
 	if err != nil || who.User != "ann" || who.Has(auth.RoleUser) || !who.Has(auth.RoleViewer) {
-		t.Errorf("got %+v, %v", who, err)
+		t.Errorf("signed token: got %+v, error %v, want the viewer ann", who, err)
 	}
 	if left := time.Until(who.Expires); left > 5*time.Minute || left < 4*time.Minute {
-		t.Errorf("good for %v", left)
+		t.Errorf("validity: got %v, want 4 to 5 minutes", left)
 	}
 	settings.Auth.KeyFile = file
 	out, errs, err = callToken(t, settings, environ)
 	who, err = a.Bearer(t.Context(), oneSecret(t, out, errs, err))
 	if err != nil || who.User != "local" || who.Has(auth.RoleAdmin) || !strings.Contains(errs, "local (user)") {
-		t.Errorf("got %+v, %v; said %q", who, err, errs)
+		t.Errorf("token without flags: got %+v, error %v, stderr %q, want local (user)", who, err, errs)
 	}
 }
 
@@ -123,21 +123,21 @@ func TestTokenURL(t *testing.T) {
 	secret, ok := strings.CutPrefix(oneSecret(t, out, errs, err), "http://127.0.0.1:1234/?token=")
 	a, _ := authorityOf(t, folder, auth.Config{Mode: auth.ModeToken})
 	if !ok || secret != a.InstallationToken() {
-		t.Errorf("got %q", out)
+		t.Errorf("token url: got %q, want the address with the installation token", out)
 	}
 	// While a hub has the store open.
 	_, _, err = callToken(t, settings, nil, "url")
 	if err == nil || !strings.Contains(err.Error(), "its URL was printed when it started") {
-		t.Errorf("got %v", err)
+		t.Errorf("token url while a hub runs: got error %v, want one that says where the URL was printed", err)
 	}
 	settings.Auth.Mode = auth.ModeNone
 	out, _, err = callToken(t, settings, nil, "url")
 	if err != nil || out != "http://127.0.0.1:1234\n" {
-		t.Errorf("got %q, %v", out, err)
+		t.Errorf("token url in mode none: got %q, error %v, want only the address", out, err)
 	}
 	settings.Auth.Mode = auth.ModeJWT
 	if _, _, err = callToken(t, settings, nil, "url"); err == nil {
-		t.Error("there is a token in mode jwt")
+		t.Error("token url in mode jwt: got no error, want one")
 	}
 }
 
@@ -153,16 +153,16 @@ func TestTokenOfStore(t *testing.T) {
 	id := strings.Split(key, "_")[1]
 	if err != nil || strings.Count(out, "\n") != 2 || !strings.Contains(out, id) || !strings.Contains(out, "viewer,user") ||
 		!strings.Contains(out, "build server") {
-		t.Errorf("got %s, %v", out, err)
+		t.Errorf("keys: got %s, error %v, want one: %s, build server, viewer,user", out, err, id)
 	}
 	a, closeStore := authorityOf(t, folder, auth.Config{Mode: auth.ModeToken})
 	who, err := a.APIKey(t.Context(), key)
 	if err != nil || who.User != "ann" || who.Expires.IsZero() {
-		t.Errorf("got %+v, %v", who, err)
+		t.Errorf("identity of the key: got %+v, error %v, want ann with an end", who, err)
 	}
 	who, err = a.Ticket(t.Context(), ticket)
 	if err != nil || who.User != "bob" || who.Session != "ses-12345678" || !who.Has(auth.RoleUser) {
-		t.Errorf("got %+v, %v", who, err)
+		t.Errorf("identity of the ticket: got %+v, error %v, want the user bob in ses-12345678", who, err)
 	}
 	settings.Addr = "127.0.0.1:1"
 	_, _, err = callToken(t, settings, nil, "revoke", id)
@@ -171,10 +171,10 @@ func TestTokenOfStore(t *testing.T) {
 	}
 	closeStore()
 	if out, errs, err = callToken(t, settings, nil, "revoke", key); err != nil || out != "" || strings.Contains(errs, key) {
-		t.Errorf("got %q, %q, %v", out, errs, err)
+		t.Errorf("revoke: got %q, %q, error %v, want no output with the key", out, errs, err)
 	}
 	if _, _, err = callToken(t, settings, nil, "revoke", id); err == nil || !strings.Contains(err.Error(), "no API key") {
-		t.Errorf("got %v", err)
+		t.Errorf("second revoke: got error %v, want one that says %q", err, "no API key")
 	}
 }
 
@@ -244,41 +244,41 @@ func TestTokenOfRunningHub(t *testing.T) {
 		key := oneSecret(t, out, errs, err)
 		who, err := a.APIKey(t.Context(), key)
 		if left := time.Until(who.Expires); err != nil || who.User != "ann" || left > time.Hour || left < 59*time.Minute {
-			t.Errorf("got %+v, %v", who, err)
+			t.Errorf("identity of the key: got %+v, error %v, want ann for an hour", who, err)
 		}
 		ids = append(ids, strings.Split(key, "_")[1])
 	}
 	out, errs, err := callToken(t, Settings{}, []string{"HUB_TOKEN=" + a.InstallationToken()}, "ticket", "--server", server.URL, "--user", "local", "--session", "ses-12345678")
 	who, err := a.Ticket(t.Context(), oneSecret(t, out, errs, err))
 	if err != nil || who.User != "local" || who.Session != "ses-12345678" {
-		t.Errorf("got %+v, %v", who, err)
+		t.Errorf("identity of the ticket: got %+v, error %v, want local in ses-12345678", who, err)
 	}
 	at := []string{"--server", server.URL, "--token", a.InstallationToken()}
 	out, _, err = callToken(t, Settings{}, nil, append(at, "keys")...)
 	for _, id := range ids {
 		if err != nil || !strings.Contains(out, id) {
-			t.Errorf("%s is not in %s, %v", id, out, err)
+			t.Errorf("keys: got %s, error %v, want %s among them", out, err, id)
 		}
 	}
 	if out, _, err = callToken(t, Settings{}, nil, append(at, "revoke", ids[0])...); err != nil || out != "" {
-		t.Errorf("got %q, %v", out, err)
+		t.Errorf("revoke: got %q, error %v, want neither", out, err)
 	}
 	if _, _, err = callToken(t, Settings{}, nil, append(at, "revoke", ids[0])...); err == nil || !strings.Contains(err.Error(), "There is no such key.") {
-		t.Errorf("got %v", err)
+		t.Errorf("second revoke: got error %v, want one that says %q", err, "There is no such key.")
 	}
 	_, _, err = callToken(t, Settings{}, nil, "keys", "--server", server.URL)
 	if err == nil || !strings.Contains(err.Error(), "--token") {
-		t.Errorf("got %v", err)
+		t.Errorf("keys without a token: got error %v, want one that names --token", err)
 	}
 	const wrong = "not-the-token"
 	_, _, err = callToken(t, Settings{}, nil, "keys", "--server", server.URL, "--token", wrong)
 	if err == nil || strings.Contains(err.Error(), wrong) {
-		t.Errorf("got %v", err)
+		t.Errorf("keys with a wrong token: got error %v, want one without the token", err)
 	}
 	server.Close()
 	_, _, err = callToken(t, Settings{}, nil, append(at, "keys")...)
 	if err == nil || strings.Contains(err.Error(), a.InstallationToken()) {
-		t.Errorf("got %v", err)
+		t.Errorf("keys of a stopped hub: got error %v, want one without the token", err)
 	}
 }
 
@@ -289,7 +289,7 @@ func TestTokenStaysWithItsHub(t *testing.T) {
 	t.Cleanup(server.Close)
 	_, _, err := callToken(t, Settings{}, nil, "keys", "--server", server.URL, "--token", "x")
 	if err == nil || !strings.Contains(err.Error(), "307") {
-		t.Errorf("got %v", err)
+		t.Errorf("redirected request: got error %v, want status 307", err)
 	}
 }
 
@@ -321,7 +321,7 @@ func TestTokenMistakes(t *testing.T) {
 			t.Parallel()
 			out, _, err := callToken(t, settingsOf(folder), nil, strings.Fields(c.args)...)
 			if _, ok := errors.AsType[command.UsageErrors](err); !ok || out != "" {
-				t.Fatalf("got %q, %v", out, err)
+				t.Fatalf("got %q, error %v, want only a usage error", out, err)
 			}
 			for _, want := range c.want {
 				if !strings.Contains(err.Error(), want) {
@@ -331,23 +331,23 @@ func TestTokenMistakes(t *testing.T) {
 		})
 	}
 	if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a mistake touched the store: %v", err)
+		t.Errorf("folder of the store after a mistake: got error %v, want %v", err, os.ErrNotExist)
 	}
 	_, _, err := callToken(t, settingsOf(folder), nil, "--key-file", folder)
 	if !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("got %v", err)
+		t.Errorf("key file that does not exist: got error %v, want %v", err, os.ErrNotExist)
 	}
 	settings := settingsOf(folder)
 	settings.Open = func(context.Context, *slog.Logger) (auth.Documents, func() error, error) {
 		return nil, nil, errors.New("there is no Redis")
 	}
 	if _, _, err := callToken(t, settings, nil, "keys"); err == nil {
-		t.Error("there is no Redis")
+		t.Error("keys without Redis: got no error, want one")
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, _, err = callTokenWithin(ended, Settings{}, nil, "keys", "--server", "http://127.0.0.1:1")
 	if !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
+		t.Errorf("cancelled call: got error %v, want %v", err, context.Canceled)
 	}
 }
