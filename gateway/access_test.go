@@ -154,11 +154,11 @@ func TestTimesDoNotDependOnTheHeartbeat(t *testing.T) {
 		x := h.mustDial("/ws/"+string(id), as(h.token("ann", 90*time.Second))).readInBackground()
 		next[wire.AuthRefreshRequired](x)
 		if late := time.Since(expires); late < 0 || late > 3*time.Second {
-			t.Errorf("asked %v after the end", late)
+			t.Errorf("request for a new token: got it %v after the end, want 0 to 3 s", late)
 		}
 		x.wantClosed(wire.CloseUnauthorized)
 		if late := time.Since(expires); late > 67*time.Second {
-			t.Errorf("closed %v after the end", late)
+			t.Errorf("close: got it %v after the end, want at most 67 s", late)
 		}
 		// Another replica changes the shares.
 		if err := h.hub.Share(t.Context(), id, "bob", session.ShareViewer); err != nil {
@@ -173,7 +173,7 @@ func TestTimesDoNotDependOnTheHeartbeat(t *testing.T) {
 		start := time.Now()
 		x.wantClosed(wire.CloseNotFound)
 		if took := time.Since(start); took > 91*time.Second {
-			t.Errorf("closed after %v", took)
+			t.Errorf("close: got it after %v, want at most 91 s", took)
 		}
 	})
 }
@@ -203,7 +203,7 @@ func TestViewersCannotSignOutTheUser(t *testing.T) {
 	next[wire.SessionState](y)
 	out := h.rest(http.MethodPost, "/api/logout", request{header: h.ownHeaders(looks)}).wantStatus(http.StatusNoContent)
 	if gone := cookieOf(t, out); gone.Value != "" || gone.MaxAge >= 0 {
-		t.Errorf("cookie %+v", gone)
+		t.Errorf("cookie after the sign-out: got %+v, want it removed", gone)
 	}
 	x.wantClosed(wire.CloseLoggedOut)
 	me(looks).wantProblem(http.StatusUnauthorized, wire.CodeAuthFailed)
@@ -224,13 +224,13 @@ func TestLinkOnlySignsInWithTheInstallationsToken(t *testing.T) {
 	key, _ := h.newKey("mallory")
 	for _, path := range []string{"/?token=", "/login?token="} {
 		if got := h.get(path+key, "").wantStatus(http.StatusUnauthorized); got.header.Get("Set-Cookie") != "" {
-			t.Errorf("%s: a key in a link signed in", path)
+			t.Errorf("%s with a key: got the cookie %q, want none", path, got.header.Get("Set-Cookie"))
 		}
 		c := h.signIn(t, h.auth.InstallationToken())
 		for site, want := range map[string]int{"none": http.StatusSeeOther, "cross-site": http.StatusOK} {
 			got := h.rest(http.MethodGet, path+token, request{header: header("Sec-Fetch-Site", site, "Cookie", c.Name+"="+c.Value)}).wantStatus(want)
 			if replaced := got.header.Get("Set-Cookie") != ""; replaced != (want == http.StatusSeeOther) {
-				t.Errorf("%s from %s: cookie replaced: %v", path, site, replaced)
+				t.Errorf("%s from %s: got cookie replaced %v, want %v", path, site, replaced, want == http.StatusSeeOther)
 			}
 		}
 		h.rest(http.MethodGet, path+token, request{header: header("Sec-Fetch-Site", "cross-site")}).wantStatus(http.StatusSeeOther)
@@ -257,20 +257,20 @@ func TestExtendedCookieIsSent(t *testing.T) {
 		for range 2 {
 			time.Sleep(day / 2)
 			if got := setCookies(); len(got) != 0 {
-				t.Fatalf("set after half a day: %v", got)
+				t.Fatalf("cookies after half a day: got %v, want none", got)
 			}
 			time.Sleep(day/2 + time.Minute)
 			got := setCookies()
 			if len(got) != 1 {
-				t.Fatalf("set %v after a day", got)
+				t.Fatalf("cookies after a day: got %v, want one", got)
 			}
 			again, err := http.ParseSetCookie(got[0])
 			if err != nil || again.Value != c.Value || again.Name != c.Name || !again.HttpOnly ||
 				again.SameSite != http.SameSiteStrictMode || again.Expires.Sub(time.Now().Add(7*day)).Abs() > 2*time.Second {
-				t.Errorf("%v, %v", again, err)
+				t.Errorf("cookie after a day: got %v, error %v, want the same for 7 more days", again, err)
 			}
 			if got := setCookies(); len(got) != 0 {
-				t.Errorf("set again at once: %v", got)
+				t.Errorf("cookies right after another: got %v, want none", got)
 			}
 		}
 	})
@@ -299,7 +299,7 @@ func TestDesktopDoesNotChooseIDs(t *testing.T) {
 	}
 	for _, id := range []wire.SessionID{first, anns} {
 		if got := next[wire.ConnectionStatus](h.dialDesktop("?sessionId="+string(id), bob)).SessionID; got != id {
-			t.Errorf("%s became %s", id, got)
+			t.Errorf("session of the desktop: got %s, want %s", got, id)
 		}
 	}
 }
@@ -395,7 +395,7 @@ func TestQueryTokensAreForStreams(t *testing.T) {
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		t.Errorf("events: %s", res.Status)
+		t.Errorf("events: got %s, want status %d", res.Status, http.StatusOK)
 	}
 }
 

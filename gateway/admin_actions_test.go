@@ -160,7 +160,7 @@ func TestAdminLeavesAStuckSession(t *testing.T) {
 	let()
 	h.waitForAudit("session.reset", "begun done")
 	if r := <-answered; r.Seq != 2 {
-		t.Errorf("repeated request: %+v", r)
+		t.Errorf("repeated request: got %+v, want record 2", r)
 	}
 }
 

@@ -39,12 +39,12 @@ func TestAdminSeesNoContent(t *testing.T) {
 		h.waitForBody(session+"/"+string(id), seeing, `"known":true`)
 		for _, path := range []string{session, session + "/" + string(id), session + "/" + string(id) + "/events", session + "?text=quince"} {
 			if got := h.get(path, seeing).wantStatus(http.StatusOK); !contains(got.body, secretText) {
-				t.Errorf("%s: no content with admin:content: %s", path, got.body)
+				t.Errorf("%s with admin:content: got %s, want the content", path, got.body)
 			}
 			got := h.get(path, blind).wantStatus(http.StatusOK)
 			for _, word := range []string{"quince", "rowan", "medlar"} {
 				if contains(got.body, word) {
-					t.Errorf("%s: content without admin:content: %s", path, got.body)
+					t.Errorf("%s without admin:content: got %s, want no content", path, got.body)
 				}
 			}
 		}
@@ -52,7 +52,7 @@ func TestAdminSeesNoContent(t *testing.T) {
 		var page struct{ Total int }
 		h.get(session+"?text=quince", blind).decode(&page)
 		if page.Total != 0 {
-			t.Errorf("%d sessions have the secret in their title", page.Total)
+			t.Errorf("sessions found by their title without admin:content: got %d, want 0", page.Total)
 		}
 	}
 }
@@ -81,17 +81,17 @@ func TestAdminTail(t *testing.T) {
 			t.Fatal("got the end of the stream, want the next event")
 		}
 		if strings.Contains(e.data, "quince") {
-			t.Errorf("the secret is out: %s", e.data)
+			t.Errorf("event: got %s, want it without the secret", e.data)
 		}
 		if !json.Valid([]byte(e.data)) {
-			t.Errorf("no JSON: %s", e.data)
+			t.Errorf("event: got %s, want JSON", e.data)
 		}
 		if e.id == whole.id {
 			break
 		}
 	}
 	if e, ok := typed.next(); !ok || !strings.Contains(e.data, `"type":"ACTIONS"`) {
-		t.Errorf("the first of a type: %+v", e)
+		t.Errorf("first event of a type: got %+v, want ACTIONS", e)
 	}
 	if tabs != 1 {
 		t.Errorf("%d tabs, want one", tabs)
@@ -100,7 +100,7 @@ func TestAdminTail(t *testing.T) {
 	again := a.openAdminStream(path+"?after="+whole.id, a.userToken("eve", "admin:read", "admin:content"))
 	a.writeSecrets(id, 1)
 	if e := again.until("event", secretText); e.id == whole.id {
-		t.Errorf("the same again: %+v", e)
+		t.Errorf("event after %s: got %+v, want a later one", whole.id, e)
 	}
 	// An unknown position is reported, followed by all stored events.
 	lost := a.openAdminStream(path+"?after=1-1", a.userToken("eve", "admin:read"))
@@ -129,7 +129,7 @@ func TestAdminEvents(t *testing.T) {
 	}
 	all := read("")
 	if all.Next != all.Top || len(all.Events) < 60 || all.Trimmed {
-		t.Fatalf("%d events up to %s of %s", len(all.Events), all.Next, all.Top)
+		t.Fatalf("events: got %d up to %s of %s, trimmed %v, want at least 60 up to the top, not trimmed", len(all.Events), all.Next, all.Top, all.Trimmed)
 	}
 	kind := all.Events[len(all.Events)-1].Type
 	count, wanted := 0, 0
@@ -140,7 +140,7 @@ func TestAdminEvents(t *testing.T) {
 		}
 		for _, e := range p.Events {
 			if e.Type != kind {
-				t.Errorf("%s among %s", e.Type, kind)
+				t.Errorf("type of an event: got %s, want %s", e.Type, kind)
 			}
 		}
 		count, after = count+len(p.Events), p.Next
@@ -154,13 +154,13 @@ func TestAdminEvents(t *testing.T) {
 		t.Errorf("%d of type %s, want %d", count, kind, wanted)
 	}
 	if p := read("after=1-1"); !p.Trimmed {
-		t.Errorf("a position that is not there: %+v", p)
+		t.Errorf("events after a position that is not there: got %+v, want them trimmed", p)
 	}
 	if p := read("agent=nobody"); len(p.Events) != 0 || p.Next != p.Top {
-		t.Errorf("events of an unknown agent: %+v", p)
+		t.Errorf("events of an unknown agent: got %+v, want none up to the top", p)
 	}
 	if p := read("monitor=monitor-7"); len(p.Events) != 0 {
-		t.Errorf("events of no monitor: %+v", p)
+		t.Errorf("events of an unknown monitor: got %+v, want none", p)
 	}
 }
 
@@ -217,6 +217,6 @@ func TestAdminQuery(t *testing.T) {
 		}
 	}
 	if got := ask("text=x", "admin:read", "admin:content"); !strings.Contains(got, "Titles:true") {
-		t.Errorf("text does not match titles with admin:content: %s", got)
+		t.Errorf("search by text with admin:content: got %s, want it in titles", got)
 	}
 }

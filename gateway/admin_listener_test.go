@@ -61,7 +61,7 @@ func TestAdminAtItsOwnAddress(t *testing.T) {
 	foreign.header = header("Origin", "https://evil.example")
 	h.atAdmin(http.MethodGet, "/api/admin/me", foreign).wantProblem(http.StatusForbidden, wire.CodeForbidden)
 	if got := h.atAdmin(http.MethodGet, "/?x=1", request{}); got.status != http.StatusSeeOther || got.header.Get("Location") != "/admin?x=1" {
-		t.Errorf("%d %v", got.status, got.header)
+		t.Errorf("/ of the admin address: got %d %v, want %d to /admin?x=1", got.status, got.header, http.StatusSeeOther)
 	}
 }
 
@@ -88,11 +88,11 @@ func TestProfiles(t *testing.T) {
 	h.atAdmin(http.MethodGet, "/debug/pprof/", request{}).wantProblem(http.StatusUnauthorized, wire.CodeAuthRequired)
 	for _, seconds := range []string{"x", "-1", "0", "1e9", "NaN", "301"} {
 		if p := h.atAdmin(http.MethodGet, "/debug/pprof/trace?seconds="+seconds, root).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage); p.Field != "seconds" {
-			t.Errorf("%s: %+v", seconds, p)
+			t.Errorf("trace of %s seconds: got %+v, want the field seconds", seconds, p)
 		}
 	}
 	if got := h.atAdmin(http.MethodGet, "/debug/pprof/cmdline", root); got.status != http.StatusNotFound {
-		t.Errorf("the command line is shown: %d %q", got.status, got.body)
+		t.Errorf("command line: got %d %q, want %d", got.status, got.body, http.StatusNotFound)
 	}
 	h.atAdmin(http.MethodPost, "/debug/pprof/symbol", root).wantProblem(http.StatusMethodNotAllowed, wire.CodeInvalidMessage)
 	plain := newTestHub(t, withAdmin)
@@ -106,21 +106,21 @@ func TestAdminPage(t *testing.T) {
 	h := newTestHub(t, withAdmin, withAuthMode(auth.ModeToken))
 	unauthenticated := h.get("/admin", "").wantStatus(http.StatusOK)
 	if !contains(unauthenticated.body, `action="/admin"`) || contains(unauthenticated.body, "the monitor") {
-		t.Errorf("unauthenticated browsers get %s", unauthenticated.body)
+		t.Errorf("page without a cookie: got %s, want the form of /admin", unauthenticated.body)
 	}
 	h.get("/admin/assets/a-12345678.js", "").wantStatus(http.StatusOK)
 	h.get("/admin/assets/nothing.js", "").wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
 	token := h.auth.InstallationToken()
 	led := h.get("/admin?token="+token+"&view=all", "").wantStatus(http.StatusSeeOther)
 	if got := led.header.Get("Location"); got != "/admin?view=all" {
-		t.Errorf("led to %q", got)
+		t.Errorf("location after the link: got %q, want /admin?view=all", got)
 	}
 	cookie := cookieOf(t, led)
 	typed := h.rest(http.MethodPost, "/admin", request{
 		body: "token=" + token, header: header("Content-Type", "application/x-www-form-urlencoded", "Origin", "http://"+h.addr),
 	}).wantStatus(http.StatusSeeOther)
 	if got := typed.header.Get("Location"); got != "/admin" {
-		t.Errorf("led to %q", got)
+		t.Errorf("location after the form: got %q, want /admin", got)
 	}
 	h.get("/admin?token=wrong", "").wantStatus(http.StatusUnauthorized)
 	for _, path := range []string{"/admin", "/admin/", "/admin/sessions/ses-1", "/admin/index.html"} {
@@ -128,7 +128,7 @@ func TestAdminPage(t *testing.T) {
 		policy := page.header.Get("Content-Security-Policy")
 		if string(page.body) != "the monitor" || !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "script-src 'self';") ||
 			strings.Contains(policy, "unsafe") || !strings.Contains(policy, "frame-ancestors 'none'") || page.header.Get("Cache-Control") != "no-cache" {
-			t.Errorf("%s: %s %v", path, page.body, page.header)
+			t.Errorf("%s: got %s %v, want the monitor with a strict policy and no-cache", path, page.body, page.header)
 		}
 	}
 	// An authenticated user without the role sees that, in their language, and can sign in as
@@ -138,12 +138,12 @@ func TestAdminPage(t *testing.T) {
 	for lang, words := range map[string]string{"en": "You are signed in as ada &lt;b&gt;, who may not see this page.", "ko": "이 페이지를 볼 수 없어요: ada"} {
 		page := other.rest(http.MethodGet, "/admin/sessions/1?x=1", request{header: header("Cookie", ada.String(), "Accept-Language", lang)}).wantStatus(http.StatusNotFound)
 		if !contains(page.body, words) || !contains(page.body, `action="/admin?x=1">`) || contains(page.body, "the monitor") {
-			t.Errorf("%s: %s", lang, page.body)
+			t.Errorf("page in %s: got %s, want %q, the form and no monitor", lang, page.body, words)
 		}
 	}
 	// The desktop is not affected.
 	if got := h.get("/?token="+token, "").wantStatus(http.StatusSeeOther).header.Get("Location"); got != "/" {
-		t.Errorf("the desktop's link leads to %q", got)
+		t.Errorf("location after the desktop's link: got %q, want /", got)
 	}
 }
 

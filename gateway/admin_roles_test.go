@@ -120,12 +120,12 @@ func TestAdminRoles(t *testing.T) {
 			}
 		}
 		if got := h.get("/metrics", token).status; (got == http.StatusOK) != who.read {
-			t.Errorf("%s: metrics: %d", who.roles, got)
+			t.Errorf("%s: /metrics: got %d, want it allowed: %v", who.roles, got, who.read)
 		}
 		cookie := h.signIn(t, token)
 		page := h.rest(http.MethodGet, "/admin", request{header: header("Cookie", cookie.String())})
 		if (page.status == http.StatusOK && string(page.body) == "the monitor") != who.read || !who.read && page.status != http.StatusNotFound {
-			t.Errorf("%s: the page: %d %.100s", who.roles, page.status, page.body)
+			t.Errorf("%s: page: got %d %.100s, want it allowed: %v", who.roles, page.status, page.body, who.read)
 		}
 		for _, a := range adminActs("ses-nobody") {
 			r := request{token: token}
@@ -139,27 +139,27 @@ func TestAdminRoles(t *testing.T) {
 			case !who.act:
 				got.wantProblem(http.StatusForbidden, wire.CodeForbidden)
 			case got.status == http.StatusForbidden:
-				t.Errorf("%s: %s: %d %s", who.roles, a.path, got.status, got.body)
+				t.Errorf("%s: %s: got %d %s, want it allowed", who.roles, a.path, got.status, got.body)
 			}
 		}
 		if who.read {
 			var me struct{ Read, Act, Content bool }
 			h.get("/api/admin/me", token).decode(&me)
 			if me != (struct{ Read, Act, Content bool }{true, who.act, who.content}) {
-				t.Errorf("%s: %+v", who.roles, me)
+				t.Errorf("%s: /api/admin/me: got %+v, want read true, act %v, content %v", who.roles, me, who.act, who.content)
 			}
 			list := h.get("/api/admin/sessions", token).body
 			detail := h.get("/api/admin/sessions/"+id, token).body
 			if contains(list, "quince") != who.content || contains(detail, "rowan") != who.content || contains(detail, "quince") != who.content {
-				t.Errorf("%s: %s %s", who.roles, list, detail)
+				t.Errorf("%s: got %s %s, want the content in both: %v", who.roles, list, detail, who.content)
 			}
 		}
 		// None of them opens another user's session.
 		if got := h.get(sessionPath(wire.SessionID(id), "/snapshot"), token).status; (got == http.StatusOK) != who.full {
-			t.Errorf("%s: the snapshot of another: %d", who.roles, got)
+			t.Errorf("%s: snapshot of another user: got %d, want it allowed: %v", who.roles, got, who.full)
 		}
 		if got := h.get("/api/tokens/keys", token).status; (got == http.StatusOK) != who.full {
-			t.Errorf("%s: keys: %d", who.roles, got)
+			t.Errorf("%s: keys: got %d, want them allowed: %v", who.roles, got, who.full)
 		}
 	}
 	h.get("/api/admin/me", "").wantProblem(http.StatusUnauthorized, wire.CodeAuthRequired)
@@ -178,7 +178,7 @@ func TestAdminRolesHaveNoSessions(t *testing.T) {
 			h.get(sessionPath(id, part), token).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
 		}
 		if got := h.get("/api/sessions", token).wantStatus(http.StatusOK); contains(got.body, "quince") || contains(got.body, string(id)) {
-			t.Errorf("%v: %s", roles, got.body)
+			t.Errorf("sessions with roles %v: got %s, want none of another user", roles, got.body)
 		}
 		h.get("/api/sessions?all=true", token).wantProblem(http.StatusForbidden, wire.CodeForbidden)
 		h.post("/api/sessions", token, "").wantProblem(http.StatusForbidden, wire.CodeForbidden)
@@ -205,12 +205,12 @@ func TestAdminKeys(t *testing.T) {
 	h.get("/api/admin/overview", made.Key).wantStatus(http.StatusOK)
 	for _, after := range []string{"zzz", "%00"} {
 		if p := h.get("/api/tokens/keys?after="+after, root).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage); p.Field != "after" {
-			t.Errorf("after %s: %+v", after, p)
+			t.Errorf("keys after %s: got %+v, want the field after", after, p)
 		}
 	}
 	p := h.post("/api/tokens/keys", root, `{"user":"eve","roles":["admin:write"]}`).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
 	if p.Field != "roles" {
-		t.Errorf("field %q", p.Field)
+		t.Errorf("key with an unknown role: got field %q, want roles", p.Field)
 	}
 	short := h.token("eve", -time.Hour, "admin:read")
 	h.get("/api/admin/overview", short).wantProblem(http.StatusUnauthorized, wire.CodeTokenExpired)

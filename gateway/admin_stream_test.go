@@ -42,13 +42,13 @@ func (h *testHub) openAdminStream(path, token string) *adminStream {
 	h.t.Cleanup(func() { cancel(); _ = res.Body.Close() })
 	if res.StatusCode != http.StatusOK {
 		body, _ := io.ReadAll(res.Body)
-		h.t.Fatalf("%s: %d %s", path, res.StatusCode, body)
+		h.t.Fatalf("%s: got %d %s, want %d", path, res.StatusCode, body, http.StatusOK)
 	}
 	for name, want := range map[string]string{
 		"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-store", "X-Accel-Buffering": "no",
 	} {
 		if got := res.Header.Get(name); got != want {
-			h.t.Errorf("%s: %s %q", path, name, got)
+			h.t.Errorf("%s: %s: got %q, want %q", path, name, got, want)
 		}
 	}
 	return &adminStream{t: h.t, res: res, from: bufio.NewReader(res.Body)}
@@ -102,7 +102,7 @@ func (x *adminStream) wantEnd(code wire.Code) {
 		x.t.Errorf("the end is %s, want code %d", e.data, code)
 	}
 	if e, ok := x.next(); ok {
-		x.t.Errorf("after the end: %+v", e)
+		x.t.Errorf("event after the end: got %+v, want none", e)
 	}
 }
 
@@ -120,16 +120,16 @@ func TestLiveIsRedacted(t *testing.T) {
 			History: &adminview.History{}, Overview: &adminview.Overview{Time: 7}, Rows: &adminview.Rows{Full: true, Rows: []adminview.Row{fakeRow}}, Detail: &detail,
 		}
 		if e, _ := x.next(); e.kind != "history" || e.data != `{"points":[]}` {
-			t.Errorf("%s: %+v", roles, e)
+			t.Errorf("%s: first event: got %+v, want an empty history", roles, e)
 		}
 		if e, _ := x.next(); e.kind != "overview" || !strings.Contains(e.data, `"replicas":[]`) || !strings.Contains(e.data, `"time":7`) {
-			t.Errorf("%s: %+v", roles, e)
+			t.Errorf("%s: second event: got %+v, want the overview of time 7 without replicas", roles, e)
 		}
 		if e, _ := x.next(); e.kind != "rows" || strings.Contains(e.data, "quince") != sees || !strings.Contains(e.data, `"full":true`) {
-			t.Errorf("%s: %+v", roles, e)
+			t.Errorf("%s: third event: got %+v, want all rows, with content: %v", roles, e, sees)
 		}
 		if e, _ := x.next(); e.kind != "detail" || strings.Contains(e.data, "rowan") != sees {
-			t.Errorf("%s: %+v", roles, e)
+			t.Errorf("%s: fourth event: got %+v, want the detail, with content: %v", roles, e, sees)
 		}
 	}
 }
@@ -189,7 +189,7 @@ func TestStreamsAreBounded(t *testing.T) {
 		}
 	}
 	if load := h.hub.Load(); load.Tabs != 0 {
-		t.Errorf("%d tabs", load.Tabs)
+		t.Errorf("tabs: got %d, want 0", load.Tabs)
 	}
 }
 
@@ -209,7 +209,7 @@ func TestStreamsEndWithTheirCredential(t *testing.T) {
 	revoked.wantEnd(wire.CodeAuthFailed)
 	expiring.wantEnd(wire.CodeTokenExpired)
 	if e := out.until("problem", ""); !strings.Contains(e.data, `"status":401`) {
-		t.Errorf("signed out: %+v", e)
+		t.Errorf("problem after the sign-out: got %+v, want status 401", e)
 	}
 }
 

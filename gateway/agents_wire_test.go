@@ -35,7 +35,7 @@ func TestDefect01OneSessionID(t *testing.T) {
 				switch p := e.Data.(type) {
 				case wire.ConnectionStatus:
 					if p.SessionID != id {
-						t.Errorf("the desktop client gets %+v", p)
+						t.Errorf("connection status: got %+v, want session %s", p, id)
 					}
 				case wire.MessageAccepted:
 					accepted++
@@ -43,20 +43,20 @@ func TestDefect01OneSessionID(t *testing.T) {
 					if p.IsComplete {
 						ends++
 						if p.Content != "hi" {
-							t.Errorf("a turn ended with %+v", p)
+							t.Errorf("end of a turn: got %+v, want the content hi", p)
 						}
 					}
 				}
 			}
 			if accepted != 2 || ends != 2 {
-				t.Errorf("two messages were accepted %d times and ended %d times", accepted, ends)
+				t.Errorf("two messages: got %d accepted and %d ended, want two each", accepted, ends)
 			}
 			again := h.dialDesktop("?sessionId="+string(id), v)
 			if got := next[wire.ConnectionStatus](again); got.SessionID != id {
-				t.Errorf("after reconnecting: %+v", got)
+				t.Errorf("connection status after reconnecting: got %+v, want session %s", got, id)
 			}
 			if a := next[wire.Actions](again); len(a.Actions) != 1 || a.Actions[0].(wire.WindowCreate).WindowID != "w2" { //nolint:forcetypeassert // a snapshot has nothing else
-				t.Errorf("after reconnecting: %+v", a)
+				t.Errorf("actions after reconnecting: got %+v, want the window w2 only", a)
 			}
 		})
 	}
@@ -83,14 +83,14 @@ func TestDefect11WindowsOfASnapshot(t *testing.T) {
 		for _, action := range a.Actions {
 			c, is := action.(wire.WindowCreate)
 			if !is || c.WindowID != "same" || a.MonitorID == "" {
-				t.Errorf("shown is %+v", a)
+				t.Errorf("action: got %+v, want a new window same on a monitor", a)
 			}
 			shown[a.MonitorID] = c.Content
 		}
 	}
 	for _, m := range []wire.MonitorID{"monitor-0", "monitor-1"} {
 		if shown[m] != (wire.MarkdownContent{Data: "on " + string(m)}) {
-			t.Errorf("on %s is %+v", m, shown[m])
+			t.Errorf("window on %s: got %+v, want the text on %s", m, shown[m], m)
 		}
 	}
 	y.writeText(`{"type":"SUBSCRIBE_MONITOR","monitorId":"monitor-1"}`)
@@ -99,7 +99,7 @@ func TestDefect11WindowsOfASnapshot(t *testing.T) {
 		a := next[wire.Actions](y)
 		if u, is := a.Actions[0].(wire.WindowUpdateContent); is {
 			if u.WindowID != "same" || a.MonitorID != "monitor-1" {
-				t.Errorf("the change is %+v", a)
+				t.Errorf("change: got %+v, want window same on monitor-1", a)
 			}
 			return
 		}
@@ -122,7 +122,7 @@ func TestDefect17AnswerWhileAway(t *testing.T) {
 					return
 				}
 				if e.At.Compare(at) <= 0 {
-					t.Errorf("%v came after %v", e.At, at)
+					t.Errorf("position: got %v after %v, want a later one", e.At, at)
 				}
 				at = e.At
 				switch p := e.Data.(type) {
@@ -131,7 +131,7 @@ func TestDefect17AnswerWhileAway(t *testing.T) {
 						ends++
 					}
 					if p.Delta != "" && p.Offset != len(text) {
-						t.Errorf("%q came at %d of %d", p.Delta, p.Offset, len(text))
+						t.Errorf("part %q: got offset %d, want %d", p.Delta, p.Offset, len(text))
 					}
 					text += p.Delta
 				case wire.Actions:
@@ -149,7 +149,7 @@ func TestDefect17AnswerWhileAway(t *testing.T) {
 				_ = x.ws.CloseNow()
 				x = h.mustDial("/ws/"+string(id)+"?resume_from="+at.String(), as(h.token("ann", time.Minute)))
 				if state := next[wire.SessionState](x); state.Mode != wire.StateResume {
-					t.Fatalf("after reconnecting: mode %s", state.Mode)
+					t.Fatalf("mode after reconnecting: got %s, want %s", state.Mode, wire.StateResume)
 				}
 			}
 			for _, e := range x.untilTurnEnd("m") {
@@ -163,7 +163,7 @@ func TestDefect17AnswerWhileAway(t *testing.T) {
 				fmt.Fprintf(&want, "w%d", i+1)
 			}
 			if text != want.String() || windows != 1 || ends != 1 {
-				t.Errorf("it got %d windows, %d ends and %q", windows, ends, text)
+				t.Errorf("got %d windows, %d ends and %q, want one, one and %q", windows, ends, text, want.String())
 			}
 		})
 	}
@@ -241,12 +241,12 @@ func TestClientSeesTheSameWhileAgentsWork(t *testing.T) {
 				if hash, ok := seen[e.At]; ok {
 					compared++
 					if hash != mirror.Hash() {
-						t.Errorf("at %v the client sees something else", e.At)
+						t.Errorf("state at %v: got hash %s at the client, want %s of the stored events", e.At, hash, mirror.Hash())
 					}
 				}
 			}
 			if compared < 20 {
-				t.Errorf("only %d states were compared", compared)
+				t.Errorf("compared states: got %d, want at least 20", compared)
 			}
 		})
 	}

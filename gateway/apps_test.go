@@ -25,7 +25,7 @@ func TestAppsHaveAnOriginOfTheirOwn(t *testing.T) {
 	var hub struct{ AppsOrigin string }
 	h.get("/api/hub", ada).wantStatus(http.StatusOK).decode(&hub)
 	if hub.AppsOrigin != "http://"+h.apps || h.apps == h.addr {
-		t.Errorf("apps are at %q, the hub is at %s", hub.AppsOrigin, h.addr)
+		t.Errorf("origin of apps: got %q, want http://%s, another than the hub's %s", hub.AppsOrigin, h.apps, h.addr)
 	}
 	for path, inline := range map[string]bool{"/stage.html": true, "/diagram.html": false, "/stage.js": false} {
 		got := h.atApps(http.MethodGet, path, request{header: header("Origin", "null", "Cookie", "everdesk=x")}).wantStatus(http.StatusOK)
@@ -35,17 +35,17 @@ func TestAppsHaveAnOriginOfTheirOwn(t *testing.T) {
 			"frame-ancestors http://" + h.addr,
 		} {
 			if !strings.Contains(policy, part) {
-				t.Errorf("%s: policy %q lacks %q", path, policy, part)
+				t.Errorf("%s: got policy %q, want it to contain %q", path, policy, part)
 			}
 		}
 		if strings.Contains(policy, "script-src 'self' 'unsafe-inline';") != inline || strings.Contains(policy, "allow-same-origin") {
-			t.Errorf("%s: policy %q", path, policy)
+			t.Errorf("%s: got policy %q, want inline scripts: %v, and no allow-same-origin", path, policy, inline)
 		}
 		if got.header.Get("Set-Cookie") != "" || got.header.Get("Cross-Origin-Resource-Policy") != "cross-origin" || !strings.Contains(got.header.Get("Permissions-Policy"), "clipboard-write=()") {
-			t.Errorf("%s: %v", path, got.header)
+			t.Errorf("%s: got %v, want no cookie, a cross-origin resource and no clipboard", path, got.header)
 		}
 		if reach := got.header.Get("Connection-Allowlist"); reach != "(response-origin)" {
-			t.Errorf("%s reaches %q", path, reach)
+			t.Errorf("%s: got Connection-Allowlist %q, want (response-origin)", path, reach)
 		}
 		h.atApps(http.MethodHead, path, request{}).wantStatus(http.StatusOK)
 		h.atApps(http.MethodPost, path, request{}).wantProblem(http.StatusMethodNotAllowed, wire.CodeInvalidMessage)
@@ -63,14 +63,14 @@ func TestNothingElseIsAtTheAppsOrigin(t *testing.T) {
 		got := h.atApps(http.MethodGet, path, request{token: ada})
 		got.wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
 		if !strings.HasPrefix(got.header.Get("Content-Security-Policy"), "sandbox allow-scripts;") {
-			t.Errorf("%s: %v", path, got.header)
+			t.Errorf("%s: got %v, want the sandbox policy", path, got.header)
 		}
 	}
 	h.atApps(http.MethodPost, "/api/sessions", request{token: ada}).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
 	got := h.atApps(http.MethodGet, "/stage.html", request{host: "evil.example"})
 	got.wantProblem(http.StatusMisdirectedRequest, wire.CodeInvalidMessage)
 	if h.server.Refusals().Hosts != 1 || contains(got.body, "stage") {
-		t.Errorf("%s", got.body)
+		t.Errorf("unknown host: got %d refusals and %s, want one and no stage", h.server.Refusals().Hosts, got.body)
 	}
 	// The hub's own origin does not serve the apps.
 	h.get("/stage.html", ada).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
@@ -88,18 +88,18 @@ func TestWhereAppsAre(t *testing.T) {
 	} {
 		got := h.rest(http.MethodGet, "/api/hub", request{token: h.userToken("ada"), host: host}).wantStatus(http.StatusOK)
 		if !contains(got.body, `"appsOrigin":"`+want+`"`) {
-			t.Errorf("%s: %s", host, got.body)
+			t.Errorf("%s: got %s, want the apps at %q", host, got.body, want)
 		}
 		page := h.rest(http.MethodGet, "/join", request{host: host}).wantStatus(http.StatusOK).header.Get("Content-Security-Policy")
 		source := cmp.Or(want, "'none'") // policies cannot contain IPv6 addresses
 		if !strings.Contains(page, "frame-src "+source+";") || strings.Contains(page, "[") {
-			t.Errorf("%s: policy %q", host, page)
+			t.Errorf("%s: got policy %q, want frames from %s", host, page, source)
 		}
 	}
 	for host, want := range map[string]string{"desk.example.org" + port: "http://desk.example.org" + own, "[::1]" + port: "'none'"} {
 		got := h.atApps(http.MethodGet, "/stage.html", request{host: host}).wantStatus(http.StatusOK)
 		if !strings.HasSuffix(got.header.Get("Content-Security-Policy"), "frame-ancestors "+want) {
-			t.Errorf("%s: %v", host, got.header)
+			t.Errorf("%s: got %v, want frame-ancestors %s", host, got.header, want)
 		}
 	}
 }
@@ -114,7 +114,7 @@ func TestAppsUnderAnotherName(t *testing.T) {
 	for _, host := range []string{"apps.example.org", "Apps.Example.org:443", "apps.example.org:8080"} {
 		got := h.rest(http.MethodGet, "/stage.html", request{host: host}).wantStatus(http.StatusOK)
 		if policy := got.header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "sandbox") || !strings.Contains(policy, " https://desk.example.org:*") {
-			t.Errorf("%s: %v", host, got.header)
+			t.Errorf("%s: got %v, want the sandbox policy with https://desk.example.org:*", host, got.header)
 		}
 		for _, path := range []string{"/", "/api/hub", "/api/sessions", "/login"} {
 			h.rest(http.MethodGet, path, request{token: ada, host: host}).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
@@ -122,15 +122,15 @@ func TestAppsUnderAnotherName(t *testing.T) {
 	}
 	got := h.rest(http.MethodGet, "/api/hub", request{token: ada, host: "desk.example.org"}).wantStatus(http.StatusOK)
 	if !contains(got.body, `"appsOrigin":"https://apps.example.org"`) {
-		t.Errorf("%s", got.body)
+		t.Errorf("hub: got %s, want the apps at https://apps.example.org", got.body)
 	}
 	h.rest(http.MethodGet, "/stage.html", request{host: "desk.example.org"}).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
 	none := newTestHub(t, withPages, func(p *hubOptions) { p.ownApps = false })
 	if got := none.get("/api/hub", none.userToken("ada")).wantStatus(http.StatusOK); !contains(got.body, `"appsOrigin":""`) {
-		t.Errorf("%s", got.body)
+		t.Errorf("hub without apps: got %s, want no origin of apps", got.body)
 	}
 	if policy := none.get("/join", "").header.Get("Content-Security-Policy"); !strings.Contains(policy, "frame-src 'none';") {
-		t.Errorf("policy %q", policy)
+		t.Errorf("policy without apps: got %q, want no frames", policy)
 	}
 }
 
@@ -141,7 +141,7 @@ func TestNamesInPolicies(t *testing.T) {
 	for _, host := range []string{"a;script-src'*'", "a,b", "a:80;x", "*", "a b"} {
 		got := h.rest(http.MethodGet, "/join", request{host: host})
 		if policy := got.header.Get("Content-Security-Policy"); strings.Count(policy, ";") != 12 && got.status == http.StatusOK || strings.Contains(policy, "script-src'*'") {
-			t.Errorf("%q: %d %q", host, got.status, policy)
+			t.Errorf("host %q: got %d with policy %q, want it refused or the same directives", host, got.status, policy)
 		}
 	}
 }
@@ -160,6 +160,6 @@ func TestShutdownClosesTheAppsToo(t *testing.T) {
 	if res, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req); err == nil {
 		_, _ = io.Copy(io.Discard, res.Body)
 		_ = res.Body.Close()
-		t.Errorf("answered %s", res.Status)
+		t.Errorf("apps after the shutdown: got %s, want an error", res.Status)
 	}
 }

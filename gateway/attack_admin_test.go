@@ -48,7 +48,7 @@ func TestAttack33AdminRoutesWithOtherCredentials(t *testing.T) {
 		h.rest(http.MethodGet, "/api/sessions?all=true", v).wantProblem(http.StatusForbidden, wire.CodeForbidden)
 	}
 	if keys, err := h.auth.Keys(t.Context(), "", 100); err != nil || len(keys.Items) != 2 {
-		t.Errorf("keys %+v, %v", keys.Items, err)
+		t.Errorf("keys: got %+v, error %v, want two", keys.Items, err)
 	}
 	// Nor does admin:read allow changes.
 	viewer := h.userToken("ada", "viewer")

@@ -27,7 +27,7 @@ func (h *testHub) logEvents(id wire.SessionID, kind string) []wire.Event {
 		}
 		decoded, err := wire.Native{}.DecodeEvent(e.Frame)
 		if err != nil {
-			h.t.Fatalf("%s: %v", e.Frame, err)
+			h.t.Fatalf("event %s: got error %v, want it decoded", e.Frame, err)
 		}
 		found = append(found, decoded)
 	}
@@ -72,7 +72,7 @@ func TestAttack28SameMessageFiveTimes(t *testing.T) {
 		for last := false; !last; {
 			e, open := x.read()
 			if !open {
-				t.Fatalf("tab %d was closed with %d", i, x.code)
+				t.Fatalf("tab %d: got closed with %d, want the answers", i, x.code)
 			}
 			switch p := e.Data.(type) {
 			case wire.MessageRejected:
@@ -86,7 +86,7 @@ func TestAttack28SameMessageFiveTimes(t *testing.T) {
 			}
 		}
 		if first != 1 {
-			t.Errorf("tab %d has seen the first answer %d times", i, first)
+			t.Errorf("tab %d: got the first answer %d times, want once", i, first)
 		}
 	}
 	if again != 4 {
@@ -119,12 +119,12 @@ func TestAttack29SameIDOtherMessage(t *testing.T) {
 		} {
 			y.send(p)
 			if n := y.wantError(wire.CodeSessionInvalidState); n.MessageID != "m-1" {
-				t.Errorf("error %+v", n)
+				t.Errorf("error: got %+v, want one for m-1", n)
 			}
 		}
 	}
 	if got := h.stateOf(id).Badges; len(got) != 1 || got[0].Key != "mail" || got[0].Value != 1 {
-		t.Errorf("badges %v", got)
+		t.Errorf("badges: got %v, want mail with 1", got)
 	}
 	x.emit("m-1") // the first message is unchanged
 }
@@ -146,7 +146,7 @@ func TestAttack30Answers(t *testing.T) {
 	x.send(wire.DialogFeedback{DialogID: "dialog-1", Confirmed: true, MessageID: "a-1"})
 	first := next[wire.DialogClosed](x)
 	if first.DialogID != "dialog-1" || !first.Confirmed || first.MessageID != "a-1" || first.AnsweredBy == "" {
-		t.Errorf("closed %+v", first)
+		t.Errorf("closed dialog: got %+v, want dialog-1 confirmed by a-1", first)
 	}
 	// The same answer again, with its id or a new one, gets the same result; another answer is too
 	// late.
@@ -154,15 +154,15 @@ func TestAttack30Answers(t *testing.T) {
 		x.send(wire.DialogFeedback{DialogID: "dialog-1", Confirmed: true, MessageID: again})
 		got := next[wire.DialogClosed](x)
 		if got.MessageID != again {
-			t.Errorf("%s got %+v", again, got)
+			t.Errorf("answer: got %+v, want one for %s", got, again)
 		}
 		if got.MessageID = first.MessageID; got != first {
-			t.Errorf("again: %+v, first %+v", got, first)
+			t.Errorf("repeated answer: got %+v, want the first, %+v", got, first)
 		}
 	}
 	x.send(wire.DialogFeedback{DialogID: "dialog-1", Confirmed: false, MessageID: "a-2"})
 	if n := x.wantError(wire.CodeHITLRequestExpired); n.MessageID != "a-2" {
-		t.Errorf("error %+v", n)
+		t.Errorf("error: got %+v, want one for a-2", n)
 	}
 	for i, p := range []wire.ClientPayload{
 		wire.DialogFeedback{DialogID: "never-asked", Confirmed: true, MessageID: "u-0"},
@@ -170,7 +170,7 @@ func TestAttack30Answers(t *testing.T) {
 	} {
 		x.send(p)
 		if n := x.wantError(wire.CodeHITLInvalidResponse); n.MessageID != wire.MessageID(fmt.Sprintf("u-%d", i)) {
-			t.Errorf("error %+v", n)
+			t.Errorf("error: got %+v, want one for u-%d", n, i)
 		}
 	}
 }
@@ -195,13 +195,13 @@ func TestAttack30AnswerOfAViewer(t *testing.T) {
 		y := h.mustDial("/ws/"+string(id), v)
 		y.send(wire.DialogFeedback{DialogID: "dialog-1", Confirmed: true, MessageID: "a-1"})
 		if n := y.wantError(wire.CodeForbidden); n.MessageID != "a-1" {
-			t.Errorf("%s: error %+v", name, n)
+			t.Errorf("%s: got error %+v, want one for a-1", name, n)
 		}
 		y.ws.CloseNow()
 	}
 	x.send(wire.DialogFeedback{DialogID: "dialog-1", Confirmed: false, MessageID: "a-1"})
 	if got := next[wire.DialogClosed](x); got.Confirmed {
-		t.Errorf("a viewer's answer counted: %+v", got)
+		t.Errorf("closed dialog: got %+v, want the owner's answer, not confirmed", got)
 	}
 }
 
@@ -248,25 +248,25 @@ func TestAttack31TwoAnswersAtOnce(t *testing.T) {
 				got = next[wire.DialogClosed](x)
 			}
 			if won.DialogID != "" && got != won {
-				t.Fatalf("one tab got %+v, the other %+v", got, won)
+				t.Fatalf("closed dialog: got %+v, want the same in both tabs, %+v", got, won)
 			}
 			won = got
 		}
 		winner := tabs[won.AnsweredBy]
 		if winner == nil || won.Confirmed != (winner == a) {
-			t.Fatalf("unknown winner: %+v", won)
+			t.Fatalf("winner: got %+v, want one of the two tabs with its answer", won)
 		}
 		for _, x := range tabs {
 			if x == winner {
 				continue
 			}
 			if n := x.wantError(wire.CodeHITLRequestExpired); !strings.Contains(n.Message, string(won.AnsweredBy)) {
-				t.Fatalf("the loser got %+v", n)
+				t.Fatalf("error of the loser: got %+v, want it to name %s", n, won.AnsweredBy)
 			}
 		}
 	}
 	if got := h.logEvents(id, "DIALOG_CLOSED"); len(got) != rounds {
-		t.Errorf("%d answers to %d dialogs were committed", len(got), rounds)
+		t.Errorf("committed answers: got %d, want %d", len(got), rounds)
 	}
 }
 
@@ -284,21 +284,21 @@ func TestAttack32InterruptOfSomebodyElsesAgent(t *testing.T) {
 		id := wire.MessageID(fmt.Sprintf("m-%d", i))
 		x.send(wire.InterruptAgent{AgentID: agent, MessageID: id})
 		if n := x.wantError(wire.CodeSessionInvalidState); n.MessageID != id || !strings.Contains(n.Message, "no such agent in this session") {
-			t.Errorf("error %+v", n)
+			t.Errorf("error: got %+v, want no such agent for %s", n, id)
 		}
 		id += "-scope"
 		x.send(wire.Interrupt{Scope: wire.ScopeAgent, AgentID: agent, MessageID: id})
 		if n := x.wantError(wire.CodeSessionInvalidState); n.MessageID != id || !strings.Contains(n.Message, "no such agent in this session") {
-			t.Errorf("error %+v", n)
+			t.Errorf("error: got %+v, want no such agent for %s", n, id)
 		}
 	}
 	// A message cannot name another session either.
 	x.writeText(`{"type":"INTERRUPT_AGENT","session_id":"` + string(theirs) + `","data":{"agentId":"main-monitor-0","messageId":"m-9"}}`)
 	if n := x.wantError(wire.CodeInvalidMessage); n.Field != "session_id" {
-		t.Errorf("error %+v", n)
+		t.Errorf("error: got %+v, want the field session_id", n)
 	}
 	if after := h.stateOf(theirs); after.LastMessageID != before.LastMessageID {
-		t.Errorf("the other session went from %v to %v", before.LastMessageID, after.LastMessageID)
+		t.Errorf("position of the other session: got %v, want %v as before", after.LastMessageID, before.LastMessageID)
 	}
 	bob.wantAlive()
 	x.wantAlive()

@@ -33,11 +33,11 @@ func TestAttackMadeUpPositionsAreNoResumes(t *testing.T) {
 	other := otherReplica(t, h)
 	x = other.mustDial(path+"?resume_from="+old.String(), v)
 	if got := next[wire.SessionState](x); got.Mode != wire.StateResume {
-		t.Errorf("mode %s, reason %s", got.Mode, got.Reason)
+		t.Errorf("got mode %s, reason %s, want %s", got.Mode, got.Reason, wire.StateResume)
 	}
 	now := x.emit("m-2")
 	if now.Epoch == old.Epoch {
-		t.Fatalf("%v is of the same owner as %v", now, old)
+		t.Fatalf("epoch: got %v, want another than that of %v", now, old)
 	}
 	for range 9 { // together with those two connects it reaches the limit of ten
 		other.mustDial(path, v).ws.CloseNow()
@@ -61,7 +61,7 @@ func TestAttackMadeUpPositionsAreNoResumes(t *testing.T) {
 		for range 10 {
 			x := other.mustDial(path+"?resume_from="+from.String(), v)
 			if got := next[wire.SessionState](x); got.Mode != wire.StateResume {
-				t.Errorf("%v: mode %s, reason %s", from, got.Mode, got.Reason)
+				t.Errorf("%v: got mode %s, reason %s, want %s", from, got.Mode, got.Reason, wire.StateResume)
 			}
 			x.ws.CloseNow()
 		}
@@ -70,7 +70,7 @@ func TestAttackMadeUpPositionsAreNoResumes(t *testing.T) {
 	for range 5 {
 		x := other.mustDial(path+"?seen="+now.String(), v)
 		if got := next[wire.SessionState](x); got.Mode != wire.StateSnapshot {
-			t.Errorf("mode %s", got.Mode)
+			t.Errorf("got mode %s, want %s", got.Mode, wire.StateSnapshot)
 		}
 		x.ws.CloseNow()
 	}
@@ -80,7 +80,7 @@ func TestAttackMadeUpPositionsAreNoResumes(t *testing.T) {
 		x, a := other.tryDial(path+"?resume_from="+now.String(), v)
 		if x == nil {
 			if a.status != http.StatusTooManyRequests {
-				t.Fatalf("%d %s", a.status, a.body)
+				t.Fatalf("refused connection: got %d %s, want %d", a.status, a.body, http.StatusTooManyRequests)
 			}
 			break
 		}
@@ -162,18 +162,18 @@ func TestAttack17SignOutDuringConnect(t *testing.T) {
 			}
 			switch e.Data.(type) {
 			case wire.SessionState, wire.ConnectionStatus:
-				t.Fatalf("%s: let in", user)
+				t.Fatalf("%s: got %T, want no state after the sign-out", user, e.Data)
 			}
 		}
 		if wire.CloseCode(x.code) != wire.CloseLoggedOut {
-			t.Errorf("%s: closed with %d %s", user, x.code, x.reason)
+			t.Errorf("%s: got closed with %d %s, want %d", user, x.code, x.reason, wire.CloseLoggedOut)
 		}
 	}
 	// An event stream ends before any event.
 	id, token := meet("stream")
 	got := h.rest(http.MethodGet, sessionPath(id, "/events"), request{token: token, header: header("Accept", "text/event-stream")})
 	if contains(got.body, "session_state") {
-		t.Errorf("the stream began: %s", got.body)
+		t.Errorf("stream after the sign-out: got %s, want no state", got.body)
 	}
 	// An API key stays valid, and its later connections stay open.
 	id, _ = meet("key")

@@ -26,13 +26,13 @@ func (h *testHub) corruptSession(bad wire.SessionID) {
 	h.wantInvalid(bad, ann)
 	info, err := h.store.Session(h.t.Context(), bad)
 	if err != nil || info.Quarantined == "" {
-		h.t.Errorf("the store says %+v, %v", info, err)
+		h.t.Errorf("session in the store: got %+v, error %v, want it quarantined", info, err)
 	}
 	h.wantRefused("/ws/"+string(bad), as(ann), http.StatusConflict, wire.CodeSessionInvalidState)
 	h.wantRefused("/ws?sessionId="+string(bad), as(ann), http.StatusConflict, wire.CodeSessionInvalidState)
 	h.get(sessionPath(bad, "/files"), ann).wantProblem(http.StatusConflict, wire.CodeSessionInvalidState)
 	if got := h.get("/api/sessions", ann).wantStatus(http.StatusOK); !contains(got.body, string(bad)) {
-		h.t.Errorf("it is not in the list: %s", got.body)
+		h.t.Errorf("sessions: got %s, want %s among them", got.body, bad)
 	}
 }
 
@@ -44,7 +44,7 @@ func (h *testHub) wantInvalid(bad wire.SessionID, token string) {
 		x.wantError(wire.CodeSessionInvalidState)
 		x.wantClosed(wire.CloseInternal)
 	} else if a.status != http.StatusConflict {
-		h.t.Errorf("answered with %d %s", a.status, a.body)
+		h.t.Errorf("corrupt session: got %d %s, want %d", a.status, a.body, http.StatusConflict)
 	}
 	for _, path := range []string{"/snapshot", "/events"} {
 		h.get(sessionPath(bad, path), token).wantProblem(http.StatusConflict, wire.CodeSessionInvalidState)
@@ -61,7 +61,7 @@ func (h *testHub) wantDeletable(bad wire.SessionID) {
 	h.adminRequest(http.MethodPost, "sessions/"+string(bad)+"/release", "", `{"reason":"try again"}`).wantStatus(http.StatusOK)
 	h.adminRequest(http.MethodDelete, "sessions/"+string(bad), "", `{"reason":"nobody can read it"}`).wantStatus(http.StatusOK)
 	if info, err := h.store.Session(h.t.Context(), bad); !errors.Is(err, store.ErrNotFound) {
-		h.t.Errorf("the store says %+v, %v", info, err)
+		h.t.Errorf("deleted session in the store: got %+v, error %v, want %v", info, err, store.ErrNotFound)
 	}
 	_, x := h.sessionWithTab()
 	x.wantAlive()
@@ -135,7 +135,7 @@ func TestAttack49FileThatIsDamaged(t *testing.T) { //nolint:tparallel // the fir
 		return os.WriteFile(path, []byte(damaged), 0o600)
 	})
 	if err != nil || changed == 0 {
-		t.Fatalf("%d files were damaged, %v", changed, err)
+		t.Fatalf("damaged files: got %d, error %v, want at least one", changed, err)
 	}
 	h := newTestHub(t, func(p *hubOptions) { p.store = open })
 	h.corruptSession(bad)
@@ -155,7 +155,7 @@ func TestAttack49WrongRedisType(t *testing.T) {
 		bad := h.newUsedSession()
 		keys, err := client.Keys(t.Context(), "*:s:"+string(bad)+":"+name).Result()
 		if err != nil || len(keys) != 1 {
-			t.Fatalf("%s of %s: %q, %v", name, bad, keys, err)
+			t.Fatalf("keys %s of %s: got %q, error %v, want one", name, bad, keys, err)
 		}
 		if err := errors.Join(
 			client.Del(t.Context(), keys[0]).Err(), client.Set(t.Context(), keys[0], "not ours", 0).Err(),

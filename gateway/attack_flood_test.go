@@ -51,10 +51,10 @@ func TestAttack22DeflateBomb(t *testing.T) { //nolint:paralleltest // it measure
 	id := h.newSession("ann")
 	x, a := h.tryDial("/ws/"+string(id), v)
 	if x == nil {
-		t.Fatal(a.status)
+		t.Fatalf("connection: got %d, want it accepted", a.status)
 	}
 	if got := a.header.Get("Sec-WebSocket-Extensions"); got != "" {
-		t.Errorf("negotiated %q", got)
+		t.Errorf("negotiated extensions: got %q, want none", got)
 	}
 	// One block that is repeated 64 times.
 	var part bytes.Buffer
@@ -71,10 +71,10 @@ func TestAttack22DeflateBomb(t *testing.T) { //nolint:paralleltest // it measure
 	}
 	deflated := bytes.Repeat(part.Bytes(), 64)
 	if len(deflated) > 80<<10 {
-		t.Fatalf("the bomb has %d bytes", len(deflated))
+		t.Fatalf("size of the bomb: got %d bytes, want at most 80 KiB", len(deflated))
 	}
 	if n, err := io.Copy(io.Discard, io.LimitReader(flate.NewReader(bytes.NewReader(deflated)), 64<<20)); n != 64<<20 {
-		t.Fatalf("the bomb becomes %d bytes: %v", n, err)
+		t.Fatalf("inflated bomb: got %d bytes, error %v, want %d", n, err, 64<<20)
 	}
 	for _, bomb := range []struct {
 		name  string
@@ -94,7 +94,7 @@ func TestAttack22DeflateBomb(t *testing.T) { //nolint:paralleltest // it measure
 			code = raw.closeCode()
 		})
 		if code != bomb.close || growth > 4<<20 {
-			t.Errorf("%s: closed with %d, %d KiB were allocated", bomb.name, code, growth>>10)
+			t.Errorf("%s: got closed with %d and %d KiB allocated, want %d and at most 4 MiB", bomb.name, code, growth>>10, bomb.close)
 		}
 	}
 	x.wantAlive()
@@ -160,7 +160,7 @@ func (h *testHub) dialRaw(id wire.SessionID) rawConn {
 	}
 	conn, ok := res.Body.(io.ReadWriteCloser)
 	if !ok {
-		h.t.Fatal(res.Status)
+		h.t.Fatalf("handshake: got %s, want a connection", res.Status)
 	}
 	h.t.Cleanup(func() { conn.Close() })
 	return rawConn{h.t, conn}
@@ -191,7 +191,7 @@ func TestAttack36FloodOfConnects(t *testing.T) { //nolint:paralleltest // it mea
 			case res.StatusCode == http.StatusSwitchingProtocols:
 				let++
 			case res.StatusCode != http.StatusTooManyRequests || res.Header.Get("Retry-After") == "":
-				t.Fatalf("%d, Retry-After %q", res.StatusCode, res.Header.Get("Retry-After"))
+				t.Fatalf("refused connection: got %d, Retry-After %q, want %d with a time", res.StatusCode, res.Header.Get("Retry-After"), http.StatusTooManyRequests)
 			}
 			res.Body.Close()
 			if tcp, ok := c.(*net.TCPConn); ok {
@@ -213,10 +213,10 @@ func TestAttack36FloodOfConnects(t *testing.T) { //nolint:paralleltest // it mea
 		t.Errorf("%d unauthenticated connects were accepted within %d minutes, want at most 30 in each", let, minutes)
 	}
 	if got := h.server.Refusals().Rates; got != uint64(4_000-let) {
-		t.Errorf("%d refusals were counted of %d", got, 4_000-let)
+		t.Errorf("counted refusals: got %d, want %d", got, 4_000-let)
 	}
 	if growth > 1<<20 {
-		t.Errorf("3000 connects left %d KiB behind", growth>>10)
+		t.Errorf("heap after 3000 connects: got %d KiB more, want at most 1 MiB", growth>>10)
 	}
 	// Authenticated clients are not affected; a user has a limit too.
 	v := as(h.token("ann", time.Minute))

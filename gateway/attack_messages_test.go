@@ -71,7 +71,7 @@ func TestAttack24JSONThatIsNone(t *testing.T) {
 		_, x := h.sessionWithTab()
 		x.writeText(frame)
 		if n := x.wantError(wire.CodeInvalidMessage); !n.Recoverable {
-			t.Errorf("%s: %+v", name, n)
+			t.Errorf("%s: got %+v, want a recoverable error", name, n)
 		}
 		x.wantAlive()
 	}
@@ -115,14 +115,14 @@ func TestAttack26TooManyMessages(t *testing.T) {
 		id := wire.MessageID(fmt.Sprintf("m-%d", i+1))
 		x.sendWithID(id, wire.Emit{MessageID: id, Actions: []wire.Action{wire.AppBadge{AppID: "mail", Count: 99}}})
 		if n := x.wantError(wire.CodeRateLimited); n.MessageID != id || n.RetryAfterMS <= 0 {
-			t.Errorf("error %+v", n)
+			t.Errorf("error: got %+v, want one for %s with a time to wait", n, id)
 		}
 		if i == 0 { // interactions have a limit of their own
 			x.send(wire.UserInteractions{Interactions: []wire.UserInteraction{{Type: wire.DidDismissToast, Timestamp: 1}}})
 		}
 	}
 	if reason := x.wantClosed(wire.CloseRateLimited); !strings.Contains(reason, "retry_after") {
-		t.Errorf("reason %q", reason)
+		t.Errorf("reason of the close: got %q, want retry_after", reason)
 	}
 	events, err := h.store.Read(t.Context(), id, at, 100)
 	if err != nil {
@@ -130,7 +130,7 @@ func TestAttack26TooManyMessages(t *testing.T) {
 	}
 	for _, e := range events {
 		if bytes.Contains(e.Frame, []byte("99")) {
-			t.Errorf("a refused message had an effect: %s", e.Frame)
+			t.Errorf("log: got %s of a refused message, want no effect", e.Frame)
 		}
 	}
 }
@@ -149,7 +149,7 @@ func TestAttack51IDsAreNoCode(t *testing.T) {
 		if strings.ContainsAny(id, "\n\x00") {
 			x.wantError(wire.CodeInvalidMessage)
 		} else if got := next[wire.Emitted](x); string(got.MessageID) != id {
-			t.Errorf("%q became %q", id, got.MessageID)
+			t.Errorf("id: got %q, want %q", got.MessageID, id)
 		}
 	}
 	x.send(wire.SubscribeMonitor{MonitorID: "monitor-1"})
@@ -177,9 +177,9 @@ func TestAttack52LogInjection(t *testing.T) {
 	x.wantError(wire.CodeInvalidMessage)
 	x.wantAlive()
 	if log := h.log.String(); strings.Contains(log, "\x1b") || strings.Contains(log, "\nlevel=ERROR msg=\"all is lost\"") || strings.Contains(log, "all is lost") {
-		t.Errorf("the log has what the client sent:\n%s", log)
+		t.Errorf("log: got\n%s\nwant it without the text of the client", log)
 	}
 	if rec, err := h.store.Read(t.Context(), id, wire.Position{}, 100); err != nil || len(rec) == 0 {
-		t.Errorf("log of the session: %d events, %v", len(rec), err)
+		t.Errorf("log of the session: got %d events, error %v, want at least one", len(rec), err)
 	}
 }

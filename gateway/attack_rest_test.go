@@ -56,7 +56,7 @@ func TestAttack01RequestsFromForeignOrigins(t *testing.T) {
 		t.Errorf("%d refused origins were counted, want %d", got, all)
 	}
 	if log := h.get(sessionPath(id, "/events"), ada).wantStatus(http.StatusOK); contains(log.body, "app.badge") {
-		t.Errorf("it had an effect: %s", log.body)
+		t.Errorf("events after refused requests: got %s, want no badge", log.body)
 	}
 }
 
@@ -144,18 +144,18 @@ func TestPagesOfListedOriginsAreAnswered(t *testing.T) {
 	)}).wantStatus(http.StatusNoContent)
 	if ask.header.Get("Access-Control-Allow-Origin") != "https://other.example" || !strings.Contains(ask.header.Get("Access-Control-Allow-Methods"), "POST") ||
 		!strings.Contains(ask.header.Get("Access-Control-Allow-Headers"), "Authorization") || ask.header.Get("Vary") != "Origin" {
-		t.Errorf("preflight %v", ask.header)
+		t.Errorf("preflight: got %v, want the origin, POST and Authorization allowed", ask.header)
 	}
 	got := h.rest(http.MethodGet, "/api/me", request{token: h.userToken("ada"), header: header("Origin", "https://other.example")}).wantStatus(http.StatusOK)
 	if got.header.Get("Access-Control-Allow-Origin") != "https://other.example" {
-		t.Errorf("answer %v", got.header)
+		t.Errorf("headers: got %v, want the origin allowed", got.header)
 	}
 	h.rest(http.MethodOptions, "/api/sessions", request{header: header("Origin", "https://evil.example", "Access-Control-Request-Method", "POST")}).
 		wantProblem(http.StatusForbidden, wire.CodeForbidden)
 	// The hub's own pages need no CORS headers, and get none.
 	own := h.rest(http.MethodGet, "/api/me", request{token: h.userToken("ada"), header: header("Origin", "http://"+h.addr)}).wantStatus(http.StatusOK)
 	if own.header.Get("Access-Control-Allow-Origin") != "" {
-		t.Errorf("answer %v", own.header)
+		t.Errorf("headers for an own page: got %v, want no CORS", own.header)
 	}
 }
 
@@ -204,7 +204,7 @@ func TestAttack18SessionIDsInPaths(t *testing.T) {
 	unknown.wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
 	foreign := h.get(sessionPath(h.newSession("bob")), ada)
 	if foreign.status != unknown.status || !bytes.Equal(foreign.body, unknown.body) {
-		t.Errorf("a foreign session is %d %s, one that is not there %d %s", foreign.status, foreign.body, unknown.status, unknown.body)
+		t.Errorf("foreign session: got %d %s, want %d %s as for an unknown one", foreign.status, foreign.body, unknown.status, unknown.body)
 	}
 	for _, id := range []string{
 		"..%2Fx", "%2e%2e", strings.Repeat("x", 10<<10), "%ED%95%9C", "%7Bp1%7D", "a%00b", "a%0Ab", "a%20b", "a%2F..%2Fb", "*", "ses-1%0D%0A", "%FF",
@@ -220,7 +220,7 @@ func TestAttack18SessionIDsInPaths(t *testing.T) {
 		} {
 			got := h.rest(r.method, "/api/sessions/"+id+r.path, request{token: ada, body: r.body})
 			if got.status != unknown.status || !bytes.Equal(got.body, unknown.body) {
-				t.Errorf("%s %.40s%s: %d %.200s", r.method, id, r.path, got.status, got.body)
+				t.Errorf("%s %.40s%s: got %d %.200s, want the same as for an unknown session, %d", r.method, id, r.path, got.status, got.body, unknown.status)
 			}
 		}
 		for _, path := range []string{"/api/shortcuts?sessionId=", "/api/storage/x?sessionId="} {
@@ -268,7 +268,7 @@ func TestAttack34SpoofedAddressesOfRequests(t *testing.T) {
 		}
 	}
 	if limited < 8 {
-		t.Errorf("%d of 12 requests were too many", limited)
+		t.Errorf("refused requests of 12: got %d, want at least 8", limited)
 	}
 	// With a trusted proxy each client behind it has a limit of its own, and X-Forwarded-For
 	// entries that clients add have no effect.
@@ -283,7 +283,7 @@ func TestAttack34SpoofedAddressesOfRequests(t *testing.T) {
 		}
 	}
 	if limited < 8 {
-		t.Errorf("%d of 12 requests were too many", limited)
+		t.Errorf("refused requests of 12: got %d, want at least 8", limited)
 	}
 }
 
@@ -293,19 +293,19 @@ func TestAttack35RequestsThatNeverEnd(t *testing.T) {
 	// The header of a request may be large, but not endless.
 	res, err := h.sendRaw("GET /healthz HTTP/1.1\r\nHost: " + h.addr + "\r\nX-Long: " + strings.Repeat("x", 1<<20) + "\r\n\r\n")
 	if err != nil || !strings.HasPrefix(res, "HTTP/1.1 431 ") {
-		t.Errorf("%.100q, %v", res, err)
+		t.Errorf("header of 1 MiB: got %.100q, error %v, want status 431", res, err)
 	}
 	// The server does not wait for a body whose announced size is too large.
 	id := h.newSession("ada")
 	res, err = h.sendRaw("PUT " + sessionPath(id, "/files/x") + " HTTP/1.1\r\nHost: " + h.addr + "\r\nAuthorization: Bearer " + h.userToken("ada") +
 		"\r\nContent-Length: 99999999999\r\nConnection: close\r\n\r\n")
 	if err != nil || !strings.HasPrefix(res, "HTTP/1.1 413 ") {
-		t.Errorf("%.300q, %v", res, err)
+		t.Errorf("file of 100 GB: got %.300q, error %v, want status 413", res, err)
 	}
 	// A request without Host is refused.
 	res, err = h.sendRaw("GET /healthz HTTP/1.0\r\n\r\n")
 	if err != nil || !strings.HasPrefix(res, "HTTP/1.0 421 ") {
-		t.Errorf("%.300q, %v", res, err)
+		t.Errorf("request without Host: got %.300q, error %v, want status 421", res, err)
 	}
 }
 
@@ -350,7 +350,7 @@ func TestAttack36FloodOfRequests(t *testing.T) {
 		t.Errorf("%d requests got through, want about 30", let)
 	}
 	if got := h.server.Refusals().Rates; got < 2900 {
-		t.Errorf("%d refusals were counted", got)
+		t.Errorf("counted refusals: got %d, want at least 2900", got)
 	}
 }
 
@@ -375,21 +375,21 @@ func TestAttack45PathsThatLeadElsewhere(t *testing.T) {
 			for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
 				got := h.rest(method, base+name, request{token: ada, body: map[bool]string{true: "x"}[method == http.MethodPost]})
 				if got.status < 400 || contains(got.body, "SECRET") {
-					t.Errorf("%s %s%.60s: %d %s", method, base, name, got.status, got.body)
+					t.Errorf("%s %s%.60s: got %d %s, want a refusal without the secret", method, base, name, got.status, got.body)
 				}
 			}
 		}
 		if name != "" {
 			if got := h.get(sessionPath(id, "/files?folder=")+name, ada); got.status < 400 {
-				t.Errorf("folder %s: %d %s", name, got.status, got.body)
+				t.Errorf("folder %s: got %d %s, want a refusal", name, got.status, got.body)
 			}
 		}
 	}
 	if all, err := h.fileStore.List(id, ""); err != nil || len(all) != 0 {
-		t.Errorf("something was written: %+v, %v", all, err)
+		t.Errorf("files of the session: got %+v, error %v, want none", all, err)
 	}
 	if all, err := h.fileStore.List(other, ""); err != nil || len(all) != 1 {
-		t.Errorf("another session: %+v, %v", all, err)
+		t.Errorf("files of another session: got %+v, error %v, want one", all, err)
 	}
 }
 
@@ -404,7 +404,7 @@ func TestAttack51IDsInRequestsAreNoCode(t *testing.T) {
 			MessageID string `json:"messageId"`
 		}
 		if got.decode(&done); done.MessageID != key {
-			t.Errorf("%q became %q", key, done.MessageID)
+			t.Errorf("id: got %q, want %q", done.MessageID, key)
 		}
 	}
 	for _, body := range []string{
@@ -437,10 +437,10 @@ func TestAttack52LogInjectionByRequests(t *testing.T) {
 	log := h.log.String()
 	for _, never := range []string{"\x1b", "\nlevel=ERROR msg=\"all is lost\"", "secret", ada, root} {
 		if strings.Contains(log, never) {
-			t.Errorf("the log has %q:\n%s", never, log)
+			t.Errorf("log: got\n%s\nwant it without %q", log, never)
 		}
 	}
 	if !strings.Contains(log, "path=") {
-		t.Errorf("requests are not logged at all:\n%s", log)
+		t.Errorf("log: got\n%s\nwant the requests with their paths", log)
 	}
 }

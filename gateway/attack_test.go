@@ -152,7 +152,7 @@ func TestAttack09TicketUsedTwice(t *testing.T) {
 	x := h.mustDial("/ws/"+string(id), dialOptions{protos: []string{"everdesk.v2"}})
 	x.send(wire.Auth{Ticket: ticket})
 	if got := next[wire.AuthResult](x); !got.OK || got.User != "ann" || len(got.Roles) != 1 || got.Roles[0] != "user" {
-		t.Errorf("auth_result %+v", got)
+		t.Errorf("auth_result: got %+v, want the user ann", got)
 	}
 	next[wire.SessionState](x)
 	x.wantAlive()
@@ -186,7 +186,7 @@ func TestAttack10TicketForTheSessionOfSomebodyElse(t *testing.T) {
 		x = h.mustDial("/ws/ses-not-there", dialOptions{})
 		x.send(wire.Auth{Ticket: ticket})
 		if got := x.wantError(wire.CodeSessionNotFound); got.Message != n.Message {
-			t.Errorf("%s: %q tells a foreign session from none, %q", name, n.Message, got.Message)
+			t.Errorf("%s: got %q for a foreign session, want %q as for an unknown one", name, n.Message, got.Message)
 		}
 		x.wantClosed(wire.CloseNotFound)
 	}
@@ -194,7 +194,7 @@ func TestAttack10TicketForTheSessionOfSomebodyElse(t *testing.T) {
 	foreign := h.wantRefused("/ws/"+string(theirs), as(h.token("ann", time.Minute)), http.StatusNotFound, wire.CodeSessionNotFound)
 	none := h.wantRefused("/ws/ses-not-there", as(h.token("ann", time.Minute)), http.StatusNotFound, wire.CodeSessionNotFound)
 	if foreign != none {
-		t.Errorf("answers differ: %+v, %+v", foreign, none)
+		t.Errorf("foreign session: got %+v, want %+v as for an unknown one", foreign, none)
 	}
 	// Over the desktop protocol both lead to a new session of the caller.
 	for _, id := range []wire.SessionID{theirs, "ses-not-there"} {
@@ -239,7 +239,7 @@ func TestAttack18SessionIDs(t *testing.T) {
 			for _, who := range []dialOptions{v, {}} {
 				x, a := h.tryDial(path, who)
 				if x != nil || a.status != http.StatusBadRequest && a.status != http.StatusNotFound {
-					t.Errorf("%.50q: %d %s", path, a.status, a.body)
+					t.Errorf("path %.50q: got %d %s, want %d or %d", path, a.status, a.body, http.StatusBadRequest, http.StatusNotFound)
 				}
 			}
 		}
@@ -267,7 +267,7 @@ func TestAttack19ResumeFromNowhere(t *testing.T) {
 		x := h.mustDial("/ws/"+string(id)+"?resume_from="+url.QueryEscape(from), v)
 		got := next[wire.SessionState](x)
 		if got.Mode != wire.StateSnapshot || got.Reason == "" || got.LastMessageID.Compare(at) < 0 {
-			t.Errorf("%.40q: mode %s, reason %s at %v", from, got.Mode, got.Reason, got.LastMessageID)
+			t.Errorf("resume from %.40q: got mode %s, reason %s at %v, want a snapshot with a reason at %v or later", from, got.Mode, got.Reason, got.LastMessageID, at)
 		}
 		x.wantAlive()
 	}
@@ -290,7 +290,7 @@ func TestAttack20ClientIDOfAnotherTab(t *testing.T) {
 		}
 		a, b := p.Connections[0], p.Connections[1]
 		if a.ClientID != "tab-1" || b.ClientID != "tab-1" || a.ConnectionID == b.ConnectionID || !strings.HasPrefix(string(a.ConnectionID), "conn-") {
-			t.Errorf("connections %+v", p.Connections)
+			t.Errorf("connections: got %+v, want two of tab-1 with their own ids", p.Connections)
 		}
 		break
 	}
@@ -335,7 +335,7 @@ func TestAttack35SlowHandshakeAndHalfOpenSocket(t *testing.T) {
 	x.wantError(wire.CodeConnectionTimeout)
 	x.wantClosed(wire.CloseTooSlow)
 	if rest, err := io.ReadAll(bufio.NewReader(slow)); err != nil && !strings.Contains(err.Error(), "reset") {
-		t.Errorf("slow handshake: %q, %v", rest, err)
+		t.Errorf("slow handshake: got %q, error %v, want the end or a reset", rest, err)
 	}
 }
 
@@ -367,7 +367,7 @@ func TestAttack35PongKeepsTheConnection(t *testing.T) {
 	}
 	<-done
 	if desktop.code != websocket.StatusCode(wire.CloseDraining) {
-		t.Errorf("the desktop was closed with %d %s", desktop.code, desktop.reason)
+		t.Errorf("desktop: got closed with %d %s, want %d", desktop.code, desktop.reason, wire.CloseDraining)
 	}
 }
 
@@ -387,7 +387,7 @@ func TestAttackAccessToASharedSession(t *testing.T) {
 	next[wire.SessionState](x)
 	x.sendWithID("m-1", wire.UserMessage{MessageID: "m-1", Content: "hello"})
 	if n := x.wantError(wire.CodeForbidden); n.MessageID != "m-1" {
-		t.Errorf("error %+v does not name the message", n)
+		t.Errorf("error: got %+v, want one for m-1", n)
 	}
 	// A new share has an effect on open connections.
 	if err := h.hub.Share(t.Context(), id, "bob", session.ShareOperator); err != nil {
@@ -398,14 +398,14 @@ func TestAttackAccessToASharedSession(t *testing.T) {
 		for answered := false; !answered; {
 			e, ok := x.read()
 			if !ok {
-				t.Fatalf("closed with %d %s", x.code, x.reason)
+				t.Fatalf("got closed with %d %s, want an answer", x.code, x.reason)
 			}
 			switch p := e.Data.(type) {
 			case wire.Emitted:
 				answered, emitted = true, true
 			case wire.ErrorNotice:
 				if p.Code != wire.CodeForbidden {
-					t.Fatalf("error %+v", p)
+					t.Fatalf("error: got %+v, want code %v", p, wire.CodeForbidden)
 				}
 				next[wire.Ping](x) // time passes
 				answered = true

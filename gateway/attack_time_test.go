@@ -27,13 +27,13 @@ func TestAttack07AuthTimeout(t *testing.T) {
 		x.wantError(wire.CodeAuthRequired)
 		x.wantClosed(wire.CloseUnauthorized)
 		if took := time.Since(start); took != 10*time.Second {
-			t.Errorf("closed after %v", took)
+			t.Errorf("close without a credential: got it after %v, want 10s", took)
 		}
 		x = h.mustDial(path, dialOptions{}).readInBackground()
 		time.Sleep(10*time.Second - time.Millisecond)
 		x.send(wire.Auth{Token: h.token("ann", time.Minute)})
 		if got := next[wire.AuthResult](x); !got.OK {
-			t.Errorf("auth_result %+v", got)
+			t.Errorf("auth_result: got %+v, want OK", got)
 		}
 	})
 }
@@ -50,14 +50,14 @@ func TestAttack16AMinuteOfGrace(t *testing.T) {
 		asked := next[wire.AuthRefreshRequired](x)
 		// Connections are checked three times per heartbeat of 30 s.
 		if late := time.Since(expires); late < 0 || late > 11*time.Second || asked.GraceMS != 60_000 || int64(asked.ExpiresAt) != expires.UnixMilli() {
-			t.Errorf("asked %v after the end with %+v", late, asked)
+			t.Errorf("request for a new token: got it %v after the end with %+v, want it within 11 s with a minute of grace", late, asked)
 		}
 		since := time.Now()
 		x.wantAlive() // it still has full access
 		x.wantError(wire.CodeTokenExpired)
 		x.wantClosed(wire.CloseUnauthorized)
 		if grace := time.Since(since); grace < time.Minute || grace > 71*time.Second {
-			t.Errorf("closed after a grace of %v", grace)
+			t.Errorf("grace before the close: got %v, want 60 to 71 s", grace)
 		}
 		// A client that sends a new token stays connected.
 		x = h.mustDial(path, as(h.token("ann", 90*time.Second))).readInBackground()
@@ -88,7 +88,7 @@ func TestAttack17AllClosedWithinASecond(t *testing.T) {
 		a.wantClosed(wire.CloseLoggedOut)
 		b.wantClosed(wire.CloseLoggedOut)
 		if took := time.Since(start); took > time.Second {
-			t.Errorf("closed after %v", took)
+			t.Errorf("close after the sign-out: got it after %v, want at most 1 s", took)
 		}
 		bob.wantAlive()
 		h.wantRefused(path, as(token), http.StatusUnauthorized, wire.CodeAuthFailed)
@@ -119,11 +119,11 @@ func TestAttack26TheHundredAndFirstMessage(t *testing.T) {
 		x.sendWithID("m-101", wire.Emit{MessageID: "m-101", Actions: []wire.Action{wire.AppBadge{AppID: "mail", Count: 101}}})
 		n := x.wantError(wire.CodeRateLimited)
 		if n.MessageID != "m-101" || n.RetryAfterMS <= 0 || n.RetryAfterMS > 31_000 || !n.Recoverable || n.SuggestedAction != wire.ActionWait {
-			t.Errorf("error %+v", n)
+			t.Errorf("error: got %+v, want a recoverable one for m-101 with a wait of at most 31 s", n)
 		}
 		after, err := h.hub.Info(t.Context(), id)
 		if err != nil || after.Top != before.Top {
-			t.Errorf("the log went from %v to %v, %v", before.Top, after.Top, err)
+			t.Errorf("top of the log: got %v, error %v, want %v as before", after.Top, err, before.Top)
 		}
 		// After the delay the same message is accepted.
 		time.Sleep(time.Duration(n.RetryAfterMS) * time.Millisecond)
@@ -160,12 +160,12 @@ func TestAttack26MoreThanAHundredMessagesAtOnce(t *testing.T) {
 			if n, ok := e.Data.(wire.ErrorNotice); ok {
 				refused[n.MessageID] = true
 				if n.Code != wire.CodeRateLimited || n.RetryAfterMS <= 0 {
-					t.Errorf("error %+v", n)
+					t.Errorf("error: got %+v, want code %v with a time to wait", n, wire.CodeRateLimited)
 				}
 			}
 		}
 		if wire.CloseCode(x.code) != wire.CloseRateLimited || !strings.HasPrefix(x.reason, "retry_after=") || len(refused) != 3 {
-			t.Errorf("closed with %d %q after %v", x.code, x.reason, refused)
+			t.Errorf("got closed with %d %q after refusals of %v, want %d with retry_after after three", x.code, x.reason, refused, wire.CloseRateLimited)
 		}
 		time.Sleep(time.Second)
 		events, err := h.store.Read(t.Context(), id, wire.Position{}, 1000)
@@ -178,7 +178,7 @@ func TestAttack26MoreThanAHundredMessagesAtOnce(t *testing.T) {
 				if bytes.Contains(e.Frame, fmt.Appendf(nil, `"count":%d`, 1000+i+1)) {
 					passed++
 					if refused[wire.MessageID(fmt.Sprintf("m-%d", i+1))] {
-						t.Errorf("what was refused is in the log: %s", e.Frame)
+						t.Errorf("log: got %s of a refused message, want no effect", e.Frame)
 					}
 				}
 			}
@@ -213,7 +213,7 @@ func TestAttack27TheThirtyFirstAnswer(t *testing.T) {
 			for {
 				e, ok := x.read()
 				if !ok {
-					t.Fatalf("closed with %d %s", x.code, x.reason)
+					t.Fatalf("got closed with %d %s, want an answer", x.code, x.reason)
 				}
 				switch p := e.Data.(type) {
 				case wire.DialogClosed:
@@ -222,7 +222,7 @@ func TestAttack27TheThirtyFirstAnswer(t *testing.T) {
 					}
 				case wire.ErrorNotice:
 					if p.Code != wire.CodeRateLimited || p.MessageID != wire.MessageID("a-"+dialog) {
-						t.Fatalf("error %+v", p)
+						t.Fatalf("error: got %+v, want code %v for a-%s", p, wire.CodeRateLimited, dialog)
 					}
 					return false
 				}
@@ -235,7 +235,7 @@ func TestAttack27TheThirtyFirstAnswer(t *testing.T) {
 				continue
 			}
 			if taken < 5 {
-				t.Fatalf("only %d answers at once", taken)
+				t.Fatalf("answers taken at once: got %d, want at least 5", taken)
 			}
 			time.Sleep(100 * time.Millisecond)
 		}
@@ -246,7 +246,7 @@ func TestAttack27TheThirtyFirstAnswer(t *testing.T) {
 			taken++
 		}
 		if taken > 30 {
-			t.Errorf("%d answers were taken in a minute", taken)
+			t.Errorf("answers taken in a minute: got %d, want at most 30", taken)
 		}
 		// The dialog of the refused answer is still open, and the session still works.
 		info, err := h.hub.Open(t.Context(), id)
@@ -257,7 +257,7 @@ func TestAttack27TheThirtyFirstAnswer(t *testing.T) {
 		state, err := info.Snapshot(t.Context(), nil)
 		last := wire.DialogID(fmt.Sprintf("dialog-%d", taken))
 		if err != nil || !containsDialog(state.Dialogs, last) {
-			t.Errorf("%s is not open any more: %+v, %v", last, state.Dialogs, err)
+			t.Errorf("open dialogs: got %+v, error %v, want %s among them", state.Dialogs, err, last)
 		}
 		tabs[0].wantAlive()
 	})
@@ -281,11 +281,11 @@ func TestAttack30AnswerAfterTheTimeout(t *testing.T) {
 		next[wire.SessionState](x)
 		x.openDialog("dialog-1")
 		if got := next[wire.DialogClosed](x); got.Reason != wire.ClosedExpired || got.Confirmed || got.AnsweredBy != "" {
-			t.Errorf("closed %+v", got)
+			t.Errorf("closed dialog: got %+v, want it expired, without an answer", got)
 		}
 		x.sendWithID("a-1", wire.DialogFeedback{DialogID: "dialog-1", Confirmed: true, MessageID: "a-1"})
 		if n := x.wantError(wire.CodeHITLRequestExpired); n.MessageID != "a-1" || !strings.Contains(n.Message, "in time") {
-			t.Errorf("error %+v", n)
+			t.Errorf("error: got %+v, want one for a-1 about the time", n)
 		}
 	})
 }
@@ -314,7 +314,7 @@ func TestAttack35HeaderTimeout(t *testing.T) {
 			t.Error(err)
 		}
 		if took := time.Since(start); took != 5*time.Second {
-			t.Errorf("waited %v for a head", took)
+			t.Errorf("wait for a header: got %v, want 5s", took)
 		}
 		// The client reads but never answers.
 		x := h.mustDial("/ws/"+string(h.newSession("ann")), as(h.token("ann", time.Hour)))
@@ -349,7 +349,7 @@ func TestAttackRenewalsWithoutEnd(t *testing.T) {
 				taken++
 			case wire.ErrorNotice:
 				if p.Code != wire.CodeRateLimited || p.RetryAfterMS <= 0 {
-					t.Errorf("error %+v", p)
+					t.Errorf("error: got %+v, want code %v with a time to wait", p, wire.CodeRateLimited)
 				}
 			}
 			if taken == 50 {
@@ -357,7 +357,7 @@ func TestAttackRenewalsWithoutEnd(t *testing.T) {
 			}
 		}
 		if taken != 5 || wire.CloseCode(x.code) != wire.CloseRateLimited {
-			t.Errorf("%d renewals were taken, then %d %s", taken, x.code, x.reason)
+			t.Errorf("got %d renewals, then %d %s, want 5, then %d", taken, x.code, x.reason, wire.CloseRateLimited)
 		}
 		// Reconnecting does not refill the bucket, a minute does. A client that renews in time
 		// never reaches the limit.

@@ -53,7 +53,7 @@ func (h *testHub) wantTokenRefused(name string, id wire.SessionID, token string,
 	h.t.Helper()
 	path := "/ws/" + string(id)
 	if p := h.wantRefused(path, as(token), http.StatusUnauthorized, code); p.Code != code {
-		h.t.Errorf("%s, in the header of a socket: %+v", name, p)
+		h.t.Errorf("%s, in the header of a socket: got %+v, want code %v", name, p, code)
 	}
 	x := h.mustDial(path, dialOptions{})
 	x.send(wire.Auth{Token: token})
@@ -229,7 +229,7 @@ func TestAttack14KeysOfTheAttackersChoice(t *testing.T) {
 	}
 	h.wantTokenRefused("iss", id, signToken(t, jwt.SigningMethodEdDSA, theirs, map[string]any{"kid": "evil"}, claimsWith("iss", evil.URL)), wire.CodeAuthFailed)
 	if n := asked.Load(); n != 0 {
-		t.Errorf("the attacker's server was asked %d times", n)
+		t.Errorf("requests to the attacker's server: got %d, want 0", n)
 	}
 }
 
@@ -246,10 +246,10 @@ func TestAttack15HugeToken(t *testing.T) {
 	x.wantClosed(wire.CloseUnauthorized)
 	// The HTTP server accepts neither such a header nor such a body.
 	if y, a := h.tryDial(path, as(huge)); y != nil || a.status != http.StatusRequestHeaderFieldsTooLarge {
-		t.Errorf("as a header: %d", a.status)
+		t.Errorf("huge token in a header: got %d, want %d", a.status, http.StatusRequestHeaderFieldsTooLarge)
 	}
 	if y, a := h.tryDial("/ws?token="+huge, dialOptions{}); y != nil || a.status != http.StatusRequestHeaderFieldsTooLarge {
-		t.Errorf("in the query: %d", a.status)
+		t.Errorf("huge token in the query: got %d, want %d", a.status, http.StatusRequestHeaderFieldsTooLarge)
 	}
 	h.post("/api/login", "", `{"token":"`+huge+`"}`).wantProblem(http.StatusRequestEntityTooLarge, wire.CodeMessageTooLarge)
 	// Over a WebSocket the frame is too big.
@@ -287,7 +287,7 @@ func TestAttack16TokenExpiresMeanwhile(t *testing.T) {
 	x := h.mustDial(path, as(h.token("ann", time.Second)))
 	asked := next[wire.AuthRefreshRequired](x)
 	if asked.GraceMS != 150 || time.UnixMilli(int64(asked.ExpiresAt)).After(time.Now()) {
-		t.Errorf("asked with %+v", asked)
+		t.Errorf("request for a new token: got %+v, want 150 ms of grace after the end", asked)
 	}
 	x.wantError(wire.CodeTokenExpired)
 	x.wantClosed(wire.CloseUnauthorized)
@@ -300,7 +300,7 @@ func TestAttack16TokenExpiresMeanwhile(t *testing.T) {
 	x.wantError(wire.CodeAuthFailed)
 	x.send(wire.Auth{Token: h.token("ann", time.Minute)})
 	if got := next[wire.AuthResult](x); !got.OK || got.User != "ann" {
-		t.Errorf("auth_result %+v", got)
+		t.Errorf("auth_result: got %+v, want OK for ann", got)
 	}
 	next[wire.Ping](x)
 	x.wantAlive()

@@ -32,18 +32,18 @@ func TestResumeShowsWhatWasMissed(t *testing.T) {
 		v.protos = []string{proto}
 		y := h.mustDial("/ws/"+string(id)+"?resume_from="+from.String(), v)
 		if got := y.ws.Subprotocol(); got != proto {
-			t.Errorf("subprotocol %q", got)
+			t.Errorf("subprotocol: got %q, want %q", got, proto)
 		}
 		e, ok := y.read()
 		state, is := e.Data.(wire.SessionState)
 		if !ok || !is || state.Mode != wire.StateResume || state.ReplayUntil.Compare(want[len(want)-1]) < 0 {
-			t.Fatalf("first event %+v", e)
+			t.Fatalf("first event: got %+v, want a resume until %v or later", e, want[len(want)-1])
 		}
 		for _, at := range want {
 			for {
 				e, ok := y.read()
 				if !ok {
-					t.Fatalf("closed with %d", y.code)
+					t.Fatalf("got closed with %d, want the next event", y.code)
 				}
 				if _, is := e.Data.(wire.Actions); is {
 					if e.At != at {
@@ -66,7 +66,7 @@ func TestResumeShowsWhatWasMissed(t *testing.T) {
 	for len(got) < len(want) {
 		e, ok := y.read()
 		if !ok {
-			t.Fatalf("closed with %d", y.code)
+			t.Fatalf("got closed with %d, want the next event", y.code)
 		}
 		if _, is := e.Data.(wire.Actions); is {
 			got = append(got, e.At)
@@ -105,11 +105,11 @@ func TestMessageWithoutIDIsAnswered(t *testing.T) {
 	_, x := h.sessionWithTab()
 	x.writeText(`{"type":"USER_MESSAGE","data":{"content":"hello"}}`)
 	if got := next[wire.MessageRejected](x); got.MessageID == "" || got.Code != wire.CodeProviderUnavailable {
-		t.Errorf("answer %+v", got)
+		t.Errorf("answer: got %+v, want a rejection with an id and code %v", got, wire.CodeProviderUnavailable)
 	}
 	x.writeText(`{"type":"USER_MESSAGE","message_id":"mine","data":{"content":"hello"}}`)
 	if got := next[wire.MessageRejected](x); got.MessageID != "mine" {
-		t.Errorf("answer %+v", got)
+		t.Errorf("answer: got %+v, want a rejection of mine", got)
 	}
 }
 
@@ -123,14 +123,14 @@ func TestMonitorFilter(t *testing.T) {
 	x.send(wire.Emit{MessageID: "m-0", MonitorID: "monitor-0", Actions: []wire.Action{wire.WindowClose{WindowID: "none"}, wire.AppBadge{AppID: "zero", Count: 1}}})
 	x.send(wire.Emit{MessageID: "m-1", MonitorID: "monitor-1", Actions: []wire.Action{wire.AppBadge{AppID: "one", Count: 1}}})
 	if got := next[wire.Actions](y); got.MonitorID != "monitor-1" {
-		t.Errorf("a tab of monitor-1 got %+v", got)
+		t.Errorf("actions for a tab of monitor-1: got %+v, want those of monitor-1", got)
 	}
 	// Another monitor may be added later.
 	y.send(wire.SubscribeMonitor{MonitorID: "monitor-0"})
 	next[wire.SessionState](y)
 	x.send(wire.Emit{MessageID: "m-2", MonitorID: "monitor-0", Actions: []wire.Action{wire.AppBadge{AppID: "zero", Count: 2}}})
 	if got := next[wire.Actions](y); got.MonitorID != "monitor-0" {
-		t.Errorf("actions %+v", got)
+		t.Errorf("actions for the tab: got %+v, want those of monitor-0", got)
 	}
 }
 
@@ -158,20 +158,20 @@ func TestDesktopFindsItsSession(t *testing.T) {
 	first := hello[0].SessionID
 	for _, s := range hello {
 		if s.Status != wire.LinkConnected || s.SessionID != first || first == "" || s.Provider == "" {
-			t.Errorf("hello %+v", s)
+			t.Errorf("connection status: got %+v, want connected to %s with a provider", s, first)
 		}
 	}
 	// The most recently updated session is opened.
 	named := h.newSession("ann")
 	x := h.dialDesktop("?sessionId="+string(named), v)
 	if got := next[wire.ConnectionStatus](x); got.SessionID != named {
-		t.Errorf("a named session became %+v", got)
+		t.Errorf("connection status: got %+v, want the named session %s", got, named)
 	}
 	x.writeText(`{"type":"SUBSCRIBE_MONITOR","monitorId":"monitor-1"}`)
 	x.writeText(`{"type":"USER_MESSAGE","messageId":"m-1","content":"hello","monitorId":"monitor-0"}`)
 	next[wire.Actions](x) // the error, as a toast
 	if got := next[wire.ConnectionStatus](h.dialDesktop("", v)); got.SessionID != named {
-		t.Errorf("the latest session is %s, got %+v", named, got)
+		t.Errorf("connection status without a name: got %+v, want the latest session %s", got, named)
 	}
 	// For a viewer no session is created.
 	h.wantRefused("/ws", dialOptions{token: h.token("eve", time.Minute, "viewer")}, http.StatusNotFound, wire.CodeSessionNotFound)
@@ -217,7 +217,7 @@ func TestNotAWebSocket(t *testing.T) {
 		res.Body.Close()
 		transport.CloseIdleConnections()
 		if res.StatusCode/100 != 4 || res.Header.Get("Content-Type") != "application/problem+json" {
-			t.Errorf("%s: %s %s", path, res.Status, body)
+			t.Errorf("%s: got %s %s, want a problem with status 4xx", path, res.Status, body)
 		}
 	}
 }
@@ -295,10 +295,10 @@ func TestServerSentEvents(t *testing.T) {
 		}
 	}
 	if s.status != http.StatusOK || s.whole {
-		t.Errorf("status %d, whole %v", s.status, s.whole)
+		t.Errorf("stream: got status %d, whole %v, want %d and an open stream", s.status, s.whole, http.StatusOK)
 	}
 	if e, _ := s.next(); e.Data.(wire.SessionState).Mode != wire.StateSnapshot {
-		t.Errorf("first event %+v", e)
+		t.Errorf("first event: got %+v, want a snapshot", e)
 	}
 	from := x.emit("m-1")
 	var want []wire.Position
@@ -309,7 +309,7 @@ func TestServerSentEvents(t *testing.T) {
 		e, at := s.next()
 		if _, ok := e.Data.(wire.Actions); ok {
 			if at != from.String() || e.At != from {
-				t.Errorf("id %q of the event at %v", at, e.At)
+				t.Errorf("id of the event at %v: got %q, want %v", e.At, at, from)
 			}
 			break
 		}
@@ -321,7 +321,7 @@ func TestServerSentEvents(t *testing.T) {
 	// Both ways to send the last event id.
 	for _, s := range []*eventStream{h.openEventStream(id, "", "Last-Event-ID", from.String()), h.openEventStream(id, "?last_event_id="+from.String())} {
 		if e, _ := s.next(); e.Data.(wire.SessionState).Mode != wire.StateResume {
-			t.Fatalf("first event %+v", e)
+			t.Fatalf("first event: got %+v, want a resume", e)
 		}
 		for _, at := range want {
 			for {
@@ -337,10 +337,10 @@ func TestServerSentEvents(t *testing.T) {
 	}
 	// Users without access get none.
 	if s := h.openEventStream(h.newSession("bob"), ""); s.status != http.StatusNotFound {
-		t.Errorf("a foreign session: %d", s.status)
+		t.Errorf("stream of a foreign session: got %d, want %d", s.status, http.StatusNotFound)
 	}
 	if s := h.openEventStream("ses-not-there", "", "Last-Event-ID", "garbage"); s.status != http.StatusNotFound {
-		t.Errorf("no session: %d", s.status)
+		t.Errorf("stream of an unknown session: got %d, want %d", s.status, http.StatusNotFound)
 	}
 }
 
@@ -393,7 +393,7 @@ func TestDrainDisconnectsAllClients(t *testing.T) {
 	h.server.Drain()
 	h.wantRefused("/ws/"+string(id), v, http.StatusServiceUnavailable, wire.CodeConnectionFailed)
 	if s := h.openEventStream(id, ""); s.status != http.StatusServiceUnavailable {
-		t.Errorf("events while draining: %d", s.status)
+		t.Errorf("stream while draining: got %d, want %d", s.status, http.StatusServiceUnavailable)
 	}
 	stopped := make(chan error, 1)
 	go func() { stopped <- h.server.Shutdown(context.Background()) }()
@@ -401,7 +401,7 @@ func TestDrainDisconnectsAllClients(t *testing.T) {
 	for _, x := range tabs {
 		wg.Go(func() {
 			if got := next[wire.GoElsewhere](x); got.AfterMS < 0 || got.AfterMS > 5000 {
-				t.Errorf("reconnect %+v", got)
+				t.Errorf("reconnect: got %+v, want it after 0 to 5 s", got)
 			}
 			x.wantClosed(wire.CloseDraining)
 		})
@@ -437,10 +437,10 @@ func TestShutdownCutsSilentClients(t *testing.T) {
 	}
 	for _, r := range dead {
 		if code := r.closeCode(); code != int(wire.CloseDraining) {
-			t.Errorf("closed with %d", code)
+			t.Errorf("close of a silent client: got %d, want %d", code, wire.CloseDraining)
 		}
 		if n, err := r.conn.Read(make([]byte, 1)); n != 0 || err == nil {
-			t.Errorf("read %d, %v after the close", n, err)
+			t.Errorf("read after the close: got %d bytes, error %v, want only an error", n, err)
 		}
 	}
 }

@@ -51,14 +51,14 @@ func TestDevServerServesTheDesktop(t *testing.T) {
 	for _, path := range []string{"/?session=s", "/join", "/@vite/client", "/src/main.tsx?t=1", "/node_modules/.vite/deps/react.js"} {
 		got := h.rest(http.MethodGet, path, request{header: cookie}).wantStatus(http.StatusOK)
 		if string(got.body) != "tool "+at.Host+path+" " || got.header.Get("Set-Cookie") != "" || got.header.Get("Cache-Control") != "no-cache" {
-			t.Errorf("%s: %v %s", path, got.header, got.body)
+			t.Errorf("%s: got %v %s, want the answer of the dev server without cookies", path, got.header, got.body)
 		}
 		if policies := got.header.Values("Content-Security-Policy"); len(policies) != 1 || !strings.Contains(policies[0], "'unsafe-inline'") {
-			t.Errorf("%s: policies %q", path, policies)
+			t.Errorf("%s: got policies %q, want one with 'unsafe-inline'", path, policies)
 		}
 	}
 	if got := h.get("/", "").wantStatus(http.StatusOK); !contains(got.body, "<form") {
-		t.Errorf("%s", got.body)
+		t.Errorf("page without a cookie: got %s, want the form", got.body)
 	}
 	for _, path := range []string{"/api/nope", "/api", "/ws/"} {
 		h.rest(http.MethodGet, path, request{header: cookie}).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
@@ -68,7 +68,7 @@ func TestDevServerServesTheDesktop(t *testing.T) {
 	x := h.mustDial("/?token=vite", dialOptions{header: h.ownHeaders(c), protos: []string{"vite-hmr"}})
 	x.writeRaw(websocket.MessageText, []byte("ping"))
 	if _, frame, err := x.ws.Read(t.Context()); err != nil || string(frame) != "ping" {
-		t.Errorf("%q %v", frame, err)
+		t.Errorf("echo of the dev server: got %q, error %v, want ping", frame, err)
 	}
 	h.wantRefused("/?token=vite", dialOptions{header: header("Origin", "http://evil.example")}, http.StatusForbidden, wire.CodeForbidden)
 }

@@ -63,7 +63,7 @@ func TestFramesOfAllKindsInOrder(t *testing.T) {
 		for r := bufio.NewReader(raw.conn); len(got) < messages; {
 			text, err := r.ReadString('}')
 			if err == io.EOF {
-				t.Fatalf("cut at %d: closed after %v", cut, got)
+				t.Fatalf("frames cut at %d: got closed after %v, want %d answers", cut, got, messages)
 			}
 			if err != nil {
 				t.Fatal(err)

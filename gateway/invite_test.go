@@ -54,18 +54,18 @@ func TestInvitationLetsAnotherDeviceIn(t *testing.T) {
 	}
 	in := h.join(l.ticket(), nil).wantStatus(http.StatusOK)
 	if string(in.body) != `{"session":"`+string(id)+`"}` {
-		t.Errorf("%s", in.body)
+		t.Errorf("join: got %s, want session %s", in.body, id)
 	}
 	phone := cookieOf(t, in)
 	if !phone.HttpOnly || phone.SameSite != http.SameSiteStrictMode {
-		t.Errorf("cookie %+v", phone)
+		t.Errorf("cookie: got %+v, want it strict and not for scripts", phone)
 	}
 	do := func(method, path, body string) reply {
 		t.Helper()
 		return h.rest(method, path, request{header: h.ownHeaders(phone), body: body})
 	}
 	if me := do(http.MethodGet, "/api/me", "").wantStatus(http.StatusOK); !contains(me.body, `"user":"ada"`) || !contains(me.body, `"session":"`+string(id)+`"`) {
-		t.Errorf("%s", me.body)
+		t.Errorf("/api/me: got %s, want ada in %s", me.body, id)
 	}
 	do(http.MethodGet, "/api/hub", "").wantStatus(http.StatusOK)
 	var list struct{ Sessions []card }
@@ -74,7 +74,7 @@ func TestInvitationLetsAnotherDeviceIn(t *testing.T) {
 		t.Errorf("got %+v, want only the session of the invitation", list)
 	}
 	if got := do(http.MethodGet, sessionPath(id), "").wantStatus(http.StatusOK); !contains(got.body, `"access":"operator"`) {
-		t.Errorf("%s", got.body)
+		t.Errorf("session: got %s, want the access operator", got.body)
 	}
 	h.rest(http.MethodPut, sessionPath(id, "/files/a.txt"), request{header: withMedia(h.ownHeaders(phone)), body: "x"}).wantStatus(http.StatusCreated)
 	do(http.MethodGet, sessionPath(id, "/files/a.txt"), "").wantStatus(http.StatusOK)
@@ -101,7 +101,7 @@ func TestInvitationLetsAnotherDeviceIn(t *testing.T) {
 	desk := h.signIn(t, ada)
 	gone := cookieOf(t, do(http.MethodPost, "/api/logout", "").wantStatus(http.StatusNoContent))
 	if gone.Value != "" || gone.MaxAge >= 0 {
-		t.Errorf("cookie %+v", gone)
+		t.Errorf("cookie after the sign-out: got %+v, want it removed", gone)
 	}
 	x.wantClosed(wire.CloseLoggedOut)
 	do(http.MethodGet, "/api/me", "").wantProblem(http.StatusUnauthorized, wire.CodeAuthFailed)
@@ -123,7 +123,7 @@ func TestInvitationByAnAdmin(t *testing.T) {
 		var list struct{ Sessions []card }
 		h.rest(http.MethodGet, path, request{header: h.ownHeaders(phone)}).wantStatus(http.StatusOK).decode(&list)
 		if len(list.Sessions) != 1 || list.Sessions[0].SessionID != id {
-			t.Errorf("%s: %+v", path, list)
+			t.Errorf("%s: got %+v, want only %s", path, list, id)
 		}
 	}
 	h.rest(http.MethodPost, "/api/tokens/keys", request{header: h.ownHeaders(phone), body: `{"user":"eve"}`}).wantStatus(http.StatusNotFound)
@@ -141,7 +141,7 @@ func TestInvitationRights(t *testing.T) {
 	}
 	phone := cookieOf(t, h.join(h.invite(h.userToken("op"), id).ticket(), nil).wantStatus(http.StatusOK))
 	if got := h.rest(http.MethodGet, "/api/sessions", request{header: h.ownHeaders(phone)}).wantStatus(http.StatusOK); !contains(got.body, string(id)) {
-		t.Errorf("%s", got.body)
+		t.Errorf("sessions: got %s, want %s", got.body, id)
 	}
 	key, _ := h.newKey("ada")
 	body := `{"session":"` + string(id) + `"}`
@@ -180,7 +180,7 @@ func TestInvitationsThatAreNone(t *testing.T) {
 			first = string(got.body)
 		}
 		if string(got.body) != first || got.header.Get("Set-Cookie") != "" {
-			t.Errorf("%s: %v %s", name, got.header, got.body)
+			t.Errorf("%s: got %v %s, want no cookie and the same answer as for others, %s", name, got.header, got.body, first)
 		}
 	}
 	h.join("", nil).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
@@ -197,11 +197,11 @@ func TestInvitationOnADeviceThatIsIn(t *testing.T) {
 	ada, id, other := h.userToken("ada"), h.newSession("ada"), h.newSession("ada")
 	desk := h.signIn(t, ada)
 	if got := h.join(h.invite(ada, id).ticket(), desk).wantStatus(http.StatusOK); got.header.Get("Set-Cookie") != "" {
-		t.Errorf("%v", got.header)
+		t.Errorf("headers with the cookie of a user: got %v, want no new cookie", got.header)
 	}
 	phone := cookieOf(t, h.join(h.invite(ada, id).ticket(), nil).wantStatus(http.StatusOK))
 	if got := h.join(h.invite(ada, id).ticket(), phone).wantStatus(http.StatusOK); got.header.Get("Set-Cookie") != "" {
-		t.Errorf("%v", got.header)
+		t.Errorf("headers with the cookie of the session: got %v, want no new cookie", got.header)
 	}
 	moved := cookieOf(t, h.join(h.invite(ada, other).ticket(), phone).wantStatus(http.StatusOK))
 	h.rest(http.MethodGet, sessionPath(other), request{header: h.ownHeaders(moved)}).wantStatus(http.StatusOK)
@@ -217,7 +217,7 @@ func TestInvitationToAMonitor(t *testing.T) {
 	var l link
 	h.post("/api/join-tickets", ada, `{"session":"`+string(id)+`","monitor":"monitor-1"}`).wantStatus(http.StatusOK).decode(&l)
 	if got := h.join(l.ticket(), nil).wantStatus(http.StatusOK); !contains(got.body, `"monitor":"monitor-1"`) {
-		t.Errorf("%s", got.body)
+		t.Errorf("join: got %s, want monitor-1", got.body)
 	}
 }
 

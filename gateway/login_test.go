@@ -25,7 +25,7 @@ func cookieOf(t *testing.T, r reply) *http.Cookie {
 			return c
 		}
 	}
-	t.Fatalf("%s: no cookie in %v", r.what, r.header)
+	t.Fatalf("%s: got no cookie in %v, want one", r.what, r.header)
 	return nil
 }
 
@@ -41,26 +41,26 @@ func TestClickOnThePrintedURL(t *testing.T) {
 	for _, path := range []string{"/?token=" + token, "/login?token=" + token} {
 		got := h.get(path, "").wantStatus(http.StatusSeeOther)
 		if to := got.header.Get("Location"); to != "/" {
-			t.Errorf("%s leads to %q", path, to)
+			t.Errorf("location after %s: got %q, want /", path, to)
 		}
 		if got.header.Get("Referrer-Policy") != "no-referrer" || got.header.Get("Cache-Control") != "no-store" {
-			t.Errorf("headers %v", got.header)
+			t.Errorf("headers: got %v, want no referrer and no-store", got.header)
 		}
 		c := cookieOf(t, got)
 		if c.Name != "everdesk" || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Secure || c.Domain != "" || !c.Expires.After(time.Now()) {
-			t.Errorf("cookie %+v", c)
+			t.Errorf("cookie: got %+v, want everdesk, strict, not for scripts, for / and with an end", c)
 		}
 		me := h.rest(http.MethodGet, "/api/me", request{header: header("Cookie", c.Name+"="+c.Value)}).wantStatus(http.StatusOK)
 		if !contains(me.body, `"auth":"token"`) {
-			t.Errorf("me %s", me.body)
+			t.Errorf("/api/me: got %s, want the mode token", me.body)
 		}
 		page := h.rest(http.MethodGet, "/", request{header: header("Cookie", c.Name+"="+c.Value)}).wantStatus(http.StatusOK)
 		if !contains(page.body, "You are signed in as") || !contains(page.body, `action="/login" hidden`) {
-			t.Errorf("page %s", page.body)
+			t.Errorf("page: got %s, want the user and a hidden form", page.body)
 		}
 	}
 	if strings.Contains(h.log.String(), h.auth.InstallationToken()) {
-		t.Errorf("the token is in the log:\n%s", h.log)
+		t.Errorf("log: got\n%s\nwant it without the token", h.log)
 	}
 }
 
@@ -69,7 +69,7 @@ func TestSignInByHand(t *testing.T) {
 	h := newTestHub(t, withAuthMode(auth.ModeToken))
 	page := h.get("/login", "").wantStatus(http.StatusOK)
 	if !contains(page.body, `<form method="post" action="/login">`) || !contains(page.body, "Sign in with the URL") {
-		t.Errorf("page %s", page.body)
+		t.Errorf("/login: got %s, want the form and how to sign in", page.body)
 	}
 	form := func(token string) reply {
 		return h.rest(http.MethodPost, "/login", request{
@@ -81,7 +81,7 @@ func TestSignInByHand(t *testing.T) {
 	for _, token := range []string{"", "wrong", "http://" + h.addr + "/?token=wrong", "http://" + h.addr, "<script>alert(1)</script>"} {
 		got := form(token).wantStatus(http.StatusUnauthorized)
 		if got.header.Get("Content-Type") != "text/html; charset=UTF-8" || contains(got.body, "<script>") || got.header.Get("Set-Cookie") != "" {
-			t.Errorf("%q: %s", token, got.body)
+			t.Errorf("form with %q: got %v %s, want HTML without scripts and cookies", token, got.header, got.body)
 		}
 	}
 	h.get("/?token=wrong", "").wantStatus(http.StatusUnauthorized)
@@ -93,20 +93,20 @@ func TestLoginAndLogout(t *testing.T) {
 	h := newTestHub(t)
 	got := h.post("/api/login", "", `{"token":"`+h.userToken("ada")+`"}`).wantStatus(http.StatusOK)
 	if !contains(got.body, `"user":"ada"`) {
-		t.Errorf("%s", got.body)
+		t.Errorf("login: got %s, want ada", got.body)
 	}
 	c := cookieOf(t, got)
 	made := h.rest(http.MethodPost, "/api/sessions", request{header: h.ownHeaders(c)}).wantStatus(http.StatusCreated)
 	var s card
 	made.decode(&s)
 	if s.User != "ada" {
-		t.Errorf("%s", made.body)
+		t.Errorf("session: got %s, want one of ada", made.body)
 	}
 	x := h.mustDial("/ws/"+string(s.SessionID), dialOptions{header: h.ownHeaders(c), protos: []string{"everdesk.v2"}})
 	next[wire.SessionState](x)
 	out := h.rest(http.MethodPost, "/api/logout", request{header: h.ownHeaders(c)}).wantStatus(http.StatusNoContent)
 	if gone := cookieOf(t, out); gone.Value != "" || gone.MaxAge >= 0 {
-		t.Errorf("cookie %+v", gone)
+		t.Errorf("cookie after the sign-out: got %+v, want it removed", gone)
 	}
 	x.wantClosed(wire.CloseLoggedOut)
 	h.rest(http.MethodGet, "/api/me", request{header: h.ownHeaders(c)}).wantProblem(http.StatusUnauthorized, wire.CodeAuthFailed)
@@ -136,7 +136,7 @@ func TestCookieOverTLS(t *testing.T) {
 			}).wantStatus(http.StatusOK)
 			c := cookieOf(t, got)
 			if c.Name != tt.cookie || c.Secure != strings.HasPrefix(tt.cookie, "__Host-") {
-				t.Errorf("cookie %+v", c)
+				t.Errorf("cookie: got %+v, want %s, secure only with __Host-", c, tt.cookie)
 			}
 			origin := "http://desk.example.org"
 			if c.Secure {
@@ -169,7 +169,7 @@ func TestCredentials(t *testing.T) {
 		"key over query": {"?token=" + h.userToken("bob"), header("X-API-Key", key), "robot"},
 	} {
 		if got := h.rest(http.MethodGet, "/api/me"+tt.path, request{header: tt.head}).wantStatus(http.StatusOK); !contains(got.body, `"user":"`+tt.user+`"`) {
-			t.Errorf("%s: %s", name, got.body)
+			t.Errorf("%s: got %s, want the user %s", name, got.body, tt.user)
 		}
 	}
 	for name, tt := range map[string]struct {
@@ -190,7 +190,7 @@ func TestCredentials(t *testing.T) {
 		got.what += " " + name
 		got.wantProblem(http.StatusUnauthorized, tt.code)
 		if challenge := got.header.Get("WWW-Authenticate"); !strings.HasPrefix(challenge, "Bearer ") || (tt.code == wire.CodeAuthRequired) == strings.Contains(challenge, "error=") {
-			t.Errorf("%s: WWW-Authenticate %q", name, challenge)
+			t.Errorf("%s: got WWW-Authenticate %q, want Bearer, with an error only for a bad credential", name, challenge)
 		}
 	}
 	if got := h.server.Refusals().Credentials; got != 9 {
@@ -200,7 +200,7 @@ func TestCredentials(t *testing.T) {
 	shut.rest(http.MethodGet, "/api/me?token="+shut.userToken("ada"), request{}).wantProblem(http.StatusUnauthorized, wire.CodeAuthRequired)
 	open := newTestHub(t, withAuthMode(auth.ModeNone))
 	if got := open.get("/api/me", "").wantStatus(http.StatusOK); !contains(got.body, `"auth":"none"`) {
-		t.Errorf("%s", got.body)
+		t.Errorf("/api/me: got %s, want the mode none", got.body)
 	}
 }
 
@@ -225,7 +225,7 @@ func TestTooManyRequests(t *testing.T) {
 	}
 	p := refused.wantProblem(http.StatusTooManyRequests, wire.CodeRateLimited)
 	if refused.header.Get("Retry-After") == "" || refused.header.Get("Retry-After") == "0" || p.RetryAfterMS <= 0 {
-		t.Errorf("%+v %v", p, refused.header)
+		t.Errorf("refused request: got %+v %v, want a time to wait in both", p, refused.header)
 	}
 	h.get("/api/me", ada).wantStatus(http.StatusOK) // reads have another limit
 	h.post("/api/ws-ticket", h.userToken("bob"), "").wantStatus(http.StatusOK)
@@ -239,7 +239,7 @@ func TestTooManyRequests(t *testing.T) {
 	refused.wantProblem(http.StatusTooManyRequests, wire.CodeRateLimited)
 	h.get("/api/me", ada).wantStatus(http.StatusOK) // authenticated clients are not affected
 	if got := h.server.Refusals(); got.Rates < 2 || got.Credentials < 2 {
-		t.Errorf("counted %+v", got)
+		t.Errorf("counted refusals: got %+v, want at least two of rates and two of credentials", got)
 	}
 }
 
@@ -250,7 +250,7 @@ func TestKeysAndTickets(t *testing.T) {
 	var made struct{ Key string }
 	h.post("/api/tokens/keys", root, `{"user":"robot","name":"ci","roles":["user"],"expires_in":3600}`).wantStatus(http.StatusCreated).decode(&made)
 	if got := h.rest(http.MethodGet, "/api/me", request{header: header("X-API-Key", made.Key)}).wantStatus(http.StatusOK); !contains(got.body, `"user":"robot"`) || !contains(got.body, "expiresAt") {
-		t.Errorf("%s", got.body)
+		t.Errorf("/api/me with the key: got %s, want robot with an end", got.body)
 	}
 	var list struct {
 		Keys []struct {
@@ -261,7 +261,7 @@ func TestKeysAndTickets(t *testing.T) {
 	page := h.get("/api/tokens/keys", root).wantStatus(http.StatusOK)
 	page.decode(&list)
 	if len(list.Keys) != 1 || list.Keys[0].Name != "ci" || list.Keys[0].ExpiresAt == "" || contains(page.body, made.Key) {
-		t.Fatalf("%s", page.body)
+		t.Fatalf("keys: got %s, want ci with an end, without the key", page.body)
 	}
 	h.rest(http.MethodDelete, "/api/tokens/keys/"+list.Keys[0].ID, request{token: root}).wantStatus(http.StatusNoContent)
 	h.rest(http.MethodDelete, "/api/tokens/keys/"+list.Keys[0].ID, request{token: root}).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
@@ -271,7 +271,7 @@ func TestKeysAndTickets(t *testing.T) {
 	h.post("/api/tokens/tickets", root, `{"user":"guest","roles":["viewer"],"session":"ses-1"}`).wantStatus(http.StatusOK).decode(&ticket)
 	who, err := h.auth.Ticket(t.Context(), ticket.Ticket)
 	if err != nil || who.User != "guest" || who.Session != "ses-1" || who.Has(auth.RoleUser) {
-		t.Errorf("%+v, %v", who, err)
+		t.Errorf("identity of the ticket: got %+v, error %v, want guest in ses-1, not a user", who, err)
 	}
 	for _, body := range []string{`{}`, `{"user":""}`, `{"user":"a","roles":["king"]}`, `{"user":"a","expires_in":-1}`, `{"user":"a\nb"}`} {
 		h.post("/api/tokens/keys", root, body).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)

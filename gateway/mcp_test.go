@@ -27,10 +27,10 @@ func TestMCPCountsFailedAuthentication(t *testing.T) {
 		}
 	}
 	if wait := got.header.Get("Retry-After"); got.status != http.StatusTooManyRequests || wait == "" || wait == "0" {
-		t.Errorf("many requests get %d %v", got.status, got.header)
+		t.Errorf("too many requests: got %d %v, want %d with a time to wait", got.status, got.header, http.StatusTooManyRequests)
 	}
 	h.post("/mcp", "badge", "{}").wantStatus(http.StatusOK) // requests with a token are not affected
 	if got := h.server.Refusals(); got.Credentials < 2 || got.Rates != 1 {
-		t.Errorf("counted %+v", got)
+		t.Errorf("counted refusals: got %+v, want at least two of credentials and one of rates", got)
 	}
 }

@@ -39,7 +39,7 @@ func TestDescriptionHasTheRoutersRoutes(t *testing.T) {
 		}
 	}
 	if len(routed) < 30 {
-		t.Errorf("only %d routes", len(routed))
+		t.Errorf("routes: got %d, want at least 30", len(routed))
 	}
 }
 
@@ -52,7 +52,7 @@ func TestNamesWithAHash(t *testing.T) {
 		"NanumSquareNeoOTF-Bd.otf": false, "ABCDEFGH.js": false, "logo512.png": false, "a-1234567.js": false, "": false, ".js": false,
 	} {
 		if got := isHashed(name); got != want {
-			t.Errorf("%q: %v", name, got)
+			t.Errorf("does %q have a hash: got %v, want %v", name, got, want)
 		}
 	}
 }

@@ -57,7 +57,7 @@ func TestAPIDescriptionIsWhole(t *testing.T) {
 	t.Parallel()
 	d := describe(t, newTestHub(t))
 	if d.OpenAPI != "3.1.0" || d.Info.Title == "" || d.Info.Description == "" {
-		t.Errorf("%s %+v", d.OpenAPI, d.Info)
+		t.Errorf("description: got %s %+v, want 3.1.0 with title and text", d.OpenAPI, d.Info)
 	}
 	var parts struct {
 		Components map[string]map[string]json.RawMessage
@@ -67,33 +67,33 @@ func TestAPIDescriptionIsWhole(t *testing.T) {
 	}
 	refs := regexp.MustCompile(`"\$ref":\s*"([^"]*)"`).FindAllSubmatch(d.raw, -1)
 	if len(refs) < 100 {
-		t.Errorf("only %d references", len(refs))
+		t.Errorf("references: got %d, want at least 100", len(refs))
 	}
 	for _, ref := range refs {
 		rest, ok := strings.CutPrefix(string(ref[1]), "#/components/")
 		kind, name, _ := strings.Cut(rest, "/")
 		if !ok || parts.Components[kind][name] == nil {
-			t.Errorf("%s leads nowhere", ref[1])
+			t.Errorf("reference %s: got no target, want a component", ref[1])
 		}
 	}
 	ids := map[string]bool{}
 	for path, methods := range d.Paths {
 		for method, op := range methods {
 			if op.Summary == "" || len(op.Tags) != 1 || len(op.Responses) < 2 || op.Responses["default"].Description != "" || ids[op.OperationID] {
-				t.Errorf("%s %s: %+v", method, path, op)
+				t.Errorf("%s %s: got %+v, want a summary, one tag, responses and a unique id", method, path, op)
 			}
 			ids[op.OperationID] = true
 			if strings.Count(path, "{") != countIn(op, "path") {
-				t.Errorf("%s %s: parameters %+v", method, path, op.Parameters)
+				t.Errorf("%s %s: got parameters %+v, want those of the path", method, path, op.Parameters)
 			}
 			for _, p := range op.Parameters {
 				if p.Description == "" {
-					t.Errorf("%s %s: parameter %s has no description", method, path, p.Name)
+					t.Errorf("%s %s: got no description of parameter %s, want one", method, path, p.Name)
 				}
 			}
 			for status, answer := range op.Responses {
 				if status != "default" && answer.Description == "" {
-					t.Errorf("%s %s: %s means nothing", method, path, status)
+					t.Errorf("%s %s: got no description of status %s, want one", method, path, status)
 				}
 			}
 		}
@@ -112,7 +112,7 @@ func TestAPIDescriptionIsWhole(t *testing.T) {
 		}
 	}
 	if ours < 20 {
-		t.Errorf("%d schemas of our own", ours)
+		t.Errorf("schemas of our own: got %d, want at least 20", ours)
 	}
 }
 
@@ -195,10 +195,10 @@ func (c *checker) valid(t *testing.T, what string, schema json.RawMessage, text 
 	resolved := c.resolve(t, schema)
 	var instance any
 	if err := json.Unmarshal(text, &instance); err != nil {
-		t.Fatalf("%s: %s: %v", what, text, err)
+		t.Fatalf("%s: got %s, error %v, want JSON", what, text, err)
 	}
 	if err := resolved.Validate(instance); err != nil {
-		t.Errorf("%s: %.500s: %v", what, text, err)
+		t.Errorf("%s: got %.500s, error %v, want it as described", what, text, err)
 	}
 }
 
@@ -378,7 +378,7 @@ func TestDescriptionOfBodiesIsStrict(t *testing.T) {
 		method, path, _ := strings.Cut(where, " ")
 		for _, body := range bad {
 			if c.accepts(t, c.d.Paths[path][method].RequestBody.Content["application/json"].Schema, body) {
-				t.Errorf("%s: the description takes %s", where, body)
+				t.Errorf("%s: got %s accepted by the description, want it refused", where, body)
 			}
 		}
 	}
@@ -440,6 +440,6 @@ func TestDescriptionOfParameters(t *testing.T) {
 		}
 	}
 	if !cookies["everdesk"] || !cookies["__Host-everdesk"] {
-		t.Errorf("cookies %v", cookies)
+		t.Errorf("described cookies: got %v, want everdesk and __Host-everdesk", cookies)
 	}
 }

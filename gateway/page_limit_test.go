@@ -51,6 +51,6 @@ func TestLimitsOfPages(t *testing.T) {
 		}
 	}
 	if len(want) > 0 {
-		t.Errorf("without a limit: %v", want)
+		t.Errorf("routes with a limit: got all but %v, want these too", want)
 	}
 }

@@ -73,7 +73,7 @@ func TestMessagesOfAllKindsInOneFrame(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := x.nextEmitted(3); !slices.Equal(got, []string{first, second, third}) {
-			t.Errorf("answers to %v", got)
+			t.Errorf("answers: got %v, want those to the three messages in order", got)
 		}
 	}
 }
@@ -118,12 +118,12 @@ func TestFullMailboxDelaysItsSessionOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := o.nextEmitted(1); got[0] != "other" {
-			t.Errorf("session %d: answer to %v", i, got)
+			t.Errorf("session %d: got the answer to %v, want other", i, got)
 		}
 	}
 	open()
 	if got := x.nextEmitted(frames * lines); !slices.Equal(got, want) {
-		t.Errorf("%d answers, which are not those to what was said", len(got))
+		t.Errorf("answers: got %q, want %q", got, want)
 	}
 }
 
@@ -187,7 +187,7 @@ func TestMessagesBeforeADisconnect(t *testing.T) {
 		}
 		tcp, ok := c.(*net.TCPConn)
 		if !ok {
-			t.Fatalf("a %T", c)
+			t.Fatalf("connection: got a %T, want a TCP connection", c)
 		}
 		if err := tcp.CloseWrite(); err != nil {
 			t.Fatal(err)

@@ -72,11 +72,11 @@ func TestSlowReadersShareASnapshot(t *testing.T) { //nolint:paralleltest // it m
 	before := heap()
 	for i := range 40 {
 		if got := h.requestWithoutReading(path, h.userToken(fmt.Sprint("user-", i), "admin")); got != "HTTP/1.1 200" {
-			t.Fatalf("reader %d: %s", i, got)
+			t.Fatalf("reader %d: got %s, want HTTP/1.1 200", i, got)
 		}
 	}
 	if grown := int64(heap()) - int64(before); grown > 24<<20 {
-		t.Errorf("40 slow readers of 3 MiB hold %d MiB", grown>>20)
+		t.Errorf("memory of 40 slow readers of 3 MiB: got %d MiB, want at most 24", grown>>20)
 	}
 }
 
@@ -107,10 +107,10 @@ func TestLargeAnswersAreFew(t *testing.T) { //nolint:paralleltest // it measures
 			answers[glance(i, "/events?limit=1000&after=0-0")]++
 		}
 		if grown := int64(heap()) - int64(before); grown > 48<<20 {
-			t.Errorf("32 unread answers hold %d MiB", grown>>20)
+			t.Errorf("memory of 32 unread answers: got %d MiB, want at most 48", grown>>20)
 		}
 		if answers["HTTP/1.1 200"] == 0 || answers["HTTP/1.1 503"] == 0 || len(answers) != 2 {
-			t.Errorf("answers %v", answers)
+			t.Errorf("answers: got %v, want both HTTP/1.1 200 and HTTP/1.1 503", answers)
 		}
 	})
 }
@@ -126,7 +126,7 @@ func TestPagesHaveBytes(t *testing.T) {
 	for after := "0-0"; ; pages++ {
 		got := h.get(sessionPath(id, "/events?limit=1000&after=", after), ada).wantStatus(http.StatusOK)
 		if len(got.body) > 1<<20+256 {
-			t.Fatalf("a page of %d bytes", len(got.body))
+			t.Fatalf("size of a page: got %d bytes, want at most 1 MiB", len(got.body))
 		}
 		var page eventsPage
 		if err := json.Unmarshal(got.body, &page); err != nil {
@@ -143,7 +143,7 @@ func TestPagesHaveBytes(t *testing.T) {
 		}
 	}
 	if created != 40 || pages < 2 {
-		t.Errorf("%d of 40 windows on %d pages", created, pages+1)
+		t.Errorf("got %d windows on %d pages, want 40 on at least three", created, pages+1)
 	}
 }
 
@@ -158,7 +158,7 @@ func TestReadsAreCounted(t *testing.T) {
 		}
 	}
 	if p := last.wantProblem(http.StatusTooManyRequests, wire.CodeRateLimited); p.RetryAfterMS <= 0 {
-		t.Errorf("problem %+v", p)
+		t.Errorf("problem: got %+v, want a time to wait", p)
 	}
 	h.get("/api/me", h.userToken("bob")).wantStatus(http.StatusOK)
 	// Reads do not use up the limit of changes.

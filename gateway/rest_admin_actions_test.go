@@ -45,7 +45,7 @@ func (h *testHub) adminDone(path, key, body string) (r auditRecord) {
 	h.t.Helper()
 	h.adminRequest(http.MethodPost, path, key, body).wantStatus(http.StatusOK).decode(&r)
 	if r.Result != "done" {
-		h.t.Errorf("%s: %+v", path, r)
+		h.t.Errorf("%s: got %+v, want it done", path, r)
 	}
 	return r
 }
@@ -68,11 +68,11 @@ func TestAdminCancelsAMessage(t *testing.T) {
 	for i, h := range []*testHub{b, a, b} {
 		r := h.adminDone(path+"/messages/m2/cancel", "c-1", `{"reason":"a mistake"}`)
 		if r.Detail != "waiting messages: 2, then 1" || r.Action != "message.cancel" || r.Target != string(id)+"/m2" {
-			t.Errorf("%d: %+v", i, r)
+			t.Errorf("cancel %d: got %+v, want message.cancel of %s/m2 with two waiting messages, then one", i, r, id)
 		}
 	}
 	if r := next[wire.MessageRejected](x); r.MessageID != "m2" || !strings.Contains(r.Reason, "an administrator took it out of the queue") {
-		t.Errorf("the sender hears %+v", r)
+		t.Errorf("answer of the sender: got %+v, want m2 rejected by an administrator", r)
 	}
 	for _, h := range []*testHub{a, b} {
 		h.adminRequest(http.MethodPost, path+"/messages/m2/cancel", "", `{"reason":"x"}`).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
@@ -86,7 +86,7 @@ func TestAdminCancelsAMessage(t *testing.T) {
 	}
 	x.untilTurnEnd("m3")
 	if r := b.adminDone(path+"/interrupt", "", `{"reason":"is it quiet"}`); r.Detail != "agents stopped: 0 of 0 at work" {
-		t.Errorf("without running agents: %+v", r)
+		t.Errorf("interrupt without running agents: got %+v, want none stopped", r)
 	}
 	for _, e := range a.logEvents(id, "MESSAGE_ACCEPTED") {
 		if e.Data.(wire.MessageAccepted).MessageID == "m2" { //nolint:forcetypeassert // it is asked for
@@ -134,7 +134,7 @@ func TestAdminCancelsWhatBegins(t *testing.T) {
 				cancelled[message] = true
 			case http.StatusNotFound, http.StatusConflict:
 			default:
-				t.Errorf("%s: %d %s", message, r.status, r.body)
+				t.Errorf("cancel of %s: got %d %s, want %d, %d or %d", message, r.status, r.body, http.StatusOK, http.StatusNotFound, http.StatusConflict)
 			}
 		})
 	}
@@ -151,7 +151,7 @@ func TestAdminCancelsWhatBegins(t *testing.T) {
 	for i := 1; i < messages; i++ {
 		message := wire.MessageID(fmt.Sprint("m", i))
 		if began[message]+rejected[message] != 1 || cancelled[message] != (rejected[message] == 1) {
-			t.Errorf("%s began %d times, was rejected %d times and cancelled: %v", message, began[message], rejected[message], cancelled[message])
+			t.Errorf("%s: got begun %d times, rejected %d times and cancelled %v, want begun or rejected once, cancelled if rejected", message, began[message], rejected[message], cancelled[message])
 		}
 	}
 }
@@ -182,7 +182,7 @@ func TestAdminClosesATab(t *testing.T) {
 		t.Errorf("got %+v, want tab.close of a tab at one", r)
 	}
 	if reason := x.wantClosed(wire.CloseExpelled); !strings.Contains(reason, "administrator") {
-		t.Errorf("closed because of %q", reason)
+		t.Errorf("reason of the close: got %q, want the administrator", reason)
 	}
 	if r := b.adminDone(path+string(there)+"/close", "t-2", `{"reason":"and that"}`); r.Detail != "it was at two" {
 		t.Errorf("got %+v, want a tab at two", r)
@@ -191,7 +191,7 @@ func TestAdminClosesATab(t *testing.T) {
 	z.wantAlive()
 	a.adminDone(path+string(here)+"/close", "t-1", `{"reason":"who is that"}`)
 	if info := wire.CloseExpelled.Info(); info.Reconnect != wire.ReconnectUser {
-		t.Errorf("clients do %s", info.Reconnect)
+		t.Errorf("reconnect after being expelled: got %s, want %s", info.Reconnect, wire.ReconnectUser)
 	}
 }
 
@@ -214,7 +214,7 @@ func TestAdminHandsOver(t *testing.T) {
 	for i, h := range []*testHub{b, a} {
 		r := h.adminDone(path, "h-1", `{"reason":"balance","to":"two"}`)
 		if !strings.HasPrefix(r.Detail, "owner: one, then two (epoch ") || r.Target != string(id)+"/two" || r.Replica != "two" {
-			t.Errorf("%d: %+v", i, r)
+			t.Errorf("handover %d: got %+v, want the owner one, then two", i, r)
 		}
 	}
 	b.waitForBody("/api/admin/sessions/"+string(id), root, `"owner":"two"`)
@@ -234,7 +234,7 @@ func TestAdminHandsOver(t *testing.T) {
 	}
 	x.untilTurnEnd("m1")
 	if text != want+"\nend" {
-		t.Errorf("said %q", text)
+		t.Errorf("text: got %q, want %q", text, want+"\nend")
 	}
 	if got := len(b.logEvents(id, "OWNER_CHANGED")); got != 2 {
 		t.Errorf("%d owners, want two", got)

@@ -29,7 +29,7 @@ func TestUserSessionsOverReplicas(t *testing.T) {
 					made.Add(1)
 				case http.StatusConflict:
 				default:
-					t.Errorf("%d %s", r.status, r.body)
+					t.Errorf("got %d %s, want %d or %d", r.status, r.body, http.StatusCreated, http.StatusConflict)
 				}
 			})
 		}
@@ -82,7 +82,7 @@ func TestUserRequestsOverReplicas(t *testing.T) {
 				case http.StatusTooManyRequests:
 					refused.Add(1)
 				default:
-					t.Errorf("%s: %d", kind, status)
+					t.Errorf("%s: got %d, want success or %d", kind, status, http.StatusTooManyRequests)
 				}
 			})
 		}
@@ -150,11 +150,11 @@ func TestUserConnectionsComeBackElsewhere(t *testing.T) {
 		x, refusal := b.tryDial(path+query, as(b.userToken("ann")))
 		if x != nil { // an invalid position counted as a resume at first
 			if n := x.wantError(wire.CodeRateLimited); n.RetryAfterMS != 3000 {
-				t.Errorf("%q: retry after %d ms", query, n.RetryAfterMS)
+				t.Errorf("%q: got a wait of %d ms, want 3000", query, n.RetryAfterMS)
 			}
 			x.wantClosed(wire.CloseRateLimited)
 		} else if got := refusal.header.Get("Retry-After"); refusal.status != http.StatusTooManyRequests || got != "3" {
-			t.Errorf("%q: %d %s, retry after %s s", query, refusal.status, refusal.body, got)
+			t.Errorf("%q: got %d %s, Retry-After %s, want %d and 3", query, refusal.status, refusal.body, got, http.StatusTooManyRequests)
 		}
 	}
 	for _, query := range []string{"?resume_from=", "?seen=", "?resume_from="} {
@@ -162,6 +162,6 @@ func TestUserConnectionsComeBackElsewhere(t *testing.T) {
 	}
 	_, refusal := b.tryDial(path+"?resume_from="+from.String(), as(b.userToken("ann")))
 	if got := refusal.header.Get("Retry-After"); refusal.status != http.StatusTooManyRequests || got != "30" {
-		t.Errorf("over the limit of this replica: %d %s, retry after %s s", refusal.status, refusal.body, got)
+		t.Errorf("over the limit of this replica: got %d %s, Retry-After %s, want %d and 30", refusal.status, refusal.body, got, http.StatusTooManyRequests)
 	}
 }

@@ -118,7 +118,7 @@ func TestAdminRights(t *testing.T) {
 		}
 	}
 	if got := h.begunRecords(); len(got) != 0 {
-		t.Errorf("records: %+v", got)
+		t.Errorf("audit records: got %+v, want none", got)
 	}
 	h.get(sessionPath(wire.SessionID(id)), h.userToken("ann")).wantStatus(http.StatusOK)
 }
@@ -133,7 +133,7 @@ func TestAdminBadInput(t *testing.T) {
 	}
 	h.adminRequest(http.MethodDelete, "sessions/"+id, "", "").wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
 	if p := h.adminRequest(http.MethodPost, reset, strings.Repeat("k", 65), `{"reason":"x"}`).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage); p.Field != "Idempotency-Key" {
-		t.Errorf("field %q", p.Field)
+		t.Errorf("long Idempotency-Key: got field %q, want Idempotency-Key", p.Field)
 	}
 	h.adminRequest(http.MethodPost, "sessions/nobody/reset", "", `{"reason":"x"}`).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
 	h.adminRequest(http.MethodPost, "sessions/a%20b/reset", "", `{"reason":"x"}`).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
@@ -143,7 +143,7 @@ func TestAdminBadInput(t *testing.T) {
 	}
 	h.adminRequest(http.MethodGet, "audit?after=%00", "", "").wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
 	if got := h.begunRecords(); len(got) != 0 {
-		t.Errorf("records of what was refused: %+v", got)
+		t.Errorf("audit records of refused actions: got %+v, want none", got)
 	}
 }
 
@@ -181,7 +181,7 @@ func TestAdminActsOnce(t *testing.T) {
 	b.adminRequest(http.MethodPost, "sessions/"+string(id)+"/interrupt", "key-1", `{"reason":"it hangs"}`).wantProblem(http.StatusConflict, wire.CodeSessionInvalidState)
 	b.adminRequest(http.MethodPost, "sessions/"+string(id)+"/reset", "", `{"reason":"again"}`).wantStatus(http.StatusOK)
 	if got := windows(); got != 0 {
-		t.Errorf("%d windows after another reset", got)
+		t.Errorf("windows after another reset: got %d, want 0", got)
 	}
 	b.adminRequest(http.MethodPost, "sessions/"+string(id)+"/interrupt", "key-2", `{"reason":"too loud"}`).wantStatus(http.StatusOK)
 	for range 2 {
@@ -199,7 +199,7 @@ func TestAdminActsOnce(t *testing.T) {
 	}
 	first := got[3]
 	if first.ID != "key-1" || first.Who != "root" || first.Target != string(id) || first.Replica != "one" || first.Address != "127.0.0.1" {
-		t.Errorf("record %+v", first)
+		t.Errorf("audit record: got %+v, want key-1 of root at one for %s", first, id)
 	}
 }
 
@@ -225,7 +225,7 @@ func TestAdminKeyIsNoMessageID(t *testing.T) {
 		h.adminRequest(http.MethodPost, "sessions/"+string(id)+"/reset", "key-1", `{"reason":"it hangs"}`).wantStatus(http.StatusOK)
 	}
 	if got := badges(); got != 0 {
-		t.Errorf("%d badges after a reset", got)
+		t.Errorf("badges after a reset: got %d, want 0", got)
 	}
 	h.adminRequest(http.MethodPost, "sessions/"+string(id)+"/reset", "key-3", `{"reason":"again"}`).wantStatus(http.StatusOK)
 	x.emit("key-3")
@@ -245,7 +245,7 @@ func TestAdminIsRefused(t *testing.T) {
 			p := h.adminRequest(http.MethodPost, "sessions/"+string(id)+"/interrupt", fmt.Sprint("key-", i), `{"reason":"too loud","agentId":"nobody"}`).
 				wantProblem(http.StatusConflict, wire.CodeSessionInvalidState)
 			if !strings.Contains(p.Detail, "no such agent") {
-				t.Errorf("at %d: %+v", i, p)
+				t.Errorf("interrupt %d: got %+v, want no such agent", i, p)
 			}
 		}
 	}
@@ -265,11 +265,11 @@ func TestAdminAsksADrainedHub(t *testing.T) {
 		p := h.adminRequest(http.MethodPost, "sessions/"+string(id)+"/"+act, "key-"+act, `{"reason":"it hangs"}`).
 			wantProblem(http.StatusServiceUnavailable, wire.CodeStoreUnavailable)
 		if !strings.Contains(p.Detail, "another") {
-			t.Errorf("%s: %+v", act, p)
+			t.Errorf("%s: got %+v, want a hint at another replica", act, p)
 		}
 	}
 	if got := h.begunRecords(); len(got) != 0 {
-		t.Errorf("records of what was not done: %+v", got)
+		t.Errorf("audit records of what was not done: got %+v, want none", got)
 	}
 	h.get(sessionPath(id, "/snapshot"), h.userToken("ann")).wantProblem(http.StatusServiceUnavailable, wire.CodeStoreUnavailable)
 	h.server.Undrain()
@@ -335,7 +335,7 @@ func TestAdminDirectory(t *testing.T) {
 			}
 			if p.Next == "" {
 				if p.Total != len(found) {
-					t.Errorf("%s: %d sessions, %d in all", query, len(found), p.Total)
+					t.Errorf("%s: got a total of %d, want %d", query, p.Total, len(found))
 				}
 				return found
 			}
@@ -352,7 +352,7 @@ func TestAdminDirectory(t *testing.T) {
 		t.Errorf("owned by one: %v, want %s", got, mine)
 	}
 	if got := walk("owner=two"); len(got) != 0 {
-		t.Errorf("owned by two: %v", got)
+		t.Errorf("sessions of two: got %v, want none", got)
 	}
 	if got := walk("quarantined=true"); len(got) != 1 || got[0] != bad {
 		t.Errorf("quarantined: %v, want %s", got, bad)
@@ -361,28 +361,28 @@ func TestAdminDirectory(t *testing.T) {
 	got := string(b.adminRequest(http.MethodGet, "sessions/"+string(mine), "", "").wantStatus(http.StatusOK).body)
 	for _, part := range []string{`"owner":"one"`, `"known":true`, `"epoch":1`, `"top":"1`, `"updatedAt":1`, `"tabs":[{"connectionId":"conn-`} {
 		if !strings.Contains(got, part) {
-			t.Errorf("no %s in %s", part, got)
+			t.Errorf("detail: got %s, want it to contain %s", got, part)
 		}
 	}
 	b.adminRequest(http.MethodPost, "sessions/"+string(bad)+"/reset", "", `{"reason":"x"}`).wantProblem(http.StatusConflict, wire.CodeSessionInvalidState)
 	b.adminRequest(http.MethodPost, "sessions/"+string(bad)+"/release", "key", `{"reason":"looked at it"}`).wantStatus(http.StatusOK)
 	a.get(sessionPath(bad, "/snapshot"), a.userToken("ann")).wantStatus(http.StatusOK)
 	if r := b.adminDone("sessions/"+string(bad)+"/release", "", `{"reason":"to be sure"}`); r.Detail != "it was not quarantined" {
-		t.Errorf("released twice: %+v", r)
+		t.Errorf("second release: got %+v, want that it was not quarantined", r)
 	}
 	if err := a.store.Quarantine(t.Context(), bad, "again"); err != nil {
 		t.Fatal(err)
 	}
 	b.adminRequest(http.MethodPost, "sessions/"+string(bad)+"/release", "key", `{"reason":"looked at it"}`).wantStatus(http.StatusOK)
 	if info, err := a.hub.Info(t.Context(), bad); err != nil || info.Quarantined == "" {
-		t.Errorf("what was done once was done again: %+v %v", info, err)
+		t.Errorf("repeated release: got %+v, error %v, want it still quarantined", info, err)
 	}
 	b.adminRequest(http.MethodDelete, "sessions/"+string(bad), "", `{"reason":"nobody can read it"}`).wantStatus(http.StatusOK)
 	b.adminRequest(http.MethodGet, "sessions/"+string(bad), "", "").wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
 	var limits struct{ UserSessions, UserConnections int }
 	b.adminRequest(http.MethodGet, "limits", "", "").wantStatus(http.StatusOK).decode(&limits)
 	if limits.UserSessions != 200 || limits.UserConnections != 2000 {
-		t.Errorf("limits %+v", limits)
+		t.Errorf("limits: got %+v, want 200 sessions and 2000 connections", limits)
 	}
 }
 
@@ -419,7 +419,7 @@ func TestAdminDrain(t *testing.T) {
 	z.wantAlive()
 	y.wantAlive()
 	if got := a.begunRecords(); len(got) != 2 || got[0].Action != "replica.undrain" || got[1].Action != "replica.drain" || got[1].Target != "one" || got[1].Replica != "two" {
-		t.Errorf("records %+v", got)
+		t.Errorf("audit records: got %+v, want the undrain and the drain of one by two", got)
 	}
 	z.wantAlive()
 }

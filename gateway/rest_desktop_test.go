@@ -71,7 +71,7 @@ func TestDomains(t *testing.T) {
 	// Nothing is fetched, whatever is allowed.
 	p := h.post("/api/fetch", ada, `{"url":"http://127.0.0.1/","method":"GET","headers":{"Accept":"*/*"}}`).wantProblem(http.StatusForbidden, wire.CodeForbidden)
 	if p.Detail != "This hub does not fetch pages for apps." {
-		t.Errorf("got %q", p.Detail)
+		t.Errorf("fetch: got %q, want that this hub does not fetch pages", p.Detail)
 	}
 }
 
@@ -90,7 +90,7 @@ func TestAgentStatsAreThoseOfTheCaller(t *testing.T) {
 		t.Errorf("got %s, want one connection", got.body)
 	}
 	if got := h.get("/api/remote-info", h.userToken("bob")).wantStatus(http.StatusOK); string(got.body) != `{"remote":false}` {
-		t.Errorf("got %s", got.body)
+		t.Errorf("remote info: got %s, want false", got.body)
 	}
 }
 

@@ -57,11 +57,11 @@ func TestBrokenBodies(t *testing.T) {
 		"short file":   "PUT " + sessionPath(id, "/files/a") + " HTTP/1.1\r\nHost: HOST\r\n" + bearer + "Content-Length: 100\r\n\r\nx",
 	} {
 		if got := h.rawRequest(tt, true); !strings.HasPrefix(got, "HTTP/1.1 400 ") || !strings.Contains(got, `"code":1003`) {
-			t.Errorf("%s: %s", name, got)
+			t.Errorf("%s: got %s, want status 400 with code 1003", name, got)
 		}
 	}
 	if n := h.errorLines(); n != 0 {
-		t.Errorf("%d errors in the log", n)
+		t.Errorf("errors in the log: got %d, want 0", n)
 	}
 }
 
@@ -76,11 +76,11 @@ func TestBodiesThatNeverEnd(t *testing.T) {
 			"file":  "PUT " + sessionPath(id, "/files/a") + " HTTP/1.1\r\nHost: HOST\r\n" + bearer + "Content-Length: 100\r\n\r\nx",
 		} {
 			if got := h.rawRequest(tt, false); !strings.HasPrefix(got, "HTTP/1.1 408 ") || !strings.Contains(got, `"code":1002`) {
-				t.Errorf("%s: %s", name, got)
+				t.Errorf("%s: got %s, want status 408 with code 1002", name, got)
 			}
 		}
 		if n := h.errorLines(); n != 0 {
-			t.Errorf("%d errors in the log", n)
+			t.Errorf("errors in the log: got %d, want 0", n)
 		}
 	})
 }
@@ -104,7 +104,7 @@ func TestUnreadResponses(t *testing.T) {
 		}
 		synctest.Wait()
 		if n := h.errorLines(); n != 0 {
-			t.Errorf("%d errors in the log", n)
+			t.Errorf("errors in the log: got %d, want 0", n)
 		}
 	})
 }
@@ -122,7 +122,7 @@ func TestFilesTakenForFolders(t *testing.T) {
 	h.get("/api/storage/x?list=true&sessionId="+string(id), ada).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
 	h.rest(http.MethodPut, sessionPath(id, "/files/x/y"), request{token: ada, body: "x"}).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
 	if n := h.errorLines(); n != 0 {
-		t.Errorf("%d errors in the log", n)
+		t.Errorf("errors in the log: got %d, want 0", n)
 	}
 }
 
@@ -159,7 +159,7 @@ func TestUnauthenticatedErrorsAreBoundedInTheLog(t *testing.T) {
 		h.rest(http.MethodGet, "/api/me", request{header: header("X-API-Key", key)}).wantProblem(http.StatusServiceUnavailable, wire.CodeStoreUnavailable)
 	}
 	if n := h.errorLines(); n == 0 || n > 30 {
-		t.Errorf("60 unauthenticated requests made %d errors in the log", n)
+		t.Errorf("errors in the log for 60 unauthenticated requests: got %d, want 1 to 30", n)
 	}
 	all.Store(false)
 	settings.Store(true)

@@ -29,18 +29,18 @@ func TestFiles(t *testing.T) {
 	}
 	put("notes/%ED%95%9C%20a.txt", "hello").wantStatus(http.StatusCreated).decode(&entry)
 	if entry.Path != "notes/한 a.txt" || entry.Size != 5 {
-		t.Errorf("entry %+v", entry)
+		t.Errorf("entry: got %+v, want notes/한 a.txt with 5 bytes", entry)
 	}
 	put("page.html", "<script>alert(1)</script>").wantStatus(http.StatusCreated)
 	put("pic.svg", "<svg/>").wantStatus(http.StatusCreated)
 
 	got := h.get(sessionPath(id, "/files/notes/%ED%95%9C%20a.txt"), ada).wantStatus(http.StatusOK)
 	if string(got.body) != "hello" || got.header.Get("Content-Type") != "text/plain; charset=utf-8" {
-		t.Errorf("%q %v", got.body, got.header)
+		t.Errorf("file: got %q %v, want hello as plain text", got.body, got.header)
 	}
 	part := h.rest(http.MethodGet, sessionPath(id, "/files/notes/%ED%95%9C%20a.txt"), request{token: ada, header: header("Range", "bytes=1-3")}).wantStatus(http.StatusPartialContent)
 	if string(part.body) != "ell" {
-		t.Errorf("range %q", part.body)
+		t.Errorf("bytes 1-3: got %q, want ell", part.body)
 	}
 	var list struct {
 		Files []struct {
@@ -50,11 +50,11 @@ func TestFiles(t *testing.T) {
 	}
 	h.get(sessionPath(id, "/files"), ada).wantStatus(http.StatusOK).decode(&list)
 	if len(list.Files) != 3 || !list.Files[0].IsDirectory || list.Files[0].Path != "notes" {
-		t.Errorf("list %+v", list)
+		t.Errorf("files: got %+v, want three, the folder notes first", list)
 	}
 	h.get(sessionPath(id, "/files?folder=notes"), ada).wantStatus(http.StatusOK).decode(&list)
 	if len(list.Files) != 1 || list.Files[0].Path != "notes/한 a.txt" {
-		t.Errorf("list %+v", list)
+		t.Errorf("files of notes: got %+v, want notes/한 a.txt", list)
 	}
 	h.rest(http.MethodDelete, sessionPath(id, "/files/page.html"), request{token: ada}).wantStatus(http.StatusNoContent)
 	h.get(sessionPath(id, "/files/page.html"), ada).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
@@ -77,10 +77,10 @@ func TestUploadsCannotRun(t *testing.T) {
 		for _, path := range []string{sessionPath(id, "/files/", name), "/api/storage/" + name + "?sessionId=" + string(id)} {
 			got := h.get(path, ada).wantStatus(http.StatusOK).header
 			if !strings.HasPrefix(got.Get("Content-Security-Policy"), "sandbox; default-src 'none'") || got.Get("X-Content-Type-Options") != "nosniff" {
-				t.Errorf("%s: %v", path, got)
+				t.Errorf("%s: got %v, want the sandbox policy and nosniff", path, got)
 			}
 			if inline := strings.HasPrefix(got.Get("Content-Disposition"), "inline"); inline != (media != "") {
-				t.Errorf("%s: Content-Disposition %q", path, got.Get("Content-Disposition"))
+				t.Errorf("%s: got Content-Disposition %q, want inline: %v", path, got.Get("Content-Disposition"), media != "")
 			}
 			if want := cmp.Or(media, "application/octet-stream"); got.Get("Content-Type") != want {
 				t.Errorf("%s: Content-Type %q, want %q", path, got.Get("Content-Type"), want)
@@ -90,7 +90,7 @@ func TestUploadsCannotRun(t *testing.T) {
 	h.rest(http.MethodPut, sessionPath(id, "/files/x%22%3B%20filename=%22y.html"), request{token: ada, body: "x"}).wantStatus(http.StatusCreated)
 	got := h.get(sessionPath(id, "/files/x%22%3B%20filename=%22y.html"), ada).wantStatus(http.StatusOK).header.Get("Content-Disposition")
 	if !strings.HasPrefix(got, "attachment") || strings.Count(got, "filename") != 2 || !strings.Contains(got, `\"`) {
-		t.Errorf("Content-Disposition %s", got)
+		t.Errorf("Content-Disposition: got %s, want an attachment with an escaped name", got)
 	}
 }
 
@@ -108,7 +108,7 @@ func TestUploadThatIsTooLarge(t *testing.T) {
 	}
 	res.wantProblem(http.StatusRequestEntityTooLarge, wire.CodeMessageTooLarge)
 	if got := h.get(sessionPath(id, "/files/a"), ada).wantStatus(http.StatusOK); string(got.body) != "0123456789" {
-		t.Errorf("the file is %q now", got.body)
+		t.Errorf("the file after a refused upload: got %q, want it unchanged, 0123456789", got.body)
 	}
 }
 
@@ -121,10 +121,10 @@ func TestStorageOfTheDesktopDialect(t *testing.T) {
 	h.post(sessionPath(latest, "/actions"), ada, badgeRequest("mail")).wantStatus(http.StatusOK)
 	done := h.rest(http.MethodPost, "/api/storage/temp/a.webp", request{token: ada, body: "image", header: header("Content-Type", "image/webp")}).wantStatus(http.StatusOK)
 	if string(done.body) != `{"ok":true,"path":"temp/a.webp"}` {
-		t.Errorf("answer %s", done.body)
+		t.Errorf("upload: got %s, want ok for temp/a.webp", done.body)
 	}
 	if got := h.get("/api/storage/temp/a.webp", ada).wantStatus(http.StatusOK); string(got.body) != "image" || got.header.Get("Content-Type") != "image/webp" {
-		t.Errorf("%q %v", got.body, got.header)
+		t.Errorf("stored file: got %q %v, want the image as image/webp", got.body, got.header)
 	}
 	h.get(sessionPath(latest, "/files/temp/a.webp"), ada).wantStatus(http.StatusOK)
 	h.get(sessionPath(old, "/files/temp/a.webp"), ada).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
@@ -138,15 +138,15 @@ func TestStorageOfTheDesktopDialect(t *testing.T) {
 	}
 	h.get("/api/storage/?list=true", ada).wantStatus(http.StatusOK).decode(&list)
 	if len(list) != 1 || list[0].Path != "temp" || !list[0].IsDirectory {
-		t.Errorf("list %+v", list)
+		t.Errorf("files: got %+v, want the folder temp", list)
 	}
 	h.get("/api/storage/temp?list=true", ada).wantStatus(http.StatusOK).decode(&list)
 	if len(list) != 1 || list[0].Path != "temp/a.webp" || list[0].Size != 5 || list[0].ModifiedAt == "" {
-		t.Errorf("list %+v", list)
+		t.Errorf("files of temp: got %+v, want temp/a.webp with 5 bytes and a time", list)
 	}
 	gone := h.rest(http.MethodDelete, "/api/storage/temp/a.webp", request{token: ada}).wantStatus(http.StatusOK)
 	if string(gone.body) != `{"ok":true,"path":"temp/a.webp"}` {
-		t.Errorf("answer %s", gone.body)
+		t.Errorf("delete: got %s, want ok for temp/a.webp", gone.body)
 	}
 	h.get("/api/storage/b?sessionId="+string(old), h.userToken("bob")).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
 }
@@ -171,10 +171,10 @@ func TestStartOfADesktop(t *testing.T) {
 	shortcut := `{"id":"s1","label":"Docs","icon":"d","type":"url","target":"https://example.org","createdAt":1}`
 	h.post(sessionPath(id, "/actions"), ada, `{"actions":[{"type":"desktop.createShortcut","shortcut":`+shortcut+`}]}`).wantStatus(http.StatusOK)
 	if got := h.get("/api/shortcuts", ada).wantStatus(http.StatusOK); !contains(got.body, `"id":"s1"`) {
-		t.Errorf("shortcuts %s", got.body)
+		t.Errorf("shortcuts: got %s, want s1", got.body)
 	}
 	if got := h.get("/api/shortcuts", h.userToken("bob")).wantStatus(http.StatusOK); contains(got.body, "s1") {
-		t.Errorf("another user's shortcuts: %s", got.body)
+		t.Errorf("shortcuts of another user: got %s, want none", got.body)
 	}
 	h.get("/api/shortcuts?sessionId="+string(id), h.userToken("bob")).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
 }
@@ -187,13 +187,13 @@ func TestSettings(t *testing.T) {
 		return h.rest(http.MethodPatch, "/api/settings", request{token: ada, body: body})
 	}
 	if got := patch(`{"language":"ko"}`).wantStatus(http.StatusOK); string(got.body) != `{"language":"ko","onboardingCompleted":true}` {
-		t.Errorf("%s", got.body)
+		t.Errorf("settings: got %s, want the language ko and the onboarding completed", got.body)
 	}
 	if got := patch(`{"onboardingCompleted":false}`).wantStatus(http.StatusOK); string(got.body) != `{"language":"ko","onboardingCompleted":false}` {
-		t.Errorf("%s", got.body)
+		t.Errorf("settings: got %s, want the language ko and the onboarding not completed", got.body)
 	}
 	if got := h.get("/api/apps", ada); string(got.body) != `{"apps":[],"onboardingCompleted":false,"language":"ko"}` {
-		t.Errorf("%s", got.body)
+		t.Errorf("apps: got %s, want none, the language ko and the onboarding not completed", got.body)
 	}
 	const look = `"wallpaper":"#2a2a3e","accentColor":"green","iconSize":"large"`
 	patch(`{"wallpaper":"dark-blue","iconSize":"large"}`).wantStatus(http.StatusOK)
@@ -207,7 +207,7 @@ func TestSettings(t *testing.T) {
 	}
 	patch(`{"iconSize":"`+strings.Repeat("x", 17)+`"}`).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
 	if got := h.get("/api/settings", h.userToken("bob")); string(got.body) != `{"language":"en","onboardingCompleted":true}` {
-		t.Errorf("another user's: %s", got.body)
+		t.Errorf("settings of another user: got %s, want the defaults", got.body)
 	}
 	for _, body := range []string{"", "{}", `{"language":""}`, `{"language":7}`, `{`} {
 		patch(body).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
@@ -230,16 +230,16 @@ func TestRanges(t *testing.T) {
 		return got
 	}
 	if got := ask("Range", "bytes=1-2").wantStatus(http.StatusPartialContent); string(got.body) != "el" || got.header.Get("Content-Range") != "bytes 1-2/5" {
-		t.Errorf("%s %v", got.body, got.header)
+		t.Errorf("bytes 1-2: got %s %v, want el of 5 bytes", got.body, got.header)
 	}
 	for _, wrong := range []string{"bytes=999-", "bytes=7-6", "lines=1-2"} {
 		got := ask("Range", wrong)
 		if p := got.wantProblem(http.StatusRequestedRangeNotSatisfiable, wire.CodeInvalidMessage); p.Field != "Range" || got.header.Get("Content-Disposition") != "" {
-			t.Errorf("%s: %+v %v", wrong, p, got.header)
+			t.Errorf("range %s: got %+v %v, want the field Range and no file", wrong, p, got.header)
 		}
 	}
 	if got := ask("Range", "bytes=999-").header.Get("Content-Range"); got != "bytes */5" {
-		t.Errorf("Content-Range %q", got)
+		t.Errorf("Content-Range: got %q, want bytes */5", got)
 	}
 	ask("If-Modified-Since", modified).wantStatus(http.StatusNotModified)
 	for _, status := range []string{"200", "206", "304", "416"} {

@@ -19,7 +19,7 @@ func TestMessageWithoutAnAgent(t *testing.T) {
 	id := h.newSession("ada")
 	p := h.post(sessionPath(id, "/messages"), ada, `{"content":"hi","messageId":"m-1"}`).wantProblem(http.StatusServiceUnavailable, wire.CodeProviderUnavailable)
 	if p.MessageID != "m-1" {
-		t.Errorf("problem %+v", p)
+		t.Errorf("problem: got %+v, want one for m-1", p)
 	}
 	// The user's message is stored, once.
 	for range 3 {
@@ -33,7 +33,7 @@ func TestMessageWithoutAnAgent(t *testing.T) {
 	}
 	h.get(sessionPath(id, "/snapshot"), ada).wantStatus(http.StatusOK).decode(&state)
 	if len(state.Rows) != 1 || state.Rows[0].Text != "hi" {
-		t.Errorf("rows %+v", state.Rows)
+		t.Errorf("rows: got %+v, want one with the text hi", state.Rows)
 	}
 	// Without an id each message is a new one.
 	for range 2 {
@@ -41,7 +41,7 @@ func TestMessageWithoutAnAgent(t *testing.T) {
 	}
 	h.get(sessionPath(id, "/snapshot"), ada).wantStatus(http.StatusOK).decode(&state)
 	if len(state.Rows) != 3 {
-		t.Errorf("rows %+v", state.Rows)
+		t.Errorf("rows: got %+v, want three", state.Rows)
 	}
 }
 
@@ -55,7 +55,7 @@ func TestIdempotencyKeys(t *testing.T) {
 	}
 	for _, key := range []string{strings.Repeat("k", 65), "a\tb"} {
 		if p := send(key, badgeRequest("mail")).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage); p.Field != "Idempotency-Key" {
-			t.Errorf("%q: %+v", key, p)
+			t.Errorf("key %q: got %+v, want the field Idempotency-Key", key, p)
 		}
 	}
 	send("k-1", `{"actions":[{"type":"app.badge","appId":"a","count":1}],"messageId":"k-2"}`).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
@@ -66,7 +66,7 @@ func TestIdempotencyKeys(t *testing.T) {
 	send("k-1", badgeRequest("mail")).wantStatus(http.StatusOK).decode(&one)
 	send("k-1", badgeRequest("mail")).wantStatus(http.StatusOK).decode(&again)
 	if one.MessageID != "k-1" || one.At.IsZero() || again.MessageID != "k-1" {
-		t.Errorf("answers %+v and %+v", one, again)
+		t.Errorf("answers: got %+v and %+v, want both for k-1, the first with a position", one, again)
 	}
 	send("k-1", badgeRequest("other")).wantProblem(http.StatusConflict, wire.CodeSessionInvalidState)
 }
@@ -102,10 +102,10 @@ func TestActionsSnapshotAndEventsAgree(t *testing.T) {
 		for _, frame := range page.Events {
 			e, err := wire.Native{}.DecodeEvent(frame)
 			if err != nil {
-				t.Fatalf("%s: %v", frame, err)
+				t.Fatalf("event %s: got error %v, want it decoded", frame, err)
 			}
 			if refused, ok := e.Data.(wire.MessageRejected); ok && refused.To != "" {
-				t.Errorf("an answer for one connection is shown to all: %s", frame)
+				t.Errorf("events: got %s, want no answers for one connection", frame)
 			}
 			mirror.Apply(e)
 			seen = append(seen, e.At)
@@ -120,7 +120,7 @@ func TestActionsSnapshotAndEventsAgree(t *testing.T) {
 		}
 	}
 	if !slices.IsSortedFunc(seen, wire.Position.Compare) {
-		t.Errorf("out of order: %v", seen)
+		t.Errorf("positions: got %v, want ascending order", seen)
 	}
 	page = eventsPage{}
 	h.get(sessionPath(id, "/events?after=", page.Top.String()), ada) // the zero position is the beginning
@@ -132,10 +132,10 @@ func TestActionsSnapshotAndEventsAgree(t *testing.T) {
 		state = e.Data.(wire.SessionState)
 	}
 	if len(state.Badges) != 7 || state.HeartbeatMS == 0 || state.Mode != wire.StateSnapshot {
-		t.Errorf("state %s", got.body)
+		t.Errorf("state: got %s, want a snapshot with 7 badges and a heartbeat", got.body)
 	}
 	if hash := got.header.Get("X-State-Hash"); hash == "" || state.LastMessageID == mirror.At() && hash != mirror.Hash() {
-		t.Errorf("hash %q, that of the log is %q", hash, mirror.Hash())
+		t.Errorf("hash: got %q, want %q of the log", hash, mirror.Hash())
 	}
 }
 
@@ -152,11 +152,11 @@ func TestSnapshotIsCached(t *testing.T) {
 	}
 	first.decode(&state)
 	if etag != `"`+state.Last+`"` {
-		t.Errorf("ETag %s at %s", etag, state.Last)
+		t.Errorf("ETag: got %s, want the position %s in quotes", etag, state.Last)
 	}
 	again := h.rest(http.MethodGet, sessionPath(id, "/snapshot"), request{token: ada, header: header("If-None-Match", etag)}).wantStatus(http.StatusNotModified)
 	if len(again.body) != 0 {
-		t.Errorf("body %s", again.body)
+		t.Errorf("state that did not change: got %s, want no body", again.body)
 	}
 	h.post(sessionPath(id, "/actions"), ada, badgeRequest("chat")).wantStatus(http.StatusOK)
 	h.rest(http.MethodGet, sessionPath(id, "/snapshot"), request{token: ada, header: header("If-None-Match", etag)}).wantStatus(http.StatusOK)
@@ -176,7 +176,7 @@ func TestPositionsThatAreNotInTheLog(t *testing.T) {
 	h.post(sessionPath(id, "/actions"), ada, badgeRequest("mail")).wantStatus(http.StatusOK)
 	for _, after := range []string{"1-1", "9000000000000-0", "18446744073709551615-18446744073709551615"} {
 		if p := h.get(sessionPath(id, "/events?after=", after), ada).wantProblem(http.StatusGone, wire.CodeSessionInvalidState); p.Field != "after" {
-			t.Errorf("%s: %+v", after, p)
+			t.Errorf("events after %s: got %+v, want the field after", after, p)
 		}
 	}
 	for _, after := range []string{"x", "-1", "1--1", "1-9223372036854775808999", "%00"} {
@@ -191,7 +191,7 @@ func TestPositionsThatAreNotInTheLog(t *testing.T) {
 	var none eventsPage
 	h.get(sessionPath(id, "/events?after=", all.Next.String()), ada).wantStatus(http.StatusOK).decode(&none)
 	if len(none.Events) != 0 || none.Next != all.Next {
-		t.Errorf("after the end: %+v", none)
+		t.Errorf("events after the end: got %+v, want none up to %v", none, all.Next)
 	}
 }
 
@@ -249,7 +249,7 @@ func TestRoutesThatAreNotThere(t *testing.T) {
 	got.wantProblem(http.StatusMethodNotAllowed, wire.CodeInvalidMessage)
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		if !strings.Contains(got.header.Get("Allow"), method) {
-			t.Errorf("Allow %q lacks %s", got.header.Get("Allow"), method)
+			t.Errorf("Allow: got %q, want %s in it", got.header.Get("Allow"), method)
 		}
 	}
 	h.rest("BREW", "/api/sessions", request{token: ada}).wantProblem(http.StatusMethodNotAllowed, wire.CodeInvalidMessage)

@@ -58,31 +58,31 @@ func TestPlanOverREST(t *testing.T) {
 				return p
 			}
 			if time.Now().After(deadline) {
-				t.Fatalf("the plan stays %+v", p)
+				t.Fatalf("plan: got %+v until the deadline, want it to go on", p)
 			}
 		}
 	}
 	if p := look(); p.Plan != nil || len(p.Todos)+len(p.HITLRequests) > 0 {
-		t.Errorf("no plan is %+v", p)
+		t.Errorf("session without a plan: got %+v, want no plan, todos and requests", p)
 	}
 	h.post(sessionPath(id, "/plan/control"), ada, `{"action":"pause"}`).wantProblem(http.StatusConflict, wire.CodeSessionInvalidState)
 	if p := h.post(sessionPath(id, "/plan/control"), ada, `{"action":"dance"}`).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage); p.Field != "action" {
-		t.Errorf("a wrong order: %+v", p)
+		t.Errorf("unknown order: got %+v, want the field action", p)
 	}
 	h.post(sessionPath(id, "/messages"), ada, `{"content":"/plan {\"todos\":[{\"id\":\"one\",\"task\":\"look\"},{\"id\":\"two\",\"task\":\"say\",\"requires_approval\":true,\"depends_on\":[\"one\"]}]}","mode":"plan","messageId":"m1"}`).
 		wantStatus(http.StatusAccepted)
 	h.post(sessionPath(id, "/messages"), ada, `{"content":"another","mode":"plan"}`).wantProblem(http.StatusConflict, wire.CodeSessionInvalidState)
 	review := until(func(p planOf) bool { return len(p.HITLRequests) == 1 }).HITLRequests[0]
 	if review.Type != "hitl_plan_review" {
-		t.Fatalf("it asks %+v", review)
+		t.Fatalf("request: got %+v, want hitl_plan_review", review)
 	}
 	yes := `{"type":"hitl_plan_response","request_id":"` + review.RequestID + `","action":"approve","messageId":"yes-1"}`
 	if p := h.post(sessionPath(id, "/plan/answers"), ada, `{"type":"nod","request_id":"x"}`).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage); p.Field != "type" {
-		t.Errorf("a wrong type: %+v", p)
+		t.Errorf("unknown type: got %+v, want the field type", p)
 	}
 	perhaps := strings.Replace(yes, "approve", "perhaps", 1)
 	if p := h.post(sessionPath(id, "/plan/answers"), ada, perhaps).wantProblem(http.StatusUnprocessableEntity, wire.CodeHITLInvalidResponse); p.Field != "action" {
-		t.Errorf("a wrong action: %+v", p)
+		t.Errorf("unknown action: got %+v, want the field action", p)
 	}
 	for range 2 { // the second repeats the first
 		answer(yes)
@@ -91,12 +91,12 @@ func TestPlanOverREST(t *testing.T) {
 	ask := until(func(p planOf) bool { return len(p.HITLRequests) == 1 }).HITLRequests[0]
 	control(`{"action":"pause","reason":"tea"}`)
 	if p := look(); p.Status != "paused" {
-		t.Errorf("a plan that stands still is %+v", p)
+		t.Errorf("plan after pause: got %+v, want it paused", p)
 	}
 	control(`{"action":"resume"}`)
 	answer(`{"type":"hitl_approval_response","request_id":"` + ask.RequestID + `","action":"skip"}`)
 	if p := until(func(p planOf) bool { return p.Plan.Status == "completed" }); p.Todos[0].Status != "completed" || p.Todos[1].Status != "skipped" {
-		t.Errorf("it ends as %+v", p)
+		t.Errorf("end of the plan: got %+v, want one todo completed and one skipped", p)
 	}
 }
 
@@ -146,11 +146,11 @@ func TestPlanAttachments(t *testing.T) {
 		case wire.PlanComplete:
 			end = p
 		case wire.PlanFailure:
-			t.Fatalf("it fails with %+v", p)
+			t.Fatalf("end of the plan: got the failure %+v, want it complete", p)
 		}
 	}
 	if len(end.Response.Attachments) != 1 {
-		t.Fatalf("it ends with %+v", end)
+		t.Fatalf("end of the plan: got %+v, want one attachment", end)
 	}
 	url := end.Response.Attachments[0].URL
 	const page = "<script>alert(1)</script>"
@@ -160,7 +160,7 @@ func TestPlanAttachments(t *testing.T) {
 	got := h.get(url, ada).wantStatus(http.StatusOK)
 	if string(got.body) != page || got.header.Get("X-Content-Type-Options") != "nosniff" || got.header.Get("Content-Type") != "application/octet-stream" ||
 		!strings.HasPrefix(got.header.Get("Content-Disposition"), "attachment") || !strings.Contains(got.header.Get("Content-Security-Policy"), "sandbox") {
-		t.Errorf("%s is %q with %v", url, got.body, got.header)
+		t.Errorf("%s: got %q with %v, want the page as an attachment in a sandbox", url, got.body, got.header)
 	}
 	h.get(url, "").wantProblem(http.StatusUnauthorized, wire.CodeAuthRequired)
 	h.get(url, h.userToken("eve")).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)

@@ -74,10 +74,10 @@ func TestConversationsAreReadInPages(t *testing.T) {
 			t.Errorf("%q shows %s and %s, want %s", query, rows, notes, want)
 		}
 		if notes.SessionID != id || notes.UpdatedAt == 0 || (notes.Before > 0) != notes.More {
-			t.Errorf("%q: %+v", query, notes)
+			t.Errorf("%q: got %+v, want session %s with a time, and a next page only with more", query, notes, id)
 		}
 		if len(rows.Rows) > 0 && notes.More && rows.Rows[0].ID != notes.Before {
-			t.Errorf("%q goes on before %d, the first row is %d", query, notes.Before, rows.Rows[0].ID)
+			t.Errorf("%q: got the next page before %d, want %d, the first row", query, notes.Before, rows.Rows[0].ID)
 		}
 	}
 	var all rowsPage
@@ -101,7 +101,7 @@ func TestConversationsAreReadInPages(t *testing.T) {
 			"?before=99999999999999999999": "before", "?monitor=a%20b": "monitor",
 		} {
 			if p := h.get(sessionPath(id, part+query), ada).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage); p.Field != field {
-				t.Errorf("%s: %+v", query, p)
+				t.Errorf("%s: got %+v, want the field %s", query, p, field)
 			}
 		}
 		h.get(sessionPath(id, part), "").wantProblem(http.StatusUnauthorized, wire.CodeAuthRequired)
@@ -112,7 +112,7 @@ func TestConversationsAreReadInPages(t *testing.T) {
 	var rows rowsPage
 	h.get(sessionPath(id, "/rows?limit=1"), h.userToken("eve")).wantStatus(http.StatusOK).decode(&rows)
 	if rows.String() != "10 true" {
-		t.Errorf("a viewer sees %s", rows)
+		t.Errorf("rows of a viewer: got %s, want 10 true", rows)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestPagesOfConversationsAreBounded(t *testing.T) {
 		}
 		got.decode(&p)
 		if n := len(p.Rows) + len(p.Messages); len(got.body) > 1<<20 || n != 17 || !p.More || part == "/messages" && p.Before != 4 {
-			t.Errorf("%s shows %d of 20 in %d bytes, more %v before %d", part, n, len(got.body), p.More, p.Before)
+			t.Errorf("%s: got %d of 20 in %d bytes, more %v before %d, want 17 in at most 1 MiB and more", part, n, len(got.body), p.More, p.Before)
 		}
 	}
 }

@@ -74,40 +74,40 @@ func TestSessionFile(t *testing.T) {
 
 			export := h.get(sessionPath(id, "/export"), ann).wantStatus(http.StatusOK)
 			if kind, as := export.header.Get("Content-Type"), export.header.Get("Content-Disposition"); kind != "application/zip" || !strings.Contains(as, string(id)+".zip") {
-				t.Errorf("it is %s, %s", kind, as)
+				t.Errorf("export: got %s, %s, want a zip called %s.zip", kind, as, id)
 			}
 			if text := partOf(t, export.body, "messages.jsonl"); !strings.Contains(text, `"content":"in w1","agentId":"window-w1","source":{"window":"w1"}`) {
-				t.Errorf("messages are\n%s", text)
+				t.Errorf("messages: got\n%s\nwant in w1 with its window", text)
 			}
 
 			var made struct{ SessionID, Title, User string }
 			h.importFile(bob, "", export.body).wantStatus(http.StatusCreated).decode(&made)
 			if made.User != "bob" || made.SessionID == string(id) {
-				t.Fatalf("made %+v", made)
+				t.Fatalf("imported session: got %+v, want another one, of bob", made)
 			}
 			copied := wire.SessionID(made.SessionID)
 			if got := h.get(sessionPath(copied, "/files/notes/a.txt"), bob).wantStatus(http.StatusOK); string(got.body) != "kept" {
-				t.Errorf("the file has %q", got.body)
+				t.Errorf("imported file: got %q, want kept", got.body)
 			}
 			var state struct{ Monitors []wire.MonitorStatus }
 			h.get(sessionPath(copied, "/snapshot"), bob).wantStatus(http.StatusOK).decode(&state)
 			if use := state.Monitors[0].Context; use == nil || use.Tokens == 0 {
-				t.Errorf("no context use of the main agent: %+v", use)
+				t.Errorf("context use of the main agent: got %+v, want tokens", use)
 			}
 			y := h.mustDial("/ws/"+made.SessionID, as(bob))
 			y.sendToAgent("monitor-0", "n1", "/nosteer", "/recall")
 			if text := textOf(y.untilTurnEnd("n1")); !strings.Contains(text, "opened") {
-				t.Errorf("the main agent recalls %q", text)
+				t.Errorf("history of the main agent: got %q, want opened in it", text)
 			}
 			y.sendWithID("n2", wire.WindowMessage{MessageID: "n2", MonitorID: "monitor-0", WindowID: "w2", Content: "/recall"})
 			if text := textOf(y.untilTurnEnd("n2")); !strings.Contains(text, "in w2") || strings.Contains(text, "in w1") {
-				t.Errorf("the agent of the window recalls %q", text)
+				t.Errorf("history of the window's agent: got %q, want in w2 and not in w1", text)
 			}
 			again := h.get(sessionPath(copied, "/export"), bob).wantStatus(http.StatusOK)
 			for _, part := range []string{"ui/monitor-0.jsonl", "ui/monitor-1.jsonl", "api/0.jsonl"} {
 				before, after := partOf(t, export.body, part), partOf(t, again.body, part)
 				if !strings.HasPrefix(after, before) || before == "" {
-					t.Errorf("%s was\n%sand is\n%s", part, before, after)
+					t.Errorf("%s: got\n%swant it to start with\n%s", part, after, before)
 				}
 			}
 		})
@@ -177,11 +177,11 @@ func TestSessionFileOfAnotherProgram(t *testing.T) {
 	y := h.mustDial("/ws/"+made.SessionID, as(ann))
 	y.sendToAgent("monitor-0", "n1", "/nosteer", "/recall")
 	if text := textOf(y.untilTurnEnd("n1")); !strings.Contains(text, "the story so far") || !strings.Contains(text, "this") || strings.Contains(text, "long ago") {
-		t.Errorf("the main agent recalls %q", text)
+		t.Errorf("history of the main agent: got %q, want the story so far and this, not long ago", text)
 	}
 	again := h.get(sessionPath(wire.SessionID(made.SessionID), "/export"), ann).wantStatus(http.StatusOK)
 	if text := partOf(t, again.body, "api/0.jsonl"); !strings.Contains(text, "long ago") {
-		t.Errorf("what was hidden is gone:\n%s", text)
+		t.Errorf("exported messages: got\n%s\nwant the hidden ones too", text)
 	}
 }
 
@@ -223,10 +223,10 @@ func TestSessionFilePolicies(t *testing.T) {
 			summary = summary || strings.HasPrefix(r.Text, "[window_summary:w1] ")
 		}
 		if got := strings.Join(windows, " "); got != want.windows || summary != want.summary {
-			t.Errorf("%s: windows %q and a summary: %v", query, got, summary)
+			t.Errorf("%s: got windows %q and a summary %v, want %q and %v", query, got, summary, want.windows, want.summary)
 		}
 		if strings.Contains(query, "title") && made.Title != "다시" {
-			t.Errorf("it is called %q", made.Title)
+			t.Errorf("title: got %q, want 다시", made.Title)
 		}
 	}
 	for query, want := range map[string]struct{ field, says string }{
@@ -236,7 +236,7 @@ func TestSessionFilePolicies(t *testing.T) {
 	} {
 		p := h.importFile(ann, query, data).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
 		if p.Field != want.field || !strings.Contains(p.Detail, want.says) || strings.Contains(p.Detail, "refused") {
-			t.Errorf("%s: %+v", query, p)
+			t.Errorf("%s: got %+v, want the field %s and the text %q", query, p, want.field, want.says)
 		}
 	}
 }
@@ -252,11 +252,11 @@ func TestSessionFileRefusals(t *testing.T) {
 	before := sessions()
 	for name, body := range map[string][]byte{"nothing": nil, "something else": []byte("hello"), "a half": data[:len(data)/2]} {
 		if p := h.importFile(ann, "", body).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage); !strings.Contains(p.Detail, "session log is refused") {
-			t.Errorf("%s: %+v", name, p)
+			t.Errorf("%s: got %+v, want that the session log is refused", name, p)
 		}
 	}
 	if after := sessions(); after != before {
-		t.Errorf("sessions were\n%s\nand are\n%s", before, after)
+		t.Errorf("sessions after refused imports: got\n%s\nwant\n%s", after, before)
 	}
 	h.importFile(eve, "", data).wantProblem(http.StatusForbidden, wire.CodeForbidden)
 	h.get(sessionPath(id, "/export"), eve).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)

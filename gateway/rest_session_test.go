@@ -38,21 +38,21 @@ func TestLifeOfASession(t *testing.T) {
 	var c card
 	made.decode(&c)
 	if got := made.header.Get("Location"); got != sessionPath(c.SessionID) {
-		t.Errorf("Location %q", got)
+		t.Errorf("Location: got %q, want %q", got, sessionPath(c.SessionID))
 	}
 	if c.Title != "Notes" || c.User != "ada" || c.Access != "owner" || c.Directory != string(c.SessionID) {
-		t.Errorf("made %s", made.body)
+		t.Errorf("session: got %s, want Notes, owned by ada, with its directory", made.body)
 	}
 	h.post("/api/sessions", ada, "").wantStatus(http.StatusCreated) // the body is optional
 
 	patched := h.rest(http.MethodPatch, sessionPath(c.SessionID), request{token: ada, body: `{"title":"Plans"}`}).wantStatus(http.StatusOK)
 	patched.decode(&c)
 	if c.Title != "Plans" {
-		t.Errorf("renamed: %s", patched.body)
+		t.Errorf("renamed session: got %s, want Plans", patched.body)
 	}
 	h.get(sessionPath(c.SessionID), ada).wantStatus(http.StatusOK).decode(&c)
 	if c.Title != "Plans" {
-		t.Errorf("looked up: %+v", c)
+		t.Errorf("session: got %+v, want Plans", c)
 	}
 	h.rest(http.MethodPut, sessionPath(c.SessionID, "/files/a.txt"), request{token: ada, body: "x"}).wantStatus(http.StatusCreated)
 
@@ -62,7 +62,7 @@ func TestLifeOfASession(t *testing.T) {
 	}
 	h.rest(http.MethodDelete, sessionPath(c.SessionID), request{token: ada}).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
 	if all, err := h.fileStore.List(c.SessionID, ""); err != nil || len(all) != 0 {
-		t.Errorf("files of the deleted session: %v, %v", all, err)
+		t.Errorf("files of the deleted session: got %v, error %v, want none", all, err)
 	}
 }
 
@@ -71,7 +71,7 @@ func TestListOfSessions(t *testing.T) {
 	h := newTestHub(t)
 	ada, root := h.userToken("ada"), h.userToken("root", "admin")
 	if got := h.get("/api/sessions", ada).wantStatus(http.StatusOK); string(got.body) != `{"sessions":[]}` {
-		t.Errorf("empty list: %s", got.body)
+		t.Errorf("sessions: got %s, want an empty list", got.body)
 	}
 	want := map[wire.SessionID]bool{}
 	for range 5 {
@@ -99,27 +99,27 @@ func TestListOfSessions(t *testing.T) {
 	for i, c := range all {
 		got[c.SessionID] = true
 		if i > 0 && c.Metadata.LastActivity.After(all[i-1].Metadata.LastActivity) {
-			t.Errorf("%s was used later than the one before it", c.SessionID)
+			t.Errorf("sessions: got %s after one used earlier, want the latest first", c.SessionID)
 		}
 		if c.Directory != string(c.SessionID) || c.Metadata.CreatedAt.IsZero() || c.Metadata.Provider == "" || c.Metadata.Agents == nil {
-			t.Errorf("not what desktops read: %+v", c)
+			t.Errorf("session: got %+v, want its directory, times, provider and agents", c)
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" || len(all) != 5 {
-		t.Errorf("%d sessions: %s", len(all), diff)
+		t.Errorf("sessions: got %d, want 5 (-want +got):\n%s", len(all), diff)
 	}
 	var page list
 	h.get("/api/sessions", root).wantStatus(http.StatusOK).decode(&page)
 	if len(page.Sessions) != 0 {
-		t.Errorf("an admin's own: %+v", page)
+		t.Errorf("sessions of an admin: got %+v, want none", page)
 	}
 	h.get("/api/sessions?user=ada", root).wantStatus(http.StatusOK).decode(&page)
 	if len(page.Sessions) != 5 {
-		t.Errorf("ada's: %+v", page)
+		t.Errorf("sessions of ada: got %+v, want 5", page)
 	}
 	h.get("/api/sessions?all=true", root).wantStatus(http.StatusOK).decode(&page)
 	if len(page.Sessions) != 6 {
-		t.Errorf("all users' sessions: %+v", page)
+		t.Errorf("sessions of all users: got %+v, want 6", page)
 	}
 	h.get("/api/sessions?user=bob", ada).wantProblem(http.StatusForbidden, wire.CodeForbidden)
 	h.get("/api/sessions?all=true", ada).wantProblem(http.StatusForbidden, wire.CodeForbidden)
@@ -169,7 +169,7 @@ func TestAccessOfAllRoutes(t *testing.T) {
 			switch {
 			case slices.Contains(r.allowed, who):
 				if got.status == http.StatusForbidden || got.status == http.StatusNotFound && r.path != "/files/nope" {
-					t.Errorf("%s %s: %s is refused: %d %s", r.method, r.path, who, got.status, got.body)
+					t.Errorf("%s %s by %s: got %d %s, want it allowed", r.method, r.path, who, got.status, got.body)
 				}
 			case slices.Contains(looks, who): // they may know that it exists
 				got.wantProblem(http.StatusForbidden, wire.CodeForbidden)
@@ -183,12 +183,12 @@ func TestAccessOfAllRoutes(t *testing.T) {
 	var seen card
 	h.get(sessionPath(id), tokens["owner"]).decode(&seen)
 	if len(seen.Shares) != 3 {
-		t.Errorf("the owner sees shares %+v", seen.Shares)
+		t.Errorf("shares for the owner: got %+v, want three", seen.Shares)
 	}
 	seen = card{}
 	h.get(sessionPath(id), tokens["viewer"]).decode(&seen)
 	if seen.Shares != nil || seen.Access != "viewer" {
-		t.Errorf("a viewer sees %+v", seen)
+		t.Errorf("session for a viewer: got %+v, want the access viewer and no shares", seen)
 	}
 }
 
@@ -207,7 +207,7 @@ func TestShares(t *testing.T) {
 	for _, body := range []string{`{"access":"owner"}`, `{"access":""}`, `{}`, `{"access":7}`} {
 		p := h.rest(http.MethodPut, path, request{token: ada, body: body}).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
 		if p.Field != "access" {
-			t.Errorf("%s: field %q", body, p.Field)
+			t.Errorf("%s: got field %q, want access", body, p.Field)
 		}
 	}
 	h.rest(http.MethodDelete, path, request{token: ada}).wantStatus(http.StatusNoContent)
@@ -225,11 +225,11 @@ func TestCredentialForOneSession(t *testing.T) {
 	}
 	h.post("/api/ws-ticket", h.userToken("ada"), fmt.Sprintf(`{"session":%q}`, one)).wantStatus(http.StatusOK).decode(&got)
 	if got.ExpiresIn != 30 {
-		t.Errorf("ticket %+v", got)
+		t.Errorf("ticket: got %+v, want it for 30 s", got)
 	}
 	who, err := h.auth.Ticket(t.Context(), got.Ticket)
 	if err != nil || who.User != "ada" || who.Session != one {
-		t.Fatalf("ticket stands for %+v, %v", who, err)
+		t.Fatalf("identity of the ticket: got %+v, error %v, want ada in %s", who, err, one)
 	}
 	x := h.mustDial("/ws/"+string(one), dialOptions{})
 	h.post("/api/ws-ticket", h.userToken("ada"), fmt.Sprintf(`{"session":%q}`, one)).decode(&got)
@@ -276,7 +276,7 @@ func TestNamesOfASessionsFields(t *testing.T) {
 	h.get(sessionPath(h.newSession("ada")), h.userToken("ada")).wantStatus(http.StatusOK).decode(&c)
 	for _, name := range []string{"sessionId", "directory", "metadata", "user", "access", "working"} {
 		if c[name] == nil {
-			t.Errorf("no %s in %v", name, c)
+			t.Errorf("session: got %v, want the field %s", c, name)
 		}
 	}
 }
@@ -308,6 +308,6 @@ func TestNewSessionHasNoFiles(t *testing.T) {
 	bob := h.userToken("bob")
 	next[wire.ConnectionStatus](h.dialDesktop("?sessionId="+string(id), dialOptions{token: bob}))
 	if got := h.get(sessionPath(id, "/files/secret"), bob); got.status != http.StatusNotFound {
-		t.Errorf("%d %s", got.status, got.body)
+		t.Errorf("file of a deleted session: got %d %s, want %d", got.status, got.body, http.StatusNotFound)
 	}
 }

@@ -49,7 +49,7 @@ func TestTwoTabsRewind(t *testing.T) {
 				x.wantError(wire.CodeHistoryChanged)
 			}
 			if won != 1 || lost != 1 {
-				t.Errorf("%d have won, %d have lost", won, lost)
+				t.Errorf("rewinds of two tabs: got %d won and %d lost, want one each", won, lost)
 			}
 		})
 	}

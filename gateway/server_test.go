@@ -78,7 +78,7 @@ func wantProblem(t *testing.T, rec *httptest.ResponseRecorder, want wire.Problem
 		t.Errorf("status %d, want %d", rec.Code, want.Status)
 	}
 	if got := rec.Header().Get("Content-Type"); got != "application/problem+json" {
-		t.Errorf("Content-Type %q", got)
+		t.Errorf("Content-Type: got %q, want application/problem+json", got)
 	}
 	var got wire.Problem
 	if err := json.Unmarshal(rec.Body.Bytes(), &got); err != nil {
@@ -103,13 +103,13 @@ func TestAnswers(t *testing.T) {
 				t.Errorf("%d %q, want 200 %q", rec.Code, rec.Body, want)
 			}
 			if got := rec.Header().Get("Content-Type"); got != "application/json" {
-				t.Errorf("Content-Type %q", got)
+				t.Errorf("Content-Type: got %q, want application/json", got)
 			}
 			if got := rec.Header().Get("Cache-Control"); got != "no-store" {
-				t.Errorf("Cache-Control %q", got)
+				t.Errorf("Cache-Control: got %q, want no-store", got)
 			}
 			if head := serveRequest(t, newServer(t, alwaysReady), http.MethodHead, path); head.Code != http.StatusOK {
-				t.Errorf("HEAD: %d", head.Code)
+				t.Errorf("HEAD: got %d, want %d", head.Code, http.StatusOK)
 			}
 		})
 	}
@@ -126,14 +126,14 @@ func TestUnknownPathAndMethod(t *testing.T) {
 
 	// A long path is not echoed completely.
 	if rec := serveRequest(t, s, http.MethodGet, "/"+strings.Repeat("x", 5000)); rec.Body.Len() > 500 {
-		t.Errorf("answer of %d bytes", rec.Body.Len())
+		t.Errorf("answer to a long path: got %d bytes, want at most 500", rec.Body.Len())
 	}
 
 	rec := serveRequest(t, s, http.MethodDelete, "/readyz")
 	want.Title, want.Status, want.Detail = "Method Not Allowed", http.StatusMethodNotAllowed, "DELETE is not possible at /readyz."
 	wantProblem(t, rec, want)
 	if allow := rec.Header().Get("Allow"); !strings.Contains(allow, http.MethodGet) || !strings.Contains(allow, http.MethodHead) {
-		t.Errorf("Allow %q", allow)
+		t.Errorf("Allow: got %q, want GET and HEAD", allow)
 	}
 }
 
@@ -142,7 +142,7 @@ func TestHealthDoesNotAskTheStore(t *testing.T) {
 	s := newServer(t, func(context.Context) error { return errors.New("gone") })
 	for _, path := range []string{"/health", "/healthz"} {
 		if rec := serveRequest(t, s, http.MethodGet, path); rec.Code != http.StatusOK {
-			t.Errorf("%s: %d while the store is away", path, rec.Code)
+			t.Errorf("%s while the store is away: got %d, want %d", path, rec.Code, http.StatusOK)
 		}
 	}
 }
@@ -165,7 +165,7 @@ func TestReadinessFollowsTheStore(t *testing.T) {
 		}
 		away.Store(false)
 		if rec := serveRequest(t, s, http.MethodGet, "/readyz"); rec.Code != http.StatusOK {
-			t.Errorf("status %d after the store came back", rec.Code)
+			t.Errorf("/readyz after the store came back: got %d, want %d", rec.Code, http.StatusOK)
 		}
 	}
 	// The reason is logged once per change and not per probe.
@@ -200,7 +200,7 @@ func TestProberDisconnects(t *testing.T) {
 	rec := httptest.NewRecorder()
 	s.ServeHTTP(rec, httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/readyz", nil))
 	if rec.Code != http.StatusOK {
-		t.Errorf("status %d", rec.Code)
+		t.Errorf("/readyz: got %d, want %d", rec.Code, http.StatusOK)
 	}
 }
 
@@ -210,7 +210,7 @@ func TestDrain(t *testing.T) {
 	s.Drain()
 	wantProblem(t, serveRequest(t, s, http.MethodGet, "/readyz"), wire.CodeConnectionFailed.Problem("This hub is shutting down."))
 	if rec := serveRequest(t, s, http.MethodGet, "/healthz"); rec.Code != http.StatusOK {
-		t.Errorf("/healthz while draining: %d", rec.Code)
+		t.Errorf("/healthz while draining: got %d, want %d", rec.Code, http.StatusOK)
 	}
 }
 
@@ -228,15 +228,15 @@ func TestStatusPage(t *testing.T) {
 			t.Parallel()
 			rec := serveRequest(t, newServer(t, tt.store), http.MethodGet, "/")
 			if got := rec.Header().Get("Content-Type"); rec.Code != http.StatusOK || got != "text/html; charset=UTF-8" {
-				t.Errorf("%d %q", rec.Code, got)
+				t.Errorf("page: got %d %q, want %d as HTML", rec.Code, got, http.StatusOK)
 			}
 			for _, want := range []string{tt.want, "v1.2.3", `href="/healthz"`, `href="/readyz"`} {
 				if !strings.Contains(rec.Body.String(), want) {
-					t.Errorf("page lacks %q:\n%s", want, rec.Body)
+					t.Errorf("page: got\n%s\nwant it to contain %q", rec.Body, want)
 				}
 			}
 			if strings.Contains(rec.Body.String(), "secret reason") {
-				t.Errorf("page tells why:\n%s", rec.Body)
+				t.Errorf("page: got\n%s\nwant it without the reason", rec.Body)
 			}
 		})
 	}
@@ -264,11 +264,11 @@ func TestPanicEndsOneRequest(t *testing.T) {
 	wantProblem(t, serveRequest(t, s, http.MethodGet, "/readyz"), wire.CodeExecutionFailed.Problem(""))
 	for _, want := range []string{"boom", "server_test.go", "/readyz"} {
 		if !strings.Contains(logged.String(), want) {
-			t.Errorf("log lacks %q:\n%s", want, &logged)
+			t.Errorf("log: got\n%s\nwant it to contain %q", &logged, want)
 		}
 	}
 	if rec := serveRequest(t, s, http.MethodGet, "/healthz"); rec.Code != http.StatusOK {
-		t.Errorf("next request: %d", rec.Code)
+		t.Errorf("next request: got %d, want %d", rec.Code, http.StatusOK)
 	}
 }
 
@@ -312,7 +312,7 @@ func TestShutdownWaitsForRunningRequests(t *testing.T) {
 	}
 	close(leave)
 	if body := <-got; body != `{"status":"ready"}` {
-		t.Errorf("running request got %q", body)
+		t.Errorf("running request: got %q, want it ready", body)
 	}
 	if err := <-stopped; err != nil {
 		t.Errorf("Shutdown: %v", err)
@@ -337,7 +337,7 @@ func TestShutdownCutsWhatDoesNotEnd(t *testing.T) {
 		t.Errorf("Shutdown: %v, want the context's end", err)
 	}
 	if body := <-got; !strings.HasPrefix(body, "error: ") {
-		t.Errorf("request that was cut got %q", body)
+		t.Errorf("request that was cut: got %q, want an error", body)
 	}
 	if err := <-served; err != nil {
 		t.Errorf("Serve: %v", err)

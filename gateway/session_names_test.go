@@ -177,11 +177,11 @@ func TestNamesOfTwoReplicas(t *testing.T) {
 			wg.Go(func() {
 				x, answer := h.tryDial("/ws/"+name, as(h.userToken("ann")))
 				if x == nil {
-					t.Errorf("%s: %d %s", name, answer.status, answer.body)
+					t.Errorf("%s: got %d %s, want a connection", name, answer.status, answer.body)
 					return
 				}
 				if e, err := x.receive(); err != nil || string(e.Session) != name {
-					t.Errorf("%s: %+v, %v", name, e, err)
+					t.Errorf("%s: got %+v, error %v, want an event of this session", name, e, err)
 				}
 			})
 		}

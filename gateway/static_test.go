@@ -53,10 +53,10 @@ func TestAnotherDesktop(t *testing.T) {
 	} {
 		got := h.get(path, "").wantStatus(http.StatusOK)
 		if !contains(got.body, want.text) || got.header.Get("Content-Type") != want.media || got.header.Get("Cache-Control") != want.cache {
-			t.Errorf("%s: %q %v", path, got.body, got.header)
+			t.Errorf("%s: got %q %v, want %q as %s with %q", path, got.body, got.header, want.text, want.media, want.cache)
 		}
 		if got.header.Get("X-Content-Type-Options") != "nosniff" || !strings.Contains(got.header.Get("Content-Security-Policy"), "script-src 'self' blob:;") {
-			t.Errorf("%s: %v", path, got.header)
+			t.Errorf("%s: got %v, want nosniff and scripts from 'self' and blob:", path, got.header)
 		}
 		etag := got.header.Get("ETag")
 		h.rest(http.MethodGet, path, request{header: header("If-None-Match", etag)}).wantStatus(http.StatusNotModified)
@@ -65,7 +65,7 @@ func TestAnotherDesktop(t *testing.T) {
 	// The token of the printed URL is exchanged before the desktop is served.
 	cookieOf(t, h.get("/?token="+h.auth.InstallationToken(), "").wantStatus(http.StatusSeeOther))
 	if got := h.get("/login", "").wantStatus(http.StatusOK); !contains(got.body, "<form") {
-		t.Errorf("/login: %s", got.body)
+		t.Errorf("/login: got %s, want the form", got.body)
 	}
 }
 
@@ -75,7 +75,7 @@ func TestPagesOfAnotherDesktop(t *testing.T) {
 	html := header("Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
 	for _, path := range []string{"/sessions/7", "/settings"} {
 		if got := h.rest(http.MethodGet, path, request{header: html}).wantStatus(http.StatusOK); !contains(got.body, "다른") {
-			t.Errorf("%s: %s", path, got.body)
+			t.Errorf("%s: got %s, want the other desktop", path, got.body)
 		}
 		h.get(path, "").wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
 		h.rest(http.MethodPost, path, request{header: html}).wantProblem(http.StatusMethodNotAllowed, wire.CodeInvalidMessage)
@@ -95,10 +95,10 @@ func TestDesktopFolderIsNoWayOut(t *testing.T) {
 	} {
 		got := h.rest(http.MethodGet, path, request{header: html})
 		if contains(got.body, "SECRET") {
-			t.Errorf("%s: %d %s", path, got.status, got.body)
+			t.Errorf("%s: got %d %s, want it without the secret", path, got.status, got.body)
 		}
 		if got.status != http.StatusNotFound && !contains(got.body, "다른") { // the index page is fine, too
-			t.Errorf("%s: %d %s", path, got.status, got.body)
+			t.Errorf("%s: got %d %s, want %d or the other desktop", path, got.status, got.body, http.StatusNotFound)
 		}
 	}
 }
@@ -114,7 +114,7 @@ func TestHeadersOfEveryAnswer(t *testing.T) {
 		if r.header.Get("X-Content-Type-Options") != "nosniff" || r.header.Get("Referrer-Policy") != "no-referrer" ||
 			!strings.HasPrefix(r.header.Get("Content-Security-Policy"), "default-src 'none'") || r.header.Get("Cache-Control") == "" ||
 			r.header.Get("Cross-Origin-Resource-Policy") != "same-origin" || r.header.Get("Access-Control-Allow-Origin") != "" {
-			t.Errorf("%s: %v", r.what, r.header)
+			t.Errorf("%s: got %v, want the headers of every answer and no CORS", r.what, r.header)
 		}
 	}
 }

@@ -57,7 +57,7 @@ func (h *testHub) rest(method, path string, r request) reply {
 	}
 	res, err := client.Do(req)
 	if err != nil {
-		h.t.Fatalf("%s %.200s: %v", method, path, err)
+		h.t.Fatalf("%s %.200s: got error %v, want an answer", method, path, err)
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
@@ -80,10 +80,10 @@ func (r reply) wantStatus(status int) reply {
 func (r reply) decode(into any) {
 	r.t.Helper()
 	if got := r.header.Get("Content-Type"); got != "application/json" {
-		r.t.Errorf("%.200s: Content-Type %q", r.what, got)
+		r.t.Errorf("%.200s: got Content-Type %q, want application/json", r.what, got)
 	}
 	if err := json.Unmarshal(r.body, into); err != nil {
-		r.t.Fatalf("%.200s: %.500s: %v", r.what, r.body, err)
+		r.t.Fatalf("%.200s: got %.500s, error %v, want JSON", r.what, r.body, err)
 	}
 }
 
@@ -103,7 +103,7 @@ func (r reply) wantProblem(status int, code wire.Code) problem {
 		r.t.Fatalf("%.200s: %d %q %.500s, want a problem with %d", r.what, r.status, got, r.body, status)
 	}
 	if err := json.Unmarshal(r.body, &p); err != nil {
-		r.t.Fatalf("%.200s: %.500s: %v", r.what, r.body, err)
+		r.t.Fatalf("%.200s: got %.500s, error %v, want a problem in JSON", r.what, r.body, err)
 	}
 	if r.status != status || p.Status != status || p.Code != code || p.Title != http.StatusText(status) || p.Detail == "" {
 		r.t.Errorf("%.200s: %d %.500s, want %d with code %d", r.what, r.status, r.body, status, code)

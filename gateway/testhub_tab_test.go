@@ -34,7 +34,7 @@ func (x *tab) read() (wire.Event, bool) {
 	}
 	e, err := x.receive()
 	if err != nil && x.code == 0 {
-		x.t.Fatalf("read: %v", err)
+		x.t.Fatalf("read: got error %v, want an event or a close frame", err)
 	}
 	return e, err == nil
 }

@@ -363,7 +363,7 @@ func (h *testHub) tryDial(path string, v dialOptions) (*tab, handshakeResponse) 
 	}
 	ws, res, err := websocket.Dial(ctx, "ws://"+h.addr+path, opts) //nolint:bodyclose // the library does
 	if res == nil {
-		h.t.Fatalf("dial %.200s: %v", path, err)
+		h.t.Fatalf("dial %.200s: got error %v, want an answer", path, err)
 	}
 	a := handshakeResponse{status: res.StatusCode, header: res.Header}
 	if err != nil {
@@ -380,7 +380,7 @@ func (h *testHub) mustDial(path string, v dialOptions) *tab {
 	h.t.Helper()
 	x, a := h.tryDial(path, v)
 	if x == nil {
-		h.t.Fatalf("%.200s: %d %s", path, a.status, a.body)
+		h.t.Fatalf("%.200s: got %d %s, want a connection", path, a.status, a.body)
 	}
 	return x
 }

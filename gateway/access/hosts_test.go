@@ -22,7 +22,7 @@ func TestAddressOfTheConnectionIsAKnownHost(t *testing.T) {
 		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil)
 		r.Host = host
 		if got := h.Known(r); got != want {
-			t.Errorf("%q: %v", host, got)
+			t.Errorf("host %q: got known %v, want %v", host, got, want)
 		}
 	}
 }
@@ -55,7 +55,7 @@ func TestForwardedProtoOfTrustedProxies(t *testing.T) {
 		r.RemoteAddr = peer
 		r.Header.Set("X-Forwarded-Proto", "https")
 		if got := h.Secure(r); got != want {
-			t.Errorf("%s: %v", peer, got)
+			t.Errorf("peer %s: got secure %v, want %v", peer, got, want)
 		}
 	}
 }

@@ -50,7 +50,7 @@ func exportedErrors(t *testing.T, packages ...string) (names []string) {
 	for _, p := range packages {
 		sources, err := filepath.Glob(filepath.Join("..", "..", p, "*.go"))
 		if err != nil || len(sources) == 0 {
-			t.Fatalf("no sources of %s: %v", p, err)
+			t.Fatalf("sources of %s: got %q, error %v, want at least one", p, sources, err)
 		}
 		for _, name := range sources {
 			if strings.HasSuffix(name, "_test.go") {
@@ -85,7 +85,7 @@ func TestTableHasAllErrors(t *testing.T) {
 	known := inTable()
 	found := exportedErrors(t, "store", "auth", "files", "ratelimit", "audit", "membership", "adminview", "session", "sessionfile", "broadcast")
 	if len(found) < 20 {
-		t.Errorf("only %d errors found", len(found))
+		t.Errorf("exported errors: got %d, want at least 20", len(found))
 	}
 	for _, name := range found {
 		err, listed := known[name]
@@ -93,7 +93,7 @@ func TestTableHasAllErrors(t *testing.T) {
 			t.Errorf("%s is in the table: %v, handled by callers: %v; want one of the two", name, listed, handled)
 		}
 		if listed && Of(err).Code == wire.CodeExecutionFailed {
-			t.Errorf("%s is an internal error for clients", name)
+			t.Errorf("%s: got an internal error for clients, want a code of its own", name)
 		}
 	}
 }
@@ -105,13 +105,13 @@ func TestTableRows(t *testing.T) {
 	for i, r := range table() {
 		for _, err := range r.errs {
 			if seen[err] {
-				t.Errorf("row %d: %v is in two rows", i, err)
+				t.Errorf("row %d: got %v, which is in an earlier row, want it once", i, err)
 			}
 			seen[err] = true
 			for name, of := range map[string]func(error) *Error{"a request": Of, "a connection": OnConnection} {
 				p := of(fmt.Errorf("open session: %w", err))
 				if p.Code.Info().Code != p.Code || p.Status < http.StatusBadRequest || p.Detail == "" || p.Title != http.StatusText(p.Status) {
-					t.Errorf("%s that fails with %v gets %+v", name, err, p)
+					t.Errorf("%s that fails with %v: got %+v, want a known code, its status and a detail", name, err, p)
 				}
 			}
 		}
@@ -130,7 +130,7 @@ func TestAllCodes(t *testing.T) {
 			for _, of := range []func(error) *Error{Of, OnConnection} {
 				p := of(fmt.Errorf("open session: %w", err))
 				if p.Code != info.Code || p.Name != info.Name || p.Status != info.Status || p.Detail != info.Message || p.Recoverable != info.Recoverable || p.SuggestedAction != info.Action {
-					t.Errorf("%T with %s becomes %+v", err, info.Name, p)
+					t.Errorf("%T with %s: got %+v, want %+v", err, info.Name, p, info)
 				}
 			}
 		}
@@ -143,7 +143,7 @@ func TestUnknownErrorsAreInternal(t *testing.T) {
 	for _, err := range []error{errors.New("a defect at 10.0.0.1"), &PanicError{Value: "boom"}, store.ErrNotFound, fs.ErrPermission, http.ErrServerClosed} {
 		for _, of := range []func(error) *Error{Of, OnConnection, func(err error) *Error { return OfRequest(err, &http.Request{}) }} {
 			if p := of(err); p.Code != wire.CodeExecutionFailed || p.Detail != wire.CodeExecutionFailed.Info().Message {
-				t.Errorf("%v becomes %+v", err, p)
+				t.Errorf("%v: got %+v, want code %v with its own text", err, p, wire.CodeExecutionFailed)
 			}
 		}
 	}
@@ -160,10 +160,10 @@ func TestEndOfAWait(t *testing.T) {
 		{context.Canceled, wire.CodeConnectionFailed, wire.CodeStoreUnavailable},
 	} {
 		if got := Of(c.err).Code; got != c.request {
-			t.Errorf("a request that ends with %v gets %v", c.err, got)
+			t.Errorf("a request that ends with %v: got %v, want %v", c.err, got, c.request)
 		}
 		if got := OnConnection(c.err).Code; got != c.connection {
-			t.Errorf("a connection that ends with %v gets %v", c.err, got)
+			t.Errorf("a connection that ends with %v: got %v, want %v", c.err, got, c.connection)
 		}
 	}
 }
@@ -178,7 +178,7 @@ func TestErrorsOfTheRouter(t *testing.T) {
 		echo.ErrNotFound: "Nothing is at /nowhere.", echo.ErrMethodNotAllowed: "PUT is not possible at /nowhere.",
 	} {
 		if p := OfRequest(err, r); p.Status != err.Code || p.Detail != want || p.Code != wire.CodeInvalidMessage {
-			t.Errorf("%v becomes %+v", err, p)
+			t.Errorf("%v: got %+v, want status %d: %s", err, p, err.Code, want)
 		}
 	}
 }

@@ -21,10 +21,10 @@ func TestConnectionSlots(t *testing.T) {
 	} {
 		s := &admission{userConnections: test.most, members: otherReplicas{tabs: test.elsewhere}}
 		if fresh, back := s.connectionLimit("ann", false), s.connectionLimit("ann", true); fresh != test.fresh || back != test.back {
-			t.Errorf("%+v: %d for new clients, %d for reconnecting ones", test, fresh, back)
+			t.Errorf("%+v: got %d for new clients and %d for reconnecting ones, want %d and %d", test, fresh, back, test.fresh, test.back)
 		}
 	}
 	if got := (&admission{userConnections: 3}).connectionLimit("ann", false); got != 3 {
-		t.Errorf("%d without others", got)
+		t.Errorf("limit without other replicas: got %d, want 3", got)
 	}
 }

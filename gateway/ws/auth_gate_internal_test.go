@@ -46,17 +46,17 @@ func TestAuthGateReusesReleasedSlots(t *testing.T) {
 		places[0]() // a second call has no effect
 		leave := <-in
 		if waited := time.Since(began); waited != 0 {
-			t.Errorf("waited %v for a free place", waited)
+			t.Errorf("wait for a free slot: got %v, want none", waited)
 		}
 		if len(ts) != authGateSlots {
-			t.Errorf("%d places are taken", len(ts))
+			t.Errorf("slots taken: got %d, want %d", len(ts), authGateSlots)
 		}
 		leave()
 		for _, leave := range places {
 			leave()
 		}
 		if len(ts) != 0 {
-			t.Errorf("%d slots are leaked", len(ts))
+			t.Errorf("slots taken in the end: got %d, want 0", len(ts))
 		}
 	})
 }
@@ -90,7 +90,7 @@ func TestAuthGateContextEnds(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := ts.acquire(ctx); !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v", err)
+			t.Errorf("acquire with a cancelled context: got error %v, want %v", err, context.Canceled)
 		}
 		for _, leave := range places {
 			leave()

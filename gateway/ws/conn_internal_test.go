@@ -75,7 +75,7 @@ func closeCode(t *testing.T, url string) wire.CloseCode {
 	_, _, err = ws.Read(ctx)
 	ce, ok := errors.AsType[websocket.CloseError](err)
 	if !ok {
-		t.Fatalf("read: %v", err)
+		t.Fatalf("read: got error %v, want a close frame", err)
 	}
 	return wire.CloseCode(ce.Code)
 }
@@ -94,11 +94,11 @@ func TestPanicClosesOneConnection(t *testing.T) {
 			url, logged := newConnServer(t, hello)
 			for range 2 { // the next connection is still served
 				if got := closeCode(t, url); got != wire.CloseInternal {
-					t.Errorf("closed with %d", got)
+					t.Errorf("connection with a panic: got closed with %d, want %d", got, wire.CloseInternal)
 				}
 			}
 			if !strings.Contains(logged.String(), "boom") || !strings.Contains(logged.String(), "conn_internal_test.go") {
-				t.Errorf("the log lacks the panic:\n%s", logged)
+				t.Errorf("log: got\n%s\nwant the panic and its place", logged)
 			}
 		})
 	}
@@ -153,7 +153,7 @@ func TestLinkReadsEverythingAndHoldsNothing(t *testing.T) {
 		t.Errorf("read %d bytes that are not the %d sent", len(got), len(want)+6)
 	}
 	if l.buffer != nil || len(l.unread) != 0 {
-		t.Errorf("an idle link holds %d bytes, buffer %v", len(l.unread), l.buffer != nil)
+		t.Errorf("idle link: got %d bytes and buffer %v, want none", len(l.unread), l.buffer != nil)
 	}
 }
 
@@ -172,28 +172,28 @@ func TestConnectBurstSubsides(t *testing.T) {
 	ticks(100, 0)
 	ticks(100, burstSize-1)
 	if tidied != 0 {
-		t.Errorf("tidied %d times after a few connections", tidied)
+		t.Errorf("tidied after a few connections: got %d, want 0", tidied)
 	}
 	for n := range uint64(10) { // during the burst nothing is freed
 		ticks(burstQuietTicks, burstSize+n)
 	}
 	if tidied != 0 {
-		t.Errorf("tidied %d times during the rush", tidied)
+		t.Errorf("tidied during the rush: got %d, want 0", tidied)
 	}
 	work = busyAllocBytes
 	ticks(1000, burstSize+9)
 	if tidied != 0 {
-		t.Errorf("tidied %d times while there was work", tidied)
+		t.Errorf("tidied while there was work: got %d, want 0", tidied)
 	}
 	work = busyAllocBytes - 1
 	ticks(1000, burstSize+9)
 	if tidied != 1 {
-		t.Errorf("tidied %d times after the rush", tidied)
+		t.Errorf("tidied after the rush: got %d, want 1", tidied)
 	}
 	ticks(1000, 2*burstSize+8)
 	ticks(1000, 2*burstSize+9)
 	if tidied != 2 {
-		t.Errorf("tidied %d times after two rushes", tidied)
+		t.Errorf("tidied after two rushes: got %d, want 2", tidied)
 	}
 }
 
@@ -213,7 +213,7 @@ func TestIsPong(t *testing.T) {
 		``: false,
 	} {
 		if got := isPong([]byte(frame)); got != want {
-			t.Errorf("%q: %v", frame, got)
+			t.Errorf("is %q a pong: got %v, want %v", frame, got, want)
 		}
 	}
 	if !isPong(wire.Native{}.AppendMessage(nil, wire.Message{Data: wire.Pong{}})) {

@@ -32,12 +32,12 @@ func TestParseTextFrame(t *testing.T) {
 		for _, behind := range []string{"", "x", "the next frame"} {
 			masked, mask, end := parseTextFrame(append(bytes.Clone(whole), behind...))
 			if text := appendUnmasked(nil, masked, mask); string(text) != want || end != len(whole) {
-				t.Fatalf("%d bytes became %q, up to %d of %d", size, text, end, len(whole))
+				t.Fatalf("frame of %d bytes: got %q, up to %d, want %q, up to %d", size, text, end, want, len(whole))
 			}
 		}
 		for n := 0; n < len(whole); n += 1 + size/100 {
 			if text, _, end := parseTextFrame(whole[:n]); end != 0 {
-				t.Fatalf("%d of %d bytes are taken for %q", n, len(whole), text)
+				t.Fatalf("%d of %d bytes: got %q as a frame, want none", n, len(whole), text)
 			}
 		}
 	}
@@ -58,7 +58,7 @@ func TestSpecialFramesAreLeft(t *testing.T) {
 	}
 	for name, frame := range special {
 		if text, _, end := parseTextFrame(frame); end != 0 {
-			t.Errorf("%q: %x is taken for %q", name, frame, text)
+			t.Errorf("%s: got %q as a frame in %x, want none", name, text, frame)
 		}
 	}
 }

@@ -55,7 +55,7 @@ func TestIdleConnectionsAreParked(t *testing.T) {
 		t.Helper()
 		for parkedCount(s) != n {
 			if ctx.Err() != nil {
-				t.Fatalf("%d of %d wait", parkedCount(s), n)
+				t.Fatalf("parked connections: got %d, want %d", parkedCount(s), n)
 			}
 			runtime.Gosched()
 		}
