@@ -240,7 +240,7 @@ func TestTokenIsRefreshedOnce(t *testing.T) {
 				}
 				<-r.done
 				if e, ok := errors.AsType[*client.Error](r.err); !ok || e.Code != wire.CloseUnauthorized || !errors.Is(r.err, tt.err) && tt.err != nil {
-					t.Errorf("Run: %v", r.err)
+					t.Errorf("Run: got error %v, want code %v and %v", r.err, wire.CloseUnauthorized, tt.err)
 				}
 			})
 		})

@@ -72,7 +72,7 @@ func TestPostThatIsTooLarge(t *testing.T) {
 				return
 			}
 			if n, err := frame.Read(make([]byte, 1024)); n == 0 || err != nil {
-				t.Errorf("read %d, %v", n, err)
+				t.Errorf("read: got %d bytes, error %v, want some", n, err)
 			}
 			// It closes in the middle of the frame, and disconnects later.
 			if _, err := p.raw.Write([]byte{0x88, 2, 0x03, 0xf1}); err != nil {

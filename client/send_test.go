@@ -63,7 +63,7 @@ func TestSendUntilAnswered(t *testing.T) {
 				switch id {
 				case "a":
 					if _, ok := a.Data.(wire.MessageAccepted); !ok || a.At != pos(1, 2) || err != nil {
-						t.Errorf("a: %+v, %v", a, err)
+						t.Errorf("a: got %+v, error %v, want it accepted at %v", a, err, pos(1, 2))
 					}
 				case "b":
 					if !refused || no.Code != wire.CodeQueueFull || no.Reason != "full" {
@@ -71,7 +71,7 @@ func TestSendUntilAnswered(t *testing.T) {
 					}
 				case "c":
 					if _, ok := a.Data.(wire.MessageQueued); !ok || err != nil {
-						t.Errorf("c: %+v, %v", a, err)
+						t.Errorf("c: got %+v, error %v, want it queued", a, err)
 					}
 				}
 				if p.ID() != id {
