@@ -159,7 +159,7 @@ func TestPingAfterACloseFrame(t *testing.T) {
 		synctest.Wait()
 		c.greeting()
 		if op, _, err := readFrame(c.in); op != 8 || err != nil {
-			t.Fatalf("got %d, %v", op, err)
+			t.Fatalf("frame: got kind %d, error %v, want a close frame", op, err)
 		}
 		if err := <-closed; err != nil {
 			t.Error(err)
@@ -175,7 +175,7 @@ func TestPingAfterACloseFrame(t *testing.T) {
 		}
 		c.server.Close()
 		if rest, err := io.ReadAll(c.in); len(rest) != 0 || err != nil {
-			t.Errorf("got %x, %v", rest, err)
+			t.Errorf("bytes after the close frame: got %x, error %v, want none", rest, err)
 		}
 	})
 }

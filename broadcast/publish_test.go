@@ -268,13 +268,13 @@ func TestCloseClosesEveryTab(t *testing.T) {
 		}
 		c.greeting()
 		if n, err := c.WriteControl([]byte{0x88, 2, 0x11, 0x3a}); n != 4 || err != nil {
-			t.Errorf("close frame: %d, %v", n, err)
+			t.Errorf("close frame: got %d bytes written, error %v, want 4", n, err)
 		}
 		c.Send(wire.Event{Data: wire.Ping{}})
 		c.Detach()
 	}
 	if op, payload, err := readFrame(tabs[0].in); op != 8 || len(payload) != 2 || err != nil {
-		t.Errorf("got %d %x, %v", op, payload, err)
+		t.Errorf("frame: got kind %d with %x, error %v, want a close frame with a code", op, payload, err)
 	}
 	b.Wait()
 }

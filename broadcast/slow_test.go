@@ -54,7 +54,7 @@ func TestPartialWrites(t *testing.T) {
 					text := strconv.Itoa(i)
 					frame := append([]byte{0x8a, byte(len(text))}, text...)
 					if n, err := c.WriteControl(frame); n != len(frame) || err != nil {
-						t.Errorf("pong %d: %d, %v", i, n, err)
+						t.Errorf("pong %d: got %d bytes written, error %v, want %d", i, n, err, len(frame))
 						return
 					}
 				}
@@ -178,7 +178,7 @@ func TestCloseFrameComesAfterTheRest(t *testing.T) {
 		c.in.Reset(io.MultiReader(strings.NewReader(string(half)), c.Conn))
 		c.greeting()
 		if op, _, err := readFrame(c.in); op != 8 || err != nil {
-			t.Errorf("got %d, %v", op, err)
+			t.Errorf("frame: got kind %d, error %v, want a close frame", op, err)
 		}
 		if err := <-done; err != nil {
 			t.Error(err)
@@ -201,7 +201,7 @@ func TestControlFramesOfABusyTab(t *testing.T) {
 		synctest.Wait()
 		c.greeting()
 		if op, _, err := readFrame(c.in); op != 10 || err != nil {
-			t.Errorf("got %d, %v", op, err)
+			t.Errorf("frame: got kind %d, error %v, want a pong", op, err)
 		}
 		if err := <-done; err != nil {
 			t.Error(err)
@@ -420,6 +420,6 @@ func TestNothingFollowsACloseFrame(t *testing.T) {
 	c.Send(wire.Event{Data: wire.Ping{}})
 	c.server.Close()
 	if rest, err := io.ReadAll(c.in); len(rest) != 2 || err != nil {
-		t.Errorf("got %x, %v", rest, err)
+		t.Errorf("bytes after the greeting: got %x, error %v, want only the two of the close frame", rest, err)
 	}
 }
