@@ -26,7 +26,7 @@ func TestStandaloneSurvivesAKillOnItsPort(t *testing.T) {
 	}
 	s.Restart(t)
 	if got, err := client.Get(t.Context(), "k").Result(); got != "v" || err != nil {
-		t.Fatalf("after the restart: %q, %v", got, err)
+		t.Fatalf("k after the restart: got %q, error %v, want v", got, err)
 	}
 }
 
@@ -64,7 +64,7 @@ func TestEnsembleForgetsWhatWasLate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n, err := client.Wait(t.Context(), 2, 10*time.Second).Result(); n != 2 || err != nil {
-		t.Fatalf("%d replicas have it, %v", n, err)
+		t.Fatalf("replicas that have it: got %d, error %v, want 2", n, err)
 	}
 	e.Proxies[0].Lag(time.Minute)
 	if err := client.Set(t.Context(), "new", "v", 0).Err(); err != nil {
@@ -117,7 +117,7 @@ func TestEnsembleGoesBackToWhereItWasDetached(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n, err := client.Wait(t.Context(), 2, 10*time.Second).Result(); n != 2 || err != nil {
-		t.Fatalf("%d replicas have it, %v", n, err)
+		t.Fatalf("replicas that have it: got %d, error %v, want 2", n, err)
 	}
 	e.Detach(t, 0)
 	if err := client.Set(t.Context(), "new", "v", 0).Err(); err != nil {
@@ -140,7 +140,7 @@ func TestClusterTakesEveryKey(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, err := c.MasterOf(t, key).Client(t).Get(t.Context(), key).Result(); got != key || err != nil {
-			t.Errorf("%s on its master: %q, %v", key, got, err)
+			t.Errorf("%s on its master: got %q, error %v, want the key itself", key, got, err)
 		}
 	}
 }
