@@ -71,6 +71,11 @@ func (c *fullStoreSession) useWhileFull(t *testing.T) {
 				continue
 			}
 			status, ok := errors.AsType[*hubtest.StatusError](err)
+			if ok && status.Status == http.StatusGatewayTimeout {
+				// The store had space for the forwarded message, and then none for the owner's commit.
+				// It is executed later.
+				continue
+			}
 			if !ok || status.Status != http.StatusServiceUnavailable || !strings.Contains(status.Body, strconv.Itoa(int(wire.CodeStoreUnavailable))) ||
 				!strings.Contains(status.Body, "store is full") {
 				t.Errorf("a message to hub %s is answered with %v, want %d with its code and that the store is full", hub.Name, err, http.StatusServiceUnavailable)
