@@ -126,7 +126,9 @@
 //	Sessions(ctx, Query) (Page[Info], error)
 //
 // Session returns the directory entry of one session; Sessions lists them by page. A
-// session whose card is unreadable is left out of the listing.
+// session whose card is unreadable is left out of the listing. With [Query.Recent] the
+// sessions come by last change, newest first, and a page costs no more than its size however
+// many sessions there are.
 //
 //	Unattended(ctx, limit) ([]wire.SessionID, error)
 //

@@ -180,14 +180,32 @@ type Query struct {
 	After string
 	// Limit is the page size; 0 means 100, more than 1,000 means 1,000.
 	Limit int
+	// Recent orders the listing by last change, see [RecentCursor].
+	Recent bool
+	// Quarantined restricts the listing to quarantined sessions. It excludes User and Recent.
+	Quarantined bool
 }
 
-// Page is a part of a listing. The order is undefined, but reading all pages yields every
-// item that existed during the whole listing exactly once.
+// Check refuses a query with fields that exclude each other or an invalid user.
+func (q Query) Check() error {
+	if q.Quarantined && (q.Recent || q.User != "") {
+		return fmt.Errorf("%w: quarantined sessions are listed by id and for all users", ErrInvalid)
+	}
+	if q.User == "" {
+		return nil
+	}
+	return CheckName("user", q.User)
+}
+
+// Page is a part of a listing. The order is undefined unless the query defines one, but
+// reading all pages yields every item that existed during the whole listing exactly once.
+// With [Query.Recent] that holds for sessions that did not change meanwhile.
 type Page[T any] struct {
 	Items []T
 	// Next is the After of the next page; empty on the last one.
 	Next string
+	// Total is the number of sessions of the whole listing, set with [Query.Recent] only.
+	Total int
 }
 
 // PageLimit returns the page size for n by the rule of [Query.Limit].

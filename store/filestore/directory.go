@@ -56,13 +56,19 @@ func (s *Sessions) info(e *session) (store.Info, error) {
 	}, nil
 }
 
-// Sessions lists sessions in the order of their ids.
+// Sessions lists sessions in the order of their ids, or by last change.
 func (s *Sessions) Sessions(ctx context.Context, q store.Query) (store.Page[store.Info], error) {
-	if err := s.checkOpen(ctx); err != nil {
-		return store.Page[store.Info]{}, err
-	}
-	ids, more := s.registry.page(q.User, wire.SessionID(q.After), store.PageLimit(q.Limit))
 	var page store.Page[store.Info]
+	if err := s.checkOpen(ctx); err != nil {
+		return page, err
+	}
+	if err := q.Check(); err != nil {
+		return page, fmt.Errorf("list sessions: %w", err)
+	}
+	ids, err := s.listIDs(q, &page)
+	if err != nil {
+		return page, fmt.Errorf("list sessions: %w", err)
+	}
 	for _, id := range ids {
 		info, err := s.Session(ctx, id)
 		if errors.Is(err, store.ErrNotFound) {
@@ -73,10 +79,34 @@ func (s *Sessions) Sessions(ctx context.Context, q store.Query) (store.Page[stor
 		}
 		page.Items = append(page.Items, info)
 	}
+	return page, nil
+}
+
+// listIDs returns the ids of a page and sets its Next and Total.
+func (s *Sessions) listIDs(q store.Query, page *store.Page[store.Info]) (ids []wire.SessionID, err error) {
+	limit := store.PageLimit(q.Limit)
+	if q.Recent {
+		var after *store.RecentCursor
+		if q.After != "" {
+			at, err := store.ParseRecentCursor(q.After)
+			if err != nil {
+				return nil, err
+			}
+			after = &at
+		}
+		ids, page.Next, page.Total = s.registry.recentPage(q.User, after, limit)
+		return ids, nil
+	}
+	var more bool
+	if q.Quarantined {
+		ids, more = s.registry.quarantinedPage(wire.SessionID(q.After), limit)
+	} else {
+		ids, more = s.registry.page(q.User, wire.SessionID(q.After), limit)
+	}
 	if more {
 		page.Next = string(ids[len(ids)-1])
 	}
-	return page, nil
+	return ids, nil
 }
 
 // Unattended lists sessions that have unfinished work, are not quarantined, and whose lease

@@ -12,17 +12,21 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// registry holds all sessions in memory: by id, and the sorted ids of all sessions and of
-// each user for listings.
+// registry holds all sessions in memory: by id, and for listings the sorted ids of all
+// sessions and of each user, and both by last change.
 type registry struct {
-	mu       sync.RWMutex // guards the fields below
-	sessions map[wire.SessionID]*session
-	ids      []wire.SessionID
-	byUser   map[string][]wire.SessionID
+	mu         sync.RWMutex // guards the fields below
+	sessions   map[wire.SessionID]*session
+	ids        []wire.SessionID
+	byUser     map[string][]wire.SessionID
+	recent     recentList
+	userRecent map[string]recentList
 }
 
 func newRegistry() *registry {
-	return &registry{sessions: map[wire.SessionID]*session{}, byUser: map[string][]wire.SessionID{}}
+	return &registry{
+		sessions: map[wire.SessionID]*session{}, byUser: map[string][]wire.SessionID{}, userRecent: map[string]recentList{},
+	}
 }
 
 // find returns the session with the id if it exists, or nil.
@@ -93,6 +97,7 @@ func (r *registry) add(e *session, m meta) {
 	r.sessions[e.id] = e
 	r.ids = insert(r.ids, e.id)
 	r.byUser[m.user] = insert(r.byUser[m.user], e.id)
+	r.listRecentLocked(e, m.user, m.updated.Unix())
 }
 
 // remove makes a session absent, removes it from the listings and wakes all goroutines that
@@ -110,6 +115,7 @@ func (r *registry) remove(e *session) {
 	} else {
 		delete(r.byUser, e.meta.user)
 	}
+	r.unlistRecentLocked(e, e.meta.user)
 	e.notifyWaitersLocked()
 }
 
@@ -136,7 +142,7 @@ func (r *registry) reserve(ctx context.Context, id wire.SessionID) (*session, er
 		r.mu.Lock()
 		e := r.sessions[id]
 		if e == nil {
-			e = newSession(id)
+			e = r.newSession(id)
 			r.sessions[e.id] = e
 		}
 		r.mu.Unlock()

@@ -3,6 +3,7 @@ package filestore
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/everdesk/everdesk/store"
@@ -16,6 +17,8 @@ type session struct {
 	bucket    string          // name of its bucket
 	writeLock keyLock         // held by the writer until the log's callback
 	bucketRef kvlog.BucketRef // guarded by writeLock
+	registry  *registry
+	listedAt  atomic.Int64 // second of its place in the listings by last change; changed under registry.mu
 
 	mu                sync.Mutex // guards the fields below, never held across I/O
 	meta              meta
@@ -29,9 +32,9 @@ type session struct {
 }
 
 // newSession returns an absent session. Its id and bucket share memory.
-func newSession(id wire.SessionID) *session {
+func (r *registry) newSession(id wire.SessionID) *session {
 	bucket := bucketOf(id)
-	return &session{id: wire.SessionID(bucket[len(sessionPrefix):]), bucket: bucket, absent: true}
+	return &session{id: wire.SessionID(bucket[len(sessionPrefix):]), bucket: bucket, registry: r, absent: true}
 }
 
 // notifier wakes all waiting goroutines at once. The session's mutex guards it.
@@ -82,6 +85,12 @@ func (e *session) checkWritableLocked() error {
 	return nil
 }
 
+func (e *session) isQuarantined() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.quarantined != ""
+}
+
 func (e *session) isAbsent() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -116,6 +125,9 @@ func (e *session) finishWrite(err error, m *meta) {
 		e.meta = *m
 		e.changed.notifyAll()
 		e.mu.Unlock()
+		if second := m.updated.Unix(); second != e.listedAt.Load() {
+			e.registry.moveRecent(e, m.user, second)
+		}
 	}
 	e.writeLock.unlock()
 }

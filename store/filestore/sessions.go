@@ -42,7 +42,7 @@ func (s *Sessions) load() error {
 		if err != nil {
 			return err
 		}
-		e := newSession(wire.SessionID(bucket[len(sessionPrefix):]))
+		e := s.registry.newSession(wire.SessionID(bucket[len(sessionPrefix):]))
 		e.quarantined = c.quarantined
 		if c.meta.process != thisProcess {
 			c.meta.owner, c.meta.until = "", time.Time{}

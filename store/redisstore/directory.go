@@ -40,21 +40,26 @@ func (s *Sessions) Session(ctx context.Context, session wire.SessionID) (store.I
 	return infos[0], nil
 }
 
-// Sessions lists sessions by partition and, within a partition, in the order of ids. The
-// listing may be incomplete while the lists of a partition are being rebuilt.
+// Sessions lists sessions by partition and, within a partition, in the order of ids, or by
+// last change. The listing may be incomplete while the lists of a partition are being rebuilt.
 func (s *Sessions) Sessions(ctx context.Context, q store.Query) (store.Page[store.Info], error) {
 	const what = "list sessions"
 	var page store.Page[store.Info]
+	if err := q.Check(); err != nil {
+		return page, fmt.Errorf("%s: %w", what, err)
+	}
+	switch {
+	case q.Recent:
+		return s.directory.recent(ctx, q)
+	case q.Quarantined:
+		return s.directory.quarantined(ctx, q)
+	}
 	part, after, err := parseCursor(q.After)
 	if err != nil {
 		return page, fmt.Errorf("%s: %w", what, err)
 	}
 	index := s.keys.sessions
-
 	if q.User != "" {
-		if err := store.CheckName("user", q.User); err != nil {
-			return page, fmt.Errorf("%s: %w", what, err)
-		}
 		index = func(p uint16) string { return s.keys.userSessions(p, q.User) }
 	}
 	ids, next, err := s.directory.walk(ctx, what, q.User, index, part, after, store.PageLimit(q.Limit))

@@ -18,13 +18,13 @@ func (s *Sessions) Discard(ctx context.Context, session wire.SessionID) error {
 	}
 	k := s.keys.session(session)
 	lists := []string{k.meta(), k.quarantine(), k.floor(), k.working(), s.keys.sessions(k.partition)}
-	users, own := 0, []string{}
-	begin, user := s.keys.at(k.partition, ""), s.keys.userSessions(k.partition, "")
+	others, own := 0, []string{}
+	begin, user, recent := s.keys.at(k.partition, ""), s.keys.userSessions(k.partition, ""), s.keys.recent(k.partition)
 	err := s.scan(ctx, "scan keys of session "+string(session), begin, "", func(rest string) error {
 		switch key := begin + rest; {
-		case strings.HasPrefix(key, user):
+		case strings.HasPrefix(key, user), key == recent, strings.HasPrefix(key, recent+":"):
 			lists = append(lists, key)
-			users++
+			others++
 		case strings.HasPrefix(key, k.base):
 			own = append(own, key)
 		}
@@ -33,7 +33,7 @@ func (s *Sessions) Discard(ctx context.Context, session wire.SessionID) error {
 	if err != nil {
 		return err
 	}
-	r, err := s.calls.callSession(ctx, "discard session", notRetryable, session, s.scripts.discard, append(lists, own...), string(session), users)
+	r, err := s.calls.callSession(ctx, "discard session", notRetryable, session, s.scripts.discard, append(lists, own...), string(session), others)
 	if err == nil && r.word == "CONFLICT" {
 		err = fmt.Errorf("discard session %s: it is not quarantined: %w", session, store.ErrConflict)
 	}

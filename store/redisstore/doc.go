@@ -11,7 +11,7 @@
 //
 // Keys are `<prefix>:{pN}:...` where N is the CRC-16 of the session's id modulo 64, so all
 // keys of a session are in one Cluster slot and one script can touch them together. Scripts
-// receive every key they touch. A session has the keys
+// receive every other key they touch. A session has the keys
 //
 //	s:<id>:meta   hash    user, card, times, lease, state of the log; also the channel
 //	s:<id>:log    stream  one entry per batch, its id the position of its last event
@@ -21,8 +21,10 @@
 //	s:<id>:inbox  stream  commands, and the channel that wakes the owner; s:<id>:ids and
 //	                      s:<id>:done detect duplicates
 //
-// and a partition has the list of its sessions (also by user), of those with unfinished work,
-// of those in quarantine, and the highest epoch of its deleted sessions. Semaphores and
+// and a partition has the list of its sessions by id and by last change (both also by user), of
+// those with unfinished work, of those in quarantine, and the highest epoch of its deleted
+// sessions. Scripts derive the keys of the lists by last change from that of meta, which names
+// the user. Semaphores and
 // collections of documents belong to the partition of their name. The header of each Lua file
 // documents its keys.
 //

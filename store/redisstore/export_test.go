@@ -33,7 +33,7 @@ func SharedKeys(prefix string, id wire.SessionID, user string) map[string]string
 	return map[string]string{
 		"sessions": space.sessions(k.partition), "sessions of a user": space.userSessions(k.partition, user),
 		"working": k.working(), "quarantine": k.quarantine(), "floor": k.floor(),
-		"mending": k.rebuildMark(),
+		"mending": k.rebuildMark(), "recent": space.recent(k.partition), "recent of a user": space.userRecent(k.partition, user),
 	}
 }
 

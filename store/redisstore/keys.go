@@ -82,7 +82,9 @@ func listName(list string) string   { return "l:" + list }
 
 // quarantine is a hash: session to reason. It is separate from the sessions, so that a
 // session whose own keys have a wrong type can be quarantined.
-func (k sessionKeys) quarantine() string { return k.space.at(k.partition, "quarantine") }
+func (k sessionKeys) quarantine() string { return k.space.quarantine(k.partition) }
+
+func (k keyspace) quarantine(partition uint16) string { return k.at(partition, "quarantine") }
 
 // floor is the highest epoch of a deleted session.
 func (k sessionKeys) floor() string { return k.space.at(k.partition, "floor") }
@@ -104,6 +106,14 @@ func (k keyspace) sessions(partition uint16) string { return k.at(partition, "se
 // userSessions is the part of sessions that belongs to a user.
 func (k keyspace) userSessions(partition uint16, user string) string {
 	return k.at(partition, "user", user)
+}
+
+// recent is a sorted set of the sessions of a partition by the second of their last change.
+func (k keyspace) recent(partition uint16) string { return k.at(partition, "recent") }
+
+// userRecent is the part of recent that belongs to a user.
+func (k keyspace) userRecent(partition uint16, user string) string {
+	return k.at(partition, "recent", user)
 }
 
 // replicas returns two keys: replicas by expiry, and their cards.

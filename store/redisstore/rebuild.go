@@ -118,8 +118,10 @@ func (r *rebuilder) moveBrokenListsAside(ctx context.Context, p uint16, user str
 	k := sessionKeys{space: r.keys, partition: p}
 	lists := map[string]string{
 		r.keys.sessions(p): "zset", k.working(): "zset", k.quarantine(): "hash", k.rebuildMark(): "string",
+		r.keys.recent(p): "zset",
 	}
 	if user != "" {
+		lists[r.keys.userRecent(p, user)] = "zset"
 		lists[r.keys.userSessions(p, user)] = "zset"
 	}
 	for key, kind := range lists {
@@ -145,9 +147,8 @@ func (r *rebuilder) listSession(ctx context.Context, id wire.SessionID) error {
 		return err
 	}
 	for range 2 {
-		v, err := r.call(ctx, what, retryable, r.scripts.listSession,
-			[]string{k.meta(), r.keys.sessions(k.partition), r.keys.userSessions(k.partition, user), k.working(), k.quarantine()},
-			string(id), user, unknownReason)
+		keys, args := r.listSessionCall(id, user)
+		v, err := r.call(ctx, what, retryable, r.scripts.listSession, keys, args...)
 		if _, done := v.(int64); done || err != nil {
 			return err
 		}
@@ -156,6 +157,13 @@ func (r *rebuilder) listSession(ctx context.Context, id wire.SessionID) error {
 		}
 	}
 	return fmt.Errorf("%s: %w: lists are overwritten by another program", what, store.ErrUnavailable)
+}
+
+// listSessionCall returns the keys and arguments of listsession.lua.
+func (r *rebuilder) listSessionCall(id wire.SessionID, user string) (keys []string, args []any) {
+	k := r.keys.session(id)
+	keys = []string{k.meta(), r.keys.sessions(k.partition), r.keys.userSessions(k.partition, user), k.working(), k.quarantine()}
+	return keys, []any{string(id), user, unknownReason}
 }
 
 // moveAside renames keys that belong together if one of them has a wrong type, or in any

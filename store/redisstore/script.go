@@ -23,20 +23,20 @@ type scripts struct {
 	create, claim, renew, release, remove, discard          *script
 	commit, read, load, list, send, receive                 *script
 	quarantine, unattended, announce, replicas              *script
-	moveAside, listSession, endRebuild                      *script
+	moveAside, listSession, endRebuild, listRecent          *script
 	acquire, renewSlot, releaseSlot, slotUse, take          *script
 	getDocument, putDocument, removeDocument, listDocuments *script
 }
 
 func loadScripts() scripts {
 	return scripts{
-		create:      loadScript("create"),
-		claim:       loadScript("claim", "log"),
+		create:      loadScript("create", "recent"),
+		claim:       loadScript("claim", "log", "recent"),
 		renew:       loadScript("renew"),
 		release:     loadScript("release"),
-		remove:      loadScript("delete"),
+		remove:      loadScript("delete", "recent"),
 		discard:     loadScript("discard"),
-		commit:      loadScript("commit", "log"),
+		commit:      loadScript("commit", "log", "recent"),
 		read:        loadScript("read"),
 		load:        loadScript("load"),
 		list:        loadScript("list"),
@@ -47,8 +47,9 @@ func loadScripts() scripts {
 		announce:    loadScript("announce"),
 		replicas:    loadScript("replicas"),
 		moveAside:   loadScript("moveaside"),
-		listSession: loadScript("listsession"),
+		listSession: loadScript("listsession", "recent"),
 		endRebuild:  loadScript("endrebuild"),
+		listRecent:  loadScript("listrecent"),
 
 		acquire:     loadScript("acquire", "slots"),
 		renewSlot:   loadScript("renewslot", "slots"),

@@ -81,7 +81,7 @@ type Directory interface {
 	// Session returns the directory entry of a session, or store.ErrNotFound.
 	Session(ctx context.Context, session wire.SessionID) (store.Info, error)
 	// Sessions lists sessions by page. Reading all pages yields every session that exists
-	// during the whole listing exactly once.
+	// during the whole listing exactly once; by last change, those that did not change.
 	Sessions(ctx context.Context, q store.Query) (store.Page[store.Info], error)
 	// Unattended lists sessions that have unfinished work, are not quarantined, and whose
 	// lease was released or has expired.

@@ -306,28 +306,36 @@ func (p *sessionPlayer) list(e Engine, s step) error {
 				want = append(want, p.info(i))
 			}
 		}
-		var got []store.Info
-		q := store.Query{User: user, Limit: 1 + s.N%3}
-		for {
-			page, err := e.Directory.Sessions(p.ctx, q)
-			if err != nil {
-				return fmt.Errorf("Sessions: %w", err)
-			}
-			for _, i := range page.Items {
-				got = append(got, p.info(i))
-			}
-			if q.After = page.Next; q.After == "" {
-				break
-			}
-		}
 		byID := func(a, b store.Info) int { return cmp.Compare(a.ID, b.ID) }
-		slices.SortFunc(got, byID)
 		slices.SortFunc(want, byID)
-		if err := compareResults("Sessions of "+user, got, want, nil, nil); err != nil {
-			return err
+		for _, recent := range []bool{false, true} {
+			got, err := p.listAll(e, store.Query{User: user, Limit: 1 + s.N%3, Recent: recent})
+			if err != nil {
+				return err
+			}
+			slices.SortFunc(got, byID)
+			if err := compareResults(fmt.Sprintf("Sessions of %q, recent %v", user, recent), got, want, nil, nil); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// listAll reads all pages of a listing.
+func (p *sessionPlayer) listAll(e Engine, q store.Query) (all []store.Info, err error) {
+	for {
+		page, err := e.Directory.Sessions(p.ctx, q)
+		if err != nil {
+			return nil, fmt.Errorf("Sessions: %w", err)
+		}
+		for _, i := range page.Items {
+			all = append(all, p.info(i))
+		}
+		if q.After = page.Next; q.After == "" {
+			return all, nil
+		}
+	}
 }
 
 func (p *sessionPlayer) unattended(e Engine, _ step) error {

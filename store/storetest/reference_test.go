@@ -240,17 +240,48 @@ func (e *reference) Session(ctx context.Context, id wire.SessionID) (i store.Inf
 
 func (e *reference) Sessions(ctx context.Context, q store.Query) (p store.Page[store.Info], err error) {
 	err = e.do(ctx, func() error {
+		if err := q.Check(); err != nil {
+			return err
+		}
 		var all []store.Info
 		for id, s := range e.model.sessions {
-			if q.User == "" || q.User == s.info.User {
+			if (q.User == "" || q.User == s.info.User) && (!q.Quarantined || s.info.Quarantined != "") {
 				i, _ := e.model.session(id)
 				all = append(all, i)
 			}
+		}
+		if q.Recent {
+			p, err = recentPage(all, q)
+			return err
 		}
 		p = page(all, func(i store.Info) string { return string(i.ID) }, q.After, q.Limit)
 		return nil
 	})
 	return p, err
+}
+
+// recentPage is a part of the sessions by last change.
+func recentPage(all []store.Info, q store.Query) (p store.Page[store.Info], err error) {
+	place := func(i store.Info) store.RecentCursor { return store.RecentPlace(i.Updated, i.ID) }
+	slices.SortFunc(all, func(a, b store.Info) int {
+		if place(a).Before(place(b)) {
+			return -1
+		}
+		return 1
+	})
+	p.Total = len(all)
+	if q.After != "" {
+		after, err := store.ParseRecentCursor(q.After)
+		if err != nil {
+			return p, err
+		}
+		all = slices.DeleteFunc(all, func(i store.Info) bool { return !after.Before(place(i)) })
+	}
+	p.Items = all[:min(store.PageLimit(q.Limit), len(all))]
+	if len(p.Items) < len(all) {
+		p.Next = place(p.Items[len(p.Items)-1]).String()
+	}
+	return p, nil
 }
 
 // page is a part of what is there, in the order of names.

@@ -139,6 +139,7 @@ func groups() []group {
 		{name: "semaphores", checks: semaphoreChecks()},
 		{name: "rates", checks: rateChecks()},
 		{name: "directory", checks: directoryChecks()},
+		{name: "recent", checks: recentChecks()},
 		{name: "documents", checks: documentChecks()},
 		{name: "quarantine", checks: quarantineChecks()},
 		{name: "lifecycle", checks: lifecycleChecks()},

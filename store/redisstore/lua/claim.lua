@@ -17,7 +17,7 @@
 local reason = redis.pcall('HGET', KEYS[3], ARGV[1])
 if type(reason) == 'table' then return {'INDEX', KEYS[3]} end
 if reason then return {'QUARANTINED', reason} end
-local m = redis.call('HMGET', KEYS[1], 'state', 'until', 'working')
+local m = redis.call('HMGET', KEYS[1], 'state', 'until', 'working', 'user')
 if not m[1] then
   if redis.call('EXISTS', KEYS[1]) == 1 then return {'CORRUPT', KEYS[1]} end
   return {'NOTFOUND'}
@@ -54,6 +54,7 @@ if new then redis.call('HSET', KEYS[1], 'oldest', top) end
 redis.call('HSET', KEYS[1], unpack(set))
 redis.call('HSET', KEYS[1], 'state', table.concat({ARGV[2], e, '0', top}, ' '), 'until', till, 'updated', ms)
 if m[3] == '1' then redis.pcall('ZADD', KEYS[5], till, ARGV[1]) end
+listRecent(KEYS[1], m[4], now)
 redis.call('SPUBLISH', KEYS[1], entry)
 redis.call('SPUBLISH', KEYS[6], '') -- a former owner learns that it is fenced
 return {'OK', e, prev}

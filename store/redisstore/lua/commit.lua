@@ -26,6 +26,7 @@
 local maxev, maxby = tonumber(ARGV[2]), tonumber(ARGV[3])
 local t = redis.call('TIME')
 local now = t[1] .. string.format('%03d', math.floor(t[2] / 1000))
+local second = tonumber(t[1])
 
 -- hasWrongType returns whether a key has another type than want, and whether it does
 -- not exist.
@@ -148,7 +149,7 @@ local applied, channels = {}, {}
 -- apply applies the batch whose keys and arguments begin at k and a.
 local function apply(number, k, a, structures, consumed, names, inbox, first)
   local meta, log, delta = KEYS[k], KEYS[k + 1], ARGV[a + 3]
-  local m = redis.pcall('HMGET', meta, 'state', 'count', 'stop')
+  local m = redis.pcall('HMGET', meta, 'state', 'count', 'stop', 'updated')
   if m.err then return {'CORRUPT', meta} end
   if m[1] ~= ARGV[a] then
     -- A batch that was applied before is written again, so that WAIT covers it.
@@ -178,6 +179,7 @@ local function apply(number, k, a, structures, consumed, names, inbox, first)
     return {'CORRUPT', meta}
   end
   redis.call('HSET', meta, 'state', ARGV[a + 1], 'count', count, 'updated', now)
+  if math.floor((tonumber(m[4]) or 0) / 1000) ~= second then listRecent(meta, redis.call('HGET', meta, 'user'), now) end
   if set then redis.call('HSET', meta, unpack(set)) end
   if from then redis.call('XTRIM', log, 'MINID', from) end
   if delta ~= '0' then applied[#applied + 1], channels[#channels + 1] = number, meta end

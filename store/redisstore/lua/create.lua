@@ -26,6 +26,7 @@ end
 for i = 2, 3 do
   if type(redis.pcall('ZADD', KEYS[i], 0, ARGV[1])) == 'table' then return {'INDEX', KEYS[i], ARGV[2]} end
 end
+listRecent(KEYS[1], ARGV[2], tonumber(now))
 redis.call('HSET', KEYS[1], 'state', state, 'count', '0', 'stop', '0', 'updated', now,
   'until', till, 'working', '0', 'names', '0', 'chunk', '0-0 0 0', 'marks', '', 'dropped', '0 0',
   'oldest', '0-0', 'trimmed', '0', 'created', now, 'user', ARGV[2], 'card', ARGV[3])

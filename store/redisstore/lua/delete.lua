@@ -10,7 +10,7 @@
 local reason = redis.pcall('HGET', KEYS[2], ARGV[1])
 if type(reason) == 'table' then return {'INDEX', KEYS[2]} end
 if reason then return {'QUARANTINED', reason} end
-local m = redis.call('HMGET', KEYS[1], 'state', 'names')
+local m = redis.call('HMGET', KEYS[1], 'state', 'names', 'user')
 if string.sub(m[1] or '', 1, 1) == '!' then return {'QUARANTINED'} end
 local owner, epoch = string.match(m[1] or '', '^(%S*) (%d+) ')
 if owner ~= ARGV[2] or epoch ~= ARGV[3] then return {'FENCED'} end
@@ -19,6 +19,7 @@ local floor = redis.pcall('GET', KEYS[3])
 floor = math.max(tonumber(ARGV[3]), type(floor) == 'string' and tonumber(floor) or 0)
 redis.call('SET', KEYS[3], string.format('%.0f', floor))
 for i = 4, 6 do redis.pcall('ZREM', KEYS[i], ARGV[1]) end
+unlistRecent(KEYS[1], m[3] or '')
 redis.call('UNLINK', KEYS[1])
 for i = 7, #KEYS do redis.call('UNLINK', KEYS[i]) end
 redis.call('SPUBLISH', KEYS[1], 'x\n')

@@ -2,8 +2,8 @@
 -- Deletes a quarantined session with all its keys, even if they are unreadable.
 --
 -- KEYS: 1 meta, 2 quarantine, 3 floor, 4 working, 5 sessions of the partition, then
---   the sessions of all users in it, then all other keys of the session.
--- ARGV: 1 session, 2 number of the users.
+--   the other lists of sessions in it, then all other keys of the session.
+-- ARGV: 1 session, 2 number of the other lists.
 -- Returns 1, or {'CONFLICT'} if the session is not quarantined, {'NOTFOUND'},
 --   {'INDEX', key}.
 --
