@@ -20,9 +20,13 @@ const (
 	scanAgain = time.Second
 	// scanFor is the timeout of a scan.
 	scanFor = 30 * time.Second
-	// maxSessions bounds the sessions of the directory. Sessions beyond it appear only in
-	// their owners' reports.
-	maxSessions = 100_000
+	// maxSessions bounds the sessions of the directory: those that changed last. Older
+	// dormant ones are counted, and read from the store for the queries that need them.
+	maxSessions = 2_000
+	// scanPage is the page size of a scan.
+	scanPage = 500
+	// scanMargin is the time before the previous scan from which on changes are read again.
+	scanMargin = 5 * time.Second
 	// lookups bounds the sessions looked up in one round. lookAgain is the minimum time
 	// before a session is looked up again because reports contradict its entry.
 	lookups   = 64
@@ -50,10 +54,12 @@ func entryOf(i session.Info, now time.Time) entry {
 	return e
 }
 
-// directory holds what is known of all sessions. The goroutine of Run owns it. When the
-// last admin leaves it is replaced, and reads still in progress write to the old one.
+// directory holds the sessions that changed last and the quarantined ones. The goroutine of
+// Run owns it. When the last admin leaves it is replaced, and reads still in progress write to
+// the old one.
 type directory struct {
 	by       map[wire.SessionID]entry
+	total    int       // sessions in the store
 	scanned  time.Time // start of the last completed scan; zero before the first
 	begun    time.Time // start of the last scan
 	scanning bool
@@ -67,13 +73,14 @@ func (m *Watcher) refreshDirectory(ctx context.Context, reported, before map[wir
 	d := m.directory // the one at the start of this read, not a later one
 	if age := now.Sub(d.begun); !d.scanning && (age >= scanEvery || d.scanned.Before(m.directoryNeededAt()) && age >= scanAgain) {
 		d.scanning, d.begun = true, now
+		before := scanResult{by: maps.Clone(d.by), total: d.total, at: d.scanned}
 		m.background(ctx, scanFor, func(ctx context.Context) func() {
-			all, err := m.scan(ctx, now)
+			found, err := m.scan(ctx, before, now)
 			return func() {
 				d.scanning = false
 				m.warn(ctx, "list sessions", err)
 				if err == nil {
-					d.by, d.scanned = all, now
+					d.by, d.total, d.scanned = found.by, found.total, now
 				}
 			}
 		})
@@ -138,19 +145,70 @@ func (m *Watcher) fullyReported(id wire.ReplicaID) bool {
 	return id == m.cfg.Replica || p != nil && p.complete() && !p.silent(time.Now())
 }
 
-// scan reads the whole directory.
-func (m *Watcher) scan(ctx context.Context, now time.Time) (map[wire.SessionID]entry, error) {
-	all := map[wire.SessionID]entry{}
-	for after := ""; ; {
-		page, err := m.hub.List(ctx, store.Query{After: after, Limit: 1000})
+// scanResult is the directory as of one scan.
+type scanResult struct {
+	by    map[wire.SessionID]entry
+	total int
+	at    time.Time // zero before the first scan
+}
+
+// scan reads the sessions that changed since the scan before, and all newest ones if sessions
+// were deleted since or there is no scan before; also the quarantined sessions.
+func (m *Watcher) scan(ctx context.Context, before scanResult, now time.Time) (scanResult, error) {
+	found, err := m.scanRecent(ctx, before, now)
+	if err == nil && !before.at.IsZero() && (found.total != before.total+added(before.by, found.by) || len(found.by) > 2*maxSessions) {
+		found, err = m.scanRecent(ctx, scanResult{}, now)
+	}
+	if err != nil {
+		return scanResult{}, err
+	}
+	page, err := m.hub.List(ctx, store.Query{Quarantined: true, Limit: 1000})
+	if err != nil {
+		return scanResult{}, err
+	}
+	for id, e := range found.by {
+		if e.row.Reason != "" {
+			e.row.Reason = "" // unless it still is quarantined
+			found.by[id] = e
+		}
+	}
+	for _, i := range page.Items {
+		found.by[i.ID] = entryOf(i, now)
+	}
+	return found, nil
+}
+
+// added returns the number of sessions that are in after and not in before.
+func added(before, after map[wire.SessionID]entry) (n int) {
+	for id := range after {
+		if _, known := before[id]; !known {
+			n++
+		}
+	}
+	return n
+}
+
+// scanRecent reads sessions by last change, down to those that the scan before has seen
+// unchanged.
+func (m *Watcher) scanRecent(ctx context.Context, before scanResult, now time.Time) (scanResult, error) {
+	found := scanResult{by: maps.Clone(before.by), at: now}
+	if found.by == nil {
+		found.by = map[wire.SessionID]entry{}
+	}
+	read := 0
+	for q := (store.Query{Recent: true, Limit: scanPage}); ; {
+		page, err := m.hub.List(ctx, q)
 		if err != nil {
-			return nil, err
+			return found, err
 		}
+		seen := false
 		for _, i := range page.Items {
-			all[i.ID] = entryOf(i, now)
+			found.by[i.ID] = entryOf(i, now)
+			seen = !before.at.IsZero() && i.Updated.Before(before.at.Add(-scanMargin))
 		}
-		if after = page.Next; after == "" || len(all) >= maxSessions {
-			return all, nil
+		found.total, read = page.Total, read+len(page.Items)
+		if q.After = page.Next; q.After == "" || seen || read >= maxSessions {
+			return found, nil
 		}
 	}
 }

@@ -16,8 +16,10 @@
 // looks. So the history is there from the start, and alerts cover the last 10 minutes.
 //
 // A replica through which an admin looks reads the reports of the others, inspects its own
-// sessions, and adds the directory of all sessions. It reads the directory at the start,
-// every 10 s, and for a list request if it is more than a second old. An owner's row takes
+// sessions, and adds the directory: the 2,000 sessions that changed last and those in
+// quarantine. It reads the directory at the start, and every 10 s, or for a list request if
+// it is more than a second old, what changed since. Older sessions are counted, and read from
+// the store for the queries that need them: further pages by last change, a user, an id. An owner's row takes
 // precedence over the directory, and of two owners the one with the higher epoch. So an
 // [Orphaned] session has work and no live owner, a [Dormant] one no owner and no work.
 // [Redact] and the Redacted methods remove user content, for admins who may not see it.
@@ -42,7 +44,7 @@
 // # Bounds and errors
 //
 // Invalid queries return [ErrQuery]. Documents of another format or version are ignored,
-// and none is decompressed beyond 8 MiB. At most 100,000 sessions of the directory and 64
+// and none is decompressed beyond 8 MiB. At most 64
 // sessions in detail are shown at a time: first those being watched, then the most recently
 // requested. At most 4 sessions without a reporting owner are read from the store at a
 // time. The package changes nothing: looking at a session neither loads it nor keeps it

@@ -162,7 +162,7 @@ func TestStatuses(t *testing.T) {
 			t.Errorf("status of %s: got %q, want %q", id, got[id], s)
 		}
 	}
-	o := overviewOf(rows, nil, now)
+	o := overviewOf(rows, 0, nil, now)
 	kinds := map[string]int{}
 	for _, a := range o.Alerts {
 		kinds[a.Kind] = a.Count
@@ -244,7 +244,7 @@ func BenchmarkMerge(b *testing.B) {
 		}
 		collect(reported, rows)
 		merged := merge(by, reported, alive)
-		overviewOf(merged, nil, now)
+		overviewOf(merged, 0, nil, now)
 		diff(before, merged)
 		before = merged
 	}

@@ -107,7 +107,7 @@ func TestAgentLimitAlert(t *testing.T) {
 	t.Parallel()
 	replicas := []measured{{card: membership.Card{ID: "a", Load: membership.Load{AgentLimit: 10}}}}
 	for _, c := range []struct{ agents, queued, want int }{{10, 3, 3}, {9, 3, 0}, {10, 0, 0}} {
-		o := overviewOf([]Row{{SessionID: "s", Status: Working, Agents: c.agents, Queued: c.queued}}, replicas, time.UnixMilli(0))
+		o := overviewOf([]Row{{SessionID: "s", Status: Working, Agents: c.agents, Queued: c.queued}}, 0, replicas, time.UnixMilli(0))
 		got := 0
 		for _, a := range o.Alerts {
 			if a.Kind == "agentsFull" {

@@ -129,16 +129,20 @@ func (q *Query) cursor() (*cursor, error) {
 	return &c, nil
 }
 
+// key returns the sort key of a row.
+func (q *Query) key(r *Row) cursor {
+	number, text := sorts()[q.Sort](r)
+	return cursor{Sort: q.Sort, Descending: q.Descending, Number: number, Text: text, ID: r.SessionID}
+}
+
+// limit returns the page size.
+func (q *Query) limit() int { return min(cmp.Or(q.Limit, 100), 1000) }
+
 // page selects, sorts and limits rows.
 func (q *Query) page(rows []Row) (Page, error) {
 	after, err := q.cursor()
 	if err != nil {
 		return Page{}, err
-	}
-	of := sorts()[q.Sort]
-	key := func(r *Row) cursor {
-		number, text := of(r)
-		return cursor{Sort: q.Sort, Descending: q.Descending, Number: number, Text: text, ID: r.SessionID}
 	}
 	compare := func(a, b *cursor) int {
 		c := cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Text, b.Text), cmp.Compare(a.ID, b.ID))
@@ -159,24 +163,29 @@ func (q *Query) page(rows []Row) (Page, error) {
 			continue
 		}
 		total++
-		if k := key(&rows[i]); after == nil || compare(&k, after) > 0 {
+		if k := q.key(&rows[i]); after == nil || compare(&k, after) > 0 {
 			list = append(list, found{&rows[i], k})
 		}
 	}
 	slices.SortFunc(list, func(a, b found) int { return compare(&a.key, &b.key) })
-	limit := min(cmp.Or(q.Limit, 100), 1000)
+	limit := q.limit()
 	p := Page{Rows: make([]Row, 0, min(limit, len(list))), Total: total}
 	for _, f := range list[:min(limit, len(list))] {
 		p.Rows = append(p.Rows, *f.row)
 	}
 	if len(list) > limit {
-		data, err := json.Marshal(list[limit-1].key)
-		if err != nil {
-			return Page{}, fmt.Errorf("%w: %w", ErrQuery, err)
-		}
-		p.Next = base64.RawURLEncoding.EncodeToString(data)
+		p.Next, err = list[limit-1].key.encode()
 	}
-	return p, nil
+	return p, err
+}
+
+// encode returns the text of a cursor for [Page.Next].
+func (c cursor) encode() (string, error) {
+	data, err := json.Marshal(c)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrQuery, err)
+	}
+	return base64.RawURLEncoding.EncodeToString(data), nil
 }
 
 // matcher returns a function that reports whether the query selects a row.

@@ -19,6 +19,7 @@ type view struct {
 	number   uint64
 	overview Overview
 	scanned  time.Time // time of the directory
+	total    int       // sessions in the store
 	rows     []Row     // sorted by id
 	// changed and gone are the difference to the previous view.
 	changed []Row
@@ -153,11 +154,16 @@ type measured struct {
 	recent recent
 }
 
-// overviewOf computes the totals and alerts.
-func overviewOf(rows []Row, replicas []measured, now time.Time) Overview {
+// overviewOf computes the totals and alerts. total is the number of sessions in the store; those
+// without a row are dormant.
+func overviewOf(rows []Row, total int, replicas []measured, now time.Time) Overview {
+	unlisted := max(total-len(rows), 0)
 	o := Overview{
 		Time: wire.Millis(now.UnixMilli()), Replicas: make([]Replica, 0, len(replicas)), Alerts: []Alert{},
-		Totals: Totals{Sessions: len(rows), ByStatus: map[Status]int{}},
+		Totals: Totals{Sessions: len(rows) + unlisted, ByStatus: map[Status]int{}},
+	}
+	if unlisted > 0 {
+		o.Totals.ByStatus[Dormant] = unlisted
 	}
 	overdue := 0
 	for i := range rows {

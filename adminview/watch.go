@@ -97,7 +97,7 @@ func (m *Watcher) queryView(ctx context.Context, id wire.SessionID, enough func(
 		case <-changed:
 		case <-timeout.C:
 			if v, _ = m.latest(); v == nil {
-				v = &view{overview: overviewOf(nil, nil, time.Now())}
+				v = &view{overview: overviewOf(nil, 0, nil, time.Now())}
 			}
 			return v, nil
 		case <-ctx.Done():
@@ -135,7 +135,7 @@ func (m *Watcher) Sessions(ctx context.Context, q Query) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
-	return q.page(v.rows)
+	return m.pageOf(ctx, &q, v)
 }
 
 // Detail returns everything known about a session. It waits up to [waitFor] for the owner's

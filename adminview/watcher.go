@@ -305,7 +305,7 @@ func (m *Watcher) assembleView(ctx context.Context, own []Row, parts map[wire.Se
 	alive := map[wire.ReplicaID]bool{m.cfg.Replica: true}
 	v := &view{
 		details: map[wire.SessionID]Detail{}, logRead: map[wire.SessionID]bool{}, complete: !m.directory.scanned.IsZero(),
-		scanned:   m.directory.scanned,
+		scanned: m.directory.scanned, total: m.directory.total,
 		histories: [][]Point{m.measured.points(now)},
 	}
 	for id, p := range m.peers {
@@ -320,7 +320,7 @@ func (m *Watcher) assembleView(ctx context.Context, own []Row, parts map[wire.Se
 	collect(m.reported, lists...)
 	m.refreshDirectory(ctx, m.reported, m.before, now)
 	v.rows = merge(m.directory.by, m.reported, alive)
-	v.overview = overviewOf(v.rows, m.measure(now), now)
+	v.overview = overviewOf(v.rows, v.total, m.measure(now), now)
 	for _, id := range slices.Sorted(maps.Keys(m.gone)) {
 		v.overview.Alerts = append(v.overview.Alerts, Alert{Kind: "goneReplica", Count: 1, Where: id})
 	}

@@ -109,13 +109,13 @@ func (h *Hub) Info(ctx context.Context, id wire.SessionID) (Info, error) {
 }
 
 // List returns a page of the sessions of a user, or of all users if q.User is empty. It leaves out
-// unfinished imports and deletes abandoned ones.
+// unfinished imports, except from the total, and deletes abandoned ones.
 func (h *Hub) List(ctx context.Context, q store.Query) (store.Page[Info], error) {
 	found, err := h.env.store.Sessions(ctx, q)
 	if err != nil {
 		return store.Page[Info]{}, asError(err)
 	}
-	page := store.Page[Info]{Items: make([]Info, 0, len(found.Items)), Next: found.Next}
+	page := store.Page[Info]{Items: make([]Info, 0, len(found.Items)), Next: found.Next, Total: found.Total}
 	for _, item := range found.Items {
 		info := asInfo(item)
 		if !info.Importing {

@@ -89,8 +89,8 @@ type Inbox interface {
 type Directory interface {
 	// Session returns the entry of a session, or [store.ErrNotFound].
 	Session(ctx context.Context, session wire.SessionID) (store.Info, error)
-	// Sessions returns a page of entries. Following the pages finds every session that exists
-	// throughout.
+	// Sessions returns a page of entries, by last change if the query says so. Following the pages
+	// finds every session that exists throughout, by last change only those that do not change.
 	Sessions(ctx context.Context, q store.Query) (store.Page[store.Info], error)
 	// Unattended returns up to limit sessions that have work and no valid lease.
 	Unattended(ctx context.Context, limit int) ([]wire.SessionID, error)

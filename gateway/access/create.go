@@ -34,6 +34,13 @@ func (s *Sessions) createLocked(ctx context.Context, n session.NewSession) (sess
 	if most < 0 {
 		return s.hub.Create(ctx, n)
 	}
+	first, err := s.hub.List(ctx, store.Query{User: n.User, Recent: true, Limit: 1})
+	if err != nil {
+		return session.Info{}, err
+	}
+	if first.Total+concurrentCreates < most {
+		return s.hub.Create(ctx, n)
+	}
 	have := 0
 	for q := (store.Query{User: n.User, Limit: most}); ; {
 		page, err := s.hub.List(ctx, q)

@@ -7,9 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -103,12 +100,6 @@ var (
 	newShareForm     = httpio.FormOf[newShare]()
 )
 
-const (
-	// maxSortedSessions bounds the sessions that are read and sorted. Users with more see a part of
-	// them.
-	maxSortedSessions = 10_000
-)
-
 // cardOf describes a session to a caller; provider is the model backend of new sessions, or "".
 func cardOf(id auth.Identity, info session.Info, provider string) sessionCard {
 	granted := access.LevelOf(id, info)
@@ -126,43 +117,42 @@ func cardOf(id auth.Identity, info session.Info, provider string) sessionCard {
 	return card
 }
 
-// sessionsOf returns the sessions of a user, or of all users when user is empty, most recently
-// updated first.
-func (s *sessionHandlers) sessionsOf(ctx context.Context, user string) ([]session.Info, error) {
-	var all []session.Info
-	for q := (store.Query{User: user, Limit: 1000}); ; {
-		page, err := s.hub.List(ctx, q)
+// sessionsOf returns a page of the sessions of a user, or of all users when user is empty, most
+// recently updated first. Pages are cut by the second of the last change.
+func (s *sessionHandlers) sessionsOf(ctx context.Context, user, after string, limit int) (page store.Page[session.Info], err error) {
+	page.Next = after
+	for len(page.Items) < limit {
+		more, err := s.hub.List(ctx, store.Query{User: user, Recent: true, After: page.Next, Limit: limit - len(page.Items)})
 		if err != nil {
-			return nil, err
+			return page, err
 		}
-		all = append(all, page.Items...)
-		if q.After = page.Next; q.After == "" || len(all) >= maxSortedSessions {
+		page.Items = append(page.Items, more.Items...) // without unfinished imports
+		if page.Next = more.Next; page.Next == "" {
 			break
 		}
 	}
-	slices.SortFunc(all, func(a, b session.Info) int {
-		return cmp.Or(b.Updated.Compare(a.Updated), cmp.Compare(a.ID, b.ID))
-	})
-	return all, nil
+	slices.SortStableFunc(page.Items, func(a, b session.Info) int { return b.Updated.Compare(a.Updated) })
+	return page, nil
 }
 
-// visible returns the sessions that a caller sees in a listing: those of a user, or the one
-// session that the caller's credential is valid for.
-func (s *sessionHandlers) visible(ctx context.Context, me auth.Identity, user string) ([]session.Info, error) {
+// visible returns a page of the sessions that a caller sees in a listing: those of a user, or the
+// one session that the caller's credential is valid for.
+func (s *sessionHandlers) visible(ctx context.Context, me auth.Identity, user, after string, limit int) (page store.Page[session.Info], err error) {
 	if !access.MayHaveSessions(me) {
-		return nil, nil
+		return page, nil
 	}
 	if me.Session == "" {
-		return s.sessionsOf(ctx, user)
+		return s.sessionsOf(ctx, user, after, limit)
 	}
 	granted, info, err := s.sessions.Access(ctx, me, me.Session)
 	if granted != access.None { // also a quarantined one
-		return []session.Info{info}, nil
+		page.Items = []session.Info{info}
+		return page, nil
 	}
 	if e, ok := errors.AsType[*session.Error](err); ok && e.Code == wire.CodeSessionNotFound {
-		return nil, nil
+		return page, nil
 	}
-	return nil, err
+	return page, err
 }
 
 // list lists the caller's sessions. Admins may list those of another user or of all users.
@@ -179,42 +169,19 @@ func (s *sessionHandlers) list(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	all, err := s.visible(c.Request().Context(), me, user)
+	after := c.QueryParam("after")
+	if _, err := store.ParseRecentCursor(after); after != "" && err != nil {
+		return problem.Query("after", "Want the next of an earlier page.")
+	}
+	page, err := s.visible(c.Request().Context(), me, user, after, limit)
 	if err != nil {
 		return err
 	}
-	if after := c.QueryParam("after"); after != "" {
-		if all, err = afterCursor(all, after); err != nil {
-			return err
-		}
-	}
-	list := sessionList{Sessions: []sessionCard{}}
-	for _, info := range all[:min(limit, len(all))] {
+	list := sessionList{Sessions: []sessionCard{}, Next: page.Next}
+	for _, info := range page.Items {
 		list.Sessions = append(list.Sessions, cardOf(me, info, s.provider))
 	}
-	if len(all) > limit {
-		list.Next = cursorOf(all[limit-1])
-	}
 	return listForm.Answer(c, http.StatusOK, &list)
-}
-
-// cursorOf returns a cursor for the position of a session in a listing, which stays valid when the
-// session moves.
-func cursorOf(i session.Info) string {
-	return strconv.FormatInt(i.Updated.UnixNano(), 36) + "." + string(i.ID)
-}
-
-// afterCursor removes the sessions of earlier pages.
-func afterCursor(all []session.Info, cursor string) ([]session.Info, error) {
-	text, id, ok := strings.Cut(cursor, ".")
-	nanos, err := strconv.ParseInt(text, 36, 64)
-	if !ok || err != nil {
-		return nil, problem.Query("after", "Want the next of an earlier page.")
-	}
-	at := time.Unix(0, nanos)
-	return slices.DeleteFunc(all, func(i session.Info) bool {
-		return i.Updated.After(at) || i.Updated.Equal(at) && string(i.ID) <= id
-	}), nil
 }
 
 // create creates a session that belongs to the caller.
