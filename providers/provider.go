@@ -50,6 +50,8 @@ type Spec struct {
 	Call  func(ctx context.Context, c ToolCall) ToolResult
 	// MCP is the endpoint with the same tools for a backend that runs elsewhere.
 	MCP Endpoint
+	// Dir is the working directory of a backend that is a program; empty means a temporary one.
+	Dir string
 	// From is the conversation to continue; the zero value begins a new one. With Fork the
 	// original stays unchanged.
 	From Thread

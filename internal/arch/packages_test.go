@@ -30,6 +30,11 @@ var rules = map[string]rule{
 	"providers/fakemodel":    {},
 	"providers/jsonline":     {},
 	"providers/jsonrpc":      {},
+	"providers/agent":        {uses: "providers"},
+	"providers/claude":       {uses: "providers providers/agent providers/jsonline", tests: "providers/agent/agenttest providers/providertest"},
+	"providers/codex":        {uses: "providers providers/agent providers/jsonline providers/jsonrpc", tests: "providers/agent/agenttest providers/providertest"},
+
+	"providers/agent/agenttest": {uses: "providers providers/providertest"},
 
 	"providers/fakemodel/serve": {uses: "providers/fakemodel"},
 

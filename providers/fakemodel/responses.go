@@ -131,7 +131,7 @@ func (r *responses) end(why string) {
 	r.message()
 	r.reasoned()
 	response := object{"status": "completed", "usage": object{
-		"input_tokens": r.input, "output_tokens": r.output, "input_tokens_details": object{"cached_tokens": 1},
+		"input_tokens": r.input, "output_tokens": r.output, "total_tokens": r.input + r.output, "input_tokens_details": object{"cached_tokens": 1},
 	}}
 	kind := "response.completed"
 	if reason := map[string]string{"length": "max_output_tokens", "refused": "content_filter"}[why]; reason != "" {

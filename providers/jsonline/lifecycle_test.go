@@ -212,7 +212,7 @@ func leaks() {
 		run(modes[n%len(modes)])
 	}
 	// A goroutine that has closed its last channel may still be counted, now or before.
-	for n := 0; runtime.NumGoroutine() > goroutines && n < 1000; n++ {
+	for began := time.Now(); runtime.NumGoroutine() > goroutines && time.Since(began) < time.Minute; {
 		runtime.Gosched()
 	}
 	fmt.Printf(`{"goroutines":%d,"files":%d,"children":%d}`+"\n", max(0, runtime.NumGoroutine()-goroutines), openFiles()-files, children())

@@ -22,14 +22,21 @@ type Bench struct {
 	Fails []providers.Class
 	// Usage says that turns report their usage.
 	Usage bool
+	// Asks says that [Ask] makes the backend ask for approval.
+	Asks bool
+	// Started returns how many programs a provider has started; nil for backends that are none.
+	Started func(p providers.Provider) int
 }
 
-// Step is an instruction for the model. Create one with [Say], [Call], [Recall], [Hang] or [Fail].
+// Step is an instruction for the model. Create one with [Say], [Call], [Ask], [Recall], [Hang] or
+// [Fail].
 type Step struct {
 	// Say is text to emit.
 	Say string
 	// Calls are tools to call concurrently. They have no IDs: a model chooses those itself.
 	Calls []providers.ToolCall
+	// Ask is a call of a tool of the backend itself, for which it asks for approval.
+	Ask *providers.ToolCall
 	// Recall makes the model emit all text that it can read: messages, its own text and tool
 	// results.
 	Recall bool
@@ -45,6 +52,10 @@ func Say(text string) Step { return Step{Say: text} }
 // Call makes the model call tools concurrently and emit the texts of all results, in any form
 // that contains them.
 func Call(calls ...providers.ToolCall) Step { return Step{Calls: calls} }
+
+// Ask makes the backend ask for approval of a call of its own tool, and emit "approved", or "denied"
+// with the reason.
+func Ask(c providers.ToolCall) Step { return Step{Ask: &c} }
 
 // Recall makes the model emit all text that it can read.
 func Recall() Step { return Step{Recall: true} }
@@ -127,6 +138,7 @@ func groups() []group {
 		{name: "interrupt", checks: interruptChecks()},
 		{name: "close", checks: closeChecks()},
 		{name: "tools", checks: toolChecks()},
+		{name: "approvals", checks: approvalChecks(), needs: func(b Bench, _ providers.Caps) bool { return b.Asks }},
 		{name: "steer", checks: steerChecks(), needs: func(_ Bench, c providers.Caps) bool { return c.Steer }},
 		{name: "inject", checks: injectChecks(), needs: func(_ Bench, c providers.Caps) bool { return c.Inject }},
 		{name: "resume", checks: resumeChecks(), needs: resumes},

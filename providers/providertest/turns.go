@@ -24,6 +24,7 @@ func turnChecks() []check {
 		{"sessions do not disturb each other", turnNeighbours},
 		{"a turn outlives the context of its send", turnContext},
 		{"what was taken is told", turnUsage},
+		{"ten turns, one process", turnProcess},
 	}
 }
 
@@ -197,6 +198,19 @@ func turnUsage(r *rig) {
 	}
 	if sum.Output <= 0 || sum.Input+sum.CacheRead+sum.CacheWrite <= 0 {
 		t.Errorf("the usage is %+v, want some input and output", sum)
+	}
+}
+
+func turnProcess(r *rig) {
+	if r.bench.Started == nil {
+		return
+	}
+	t := r.open(with(answers("look", "green")))
+	for n := range 10 {
+		t.turn(fmt.Sprint("m-", n), Call(use("look", fmt.Sprint("time ", n))))
+	}
+	if got := r.bench.Started(r.provider); got != 1 {
+		t.Errorf("ten turns started %d processes, want 1", got)
 	}
 }
 

@@ -1,0 +1,99 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/everdesk/everdesk/providers"
+)
+
+// maxTranscript bounds a transcript in bytes. The beginning of a longer conversation is left out.
+const maxTranscript = 256 << 10
+
+// escape makes text safe inside the tags of a transcript.
+var escape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+
+// transcript renders a conversation for an agent that does not have it; empty if there is none.
+func transcript(entries []providers.Entry) string {
+	var parts []string
+	size := 0
+	for _, e := range slices.Backward(providers.Mended(entries, providers.Mending{Open: true})) {
+		for _, b := range slices.Backward(e.Blocks) {
+			part := renderBlock(e.Role, b)
+			if size += len(part); size > maxTranscript {
+				parts = append(parts, "(The beginning of the conversation is left out.)\n")
+				return wrap(parts)
+			}
+			parts = append(parts, part)
+		}
+	}
+	return wrap(parts)
+}
+
+// wrap returns the parts, of which the last one comes first.
+func wrap(parts []string) string {
+	if len(parts) == 0 {
+		return ""
+	}
+	slices.Reverse(parts)
+	return "<previous_conversation>\n" + strings.Join(parts, "") + "</previous_conversation>\n\n"
+}
+
+func renderBlock(role providers.Role, b providers.Block) string {
+	switch b.Kind {
+	case providers.BlockText:
+		return fmt.Sprintf("<%s>\n%s\n</%s>\n", role, escape.Replace(b.Text), role)
+	case providers.BlockImage:
+		return "(The user added an image here.)\n"
+	case providers.BlockToolCall:
+		return fmt.Sprintf("<tool_call tool=%q call=%q>%s</tool_call>\n", b.Tool, b.Call, escape.Replace(string(b.Input)))
+	case providers.BlockToolResult:
+		return renderResult(b)
+	default: // only its backend understands it
+		return ""
+	}
+}
+
+func renderResult(b providers.Block) string {
+	return fmt.Sprintf("<tool_result call=%q>%s</tool_result>\n", b.Call, escape.Replace(b.Text))
+}
+
+// continuation returns the message that makes an agent continue a turn that was cut off, with the
+// results of its newest calls.
+func continuation(results []providers.Block) string {
+	var b strings.Builder
+	b.WriteString("Your work on the last message was cut off before it was complete. " +
+		"Continue where it stopped, and do not repeat what is done.\n")
+	for i, r := range results {
+		if i == 0 {
+			b.WriteString("These are the results of your newest tool calls:\n")
+		}
+		b.WriteString(renderResult(r))
+	}
+	return b.String()
+}
+
+// newestCalls returns the calls at the end of a conversation, oldest first, and the results that
+// some of them have.
+func newestCalls(entries []providers.Entry) (calls []providers.Block, results map[string]providers.Block) {
+	results = map[string]providers.Block{}
+	for _, e := range slices.Backward(entries) {
+		talks := false
+		for _, b := range slices.Backward(e.Blocks) {
+			switch b.Kind {
+			case providers.BlockToolCall:
+				calls = append(calls, b)
+			case providers.BlockToolResult:
+				results[b.Call] = b
+			default:
+				talks = true
+			}
+		}
+		if talks {
+			break
+		}
+	}
+	slices.Reverse(calls)
+	return calls, results
+}

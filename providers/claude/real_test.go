@@ -1,0 +1,49 @@
+//go:build agents
+
+package claude_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/providers/agent"
+	"github.com/everdesk/everdesk/providers/agent/agenttest"
+	"github.com/everdesk/everdesk/providers/claude"
+	"github.com/everdesk/everdesk/providers/fakemodel"
+	"github.com/everdesk/everdesk/providers/providertest"
+)
+
+// TestRealProgram runs the contract with the program CLAUDE_BIN and a model on loopback, see `make
+// test-agents`. The model understands directives only in the newest message, so that turns that
+// continue are left out.
+func TestRealProgram(t *testing.T) {
+	t.Parallel()
+	var homes agenttest.Homes
+	providertest.Run(t, providertest.Bench{
+		Around: func(t *testing.T, fn func(*testing.T)) { t.Helper(); fn(t) },
+		New: func(t *testing.T) providers.Provider {
+			t.Helper()
+			model := fakemodel.New()
+			url, err := model.Listen(t.Context(), "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(model.Close)
+			p, err := claude.New(claude.Config{
+				Path: os.Getenv("CLAUDE_BIN"), Home: homes.Of(t), Key: "canary", URL: url, Model: "claude-sonnet-4-5",
+				Env: []string{"CLAUDE_CODE_MAX_RETRIES=0"},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p
+		},
+		Prompt: func(steps ...providertest.Step) string {
+			return strings.ReplaceAll(agenttest.Prompt(steps...), "/call ", "/call mcp__hub__")
+		},
+		Usage:   true,
+		Started: func(p providers.Provider) int { return p.(*agent.Provider).Started() },
+	})
+}

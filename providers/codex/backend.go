@@ -1,0 +1,256 @@
+package codex
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/providers/agent"
+	"github.com/everdesk/everdesk/providers/jsonline"
+	"github.com/everdesk/everdesk/providers/jsonrpc"
+)
+
+// callTimeout bounds a request to the program, which answers within milliseconds.
+const callTimeout = 30 * time.Second
+
+// toolsMark separates the id of a thread from the digest of its tools.
+const toolsMark = "."
+
+// backend is a running program with one thread.
+type backend struct {
+	cfg     Config
+	session *agent.Session
+	process *jsonline.Process
+	conn    *jsonrpc.Conn
+	thread  string
+	tools   string // digest of the tools
+	ended   chan struct{}
+
+	mu       sync.Mutex // guards the following
+	turn     string     // id of the running turn
+	over     string     // id of the turn that completed last
+	asked    map[string]chan providers.Decision
+	streamed map[string]int    // published bytes of messages, by item
+	changes  map[string]string // diffs of file changes, by item
+}
+
+// connect starts the program and begins, resumes or forks a thread.
+func connect(ctx context.Context, cfg Config, o agent.Opening) (agent.Backend, error) {
+	described, digest := dynamicTools(o.Spec.Tools)
+	resume := o.Resume
+	if resume != "" {
+		id, had, _ := strings.Cut(resume, toolsMark)
+		if had != digest {
+			return nil, errors.New("the thread has other tools")
+		}
+		resume = id
+	}
+	process, err := jsonline.Start(cfg.process(o.Dir))
+	if err != nil {
+		return nil, err
+	}
+	b := &backend{
+		cfg: cfg, session: o.Session, process: process, tools: digest, ended: make(chan struct{}),
+		asked: map[string]chan providers.Decision{}, streamed: map[string]int{}, changes: map[string]string{},
+	}
+	b.conn = jsonrpc.New(jsonrpc.Config{Bare: true, Write: process.Write, Notified: b.notified, Serve: b.serve})
+	go b.read()
+	if err := b.open(ctx, o, resume, described); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	cfg.Logger.DebugContext(ctx, "agent is ready", "provider", Name, "agent", o.Spec.Agent, "thread", b.thread, "pid", process.PID())
+	return b, nil
+}
+
+// open does the handshake.
+func (b *backend) open(ctx context.Context, o agent.Opening, resume string, tools []dynamicTool) error {
+	err := b.conn.Call(ctx, "initialize", map[string]any{
+		"clientInfo":   map[string]any{"name": "everdesk", "title": "Everdesk", "version": "1"},
+		"capabilities": map[string]any{"experimentalApi": true, "requestAttestation": false, "optOutNotificationMethods": []string{"account/rateLimits/updated"}},
+	}, nil)
+	if err == nil {
+		err = b.conn.Notify(ctx, "initialized", nil)
+	}
+	if err == nil && b.cfg.Key != "" && b.cfg.URL == "" {
+		err = b.conn.Call(ctx, "account/login/start", map[string]any{"type": "apiKey", "apiKey": b.cfg.Key}, nil)
+	}
+	if err != nil {
+		return err
+	}
+	params := map[string]any{"cwd": o.Dir, "approvalPolicy": "untrusted", "sandbox": "read-only"}
+	if b.cfg.Write {
+		params["sandbox"] = "workspace-write"
+	}
+	if o.Spec.System != "" {
+		params["developerInstructions"] = o.Spec.System
+	}
+	if o.Spec.Model != "" || b.cfg.Model != "" {
+		params["model"] = o.Spec.Model
+		if o.Spec.Model == "" {
+			params["model"] = b.cfg.Model
+		}
+	}
+	method := "thread/start"
+	switch {
+	case resume != "":
+		method = "thread/resume"
+		if o.Fork {
+			method = "thread/fork"
+		}
+		params["threadId"], params["excludeTurns"] = resume, true
+	case len(tools) > 0:
+		params["dynamicTools"] = tools
+	}
+	var r struct {
+		Thread struct {
+			ID string `json:"id"`
+		} `json:"thread"`
+	}
+	if err := b.conn.Call(ctx, method, params, &r); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.thread = r.Thread.ID
+	return nil
+}
+
+// read handles the messages of the program until it ends.
+func (b *backend) read() {
+	defer close(b.ended)
+	for {
+		line, err := b.process.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			err = b.conn.Receive(line)
+		}
+		if err != nil {
+			b.cfg.Logger.Warn("agent sent a line that is not understood", "provider", Name, "error", err)
+		}
+	}
+	<-b.process.Done()
+	b.conn.Close(b.process.Err())
+	b.session.Exited(b.process.Err())
+}
+
+// ID implements [agent.Backend].
+func (b *backend) ID() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.thread + toolsMark + b.tools
+}
+
+// input returns a message as the program expects it.
+func (b *backend) input(m agent.Message) []map[string]any {
+	var in []map[string]any
+	if m.Text != "" {
+		in = append(in, map[string]any{"type": "text", "text": m.Text})
+	}
+	for _, i := range m.Images {
+		in = append(in, map[string]any{"type": "image", "url": dataURL(i)})
+	}
+	return in
+}
+
+func dataURL(i providers.Image) string {
+	return "data:" + i.MediaType + ";base64," + base64.StdEncoding.EncodeToString(i.Data)
+}
+
+// call calls a method with the id of the thread among its parameters.
+func (b *backend) call(ctx context.Context, method string, params map[string]any, result any) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	params["threadId"] = b.thread
+	return b.conn.Call(ctx, method, params, result)
+}
+
+// Start implements [agent.Backend].
+func (b *backend) Start(ctx context.Context, m agent.Message) error {
+	var r struct {
+		Turn struct {
+			ID string `json:"id"`
+		} `json:"turn"`
+	}
+	if err := b.call(ctx, "turn/start", map[string]any{"input": b.input(m), "clientUserMessageId": m.ID}, &r); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.over != r.Turn.ID {
+		b.turn = r.Turn.ID
+	}
+	return nil
+}
+
+// Steer implements [agent.Backend].
+func (b *backend) Steer(ctx context.Context, m agent.Message) error {
+	turn := b.running()
+	if turn == "" {
+		return providers.ErrIdle
+	}
+	err := b.call(ctx, "turn/steer", map[string]any{"input": b.input(m), "expectedTurnId": turn, "clientUserMessageId": m.ID}, nil)
+	if _, refused := errors.AsType[*jsonrpc.Error](err); refused {
+		if b.running() != turn {
+			return providers.ErrIdle
+		}
+		return fmt.Errorf("%w: %w", providers.ErrNoSteer, err)
+	}
+	return err
+}
+
+func (b *backend) running() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.turn
+}
+
+// Interrupt implements [agent.Backend]. The program never answers an interrupt of a turn that was
+// interrupted already, so none is sent without a running turn.
+func (b *backend) Interrupt(ctx context.Context) error {
+	turn := b.running()
+	if turn == "" {
+		return nil
+	}
+	err := b.call(ctx, "turn/interrupt", map[string]any{"turnId": turn}, nil)
+	if _, refused := errors.AsType[*jsonrpc.Error](err); refused && b.running() != turn {
+		return nil // it has completed
+	}
+	if err != nil {
+		return err
+	}
+	_ = b.call(ctx, "thread/backgroundTerminals/clean", map[string]any{}, nil) // older versions do not have it
+	return nil
+}
+
+// Answer implements [agent.Backend].
+func (b *backend) Answer(_ context.Context, question string, d providers.Decision) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if decided := b.asked[question]; decided != nil {
+		delete(b.asked, question)
+		decided <- d
+	}
+	return nil
+}
+
+// Close implements [agent.Backend].
+func (b *backend) Close() error {
+	b.process.Stop()
+	<-b.ended
+	return nil
+}
+
+// decode decodes parameters; what does not fit stays empty, because the program may change.
+func decode[T any](params json.RawMessage) (v T) {
+	_ = json.Unmarshal(params, &v)
+	return v
+}

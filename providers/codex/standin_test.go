@@ -1,0 +1,374 @@
+package codex_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/everdesk/everdesk/providers/agent/agenttest"
+)
+
+type object = map[string]any
+
+// fake is a stand-in for codex app-server 0.166 with the shapes of its messages.
+type fake struct {
+	home, thread string
+	out          *json.Encoder
+	outMu        sync.Mutex
+
+	mu       sync.Mutex
+	talk     *agenttest.Conversation
+	tools    []string
+	turn     string        // id of the running turn
+	stop     chan struct{} // closed to cut off the running reply
+	stopWhy  string        // steer or interrupt
+	steered  []input
+	ids      int
+	replies  map[string]chan json.RawMessage
+	pidSpace string
+}
+
+// input is the input of a turn.
+type input struct {
+	Input []struct{ Type, Text string } `json:"input"`
+	ID    string                        `json:"clientUserMessageId"`
+	Turn  string                        `json:"expectedTurnId"`
+}
+
+// text returns the texts of the input.
+func (i input) text() (text string) {
+	for _, part := range i.Input {
+		text += part.Text
+	}
+	return text
+}
+
+type rpc struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+}
+
+// standIn runs the stand-in until the end of its input.
+func standIn(home string) {
+	if len(os.Args) < 2 || os.Args[1] != "app-server" {
+		fmt.Fprintln(os.Stderr, "not called as app-server")
+		os.Exit(1)
+	}
+	f := &fake{home: home, out: json.NewEncoder(os.Stdout), replies: map[string]chan json.RawMessage{}, pidSpace: fmt.Sprint(os.Getpid())}
+	in := bufio.NewReader(os.Stdin)
+	for {
+		raw, err := in.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		var m rpc
+		if json.Unmarshal(raw, &m) == nil {
+			f.receive(m)
+		}
+	}
+}
+
+func (f *fake) send(v object) {
+	f.outMu.Lock()
+	defer f.outMu.Unlock()
+	_ = f.out.Encode(v)
+}
+
+// notify sends a notification of the thread.
+func (f *fake) notify(method string, params object) {
+	params["threadId"] = f.thread
+	f.send(object{"method": method, "params": params, "emittedAtMs": 1})
+}
+
+func (f *fake) receive(m rpc) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case m.Method == "" && m.Result != nil:
+		if reply := f.replies[string(m.ID)]; reply != nil {
+			reply <- m.Result
+		}
+	case m.Method == "" || m.ID == nil:
+	default:
+		result, err := f.serveLocked(m)
+		if err != nil {
+			f.send(object{"id": m.ID, "error": object{"code": -32600, "message": err.Error()}})
+			return
+		}
+		f.send(object{"id": m.ID, "result": result})
+	}
+}
+
+func (f *fake) serveLocked(m rpc) (object, error) {
+	var in input
+	_ = json.Unmarshal(m.Params, &in)
+	switch m.Method {
+	case "initialize":
+		return object{"userAgent": "everdesk/0.166.0"}, nil
+	case "thread/start", "thread/resume", "thread/fork":
+		return f.openLocked(m)
+	case "turn/start":
+		f.ids++
+		f.turn = fmt.Sprint("turn-", f.pidSpace, "-", f.ids)
+		f.stop, f.stopWhy = make(chan struct{}), ""
+		f.steered = []input{in}
+		turn := f.turn
+		go f.run(turn)
+		return object{"turn": object{"id": f.turn, "status": "inProgress"}}, nil
+	case "turn/steer":
+		switch {
+		case f.turn == "":
+			return nil, errors.New("no active turn to steer")
+		case f.turn != in.Turn:
+			return nil, fmt.Errorf("expected active turn id `%s` but found `%s`", in.Turn, f.turn)
+		}
+		f.steered = append(f.steered, in)
+		f.cutLocked("steer")
+		return object{"turnId": f.turn}, nil
+	case "turn/interrupt":
+		if f.turn == "" {
+			return nil, errors.New("no active turn to interrupt")
+		}
+		f.cutLocked("interrupt")
+		return object{}, nil
+	case "thread/backgroundTerminals/clean", "account/login/start":
+		return object{}, nil
+	default:
+		return nil, errors.New("no such method: " + m.Method)
+	}
+}
+
+func (f *fake) cutLocked(why string) {
+	if f.stopWhy == "" {
+		close(f.stop)
+	}
+	if f.stopWhy != "interrupt" {
+		f.stopWhy = why
+	}
+}
+
+// openLocked begins, resumes or forks a thread. A thread has one writer.
+func (f *fake) openLocked(m rpc) (object, error) {
+	var p struct {
+		ThreadID     string                  `json:"threadId"`
+		DynamicTools []struct{ Name string } `json:"dynamicTools"`
+	}
+	_ = json.Unmarshal(m.Params, &p)
+	f.talk, f.thread = &agenttest.Conversation{}, "thread-"+f.pidSpace
+	for _, t := range p.DynamicTools {
+		f.tools = append(f.tools, t.Name)
+	}
+	if m.Method != "thread/start" {
+		talk, err := agenttest.Load(f.home, p.ThreadID)
+		if err != nil {
+			return nil, errors.New("no rollout found for thread id " + p.ThreadID)
+		}
+		tools, err := os.ReadFile(f.home + "/" + p.ThreadID + ".tools")
+		if err != nil {
+			return nil, err
+		}
+		f.talk, f.tools = talk, strings.Fields(string(tools))
+		if m.Method == "thread/resume" {
+			f.thread = p.ThreadID
+		}
+	}
+	if err := os.WriteFile(f.home+"/"+f.thread+".tools", []byte(strings.Join(f.tools, " ")), 0o600); err != nil {
+		return nil, err
+	}
+	return object{"thread": object{"id": f.thread, "status": object{"type": "idle"}}}, nil
+}
+
+// run runs a turn.
+func (f *fake) run(turn string) {
+	f.notify("turn/started", object{"turn": object{"id": turn}})
+	status := "completed"
+	var failed object
+	for {
+		f.take()
+		more := false
+		more, failed = f.reply()
+		f.mu.Lock()
+		switch {
+		case f.stopWhy == "interrupt":
+			status = "interrupted"
+		case failed != nil:
+			status = "failed"
+		case f.stopWhy == "steer" || more || len(f.steered) > 0:
+			f.stop, f.stopWhy = make(chan struct{}), ""
+			f.mu.Unlock()
+			continue
+		}
+		break
+	}
+	f.turn = ""
+	_ = f.talk.Store(f.home, f.thread)
+	f.notify("thread/tokenUsage/updated", object{"tokenUsage": object{"last": object{"inputTokens": 1040, "cachedInputTokens": 900, "outputTokens": 12}}})
+	f.notify("turn/completed", object{"turn": object{"id": turn, "status": status, "error": failed}})
+	f.mu.Unlock()
+}
+
+// take adds the messages that have arrived to the conversation.
+func (f *fake) take() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, in := range f.steered {
+		f.talk.User(in.text())
+		f.notify("item/completed", object{"item": object{"type": "userMessage", "id": "u-" + in.ID, "clientId": in.ID}})
+	}
+	f.steered = nil
+	_ = f.talk.Store(f.home, f.thread)
+}
+
+func (f *fake) id(kind string) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ids++
+	return fmt.Sprint(kind, "_", f.pidSpace, "_", f.ids)
+}
+
+// reply streams one reply and executes its calls. A reply that is cut off is dropped.
+func (f *fake) reply() (more bool, failed object) {
+	message := f.id("msg")
+	var said strings.Builder
+	f.mu.Lock()
+	steps, stop := f.talk.Reply(), f.stop
+	f.mu.Unlock()
+	var calls []agenttest.Step
+	for _, s := range steps {
+		switch s.Verb {
+		case "say":
+			for _, piece := range agenttest.Pieces(s.Text) {
+				select {
+				case <-stop:
+					return false, nil
+				default:
+				}
+				said.WriteString(piece)
+				f.notify("item/agentMessage/delta", object{"itemId": message, "delta": piece})
+			}
+		case "hang":
+			<-stop
+			return false, nil
+		case "fail":
+			return false, failureOf(s.Text)
+		case "ask":
+			text := f.ask(s, stop)
+			select {
+			case <-stop:
+				if text == "withdrawn" {
+					return false, nil
+				}
+			default:
+			}
+			said.WriteString(text)
+			f.notify("item/agentMessage/delta", object{"itemId": message, "delta": text})
+		case "call":
+			calls = append(calls, s)
+		}
+	}
+	if said.Len() > 0 {
+		f.notify("item/completed", object{"item": object{"type": "agentMessage", "id": message, "text": said.String()}})
+		f.add(agenttest.Message{Assistant: true, Text: said.String()})
+	}
+	if len(calls) > 0 {
+		f.call(calls, stop)
+	}
+	return len(calls) > 0, nil
+}
+
+func (f *fake) add(m agenttest.Message) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.talk.Messages = append(f.talk.Messages, m)
+	_ = f.talk.Store(f.home, f.thread)
+}
+
+// failureOf returns the error of a turn.
+func failureOf(class string) object {
+	http := func(kind string, status int) object { return object{kind: object{"httpStatusCode": status}} }
+	return object{"message": "something is wrong", "codexErrorInfo": map[string]any{
+		"auth": http("httpConnectionFailed", 401), "rate": http("responseTooManyFailedAttempts", 429), "overloaded": "serverOverloaded",
+		"transport": http("responseStreamDisconnected", 0), "context_length": "contextWindowExceeded", "invalid": "badRequest", "refused": "cyberPolicy",
+	}[class]}
+}
+
+// call executes calls at once. A steer waits for them, an interrupt does not.
+func (f *fake) call(calls []agenttest.Step, stop chan struct{}) {
+	f.add(agenttest.Message{Assistant: true, Calls: len(calls)})
+	results, ids := make([]string, len(calls)), make([]string, len(calls))
+	for i, c := range calls {
+		ids[i] = f.id("call")
+		if slices.Contains(f.tools, c.Tool) {
+			f.notify("item/started", object{"item": object{"type": "dynamicToolCall", "id": ids[i], "tool": c.Tool, "arguments": c.Input, "status": "inProgress"}})
+		}
+	}
+	var wg sync.WaitGroup
+	for i, c := range calls {
+		wg.Go(func() {
+			if !slices.Contains(f.tools, c.Tool) {
+				results[i] = "unsupported call: " + c.Tool
+				return
+			}
+			var r struct {
+				ContentItems []struct{ Text string } `json:"contentItems"`
+			}
+			raw := f.request("item/tool/call", object{"turnId": "t", "callId": ids[i], "tool": c.Tool, "arguments": c.Input}, stop)
+			if raw == nil || json.Unmarshal(raw, &r) != nil || len(r.ContentItems) == 0 {
+				results[i] = "aborted"
+				return
+			}
+			results[i] = r.ContentItems[0].Text
+		})
+	}
+	wg.Wait()
+	f.add(agenttest.Message{Results: results})
+}
+
+// ask asks for approval of a command and returns the answer.
+func (f *fake) ask(s agenttest.Step, stop chan struct{}) string {
+	raw := f.request("item/commandExecution/requestApproval", object{"itemId": f.id("call"), "command": string(s.Input), "cwd": "/"}, stop)
+	if raw == nil {
+		return "withdrawn"
+	}
+	var answer struct{ Decision string }
+	if json.Unmarshal(raw, &answer) == nil && answer.Decision == "accept" {
+		return "approved"
+	}
+	return "denied"
+}
+
+// request sends a request to the hub and waits for the result, or until the turn is interrupted.
+// Ids begin with 0.
+func (f *fake) request(method string, params object, stop chan struct{}) json.RawMessage {
+	reply := make(chan json.RawMessage, 1)
+	f.mu.Lock()
+	id := fmt.Sprint(len(f.replies))
+	f.replies[id] = reply
+	f.mu.Unlock()
+	params["threadId"] = f.thread
+	f.send(object{"id": json.RawMessage(id), "method": method, "params": params})
+	for {
+		select {
+		case raw := <-reply:
+			f.notify("serverRequest/resolved", object{"requestId": json.RawMessage(id)})
+			return raw
+		case <-stop:
+			f.mu.Lock()
+			interrupted := f.stopWhy == "interrupt"
+			f.mu.Unlock()
+			if interrupted {
+				f.notify("serverRequest/resolved", object{"requestId": json.RawMessage(id)})
+				return nil
+			}
+			stop = nil // a steer; an interrupt after it ends the process in these tests
+		}
+	}
+}
