@@ -229,6 +229,9 @@ func (l *activeRun) open(p providers.Provider) (err error) {
 		Agent: string(l.Role), System: system, Model: cfg.Models[l.Provider],
 		From: l.From, Fork: l.Fork, Whole: l.Lasting && !l.Fork, OnEvent: t.handleEvent,
 	}
+	if caps.Process && cfg.Dir != nil {
+		spec.Dir = cfg.Dir(l.runner.ref.Session)
+	}
 	if withTools {
 		spec.Tools, spec.Call = cfg.Tools.Tools(l.caller), t.call
 	}

@@ -56,6 +56,9 @@ type Config struct {
 	MCPTokens MCPTokens
 	// Models selects the model per provider; a missing provider uses its default model.
 	Models map[string]string
+	// Dir returns the working directory of a session, for backends that are processes; nil gives
+	// each provider session a temporary one.
+	Dir func(wire.SessionID) string
 	// IdleTimeout is the time after which an idle provider session is closed; default 5 minutes.
 	IdleTimeout time.Duration
 	// Observer receives the usage of models; nil means none.

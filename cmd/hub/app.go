@@ -81,6 +81,9 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 	if h.tracer, err = cfg.tracer(ctx, p); err != nil {
 		return nil, err
 	}
+	if cfg.agents.folder, err = cfg.agentsFolder(); err != nil {
+		return nil, err
+	}
 	if h.backends, h.defaultReason, err = openProviders(ctx, cfg.agents, p.log); err != nil {
 		return nil, err
 	}
@@ -88,7 +91,7 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 	executor := tools.New(tools.Config{Files: h.files, Documents: store.documents, Version: version(), Logger: p.log})
 	h.mcp = mcpserver.New(executor, mcpserver.Config{Version: version(), Logger: p.log})
 	h.mcp.SetURL(openURL(p.addr))
-	h.runner = agentpool.NewRunner(h.runnerConfig(p, executor))
+	h.runner = agentpool.NewRunner(h.runnerConfig(cfg, p, executor))
 	h.members = membership.New(h.membershipConfig(p), store.replicas, store.documents)
 	h.hub = session.NewHub(h.sessionConfig(cfg, p), store.sessions)
 	h.adminView = adminview.New(adminview.Config{Replica: p.replica, Sample: p.metrics.Sample, Logger: p.log}, h.hub, h.members, store.documents, store.sessions)
@@ -108,9 +111,10 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 	return h, nil
 }
 
-func (h *App) runnerConfig(p process, executor *tools.Executor) agentpool.Config {
+func (h *App) runnerConfig(cfg config, p process, executor *tools.Executor) agentpool.Config {
 	c := agentpool.Config{
 		Limiter: h.limiter, Providers: h.backends, Tools: executor, MCPTokens: h.mcp, Observer: p.metrics, Logger: p.log,
+		Dir: func(id wire.SessionID) string { return sessionFolder(cfg.agents.folder, id) },
 	}
 	if h.tracer != nil {
 		c.Tracer = h.tracer

@@ -34,10 +34,11 @@ type backend struct {
 // backends returns all known providers, in the order in which auto chooses them.
 func backends(ctx context.Context, c agentConfig, log *slog.Logger) []backend {
 	ollama := findOllama(ctx, c, log)
-	return []backend{findAnthropic(c, log), findOpenAI(c, log), ollama, {
+	models := []backend{findAnthropic(c, log), findOpenAI(c, log), ollama, {
 		"demo", "no key of a model is set, and " + ollama.why,
 		func() (providers.Provider, error) { return demo.New(demo.Config{Pace: demoPace}), nil },
 	}}
+	return append(models, programs(c, log)...) // auto chooses none of these, because demo is always there
 }
 
 func findAnthropic(c agentConfig, log *slog.Logger) backend {

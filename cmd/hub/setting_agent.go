@@ -28,6 +28,9 @@ type agentConfig struct {
 	openai     modelConfig
 	dialect    string
 	ollama     modelConfig
+	// programs are the enabled agents that are programs, and folder is theirs.
+	programs []string
+	folder   string
 }
 
 // modelConfig says how to reach a model.
@@ -38,11 +41,23 @@ func agentSettings() []setting {
 	return []setting{
 		{
 			name: "provider", arg: "NAME", value: "auto", older: "PROVIDER",
-			help: "the provider of new sessions: demo, anthropic, openai, ollama, or auto: the first of\n" +
-				"anthropic and openai that has a key, else a local Ollama, else demo",
+			help: "the provider of new sessions: demo, anthropic, openai, ollama, an agent of --agents, or auto:\n" +
+				"the first of anthropic and openai that has a key, else a local Ollama, else demo",
 			parse: func(c *config, s string) error {
-				return oneOf(&c.agents.provider, s, "auto", "demo", "anthropic", "openai", "ollama")
+				return oneOf(&c.agents.provider, s, "auto", "demo", "anthropic", "openai", "ollama", "claude", "codex")
 			},
+		},
+		{
+			name: "agents", arg: "NAMES",
+			help: "installed programs to offer as providers, with commas: claude (Claude Code), codex. They run\n" +
+				"as the user of the hub, read files, and change files and run commands after approval",
+			parse: func(c *config, s string) error { return parseAgents(&c.agents.programs, s) },
+		},
+		{
+			name: "agents-folder", arg: "FOLDER",
+			help: "where these programs keep their conversations, and the working directory of each session;\n" +
+				"beside the data of a file store if empty",
+			parse: func(c *config, s string) error { c.agents.folder = s; return nil },
 		},
 		{
 			name: "max-agents", arg: "N", value: "10", older: "MAX_AGENTS",

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/providers/claude"
+	"github.com/everdesk/everdesk/providers/codex"
+	"github.com/everdesk/everdesk/providers/openai"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// parseAgents reads the names of agents that are programs.
+func parseAgents(field *[]string, s string) error {
+	*field = nil
+	for name := range strings.SplitSeq(s, ",") {
+		name = strings.TrimSpace(name)
+		switch {
+		case name == "" && s == "":
+		case name != claude.Name && name != codex.Name:
+			return fmt.Errorf("want %s or %s, or both with a comma", claude.Name, codex.Name)
+		case !slices.Contains(*field, name):
+			*field = append(*field, name)
+		}
+	}
+	return nil
+}
+
+// programs returns the agents that are programs. They are available only if --agents names them.
+func programs(c agentConfig, log *slog.Logger) []backend {
+	return []backend{findClaude(c, log), findCodex(c, log)}
+}
+
+// notEnabled is the reason why an agent is not available.
+func notEnabled(name string) string { return "it is not enabled: --agents " + name }
+
+func findClaude(c agentConfig, log *slog.Logger) backend {
+	if !slices.Contains(c.programs, claude.Name) {
+		return backend{name: claude.Name, why: notEnabled(claude.Name)}
+	}
+	return backend{claude.Name, "it is enabled", func() (providers.Provider, error) {
+		cfg := claude.Config{Home: filepath.Join(c.folder, claude.Name), Key: c.anthropic.key, Logger: log}
+		if cfg.Key != "" {
+			cfg.URL, cfg.Model = c.anthropic.url, c.anthropic.model
+		}
+		return claude.New(cfg)
+	}}
+}
+
+func findCodex(c agentConfig, log *slog.Logger) backend {
+	if !slices.Contains(c.programs, codex.Name) {
+		return backend{name: codex.Name, why: notEnabled(codex.Name)}
+	}
+	return backend{codex.Name, "it is enabled", func() (providers.Provider, error) {
+		cfg := codex.Config{Home: filepath.Join(c.folder, codex.Name), Key: c.openai.key, Logger: log}
+		if cfg.Key != "" {
+			cfg.Model = c.openai.model
+		}
+		if c.openai.url != openai.DefaultBaseURL {
+			cfg.URL = c.openai.url
+		}
+		return codex.New(cfg)
+	}}
+}
+
+// agentsFolder returns the absolute path of the folder of agents that are programs: by default
+// beside the data of a file store, else in the working directory.
+func (c config) agentsFolder() (string, error) {
+	folder := c.agents.folder
+	switch {
+	case folder != "":
+	case c.store.kind == fileStore:
+		folder = filepath.Join(c.store.folder, "agents")
+	default:
+		folder = "everdesk-agents"
+	}
+	return filepath.Abs(folder)
+}
+
+// plainName matches ids that are safe as the name of a folder.
+var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,100}$`)
+
+// sessionFolder returns the working directory of a session's agents.
+func sessionFolder(folder string, id wire.SessionID) string {
+	name := string(id)
+	if !plainName.MatchString(name) {
+		sum := sha256.Sum256([]byte(name))
+		name = "hash-" + hex.EncodeToString(sum[:])
+	}
+	return filepath.Join(folder, "work", name)
+}
