@@ -18,21 +18,28 @@ type check struct {
 }
 
 var (
-	rateFigure  = func(r result) float64 { return r.Rate }
-	cpuFigure   = func(r result) float64 { return r.CPU }
-	p50Figure   = func(r result) float64 { return r.P50 }
-	p99Figure   = func(r result) float64 { return r.P99 }
-	memFigure   = func(r result) float64 { return r.Memory }
-	coresFigure = func(r result) float64 { return r.Cores }
-	upFigure    = func(r result) float64 { return r.CatchUp / 1000 }
+	rateFigure = func(r result) float64 { return r.Rate }
+	cpuFigure  = func(r result) float64 { return r.CPU }
+	// allCPUFigure includes the store.
+	allCPUFigure  = func(r result) float64 { return r.CPU + r.Redis }
+	writtenFigure = func(r result) float64 { return r.Written }
+	p50Figure     = func(r result) float64 { return r.P50 }
+	p99Figure     = func(r result) float64 { return r.P99 }
+	memFigure     = func(r result) float64 { return r.Memory }
+	coresFigure   = func(r result) float64 { return r.Cores }
+	upFigure      = func(r result) float64 { return r.CatchUp / 1000 }
 )
 
 // checks returns the limits of the project.
 func checks() []check {
-	file := func(scenario string) key { return key{scenario, "hub", "file", plainProtocol} }
-	redis := func(scenario string) key { return key{scenario, "hub", "redis", plainProtocol} }
+	file := func(scenario string) key {
+		return key{scenario: scenario, server: "hub", store: "file", protocol: plainProtocol}
+	}
+	redis := func(scenario string) key {
+		return key{scenario: scenario, server: "hub", store: "redis", protocol: plainProtocol}
+	}
 	floor := func(scenario string) key { return key{scenario: scenario, server: "floor"} }
-	return []check{
+	return append(appendChecks(), []check{
 		{"fanout: CPU per delivery against the floor", 1.6, "×", ratio(file("fanout"), floor("fanout"), cpuFigure), false},
 		{"fanout: CPU per delivery with Redis against the file store", 1.3, "×", ratio(redis("fanout"), file("fanout"), cpuFigure), false},
 		{"many: CPU per delivery against the floor", 2.5, "×", ratio(file("many"), floor("many"), cpuFigure), false},
@@ -40,12 +47,14 @@ func checks() []check {
 		{"paced: p99 from publishing to delivery", 10, "ms", figureOf(file("paced"), p99Figure), false},
 		{"idle: resident memory per connection", 15, "KiB", figureOf(file("idle"), memFigure), false},
 		{"storm: until all tabs have caught up", 3, "s", figureOf(file("storm"), upFigure), false},
-	}
+	}...)
 }
 
 // peerChecks returns the limits of the hub beside the Centrifuge library.
 func peerChecks() []check {
-	hub := func(scenario, server, store string) key { return key{scenario, server, store, plainProtocol} }
+	hub := func(scenario, server, store string) key {
+		return key{scenario: scenario, server: server, store: store, protocol: plainProtocol}
+	}
 	peer := func(scenario, server, store string) key { return key{scenario: scenario, server: server, store: store} }
 	against := func(scenario, replicas string, figure func(result) float64) func(*report) (float64, bool) {
 		return ratio(hub(scenario, "hub"+replicas, "redis"), peer(scenario, "centrifuge"+replicas, "redis"), figure)

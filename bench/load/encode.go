@@ -43,17 +43,24 @@ func (t text) format(seq uint64, stamp time.Duration) []byte {
 
 // hubEncoder encodes EMIT messages, several per frame.
 type hubEncoder struct {
-	text    text
-	scratch []byte
+	text       text
+	head, tail string // of an action, around its text
+	scratch    []byte
 }
 
 const (
 	actionHead = `{"actions":[{"type":"window.setContent","windowId":"w","content":{"renderer":"text","data":"`
 	actionTail = `"}}],"monitorId":"monitor-0"`
+	growHead   = `{"actions":[{"type":"window.updateContent","windowId":"w","operation":{"op":"append","data":"`
 )
 
 func newHubEncoder() *hubEncoder {
-	return &hubEncoder{text: newText(bodySize - len(actionHead+actionTail+"}"))}
+	return &hubEncoder{text: newText(bodySize - len(actionHead+actionTail+"}")), head: actionHead, tail: actionTail}
+}
+
+// newAppendEncoder encodes appends of a number of bytes.
+func newAppendEncoder(size int) *hubEncoder {
+	return &hubEncoder{text: newText(size), head: growHead, tail: actionTail}
 }
 
 // setDataSize shortens the text by the bytes that the hub adds to the data.
@@ -73,9 +80,10 @@ func (h *hubEncoder) events(dst []byte, _ string, seq uint64, n int, stamp time.
 		if i > 0 {
 			b = append(b, '\n')
 		}
-		b = append(b, `{"type":"EMIT","data":`+actionHead...)
+		b = append(b, `{"type":"EMIT","data":`...)
+		b = append(b, h.head...)
 		b = append(b, h.text.format(seq, stamp)...)
-		b = append(b, actionTail...)
+		b = append(b, h.tail...)
 		if receipt && i == n-1 {
 			b = fmt.Appendf(b, `,"messageId":"load-%d"`, seq)
 		}

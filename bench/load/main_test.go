@@ -59,11 +59,14 @@ func TestAllScenarios(t *testing.T) {
 		if r.Scenario == "many" && (r.Rate <= 0 || r.P99 < r.P50 || r.P50 <= 0) {
 			t.Errorf("figures are missing, want a rate and p50 up to p99: %s", line)
 		}
-		if r.Envelope != 0 && (r.Envelope < bodySize+100 || r.Envelope > bodySize+180) {
+		if r.Scenario == "append" && (r.Content == 0 || r.Written < appendBytes) {
+			t.Errorf("got windows of %d bytes and %v bytes written per event, want more than 0 and %d: %s", r.Content, r.Written, appendBytes, line)
+		}
+		if r.Scenario != "append" && r.Envelope != 0 && (r.Envelope < bodySize+100 || r.Envelope > bodySize+180) {
 			t.Errorf("envelopes have %d bytes, want 100 to 180 more than %d bytes of data", r.Envelope, bodySize)
 		}
 	}
-	if want := 4 + 4 + 2 + 2 + 2 + 1 + 2 + 2; len(got) != want {
+	if want := 4 + 4 + 2 + 2 + 2 + 1 + 6 + 2 + 2; len(got) != want {
 		t.Errorf("kinds of results: got %d, want %d:\n%s", len(got), want, &stdout)
 	}
 	// Limits of CPU time are missing: the run is too short for the resolution of the CPU clock.

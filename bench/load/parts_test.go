@@ -66,6 +66,19 @@ func TestHubEncoderMessages(t *testing.T) {
 	}
 }
 
+func TestAppendEncoderMessages(t *testing.T) {
+	t.Parallel()
+	m, err := (wire.Native{}).DecodeMessage(unmask(t, newAppendEncoder(appendBytes).events(nil, "ses-1", 7, 1, 99, false)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	update, ok := m.Data.(wire.Emit).Actions[0].(wire.WindowUpdateContent)
+	more, also := update.Operation.(wire.UpdateAppend)
+	if !ok || !also || len(more.Data) != len(`""`)+appendBytes {
+		t.Errorf("got %+v, want %d bytes to be appended", m.Data, appendBytes)
+	}
+}
+
 // unmask returns the payload of a client's frame.
 func unmask(t *testing.T, frame []byte) []byte {
 	t.Helper()

@@ -20,6 +20,8 @@ type result struct {
 	Round    int    `json:"round"`
 	Sessions int    `json:"sessions"`
 	Tabs     int    `json:"tabs"`
+	// Content is the size of each window before appending to it, in bytes.
+	Content int `json:"content_bytes,omitempty"`
 
 	Seconds    float64 `json:"seconds"`
 	Events     uint64  `json:"events,omitempty"`
@@ -32,6 +34,8 @@ type result struct {
 	CPU       float64 `json:"cpu_s_per_million,omitempty"`
 	Redis     float64 `json:"redis_cpu_s_per_million,omitempty"`
 	Generator float64 `json:"generator_cpu_s_per_million,omitempty"`
+	// Written is the mean number of bytes that the server wrote per event, to its store and to tabs.
+	Written float64 `json:"written_bytes_per_event,omitempty"`
 	// P50 and P99 are the delays from publishing, or its due time, to delivery. In a storm they count
 	// from the reconnect of all tabs to the newest event of each tab.
 	P50 float64 `json:"p50_ms,omitempty"`
@@ -63,12 +67,26 @@ func (r *result) setCPU(from, to measured) {
 	r.CPU = (to.cpu - from.cpu).Seconds() / million
 	r.Redis = (to.redis - from.redis).Seconds() / million
 	r.Generator = (to.self - from.self).Seconds() / million
+	if r.Events > 0 {
+		r.Written = float64(to.written-from.written) / float64(r.Events)
+	}
 }
 
 // key identifies the results that are compared.
-type key struct{ scenario, server, store, protocol string }
+type key struct {
+	scenario, server, store, protocol string
+	content                           int
+}
 
-func (r result) key() key { return key{r.Scenario, r.Server, r.Store, r.Protocol} }
+func (r result) key() key { return key{r.Scenario, r.Server, r.Store, r.Protocol, r.Content} }
+
+// label names the scenario and, if it appends, the size of the windows.
+func (k key) label() string {
+	if k.content == 0 {
+		return k.scenario
+	}
+	return fmt.Sprintf("%s to %d KiB", k.scenario, k.content>>10)
+}
 
 // report collects and prints results.
 type report struct {
@@ -111,7 +129,7 @@ func (p *report) median(k key, figure func(result) float64) (float64, bool) {
 // table prints the medians of all results.
 func (p *report) table() {
 	w := tabwriter.NewWriter(p.stderr, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "\nmedians of\tserver\tstore\tprotocol\tdeliveries/s\tCPU s/M\tRedis s/M\tgenerator s/M\tp50 ms\tp99 ms\tKiB/conn\tcores\tcatch-up ms\t")
+	fmt.Fprintln(w, "\nmedians of\tserver\tstore\tprotocol\tdeliveries/s\tCPU s/M\tRedis s/M\tgenerator s/M\tB written/event\tp50 ms\tp99 ms\tKiB/conn\tcores\tcatch-up ms\t")
 	var done []key
 	for _, r := range p.results {
 		k := r.key()
@@ -119,7 +137,7 @@ func (p *report) table() {
 			continue
 		}
 		done = append(done, k)
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t", k.scenario, k.server, cmp.Or(k.store, "-"), cmp.Or(k.protocol, "-"))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t", k.label(), k.server, cmp.Or(k.store, "-"), cmp.Or(k.protocol, "-"))
 		for _, c := range []struct {
 			format string
 			figure func(result) float64
@@ -128,6 +146,7 @@ func (p *report) table() {
 			{"%.2f", func(r result) float64 { return r.CPU }},
 			{"%.2f", func(r result) float64 { return r.Redis }},
 			{"%.2f", func(r result) float64 { return r.Generator }},
+			{"%.0f", writtenFigure},
 			{"%.2f", func(r result) float64 { return r.P50 }},
 			{"%.2f", func(r result) float64 { return r.P99 }},
 			{"%.1f", func(r result) float64 { return r.Memory }},

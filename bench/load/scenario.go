@@ -46,6 +46,8 @@ type variant struct {
 	kind kind
 	// batch lets the server put several envelopes into a frame.
 	batch bool
+	// content is the size of each window in bytes before the scenario, if it appends.
+	content int
 }
 
 // options are the values of the flags.
@@ -61,14 +63,14 @@ type options struct {
 
 func variants(names ...string) []variant {
 	all := []variant{
-		{"file", hubOnFile, false},
-		{"floor", bareFloor, false},
-		{"redis", hubOnRedis, false},
-		{"batch", hubOnFile, true},
-		{"replicas", twoHubs, false},
-		{"centrifuge", centrifugeOnRedis, false},
-		{"centrifuge-memory", centrifugeInMemory, false},
-		{"centrifuge-replicas", twoCentrifuges, false},
+		{name: "file", kind: hubOnFile},
+		{name: "floor", kind: bareFloor},
+		{name: "redis", kind: hubOnRedis},
+		{name: "batch", kind: hubOnFile, batch: true},
+		{name: "replicas", kind: twoHubs},
+		{name: "centrifuge", kind: centrifugeOnRedis},
+		{name: "centrifuge-memory", kind: centrifugeInMemory},
+		{name: "centrifuge-replicas", kind: twoCentrifuges},
 	}
 	return slices.DeleteFunc(all, func(v variant) bool { return !slices.Contains(names, v.name) })
 }
@@ -99,6 +101,10 @@ func scenarios() []scenario {
 		{
 			name: "storm", help: "2,000 tabs in 500 sessions that missed 100 events reconnect at once",
 			sessions: 500, tabs: 4, variants: variants("file"), run: storm(100),
+		},
+		{
+			name: "append", help: "60 sessions, 64 B at a time appended to windows of 1 KiB, 64 KiB and nearly 1 MiB",
+			sessions: 60, tabs: 1, variants: appendVariants("file", "redis"), run: appendText,
 		},
 		{
 			name: "agent", help: "one agent whose model sends 50 tokens per second: age of the tokens at a tab",
@@ -153,7 +159,7 @@ func (sc scenario) runRounds(ctx context.Context, st serverStarter, o options, p
 			if len(o.servers) > 0 && !slices.Contains(o.servers, v.name) {
 				continue
 			}
-			r := result{Scenario: sc.name, Server: v.kind.server, Store: v.kind.store, Round: round + 1}
+			r := result{Scenario: sc.name, Server: v.kind.server, Store: v.kind.store, Round: round + 1, Content: v.content}
 			if strings.HasPrefix(v.kind.server, "hub") {
 				r.Protocol = plainProtocol
 			}
@@ -194,6 +200,9 @@ func (sc scenario) runOnce(ctx context.Context, st serverStarter, v variant, o o
 	}
 	defer stop()
 	t.model = modelURL
+	if v.content > 0 {
+		t.encoder = newAppendEncoder(bodySize)
+	}
 	return sc.runAgainst(ctx, t, v.batch, o, r)
 }
 

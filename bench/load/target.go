@@ -179,11 +179,12 @@ func createSessions(ctx context.Context, addr string, n int) ([]string, error) {
 	return ids, nil
 }
 
-// measured is the CPU time that the processes have used so far.
+// measured is what the processes have used so far: CPU time, and bytes that the server has written.
 type measured struct {
 	at         time.Time
 	cpu, redis time.Duration
 	self       time.Duration
+	written    int64
 }
 
 func (t target) measure() (m measured, err error) {
@@ -194,6 +195,11 @@ func (t target) measure() (m measured, err error) {
 			return m, err
 		}
 		m.cpu += used
+		written, err := rig.Written(pid)
+		if err != nil {
+			return m, err
+		}
+		m.written += written
 	}
 	if m.self, err = rig.CPU(os.Getpid()); err != nil {
 		return m, err

@@ -87,6 +87,9 @@ func TestUsage(t *testing.T) {
 	if n, err := rig.Resident(os.Getpid()); err != nil || n < 1000 {
 		t.Errorf("resident memory is %d KiB (error %v), want 1000 or more", n, err)
 	}
+	if n, err := rig.Written(os.Getpid()); err != nil || n < 0 {
+		t.Errorf("got %d written bytes (error %v), want 0 or more", n, err)
+	}
 	if d, err := rig.CPU(os.Getpid()); err != nil || d > time.Hour {
 		t.Errorf("CPU time is %v (error %v), want at most an hour", d, err)
 	}

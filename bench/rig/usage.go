@@ -51,3 +51,18 @@ func Resident(pid int) (int64, error) {
 	}
 	return n, nil
 }
+
+// Written returns the bytes that a process has written to files and sockets.
+func Written(pid int) (int64, error) {
+	io, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
+	if err != nil {
+		return 0, fmt.Errorf("read written bytes: %w", err)
+	}
+	_, rest, _ := strings.Cut(string(io), "wchar:")
+	text, _, _ := strings.Cut(rest, "\n")
+	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("read written bytes: %w", err)
+	}
+	return n, nil
+}
