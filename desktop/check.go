@@ -251,12 +251,19 @@ func (c checker) checkContent(k windowKey, shown wire.Content) *Refusal {
 	if page, ok := shown.(wire.IframeContent); ok && !isPage(page.Data) {
 		return refuse(wire.CodeInvalidMessage, "a window shows pages of http, https and this hub, nothing else")
 	}
-	size := contentSize(shown)
+	return c.checkSize(k, contentSize(shown))
+}
+
+// checkSize bounds the size of the content of a window.
+func (c checker) checkSize(k windowKey, size int) *Refusal {
 	if size > MaxContent {
 		return refuse(wire.CodeMessageTooLarge, "content of %d bytes, a window shows at most %d", size, MaxContent)
 	}
 	if r := c.on.windows.findContent(k); r != nil {
 		size -= r.size
+	}
+	if x := c.on.windows.texts[k]; x != nil {
+		size -= x.stored()
 	}
 	if size <= 0 {
 		return nil // the content shrinks
@@ -278,6 +285,9 @@ func (c checker) checkUpdate(a wire.WindowUpdateContent) *Refusal {
 	k, refusal := c.findUnlocked(a.WindowID, a.AgentID)
 	if refusal != nil {
 		return refusal
+	}
+	if more, size, ok := c.on.windows.appended(k, a); ok {
+		return c.checkSize(k, size+len(more))
 	}
 	before := c.on.windows.contentOf(k)
 	renderer := a.Renderer

@@ -18,7 +18,9 @@
 // The state is a set of tables. [State.Changes] returns the fields that changed since the
 // last call, each encoded once however many events touched it; [Restore] is the inverse.
 // The content of a window is stored separately from the window, so that moving a window is
-// cheap. The text of an agent is stored in pieces of 4 KiB, of which only the last changes
+// cheap. What is appended to a long text is stored in pieces behind it, so that an append
+// costs the same for any size; programs that do not know pieces refuse such a session. The
+// text of an agent is stored in pieces of 4 KiB, of which only the last changes
 // while the agent streams. The snapshot contains everything that later events depend on, so
 // a client that starts with a snapshot ends in the owner's state. Everything is bounded by
 // the Max constants.

@@ -6,6 +6,8 @@ import "github.com/everdesk/everdesk/wire"
 type Change struct {
 	Table, Field string
 	Value        []byte
+	// Schema is the schema version that a program must know to read the value; 0 means any.
+	Schema uint8
 }
 
 // Changes returns the fields to write since the last call.

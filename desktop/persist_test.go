@@ -72,14 +72,16 @@ func TestContentIsKeptApart(t *testing.T) {
 	}
 	checkChanges(t, s, "windows monitor-0/w")
 	s.do(wire.WindowUpdateContent{WindowID: "w", Operation: wire.UpdateAppend{Data: []byte(`"y"`)}})
-	if _, n := s.Pending(); n < 100_000 {
-		t.Errorf("a word more changes %d bytes, want at least the 100000 of the text", n)
+	checkChanges(t, s, "pieces monitor-0/w/100000")
+	s.do(appendTo("w", "z"))
+	if fields, n := s.Pending(); fields != 1 || n == 0 || n > 1000 {
+		t.Errorf("a word more changes %d fields of %d bytes, want 1 of at most 1000", fields, n)
 	}
 	s.do(wire.WindowClose{WindowID: "w"})
-	if fields, n := s.Pending(); fields != 2 || n != 0 {
-		t.Errorf("a closed window takes %d fields of %d bytes, want 2 of 0", fields, n)
+	if fields, n := s.Pending(); fields != 3 || n != 0 {
+		t.Errorf("a closed window takes %d fields of %d bytes, want 3 of 0", fields, n)
 	}
-	checkChanges(t, s, "-windows monitor-0/w", "-contents monitor-0/w")
+	checkChanges(t, s, "-windows monitor-0/w", "-contents monitor-0/w", "-pieces monitor-0/w/100000")
 }
 
 // Contents without a window are not kept for ever.

@@ -14,8 +14,8 @@ type windowKey struct {
 	id      wire.WindowID
 }
 
-// content is the content of a window. It is stored separately, so that moving a window does
-// not rewrite it.
+// content is the content of a window, or its beginning if the window has pieces. It is stored
+// separately, so that moving a window does not rewrite it.
 type content struct {
 	MonitorID wire.MonitorID `json:"monitorId"`
 	WindowID  wire.WindowID  `json:"windowId"`
@@ -33,6 +33,7 @@ type schema struct {
 	monitors      kind[wire.MonitorID, wire.MonitorStatus]
 	windows       kind[windowKey, wire.WindowState]
 	contents      kind[windowKey, content]
+	pieces        kind[windowPieceKey, windowPiece]
 	dialogs       kind[wire.DialogID, wire.ApprovalRequest]
 	prompts       kind[wire.PromptID, wire.OpenPrompt]
 	notifications kind[wire.NoticeID, wire.ShownNotification]
@@ -64,6 +65,7 @@ var theSchema = sync.OnceValue(func() *schema {
 			return windowKey{v.MonitorID, v.WindowID}
 		}),
 		contents:      kindOf("contents", windowKey.field, func(v *content) windowKey { return windowKey{v.MonitorID, v.WindowID} }),
+		pieces:        kindOf("pieces", windowPieceKey.field, (*windowPiece).key).since(pieceSchema),
 		dialogs:       kindOf("dialogs", idField, func(v *wire.ApprovalRequest) wire.DialogID { return v.DialogID }),
 		prompts:       kindOf("prompts", idField, func(v *wire.OpenPrompt) wire.PromptID { return v.ID }),
 		notifications: kindOf("notifications", idField, func(v *wire.ShownNotification) wire.NoticeID { return v.ID }),
@@ -89,6 +91,12 @@ var theSchema = sync.OnceValue(func() *schema {
 
 func kindOf[K comparable, V any](name string, field func(K) string, key func(*V) K) kind[K, V] {
 	return kind[K, V]{name: name, field: field, key: key, format: wire.FormatOf[V]()}
+}
+
+// since returns the kind for programs that know a schema version.
+func (k kind[K, V]) since(version uint8) kind[K, V] {
+	k.schema = version
+	return k
 }
 
 func (k windowKey) field() string { return fieldName(string(k.monitor) + "/" + string(k.id)) }

@@ -40,7 +40,7 @@ func newState(session wire.SessionID) *State {
 		info:    sessionInfo{about: tableOf(&c.about), presence: tableOf(&c.presence), approval: tableOf(&c.approval)},
 		surface: surface{
 			monitors: monitors{all: tableOf(&c.monitors), queues: tableOf(&c.queues)},
-			windows:  windows{all: tableOf(&c.windows), contents: tableOf(&c.contents)},
+			windows:  windows{all: tableOf(&c.windows), contents: tableOf(&c.contents), pieces: tableOf(&c.pieces)},
 			notices: Notices{
 				dialogs: tableOf(&c.dialogs), prompts: tableOf(&c.prompts),
 				notifications: tableOf(&c.notifications), toasts: tableOf(&c.toasts), toastsDue: never,
@@ -60,10 +60,10 @@ func newState(session wire.SessionID) *State {
 }
 
 // tables returns the tables of all parts, in the order in which they are written.
-func (s *State) tables() [20]anyTable {
+func (s *State) tables() [21]anyTable {
 	f := &s.surface
 	return [...]anyTable{
-		&s.info.about, &s.info.presence, &s.info.approval, &f.monitors.all, &f.windows.all, &f.windows.contents,
+		&s.info.about, &s.info.presence, &s.info.approval, &f.monitors.all, &f.windows.all, &f.windows.contents, &f.windows.pieces,
 		&f.notices.dialogs, &f.notices.prompts, &f.notices.notifications, &f.notices.toasts, &f.icons.badges, &f.icons.shortcuts,
 		&s.agents.all, &s.agents.texts.pieces, &f.monitors.queues, &s.rows.all,
 		&s.plan.current, &s.plan.layer, &s.plan.todos, &s.plan.requests,

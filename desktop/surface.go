@@ -143,7 +143,7 @@ func (f *surface) setMonitor(p wire.MonitorStatus) {
 // size returns the bytes of everything that MaxBytes bounds. Changes after the last
 // [State.Changes] do not count yet.
 func (f *surface) size() int {
-	return f.windows.all.bytes + f.windows.contents.bytes + f.notices.dialogs.bytes + f.notices.prompts.bytes +
+	return f.windows.all.bytes + f.windows.contents.bytes + f.windows.pieces.bytes + f.notices.dialogs.bytes + f.notices.prompts.bytes +
 		f.notices.notifications.bytes + f.notices.toasts.bytes + f.icons.shortcuts.bytes
 }
 

@@ -17,6 +17,7 @@ type kind[K comparable, V any] struct {
 	field  func(K) string
 	key    func(*V) K
 	format wire.Format[V]
+	schema uint8 // version that a program must know to read the values; 0 means any
 }
 
 // record is a value in a table.
@@ -221,7 +222,7 @@ func (t *table[K, V]) change(r *record[V]) Change {
 	if r.field == "" {
 		r.field = t.kind.field(t.kind.key(&r.value))
 	}
-	return Change{Table: t.kind.name, Field: r.field, Value: t.kind.format.Append(nil, &r.value)}
+	return Change{Table: t.kind.name, Field: r.field, Value: t.kind.format.Append(nil, &r.value), Schema: t.kind.schema}
 }
 
 func sortChanges(list []Change) {

@@ -104,6 +104,35 @@ func textsLog() []wire.Event {
 	return logOf(all...)
 }
 
+// appendsLog appends to texts of several sizes, and changes them in other ways in between.
+func appendsLog() []wire.Event {
+	var all []wire.ServerPayload
+	update := func(op wire.UpdateOperation) {
+		all = append(all, acting(wire.WindowUpdateContent{WindowID: "w", Operation: op}))
+	}
+	all = append(all, acting(open("w")))
+	for i, n := range []int{3000, 900, 200, 17, 900, 300, 1100, 5000, 20_000, 40_000} {
+		for j := range 20 {
+			update(wire.UpdateAppend{Data: quoted(strings.Repeat(string([]rune("x한é𝛀")[(i+j)%4]), n/(j+1)))})
+		}
+		switch i % 5 {
+		case 1:
+			update(wire.UpdateInsertAt{Position: 4001, Data: quoted("𝛀")})
+		case 2:
+			update(wire.UpdatePrepend{Data: quoted("before")})
+		case 3:
+			update(wire.UpdateReplace{Data: quoted(strings.Repeat("whole", n))})
+		case 4:
+			all = append(all, acting(wire.WindowUpdateContent{
+				WindowID: "w", Operation: wire.UpdateAppend{Data: quoted("# other")}, Renderer: "markdown",
+			}))
+		}
+	}
+	update(wire.UpdateAppend{Data: json.RawMessage(`"\ud800"`)})
+	update(wire.UpdateAppend{Data: json.RawMessage(`7`)})
+	return logOf(all...)
+}
+
 // rowsLog has too many rows and too long ones, and goes back.
 func rowsLog() []wire.Event {
 	var all []wire.ServerPayload

@@ -138,6 +138,7 @@ func vectors(t *testing.T) []vector {
 	}
 	list = append(
 		list, run(t, "limits", limitsLog()), run(t, "texts", textsLog()), run(t, "rows", rowsLog()), run(t, "toasts", toastsLog()),
+		run(t, "appends", appendsLog()),
 		run(t, "plan", planLog()), run(t, "much of a plan", bigPlanLog()),
 	)
 	plans := rapid.Custom(drawPlanLog)

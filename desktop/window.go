@@ -12,6 +12,10 @@ import (
 type windows struct {
 	all      table[windowKey, wire.WindowState] // without their contents
 	contents table[windowKey, content]
+	// pieces follow contents, and texts has the whole texts of windows with pieces.
+	pieces table[windowPieceKey, windowPiece]
+	texts  map[windowKey]*windowText
+	trial  bool // a copy for trial changes; it has no pieces, only their size
 	// filled and shown cache the window and the content changed last, which may have been
 	// dropped since: usually the same one changes next.
 	filled *record[wire.WindowState]
@@ -51,10 +55,15 @@ func (ws *windows) whole(w *wire.WindowState) wire.WindowState {
 
 // contentOf returns the content of a window.
 func (ws *windows) contentOf(k windowKey) wire.Content {
-	if r := ws.findContent(k); r != nil {
-		return r.value.Content
+	r := ws.findContent(k)
+	if r == nil {
+		return wire.TextContent{}
 	}
-	return wire.TextContent{}
+	if x := ws.texts[k]; x != nil {
+		c, _ := textContent(wire.RendererOf(r.value.Content), x.String())
+		return c
+	}
+	return r.value.Content
 }
 
 func (ws *windows) findContent(k windowKey) *record[content] {
@@ -67,6 +76,7 @@ func (ws *windows) findContent(k windowKey) *record[content] {
 // setContent changes the content of a window.
 func (ws *windows) setContent(k windowKey, c wire.Content) {
 	c = plainContent(c)
+	ws.dropText(k)
 	if r := ws.findContent(k); r != nil {
 		ws.contents.touch(r).Content = c
 		ws.shown = r
@@ -89,7 +99,9 @@ func (ws *windows) updateContent(monitor wire.MonitorID, a wire.WindowUpdateCont
 	if r == nil {
 		return
 	}
-	if c, ok := updated(ws.contentOf(k), a.Operation, a.Renderer); ok {
+	if more, _, ok := ws.appended(k, a); ok {
+		ws.append(k, more)
+	} else if c, ok := updated(ws.contentOf(k), a.Operation, a.Renderer); ok {
 		ws.setContent(k, c)
 	}
 }
@@ -107,6 +119,7 @@ func (ws *windows) close(monitor wire.MonitorID, id wire.WindowID) {
 	if k, r := ws.find(monitor, id); r != nil {
 		ws.all.drop(k)
 		ws.contents.drop(k)
+		ws.dropText(k)
 	}
 }
 
@@ -114,6 +127,11 @@ func (ws *windows) close(monitor wire.MonitorID, id wire.WindowID) {
 func (ws *windows) closeAll(monitor wire.MonitorID) {
 	ws.all.dropIf(func(w *wire.WindowState) bool { return w.MonitorID == monitor })
 	ws.contents.dropIf(func(c *content) bool { return c.MonitorID == monitor })
+	for k := range ws.texts {
+		if k.monitor == monitor {
+			ws.dropText(k)
+		}
+	}
 }
 
 // create opens a window in front of the others, or replaces one.
@@ -272,17 +290,24 @@ func (ws *windows) list(shown func(wire.MonitorID) bool) []wire.WindowState {
 
 // load fills the empty tables from a snapshot.
 func (ws *windows) load(p *wire.SessionState) {
+	ws.texts = nil
 	for _, w := range p.Windows {
 		ws.put(w)
 	}
 }
 
-// afterRestore drops contents without a window from the restored tables.
+// afterRestore drops contents without a window from the restored tables, and makes the
+// texts of the others.
 func (ws *windows) afterRestore() {
 	ws.contents.dropIf(func(c *content) bool { return ws.all.get(windowKey{c.MonitorID, c.WindowID}) == nil })
+	ws.restoreTexts()
 }
 
 // clone returns a copy for trial changes.
 func (ws *windows) clone(sum *unwritten) windows {
-	return windows{all: ws.all.clone(sum), contents: ws.contents.clone(sum)}
+	return windows{
+		all: ws.all.clone(sum), contents: ws.contents.clone(sum), trial: true,
+		pieces: table[windowPieceKey, windowPiece]{kind: ws.pieces.kind, bytes: ws.pieces.bytes, mark: tableMark{sum: sum}},
+		texts:  ws.cloneTexts(),
+	}
 }

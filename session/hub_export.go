@@ -66,7 +66,7 @@ func importOps(id wire.SessionID, title string, l *sessionfile.Log) []store.Op {
 	state.Apply(wire.Event{Session: id, Data: now})
 	var ops []store.Op
 	for _, c := range state.All() {
-		ops = append(ops, store.Set(c.Table, c.Field, c.Value))
+		ops = append(ops, opOf(c))
 	}
 	return slices.Concat(ops, archived, contextpool.ImportOps(l.Desktop.Provider, l.Threads, all))
 }

@@ -89,3 +89,56 @@ func TestFullDesktop(t *testing.T) {
 		}
 	})
 }
+
+// The text of a window that was appended to is the same at the owner, at followers, and at the next
+// owner, which loads it from the store in pieces.
+func TestAppendedTextMovesWithTheSession(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		a, b, stop := startPair(t, s)
+		owner, err := a.Open(t.Context(), "ses-1")
+		requireNoError(t, err)
+		win := window("w")
+		win.Content = wire.TextContent{Data: strings.Repeat("x", 100_000)}
+		deliver(t, owner, command("c", "", emit(win)))
+		want := strings.Repeat("x", 100_000)
+		appendText := func(r *session.Handle, text string) {
+			deliver(t, r, command("c", "", emit(wire.WindowUpdateContent{
+				WindowID: "w", Operation: wire.UpdateAppend{Data: fmt.Appendf(nil, "%q", text)},
+			})))
+			want += text
+		}
+		check := func(what string, r *session.Handle) {
+			t.Helper()
+			now, err := r.Snapshot(t.Context(), nil)
+			requireNoError(t, err)
+			if got := now.Windows[0].Content.(wire.TextContent).Data; got != want {
+				t.Errorf("%s has a text of %d bytes, want the %d that were written", what, len(got), len(want))
+			}
+		}
+		for i := range 300 {
+			appendText(owner, fmt.Sprintf("line %d: %s", i, strings.Repeat("한", 30)))
+			if i == 150 {
+				time.Sleep(time.Second)
+			}
+		}
+		deliverBarrier(t, owner)
+		stored, err := s.Load(t.Context(), "ses-1")
+		requireNoError(t, err)
+		if n := len(stored.Tables["pieces"]); n < 2 {
+			t.Errorf("the store has %d pieces, want 2 or more", n)
+		}
+		follower := openHandle(t, b, "ses-1")
+		check("the owner", owner)
+		check("the follower", follower)
+		appendText(owner, "one more")
+		deliverBarrier(t, owner)
+		time.Sleep(time.Second)
+		check("the follower after an event", follower)
+		stop()
+		appendText(follower, "and the last")
+		deliverBarrier(t, follower)
+		check("the next owner", follower)
+	})
+}

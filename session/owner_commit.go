@@ -72,11 +72,7 @@ func (cm *committer) commit() error {
 // persist commits the step and returns the events to publish.
 func (cm *committer) persist() ([]broadcast.Event, error) {
 	for _, c := range cm.w.state.Changes() {
-		if c.Value == nil {
-			cm.w.step.ops = append(cm.w.step.ops, store.Unset(c.Table, c.Field))
-		} else {
-			cm.w.step.ops = append(cm.w.step.ops, store.Set(c.Table, c.Field, c.Value))
-		}
+		cm.w.step.ops = append(cm.w.step.ops, opOf(c))
 	}
 	if cm.w.step.archived {
 		cm.w.step.ops = cm.w.archives.appendChanges(cm.w.step.ops)
@@ -107,6 +103,16 @@ func (cm *committer) persist() ([]broadcast.Event, error) {
 		cm.w.step.reset()
 	}
 	return events, nil
+}
+
+// opOf returns the op that stores a change of the desktop state.
+func opOf(c desktop.Change) store.Op {
+	if c.Value == nil {
+		return store.Unset(c.Table, c.Field)
+	}
+	op := store.Set(c.Table, c.Field, c.Value)
+	op.Schema = c.Schema
+	return op
 }
 
 // publishStep publishes committed events and returns the items of the step. The items count as done

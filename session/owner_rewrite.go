@@ -302,7 +302,7 @@ func opSize(op store.Op) (items, size int) {
 // owner. ops are those of the lists that are not loaded.
 func (l *owner) allOps(ops []store.Op, tables map[string]map[string][]byte, lists map[string][][]byte) []store.Op {
 	for _, c := range l.w.state.All() {
-		ops = append(ops, store.Set(c.Table, c.Field, c.Value))
+		ops = append(ops, opOf(c))
 	}
 	ops = append(ops, l.commands.replies.ledger.all()...)
 	ops = append(ops, l.commands.questions.closed.all()...)

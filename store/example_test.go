@@ -34,12 +34,12 @@ func ExampleListStart() {
 // a newer one.
 func ExampleSchema() {
 	v1 := store.Schema{Version: 1}
-	v2 := store.Schema{Version: 2, Upgrade: func(_ store.Kind, _ string, _ uint8, value []byte) ([]byte, error) {
+	v3 := store.Schema{Version: 3, Upgrade: func(_ store.Kind, _ string, _ uint8, value []byte) ([]byte, error) {
 		return append([]byte("upgraded "), value...), nil
 	}}
-	value, err := v2.Open(store.KindField, "windows/notes", v1.Seal(nil, []byte("title")))
+	value, err := v3.Open(store.KindField, "windows/notes", v1.Seal(nil, []byte("title")))
 	fmt.Printf("%s %v\n", value, err)
-	_, err = v1.Open(store.KindField, "windows/notes", v2.Seal(nil, []byte("title")))
+	_, err = v1.Open(store.KindField, "windows/notes", v3.Seal(nil, []byte("title")))
 	fmt.Println(err != nil)
 	// Output:
 	// upgraded title <nil>

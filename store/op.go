@@ -22,6 +22,9 @@ type Op struct {
 	Field  string   // for tables
 	Values [][]byte // one; any number for OpPush
 	N      int      // the index of OpReplace, the bound of OpKeepLast and OpKeepFirst
+	// Schema is the schema version that a program must know to read the values; 0 means
+	// that of the engine, see [Schema.SealAs].
+	Schema uint8
 }
 
 // Set writes a field of a table.

@@ -23,13 +23,20 @@ const (
 // older versions. Every value is sealed with its version and a checksum, so that an older
 // replica refuses a value it cannot interpret and a flipped bit is detected.
 type Schema struct {
-	// Version is the version that is written, 1 to 255; 0 means 1.
+	// Version is the version that is written, 1 to 255; 0 means 1. See [Schema.SealAs] for
+	// values of a newer one.
 	Version uint8
 	// Upgrade converts a value of an older version into the current one. Nil means that
 	// older versions are unreadable. Values are upgraded whenever they are read and stored
 	// in the new form when they next change.
 	Upgrade func(kind Kind, name string, from uint8, value []byte) ([]byte, error)
 }
+
+// newestSchema is the newest version that the present programs read. Values are written in
+// version 1, except those that an older program would misunderstand:
+//
+//   - 2: windows have pieces, which follow their contents.
+const newestSchema = 2
 
 // sealBytes is the size that sealing adds: the version (1 byte) and the CRC-32C of version
 // and value (4 bytes).
@@ -38,8 +45,12 @@ const sealBytes = 5
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Seal appends value to dst in its stored form.
-func (s Schema) Seal(dst, value []byte) []byte {
-	dst = append(dst, max(s.Version, 1))
+func (s Schema) Seal(dst, value []byte) []byte { return s.SealAs(dst, value, 0) }
+
+// SealAs is [Schema.Seal] for a value that only programs read which know a version: all
+// others fail with [ErrNewerSchema].
+func (s Schema) SealAs(dst, value []byte, version uint8) []byte {
+	dst = append(dst, max(s.Version, version, 1))
 	sum := crc32.Update(crc32.Checksum(dst[len(dst)-1:], castagnoli), castagnoli, value)
 	dst = binary.LittleEndian.AppendUint32(dst, sum)
 	return append(dst, value...)
@@ -59,10 +70,10 @@ func (s Schema) Open(kind Kind, name string, sealed []byte) ([]byte, error) {
 	}
 	current := max(s.Version, 1)
 	switch {
-	case version == current:
+	case version > max(current, newestSchema):
+		return nil, fmt.Errorf("%s: %w: version %d, this program knows %d", where, ErrNewerSchema, version, max(current, newestSchema))
+	case version >= current:
 		return value, nil
-	case version > current:
-		return nil, fmt.Errorf("%s: %w: version %d, this program knows %d", where, ErrNewerSchema, version, current)
 	case s.Upgrade == nil:
 		return nil, &CorruptError{Where: where, Reason: fmt.Sprintf("version %d has no upgrade to %d", version, current)}
 	}

@@ -79,6 +79,13 @@ func TestOpenOfOtherVersions(t *testing.T) {
 	_, err = store.Schema{Version: 3}.Open(store.KindCard, "s", old)
 	isCorrupt(t, err, "card s")
 
+	// A value may need a newer program than the others.
+	needs2 := store.Schema{}.SealAs(nil, []byte("value"), 2)
+	for _, s := range []store.Schema{{}, {Version: 2}} {
+		if got, err := s.Open(store.KindField, "t/f", needs2); err != nil || string(got) != "value" {
+			t.Errorf("version %d opens version 2 as %q, %v, want the value", s.Version, got, err)
+		}
+	}
 	for _, s := range []store.Schema{{}, {Version: 1, Upgrade: upgrade}, {Version: 2}} {
 		_, err = s.Open(store.KindEntry, "1-2", current.Seal(nil, []byte("value")))
 		if !errors.Is(err, store.ErrNewerSchema) || errors.Is(err, store.ErrCorrupt) {

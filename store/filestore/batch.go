@@ -32,7 +32,7 @@ func (w *batchWriter) build(p *pendingCommit, b *store.Batch) error {
 		return err
 	}
 	if b.Card != nil {
-		w.putSealed(out, []byte(cardKey), b.Card)
+		w.putSealed(out, []byte(cardKey), b.Card, 0)
 	}
 	p.buf = m.append(p.buf[:0])
 	out.Put(metaKey, p.buf)
@@ -182,7 +182,7 @@ func (w *batchWriter) applyOps(out *kvlog.Batch, ops []store.Op) error {
 		switch op.Kind {
 		case store.OpSet:
 			var room [keyBufBytes]byte
-			w.putSealed(out, appendTableKey(room[:0], op.Name, op.Field), op.Values[0])
+			w.putSealed(out, appendTableKey(room[:0], op.Name, op.Field), op.Values[0], op.Schema)
 		case store.OpUnset:
 			out.Delete(tableKey(op.Name, op.Field))
 		case store.OpClear:
@@ -224,7 +224,7 @@ func (w *batchWriter) applyListOp(out *kvlog.Batch, op *store.Op, b bounds) boun
 	switch op.Kind {
 	case store.OpPush:
 		for _, v := range op.Values {
-			w.putSealed(out, appendNumbered(room[:0], prefix, b.next), v)
+			w.putSealed(out, appendNumbered(room[:0], prefix, b.next), v, op.Schema)
 			b.next++
 		}
 	case store.OpReplace:
@@ -233,7 +233,7 @@ func (w *batchWriter) applyListOp(out *kvlog.Batch, op *store.Op, b bounds) boun
 			i = b.next - uint64(-op.N)
 		}
 		if i >= b.first && i < b.next && uint64(max(op.N, -op.N)) <= b.len() { //nolint:gosec // not negative
-			w.putSealed(out, appendNumbered(room[:0], prefix, i), op.Values[0])
+			w.putSealed(out, appendNumbered(room[:0], prefix, i), op.Values[0], op.Schema)
 		}
 	case store.OpKeepLast:
 		if n < b.len() {

@@ -107,7 +107,8 @@ func (f *folder) withIndex(bucket string, fn func(x *kvlog.Index)) error {
 	return nil
 }
 
-// putSealed sets a key to the sealed value.
-func (f *folder) putSealed(out *kvlog.Batch, key, value []byte) {
-	f.cfg.Schema.Seal(out.Reserve(key, sealBytes+len(value))[:0], value)
+// putSealed sets a key to the sealed value. version is the schema version that a program
+// must know to read it, or 0.
+func (f *folder) putSealed(out *kvlog.Batch, key, value []byte, version uint8) {
+	f.cfg.Schema.SealAs(out.Reserve(key, sealBytes+len(value))[:0], value, version)
 }

@@ -70,7 +70,7 @@ func (r *repairer) markGroup(group []*session, report string, text []byte) error
 		e.mu.Unlock()
 		if !absent {
 			b := kvlog.NewBatch(e.bucket)
-			r.putSealed(b, appendTableKey(nil, store.LossTable, report), text)
+			r.putSealed(b, appendTableKey(nil, store.LossTable, report), text, 0)
 			batches = append(batches, b)
 		}
 	}

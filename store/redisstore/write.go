@@ -212,7 +212,7 @@ func (c *codec) encodeOp(w *write, op *store.Op) {
 	}
 	for _, v := range op.Values {
 		from := len(w.text)
-		w.text = c.schema.Seal(w.text, v)
+		w.text = c.schema.SealAs(w.text, v, op.Schema)
 		w.args = append(w.args, w.textFrom(from))
 	}
 }

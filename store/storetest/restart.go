@@ -17,6 +17,7 @@ func restartChecks() []check {
 		{name: "older values are upgraded when read", run: schemaUpgrade},
 		{name: "changed values are stored in the new form", run: schemaStored},
 		{name: "newer values are refused without quarantine", run: schemaNewer},
+		{name: "a value can need a newer program than the others", run: schemaOfValue},
 	}
 }
 
@@ -98,9 +99,9 @@ func restartTrimmed(r *rig) {
 	c.verifyCursors(r)
 }
 
-// version2 is a schema whose upgrade is visible in every value.
-func version2() Options {
-	return Options{Schema: store.Schema{Version: 2, Upgrade: func(kind store.Kind, name string, from uint8, value []byte) ([]byte, error) {
+// version3 is a schema whose upgrade is visible in every value.
+func version3() Options {
+	return Options{Schema: store.Schema{Version: 3, Upgrade: func(kind store.Kind, name string, from uint8, value []byte) ([]byte, error) {
 		if kind == store.KindEntry {
 			return bytes.ReplaceAll(value, []byte("v1"), []byte("v2")), nil
 		}
@@ -129,7 +130,7 @@ func (r *rig) written(id wire.SessionID) *leaseWriter {
 
 func schemaUpgrade(r *rig) {
 	p := r.written("s")
-	r = r.reopen(version2())
+	r = r.reopen(version3())
 	r.same("state", r.load("s"), store.State{
 		At:     p.top,
 		Tables: tables{"t": {"f": []byte(`field field "t/f" from 1`)}},
@@ -153,7 +154,7 @@ func schemaUpgrade(r *rig) {
 
 func schemaStored(r *rig) {
 	p := r.written("s")
-	r = r.reopen(version2())
+	r = r.reopen(version3())
 	p = r.resume(p)
 	p.commit(store.Batch{Events: items("v2 third"), Card: []byte("new card"), Ops: []store.Op{
 		store.Set("t", "f", []byte("new field")), store.Push("l", []byte("new item")),
@@ -169,13 +170,13 @@ func schemaStored(r *rig) {
 			r.Errorf(`card is %q, want "new card"`, got)
 		}
 		r.expectDocument("c", "s", "new document", 2)
-		r = r.reopen(version2())
+		r = r.reopen(version3())
 	}
 }
 
 func schemaNewer(r *rig) {
 	old := r.written("old")
-	r = r.reopen(version2())
+	r = r.reopen(version3())
 	p := r.written("s")
 	r = r.reopen(Options{})
 	_, err := r.Contents.Load(r.ctx, "s")
@@ -193,12 +194,35 @@ func schemaNewer(r *rig) {
 	}
 	r.resume(old).write(1)
 
-	r = r.reopen(version2()) // the newer program reads everything unchanged
+	r = r.reopen(version3()) // the newer program reads everything unchanged
 	if i := r.info("s"); i.Quarantined != "" || string(i.Card) != "card" {
 		r.Errorf("info is %+v, want the card and no quarantine", i)
 	}
 	r.resume(p).write(1)
 	if s := r.load("s"); string(s.Tables["t"]["f"]) != "field" {
 		r.Errorf("tables are %v, want the field unchanged", s.Tables)
+	}
+}
+
+func schemaOfValue(r *rig) {
+	set := func(field string, version uint8) store.Op {
+		op := store.Set("t", field, []byte(field))
+		op.Schema = version
+		return op
+	}
+	p := r.createAndClaim("s", "a")
+	p.commit(store.Batch{Ops: []store.Op{set("any", 0), set("known", 2)}})
+	r.same("tables", r.load("s").Tables, tables{"t": {"any": []byte("any"), "known": []byte("known")}})
+	push := store.Push("l", []byte("item"))
+	push.Schema = 3
+	for _, newer := range [][2]store.Op{{set("new", 3), store.Unset("t", "new")}, {push, store.Drop("l")}} {
+		p.commit(store.Batch{Ops: newer[:1]})
+		_, err := r.Contents.Load(r.ctx, "s")
+		r.is(err, store.ErrNewerSchema, "Load")
+		if i := r.info("s"); i.Quarantined != "" {
+			r.Errorf("got a quarantine because of %q, want none", i.Quarantined)
+		}
+		p.commit(store.Batch{Ops: newer[1:]})
+		r.same("tables", r.load("s").Tables, tables{"t": {"any": []byte("any"), "known": []byte("known")}})
 	}
 }
