@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/everdesk/everdesk/store"
@@ -34,14 +36,16 @@ func (s *Sessions) Send(ctx context.Context, session wire.SessionID, commands ..
 		return nil, refused
 	}
 	k := s.keys.session(session)
-	args := make([]any, 0, 2+3*len(valid))
+	args, size := make([]any, 0, 2+3*len(valid)), 0
 	args = append(args, string(session), s.limits.InboxCommands)
 	for _, c := range valid {
 		sum := sha256.Sum256(c.Data)
 		args = append(args, c.ID, hex.EncodeToString(sum[:8]), s.schema.Seal(nil, c.Data))
+		size += len(c.Data)
 	}
-	r, err := s.calls.callSession(ctx, what, retryable, session, s.scripts.send,
+	v, err := s.sends.call(ctx, what+" "+string(session), retryable, s.scripts.send, size,
 		[]string{k.meta(), k.inbox(), k.ids(), k.quarantine()}, args...)
+	r, err := s.calls.sessionReply(ctx, what, session, v, err)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +63,8 @@ func (s *Sessions) Send(ctx context.Context, session wire.SessionID, commands ..
 
 // Receive yields the commands in the inbox in the order in which they were sent, and then
 // new ones, until the first error. Commands that no batch consumes are yielded again by the
-// next Receive. Once begun it continues through outages of Redis.
+// next Receive. The inbox is authoritative; published messages only save reading it, as long
+// as each one continues the previous one. Once begun it continues through outages of Redis.
 func (s *Sessions) Receive(ctx context.Context, l store.Lease) iter.Seq2[[]store.Command, error] {
 	return func(yield func([]store.Command, error) bool) {
 		if err := checkLease(l); err != nil {
@@ -67,65 +72,148 @@ func (s *Sessions) Receive(ctx context.Context, l store.Lease) iter.Seq2[[]store
 			return
 		}
 		k := s.keys.session(l.Session)
-		woken := make(wakeup, 1)
-		defer s.bus.listen(k.partition, k.inbox(), woken)()
+		in := &inbox{Sessions: s, lease: l, messageQueue: newMessageQueue()}
+		defer s.bus.listen(k.partition, k.inbox(), in)()
 		poll := time.NewTicker(s.cfg.InboxEvery)
 		defer poll.Stop()
-		after, begun := "-", false
 		for {
-			commands, last, err := s.receive(ctx, l, after)
-			if errors.Is(err, store.ErrUnavailable) && begun {
-				// The lease, not an outage, ends the ownership.
-				s.pause(ctx, maxBackoff)
-				continue
-			}
-			begun = true
-			if err != nil {
-				yield(nil, err)
+			if err := in.yieldPending(ctx, yield); err != nil {
+				if !errors.Is(err, errConsumerStopped) {
+					yield(nil, err)
+				}
 				return
 			}
-			if len(commands) > 0 {
-				after = "(" + last
-				if !yield(commands, nil) {
-					return
-				}
-				continue
-			}
 			select {
-			case <-woken:
+			case <-in.wake:
+				continue
 			case <-poll.C:
 			case <-ctx.Done():
 			case <-s.runCtx.Done():
 			}
+			in.onConnect()
 		}
 	}
 }
 
+// inbox is the state of one call of Receive.
+type inbox struct {
+	*Sessions
+	lease store.Lease
+	messageQueue
+
+	begun bool          // the inbox was read once
+	at    wire.Position // entry id of the last command yielded; zero for none
+}
+
+// yieldPending yields all pending commands: those of messages, and those in the inbox if there
+// may be more.
+func (in *inbox) yieldPending(ctx context.Context, yield func([]store.Command, error) bool) error {
+	messages, mustRead := in.drain()
+	for _, m := range messages {
+		commands, last, ok := in.decodeMessage(m)
+		if !ok {
+			mustRead = true
+			break
+		}
+		if last.Compare(in.at) <= 0 {
+			continue // read before
+		}
+		if in.at = last; !yield(commands, nil) {
+			return errConsumerStopped
+		}
+	}
+	for mustRead {
+		commands, last, err := in.receive(ctx, in.lease, in.at)
+		if errors.Is(err, store.ErrUnavailable) && in.begun {
+			// The lease, not an outage, ends the ownership.
+			in.pause(ctx, maxBackoff)
+			continue
+		}
+		in.begun = true
+		if err != nil {
+			return err
+		}
+		size := 0
+		for _, c := range commands {
+			size += len(c.Data)
+		}
+		mustRead = size >= receiveBytes
+		if len(commands) == 0 {
+			return nil
+		}
+		if in.at = last; !yield(commands, nil) {
+			return errConsumerStopped
+		}
+	}
+	return nil
+}
+
+// decodeMessage parses a message of send.lua. It returns false if the message does not continue
+// what was yielded, or cannot be parsed: then the inbox must be read.
+func (in *inbox) decodeMessage(message string) (commands []store.Command, last wire.Position, ok bool) {
+	head, rest, found := strings.Cut(message, "\n")
+	if !found {
+		return nil, last, false
+	}
+	for rest != "" {
+		line, body, _ := strings.Cut(rest, "\n")
+		fields := strings.Fields(line)
+		if len(fields) != 3 {
+			return nil, last, false
+		}
+		idSize, idErr := strconv.Atoi(fields[1])
+		dataSize, dataErr := strconv.Atoi(fields[2])
+		if idErr != nil || dataErr != nil || idSize < 0 || dataSize < 0 || idSize+dataSize > len(body) {
+			return nil, last, false
+		}
+		id, sealed := body[:idSize], body[idSize:idSize+dataSize]
+		rest = body[idSize+dataSize:]
+		data, err := in.schema.Open(store.KindCommand, id, []byte(sealed))
+		if err == nil {
+			last, err = wire.ParsePosition(fields[0])
+		}
+		if err != nil {
+			return nil, last, false
+		}
+		commands = append(commands, store.Command{ID: id, Data: data})
+	}
+	prev, err := wire.ParsePosition(head)
+	return commands, last, last.Compare(in.at) <= 0 || err == nil && prev == in.at
+}
+
 // receive returns the commands after an entry id of the inbox, and the last entry id.
-func (s *Sessions) receive(ctx context.Context, l store.Lease, after string) (commands []store.Command, last string, err error) {
+func (s *Sessions) receive(
+	ctx context.Context, l store.Lease, after wire.Position,
+) (commands []store.Command, last wire.Position, err error) {
 	const what = "receive for session"
+	from := "-"
+	if !after.IsZero() {
+		from = "(" + after.String()
+	}
 	k := s.keys.session(l.Session)
 	r, err := s.calls.callSession(ctx, what, retryable, l.Session, s.scripts.receive, []string{k.meta(), k.inbox()},
-		string(l.Replica), epochText(l), after, receiveBytes)
+		string(l.Replica), epochText(l), from, receiveBytes)
 	if err != nil {
-		return nil, "", err
+		return nil, last, err
 	}
 	for _, v := range r.args {
 		entry, _ := v.([]any)
 		var fields []any
+		parsed := errReply
 		if len(entry) == 2 {
-			last, _ = entry[0].(string)
+			text, _ := entry[0].(string)
+			last, parsed = wire.ParsePosition(text)
 			fields, _ = entry[1].([]any)
 		}
-		if len(fields) != 4 {
+		if len(fields) != 4 || parsed != nil {
 			err := &store.CorruptError{Where: "inbox", Reason: "entry has an unknown format"}
-			return nil, "", fmt.Errorf("%s %s: %w", what, l.Session, s.calls.handleCorrupt(ctx, l.Session, err))
+			return nil, last, fmt.Errorf("%s %s: %w", what, l.Session, s.calls.handleCorrupt(ctx, l.Session, err))
 		}
 		id, _ := fields[1].(string)
 		sealed, _ := fields[3].(string)
 		data, err := s.schema.Open(store.KindCommand, id, []byte(sealed))
 		if err != nil {
-			return nil, "", fmt.Errorf("%s %s: %w", what, l.Session, s.calls.handleCorrupt(ctx, l.Session, err))
+			return nil, last, fmt.Errorf("%s %s: %w", what, l.Session, s.calls.handleCorrupt(ctx, l.Session, err))
 		}
 		commands = append(commands, store.Command{ID: id, Data: data})
 	}

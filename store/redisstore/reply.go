@@ -69,8 +69,13 @@ type sessionCaller struct {
 func (c *sessionCaller) callSession(
 	ctx context.Context, what string, again retrySafety, id wire.SessionID, sc *script, keys []string, args ...any,
 ) (reply, error) {
+	v, err := c.call(ctx, what+" "+string(id), again, sc, keys, args...)
+	return c.sessionReply(ctx, what, id, v, err)
+}
+
+// sessionReply converts the result of a call for callSession.
+func (c *sessionCaller) sessionReply(ctx context.Context, what string, id wire.SessionID, v any, err error) (reply, error) {
 	what += " " + string(id)
-	v, err := c.call(ctx, what, again, sc, keys, args...)
 	if err != nil {
 		return reply{}, c.sessionError(ctx, id, err)
 	}

@@ -12,6 +12,7 @@ type Sessions struct {
 	tails     *tailSet
 	directory *directory
 	committer *committer
+	sends     *callQueue
 }
 
 func newSessions(c *caller, lists *rebuilder, bus *bus) *Sessions {
@@ -22,5 +23,6 @@ func newSessions(c *caller, lists *rebuilder, bus *bus) *Sessions {
 		tails:     &tailSet{caller: c, tails: map[*tail]struct{}{}},
 		directory: &directory{caller: c, calls: calls, rebuilder: lists},
 		committer: newCommitter(c, codec),
+		sends:     newCallQueue(c),
 	}
 }

@@ -15,14 +15,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-const (
-	// The bounds of the messages that a tail buffers for a slow consumer. Beyond them the
-	// buffer is dropped and the consumer continues with the log.
-	tailMessages = 64
-	tailBytes    = 1 << 20
-	// catchUpEvents is the number of events that a tail reads from the log at once.
-	catchUpEvents = 1000
-)
+// catchUpEvents is the number of events that a tail reads from the log at once.
+const catchUpEvents = 1000
 
 // Tail yields the events after a cursor in order, each once, and then new ones, whichever
 // replica commits them, until the first error. The log is authoritative; published messages
@@ -35,7 +29,7 @@ func (s *Sessions) Tail(ctx context.Context, session wire.SessionID, after wire.
 			return
 		}
 		k := s.keys.session(session)
-		t := &tail{reader: s.reader, session: session, wake: make(wakeup, 1), at: after, mustRead: true}
+		t := &tail{reader: s.reader, session: session, messageQueue: newMessageQueue(), at: after}
 		// Listening before reading ensures that no event in between is missed.
 		defer s.bus.listen(k.partition, k.meta(), t)()
 		defer s.tails.add(t)()
@@ -66,49 +60,13 @@ var errConsumerStopped = errors.New("consumer stopped")
 type tail struct {
 	reader  *logReader
 	session wire.SessionID
-	wake    wakeup
+	messageQueue
 
 	begun bool // the log was read once; used by the consumer's goroutine only
 
-	mu       sync.Mutex    // guards the fields below
-	at       wire.Position // position of the last event yielded; only the consumer's goroutine changes it
-	owned    bool          // whether the session had an owner at that position
-	mustRead bool          // the log may contain more than queue
-	queue    []string
-	bytes    int
-}
-
-// onMessage buffers a message for the consumer.
-func (t *tail) onMessage(message string) {
-	t.mu.Lock()
-	if len(t.queue) >= tailMessages || t.bytes+len(message) > tailBytes {
-		t.queue, t.bytes, t.mustRead = nil, 0, true
-	}
-	// If the log must be read anyway, messages are not needed; reading also reveals that
-	// the session is vacant or deleted.
-	if !t.mustRead {
-		t.queue = append(t.queue, message)
-		t.bytes += len(message)
-	}
-	t.mu.Unlock()
-	t.wake.signal()
-}
-
-// onConnect makes the consumer read the log.
-func (t *tail) onConnect() {
-	t.mu.Lock()
-	t.mustRead = true
-	t.mu.Unlock()
-	t.wake.signal()
-}
-
-// drain returns and clears the pending work.
-func (t *tail) drain() (messages []string, fill bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	messages, fill = t.queue, t.mustRead
-	t.queue, t.bytes, t.mustRead = nil, 0, false
-	return messages, fill
+	// The mu of the queue guards the fields below.
+	at    wire.Position // position of the last event yielded; only the consumer's goroutine changes it
+	owned bool          // whether the session had an owner at that position
 }
 
 // yieldPending yields all pending news.
@@ -270,7 +228,7 @@ func (s *tailSet) checkPositions(ctx context.Context, bySession map[wire.Session
 func (t *tail) checkPosition(state string) {
 	owner, _, _ := strings.Cut(strings.TrimPrefix(state, "!"), " ")
 	t.mu.Lock()
-	behind := !strings.HasSuffix(state, " "+t.at.String()) && len(t.queue) == 0
+	behind := !strings.HasSuffix(state, " "+t.at.String()) && len(t.messages) == 0
 	left := owner == "" && t.owned
 	t.mu.Unlock()
 	if behind || left {
