@@ -112,6 +112,7 @@ type follower struct {
 	sendingPresence   atomic.Bool // a presence report is being sent
 	presenceFailed    atomic.Bool // the last presence report was not sent
 	sends             sync.WaitGroup
+	relocation        relocation
 	sentVersion       uint64    // version of tabChanges that the owner knows
 	presenceResendAt  time.Time // when presence is sent again at the latest
 	sentTotal         int       // number of tabs last sent to the owner
@@ -310,6 +311,9 @@ func (f *follower) forwardItems(ctx context.Context, now time.Time) {
 	}
 	items := f.unsent
 	f.unsent, f.sending = nil, true
+	if f.relocation.add(len(items), now) && f.live.drainOrder.Load() == nil {
+		f.sends.Go(func() { f.live.requestOwnership(ctx) })
+	}
 	f.sends.Go(func() {
 		rest, err := f.live.sendItems(ctx, items)
 		f.sendResult <- sendResult{rest, err}

@@ -19,6 +19,7 @@ const (
 	orderDelete   orderKind = "delete"
 	orderAct      orderKind = "act"      // an admin action
 	orderYield    orderKind = "yield"    // hand the session over to another replica
+	orderRelocate orderKind = "relocate" // hand the session over to a replica that forwards many commands
 	orderPresence orderKind = "presence" // the tabs of another replica
 	orderBarrier  orderKind = "mark"     // no effect, see inboxReceiver.sendBarrier
 	orderRestore  orderKind = "restore"  // restore what the store has lost
@@ -34,9 +35,10 @@ type order struct {
 	Share Share  `json:"share,omitempty"`
 	// Message belongs to orderAct, in the native dialect.
 	Message json.RawMessage `json:"message,omitempty"`
-	// Epoch belongs to orderYield and is that of the owner it is meant for; Replica is the heir.
+	// Epoch belongs to orderYield and orderRelocate and is that of the owner they are meant for;
+	// Replica is the heir.
 	Epoch uint64 `json:"epoch,omitempty"`
-	// Until belongs to orderYield: the order is void after it, by the store's clock.
+	// Until belongs to the same: the order is void after it, by the store's clock.
 	Until wire.Millis `json:"until,omitempty"`
 	// Replica, Total and Connections belong to orderPresence.
 	Replica     wire.ReplicaID    `json:"replica,omitempty"`

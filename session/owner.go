@@ -26,6 +26,7 @@ type owner struct {
 	snapshotRequests []snapshotRequest
 	deleteErr        error          // the result of deleting the session, which ends the loop
 	heir             wire.ReplicaID // the replica that the session is to be handed to; empty for none
+	lastLocal        time.Time      // when the last item of this replica was executed, by the store's clock
 	presence         presence
 	dueTimer         dueTimer // signals the mailbox when something is due
 	interrupted      interruptedStep
@@ -173,6 +174,8 @@ func (l *owner) drainDeadline() time.Time {
 func (l *owner) handleItem(it *item) {
 	if it.deliveryID != "" {
 		l.w.step.consumed = append(l.w.step.consumed, it.deliveryID)
+	} else {
+		l.lastLocal = l.w.now
 	}
 	switch {
 	case it.poison != nil && (it.order != nil || it.work != nil):
@@ -219,6 +222,8 @@ func (l *owner) handleOrder(it *item) {
 		l.commands.handleAdminAction(it)
 	case orderYield:
 		l.yield(o)
+	case orderRelocate:
+		l.relocate(o)
 	case orderRestore:
 		(&restorer{w: &l.w, agents: l.agents, commands: &l.commands, log: l.live.log}).restoreLost(o)
 	case orderDelete:
