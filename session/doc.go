@@ -20,7 +20,8 @@
 //   - hub_*.go, handle.go: [Hub] with its registry of live sessions, the directory, admin actions,
 //     drain, sweep, import and export. hub_environment.go has what all live sessions share.
 //   - live_*.go, mailbox*.go: the liveSession. live_ownership.go has the table of its roles; each
-//     change of role follows it. live_follow.go is the follower.
+//     change of role follows it. live_follow.go is the follower; live_relocate.go moves a session to
+//     the replica that forwards its commands.
 //   - owner*.go, ownership of a session: the owner takes items from the mailbox. Its committer
 //     (owner_commit.go) is the only part that commits: it commits, then publishes, then executes
 //     effects, and every write names the lease (owner_lease.go). owner_rewrite.go and

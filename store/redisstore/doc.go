@@ -46,8 +46,9 @@
 // The commit script returns the number of subscribers of the session's channel. If there are
 // any, the committing process publishes the entry right after the commit. Claims, releases and
 // deletions are published by their scripts. The owner listens to another channel, that of its
-// inbox, on which commands and claims are announced. Messages are hints: a tail yields one only if it continues what the tail
-// yielded before, and reads the log otherwise. A tail also reads the log after every new
+// inbox, on which commands and claims are announced. Messages are hints: a tail yields one only
+// if it continues what the tail yielded before, and reads the log otherwise; the owner does the
+// same with commands and the inbox. A tail also reads the log after every new
 // pub/sub connection and when the regular check (every 5 s) finds another end of the log. A
 // lost message therefore costs time and never an event. Channels are sharded; in a Cluster
 // there is one connection per partition with listeners.
