@@ -14,6 +14,7 @@ const (
 	relocateAfter  = 64
 	relocateWithin = 10 * time.Second
 	relocatePause  = 30 * time.Second
+	relocatePoll   = 10 * time.Millisecond // doubled after every look, up to a second
 )
 
 // quietAfter is the time without commands of its own clients after which an owner grants such a
@@ -48,7 +49,7 @@ func (k *liveSession) requestOwnership(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, k.env.cfg.Lease+time.Second)
 	defer cancel()
 	asked := false
-	for wait := takeoverPoll; ctx.Err() == nil; wait = min(2*wait, time.Second) {
+	for wait := relocatePoll; ctx.Err() == nil; wait = min(2*wait, time.Second) {
 		i, err := k.env.store.Session(ctx, k.id)
 		switch {
 		case err != nil:
