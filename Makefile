@@ -89,6 +89,10 @@ fmt: ## format everything
 	$(TOOL) gofumpt -w .
 	$(GO) fix ./...
 
+.PHONY: test-agents
+test-agents: ## install Claude Code and Codex from npm and run the contract of providers with them
+	scripts/agents.sh
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (60s)
 	scripts/fuzz.sh $(FUZZTIME)

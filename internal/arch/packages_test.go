@@ -31,8 +31,8 @@ var rules = map[string]rule{
 	"providers/jsonline":     {},
 	"providers/jsonrpc":      {},
 	"providers/agent":        {uses: "providers"},
-	"providers/claude":       {uses: "providers providers/agent providers/jsonline", tests: "providers/agent/agenttest providers/providertest"},
-	"providers/codex":        {uses: "providers providers/agent providers/jsonline providers/jsonrpc", tests: "providers/agent/agenttest providers/providertest"},
+	"providers/claude":       {uses: "providers providers/agent providers/jsonline", tests: "providers/agent/agenttest providers/fakemodel providers/providertest"},
+	"providers/codex":        {uses: "providers providers/agent providers/jsonline providers/jsonrpc", tests: "providers/agent/agenttest providers/fakemodel providers/providertest"},
 
 	"providers/agent/agenttest": {uses: "providers providers/providertest"},
 

@@ -22,7 +22,7 @@ func HTTPFailure(status int, text string) *providers.Failure {
 		f.Class = providers.Rate
 	case status == 529, status == http.StatusServiceUnavailable:
 		f.Class = providers.Overloaded
-	case status >= 400 && status < 500:
+	case status >= 400 && status < 500, status == 0 && strings.Contains(lower, "invalid_request_error"):
 		f.Class = providers.Invalid
 	}
 	return f

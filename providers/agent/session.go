@@ -151,13 +151,12 @@ func (s *Session) give(ctx context.Context, t *turn, m providers.Message) error 
 	}
 	t.waiting[m.ID] = m
 	text := s.preface + m.Text
-	preface := s.preface
-	s.preface = ""
+	t.given, t.preface, s.preface = m.ID, s.preface, ""
 	s.mu.Unlock()
 	if err := s.lockSending(ctx); err != nil {
 		return s.abandon(t, err)
 	}
-	if s.endedBefore(t) {
+	if !s.beginPart(t) {
 		<-s.sending
 		return nil
 	}
@@ -167,25 +166,28 @@ func (s *Session) give(ctx context.Context, t *turn, m providers.Message) error 
 	defer s.mu.Unlock()
 	if err == nil {
 		if s.turn == t {
-			t.agentWorks = true
 			s.announceLocked(t)
 		}
 		return nil
 	}
-	s.preface = preface
 	return s.abandonLocked(t, err)
 }
 
-// endedBefore ends a turn that was interrupted before the agent had its message, and reports whether
-// it was.
-func (s *Session) endedBefore(t *turn) bool {
+// beginPart marks the agent as working on the turn, before it has the message, so that an interrupt
+// from now on waits until it has. A turn that was interrupted before ends instead.
+func (s *Session) beginPart(t *turn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.turn == t && t.ending {
+	switch {
+	case s.turn != t:
+		return false
+	case t.ending:
 		s.announceLocked(t)
 		s.finishLocked(t, providers.Interrupted, nil)
+		return false
 	}
-	return s.turn != t
+	t.agentWorks = true
+	return true
 }
 
 func (s *Session) lockSending(ctx context.Context) error {

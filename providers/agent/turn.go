@@ -24,6 +24,8 @@ type turn struct {
 	ending      bool // it is being interrupted
 	interrupted bool // the agent was told so
 	waiting     map[string]providers.Message
+	given       string // the message that the agent's turn begins with
+	preface     string // what was put before it, until the agent has taken it
 	queued      []providers.Message
 	text        strings.Builder   // published and not yet in entries
 	open        map[string]string // tools of calls without a result, by call
@@ -95,6 +97,9 @@ func (s *Session) takeLocked(t *turn, id string) {
 		return
 	}
 	delete(t.waiting, id)
+	if id == t.given {
+		t.preface = ""
+	}
 	s.announceLocked(t)
 	s.flushLocked(t)
 	if m.Mode != providers.Continue {
@@ -227,6 +232,7 @@ func (s *Session) finishLocked(t *turn, outcome providers.Outcome, err error) {
 		end.Err = failure(err)
 	}
 	s.flushLocked(t)
+	s.preface = t.preface + s.preface
 	if m, ok := t.waiting[t.id]; ok && m.Mode != providers.Continue {
 		// The agent did not take the message that began the turn. It learns of it with the next one.
 		s.preface += transcript([]providers.Entry{s.addMessageLocked(t.id, m, "")})

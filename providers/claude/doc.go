@@ -22,5 +22,7 @@
 // has no shell. It has tools for reading in its working directory; all else needs approval. A
 // session without tools of the hub has none at all.
 //
+// Claude Code stores a large result of a tool in a file and gives its model the path.
+//
 // Versions before 2.1.268 are refused: they do not tell which messages they have taken.
 package claude

@@ -15,6 +15,23 @@ import (
 	"github.com/everdesk/everdesk/providers/providertest"
 )
 
+// newReal returns a function that returns providers of the real program, with a model on loopback.
+func newReal(t *testing.T) agenttest.NewProvider {
+	t.Helper()
+	model := fakemodel.New()
+	url, err := model.Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(model.Close)
+	return func(home string) (providers.Provider, error) {
+		return claude.New(claude.Config{
+			Path: os.Getenv("CLAUDE_BIN"), Home: home, Key: agenttest.Key, URL: url, Model: "claude-sonnet-4-5",
+			Env: []string{"CLAUDE_CODE_MAX_RETRIES=0"},
+		})
+	}
+}
+
 // TestRealProgram runs the contract with the program CLAUDE_BIN and a model on loopback, see `make
 // test-agents`. The model understands directives only in the newest message, so that turns that
 // continue are left out.
@@ -25,16 +42,7 @@ func TestRealProgram(t *testing.T) {
 		Around: func(t *testing.T, fn func(*testing.T)) { t.Helper(); fn(t) },
 		New: func(t *testing.T) providers.Provider {
 			t.Helper()
-			model := fakemodel.New()
-			url, err := model.Listen(t.Context(), "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(model.Close)
-			p, err := claude.New(claude.Config{
-				Path: os.Getenv("CLAUDE_BIN"), Home: homes.Of(t), Key: "canary", URL: url, Model: "claude-sonnet-4-5",
-				Env: []string{"CLAUDE_CODE_MAX_RETRIES=0"},
-			})
+			p, err := newReal(t)(homes.Of(t))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -44,6 +52,12 @@ func TestRealProgram(t *testing.T) {
 			return strings.ReplaceAll(agenttest.Prompt(steps...), "/call ", "/call mcp__hub__")
 		},
 		Usage:   true,
+		Fails:   []providers.Class{providers.Auth, providers.Rate, providers.Overloaded, providers.ContextLength, providers.Invalid},
 		Started: func(p providers.Provider) int { return p.(*agent.Provider).Started() },
 	})
+}
+
+func TestRealKeyStaysSecret(t *testing.T) {
+	t.Parallel()
+	agenttest.KeyStaysSecret(t, newReal(t))
 }

@@ -33,9 +33,10 @@ type backend struct {
 	tools   string // digest of the tools
 	ended   chan struct{}
 
-	mu       sync.Mutex // guards the following
-	turn     string     // id of the running turn
-	over     string     // id of the turn that completed last
+	mu       sync.Mutex    // guards the following
+	turn     string        // id of the running turn
+	over     string        // id of the turn that completed last
+	begun    chan struct{} // closed when the turn has started or ended
 	asked    map[string]chan providers.Decision
 	streamed map[string]int    // published bytes of messages, by item
 	changes  map[string]string // diffs of file changes, by item
@@ -180,6 +181,9 @@ func (b *backend) Start(ctx context.Context, m agent.Message) error {
 			ID string `json:"id"`
 		} `json:"turn"`
 	}
+	b.mu.Lock()
+	b.begun = make(chan struct{})
+	b.mu.Unlock()
 	if err := b.call(ctx, "turn/start", map[string]any{"input": b.input(m), "clientUserMessageId": m.ID}, &r); err != nil {
 		return err
 	}
@@ -207,15 +211,37 @@ func (b *backend) Steer(ctx context.Context, m agent.Message) error {
 	return err
 }
 
+// beginLocked tells Interrupt that the turn has started or ended; mu is held.
+func (b *backend) beginLocked() {
+	select {
+	case <-b.begun:
+	default:
+		if b.begun != nil {
+			close(b.begun)
+		}
+	}
+}
+
 func (b *backend) running() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.turn
 }
 
-// Interrupt implements [agent.Backend]. The program never answers an interrupt of a turn that was
-// interrupted already, so none is sent without a running turn.
+// Interrupt implements [agent.Backend]. The program refuses the interrupt of a turn that it has
+// accepted and not started, and never answers that of a turn that was interrupted already, so one is
+// sent only while a turn runs.
 func (b *backend) Interrupt(ctx context.Context) error {
+	b.mu.Lock()
+	begun := b.begun
+	b.mu.Unlock()
+	select {
+	case <-begun:
+	case <-b.process.Done():
+		return b.process.Err()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	turn := b.running()
 	if turn == "" {
 		return nil

@@ -13,7 +13,7 @@ import (
 
 // newProvider returns a provider of stand-ins that store their conversations in home.
 func newProvider(home string) (providers.Provider, error) {
-	return codex.New(codex.Config{Path: os.Args[0], Home: home, Key: "canary", Env: []string{standInHome + "=" + home, "GORACE=atexit_sleep_ms=0"}})
+	return codex.New(codex.Config{Path: os.Args[0], Home: home, Key: agenttest.Key, Env: []string{standInHome + "=" + home, "GORACE=atexit_sleep_ms=0"}})
 }
 
 // TestContract runs the contract twice: with conversations that the program has stored, and with a
@@ -59,4 +59,9 @@ func TestKilledInEveryState(t *testing.T) {
 func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	agenttest.NothingIsLeft(t)
+}
+
+func TestKeyStaysSecret(t *testing.T) {
+	t.Parallel()
+	agenttest.KeyStaysSecret(t, newProvider)
 }

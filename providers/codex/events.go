@@ -73,6 +73,7 @@ func (b *backend) notified(method string, params json.RawMessage) {
 		if b.over != e.Turn.ID {
 			b.turn = e.Turn.ID
 		}
+		b.beginLocked()
 		b.mu.Unlock()
 	case "item/agentMessage/delta":
 		b.mu.Lock()
@@ -172,6 +173,7 @@ func (b *backend) itemCompleted(i item) {
 func (b *backend) completed(e event) {
 	b.mu.Lock()
 	b.turn, b.over = "", e.Turn.ID
+	b.beginLocked()
 	clear(b.streamed)
 	clear(b.changes)
 	for question, decided := range b.asked { // the session withdraws its questions

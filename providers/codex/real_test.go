@@ -14,6 +14,20 @@ import (
 	"github.com/everdesk/everdesk/providers/providertest"
 )
 
+// newReal returns a function that returns providers of the real program, with a model on loopback.
+func newReal(t *testing.T) agenttest.NewProvider {
+	t.Helper()
+	model := fakemodel.New()
+	url, err := model.Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(model.Close)
+	return func(home string) (providers.Provider, error) {
+		return codex.New(codex.Config{Path: os.Getenv("CODEX_BIN"), Home: home, Key: agenttest.Key, URL: url + "/v1", Model: "gpt-5.1"})
+	}
+}
+
 // TestRealProgram runs the contract with the program CODEX_BIN and a model on loopback, see `make
 // test-agents`. The model understands directives only in the newest message, so that turns that
 // continue are left out.
@@ -24,13 +38,7 @@ func TestRealProgram(t *testing.T) {
 		Around: func(t *testing.T, fn func(*testing.T)) { t.Helper(); fn(t) },
 		New: func(t *testing.T) providers.Provider {
 			t.Helper()
-			model := fakemodel.New()
-			url, err := model.Listen(t.Context(), "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(model.Close)
-			p, err := codex.New(codex.Config{Path: os.Getenv("CODEX_BIN"), Home: homes.Of(t), Key: "canary", URL: url + "/v1", Model: "gpt-5.1"})
+			p, err := newReal(t)(homes.Of(t))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -38,6 +46,12 @@ func TestRealProgram(t *testing.T) {
 		},
 		Prompt:  agenttest.Prompt,
 		Usage:   true,
+		Fails:   []providers.Class{providers.Auth, providers.Rate, providers.Overloaded, providers.ContextLength, providers.Invalid},
 		Started: func(p providers.Provider) int { return p.(*agent.Provider).Started() },
 	})
+}
+
+func TestRealKeyStaysSecret(t *testing.T) {
+	t.Parallel()
+	agenttest.KeyStaysSecret(t, newReal(t))
 }

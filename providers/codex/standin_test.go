@@ -26,6 +26,7 @@ type fake struct {
 	talk     *agenttest.Conversation
 	tools    []string
 	turn     string        // id of the running turn
+	started  bool          // it was reported as started
 	stop     chan struct{} // closed to cut off the running reply
 	stopWhy  string        // steer or interrupt
 	steered  []input
@@ -118,7 +119,7 @@ func (f *fake) serveLocked(m rpc) (object, error) {
 	case "turn/start":
 		f.ids++
 		f.turn = fmt.Sprint("turn-", f.pidSpace, "-", f.ids)
-		f.stop, f.stopWhy = make(chan struct{}), ""
+		f.stop, f.stopWhy, f.started = make(chan struct{}), "", false
 		f.steered = []input{in}
 		turn := f.turn
 		go f.run(turn)
@@ -134,7 +135,7 @@ func (f *fake) serveLocked(m rpc) (object, error) {
 		f.cutLocked("steer")
 		return object{"turnId": f.turn}, nil
 	case "turn/interrupt":
-		if f.turn == "" {
+		if f.turn == "" || !f.started {
 			return nil, errors.New("no active turn to interrupt")
 		}
 		f.cutLocked("interrupt")
@@ -188,7 +189,10 @@ func (f *fake) openLocked(m rpc) (object, error) {
 
 // run runs a turn.
 func (f *fake) run(turn string) {
+	f.mu.Lock()
+	f.started = true
 	f.notify("turn/started", object{"turn": object{"id": turn}})
+	f.mu.Unlock()
 	status := "completed"
 	var failed object
 	for {

@@ -130,7 +130,7 @@ func (r *responses) call(tool, input string) {
 func (r *responses) end(why string) {
 	r.message()
 	r.reasoned()
-	response := object{"status": "completed", "usage": object{
+	response := object{"id": "resp_1", "status": "completed", "usage": object{
 		"input_tokens": r.input, "output_tokens": r.output, "total_tokens": r.input + r.output, "input_tokens_details": object{"cached_tokens": 1},
 	}}
 	kind := "response.completed"

@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -188,96 +186,4 @@ func reopen(ctx context.Context, t *testing.T, p providers.Provider, before *eve
 	if err := s.Close(); err != nil {
 		t.Errorf("close: %v", err)
 	}
-}
-
-// leaksMode is the variable that makes a test binary count what is left.
-const leaksMode = "AGENT_TEST_LEAKS"
-
-// Leaks counts what 30 sessions leave behind, if the test binary was started for that, and reports
-// whether it was. Call it in TestMain.
-func Leaks(newProvider NewProvider) bool {
-	if os.Getenv(leaksMode) == "" {
-		return false
-	}
-	home, err := os.MkdirTemp("", "leaks-")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(home)
-	run := func(n int) {
-		p, err := newProvider(home)
-		if err == nil {
-			err = oneTurn(p, n)
-		}
-		if err != nil {
-			panic(err)
-		}
-	}
-	run(0)
-	goroutines, files := runtime.NumGoroutine(), openFiles()
-	for n := range 30 {
-		run(n)
-	}
-	for began := time.Now(); runtime.NumGoroutine() > goroutines && time.Since(began) < hangTimeout; {
-		runtime.Gosched() // a goroutine that has closed its last channel may still be counted
-	}
-	fmt.Printf("goroutines %d files %d children %d\n", max(0, runtime.NumGoroutine()-goroutines), openFiles()-files, children())
-	return true
-}
-
-// oneTurn runs a turn that completes, is interrupted, or is cut off by closing, by turns.
-func oneTurn(p providers.Provider, n int) error {
-	ctx, cancel := context.WithTimeout(context.Background(), hangTimeout)
-	defer cancel()
-	e := &events{more: make(chan struct{})}
-	s, err := p.Open(ctx, providers.Spec{OnEvent: e.add})
-	if err != nil {
-		return err
-	}
-	steps := []providertest.Step{providertest.Say("some words")}
-	if n%3 > 0 {
-		steps = append(steps, providertest.Hang())
-	}
-	err = s.Send(ctx, providers.Message{ID: "m-1", Mode: providers.Start, Text: Prompt(steps...)})
-	if err == nil {
-		_, err = e.until(ctx, "it speaks", kind(providers.EventText))
-	}
-	if err == nil && n%3 == 1 {
-		err = s.Interrupt(ctx)
-	}
-	return errors.Join(err, p.Close())
-}
-
-// NothingIsLeft runs [Leaks] in a process of its own, because tests beside it would be counted, too.
-func NothingIsLeft(t *testing.T) {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), leaksMode+"=1")
-	out, err := cmd.CombinedOutput()
-	if got, want := strings.TrimSpace(string(out)), "goroutines 0 files 0 children 0"; err != nil || got != want {
-		t.Errorf("after 30 sessions there are %q more (%v), want %q", got, err, want)
-	}
-}
-
-// openFiles returns the number of open descriptors.
-func openFiles() int {
-	names, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		panic(err)
-	}
-	return len(names)
-}
-
-// children returns the number of child processes, including those that were not waited for.
-func children() (n int) {
-	lists, err := filepath.Glob("/proc/self/task/*/children")
-	if err != nil {
-		panic(err)
-	}
-	for _, at := range lists {
-		if list, err := os.ReadFile(at); err == nil {
-			n += len(strings.Fields(string(list)))
-		}
-	}
-	return n
 }

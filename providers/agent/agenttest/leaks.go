@@ -1,0 +1,165 @@
+package agenttest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/providers/providertest"
+)
+
+// leaksMode is the variable that makes a test binary count what is left.
+const leaksMode = "AGENT_TEST_LEAKS"
+
+// Leaks counts what 30 sessions leave behind, if the test binary was started for that, and reports
+// whether it was. Call it in TestMain.
+func Leaks(newProvider NewProvider) bool {
+	if os.Getenv(leaksMode) == "" {
+		return false
+	}
+	home, err := os.MkdirTemp("", "leaks-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(home)
+	run := func(n int) {
+		p, err := newProvider(home)
+		if err == nil {
+			err = oneTurn(p, n)
+		}
+		if err != nil {
+			panic(err)
+		}
+	}
+	run(0)
+	goroutines, files := runtime.NumGoroutine(), openFiles()
+	for n := range 30 {
+		run(n)
+	}
+	for began := time.Now(); runtime.NumGoroutine() > goroutines && time.Since(began) < hangTimeout; {
+		runtime.Gosched() // a goroutine that has closed its last channel may still be counted
+	}
+	fmt.Printf("goroutines %d files %d children %d\n", max(0, runtime.NumGoroutine()-goroutines), openFiles()-files, children())
+	return true
+}
+
+// oneTurn runs a turn that completes, is interrupted, or is cut off by closing, by turns.
+func oneTurn(p providers.Provider, n int) error {
+	ctx, cancel := context.WithTimeout(context.Background(), hangTimeout)
+	defer cancel()
+	e := &events{more: make(chan struct{})}
+	s, err := p.Open(ctx, providers.Spec{OnEvent: e.add})
+	if err != nil {
+		return err
+	}
+	steps := []providertest.Step{providertest.Say("some words")}
+	if n%3 > 0 {
+		steps = append(steps, providertest.Hang())
+	}
+	err = s.Send(ctx, providers.Message{ID: "m-1", Mode: providers.Start, Text: Prompt(steps...)})
+	if err == nil {
+		_, err = e.until(ctx, "it speaks", kind(providers.EventText))
+	}
+	if err == nil && n%3 == 1 {
+		err = s.Interrupt(ctx)
+	}
+	return errors.Join(err, p.Close())
+}
+
+// NothingIsLeft runs [Leaks] in a process of its own, because tests beside it would be counted, too.
+func NothingIsLeft(t *testing.T) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), leaksMode+"=1")
+	out, err := cmd.CombinedOutput()
+	if got, want := strings.TrimSpace(string(out)), "goroutines 0 files 0 children 0"; err != nil || got != want {
+		t.Errorf("after 30 sessions there are %q more (%v), want %q", got, err, want)
+	}
+}
+
+// openFiles returns the number of open descriptors.
+func openFiles() int {
+	names, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		panic(err)
+	}
+	return len(names)
+}
+
+// children returns the number of child processes, including those that were not waited for.
+func children() (n int) {
+	lists, err := filepath.Glob("/proc/self/task/*/children")
+	if err != nil {
+		panic(err)
+	}
+	for _, at := range lists {
+		if list, err := os.ReadFile(at); err == nil {
+			n += len(strings.Fields(string(list)))
+		}
+	}
+	return n
+}
+
+// Key is the API key of providers under test.
+const Key = "sk-canary-5d1f08"
+
+// KeyStaysSecret runs a turn and looks for the key in the arguments of all processes and in all files
+// below the home of the program and in its working directory.
+func KeyStaysSecret(t *testing.T, newProvider NewProvider) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), hangTimeout)
+	defer cancel()
+	home, dir := t.TempDir(), t.TempDir()
+	p, err := newProvider(home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &events{more: make(chan struct{})}
+	s, err := p.Open(ctx, providers.Spec{OnEvent: e.add, Dir: dir, System: "You are being tested."})
+	if err == nil {
+		err = s.Send(ctx, providers.Message{ID: "m-1", Mode: providers.Start, Text: Prompt(providertest.Say("done"), providertest.Hang())})
+	}
+	if err == nil {
+		_, err = e.until(ctx, "it speaks", kind(providers.EventText))
+	}
+	if err != nil {
+		t.Fatal(errors.Join(err, p.Close()))
+	}
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil || len(lines) == 0 {
+		t.Errorf("there are no processes: %v", err)
+	}
+	for _, at := range lines {
+		if raw, err := os.ReadFile(at); err == nil && bytes.Contains(raw, []byte(Key)) {
+			t.Errorf("the key is in the arguments %q", raw)
+		}
+	}
+	if err := p.Close(); err != nil {
+		t.Errorf("close: %v", err)
+	}
+	for _, root := range []string{home, dir} {
+		err := filepath.WalkDir(root, func(at string, d fs.DirEntry, err error) error {
+			if err != nil || !d.Type().IsRegular() {
+				return err
+			}
+			raw, err := os.ReadFile(at)
+			if bytes.Contains(raw, []byte(Key)) {
+				t.Errorf("the key is in the file %s", at)
+			}
+			return err
+		})
+		if err != nil {
+			t.Errorf("look through %s: %v", root, err)
+		}
+	}
+}
