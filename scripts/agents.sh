@@ -18,7 +18,7 @@ install "@anthropic-ai/claude-code-linux-x64@$claude" "$dir/claude-$claude"
 install "@openai/codex@$codex-linux-x64" "$dir/codex-$codex"
 export CLAUDE_BIN=$dir/claude-$claude/package/claude
 export CODEX_BIN=$dir/codex-$codex/package/vendor/x86_64-unknown-linux-musl/bin/codex
-checks='^TestReal(Program|KeyStaysSecret)$/^(turns|refusals|interrupt|close|tools|steer|inject|resume|fork|images|failures)$'
+checks='^TestReal(Program|Approval|KeyStaysSecret)$/^(turns|refusals|interrupt|close|tools|steer|inject|resume|fork|images|failures)$'
 # Two checks cannot pass: the system prompt of Codex, which the model recalls, contains a text that
 # one of them wants absent, and Claude Code gives its model a file in place of a large result.
 go test -tags agents -count=1 -timeout 30m -parallel "${PARALLEL:-2}" ./providers/claude ./providers/codex -run "$checks" -skip 'TestRealProgram/(fork|tools)/(two_forks_differ|big_inputs_and_results)' "$@"

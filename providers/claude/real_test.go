@@ -61,3 +61,10 @@ func TestRealKeyStaysSecret(t *testing.T) {
 	t.Parallel()
 	agenttest.KeyStaysSecret(t, newReal(t))
 }
+
+func TestRealApproval(t *testing.T) {
+	t.Parallel()
+	agenttest.Approval(t, newReal(t), func(dir string) string {
+		return `/call Write {"file_path":"` + dir + `/a.txt","content":"hello"}`
+	}, "Write", "a.txt")
+}

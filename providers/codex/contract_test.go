@@ -65,3 +65,8 @@ func TestKeyStaysSecret(t *testing.T) {
 	t.Parallel()
 	agenttest.KeyStaysSecret(t, newProvider)
 }
+
+func TestApproval(t *testing.T) {
+	t.Parallel()
+	agenttest.Approval(t, newProvider, func(string) string { return `/ask Bash {"command":"touch a.txt"}` }, "shell", "touch a.txt")
+}

@@ -55,3 +55,8 @@ func TestRealKeyStaysSecret(t *testing.T) {
 	t.Parallel()
 	agenttest.KeyStaysSecret(t, newReal(t))
 }
+
+func TestRealApproval(t *testing.T) {
+	t.Parallel()
+	agenttest.Approval(t, newReal(t), func(string) string { return `/call exec_command {"cmd":"touch a.txt"}` }, "shell", "touch a.txt")
+}
