@@ -32,7 +32,23 @@
 //
 // Renew extends the lease by its TTL from now. An expired lease that no other replica
 // has claimed can still be renewed and used. [ErrFenced] after a release or a later
-// claim.
+// claim. [ErrInvalid] for a lease that ClaimShared returned.
+//
+//	ClaimShared(ctx, session, Incarnation, ttl) (Lease, error)
+//
+// ClaimShared is Claim for a replica that owns many sessions: the session has no lease of
+// its own but names the incarnation of the replica, which has one lease for all its sessions
+// of the partition. The claim extends that lease to ttl from now at least. Another replica
+// gets [*OwnedError] until the session is released or that lease has expired. Every session
+// keeps an epoch of its own, so losing one session to another replica affects no other one.
+//
+//	RenewShared(ctx, Incarnation, partition, ttl) (Renewal, error)
+//
+// RenewShared extends the lease of an incarnation in a partition, and so that of all
+// sessions that name it, to ttl from now, and creates it if there is none. It also returns
+// the live leases of other incarnations, so that a replica which follows thousands of
+// sessions learns from one call which owners are gone. An expired lease can still be renewed:
+// it keeps the sessions that no other replica has claimed.
 //
 //	Release(ctx, Lease) error
 //
@@ -144,7 +160,7 @@
 //	Partition(session) int
 //
 // Partition returns the number of the failure domain of a session: sessions with the
-// same number become unavailable together.
+// same number become unavailable together, and those of one incarnation share a lease.
 //
 // # Replicas
 //

@@ -36,6 +36,9 @@ type OwnedError struct {
 	By wire.ReplicaID
 	// For is the remaining time of the lease unless it is renewed.
 	For time.Duration
+	// Incarnation is the number of the [Incarnation] whose shared lease keeps the session; 0
+	// if the session has a lease of its own.
+	Incarnation uint64
 }
 
 func (e *OwnedError) Error() string {

@@ -14,7 +14,10 @@ type Lease struct {
 	Session wire.SessionID
 	Replica wire.ReplicaID
 	Epoch   uint64
-	// TTL is the time after the last Claim or Renew for which the store refuses claims by
+	// Incarnation is the number of the [Incarnation] whose shared lease keeps the session; 0
+	// if the session has a lease of its own.
+	Incarnation uint64
+	// TTL is the time after the last claim or renewal for which the store refuses claims by
 	// other replicas.
 	TTL time.Duration
 	// Prev is the end of the log before this claim; zero for a new session.

@@ -48,7 +48,7 @@ func (s *Sessions) info(e *session) (store.Info, error) {
 		m.owner, m.until = "", time.Time{}
 	}
 	if m.owner != "" && m.owner == e.meta.owner && m.epoch == e.meta.epoch {
-		m.until = e.until
+		m.until = e.leaseEndLocked()
 	}
 	return store.Info{
 		ID: e.id, User: m.user, Card: card, Created: m.created, Updated: m.updated, Working: m.working,

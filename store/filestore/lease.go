@@ -89,11 +89,17 @@ func (s *Sessions) create(ctx context.Context, n store.NewSession, l store.Lease
 // earlier lease and appends the OWNER_CHANGED event. [*store.OwnedError] while another
 // replica has a live lease, [*store.QuarantinedError] if the session is quarantined.
 func (s *Sessions) Claim(ctx context.Context, id wire.SessionID, replica wire.ReplicaID, ttl time.Duration) (store.Lease, error) {
-	e, err := s.find(ctx, id)
-	if err != nil {
+	if err := errors.Join(replica.Validate(), store.CheckTTL(ttl)); err != nil {
 		return store.Lease{}, err
 	}
-	if err := errors.Join(replica.Validate(), store.CheckTTL(ttl)); err != nil {
+	return s.claim(ctx, id, store.Incarnation{Replica: replica}, ttl)
+}
+
+// claim claims a session for an incarnation, or with a lease of its own if the number of the
+// incarnation is 0.
+func (s *Sessions) claim(ctx context.Context, id wire.SessionID, by store.Incarnation, ttl time.Duration) (store.Lease, error) {
+	e, err := s.find(ctx, id)
+	if err != nil {
 		return store.Lease{}, err
 	}
 	if err := e.writeLock.lock(ctx); err != nil {
@@ -101,22 +107,25 @@ func (s *Sessions) Claim(ctx context.Context, id wire.SessionID, replica wire.Re
 	}
 	now := time.Now()
 	e.mu.Lock()
-	m, err := e.meta, e.checkClaimLocked(replica, now)
+	m, err := e.meta, e.checkClaimLocked(by.Replica, now)
 	e.mu.Unlock()
 	if err != nil {
 		e.writeLock.unlock()
 		return store.Lease{}, err
 	}
 	epoch := store.NextEpoch(max(m.epoch, m.prevEpoch), now)
-	lease := store.Lease{Session: e.id, Replica: replica, Epoch: epoch, TTL: ttl, Prev: m.top}
+	lease := store.Lease{Session: e.id, Replica: by.Replica, Epoch: epoch, Incarnation: by.Number, TTL: ttl, Prev: m.top}
 	b := kvlog.NewBatch(bucketOf(id))
-	m.owner, m.process, m.epoch, m.number, m.durable = replica, thisProcess, epoch, 0, false
-	m.until, m.updated = now.Add(ttl), now
+	m.owner, m.process, m.epoch, m.number, m.durable = by.Replica, thisProcess, epoch, 0, false
+	m.until, m.updated, m.incarnation = now.Add(ttl), now, by.Number
 	if err := s.batches.appendEntry(b, &m, epoch, 0, [][]byte{store.ClaimEvent(lease, now).Frame}); err != nil {
 		e.writeLock.unlock()
 		return store.Lease{}, fmt.Errorf("claim session: %w", s.quarantines.handleCorrupt(e, err))
 	}
 	m.put(b)
+	if by.Number != 0 {
+		s.leases.extend(by.Number, m.until) // before the session names it
+	}
 	if err := s.submit(ctx, func(err error) { e.finishWrite(err, &m) }, b); err != nil {
 		return store.Lease{}, fmt.Errorf("claim session: %w", err)
 	}
@@ -124,8 +133,12 @@ func (s *Sessions) Claim(ctx context.Context, id wire.SessionID, replica wire.Re
 }
 
 // Renew extends a lease by its TTL from now. It is not written to disk, because leases are
-// void in any other process. [store.ErrFenced] if the lease is not the current one.
+// void in any other process. [store.ErrFenced] if the lease is not the current one,
+// [store.ErrInvalid] if it is shared.
 func (s *Sessions) Renew(ctx context.Context, l store.Lease) error {
+	if err := l.CheckOwnLease(); err != nil {
+		return err
+	}
 	e, err := s.findLeased(ctx, l)
 	if err != nil {
 		return err
@@ -153,8 +166,9 @@ func (s *Sessions) saveRenewals() {
 		defer e.writeLock.unlock()
 		e.mu.Lock()
 		m := e.meta
-		due := !e.absent && m.owner != "" && !m.until.Equal(e.until)
-		m.until = e.until
+		until := e.leaseEndLocked()
+		due := !e.absent && m.owner != "" && !m.until.Equal(until)
+		m.until = until
 		e.mu.Unlock()
 		if due {
 			b := kvlog.NewBatch(e.bucket)
@@ -190,7 +204,7 @@ func (s *Sessions) Release(ctx context.Context, l store.Lease) error {
 		e.writeLock.unlock()
 		return err
 	}
-	if m.owner, m.until = l.Heir, (time.Time{}); l.Heir != "" {
+	if m.owner, m.until, m.incarnation = l.Heir, (time.Time{}), 0; l.Heir != "" {
 		m.until = time.Now().Add(l.TTL)
 	}
 	b := kvlog.NewBatch(e.bucket)

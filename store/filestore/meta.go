@@ -24,7 +24,7 @@ type meta struct {
 
 	owner     wire.ReplicaID // empty when released
 	process   string         // of the owner
-	until     time.Time
+	until     time.Time // of a lease of its own, or as of the claim
 	epoch     uint64
 	prevEpoch uint64 // last epoch of a deleted session with this id
 
@@ -37,6 +37,8 @@ type meta struct {
 	bytes  uint64 // bytes of their frames
 
 	sent uint64 // number of the newest command ever in the inbox
+
+	incarnation uint64 // whose lease keeps the session; 0 for a lease of its own
 }
 
 const metaVersion = 1
@@ -59,6 +61,7 @@ func (m *meta) append(b []byte) []byte {
 	b = appendFlag(b, m.durable)
 	for _, n := range [...]uint64{
 		m.epoch, m.prevEpoch, m.number, m.top.Epoch, m.top.Seq, m.oldest.Epoch, m.oldest.Seq, m.events, m.bytes, m.sent,
+		m.incarnation,
 	} {
 		b = binary.AppendUvarint(b, n)
 	}
@@ -122,5 +125,6 @@ func decodeMeta(b []byte) (m meta, err error) {
 		}
 		*p, b = n, b[k:]
 	}
+	m.incarnation, _ = binary.Uvarint(b) // missing in data of versions without shared leases
 	return m, nil
 }

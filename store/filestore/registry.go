@@ -15,6 +15,8 @@ import (
 // registry holds all sessions in memory: by id, and for listings the sorted ids of all
 // sessions and of each user, and both by last change.
 type registry struct {
+	leases *sharedLeases // of the sessions
+
 	mu         sync.RWMutex // guards the fields below
 	sessions   map[wire.SessionID]*session
 	ids        []wire.SessionID
@@ -23,9 +25,9 @@ type registry struct {
 	userRecent map[string]recentList
 }
 
-func newRegistry() *registry {
+func newRegistry(leases *sharedLeases) *registry {
 	return &registry{
-		sessions: map[wire.SessionID]*session{}, byUser: map[string][]wire.SessionID{}, userRecent: map[string]recentList{},
+		leases: leases, sessions: map[wire.SessionID]*session{}, byUser: map[string][]wire.SessionID{}, userRecent: map[string]recentList{},
 	}
 }
 

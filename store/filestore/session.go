@@ -22,7 +22,7 @@ type session struct {
 
 	mu                sync.Mutex // guards the fields below, never held across I/O
 	meta              meta
-	until             time.Time // expiry of the lease, including renewals
+	until             time.Time // end of a lease of its own, including renewals
 	quarantined       string
 	quarantineUnsaved bool     // the quarantine is not stored yet
 	needsRepair       bool     // records are lost and the session is not repaired yet
@@ -35,6 +35,14 @@ type session struct {
 func (r *registry) newSession(id wire.SessionID) *session {
 	bucket := bucketOf(id)
 	return &session{id: wire.SessionID(bucket[len(sessionPrefix):]), bucket: bucket, registry: r, absent: true}
+}
+
+// leaseEndLocked returns when the lease that keeps the session expires.
+func (e *session) leaseEndLocked() time.Time {
+	if e.meta.incarnation != 0 {
+		return e.registry.leases.end(e.meta.incarnation)
+	}
+	return e.until
 }
 
 // notifier wakes all waiting goroutines at once. The session's mutex guards it.
@@ -105,8 +113,8 @@ func (e *session) checkClaimLocked(replica wire.ReplicaID, now time.Time) error 
 	if err := e.checkWritableLocked(); err != nil {
 		return err
 	}
-	if by := e.meta.owner; by != "" && by != replica && e.until.After(now) {
-		return &store.OwnedError{By: by, For: e.until.Sub(now)}
+	if by, until := e.meta.owner, e.leaseEndLocked(); by != "" && by != replica && until.After(now) {
+		return &store.OwnedError{By: by, For: until.Sub(now), Incarnation: e.meta.incarnation}
 	}
 	return nil
 }
@@ -165,5 +173,5 @@ func (e *session) isVacant(at wire.Position) (bool, uint64) {
 func (e *session) isUnattended(now time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.meta.working && e.quarantined == "" && (e.meta.owner == "" || !e.until.After(now))
+	return e.meta.working && e.quarantined == "" && (e.meta.owner == "" || !e.leaseEndLocked().After(now))
 }

@@ -15,6 +15,7 @@ import (
 type Sessions struct {
 	*folder
 	registry    *registry
+	leases      *sharedLeases
 	quarantines *quarantines
 	reader      *sessionReader
 	batches     *batchWriter
@@ -24,9 +25,10 @@ type Sessions struct {
 }
 
 func newSessions(f *folder) *Sessions {
-	all, quarantines := newRegistry(), &quarantines{folder: f}
+	leases := &sharedLeases{until: map[uint64]time.Time{}}
+	all, quarantines := newRegistry(leases), &quarantines{folder: f}
 	return &Sessions{
-		folder: f, registry: all, quarantines: quarantines,
+		folder: f, registry: all, leases: leases, quarantines: quarantines,
 		reader:     &sessionReader{folder: f, quarantines: quarantines},
 		batches:    &batchWriter{folder: f},
 		tombstones: &tombstones{folder: f},
@@ -45,7 +47,10 @@ func (s *Sessions) load() error {
 		e := s.registry.newSession(wire.SessionID(bucket[len(sessionPrefix):]))
 		e.quarantined = c.quarantined
 		if c.meta.process != thisProcess {
-			c.meta.owner, c.meta.until = "", time.Time{}
+			c.meta.owner, c.meta.until, c.meta.incarnation = "", time.Time{}, 0
+		}
+		if c.meta.incarnation != 0 {
+			s.leases.extend(c.meta.incarnation, c.meta.until)
 		}
 		s.registry.add(e, c.meta)
 		if c.damage != "" {

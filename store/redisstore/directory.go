@@ -1,9 +1,11 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,7 +17,7 @@ import (
 )
 
 // infoFields are the fields of meta that are read for an [store.Info].
-var infoFields = []string{"state", "user", "card", "created", "updated", "working", "until", "oldest"}
+var infoFields = []string{"state", "user", "card", "created", "updated", "working", "until", "oldest", "shared"}
 
 // directory reads the entries of sessions from the lists of the partitions.
 type directory struct {
@@ -155,13 +157,18 @@ func parseCursor(text string) (part uint16, after string, err error) {
 // omitted; a corrupt one is quarantined instead of failing the listing.
 func (d *directory) infos(ctx context.Context, what string, ids []wire.SessionID) ([]store.Info, error) {
 	metas := make([]*redis.SliceCmd, len(ids))
+	leases := map[uint16]*redis.MapStringStringCmd{}
 	marks := make([]*redis.StringCmd, len(ids))
 	err := d.pipelineReads(ctx, what, func(add func(string, func(redis.Pipeliner))) {
+		clear(leases)
 		for i, id := range ids {
 			k := d.keys.session(id)
 			add(k.meta(), func(p redis.Pipeliner) {
 				metas[i] = p.HMGet(ctx, k.meta(), infoFields...)
 				marks[i] = p.HGet(ctx, k.quarantine(), string(id))
+				if n := d.leasePartition(k.partition); leases[n] == nil {
+					leases[n] = p.HGetAll(ctx, d.keys.sharedLeases(n))
+				}
 			})
 		}
 	})
@@ -178,7 +185,11 @@ func (d *directory) infos(ctx context.Context, what string, ids []wire.SessionID
 		if err != nil && !errors.Is(err, redis.Nil) {
 			return nil, d.contractError(ctx, what, err)
 		}
-		info, err := d.info(ctx, id, metas[i], reason)
+		shared := leases[d.leasePartition(partition(string(id)))]
+		if isRedisError(shared.Err(), "WRONGTYPE") {
+			d.rebuilder.rebuildLists(partition(string(id)), "")
+		}
+		info, err := d.info(ctx, id, metas[i], reason, shared.Val())
 		if errors.Is(err, store.ErrNotFound) {
 			continue
 		}
@@ -190,7 +201,11 @@ func (d *directory) infos(ctx context.Context, what string, ids []wire.SessionID
 	return infos, nil
 }
 
-func (d *directory) info(ctx context.Context, id wire.SessionID, meta *redis.SliceCmd, reason string) (store.Info, error) {
+// info returns the directory entry of a session from its meta, the reason of its quarantine and
+// the shared leases of its partition.
+func (d *directory) info(
+	ctx context.Context, id wire.SessionID, meta *redis.SliceCmd, reason string, leases map[string]string,
+) (store.Info, error) {
 	info := store.Info{ID: id, Quarantined: reason}
 	aside := func(err error) (store.Info, error) {
 		if info.Quarantined == "" {
@@ -216,7 +231,7 @@ func (d *directory) info(ctx context.Context, id wire.SessionID, meta *redis.Sli
 	if reason == "" && strings.HasPrefix(f["state"], "!") {
 		info.Quarantined = unknownReason
 	}
-	if err := fillInfo(&info, f); err != nil {
+	if err := fillInfo(&info, f, leases); err != nil {
 		return aside(&store.CorruptError{Where: "key " + d.keys.session(id).meta(), Reason: err.Error()})
 	}
 	card, err := d.schema.Open(store.KindCard, string(id), []byte(f["card"]))
@@ -230,8 +245,8 @@ func (d *directory) info(ctx context.Context, id wire.SessionID, meta *redis.Sli
 	return info, nil
 }
 
-// fillInfo sets info from the fields of meta.
-func fillInfo(info *store.Info, f map[string]string) error {
+// fillInfo sets info from the fields of meta and the shared leases.
+func fillInfo(info *store.Info, f, leases map[string]string) error {
 	state, err := parseState(f["state"])
 	if err != nil {
 		return err
@@ -242,7 +257,11 @@ func fillInfo(info *store.Info, f map[string]string) error {
 	info.Oldest, errs[0] = wire.ParsePosition(f["oldest"])
 	info.Created, errs[1] = parseTime(f["created"])
 	info.Updated, errs[2] = parseTime(f["updated"])
-	info.Until, errs[3] = parseTime(f["until"])
+	until := f["until"]
+	if epoch, incarnation, ok := strings.Cut(f["shared"], " "); ok && epoch == strconv.FormatUint(state.epoch, 10) {
+		until = cmp.Or(leases[incarnation], "0")
+	}
+	info.Until, errs[3] = parseTime(until)
 	return errors.Join(errs[:]...)
 }
 
@@ -260,56 +279,67 @@ func parseTime(text string) (time.Time, error) {
 func (s *Sessions) Unattended(ctx context.Context, limit int) ([]wire.SessionID, error) {
 	const what = "list unattended sessions"
 	limit = store.PageLimit(limit)
-	lists, err := s.directory.unattended(ctx, what, limit, false)
-	if err == nil && isRedisError(firstError(lists), "NOSCRIPT") {
-		lists, err = s.directory.unattended(ctx, what, limit, true)
+	groups, err := s.directory.unattended(ctx, what, limit, false)
+	if err == nil && slices.ContainsFunc(groups, func(g partitionGroup) bool { return isRedisError(g.reply.Err(), "NOSCRIPT") }) {
+		groups, err = s.directory.unattended(ctx, what, limit, true)
 	}
 	if err != nil {
 		return nil, err
 	}
 	var ids []wire.SessionID
-	for p, list := range lists {
-		found, err := list.StringSlice()
-		if isRedisError(err, "WRONGTYPE") {
-			s.rebuilder.rebuildLists(uint16(p), "")
+	for _, g := range groups {
+		lists, err := g.reply.Slice()
+		if isRedisError(err, "WRONGTYPE") { // the shared leases
+			s.rebuilder.rebuildLists(g.first, "")
 			continue // the other partitions can be listed
 		}
 		if err != nil {
 			return nil, s.contractError(ctx, what, err)
 		}
-		if found[0] == "1" { // a rebuild is pending, and the replica that began it may be gone
-			s.rebuilder.rebuildLists(uint16(p), "")
-		}
-		for _, id := range found[1:] {
-			if len(ids) < limit {
-				ids = append(ids, wire.SessionID(id))
+		for i, list := range lists {
+			found, _ := list.([]any)
+			if len(found) == 0 || found[0] == "1" {
+				// The list is broken, or a rebuild is pending and the replica that began it may be gone.
+				s.rebuilder.rebuildLists(g.first+uint16(i), "") //nolint:gosec // at most partitions
+			}
+			for _, id := range found[min(1, len(found)):] {
+				if text, ok := id.(string); ok && len(ids) < limit {
+					ids = append(ids, wire.SessionID(text))
+				}
 			}
 		}
 	}
 	return ids, nil
 }
 
+// partitionGroup is a range of partitions that one call of a script may touch: in a Cluster one,
+// otherwise all.
+type partitionGroup struct {
+	first uint16
+	reply *redis.Cmd
+}
+
 // unattended queries all partitions.
-func (d *directory) unattended(ctx context.Context, what string, limit int, byText bool) ([]*redis.Cmd, error) {
-	lists := make([]*redis.Cmd, partitions)
+func (d *directory) unattended(ctx context.Context, what string, limit int, byText bool) ([]partitionGroup, error) {
+	size := uint16(partitions)
+	if d.servers.cluster != nil {
+		size = 1
+	}
+	groups := make([]partitionGroup, partitions/size)
 	err := d.pipelineReads(ctx, what, func(add func(string, func(redis.Pipeliner))) {
-		for p := range uint16(partitions) {
-			key := d.keys.working(p)
-			add(key, func(pipe redis.Pipeliner) {
-				lists[p] = pipe.Do(ctx, d.scripts.unattended.command(byText, []string{key, d.keys.rebuildMark(p)}, []any{limit})...)
+		for i := range groups {
+			g := &groups[i]
+			g.first = uint16(i) * size //nolint:gosec // at most partitions
+			keys := []string{d.keys.sharedLeases(g.first)}
+			for p := g.first; p < g.first+size; p++ {
+				keys = append(keys, d.keys.working(p), d.keys.rebuildMark(p))
+			}
+			add(keys[0], func(pipe redis.Pipeliner) {
+				g.reply = pipe.Do(ctx, d.scripts.unattended.command(byText, keys, []any{limit})...)
 			})
 		}
 	})
-	return lists, err
-}
-
-func firstError(cmds []*redis.Cmd) error {
-	for _, c := range cmds {
-		if c.Err() != nil {
-			return c.Err()
-		}
-	}
-	return nil
+	return groups, err
 }
 
 // Quarantine makes a session refuse Claim, Commit, Delete and Send. An empty reason lifts

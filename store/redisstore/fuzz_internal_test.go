@@ -33,7 +33,7 @@ func FuzzStored(f *testing.F) {
 			}
 		}
 		var info store.Info
-		_ = fillInfo(&info, map[string]string{"state": text, "oldest": text, "created": text, "updated": text, "until": text})
+		_ = fillInfo(&info, map[string]string{"state": text, "oldest": text, "created": text, "updated": text, "until": text}, nil)
 		_, _, _ = parseCursor(text)
 		values := []any{"OK", text, []any{text, []any{"d", text}}, []any{text}, int64(1), nil}
 		r, err := parseReply(values)

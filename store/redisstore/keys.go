@@ -35,11 +35,20 @@ func (k keyspace) appendAt(b []byte, partition uint16, parts ...string) []byte {
 // Partition returns the failure domain of a session: in a Cluster its partition, whose
 // sessions are on the same server, and 0 otherwise.
 func (s *Sessions) Partition(session wire.SessionID) int {
-	if s.servers.cluster == nil {
+	return int(s.leasePartition(partition(string(session))))
+}
+
+// leasePartition returns the partition that has the shared leases for the sessions of a
+// partition: in a Cluster itself, because a script may touch one slot only, and 0 otherwise.
+func (c *caller) leasePartition(partition uint16) uint16 {
+	if c.servers.cluster == nil {
 		return 0
 	}
-	return int(partition(string(session)))
+	return partition
 }
+
+// sharedLeases is a hash: the number of an incarnation to the end of its lease in ms.
+func (k keyspace) sharedLeases(partition uint16) string { return k.at(partition, "leases") }
 
 // sessionKeys are the keys of one session and of its partition.
 type sessionKeys struct {
@@ -95,7 +104,8 @@ func (k sessionKeys) rebuildMark() string { return k.space.rebuildMark(k.partiti
 
 func (k keyspace) rebuildMark(partition uint16) string { return k.at(partition, "mending") }
 
-// working is a sorted set: sessions with unfinished work by the expiry of their lease.
+// working is a sorted set: sessions with unfinished work by the end of their own lease, or
+// by the number of the incarnation whose lease keeps them.
 func (k sessionKeys) working() string { return k.space.working(k.partition) }
 
 func (k keyspace) working(partition uint16) string { return k.at(partition, "working") }

@@ -76,24 +76,53 @@ func (s *Sessions) Claim(
 	if err := errors.Join(session.Validate(), replica.Validate(), store.CheckTTL(ttl)); err != nil {
 		return store.Lease{}, fmt.Errorf("claim session: %w", err)
 	}
+	return s.claim(ctx, session, store.Incarnation{Replica: replica}, ttl)
+}
+
+// ClaimShared is Claim for a session that is to be kept by the lease of an incarnation.
+func (s *Sessions) ClaimShared(
+	ctx context.Context, session wire.SessionID, by store.Incarnation, ttl time.Duration,
+) (store.Lease, error) {
+	if err := errors.Join(session.Validate(), by.Check(ttl)); err != nil {
+		return store.Lease{}, fmt.Errorf("claim session: %w", err)
+	}
+	return s.claim(ctx, session, by, ttl)
+}
+
+// leaveShared is the time for which a hub that does not know shared leases leaves a session to
+// an owner that has claimed it so. In an update of many hubs, such a hub would otherwise take
+// the session from its owner, and with a longer time it would not follow a dead one.
+const leaveShared = 10 * time.Minute
+
+// claim claims a session for an incarnation, or with a lease of its own if the number of the
+// incarnation is 0.
+func (s *Sessions) claim(ctx context.Context, session wire.SessionID, by store.Incarnation, ttl time.Duration) (store.Lease, error) {
 	k := s.keys.session(session)
-	lease := store.Lease{Session: session, Replica: replica}
+	lease := store.Lease{Session: session, Replica: by.Replica}
 	smallest := len(store.ClaimEvent(lease, time.UnixMilli(0)).Frame)
+	incarnation := ""
+	if by.Number != 0 {
+		incarnation = strconv.FormatUint(by.Number, 10)
+	}
 	r, err := s.calls.callSession(ctx, "claim session", notRetryable, session, s.scripts.claim,
-		[]string{k.meta(), k.log(), k.quarantine(), k.floor(), k.working(), k.inbox()},
-		string(session), string(replica), milliseconds(ttl), smallest, s.limits.LogEvents, s.limits.LogBytes)
+		[]string{
+			k.meta(), k.log(), k.quarantine(), k.floor(), k.working(), k.inbox(), s.keys.sharedLeases(s.leasePartition(k.partition)),
+		},
+		string(session), string(by.Replica), milliseconds(ttl), smallest, s.limits.LogEvents, s.limits.LogBytes,
+		incarnation, milliseconds(leaveShared))
 	if err != nil {
 		return store.Lease{}, err
 	}
 	if r.word == "OWNED" {
 		left, err := r.milliseconds(1)
-		if err != nil {
+		owner, err2 := r.count(2)
+		if err := errors.Join(err, err2); err != nil {
 			return store.Lease{}, fmt.Errorf("claim session %s: %w", session, errors.Join(errReply, err))
 		}
 		return store.Lease{}, fmt.Errorf("claim session %s: %w", session,
-			&store.OwnedError{By: wire.ReplicaID(r.text(0)), For: left})
+			&store.OwnedError{By: wire.ReplicaID(r.text(0)), For: left, Incarnation: owner})
 	}
-	lease.TTL = ttl
+	lease.TTL, lease.Incarnation = ttl, by.Number
 	var errs [2]error
 	lease.Epoch, errs[0] = r.count(0)
 	lease.Prev, errs[1] = r.position(1)
@@ -103,10 +132,47 @@ func (s *Sessions) Claim(
 	return lease, nil
 }
 
+// keepExpired is the time for which an expired shared lease is kept, so that its owner can tell
+// that Redis has lost it.
+const keepExpired = time.Hour
+
+// RenewShared extends the lease of an incarnation in a partition to ttl from now, creates it if
+// there is none, and returns the live leases of others.
+func (s *Sessions) RenewShared(
+	ctx context.Context, by store.Incarnation, partition int, ttl time.Duration,
+) (store.Renewal, error) {
+	if err := by.Check(ttl); err != nil {
+		return store.Renewal{}, fmt.Errorf("renew lease: %w", err)
+	}
+	if partition < 0 || partition >= partitions {
+		return store.Renewal{}, fmt.Errorf("renew lease: %w: partition %d", store.ErrInvalid, partition)
+	}
+	key := s.keys.sharedLeases(s.leasePartition(uint16(partition)))
+	v, err := s.rebuilder.callShared(ctx, "renew lease", s.scripts.renewShared, []string{key}, []string{"hash"},
+		strconv.FormatUint(by.Number, 10), milliseconds(ttl), milliseconds(keepExpired))
+	if err != nil {
+		return store.Renewal{}, err
+	}
+	r, err := parseReply(v)
+	if err != nil {
+		return store.Renewal{}, fmt.Errorf("renew lease: %w", err)
+	}
+	renewal := store.Renewal{Known: r.text(0) == "1", Live: map[uint64]time.Duration{}}
+	for i := 1; i+1 < len(r.args); i += 2 {
+		number, err := r.count(i)
+		left, err2 := r.milliseconds(i + 1)
+		if err := errors.Join(err, err2); err != nil {
+			return store.Renewal{}, fmt.Errorf("renew lease: %w", errors.Join(errReply, err))
+		}
+		renewal.Live[number] = left
+	}
+	return renewal, nil
+}
+
 // Renew extends a lease by its TTL from now. [store.ErrFenced] if the lease is not the
-// current one.
+// current one, [store.ErrInvalid] if it is shared.
 func (s *Sessions) Renew(ctx context.Context, l store.Lease) error {
-	if err := errors.Join(checkLease(l), store.CheckTTL(l.TTL)); err != nil {
+	if err := errors.Join(checkLease(l), store.CheckTTL(l.TTL), l.CheckOwnLease()); err != nil {
 		return fmt.Errorf("renew lease: %w", err)
 	}
 	k := s.keys.session(l.Session)

@@ -118,7 +118,7 @@ func (r *rebuilder) moveBrokenListsAside(ctx context.Context, p uint16, user str
 	k := sessionKeys{space: r.keys, partition: p}
 	lists := map[string]string{
 		r.keys.sessions(p): "zset", k.working(): "zset", k.quarantine(): "hash", k.rebuildMark(): "string",
-		r.keys.recent(p): "zset",
+		r.keys.recent(p): "zset", r.keys.sharedLeases(r.leasePartition(p)): "hash",
 	}
 	if user != "" {
 		lists[r.keys.userRecent(p, user)] = "zset"

@@ -20,7 +20,8 @@ type script struct {
 
 // scripts are all scripts of the store.
 type scripts struct {
-	create, claim, renew, release, remove, discard          *script
+	create, claim, renew, renewShared                       *script
+	release, remove, discard                                *script
 	commit, read, load, list, send, receive                 *script
 	quarantine, unattended, announce, replicas              *script
 	moveAside, listSession, endRebuild, listRecent          *script
@@ -31,23 +32,24 @@ type scripts struct {
 func loadScripts() scripts {
 	return scripts{
 		create:      loadScript("create", "recent"),
-		claim:       loadScript("claim", "log", "recent"),
+		claim:       loadScript("claim", "lease", "log", "recent"),
 		renew:       loadScript("renew"),
+		renewShared: loadScript("renewshared"),
 		release:     loadScript("release"),
 		remove:      loadScript("delete", "recent"),
 		discard:     loadScript("discard"),
-		commit:      loadScript("commit", "log", "recent"),
+		commit:      loadScript("commit", "lease", "log", "recent"),
 		read:        loadScript("read"),
 		load:        loadScript("load"),
 		list:        loadScript("list"),
 		send:        loadScript("send"),
 		receive:     loadScript("receive"),
-		quarantine:  loadScript("quarantine"),
+		quarantine:  loadScript("quarantine", "lease"),
 		unattended:  loadScript("unattended"),
 		announce:    loadScript("announce"),
 		replicas:    loadScript("replicas"),
 		moveAside:   loadScript("moveaside"),
-		listSession: loadScript("listsession", "recent"),
+		listSession: loadScript("listsession", "lease", "recent"),
 		endRebuild:  loadScript("endrebuild"),
 		listRecent:  loadScript("listrecent"),
 

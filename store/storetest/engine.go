@@ -36,6 +36,12 @@ type Leases interface {
 	// Renew extends the lease by its TTL from now, even after its expiry, unless another
 	// replica has claimed the session. store.ErrFenced with a stale lease.
 	Renew(ctx context.Context, lease store.Lease) error
+	// ClaimShared is Claim for a session that is to be kept by the lease of an incarnation,
+	// which it extends.
+	ClaimShared(ctx context.Context, session wire.SessionID, by store.Incarnation, ttl time.Duration) (store.Lease, error)
+	// RenewShared extends the lease that an incarnation has in a partition, and returns the
+	// live leases of others.
+	RenewShared(ctx context.Context, by store.Incarnation, partition int, ttl time.Duration) (store.Renewal, error)
 	// Release ends the lease: any replica can claim the session at once, or for one TTL
 	// only the heir, if there is one. store.ErrFenced with a stale lease.
 	Release(ctx context.Context, lease store.Lease) error

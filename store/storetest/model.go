@@ -22,19 +22,21 @@ type model struct {
 	sessions      map[wire.SessionID]*modelSession
 	epochs        map[wire.SessionID]uint64 // highest epochs, which outlive sessions
 	deletedEpochs map[wire.SessionID]uint64 // epochs of deleted sessions
+	shared        map[uint64]time.Time      // ends of the leases of incarnations; there is one partition
 	documents     map[documentKey]*modelDocument
 	semaphores    map[string]*modelSemaphore
 }
 
 // modelSession is the whole state of a session.
 type modelSession struct {
-	info     store.Info
+	info     store.Info // Until is that of a lease of its own; see model.until
 	number   uint64
 	receipt  store.Receipt
 	log      history
 	tables   tables
 	lists    lists
 	inbox    []store.Command
+	by       uint64   // the incarnation whose lease keeps the session; 0 for a lease of its own
 	consumed []string // newest last
 }
 
@@ -45,6 +47,7 @@ func newModel(limits store.Limits, clock func() time.Time) *model {
 		sessions:      map[wire.SessionID]*modelSession{},
 		epochs:        map[wire.SessionID]uint64{},
 		deletedEpochs: map[wire.SessionID]uint64{},
+		shared:        map[uint64]time.Time{},
 		documents:     map[documentKey]*modelDocument{},
 		semaphores:    map[string]*modelSemaphore{},
 	}
@@ -137,13 +140,53 @@ func (s *modelSession) quarantine() error {
 	return &store.QuarantinedError{Session: s.info.ID, Reason: s.info.Quarantined}
 }
 
+// until is when the lease that keeps a session expires.
+func (m *model) until(s *modelSession) time.Time {
+	if s.by != 0 && s.info.Owner != "" {
+		return m.shared[s.by]
+	}
+	return s.info.Until
+}
+
 func (m *model) claim(id wire.SessionID, replica wire.ReplicaID, ttl time.Duration) (store.Lease, error) {
-	if err := replica.Validate(); err != nil {
+	if err := errors.Join(replica.Validate(), store.CheckTTL(ttl)); err != nil {
 		return store.Lease{}, err
 	}
-	if err := store.CheckTTL(ttl); err != nil {
+	return m.claimFor(id, store.Incarnation{Replica: replica}, ttl)
+}
+
+func (m *model) claimShared(id wire.SessionID, by store.Incarnation, ttl time.Duration) (store.Lease, error) {
+	if err := by.Check(ttl); err != nil {
 		return store.Lease{}, err
 	}
+	l, err := m.claimFor(id, by, ttl)
+	if end := m.clock().Add(ttl); err == nil && end.After(m.shared[by.Number]) {
+		m.shared[by.Number] = end
+	}
+	return l, err
+}
+
+func (m *model) renewShared(by store.Incarnation, ttl time.Duration) (store.Renewal, error) {
+	if err := by.Check(ttl); err != nil {
+		return store.Renewal{}, err
+	}
+	now := m.clock()
+	r := store.Renewal{Live: map[uint64]time.Duration{}}
+	for number, end := range m.shared {
+		switch {
+		case number == by.Number:
+			r.Known = true
+		case end.After(now):
+			r.Live[number] = end.Sub(now)
+		}
+	}
+	m.shared[by.Number] = now.Add(ttl)
+	return r, nil
+}
+
+// claimFor claims a session for an incarnation, or for a replica alone if its number is 0.
+func (m *model) claimFor(id wire.SessionID, by store.Incarnation, ttl time.Duration) (store.Lease, error) {
+	replica := by.Replica
 	s, err := m.find(id)
 	if err != nil {
 		return store.Lease{}, err
@@ -152,18 +195,23 @@ func (m *model) claim(id wire.SessionID, replica wire.ReplicaID, ttl time.Durati
 		return store.Lease{}, err
 	}
 	now := m.clock()
-	if i := s.info; i.Owner != "" && i.Owner != replica && i.Until.After(now) {
-		return store.Lease{}, &store.OwnedError{By: i.Owner, For: i.Until.Sub(now)}
+	if i, until := s.info, m.until(s); i.Owner != "" && i.Owner != replica && until.After(now) {
+		return store.Lease{}, &store.OwnedError{By: i.Owner, For: until.Sub(now), Incarnation: s.by}
 	}
-	l := store.Lease{Session: id, Replica: replica, Epoch: m.epoch(m.epochs[id]), TTL: ttl, Prev: s.log.newest()}
+	l := store.Lease{
+		Session: id, Replica: replica, Epoch: m.epoch(m.epochs[id]), Incarnation: by.Number, TTL: ttl, Prev: s.log.newest(),
+	}
 	m.epochs[id] = l.Epoch
 	s.info.Owner, s.info.Epoch, s.info.Until, s.info.Updated = replica, l.Epoch, now.Add(ttl), now
-	s.number, s.receipt = 0, store.Receipt{Top: l.Top()}
+	s.by, s.number, s.receipt = by.Number, 0, store.Receipt{Top: l.Top()}
 	s.log.add([]store.Event{store.ClaimEvent(l, now)}, true)
 	return l, nil
 }
 
 func (m *model) renew(l store.Lease) error {
+	if err := l.CheckOwnLease(); err != nil {
+		return err
+	}
 	s, err := m.owned(l)
 	if err != nil {
 		return err
@@ -183,7 +231,7 @@ func (m *model) release(l store.Lease) error {
 	if err != nil {
 		return err
 	}
-	if s.info.Owner, s.info.Until = l.Heir, (time.Time{}); l.Heir != "" {
+	if s.by, s.info.Owner, s.info.Until = 0, l.Heir, (time.Time{}); l.Heir != "" {
 		s.info.Until = m.clock().Add(l.TTL)
 	}
 	return nil
@@ -343,7 +391,7 @@ func (m *model) session(id wire.SessionID) (store.Info, error) {
 		return store.Info{}, err
 	}
 	i := s.info
-	i.Top = s.log.newest()
+	i.Top, i.Until = s.log.newest(), m.until(s)
 	if held := s.log.batches[s.log.kept:]; len(held) > 0 {
 		i.Oldest = held[0].events[0].At
 	}
@@ -363,7 +411,7 @@ func (m *model) unattended() []wire.SessionID {
 	var out []wire.SessionID
 	for id, s := range m.sessions {
 		i := s.info
-		if i.Working && i.Quarantined == "" && (i.Owner == "" || !i.Until.After(m.clock())) {
+		if i.Working && i.Quarantined == "" && (i.Owner == "" || !m.until(s).After(m.clock())) {
 			out = append(out, id)
 		}
 	}

@@ -92,6 +92,7 @@ func play(t *testing.T, env Env, steps []step) error {
 func (p *player) runStep(s step) error {
 	action, ok := map[string]func(Engine, step) error{
 		"create": p.sessions.create, "claim": p.sessions.claim, "renew": p.sessions.renew,
+		"claimShared": p.sessions.claimShared, "renewShared": p.sessions.renewShared,
 		"release": p.sessions.release, "delete": p.sessions.delete, "discard": p.sessions.discard,
 		"commit": p.sessions.commit, "retry": p.sessions.retry, "load": p.sessions.load, "read": p.sessions.read, "readList": p.sessions.readList,
 		"session": p.sessions.session, "sessions": p.sessions.list, "unattended": p.sessions.unattended,
@@ -159,7 +160,7 @@ func sameError(got, want error) bool {
 	}
 	if w, ok := errors.AsType[*store.OwnedError](want); ok {
 		g, ok := errors.AsType[*store.OwnedError](got)
-		return ok && g.By == w.By
+		return ok && g.By == w.By && g.Incarnation == w.Incarnation
 	}
 	return slices.ContainsFunc([]error{
 		store.ErrNotFound, store.ErrExists, store.ErrFenced, store.ErrTrimmed, store.ErrUnknownPosition, store.ErrAhead,

@@ -28,6 +28,25 @@ func (p *sessionPlayer) create(e Engine, s step) error {
 func (p *sessionPlayer) claim(e Engine, s step) error {
 	ttl := p.ttl(s.N)
 	got, gotErr := e.Leases.Claim(p.ctx, s.id(), s.replica(), ttl)
+	return p.compareClaim(e, s, got, gotErr, func() (store.Lease, error) { return p.model.claim(s.id(), s.replica(), ttl) })
+}
+
+func (p *sessionPlayer) claimShared(e Engine, s step) error {
+	ttl := p.ttl(s.N)
+	got, gotErr := e.Leases.ClaimShared(p.ctx, s.id(), s.incarnation(), ttl)
+	return p.compareClaim(e, s, got, gotErr, func() (store.Lease, error) { return p.model.claimShared(s.id(), s.incarnation(), ttl) })
+}
+
+// renewShared compares no results: the model has one partition.
+func (p *sessionPlayer) renewShared(e Engine, s step) error {
+	ttl := p.ttl(s.N)
+	_, gotErr := e.Leases.RenewShared(p.ctx, s.incarnation(), e.Directory.Partition(s.id()), ttl)
+	_, wantErr := p.model.renewShared(s.incarnation(), ttl)
+	return compareResults("RenewShared", nil, nil, gotErr, wantErr)
+}
+
+// compareClaim compares the result of a claim with that of the same claim in the model.
+func (p *sessionPlayer) compareClaim(e Engine, s step, got store.Lease, gotErr error, claim func() (store.Lease, error)) error {
 	before, reborn := p.model.epochs[s.id()], len(p.model.sessionLog(s.id())) == 0
 	if gotErr == nil {
 		clock := store.NextEpoch(before, time.Now())
@@ -39,7 +58,7 @@ func (p *sessionPlayer) claim(e Engine, s step) error {
 		}
 		p.model.epoch = func(uint64) uint64 { return got.Epoch }
 	}
-	want, wantErr := p.model.claim(s.id(), s.replica(), ttl)
+	want, wantErr := claim()
 	if err := compareResults("Claim", got, want, gotErr, wantErr); err != nil || gotErr != nil {
 		return err
 	}

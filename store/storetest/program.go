@@ -61,6 +61,9 @@ func (s step) GoString() string { return s.Do }
 // id returns the session of a step.
 func (s step) id() wire.SessionID      { return wire.SessionID(fmt.Sprint("s", s.Session)) }
 func (s step) replica() wire.ReplicaID { return wire.ReplicaID(fmt.Sprint("r", s.Replica)) }
+func (s step) incarnation() store.Incarnation {
+	return store.Incarnation{Replica: s.replica(), Number: 1<<52 + uint64(s.Replica)} //nolint:gosec // not negative
+}
 func (s step) user() string            { return fmt.Sprint("user", s.Session%2) }
 func (s step) list() string            { return []string{"l", "m", store.ColdPrefix + "l"}[s.N%3] }
 func (s step) document() (c, n string) {
@@ -80,7 +83,7 @@ func (s step) command() (c store.Command) {
 func actions() []string {
 	var all []string
 	for action, weight := range map[string]int{
-		"create": 3, "claim": 6, "renew": 1, "release": 2, "delete": 1, "discard": 1, "commit": 16, "retry": 2,
+		"create": 3, "claim": 4, "claimShared": 4, "renew": 1, "renewShared": 2, "release": 2, "delete": 1, "discard": 1, "commit": 16, "retry": 2,
 		"load": 1, "read": 4, "readList": 1, "session": 1, "sessions": 1, "unattended": 1, "quarantine": 1, "lift": 1,
 		"send": 6, "receive": 2, "put": 4, "get": 1, "remove": 1, "documents": 1,
 		"acquire": 3, "wait": 4, "giveUp": 1, "renewSlot": 1, "releaseSlot": 5, "slots": 1, "advance": 3,

@@ -126,6 +126,16 @@ func (e *reference) Renew(ctx context.Context, l store.Lease) error {
 	return e.do(ctx, func() error { return e.model.renew(l) })
 }
 
+func (e *reference) ClaimShared(ctx context.Context, id wire.SessionID, by store.Incarnation, ttl time.Duration) (l store.Lease, err error) {
+	err = e.do(ctx, func() error { l, err = e.model.claimShared(id, by, ttl); return err })
+	return l, err
+}
+
+func (e *reference) RenewShared(ctx context.Context, by store.Incarnation, _ int, ttl time.Duration) (r store.Renewal, err error) {
+	err = e.do(ctx, func() error { r, err = e.model.renewShared(by, ttl); return err })
+	return r, err
+}
+
 func (e *reference) Take(ctx context.Context, key string, limit int, window time.Duration) (wait time.Duration, err error) {
 	err = e.do(ctx, func() error {
 		if err := store.CheckRate(key, limit, window); err != nil {

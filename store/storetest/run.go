@@ -129,6 +129,7 @@ type check struct {
 func groups() []group {
 	return []group{
 		{name: "leases", checks: leaseChecks()},
+		{name: "shared leases", checks: sharedLeaseChecks()},
 		{name: "fencing", checks: fencingChecks()},
 		{name: "commit", checks: commitChecks()},
 		{name: "ops", checks: opChecks()},

@@ -123,7 +123,7 @@ local function applyChanges(k, a, structures, consumed, names, inbox, first, fre
     local is, session = string.sub(working, 1, 1), string.sub(working, 2)
     redis.call('HSET', meta, 'working', is)
     if is == '1' then
-      redis.call('ZADD', KEYS[k + 2], redis.call('HGET', meta, 'until') or 0, session)
+      redis.call('ZADD', KEYS[k + 2], workingScore(unpack(redis.call('HMGET', meta, 'state', 'until', 'shared'))), session)
     else
       redis.call('ZREM', KEYS[k + 2], session)
     end

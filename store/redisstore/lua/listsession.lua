@@ -7,7 +7,7 @@
 -- ARGV: 1 session, 2 user, 3 reason to store for a quarantined session whose own
 --   reason was lost.
 -- Returns 1, or {'INDEX', key}.
-local m = redis.pcall('HMGET', KEYS[1], 'state', 'working', 'until', 'user', 'updated')
+local m = redis.pcall('HMGET', KEYS[1], 'state', 'working', 'until', 'user', 'updated', 'shared')
 local lists = {}
 if m.err then -- unreadable: listed, so that a read quarantines it
   lists = {{'ZADD', KEYS[2], 0, ARGV[1]}}
@@ -16,7 +16,7 @@ elseif m[1] and m[4] == ARGV[2] then -- otherwise it was deleted, or created aga
   if string.sub(m[1], 1, 1) == '!' then
     lists[3] = {'HSETNX', KEYS[5], ARGV[1], ARGV[3]}
   elseif m[2] == '1' then
-    lists[3] = {'ZADD', KEYS[4], tonumber(m[3]) or 0, ARGV[1]}
+    lists[3] = {'ZADD', KEYS[4], workingScore(m[1], m[3], m[6]), ARGV[1]}
   end
 end
 if m.err then

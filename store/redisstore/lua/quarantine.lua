@@ -10,7 +10,7 @@
 -- meta, where a commit notices it without another read and where it survives the loss
 -- of the hash. A quarantined session is not listed in working.
 if redis.call('EXISTS', KEYS[1]) == 0 then return {'NOTFOUND'} end
-local m = redis.pcall('HMGET', KEYS[1], 'state', 'working', 'until')
+local m = redis.pcall('HMGET', KEYS[1], 'state', 'working', 'until', 'shared')
 local state = not m.err and m[1] and string.gsub(m[1], '^!', '')
 if ARGV[2] ~= '' then
   local set = redis.pcall(ARGV[3] == '1' and 'HSETNX' or 'HSET', KEYS[2], ARGV[1], ARGV[2])
@@ -20,6 +20,6 @@ if ARGV[2] ~= '' then
 else
   if type(redis.pcall('HDEL', KEYS[2], ARGV[1])) == 'table' then return {'INDEX', KEYS[2]} end
   if state then redis.call('HSET', KEYS[1], 'state', state) end
-  if state and m[2] == '1' then redis.pcall('ZADD', KEYS[3], m[3] or 0, ARGV[1]) end
+  if state and m[2] == '1' then redis.pcall('ZADD', KEYS[3], workingScore(state, m[3], m[4]), ARGV[1]) end
 end
 return 1

@@ -10,11 +10,11 @@ if owner ~= ARGV[2] or epoch ~= ARGV[3] then return {'FENCED'} end
 if ARGV[4] ~= '' then
   local t = redis.call('TIME')
   local till = string.format('%.0f', t[1] * 1000 + math.floor(t[2] / 1000) + ARGV[5])
-  redis.call('HSET', KEYS[1], 'state', mark .. ARGV[4] .. ' ' .. epoch .. rest, 'until', till)
+  redis.call('HSET', KEYS[1], 'state', mark .. ARGV[4] .. ' ' .. epoch .. rest, 'until', till, 'shared', '')
   redis.pcall('ZADD', KEYS[2], 'XX', till, ARGV[1])
   return 1
 end
-redis.call('HSET', KEYS[1], 'state', mark .. ' ' .. epoch .. rest, 'until', '0')
+redis.call('HSET', KEYS[1], 'state', mark .. ' ' .. epoch .. rest, 'until', '0', 'shared', '')
 redis.pcall('ZADD', KEYS[2], 'XX', 0, ARGV[1])
 redis.call('SPUBLISH', KEYS[1], 'v ' .. string.match(rest, '%S+$') .. '\n')
 return 1

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Extends a lease.
+-- Extends a lease that is the session's own.
 --
 -- KEYS: 1 meta, 2 working of the partition.
 -- ARGV: 1 session, 2 replica, 3 epoch, 4 time to live in ms.
