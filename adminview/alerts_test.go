@@ -20,11 +20,11 @@ type failingStore struct {
 	refuses, panics atomic.Bool
 }
 
-func (a *failingStore) Claim(ctx context.Context, id wire.SessionID, r wire.ReplicaID, ttl time.Duration) (store.Lease, error) {
+func (a *failingStore) ClaimShared(ctx context.Context, id wire.SessionID, by store.Incarnation, ttl time.Duration) (store.Lease, error) {
 	if a.refuses.Load() {
 		return store.Lease{}, store.ErrUnavailable
 	}
-	return a.engine.Claim(ctx, id, r, ttl)
+	return a.engine.ClaimShared(ctx, id, by, ttl)
 }
 
 func (a *failingStore) Commit(ctx context.Context, l store.Lease, b store.Batch) (store.Receipt, error) {

@@ -86,7 +86,7 @@ func runChaos(t *testing.T, rnd *rand.Rand) {
 	tabs := []*tab{attachTab(t, handles[0], "conn-a"), attachTab(t, handles[1], "conn-b")}
 	var now faultyStore
 	m.onCommit(now.commit)
-	m.onRenew(func(l store.Lease) error { return now.unavailableErr(l.Replica) })
+	m.onRenew(now.unavailableErr)
 	m.onClaim(now.unavailableErr)
 	n := 0
 	for i := range 25 {

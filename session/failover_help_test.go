@@ -157,18 +157,18 @@ func (l *storeLink) err() error {
 	return nil
 }
 
-func (l *storeLink) Claim(ctx context.Context, id wire.SessionID, r wire.ReplicaID, ttl time.Duration) (store.Lease, error) {
+func (l *storeLink) ClaimShared(ctx context.Context, id wire.SessionID, by store.Incarnation, ttl time.Duration) (store.Lease, error) {
 	if err := l.err(); err != nil {
 		return store.Lease{}, err
 	}
-	return l.agentStore.Claim(ctx, id, r, ttl)
+	return l.agentStore.ClaimShared(ctx, id, by, ttl)
 }
 
-func (l *storeLink) Renew(ctx context.Context, lease store.Lease) error {
+func (l *storeLink) RenewShared(ctx context.Context, by store.Incarnation, partition int, ttl time.Duration) (store.Renewal, error) {
 	if err := l.err(); err != nil {
-		return err
+		return store.Renewal{}, err
 	}
-	return l.agentStore.Renew(ctx, lease)
+	return l.agentStore.RenewShared(ctx, by, partition, ttl)
 }
 
 func (l *storeLink) Commit(ctx context.Context, lease store.Lease, b store.Batch) (store.Receipt, error) {

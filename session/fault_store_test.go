@@ -27,7 +27,7 @@ type faultStore struct {
 
 	mu     sync.Mutex // guards the following
 	commit func(ctx context.Context, l store.Lease, b store.Batch, do func() (store.Receipt, error)) (store.Receipt, error)
-	renew  func(l store.Lease) error
+	renew  func(replica wire.ReplicaID) error
 	claim  func(replica wire.ReplicaID) error
 	hooks  hooks
 }
@@ -147,7 +147,7 @@ func (m *faultStore) onCommit(f func(ctx context.Context, l store.Lease, b store
 	m.commit = f
 }
 
-func (m *faultStore) onRenew(f func(l store.Lease) error) {
+func (m *faultStore) onRenew(f func(replica wire.ReplicaID) error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.renew = f
@@ -173,22 +173,32 @@ func (m *faultStore) Commit(ctx context.Context, l store.Lease, b store.Batch) (
 	return f(ctx, l, b, do)
 }
 
-func (m *faultStore) Renew(ctx context.Context, l store.Lease) error {
-	if err := m.err(l.Session); err != nil {
-		return err
+func (m *faultStore) RenewShared(ctx context.Context, by store.Incarnation, partition int, ttl time.Duration) (store.Renewal, error) {
+	m.calls.Add(1)
+	if m.cut.Load() || m.parts != nil && int64(partition) == m.lost.Load() {
+		return store.Renewal{}, store.ErrUnavailable
 	}
 	m.mu.Lock()
 	f := m.renew
 	m.mu.Unlock()
 	if f != nil {
-		if err := f(l); err != nil {
-			return err
+		if err := f(by.Replica); err != nil {
+			return store.Renewal{}, err
 		}
 	}
-	return m.testStore.Renew(ctx, l)
+	return m.testStore.RenewShared(ctx, by, partition, ttl)
 }
 
 func (m *faultStore) Claim(ctx context.Context, id wire.SessionID, replica wire.ReplicaID, ttl time.Duration) (store.Lease, error) {
+	return m.claimWith(id, replica, func() (store.Lease, error) { return m.testStore.Claim(ctx, id, replica, ttl) })
+}
+
+func (m *faultStore) ClaimShared(ctx context.Context, id wire.SessionID, by store.Incarnation, ttl time.Duration) (store.Lease, error) {
+	return m.claimWith(id, by.Replica, func() (store.Lease, error) { return m.testStore.ClaimShared(ctx, id, by, ttl) })
+}
+
+// claimWith claims a session with do, unless the claim is to fail.
+func (m *faultStore) claimWith(id wire.SessionID, replica wire.ReplicaID, do func() (store.Lease, error)) (store.Lease, error) {
 	if err := m.err(id); err != nil {
 		return store.Lease{}, err
 	}
@@ -200,7 +210,7 @@ func (m *faultStore) Claim(ctx context.Context, id wire.SessionID, replica wire.
 			return store.Lease{}, err
 		}
 	}
-	l, err := m.testStore.Claim(ctx, id, replica, ttl)
+	l, err := do()
 	if f := m.currentHooks().claimed; f != nil {
 		if err := f(l, err); err != nil {
 			return l, err

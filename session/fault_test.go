@@ -96,8 +96,8 @@ func TestFencedOwnerFollows(t *testing.T) {
 		w := attachTab(t, r, "conn-a")
 		time.Sleep(time.Second)
 		// The owner can neither renew nor commit until the other replica has the session.
-		m.onRenew(func(l store.Lease) error {
-			if l.Replica == "a" {
+		m.onRenew(func(replica wire.ReplicaID) error {
+			if replica == "a" {
 				return store.ErrUnavailable
 			}
 			return nil

@@ -17,8 +17,8 @@ import (
 
 // cutLeases fails the lease calls of replica a until the switch is on.
 func cutLeases(m *faultStore, over *atomic.Bool) {
-	m.onRenew(func(l store.Lease) error {
-		if l.Replica == "a" && !over.Load() {
+	m.onRenew(func(replica wire.ReplicaID) error {
+		if replica == "a" && !over.Load() {
 			return store.ErrUnavailable
 		}
 		return nil

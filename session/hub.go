@@ -18,7 +18,8 @@ import (
 // Config configures a [Hub]. The zero value selects the defaults.
 type Config struct {
 	Replica wire.ReplicaID
-	// Lease is how long a lease lasts without renewal. Owners renew it three times as often.
+	// Lease is how long the leases of this replica last without renewal. It renews them three times as
+	// often.
 	// Default: 6 s.
 	Lease time.Duration
 	// DormantAfter is how long an owned session without handles and without unfinished work stays
@@ -95,7 +96,7 @@ func (c Config) withDefaults() Config {
 type Hub struct {
 	env      *environment
 	registry *registry
-	renewer  leaseRenewer
+	leases   leaseKeeper
 	sweeper  sweeper
 	prober   storeProber
 }
@@ -105,7 +106,7 @@ func NewHub(cfg Config, s Store) *Hub {
 	env := newEnvironment(cfg.withDefaults(), s)
 	rg := newRegistry(env)
 	return &Hub{
-		env: env, registry: rg, renewer: leaseRenewer{env, rg}, sweeper: sweeper{env, rg}, prober: storeProber{env, rg},
+		env: env, registry: rg, leases: leaseKeeper{env, rg}, sweeper: sweeper{env, rg}, prober: storeProber{env, rg},
 	}
 }
 
@@ -119,7 +120,7 @@ func (h *Hub) Run(ctx context.Context) {
 		h.env.writers.Store(writers)
 	}
 	var wg sync.WaitGroup
-	wg.Go(func() { h.renewer.renewAll(ctx) })
+	wg.Go(func() { h.leases.keepAll(ctx) })
 	wg.Go(func() { h.sweeper.sweepAll(ctx) })
 	wg.Go(func() { h.prober.probeAll(ctx) })
 	if h.env.cfg.Retention > 0 {

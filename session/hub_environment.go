@@ -22,6 +22,9 @@ type environment struct {
 	reader  *storeReader
 	log     *slog.Logger
 	started time.Time
+	// incarnation is this process for the store, and leases are its leases.
+	incarnation store.Incarnation
+	leases      partitionLeases
 	// writers writes to the tabs of sessions with many tabs; set while Run runs.
 	writers atomic.Pointer[broadcast.Writers]
 	// deliveryCount numbers the deliveries that this replica sends to other owners. process is
@@ -36,6 +39,7 @@ type environment struct {
 func newEnvironment(cfg Config, s Store) *environment {
 	return &environment{
 		cfg: cfg, store: s, reader: &storeReader{s.Log, s.Directory}, log: cfg.Logger, started: time.Now(), process: rand.Text()[:10],
+		incarnation: store.NewIncarnation(cfg.Replica), leases: partitionLeases{leases: map[int]*partitionLease{}, sessions: map[*partitionLease]int{}},
 	}
 }
 

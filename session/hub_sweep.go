@@ -4,88 +4,11 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
-
-// renewers bounds the concurrent lease renewals.
-const renewers = 64
-
-// renewInterval returns the renewal interval of a session: up to a third of the lease, with jitter,
-// so that the renewals of many sessions spread out.
-func renewInterval(lease time.Duration) time.Duration {
-	third := lease / 3
-	return third - rand.N(third/4) //nolint:gosec // jitter needs no secrecy
-}
-
-// leaseRenewer renews the leases of the owned sessions.
-type leaseRenewer struct {
-	env      *environment
-	registry *registry
-}
-
-// renewAll renews the leases of all owned sessions until ctx ends. A slow renewal delays no other.
-func (lr *leaseRenewer) renewAll(ctx context.Context) {
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	slots := make(chan struct{}, renewers)
-	tick := time.NewTicker(max(lr.env.cfg.Lease/20, time.Millisecond))
-	defer tick.Stop()
-	// Other replicas may claim the session when the lease expires; the owner stops a little
-	// earlier.
-	staleAfter := max(lr.env.cfg.Lease-time.Second, lr.env.cfg.Lease*3/4)
-	var sessions []*liveSession
-	for {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-		clear(sessions)
-		sessions = lr.registry.appendSessions(sessions[:0])
-		for _, k := range sessions {
-			l := k.activeOwner.Load()
-			if l == nil {
-				continue
-			}
-			age := time.Since(lr.env.started) - time.Duration(l.held.renewed.Load())
-			switch {
-			case age > staleAfter:
-				l.held.end(leaseExpired)
-			case age >= l.held.renewEvery && l.held.renewing.CompareAndSwap(false, true):
-				wg.Go(func() {
-					defer l.held.renewing.Store(false)
-					slots <- struct{}{}
-					defer func() { <-slots }()
-					lr.renew(ctx, l)
-				})
-			}
-		}
-	}
-}
-
-// renew renews the lease of one owner.
-func (lr *leaseRenewer) renew(ctx context.Context, l *owner) {
-	ctx, cancel := context.WithTimeout(ctx, lr.env.cfg.Lease/3)
-	defer cancel()
-	began := time.Since(lr.env.started)
-	err := lr.env.store.Renew(ctx, l.held.lease)
-	switch {
-	case err == nil:
-		l.held.renewed.Store(int64(began))
-		l.live.setStoreIssue(l.held.ctx, issueRenew, false)
-	case errors.Is(err, store.ErrFenced):
-		l.held.end(leaseFenced)
-	default:
-		if isStoreUnavailable(err) {
-			l.live.setStoreIssue(l.held.ctx, issueRenew, true)
-		}
-		l.live.log.WarnContext(ctx, "lease renewal failed", "err", err)
-	}
-}
 
 // sweepLimit is the number of sessions per sweep.
 const sweepLimit = 100

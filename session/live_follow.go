@@ -117,21 +117,33 @@ type follower struct {
 	presenceResendAt  time.Time // when presence is sent again at the latest
 	sentTotal         int       // number of tabs last sent to the owner
 	presenceNotBefore time.Time // limits the rate of presence reports
-	claimAt           time.Time // when the owner's lease expires; zero means never
+	claimAt           time.Time // when the session is to be claimed; zero while its lease is watched, see leaseKeeper
 	// The result of a claim, and when it began.
 	lease      store.Lease
 	claimBegan time.Time
 }
 
-// claimableAt is when the lease of an owner expires, plus jitter.
-func claimableAt(owned *store.OwnedError) time.Time {
+// awaitOwner returns when the session of an owner is to be claimed: when its own lease expires, plus
+// jitter, or zero if it is kept by the lease of an incarnation. The leaseKeeper watches that one.
+func (k *liveSession) awaitOwner(owned *store.OwnedError) time.Time {
+	k.claimableAt.Store(0)
+	k.ownerIncarnation.Store(owned.Incarnation)
+	if owned.Incarnation != 0 {
+		k.lease.watch(owned)
+		return time.Time{}
+	}
 	return time.Now().Add(max(owned.For, 0) + rand.N(claimJitter)) //nolint:gosec // jitter needs no secrecy
 }
 
 // follow publishes the log that another replica writes, until it has claimed the session or an
-// error ends it. It claims at claimAt, or never while that is zero.
-func (k *liveSession) follow(ctx context.Context, claimAt time.Time) (store.Lease, time.Time, error) {
+// error ends it. It claims when the lease of the owner has ended, or never if owned is nil, because
+// this replica drains.
+func (k *liveSession) follow(ctx context.Context, owned *store.OwnedError) (store.Lease, time.Time, error) {
 	k.claimRequested.Store(false)
+	var claimAt time.Time
+	if owned != nil {
+		claimAt = k.awaitOwner(owned)
+	}
 	k.inboxHasOlder.Store(true)
 	got, err := k.load(ctx)
 	if err != nil {
@@ -145,7 +157,7 @@ func (k *liveSession) follow(ctx context.Context, claimAt time.Time) (store.Leas
 	k.missingSince = time.Time{}
 	k.setStoreIssue(ctx, issueClaim, false)
 	k.changeRole(eventFollowed)
-	if claimAt.IsZero() {
+	if owned == nil {
 		k.changeRole(eventDrained)
 	}
 	k.markReady(ctx)
@@ -230,6 +242,7 @@ func (f *follower) applyTail(n tailBatch) error {
 			if _, ok := e.Data.(wire.OwnerChanged); ok {
 				f.presenceResendAt = time.Time{} // the new owner does not know the tabs here
 				f.sentVersion, f.sentTotal = 0, 0
+				f.claimAt = f.live.awaitOwner(&store.OwnedError{For: f.live.env.cfg.Lease}) // finds out which lease keeps the session
 			}
 		}
 		f.live.snapshotCache.clear()
@@ -263,6 +276,9 @@ func (f *follower) processDue(ctx context.Context, now time.Time) error {
 	}
 	if due := f.presenceDue(); !due.IsZero() && !now.Before(due) {
 		f.sendPresence(ctx, now)
+	}
+	if at := k.claimableAt.Swap(0); at != 0 {
+		f.claimAt = time.Unix(0, at)
 	}
 	order := k.drainOrder.Load()
 	if order == nil && k.ownership.current() == roleDrained {
@@ -319,7 +335,7 @@ func (f *follower) tryClaim(ctx context.Context) error {
 		}
 	case ok:
 		f.live.changeRole(eventOwnerSeen)
-		f.claimAt = claimableAt(owned)
+		f.claimAt = f.live.awaitOwner(owned)
 	case isPermanent(err):
 		return fmt.Errorf("claim session: %w", err)
 	default:

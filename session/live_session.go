@@ -59,6 +59,7 @@ type liveSession struct {
 	env      *environment
 	registry sessionRegistry
 	id       wire.SessionID
+	lease    *partitionLease   // keeps the session while this replica owns it
 	center   *broadcast.Center // read after ready
 
 	// Safe for all goroutines. The fields that every step reads come first.
@@ -74,6 +75,11 @@ type liveSession struct {
 	ready          chan struct{}         // closed when the session is loaded or has failed to load, see failure
 	done           chan struct{}         // closed when the live session has ended
 	claimRequested atomic.Bool           // a follower is to claim the session now
+	// ownerIncarnation is the incarnation whose lease keeps a followed session, as far as is known,
+	// else 0. claimableAt is when a follower is to claim the session because that lease has ended, in
+	// Unix ns; 0 if it is not.
+	ownerIncarnation atomic.Uint64
+	claimableAt      atomic.Int64
 	inboxHasOlder  atomic.Bool           // the store's inbox may hold items of this replica that are older than those in the mailbox
 	activeOwner    atomic.Pointer[owner] // while this replica owns the session
 	ownedEpoch     atomic.Uint64         // the epoch of the last lease of this replica
@@ -100,7 +106,7 @@ type liveSession struct {
 
 func newLiveSession(env *environment, rg sessionRegistry, id wire.SessionID) *liveSession {
 	return &liveSession{
-		env: env, registry: rg, id: id, log: env.log.With("session", string(id)), mailbox: newMailbox(),
+		env: env, registry: rg, id: id, lease: env.leases.acquire(env.store.Partition(id)), log: env.log.With("session", string(id)), mailbox: newMailbox(),
 		ready: make(chan struct{}), done: make(chan struct{}),
 	}
 }
@@ -198,7 +204,7 @@ func (k *liveSession) ownOrFollow(ctx context.Context, prev *owner) (*owner, err
 		if k.isUnneeded(nil) {
 			return nil, errDormant
 		}
-		_, _, err := k.follow(ctx, time.Time{})
+		_, _, err := k.follow(ctx, nil)
 		return nil, err
 	}
 	var lease store.Lease
@@ -218,7 +224,7 @@ func (k *liveSession) ownOrFollow(ctx context.Context, prev *owner) (*owner, err
 	if prev == nil && errors.Is(err, store.ErrNoSpace) && !k.isUnneeded(nil) {
 		// Reading needs no space. A full store refuses the claim of an owned session, too, so the
 		// follower finds out whether there is an owner when there is space again.
-		lease, claimed, err = k.follow(ctx, time.Now().Add(retryLast))
+		lease, claimed, err = k.follow(ctx, &store.OwnedError{For: retryLast})
 		if err != nil {
 			return nil, err
 		}
@@ -240,7 +246,7 @@ func (k *liveSession) ownOrFollow(ctx context.Context, prev *owner) (*owner, err
 	if k.isUnneeded(nil) {
 		return nil, errDormant // another replica was faster and the session is unused here
 	}
-	lease, claimed, err = k.follow(ctx, claimableAt(owned))
+	lease, claimed, err = k.follow(ctx, owned)
 	if err != nil {
 		return nil, err
 	}
@@ -279,8 +285,9 @@ func (k *liveSession) claim(ctx context.Context, prev *owner) (store.Lease, time
 			return store.Lease{}, began, err
 		}
 	}
-	lease, err := k.env.store.Claim(ctx, k.id, k.env.cfg.Replica, k.env.cfg.Lease)
+	lease, err := k.env.store.ClaimShared(ctx, k.id, k.env.incarnation, k.env.cfg.Lease)
 	if err == nil {
+		k.lease.extend(began.Sub(k.env.started))
 		k.lastLease = lease
 	}
 	return lease, began, err
@@ -347,6 +354,7 @@ func (k *liveSession) requeueUnfinished(prev *owner, lease store.Lease) {
 func (k *liveSession) shutDown(err error) {
 	k.registry.removeSession(k, true)
 	k.activeOwner.Store(nil)
+	k.env.leases.release(k.lease)
 	defer k.changeRole(eventClosed)
 	if errors.Is(err, errDormant) {
 		err = errUnloaded // for a caller that opened the session at this moment

@@ -41,8 +41,7 @@ type owner struct {
 // state before restore or inheritState.
 func newOwner(ctx context.Context, cancel context.CancelCauseFunc, k *liveSession, lease store.Lease, claimed time.Time) *owner {
 	l := &owner{live: k}
-	l.held.lease, l.held.ctx, l.held.cancel, l.held.renewEvery = lease, ctx, cancel, renewInterval(k.env.cfg.Lease)
-	l.held.renewed.Store(int64(claimed.Sub(k.env.started)))
+	l.held.lease, l.held.since, l.held.ctx, l.held.cancel = lease, k.env.uptime(), ctx, cancel
 	since := time.UnixMilli(int64(lease.Epoch)) //nolint:gosec // epochs are milliseconds
 	l.w = stepWriter{
 		id: k.id, log: k.log, reader: k.env.reader, observer: k.env.cfg.MessageObserver, held: &l.held, step: &step{}, top: lease.Top(),

@@ -72,7 +72,7 @@ func TestInterruptedRewriteStartsOver(t *testing.T) {
 			}
 			return do()
 		})
-		m.onRenew(func(store.Lease) error {
+		m.onRenew(func(wire.ReplicaID) error {
 			if phase.Load() == isAway {
 				return store.ErrUnavailable
 			}

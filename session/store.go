@@ -36,8 +36,15 @@ type Leases interface {
 	// Claim makes a replica the owner, in a new epoch that is higher than all before. It fails with
 	// [store.OwnedError] while another replica has a valid lease. The claim is an event of the log.
 	Claim(ctx context.Context, session wire.SessionID, replica wire.ReplicaID, ttl time.Duration) (store.Lease, error)
-	// Renew extends a lease. It fails with [store.ErrFenced] if the lease is not valid any more.
+	// ClaimShared is Claim for a session that is to be kept by the lease of an incarnation, which it
+	// extends.
+	ClaimShared(ctx context.Context, session wire.SessionID, by store.Incarnation, ttl time.Duration) (store.Lease, error)
+	// Renew extends the lease of Claim. It fails with [store.ErrFenced] if the lease is not valid any
+	// more.
 	Renew(ctx context.Context, lease store.Lease) error
+	// RenewShared extends the lease that an incarnation has in a partition, or creates it, and
+	// returns the live leases of others.
+	RenewShared(ctx context.Context, by store.Incarnation, partition int, ttl time.Duration) (store.Renewal, error)
 	// Release ends a lease, so that any replica, or the heir that the lease names, can claim the
 	// session at once. It fails with [store.ErrFenced] if the lease is not valid any more.
 	Release(ctx context.Context, lease store.Lease) error

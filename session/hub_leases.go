@@ -1,0 +1,225 @@
+package session
+
+import (
+	"context"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/everdesk/everdesk/store"
+)
+
+// claimSpread is the mean time between two claims of one replica when it takes over all the sessions
+// that it follows of a dead owner.
+const claimSpread = 200 * time.Microsecond
+
+// renewInterval returns the time between two renewals of a lease: up to a third of it, with jitter,
+// so that the renewals of replicas that started together spread out.
+func renewInterval(lease time.Duration) time.Duration {
+	third := lease / 3
+	return third - rand.N(third/4) //nolint:gosec // jitter needs no secrecy
+}
+
+// partitionLease is the lease of this replica in one partition of the store. It keeps all sessions of
+// the partition that the replica owns. Any goroutine may use it.
+type partitionLease struct {
+	partition int
+	renewed   atomic.Int64 // when the last successful renewal or claim began, in ns of the hub's uptime
+	renewing  atomic.Bool
+	failing   atomic.Bool // the last renewal failed
+
+	mu      sync.Mutex // guards the following
+	renewAt time.Duration
+	others  map[uint64]time.Time // when the leases of other incarnations end, as last read, by the local clock
+}
+
+// extend records a renewal or claim that began at an uptime of the hub.
+func (p *partitionLease) extend(began time.Duration) {
+	for {
+		was := p.renewed.Load()
+		if int64(began) <= was || p.renewed.CompareAndSwap(was, int64(began)) {
+			return
+		}
+	}
+}
+
+// watch makes the replica notice when the lease of another incarnation ends, of which it has learned
+// by a refused claim.
+func (p *partitionLease) watch(owned *store.OwnedError) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, known := p.others[owned.Incarnation]; !known {
+		p.others[owned.Incarnation] = time.Now().Add(owned.For)
+	}
+}
+
+// setOthers records the leases of others and returns the incarnations whose lease has ended.
+func (p *partitionLease) setOthers(live map[uint64]time.Duration) (gone map[uint64]bool) {
+	now := time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	gone = map[uint64]bool{}
+	for number := range p.others {
+		if _, ok := live[number]; !ok {
+			gone[number] = true
+		}
+	}
+	clear(p.others)
+	for number, left := range live {
+		p.others[number] = now.Add(left)
+	}
+	return gone
+}
+
+// isDue reports whether the lease must be renewed, or the leases of others be read, because one of
+// them should have ended. If not, it returns when the first of them ends; zero if there is none.
+func (p *partitionLease) isDue(uptime time.Duration, now time.Time) (bool, time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var first time.Time
+	for _, end := range p.others {
+		first = earlier(first, end)
+	}
+	return uptime >= p.renewAt || !first.IsZero() && !now.Before(first), first
+}
+
+// partitionLeases holds the leases of this replica by partition.
+type partitionLeases struct {
+	mu       sync.Mutex
+	leases   map[int]*partitionLease
+	sessions map[*partitionLease]int // number of loaded sessions
+}
+
+// acquire returns the lease of a partition, which is renewed until release was called as often.
+func (t *partitionLeases) acquire(partition int) *partitionLease {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p := t.leases[partition]
+	if p == nil {
+		p = &partitionLease{partition: partition, others: map[uint64]time.Time{}}
+		t.leases[partition] = p
+	}
+	t.sessions[p]++
+	return p
+}
+
+// release records that a session of a partition is not loaded any more.
+func (t *partitionLeases) release(p *partitionLease) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.sessions[p]--; t.sessions[p] == 0 {
+		delete(t.sessions, p)
+	}
+}
+
+// inUse returns the leases of all partitions with loaded sessions.
+func (t *partitionLeases) inUse() []*partitionLease {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Collect(maps.Keys(t.sessions))
+}
+
+// leaseKeeper renews the leases of this replica and watches those of others.
+type leaseKeeper struct {
+	env      *environment
+	registry *registry
+}
+
+// keepAll renews the leases of all partitions in use until ctx ends. A slow partition delays no
+// other.
+func (lk *leaseKeeper) keepAll(ctx context.Context) {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	lease := lk.env.cfg.Lease
+	tick := max(lease/20, time.Millisecond)
+	// Other replicas may claim the sessions when the lease expires; the owners stop a little earlier.
+	staleAfter := max(lease-time.Second, lease*3/4)
+	for wait := tick; sleep(ctx, wait); {
+		uptime, now := lk.env.uptime(), time.Now()
+		wait = tick
+		for _, p := range lk.env.leases.inUse() {
+			if uptime-time.Duration(p.renewed.Load()) > staleAfter {
+				lk.eachOwner(p, func(l *owner) { l.held.end(leaseExpired) })
+			}
+			switch due, end := p.isDue(uptime, now); {
+			case due && p.renewing.CompareAndSwap(false, true):
+				wg.Go(func() {
+					defer p.renewing.Store(false)
+					lk.renew(ctx, p)
+				})
+			case !due && !end.IsZero():
+				wait = max(min(wait, end.Sub(now)), time.Millisecond)
+			}
+		}
+	}
+}
+
+// renew renews the lease of one partition and handles what it learns.
+func (lk *leaseKeeper) renew(ctx context.Context, p *partitionLease) {
+	limited, cancel := context.WithTimeout(ctx, lk.env.cfg.Lease/3)
+	defer cancel()
+	began := lk.env.uptime()
+	renewal, err := lk.env.store.RenewShared(limited, lk.env.incarnation, p.partition, lk.env.cfg.Lease)
+	if err != nil {
+		lk.renewalFailed(ctx, p, err)
+		return
+	}
+	p.extend(began)
+	p.mu.Lock()
+	p.renewAt = began + renewInterval(lk.env.cfg.Lease)
+	p.mu.Unlock()
+	if p.failing.Swap(false) {
+		lk.eachOwner(p, func(l *owner) { l.live.setStoreIssue(l.held.ctx, issueRenew, false) })
+	}
+	if !renewal.Known {
+		// The claims of these owners have created the lease, so the store has lost data.
+		lk.eachOwner(p, func(l *owner) {
+			if l.held.since < began {
+				l.held.end(leaseFenced)
+			}
+		})
+	}
+	if gone := p.setOthers(renewal.Live); len(gone) > 0 {
+		lk.ownersGone(p, gone)
+	}
+}
+
+// renewalFailed records a failed renewal, which the next tick repeats.
+func (lk *leaseKeeper) renewalFailed(ctx context.Context, p *partitionLease, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	lk.env.log.WarnContext(ctx, "lease renewal failed", "partition", p.partition, "err", err)
+	if isStoreUnavailable(err) {
+		p.failing.Store(true)
+		lk.eachOwner(p, func(l *owner) { l.live.setStoreIssue(l.held.ctx, issueRenew, true) })
+	}
+}
+
+// eachOwner calls f for each session of a partition that this replica owns.
+func (lk *leaseKeeper) eachOwner(p *partitionLease, f func(*owner)) {
+	for _, k := range lk.registry.appendSessions(nil) {
+		if l := k.activeOwner.Load(); l != nil && k.lease == p {
+			f(l)
+		}
+	}
+}
+
+// ownersGone makes the followers of sessions whose owner's lease has ended claim them, spread over
+// some time if they are many.
+func (lk *leaseKeeper) ownersGone(p *partitionLease, gone map[uint64]bool) {
+	var sessions []*liveSession
+	for _, k := range lk.registry.appendSessions(nil) {
+		if k.lease == p && gone[k.ownerIncarnation.Load()] {
+			sessions = append(sessions, k)
+		}
+	}
+	spread := claimJitter + time.Duration(len(sessions))*claimSpread
+	for _, k := range sessions {
+		k.claimableAt.Store(time.Now().Add(rand.N(spread)).UnixNano()) //nolint:gosec // jitter needs no secrecy
+		k.mailbox.signal()
+	}
+}
