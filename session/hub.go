@@ -54,9 +54,8 @@ type Config struct {
 	Window, CondenseAt int
 	// Plan bounds plans and configures the tools of their todos.
 	Plan workflow.Config
-	// Alive reports, without blocking, whether a replica is known to be running. The owner drops
-	// the tabs of a replica that is not from its presence list. Without Alive it drops them when
-	// the replica has sent no presence for presenceTimeout.
+	// Alive reports, without blocking, whether a replica is known to be running. A session is not
+	// handed to one that is not. Nil means that all are.
 	Alive func(wire.ReplicaID) bool
 	// Observer and MessageObserver receive counts and durations; nil discards them.
 	Observer        Observer

@@ -29,7 +29,8 @@ type partitionLease struct {
 	partition int
 	renewed   atomic.Int64 // when the last successful renewal or claim began, in ns of the hub's uptime
 	renewing  atomic.Bool
-	failing   atomic.Bool // the last renewal failed
+	failing   atomic.Bool   // the last renewal failed
+	ended     atomic.Uint64 // number of times that leases of others were found to have ended
 
 	mu      sync.Mutex // guards the following
 	renewAt time.Duration
@@ -72,6 +73,14 @@ func (p *partitionLease) setOthers(live map[uint64]time.Duration) (gone map[uint
 		p.others[number] = now.Add(left)
 	}
 	return gone
+}
+
+// isLive reports whether another incarnation had a live lease when the leases were last read.
+func (p *partitionLease) isLive(incarnation uint64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, ok := p.others[incarnation]
+	return ok
 }
 
 // isDue reports whether the lease must be renewed, or the leases of others be read, because one of
@@ -167,6 +176,7 @@ func (lk *leaseKeeper) renew(ctx context.Context, p *partitionLease) {
 		lk.renewalFailed(ctx, p, err)
 		return
 	}
+	expired := began-time.Duration(p.renewed.Load()) > lk.env.cfg.Lease
 	p.extend(began)
 	p.mu.Lock()
 	p.renewAt = began + renewInterval(lk.env.cfg.Lease)
@@ -182,7 +192,16 @@ func (lk *leaseKeeper) renew(ctx context.Context, p *partitionLease) {
 			}
 		})
 	}
+	if expired || !renewal.Known {
+		// The owners that these sessions have elsewhere may have dropped the tabs of this replica.
+		lk.eachFollower(p, func(k *liveSession) {
+			k.tabChanges.add()
+			k.mailbox.signal()
+		})
+	}
 	if gone := p.setOthers(renewal.Live); len(gone) > 0 {
+		p.ended.Add(1)
+		lk.eachOwner(p, func(l *owner) { l.live.mailbox.signal() }) // their tabs are gone
 		lk.ownersGone(p, gone)
 	}
 }
@@ -208,15 +227,24 @@ func (lk *leaseKeeper) eachOwner(p *partitionLease, f func(*owner)) {
 	}
 }
 
+// eachFollower calls f for each loaded session of a partition that this replica does not own.
+func (lk *leaseKeeper) eachFollower(p *partitionLease, f func(*liveSession)) {
+	for _, k := range lk.registry.appendSessions(nil) {
+		if k.activeOwner.Load() == nil && k.lease == p {
+			f(k)
+		}
+	}
+}
+
 // ownersGone makes the followers of sessions whose owner's lease has ended claim them, spread over
 // some time if they are many.
 func (lk *leaseKeeper) ownersGone(p *partitionLease, gone map[uint64]bool) {
 	var sessions []*liveSession
-	for _, k := range lk.registry.appendSessions(nil) {
-		if k.lease == p && gone[k.ownerIncarnation.Load()] {
+	lk.eachFollower(p, func(k *liveSession) {
+		if gone[k.ownerIncarnation.Load()] {
 			sessions = append(sessions, k)
 		}
-	}
+	})
 	spread := claimJitter + time.Duration(len(sessions))*claimSpread
 	for _, k := range sessions {
 		k.claimableAt.Store(time.Now().Add(rand.N(spread)).UnixNano()) //nolint:gosec // jitter needs no secrecy

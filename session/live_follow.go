@@ -369,11 +369,14 @@ func (f *follower) presenceDue() time.Time {
 	if f.live.tabChanges.after(f.sentVersion) {
 		return f.presenceNotBefore
 	}
+	if f.live.ownerIncarnation.Load() != 0 && !f.presenceFailed.Load() {
+		return time.Time{} // the owner has the report, and the lease of this replica says that it is alive
+	}
 	return f.presenceResendAt
 }
 
 // sendPresence reports the tabs of this replica to the owner, in the background. A failed report is
-// not repeated: the next one replaces it.
+// repeated after presenceResend.
 func (f *follower) sendPresence(ctx context.Context, now time.Time) {
 	here, version := f.live.localViewers()
 	if here.total == 0 && f.presenceResendAt.IsZero() && f.sentVersion == 0 {
@@ -387,7 +390,8 @@ func (f *follower) sendPresence(ctx context.Context, now time.Time) {
 		ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 		defer cancel()
 		err := f.live.env.sendOrder(ctx, f.live.id, &order{
-			Kind: orderPresence, Replica: f.live.env.cfg.Replica, Total: here.total, Connections: here.oldest,
+			Kind: orderPresence, Replica: f.live.env.cfg.Replica, Incarnation: f.live.env.incarnation.Number,
+			Total: here.total, Connections: here.oldest,
 		})
 		f.presenceFailed.Store(err != nil)
 		if err != nil {

@@ -72,19 +72,19 @@ type liveSession struct {
 	forwarded      forwarded
 	storeHealth    storeHealth
 	snapshotCache  snapshotCache
-	ready          chan struct{}         // closed when the session is loaded or has failed to load, see failure
-	done           chan struct{}         // closed when the live session has ended
-	claimRequested atomic.Bool           // a follower is to claim the session now
+	ready          chan struct{} // closed when the session is loaded or has failed to load, see failure
+	done           chan struct{} // closed when the live session has ended
+	claimRequested atomic.Bool   // a follower is to claim the session now
 	// ownerIncarnation is the incarnation whose lease keeps a followed session, as far as is known,
 	// else 0. claimableAt is when a follower is to claim the session because that lease has ended, in
 	// Unix ns; 0 if it is not.
 	ownerIncarnation atomic.Uint64
 	claimableAt      atomic.Int64
-	inboxHasOlder  atomic.Bool           // the store's inbox may hold items of this replica that are older than those in the mailbox
-	activeOwner    atomic.Pointer[owner] // while this replica owns the session
-	ownedEpoch     atomic.Uint64         // the epoch of the last lease of this replica
-	cachedInfo     atomic.Pointer[Info]  // the directory entry when the session was loaded, see Info.Stale
-	ownership      ownership             // the role of this replica
+	inboxHasOlder    atomic.Bool           // the store's inbox may hold items of this replica that are older than those in the mailbox
+	activeOwner      atomic.Pointer[owner] // while this replica owns the session
+	ownedEpoch       atomic.Uint64         // the epoch of the last lease of this replica
+	cachedInfo       atomic.Pointer[Info]  // the directory entry when the session was loaded, see Info.Stale
+	ownership        ownership             // the role of this replica
 
 	log     *slog.Logger
 	handles int   // open handles; guarded by registry.mu

@@ -40,8 +40,10 @@ type order struct {
 	Epoch uint64 `json:"epoch,omitempty"`
 	// Until belongs to the same: the order is void after it, by the store's clock.
 	Until wire.Millis `json:"until,omitempty"`
-	// Replica, Total and Connections belong to orderPresence.
+	// Replica, Incarnation, Total and Connections belong to orderPresence. Hubs without shared leases
+	// send no Incarnation.
 	Replica     wire.ReplicaID    `json:"replica,omitempty"`
+	Incarnation uint64            `json:"incarnation,omitempty"`
 	Total       int               `json:"total,omitempty"`
 	Connections []wire.Connection `json:"connections,omitempty"`
 	// Commands, End, Joined and Actions belong to orderRestore: inbox items, the final event of the

@@ -14,9 +14,8 @@ import (
 const (
 	maxListed       = 32                     // connections in a PRESENCE event
 	presenceEvery   = 500 * time.Millisecond // shortest interval between two events or reports
-	presenceResend  = 20 * time.Second       // a follower repeats its report
-	presenceTimeout = 45 * time.Second       // a replica without a report is dropped
-	aliveCheckEvery = 2 * time.Second        // Config.Alive is called for the other replicas
+	presenceResend  = 20 * time.Second       // a follower repeats a failed report, or one to an owner without a shared lease
+	presenceTimeout = 45 * time.Second       // a replica without a shared lease and without a report is dropped
 )
 
 // tabChanges counts the changes of this replica's tabs; the Center has the tabs.
@@ -37,9 +36,10 @@ func (k *liveSession) localViewers() (viewerList, uint64) {
 
 // viewerList is the tabs of one replica.
 type viewerList struct {
-	total      int
-	oldest     []wire.Connection
-	reportedAt time.Time // when another replica sent it
+	total       int
+	oldest      []wire.Connection
+	reportedAt  time.Time // when another replica sent it
+	incarnation uint64    // of that replica, whose lease ends when it dies; 0 if it has none
 }
 
 // oldest sorts connections by age and cuts them to maxListed.
@@ -59,11 +59,11 @@ func sameConnections(a, b []wire.Connection) bool {
 
 // presence is what an owner knows of the tabs at all replicas.
 type presence struct {
-	sentVersion    uint64 // version of the local tabChanges that was published
-	replicas       map[wire.ReplicaID]viewerList
-	stale          bool      // another replica reported a change
-	notBefore      time.Time // limits the rate of PRESENCE events
-	aliveCheckedAt time.Time // last call of Config.Alive
+	sentVersion uint64 // version of the local tabChanges that was published
+	replicas    map[wire.ReplicaID]viewerList
+	stale       bool      // another replica reported a change
+	notBefore   time.Time // limits the rate of PRESENCE events
+	endedLeases uint64    // partitionLease.ended when the replicas were last checked
 	// The newest PRESENCE of the log.
 	published []wire.Connection
 	total     int
@@ -77,7 +77,7 @@ func (p *presence) applyReport(o *order, now time.Time) {
 	if o.Total <= 0 {
 		delete(p.replicas, o.Replica)
 	} else {
-		p.replicas[o.Replica] = viewerList{total: o.Total, oldest: o.Connections, reportedAt: now}
+		p.replicas[o.Replica] = viewerList{total: o.Total, oldest: o.Connections, reportedAt: now, incarnation: o.Incarnation}
 	}
 	p.stale = true
 }
@@ -88,11 +88,13 @@ func (p *presence) due(k *liveSession) time.Time {
 		return p.notBefore
 	}
 	var next time.Time
-	if len(p.replicas) > 0 && k.env.cfg.Alive != nil {
-		next = p.aliveCheckedAt.Add(aliveCheckEvery)
-	}
 	for _, a := range p.replicas {
-		next = earlier(next, a.reportedAt.Add(presenceTimeout))
+		switch {
+		case a.incarnation == 0:
+			next = earlier(next, a.reportedAt.Add(presenceTimeout))
+		case k.lease.ended.Load() != p.endedLeases:
+			next = earlier(next, a.reportedAt.Add(k.env.cfg.Lease))
+		}
 	}
 	return next
 }
@@ -104,7 +106,7 @@ func (p *presence) next(k *liveSession, now time.Time) (wire.Presence, bool) {
 		return wire.Presence{}, false
 	}
 	before := len(p.replicas)
-	p.dropGone(k.env.cfg.Alive, now)
+	p.dropGone(k, now)
 	if !p.stale && !w.after(p.sentVersion) && len(p.replicas) == before || now.Before(p.notBefore) {
 		p.stale = p.stale || len(p.replicas) != before
 		return wire.Presence{}, false
@@ -123,17 +125,24 @@ func (p *presence) next(k *liveSession, now time.Time) (wire.Presence, bool) {
 	return wire.Presence{Connections: all, Total: total}, true
 }
 
-// dropGone drops the replicas that have not reported for presenceTimeout, and those that are known
-// not to run. A replica that has just reported may not be known as running yet.
-func (p *presence) dropGone(alive func(wire.ReplicaID) bool, now time.Time) {
-	look := alive != nil && now.Sub(p.aliveCheckedAt) >= aliveCheckEvery
-	if look {
-		p.aliveCheckedAt = now
-	}
-	maps.DeleteFunc(p.replicas, func(id wire.ReplicaID, a viewerList) bool {
+// dropGone drops the replicas whose lease has ended, and those without a shared lease that have not
+// reported for presenceTimeout. The lease of a replica that has just reported may not be known yet.
+func (p *presence) dropGone(k *liveSession, now time.Time) {
+	ended, tooEarly := k.lease.ended.Load(), false
+	maps.DeleteFunc(p.replicas, func(_ wire.ReplicaID, a viewerList) bool {
 		silent := now.Sub(a.reportedAt)
-		return silent >= presenceTimeout || look && silent >= aliveCheckEvery && !alive(id)
+		switch {
+		case a.incarnation == 0:
+			return silent >= presenceTimeout
+		case ended == p.endedLeases || k.lease.isLive(a.incarnation):
+			return false
+		}
+		tooEarly = tooEarly || silent < k.env.cfg.Lease
+		return silent >= k.env.cfg.Lease
 	})
+	if !tooEarly {
+		p.endedLeases = ended
+	}
 }
 
 // earlier returns the earlier of two times; a zero time means never.

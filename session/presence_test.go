@@ -1,7 +1,6 @@
 package session_test
 
 import (
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -63,15 +62,14 @@ func TestTabsOfAStoppingReplica(t *testing.T) {
 	}
 }
 
-// A replica dies. Its tabs are removed as soon as it is known not to run; the tabs of a running one
-// stay.
+// A replica dies. Its tabs are removed when its lease has ended; the tabs of a running one stay,
+// although it has nothing to report.
 func TestTabsOfADeadReplica(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
 		far := newFaultStore(s)
-		var gone atomic.Bool
-		a, _ := startHub(t, s, "a", session.Config{Alive: func(r wire.ReplicaID) bool { return r == "c" || !gone.Load() }})
+		a, _ := startHub(t, s, "a", session.Config{})
 		b, stop := startHub(t, far, "b", session.Config{})
 		c, _ := startHub(t, s, "c", session.Config{})
 		createSession(t, a, "ses-1")
@@ -80,22 +78,47 @@ func TestTabsOfADeadReplica(t *testing.T) {
 		attachTab(t, openHandle(t, c, "ses-1"), "conn-c")
 		time.Sleep(time.Minute)
 		if n := presenceTotal(t, owner); n != 2 {
-			t.Errorf("present are %d, want 2", n)
+			t.Errorf("got %d tabs, want 2", n)
 		}
 		far.cut.Store(true)
 		stop()
-		time.Sleep(10 * time.Second)
-		if n := presenceTotal(t, owner); n != 2 {
-			t.Errorf("before anything is known present are %d, want 2", n)
-		}
-		gone.Store(true)
 		time.Sleep(3 * time.Second)
+		if n := presenceTotal(t, owner); n != 2 {
+			t.Errorf("got %d tabs while the lease of the dead replica lasts, want 2", n)
+		}
+		time.Sleep(4 * time.Second)
 		if n := presenceTotal(t, owner); n != 1 {
-			t.Errorf("after a replica is known to be gone present are %d, want 1", n)
+			t.Errorf("got %d tabs after the lease of the dead replica, want 1", n)
 		}
 		time.Sleep(time.Hour)
 		if n := presenceTotal(t, owner); n != 1 {
-			t.Errorf("long after present are %d, want 1", n)
+			t.Errorf("got %d tabs long after, want 1", n)
+		}
+	})
+}
+
+// A replica that could not reach the store for longer than its lease reports its tabs again: the owner
+// has dropped them.
+func TestTabsOfAReplicaThatComesBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		far := newFaultStore(s)
+		a, _ := startHub(t, s, "a", session.Config{})
+		b, _ := startHub(t, far, "b", session.Config{})
+		createSession(t, a, "ses-1")
+		owner := openHandle(t, a, "ses-1")
+		attachTab(t, openHandle(t, b, "ses-1"), "conn-b")
+		time.Sleep(time.Minute)
+		far.cut.Store(true)
+		time.Sleep(time.Minute)
+		if n := presenceTotal(t, owner); n != 0 {
+			t.Errorf("got %d tabs after the lease of their replica, want 0", n)
+		}
+		far.cut.Store(false)
+		time.Sleep(5 * time.Second)
+		if n := presenceTotal(t, owner); n != 1 {
+			t.Errorf("got %d tabs after their replica has come back, want 1", n)
 		}
 	})
 }

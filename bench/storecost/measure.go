@@ -318,7 +318,7 @@ func (b *bench) commits(ctx context.Context) error {
 // followers measures following a log, and what followers add to a commit.
 func (b *bench) followers(ctx context.Context, url string) error {
 	const often = 20 * time.Millisecond
-	st, closeStore, err := openStore(ctx, url, redisstore.Config{CheckEvery: often, InboxEvery: often})
+	st, closeStore, err := openStore(ctx, url, redisstore.Config{TailEvery: often, InboxEvery: often})
 	if err != nil {
 		return err
 	}

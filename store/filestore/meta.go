@@ -24,7 +24,7 @@ type meta struct {
 
 	owner     wire.ReplicaID // empty when released
 	process   string         // of the owner
-	until     time.Time // of a lease of its own, or as of the claim
+	until     time.Time      // of a lease of its own, or as of the claim
 	epoch     uint64
 	prevEpoch uint64 // last epoch of a deleted session with this id
 

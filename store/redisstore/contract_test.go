@@ -91,7 +91,7 @@ func (d *deployment) prefix() string { return fmt.Sprint("test", d.stores.Add(1)
 // config is one for tests, which are in more of a hurry than people.
 func config(prefix string) redisstore.Config {
 	return redisstore.Config{
-		Prefix: prefix, CheckEvery: 100 * time.Millisecond, InboxEvery: 100 * time.Millisecond, SlotEvery: 50 * time.Millisecond,
+		Prefix: prefix, CheckEvery: 100 * time.Millisecond, InboxEvery: 100 * time.Millisecond, TailEvery: 100 * time.Millisecond, SlotEvery: 50 * time.Millisecond,
 	}
 }
 

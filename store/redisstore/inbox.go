@@ -18,6 +18,14 @@ import (
 // receiveBytes is the approximate bound of the commands fetched at once.
 const receiveBytes = 1 << 20
 
+// While the inbox is empty, the interval of polls grows by pollGrowth up to maxPolls times
+// [Config.InboxEvery]. Polls find the commands of hubs that announce them on another channel:
+// see ADR 24.
+const (
+	pollGrowth = 4
+	maxPolls   = 120
+)
+
 // Send adds commands to a session's inbox, up to the first that it refuses, and returns
 // for each one before that whether it was a duplicate: whether it has the id of one in the
 // inbox, or of one of the last [store.Limits.InboxCommands] consumed ones. It is safe to
@@ -74,19 +82,27 @@ func (s *Sessions) Receive(ctx context.Context, l store.Lease) iter.Seq2[[]store
 		k := s.keys.session(l.Session)
 		in := &inbox{Sessions: s, lease: l, messageQueue: newMessageQueue()}
 		defer s.bus.listen(k.partition, k.inbox(), in)()
-		poll := time.NewTicker(s.cfg.InboxEvery)
+		interval := s.cfg.InboxEvery
+		poll := time.NewTimer(interval)
 		defer poll.Stop()
 		for {
+			before := in.at
 			if err := in.yieldPending(ctx, yield); err != nil {
 				if !errors.Is(err, errConsumerStopped) {
 					yield(nil, err)
 				}
 				return
 			}
+			if in.at != before {
+				interval = s.cfg.InboxEvery
+				poll.Reset(interval)
+			}
 			select {
 			case <-in.wake:
 				continue
 			case <-poll.C:
+				interval = min(pollGrowth*interval, maxPolls*s.cfg.InboxEvery)
+				poll.Reset(interval)
 			case <-ctx.Done():
 			case <-s.runCtx.Done():
 			}

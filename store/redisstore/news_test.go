@@ -20,7 +20,7 @@ func TestBatchesArePublishedForFollowersOnly(t *testing.T) {
 	server := redistest.Standalone(t)
 	d := deploy(t, server.URL())
 	cfg := config(d.prefix())
-	cfg.CheckEvery = time.Hour // nothing but a message brings news
+	cfg.TailEvery = time.Hour // nothing but a message brings news
 	s, other := open(t, d.client, cfg), open(t, d.client, cfg)
 	a := newAuthor(t, s, "session")
 	ctx, end := context.WithCancel(t.Context())

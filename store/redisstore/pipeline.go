@@ -2,12 +2,14 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -91,6 +93,7 @@ func (l *serverQueue) send(p *pipeline, transactions []*transaction, byText bool
 	pipe := l.server.Pipeline()
 	_ = pipe.BatchProcess(ctx, p.cmds...) // only queues, cannot fail
 	_, _ = pipe.Exec(ctx)                 // every command has its own error
+	l.republish(p)
 	replicated := wait != nil && wait.Err() == nil && wait.Val() > 0
 	if wait != nil && !replicated {
 		l.replicas.invalidate()
@@ -101,6 +104,30 @@ func (l *serverQueue) send(p *pipeline, transactions []*transaction, byText bool
 		}
 	}
 	return failed
+}
+
+// republish publishes the entries of a pipeline again whose publication may have failed, until
+// it succeeds: followers do not read the log while their connections work.
+func (l *serverQueue) republish(p *pipeline) {
+	var failed []*write
+	for i, w := range p.toPublish {
+		if err := p.cmds[i].Err(); err != nil && classifyError(err) != outcomeRefused {
+			failed = append(failed, w)
+		}
+	}
+	if len(failed) == 0 {
+		return
+	}
+	l.start(func() {
+		for _, w := range failed {
+			err := store.ErrUnavailable
+			for errors.Is(err, store.ErrUnavailable) {
+				err = l.runOnServer(l.runCtx, "publish", retryable, string(w.keys[0]), func(ctx context.Context, server *redis.Client) error {
+					return server.Do(ctx, "spublish", &w.keys[0], &w.entry).Err()
+				})
+			}
+		}
+	})
 }
 
 // transaction is a call of commit.lua and the entries that it permits in the logs.

@@ -35,12 +35,15 @@ type Config struct {
 	// RetryFor bounds the retries of one call before it fails with [store.ErrUnavailable].
 	// It defaults to 2 s: after an outage a go-redis pool may need a second to recover.
 	RetryFor time.Duration
-	// CheckEvery is the interval at which followed sessions and pub/sub connections are
-	// checked for lost messages. It defaults to 5 s.
+	// CheckEvery is the interval at which pub/sub connections are checked. It defaults to 5 s.
 	CheckEvery time.Duration
-	// InboxEvery is the interval at which an owner polls its inbox for commands whose
-	// message was lost. It defaults to 5 s, because every owned session is polled.
+	// InboxEvery is the interval at which an owner polls its inbox for commands that no message
+	// announced. While there are none it grows to 120 times as much. It defaults to 5 s.
 	InboxEvery time.Duration
+	// TailEvery is the interval at which the position of a followed session is compared with
+	// the end of its log, for messages that were lost on a connection that works. It defaults to
+	// 10 min.
+	TailEvery time.Duration
 	// SlotEvery is the interval at which a waiting Acquire asks again. A waiter that does
 	// not ask for 5 s counts as gone. It defaults to 250 ms.
 	SlotEvery time.Duration
@@ -69,6 +72,7 @@ func (c Config) withDefaults() Config {
 	c.RetryFor = cmp.Or(c.RetryFor, 2*time.Second)
 	c.CheckEvery = cmp.Or(c.CheckEvery, 5*time.Second)
 	c.InboxEvery = cmp.Or(c.InboxEvery, 5*time.Second)
+	c.TailEvery = cmp.Or(c.TailEvery, 10*time.Minute)
 	c.SlotEvery = cmp.Or(c.SlotEvery, 250*time.Millisecond)
 	return c
 }
@@ -81,7 +85,7 @@ func (c Config) check() error {
 			return fmt.Errorf("key prefix %q holds %q, want letters, digits and %q", c.Prefix, r, also)
 		}
 	}
-	if c.ReplicaWait < time.Millisecond || c.RetryFor < 0 || c.CheckEvery < 0 || c.InboxEvery < 0 || c.SlotEvery < 0 {
+	if c.ReplicaWait < time.Millisecond || c.RetryFor < 0 || c.CheckEvery < 0 || c.InboxEvery < 0 || c.TailEvery < 0 || c.SlotEvery < 0 {
 		return errors.New("a waiting time is negative, or ReplicaWait under a millisecond")
 	}
 	if c.SlotEvery > waiterTimeout/2 {

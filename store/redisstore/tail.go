@@ -29,7 +29,7 @@ func (s *Sessions) Tail(ctx context.Context, session wire.SessionID, after wire.
 			return
 		}
 		k := s.keys.session(session)
-		t := &tail{reader: s.reader, session: session, messageQueue: newMessageQueue(), at: after}
+		t := &tail{reader: s.reader, session: session, messageQueue: newMessageQueue(), checkedAt: time.Now(), at: after}
 		// Listening before reading ensures that no event in between is missed.
 		defer s.bus.listen(k.partition, k.meta(), t)()
 		defer s.tails.add(t)()
@@ -62,7 +62,8 @@ type tail struct {
 	session wire.SessionID
 	messageQueue
 
-	begun bool // the log was read once; used by the consumer's goroutine only
+	begun     bool      // the log was read once; used by the consumer's goroutine only
+	checkedAt time.Time // when its position was compared with the end of the log; used by checkLoop only
 
 	// The mu of the queue guards the fields below.
 	at    wire.Position // position of the last event yielded; only the consumer's goroutine changes it
@@ -176,10 +177,10 @@ func (s *tailSet) add(t *tail) (stop func()) {
 	}
 }
 
-// checkLoop compares the positions of tails with the ends of their logs every CheckEvery,
-// so that a lost message costs time and never an event.
+// checkLoop compares the position of each tail with the end of its log every TailEvery, so that
+// a lost message costs time and never an event.
 func (s *tailSet) checkLoop() {
-	tick := time.NewTicker(s.cfg.CheckEvery)
+	tick := time.NewTicker(min(s.cfg.CheckEvery, s.cfg.TailEvery))
 	defer tick.Stop()
 	for {
 		select {
@@ -189,10 +190,17 @@ func (s *tailSet) checkLoop() {
 		}
 		s.mu.Lock()
 		bySession := map[wire.SessionID][]*tail{}
+		now := time.Now()
 		for t := range s.tails {
-			bySession[t.session] = append(bySession[t.session], t)
+			if now.Sub(t.checkedAt) >= s.cfg.TailEvery {
+				t.checkedAt = now
+				bySession[t.session] = append(bySession[t.session], t)
+			}
 		}
 		s.mu.Unlock()
+		if len(bySession) == 0 {
+			continue
+		}
 		if err := s.checkPositions(s.runCtx, bySession); err != nil {
 			s.log.DebugContext(s.runCtx, "cannot check tail positions", "err", err)
 		}

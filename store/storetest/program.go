@@ -64,8 +64,8 @@ func (s step) replica() wire.ReplicaID { return wire.ReplicaID(fmt.Sprint("r", s
 func (s step) incarnation() store.Incarnation {
 	return store.Incarnation{Replica: s.replica(), Number: 1<<52 + uint64(s.Replica)} //nolint:gosec // not negative
 }
-func (s step) user() string            { return fmt.Sprint("user", s.Session%2) }
-func (s step) list() string            { return []string{"l", "m", store.ColdPrefix + "l"}[s.N%3] }
+func (s step) user() string { return fmt.Sprint("user", s.Session%2) }
+func (s step) list() string { return []string{"l", "m", store.ColdPrefix + "l"}[s.N%3] }
 func (s step) document() (c, n string) {
 	return fmt.Sprint("c", s.Session%2), fmt.Sprint("n", s.Replica)
 }
