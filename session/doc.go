@@ -18,7 +18,8 @@
 // The files are named after the parts:
 //
 //   - hub_*.go, handle.go: [Hub] with its registry of live sessions, the directory, admin actions,
-//     drain, sweep, import and export. hub_environment.go has what all live sessions share.
+//     drain, sweep, import and export. hub_leases.go keeps the lease that all owned sessions of a
+//     partition share. hub_environment.go has what all live sessions share.
 //   - live_*.go, mailbox*.go: the liveSession. live_ownership.go has the table of its roles; each
 //     change of role follows it. live_follow.go is the follower; live_relocate.go moves a session to
 //     the replica that forwards its commands.

@@ -57,18 +57,20 @@ func (p *partitionLease) watch(owned *store.OwnedError) {
 	}
 }
 
-// setOthers records the leases of others and returns the incarnations whose lease has ended.
+// setOthers records the leases of others as just read, and returns the incarnations whose lease has
+// ended. A lease that is missing earlier than it should have ended counts until then: the clock of the
+// store was set forward, or the store was replaced by an older copy, and its owner renews it soon.
 func (p *partitionLease) setOthers(live map[uint64]time.Duration) (gone map[uint64]bool) {
 	now := time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	gone = map[uint64]bool{}
-	for number := range p.others {
-		if _, ok := live[number]; !ok {
+	for number, end := range p.others {
+		if _, ok := live[number]; !ok && !now.Before(end) {
 			gone[number] = true
+			delete(p.others, number)
 		}
 	}
-	clear(p.others)
 	for number, left := range live {
 		p.others[number] = now.Add(left)
 	}
@@ -176,7 +178,7 @@ func (lk *leaseKeeper) renew(ctx context.Context, p *partitionLease) {
 		lk.renewalFailed(ctx, p, err)
 		return
 	}
-	expired := began-time.Duration(p.renewed.Load()) > lk.env.cfg.Lease
+	before := time.Duration(p.renewed.Load())
 	p.extend(began)
 	p.mu.Lock()
 	p.renewAt = began + renewInterval(lk.env.cfg.Lease)
@@ -192,7 +194,7 @@ func (lk *leaseKeeper) renew(ctx context.Context, p *partitionLease) {
 			}
 		})
 	}
-	if expired || !renewal.Known {
+	if before != 0 && (began-before > lk.env.cfg.Lease || !renewal.Known) {
 		// The owners that these sessions have elsewhere may have dropped the tabs of this replica.
 		lk.eachFollower(p, func(k *liveSession) {
 			k.tabChanges.add()

@@ -19,6 +19,10 @@ import (
 // claimJitter spreads the claims of replicas that wait for the same lease to expire.
 const claimJitter = 150 * time.Millisecond
 
+// ownerCheckEvery is the least time after which a follower checks by a claim which lease keeps the
+// session.
+const ownerCheckEvery = 30 * time.Minute
+
 // followLinger is how long a followed session without handles stays loaded.
 const followLinger = 5 * time.Second
 
@@ -117,20 +121,21 @@ type follower struct {
 	presenceResendAt  time.Time // when presence is sent again at the latest
 	sentTotal         int       // number of tabs last sent to the owner
 	presenceNotBefore time.Time // limits the rate of presence reports
-	claimAt           time.Time // when the session is to be claimed; zero while its lease is watched, see leaseKeeper
+	claimAt           time.Time // when the session is to be claimed; zero means never
 	// The result of a claim, and when it began.
 	lease      store.Lease
 	claimBegan time.Time
 }
 
 // awaitOwner returns when the session of an owner is to be claimed: when its own lease expires, plus
-// jitter, or zero if it is kept by the lease of an incarnation. The leaseKeeper watches that one.
+// jitter. If it is kept by the lease of an incarnation, the leaseKeeper watches that one, and the
+// session is claimed only after ownerCheckEvery, in case a message about another owner was lost.
 func (k *liveSession) awaitOwner(owned *store.OwnedError) time.Time {
 	k.claimableAt.Store(0)
 	k.ownerIncarnation.Store(owned.Incarnation)
 	if owned.Incarnation != 0 {
 		k.lease.watch(owned)
-		return time.Time{}
+		return time.Now().Add(ownerCheckEvery + rand.N(ownerCheckEvery)) //nolint:gosec // jitter needs no secrecy
 	}
 	return time.Now().Add(max(owned.For, 0) + rand.N(claimJitter)) //nolint:gosec // jitter needs no secrecy
 }

@@ -55,7 +55,7 @@ type Event struct {
 type News struct {
 	Events []Event
 	// Vacant reports that the owner released the session, so that another replica can claim
-	// it at once.
+	// it at once. After a release to an heir an engine may report it, too.
 	Vacant bool
 }
 

@@ -220,7 +220,7 @@ func script() []string { return []string{"evalsha"} }
 
 func (b *bench) leases(ctx context.Context) error {
 	err := errors.Join(
-		b.each(ctx, "renew", script(), func(ctx context.Context, p *probe) error { return p.st.Sessions.Renew(ctx, p.lease) }),
+		b.each(ctx, "renew the lease of one session", script(), func(ctx context.Context, p *probe) error { return p.st.Sessions.Renew(ctx, p.lease) }),
 		b.each(ctx, "claim refused", script(), func(ctx context.Context, p *probe) error {
 			_, err := p.st.Sessions.Claim(ctx, p.lease.Session, "replica-b", probeTTL)
 			if errors.Is(err, store.ErrOwned) {
@@ -251,7 +251,7 @@ func (b *bench) reads(ctx context.Context) error {
 			_, err := p.st.Sessions.Load(ctx, p.lease.Session)
 			return err
 		}),
-		b.each(ctx, "look up", []string{"hmget", "hget"}, func(ctx context.Context, p *probe) error {
+		b.each(ctx, "look up", []string{"hmget", "hget", "hgetall"}, func(ctx context.Context, p *probe) error {
 			_, err := p.st.Sessions.Session(ctx, p.lease.Session)
 			return err
 		}),

@@ -3,11 +3,13 @@ package ws
 import (
 	"runtime/debug"
 	"runtime/metrics"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/broadcast"
+	"github.com/everdesk/everdesk/gateway/access"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -133,7 +135,8 @@ func (b *heartbeat) checkCredentials(w *credentialSweep, now time.Time) {
 	if now.Sub(w.checked[w.slot]) < b.timeouts.Recheck-checkInterval {
 		return
 	}
-	due := b.registry.inSlot(w.slot)
+	// The owner of a session keeps the access; that of others depends on what the owner shares.
+	due := slices.DeleteFunc(b.registry.inSlot(w.slot), func(c *peer) bool { return c.granted() == access.Owner })
 	if len(due) == 0 || b.rechecking.Swap(true) {
 		return
 	}

@@ -19,8 +19,8 @@ type Timeouts struct {
 	// Refresh is how long a client with an expired token may take to send a new one. It defaults to
 	// 1 min.
 	Refresh time.Duration
-	// Recheck is the interval at which the access of connected users is looked up again, in case
-	// another replica changed it. It defaults to 1 min.
+	// Recheck is the interval at which the access of connected users to the sessions of others is
+	// looked up again, in case another replica changed it. It defaults to 1 min.
 	Recheck time.Duration
 	// Close is how long a client may take to answer a close frame. It defaults to 5 s, which is
 	// also the maximum.

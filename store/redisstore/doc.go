@@ -21,7 +21,8 @@
 //	s:<id>:inbox  stream  commands, and the channel that wakes the owner; s:<id>:ids and
 //	                      s:<id>:done detect duplicates
 //
-// and a partition has the list of its sessions by id and by last change (both also by user), of
+// and a partition has the shared leases of incarnations (without a Cluster, partition 0 has all
+// of them), the list of its sessions by id and by last change (both also by user), of
 // those with unfinished work, of those in quarantine, and the highest epoch of its deleted
 // sessions. Scripts derive the keys of the lists by last change from that of meta, which names
 // the user. Semaphores and
@@ -48,9 +49,12 @@
 // deletions are published by their scripts. The owner listens to another channel, that of its
 // inbox, on which commands and claims are announced. Messages are hints: a tail yields one only
 // if it continues what the tail yielded before, and reads the log otherwise; the owner does the
-// same with commands and the inbox. A tail also reads the log after every new
-// pub/sub connection and when the regular check (every 5 s) finds another end of the log. A
-// lost message therefore costs time and never an event. Channels are sharded; in a Cluster
+// same with commands and the inbox. A tail also reads the log after every new pub/sub
+// connection. Connections are checked every 5 s, and an entry whose publication failed is
+// published again, so messages are not lost while connections work. If one is nevertheless, it
+// costs time and never an event: the position of a tail is checked every 10 min, and an inbox
+// that stays empty is polled after 5 s and then less and less, up to every 10 min. Channels are
+// sharded; in a Cluster
 // there is one connection per partition with listeners.
 //
 // # Outages and data loss
