@@ -95,7 +95,7 @@ func (c Config) withDefaults() Config {
 type Hub struct {
 	env      *environment
 	registry *registry
-	leases   leaseKeeper
+	leases   leaseRenewer
 	sweeper  sweeper
 	prober   storeProber
 }
@@ -105,7 +105,7 @@ func NewHub(cfg Config, s Store) *Hub {
 	env := newEnvironment(cfg.withDefaults(), s)
 	rg := newRegistry(env)
 	return &Hub{
-		env: env, registry: rg, leases: leaseKeeper{env, rg}, sweeper: sweeper{env, rg}, prober: storeProber{env, rg},
+		env: env, registry: rg, leases: leaseRenewer{env, rg}, sweeper: sweeper{env, rg}, prober: storeProber{env, rg},
 	}
 }
 

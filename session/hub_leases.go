@@ -133,15 +133,15 @@ func (t *partitionLeases) inUse() []*partitionLease {
 	return slices.Collect(maps.Keys(t.sessions))
 }
 
-// leaseKeeper renews the leases of this replica and watches those of others.
-type leaseKeeper struct {
+// leaseRenewer renews the leases of this replica and watches those of others.
+type leaseRenewer struct {
 	env      *environment
 	registry *registry
 }
 
 // keepAll renews the leases of all partitions in use until ctx ends. A slow partition delays no
 // other.
-func (lk *leaseKeeper) keepAll(ctx context.Context) {
+func (lk *leaseRenewer) keepAll(ctx context.Context) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	lease := lk.env.cfg.Lease
@@ -169,7 +169,7 @@ func (lk *leaseKeeper) keepAll(ctx context.Context) {
 }
 
 // renew renews the lease of one partition and handles what it learns.
-func (lk *leaseKeeper) renew(ctx context.Context, p *partitionLease) {
+func (lk *leaseRenewer) renew(ctx context.Context, p *partitionLease) {
 	limited, cancel := context.WithTimeout(ctx, lk.env.cfg.Lease/3)
 	defer cancel()
 	began := lk.env.uptime()
@@ -209,7 +209,7 @@ func (lk *leaseKeeper) renew(ctx context.Context, p *partitionLease) {
 }
 
 // renewalFailed records a failed renewal, which the next tick repeats.
-func (lk *leaseKeeper) renewalFailed(ctx context.Context, p *partitionLease, err error) {
+func (lk *leaseRenewer) renewalFailed(ctx context.Context, p *partitionLease, err error) {
 	if ctx.Err() != nil {
 		return
 	}
@@ -221,7 +221,7 @@ func (lk *leaseKeeper) renewalFailed(ctx context.Context, p *partitionLease, err
 }
 
 // eachOwner calls f for each session of a partition that this replica owns.
-func (lk *leaseKeeper) eachOwner(p *partitionLease, f func(*owner)) {
+func (lk *leaseRenewer) eachOwner(p *partitionLease, f func(*owner)) {
 	for _, k := range lk.registry.appendSessions(nil) {
 		if l := k.activeOwner.Load(); l != nil && k.lease == p {
 			f(l)
@@ -230,7 +230,7 @@ func (lk *leaseKeeper) eachOwner(p *partitionLease, f func(*owner)) {
 }
 
 // eachFollower calls f for each loaded session of a partition that this replica does not own.
-func (lk *leaseKeeper) eachFollower(p *partitionLease, f func(*liveSession)) {
+func (lk *leaseRenewer) eachFollower(p *partitionLease, f func(*liveSession)) {
 	for _, k := range lk.registry.appendSessions(nil) {
 		if k.activeOwner.Load() == nil && k.lease == p {
 			f(k)
@@ -240,7 +240,7 @@ func (lk *leaseKeeper) eachFollower(p *partitionLease, f func(*liveSession)) {
 
 // ownersGone makes the followers of sessions whose owner's lease has ended claim them, spread over
 // some time if they are many.
-func (lk *leaseKeeper) ownersGone(p *partitionLease, gone map[uint64]bool) {
+func (lk *leaseRenewer) ownersGone(p *partitionLease, gone map[uint64]bool) {
 	var sessions []*liveSession
 	lk.eachFollower(p, func(k *liveSession) {
 		if gone[k.ownerIncarnation.Load()] {

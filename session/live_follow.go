@@ -128,7 +128,7 @@ type follower struct {
 }
 
 // awaitOwner returns when the session of an owner is to be claimed: when its own lease expires, plus
-// jitter. If it is kept by the lease of an incarnation, the leaseKeeper watches that one, and the
+// jitter. If it is kept by the lease of an incarnation, the leaseRenewer watches that one, and the
 // session is claimed only after ownerCheckEvery, in case a message about another owner was lost.
 func (k *liveSession) awaitOwner(owned *store.OwnedError) time.Time {
 	k.claimableAt.Store(0)

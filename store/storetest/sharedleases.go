@@ -184,14 +184,14 @@ func sharedRelease(r *rig) {
 	r.ok(r.Leases.Release(r.ctx, all[0].lease))
 	r.claimShared(incarnation("b", 1), r.long(), "s")
 	left := all[1].lease
-	left.Heir = "b"
+	left.Heir, left.TTL = "b", r.renewed()
 	r.ok(r.Leases.Release(r.ctx, left))
 	r.renewShared(by, r.long(), "t")
 	_, err := r.Leases.ClaimShared(r.ctx, "t", incarnation("c", 1), r.long())
 	if owned, ok := errors.AsType[*store.OwnedError](err); !ok || owned.By != "b" || owned.Incarnation != 0 {
 		r.Errorf("claim of a session that is left to b: got error %v (%+v), want that b owns it", err, owned)
 	}
-	r.expire() // the heir does not come, and the lease of who has left counts no more
+	r.env.Advance(r.renewed() + r.env.Unit) // the heir does not come, and the lease of who has left counts no more
 	r.claimShared(incarnation("c", 1), r.long(), "t")
 }
 
@@ -209,7 +209,7 @@ func sharedThenOwn(r *rig) {
 
 func sharedUnattended(r *rig) {
 	by, ids := incarnation("a", 1), []wire.SessionID{"s", "t"}
-	for _, p := range r.claimShared(by, r.short(), append(ids, "idle")...) {
+	for _, p := range r.claimShared(by, r.long(), append(ids, "idle")...) {
 		if p.lease.Session != "idle" {
 			p.commit(store.Batch{Working: new(true)})
 		}
@@ -217,6 +217,7 @@ func sharedUnattended(r *rig) {
 	kept := r.claimShared(incarnation("b", 1), r.long(), "kept")[0]
 	kept.commit(store.Batch{Working: new(true)})
 	r.unattended()
+	r.renewShared(by, r.short(), ids...)
 	r.expire()
 	r.unattended("s", "t")
 	r.renewShared(by, r.long(), ids...)
@@ -247,15 +248,15 @@ func sharedRenewalResult(r *rig) {
 		return got
 	}
 	a, b, c := incarnation("a", 1), incarnation("b", 1), incarnation("c", 1)
-	if got := renew(a, r.short()); got.Known || len(got.Live) != 0 {
+	if got := renew(a, r.renewed()); got.Known || len(got.Live) != 0 {
 		r.Errorf("first renewal returns %+v, want an unknown lease and no others", got)
 	}
 	renew(c, r.long())
 	got := renew(b, r.long())
-	if got.Known || len(got.Live) != 2 || got.Live[a.Number] <= 0 || got.Live[a.Number] > r.short() || got.Live[c.Number] <= r.short() {
+	if got.Known || len(got.Live) != 2 || got.Live[a.Number] <= 0 || got.Live[a.Number] > r.renewed() || got.Live[c.Number] <= r.renewed() {
 		r.Errorf("renewal returns %+v, want the leases of %d and %d", got, a.Number, c.Number)
 	}
-	r.expire()
+	r.env.Advance(r.renewed() + r.env.Unit)
 	if got := renew(b, r.long()); !got.Known || len(got.Live) != 1 || got.Live[c.Number] <= 0 {
 		r.Errorf("renewal returns %+v, want a known lease and that of %d", got, c.Number)
 	}
