@@ -52,33 +52,37 @@ func TestSessionsOfAnEarlierVersionAreListed(t *testing.T) {
 		want = append(want, id)
 	}
 	slices.Reverse(want)
-	for name, prepare := range map[string]func(keys map[string]string, id wire.SessionID, i int) error{
-		"no lists": func(keys map[string]string, _ wire.SessionID, _ int) error {
+	// "no lists" comes first: the others expect lists that match the changed times.
+	for _, c := range []struct {
+		name    string
+		prepare func(keys map[string]string, id wire.SessionID, i int) error
+	}{
+		{"no lists", func(keys map[string]string, _ wire.SessionID, _ int) error {
 			return d.client.Del(t.Context(), keys["recent"], keys["recent of a user"]).Err()
-		},
-		"lists in part, after a listing that ended": func(keys map[string]string, id wire.SessionID, i int) error {
+		}},
+		{"lists in part, after a listing that ended", func(keys map[string]string, id wire.SessionID, i int) error {
 			if i%3 == 0 {
 				return nil
 			}
 			return d.client.ZRem(t.Context(), keys[[]string{"recent", "recent of a user"}[i%2]], string(id)).Err()
-		},
-		"deleted sessions in the lists": func(keys map[string]string, id wire.SessionID, _ int) error {
+		}},
+		{"deleted sessions in the lists", func(keys map[string]string, id wire.SessionID, _ int) error {
 			for _, key := range []string{"recent", "recent of a user"} {
 				if err := d.client.ZAdd(t.Context(), keys[key], redis.Z{Score: 1, Member: "gone-" + string(id)}).Err(); err != nil {
 					return err
 				}
 			}
 			return nil
-		},
+		}},
 	} {
 		for i, id := range want {
-			if err := prepare(redisstore.SharedKeys(prefix, id, "user"), id, i); err != nil {
+			if err := c.prepare(redisstore.SharedKeys(prefix, id, "user"), id, i); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for _, user := range []string{"", "user", ""} {
 			if got := recentIDs(t, s, user); !slices.Equal(got, want) {
-				t.Errorf("%s: sessions of user %q are\n%v, want\n%v", name, user, got, want)
+				t.Errorf("%s: sessions of user %q are\n%v, want\n%v", c.name, user, got, want)
 			}
 		}
 	}
