@@ -49,7 +49,7 @@ func (v *view) with(more []Row) []Row {
 	rows := v.rows
 	for _, r := range more {
 		if !v.has(r.SessionID) {
-			rows = append(rows[:len(rows):len(rows)], r)
+			rows = append(slices.Clip(rows), r)
 		}
 	}
 	return rows

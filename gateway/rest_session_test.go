@@ -98,7 +98,8 @@ func TestListOfSessions(t *testing.T) {
 	got := map[wire.SessionID]bool{}
 	for i, c := range all {
 		got[c.SessionID] = true
-		if i > 0 && c.Metadata.LastActivity.After(all[i-1].Metadata.LastActivity) {
+		// Pages are cut by the second of the last change.
+		if i > 0 && c.Metadata.LastActivity.Truncate(time.Second).After(all[i-1].Metadata.LastActivity.Truncate(time.Second)) {
 			t.Errorf("sessions: got %s after one used earlier, want the latest first", c.SessionID)
 		}
 		if c.Directory != string(c.SessionID) || c.Metadata.CreatedAt.IsZero() || c.Metadata.Provider == "" || c.Metadata.Agents == nil {

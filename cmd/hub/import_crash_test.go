@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -131,7 +132,7 @@ func TestCrashInAnImport(t *testing.T) {
 		s.request(t, http.MethodPut, "/api/sessions/"+origin+"/files/"+name, "application/octet-stream", bytes.NewReader(data))
 	}
 	packed := s.request(t, http.MethodGet, "/api/sessions/"+origin+"/export", "", nil)
-	for _, point := range []int{0, 1, 4, 7, files, files + 1} { // the last is after the import
+	for _, point := range []int{0, 1, 4, 7, files, math.MaxInt} { // the last is after the import
 		s.dieInImport(t, packed, folder, point)
 		s.again(t)
 		for _, id := range s.listed(t) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"slices"
@@ -54,11 +55,12 @@ type userLine struct {
 	} `json:"message"`
 }
 
-func (l *userLine) text() (text string) {
+func (l *userLine) text() string {
+	var text strings.Builder
 	for _, c := range l.Message.Content {
-		text += c.Text
+		text.WriteString(c.Text)
 	}
-	return text
+	return text.String()
 }
 
 // standIn runs the stand-in until the end of its input.
@@ -241,9 +243,7 @@ func (f *fake) part(l *userLine) {
 		why := f.stopWhy
 		f.mu.Unlock()
 		if failed != nil {
-			for k, v := range failed {
-				result[k] = v
-			}
+			maps.Copy(result, failed)
 			break
 		}
 		if why == "interrupt" {

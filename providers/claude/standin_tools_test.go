@@ -31,7 +31,7 @@ func (f *fake) call(calls []agenttest.Step) {
 	var wg sync.WaitGroup
 	for i, c := range calls {
 		wg.Go(func() {
-			isError := false
+			var isError bool
 			results[i], isError = f.callOne(ids[i], c)
 			f.send(object{"type": "user", "message": object{"role": "user", "content": []object{{"type": "tool_result", "tool_use_id": ids[i], "content": results[i], "is_error": isError}}}})
 		})

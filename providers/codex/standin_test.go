@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -43,11 +44,12 @@ type input struct {
 }
 
 // text returns the texts of the input.
-func (i input) text() (text string) {
+func (i input) text() string {
+	var text strings.Builder
 	for _, part := range i.Input {
-		text += part.Text
+		text.WriteString(part.Text)
 	}
-	return text
+	return text.String()
 }
 
 type rpc struct {
@@ -63,7 +65,7 @@ func standIn(home string) {
 		fmt.Fprintln(os.Stderr, "not called as app-server")
 		os.Exit(1)
 	}
-	f := &fake{home: home, out: json.NewEncoder(os.Stdout), replies: map[string]chan json.RawMessage{}, pidSpace: fmt.Sprint(os.Getpid())}
+	f := &fake{home: home, out: json.NewEncoder(os.Stdout), replies: map[string]chan json.RawMessage{}, pidSpace: strconv.Itoa(os.Getpid())}
 	in := bufio.NewReader(os.Stdin)
 	for {
 		raw, err := in.ReadBytes('\n')
@@ -197,7 +199,7 @@ func (f *fake) run(turn string) {
 	var failed object
 	for {
 		f.take()
-		more := false
+		var more bool
 		more, failed = f.reply()
 		f.mu.Lock()
 		switch {
@@ -354,7 +356,7 @@ func (f *fake) ask(s agenttest.Step, stop chan struct{}) string {
 func (f *fake) request(method string, params object, stop chan struct{}) json.RawMessage {
 	reply := make(chan json.RawMessage, 1)
 	f.mu.Lock()
-	id := fmt.Sprint(len(f.replies))
+	id := strconv.Itoa(len(f.replies))
 	f.replies[id] = reply
 	f.mu.Unlock()
 	params["threadId"] = f.thread

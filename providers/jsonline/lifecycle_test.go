@@ -26,7 +26,7 @@ type witness struct {
 
 func newWitness(t *testing.T) *witness {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "w") // the path of a socket must be short
+	dir, err := os.MkdirTemp("", "w") //nolint:usetesting // the path of a socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func hub(socket string) {
 	if _, err := p.Next(); err != nil {
 		panic(err)
 	}
-	fmt.Println(`"ready"`)
+	_, _ = fmt.Fprintln(os.Stdout, `"ready"`)
 	select {}
 }
 
@@ -215,7 +215,7 @@ func leaks() {
 	for began := time.Now(); runtime.NumGoroutine() > goroutines && time.Since(began) < time.Minute; {
 		runtime.Gosched()
 	}
-	fmt.Printf(`{"goroutines":%d,"files":%d,"children":%d}`+"\n", max(0, runtime.NumGoroutine()-goroutines), openFiles()-files, children())
+	_, _ = fmt.Fprintf(os.Stdout, `{"goroutines":%d,"files":%d,"children":%d}`+"\n", max(0, runtime.NumGoroutine()-goroutines), openFiles()-files, children())
 }
 
 func TestNothingIsLeft(t *testing.T) {

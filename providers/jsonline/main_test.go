@@ -46,13 +46,13 @@ func child(mode string) {
 		case "describe":
 			dir, _ := os.Getwd()
 			line, _ := json.Marshal(map[string]any{"env": os.Environ(), "dir": dir, "args": os.Args[1:]})
-			fmt.Println(string(line))
+			_, _ = fmt.Fprintln(os.Stdout, string(line))
 		case "print":
 			n, _ := strconv.Atoi(value)
-			fmt.Println(`"` + strings.Repeat("x", n-2) + `"`)
+			_, _ = fmt.Fprintln(os.Stdout, `"`+strings.Repeat("x", n-2)+`"`)
 		case "flood":
 			for {
-				fmt.Println(`"` + strings.Repeat("x", 100_000) + `"`)
+				_, _ = fmt.Fprintln(os.Stdout, `"`+strings.Repeat("x", 100_000)+`"`)
 			}
 		case "stderr":
 			fmt.Fprint(os.Stderr, strings.ReplaceAll(value, "_", " "))
@@ -60,7 +60,7 @@ func child(mode string) {
 			n, _ := strconv.Atoi(value)
 			os.Exit(n)
 		case "ready":
-			fmt.Println(`"ready"`)
+			_, _ = fmt.Fprintln(os.Stdout, `"ready"`)
 		case "leaks":
 			leaks()
 		case "hub":
@@ -75,7 +75,7 @@ func child(mode string) {
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
-		fmt.Println(lines.Text())
+		_, _ = fmt.Fprintln(os.Stdout, lines.Text())
 	}
 }
 

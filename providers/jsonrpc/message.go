@@ -20,7 +20,7 @@ const (
 var ErrMessage = errors.New("not a message of JSON-RPC")
 
 // Error is an error of the other end, or one to answer a call with.
-type Error struct { //nolint:errname // the name of the specification
+type Error struct {
 	Code    int             `json:"code"`
 	Message string          `json:"message"`
 	Data    json.RawMessage `json:"data,omitempty"`

@@ -99,7 +99,7 @@ func approvalClosed(r *rig) {
 	t.ok(t.Close())
 	t.ear.closed.Store(true)
 	t.withdrawn(id)
-	t.endedBy("m-1")
+	t.requireInterrupted()
 }
 
 func approvalSteered(r *rig) {

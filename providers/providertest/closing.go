@@ -34,17 +34,18 @@ func closeMidTurn(r *rig) {
 	t.saying("m-1", "so far")
 	t.ok(t.Close())
 	t.ear.closed.Store(true)
-	t.endedBy("m-1")
+	t.requireInterrupted()
 }
 
-// endedBy fails the check unless the turn has already ended exactly once, as interrupted.
-func (t *testSession) endedBy(id string) {
+// requireInterrupted fails the check unless the first turn has already ended exactly once, as
+// interrupted.
+func (t *testSession) requireInterrupted() {
 	t.Helper()
 	all, _ := t.ear.heard()
-	if count(all, providers.EventTurnEnd, id) != 1 {
-		t.Fatalf("the session is closed and turn %s has no end, want one: %s", id, outline(all))
+	if count(all, providers.EventTurnEnd, "m-1") != 1 {
+		t.Fatalf("the session is closed and turn m-1 has no end, want one: %s", outline(all))
 	}
-	t.end(id, providers.Interrupted)
+	t.end("m-1", providers.Interrupted)
 }
 
 func closeMidCall(r *rig) {
@@ -55,7 +56,7 @@ func closeMidCall(r *rig) {
 	t.ok(t.Close())
 	t.ear.closed.Store(true)
 	t.await("the tool is stopped", hold.stopped)
-	t.endedBy("m-1")
+	t.requireInterrupted()
 }
 
 func closeSlow(r *rig) {
@@ -110,7 +111,7 @@ func closeProvider(r *rig) {
 		t.is(t.Send(t.ctx, t.prompt("m-2", Say("no"))), providers.ErrClosed, "send")
 		t.ok(t.Close())
 	}
-	busy.endedBy("m-1")
+	busy.requireInterrupted()
 	r.ok(r.provider.Close())
 }
 

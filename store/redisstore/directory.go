@@ -300,7 +300,7 @@ func (s *Sessions) Unattended(ctx context.Context, limit int) ([]wire.SessionID,
 			found, _ := list.([]any)
 			if len(found) == 0 || found[0] == "1" {
 				// The list is broken, or a rebuild is pending and the replica that began it may be gone.
-				s.rebuilder.rebuildLists(g.first+uint16(i), "") //nolint:gosec // at most partitions
+				s.rebuilder.rebuildLists(g.first+uint16(i), "")
 			}
 			for _, id := range found[min(1, len(found)):] {
 				if text, ok := id.(string); ok && len(ids) < limit {
@@ -329,7 +329,7 @@ func (d *directory) unattended(ctx context.Context, what string, limit int, byTe
 	err := d.pipelineReads(ctx, what, func(add func(string, func(redis.Pipeliner))) {
 		for i := range groups {
 			g := &groups[i]
-			g.first = uint16(i) * size //nolint:gosec // at most partitions
+			g.first = uint16(i) * size
 			keys := []string{d.keys.sharedLeases(g.first)}
 			for p := g.first; p < g.first+size; p++ {
 				keys = append(keys, d.keys.working(p), d.keys.rebuildMark(p))

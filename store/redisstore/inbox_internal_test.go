@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/everdesk/everdesk/store"
@@ -10,12 +11,13 @@ import (
 
 // sendMessage builds a message of send.lua with one command per entry id.
 func sendMessage(prev string, entries ...string) string {
-	text := prev + "\n"
+	var text strings.Builder
+	text.WriteString(prev + "\n")
 	for _, e := range entries {
 		data := store.Schema{}.Seal(nil, []byte("data\nof "+e))
-		text += fmt.Sprintf("%s %d %d\n%s%s", e, len("id "+e), len(data), "id "+e, data)
+		_, _ = fmt.Fprintf(&text, "%s %d %d\n%s%s", e, len("id "+e), len(data), "id "+e, data)
 	}
-	return text
+	return text.String()
 }
 
 // Commands of a message count only if they continue what the owner has; otherwise it must read.

@@ -65,7 +65,7 @@ func (d *directory) recentPlaces(
 	parts := make([]recentPart, partitions)
 	all := make([]uint16, partitions)
 	for p := range all {
-		all[p] = uint16(p) //nolint:gosec // below partitions
+		all[p] = uint16(p)
 	}
 	share := min(n, n*2/partitions+4)
 	if err := d.readRecent(ctx, what, user, after, share, all, parts); err != nil {
@@ -314,7 +314,7 @@ func (d *directory) quarantined(ctx context.Context, q store.Query) (store.Page[
 	for p, list := range lists {
 		found, err := list.Result()
 		if isRedisError(err, "WRONGTYPE") {
-			d.rebuilder.rebuildLists(uint16(p), "") //nolint:gosec // below partitions
+			d.rebuilder.rebuildLists(uint16(p), "")
 			continue
 		}
 		if err != nil {

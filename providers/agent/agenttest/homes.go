@@ -20,11 +20,11 @@ func (h *Homes) Of(t *testing.T) string {
 	if home, ok := h.all[t]; ok {
 		return home
 	}
-	home, err := os.MkdirTemp("", "agent-home-")
+	home, err := os.MkdirTemp("", "agent-home-") //nolint:usetesting // programs that end late may still write to it
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(home) })
+	t.Cleanup(func() { _ = os.RemoveAll(home) })
 	if h.all == nil {
 		h.all = map[*testing.T]string{}
 	}

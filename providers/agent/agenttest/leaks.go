@@ -31,7 +31,7 @@ func Leaks(newProvider NewProvider) bool {
 	if err != nil {
 		panic(err)
 	}
-	defer os.RemoveAll(home)
+	defer func() { _ = os.RemoveAll(home) }()
 	run := func(n int) {
 		p, err := newProvider(home)
 		if err == nil {
@@ -49,7 +49,7 @@ func Leaks(newProvider NewProvider) bool {
 	for began := time.Now(); runtime.NumGoroutine() > goroutines && time.Since(began) < hangTimeout; {
 		runtime.Gosched() // a goroutine that has closed its last channel may still be counted
 	}
-	fmt.Printf("goroutines %d files %d children %d\n", max(0, runtime.NumGoroutine()-goroutines), openFiles()-files, children())
+	_, _ = fmt.Fprintf(os.Stdout, "goroutines %d files %d children %d\n", max(0, runtime.NumGoroutine()-goroutines), openFiles()-files, children())
 	return true
 }
 
@@ -79,7 +79,7 @@ func oneTurn(p providers.Provider, n int) error {
 // NothingIsLeft runs [Leaks] in a process of its own, because tests beside it would be counted, too.
 func NothingIsLeft(t *testing.T) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this test
 	cmd.Env = append(os.Environ(), leaksMode+"=1")
 	out, err := cmd.CombinedOutput()
 	if got, want := strings.TrimSpace(string(out)), "goroutines 0 files 0 children 0"; err != nil || got != want {
@@ -103,7 +103,7 @@ func children() (n int) {
 		panic(err)
 	}
 	for _, at := range lists {
-		if list, err := os.ReadFile(at); err == nil {
+		if list, err := os.ReadFile(at); err == nil { //nolint:gosec // of this process
 			n += len(strings.Fields(string(list)))
 		}
 	}
@@ -140,7 +140,7 @@ func KeyStaysSecret(t *testing.T, newProvider NewProvider) {
 		t.Errorf("there are no processes: %v", err)
 	}
 	for _, at := range lines {
-		if raw, err := os.ReadFile(at); err == nil && bytes.Contains(raw, []byte(Key)) {
+		if raw, err := os.ReadFile(at); err == nil && bytes.Contains(raw, []byte(Key)) { //nolint:gosec // a file of /proc
 			t.Errorf("the key is in the arguments %q", raw)
 		}
 	}
