@@ -26,6 +26,7 @@ func (s *server) request(t *testing.T, method, path, media string, body io.Reade
 		t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", media)
+	req.Close = true // the next request may go to the next process
 	answer, err := (&http.Client{}).Do(req)
 	if err != nil {
 		return ""
