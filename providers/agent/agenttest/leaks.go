@@ -152,7 +152,7 @@ func KeyStaysSecret(t *testing.T, newProvider NewProvider) {
 			if err != nil || !d.Type().IsRegular() {
 				return err
 			}
-			raw, err := os.ReadFile(at)
+			raw, err := os.ReadFile(at) //nolint:gosec // a file of a test
 			if bytes.Contains(raw, []byte(Key)) {
 				t.Errorf("the key is in the file %s", at)
 			}
