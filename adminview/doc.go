@@ -17,11 +17,12 @@
 //
 // A replica through which an admin looks reads the reports of the others, inspects its own
 // sessions, and adds the directory: the 2,000 sessions that changed last and those in
-// quarantine. It reads the directory at the start, and every 10 s, or for a list request if
-// it is more than a second old, what changed since. Older sessions are counted, and read from
-// the store for the queries that need them: further pages by last change, a user, an id. An owner's row takes
-// precedence over the directory, and of two owners the one with the higher epoch. So an
-// [Orphaned] session has work and no live owner, a [Dormant] one no owner and no work.
+// quarantine. It reads these at the start. After that it reads what changed, every 10 s, and
+// for a list request if they are more than a second old. Older sessions are counted, and read
+// from the store for the queries that need them: further pages by last change, a user, an id.
+// An owner's row takes precedence over the directory, and of two owners the one with the
+// higher epoch. So an [Orphaned] session has work and no live owner, a [Dormant] one no owner
+// and no work.
 // [Redact] and the Redacted methods remove user content, for admins who may not see it.
 //
 // # Concurrency
