@@ -22,9 +22,9 @@ help: ## print this text
 
 .PHONY: run
 run: ## run the hub with the embedded store; prints the URL to open
-	@scripts/build.sh bin/plain-hub ./cmd/hub
+	@scripts/build.sh bin/hub ./cmd/hub
 	@# Not with go run, which does not pass SIGTERM on.
-	@exec bin/plain-hub serve
+	@exec bin/hub serve
 
 .PHONY: demo-replicas
 demo-replicas: ## three hubs, nginx and Redis; the hub that runs a stream is killed
@@ -33,9 +33,9 @@ demo-replicas: ## three hubs, nginx and Redis; the hub that runs a stream is kil
 .PHONY: demo-crowd
 demo-crowd: ## three hubs, Redis and 2,000 active sessions, to look at in the admin page
 	@scripts/need.sh redis-server
-	@scripts/build.sh bin/plain-hub ./cmd/hub
+	@scripts/build.sh bin/hub ./cmd/hub
 	@scripts/build.sh bin/crowd ./crowd bench
-	exec bin/crowd --hub bin/plain-hub $(CROWD)
+	exec bin/crowd --hub bin/hub $(CROWD)
 
 .PHONY: build
 build: ## build bin/hub, static, compiled with the profile of a hub under load
@@ -90,8 +90,12 @@ fmt: ## format everything
 	$(GO) fix ./...
 
 .PHONY: test-agents
-test-agents: ## install Claude Code and Codex from npm and run the contract of providers with them
+test-agents: ## install Claude Code, Codex and OpenCode from npm and run the contract of providers with them
 	scripts/agents.sh
+
+.PHONY: test-mcp
+test-mcp: ## install the MCP SDK and the Inspector from npm and call every tool of the hub with them
+	scripts/mcp.sh
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (60s)
@@ -157,7 +161,7 @@ check-bench:
 
 check-dead:
 	@echo '== dead code'
-	@dead=$$($(TOOL) deadcode -test ./...); [ -z "$$dead" ] || { echo "$$dead"; exit 1; }
+	@dead=$$($(TOOL) deadcode -test -tags agents ./...); [ -z "$$dead" ] || { echo "$$dead"; exit 1; }
 
 check-systems: # type-checks the hub for Windows and macOS, see the test
 	@echo '== other systems'

@@ -50,7 +50,7 @@ type Row struct {
 	Cost      float64        `json:"cost,omitempty" doc:"In US dollars, as far as models say."`
 	CreatedAt wire.Millis    `json:"createdAt"`
 	UpdatedAt wire.Millis    `json:"updatedAt" doc:"When its newest event was written."`
-	Reason    string         `json:"reason,omitempty" doc:"Why it is set aside."`
+	Reason    string         `json:"reason,omitempty" doc:"Why it is quarantined."`
 }
 
 // Replica is one hub process.
@@ -237,7 +237,7 @@ type Message struct {
 	MessageID wire.MessageID `json:"messageId"`
 	Time      wire.Millis    `json:"time"`
 	Verdict   string         `json:"verdict" doc:"accepted, queued, rejected and the like."`
-	State     string         `json:"state,omitempty" doc:"What became of it: waiting, running or ended; absent when it was for no agent, or its owner has not told."`
+	State     string         `json:"state,omitempty" doc:"What became of it: waiting, running or ended; absent when it was for no agent, or its owner has not reported it."`
 	Code      wire.Code      `json:"code,omitempty"`
 	AgentID   wire.AgentID   `json:"agentId,omitempty"`
 }

@@ -69,23 +69,23 @@ type directory struct {
 
 // refreshDirectory starts the reads that are due. reported holds the rows that owners
 // report now, before those of the previous round.
-func (m *Watcher) refreshDirectory(ctx context.Context, reported, before map[wire.SessionID]*Row, now time.Time) {
-	d := m.directory // the one at the start of this read, not a later one
-	if age := now.Sub(d.begun); !d.scanning && (age >= scanEvery || d.scanned.Before(m.directoryNeededAt()) && age >= scanAgain) {
+func (w *Watcher) refreshDirectory(ctx context.Context, reported, before map[wire.SessionID]*Row, now time.Time) {
+	d := w.directory // the one at the start of this read, not a later one
+	if age := now.Sub(d.begun); !d.scanning && (age >= scanEvery || d.scanned.Before(w.directoryNeededAt()) && age >= scanAgain) {
 		d.scanning, d.begun = true, now
 		before := scanResult{by: maps.Clone(d.by), total: d.total, at: d.scanned}
-		m.background(ctx, scanFor, func(ctx context.Context) func() {
-			found, err := m.scan(ctx, before, now)
+		w.background(ctx, scanFor, func(ctx context.Context) func() {
+			found, err := w.scan(ctx, before, now)
 			return func() {
 				d.scanning = false
-				m.warn(ctx, "list sessions", err)
+				w.warn(ctx, "list sessions", err)
 				if err == nil {
 					d.by, d.total, d.scanned = found.by, found.total, now
 				}
 			}
 		})
 	}
-	if d.looking || d.scanned.IsZero() || now.Sub(d.looked) < m.cfg.Every {
+	if d.looking || d.scanned.IsZero() || now.Sub(d.looked) < w.cfg.Every {
 		return
 	}
 	var ids []wire.SessionID
@@ -108,7 +108,7 @@ func (m *Watcher) refreshDirectory(ctx context.Context, reported, before map[wir
 		if len(ids) == lookups {
 			break
 		}
-		if _, is := reported[id]; !is && e.held && m.fullyReported(e.row.Owner) {
+		if _, is := reported[id]; !is && e.held && w.fullyReported(e.row.Owner) {
 			want(id)
 		}
 	}
@@ -116,8 +116,8 @@ func (m *Watcher) refreshDirectory(ctx context.Context, reported, before map[wir
 		return
 	}
 	d.looking, d.looked = true, now
-	m.background(ctx, scanFor, func(ctx context.Context) func() {
-		found, gone := m.lookUp(ctx, ids, now)
+	w.background(ctx, scanFor, func(ctx context.Context) func() {
+		found, gone := w.lookUp(ctx, ids, now)
 		return func() {
 			d.looking = false
 			maps.Copy(d.by, found)
@@ -130,19 +130,19 @@ func (m *Watcher) refreshDirectory(ctx context.Context, reported, before map[wir
 
 // directoryNeededAt returns the minimum time of the directory that a list request needs;
 // any directory will do if there is no request.
-func (m *Watcher) directoryNeededAt() time.Time {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.listed.IsZero() {
+func (w *Watcher) directoryNeededAt() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.listed.IsZero() {
 		return time.Unix(0, 1)
 	}
-	return m.listed
+	return w.listed
 }
 
 // fullyReported reports whether a replica has reported all its sessions.
-func (m *Watcher) fullyReported(id wire.ReplicaID) bool {
-	p := m.peers[id]
-	return id == m.cfg.Replica || p != nil && p.complete() && !p.silent(time.Now())
+func (w *Watcher) fullyReported(id wire.ReplicaID) bool {
+	p := w.peers[id]
+	return id == w.cfg.Replica || p != nil && p.complete() && !p.silent(time.Now())
 }
 
 // scanResult is the directory as of one scan.
@@ -154,15 +154,15 @@ type scanResult struct {
 
 // scan reads the sessions that changed since the scan before, and all newest ones if sessions
 // were deleted since or there is no scan before; also the quarantined sessions.
-func (m *Watcher) scan(ctx context.Context, before scanResult, now time.Time) (scanResult, error) {
-	found, err := m.scanRecent(ctx, before, now)
+func (w *Watcher) scan(ctx context.Context, before scanResult, now time.Time) (scanResult, error) {
+	found, err := w.scanRecent(ctx, before, now)
 	if err == nil && !before.at.IsZero() && (found.total != before.total+added(before.by, found.by) || len(found.by) > 2*maxSessions) {
-		found, err = m.scanRecent(ctx, scanResult{}, now)
+		found, err = w.scanRecent(ctx, scanResult{}, now)
 	}
 	if err != nil {
 		return scanResult{}, err
 	}
-	page, err := m.hub.List(ctx, store.Query{Quarantined: true, Limit: 1000})
+	page, err := w.hub.List(ctx, store.Query{Quarantined: true, Limit: 1000})
 	if err != nil {
 		return scanResult{}, err
 	}
@@ -190,14 +190,14 @@ func added(before, after map[wire.SessionID]entry) (n int) {
 
 // scanRecent reads sessions by last change, down to those that the scan before has seen
 // unchanged.
-func (m *Watcher) scanRecent(ctx context.Context, before scanResult, now time.Time) (scanResult, error) {
+func (w *Watcher) scanRecent(ctx context.Context, before scanResult, now time.Time) (scanResult, error) {
 	found := scanResult{by: maps.Clone(before.by), at: now}
 	if found.by == nil {
 		found.by = map[wire.SessionID]entry{}
 	}
 	read := 0
 	for q := (store.Query{Recent: true, Limit: scanPage}); ; {
-		page, err := m.hub.List(ctx, q)
+		page, err := w.hub.List(ctx, q)
 		if err != nil {
 			return found, err
 		}
@@ -214,10 +214,10 @@ func (m *Watcher) scanRecent(ctx context.Context, before scanResult, now time.Ti
 }
 
 // lookUp reads the directory entries of some sessions.
-func (m *Watcher) lookUp(ctx context.Context, ids []wire.SessionID, now time.Time) (found map[wire.SessionID]entry, gone []wire.SessionID) {
+func (w *Watcher) lookUp(ctx context.Context, ids []wire.SessionID, now time.Time) (found map[wire.SessionID]entry, gone []wire.SessionID) {
 	infos, failures := make([]session.Info, len(ids)), make([]error, len(ids))
 	_ = together(len(ids), func(i int) error {
-		infos[i], failures[i] = m.hub.Info(ctx, ids[i])
+		infos[i], failures[i] = w.hub.Info(ctx, ids[i])
 		return nil
 	})
 	found = map[wire.SessionID]entry{}

@@ -152,36 +152,36 @@ func read[T any, P checked[T]](ctx context.Context, s Documents, name string) (T
 }
 
 // gather reads the reports of the other replicas.
-func (m *Watcher) gather(ctx context.Context, wanted []wire.SessionID, now time.Time) {
-	cards, err := m.replicas.Replicas(ctx)
+func (w *Watcher) gather(ctx context.Context, wanted []wire.SessionID, now time.Time) {
+	cards, err := w.replicas.Replicas(ctx)
 	if err == nil {
-		m.cards = cards
+		w.cards = cards
 	}
 	alive := map[wire.ReplicaID]bool{}
 	var others []*peer
-	for _, c := range m.cards {
-		if c.ID == m.cfg.Replica || c.ID.Validate() != nil {
+	for _, c := range w.cards {
+		if c.ID == w.cfg.Replica || c.ID.Validate() != nil {
 			continue
 		}
 		alive[c.ID] = true
-		p := m.peers[c.ID]
+		p := w.peers[c.ID]
 		if p == nil {
 			p = &peer{id: c.ID, since: now, parts: map[wire.SessionID]part{}}
-			m.peers[c.ID] = p
+			w.peers[c.ID] = p
 		}
 		p.card = c
-		delete(m.gone, c.ID)
+		delete(w.gone, c.ID)
 		others = append(others, p)
 	}
-	m.removeGone(alive, now)
+	w.removeGone(alive, now)
 	err = errors.Join(err, together(len(others), func(i int) error {
-		err := others[i].refresh(ctx, m.docs, wanted, now)
+		err := others[i].refresh(ctx, w.docs, wanted, now)
 		if errors.Is(err, store.ErrNotFound) {
 			return nil // not reporting yet, or no longer
 		}
 		return err
 	}))
-	m.warn(ctx, "read reports of replicas", err)
+	w.warn(ctx, "read reports of replicas", err)
 }
 
 // goneFor is how long a replica that vanished is an alert.
@@ -189,11 +189,11 @@ const goneFor = 2 * time.Minute
 
 // removeGone removes replicas that are no longer alive. Those that did not announce their
 // stop become alerts.
-func (m *Watcher) removeGone(alive map[wire.ReplicaID]bool, now time.Time) {
-	maps.DeleteFunc(m.gone, func(_ wire.ReplicaID, since time.Time) bool { return now.Sub(since) > goneFor })
-	maps.DeleteFunc(m.peers, func(id wire.ReplicaID, p *peer) bool {
+func (w *Watcher) removeGone(alive map[wire.ReplicaID]bool, now time.Time) {
+	maps.DeleteFunc(w.gone, func(_ wire.ReplicaID, since time.Time) bool { return now.Sub(since) > goneFor })
+	maps.DeleteFunc(w.peers, func(id wire.ReplicaID, p *peer) bool {
 		if !alive[id] && p.card.State == membership.Serving {
-			m.gone[id] = now
+			w.gone[id] = now
 		}
 		return !alive[id]
 	})

@@ -76,26 +76,26 @@ type beat struct {
 }
 
 // read reads the document. After an error the interests stay as they were.
-func (o *lookout) read(ctx context.Context, s Documents, now time.Time) error {
+func (lo *lookout) read(ctx context.Context, s Documents, now time.Time) error {
 	d, err := s.Get(ctx, collection, interestName)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		o.version, o.now = 0, interests{}
+		lo.version, lo.now = 0, interests{}
 	case err != nil:
 		return fmt.Errorf("read interests: %w", err)
 	default:
-		o.version = d.Version
-		if o.now, err = readInterests(d.Data); err != nil {
-			o.now = interests{} // the next publish overwrites it
+		lo.version = d.Version
+		if lo.now, err = readInterests(d.Data); err != nil {
+			lo.now = interests{} // the next publish overwrites it
 		}
 	}
-	if o.seen == nil {
-		o.seen = map[wire.ReplicaID]beat{}
+	if lo.seen == nil {
+		lo.seen = map[wire.ReplicaID]beat{}
 	}
-	maps.DeleteFunc(o.seen, func(id wire.ReplicaID, _ beat) bool { return o.now.Lookers[id].Beat == "" })
-	for id, l := range o.now.Lookers {
-		if o.seen[id].value != l.Beat {
-			o.seen[id] = beat{l.Beat, now}
+	maps.DeleteFunc(lo.seen, func(id wire.ReplicaID, _ beat) bool { return lo.now.Lookers[id].Beat == "" })
+	for id, l := range lo.now.Lookers {
+		if lo.seen[id].value != l.Beat {
+			lo.seen[id] = beat{l.Beat, now}
 		}
 	}
 	return nil
@@ -103,12 +103,12 @@ func (o *lookout) read(ctx context.Context, s Documents, now time.Time) error {
 
 // others reports whether an admin looks through another replica, and at which sessions:
 // first the first ones of each replica.
-func (o *lookout) others(self wire.ReplicaID, now time.Time) (bool, []wire.SessionID) {
+func (lo *lookout) others(self wire.ReplicaID, now time.Time) (bool, []wire.SessionID) {
 	looked, most := false, 0
 	var lists [][]wire.SessionID
-	for _, id := range slices.Sorted(maps.Keys(o.now.Lookers)) {
-		if id != self && now.Sub(o.seen[id].at) < interestFor {
-			sessions := o.now.Lookers[id].Sessions
+	for _, id := range slices.Sorted(maps.Keys(lo.now.Lookers)) {
+		if id != self && now.Sub(lo.seen[id].at) < interestFor {
+			sessions := lo.now.Lookers[id].Sessions
 			lists = append(lists, sessions)
 			looked, most = true, max(most, len(sessions))
 		}
@@ -128,18 +128,18 @@ func (o *lookout) others(self wire.ReplicaID, now time.Time) (bool, []wire.Sessi
 
 // publish writes the interest of this replica, unless the document has it. Without wants it
 // removes the interest.
-func (o *lookout) publish(ctx context.Context, s Documents, self wire.ReplicaID, wants bool, sessions []wire.SessionID, now time.Time) error {
-	mine, there := o.now.Lookers[self]
+func (lo *lookout) publish(ctx context.Context, s Documents, self wire.ReplicaID, wants bool, sessions []wire.SessionID, now time.Time) error {
+	mine, there := lo.now.Lookers[self]
 	switch {
 	case !wants && !there:
 		return nil
-	case wants && there && mine.Beat == o.published.Beat && slices.Equal(mine.Sessions, sessions) && now.Sub(o.publishedAt) < interestAgain:
+	case wants && there && mine.Beat == lo.published.Beat && slices.Equal(mine.Sessions, sessions) && now.Sub(lo.publishedAt) < interestAgain:
 		return nil
 	}
 	for range 3 {
 		next := interests{Format: format, Lookers: map[wire.ReplicaID]looker{}}
-		for id, l := range o.now.Lookers {
-			if id != self && now.Sub(o.seen[id].at) < interestFor {
+		for id, l := range lo.now.Lookers {
+			if id != self && now.Sub(lo.seen[id].at) < interestFor {
 				next.Lookers[id] = l
 			}
 		}
@@ -151,16 +151,16 @@ func (o *lookout) publish(ctx context.Context, s Documents, self wire.ReplicaID,
 			panic(err) // a document of strings always encodes
 		}
 		version, err := s.Put(ctx, store.Document{
-			Collection: collection, Name: interestName, Data: data, Version: o.version, TTL: interestTTL,
+			Collection: collection, Name: interestName, Data: data, Version: lo.version, TTL: interestTTL,
 		})
 		if err == nil {
-			o.version, o.now, o.published, o.publishedAt = version, next, next.Lookers[self], now
+			lo.version, lo.now, lo.published, lo.publishedAt = version, next, next.Lookers[self], now
 			return nil
 		}
 		if !errors.Is(err, store.ErrConflict) {
 			return fmt.Errorf("publish interest: %w", err)
 		}
-		if err := o.read(ctx, s, now); err != nil {
+		if err := lo.read(ctx, s, now); err != nil {
 			return err
 		}
 	}

@@ -15,10 +15,10 @@ import (
 // pageOf returns the page of a query. The view has the sessions that are in use or changed last.
 // Others are read from the store where the store can find them: those of a user, the one with an
 // id, and further pages by last change.
-func (m *Watcher) pageOf(ctx context.Context, q *Query, v *view) (Page, error) {
+func (w *Watcher) pageOf(ctx context.Context, q *Query, v *view) (Page, error) {
 	rows := v.rows
 	if v.total > len(rows) {
-		more, err := m.namedRows(ctx, q)
+		more, err := w.namedRows(ctx, q)
 		if err != nil {
 			return Page{}, err
 		}
@@ -35,7 +35,7 @@ func (m *Watcher) pageOf(ctx context.Context, q *Query, v *view) (Page, error) {
 		}
 		return p, err
 	}
-	return p, m.addOlder(ctx, q, v, &p)
+	return p, w.addOlder(ctx, q, v, &p)
 }
 
 // isPlain reports whether the query selects all sessions, the newest first, as the store lists them.
@@ -62,10 +62,10 @@ func (v *view) has(id wire.SessionID) bool {
 
 // namedRows reads the newest sessions of the user that the query names, as user or text, and the
 // session whose id is the text.
-func (m *Watcher) namedRows(ctx context.Context, q *Query) ([]Row, error) {
+func (w *Watcher) namedRows(ctx context.Context, q *Query) ([]Row, error) {
 	var rows []Row
 	if id := wire.SessionID(q.Text); q.Text != "" && id.Validate() == nil {
-		info, err := m.hub.Info(ctx, id)
+		info, err := w.hub.Info(ctx, id)
 		if err == nil {
 			rows = append(rows, storedRow(info))
 		} else if refused, ok := errors.AsType[*session.Error](err); !ok || refused.Code != wire.CodeSessionNotFound {
@@ -76,7 +76,7 @@ func (m *Watcher) namedRows(ctx context.Context, q *Query) ([]Row, error) {
 		if user == "" || store.CheckName("user", user) != nil {
 			continue
 		}
-		page, err := m.hub.List(ctx, store.Query{User: user, Recent: true, Limit: 1000})
+		page, err := w.hub.List(ctx, store.Query{User: user, Recent: true, Limit: 1000})
 		if err != nil {
 			return nil, err
 		}
@@ -96,7 +96,7 @@ func storedRow(i session.Info) Row {
 
 // addOlder fills a page by last change with sessions from the store that are older than those of
 // the view.
-func (m *Watcher) addOlder(ctx context.Context, q *Query, v *view, p *Page) error {
+func (w *Watcher) addOlder(ctx context.Context, q *Query, v *view, p *Page) error {
 	list := store.Query{Recent: true, Limit: q.limit()}
 	last, err := q.cursor()
 	if err != nil {
@@ -111,7 +111,7 @@ func (m *Watcher) addOlder(ctx context.Context, q *Query, v *view, p *Page) erro
 		list.After = store.RecentCursor{Second: int64(last.Number)/1000 + 1, ID: "-"}.String()
 	}
 	for p.Next = ""; ; {
-		page, err := m.hub.List(ctx, list)
+		page, err := w.hub.List(ctx, list)
 		if err != nil {
 			return err
 		}

@@ -28,12 +28,12 @@ type storedDetail struct {
 
 // detail returns everything known about a session, and starts the reads that are due. It
 // also reports whether the log was read.
-func (m *Watcher) detail(ctx context.Context, row Row, own map[wire.SessionID]part, now time.Time) (Detail, bool) {
+func (w *Watcher) detail(ctx context.Context, row Row, own map[wire.SessionID]part, now time.Time) (Detail, bool) {
 	var parts []part
 	if p, ok := own[row.SessionID]; ok {
 		parts = append(parts, p)
 	}
-	for id, p := range m.peers {
+	for id, p := range w.peers {
 		if got, ok := p.parts[row.SessionID]; ok {
 			for i := range got.Detail.Tabs {
 				got.Detail.Tabs[i].Replica = id // whatever the report says
@@ -41,36 +41,36 @@ func (m *Watcher) detail(ctx context.Context, row Row, own map[wire.SessionID]pa
 			parts = append(parts, got)
 		}
 	}
-	s := m.stored[row.SessionID]
+	s := w.stored[row.SessionID]
 	if s == nil {
 		s = &storedDetail{}
-		m.stored[row.SessionID] = s
+		w.stored[row.SessionID] = s
 	}
 	d := assemble(row, parts, s.detail, s.owners)
-	if m.storedReads < maxStoredReads && !s.reading && now.Sub(s.at) >= rereadEvery && (s.at.IsZero() || s.epoch != row.Epoch || !d.Known && s.top != row.Top) {
-		m.readStored(ctx, s, row, !d.Known, now)
+	if w.storedReads < maxStoredReads && !s.reading && now.Sub(s.at) >= rereadEvery && (s.at.IsZero() || s.epoch != row.Epoch || !d.Known && s.top != row.Top) {
+		w.readStored(ctx, s, row, !d.Known, now)
 	}
 	return d, !s.at.IsZero()
 }
 
 // readStored reads the owners of a session and, if readDetail is set, its stored state.
-func (m *Watcher) readStored(ctx context.Context, s *storedDetail, row Row, readDetail bool, now time.Time) {
+func (w *Watcher) readStored(ctx context.Context, s *storedDetail, row Row, readDetail bool, now time.Time) {
 	s.reading = true
-	m.storedReads++
-	m.background(ctx, scanFor, func(ctx context.Context) func() {
-		info, err := m.hub.Info(ctx, row.SessionID)
+	w.storedReads++
+	w.background(ctx, scanFor, func(ctx context.Context) func() {
+		info, err := w.hub.Info(ctx, row.SessionID)
 		var owners []Owner
 		if err == nil {
-			owners, err = readOwners(ctx, m.logs, row.SessionID, info.Oldest)
+			owners, err = readOwners(ctx, w.logs, row.SessionID, info.Oldest)
 		}
 		var stored *Detail
 		if readDetail {
-			if i, failed := m.hub.InspectStored(ctx, row.SessionID); failed == nil {
+			if i, failed := w.hub.InspectStored(ctx, row.SessionID); failed == nil {
 				stored = new(detailOf(&i))
 			}
 		}
 		return func() {
-			m.storedReads--
+			w.storedReads--
 			s.reading, s.at, s.epoch, s.top = false, now, row.Epoch, row.Top
 			if err == nil {
 				s.owners = owners

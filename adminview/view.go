@@ -186,10 +186,10 @@ func overviewOf(rows []Row, total int, replicas []measured, now time.Time) Overv
 		o.Alerts = append(o.Alerts, Alert{Kind: "overdue", Count: overdue})
 	}
 	for i := range replicas {
-		r := &replicas[i]
-		o.Totals.Limit = max(o.Totals.Limit, r.card.Load.AgentLimit)
-		o.Replicas = append(o.Replicas, r.replica())
-		o.Alerts = append(o.Alerts, r.alerts()...)
+		m := &replicas[i]
+		o.Totals.Limit = max(o.Totals.Limit, m.card.Load.AgentLimit)
+		o.Replicas = append(o.Replicas, m.replica())
+		o.Alerts = append(o.Alerts, m.alerts()...)
 	}
 	if t := &o.Totals; t.Limit > 0 && t.Agents >= t.Limit && t.Queued > 0 {
 		o.Alerts = append(o.Alerts, Alert{Kind: "agentsFull", Count: t.Queued})
@@ -198,26 +198,26 @@ func overviewOf(rows []Row, total int, replicas []measured, now time.Time) Overv
 }
 
 // replica converts the measurements for the API.
-func (r *measured) replica() Replica {
+func (m *measured) replica() Replica {
 	shown := Replica{
-		ID: r.card.ID, State: string(r.card.State), Version: r.card.Version, URL: r.card.URL,
-		Owned: r.card.Load.Owned, Followed: r.card.Load.Followed, Tabs: r.card.Load.Tabs,
-		Agents: r.card.Load.Agents, AgentLimit: r.card.Load.AgentLimit, Self: r.self, Sample: r.sample,
+		ID: m.card.ID, State: string(m.card.State), Version: m.card.Version, URL: m.card.URL,
+		Owned: m.card.Load.Owned, Followed: m.card.Load.Followed, Tabs: m.card.Load.Tabs,
+		Agents: m.card.Load.Agents, AgentLimit: m.card.Load.AgentLimit, Self: m.self, Sample: m.sample,
 	}
-	if !r.card.Started.IsZero() {
-		shown.StartedAt = wire.Millis(r.card.Started.UnixMilli())
+	if !m.card.Started.IsZero() {
+		shown.StartedAt = wire.Millis(m.card.Started.UnixMilli())
 	}
-	if !r.at.IsZero() {
-		shown.SampledAt = wire.Millis(r.at.UnixMilli())
+	if !m.at.IsZero() {
+		shown.SampledAt = wire.Millis(m.at.UnixMilli())
 	}
 	return shown
 }
 
 // alerts returns the alerts about a replica.
-func (r *measured) alerts() []Alert {
-	list := r.recent.alerts(r.card.ID)
-	if r.silent {
-		list = append(list, Alert{Kind: "silentReplica", Count: 1, Where: r.card.ID})
+func (m *measured) alerts() []Alert {
+	list := m.recent.alerts(m.card.ID)
+	if m.silent {
+		list = append(list, Alert{Kind: "silentReplica", Count: 1, Where: m.card.ID})
 	}
 	return list
 }

@@ -23,12 +23,12 @@ const (
 
 // wanted reports whether an admin looks through this replica, and at which sessions: first
 // those being watched, then the queried ones, the most recent query first.
-func (m *Watcher) wanted(now time.Time) (bool, []wire.SessionID) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	maps.DeleteFunc(m.queries, func(_ wire.SessionID, until time.Time) bool { return now.After(until) })
+func (w *Watcher) wanted(now time.Time) (bool, []wire.SessionID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	maps.DeleteFunc(w.queries, func(_ wire.SessionID, until time.Time) bool { return now.After(until) })
 	var ids []wire.SessionID
-	for in := range m.watching {
+	for in := range w.watching {
 		if in.Session != "" {
 			ids = append(ids, in.Session)
 		}
@@ -36,67 +36,67 @@ func (m *Watcher) wanted(now time.Time) (bool, []wire.SessionID) {
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
 	watched := len(ids)
-	for id := range m.queries {
+	for id := range w.queries {
 		if _, is := slices.BinarySearch(ids[:watched], id); !is && id != "" {
 			ids = append(ids, id)
 		}
 	}
 	slices.SortFunc(ids[watched:], func(a, b wire.SessionID) int {
-		return cmp.Or(m.queries[b].Compare(m.queries[a]), cmp.Compare(a, b))
+		return cmp.Or(w.queries[b].Compare(w.queries[a]), cmp.Compare(a, b))
 	})
-	return len(m.watching)+len(m.queries) > 0, ids
+	return len(w.watching)+len(w.queries) > 0, ids
 }
 
 // publishView makes v the current view; nil means that no admin looks.
-func (m *Watcher) publishView(v *view) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (w *Watcher) publishView(v *view) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if v != nil {
-		m.numbers++
-		v.number = m.numbers
-		if m.current != nil {
-			v.changed, v.gone = diff(m.current.rows, v.rows)
+		w.numbers++
+		v.number = w.numbers
+		if w.current != nil {
+			v.changed, v.gone = diff(w.current.rows, v.rows)
 			if len(v.changed)+len(v.gone) == 0 {
-				v.rows = m.current.rows // so that the older list can be freed
+				v.rows = w.current.rows // so that the older list can be freed
 			}
 		}
-	} else if m.current == nil {
+	} else if w.current == nil {
 		return
 	}
-	m.current = v
-	close(m.changed)
-	m.changed = make(chan struct{})
+	w.current = v
+	close(w.changed)
+	w.changed = make(chan struct{})
 }
 
 // latest returns the current view, and a channel that is closed when it is replaced.
-func (m *Watcher) latest() (*view, <-chan struct{}) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.current, m.changed
+func (w *Watcher) latest() (*view, <-chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.current, w.changed
 }
 
 // queryView registers a short interest in a session ("" for all), and returns the first
 // view for which enough holds, or the current one after waitFor.
-func (m *Watcher) queryView(ctx context.Context, id wire.SessionID, enough func(*view) bool) (*view, error) {
-	m.mu.Lock()
+func (w *Watcher) queryView(ctx context.Context, id wire.SessionID, enough func(*view) bool) (*view, error) {
+	w.mu.Lock()
 	until := time.Now().Add(queryFor)
-	_, known := m.queries[id]
-	m.queries[id] = until
-	m.mu.Unlock()
+	_, known := w.queries[id]
+	w.queries[id] = until
+	w.mu.Unlock()
 	if !known {
-		m.requestRound()
+		w.requestRound()
 	}
 	timeout := time.NewTimer(waitFor)
 	defer timeout.Stop()
 	for {
-		v, changed := m.latest()
+		v, changed := w.latest()
 		if v != nil && enough(v) {
 			return v, nil
 		}
 		select {
 		case <-changed:
 		case <-timeout.C:
-			if v, _ = m.latest(); v == nil {
+			if v, _ = w.latest(); v == nil {
 				v = &view{overview: overviewOf(nil, 0, nil, time.Now())}
 			}
 			return v, nil
@@ -109,8 +109,8 @@ func (m *Watcher) queryView(ctx context.Context, id wire.SessionID, enough func(
 func isComplete(v *view) bool { return v.complete }
 
 // Overview returns the state of all replicas.
-func (m *Watcher) Overview(ctx context.Context) (Overview, error) {
-	v, err := m.queryView(ctx, "", isComplete)
+func (w *Watcher) Overview(ctx context.Context) (Overview, error) {
+	v, err := w.queryView(ctx, "", isComplete)
 	if err != nil {
 		return Overview{}, err
 	}
@@ -119,35 +119,35 @@ func (m *Watcher) Overview(ctx context.Context) (Overview, error) {
 
 // Sessions returns a page of the table of all sessions. The error wraps [ErrQuery] if the
 // query is invalid.
-func (m *Watcher) Sessions(ctx context.Context, q Query) (Page, error) {
+func (w *Watcher) Sessions(ctx context.Context, q Query) (Page, error) {
 	if err := q.check(); err != nil {
 		return Page{}, err
 	}
 	asOf := time.Now().Add(-scanAgain)
-	m.mu.Lock()
-	m.listed = asOf
-	stale := m.current == nil || m.current.scanned.Before(asOf)
-	m.mu.Unlock()
+	w.mu.Lock()
+	w.listed = asOf
+	stale := w.current == nil || w.current.scanned.Before(asOf)
+	w.mu.Unlock()
 	if stale {
-		m.requestRound()
+		w.requestRound()
 	}
-	v, err := m.queryView(ctx, "", func(v *view) bool { return v.complete && !v.scanned.Before(asOf) })
+	v, err := w.queryView(ctx, "", func(v *view) bool { return v.complete && !v.scanned.Before(asOf) })
 	if err != nil {
 		return Page{}, err
 	}
-	return m.pageOf(ctx, &q, v)
+	return w.pageOf(ctx, &q, v)
 }
 
 // Detail returns everything known about a session. It waits up to [waitFor] for the owner's
 // report. The error is a [*session.Error] if there is no such session.
-func (m *Watcher) Detail(ctx context.Context, id wire.SessionID) (Detail, error) {
-	info, err := m.hub.Info(ctx, id)
+func (w *Watcher) Detail(ctx context.Context, id wire.SessionID) (Detail, error) {
+	info, err := w.hub.Info(ctx, id)
 	if err != nil {
 		return Detail{}, err
 	}
 	e := entryOf(info, time.Now())
 	silent := !e.held || info.Quarantined != "" // no owner will report
-	v, err := m.queryView(ctx, id, func(v *view) bool {
+	v, err := w.queryView(ctx, id, func(v *view) bool {
 		d, ok := v.details[id]
 		return ok && v.complete && (d.Known || silent) && (v.logRead[id] || info.Quarantined != "") // the log of a quarantined session cannot be read
 	})
@@ -169,33 +169,33 @@ func (m *Watcher) Detail(ctx context.Context, id wire.SessionID) (Detail, error)
 
 // Watch yields everything that an interest covers, then changes, until ctx ends; ctx.Err()
 // is the last error. A slow consumer misses intermediate states.
-func (m *Watcher) Watch(ctx context.Context, in Interest) iter.Seq2[Update, error] {
+func (w *Watcher) Watch(ctx context.Context, in Interest) iter.Seq2[Update, error] {
 	return func(yield func(Update, error) bool) {
 		if in.Session != "" {
-			if _, err := m.hub.Info(ctx, in.Session); err != nil {
+			if _, err := w.hub.Info(ctx, in.Session); err != nil {
 				yield(Update{}, err)
 				return
 			}
 		}
 		look := &in
-		m.mu.Lock()
-		m.watching[look] = true
-		m.mu.Unlock()
-		m.requestRound()
+		w.mu.Lock()
+		w.watching[look] = true
+		w.mu.Unlock()
+		w.requestRound()
 		defer func() {
-			m.mu.Lock()
-			delete(m.watching, look)
-			m.mu.Unlock()
-			m.requestRound()
+			w.mu.Lock()
+			delete(w.watching, look)
+			w.mu.Unlock()
+			w.requestRound()
 		}()
-		w := watch{m: m, in: in, yield: yield}
-		w.run(ctx)
+		one := watch{watcher: w, in: in, yield: yield}
+		one.run(ctx)
 	}
 }
 
 // watch is one consumer of [Watcher.Watch].
 type watch struct {
-	m          *Watcher
+	watcher    *Watcher
 	in         Interest
 	yield      func(Update, error) bool
 	sent       *view  // the newest view sent
@@ -207,7 +207,7 @@ func (w *watch) run(ctx context.Context) {
 	defer timeout.Stop()
 	timedOut := false
 	for {
-		v, changed := w.m.latest()
+		v, changed := w.watcher.latest()
 		ready := v != nil && (w.sent == nil && (v.complete || timedOut) || w.sent != nil && v.number > w.sent.number)
 		if ready {
 			if !w.sendView(v) {

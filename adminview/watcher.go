@@ -115,20 +115,20 @@ type Watcher struct {
 // New creates the watcher of a replica. It does nothing before [Watcher.Run].
 func New(cfg Config, h Hub, l ReplicaLister, docs Documents, logs Log) *Watcher {
 	cfg = cfg.withDefaults()
-	m := &Watcher{
+	w := &Watcher{
 		cfg: cfg, hub: h, replicas: l, docs: docs, logs: logs, poke: make(chan struct{}, 1), done: make(chan func()),
 		reporter: newReporter(cfg.Replica), watching: map[*Interest]bool{}, queries: map[wire.SessionID]time.Time{},
 		changed: make(chan struct{}),
 	}
-	m.clearState()
-	return m
+	w.clearState()
+	return w
 }
 
 // Run reports and merges until ctx ends.
 //
 // Ownership: it starts goroutines for slow reads, and returns after they have ended.
-func (m *Watcher) Run(ctx context.Context) {
-	defer m.running.Wait()
+func (w *Watcher) Run(ctx context.Context) {
+	defer w.running.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	timer := time.NewTimer(0)
@@ -136,19 +136,19 @@ func (m *Watcher) Run(ctx context.Context) {
 	var last time.Time
 	for {
 		select {
-		case found := <-m.done:
+		case found := <-w.done:
 			found()
 			continue
 		case <-timer.C:
-		case <-m.poke:
+		case <-w.poke:
 			timer.Reset(max(hurryEvery-time.Since(last), 0))
 			continue
 		case <-ctx.Done():
 			return
 		}
 		last = time.Now()
-		m.round(ctx, last)
-		timer.Reset(m.cfg.Every)
+		w.round(ctx, last)
+		timer.Reset(w.cfg.Every)
 	}
 }
 
@@ -157,76 +157,76 @@ const hurryEvery = 50 * time.Millisecond
 
 // background runs do in a goroutine with a timeout. The goroutine of Run executes the
 // function that do returns.
-func (m *Watcher) background(ctx context.Context, limit time.Duration, do func(ctx context.Context) func()) {
-	m.running.Go(func() {
+func (w *Watcher) background(ctx context.Context, limit time.Duration, do func(ctx context.Context) func()) {
+	w.running.Go(func() {
 		limited, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		found := do(limited)
 		select {
-		case m.done <- found:
-			m.requestRound() // a query may wait for it
+		case w.done <- found:
+			w.requestRound() // a query may wait for it
 		case <-ctx.Done():
 		}
 	})
 }
 
 // requestRound requests a round immediately.
-func (m *Watcher) requestRound() {
+func (w *Watcher) requestRound() {
 	select {
-	case m.poke <- struct{}{}:
+	case w.poke <- struct{}{}:
 	default:
 	}
 }
 
 // warn logs a failed operation on the store, once until the store works again.
-func (m *Watcher) warn(ctx context.Context, what string, err error) {
-	if err != nil && ctx.Err() == nil && !m.warned {
-		m.cfg.Logger.WarnContext(ctx, "admin view store operation failed", "what", what, "err", err)
-		m.warned = true
+func (w *Watcher) warn(ctx context.Context, what string, err error) {
+	if err != nil && ctx.Err() == nil && !w.warned {
+		w.cfg.Logger.WarnContext(ctx, "admin view store operation failed", "what", what, "err", err)
+		w.warned = true
 	}
 }
 
 // clearState frees everything that was collected while an admin looked.
-func (m *Watcher) clearState() {
-	m.cards, m.peers, m.directory, m.gone = nil, map[wire.ReplicaID]*peer{}, &directory{}, map[wire.ReplicaID]time.Time{}
-	m.reported, m.before = map[wire.SessionID]*Row{}, map[wire.SessionID]*Row{}
-	m.stored = map[wire.SessionID]*storedDetail{}
+func (w *Watcher) clearState() {
+	w.cards, w.peers, w.directory, w.gone = nil, map[wire.ReplicaID]*peer{}, &directory{}, map[wire.ReplicaID]time.Time{}
+	w.reported, w.before = map[wire.SessionID]*Row{}, map[wire.SessionID]*Row{}
+	w.stored = map[wire.SessionID]*storedDetail{}
 }
 
 // round reads the interests, reports to other replicas that need it, and merges the view
 // for admins who look here. While the store is unavailable the view still has the sessions
 // owned here.
-func (m *Watcher) round(ctx context.Context, now time.Time) {
-	if m.measured.due(now) {
-		m.measured.add(now, m.cfg.Sample()) // also while no admin looks
+func (w *Watcher) round(ctx context.Context, now time.Time) {
+	if w.measured.due(now) {
+		w.measured.add(now, w.cfg.Sample()) // also while no admin looks
 	}
-	wants, mine := m.wanted(now)
-	mine = m.limitSessions(ctx, mine, now)
-	limited, cancel := context.WithTimeout(ctx, m.cfg.Every)
-	err := m.lookout.read(limited, m.docs, now)
+	wants, mine := w.wanted(now)
+	mine = w.limitSessions(ctx, mine, now)
+	limited, cancel := context.WithTimeout(ctx, w.cfg.Every)
+	err := w.lookout.read(limited, w.docs, now)
 	if err == nil {
-		err = m.lookout.publish(limited, m.docs, m.cfg.Replica, wants, mine, now)
+		err = w.lookout.publish(limited, w.docs, w.cfg.Replica, wants, mine, now)
 	}
 	cancel()
 	if err == nil {
-		m.warned = false
+		w.warned = false
 	}
-	m.warn(ctx, "publish interest", err)
-	asked, theirs := m.lookout.others(m.cfg.Replica, now)
-	theirs = m.limitSessions(ctx, theirs, now)
+	w.warn(ctx, "publish interest", err)
+	asked, theirs := w.lookout.others(w.cfg.Replica, now)
+	theirs = w.limitSessions(ctx, theirs, now)
 	if !wants {
-		m.publishView(nil)
-		m.clearState()
+		w.publishView(nil)
+		w.clearState()
 	}
 	if !wants && !asked {
-		m.last = nil
+		w.last = nil
 		return
 	}
-	census := m.hub.Statuses(ctx)
-	own := rowsOf(census, m.cfg.Replica)
-	parts := m.ownParts(ctx, own, union(mine, theirs))
-	m.measured.add(now, m.cfg.Sample())
-	limited, cancel = context.WithTimeout(ctx, 2*m.cfg.Every)
+	census := w.hub.Statuses(ctx)
+	own := rowsOf(census, w.cfg.Replica)
+	parts := w.ownParts(ctx, own, union(mine, theirs))
+	w.measured.add(now, w.cfg.Sample())
+	limited, cancel = context.WithTimeout(ctx, 2*w.cfg.Every)
 	defer cancel()
 	if asked && err == nil {
 		told := make(map[wire.SessionID]part, len(theirs))
@@ -235,25 +235,25 @@ func (m *Watcher) round(ctx context.Context, now time.Time) {
 				told[id] = p
 			}
 		}
-		m.warn(ctx, "report sessions", m.reporter.publish(limited, m.docs, own, told, &m.measured, now))
+		w.warn(ctx, "report sessions", w.reporter.publish(limited, w.docs, own, told, &w.measured, now))
 	}
 	if !wants {
 		return
 	}
 	if err == nil {
-		m.gather(limited, mine, now)
+		w.gather(limited, mine, now)
 	}
-	m.publishView(m.assembleView(ctx, own, parts, mine, now))
+	w.publishView(w.assembleView(ctx, own, parts, mine, now))
 }
 
 // limitSessions returns the first maxParts of the sessions that admins look at.
-func (m *Watcher) limitSessions(ctx context.Context, ids []wire.SessionID, now time.Time) []wire.SessionID {
+func (w *Watcher) limitSessions(ctx context.Context, ids []wire.SessionID, now time.Time) []wire.SessionID {
 	if len(ids) <= maxParts {
 		return ids
 	}
-	if now.Sub(m.warnedCrowded) >= time.Minute {
-		m.warnedCrowded = now
-		m.cfg.Logger.WarnContext(ctx, "too many sessions watched in detail", "looked", len(ids), "shown", maxParts)
+	if now.Sub(w.warnedCrowded) >= time.Minute {
+		w.warnedCrowded = now
+		w.cfg.Logger.WarnContext(ctx, "too many sessions watched in detail", "looked", len(ids), "shown", maxParts)
 	}
 	return ids[:maxParts]
 }
@@ -267,11 +267,11 @@ func union(a, b []wire.SessionID) []wire.SessionID {
 
 // ownParts returns this replica's parts of the given sessions. A session that does not
 // answer keeps its previous part.
-func (m *Watcher) ownParts(ctx context.Context, own []Row, ids []wire.SessionID) map[wire.SessionID]part {
+func (w *Watcher) ownParts(ctx context.Context, own []Row, ids []wire.SessionID) map[wire.SessionID]part {
 	all := make([]part, len(ids))
 	var wg sync.WaitGroup
 	for n, id := range ids {
-		wg.Go(func() { all[n] = m.ownPart(ctx, own, id) }) // so that unresponsive sessions time out in parallel
+		wg.Go(func() { all[n] = w.ownPart(ctx, own, id) }) // so that unresponsive sessions time out in parallel
 	}
 	wg.Wait()
 	parts := make(map[wire.SessionID]part, len(ids))
@@ -280,35 +280,35 @@ func (m *Watcher) ownParts(ctx context.Context, own []Row, ids []wire.SessionID)
 			parts[id] = p
 		}
 	}
-	m.last = parts
+	w.last = parts
 	return parts
 }
 
 // ownPart returns this replica's part of one session.
-func (m *Watcher) ownPart(ctx context.Context, own []Row, id wire.SessionID) part {
+func (w *Watcher) ownPart(ctx context.Context, own []Row, id wire.SessionID) part {
 	p := part{Detail: detailOf(&session.Inspection{})}
 	_, owned := slices.BinarySearchFunc(own, id, func(r Row, id wire.SessionID) int { return cmp.Compare(r.SessionID, id) })
 	if owned {
-		if i, err := m.hub.Inspect(ctx, id); err == nil {
+		if i, err := w.hub.Inspect(ctx, id); err == nil {
 			p.Owner, p.Epoch, p.Detail = true, i.Status.Epoch, detailOf(&i)
-		} else if was, ok := m.last[id]; ok && was.Owner {
+		} else if was, ok := w.last[id]; ok && was.Owner {
 			p = was
 		}
 	}
-	p.Detail.Tabs = tabsOf(m.hub.Viewers(id), m.cfg.Replica)
+	p.Detail.Tabs = tabsOf(w.hub.Viewers(id), w.cfg.Replica)
 	return p
 }
 
 // assembleView builds the view.
-func (m *Watcher) assembleView(ctx context.Context, own []Row, parts map[wire.SessionID]part, mine []wire.SessionID, now time.Time) *view {
+func (w *Watcher) assembleView(ctx context.Context, own []Row, parts map[wire.SessionID]part, mine []wire.SessionID, now time.Time) *view {
 	lists := [][]Row{own}
-	alive := map[wire.ReplicaID]bool{m.cfg.Replica: true}
+	alive := map[wire.ReplicaID]bool{w.cfg.Replica: true}
 	v := &view{
-		details: map[wire.SessionID]Detail{}, logRead: map[wire.SessionID]bool{}, complete: !m.directory.scanned.IsZero(),
-		scanned: m.directory.scanned, total: m.directory.total,
-		histories: [][]Point{m.measured.points(now)},
+		details: map[wire.SessionID]Detail{}, logRead: map[wire.SessionID]bool{}, complete: !w.directory.scanned.IsZero(),
+		scanned: w.directory.scanned, total: w.directory.total,
+		histories: [][]Point{w.measured.points(now)},
 	}
-	for id, p := range m.peers {
+	for id, p := range w.peers {
 		alive[id] = true
 		for _, c := range p.chunks {
 			lists = append(lists, c.rows)
@@ -316,38 +316,38 @@ func (m *Watcher) assembleView(ctx context.Context, own []Row, parts map[wire.Se
 		v.histories = append(v.histories, p.history.Points)
 		v.complete = v.complete && (p.complete() || p.silent(now))
 	}
-	m.before, m.reported = m.reported, m.before
-	collect(m.reported, lists...)
-	m.refreshDirectory(ctx, m.reported, m.before, now)
-	v.rows = merge(m.directory.by, m.reported, alive)
-	v.overview = overviewOf(v.rows, v.total, m.measure(now), now)
-	for _, id := range slices.Sorted(maps.Keys(m.gone)) {
+	w.before, w.reported = w.reported, w.before
+	collect(w.reported, lists...)
+	w.refreshDirectory(ctx, w.reported, w.before, now)
+	v.rows = merge(w.directory.by, w.reported, alive)
+	v.overview = overviewOf(v.rows, v.total, w.measure(now), now)
+	for _, id := range slices.Sorted(maps.Keys(w.gone)) {
 		v.overview.Alerts = append(v.overview.Alerts, Alert{Kind: "goneReplica", Count: 1, Where: id})
 	}
 	for _, id := range mine {
 		at, ok := slices.BinarySearchFunc(v.rows, id, func(r Row, id wire.SessionID) int { return cmp.Compare(r.SessionID, id) })
 		if ok {
-			v.details[id], v.logRead[id] = m.detail(ctx, v.rows[at], parts, now)
+			v.details[id], v.logRead[id] = w.detail(ctx, v.rows[at], parts, now)
 		}
 	}
-	for id := range m.stored {
+	for id := range w.stored {
 		if !slices.Contains(mine, id) {
-			delete(m.stored, id)
+			delete(w.stored, id)
 		}
 	}
 	return v
 }
 
 // measure returns the measurements of all replicas, sorted by id.
-func (m *Watcher) measure(now time.Time) []measured {
+func (w *Watcher) measure(now time.Time) []measured {
 	self := measured{
-		card: membership.Card{ID: m.cfg.Replica, State: membership.Serving}, self: true, sample: m.measured.latest(), at: now, recent: m.measured.recent(now),
+		card: membership.Card{ID: w.cfg.Replica, State: membership.Serving}, self: true, sample: w.measured.latest(), at: now, recent: w.measured.recent(now),
 	}
 	var all []measured
-	for _, c := range m.cards {
-		if c.ID == m.cfg.Replica {
+	for _, c := range w.cards {
+		if c.ID == w.cfg.Replica {
 			self.card = c
-		} else if p := m.peers[c.ID]; p != nil {
+		} else if p := w.peers[c.ID]; p != nil {
 			all = append(all, measured{card: c, sample: p.head.Sample, at: p.at, silent: p.silent(now), recent: p.head.Recent})
 		}
 	}

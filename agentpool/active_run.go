@@ -57,6 +57,8 @@ type activeRun struct {
 	// broken says that the backend failed or did not obey, so that its provider session is not
 	// reused.
 	broken bool
+	// briefing is the briefing of the agent, for a backend with Caps.Prefix.
+	briefing tools.Briefing
 	// earlyApprovals holds approvals requested before the provider session was open, when an answer
 	// could not be delivered yet.
 	earlyApprovals []providers.Event
@@ -85,7 +87,7 @@ func newActiveRun(c *SessionRunner, r Run) *activeRun {
 		caller: tools.Caller{
 			Session: c.ref.Session, User: c.ref.User, Monitor: r.Monitor, Agent: r.Role, Turn: r.Turn,
 			Kind: r.Kind, Window: r.Window, Profile: r.Profile, Guest: r.Guest, Provider: r.Provider, Desktop: c.ref.Desktop,
-			Job: r.Job, Todo: r.Todo,
+			Job: r.Job, Todo: r.Todo, Viewer: r.Viewer, ContextWindow: r.ContextWindow,
 		},
 	}
 	if t := c.parent.cfg.Tracer; t != nil {
@@ -101,12 +103,17 @@ func (l *activeRun) interrupt(reason string) {
 	l.stopWork(&stopped{Ended{Outcome: providers.Interrupted, Reason: reason}})
 }
 
-// execute runs in the goroutine of the run.
+// execute runs the turn, in the goroutine of the run, and reports its end. A panic ends the run as
+// failed.
 func (l *activeRun) execute() {
 	defer l.abandon()
 	var end Ended
 	err := guarded(func() (err error) {
-		end, err = l.runTurn()
+		if l.Call != nil {
+			end, err = l.executeCall()
+		} else {
+			end, err = l.runTurn()
+		}
 		return err
 	})
 	if err != nil {
@@ -139,24 +146,23 @@ func (l *activeRun) failedEnd(err error) Ended {
 	return Ended{Outcome: providers.Failed, Failure: f}
 }
 
-// runTurn does everything up to the end of the turn.
+// runTurn acquires a slot, opens or reuses a provider session, and executes the turn in it. If a reused
+// provider session has ended meanwhile, runTurn opens a new one.
 func (l *activeRun) runTurn() (Ended, error) {
-	p, ok := l.runner.parent.cfg.Providers.Get(l.Provider)
+	p, ok := l.runner.provider(l.Provider)
 	if !ok {
 		return Ended{}, &providers.Failure{Class: providers.Invalid, Err: fmt.Errorf("there is no provider %q here", l.Provider)}
 	}
-	l.providerSession = l.runner.takeIdle(l)
+	l.providerSession = l.runner.takeIdle(l, revisionOf(p))
 	if err := l.acquireSlot(); err != nil {
 		return Ended{}, err
 	}
 	defer context.AfterFunc(l.slot.lostCtx, func() { l.interrupt(lostSlot) })()
-	l.beganAt = time.Now()
-	if l.trace != nil {
-		l.trace.Began()
-	}
-	l.report(Began{RunRef{l.ID}})
-	if err := context.Cause(l.workCtx); err != nil {
+	if err := l.begin(); err != nil {
 		return Ended{}, err
+	}
+	if err := l.preparePrompt(p.Caps()); err != nil {
+		return Ended{}, fmt.Errorf("build the prompt: %w", err)
 	}
 	for {
 		reused := l.providerSession != nil
@@ -199,16 +205,16 @@ func (l *activeRun) acquireSlot() error {
 	return context.Cause(l.workCtx)
 }
 
-// brief returns the system prompt. It retries while the store is unavailable.
-func (l *activeRun) brief() (string, error) {
+// loadBriefing returns the agent's briefing. It retries while the store is unavailable.
+func (l *activeRun) loadBriefing() (tools.Briefing, error) {
 	for pause := minRetryPause; ; pause = min(2*pause, maxRetryPause) {
-		system, err := l.runner.parent.cfg.Tools.Brief(l.workCtx, l.caller)
+		b, err := l.runner.parent.cfg.Tools.Brief(l.workCtx, l.caller)
 		if err == nil || !errors.Is(err, store.ErrUnavailable) {
-			return system, err
+			return b, err
 		}
 		select {
 		case <-l.workCtx.Done():
-			return "", context.Cause(l.workCtx)
+			return b, context.Cause(l.workCtx)
 		case <-time.After(pause):
 		}
 	}
@@ -219,12 +225,17 @@ func (l *activeRun) open(p providers.Provider) (err error) {
 	cfg := l.runner.parent.cfg
 	caps := p.Caps()
 	system, withTools := l.System, l.System == ""
-	if withTools {
-		if system, err = l.brief(); err != nil {
+	switch {
+	case withTools && caps.Prefix:
+		system = l.briefing.System
+	case withTools:
+		b, err := l.loadBriefing()
+		if err != nil {
 			return fmt.Errorf("build the system prompt: %w", err)
 		}
+		system = b.Whole()
 	}
-	t := &providerSession{runner: l.runner, agent: l.Agent, provider: l.Provider, profile: l.Profile, guest: l.Guest, process: caps.Process, run: l, over: make(chan struct{})}
+	t := &providerSession{runner: l.runner, agent: l.Agent, provider: l.Provider, revision: revisionOf(p), profile: l.Profile, guest: l.Guest, process: caps.Process, run: l, over: make(chan struct{})}
 	spec := providers.Spec{
 		Agent: string(l.Role), System: system, Model: cfg.Models[l.Provider],
 		From: l.From, Fork: l.Fork, Whole: l.Lasting && !l.Fork, OnEvent: t.handleEvent,
@@ -232,17 +243,27 @@ func (l *activeRun) open(p providers.Provider) (err error) {
 	if caps.Process && cfg.Dir != nil {
 		spec.Dir = cfg.Dir(l.runner.ref.Session)
 	}
-	if withTools {
+	switch {
+	case withTools && caps.Prefix:
+		spec.Tools, spec.Call = cfg.Tools.AllTools(l.caller), t.call
+	case withTools:
 		spec.Tools, spec.Call = cfg.Tools.Tools(l.caller), t.call
+	}
+	if l.NoTools {
+		spec.Call = refuseCall
 	}
 	if cfg.Tracer != nil {
 		spec.OnModelCall = t.traceModelCall
 	}
 	if withTools && caps.MCP && cfg.MCPTokens != nil {
-		spec.MCP, t.revoke = cfg.MCPTokens.Issue(l.caller)
+		spec.MCP = func(execute func(context.Context, providers.ToolCall) providers.ToolResult) providers.Endpoint {
+			e, revoke := cfg.MCPTokens.Issue(l.caller, execute)
+			t.ownToken(revoke)
+			return e
+		}
 		defer func() {
 			if err != nil {
-				t.revoke()
+				t.revokeTokens()
 			}
 		}()
 	}
@@ -259,6 +280,30 @@ func (l *activeRun) open(p providers.Provider) (err error) {
 		l.askApproval(e)
 	}
 	return nil
+}
+
+// preparePrompt adds what the agent must know to the prompt, for a backend that sends the whole
+// conversation with each request: there it is part of the conversation, so that the system prompt
+// does not change. It hides the owner's memory from the turns of guests.
+func (l *activeRun) preparePrompt(caps providers.Caps) (err error) {
+	if l.Guest {
+		l.From.Entries = tools.WithoutMemory(l.From.Entries)
+	}
+	if !caps.Prefix || l.System != "" {
+		return nil
+	}
+	if l.briefing, err = l.loadBriefing(); err != nil {
+		return err
+	}
+	if !l.Continue && !l.NoTools {
+		l.Prompt = l.briefing.Preface(l.From.Entries) + l.Prompt
+	}
+	return nil
+}
+
+// refuseCall is the result of a call in a run without tools.
+func refuseCall(context.Context, providers.ToolCall) providers.ToolResult {
+	return providers.ToolResult{Text: "No tools now: write only what the last message asks for.", IsError: true}
 }
 
 // awaitOpen waits for a provider session to open, and handles events meanwhile. A session that
@@ -278,7 +323,7 @@ func (l *activeRun) awaitOpen(ctx context.Context, open func() (providers.Sessio
 			return s.Close()
 		}
 	})
-	late, giveUp := ctx.Done(), (<-chan time.Time)(nil)
+	ended, timeout := ctx.Done(), (<-chan time.Time)(nil)
 	for {
 		select {
 		case s := <-opened:
@@ -291,9 +336,9 @@ func (l *activeRun) awaitOpen(ctx context.Context, open func() (providers.Sessio
 			}
 		case <-l.output.due:
 			l.flush()
-		case <-late:
-			late, giveUp = nil, time.After(backendTimeout)
-		case <-giveUp:
+		case <-ended:
+			ended, timeout = nil, time.After(backendTimeout) // Open has ctx, too, and should return
+		case <-timeout:
 			return nil, context.Cause(ctx)
 		}
 	}
@@ -303,7 +348,7 @@ func (l *activeRun) awaitOpen(ctx context.Context, open func() (providers.Sessio
 func (l *activeRun) finish(end Ended) {
 	defer l.runner.removeRun(l) // Dispose works until then
 	l.flush()
-	spurned := l.markEnded()
+	refused := l.markEnded()
 	l.waitQuiet()
 	if t := l.providerSession; t != nil {
 		l.keepOrClose(t, end)
@@ -316,7 +361,7 @@ func (l *activeRun) finish(end Ended) {
 		case <-time.After(cleanupTimeout):
 		}
 	}
-	for _, s := range spurned {
+	for _, s := range refused {
 		l.report(SteerRefused{RunRef: RunRef{l.ID}, Message: s.Message, Ending: true})
 	}
 	if l.trace != nil {
@@ -334,8 +379,8 @@ func (l *activeRun) keepOrClose(t *providerSession, end Ended) {
 	if t.process {
 		t.slot, l.slot = l.slot, nil
 	}
-	good := l.Lasting && !l.Fork && !l.broken && t.revoke == nil && end.Outcome != providers.Failed
-	if good && l.runner.keepIdle(l, t) {
+	reusable := l.Lasting && !l.Fork && !l.broken && end.Outcome != providers.Failed
+	if reusable && l.runner.keepIdle(l, t) {
 		return
 	}
 	closed := make(chan struct{})
@@ -371,4 +416,14 @@ func (l *activeRun) report(r Report) {
 		l.log.DebugContext(l.ctx, "session closed, stopping run", "error", err)
 		l.abandon()
 	}
+}
+
+// begin records and reports that the run begins. It returns the reason if the run was already stopped.
+func (l *activeRun) begin() error {
+	l.beganAt = time.Now()
+	if l.trace != nil {
+		l.trace.Began()
+	}
+	l.report(Began{RunRef{l.ID}})
+	return context.Cause(l.workCtx)
 }

@@ -26,9 +26,10 @@
 // is lost or the session runner is closed, all agents are stopped without a report and all
 // slots are released; Close returns after that.
 //
-// A backend that calls tools over MCP uses the MCP token of its turn and bypasses the
-// session runner, so text that it sent before a call may be published after the call. When
-// the turn ends, the token is revoked, which aborts calls that are still running.
+// A backend that calls tools over MCP has one MCP token per provider session, because a process
+// lives for many turns. Its calls are executed like those of other backends: in the turn that runs
+// when a call arrives, and in none between turns, when they are refused. The end of a turn aborts
+// its calls. The token is revoked when the provider session is closed.
 //
 // The package refuses only runs whose provider does not exist. All other decisions are made
 // before a run is started.

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -76,15 +78,16 @@ type Limiter struct {
 	log    *slog.Logger
 	// id distinguishes the holders of this limiter from those of all others.
 	id    string
-	count atomic.Uint64
+	count atomic.Uint64 // of holders, to number them
 
 	mu   sync.Mutex // guards the following
 	held map[*slotPart]struct{}
 
-	releases sync.WaitGroup
+	releases sync.WaitGroup // releases that the store has not confirmed yet
 }
 
-// slotPart is one semaphore's part of a slot.
+// slotPart is one of the semaphores that a slot holds: that of the session, of the user, and of all
+// agents.
 type slotPart struct {
 	store.SlotRequest
 	of *Slot
@@ -264,14 +267,11 @@ func (l *Limiter) renewAll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, l.limits.TTL/3)
 	defer cancel()
 	l.mu.Lock()
-	places := make([]*slotPart, 0, len(l.held))
-	for p := range l.held {
-		places = append(places, p)
-	}
+	parts := slices.Collect(maps.Keys(l.held))
 	l.mu.Unlock()
 	var first error
 	failed := 0
-	for _, p := range places {
+	for _, p := range parts {
 		if err := l.renew(ctx, p); err != nil {
 			if failed++; first == nil {
 				first = err
@@ -279,7 +279,7 @@ func (l *Limiter) renewAll(ctx context.Context) error {
 		}
 	}
 	if first != nil {
-		return fmt.Errorf("renew %d of %d slots: %w", failed, len(places), first)
+		return fmt.Errorf("renew %d of %d slots: %w", failed, len(parts), first)
 	}
 	return nil
 }
@@ -326,10 +326,10 @@ func (l *Limiter) holds(p *slotPart) bool {
 	return ok
 }
 
-func (l *Limiter) removeHeld(places ...*slotPart) {
+func (l *Limiter) removeHeld(parts ...*slotPart) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, p := range places {
+	for _, p := range parts {
 		delete(l.held, p)
 	}
 }

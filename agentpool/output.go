@@ -8,18 +8,18 @@ import (
 )
 
 const (
-	// outputInterval is the minimum time between two reports of a run's text, and quickInterval that
-	// while the replica has few reports to make: up to quickReports per second.
+	// outputInterval is the minimum time between two reports of a run's text. While all runs of the
+	// replica together make fewer than quickReports per second, it is quickInterval.
 	outputInterval = 50 * time.Millisecond
 	quickInterval  = 5 * time.Millisecond
 	quickReports   = 400
-	// maxOutput bounds the text buffered in that time.
+	// maxOutput bounds the buffered text of a run. While it is reached, the backend blocks.
 	maxOutput = 64 << 10
 )
 
-// newQuickReports returns the limiter of the reports that the runs of a replica make at once. A
-// person sees text as it comes from the model, and a replica with hundreds of streams spends its time
-// on few larger reports: without the limiter each token would cost a commit.
+// newQuickReports returns the rate limiter of the reports after quickInterval, for all runs of a
+// replica. With few streams people see text as the model sends it. With hundreds of streams the
+// replica makes fewer and larger reports, because every report costs a commit.
 func newQuickReports() *rate.Limiter { return rate.NewLimiter(quickReports, quickReports/8) }
 
 // outputBuffer coalesces the text of an agent, so that many small pieces become few reports.
@@ -27,25 +27,26 @@ type outputBuffer struct {
 	text     strings.Builder
 	thinking strings.Builder
 	last     time.Time        // time of the last report
-	due      <-chan time.Time // fires when the next report is due
+	due      <-chan time.Time // fires when the next report is due; nil if none is scheduled
 }
 
-func (s *outputBuffer) full() bool { return s.text.Len()+s.thinking.Len() >= maxOutput }
+func (b *outputBuffer) full() bool { return b.text.Len()+b.thinking.Len() >= maxOutput }
 
-// bufferOutput reports text now, or a little later together with the text that follows.
+// bufferOutput adds text to the buffer. It reports the buffer at once if the last report is long
+// enough ago; otherwise it schedules the report, which then contains the text that follows, too.
 func (l *activeRun) bufferOutput(text, thinking string) {
-	s := &l.output
-	s.text.WriteString(text)
-	s.thinking.WriteString(thinking)
-	if text == "" && thinking == "" || s.due != nil {
+	b := &l.output
+	b.text.WriteString(text)
+	b.thinking.WriteString(thinking)
+	if text == "" && thinking == "" || b.due != nil {
 		return
 	}
 	interval := outputInterval
 	if l.runner.parent.quickReports.Allow() {
 		interval = quickInterval
 	}
-	if wait := time.Until(s.last.Add(interval)); !s.last.IsZero() && wait > 0 {
-		s.due = time.After(wait)
+	if wait := time.Until(b.last.Add(interval)); !b.last.IsZero() && wait > 0 {
+		b.due = time.After(wait)
 		return
 	}
 	l.flush()
@@ -53,14 +54,14 @@ func (l *activeRun) bufferOutput(text, thinking string) {
 
 // flush reports the buffered text.
 func (l *activeRun) flush() {
-	s := &l.output
-	s.due = nil
-	if s.text.Len() == 0 && s.thinking.Len() == 0 {
+	b := &l.output
+	b.due = nil
+	if b.text.Len() == 0 && b.thinking.Len() == 0 {
 		return
 	}
-	said := Output{RunRef{l.ID}, s.text.String(), s.thinking.String()}
-	s.text.Reset()
-	s.thinking.Reset()
-	s.last = time.Now()
-	l.report(said)
+	output := Output{RunRef{l.ID}, b.text.String(), b.thinking.String()}
+	b.text.Reset()
+	b.thinking.Reset()
+	b.last = time.Now()
+	l.report(output)
 }

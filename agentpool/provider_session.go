@@ -23,13 +23,11 @@ type providerSession struct {
 	runner   *SessionRunner
 	agent    string
 	provider string
+	revision string // of the provider's settings
 	profile  string
 	guest    bool // opened with the system prompt for guests
 	process  bool // the backend is a process, which needs a slot while it is open
 	session  providers.Session
-	// revoke revokes the MCP token of a backend that calls tools over MCP. A token belongs to
-	// one turn, so such a session is not reused.
-	revoke func()
 	// slot is held while the session is open and idle, if it is a process. unwatch stops
 	// waiting for the loss of the slot.
 	slot    *Slot
@@ -44,6 +42,10 @@ type providerSession struct {
 	mu   sync.Mutex // guards the following
 	run  *activeRun // the run that uses the session; nil if idle
 	dead bool       // the backend ended the session
+	// revoke revokes the MCP tokens of a backend that calls tools over MCP. They are valid as
+	// long as the session is open, for all of its turns; revoked says that they were.
+	revoke  []func()
+	revoked bool
 }
 
 // handleEvent forwards an event to the run that uses the session.
@@ -60,13 +62,15 @@ func (t *providerSession) handleEvent(e providers.Event) {
 	}
 }
 
-// call executes a tool for the run that uses the session.
+// call executes a tool for the run that uses the session. Between two turns it refuses the call. A
+// late call of a turn that has ended counts for the turn that runs when it arrives: over MCP it
+// cannot be told from a call of that turn, and there users see it and can stop it.
 func (t *providerSession) call(ctx context.Context, call providers.ToolCall) providers.ToolResult {
 	t.mu.Lock()
 	l := t.run
 	t.mu.Unlock()
 	if l == nil {
-		return turnOver()
+		return providers.ToolResult{Text: "No turn is running. Tools can be called only while the agent works on a message.", IsError: true}
 	}
 	return l.call(ctx, call)
 }
@@ -79,8 +83,42 @@ func (t *providerSession) assignTo(l *activeRun) bool {
 	return !t.dead
 }
 
-// takeIdle returns the agent's idle provider session if the run can reuse it, else nil.
-func (c *SessionRunner) takeIdle(l *activeRun) *providerSession {
+// ownToken makes an MCP token end with the session.
+func (t *providerSession) ownToken(revoke func()) {
+	t.mu.Lock()
+	late := t.revoked
+	t.revoke = append(t.revoke, revoke)
+	t.mu.Unlock()
+	if late {
+		revoke()
+	}
+}
+
+// revokeTokens revokes the MCP tokens of the session.
+func (t *providerSession) revokeTokens() {
+	t.mu.Lock()
+	all := t.revoke
+	t.revoke, t.revoked = nil, true
+	t.mu.Unlock()
+	for _, revoke := range all {
+		revoke()
+	}
+}
+
+// revised is a provider whose settings can change.
+type revised interface{ Revision() string }
+
+// revisionOf returns the revision of a provider's settings, or "" if they do not change.
+func revisionOf(p providers.Provider) string {
+	if r, ok := p.(revised); ok {
+		return r.Revision()
+	}
+	return ""
+}
+
+// takeIdle returns the agent's idle provider session if the run can reuse it, else nil. revision is
+// that of the settings of the provider now.
+func (c *SessionRunner) takeIdle(l *activeRun, revision string) *providerSession {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.idle[l.Agent]
@@ -89,7 +127,7 @@ func (c *SessionRunner) takeIdle(l *activeRun) *providerSession {
 	}
 	delete(c.idle, l.Agent)
 	t.idleTimer.Stop()
-	if t.provider != l.Provider || t.profile != l.Profile || t.guest != l.Guest || l.Continue || !t.assignTo(l) {
+	if t.provider != l.Provider || t.revision != revision || t.profile != l.Profile || t.guest != l.Guest || l.Continue || !t.assignTo(l) {
 		c.closeAsync(t)
 		return nil
 	}
@@ -177,9 +215,7 @@ func (c *SessionRunner) closeSession(t *providerSession) {
 	case <-time.After(backendTimeout):
 		c.log.ErrorContext(c.ctx, "provider session does not close, abandoning it", "agent", t.agent, "provider", t.provider)
 	}
-	if t.revoke != nil {
-		t.revoke()
-	}
+	t.revokeTokens()
 	if t.slot != nil {
 		if t.unwatch != nil {
 			t.unwatch()

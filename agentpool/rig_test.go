@@ -75,6 +75,7 @@ func (b backends) Get(name string) (providers.Provider, bool) {
 // fakeTools is a ToolExecutor controlled by a test.
 type fakeTools struct {
 	brief  func() (string, error)
+	memory string // a section of the briefing
 	tools  func() []providers.Tool
 	tool   func(ctx context.Context, c tools.Caller, call providers.ToolCall) providers.ToolResult
 	launch func(ctx context.Context, c tools.Caller)
@@ -94,11 +95,19 @@ func (f *fakeTools) Call(ctx context.Context, c tools.Caller, call providers.Too
 	return providers.ToolResult{Text: "done"}
 }
 
-func (f *fakeTools) Brief(_ context.Context, c tools.Caller) (string, error) {
+func (f *fakeTools) AllTools(c tools.Caller) []providers.Tool {
+	return append(f.Tools(c), providers.Tool{Name: "tool_of_others"})
+}
+
+func (f *fakeTools) Brief(_ context.Context, c tools.Caller) (tools.Briefing, error) {
+	system := "you are " + string(c.Agent)
 	if f.brief != nil {
-		return f.brief()
+		var err error
+		if system, err = f.brief(); err != nil {
+			return tools.Briefing{}, err
+		}
 	}
-	return "you are " + string(c.Agent), nil
+	return tools.Briefing{System: system, Sections: []tools.Section{{Tag: "memory", Text: f.memory}}}, nil
 }
 
 func (f *fakeTools) Launch(ctx context.Context, c tools.Caller) {

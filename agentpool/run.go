@@ -25,6 +25,11 @@ type Run struct {
 	Profile string
 	// Guest says that someone other than the session's owner began the turn.
 	Guest bool
+	// ContextWindow is the size of the model's context window in tokens; 0 means that of the
+	// provider.
+	ContextWindow int
+	// Viewer describes the screen of that person; nil if unknown.
+	Viewer *wire.Viewer
 	// Provider is the name of the backend.
 	Provider string
 	// Prompt and Images are the input of the turn. With Continue the run continues a turn that
@@ -42,10 +47,16 @@ type Run struct {
 	Lasting bool
 	// System, unless empty, replaces the system prompt. Such a run has no tools.
 	System string
+	// NoTools says that the run uses no tools. Its requests name them all the same, so that they
+	// begin like the others of the session; calls are refused.
+	NoTools bool
 	// Job is the name of the plan's job that the run executes, if any, and Todo the plan's todo
 	// that the job is for.
 	Job  string
 	Todo wire.TodoID
+	// Call, unless nil, is the tool call of a program that the run executes instead of a turn with a
+	// backend. Such a run needs no slot.
+	Call *providers.ToolCall
 	// Slot is a reserved slot; without it the run waits for one.
 	Slot *Slot
 	// Attempt counts the runs of the turn from 1. Waited is the time that the message was
@@ -127,6 +138,8 @@ type (
 		Failure *providers.Failure
 		// Reason is the reason of an interrupted run.
 		Reason string
+		// Result is the result of [Run.Call]; nil if it was not called.
+		Result *providers.ToolResult
 		Took   time.Duration
 	}
 )

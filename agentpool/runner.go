@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/everdesk/everdesk/profiles"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
@@ -18,23 +19,38 @@ import (
 type ToolExecutor interface {
 	// Tools returns the tools that the caller may use.
 	Tools(c tools.Caller) []providers.Tool
+	// AllTools returns the tools of all agents, for backends that cache the beginning of requests.
+	AllTools(c tools.Caller) []providers.Tool
 	// Call executes a tool.
 	Call(ctx context.Context, c tools.Caller, call providers.ToolCall) providers.ToolResult
-	// Brief returns the system prompt of the caller's agent.
-	Brief(ctx context.Context, c tools.Caller) (string, error)
+	// Brief returns the briefing of the caller's agent.
+	Brief(ctx context.Context, c tools.Caller) (tools.Briefing, error)
 	// Launch runs the launch hooks of the user's configuration.
 	Launch(ctx context.Context, c tools.Caller)
 }
 
 // MCPTokens issues the tokens with which external programs call tools on behalf of an agent.
 type MCPTokens interface {
-	// Issue returns an endpoint with a token that is valid until revoke is called.
-	Issue(c tools.Caller) (e providers.Endpoint, revoke func())
+	// Issue returns an endpoint with the tools of c and a token that is valid until revoke is
+	// called. execute executes the calls, possibly several concurrently.
+	Issue(c tools.Caller, execute func(context.Context, providers.ToolCall) providers.ToolResult) (e providers.Endpoint, revoke func())
 }
 
 // Providers looks up backends by name.
 type Providers interface {
 	Get(name string) (providers.Provider, bool)
+}
+
+// Profiles finds what a user means by a name: a model profile of the user or a backend of the hub. Its
+// methods may read the store and return within about a second.
+type Profiles interface {
+	// Find returns the name under which a session stores what the user means, and whether there is
+	// such a provider.
+	Find(user, name string) (string, bool)
+	// Get returns the provider that is stored under a name.
+	Get(user, name string) (providers.Provider, bool)
+	// Default returns the user's own default of a role, or "".
+	Default(user string, r profiles.Role) string
 }
 
 // SessionRef identifies the session that a session runner belongs to, and receives its reports.
@@ -51,7 +67,9 @@ type SessionRef struct {
 type Config struct {
 	Limiter   *Limiter
 	Providers Providers
-	Tools     ToolExecutor
+	// Profiles, unless nil, replaces Providers.
+	Profiles Profiles
+	Tools    ToolExecutor
 	// MCPTokens may be nil: then backends that call tools over MCP have no tools.
 	MCPTokens MCPTokens
 	// Models selects the model per provider; a missing provider uses its default model.

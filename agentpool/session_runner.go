@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/everdesk/everdesk/profiles"
+	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/tools"
 )
 
@@ -150,25 +152,56 @@ func (c *SessionRunner) Dispose(agent string) {
 	}
 }
 
+// provider returns the provider that is stored under a name.
+func (c *SessionRunner) provider(name string) (providers.Provider, bool) {
+	if all := c.parent.cfg.Profiles; all != nil {
+		return all.Get(c.ref.User, name)
+	}
+	return c.parent.cfg.Providers.Get(name)
+}
+
+// FindProvider returns the name under which to store what the user means by a name, and whether there
+// is such a provider.
+func (c *SessionRunner) FindProvider(name string) (string, bool) {
+	if all := c.parent.cfg.Profiles; all != nil {
+		return all.Find(c.ref.User, name)
+	}
+	return name, c.HasProvider(name)
+}
+
+// DefaultProvider returns the user's own default of a role, or "".
+func (c *SessionRunner) DefaultProvider(r profiles.Role) string {
+	if all := c.parent.cfg.Profiles; all != nil {
+		return all.Default(c.ref.User, r)
+	}
+	return ""
+}
+
 // CanSteer reports whether the provider accepts messages while a turn runs.
 func (c *SessionRunner) CanSteer(provider string) bool {
-	p, ok := c.parent.cfg.Providers.Get(provider)
+	p, ok := c.provider(provider)
 	return ok && p.Caps().Steer
 }
 
 // ContextWindow returns the size of the context window of the provider's model in tokens; 0 means
 // unknown.
 func (c *SessionRunner) ContextWindow(provider string) int {
-	p, ok := c.parent.cfg.Providers.Get(provider)
+	p, ok := c.provider(provider)
 	if !ok {
 		return 0
 	}
 	return p.Caps().Window
 }
 
+// SharesPrefix reports whether the beginning that requests of the provider share is cached.
+func (c *SessionRunner) SharesPrefix(provider string) bool {
+	p, ok := c.provider(provider)
+	return ok && p.Caps().Prefix
+}
+
 // HasProvider reports whether the provider exists.
 func (c *SessionRunner) HasProvider(provider string) bool {
-	_, ok := c.parent.cfg.Providers.Get(provider)
+	_, ok := c.provider(provider)
 	return ok
 }
 

@@ -268,39 +268,65 @@ func TestProviders(t *testing.T) {
 	})
 }
 
-// A backend that calls tools over MCP gets an MCP token for one turn.
+// A backend that calls tools over MCP gets an MCP token that is valid as long as its session is open.
+// A call counts for the turn that runs when it arrives, and is refused between turns.
 func TestMCPToken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, agentpool.Limits{})
 		r.provider.caps.MCP = true
+		var endpoint providers.Endpoint
+		r.provider.onOpen = func(_ context.Context, s providers.Spec) error {
+			endpoint = s.MCP(s.Call)
+			return nil
+		}
 		b := &tokens{}
 		pool := agentpool.NewRunner(agentpool.Config{Limiter: r.limiter, Tools: r.tools, Providers: backends{"fake": r.provider}, MCPTokens: b})
 		runner := pool.Session(t.Context(), agentpool.SessionRef{Session: "ses-1", Sink: r.reportRecorder})
 		defer pool.Close()
-		var during []wire.MessageID
+		var turns []wire.MessageID
+		r.tools.tool = func(_ context.Context, c tools.Caller, _ providers.ToolCall) providers.ToolResult {
+			turns = append(turns, c.Turn)
+			return providers.ToolResult{Text: "done"}
+		}
+		call := providers.ToolCall{ID: "c", Name: "look"}
 		r.provider.runTurn = func(*turn) (providers.Outcome, error) {
-			during = append(during, b.good...)
+			b.execute(t.Context(), call)
 			return providers.Completed, nil
 		}
-		runner.Start(mainRun("1"))
+		for _, id := range []string{"1", "2"} {
+			runner.Start(mainRun(id))
+			synctest.Wait()
+			if got := b.execute(t.Context(), call); !got.IsError || !strings.Contains(got.Text, "No turn is running") {
+				t.Errorf("a call after turn %s gives %+v, want an error that no turn is running", id, got)
+			}
+		}
+		if want := []wire.MessageID{"m-1", "m-2"}; !slices.Equal(turns, want) || len(b.good) != 1 || b.issued != 1 {
+			t.Errorf("calls were executed in %v with %d tokens, %d valid, want %v with one valid token", turns, b.issued, len(b.good), want)
+		}
+		runner.Dispose(mainRun("1").Agent)
 		synctest.Wait()
-		runner.Start(mainRun("2"))
-		synctest.Wait()
-		r.provider.onOpen = func(context.Context, providers.Spec) error { return errFake }
+		r.provider.onOpen = func(_ context.Context, s providers.Spec) error {
+			s.MCP(s.Call)
+			return errFake
+		}
 		runner.Start(mainRun("3"))
 		synctest.Wait()
-		specs, _, _ := r.provider.received()
-		if !slices.Equal(during, []wire.MessageID{"m-1", "m-2"}) || len(b.good) != 0 || specs[1].MCP.Token != "m-2" {
-			t.Errorf("MCP tokens were valid for %v, are valid for %v, and the second session has %q, want m-1 and m-2, none and m-2", during, b.good, specs[1].MCP.Token)
+		if specs, _, _ := r.provider.received(); len(b.good) != 0 || len(specs) != 1 || endpoint.Token != "m-1" {
+			t.Errorf("%d tokens are valid after the end and the sessions opened are %d, want none and 1 with token m-1", len(b.good), len(specs))
 		}
 	})
 }
 
-type tokens struct{ good []wire.MessageID }
+type tokens struct {
+	issued  int
+	good    []wire.MessageID
+	execute func(context.Context, providers.ToolCall) providers.ToolResult
+}
 
-func (b *tokens) Issue(c tools.Caller) (providers.Endpoint, func()) {
-	b.good = append(b.good, c.Turn)
+func (b *tokens) Issue(c tools.Caller, execute func(context.Context, providers.ToolCall) providers.ToolResult) (providers.Endpoint, func()) {
+	b.issued++
+	b.good, b.execute = append(b.good, c.Turn), execute
 	return providers.Endpoint{Token: string(c.Turn)}, func() {
 		b.good = slices.DeleteFunc(b.good, func(m wire.MessageID) bool { return m == c.Turn })
 	}

@@ -2,6 +2,7 @@ package agentpool
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -54,6 +55,19 @@ func (l *activeRun) call(turn context.Context, call providers.ToolCall) (r provi
 		return providers.ToolResult{Text: "The tool broke.", IsError: true}
 	}
 	return r
+}
+
+// executeCall executes the tool call of a run that has no backend.
+func (l *activeRun) executeCall() (Ended, error) {
+	if err := l.begin(); err != nil {
+		return Ended{}, err
+	}
+	r := l.tracedCall(*l.Call, func() providers.ToolResult { return l.runner.parent.cfg.Tools.Call(l.workCtx, l.caller, *l.Call) })
+	end := Ended{Outcome: providers.Completed, Result: &r}
+	if s, ok := errors.AsType[*stopped](context.Cause(l.workCtx)); ok {
+		end.Outcome, end.Reason = s.end.Outcome, s.end.Reason
+	}
+	return end, nil
 }
 
 // holdResult delays the result of a tool while the run is being stopped, until the backend has

@@ -37,7 +37,7 @@ func ExampleWindow() {
 	rules := wire.AutoApproval{AllowedMaxRequests: 2}
 	var w approval.Window
 	for range 2 {
-		w = w.Spend(0.01)
+		w = w.Spend(0.01, false)
 		limit, reached := w.Exceeds(rules)
 		fmt.Printf("%d %t %q\n", w.Requests, reached, limit.Type)
 	}

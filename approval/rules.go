@@ -139,11 +139,16 @@ type Window struct {
 	Number   int     `json:"number,omitempty"`
 	Requests int     `json:"requests,omitempty"`
 	Cost     float64 `json:"cost,omitempty"`
+	// Unpriced says that the cost of a request is unknown, and AcceptsUnpriced that the user has
+	// confirmed that such requests continue.
+	Unpriced        bool `json:"unpriced,omitempty"`
+	AcceptsUnpriced bool `json:"acceptsUnpriced,omitempty"`
 }
 
 // Limit is a spending limit that was reached.
 type Limit struct {
-	// Type is "requests" or "cost"; Count is the allowed amount as text.
+	// Type is "requests", "cost", or "unknown_cost" if a cost limit cannot be checked because a price
+	// is unknown. Count is the allowed amount as text.
 	Type  string `json:"type"`
 	Count string `json:"count"`
 }
@@ -151,15 +156,23 @@ type Limit struct {
 // costTolerance is the allowed rounding error, in dollars, of a sum of small costs.
 const costTolerance = 0.0001
 
-// Spend returns w with one more request of the given cost in US dollars.
-func (w Window) Spend(usd float64) Window {
+// Spend returns w with one more request of the given cost in US dollars. The cost of an unpriced
+// request is not known entirely.
+func (w Window) Spend(usd float64, unpriced bool) Window {
 	w.Requests++
 	w.Cost += max(usd, 0)
+	w.Unpriced = w.Unpriced || unpriced
 	return w
 }
 
-// Reset returns an empty window with the next number, after the user confirmed.
+// Reset returns an empty window with the next number, for new rules.
 func (w Window) Reset() Window { return Window{Number: w.Number + 1} }
+
+// Confirm returns an empty window with the next number, after the user confirmed. Requests without a
+// known price need no second confirmation under the same rules.
+func (w Window) Confirm() Window {
+	return Window{Number: w.Number + 1, AcceptsUnpriced: w.AcceptsUnpriced || w.Unpriced}
+}
 
 // Exceeds returns the limit that one more request would exceed, if any.
 func (w Window) Exceeds(rules wire.AutoApproval) (Limit, bool) {
@@ -168,6 +181,8 @@ func (w Window) Exceeds(rules wire.AutoApproval) (Limit, bool) {
 		return Limit{"requests", strconv.Itoa(rules.AllowedMaxRequests)}, true
 	case rules.AllowedMaxCost > 0 && cmp.Compare(w.Cost, rules.AllowedMaxCost+costTolerance) > 0:
 		return Limit{"cost", fmt.Sprintf("%.2f", rules.AllowedMaxCost)}, true
+	case rules.AllowedMaxCost > 0 && w.Unpriced && !w.AcceptsUnpriced:
+		return Limit{"unknown_cost", fmt.Sprintf("%.2f", rules.AllowedMaxCost)}, true
 	}
 	return Limit{}, false
 }

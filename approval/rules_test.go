@@ -179,7 +179,7 @@ func TestSpendingLimits(t *testing.T) {
 	}
 	var w approval.Window
 	for range 3 {
-		w = w.Spend(0.1)
+		w = w.Spend(0.1, false)
 	}
 	for name, test := range map[string]struct {
 		requests int
@@ -201,11 +201,42 @@ func TestSpendingLimits(t *testing.T) {
 	if limit.Count != "0.10" {
 		t.Errorf("shown cost: got %s, want 0.10", limit.Count)
 	}
-	again := w.Reset()
-	if again.Requests != 0 || again.Cost != 0 || again.Number != 1 || exceeds(again, 1, 0.1) != "" || again.Reset().Number != 2 {
+	again := w.Confirm()
+	if again.Requests != 0 || again.Cost != 0 || again.Number != 1 || exceeds(again, 1, 0.1) != "" || again.Confirm().Number != 2 {
 		t.Errorf("window after the user confirmed: got %+v, want the first without requests and cost", again)
 	}
-	if exceeds(again.Spend(0), 1, 0) != "requests" {
+	if exceeds(again.Spend(0, false), 1, 0) != "requests" {
 		t.Error("second window with one request: got no request limit, want one")
+	}
+}
+
+// A limit of cost cannot be checked if a price is unknown, so the user is asked once.
+func TestUnknownPricesAsk(t *testing.T) {
+	t.Parallel()
+	limited := wire.AutoApproval{AllowedMaxCost: 1}
+	exceeds := func(w approval.Window, rules wire.AutoApproval) string {
+		limit, _ := w.Exceeds(rules)
+		return limit.Type
+	}
+	var w approval.Window
+	w = w.Spend(0, true).Spend(0.1, false)
+	if got := exceeds(w, limited); got != "unknown_cost" {
+		t.Errorf("after a request with an unknown price: got limit %q, want unknown_cost", got)
+	}
+	if got := exceeds(w, wire.AutoApproval{AllowedMaxRequests: 5}); got != "" {
+		t.Errorf("without a limit of cost: got limit %q, want none", got)
+	}
+	if got := exceeds(w.Spend(2, false), limited); got != "cost" {
+		t.Errorf("when the known cost is too high: got limit %q, want cost", got)
+	}
+	confirmed := w.Confirm().Spend(0, true)
+	if got := exceeds(confirmed, limited); got != "" {
+		t.Errorf("after the user confirmed: got limit %q, want none", got)
+	}
+	if got := exceeds(confirmed.Spend(2, false), limited); got != "cost" {
+		t.Errorf("known cost after the user confirmed: got limit %q, want cost", got)
+	}
+	if got := exceeds(confirmed.Reset().Spend(0, true), limited); got != "unknown_cost" {
+		t.Errorf("with new rules: got limit %q, want unknown_cost", got)
 	}
 }

@@ -76,21 +76,21 @@ func New(docs Store, log *slog.Logger) *Log { return &Log{docs: docs, log: log} 
 // Begin records an action before it is executed. For a known id it returns the known
 // record: that of the beginning, or that of the ending. done reports that the action
 // succeeded before and must not be executed again.
-func (b *Log) Begin(ctx context.Context, r Record) (known Record, done bool, err error) {
+func (l *Log) Begin(ctx context.Context, r Record) (known Record, done bool, err error) {
 	if err := r.check(); err != nil {
 		return Record{}, false, err
 	}
 	r.Result, r.Detail = Begun, ""
 	r.normalize()
 	e := actionEntry{Begun: r}
-	_, err = b.docs.Put(ctx, store.Document{Collection: actions, Name: r.ID, Data: encode(e), TTL: actionTTL})
+	_, err = l.docs.Put(ctx, store.Document{Collection: actions, Name: r.ID, Data: encode(e), TTL: actionTTL})
 	if errors.Is(err, store.ErrConflict) {
-		if e, _, err = b.findAction(ctx, r.ID); err == nil && !e.Begun.sameAction(&r) {
+		if e, _, err = l.findAction(ctx, r.ID); err == nil && !e.Begun.sameAction(&r) {
 			return Record{}, false, ErrReused
 		}
 	}
 	if err == nil {
-		known, err = b.ensureChained(ctx, r.ID, e.done())
+		known, err = l.ensureChained(ctx, r.ID, e.done())
 	}
 	if err != nil {
 		return Record{}, false, fmt.Errorf("record action %s: %w", r.Action, err)
@@ -100,12 +100,12 @@ func (b *Log) Begin(ctx context.Context, r Record) (known Record, done bool, err
 
 // Find returns what was recorded under the id of r, which must be the same action, or
 // [store.ErrNotFound]. A record returned as done is in the chain.
-func (b *Log) Find(ctx context.Context, r Record) (known Record, done bool, err error) {
+func (l *Log) Find(ctx context.Context, r Record) (known Record, done bool, err error) {
 	if err := r.check(); err != nil {
 		return Record{}, false, err
 	}
 	r.normalize()
-	e, _, err := b.findAction(ctx, r.ID)
+	e, _, err := l.findAction(ctx, r.ID)
 	switch {
 	case err != nil:
 		return Record{}, false, fmt.Errorf("find action %s: %w", r.Action, err)
@@ -115,7 +115,7 @@ func (b *Log) Find(ctx context.Context, r Record) (known Record, done bool, err 
 		return e.Begun, false, nil
 	}
 	// The writer may have crashed before the record was in the chain.
-	if known, err = b.ensureChained(ctx, r.ID, true); err != nil {
+	if known, err = l.ensureChained(ctx, r.ID, true); err != nil {
 		return Record{}, false, fmt.Errorf("find action %s: %w", r.Action, err)
 	}
 	return known, true, nil
@@ -123,19 +123,19 @@ func (b *Log) Find(ctx context.Context, r Record) (known Record, done bool, err 
 
 // ensureChained adds the missing records of an action to the chain and returns the last
 // one.
-func (b *Log) ensureChained(ctx context.Context, id string, done bool) (Record, error) {
-	known, err := b.chainRecord(ctx, id, func(e *actionEntry) *Record { return &e.Begun })
+func (l *Log) ensureChained(ctx context.Context, id string, done bool) (Record, error) {
+	known, err := l.chainRecord(ctx, id, func(e *actionEntry) *Record { return &e.Begun })
 	if err == nil && done {
-		known, err = b.chainRecord(ctx, id, func(e *actionEntry) *Record { return e.Ended })
+		known, err = l.chainRecord(ctx, id, func(e *actionEntry) *Record { return e.Ended })
 	}
 	return known, err
 }
 
 // End records the ending of an action. A success is final. A failed action may be retried;
 // a failure with the same result and detail adds no further record.
-func (b *Log) End(ctx context.Context, id string, o Outcome) (Record, error) {
+func (l *Log) End(ctx context.Context, id string, o Outcome) (Record, error) {
 	for range maxAttempts {
-		e, version, err := b.findAction(ctx, id)
+		e, version, err := l.findAction(ctx, id)
 		if err != nil {
 			return Record{}, fmt.Errorf("record end of action: %w", err)
 		}
@@ -145,11 +145,11 @@ func (b *Log) End(ctx context.Context, id string, o Outcome) (Record, error) {
 		ended.normalize()
 		if e.Ended != nil {
 			// The previous ending must be in the chain before it is replaced here.
-			known, err := b.chainRecord(ctx, id, func(e *actionEntry) *Record { return e.Ended })
+			known, err := l.chainRecord(ctx, id, func(e *actionEntry) *Record { return e.Ended })
 			if err != nil || known.Result == Done || known.Result == ended.Result && known.Detail == ended.Detail {
 				return known, err
 			}
-			if e, version, err = b.findAction(ctx, id); err != nil {
+			if e, version, err = l.findAction(ctx, id); err != nil {
 				return Record{}, fmt.Errorf("record end of action: %w", err)
 			}
 			if e.Ended == nil || e.Ended.Hash != known.Hash {
@@ -157,14 +157,14 @@ func (b *Log) End(ctx context.Context, id string, o Outcome) (Record, error) {
 			}
 		}
 		e.Ended = &ended
-		err = b.saveAction(ctx, &e, version)
+		err = l.saveAction(ctx, &e, version)
 		if errors.Is(err, store.ErrConflict) {
 			continue // a concurrent End may have stored the same
 		}
 		if err != nil {
 			return Record{}, fmt.Errorf("record end of action: %w", err)
 		}
-		return b.chainRecord(ctx, id, func(e *actionEntry) *Record { return e.Ended })
+		return l.chainRecord(ctx, id, func(e *actionEntry) *Record { return e.Ended })
 	}
 	return Record{}, errBusy
 }
@@ -173,17 +173,17 @@ func (b *Log) End(ctx context.Context, id string, o Outcome) (Record, error) {
 var errBusy = fmt.Errorf("%w: too many concurrent writes to the audit log", store.ErrUnavailable)
 
 // chainRecord adds a record of an action to the chain, if it is not there, and returns it.
-func (b *Log) chainRecord(ctx context.Context, id string, which func(*actionEntry) *Record) (Record, error) {
+func (l *Log) chainRecord(ctx context.Context, id string, which func(*actionEntry) *Record) (Record, error) {
 	for try, wait := 0, minBackoff; try < maxAttempts; try, wait = try+1, min(2*wait, maxBackoff) {
-		e, version, err := b.findAction(ctx, id)
+		e, version, err := l.findAction(ctx, id)
 		if err != nil {
 			return Record{}, err
 		}
 		r := which(&e)
 		if r.Seq != 0 {
-			at, err := b.docs.Get(ctx, chain, documentName(r.Seq))
+			at, err := l.docs.Get(ctx, chain, documentName(r.Seq))
 			switch {
-			case err == nil && b.isRecord(at, r):
+			case err == nil && l.isRecord(at, r):
 				return *r, nil
 			case errors.Is(err, store.ErrNotFound): // not added yet
 			case err != nil:
@@ -193,16 +193,16 @@ func (b *Log) chainRecord(ctx context.Context, id string, which func(*actionEntr
 			}
 		}
 		if r.Seq == 0 {
-			if err = b.linkToNewest(ctx, r); err == nil {
-				err = b.saveAction(ctx, &e, version)
+			if err = l.linkToNewest(ctx, r); err == nil {
+				err = l.saveAction(ctx, &e, version)
 			}
 		}
 		if err == nil {
-			_, err = b.docs.Put(ctx, store.Document{Collection: chain, Name: documentName(r.Seq), Data: encode(r)})
+			_, err = l.docs.Put(ctx, store.Document{Collection: chain, Name: documentName(r.Seq), Data: encode(r)})
 		}
 		switch {
 		case err == nil:
-			b.logRecord(ctx, r)
+			l.logRecord(ctx, r)
 			return *r, nil
 		case !errors.Is(err, store.ErrConflict):
 			return Record{}, err
@@ -224,9 +224,9 @@ func (*Log) isRecord(d store.Document, r *Record) bool {
 
 // linkToNewest gives r the sequence number after the newest record. An unreadable newest
 // record is followed as well: Verify reports it as broken.
-func (b *Log) linkToNewest(ctx context.Context, r *Record) error {
+func (l *Log) linkToNewest(ctx context.Context, r *Record) error {
 	for after := ""; ; {
-		page, err := b.docs.Documents(ctx, chain, after, 1)
+		page, err := l.docs.Documents(ctx, chain, after, 1)
 		if err != nil {
 			return err
 		}
@@ -249,27 +249,27 @@ func (b *Log) linkToNewest(ctx context.Context, r *Record) error {
 }
 
 // logRecord writes an added record to the hub's log.
-func (b *Log) logRecord(ctx context.Context, r *Record) {
-	b.mu.Lock()
-	if r.Seq > b.newest.Seq {
-		b.newest = *r
+func (l *Log) logRecord(ctx context.Context, r *Record) {
+	l.mu.Lock()
+	if r.Seq > l.newest.Seq {
+		l.newest = *r
 	}
-	b.mu.Unlock()
-	b.log.InfoContext(ctx, "audit", "seq", r.Seq, "hash", r.Hash, "id", r.ID, "who", r.Who, "action", r.Action,
+	l.mu.Unlock()
+	l.log.InfoContext(ctx, "audit", "seq", r.Seq, "hash", r.Hash, "id", r.ID, "who", r.Who, "action", r.Action,
 		"target", r.Target, "result", string(r.Result))
 }
 
 // saveAction stores the state of an action id.
-func (b *Log) saveAction(ctx context.Context, e *actionEntry, version uint64) error {
-	_, err := b.docs.Put(ctx, store.Document{
+func (l *Log) saveAction(ctx context.Context, e *actionEntry, version uint64) error {
+	_, err := l.docs.Put(ctx, store.Document{
 		Collection: actions, Name: e.Begun.ID, Data: encode(e), Version: version, TTL: actionTTL,
 	})
 	return err
 }
 
 // findAction returns the state of an action id and its version.
-func (b *Log) findAction(ctx context.Context, id string) (e actionEntry, version uint64, err error) {
-	d, err := b.docs.Get(ctx, actions, id)
+func (l *Log) findAction(ctx context.Context, id string) (e actionEntry, version uint64, err error) {
+	d, err := l.docs.Get(ctx, actions, id)
 	if err != nil {
 		return e, 0, err
 	}

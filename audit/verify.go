@@ -28,10 +28,10 @@ func (q *Query) matches(r *Record) bool {
 
 // List returns a page of records, the newest first. Unreadable records are omitted. A page
 // may be empty and still have a Next.
-func (b *Log) List(ctx context.Context, q Query) (store.Page[Record], error) {
+func (l *Log) List(ctx context.Context, q Query) (store.Page[Record], error) {
 	var page store.Page[Record]
 	for range maxScanPages {
-		found, err := b.docs.Documents(ctx, chain, q.After, q.Limit)
+		found, err := l.docs.Documents(ctx, chain, q.After, q.Limit)
 		if err != nil {
 			return page, fmt.Errorf("list audit records: %w", err)
 		}
@@ -69,13 +69,13 @@ type VerifyResult struct {
 // Verify checks the whole chain for records that are missing, altered or linked
 // differently. Missing newest records are detected only if they were added through this
 // Log; the hub's logs have the hashes of all.
-func (b *Log) Verify(ctx context.Context) (VerifyResult, error) {
+func (l *Log) Verify(ctx context.Context) (VerifyResult, error) {
 	w := walk{}
-	b.mu.Lock()
-	w.lastAdded = b.newest
-	b.mu.Unlock()
+	l.mu.Lock()
+	w.lastAdded = l.newest
+	l.mu.Unlock()
 	for after := ""; ; {
-		page, err := b.docs.Documents(ctx, chain, after, 0)
+		page, err := l.docs.Documents(ctx, chain, after, 0)
 		if err != nil {
 			return VerifyResult{}, fmt.Errorf("verify audit log: %w", err)
 		}

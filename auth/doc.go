@@ -14,6 +14,7 @@
 //	auth-cookies      cookies by their hash, a week after the last day of use
 //	auth-revocations  when a user last signed out, by the hash of the name
 //	auth-signouts     revocations of the last two minutes, for [Authority.Watch]
+//	auth-mcp-tokens   the MCP tokens of a session by its id, with the hashes of their secrets
 //
 // The installation's token is the only secret that is stored in plain text: the hub prints
 // it in a URL at each start, which a hash does not allow. Whoever can read the store can
@@ -22,8 +23,8 @@
 // # Signing out
 //
 // [Authority.SignOut] ends the cookies, tickets and signed tokens of a user that are older:
-// each use compares the time of issue with that of the last sign-out. It does not end API
-// keys and the installation's token, since these belong to programs and to the machine;
+// each use compares the time of issue with that of the last sign-out. It does not end API keys, MCP
+// tokens and the installation's token, since these belong to programs and to the machine;
 // [Authority.RevokeKey] ends a key and the tickets that were made with it. No cookie is
 // made for a key, so that nothing outlives it. [Authority.EndCookie] ends a single cookie.
 // A sign-out closes all connections of the user, also those of keys; revoking a key closes

@@ -87,7 +87,7 @@ func TestKeySetWithUnknownKeys(t *testing.T) {
 	set := jwks(t, map[string]crypto.PublicKey{"e": ed.Public()})
 	set = strings.Replace(set, `"keys":[`, `"keys":[{"kty":"EC","kid":"c","crv":"P-256"},{"kty":"OKP","crv":"X25519"},`, 1)
 	a := newAuthority(t, auth.Config{Mode: auth.ModeJWT, KeyFile: writeFile(t, set)}, openStore(t), t.Output())
-	who, err := a.Bearer(t.Context(), sign(t, jwt.SigningMethodEdDSA, ed, map[string]any{"kid": "e"}, good(nil)))
+	who, err := a.Bearer(t.Context(), sign(t, jwt.SigningMethodEdDSA, ed, map[string]any{"kid": "e"}, validClaims(nil)))
 	wantUser(t, who, err, "ann")
 }
 

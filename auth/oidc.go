@@ -150,9 +150,9 @@ func (i *issuer) keySet(ctx context.Context) (*oidc.RemoteKeySet, error) {
 // tried.
 func (i *issuer) has(key string) bool {
 	i.mu.Lock()
-	c := i.transport
+	t := i.transport
 	i.mu.Unlock()
-	return key == "" || c == nil || c.has(key)
+	return key == "" || t == nil || t.has(key)
 }
 
 func (i *issuer) cachedKeys() (*oidc.RemoteKeySet, time.Time) {
@@ -201,44 +201,44 @@ type limitedTransport struct {
 }
 
 // has reports whether the last good response has a key with that id.
-func (c *limitedTransport) has(key string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.keys[key]
+func (t *limitedTransport) has(key string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.keys[key]
 }
 
 // RoundTrip implements http.RoundTripper.
-func (c *limitedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
-	if err := c.checkInterval(); err != nil {
+func (t *limitedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if err := t.checkInterval(); err != nil {
 		return nil, err
 	}
-	res, keys, err := c.fetch(req)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.err = err; err == nil {
-		c.keys = keys
+	res, keys, err := t.fetch(req)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err = err; err == nil {
+		t.keys = keys
 	}
 	return res, err
 }
 
 // checkInterval returns nil if a request is allowed now. Otherwise it returns the error of the last
 // request, or errTooSoon if that succeeded.
-func (c *limitedTransport) checkInterval() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (t *limitedTransport) checkInterval() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	now := time.Now()
-	if c.minInterval == 0 || c.last.IsZero() || now.Sub(c.last) >= c.minInterval {
-		c.last = now
+	if t.minInterval == 0 || t.last.IsZero() || now.Sub(t.last) >= t.minInterval {
+		t.last = now
 		return nil
 	}
-	if c.err != nil {
-		return c.err
+	if t.err != nil {
+		return t.err
 	}
 	return errTooSoon
 }
 
-func (c *limitedTransport) fetch(req *http.Request) (res *http.Response, keys map[string]bool, err error) {
-	res, err = c.inner.RoundTrip(req)
+func (t *limitedTransport) fetch(req *http.Request) (res *http.Response, keys map[string]bool, err error) {
+	res, err = t.inner.RoundTrip(req)
 	if err != nil {
 		return nil, nil, &issuerError{err.Error()}
 	}

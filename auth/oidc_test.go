@@ -91,7 +91,7 @@ func TestIssuer(t *testing.T) {
 			t.Error("the issuer was asked before it was needed")
 		}
 		claims := func(changes map[string]any) map[string]any {
-			c := good(map[string]any{"iss": p.URL, "roles": []string{"admin"}})
+			c := validClaims(map[string]any{"iss": p.URL, "roles": []string{"admin"}})
 			for name, v := range changes {
 				if c[name] = v; v == nil {
 					delete(c, name)
@@ -155,7 +155,7 @@ func TestIssuerRotates(t *testing.T) {
 	p.set(jwks(t, map[string]crypto.PublicKey{"old": old.Public()}), nil)
 	synctest.Test(t, func(t *testing.T) {
 		a := p.authority(t)
-		claims := good(map[string]any{"iss": p.URL})
+		claims := validClaims(map[string]any{"iss": p.URL})
 		token := sign(t, jwt.SigningMethodEdDSA, old, map[string]any{"kid": "old"}, claims)
 		who, err := a.Bearer(t.Context(), token)
 		wantUser(t, who, err, "ann")
@@ -204,7 +204,7 @@ func TestIssuerUnavailable(t *testing.T) {
 			keys := jwks(t, map[string]crypto.PublicKey{"e": ed.Public()})
 			synctest.Test(t, func(t *testing.T) {
 				a := p.authority(t)
-				token := sign(t, jwt.SigningMethodEdDSA, ed, map[string]any{"kid": "e"}, good(map[string]any{"iss": p.URL}))
+				token := sign(t, jwt.SigningMethodEdDSA, ed, map[string]any{"kid": "e"}, validClaims(map[string]any{"iss": p.URL}))
 				unavailable := func() {
 					t.Helper()
 					for range 3 {
@@ -245,7 +245,7 @@ func TestIssuerHangs(t *testing.T) {
 		<-r.Context().Done()
 	})
 	a := p.authority(t)
-	token := sign(t, jwt.SigningMethodEdDSA, newEd25519(t), nil, good(map[string]any{"iss": p.URL}))
+	token := sign(t, jwt.SigningMethodEdDSA, newEd25519(t), nil, validClaims(map[string]any{"iss": p.URL}))
 	ctx, leave := context.WithCancel(t.Context())
 	go func() {
 		<-asked
@@ -287,7 +287,7 @@ func TestIssuerInvalidDocuments(t *testing.T) {
 			t.Parallel()
 			p := newProvider(t)
 			maps.Copy(p.document, lie)
-			_, err := p.authority(t).Bearer(t.Context(), sign(t, jwt.SigningMethodEdDSA, newEd25519(t), nil, good(map[string]any{"iss": p.URL})))
+			_, err := p.authority(t).Bearer(t.Context(), sign(t, jwt.SigningMethodEdDSA, newEd25519(t), nil, validClaims(map[string]any{"iss": p.URL})))
 			if !errors.Is(err, auth.ErrIssuer) || p.fetches.Load() != 0 {
 				t.Errorf("invalid document of the issuer: got error %v and %d fetches of keys, want %v and none", err, p.fetches.Load(), auth.ErrIssuer)
 			}

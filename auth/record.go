@@ -21,6 +21,7 @@ const (
 	cookieCollection     = "auth-cookies"
 	revocationCollection = "auth-revocations"
 	signOutCollection    = "auth-signouts"
+	mcpTokenCollection   = "auth-mcp-tokens" //nolint:gosec // a name
 )
 
 // record is the stored form of a key, ticket or cookie.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/everdesk/everdesk/notices"
 	"github.com/everdesk/everdesk/store"
 )
 
@@ -18,12 +19,6 @@ const (
 	// revocationLife is how long a sign-out is stored: longer than any credential that it ends
 	// could live.
 	revocationLife = maxLife + 24*time.Hour
-	// announcementTTL is how long a revocation is listed for replicas: long enough that a busy
-	// replica cannot miss it, short enough that the list stays tiny.
-	announcementTTL = 2 * time.Minute
-	// watchInterval is the interval at which replicas read the list, so that all have closed the
-	// connections within a second.
-	watchInterval = 400 * time.Millisecond
 )
 
 // Revocation ends credentials: all of a user that are older, or one API key.
@@ -84,12 +79,14 @@ func (a *Authority) publishRevocation(ctx context.Context, s Revocation) error {
 	if err != nil {
 		return fmt.Errorf("encode sign-out: %w", err)
 	}
-	_, err = a.docs.Put(ctx, store.Document{Collection: signOutCollection, Name: rand.Text(), Data: data, TTL: announcementTTL})
-	if err != nil {
+	if err := a.revocations().Publish(ctx, rand.Text(), func([]byte) []byte { return data }); err != nil {
 		return fmt.Errorf("announce sign-out: %w", err)
 	}
 	return nil
 }
+
+// revocations returns the notices of revocations.
+func (a *Authority) revocations() *notices.Board { return notices.NewBoard(a.docs, signOutCollection) }
 
 // checkNotSignedOut refuses a credential that was issued before its user signed out. A credential
 // without a time of issue counts as older.
@@ -115,73 +112,24 @@ func (a *Authority) checkNotSignedOut(ctx context.Context, who Identity) error {
 // until ctx ends. It calls from the caller's goroutine and omits revocations from before it was
 // called.
 func (a *Authority) Watch(ctx context.Context, onRevoked func(Revocation)) {
-	w := revocationWatcher{a: a, since: time.Now(), onRevoked: onRevoked, seen: map[string]bool{}}
-	ticker := time.NewTicker(watchInterval)
-	defer ticker.Stop()
-	away := false
-	for {
-		err := w.poll(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err != nil && !away:
-			a.log.ErrorContext(ctx, "watching sign-outs failed, connections of signed-out users may stay open", "err", err)
-		case err == nil && away:
-			a.log.InfoContext(ctx, "watching sign-outs resumed")
-		}
-		away = err != nil
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-	}
-}
-
-// revocationWatcher is the state of one call of Watch.
-type revocationWatcher struct {
-	a          *Authority
-	since      time.Time
-	onRevoked  func(Revocation)
-	seen       map[string]bool
-	listedOnce bool // the list was read to its end at least once
-}
-
-// poll reads the list of recent revocations and reports new ones.
-func (w *revocationWatcher) poll(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	listed := map[string]bool{}
-	for after := ""; ; {
-		page, err := w.a.docs.Documents(ctx, signOutCollection, after, 1000)
-		if err != nil {
-			return err
-		}
-		for _, d := range page.Items {
-			listed[d.Name] = true
-			if !w.seen[d.Name] {
-				w.seen[d.Name] = true
-				w.notify(ctx, d)
+	since := time.Now()
+	a.revocations().Watch(ctx, notices.Watcher{
+		Notice: func(data []byte, first bool) {
+			s, err := decode[Revocation](store.Document{Collection: signOutCollection, Data: data})
+			if err != nil {
+				a.log.ErrorContext(ctx, "sign-out is unreadable", "err", err)
+				return
 			}
-		}
-		if after = page.Next; after == "" {
-			break
-		}
-	}
-	w.seen, w.listedOnce = listed, true // names that left the list are dropped
-	return nil
-}
-
-func (w *revocationWatcher) notify(ctx context.Context, d store.Document) {
-	s, err := decode[Revocation](d)
-	if err != nil {
-		w.a.log.ErrorContext(ctx, "sign-out is unreadable", "err", err)
-		return
-	}
-	// A user who signed out before this replica first read the list has no connection here. The
-	// clocks of replicas may differ a little.
-	if !w.listedOnce && s.At.Before(w.since.Add(-5*time.Second)) {
-		return
-	}
-	w.onRevoked(s)
+			// A user who signed out before this replica first read the list has no connection here.
+			// The clocks of replicas may differ a little.
+			if first && s.At.Before(since.Add(-5*time.Second)) {
+				return
+			}
+			onRevoked(s)
+		},
+		Failed: func(err error) {
+			a.log.ErrorContext(ctx, "watching sign-outs failed, connections of signed-out users may stay open", "err", err)
+		},
+		Resumed: func() { a.log.InfoContext(ctx, "watching sign-outs resumed") },
+	})
 }

@@ -50,20 +50,20 @@ func (t *texts) append(dst []byte, e Event) []byte {
 	case nil:
 		return dst
 	case wire.AgentThinking:
-		s := t.textOf(p.AgentID, true)
-		s.putDelta(p.Delta, p.Offset)
-		return s.appendThrottled(dst, t.form, e)
+		at := t.textOf(p.AgentID, true)
+		at.putDelta(p.Delta, p.Offset)
+		return at.appendThrottled(dst, t.form, e)
 	case wire.SessionState: // replaces everything before
 		t.agents = nil
 		t.addFromSnapshot(p.Agents)
 	case wire.AgentResponse:
 		dst = t.flush(dst, p.AgentID, true, p.MonitorID)
-		s := t.textOf(p.AgentID, false)
-		s.putDelta(p.Delta, p.Offset)
+		at := t.textOf(p.AgentID, false)
+		at.putDelta(p.Delta, p.Offset)
 		if !p.IsComplete {
-			return s.appendThrottled(dst, t.form, e)
+			return at.appendThrottled(dst, t.form, e)
 		}
-		p.Content = string(s.body)
+		p.Content = string(at.body)
 		t.remove(p.AgentID)
 		return t.form.appendFrames(dst, wire.Event{Session: t.session, At: e.At, Time: e.Time, Data: p})
 	}
@@ -77,23 +77,23 @@ func (t *texts) append(dst []byte, e Event) []byte {
 
 // textOf returns an agent's text, a new one if there is none.
 func (t *texts) textOf(agent wire.AgentID, thinking bool) *agentText {
-	for _, s := range t.agents {
-		if s.agent == agent && s.thinking == thinking {
-			return s
+	for _, at := range t.agents {
+		if at.agent == agent && at.thinking == thinking {
+			return at
 		}
 	}
-	s := &agentText{agent: agent, thinking: thinking}
+	at := &agentText{agent: agent, thinking: thinking}
 	if len(t.agents) < maxTexts {
-		t.agents = append(t.agents, s)
+		t.agents = append(t.agents, at)
 	}
-	return s
+	return at
 }
 
 // flush appends the throttled text of an agent, if its tabs are those of the given monitor.
 func (t *texts) flush(dst []byte, agent wire.AgentID, thinking bool, monitor wire.MonitorID) []byte {
-	for _, s := range t.agents {
-		if s.agent == agent && s.thinking == thinking && s.waiting != nil && wire.MonitorOf(s.waiting) == monitor {
-			dst = s.appendWhole(dst, t.form, s.waiting)
+	for _, at := range t.agents {
+		if at.agent == agent && at.thinking == thinking && at.waiting != nil && wire.MonitorOf(at.waiting) == monitor {
+			dst = at.appendWhole(dst, t.form, at.waiting)
 		}
 	}
 	return dst
@@ -101,7 +101,7 @@ func (t *texts) flush(dst []byte, agent wire.AgentID, thinking bool, monitor wir
 
 // hasWaiting reports whether a throttled text was not sent yet.
 func (t *texts) hasWaiting() bool {
-	return slices.ContainsFunc(t.agents, func(s *agentText) bool { return s.waiting != nil })
+	return slices.ContainsFunc(t.agents, func(at *agentText) bool { return at.waiting != nil })
 }
 
 // lateText is the frame of a throttled text, and its monitor.
@@ -113,16 +113,16 @@ type lateText struct {
 // takeLate returns the texts that were throttled for textInterval without a later event.
 // wait is the longest remaining time of the others; 0 means that there are none.
 func (t *texts) takeLate(now time.Time) (frames []lateText, wait time.Duration) {
-	for _, s := range t.agents {
-		if s.waiting == nil {
+	for _, at := range t.agents {
+		if at.waiting == nil {
 			continue
 		}
-		if left := textInterval - now.Sub(s.since); left > 0 {
+		if left := textInterval - now.Sub(at.since); left > 0 {
 			wait = max(wait, left)
 			continue
 		}
-		s.lastShown = s.at.Add(now.Sub(s.since))
-		frames = append(frames, lateText{wire.MonitorOf(s.waiting), s.appendWhole(nil, t.form, s.waiting)})
+		at.lastShown = at.at.Add(now.Sub(at.since))
+		frames = append(frames, lateText{wire.MonitorOf(at.waiting), at.appendWhole(nil, t.form, at.waiting)})
 	}
 	return frames, wait
 }
@@ -194,7 +194,7 @@ func (c *Center) queueLateFrames(r *ring, frames []lateText) {
 
 // remove deletes the texts of an agent at the end of its turn.
 func (t *texts) remove(agent wire.AgentID) {
-	t.agents = slices.DeleteFunc(t.agents, func(s *agentText) bool { return s.agent == agent })
+	t.agents = slices.DeleteFunc(t.agents, func(at *agentText) bool { return at.agent == agent })
 }
 
 // addFromSnapshot adds the texts of a snapshot that are missing or lack their beginning.
@@ -207,13 +207,13 @@ func (t *texts) addFromSnapshot(agents []wire.AgentState) {
 			if known.body == "" {
 				continue
 			}
-			s := t.textOf(a.Role, known.thinking)
+			at := t.textOf(a.Role, known.thinking)
 			// The snapshot may be older than the published pieces.
-			if head, units := truncateUnits([]byte(known.body), s.startOffset); s.startOffset > 0 && units == s.startOffset {
-				s.startOffset, s.body, s.units = 0, append(head, s.body...), units+s.units
-			} else if len(s.body) == 0 {
-				s.startOffset, s.units = 0, 0
-				s.putDelta(known.body, 0)
+			if head, units := truncateUnits([]byte(known.body), at.startOffset); at.startOffset > 0 && units == at.startOffset {
+				at.startOffset, at.body, at.units = 0, append(head, at.body...), units+at.units
+			} else if len(at.body) == 0 {
+				at.startOffset, at.units = 0, 0
+				at.putDelta(known.body, 0)
 			}
 		}
 	}
@@ -221,50 +221,50 @@ func (t *texts) addFromSnapshot(agents []wire.AgentState) {
 
 // putDelta writes a piece at its offset. If the piece does not touch the known text, the
 // text starts at the piece and its beginning is unknown.
-func (s *agentText) putDelta(delta string, offset int) {
-	end := s.startOffset + s.units
+func (at *agentText) putDelta(delta string, offset int) {
+	end := at.startOffset + at.units
 	switch {
-	case offset > end && (s.truncated || delta == ""):
+	case offset > end && (at.truncated || delta == ""):
 		return
-	case offset < s.startOffset, offset > end:
-		s.startOffset, s.body, s.units, s.truncated = offset, nil, 0, false
+	case offset < at.startOffset, offset > end:
+		at.startOffset, at.body, at.units, at.truncated = offset, nil, 0, false
 	case offset < end:
-		s.body, s.units = truncateUnits(s.body, offset-s.startOffset)
-		s.truncated = false
+		at.body, at.units = truncateUnits(at.body, offset-at.startOffset)
+		at.truncated = false
 	}
-	if room := maxTextBytes - len(s.body); len(delta) > room {
-		delta, s.truncated = truncation.Bytes(delta, room), true
+	if room := maxTextBytes - len(at.body); len(delta) > room {
+		delta, at.truncated = truncation.Bytes(delta, room), true
 	}
-	s.body = append(s.body, delta...)
-	s.units += utf16Len(delta)
+	at.body = append(at.body, delta...)
+	at.units += utf16Len(delta)
 }
 
 // appendThrottled appends a frame with the text, unless one was sent less than textInterval
 // ago.
-func (s *agentText) appendThrottled(dst []byte, form Form, e Event) []byte {
+func (at *agentText) appendThrottled(dst []byte, form Form, e Event) []byte {
 	switch {
-	case s.startOffset > 0:
+	case at.startOffset > 0:
 		return dst
-	case e.Time.Sub(s.lastShown) < textInterval && !e.Time.Before(s.lastShown):
-		if s.waiting == nil {
-			s.at, s.since = e.Time, time.Now()
+	case e.Time.Sub(at.lastShown) < textInterval && !e.Time.Before(at.lastShown):
+		if at.waiting == nil {
+			at.at, at.since = e.Time, time.Now()
 		}
-		s.waiting = e.Data
+		at.waiting = e.Data
 		return dst
 	}
-	s.lastShown = e.Time
-	return s.appendWhole(dst, form, e.Data)
+	at.lastShown = e.Time
+	return at.appendWhole(dst, form, e.Data)
 }
 
 // appendWhole appends a frame with the current text.
-func (s *agentText) appendWhole(dst []byte, form Form, data wire.ServerPayload) []byte {
-	s.waiting = nil
+func (at *agentText) appendWhole(dst []byte, form Form, data wire.ServerPayload) []byte {
+	at.waiting = nil
 	switch p := data.(type) {
 	case wire.AgentThinking:
-		p.Content = string(s.body)
+		p.Content = string(at.body)
 		data = p
 	case wire.AgentResponse:
-		p.Content = string(s.body)
+		p.Content = string(at.body)
 		data = p
 	}
 	return form.appendFrames(dst, wire.Event{Data: data})

@@ -23,44 +23,44 @@ type pendingSnapshot struct {
 
 // add records that a tab has to receive a snapshot. If all together exceed limit bytes, it
 // removes and returns the oldest; the caller must close their tabs, which are the slowest.
-func (h *pendingSnapshots) add(t *Tab, data []byte, limit int) (mine *pendingSnapshot, dropped []*pendingSnapshot) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	i := slices.IndexFunc(h.list, func(o *pendingSnapshot) bool { return &o.data[0] == &data[0] })
+func (p *pendingSnapshots) add(t *Tab, data []byte, limit int) (mine *pendingSnapshot, dropped []*pendingSnapshot) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i := slices.IndexFunc(p.list, func(o *pendingSnapshot) bool { return &o.data[0] == &data[0] })
 	if i >= 0 {
-		mine = h.list[i]
+		mine = p.list[i]
 	} else {
 		mine = &pendingSnapshot{data: data}
-		h.list = append(h.list, mine)
-		h.bytes += len(data)
+		p.list = append(p.list, mine)
+		p.bytes += len(data)
 	}
 	mine.tabs = append(mine.tabs, t)
-	for h.bytes > limit && h.list[0] != mine {
-		dropped = append(dropped, h.list[0])
-		h.bytes -= len(h.list[0].data)
-		h.list = slices.Delete(h.list, 0, 1)
+	for p.bytes > limit && p.list[0] != mine {
+		dropped = append(dropped, p.list[0])
+		p.bytes -= len(p.list[0].data)
+		p.list = slices.Delete(p.list, 0, 1)
 	}
 	return mine, dropped
 }
 
 // remove records that a tab has received its snapshot, or never will.
-func (h *pendingSnapshots) remove(t *Tab, mine *pendingSnapshot) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (p *pendingSnapshots) remove(t *Tab, mine *pendingSnapshot) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	mine.tabs = slices.DeleteFunc(mine.tabs, func(o *Tab) bool { return o == t })
-	if i := slices.Index(h.list, mine); i >= 0 && len(mine.tabs) == 0 {
-		h.bytes -= len(mine.data)
-		h.list = slices.Delete(h.list, i, i+1)
+	if i := slices.Index(p.list, mine); i >= 0 && len(mine.tabs) == 0 {
+		p.bytes -= len(mine.data)
+		p.list = slices.Delete(p.list, i, i+1)
 	}
 }
 
 // closeTabs closes the tabs of dropped snapshots. The caller must not hold the mutex of a
 // tab.
-func (h *pendingSnapshots) closeTabs(dropped []*pendingSnapshot) {
+func (p *pendingSnapshots) closeTabs(dropped []*pendingSnapshot) {
 	for _, d := range dropped {
-		h.mu.Lock()
+		p.mu.Lock()
 		tabs := slices.Clone(d.tabs)
-		h.mu.Unlock()
+		p.mu.Unlock()
 		for _, t := range tabs {
 			t.mu.Lock()
 			if t.snapshot == d {

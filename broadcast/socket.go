@@ -149,16 +149,16 @@ type stallDetector struct {
 // stalled is called when a write timed out after half of WriteTimeout, with the bytes that
 // the socket accepted. It reports whether the socket made no progress since the previous
 // call.
-func (p *stallDetector) stalled(fd int32, written int) bool {
+func (d *stallDetector) stalled(fd int32, written int) bool {
 	if written > 0 {
-		*p = stallDetector{}
+		*d = stallDetector{}
 		return false
 	}
 	queued, known := unsentBytes(fd)
-	if p.armed && (!known || queued >= p.queued) {
+	if d.armed && (!known || queued >= d.queued) {
 		return true
 	}
-	p.queued, p.armed = queued, true
+	d.queued, d.armed = queued, true
 	return false
 }
 

@@ -65,36 +65,36 @@ func (c *Client) runConnection(ctx context.Context) error {
 	live, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
 	c.conns++
-	k := &conn{
+	cn := &conn{
 		client: c, number: c.conns, cut: end,
 		events: make(chan []Event, maxBufferedFrames), control: make(chan []byte, 4),
 		released: make(chan struct{}), closing: make(chan struct{}),
 	}
-	k.silenceTimeout.Store(int64(connectTimeout))
-	if err := k.dial(ctx); err != nil {
+	cn.silenceTimeout.Store(int64(connectTimeout))
+	if err := cn.dial(ctx); err != nil {
 		return err
 	}
-	k.watchdog = time.AfterFunc(connectTimeout, func() { end(errHubSilent) })
-	defer k.watchdog.Stop()
+	cn.watchdog = time.AfterFunc(connectTimeout, func() { end(errHubSilent) })
+	defer cn.watchdog.Stop()
 	var wg sync.WaitGroup
-	k.spawn = func(f func(context.Context)) { wg.Go(func() { f(live) }) }
-	k.spawn(k.read)
-	k.spawn(k.write)
-	err := c.serve(ctx, k)
+	cn.spawn = func(f func(context.Context)) { wg.Go(func() { f(live) }) }
+	cn.spawn(cn.read)
+	cn.spawn(cn.write)
+	err := c.serve(ctx, cn)
 	end(nil)
 	wg.Wait()
 	if e, ok := errors.AsType[*Error](err); ok {
 		switch e.Code {
 		case wire.CloseTooBig, wire.CloseInvalidText, wire.CloseUnsupported:
-			c.outbox.failCulprit(k.number, k.largestPosted, e)
+			c.outbox.failCulprit(cn.number, cn.largestPosted, e)
 		}
 	}
 	return err
 }
 
 // dial makes the handshake.
-func (k *conn) dial(ctx context.Context) error {
-	c := k.client
+func (cn *conn) dial(ctx context.Context) error {
+	c := cn.client
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	target := c.url.JoinPath("ws", string(c.cfg.Session))
@@ -117,7 +117,7 @@ func (k *conn) dial(ctx context.Context) error {
 		HTTPClient: c.cfg.HTTPClient, HTTPHeader: header,
 		Subprotocols: []string{protocolBatch, protocolSingle},
 		// A ping shows that the hub is alive, too.
-		OnPingReceived: func(context.Context, []byte) bool { k.resetWatchdog(); return true },
+		OnPingReceived: func(context.Context, []byte) bool { cn.resetWatchdog(); return true },
 	})
 	switch {
 	case err != nil && res != nil && res.StatusCode != http.StatusSwitchingProtocols:
@@ -126,53 +126,53 @@ func (k *conn) dial(ctx context.Context) error {
 		return fmt.Errorf("connect to %s: %w", c.url.Host, err)
 	}
 	ws.SetReadLimit(c.cfg.MaxFrame)
-	k.ws = ws
+	cn.ws = ws
 	if token == "" && c.ticket != "" {
-		k.sendControl(wire.Auth{Ticket: c.ticket})
+		cn.sendControl(wire.Auth{Ticket: c.ticket})
 		c.ticket = "" // valid once
 	}
 	return nil
 }
 
 // sendControl writes a message about the connection itself, before all others.
-func (k *conn) sendControl(p wire.ClientPayload) {
+func (cn *conn) sendControl(p wire.ClientPayload) {
 	select {
-	case k.control <- wire.Native{}.AppendMessage(nil, wire.Message{Data: p}):
+	case cn.control <- wire.Native{}.AppendMessage(nil, wire.Message{Data: p}):
 	default: // enough pongs are queued already
 	}
 }
 
 // read decodes frames until the connection ends.
-func (k *conn) read(ctx context.Context) {
-	defer close(k.events)
+func (cn *conn) read(ctx context.Context) {
+	defer close(cn.events)
 	for {
-		k.resetWatchdog()
-		frame, err := k.frame(ctx)
-		k.watchdog.Stop() // the time of a slow handler does not count
+		cn.resetWatchdog()
+		frame, err := cn.frame(ctx)
+		cn.watchdog.Stop() // the time of a slow handler does not count
 		if err != nil {
-			k.err = closeError(err)
+			cn.err = closeError(err)
 			if cause := context.Cause(ctx); cause != nil {
-				k.err = cause
+				cn.err = cause
 			}
-			k.cut(nil)
-			_ = k.ws.CloseNow() // already closed; this waits for its goroutines
+			cn.cut(nil)
+			_ = cn.ws.CloseNow() // already closed; this waits for its goroutines
 			return
 		}
 		select {
-		case k.events <- k.decode(frame):
-		case <-k.closing:
+		case cn.events <- cn.decode(frame):
+		case <-cn.closing:
 		}
 	}
 }
 
 // frame reads a frame. A large one may take longer than the silence timeout, so each part of it
 // resets the watchdog.
-func (k *conn) frame(ctx context.Context) ([]byte, error) {
-	_, r, err := k.ws.Reader(ctx)
+func (cn *conn) frame(ctx context.Context) ([]byte, error) {
+	_, r, err := cn.ws.Reader(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return io.ReadAll(activityReader{r, k})
+	return io.ReadAll(activityReader{r, cn})
 }
 
 // activityReader resets the watchdog with each read.
@@ -182,17 +182,17 @@ type activityReader struct {
 }
 
 // Read implements [io.Reader].
-func (p activityReader) Read(b []byte) (int, error) {
-	n, err := p.Reader.Read(b)
-	p.conn.resetWatchdog()
+func (r activityReader) Read(b []byte) (int, error) {
+	n, err := r.Reader.Read(b)
+	r.conn.resetWatchdog()
 	return n, err
 }
 
 // resetWatchdog restarts the silence timeout.
-func (k *conn) resetWatchdog() { k.watchdog.Reset(time.Duration(k.silenceTimeout.Load())) }
+func (cn *conn) resetWatchdog() { cn.watchdog.Reset(time.Duration(cn.silenceTimeout.Load())) }
 
 // decode splits a frame into its events. It answers pings at once, even if the handler is slow.
-func (k *conn) decode(frame []byte) []Event {
+func (cn *conn) decode(frame []byte) []Event {
 	var events []Event
 	for line := range bytes.SplitSeq(frame, []byte("\n")) {
 		if len(line) == 0 {
@@ -200,16 +200,16 @@ func (k *conn) decode(frame []byte) []Event {
 		}
 		e, ok := decode(line)
 		if !ok {
-			k.client.mirror.unreadable()
+			cn.client.mirror.unreadable()
 			continue
 		}
 		switch d := e.Data.(type) {
 		case wire.Ping:
-			k.sendControl(wire.Pong{})
+			cn.sendControl(wire.Pong{})
 			continue
 		case wire.SessionState:
 			if e.At.IsZero() && d.HeartbeatMS > 0 { // a session_state of the log is not about this connection
-				k.silenceTimeout.Store(int64(time.Duration(d.HeartbeatMS) * time.Millisecond * 3 / 2))
+				cn.silenceTimeout.Store(int64(time.Duration(d.HeartbeatMS) * time.Millisecond * 3 / 2))
 			}
 		}
 		events = append(events, e)
@@ -232,9 +232,9 @@ func decode(line []byte) (Event, bool) {
 }
 
 // write sends messages once they are released, and control messages always.
-func (k *conn) write(ctx context.Context) {
-	o := &k.client.outbox
-	released := k.released
+func (cn *conn) write(ctx context.Context) {
+	o := &cn.client.outbox
+	released := cn.released
 	var wake chan struct{}
 	due := time.NewTimer(time.Hour)
 	due.Stop()
@@ -243,8 +243,8 @@ func (k *conn) write(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case frame := <-k.control:
-			if k.writeFrame(ctx, frame) != nil {
+		case frame := <-cn.control:
+			if cn.writeFrame(ctx, frame) != nil {
 				return
 			}
 			continue
@@ -254,19 +254,19 @@ func (k *conn) write(ctx context.Context) {
 		case <-due.C:
 		}
 		for {
-			p, wait := o.next(k.number)
+			p, wait := o.next(cn.number)
 			if p == nil {
 				if wait > 0 {
 					due.Reset(wait)
 				}
 				break
 			}
-			k.client.observeSubscription(p.data) // before writing, since the answer may be read at once
-			if k.writeFrame(ctx, p.frame) != nil {
+			cn.client.observeSubscription(p.data) // before writing, since the answer may be read at once
+			if cn.writeFrame(ctx, p.frame) != nil {
 				return // the next connection writes it again
 			}
 			if !p.awaitsAnswer {
-				k.largestPosted = max(k.largestPosted, len(p.frame))
+				cn.largestPosted = max(cn.largestPosted, len(p.frame))
 				o.finish(p, Answer{}, nil)
 			}
 		}
@@ -274,16 +274,16 @@ func (k *conn) write(ctx context.Context) {
 }
 
 // writeFrame writes a frame. A failure ends the connection, and the reader reports the reason.
-func (k *conn) writeFrame(ctx context.Context, frame []byte) error {
+func (cn *conn) writeFrame(ctx context.Context, frame []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	return k.ws.Write(ctx, websocket.MessageText, frame)
+	return cn.ws.Write(ctx, websocket.MessageText, frame)
 }
 
 // closeNormally performs the close handshake, for at most closeTimeout.
-func (k *conn) closeNormally() {
-	close(k.closing)
-	cut := time.AfterFunc(closeTimeout, func() { k.cut(nil) })
+func (cn *conn) closeNormally() {
+	close(cn.closing)
+	cut := time.AfterFunc(closeTimeout, func() { cn.cut(nil) })
 	defer cut.Stop()
-	_ = k.ws.Close(websocket.StatusNormalClosure, "") // an error makes no difference
+	_ = cn.ws.Close(websocket.StatusNormalClosure, "") // an error makes no difference
 }

@@ -145,8 +145,8 @@ type goElsewhereError struct {
 	err   error
 }
 
-func (m *goElsewhereError) Error() string { return m.err.Error() }
-func (m *goElsewhereError) Unwrap() error { return m.err }
+func (e *goElsewhereError) Error() string { return e.err.Error() }
+func (e *goElsewhereError) Unwrap() error { return e.err }
 
 // closeError returns an [*Error] if the hub sent a close frame, or err.
 func closeError(err error) error {

@@ -25,45 +25,45 @@ type connState struct {
 }
 
 // serve handles the events of a connection, in order, until it ends.
-func (c *Client) serve(ctx context.Context, k *conn) error {
-	t := connState{release: time.NewTimer(time.Hour)}
-	t.release.Stop()
-	defer t.release.Stop()
+func (c *Client) serve(ctx context.Context, cn *conn) error {
+	cs := connState{release: time.NewTimer(time.Hour)}
+	cs.release.Stop()
+	defer cs.release.Stop()
 	for {
 		select {
-		case events, ok := <-k.events:
+		case events, ok := <-cn.events:
 			if !ok {
-				return c.closeReason(&t, k.err)
+				return c.closeReason(&cs, cn.err)
 			}
 			for _, e := range events {
-				if err := c.handleEvent(ctx, k, &t, e); err != nil {
-					k.closeNormally()
+				if err := c.handleEvent(ctx, cn, &cs, e); err != nil {
+					cn.closeNormally()
 					return err
 				}
 				if ctx.Err() != nil {
 					break
 				}
 			}
-		case <-t.release.C:
-			t.releaseMessages(k)
+		case <-cs.release.C:
+			cs.releaseMessages(cn)
 		case <-ctx.Done():
 		}
 		if ctx.Err() != nil {
-			k.closeNormally()
+			cn.closeNormally()
 			return context.Cause(ctx)
 		}
 	}
 }
 
 // closeReason returns why the connection ended, with the time of GO_ELSEWHERE if the hub sent one.
-func (c *Client) closeReason(t *connState, err error) error {
-	if t.stateReceived && time.Since(t.since) >= stableAfter {
+func (c *Client) closeReason(cs *connState, err error) error {
+	if cs.stateReceived && time.Since(cs.since) >= stableAfter {
 		c.resetFailures()
 	}
-	if t.reconnectAt.IsZero() {
+	if cs.reconnectAt.IsZero() {
 		return err
 	}
-	return &goElsewhereError{until: t.reconnectAt, err: err}
+	return &goElsewhereError{until: cs.reconnectAt, err: err}
 }
 
 // resetFailures resets the backoff after a good connection.
@@ -71,28 +71,28 @@ func (c *Client) resetFailures() { c.failed = 0 }
 
 // handleEvent handles one event: first cursor and mirror, then the handler, then the calls that
 // wait for it. So a caller that has an answer knows that the mirror and the handler have it too.
-func (c *Client) handleEvent(ctx context.Context, k *conn, t *connState, e Event) error {
+func (c *Client) handleEvent(ctx context.Context, cn *conn, cs *connState, e Event) error {
 	switch d := e.Data.(type) {
 	case wire.SessionState:
 		if e.At.IsZero() {
-			c.handleState(ctx, t, e.Event, d)
+			c.handleState(ctx, cs, e.Event, d)
 		}
 	case wire.GoElsewhere:
-		t.reconnectAt = time.Now().Add(time.Duration(d.AfterMS) * time.Millisecond)
+		cs.reconnectAt = time.Now().Add(time.Duration(d.AfterMS) * time.Millisecond)
 	case wire.AuthRefreshRequired:
 		if c.cfg.Refresh != nil {
-			k.spawn(func(ctx context.Context) { c.refreshAuth(ctx, k) })
+			cn.spawn(func(ctx context.Context) { c.refreshAuth(ctx, cn) })
 		}
 	}
 	if !e.At.IsZero() {
-		if !t.stateReceived {
+		if !cs.stateReceived {
 			return errEventsBeforeState
 		}
 		if !c.mirror.apply(e.Event) {
 			return nil
 		}
 		c.resetFailures()
-		e.Replayed = e.At.Compare(t.replayUntil) <= 0
+		e.Replayed = e.At.Compare(cs.replayUntil) <= 0
 		if _, ok := e.Data.(wire.SessionState); ok {
 			c.outbox.resendUnanswered()
 		}
@@ -101,15 +101,15 @@ func (c *Client) handleEvent(ctx context.Context, k *conn, t *connState, e Event
 		c.cfg.OnEvent(ctx, e)
 	}
 	c.outbox.resolve(e)
-	if t.stateReceived && !t.released && c.mirror.position().Compare(t.replayUntil) >= 0 {
-		t.releaseMessages(k)
+	if cs.stateReceived && !cs.released && c.mirror.position().Compare(cs.replayUntil) >= 0 {
+		cs.releaseMessages(cn)
 	}
 	return nil
 }
 
 // handleState handles a session_state that is not in the log.
-func (c *Client) handleState(ctx context.Context, t *connState, e wire.Event, s wire.SessionState) {
-	first := !t.stateReceived
+func (c *Client) handleState(ctx context.Context, cs *connState, e wire.Event, s wire.SessionState) {
+	first := !cs.stateReceived
 	c.mirror.applyState(e, s, first)
 	if s.Mode == wire.StateSnapshot {
 		c.observeSnapshot(s, first)
@@ -118,10 +118,10 @@ func (c *Client) handleState(ctx context.Context, t *connState, e wire.Event, s 
 		}
 	}
 	c.refreshed = false
-	t.replayUntil = s.ReplayUntil
+	cs.replayUntil = s.ReplayUntil
 	if first {
-		t.stateReceived, t.since = true, time.Now()
-		t.release.Reset(replayTimeout)
+		cs.stateReceived, cs.since = true, time.Now()
+		cs.release.Reset(replayTimeout)
 		c.setLink(ctx, Link{State: LinkConnected, Resumed: s.Mode == wire.StateResume})
 	}
 	select {
@@ -133,22 +133,22 @@ func (c *Client) handleState(ctx context.Context, t *connState, e wire.Event, s 
 
 // releaseMessages lets the writer send messages. Messages that were sent over an earlier connection
 // may be answered in the replay, so nothing is sent before its end.
-func (t *connState) releaseMessages(k *conn) {
-	if !t.released {
-		t.released = true
-		t.release.Stop()
-		close(k.released)
+func (cs *connState) releaseMessages(cn *conn) {
+	if !cs.released {
+		cs.released = true
+		cs.release.Stop()
+		close(cn.released)
 	}
 }
 
 // refreshAuth sends a new token before the old one expires. If that fails, the hub closes the
 // connection with the reason.
-func (c *Client) refreshAuth(ctx context.Context, k *conn) {
+func (c *Client) refreshAuth(ctx context.Context, cn *conn) {
 	token, err := c.cfg.Refresh(ctx)
 	if err != nil {
 		c.cfg.Logger.WarnContext(ctx, "refreshing token failed", "err", err)
 		return
 	}
 	c.setToken(token)
-	k.sendControl(wire.Auth{Token: token})
+	cn.sendControl(wire.Auth{Token: token})
 }

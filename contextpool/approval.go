@@ -32,7 +32,7 @@ func (qs *Questions) setApprovalUsage(w approval.Window) {
 func (qs *Questions) countRequest(u providers.Usage) {
 	rules := qs.state.Desktop().AutoApproval()
 	if rules.AutoApprovalEnabled && (rules.AllowedMaxRequests > 0 || rules.AllowedMaxCost > 0) {
-		qs.setApprovalUsage(qs.approvalUsage.Spend(u.USD))
+		qs.setApprovalUsage(qs.approvalUsage.Spend(u.USD, u.Unpriced))
 	}
 }
 
@@ -61,6 +61,16 @@ func (qs *Questions) DecideApproval(c tools.Caller, call providers.ToolCall) (ap
 		return approval.AskUser, &limit
 	}
 	return approval.Approve, nil
+}
+
+// ExceedsLimit returns the limit of the auto-approval rules that one more model request would exceed,
+// if they are switched on.
+func (qs *Questions) ExceedsLimit() (approval.Limit, bool) {
+	rules := qs.state.Desktop().AutoApproval()
+	if !rules.AutoApprovalEnabled {
+		return approval.Limit{}, false
+	}
+	return qs.approvalUsage.Exceeds(rules)
 }
 
 // AddDecisionRow adds the row with a decision of the auto-approval rules.

@@ -51,8 +51,15 @@ func (s *turnStarter) beginCondense(h *thread, auto bool) {
 	s.launch(t, nil)
 }
 
-// fillCondenseRun fills a run that summarises a copy of the thread's visible messages.
+// fillCondenseRun fills a run that summarises a copy of the thread's visible messages. Where the
+// beginning of requests is cached, the run continues the conversation as it is; elsewhere it reads
+// a conversation without tools.
 func (s *turnStarter) fillCondenseRun(t *turn, r *agentpool.Run) {
+	if h := s.threads.byAgent[t.Agent]; h != nil && s.providers.SharesPrefix(t.Provider) {
+		r.NoTools, r.Fork, r.From = true, true, providers.Thread{Entries: history.View(h.messages)}
+		r.Prompt = history.CondensePrompt
+		return
+	}
 	var seen []history.Message
 	if h := s.threads.byAgent[t.Agent]; h != nil {
 		seen = history.Effective(h.messages)

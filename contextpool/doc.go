@@ -94,6 +94,12 @@
 // job ends as interrupted and the plan is informed that its progress is unknown. The plan itself
 // is no turn: [Pool.BeginPlan] and [Pool.EndPlan] publish its beginning and its end.
 //
+// # Calls of programs
+//
+// A tool call of a program outside the hub ([ClientCall]) is a turn without a model, a slot and a
+// message. Its result is given to the program by [EndListener.ClientCallEnded]. A new owner ends the
+// calls that it finds and never executes one again.
+//
 // # Concurrency
 //
 // All methods are called from the session's own goroutine, within a step. No method blocks; the

@@ -245,10 +245,12 @@ func TestFailure(t *testing.T) {
 	run := r.direct("m1")
 	r.said(run, "half")
 	r.handleReport(agentpool.Retrying{RunRef: agentpool.RunRef{Run: run.ID}, Why: "overloaded", Wait: 2e9})
+	r.handleReport(agentpool.Retrying{RunRef: agentpool.RunRef{Run: run.ID}, Why: "The reply broke off"})
 	r.handleReport(agentpool.Ended{RunRef: agentpool.RunRef{Run: run.ID}, Outcome: providers.Failed, Failure: &providers.Failure{Class: providers.Auth}})
 	wantEqual(t, r.rows()[1], "api_req_retry_delayed: overloaded; trying again in 2s")
-	wantEqual(t, r.rows()[2], "text: half")
-	if !strings.HasPrefix(r.rows()[3], "error: ") || !strings.HasPrefix(r.story("m1"), "direct by main-monitor-0-m1; failed: ") {
+	wantEqual(t, r.rows()[2], "api_req_retry_delayed: The reply broke off")
+	wantEqual(t, r.rows()[3], "text: half")
+	if !strings.HasPrefix(r.rows()[4], "error: ") || !strings.HasPrefix(r.story("m1"), "direct by main-monitor-0-m1; failed: ") {
 		t.Fatalf("the rows are %v and m1 is %q, want an error row and a failed turn", r.rows(), r.story("m1"))
 	}
 }

@@ -132,6 +132,7 @@ func (rc *recovery) restoreText(t *turn, c LostTurnEnd) {
 		t.Usage = providers.Usage{
 			Input: c.End.Usage.InputTokens, Output: c.End.Usage.OutputTokens,
 			CacheRead: c.End.Usage.CacheReadTokens, CacheWrite: c.End.Usage.CacheWriteTokens, USD: c.End.Usage.CostUSD,
+			Unpriced: c.End.Usage.CostUnknown,
 		}
 	}
 	text := c.End.Delta

@@ -21,6 +21,8 @@ type Message struct {
 	Window wire.WindowID `json:"window,omitempty"`
 	// Guest says that someone other than the session's owner sent the message.
 	Guest bool `json:"guest,omitempty"`
+	// Viewer describes the screen of the sender; nil if unknown.
+	Viewer *wire.Viewer `json:"viewer,omitempty"`
 	// Row is the id of the message's row, 0 if there is none. The pool sets it.
 	Row wire.RowID `json:"row,omitempty"`
 }

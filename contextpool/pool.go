@@ -123,17 +123,17 @@ func (p *Pool) clear(totals Totals) {
 	p.View = &View{services: s, budget: p.budget, turns: p.turns, tasks: p.tasks, queues: p.queues, router: p.router}
 }
 
-// SetProvider changes the provider of later turns and reports whether it exists. Turns under way
-// keep their provider. Threads continue, because they are stored in a form that every provider
+// SetProvider changes the provider of later turns to what the user means by a name, such as a model
+// profile, and reports whether it exists. Turns under way keep their provider. Threads continue, because they are stored in a form that every provider
 // can read.
 func (p *Pool) SetProvider(name string) bool {
-	if !p.providers.HasProvider(name) {
+	provider, ok := p.providers.FindProvider(name)
+	if !ok {
 		return false
 	}
-	before := p.turns.provider()
-	p.turns.setProvider(name)
-	if name != before {
-		p.step.Emit(wire.ProviderChanged{Provider: name})
+	p.turns.setProvider(provider)
+	if provider != p.state.Desktop().Provider() { // also if the user's default is the same meanwhile
+		p.step.Emit(wire.ProviderChanged{Provider: provider})
 	}
 	return true
 }

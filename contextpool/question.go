@@ -206,7 +206,7 @@ func (qs *Questions) CloseQuestion(dialog wire.DialogID, prompt wire.PromptID, r
 		return
 	}
 	if q.Ask == wire.AskAutoApprovalMaxReqReached && r.Response == wire.AnswerYes {
-		qs.setApprovalUsage(qs.approvalUsage.Reset())
+		qs.setApprovalUsage(qs.approvalUsage.Confirm())
 	}
 	if row, ok := qs.findRow(q.Monitor, q.TS); ok {
 		var text askRow

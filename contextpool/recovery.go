@@ -1,6 +1,7 @@
 package contextpool
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -63,6 +64,9 @@ func (rc *recovery) recoverTurn(t *turn) {
 	rc.calls.endOrphans(t)
 	open := slices.IndexFunc(t.calls, func(c *call) bool { return !c.Ended && c.Child == "" })
 	switch {
+	case t.Client != nil: // it is never executed again, because its program may have called again
+		rc.ender.endTasks(t)
+		rc.ender.end(t, providers.Interrupted, cmp.Or(t.StopReason, "the hub that executed it has ended"))
 	case t.stopping():
 		rc.ender.endTasks(t)
 		rc.ender.end(t, providers.Interrupted, t.StopReason)

@@ -59,7 +59,10 @@ func (rs *reports) apply(r agentpool.Report) bool {
 	case agentpool.InputTruncated:
 		rs.turnRows.addTruncationRow(t, r.Truncation)
 	case agentpool.Retrying:
-		why := fmt.Sprintf("%s; trying again in %v", truncate(r.Why, reasonBytes), r.Wait.Round(100*time.Millisecond))
+		why := truncate(r.Why, reasonBytes)
+		if r.Wait > 0 {
+			why += fmt.Sprintf("; trying again in %v", r.Wait.Round(100*time.Millisecond))
+		}
 		rs.rows.AddRow(rs.threads.turnRow(t, wire.SayAPIReqRetryDelayed, why))
 	case agentpool.Ended:
 		rs.ender.runEnded(t, r)

@@ -55,14 +55,15 @@ type rig struct {
 	gone    map[wire.RowID]wire.MonitorID   // removed rows and their monitors
 	away    error                           // error of reads of cold lists
 
-	cancelled []wire.AgentID
-	worked    []workflow.JobResult
-	biggest   int // size of the largest step in bytes
-	most      int // items of the largest step
-	room      int // number of operations after which a step is full
-	emitted   int // events in the step
-	told      int // size of the events in the step
-	full      bool
+	cancelled     []wire.AgentID
+	clientResults []string
+	worked        []workflow.JobResult
+	biggest       int // size of the largest step in bytes
+	most          int // items of the largest step
+	room          int // number of operations after which a step is full
+	emitted       int // events in the step
+	told          int // size of the events in the step
+	full          bool
 }
 
 // storedState is the stored state.
@@ -101,6 +102,7 @@ func (r *rig) hire() {
 	r.runner = &runner{runs: map[string]agentpool.Run{}, steers: true, has: []string{"demo", "other"}}
 	if old != nil {
 		r.runner.slots, r.runner.steers, r.runner.launched = old.slots, old.steers, old.launched
+		r.runner.has, r.runner.userProviders = old.has, old.userProviders
 	}
 	r.pool = contextpool.New(r.cfg, contextpool.Session{Step: r, Rows: r, State: r, Ends: r}, r.runner, r.runner)
 }
@@ -453,46 +455,4 @@ func wantEqual[T any](t fataler, got, want T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
-}
-
-// runner records the calls of the pool.
-type runner struct {
-	slots  int // free slots for TryReserve
-	window int // context window of models in tokens
-	steers bool
-	has    []string
-
-	runs        map[string]agentpool.Run // runs that have not ended
-	started     []agentpool.Run
-	steered     []agentpool.Steering
-	interrupted []string
-	disposed    []string
-	launched    int
-}
-
-func (c *runner) TryReserve() *agentpool.Slot {
-	if c.slots == 0 {
-		return nil
-	}
-	c.slots--
-	return &agentpool.Slot{}
-}
-
-func (c *runner) Start(r agentpool.Run) {
-	c.runs[r.ID] = r
-	c.started = append(c.started, r)
-}
-
-func (c *runner) Steer(s agentpool.Steering) { c.steered = append(c.steered, s) }
-func (c *runner) Interrupt(run, reason string) {
-	c.interrupted = append(c.interrupted, run+": "+reason)
-}
-func (c *runner) CanSteer(string) bool             { return c.steers }
-func (c *runner) ContextWindow(string) int         { return c.window }
-func (c *runner) HasProvider(provider string) bool { return slices.Contains(c.has, provider) }
-func (c *runner) Launch()                          { c.launched++ }
-
-func (c *runner) Dispose(agent string) {
-	c.disposed = append(c.disposed, agent)
-	maps.DeleteFunc(c.runs, func(_ string, r agentpool.Run) bool { return r.Agent == agent })
 }

@@ -130,7 +130,7 @@ func TestSpurnedGetsAnAgentOfItsOwn(t *testing.T) {
 	r.ended(run)
 	next := r.direct("m3")
 	want := "<timeline>\n<ai agent=\"ephemeral-monitor-0-m2\">Created window \"w1\" (text).</ai>\n</timeline>\n\n" +
-		"<open_windows>w1</open_windows>\n\ntext of m3"
+		"<open_windows>w1 (text \"T w1\" 100×100)</open_windows>\n\ntext of m3"
 	wantEqual(t, next.Prompt, want)
 }
 

@@ -5,6 +5,8 @@ import (
 
 	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/desktop"
+	"github.com/everdesk/everdesk/profiles"
+	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 	"github.com/everdesk/everdesk/workflow"
@@ -70,6 +72,8 @@ type EndListener interface {
 	CancelQuestions(agent wire.AgentID)
 	// JobEnded gives the result of a plan's job to the plan.
 	JobEnded(w workflow.JobResult)
+	// ClientCallEnded gives the result of a program's tool call to the program, after the commit.
+	ClientCallEnded(c ClientCall, r providers.ToolResult)
 }
 
 // Runner executes the runs of the session's agents. Its methods do not block, except
@@ -95,9 +99,16 @@ type Runner interface {
 type Providers interface {
 	// HasProvider reports whether the provider exists.
 	HasProvider(provider string) bool
+	// FindProvider returns the name under which to store what the user means by a name, and whether
+	// there is such a provider.
+	FindProvider(name string) (provider string, exists bool)
+	// DefaultProvider returns the user's own default of a role, or "".
+	DefaultProvider(r profiles.Role) string
 	// CanSteer reports whether the provider exists and accepts messages while a turn runs.
 	CanSteer(provider string) bool
 	// ContextWindow returns the size of the context window of the provider's model in tokens, 0
 	// if unknown.
 	ContextWindow(provider string) int
+	// SharesPrefix reports whether the beginning that requests of the provider share is cached.
+	SharesPrefix(provider string) bool
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/policies"
+	"github.com/everdesk/everdesk/profiles"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
@@ -47,9 +48,11 @@ func (s *turnStarter) delegate(c tools.Caller, task tools.Task, done func(provid
 		Guest: parent.Guest, Parent: parent.key(), Row: parent.Row, onResult: done,
 	}
 	s.register(t, fmt.Sprintf("task-%s-%d", parent.ID, parent.Tasks))
-	t.Provider = parent.Provider
+	if s.turns.isProviderChosen() || s.providers.DefaultProvider(profiles.RoleTask) == "" {
+		t.Provider = parent.Provider
+	}
 	s.calls.add(parent, &call{ID: task.Call.ID, Tool: task.Call.Tool, Input: rowInput(task.Call.Input, rowBytes), Child: t.key()})
-	s.fillPrompt(t, &queuedMessage{Message: Message{Text: task.Objective}})
+	s.fillPrompt(t, &queuedMessage{Message: Message{Text: task.Objective, Viewer: parent.Viewer}})
 	t.prompt.setText(taskPrompt(task))
 	s.launch(t, slot)
 }

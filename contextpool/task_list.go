@@ -55,7 +55,7 @@ func wireUsage(u providers.Usage) *wire.Usage {
 	}
 	return &wire.Usage{
 		InputTokens: max(u.Input, 0), OutputTokens: max(u.Output, 0),
-		CacheReadTokens: max(u.CacheRead, 0), CacheWriteTokens: max(u.CacheWrite, 0), CostUSD: max(u.USD, 0),
+		CacheReadTokens: max(u.CacheRead, 0), CacheWriteTokens: max(u.CacheWrite, 0), CostUSD: max(u.USD, 0), CostUnknown: u.Unpriced,
 	}
 }
 
@@ -84,9 +84,9 @@ func (l *taskList) storeUnsaved() {
 	}
 }
 
-// turnCreated adds a turn to the list of tasks, unless it summarises.
+// turnCreated adds a turn to the list of tasks, unless it is not listed.
 func (l *taskList) turnCreated(t *turn) {
-	if t.Condensing != nil {
+	if !t.isListed() {
 		return
 	}
 	l.step.AddOps(l.list.Upsert(t.taskID(), func(i *history.Item) {
@@ -111,7 +111,7 @@ func (l *taskList) turnCreated(t *turn) {
 
 // turnStarted emits, once per turn, that it runs. The caller stores the turn.
 func (l *taskList) turnStarted(t *turn) {
-	if !t.StartSent && t.Condensing == nil {
+	if !t.StartSent && t.isListed() {
 		t.StartSent = true
 		l.step.Emit(wire.TaskStarted{Task: t.taskRef()})
 	}
@@ -119,7 +119,7 @@ func (l *taskList) turnStarted(t *turn) {
 
 // turnEnded records the outcome of a turn in the list of tasks.
 func (l *taskList) turnEnded(t *turn, outcome providers.Outcome, text string) {
-	if t.Condensing != nil {
+	if !t.isListed() {
 		return
 	}
 	l.step.AddOps(l.list.Change(t.taskID(), func(i *history.Item) {
@@ -167,13 +167,13 @@ func (t *turn) tokenUsage() wire.TokenUsage {
 	u := t.Usage
 	return wire.TokenUsage{
 		TotalTokensIn: max(u.Input, 0), TotalTokensOut: max(u.Output, 0), TotalCacheReads: max(u.CacheRead, 0),
-		TotalCacheWrites: max(u.CacheWrite, 0), TotalCost: max(u.USD, 0), ContextTokens: t.lastCallTokens,
+		TotalCacheWrites: max(u.CacheWrite, 0), TotalCost: max(u.USD, 0), CostUnknown: u.Unpriced, ContextTokens: t.lastCallTokens,
 	}
 }
 
 // countToolUse counts an ended tool call. The caller stores the turn.
 func (l *taskList) countToolUse(t *turn, tool string, r providers.ToolResult) {
-	if r.IsError {
+	if r.IsError && t.isListed() {
 		l.step.Emit(wire.TaskToolFailed{Task: t.taskRef(), Tool: tool, Error: truncate(sanitize(r.Text), reasonBytes)})
 	}
 	uses, known := t.Tools[tool]

@@ -2,6 +2,7 @@ package contextpool
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,6 +39,8 @@ type turn struct {
 	Provider string `json:"provider"`
 	// Guest says that someone other than the session's owner began the turn.
 	Guest bool `json:"guest,omitempty"`
+	// Viewer describes the screen of that person; nil if unknown.
+	Viewer *wire.Viewer `json:"viewer,omitempty"`
 	// StartSent says that TASK_STARTED was emitted.
 	StartSent bool `json:"begun,omitempty"`
 	// Tools counts the ended tool calls by tool name.
@@ -80,6 +83,8 @@ type turn struct {
 	// is set if the turn executes a job of a plan.
 	Condensing *condensing   `json:"condensing,omitempty"`
 	Job        *workflow.Job `json:"job,omitempty"`
+	// Client is set if the turn executes one tool call of a program outside the hub.
+	Client *ClientCall `json:"client,omitempty"`
 	// ThinkingRow is the growing row, if there is one, of the thinking text after its first
 	// ThinkingKept UTF-16 units. Those units are final: a restarted turn does not produce them
 	// again.
@@ -124,6 +129,9 @@ type turn struct {
 	// the turn is unknown; both are for the plan of a job.
 	failureClass providers.Class
 	uncertain    string
+	// clientInput is the input of a program's call, and result its result, if the run reported one.
+	clientInput json.RawMessage
+	result      *providers.ToolResult
 }
 
 // prompt is the input that a turn began with. It does not change.
@@ -153,9 +161,10 @@ func (t *turn) runID() string { return t.key() + "." + strconv.Itoa(t.Attempt) }
 func (t *turn) compare(o *turn) int { return cmp.Compare(t.Number, o.Number) }
 
 // messageID returns the message that the events of the turn name. Events of a task name none,
-// because a message has exactly one end; a turn that summarises has no message.
+// because a message has exactly one end; a turn that summarises and a program's call have no
+// message.
 func (t *turn) messageID() wire.MessageID {
-	if t.Kind == wire.AgentTask || t.Condensing != nil {
+	if t.Kind == wire.AgentTask || t.Kind == wire.AgentClient || t.Condensing != nil {
 		return ""
 	}
 	return t.ID

@@ -101,6 +101,7 @@ func (e *turnEnder) runEnded(t *turn, r agentpool.Ended) {
 	if r.Failure != nil {
 		t.failureClass = r.Failure.Class
 	}
+	t.result = r.Result
 	e.end(t, r.Outcome, reason)
 	if r.Outcome == providers.Failed && r.Failure != nil && r.Failure.Passing() {
 		e.tasks.totals.LastFailure = wire.CodeProviderUnavailable
@@ -146,7 +147,7 @@ func (e *turnEnder) end(t *turn, outcome providers.Outcome, reason string) {
 		text = "" // the text is for the plan only
 	}
 	e.tasks.turnEnded(t, outcome, text)
-	if outcome == providers.Completed {
+	if outcome == providers.Completed && t.Client == nil {
 		e.reloads.recordTurn(t)
 	}
 	e.threads.closeOpenCalls(t)
@@ -163,6 +164,8 @@ func (e *turnEnder) end(t *turn, outcome providers.Outcome, reason string) {
 		e.threads.disposeIfStale(t)
 	}
 	switch {
+	case t.Client != nil:
+		e.ends.ClientCallEnded(*t.Client, t.clientResult(outcome, reason))
 	case t.Job != nil:
 		e.reportJob(t, outcome, reason)
 	case t.Kind == wire.AgentTask:
@@ -196,7 +199,7 @@ func (e *turnEnder) emitTurnEnd(t *turn, text string, outcome providers.Outcome,
 		e.rows.AddRow(e.threads.turnRow(t, wire.SayError, reason))
 	}
 	end := e.turnEndEvent(t, outcome, reason)
-	if !t.rowRemoved {
+	if !t.rowRemoved && t.Client == nil {
 		e.turnRows.addEndRow(t, end)
 	}
 	e.step.Emit(end)

@@ -219,8 +219,8 @@ func (tr *turnRows) addEndRow(t *turn, end wire.AgentResponse) {
 		r.Task = truncate(t.title(), fullRowBytes)
 	}
 	if u := end.Usage; u != nil {
-		r.InputTokens, r.OutputTokens, r.CacheReads, r.CacheWrites, r.CostUSD =
-			u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens, u.CostUSD
+		r.InputTokens, r.OutputTokens, r.CacheReads, r.CacheWrites, r.CostUSD, r.CostUnknown =
+			u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens, u.CostUSD, u.CostUnknown
 	}
 	tr.rows.AddRow(tr.threads.turnRow(t, wire.SayAPIReqFinished, string(encode(r))))
 }

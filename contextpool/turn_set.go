@@ -1,6 +1,7 @@
 package contextpool
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/everdesk/everdesk/desktop"
+	"github.com/everdesk/everdesk/profiles"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
@@ -131,13 +133,43 @@ type poolState struct {
 	Launched bool `json:"launched,omitempty"`
 }
 
-// provider returns the provider of turns that begin now: the chosen one if it exists, else the
-// default.
-func (s *turnSet) provider() string {
-	if s.about.Provider != "" && s.providers.HasProvider(s.about.Provider) {
+// provider returns the provider of main agents whose turns begin now.
+func (s *turnSet) provider() string { return s.providerFor(profiles.RoleMain) }
+
+// providerFor returns the provider of turns that begin now: the one that was chosen for the session, if
+// it exists, else the user's default of the role or of main agents, else that of the hub. Work behind
+// the scenes has the default of its role also in a session with a choice of its own.
+func (s *turnSet) providerFor(role profiles.Role) string {
+	own := s.providers.DefaultProvider(role)
+	switch {
+	case own != "" && (role == profiles.RoleSummary || role == profiles.RoleTitle):
+		return own
+	case s.isProviderChosen():
 		return s.about.Provider
+	case own != "":
+		return own
 	}
-	return s.cfg.Provider
+	return cmp.Or(s.providers.DefaultProvider(profiles.RoleMain), s.cfg.Provider)
+}
+
+// isProviderChosen reports whether a provider was chosen for the session that exists.
+func (s *turnSet) isProviderChosen() bool {
+	return s.about.Provider != "" && s.providers.HasProvider(s.about.Provider)
+}
+
+// modelRole returns what the turn uses a model for.
+func (t *turn) modelRole() profiles.Role {
+	switch {
+	case t.Condensing != nil:
+		return profiles.RoleSummary
+	case t.Job != nil:
+		return profiles.RolePlan
+	case t.Kind == wire.AgentWindow:
+		return profiles.RoleWindow
+	case t.Kind == wire.AgentTask:
+		return profiles.RoleTask
+	}
+	return profiles.RoleMain
 }
 
 // sorted returns the turns under way, the oldest first.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/policies"
+	"github.com/everdesk/everdesk/profiles"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
@@ -33,7 +34,7 @@ func (s *turnStarter) restart(t *turn) {
 	s.turnRows.dropUnkeptText(t)
 	t.Attempt++
 	if !s.providers.HasProvider(t.Provider) {
-		t.Provider = s.turns.provider()
+		t.Provider = s.turns.providerFor(t.modelRole())
 	}
 	t.apply(runRestarted)
 	s.turns.store(t)
@@ -91,13 +92,13 @@ func (s *turnStarter) beginMainTurn(w *queuedMessage, how wire.Taken, slot *agen
 	options := s.reloads.options(t)
 	if how == wire.TakenEphemeral {
 		t.prompt.setText(policies.Ephemeral(policies.EphemeralPrompt{
-			Draw: len(w.Images) > 0, Windows: windowIDs(t.prompt.Windows), Reload: options, Content: w.Text,
+			Draw: len(w.Images) > 0, Windows: s.openWindows(t.Monitor), Reload: options, Content: w.Text,
 		}))
 	} else {
 		happened, ops := s.transcript.timeline(w.Monitor).Drain()
 		s.step.AddOps(ops...)
 		t.prompt.setText(s.transcript.previousConversation(t) + policies.Main(policies.MainPrompt{
-			Timeline: happened, Draw: len(w.Images) > 0, Windows: windowIDs(t.prompt.Windows), Reload: options, Content: w.Text,
+			Timeline: happened, Draw: len(w.Images) > 0, Windows: s.openWindows(t.Monitor), Reload: options, Content: w.Text,
 		}))
 	}
 	s.queues.accept(&w.Message, t.Role, how)
@@ -111,7 +112,8 @@ func (s *turnStarter) register(t *turn, role string) {
 	s.turns.about.Turns++
 	s.turns.storeState()
 	t.Number, t.Attempt, t.State = s.turns.about.Turns, 1, turnAccepted
-	t.Started, t.Provider = wire.Millis(s.step.Now().UnixMilli()), s.turns.provider()
+	t.Started, t.Provider = wire.Millis(s.step.Now().UnixMilli()), s.turns.providerFor(t.modelRole())
+	s.publishProvider()
 	t.Role = wire.AgentID(role)
 	for n := 2; slices.ContainsFunc(s.turns.sorted(), func(o *turn) bool { return o.Role == t.Role }); n++ {
 		t.Role = wire.AgentID(role + "/" + strconv.Itoa(n))
@@ -123,9 +125,19 @@ func (s *turnStarter) register(t *turn, role string) {
 	s.budget.acquire(t)
 }
 
+// publishProvider publishes the provider of main agents if the user's default of it has changed.
+func (s *turnStarter) publishProvider() {
+	if s.providers.DefaultProvider(profiles.RoleMain) == "" {
+		return
+	}
+	if p := s.turns.provider(); p != s.state.Desktop().Provider() {
+		s.step.Emit(wire.ProviderChanged{Provider: p})
+	}
+}
+
 // fillPrompt sets the message's content and the open windows in the prompt of a turn.
 func (s *turnStarter) fillPrompt(t *turn, w *queuedMessage) {
-	t.prompt.Images, t.prompt.Content = w.Images, w.Text
+	t.prompt.Images, t.prompt.Content, t.Viewer = w.Images, w.Text, w.Viewer
 	for _, open := range s.state.Desktop().Windows(t.Monitor) {
 		t.prompt.Windows = append(t.prompt.Windows, policies.WindowInfo{
 			ID: open.WindowID, Renderer: wire.RendererOf(open.Content),
@@ -133,12 +145,12 @@ func (s *turnStarter) fillPrompt(t *turn, w *queuedMessage) {
 	}
 }
 
-func windowIDs(sights []policies.WindowInfo) []wire.WindowID {
-	ids := make([]wire.WindowID, len(sights))
-	for i, s := range sights {
-		ids[i] = s.ID
+// openWindows describes the open windows of a monitor.
+func (s *turnStarter) openWindows(monitor wire.MonitorID) (out []policies.OpenWindow) {
+	for _, w := range s.state.Desktop().Windows(monitor) {
+		out = append(out, openWindow(w))
 	}
-	return ids
+	return out
 }
 
 // launch stores a prepared turn and starts its run.
@@ -158,13 +170,15 @@ func (s *turnStarter) startRun(t *turn, slot *agentpool.Slot) {
 	r := agentpool.Run{
 		ID: t.runID(), Agent: t.Agent, Role: t.Role, Kind: t.Kind, Turn: t.ID, Monitor: t.Monitor, Window: t.Window,
 		Profile: t.Profile, Provider: t.Provider, Prompt: t.prompt.text(), Images: t.prompt.Images,
-		Guest: t.Guest, Lasting: t.Lasting, Slot: slot, Attempt: t.Attempt,
+		ContextWindow: cmp.Or(s.cfg.Window, s.providers.ContextWindow(t.Provider)), Guest: t.Guest, Viewer: t.Viewer, Lasting: t.Lasting, Slot: slot, Attempt: t.Attempt,
 		Waited: time.Duration(int64(t.Started)-int64(cmp.Or(t.QueuedSince, t.Started))) * time.Millisecond,
 	}
 	continues := t.Attempt > 1 && t.InThread
 	switch {
 	case t.Condensing != nil:
 		s.fillCondenseRun(t, &r)
+	case t.Client != nil:
+		r.Call = &providers.ToolCall{ID: string(t.Client.ID), Name: t.Client.Tool, Input: t.clientInput}
 	case t.Job != nil:
 		s.fillJobRun(t, &r)
 	case t.Lasting:
@@ -198,7 +212,7 @@ func (s *turnStarter) beginWindowTurn(w *queuedMessage) {
 	}
 	s.fillPrompt(t, w)
 	prompt := policies.WindowPrompt{
-		Windows: windowIDs(t.prompt.Windows), Reload: s.reloads.options(t), Content: w.Text,
+		Windows: s.openWindows(t.Monitor), Reload: s.reloads.options(t), This: s.thisWindow(w), Content: w.Text,
 	}
 	if h := s.threads.byAgent[w.Agent]; !h.hasMessages() && !h.heldBy(t.Provider) {
 		prompt.Recent = s.transcript.recentMessages(w.Monitor)

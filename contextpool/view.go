@@ -30,7 +30,7 @@ func (v *View) Gauges(l *Gauges) {
 			gauge = &l.Ephemeral
 		case wire.AgentWindow:
 			gauge = &l.Window
-		case wire.AgentTask:
+		case wire.AgentTask, wire.AgentClient:
 			gauge = &l.Task
 		case wire.AgentMain:
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/everdesk/everdesk/contextpool"
+	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -31,7 +32,7 @@ func TestWindowMessage(t *testing.T) {
 	run := r.run("window-w1")
 	want := "<recent_conversation>\n<user>text of m2</user>\n\n<assistant>answer 2</assistant>\n\n<user>text of m3</user>\n\n" +
 		"<assistant>answer 3</assistant>\n\n<user>text of m4</user>\n\n<assistant>answer 4</assistant>\n</recent_conversation>\n\n" +
-		"<open_windows>w1</open_windows>\n\ntext of a"
+		"<open_windows>w1 (text \"T w1\" 100×100)</open_windows>\n\n<this_window id=\"w1\" kind=\"text\" title=\"T w1\">\nx\n</this_window>\n\ntext of a"
 	wantEqual(t, run.Prompt, want)
 	if run.Agent != "window-monitor-0/w1" || !run.Lasting || run.Window != "w1" {
 		t.Fatalf("run %+v, want a lasting one of window-monitor-0/w1", run)
@@ -49,11 +50,31 @@ func TestWindowMessage(t *testing.T) {
 		"w1 window-w1 assigned monitor-0",
 	})
 	next := r.run("window-w1")
-	wantEqual(t, next.Prompt, "<open_windows>w1, w2</open_windows>\n\ntext of b")
+	wantEqual(t, next.Prompt, "<open_windows>w1 (text \"T w1\" 100×100), w2 (text \"T w2\" 100×100)</open_windows>\n\n"+
+		"<this_window id=\"w1\" kind=\"text\" title=\"T w1\" your_other_windows=\"w2\">\nx\n</this_window>\n\ntext of b")
 	wantEqual(t, len(next.From.Entries), 2)
 	r.ended(next)
 	r.toWindow("c", "w2") // in the same group
 	wantEqual(t, r.run("window-w2").Agent, "window-monitor-0/w1")
+}
+
+// The content of a window that the conversation has already is not repeated.
+func TestContentOfAWindowIsToldOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.open(first, "w1")
+	r.toWindow("a", "w1")
+	run := r.run("window-w1")
+	r.began(run)
+	asked := said("a", run.Prompt)
+	asked.Role = providers.RoleUser
+	r.remember(run, asked, said("a", "done"))
+	r.ended(run)
+	r.toWindow("b", "w1")
+	next := r.run("window-w1")
+	if !strings.Contains(next.Prompt, `<this_window id="w1" kind="text" title="T w1" content="unchanged"/>`) {
+		t.Errorf("the prompt is %q, want the window as unchanged", next.Prompt)
+	}
 }
 
 func TestUnknownWindow(t *testing.T) {
@@ -228,7 +249,7 @@ func TestEphemeralAndWindowAgentsAreOnTheTimeline(t *testing.T) {
 	wantEqual(t, other.Prompt, "<timeline>\n<ui:close>w7</ui:close>\n</timeline>\n\ntext of m1")
 	mine := r.direct("m2")
 	wantEqual(t, mine.Prompt, "<timeline>\n<ai agent=\"window-w1\">No actions taken.</ai>\n<ui:move>w1</ui:move>\n</timeline>\n\n"+
-		"<open_windows>w1</open_windows>\n\ntext of m2")
+		"<open_windows>w1 (text \"T w1\" 100×100)</open_windows>\n\ntext of m2")
 	wantEqual(t, len(r.kept.lists["timeline:monitor-0"])+len(r.kept.lists["timeline:monitor-1"]), 0)
 	r.ended(mine)
 	wantEqual(t, len(r.kept.lists["timeline:monitor-0"]), 0) // the main agent's own actions are not in its timeline

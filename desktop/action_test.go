@@ -212,8 +212,8 @@ func TestActions(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				s := newScript()
-				s.do(c.before...)
-				s.do(c.action)
+				s.act(c.before...)
+				s.act(c.action)
 				checkParts(t, s, c.want)
 			})
 		}
@@ -261,7 +261,7 @@ func TestUpdateContent(t *testing.T) {
 			s := newScript()
 			w := open("a")
 			w.Content = c.content
-			s.do(w, wire.WindowUpdateContent{WindowID: "a", Operation: c.op, Renderer: c.renderer})
+			s.act(w, wire.WindowUpdateContent{WindowID: "a", Operation: c.op, Renderer: c.renderer})
 			checkParts(t, s, windows(at("a", front, func(w *wire.WindowState) { w.Content = c.want })))
 		})
 	}

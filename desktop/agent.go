@@ -15,7 +15,7 @@ type agents struct {
 
 // kindOfAgent derives the kind from an agent's role. A plan and its agents are task agents.
 func kindOfAgent(role wire.AgentID) wire.AgentKind {
-	for _, k := range []wire.AgentKind{wire.AgentWindow, wire.AgentEphemeral, wire.AgentTask} {
+	for _, k := range []wire.AgentKind{wire.AgentWindow, wire.AgentEphemeral, wire.AgentTask, wire.AgentClient} {
 		if strings.HasPrefix(string(role), string(k)+"-") {
 			return k
 		}

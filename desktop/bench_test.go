@@ -16,7 +16,7 @@ func full() *desktop.State {
 	for i := range 50 {
 		w := open(wire.WindowID(fmt.Sprint("w", i)))
 		w.Content = text(strings.Repeat("x", 1024))
-		s.do(w)
+		s.act(w)
 	}
 	s.Changes()
 	return s.State

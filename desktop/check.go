@@ -262,8 +262,8 @@ func (c checker) checkSize(k windowKey, size int) *Refusal {
 	if r := c.on.windows.findContent(k); r != nil {
 		size -= r.size
 	}
-	if x := c.on.windows.texts[k]; x != nil {
-		size -= x.stored()
+	if wt := c.on.windows.texts[k]; wt != nil {
+		size -= wt.stored()
 	}
 	if size <= 0 {
 		return nil // the content shrinks

@@ -18,8 +18,8 @@ func TestCheck(t *testing.T) {
 	table.Content = wire.TableContent{}
 	full := open("full")
 	full.Content = text(strings.Repeat("x", desktop.MaxContent))
-	s.do(open("a"), table, full, open("locked"), wire.WindowLock{WindowID: "locked", AgentID: "main-1"})
-	s.on("monitor-1", open("b"))
+	s.act(open("a"), table, full, open("locked"), wire.WindowLock{WindowID: "locked", AgentID: "main-1"})
+	s.actOn("monitor-1", open("b"))
 	by := func(agent wire.AgentID) wire.ActionMeta { return wire.ActionMeta{AgentID: agent} }
 	more := wire.UpdateAppend{Data: json.RawMessage(`"x"`)}
 	sized := func(v float64) wire.WindowCreate {
@@ -136,10 +136,10 @@ func codeOf(r *desktop.Refusal) wire.Code {
 	return r.Code
 }
 
-func TestUsersAreNotLockedOut(t *testing.T) {
+func TestLocksDoNotApplyToUsers(t *testing.T) {
 	t.Parallel()
 	s := newScript()
-	s.do(open("a"), wire.WindowLock{WindowID: "a", AgentID: "main-1"})
+	s.act(open("a"), wire.WindowLock{WindowID: "a", AgentID: "main-1"})
 	if r := s.CheckUser("monitor-0", wire.WindowClose{WindowID: "a"}); r != nil {
 		t.Errorf("the user's close of a locked window is refused with %v, want it allowed", r)
 	}
@@ -172,7 +172,7 @@ func TestCheckLimits(t *testing.T) {
 				if r := s.Check("monitor-0", c.make(i)); r != nil {
 					t.Fatalf("number %d of %d is refused with %v, want it allowed", i, c.limit, r)
 				}
-				s.do(c.make(i))
+				s.act(c.make(i))
 			}
 			if r := s.Check("monitor-0", c.make(c.limit)); codeOf(r) != wire.CodeSessionInvalidState {
 				t.Errorf("number %d, one over the limit, gives %v, want code %s", c.limit, r, wire.CodeSessionInvalidState)
@@ -181,7 +181,7 @@ func TestCheckLimits(t *testing.T) {
 				t.Errorf("the first again is refused with %v, want it allowed", r)
 			}
 			before := s.Hash()
-			s.do(c.make(c.limit))
+			s.act(c.make(c.limit))
 			checkInvariants(t, s.State)
 			if s.Hash() != before {
 				t.Error("an action over the limit has changed the state, want it unchanged")
@@ -217,7 +217,7 @@ func TestCheckAll(t *testing.T) {
 	}
 }
 
-func TestTheWholeDesktopIsBounded(t *testing.T) {
+func TestDesktopSizeIsBounded(t *testing.T) {
 	t.Parallel()
 	s := newScript()
 	large := func(id int) wire.WindowCreate {
@@ -227,7 +227,7 @@ func TestTheWholeDesktopIsBounded(t *testing.T) {
 	}
 	n := 0
 	for s.Check("monitor-0", large(n)) == nil {
-		s.do(large(n))
+		s.act(large(n))
 		s.Changes()
 		n++
 	}
@@ -248,7 +248,7 @@ func TestTheWholeDesktopIsBounded(t *testing.T) {
 		}
 	}
 	// What is not content counts, too.
-	s.do(wire.NotificationShow{Notification: wire.Notification{ID: "n", Body: strings.Repeat("x", 100_000)}})
+	s.act(wire.NotificationShow{Notification: wire.Notification{ID: "n", Body: strings.Repeat("x", 100_000)}})
 	s.Changes()
 	for _, a := range []wire.Action{
 		open("small"),
@@ -263,7 +263,7 @@ func TestTheWholeDesktopIsBounded(t *testing.T) {
 			t.Errorf("%T on a full desktop: %v, want code %s", a, r, wire.CodeSessionInvalidState)
 		}
 	}
-	s.do(wire.WindowClose{WindowID: "0"})
+	s.act(wire.WindowClose{WindowID: "0"})
 	if r := s.Check("monitor-0", open("small")); r != nil {
 		t.Errorf("a window after another was closed is refused with %v, want it allowed", r)
 	}

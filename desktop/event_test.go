@@ -34,11 +34,11 @@ func TestPositions(t *testing.T) {
 	if s.Title() != "older" || s.At() != (wire.Position{Epoch: 1}) {
 		t.Errorf(`after an older snapshot: title %q at %v, want "older" at 1-0`, s.Title(), s.At())
 	}
-	kept := func(at wire.Position, title string) {
+	applyStored := func(at wire.Position, title string) {
 		s.Apply(wire.Event{At: at, Data: wire.SessionState{Mode: wire.StateSnapshot, Title: title}})
 	}
-	kept(wire.Position{Epoch: 3, Seq: 1}, "in the log")
-	kept(wire.Position{Epoch: 3}, "in the log before")
+	applyStored(wire.Position{Epoch: 3, Seq: 1}, "in the log")
+	applyStored(wire.Position{Epoch: 3}, "in the log before")
 	if s.Title() != "in the log" || s.At() != (wire.Position{Epoch: 3, Seq: 1}) {
 		t.Errorf(`after a snapshot in the log: title %q at %v, want "in the log" at 3-1`, s.Title(), s.At())
 	}
@@ -48,15 +48,15 @@ func TestMonitors(t *testing.T) {
 	t.Parallel()
 	s := newScript()
 	for _, id := range []wire.MonitorID{"monitor-2", "monitor-1"} {
-		s.say(wire.MonitorStatus{MonitorID: id, State: wire.MonitorRunning, MessageID: "m", Budget: &wire.Budget{Actions: 1}})
+		s.emit(wire.MonitorStatus{MonitorID: id, State: wire.MonitorRunning, MessageID: "m", Budget: &wire.Budget{Actions: 1}})
 	}
-	s.on("monitor-1", open("a"), wire.NotificationShow{Notification: wire.Notification{ID: "n"}},
+	s.actOn("monitor-1", open("a"), wire.NotificationShow{Notification: wire.Notification{ID: "n"}},
 		wire.ToastShow{Toast: wire.Toast{ID: "t"}}, wire.DialogConfirm{ID: "d"}, wire.PromptShow{Prompt: wire.Prompt{ID: "p"}})
-	s.say(wire.MessageQueued{MessageID: "q", Position: 1, MonitorID: "monitor-1"})
-	s.on("monitor-3", open("b"))
-	s.on("monitor-4", open("c"), wire.ToastShow{Toast: wire.Toast{ID: "u"}})
-	s.say(wire.MonitorStatus{MonitorID: "monitor-4", State: wire.MonitorIdle})
-	s.say(wire.MonitorStatus{MonitorID: "monitor-0", State: wire.MonitorRemoved})
+	s.emit(wire.MessageQueued{MessageID: "q", Position: 1, MonitorID: "monitor-1"})
+	s.actOn("monitor-3", open("b"))
+	s.actOn("monitor-4", open("c"), wire.ToastShow{Toast: wire.Toast{ID: "u"}})
+	s.emit(wire.MonitorStatus{MonitorID: "monitor-4", State: wire.MonitorIdle})
+	s.emit(wire.MonitorStatus{MonitorID: "monitor-0", State: wire.MonitorRemoved})
 	want := []wire.MonitorStatus{
 		{MonitorID: "monitor-0", State: wire.MonitorIdle},
 		{MonitorID: "monitor-1", State: wire.MonitorRunning, Budget: &wire.Budget{Actions: 1}},
@@ -72,8 +72,8 @@ func TestMonitors(t *testing.T) {
 	if budgets := s.Snapshot("monitor-2", "monitor-3").Budgets; len(budgets) != 1 || budgets[0].Key != "monitor-2" {
 		t.Errorf("the budgets are %+v, want that of monitor-2", budgets)
 	}
-	s.say(wire.MonitorStatus{MonitorID: "monitor-1", State: wire.MonitorRemoved})
-	s.say(wire.MonitorStatus{MonitorID: "monitor-2", State: wire.MonitorRemoved})
+	s.emit(wire.MonitorStatus{MonitorID: "monitor-1", State: wire.MonitorRemoved})
+	s.emit(wire.MonitorStatus{MonitorID: "monitor-2", State: wire.MonitorRemoved})
 	checkParts(t, s, wire.SessionState{
 		Monitors: []wire.MonitorStatus{want[0], want[3]},
 		Windows:  []wire.WindowState{at("b", front, func(w *wire.WindowState) { w.MonitorID = "monitor-3" })},
@@ -86,11 +86,11 @@ func TestMonitors(t *testing.T) {
 func TestSnapshotOfSomeMonitors(t *testing.T) {
 	t.Parallel()
 	s := newScript()
-	s.do(open("a"), wire.AppBadge{AppID: "app", Count: 1})
-	s.on("monitor-1", open("b"), wire.ToastShow{Toast: wire.Toast{ID: "t"}})
-	s.say(wire.ApprovalRequest{DialogID: "d", Deadline: 5})
-	s.say(wire.Presence{Connections: []wire.Connection{{ConnectionID: "c1"}}, Total: 7})
-	s.say(wire.OwnerChanged{Replica: "hub-1", Epoch: 1})
+	s.act(open("a"), wire.AppBadge{AppID: "app", Count: 1})
+	s.actOn("monitor-1", open("b"), wire.ToastShow{Toast: wire.Toast{ID: "t"}})
+	s.emit(wire.ApprovalRequest{DialogID: "d", Deadline: 5})
+	s.emit(wire.Presence{Connections: []wire.Connection{{ConnectionID: "c1"}}, Total: 7})
+	s.emit(wire.OwnerChanged{Replica: "hub-1", Epoch: 1})
 	state := s.Snapshot("monitor-1")
 	if len(state.Monitors) != 1 || len(state.Windows) != 1 || state.Windows[0].WindowID != "b" || len(state.Toasts) != 1 {
 		t.Errorf("monitor-1 shows %+v, want its own monitor, window b and one toast", state)
@@ -111,11 +111,11 @@ func TestToastsAndNotificationsAreBounded(t *testing.T) {
 	for i := range desktop.MaxToasts + 5 {
 		s.now++
 		id := wire.NoticeID(fmt.Sprintf("t%02d", i))
-		s.do(wire.ToastShow{Toast: wire.Toast{ID: id}})
+		s.act(wire.ToastShow{Toast: wire.Toast{ID: id}})
 	}
 	for i := range desktop.MaxNotifications + 5 {
 		id := wire.NoticeID(fmt.Sprintf("n%03d", i))
-		s.do(wire.NotificationShow{Notification: wire.Notification{ID: id}})
+		s.act(wire.NotificationShow{Notification: wire.Notification{ID: id}})
 	}
 	if toasts := s.Notices().Toasts(); len(toasts) != desktop.MaxToasts || toasts[0].ID != "t05" {
 		t.Errorf("%d toasts, the oldest %+v, want %d from t05 on", len(toasts), toasts[0], desktop.MaxToasts)
@@ -131,23 +131,23 @@ func TestToastsAndNotificationsAreBounded(t *testing.T) {
 func TestToastsEnd(t *testing.T) {
 	t.Parallel()
 	s := newScript()
-	s.do(wire.ToastShow{Toast: wire.Toast{ID: "short", Duration: 100}}, wire.ToastShow{Toast: wire.Toast{ID: "usual"}})
+	s.act(wire.ToastShow{Toast: wire.Toast{ID: "short", Duration: 100}}, wire.ToastShow{Toast: wire.Toast{ID: "usual"}})
 	s.now += 99
-	s.say(wire.SessionRenamed{})
+	s.emit(wire.SessionRenamed{})
 	if _, ok := s.Notices().Toast("short"); !ok {
 		t.Error("a toast of 100 ms ended after 99 ms, want it there")
 	}
 	s.now++
-	s.say(wire.MessageRejected{MessageID: "m", To: "c1"})
+	s.emit(wire.MessageRejected{MessageID: "m", To: "c1"})
 	if _, ok := s.Notices().Toast("short"); !ok {
 		t.Error("a toast ended by an event that only one client sees, want it there")
 	}
-	s.say(wire.SessionRenamed{})
+	s.emit(wire.SessionRenamed{})
 	if _, ok := s.Notices().Toast("short"); ok {
 		t.Error("a toast of 100 ms is there after its time, want it gone")
 	}
 	s.now += 4900
-	s.say(wire.SessionRenamed{})
+	s.emit(wire.SessionRenamed{})
 	if len(s.Notices().Toasts()) != 0 {
 		t.Error("a toast without a duration is there after the usual time, want it gone")
 	}
@@ -161,12 +161,12 @@ func TestGroups(t *testing.T) {
 		w.AgentID = agent
 		return w
 	}
-	s.do(open("root"), open("a/b"))
-	s.do(by("window-root", "child"), by("window-child/action-1", "grandchild"), by("window-a/b/action/2", "other"))
-	s.do(by("window-none", "alone"), by("main-monitor-0-m1", "root2"))
-	s.say(wire.Actions{AgentID: "window-root", Actions: []wire.Action{open("late")}})
-	s.on("monitor-1", by("window-root", "elsewhere"))
-	s.do(wire.WindowClose{WindowID: "root"}, wire.WindowClose{WindowID: "late"}, open("child"), by("window-child", "child"))
+	s.act(open("root"), open("a/b"))
+	s.act(by("window-root", "child"), by("window-child/action-1", "grandchild"), by("window-a/b/action/2", "other"))
+	s.act(by("window-none", "alone"), by("main-monitor-0-m1", "root2"))
+	s.emit(wire.Actions{AgentID: "window-root", Actions: []wire.Action{open("late")}})
+	s.actOn("monitor-1", by("window-root", "elsewhere"))
+	s.act(wire.WindowClose{WindowID: "root"}, wire.WindowClose{WindowID: "late"}, open("child"), by("window-child", "child"))
 	got := map[wire.WindowID]wire.WindowID{}
 	for _, w := range s.Snapshot().Windows {
 		got[w.WindowID] = w.GroupID
@@ -179,13 +179,13 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-func TestOrderIsNumberedAnew(t *testing.T) {
+func TestZOrderIsRenumbered(t *testing.T) {
 	t.Parallel()
 	s := newScript()
 	s.Apply(wire.Event{Data: wire.SessionState{Mode: wire.StateSnapshot, Windows: []wire.WindowState{
 		at("a", 2<<20-3), at("b", 2<<20-2), at("c", 2<<20-1),
 	}}})
-	s.do(wire.WindowFocus{WindowID: "a"})
+	s.act(wire.WindowFocus{WindowID: "a"})
 	checkParts(t, s, windows(at("b", front), at("c", front+1), at("a", front+2)))
 }
 
@@ -193,22 +193,22 @@ func TestAgents(t *testing.T) {
 	t.Parallel()
 	s := newScript()
 	const role = "main-monitor-0-m1"
-	s.say(wire.MessageQueued{MessageID: "m1", Position: 1})
-	s.say(wire.MessageQueued{MessageID: "m0", Position: 1})
-	s.say(wire.MessageQueued{MessageID: "m0", Position: 1})
-	s.say(wire.MessageQueued{MessageID: "m9", Position: 1, Duplicate: true})
+	s.emit(wire.MessageQueued{MessageID: "m1", Position: 1})
+	s.emit(wire.MessageQueued{MessageID: "m0", Position: 1})
+	s.emit(wire.MessageQueued{MessageID: "m0", Position: 1})
+	s.emit(wire.MessageQueued{MessageID: "m9", Position: 1, Duplicate: true})
 	queue := func(m ...wire.QueuedMessage) wire.Object[wire.MonitorID, []wire.QueuedMessage] {
 		return wire.Object[wire.MonitorID, []wire.QueuedMessage]{{Key: "monitor-0", Value: m}}
 	}
 	checkParts(t, s, wire.SessionState{Queues: queue(
 		wire.QueuedMessage{ID: "m0", Timestamp: 1_000_000}, wire.QueuedMessage{ID: "m1", Timestamp: 1_000_000},
 	)})
-	s.say(wire.MessageAccepted{MessageID: "m1", AgentID: role, MonitorID: "monitor-0", How: wire.TakenDirect})
-	s.say(wire.AgentThinking{AgentID: role, Delta: "hm"})
-	s.say(wire.AgentResponse{AgentID: role, Delta: "Ω𝛀"})
-	s.say(wire.AgentResponse{AgentID: role, Delta: "!", Offset: 3})
-	s.say(wire.AgentResponse{AgentID: role, Delta: "lost", Offset: 9})
-	s.say(wire.ToolProgress{AgentID: role, ToolName: "window:create", Status: wire.ToolRunning})
+	s.emit(wire.MessageAccepted{MessageID: "m1", AgentID: role, MonitorID: "monitor-0", How: wire.TakenDirect})
+	s.emit(wire.AgentThinking{AgentID: role, Delta: "hm"})
+	s.emit(wire.AgentResponse{AgentID: role, Delta: "Ω𝛀"})
+	s.emit(wire.AgentResponse{AgentID: role, Delta: "!", Offset: 3})
+	s.emit(wire.AgentResponse{AgentID: role, Delta: "lost", Offset: 9})
+	s.emit(wire.ToolProgress{AgentID: role, ToolName: "window:create", Status: wire.ToolRunning})
 	agent := wire.AgentState{
 		Role: role, Kind: wire.AgentMain, MonitorID: "monitor-0", Status: wire.AgentStatusRunning, MessageID: "m1",
 		Text: "Ω𝛀!", Thinking: "hm", Tool: "window:create", StartedAt: 1_000_000,
@@ -218,21 +218,21 @@ func TestAgents(t *testing.T) {
 	if status := s.Snapshot().Status; status != wire.SessionExecuting {
 		t.Errorf("status %s, want %s", status, wire.SessionExecuting)
 	}
-	s.say(wire.MessageAccepted{MessageID: "m0", AgentID: role, How: wire.TakenSteered})
-	s.say(wire.ToolProgress{AgentID: role, ToolName: "window:create", Status: wire.ToolComplete})
-	s.say(wire.AgentResponse{AgentID: role, Delta: "new", Offset: 1})
+	s.emit(wire.MessageAccepted{MessageID: "m0", AgentID: role, How: wire.TakenSteered})
+	s.emit(wire.ToolProgress{AgentID: role, ToolName: "window:create", Status: wire.ToolComplete})
+	s.emit(wire.AgentResponse{AgentID: role, Delta: "new", Offset: 1})
 	agent.Text, agent.Tool = "Ωnew", ""
 	checkParts(t, s, wire.SessionState{Agents: []wire.AgentState{agent}})
-	s.say(wire.AgentResponse{AgentID: role, IsComplete: true})
-	s.say(wire.MessageAccepted{MessageID: "m1", AgentID: role, Duplicate: true})
+	s.emit(wire.AgentResponse{AgentID: role, IsComplete: true})
+	s.emit(wire.MessageAccepted{MessageID: "m1", AgentID: role, Duplicate: true})
 	checkParts(t, s, wire.SessionState{})
-	s.say(wire.MessageAccepted{MessageID: "m2", AgentID: "x", How: wire.TakenEphemeral})
-	s.say(wire.AgentResponse{AgentID: "x", Content: "all of it"})
-	s.say(wire.MessageAccepted{MessageID: "m3", AgentID: "x"})
+	s.emit(wire.MessageAccepted{MessageID: "m2", AgentID: "x", How: wire.TakenEphemeral})
+	s.emit(wire.AgentResponse{AgentID: "x", Content: "all of it"})
+	s.emit(wire.MessageAccepted{MessageID: "m3", AgentID: "x"})
 	checkParts(t, s, wire.SessionState{Agents: []wire.AgentState{{
 		Role: "x", Kind: wire.AgentEphemeral, Status: wire.AgentStatusRunning, MessageID: "m3", StartedAt: 1_000_000,
 	}}})
-	s.say(wire.TurnInterrupted{AgentID: "x"})
+	s.emit(wire.TurnInterrupted{AgentID: "x"})
 	checkParts(t, s, wire.SessionState{})
 }
 
@@ -240,7 +240,7 @@ func TestWindowAgents(t *testing.T) {
 	t.Parallel()
 	s := newScript()
 	status := func(c wire.WindowAgentChange) {
-		s.say(wire.WindowAgentStatus{WindowID: "a", AgentID: "window-a", Status: c, MonitorID: "monitor-0"})
+		s.emit(wire.WindowAgentStatus{WindowID: "a", AgentID: "window-a", Status: c, MonitorID: "monitor-0"})
 	}
 	agent := wire.AgentState{
 		Role: "window-a", Kind: wire.AgentWindow, MonitorID: "monitor-0", WindowID: "a",
@@ -263,14 +263,14 @@ func TestAgentsAreBounded(t *testing.T) {
 	s := newScript()
 	for i := range desktop.MaxAgents + 1 {
 		s.now++
-		s.say(wire.AgentThinking{AgentID: wire.AgentID(fmt.Sprintf("main-%03d", i)), Delta: "x"})
+		s.emit(wire.AgentThinking{AgentID: wire.AgentID(fmt.Sprintf("main-%03d", i)), Delta: "x"})
 	}
 	if agents := s.Snapshot().Agents; len(agents) != desktop.MaxAgents || agents[0].Role != "main-001" {
 		t.Errorf("%d agents, the first %s, want %d from main-001 on", len(agents), agents[0].Role, desktop.MaxAgents)
 	}
 	piece := strings.Repeat("𝛀", 1000)
 	for i := range desktop.MaxAgentText/4000 + 10 {
-		s.say(wire.AgentResponse{AgentID: "main-001", Delta: piece, Offset: i * 2000})
+		s.emit(wire.AgentResponse{AgentID: "main-001", Delta: piece, Offset: i * 2000})
 	}
 	if n := len(s.Snapshot().Agents[0].Text); n != desktop.MaxAgentText {
 		t.Errorf("a text of %d bytes, want %d", n, desktop.MaxAgentText)
@@ -284,9 +284,9 @@ func TestQueues(t *testing.T) {
 	for i := range list {
 		list[i].ID = wire.MessageID(fmt.Sprint("m", i))
 	}
-	s.say(wire.QueueUpdated{MonitorID: "monitor-0", Messages: list, MessageID: "x"})
+	s.emit(wire.QueueUpdated{MonitorID: "monitor-0", Messages: list, MessageID: "x"})
 	before := s.Snapshot()
-	s.say(wire.MessageRejected{MessageID: "m0"})
+	s.emit(wire.MessageRejected{MessageID: "m0"})
 	after := s.Snapshot()
 	if n := len(before.Queues[0].Value); n != desktop.MaxQueued || before.Queues[0].Value[0].ID != "m0" {
 		t.Errorf("%d messages waited, the first %s, want %d from m0 on", n, before.Queues[0].Value[0].ID, desktop.MaxQueued)
@@ -294,7 +294,7 @@ func TestQueues(t *testing.T) {
 	if n := len(after.Queues[0].Value); n != desktop.MaxQueued-1 || after.Queues[0].Value[0].ID != "m1" {
 		t.Errorf("after a rejection %d messages wait, the first %s, want %d from m1 on", n, after.Queues[0].Value[0].ID, desktop.MaxQueued-1)
 	}
-	s.say(wire.QueueUpdated{MonitorID: "monitor-0"})
+	s.emit(wire.QueueUpdated{MonitorID: "monitor-0"})
 	checkParts(t, s, wire.SessionState{})
 }
 
@@ -307,11 +307,11 @@ func TestDeadlines(t *testing.T) {
 			t.Errorf("next deadline %+v, want %+v", got, want)
 		}
 	}
-	s.do(wire.PromptShow{Prompt: wire.Prompt{ID: "p"}})
+	s.act(wire.PromptShow{Prompt: wire.Prompt{ID: "p"}})
 	check(desktop.Deadline{At: 1_300_000, Prompt: "p"})
-	s.do(wire.DialogConfirm{ID: "d"})
+	s.act(wire.DialogConfirm{ID: "d"})
 	check(desktop.Deadline{At: 1_060_000, Dialog: "d"})
-	s.say(wire.ApprovalRequest{DialogID: "e", Deadline: 1_000_001, Title: "t"})
+	s.emit(wire.ApprovalRequest{DialogID: "e", Deadline: 1_000_001, Title: "t"})
 	check(desktop.Deadline{At: 1_000_001, Dialog: "e"})
 	if d, ok := s.Notices().Dialog("e"); !ok || d.Title != "t" {
 		t.Errorf("dialog e is %+v, want it with the title t", d)
@@ -319,18 +319,18 @@ func TestDeadlines(t *testing.T) {
 	if p, ok := s.Notices().Prompt("p"); !ok || p.MonitorID != "monitor-0" {
 		t.Errorf("prompt p is %+v, want it on monitor-0", p)
 	}
-	s.say(wire.DialogClosed{DialogID: "e", Reason: wire.ClosedAnswered})
-	s.say(wire.DialogClosed{DialogID: "d", Reason: wire.ClosedExpired})
+	s.emit(wire.DialogClosed{DialogID: "e", Reason: wire.ClosedAnswered})
+	s.emit(wire.DialogClosed{DialogID: "d", Reason: wire.ClosedExpired})
 	check(desktop.Deadline{At: 1_300_000, Prompt: "p"})
-	s.say(wire.PromptClosed{PromptID: "p", Reason: wire.ClosedDismissed})
+	s.emit(wire.PromptClosed{PromptID: "p", Reason: wire.ClosedDismissed})
 	if d, ok := s.Notices().NextDeadline(); ok {
 		t.Errorf("a deadline is left: %+v, want none", d)
 	}
 }
 
-// The owner applies what it made, clients what they read; that must be the same
-// even when the owner was careless.
-func TestCarelessEvents(t *testing.T) {
+// The owner applies the event that it created, clients the decoded one. Both states are equal, also
+// if the event has values that the encoder replaces, such as NaN and invalid UTF-8.
+func TestInvalidValuesOfTheOwner(t *testing.T) {
 	t.Parallel()
 	w := open("a")
 	w.Bounds = wire.Bounds{X: math.NaN(), Y: math.Inf(1), W: math.Copysign(0, -1), H: 1e300}
@@ -374,11 +374,11 @@ func TestCarelessEvents(t *testing.T) {
 	}
 }
 
-func TestWhoAnswersIsPartOfTheState(t *testing.T) {
+func TestProviderIsPartOfTheState(t *testing.T) {
 	t.Parallel()
 	s := newScript()
 	before := s.Hash()
-	s.say(wire.ProviderChanged{Provider: "demo"})
+	s.emit(wire.ProviderChanged{Provider: "demo"})
 	if got := s.Snapshot().Provider; got != "demo" || s.Hash() == before {
 		t.Errorf("the provider is %q after it has changed to demo, want demo and another hash", got)
 	}
@@ -389,7 +389,7 @@ func TestWhoAnswersIsPartOfTheState(t *testing.T) {
 	}
 }
 
-func TestRulesAreShown(t *testing.T) {
+func TestAutoApprovalRulesAreInSnapshots(t *testing.T) {
 	t.Parallel()
 	s := newScript()
 	before := s.Hash()
@@ -397,12 +397,12 @@ func TestRulesAreShown(t *testing.T) {
 		t.Error("a new state has auto-approval rules, want none")
 	}
 	rules := wire.AutoApproval{AutoApprovalEnabled: true, DeniedCommands: []string{"rm"}}
-	s.say(wire.AutoApprovalChanged{Rules: rules, By: "c"})
+	s.emit(wire.AutoApprovalChanged{Rules: rules, By: "c"})
 	got := s.Snapshot().AutoApproval
 	if got == nil || !got.AutoApprovalEnabled || len(got.DeniedCommands) != 1 || s.Hash() == before {
 		t.Errorf("the rules are %+v, want them enabled with one denied command, and another hash", got)
 	}
-	s.say(wire.AutoApprovalChanged{})
+	s.emit(wire.AutoApprovalChanged{})
 	if got := s.Snapshot().AutoApproval; got == nil || got.AutoApprovalEnabled {
 		t.Errorf("the rules are %+v, want them disabled", got)
 	}

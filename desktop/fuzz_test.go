@@ -8,7 +8,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Frames that can be read leave a state that can be kept, shown and read again.
+// FuzzApply applies decodable frames. The resulting state can be stored, shown and restored.
 func FuzzApply(f *testing.F) {
 	f.Add([]byte(`{"type":"ACTIONS","message_id":"1-1","data":{"actions":[` +
 		`{"type":"window.create","windowId":"w","title":"t","bounds":{"x":0,"y":0,"w":1,"h":1},"content":{"renderer":"text","data":"a"}},` +
@@ -37,9 +37,9 @@ func FuzzApply(f *testing.F) {
 			client.Apply(e)
 		}
 		checkSame(t, "client", client, owner)
-		kept := keep{}
-		kept.write(owner.Changes())
-		again, err := desktop.Restore("ses-1", owner.At(), kept)
+		stored := storedTables{}
+		stored.write(owner.Changes())
+		again, err := desktop.Restore("ses-1", owner.At(), stored)
 		if err != nil {
 			t.Fatalf("restore: %v", err)
 		}

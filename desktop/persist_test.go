@@ -31,68 +31,68 @@ func checkChanges(t *testing.T, s *script, want ...string) {
 	}
 }
 
-func TestChangesAreOnlyWhatChanged(t *testing.T) {
+func TestChangesAreMinimal(t *testing.T) {
 	t.Parallel()
 	s := newScript()
 	checkChanges(t, s)
-	s.do(open("b"), open("a"), open("gone"), wire.WindowClose{WindowID: "gone"}, wire.AppBadge{AppID: "app", Count: 1})
-	s.do(wire.WindowMove{WindowID: "a", X: 1}, wire.WindowMove{WindowID: "a", X: 2})
+	s.act(open("b"), open("a"), open("gone"), wire.WindowClose{WindowID: "gone"}, wire.AppBadge{AppID: "app", Count: 1})
+	s.act(wire.WindowMove{WindowID: "a", X: 1}, wire.WindowMove{WindowID: "a", X: 2})
 	checkChanges(t, s, "windows monitor-0/a", "windows monitor-0/b", "contents monitor-0/a", "contents monitor-0/b", "badges app")
 	checkChanges(t, s)
-	s.do(wire.WindowFocus{WindowID: "a"}, wire.WindowCapture{WindowID: "b"}, wire.WindowMove{WindowID: "none"})
+	s.act(wire.WindowFocus{WindowID: "a"}, wire.WindowCapture{WindowID: "b"}, wire.WindowMove{WindowID: "none"})
 	checkChanges(t, s)
-	s.do(wire.WindowMove{WindowID: "a", X: 3})
+	s.act(wire.WindowMove{WindowID: "a", X: 3})
 	checkChanges(t, s, "windows monitor-0/a")
-	s.do(wire.WindowClose{WindowID: "a"}, wire.WindowClose{WindowID: "b"}, open("b"), wire.AppBadge{AppID: "app"})
+	s.act(wire.WindowClose{WindowID: "a"}, wire.WindowClose{WindowID: "b"}, open("b"), wire.AppBadge{AppID: "app"})
 	checkChanges(t, s,
 		"-windows monitor-0/a", "windows monitor-0/b", "-contents monitor-0/a", "contents monitor-0/b", "-badges app")
-	s.say(wire.SessionRenamed{Title: "t"})
-	s.say(wire.Presence{})
-	s.say(wire.MonitorStatus{MonitorID: "monitor-1", State: wire.MonitorIdle})
+	s.emit(wire.SessionRenamed{Title: "t"})
+	s.emit(wire.Presence{})
+	s.emit(wire.MonitorStatus{MonitorID: "monitor-1", State: wire.MonitorIdle})
 	checkChanges(t, s, "meta session", "presence all", "monitors monitor-1")
-	s.say(wire.MonitorStatus{MonitorID: "monitor-1", State: wire.MonitorRemoved})
+	s.emit(wire.MonitorStatus{MonitorID: "monitor-1", State: wire.MonitorRemoved})
 	checkChanges(t, s, "-monitors monitor-1")
 }
 
-// What a window shows is not written again because it is moved, and what is
-// about to be written is known before.
-func TestContentIsKeptApart(t *testing.T) {
+// Moving a window does not write its content again, and Pending reports the size of changes before
+// they are written.
+func TestContentIsStoredSeparately(t *testing.T) {
 	t.Parallel()
 	s := newScript()
 	w := open("w")
 	w.Content = text(strings.Repeat("x", 100_000))
-	s.do(w)
+	s.act(w)
 	checkChanges(t, s, "windows monitor-0/w", "contents monitor-0/w")
 	if fields, n := s.Pending(); fields != 0 || n != 0 {
 		t.Errorf("%d fields of %d bytes are pending after everything is written, want 0 of 0", fields, n)
 	}
-	s.do(wire.WindowMove{WindowID: "w", X: 7})
+	s.act(wire.WindowMove{WindowID: "w", X: 7})
 	if fields, n := s.Pending(); fields != 1 || n == 0 || n > 1000 {
 		t.Errorf("a move changes %d fields of %d bytes, want 1 of 1 to 1000", fields, n)
 	}
 	checkChanges(t, s, "windows monitor-0/w")
-	s.do(wire.WindowUpdateContent{WindowID: "w", Operation: wire.UpdateAppend{Data: []byte(`"y"`)}})
+	s.act(wire.WindowUpdateContent{WindowID: "w", Operation: wire.UpdateAppend{Data: []byte(`"y"`)}})
 	checkChanges(t, s, "pieces monitor-0/w/100000")
-	s.do(appendTo("w", "z"))
+	s.act(appendTo("w", "z"))
 	if fields, n := s.Pending(); fields != 1 || n == 0 || n > 1000 {
 		t.Errorf("a word more changes %d fields of %d bytes, want 1 of at most 1000", fields, n)
 	}
-	s.do(wire.WindowClose{WindowID: "w"})
+	s.act(wire.WindowClose{WindowID: "w"})
 	if fields, n := s.Pending(); fields != 3 || n != 0 {
 		t.Errorf("a closed window takes %d fields of %d bytes, want 3 of 0", fields, n)
 	}
 	checkChanges(t, s, "-windows monitor-0/w", "-contents monitor-0/w", "-pieces monitor-0/w/100000")
 }
 
-// Contents without a window are not kept for ever.
-func TestLostContentGoes(t *testing.T) {
+// Restore removes contents without a window.
+func TestContentWithoutAWindowIsRemoved(t *testing.T) {
 	t.Parallel()
-	kept := keep{}
+	stored := storedTables{}
 	s := newScript()
-	s.do(open("w"))
-	kept.write(s.Changes())
-	delete(kept["windows"], "monitor-0/w")
-	again, err := desktop.Restore("ses-1", s.At(), kept)
+	s.act(open("w"))
+	stored.write(s.Changes())
+	delete(stored["windows"], "monitor-0/w")
+	again, err := desktop.Restore("ses-1", s.At(), stored)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,21 +102,21 @@ func TestLostContentGoes(t *testing.T) {
 }
 
 // A long answer costs one piece per delta, not the whole text.
-func TestTextIsKeptInPieces(t *testing.T) {
+func TestAgentTextIsStoredInPieces(t *testing.T) {
 	t.Parallel()
 	s := newScript()
-	s.say(wire.AgentResponse{AgentID: "x", Delta: strings.Repeat("𝛀", 2000)})
+	s.emit(wire.AgentResponse{AgentID: "x", Delta: strings.Repeat("𝛀", 2000)})
 	checkChanges(t, s, "agents x", "texts x/text/0", "texts x/text/1")
-	s.say(wire.AgentResponse{AgentID: "x", Delta: "!", Offset: 4000})
+	s.emit(wire.AgentResponse{AgentID: "x", Delta: "!", Offset: 4000})
 	checkChanges(t, s, "texts x/text/1")
-	s.say(wire.AgentThinking{AgentID: "x", Delta: "hm"})
+	s.emit(wire.AgentThinking{AgentID: "x", Delta: "hm"})
 	checkChanges(t, s, "texts x/thinking/0")
-	s.say(wire.AgentResponse{AgentID: "x", Delta: "anew", Offset: 3})
+	s.emit(wire.AgentResponse{AgentID: "x", Delta: "anew", Offset: 3})
 	checkChanges(t, s, "texts x/text/0", "-texts x/text/1")
 	if got := s.Snapshot().Agents[0].Text; got != "𝛀anew" {
 		t.Errorf(`text %q, want "𝛀anew"`, got)
 	}
-	s.say(wire.AgentResponse{AgentID: "x", IsComplete: true})
+	s.emit(wire.AgentResponse{AgentID: "x", IsComplete: true})
 	checkChanges(t, s, "-agents x", "-texts x/text/0", "-texts x/thinking/0")
 }
 
@@ -125,14 +125,14 @@ func TestFieldNamesFitAStore(t *testing.T) {
 	s := newScript()
 	long := strings.Repeat("𝛀", 64)
 	monitor := wire.MonitorID(strings.Repeat("m", 64))
-	s.on(monitor, open(wire.WindowID(long)), open(wire.WindowID(long[4:])), wire.AppBadge{AppID: wire.AppID(long), Count: 1},
+	s.actOn(monitor, open(wire.WindowID(long)), open(wire.WindowID(long[4:])), wire.AppBadge{AppID: wire.AppID(long), Count: 1},
 		wire.AppBadge{AppID: "#app", Count: 1})
 	for i := range 3 {
-		s.say(wire.AgentResponse{AgentID: wire.AgentID(fmt.Sprint(strings.Repeat("𝛀", 190), i)), Delta: "x"})
+		s.emit(wire.AgentResponse{AgentID: wire.AgentID(fmt.Sprint(strings.Repeat("𝛀", 190), i)), Delta: "x"})
 	}
-	kept := keep{}
+	stored := storedTables{}
 	changes := s.Changes()
-	kept.write(changes)
+	stored.write(changes)
 	seen := map[string]bool{}
 	for _, c := range changes {
 		if name := c.Table + " " + c.Field; c.Field == "" || len(c.Field) > 256 || seen[name] {
@@ -141,14 +141,14 @@ func TestFieldNamesFitAStore(t *testing.T) {
 			seen[name] = true
 		}
 	}
-	again, err := desktop.Restore("ses-1", s.At(), kept)
+	again, err := desktop.Restore("ses-1", s.At(), stored)
 	if err != nil {
 		t.Fatal(err)
 	}
 	checkSame(t, "restored", again, s.State)
 }
 
-func TestRestoreNamesWhatItCannotRead(t *testing.T) {
+func TestRestoreNamesInvalidFields(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ table, field, value string }{
 		"no JSON":         {"windows", "monitor-0/a", "{"},
@@ -160,7 +160,7 @@ func TestRestoreNamesWhatItCannotRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, err := desktop.Restore("ses-1", wire.Position{}, keep{c.table: {c.field: []byte(c.value)}})
+			s, err := desktop.Restore("ses-1", wire.Position{}, storedTables{c.table: {c.field: []byte(c.value)}})
 			if s != nil || err == nil || !strings.Contains(err.Error(), c.table) || !strings.Contains(err.Error(), c.field) {
 				t.Errorf("restored %v, error %v, want none and an error that names %s and %s", s, err, c.table, c.field)
 			}
@@ -168,17 +168,17 @@ func TestRestoreNamesWhatItCannotRead(t *testing.T) {
 	}
 }
 
-// Text without its agent, or behind a hole, is of no use and is removed.
+// Restore removes text without its agent, and text behind a missing piece.
 func TestRestoreRemovesLostText(t *testing.T) {
 	t.Parallel()
-	kept := keep{
+	stored := storedTables{
 		"agents": {"x": []byte(`{"role":"x","kind":"main","status":"running"}`)},
 		"texts": {
 			"x/text/0": []byte(`{"role":"x","index":0,"text":"kept"}`), "x/text/2": []byte(`{"role":"x","index":2,"text":"lost"}`),
 			"y/text/0": []byte(`{"role":"y","index":0,"text":"lost"}`),
 		},
 	}
-	s, err := desktop.Restore("ses-1", wire.Position{Epoch: 1}, kept)
+	s, err := desktop.Restore("ses-1", wire.Position{Epoch: 1}, stored)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,12 +190,12 @@ func TestRestoreRemovesLostText(t *testing.T) {
 	}
 }
 
-func TestSnapshotIsNotTheState(t *testing.T) {
+func TestSnapshotIsACopy(t *testing.T) {
 	t.Parallel()
 	s := newScript()
-	s.do(open("a"), wire.AppBadge{AppID: "app", Count: 1})
-	s.say(wire.Presence{Connections: []wire.Connection{{ConnectionID: "c1"}}})
-	s.say(wire.MessageQueued{MessageID: "m", Position: 1})
+	s.act(open("a"), wire.AppBadge{AppID: "app", Count: 1})
+	s.emit(wire.Presence{Connections: []wire.Connection{{ConnectionID: "c1"}}})
+	s.emit(wire.MessageQueued{MessageID: "m", Position: 1})
 	before := s.Hash()
 	state := s.Snapshot()
 	state.Monitors[0].State = wire.MonitorRunning
@@ -211,8 +211,8 @@ func TestSnapshotIsNotTheState(t *testing.T) {
 func TestFindWindow(t *testing.T) {
 	t.Parallel()
 	s := newScript()
-	s.do(open("a"), open("both"))
-	s.on("monitor-1", open("b"), open("both"))
+	s.act(open("a"), open("both"))
+	s.actOn("monitor-1", open("b"), open("both"))
 	for name, c := range map[string]struct {
 		id     wire.WindowID
 		prefer wire.MonitorID

@@ -9,25 +9,25 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// running is a plan that runs.
+// running returns a log in which an approved plan with these todos is being executed.
 func running(todos ...wire.Todo) *script {
 	s := newScript()
-	s.say(wire.LayerStart{Layer: wire.LayerCognitive})
-	s.say(wire.LayerStart{Layer: wire.LayerPlanning})
-	s.say(planned(todos...))
-	s.say(wire.PlanApproved{PlanID: "plan-1", ApprovedBy: "user"})
-	s.say(wire.LayerStart{Layer: wire.LayerExecution})
+	s.emit(wire.LayerStart{Layer: wire.LayerCognitive})
+	s.emit(wire.LayerStart{Layer: wire.LayerPlanning})
+	s.emit(planned(todos...))
+	s.emit(wire.PlanApproved{PlanID: "plan-1", ApprovedBy: "user"})
+	s.emit(wire.LayerStart{Layer: wire.LayerExecution})
 	return s
 }
 
-// The status of the plan and that of the session after each step.
-func TestAPlanSaysHowFarItIs(t *testing.T) {
+// Every event of a plan leads to one status of the plan, one of the session, and one layer.
+func TestPlanAndSessionStatus(t *testing.T) {
 	t.Parallel()
 	plan := planned(step("a"))
 	paused := wire.HITLPaused{PausedBy: "user", Reason: "lunch"}
 	input := wire.HITLInputRequest{RequestID: "i", InputType: wire.AnswerText, TodoID: "a"}
 	steps := []struct {
-		say     wire.ServerPayload
+		event   wire.ServerPayload
 		plan    wire.PlanStatus
 		session wire.SessionStatus
 		layer   wire.Layer
@@ -65,25 +65,25 @@ func TestAPlanSaysHowFarItIs(t *testing.T) {
 	}
 	s := newScript()
 	for i, st := range steps {
-		s.say(st.say)
+		s.emit(st.event)
 		got := s.Snapshot()
 		var status wire.PlanStatus
 		if got.Plan != nil {
 			status = got.Plan.Status
 		}
 		if status != st.plan || got.Status != st.session || got.CurrentLayer != st.layer {
-			t.Fatalf("after step %d, %T: plan %q, session %q, layer %q; want %+v", i, st.say, status, got.Status, got.CurrentLayer, st)
+			t.Fatalf("after step %d, %T: plan %q, session %q, layer %q; want %+v", i, st.event, status, got.Status, got.CurrentLayer, st)
 		}
 	}
 }
 
-func TestTodosAreAsTheirEventsSay(t *testing.T) {
+func TestTodoEvents(t *testing.T) {
 	t.Parallel()
 	s := running(step("a"), step("b", "a"), step("c"))
 	s.now = 5000
-	s.say(wire.TodoStarted{TodoID: "a", AgentID: "task-1"})
-	s.say(wire.TodoProgress{TodoID: "a", ProgressPercentage: 40, CurrentStep: "two", ItemsProcessed: 2, ItemsTotal: 5})
-	s.say(failing("a", 1, 9000))
+	s.emit(wire.TodoStarted{TodoID: "a", AgentID: "task-1"})
+	s.emit(wire.TodoProgress{TodoID: "a", ProgressPercentage: 40, CurrentStep: "two", ItemsProcessed: 2, ItemsTotal: 5})
+	s.emit(failing("a", 1, 9000))
 	retrying := step("a")
 	retrying.StartedAt, retrying.AgentID, retrying.ProgressPercentage = 5000, "task-1", 40
 	retrying.CurrentStep, retrying.ItemsProcessed, retrying.ItemsTotal = "two", 2, 5
@@ -91,27 +91,27 @@ func TestTodosAreAsTheirEventsSay(t *testing.T) {
 	checkTodos(t, s, retrying, step("b", "a"), step("c"))
 
 	s.now = 9000
-	s.say(wire.TodoStarted{TodoID: "a", AgentID: "task-2"})
+	s.emit(wire.TodoStarted{TodoID: "a", AgentID: "task-2"})
 	again := step("a")
 	again.Status, again.StartedAt, again.AgentID, again.RetryCount = wire.TodoInProgress, 9000, "task-2", 1
 	checkTodos(t, s, again, step("b", "a"), step("c"))
 
-	s.say(wire.TodoCompleted{TodoID: "a", Status: wire.TodoStatusCompleted, ResultSummary: []byte(`{"n":1}`), DurationMS: 3})
+	s.emit(wire.TodoCompleted{TodoID: "a", Status: wire.TodoStatusCompleted, ResultSummary: []byte(`{"n":1}`), DurationMS: 3})
 	again.Status, again.ProgressPercentage, again.ResultSummary, again.DurationMS = wire.TodoStatusCompleted, 100, []byte(`{"n":1}`), 3
-	s.say(failing("b", 3, 0))
+	s.emit(failing("b", 3, 0))
 	gone := step("b", "a")
 	gone.Status, gone.RetryCount, gone.Error = wire.TodoStatusFailed, 3, &wire.TodoError{Code: "TOOL_EXECUTION_FAILED", Message: "no"}
 	other := step("c")
 	other.Status = wire.TodoBlocked
-	s.say(wire.TodoUpdated{Todo: other})
+	s.emit(wire.TodoUpdated{Todo: other})
 	checkTodos(t, s, again, gone, other)
 
-	s.say(wire.TodoCompleted{TodoID: "b", Status: wire.TodoSkipped, ResultSummary: []byte(`{"reason":"no"}`)})
+	s.emit(wire.TodoCompleted{TodoID: "b", Status: wire.TodoSkipped, ResultSummary: []byte(`{"reason":"no"}`)})
 	gone.Status, gone.Error, gone.ResultSummary = wire.TodoSkipped, nil, []byte(`{"reason":"no"}`)
-	s.say(wire.TodoStarted{TodoID: "x"})
-	s.say(wire.TodoUpdated{Todo: step("x")})
+	s.emit(wire.TodoStarted{TodoID: "x"})
+	s.emit(wire.TodoUpdated{Todo: step("x")})
 	checkTodos(t, s, again, gone, other)
-	s.say(wire.PlanModified{PlanID: "plan-1", OldVersion: 1, NewVersion: 2, UpdatedTodos: []wire.Todo{step("d"), gone}, MermaidDiagram: "m"})
+	s.emit(wire.PlanModified{PlanID: "plan-1", OldVersion: 1, NewVersion: 2, UpdatedTodos: []wire.Todo{step("d"), gone}, MermaidDiagram: "m"})
 	checkTodos(t, s, step("d"), gone)
 	if p := s.Snapshot().Plan; p.Version != 2 || p.TotalTodos != 2 || p.MermaidDiagram != "m" || p.EstimatedCostUSD != 0 || p.Request == "" {
 		t.Errorf("plan %+v, want version 2 with 2 todos, diagram m, no cost and the request kept", p)
@@ -125,21 +125,20 @@ func checkTodos(t *testing.T, s *script, want ...wire.Todo) {
 	}
 }
 
-// A question that is asked again keeps its place; the oldest is what the plan waits
-// for.
-func TestQuestionsOfAPlan(t *testing.T) {
+// A question that is asked again keeps its place. The plan waits for the oldest.
+func TestPlanQuestions(t *testing.T) {
 	t.Parallel()
 	s := running(step("a"))
 	ask := func(id wire.RequestID, question string) wire.HITLInputRequest {
 		return wire.HITLInputRequest{RequestID: id, Question: question, InputType: wire.AnswerText}
 	}
-	s.say(ask("q1", "?"))
-	s.say(ask("q2", "?"))
-	s.say(ask("q1", "again?"))
-	s.say(ask("q3", "?"))
-	s.say(wire.HITLClosed{RequestID: "q2"})
-	s.say(wire.HITLClosed{RequestID: "none"})
-	s.say(ask("q2", "anew?"))
+	s.emit(ask("q1", "?"))
+	s.emit(ask("q2", "?"))
+	s.emit(ask("q1", "again?"))
+	s.emit(ask("q3", "?"))
+	s.emit(wire.HITLClosed{RequestID: "q2"})
+	s.emit(wire.HITLClosed{RequestID: "none"})
+	s.emit(ask("q2", "anew?"))
 	want := []wire.HITLRequest{ask("q1", "again?"), ask("q3", "?"), ask("q2", "anew?")}
 	got := s.Snapshot()
 	if diff := cmp.Diff(want, got.HITLRequests); diff != "" {
@@ -151,15 +150,15 @@ func TestQuestionsOfAPlan(t *testing.T) {
 	if d, ok := s.Notices().NextDeadline(); ok {
 		t.Errorf("the plan's own deadline is %+v, want none", d)
 	}
-	s.say(wire.PlanFailure{Status: "failed"})
+	s.emit(wire.PlanFailure{Status: "failed"})
 	if got := s.Snapshot(); got.HITLRequests != nil || got.HITLPending != nil {
 		t.Errorf("a plan that has ended asks %+v, want nothing", got.HITLRequests)
 	}
 }
 
-// While a plan stands still, the time of its questions does: what is left is known, not
-// when it ends. Those that had none, or were asked meanwhile, stay as they are.
-func TestTheTimeOfQuestionsStandsStill(t *testing.T) {
+// A pause stops the deadlines of the plan's questions: the state then has the remaining seconds and
+// no time of expiry. Questions without a deadline are not changed, and neither is any by a second pause.
+func TestPauseStopsDeadlines(t *testing.T) {
 	t.Parallel()
 	s := running(step("a"))
 	left := func(sec int, at wire.Millis) wire.HITLDeadline {
@@ -177,11 +176,11 @@ func TestTheTimeOfQuestionsStandsStill(t *testing.T) {
 	look := review("look", planned(step("a")), 9_000)
 	s.now = 1000
 	for _, q := range []wire.ServerPayload{ask("q", left(300, 301_000)), yes(left(600, 601_000)), what(left(1, 1500)), look, ask("ever", left(7, 0))} {
-		s.say(q)
+		s.emit(q)
 	}
 	s.Changes()
 	s.now = 2999
-	s.say(wire.HITLPaused{PausedBy: "user"})
+	s.emit(wire.HITLPaused{PausedBy: "user"})
 	checkChanges(t, s, "plan plan", "hitl look", "hitl q", "hitl what", "hitl yes")
 	look.HITLDeadline = left(7, 0)
 	check := func(want ...wire.HITLRequest) {
@@ -192,34 +191,34 @@ func TestTheTimeOfQuestionsStandsStill(t *testing.T) {
 	}
 	check(ask("q", left(299, 0)), yes(left(599, 0)), what(left(1, 0)), look, ask("ever", left(7, 0)))
 	s.now = 9000
-	s.say(wire.HITLPaused{PausedBy: "interrupt"})
+	s.emit(wire.HITLPaused{PausedBy: "interrupt"})
 	check(ask("q", left(299, 0)), yes(left(599, 0)), what(left(1, 0)), look, ask("ever", left(7, 0)))
-	s.say(wire.HITLResumed{})
-	s.say(ask("q", left(299, 308_000)))
+	s.emit(wire.HITLResumed{})
+	s.emit(ask("q", left(299, 308_000)))
 	check(ask("q", left(299, 308_000)), yes(left(599, 0)), what(left(1, 0)), look, ask("ever", left(7, 0)))
 }
 
-// A todo costs its own field, and what is gone goes.
-func TestPlansAreKeptInPieces(t *testing.T) {
+// A changed todo is stored as one field, and the fields of removed parts are deleted.
+func TestPlanChangesAreFields(t *testing.T) {
 	t.Parallel()
 	s := running(step("a"), step("b"))
 	checkChanges(t, s, "plan plan", "layer layer", "todos a", "todos b")
-	s.say(wire.TodoStarted{TodoID: "b"})
-	s.say(wire.TodoProgress{TodoID: "b", ProgressPercentage: 1})
+	s.emit(wire.TodoStarted{TodoID: "b"})
+	s.emit(wire.TodoProgress{TodoID: "b", ProgressPercentage: 1})
 	checkChanges(t, s, "todos b")
-	s.say(wire.HITLInputRequest{RequestID: "q", InputType: wire.AnswerText})
+	s.emit(wire.HITLInputRequest{RequestID: "q", InputType: wire.AnswerText})
 	checkChanges(t, s, "hitl q")
-	s.say(wire.PlanFailure{Status: "cancelled"})
+	s.emit(wire.PlanFailure{Status: "cancelled"})
 	checkChanges(t, s, "plan plan", "-layer layer", "-hitl q")
-	s.say(wire.PlanCleared{})
+	s.emit(wire.PlanCleared{})
 	checkChanges(t, s, "-plan plan", "-todos a", "-todos b")
 	if diff := cmp.Diff(desktop.New("ses-1").Hash(), s.Hash()); diff != "" {
 		t.Error("the hash after PLAN_CLEARED differs from a new state's, want the same: no part of the plan is left")
 	}
 }
 
-// Of a plan that has ended the state keeps what fits.
-func TestMuchOfAPlanIsNotKept(t *testing.T) {
+// The state of a plan is bounded: todos, dependencies, the text of the answer, partial results.
+func TestPlanBounds(t *testing.T) {
 	t.Parallel()
 	s := newScript()
 	log := bigPlanLog()
@@ -241,12 +240,12 @@ func TestMuchOfAPlanIsNotKept(t *testing.T) {
 	}
 }
 
-// Who works for a plan is no main agent.
-func TestPlansAreTasks(t *testing.T) {
+// Agents that work for a plan are task agents.
+func TestPlanAgentsAreTasks(t *testing.T) {
 	t.Parallel()
 	s := newScript()
-	s.say(wire.MessageAccepted{MessageID: "m", AgentID: "plan-1", How: wire.TakenDirect})
-	s.say(wire.AgentResponse{AgentID: "plan-1/a.1", Delta: "x"})
+	s.emit(wire.MessageAccepted{MessageID: "m", AgentID: "plan-1", How: wire.TakenDirect})
+	s.emit(wire.AgentResponse{AgentID: "plan-1/a.1", Delta: "x"})
 	for _, a := range s.Snapshot().Agents {
 		if a.Kind != wire.AgentTask {
 			t.Errorf("%s is %s, want %s", a.Role, a.Kind, wire.AgentTask)

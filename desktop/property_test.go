@@ -11,24 +11,24 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// keep is a store's view of changes.
-type keep map[string]map[string][]byte
+// storedTables is what a store holds: the value of each field of each table.
+type storedTables map[string]map[string][]byte
 
-func (k keep) write(changes []desktop.Change) {
+func (tables storedTables) write(changes []desktop.Change) {
 	for _, c := range changes {
 		if c.Value == nil {
-			delete(k[c.Table], c.Field)
+			delete(tables[c.Table], c.Field)
 			continue
 		}
-		if k[c.Table] == nil {
-			k[c.Table] = map[string][]byte{}
+		if tables[c.Table] == nil {
+			tables[c.Table] = map[string][]byte{}
 		}
-		k[c.Table][c.Field] = c.Value
+		tables[c.Table][c.Field] = c.Value
 	}
 }
 
-// take writes the changes of a state, which are as many as it said.
-func (k keep) take(t fatal, s *desktop.State) {
+// commit writes the changes of a state, and checks that Pending announced as many.
+func (tables storedTables) commit(t fatal, s *desktop.State) {
 	t.Helper()
 	fields, size := s.Pending()
 	changes := s.Changes()
@@ -38,7 +38,7 @@ func (k keep) take(t fatal, s *desktop.State) {
 	if fields, size = s.Pending(); fields != 0 || size != 0 {
 		t.Fatalf("after the changes %d of %d bytes are pending, want none", fields, size)
 	}
-	k.write(changes)
+	tables.write(changes)
 }
 
 // greeting is the first frame of a connection.
@@ -59,32 +59,32 @@ func checkSame(t fatal, what string, got, want *desktop.State) {
 	}
 }
 
-// Whoever begins at any position, from what was kept or from a snapshot, ends
-// where the whole log ends.
-func TestEverybodySeesTheSame(t *testing.T) {
+// A follower that restores stored tables at any position, and a client that begins with a snapshot
+// there, end in the state of the owner, which applied the whole log.
+func TestAllReadersHaveTheSameState(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) { checkEverybody(t, drawLog(t)) })
+	rapid.Check(t, func(t *rapid.T) { checkAllReaders(t, drawLog(t)) })
 }
 
-func TestEverybodySeesTheSamePlan(t *testing.T) {
+func TestAllReadersHaveTheSamePlan(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) { checkEverybody(t, drawPlanLog(t)) })
+	rapid.Check(t, func(t *rapid.T) { checkAllReaders(t, drawPlanLog(t)) })
 }
 
-func checkEverybody(t *rapid.T, log []wire.Event) {
+func checkAllReaders(t *rapid.T, log []wire.Event) {
 	t.Helper()
 	cut := rapid.IntRange(0, len(log)).Draw(t, "cut")
 	batch := rapid.IntRange(1, 5).Draw(t, "batch")
-	owner, kept := desktop.New("ses-1"), keep{}
+	owner, stored := desktop.New("ses-1"), storedTables{}
 	var follower, whole *desktop.State
 	client := desktop.New("ses-1")
 	begin := func() {
 		var err error
-		kept.take(t, owner)
-		if follower, err = desktop.Restore("ses-1", owner.At(), kept); err != nil {
-			t.Fatalf("restore what was kept: %v", err)
+		stored.commit(t, owner)
+		if follower, err = desktop.Restore("ses-1", owner.At(), stored); err != nil {
+			t.Fatalf("restore the stored tables: %v", err)
 		}
-		all := keep{"ledger": {"x": []byte("not ours")}}
+		all := storedTables{"ledger": {"x": []byte("not ours")}}
 		all.write(owner.All())
 		if whole, err = desktop.Restore("ses-1", owner.At(), all); err != nil {
 			t.Fatalf("restore all: %v", err)
@@ -100,7 +100,7 @@ func checkEverybody(t *rapid.T, log []wire.Event) {
 		}
 		owner.Apply(e)
 		if i%batch == 0 {
-			kept.take(t, owner)
+			stored.commit(t, owner)
 		}
 		if i >= cut {
 			e = overTheWire(t, e)
@@ -115,27 +115,27 @@ func checkEverybody(t *rapid.T, log []wire.Event) {
 	checkSame(t, "follower", follower, owner)
 	checkSame(t, "restored from all, then the rest", whole, owner)
 	checkSame(t, "client", client, owner)
-	kept.take(t, owner)
-	kept.checkEqual(t, owner.All())
+	stored.commit(t, owner)
+	stored.checkEqual(t, owner.All())
 }
 
-// checkEqual fails unless exactly these fields are kept.
-func (k keep) checkEqual(t fatal, all []desktop.Change) {
+// checkEqual fails unless exactly these fields are stored.
+func (tables storedTables) checkEqual(t fatal, all []desktop.Change) {
 	t.Helper()
-	want := keep{}
+	want := storedTables{}
 	want.write(all)
-	for table, fields := range k {
+	for table, fields := range tables {
 		for field, value := range fields {
-			// What is not written may be there as it was at the beginning.
+			// A field that was never changed may have its initial value.
 			if string(want[table][field]) != string(value) {
-				t.Fatalf("kept %s of %s: %s\nwant %s", field, table, value, want[table][field])
+				t.Fatalf("stored %s of %s: %s\nwant %s", field, table, value, want[table][field])
 			}
 		}
 	}
 	for table, fields := range want {
 		for field := range fields {
-			if _, ok := k[table][field]; !ok && field != "monitor-0" {
-				t.Fatalf("field %s of %s is not kept, want it kept", field, table)
+			if _, ok := tables[table][field]; !ok && field != "monitor-0" {
+				t.Fatalf("field %s of %s is not stored, want it stored", field, table)
 			}
 		}
 	}
@@ -222,9 +222,9 @@ func checkPlan(t fatal, state wire.SessionState) {
 	}
 }
 
-// Every type of the catalog, and nothing at all, leaves a state that can be
-// kept and shown.
-func TestApplyTakesAnything(t *testing.T) {
+// After events of every type of the catalog, and one without data, the state can be stored and
+// restored.
+func TestApplyAcceptsEveryEvent(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s, seq := desktop.New("ses-1"), uint64(0)
@@ -235,9 +235,9 @@ func TestApplyTakesAnything(t *testing.T) {
 			}
 		}
 		s.Apply(wire.Event{At: wire.Position{Epoch: 2}})
-		kept := keep{}
-		kept.write(s.Changes())
-		again, err := desktop.Restore("ses-1", s.At(), kept)
+		stored := storedTables{}
+		stored.write(s.Changes())
+		again, err := desktop.Restore("ses-1", s.At(), stored)
 		if err != nil {
 			t.Fatalf("restore: %v", err)
 		}
@@ -245,8 +245,8 @@ func TestApplyTakesAnything(t *testing.T) {
 	})
 }
 
-// What passes the check has its effect.
-func TestCheckedActionsHappen(t *testing.T) {
+// Actions that pass CheckAll take effect.
+func TestCheckedActionsTakeEffect(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := desktop.New("ses-1")

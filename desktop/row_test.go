@@ -13,7 +13,7 @@ func TestRows(t *testing.T) {
 	t.Parallel()
 	s := newScript()
 	row := func(ts wire.Millis, monitor wire.MonitorID, text string) {
-		s.say(wire.MessageUpdated{
+		s.emit(wire.MessageUpdated{
 			Action: wire.RowCreated, MonitorID: monitor, Message: wire.UIRow{TS: ts, Type: wire.RowSay, Say: wire.SayText, Text: text},
 		})
 	}
@@ -36,12 +36,12 @@ func TestRows(t *testing.T) {
 	row(3, "monitor-0", "d")
 	row(4, "monitor-0", "e")
 	check("1a 2b 3d 4e ")
-	s.say(wire.HistoryRewound{TS: 3, Removed: 1, Included: true, MonitorID: "monitor-0"})
+	s.emit(wire.HistoryRewound{TS: 3, Removed: 1, Included: true, MonitorID: "monitor-0"})
 	check("1a 2b 3d ")
 	row(5, "monitor-0", "f")
-	s.say(wire.HistoryRewound{TS: 3, Removed: 1, Kept: []wire.Millis{5}, MonitorID: "monitor-0"})
+	s.emit(wire.HistoryRewound{TS: 3, Removed: 1, Kept: []wire.Millis{5}, MonitorID: "monitor-0"})
 	check("1a 2b 5f ")
-	s.say(wire.HistoryRewound{TS: 1, Removed: 2, MonitorID: "monitor-0"})
+	s.emit(wire.HistoryRewound{TS: 1, Removed: 2, MonitorID: "monitor-0"})
 	check("2b ")
 	for i := range desktop.MaxRows {
 		row(wire.Millis(10+i), "", "x")
@@ -53,16 +53,16 @@ func TestRows(t *testing.T) {
 	if got := s.Snapshot().RecentMessages; len(got) != 1 || got[0].TS != 1000 {
 		t.Errorf("%d rows from %d on after one of the largest size, want 1 from 1000 on", len(got), got[0].TS)
 	}
-	s.say(wire.HistoryRewound{})
+	s.emit(wire.HistoryRewound{})
 	check("")
 	row(1, "", "a")
 	row(2, "", "b")
 	check("1a 2b ") // what is gone takes no room
-	s.say(wire.HistoryRewound{TS: 2, Restored: []wire.UIRow{{TS: 1, Text: "z", Type: wire.RowSay, Say: wire.SayText}}})
+	s.emit(wire.HistoryRewound{TS: 2, Restored: []wire.UIRow{{TS: 1, Text: "z", Type: wire.RowSay, Say: wire.SayText}}})
 	check("1z ")
 }
 
-// As many older rows come back as there is room for, and push nothing out.
+// Restorable returns as many older rows as there is room for, without displacing newer ones.
 func TestRestorable(t *testing.T) {
 	t.Parallel()
 	older := func(n, size int) []wire.UIRow {
@@ -88,14 +88,14 @@ func TestRestorable(t *testing.T) {
 			t.Parallel()
 			s := newScript()
 			for i := range c.stay {
-				s.say(wire.MessageUpdated{Action: wire.RowCreated, Message: wire.UIRow{TS: wire.Millis(1000 + i), Type: wire.RowSay, Text: "x"}})
+				s.emit(wire.MessageUpdated{Action: wire.RowCreated, Message: wire.UIRow{TS: wire.Millis(1000 + i), Type: wire.RowSay, Text: "x"}})
 			}
 			undo := wire.HistoryRewound{TS: 5000}
 			undo.Restored = s.Rows().Restorable(undo, c.older)
 			if got := len(undo.Restored); got != c.want {
 				t.Errorf("%d of %d rows come back, want %d", got, len(c.older), c.want)
 			}
-			s.say(undo)
+			s.emit(undo)
 			if got := len(s.Snapshot().RecentMessages); got != c.stay+c.want {
 				t.Errorf("%d rows, want %d", got, c.stay+c.want)
 			}

@@ -10,7 +10,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// script is a log that is being written.
+// script builds a log event by event and applies it to a state.
 type script struct {
 	*desktop.State
 	seq uint64
@@ -19,20 +19,20 @@ type script struct {
 
 func newScript() *script { return &script{State: desktop.New("ses-1"), now: 1_000_000} }
 
-// say adds an event.
-func (s *script) say(p wire.ServerPayload) {
+// emit appends an event with this payload to the log.
+func (s *script) emit(p wire.ServerPayload) {
 	s.seq++
 	s.Apply(wire.Event{At: wire.Position{Epoch: 1, Seq: s.seq}, Time: time.UnixMilli(s.now), Data: p})
 }
 
-// do adds actions on the first monitor.
-func (s *script) do(actions ...wire.Action) { s.on("monitor-0", actions...) }
+// act appends an event with actions on the first monitor.
+func (s *script) act(actions ...wire.Action) { s.actOn("monitor-0", actions...) }
 
-func (s *script) on(monitor wire.MonitorID, actions ...wire.Action) {
-	s.say(wire.Actions{Actions: actions, MonitorID: monitor})
+func (s *script) actOn(monitor wire.MonitorID, actions ...wire.Action) {
+	s.emit(wire.Actions{Actions: actions, MonitorID: monitor})
 }
 
-// parts is what a snapshot shows besides what every snapshot shows.
+// parts returns a snapshot without the fields that every snapshot has.
 func (s *script) parts() wire.SessionState {
 	state := s.Snapshot()
 	state.Mode, state.Status, state.LastMessageID, state.Todos = "", "", wire.Position{}, nil
@@ -54,7 +54,7 @@ const front = 1<<20 + 1
 
 func text(s string) wire.Content { return wire.TextContent{Data: s} }
 
-// open is a window that a test opens; at is how the state shows it.
+// open returns the action that creates a test window, and at the resulting window in a snapshot.
 func open(id wire.WindowID) wire.WindowCreate {
 	return wire.WindowCreate{WindowID: id, Title: "t", Bounds: wire.Bounds{X: 1, Y: 2, W: 3, H: 4}, Content: text("abc")}
 }

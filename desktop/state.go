@@ -61,11 +61,11 @@ func newState(session wire.SessionID) *State {
 
 // tables returns the tables of all parts, in the order in which they are written.
 func (s *State) tables() [21]anyTable {
-	f := &s.surface
+	sf := &s.surface
 	return [...]anyTable{
-		&s.info.about, &s.info.presence, &s.info.approval, &f.monitors.all, &f.windows.all, &f.windows.contents, &f.windows.pieces,
-		&f.notices.dialogs, &f.notices.prompts, &f.notices.notifications, &f.notices.toasts, &f.icons.badges, &f.icons.shortcuts,
-		&s.agents.all, &s.agents.texts.pieces, &f.monitors.queues, &s.rows.all,
+		&s.info.about, &s.info.presence, &s.info.approval, &sf.monitors.all, &sf.windows.all, &sf.windows.contents, &sf.windows.pieces,
+		&sf.notices.dialogs, &sf.notices.prompts, &sf.notices.notifications, &sf.notices.toasts, &sf.icons.badges, &sf.icons.shortcuts,
+		&s.agents.all, &s.agents.texts.pieces, &sf.monitors.queues, &s.rows.all,
 		&s.plan.current, &s.plan.layer, &s.plan.todos, &s.plan.requests,
 	}
 }

@@ -24,90 +24,90 @@ type actionContext struct {
 }
 
 // act applies one action.
-func (f *surface) act(in actionContext, action wire.Action) {
+func (sf *surface) act(in actionContext, action wire.Action) {
 	switch a := action.(type) {
 	case wire.WindowCreate:
-		if a.WindowID != "" && f.monitors.add(in.monitor) {
-			f.windows.create(in, a)
+		if a.WindowID != "" && sf.monitors.add(in.monitor) {
+			sf.windows.create(in, a)
 		}
 	case wire.WindowClose:
-		f.windows.close(in.monitor, a.WindowID)
+		sf.windows.close(in.monitor, a.WindowID)
 	case wire.WindowFocus:
-		f.windows.focus(in.monitor, a.WindowID)
+		sf.windows.focus(in.monitor, a.WindowID)
 	case wire.WindowMinimize:
-		f.windows.minimize(in.monitor, a.WindowID)
+		sf.windows.minimize(in.monitor, a.WindowID)
 	case wire.WindowMaximize:
-		f.windows.maximize(in.monitor, a.WindowID)
+		sf.windows.maximize(in.monitor, a.WindowID)
 	case wire.WindowRestore:
-		f.windows.restore(in.monitor, a.WindowID)
+		sf.windows.restore(in.monitor, a.WindowID)
 	case wire.WindowMove:
-		if w := f.windows.edit(in.monitor, a.WindowID); w != nil {
+		if w := sf.windows.edit(in.monitor, a.WindowID); w != nil {
 			w.Bounds.X, w.Bounds.Y = finite(a.X), finite(a.Y)
 		}
 	case wire.WindowResize:
-		if w := f.windows.edit(in.monitor, a.WindowID); w != nil {
+		if w := sf.windows.edit(in.monitor, a.WindowID); w != nil {
 			w.Bounds.W, w.Bounds.H = finite(a.W), finite(a.H)
 		}
 	case wire.WindowSetTitle:
-		if w := f.windows.edit(in.monitor, a.WindowID); w != nil {
+		if w := sf.windows.edit(in.monitor, a.WindowID); w != nil {
 			w.Title = a.Title
 		}
 	case wire.WindowSetContent:
-		f.windows.fill(in.monitor, a.WindowID, a.Content)
+		sf.windows.fill(in.monitor, a.WindowID, a.Content)
 	case wire.WindowUpdateContent:
-		f.windows.updateContent(in.monitor, a)
+		sf.windows.updateContent(in.monitor, a)
 	case wire.WindowLock:
-		if w := f.windows.edit(in.monitor, a.WindowID); w != nil {
+		if w := sf.windows.edit(in.monitor, a.WindowID); w != nil {
 			w.Lock = a.AgentID
 		}
 	case wire.WindowUnlock:
-		if w := f.windows.edit(in.monitor, a.WindowID); w != nil {
+		if w := sf.windows.edit(in.monitor, a.WindowID); w != nil {
 			w.Lock = ""
 		}
 	default:
 		if value, is := pointed(action); is {
-			f.act(in, value)
+			sf.act(in, value)
 			return
 		}
-		f.actOther(in, a)
+		sf.actOther(in, a)
 	}
 }
 
 // actOther applies the actions that concern no window. Captures and app refreshes leave no
 // state.
-func (f *surface) actOther(in actionContext, action wire.Action) {
+func (sf *surface) actOther(in actionContext, action wire.Action) {
 	switch a := action.(type) {
 	case wire.NotificationShow:
-		if a.ID != "" && f.monitors.add(in.monitor) {
-			f.notices.showNotification(in, a.Notification)
+		if a.ID != "" && sf.monitors.add(in.monitor) {
+			sf.notices.showNotification(in, a.Notification)
 		}
 	case wire.NotificationDismiss:
-		f.notices.notifications.drop(a.ID)
+		sf.notices.notifications.drop(a.ID)
 	case wire.ToastShow:
-		if a.ID != "" && f.monitors.add(in.monitor) {
-			f.notices.showToast(in, a.Toast)
+		if a.ID != "" && sf.monitors.add(in.monitor) {
+			sf.notices.showToast(in, a.Toast)
 		}
 	case wire.ToastDismiss:
-		f.notices.dismissToast(a.ID)
+		sf.notices.dismissToast(a.ID)
 	case wire.DialogConfirm:
-		f.openDialog(wire.ApprovalRequest{
+		sf.openDialog(wire.ApprovalRequest{
 			DialogID: a.ID, Title: a.Title, Message: a.Message, ConfirmText: a.ConfirmText, CancelText: a.CancelText,
 			PermissionOptions: a.PermissionOptions, AgentID: in.by(a.AgentID), MonitorID: in.monitor, MessageID: in.message,
 		}, in.now)
 	case wire.PromptShow:
-		if a.ID != "" && f.notices.hasRoomForPrompt(a.ID) && f.monitors.add(in.monitor) {
-			f.notices.openPrompt(in, a)
+		if a.ID != "" && sf.notices.hasRoomForPrompt(a.ID) && sf.monitors.add(in.monitor) {
+			sf.notices.openPrompt(in, a)
 		}
 	case wire.PromptDismiss:
-		f.notices.prompts.drop(a.ID)
+		sf.notices.prompts.drop(a.ID)
 	case wire.AppBadge:
-		f.icons.setBadge(a)
+		sf.icons.setBadge(a)
 	case wire.CreateShortcut:
-		f.icons.createShortcut(a.Shortcut)
+		sf.icons.createShortcut(a.Shortcut)
 	case wire.RemoveShortcut:
-		f.icons.shortcuts.drop(a.ShortcutID)
+		sf.icons.shortcuts.drop(a.ShortcutID)
 	case wire.UpdateShortcut:
-		f.icons.updateShortcut(a)
+		sf.icons.updateShortcut(a)
 	}
 }
 
@@ -118,57 +118,57 @@ func (in actionContext) by(agent wire.AgentID) wire.AgentID {
 
 // openDialog opens a dialog of an action or of an approval request, which may name no
 // monitor.
-func (f *surface) openDialog(d wire.ApprovalRequest, now wire.Millis) {
-	if d.DialogID == "" || !f.notices.hasRoomForDialog(d.DialogID) {
+func (sf *surface) openDialog(d wire.ApprovalRequest, now wire.Millis) {
+	if d.DialogID == "" || !sf.notices.hasRoomForDialog(d.DialogID) {
 		return
 	}
-	if d.MonitorID == "" || f.monitors.add(d.MonitorID) {
-		f.notices.openDialog(d, now)
+	if d.MonitorID == "" || sf.monitors.add(d.MonitorID) {
+		sf.notices.openDialog(d, now)
 	}
 }
 
 // setMonitor creates or changes a monitor, or removes it with everything on it. The first
 // monitor stays.
-func (f *surface) setMonitor(p wire.MonitorStatus) {
+func (sf *surface) setMonitor(p wire.MonitorStatus) {
 	switch {
 	case p.State != wire.MonitorRemoved:
-		f.monitors.set(p)
+		sf.monitors.set(p)
 	case p.MonitorID != firstMonitor:
-		f.monitors.remove(p.MonitorID)
-		f.windows.closeAll(p.MonitorID)
-		f.notices.dropMonitor(p.MonitorID)
+		sf.monitors.remove(p.MonitorID)
+		sf.windows.closeAll(p.MonitorID)
+		sf.notices.dropMonitor(p.MonitorID)
 	}
 }
 
 // size returns the bytes of everything that MaxBytes bounds. Changes after the last
 // [State.Changes] do not count yet.
-func (f *surface) size() int {
-	return f.windows.all.bytes + f.windows.contents.bytes + f.windows.pieces.bytes + f.notices.dialogs.bytes + f.notices.prompts.bytes +
-		f.notices.notifications.bytes + f.notices.toasts.bytes + f.icons.shortcuts.bytes
+func (sf *surface) size() int {
+	return sf.windows.all.bytes + sf.windows.contents.bytes + sf.windows.pieces.bytes + sf.notices.dialogs.bytes + sf.notices.prompts.bytes +
+		sf.notices.notifications.bytes + sf.notices.toasts.bytes + sf.icons.shortcuts.bytes
 }
 
 // addTo adds the surface of the shown monitors to a snapshot.
-func (f *surface) addTo(state *wire.SessionState, shown func(wire.MonitorID) bool) {
-	f.monitors.addTo(state, shown)
-	state.Windows = f.windows.list(shown)
-	f.notices.addTo(state, shown)
-	f.icons.addTo(state)
+func (sf *surface) addTo(state *wire.SessionState, shown func(wire.MonitorID) bool) {
+	sf.monitors.addTo(state, shown)
+	state.Windows = sf.windows.list(shown)
+	sf.notices.addTo(state, shown)
+	sf.icons.addTo(state)
 }
 
 // load fills the empty tables from a snapshot.
-func (f *surface) load(p *wire.SessionState) {
-	f.monitors.load(p)
-	f.windows.load(p)
-	f.notices.load(p)
-	f.icons.load(p)
+func (sf *surface) load(p *wire.SessionState) {
+	sf.monitors.load(p)
+	sf.windows.load(p)
+	sf.notices.load(p)
+	sf.icons.load(p)
 }
 
 // clone returns a copy for trial actions. Actions do not change the queues of monitors, so the copy
 // has none.
-func (f *surface) clone() *surface {
+func (sf *surface) clone() *surface {
 	sum := new(unwritten)
 	return &surface{
-		monitors: monitors{all: f.monitors.all.clone(sum)}, windows: f.windows.clone(sum),
-		notices: f.notices.clone(sum), icons: f.icons.clone(sum),
+		monitors: monitors{all: sf.monitors.all.clone(sum)}, windows: sf.windows.clone(sum),
+		notices: sf.notices.clone(sum), icons: sf.icons.clone(sum),
 	}
 }

@@ -24,21 +24,20 @@ var update = flag.Bool("update", false, "write the vectors that the web client i
 // that reach the limits are long.
 const vectorsFile = "../web/core/testdata/vectors.json.gz"
 
-// vector is a log as a client gets it, and what it makes of the desktop.
+// vector is a log as clients receive it, and the desktop state that results from it.
 type vector struct {
 	Name   string   `json:"name"`
 	Frames []string `json:"frames"`
-	// Hashes has the hash after every fifth frame, or all of a few, and the last.
+	// Hashes has the hash of the state after every fifth frame and after the last one, by the
+	// index of the frame. A log of fewer than 20 frames has all hashes.
 	Hashes map[int]string `json:"hashes"`
-	// Snapshot is the state at the end, in the bytes that are hashed but for
-	// the position.
+	// Snapshot is the state at the end, in the bytes that are hashed except for the position.
 	Snapshot string `json:"snapshot"`
 }
 
-// The web client has the same rules in another language. Whether they are the
-// same is what these vectors tell; here they are only kept true and complete. New
-// logs are drawn when they are asked for, so that a new field somewhere does not
-// change them all.
+// The web client implements the rules of this package in TypeScript; its tests check them against
+// the vectors. This test checks that the vectors are correct and contain every event and every
+// action. It draws new logs only with -update, so that a new field does not change all of them.
 func TestVectorsAreFresh(t *testing.T) {
 	t.Parallel()
 	if *update {
@@ -50,7 +49,7 @@ func TestVectorsAreFresh(t *testing.T) {
 			t.Errorf("%s: %s\n%s", v.Name, staleVectors, diff[:min(len(diff), 2000)])
 		}
 		for _, frame := range v.Frames {
-			noteTypes(seen, []byte(frame))
+			addTypes(seen, []byte(frame))
 		}
 	}
 	for _, entry := range wire.Events().All() {
@@ -67,8 +66,8 @@ func TestVectorsAreFresh(t *testing.T) {
 
 const staleVectors = "run make gen"
 
-// noteTypes remembers the type of a frame and of its actions.
-func noteTypes(seen map[string]bool, frame []byte) {
+// addTypes adds the type of a frame and the types of its actions to seen.
+func addTypes(seen map[string]bool, frame []byte) {
 	var head struct {
 		Type string
 		Data struct{ Actions []struct{ Type string } }
@@ -127,8 +126,7 @@ func writeVectors(t *testing.T, list []vector) {
 	}
 }
 
-// vectors are drawn logs, which are the same every time, and written ones for
-// what drawing does not reach.
+// vectors returns logs drawn with fixed seeds, and written ones for cases that are never drawn.
 func vectors(t *testing.T) []vector {
 	t.Helper()
 	logs := rapid.Custom(drawVector)
@@ -168,7 +166,7 @@ func runFrames(t *testing.T, name string, frames []string) vector {
 		if e, err := (wire.Native{}).DecodeEvent([]byte(frame)); err == nil {
 			s.Apply(e)
 		} else if head, ok := wire.Peek([]byte(frame)); ok {
-			s.Apply(wire.Event{At: head.At}) // as our client does with what it does not understand
+			s.Apply(wire.Event{At: head.At}) // as clients do with events that they do not know
 		} else {
 			t.Fatalf("%s: %.200s: error %v, want a frame that can be read", name, frame, err)
 		}
@@ -181,8 +179,7 @@ func runFrames(t *testing.T, name string, frames []string) vector {
 	return v
 }
 
-// drawVector draws a log in which every type may come, with snapshots of others
-// in between.
+// drawVector draws a log of events of all types, with snapshots between them.
 func drawVector(t *rapid.T) []wire.Event {
 	var all []string
 	for _, entry := range wire.Events().All() {

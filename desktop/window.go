@@ -59,8 +59,8 @@ func (ws *windows) contentOf(k windowKey) wire.Content {
 	if r == nil {
 		return wire.TextContent{}
 	}
-	if x := ws.texts[k]; x != nil {
-		c, _ := textContent(wire.RendererOf(r.value.Content), x.String())
+	if wt := ws.texts[k]; wt != nil {
+		c, _ := textContent(wire.RendererOf(r.value.Content), wt.String())
 		return c
 	}
 	return r.value.Content

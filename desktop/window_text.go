@@ -67,35 +67,35 @@ type trialText struct {
 	stored int // of the pieces, as last written
 }
 
-func (x *windowText) len() int {
-	if x.trial != nil {
-		return x.trial.bytes
+func (wt *windowText) len() int {
+	if wt.trial != nil {
+		return wt.trial.bytes
 	}
-	return x.buf.Len()
+	return wt.buf.Len()
 }
 
-func (x *windowText) String() string {
-	if t := x.trial; t != nil {
+func (wt *windowText) String() string {
+	if t := wt.trial; t != nil {
 		t.parts = []string{strings.Join(t.parts, "")}
 		return t.parts[0]
 	}
-	return x.buf.String()
+	return wt.buf.String()
 }
 
 // stored returns the size of the pieces, as last written.
-func (x *windowText) stored() (n int) {
-	if x.trial != nil {
-		return x.trial.stored
+func (wt *windowText) stored() (n int) {
+	if wt.trial != nil {
+		return wt.trial.stored
 	}
-	for _, r := range x.pieces {
+	for _, r := range wt.pieces {
 		n += r.size
 	}
 	return n
 }
 
 // clone returns a copy for trial changes.
-func (x *windowText) clone() *windowText {
-	return &windowText{trial: &trialText{parts: []string{x.String()}, bytes: x.len(), stored: x.stored()}}
+func (wt *windowText) clone() *windowText {
+	return &windowText{trial: &trialText{parts: []string{wt.String()}, bytes: wt.len(), stored: wt.stored()}}
 }
 
 // appended returns the text that an update appends to the text of a window, if it does just
@@ -111,8 +111,8 @@ func (ws *windows) appended(k windowKey, a wire.WindowUpdateContent) (more strin
 		return "", 0, false
 	}
 	before = len(text)
-	if x := ws.texts[k]; x != nil {
-		before = x.len()
+	if wt := ws.texts[k]; wt != nil {
+		before = wt.len()
 	}
 	more, err := theSchema().text.DecodeOwn(op.Data)
 	return more, before, err == nil
@@ -120,50 +120,50 @@ func (ws *windows) appended(k windowKey, a wire.WindowUpdateContent) (more strin
 
 // append appends to the text of a window.
 func (ws *windows) append(k windowKey, more string) {
-	r, x := ws.findContent(k), ws.texts[k]
-	if x == nil {
+	r, wt := ws.findContent(k), ws.texts[k]
+	if wt == nil {
 		text, _ := textOf(r.value.Content)
 		if len(text) <= wholeText || !utf8.ValidString(text) { // offsets are those in stored text
 			c, _ := textContent(wire.RendererOf(r.value.Content), mended(text)+more)
 			ws.setContent(k, c)
 			return
 		}
-		x = ws.addText(k, text, len(text)+smallPiece)
+		wt = ws.addText(k, text, len(text)+smallPiece)
 	}
-	if x.trial != nil {
-		x.trial.parts = append(x.trial.parts, more)
-		x.trial.bytes += len(more)
+	if wt.trial != nil {
+		wt.trial.parts = append(wt.trial.parts, more)
+		wt.trial.bytes += len(more)
 		return
 	}
-	ws.extend(k, r, x, more)
+	ws.extend(k, r, wt, more)
 }
 
 // addText begins a text with pieces. size is its expected size in bytes.
 func (ws *windows) addText(k windowKey, text string, size int) *windowText {
-	x := new(windowText)
+	wt := new(windowText)
 	if ws.trial {
-		x.trial = &trialText{parts: []string{text}, bytes: len(text)}
+		wt.trial = &trialText{parts: []string{text}, bytes: len(text)}
 	} else {
-		x.buf.Grow(size)
-		x.buf.WriteString(text)
+		wt.buf.Grow(size)
+		wt.buf.WriteString(text)
 	}
 	if ws.texts == nil {
 		ws.texts = make(map[windowKey]*windowText)
 	}
-	ws.texts[k] = x
-	return x
+	ws.texts[k] = wt
+	return wt
 }
 
 // extend appends to a text with pieces. r is the content before them.
-func (ws *windows) extend(k windowKey, r *record[content], x *windowText, more string) {
-	end, room := x.buf.Len(), x.buf.Cap()
-	x.buf.WriteString(more)
-	text := x.buf.String()
-	if x.buf.Cap() != room || len(x.pieces) == 0 {
-		ws.share(r, x)
+func (ws *windows) extend(k windowKey, r *record[content], wt *windowText, more string) {
+	end, room := wt.buf.Len(), wt.buf.Cap()
+	wt.buf.WriteString(more)
+	text := wt.buf.String()
+	if wt.buf.Cap() != room || len(wt.pieces) == 0 {
+		ws.share(r, wt)
 	}
-	if n := len(x.pieces); n > 0 {
-		last := x.pieces[n-1]
+	if n := len(wt.pieces); n > 0 {
+		last := wt.pieces[n-1]
 		if fits := wholeRunes(more, smallPiece-len(last.value.Text)); fits > 0 {
 			end += fits
 			ws.pieces.touch(last).Text = text[last.value.At:end]
@@ -172,37 +172,37 @@ func (ws *windows) extend(k windowKey, r *record[content], x *windowText, more s
 	for end < len(text) {
 		n := wholeRunes(text[end:], largePiece)
 		p := windowPiece{MonitorID: k.monitor, WindowID: k.id, At: end, Text: text[end : end+n]}
-		x.pieces = append(x.pieces, ws.pieces.put(p.key(), p))
+		wt.pieces = append(wt.pieces, ws.pieces.put(p.key(), p))
 		end += n
 	}
-	ws.merge(x, text)
+	ws.merge(wt, text)
 }
 
 // merge replaces the short pieces at the end of a text by one, if there are many.
-func (ws *windows) merge(x *windowText, text string) {
-	first := len(x.pieces)
-	for first > 0 && len(x.pieces[first-1].value.Text) < mergedPiece {
+func (ws *windows) merge(wt *windowText, text string) {
+	first := len(wt.pieces)
+	for first > 0 && len(wt.pieces[first-1].value.Text) < mergedPiece {
 		first--
 	}
-	if len(x.pieces)-first < maxRun {
+	if len(wt.pieces)-first < maxRun {
 		return
 	}
-	for _, r := range x.pieces[first+1:] {
+	for _, r := range wt.pieces[first+1:] {
 		ws.pieces.drop(r.value.key())
 	}
-	clear(x.pieces[first+1:])
-	x.pieces = x.pieces[:first+1]
-	p := ws.pieces.touch(x.pieces[first])
+	clear(wt.pieces[first+1:])
+	wt.pieces = wt.pieces[:first+1]
+	p := ws.pieces.touch(wt.pieces[first])
 	p.Text = text[p.At:]
 }
 
 // share makes the content and the pieces parts of the buffer, so that each byte is in
 // memory once. r is the content.
-func (*windows) share(r *record[content], x *windowText) {
-	text := x.buf.String()
+func (*windows) share(r *record[content], wt *windowText) {
+	text := wt.buf.String()
 	base, _ := textOf(r.value.Content)
 	r.value.Content, _ = textContent(wire.RendererOf(r.value.Content), text[:len(base)])
-	for _, piece := range x.pieces {
+	for _, piece := range wt.pieces {
 		p := &piece.value
 		p.Text = text[p.At : p.At+len(p.Text)]
 	}
@@ -210,15 +210,15 @@ func (*windows) share(r *record[content], x *windowText) {
 
 // dropText removes the pieces of a window.
 func (ws *windows) dropText(k windowKey) {
-	x := ws.texts[k]
-	if x == nil {
+	wt := ws.texts[k]
+	if wt == nil {
 		return
 	}
 	delete(ws.texts, k)
-	if x.trial != nil {
-		ws.pieces.bytes -= x.trial.stored
+	if wt.trial != nil {
+		ws.pieces.bytes -= wt.trial.stored
 	}
-	for _, r := range x.pieces {
+	for _, r := range wt.pieces {
 		ws.pieces.drop(r.value.key())
 	}
 }
@@ -237,7 +237,7 @@ func (ws *windows) restoreTexts() {
 }
 
 func (ws *windows) restoreText(k windowKey, list []*record[windowPiece]) {
-	var x *windowText
+	var wt *windowText
 	r := ws.contents.get(k)
 	if r != nil {
 		if text, ok := textOf(r.value.Content); ok {
@@ -245,23 +245,23 @@ func (ws *windows) restoreText(k windowKey, list []*record[windowPiece]) {
 			for _, piece := range list {
 				size += len(piece.value.Text)
 			}
-			x = ws.addText(k, text, size)
+			wt = ws.addText(k, text, size)
 		}
 	}
 	for _, piece := range list {
-		if x == nil || piece.value.At != x.buf.Len() {
+		if wt == nil || piece.value.At != wt.buf.Len() {
 			ws.pieces.drop(piece.value.key())
 			continue
 		}
-		x.buf.WriteString(piece.value.Text)
-		x.pieces = append(x.pieces, piece)
+		wt.buf.WriteString(piece.value.Text)
+		wt.pieces = append(wt.pieces, piece)
 	}
 	switch {
-	case x == nil:
-	case len(x.pieces) == 0:
+	case wt == nil:
+	case len(wt.pieces) == 0:
 		delete(ws.texts, k)
 	default:
-		ws.share(r, x)
+		ws.share(r, wt)
 	}
 }
 
@@ -271,8 +271,8 @@ func (ws *windows) cloneTexts() map[windowKey]*windowText {
 		return nil
 	}
 	texts := make(map[windowKey]*windowText, len(ws.texts))
-	for k, x := range ws.texts {
-		texts[k] = x.clone()
+	for k, wt := range ws.texts {
+		texts[k] = wt.clone()
 	}
 	return texts
 }

@@ -159,9 +159,9 @@ func (m textModel) check(t fatal, what string, s *desktop.State) {
 func TestTextInPiecesIsTheWholeText(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		s, kept, model := newScript(), keep{}, textModel{}
+		s, stored, model := newScript(), storedTables{}, textModel{}
 		act := func(a wire.Action) {
-			s.do(a)
+			s.act(a)
 			model.act(a)
 		}
 		act(open("w"))
@@ -176,10 +176,10 @@ func TestTextInPiecesIsTheWholeText(t *testing.T) {
 			}
 			switch rapid.IntRange(0, 5).Draw(t, "then") {
 			case 0:
-				kept.take(t, s.State)
+				stored.commit(t, s.State)
 			case 1:
-				kept.take(t, s.State)
-				again, err := desktop.Restore("ses-1", s.At(), kept)
+				stored.commit(t, s.State)
+				again, err := desktop.Restore("ses-1", s.At(), stored)
 				if err != nil {
 					t.Fatalf("restore: %v", err)
 				}
@@ -191,9 +191,9 @@ func TestTextInPiecesIsTheWholeText(t *testing.T) {
 			}
 			model.check(t, "after actions", s.State)
 		}
-		kept.take(t, s.State)
-		kept.checkEqual(t, s.All())
-		again, err := desktop.Restore("ses-1", s.At(), kept)
+		stored.commit(t, s.State)
+		stored.checkEqual(t, s.All())
+		again, err := desktop.Restore("ses-1", s.At(), stored)
 		if err != nil {
 			t.Fatalf("restore: %v", err)
 		}
@@ -206,10 +206,10 @@ func TestTextInPiecesIsTheWholeText(t *testing.T) {
 				t.Fatalf("the text of snapshot %d has changed", i)
 			}
 		}
-		s.do(wire.WindowClose{WindowID: "w"}, wire.WindowClose{WindowID: "w/0"})
-		kept.take(t, s.State)
-		if n := len(kept["pieces"]) + len(kept["contents"]); n != 0 {
-			t.Fatalf("without windows %d fields are kept, want none", n)
+		s.act(wire.WindowClose{WindowID: "w"}, wire.WindowClose{WindowID: "w/0"})
+		stored.commit(t, s.State)
+		if n := len(stored["pieces"]) + len(stored["contents"]); n != 0 {
+			t.Fatalf("without windows %d fields are stored, want none", n)
 		}
 	})
 }
@@ -227,16 +227,16 @@ func written(changes []desktop.Change) (n int) {
 func TestAppendWritesLittle(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{1 << 10, 64 << 10, desktop.MaxContent - 64_000} {
-		s, kept := newScript(), keep{}
+		s, stored := newScript(), storedTables{}
 		w := open("w")
 		w.Content = text(strings.Repeat("x", size))
-		s.do(w)
-		kept.take(t, s.State)
+		s.act(w)
+		stored.commit(t, s.State)
 		total := 0
 		for range 1000 {
-			s.do(appendTo("w", strings.Repeat("y", 64)))
+			s.act(appendTo("w", strings.Repeat("y", 64)))
 			changes := s.Changes()
-			kept.write(changes)
+			stored.write(changes)
 			total += written(changes)
 			for _, c := range changes {
 				if want := map[string]uint8{"pieces": 2}[c.Table]; c.Value != nil && c.Schema != want {
@@ -247,8 +247,8 @@ func TestAppendWritesLittle(t *testing.T) {
 		if mean := total / 1000; mean > 1200 {
 			t.Errorf("an append of 64 bytes to %d writes %d bytes, want at most 1200", size, mean)
 		}
-		if n := len(kept["pieces"]); n == 0 || n > 32 {
-			t.Errorf("64,000 bytes appended to %d are kept in %d pieces, want 1 to 32", size, n)
+		if n := len(stored["pieces"]); n == 0 || n > 32 {
+			t.Errorf("64,000 bytes appended to %d are stored in %d pieces, want 1 to 32", size, n)
 		}
 	}
 }
@@ -261,9 +261,9 @@ func TestPiecesAreFew(t *testing.T) {
 		s := newScript()
 		w := open("w")
 		w.Content = text(strings.Repeat("x", 5000))
-		s.do(w)
+		s.act(w)
 		for n := 5000; n+step <= desktop.MaxContent/4; n += step {
-			s.do(appendTo("w", strings.Repeat("y", step)))
+			s.act(appendTo("w", strings.Repeat("y", step)))
 		}
 		if n, most := len(s.Changes()), 2+16+desktop.MaxContent/4/(15<<10); n > most {
 			t.Errorf("with appends of %d bytes: got %d fields, want at most %d", step, n, most)
@@ -276,10 +276,10 @@ func TestAppendRespectsTheLimits(t *testing.T) {
 	s := newScript()
 	w := open("w")
 	w.Content = text(strings.Repeat("x", desktop.MaxContent-2000))
-	s.do(w)
+	s.act(w)
 	s.Changes()
 	for range 2 {
-		s.do(appendTo("w", strings.Repeat("é", 450)))
+		s.act(appendTo("w", strings.Repeat("é", 450)))
 	}
 	fits, tooMuch := appendTo("w", strings.Repeat("x", 200)), appendTo("w", strings.Repeat("x", 201))
 	if r := s.Check("monitor-0", fits); r != nil {
@@ -314,7 +314,7 @@ func TestPiecesCountForTheDesktop(t *testing.T) {
 			if refused = s.Check("monitor-0", a); refused != nil {
 				break
 			}
-			s.do(a)
+			s.act(a)
 			s.Changes()
 		}
 	}
@@ -330,21 +330,21 @@ func TestPiecesCountForTheDesktop(t *testing.T) {
 // Pieces that do not continue a text are dropped.
 func TestRestoreDropsLoosePieces(t *testing.T) {
 	t.Parallel()
-	s, kept := newScript(), keep{}
+	s, stored := newScript(), storedTables{}
 	w := open("w")
 	w.Content = text(strings.Repeat("x", 5000))
-	s.do(w, appendTo("w", "first"))
-	kept.take(t, s.State)
-	s.do(appendTo("w", strings.Repeat("y", 2000)), appendTo("w", "last"))
-	kept.take(t, s.State)
-	fields := slices.Sorted(maps.Keys(kept["pieces"]))
+	s.act(w, appendTo("w", "first"))
+	stored.commit(t, s.State)
+	s.act(appendTo("w", strings.Repeat("y", 2000)), appendTo("w", "last"))
+	stored.commit(t, s.State)
+	fields := slices.Sorted(maps.Keys(stored["pieces"]))
 	if want := []string{"monitor-0/w/5000", "monitor-0/w/6024", "monitor-0/w/7005"}; !slices.Equal(fields[:1], want[:1]) || len(fields) < 2 {
 		t.Fatalf("got pieces %v, want some like %v", fields, want)
 	}
-	delete(kept["pieces"], fields[1])
-	kept["pieces"]["monitor-0/none/0"] = []byte(`{"monitorId":"monitor-0","windowId":"none","at":0,"text":"x"}`)
-	kept["pieces"]["monitor-0/w/-7"] = []byte(`{"monitorId":"monitor-0","windowId":"w","at":-7,"text":"x"}`)
-	again, err := desktop.Restore("ses-1", s.At(), kept)
+	delete(stored["pieces"], fields[1])
+	stored["pieces"]["monitor-0/none/0"] = []byte(`{"monitorId":"monitor-0","windowId":"none","at":0,"text":"x"}`)
+	stored["pieces"]["monitor-0/w/-7"] = []byte(`{"monitorId":"monitor-0","windowId":"w","at":-7,"text":"x"}`)
+	again, err := desktop.Restore("ses-1", s.At(), stored)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -352,9 +352,9 @@ func TestRestoreDropsLoosePieces(t *testing.T) {
 	if want := strings.Repeat("x", 5000) + "first"; !strings.HasPrefix(dataOf(got.Content), want) || len(dataOf(got.Content)) > 6100 {
 		t.Errorf("got %d bytes of text, want it to end where a piece is missing", len(dataOf(got.Content)))
 	}
-	kept.write(again.Changes())
-	if n := len(kept["pieces"]); n != 1 {
-		t.Errorf("%d pieces are kept, want 1", n)
+	stored.write(again.Changes())
+	if n := len(stored["pieces"]); n != 1 {
+		t.Errorf("%d pieces are stored, want 1", n)
 	}
 }
 
@@ -370,7 +370,7 @@ func BenchmarkAppend(b *testing.B) {
 			for b.Loop() {
 				if n%1000 == 0 {
 					b.StopTimer()
-					s.do(w)
+					s.act(w)
 					s.Changes()
 					b.StartTimer()
 				}
@@ -378,7 +378,7 @@ func BenchmarkAppend(b *testing.B) {
 				if s.Check("monitor-0", more.Actions[0]) != nil {
 					b.Fatal("the append is refused")
 				}
-				s.say(more)
+				s.emit(more)
 				bytes += written(s.Changes())
 			}
 			b.ReportMetric(float64(bytes)/float64(n), "written-B/op")

@@ -41,6 +41,9 @@ type Config struct {
 	SessionFiles int
 	// SessionUploads bounds the concurrent uploads to one session. It defaults to 8.
 	SessionUploads int
+	// Removed, unless nil, is called by RemoveAll, to remove what else a session has on this
+	// machine.
+	Removed func(wire.SessionID) error
 }
 
 // Store holds the files of all sessions in one folder. [Open] returns one.
@@ -248,11 +251,11 @@ type contextReader struct {
 	from io.Reader
 }
 
-func (p *contextReader) Read(b []byte) (int, error) {
-	if err := context.Cause(p.ctx); err != nil {
+func (r *contextReader) Read(b []byte) (int, error) {
+	if err := context.Cause(r.ctx); err != nil {
 		return 0, err
 	}
-	return p.from.Read(b)
+	return r.from.Read(b)
 }
 
 // commitFile renames a finished file to its name, if the session has space for it, and
@@ -414,5 +417,8 @@ func (s *Store) RemoveAll(session wire.SessionID) error {
 	if err := s.root.RemoveAll(string(session)); err != nil {
 		return fmt.Errorf("remove session files: %w", err)
 	}
-	return nil
+	if s.cfg.Removed == nil {
+		return nil
+	}
+	return s.cfg.Removed(session)
 }

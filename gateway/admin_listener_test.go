@@ -21,7 +21,7 @@ func (h *testHub) atAdmin(method, path string, r request) reply {
 func withAdmin(p *hubOptions) {
 	withFakeAdminView(p)
 	withPages(p)
-	p.admin = pages(map[string]string{"index.html": "the monitor", "assets/a-12345678.js": "script"})
+	p.admin = pages(map[string]string{"index.html": "the admin page", "assets/a-12345678.js": "script"})
 	p.metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("up 1\n")) })
 }
 
@@ -105,30 +105,30 @@ func TestAdminPage(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t, withAdmin, withAuthMode(auth.ModeToken))
 	unauthenticated := h.get("/admin", "").wantStatus(http.StatusOK)
-	if !contains(unauthenticated.body, `action="/admin"`) || contains(unauthenticated.body, "the monitor") {
+	if !contains(unauthenticated.body, `action="/admin"`) || contains(unauthenticated.body, "the admin page") {
 		t.Errorf("page without a cookie: got %s, want the form of /admin", unauthenticated.body)
 	}
 	h.get("/admin/assets/a-12345678.js", "").wantStatus(http.StatusOK)
 	h.get("/admin/assets/nothing.js", "").wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
 	token := h.auth.InstallationToken()
-	led := h.get("/admin?token="+token+"&view=all", "").wantStatus(http.StatusSeeOther)
-	if got := led.header.Get("Location"); got != "/admin?view=all" {
+	linked := h.get("/admin?token="+token+"&view=all", "").wantStatus(http.StatusSeeOther)
+	if got := linked.header.Get("Location"); got != "/admin?view=all" {
 		t.Errorf("location after the link: got %q, want /admin?view=all", got)
 	}
-	cookie := cookieOf(t, led)
-	typed := h.rest(http.MethodPost, "/admin", request{
+	cookie := cookieOf(t, linked)
+	submitted := h.rest(http.MethodPost, "/admin", request{
 		body: "token=" + token, header: header("Content-Type", "application/x-www-form-urlencoded", "Origin", "http://"+h.addr),
 	}).wantStatus(http.StatusSeeOther)
-	if got := typed.header.Get("Location"); got != "/admin" {
+	if got := submitted.header.Get("Location"); got != "/admin" {
 		t.Errorf("location after the form: got %q, want /admin", got)
 	}
 	h.get("/admin?token=wrong", "").wantStatus(http.StatusUnauthorized)
 	for _, path := range []string{"/admin", "/admin/", "/admin/sessions/ses-1", "/admin/index.html"} {
 		page := h.rest(http.MethodGet, path, request{header: header("Cookie", cookie.String())}).wantStatus(http.StatusOK)
 		policy := page.header.Get("Content-Security-Policy")
-		if string(page.body) != "the monitor" || !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "script-src 'self';") ||
+		if string(page.body) != "the admin page" || !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "script-src 'self';") ||
 			strings.Contains(policy, "unsafe") || !strings.Contains(policy, "frame-ancestors 'none'") || page.header.Get("Cache-Control") != "no-cache" {
-			t.Errorf("%s: got %s %v, want the monitor with a strict policy and no-cache", path, page.body, page.header)
+			t.Errorf("%s: got %s %v, want the admin page with a strict policy and no-cache", path, page.body, page.header)
 		}
 	}
 	// An authenticated user without the role sees that, in their language, and can sign in as
@@ -137,8 +137,8 @@ func TestAdminPage(t *testing.T) {
 	ada := other.signIn(t, other.userToken("ada <b>", "user"))
 	for lang, words := range map[string]string{"en": "You are signed in as ada &lt;b&gt;, who may not see this page.", "ko": "이 페이지를 볼 수 없어요: ada"} {
 		page := other.rest(http.MethodGet, "/admin/sessions/1?x=1", request{header: header("Cookie", ada.String(), "Accept-Language", lang)}).wantStatus(http.StatusNotFound)
-		if !contains(page.body, words) || !contains(page.body, `action="/admin?x=1">`) || contains(page.body, "the monitor") {
-			t.Errorf("page in %s: got %s, want %q, the form and no monitor", lang, page.body, words)
+		if !contains(page.body, words) || !contains(page.body, `action="/admin?x=1">`) || contains(page.body, "the admin page") {
+			t.Errorf("page in %s: got %s, want %q, the form and not the page", lang, page.body, words)
 		}
 	}
 	// The desktop is not affected.
@@ -154,15 +154,15 @@ func TestShutdownClosesTheAdminListener(t *testing.T) {
 	other := *h
 	other.addr = h.admin
 	x := other.openAdminStream("live", h.userToken("root", "admin:read"))
-	began := make(chan reply, 1)
-	go func() { began <- other.get("/debug/pprof/trace?seconds=200", h.userToken("root", "admin")) }()
+	profile := make(chan reply, 1)
+	go func() { profile <- other.get("/debug/pprof/trace?seconds=200", h.userToken("root", "admin")) }()
 	other.waitForBody("/debug/pprof/goroutine?debug=1", h.userToken("root", "admin"), "pprof.Trace")
 	if err := h.server.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
 	x.wantEnd(wire.CodeConnectionFailed)
 	select {
-	case got := <-began:
+	case got := <-profile:
 		got.wantStatus(http.StatusOK)
 	case <-time.After(h.wait):
 		t.Errorf("got a profile that runs %v after the hub stopped, want its end", h.wait)

@@ -13,28 +13,28 @@ import (
 
 // serveAdminPage serves the admin page. Unauthenticated browsers get the sign-in page, and users
 // without an admin role get 404 with an explanation.
-func (g *pages) serveAdminPage(c echo.Context) error {
+func (pg *pages) serveAdminPage(c echo.Context) error {
 	if token := c.QueryParam("token"); token != "" {
-		return g.signInByLink(c, token)
+		return pg.signInByLink(c, token)
 	}
 	name := strings.TrimPrefix(strings.TrimPrefix(c.Request().URL.Path, pathAdmin), "/")
-	if name != indexFile && g.adminPage.Has(name) { // assets are public
-		return g.adminPage.Serve(c.Response(), c.Request(), name)
+	if name != indexFile && pg.adminPage.Has(name) { // assets are public
+		return pg.adminPage.Serve(c.Response(), c.Request(), name)
 	}
 	if strings.HasPrefix(name, "assets/") {
 		return echo.ErrNotFound
 	}
 	c.Response().Header().Add(echo.HeaderVary, echo.HeaderCookie)
-	switch who, err := g.authenticator.Identify(c); {
+	switch who, err := pg.authenticator.Identify(c); {
 	case err != nil && !access.IsCrossSite(c.Request()):
-		return g.signInPage(c)
+		return pg.signInPage(c)
 	case err == nil && (!who.Has(auth.RoleAdminRead) || who.Session != ""):
-		return g.renderSignInPage(c, http.StatusNotFound, textsFor(c.Request()).notForYou)
+		return pg.renderSignInPage(c, http.StatusNotFound, textsFor(c.Request()).notForYou)
 	}
 	h := c.Response().Header()
 	h.Set(echo.HeaderContentSecurityPolicy, adminPolicy)
 	h.Set("Permissions-Policy", permissions)
-	return g.adminPage.Serve(c.Response(), c.Request(), indexFile)
+	return pg.adminPage.Serve(c.Response(), c.Request(), indexFile)
 }
 
 // signInTarget returns the path to which signing in redirects.

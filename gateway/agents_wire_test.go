@@ -14,7 +14,7 @@ import (
 )
 
 // A desktop client has one session id permanently; with it it reconnects to its windows.
-func TestDefect01OneSessionID(t *testing.T) {
+func TestOneSessionID(t *testing.T) {
 	t.Parallel()
 	for name, open := range agentHubs() {
 		t.Run(name, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestDefect01OneSessionID(t *testing.T) {
 
 // A reconnecting desktop client gets each window on its monitor, under the id that later changes
 // use.
-func TestDefect11WindowsOfASnapshot(t *testing.T) {
+func TestWindowsOfASnapshot(t *testing.T) {
 	t.Parallel()
 	h := newAgentHub(t, false)
 	v := dialOptions{token: h.token("ann", time.Minute)}
@@ -107,7 +107,7 @@ func TestDefect11WindowsOfASnapshot(t *testing.T) {
 }
 
 // A tab that is disconnected during an agent's answer gets the missed part once.
-func TestDefect17AnswerWhileAway(t *testing.T) {
+func TestAnswerWhileAway(t *testing.T) {
 	t.Parallel()
 	for name, open := range agentHubs() {
 		t.Run(name, func(t *testing.T) {

@@ -10,9 +10,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Row 33: admin API with user token: 404. The same with every other credential without the role,
-// and with an admin's credential for one session only.
-func TestAttack33AdminRoutesWithOtherCredentials(t *testing.T) {
+// Admin routes answer 404 to credentials of users, to every other credential without the role,
+// and to an admin's credential for one session only.
+func TestAttackAdminRoutesWithOtherCredentials(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	id := h.newSession("ada")

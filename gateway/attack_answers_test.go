@@ -49,9 +49,9 @@ func (h *testHub) stateOf(id wire.SessionID) wire.SessionState {
 	return state
 }
 
-// Row 28: same message_id, same payload, 5x from 3 tabs: one turn, 5 acks (4
-// duplicate:true).
-func TestAttack28SameMessageFiveTimes(t *testing.T) {
+// A message that three tabs send five times starts one turn. All five get an acknowledgement,
+// four of them as duplicates.
+func TestAttackSameMessageFiveTimes(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	id, a := h.sessionWithTab()
@@ -103,8 +103,8 @@ func TestAttack28SameMessageFiveTimes(t *testing.T) {
 	}
 }
 
-// Row 29: same message_id, different payload: error 3003 conflict, first wins.
-func TestAttack29SameIDOtherMessage(t *testing.T) {
+// A message with the id of another one is refused with 3003; the first one counts.
+func TestAttackSameIDOtherMessage(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	id, x := h.sessionWithTab()
@@ -136,9 +136,9 @@ func (x *tab) openDialog(dialog wire.DialogID) {
 	next[wire.Emitted](x)
 }
 
-// Row 30: HITL answer twice / after timeout / unknown id / by viewer: duplicate
-// ok / 5003 / 5002 / forbidden. The timeout is in attack_time_test.go.
-func TestAttack30Answers(t *testing.T) {
+// The same answer again gets the same result, another answer 5003, and one to a question that was
+// never asked 5002. attack_time_test.go has the answer after the timeout.
+func TestAttackAnswers(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	_, x := h.sessionWithTab()
@@ -175,8 +175,8 @@ func TestAttack30Answers(t *testing.T) {
 	}
 }
 
-// Row 30, the last of four: a viewer's answer is forbidden.
-func TestAttack30AnswerOfAViewer(t *testing.T) {
+// A viewer may not answer questions.
+func TestAttackAnswerOfAViewer(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	id, x := h.sessionWithTab()
@@ -217,9 +217,9 @@ func (x *tab) waitForConnection(client wire.ClientID) wire.ConnectionID {
 	}
 }
 
-// Row 31: approve race: tab A approve, tab B reject within 1 ms: exactly one committed; both tabs
-// get the winner.
-func TestAttack31TwoAnswersAtOnce(t *testing.T) {
+// Of an approval and a rejection that two tabs send at the same time exactly one is committed,
+// and both tabs see which.
+func TestAttackTwoAnswersAtOnce(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t, func(p *hubOptions) { p.session.AnswersPerMinute = -1 })
 	id := h.newSession("ann")
@@ -270,9 +270,9 @@ func TestAttack31TwoAnswersAtOnce(t *testing.T) {
 	}
 }
 
-// Row 32: INTERRUPT for another user's agent role string: not found; the role is
-// resolved only inside the own session.
-func TestAttack32InterruptOfSomebodyElsesAgent(t *testing.T) {
+// INTERRUPT with the role of an agent of another user finds no agent: roles are looked up in the
+// sender's session only.
+func TestAttackInterruptOfAnAgentOfAnotherUser(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	theirs := h.newSession("bob")

@@ -39,7 +39,7 @@ func TestAttackMadeUpPositionsAreNoResumes(t *testing.T) {
 	if now.Epoch == old.Epoch {
 		t.Fatalf("epoch: got %v, want another than that of %v", now, old)
 	}
-	for range 9 { // together with those two connects it reaches the limit of ten
+	for range 9 { // with the first connect of x this reaches the limit of ten
 		other.mustDial(path, v).ws.CloseNow()
 	}
 	for _, from := range []string{
@@ -74,8 +74,8 @@ func TestAttackMadeUpPositionsAreNoResumes(t *testing.T) {
 		}
 		x.ws.CloseNow()
 	}
-	// Resumes are limited, too.
-	let := 0
+	// The limit of resumes is 60. The test has used 26: one by x, 20 with resume_from, 5 with seen.
+	admitted := 0
 	for range 100 {
 		x, a := other.tryDial(path+"?resume_from="+now.String(), v)
 		if x == nil {
@@ -84,11 +84,11 @@ func TestAttackMadeUpPositionsAreNoResumes(t *testing.T) {
 			}
 			break
 		}
-		let++
+		admitted++
 		x.ws.CloseNow()
 	}
-	if let != 60-26 {
-		t.Errorf("%d more resumes were let in, want 34", let)
+	if admitted != 60-26 {
+		t.Errorf("%d more resumes were admitted, want 34", admitted)
 	}
 }
 
@@ -101,39 +101,39 @@ func otherReplica(t *testing.T, h *testHub) *testHub {
 	})
 }
 
-// borrowedStore is a store that the other hub closes.
+// borrowedStore is the store of another hub, which closes it.
 type borrowedStore struct{ engine }
 
 func (borrowedStore) Close() error { return nil }
 
-// pausingCounts runs a function before the first count.
+// pausingCounts runs a function before the next count, once.
 type pausingCounts struct {
 	ratelimit.Counts
-	first *atomic.Pointer[func()]
+	before *atomic.Pointer[func()]
 }
 
 func (p pausingCounts) Take(ctx context.Context, key string, limit int, window time.Duration) (time.Duration, error) {
-	if first := p.first.Swap(nil); first != nil {
-		(*first)()
+	if before := p.before.Swap(nil); before != nil {
+		(*before)()
 	}
 	return p.Counts.Take(ctx, key, limit, window)
 }
 
 // The user signs out after the credential was checked and before the connection is registered, so
 // that the revocation cannot find it.
-func TestAttack17SignOutDuringConnect(t *testing.T) {
+func TestAttackSignOutDuringConnect(t *testing.T) {
 	t.Parallel()
-	var first atomic.Pointer[func()]
+	var beforeCount atomic.Pointer[func()]
 	h := newTestHub(t, func(p *hubOptions) {
 		p.limits = ratelimit.Config{}
-		p.counts = func(c ratelimit.Counts) ratelimit.Counts { return pausingCounts{c, &first} }
+		p.counts = func(c ratelimit.Counts) ratelimit.Counts { return pausingCounts{c, &beforeCount} }
 	})
-	// meet creates a session of a user who signs out during the next connect.
-	meet := func(user string) (wire.SessionID, string) {
+	// prepare creates a session of a user who signs out during the next connect.
+	prepare := func(user string) (wire.SessionID, string) {
 		id, token := h.newSession(user), h.token(user, time.Minute)
 		watcher := h.mustDial("/ws/"+string(id), as(token))
 		next[wire.SessionState](watcher)
-		first.Store(new(func() {
+		beforeCount.Store(new(func() {
 			if err := h.auth.SignOut(context.Background(), user); err != nil {
 				t.Error(err)
 			}
@@ -141,7 +141,7 @@ func TestAttack17SignOutDuringConnect(t *testing.T) {
 		}))
 		return id, token
 	}
-	for user, come := range map[string]func(id wire.SessionID, token string) *tab{
+	for user, connect := range map[string]func(id wire.SessionID, token string) *tab{
 		"header": func(id wire.SessionID, token string) *tab { return h.mustDial("/ws/"+string(id), as(token)) },
 		"frame": func(id wire.SessionID, token string) *tab {
 			x := h.mustDial("/ws/"+string(id), dialOptions{protos: []string{"everdesk.v2"}})
@@ -154,7 +154,7 @@ func TestAttack17SignOutDuringConnect(t *testing.T) {
 			return x
 		},
 	} {
-		x := come(meet(user))
+		x := connect(prepare(user))
 		for {
 			e, ok := x.read()
 			if !ok {
@@ -170,14 +170,14 @@ func TestAttack17SignOutDuringConnect(t *testing.T) {
 		}
 	}
 	// An event stream ends before any event.
-	id, token := meet("stream")
+	id, token := prepare("stream")
 	got := h.rest(http.MethodGet, sessionPath(id, "/events"), request{token: token, header: header("Accept", "text/event-stream")})
 	if contains(got.body, "session_state") {
 		t.Errorf("stream after the sign-out: got %s, want no state", got.body)
 	}
 	// An API key stays valid, and its later connections stay open.
-	id, _ = meet("key")
-	first.Store(nil)
+	id, _ = prepare("key")
+	beforeCount.Store(nil)
 	key, err := h.auth.NewKey(t.Context(), auth.Identity{User: "key", Roles: []auth.Role{auth.RoleUser}}, "")
 	if err != nil {
 		t.Fatal(err)

@@ -17,7 +17,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Row 49: stored event corrupted / wrong Redis type: session quarantined, 3003, others fine.
+// A session with unreadable data or keys of a wrong type is quarantined; requests get 3003, and other
+// sessions work.
 
 // corruptSession checks that a session of ann is quarantined and that other sessions work.
 func (h *testHub) corruptSession(bad wire.SessionID) {
@@ -78,7 +79,7 @@ func (h *testHub) newUsedSession() wire.SessionID {
 }
 
 // A table contains data that the store can read and the session cannot.
-func TestAttack49TableThatCannotBeRead(t *testing.T) {
+func TestAttackTableThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	for name, op := range map[string]store.Op{
@@ -104,7 +105,7 @@ func TestAttack49TableThatCannotBeRead(t *testing.T) {
 }
 
 // A file of the store was modified on disk.
-func TestAttack49FileThatIsDamaged(t *testing.T) { //nolint:tparallel // the first hub has to be gone
+func TestAttackFileThatIsDamaged(t *testing.T) { //nolint:tparallel // the first hub has to be gone
 	t.Parallel()
 	dir := t.TempDir()
 	open := func(log *slog.Logger) (engine, error) {
@@ -143,7 +144,7 @@ func TestAttack49FileThatIsDamaged(t *testing.T) { //nolint:tparallel // the fir
 }
 
 // A Redis key has another type than the store wrote.
-func TestAttack49WrongRedisType(t *testing.T) {
+func TestAttackWrongRedisType(t *testing.T) {
 	t.Parallel()
 	server := redistest.Standalone(t)
 	client := server.Client(t)

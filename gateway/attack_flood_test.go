@@ -41,10 +41,10 @@ func heapInUse() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// Row 22: deflate bomb 64 MiB->64 KiB: 1009, heap growth < 4 MiB. The server does not negotiate
-// compression: a frame that claims to be compressed violates the protocol and is closed with 1002.
-// An uncompressed frame of that size is closed with 1009.
-func TestAttack22DeflateBomb(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
+// A frame that would grow to 64 MiB when decompressed costs less than 4 MiB of memory. The hub
+// does not negotiate compression: a frame that claims to be compressed violates the protocol and
+// is closed with 1002. An uncompressed frame of that size is closed with 1009.
+func TestAttackDeflateBomb(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
 	h := newTestHub(t)
 	v := as(h.token("ann", time.Minute))
 	v.header = header("Sec-WebSocket-Extensions", "permessage-deflate; client_max_window_bits")
@@ -166,9 +166,9 @@ func (h *testHub) dialRaw(id wire.SessionID) rawConn {
 	return rawConn{h.t, conn}
 }
 
-// Row 36: 10 000 connects from one IP: 429 after limit, memory flat. Here 4 000, of which the last
-// 3 000 must not increase the memory.
-func TestAttack36FloodOfConnects(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
+// A flood of connects from one address is refused with 429 beyond the limit. The last 3,000 of
+// 4,000 must not increase the memory.
+func TestAttackFloodOfConnects(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
 	h := newTestHub(t, func(p *hubOptions) { p.limits = ratelimit.Config{} })
 	path := "/ws/" + string(h.newSession("ann"))
 	handshake := "GET " + path + " HTTP/1.1\r\nHost: " + h.addr + "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +

@@ -23,8 +23,8 @@ func (h *testHub) sessionWithTab() (wire.SessionID, *tab) {
 	return id, x
 }
 
-// Row 21: frame 64 KiB+1: 1009.
-func TestAttack21FrameTooBig(t *testing.T) {
+// A frame of more than 64 KiB is closed with 1009.
+func TestAttackFrameTooBig(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	_, x := h.sessionWithTab()
@@ -39,8 +39,8 @@ func TestAttack21FrameTooBig(t *testing.T) {
 	x.wantClosed(wire.CloseTooBig)
 }
 
-// Row 23: invalid UTF-8 text frame; binary frame: 1007; 1003.
-func TestAttack23NotText(t *testing.T) {
+// A text frame with invalid UTF-8 is closed with 1007, a binary frame with 1003.
+func TestAttackNotText(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	_, x := h.sessionWithTab()
@@ -51,10 +51,10 @@ func TestAttack23NotText(t *testing.T) {
 	x.wantClosed(wire.CloseUnsupported)
 }
 
-// Row 24: JSON depth 10 000, duplicate keys, huge number 1e999, NaN: 1003 error
-// message, connection stays; last-key-wins never used for type (duplicate key to
-// reject).
-func TestAttack24JSONThatIsNone(t *testing.T) {
+// JSON that is nested too deeply, has duplicate keys or numbers out of range is answered with
+// error 1003, and the connection stays open. Duplicate keys are refused so that no two readers
+// see different types.
+func TestAttackJSONThatIsNone(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	frames := map[string]string{
@@ -77,9 +77,9 @@ func TestAttack24JSONThatIsNone(t *testing.T) {
 	}
 }
 
-// Row 25: unknown type; missing data; wrong field types: error 1003 with ref
-// message_id.
-func TestAttack25MessagesThatDoNotFit(t *testing.T) {
+// Messages of an unknown type, without data or with fields of a wrong type get error 1003 with
+// their message id.
+func TestAttackMessagesThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	for _, tt := range []struct{ name, frame, field string }{
@@ -105,8 +105,8 @@ func TestAttack25MessagesThatDoNotFit(t *testing.T) {
 	x.wantClosed(wire.CloseBadMessages)
 }
 
-// Row 26: 101 messages in 60 s: 101st: rate error + retry_after; no state change.
-func TestAttack26TooManyMessages(t *testing.T) {
+// A message over the limit is refused with the time to wait, and changes nothing.
+func TestAttackTooManyMessages(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t, func(p *hubOptions) { p.limits = ratelimit.Config{Messages: 1} })
 	id, x := h.sessionWithTab()
@@ -135,9 +135,9 @@ func TestAttack26TooManyMessages(t *testing.T) {
 	}
 }
 
-// Row 51: Lua argument injection (newline, } in ids): ids validated; args passed
-// only as ARGV.
-func TestAttack51IDsAreNoCode(t *testing.T) {
+// Ids with line breaks or braces do not reach Lua as code: ids are validated, and scripts get
+// them as arguments only.
+func TestAttackIDsAreNoCode(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	_, x := h.sessionWithTab()
@@ -158,9 +158,9 @@ func TestAttack51IDsAreNoCode(t *testing.T) {
 	x.wantAlive()
 }
 
-// Row 52: log injection (CRLF, ANSI) in user text: JSON-escaped; terminal view
-// strips control chars.
-func TestAttack52LogInjection(t *testing.T) {
+// Line breaks and ANSI sequences in texts of users are escaped in the log, and removed in the
+// terminal.
+func TestAttackLogInjection(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	const evil = "x\r\nlevel=ERROR msg=\"all is lost\"\x1b[31m"

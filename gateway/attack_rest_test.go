@@ -18,8 +18,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// The tests of attacks with HTTP requests, by the number in the table of attacks. Other files have
-// those with WebSockets.
+// Attacks with HTTP requests; the other files have those with WebSockets.
 
 // foreignOrigins are origins that a hub at addr must refuse.
 func foreignOrigins(addr string) []string {
@@ -31,7 +30,7 @@ func foreignOrigins(addr string) []string {
 	}
 }
 
-func TestAttack01RequestsFromForeignOrigins(t *testing.T) {
+func TestAttackRequestsFromForeignOrigins(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	ada := h.userToken("ada")
@@ -60,7 +59,7 @@ func TestAttack01RequestsFromForeignOrigins(t *testing.T) {
 	}
 }
 
-func TestAttack02RequestsFromSandboxedFrames(t *testing.T) {
+func TestAttackRequestsFromSandboxedFrames(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t, withAuthMode(auth.ModeNone))
 	// Not even in mode none, and not for reading either.
@@ -70,7 +69,7 @@ func TestAttack02RequestsFromSandboxedFrames(t *testing.T) {
 	h.post("/api/sessions", "", "").wantStatus(http.StatusCreated)
 }
 
-func TestAttack03RequestsToReboundNames(t *testing.T) {
+func TestAttackRequestsToReboundNames(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t, withAuthMode(auth.ModeNone), func(p *hubOptions) { p.gateway.Hosts = []string{"Desk.Example.org:8443", "192.0.2.7", "[2001:db8::7]"} })
 	_, port, err := net.SplitHostPort(h.addr)
@@ -100,7 +99,7 @@ func TestAttack03RequestsToReboundNames(t *testing.T) {
 	anyName.rest(http.MethodGet, "/healthz", request{host: "whatever.example"}).wantStatus(http.StatusOK)
 }
 
-func TestAttack04OwnOriginsAndListedOnes(t *testing.T) {
+func TestAttackOwnOriginsAndListedOnes(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t, func(p *hubOptions) {
 		p.gateway.Hosts, p.gateway.Origins = []string{"desk.example.org"}, []string{"https://Other.example", "http://localhost:5173/"}
@@ -159,7 +158,7 @@ func TestPagesOfListedOriginsAreAnswered(t *testing.T) {
 	}
 }
 
-func TestAttack06ChangesByCookieWithoutOrigin(t *testing.T) {
+func TestAttackChangesByCookieWithoutOrigin(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	c := cookieOf(t, h.post("/api/login", "", `{"token":"`+h.userToken("ada")+`"}`).wantStatus(http.StatusOK))
@@ -195,7 +194,7 @@ func TestAttack06ChangesByCookieWithoutOrigin(t *testing.T) {
 		wantProblem(http.StatusUnsupportedMediaType, wire.CodeInvalidMessage)
 }
 
-func TestAttack18SessionIDsInPaths(t *testing.T) {
+func TestAttackSessionIDsInPaths(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	ada := h.userToken("ada")
@@ -229,7 +228,7 @@ func TestAttack18SessionIDsInPaths(t *testing.T) {
 	}
 }
 
-func TestAttack33AdminRoutesAreNotThereForUsers(t *testing.T) {
+func TestAttackAdminRoutesAreNotThereForUsers(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	tokens := []string{h.userToken("ada"), h.userToken("olaf", "viewer")}
@@ -253,7 +252,7 @@ func TestAttack33AdminRoutesAreNotThereForUsers(t *testing.T) {
 	h.get("/api/tokens/keys", h.userToken("root", "admin")).wantStatus(http.StatusOK)
 }
 
-func TestAttack34SpoofedAddressesOfRequests(t *testing.T) {
+func TestAttackSpoofedAddressesOfRequests(t *testing.T) {
 	t.Parallel()
 	spoof := func(i int) http.Header {
 		from := fmt.Sprintf("10.0.1.%d", i)
@@ -287,7 +286,7 @@ func TestAttack34SpoofedAddressesOfRequests(t *testing.T) {
 	}
 }
 
-func TestAttack35RequestsThatNeverEnd(t *testing.T) {
+func TestAttackRequestsThatNeverEnd(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	// The header of a request may be large, but not endless.
@@ -324,7 +323,7 @@ func (h *testHub) sendRaw(text string) (string, error) {
 	return string(head[:n]), err
 }
 
-func TestAttack36FloodOfRequests(t *testing.T) {
+func TestAttackFloodOfRequests(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t, func(p *hubOptions) { p.limits = ratelimit.Config{Strangers: 30} })
 	transport := &http.Transport{}
@@ -354,7 +353,7 @@ func TestAttack36FloodOfRequests(t *testing.T) {
 	}
 }
 
-func TestAttack45PathsThatLeadElsewhere(t *testing.T) {
+func TestAttackPathsThatLeadElsewhere(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	ada := h.userToken("ada")
@@ -393,7 +392,7 @@ func TestAttack45PathsThatLeadElsewhere(t *testing.T) {
 	}
 }
 
-func TestAttack51IDsInRequestsAreNoCode(t *testing.T) {
+func TestAttackIDsInRequestsAreNoCode(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	ada := h.userToken("ada")
@@ -418,7 +417,7 @@ func TestAttack51IDsInRequestsAreNoCode(t *testing.T) {
 	h.get(sessionPath(id), ada).wantStatus(http.StatusOK)
 }
 
-func TestAttack52LogInjectionByRequests(t *testing.T) {
+func TestAttackLogInjectionByRequests(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	const evil = "x\r\nlevel=ERROR msg=\"all is lost\"\x1b[31m"

@@ -18,8 +18,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// The tests of attacks during the handshake, by the number in the table of attacks;
-// attack_messages_test.go has those with messages.
+// Attacks during the handshake; attack_messages_test.go has those with messages.
 
 func header(pairs ...string) http.Header {
 	h := http.Header{}
@@ -29,8 +28,9 @@ func header(pairs ...string) http.Header {
 	return h
 }
 
-// Row 1: WS from Origin: https://evil: 403, no session lookup, counter +1.
-func TestAttack01ForeignOrigin(t *testing.T) {
+// A WebSocket from another origin is refused with 403, before the session is looked up, and
+// counted.
+func TestAttackForeignOrigin(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	v := as(h.token("ann", time.Minute))
@@ -44,8 +44,8 @@ func TestAttack01ForeignOrigin(t *testing.T) {
 	}
 }
 
-// Row 2: Origin: null (sandboxed iframe): 403.
-func TestAttack02OriginNull(t *testing.T) {
+// The origin null, which sandboxed frames have, is refused with 403.
+func TestAttackOriginNull(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	v := as(h.token("ann", time.Minute))
@@ -53,8 +53,9 @@ func TestAttack02OriginNull(t *testing.T) {
 	h.wantRefused("/ws/"+string(h.newSession("ann")), v, http.StatusForbidden, wire.CodeForbidden)
 }
 
-// Row 3: Host=evil, Origin=http://evil (rebinding): 403/421 by Host allow-list.
-func TestAttack03DNSRebinding(t *testing.T) {
+// After DNS rebinding, host and origin agree but are not ours. The list of allowed hosts refuses
+// them.
+func TestAttackDNSRebinding(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	v := as(h.token("ann", time.Minute))
@@ -62,8 +63,9 @@ func TestAttack03DNSRebinding(t *testing.T) {
 	h.wantRefused("/ws/"+string(h.newSession("ann")), v, http.StatusMisdirectedRequest, 0)
 }
 
-// Row 4: Origin http://good.host.evil.example, http://good@evil: 403.
-func TestAttack04OriginsThatLookLikeOurs(t *testing.T) {
+// Origins that contain the name of the hub, as in http://good.host.evil.example and
+// http://good@evil, are refused with 403.
+func TestAttackOriginsThatLookLikeOurs(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	path := "/ws/" + string(h.newSession("ann"))
@@ -80,16 +82,16 @@ func TestAttack04OriginsThatLookLikeOurs(t *testing.T) {
 	next[wire.SessionState](h.mustDial(path, own))
 }
 
-// Row 5: No Origin, valid Bearer (CLI): 101.
-func TestAttack05BearerWithoutOrigin(t *testing.T) {
+// A program without an origin may connect with a bearer token.
+func TestAttackBearerWithoutOrigin(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	x := h.mustDial("/ws/"+string(h.newSession("ann")), as(h.token("ann", time.Minute)))
 	next[wire.SessionState](x)
 }
 
-// Row 6: No Origin, cookie only: 403 (cookie auth requires Origin).
-func TestAttack06CookieWithoutOrigin(t *testing.T) {
+// A cookie without an origin is refused with 403.
+func TestAttackCookieWithoutOrigin(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	path := "/ws/" + string(h.newSession("ann"))
@@ -103,8 +105,8 @@ func TestAttack06CookieWithoutOrigin(t *testing.T) {
 	next[wire.SessionState](h.mustDial(path, v))
 }
 
-// Row 7: no auth message in 10 s: close 4401.
-func TestAttack07NoAuthInTime(t *testing.T) {
+// A connection without credentials is closed with 4401.
+func TestAttackNoAuthInTime(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t, func(p *hubOptions) { p.gateway.Timeouts.Auth = 50 * time.Millisecond })
 	for _, path := range []string{"/ws/" + string(h.newSession("ann")), "/ws"} {
@@ -117,8 +119,9 @@ func TestAttack07NoAuthInTime(t *testing.T) {
 	}
 }
 
-// Row 8: first message not auth: error 2001, close 4401.
-func TestAttack08FirstMessageIsNotAuth(t *testing.T) {
+// A connection without credentials whose first message is not auth gets error 2001 and is closed
+// with 4401.
+func TestAttackFirstMessageIsNotAuth(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	path := "/ws/" + string(h.newSession("ann"))
@@ -140,8 +143,8 @@ func TestAttack08FirstMessageIsNotAuth(t *testing.T) {
 	}
 }
 
-// Row 9: ticket used twice: second: 2002, 4401.
-func TestAttack09TicketUsedTwice(t *testing.T) {
+// The second use of a ticket is refused with 2002 and closed with 4401.
+func TestAttackTicketUsedTwice(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	id := h.newSession("ann")
@@ -163,8 +166,9 @@ func TestAttack09TicketUsedTwice(t *testing.T) {
 	again.wantClosed(wire.CloseUnauthorized)
 }
 
-// Row 10: ticket of user A, session of B: 3001 not found (not 403).
-func TestAttack10TicketForTheSessionOfSomebodyElse(t *testing.T) {
+// A ticket for the session of another user gets 3001, not found: 403 would show that the session
+// exists.
+func TestAttackTicketForASessionOfAnotherUser(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	mine, theirs := h.newSession("ann"), h.newSession("bob")
@@ -206,8 +210,8 @@ func TestAttack10TicketForTheSessionOfSomebodyElse(t *testing.T) {
 	}
 }
 
-// Row 17: logout in tab A: all sockets of the user closed <= 1 s with 4411.
-func TestAttack17SignOut(t *testing.T) {
+// Signing out closes all connections of the user with 4411.
+func TestAttackSignOut(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	token := h.token("ann", time.Minute)
@@ -228,9 +232,9 @@ func TestAttack17SignOut(t *testing.T) {
 	h.wantRefused("/ws/ses-1", as(token), http.StatusUnauthorized, 0)
 }
 
-// Row 18: session id ../x, 10 KB, unicode, {p1} braces: 400/3001; regex
-// ^[A-Za-z0-9_-]{8,64}$; braces refused (hash-tag injection).
-func TestAttack18SessionIDs(t *testing.T) {
+// Session ids with path elements, 10 KB of text, other alphabets or braces (which would select a
+// slot in Redis) are refused with 400 or 3001.
+func TestAttackSessionIDs(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	v := as(h.token("ann", time.Minute))
@@ -249,9 +253,9 @@ func TestAttack18SessionIDs(t *testing.T) {
 	}
 }
 
-// Row 19: resume_from garbage / negative / 2^63 / other epoch / ahead of top:
-// snapshot with reason, no error.
-func TestAttack19ResumeFromNowhere(t *testing.T) {
+// A resume from a position that is malformed, of another epoch or ahead of the log gets a
+// snapshot with the reason, and no error.
+func TestAttackResumeFromNowhere(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	id := h.newSession("ann")
@@ -273,8 +277,9 @@ func TestAttack19ResumeFromNowhere(t *testing.T) {
 	}
 }
 
-// Row 20: client_id of another tab: new random connection id; old tab unaffected.
-func TestAttack20ClientIDOfAnotherTab(t *testing.T) {
+// A client id that another tab uses does not affect that tab: every connection gets a random id
+// of its own.
+func TestAttackClientIDOfAnotherTab(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	path := "/ws/" + string(h.newSession("ann")) + "?client_id=tab-1"
@@ -298,9 +303,8 @@ func TestAttack20ClientIDOfAnotherTab(t *testing.T) {
 	first.wantAlive()
 }
 
-// Row 34: X-Forwarded-For spoof to dodge IP limit: limit by trusted extractor,
-// still limited.
-func TestAttack34SpoofedAddress(t *testing.T) {
+// X-Forwarded-For from an address that is no trusted proxy does not evade the limit per address.
+func TestAttackSpoofedAddress(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t, func(p *hubOptions) { p.limits.Off, p.limits.Strangers = false, 2 })
 	path := "/ws/" + string(h.newSession("ann"))
@@ -312,9 +316,9 @@ func TestAttack34SpoofedAddress(t *testing.T) {
 	}
 }
 
-// Row 35: slowloris handshake, half-open sockets: ReadHeaderTimeout 5 s; ping
-// timeout close.
-func TestAttack35SlowHandshakeAndHalfOpenSocket(t *testing.T) {
+// A handshake that does not finish is closed by the timeout for headers, a half-open socket by
+// the missing pong.
+func TestAttackSlowHandshakeAndHalfOpenSocket(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t, func(p *hubOptions) {
 		p.gateway.Heartbeat, p.gateway.Timeouts.Pong = 90*time.Millisecond, 60*time.Millisecond
@@ -340,7 +344,7 @@ func TestAttack35SlowHandshakeAndHalfOpenSocket(t *testing.T) {
 }
 
 // A client that answers pings stays connected, with our pong message or with WebSocket pongs.
-func TestAttack35PongKeepsTheConnection(t *testing.T) {
+func TestAttackPongKeepsTheConnection(t *testing.T) {
 	t.Parallel()
 	const pong = 5 * time.Second // enough for a busy machine
 	h := newTestHub(t, func(p *hubOptions) { p.gateway.Heartbeat, p.gateway.Timeouts.Pong = 500*time.Millisecond, pong })

@@ -16,8 +16,8 @@ import (
 
 // The tests of attacks with timeouts, with the real times: they run in a bubble with virtual time.
 
-// Row 7: no auth message in 10 s: close 4401.
-func TestAttack07AuthTimeout(t *testing.T) {
+// A connection that sends no auth message within 10 s is closed with 4401.
+func TestAttackAuthTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newBubbleHub(t)
@@ -38,9 +38,9 @@ func TestAttack07AuthTimeout(t *testing.T) {
 	})
 }
 
-// Row 16: token expires mid-connection: auth_refresh_required, 4401 after 60 s
-// grace.
-func TestAttack16AMinuteOfGrace(t *testing.T) {
+// When a token expires, the hub sends auth_refresh_required, and closes the connection with 4401
+// after 60 s.
+func TestAttackAMinuteOfGrace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newBubbleHub(t)
@@ -70,8 +70,8 @@ func TestAttack16AMinuteOfGrace(t *testing.T) {
 	})
 }
 
-// Row 17: logout in tab A: all sockets of the user closed <= 1 s with 4411.
-func TestAttack17AllClosedWithinASecond(t *testing.T) {
+// Signing out closes all connections of the user within a second, with 4411.
+func TestAttackAllClosedWithinASecond(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newBubbleHub(t)
@@ -96,9 +96,8 @@ func TestAttack17AllClosedWithinASecond(t *testing.T) {
 	})
 }
 
-// Row 26: 101 messages in 60 s: the 101st gets a rate error with retry_after, and
-// no state changes.
-func TestAttack26TheHundredAndFirstMessage(t *testing.T) {
+// The 101st message within 60 s is refused with the time to wait, and changes nothing.
+func TestAttackTheHundredAndFirstMessage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newBubbleHub(t, func(p *hubOptions) { p.limits = ratelimit.Config{} })
@@ -131,9 +130,9 @@ func TestAttack26TheHundredAndFirstMessage(t *testing.T) {
 	})
 }
 
-// Row 26, all at once: a hundred pass. A refused message has no effect and gets the time to wait,
-// and the third refusal closes the connection.
-func TestAttack26MoreThanAHundredMessagesAtOnce(t *testing.T) {
+// Of more than a hundred messages at once a hundred pass. A refused message has no effect and
+// gets the time to wait, and the third refusal closes the connection.
+func TestAttackMoreThanAHundredMessagesAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newBubbleHub(t, func(p *hubOptions) { p.limits = ratelimit.Config{} })
@@ -189,8 +188,8 @@ func TestAttack26MoreThanAHundredMessagesAtOnce(t *testing.T) {
 	})
 }
 
-// Row 27: 31 HITL answers/min: the 31st is refused.
-func TestAttack27TheThirtyFirstAnswer(t *testing.T) {
+// The 31st answer to a question within a minute is refused.
+func TestAttackTheThirtyFirstAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newBubbleHub(t)
@@ -272,8 +271,8 @@ func containsDialog(all []wire.ApprovalRequest, id wire.DialogID) bool {
 	return false
 }
 
-// Row 30, the second of four: a HITL answer after the timeout gets 5003.
-func TestAttack30AnswerAfterTheTimeout(t *testing.T) {
+// An answer after the deadline of its question gets 5003.
+func TestAttackAnswerAfterTheTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newBubbleHub(t)
@@ -290,9 +289,8 @@ func TestAttack30AnswerAfterTheTimeout(t *testing.T) {
 	})
 }
 
-// Row 35: slowloris handshake: ReadHeaderTimeout 5 s; half-open sockets: ping
-// timeout close.
-func TestAttack35HeaderTimeout(t *testing.T) {
+// A handshake whose headers take more than 5 s is closed.
+func TestAttackHeaderTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newBubbleHub(t)

@@ -21,73 +21,73 @@ const permissions = "accelerometer=(), autoplay=(), browsing-topics=(), camera=(
 const indexFile = "index.html"
 
 // homePage serves /: it signs in with the token of the URL that the hub printed, or serves the desktop.
-func (g *pages) homePage(c echo.Context) error {
+func (pg *pages) homePage(c echo.Context) error {
 	token := c.QueryParam("token")
 	switch {
-	case g.dev != nil && access.IsUpgrade(c.Request()): // the development server's own socket, with a token of its own
-		return g.proxyDev(c)
+	case pg.dev != nil && access.IsUpgrade(c.Request()): // the development server's own socket, with a token of its own
+		return pg.proxyDev(c)
 	case token != "":
-		return g.signInByLink(c, token)
-	case g.dir != "":
-		return g.staticDesktop(c)
-	case g.hasDesktop():
-		return g.desktopOrSignIn(c)
+		return pg.signInByLink(c, token)
+	case pg.dir != "":
+		return pg.staticDesktop(c)
+	case pg.hasDesktop():
+		return pg.desktopOrSignIn(c)
 	default:
-		return g.signInPage(c)
+		return pg.signInPage(c)
 	}
 }
 
 // hasDesktop reports whether there is an embedded or development desktop to serve.
-func (g *pages) hasDesktop() bool {
-	return g.dev != nil || g.desktop != nil && g.desktop.Has(indexFile)
+func (pg *pages) hasDesktop() bool {
+	return pg.dev != nil || pg.desktop != nil && pg.desktop.Has(indexFile)
 }
 
 // desktopOrSignIn serves the desktop to authenticated users, and the sign-in page to others. Browsers
 // withhold the cookie when a link on another site led here, so such a request gets the desktop,
 // which authenticates with requests of its own.
-func (g *pages) desktopOrSignIn(c echo.Context) error {
+func (pg *pages) desktopOrSignIn(c echo.Context) error {
 	c.Response().Header().Add(echo.HeaderVary, echo.HeaderCookie)
-	if _, err := g.authenticator.Identify(c); err != nil && !access.IsCrossSite(c.Request()) {
-		return g.signInPage(c)
+	if _, err := pg.authenticator.Identify(c); err != nil && !access.IsCrossSite(c.Request()) {
+		return pg.signInPage(c)
 	}
-	return g.shell(c)
+	return pg.shell(c)
 }
 
 // joinPage serves the page for invited devices. The ticket is in the fragment of its URL, which only
 // the page sees; so the page needs no authentication.
-func (g *pages) joinPage(c echo.Context) error {
+func (pg *pages) joinPage(c echo.Context) error {
 	switch {
-	case g.dir != "":
-		return g.staticDesktop(c)
-	case g.hasDesktop():
-		return g.shell(c)
+	case pg.dir != "":
+		return pg.staticDesktop(c)
+	case pg.hasDesktop():
+		return pg.shell(c)
 	default:
 		return echo.ErrNotFound
 	}
 }
 
 // shell serves the page of the desktop. It contains no user data.
-func (g *pages) shell(c echo.Context) error {
-	if g.dev != nil {
-		return g.proxyDev(c)
+func (pg *pages) shell(c echo.Context) error {
+	if pg.dev != nil {
+		return pg.proxyDev(c)
 	}
 	h := c.Response().Header()
-	h.Set(echo.HeaderContentSecurityPolicy, g.shellPolicy(c.Request()))
+	h.Set(echo.HeaderContentSecurityPolicy, pg.shellPolicy(c.Request()))
 	h.Set("Permissions-Policy", permissions)
-	return g.desktop.Serve(c.Response(), c.Request(), indexFile)
+	return pg.desktop.Serve(c.Response(), c.Request(), indexFile)
 }
 
 // shellPolicy returns the content security policy of the desktop: only the hub's own scripts run,
 // and text becomes elements only through the sanitiser. WebSocket URLs of this host are listed
 // because not all browsers count them as 'self'.
-func (g *pages) shellPolicy(r *http.Request) string {
+func (pg *pages) shellPolicy(r *http.Request) string {
 	connect, frames := "'self'", "'none'"
-	name, port := access.HostName(r.Host), access.PortOf(r.Host, g.hosts.Scheme(r))
+	name, port := access.HostName(r.Host), access.PortOf(r.Host, pg.hosts.Scheme(r))
 	if isHostSource(name) && isPort(port) {
 		host := name + ":" + port
 		connect += " ws://" + host + " wss://" + host
 	}
-	if apps := g.apps.origin(r); apps != "" {
+	if apps := pg.apps.origin(r); apps != "" {
 		frames = originSource(apps)
 	}
 	return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; font-src 'self'; connect-src " + connect +
@@ -96,8 +96,8 @@ func (g *pages) shellPolicy(r *http.Request) string {
 }
 
 // asset serves a file of the embedded desktop; these are public.
-func (g *pages) asset(name string) echo.HandlerFunc {
-	return func(c echo.Context) error { return g.desktop.Serve(c.Response(), c.Request(), name) }
+func (pg *pages) asset(name string) echo.HandlerFunc {
+	return func(c echo.Context) error { return pg.desktop.Serve(c.Response(), c.Request(), name) }
 }
 
 var (

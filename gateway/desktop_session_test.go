@@ -50,7 +50,7 @@ func TestDesktopNamesAnUnknownSession(t *testing.T) {
 }
 
 // A desktop client that reconnects with a session id learns what ended meanwhile.
-func TestDesktopComesBack(t *testing.T) {
+func TestDesktopReconnects(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	v := dialOptions{token: h.token("ann", time.Minute)}

@@ -40,7 +40,7 @@ func newDevProxy(target *url.URL, log *slog.Logger) *httputil.ReverseProxy {
 }
 
 // proxyDev forwards a request to the development server. Its WebSockets end with the server.
-func (g *pages) proxyDev(c echo.Context) error {
+func (pg *pages) proxyDev(c echo.Context) error {
 	r := c.Request()
 	if path := r.URL.Path; path == "/api" || path == "/ws" || strings.HasPrefix(path, "/api/") || strings.HasPrefix(path, "/ws/") {
 		return echo.ErrNotFound
@@ -50,11 +50,11 @@ func (g *pages) proxyDev(c echo.Context) error {
 	h.Del(echo.HeaderCacheControl)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	defer context.AfterFunc(g.stopping, cancel)()
+	defer context.AfterFunc(pg.stopping, cancel)()
 	var failed error
-	proxy := *g.dev
+	proxy := *pg.dev
 	proxy.ErrorHandler = func(_ http.ResponseWriter, _ *http.Request, err error) {
-		g.log.WarnContext(ctx, "development server does not answer", "err", err)
+		pg.log.WarnContext(ctx, "development server does not answer", "err", err)
 		failed = problem.New(wire.CodeConnectionFailed, "The build tool does not answer; see the setting web-dev.").WithStatus(http.StatusBadGateway)
 	}
 	proxy.ServeHTTP(c.Response(), r.WithContext(ctx))

@@ -27,14 +27,14 @@ type logLimiter struct {
 const logLimit = 20
 
 // allow counts an error and reports whether it is within the limit.
-func (c *logLimiter) allow() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if now := time.Now(); now.Sub(c.since) > time.Minute {
-		c.since, c.n = now, 0
+func (l *logLimiter) allow() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now := time.Now(); now.Sub(l.since) > time.Minute {
+		l.since, l.n = now, 0
 	}
-	c.n++
-	return c.n <= logLimit
+	l.n++
+	return l.n <= logLimit
 }
 
 // writeProblem writes the problem document for err; it is echo's error handler.

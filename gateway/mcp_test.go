@@ -6,13 +6,20 @@ import (
 	"testing"
 )
 
+// mcpHandler is an MCP endpoint without stored tokens.
+type mcpHandler func(http.ResponseWriter, *http.Request)
+
+func (h mcpHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h(w, r) }
+
+func (mcpHandler) Revoke(string) {}
+
 // The MCP endpoint checks its own tokens. A request without one counts as a failed authentication,
 // and gets 429 when there are many.
 func TestMCPCountsFailedAuthentication(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t, func(p *hubOptions) {
 		p.limits.Off, p.limits.Strangers = false, 8
-		p.mcp = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.mcp = mcpHandler(func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("Authorization") != "Bearer badge" {
 				http.Error(w, "a badge is needed", http.StatusUnauthorized)
 				return

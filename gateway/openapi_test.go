@@ -246,7 +246,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	send := func(method, path, body string) reply {
 		t.Helper()
 		described, _, _ := strings.Cut(path, "?")
-		actual := strings.NewReplacer("{session}", string(id), "{user}", "bob", "{path}", "a/b.txt", "{replica}", "replica-1", "{message}", "m", "{connection}", "conn-1").Replace(path)
+		actual := strings.NewReplacer("{session}", string(id), "{user}", "bob", "{path}", "a/b.txt", "{replica}", "replica-1", "{message}", "m", "{connection}", "conn-1", "{name}", "mine", "{id}", "a", "{backend}", "demo").Replace(path)
 		r := request{token: root, body: body}
 		if strings.Contains(path, "{path}") {
 			r.header = header("Content-Type", "application/octet-stream")
@@ -270,6 +270,10 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	send(http.MethodPut, one+"/shares/{user}", `{"access":"viewer"}`).wantStatus(http.StatusOK)
 	send(http.MethodGet, one, "").wantStatus(http.StatusOK)
 	send(http.MethodDelete, one+"/shares/{user}", "").wantStatus(http.StatusNoContent)
+	var made mcpToken
+	send(http.MethodPost, one+"/mcp-tokens", `{"name":"Editor","profile":"all","monitor":"monitor-0","ttl":60}`).wantStatus(http.StatusCreated).decode(&made)
+	send(http.MethodGet, one+"/mcp-tokens", "").wantStatus(http.StatusOK)
+	c.answer(t, http.MethodDelete, one+"/mcp-tokens/{token}", "", h.rest(http.MethodDelete, sessionPath(id, "/mcp-tokens/", made.ID), request{token: root}).wantStatus(http.StatusNoContent))
 	send(http.MethodPost, one+"/actions", `{"actions":[`+window+`,`+icon+`]}`).wantStatus(http.StatusOK)
 	send(http.MethodPost, one+"/messages", `{"content":"hi","messageId":"m"}`).wantProblem(http.StatusServiceUnavailable, wire.CodeProviderUnavailable)
 	send(http.MethodGet, one+"/snapshot", "").wantStatus(http.StatusOK)
@@ -294,16 +298,28 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	c.answer(t, http.MethodGet, storage, "", h.get("/api/storage/a?list=true", root).wantStatus(http.StatusOK))
 	send(http.MethodGet, storage, "").wantStatus(http.StatusOK)
 	send(http.MethodDelete, storage, "").wantStatus(http.StatusOK)
-	for _, path := range []string{"/api/hub", "/api/apps", "/api/shortcuts", "/api/providers", "/api/settings", "/api/me", "/health", "/healthz", "/readyz", "/api/openapi.json", "/", "/login"} {
+	for _, path := range []string{"/api/hub", "/api/apps", "/api/shortcuts", "/api/providers", "/api/settings", "/api/settings/catalogue", "/api/settings/values", "/api/secrets", "/api/model-profiles", "/api/backends", "/api/me", "/health", "/healthz", "/readyz", "/api/openapi.json", "/", "/login"} {
 		send(http.MethodGet, path, "").wantStatus(http.StatusOK)
 	}
 	send(http.MethodPatch, "/api/settings", `{"language":"ko","wallpaper":"dark-blue"}`).wantStatus(http.StatusOK)
+	send(http.MethodPatch, "/api/settings/values", `{"values":{"language":"ko","userName":7},"was":{"language":"ko"}}`).wantStatus(http.StatusOK)
+	send(http.MethodPut, "/api/secrets/{name}", `{"value":"sk-1"}`).wantProblem(http.StatusConflict, wire.CodeInvalidMessage)
+	send(http.MethodDelete, "/api/secrets/{name}", "").wantStatus(http.StatusNoContent)
+	const profile = `{"name":"A","backend":"anthropic","prices":{"input":3,"currency":"USD"},"version":0}`
+	send(http.MethodPut, "/api/model-profiles/{id}", profile).wantStatus(http.StatusOK)
+	send(http.MethodPut, "/api/model-profiles/{id}", profile).wantStatus(http.StatusConflict)
+	send(http.MethodPost, "/api/backends/{backend}/models", `{}`).wantStatus(http.StatusOK)
+	send(http.MethodPost, "/api/model-profiles/test", `{"profile":{"name":"A","backend":"demo"},"key":"k"}`).wantStatus(http.StatusOK)
+	send(http.MethodPut, "/api/model-profiles/roles", `{"roles":{"main":"a"},"version":1}`).wantStatus(http.StatusOK)
+	send(http.MethodDelete, "/api/model-profiles/{id}", "").wantStatus(http.StatusOK)
+	send(http.MethodPost, "/api/secrets/rotate", "").wantProblem(http.StatusConflict, wire.CodeInvalidMessage)
 	send(http.MethodGet, one+"/transcript", "").wantStatus(http.StatusOK)
 	send(http.MethodPost, one+"/restore", "").wantStatus(http.StatusOK)
 	for _, path := range []string{"/api/domains", "/api/agents/stats", "/api/remote-info"} {
 		send(http.MethodGet, path, "").wantStatus(http.StatusOK)
 	}
 	send(http.MethodPatch, "/api/domains", `{"allowAllDomains":true}`).wantStatus(http.StatusOK)
+	send(http.MethodPost, "/api/approval-tests", `{"rules":{"autoApprovalEnabled":true,"alwaysAllowExecute":true,"allowedCommands":["git status"]},"command":"git push"}`).wantStatus(http.StatusOK)
 	send(http.MethodPost, "/api/fetch", `{"url":"https://example.org"}`).wantProblem(http.StatusForbidden, wire.CodeForbidden)
 	send(http.MethodPost, "/api/ws-ticket", "").wantStatus(http.StatusOK)
 	send(http.MethodPost, "/api/ws-ticket", `{"session":"`+string(id)+`"}`).wantStatus(http.StatusOK)
@@ -370,6 +386,12 @@ func TestDescriptionOfBodiesIsStrict(t *testing.T) {
 		"post /api/tokens/keys":                     {`{}`, `{"user":""}`, `{"user":"a","expires_in":-1}`},
 		"patch /api/settings":                       {`{"language":7}`, `{"onboardingCompleted":"yes"}`},
 		"patch /api/domains":                        {`{}`, `{"allowAllDomains":"yes"}`},
+		"put /api/secrets/{name}":                   {`{}`, `{"value":""}`},
+		"patch /api/settings/values":                {`{}`, `{"values":[]}`},
+		"put /api/model-profiles/{id}":              {`{}`, `{"name":"A","backend":"demo","contextWindow":"x"}`},
+		"put /api/model-profiles/roles":             {`{}`, `{"roles":{"main":7}}`},
+		"post /api/model-profiles/test":             {`{}`, `{"profile":{"name":"A"}}`},
+		"post /api/backends/{backend}/models":       {`{"baseUrl":7}`, `{"key":7}`},
 		"post /api/fetch":                           {`{}`, `{"url":""}`},
 		"post /api/login":                           {`{}`, `{"token":""}`},
 		"post /api/join":                            {`{}`, `{"ticket":""}`},

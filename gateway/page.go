@@ -84,9 +84,9 @@ func textsFor(r *http.Request) pageTexts {
 			q, _ = strconv.ParseFloat(text, 64) // invalid numbers count as 0
 		}
 		primary, _, _ := strings.Cut(strings.ToLower(tag), "-")
-		for _, w := range []pageTexts{english, korean} {
-			if w.lang == primary && q > rank {
-				best, rank = w, q
+		for _, t := range []pageTexts{english, korean} {
+			if t.lang == primary && q > rank {
+				best, rank = t, q
 			}
 		}
 	}
@@ -94,16 +94,16 @@ func textsFor(r *http.Request) pageTexts {
 }
 
 // signInPage serves the sign-in page with the hub's readiness.
-func (g *pages) signInPage(c echo.Context) error { return g.renderSignInPage(c, http.StatusOK, "") }
+func (pg *pages) signInPage(c echo.Context) error { return pg.renderSignInPage(c, http.StatusOK, "") }
 
 // renderSignInPage serves the sign-in page with a notice about an attempt to sign in or about the
 // caller.
-func (g *pages) renderSignInPage(c echo.Context, status int, notice string) error {
+func (pg *pages) renderSignInPage(c echo.Context, status int, notice string) error {
 	words := textsFor(c.Request())
 	state := words.ready
-	if p := g.ready.check(c.Request().Context()); p != nil {
+	if p := pg.ready.check(c.Request().Context()); p != nil {
 		switch {
-		case g.ready.draining():
+		case pg.ready.draining():
 			state = words.shuttingDown
 		case p.Detail == problem.StoreFull:
 			state = words.storeFull
@@ -112,16 +112,16 @@ func (g *pages) renderSignInPage(c echo.Context, status int, notice string) erro
 		}
 	}
 	greeting, tone, hidden, closed := "", "", " hidden", " hidden"
-	if id, err := g.authenticator.Identify(c); err == nil {
+	if id, err := pg.authenticator.Identify(c); err == nil {
 		greeting = strings.Replace(cmp.Or(notice, words.signedInAs), "%s", id.User, 1)
-		if (g.hasDesktop() || g.dir != "") && c.Echo() != g.adminEcho {
+		if (pg.hasDesktop() || pg.dir != "") && c.Echo() != pg.adminEcho {
 			closed = ""
 		}
 		if notice != "" {
 			hidden = ""
 		}
 	} else if _, denied := errors.AsType[*auth.Error](err); denied {
-		greeting, hidden = cmp.Or(notice, words.signInHint(g.auth.Mode())), ""
+		greeting, hidden = cmp.Or(notice, words.signInHint(pg.auth.Mode())), ""
 	}
 	if notice != "" {
 		tone = ` class="wrong" role="alert"`
@@ -137,27 +137,27 @@ func (g *pages) renderSignInPage(c echo.Context, status int, notice string) erro
 		"{{lang}}", words.lang, "{{title}}", words.title, "{{state}}", state, "{{greeting}}", html.EscapeString(greeting), "{{tone}}", tone,
 		"{{open}}", open, "{{closed}}", closed, "{{desktop}}", words.desktop, "{{action}}", action+rest, "{{hidden}}", hidden,
 		"{{token}}", words.token, "{{enter}}", words.signIn, "{{health}}", words.health, "{{readiness}}", words.readiness,
-		"{{version}}", html.EscapeString(g.version),
+		"{{version}}", html.EscapeString(pg.version),
 	)
 	c.Response().Header().Add(echo.HeaderVary, "Accept-Language")
 	return c.HTML(status, page.Replace(statusHTML))
 }
 
 // signInHint returns the text that explains how to sign in.
-func (w pageTexts) signInHint(mode auth.Mode) string {
+func (t pageTexts) signInHint(mode auth.Mode) string {
 	if mode == auth.ModeToken {
-		return w.byLink
+		return t.byLink
 	}
-	return w.byToken
+	return t.byToken
 }
 
 // signInError returns the text for a failed attempt to sign in.
-func (w pageTexts) signInError(p *problem.Error) string {
+func (t pageTexts) signInError(p *problem.Error) string {
 	switch {
 	case p.Status == http.StatusTooManyRequests:
-		return w.tooManyAttempts
-	case p.Status == http.StatusUnauthorized || w.lang != english.lang:
-		return w.refused
+		return t.tooManyAttempts
+	case p.Status == http.StatusUnauthorized || t.lang != english.lang:
+		return t.refused
 	default: // the detail has the reason, such as that keys are for programs
 		return p.Detail
 	}

@@ -9,26 +9,26 @@ import (
 )
 
 // routes are the routes of the desktop and of signing in with a browser.
-func (g *pages) routes() []openapi.Route {
+func (pg *pages) routes() []openapi.Route {
 	const tag = "people"
 	html, formBody := openapi.Bytes(echo.MIMETextHTML), openapi.Bytes(echo.MIMEApplicationForm)
 	led := openapi.Answer{Status: http.StatusSeeOther, Doc: "Signed in; redirects to /.", Headers: []openapi.Param{{Name: "Set-Cookie", Doc: "The cookie."}}}
 	token := []openapi.Param{{Name: "token", Doc: "The token of the URL that the hub prints."}}
 	return []openapi.Route{
 		{
-			Method: http.MethodGet, Path: "/", Handler: g.homePage, Tag: tag, Summary: "The desktop", Query: token,
+			Method: http.MethodGet, Path: "/", Handler: pg.homePage, Tag: tag, Summary: "The desktop", Query: token,
 			Answers: append(openapi.Success(http.StatusOK, "A page.", html), led),
 		},
 		{
-			Method: http.MethodGet, Path: "/join", Handler: g.joinPage, Tag: tag, Summary: "The desktop, for an invited device",
+			Method: http.MethodGet, Path: "/join", Handler: pg.joinPage, Tag: tag, Summary: "The desktop, for an invited device",
 			Detail: "The ticket is in the fragment of the URL, after the #.", Answers: openapi.Success(http.StatusOK, "A page.", html),
 		},
 		{
-			Method: http.MethodGet, Path: "/login", Handler: g.getLogin, Tag: tag, Summary: "The sign-in page", Query: token,
+			Method: http.MethodGet, Path: "/login", Handler: pg.getLogin, Tag: tag, Summary: "The sign-in page", Query: token,
 			Answers: append(openapi.Success(http.StatusOK, "A page.", html), led),
 		},
 		{
-			Method: http.MethodPost, Path: "/login", Handler: g.submitLogin, Tag: tag,
+			Method: http.MethodPost, Path: "/login", Handler: pg.submitLogin, Tag: tag,
 			Summary: "Sign in with a form", Body: formBody, Answers: []openapi.Answer{led},
 		},
 	}

@@ -21,8 +21,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// badge returns an EMIT with an id.
-func badge(id string) string {
+// emitFrame returns the frame of an EMIT with an id and one action.
+func emitFrame(id string) string {
 	return `{"type":"EMIT","data":{"actions":[{"type":"app.badge","appId":"mail","count":1}],"messageId":"` + id + `"}}`
 }
 
@@ -63,11 +63,11 @@ func TestMessagesOfAllKindsInOneFrame(t *testing.T) {
 	for round := range 3 {
 		first, second, third := fmt.Sprint("first-", round), fmt.Sprint("second-", round), fmt.Sprint("third-", round)
 		lines := []string{
-			badge(first),
+			emitFrame(first),
 			fmt.Sprintf(`{"type":"SUBSCRIBE_MONITOR","data":{"monitorId":"monitor-%d"}}`, round%2),
-			badge(second),
+			emitFrame(second),
 			`{"type":"auth","data":{"token":"` + h.userToken("ann") + `"}}`,
-			badge(third),
+			emitFrame(third),
 		}
 		if err := x.ws.Write(t.Context(), websocket.MessageText, []byte(strings.Join(lines, "\n"))); err != nil {
 			t.Fatal(err)
@@ -107,14 +107,14 @@ func TestFullMailboxDelaysItsSessionOnly(t *testing.T) {
 		for l := range lines {
 			name := fmt.Sprintf("m-%d-%d", f, l)
 			want = append(want, name)
-			fmt.Fprintln(&frame, badge(name))
+			fmt.Fprintln(&frame, emitFrame(name))
 		}
 		if err := x.ws.Write(t.Context(), websocket.MessageText, frame.Bytes()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for i, o := range others {
-		if err := o.ws.Write(t.Context(), websocket.MessageText, []byte(badge("other"))); err != nil {
+		if err := o.ws.Write(t.Context(), websocket.MessageText, []byte(emitFrame("other"))); err != nil {
 			t.Fatal(err)
 		}
 		if got := o.nextEmitted(1); got[0] != "other" {
@@ -146,7 +146,7 @@ func TestMessagesBeforeAPanicTakeEffect(t *testing.T) {
 	})
 	x := follower.mustDial("/ws/"+string(id), dialOptions{token: owner.userToken("ann"), protos: []string{"everdesk.v2.batch"}})
 	next[wire.SessionState](x)
-	lines := []string{badge("first"), badge("second"), `{"type":"USER_MESSAGE","data":{"messageId":"m1","content":"hello"}}`, badge("dropped")}
+	lines := []string{emitFrame("first"), emitFrame("second"), `{"type":"USER_MESSAGE","data":{"messageId":"m1","content":"hello"}}`, emitFrame("dropped")}
 	if err := x.ws.Write(t.Context(), websocket.MessageText, []byte(strings.Join(lines, "\n"))); err != nil {
 		t.Fatal(err)
 	}
@@ -174,14 +174,15 @@ func TestMessagesBeforeADisconnect(t *testing.T) {
 		}
 		fmt.Fprintf(c, "GET /ws/%s HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
 			"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nAuthorization: Bearer %s\r\n\r\n", id, h.addr, h.token("ann", time.Minute))
-		var greeting [1]byte
-		for range 2 { // the handshake and some of the following data
-			if _, err := io.ReadFull(c, greeting[:]); err != nil {
+		var first [1]byte
+		for range 2 { // the hub has begun to answer
+			if _, err := io.ReadFull(c, first[:]); err != nil {
 				t.Fatal(err)
 			}
 		}
-		words := fmt.Sprintf(`{"type":"EMIT","data":{"actions":[{"type":"app.badge","appId":"mail","count":%d}]}}`, round+1)
-		frame := append([]byte{0x81, 0x80 | byte(len(words)), 0, 0, 0, 0}, words...)
+		message := fmt.Sprintf(`{"type":"EMIT","data":{"actions":[{"type":"app.badge","appId":"mail","count":%d}]}}`, round+1)
+		// A masked text frame; the mask is 0.
+		frame := append([]byte{0x81, 0x80 | byte(len(message)), 0, 0, 0, 0}, message...)
 		if _, err := c.Write(frame); err != nil {
 			t.Fatal(err)
 		}

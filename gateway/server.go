@@ -26,8 +26,11 @@ import (
 	"github.com/everdesk/everdesk/gateway/rest"
 	"github.com/everdesk/everdesk/gateway/ws"
 	"github.com/everdesk/everdesk/membership"
+	"github.com/everdesk/everdesk/profiles"
 	"github.com/everdesk/everdesk/ratelimit"
+	"github.com/everdesk/everdesk/secrets"
 	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/settings"
 	"github.com/everdesk/everdesk/web"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -144,8 +147,18 @@ type Deps struct {
 	Auth    *auth.Authority
 	Limiter *ratelimit.Limiter
 	Files   *files.Store
-	// MCP serves /mcp, the tools for agents outside the hub; nil means no such endpoint.
-	MCP http.Handler
+	// Settings are the settings of users and of the hub; nil means none.
+	Settings *settings.Store
+	// Secrets are the secrets of users and of the hub; nil means none.
+	Secrets *secrets.Store
+	// Profiles are the model profiles of users; nil means none.
+	Profiles *profiles.Store
+	// Backends asks model backends what they offer; nil means none.
+	Backends rest.Backends
+	// MCP serves /mcp, the tools for agents and programs outside the hub; nil means no such endpoint.
+	MCP MCP
+	// ToolProfiles are the profiles of tools that programs can have, the default first.
+	ToolProfiles []string
 	// Providers are the names of the model backends, and Provider is the default for new sessions.
 	Providers []string
 	Provider  string
@@ -171,12 +184,19 @@ type Deps struct {
 	Tracer Tracer
 }
 
+// MCP is the MCP endpoint.
+type MCP interface {
+	http.Handler
+	// Revoke ends the running requests of the MCP token with the id, if there are any.
+	Revoke(id string)
+}
+
 // Server serves HTTP requests. Make it with [New].
 type Server struct {
 	cfg     Config
 	log     *slog.Logger
 	limits  *ratelimit.Limiter
-	mcp     http.Handler
+	mcp     MCP
 	metrics http.Handler
 
 	hosts         *access.Hosts
@@ -209,13 +229,13 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 	observer, trace := observerOrNoop(d.Observer), traceWith(d.Tracer)
 	s.hosts = access.NewHosts(cfg.Hosts, cfg.Origins, cfg.TrustedProxies)
 	s.authenticator = access.NewAuthenticator(d.Auth, d.Limiter, s.hosts, &s.refused, cfg.QueryTokens)
-	sessions := access.NewSessions(d.Hub, d.Store.Documents, d.Files, log, s.cfg.UserSessions, func() { observer.Limited(limitSessions) })
+	sessions := access.NewSessions(d.Hub, d.Store.Documents, d.Files, log, s.cfg.UserSessions, func() { observer.Limited(limitSessions) }, d.Auth)
 	s.streams = ws.New(ws.Config{
 		FrameBytes: s.cfg.FrameBytes, Heartbeat: s.cfg.Heartbeat, DrainAfter: s.cfg.DrainAfter, DrainGrace: s.cfg.DrainGrace,
 		UserConnections: s.cfg.UserConnections, Timeouts: s.cfg.Timeouts,
 	}, ws.Deps{
 		Log: log, Hub: d.Hub, Auth: d.Auth, Limits: d.Limiter, Store: d.Store.Events, Authenticator: s.authenticator, Sessions: sessions,
-		Members: d.Membership, Observer: observer, Refused: &s.refused, Trace: trace,
+		Members: d.Membership, Observer: observer, Refused: &s.refused, Trace: trace, Settings: d.Settings, OnKeyRevoked: s.revokeMCP,
 	})
 	budget := httpio.NewBudget()
 	s.actions = admin.NewActions(log, d.Audit, d.Membership)
@@ -226,10 +246,10 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 	})
 	s.apps.hosts, s.apps.refused = s.hosts, &s.refused
 	s.rest = rest.New(rest.Deps{
-		Log: log, Hub: d.Hub, Auth: d.Auth, Limits: d.Limiter, Files: d.Files, Store: d.Store.Documents, Hosts: s.hosts,
+		Log: log, Hub: d.Hub, Auth: d.Auth, Limits: d.Limiter, Files: d.Files, Store: d.Store.Documents, Settings: d.Settings, Secrets: d.Secrets, Profiles: d.Profiles, Backends: d.Backends, Hosts: s.hosts,
 		Authenticator: s.authenticator, Sessions: sessions, Actions: s.actions, Budget: budget, Connections: s.streams,
 		Stream: s.streams.ServeSSE, Trace: trace, AppsOrigin: s.apps.origin,
-		Version: cfg.Version, Providers: d.Providers, Provider: d.Provider,
+		Version: cfg.Version, Providers: d.Providers, Provider: d.Provider, ToolProfiles: d.ToolProfiles,
 		Heartbeat: s.cfg.Heartbeat, FrameBytes: s.cfg.FrameBytes, UploadBytes: s.cfg.UploadBytes,
 	})
 	s.ready = &readiness{log: log, store: d.Store.Readiness, timeout: s.cfg.ReadyTimeout, draining: s.streams.Draining}

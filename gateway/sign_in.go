@@ -19,38 +19,38 @@ import (
 // have a user click on it, who would then work as another user. So it accepts only the
 // installation's token, which belongs to one user, and a request from another site replaces no
 // valid cookie.
-func (g *pages) signInByLink(c echo.Context, token string) error {
-	if _, open := g.auth.Anonymous(); !open && !g.auth.IsInstallationToken(token) {
-		err := g.authenticator.Failure(c, &auth.Error{Code: wire.CodeAuthFailed, Reason: "That link does not sign in."})
-		return g.renderSignInPage(c, problem.Of(err).Status, textsFor(c.Request()).badLink)
+func (pg *pages) signInByLink(c echo.Context, token string) error {
+	if _, open := pg.auth.Anonymous(); !open && !pg.auth.IsInstallationToken(token) {
+		err := pg.authenticator.Failure(c, &auth.Error{Code: wire.CodeAuthFailed, Reason: "That link does not sign in."})
+		return pg.renderSignInPage(c, problem.Of(err).Status, textsFor(c.Request()).badLink)
 	}
 	if access.IsCrossSite(c.Request()) {
-		if value := g.authenticator.Cookie(c); value != "" {
-			if _, err := g.auth.Cookie(c.Request().Context(), value); err == nil {
-				return g.signInPage(c)
+		if value := pg.authenticator.Cookie(c); value != "" {
+			if _, err := pg.auth.Cookie(c.Request().Context(), value); err == nil {
+				return pg.signInPage(c)
 			}
 		}
 	}
-	return g.signInAndRedirect(c, token)
+	return pg.signInAndRedirect(c, token)
 }
 
 // submitLogin handles the form of the sign-in page.
-func (g *pages) submitLogin(c echo.Context) error {
+func (pg *pages) submitLogin(c echo.Context) error {
 	r := c.Request()
-	r.Body = http.MaxBytesReader(c.Response(), r.Body, g.frameBytes)
+	r.Body = http.MaxBytesReader(c.Response(), r.Body, pg.frameBytes)
 	if media := r.Header.Get(echo.HeaderContentType); !strings.HasPrefix(media, echo.MIMEApplicationForm) {
 		return problem.Status(http.StatusUnsupportedMediaType, "The body has to be a form.")
 	}
 	if err := r.ParseForm(); err != nil {
 		return problem.New(wire.CodeInvalidMessage, "The form cannot be read.")
 	}
-	return g.signInAndRedirect(c, tokenFrom(r.PostForm.Get("token")))
+	return pg.signInAndRedirect(c, tokenFrom(r.PostForm.Get("token")))
 }
 
 // signInAndRedirect signs a user in and redirects to the desktop. If the token is not accepted it
 // serves the sign-in page again, since problem documents are for programs.
-func (g *pages) signInAndRedirect(c echo.Context, token string) error {
-	_, err := g.authenticator.SignIn(c, token)
+func (pg *pages) signInAndRedirect(c echo.Context, token string) error {
+	_, err := pg.authenticator.SignIn(c, token)
 	if err == nil {
 		return c.Redirect(http.StatusSeeOther, signInTarget(c)+queryWithoutToken(c))
 	}
@@ -58,17 +58,17 @@ func (g *pages) signInAndRedirect(c echo.Context, token string) error {
 	if p.Status >= http.StatusInternalServerError {
 		return err
 	}
-	return g.renderSignInPage(c, p.Status, textsFor(c.Request()).signInError(p))
+	return pg.renderSignInPage(c, p.Status, textsFor(c.Request()).signInError(p))
 }
 
 // getLogin handles the URL that the hub prints: it removes the token from the address bar. Without
 // a token it serves the sign-in page.
-func (g *pages) getLogin(c echo.Context) error {
+func (pg *pages) getLogin(c echo.Context) error {
 	token := c.QueryParam("token")
 	if token == "" {
-		return g.signInPage(c)
+		return pg.signInPage(c)
 	}
-	return g.signInByLink(c, token)
+	return pg.signInByLink(c, token)
 }
 
 // tokenFrom returns the token that a user typed, or that is in the URL they pasted.

@@ -37,7 +37,7 @@ var numbers = regexp.MustCompile(`^[0-9]+([xX][0-9]+)?$`)
 
 // staticDesktop serves the desktop in the configured folder. Paths of client-side routes all get
 // the index.
-func (g *pages) staticDesktop(c echo.Context) error {
+func (pg *pages) staticDesktop(c echo.Context) error {
 	r := c.Request()
 	name := strings.Trim(r.URL.Path, "/")
 	if name == "api" || name == "ws" || strings.HasPrefix(name, "api/") || strings.HasPrefix(name, "ws/") {
@@ -51,10 +51,10 @@ func (g *pages) staticDesktop(c echo.Context) error {
 			return echo.ErrNotFound
 		}
 	}
-	f, info, err := openPlain(g.dir, name)
+	f, info, err := openPlain(pg.dir, name)
 	if err != nil && path.Ext(name) == "" && strings.Contains(r.Header.Get(echo.HeaderAccept), echo.MIMETextHTML) {
 		name = "index.html"
-		f, info, err = openPlain(g.dir, name)
+		f, info, err = openPlain(pg.dir, name)
 	}
 	if err != nil && name == "favicon.ico" {
 		return c.NoContent(http.StatusNoContent) // browsers request it even if a desktop has none

@@ -25,8 +25,11 @@ import (
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/gateway"
 	"github.com/everdesk/everdesk/membership"
+	"github.com/everdesk/everdesk/profiles"
 	"github.com/everdesk/everdesk/ratelimit"
+	"github.com/everdesk/everdesk/secrets"
 	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/settings"
 	"github.com/everdesk/everdesk/store/filestore"
 	"github.com/everdesk/everdesk/store/redisstore"
 	"github.com/everdesk/everdesk/web"
@@ -46,7 +49,7 @@ type hubOptions struct {
 	// pipes replaces the TCP listener.
 	pipes *pipeListener
 	// mcp serves /mcp.
-	mcp http.Handler
+	mcp gateway.MCP
 	// desktop and apps are the pages; ownApps gives the apps a listener of their own.
 	desktop, apps *web.Site
 	ownApps       bool
@@ -58,6 +61,10 @@ type hubOptions struct {
 	// members makes the hub announce itself and follow orders.
 	members bool
 	tracer  gateway.Tracer
+	// pins are the pinned settings.
+	pins []settings.Pin
+	// keys encrypt secrets; none by default.
+	keys *secrets.Keyring
 }
 
 // sessionStore is the part of a store that a session.Hub uses.
@@ -217,10 +224,26 @@ func newTestHub(tb testing.TB, tune ...func(*hubOptions)) *testHub {
 		p.adminView = h.adminView
 	}
 	p.gateway.SeparateAdmin = p.ownAdmin
+	values, err := settings.New(h.store, settings.Config{Catalogue: settings.Catalogue(), Pins: p.pins, Logger: log})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if p.keys == nil {
+		p.keys = secrets.NoKeys()
+	}
+	hidden := secrets.New(h.store, p.keys, func(ctx context.Context, of secrets.Owner, names []string) {
+		values.Publish(ctx, settings.Subject{User: of.User}, names)
+	})
+	models := profiles.New(h.store, profiles.Config{
+		Pinned: []profiles.Profile{{ID: "demo", Name: "demo", Backend: "demo", Pinned: "the hub"}}, Backends: []string{"demo", "anthropic"},
+		Changed: func(ctx context.Context, user string) {
+			values.Publish(ctx, settings.Subject{User: user}, []string{profiles.SettingName})
+		},
+	})
 	h.server = gateway.New(p.gateway, log, gateway.Deps{
 		Membership: h.members, Audit: audit.New(h.store, log),
-		Store: gateway.Store{Readiness: h.store, Events: h.store, Documents: h.store}, Hub: h.hub, Auth: h.auth, Limiter: ratelimit.New(p.limits, counts), Files: h.fileStore, MCP: p.mcp,
-		Desktop: p.desktop, Apps: p.apps,
+		Store: gateway.Store{Readiness: h.store, Events: h.store, Documents: h.store}, Hub: h.hub, Auth: h.auth, Limiter: ratelimit.New(p.limits, counts), Files: h.fileStore, MCP: p.mcp, ToolProfiles: []string{"default", "all"},
+		Desktop: p.desktop, Apps: p.apps, Settings: values, Secrets: hidden, Profiles: models, Backends: fakeBackends{},
 		Admin: p.admin, Metrics: p.metrics, AdminView: p.adminView, Tracer: p.tracer,
 	})
 	if p.ownAdmin {

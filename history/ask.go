@@ -132,7 +132,7 @@ func statusOf(a wire.Ask) WaitStatus {
 
 // MarkWaiting marks the asks that have been open for [BlockedAfter]. It returns the tasks
 // whose status changed and the asks it marked.
-func (a *OpenAsks) MarkWaiting(now wire.Millis) (changes []StatusChange, told []OpenAsk) {
+func (a *OpenAsks) MarkWaiting(now wire.Millis) (changes []StatusChange, marked []OpenAsk) {
 	for i := range a.open {
 		q := &a.open[i]
 		if q.WaitReported || q.Task == "" || !q.blocks() || now < q.due() {
@@ -140,12 +140,12 @@ func (a *OpenAsks) MarkWaiting(now wire.Millis) (changes []StatusChange, told []
 		}
 		before := a.Status(q.Task)
 		q.WaitReported = true
-		told = append(told, *q)
+		marked = append(marked, *q)
 		if after := a.Status(q.Task); after != before {
 			changes = append(changes, StatusChange{q.Task, after})
 		}
 	}
-	return changes, told
+	return changes, marked
 }
 
 // Overdue returns the asks whose suggested answer is now due.

@@ -30,9 +30,9 @@ func CondenseInput(all []Message) ([]Message, error) {
 	return in, nil
 }
 
-// instruction is the prompt for a summary. The model has no tools for it and must not
+// CondensePrompt is the prompt for a summary. The model may not use tools for it and must not
 // answer the user.
-const instruction = `The conversation above becomes too long and is about to be replaced by a summary that you write now.
+const CondensePrompt = `The conversation above becomes too long and is about to be replaced by a summary that you write now.
 You will go on from that summary alone, so put into it everything that you need:
 1. What the user wants, in the user's own words where they matter, and what was decided.
 2. What was done, with the names of windows, files, ids and values that may be needed again.
@@ -53,7 +53,7 @@ func CondenseRequest(in []Message, images bool) []providers.Entry {
 	for _, c := range open {
 		last.Blocks = append(last.Blocks, textBlock(resultText(providers.Block{Call: c.Call, Tool: c.Tool, Text: noResultText, IsError: true})))
 	}
-	last.Blocks = append(last.Blocks, textBlock(instruction))
+	last.Blocks = append(last.Blocks, textBlock(CondensePrompt))
 	return providers.Mended(append(out, last), providers.Mending{})
 }
 

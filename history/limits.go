@@ -63,7 +63,7 @@ const (
 	Truncate
 )
 
-// defaultReserve is the default of [Limits.Reserve].
+// defaultReserve is the default of [Limits.Reserve], at most a quarter of the window.
 const defaultReserve = 8192
 
 // Allowed returns the maximum number of tokens of a thread: 90 % of the window, minus the
@@ -71,7 +71,7 @@ const defaultReserve = 8192
 func (l Limits) Allowed() int {
 	reserve := l.Reserve
 	if reserve <= 0 {
-		reserve = defaultReserve
+		reserve = min(defaultReserve, l.Window/4)
 	}
 	return l.Window/10*9 + l.Window%10*9/10 - min(reserve, l.Window/2)
 }

@@ -54,6 +54,8 @@ type Item struct {
 	CacheWrites int     `json:"cacheWrites,omitempty"`
 	CacheReads  int     `json:"cacheReads,omitempty"`
 	TotalCost   float64 `json:"totalCost"`
+	// CostUnknown says that the cost of a part of the usage is unknown; TotalCost is that of the rest.
+	CostUnknown bool `json:"costUnknown,omitempty"`
 
 	Size          int    `json:"size,omitempty"`
 	Workspace     string `json:"workspace,omitempty"`
@@ -115,6 +117,7 @@ func (i *Item) MarkEnded(outcome providers.Outcome, summary string) {
 func (i *Item) SetUsage(u providers.Usage) {
 	i.TokensIn, i.TokensOut = max(u.Input, 0), max(u.Output, 0)
 	i.CacheReads, i.CacheWrites, i.TotalCost = max(u.CacheRead, 0), max(u.CacheWrite, 0), max(u.USD, 0)
+	i.CostUnknown = u.Unpriced
 }
 
 // Tasks holds the items of a session. The zero value is empty. Methods that change items
@@ -134,11 +137,11 @@ func NumberOf(id wire.TaskID) uint64 {
 }
 
 // Len returns the number of items.
-func (l *Tasks) Len() int { return len(l.byID) }
+func (t *Tasks) Len() int { return len(t.byID) }
 
 // Get returns an item. The caller must not modify it.
-func (l *Tasks) Get(id wire.TaskID) (Item, bool) {
-	i := l.byID[id]
+func (t *Tasks) Get(id wire.TaskID) (Item, bool) {
+	i := t.byID[id]
 	if i == nil {
 		return Item{}, false
 	}
@@ -146,79 +149,79 @@ func (l *Tasks) Get(id wire.TaskID) (Item, bool) {
 }
 
 // Upsert applies change to an item, and creates the item if it does not exist.
-func (l *Tasks) Upsert(id wire.TaskID, change func(*Item)) []store.Op {
-	i := l.byID[id]
+func (t *Tasks) Upsert(id wire.TaskID, change func(*Item)) []store.Op {
+	i := t.byID[id]
 	if i == nil {
 		i = &Item{Number: NumberOf(id), Status: TaskActive}
-		if l.byID == nil {
-			l.byID = map[wire.TaskID]*Item{}
+		if t.byID == nil {
+			t.byID = map[wire.TaskID]*Item{}
 		}
-		l.byID[id] = i
+		t.byID[id] = i
 	} else {
 		i.ChildIDs = slices.Clone(i.ChildIDs) // callers may hold the old slice
 	}
 	change(i)
 	i.ID = id
 	i.Task, i.CompletionResultSummary = truncateRunes(i.Task, taskText), truncateRunes(i.CompletionResultSummary, taskSummary)
-	i.RootTaskID = l.root(i)
+	i.RootTaskID = t.root(i)
 	ops := []store.Op{store.Set(TaskTable, string(id), i.encode())}
-	for len(l.byID) > MaxTasks {
+	for len(t.byID) > MaxTasks {
 		oldest := id
-		for other, o := range l.byID {
-			if compareNewest(l.byID[oldest], o) < 0 {
+		for other, o := range t.byID {
+			if compareNewest(t.byID[oldest], o) < 0 {
 				oldest = other
 			}
 		}
-		ops = append(ops, l.drop(oldest))
+		ops = append(ops, t.drop(oldest))
 	}
 	return ops
 }
 
 // Change is like Upsert, but does nothing if the item does not exist.
-func (l *Tasks) Change(id wire.TaskID, change func(*Item)) []store.Op {
-	if l.byID[id] == nil {
+func (t *Tasks) Change(id wire.TaskID, change func(*Item)) []store.Op {
+	if t.byID[id] == nil {
 		return nil
 	}
-	return l.Upsert(id, change)
+	return t.Upsert(id, change)
 }
 
 // root returns the id at the top of an item's tree. Once known it stays, even after the
 // items above were dropped.
-func (l *Tasks) root(i *Item) wire.TaskID {
+func (t *Tasks) root(i *Item) wire.TaskID {
 	if i.ParentTaskID == "" || i.ParentTaskID == i.ID {
 		return i.ID
 	}
-	if parent := l.byID[i.ParentTaskID]; parent != nil && parent.RootTaskID != "" {
+	if parent := t.byID[i.ParentTaskID]; parent != nil && parent.RootTaskID != "" {
 		return parent.RootTaskID
 	}
 	return cmp.Or(i.RootTaskID, i.ParentTaskID)
 }
 
-func (l *Tasks) drop(id wire.TaskID) store.Op {
-	delete(l.byID, id)
+func (t *Tasks) drop(id wire.TaskID) store.Op {
+	delete(t.byID, id)
 	return store.Unset(TaskTable, string(id))
 }
 
 // Delete removes items and their subtasks. Items that waited for a removed one no longer
 // wait.
-func (l *Tasks) Delete(ids ...wire.TaskID) []store.Op {
+func (t *Tasks) Delete(ids ...wire.TaskID) []store.Op {
 	var ops []store.Op
 	for len(ids) > 0 {
 		id := ids[0]
 		ids = ids[1:]
-		if l.byID[id] == nil {
+		if t.byID[id] == nil {
 			continue
 		}
-		ops = append(ops, l.drop(id))
-		for _, i := range slices.SortedFunc(maps.Values(l.byID), compareNewest) {
+		ops = append(ops, t.drop(id))
+		for _, i := range slices.SortedFunc(maps.Values(t.byID), compareNewest) {
 			if i.ParentTaskID == id {
 				ids = append(ids, i.ID)
 			}
 		}
 	}
-	for _, i := range slices.SortedFunc(maps.Values(l.byID), compareNewest) {
-		if i.AwaitingChildID != "" && l.byID[i.AwaitingChildID] == nil {
-			ops = append(ops, l.Upsert(i.ID, func(i *Item) {
+	for _, i := range slices.SortedFunc(maps.Values(t.byID), compareNewest) {
+		if i.AwaitingChildID != "" && t.byID[i.AwaitingChildID] == nil {
+			ops = append(ops, t.Upsert(i.ID, func(i *Item) {
 				if i.AwaitingChildID = ""; i.Status == TaskDelegated {
 					i.Status = TaskActive
 				}
@@ -230,20 +233,20 @@ func (l *Tasks) Delete(ids ...wire.TaskID) []store.Op {
 
 // Rewind removes the tasks of a monitor whose row is at or after the given one, and their
 // subtasks.
-func (l *Tasks) Rewind(monitor wire.MonitorID, to wire.Millis) []store.Op {
+func (t *Tasks) Rewind(monitor wire.MonitorID, to wire.Millis) []store.Op {
 	var gone []wire.TaskID
-	for _, i := range slices.SortedFunc(maps.Values(l.byID), compareNewest) {
+	for _, i := range slices.SortedFunc(maps.Values(t.byID), compareNewest) {
 		if i.MonitorID == monitor && i.TS >= to {
 			gone = append(gone, i.ID)
 		}
 	}
-	return l.Delete(gone...)
+	return t.Delete(gone...)
 }
 
 // All returns operations that store every item, for a store that has lost writes.
-func (l *Tasks) All() []store.Op {
-	ops := make([]store.Op, 0, len(l.byID))
-	for _, i := range slices.SortedFunc(maps.Values(l.byID), compareNewest) {
+func (t *Tasks) All() []store.Op {
+	ops := make([]store.Op, 0, len(t.byID))
+	for _, i := range slices.SortedFunc(maps.Values(t.byID), compareNewest) {
 		ops = append(ops, store.Set(TaskTable, string(i.ID), i.encode()))
 	}
 	return ops
@@ -251,7 +254,7 @@ func (l *Tasks) All() []store.Op {
 
 // LoadTasks decodes the fields of [TaskTable].
 func LoadTasks(table map[string][]byte) (*Tasks, error) {
-	l := &Tasks{byID: make(map[wire.TaskID]*Item, len(table))}
+	t := &Tasks{byID: make(map[wire.TaskID]*Item, len(table))}
 	for field, data := range table {
 		i := &Item{}
 		if err := json.Unmarshal(data, i); err != nil {
@@ -260,9 +263,9 @@ func LoadTasks(table map[string][]byte) (*Tasks, error) {
 		if string(i.ID) != field {
 			return nil, fmt.Errorf("task %s: the record has the id %q", field, i.ID)
 		}
-		l.byID[i.ID] = i
+		t.byID[i.ID] = i
 	}
-	return l, nil
+	return t, nil
 }
 
 func (i *Item) encode() []byte {

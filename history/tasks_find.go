@@ -26,11 +26,11 @@ type FoundTask struct {
 }
 
 // Find returns the tasks that match the query, newest first, and whether there are more.
-func (l *Tasks) Find(q TaskQuery) (found []FoundTask, more bool) {
+func (t *Tasks) Find(q TaskQuery) (found []FoundTask, more bool) {
 	words := strings.Fields(normalizeText(q.Text))
-	before := l.byID[q.Before]
-	all := make([]*Item, 0, len(l.byID))
-	for _, i := range l.byID {
+	before := t.byID[q.Before]
+	all := make([]*Item, 0, len(t.byID))
+	for _, i := range t.byID {
 		switch {
 		case q.State != "" && i.State() != q.State:
 		case q.Monitor != "" && i.MonitorID != q.Monitor:
@@ -49,7 +49,7 @@ func (l *Tasks) Find(q TaskQuery) (found []FoundTask, more bool) {
 		if q.Limit > 0 && len(found) == q.Limit {
 			return found, true
 		}
-		found = append(found, FoundTask{*i, l.Costs(i.ID)})
+		found = append(found, FoundTask{*i, t.Costs(i.ID)})
 	}
 	return found, false
 }
@@ -68,6 +68,8 @@ type Costs struct {
 	Own      float64 `json:"own"`
 	Children float64 `json:"children"`
 	Total    float64 `json:"total"`
+	// Unknown says that the cost of a part of the total is unknown.
+	Unknown bool `json:"unknown,omitempty"`
 }
 
 // costsVisits bounds the traversal: imported data may contain a subtask in any number of
@@ -76,18 +78,20 @@ const costsVisits = 10_000
 
 // Costs adds up the costs of a task and all tasks below it. Unknown tasks cost nothing, and
 // cycles are counted once.
-func (l *Tasks) Costs(id wire.TaskID) Costs {
+func (t *Tasks) Costs(id wire.TaskID) Costs {
 	visits := 0
 	var add func(id wire.TaskID, above []wire.TaskID) Costs
 	add = func(id wire.TaskID, above []wire.TaskID) (c Costs) {
-		i := l.byID[id]
+		i := t.byID[id]
 		if visits++; i == nil || visits > costsVisits || slices.Contains(above, id) {
 			return c
 		}
-		c.Own = i.TotalCost
+		c.Own, c.Unknown = i.TotalCost, i.CostUnknown
 		above = append(slices.Clip(above), id)
 		for _, child := range i.ChildIDs {
-			c.Children += add(child, above).Total
+			below := add(child, above)
+			c.Children += below.Total
+			c.Unknown = c.Unknown || below.Unknown
 		}
 		c.Total = c.Own + c.Children
 		return c

@@ -18,6 +18,7 @@ type TurnEnd struct {
 	CacheReads   int               `json:"cacheReads,omitempty"`
 	CacheWrites  int               `json:"cacheWrites,omitempty"`
 	CostUSD      float64           `json:"costUsd,omitempty"`
+	CostUnknown  bool              `json:"costUnknown,omitempty"`
 	Reason       string            `json:"reason,omitempty"`
 	// TaskID and ParentTaskID identify the task. Task is the request if no user's row has
 	// it. Provider is the name of the model backend.
@@ -31,7 +32,7 @@ type TurnEnd struct {
 // first. Rows that cannot be decoded are skipped; an end without a task id becomes a task
 // of its own.
 func RebuildTasks(rows []wire.UIRow) *Tasks {
-	l := &Tasks{}
+	t := &Tasks{}
 	asked := map[wire.MessageID]*wire.UIRow{}
 	said := map[wire.AgentID]string{}
 	for n := range rows {
@@ -50,7 +51,7 @@ func RebuildTasks(rows []wire.UIRow) *Tasks {
 			if id == "" {
 				id = wire.TaskID("r" + strconv.FormatInt(int64(row.TS), 10))
 			}
-			l.Upsert(id, func(i *Item) {
+			t.Upsert(id, func(i *Item) {
 				i.ParentTaskID, i.Task, i.APIConfigName = end.ParentTaskID, end.Task, end.Provider
 				i.TS = row.TS - wire.Millis(end.DurationMS)
 				i.MonitorID, i.AgentID, i.MessageID = row.MonitorID, row.AgentID, row.MessageID
@@ -59,32 +60,32 @@ func RebuildTasks(rows []wire.UIRow) *Tasks {
 				}
 				i.SetUsage(providers.Usage{
 					Input: end.InputTokens, Output: end.OutputTokens,
-					CacheRead: end.CacheReads, CacheWrite: end.CacheWrites, USD: end.CostUSD,
+					CacheRead: end.CacheReads, CacheWrite: end.CacheWrites, USD: end.CostUSD, Unpriced: end.CostUnknown,
 				})
 				i.MarkEnded(end.Outcome, said[row.AgentID])
 			})
 			delete(said, row.AgentID)
 		}
 	}
-	l.link()
-	return l
+	t.link()
+	return t
 }
 
 // link adds subtasks to their parents. A parent ends after its subtasks, so its item did
 // not exist when theirs were created.
-func (l *Tasks) link() {
-	found, _ := l.Find(TaskQuery{})
+func (t *Tasks) link() {
+	found, _ := t.Find(TaskQuery{})
 	for _, f := range slices.Backward(found) {
 		child := f.Item
 		if child.ParentTaskID == "" {
 			continue
 		}
-		l.Change(child.ParentTaskID, func(i *Item) {
+		t.Change(child.ParentTaskID, func(i *Item) {
 			status, outcome := i.Status, i.Outcome
 			i.MarkDelegated(child.ID)
 			i.MarkReturned(child.ID, "", child.CompletionResultSummary)
 			i.Status, i.Outcome = status, outcome
 		})
-		l.Change(child.ID, func(*Item) {}) // updates its root
+		t.Change(child.ID, func(*Item) {}) // updates its root
 	}
 }

@@ -36,6 +36,8 @@ type Card struct {
 	// UserConnections counts the connections of users that have many of them to this
 	// replica.
 	UserConnections map[string]int `json:"crowds,omitempty"`
+	// ReadsPacks says that the replica can read packed sessions.
+	ReadsPacks bool `json:"readsPacks,omitempty"`
 }
 
 // Load is the load of a replica.

@@ -63,14 +63,14 @@ func (f *Membership) drain(ctx context.Context, order string) {
 	f.state, f.transition = Draining, t
 	f.mu.Unlock()
 	if begins {
-		f.log.InfoContext(ctx, "draining", "wish", order)
+		f.log.InfoContext(ctx, "draining", "order", order)
 		f.requestRound() // announce the new state at once
 	}
 	go func() { // ended by stopTransition, which Run, serve and Leave call
 		defer close(t.done)
 		defer cancel()
 		if err := f.cfg.Drain(limited); err != nil {
-			f.log.WarnContext(ctx, "not everything was handed over", "wish", order, "err", err)
+			f.log.WarnContext(ctx, "not everything was handed over", "order", order, "err", err)
 			return // the next round retries
 		}
 		f.mu.Lock()
@@ -78,7 +78,7 @@ func (f *Membership) drain(ctx context.Context, order string) {
 			f.state = Drained
 		}
 		f.mu.Unlock()
-		f.log.InfoContext(ctx, "drained", "wish", order)
+		f.log.InfoContext(ctx, "drained", "order", order)
 		f.requestRound()
 	}()
 }
@@ -96,7 +96,7 @@ func (f *Membership) serve(ctx context.Context, w ReplicaOrder) {
 	f.mu.Unlock()
 	f.cfg.Serve()
 	close(t.done)
-	f.log.InfoContext(ctx, "serving again", "wish", w.ID)
+	f.log.InfoContext(ctx, "serving again", "order", w.ID)
 	f.requestRound()
 }
 

@@ -181,7 +181,7 @@ func (f *Membership) Card() Card {
 	f.mu.Unlock()
 	return Card{
 		ID: f.cfg.ID, Process: f.process, Version: f.cfg.Version, State: state,
-		Started: f.started, URL: f.cfg.URL, Load: f.cfg.Load(),
+		Started: f.started, URL: f.cfg.URL, Load: f.cfg.Load(), ReadsPacks: true,
 	}
 }
 
@@ -189,6 +189,10 @@ func (f *Membership) Card() Card {
 func (f *Membership) Alive(id wire.ReplicaID) bool {
 	return id == f.cfg.ID || f.replicas.alive(id, time.Now())
 }
+
+// AllReadPacks reports whether all live replicas can read packed sessions. It returns false
+// while that is unknown.
+func (f *Membership) AllReadPacks() bool { return f.replicas.allReadPacks(time.Now()) }
 
 // ConnectionsElsewhere returns the number of connections of a user to other replicas, as of
 // their last announcements.

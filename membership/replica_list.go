@@ -22,6 +22,7 @@ type replicaList struct {
 	// had the time to announce itself again.
 	settledAt       time.Time
 	listed          map[wire.ReplicaID]bool
+	readPacks       bool           // all of them can read packed sessions
 	userConnections map[string]int // connections of users, of all other replicas together
 	// unlisted maps ids that were queried but not listed to the number of the last read
 	// that had begun before. Only a later read can tell that they are dead, because they
@@ -51,7 +52,9 @@ func (r *replicaList) end(number uint64, self wire.ReplicaID, all []Card, now ti
 	r.lastRead, r.readAt = number, now
 	clear(r.listed)
 	clear(r.userConnections)
+	r.readPacks = true
 	for _, c := range all {
+		r.readPacks = r.readPacks && c.ReadsPacks
 		r.listed[c.ID] = true
 		delete(r.unlisted, c.ID)
 		if c.ID == self {
@@ -79,6 +82,14 @@ func (r *replicaList) alive(id wire.ReplicaID, now time.Time) bool {
 		return true
 	}
 	return r.lastRead <= since
+}
+
+// allReadPacks reports whether all listed replicas can read packed sessions, and no other one
+// may be alive.
+func (r *replicaList) allReadPacks(now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.readPacks && now.Sub(r.readAt) <= r.ttl && !now.Before(r.settledAt)
 }
 
 // connectionsElsewhere returns the number of connections of a user to other replicas.

@@ -99,7 +99,7 @@ var (
 	failures = []string{"unavailable", "no_space", "corrupt", "refused", "timeout"}
 	limits   = []string{
 		"connects", "resumes", "strangers", "connections", "sessions", "messages", "interactions", "renewals",
-		"requests", "reads", "answers",
+		"requests", "reads", "probes", "answers",
 	}
 )
 

@@ -2,7 +2,9 @@ package policies
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/everdesk/everdesk/wire"
@@ -20,7 +22,7 @@ type MainPrompt struct {
 	// Draw says that a drawing of the user is attached as an image.
 	Draw bool
 	// Windows are the open windows of the agent's monitor.
-	Windows []wire.WindowID
+	Windows []OpenWindow
 	Reload  []ReloadOption
 	// Content is the user's unmodified text.
 	Content string
@@ -37,7 +39,7 @@ type EphemeralPrompt struct {
 	// Draw says that a drawing of the user is attached as an image.
 	Draw bool
 	// Windows are the open windows of the agent's monitor.
-	Windows []wire.WindowID
+	Windows []OpenWindow
 	Reload  []ReloadOption
 	// Content is the user's unmodified text.
 	Content string
@@ -53,15 +55,44 @@ type WindowPrompt struct {
 	// Recent is set in the agent's first turn only; see [RecentTurns].
 	Recent []Said
 	// Windows are the open windows of the agent's monitor.
-	Windows []wire.WindowID
+	Windows []OpenWindow
 	Reload  []ReloadOption
+	// This is the window that the message is about; nil if unknown.
+	This *ThisWindow
 	// Content is the user's unmodified text, or a [ComponentClick].
 	Content string
 }
 
+// OpenWindow describes an open window.
+type OpenWindow struct {
+	ID wire.WindowID
+	// Kind is the renderer of its content. Width and Height are its size in pixels.
+	Kind, Title   string
+	Width, Height float64
+	Minimized     bool
+}
+
+// ThisWindow is the window that a message is about.
+type ThisWindow struct {
+	OpenWindow
+	// Group are the other windows that share its agent.
+	Group []wire.WindowID
+	// Content is what the window shows, as text or JSON. Unchanged says that the conversation has
+	// it already.
+	Content   string
+	Unchanged bool
+}
+
+// Bounds of the descriptions of windows, in windows and characters.
+const (
+	maxOpenWindows   = 40
+	maxWindowTitle   = 80
+	maxWindowContent = 6000
+)
+
 // Window returns the prompt of a window agent.
 func Window(p WindowPrompt) string {
-	return joinBlocks(recentBlock(p.Recent), windowsBlock(p.Windows), reloadBlock(p.Reload), Content(p.Content))
+	return joinBlocks(recentBlock(p.Recent), windowsBlock(p.Windows), reloadBlock(p.Reload), p.This.Block(), Content(p.Content))
 }
 
 // Speaker is the author of a message.
@@ -153,16 +184,55 @@ func drawBlock(attached bool) string {
 	return "<ui:draw>[image attached]</ui:draw>"
 }
 
-func windowsBlock(ids []wire.WindowID) string {
-	if len(ids) == 0 {
+func windowsBlock(windows []OpenWindow) string {
+	if len(windows) == 0 {
 		return ""
 	}
-	names := make([]string, len(ids))
-	for i, id := range ids {
-		// A comma separates names here, and ids may contain commas.
-		names[i] = strings.ReplaceAll(Escape(oneLine(string(id))), ",", "&#44;")
+	names := make([]string, 0, len(windows))
+	for _, w := range windows[:min(len(windows), maxOpenWindows)] {
+		names = append(names, w.String())
+	}
+	if more := len(windows) - maxOpenWindows; more > 0 {
+		names = append(names, strconv.Itoa(more)+" more")
 	}
 	return "<open_windows>" + strings.Join(names, ", ") + "</open_windows>"
+}
+
+// String returns the description of the window in a list, such as `rent (table "Rent", 500×400)`.
+func (w OpenWindow) String() string {
+	// A comma separates windows, and ids and titles may contain commas.
+	safe := func(s string) string { return strings.ReplaceAll(Escape(oneLine(s)), ",", "&#44;") }
+	if w.Kind == "" {
+		return safe(string(w.ID))
+	}
+	about := safe(w.Kind + " " + quoted(truncate(w.Title, maxWindowTitle, "…")))
+	if w.Width > 0 && w.Height > 0 {
+		about += " " + number(math.Round(w.Width)) + "×" + number(math.Round(w.Height))
+	}
+	if w.Minimized {
+		about += " minimized"
+	}
+	return safe(string(w.ID)) + " (" + about + ")"
+}
+
+// Block returns the window as a block of a prompt; "" for nil.
+func (w *ThisWindow) Block() string {
+	if w == nil {
+		return ""
+	}
+	tag := `<this_window id="` + EscapeAttribute(string(w.ID)) + `" kind="` + EscapeAttribute(w.Kind) +
+		`" title="` + EscapeAttribute(truncate(w.Title, maxWindowTitle, "…")) + `"`
+	if len(w.Group) > 0 {
+		ids := make([]string, len(w.Group))
+		for i, id := range w.Group {
+			ids[i] = string(id)
+		}
+		tag += ` your_other_windows="` + EscapeAttribute(strings.Join(ids, ", ")) + `"`
+	}
+	if w.Unchanged {
+		return tag + ` content="unchanged"/>`
+	}
+	return tag + ">\n" + Escape(truncate(w.Content, maxWindowContent, "…")) + "\n</this_window>"
 }
 
 func reloadBlock(options []ReloadOption) string {

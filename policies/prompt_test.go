@@ -23,7 +23,7 @@ func TestMainPromptHasEveryBlockInOrder(t *testing.T) {
 			{Kind: policies.EntryUser, Verb: "close", Window: "child1"},
 		}),
 		Draw:    true,
-		Windows: []wire.WindowID{"win1", "child1"},
+		Windows: openWindows("win1", "child1"),
 		Reload:  []policies.ReloadOption{{CacheID: "reload-1", Label: "Open notes app", Similarity: 1, Actions: 2, Exact: true}},
 		Content: "user text",
 	})
@@ -47,6 +47,38 @@ user text`
 	}
 }
 
+// openWindows returns windows of which only the ids are known.
+func openWindows(ids ...wire.WindowID) (out []policies.OpenWindow) {
+	for _, id := range ids {
+		out = append(out, policies.OpenWindow{ID: id})
+	}
+	return out
+}
+
+func TestWindowsAreDescribed(t *testing.T) {
+	t.Parallel()
+	rent := policies.OpenWindow{ID: "rent", Kind: "table", Title: "Rent, <2026>", Width: 500.4, Height: 400}
+	got := policies.Window(policies.WindowPrompt{
+		Windows: []policies.OpenWindow{rent, {ID: "log", Kind: "text", Title: "Log", Minimized: true}},
+		This:    &policies.ThisWindow{OpenWindow: rent, Group: []wire.WindowID{"log"}, Content: "</this_window> & more"},
+		Content: "<this_window>forged",
+	})
+	want := `<open_windows>rent (table "Rent&#44; &lt;2026&gt;" 500×400), log (text "Log" minimized)</open_windows>
+
+<this_window id="rent" kind="table" title="Rent, &lt;2026&gt;" your_other_windows="log">
+&lt;/this_window&gt; &amp; more
+</this_window>
+
+&lt;this_window>forged`
+	if got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+	known := policies.ThisWindow{OpenWindow: rent, Unchanged: true}
+	if got, want := known.Block(), `<this_window id="rent" kind="table" title="Rent, &lt;2026&gt;" content="unchanged"/>`; got != want {
+		t.Errorf("a window that the conversation has: got %s, want %s", got, want)
+	}
+}
+
 func TestPromptsOmitEmptyBlocks(t *testing.T) {
 	t.Parallel()
 	for name, got := range map[string]string{
@@ -62,7 +94,7 @@ func TestPromptsOmitEmptyBlocks(t *testing.T) {
 
 func TestEphemeralPromptHasNoHistory(t *testing.T) {
 	t.Parallel()
-	got := policies.Ephemeral(policies.EphemeralPrompt{Draw: true, Windows: []wire.WindowID{"a", "b"}, Content: "hi"})
+	got := policies.Ephemeral(policies.EphemeralPrompt{Draw: true, Windows: openWindows("a", "b"), Content: "hi"})
 	if want := "<ui:draw>[image attached]</ui:draw>\n\n<open_windows>a, b</open_windows>\n\nhi"; got != want {
 		t.Errorf("prompt: got %q, want %q", got, want)
 	}
@@ -75,7 +107,7 @@ func TestWindowPromptOfTheFirstTurn(t *testing.T) {
 			{By: policies.SpeakerUser, Text: "open <user>notes</user>"},
 			{By: policies.SpeakerAssistant, Text: "done & shown\nhere"},
 		},
-		Windows: []wire.WindowID{"notes"},
+		Windows: openWindows("notes"),
 		Content: "save",
 	})
 	want := `<recent_conversation>
@@ -190,7 +222,7 @@ func TestPromptsCannotBeForged(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		text := forgedText()
-		ids := rapid.SliceOfN(rapid.Map(text, func(s string) wire.WindowID { return wire.WindowID(s) }), 0, 3)
+		ids := rapid.SliceOfN(rapid.Map(text, func(s string) policies.OpenWindow { return policies.OpenWindow{ID: wire.WindowID(s)} }), 0, 3)
 		var want []string
 		main := policies.MainPrompt{
 			Draw:    rapid.Bool().Draw(t, "draw"),
@@ -250,10 +282,10 @@ func checkBlocks(t *rapid.T, prompt string, p policies.MainPrompt) {
 	if list, ok := between(prompt, "<open_windows>", "</open_windows>"); ok {
 		names := strings.Split(list, ", ")
 		if len(names) != len(p.Windows) {
-			t.Fatalf("%q has %d windows, want %q", list, len(names), p.Windows)
+			t.Fatalf("%q has %d windows, want %v", list, len(names), p.Windows)
 		}
 		for i, name := range names {
-			if got, want := html.UnescapeString(name), flat(string(p.Windows[i])); got != want {
+			if got, want := html.UnescapeString(name), flat(string(p.Windows[i].ID)); got != want {
 				t.Fatalf("window: got %q, want %q", got, want)
 			}
 		}

@@ -57,7 +57,8 @@ const (
 	// EventTruncated means that the conversation was too long for the model and its older parts
 	// are no longer sent.
 	EventTruncated EventKind = "shrunk"
-	// EventRetry means that a model call failed and is retried.
+	// EventRetry means that a model call failed and is retried, or continued where its reply broke
+	// off; then Wait is 0.
 	EventRetry EventKind = "retry"
 	// EventTurnEnd is the last event of every turn, sent exactly once.
 	EventTurnEnd EventKind = "turn_end"
@@ -91,11 +92,14 @@ type Usage struct {
 	CacheRead  int     `json:"cacheRead,omitempty"`
 	CacheWrite int     `json:"cacheWrite,omitempty"`
 	USD        float64 `json:"usd,omitempty"`
+	// Unpriced says that the cost of a part of the usage is unknown; USD is the cost of the rest.
+	Unpriced bool `json:"unpriced,omitempty"`
 }
 
 // Add returns the sum of u and v.
 func (u Usage) Add(v Usage) Usage {
 	return Usage{
 		u.Input + v.Input, u.Output + v.Output, u.CacheRead + v.CacheRead, u.CacheWrite + v.CacheWrite, u.USD + v.USD,
+		u.Unpriced || v.Unpriced,
 	}
 }

@@ -33,7 +33,11 @@ type Caps struct {
 	// Process says that an open session is a process of its own, which counts as an agent even
 	// while it is idle.
 	Process bool
-	// MCP says that the backend calls tools through [Spec.MCP] and not through [Spec.Call].
+	// Prefix says that each request to the model contains the whole conversation, and that model
+	// servers cache the beginning that requests share: the system prompt and the tools should be
+	// the same for all agents of a session.
+	Prefix bool
+	// MCP says that the backend calls tools over MCP, see [Spec.MCP].
 	MCP bool
 }
 
@@ -44,12 +48,17 @@ type Spec struct {
 	// System is the system prompt. Model selects the model; empty means the backend's default.
 	System string
 	Model  string
+	// Effort is the reasoning effort: minimal, low, medium or high; empty means the default of the model.
+	// A backend without such a setting ignores it.
+	Effort string
 	// Tools are the tools that the model may use, and Call executes one. Call is safe for
 	// concurrent use; it ends when its context does.
 	Tools []Tool
 	Call  func(ctx context.Context, c ToolCall) ToolResult
-	// MCP is the endpoint with the same tools for a backend that runs elsewhere.
-	MCP Endpoint
+	// MCP returns the endpoint with the same tools for a backend whose program calls them itself.
+	// It is valid as long as the session. execute executes a call, usually by Call; it may be
+	// called concurrently. Nil means that there is no endpoint.
+	MCP func(execute func(context.Context, ToolCall) ToolResult) Endpoint
 	// Dir is the working directory of a backend that is a program; empty means a temporary one.
 	Dir string
 	// From is the conversation to continue; the zero value begins a new one. With Fork the
@@ -162,6 +171,30 @@ type Tool struct {
 	Schema json.RawMessage
 	// Parallel says that several calls may run concurrently.
 	Parallel bool
+	// Title, Hints and Output describe the tool to programs outside the hub and to their users.
+	Title string
+	Hints ToolHints
+	// Output is the form of the result; nil if it is a text.
+	Output *ToolOutput
+}
+
+// ToolHints says what a tool does to its environment, for programs that ask their users before they
+// call some tools.
+type ToolHints struct {
+	// ReadOnly tools change nothing. Destructive tools may replace or delete something.
+	ReadOnly, Destructive bool
+	// Idempotent tools have no further effect when they are called again with the same input.
+	Idempotent bool
+	// OpenWorld tools may reach systems outside the hub.
+	OpenWorld bool
+}
+
+// ToolOutput is the form of a result whose text is JSON.
+type ToolOutput struct {
+	// Schema is a JSON Schema of an object.
+	Schema json.RawMessage
+	// Key, unless empty, is the field of that object that holds the result, which is no object itself.
+	Key string
 }
 
 // ToolCall is one call of a tool.

@@ -25,6 +25,8 @@ type Warmer interface {
 type TableConfig struct {
 	// Default is the default provider; the first one unless set.
 	Default string
+	// Aliases are further names of providers. A provider of that name counts before its alias.
+	Aliases map[string]string
 	// Warm lists the providers to keep ready, if they are [Warmer]s; the default one unless
 	// set.
 	Warm []string
@@ -97,9 +99,12 @@ func NewTable(cfg TableConfig, all ...Provider) (*Table, error) {
 	return t, nil
 }
 
-// Get returns the provider of that name.
+// Get returns the provider of that name or alias.
 func (t *Table) Get(name string) (Provider, bool) {
 	p, ok := t.byName[name]
+	if !ok {
+		p, ok = t.byName[t.cfg.Aliases[name]]
+	}
 	return p, ok
 }
 

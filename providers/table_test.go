@@ -79,7 +79,7 @@ func (w *warm) fail(err error) {
 func TestTableFindsProviders(t *testing.T) {
 	t.Parallel()
 	a, b := &cold{name: "a"}, &cold{name: "b"}
-	table, err := providers.NewTable(providers.TableConfig{Default: "b"}, a, b)
+	table, err := providers.NewTable(providers.TableConfig{Default: "b", Aliases: map[string]string{"other": "a", "b": "a", "gone": "c"}}, a, b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,6 +88,14 @@ func TestTableFindsProviders(t *testing.T) {
 	}
 	if got, ok := table.Get("c"); ok {
 		t.Errorf("c is %v, want none", got)
+	}
+	for name, want := range map[string]providers.Provider{"other": a, "b": b} {
+		if got, ok := table.Get(name); !ok || got != want {
+			t.Errorf("%s is %v, want %s", name, got, want.Name())
+		}
+	}
+	if got, ok := table.Get("gone"); ok {
+		t.Errorf("an alias of nothing is %v", got)
 	}
 	if table.Default() != providers.Provider(b) {
 		t.Errorf("default is %v, want %v", table.Default(), b)

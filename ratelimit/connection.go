@@ -36,19 +36,19 @@ type buckets struct {
 // NewConnection returns the limits of a user's connection. It continues with the buckets of a
 // connection that ended within the last minute, so that reconnecting does not give a full bucket. A
 // Connection is not safe for concurrent use.
-func (k *Limiter) NewConnection(user string) Connection {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	left := k.saved.get(user, func() []savedBuckets { return nil })
+func (l *Limiter) NewConnection(user string) Connection {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	left := l.saved.get(user, func() []savedBuckets { return nil })
 	for len(left) > 0 {
 		last := left[len(left)-1]
 		left = left[:len(left)-1]
-		k.saved.set(user, left)
+		l.saved.set(user, left)
 		if time.Since(last.at) < minute {
-			return Connection{k: k, state: last.buckets}
+			return Connection{k: l, state: last.buckets}
 		}
 	}
-	return Connection{k: k}
+	return Connection{k: l}
 }
 
 // savedBuckets are the buckets of a connection that ended.

@@ -41,6 +41,7 @@ const (
 	limitRenewals     = "renewals"
 	limitRequests     = "requests"
 	limitReads        = "reads"
+	limitProbes       = "probes"
 )
 
 // Config has the limits, each per minute. The zero value means the defaults.
@@ -57,6 +58,8 @@ type Config struct {
 	Renewals int
 	// Requests bounds a user's REST calls that change something (300), Reads the others (1,200).
 	Requests, Reads int
+	// Probes bounds a user's requests that make the hub ask a model server (20).
+	Probes int
 	// Observer receives refusals; nil means none.
 	Observer Observer
 }
@@ -70,6 +73,7 @@ func (c Config) withDefaults() Config {
 	c.Renewals = cmp.Or(c.Renewals, 10)
 	c.Requests = cmp.Or(c.Requests, 300)
 	c.Reads = cmp.Or(c.Reads, 1200)
+	c.Probes = cmp.Or(c.Probes, 20)
 	if c.Observer == nil {
 		c.Observer = noopObserver{}
 	}
@@ -109,17 +113,17 @@ func New(cfg Config, counts Counts) *Limiter {
 
 // Connect counts a connection of a user. It returns 0, or how long to wait if a limit is exceeded.
 // When the store is unavailable it counts this replica's connections only.
-func (k *Limiter) Connect(ctx context.Context, user string, resume bool) time.Duration {
+func (l *Limiter) Connect(ctx context.Context, user string, resume bool) time.Duration {
 	if resume {
-		return k.report(limitResumes, k.countShared(ctx, user, "resume", k.cfg.Resumes))
+		return l.report(limitResumes, l.countShared(ctx, user, "resume", l.cfg.Resumes))
 	}
-	return k.report(limitConnects, k.countShared(ctx, user, "fresh", k.cfg.Connects))
+	return l.report(limitConnects, l.countShared(ctx, user, "fresh", l.cfg.Connects))
 }
 
 // Address counts an unauthenticated connection of an address. IPv6 addresses count by their /64,
 // the prefix of one household.
-func (k *Limiter) Address(addr netip.Addr) time.Duration {
-	if k.cfg.Off {
+func (l *Limiter) Address(addr netip.Addr) time.Duration {
+	if l.cfg.Off {
 		return 0
 	}
 	addr = addr.Unmap().WithZone("")
@@ -127,34 +131,39 @@ func (k *Limiter) Address(addr netip.Addr) time.Duration {
 		net, _ := addr.Prefix(64) // 64 always fits
 		addr = net.Addr()
 	}
-	k.mu.Lock()
-	l := k.strangers.get(addr, func() *rate.Limiter { return newBucket(k.cfg.Strangers, burstPartStranger) })
-	k.mu.Unlock()
-	return k.report(limitStrangers, takeToken(l, time.Now()))
+	l.mu.Lock()
+	bucket := l.strangers.get(addr, func() *rate.Limiter { return newBucket(l.cfg.Strangers, burstPartStranger) })
+	l.mu.Unlock()
+	return l.report(limitStrangers, takeToken(bucket, time.Now()))
 }
 
 // report notifies the observer if wait is positive, and returns wait.
-func (k *Limiter) report(limit string, wait time.Duration) time.Duration {
+func (l *Limiter) report(limit string, wait time.Duration) time.Duration {
 	if wait > 0 {
-		k.cfg.Observer.Limited(limit)
+		l.cfg.Observer.Limited(limit)
 	}
 	return wait
 }
 
 // Request counts a REST call of a user that changes something.
-func (k *Limiter) Request(ctx context.Context, user string) time.Duration {
-	return k.report(limitRequests, k.countShared(ctx, user, "request", k.cfg.Requests))
+func (l *Limiter) Request(ctx context.Context, user string) time.Duration {
+	return l.report(limitRequests, l.countShared(ctx, user, "request", l.cfg.Requests))
 }
 
 // Read counts a REST call of a user that changes nothing.
-func (k *Limiter) Read(ctx context.Context, user string) time.Duration {
-	return k.report(limitReads, k.countShared(ctx, user, "read", k.cfg.Reads))
+func (l *Limiter) Read(ctx context.Context, user string) time.Duration {
+	return l.report(limitReads, l.countShared(ctx, user, "read", l.cfg.Reads))
+}
+
+// Probe counts a REST call of a user that makes the hub ask a model server.
+func (l *Limiter) Probe(ctx context.Context, user string) time.Duration {
+	return l.report(limitProbes, l.countShared(ctx, user, "probe", l.cfg.Probes))
 }
 
 // countShared counts over all replicas.
-func (k *Limiter) countShared(ctx context.Context, user, kind string, n int) time.Duration {
-	if k.cfg.Off {
+func (l *Limiter) countShared(ctx context.Context, user, kind string, n int) time.Duration {
+	if l.cfg.Off {
 		return 0
 	}
-	return k.shared.count(ctx, user, kind, n)
+	return l.shared.count(ctx, user, kind, n)
 }

@@ -22,7 +22,7 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 	t.Parallel()
 	addr := netip.MustParseAddr("192.0.2.1")
 	for _, n := range []int{1, 2, 3, 10, 100, 601} {
-		cfg := ratelimit.Config{Connects: n, Resumes: n, Strangers: n, Messages: n, Interactions: n, Renewals: n, Requests: n, Reads: n}
+		cfg := ratelimit.Config{Connects: n, Resumes: n, Strangers: n, Messages: n, Interactions: n, Renewals: n, Requests: n, Reads: n, Probes: n}
 		for name, door := range map[string]func(*testing.T) func() time.Duration{
 			"message": func(*testing.T) func() time.Duration {
 				c := ratelimit.New(cfg, nil).NewConnection("ann")
@@ -49,6 +49,11 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 				t.Helper()
 				k := ratelimit.New(cfg, openStore(t))
 				return func() time.Duration { return k.Read(t.Context(), "ann") }
+			},
+			"probe": func(t *testing.T) func() time.Duration {
+				t.Helper()
+				k := ratelimit.New(cfg, openStore(t))
+				return func() time.Duration { return k.Probe(t.Context(), "ann") }
 			},
 			"connect": func(t *testing.T) func() time.Duration {
 				t.Helper()

@@ -12,7 +12,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// The activities of a session between two steps have names as well.
+// A session that is stuck between two steps reports the activity that it is stuck in.
 func TestActivityBetweenSteps(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -34,31 +34,31 @@ func TestActivityBetweenSteps(t *testing.T) {
 		if _, err := h.Create(t.Context(), NewSession{ID: "ses-1", User: "ada"}); err != nil {
 			t.Fatal(err)
 		}
-		r, err := h.Open(t.Context(), "ses-1")
+		hd, err := h.Open(t.Context(), "ses-1")
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer r.Close()
-		in := func(want string) {
+		defer hd.Close()
+		wantActivity := func(want string) {
 			t.Helper()
 			time.Sleep(time.Second)
 			all := h.Statuses(t.Context())
 			if len(all) != 1 || all[0].Activity != want || all[0].Stuck != (want != "") {
-				t.Errorf("it is %+v, want it in %q", all, want)
+				t.Errorf("statuses are %+v, want one with the activity %q", all, want)
 			}
 		}
 		gate := make(chan struct{})
-		r.live.activeOwner.Load().view.requestStatus(&statusRequest{run: func(*introspection) { <-gate }})
-		in("look")
+		hd.live.activeOwner.Load().view.requestStatus(&statusRequest{run: func(*introspection) { <-gate }})
+		wantActivity("look")
 		close(gate)
-		in("")
+		wantActivity("")
 		reply := make(chan wire.SessionState)
-		if err := r.live.mailbox.requestSnapshot(snapshotRequest{reply: reply}); err != nil {
+		if err := hd.live.mailbox.requestSnapshot(snapshotRequest{reply: reply}); err != nil {
 			t.Fatal(err)
 		}
-		in("snapshot")
+		wantActivity("snapshot")
 		<-reply
-		in("")
+		wantActivity("")
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/contextpool"
 	"github.com/everdesk/everdesk/history"
+	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 	"github.com/everdesk/everdesk/workflow"
@@ -79,32 +80,32 @@ func (a *agents) addLateSender(id wire.MessageID, from wire.ConnectionID) {
 }
 
 // startAgents restores the agents, apps and plan of a session that becomes owned here.
-func (l *owner) startAgents(tables map[string]map[string][]byte, lists map[string][][]byte) error {
-	cfg := l.live.env.cfg
+func (ow *owner) startAgents(tables map[string]map[string][]byte, lists map[string][][]byte) error {
+	cfg := ow.live.env.cfg
 	if cfg.NewRunner == nil {
 		return nil
 	}
-	a := &agents{w: &l.w, poolTouched: true, gaugesStale: true, openTools: map[toolUse]bool{}, lateSenders: map[wire.MessageID][]wire.ConnectionID{}}
-	l.setAgents(a)
-	session := poolSession{stepWriter: &l.w, agents: a, questions: &l.commands.questions, replies: &l.commands.replies}
-	a.runner = cfg.NewRunner(l.held.ctx, agentpool.SessionRef{
-		Session: l.live.id, Epoch: l.held.lease.Epoch, User: l.w.user, Sink: port{l}, Desktop: port{l}.desktop(),
+	a := &agents{w: &ow.w, poolTouched: true, gaugesStale: true, openTools: map[toolUse]bool{}, lateSenders: map[wire.MessageID][]wire.ConnectionID{}}
+	ow.setAgents(a)
+	session := poolSession{stepWriter: &ow.w, agents: a, questions: &ow.commands.questions, replies: &ow.commands.replies, clientCalls: &ow.live.env.clientCalls}
+	a.runner = cfg.NewRunner(ow.held.ctx, agentpool.SessionRef{
+		Session: ow.live.id, Epoch: ow.held.lease.Epoch, User: ow.w.user, Sink: port{ow}, Desktop: port{ow}.desktop(),
 	})
 	a.pool = contextpool.New(contextpool.Config{
-		Session: l.live.id, Provider: cfg.Provider, Budget: cfg.Budget, Window: cfg.Window, CondenseAt: cfg.CondenseAt,
+		Session: ow.live.id, Provider: cfg.Provider, Budget: cfg.Budget, Window: cfg.Window, CondenseAt: cfg.CondenseAt,
 	}, contextpool.Session{Step: session, Rows: session, State: session, Ends: session}, a.runner.Runs, a.runner.Providers)
 	if err := a.pool.Restore(tables, lists); err != nil {
-		return &store.CorruptError{Where: "agents of session " + string(l.live.id), Reason: err.Error()}
+		return &store.CorruptError{Where: "agents of session " + string(ow.live.id), Reason: err.Error()}
 	}
 	if len(tables[history.TaskTable]) == 0 {
-		tasks, err := l.live.env.reader.rebuildTasks(l.held.ctx, l.live.id, tables)
+		tasks, err := ow.live.env.reader.rebuildTasks(ow.held.ctx, ow.live.id, tables)
 		if err != nil {
 			return err
 		}
 		a.pool.SetTasks(tasks)
 	}
 	if err := a.apps.restore(tables[appsTable]); err != nil {
-		return &store.CorruptError{Where: "apps of session " + string(l.live.id), Reason: err.Error()}
+		return &store.CorruptError{Where: "apps of session " + string(ow.live.id), Reason: err.Error()}
 	}
 	return a.restorePlan(cfg.Plan, tables[workflow.Table])
 }
@@ -112,9 +113,10 @@ func (l *owner) startAgents(tables map[string]map[string][]byte, lists map[strin
 // poolSession fills the roles of [contextpool.Session]: the pool of agents writes the owner's step.
 type poolSession struct {
 	*stepWriter
-	agents    *agents
-	questions *questions
-	replies   *replies
+	agents      *agents
+	questions   *questions
+	replies     *replies
+	clientCalls *clientCalls
 }
 
 // EmitReply implements [contextpool.StepWriter].
@@ -128,6 +130,11 @@ func (s poolSession) JobEnded(w workflow.JobResult) {
 	s.agents.plan.jobResults = append(s.agents.plan.jobResults, w)
 }
 
+// ClientCallEnded implements [contextpool.EndListener].
+func (s poolSession) ClientCallEnded(c ClientCall, r providers.ToolResult) {
+	s.AfterCommit(func() { s.clientCalls.deliver(c, r) })
+}
+
 // RemoveRows implements [contextpool.RowLog].
 func (s poolSession) RemoveRows(r wire.HistoryRewound, since, stay []wire.UIRow) {
 	s.agents.plan.recordRewind(since, stay)
@@ -136,14 +143,14 @@ func (s poolSession) RemoveRows(r wire.HistoryRewound, since, stay []wire.UIRow)
 
 // stopAgents stops the agents and drops their pending work: the next owner continues from what was
 // committed.
-func (l *owner) stopAgents() {
-	a := l.agents
+func (ow *owner) stopAgents() {
+	a := ow.agents
 	if a == nil {
 		return
 	}
-	l.held.cancel(nil)
+	ow.held.cancel(nil)
 	a.runner.Close()
-	l.live.mailbox.removeItems(func(it *item) bool {
+	ow.live.mailbox.removeItems(func(it *item) bool {
 		if it.work != nil {
 			it.finish(errLost)
 		}

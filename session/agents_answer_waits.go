@@ -66,20 +66,20 @@ func (w *answerWaits) count() int {
 // takeMatching removes the waits that an answer fits and returns a function that delivers the
 // answer, to be called after the commit; nil if there are none.
 func (w *answerWaits) takeMatching(name string, answer any) func() {
-	var told, rest []*answerWait
+	var matching, rest []*answerWait
 	for _, one := range w.by[name] {
 		if one.fits == nil || one.fits(answer) {
-			told = append(told, one)
+			matching = append(matching, one)
 		} else {
 			rest = append(rest, one)
 		}
 	}
-	if len(told) == 0 {
+	if len(matching) == 0 {
 		return nil
 	}
 	w.set(name, rest)
 	return func() {
-		for _, one := range told {
+		for _, one := range matching {
 			one.answer <- answer
 		}
 	}

@@ -86,8 +86,8 @@ func (a *apps) all() []store.Op {
 	return ops
 }
 
-func (k *app) storeOp() store.Op {
-	return store.Set(appsTable, appField(windowKey{k.Monitor, k.Window}), appFormat().Append(nil, k))
+func (a *app) storeOp() store.Op {
+	return store.Set(appsTable, appField(windowKey{a.Monitor, a.Window}), appFormat().Append(nil, a))
 }
 
 func appField(p windowKey) string { return fieldName(string(p.monitor) + "/" + string(p.window)) }

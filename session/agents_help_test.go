@@ -28,7 +28,7 @@ import (
 type agentStore interface {
 	testStore
 	agentpool.Semaphores
-	tools.Documents
+	session.Documents
 }
 
 // deployment is a store and a file store that several hubs share.
@@ -125,7 +125,7 @@ func startAgentHub(t *testing.T, s *deployment, cfg hubConfig) *agentHub {
 	hands := tools.New(tools.Config{Files: s.fileStore, Documents: o.store, Version: "test", Logger: log})
 	o.limiter = agentpool.NewLimiter(o.store, cfg.limits, log)
 	runner := agentpool.NewRunner(agentpool.Config{Limiter: o.limiter, Providers: backends, Tools: hands, Logger: log})
-	cfg.session.Provider, cfg.session.Logger = demo.Name, log
+	cfg.session.Provider, cfg.session.Logger, cfg.session.Documents = demo.Name, log, o.store
 	cfg.session.NewRunner = func(ctx context.Context, e agentpool.SessionRef) session.Runner {
 		if cfg.onRunner != nil {
 			cfg.onRunner(e)

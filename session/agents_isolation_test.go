@@ -82,7 +82,7 @@ func checkWorkers(t *testing.T, events []wire.Event, monitors map[wire.MessageID
 
 // Four main agents and six window agents run at the same time; two windows have the same id on
 // different monitors. Their actions are not mixed up.
-func TestMonitorsAndWindowsAreApart(t *testing.T) {
+func TestMonitorsAndWindowsAreIsolated(t *testing.T) {
 	t.Parallel()
 	for name, open := range deployments() {
 		t.Run(name, func(t *testing.T) {
@@ -148,7 +148,7 @@ func TestMonitorsAndWindowsAreApart(t *testing.T) {
 
 // Two sessions use the same monitor, window, message and file ids at the same time. Neither sees
 // anything of the other.
-func TestSessionsAreApart(t *testing.T) {
+func TestSessionsAreIsolated(t *testing.T) {
 	t.Parallel()
 	for name, open := range deployments() {
 		t.Run(name, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 
 // A restarted hub has everything: conversations, events since then, window agents, reload options
 // and used budgets. TestTurnsSurviveACrash covers queues and questions.
-func TestDefect18StateSurvivesARestart(t *testing.T) {
+func TestStateSurvivesARestart(t *testing.T) {
 	t.Parallel()
 	for name, open := range deployments() {
 		t.Run(name, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestDefect18StateSurvivesARestart(t *testing.T) {
 			d.sendText(firstMonitor, "m2", "/recall")
 			d.waitTurnEnd("m2")
 			got := d.turnText("m2")
-			for _, want := range []string{"xyzzy", "<ui:move>child {x:77,", `<ai agent="window-parent">Created window "child"`, "<open_windows>parent, child</open_windows>"} {
+			for _, want := range []string{"xyzzy", "<ui:move>child {x:77,", `<ai agent="window-parent">Created window "child"`, `<open_windows>parent (markdown "parent" 500×400), child (markdown "child" 200×200)</open_windows>`} {
 				if !strings.Contains(got, want) {
 					t.Errorf("the main agent got %q, want %q in it", got, want)
 				}
@@ -66,7 +66,7 @@ func TestDefect18StateSurvivesARestart(t *testing.T) {
 
 // A session without handles is unloaded, and unchanged when it is opened again. A session with work
 // stays loaded.
-func TestDefect19IdleSessionsAreUnloaded(t *testing.T) {
+func TestIdleSessionsAreUnloaded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newSyncDeployment(t)

@@ -55,24 +55,24 @@ func (s planStepWriter) Emit(p wire.ServerPayload) {
 type planExecutor struct{ agents *agents }
 
 // Begin implements [workflow.Executor].
-func (h planExecutor) Begin(j workflow.Job) {
-	if p := &h.agents.plan; p.holdJobs {
+func (pe planExecutor) Begin(j workflow.Job) {
+	if p := &pe.agents.plan; p.holdJobs {
 		p.heldJobs = append(p.heldJobs, j)
 		return
 	}
-	h.agents.poolForUpdate().StartJob(j)
+	pe.agents.poolForUpdate().StartJob(j)
 }
 
 // Stop implements [workflow.Executor].
-func (h planExecutor) Stop(job, reason string) { h.agents.poolForUpdate().StopJob(job, reason) }
+func (pe planExecutor) Stop(job, reason string) { pe.agents.poolForUpdate().StopJob(job, reason) }
 
 // Answered implements [workflow.Executor].
-func (h planExecutor) Answered(e workflow.Answered) {
-	h.agents.answerAfterCommit(inputName(e.Request), e)
+func (pe planExecutor) Answered(e workflow.Answered) {
+	pe.agents.answerAfterCommit(inputName(e.Request), e)
 }
 
 // Close implements [workflow.Executor].
-func (h planExecutor) Close(c workflow.Close) { h.agents.poolForUpdate().EndPlan(c) }
+func (pe planExecutor) Close(c workflow.Close) { pe.agents.poolForUpdate().EndPlan(c) }
 
 // inputName is the key of a question of a plan among the answer waits.
 func inputName(id wire.RequestID) string { return "h." + fieldName(string(id)) }

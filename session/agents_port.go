@@ -125,6 +125,35 @@ func (p port) Confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm,
 	if q.ID == "" {
 		q.ID = wire.DialogID(tools.QuestionPrefix + strings.ToLower(rand.Text()))
 	}
+	return p.confirm(ctx, c, q, about, wait, func() (tools.Verdict, *approval.Limit, bool) {
+		v, limit := p.l.agents.poolForUpdate().Questions.DecideApproval(c, about)
+		if v == approval.Approve || v == approval.Deny {
+			return p.l.commands.questions.recordVerdict(c, contextpool.Inquiry{Dialog: q.ID, Call: about}, v), nil, true
+		}
+		return tools.Verdict{}, limit, false
+	})
+}
+
+// Proceed implements [tools.Users].
+func (p port) Proceed(ctx context.Context, c tools.Caller, call providers.ToolCall) (tools.Verdict, error) {
+	decide := func() (tools.Verdict, *approval.Limit, bool) {
+		limit, over := p.l.agents.poolForUpdate().Questions.ExceedsLimit()
+		return tools.Verdict{Confirmed: true, Answered: true}, &limit, !over
+	}
+	var v tools.Verdict
+	within := false
+	if err := p.runInStep(ctx, func() { v, _, within = decide() }); err != nil || within {
+		return v, err
+	}
+	q := wire.DialogConfirm{ID: wire.DialogID(tools.QuestionID(c, call, "limit"))}
+	return p.confirm(ctx, c, q, call, limitQuestionTimeout, decide)
+}
+
+// confirm asks a question, unless decide has the answer: then its last result is true. With a limit
+// the question is whether to exceed that.
+func (p port) confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm, about providers.ToolCall, wait time.Duration,
+	decide func() (tools.Verdict, *approval.Limit, bool),
+) (tools.Verdict, error) {
 	w := newWait(ctx)
 	withdraw := func() {
 		if d, ok := p.l.w.state.Notices().Dialog(q.ID); ok {
@@ -140,9 +169,9 @@ func (p port) Confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm,
 		if _, open := p.l.w.state.Notices().Dialog(q.ID); open {
 			return nil
 		}
-		v, limit := p.l.agents.poolForUpdate().Questions.DecideApproval(c, about)
-		if v == approval.Approve || v == approval.Deny {
-			w.answer <- p.l.commands.questions.recordVerdict(c, contextpool.Inquiry{Dialog: q.ID, Call: about}, v)
+		decided, limit, ok := decide()
+		if ok {
+			w.answer <- decided
 			return nil
 		}
 		if limit != nil {

@@ -374,3 +374,22 @@ func TestApprovalLimits(t *testing.T) {
 	}
 	d.waitIdle()
 }
+
+// A limit counts every request of the model: with a limit of two, the call that leads to the third
+// one asks, though the call itself needs no approval.
+func TestRequestLimitAsks(t *testing.T) {
+	t.Parallel()
+	o := startAgentHub(t, newFileDeployment(t), hubConfig{})
+	d := o.newDesktop(t, "ses-1")
+	d.send("r", wire.SetAutoApproval{Rules: wire.AutoApproval{AutoApprovalEnabled: true, AllowedMaxRequests: 2}})
+	window := func(id string) string { return "/window " + id + " Title | text" }
+	d.sendText(firstMonitor, "m1", "/usage 10 10", window("a"), "/usage 10 10", window("b"))
+	row := d.waitQuestionRow(wire.AskAutoApprovalMaxReqReached)
+	if text := rowAnswer(t, row); text["type"] != "requests" || text["count"] != "2" {
+		t.Errorf("the row is %+v, want two requests counted", row)
+	}
+	d.send("a", wire.AskResponse{TS: row.TS, Response: wire.AnswerYes})
+	d.answeredRow(row.TS)
+	d.waitTurnEnd("m1")
+	d.waitIdle()
+}

@@ -67,19 +67,19 @@ func newTestConversation(t *testing.T) *testConversation {
 }
 
 // runInStep runs work in a step of the session's present owner.
-func (k *testConversation) runInStep(work func(l *owner)) {
+func (k *testConversation) runInStep(work func(ow *owner)) {
 	k.Helper()
 	for {
 		handle, err := k.hub.Open(k.Context(), "ses-1")
 		if err != nil {
 			k.Fatal(err)
 		}
-		l := k.hub.registry.lookup("ses-1").activeOwner.Load()
-		if l != nil {
-			err = port{l}.putAndWait(k.Context(), item{work: func() { work(l) }})
+		ow := k.hub.registry.lookup("ses-1").activeOwner.Load()
+		if ow != nil {
+			err = port{ow}.putAndWait(k.Context(), item{work: func() { work(ow) }})
 		}
 		handle.Close()
-		if l != nil && err == nil {
+		if ow != nil && err == nil {
 			return
 		}
 		if k.Context().Err() != nil {
@@ -91,8 +91,8 @@ func (k *testConversation) runInStep(work func(l *owner)) {
 func (k *testConversation) add(n int) {
 	k.Helper()
 	for range n {
-		k.runInStep(func(l *owner) {
-			l.w.AddRow(wire.UIRow{Type: wire.RowSay, Say: wire.SayText, Text: fmt.Sprint("row ", l.w.lastRow+1), MonitorID: firstMonitor})
+		k.runInStep(func(ow *owner) {
+			ow.w.AddRow(wire.UIRow{Type: wire.RowSay, Say: wire.SayText, Text: fmt.Sprint("row ", ow.w.lastRow+1), MonitorID: firstMonitor})
 		})
 	}
 }
@@ -142,8 +142,8 @@ func (k *testConversation) rowsFrom(id wire.RowID) (rows []wire.UIRow) {
 	if err != nil || len(page.Rows) != 1 {
 		k.Fatalf("one row up to %d: got %d, want 1, error %v", id, len(page.Rows), err)
 	}
-	k.runInStep(func(l *owner) {
-		if rows, err = l.w.rowsSince(firstMonitor, page.Rows[0].TS); err != nil {
+	k.runInStep(func(ow *owner) {
+		if rows, err = ow.w.rowsSince(firstMonitor, page.Rows[0].TS); err != nil {
 			k.Error(err)
 		}
 	})
@@ -157,16 +157,16 @@ func TestOldRowsChangeInTheArchive(t *testing.T) {
 	k := newTestConversation(t)
 	k.add(230)
 	old := k.rowsFrom(3)[0]
-	k.runInStep(func(l *owner) {
-		l.w.AddRow(wire.UIRow{Type: wire.RowSay, Say: wire.SayText, Text: "row 231", MonitorID: firstMonitor})
-		frames := len(l.w.step.frames)
+	k.runInStep(func(ow *owner) {
+		ow.w.AddRow(wire.UIRow{Type: wire.RowSay, Say: wire.SayText, Text: "row 231", MonitorID: firstMonitor})
+		frames := len(ow.w.step.frames)
 		changed := old
 		changed.ID, changed.Text = 0, "another"
-		l.w.Emit(wire.MessageUpdated{Action: wire.RowUpdated, Message: changed, MonitorID: firstMonitor})
+		ow.w.Emit(wire.MessageUpdated{Action: wire.RowUpdated, Message: changed, MonitorID: firstMonitor})
 		changed.TS = 5 // there is no such row
-		l.w.Emit(wire.MessageUpdated{Action: wire.RowUpdated, Message: changed, MonitorID: firstMonitor})
-		if len(l.w.step.frames) != frames {
-			t.Errorf("updates of an archived row and of none added %d events, want 0", len(l.w.step.frames)-frames)
+		ow.w.Emit(wire.MessageUpdated{Action: wire.RowUpdated, Message: changed, MonitorID: firstMonitor})
+		if len(ow.w.step.frames) != frames {
+			t.Errorf("updates of an archived row and of none added %d events, want 0", len(ow.w.step.frames)-frames)
 		}
 	})
 	if got, want := k.archiveText(), "1 2 3=another "+idRange(4, 231); got != want {
@@ -184,25 +184,25 @@ func TestRowsAreRewound(t *testing.T) {
 			t.Errorf("the rows from %d on are %s, want %s", id, got, idRange(id, 230))
 		}
 	}
-	k.runInStep(func(l *owner) {
-		if rows, err := l.w.rowsSince(firstMonitor, 5); len(rows) > 0 || err != nil {
+	k.runInStep(func(ow *owner) {
+		if rows, err := ow.w.rowsSince(firstMonitor, 5); len(rows) > 0 || err != nil {
 			t.Errorf("since a row that does not exist there are %d rows, error %v, want none", len(rows), err)
 		}
-		if rows, err := l.w.rowsSince("monitor-3", 5); len(rows) > 0 || err != nil {
+		if rows, err := ow.w.rowsSince("monitor-3", 5); len(rows) > 0 || err != nil {
 			t.Errorf("of a monitor that does not exist there are %d rows, error %v, want none", len(rows), err)
 		}
 	})
 	rewind := func(id wire.RowID, stay ...int) {
 		since := k.rowsFrom(id)
-		k.runInStep(func(l *owner) {
+		k.runInStep(func(ow *owner) {
 			var kept []wire.UIRow
 			p := wire.HistoryRewound{TS: since[0].TS, MonitorID: firstMonitor}
 			for _, i := range stay {
 				kept = append(kept, since[i])
 				p.Kept = append(p.Kept, since[i].TS)
 			}
-			l.w.rewindRows(firstMonitor, since, kept)
-			l.w.Emit(p)
+			ow.w.rewindRows(firstMonitor, since, kept)
+			ow.w.Emit(p)
 		})
 	}
 	rewind(220, 3)
@@ -221,7 +221,7 @@ func TestRowsAreRewound(t *testing.T) {
 	rewind(5)
 	k.add(2)
 	k.store.forgets.Store(false)
-	k.runInStep(func(l *owner) { l.w.Emit(wire.SessionRenamed{Title: "x"}) }) // fails because of the lost batch, and is repeated
+	k.runInStep(func(ow *owner) { ow.w.Emit(wire.SessionRenamed{Title: "x"}) }) // fails because of the lost batch, and is repeated
 	k.add(1)
 	if got, want := k.archiveText(), idRange(1, 4)+" 239 240 241"; got != want || k.store.forgot.Load() < 3 {
 		t.Errorf("after %d lost batches there are %s, want at least 3 and %s", k.store.forgot.Load(), got, want)

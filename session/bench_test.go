@@ -12,6 +12,7 @@ import (
 
 	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/contextpool"
+	"github.com/everdesk/everdesk/profiles"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/store/filestore"
@@ -44,8 +45,9 @@ type idleRunner struct {
 	contextpool.Providers
 }
 
-func (idleRunner) HasProvider(string) bool { return true }
-func (idleRunner) Launch()                 {}
+func (idleRunner) HasProvider(string) bool              { return true }
+func (idleRunner) DefaultProvider(profiles.Role) string { return "" }
+func (idleRunner) Launch()                              {}
 
 // BenchmarkSteps measures small actions through mailbox, step and an empty Center, in many sessions
 // in turn, so that every step starts with cold caches.

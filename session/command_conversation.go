@@ -66,7 +66,7 @@ func blankReply(field string, monitor wire.MonitorID) reply {
 func (cv *conversation) messageOf(c *Command, m wire.UserMessage) (contextpool.Message, reply) {
 	message := contextpool.Message{
 		ID: messageIDOf(c), By: c.From.Connection, Guest: c.isGuestOf(cv.w.user),
-		Monitor: cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor), Text: m.Content,
+		Monitor: cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor), Text: m.Content, Viewer: m.Viewer,
 	}
 	for _, i := range m.Interactions {
 		if i.ImageData == "" {
@@ -103,7 +103,7 @@ func (cv *conversation) doWindowMessage(c *Command, m wire.WindowMessage) reply 
 	if refused.Verdict == verdictRejected {
 		return refused
 	}
-	if message.Text = m.Content; isBlank(m.Content) {
+	if message.Text, message.Viewer = m.Content, m.Viewer; isBlank(m.Content) {
 		return blankReply("content", message.Monitor)
 	}
 	return cv.replies.submitToAgent(message, func() { cv.agents.poolForUpdate().HandleWindowMessage(message) })
@@ -115,7 +115,7 @@ func (cv *conversation) doComponentAction(c *Command, m wire.ComponentAction) re
 	if refused.Verdict == verdictRejected {
 		return refused
 	}
-	message.Text = fmt.Sprintf("%s (%s)", m.Action, cmp.Or(m.WindowTitle, string(m.WindowID)))
+	message.Text, message.Viewer = fmt.Sprintf("%s (%s)", m.Action, cmp.Or(m.WindowTitle, string(m.WindowID))), m.Viewer
 	return cv.replies.submitToAgent(message, func() { cv.agents.poolForUpdate().HandleComponentAction(message, m) })
 }
 

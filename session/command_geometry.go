@@ -89,10 +89,10 @@ func (dc *desktopCommands) flushMove(p windowKey) {
 }
 
 // flushMoves emits all pending bounds.
-func (l *owner) flushMoves() error {
-	for p := range l.commands.desktop.geometry {
-		l.commands.desktop.flushMove(p)
-		if err := l.committer.commitIfFull(); err != nil {
+func (ow *owner) flushMoves() error {
+	for p := range ow.commands.desktop.geometry {
+		ow.commands.desktop.flushMove(p)
+		if err := ow.committer.commitIfFull(); err != nil {
 			return err
 		}
 	}
@@ -100,20 +100,20 @@ func (l *owner) flushMoves() error {
 }
 
 // flushDueMoves emits the pending bounds whose interval is over, and drops windows at rest.
-func (l *owner) flushDueMoves() error {
-	if len(l.commands.desktop.geometry) == 0 {
+func (ow *owner) flushDueMoves() error {
+	if len(ow.commands.desktop.geometry) == 0 {
 		return nil
 	}
-	for p, m := range l.commands.desktop.geometry {
+	for p, m := range ow.commands.desktop.geometry {
 		switch {
-		case l.w.now.Before(m.notBefore):
+		case ow.w.now.Before(m.notBefore):
 		case m.pending:
-			l.commands.desktop.emitBounds(p, m)
-			if err := l.committer.commitIfFull(); err != nil {
+			ow.commands.desktop.emitBounds(p, m)
+			if err := ow.committer.commitIfFull(); err != nil {
 				return err
 			}
 		default:
-			delete(l.commands.desktop.geometry, p)
+			delete(ow.commands.desktop.geometry, p)
 		}
 	}
 	return nil

@@ -94,68 +94,68 @@ type ledgerKey struct {
 	time wire.Millis
 }
 
-func (g *ledger) clone() ledger { return ledger{maps.Clone(g.by), slices.Clone(g.order)} }
+func (l *ledger) clone() ledger { return ledger{maps.Clone(l.by), slices.Clone(l.order)} }
 
-func (g *ledger) find(id wire.MessageID) (entry, bool) {
-	e, ok := g.by[id]
+func (l *ledger) find(id wire.MessageID) (entry, bool) {
+	e, ok := l.by[id]
 	return e, ok
 }
 
 // add records a message and its reply, and removes the oldest entries beyond ledgerIDs.
-func (g *ledger) add(id wire.MessageID, e entry, ops *[]store.Op) {
-	if g.by == nil {
-		g.by = map[wire.MessageID]entry{}
+func (l *ledger) add(id wire.MessageID, e entry, ops *[]store.Op) {
+	if l.by == nil {
+		l.by = map[wire.MessageID]entry{}
 	}
-	g.by[id] = e
-	g.order = append(g.order, ledgerKey{id, e.Time})
+	l.by[id] = e
+	l.order = append(l.order, ledgerKey{id, e.Time})
 	*ops = append(*ops, store.Set(ledgerTable, string(id), entryFormat().Append(nil, &e)))
-	for len(g.order) > ledgerIDs {
-		g.removeOldest(ops)
+	for len(l.order) > ledgerIDs {
+		l.removeOldest(ops)
 	}
 }
 
 // update replaces the record of a message.
-func (g *ledger) update(id wire.MessageID, e entry, ops *[]store.Op) {
-	g.by[id] = e
+func (l *ledger) update(id wire.MessageID, e entry, ops *[]store.Op) {
+	l.by[id] = e
 	*ops = append(*ops, store.Set(ledgerTable, string(id), entryFormat().Append(nil, &e)))
 }
 
-func (g *ledger) removeOldest(ops *[]store.Op) {
-	id := g.order[0].id
-	g.order = g.order[1:]
-	delete(g.by, id)
+func (l *ledger) removeOldest(ops *[]store.Op) {
+	id := l.order[0].id
+	l.order = l.order[1:]
+	delete(l.by, id)
 	*ops = append(*ops, store.Unset(ledgerTable, string(id)))
 }
 
 // prune removes entries older than ledgerAge.
-func (g *ledger) prune(now time.Time, ops *[]store.Op) {
+func (l *ledger) prune(now time.Time, ops *[]store.Op) {
 	oldest := wire.Millis(now.Add(-ledgerAge).UnixMilli())
-	for n := 0; n < ledgerPrune && len(g.order) > 0 && g.order[0].time <= oldest; n++ {
-		g.removeOldest(ops)
+	for n := 0; n < ledgerPrune && len(l.order) > 0 && l.order[0].time <= oldest; n++ {
+		l.removeOldest(ops)
 	}
 }
 
 // restore reads the table that add writes.
-func (g *ledger) restore(table map[string][]byte) error {
-	g.by = make(map[wire.MessageID]entry, len(table))
-	g.order = make([]ledgerKey, 0, len(table))
+func (l *ledger) restore(table map[string][]byte) error {
+	l.by = make(map[wire.MessageID]entry, len(table))
+	l.order = make([]ledgerKey, 0, len(table))
 	for id, data := range table {
 		e, err := entryFormat().DecodeOwn(data)
 		if err != nil {
 			return fmt.Errorf("message %q: %w", id, err)
 		}
-		g.by[wire.MessageID(id)] = e
-		g.order = append(g.order, ledgerKey{wire.MessageID(id), e.Time})
+		l.by[wire.MessageID(id)] = e
+		l.order = append(l.order, ledgerKey{wire.MessageID(id), e.Time})
 	}
-	slices.SortFunc(g.order, func(a, b ledgerKey) int { return cmp.Compare(a.time, b.time) })
+	slices.SortFunc(l.order, func(a, b ledgerKey) int { return cmp.Compare(a.time, b.time) })
 	return nil
 }
 
 // all returns the ops that write all entries again.
-func (g *ledger) all() []store.Op {
-	ops := make([]store.Op, 0, len(g.by))
-	for _, d := range g.order {
-		e := g.by[d.id]
+func (l *ledger) all() []store.Op {
+	ops := make([]store.Op, 0, len(l.by))
+	for _, d := range l.order {
+		e := l.by[d.id]
 		ops = append(ops, store.Set(ledgerTable, string(d.id), entryFormat().Append(nil, &e)))
 	}
 	return ops

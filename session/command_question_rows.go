@@ -15,19 +15,23 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Questions of agents are also rows of the conversation and can be answered there: a row names its
-// dialog or prompt, so that one answer counts whichever way it came.
+// This file answers questions through the rows of the conversation. A question of an agent is a
+// dialog or a prompt, and also a row that names it. The first answer counts, whether it came to the
+// dialog, to the prompt or to the row.
 
-// limitQuestionTimeout is how long the session waits for the decision whether its agents may exceed
-// a limit of requests or cost.
+// limitQuestionTimeout bounds the wait for the decision whether agents may exceed a limit of requests
+// or cost.
 const limitQuestionTimeout = 24 * time.Hour
 
 // limitDialog turns a permission question into the question whether to exceed the limit.
 func limitDialog(q wire.DialogConfirm, limit approval.Limit) wire.DialogConfirm {
 	q.Title, q.ConfirmText, q.CancelText = "Go on?", "Go on", "Stop"
 	q.Message = fmt.Sprintf("The agents have made the %s requests that they may make without asking.", limit.Count)
-	if limit.Type == "cost" {
+	switch limit.Type {
+	case "cost":
 		q.Message = fmt.Sprintf("The agents have spent the $%s that they may spend without asking.", limit.Count)
+	case "unknown_cost":
+		q.Message = fmt.Sprintf("The agents may spend $%s without asking, but the price of their model is unknown.", limit.Count)
 	}
 	permission := wire.PermissionOptions{}
 	if q.PermissionOptions != nil {
@@ -59,8 +63,8 @@ func (q *questions) updateQuestionRow(dialog wire.DialogID, prompt wire.PromptID
 	if e.Reason == wire.ClosedAnswered {
 		switch {
 		case prompt != "":
-			said := slices.DeleteFunc(append(slices.Clone(e.Selected), e.Text), func(s string) bool { return s == "" })
-			r.Response, r.Text = wire.AnswerMessage, strings.Join(said, ", ")
+			parts := slices.DeleteFunc(append(slices.Clone(e.Selected), e.Text), func(s string) bool { return s == "" })
+			r.Response, r.Text = wire.AnswerMessage, strings.Join(parts, ", ")
 		case e.Confirmed:
 			r.Response = wire.AnswerYes
 		default:
@@ -70,14 +74,16 @@ func (q *questions) updateQuestionRow(dialog wire.DialogID, prompt wire.PromptID
 	q.agents.poolForUpdate().Questions.CloseQuestion(dialog, prompt, r)
 }
 
-// answerRow accepts an answer to the row of a question.
+// answerRow accepts an answer to the row of a question and passes it to the dialog or prompt of the
+// row. A row that was answered already is passed on as well: the same answer again gets the first
+// result.
 func (q *questions) answerRow(c *Command, m wire.AskResponse) reply {
 	if !q.allowAnswer() {
 		return tooManyAnswers()
 	}
-	nothing := refused(wire.CodeSessionInvalidState, "there is nothing to answer")
+	nothingToAnswer := refused(wire.CodeSessionInvalidState, "there is nothing to answer")
 	if q.agents == nil {
-		return nothing
+		return nothingToAnswer
 	}
 	dialog, prompt, open := q.agents.poolForUpdate().Questions.OpenQuestion(m.TS)
 	if !open {
@@ -86,7 +92,7 @@ func (q *questions) answerRow(c *Command, m wire.AskResponse) reply {
 		}
 		row, ok := q.w.state.Rows().Row(m.TS)
 		if !ok || row.Type != wire.RowAsk || !row.IsAnswered {
-			return nothing
+			return nothingToAnswer
 		}
 		if dialog, prompt = contextpool.QuestionOfRow(row); dialog == "" && prompt == "" {
 			return refused(wire.CodeHITLRequestExpired, "the question is answered already")
@@ -157,9 +163,9 @@ func responseTo(p wire.OpenPrompt, m wire.AskResponse) (wire.UserPromptResponse,
 // itself.
 func textAnswer(p wire.OpenPrompt, text string) wire.UserPromptResponse {
 	r := wire.UserPromptResponse{PromptID: p.ID}
-	said := strings.TrimSpace(text)
+	trimmed := strings.TrimSpace(text)
 	for _, o := range p.Options {
-		if said != "" && (said == o.Value || said == o.Label) {
+		if trimmed != "" && (trimmed == o.Value || trimmed == o.Label) {
 			r.SelectedValues = []string{o.Value}
 			return r
 		}
@@ -202,8 +208,8 @@ func (q *questions) answerFromQueue(c tools.Caller, id wire.PromptID) (wire.User
 	return given, true
 }
 
-// recordUserActivity tells the pool that a person did something: the rules answer questions only
-// for people who are away.
+// recordUserActivity cancels the automatic answers of the rules after a message that only a person
+// sends: the rules answer questions only while people are away.
 func (cs *commands) recordUserActivity(c *Command) {
 	if cs.agents == nil {
 		return
@@ -217,7 +223,7 @@ func (cs *commands) recordUserActivity(c *Command) {
 	}
 }
 
-// answerOverdue answers the prompts that people have left open for as long as the rules allow.
+// answerOverdue answers the prompts for which the rules have an automatic answer that is due.
 func (q *questions) answerOverdue() {
 	if q.agents == nil {
 		return

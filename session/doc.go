@@ -32,6 +32,7 @@
 //     leases and commits.
 //   - view*.go, introspection: status, gauges, inspection and activity of an owned session.
 //   - agents*.go: the agents of an owned session, and the port through which their tools reach it.
+//   - client_calls.go: tool calls of programs, which any replica hands to the owner.
 //   - owner_step.go: the stepWriter, which all of these write to.
 //
 // States are data: live_ownership.go (roles, leases), owner_step_state.go (the step, and the store's

@@ -21,6 +21,7 @@ type faultStore struct {
 	calls atomic.Int64 // number of calls
 	tails atomic.Int64 // number of open tails
 	lists atomic.Int64 // number of list reads
+	packs atomic.Int64 // number of calls of Pack
 	// parts, if set, is the partition of a session, and lost is the partition that is unavailable.
 	parts func(wire.SessionID) int
 	lost  atomic.Int64
@@ -139,6 +140,11 @@ func (m *faultStore) Release(ctx context.Context, l store.Lease) error {
 		f()
 	}
 	return err
+}
+
+func (m *faultStore) Pack(ctx context.Context, l store.Lease) error {
+	m.packs.Add(1)
+	return m.Release(ctx, l)
 }
 
 func (m *faultStore) onCommit(f func(ctx context.Context, l store.Lease, b store.Batch, do func() (store.Receipt, error)) (store.Receipt, error)) {

@@ -52,62 +52,62 @@ type Handle struct {
 }
 
 // Session returns the id of the session.
-func (r *Handle) Session() wire.SessionID { return r.live.id }
+func (hd *Handle) Session() wire.SessionID { return hd.live.id }
 
 // Attach adds a tab, see [broadcast.Center.Attach], and updates the presence list.
-func (r *Handle) Attach(ctx context.Context, cfg broadcast.TabConfig) (*broadcast.Tab, error) {
+func (hd *Handle) Attach(ctx context.Context, cfg broadcast.TabConfig) (*broadcast.Tab, error) {
 	cfg.Who.Since = cmp.Or(cfg.Who.Since, wire.Millis(time.Now().UnixMilli()))
-	t, err := r.live.center.Attach(ctx, cfg)
+	t, err := hd.live.center.Attach(ctx, cfg)
 	if err != nil {
 		return nil, asError(err)
 	}
-	r.live.tabChanges.add()
-	r.live.mailbox.signal()
+	hd.live.tabChanges.add()
+	hd.live.mailbox.signal()
 	return t, nil
 }
 
 // Watch subscribes a tab to one more monitor, see [broadcast.Tab.Watch], and updates the presence
 // list.
-func (r *Handle) Watch(t *broadcast.Tab, m wire.MonitorID) {
+func (hd *Handle) Watch(t *broadcast.Tab, m wire.MonitorID) {
 	t.Watch(m)
-	r.live.tabChanges.add()
-	r.live.mailbox.signal()
+	hd.live.tabChanges.add()
+	hd.live.mailbox.signal()
 }
 
 // Leave removes a tab and updates the presence list.
-func (r *Handle) Leave(t *broadcast.Tab) {
+func (hd *Handle) Leave(t *broadcast.Tab) {
 	t.Detach()
-	r.live.tabChanges.add()
-	r.live.mailbox.signal()
+	hd.live.tabChanges.add()
+	hd.live.mailbox.signal()
 }
 
 // Deliver puts a command into the mailbox of the session, from where the owner takes it or a follower
 // sends it on to the store's inbox. It blocks while the mailbox is full. The result of the command is
 // in the log.
-func (r *Handle) Deliver(ctx context.Context, c Command) error {
+func (hd *Handle) Deliver(ctx context.Context, c Command) error {
 	if c.Message.Data == nil {
 		return refusal(wire.CodeInvalidMessage, "the message is empty")
 	}
-	return asError(r.live.deliver(ctx, item{cmd: c}))
+	return asError(hd.live.deliver(ctx, item{cmd: c}))
 }
 
 // DeliverAll delivers commands in order, as [Handle.Deliver] does, but wakes the owner once. It
 // returns the number of delivered commands.
-func (r *Handle) DeliverAll(ctx context.Context, commands []Command) (int, error) {
+func (hd *Handle) DeliverAll(ctx context.Context, commands []Command) (int, error) {
 	if anyEmpty(commands) {
 		return 0, refusal(wire.CodeInvalidMessage, "a message is empty")
 	}
-	n, err := r.live.deliverAll(ctx, commands)
+	n, err := hd.live.deliverAll(ctx, commands)
 	return n, asError(err)
 }
 
 // TryDeliver is DeliverAll without blocking. It returns the number of delivered commands; pass the
 // rest to DeliverAll, which delivers them or returns the reason why not.
-func (r *Handle) TryDeliver(commands []Command) int {
+func (hd *Handle) TryDeliver(commands []Command) int {
 	if anyEmpty(commands) {
 		return 0
 	}
-	return r.live.tryDeliver(commands)
+	return hd.live.tryDeliver(commands)
 }
 
 func anyEmpty(commands []Command) bool {
@@ -124,7 +124,7 @@ func anyEmpty(commands []Command) bool {
 // the commands for plans only: they are always answered, with ACTIONS, HISTORY_REWOUND or
 // MESSAGE_REPEATED, MESSAGE_ACCEPTED, MESSAGE_QUEUED or MESSAGE_REJECTED, or with an event of the
 // plan.
-func (r *Handle) DeliverAndWait(ctx context.Context, c Command) (Answer, error) {
+func (hd *Handle) DeliverAndWait(ctx context.Context, c Command) (Answer, error) {
 	id := c.Message.ID
 	switch c.Message.Data.(type) {
 	case wire.UserMessage, wire.WindowMessage, wire.ComponentAction, wire.Emit, wire.Rewind, wire.EditMessage, wire.Condense,
@@ -141,15 +141,15 @@ func (r *Handle) DeliverAndWait(ctx context.Context, c Command) (Answer, error) 
 	}
 	answer := make(chan Answer, 1)
 	waiter := replyWaiter{conn: c.From.Connection, to: answer}
-	r.live.replyWaiters.add(id, waiter)
-	defer r.live.replyWaiters.remove(id, waiter)
-	if err := r.Deliver(ctx, c); err != nil {
+	hd.live.replyWaiters.add(id, waiter)
+	defer hd.live.replyWaiters.remove(id, waiter)
+	if err := hd.Deliver(ctx, c); err != nil {
 		return Answer{}, err
 	}
 	select {
 	case a := <-answer:
 		return a, nil
-	case <-r.live.done:
+	case <-hd.live.done:
 		return Answer{}, asError(errUnloaded)
 	case <-ctx.Done():
 		return Answer{}, ctx.Err()
@@ -157,20 +157,20 @@ func (r *Handle) DeliverAndWait(ctx context.Context, c Command) (Answer, error) 
 }
 
 // Snapshot returns the state of some or all monitors. It is shared: the caller must not change it.
-func (r *Handle) Snapshot(ctx context.Context, monitors []wire.MonitorID) (wire.SessionState, error) {
-	s, err := r.live.Snapshot(ctx, monitors)
+func (hd *Handle) Snapshot(ctx context.Context, monitors []wire.MonitorID) (wire.SessionState, error) {
+	s, err := hd.live.Snapshot(ctx, monitors)
 	return s, asError(err)
 }
 
 // Read returns a page of the log.
-func (r *Handle) Read(ctx context.Context, after wire.Position, limit int) ([]store.Event, error) {
-	events, err := r.live.Read(ctx, after, limit)
+func (hd *Handle) Read(ctx context.Context, after wire.Position, limit int) ([]store.Event, error) {
+	events, err := hd.live.Read(ctx, after, limit)
 	return events, err
 }
 
 // Close releases the handle. It may be called more than once. The session stays loaded for a while.
-func (r *Handle) Close() {
-	if !r.closed.Swap(true) {
-		r.registry.releaseSession(r.live)
+func (hd *Handle) Close() {
+	if !hd.closed.Swap(true) {
+		hd.registry.releaseSession(hd.live)
 	}
 }

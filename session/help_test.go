@@ -21,7 +21,6 @@ import (
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/store/filestore"
 	"github.com/everdesk/everdesk/store/redisstore"
-	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -46,7 +45,7 @@ type testStore interface {
 type joinedStore struct {
 	testStore
 	agentpool.Semaphores
-	tools.Documents
+	session.Documents
 }
 
 // joinFile joins the parts of a file store.

@@ -25,6 +25,9 @@ type Config struct {
 	// DormantAfter is how long an owned session without handles and without unfinished work stays
 	// loaded. Default: 10 min.
 	DormantAfter time.Duration
+	// MayPack reports, without blocking, whether the store may pack sessions that become dormant:
+	// whether all replicas can read packs. Nil means always.
+	MayPack func() bool
 	// StalledAfter is how long the agents of a session with unfinished work may make no progress
 	// before the session counts as stalled. Default: 1 min.
 	StalledAfter time.Duration
@@ -52,6 +55,8 @@ type Config struct {
 	// provider states. CondenseAt is the percentage of it from which on a conversation is condensed
 	// automatically; 0 disables that.
 	Window, CondenseAt int
+	// Documents holds the results of programs' tool calls for other replicas; nil if there are none.
+	Documents Documents
 	// Plan bounds plans and configures the tools of their todos.
 	Plan workflow.Config
 	// Alive reports, without blocking, whether a replica is known to be running. A session is not
@@ -70,6 +75,9 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	c.Lease = cmp.Or(c.Lease, 6*time.Second)
 	c.DormantAfter = cmp.Or(c.DormantAfter, 10*time.Minute)
+	if c.MayPack == nil {
+		c.MayPack = func() bool { return true }
+	}
 	c.StalledAfter = cmp.Or(c.StalledAfter, time.Minute)
 	c.SweepEvery = cmp.Or(c.SweepEvery, 500*time.Millisecond)
 	c.AnswersPerMinute = cmp.Or(c.AnswersPerMinute, 30)
@@ -119,7 +127,7 @@ func (h *Hub) Run(ctx context.Context) {
 		h.env.writers.Store(writers)
 	}
 	var wg sync.WaitGroup
-	wg.Go(func() { h.leases.keepAll(ctx) })
+	wg.Go(func() { h.leases.renewAll(ctx) })
 	wg.Go(func() { h.sweeper.sweepAll(ctx) })
 	wg.Go(func() { h.prober.probeAll(ctx) })
 	if h.env.cfg.Retention > 0 {
@@ -127,6 +135,7 @@ func (h *Hub) Run(ctx context.Context) {
 	}
 	wg.Wait()
 	h.registry.shutDown()
+	h.env.clientCalls.writes.Wait()
 }
 
 // Open returns a handle of a session and loads the session if it is not loaded here. The caller
@@ -135,29 +144,29 @@ func (h *Hub) Open(ctx context.Context, id wire.SessionID) (*Handle, error) {
 	if err := id.Validate(); err != nil {
 		return nil, asError(err)
 	}
-	k, err := h.registry.acquireSession(id)
+	ls, err := h.registry.acquireSession(id)
 	if err != nil {
 		return nil, err
 	}
 	select {
-	case <-k.ready:
+	case <-ls.ready:
 	case <-ctx.Done():
-		h.registry.releaseSession(k)
+		h.registry.releaseSession(ls)
 		return nil, ctx.Err()
 	}
-	if k.failure != nil {
-		h.registry.releaseSession(k)
-		return nil, asError(k.failure)
+	if ls.failure != nil {
+		h.registry.releaseSession(ls)
+		return nil, asError(ls.failure)
 	}
-	return &Handle{live: k, registry: h.registry}, nil
+	return &Handle{live: ls, registry: h.registry}, nil
 }
 
 // DeliverAndWait opens the session, calls [Handle.DeliverAndWait] and closes the handle.
 func (h *Hub) DeliverAndWait(ctx context.Context, id wire.SessionID, c Command) (Answer, error) {
-	r, err := h.Open(ctx, id)
+	hd, err := h.Open(ctx, id)
 	if err != nil {
 		return Answer{}, err
 	}
-	defer r.Close()
-	return r.DeliverAndWait(ctx, c)
+	defer hd.Close()
+	return hd.DeliverAndWait(ctx, c)
 }

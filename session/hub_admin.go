@@ -37,3 +37,8 @@ func (h *Hub) LiftQuarantine(ctx context.Context, id wire.SessionID) error {
 	h.registry.liftSuspension(id)
 	return nil
 }
+
+// Discard deletes a quarantined session. Nothing of it has to be readable.
+func (h *Hub) Discard(ctx context.Context, id wire.SessionID) error {
+	return asError(h.env.store.Discard(ctx, id))
+}

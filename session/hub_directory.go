@@ -98,8 +98,8 @@ func (h *Hub) Create(ctx context.Context, n NewSession) (Info, error) {
 func (h *Hub) Info(ctx context.Context, id wire.SessionID) (Info, error) {
 	i, err := h.env.store.Session(ctx, id)
 	if err != nil && isStoreUnavailable(err) {
-		if k := h.registry.lookup(id); k != nil && k.isReady() && k.cachedInfo.Load() != nil {
-			return *k.cachedInfo.Load(), nil
+		if ls := h.registry.lookup(id); ls != nil && ls.isReady() && ls.cachedInfo.Load() != nil {
+			return *ls.cachedInfo.Load(), nil
 		}
 	}
 	if err != nil {
@@ -148,14 +148,14 @@ func (h *Hub) Share(ctx context.Context, id wire.SessionID, user string, s Share
 
 // runOrder has the owner of a session execute an order that changes its card, and waits for that.
 func (h *Hub) runOrder(ctx context.Context, id wire.SessionID, o *order) error {
-	r, err := h.Open(ctx, id)
+	hd, err := h.Open(ctx, id)
 	if err != nil {
 		return err
 	}
-	defer r.Close()
+	defer hd.Close()
 	o.ID = cmp.Or(o.ID, rand.Text()[:12])
 	done := make(chan error, 1)
-	if err := r.live.deliver(ctx, item{order: o, done: done}); err != nil {
+	if err := hd.live.deliver(ctx, item{order: o, done: done}); err != nil {
 		return asError(err)
 	}
 	// The owner may be at another replica, or move there, and cannot reply from there: the
@@ -200,9 +200,9 @@ func (h *Hub) Delete(ctx context.Context, id wire.SessionID) error {
 			return err
 		}
 	}
-	if k := h.registry.lookup(id); k != nil {
+	if ls := h.registry.lookup(id); ls != nil {
 		select {
-		case <-k.done:
+		case <-ls.done:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -223,14 +223,14 @@ type deletion struct {
 // because an owner may die before it executes the order.
 func (d *deletion) try(ctx context.Context) (bool, error) {
 	h, o := d.h, &order{Kind: orderDelete}
-	if k := h.registry.lookup(d.id); k != nil && k.activeOwner.Load() != nil {
+	if ls := h.registry.lookup(d.id); ls != nil && ls.activeOwner.Load() != nil {
 		// Claiming the session here would only make its live session claim it again.
-		if d.notified == k {
+		if d.notified == ls {
 			_, err := h.env.store.Session(ctx, d.id)
 			return false, err
 		}
-		if k.mailbox.put(ctx, item{order: o}) == nil {
-			d.notified = k
+		if ls.mailbox.put(ctx, item{order: o}) == nil {
+			d.notified = ls
 		} // else it is about to end
 		return false, ctx.Err()
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// drainOrder tells a live session to hand its session over, because the replica drains.
+// drainOrder makes a live session hand its session over, because the replica drains.
 type drainOrder struct {
 	done chan struct{} // closed when the live session owns nothing and will not claim again
 	// finish is until when running turns may end by themselves. The next owner repeats the model
@@ -29,10 +29,10 @@ func (h *Hub) Drain(ctx context.Context) {
 		finish = until.Add(-parkTime - releaseTime)
 	}
 	sessions, orders, withdrawn := h.registry.drain(finish)
-	for i, k := range sessions {
+	for i, ls := range sessions {
 		select {
 		case <-orders[i].done:
-		case <-k.done:
+		case <-ls.done:
 		case <-withdrawn:
 			return
 		case <-ctx.Done():
@@ -52,7 +52,7 @@ func (h *Hub) Serving() error { return h.registry.serving() }
 
 // confirmHandover records that this replica does not own the session any more. Only the live
 // session's goroutine calls it.
-func (k *liveSession) confirmHandover(order *drainOrder) {
+func (ls *liveSession) confirmHandover(order *drainOrder) {
 	select {
 	case <-order.done:
 	default:
@@ -72,25 +72,25 @@ type Load struct {
 // Owns reports whether this replica owns a session, which it may still be loading. A lease that the
 // store grants at this moment does not count yet.
 func (h *Hub) Owns(id wire.SessionID) bool {
-	k := h.registry.lookup(id)
-	return k != nil && k.activeOwner.Load() != nil
+	ls := h.registry.lookup(id)
+	return ls != nil && ls.activeOwner.Load() != nil
 }
 
 // Load returns the load. It does not block.
 func (h *Hub) Load() Load {
 	var l Load
-	for _, k := range h.registry.appendSessions(nil) {
-		owned := k.activeOwner.Load() != nil
+	for _, ls := range h.registry.appendSessions(nil) {
+		owned := ls.activeOwner.Load() != nil
 		if owned {
 			l.Owned++
 		}
-		if !k.isReady() || k.failure != nil {
+		if !ls.isReady() || ls.failure != nil {
 			continue
 		}
 		if !owned {
 			l.Followed++
 		}
-		l.Tabs += k.center.Tabs()
+		l.Tabs += ls.center.Tabs()
 	}
 	return l
 }

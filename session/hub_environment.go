@@ -25,12 +25,15 @@ type environment struct {
 	// incarnation is this process for the store, and leases are its leases.
 	incarnation store.Incarnation
 	leases      partitionLeases
+	packing     packSchedule
 	// writers writes to the tabs of sessions with many tabs; set while Run runs.
 	writers atomic.Pointer[broadcast.Writers]
 	// deliveryCount numbers the deliveries that this replica sends to other owners. process is
 	// random and separates them from the deliveries of earlier processes of the same replica.
 	deliveryCount atomic.Uint64
 	process       string
+
+	clientCalls clientCalls
 
 	// stepPool holds empty steps, which sessions borrow while they process their mailbox.
 	stepPool stepPool
@@ -39,6 +42,7 @@ type environment struct {
 func newEnvironment(cfg Config, s Store) *environment {
 	return &environment{
 		cfg: cfg, store: s, reader: &storeReader{s.Log, s.Directory}, log: cfg.Logger, started: time.Now(), process: rand.Text()[:10],
+		clientCalls: clientCalls{documents: cfg.Documents, replica: cfg.Replica, log: cfg.Logger},
 		incarnation: store.NewIncarnation(cfg.Replica), leases: partitionLeases{leases: map[int]*partitionLease{}, sessions: map[*partitionLease]int{}},
 	}
 }

@@ -105,32 +105,32 @@ type partitionLeases struct {
 }
 
 // acquire returns the lease of a partition, which is renewed until release was called as often.
-func (t *partitionLeases) acquire(partition int) *partitionLease {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	p := t.leases[partition]
+func (pl *partitionLeases) acquire(partition int) *partitionLease {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	p := pl.leases[partition]
 	if p == nil {
 		p = &partitionLease{partition: partition, others: map[uint64]time.Time{}}
-		t.leases[partition] = p
+		pl.leases[partition] = p
 	}
-	t.sessions[p]++
+	pl.sessions[p]++
 	return p
 }
 
 // release records that a session of a partition is not loaded any more.
-func (t *partitionLeases) release(p *partitionLease) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.sessions[p]--; t.sessions[p] == 0 {
-		delete(t.sessions, p)
+func (pl *partitionLeases) release(p *partitionLease) {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	if pl.sessions[p]--; pl.sessions[p] == 0 {
+		delete(pl.sessions, p)
 	}
 }
 
 // inUse returns the leases of all partitions with loaded sessions.
-func (t *partitionLeases) inUse() []*partitionLease {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return slices.Collect(maps.Keys(t.sessions))
+func (pl *partitionLeases) inUse() []*partitionLease {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	return slices.Collect(maps.Keys(pl.sessions))
 }
 
 // leaseRenewer renews the leases of this replica and watches those of others.
@@ -139,27 +139,27 @@ type leaseRenewer struct {
 	registry *registry
 }
 
-// keepAll renews the leases of all partitions in use until ctx ends. A slow partition delays no
+// renewAll renews the leases of all partitions in use until ctx ends. A slow partition delays no
 // other.
-func (lk *leaseRenewer) keepAll(ctx context.Context) {
+func (lr *leaseRenewer) renewAll(ctx context.Context) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	lease := lk.env.cfg.Lease
+	lease := lr.env.cfg.Lease
 	tick := max(lease/20, time.Millisecond)
 	// Other replicas may claim the sessions when the lease expires; the owners stop a little earlier.
 	staleAfter := max(lease-time.Second, lease*3/4)
 	for wait := tick; sleep(ctx, wait); {
-		uptime, now := lk.env.uptime(), time.Now()
+		uptime, now := lr.env.uptime(), time.Now()
 		wait = tick
-		for _, p := range lk.env.leases.inUse() {
+		for _, p := range lr.env.leases.inUse() {
 			if uptime-time.Duration(p.renewed.Load()) > staleAfter {
-				lk.eachOwner(p, func(l *owner) { l.held.end(leaseExpired) })
+				lr.eachOwner(p, func(ow *owner) { ow.held.end(leaseExpired) })
 			}
 			switch due, end := p.isDue(uptime, now); {
 			case due && p.renewing.CompareAndSwap(false, true):
 				wg.Go(func() {
 					defer p.renewing.Store(false)
-					lk.renew(ctx, p)
+					lr.renew(ctx, p)
 				})
 			case !due && !end.IsZero():
 				wait = max(min(wait, end.Sub(now)), time.Millisecond)
@@ -169,87 +169,87 @@ func (lk *leaseRenewer) keepAll(ctx context.Context) {
 }
 
 // renew renews the lease of one partition and handles what it learns.
-func (lk *leaseRenewer) renew(ctx context.Context, p *partitionLease) {
-	limited, cancel := context.WithTimeout(ctx, lk.env.cfg.Lease/3)
+func (lr *leaseRenewer) renew(ctx context.Context, p *partitionLease) {
+	limited, cancel := context.WithTimeout(ctx, lr.env.cfg.Lease/3)
 	defer cancel()
-	began := lk.env.uptime()
-	renewal, err := lk.env.store.RenewShared(limited, lk.env.incarnation, p.partition, lk.env.cfg.Lease)
+	began := lr.env.uptime()
+	renewal, err := lr.env.store.RenewShared(limited, lr.env.incarnation, p.partition, lr.env.cfg.Lease)
 	if err != nil {
-		lk.renewalFailed(ctx, p, err)
+		lr.renewalFailed(ctx, p, err)
 		return
 	}
 	before := time.Duration(p.renewed.Load())
 	p.extend(began)
 	p.mu.Lock()
-	p.renewAt = began + renewInterval(lk.env.cfg.Lease)
+	p.renewAt = began + renewInterval(lr.env.cfg.Lease)
 	p.mu.Unlock()
 	if p.failing.Swap(false) {
-		lk.eachOwner(p, func(l *owner) { l.live.setStoreIssue(l.held.ctx, issueRenew, false) })
+		lr.eachOwner(p, func(ow *owner) { ow.live.setStoreIssue(ow.held.ctx, issueRenew, false) })
 	}
 	if !renewal.Known {
 		// The claims of these owners have created the lease, so the store has lost data.
-		lk.eachOwner(p, func(l *owner) {
-			if l.held.since < began {
-				l.held.end(leaseFenced)
+		lr.eachOwner(p, func(ow *owner) {
+			if ow.held.since < began {
+				ow.held.end(leaseFenced)
 			}
 		})
 	}
-	if before != 0 && (began-before > lk.env.cfg.Lease || !renewal.Known) {
+	if before != 0 && (began-before > lr.env.cfg.Lease || !renewal.Known) {
 		// The owners that these sessions have elsewhere may have dropped the tabs of this replica.
-		lk.eachFollower(p, func(k *liveSession) {
-			k.tabChanges.add()
-			k.mailbox.signal()
+		lr.eachFollower(p, func(ls *liveSession) {
+			ls.tabChanges.add()
+			ls.mailbox.signal()
 		})
 	}
 	if gone := p.setOthers(renewal.Live); len(gone) > 0 {
 		p.ended.Add(1)
-		lk.eachOwner(p, func(l *owner) { l.live.mailbox.signal() }) // their tabs are gone
-		lk.ownersGone(p, gone)
+		lr.eachOwner(p, func(ow *owner) { ow.live.mailbox.signal() }) // their tabs are gone
+		lr.ownersGone(p, gone)
 	}
 }
 
 // renewalFailed records a failed renewal, which the next tick repeats.
-func (lk *leaseRenewer) renewalFailed(ctx context.Context, p *partitionLease, err error) {
+func (lr *leaseRenewer) renewalFailed(ctx context.Context, p *partitionLease, err error) {
 	if ctx.Err() != nil {
 		return
 	}
-	lk.env.log.WarnContext(ctx, "lease renewal failed", "partition", p.partition, "err", err)
+	lr.env.log.WarnContext(ctx, "lease renewal failed", "partition", p.partition, "err", err)
 	if isStoreUnavailable(err) {
 		p.failing.Store(true)
-		lk.eachOwner(p, func(l *owner) { l.live.setStoreIssue(l.held.ctx, issueRenew, true) })
+		lr.eachOwner(p, func(ow *owner) { ow.live.setStoreIssue(ow.held.ctx, issueRenew, true) })
 	}
 }
 
 // eachOwner calls f for each session of a partition that this replica owns.
-func (lk *leaseRenewer) eachOwner(p *partitionLease, f func(*owner)) {
-	for _, k := range lk.registry.appendSessions(nil) {
-		if l := k.activeOwner.Load(); l != nil && k.lease == p {
-			f(l)
+func (lr *leaseRenewer) eachOwner(p *partitionLease, f func(*owner)) {
+	for _, ls := range lr.registry.appendSessions(nil) {
+		if ow := ls.activeOwner.Load(); ow != nil && ls.lease == p {
+			f(ow)
 		}
 	}
 }
 
 // eachFollower calls f for each loaded session of a partition that this replica does not own.
-func (lk *leaseRenewer) eachFollower(p *partitionLease, f func(*liveSession)) {
-	for _, k := range lk.registry.appendSessions(nil) {
-		if k.activeOwner.Load() == nil && k.lease == p {
-			f(k)
+func (lr *leaseRenewer) eachFollower(p *partitionLease, f func(*liveSession)) {
+	for _, ls := range lr.registry.appendSessions(nil) {
+		if ls.activeOwner.Load() == nil && ls.lease == p {
+			f(ls)
 		}
 	}
 }
 
 // ownersGone makes the followers of sessions whose owner's lease has ended claim them, spread over
 // some time if they are many.
-func (lk *leaseRenewer) ownersGone(p *partitionLease, gone map[uint64]bool) {
+func (lr *leaseRenewer) ownersGone(p *partitionLease, gone map[uint64]bool) {
 	var sessions []*liveSession
-	lk.eachFollower(p, func(k *liveSession) {
-		if gone[k.ownerIncarnation.Load()] {
-			sessions = append(sessions, k)
+	lr.eachFollower(p, func(ls *liveSession) {
+		if gone[ls.ownerIncarnation.Load()] {
+			sessions = append(sessions, ls)
 		}
 	})
 	spread := claimJitter + time.Duration(len(sessions))*claimSpread
-	for _, k := range sessions {
-		k.claimableAt.Store(time.Now().Add(rand.N(spread)).UnixNano()) //nolint:gosec // jitter needs no secrecy
-		k.mailbox.signal()
+	for _, ls := range sessions {
+		ls.claimableAt.Store(time.Now().Add(rand.N(spread)).UnixNano()) //nolint:gosec // jitter needs no secrecy
+		ls.mailbox.signal()
 	}
 }

@@ -21,16 +21,16 @@ func (sp *storeProber) probeAll(ctx context.Context) {
 		clear(sessions)
 		sessions = sp.registry.appendSessions(sessions[:0])
 		parts := map[int]*partitionSessions{}
-		for _, k := range sessions {
-			if !k.isReady() || k.center == nil {
+		for _, ls := range sessions {
+			if !ls.isReady() || ls.center == nil {
 				continue
 			}
-			n := sp.env.store.Partition(k.id)
+			n := sp.env.store.Partition(ls.id)
 			if parts[n] == nil {
 				parts[n] = &partitionSessions{}
 			}
-			parts[n].sessions = append(parts[n].sessions, k)
-			parts[n].watched = parts[n].watched || k.center.Tabs() > 0
+			parts[n].sessions = append(parts[n].sessions, ls)
+			parts[n].watched = parts[n].watched || ls.center.Tabs() > 0
 		}
 		var wg sync.WaitGroup
 		for _, p := range parts {
@@ -51,7 +51,7 @@ type partitionSessions struct {
 func (sp *storeProber) probe(ctx context.Context, p *partitionSessions) {
 	var err error
 	if p.watched {
-		limited, cancel := context.WithTimeout(ctx, probePatience)
+		limited, cancel := context.WithTimeout(ctx, probeTimeout)
 		defer cancel()
 		one := p.sessions[rand.N(len(p.sessions))] //nolint:gosec // any will do
 		began := time.Now()
@@ -62,7 +62,7 @@ func (sp *storeProber) probe(ctx context.Context, p *partitionSessions) {
 	if ctx.Err() != nil {
 		return
 	}
-	for _, k := range p.sessions {
-		k.setStoreIssue(ctx, issueProbe, isStoreUnavailable(err))
+	for _, ls := range p.sessions {
+		ls.setStoreIssue(ctx, issueProbe, isStoreUnavailable(err))
 	}
 }

@@ -64,40 +64,40 @@ func (rg *registry) acquireSession(id wire.SessionID) (*liveSession, error) {
 		}
 		delete(rg.suspended, id)
 	}
-	k := rg.sessions[id]
-	if k == nil {
-		k = newLiveSession(rg.env, rg, id)
-		rg.sessions[id] = k
-		rg.running.Go(func() { k.run(rg.lifeCtx) })
+	ls := rg.sessions[id]
+	if ls == nil {
+		ls = newLiveSession(rg.env, rg, id)
+		rg.sessions[id] = ls
+		rg.running.Go(func() { ls.run(rg.lifeCtx) })
 	}
-	k.handles++
-	k.unusedSince.Store(0)
-	k.mailbox.signal() // a follower may have been about to unload
-	return k, nil
+	ls.handles++
+	ls.unusedSince.Store(0)
+	ls.mailbox.signal() // a follower may have been about to unload
+	return ls, nil
 }
 
 // releaseSession undoes acquireSession. With the last handle the time until the session is unloaded
 // begins.
-func (rg *registry) releaseSession(k *liveSession) {
+func (rg *registry) releaseSession(ls *liveSession) {
 	rg.mu.Lock()
 	defer rg.mu.Unlock()
-	k.handles--
-	if k.handles == 0 {
-		k.unusedSince.Store(time.Now().UnixNano())
-		k.mailbox.signal()
+	ls.handles--
+	if ls.handles == 0 {
+		ls.unusedSince.Store(time.Now().UnixNano())
+		ls.mailbox.signal()
 	}
 }
 
 // removeSession removes k from the registry and reports whether it did. Without force it refuses
 // while k has handles or items.
-func (rg *registry) removeSession(k *liveSession, anyway bool) bool {
+func (rg *registry) removeSession(ls *liveSession, anyway bool) bool {
 	rg.mu.Lock()
 	defer rg.mu.Unlock()
-	if !anyway && (k.handles > 0 || !k.mailbox.isIdle()) {
+	if !anyway && (ls.handles > 0 || !ls.mailbox.isIdle()) {
 		return false
 	}
-	if rg.sessions[k.id] == k {
-		delete(rg.sessions, k.id)
+	if rg.sessions[ls.id] == ls {
+		delete(rg.sessions, ls.id)
 	}
 	return true
 }
@@ -155,12 +155,12 @@ func (rg *registry) drain(finish time.Time) ([]*liveSession, []*drainOrder, <-ch
 	}
 	sessions := slices.Collect(maps.Values(rg.sessions))
 	orders := make([]*drainOrder, len(sessions))
-	for i, k := range sessions {
-		if orders[i] = k.drainOrder.Load(); orders[i] == nil {
+	for i, ls := range sessions {
+		if orders[i] = ls.drainOrder.Load(); orders[i] == nil {
 			orders[i] = &drainOrder{done: make(chan struct{}), finish: finish}
-			k.drainOrder.Store(orders[i])
+			ls.drainOrder.Store(orders[i])
 		}
-		k.mailbox.signal()
+		ls.mailbox.signal()
 	}
 	return sessions, orders, rg.draining
 }
@@ -174,9 +174,9 @@ func (rg *registry) undrain() {
 	}
 	close(rg.draining)
 	rg.draining = nil
-	for _, k := range rg.sessions {
-		k.drainOrder.Store(nil)
-		k.mailbox.signal()
+	for _, ls := range rg.sessions {
+		ls.drainOrder.Store(nil)
+		ls.mailbox.signal()
 	}
 }
 

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"time"
 
@@ -34,20 +35,58 @@ func (sw *sweeper) sweepAll(ctx context.Context) {
 		}
 		tried.retain(ids)
 		for _, id := range ids {
-			if k := sw.registry.lookup(id); k != nil {
-				k.requestClaim() // an unused follower does not claim by itself
+			if ls := sw.registry.lookup(id); ls != nil {
+				ls.requestClaim() // an unused follower does not claim by itself
 				continue
 			}
 			if !tried.allow(id, time.Now()) || sw.dropIfImport(ctx, id) {
 				continue
 			}
-			k, err := sw.registry.acquireSession(id)
+			ls, err := sw.registry.acquireSession(id)
 			if err != nil {
 				continue // draining, or the session is suspended
 			}
-			sw.registry.releaseSession(k) // its work keeps it loaded
+			sw.registry.releaseSession(ls) // its work keeps it loaded
 		}
 	}
+}
+
+// The pause of the sweeper before it tries to own the same session again grows from minAttemptPause
+// to maxAttemptPause.
+const (
+	minAttemptPause = time.Second
+	maxAttemptPause = time.Minute
+)
+
+// attempts are the sessions that the sweeper has tried to own.
+type attempts map[wire.SessionID]attempt
+
+type attempt struct {
+	next  time.Time     // of the next attempt at the earliest
+	pause time.Duration // before it
+}
+
+// retain drops all sessions but ids.
+func (a attempts) retain(ids []wire.SessionID) {
+	if len(a) == 0 {
+		return
+	}
+	still := make(map[wire.SessionID]bool, len(ids))
+	for _, id := range ids {
+		still[id] = true
+	}
+	maps.DeleteFunc(a, func(id wire.SessionID, _ attempt) bool { return !still[id] })
+}
+
+// allow reports whether a session may be tried now, and counts the attempt.
+func (a attempts) allow(id wire.SessionID, now time.Time) bool {
+	last := a[id]
+	if now.Before(last.next) {
+		return false
+	}
+	pause := min(max(2*last.pause, minAttemptPause), maxAttemptPause)
+	a[id] = attempt{now.Add(pause), pause}
+	return true
 }
 
 // retireEvery is the mean interval between searches for expired sessions.

@@ -25,13 +25,13 @@ type Takeover struct {
 // it is. A running owner parks its agents, as on [Hub.Drain] without waiting for turns, and
 // releases the session to this replica; a dead owner loses it when its lease expires.
 func (h *Hub) TakeOwnership(ctx context.Context, id wire.SessionID) (Takeover, error) {
-	r, err := h.Open(ctx, id)
+	hd, err := h.Open(ctx, id)
 	if err != nil {
 		return Takeover{}, err
 	}
-	defer r.Close()
+	defer hd.Close()
 	var got Takeover
-	before := r.live.ownedEpoch.Load()
+	before := hd.live.ownedEpoch.Load()
 	var asked uint64 // the epoch of the owner that got the last order
 	var askedAt time.Time
 	look := time.NewTicker(takeoverPoll)
@@ -44,15 +44,15 @@ func (h *Hub) TakeOwnership(ctx context.Context, id wire.SessionID) (Takeover, e
 		if first {
 			got.From = i.Owner
 		}
-		now := r.live.ownedEpoch.Load()
+		now := hd.live.ownedEpoch.Load()
 		switch {
-		case r.live.activeOwner.Load() != nil && r.live.ownership.may(outputCommit),
+		case hd.live.activeOwner.Load() != nil && hd.live.ownership.may(outputCommit),
 			now != before: // or it was owned here meanwhile and taken over again
 			got.Epoch = now
 			return got, nil
 		case i.Owner == h.env.cfg.Replica || i.Owner == "":
-			r.live.claimRequested.Store(true) // the session is released to this replica or to any
-			r.live.mailbox.signal()
+			hd.live.claimRequested.Store(true) // the session is released to this replica or to any
+			hd.live.mailbox.signal()
 		case i.Epoch != asked || time.Since(askedAt) > takeoverResend:
 			// Later than this the order is void: it was sent again, or this call has ended.
 			until := i.Until.Add(takeoverResend).UnixMilli()
@@ -64,7 +64,7 @@ func (h *Hub) TakeOwnership(ctx context.Context, id wire.SessionID) (Takeover, e
 		}
 		select {
 		case <-look.C:
-		case <-r.live.done:
+		case <-hd.live.done:
 			return got, asError(errUnloaded)
 		case <-ctx.Done():
 			return got, ctx.Err()
@@ -75,7 +75,7 @@ func (h *Hub) TakeOwnership(ctx context.Context, id wire.SessionID) (Takeover, e
 // CloseTab closes a connection to a session on behalf of an admin, and reports whether it is
 // attached here.
 func (h *Hub) CloseTab(id wire.SessionID, connection wire.ConnectionID) bool {
-	k := h.registry.lookup(id)
-	return k != nil && k.isReady() && k.center != nil &&
-		k.center.CloseConnection(connection, wire.CloseExpelled, "an administrator closed the connection")
+	ls := h.registry.lookup(id)
+	return ls != nil && ls.isReady() && ls.center != nil &&
+		ls.center.CloseConnection(connection, wire.CloseExpelled, "an administrator closed the connection")
 }

@@ -23,17 +23,17 @@ func applyOps(table map[string][]byte, ops []store.Op) {
 func TestLedgerIsBounded(t *testing.T) {
 	t.Parallel()
 	now := time.UnixMilli(1_700_000_000_000)
-	var g ledger
+	var l ledger
 	table := map[string][]byte{}
 	for i := range ledgerIDs + 100 {
 		var ops []store.Op
 		e := entry{Hash: "h", Time: wire.Millis(now.UnixMilli()), Reply: reply{Verdict: verdictRejected, Code: 4005, Reason: "no"}}
-		g.add(wire.MessageID("m"+strconv.Itoa(i)), e, &ops) // any number in one step
+		l.add(wire.MessageID("m"+strconv.Itoa(i)), e, &ops) // any number in one step
 		applyOps(table, ops)
 		now = now.Add(time.Millisecond)
 	}
-	if len(g.by) != ledgerIDs || len(table) != ledgerIDs || len(g.order) != ledgerIDs {
-		t.Errorf("the ledger knows %d ids, keeps %d and orders %d, want %d", len(g.by), len(table), len(g.order), ledgerIDs)
+	if len(l.by) != ledgerIDs || len(table) != ledgerIDs || len(l.order) != ledgerIDs {
+		t.Errorf("the ledger knows %d ids, keeps %d and orders %d, want %d", len(l.by), len(table), len(l.order), ledgerIDs)
 	}
 	var again ledger
 	if err := again.restore(table); err != nil {

@@ -20,18 +20,18 @@ const (
 // deliver brings an item to the owner, here or elsewhere, in the order of its connection. It blocks
 // while the mailbox is full. A follower and a session without an owner keep the item until the store
 // has it.
-func (k *liveSession) deliver(ctx context.Context, it item) error {
-	if it.order == nil && k.storeFull.Load() {
+func (ls *liveSession) deliver(ctx context.Context, it item) error {
+	if it.order == nil && ls.storeFull.Load() {
 		return errFull
 	}
-	return k.mailbox.put(ctx, it)
+	return ls.mailbox.put(ctx, it)
 }
 
 // deliverAll delivers commands in order and returns the number delivered.
-func (k *liveSession) deliverAll(ctx context.Context, commands []Command) (int, error) {
-	n := k.tryDeliver(commands)
+func (ls *liveSession) deliverAll(ctx context.Context, commands []Command) (int, error) {
+	n := ls.tryDeliver(commands)
 	for ; n < len(commands); n++ {
-		if err := k.deliver(ctx, item{cmd: commands[n]}); err != nil {
+		if err := ls.deliver(ctx, item{cmd: commands[n]}); err != nil {
 			return n, err
 		}
 	}
@@ -39,35 +39,35 @@ func (k *liveSession) deliverAll(ctx context.Context, commands []Command) (int, 
 }
 
 // tryDeliver delivers commands as long as that does not block, and returns the number delivered.
-func (k *liveSession) tryDeliver(commands []Command) int {
-	if k.storeFull.Load() {
+func (ls *liveSession) tryDeliver(commands []Command) int {
+	if ls.storeFull.Load() {
 		return 0
 	}
-	return k.mailbox.tryPutCommands(commands)
+	return ls.mailbox.tryPutCommands(commands)
 }
 
 // sendItems sends items to the inbox of the session, and returns those that the store does not accept
 // yet, with the reason. A message that it refuses permanently becomes a refusal for its sender, which
 // is sent instead.
-func (k *liveSession) sendItems(ctx context.Context, items []item) ([]item, error) {
+func (ls *liveSession) sendItems(ctx context.Context, items []item) ([]item, error) {
 	for len(items) > 0 {
-		n, err := k.sendGroup(ctx, items)
+		n, err := ls.sendGroup(ctx, items)
 		items = items[n:]
 		if err != nil {
 			if ctx.Err() == nil {
-				k.setStoreIssue(ctx, issueSend, isStoreUnavailable(err))
-				k.log.WarnContext(ctx, "sending commands to the owner failed, retrying", "err", err)
+				ls.setStoreIssue(ctx, issueSend, isStoreUnavailable(err))
+				ls.log.WarnContext(ctx, "sending commands to the owner failed, retrying", "err", err)
 			}
 			return items, err
 		}
-		k.setStoreIssue(ctx, issueSend, false)
+		ls.setStoreIssue(ctx, issueSend, false)
 	}
 	return nil, nil
 }
 
 // sendGroup sends the first items in one call and remembers the commands among them until they are
 // answered. It returns the number of items that need not be sent again.
-func (k *liveSession) sendGroup(ctx context.Context, items []item) (int, error) {
+func (ls *liveSession) sendGroup(ctx context.Context, items []item) (int, error) {
 	var group []store.Command
 	var of []*item // of each command
 	n, size := 0, 0
@@ -80,30 +80,30 @@ func (k *liveSession) sendGroup(ctx context.Context, items []item) (int, error) 
 			it.finish(it.poison)
 			continue
 		}
-		c, err := k.env.deliveryOf(it)
-		if err != nil && k.refuseDelivery(ctx, it, err) {
-			c, err = k.env.deliveryOf(it)
+		c, err := ls.env.deliveryOf(it)
+		if err != nil && ls.refuseDelivery(ctx, it, err) {
+			c, err = ls.env.deliveryOf(it)
 		}
 		if err != nil {
 			continue
 		}
-		k.forwarded.add(it, c)
+		ls.forwarded.add(it, c)
 		group, of = append(group, c), append(of, it)
 		size += len(c.Data)
 	}
-	sent, err := k.env.send(ctx, k.id, group)
-	k.forwarded.sent(of[:sent], k.mailbox.signal)
+	sent, err := ls.env.send(ctx, ls.id, group)
+	ls.forwarded.sent(of[:sent], ls.mailbox.signal)
 	if err == nil {
 		return n, nil
 	}
 	for _, it := range of[sent:] {
-		k.forwarded.remove(it)
+		ls.forwarded.remove(it)
 	}
 	next := slices.IndexFunc(items, func(it item) bool { return it.sentAs == group[sent].ID })
 	if !isRefusedDelivery(err) {
 		return next, err
 	}
-	if k.refuseDelivery(ctx, &items[next], err) {
+	if ls.refuseDelivery(ctx, &items[next], err) {
 		return next, nil
 	}
 	return next + 1, nil
@@ -116,12 +116,12 @@ func isRefusedDelivery(err error) bool {
 
 // refuseDelivery finishes an item that cannot be sent. It makes a client's message a refusal and
 // returns true: that can be sent, and the owner answers the sender.
-func (k *liveSession) refuseDelivery(ctx context.Context, it *item, err error) bool {
+func (ls *liveSession) refuseDelivery(ctx context.Context, it *item, err error) bool {
 	level := slog.LevelWarn
 	if it.order != nil && it.order.Kind == orderRestore {
 		level = slog.LevelError // clients have an acknowledgement of it
 	}
-	k.log.Log(ctx, level, "command refused by the inbox", "err", err)
+	ls.log.Log(ctx, level, "command refused by the inbox", "err", err)
 	if it.order != nil || it.poison != nil {
 		it.finish(asError(err))
 		return false

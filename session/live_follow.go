@@ -30,50 +30,50 @@ const followLinger = 5 * time.Second
 const readPage = 1000
 
 // load loads the session and remembers its user and its directory entry.
-func (k *liveSession) load(ctx context.Context) (loadedSession, error) {
-	got, err := k.env.reader.load(ctx, k.id, k.user)
+func (ls *liveSession) load(ctx context.Context) (loadedSession, error) {
+	got, err := ls.env.reader.load(ctx, ls.id, ls.user)
 	if got.info.User != "" {
-		k.user = got.info.User
-		k.cachedInfo.Store(staleInfo(got.info))
+		ls.user = got.info.User
+		ls.cachedInfo.Store(staleInfo(got.info))
 	}
 	return got, err
 }
 
 // openCenter makes the Center at position to, or publishes to an existing one what it lacks up to
 // there.
-func (k *liveSession) openCenter(ctx context.Context, to wire.Position) error {
-	if k.center == nil {
-		cfg := k.env.cfg.Broadcast
-		cfg.Writers = cmp.Or(cfg.Writers, k.env.writers.Load())
-		k.center = broadcast.NewCenter(cfg, k.id, to, k)
+func (ls *liveSession) openCenter(ctx context.Context, to wire.Position) error {
+	if ls.center == nil {
+		cfg := ls.env.cfg.Broadcast
+		cfg.Writers = cmp.Or(cfg.Writers, ls.env.writers.Load())
+		ls.center = broadcast.NewCenter(cfg, ls.id, to, ls)
 		return nil
 	}
-	for head := k.center.Head(); head != to; head = k.center.Head() {
+	for head := ls.center.Head(); head != to; head = ls.center.Head() {
 		var events []store.Event
 		err := store.ErrAhead
 		if head.Compare(to) < 0 {
-			events, err = k.readUpTo(ctx, head, to)
+			events, err = ls.readUpTo(ctx, head, to)
 		}
 		switch {
 		case errors.Is(err, store.ErrTrimmed), errors.Is(err, store.ErrUnknownPosition), errors.Is(err, store.ErrAhead):
-			k.recordShown()
-			k.center.Restart(to)
+			ls.recordShown()
+			ls.center.Restart(to)
 			return nil
 		case err != nil:
 			return fmt.Errorf("read the events that tabs have missed: %w", err)
 		case len(events) == 0:
 			return fmt.Errorf("read the events that tabs have missed: %w: nothing between %v and %v", errReload, head, to)
 		}
-		k.publishCommitted(decodeEvents(events))
+		ls.publishCommitted(decodeEvents(events))
 	}
 	return nil
 }
 
 // readUpTo reads a page of the log after a position that ends at position to at the latest.
-func (k *liveSession) readUpTo(ctx context.Context, after, to wire.Position) ([]store.Event, error) {
+func (ls *liveSession) readUpTo(ctx context.Context, after, to wire.Position) ([]store.Event, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	events, err := k.env.store.Read(ctx, k.id, after, readPage)
+	events, err := ls.env.store.Read(ctx, ls.id, after, readPage)
 	for i, e := range events {
 		if e.At.Compare(to) > 0 {
 			return events[:i], err
@@ -84,10 +84,10 @@ func (k *liveSession) readUpTo(ctx context.Context, after, to wire.Position) ([]
 
 // publishCommitted publishes committed events to the tabs and to the callers that wait for replies.
 // Commands of this replica that they answer need not be sent again.
-func (k *liveSession) publishCommitted(events []broadcast.Event) {
-	k.publish(events)
-	k.replyWaiters.matchEvents(events)
-	k.forwarded.removeAnswered(events)
+func (ls *liveSession) publishCommitted(events []broadcast.Event) {
+	ls.publish(events)
+	ls.replyWaiters.matchEvents(events)
+	ls.forwarded.removeAnswered(events)
 }
 
 // decodeEvents decodes stored frames. A frame that this hub does not understand is published
@@ -130,11 +130,11 @@ type follower struct {
 // awaitOwner returns when the session of an owner is to be claimed: when its own lease expires, plus
 // jitter. If it is kept by the lease of an incarnation, the leaseRenewer watches that one, and the
 // session is claimed only after ownerCheckEvery, in case a message about another owner was lost.
-func (k *liveSession) awaitOwner(owned *store.OwnedError) time.Time {
-	k.claimableAt.Store(0)
-	k.ownerIncarnation.Store(owned.Incarnation)
+func (ls *liveSession) awaitOwner(owned *store.OwnedError) time.Time {
+	ls.claimableAt.Store(0)
+	ls.ownerIncarnation.Store(owned.Incarnation)
 	if owned.Incarnation != 0 {
-		k.lease.watch(owned)
+		ls.lease.watch(owned)
 		return time.Now().Add(ownerCheckEvery + rand.N(ownerCheckEvery)) //nolint:gosec // jitter needs no secrecy
 	}
 	return time.Now().Add(max(owned.For, 0) + rand.N(claimJitter)) //nolint:gosec // jitter needs no secrecy
@@ -143,33 +143,33 @@ func (k *liveSession) awaitOwner(owned *store.OwnedError) time.Time {
 // follow publishes the log that another replica writes, until it has claimed the session or an
 // error ends it. It claims when the lease of the owner has ended, or never if owned is nil, because
 // this replica drains.
-func (k *liveSession) follow(ctx context.Context, owned *store.OwnedError) (store.Lease, time.Time, error) {
-	k.claimRequested.Store(false)
+func (ls *liveSession) follow(ctx context.Context, owned *store.OwnedError) (store.Lease, time.Time, error) {
+	ls.claimRequested.Store(false)
 	var claimAt time.Time
 	if owned != nil {
-		claimAt = k.awaitOwner(owned)
+		claimAt = ls.awaitOwner(owned)
 	}
-	k.inboxHasOlder.Store(true)
-	got, err := k.load(ctx)
+	ls.inboxHasOlder.Store(true)
+	got, err := ls.load(ctx)
 	if err != nil {
 		return store.Lease{}, time.Time{}, err
 	}
-	k.snapshotCache.clear()
-	if err := k.openCenter(ctx, got.state.At()); err != nil {
+	ls.snapshotCache.clear()
+	if err := ls.openCenter(ctx, got.state.At()); err != nil {
 		return store.Lease{}, time.Time{}, err
 	}
-	f := &follower{live: k, state: got.state, presenceNotBefore: time.Now(), claimAt: claimAt, sendResult: make(chan sendResult, 1)}
-	k.missingSince = time.Time{}
-	k.setStoreIssue(ctx, issueClaim, false)
-	k.changeRole(eventFollowed)
+	f := &follower{live: ls, state: got.state, presenceNotBefore: time.Now(), claimAt: claimAt, sendResult: make(chan sendResult, 1)}
+	ls.missingSince = time.Time{}
+	ls.setStoreIssue(ctx, issueClaim, false)
+	ls.changeRole(eventFollowed)
 	if owned == nil {
-		k.changeRole(eventDrained)
+		ls.changeRole(eventDrained)
 	}
-	k.markReady(ctx)
+	ls.markReady(ctx)
 	working, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	news := make(chan tailBatch)
-	wg.Go(func() { k.tail(working, got.state.At(), news) })
+	wg.Go(func() { ls.tail(working, got.state.At(), news) })
 	defer func() {
 		cancel()
 		wg.Wait()
@@ -178,9 +178,9 @@ func (k *liveSession) follow(ctx context.Context, owned *store.OwnedError) (stor
 			f.unsent = (<-f.sendResult).rest
 		}
 		f.sendLast(ctx)
-		k.mailbox.requeue(f.unsent)
-		k.storeFull.Store(false)
-		k.setStoreIssue(ctx, issueSend, false)
+		ls.mailbox.requeue(f.unsent)
+		ls.storeFull.Store(false)
+		ls.setStoreIssue(ctx, issueSend, false)
 		f.clearPresence(ctx)
 	}()
 	err = f.loop(working, news)
@@ -196,8 +196,8 @@ type tailBatch struct {
 
 // tail reads the log for a follower until ctx ends or the tail ends with an error, which it also
 // sends.
-func (k *liveSession) tail(ctx context.Context, after wire.Position, to chan<- tailBatch) {
-	for news, err := range k.env.store.Tail(ctx, k.id, after) {
+func (ls *liveSession) tail(ctx context.Context, after wire.Position, to chan<- tailBatch) {
+	for news, err := range ls.env.store.Tail(ctx, ls.id, after) {
 		select {
 		case to <- tailBatch{events: decodeEvents(news.Events), vacant: news.Vacant, err: err}:
 		case <-ctx.Done():
@@ -262,50 +262,50 @@ func (f *follower) applyTail(n tailBatch) error {
 // processDue answers snapshot requests, forwards items, reports presence, and claims or unloads the
 // session when it is time.
 func (f *follower) processDue(ctx context.Context, now time.Time) error {
-	k := f.live
+	ls := f.live
 	if f.hasUnsent() {
 		// The items gather in the mailbox, which is bounded.
-		k.answerSnapshots(k.mailbox.takeSnapshotRequests(), f.state)
+		ls.answerSnapshots(ls.mailbox.takeSnapshotRequests(), f.state)
 	} else {
-		f.unsent, f.snapshotRequests = k.mailbox.takeAll(nil, f.snapshotRequests)
+		f.unsent, f.snapshotRequests = ls.mailbox.takeAll(nil, f.snapshotRequests)
 		f.sendRetryAt = now
-		k.answerSnapshots(f.snapshotRequests, f.state)
+		ls.answerSnapshots(f.snapshotRequests, f.state)
 	}
 	f.forwardItems(ctx, now)
-	if lost := k.forwarded.due(now, k.mailbox.signal); len(lost) > 0 {
+	if lost := ls.forwarded.due(now, ls.mailbox.signal); len(lost) > 0 {
 		f.sends.Go(func() {
-			if _, err := k.resend(ctx, lost); err != nil && ctx.Err() == nil {
-				k.log.WarnContext(ctx, "sending unanswered commands to the owner again failed, retrying", "err", err)
+			if _, err := ls.resend(ctx, lost); err != nil && ctx.Err() == nil {
+				ls.log.WarnContext(ctx, "sending unanswered commands to the owner again failed, retrying", "err", err)
 			}
 		})
 	}
 	if due := f.presenceDue(); !due.IsZero() && !now.Before(due) {
 		f.sendPresence(ctx, now)
 	}
-	if at := k.claimableAt.Swap(0); at != 0 {
+	if at := ls.claimableAt.Swap(0); at != 0 {
 		f.claimAt = time.Unix(0, at)
 	}
-	order := k.drainOrder.Load()
-	if order == nil && k.ownership.current() == roleDrained {
+	order := ls.drainOrder.Load()
+	if order == nil && ls.ownership.current() == roleDrained {
 		// Draining was cancelled. Claiming finds out whether another replica owns the session
 		// meanwhile.
-		k.changeRole(eventUndrained)
+		ls.changeRole(eventUndrained)
 		f.claimAt = now
 	}
 	switch {
 	case order != nil:
-		k.changeRole(eventDrained)
+		ls.changeRole(eventDrained)
 		if f.hasUnsent() {
 			return nil
 		}
-		k.confirmHandover(order)
-		if k.isUnneeded(nil) {
+		ls.confirmHandover(order)
+		if ls.isUnneeded(nil) {
 			return errDormant
 		}
-	case k.claimRequested.Swap(false), !f.claimAt.IsZero() && !now.Before(f.claimAt) && !k.isUnused():
+	case ls.claimRequested.Swap(false), !f.claimAt.IsZero() && !now.Before(f.claimAt) && !ls.isUnused():
 		return f.tryClaim(ctx)
 	}
-	if at := f.unloadAt(); !at.IsZero() && !now.Before(at) && !f.hasUnsent() && !f.sendingPresence.Load() && !k.tabChanges.after(f.sentVersion) {
+	if at := f.unloadAt(); !at.IsZero() && !now.Before(at) && !f.hasUnsent() && !f.sendingPresence.Load() && !ls.tabChanges.after(f.sentVersion) {
 		return errDormant
 	}
 	return nil

@@ -28,7 +28,7 @@ const (
 // the owner has not seen. Their senders stay connected and keep waiting, so the replica sends them
 // again, under the same delivery ids: a command that was not lost has no second effect.
 //
-// Beyond the bounds it forgets the oldest commands. Any goroutine may use it.
+// Beyond the bounds it drops the oldest commands. Any goroutine may use it.
 type forwarded struct {
 	waiting atomic.Int32 // lets removeAnswered skip the lock while there are no commands
 
@@ -113,7 +113,7 @@ func (f *forwarded) setTimerLocked(wake func()) {
 	}
 }
 
-// remove forgets a command that could not be sent, unless an earlier one with the same message id was
+// remove removes a command that could not be sent, unless an earlier one with the same message id was
 // sent.
 func (f *forwarded) remove(it *item) {
 	f.mu.Lock()
@@ -123,7 +123,7 @@ func (f *forwarded) remove(it *item) {
 	}
 }
 
-// removeLocked forgets a command. The caller holds f.mu.
+// removeLocked removes a command. The caller holds f.mu.
 func (f *forwarded) removeLocked(key forwardedKey) {
 	if c, ok := f.commands[key]; ok {
 		delete(f.commands, key)
@@ -132,7 +132,7 @@ func (f *forwarded) removeLocked(key forwardedKey) {
 	}
 }
 
-// removeOldestLocked forgets the command that was sent first. The caller holds f.mu.
+// removeOldestLocked removes the command that was sent first. The caller holds f.mu.
 func (f *forwarded) removeOldestLocked() {
 	var oldest forwardedKey
 	first := f.count + 1
@@ -144,7 +144,7 @@ func (f *forwarded) removeOldestLocked() {
 	f.removeLocked(oldest)
 }
 
-// removeAnswered forgets the commands that committed events answer.
+// removeAnswered removes the commands that committed events answer.
 func (f *forwarded) removeAnswered(events []broadcast.Event) {
 	if f.waiting.Load() == 0 {
 		return
@@ -209,19 +209,19 @@ func (f *forwarded) sentAgain(c forwardedCommand) {
 
 // resend sends forwarded commands again. After an error other than a final refusal it returns the
 // error and the commands that are not sent.
-func (k *liveSession) resend(ctx context.Context, commands []forwardedCommand) ([]forwardedCommand, error) {
+func (ls *liveSession) resend(ctx context.Context, commands []forwardedCommand) ([]forwardedCommand, error) {
 	for len(commands) > 0 {
 		var group []store.Command
 		for n, size := 0, 0; n < min(len(commands), groupCommands) && size < groupBytes; n++ {
 			group = append(group, commands[n].command)
 			size += len(commands[n].command.Data)
 		}
-		sent, err := k.env.send(ctx, k.id, group)
+		sent, err := ls.env.send(ctx, ls.id, group)
 		if isRefusedDelivery(err) {
 			sent, err = sent+1, nil
 		}
 		for _, c := range commands[:sent] {
-			k.forwarded.sentAgain(c)
+			ls.forwarded.sentAgain(c)
 		}
 		if commands = commands[sent:]; err != nil {
 			return commands, err

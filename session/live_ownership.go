@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// role is what this replica is for a loaded session.
+// role is the state of this replica towards a loaded session.
 type role uint8
 
 const (
@@ -106,7 +106,7 @@ var roleTable = map[role]map[roleEvent]role{
 	roleClosed:    {},
 }
 
-// roleOutput is something that a live session does to the store and that only some roles may do.
+// roleOutput is a kind of write to the store that only some roles may do.
 type roleOutput uint8
 
 const (
@@ -115,7 +115,7 @@ const (
 	outputCommit                         // commits steps under its lease
 )
 
-// roleOutputs has what each role may do.
+// roleOutputs has the writes that each role may do.
 var roleOutputs = map[role]roleOutput{
 	roleClaiming:    outputClaim,
 	roleFollowing:   outputClaim | outputForward,
@@ -130,9 +130,9 @@ var roleOutputs = map[role]roleOutput{
 // ownership is the role of a live session. Its goroutine changes it, any goroutine reads it.
 type ownership struct {
 	role atomic.Uint32
-	// since is from when on this replica has known of no owner that serves the session, in Unix ns;
-	// 0 while it knows one, and while it drains: then it does not find out.
-	since atomic.Int64
+	// ownerlessSince is the time since which this replica knows of no owner that serves the session, in
+	// Unix ns. It is 0 while it knows one, and while it drains, because then it does not look for one.
+	ownerlessSince atomic.Int64
 }
 
 // current returns the role.
@@ -151,16 +151,16 @@ func (o *ownership) apply(e roleEvent) bool {
 	o.role.Store(uint32(next))
 	switch next {
 	case roleVacant, roleRetrying, roleMissing:
-		o.since.CompareAndSwap(0, time.Now().UnixNano())
+		o.ownerlessSince.CompareAndSwap(0, time.Now().UnixNano())
 	case roleFollowing, roleDrained, roleBlocked, roleOwning, roleHandingOver:
-		o.since.Store(0)
+		o.ownerlessSince.Store(0)
 	}
 	return true
 }
 
 // ownerlessFor returns how long the session has had no owner; 0 while it has one.
 func (o *ownership) ownerlessFor() time.Duration {
-	since := o.since.Load()
+	since := o.ownerlessSince.Load()
 	if since == 0 {
 		return 0
 	}
@@ -169,9 +169,9 @@ func (o *ownership) ownerlessFor() time.Duration {
 
 // changeRole applies an event to the role of the session. An event that cannot happen is a defect:
 // it is logged, and the role stays.
-func (k *liveSession) changeRole(e roleEvent) {
-	if was := k.ownership.current(); !k.ownership.apply(e) {
-		k.log.Error("event does not fit the role of the session", "role", was.String(), "event", e.String())
+func (ls *liveSession) changeRole(e roleEvent) {
+	if was := ls.ownership.current(); !ls.ownership.apply(e) {
+		ls.log.Error("event does not fit the role of the session", "role", was.String(), "event", e.String())
 	}
 }
 
@@ -180,7 +180,7 @@ type leaseState uint8
 
 const (
 	leaseHeld     leaseState = iota // renewed in time, as far as this replica knows
-	leaseReleased                   // given back, so that any replica can claim the session at once
+	leaseReleased                   // released, so that any replica can claim the session at once
 	leaseLost                       // another replica has claimed the session
 	leaseStale                      // not renewed in time: another replica may claim the session
 )

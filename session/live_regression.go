@@ -20,12 +20,12 @@ type logRegression struct {
 }
 
 // recordShown updates newestShown, before the Center goes back.
-func (k *liveSession) recordShown() {
-	if k.center == nil {
+func (ls *liveSession) recordShown() {
+	if ls.center == nil {
 		return
 	}
-	if head := k.center.Head(); head.Compare(k.regression.newestShown) > 0 {
-		k.regression.newestShown = head
+	if head := ls.center.Head(); head.Compare(ls.regression.newestShown) > 0 {
+		ls.regression.newestShown = head
 	}
 }
 
@@ -36,26 +36,26 @@ func (k *liveSession) recordShown() {
 // the owner has.
 //
 // A claim of any replica ends the wait, because its epoch is above everything published.
-func (k *liveSession) leaveToOwner(ctx context.Context) error {
-	k.recordShown()
-	if k.regression.newestShown == (wire.Position{}) {
+func (ls *liveSession) leaveToOwner(ctx context.Context) error {
+	ls.recordShown()
+	if ls.regression.newestShown == (wire.Position{}) {
 		return nil
 	}
-	info, err := k.env.store.Session(ctx, k.id)
+	info, err := ls.env.store.Session(ctx, ls.id)
 	if err != nil {
 		return fmt.Errorf("compare the log with what was shown: %w", err)
 	}
-	if info.Top.Compare(k.regression.newestShown) >= 0 {
-		k.regression.foundAt, k.regression.foundFor = time.Time{}, wire.Position{}
+	if info.Top.Compare(ls.regression.newestShown) >= 0 {
+		ls.regression.foundAt, ls.regression.foundFor = time.Time{}, wire.Position{}
 		return nil
 	}
 	now := time.Now()
-	if k.regression.foundFor != k.regression.newestShown { // also if the log went back again since
-		k.regression.foundAt, k.regression.foundFor = now, k.regression.newestShown
-		k.log.WarnContext(ctx, "log ends before what was shown, waiting one lease for the owner",
-			"log", info.Top, "shown", k.regression.newestShown, "owner", string(info.Owner), "lease", k.env.cfg.Lease)
+	if ls.regression.foundFor != ls.regression.newestShown { // also if the log went back again since
+		ls.regression.foundAt, ls.regression.foundFor = now, ls.regression.newestShown
+		ls.log.WarnContext(ctx, "log ends before what was shown, waiting one lease for the owner",
+			"log", info.Top, "shown", ls.regression.newestShown, "owner", string(info.Owner), "lease", ls.env.cfg.Lease)
 	}
-	if left := k.regression.foundAt.Add(k.env.cfg.Lease).Sub(now); left > 0 {
+	if left := ls.regression.foundAt.Add(ls.env.cfg.Lease).Sub(now); left > 0 {
 		return &store.OwnedError{By: info.Owner, For: left}
 	}
 	return nil

@@ -14,18 +14,18 @@ const (
 	relocateAfter  = 64
 	relocateWithin = 10 * time.Second
 	relocatePause  = 30 * time.Second
-	relocatePoll   = 10 * time.Millisecond // doubled after every look, up to a second
+	relocatePoll   = 10 * time.Millisecond // first interval at which a follower polls the owner; doubled up to a second
 )
 
-// quietAfter is the time without commands of its own clients after which an owner grants such a
-// request.
+// quietAfter is the time without commands of its own clients after which an owner grants a request
+// for the ownership.
 const quietAfter = time.Second
 
 // relocation decides when a follower requests the ownership.
 type relocation struct {
-	commands  int       // forwarded since
+	commands  int       // number of commands forwarded since
 	since     time.Time // begin of the current count
-	notBefore time.Time // after a request
+	notBefore time.Time // time of the next request at the earliest
 }
 
 // add counts forwarded commands and reports whether the ownership is to be requested.
@@ -42,28 +42,28 @@ func (r *relocation) add(commands int, now time.Time) bool {
 }
 
 // requestOwnership orders the owner to hand the session over to this replica if it is quiet there,
-// and lets the follower claim it when it is released. An owner that refuses does not answer. The
-// order is void when the owner's present lease expires; until then it may be released to this
-// replica, which must claim it.
-func (k *liveSession) requestOwnership(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, k.env.cfg.Lease+time.Second)
+// polls the store until the session is released, and then makes the follower claim it. An owner that
+// refuses does not answer. The order is void when the owner's present lease expires. requestOwnership
+// polls a second longer: a session that is released to this replica must be claimed here.
+func (ls *liveSession) requestOwnership(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, ls.env.cfg.Lease+time.Second)
 	defer cancel()
-	asked := false
+	ordered := false
 	for wait := relocatePoll; ctx.Err() == nil; wait = min(2*wait, time.Second) {
-		i, err := k.env.store.Session(ctx, k.id)
+		i, err := ls.env.store.Session(ctx, ls.id)
 		switch {
 		case err != nil:
 			return
-		case i.Owner == k.env.cfg.Replica || i.Owner == "":
-			k.claimRequested.Store(true)
-			k.mailbox.signal()
+		case i.Owner == ls.env.cfg.Replica || i.Owner == "":
+			ls.claimRequested.Store(true)
+			ls.mailbox.signal()
 			return
-		case !asked:
-			o := &order{Kind: orderRelocate, Replica: k.env.cfg.Replica, Epoch: i.Epoch, Until: wire.Millis(i.Until.UnixMilli())}
-			if k.env.sendOrder(ctx, k.id, o) != nil {
+		case !ordered:
+			o := &order{Kind: orderRelocate, Replica: ls.env.cfg.Replica, Epoch: i.Epoch, Until: wire.Millis(i.Until.UnixMilli())}
+			if ls.env.sendOrder(ctx, ls.id, o) != nil {
 				return
 			}
-			asked = true
+			ordered = true
 		}
 		sleep(ctx, wait)
 	}
@@ -71,9 +71,9 @@ func (k *liveSession) requestOwnership(ctx context.Context) {
 
 // relocate hands the session over to a replica that forwards many commands, unless agents or clients
 // of this replica use it.
-func (l *owner) relocate(o *order) {
-	if l.w.working || l.w.now.Sub(l.lastLocal) < quietAfter {
+func (ow *owner) relocate(o *order) {
+	if ow.w.working || ow.w.now.Sub(ow.lastLocal) < quietAfter {
 		return
 	}
-	l.yield(o)
+	ow.yield(o)
 }

@@ -24,39 +24,39 @@ type replyWaiter struct {
 	to   chan<- Answer // buffered
 }
 
-func (a *replyWaiters) add(id wire.MessageID, who replyWaiter) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.by == nil {
-		a.by = map[wire.MessageID][]replyWaiter{}
+func (w *replyWaiters) add(id wire.MessageID, who replyWaiter) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.by == nil {
+		w.by = map[wire.MessageID][]replyWaiter{}
 	}
-	a.by[id] = append(a.by[id], who)
-	a.waiting.Add(1)
+	w.by[id] = append(w.by[id], who)
+	w.waiting.Add(1)
 }
 
 // remove removes a waiter that has got no answer.
-func (a *replyWaiters) remove(id wire.MessageID, who replyWaiter) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.removeLocked(id, func(other replyWaiter) bool { return other.to == who.to })
+func (w *replyWaiters) remove(id wire.MessageID, who replyWaiter) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.removeLocked(id, func(other replyWaiter) bool { return other.to == who.to })
 }
 
-// removeLocked removes the matching waiters of a message. The caller holds a.mu.
-func (a *replyWaiters) removeLocked(id wire.MessageID, which func(replyWaiter) bool) {
-	before := a.by[id]
+// removeLocked removes the matching waiters of a message. The caller holds w.mu.
+func (w *replyWaiters) removeLocked(id wire.MessageID, which func(replyWaiter) bool) {
+	before := w.by[id]
 	rest := slices.DeleteFunc(slices.Clone(before), which)
-	a.waiting.Add(int32(len(rest) - len(before))) //nolint:gosec // few
-	if a.by[id] = rest; len(rest) == 0 {
-		delete(a.by, id)
+	w.waiting.Add(int32(len(rest) - len(before))) //nolint:gosec // few
+	if w.by[id] = rest; len(rest) == 0 {
+		delete(w.by, id)
 	}
 }
 
 // rejectAll answers all waiters with a rejection.
-func (a *replyWaiters) rejectAll(why *Error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for id := range a.by {
-		a.removeLocked(id, func(who replyWaiter) bool {
+func (w *replyWaiters) rejectAll(why *Error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id := range w.by {
+		w.removeLocked(id, func(who replyWaiter) bool {
 			who.to <- Answer{Data: wire.MessageRejected{MessageID: id, Code: why.Code, Reason: why.Reason}}
 			return true
 		})
@@ -64,18 +64,18 @@ func (a *replyWaiters) rejectAll(why *Error) {
 }
 
 // matchEvents passes the answers among committed events to their waiters.
-func (a *replyWaiters) matchEvents(events []broadcast.Event) {
-	if a.waiting.Load() == 0 {
+func (w *replyWaiters) matchEvents(events []broadcast.Event) {
+	if w.waiting.Load() == 0 {
 		return
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, e := range events {
 		r, ok := answerIn(e)
 		if !ok {
 			continue
 		}
-		a.removeLocked(r.message, func(who replyWaiter) bool {
+		w.removeLocked(r.message, func(who replyWaiter) bool {
 			if r.sender != "" && who.conn != r.sender {
 				return false // another connection has used the same message id
 			}

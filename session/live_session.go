@@ -45,9 +45,9 @@ const storeTimeout = 10 * time.Second
 
 // sessionRegistry is where a live session ends.
 type sessionRegistry interface {
-	// removeSession removes k and reports whether it did. Without anyway it refuses while k has
-	// handles or items; once it has removed k, k gets neither.
-	removeSession(k *liveSession, anyway bool) bool
+	// removeSession removes ls and reports whether it did. Unless anyway is set, it refuses while ls
+	// has handles or items; once it has removed ls, ls gets neither.
+	removeSession(ls *liveSession, anyway bool) bool
 	// suspend refuses to open a session until c.until.
 	suspend(id wire.SessionID, c suspension)
 }
@@ -112,211 +112,211 @@ func newLiveSession(env *environment, rg sessionRegistry, id wire.SessionID) *li
 }
 
 // run owns or follows the session until it is unused, cannot be kept, or ctx ends.
-func (k *liveSession) run(ctx context.Context) {
+func (ls *liveSession) run(ctx context.Context) {
 	var err error
-	defer func() { k.shutDown(err) }()
+	defer func() { ls.shutDown(err) }()
 	var prev *owner // the last owner here, with its unfinished items and state
 	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
 		began := time.Now()
-		prev, err = k.runGuarded(ctx, prev)
+		prev, err = ls.runGuarded(ctx, prev)
 		switch {
 		case ctx.Err() != nil:
 			err = context.Cause(ctx)
 			return
 		case errors.Is(err, errDormant):
-			if k.registry.removeSession(k, false) {
+			if ls.registry.removeSession(ls, false) {
 				return
 			}
-			k.changeRole(eventReopened)
+			ls.changeRole(eventReopened)
 			wait = retryFirst
 			continue
-		case k.tooManyPanics(err):
+		case ls.tooManyPanics(err):
 			why := refusal(wire.CodeSessionInvalidState, "the session is suspended after repeated errors; try again later")
 			why.Err = err
-			k.registry.suspend(k.id, suspension{time.Now().Add(suspendFor), why, k.epoch()})
-			k.changeRole(eventSuspended)
+			ls.registry.suspend(ls.id, suspension{time.Now().Add(suspendFor), why, ls.epoch()})
+			ls.changeRole(eventSuspended)
 			err = why
 			return
-		case k.awaitsRecreation(ctx, err): // the session may come back
-			k.changeRole(eventMissing)
-		case !k.isReady() && !errors.Is(err, errReload) || isPermanent(err):
+		case ls.awaitsRecreation(ctx, err): // the session may come back
+			ls.changeRole(eventMissing)
+		case !ls.isReady() && !errors.Is(err, errReload) || isPermanent(err):
 			return
 		default:
-			k.changeRole(eventFailed)
+			ls.changeRole(eventFailed)
 		}
 		if errors.Is(err, errLost) || errors.Is(err, errStale) {
-			k.log.InfoContext(ctx, "lease lost", "err", err)
+			ls.log.InfoContext(ctx, "lease lost", "err", err)
 		}
 		if time.Since(began) > retryLast || errors.Is(err, errLost) || errors.Is(err, errReload) || errors.Is(err, errDraining) {
 			wait = retryFirst
 		} else {
-			k.log.WarnContext(ctx, "session has no owner here, retrying", "err", err)
+			ls.log.WarnContext(ctx, "session has no owner here, retrying", "err", err)
 		}
 		if isStoreUnavailable(err) {
-			k.setStoreIssue(ctx, issueClaim, true)
+			ls.setStoreIssue(ctx, issueClaim, true)
 		}
-		k.serveSnapshotsDuring(prev.committedState(), func() {
+		ls.serveSnapshotsDuring(prev.committedState(), func() {
 			sleep(ctx, wait/2+rand.N(wait/2)) //nolint:gosec // jitter needs no secrecy
 		})
-		k.changeRole(eventRetry)
+		ls.changeRole(eventRetry)
 	}
 }
 
 // runGuarded calls ownOrFollow and turns a panic into a panicError.
-func (k *liveSession) runGuarded(ctx context.Context, prev *owner) (next *owner, err error) {
-	k.guardedOwner = nil
+func (ls *liveSession) runGuarded(ctx context.Context, prev *owner) (next *owner, err error) {
+	ls.guardedOwner = nil
 	defer func() {
 		if v := recover(); v != nil {
-			k.log.ErrorContext(ctx, "panic in session", "panic", v, "stack", string(debug.Stack()))
-			if k.guardedOwner != nil {
-				k.guardedOwner.committer.blamePanic()
-				next = k.guardedOwner
+			ls.log.ErrorContext(ctx, "panic in session", "panic", v, "stack", string(debug.Stack()))
+			if ls.guardedOwner != nil {
+				ls.guardedOwner.committer.blamePanic()
+				next = ls.guardedOwner
 			}
 			err = &panicError{v}
 		}
 	}()
-	return k.ownOrFollow(ctx, prev)
+	return ls.ownOrFollow(ctx, prev)
 }
 
 // tooManyPanics records a panic and reports whether the session is to be suspended. A session that
 // panics while it is loaded is suspended after the first.
-func (k *liveSession) tooManyPanics(err error) bool {
+func (ls *liveSession) tooManyPanics(err error) bool {
 	if _, ok := errors.AsType[*panicError](err); !ok {
 		return false
 	}
-	if !k.isReady() {
+	if !ls.isReady() {
 		return true
 	}
 	now := time.Now()
-	k.panicTimes = append(k.panicTimes, now)
-	if len(k.panicTimes) > panicLimit {
-		k.panicTimes = k.panicTimes[1:]
+	ls.panicTimes = append(ls.panicTimes, now)
+	if len(ls.panicTimes) > panicLimit {
+		ls.panicTimes = ls.panicTimes[1:]
 	}
-	return len(k.panicTimes) == panicLimit && now.Sub(k.panicTimes[0]) < panicWindow
+	return len(ls.panicTimes) == panicLimit && now.Sub(ls.panicTimes[0]) < panicWindow
 }
 
 // ownOrFollow owns the session if it can claim it, else follows it, until the role changes.
-func (k *liveSession) ownOrFollow(ctx context.Context, prev *owner) (*owner, error) {
-	if k.drainOrder.Load() != nil {
-		if err := k.abandonOwner(ctx, prev, store.Lease{}); err != nil {
+func (ls *liveSession) ownOrFollow(ctx context.Context, prev *owner) (*owner, error) {
+	if ls.drainOrder.Load() != nil {
+		if err := ls.abandonOwner(ctx, prev, store.Lease{}); err != nil {
 			return prev, err
 		}
-		if k.isUnneeded(nil) {
+		if ls.isUnneeded(nil) {
 			return nil, errDormant
 		}
-		_, _, err := k.follow(ctx, nil)
+		_, _, err := ls.follow(ctx, nil)
 		return nil, err
 	}
 	var lease store.Lease
 	var claimed time.Time
 	var err error
-	k.serveSnapshotsDuring(prev.committedState(), func() {
-		lease, claimed, err = k.claim(ctx, prev)
+	ls.serveSnapshotsDuring(prev.committedState(), func() {
+		lease, claimed, err = ls.claim(ctx, prev)
 		if errors.Is(err, store.ErrNotFound) && prev.hasFullState() {
-			if err = k.recreate(ctx, prev); err == nil {
-				lease, claimed, err = k.claim(ctx, prev)
+			if err = ls.recreate(ctx, prev); err == nil {
+				lease, claimed, err = ls.claim(ctx, prev)
 			}
 		}
 	})
 	if err == nil {
-		return k.own(ctx, lease, claimed, prev)
+		return ls.own(ctx, lease, claimed, prev)
 	}
-	if prev == nil && errors.Is(err, store.ErrNoSpace) && !k.isUnneeded(nil) {
+	if prev == nil && errors.Is(err, store.ErrNoSpace) && !ls.isUnneeded(nil) {
 		// Reading needs no space. A full store refuses the claim of an owned session, too, so the
 		// follower finds out whether there is an owner when there is space again.
-		lease, claimed, err = k.follow(ctx, &store.OwnedError{For: retryLast})
+		lease, claimed, err = ls.follow(ctx, &store.OwnedError{For: retryLast})
 		if err != nil {
 			return nil, err
 		}
-		return k.own(ctx, lease, claimed, nil)
+		return ls.own(ctx, lease, claimed, nil)
 	}
 	owned, ok := errors.AsType[*store.OwnedError](err)
 	switch {
-	case !ok && k.isUnneeded(prev) && (prev == nil || !isStoreUnavailable(err) || !time.Now().Before(k.dormantAt())):
+	case !ok && ls.isUnneeded(prev) && (prev == nil || !isStoreUnavailable(err) || !time.Now().Before(ls.dormantAt())):
 		return nil, errDormant
 	case !ok:
 		return prev, fmt.Errorf("claim session: %w", err)
 	}
 	if prev != nil && !prev.held.status.is(leaseReleased) {
-		k.env.cfg.Observer.Fenced()
+		ls.env.cfg.Observer.Fenced()
 	}
-	if err := k.abandonOwner(ctx, prev, store.Lease{}); err != nil {
+	if err := ls.abandonOwner(ctx, prev, store.Lease{}); err != nil {
 		return prev, err
 	}
-	if k.isUnneeded(nil) {
+	if ls.isUnneeded(nil) {
 		return nil, errDormant // another replica was faster and the session is unused here
 	}
-	lease, claimed, err = k.follow(ctx, owned)
+	lease, claimed, err = ls.follow(ctx, owned)
 	if err != nil {
 		return nil, err
 	}
-	k.log.InfoContext(ctx, "session taken over", "epoch", lease.Epoch, "from", string(owned.By))
-	return k.own(ctx, lease, claimed, nil)
+	ls.log.InfoContext(ctx, "session taken over", "epoch", lease.Epoch, "from", string(owned.By))
+	return ls.own(ctx, lease, claimed, nil)
 }
 
 // isUnneeded reports whether the session has no handles and no items, neither in the mailbox nor
 // unfinished by the last owner here.
-func (k *liveSession) isUnneeded(prev *owner) bool {
+func (ls *liveSession) isUnneeded(prev *owner) bool {
 	done := prev == nil || prev.committer.committed == len(prev.committer.items) && prev.committer.storeCopy.may(copyUnloads)
-	return k.isUnused() && done && k.mailbox.isIdle()
+	return ls.isUnused() && done && ls.mailbox.isIdle()
 }
 
 // requestClaim has an unused follower claim the session, because it has work and no owner. A
 // follower with handles finds that out by itself.
-func (k *liveSession) requestClaim() {
-	if k.isUnused() {
-		k.claimRequested.Store(true)
-		k.mailbox.signal()
+func (ls *liveSession) requestClaim() {
+	if ls.isUnused() {
+		ls.claimRequested.Store(true)
+		ls.mailbox.signal()
 	}
 }
 
 // claim tries to become the owner, unless the session must be left to its present owner, see
 // leaveToOwner. prev is the last owner here, if there was one. claim also returns the time at which
 // it began, from which on the lease counts.
-func (k *liveSession) claim(ctx context.Context, prev *owner) (store.Lease, time.Time, error) {
+func (ls *liveSession) claim(ctx context.Context, prev *owner) (store.Lease, time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	began := time.Now()
-	if !k.ownership.may(outputClaim) {
+	if !ls.ownership.may(outputClaim) {
 		return store.Lease{}, began, errRole
 	}
 	if prev == nil {
-		if err := k.leaveToOwner(ctx); err != nil {
+		if err := ls.leaveToOwner(ctx); err != nil {
 			return store.Lease{}, began, err
 		}
 	}
-	lease, err := k.env.store.ClaimShared(ctx, k.id, k.env.incarnation, k.env.cfg.Lease)
+	lease, err := ls.env.store.ClaimShared(ctx, ls.id, ls.env.incarnation, ls.env.cfg.Lease)
 	if err == nil {
-		k.lease.extend(began.Sub(k.env.started))
-		k.lastLease = lease
+		ls.lease.extend(began.Sub(ls.env.started))
+		ls.lastLease = lease
 	}
 	return lease, began, err
 }
 
 // abandonOwner returns the unfinished items of an owner that ended here to the mailbox, together
 // with the accepted items that the store has lost, so that the next owner gets them.
-func (k *liveSession) abandonOwner(ctx context.Context, prev *owner, lease store.Lease) error {
-	lost, err := k.findLostItems(ctx, prev)
+func (ls *liveSession) abandonOwner(ctx context.Context, prev *owner, lease store.Lease) error {
+	lost, err := ls.findLostItems(ctx, prev)
 	if err != nil {
 		return err
 	}
-	k.requeueUnfinished(prev, lease)
-	k.mailbox.requeue(lost)
+	ls.requeueUnfinished(prev, lease)
+	ls.mailbox.requeue(lost)
 	return nil
 }
 
 // requeueUnfinished returns the items that an owner took and did not finish to the mailbox. lease
 // is the lease of this replica that follows the owner's, or the zero lease when another replica
 // owns the session.
-func (k *liveSession) requeueUnfinished(prev *owner, lease store.Lease) {
+func (ls *liveSession) requeueUnfinished(prev *owner, lease store.Lease) {
 	undisturbed := prev != nil && lease.Epoch != 0 && prev.logBefore(lease).Epoch == prev.held.lease.Epoch
 	if !undisturbed {
 		// Items from the inbox are still there, or another owner has consumed them.
-		if k.mailbox.removeItems(func(it *item) bool { return it.deliveryID != "" }) {
-			k.inboxHasOlder.Store(true)
+		if ls.mailbox.removeItems(func(it *item) bool { return it.deliveryID != "" }) {
+			ls.inboxHasOlder.Store(true)
 		}
 	}
-	k.retryMarks = nil
+	ls.retryMarks = nil
 	if prev == nil {
 		return
 	}
@@ -330,37 +330,37 @@ func (k *liveSession) requeueUnfinished(prev *owner, lease store.Lease) {
 		started := prev.committer.committed+i < prev.committer.handled
 		if it.deliveryID != "" && (it.alone || it.poison != nil) {
 			// The store may deliver it again.
-			if k.retryMarks == nil {
-				k.retryMarks = map[string]item{}
+			if ls.retryMarks == nil {
+				ls.retryMarks = map[string]item{}
 			}
-			k.retryMarks[it.deliveryID] = it
+			ls.retryMarks[it.deliveryID] = it
 		}
 		switch {
 		case it.deliveryID != "" && (!undisturbed || unsure && started):
-			k.inboxHasOlder.Store(true)
+			ls.inboxHasOlder.Store(true)
 		case unsure && started && it.order == nil && it.cmd.Message.ID == "":
 			// The item may be committed already, and without an id it cannot be told apart from its
 			// repetition.
-			k.log.Warn("command dropped: unknown whether its commit succeeded")
+			ls.log.Warn("command dropped: unknown whether its commit succeeded")
 		default:
 			items = append(items, it)
 		}
 	}
 	prev.committer.items, prev.commands.desktop.geometry = nil, nil
-	k.mailbox.requeue(items)
+	ls.mailbox.requeue(items)
 }
 
 // shutDown ends the live session: it leaves the registry, refuses its items and closes its tabs.
-func (k *liveSession) shutDown(err error) {
-	k.registry.removeSession(k, true)
-	k.activeOwner.Store(nil)
-	k.env.leases.release(k.lease)
-	defer k.changeRole(eventClosed)
+func (ls *liveSession) shutDown(err error) {
+	ls.registry.removeSession(ls, true)
+	ls.activeOwner.Store(nil)
+	ls.env.leases.release(ls.lease)
+	defer ls.changeRole(eventClosed)
 	if errors.Is(err, errDormant) {
 		err = errUnloaded // for a caller that opened the session at this moment
 	}
-	k.quarantine(err)
-	for _, it := range k.mailbox.close(err) {
+	ls.cleanUpAfter(err)
+	for _, it := range ls.mailbox.close(err) {
 		it.finish(asError(err))
 	}
 	code, reason := wire.CloseInternal, "the session failed"
@@ -372,22 +372,22 @@ func (k *liveSession) shutDown(err error) {
 	case errors.Is(err, errUnloaded):
 		code, reason = wire.CloseNormal, "the session is unused"
 	default:
-		k.log.Warn("session closed after an error", "err", err)
+		ls.log.Warn("session closed after an error", "err", err)
 	}
-	if !k.isReady() {
-		k.failure = err
-		close(k.ready)
+	if !ls.isReady() {
+		ls.failure = err
+		close(ls.ready)
 	}
-	close(k.done)
-	if k.center != nil {
-		k.center.Close(code, reason)
-		k.center.Wait()
+	close(ls.done)
+	if ls.center != nil {
+		ls.center.Close(code, reason)
+		ls.center.Wait()
 	}
 }
 
-func (k *liveSession) isReady() bool {
+func (ls *liveSession) isReady() bool {
 	select {
-	case <-k.ready:
+	case <-ls.ready:
 		return true
 	default:
 		return false
@@ -395,24 +395,24 @@ func (k *liveSession) isReady() bool {
 }
 
 // isUnused reports whether the session has no handles.
-func (k *liveSession) isUnused() bool { return k.unusedSince.Load() != 0 }
+func (ls *liveSession) isUnused() bool { return ls.unusedSince.Load() != 0 }
 
 // epoch is the newest epoch known here.
-func (k *liveSession) epoch() uint64 {
-	epoch := k.ownedEpoch.Load()
-	if k.center != nil {
-		epoch = max(epoch, k.center.Head().Epoch)
+func (ls *liveSession) epoch() uint64 {
+	epoch := ls.ownedEpoch.Load()
+	if ls.center != nil {
+		epoch = max(epoch, ls.center.Head().Epoch)
 	}
 	return epoch
 }
 
 // dormantAt is when an owner may unload the session; zero while there are handles.
-func (k *liveSession) dormantAt() time.Time {
-	since := k.unusedSince.Load()
+func (ls *liveSession) dormantAt() time.Time {
+	since := ls.unusedSince.Load()
 	if since == 0 {
 		return time.Time{}
 	}
-	return time.Unix(0, since).Add(k.env.cfg.DormantAfter)
+	return time.Unix(0, since).Add(ls.env.cfg.DormantAfter)
 }
 
 // sleep waits for d and reports whether ctx is still alive.

@@ -67,45 +67,45 @@ func monitorsKey(monitors []wire.MonitorID) string {
 
 // Snapshot implements [broadcast.Source]. The session's goroutine takes the snapshot between two
 // steps.
-func (k *liveSession) Snapshot(ctx context.Context, monitors []wire.MonitorID) (wire.SessionState, error) {
-	if s, ok := k.snapshotCache.get(monitorsKey(monitors)); ok {
+func (ls *liveSession) Snapshot(ctx context.Context, monitors []wire.MonitorID) (wire.SessionState, error) {
+	if s, ok := ls.snapshotCache.get(monitorsKey(monitors)); ok {
 		return s, nil
 	}
 	reply := make(chan wire.SessionState, 1)
 	p := snapshotRequest{monitors: monitors, reply: reply}
-	if err := k.mailbox.requestSnapshot(p); err != nil {
+	if err := ls.mailbox.requestSnapshot(p); err != nil {
 		return wire.SessionState{}, err
 	}
 	select {
 	case s := <-reply:
 		return s, nil
-	case <-k.done:
+	case <-ls.done:
 		return wire.SessionState{}, errUnloaded
 	case <-ctx.Done():
-		k.mailbox.cancelSnapshot(p)
+		ls.mailbox.cancelSnapshot(p)
 		return wire.SessionState{}, ctx.Err()
 	}
 }
 
 // Read implements [broadcast.Source].
-func (k *liveSession) Read(ctx context.Context, after wire.Position, limit int) ([]store.Event, error) {
-	return k.env.store.Read(ctx, k.id, after, limit)
+func (ls *liveSession) Read(ctx context.Context, after wire.Position, limit int) ([]store.Event, error) {
+	return ls.env.store.Read(ctx, ls.id, after, limit)
 }
 
 // Oldest implements [broadcast.Source].
-func (k *liveSession) Oldest(ctx context.Context) (wire.Position, error) {
-	s, err := k.env.store.Session(ctx, k.id)
+func (ls *liveSession) Oldest(ctx context.Context) (wire.Position, error) {
+	s, err := ls.env.store.Session(ctx, ls.id)
 	return s.Oldest, err
 }
 
 // answerSnapshots answers snapshot requests from a committed state.
-func (k *liveSession) answerSnapshots(peeks []snapshotRequest, state *desktop.State) {
+func (ls *liveSession) answerSnapshots(peeks []snapshotRequest, state *desktop.State) {
 	for _, p := range peeks {
 		key := monitorsKey(p.monitors)
-		s, ok := k.snapshotCache.get(key)
+		s, ok := ls.snapshotCache.get(key)
 		if !ok {
 			s = state.Snapshot(p.monitors...)
-			k.snapshotCache.put(key, s)
+			ls.snapshotCache.put(key, s)
 		}
 		p.reply <- s
 	}

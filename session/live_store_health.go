@@ -13,11 +13,11 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// The store is probed for sessions that do not use it: tabs learn that it is unavailable within the
-// sum of both.
+// The hub probes the store for sessions that do not use it. Their tabs learn that it is unavailable
+// within the sum of both times.
 const (
-	probeEvery    = time.Second
-	probePatience = 1500 * time.Millisecond
+	probeEvery   = time.Second
+	probeTimeout = 1500 * time.Millisecond
 )
 
 // storeIssue is a bit set of reasons for which the store counts as unavailable for a session. It is
@@ -39,65 +39,65 @@ func isStoreUnavailable(err error) bool {
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errStale)
 }
 
-// storeHealth is whether the store is available for a session, and what its tabs were last told.
+// storeHealth records whether the store is available for a session, and whether its tabs know that.
 type storeHealth struct {
 	issues atomic.Uint32 // written with mu held
 
-	mu   sync.Mutex // guards the following; held while tabs are notified, which does not block
-	told bool       // tabs were told that the store is unavailable
+	mu       sync.Mutex // guards the following; held while tabs are notified, which does not block
+	notified bool       // tabs were notified that the store is unavailable
 }
 
-// setStoreIssue sets or clears issues and notifies all tabs here when the overall state changes. It
+// setStoreIssue sets or clears an issue and notifies all tabs here when the overall state changes. It
 // sets nothing once ctx, that of the failing operation, has ended: no code would clear it then.
-func (k *liveSession) setStoreIssue(ctx context.Context, t storeIssue, yes bool) {
-	r := &k.storeHealth
-	if (r.issues.Load()&uint32(t) != 0) == yes {
+func (ls *liveSession) setStoreIssue(ctx context.Context, issue storeIssue, present bool) {
+	health := &ls.storeHealth
+	if (health.issues.Load()&uint32(issue) != 0) == present {
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	now := r.issues.Load() &^ uint32(t)
-	if yes {
+	health.mu.Lock()
+	defer health.mu.Unlock()
+	now := health.issues.Load() &^ uint32(issue)
+	if present {
 		if ctx.Err() != nil {
 			return
 		}
-		now |= uint32(t)
+		now |= uint32(issue)
 	}
-	r.issues.Store(now)
-	k.notifyStoreHealth(ctx)
+	health.issues.Store(now)
+	ls.notifyStoreHealth(ctx)
 }
 
 // markReady records that the session is loaded and owned or followed here. Open returns, and tabs
 // may be notified.
-func (k *liveSession) markReady(ctx context.Context) {
-	if k.isReady() {
+func (ls *liveSession) markReady(ctx context.Context) {
+	if ls.isReady() {
 		return
 	}
-	close(k.ready)
-	k.storeHealth.mu.Lock()
-	defer k.storeHealth.mu.Unlock()
-	k.notifyStoreHealth(ctx)
+	close(ls.ready)
+	ls.storeHealth.mu.Lock()
+	defer ls.storeHealth.mu.Unlock()
+	ls.notifyStoreHealth(ctx)
 }
 
-// notifyStoreHealth notifies the tabs if the state differs from what they were told. The caller
-// holds k.storeHealth.mu.
-func (k *liveSession) notifyStoreHealth(ctx context.Context) {
-	gone := k.storeHealth.issues.Load() != 0
-	if gone == k.storeHealth.told || !k.isReady() || k.center == nil {
+// notifyStoreHealth notifies the tabs if the state differs from the one that they know. The caller
+// holds ls.storeHealth.mu.
+func (ls *liveSession) notifyStoreHealth(ctx context.Context) {
+	gone := ls.storeHealth.issues.Load() != 0
+	if gone == ls.storeHealth.notified || !ls.isReady() || ls.center == nil {
 		return
 	}
-	k.storeHealth.told = gone
+	ls.storeHealth.notified = gone
 	if gone {
-		k.log.WarnContext(ctx, "store unavailable, tabs notified")
+		ls.log.WarnContext(ctx, "store unavailable, tabs notified")
 	} else {
-		k.log.InfoContext(ctx, "store available again, tabs notified")
+		ls.log.InfoContext(ctx, "store available again, tabs notified")
 	}
-	k.center.Notify(wire.StoreStatus{Available: !gone, Since: wire.Millis(time.Now().UnixMilli())}, gone)
+	ls.center.Notify(wire.StoreStatus{Available: !gone, Since: wire.Millis(time.Now().UnixMilli())}, gone)
 }
 
 // serveSnapshotsDuring runs do, which may wait for the store, and answers snapshot requests from
 // state meanwhile. Without a state they wait.
-func (k *liveSession) serveSnapshotsDuring(state *desktop.State, do func()) {
+func (ls *liveSession) serveSnapshotsDuring(state *desktop.State, do func()) {
 	if state == nil {
 		do()
 		return
@@ -107,13 +107,13 @@ func (k *liveSession) serveSnapshotsDuring(state *desktop.State, do func()) {
 	wg.Go(func() {
 		defer func() {
 			if v := recover(); v != nil { // the requests have to wait then
-				k.log.Error("panic while answering snapshots", "panic", v, "stack", string(debug.Stack()))
+				ls.log.Error("panic while answering snapshots", "panic", v, "stack", string(debug.Stack()))
 			}
 		}()
 		for {
-			k.answerSnapshots(k.mailbox.takeSnapshotRequests(), state)
+			ls.answerSnapshots(ls.mailbox.takeSnapshotRequests(), state)
 			select {
-			case <-k.mailbox.wake:
+			case <-ls.mailbox.wake:
 			case <-stop:
 				return
 			}
@@ -122,5 +122,5 @@ func (k *liveSession) serveSnapshotsDuring(state *desktop.State, do func()) {
 	do()
 	close(stop)
 	wg.Wait()
-	k.mailbox.signal() // the goroutine may have taken the token of an item
+	ls.mailbox.signal() // the goroutine may have taken the token of an item
 }

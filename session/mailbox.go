@@ -69,33 +69,33 @@ func newMailbox() *mailbox { return &mailbox{wake: make(chan struct{}, 1)} }
 
 // tryPutCommands adds commands in order until the mailbox is full and returns the number added. It
 // never blocks.
-func (b *mailbox) tryPutCommands(commands []Command) (added int) {
-	b.mu.Lock()
-	for b.mode != modeClosed && added < len(commands) && b.addCommandLocked(&commands[added]) {
+func (m *mailbox) tryPutCommands(commands []Command) (added int) {
+	m.mu.Lock()
+	for m.mode != modeClosed && added < len(commands) && m.addCommandLocked(&commands[added]) {
 		added++
 	}
-	b.mu.Unlock()
+	m.mu.Unlock()
 	if added > 0 {
-		b.signal()
+		m.signal()
 	}
 	return added
 }
 
 // put adds an item and blocks while the mailbox is full, until ctx ends.
-func (b *mailbox) put(ctx context.Context, it item) error {
+func (m *mailbox) put(ctx context.Context, it item) error {
 	for {
-		b.mu.Lock()
-		if b.mode == modeClosed {
-			b.mu.Unlock()
-			return b.closed
+		m.mu.Lock()
+		if m.mode == modeClosed {
+			m.mu.Unlock()
+			return m.closed
 		}
-		added := b.addLocked(&it)
-		if !added && b.spaceFreed == nil {
-			b.spaceFreed = make(chan struct{})
+		added := m.addLocked(&it)
+		if !added && m.spaceFreed == nil {
+			m.spaceFreed = make(chan struct{})
 		}
-		space := b.spaceFreed
-		b.mu.Unlock()
-		b.signal()
+		space := m.spaceFreed
+		m.mu.Unlock()
+		m.signal()
 		if added {
 			return nil
 		}
@@ -109,33 +109,33 @@ func (b *mailbox) put(ctx context.Context, it item) error {
 
 // addLocked adds an item and reports whether there was space. An item from the inbox needs space in
 // items only: held local items wait for items from the inbox and must not block them. The caller
-// holds b.mu.
-func (b *mailbox) addLocked(it *item) bool {
+// holds m.mu.
+func (m *mailbox) addLocked(it *item) bool {
 	switch {
 	case it.deliveryID != "":
-		if len(b.items) >= mailboxLimit {
+		if len(m.items) >= mailboxLimit {
 			return false
 		}
-		b.items = append(b.items, *it)
-	case len(b.items)+len(b.heldLocal) >= mailboxLimit:
+		m.items = append(m.items, *it)
+	case len(m.items)+len(m.heldLocal) >= mailboxLimit:
 		return false
-	case b.mode == modeHold:
-		b.heldLocal = append(b.heldLocal, *it)
+	case m.mode == modeHold:
+		m.heldLocal = append(m.heldLocal, *it)
 	default:
-		b.items = append(b.items, *it)
+		m.items = append(m.items, *it)
 	}
 	return true
 }
 
 // addCommandLocked adds a command of this replica and reports whether there was space. Commands are
 // most of the items, and items are large, so it fills the slice element in place instead of copying
-// an item. The caller holds b.mu.
-func (b *mailbox) addCommandLocked(c *Command) bool {
-	if b.mode == modeHold || len(b.items) >= mailboxLimit || len(b.items) == cap(b.items) {
-		return b.addLocked(&item{cmd: *c})
+// an item. The caller holds m.mu.
+func (m *mailbox) addCommandLocked(c *Command) bool {
+	if m.mode == modeHold || len(m.items) >= mailboxLimit || len(m.items) == cap(m.items) {
+		return m.addLocked(&item{cmd: *c})
 	}
-	b.items = b.items[:len(b.items)+1]
-	it := &b.items[len(b.items)-1]
+	m.items = m.items[:len(m.items)+1]
+	it := &m.items[len(m.items)-1]
 	*it = item{}
 	it.cmd = *c
 	return true
@@ -143,68 +143,68 @@ func (b *mailbox) addCommandLocked(c *Command) bool {
 
 // holdLocalItems begins modeHold and moves the local items to heldLocal. It removes and returns the
 // items that were already sent to the inbox, or may have been; items from the inbox stay.
-func (b *mailbox) holdLocalItems() (sent []item) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.mode.apply(mailHold)
+func (m *mailbox) holdLocalItems() (sent []item) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mode.apply(mailHold)
 	var came []item
-	for _, it := range b.items {
+	for _, it := range m.items {
 		switch {
 		case it.deliveryID != "":
 			came = append(came, it)
 		case it.sentAs != "":
 			sent = append(sent, it)
 		default:
-			b.heldLocal = append(b.heldLocal, it)
+			m.heldLocal = append(m.heldLocal, it)
 		}
 	}
-	b.items = came
+	m.items = came
 	return sent
 }
 
 // releaseLocalItems ends holdLocalItems: the held items follow what is in the mailbox.
-func (b *mailbox) releaseLocalItems() {
-	b.mu.Lock()
-	b.items = append(b.items, b.heldLocal...)
-	b.heldLocal = nil
-	b.mode.apply(mailRelease)
-	b.mu.Unlock()
-	b.signal()
+func (m *mailbox) releaseLocalItems() {
+	m.mu.Lock()
+	m.items = append(m.items, m.heldLocal...)
+	m.heldLocal = nil
+	m.mode.apply(mailRelease)
+	m.mu.Unlock()
+	m.signal()
 }
 
 // isIdle reports whether there are no items and none are held.
-func (b *mailbox) isIdle() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return len(b.items) == 0 && b.mode != modeHold
+func (m *mailbox) isIdle() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.items) == 0 && m.mode != modeHold
 }
 
 // requeue puts items that were taken and not executed in front of all others.
-func (b *mailbox) requeue(items []item) {
+func (m *mailbox) requeue(items []item) {
 	if len(items) == 0 {
 		return
 	}
-	b.mu.Lock()
-	b.items = slices.Concat(items, b.items)
-	b.mu.Unlock()
-	b.signal()
+	m.mu.Lock()
+	m.items = slices.Concat(items, m.items)
+	m.mu.Unlock()
+	m.signal()
 }
 
 // removeItems deletes the items that match and reports whether there were any.
-func (b *mailbox) removeItems(unwanted func(*item) bool) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	before := len(b.items)
-	b.items = slices.DeleteFunc(b.items, func(it item) bool { return unwanted(&it) })
-	return len(b.items) < before
+func (m *mailbox) removeItems(unwanted func(*item) bool) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before := len(m.items)
+	m.items = slices.DeleteFunc(m.items, func(it item) bool { return unwanted(&it) })
+	return len(m.items) < before
 }
 
 // deliveryIDs returns the ids of the items that came through the inbox.
-func (b *mailbox) deliveryIDs() map[string]bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (m *mailbox) deliveryIDs() map[string]bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	names := map[string]bool{}
-	for _, it := range b.items {
+	for _, it := range m.items {
 		if it.deliveryID != "" {
 			names[it.deliveryID] = true
 		}
@@ -212,77 +212,77 @@ func (b *mailbox) deliveryIDs() map[string]bool {
 	return names
 }
 
-func (b *mailbox) requestSnapshot(p snapshotRequest) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.mode == modeClosed {
-		return b.closed
+func (m *mailbox) requestSnapshot(p snapshotRequest) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.mode == modeClosed {
+		return m.closed
 	}
-	b.snapshotRequests = append(b.snapshotRequests, p)
-	b.signal()
+	m.snapshotRequests = append(m.snapshotRequests, p)
+	m.signal()
 	return nil
 }
 
 // cancelSnapshot removes a request whose caller has stopped waiting, so that requests cannot
 // accumulate.
-func (b *mailbox) cancelSnapshot(p snapshotRequest) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.snapshotRequests = slices.DeleteFunc(b.snapshotRequests, func(o snapshotRequest) bool { return o.reply == p.reply })
+func (m *mailbox) cancelSnapshot(p snapshotRequest) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.snapshotRequests = slices.DeleteFunc(m.snapshotRequests, func(o snapshotRequest) bool { return o.reply == p.reply })
 }
 
 // signal wakes the session's goroutine. It never blocks.
-func (b *mailbox) signal() {
+func (m *mailbox) signal() {
 	select {
-	case b.wake <- struct{}{}:
+	case m.wake <- struct{}{}:
 	default:
 	}
 }
 
 // takeAll returns all items and snapshot requests. The mailbox reuses the slices passed in, which
 // takeAll clears.
-func (b *mailbox) takeAll(items []item, peeks []snapshotRequest) ([]item, []snapshotRequest) {
+func (m *mailbox) takeAll(items []item, peeks []snapshotRequest) ([]item, []snapshotRequest) {
 	clear(items)
 	clear(peeks)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	items, b.items = b.items, items[:0]
-	peeks, b.snapshotRequests = b.snapshotRequests, peeks[:0]
-	if b.spaceFreed != nil {
-		close(b.spaceFreed)
-		b.spaceFreed = nil
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	items, m.items = m.items, items[:0]
+	peeks, m.snapshotRequests = m.snapshotRequests, peeks[:0]
+	if m.spaceFreed != nil {
+		close(m.spaceFreed)
+		m.spaceFreed = nil
 	}
 	return items, peeks
 }
 
 // close refuses further items with why, and returns the items that were not taken.
-func (b *mailbox) close(why error) []item {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.mode.apply(mailClose)
-	b.closed = why
-	items := slices.Concat(b.items, b.heldLocal)
-	b.items, b.heldLocal, b.snapshotRequests = nil, nil, nil
-	if b.spaceFreed != nil {
-		close(b.spaceFreed)
-		b.spaceFreed = nil
+func (m *mailbox) close(why error) []item {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mode.apply(mailClose)
+	m.closed = why
+	items := slices.Concat(m.items, m.heldLocal)
+	m.items, m.heldLocal, m.snapshotRequests = nil, nil, nil
+	if m.spaceFreed != nil {
+		close(m.spaceFreed)
+		m.spaceFreed = nil
 	}
 	return items
 }
 
 // takeSnapshotRequests takes the snapshot requests and leaves the items.
-func (b *mailbox) takeSnapshotRequests() []snapshotRequest {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	peeks := slices.Clone(b.snapshotRequests)
-	clear(b.snapshotRequests)
-	b.snapshotRequests = b.snapshotRequests[:0]
+func (m *mailbox) takeSnapshotRequests() []snapshotRequest {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	peeks := slices.Clone(m.snapshotRequests)
+	clear(m.snapshotRequests)
+	m.snapshotRequests = m.snapshotRequests[:0]
 	return peeks
 }
 
 // size is the number of items in the mailbox, held ones included.
-func (b *mailbox) size() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return len(b.items) + len(b.heldLocal)
+func (m *mailbox) size() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.items) + len(m.heldLocal)
 }

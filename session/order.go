@@ -14,15 +14,17 @@ import (
 type orderKind string
 
 const (
-	orderRename   orderKind = "rename"
-	orderShare    orderKind = "share"
-	orderDelete   orderKind = "delete"
-	orderAct      orderKind = "act"      // an admin action
-	orderYield    orderKind = "yield"    // hand the session over to another replica
-	orderRelocate orderKind = "relocate" // hand the session over to a replica that forwards many commands
-	orderPresence orderKind = "presence" // the tabs of another replica
-	orderBarrier  orderKind = "mark"     // no effect, see inboxReceiver.sendBarrier
-	orderRestore  orderKind = "restore"  // restore what the store has lost
+	orderRename    orderKind = "rename"
+	orderShare     orderKind = "share"
+	orderDelete    orderKind = "delete"
+	orderAct       orderKind = "act"        // an admin action
+	orderYield     orderKind = "yield"      // hand the session over to another replica
+	orderRelocate  orderKind = "relocate"   // hand the session over to a replica that forwards many commands
+	orderPresence  orderKind = "presence"   // the tabs of another replica
+	orderBarrier   orderKind = "mark"       // no effect, see inboxReceiver.sendBarrier
+	orderRestore   orderKind = "restore"    // restore what the store has lost
+	orderCall      orderKind = "call"       // execute a tool call of a program
+	orderStopCalls orderKind = "stop-calls" // interrupt tool calls of programs
 )
 
 // order is a command of a hub, as opposed to a client, for the owner of a session.
@@ -38,7 +40,7 @@ type order struct {
 	// Epoch belongs to orderYield and orderRelocate and is that of the owner they are meant for;
 	// Replica is the heir.
 	Epoch uint64 `json:"epoch,omitempty"`
-	// Until belongs to the same: the order is void after it, by the store's clock.
+	// Until belongs to the same and to orderCall: the order is void after it, by the store's clock.
 	Until wire.Millis `json:"until,omitempty"`
 	// Replica, Incarnation, Total and Connections belong to orderPresence. Hubs without shared leases
 	// send no Incarnation.
@@ -54,6 +56,10 @@ type order struct {
 	Joined   []wire.MessageID  `json:"joined,omitempty"`
 	Actions  []json.RawMessage `json:"actions,omitempty"`
 	Lost     bool              `json:"lost,omitempty"`
+	// Call belongs to orderCall, and to orderStopCalls: with the token alone it means all calls of the
+	// token. Reason says why they are interrupted.
+	Call   *ClientCall `json:"call,omitempty"`
+	Reason string      `json:"reason,omitempty"`
 }
 
 // inboxItem is the form of an item in the store's inbox: an order, or a message and its sender.

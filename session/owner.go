@@ -30,7 +30,8 @@ type owner struct {
 	presence         presence
 	dueTimer         dueTimer // signals the mailbox when something is due
 	interrupted      interruptedStep
-	logLost          bool // a part of the log was lost before this owner claimed the session
+	logLost          bool      // a part of the log was lost before this owner claimed the session
+	packAt           time.Time // when the session may be packed, after it became dormant
 	unusedClaims     unusedClaims
 	// storeLosses are the losses that the store reports in [store.LossTable], until they are shown
 	// in the conversation.
@@ -39,194 +40,208 @@ type owner struct {
 
 // newOwner makes the owner of a session under a lease whose claim began at a local time. It has no
 // state before restore or inheritState.
-func newOwner(ctx context.Context, cancel context.CancelCauseFunc, k *liveSession, lease store.Lease, claimed time.Time) *owner {
-	l := &owner{live: k}
-	l.held.lease, l.held.since, l.held.ctx, l.held.cancel = lease, k.env.uptime(), ctx, cancel
+func newOwner(ctx context.Context, cancel context.CancelCauseFunc, ls *liveSession, lease store.Lease, claimed time.Time) *owner {
+	ow := &owner{live: ls}
+	ow.held.lease, ow.held.since, ow.held.ctx, ow.held.cancel = lease, ls.env.uptime(), ctx, cancel
 	since := time.UnixMilli(int64(lease.Epoch)) //nolint:gosec // epochs are milliseconds
-	l.w = stepWriter{
-		id: k.id, log: k.log, reader: k.env.reader, observer: k.env.cfg.MessageObserver, held: &l.held, step: &step{}, top: lease.Top(),
+	ow.w = stepWriter{
+		id: ls.id, log: ls.log, reader: ls.env.reader, observer: ls.env.cfg.MessageObserver, held: &ow.held, step: &step{}, top: lease.Top(),
 		clockSkew: skewOf(lease, claimed), lastEventAt: since, lastProgressAt: since,
 	}
-	l.view.live, l.view.held, l.view.w, l.view.replies, l.view.presence = k, &l.held, &l.w, &l.commands.replies, &l.presence
-	l.committer = committer{live: k, held: &l.held, w: &l.w, view: &l.view}
-	l.setAgents(nil)
-	return l
+	ow.view.live, ow.view.held, ow.view.w, ow.view.replies, ow.view.presence = ls, &ow.held, &ow.w, &ow.commands.replies, &ow.presence
+	ow.committer = committer{live: ls, held: &ow.held, w: &ow.w, view: &ow.view}
+	ow.setAgents(nil)
+	return ow
 }
 
 // setAgents gives the agents of the session, or nil for none, to all parts.
-func (l *owner) setAgents(a *agents) {
-	l.agents, l.view.agents, l.committer.agents = a, a, a
-	l.commands.connect(&l.w, a)
+func (ow *owner) setAgents(a *agents) {
+	ow.agents, ow.view.agents, ow.committer.agents = a, a, a
+	ow.commands.connect(&ow.w, a)
 }
 
 // loop processes the mailbox and what is due, until the lease is lost or the session is handed
 // over.
-func (l *owner) loop() error {
-	l.view.activity.end()
+func (ow *owner) loop() error {
+	ow.view.activity.end()
 	// All sources share one signal: a select over several channels would cost more than the rest of
 	// an iteration.
-	wake := l.live.mailbox.signal
-	defer context.AfterFunc(l.held.ctx, wake)()
-	defer l.dueTimer.stop()
+	wake := ow.live.mailbox.signal
+	defer context.AfterFunc(ow.held.ctx, wake)()
+	defer ow.dueTimer.stop()
 	wake()
 	for {
-		l.dueTimer.set(l.nextDue(), wake)
-		<-l.live.mailbox.wake
-		if l.held.ctx.Err() != nil {
-			return context.Cause(l.held.ctx)
+		ow.dueTimer.set(ow.nextDue(), wake)
+		<-ow.live.mailbox.wake
+		if ow.held.ctx.Err() != nil {
+			return context.Cause(ow.held.ctx)
 		}
-		if err := l.processMailbox(); err != nil {
+		if err := ow.processMailbox(); err != nil {
 			return err
 		}
-		l.view.serveStatusRequests()
+		ow.view.serveStatusRequests()
 	}
 }
 
 // processMailbox borrows a step and processes everything there is to do now.
-func (l *owner) processMailbox() error {
-	l.view.requests.markStale()
-	defer l.view.activity.end()
-	l.w.step = l.live.env.stepPool.get() // the last one is committed
-	if err := l.runSteps(); err != nil {
+func (ow *owner) processMailbox() error {
+	ow.view.requests.markStale()
+	defer ow.view.activity.end()
+	ow.w.step = ow.live.env.stepPool.get() // the last one is committed
+	if err := ow.runSteps(); err != nil {
 		return err // the step may still be needed for a rewrite
 	}
-	l.live.env.stepPool.put(l.w.step)
-	l.w.step = nil
+	ow.live.env.stepPool.put(ow.w.step)
+	ow.w.step = nil
 	return nil
 }
 
 // runSteps answers snapshot requests, executes all items and everything due, and commits. It
 // releases the session if it is to be handed over or is dormant.
-func (l *owner) runSteps() error {
-	l.committer.committed, l.committer.handled = 0, 0
-	l.committer.items, l.snapshotRequests = l.live.mailbox.takeAll(l.committer.items, l.snapshotRequests)
-	if len(l.snapshotRequests) > 0 {
-		l.view.activity.begin(activitySnapshot, l.live.env.uptime())
-		l.live.answerSnapshots(l.snapshotRequests, l.w.state)
+func (ow *owner) runSteps() error {
+	ow.committer.committed, ow.committer.handled = 0, 0
+	ow.committer.items, ow.snapshotRequests = ow.live.mailbox.takeAll(ow.committer.items, ow.snapshotRequests)
+	if len(ow.snapshotRequests) > 0 {
+		ow.view.activity.begin(activitySnapshot, ow.live.env.uptime())
+		ow.live.answerSnapshots(ow.snapshotRequests, ow.w.state)
 	}
 	now := time.Now()
-	l.w.advanceClock(now)
-	since := now.Sub(l.live.env.started)
-	for i := range l.committer.items {
-		it := &l.committer.items[i]
+	ow.w.advanceClock(now)
+	since := now.Sub(ow.live.env.started)
+	for i := range ow.committer.items {
+		it := &ow.committer.items[i]
 		alone := it.alone || it.rewinds()
-		if alone && l.committer.handled > l.committer.committed {
-			if err := l.committer.commit(); err != nil {
+		if alone && ow.committer.handled > ow.committer.committed {
+			if err := ow.committer.commit(); err != nil {
 				return err
 			}
-			since = l.live.env.uptime()
+			since = ow.live.env.uptime()
 		}
-		l.committer.stepState.apply(stepItemBegins)
-		l.view.activity.begin(l.view.activity.ofItem(it), since)
-		l.handleItem(it)
-		l.committer.stepState.apply(stepItemEnds)
-		l.committer.handled = i + 1
-		if l.deleteErr != nil {
-			return l.deleteErr
+		ow.committer.stepState.apply(stepItemBegins)
+		ow.view.activity.begin(ow.view.activity.ofItem(it), since)
+		ow.handleItem(it)
+		ow.committer.stepState.apply(stepItemEnds)
+		ow.committer.handled = i + 1
+		if ow.deleteErr != nil {
+			return ow.deleteErr
 		}
-		if alone || l.w.Full() {
-			if err := l.committer.commit(); err != nil {
+		if alone || ow.w.Full() {
+			if err := ow.committer.commit(); err != nil {
 				return err
 			}
-			since = l.live.env.uptime()
+			since = ow.live.env.uptime()
 		}
 	}
-	l.view.activity.begin(activityDue, since)
-	if err := l.runDue(); err != nil {
+	ow.view.activity.begin(activityDue, since)
+	if err := ow.runDue(); err != nil {
 		return err
 	}
-	if err := l.committer.commit(); err != nil {
+	if err := ow.committer.commit(); err != nil {
 		return err
 	}
-	switch at := l.live.dormantAt(); {
-	case l.mayHandOver():
-		return l.releaseSession(errDraining)
-	case !at.IsZero() && !l.w.working && !l.w.localTime(l.w.now).Before(at) && l.live.mailbox.isIdle():
-		return l.releaseSession(errDormant)
+	switch {
+	case ow.mayHandOver():
+		return ow.releaseSession(errDraining)
+	case ow.mayUnload(ow.w.localTime(ow.w.now)):
+		return ow.releaseSession(errDormant)
 	}
 	return nil
 }
 
+// mayUnload reports whether the session is dormant and its time to be packed has come.
+func (ow *owner) mayUnload(now time.Time) bool {
+	at := ow.live.dormantAt()
+	if at.IsZero() || now.Before(at) || ow.w.working || !ow.live.mailbox.isIdle() {
+		return false
+	}
+	if ow.packAt.Before(at) { // the time of an earlier dormancy, or none
+		ow.packAt = ow.live.env.packing.reserve(now)
+	}
+	return !now.Before(ow.packAt)
+}
+
 // mayHandOver reports whether the session is to be handed over and can be now. It parks the tools.
-func (l *owner) mayHandOver() bool {
-	if !l.drainDeadline().IsZero() {
+func (ow *owner) mayHandOver() bool {
+	if !ow.drainDeadline().IsZero() {
 		return false
 	}
-	if l.live.drainOrder.Load() == nil && l.heir == "" && l.live.ownership.current() != roleHandingOver {
+	if ow.live.drainOrder.Load() == nil && ow.heir == "" && ow.live.ownership.current() != roleHandingOver {
 		return false
 	}
-	l.live.changeRole(eventHandOver) // for good: the next owner starts the tools that are held back
-	return l.agents.parkTools(l.w.now)
+	ow.live.changeRole(eventHandOver) // for good: the next owner starts the tools that are held back
+	return ow.agents.parkTools(ow.w.now)
 }
 
 // drainDeadline is when a session that is being drained stops waiting for its running turns; zero
 // if it does not wait.
-func (l *owner) drainDeadline() time.Time {
-	order := l.live.drainOrder.Load()
-	if order == nil || !l.w.localTime(l.w.now).Before(order.finish) || !l.agents.hasRunningTurns() {
+func (ow *owner) drainDeadline() time.Time {
+	order := ow.live.drainOrder.Load()
+	if order == nil || !ow.w.localTime(ow.w.now).Before(order.finish) || !ow.agents.hasRunningTurns() {
 		return time.Time{}
 	}
 	return order.finish
 }
 
 // handleItem executes one item within the step.
-func (l *owner) handleItem(it *item) {
+func (ow *owner) handleItem(it *item) {
 	if it.deliveryID != "" {
-		l.w.step.consumed = append(l.w.step.consumed, it.deliveryID)
+		ow.w.step.consumed = append(ow.w.step.consumed, it.deliveryID)
 	} else {
-		l.lastLocal = l.w.now
+		ow.lastLocal = ow.w.now
 	}
 	switch {
 	case it.poison != nil && (it.order != nil || it.work != nil):
 		it.finish(it.poison)
-	case it.poison != nil && !l.commands.replies.isAnswered(it.cmd.Message.ID):
-		l.commands.replies.refuseCommand(&it.cmd, it.poison)
+	case it.poison != nil && !ow.commands.replies.isAnswered(it.cmd.Message.ID):
+		ow.commands.replies.refuseCommand(&it.cmd, it.poison)
 	case it.poison != nil && it.cmd.Message.Data == nil: // answered before, and its content is not here
 	case it.order != nil:
-		l.handleOrder(it)
-	case it.startsTool && !l.agents.parkedSince.IsZero():
+		ow.handleOrder(it)
+	case it.startsTool && !ow.agents.parkedSince.IsZero():
 		// The next owner lets the tool start.
-		l.agents.heldItems = append(l.agents.heldItems, *it)
+		ow.agents.heldItems = append(ow.agents.heldItems, *it)
 		it.done = nil
 	case it.work != nil:
 		it.work()
 	default:
-		l.commands.applyCommand(&it.cmd)
+		ow.commands.applyCommand(&it.cmd)
 	}
-	l.agents.deliverJobResults()
+	ow.agents.deliverJobResults()
 }
 
 // handleOrder executes an order of a hub.
-func (l *owner) handleOrder(it *item) {
+func (ow *owner) handleOrder(it *item) {
 	switch o := it.order; o.Kind {
 	case orderPresence:
-		if o.Replica != l.live.env.cfg.Replica { // else this replica sent it to the previous owner
-			l.presence.applyReport(o, l.w.now)
+		if o.Replica != ow.live.env.cfg.Replica { // else this replica sent it to the previous owner
+			ow.presence.applyReport(o, ow.w.now)
 		}
 	case orderRename, orderShare:
-		next, refused := l.commands.card.apply(o)
+		next, refused := ow.commands.card.apply(o)
 		if refused != nil {
 			it.finish(refused)
 			return
 		}
-		if next.equal(l.commands.card) && it.deliveryID == "" {
+		if next.equal(ow.commands.card) && it.deliveryID == "" {
 			return // no change; only for a remote caller the card must record the order
 		}
-		if next.Title != l.commands.card.Title {
-			l.w.Emit(wire.SessionRenamed{Title: next.Title})
+		if next.Title != ow.commands.card.Title {
+			ow.w.Emit(wire.SessionRenamed{Title: next.Title})
 		}
-		l.commands.card = next
-		l.w.step.card = next.encode()
+		ow.commands.card = next
+		ow.w.step.card = next.encode()
 	case orderAct:
-		l.commands.handleAdminAction(it)
+		ow.commands.handleAdminAction(it)
 	case orderYield:
-		l.yield(o)
+		ow.yield(o)
 	case orderRelocate:
-		l.relocate(o)
+		ow.relocate(o)
 	case orderRestore:
-		(&restorer{w: &l.w, agents: l.agents, commands: &l.commands, log: l.live.log}).restoreLost(o)
+		(&restorer{w: &ow.w, agents: ow.agents, commands: &ow.commands, log: ow.live.log}).restoreLost(o)
+	case orderCall, orderStopCalls:
+		ow.handleCallOrder(o)
 	case orderDelete:
-		l.deleteErr = l.deleteSession()
+		ow.deleteErr = ow.deleteSession()
 	}
 }
 
@@ -238,27 +253,27 @@ func (w *stepWriter) Full() bool {
 
 // runDue executes what is due by time: deadlines, delayed window positions, pruning, presence,
 // agents and the plan.
-func (l *owner) runDue() error {
-	for l.commands.questions.expireOne() {
-		if err := l.committer.commitIfFull(); err != nil {
+func (ow *owner) runDue() error {
+	for ow.commands.questions.expireOne() {
+		if err := ow.committer.commitIfFull(); err != nil {
 			return err
 		}
 	}
-	if l.agents.poolDue(l.w.now) {
-		l.commands.questions.answerOverdue()
+	if ow.agents.poolDue(ow.w.now) {
+		ow.commands.questions.answerOverdue()
 	}
-	if err := l.flushDueMoves(); err != nil {
+	if err := ow.flushDueMoves(); err != nil {
 		return err
 	}
-	l.commands.replies.ledger.prune(l.w.now, &l.w.step.ops)
-	l.committer.unconfirmed.expire(time.Now())
-	if p, ok := l.presence.next(l.live, l.w.now); ok {
-		l.w.Emit(p)
+	ow.commands.replies.ledger.prune(ow.w.now, &ow.w.step.ops)
+	ow.committer.unconfirmed.expire(time.Now())
+	if p, ok := ow.presence.next(ow.live, ow.w.now); ok {
+		ow.w.Emit(p)
 	}
-	for more := true; more; more = l.agents.hasJobResults() {
-		l.agents.tickPlan(l.w.now)
-		for l.agents.tickPool(l.w.now) {
-			if err := l.committer.commit(); err != nil {
+	for more := true; more; more = ow.agents.hasJobResults() {
+		ow.agents.tickPlan(ow.w.now)
+		for ow.agents.tickPool(ow.w.now) {
+			if err := ow.committer.commit(); err != nil {
 				return err
 			}
 		}
@@ -267,26 +282,29 @@ func (l *owner) runDue() error {
 }
 
 // nextDue is when runDue has something to do, by the local clock; zero means never.
-func (l *owner) nextDue() time.Time {
+func (ow *owner) nextDue() time.Time {
 	var question time.Time
-	if d, ok := l.w.state.Notices().NextDeadline(); ok {
+	if d, ok := ow.w.state.Notices().NextDeadline(); ok {
 		question = time.UnixMilli(int64(d.At))
 	}
-	dormant := l.live.dormantAt()
-	if l.w.working || !dormant.IsZero() && !l.live.mailbox.isIdle() {
+	dormant := ow.live.dormantAt()
+	if ow.w.working || !dormant.IsZero() && !ow.live.mailbox.isIdle() {
 		dormant = time.Time{}
 	}
-	first := l.w.localTime(earliest(question, l.commands.desktop.geometry.due(), l.presence.due(l.live), l.agents.nextDue()))
-	return earliest(first, dormant, l.drainDeadline(), l.committer.unconfirmed.due())
+	if !dormant.IsZero() && ow.packAt.After(dormant) {
+		dormant = ow.packAt
+	}
+	first := ow.w.localTime(earliest(question, ow.commands.desktop.geometry.due(), ow.presence.due(ow.live), ow.agents.nextDue()))
+	return earliest(first, dormant, ow.drainDeadline(), ow.committer.unconfirmed.due())
 }
 
 // committedState returns the state of an owner if it contains nothing uncommitted, else nil.
-func (l *owner) committedState() *desktop.State {
-	if l == nil || l.w.state == nil || l.committer.stepState != stepIdle || !l.committer.storeCopy.may(copyServes) || !l.w.step.empty() {
+func (ow *owner) committedState() *desktop.State {
+	if ow == nil || ow.w.state == nil || ow.committer.stepState != stepIdle || !ow.committer.storeCopy.may(copyServes) || !ow.w.step.empty() {
 		return nil
 	}
-	if fields, _ := l.w.state.Pending(); fields > 0 {
+	if fields, _ := ow.w.state.Pending(); fields > 0 {
 		return nil
 	}
-	return l.w.state
+	return ow.w.state
 }

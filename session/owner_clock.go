@@ -34,26 +34,26 @@ type dueTimer struct {
 
 // set schedules ring for a time, or stops the timer if at is zero. A time in the past fires at
 // once, even if it has fired already.
-func (a *dueTimer) set(at time.Time, ring func()) {
+func (t *dueTimer) set(at time.Time, ring func()) {
 	switch {
 	case at.IsZero():
-		a.stop()
+		t.stop()
 		return
-	case at.Equal(a.at) && time.Now().Before(at):
+	case at.Equal(t.at) && time.Now().Before(at):
 		return
 	}
-	a.at = at
-	if a.timer == nil {
-		a.timer = time.AfterFunc(time.Until(at), ring)
+	t.at = at
+	if t.timer == nil {
+		t.timer = time.AfterFunc(time.Until(at), ring)
 	} else {
-		a.timer.Reset(time.Until(at))
+		t.timer.Reset(time.Until(at))
 	}
 }
 
-func (a *dueTimer) stop() {
-	if !a.at.IsZero() {
-		a.timer.Stop()
-		a.at = time.Time{}
+func (t *dueTimer) stop() {
+	if !t.at.IsZero() {
+		t.timer.Stop()
+		t.at = time.Time{}
 	}
 }
 

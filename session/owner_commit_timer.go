@@ -11,13 +11,13 @@ import (
 type commitTimer struct{ *deadlineContext }
 
 // start returns a context that ends after commitTimeout, unless stop is called before.
-func (p *commitTimer) start(parent context.Context, e *environment) context.Context {
-	if p.deadlineContext == nil || p.ended.Load() {
-		p.deadlineContext = newWatch(parent, e)
+func (ct *commitTimer) start(parent context.Context, e *environment) context.Context {
+	if ct.deadlineContext == nil || ct.ended.Load() {
+		ct.deadlineContext = newWatch(parent, e)
 	}
-	p.until.Store(int64(e.uptime() + commitTimeout))
-	p.arm(commitTimeout)
-	return p.ctx
+	ct.until.Store(int64(e.uptime() + commitTimeout))
+	ct.arm(commitTimeout)
+	return ct.ctx
 }
 
 // deadlineContext is a context that ends when an operation takes longer than commitTimeout. stop
@@ -34,33 +34,33 @@ type deadlineContext struct {
 }
 
 func newWatch(parent context.Context, e *environment) *deadlineContext {
-	w := &deadlineContext{env: e}
-	w.ctx, w.cancel = context.WithCancelCause(parent)
-	w.armed.Store(true)
-	w.timer = time.AfterFunc(commitTimeout, w.onTimer)
-	return w
+	c := &deadlineContext{env: e}
+	c.ctx, c.cancel = context.WithCancelCause(parent)
+	c.armed.Store(true)
+	c.timer = time.AfterFunc(commitTimeout, c.onTimer)
+	return c
 }
 
-func (w *deadlineContext) stop() { w.until.Store(0) }
+func (c *deadlineContext) stop() { c.until.Store(0) }
 
 // arm starts the timer unless it is running.
-func (w *deadlineContext) arm(d time.Duration) {
-	if !w.armed.Load() && w.armed.CompareAndSwap(false, true) {
-		w.timer.Reset(d)
+func (c *deadlineContext) arm(d time.Duration) {
+	if !c.armed.Load() && c.armed.CompareAndSwap(false, true) {
+		c.timer.Reset(d)
 	}
 }
 
 // onTimer ends ctx if the running operation has timed out, else it waits for the rest.
-func (w *deadlineContext) onTimer() {
-	w.armed.Store(false)
-	until := w.until.Load()
+func (c *deadlineContext) onTimer() {
+	c.armed.Store(false)
+	until := c.until.Load()
 	if until == 0 {
 		return // the next start arms the timer
 	}
-	if left := time.Duration(until) - w.env.uptime(); left > 0 {
-		w.arm(left)
+	if left := time.Duration(until) - c.env.uptime(); left > 0 {
+		c.arm(left)
 		return
 	}
-	w.ended.Store(true)
-	w.cancel(context.DeadlineExceeded)
+	c.ended.Store(true)
+	c.cancel(context.DeadlineExceeded)
 }

@@ -18,20 +18,20 @@ const (
 	presenceTimeout = 45 * time.Second       // a replica without a shared lease and without a report is dropped
 )
 
-// tabChanges counts the changes of this replica's tabs; the Center has the tabs.
+// tabChanges counts the changes of this replica's tabs, which the Center holds.
 type tabChanges struct{ version atomic.Uint64 }
 
 // add counts a change.
-func (w *tabChanges) add() { w.version.Add(1) }
+func (c *tabChanges) add() { c.version.Add(1) }
 
 // after reports whether there were changes after a version.
-func (w *tabChanges) after(since uint64) bool { return w.version.Load() != since }
+func (c *tabChanges) after(since uint64) bool { return c.version.Load() != since }
 
 // localViewers returns the number of tabs of this replica, the oldest of them, and the version of
 // tabChanges that includes them.
-func (k *liveSession) localViewers() (viewerList, uint64) {
-	version := k.tabChanges.version.Load() // before counting: later changes are reported the next time
-	return viewerList{total: k.center.Tabs(), oldest: k.center.Connections(maxListed)}, version
+func (ls *liveSession) localViewers() (viewerList, uint64) {
+	version := ls.tabChanges.version.Load() // before counting: later changes are reported the next time
+	return viewerList{total: ls.center.Tabs(), oldest: ls.center.Connections(maxListed)}, version
 }
 
 // viewerList is the tabs of one replica.
@@ -57,12 +57,12 @@ func sameConnections(a, b []wire.Connection) bool {
 	})
 }
 
-// presence is what an owner knows of the tabs at all replicas.
+// presence holds the tabs at all replicas, as far as the owner knows them.
 type presence struct {
 	sentVersion uint64 // version of the local tabChanges that was published
 	replicas    map[wire.ReplicaID]viewerList
-	stale       bool      // another replica reported a change
-	notBefore   time.Time // limits the rate of PRESENCE events
+	stale       bool      // another replica reported a change, or was dropped, since the last PRESENCE
+	notBefore   time.Time // time of the next PRESENCE at the earliest
 	endedLeases uint64    // partitionLease.ended when the replicas were last checked
 	// The newest PRESENCE of the log.
 	published []wire.Connection
@@ -82,9 +82,9 @@ func (p *presence) applyReport(o *order, now time.Time) {
 	p.stale = true
 }
 
-// due is when next has something to do; zero means never.
-func (p *presence) due(k *liveSession) time.Time {
-	if p.stale || k.tabChanges.after(p.sentVersion) {
+// due returns the time at which next must be called; zero means never.
+func (p *presence) due(ls *liveSession) time.Time {
+	if p.stale || ls.tabChanges.after(p.sentVersion) {
 		return p.notBefore
 	}
 	var next time.Time
@@ -92,26 +92,26 @@ func (p *presence) due(k *liveSession) time.Time {
 		switch {
 		case a.incarnation == 0:
 			next = earlier(next, a.reportedAt.Add(presenceTimeout))
-		case k.lease.ended.Load() != p.endedLeases:
-			next = earlier(next, a.reportedAt.Add(k.env.cfg.Lease))
+		case ls.lease.ended.Load() != p.endedLeases:
+			next = earlier(next, a.reportedAt.Add(ls.env.cfg.Lease))
 		}
 	}
 	return next
 }
 
 // next returns the PRESENCE to emit now, and whether it differs from the last one.
-func (p *presence) next(k *liveSession, now time.Time) (wire.Presence, bool) {
-	w := &k.tabChanges
-	if !p.stale && !w.after(p.sentVersion) && len(p.replicas) == 0 {
+func (p *presence) next(ls *liveSession, now time.Time) (wire.Presence, bool) {
+	c := &ls.tabChanges
+	if !p.stale && !c.after(p.sentVersion) && len(p.replicas) == 0 {
 		return wire.Presence{}, false
 	}
 	before := len(p.replicas)
-	p.dropGone(k, now)
-	if !p.stale && !w.after(p.sentVersion) && len(p.replicas) == before || now.Before(p.notBefore) {
+	p.dropGone(ls, now)
+	if !p.stale && !c.after(p.sentVersion) && len(p.replicas) == before || now.Before(p.notBefore) {
 		p.stale = p.stale || len(p.replicas) != before
 		return wire.Presence{}, false
 	}
-	here, version := k.localViewers()
+	here, version := ls.localViewers()
 	all, total := here.oldest, here.total
 	for _, a := range p.replicas {
 		all, total = append(all, a.oldest...), total+a.total
@@ -127,18 +127,18 @@ func (p *presence) next(k *liveSession, now time.Time) (wire.Presence, bool) {
 
 // dropGone drops the replicas whose lease has ended, and those without a shared lease that have not
 // reported for presenceTimeout. The lease of a replica that has just reported may not be known yet.
-func (p *presence) dropGone(k *liveSession, now time.Time) {
-	ended, tooEarly := k.lease.ended.Load(), false
+func (p *presence) dropGone(ls *liveSession, now time.Time) {
+	ended, tooEarly := ls.lease.ended.Load(), false
 	maps.DeleteFunc(p.replicas, func(_ wire.ReplicaID, a viewerList) bool {
 		silent := now.Sub(a.reportedAt)
 		switch {
 		case a.incarnation == 0:
 			return silent >= presenceTimeout
-		case ended == p.endedLeases || k.lease.isLive(a.incarnation):
+		case ended == p.endedLeases || ls.lease.isLive(a.incarnation):
 			return false
 		}
-		tooEarly = tooEarly || silent < k.env.cfg.Lease
-		return silent >= k.env.cfg.Lease
+		tooEarly = tooEarly || silent < ls.env.cfg.Lease
+		return silent >= ls.env.cfg.Lease
 	})
 	if !tooEarly {
 		p.endedLeases = ended

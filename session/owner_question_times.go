@@ -11,23 +11,23 @@ import (
 type questionTimes map[string]time.Time
 
 // add records when a question was asked.
-func (a *questionTimes) add(name string, now time.Time) {
-	if *a == nil {
-		*a = questionTimes{}
+func (q *questionTimes) add(name string, now time.Time) {
+	if *q == nil {
+		*q = questionTimes{}
 	}
-	if _, known := (*a)[name]; !known {
-		(*a)[name] = now
+	if _, known := (*q)[name]; !known {
+		(*q)[name] = now
 	}
 }
 
 // oldest returns when the first of the open questions was asked. While none is open it clears the
 // map: questions may also disappear with their monitor.
-func (a questionTimes) oldest(open int) (first time.Time) {
+func (q questionTimes) oldest(open int) (first time.Time) {
 	if open == 0 {
-		clear(a)
+		clear(q)
 		return first
 	}
-	for _, since := range a {
+	for _, since := range q {
 		first = earliest(first, since)
 	}
 	return first

@@ -24,37 +24,37 @@ type restorer struct {
 
 // restoreLost restores what a previous owner had accepted and the store has lost. The order may
 // arrive more than once, and clients may have repeated their messages already.
-func (lr *restorer) restoreLost(o *order) {
+func (r *restorer) restoreLost(o *order) {
 	if o.Lost {
-		lr.w.AddRow(lossRow(lostTail))
+		r.w.AddRow(lossRow(lostTail))
 	}
 	var commands []Command
 	for _, data := range o.Commands {
 		it, err := decodeItem(data)
 		if err != nil || it.poison != nil || it.order != nil {
-			lr.log.Error("lost message not restored", "err", err, "refused", it.poison)
-			lr.w.AddRow(lossRow(lostMessage + "it cannot be read."))
+			r.log.Error("lost message not restored", "err", err, "refused", it.poison)
+			r.w.AddRow(lossRow(lostMessage + "it cannot be read."))
 			continue
 		}
-		if !lr.commands.replies.isAnswered(it.cmd.Message.ID) {
+		if !r.commands.replies.isAnswered(it.cmd.Message.ID) {
 			commands = append(commands, it.cmd)
 		}
 	}
-	if len(o.End) > 0 && lr.agents != nil && lr.restoreEnd(o, commands) {
+	if len(o.End) > 0 && r.agents != nil && r.restoreEnd(o, commands) {
 		return
 	}
 	for i := range commands {
-		lr.restoreMessage(&commands[i])
+		r.restoreMessage(&commands[i])
 	}
 }
 
 // restoreMessage executes a lost message as if it arrived now.
-func (lr *restorer) restoreMessage(c *Command) {
-	lr.commands.questions.restoreAnswer(c)
-	lr.commands.applyCommand(c)
-	if e, ok := lr.commands.replies.ledger.find(c.Message.ID); ok && e.Reply.Verdict == verdictRejected {
-		lr.log.Error("lost message refused on restore", "message", string(c.Message.ID), "reason", e.Reply.Reason)
-		lr.w.AddRow(lossRow(lostMessage + e.Reply.Reason))
+func (r *restorer) restoreMessage(c *Command) {
+	r.commands.questions.restoreAnswer(c)
+	r.commands.applyCommand(c)
+	if e, ok := r.commands.replies.ledger.find(c.Message.ID); ok && e.Reply.Verdict == verdictRejected {
+		r.log.Error("lost message refused on restore", "message", string(c.Message.ID), "reason", e.Reply.Reason)
+		r.w.AddRow(lossRow(lostMessage + e.Reply.Reason))
 	}
 }
 
@@ -92,15 +92,15 @@ func (q *questions) restoreAnswer(c *Command) {
 // restoreEnd ends a turn as it ended at the previous owner, with its actions on the desktop. It
 // reports false if the messages of the turn must be executed again: this owner has run a part of
 // the turn itself, or cannot decode the turn.
-func (lr *restorer) restoreEnd(o *order, commands []Command) bool {
+func (r *restorer) restoreEnd(o *order, commands []Command) bool {
 	decoded, err := (wire.Native{}).DecodeEvent(o.End)
 	end, ok := decoded.Data.(wire.AgentResponse)
 	if err != nil || !ok {
-		lr.log.Error("lost end of a turn cannot be decoded", "err", err)
+		r.log.Error("lost end of a turn cannot be decoded", "err", err)
 		return false
 	}
 	for _, id := range o.Joined {
-		if known, ok := lr.commands.replies.ledger.find(id); ok && known.Reply.Agent != "" && known.Reply.Agent != end.AgentID {
+		if known, ok := r.commands.replies.ledger.find(id); ok && known.Reply.Agent != "" && known.Reply.Agent != end.AgentID {
 			return false // another turn has executed it here, and the lost actions contain its part
 		}
 	}
@@ -111,7 +111,7 @@ func (lr *restorer) restoreEnd(o *order, commands []Command) bool {
 		if !plain || m.Mode == wire.ModePlan {
 			return false
 		}
-		message, refused := lr.commands.conversation.messageOf(c, m)
+		message, refused := r.commands.conversation.messageOf(c, m)
 		if refused.Verdict == verdictRejected {
 			return false
 		}
@@ -121,22 +121,22 @@ func (lr *restorer) restoreEnd(o *order, commands []Command) bool {
 		decoded, err := (wire.Native{}).DecodeEvent(data)
 		p, ok := decoded.Data.(wire.Actions)
 		if err != nil || !ok {
-			lr.log.Error("lost action of a turn cannot be decoded", "err", err)
-			lr.w.AddRow(lossRow(lostAction + "it cannot be read."))
+			r.log.Error("lost action of a turn cannot be decoded", "err", err)
+			r.w.AddRow(lossRow(lostAction + "it cannot be read."))
 			continue
 		}
 		over.Actions = append(over.Actions, p.Actions...)
 	}
-	if !lr.agents.poolForUpdate().CanRestoreTurnEnd(over) {
+	if !r.agents.poolForUpdate().CanRestoreTurnEnd(over) {
 		return false
 	}
 	for i := range commands {
 		c := &commands[i]
-		lr.commands.replies.ledger.add(c.Message.ID, entry{Hash: digest(c.Message.Data), Time: wire.Millis(lr.w.now.UnixMilli())}, &lr.w.step.ops)
+		r.commands.replies.ledger.add(c.Message.ID, entry{Hash: digest(c.Message.Data), Time: wire.Millis(r.w.now.UnixMilli())}, &r.w.step.ops)
 	}
-	if refused := lr.agents.poolForUpdate().RestoreTurnEnd(over); refused != nil {
-		lr.log.Error("lost actions of a turn not restored", "message", string(end.MessageID), "reason", refused.Reason)
-		lr.w.AddRow(lossRow(lostAction + refused.Reason))
+	if refused := r.agents.poolForUpdate().RestoreTurnEnd(over); refused != nil {
+		r.log.Error("lost actions of a turn not restored", "message", string(end.MessageID), "reason", refused.Reason)
+		r.w.AddRow(lossRow(lostAction + refused.Reason))
 	}
 	return true
 }

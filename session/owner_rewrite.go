@@ -40,97 +40,97 @@ type unusedClaims struct {
 }
 
 // addUnusedClaim records that nothing is committed under a lease of this replica. l may be nil.
-func (l *owner) addUnusedClaim(lease store.Lease) {
-	if l != nil {
-		l.unusedClaims = unusedClaims{top: lease.Top(), prev: l.logBefore(lease)}
+func (ow *owner) addUnusedClaim(lease store.Lease) {
+	if ow != nil {
+		ow.unusedClaims = unusedClaims{top: lease.Top(), prev: ow.logBefore(lease)}
 	}
 }
 
 // logBefore returns the end of the log before a lease of this replica, without the claims under which
 // nothing was committed.
-func (l *owner) logBefore(next store.Lease) wire.Position {
-	if l != nil && l.unusedClaims != (unusedClaims{}) && next.Prev == l.unusedClaims.top {
-		return l.unusedClaims.prev
+func (ow *owner) logBefore(next store.Lease) wire.Position {
+	if ow != nil && ow.unusedClaims != (unusedClaims{}) && next.Prev == ow.unusedClaims.top {
+		return ow.unusedClaims.prev
 	}
 	return next.Prev
 }
 
 // needsRewrite reports whether the store, which has granted lease next, lacks data that it had
 // acknowledged to this owner.
-func (l *owner) needsRewrite(next store.Lease) bool {
-	before := l.logBefore(next)
+func (ow *owner) needsRewrite(next store.Lease) bool {
+	before := ow.logBefore(next)
 	switch {
-	case l == nil || before.Epoch > l.held.lease.Epoch: // another replica has continued from what the store has
+	case ow == nil || before.Epoch > ow.held.lease.Epoch: // another replica has continued from what the store has
 		return false
-	case l.committer.storeCopy == copyRewriting:
+	case ow.committer.storeCopy == copyRewriting:
 		return true
 	}
-	return !l.committer.stepState.isBroken() && (l.committer.storeCopy == copyLost || before.Compare(l.w.top) < 0)
+	return !ow.committer.stepState.isBroken() && (ow.committer.storeCopy == copyLost || before.Compare(ow.w.top) < 0)
 }
 
 // hasFullState reports whether an owner has the whole committed state of the session.
-func (l *owner) hasFullState() bool {
-	return l != nil && l.w.state != nil && !l.committer.stepState.isBroken() && l.deleteErr == nil
+func (ow *owner) hasFullState() bool {
+	return ow != nil && ow.w.state != nil && !ow.committer.stepState.isBroken() && ow.deleteErr == nil
 }
 
 // recreate creates a session again that the store has lost, so that it can be claimed and
 // rewritten. It fails with store.ErrNotFound if the session was deleted.
-func (k *liveSession) recreate(ctx context.Context, prev *owner) error {
+func (ls *liveSession) recreate(ctx context.Context, prev *owner) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	err := k.env.store.Recreate(ctx, prev.held.lease, store.NewSession{ID: k.id, User: prev.w.user, Card: prev.commands.card.encode()})
+	err := ls.env.store.Recreate(ctx, prev.held.lease, store.NewSession{ID: ls.id, User: prev.w.user, Card: prev.commands.card.encode()})
 	switch {
 	case errors.Is(err, store.ErrExists): // the answer of an earlier attempt may have been lost
 		return nil
 	case err != nil:
 		return fmt.Errorf("create the lost session again: %w", err)
 	}
-	k.log.WarnContext(ctx, "store lost a session, creating it again", "epoch", prev.held.lease.Epoch)
+	ls.log.WarnContext(ctx, "store lost a session, creating it again", "epoch", prev.held.lease.Epoch)
 	return nil
 }
 
 // awaitsRecreation reports whether to wait for a session that the store does not have: it existed,
 // it was not deleted, and its owner may write it again.
-func (k *liveSession) awaitsRecreation(ctx context.Context, err error) bool {
-	if !errors.Is(err, store.ErrNotFound) || errors.Is(err, errOtherSession) || !k.isReady() || k.isUnused() {
+func (ls *liveSession) awaitsRecreation(ctx context.Context, err error) bool {
+	if !errors.Is(err, store.ErrNotFound) || errors.Is(err, errOtherSession) || !ls.isReady() || ls.isUnused() {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	deleted, err := k.env.store.Deleted(ctx, k.id, k.center.Head().Epoch)
+	deleted, err := ls.env.store.Deleted(ctx, ls.id, ls.center.Head().Epoch)
 	if deleted || err != nil && !isStoreUnavailable(err) {
 		return false
 	}
 	now := time.Now()
-	if k.missingSince.IsZero() {
-		k.missingSince = now
-		k.log.WarnContext(ctx, "store lost a session, waiting for its owner to write it again")
+	if ls.missingSince.IsZero() {
+		ls.missingSince = now
+		ls.log.WarnContext(ctx, "store lost a session, waiting for its owner to write it again")
 	}
-	k.setStoreIssue(ctx, issueClaim, true)
-	return now.Sub(k.missingSince) < rewriteTimeout
+	ls.setStoreIssue(ctx, issueClaim, true)
+	return now.Sub(ls.missingSince) < rewriteTimeout
 }
 
 // inheritState copies everything from the previous owner of this replica, whose writes the store
 // has lost.
-func (l *owner) inheritState(prev *owner) error {
-	l.w.state, l.commands.card, l.commands.replies.ledger, l.commands.questions.closed = prev.w.state, prev.commands.card, prev.commands.replies.ledger.clone(), prev.commands.questions.closed.clone()
-	l.commands.desktop.geometry, l.w.archives = prev.commands.desktop.geometry, prev.w.archives.clone()
-	l.committer.items, l.committer.committed, l.committer.handled = prev.committer.items, prev.committer.committed, prev.committer.handled
+func (ow *owner) inheritState(prev *owner) error {
+	ow.w.state, ow.commands.card, ow.commands.replies.ledger, ow.commands.questions.closed = prev.w.state, prev.commands.card, prev.commands.replies.ledger.clone(), prev.commands.questions.closed.clone()
+	ow.commands.desktop.geometry, ow.w.archives = prev.commands.desktop.geometry, prev.w.archives.clone()
+	ow.committer.items, ow.committer.committed, ow.committer.handled = prev.committer.items, prev.committer.committed, prev.committer.handled
 	prev.committer.items = nil
-	l.committer.storeCopy.apply(copyRewriteStarts)
-	l.interrupted, l.committer.unconfirmed = prev.interrupted, prev.committer.unconfirmed
+	ow.committer.storeCopy.apply(copyRewriteStarts)
+	ow.interrupted, ow.committer.unconfirmed = prev.interrupted, prev.committer.unconfirmed
 	if prev.committer.storeCopy != copyRewriting && prev.w.step != nil {
-		l.interrupted = interruptedStep{ends: prev.w.step.turnEnds, answers: answerEvents(prev.w.step), consumed: prev.w.step.consumed}
+		ow.interrupted = interruptedStep{ends: prev.w.step.turnEnds, answers: answerEvents(prev.w.step), consumed: prev.w.step.consumed}
 	}
-	l.w.state.Apply(wire.Event{
-		Session: l.live.id, At: l.w.top, Time: time.Now(),
-		Data: wire.OwnerChanged{Replica: l.held.lease.Replica, Epoch: l.held.lease.Epoch, Prev: l.held.lease.Prev},
+	ow.w.state.Apply(wire.Event{
+		Session: ow.live.id, At: ow.w.top, Time: time.Now(),
+		Data: wire.OwnerChanged{Replica: ow.held.lease.Replica, Epoch: ow.held.lease.Epoch, Prev: ow.held.lease.Prev},
 	})
-	l.initDerived()
+	ow.initDerived()
 	if prev.agents == nil {
 		return nil
 	}
-	return l.startAgents(prev.agents.storedForm())
+	return ow.startAgents(prev.agents.storedForm())
 }
 
 // withFullText returns the final event of a turn with the turn's whole text, for tabs that may have
@@ -173,64 +173,64 @@ func answerEvents(s *step) []wire.ServerPayload {
 // The next owner here starts an interrupted rewrite over. A rewrite deletes nothing before it is
 // complete, so another replica that claims the session meanwhile finds everything that was there
 // before.
-func (l *owner) rewrite(got loadedSession) error {
-	l.live.log.Warn("store lost acknowledged data, writing the session again", "log", l.held.lease.Prev)
-	rows, err := l.repairArchives(got.tables)
+func (ow *owner) rewrite(got loadedSession) error {
+	ow.live.log.Warn("store lost acknowledged data, writing the session again", "log", ow.held.lease.Prev)
+	rows, err := ow.repairArchives(got.tables)
 	if err != nil {
 		return err
 	}
-	away, err := l.agents.repairLists(got.tables)
+	away, err := ow.agents.repairLists(got.tables)
 	if err != nil {
 		return err
 	}
-	ops := l.allOps(append(rows, away...), got.tables, got.lists)
-	l.w.step.card = l.commands.card.encode()
+	ops := ow.allOps(append(rows, away...), got.tables, got.lists)
+	ow.w.step.card = ow.commands.card.encode()
 	for _, portion := range splitOps(ops) {
-		l.w.step.ops = append(l.w.step.ops, portion...)
-		if _, err := l.committer.persist(); err != nil {
+		ow.w.step.ops = append(ow.w.step.ops, portion...)
+		if _, err := ow.committer.persist(); err != nil {
 			return err
 		}
 	}
-	l.live.center.Restart(l.w.top)
-	l.w.advanceClock(time.Now())
-	for _, p := range l.interrupted.ends { // before the state, which overrides them
-		e := l.w.appendEvent(p)
+	ow.live.center.Restart(ow.w.top)
+	ow.w.advanceClock(time.Now())
+	for _, p := range ow.interrupted.ends { // before the state, which overrides them
+		e := ow.w.appendEvent(p)
 		e.Data = nil // the state has it
-		l.w.state.Apply(e)
+		ow.w.state.Apply(e)
 	}
-	for _, p := range l.stateEvents() {
-		if l.w.step.full() {
-			events, err := l.committer.persist()
+	for _, p := range ow.stateEvents() {
+		if ow.w.step.full() {
+			events, err := ow.committer.persist()
 			if err != nil {
 				return err
 			}
-			l.live.publishCommitted(events)
-			l.w.step.reuseEvents(events)
-			l.interrupted.ends = nil // a restarted rewrite need not repeat them
+			ow.live.publishCommitted(events)
+			ow.w.step.reuseEvents(events)
+			ow.interrupted.ends = nil // a restarted rewrite need not repeat them
 		}
-		e := l.w.appendEvent(p)
+		e := ow.w.appendEvent(p)
 		e.Data = nil // the state has it
-		l.w.state.Apply(e)
+		ow.w.state.Apply(e)
 	}
-	for _, p := range l.interrupted.answers {
-		l.w.Emit(p)
+	for _, p := range ow.interrupted.answers {
+		ow.w.Emit(p)
 	}
-	l.w.step.consumed = append(l.w.step.consumed, l.interrupted.consumed...)
-	l.w.step.durable = true // it repeats acknowledgements
-	events, err := l.committer.persist()
+	ow.w.step.consumed = append(ow.w.step.consumed, ow.interrupted.consumed...)
+	ow.w.step.durable = true // it repeats acknowledgements
+	events, err := ow.committer.persist()
 	if err != nil {
 		return err
 	}
-	ends := l.interrupted.ends
-	l.committer.storeCopy.apply(copyRewritten)
-	l.interrupted = interruptedStep{}
-	l.committer.unconfirmed.relocate(l.w.top)
-	l.committer.recordUnconfirmed(store.Receipt{Top: l.w.top, Durable: l.committer.lastBatchDurable}, ends)
-	finishItems(l.committer.publishStep(events))
-	l.w.step.reuseEvents(events)
+	ends := ow.interrupted.ends
+	ow.committer.storeCopy.apply(copyRewritten)
+	ow.interrupted = interruptedStep{}
+	ow.committer.unconfirmed.relocate(ow.w.top)
+	ow.committer.recordUnconfirmed(store.Receipt{Top: ow.w.top, Durable: ow.committer.lastBatchDurable}, ends)
+	finishItems(ow.committer.publishStep(events))
+	ow.w.step.reuseEvents(events)
 	// The items of that step are done; those that were taken and not started are not.
-	l.live.mailbox.requeue(dropAgentWork(l.committer.items[l.committer.handled:]))
-	l.committer.items, l.committer.committed, l.committer.handled = nil, 0, 0
+	ow.live.mailbox.requeue(dropAgentWork(ow.committer.items[ow.committer.handled:]))
+	ow.committer.items, ow.committer.committed, ow.committer.handled = nil, 0, 0
 	return nil
 }
 
@@ -300,14 +300,14 @@ func opSize(op store.Op) (items, size int) {
 
 // allOps returns ops plus the ops that make the store's tables and lists equal to the state of this
 // owner. ops are those of the lists that are not loaded.
-func (l *owner) allOps(ops []store.Op, tables map[string]map[string][]byte, lists map[string][][]byte) []store.Op {
-	for _, c := range l.w.state.All() {
+func (ow *owner) allOps(ops []store.Op, tables map[string]map[string][]byte, lists map[string][][]byte) []store.Op {
+	for _, c := range ow.w.state.All() {
 		ops = append(ops, opOf(c))
 	}
-	ops = append(ops, l.commands.replies.ledger.all()...)
-	ops = append(ops, l.commands.questions.closed.all()...)
-	ops = append(ops, l.agents.allOps()...)
-	l.w.state.Changes() // discards them: All has them
+	ops = append(ops, ow.commands.replies.ledger.all()...)
+	ops = append(ops, ow.commands.questions.closed.all()...)
+	ops = append(ops, ow.agents.allOps()...)
+	ow.w.state.Changes() // discards them: All has them
 	type name struct{ table, field string }
 	known := make(map[name]bool, len(ops))
 	for _, op := range ops {
@@ -329,16 +329,16 @@ func (l *owner) allOps(ops []store.Op, tables map[string]map[string][]byte, list
 }
 
 // stateEvents returns the state as events: a snapshot, and what does not fit into it.
-func (l *owner) stateEvents() []wire.ServerPayload {
+func (ow *owner) stateEvents() []wire.ServerPayload {
 	// Entries that have expired by now must not be in the snapshot.
-	l.w.state.Apply(wire.Event{Session: l.live.id, At: l.w.nextPosition(), Time: l.w.now.UTC().Truncate(time.Millisecond)})
-	now := l.w.state.Snapshot()
+	ow.w.state.Apply(wire.Event{Session: ow.live.id, At: ow.w.nextPosition(), Time: ow.w.now.UTC().Truncate(time.Millisecond)})
+	now := ow.w.state.Snapshot()
 	now.Reason = wire.SnapshotUnknown
-	now.HeartbeatMS = int(max(l.live.center.Heartbeat(), time.Millisecond) / time.Millisecond)
+	now.HeartbeatMS = int(max(ow.live.center.Heartbeat(), time.Millisecond) / time.Millisecond)
 	free := rewriteSnapshotBytes
 	var rest []wire.ServerPayload
 	fits := func(p wire.ServerPayload) bool {
-		n := len(wire.AppendEvent(nil, wire.Event{Session: l.live.id, Time: l.w.now, Data: p}))
+		n := len(wire.AppendEvent(nil, wire.Event{Session: ow.live.id, Time: ow.w.now, Data: p}))
 		if n > free {
 			rest = append(rest, p)
 			return false
@@ -367,19 +367,19 @@ func (l *owner) stateEvents() []wire.ServerPayload {
 
 // repairArchives returns the ops that make the archives match what this owner knows, after the
 // store has lost data. Rows that the store lost and that are older than the newest rows stay lost.
-func (l *owner) repairArchives(tables map[string]map[string][]byte) ([]store.Op, error) {
+func (ow *owner) repairArchives(tables map[string]map[string][]byte) ([]store.Op, error) {
 	var ops []store.Op
 	for field := range tables[history.ArchiveTable] {
-		if _, ok := l.w.archives[wire.MonitorID(field)]; !ok {
+		if _, ok := ow.w.archives[wire.MonitorID(field)]; !ok {
 			ops = append(ops, store.Drop(history.ArchiveList(wire.MonitorID(field))))
 		}
 	}
-	for _, m := range slices.Sorted(maps.Keys(l.w.archives)) {
-		healing, err := l.repairArchive(m)
+	for _, m := range slices.Sorted(maps.Keys(ow.w.archives)) {
+		healing, err := ow.repairArchive(m)
 		if err != nil {
 			return nil, err
 		}
-		ops = append(append(ops, healing...), l.w.archives[m].SaveOp())
+		ops = append(append(ops, healing...), ow.w.archives[m].SaveOp())
 	}
 	return ops, nil
 }
@@ -387,10 +387,10 @@ func (l *owner) repairArchives(tables map[string]map[string][]byte) ([]store.Op,
 // repairArchive finds the valid part of an archive's list: it ends before the newest rows, contains
 // nothing that was trimmed, and is no longer than the archive was, because what follows then had
 // been removed by a rewind.
-func (l *owner) repairArchive(monitor wire.MonitorID) ([]store.Op, error) {
-	a, newest := l.w.archives[monitor], l.w.state.Rows().On(monitor)
+func (ow *owner) repairArchive(monitor wire.MonitorID) ([]store.Op, error) {
+	a, newest := ow.w.archives[monitor], ow.w.state.Rows().On(monitor)
 	find := func(ts wire.Millis) (int, error) {
-		return l.live.env.reader.findRow(l.held.ctx, l.live.id, a.List(), func(r wire.UIRow) int64 { return int64(r.TS - ts) })
+		return ow.live.env.reader.findRow(ow.held.ctx, ow.live.id, a.List(), func(r wire.UIRow) int64 { return int64(r.TS - ts) })
 	}
 	before, since := a.Expected(newest)
 	end := maxTime

@@ -17,250 +17,265 @@ import (
 
 // own runs the session under a lease until the lease is lost or released. prev is the last owner
 // here. own returns the owner whose unfinished items and state the next call needs.
-func (k *liveSession) own(ctx context.Context, lease store.Lease, claimed time.Time, prev *owner) (*owner, error) {
-	k.changeRole(eventClaimed)
-	defer k.ownerEnded(ctx)
+func (ls *liveSession) own(ctx context.Context, lease store.Lease, claimed time.Time, prev *owner) (*owner, error) {
+	ls.changeRole(eventClaimed)
+	defer ls.ownerEnded(ctx)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	l := newOwner(ctx, cancel, k, lease, claimed)
-	l.view.activity.begin(activityLoad, k.env.uptime())
+	ow := newOwner(ctx, cancel, ls, lease, claimed)
+	ow.view.activity.begin(activityLoad, ls.env.uptime())
 	// From here on the hub renews the lease: loading may take longer than the lease lasts.
-	k.ownedEpoch.Store(lease.Epoch)
-	k.activeOwner.Store(l)
-	defer k.activeOwner.Store(nil)
-	defer k.storeFull.Store(false)
+	ls.ownedEpoch.Store(lease.Epoch)
+	ls.activeOwner.Store(ow)
+	defer ls.activeOwner.Store(nil)
+	defer ls.storeFull.Store(false)
+	defer ow.stopAgents()
+	if next, err := ls.takeOver(ctx, ow, prev, claimed); err != nil {
+		return next, err
+	}
+	return ow, ow.run()
+}
+
+// takeOver loads the session for its new owner, or gives it the state of prev, and announces it. If it
+// fails it returns the owner whose unfinished items and state the next one needs. The variables of
+// takeOver would double the stack of an idle session if they were in own.
+func (ls *liveSession) takeOver(ctx context.Context, ow, prev *owner, claimed time.Time) (*owner, error) {
+	lease := ow.held.lease
 	unused := func(err error) (*owner, error) {
 		prev.addUnusedClaim(lease)
 		return prev, err
 	}
-	got, err := k.load(ctx)
+	got, err := ls.load(ctx)
 	if err != nil {
 		return unused(err)
 	}
 	if got.state.At() != lease.Top() {
 		return unused(fmt.Errorf("%w: the log ends at %v and not with the claim of this replica", errLost, got.state.At()))
 	}
-	l.w.working, l.w.user = got.info.Working, got.info.User
-	defer l.stopAgents()
-	k.snapshotCache.clear()
+	ow.w.working, ow.w.user = got.info.Working, got.info.User
+	ls.snapshotCache.clear()
 	if prev.needsRewrite(lease) {
 		// The store lost data that it had acknowledged. The previous owner here still has it.
-		if err := l.inheritState(prev); err != nil {
+		if err := ow.inheritState(prev); err != nil {
 			return unused(err)
 		}
 	} else {
 		if prev != nil {
-			l.committer.oversized = prev.committer.oversized
+			ow.committer.oversized = prev.committer.oversized
 		}
-		if err := k.abandonOwner(ctx, prev, lease); err != nil {
+		if err := ls.abandonOwner(ctx, prev, lease); err != nil {
 			return unused(err)
 		}
-		k.recordShown()
-		l.logLost = lease.Prev.Compare(k.regression.newestShown) < 0
-		if err := l.restore(got); err != nil {
+		ls.recordShown()
+		ow.logLost = lease.Prev.Compare(ls.regression.newestShown) < 0
+		if err := ow.restore(got); err != nil {
 			return nil, err
 		}
-		if err := k.openCenter(ctx, l.w.top); err != nil {
+		if err := ls.openCenter(ctx, ow.w.top); err != nil {
 			return nil, err
 		}
 	}
-	l.storeLosses = got.tables[store.LossTable]
-	k.guardedOwner = l
-	if l.committer.storeCopy == copyRewriting {
-		if err := l.rewrite(got); err != nil {
-			return l, err
+	ow.storeLosses = got.tables[store.LossTable]
+	ls.guardedOwner = ow
+	if ow.committer.storeCopy == copyRewriting {
+		if err := ow.rewrite(got); err != nil {
+			return ow, err
 		}
-		if l.agents != nil {
-			l.agents.poolForUpdate().PrepareHandOver() // the store ended the runs, not their own end
+		if ow.agents != nil {
+			ow.agents.poolForUpdate().PrepareHandOver() // the store ended the runs, not their own end
 		}
 	}
-	if err := l.commitTakeover(); err != nil {
-		return l, err
+	if err := ow.commitTakeover(); err != nil {
+		return ow, err
 	}
-	k.missingSince = time.Time{}
-	k.setStoreIssue(ctx, issueClaim, false)
-	k.changeRole(eventTookOver)
-	k.markReady(ctx)
-	k.observeTakeover(got, claimed)
-	k.log.DebugContext(ctx, "session owned", "epoch", lease.Epoch)
-	return l, l.run()
+	ls.missingSince = time.Time{}
+	ls.setStoreIssue(ctx, issueClaim, false)
+	ls.changeRole(eventTookOver)
+	ls.markReady(ctx)
+	ls.observeTakeover(got, claimed)
+	ls.log.DebugContext(ctx, "session owned", "epoch", lease.Epoch)
+	return ow, nil
 }
 
 // observeTakeover reports a takeover to the observer if the session was owned by another replica
 // and was followed here or has unfinished work of that replica.
-func (k *liveSession) observeTakeover(got loadedSession, claimed time.Time) {
-	since := k.vacantSince
-	k.vacantSince = time.Time{}
-	if since.IsZero() && got.info.Working && got.prevOwner != "" && got.prevOwner != k.env.cfg.Replica {
+func (ls *liveSession) observeTakeover(got loadedSession, claimed time.Time) {
+	since := ls.vacantSince
+	ls.vacantSince = time.Time{}
+	if since.IsZero() && got.info.Working && got.prevOwner != "" && got.prevOwner != ls.env.cfg.Replica {
 		since = claimed
 	}
 	if !since.IsZero() {
-		k.env.cfg.Observer.TookOver(time.Since(since))
+		ls.env.cfg.Observer.TookOver(time.Since(since))
 	}
 }
 
 // ownerEnded clears the store issues of an owner that ended, and records issueClaim instead while
 // the store is unavailable.
-func (k *liveSession) ownerEnded(ctx context.Context) {
+func (ls *liveSession) ownerEnded(ctx context.Context) {
 	const ofOwners = issueCommit | issueRenew | issueSend
-	if storeIssue(k.storeHealth.issues.Load())&ofOwners != 0 {
-		k.setStoreIssue(ctx, issueClaim, true)
-		k.setStoreIssue(ctx, ofOwners, false)
+	if storeIssue(ls.storeHealth.issues.Load())&ofOwners != 0 {
+		ls.setStoreIssue(ctx, issueClaim, true)
+		ls.setStoreIssue(ctx, ofOwners, false)
 	}
 }
 
 // run receives the inbox and runs the loop, until the owner ends.
-func (l *owner) run() error {
-	k := l.live
-	in := &inboxReceiver{live: k, held: &l.held, inheritedDeliveries: k.mailbox.deliveryIDs(), retryMarks: k.retryMarks}
+func (ow *owner) run() error {
+	ls := ow.live
+	in := &inboxReceiver{live: ls, held: &ow.held, inheritedDeliveries: ls.mailbox.deliveryIDs(), retryMarks: ls.retryMarks}
 	var unsent []item
 	var wg sync.WaitGroup
 	defer func() {
-		l.held.cancel(nil)
+		ow.held.cancel(nil)
 		wg.Wait()
-		k.mailbox.releaseLocalItems()
-		k.mailbox.requeue(unsent)
+		ls.mailbox.releaseLocalItems()
+		ls.mailbox.requeue(unsent)
 	}()
-	if k.inboxHasOlder.Load() {
-		in.barrier, in.barrierReceived = k.env.newDeliveryID(), make(chan struct{})
-		sent := k.mailbox.holdLocalItems()
+	if ls.inboxHasOlder.Load() {
+		in.barrier, in.barrierReceived = ls.env.newDeliveryID(), make(chan struct{})
+		sent := ls.mailbox.holdLocalItems()
 		wg.Go(func() { unsent = in.sendBarrier(sent) })
 	}
 	wg.Go(in.receiveInbox)
-	return l.loop()
+	return ow.loop()
 }
 
 // commitTakeover commits the first step of a new owner: archives of old sessions, losses to show,
 // the title of the card, and the recovery of agents and plan.
-func (l *owner) commitTakeover() error {
-	l.w.advanceClock(time.Now())
-	for _, m := range l.w.state.Rows().Monitors() {
-		l.w.archiveOf(m) // of sessions from before there were archives
+func (ow *owner) commitTakeover() error {
+	ow.w.advanceClock(time.Now())
+	for _, m := range ow.w.state.Rows().Monitors() {
+		ow.w.archiveOf(m) // of sessions from before there were archives
 	}
-	if l.logLost {
-		l.live.log.Error("store lost a part of the log that was shown", "log", l.held.lease.Prev, "shown", l.live.regression.newestShown)
-		l.w.AddRow(lossRow(lostTail))
+	if ow.logLost {
+		ow.live.log.Error("store lost a part of the log that was shown", "log", ow.held.lease.Prev, "shown", ow.live.regression.newestShown)
+		ow.w.AddRow(lossRow(lostTail))
 	}
-	if l.commands.card.Title != l.w.state.Title() {
-		l.w.Emit(wire.SessionRenamed{Title: l.commands.card.Title})
+	if ow.commands.card.Title != ow.w.state.Title() {
+		ow.w.Emit(wire.SessionRenamed{Title: ow.commands.card.Title})
 	}
-	l.addLossRows()
-	if l.agents != nil {
-		if p := l.agents.poolForUpdate().View.Provider(); p != l.w.state.Provider() {
-			l.w.Emit(wire.ProviderChanged{Provider: p})
+	ow.addLossRows()
+	if ow.agents != nil {
+		if p := ow.agents.poolForUpdate().View.Provider(); p != ow.w.state.Provider() {
+			ow.w.Emit(wire.ProviderChanged{Provider: p})
 		}
-		if it := l.committer.oversized; it != nil && (it.work == nil || it.origin != "") {
-			l.agents.poolForUpdate().FailOversized(it.origin)
-			l.agents.poolForUpdate().RejectOversized(it.queuedMessage)
+		if it := ow.committer.oversized; it != nil && (it.work == nil || it.origin != "") {
+			ow.agents.poolForUpdate().FailOversized(it.origin)
+			ow.agents.poolForUpdate().RejectOversized(it.queuedMessage)
 			// The next step may be too large again; this one must be committed all the same.
-			if err := l.committer.commit(); err != nil {
+			if err := ow.committer.commit(); err != nil {
 				return err
 			}
 		}
 		// Jobs that the plan starts now would be taken for turns of the previous owner.
-		l.agents.plan.holdJobs = true
-		l.agents.plan.Recover(l.agents.pool.View.HasJob)
-		for more := l.agents.poolForUpdate().Recover(); more; more = l.agents.poolForUpdate().Tick() {
-			if err := l.committer.commit(); err != nil {
+		ow.agents.plan.holdJobs = true
+		ow.agents.plan.Recover(ow.agents.pool.View.HasJob)
+		for more := ow.agents.poolForUpdate().Recover(); more; more = ow.agents.poolForUpdate().Tick() {
+			if err := ow.committer.commit(); err != nil {
 				return err
 			}
 		}
-		l.agents.deliverJobResults()
-		l.agents.releaseHeldPlan()
+		ow.agents.deliverJobResults()
+		ow.agents.releaseHeldPlan()
 	}
-	if err := l.committer.commit(); err != nil {
+	if err := ow.committer.commit(); err != nil {
 		return err
 	}
-	l.committer.oversized, l.logLost = nil, false
-	l.live.regression = logRegression{}
+	ow.committer.oversized, ow.logLost = nil, false
+	ow.live.regression = logRegression{}
 	return nil
 }
 
 // addLossRows adds a row to the conversation for each loss that the store reports for this session.
-func (l *owner) addLossRows() {
-	for _, field := range slices.Sorted(maps.Keys(l.storeLosses)) {
-		l.w.AddRow(lossRow(string(l.storeLosses[field])))
-		l.w.AddOps(store.Unset(store.LossTable, field))
+func (ow *owner) addLossRows() {
+	for _, field := range slices.Sorted(maps.Keys(ow.storeLosses)) {
+		ow.w.AddRow(lossRow(string(ow.storeLosses[field])))
+		ow.w.AddOps(store.Unset(store.LossTable, field))
 	}
-	l.storeLosses = nil
+	ow.storeLosses = nil
 }
 
 // restore sets the owner's state from the stored one.
-func (l *owner) restore(got loadedSession) error {
-	l.w.state = got.state
+func (ow *owner) restore(got loadedSession) error {
+	ow.w.state = got.state
 	var err error
-	if l.commands.card, err = readCard(got.info.Card); err != nil {
-		return &store.CorruptError{Where: "card of session " + string(l.live.id), Reason: err.Error()}
+	if ow.commands.card, err = readCard(got.info.Card); err != nil {
+		return &store.CorruptError{Where: "card of session " + string(ow.live.id), Reason: err.Error()}
 	}
-	if err := l.commands.replies.ledger.restore(got.tables[ledgerTable]); err != nil {
-		return &store.CorruptError{Where: "ledger of session " + string(l.live.id), Reason: err.Error()}
+	if err := ow.commands.replies.ledger.restore(got.tables[ledgerTable]); err != nil {
+		return &store.CorruptError{Where: "ledger of session " + string(ow.live.id), Reason: err.Error()}
 	}
-	if err := l.commands.questions.closed.restore(got.tables[closedTable]); err != nil {
-		return &store.CorruptError{Where: "closed questions of session " + string(l.live.id), Reason: err.Error()}
+	if err := ow.commands.questions.closed.restore(got.tables[closedTable]); err != nil {
+		return &store.CorruptError{Where: "closed questions of session " + string(ow.live.id), Reason: err.Error()}
 	}
-	if l.w.archives, err = history.RestoreArchives(got.tables[history.ArchiveTable]); err != nil {
-		return &store.CorruptError{Where: "rows of session " + string(l.live.id), Reason: err.Error()}
+	if ow.w.archives, err = history.RestoreArchives(got.tables[history.ArchiveTable]); err != nil {
+		return &store.CorruptError{Where: "rows of session " + string(ow.live.id), Reason: err.Error()}
 	}
-	l.initDerived()
-	return l.startAgents(got.tables, got.lists)
+	ow.initDerived()
+	return ow.startAgents(got.tables, got.lists)
 }
 
 // initDerived sets what is derived from the state and not stored.
-func (l *owner) initDerived() {
-	now := l.w.state.Snapshot()
-	l.presence.published, l.presence.total = now.Presence, now.Connections
+func (ow *owner) initDerived() {
+	now := ow.w.state.Snapshot()
+	ow.presence.published, ow.presence.total = now.Presence, now.Connections
 	// Followers get a moment to report their tabs before the first PRESENCE.
-	l.presence.stale, l.presence.notBefore = true, time.Now().Add(presenceEvery)
-	l.w.lastRow, l.w.lastTS = l.w.state.LastRow()
+	ow.presence.stale, ow.presence.notBefore = true, time.Now().Add(presenceEvery)
+	ow.w.lastRow, ow.w.lastTS = ow.w.state.LastRow()
 	for _, d := range now.Dialogs {
-		l.w.openQuestions.add(dialogName(d.DialogID), time.Now())
+		ow.w.openQuestions.add(dialogName(d.DialogID), time.Now())
 	}
 	for _, p := range now.Prompts {
-		l.w.openQuestions.add(promptName(p.ID), time.Now())
+		ow.w.openQuestions.add(promptName(p.ID), time.Now())
 	}
-	l.commands.questions.limiter = newAnswerLimiter(l.live.env.cfg.AnswersPerMinute)
+	ow.commands.questions.limiter = newAnswerLimiter(ow.live.env.cfg.AnswersPerMinute)
 }
 
 // releaseSession flushes delayed events, parks the agents and releases the lease, so that any
 // replica, or the heir, can claim the session at once. It returns cause.
-func (l *owner) releaseSession(cause error) error {
-	l.w.advanceClock(time.Now())
-	if err := l.flushMoves(); err != nil {
+func (ow *owner) releaseSession(cause error) error {
+	ow.w.advanceClock(time.Now())
+	if err := ow.flushMoves(); err != nil {
 		return err
 	}
-	if l.agents != nil {
-		l.agents.poolForUpdate().PrepareHandOver()
+	if ow.agents != nil {
+		ow.agents.poolForUpdate().PrepareHandOver()
 	}
-	if err := l.committer.commit(); err != nil {
+	if err := ow.committer.commit(); err != nil {
 		return err
 	}
-	l.view.activity.begin(activityRelease, l.live.env.uptime())
-	ctx, cancel := context.WithTimeout(l.held.ctx, storeTimeout)
+	ow.view.activity.begin(activityRelease, ow.live.env.uptime())
+	ctx, cancel := context.WithTimeout(ow.held.ctx, storeTimeout)
 	defer cancel()
-	lease := l.held.lease
+	lease := ow.held.lease
 	if errors.Is(cause, errDraining) {
-		lease.Heir = l.heir
+		lease.Heir = ow.heir
 	}
-	err := l.live.env.store.Release(ctx, lease)
+	end := ow.live.env.store.Release
+	if errors.Is(cause, errDormant) && ow.live.env.cfg.MayPack() {
+		end = ow.live.env.store.Pack
+	}
+	err := end(ctx, lease)
 	if err != nil && !errors.Is(err, store.ErrFenced) {
 		return fmt.Errorf("release session: %w", err)
 	}
 	if err == nil {
-		_ = l.held.status.end(leaseRelease) // without an error: cause ends the owner
-		l.live.changeRole(eventReleased)
+		_ = ow.held.status.end(leaseRelease) // without an error: cause ends the owner
+		ow.live.changeRole(eventReleased)
 	}
 	if errors.Is(cause, errDraining) {
-		l.live.log.InfoContext(ctx, "session handed over", "epoch", l.held.lease.Epoch, "to", string(lease.Heir))
+		ow.live.log.InfoContext(ctx, "session handed over", "epoch", ow.held.lease.Epoch, "to", string(lease.Heir))
 	}
 	return cause
 }
 
 // deleteSession deletes the session from the store. It returns store.ErrNotFound on success, which
 // ends the live session.
-func (l *owner) deleteSession() error {
-	ctx, cancel := context.WithTimeout(l.held.ctx, storeTimeout)
+func (ow *owner) deleteSession() error {
+	ctx, cancel := context.WithTimeout(ow.held.ctx, storeTimeout)
 	defer cancel()
-	if err := l.live.env.store.Delete(ctx, l.held.lease); err != nil {
+	if err := ow.live.env.store.Delete(ctx, ow.held.lease); err != nil {
 		return fmt.Errorf("delete session: %w", err)
 	}
 	return store.ErrNotFound
@@ -272,14 +287,14 @@ func broadcastEvent(e wire.Event, frame []byte) broadcast.Event {
 
 // yield records the replica that the session is to be handed to. It ignores orders for an earlier
 // owner and expired ones, else a session would go to a replica that does not want it any more.
-func (l *owner) yield(o *order) {
-	alive := l.live.env.cfg.Alive
+func (ow *owner) yield(o *order) {
+	alive := ow.live.env.cfg.Alive
 	switch {
-	case o.Epoch != l.held.lease.Epoch || o.Replica == l.live.env.cfg.Replica || o.Replica.Validate() != nil:
-	case l.w.now.UnixMilli() > int64(o.Until):
-	case l.heir != "": // the first replica gets it, and the other one sends its order there
+	case o.Epoch != ow.held.lease.Epoch || o.Replica == ow.live.env.cfg.Replica || o.Replica.Validate() != nil:
+	case ow.w.now.UnixMilli() > int64(o.Until):
+	case ow.heir != "": // the first replica gets it, and the other one sends its order there
 	case alive != nil && !alive(o.Replica):
 	default:
-		l.heir = o.Replica
+		ow.heir = o.Replica
 	}
 }

@@ -105,14 +105,14 @@ func isAcknowledged(m wire.Message) bool {
 
 // findLostItems returns the items that the previous owner here had accepted and the log lacks, as
 // orders for the present owner of the session.
-func (k *liveSession) findLostItems(ctx context.Context, prev *owner) ([]item, error) {
+func (ls *liveSession) findLostItems(ctx context.Context, prev *owner) ([]item, error) {
 	if prev == nil || prev.held.status.is(leaseReleased) || len(prev.committer.unconfirmed.items) == 0 {
 		return nil, nil
 	}
 	u := &prev.committer.unconfirmed
 	var failure error
 	isLost := func(at wire.Position) bool {
-		lost, err := k.logLacks(ctx, at)
+		lost, err := ls.logLacks(ctx, at)
 		failure = errors.Join(failure, err)
 		return lost
 	}
@@ -126,11 +126,11 @@ func (k *liveSession) findLostItems(ctx context.Context, prev *owner) ([]item, e
 	}
 	orders := lostOrders(prev, u.items[first:])
 	if missing > 0 {
-		k.log.ErrorContext(ctx, "accepted messages lost: the store lost more than the owner remembers", "log", u.dropped)
+		ls.log.ErrorContext(ctx, "accepted messages lost: the store lost more than the owner remembers", "log", u.dropped)
 		orders = append(orders, &order{Kind: orderRestore, Lost: true})
 	}
 	if len(orders) > 0 {
-		k.log.WarnContext(ctx, "store lost accepted messages, sending them to the new owner",
+		ls.log.WarnContext(ctx, "store lost accepted messages, sending them to the new owner",
 			"orders", len(orders), "top", prev.w.top)
 	}
 	items := make([]item, len(orders))
@@ -142,10 +142,10 @@ func (k *liveSession) findLostItems(ctx context.Context, prev *owner) ([]item, e
 }
 
 // logLacks reports whether the log lost a position that it had.
-func (k *liveSession) logLacks(ctx context.Context, at wire.Position) (bool, error) {
+func (ls *liveSession) logLacks(ctx context.Context, at wire.Position) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	_, err := k.env.store.Read(ctx, k.id, at, 1)
+	_, err := ls.env.store.Read(ctx, ls.id, at, 1)
 	switch {
 	case errors.Is(err, store.ErrUnknownPosition), errors.Is(err, store.ErrAhead):
 		return true, nil

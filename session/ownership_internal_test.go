@@ -132,7 +132,7 @@ func TestTimeWithoutAnOwner(t *testing.T) {
 		if !o.apply(step.event) {
 			t.Fatalf("step %d: event %d is impossible in role %d, want it possible", i, step.event, o.current())
 		}
-		since := o.since.Load()
+		since := o.ownerlessSince.Load()
 		if (since != 0) != step.ownerless {
 			t.Errorf("step %d: without an owner since %d, want %t", i, since, step.ownerless)
 		}

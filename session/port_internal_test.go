@@ -14,14 +14,14 @@ func TestPutEndsWithTheOwner(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		l := &owner{live: &liveSession{mailbox: newMailbox()}, held: heldLease{ctx: ctx}}
+		ow := &owner{live: &liveSession{mailbox: newMailbox()}, held: heldLease{ctx: ctx}}
 		for range mailboxLimit {
-			if err := (port{l}).put(t.Context(), item{}); err != nil {
+			if err := (port{ow}).put(t.Context(), item{}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		result := make(chan error, 1)
-		go func() { result <- port{l}.put(t.Context(), item{}) }()
+		go func() { result <- port{ow}.put(t.Context(), item{}) }()
 		synctest.Wait()
 		if len(result) > 0 {
 			t.Fatal("got a result while the mailbox is full, want a wait")
@@ -36,7 +36,7 @@ func TestPutEndsWithTheOwner(t *testing.T) {
 		default:
 			t.Error("got a caller that still waits, want its result")
 		}
-		if err := (port{l}).put(t.Context(), item{}); !errors.Is(err, errLost) {
+		if err := (port{ow}).put(t.Context(), item{}); !errors.Is(err, errLost) {
 			t.Errorf("the next call ends with %v, want %v", err, errLost)
 		}
 	})
@@ -62,20 +62,20 @@ func TestRunStartIsCommittedFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		l := &owner{live: &liveSession{mailbox: newMailbox()}, held: heldLease{ctx: ctx}}
-		if err := (port{l}).Report(t.Context(), agentpool.Output{Text: "hello"}); err != nil {
+		ow := &owner{live: &liveSession{mailbox: newMailbox()}, held: heldLease{ctx: ctx}}
+		if err := (port{ow}).Report(t.Context(), agentpool.Output{Text: "hello"}); err != nil {
 			t.Fatal(err)
 		}
 		result := make(chan error, 1)
 		begin := func() {
-			go func() { result <- port{l}.Report(t.Context(), agentpool.Began{}) }()
+			go func() { result <- port{ow}.Report(t.Context(), agentpool.Began{}) }()
 			synctest.Wait()
 			if len(result) > 0 {
 				t.Fatal("got a result before the commit, want a wait")
 			}
 		}
 		begin()
-		items, _ := l.live.mailbox.takeAll(nil, nil)
+		items, _ := ow.live.mailbox.takeAll(nil, nil)
 		for i := range items {
 			items[i].finish(nil)
 		}

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store"
-	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -27,7 +27,7 @@ func TestLostRewindOfALongThread(t *testing.T) {
 		return struct {
 			*faultStore
 			agentpool.Semaphores
-			tools.Documents
+			session.Documents
 		}{m, e, e}
 	}
 	o := startAgentHub(t, s, hubConfig{logger: discardLogger()})

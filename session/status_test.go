@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/profiles"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
@@ -130,7 +131,14 @@ func (stuckRunner) Interrupt(string, string)    {}
 func (stuckRunner) Dispose(string)              {}
 func (stuckRunner) CanSteer(string) bool        { return false }
 func (stuckRunner) ContextWindow(string) int    { return 0 }
+func (stuckRunner) SharesPrefix(string) bool    { return false }
 func (stuckRunner) Launch()                     {}
+
+func (stuckRunner) DefaultProvider(profiles.Role) string { return "" }
+func (h stuckRunner) FindProvider(name string) (string, bool) {
+	return name, h.HasProvider(name)
+}
+
 func (h stuckRunner) HasProvider(string) bool {
 	<-h.gate
 	return true

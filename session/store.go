@@ -45,6 +45,8 @@ type Leases interface {
 	// RenewShared extends the lease that an incarnation has in a partition, or creates it, and
 	// returns the live leases of others.
 	RenewShared(ctx context.Context, by store.Incarnation, partition int, ttl time.Duration) (store.Renewal, error)
+	// Pack ends a lease like Release and lets the store keep the session in a smaller form.
+	Pack(ctx context.Context, lease store.Lease) error
 	// Release ends a lease, so that any replica, or the heir that the lease names, can claim the
 	// session at once. It fails with [store.ErrFenced] if the lease is not valid any more.
 	Release(ctx context.Context, lease store.Lease) error

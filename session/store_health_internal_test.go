@@ -12,14 +12,14 @@ import (
 // nor the wait.
 func TestPanicWhileServingSnapshots(t *testing.T) {
 	t.Parallel()
-	k := &liveSession{mailbox: newMailbox(), log: slog.New(slog.DiscardHandler)}
+	ls := &liveSession{mailbox: newMailbox(), log: slog.New(slog.DiscardHandler)}
 	nowhere := make(chan wire.SessionState)
 	close(nowhere) // so that sending the answer panics
-	if err := k.mailbox.requestSnapshot(snapshotRequest{reply: nowhere}); err != nil {
+	if err := ls.mailbox.requestSnapshot(snapshotRequest{reply: nowhere}); err != nil {
 		t.Fatal(err)
 	}
 	done := false
-	k.serveSnapshotsDuring(&desktop.State{}, func() { done = true })
+	ls.serveSnapshotsDuring(&desktop.State{}, func() { done = true })
 	if !done {
 		t.Error("got no call of the function, want one")
 	}

@@ -3,6 +3,7 @@ package session_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -99,6 +100,65 @@ func TestDormantSessionsAreUnloaded(t *testing.T) {
 		requireNoError(t, err)
 		if len(state.Windows) != 1 {
 			t.Errorf("a session that comes back has the windows %+v, want 1", state.Windows)
+		}
+	})
+}
+
+// A session that becomes dormant is packed if all replicas can read packs. One that is handed over is
+// not.
+func TestDormantSessionsArePacked(t *testing.T) {
+	t.Parallel()
+	for _, may := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			m := &faultStore{testStore: openStore(t)}
+			h, _ := startHub(t, m, "a", session.Config{DormantAfter: time.Minute, MayPack: func() bool { return may }})
+			for _, id := range []wire.SessionID{"ses-1", "ses-2"} {
+				createSession(t, h, id)
+				r := openHandle(t, h, id)
+				deliverAndWait(t, r, command("c", "e", emit(window("win"))))
+				if id == "ses-1" {
+					r.Close()
+				}
+			}
+			time.Sleep(2 * time.Minute)
+			if i, err := m.Session(t.Context(), "ses-1"); err != nil || i.Owner != "" {
+				t.Errorf("a dormant session is %+v, %v, want no owner", i, err)
+			}
+			h.Drain(t.Context())
+			want := int64(0)
+			if may {
+				want = 1
+			}
+			if n := m.packs.Load(); n != want {
+				t.Errorf("with packs allowed %v %d sessions were packed, want %d", may, n, want)
+			}
+		})
+	}
+}
+
+// Sessions that become dormant at the same time are packed one after the other.
+func TestPackingIsSpread(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const sessions = 30
+		m := &faultStore{testStore: openStore(t)}
+		h, _ := startHub(t, m, "a", session.Config{DormantAfter: time.Minute})
+		var handles []*session.Handle
+		for i := range sessions {
+			id := wire.SessionID("ses-" + strconv.Itoa(i))
+			createSession(t, h, id)
+			handles = append(handles, openHandle(t, h, id))
+		}
+		for _, r := range handles {
+			r.Close()
+		}
+		time.Sleep(time.Minute + 105*time.Millisecond)
+		if n := m.packs.Load(); n < 1 || n > 11 {
+			t.Errorf("%d sessions were packed within 105 ms, want at most 11", n)
+		}
+		time.Sleep(time.Second)
+		if n := m.packs.Load(); n != sessions {
+			t.Errorf("%d sessions were packed, want %d", n, sessions)
 		}
 	})
 }

@@ -18,13 +18,13 @@ type Tracer interface {
 }
 
 // publish publishes events to the tabs of this replica.
-func (k *liveSession) publish(events []broadcast.Event) {
-	t := k.env.cfg.Tracer
+func (ls *liveSession) publish(events []broadcast.Event) {
+	t := ls.env.cfg.Tracer
 	if t == nil {
-		k.center.Publish(events)
+		ls.center.Publish(events)
 		return
 	}
 	began := time.Now()
-	k.center.Publish(events)
-	t.Published(k.id, events, k.center.Tabs(), began)
+	ls.center.Publish(events)
+	t.Published(ls.id, events, ls.center.Tabs(), began)
 }

@@ -45,13 +45,13 @@ type introspection struct {
 }
 
 // requestStatus queues a request and wakes the session.
-func (v *introspection) requestStatus(k *statusRequest) {
-	s := &v.requests
+func (in *introspection) requestStatus(k *statusRequest) {
+	s := &in.requests
 	s.mu.Lock()
 	s.queue = append(s.queue, k)
 	s.pending.Store(true)
 	s.mu.Unlock()
-	v.live.mailbox.signal()
+	in.live.mailbox.signal()
 }
 
 // cancel removes a request whose caller has stopped waiting, so that requests cannot accumulate.
@@ -63,8 +63,8 @@ func (s *statusRequests) cancel(k *statusRequest) {
 
 // serveStatusRequests runs the pending requests. They change nothing, so the last Status stays
 // fresh.
-func (v *introspection) serveStatusRequests() {
-	s := &v.requests
+func (in *introspection) serveStatusRequests() {
+	s := &in.requests
 	if !s.pending.Load() {
 		return
 	}
@@ -73,10 +73,10 @@ func (v *introspection) serveStatusRequests() {
 	s.queue = nil
 	s.pending.Store(false)
 	s.mu.Unlock()
-	v.activity.begin(activityStatus, v.live.env.uptime())
-	defer v.activity.end()
-	v.w.advanceClock(time.Now())
+	in.activity.begin(activityStatus, in.live.env.uptime())
+	defer in.activity.end()
+	in.w.advanceClock(time.Now())
 	for _, k := range list {
-		k.run(v)
+		k.run(in)
 	}
 }

@@ -35,23 +35,23 @@ func (h *Hub) Gauges() Gauges {
 	var all Gauges
 	all.Stuck = len(h.registry.suspendedStatuses())
 	now, age := time.Now(), h.env.uptime()
-	for _, k := range h.registry.appendSessions(nil) {
-		if !k.isReady() || k.failure != nil {
+	for _, ls := range h.registry.appendSessions(nil) {
+		if !ls.isReady() || ls.failure != nil {
 			continue
 		}
-		all.Tabs += k.center.Tabs()
-		all.Mailbox += k.mailbox.size()
-		l := k.activeOwner.Load()
-		if l == nil {
-			if s, ok := k.betweenOwners(); ok && s.For > stuckAfter {
+		all.Tabs += ls.center.Tabs()
+		all.Mailbox += ls.mailbox.size()
+		ow := ls.activeOwner.Load()
+		if ow == nil {
+			if s, ok := ls.betweenOwners(); ok && s.For > stuckAfter {
 				all.Stuck++
 			} else {
 				all.Followed++
 			}
 			continue
 		}
-		_, busy := l.view.activity.current(age)
-		l.view.gauge.addTo(&all, now, busy, h.env.cfg.StalledAfter)
+		_, busy := ow.view.activity.current(age)
+		ow.view.gauge.addTo(&all, now, busy, h.env.cfg.StalledAfter)
 	}
 	return all
 }
@@ -67,28 +67,28 @@ type gauges struct {
 }
 
 // questions is the number of questions that wait for a person.
-func (p *gauges) questions() int { return p.approvals + p.prompts + p.plans }
+func (g *gauges) questions() int { return g.approvals + g.prompts + g.plans }
 
 // addTo adds the session to all. busy is the duration of its present activity, silence the time
 // without progress from which on it counts as stalled.
-func (p *gauges) addTo(all *Gauges, now time.Time, busy, silence time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	all.Pool.Add(&p.pool)
-	all.Approvals += p.approvals
-	all.Prompts += p.prompts
-	all.Plans += p.plans
-	if !p.oldest.IsZero() && (all.Oldest.IsZero() || p.oldest.Before(all.Oldest)) {
-		all.Oldest = p.oldest
+func (g *gauges) addTo(all *Gauges, now time.Time, busy, silence time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	all.Pool.Add(&g.pool)
+	all.Approvals += g.approvals
+	all.Prompts += g.prompts
+	all.Plans += g.plans
+	if !g.oldest.IsZero() && (all.Oldest.IsZero() || g.oldest.Before(all.Oldest)) {
+		all.Oldest = g.oldest
 	}
 	switch {
 	case busy > stuckAfter:
 		all.Stuck++
-	case p.questions() > 0:
+	case g.questions() > 0:
 		all.Waiting++
-	case p.working && now.Sub(p.progress) > silence:
+	case g.working && now.Sub(g.progress) > silence:
 		all.Stalled++
-	case p.working:
+	case g.working:
 		all.Working++
 	default:
 		all.Idle++
@@ -97,21 +97,21 @@ func (p *gauges) addTo(all *Gauges, now time.Time, busy, silence time.Duration) 
 
 // reportGauges updates the gauges after a commit. Most commits change none of them. Only the
 // session's goroutine writes the gauges, so it may read them without the lock.
-func (v *introspection) reportGauges() {
-	p := &v.gauge
-	approvals, prompts := v.w.state.Notices().Questions()
-	planned, _ := v.agents.activePlan()
+func (in *introspection) reportGauges() {
+	g := &in.gauge
+	approvals, prompts := in.w.state.Notices().Questions()
+	planned, _ := in.agents.activePlan()
 	questions := approvals + prompts + planned.Questions
-	progress := v.w.localTime(v.w.lastProgressAt)
-	if questions == 0 && p.questions() == 0 && len(v.w.openQuestions) == 0 && p.working == v.w.working && p.progress.Equal(progress) &&
-		!v.agents.gaugesChanged() {
+	progress := in.w.localTime(in.w.lastProgressAt)
+	if questions == 0 && g.questions() == 0 && len(in.w.openQuestions) == 0 && g.working == in.w.working && g.progress.Equal(progress) &&
+		!in.agents.gaugesChanged() {
 		return
 	}
-	oldest := v.w.openQuestions.oldest(questions)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.progress, p.working = progress, v.w.working
-	p.approvals, p.prompts, p.plans = approvals, prompts, planned.Questions
-	p.oldest = v.w.localTime(oldest)
-	v.agents.refreshGauges(&p.pool)
+	oldest := in.w.openQuestions.oldest(questions)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.progress, g.working = progress, in.w.working
+	g.approvals, g.prompts, g.plans = approvals, prompts, planned.Questions
+	g.oldest = in.w.localTime(oldest)
+	in.agents.refreshGauges(&g.pool)
 }

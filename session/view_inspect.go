@@ -88,35 +88,35 @@ const maxViewers = 500
 // Inspect returns the details of a session that is owned here. The error is [*Error] if it is not
 // owned here or does not answer within 100 ms.
 func (h *Hub) Inspect(ctx context.Context, id wire.SessionID) (Inspection, error) {
-	var l *owner
-	if k := h.registry.lookup(id); k != nil {
-		l = k.activeOwner.Load()
+	var ow *owner
+	if ls := h.registry.lookup(id); ls != nil {
+		ow = ls.activeOwner.Load()
 	}
-	if l == nil {
+	if ow == nil {
 		return Inspection{}, refusal(wire.CodeSessionInvalidState, "the session is not owned by this replica")
 	}
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
 	answer := make(chan Inspection, 1)
-	want := &statusRequest{run: func(v *introspection) { answer <- v.inspect() }}
-	l.view.requestStatus(want)
+	want := &statusRequest{run: func(in *introspection) { answer <- in.inspect() }}
+	ow.view.requestStatus(want)
 	select {
 	case i := <-answer:
 		return i, nil
 	case <-ctx.Done():
-		l.view.requests.cancel(want)
-		return Inspection{Status: l.view.stuck()}, refusal(wire.CodeSessionInvalidState, "the session does not answer")
+		ow.view.requests.cancel(want)
+		return Inspection{Status: ow.view.stuck()}, refusal(wire.CodeSessionInvalidState, "the session does not answer")
 	}
 }
 
 // inspect makes the Inspection. The session's goroutine calls it between two steps.
-func (v *introspection) inspect() Inspection {
-	i := inspectState(v.w.state, &v.replies.ledger)
-	i.Status = *v.report()
-	if v.agents == nil {
+func (in *introspection) inspect() Inspection {
+	i := inspectState(in.w.state, &in.replies.ledger)
+	i.Status = *in.report()
+	if in.agents == nil {
 		return i
 	}
-	pool := v.agents.pool
+	pool := in.agents.pool
 	for n := range i.Monitors {
 		m := &i.Monitors[n]
 		m.Used, m.Bounded = pool.View.BudgetUsed(m.MonitorID)
@@ -126,7 +126,7 @@ func (v *introspection) inspect() Inspection {
 		if n < 0 {
 			continue
 		}
-		known, _ := v.replies.ledger.find(w.ID)
+		known, _ := in.replies.ledger.find(w.ID)
 		i.Monitors[n].Queue = append(i.Monitors[n].Queue, QueuedView{
 			ID: w.ID, Place: w.Place, Since: known.Time, Window: w.Window, Text: truncateBytes(w.Text, maxQueuedText),
 		})
@@ -187,7 +187,7 @@ func (i *Inspection) setMessageStates(queued []contextpool.QueuedMessage, turns 
 }
 
 // inspectState makes the part of an Inspection that the desktop state and the ledger contain.
-func inspectState(state *desktop.State, g *ledger) Inspection {
+func inspectState(state *desktop.State, l *ledger) Inspection {
 	var i Inspection
 	for _, m := range state.Monitors() {
 		i.Monitors = append(i.Monitors, MonitorView{MonitorStatus: m})
@@ -202,11 +202,11 @@ func inspectState(state *desktop.State, g *ledger) Inspection {
 	}
 	i.Dialogs, i.Prompts = state.Notices().OpenQuestions()
 	i.Requests = state.Snapshot().HITLRequests
-	for _, d := range slices.Backward(g.order) {
+	for _, d := range slices.Backward(l.order) {
 		if len(i.Messages) == maxInspected {
 			break
 		}
-		e := g.by[d.id]
+		e := l.by[d.id]
 		i.Messages = append(i.Messages, MessageView{
 			ID: d.id, Time: e.Time, Verdict: cmp.Or(string(e.Reply.Verdict), "done"), Code: e.Reply.Code, Agent: e.Reply.Agent,
 		})
@@ -230,11 +230,11 @@ func (h *Hub) InspectStored(ctx context.Context, id wire.SessionID) (Inspection,
 	if err != nil {
 		return Inspection{}, asError(err)
 	}
-	var g ledger
-	if err := g.restore(got.tables[ledgerTable]); err != nil {
+	var l ledger
+	if err := l.restore(got.tables[ledgerTable]); err != nil {
 		return Inspection{}, &store.CorruptError{Where: "ledger of session " + string(id), Reason: err.Error()}
 	}
-	i := inspectState(got.state, &g)
+	i := inspectState(got.state, &l)
 	i.Status = Status{
 		ID: id, User: got.info.User, Title: got.state.Title(), Epoch: got.info.Epoch, Top: got.info.Top, Updated: got.info.Updated,
 		Monitors: got.state.MonitorCount(), Windows: got.state.WindowCount(), Questions: len(i.Dialogs) + len(i.Prompts) + len(i.Requests),
@@ -250,11 +250,11 @@ func truncateBytes(text string, limit int) string {
 
 // Viewers returns the oldest tabs of a session at this replica.
 func (h *Hub) Viewers(id wire.SessionID) []broadcast.Viewer {
-	k := h.registry.lookup(id)
-	if k == nil || !k.isReady() || k.center == nil {
+	ls := h.registry.lookup(id)
+	if ls == nil || !ls.isReady() || ls.center == nil {
 		return nil
 	}
-	return k.center.Viewers(maxViewers)
+	return ls.center.Viewers(maxViewers)
 }
 
 // Tail returns the log of a session after a position, and then new events as they are committed. It

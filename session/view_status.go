@@ -67,19 +67,19 @@ func (h *Hub) Statuses(ctx context.Context) []Status {
 	sessions := h.registry.appendSessions(nil)
 	all := append(make([]Status, 0, len(sessions)), h.registry.suspendedStatuses()...)
 	var asked []*owner
-	for _, k := range sessions {
-		l := k.activeOwner.Load()
-		if l == nil {
-			if s, ok := k.betweenOwners(); ok {
+	for _, ls := range sessions {
+		ow := ls.activeOwner.Load()
+		if ow == nil {
+			if s, ok := ls.betweenOwners(); ok {
 				all = append(all, s)
 			}
 			continue
 		}
-		if s := l.view.requests.last.Load(); s != nil && s.Budget == 0 && l.view.requests.lastIsFresh.Load() && k.mailbox.isIdle() {
+		if s := ow.view.requests.last.Load(); s != nil && s.Budget == 0 && ow.view.requests.lastIsFresh.Load() && ls.mailbox.isIdle() {
 			all = append(all, *s)
 			continue
 		}
-		asked = append(asked, l)
+		asked = append(asked, ow)
 	}
 	all = append(all, requestStatuses(ctx, asked)...)
 	for i := range all {
@@ -96,14 +96,14 @@ func requestStatuses(ctx context.Context, asked []*owner) []Status {
 	allAnswered := make(chan struct{}, 1) // holds a token once all have answered
 	var open atomic.Int64
 	open.Store(int64(len(asked)))
-	for i, l := range asked {
-		looks[i] = &statusRequest{run: func(v *introspection) {
-			answers[i].Store(v.report())
+	for i, ow := range asked {
+		looks[i] = &statusRequest{run: func(in *introspection) {
+			answers[i].Store(in.report())
 			if open.Add(-1) == 0 {
 				allAnswered <- struct{}{}
 			}
 		}}
-		l.view.requestStatus(looks[i])
+		ow.view.requestStatus(looks[i])
 	}
 	if len(asked) > 0 {
 		select {
@@ -112,58 +112,58 @@ func requestStatuses(ctx context.Context, asked []*owner) []Status {
 		}
 	}
 	all := make([]Status, len(asked))
-	for i, l := range asked {
+	for i, ow := range asked {
 		if s := answers[i].Load(); s != nil {
 			all[i] = *s
 			continue
 		}
-		l.view.requests.cancel(looks[i])
-		all[i] = l.view.stuck()
+		ow.view.requests.cancel(looks[i])
+		all[i] = ow.view.stuck()
 	}
 	return all
 }
 
 // betweenOwners returns the status of a session without an owner, and whether it is used here and
 // has had none for longer than a change of owners takes.
-func (k *liveSession) betweenOwners() (Status, bool) {
-	without := k.ownership.ownerlessFor()
-	if without == 0 || !k.isReady() || k.failure != nil || k.isUnused() && k.mailbox.isIdle() {
+func (ls *liveSession) betweenOwners() (Status, bool) {
+	without := ls.ownership.ownerlessFor()
+	if without == 0 || !ls.isReady() || ls.failure != nil || ls.isUnused() && ls.mailbox.isIdle() {
 		return Status{}, false
 	}
-	s := Status{ID: k.id, Epoch: k.epoch(), Tabs: k.center.Tabs(), Stuck: true, Activity: ActivityClaim, For: without}
+	s := Status{ID: ls.id, Epoch: ls.epoch(), Tabs: ls.center.Tabs(), Stuck: true, Activity: ActivityClaim, For: without}
 	return s, s.For > statusTimeout
 }
 
 // stuck returns what is known of a session that does not answer.
-func (v *introspection) stuck() Status {
-	s := Status{ID: v.live.id, Epoch: v.held.lease.Epoch}
-	if seen := v.requests.last.Load(); seen != nil {
+func (in *introspection) stuck() Status {
+	s := Status{ID: in.live.id, Epoch: in.held.lease.Epoch}
+	if seen := in.requests.last.Load(); seen != nil {
 		s = *seen
 	}
 	s.Stuck = true
-	s.Activity, s.For = v.activity.current(v.live.env.uptime())
+	s.Activity, s.For = in.activity.current(in.live.env.uptime())
 	return s
 }
 
 // report returns the status of the session. The session's goroutine calls it between two steps.
-func (v *introspection) report() *Status {
+func (in *introspection) report() *Status {
 	s := &Status{
-		ID: v.live.id, User: v.w.user, Title: v.w.state.Title(), Epoch: v.held.lease.Epoch, Top: v.w.top, Updated: v.w.lastEventAt,
-		Progress: v.w.localTime(v.w.lastProgressAt),
-		Tabs:     v.presence.total, Monitors: v.w.state.MonitorCount(), Windows: v.w.state.WindowCount(),
-		Working: v.w.working,
+		ID: in.live.id, User: in.w.user, Title: in.w.state.Title(), Epoch: in.held.lease.Epoch, Top: in.w.top, Updated: in.w.lastEventAt,
+		Progress: in.w.localTime(in.w.lastProgressAt),
+		Tabs:     in.presence.total, Monitors: in.w.state.MonitorCount(), Windows: in.w.state.WindowCount(),
+		Working: in.w.working,
 	}
-	dialogs, prompts := v.w.state.Notices().Questions()
+	dialogs, prompts := in.w.state.Notices().Questions()
 	s.Questions = dialogs + prompts
-	if now, ok := v.agents.activePlan(); ok {
+	if now, ok := in.agents.activePlan(); ok {
 		s.Questions += now.Questions
 	}
-	if v.agents != nil {
-		g := v.agents.pool.View.Overview()
+	if in.agents != nil {
+		g := in.agents.pool.View.Overview()
 		s.Agents, s.Queued, s.Budget = g.Running, g.Waiting, g.Budget
 		s.Errors, s.LastError, s.Tokens, s.Cost = g.Failed, g.LastFailure, g.Tokens, g.Cost
 	}
-	v.requests.last.Store(s)
-	v.requests.lastIsFresh.Store(true)
+	in.requests.last.Store(s)
+	in.requests.lastIsFresh.Store(true)
 	return s
 }

@@ -57,6 +57,13 @@
 // heir alone can claim it, at once, and other replicas when the TTL has expired.
 // [ErrFenced] if the lease is not the current one.
 //
+//	Pack(ctx, Lease) error
+//
+// Pack ends the lease like Release without an heir, of a session that is not expected to be
+// used soon. The engine may store its content in a smaller form. All reads and the inbox go
+// on as before; the next Claim restores the other form. If the session cannot be packed now,
+// Pack only ends the lease.
+//
 //	Commit(ctx, Lease, Batch) (Receipt, error)
 //
 // Commit applies a batch atomically and returns when it is as durable as requested.

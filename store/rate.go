@@ -45,7 +45,7 @@ type rateStep struct {
 // never counts too briefly and at most one step too long.
 func (w *RateWindow) Take(now time.Time, limit int, window time.Duration) time.Duration {
 	step := window / RateSteps
-	at := w.forget(now, step)
+	at := w.dropExpired(now, step)
 	total, oldest := 0, at
 	for _, s := range w.steps {
 		total += s.n
@@ -60,18 +60,18 @@ func (w *RateWindow) Take(now time.Time, limit int, window time.Duration) time.D
 
 // Count counts one event regardless of a limit.
 func (w *RateWindow) Count(now time.Time, window time.Duration) {
-	w.add(w.forget(now, window/RateSteps))
+	w.add(w.dropExpired(now, window/RateSteps))
 }
 
 // Empty reports whether no event counts any more.
 func (w *RateWindow) Empty(now time.Time, window time.Duration) bool {
-	w.forget(now, window/RateSteps)
+	w.dropExpired(now, window/RateSteps)
 	return len(w.steps) == 0
 }
 
-// forget drops the steps that left the window and returns the present step. It also
+// dropExpired drops the steps that left the window and returns the present step. It also
 // drops steps more than a window in the future: the clock was set back.
-func (w *RateWindow) forget(now time.Time, step time.Duration) (at int64) {
+func (w *RateWindow) dropExpired(now time.Time, step time.Duration) (at int64) {
 	at = now.UnixNano() / int64(step)
 	kept := w.steps[:0]
 	for _, s := range w.steps {

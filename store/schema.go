@@ -17,6 +17,7 @@ const (
 	KindCommand  Kind = "command"  // data of a command
 	KindCard     Kind = "card"     // card of a session or replica
 	KindDocument Kind = "document" // Name is collection/name
+	KindPack     Kind = "pack"     // content of a dormant session in an engine's own form
 )
 
 // Schema is the version in which this program writes stored values, and its way of reading

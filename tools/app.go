@@ -14,11 +14,11 @@ func appTools() []tool {
 	return []tool{
 		{
 			name: "window:app_query", in: everyone, parallel: true, repeatable: true, use: with(queryApp),
-			about: `Ask the app in an iframe window for a part of its state. The state key "manifest" tells what it has and can do.`,
+			about: `Ask the app in an html or iframe window for a part of its state. The state key "manifest" tells what it has and can do.`,
 		},
 		{
 			name: "window:app_command", in: everyone, use: with(commandApp),
-			about: "Have the app in an iframe window do something. Its manifest lists the commands.",
+			about: "Have the app in an html or iframe window do something. Its manifest lists the commands.",
 		},
 	}
 }
@@ -35,13 +35,13 @@ type commandInput struct {
 }
 
 // app sends a request to the app in a window, after checking that the window exists and shows
-// an iframe.
+// a page.
 func (u *use) app(ctx context.Context, id wire.WindowID, r wire.AppRequest) (wire.AppResponse, error) {
 	var missing error
 	err := u.Desktop.Steps.View(ctx, func(s *desktop.State) {
 		w, err := u.find(s, id)
 		if err == nil {
-			if kind, _ := u.shown(w.Content); kind != "iframe" {
+			if kind, _ := u.shown(w.Content); kind != "iframe" && kind != "html" {
 				err = fmt.Errorf("window %q shows %s and has no app", w.WindowID, kind)
 			}
 		}

@@ -135,13 +135,16 @@ type getConfigInput struct {
 	Section section `json:"section,omitempty" jsonschema:"Only this part."`
 }
 
+// configResult is the result of system:get_config.
+type configResult struct {
+	Hooks       []hook                     `json:"hooks,omitzero"`
+	Settings    map[string]json.RawMessage `json:"settings,omitempty"`
+	Permissions permissions                `json:"permissions,omitempty"`
+}
+
 func getConfig(ctx context.Context, u *use, in getConfigInput) providers.ToolResult {
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
-		out := struct {
-			Hooks       []hook                     `json:"hooks,omitzero"`
-			Settings    map[string]json.RawMessage `json:"settings,omitempty"`
-			Permissions permissions                `json:"permissions,omitempty"`
-		}{}
+		var out configResult
 		var errs [3]error
 		if in.Section != sectionSettings {
 			var h hooks

@@ -33,7 +33,11 @@ type Caller struct {
 	Todo wire.TodoID
 	// Provider is the backend of the turn.
 	Provider string
-	Desktop  Desktop
+	// ContextWindow is the size of the model's context window in tokens; 0 means unknown.
+	ContextWindow int
+	// Viewer describes the screen of the person who began the turn; nil if unknown.
+	Viewer  *wire.Viewer
+	Desktop Desktop
 }
 
 // Call is one tool call as reported to the session.
@@ -84,6 +88,9 @@ type Users interface {
 	// auto-approval rules answer it. If a limit of the rules is exceeded, it asks about that
 	// instead, with its own deadline.
 	Confirm(ctx context.Context, c Caller, q wire.DialogConfirm, about providers.ToolCall, wait time.Duration) (Verdict, error)
+	// Proceed asks whether agents may go on if a limit of the auto-approval rules is exceeded, and
+	// waits for the answer. Otherwise the verdict is confirmed at once.
+	Proceed(ctx context.Context, c Caller, call providers.ToolCall) (Verdict, error)
 	// Ask shows a prompt and waits for the first valid answer or for the deadline of the
 	// prompt. The session sets the deadline and ignores wait.
 	Ask(ctx context.Context, c Caller, p wire.Prompt, wait time.Duration) (wire.UserPromptResponse, error)

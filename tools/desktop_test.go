@@ -132,6 +132,11 @@ func (d *testDesktop) End(ctx context.Context, _ tools.Caller, call tools.Call, 
 	return ctx.Err()
 }
 
+// Proceed implements [tools.Users]: there are no limits.
+func (d *testDesktop) Proceed(context.Context, tools.Caller, providers.ToolCall) (tools.Verdict, error) {
+	return tools.Verdict{Confirmed: true, Answered: true}, nil
+}
+
 func (d *testDesktop) Confirm(_ context.Context, _ tools.Caller, q wire.DialogConfirm, _ providers.ToolCall, wait time.Duration) (tools.Verdict, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

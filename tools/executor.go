@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,13 +78,36 @@ func New(cfg Config) *Executor {
 // Tools returns the tools of a caller, which depend on its profile and on whether it works on a
 // todo. An unknown profile has none.
 func (e *Executor) Tools(c Caller) []providers.Tool {
+	if c.hasSmallWindow() {
+		return slices.DeleteFunc(e.smallList(), func(t providers.Tool) bool { return !e.tools.byName[t.Name].availableTo(c) })
+	}
 	var out []providers.Tool
 	for i := range e.tools.all {
-		if t := &e.tools.all[i]; t.availableTo(c) {
-			out = append(out, providers.Tool{
-				Name: modelName(t.name), Description: t.about, Schema: t.use.schema().text, Parallel: t.parallel,
-			})
+		t := &e.tools.all[i]
+		if !t.availableTo(c) {
+			continue
 		}
+		a := e.tools.annotations[t.name]
+		tool := providers.Tool{
+			Name: modelName(t.name), Description: t.about, Schema: t.use.schema().text, Parallel: t.parallel, Title: a.title, Hints: a.hints,
+		}
+		if a.output != nil {
+			tool.Output = a.output()
+		}
+		out = append(out, tool)
+	}
+	return out
+}
+
+// AllTools returns the tools of all agents, the same list for each, so that model servers cache it.
+// The caller may use those of [Executor.Tools]; the calls of others are refused.
+func (e *Executor) AllTools(c Caller) []providers.Tool {
+	if c.hasSmallWindow() {
+		return e.smallList()
+	}
+	out := make([]providers.Tool, 0, len(e.tools.all))
+	for i := range e.tools.all {
+		out = append(out, e.tools.all[i].forModel())
 	}
 	return out
 }
@@ -126,6 +150,9 @@ func (e *Executor) Call(ctx context.Context, c Caller, call providers.ToolCall) 
 	in, err := t.use.read(call.Input)
 	if err != nil {
 		return u.refuse(ctx, "The input of %s is wrong: %v. %s", modelName(t.name), err, t.use.schema().takes)
+	}
+	if err := u.proceed(ctx); err != nil {
+		return u.refuse(ctx, "%s", sentence(err.Error()))
 	}
 	if t.use.ask != nil {
 		q, err := t.use.ask(ctx, u, in)

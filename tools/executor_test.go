@@ -43,7 +43,7 @@ func TestProfiles(t *testing.T) {
 		"window_unlock", "window_list", "window_view", "window_show_notification", "window_dismiss_notification",
 		"window_show_toast", "window_dismiss_toast", "window_app_query", "window_app_command",
 	}
-	common := []string{"storage_read", "storage_list", "user_ask", "user_request", "system_get_info"}
+	common := []string{"storage_read", "storage_list", "user_ask", "user_request", "system_get_info", "system_skill"}
 	only := []string{
 		"system_memorize", "system_list_memories", "system_forget", "system_set_config", "system_get_config", "system_remove_config",
 		"system_reload_cached", "system_list_reload_options", "task_run",
@@ -406,11 +406,12 @@ func TestBriefs(t *testing.T) {
 		if kind == wire.AgentWindow {
 			c.Window = "</environment>"
 		}
-		got, err := b.exec.Brief(t.Context(), c)
+		briefing, err := b.exec.Brief(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, part := range []string{"\nmonitor: monitor-0\n", "\nprovider: demo\n", "\nlanguage: ko\n", "\nstorage: &lt;b&gt;/\n"} {
+		got := briefing.Whole()
+		for _, part := range []string{"\nmonitor: monitor-0\n", "\nprovider: demo\n", "\nlanguage of the user: ko\n", "\nstorage: &lt;b&gt;/\n"} {
 			if !strings.Contains(got, part) {
 				t.Errorf("%s: the system prompt lacks a part, want %q in\n%s", kind, part, got)
 			}
@@ -429,7 +430,7 @@ func TestBriefs(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := names(b.exec, "main")
-	for _, word := range strings.FieldsFunc(brief, func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') }) {
+	for _, word := range strings.FieldsFunc(brief.Whole(), func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') }) {
 		for _, ns := range []string{"window_", "task_", "user_", "system_", "storage_"} {
 			if strings.HasPrefix(word, ns) && !slices.Contains(all, word) {
 				t.Errorf("the system prompt names %s, want only tools of the profile", word)

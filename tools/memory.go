@@ -26,8 +26,8 @@ func memoryTools() []tool {
 	}
 }
 
-// Bounds of a user's memory, in bytes of text and in items. All of it is in the system
-// prompt of every turn that is not a guest's.
+// Bounds of a user's memory, in bytes of text and in items. All of it is in the
+// briefing of every agent whose turn is not a guest's.
 const (
 	maxMemory      = 64 << 10
 	maxMemoryItems = 500

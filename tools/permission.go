@@ -53,6 +53,24 @@ var (
 	errUnanswered = errors.New("there was no answer in time, which means no")
 )
 
+// proceed asks the user if a limit of requests or cost is exceeded. Every tool call leads to another
+// request of the model, so that this is where agents can be stopped.
+func (u *use) proceed(ctx context.Context) error {
+	v, err := u.Desktop.Users.Proceed(ctx, u.Caller, u.call.ToolCall)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the user could not be asked: %w", err)
+	case v.Confirmed:
+		return nil
+	case !v.Answered:
+		return errUnanswered
+	case v.Text != "":
+		return fmt.Errorf("%w: %s", errDenied, truncate(v.Text, 2000))
+	default:
+		return errDenied
+	}
+}
+
 // permitted returns nil if the call may run, else the reason why not. It uses the remembered
 // answer if there is one; otherwise the auto-approval rules or the user decide.
 func (u *use) permitted(ctx context.Context, q question) error {

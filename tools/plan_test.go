@@ -36,8 +36,8 @@ func TestPlanToolsBelongToTodos(t *testing.T) {
 			t.Errorf("%s has the tools of plans: %v, want %v", c.Agent, has, c.Todo != "")
 		}
 	}
-	if told, err := b.exec.Brief(t.Context(), b.todo()); err != nil || !strings.Contains(told, "plan_input") {
-		t.Errorf("system prompt is %q, error %v, want plan_input in it", told, err)
+	if told, err := b.exec.Brief(t.Context(), b.todo()); err != nil || !strings.Contains(told.Whole(), "plan_input") {
+		t.Errorf("system prompt is %v, error %v, want plan_input in it", told, err)
 	}
 	if r := b.callAs(b.worker(), "plan_progress", `{"percentage":5}`); !r.IsError || len(b.desk.progress) != 0 || len(b.desk.acted) != 1 {
 		t.Errorf("progress of an agent without a todo gives %+v, want an error", r)

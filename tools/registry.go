@@ -92,7 +92,7 @@ type none struct{}
 // table returns all tools, in the order in which models see them.
 func table() []tool {
 	return slices.Concat(
-		windowTools(), noticeTools(), appTools(), storageTools(), userTools(), systemTools(),
+		windowTools(), noticeTools(), appTools(), storageTools(), userTools(), systemTools(), skillTools(),
 		memoryTools(), configTools(), reloadTools(), taskTools(), planTools(),
 	)
 }
@@ -104,11 +104,12 @@ func modelName(name string) string { return strings.Replace(name, ":", "_", 1) }
 type registry struct {
 	all []tool
 	// byName has every tool under both its names.
-	byName map[string]*tool
+	byName      map[string]*tool
+	annotations map[string]annotation
 }
 
 func newRegistry() *registry {
-	r := &registry{all: table(), byName: map[string]*tool{}}
+	r := &registry{all: table(), byName: map[string]*tool{}, annotations: annotations()}
 	for i := range r.all {
 		t := &r.all[i]
 		for _, name := range []string{t.name, modelName(t.name)} {
@@ -121,8 +122,17 @@ func newRegistry() *registry {
 	return r
 }
 
+// forModel returns the tool as models see it.
+func (t *tool) forModel() providers.Tool {
+	return providers.Tool{Name: modelName(t.name), Description: t.about, Schema: t.use.schema().text, Parallel: t.parallel}
+}
+
 // availableTo reports whether a caller has the tool.
 func (t *tool) availableTo(c Caller) bool {
+	if c.hasSmallWindow() {
+		// A main agent has no task agents to write files for it.
+		return hasSmallTool(t.name) && (slices.Contains(t.in, c.Profile) || c.Profile == ProfileMain)
+	}
 	return slices.Contains(t.in, c.Profile) && (!t.todo || c.Todo != "")
 }
 

@@ -101,6 +101,7 @@ func typeSchemas() map[reflect.Type]*jsonschema.Schema {
 		reflect.TypeFor[hookEvent]():          oneOf(string(hookLaunch), string(hookToolUse)),
 		reflect.TypeFor[hookActionType]():     oneOf(string(hookInteraction), string(hookOSAction)),
 		reflect.TypeFor[taskProfile]():        oneOf(Profiles()...),
+		reflect.TypeFor[skill]():              oneOf(string(skillWindows), string(skillForms), string(skillHTML)),
 		reflect.TypeFor[wire.InputType]():     oneOf(wireValues[wire.InputType]()...),
 	}
 }

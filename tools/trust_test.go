@@ -67,8 +67,8 @@ func TestGuestsCannotUseOwnersData(t *testing.T) {
 		}
 	}
 	b.mustAs(guest, "window_list", `{}`)
-	if got, err := b.exec.Brief(t.Context(), guest); err != nil || strings.Contains(got, "4711") {
-		t.Errorf("system prompt of a guest's agent is %s, error %v, want it without the owner's memories", got, err)
+	if got, err := b.exec.Brief(t.Context(), guest); err != nil || strings.Contains(got.Whole(), "4711") {
+		t.Errorf("system prompt of a guest's agent is %v, error %v, want it without the owner's memories", got, err)
 	}
 	if got := b.must("system_list_memories", `{}`); !strings.Contains(got, "4711") || strings.Contains(got, `"x"`) {
 		t.Errorf("the memories are %s, want that of the owner only", got)

@@ -77,28 +77,28 @@ func parseHeaders(list string) (http.Header, error) {
 
 // ExportSpans implements the SDK's SpanExporter. It never returns an error: the SDK would print
 // each.
-func (x *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
+func (e *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	if len(spans) == 0 {
 		return nil
 	}
-	err := x.send(ctx, spans)
+	err := e.send(ctx, spans)
 	switch {
-	case err != nil && !x.unavailable.Swap(true):
-		x.log.WarnContext(ctx, "sending traces failed, dropping them", "endpoint", x.url, "err", err)
-	case err == nil && x.unavailable.Swap(false):
-		x.log.InfoContext(ctx, "sending traces resumed", "endpoint", x.url)
+	case err != nil && !e.unavailable.Swap(true):
+		e.log.WarnContext(ctx, "sending traces failed, dropping them", "endpoint", e.url, "err", err)
+	case err == nil && e.unavailable.Swap(false):
+		e.log.InfoContext(ctx, "sending traces resumed", "endpoint", e.url)
 	}
 	return nil
 }
 
 // send sends spans, with one retry if the collector asks for it.
-func (x *exporter) send(ctx context.Context, spans []sdk.ReadOnlySpan) error {
+func (e *exporter) send(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	body, err := json.Marshal(toOTLP(spans))
 	if err != nil {
 		return err
 	}
-	again, err := x.post(ctx, body)
-	if !again || x.unavailable.Load() {
+	again, err := e.post(ctx, body)
+	if !again || e.unavailable.Load() {
 		return err
 	}
 	pause := time.NewTimer(exportInterval)
@@ -108,21 +108,21 @@ func (x *exporter) send(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	case <-ctx.Done():
 		return err
 	}
-	_, err = x.post(ctx, body)
+	_, err = e.post(ctx, body)
 	return err
 }
 
 // post sends a request and reports whether a retry makes sense.
-func (x *exporter) post(ctx context.Context, body []byte) (again bool, err error) {
+func (e *exporter) post(ctx context.Context, body []byte) (again bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(x.ctx, cancel)()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, x.url, bytes.NewReader(body))
+	defer context.AfterFunc(e.ctx, cancel)()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
 	if err != nil {
 		return false, err
 	}
-	r.Header = x.header.Clone()
-	answer, err := x.client.Do(r)
+	r.Header = e.header.Clone()
+	answer, err := e.client.Do(r)
 	if err != nil {
 		return false, err
 	}
@@ -139,7 +139,7 @@ func (x *exporter) post(ctx context.Context, body []byte) (again bool, err error
 }
 
 // Shutdown implements the SDK's SpanExporter.
-func (x *exporter) Shutdown(context.Context) error {
-	x.client.CloseIdleConnections()
+func (e *exporter) Shutdown(context.Context) error {
+	e.client.CloseIdleConnections()
 	return nil
 }

@@ -20,7 +20,7 @@ const (
 		DIALOG_CLOSED PROMPT_CLOSED PRESENCE OWNER_CHANGED PROVIDER_CHANGED AUTO_APPROVAL_CHANGED SESSION_RENAMED TURN_INTERRUPTED session_state ping auth_result auth_refresh_required layer_start
 		layer_complete plan_generated plan_approved plan_modified todo_started todo_progress todo_completed todo_failed
 		execution_progress hitl_plan_review hitl_approval_request hitl_input_request hitl_clarification hitl_paused hitl_resumed hitl_closed todo_updated
-		complete failed plan_cleared error reconnect store_status messageUpdated HISTORY_REWOUND CHECKPOINT_SAVED QUEUE_UPDATED taskCreated
+		complete failed plan_cleared error reconnect store_status SETTINGS_CHANGED messageUpdated HISTORY_REWOUND CHECKPOINT_SAVED QUEUE_UPDATED taskCreated
 		taskStarted taskCompleted taskAborted taskFocused taskUnfocused taskActive taskInteractive taskResumable taskIdle
 		taskPaused taskUnpaused taskSpawned taskModeSwitched taskAskResponded taskUserMessage taskToolFailed
 		taskTokenUsageUpdated EMITTED`
@@ -55,7 +55,7 @@ func TestTransientEvents(t *testing.T) {
 			t.Errorf("%s comes from a client and cannot be in the log", e.Type)
 		}
 	}
-	want := []string{"session_state", "ping", "auth_result", "auth_refresh_required", "reconnect", "store_status", "CONNECTION_STATUS", "EMITTED"}
+	want := []string{"session_state", "ping", "auth_result", "auth_refresh_required", "reconnect", "store_status", "SETTINGS_CHANGED", "CONNECTION_STATUS", "EMITTED"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

@@ -55,6 +55,30 @@ type StoreStatus struct {
 	Since Millis `json:"since"`
 }
 
+// SettingsChanged tells the tabs of a user that settings or secrets have changed, whichever tab,
+// program or replica changed them. It carries no values: a client that shows one of them reads it
+// again.
+type SettingsChanged struct {
+	Outbound
+	Scope SettingScope `json:"scope"`
+	// Names are the settings and secrets that may have changed.
+	Names []string `json:"names"`
+}
+
+// SettingScope is the range in which the value of a setting applies.
+type SettingScope string
+
+// The scopes, from the widest.
+const (
+	SettingScopeHub     SettingScope = "hub"     // all users of the hub
+	SettingScopeUser    SettingScope = "user"    // all sessions of a user
+	SettingScopeSession SettingScope = "session" // one session
+)
+
+func (SettingScope) values() []string {
+	return list(SettingScopeHub, SettingScopeUser, SettingScopeSession)
+}
+
 // ErrorNotice reports an error to the connection that it concerns, or, as an event of the
 // log, the error of a plan to all connections of the session. If the connection cannot stay
 // open, a close frame follows.

@@ -66,6 +66,8 @@ type Usage struct {
 	CacheReadTokens  int     `json:"cacheReadTokens,omitempty" wire:"min=0"`
 	CacheWriteTokens int     `json:"cacheWriteTokens,omitempty" wire:"min=0"`
 	CostUSD          float64 `json:"costUsd,omitempty" wire:"min=0"`
+	// CostUnknown is set if the price of a part is unknown; costUsd is the cost of the rest.
+	CostUnknown bool `json:"costUnknown,omitempty"`
 }
 
 // Outcome is the way a turn ended.

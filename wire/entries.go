@@ -75,6 +75,7 @@ func serverEntries() []Entry {
 		event[ErrorNotice]("error", FamilyConnection, lasting, FormOwn, "An error of this connection or, with a message_id, for all."),
 		event[GoElsewhere]("reconnect", FamilyConnection, !lasting, FormNone, "This replica will close the connection."),
 		event[StoreStatus]("store_status", FamilyConnection, !lasting, FormNone, "The store is unavailable, or available again."),
+		event[SettingsChanged]("SETTINGS_CHANGED", FamilyConnection, !lasting, FormNone, "Settings or secrets have changed."),
 		event[ConnectionStatus]("CONNECTION_STATUS", FamilyConnection, !lasting, FormFlat, "The first event of the desktop dialect."),
 
 		event[LayerStart]("layer_start", FamilyWorkflow, lasting, FormNone, "A layer started."),

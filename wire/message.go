@@ -14,6 +14,18 @@ type UserMessage struct {
 	MonitorID MonitorID `json:"monitorId,omitempty"`
 	// Mode defaults to chat.
 	Mode MessageMode `json:"mode,omitempty"`
+	// Viewer describes the sender's screen.
+	Viewer *Viewer `json:"viewer,omitempty"`
+}
+
+// Viewer describes the screen on which a user sees the desktop, and what it is set to.
+type Viewer struct {
+	// Language is a BCP 47 tag, and TimeZone a name such as Europe/Lisbon.
+	Language string `json:"language,omitempty" wire:"max=35"`
+	TimeZone string `json:"timeZone,omitempty" wire:"max=64"`
+	// Width and Height are the size of the desktop in pixels.
+	Width  int `json:"width,omitempty" wire:"min=0"`
+	Height int `json:"height,omitempty" wire:"min=0"`
 }
 
 // MessageMode is the way a message is processed.
@@ -34,6 +46,7 @@ type WindowMessage struct {
 	WindowID  WindowID  `json:"windowId"`
 	Content   string    `json:"content"`
 	MonitorID MonitorID `json:"monitorId,omitempty"`
+	Viewer    *Viewer   `json:"viewer,omitempty"`
 }
 
 // ComponentAction is a press on a button in a window.
@@ -50,6 +63,7 @@ type ComponentAction struct {
 	ComponentPath []string  `json:"componentPath,omitempty"`
 	MonitorID     MonitorID `json:"monitorId,omitempty"`
 	MessageID     MessageID `json:"messageId,omitempty"`
+	Viewer        *Viewer   `json:"viewer,omitempty"`
 }
 
 // Interrupt stops running turns.

@@ -293,6 +293,8 @@ type PlanStatistics struct {
 	ExecutionTimeMS int     `json:"execution_time_ms" wire:"min=0"`
 	TokensUsed      int     `json:"tokens_used" wire:"min=0"`
 	CostUSD         float64 `json:"cost_usd" wire:"min=0"`
+	// CostUnknown is set if the price of a part is unknown; cost_usd is the cost of the rest.
+	CostUnknown bool `json:"cost_unknown,omitempty"`
 }
 
 // PlanFailure says that a plan failed or was cancelled.

@@ -148,10 +148,12 @@ const (
 	AgentEphemeral AgentKind = "ephemeral"
 	AgentWindow    AgentKind = "window"
 	AgentTask      AgentKind = "task"
+	// AgentClient is a program outside the hub that calls a tool with an MCP token.
+	AgentClient AgentKind = "client"
 )
 
 func (AgentKind) values() []string {
-	return list(AgentMain, AgentEphemeral, AgentWindow, AgentTask)
+	return list(AgentMain, AgentEphemeral, AgentWindow, AgentTask, AgentClient)
 }
 
 // AgentStatus is the activity of an agent.

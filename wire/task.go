@@ -135,6 +135,8 @@ type TokenUsage struct {
 	TotalCacheReads  int     `json:"totalCacheReads,omitempty" wire:"min=0"`
 	TotalCost        float64 `json:"totalCost" wire:"min=0"`
 	ContextTokens    int     `json:"contextTokens" wire:"min=0"`
+	// CostUnknown is set if the price of a part is unknown; totalCost is the cost of the rest.
+	CostUnknown bool `json:"costUnknown,omitempty"`
 }
 
 // ToolUses counts the calls of one tool.

@@ -14,20 +14,22 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// The fields of [Table].
+// The fields of [Table]. Todos and questions have one field each, which ends with their id.
 const (
-	numbersField  = "numbers"
-	planField     = "plan"
-	requestField  = "request"
-	todoPrefix    = "todo:"
-	askPrefix     = "ask:"
-	schemaVersion = 1
+	numbersField = "numbers"
+	planField    = "plan"
+	requestField = "request"
+	todoPrefix   = "todo:"
+	askPrefix    = "ask:"
 )
+
+// schemaVersion is the version of the format of all records.
+const schemaVersion = 1
 
 var (
 	errNewer     = errors.New("written by a newer version of the hub")
 	errMisplaced = errors.New("the record does not belong to this field")
-	errStray     = errors.New("the record belongs to no plan")
+	errStray     = errors.New("the record belongs to no plan") // a todo or question without its plan or todo
 )
 
 func todoField(id wire.TodoID) string   { return todoPrefix + string(id) }
@@ -39,17 +41,19 @@ type envelope[T any] struct {
 	Is T   `json:"is"`
 }
 
-func set[T any](field string, v T) store.Op {
+// setRecord returns the operation that stores a record.
+func setRecord[T any](field string, v T) store.Op {
 	var b bytes.Buffer
-	to := json.NewEncoder(&b)
-	to.SetEscapeHTML(false) // escapes would take six bytes for one
-	if err := to.Encode(envelope[T]{schemaVersion, v}); err != nil {
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false) // escapes would take six bytes for one
+	if err := encoder.Encode(envelope[T]{schemaVersion, v}); err != nil {
 		panic(fmt.Sprintf("workflow: encode %T: %v", v, err)) // raw JSON was validated on receipt
 	}
 	return store.Set(Table, field, bytes.TrimSuffix(b.Bytes(), []byte("\n")))
 }
 
-func get[T any](table map[string][]byte, field string, into *T) error {
+// getRecord decodes a record. It refuses records of a newer format.
+func getRecord[T any](table map[string][]byte, field string, into *T) error {
 	var version struct {
 		V int `json:"v"`
 	}
@@ -67,7 +71,8 @@ func get[T any](table map[string][]byte, field string, into *T) error {
 	return nil
 }
 
-// changes returns the store operations for everything that changed since the last call.
+// changes returns the store operations for everything that changed since the last call, and marks
+// it as stored.
 func (s *state) changes() []store.Op {
 	var ops []store.Op
 	for _, field := range s.removed {
@@ -75,25 +80,25 @@ func (s *state) changes() []store.Op {
 	}
 	s.removed = nil
 	if s.numbersDirty {
-		ops = append(ops, set(numbersField, s.numbers))
+		ops = append(ops, setRecord(numbersField, s.numbers))
 	}
 	if s.plan != nil && s.plan.requestDirty {
-		ops = append(ops, set(requestField, s.plan.request))
+		ops = append(ops, setRecord(requestField, s.plan.request))
 		s.plan.requestDirty = false
 	}
 	if s.plan != nil && s.planDirty {
-		ops = append(ops, set(planField, s.plan))
+		ops = append(ops, setRecord(planField, s.plan))
 	}
 	s.numbersDirty, s.planDirty = false, false
 	for _, t := range s.todos {
 		if t.dirty {
-			ops = append(ops, set(todoField(t.Draft.ID), t))
+			ops = append(ops, setRecord(todoField(t.Draft.ID), t))
 			t.dirty = false
 		}
 	}
 	for _, a := range s.asks {
 		if a.dirty {
-			ops = append(ops, set(askField(a.ID), a))
+			ops = append(ops, setRecord(askField(a.ID), a))
 			a.dirty = false
 		}
 	}
@@ -116,17 +121,17 @@ func (s *state) clearPlan() {
 func (s *state) All() []store.Op {
 	var ops []store.Op
 	if s.numbers != (numbers{}) {
-		ops = append(ops, set(numbersField, s.numbers))
+		ops = append(ops, setRecord(numbersField, s.numbers))
 	}
 	if s.plan == nil {
 		return ops
 	}
-	ops = append(ops, set(requestField, s.plan.request), set(planField, s.plan))
+	ops = append(ops, setRecord(requestField, s.plan.request), setRecord(planField, s.plan))
 	for _, t := range s.todos {
-		ops = append(ops, set(todoField(t.Draft.ID), t))
+		ops = append(ops, setRecord(todoField(t.Draft.ID), t))
 	}
 	for _, a := range s.asks {
-		ops = append(ops, set(askField(a.ID), a))
+		ops = append(ops, setRecord(askField(a.ID), a))
 	}
 	return ops
 }
@@ -135,16 +140,16 @@ func (s *state) All() []store.Op {
 func (f *Flow) Restore(table map[string][]byte) error {
 	*f.state = state{cfg: f.cfg, step: f.step, executor: f.executor}
 	if _, ok := table[numbersField]; ok {
-		if err := get(table, numbersField, &f.numbers); err != nil {
+		if err := getRecord(table, numbersField, &f.numbers); err != nil {
 			return err
 		}
 	}
 	if _, ok := table[planField]; ok {
 		f.plan = &plan{ModelJobs: map[wire.Layer]int{}}
-		if err := get(table, planField, f.plan); err != nil {
+		if err := getRecord(table, planField, f.plan); err != nil {
 			return err
 		}
-		if err := get(table, requestField, &f.plan.request); err != nil {
+		if err := getRecord(table, requestField, &f.plan.request); err != nil {
 			return err
 		}
 	}
@@ -173,7 +178,7 @@ func (f *Flow) Restore(table map[string][]byte) error {
 
 func (s *state) restoreTodo(table map[string][]byte, field string, id wire.TodoID) error {
 	t := &todo{}
-	if err := get(table, field, t); err != nil {
+	if err := getRecord(table, field, t); err != nil {
 		return err
 	}
 	switch {
@@ -188,7 +193,7 @@ func (s *state) restoreTodo(table map[string][]byte, field string, id wire.TodoI
 
 func (s *state) restoreAsk(table map[string][]byte, field string) error {
 	a := &ask{}
-	if err := get(table, field, a); err != nil {
+	if err := getRecord(table, field, a); err != nil {
 		return err
 	}
 	switch {

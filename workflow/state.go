@@ -301,6 +301,6 @@ func (s *state) statistics() *wire.PlanStatistics {
 	c, u := s.todos.count(), s.plan.Usage
 	return &wire.PlanStatistics{
 		TotalTodos: c.total, Completed: c.completed, Failed: c.failed, Skipped: c.skipped, ExecutionTimeMS: s.since(s.plan.Started),
-		TokensUsed: u.Input + u.Output + u.CacheRead + u.CacheWrite, CostUSD: u.USD,
+		TokensUsed: u.Input + u.Output + u.CacheRead + u.CacheWrite, CostUSD: u.USD, CostUnknown: u.Unpriced,
 	}
 }

@@ -56,6 +56,9 @@ func TestAllScenarios(t *testing.T) {
 		if r.Scenario == "storm" && r.Deliveries != 9*100 {
 			t.Errorf("deliveries to reconnected tabs: got %d, want 900: %s", r.Deliveries, line)
 		}
+		if r.Scenario == "dormant-sessions" && (r.RedisKeys != 2 || r.RedisBytes <= 0 || r.RedisBytes > 5000) {
+			t.Errorf("a dormant session has %v keys and %v bytes, want 2 and at most 5,000: %s", r.RedisKeys, r.RedisBytes, line)
+		}
 		if r.Scenario == "many" && (r.Rate <= 0 || r.P99 < r.P50 || r.P50 <= 0) {
 			t.Errorf("figures are missing, want a rate and p50 up to p99: %s", line)
 		}
@@ -66,7 +69,7 @@ func TestAllScenarios(t *testing.T) {
 			t.Errorf("envelopes have %d bytes, want 100 to 180 more than %d bytes of data", r.Envelope, bodySize)
 		}
 	}
-	if want := 4 + 4 + 2 + 2 + 2 + 1 + 6 + 2 + 2; len(got) != want {
+	if want := 4 + 4 + 2 + 2 + 2 + 1 + 1 + 1 + 6 + 2 + 2; len(got) != want {
 		t.Errorf("kinds of results: got %d, want %d:\n%s", len(got), want, &stdout)
 	}
 	// Limits of CPU time are missing: the run is too short for the resolution of the CPU clock.

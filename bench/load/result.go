@@ -47,6 +47,11 @@ type result struct {
 	Cores    float64 `json:"cores,omitempty"`
 	Connects float64 `json:"connects_per_s,omitempty"`
 	Pings    uint64  `json:"pings,omitempty"`
+	// RedisCalls is the number of commands per second that Redis executes, those in scripts included,
+	// while sessions are idle. RedisKeys and RedisBytes are what a session takes there.
+	RedisCalls float64 `json:"redis_calls_per_s,omitempty"`
+	RedisKeys  float64 `json:"redis_keys_per_session,omitempty"`
+	RedisBytes float64 `json:"redis_bytes_per_session,omitempty"`
 	// CatchUp is the time until all tabs had reconnected and received the events they
 	// missed.
 	CatchUp float64 `json:"catch_up_ms,omitempty"`
@@ -129,7 +134,7 @@ func (p *report) median(k key, figure func(result) float64) (float64, bool) {
 // table prints the medians of all results.
 func (p *report) table() {
 	w := tabwriter.NewWriter(p.stderr, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "\nmedians of\tserver\tstore\tprotocol\tdeliveries/s\tCPU s/M\tRedis s/M\tgenerator s/M\tB written/event\tp50 ms\tp99 ms\tKiB/conn\tcores\tcatch-up ms\t")
+	fmt.Fprintln(w, "\nmedians of\tserver\tstore\tprotocol\tdeliveries/s\tCPU s/M\tRedis s/M\tgenerator s/M\tB written/event\tp50 ms\tp99 ms\tKiB/conn\tcores\tcatch-up ms\tRedis calls/s\tkeys\tbytes\t")
 	var done []key
 	for _, r := range p.results {
 		k := r.key()
@@ -152,6 +157,9 @@ func (p *report) table() {
 			{"%.1f", func(r result) float64 { return r.Memory }},
 			{"%.3f", func(r result) float64 { return r.Cores }},
 			{"%.0f", func(r result) float64 { return r.CatchUp }},
+			{"%.0f", func(r result) float64 { return r.RedisCalls }},
+			{"%.1f", func(r result) float64 { return r.RedisKeys }},
+			{"%.0f", func(r result) float64 { return r.RedisBytes }},
 		} {
 			if v, ok := p.median(k, c.figure); ok && v != 0 {
 				fmt.Fprintf(w, c.format, v)

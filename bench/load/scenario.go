@@ -38,6 +38,8 @@ type scenario struct {
 	skipPrepare bool
 	// usesModel runs the hub with a tokenModel.
 	usesModel bool
+	// args are further flags of the hub.
+	args []string
 }
 
 // variant is a server and the subprotocol of its tabs.
@@ -68,6 +70,7 @@ func variants(names ...string) []variant {
 		{name: "redis", kind: hubOnRedis},
 		{name: "batch", kind: hubOnFile, batch: true},
 		{name: "replicas", kind: twoHubs},
+		{name: "three", kind: threeHubs},
 		{name: "centrifuge", kind: centrifugeOnRedis},
 		{name: "centrifuge-memory", kind: centrifugeInMemory},
 		{name: "centrifuge-replicas", kind: twoCentrifuges},
@@ -97,6 +100,14 @@ func scenarios() []scenario {
 		{
 			name: "idle", help: "10,000 connections in 100 sessions that only answer heartbeats",
 			sessions: 100, tabs: 100, variants: variants("file", "floor"), run: idle, skipPrepare: true,
+		},
+		{
+			name: "idle-sessions", help: "3,000 idle sessions with a tab each on three replicas: what they cost Redis and the replicas",
+			sessions: 3000, tabs: 1, variants: variants("three"), run: idleSessions, skipPrepare: true,
+		},
+		{
+			name: "dormant-sessions", help: "1,000 sessions that had a turn and are unused: their size in Redis and what they cost it",
+			sessions: 1000, variants: variants("redis"), run: dormantSessions, skipPrepare: true, args: []string{"--dormant-after", "20s"},
 		},
 		{
 			name: "storm", help: "2,000 tabs in 500 sessions that missed 100 events reconnect at once",
@@ -184,15 +195,14 @@ func (sc scenario) runRounds(ctx context.Context, st serverStarter, o options, p
 
 // runOnce starts a server, runs the scenario against it and stops it.
 func (sc scenario) runOnce(ctx context.Context, st serverStarter, v variant, o options, envelope int, r *result) error {
-	var args []string
-	modelURL := ""
+	args, modelURL := sc.args, ""
 	if sc.usesModel {
 		model, stop, err := startTokenModel(ctx, o.duration)
 		if err != nil {
 			return err
 		}
 		defer stop()
-		args, modelURL = model.hubArgs(), "http://"+model.addr
+		args, modelURL = append(model.hubArgs(), args...), "http://"+model.addr
 	}
 	t, stop, err := st.start(ctx, v.kind, envelope, args...)
 	if err != nil {

@@ -18,10 +18,12 @@ import (
 
 // target is a running server.
 type target struct {
-	addrs   []string // one for each replica
-	pids    []int    // of the replicas
-	redis   int      // process id of its Redis, or 0
-	encoder encoder
+	addrs []string // one for each replica
+	pids  []int    // of the replicas
+	redis int      // process id of its Redis, or 0
+	// redisURL is the URL of its Redis, or empty.
+	redisURL string
+	encoder  encoder
 	// isCentrifuge selects the protocol of Centrifuge instead of the hub's.
 	isCentrifuge bool
 	model        string // URL of the model of its agents, if they have one
@@ -31,7 +33,7 @@ type target struct {
 
 // kind selects the server of a run.
 type kind struct {
-	server string // hub, centrifuge, floor; hubs and centrifuges are two replicas
+	server string // hub, centrifuge, floor; hubs and centrifuges are two replicas, three hubs three
 	store  string // file, memory or redis; empty for the floor
 }
 
@@ -39,6 +41,7 @@ var (
 	hubOnFile  = kind{"hub", "file"}
 	hubOnRedis = kind{"hub", "redis"}
 	twoHubs    = kind{"hubs", "redis"}
+	threeHubs  = kind{"three hubs", "redis"}
 	bareFloor  = kind{server: "floor"}
 
 	centrifugeInMemory = kind{"centrifuge", "memory"}
@@ -107,11 +110,14 @@ func (s serverStarter) startReplicas(ctx context.Context, k kind, args []string)
 			return target{}, nil, err
 		}
 		running = append(running, redis)
-		store, t.redis = url, redis.PID()
+		store, t.redis, t.redisURL = url, redis.PID(), url
 	}
 	replicas := 1
-	if k == twoHubs || k == twoCentrifuges {
+	switch k {
+	case twoHubs, twoCentrifuges:
 		replicas = 2
+	case threeHubs:
+		replicas = 3
 	}
 	startReplica := func() (*rig.Process, string, error) { return s.startHub(ctx, dir, store, args) }
 	t.encoder = newHubEncoder()

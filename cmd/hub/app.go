@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/url"
+	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,9 +21,12 @@ import (
 	"github.com/everdesk/everdesk/gateway"
 	"github.com/everdesk/everdesk/membership"
 	"github.com/everdesk/everdesk/metrics"
+	"github.com/everdesk/everdesk/profiles"
+	"github.com/everdesk/everdesk/profiles/backends"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/ratelimit"
 	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/settings"
 	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/tools/mcpserver"
 	"github.com/everdesk/everdesk/tracing"
@@ -37,6 +43,8 @@ type App struct {
 	// chosen.
 	backends      *providers.Table
 	defaultReason string
+	models        *backends.Backends // of model profiles
+	opener        *modelOpener
 	limiter       *agentpool.Limiter
 	mcp           *mcpserver.Server
 	runner        *agentpool.Runner
@@ -75,30 +83,54 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 	if err = leaveToken(cfg.store, h.authority.InstallationToken()); err != nil {
 		return nil, err
 	}
-	if h.files, err = files.Open(cfg.filesFolder(), files.Config{FileBytes: cfg.gateway.UploadBytes}); err != nil {
+	if cfg.agents.folder, err = cfg.agentsFolder(); err != nil {
+		return nil, err
+	}
+	if h.files, err = files.Open(cfg.filesFolder(), files.Config{
+		FileBytes: cfg.gateway.UploadBytes,
+		Removed:   func(id wire.SessionID) error { return os.RemoveAll(sessionFolder(cfg.agents.folder, id)) },
+	}); err != nil {
 		return nil, err
 	}
 	if h.tracer, err = cfg.tracer(ctx, p); err != nil {
 		return nil, err
 	}
-	if cfg.agents.folder, err = cfg.agentsFolder(); err != nil {
+	values, err := openSettings(cfg, p, store.documents)
+	if err != nil {
+		return nil, err
+	}
+	secretStore, err := openSecrets(cfg, store.documents, func(ctx context.Context, user string, names ...string) {
+		h.settingsChanged(ctx, values, user, names...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if cfg.agents, err = cfg.agents.withSecrets(ctx, p, secretStore); err != nil {
 		return nil, err
 	}
 	if h.backends, h.defaultReason, err = openProviders(ctx, cfg.agents, p.log); err != nil {
 		return nil, err
 	}
+	h.opener = newModelOpener(cfg.agents, h.backends, p.log)
+	modelProfiles := profiles.New(store.documents, profiles.Config{
+		Pinned: h.opener.hubProfiles(), Backends: h.opener.backendNames(), Reserved: slices.Collect(maps.Keys(aliases())), CheckProfile: h.opener.check,
+		Changed: func(ctx context.Context, user string) { h.settingsChanged(ctx, values, user, profiles.SettingName) },
+	})
+	h.models = newModels(h.opener, modelProfiles, secretStore)
 	h.limiter = agentpool.NewLimiter(store.semaphores, cfg.agentLimits(), p.log)
 	executor := tools.New(tools.Config{Files: h.files, Documents: store.documents, Version: version(), Logger: p.log})
-	h.mcp = mcpserver.New(executor, mcpserver.Config{Version: version(), Logger: p.log})
+	h.mcp = mcpserver.New(executor, mcpserver.Config{
+		Version: version(), Clients: mcpClients{authority: h.authority, hub: func() *session.Hub { return h.hub }}, Logger: p.log,
+	})
 	h.mcp.SetURL(openURL(p.addr))
 	h.runner = agentpool.NewRunner(h.runnerConfig(cfg, p, executor))
 	h.members = membership.New(h.membershipConfig(p), store.replicas, store.documents)
-	h.hub = session.NewHub(h.sessionConfig(cfg, p), store.sessions)
+	h.hub = session.NewHub(h.sessionConfig(cfg, p, store.documents), store.sessions)
 	h.adminView = adminview.New(adminview.Config{Replica: p.replica, Sample: p.metrics.Sample, Logger: p.log}, h.hub, h.members, store.documents, store.sessions)
 	deps := gateway.Deps{
 		Store: gateway.Store{Readiness: store.readiness, Events: store.sessions, Documents: store.documents},
-		Hub:   h.hub, Auth: h.authority, Limiter: ratelimit.New(cfg.rateLimits(p), store.rates), Files: h.files,
-		MCP: h.mcp, Providers: h.backends.Names(), Provider: h.backends.Default().Name(),
+		Hub:   h.hub, Auth: h.authority, Limiter: ratelimit.New(cfg.rateLimits(p), store.rates), Files: h.files, Settings: values, Secrets: secretStore, Profiles: modelProfiles, Backends: &modelProbe{h.opener, secretStore},
+		MCP: h.mcp, ToolProfiles: append(tools.Profiles(), tools.ProfileAll, tools.ProfileMain), Providers: h.backends.Names(), Provider: h.backends.Default().Name(),
 		Desktop: web.Desktop(), Apps: web.Apps(), Admin: web.Admin(), AdminView: h.adminView, Metrics: p.metrics.Handler(),
 		Membership: h.members, Audit: audit.New(store.documents, p.log), Agents: h.limiter, AgentLimit: h.limiter.Limits().Agents,
 		Observer: p.metrics,
@@ -111,9 +143,16 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 	return h, nil
 }
 
+// settingsChanged publishes that settings, secrets or profiles of a user have changed; user is empty for
+// those of the hub.
+func (h *App) settingsChanged(ctx context.Context, values *settings.Store, user string, names ...string) {
+	h.models.Invalidate(user)
+	values.Publish(ctx, settings.Subject{User: user}, names)
+}
+
 func (h *App) runnerConfig(cfg config, p process, executor *tools.Executor) agentpool.Config {
 	c := agentpool.Config{
-		Limiter: h.limiter, Providers: h.backends, Tools: executor, MCPTokens: h.mcp, Observer: p.metrics, Logger: p.log,
+		Limiter: h.limiter, Providers: h.backends, Profiles: h.models, Tools: executor, MCPTokens: h.mcp, Observer: p.metrics, Logger: p.log,
 		Dir: func(id wire.SessionID) string { return sessionFolder(cfg.agents.folder, id) },
 	}
 	if h.tracer != nil {
@@ -136,9 +175,9 @@ func (h *App) membershipConfig(p process) membership.Config {
 }
 
 // sessionConfig completes the settings of sessions with the components that they use.
-func (h *App) sessionConfig(cfg config, p process) session.Config {
+func (h *App) sessionConfig(cfg config, p process, documents session.Documents) session.Config {
 	c := cfg.session
-	c.Replica, c.Logger = p.replica, p.log
+	c.Replica, c.Logger, c.Documents = p.replica, p.log, documents
 	c.Observer, c.MessageObserver, c.Broadcast.Observer = p.metrics, p.metrics, p.metrics
 	c.Broadcast.Heartbeat = cfg.gateway.Heartbeat
 	if cfg.limits.Off {
@@ -148,13 +187,17 @@ func (h *App) sessionConfig(cfg config, p process) session.Config {
 		if err := h.files.RemoveAll(id); err != nil {
 			p.log.Warn("deleting files of an expired session failed", "session", id, "err", err)
 		}
+		if err := h.authority.RemoveMCPTokens(context.Background(), id); err != nil { // they expire
+			p.log.Warn("deleting MCP tokens of an expired session failed", "session", id, "err", err)
+		}
 	}
 	c.Alive = h.members.Alive
+	c.MayPack = h.members.AllReadPacks
 	if h.tracer != nil {
 		c.Tracer = h.tracer
 	}
 	c.Provider, c.Budget = h.backends.Default().Name(), cfg.agents.budget
-	c.Window, c.CondenseAt = cfg.agents.window, cfg.agents.condenseAt
+	c.CondenseAt = cfg.agents.condenseAt
 	c.Plan = cfg.agents.plan
 	c.Plan.Tools, c.Plan.Dangerous = tools.Profiles(), []string{tools.ProfileCode}
 	c.NewRunner = func(ctx context.Context, e agentpool.SessionRef) session.Runner {
@@ -175,8 +218,12 @@ func (h *App) Close() error {
 		h.tracer.Close()
 	}
 	var err error
+	if h.models != nil {
+		err = h.models.Close()
+		h.opener.client.Close()
+	}
 	if h.backends != nil {
-		err = h.backends.Close()
+		err = errors.Join(err, h.backends.Close())
 	}
 	if h.files != nil {
 		err = errors.Join(err, h.files.Close())

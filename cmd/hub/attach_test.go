@@ -163,7 +163,7 @@ func TestAttachTerminal(t *testing.T) {
 	r.until(t, "── session ses-")
 	for _, step := range []struct{ say, want string }{
 		{":dance", "no such command: :dance; see :help"},
-		{":help", "leave; the session lives on"},
+		{":help", "disconnect; the session goes on"},
 		{"hello \x1b[2J world", ": hello  world"},
 		{"", "main: done in "},
 		{"one\\\n/say of\\\n::three", "::three"},

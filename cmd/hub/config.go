@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -40,7 +41,7 @@ func load(flags found, environ []string, wrong *command.UsageErrors) (config, []
 	}
 	var cfg config
 	var all []effective
-	for _, s := range settings() {
+	for _, s := range allSettings() {
 		values := candidates(s, file, vars, flags)
 		for _, v := range values {
 			if err := s.parse(&cfg, v.text); err != nil {
@@ -50,7 +51,21 @@ func load(flags found, environ []string, wrong *command.UsageErrors) (config, []
 		all = append(all, effective{s, values[len(values)-1]})
 	}
 	cfg.applyShortLease(all, wrong)
+	cfg.checkProvider(all, wrong)
 	return cfg, all
+}
+
+// checkProvider refuses a provider that is neither built in nor an agent of --acp-commands, which may be
+// read after it.
+func (c *config) checkProvider(all []effective, wrong *command.UsageErrors) {
+	name := c.agents.provider
+	if slices.Contains(builtinProviders, name) || slices.ContainsFunc(c.agents.acp, func(a acpCommand) bool { return a.name == name }) {
+		return
+	}
+	i := slices.IndexFunc(all, func(e effective) bool { return e.name == "provider" && e.text == name })
+	if i >= 0 { // otherwise its parser has refused it
+		wrong.Add("provider (%s): want %s or an agent of --acp-commands; got %q", all[i].where, strings.Join(builtinProviders, ", "), name)
+	}
 }
 
 // applyShortLease applies --short-lease, which cannot be combined with another lease.
@@ -103,7 +118,7 @@ var ofKubernetes = regexp.MustCompile(`^HUB(_.*)?_(SERVICE_HOST|SERVICE_PORT(_.*
 // HUB_. An empty variable counts as unset, because container tools pass unset values that way.
 func variables(environ []string, wrong *command.UsageErrors) found {
 	names := map[string]string{}
-	for _, s := range settings() {
+	for _, s := range allSettings() {
 		names[s.variable()] = s.name
 		if s.older != "" {
 			names[s.older] = s.older
@@ -114,7 +129,7 @@ func variables(environ []string, wrong *command.UsageErrors) found {
 		name, text, _ := strings.Cut(entry, "=")
 		key, known := names[name]
 		switch {
-		case text == "" || name == command.TokenVariable:
+		case text == "" || name == command.TokenVariable || name == command.MCPTokenVariable:
 		case known:
 			vars[key] = value{text, "env " + name}
 		case strings.HasPrefix(name, "HUB_") && !ofKubernetes.MatchString(entry):

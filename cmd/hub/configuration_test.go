@@ -38,7 +38,7 @@ func configurationPage(intro string) []byte {
 	b.WriteString("<!-- Generated from cmd/hub by make gen; edit the settings or cmd/hub/testdata/configuration.md. -->\n\n")
 	b.WriteString(intro)
 	b.WriteString("## Settings\n")
-	left := len(settings())
+	left := len(allSettings())
 	for _, group := range []struct {
 		title    string
 		settings []setting
@@ -101,7 +101,11 @@ func settingRow(b *bytes.Buffer, s setting) {
 	if s.outside {
 		help += " (not in the file)"
 	}
-	fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", cell(strings.TrimSpace(s.flag()+" "+s.arg)), variable, cell(value), cell(allowed(s)), cell(help))
+	flag := "`" + cell(strings.TrimSpace(s.flag()+" "+s.arg)) + "`"
+	if s.unflagged {
+		flag = "none"
+	}
+	fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", flag, variable, cell(value), cell(allowed(s)), cell(help))
 }
 
 // allowed is what the setting's own error message says about valid values; empty for

@@ -46,7 +46,7 @@ func readFile(path string, wrong *command.UsageErrors) found {
 		wrong.Add("%s: want settings, as in addr: 127.0.0.1:8080", where(root.Line))
 		return values
 	}
-	all := settings()
+	all := allSettings()
 	for pair := range slices.Chunk(root.Content, 2) {
 		key, val := pair[0], pair[1]
 		i := slices.IndexFunc(all, func(s setting) bool { return s.name == key.Value })

@@ -12,7 +12,7 @@ import (
 // mistake.
 func parseFlags(args []string, wrong *command.UsageErrors) (flags found, rest []string) {
 	flags = found{}
-	all := settings()
+	all := allSettings()
 	for len(args) > 0 {
 		arg := args[0]
 		args = args[1:]
@@ -38,6 +38,10 @@ func parseFlags(args []string, wrong *command.UsageErrors) (flags found, rest []
 		}
 		if i < 0 {
 			wrong.Add("%s: no such setting", where)
+			continue
+		}
+		if all[i].unflagged {
+			wrong.Add("%s: other users can see flags; set the variable %s", where, all[i].variable())
 			continue
 		}
 		if _, twice := flags[name]; twice {

@@ -75,7 +75,7 @@ func helpOf(c command.Command) string {
 }
 
 func writeSettings(b *strings.Builder) {
-	for _, s := range settings() {
+	for _, s := range allSettings() {
 		fmt.Fprintf(b, "\n  %s\n", strings.TrimSpace(s.flag()+" "+s.arg))
 		writeLines(b, "        ", s.help)
 		if s.value != "" {

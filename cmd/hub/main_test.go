@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/everdesk/everdesk/internal/redistest"
+	"github.com/everdesk/everdesk/providers/acp/acptest"
 )
 
 // leakChecked runs the tests and then checks that no goroutine is left. testscript does not use it
@@ -34,5 +35,5 @@ func (l leakChecked) Run() int {
 
 func TestMain(m *testing.M) {
 	redislog.Disable() // as main does; tests kill Redis servers
-	testscript.Main(leakChecked{m}, map[string]func(){"hub": main})
+	testscript.Main(leakChecked{m}, map[string]func(){"hub": main, "acp-agent": func() { acptest.Run(os.Getenv("STAND_IN_HOME"), "load") }})
 }

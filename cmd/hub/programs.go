@@ -24,8 +24,8 @@ func parseAgents(field *[]string, s string) error {
 		name = strings.TrimSpace(name)
 		switch {
 		case name == "" && s == "":
-		case name != claude.Name && name != codex.Name:
-			return fmt.Errorf("want %s or %s, or both with a comma", claude.Name, codex.Name)
+		case name != claude.Name && name != codex.Name && name != acpAgents:
+			return fmt.Errorf("want %s, %s or %s, or several with commas", claude.Name, codex.Name, acpAgents)
 		case !slices.Contains(*field, name):
 			*field = append(*field, name)
 		}
@@ -35,7 +35,7 @@ func parseAgents(field *[]string, s string) error {
 
 // programs returns the agents that are programs. They are available only if --agents names them.
 func programs(c agentConfig, log *slog.Logger) []backend {
-	return []backend{findClaude(c, log), findCodex(c, log)}
+	return append([]backend{findClaude(c, log), findCodex(c, log)}, findACP(c, log)...)
 }
 
 // notEnabled is the reason why an agent is not available.
@@ -46,12 +46,18 @@ func findClaude(c agentConfig, log *slog.Logger) backend {
 		return backend{name: claude.Name, why: notEnabled(claude.Name)}
 	}
 	return backend{claude.Name, "it is enabled", func() (providers.Provider, error) {
-		cfg := claude.Config{Home: filepath.Join(c.folder, claude.Name), Key: c.anthropic.key, Logger: log}
-		if cfg.Key != "" {
-			cfg.URL, cfg.Model = c.anthropic.url, c.anthropic.model
-		}
-		return claude.New(cfg)
+		return claude.New(claudeConfig(c, log))
 	}}
+}
+
+// claudeConfig returns the settings of Claude Code. Its process gets the key of the flag, never a secret
+// of the hub.
+func claudeConfig(c agentConfig, log *slog.Logger) claude.Config {
+	cfg := claude.Config{Home: filepath.Join(c.folder, claude.Name), Key: c.anthropic.key, Logger: log}
+	if cfg.Key != "" {
+		cfg.URL, cfg.Model = c.anthropic.url, c.anthropic.model
+	}
+	return cfg
 }
 
 func findCodex(c agentConfig, log *slog.Logger) backend {
@@ -59,15 +65,21 @@ func findCodex(c agentConfig, log *slog.Logger) backend {
 		return backend{name: codex.Name, why: notEnabled(codex.Name)}
 	}
 	return backend{codex.Name, "it is enabled", func() (providers.Provider, error) {
-		cfg := codex.Config{Home: filepath.Join(c.folder, codex.Name), Key: c.openai.key, Logger: log}
-		if cfg.Key != "" {
-			cfg.Model = c.openai.model
-		}
-		if c.openai.url != openai.DefaultBaseURL {
-			cfg.URL = c.openai.url
-		}
-		return codex.New(cfg)
+		return codex.New(codexConfig(c, log))
 	}}
+}
+
+// codexConfig returns the settings of Codex. Its process gets the key of the flag, never a secret of the
+// hub.
+func codexConfig(c agentConfig, log *slog.Logger) codex.Config {
+	cfg := codex.Config{Home: filepath.Join(c.folder, codex.Name), Key: c.openai.key, Logger: log}
+	if cfg.Key != "" {
+		cfg.Model = c.openai.model
+	}
+	if c.openai.url != openai.DefaultBaseURL {
+		cfg.URL = c.openai.url
+	}
+	return cfg
 }
 
 // agentsFolder returns the absolute path of the folder of agents that are programs: by default

@@ -7,13 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/everdesk/everdesk/providers/openai"
 	"github.com/everdesk/everdesk/wire"
 )
 
 func TestParseAgents(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[string]string{
-		"": "", "claude": "claude", " codex , claude,codex": "codex claude", "gemini": "error", "claude,": "error", ",": "error",
+		"": "", "claude": "claude", " codex , claude,codex": "codex claude", "gemini": "error", "acp,codex": "acp codex", "claude,": "error", ",": "error",
 	} {
 		var got []string
 		err := parseAgents(&got, s)
@@ -49,5 +50,23 @@ func TestSessionFolder(t *testing.T) {
 	slices.Sort(all)
 	if len(slices.Compact(all)) != 4 {
 		t.Errorf("sessions share a folder: %q", all)
+	}
+}
+
+// A process gets the key of the flag, but not one of the secrets of the hub, which are for requests that
+// the hub itself sends.
+func TestProgramsGetNoSecretOfTheHub(t *testing.T) {
+	t.Parallel()
+	stored := modelConfig{url: openai.DefaultBaseURL, stored: "sk-canary"}
+	flag := modelConfig{url: openai.DefaultBaseURL, key: "sk-flag", stored: "sk-canary"}
+	for want, m := range map[string]modelConfig{"": stored, "sk-flag": flag} {
+		c := agentConfig{anthropic: m, openai: m, folder: t.TempDir()}
+		log := slog.New(slog.DiscardHandler)
+		if a, o := claudeConfig(c, log), codexConfig(c, log); a.Key != want || o.Key != want {
+			t.Errorf("the programs get the keys %q and %q, want %q", a.Key, o.Key, want)
+		}
+		if b := findAnthropic(c, log); b.make == nil {
+			t.Errorf("anthropic is not available: %s; want it with the key of the secrets", b.why)
+		}
 	}
 }

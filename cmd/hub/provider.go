@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/providers/anthropic"
 	"github.com/everdesk/everdesk/providers/demo"
 	"github.com/everdesk/everdesk/providers/openai"
+	"github.com/everdesk/everdesk/providers/prices"
 )
 
 // demoPace is the delay between pieces of the demo's text, so that it looks typed.
@@ -31,8 +33,8 @@ type backend struct {
 	make func() (providers.Provider, error)
 }
 
-// backends returns all known providers, in the order in which auto chooses them.
-func backends(ctx context.Context, c agentConfig, log *slog.Logger) []backend {
+// allBackends returns all known providers, in the order in which auto chooses them.
+func allBackends(ctx context.Context, c agentConfig, log *slog.Logger) []backend {
 	ollama := findOllama(ctx, c, log)
 	models := []backend{findAnthropic(c, log), findOpenAI(c, log), ollama, {
 		"demo", "no key of a model is set, and " + ollama.why,
@@ -42,32 +44,37 @@ func backends(ctx context.Context, c agentConfig, log *slog.Logger) []backend {
 }
 
 func findAnthropic(c agentConfig, log *slog.Logger) backend {
-	m := c.anthropic
-	if m.key == "" {
+	m, key := c.anthropic, c.anthropic.effectiveKey()
+	if key == "" {
 		return backend{name: anthropic.Name, why: "no key is set: ANTHROPIC_API_KEY or --anthropic-key"}
 	}
 	return backend{anthropic.Name, "its key is set; the model is " + m.model, func() (providers.Provider, error) {
-		return anthropic.New(anthropic.Config{BaseURL: m.url, Key: m.key, Model: m.model, Idle: c.silence, Logger: log})
+		return anthropic.New(anthropic.Config{BaseURL: m.url, Key: key, Model: m.model, Idle: c.silence, Logger: log})
 	}}
 }
 
 // findOpenAI also accepts a URL other than that of OpenAI without a key, for compatible servers
 // that need none.
 func findOpenAI(c agentConfig, log *slog.Logger) backend {
-	m, found := c.openai, "its key is set"
+	m, key, found := c.openai, c.openai.effectiveKey(), "its key is set"
 	switch {
-	case m.key == "" && m.url == openai.DefaultBaseURL:
+	case key == "" && m.url == openai.DefaultBaseURL:
 		return backend{name: openai.Name, why: "no key is set: OPENAI_API_KEY or --openai-key"}
-	case m.key == "":
+	case key == "":
 		found = "its URL is set"
 	}
-	dialect := openai.Dialect(c.dialect)
-	if c.dialect == "auto" {
-		dialect = dialectFor(m.url)
-	}
+	dialect := c.dialectOf(m.url)
 	return backend{openai.Name, found + "; the model is " + m.model, func() (providers.Provider, error) {
-		return openai.New(openai.Config{BaseURL: m.url, Key: m.key, Model: m.model, Dialect: dialect, Idle: c.silence, Logger: log})
+		return openai.New(openai.Config{BaseURL: m.url, Key: key, Model: m.model, Dialect: dialect, Idle: c.silence, Logger: log})
 	}}
+}
+
+// dialectOf returns the API to use at an address.
+func (c agentConfig) dialectOf(address string) openai.Dialect {
+	if c.dialect == "auto" {
+		return dialectFor(address)
+	}
+	return openai.Dialect(c.dialect)
 }
 
 // dialectFor returns the Responses API for OpenAI itself, and for other addresses the Chat API,
@@ -82,6 +89,15 @@ func dialectFor(address string) openai.Dialect {
 // ollamaName is the name of the provider for a local Ollama, which uses the OpenAI API.
 const ollamaName = "ollama"
 
+// ollamaPrice returns the price of a model of Ollama: nothing on this machine, unknown for the models
+// that Ollama only passes on to its cloud.
+func ollamaPrice(model string) *prices.Price {
+	if strings.HasSuffix(model, "cloud") {
+		return nil
+	}
+	return &prices.Price{}
+}
+
 // findOllama probes a local Ollama if --provider is auto or ollama. Without a configured model it
 // selects the first one that the Ollama lists.
 func findOllama(ctx context.Context, c agentConfig, log *slog.Logger) backend {
@@ -90,7 +106,7 @@ func findOllama(ctx context.Context, c agentConfig, log *slog.Logger) backend {
 	}
 	ctx, cancel := context.WithTimeout(ctx, ollamaProbe)
 	defer cancel()
-	cfg := openai.Config{Name: ollamaName, BaseURL: c.ollama.url, Model: c.ollama.model, Idle: c.silence, Logger: log}
+	cfg := openai.Config{Price: ollamaPrice(c.ollama.model), Name: ollamaName, BaseURL: c.ollama.url, Model: c.ollama.model, Idle: c.silence, Logger: log}
 	models, err := openai.Models(ctx, cfg)
 	switch {
 	case err != nil:
@@ -99,9 +115,15 @@ func findOllama(ctx context.Context, c agentConfig, log *slog.Logger) backend {
 		return backend{name: ollamaName, why: fmt.Sprintf("the Ollama at %s has no model", c.ollama.url)}
 	case cfg.Model == "":
 		cfg.Model = models[0]
+		cfg.Price = ollamaPrice(cfg.Model)
 	}
 	why := fmt.Sprintf("it answers at %s; the model is %s", c.ollama.url, cfg.Model)
 	return backend{ollamaName, why, func() (providers.Provider, error) { return openai.New(cfg) }}
+}
+
+// aliases returns the names that desktops of the desktop dialect have for providers.
+func aliases() map[string]string {
+	return map[string]string{"claude": anthropic.Name, "codex": openai.Name}
 }
 
 // openProviders opens all available providers and chooses the default for new sessions; why
@@ -116,7 +138,7 @@ func openProviders(ctx context.Context, c agentConfig, log *slog.Logger) (_ *pro
 		}
 	}()
 	chosen := ""
-	for _, b := range backends(ctx, c, log) {
+	for _, b := range allBackends(ctx, c, log) {
 		if b.make == nil {
 			if b.name == c.provider {
 				return nil, "", fmt.Errorf("--provider %s: %s", b.name, b.why)
@@ -132,9 +154,12 @@ func openProviders(ctx context.Context, c agentConfig, log *slog.Logger) (_ *pro
 			chosen, why = b.name, b.why
 		}
 	}
+	if chosen == "" {
+		return nil, "", fmt.Errorf("--provider %s: there is no such provider", c.provider)
+	}
 	if c.provider == chosen {
 		why = "it was asked for"
 	}
-	table, err := providers.NewTable(providers.TableConfig{Default: chosen, Size: c.warm, Logger: log}, there...)
+	table, err := providers.NewTable(providers.TableConfig{Default: chosen, Size: c.warm, Aliases: aliases(), Logger: log}, there...)
 	return table, why, err
 }

@@ -12,9 +12,11 @@ import (
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/cmd/hub/internal/admin"
 	"github.com/everdesk/everdesk/cmd/hub/internal/attach"
+	"github.com/everdesk/everdesk/cmd/hub/internal/bridge"
 	"github.com/everdesk/everdesk/cmd/hub/internal/command"
 	"github.com/everdesk/everdesk/cmd/hub/internal/export"
 	"github.com/everdesk/everdesk/cmd/hub/internal/health"
+	"github.com/everdesk/everdesk/cmd/hub/internal/preferences"
 	"github.com/everdesk/everdesk/cmd/hub/internal/token"
 )
 
@@ -23,8 +25,11 @@ func commands() []command.Command {
 	return []command.Command{
 		{Name: "serve", Args: "[flags]", Help: "run the hub until SIGTERM or SIGINT (the default)", Run: serve},
 		attach.Command(),
+		bridge.Command(),
 		export.Command(),
 		export.ImportCommand(),
+		preferences.Command(),
+		preferences.SecretsCommand(),
 		token.Command(tokenSettings),
 		admin.ReplicasCommand(),
 		admin.DrainCommand(),

@@ -34,7 +34,11 @@ type config struct {
 	logging logging
 	trace   traceConfig
 	grace   time.Duration
-	replica wire.ReplicaID // empty: serve generates one
+	// pinned is the path of the file of pinned settings; empty for none.
+	pinned string
+	// secretKey and secretKeyFile hold the keys that encrypt secrets; both are empty for none.
+	secretKey, secretKeyFile string
+	replica                  wire.ReplicaID // empty: serve generates one
 	// shortLease selects a short lease; see applyShortLease.
 	shortLease bool
 }
@@ -57,13 +61,21 @@ type setting struct {
 	kind storeKind
 	// outside is set if the file cannot contain it.
 	outside bool
+	// unflagged is set if there is no flag, because other users can see the flags of a process.
+	unflagged bool
 	// older is another variable, used if neither the flag nor the variable HUB_NAME is set;
 	// adapt, if set, combines its text with the value from the file or the default.
 	older string
 	adapt func(below, text string) string
 }
 
-func (s setting) flag() string { return "--" + s.name }
+// flag returns how the setting is given on the command line, or its variable if it cannot be given there.
+func (s setting) flag() string {
+	if s.unflagged {
+		return s.variable()
+	}
+	return "--" + s.name
+}
 
 func (s setting) variable() string {
 	return "HUB_" + strings.ToUpper(strings.ReplaceAll(s.name, "-", "_"))
@@ -76,8 +88,8 @@ func (s setting) shown(text string) string {
 	return s.show(text)
 }
 
-// settings declares all settings.
-func settings() []setting {
+// allSettings declares all settings of the process.
+func allSettings() []setting {
 	return slices.Concat(gatewaySettings(), authSettings(), sessionSettings(), agentSettings(), storeSettings(), processSettings(), traceSettings())
 }
 
@@ -107,6 +119,19 @@ func storeSettings() []setting {
 			parse: func(c *config, s string) (err error) { c.store.allowEviction, err = parseSwitch(s); return err },
 		},
 		{
+			name: "secret-key-file", arg: "FILE",
+			help: "a file with the keys that encrypt secrets, 32 bytes each in base64: the first one encrypts,\n" +
+				"the others decrypt older secrets. By default the file secret.key beside the data of a file\n" +
+				"store, which is made at the first start; with Redis all replicas need the same keys",
+			parse: func(c *config, s string) error { c.secretKeyFile = s; return nil },
+		},
+		{
+			name: "secret-key", arg: "KEYS", show: hidden, unflagged: true,
+			help: "the same keys, separated by commas, instead of a file; not as a flag, because other users\n" +
+				"can see the flags of a process",
+			parse: func(c *config, s string) error { c.secretKey = s; return nil },
+		},
+		{
 			name: "files-dir", arg: "FOLDER",
 			help: "the folder of uploaded files; by default beside the data of a file store, and\n" +
 				"./everdesk-files with Redis, where all replicas need the same folder",
@@ -121,6 +146,12 @@ func processSettings() []setting {
 			name: "config", arg: "FILE", outside: true,
 			help:  "a YAML file with any of these settings by name",
 			parse: func(*config, string) error { return nil },
+		},
+		{
+			name: "pinned-settings", arg: "FILE",
+			help: "a YAML file with values of settings that users cannot change, such as language: ko;\n" +
+				"hub settings list prints their names",
+			parse: func(c *config, s string) error { c.pinned = s; return nil },
 		},
 		{
 			name: "log-level", arg: "LEVEL", value: "info",

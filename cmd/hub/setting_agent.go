@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/policies"
+	"github.com/everdesk/everdesk/providers/outbound"
 	"github.com/everdesk/everdesk/workflow"
 )
 
@@ -28,13 +30,26 @@ type agentConfig struct {
 	openai     modelConfig
 	dialect    string
 	ollama     modelConfig
+	// hosts are the servers that are reachable for profiles of users although their addresses are not
+	// public.
+	hosts outbound.Hosts
 	// programs are the enabled agents that are programs, and folder is theirs.
 	programs []string
 	folder   string
+	// acp are the agents that speak the Agent Client Protocol.
+	acp []acpCommand
 }
 
 // modelConfig says how to reach a model.
-type modelConfig struct{ url, key, model string }
+type modelConfig struct {
+	url, key, model string
+	// stored is the key among the secrets of the hub, for requests that the hub itself sends. Agents
+	// that are programs do not get it.
+	stored string
+}
+
+// effectiveKey returns the key for requests that the hub itself sends.
+func (m modelConfig) effectiveKey() string { return cmp.Or(m.key, m.stored) }
 
 // agentSettings returns the settings of providers and agents.
 func agentSettings() []setting {
@@ -44,14 +59,22 @@ func agentSettings() []setting {
 			help: "the provider of new sessions: demo, anthropic, openai, ollama, an agent of --agents, or auto:\n" +
 				"the first of anthropic and openai that has a key, else a local Ollama, else demo",
 			parse: func(c *config, s string) error {
-				return oneOf(&c.agents.provider, s, "auto", "demo", "anthropic", "openai", "ollama", "claude", "codex")
+				return parseProvider(&c.agents.provider, s)
 			},
 		},
 		{
 			name: "agents", arg: "NAMES",
-			help: "installed programs to offer as providers, with commas: claude (Claude Code), codex. They run\n" +
-				"as the user of the hub, read files, and change files and run commands after approval",
+			help: "installed programs to offer as providers, with commas: claude (Claude Code), codex, acp (those\n" +
+				"of --acp-commands). They run as the user of the hub, read files, and change files and run\n" +
+				"commands after approval",
 			parse: func(c *config, s string) error { return parseAgents(&c.agents.programs, s) },
+		},
+		{
+			name: "acp-commands", arg: "COMMANDS",
+			help: "agents that speak the Agent Client Protocol, with semicolons: gemini, opencode, qwen,\n" +
+				"claude-agent-acp, codex-acp, or NAME=[VARIABLE=VALUE …] PROGRAM [ARGUMENT …]. A value $X is the\n" +
+				"hub's own variable X",
+			parse: func(c *config, s string) error { return parseACPCommands(&c.agents.acp, s) },
 		},
 		{
 			name: "agents-folder", arg: "FOLDER",
@@ -174,7 +197,22 @@ func agentSettings() []setting {
 			help:  "the model of ollama; the first one that it lists if empty",
 			parse: func(c *config, s string) error { c.agents.ollama.model = s; return nil },
 		},
+		{
+			name: "provider-hosts", arg: "LIST",
+			help: "servers that model profiles of users may use although their addresses are not public, such as\n" +
+				"models.internal:8000 or 10.1.0.0/16, with commas. That of --ollama-url is always one of them",
+			parse: func(c *config, s string) (err error) { c.agents.hosts, err = outbound.ParseHosts(s); return err },
+		},
 	}
+}
+
+// parseProvider accepts every name that a provider can have; openProviders knows which there are.
+func parseProvider(field *string, s string) error {
+	if !plainName.MatchString(s) {
+		return errors.New("want auto or the name of a provider, as in demo, anthropic, openai, ollama, claude or codex")
+	}
+	*field = s
+	return nil
 }
 
 // hidden returns "(set)" for a secret, and "" for an empty one.

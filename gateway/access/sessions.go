@@ -38,13 +38,20 @@ type Sessions struct {
 	limit   int
 	limited func()
 
+	tokens      Tokens
 	createLocks createLocks
+}
+
+// Tokens is the part of package auth that stores the MCP tokens of sessions.
+type Tokens interface {
+	// RemoveMCPTokens deletes the tokens of a session.
+	RemoveMCPTokens(ctx context.Context, id wire.SessionID) error
 }
 
 // NewSessions returns a Sessions that creates at most limit sessions per user, or any number if limit
 // is negative, and calls limited when a user has reached the limit.
-func NewSessions(hub *session.Hub, names Documents, uploads *files.Store, log *slog.Logger, limit int, limited func()) *Sessions {
-	return &Sessions{hub: hub, store: names, files: uploads, log: log, limit: limit, limited: limited}
+func NewSessions(hub *session.Hub, names Documents, uploads *files.Store, log *slog.Logger, limit int, limited func(), tokens Tokens) *Sessions {
+	return &Sessions{hub: hub, store: names, files: uploads, log: log, limit: limit, limited: limited, tokens: tokens}
 }
 
 // Remove deletes a session and its files.
@@ -59,6 +66,9 @@ func (s *Sessions) Remove(ctx context.Context, id wire.SessionID) error {
 		return err
 	}
 	s.deleteName(ctx, info)
+	if err := s.tokens.RemoveMCPTokens(ctx, id); err != nil { // they are of no use any more, and expire
+		s.log.WarnContext(ctx, "deleting MCP tokens of a deleted session failed", "session", id, "err", err)
+	}
 	// A file may have been uploaded meanwhile. The session is deleted now, whether or not this
 	// fails.
 	if err := s.files.RemoveAll(id); err != nil {

@@ -18,16 +18,16 @@ import (
 
 // PerformWithoutReason executes and audits an admin's action on an endpoint that asks for no
 // reason. The method and path of the endpoint become the reason.
-func (a *Actions) PerformWithoutReason(c echo.Context, d Action) error {
+func (a *Actions) PerformWithoutReason(c echo.Context, action Action) error {
 	ctx, cancel := context.WithTimeout(c.Request().Context(), httpio.AnswerTimeout)
 	defer cancel()
 	if !a.audited() {
-		_, err := d.Execute(ctx, "")
+		_, err := action.Execute(ctx, "")
 		return err
 	}
-	d.reason = "at " + c.Request().Method + " " + c.Path()
-	d.check = func(context.Context) error { return nil }
-	known, err := a.performAction(ctx, d, a.newAuditRecord(c, d, "act-"+rand.Text()))
+	action.reason = "at " + c.Request().Method + " " + c.Path()
+	action.check = func(context.Context) error { return nil }
+	known, err := a.performAction(ctx, action, a.newAuditRecord(c, action, "act-"+rand.Text()))
 	if err == nil && known.Result == audit.Begun {
 		return ctx.Err() // the action goes on
 	}
@@ -35,32 +35,32 @@ func (a *Actions) PerformWithoutReason(c echo.Context, d Action) error {
 }
 
 // newAuditRecord returns the audit record of an action.
-func (a *Actions) newAuditRecord(c echo.Context, d Action, id string) audit.Record {
+func (a *Actions) newAuditRecord(c echo.Context, action Action, id string) audit.Record {
 	return audit.Record{
 		ID: id, Time: time.Now(), Who: access.Caller(c).User, Address: access.Address(c).String(),
-		Action: d.Action, Target: d.Target, Reason: d.reason, Replica: string(a.members.Card().ID),
+		Action: action.Action, Target: action.Target, Reason: action.reason, Replica: string(a.members.Card().ID),
 	}
 }
 
 // performAction executes an action once and returns its audit record.
-func (a *Actions) performAction(ctx context.Context, d Action, r audit.Record) (audit.Record, error) {
+func (a *Actions) performAction(ctx context.Context, action Action, r audit.Record) (audit.Record, error) {
 	key := adminActionKey{id: r.ID, who: r.Who, action: r.Action, target: r.Target, reason: r.Reason}
-	u := a.running.start(ctx, key, func(ctx context.Context, u *runningAction) { u.finish(a.runAction(ctx, u, d, r)) })
-	if u == nil {
+	ra := a.running.start(ctx, key, func(ctx context.Context, ra *runningAction) { ra.finish(a.runAction(ctx, ra, action, r)) })
+	if ra == nil {
 		return audit.Record{}, problem.New(wire.CodeConnectionFailed, "Too much is under way at this hub; try again, or through another.")
 	}
-	return u.wait(ctx)
+	return ra.wait(ctx)
 }
 
 // ChangeAsOwner executes a change that owners of a session may make. If an admin makes it in
 // another user's session, it is audited.
-func (a *Actions) ChangeAsOwner(c echo.Context, info session.Info, d Action) error {
+func (a *Actions) ChangeAsOwner(c echo.Context, info session.Info, action Action) error {
 	if me := access.Caller(c); info.User == me.User || !me.Has(auth.RoleAdmin) {
-		_, err := d.Execute(c.Request().Context(), "")
+		_, err := action.Execute(c.Request().Context(), "")
 		return err
 	}
-	d.Target = string(info.ID) + d.Target
-	return a.PerformWithoutReason(c, d)
+	action.Target = string(info.ID) + action.Target
+	return a.PerformWithoutReason(c, action)
 }
 
 // RecordEntry audits that an admin changes something in a session that is neither theirs nor

@@ -72,11 +72,11 @@ func auditCardOf(r *audit.Record) auditCard {
 }
 
 // routes are the routes of the audit log.
-func (l *auditHandlers) routes() []openapi.Route {
+func (h *auditHandlers) routes() []openapi.Route {
 	const tag = "admin"
 	return []openapi.Route{
 		{
-			Method: http.MethodGet, Path: "/api/admin/audit", Guard: openapi.GuardRead, Handler: l.list, Tag: tag,
+			Method: http.MethodGet, Path: "/api/admin/audit", Guard: openapi.GuardRead, Handler: h.list, Tag: tag,
 			Summary: "List the audit log, newest first",
 			Detail:  "A page may be empty and still have next.",
 			Query: []openapi.Param{
@@ -89,7 +89,7 @@ func (l *auditHandlers) routes() []openapi.Route {
 			Answers: openapi.Success(http.StatusOK, "A page of records.", openapi.JSONBody(auditListForm)),
 		},
 		{
-			Method: http.MethodGet, Path: "/api/admin/audit/verify", Guard: openapi.GuardRead, Handler: l.verify, Tag: tag,
+			Method: http.MethodGet, Path: "/api/admin/audit/verify", Guard: openapi.GuardRead, Handler: h.verify, Tag: tag,
 			Summary: "Verify the audit log",
 			Detail:  "Reads the whole log. To detect that the newest records were cut off, compare head with the hub's logs.",
 			Answers: openapi.Success(http.StatusOK, "The result.", openapi.JSONBody(auditVerdictForm)),
@@ -97,7 +97,7 @@ func (l *auditHandlers) routes() []openapi.Route {
 	}
 }
 
-func (l *auditHandlers) list(c echo.Context) error {
+func (h *auditHandlers) list(c echo.Context) error {
 	limit, err := httpio.ListLimit.Read(c)
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func (l *auditHandlers) list(c echo.Context) error {
 	if q.After != "" && store.CheckName("cursor", q.After) != nil {
 		return problem.Query("after", "Want the next of an earlier page.")
 	}
-	page, err := l.audit.List(c.Request().Context(), q)
+	page, err := h.audit.List(c.Request().Context(), q)
 	if err != nil {
 		return err
 	}
@@ -120,15 +120,15 @@ func (l *auditHandlers) list(c echo.Context) error {
 	return auditListForm.Answer(c, http.StatusOK, &list)
 }
 
-func (l *auditHandlers) verify(c echo.Context) error {
-	v, err := l.audit.Verify(c.Request().Context())
+func (h *auditHandlers) verify(c echo.Context) error {
+	v, err := h.audit.Verify(c.Request().Context())
 	if err != nil {
 		return err
 	}
 	out := auditVerdict{OK: v.Broken == nil, Records: v.Records, Head: v.Head.Hash}
 	if b := v.Broken; b != nil {
 		out.Broken = &auditBreak{Seq: b.Seq, Why: b.Why}
-		l.log.ErrorContext(c.Request().Context(), "audit log is broken", "seq", b.Seq, "why", b.Why)
+		h.log.ErrorContext(c.Request().Context(), "audit log is broken", "seq", b.Seq, "why", b.Why)
 	}
 	return auditVerdictForm.Answer(c, http.StatusOK, &out)
 }

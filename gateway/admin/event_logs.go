@@ -45,18 +45,18 @@ type eventFilter struct {
 }
 
 // matches reports whether an event is selected.
-func (s eventFilter) matches(h wire.Head) bool {
-	return (s.typ == "" || h.Type == s.typ) && (s.agent == "" || h.Agent == s.agent) && (s.monitor == "" || h.Monitor == s.monitor)
+func (f eventFilter) matches(h wire.Head) bool {
+	return (f.typ == "" || h.Type == f.typ) && (f.agent == "" || h.Agent == f.agent) && (f.monitor == "" || h.Monitor == f.monitor)
 }
 
 // render returns an event in the form for the caller, or nil if it is not selected. Of an unknown
 // event, written by a newer hub, only the type is certain to be no secret.
-func (s eventFilter) render(e store.Event) []byte {
+func (f eventFilter) render(e store.Event) []byte {
 	head, ok := wire.Peek(e.Frame)
-	if !ok || !s.matches(head) {
+	if !ok || !f.matches(head) {
 		return nil
 	}
-	if s.content {
+	if f.content {
 		return e.Frame
 	}
 	event, err := wire.Native{}.DecodeEvent(e.Frame)

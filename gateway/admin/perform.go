@@ -45,17 +45,17 @@ type Action struct {
 
 // performAudited executes an action once per id, after recording it. It responds with the record of
 // its outcome or, when that takes long, of its beginning.
-func (a *Actions) performAudited(c echo.Context, d Action) error {
+func (a *Actions) performAudited(c echo.Context, action Action) error {
 	ctx, cancel := context.WithTimeout(c.Request().Context(), httpio.AnswerTimeout)
 	defer cancel()
 	id := wire.MessageID(c.Request().Header.Get(httpio.HeaderIdempotencyKey))
 	if id != "" && id.Validate() != nil {
 		return problem.Query(httpio.HeaderIdempotencyKey, "Want 1 to 64 characters.")
 	}
-	if audit.CheckReason(d.reason) != nil {
+	if audit.CheckReason(action.reason) != nil {
 		return problem.Query("reason", "Say why, in 1 to 500 characters.")
 	}
-	known, err := a.performAction(ctx, d, a.newAuditRecord(c, d, cmp.Or(string(id), "act-"+rand.Text())))
+	known, err := a.performAction(ctx, action, a.newAuditRecord(c, action, cmp.Or(string(id), "act-"+rand.Text())))
 	if err != nil {
 		return err
 	}
@@ -88,25 +88,25 @@ func isSessionNotFound(err error) bool {
 	return ok && e.Code == wire.CodeSessionNotFound
 }
 
-func (o *commands) drainReplica(c echo.Context) error {
-	return o.orderReplica(c, "replica.drain", membership.OrderDrain)
+func (cm *commands) drainReplica(c echo.Context) error {
+	return cm.orderReplica(c, "replica.drain", membership.OrderDrain)
 }
 
-func (o *commands) undrainReplica(c echo.Context) error {
-	return o.orderReplica(c, "replica.undrain", membership.OrderServe)
+func (cm *commands) undrainReplica(c echo.Context) error {
+	return cm.orderReplica(c, "replica.undrain", membership.OrderServe)
 }
 
 // orderReplica orders a replica to drain or to serve again.
-func (o *commands) orderReplica(c echo.Context, action string, order membership.Order) error {
-	in, err := adminOrderForm.Read(c, o.frameBytes)
+func (cm *commands) orderReplica(c echo.Context, action string, order membership.Order) error {
+	in, err := adminOrderForm.Read(c, cm.frameBytes)
 	if err != nil {
 		return err
 	}
 	id := wire.ReplicaID(httpio.PathParam(c, "replica"))
-	return o.actions.performAudited(c, Action{
+	return cm.actions.performAudited(c, Action{
 		Action: action, Target: string(id), reason: in.Reason,
 		check: func(ctx context.Context) error {
-			all, err := o.members.Replicas(ctx)
+			all, err := cm.members.Replicas(ctx)
 			if err != nil {
 				return err
 			}
@@ -118,7 +118,7 @@ func (o *commands) orderReplica(c echo.Context, action string, order membership.
 			return errNoReplica()
 		},
 		Execute: func(ctx context.Context, actionID string) (string, error) {
-			err := o.members.Order(ctx, id, membership.ReplicaOrder{ID: actionID, Order: order})
+			err := cm.members.Order(ctx, id, membership.ReplicaOrder{ID: actionID, Order: order})
 			if errors.Is(err, membership.ErrUnknown) {
 				err = errNoReplica()
 			}

@@ -26,8 +26,8 @@ type handoverOrder struct {
 var handoverOrderForm = httpio.FormOf[handoverOrder]()
 
 // closeTab closes a connection to a session on whichever replica it is.
-func (o *commands) closeTab(c echo.Context) error {
-	in, err := adminOrderForm.Read(c, o.frameBytes)
+func (cm *commands) closeTab(c echo.Context) error {
+	in, err := adminOrderForm.Read(c, cm.frameBytes)
 	if err != nil {
 		return err
 	}
@@ -35,14 +35,14 @@ func (o *commands) closeTab(c echo.Context) error {
 	if connection.Validate() != nil {
 		return errNoConnection()
 	}
-	d := Action{Action: "tab.close", Target: "/" + string(connection), reason: in.Reason, DoneIfGoneOnRetry: true}
+	action := Action{Action: "tab.close", Target: "/" + string(connection), reason: in.Reason, DoneIfGoneOnRetry: true}
 	name := commandSuffix()
-	return o.performOnSession(c, d, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
-		self := o.members.Card().ID
-		if o.hub.CloseTab(id, connection) {
+	return cm.performOnSession(c, action, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
+		self := cm.members.Card().ID
+		if cm.hub.CloseTab(id, connection) {
 			return "it was at " + string(self), nil
 		}
-		return o.closeOnReplicas(ctx, membership.Command{Kind: membership.CommandCloseTab, Session: id, Connection: connection}, act+name)
+		return cm.closeOnReplicas(ctx, membership.Command{Kind: membership.CommandCloseTab, Session: id, Connection: connection}, act+name)
 	})
 }
 
@@ -52,12 +52,12 @@ func errNoConnection() error {
 
 // closeOnReplicas sends a command to close a connection to all other replicas, until one has found
 // it.
-func (o *commands) closeOnReplicas(ctx context.Context, e membership.Command, name string) (string, error) {
+func (cm *commands) closeOnReplicas(ctx context.Context, command membership.Command, name string) (string, error) {
 	var pending sync.WaitGroup
 	defer pending.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // the other replicas need not answer any more
-	all, err := o.members.Replicas(ctx)
+	all, err := cm.members.Replicas(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -66,28 +66,28 @@ func (o *commands) closeOnReplicas(ctx context.Context, e membership.Command, na
 		answer membership.Answer
 		err    error
 	}
-	self, asked, answers := o.members.Card().ID, 0, make(chan reply, len(all))
+	self, asked, answers := cm.members.Card().ID, 0, make(chan reply, len(all))
 	for _, r := range all {
 		if r.ID == self {
 			continue
 		}
 		asked++
 		pending.Go(func() {
-			answer, err := o.members.Send(ctx, r.ID, name, e)
+			answer, err := cm.members.Send(ctx, r.ID, name, command)
 			answers <- reply{r.ID, answer, err}
 		})
 	}
-	var silent error
+	var unanswered error
 	for range asked {
-		switch h := <-answers; {
-		case h.err != nil && !errors.Is(h.err, membership.ErrUnknown): // a replica that is gone has no connections
-			silent = unansweredProblem(h.from, h.err)
-		case h.answer.Found:
-			return "it was at " + string(h.from), nil
+		switch got := <-answers; {
+		case got.err != nil && !errors.Is(got.err, membership.ErrUnknown): // a replica that is gone has no connections
+			unanswered = unansweredProblem(got.from, got.err)
+		case got.answer.Found:
+			return "it was at " + string(got.from), nil
 		}
 	}
-	if silent != nil {
-		return "", silent
+	if unanswered != nil {
+		return "", unanswered
 	}
 	return "", errNoConnection()
 }
@@ -107,16 +107,16 @@ func unansweredProblem(id wire.ReplicaID, err error) error {
 }
 
 // handOver moves a session to another replica.
-func (o *commands) handOver(c echo.Context) error {
-	in, err := handoverOrderForm.Read(c, o.frameBytes)
+func (cm *commands) handOver(c echo.Context) error {
+	in, err := handoverOrderForm.Read(c, cm.frameBytes)
 	if err != nil {
 		return err
 	}
-	d := Action{Action: "session.handover", Target: "/" + string(in.To), reason: in.Reason}
-	d.precondition = func(ctx context.Context) error { return o.checkServing(ctx, in.To) }
+	action := Action{Action: "session.handover", Target: "/" + string(in.To), reason: in.Reason}
+	action.precondition = func(ctx context.Context) error { return cm.checkServing(ctx, in.To) }
 	name := commandSuffix()
-	return o.performOnSession(c, d, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
-		answer, err := o.members.Send(ctx, in.To, act+name, membership.Command{Kind: membership.CommandFetch, Session: id})
+	return cm.performOnSession(c, action, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
+		answer, err := cm.members.Send(ctx, in.To, act+name, membership.Command{Kind: membership.CommandFetch, Session: id})
 		switch {
 		case errors.Is(err, membership.ErrUnknown):
 			return "", errNoReplica()
@@ -130,8 +130,8 @@ func (o *commands) handOver(c echo.Context) error {
 }
 
 // checkServing returns an error if a replica cannot take over a session.
-func (o *commands) checkServing(ctx context.Context, id wire.ReplicaID) error {
-	all, err := o.members.Replicas(ctx)
+func (cm *commands) checkServing(ctx context.Context, id wire.ReplicaID) error {
+	all, err := cm.members.Replicas(ctx)
 	if err != nil {
 		return err
 	}
@@ -148,28 +148,28 @@ func (o *commands) checkServing(ctx context.Context, id wire.ReplicaID) error {
 }
 
 // Execute executes a command of another replica.
-func (o *commands) Execute(ctx context.Context, e membership.Command) membership.Answer {
-	switch e.Kind {
+func (cm *commands) Execute(ctx context.Context, command membership.Command) membership.Answer {
+	switch command.Kind {
 	case membership.CommandFetch:
-		got, err := o.hub.TakeOwnership(ctx, e.Session)
+		got, err := cm.hub.TakeOwnership(ctx, command.Session)
 		if err != nil {
 			p := problem.Of(err)
 			return membership.Answer{Code: p.Code, Reason: p.Detail}
 		}
-		self := o.members.Card().ID
+		self := cm.members.Card().ID
 		if got.From == self {
 			return membership.Answer{Found: true, Detail: fmt.Sprintf("owner: %s already", self)}
 		}
-		return membership.Answer{Found: true, Detail: fmt.Sprintf("owner: %s, then %s (epoch %d)", replicaOrNobody(got.From), self, got.Epoch)}
+		return membership.Answer{Found: true, Detail: fmt.Sprintf("owner: %s, then %s (epoch %d)", replicaOrNone(got.From), self, got.Epoch)}
 	case membership.CommandCloseTab:
-		return membership.Answer{Found: o.hub.CloseTab(e.Session, e.Connection)}
+		return membership.Answer{Found: cm.hub.CloseTab(command.Session, command.Connection)}
 	}
 	return membership.Answer{Code: wire.CodeInvalidMessage, Reason: "this replica does not know how to do that"}
 }
 
-func replicaOrNobody(id wire.ReplicaID) string {
+func replicaOrNone(id wire.ReplicaID) string {
 	if id == "" {
-		return "nobody"
+		return "none"
 	}
 	return string(id)
 }

@@ -85,106 +85,106 @@ type runningAction struct {
 }
 
 // start returns the running action with the key k, or starts it. It returns nil if too many run.
-func (d *runningActions) start(ctx context.Context, k adminActionKey, do func(context.Context, *runningAction)) *runningAction {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if u := d.running[k]; u != nil {
-		return u
+func (r *runningActions) start(ctx context.Context, k adminActionKey, do func(context.Context, *runningAction)) *runningAction {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if ra := r.running[k]; ra != nil {
+		return ra
 	}
-	if len(d.running) >= maxAdminActions {
+	if len(r.running) >= maxAdminActions {
 		return nil
 	}
-	u := &runningAction{ended: make(chan struct{})}
-	d.running[k] = u
+	ra := &runningAction{ended: make(chan struct{})}
+	r.running[k] = ra
 	go func() { // ends after adminActionTimeout, or with the server
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), adminActionTimeout)
 		defer cancel()
-		defer context.AfterFunc(d.ctx, cancel)()
-		defer d.finish(k)
-		defer close(u.ended)
+		defer context.AfterFunc(r.ctx, cancel)()
+		defer r.finish(k)
+		defer close(ra.ended)
 		defer func() {
 			if p := recover(); p != nil {
-				u.finish(&problem.PanicError{Value: p, Stack: debug.Stack()})
+				ra.finish(&problem.PanicError{Value: p, Stack: debug.Stack()})
 			}
 		}()
-		do(ctx, u)
+		do(ctx, ra)
 	}()
-	return u
+	return ra
 }
 
-func (d *runningActions) finish(k adminActionKey) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if delete(d.running, k); len(d.running) == 0 && d.idle != nil {
-		close(d.idle)
-		d.idle = nil
+func (r *runningActions) finish(k adminActionKey) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if delete(r.running, k); len(r.running) == 0 && r.idle != nil {
+		close(r.idle)
+		r.idle = nil
 	}
 }
 
 // wait waits until no action runs, for at most adminActionGrace, and then cancels those that do. No
 // action may be started afterwards. A cancelled action stays recorded as begun, and is resumed by
 // the next request with its key.
-func (d *runningActions) wait(ctx context.Context) {
-	d.mu.Lock()
-	if len(d.running) == 0 {
-		d.mu.Unlock()
-		d.cancel()
+func (r *runningActions) wait(ctx context.Context) {
+	r.mu.Lock()
+	if len(r.running) == 0 {
+		r.mu.Unlock()
+		r.cancel()
 		return
 	}
-	if d.idle == nil {
-		d.idle = make(chan struct{})
+	if r.idle == nil {
+		r.idle = make(chan struct{})
 	}
-	idle := d.idle
-	d.mu.Unlock()
+	idle := r.idle
+	r.mu.Unlock()
 	select {
 	case <-idle:
 	case <-time.After(adminActionGrace):
 	case <-ctx.Done():
 	}
-	d.cancel()
+	r.cancel()
 	<-idle // within auditTimeout: only recordOutcome ignores the cancellation
 }
 
 // setRecord sets the record that wait returns, also to callers that stop waiting.
-func (u *runningAction) setRecord(known audit.Record) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.record = known
+func (ra *runningAction) setRecord(known audit.Record) {
+	ra.mu.Lock()
+	defer ra.mu.Unlock()
+	ra.record = known
 }
 
-func (u *runningAction) finish(err error) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.err = err
+func (ra *runningAction) finish(err error) {
+	ra.mu.Lock()
+	defer ra.mu.Unlock()
+	ra.err = err
 }
 
 // wait returns the record of an action's outcome, or, when ctx ends first, the one that says that
 // it began.
-func (u *runningAction) wait(ctx context.Context) (audit.Record, error) {
+func (ra *runningAction) wait(ctx context.Context) (audit.Record, error) {
 	select {
-	case <-u.ended:
+	case <-ra.ended:
 	case <-ctx.Done():
 	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.err == nil && u.record.ID == "" {
+	ra.mu.Lock()
+	defer ra.mu.Unlock()
+	if ra.err == nil && ra.record.ID == "" {
 		return audit.Record{}, ctx.Err() // not recorded yet
 	}
-	return u.record, u.err
+	return ra.record, ra.err
 }
 
 // runAction executes an action unless it is done already, and records it.
-func (a *Actions) runAction(ctx context.Context, u *runningAction, d Action, r audit.Record) error {
+func (a *Actions) runAction(ctx context.Context, ra *runningAction, action Action, r audit.Record) error {
 	known, done, err := a.audit.Find(ctx, r)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return keyReusedProblem(err)
 	}
 	if done {
-		u.setRecord(known)
+		ra.setRecord(known)
 		return nil
 	}
-	switch why := d.check(ctx); {
-	case d.DoneIfGone && isSessionNotFound(why):
+	switch why := action.check(ctx); {
+	case action.DoneIfGone && isSessionNotFound(why):
 		// The session is gone: the action is done if it was recorded, perhaps just now by a
 		// concurrent request with the same key.
 		if known, done, err = a.audit.Find(ctx, r); errors.Is(err, store.ErrNotFound) {
@@ -192,7 +192,7 @@ func (a *Actions) runAction(ctx context.Context, u *runningAction, d Action, r a
 		} else if err != nil {
 			return keyReusedProblem(err)
 		}
-		u.setRecord(known)
+		ra.setRecord(known)
 		if done {
 			return nil
 		}
@@ -202,12 +202,12 @@ func (a *Actions) runAction(ctx context.Context, u *runningAction, d Action, r a
 		if known, done, err = a.audit.Begin(ctx, r); err != nil {
 			return keyReusedProblem(err)
 		}
-		u.setRecord(known)
+		ra.setRecord(known)
 		if done {
 			return nil
 		}
 	}
-	o, failure := a.executeAction(ctx, d, r.ID)
+	o, failure := a.executeAction(ctx, action, r.ID)
 	if o.Result == "" {
 		return failure
 	}
@@ -216,7 +216,7 @@ func (a *Actions) runAction(ctx context.Context, u *runningAction, d Action, r a
 		known, err := a.recordOutcome(ctx, r.ID, o)
 		switch {
 		case err == nil && known.Result == audit.Done: // perhaps by another request
-			u.setRecord(known)
+			ra.setRecord(known)
 			return nil
 		case err == nil:
 			return failure
@@ -237,19 +237,19 @@ func (a *Actions) recordOutcome(ctx context.Context, id string, o audit.Outcome)
 
 // executeAction executes an action until its outcome is known. The result is empty if ctx ended
 // before.
-func (a *Actions) executeAction(ctx context.Context, d Action, id string) (audit.Outcome, error) {
+func (a *Actions) executeAction(ctx context.Context, action Action, id string) (audit.Outcome, error) {
 	again := backoff{}
 	for tried := false; ; tried = true {
-		detail, err := d.Execute(ctx, id)
+		detail, err := action.Execute(ctx, id)
 		switch {
-		case err == nil, d.DoneIfGone && isSessionNotFound(err):
+		case err == nil, action.DoneIfGone && isSessionNotFound(err):
 			return audit.Outcome{Result: audit.Done, Detail: detail, Time: time.Now()}, nil
 		case IsOutcomeUnknown(err):
 			if !again.wait(ctx) {
-				a.log.WarnContext(ctx, "admin action outcome unknown", "id", id, "action", d.Action, "target", d.Target, "err", err)
+				a.log.WarnContext(ctx, "admin action outcome unknown", "id", id, "action", action.Action, "target", action.Target, "err", err)
 				return audit.Outcome{}, err
 			}
-		case tried && d.DoneIfGoneOnRetry && isNotFoundProblem(err):
+		case tried && action.DoneIfGoneOnRetry && isNotFoundProblem(err):
 			return audit.Outcome{Result: audit.Done, Detail: "it is gone", Time: time.Now()}, nil
 		default:
 			p := problem.Of(err)

@@ -34,27 +34,27 @@ type interruptOrder struct {
 var interruptOrderForm = httpio.FormOf[interruptOrder]()
 
 // performOnSession performs an action on the session of the path.
-func (o *commands) performOnSession(c echo.Context, d Action, do func(ctx context.Context, id wire.SessionID, act string) (string, error)) error {
+func (cm *commands) performOnSession(c echo.Context, action Action, do func(ctx context.Context, id wire.SessionID, act string) (string, error)) error {
 	id := wire.SessionID(c.Param("session"))
-	d.Target = string(id) + d.Target
-	d.check = func(ctx context.Context) error {
+	action.Target = string(id) + action.Target
+	action.check = func(ctx context.Context) error {
 		if err := id.Validate(); err != nil {
 			return &session.Error{Code: wire.CodeSessionNotFound, Reason: wire.CodeSessionNotFound.Info().Message}
 		}
-		info, err := o.hub.Info(ctx, id)
-		if err == nil && info.Quarantined != "" && d.Action != actionRelease && d.Action != ActionDelete {
+		info, err := cm.hub.Info(ctx, id)
+		if err == nil && info.Quarantined != "" && action.Action != actionRelease && action.Action != ActionDelete {
 			err = &session.Error{Code: wire.CodeSessionInvalidState, Reason: "The session is quarantined; release it first."}
 		}
-		if err == nil && d.needsOpen {
-			err = o.hub.Serving()
+		if err == nil && action.needsOpen {
+			err = cm.hub.Serving()
 		}
-		if err == nil && d.precondition != nil {
-			err = d.precondition(ctx)
+		if err == nil && action.precondition != nil {
+			err = action.precondition(ctx)
 		}
 		return err
 	}
-	d.Execute = func(ctx context.Context, act string) (string, error) { return do(ctx, id, act) }
-	return o.actions.performAudited(c, d)
+	action.Execute = func(ctx context.Context, act string) (string, error) { return do(ctx, id, act) }
+	return cm.actions.performAudited(c, action)
 }
 
 // The actions that are possible on a quarantined session.
@@ -63,30 +63,30 @@ const (
 	ActionDelete  = "session.delete"
 )
 
-func (o *commands) interruptSession(c echo.Context) error {
-	in, err := interruptOrderForm.Read(c, o.frameBytes)
+func (cm *commands) interruptSession(c echo.Context) error {
+	in, err := interruptOrderForm.Read(c, cm.frameBytes)
 	if err != nil {
 		return err
 	}
 	m := wire.Interrupt{Scope: wire.ScopeSession, AgentID: in.AgentID, MonitorID: in.MonitorID}
-	d, user := Action{Action: "session.interrupt", reason: in.Reason, needsOpen: true}, access.Caller(c).User
+	action, user := Action{Action: "session.interrupt", reason: in.Reason, needsOpen: true}, access.Caller(c).User
 	switch {
 	case in.AgentID != "" && in.MonitorID != "":
 		return problem.Query("monitorId", "Name an agent or a monitor, not both.")
 	case in.AgentID != "":
-		m.Scope, d.Target = wire.ScopeAgent, "/"+string(in.AgentID)
+		m.Scope, action.Target = wire.ScopeAgent, "/"+string(in.AgentID)
 	case in.MonitorID != "":
-		m.Scope, d.Target = wire.ScopeMonitor, "/"+string(in.MonitorID)
+		m.Scope, action.Target = wire.ScopeMonitor, "/"+string(in.MonitorID)
 	}
-	return o.performOnSession(c, d, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
+	return cm.performOnSession(c, action, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
 		m.MessageID = wire.MessageID(act)
-		return o.hub.ActAsAdmin(ctx, id, user, m.MessageID, wire.Message{Session: id, ID: m.MessageID, Data: m})
+		return cm.hub.ActAsAdmin(ctx, id, user, m.MessageID, wire.Message{Session: id, ID: m.MessageID, Data: m})
 	})
 }
 
 // cancelMessage removes a waiting message from its queue.
-func (o *commands) cancelMessage(c echo.Context) error {
-	in, err := adminOrderForm.Read(c, o.frameBytes)
+func (cm *commands) cancelMessage(c echo.Context) error {
+	in, err := adminOrderForm.Read(c, cm.frameBytes)
 	if err != nil {
 		return err
 	}
@@ -94,11 +94,11 @@ func (o *commands) cancelMessage(c echo.Context) error {
 	if message.Validate() != nil {
 		return problem.Status(http.StatusNotFound, "No such message waits in this session.")
 	}
-	d := Action{Action: "message.cancel", Target: "/" + string(message), reason: in.Reason, needsOpen: true}
-	return o.performOnSession(c, d, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
+	action := Action{Action: "message.cancel", Target: "/" + string(message), reason: in.Reason, needsOpen: true}
+	return cm.performOnSession(c, action, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
 		// Owners of earlier versions identify the action by the id of the message.
 		m := wire.Message{Session: id, ID: wire.MessageID(act), Data: wire.DeleteQueuedMessage{Target: message}}
-		note, err := o.hub.ActAsAdmin(ctx, id, user, m.ID, m)
+		note, err := cm.hub.ActAsAdmin(ctx, id, user, m.ID, m)
 		if e, ok := errors.AsType[*session.Error](err); ok && e.Code == wire.CodeInvalidMessage {
 			err = problem.Status(http.StatusNotFound, e.Reason)
 		}
@@ -106,25 +106,25 @@ func (o *commands) cancelMessage(c echo.Context) error {
 	})
 }
 
-func (o *commands) resetSession(c echo.Context) error {
-	in, err := adminOrderForm.Read(c, o.frameBytes)
+func (cm *commands) resetSession(c echo.Context) error {
+	in, err := adminOrderForm.Read(c, cm.frameBytes)
 	if err != nil {
 		return err
 	}
 	user := access.Caller(c).User
-	return o.performOnSession(c, Action{Action: "session.reset", reason: in.Reason, needsOpen: true}, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
+	return cm.performOnSession(c, Action{Action: "session.reset", reason: in.Reason, needsOpen: true}, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
 		m := wire.Reset{MessageID: wire.MessageID(act)}
-		return o.hub.ActAsAdmin(ctx, id, user, m.MessageID, wire.Message{Session: id, ID: m.MessageID, Data: m})
+		return cm.hub.ActAsAdmin(ctx, id, user, m.MessageID, wire.Message{Session: id, ID: m.MessageID, Data: m})
 	})
 }
 
-func (o *commands) releaseSession(c echo.Context) error {
-	in, err := adminOrderForm.Read(c, o.frameBytes)
+func (cm *commands) releaseSession(c echo.Context) error {
+	in, err := adminOrderForm.Read(c, cm.frameBytes)
 	if err != nil {
 		return err
 	}
-	return o.performOnSession(c, Action{Action: actionRelease, reason: in.Reason}, func(ctx context.Context, id wire.SessionID, _ string) (string, error) {
-		info, err := o.hub.Info(ctx, id)
+	return cm.performOnSession(c, Action{Action: actionRelease, reason: in.Reason}, func(ctx context.Context, id wire.SessionID, _ string) (string, error) {
+		info, err := cm.hub.Info(ctx, id)
 		if err != nil {
 			return "", err
 		}
@@ -134,24 +134,24 @@ func (o *commands) releaseSession(c echo.Context) error {
 		if info.Quarantined != "" {
 			detail = "it was quarantined: " + info.Quarantined
 		}
-		return detail, o.hub.LiftQuarantine(ctx, id)
+		return detail, cm.hub.LiftQuarantine(ctx, id)
 	})
 }
 
 // removeSession deletes any user's session. The reason may be in the query, since not every client
 // can send a body with DELETE.
-func (o *commands) removeSession(c echo.Context) error {
+func (cm *commands) removeSession(c echo.Context) error {
 	in := adminOrder{Reason: c.QueryParam("reason")}
 	if in.Reason == "" {
 		var err error
-		if in, err = adminOrderForm.Read(c, o.frameBytes); err != nil {
+		if in, err = adminOrderForm.Read(c, cm.frameBytes); err != nil {
 			return err
 		}
 	}
-	return o.performOnSession(c, Action{Action: ActionDelete, reason: in.Reason, DoneIfGone: true}, func(ctx context.Context, id wire.SessionID, _ string) (string, error) {
-		err := o.sessions.Remove(ctx, id)
+	return cm.performOnSession(c, Action{Action: ActionDelete, reason: in.Reason, DoneIfGone: true}, func(ctx context.Context, id wire.SessionID, _ string) (string, error) {
+		err := cm.sessions.Remove(ctx, id)
 		if errors.Is(err, store.ErrQuarantined) || errors.Is(err, store.ErrCorrupt) {
-			err = o.hub.Discard(ctx, id)
+			err = cm.hub.Discard(ctx, id)
 		}
 		return "", err
 	})

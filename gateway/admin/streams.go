@@ -48,44 +48,44 @@ type adminStreams struct {
 }
 
 // add counts a stream that must end when leave is closed. After true the caller must call remove.
-func (g *adminStreams) add(who auth.Identity) (leave <-chan struct{}, ok bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (s *adminStreams) add(who auth.Identity) (leave <-chan struct{}, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	most := maxAdminStreams
 	if !who.Has(auth.RoleAdminAct) {
 		most -= reservedAdminStreams
 	}
-	if g.closed || g.count >= most || g.perUser[who.User] >= maxStreamsPerAdmin {
+	if s.closed || s.count >= most || s.perUser[who.User] >= maxStreamsPerAdmin {
 		return nil, false
 	}
-	if g.leave == nil {
-		g.leave = make(chan struct{})
+	if s.leave == nil {
+		s.leave = make(chan struct{})
 	}
-	if g.perUser == nil {
-		g.perUser = map[string]int{}
+	if s.perUser == nil {
+		s.perUser = map[string]int{}
 	}
-	g.count++
-	g.perUser[who.User]++
-	return g.leave, true
+	s.count++
+	s.perUser[who.User]++
+	return s.leave, true
 }
 
-func (g *adminStreams) remove(who auth.Identity) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.count--
-	if g.perUser[who.User]--; g.perUser[who.User] == 0 {
-		delete(g.perUser, who.User)
+func (s *adminStreams) remove(who auth.Identity) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.count--
+	if s.perUser[who.User]--; s.perUser[who.User] == 0 {
+		delete(s.perUser, who.User)
 	}
 }
 
 // closeAll ends the open streams; if final, no stream may be opened any more.
-func (g *adminStreams) closeAll(final bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.closed = g.closed || final
-	if g.leave != nil {
-		close(g.leave)
-		g.leave = nil
+func (s *adminStreams) closeAll(final bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = s.closed || final
+	if s.leave != nil {
+		close(s.leave)
+		s.leave = nil
 	}
 }
 
@@ -96,14 +96,14 @@ type streamEvent struct {
 }
 
 // append appends the encoded event. None of its fields contains a line break.
-func (n streamEvent) append(dst []byte) []byte {
-	if n.kind != "" {
-		dst = append(append(append(dst, "event: "...), n.kind...), '\n')
+func (e streamEvent) append(dst []byte) []byte {
+	if e.kind != "" {
+		dst = append(append(append(dst, "event: "...), e.kind...), '\n')
 	}
-	if n.id != "" {
-		dst = append(append(append(dst, "id: "...), n.id...), '\n')
+	if e.id != "" {
+		dst = append(append(append(dst, "id: "...), e.id...), '\n')
 	}
-	return append(append(append(dst, "data: "...), n.data...), "\n\n"...)
+	return append(append(append(dst, "data: "...), e.data...), "\n\n"...)
 }
 
 // eventSource produces events until ctx ends or send reports false.
@@ -115,17 +115,17 @@ var errShuttingDown = problem.New(wire.CodeConnectionFailed, "This hub is shutti
 // serve responds with Server-Sent Events until the client disconnects or is too slow,
 // its credential ends, the hub stops or the source ends. The last event of a stream that the hub
 // ends is problem, with a problem document.
-func (g *adminStreams) serve(c echo.Context, source eventSource) error {
+func (s *adminStreams) serve(c echo.Context, source eventSource) error {
 	h := c.Response().Header()
 	if c.Request().Method == http.MethodHead {
 		setStreamHeaders(h)
 		return c.NoContent(http.StatusOK)
 	}
-	leave, ok := g.add(access.Caller(c))
+	leave, ok := s.add(access.Caller(c))
 	if !ok {
-		return g.tooManyStreams(c)
+		return s.tooManyStreams(c)
 	}
-	defer g.remove(access.Caller(c))
+	defer s.remove(access.Caller(c))
 	setStreamHeaders(h)
 	out := &streamWriter{w: c.Response(), control: http.NewResponseController(c.Response())}
 	// From here on the deadline of each write bounds the response.
@@ -138,12 +138,12 @@ func (g *adminStreams) serve(c echo.Context, source eventSource) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel(nil)
-	wg.Go(func() { cancel(g.watchAccess(ctx, c)) })
+	wg.Go(func() { cancel(s.watchAccess(ctx, c)) })
 	events := make(chan streamEvent)
 	wg.Go(func() {
-		cancel(source(ctx, func(n streamEvent) bool {
+		cancel(source(ctx, func(e streamEvent) bool {
 			select {
-			case events <- n:
+			case events <- e:
 				return true
 			case <-ctx.Done():
 				return false
@@ -151,13 +151,13 @@ func (g *adminStreams) serve(c echo.Context, source eventSource) error {
 		}))
 	})
 	if why := out.writeEvents(ctx, events, leave); why != nil {
-		g.sendStreamProblem(c, out, why)
+		s.sendStreamProblem(c, out, why)
 	}
 	return nil
 }
 
 // tooManyStreams returns the response to a request for one stream too many.
-func (g *adminStreams) tooManyStreams(c echo.Context) error {
+func (s *adminStreams) tooManyStreams(c echo.Context) error {
 	c.Response().Header().Set(echo.HeaderRetryAfter, adminStreamRetry)
 	return problem.New(wire.CodeConnectionFailed, "As many as can already watch this hub, or as many of yours; try again, or through another.")
 }
@@ -169,10 +169,10 @@ func setStreamHeaders(h http.Header) {
 }
 
 // sendStreamProblem sends the reason why a stream ends, if the client is still connected.
-func (g *adminStreams) sendStreamProblem(c echo.Context, out *streamWriter, why error) {
+func (s *adminStreams) sendStreamProblem(c echo.Context, out *streamWriter, why error) {
 	p := problem.Of(why)
 	if p.Status == http.StatusInternalServerError {
-		g.log.ErrorContext(c.Request().Context(), "admin stream failed", "path", c.Request().URL.Path, "err", why)
+		s.log.ErrorContext(c.Request().Context(), "admin stream failed", "path", c.Request().URL.Path, "err", why)
 	}
 	data, err := json.Marshal(p)
 	if err != nil {
@@ -190,26 +190,26 @@ type streamWriter struct {
 	buf     []byte
 }
 
-func (o *streamWriter) write(data []byte) error {
-	_ = o.control.SetWriteDeadline(time.Now().Add(streamWriteTimeout))
-	if _, err := o.w.Write(data); err != nil {
+func (w *streamWriter) write(data []byte) error {
+	_ = w.control.SetWriteDeadline(time.Now().Add(streamWriteTimeout))
+	if _, err := w.w.Write(data); err != nil {
 		return err
 	}
-	return o.control.Flush()
+	return w.control.Flush()
 }
 
 // writeEvents writes the events of a stream. It returns the reason why the stream ends, or nil if
 // the client disconnected.
-func (o *streamWriter) writeEvents(ctx context.Context, events <-chan streamEvent, leave <-chan struct{}) error {
+func (w *streamWriter) writeEvents(ctx context.Context, events <-chan streamEvent, leave <-chan struct{}) error {
 	quiet := time.NewTimer(keepAliveInterval)
 	defer quiet.Stop()
 	for {
-		o.buf = o.buf[:0]
+		w.buf = w.buf[:0]
 		select {
-		case n := <-events:
-			o.buf = n.append(o.buf)
+		case e := <-events:
+			w.buf = e.append(w.buf)
 		case <-quiet.C:
-			o.buf = append(o.buf, ":\n\n"...)
+			w.buf = append(w.buf, ":\n\n"...)
 		case <-leave:
 			return errShuttingDown
 		case <-ctx.Done():
@@ -218,11 +218,11 @@ func (o *streamWriter) writeEvents(ctx context.Context, events <-chan streamEven
 			}
 			return nil
 		}
-		if o.write(o.buf) != nil {
+		if w.write(w.buf) != nil {
 			return nil
 		}
-		if cap(o.buf) > maxIdleStreamBuffer {
-			o.buf = nil
+		if cap(w.buf) > maxIdleStreamBuffer {
+			w.buf = nil
 		}
 		quiet.Reset(keepAliveInterval)
 	}
@@ -234,7 +234,7 @@ const maxIdleStreamBuffer = 64 << 10
 // watchAccess periodically authenticates the request again, and returns the reason when the
 // credential has ended or the caller's rights have changed; nil when ctx ends. An unavailable store
 // is no reason.
-func (g *adminStreams) watchAccess(ctx context.Context, c echo.Context) error {
+func (s *adminStreams) watchAccess(ctx context.Context, c echo.Context) error {
 	before := access.Caller(c)
 	tick := time.NewTicker(accessCheckInterval)
 	defer tick.Stop()
@@ -249,7 +249,7 @@ func (g *adminStreams) watchAccess(ctx context.Context, c echo.Context) error {
 		case <-tick.C:
 		case <-ends:
 		}
-		now, err := g.authenticator.Authenticate(ctx, c)
+		now, err := s.authenticator.Authenticate(ctx, c)
 		denied, isDenied := errors.AsType[*auth.Error](err)
 		switch {
 		case isDenied:
@@ -267,7 +267,7 @@ func (g *adminStreams) watchAccess(ctx context.Context, c echo.Context) error {
 
 // serveProfile serves a runtime profile, which ends early when the hub stops. It counts as an admin
 // stream.
-func (g *adminStreams) serveProfile(next http.HandlerFunc) echo.HandlerFunc {
+func (s *adminStreams) serveProfile(next http.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if text := c.QueryParam("seconds"); text != "" {
 			n, err := strconv.ParseFloat(text, 64)
@@ -275,11 +275,11 @@ func (g *adminStreams) serveProfile(next http.HandlerFunc) echo.HandlerFunc {
 				return problem.Query("seconds", fmt.Sprintf("Want a number of seconds up to %d.", maxProfileSeconds))
 			}
 		}
-		leave, ok := g.add(access.Caller(c))
+		leave, ok := s.add(access.Caller(c))
 		if !ok {
-			return g.tooManyStreams(c)
+			return s.tooManyStreams(c)
 		}
-		defer g.remove(access.Caller(c))
+		defer s.remove(access.Caller(c))
 		ctx, cancel := context.WithCancel(c.Request().Context())
 		defer cancel()
 		done := make(chan struct{})

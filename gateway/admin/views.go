@@ -266,8 +266,8 @@ func (v *views) serveLive(c echo.Context) error {
 			if err != nil {
 				return err
 			}
-			for _, n := range streamEventsOf(u, content) {
-				if !send(n) {
+			for _, e := range streamEventsOf(u, content) {
+				if !send(e) {
 					return nil
 				}
 			}

@@ -40,7 +40,8 @@ var internal = map[string]string{
 	"store.ErrOwned": "sessions retry", "store.ErrFenced": "sessions give their lease up", "store.ErrGap": "sessions reload",
 	"store.ErrConflict": "callers retry", "store.ErrFull": "sessions refuse with a code", "store.ErrNewerSchema": "the hub does not start",
 	"audit.ErrInvalid": "handlers check the record", "audit.ErrReused": "handlers refuse with a code",
-	"membership.ErrUnknown": "handlers refuse with a code", "adminview.ErrQuery": "handlers refuse with a code",
+	"auth.ErrTooManyMCPTokens": "handlers refuse with a code",
+	"membership.ErrUnknown":    "handlers refuse with a code", "adminview.ErrQuery": "handlers refuse with a code",
 	"broadcast.ErrClosed": "sessions retry", "session.ErrClosed": "sessions retry",
 }
 

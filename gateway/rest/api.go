@@ -14,8 +14,11 @@ import (
 	"github.com/everdesk/everdesk/gateway/admin"
 	"github.com/everdesk/everdesk/gateway/httpio"
 	"github.com/everdesk/everdesk/gateway/openapi"
+	"github.com/everdesk/everdesk/profiles"
 	"github.com/everdesk/everdesk/ratelimit"
+	"github.com/everdesk/everdesk/secrets"
 	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/settings"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -27,6 +30,10 @@ type Deps struct {
 	Limits        *ratelimit.Limiter
 	Files         *files.Store
 	Store         access.Documents
+	Settings      *settings.Store
+	Secrets       *secrets.Store
+	Profiles      *profiles.Store
+	Backends      Backends
 	Hosts         *access.Hosts
 	Authenticator *access.Authenticator
 	Sessions      *access.Sessions
@@ -44,7 +51,9 @@ type Deps struct {
 	// Providers are the names of the model backends, and Provider is the default for new sessions.
 	Providers []string
 	Provider  string
-	Heartbeat time.Duration
+	// ToolProfiles are the profiles of tools that MCP tokens can have, the default first.
+	ToolProfiles []string
+	Heartbeat    time.Duration
 	// FrameBytes bounds the body of a request, UploadBytes an uploaded file.
 	FrameBytes, UploadBytes int64
 }
@@ -58,8 +67,13 @@ type API struct {
 	plans     plans
 	files     fileHandlers
 	desktop   desktopHandlers
+	settings  settingHandlers
+	secrets   secretHandlers
+	profiles  profileHandlers
+	backends  backendHandlers
 	signIns   signIns
 	tokens    tokens
+	mcpTokens mcpTokens
 }
 
 // New returns the REST API.
@@ -76,14 +90,21 @@ func New(d Deps) *API {
 		plans:     plans{requests: requests, frameBytes: d.FrameBytes},
 		files:     fileHandlers{requests: requests, files: d.Files, uploadBytes: d.UploadBytes},
 		desktop: desktopHandlers{
-			requests: requests, store: d.Store, budget: d.Budget, version: d.Version, providers: d.Providers, provider: d.Provider,
+			requests: requests, store: d.Store, settings: d.Settings, budget: d.Budget, version: d.Version, providers: d.Providers, provider: d.Provider,
 			appsOrigin: d.AppsOrigin, frameBytes: d.FrameBytes,
 		},
+		settings: settingHandlers{settings: d.Settings, actions: d.Actions, frameBytes: d.FrameBytes},
+		profiles: profileHandlers{profiles: d.Profiles, frameBytes: d.FrameBytes},
+		backends: backendHandlers{backends: d.Backends, limits: d.Limits, authenticator: d.Authenticator, frameBytes: d.FrameBytes},
+		secrets:  secretHandlers{secrets: d.Secrets, settings: d.Settings, actions: d.Actions, frameBytes: d.FrameBytes},
 		signIns: signIns{
 			auth: d.Auth, limits: d.Limits, hosts: d.Hosts, authenticator: d.Authenticator, sessions: d.Sessions,
 			connections: d.Connections, frameBytes: d.FrameBytes,
 		},
 		tokens: tokens{auth: d.Auth, actions: d.Actions, log: d.Log, frameBytes: d.FrameBytes},
+		mcpTokens: mcpTokens{
+			requests: requests, auth: d.Auth, hub: d.Hub, actions: d.Actions, log: d.Log, profiles: d.ToolProfiles, frameBytes: d.FrameBytes,
+		},
 	}
 }
 
@@ -91,6 +112,6 @@ func New(d Deps) *API {
 func (a *API) Routes() []openapi.Route {
 	return slices.Concat(
 		a.sessions.routes(), a.exports.routes(), a.messages.routes(), a.histories.routes(), a.plans.routes(),
-		a.files.routes(), a.desktop.routes(), a.signIns.routes(), a.tokens.routes(),
+		a.files.routes(), a.desktop.routes(), a.settings.routes(), a.secrets.routes(), a.profiles.routes(), a.backends.routes(), a.signIns.routes(), a.tokens.routes(), a.mcpTokens.routes(),
 	)
 }

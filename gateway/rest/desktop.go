@@ -2,15 +2,18 @@ package rest
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/gateway/access"
 	"github.com/everdesk/everdesk/gateway/httpio"
 	"github.com/everdesk/everdesk/gateway/problem"
 	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/settings"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -18,6 +21,7 @@ import (
 type desktopHandlers struct {
 	requests   *sessionRequests
 	store      access.Documents
+	settings   *settings.Store
 	budget     *httpio.Budget
 	version    string
 	providers  []string
@@ -57,15 +61,15 @@ type providerList struct {
 	Providers []string `json:"providers"`
 }
 
-// settings are a user's settings, shared by all sessions.
-type settings struct {
+// desktopSettings are the settings of a user that desktops of the desktop dialect know.
+type desktopSettings struct {
 	Language            string `json:"language" wire:"max=35" doc:"A BCP 47 tag, such as en or ko."`
 	OnboardingCompleted bool   `json:"onboardingCompleted" doc:"Whether the user has seen the introduction."`
 	appearance
 }
 
-// settingsPatch changes the settings that it has values for.
-type settingsPatch struct {
+// desktopSettingsPatch changes the settings that it has values for.
+type desktopSettingsPatch struct {
 	Language            *string `json:"language,omitempty" wire:"min=1,max=35"`
 	OnboardingCompleted *bool   `json:"onboardingCompleted,omitempty"`
 	UserName            *string `json:"userName,omitempty" wire:"max=100"`
@@ -74,19 +78,26 @@ type settingsPatch struct {
 	IconSize            *string `json:"iconSize,omitempty" wire:"max=16"`
 }
 
-func (p *settingsPatch) apply(to *settings) {
-	replace(&to.Language, p.Language)
-	replace(&to.OnboardingCompleted, p.OnboardingCompleted)
-	replace(&to.UserName, p.UserName)
-	replace(&to.Wallpaper, p.Wallpaper)
-	replace(&to.AccentColor, p.AccentColor)
-	replace(&to.IconSize, p.IconSize)
+// changes returns the changes of the patch by name of the setting, which is also that of the field.
+func (p *desktopSettingsPatch) changes() ([]settings.Change, error) {
+	var byName map[string]json.RawMessage
+	if err := json.Unmarshal(settingsPatchForm().Append(nil, p), &byName); err != nil {
+		return nil, fmt.Errorf("encode settings: %w", err)
+	}
+	changes := make([]settings.Change, 0, len(byName))
+	for name, value := range byName {
+		changes = append(changes, settings.Change{Name: name, Value: value})
+	}
+	return changes, nil
 }
 
-// replace sets *value to *by, unless by is nil.
-func replace[T any](value, by *T) {
-	if by != nil {
-		*value = *by
+// desktopSettingsOf selects the settings that desktops of the desktop dialect know.
+func desktopSettingsOf(v settings.Values) desktopSettings {
+	return desktopSettings{
+		Language: v.Text("language"), OnboardingCompleted: v.Bool("onboardingCompleted"),
+		appearance: appearance{
+			UserName: v.Text("userName"), Wallpaper: v.Text("wallpaper"), AccentColor: v.Text("accentColor"), IconSize: v.Text("iconSize"),
+		},
 	}
 }
 
@@ -94,14 +105,9 @@ var (
 	appsForm          = httpio.FormOf[appList]()
 	shortcutsForm     = httpio.FormOf[shortcutList]()
 	providersForm     = httpio.FormOf[providerList]()
-	settingsForm      = httpio.FormOf[settings]()
-	settingsPatchForm = httpio.FormOf[settingsPatch]()
+	settingsForm      = httpio.FormOf[desktopSettings]()
+	settingsPatchForm = httpio.FormOf[desktopSettingsPatch]()
 )
-
-// preferences stores the settings of users.
-var preferences = userDocument[settings]{
-	collection: "settings", form: settingsForm, initial: settings{Language: "en", OnboardingCompleted: true},
-}
 
 func (o *desktopHandlers) getApps(c echo.Context) error {
 	chosen, err := o.settingsOf(c)
@@ -153,17 +159,39 @@ func (o *desktopHandlers) getSettings(c echo.Context) error {
 	return settingsForm.Answer(c, http.StatusOK, &chosen)
 }
 
-// patchSettings changes the settings that the request has values for.
+// patchSettings changes the settings that the request has values for. A pinned one is refused, the
+// others take effect.
 func (o *desktopHandlers) patchSettings(c echo.Context) error {
+	me := access.Caller(c)
+	if !me.Has(auth.RoleUser) || me.Session != "" {
+		return problem.New(wire.CodeForbidden, "")
+	}
 	in, err := settingsPatchForm.Read(c, o.frameBytes)
-	if err == nil && in == (settingsPatch{}) {
+	if err == nil && in == (desktopSettingsPatch{}) {
 		err = problem.New(wire.CodeInvalidMessage, "Nothing to change was named.")
 	}
-	return preferences.patch(o.store, c, err, in.apply)
+	if err != nil {
+		return err
+	}
+	changes, err := in.changes()
+	if err != nil {
+		return err
+	}
+	out, err := o.settings.Change(c.Request().Context(), settings.Subject{User: me.User}, changerOf(me), changes)
+	if err != nil {
+		return err
+	}
+	if len(out.Refused) > 0 { // the form has checked the values, so that they are pinned
+		p := problem.New(wire.CodeForbidden, out.Refused[0].Detail)
+		p.Field = out.Refused[0].Name
+		return p
+	}
+	answer := desktopSettingsOf(out.Values)
+	return settingsForm.Answer(c, http.StatusOK, &answer)
 }
 
 // settingsOf returns the caller's settings.
-func (o *desktopHandlers) settingsOf(c echo.Context) (settings, error) {
-	chosen, _, err := preferences.load(o.store, c)
-	return chosen, err
+func (o *desktopHandlers) settingsOf(c echo.Context) (desktopSettings, error) {
+	values, err := o.settings.Read(c.Request().Context(), settings.Subject{User: access.Caller(c).User})
+	return desktopSettingsOf(values), err
 }

@@ -65,12 +65,12 @@ func entryOf(e files.Entry) fileEntry {
 }
 
 // list lists a folder of the session's files.
-func (u *fileHandlers) list(c echo.Context) error {
-	info, err := u.requests.require(c, access.Viewer)
+func (fh *fileHandlers) list(c echo.Context) error {
+	info, err := fh.requests.require(c, access.Viewer)
 	if err != nil {
 		return err
 	}
-	all, err := u.files.List(info.ID, c.QueryParam("folder"))
+	all, err := fh.files.List(info.ID, c.QueryParam("folder"))
 	if err != nil {
 		return err
 	}
@@ -78,12 +78,12 @@ func (u *fileHandlers) list(c echo.Context) error {
 }
 
 // put stores the body as a file.
-func (u *fileHandlers) put(c echo.Context) error {
-	info, err := u.requests.require(c, access.Operator)
+func (fh *fileHandlers) put(c echo.Context) error {
+	info, err := fh.requests.require(c, access.Operator)
 	if err != nil {
 		return err
 	}
-	saved, err := u.save(c, info)
+	saved, err := fh.save(c, info)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (u *fileHandlers) put(c echo.Context) error {
 }
 
 // save streams the body of a request to the file store.
-func (u *fileHandlers) save(c echo.Context, info session.Info) (files.Entry, error) {
+func (fh *fileHandlers) save(c echo.Context, info session.Info) (files.Entry, error) {
 	r := c.Request()
 	if err := httpio.RequireUncompressed(r); err != nil {
 		return files.Entry{}, err
@@ -101,23 +101,23 @@ func (u *fileHandlers) save(c echo.Context, info session.Info) (files.Entry, err
 		// It would be stored with the multipart encoding around the file.
 		return files.Entry{}, problem.Status(http.StatusUnsupportedMediaType, "The body has to be the file itself, not a form with it.")
 	}
-	if r.ContentLength > u.uploadBytes {
-		return files.Entry{}, &http.MaxBytesError{Limit: u.uploadBytes}
+	if r.ContentLength > fh.uploadBytes {
+		return files.Entry{}, &http.MaxBytesError{Limit: fh.uploadBytes}
 	}
 	// A large file takes longer than other requests.
 	control := http.NewResponseController(c.Response())
 	until := time.Now().Add(transferTimeout)
 	_ = control.SetReadDeadline(until)  // fails only for a writer without deadlines,
 	_ = control.SetWriteDeadline(until) // as in tests
-	return u.files.Save(r.Context(), info.ID, httpio.PathParam(c, "*"), httpio.Body(c, u.uploadBytes), r.ContentLength)
+	return fh.files.Save(r.Context(), info.ID, httpio.PathParam(c, "*"), httpio.Body(c, fh.uploadBytes), r.ContentLength)
 }
 
-func (u *fileHandlers) get(c echo.Context) error {
-	info, err := u.requests.require(c, access.Viewer)
+func (fh *fileHandlers) get(c echo.Context) error {
+	info, err := fh.requests.require(c, access.Viewer)
 	if err != nil {
 		return err
 	}
-	return u.send(c, info)
+	return fh.send(c, info)
 }
 
 // inlineTypes are the media types that browsers may display inline. None of them can run, neither
@@ -130,9 +130,9 @@ var inlineTypes = map[string]bool{
 // send serves a file. An uploaded file must not run as script on the hub's origin: neither when
 // it is opened, which its sandbox policy prevents, nor as the script of a page that allows scripts
 // of this origin, which its media type prevents.
-func (u *fileHandlers) send(c echo.Context, info session.Info) error {
+func (fh *fileHandlers) send(c echo.Context, info session.Info) error {
 	name := httpio.PathParam(c, "*")
-	f, entry, err := u.files.Open(info.ID, name)
+	f, entry, err := fh.files.Open(info.ID, name)
 	if err != nil {
 		return err
 	}
@@ -151,26 +151,26 @@ func (u *fileHandlers) send(c echo.Context, info session.Info) error {
 	return httpio.ServeContent(c, entry.Modified, f)
 }
 
-func (u *fileHandlers) delete(c echo.Context) error {
-	info, err := u.requests.require(c, access.Operator)
+func (fh *fileHandlers) delete(c echo.Context) error {
+	info, err := fh.requests.require(c, access.Operator)
 	if err != nil {
 		return err
 	}
-	if err := u.files.Remove(info.ID, httpio.PathParam(c, "*")); err != nil {
+	if err := fh.files.Remove(info.ID, httpio.PathParam(c, "*")); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)
 }
 
-func (u *fileHandlers) getStorage(c echo.Context) error {
-	info, err := u.requests.current(c, access.Viewer)
+func (fh *fileHandlers) getStorage(c echo.Context) error {
+	info, err := fh.requests.current(c, access.Viewer)
 	if err != nil {
 		return err
 	}
 	if c.QueryParam("list") != "true" {
-		return u.send(c, info)
+		return fh.send(c, info)
 	}
-	all, err := u.files.List(info.ID, strings.Trim(httpio.PathParam(c, "*"), "/"))
+	all, err := fh.files.List(info.ID, strings.Trim(httpio.PathParam(c, "*"), "/"))
 	if err != nil {
 		return err
 	}
@@ -178,25 +178,25 @@ func (u *fileHandlers) getStorage(c echo.Context) error {
 	return storageListForm.Answer(c, http.StatusOK, &entries)
 }
 
-func (u *fileHandlers) postStorage(c echo.Context) error {
-	info, err := u.requests.current(c, access.Operator)
+func (fh *fileHandlers) postStorage(c echo.Context) error {
+	info, err := fh.requests.current(c, access.Operator)
 	if err != nil {
 		return err
 	}
-	saved, err := u.save(c, info)
+	saved, err := fh.save(c, info)
 	if err != nil {
 		return err
 	}
 	return storageForm.Answer(c, http.StatusOK, &storageAnswer{OK: true, Path: saved.Path})
 }
 
-func (u *fileHandlers) deleteStorage(c echo.Context) error {
-	info, err := u.requests.current(c, access.Operator)
+func (fh *fileHandlers) deleteStorage(c echo.Context) error {
+	info, err := fh.requests.current(c, access.Operator)
 	if err != nil {
 		return err
 	}
 	name := httpio.PathParam(c, "*")
-	if err := u.files.Remove(info.ID, name); err != nil {
+	if err := fh.files.Remove(info.ID, name); err != nil {
 		return err
 	}
 	return storageForm.Answer(c, http.StatusOK, &storageAnswer{OK: true, Path: name})

@@ -54,19 +54,19 @@ func messageID(c echo.Context, inBody wire.MessageID) (wire.MessageID, error) {
 }
 
 // postMessage sends a message to the session's agents.
-func (s *messages) postMessage(c echo.Context) error {
-	info, err := s.requests.require(c, access.Operator)
+func (m *messages) postMessage(c echo.Context) error {
+	info, err := m.requests.require(c, access.Operator)
 	if err != nil {
 		return err
 	}
-	in, err := userMessageForm.Read(c, s.frameBytes)
+	in, err := userMessageForm.Read(c, m.frameBytes)
 	if err != nil {
 		return err
 	}
 	if in.MessageID, err = messageID(c, in.MessageID); err != nil {
 		return err
 	}
-	answer, err := s.requests.deliverAndWait(c, info.ID, wire.Message{Session: info.ID, ID: in.MessageID, Data: in})
+	answer, err := m.requests.deliverAndWait(c, info.ID, wire.Message{Session: info.ID, ID: in.MessageID, Data: in})
 	if err != nil {
 		return err
 	}
@@ -75,19 +75,19 @@ func (s *messages) postMessage(c echo.Context) error {
 }
 
 // postActions applies actions to the session's desktop.
-func (s *messages) postActions(c echo.Context) error {
-	info, err := s.requests.require(c, access.Operator)
+func (m *messages) postActions(c echo.Context) error {
+	info, err := m.requests.require(c, access.Operator)
 	if err != nil {
 		return err
 	}
-	in, err := emitForm.Read(c, s.frameBytes)
+	in, err := emitForm.Read(c, m.frameBytes)
 	if err != nil {
 		return err
 	}
 	if in.MessageID, err = messageID(c, in.MessageID); err != nil {
 		return err
 	}
-	answer, err := s.requests.deliverAndWait(c, info.ID, wire.Message{Session: info.ID, ID: in.MessageID, Data: in})
+	answer, err := m.requests.deliverAndWait(c, info.ID, wire.Message{Session: info.ID, ID: in.MessageID, Data: in})
 	if err != nil {
 		return err
 	}
@@ -95,8 +95,8 @@ func (s *messages) postActions(c echo.Context) error {
 }
 
 // getSnapshot responds with the state of a session, or of some of its monitors.
-func (s *messages) getSnapshot(c echo.Context) error {
-	info, err := s.requests.require(c, access.Viewer)
+func (m *messages) getSnapshot(c echo.Context) error {
+	info, err := m.requests.require(c, access.Viewer)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (s *messages) getSnapshot(c echo.Context) error {
 		monitors = append(monitors, wire.MonitorID(m))
 	}
 	var state wire.SessionState
-	err = s.requests.withHandle(c, info, func(ctx context.Context, h *session.Handle) (err error) {
+	err = m.requests.withHandle(c, info, func(ctx context.Context, h *session.Handle) (err error) {
 		state, err = h.Snapshot(ctx, monitors)
 		return err
 	})
@@ -124,12 +124,12 @@ func (s *messages) getSnapshot(c echo.Context) error {
 	}
 	slices.Sort(monitors)
 	key := fmt.Sprint("snapshot ", info.ID, " ", state.LastMessageID, " ", monitors)
-	shared, done, err := s.budget.ShareEncoded(c.Request().Context(), access.Caller(c).User, key, func() *httpio.Encoded {
+	shared, done, err := m.budget.ShareEncoded(c.Request().Context(), access.Caller(c).User, key, func() *httpio.Encoded {
 		e := &httpio.Encoded{}
 		if len(monitors) == 0 {
 			e.Hash = desktop.HashOf(state)
 		}
-		state.HeartbeatMS = int(s.heartbeat.Milliseconds())
+		state.HeartbeatMS = int(m.heartbeat.Milliseconds())
 		e.Body = stateForm().Append(nil, &state)
 		return e
 	})
@@ -144,11 +144,11 @@ func (s *messages) getSnapshot(c echo.Context) error {
 }
 
 // getEvents responds with a page of the log, or streams it to clients that want that.
-func (s *messages) getEvents(c echo.Context) error {
+func (m *messages) getEvents(c echo.Context) error {
 	if r := c.Request(); r.Method == http.MethodGet && access.WantsStream(r) {
-		return s.stream(c)
+		return m.stream(c)
 	}
-	info, err := s.requests.require(c, access.Viewer)
+	info, err := m.requests.require(c, access.Viewer)
 	if err != nil {
 		return err
 	}
@@ -163,12 +163,12 @@ func (s *messages) getEvents(c echo.Context) error {
 		}
 	}
 	// While the page is encoded, its events exist twice.
-	reservation, err := s.budget.Reserve(c.Request().Context(), access.Caller(c).User, 2*httpio.MaxPageBytes)
+	reservation, err := m.budget.Reserve(c.Request().Context(), access.Caller(c).User, 2*httpio.MaxPageBytes)
 	if err != nil {
 		return err
 	}
 	defer reservation.Release()
-	page, err := s.readPage(c, info, after, limit)
+	page, err := m.readPage(c, info, after, limit)
 	if err != nil {
 		return err
 	}
@@ -177,8 +177,8 @@ func (s *messages) getEvents(c echo.Context) error {
 }
 
 // readPage reads and encodes a page of the log.
-func (s *messages) readPage(c echo.Context, info session.Info, after wire.Position, limit int) (page []byte, err error) {
-	err = s.requests.withHandle(c, info, func(ctx context.Context, h *session.Handle) error {
+func (m *messages) readPage(c echo.Context, info session.Info, after wire.Position, limit int) (page []byte, err error) {
+	err = m.requests.withHandle(c, info, func(ctx context.Context, h *session.Handle) error {
 		events, err := readEvents(ctx, h, after, limit)
 		if err == nil {
 			page = encodeEventPage(events, after, info.Top)

@@ -110,32 +110,32 @@ func (p *plans) postAnswer(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	in, err := planReplyForm.Read(c, p.frameBytes)
+	r, err := planReplyForm.Read(c, p.frameBytes)
 	if err != nil {
 		return err
 	}
-	answer := in.message()
+	answer := r.message()
 	if answer == nil {
 		return problem.Query("type", "Want hitl_plan_response, hitl_approval_response, hitl_input_response or hitl_clarification_response.")
 	}
-	return p.send(c, info, in.MessageID, answer)
+	return p.send(c, info, r.MessageID, answer)
 }
 
 // message returns the answer as the message that a WebSocket client sends.
-func (in *planReply) message() wire.ClientPayload {
-	switch in.Type {
+func (r *planReply) message() wire.ClientPayload {
+	switch r.Type {
 	case "hitl_plan_response":
 		return wire.HITLPlanResponse{
-			RequestID: in.RequestID, Action: wire.PlanAnswer(in.Action), Comment: in.Comment, Instruction: in.Instruction,
+			RequestID: r.RequestID, Action: wire.PlanAnswer(r.Action), Comment: r.Comment, Instruction: r.Instruction,
 		}
 	case "hitl_approval_response":
 		return wire.HITLApprovalResponse{
-			RequestID: in.RequestID, TodoID: in.TodoID, Action: wire.TodoAnswer(in.Action), Comment: in.Comment, Reason: in.Reason,
+			RequestID: r.RequestID, TodoID: r.TodoID, Action: wire.TodoAnswer(r.Action), Comment: r.Comment, Reason: r.Reason,
 		}
 	case "hitl_input_response":
-		return wire.HITLInputResponse{RequestID: in.RequestID, Field: in.Field, Value: in.Value}
+		return wire.HITLInputResponse{RequestID: r.RequestID, Field: r.Field, Value: r.Value}
 	case "hitl_clarification_response":
-		return wire.HITLClarificationResponse{RequestID: in.RequestID, Value: in.Value}
+		return wire.HITLClarificationResponse{RequestID: r.RequestID, Value: r.Value}
 	}
 	return nil
 }

@@ -64,23 +64,23 @@ func (s *sessionHandlers) routes() []openapi.Route {
 	}
 }
 
-func (s *messages) routes() []openapi.Route {
+func (m *messages) routes() []openapi.Route {
 	const tag = "conversation"
 	return []openapi.Route{
 		{
-			Method: http.MethodPost, Path: "/api/sessions/:session/messages", Guard: openapi.GuardIdentity, Handler: s.postMessage, Tag: tag,
+			Method: http.MethodPost, Path: "/api/sessions/:session/messages", Guard: openapi.GuardIdentity, Handler: m.postMessage, Tag: tag,
 			Summary: "Send a message to the session's agents", Headers: []openapi.Param{idempotency}, Body: openapi.JSONBody(userMessageForm),
 			Detail:  "Responds once the message is accepted, queued or rejected. A rejection is a problem with its code.",
 			Answers: openapi.Success(http.StatusAccepted, "MESSAGE_ACCEPTED or MESSAGE_QUEUED, as it is in the log.", &openapi.Content{Media: echo.MIMEApplicationJSON, Ref: "ServerEvent"}),
 		},
 		{
-			Method: http.MethodPost, Path: "/api/sessions/:session/actions", Guard: openapi.GuardIdentity, Handler: s.postActions, Tag: tag,
+			Method: http.MethodPost, Path: "/api/sessions/:session/actions", Guard: openapi.GuardIdentity, Handler: m.postActions, Tag: tag,
 			Summary: "Apply actions to the session's desktop", Headers: []openapi.Param{idempotency}, Body: openapi.JSONBody(emitForm),
 			Detail:  "For programs that open a window, raise a notification and so on without an agent.",
 			Answers: openapi.Success(http.StatusOK, "The actions are committed.", openapi.JSONBody(emittedForm)),
 		},
 		{
-			Method: http.MethodGet, Path: "/api/sessions/:session/snapshot", Guard: openapi.GuardIdentity, Handler: s.getSnapshot, Tag: tag,
+			Method: http.MethodGet, Path: "/api/sessions/:session/snapshot", Guard: openapi.GuardIdentity, Handler: m.getSnapshot, Tag: tag,
 			Summary: "The whole state of the session",
 			Query:   []openapi.Param{{Name: "monitor", Doc: "Only this monitor.", Repeated: true}},
 			Headers: []openapi.Param{{Name: "If-None-Match", Doc: "The ETag of an earlier response."}},
@@ -89,7 +89,7 @@ func (s *messages) routes() []openapi.Route {
 				openapi.Answer{Status: http.StatusNotModified, Doc: "Unchanged since."}),
 		},
 		{
-			Method: http.MethodGet, Path: access.PathEvents, Guard: openapi.GuardIdentity, Handler: s.getEvents, Tag: tag,
+			Method: http.MethodGet, Path: access.PathEvents, Guard: openapi.GuardIdentity, Handler: m.getEvents, Tag: tag,
 			Summary: "The session's log, page by page or as a stream",
 			Detail: "With Accept: text/event-stream it is an endless stream of Server-Sent Events that begins with session_state; " +
 				"the id of an event is its message_id, and Last-Event-ID or, without that, last_event_id or resume_from continues after it. " +

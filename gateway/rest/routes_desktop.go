@@ -14,6 +14,11 @@ func (o *desktopHandlers) routes() []openapi.Route {
 			Summary: "What a desktop needs to know about the hub", Answers: openapi.Success(http.StatusOK, "The hub.", openapi.JSONBody(hubForm)),
 		},
 		{
+			Method: http.MethodPost, Path: "/api/approval-tests", Guard: openapi.GuardIdentity, Handler: o.testApproval, Tag: tag,
+			Summary: "How auto-approval rules decide on a command line", Detail: "Nothing is run or stored.", Body: openapi.JSONBody(approvalTestForm),
+			Answers: openapi.Success(http.StatusOK, "The decision and its reason.", openapi.JSONBody(approvalResultForm)),
+		},
+		{
 			Method: http.MethodGet, Path: "/api/apps", Guard: openapi.GuardIdentity, Handler: o.getApps, Tag: tag,
 			Summary: "The apps on the desktop", Answers: openapi.Success(http.StatusOK, "The apps.", openapi.JSONBody(appsForm)),
 		},

@@ -28,11 +28,11 @@ func fileAnswers() []openapi.Answer {
 	}
 }
 
-func (u *fileHandlers) routes() []openapi.Route {
+func (fh *fileHandlers) routes() []openapi.Route {
 	const tag = "files"
 	file := openapi.Bytes(echo.MIMEOctetStream)
 	save := openapi.Route{
-		Guard: openapi.GuardIdentity, Handler: u.put, Tag: tag, Path: "/api/sessions/:session/files/*", Body: file,
+		Guard: openapi.GuardIdentity, Handler: fh.put, Tag: tag, Path: "/api/sessions/:session/files/*", Body: file,
 		Summary: "Store a file", Detail: "The body is the file. It replaces an existing file of that name.",
 		Answers: openapi.Success(http.StatusCreated, "The file is stored.", openapi.JSONBody(fileEntryForm)),
 	}
@@ -40,35 +40,35 @@ func (u *fileHandlers) routes() []openapi.Route {
 	put.Method, post.Method = http.MethodPut, http.MethodPost
 	return []openapi.Route{
 		{
-			Method: http.MethodGet, Path: "/api/sessions/:session/files", Guard: openapi.GuardIdentity, Handler: u.list, Tag: tag,
+			Method: http.MethodGet, Path: "/api/sessions/:session/files", Guard: openapi.GuardIdentity, Handler: fh.list, Tag: tag,
 			Summary: "List a folder of the session's files", Query: []openapi.Param{{Name: "folder", Doc: "The folder; the top folder when absent."}},
 			Answers: openapi.Success(http.StatusOK, "The content of the folder.", openapi.JSONBody(fileListForm)),
 		},
 		put, post,
 		{
-			Method: http.MethodGet, Path: "/api/sessions/:session/files/*", Guard: openapi.GuardIdentity, Handler: u.get, Tag: tag,
+			Method: http.MethodGet, Path: "/api/sessions/:session/files/*", Guard: openapi.GuardIdentity, Handler: fh.get, Tag: tag,
 			Summary: "Fetch a file", Headers: fileHeaders,
 			Detail:  "Nothing in the file can run on the hub's origin: all files except images, audio, video and plain text are sent as attachments.",
 			Answers: append(openapi.Success(http.StatusOK, "The file.", file), fileAnswers()...),
 		},
 		{
-			Method: http.MethodDelete, Path: "/api/sessions/:session/files/*", Guard: openapi.GuardIdentity, Handler: u.delete, Tag: tag,
+			Method: http.MethodDelete, Path: "/api/sessions/:session/files/*", Guard: openapi.GuardIdentity, Handler: fh.delete, Tag: tag,
 			Summary: "Delete a file", Answers: openapi.NoContent("Deleted."),
 		},
 		{
-			Method: http.MethodGet, Path: access.PathStorage, Guard: openapi.GuardIdentity, Handler: u.getStorage, Tag: tag,
+			Method: http.MethodGet, Path: access.PathStorage, Guard: openapi.GuardIdentity, Handler: fh.getStorage, Tag: tag,
 			Summary: "Fetch a file or list a folder, for the desktop dialect",
 			Query:   []openapi.Param{sessionQuery, {Name: "list", Doc: "true to list the folder instead."}, {Name: "token", Doc: "The token, where tokens in URLs are enabled."}},
 			Headers: fileHeaders,
 			Answers: append(openapi.Success(http.StatusOK, "The listing, or the file.", openapi.JSONBody(storageListForm)), fileAnswers()...),
 		},
 		{
-			Method: http.MethodPost, Path: "/api/storage/*", Guard: openapi.GuardIdentity, Handler: u.postStorage, Tag: tag,
+			Method: http.MethodPost, Path: "/api/storage/*", Guard: openapi.GuardIdentity, Handler: fh.postStorage, Tag: tag,
 			Summary: "Store a file, for the desktop dialect", Query: []openapi.Param{sessionQuery}, Body: file,
 			Answers: openapi.Success(http.StatusOK, "The file is stored.", openapi.JSONBody(storageForm)),
 		},
 		{
-			Method: http.MethodDelete, Path: "/api/storage/*", Guard: openapi.GuardIdentity, Handler: u.deleteStorage, Tag: tag,
+			Method: http.MethodDelete, Path: "/api/storage/*", Guard: openapi.GuardIdentity, Handler: fh.deleteStorage, Tag: tag,
 			Summary: "Delete a file, for the desktop dialect", Query: []openapi.Param{sessionQuery},
 			Answers: openapi.Success(http.StatusOK, "Deleted.", openapi.JSONBody(storageForm)),
 		},

@@ -54,11 +54,11 @@ var (
 )
 
 // routes are the routes of rows, digests, tasks and transcripts.
-func (s *histories) routes() []openapi.Route {
-	return slices.Concat(s.rowRoutes(), s.taskRoutes(), s.transcriptRoutes())
+func (h *histories) routes() []openapi.Route {
+	return slices.Concat(h.rowRoutes(), h.taskRoutes(), h.transcriptRoutes())
 }
 
-func (s *histories) rowRoutes() []openapi.Route {
+func (h *histories) rowRoutes() []openapi.Route {
 	const tag = "conversation"
 	query := []openapi.Param{
 		{Name: "monitor", Doc: "The monitor of the conversation; monitor-0 when absent."},
@@ -67,13 +67,13 @@ func (s *histories) rowRoutes() []openapi.Route {
 	}
 	return []openapi.Route{
 		{
-			Method: http.MethodGet, Path: "/api/sessions/:session/rows", Guard: openapi.GuardIdentity, Handler: s.getRows, Tag: tag,
+			Method: http.MethodGet, Path: "/api/sessions/:session/rows", Guard: openapi.GuardIdentity, Handler: h.getRows, Tag: tag,
 			Summary: "List the visible rows of a conversation, newest page first",
 			Detail:  "200 rows when limit is absent. A page may be shorter than its limit because of its size. Rewound rows are not included.",
 			Query:   query, Answers: openapi.Success(http.StatusOK, "A page of rows.", openapi.JSONBody(rowListForm)),
 		},
 		{
-			Method: http.MethodGet, Path: "/api/sessions/:session/messages", Guard: openapi.GuardIdentity, Handler: s.getNotes, Tag: tag,
+			Method: http.MethodGet, Path: "/api/sessions/:session/messages", Guard: openapi.GuardIdentity, Handler: h.getNotes, Tag: tag,
 			Summary: "A digest of a conversation",
 			Detail: "The messages of limit rows, 200 when it is absent: one for most rows, none for thoughts. " +
 				"Inputs and outputs of tools are shortened. The newest page ends with the tools that are running.",
@@ -110,8 +110,8 @@ func rowQuery(c echo.Context) (q session.RowQuery, err error) {
 
 // readRows reads the rows that a request asks for and passes them to use while memory is reserved
 // for them.
-func (s *histories) readRows(c echo.Context, use func(session.Info, session.RowQuery, session.RowPage) error) error {
-	info, err := s.requests.require(c, access.Viewer)
+func (h *histories) readRows(c echo.Context, use func(session.Info, session.RowQuery, session.RowPage) error) error {
+	info, err := h.requests.require(c, access.Viewer)
 	if err != nil {
 		return err
 	}
@@ -119,8 +119,8 @@ func (s *histories) readRows(c echo.Context, use func(session.Info, session.RowQ
 	if err != nil {
 		return err
 	}
-	return s.budget.WithPage(c.Request().Context(), access.Caller(c).User, func(ctx context.Context) error {
-		page, err := s.hub.Rows(ctx, info.ID, q)
+	return h.budget.WithPage(c.Request().Context(), access.Caller(c).User, func(ctx context.Context) error {
+		page, err := h.hub.Rows(ctx, info.ID, q)
 		if err != nil {
 			return err
 		}
@@ -129,8 +129,8 @@ func (s *histories) readRows(c echo.Context, use func(session.Info, session.RowQ
 }
 
 // getRows responds with rows.
-func (s *histories) getRows(c echo.Context) error {
-	return s.readRows(c, func(_ session.Info, _ session.RowQuery, page session.RowPage) error {
+func (h *histories) getRows(c echo.Context) error {
+	return h.readRows(c, func(_ session.Info, _ session.RowQuery, page session.RowPage) error {
 		list := rowList{Rows: page.Rows, More: page.More}
 		var buf []byte
 		size := 0
@@ -149,11 +149,11 @@ func (s *histories) getRows(c echo.Context) error {
 }
 
 // getNotes responds with a digest of rows.
-func (s *histories) getNotes(c echo.Context) error {
-	return s.readRows(c, func(info session.Info, q session.RowQuery, page session.RowPage) error {
+func (h *histories) getNotes(c echo.Context) error {
+	return h.readRows(c, func(info session.Info, q session.RowQuery, page session.RowPage) error {
 		var working []wire.AgentState
 		if q.Newest() && info.Working {
-			err := s.requests.withHandle(c, info, func(ctx context.Context, h *session.Handle) error {
+			err := h.requests.withHandle(c, info, func(ctx context.Context, h *session.Handle) error {
 				state, err := h.Snapshot(ctx, []wire.MonitorID{q.Monitor})
 				working = slices.DeleteFunc(slices.Clone(state.Agents), func(a wire.AgentState) bool { return a.MonitorID != q.Monitor })
 				return err

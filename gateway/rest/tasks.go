@@ -28,9 +28,9 @@ type taskList struct {
 
 var taskListForm = httpio.FormOf[taskList]()
 
-func (s *histories) taskRoutes() []openapi.Route {
+func (h *histories) taskRoutes() []openapi.Route {
 	return []openapi.Route{{
-		Method: http.MethodGet, Path: "/api/sessions/:session/tasks", Guard: openapi.GuardIdentity, Handler: s.getTasks, Tag: "conversation",
+		Method: http.MethodGet, Path: "/api/sessions/:session/tasks", Guard: openapi.GuardIdentity, Handler: h.getTasks, Tag: "conversation",
 		Summary: "List the tasks of agents and those they delegated",
 		Detail:  "A task is a turn of an agent. The newest 500 are stored; a page has 100 when limit is absent.",
 		Query: []openapi.Param{
@@ -67,8 +67,8 @@ func taskQuery(c echo.Context) (q history.TaskQuery, err error) {
 	return q, err
 }
 
-func (s *histories) getTasks(c echo.Context) error {
-	info, err := s.requests.require(c, access.Viewer)
+func (h *histories) getTasks(c echo.Context) error {
+	info, err := h.requests.require(c, access.Viewer)
 	if err != nil {
 		return err
 	}
@@ -76,9 +76,9 @@ func (s *histories) getTasks(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.budget.WithPage(c.Request().Context(), access.Caller(c).User, func(ctx context.Context) (err error) {
+	return h.budget.WithPage(c.Request().Context(), access.Caller(c).User, func(ctx context.Context) (err error) {
 		list := taskList{}
-		if list.Tasks, list.More, err = s.hub.Tasks(ctx, info.ID, q); err != nil {
+		if list.Tasks, list.More, err = h.hub.Tasks(ctx, info.ID, q); err != nil {
 			return err
 		}
 		return taskListForm.Answer(c, http.StatusOK, &list)

@@ -41,10 +41,10 @@ var (
 
 // readNotes reads the newest part of the conversations on some monitors, and passes each to use
 // while memory is reserved for it.
-func (s *histories) readNotes(c echo.Context, info session.Info, monitors []wire.MonitorID, use func(wire.MonitorID, []history.Note, bool)) error {
-	return s.budget.WithPage(c.Request().Context(), access.Caller(c).User, func(ctx context.Context) error {
+func (h *histories) readNotes(c echo.Context, info session.Info, monitors []wire.MonitorID, use func(wire.MonitorID, []history.Note, bool)) error {
+	return h.budget.WithPage(c.Request().Context(), access.Caller(c).User, func(ctx context.Context) error {
 		for _, m := range monitors {
-			page, err := s.hub.Rows(ctx, info.ID, session.RowQuery{Monitor: m, Limit: rowLimit.Default()})
+			page, err := h.hub.Rows(ctx, info.ID, session.RowQuery{Monitor: m, Limit: rowLimit.Default()})
 			if err != nil {
 				return err
 			}
@@ -55,8 +55,8 @@ func (s *histories) readNotes(c echo.Context, info session.Info, monitors []wire
 	})
 }
 
-func (s *histories) getTranscript(c echo.Context) error {
-	info, state, err := s.requests.readState(c)
+func (h *histories) getTranscript(c echo.Context) error {
+	info, state, err := h.requests.readState(c)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (s *histories) getTranscript(c echo.Context) error {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n", cmp.Or(info.Title, string(info.ID)))
-	err = s.readNotes(c, info, monitors, func(m wire.MonitorID, notes []history.Note, more bool) {
+	err = h.readNotes(c, info, monitors, func(m wire.MonitorID, notes []history.Note, more bool) {
 		if len(notes) == 0 {
 			return
 		}
@@ -110,13 +110,13 @@ func writeNote(b *strings.Builder, n *history.Note) {
 
 // postRestore responds with the actions that show the windows of a session; the caller applies them
 // to its own desktop.
-func (s *histories) postRestore(c echo.Context) error {
-	info, state, err := s.requests.readState(c)
+func (h *histories) postRestore(c echo.Context) error {
+	info, state, err := h.requests.readState(c)
 	if err != nil {
 		return err
 	}
 	out := restored{Actions: state.WindowActions(), ContextMessages: []contextMessage{}}
-	err = s.readNotes(c, info, []wire.MonitorID{"monitor-0"}, func(_ wire.MonitorID, notes []history.Note, _ bool) {
+	err = h.readNotes(c, info, []wire.MonitorID{"monitor-0"}, func(_ wire.MonitorID, notes []history.Note, _ bool) {
 		for _, n := range notes {
 			if n.Type == history.NoteText && n.Role != history.NoteSystem {
 				out.ContextMessages = append(out.ContextMessages, contextMessage{Role: string(n.Role), Content: n.Content})
@@ -129,16 +129,16 @@ func (s *histories) postRestore(c echo.Context) error {
 	return restoredForm.Answer(c, http.StatusOK, &out)
 }
 
-func (s *histories) transcriptRoutes() []openapi.Route {
+func (h *histories) transcriptRoutes() []openapi.Route {
 	const tag = "desktop"
 	return []openapi.Route{
 		{
-			Method: http.MethodGet, Path: "/api/sessions/:session/transcript", Guard: openapi.GuardIdentity, Handler: s.getTranscript, Tag: tag,
+			Method: http.MethodGet, Path: "/api/sessions/:session/transcript", Guard: openapi.GuardIdentity, Handler: h.getTranscript, Tag: tag,
 			Summary: "The conversations of a session as Markdown", Detail: "The newest part of each monitor's conversation, as much as fits into a page of messages.",
 			Answers: openapi.Success(http.StatusOK, "The transcript.", openapi.JSONBody(transcriptForm)),
 		},
 		{
-			Method: http.MethodPost, Path: "/api/sessions/:session/restore", Guard: openapi.GuardIdentity, Handler: s.postRestore, Tag: tag,
+			Method: http.MethodPost, Path: "/api/sessions/:session/restore", Guard: openapi.GuardIdentity, Handler: h.postRestore, Tag: tag,
 			Summary: "The actions that show the windows of a session", Detail: "The caller applies the actions to its own desktop; no session is changed.",
 			Answers: openapi.Success(http.StatusOK, "The actions.", openapi.JSONBody(restoredForm)),
 		},

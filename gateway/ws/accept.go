@@ -27,20 +27,20 @@ const (
 
 // serveNative handles GET /ws/{session}, the WebSocket of our own clients.
 func (s *Server) serveNative(c echo.Context) error {
-	w, err := nativeConnectRequest(c, protocolPlain)
+	r, err := nativeConnectRequest(c, protocolPlain)
 	if err != nil {
 		return err
 	}
-	return s.acceptWebSocket(c, &w, s.authenticator.Identify)
+	return s.acceptWebSocket(c, &r, s.authenticator.Identify)
 }
 
 // serveDesktop handles GET /ws, the WebSocket of desktops written for YAAR.
 func (s *Server) serveDesktop(c echo.Context) error {
-	w, err := desktopConnectRequest(c)
+	r, err := desktopConnectRequest(c)
 	if err != nil {
 		return err
 	}
-	return s.acceptWebSocket(c, &w, s.identifyDesktop)
+	return s.acceptWebSocket(c, &r, s.identifyDesktop)
 }
 
 // identifyDesktop is identify for a client that can send its token in the query only.
@@ -54,7 +54,7 @@ func (s *Server) identifyDesktop(c echo.Context) (auth.Identity, error) {
 
 // acceptWebSocket accepts a WebSocket. A client that authenticates in the handshake is refused over
 // HTTP; one that sends no credential must authenticate with its first frame.
-func (s *Server) acceptWebSocket(c echo.Context, w *connectRequest, identify func(echo.Context) (auth.Identity, error)) error {
+func (s *Server) acceptWebSocket(c echo.Context, r *connectRequest, identify func(echo.Context) (auth.Identity, error)) error {
 	if s.Draining() {
 		return problem.New(wire.CodeConnectionFailed, "This hub is shutting down.")
 	}
@@ -62,37 +62,37 @@ func (s *Server) acceptWebSocket(c echo.Context, w *connectRequest, identify fun
 		c.Response().Header().Set(echo.HeaderUpgrade, "websocket")
 		return problem.Status(http.StatusUpgradeRequired, "Only WebSockets are served here.")
 	}
-	w.credentialsChecked = time.Now()
+	r.credentialsChecked = time.Now()
 	who, err := identify(c)
 	if err != nil {
-		return s.acceptUnauthenticated(c, w, err)
+		return s.acceptUnauthenticated(c, r, err)
 	}
-	granted, err := s.admission.authorize(c.Request().Context(), who, w)
+	granted, err := s.admission.authorize(c.Request().Context(), who, r)
 	if err != nil {
 		return s.admission.refusalProblem(c, err)
 	}
-	cn, err := s.upgrade(c, w)
+	cn, err := s.upgrade(c, r)
 	if err != nil {
 		return err
 	}
-	cn.peer.admit(&who, granted, w)
-	s.startConn(cn, func(ctx context.Context) bool { return cn.attachSession(ctx, w) })
+	cn.peer.admit(&who, granted, r)
+	s.startConn(cn, func(ctx context.Context) bool { return cn.attachSession(ctx, r) })
 	return nil
 }
 
 // acceptUnauthenticated is acceptWebSocket for a client whose handshake had no valid credential.
 // Desktop clients cannot read an HTTP status but know the close code, so they are upgraded even
 // with a wrong credential and then closed.
-func (s *Server) acceptUnauthenticated(c echo.Context, w *connectRequest, err error) error {
+func (s *Server) acceptUnauthenticated(c echo.Context, r *connectRequest, err error) error {
 	denied, ok := errors.AsType[*auth.Error](err)
 	unknown := ok && denied.Code == wire.CodeAuthRequired
-	if !unknown && (!ok || w.protocol != protocolDesktop) {
+	if !unknown && (!ok || r.protocol != protocolDesktop) {
 		return s.authenticator.Failure(c, err)
 	}
 	if wait := s.limits.Address(access.Address(c)); wait > 0 {
 		return s.authenticator.RateLimited(c, wait)
 	}
-	cn, err := s.upgrade(c, w)
+	cn, err := s.upgrade(c, r)
 	if err != nil {
 		return err
 	}
@@ -102,14 +102,14 @@ func (s *Server) acceptUnauthenticated(c echo.Context, w *connectRequest, err er
 			cn.peer.refuse(ctx, &refusal{code: denied.Code, detail: denied.Reason})
 			return false
 		}
-		return cn.awaitAuth(ctx, w) && cn.attachSession(ctx, w)
+		return cn.awaitAuth(ctx, r) && cn.attachSession(ctx, r)
 	})
 	return nil
 }
 
 // upgrade upgrades a request to a WebSocket. On an error no response was written yet.
-func (s *Server) upgrade(c echo.Context, w *connectRequest) (*conn, error) {
-	cn := newConn(s, w.protocol)
+func (s *Server) upgrade(c echo.Context, r *connectRequest) (*conn, error) {
+	cn := newConn(s, r.protocol)
 	h := &handshake{ResponseWriter: c.Response(), conn: cn}
 	opts := &websocket.AcceptOptions{
 		// The middleware's check came first and is stricter: it also checks Host, while the library
@@ -117,7 +117,7 @@ func (s *Server) upgrade(c echo.Context, w *connectRequest) (*conn, error) {
 		InsecureSkipVerify: true,
 		CompressionMode:    websocket.CompressionDisabled,
 	}
-	if w.protocol != protocolDesktop {
+	if r.protocol != protocolDesktop {
 		opts.Subprotocols = []string{subprotocolBatch, subprotocol}
 	}
 	ws, err := websocket.Accept(h, c.Request(), opts)
@@ -133,11 +133,11 @@ func (s *Server) upgrade(c echo.Context, w *connectRequest) (*conn, error) {
 	ws.SetReadLimit(-1)                   // [frameReader] has limits of its own
 	switch {
 	case strings.EqualFold(ws.Subprotocol(), subprotocolBatch):
-		w.protocol = protocolBatch
+		r.protocol = protocolBatch
 	case ws.Subprotocol() != "":
-		w.protocol = protocolNative
+		r.protocol = protocolNative
 	}
-	cn.peer.ws, cn.frames.ws, cn.peer.protocol = ws, ws, w.protocol
+	cn.peer.ws, cn.frames.ws, cn.peer.protocol = ws, ws, r.protocol
 	return cn, nil
 }
 

@@ -105,11 +105,11 @@ func authResult(who auth.Identity) wire.AuthResult {
 	return wire.AuthResult{OK: true, User: who.User, Roles: roles}
 }
 
-// authorize returns the client's access to the session it asked for, and sets w.session to the id
+// authorize returns the client's access to the session it asked for, and sets r.session to the id
 // of that session. A missing session and one of another user give the same error. On success the
-// client holds a slot of the [authGate] until it calls w.releaseGate.
-func (a *admission) authorize(ctx context.Context, who auth.Identity, w *connectRequest) (access.Level, error) {
-	mayReconnect := w.protocol != protocolDesktop && cmp.Or(w.resumeFrom, w.seenPosition) != ""
+// client holds a slot of the [authGate] until it calls r.releaseGate.
+func (a *admission) authorize(ctx context.Context, who auth.Identity, r *connectRequest) (access.Level, error) {
+	mayReconnect := r.protocol != protocolDesktop && cmp.Or(r.resumeFrom, r.seenPosition) != ""
 	if !a.registry.hasCapacity(who.User, a.connectionLimit(who.User, mayReconnect)) {
 		return access.None, a.tooManyConnections(who.User)
 	}
@@ -117,51 +117,51 @@ func (a *admission) authorize(ctx context.Context, who auth.Identity, w *connect
 	if err != nil {
 		return access.None, err
 	}
-	granted, err := a.authorizeAdmitted(ctx, who, w)
+	granted, err := a.authorizeAdmitted(ctx, who, r)
 	if err != nil {
 		release()
 	}
-	w.releaseGate = release
+	r.releaseGate = release
 	return granted, err
 }
 
 // authorizeAdmitted is authorize for a client that holds a slot of the authGate.
-func (a *admission) authorizeAdmitted(ctx context.Context, who auth.Identity, w *connectRequest) (access.Level, error) {
-	w.rightsVersion = a.rights.version.Load()
-	if w.protocol != protocolDesktop {
-		return a.authorizeNative(ctx, who, w)
+func (a *admission) authorizeAdmitted(ctx context.Context, who auth.Identity, r *connectRequest) (access.Level, error) {
+	r.rightsVersion = a.rights.version.Load()
+	if r.protocol != protocolDesktop {
+		return a.authorizeNative(ctx, who, r)
 	}
 	// The desktop protocol has no resuming.
 	if err := a.limitConnects(ctx, who, false); err != nil {
 		return access.None, err
 	}
 	var err error
-	if w.session, w.knownSession, err = a.sessions.ResolveDesktop(ctx, who, w.session); err != nil {
+	if r.session, r.knownSession, err = a.sessions.ResolveDesktop(ctx, who, r.session); err != nil {
 		return access.None, err
 	}
-	granted, info, err := a.sessions.Access(ctx, who, w.session)
-	w.session = cmp.Or(info.ID, w.session)
+	granted, info, err := a.sessions.Access(ctx, who, r.session)
+	r.session = cmp.Or(info.ID, r.session)
 	return granted, err
 }
 
 // authorizeNative is authorizeAdmitted for clients that have their session in the path. A name that
 // the user has not given to a session yet creates one, except over SSE, which only reads.
-func (a *admission) authorizeNative(ctx context.Context, who auth.Identity, w *connectRequest) (access.Level, error) {
-	granted, info, err := a.sessions.Access(ctx, who, w.session)
-	called := w.session
-	w.session = cmp.Or(info.ID, called)
-	w.reconnects = err == nil && a.isReconnect(ctx, w, info.Top)
-	if limited := a.limitConnects(ctx, who, w.reconnects); limited != nil {
+func (a *admission) authorizeNative(ctx context.Context, who auth.Identity, r *connectRequest) (access.Level, error) {
+	granted, info, err := a.sessions.Access(ctx, who, r.session)
+	called := r.session
+	r.session = cmp.Or(info.ID, called)
+	r.reconnects = err == nil && a.isReconnect(ctx, r, info.Top)
+	if limited := a.limitConnects(ctx, who, r.reconnects); limited != nil {
 		return access.None, limited
 	}
-	if access.IsNotFound(err) && w.protocol != protocolSSE && session.IsName(called) && access.MayNameSessions(who) {
+	if access.IsNotFound(err) && r.protocol != protocolSSE && session.IsName(called) && access.MayNameSessions(who) {
 		if info, _, err = a.sessions.OpenNamed(ctx, session.NewSession{User: who.User, Name: called}); err == nil {
 			granted, info, err = a.sessions.Access(ctx, who, info.ID)
 		}
-		w.session = cmp.Or(info.ID, called)
+		r.session = cmp.Or(info.ID, called)
 	}
-	if w.session != called {
-		w.name = called
+	if r.session != called {
+		r.name = called
 	}
 	return granted, err
 }
@@ -199,15 +199,15 @@ func (a *admission) limitConnects(ctx context.Context, who auth.Identity, resume
 // position must be in the log. A position of the present owner's epoch that is not ahead of the log
 // is accepted without reading the log: it cannot be guessed, since epochs are times in
 // milliseconds, and most clients reconnect to the same owner.
-func (a *admission) isReconnect(ctx context.Context, w *connectRequest, top wire.Position) bool {
-	at, err := wire.ParsePosition(cmp.Or(w.resumeFrom, w.seenPosition))
+func (a *admission) isReconnect(ctx context.Context, r *connectRequest, top wire.Position) bool {
+	at, err := wire.ParsePosition(cmp.Or(r.resumeFrom, r.seenPosition))
 	if err != nil || at.Epoch == 0 || at.Compare(top) > 0 {
 		return false
 	}
 	if at.Epoch == top.Epoch {
 		return true
 	}
-	_, err = a.store.Read(ctx, w.session, at, 1)
+	_, err = a.store.Read(ctx, r.session, at, 1)
 	return err == nil
 }
 

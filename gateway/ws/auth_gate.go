@@ -26,13 +26,13 @@ func newAuthGate() authGate { return make(authGate, authGateSlots) }
 
 // acquire waits for a slot. The caller releases it with release, which may be called more than
 // once; the gate releases it after authGateHold.
-func (t authGate) acquire(ctx context.Context) (release func(), err error) {
+func (g authGate) acquire(ctx context.Context) (release func(), err error) {
 	select {
-	case t <- struct{}{}:
+	case g <- struct{}{}:
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	back := sync.OnceFunc(func() { <-t })
+	back := sync.OnceFunc(func() { <-g })
 	timer := time.AfterFunc(authGateHold, back)
 	return func() {
 		timer.Stop()

@@ -30,10 +30,10 @@ type conn struct {
 }
 
 // newConn returns a connection that is not accepted yet.
-func newConn(s *Server, d protocol) *conn {
+func newConn(s *Server, p protocol) *conn {
 	c := &conn{s: s}
 	c.peer.log, c.peer.timeouts, c.peer.conn = s.log, &s.cfg.Timeouts, c
-	c.peer.id, c.peer.protocol, c.peer.shared = access.NewConnectionID(), d, s.shared
+	c.peer.id, c.peer.protocol, c.peer.shared = access.NewConnectionID(), p, s.shared
 	c.frames = frameReader{link: &c.peer.link, limit: s.cfg.FrameBytes}
 	c.inbox = inbox{peer: &c.peer, admission: s.admission, rights: s.rights, sessions: s.sessions, trace: s.trace, from: session.Sender{Connection: c.peer.id}}
 	return c

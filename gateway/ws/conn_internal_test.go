@@ -159,12 +159,12 @@ func TestLinkReadsEverythingAndHoldsNothing(t *testing.T) {
 
 func TestConnectBurstSubsides(t *testing.T) {
 	t.Parallel()
-	var r connectBurst
+	var b connectBurst
 	tidied := 0
 	var allocated, work uint64
 	ticks := func(n int, arrived uint64) {
 		for range n {
-			if allocated += work; r.subsided(arrived, allocated) {
+			if allocated += work; b.subsided(arrived, allocated) {
 				tidied++
 			}
 		}

@@ -43,14 +43,14 @@ type connectRequest struct {
 }
 
 // nativeConnectRequest parses the request of a client that has its session in the path.
-func nativeConnectRequest(c echo.Context, d protocol) (connectRequest, error) {
+func nativeConnectRequest(c echo.Context, p protocol) (connectRequest, error) {
 	q := c.QueryParams()
-	w := connectRequest{protocol: d, session: wire.SessionID(c.Param("session")), resumeFrom: truncatePosition(q.Get("resume_from"))}
-	if err := w.session.Validate(); err != nil {
-		return w, problem.New(wire.CodeInvalidMessage, err.Error())
+	r := connectRequest{protocol: p, session: wire.SessionID(c.Param("session")), resumeFrom: truncatePosition(q.Get("resume_from"))}
+	if err := r.session.Validate(); err != nil {
+		return r, problem.New(wire.CodeInvalidMessage, err.Error())
 	}
-	w.client, w.seenPosition = clientID(q.Get("client_id")), truncatePosition(q.Get("seen"))
-	return w, w.setMonitors(q["monitor"])
+	r.client, r.seenPosition = clientID(q.Get("client_id")), truncatePosition(q.Get("seen"))
+	return r, r.setMonitors(q["monitor"])
 }
 
 // desktopConnectRequest parses the request of a desktop written for YAAR. Such clients send
@@ -58,19 +58,19 @@ func nativeConnectRequest(c echo.Context, d protocol) (connectRequest, error) {
 // hub has issued it.
 func desktopConnectRequest(c echo.Context) (connectRequest, error) {
 	q := c.QueryParams()
-	w := connectRequest{protocol: protocolDesktop, session: wire.SessionID(q.Get("sessionId")), resumeFrom: truncatePosition(q.Get("resume_from"))}
-	if w.session != "" {
-		if err := w.session.Validate(); err != nil {
-			return w, problem.New(wire.CodeInvalidMessage, err.Error())
+	r := connectRequest{protocol: protocolDesktop, session: wire.SessionID(q.Get("sessionId")), resumeFrom: truncatePosition(q.Get("resume_from"))}
+	if r.session != "" {
+		if err := r.session.Validate(); err != nil {
+			return r, problem.New(wire.CodeInvalidMessage, err.Error())
 		}
 	}
-	w.client = clientID(q.Get("client_id"))
-	err := w.setMonitors(q["monitorId"])
-	for i, id := range w.monitors {
-		w.numbered = w.numbered || wire.IsMonitorNumber(id)
-		w.monitors[i] = wire.NamedMonitor(id)
+	r.client = clientID(q.Get("client_id"))
+	err := r.setMonitors(q["monitorId"])
+	for i, id := range r.monitors {
+		r.numbered = r.numbered || wire.IsMonitorNumber(id)
+		r.monitors[i] = wire.NamedMonitor(id)
 	}
-	return w, err
+	return r, err
 }
 
 // clientID returns s as a client id, or "" if it is invalid: the id is only displayed, so a bad one
@@ -85,7 +85,7 @@ func clientID(s string) wire.ClientID {
 // truncatePosition cuts a position to maxResumeBytes; a longer text is no valid position anyway.
 func truncatePosition(resume string) string { return resume[:min(len(resume), maxResumeBytes)] }
 
-func (w *connectRequest) setMonitors(monitors []string) error {
+func (r *connectRequest) setMonitors(monitors []string) error {
 	if len(monitors) > maxMonitors {
 		return problem.New(wire.CodeInvalidMessage, "There are too many monitors in the query.")
 	}
@@ -94,7 +94,7 @@ func (w *connectRequest) setMonitors(monitors []string) error {
 		if err := id.Validate(); err != nil {
 			return problem.New(wire.CodeInvalidMessage, err.Error())
 		}
-		w.monitors = append(w.monitors, id)
+		r.monitors = append(r.monitors, id)
 	}
 	return nil
 }

@@ -44,22 +44,22 @@ type heartbeatState struct {
 // run advances the timing wheel until all connections are closed. Pings and the measure of
 // silence follow the heartbeat interval; credentials and access rights are checked at least every
 // checkInterval.
-func (b *heartbeat) run() {
-	ticker, clock := time.NewTicker(b.tickInterval()), time.NewTicker(min(b.tickInterval(), checkInterval))
+func (h *heartbeat) run() {
+	ticker, clock := time.NewTicker(h.tickInterval()), time.NewTicker(min(h.tickInterval(), checkInterval))
 	defer ticker.Stop()
 	defer clock.Stop()
-	var r connectBurst
+	var b connectBurst
 	var w credentialSweep
 	for {
 		select {
-		case <-b.registry.ctx.Done():
+		case <-h.registry.ctx.Done():
 			return
 		case now := <-clock.C:
-			b.checkCredentials(&w, now)
+			h.checkCredentials(&w, now)
 		case <-ticker.C:
-			b.advanceWheel(b.registry.shared.ticks.Add(1))
-			if r.subsided(b.registry.accepted.Load(), allocatedBytes()) {
-				b.registry.wg.Go(debug.FreeOSMemory)
+			h.advanceWheel(h.registry.shared.ticks.Add(1))
+			if b.subsided(h.registry.accepted.Load(), allocatedBytes()) {
+				h.registry.wg.Go(debug.FreeOSMemory)
 			}
 		}
 	}
@@ -81,18 +81,18 @@ const (
 
 // subsided is called every tick with the total number of accepted connections and of allocated
 // bytes. It reports whether to return memory to the system.
-func (r *connectBurst) subsided(arrived, allocated uint64) bool {
-	calm := arrived == r.lastAccepted && allocated-r.lastAllocated < busyAllocBytes
-	r.lastAccepted, r.lastAllocated = arrived, allocated
+func (b *connectBurst) subsided(arrived, allocated uint64) bool {
+	calm := arrived == b.lastAccepted && allocated-b.lastAllocated < busyAllocBytes
+	b.lastAccepted, b.lastAllocated = arrived, allocated
 	if !calm {
-		r.quietTicks = 0
+		b.quietTicks = 0
 		return false
 	}
-	r.quietTicks++
-	if r.quietTicks < burstQuietTicks || arrived-r.freedAt < burstSize {
+	b.quietTicks++
+	if b.quietTicks < burstQuietTicks || arrived-b.freedAt < burstSize {
 		return false
 	}
-	r.freedAt = arrived
+	b.freedAt = arrived
 	return true
 }
 
@@ -104,15 +104,15 @@ func allocatedBytes() uint64 {
 }
 
 // advanceWheel pings the connections of one slot and checks those of some slots for silence.
-func (b *heartbeat) advanceWheel(tick int64) {
+func (h *heartbeat) advanceWheel(tick int64) {
 	slot := int(tick % wheelSlots)
 	for i := range silenceChecks {
-		for _, c := range b.registry.inSlot((slot + i*wheelSlots/silenceChecks) % wheelSlots) {
-			c.guard("check silence", func() { b.checkSilence(c, tick) })
+		for _, c := range h.registry.inSlot((slot + i*wheelSlots/silenceChecks) % wheelSlots) {
+			c.guard("check silence", func() { h.checkSilence(c, tick) })
 		}
 	}
-	for _, c := range b.registry.inSlot(slot) {
-		c.guard("send ping", func() { b.sendPing(c) })
+	for _, c := range h.registry.inSlot(slot) {
+		c.guard("send ping", func() { h.sendPing(c) })
 	}
 }
 
@@ -124,27 +124,27 @@ type credentialSweep struct {
 
 // checkCredentials checks a part of the slots for expired credentials, and looks up the access
 // rights of one slot if that is due.
-func (b *heartbeat) checkCredentials(w *credentialSweep, now time.Time) {
+func (h *heartbeat) checkCredentials(w *credentialSweep, now time.Time) {
 	w.slot = (w.slot + 1) % wheelSlots
 	for slot := w.slot % sweepTicks; slot < wheelSlots; slot += sweepTicks {
-		for _, c := range b.registry.inSlot(slot) {
-			c.guard("check credentials", func() { b.checkExpiry(c, now) })
+		for _, c := range h.registry.inSlot(slot) {
+			c.guard("check credentials", func() { h.checkExpiry(c, now) })
 		}
 	}
 	// A little early is better than one turn later.
-	if now.Sub(w.checked[w.slot]) < b.timeouts.Recheck-checkInterval {
+	if now.Sub(w.checked[w.slot]) < h.timeouts.Recheck-checkInterval {
 		return
 	}
 	// The owner of a session keeps the access; that of others depends on what the owner shares.
-	due := slices.DeleteFunc(b.registry.inSlot(w.slot), func(c *peer) bool { return c.granted() == access.Owner })
-	if len(due) == 0 || b.rechecking.Swap(true) {
+	due := slices.DeleteFunc(h.registry.inSlot(w.slot), func(c *peer) bool { return c.granted() == access.Owner })
+	if len(due) == 0 || h.rechecking.Swap(true) {
 		return
 	}
 	w.checked[w.slot] = now
 	// In a goroutine of its own: the store may be slow, and pings must go on.
-	b.registry.wg.Go(func() {
-		defer b.rechecking.Store(false)
-		b.rights.recheck(due)
+	h.registry.wg.Go(func() {
+		defer h.rechecking.Store(false)
+		h.rights.recheck(due)
 	})
 }
 
@@ -152,7 +152,7 @@ func (b *heartbeat) checkCredentials(w *credentialSweep, now time.Time) {
 var pingFrame = []byte{0x89, 0}
 
 // sendPing sends the ping of the connection's protocol.
-func (b *heartbeat) sendPing(c *peer) {
+func (h *heartbeat) sendPing(c *peer) {
 	tab := c.tab.Load()
 	if tab == nil {
 		return
@@ -162,7 +162,7 @@ func (b *heartbeat) sendPing(c *peer) {
 	}
 	if c.protocol == protocolDesktop || c.protocol == protocolPlain {
 		// Writing blocks while the socket is full.
-		b.registry.wg.Go(func() { c.guard("send ping", func() { ping(tab) }) })
+		h.registry.wg.Go(func() { c.guard("send ping", func() { ping(tab) }) })
 	}
 }
 
@@ -170,14 +170,14 @@ func ping(tab *broadcast.Tab) { _, _ = tab.WriteControl(pingFrame) }
 
 // checkSilence closes a connection that has been silent for too long. It cuts one that was asked to
 // close and does not, because its goroutine is blocked in a call of the session.
-func (b *heartbeat) checkSilence(c *peer, tick int64) {
+func (h *heartbeat) checkSilence(c *peer, tick int64) {
 	switch {
 	case !c.closing():
 	case c.heartbeat.closeSeenTick == 0:
 		c.heartbeat.closeSeenTick = tick
 		return
 	default:
-		if tick-c.heartbeat.closeSeenTick > b.ticksIn(2*b.timeouts.Close) {
+		if tick-c.heartbeat.closeSeenTick > h.ticksIn(2*h.timeouts.Close) {
 			_ = c.Close()
 		}
 		return
@@ -185,8 +185,8 @@ func (b *heartbeat) checkSilence(c *peer, tick int64) {
 	if c.tab.Load() == nil {
 		return // not attached yet: limitRead bounds it
 	}
-	if c.protocol != protocolSSE && tick-c.lastSeen.Load() > b.ticksIn(b.interval+b.timeouts.Pong) &&
-		!c.tab.Load().Moving(b.timeouts.Pong) { // the pong may be queued behind a large frame
+	if c.protocol != protocolSSE && tick-c.lastSeen.Load() > h.ticksIn(h.interval+h.timeouts.Pong) &&
+		!c.tab.Load().Moving(h.timeouts.Pong) { // the pong may be queued behind a large frame
 		c.sendToTab(wire.CodeConnectionTimeout.Notice(""))
 		c.closeWith(wire.CloseTooSlow, "no answer to a ping")
 	}
@@ -194,13 +194,13 @@ func (b *heartbeat) checkSilence(c *peer, tick int64) {
 
 // checkExpiry requests a new credential when that of the connection has expired, and closes the
 // connection when none comes in time.
-func (b *heartbeat) checkExpiry(c *peer, now time.Time) {
+func (h *heartbeat) checkExpiry(c *peer, now time.Time) {
 	who := c.identity.Load()
 	switch {
 	case c.tab.Load() == nil || c.closing():
 	case who.Expires.IsZero() || now.Before(who.Expires):
 	case c.heartbeat.refreshRequestedFor != who:
-		grace := b.timeouts.Refresh
+		grace := h.timeouts.Refresh
 		c.heartbeat.refreshRequestedFor, c.heartbeat.refreshDeadline = who, now.Add(grace)
 		c.sendToTab(wire.AuthRefreshRequired{ExpiresAt: wire.Millis(who.Expires.UnixMilli()), GraceMS: int(grace.Milliseconds())})
 	case now.After(c.heartbeat.refreshDeadline):
@@ -210,11 +210,11 @@ func (b *heartbeat) checkExpiry(c *peer, now time.Time) {
 }
 
 // tickInterval returns the interval of the wheel's ticks.
-func (b *heartbeat) tickInterval() time.Duration {
-	return max(b.interval/wheelSlots, time.Millisecond)
+func (h *heartbeat) tickInterval() time.Duration {
+	return max(h.interval/wheelSlots, time.Millisecond)
 }
 
 // ticksIn returns the number of ticks in d, rounded up.
-func (b *heartbeat) ticksIn(d time.Duration) int64 {
-	return int64((d + b.tickInterval() - 1) / b.tickInterval())
+func (h *heartbeat) ticksIn(d time.Duration) int64 {
+	return int64((d + h.tickInterval() - 1) / h.tickInterval())
 }

@@ -50,37 +50,37 @@ func (w pendingWork) kept() pendingWork {
 const maxCommandBatch = 64
 
 // handleFrame handles the messages in a frame. It blocks while the session has no room for them.
-func (b *inbox) handleFrame(ctx context.Context, frame []byte) {
-	b.complete(ctx, b.accept(frame))
+func (in *inbox) handleFrame(ctx context.Context, frame []byte) {
+	in.complete(ctx, in.accept(frame))
 }
 
 // accept handles the messages in a frame as far as that is possible without blocking, and delivers
 // those for the session together. It returns the rest, for complete, which must be called before the
 // next accept. The rest refers to frame.
-func (b *inbox) accept(frame []byte) (left pendingWork) {
+func (in *inbox) accept(frame []byte) (left pendingWork) {
 	if isPong(frame) {
 		return pendingWork{}
 	}
-	commands, _ := b.peer.shared.commandBuffers.Get().(*[]session.Command)
+	commands, _ := in.peer.shared.commandBuffers.Get().(*[]session.Command)
 	defer func() {
-		if rest := b.tryDeliver(commands); len(rest) > 0 {
+		if rest := in.tryDeliver(commands); len(rest) > 0 {
 			left.commands = rest
 		}
-		b.peer.shared.commandBuffers.Put(commands)
+		in.peer.shared.commandBuffers.Put(commands)
 	}()
-	if b.peer.protocol != protocolBatch {
-		if !b.acceptGuarded(frame, commands) {
+	if in.peer.protocol != protocolBatch {
+		if !in.acceptGuarded(frame, commands) {
 			return pendingWork{frame: frame, blocks: true}
 		}
 		return pendingWork{}
 	}
-	for len(frame) > 0 && !b.peer.closing() {
-		line, rest := b.cut(frame)
-		if len(line) > 0 && !b.acceptGuarded(line, commands) {
+	for len(frame) > 0 && !in.peer.closing() {
+		line, rest := in.cut(frame)
+		if len(line) > 0 && !in.acceptGuarded(line, commands) {
 			return pendingWork{frame: frame, blocks: true}
 		}
 		if frame = rest; len(*commands) == maxCommandBatch {
-			if undelivered := b.tryDeliver(commands); len(undelivered) > 0 {
+			if undelivered := in.tryDeliver(commands); len(undelivered) > 0 {
 				return pendingWork{commands: undelivered, frame: frame}
 			}
 		}
@@ -89,25 +89,25 @@ func (b *inbox) accept(frame []byte) (left pendingWork) {
 }
 
 // complete does what accept has left, and blocks where it must.
-func (b *inbox) complete(ctx context.Context, left pendingWork) {
+func (in *inbox) complete(ctx context.Context, left pendingWork) {
 	for !left.isEmpty() {
-		b.deliver(ctx, left.commands)
+		in.deliver(ctx, left.commands)
 		rest := left.frame
 		if left.blocks {
 			var message []byte
-			message, rest = b.cut(rest)
-			b.handleBlocking(ctx, message)
+			message, rest = in.cut(rest)
+			in.handleBlocking(ctx, message)
 		}
 		if left = (pendingWork{}); len(rest) > 0 {
-			left = b.accept(rest)
+			left = in.accept(rest)
 		}
 	}
 }
 
 // cut returns the first message of a frame and the rest. Only frames of the batch protocol have more
 // than one, each on a line.
-func (b *inbox) cut(frame []byte) (message, rest []byte) {
-	if b.peer.protocol != protocolBatch {
+func (in *inbox) cut(frame []byte) (message, rest []byte) {
+	if in.peer.protocol != protocolBatch {
 		return frame, nil
 	}
 	message, rest, _ = bytes.Cut(frame, []byte{'\n'})
@@ -116,13 +116,13 @@ func (b *inbox) cut(frame []byte) (message, rest []byte) {
 
 // tryDeliver delivers the collected commands to the session without blocking, and returns a copy of
 // those for which it has no room.
-func (b *inbox) tryDeliver(commands *[]session.Command) (left []session.Command) {
+func (in *inbox) tryDeliver(commands *[]session.Command) (left []session.Command) {
 	all := *commands
 	*commands = all[:0]
 	if len(all) == 0 {
 		return nil
 	}
-	if n := b.handle.TryDeliver(all); n < len(all) {
+	if n := in.handle.TryDeliver(all); n < len(all) {
 		left = slices.Clone(all[n:])
 	}
 	clear(all)
@@ -130,26 +130,26 @@ func (b *inbox) tryDeliver(commands *[]session.Command) (left []session.Command)
 }
 
 // deliver delivers commands to the session, and reports an error to the client.
-func (b *inbox) deliver(ctx context.Context, commands []session.Command) {
+func (in *inbox) deliver(ctx context.Context, commands []session.Command) {
 	if len(commands) == 0 {
 		return
 	}
-	if n, err := b.handle.DeliverAll(ctx, commands); err != nil {
+	if n, err := in.handle.DeliverAll(ctx, commands); err != nil {
 		for _, m := range commands[n:] {
-			b.peer.sendError(b.admission.refusalOf(ctx, err), m.Message.ID)
+			in.peer.sendError(in.admission.refusalOf(ctx, err), m.Message.ID)
 		}
 	}
 }
 
 // decode decodes a message for the connection's session. It reports an invalid one to the client, and
 // the connection stays open unless there are too many of them.
-func (b *inbox) decode(frame []byte) (m wire.Message, ok bool) {
-	m, err := b.peer.decode(frame)
-	if err == nil && m.Session != "" && m.Session != b.peer.session && m.Session != b.peer.name {
+func (in *inbox) decode(frame []byte) (m wire.Message, ok bool) {
+	m, err := in.peer.decode(frame)
+	if err == nil && m.Session != "" && m.Session != in.peer.session && m.Session != in.peer.name {
 		err = &wire.Error{Code: wire.CodeInvalidMessage, Path: "session_id", Message: "this connection is of another session", Ref: m.ID}
 	}
 	if err != nil {
-		b.rejectMalformed(err)
+		in.rejectMalformed(err)
 		return wire.Message{}, false
 	}
 	return m, true
@@ -157,16 +157,16 @@ func (b *inbox) decode(frame []byte) (m wire.Message, ok bool) {
 
 // acceptGuarded is acceptMessage, but a panic only closes the connection, so that the messages before
 // it take effect, if necessary in complete.
-func (b *inbox) acceptGuarded(frame []byte, commands *[]session.Command) (done bool) {
+func (in *inbox) acceptGuarded(frame []byte, commands *[]session.Command) (done bool) {
 	done = true
-	b.peer.guard("accept message", func() { done = b.acceptMessage(frame, commands) })
+	in.peer.guard("accept message", func() { done = in.acceptMessage(frame, commands) })
 	return done
 }
 
 // acceptMessage handles one message, or adds it to commands. It returns false, without any effect, if
 // handling the message may block.
-func (b *inbox) acceptMessage(frame []byte, commands *[]session.Command) bool {
-	m, ok := b.decode(frame)
+func (in *inbox) acceptMessage(frame []byte, commands *[]session.Command) bool {
+	m, ok := in.decode(frame)
 	if !ok {
 		return true
 	}
@@ -176,49 +176,49 @@ func (b *inbox) acceptMessage(frame []byte, commands *[]session.Command) bool {
 	case wire.Auth, wire.SubscribeMonitor:
 		return false
 	}
-	if wait := b.limits.Message(m.Data); wait > 0 {
-		b.rejectRateLimited(m.ID, wait)
+	if wait := in.limits.Message(m.Data); wait > 0 {
+		in.rejectRateLimited(m.ID, wait)
 		return true
 	}
-	if cmd, ok := b.command(&m); ok {
+	if cmd, ok := in.command(&m); ok {
 		*commands = append(*commands, cmd)
 	}
 	return true
 }
 
 // handleBlocking handles a message for which acceptMessage returned false.
-func (b *inbox) handleBlocking(ctx context.Context, frame []byte) {
-	m, ok := b.decode(frame)
+func (in *inbox) handleBlocking(ctx context.Context, frame []byte) {
+	m, ok := in.decode(frame)
 	if !ok {
 		return
 	}
-	if wait := b.limits.Message(m.Data); wait > 0 {
-		b.rejectRateLimited(m.ID, wait)
+	if wait := in.limits.Message(m.Data); wait > 0 {
+		in.rejectRateLimited(m.ID, wait)
 		return
 	}
 	switch p := m.Data.(type) {
 	case wire.Auth:
-		b.refreshAuth(ctx, p)
+		in.refreshAuth(ctx, p)
 	case wire.SubscribeMonitor:
-		b.from.Monitor = p.MonitorID
-		if b.peer.granted() >= access.Operator { // viewers watch a monitor without creating it
-			if cmd, ok := b.command(&m); ok {
-				b.deliver(ctx, []session.Command{cmd})
+		in.from.Monitor = p.MonitorID
+		if in.peer.granted() >= access.Operator { // viewers watch a monitor without creating it
+			if cmd, ok := in.command(&m); ok {
+				in.deliver(ctx, []session.Command{cmd})
 			}
 		}
-		b.handle.Watch(b.peer.tab.Load(), p.MonitorID) // after the command was delivered
+		in.handle.Watch(in.peer.tab.Load(), p.MonitorID) // after the command was delivered
 	}
 }
 
 // command returns the command for a message, if the client may send it.
-func (b *inbox) command(m *wire.Message) (session.Command, bool) {
-	if !b.peer.granted().May(m.Data) {
-		b.peer.sendError(&refusal{code: wire.CodeForbidden}, m.ID)
+func (in *inbox) command(m *wire.Message) (session.Command, bool) {
+	if !in.peer.granted().May(m.Data) {
+		in.peer.sendError(&refusal{code: wire.CodeForbidden}, m.ID)
 		return session.Command{}, false
 	}
 	assignMessageID(m)
-	b.trace(b.peer.session, m, "")
-	return session.Command{From: b.from, Message: *m}, true
+	in.trace(in.peer.session, m, "")
+	return session.Command{From: in.from, Message: *m}, true
 }
 
 // isPong recognises the pong message of our clients without decoding it. It is all that an idle
@@ -261,58 +261,58 @@ func assignMessageID(m *wire.Message) {
 func newMessageID() wire.MessageID { return wire.MessageID("hub-" + rand.Text()) }
 
 // rejectMalformed reports a message that could not be decoded.
-func (b *inbox) rejectMalformed(err error) {
+func (in *inbox) rejectMalformed(err error) {
 	n := wire.CodeInvalidMessage.Notice("")
 	if e, ok := errors.AsType[*wire.Error](err); ok {
 		n = e.Notice()
 	}
-	b.peer.sendToTab(n)
-	if b.limits.Bad() {
-		b.peer.closeWith(wire.CloseBadMessages, "too many messages that could not be understood")
+	in.peer.sendToTab(n)
+	if in.limits.Bad() {
+		in.peer.closeWith(wire.CloseBadMessages, "too many messages that could not be understood")
 	}
 }
 
 // rejectRateLimited reports a message over the rate limit. The third within a minute closes the
 // connection, since the client ignores the error.
-func (b *inbox) rejectRateLimited(id wire.MessageID, wait time.Duration) {
-	b.peer.sendError(&refusal{code: wire.CodeRateLimited, retryAfter: wait}, id)
-	if b.limits.Refused() {
-		b.peer.closeWith(wire.CloseRateLimited, retryReason(wait))
+func (in *inbox) rejectRateLimited(id wire.MessageID, wait time.Duration) {
+	in.peer.sendError(&refusal{code: wire.CodeRateLimited, retryAfter: wait}, id)
+	if in.limits.Refused() {
+		in.peer.closeWith(wire.CloseRateLimited, retryReason(wait))
 	}
 }
 
 // refreshAuth replaces the connection's credential by a new one of the same user, and applies the
 // access that it gives.
-func (b *inbox) refreshAuth(ctx context.Context, a wire.Auth) {
-	old := b.peer.identity.Load()
-	who, err := b.admission.authenticateMessage(ctx, a)
+func (in *inbox) refreshAuth(ctx context.Context, a wire.Auth) {
+	old := in.peer.identity.Load()
+	who, err := in.admission.authenticateMessage(ctx, a)
 	if err == nil && who.User != old.User {
 		err = &refusal{code: wire.CodeAuthFailed, detail: "The credentials are somebody else's."}
 	}
-	if err == nil && who.Session != "" && who.Session != b.peer.session {
+	if err == nil && who.Session != "" && who.Session != in.peer.session {
 		err = &refusal{code: wire.CodeAuthFailed, detail: "The credentials are for another session."}
 	}
 	if err != nil {
-		b.peer.sendError(b.admission.refusalOf(ctx, err), "")
-		if b.limits.Bad() { // bounds guessing
-			b.peer.closeWith(wire.CloseUnauthorized, "credentials were not accepted")
+		in.peer.sendError(in.admission.refusalOf(ctx, err), "")
+		if in.limits.Bad() { // bounds guessing
+			in.peer.closeWith(wire.CloseUnauthorized, "credentials were not accepted")
 		}
 		return
 	}
-	rights := b.rights.version.Load()
-	granted, _, err := b.sessions.Access(ctx, who, b.peer.session)
+	rights := in.rights.version.Load()
+	granted, _, err := in.sessions.Access(ctx, who, in.peer.session)
 	if err != nil {
-		r := b.admission.refusalOf(ctx, err)
-		b.peer.sendError(r, "")
+		r := in.admission.refusalOf(ctx, err)
+		in.peer.sendError(r, "")
 		if r.code == wire.CodeSessionNotFound {
-			b.peer.closeWith(wire.CloseNotFound, "no longer allowed")
+			in.peer.closeWith(wire.CloseNotFound, "no longer allowed")
 		}
 		return
 	}
-	b.rights.update(b.peer, old, &who, granted) // only this goroutine replaces the identity
-	b.from.Invited = who.Session != ""
-	if b.rights.version.Load() != rights {
-		b.rights.recheck([]*peer{b.peer})
+	in.rights.update(in.peer, old, &who, granted) // only this goroutine replaces the identity
+	in.from.Invited = who.Session != ""
+	if in.rights.version.Load() != rights {
+		in.rights.recheck([]*peer{in.peer})
 	}
-	b.peer.sendToTab(authResult(who))
+	in.peer.sendToTab(authResult(who))
 }

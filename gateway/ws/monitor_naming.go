@@ -21,13 +21,13 @@ const (
 // open, so the snapshot, which names monitors, waits for that frame. A client that sends nothing in
 // time gets the older names. The frame is kept for [conn.readMessages]. detectMonitorNaming reports
 // false when the connection is ending.
-func (c *conn) detectMonitorNaming(ctx context.Context, w *connectRequest) bool {
-	if len(w.monitors) > 0 {
-		c.peer.numbered = w.numbered
+func (c *conn) detectMonitorNaming(ctx context.Context, r *connectRequest) bool {
+	if len(r.monitors) > 0 {
+		c.peer.numbered = r.numbered
 		return true
 	}
-	w.releaseGate() // other clients may connect while this one sends
-	w.releaseGate = func() {}
+	r.releaseGate() // other clients may connect while this one sends
+	r.releaseGate = func() {}
 	c.peer.limitRead(time.Now().Add(c.s.cfg.Timeouts.Naming))
 	first, err := c.frames.header.Peek(1)
 	switch {
@@ -53,6 +53,6 @@ func (c *conn) detectMonitorNaming(ctx context.Context, w *connectRequest) bool 
 		c.peer.refuse(ctx, c.s.admission.refusalOf(ctx, err))
 		return false
 	}
-	w.releaseGate = release
+	r.releaseGate = release
 	return true
 }

@@ -145,8 +145,8 @@ func (p *peer) sendClose() {
 
 // admit stores who the client is and what it may do in its session. It is called before there is a
 // tab; later [rights.update] is.
-func (p *peer) admit(who *auth.Identity, granted access.Level, w *connectRequest) {
-	p.session, p.name = w.session, w.name
+func (p *peer) admit(who *auth.Identity, granted access.Level, r *connectRequest) {
+	p.session, p.name = r.session, r.name
 	p.access.Store(uint32(granted))
 	p.identity.Store(who)
 }

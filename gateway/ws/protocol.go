@@ -17,8 +17,8 @@ const (
 )
 
 // form returns the encoding of events for the protocol.
-func (d protocol) form() broadcast.Form {
-	switch d {
+func (p protocol) form() broadcast.Form {
+	switch p {
 	case protocolBatch:
 		return broadcast.FormBatch
 	case protocolDesktop:
@@ -31,8 +31,8 @@ func (d protocol) form() broadcast.Form {
 }
 
 // dialect returns the codec of the protocol.
-func (d protocol) dialect() wire.Dialect {
-	if d == protocolDesktop {
+func (p protocol) dialect() wire.Dialect {
+	if p == protocolDesktop {
 		return wire.Desktop{}
 	}
 	return wire.Native{}

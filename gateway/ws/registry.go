@@ -9,6 +9,9 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/everdesk/everdesk/settings"
+	"github.com/everdesk/everdesk/wire"
 )
 
 // wheelSlots is the number of slots of the timing wheel. Each connection is in one slot, chosen at
@@ -18,8 +21,8 @@ const wheelSlots = 30
 // registry holds a server's streaming connections.
 //
 // Ownership: it has one goroutine per connection that is not parked, those of the poller, one for
-// the heartbeat and one that receives revocations. They start with the first connection and end
-// with [registry.closeAll], which waits for them.
+// the heartbeat and one that receives revocations. They start with the first connection or request
+// of MCP and end with [registry.closeAll], which waits for them.
 type registry struct {
 	log    *slog.Logger
 	cfg    *Config
@@ -59,12 +62,7 @@ func (d *registry) add(c *peer, setPoller func(*poller)) bool {
 	if d.closed || d.draining.Load() { // draining may have begun since the request was checked
 		return false
 	}
-	if !d.started {
-		d.started = true
-		for _, f := range d.background {
-			d.wg.Go(f)
-		}
-	}
+	d.startBackgroundLocked()
 	if c.raw != nil {
 		if !d.pollerReady {
 			d.pollerReady = true
@@ -79,6 +77,26 @@ func (d *registry) add(c *peer, setPoller func(*poller)) bool {
 	d.wheel[c.slot] = append(d.wheel[c.slot], c)
 	d.wg.Add(1) // until remove
 	return true
+}
+
+// startBackgroundLocked starts the functions of background, once. The caller holds d.mu.
+func (d *registry) startBackgroundLocked() {
+	if d.started {
+		return
+	}
+	d.started = true
+	for _, f := range d.background {
+		d.wg.Go(f)
+	}
+}
+
+// watchRevocations starts the functions of background without a connection.
+func (d *registry) watchRevocations() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.closed {
+		d.startBackgroundLocked()
+	}
 }
 
 // startPoller starts the poller, if the system has one.
@@ -187,4 +205,21 @@ func (d *registry) count() int {
 		n += len(slot)
 	}
 	return n
+}
+
+// notifyChanged notifies the tabs that a change of settings concerns.
+func (d *registry) notifyChanged(c settings.Changed) {
+	event := wire.SettingsChanged{Scope: c.Scope, Names: c.Names}
+	for _, p := range d.all() {
+		who := p.identity.Load()
+		if who == nil {
+			continue
+		}
+		switch {
+		case c.Scope == settings.ScopeHub,
+			c.Scope == settings.ScopeUser && who.User == c.User,
+			c.Scope == settings.ScopeSession && p.session == c.Session:
+			p.sendToTab(event)
+		}
+	}
 }

@@ -29,26 +29,26 @@ type revocations struct {
 }
 
 // record stores a revocation for connections that are not attached yet.
-func (d *revocations) record(r auth.Revocation) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (rv *revocations) record(r auth.Revocation) {
+	rv.mu.Lock()
+	defer rv.mu.Unlock()
 	now := time.Now()
-	maps.DeleteFunc(d.byKey, func(_ revokedKey, l revocationTime) bool { return now.Sub(l.received) > revocationTTL })
+	maps.DeleteFunc(rv.byKey, func(_ revokedKey, l revocationTime) bool { return now.Sub(l.received) > revocationTTL })
 	what := revokedKey{r.User, r.Key}
-	if last := d.byKey[what].at; last.After(r.At) { // another replica's clock may be ahead
+	if last := rv.byKey[what].at; last.After(r.At) { // another replica's clock may be ahead
 		r.At = last
 	}
-	d.byKey[what] = revocationTime{at: r.At, received: now}
+	rv.byKey[what] = revocationTime{at: r.At, received: now}
 }
 
 // since reports whether a credential that was checked at the time checked has been revoked
 // since, as far as this replica knows. It is called after the connection was added: a later
 // revocation finds the connection in the registry.
-func (d *revocations) since(who *auth.Identity, checked time.Time) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (rv *revocations) since(who *auth.Identity, checked time.Time) bool {
+	rv.mu.Lock()
+	defer rv.mu.Unlock()
 	for _, what := range []revokedKey{{user: who.User}, {who.User, who.Key}} {
-		l, ok := d.byKey[what]
+		l, ok := rv.byKey[what]
 		if ok && !l.received.Before(checked) && !who.Since.After(l.at) {
 			return true
 		}

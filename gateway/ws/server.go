@@ -9,6 +9,7 @@ import (
 	"github.com/everdesk/everdesk/gateway/access"
 	"github.com/everdesk/everdesk/ratelimit"
 	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/settings"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -50,10 +51,15 @@ type Deps struct {
 	// Members is nil for the only replica.
 	Members  Connected
 	Observer Observer
+	// Settings, unless nil, tells which settings have changed.
+	Settings *settings.Store
 	// Refused counts refused requests.
 	Refused *access.RefusalCounts
 	// Trace starts the trace of a message; traceparent is the client's, not validated.
 	Trace func(id wire.SessionID, m *wire.Message, traceparent string)
+	// OnKeyRevoked, unless nil, is called with the id of each API key and MCP token that was revoked, on
+	// whichever replica.
+	OnKeyRevoked func(id string)
 }
 
 // Server serves streaming connections: it accepts them, and disconnects them when the hub drains or
@@ -89,9 +95,23 @@ func New(cfg Config, d Deps) *Server {
 		registry: s.registry, rights: s.rights, gate: newAuthGate(),
 	}
 	beat := &heartbeat{registry: s.registry, rights: s.rights, interval: cfg.Heartbeat, timeouts: &s.cfg.Timeouts}
-	s.registry.background = []func(){beat.run, func() { d.Auth.Watch(s.registry.ctx, s.rights.revoke) }}
+	s.registry.background = []func(){beat.run, func() {
+		d.Auth.Watch(s.registry.ctx, func(r auth.Revocation) {
+			s.rights.revoke(r)
+			if r.Key != "" && d.OnKeyRevoked != nil {
+				d.OnKeyRevoked(r.Key)
+			}
+		})
+	}}
+	if d.Settings != nil {
+		s.registry.background = append(s.registry.background, func() { d.Settings.Watch(s.registry.ctx, s.registry.notifyChanged) })
+	}
 	return s
 }
+
+// WatchRevocations makes sure that OnKeyRevoked is called from now on, also while there are no
+// connections.
+func (s *Server) WatchRevocations() { s.registry.watchRevocations() }
 
 // Drain refuses new clients until [Server.Undrain].
 func (s *Server) Drain() { s.registry.draining.Store(true) }

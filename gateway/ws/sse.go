@@ -25,22 +25,22 @@ func (s *Server) ServeSSE(c echo.Context) error {
 	if s.Draining() {
 		return problem.New(wire.CodeConnectionFailed, "This hub is shutting down.")
 	}
-	w, err := nativeConnectRequest(c, protocolSSE)
+	r, err := nativeConnectRequest(c, protocolSSE)
 	if err != nil {
 		return err
 	}
-	w.resumeFrom = truncatePosition(cmp.Or(c.Request().Header.Get("Last-Event-ID"), c.QueryParam("last_event_id"), w.resumeFrom))
-	w.credentialsChecked = time.Now()
+	r.resumeFrom = truncatePosition(cmp.Or(c.Request().Header.Get("Last-Event-ID"), c.QueryParam("last_event_id"), r.resumeFrom))
+	r.credentialsChecked = time.Now()
 	who, err := s.authenticator.Identify(c)
 	if err != nil {
 		return s.authenticator.Failure(c, err)
 	}
-	granted, err := s.admission.authorize(c.Request().Context(), who, &w)
+	granted, err := s.admission.authorize(c.Request().Context(), who, &r)
 	if err != nil {
 		return s.admission.refusalProblem(c, err)
 	}
 	cn := newConn(s, protocolSSE)
-	cn.peer.admit(&who, granted, &w)
+	cn.peer.admit(&who, granted, &r)
 	raw, buffered, err := http.NewResponseController(c.Response()).Hijack()
 	if err != nil {
 		return fmt.Errorf("take over a connection: %w", err)
@@ -54,7 +54,7 @@ func (s *Server) ServeSSE(c echo.Context) error {
 			return false
 		}
 		_ = raw.SetWriteDeadline(time.Time{})
-		return cn.attachSession(ctx, &w)
+		return cn.attachSession(ctx, &r)
 	})
 	return nil
 }

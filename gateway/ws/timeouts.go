@@ -28,12 +28,12 @@ type Timeouts struct {
 }
 
 // WithDefaults returns p with the defaults in place of zeros.
-func (p Timeouts) WithDefaults() Timeouts {
-	p.Auth = cmp.Or(p.Auth, 10*time.Second)
-	p.Naming = cmp.Or(p.Naming, time.Second)
-	p.Pong = cmp.Or(p.Pong, 10*time.Second)
-	p.Refresh = cmp.Or(p.Refresh, time.Minute)
-	p.Recheck = cmp.Or(p.Recheck, time.Minute)
-	p.Close = cmp.Or(p.Close, 5*time.Second)
-	return p
+func (t Timeouts) WithDefaults() Timeouts {
+	t.Auth = cmp.Or(t.Auth, 10*time.Second)
+	t.Naming = cmp.Or(t.Naming, time.Second)
+	t.Pong = cmp.Or(t.Pong, 10*time.Second)
+	t.Refresh = cmp.Or(t.Refresh, time.Minute)
+	t.Recheck = cmp.Or(t.Recheck, time.Minute)
+	t.Close = cmp.Or(t.Close, 5*time.Second)
+	return t
 }

@@ -17,6 +17,13 @@ var rules = map[string]rule{
 	"store/filestore":       {uses: "store wire store/filestore/kvlog", tests: "store/storetest"},
 	"store/filestore/kvlog": {},
 
+	"notices":  {uses: "store", tests: "store/filestore"},
+	"secrets":  {uses: "store", tests: "store/filestore"},
+	"settings": {uses: "notices store wire", tests: "store/filestore"},
+	"profiles": {uses: "store", tests: "store/filestore"},
+
+	"profiles/backends": {uses: "profiles providers"},
+
 	"desktop":  {uses: "wire internal/truncation"},
 	"policies": {uses: "wire internal/truncation"},
 
@@ -25,15 +32,20 @@ var rules = map[string]rule{
 	"providers/demo":         {uses: "providers internal/truncation", tests: "providers/providertest"},
 	"providers/loop":         {uses: "providers", tests: "providers/providertest"},
 	"providers/sse":          {uses: "providers", tests: "providers/fakemodel"},
-	"providers/anthropic":    {uses: "providers providers/loop providers/sse", tests: "providers/fakemodel providers/providertest"},
-	"providers/openai":       {uses: "providers providers/loop providers/sse", tests: "providers/fakemodel providers/providertest"},
+	"providers/outbound":     {uses: "providers"},
+	"providers/prices":       {uses: "providers"},
+	"providers/probe":        {uses: "providers providers/anthropic providers/openai providers/sse internal/truncation", tests: "providers/demo providers/fakemodel providers/outbound"},
+	"providers/anthropic":    {uses: "providers providers/loop providers/prices providers/sse", tests: "providers/fakemodel providers/providertest"},
+	"providers/openai":       {uses: "providers providers/loop providers/prices providers/sse", tests: "providers/fakemodel providers/providertest"},
 	"providers/fakemodel":    {},
 	"providers/jsonline":     {},
 	"providers/jsonrpc":      {},
 	"providers/agent":        {uses: "providers"},
 	"providers/claude":       {uses: "providers providers/agent providers/jsonline", tests: "providers/agent/agenttest providers/fakemodel providers/providertest"},
 	"providers/codex":        {uses: "providers providers/agent providers/jsonline providers/jsonrpc", tests: "providers/agent/agenttest providers/fakemodel providers/providertest"},
+	"providers/acp":          {uses: "providers providers/agent providers/jsonline providers/jsonrpc", tests: "approval providers/acp/acptest providers/agent/agenttest providers/fakemodel providers/providertest tools tools/mcpserver wire"},
 
+	"providers/acp/acptest":     {uses: "providers/agent/agenttest"},
 	"providers/agent/agenttest": {uses: "providers providers/providertest"},
 
 	"providers/fakemodel/serve": {uses: "providers/fakemodel"},
@@ -43,13 +55,13 @@ var rules = map[string]rule{
 
 	"tools":           {uses: "desktop files policies providers store wire", tests: "store/filestore"},
 	"tools/mcpserver": {uses: "providers tools wire", tests: "desktop files store/filestore"},
-	"agentpool":       {uses: "providers store tools wire", tests: "contextpool providers/demo store/filestore store/redisstore internal/redistest"},
+	"agentpool":       {uses: "profiles providers store tools wire", tests: "contextpool providers/demo store/filestore store/redisstore internal/redistest"},
 	"workflow":        {uses: "policies providers store wire internal/truncation", tests: "desktop"},
-	"contextpool":     {uses: "agentpool approval desktop history policies providers store tools wire workflow internal/truncation", tests: "store/filestore"},
+	"contextpool":     {uses: "agentpool approval desktop history policies profiles providers store tools wire workflow internal/truncation", tests: "store/filestore"},
 
 	"broadcast":   {uses: "store wire internal/truncation", tests: "desktop"},
-	"session":     {uses: "agentpool approval broadcast contextpool desktop history policies providers sessionfile store tools wire workflow internal/truncation", tests: "files providers/anthropic providers/demo providers/fakemodel store/filestore store/redisstore internal/redistest"},
-	"auth":        {uses: "store wire", tests: "store/filestore"},
+	"session":     {uses: "agentpool approval broadcast contextpool desktop history policies providers sessionfile store tools wire workflow internal/truncation", tests: "files profiles providers/anthropic providers/demo providers/fakemodel providers/openai store/filestore store/redisstore internal/redistest"},
+	"auth":        {uses: "notices store wire", tests: "store/filestore"},
 	"ratelimit":   {uses: "store wire", tests: "store/filestore"},
 	"files":       {uses: "wire"},
 	"audit":       {uses: "store", tests: "internal/redistest store/filestore store/redisstore"},
@@ -68,20 +80,22 @@ var rules = map[string]rule{
 	"gateway/httpio":  {uses: "gateway/openapi gateway/problem wire"},
 	"gateway/access":  {uses: "auth files gateway/openapi gateway/problem ratelimit session store wire"},
 	"gateway/admin":   {uses: "adminview audit auth gateway/access gateway/httpio gateway/openapi gateway/problem membership session store wire"},
-	"gateway/rest":    {uses: "auth desktop files gateway/access gateway/admin gateway/httpio gateway/openapi gateway/problem history ratelimit session sessionfile store web wire"},
-	"gateway/ws":      {uses: "auth broadcast gateway/access gateway/httpio gateway/openapi gateway/problem ratelimit session store wire", tests: "store/filestore"},
+	"gateway/rest":    {uses: "approval auth desktop files gateway/access gateway/admin gateway/httpio gateway/openapi gateway/problem history profiles ratelimit secrets session sessionfile settings store web wire"},
+	"gateway/ws":      {uses: "auth broadcast gateway/access gateway/httpio gateway/openapi gateway/problem ratelimit session settings store wire", tests: "store/filestore"},
 
-	"gateway": {uses: "audit auth files gateway/access gateway/admin gateway/httpio gateway/openapi gateway/problem gateway/rest gateway/ws membership ratelimit session store web wire", tests: "adminview agentpool broadcast client desktop history sessionfile providers providers/demo tools store/filestore store/redisstore internal/redistest"},
+	"gateway": {uses: "audit auth files gateway/access gateway/admin gateway/httpio gateway/openapi gateway/problem gateway/rest gateway/ws membership profiles ratelimit secrets session settings store web wire", tests: "adminview agentpool broadcast client desktop history sessionfile providers providers/demo tools store/filestore store/redisstore internal/redistest"},
 
-	"cmd/hub":                   {uses: "*", tests: "internal/redistest"},
-	"cmd/hub/internal/command":  {},
-	"cmd/hub/internal/terminal": {uses: "internal/truncation"},
-	"cmd/hub/internal/remote":   {uses: "wire cmd/hub/internal/command cmd/hub/internal/terminal"},
-	"cmd/hub/internal/attach":   {uses: "client contextpool providers/demo wire cmd/hub/internal/command cmd/hub/internal/remote cmd/hub/internal/terminal"},
-	"cmd/hub/internal/admin":    {uses: "adminview audit client membership wire cmd/hub/internal/command cmd/hub/internal/remote cmd/hub/internal/terminal"},
-	"cmd/hub/internal/token":    {uses: "auth store store/filestore/kvlog wire cmd/hub/internal/command cmd/hub/internal/remote cmd/hub/internal/terminal", tests: "store/filestore"},
-	"cmd/hub/internal/export":   {uses: "sessionfile wire cmd/hub/internal/command cmd/hub/internal/remote"},
-	"cmd/hub/internal/health":   {uses: "cmd/hub/internal/command cmd/hub/internal/remote"},
+	"cmd/hub":                      {uses: "*", tests: "internal/redistest"},
+	"cmd/hub/internal/command":     {},
+	"cmd/hub/internal/terminal":    {uses: "internal/truncation"},
+	"cmd/hub/internal/remote":      {uses: "wire cmd/hub/internal/command cmd/hub/internal/terminal"},
+	"cmd/hub/internal/attach":      {uses: "client contextpool providers/demo wire cmd/hub/internal/command cmd/hub/internal/remote cmd/hub/internal/terminal"},
+	"cmd/hub/internal/bridge":      {uses: "wire cmd/hub/internal/command cmd/hub/internal/remote"},
+	"cmd/hub/internal/admin":       {uses: "adminview audit client membership wire cmd/hub/internal/command cmd/hub/internal/remote cmd/hub/internal/terminal"},
+	"cmd/hub/internal/token":       {uses: "auth store store/filestore/kvlog wire cmd/hub/internal/command cmd/hub/internal/remote cmd/hub/internal/terminal", tests: "store/filestore"},
+	"cmd/hub/internal/preferences": {uses: "cmd/hub/internal/command cmd/hub/internal/remote cmd/hub/internal/terminal"},
+	"cmd/hub/internal/export":      {uses: "sessionfile wire cmd/hub/internal/command cmd/hub/internal/remote"},
+	"cmd/hub/internal/health":      {uses: "cmd/hub/internal/command cmd/hub/internal/remote"},
 
 	"internal/truncation": {},
 
@@ -93,7 +107,7 @@ var rules = map[string]rule{
 	"internal/hubtest/replay": {uses: "internal/hubtest", tests: "wire"},
 
 	"internal/redistest": {},
-	"internal/wiregen":   {uses: "wire"},
+	"internal/wiregen":   {uses: "settings wire"},
 }
 
 // modules lists where third-party modules may be imported. A module that is not listed may

@@ -163,7 +163,7 @@ func (r *rollingRun) runTurn(t *testing.T, d *desktop, rng *rand.Rand, id wire.M
 	ctx := t.Context()
 	if plan.Full {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, 2*time.Minute, fmt.Errorf("%s in %s does not end", id, d.id))
+		ctx, cancel = context.WithTimeoutCause(ctx, 5*time.Minute, fmt.Errorf("%s in %s does not end", id, d.id))
 		defer cancel()
 	}
 	outcome, err := tab.AwaitEnd(ctx, id)

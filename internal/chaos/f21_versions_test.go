@@ -173,7 +173,7 @@ func (m *mixedRun) moveSession(t *testing.T, d *desktop, kill bool) {
 }
 
 // previousCommit is the last commit of the previous release.
-const previousCommit = "f1680e9"
+const previousCommit = "a2fbc9a"
 
 // testUpgrade runs hubs of the previous release, which are upgraded under load, downgraded again,
 // and upgraded once more.

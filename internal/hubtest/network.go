@@ -92,9 +92,9 @@ func NewNetwork(tb testing.TB, rng *rand.Rand) *Network {
 	tb.Cleanup(func() {
 		_ = tun.Close()
 		n.mu.Lock()
-		for _, l := range n.routes {
-			close(l.queues[up])
-			close(l.queues[down])
+		for _, r := range n.routes {
+			close(r.queues[up])
+			close(r.queues[down])
 		}
 		n.routes = nil
 		n.mu.Unlock()
@@ -127,10 +127,10 @@ func openTun() (*os.File, error) {
 func (n *Network) AddRoute() *Route {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	l := &Route{network: n, number: byte(len(n.routes))} //nolint:gosec // tests have few
-	for i := range l.queues {
+	r := &Route{network: n, number: byte(len(n.routes))} //nolint:gosec // tests have few
+	for i := range r.queues {
 		queue := make(chan packet, routeQueue)
-		l.queues[i] = queue
+		r.queues[i] = queue
 		n.wg.Go(func() {
 			for p := range queue {
 				<-time.After(time.Until(p.due))
@@ -138,24 +138,24 @@ func (n *Network) AddRoute() *Route {
 			}
 		})
 	}
-	n.routes = append(n.routes, l)
-	return l
+	n.routes = append(n.routes, r)
+	return r
 }
 
 // AddrOf returns the address of a loopback server over this route.
-func (l *Route) AddrOf(addr string) string {
+func (r *Route) AddrOf(addr string) string {
 	_, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return addr // dialing it reports the error
 	}
-	return net.JoinHostPort(netip.AddrFrom4([4]byte{10, 8, l.number, 1}).String(), port)
+	return net.JoinHostPort(netip.AddrFrom4([4]byte{10, 8, r.number, 1}).String(), port)
 }
 
 // SetFaults sets the faults of packets to and from servers.
-func (l *Route) SetFaults(toServer, fromServer RouteFaults) {
-	l.network.mu.Lock()
-	defer l.network.mu.Unlock()
-	l.faults = [2]RouteFaults{toServer, fromServer}
+func (r *Route) SetFaults(toServer, fromServer RouteFaults) {
+	r.network.mu.Lock()
+	defer r.network.mu.Unlock()
+	r.faults = [2]RouteFaults{toServer, fromServer}
 }
 
 func (n *Network) read() {
@@ -181,21 +181,21 @@ func (n *Network) forward(b []byte) {
 	if number >= len(n.routes) {
 		return
 	}
-	l := n.routes[number]
+	r := n.routes[number]
 	direction := up
-	source, target := [4]byte{10, 8, l.number, 2}, [4]byte{127, 0, 0, 1}
+	source, target := [4]byte{10, 8, r.number, 2}, [4]byte{127, 0, 0, 1}
 	if b[ipTarget+3] == 2 {
 		direction = down
-		source, target = [4]byte{10, 8, l.number, 1}, [4]byte{10, 8, 255, 254}
+		source, target = [4]byte{10, 8, r.number, 1}, [4]byte{10, 8, 255, 254}
 	}
-	w := l.faults[direction]
+	w := r.faults[direction]
 	if w.DropAll || w.Loss > 0 && n.rng.Float64() < w.Loss {
 		return
 	}
 	p := packet{b: append([]byte(nil), b...), due: time.Now().Add(w.Delay)}
 	readdress(p.b, source, target)
 	select {
-	case l.queues[direction] <- p:
+	case r.queues[direction] <- p:
 	default:
 	}
 }

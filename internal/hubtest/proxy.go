@@ -27,13 +27,13 @@ type ProxyFaults struct {
 
 // pieceSize returns the maximum length of a piece in bytes. With a rate, a piece is what passes in a
 // tenth of a second, and at least one byte.
-func (w ProxyFaults) pieceSize() int {
+func (f ProxyFaults) pieceSize() int {
 	size := 32 << 10
-	if w.Rate > 0 {
-		size = min(size, max(w.Rate/10, 1))
+	if f.Rate > 0 {
+		size = min(size, max(f.Rate/10, 1))
 	}
-	if w.MaxPiece > 0 {
-		size = min(size, w.MaxPiece)
+	if f.MaxPiece > 0 {
+		size = min(size, f.MaxPiece)
 	}
 	return size
 }
@@ -90,10 +90,10 @@ func (p *Proxy) URL() string { return "http://" + p.Addr }
 func (p *Proxy) SetTargets(targets ...string) { p.targets.Store(&targets) }
 
 // SetFaults sets the faults of all connections.
-func (p *Proxy) SetFaults(w ProxyFaults) {
+func (p *Proxy) SetFaults(f ProxyFaults) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.faults = w
+	p.faults = f
 	close(p.changed)
 	p.changed = make(chan struct{})
 }
@@ -149,7 +149,7 @@ func (p *Proxy) serve(in net.Conn) {
 	defer func() { _ = in.Close() }()
 	p.track(true, in)
 	defer p.track(false, in)
-	if !p.awaitOpen(func(w ProxyFaults) bool { return !w.HoldRequests }) {
+	if !p.awaitOpen(func(f ProxyFaults) bool { return !f.HoldRequests }) {
 		return
 	}
 	out, err := p.dial()
@@ -160,8 +160,8 @@ func (p *Proxy) serve(in net.Conn) {
 	p.track(true, out)
 	defer p.track(false, out)
 	var wg sync.WaitGroup
-	wg.Go(func() { p.forward(out, in, func(w ProxyFaults) bool { return !w.HoldRequests }) })
-	wg.Go(func() { p.forward(in, out, func(w ProxyFaults) bool { return !w.HoldReplies }) })
+	wg.Go(func() { p.forward(out, in, func(f ProxyFaults) bool { return !f.HoldRequests }) })
+	wg.Go(func() { p.forward(in, out, func(f ProxyFaults) bool { return !f.HoldReplies }) })
 	wg.Wait()
 }
 
@@ -191,16 +191,16 @@ func (p *Proxy) forward(to, from net.Conn, open func(ProxyFaults) bool) {
 				return
 			}
 			for rest := slices.Clone(b[:n]); len(rest) > 0; {
-				w, _ := p.currentFaults() // the faults may have changed while waiting
-				now := rest[:min(len(rest), w.pieceSize())]
+				f, _ := p.currentFaults() // the faults may have changed while waiting
+				now := rest[:min(len(rest), f.pieceSize())]
 				rest = rest[len(now):]
 				// Waiting before the next read slows the sender down by back pressure.
-				if w.Rate > 0 && !sleepUnless(time.Duration(len(now))*time.Second/time.Duration(w.Rate), gone) {
+				if f.Rate > 0 && !sleepUnless(time.Duration(len(now))*time.Second/time.Duration(f.Rate), gone) {
 					return
 				}
-				due := time.Now().Add(w.Delay)
-				if w.Jitter > 0 {
-					due = due.Add(rand.N(w.Jitter)) //nolint:gosec // need not be secure
+				due := time.Now().Add(f.Delay)
+				if f.Jitter > 0 {
+					due = due.Add(rand.N(f.Jitter)) //nolint:gosec // need not be secure
 				}
 				select {
 				case pieces <- piece{now, due}:
@@ -223,8 +223,8 @@ func (p *Proxy) forward(to, from net.Conn, open func(ProxyFaults) bool) {
 // awaitOpen waits until open returns true for the current faults; false means that the proxy has ended.
 func (p *Proxy) awaitOpen(open func(ProxyFaults) bool) bool {
 	for {
-		w, changed := p.currentFaults()
-		if open(w) {
+		f, changed := p.currentFaults()
+		if open(f) {
 			return true
 		}
 		select {

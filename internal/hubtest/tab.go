@@ -13,7 +13,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Tab is a client that records the messages of Say and SendMessage and every event it receives.
+// Tab is a client that records the messages of [Tab.Send] and [Tab.SendMessage] and every event it
+// receives in its [History].
 type Tab struct {
 	Name    string
 	Session wire.SessionID
@@ -174,13 +175,13 @@ func (t *Tab) SendMessage(ctx context.Context, m wire.UserMessage, expect string
 func (t *Tab) WaitUntil(ctx context.Context, cond func() bool) error {
 	for {
 		t.mu.Lock()
-		moved := t.changed
+		changed := t.changed
 		t.mu.Unlock()
 		if cond() {
 			return nil
 		}
 		select {
-		case <-moved:
+		case <-changed:
 		case <-t.done:
 			return t.err
 		case <-ctx.Done():

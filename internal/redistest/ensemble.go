@@ -61,8 +61,8 @@ func (e *Ensemble) URL() string { return sentinelURL(e.Sentinels) }
 
 // Lag sets the replication delay of all replicas.
 func (e *Ensemble) Lag(d time.Duration) {
-	for _, l := range e.Proxies {
-		l.Lag(d)
+	for _, p := range e.Proxies {
+		p.Lag(d)
 	}
 }
 
@@ -194,7 +194,7 @@ func (e *Ensemble) agreedMaster(tb testing.TB) func(context.Context) (int, error
 		if same := slices.Compact(slices.Clone(names)); len(same) > 1 {
 			return 0, fmt.Errorf("sentinels name %v", names)
 		}
-		master := slices.IndexFunc(e.Proxies, func(l *Proxy) bool { return l.Addr == names[0] })
+		master := slices.IndexFunc(e.Proxies, func(p *Proxy) bool { return p.Addr == names[0] })
 		if master < 0 {
 			return 0, fmt.Errorf("sentinels name %s, which is no server of this set", names[0])
 		}

@@ -31,49 +31,49 @@ type Proxy struct {
 func newProxy(tb testing.TB, target string) *Proxy {
 	tb.Helper()
 	life, stop := context.WithCancel(context.WithoutCancel(tb.Context()))
-	l := &Proxy{Addr: freeAddr(tb), target: target, ctx: life, conns: map[net.Conn]bool{}}
-	l.Up(tb)
+	p := &Proxy{Addr: freeAddr(tb), target: target, ctx: life, conns: map[net.Conn]bool{}}
+	p.Up(tb)
 	tb.Cleanup(func() {
 		stop()
-		l.Down()
-		l.wg.Wait()
+		p.Down()
+		p.wg.Wait()
 	})
-	return l
+	return p
 }
 
 // Lag sets the delay of data to the server's replicas.
-func (l *Proxy) Lag(d time.Duration) { l.lag.Store(int64(d)) }
+func (p *Proxy) Lag(d time.Duration) { p.lag.Store(int64(d)) }
 
 // Up starts to accept connections.
-func (l *Proxy) Up(tb testing.TB) {
+func (p *Proxy) Up(tb testing.TB) {
 	tb.Helper()
-	ln, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", l.Addr)
+	ln, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", p.Addr)
 	if err != nil {
-		tb.Fatalf("proxy to redis-server on %s: %v", l.target, err)
+		tb.Fatalf("proxy to redis-server on %s: %v", p.target, err)
 	}
-	l.mu.Lock()
-	l.ln = ln
-	l.mu.Unlock()
-	l.wg.Go(func() {
+	p.mu.Lock()
+	p.ln = ln
+	p.mu.Unlock()
+	p.wg.Go(func() {
 		for {
 			c, err := ln.Accept()
 			if err != nil {
 				return
 			}
-			l.wg.Go(func() { l.forward(c) })
+			p.wg.Go(func() { p.forward(c) })
 		}
 	})
 }
 
 // Down closes all connections and accepts no new ones.
-func (l *Proxy) Down() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.ln != nil {
-		_ = l.ln.Close()
-		l.ln = nil
+func (p *Proxy) Down() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ln != nil {
+		_ = p.ln.Close()
+		p.ln = nil
 	}
-	for c := range l.conns {
+	for c := range p.conns {
 		if tcp, ok := c.(*net.TCPConn); ok {
 			_ = tcp.SetLinger(0) // data in transit is lost
 		}
@@ -83,38 +83,38 @@ func (l *Proxy) Down() {
 
 // track registers connections for [Proxy.Down], and closes them if the proxy is down
 // already.
-func (l *Proxy) track(conns ...net.Conn) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (p *Proxy) track(conns ...net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for _, c := range conns {
-		l.conns[c] = true
-		if l.ln == nil {
+		p.conns[c] = true
+		if p.ln == nil {
 			_ = c.Close()
 		}
 	}
 }
 
-func (l *Proxy) closeConns(conns ...net.Conn) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (p *Proxy) closeConns(conns ...net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for _, c := range conns {
-		delete(l.conns, c)
+		delete(p.conns, c)
 		_ = c.Close()
 	}
 }
 
-func (l *Proxy) forward(in net.Conn) {
-	out, err := (&net.Dialer{}).DialContext(l.ctx, "tcp", l.target)
+func (p *Proxy) forward(in net.Conn) {
+	out, err := (&net.Dialer{}).DialContext(p.ctx, "tcp", p.target)
 	if err != nil {
 		_ = in.Close()
 		return
 	}
-	l.track(in, out)
-	defer l.closeConns(in, out)
+	p.track(in, out)
+	defer p.closeConns(in, out)
 	var replica atomic.Bool
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		defer l.closeConns(in, out)
+		defer p.closeConns(in, out)
 		b := make([]byte, 32<<10)
 		for {
 			n, err := in.Read(b)
@@ -129,8 +129,8 @@ func (l *Proxy) forward(in net.Conn) {
 			}
 		}
 	})
-	l.forwardReplies(in, out, &replica)
-	l.closeConns(in, out)
+	p.forwardReplies(in, out, &replica)
+	p.closeConns(in, out)
 	wg.Wait()
 }
 
@@ -142,7 +142,7 @@ type delayedBytes struct {
 
 // forwardReplies forwards data from the server, delayed for replicas. When the server's
 // connection ends, undelivered data is lost.
-func (l *Proxy) forwardReplies(in, out net.Conn, replica *atomic.Bool) {
+func (p *Proxy) forwardReplies(in, out net.Conn, replica *atomic.Bool) {
 	pieces, gone := make(chan delayedBytes, 4096), make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -155,17 +155,17 @@ func (l *Proxy) forwardReplies(in, out net.Conn, replica *atomic.Bool) {
 			}
 			piece := delayedBytes{b: b[:n], due: time.Now()}
 			if replica.Load() {
-				piece.due = piece.due.Add(time.Duration(l.lag.Load()))
+				piece.due = piece.due.Add(time.Duration(p.lag.Load()))
 			}
 			select {
 			case pieces <- piece:
-			case <-l.ctx.Done():
+			case <-p.ctx.Done():
 				return
 			}
 		}
 	})
 	defer wg.Wait()
-	defer l.closeConns(in, out)
+	defer p.closeConns(in, out)
 	for {
 		var piece delayedBytes
 		select {

@@ -35,6 +35,9 @@ func reference(catalog *wire.Catalog, docs comments) []byte {
 	p.sections()
 	p.typeSections()
 	codeTables(&p.Buffer)
+	settingsTable(&p.Buffer)
+	secretsTable(&p.Buffer)
+	p.WriteString("\n" + profilesGuide)
 	return p.Bytes()
 }
 

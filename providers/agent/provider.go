@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"os"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -43,6 +41,14 @@ type Message struct {
 	Calling, Asking bool
 }
 
+// Prepared is a program that was started before a session needs it.
+type Prepared interface {
+	// Alive reports whether the program still runs.
+	Alive() bool
+	// Close ends the program.
+	Close() error
+}
+
 // Opening describes a conversation to begin or to resume.
 type Opening struct {
 	Spec providers.Spec
@@ -54,6 +60,9 @@ type Opening struct {
 	Dir string
 	// Session receives the reports of the agent.
 	Session *Session
+	// Prepared is a program of [Config.Prepare] to use, nil to start one. Connect owns it, also if
+	// it fails.
+	Prepared Prepared
 }
 
 // Config holds the settings of a provider.
@@ -62,6 +71,9 @@ type Config struct {
 	Caps providers.Caps
 	// Connect starts the program. It returns when the agent is ready.
 	Connect func(ctx context.Context, o Opening) (Backend, error)
+	// Prepare starts a program that any later session can use; nil if a program belongs to its
+	// session from the start.
+	Prepare func(ctx context.Context) (Prepared, error)
 	// Temp is the folder of temporary working directories, for sessions without a directory; the
 	// system's folder unless set.
 	Temp   string
@@ -77,6 +89,7 @@ type Provider struct {
 
 	mu      sync.Mutex
 	open    map[*Session]struct{}
+	ready   []Prepared
 	opening sync.WaitGroup
 	closed  bool
 	ctx     context.Context // ends with Close
@@ -185,12 +198,19 @@ func (p *Provider) start(ctx context.Context, o Opening) (*Session, error) {
 		s.preface = transcript(o.Spec.From.Entries)
 	}
 	o.Session = s
+	o.Prepared = p.takeReady()
 	backend, err := p.cfg.Connect(ctx, o)
+	if err != nil && o.Prepared != nil && ctx.Err() == nil { // it may have ended meanwhile
+		o.Prepared = nil
+		backend, err = p.cfg.Connect(ctx, o)
+	}
 	if err != nil {
 		s.out.close()
 		return nil, fmt.Errorf("start the agent %s: %w", p.cfg.Name, err)
 	}
-	p.started.Add(1)
+	if o.Prepared == nil {
+		p.started.Add(1)
+	}
 	s.backend = backend
 	return s, nil
 }
@@ -203,7 +223,14 @@ func (p *Provider) Close() error {
 	p.cancel()
 	p.opening.Wait()
 	p.mu.Lock()
-	all := slices.Collect(maps.Keys(p.open))
+	var all []interface{ Close() error }
+	for s := range p.open {
+		all = append(all, s)
+	}
+	for _, r := range p.ready {
+		all = append(all, r)
+	}
+	p.ready = nil
 	p.mu.Unlock()
 	errs := make([]error, len(all))
 	var wg sync.WaitGroup

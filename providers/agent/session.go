@@ -218,12 +218,13 @@ func (s *Session) abandonLocked(t *turn, err error) error {
 		if t.announced {
 			s.finishLocked(t, providers.Failed, err)
 		} else {
-			s.turn = nil
-			t.cancel()
-			close(t.done)
+			s.dropLocked(t)
 		}
 	}
 	s.out.push(&providers.Event{Kind: providers.EventExit}, nil)
+	if !t.announced {
+		err = fmt.Errorf("%w: %w", providers.ErrClosed, err)
+	}
 	return fmt.Errorf("give the agent a message: %w", err)
 }
 

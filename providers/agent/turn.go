@@ -131,6 +131,14 @@ func (s *Session) Taken(message string) {
 	}
 }
 
+// Anew reports, before the agent is ready, that it begins a new conversation though it was to resume
+// one. Its first message contains a transcript then.
+func (s *Session) Anew() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.preface = transcript(s.from)
+}
+
 // Text reports a piece of text.
 func (s *Session) Text(piece string) {
 	if piece == "" {
@@ -207,7 +215,8 @@ func (s *Session) Ended(outcome providers.Outcome, err error) {
 	s.wg.Go(func() { _ = s.give(t.ctx, t, m) }) // an error has ended the session
 }
 
-// Exited reports that the program has ended by itself.
+// Exited reports that the program has ended by itself. A turn that it has not accepted yet never was,
+// and its message can be sent to another program.
 func (s *Session) Exited(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -215,11 +224,19 @@ func (s *Session) Exited(err error) {
 		return
 	}
 	s.state = exited
-	if t := s.turn; t != nil {
-		s.announceLocked(t)
+	if t := s.turn; t != nil && t.announced {
 		s.finishLocked(t, providers.Failed, err)
+	} else if t != nil {
+		s.dropLocked(t)
 	}
 	s.out.push(&providers.Event{Kind: providers.EventExit}, nil)
+}
+
+// dropLocked removes a turn that was not announced; mu is held.
+func (s *Session) dropLocked(t *turn) {
+	s.turn = nil
+	t.cancel()
+	close(t.done)
 }
 
 // finishLocked ends the turn. The session is idle before the end is reported; mu is held.

@@ -8,7 +8,9 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/providers/loop"
+	"github.com/everdesk/everdesk/providers/prices"
 	"github.com/everdesk/everdesk/providers/sse"
 )
 
@@ -33,9 +35,11 @@ type Config struct {
 	Model   string
 	// MaxTokens bounds one reply, including thinking.
 	MaxTokens int
-	// Thinking bounds the thinking tokens; 0 turns thinking off. It must be less than
-	// MaxTokens.
+	// Thinking bounds the thinking tokens of models with a budget, for turns without an effort; 0
+	// means a small budget, where the model can think. It must be less than MaxTokens.
 	Thinking int
+	// Price is the price of the model; nil means the list price of a known model.
+	Price *prices.Price
 	// Idle bounds the time without data from the server.
 	Idle   time.Duration
 	HTTP   *http.Client
@@ -50,22 +54,27 @@ type client struct {
 
 // New returns a provider that uses this API.
 func New(cfg Config) (*loop.Provider, error) {
-	cfg.BaseURL = cmp.Or(cfg.BaseURL, DefaultBaseURL)
 	cfg.Model = cmp.Or(cfg.Model, DefaultModel)
 	cfg.MaxTokens = cmp.Or(cfg.MaxTokens, DefaultMaxTokens)
 	if cfg.MaxTokens < 0 || cfg.Thinking < 0 || cfg.Thinking >= cfg.MaxTokens {
 		return nil, fmt.Errorf("a reply of %d tokens cannot have %d tokens of thinking", cfg.MaxTokens, cfg.Thinking)
 	}
-	header := http.Header{"Anthropic-Version": {version}}
-	if cfg.Key != "" {
-		header.Set("X-Api-Key", cfg.Key)
-	}
-	server, err := sse.New(sse.Config{Base: cfg.BaseURL, Header: header, Secret: cfg.Key, HTTP: cfg.HTTP, Idle: cfg.Idle})
+	server, err := connect(cfg)
 	if err != nil {
 		return nil, err
 	}
 	c := &client{cfg, server}
 	return loop.New(loop.Config{Name: Name, Model: c, Images: true, Window: windows.Of(cfg.Model), Logger: cfg.Logger, Closed: server.Close}), nil
+}
+
+func connect(cfg Config) (*sse.Server, error) {
+	header := http.Header{"Anthropic-Version": {version}}
+	if cfg.Key != "" {
+		header.Set("X-Api-Key", cfg.Key)
+	}
+	return sse.New(sse.Config{
+		Base: cmp.Or(cfg.BaseURL, DefaultBaseURL), Header: header, Secret: cfg.Key, HTTP: cfg.HTTP, Idle: cfg.Idle,
+	})
 }
 
 // Stream implements [loop.Model].
@@ -75,6 +84,8 @@ func (c *client) Stream(ctx context.Context, r loop.Request, say func(loop.Piece
 	err := c.server.Stream(ctx, "/v1/messages", c.request(r), in.event)
 	reply := in.reply()
 	reply.Model = r.Model
-	reply.Usage.USD = prices.Cost(r.Model, reply.Usage)
+	if err == nil || reply.Usage != (providers.Usage{}) { // a request that failed at once costs nothing
+		reply.Usage = prices.Priced(c.cfg.Price, r.Model, reply.Usage)
+	}
 	return reply, err
 }

@@ -10,18 +10,14 @@ import (
 
 // request holds the used fields of the body of POST /v1/messages.
 type request struct {
-	Model     string    `json:"model"`
-	MaxTokens int       `json:"max_tokens"`
-	Stream    bool      `json:"stream"`
-	System    []block   `json:"system,omitempty"`
-	Thinking  *thinking `json:"thinking,omitempty"`
-	Tools     []tool    `json:"tools,omitempty"`
-	Messages  []message `json:"messages"`
-}
-
-type thinking struct {
-	Type   string `json:"type"`
-	Budget int    `json:"budget_tokens"`
+	Model     string        `json:"model"`
+	MaxTokens int           `json:"max_tokens"`
+	Stream    bool          `json:"stream"`
+	System    []block       `json:"system,omitempty"`
+	Thinking  *thinking     `json:"thinking,omitempty"`
+	Output    *outputConfig `json:"output_config,omitempty"`
+	Tools     []tool        `json:"tools,omitempty"`
+	Messages  []message     `json:"messages"`
 }
 
 type tool struct {
@@ -72,9 +68,7 @@ func (c *client) request(r loop.Request) request {
 	if r.System != "" {
 		out.System = []block{{Type: "text", Text: r.System, Cache: mark}}
 	}
-	if c.cfg.Thinking > 0 {
-		out.Thinking = &thinking{"enabled", c.cfg.Thinking}
-	}
+	c.setThinking(&out, r)
 	for i, t := range r.Tools {
 		schema := t.Schema
 		if len(schema) == 0 {

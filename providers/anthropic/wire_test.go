@@ -179,6 +179,31 @@ func TestRequests(t *testing.T) {
 	})
 }
 
+// The reasoning effort is a budget of thinking, which is added to the tokens of the reply.
+func TestEffort(t *testing.T) {
+	t.Parallel()
+	for effort, want := range map[string]string{
+		"":        `{"max_tokens":6048,"thinking":{"type":"enabled","budget_tokens":2048}}`,
+		"minimal": `{"max_tokens":4000}`,
+		"low":     `{"max_tokens":6048,"thinking":{"type":"enabled","budget_tokens":2048}}`,
+		"high":    `{"max_tokens":16288,"thinking":{"type":"enabled","budget_tokens":12288}}`,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			k := open(t, anthropic.Config{MaxTokens: 4000}, providers.Spec{Effort: effort})
+			k.turn("/say yes")
+			got := k.request(0)
+			for field := range got {
+				if field != "max_tokens" && field != "thinking" {
+					delete(got, field)
+				}
+			}
+			if diff := cmp.Diff(plain(t, want), any(got)); diff != "" {
+				t.Errorf("effort %q: the request differs (-want +got):\n%s", effort, diff)
+			}
+		})
+	}
+}
+
 func TestThinkingComesBackBeforeItsCall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -250,7 +275,10 @@ func TestUsageAndCost(t *testing.T) {
 				if d := got.USD - usd; d > 1e-9 || d < -1e-9 {
 					t.Errorf("it costs %v, want %v", got.USD, usd)
 				}
-				got.USD = 0
+				if unknown := usd == 0; got.Unpriced != unknown {
+					t.Errorf("it is unpriced: %t, want %t", got.Unpriced, unknown)
+				}
+				got.USD, got.Unpriced = 0, false
 				if want := (providers.Usage{Input: 1000, Output: 15, CacheRead: 3000, CacheWrite: 2000}); got != want || k.said() != "Hello!" {
 					t.Errorf("usage of %q is %+v, want %+v", k.said(), got, want)
 				}
@@ -261,7 +289,6 @@ func TestUsageAndCost(t *testing.T) {
 
 func TestTrouble(t *testing.T) {
 	t.Parallel()
-	half, _, _ := strings.Cut(hello, "event: content_block_stop")
 	tests := map[string]struct {
 		prompt string
 		next   []http.HandlerFunc // empty: the fake does as the prompt says
@@ -270,14 +297,12 @@ func TestTrouble(t *testing.T) {
 		tries  int
 		after  time.Duration
 	}{
-		"half a stream":      {"/say so far\n/cut", nil, providers.Transport, "so far", 1, 0},
-		"a clean early end":  {"/say so far\n/end", nil, providers.Transport, "so far", 1, 0},
-		"an end in an event": {"hi", []http.HandlerFunc{fakemodel.Raw(hello[:len(hello)-30])}, providers.Transport, "Hello!", 1, 0},
-		"an end in a block":  {"hi", []http.HandlerFunc{fakemodel.Raw(half)}, providers.Transport, "Hello!", 1, 0},
-		"garbage":            {"/say so far\n/garbage", nil, providers.Transport, "so far", 1, 0},
-		"a huge event":       {"/say so far\n/huge", nil, providers.Transport, "so far", 1, 0},
-		"in the stream":      {"/say so far\n/fail overloaded", nil, providers.Overloaded, "so far", 1, 0},
-		"refused":            {"/say so far\n/fail refused", nil, providers.Refused, "so far", 1, 0},
+		"half a stream":     {"/say so far\n/cut", nil, providers.Transport, "so far", 4, 0},
+		"a clean early end": {"/say so far\n/end", nil, providers.Transport, "so far", 4, 0},
+		"garbage":           {"/say so far\n/garbage", nil, providers.Transport, "so far", 4, 0},
+		"a huge event":      {"/say so far\n/huge", nil, providers.Transport, "so far", 4, 0},
+		"in the stream":     {"/say so far\n/fail overloaded", nil, providers.Overloaded, "so far", 4, 0},
+		"refused":           {"/say so far\n/fail refused", nil, providers.Refused, "so far", 1, 0},
 		"a lost block": {"hi", []http.HandlerFunc{
 			fakemodel.Raw("data: {\"type\":\"content_block_delta\",\"index\":3,\"delta\":{}}\n\n"), fakemodel.Raw("data: {}\n\n"), fakemodel.Raw("data: []\n\n"),
 		}, providers.Transport, "", 3, 0},
@@ -305,6 +330,50 @@ func TestTrouble(t *testing.T) {
 				// Published text stays in the conversation, which continues.
 				if e := k.turn("/recall"); e.Outcome != providers.Completed || !strings.Contains(k.said(), tt.said) {
 					t.Errorf("the next turn ended %s: %v, with the output %q, want %s and %q in it", e.Outcome, e.Err, k.said(), providers.Completed, tt.said)
+				}
+			})
+		})
+	}
+}
+
+// A reply that breaks off is continued: the user sees one text, and no call runs twice.
+func TestBrokenReplyIsContinued(t *testing.T) {
+	t.Parallel()
+	half, _, _ := strings.Cut(hello, "event: content_block_stop")
+	tests := map[string]struct {
+		prompt string
+		next   []http.HandlerFunc // empty: the fake does as the prompt says
+		said   string
+		calls  int
+	}{
+		"in the text":       {"/say one\n/cut\n/say two", nil, "onetwo", 0},
+		"at an early end":   {"/say one\n/end\n/say two", nil, "onetwo", 0},
+		"in an event":       {"/say two", []http.HandlerFunc{fakemodel.Raw(hello[:len(hello)-30])}, "Hello!two", 0},
+		"in a block":        {"/say two", []http.HandlerFunc{fakemodel.Raw(half)}, "Hello!two", 0},
+		"in a call":         {"/say one\n/cut win {\"a\":1}\n/call win {\"a\":1}\n/say two", nil, "onetwo", 1},
+		"after a call":      {"/call win {}\n/say one\n/cut\n/say two", nil, "onetwo", 1},
+		"in the 30th round": {strings.Repeat("/say one\n/call win {}\n", 30) + "/say half\n/cut\n/say end", nil, strings.Repeat("one", 30) + "halfend", 30},
+		"again and again":   {"/say 1\n/cut\n/say 2\n/cut\n/say 3\n/cut\n/say 4", nil, "1234", 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				calls := 0
+				k := open(t, anthropic.Config{Key: "secret"}, providers.Spec{
+					Tools: []providers.Tool{{Name: "win"}},
+					Call: func(context.Context, providers.ToolCall) providers.ToolResult {
+						calls++
+						return providers.ToolResult{Text: "fine"}
+					},
+				})
+				k.fake.Next(tt.next...)
+				e := k.turn(tt.prompt)
+				if e.Outcome != providers.Completed || k.said() != tt.said || calls != tt.calls {
+					t.Errorf("the turn ended %s (%v) with %q and %d calls, want %s with %q and %d", e.Outcome, e.Err, k.said(), calls, providers.Completed, tt.said, tt.calls)
+				}
+				if len(k.all(providers.EventRetry)) == 0 {
+					t.Error("no retry is reported, want one for each break")
 				}
 			})
 		})

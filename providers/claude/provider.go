@@ -103,6 +103,13 @@ func (cfg Config) process(o agent.Opening) (jsonline.Config, string) {
 	if model := cmp.Or(o.Spec.Model, cfg.Model); model != "" {
 		args = append(args, "--model", model)
 	}
+	switch o.Spec.Effort {
+	case "":
+	case "minimal": // which the program does not know
+		env = append(env, "CLAUDE_CODE_EFFORT_LEVEL=low")
+	default:
+		env = append(env, "CLAUDE_CODE_EFFORT_LEVEL="+o.Spec.Effort)
+	}
 	switch {
 	case o.Resume != "" && o.Fork:
 		args = append(args, "--resume", o.Resume, "--fork-session", "--session-id", id)

@@ -4,6 +4,7 @@ package claude_test
 
 import (
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -67,4 +68,11 @@ func TestRealApproval(t *testing.T) {
 	agenttest.Approval(t, newReal(t), func(dir string) string {
 		return `/call Write {"file_path":"` + dir + `/a.txt","content":"hello"}`
 	}, "Write", "a.txt")
+}
+
+func TestRealShellHasNoKey(t *testing.T) {
+	t.Parallel()
+	agenttest.ShellHasNoKey(t, newReal(t), func(command string) string {
+		return `/call Bash {"command":` + strconv.Quote(command) + `,"description":"prints variables"}`
+	})
 }

@@ -26,12 +26,14 @@ const toolsMark = "."
 // backend is a running program with one thread.
 type backend struct {
 	cfg     Config
-	session *agent.Session
 	process *jsonline.Process
 	conn    *jsonrpc.Conn
+	ended   chan struct{}
+
+	// Set by connect, before a thread begins.
+	session *agent.Session
 	thread  string
 	tools   string // digest of the tools
-	ended   chan struct{}
 
 	mu       sync.Mutex    // guards the following
 	turn     string        // id of the running turn
@@ -48,30 +50,59 @@ func connect(ctx context.Context, cfg Config, o agent.Opening) (agent.Backend, e
 	resume := o.Resume
 	if resume != "" {
 		id, had, _ := strings.Cut(resume, toolsMark)
-		if had != digest {
-			return nil, errors.New("the thread has other tools")
-		}
 		resume = id
+		if had != digest { // a thread keeps its tools
+			resume = ""
+			o.Session.Anew()
+		}
 	}
-	process, err := jsonline.Start(cfg.process(o.Dir))
+	b, ok := o.Prepared.(*backend)
+	if !ok {
+		var err error
+		if b, err = launch(ctx, cfg); err != nil {
+			return nil, err
+		}
+	}
+	b.mu.Lock()
+	b.session, b.tools = o.Session, digest
+	b.mu.Unlock()
+	if err := b.open(ctx, o, resume, described); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	cfg.Logger.DebugContext(ctx, "agent is ready", "provider", Name, "agent", o.Spec.Agent, "thread", b.thread, "pid", b.process.PID())
+	return b, nil
+}
+
+// launch starts the program and does the part of the handshake that no session is needed for.
+func launch(ctx context.Context, cfg Config) (*backend, error) {
+	process, err := jsonline.Start(cfg.process())
 	if err != nil {
 		return nil, err
 	}
 	b := &backend{
-		cfg: cfg, session: o.Session, process: process, tools: digest, ended: make(chan struct{}),
+		cfg: cfg, process: process, ended: make(chan struct{}),
 		asked: map[string]chan providers.Decision{}, streamed: map[string]int{}, changes: map[string]string{},
 	}
 	b.conn = jsonrpc.New(jsonrpc.Config{Bare: true, Write: process.Write, Notified: b.notified, Serve: b.serve})
 	go b.read()
-	if err := b.open(ctx, o, resume, described); err != nil {
+	if err := b.initialize(ctx); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
-	cfg.Logger.DebugContext(ctx, "agent is ready", "provider", Name, "agent", o.Spec.Agent, "thread", b.thread, "pid", process.PID())
 	return b, nil
 }
 
-// open does the handshake.
-func (b *backend) open(ctx context.Context, o agent.Opening, resume string, tools []dynamicTool) error {
+// Alive implements [agent.Prepared].
+func (b *backend) Alive() bool {
+	select {
+	case <-b.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// initialize introduces the hub and signs in.
+func (b *backend) initialize(ctx context.Context) error {
 	err := b.conn.Call(ctx, "initialize", map[string]any{
 		"clientInfo":   map[string]any{"name": "everdesk", "title": "Everdesk", "version": "1"},
 		"capabilities": map[string]any{"experimentalApi": true, "requestAttestation": false, "optOutNotificationMethods": []string{"account/rateLimits/updated"}},
@@ -82,9 +113,11 @@ func (b *backend) open(ctx context.Context, o agent.Opening, resume string, tool
 	if err == nil && b.cfg.Key != "" && b.cfg.URL == "" {
 		err = b.conn.Call(ctx, "account/login/start", map[string]any{"type": "apiKey", "apiKey": b.cfg.Key}, nil)
 	}
-	if err != nil {
-		return err
-	}
+	return err
+}
+
+// open begins, resumes or forks a thread.
+func (b *backend) open(ctx context.Context, o agent.Opening, resume string, tools []dynamicTool) error {
 	params := map[string]any{"cwd": o.Dir, "approvalPolicy": "untrusted", "sandbox": "read-only"}
 	if b.cfg.Write {
 		params["sandbox"] = "workspace-write"
@@ -97,6 +130,9 @@ func (b *backend) open(ctx context.Context, o agent.Opening, resume string, tool
 		if o.Spec.Model == "" {
 			params["model"] = b.cfg.Model
 		}
+	}
+	if o.Spec.Effort != "" {
+		params["config"] = map[string]any{"model_reasoning_effort": o.Spec.Effort}
 	}
 	method := "thread/start"
 	switch {
@@ -140,7 +176,12 @@ func (b *backend) read() {
 	}
 	<-b.process.Done()
 	b.conn.Close(b.process.Err())
-	b.session.Exited(b.process.Err())
+	b.mu.Lock()
+	session := b.session
+	b.mu.Unlock()
+	if session != nil {
+		session.Exited(b.process.Err())
+	}
 }
 
 // ID implements [agent.Backend].

@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -88,7 +89,7 @@ func (b *backend) notified(method string, params json.RawMessage) {
 		b.itemCompleted(e.Item)
 	case "thread/tokenUsage/updated":
 		u := e.TokenUsage.Last
-		b.session.Usage(providers.Usage{Input: max(0, u.Input-u.CacheRead-u.CacheWrite), Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite})
+		b.session.Usage(providers.Usage{Input: max(0, u.Input-u.CacheRead-u.CacheWrite), Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, Unpriced: true})
 	case "error":
 		if e.WillRetry {
 			b.session.Retrying(providers.Event{Text: e.Error.Message})
@@ -105,7 +106,7 @@ func (b *backend) itemStarted(i item) {
 	c := providers.ToolCall{ID: i.ID}
 	switch i.Type {
 	case "commandExecution":
-		c.Name, c.Input = "shell", encode(map[string]string{"command": i.Command, "cwd": i.Dir})
+		c.Name, c.Input = "shell", encode(map[string]string{"command": script(i.Command), "cwd": i.Dir})
 	case "fileChange":
 		diff := diffOf(i)
 		b.mu.Lock()
@@ -131,12 +132,15 @@ func diffOf(i item) string {
 	return d.String()
 }
 
+// encode encodes a value as people read it, without escapes for HTML.
 func encode(v any) json.RawMessage {
-	raw, err := json.Marshal(v)
-	if err != nil {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
 		return nil // never for maps of strings
 	}
-	return raw
+	return bytes.TrimSpace(b.Bytes())
 }
 
 func (b *backend) itemCompleted(i item) {
@@ -238,7 +242,7 @@ func (b *backend) serve(ctx context.Context, c jsonrpc.Served) (any, error) {
 	switch c.Method {
 	case "item/commandExecution/requestApproval":
 		a := decode[approval](c.Params)
-		return b.ask(ctx, c.ID, providers.ToolCall{ID: a.ItemID, Name: "shell", Input: encode(map[string]string{"command": a.Command, "cwd": a.Dir})})
+		return b.ask(ctx, c.ID, providers.ToolCall{ID: a.ItemID, Name: "shell", Input: encode(map[string]string{"command": script(a.Command), "cwd": a.Dir})})
 	case "item/fileChange/requestApproval":
 		a := decode[approval](c.Params)
 		b.mu.Lock()

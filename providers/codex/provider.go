@@ -75,6 +75,7 @@ func New(cfg Config) (*agent.Provider, error) {
 		Connect: func(ctx context.Context, o agent.Opening) (agent.Backend, error) {
 			return connect(ctx, cfg, o)
 		},
+		Prepare: func(ctx context.Context) (agent.Prepared, error) { return launch(ctx, cfg) },
 	}), nil
 }
 
@@ -82,8 +83,9 @@ func New(cfg Config) (*agent.Provider, error) {
 func (cfg Config) folder() string { return filepath.Join(cfg.Home, "home") }
 func (cfg Config) temp() string   { return filepath.Join(cfg.Home, "tmp") }
 
-// process returns the command line and the environment of the program.
-func (cfg Config) process(dir string) jsonline.Config {
+// process returns the command line and the environment of the program. It starts in its own folder,
+// because the working directory belongs to a thread.
+func (cfg Config) process() jsonline.Config {
 	args := []string{
 		"app-server",
 		"-c", "check_for_update_on_startup=false", "-c", "analytics.enabled=false", "-c", `otel.exporter="none"`, "-c", `web_search="disabled"`,
@@ -102,7 +104,7 @@ func (cfg Config) process(dir string) jsonline.Config {
 			`,env_key="`+keyVariable+`",wire_api="responses",request_max_retries=2,stream_max_retries=2}`)
 	}
 	return jsonline.Config{
-		Path: cfg.Path, Args: args, Dir: dir, Env: append(env, cfg.Env...), Secrets: secrets, InputGrace: inputGrace, TermGrace: termGrace,
+		Path: cfg.Path, Args: args, Dir: cfg.Home, Env: append(env, cfg.Env...), Secrets: secrets, InputGrace: inputGrace, TermGrace: termGrace,
 	}
 }
 

@@ -4,6 +4,7 @@ package codex_test
 
 import (
 	"os"
+	"strconv"
 	"testing"
 
 	"github.com/everdesk/everdesk/providers"
@@ -59,4 +60,11 @@ func TestRealKeyStaysSecret(t *testing.T) {
 func TestRealApproval(t *testing.T) {
 	t.Parallel()
 	agenttest.Approval(t, newReal(t), func(string) string { return `/call exec_command {"cmd":"touch a.txt"}` }, "shell", "touch a.txt")
+}
+
+func TestRealShellHasNoKey(t *testing.T) {
+	t.Parallel()
+	agenttest.ShellHasNoKey(t, newReal(t), func(command string) string {
+		return `/call exec_command {"cmd":` + strconv.Quote(command) + `}`
+	})
 }

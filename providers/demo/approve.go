@@ -7,13 +7,19 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// deleteReports is a tool of the demo itself. It deletes nothing; it only asks for approval.
-const deleteReports = "reports_delete"
+// Tools of the demo itself. They do nothing; they only ask for approval.
+const (
+	deleteReports = "reports_delete"
+	shell         = "shell"
+)
 
 func (s *session) has(tool string) bool {
 	_, ok := s.tools[tool]
-	return ok || tool == deleteReports
+	return ok || isOwn(tool)
 }
+
+// isOwn reports whether a tool is one of the demo itself.
+func isOwn(tool string) bool { return tool == deleteReports || tool == shell }
 
 // askApproval requests approval of a call and waits for the decision or the end of the turn.
 func (t *turn) askApproval(c providers.ToolCall) providers.ToolResult {

@@ -95,7 +95,7 @@ func (t *turn) callTool(c providers.ToolCall) (r providers.ToolResult) {
 	if _, ok := t.s.tools[c.Name]; ok {
 		return t.s.spec.Call(t.ctx, c)
 	}
-	if c.Name == deleteReports {
+	if isOwn(c.Name) {
 		return t.askApproval(c)
 	}
 	return providers.ToolResult{Text: "there is no tool " + c.Name, IsError: true}

@@ -31,7 +31,8 @@
 //	/sleep 1500ms                   wait
 //	/stream N [RATE]                emit N numbered words, RATE per second (default 50)
 //	/call TOOL {json} [TOOL {json}] call tools, concurrently if all of them allow it, and
-//	                                emit the results
+//	                                emit the results; shell {"command": LINE} runs nothing,
+//	                                but asks for approval
 //	/task PROFILE WORDS             delegate to a task agent; "; /" begins its next
 //	                                line; consecutive tasks run concurrently
 //	/ask QUESTION | option | option ask the user

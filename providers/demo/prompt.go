@@ -52,8 +52,10 @@ var (
 	gesture = regexp.MustCompile(`</?(?:ui:[a-z_]+|app_interaction)>`)
 	// spoken matches text of a page in a window. The hub has neutralized the tags inside.
 	spoken = regexp.MustCompile(`(?s)<app_interaction>.*?</app_interaction>`)
+	// thisWindow matches the content of the window that a message is about.
+	thisWindow = regexp.MustCompile(`(?s)<this_window [^>]*(?:/>|>.*?</this_window>)`)
 	// neutralised matches the hub's own tags in foreign text, neutralized by the hub.
-	neutralised = regexp.MustCompile(`(?i)&lt;([\s/\\]*(?:timeline|ai|budget|earlier|open_windows|reload_options|recent_conversation|previous_conversation|user|assistant|app_interaction|ui)\b)`)
+	neutralised = regexp.MustCompile(`(?i)&lt;([\s/\\]*(?:timeline|ai|budget|earlier|open_windows|reload_options|recent_conversation|previous_conversation|user|assistant|environment|memory|your_role|not_your_tools|now|this_window|app_interaction|ui)\b)`)
 	escapes     = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&quot;", `"`, "&#44;", ",", "&amp;", "&")
 
 	clicked  = regexp.MustCompile(`^button "((?:[^"\\]|\\.)*)" in window (?:"((?:[^"\\]|\\.)*)"|(.+))$`)
@@ -74,12 +76,13 @@ func readPrompt(text string) prompt {
 			text = before + after
 			if name == "open_windows" {
 				for id := range strings.SplitSeq(body, ",") {
-					p.windows = append(p.windows, rawID(escapes.Replace(strings.TrimSpace(id))))
+					id, _, _ = strings.Cut(strings.TrimSpace(id), " (") // its kind, title and size follow
+					p.windows = append(p.windows, rawID(escapes.Replace(id)))
 				}
 			}
 		}
 	}
-	text = strings.TrimSpace(text)
+	text = strings.TrimSpace(thisWindow.ReplaceAllLiteralString(text, ""))
 	if _, objective, ok := strings.Cut(text, "\n\n"); ok && strings.HasPrefix(text, taskAgent) {
 		text = objective
 	}

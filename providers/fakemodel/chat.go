@@ -70,12 +70,17 @@ func (c *chat) text(piece string) { c.delta(object{"content": piece}, nil) }
 
 func (c *chat) think(piece string) { c.delta(object{"reasoning_content": piece}, nil) }
 
-func (c *chat) call(tool, input string) {
+func (c *chat) call(tool, input string) { c.callPieces(tool, halves(input)...) }
+
+func (c *chat) halfCall(tool, input string) { c.callPieces(tool, halves(input)[0]) }
+
+// callPieces sends a call with these pieces of its input.
+func (c *chat) callPieces(tool string, input ...string) {
 	c.delta(object{"tool_calls": []object{{
 		"index": c.calls, "id": "call_" + rand.Text(), "type": "function", "function": object{"name": tool, "arguments": ""},
 	}}}, nil)
-	for _, half := range halves(input) {
-		c.delta(object{"tool_calls": []object{{"index": c.calls, "function": object{"arguments": half}}}}, nil)
+	for _, piece := range input {
+		c.delta(object{"tool_calls": []object{{"index": c.calls, "function": object{"arguments": piece}}}}, nil)
 	}
 	c.calls++
 }
@@ -84,7 +89,7 @@ func (c *chat) end(why string) {
 	reason := map[string]string{"stop": "stop", "calls": "tool_calls", "length": "length", "refused": "content_filter"}[why]
 	c.delta(object{}, reason)
 	c.send("", object{"object": "chat.completion.chunk", "choices": []any{}, "usage": object{
-		"prompt_tokens": c.input, "completion_tokens": c.output, "prompt_tokens_details": object{"cached_tokens": 1},
+		"prompt_tokens": c.use.Total(), "completion_tokens": c.output, "prompt_tokens_details": object{"cached_tokens": c.use.CacheRead},
 	}})
 	c.write("data: [DONE]\n\n")
 }

@@ -15,13 +15,18 @@
 //	/fail WHAT [TEXT]    fail: auth, rate, overloaded, transport, context_length,
 //	                     refused, invalid or a status; inside a reply that has
 //	                     begun it is an error of the stream
-//	/cut                 abort the connection
+//	/cut [TOOL {json}]   abort the connection, in the middle of a call of the tool
 //	/end                 end the stream cleanly, but without the end of the reply
 //	/garbage             send an event that is no JSON
 //	/huge                send an event of eight million bytes
 //
+// A request to continue a reply that broke off is answered with the directives after the one that
+// ended the reply; if there are none, that one is executed again.
+//
 // A message without directives is answered with its own text, and a request for a summary
 // of the conversation with a short one. [Server.Next] overrides the next responses.
+//
+// The lists of models of both APIs and of Ollama have the names in [Server.Models].
 //
 // The server records the newest 1,000 requests, except those for the list of models. It
 // requires no key unless [Server.Key] is set, and refuses requests above 64 MiB or

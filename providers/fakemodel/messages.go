@@ -118,7 +118,10 @@ func (m *messages) block(kind string, start object) {
 	if m.next == 0 && m.kind == "" {
 		m.send("message_start", object{"type": "message_start", "message": object{
 			"id": "msg_" + rand.Text(), "type": "message", "role": "assistant", "content": []any{},
-			"usage": object{"input_tokens": m.input, "output_tokens": 1, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0},
+			"usage": object{
+				"input_tokens": m.use.Input, "output_tokens": 1,
+				"cache_read_input_tokens": m.use.CacheRead, "cache_creation_input_tokens": m.use.CacheWrite,
+			},
 		}})
 		m.send("ping", object{"type": "ping"})
 	}
@@ -159,11 +162,16 @@ func (m *messages) think(piece string) {
 	m.output++
 }
 
-func (m *messages) call(tool, input string) {
+func (m *messages) call(tool, input string) { m.calls(tool, halves(input)...) }
+
+func (m *messages) halfCall(tool, input string) { m.calls(tool, halves(input)[0]) }
+
+// calls sends a call with these pieces of its input.
+func (m *messages) calls(tool string, input ...string) {
 	m.block("tool_use", object{"type": "tool_use", "id": "toolu_" + rand.Text(), "name": tool, "input": object{}})
 	m.delta(object{"type": "input_json_delta", "partial_json": ""})
-	for _, half := range halves(input) {
-		m.delta(object{"type": "input_json_delta", "partial_json": half})
+	for _, piece := range input {
+		m.delta(object{"type": "input_json_delta", "partial_json": piece})
 		m.output++
 	}
 }

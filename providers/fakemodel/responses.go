@@ -114,14 +114,22 @@ func (r *responses) reasoned() {
 	}
 }
 
-func (r *responses) call(tool, input string) {
+func (r *responses) halfCall(tool, input string) { r.callPieces(tool, halves(input)[0]) }
+
+// callPieces begins a call with these pieces of its input, and returns it.
+func (r *responses) callPieces(tool string, input ...string) object {
 	r.message()
 	r.reasoned()
 	item := object{"type": "function_call", "call_id": "call_" + rand.Text(), "name": tool, "arguments": ""}
 	r.event("response.output_item.added", object{"item": item})
-	for _, half := range halves(input) {
-		r.event("response.function_call_arguments.delta", object{"delta": half})
+	for _, piece := range input {
+		r.event("response.function_call_arguments.delta", object{"delta": piece})
 	}
+	return item
+}
+
+func (r *responses) call(tool, input string) {
+	item := r.callPieces(tool, halves(input)...)
 	item["arguments"] = input
 	r.event("response.output_item.done", object{"item": item})
 	r.next++
@@ -131,7 +139,8 @@ func (r *responses) end(why string) {
 	r.message()
 	r.reasoned()
 	response := object{"id": "resp_1", "status": "completed", "usage": object{
-		"input_tokens": r.input, "output_tokens": r.output, "total_tokens": r.input + r.output, "input_tokens_details": object{"cached_tokens": 1},
+		"input_tokens": r.use.Total(), "output_tokens": r.output, "total_tokens": r.use.Total() + r.output,
+		"input_tokens_details": object{"cached_tokens": r.use.CacheRead},
 	}}
 	kind := "response.completed"
 	if reason := map[string]string{"length": "max_output_tokens", "refused": "content_filter"}[why]; reason != "" {

@@ -36,6 +36,8 @@ type voice interface {
 	text(piece string)
 	think(piece string)
 	call(tool, input string)
+	// halfCall begins a call with the first half of its input.
+	halfCall(tool, input string)
 	// end ends the reply: stop, calls, length or refused.
 	end(why string)
 	// fail sends an error inside the stream.
@@ -54,13 +56,20 @@ type line struct{ verb, rest string }
 // plan returns the directives of the newest text of the user that are still to be executed: those
 // after the rounds of calls already made.
 func plan(conversation []said) []line {
-	prompt, rounds := "", 0
+	prompt, called := "", false
+	var done []func([]line) []line // removes what the replies to the prompt executed
 	for _, m := range conversation {
-		switch {
-		case !m.assistant && len(m.texts) > 0:
-			prompt, rounds = m.texts[len(m.texts)-1], 0
-		case m.assistant && m.calls > 0:
-			rounds++
+		for _, text := range m.texts {
+			switch {
+			case m.assistant:
+			case strings.Contains(text, goOn):
+				done = append(done, afterBreak)
+			default:
+				prompt, called, done = text, false, nil
+			}
+		}
+		if m.assistant && m.calls > 0 {
+			called, done = true, append(done, afterCalls)
 		}
 	}
 	if strings.Contains(prompt, sumUp) {
@@ -68,22 +77,42 @@ func plan(conversation []said) []line {
 	}
 	lines := directives(prompt)
 	if len(lines) == 0 {
-		if rounds > 0 {
+		if called {
 			return []line{{"results", ""}}
 		}
 		return []line{{"say", "You said: " + strings.TrimSpace(prompt)}}
 	}
-	for ; rounds > 0; rounds-- {
-		i := slices.IndexFunc(lines, isCall)
-		if i < 0 {
-			return nil
-		}
-		lines = lines[i:]
-		for len(lines) > 0 && isCall(lines[0]) {
-			lines = lines[1:]
-		}
+	for _, after := range done {
+		lines = after(lines)
 	}
 	return lines
+}
+
+// afterCalls returns the directives after the first calls.
+func afterCalls(lines []line) []line {
+	i := slices.IndexFunc(lines, isCall)
+	if i < 0 {
+		return nil
+	}
+	for lines = lines[i:]; len(lines) > 0 && isCall(lines[0]); {
+		lines = lines[1:]
+	}
+	return lines
+}
+
+// afterBreak returns the directives after the first that breaks off a reply. If it is the last,
+// it breaks off all replies.
+func afterBreak(lines []line) []line {
+	i := slices.IndexFunc(lines, breaksOff)
+	return lines[min(i+1, len(lines)-1):]
+}
+
+// goOn occurs in the hub's request to continue a reply that broke off.
+const goOn = "broke off in the middle of your reply"
+
+// breaksOff reports whether a directive ends a reply before its end.
+func breaksOff(l line) bool {
+	return slices.Contains([]string{"cut", "end", "garbage", "huge", "hang", "fail"}, l.verb)
 }
 
 // sumUp occurs in the hub's prompt for a summary of the conversation.
@@ -92,7 +121,7 @@ const sumUp = "is about to be replaced by a summary that you write now"
 func isCall(l line) bool { return l.verb == "call" }
 
 // earlier matches the parts of a hub's prompt that repeat earlier messages.
-var earlier = regexp.MustCompile(`(?s)<(timeline|recent_conversation|previous_conversation)>.*?</(timeline|recent_conversation|previous_conversation)>`)
+var earlier = regexp.MustCompile(`(?s)<(timeline|recent_conversation|previous_conversation)>.*?</(timeline|recent_conversation|previous_conversation)>|<this_window [^>]*>.*?</this_window>`)
 
 // directives returns the lines of a text that begin with a slash. Those in repeated earlier
 // messages do not count.
@@ -123,10 +152,17 @@ func (s *Server) reply(w http.ResponseWriter, r *http.Request, d dialect, body [
 		refuse(w, "context_length", "")
 		return
 	}
-	p := &player{
-		s: s, ctx: r.Context(), conversation: conversation,
-		out: &stream{w: w, input: len(body)/4 + 1},
+	use := Use{Input: len(body)/tokenBytes + 1}
+	if s.Caching {
+		if use, err = s.cache.count(d.path, body); err != nil {
+			refuse(w, "invalid", err.Error())
+			return
+		}
+		s.mu.Lock()
+		s.uses = append(s.uses, use)
+		s.mu.Unlock()
 	}
+	p := &player{s: s, ctx: r.Context(), conversation: conversation, out: &stream{w: w, use: use}}
 	p.voice = d.speak(p.out)
 	p.play(plan(conversation))
 }
@@ -203,6 +239,9 @@ func (p *player) endAbnormally(l line) bool {
 		p.sleep(24 * time.Hour)
 	case "cut":
 		p.out.begin()
+		if tool, input, _ := strings.Cut(l.rest, " "); tool != "" {
+			p.voice.halfCall(tool, input)
+		}
 		panic(http.ErrAbortHandler)
 	case "end":
 		p.out.begin()
@@ -321,7 +360,7 @@ func refuse(w http.ResponseWriter, what, text string) {
 type stream struct {
 	w      http.ResponseWriter
 	begun  bool
-	input  int // tokens read
+	use    Use // tokens read
 	output int // tokens written
 }
 

@@ -2,6 +2,7 @@ package fakemodel
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -32,22 +33,28 @@ type Server struct {
 	// Window, unless 0, is the context window in tokens of four bytes; longer requests are
 	// refused. Set it before the first request.
 	Window int
+	// Caching makes the server count the beginnings of requests that it has seen before, as the
+	// vendors do. Set it before the first request.
+	Caching bool
 	// Models are the listed names. Set them before the first request.
 	Models []string
 
 	http    http.Server
 	wg      sync.WaitGroup
 	closing chan struct{} // closed by Close
+	cache   prefixCache
 
 	mu       sync.Mutex
 	closed   bool
 	requests []Request
+	uses     []Use
 	next     []http.HandlerFunc
 }
 
 // New returns a server that does not listen yet. It can also be used as an [http.Handler].
 func New() *Server {
 	s := &Server{Models: []string{"fake"}, closing: make(chan struct{})}
+	s.cache.known = map[[sha256.Size]byte]bool{}
 	s.http = http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
 	return s
 }
@@ -87,6 +94,13 @@ func (s *Server) Next(answers ...http.HandlerFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.next = append(s.next, answers...)
+}
+
+// Uses returns the input tokens of the requests so far, with Caching.
+func (s *Server) Uses() []Use {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.uses)
 }
 
 // Status returns a handler that responds with a status, a body and headers given as "Name:
@@ -149,6 +163,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/models") {
 		s.list(w, r)
+		return
+	}
+	if r.Method == http.MethodGet && r.URL.Path == "/api/tags" {
+		s.listTags(w)
 		return
 	}
 	s.mu.Lock()

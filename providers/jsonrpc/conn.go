@@ -53,14 +53,20 @@ type Conn struct {
 	mu     sync.Mutex
 	closed bool
 	last   uint64
-	calls  map[string]chan message // calls that wait, by id
+	calls  map[string]waiting // calls that wait, by id
 	served int
+}
+
+// waiting is a call that waits for its result.
+type waiting struct {
+	answer   chan message
+	answered func(json.RawMessage)
 }
 
 // New returns a connection, which must be closed.
 func New(cfg Config) *Conn {
 	cfg.MaxCalls, cfg.MaxServed = cmp.Or(cfg.MaxCalls, 100), cmp.Or(cfg.MaxServed, 100)
-	c := &Conn{cfg: cfg, calls: map[string]chan message{}}
+	c := &Conn{cfg: cfg, calls: map[string]waiting{}}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	return c
 }
@@ -78,38 +84,69 @@ func (c *Conn) Close(cause error) {
 	c.wg.Wait()
 }
 
+// Open reports whether the connection is open.
+func (c *Conn) Open() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.closed
+}
+
 // Call calls a method of the other end and stores its result in result, unless that is nil. An
 // error of the other end is an [*Error].
 func (c *Conn) Call(ctx context.Context, method string, params, result any) error {
-	id, answer, err := c.register()
+	p, err := c.Begin(ctx, method, params, nil)
 	if err != nil {
-		return fmt.Errorf("call %s: %w", method, err)
+		return err
 	}
-	defer c.unregister(id)
+	return p.Wait(ctx, result)
+}
+
+// Pending is a call that was sent.
+type Pending struct {
+	c      *Conn
+	method string
+	id     string
+	answer chan message
+}
+
+// Begin sends a call. Its result must be waited for. Answered, unless nil, is called with a result
+// that is no error, before any later message of the other end is handled.
+func (c *Conn) Begin(ctx context.Context, method string, params any, answered func(json.RawMessage)) (*Pending, error) {
+	id, answer, err := c.register(answered)
+	if err != nil {
+		return nil, fmt.Errorf("call %s: %w", method, err)
+	}
 	if err := c.send(ctx, message{ID: json.RawMessage(id), Method: method}, params); err != nil {
-		return fmt.Errorf("call %s: %w", method, err)
+		c.unregister(id)
+		return nil, fmt.Errorf("call %s: %w", method, err)
 	}
+	return &Pending{c, method, id, answer}, nil
+}
+
+// Wait waits for the result of the call and stores it in result, unless that is nil.
+func (p *Pending) Wait(ctx context.Context, result any) error {
+	defer p.c.unregister(p.id)
 	select {
-	case m := <-answer:
+	case m := <-p.answer:
 		switch {
 		case m.Error != nil:
-			return fmt.Errorf("call %s: %w", method, m.Error)
+			return fmt.Errorf("call %s: %w", p.method, m.Error)
 		case result == nil:
 			return nil
 		}
 		if err := json.Unmarshal(m.Result, result); err != nil {
-			return fmt.Errorf("call %s: decode its result: %w", method, err)
+			return fmt.Errorf("call %s: decode its result: %w", p.method, err)
 		}
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("call %s: %w", method, context.Cause(ctx))
-	case <-c.ctx.Done():
-		return fmt.Errorf("call %s: %w", method, context.Cause(c.ctx))
+		return fmt.Errorf("call %s: %w", p.method, context.Cause(ctx))
+	case <-p.c.ctx.Done():
+		return fmt.Errorf("call %s: %w", p.method, context.Cause(p.c.ctx))
 	}
 }
 
 // register returns the id of a new call and the channel of its result.
-func (c *Conn) register() (string, chan message, error) {
+func (c *Conn) register(answered func(json.RawMessage)) (string, chan message, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -120,7 +157,7 @@ func (c *Conn) register() (string, chan message, error) {
 	}
 	c.last++
 	id, answer := strconv.FormatUint(c.last, 10), make(chan message, 1)
-	c.calls[id] = answer
+	c.calls[id] = waiting{answer, answered}
 	return id, answer, nil
 }
 
@@ -172,12 +209,16 @@ func (c *Conn) Receive(line []byte) error {
 		c.serve(m)
 	case kindResult:
 		c.mu.Lock()
-		answer := c.calls[string(m.ID)]
+		w, ok := c.calls[string(m.ID)]
 		delete(c.calls, string(m.ID)) // a second result is dropped
 		c.mu.Unlock()
-		if answer != nil {
-			answer <- m
+		if !ok {
+			return nil
 		}
+		if w.answered != nil && m.Error == nil {
+			w.answered(m.Result)
+		}
+		w.answer <- m
 	}
 	return nil
 }

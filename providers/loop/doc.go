@@ -10,7 +10,8 @@
 // may call Send, but neither Interrupt nor Close, which wait for it.
 //
 // A slow model delays only its turn. If a model call fails before any part of the reply was
-// published, and the failure may pass, it is retried twice. If the conversation is too long for
+// published, and the failure may pass, it is retried twice. A reply that breaks off later stays in
+// the conversation, and the model is asked to continue it, at most three times in a row. If the conversation is too long for
 // the model, the turn fails if the hub shortens conversations itself; otherwise the older half
 // of the turns is left out and [providers.EventTruncated] is sent. In every case published text
 // stays in the conversation, and every tool call in it has a result.

@@ -19,6 +19,8 @@ type Request struct {
 	// Model selects the model; empty means the client's default.
 	Model  string
 	System string
+	// Effort is that of [providers.Spec].
+	Effort string
 	// Entries begin with the user and alternate. Every tool call is followed by its result, in
 	// the next entry and before anything else in it. Inputs of tools are objects, no text is
 	// blank, and blocks of other backends are left out.

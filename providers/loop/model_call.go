@@ -24,15 +24,15 @@ const (
 // errTooMuch cancels the reading of a reply that exceeds MaxReply.
 var errTooMuch = fmt.Errorf("the reply has more than the %d bytes that one may have", MaxReply)
 
-// ask calls the model and retries as long as no part of the reply was published. The error is a
-// [*providers.Failure], or errSteered, or the cause of the turn's end.
-func (s *session) ask(t *turn) (Reply, error) {
+// ask calls the model and retries as long as no part of the reply was published; seen says that one
+// was. The error is a [*providers.Failure], or errSteered, or the cause of the turn's end.
+func (s *session) ask(t *turn) (reply Reply, seen bool, err error) {
 	ctx, cancel := context.WithCancelCause(t.ctx)
 	defer cancel(nil)
 	s.mu.Lock()
 	if slices.ContainsFunc(s.inbox, func(m providers.Message) bool { return m.Mode == providers.Steer }) {
 		s.mu.Unlock()
-		return Reply{}, errSteered
+		return Reply{}, false, errSteered
 	}
 	t.cancelCall = cancel
 	s.mu.Unlock()
@@ -43,28 +43,28 @@ func (s *session) ask(t *turn) (Reply, error) {
 	}()
 	for s.size > MaxBytes {
 		if !s.shorten(t) {
-			return Reply{}, &providers.Failure{
+			return Reply{}, false, &providers.Failure{
 				Class: providers.ContextLength, Err: fmt.Errorf("there are %d bytes to read, and %d may be said", s.size, MaxBytes),
 			}
 		}
 	}
 	for try := 0; ; {
-		reply, seen, err := s.stream(ctx, t)
+		reply, seen, err = s.stream(ctx, t)
 		if err == nil {
-			return reply, nil
+			return reply, seen, nil
 		}
 		if ctx.Err() != nil {
-			return reply, context.Cause(ctx)
+			return reply, seen, context.Cause(ctx)
 		}
 		f := failure(err)
 		wait, again := pause(f, try)
 		switch {
 		case seen:
-			return reply, f
+			return reply, true, f
 		case f.Class == providers.ContextLength && s.shorten(t):
 			wait = 0
 		case !again:
-			return reply, f
+			return reply, false, f
 		default:
 			try++
 		}
@@ -72,7 +72,7 @@ func (s *session) ask(t *turn) (Reply, error) {
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return Reply{}, context.Cause(ctx)
+			return Reply{}, false, context.Cause(ctx)
 		}
 	}
 }
@@ -80,7 +80,7 @@ func (s *session) ask(t *turn) (Reply, error) {
 // stream calls the model once and reports whether a part of the reply was published.
 func (s *session) stream(ctx context.Context, t *turn) (reply Reply, seen bool, err error) {
 	r := Request{
-		Model: s.spec.Model, System: s.spec.System, Tools: s.spec.Tools,
+		Model: s.spec.Model, Effort: s.spec.Effort, System: s.spec.System, Tools: s.spec.Tools,
 		Entries: providers.Mended(s.thread, providers.Mending{Backend: s.p.cfg.Name}),
 	}
 	if err := providers.Checked(r.Entries); err != nil {

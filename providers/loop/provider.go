@@ -64,7 +64,7 @@ func (p *Provider) Name() string { return p.cfg.Name }
 
 // Caps implements [providers.Provider].
 func (p *Provider) Caps() providers.Caps {
-	return providers.Caps{Steer: true, Fork: true, Resume: true, Inject: true, Images: p.cfg.Images, Window: p.cfg.Window}
+	return providers.Caps{Steer: true, Fork: true, Resume: true, Inject: true, Images: p.cfg.Images, Window: p.cfg.Window, Prefix: true}
 }
 
 // Open implements [providers.Provider]. Continuing and forking are the same here: the entries

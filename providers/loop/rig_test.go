@@ -207,6 +207,10 @@ func outline(entries []providers.Entry) string {
 			case providers.BlockToolResult:
 				b.WriteString(" result " + bl.Call + "=" + bl.Text)
 			default:
+				if strings.HasPrefix(bl.Text, "(") && strings.Contains(bl.Text, "the user has seen it") {
+					b.WriteString(" cut") // the note after a reply that was cut
+					continue
+				}
 				b.WriteString(" " + string(bl.Kind) + " " + bl.Text)
 			}
 		}

@@ -56,7 +56,8 @@ type turn struct {
 	cancelCall context.CancelCauseFunc // cancels the model call; nil between calls; guarded by mu
 
 	// Owned by run.
-	long int // number of replies that became too long
+	long   int // number of replies that became too long
+	broken int // number of newest replies that broke off
 }
 
 func newSession(p *Provider, spec providers.Spec) *session {

@@ -13,6 +13,9 @@ import (
 // maxLong bounds the replies of one turn that may become too long.
 const maxLong = 3
 
+// maxBroken bounds the replies in a row that break off and are continued.
+const maxBroken = 3
+
 // runTurn runs one turn.
 func (s *session) runTurn(t *turn, m providers.Message) {
 	defer close(t.done)
@@ -85,7 +88,7 @@ func (s *session) beginTurn(t *turn, m providers.Message) bool {
 // round calls the model once and executes the tool calls of the reply. It reports whether the
 // model is to be called again.
 func (s *session) round(t *turn) (bool, error) {
-	reply, err := s.ask(t)
+	reply, seen, err := s.ask(t)
 	entry := providers.Entry{Role: providers.RoleAssistant, Turn: t.id, Blocks: s.adoptBlocks(reply.Blocks)}
 	if err != nil {
 		// Published text stays. Tools are not called: the reply is incomplete, and the model
@@ -93,11 +96,19 @@ func (s *session) round(t *turn) (bool, error) {
 		entry.Blocks = slices.DeleteFunc(entry.Blocks, func(b providers.Block) bool { return b.Kind == providers.BlockToolCall })
 		entry.Blocks = providers.Untail(entry.Blocks)
 	}
+	if err == nil {
+		t.broken = 0
+	}
 	wanted := calls(entry.Blocks)
 	switch {
+	case seen && t.ctx.Err() == nil && brokeOff(err):
+		return true, s.continueBroken(t, entry, failure(err))
 	case errors.Is(err, errSteered) && t.ctx.Err() == nil:
-		s.addMessagesAfter(t.id, []providers.Entry{entry}, s.takeInbox(providers.Steer, providers.Inject))
+		s.addMessagesAfter(t.id, cutEntries(entry, steeredNote), s.takeInbox(providers.Steer, providers.Inject))
 		return true, nil
+	case errors.Is(err, errInterrupted):
+		s.addEntries(t.id, cutEntries(entry, stoppedNote)...)
+		return false, err
 	case err == nil && reply.Stop == StopLength && len(wanted) == 0:
 		return true, s.continueLong(t, entry)
 	}
@@ -128,6 +139,52 @@ func (s *session) continueLong(t *turn, entry providers.Entry) error {
 		"A tool call that it cut was not made: make it again, in smaller parts."
 	s.addEntries(t.id, entry, providers.Entry{
 		Role: providers.RoleUser, Turn: t.id, Blocks: []providers.Block{{Kind: providers.BlockText, Text: note}},
+	})
+	return nil
+}
+
+// The notes after a reply that was cut, for the model.
+const (
+	steeredNote = "(A message came in while you were writing. Your reply above stops there, and the user has seen it.)"
+	stoppedNote = "(Your reply was stopped here, and the user has seen it up to this point.)"
+)
+
+// cutEntries returns a reply that was cut, and a note that says so if there is anything of it.
+func cutEntries(entry providers.Entry, note string) []providers.Entry {
+	if len(entry.Blocks) == 0 {
+		return nil
+	}
+	return []providers.Entry{entry, {
+		Role: providers.RoleUser, Turn: entry.Turn, Blocks: []providers.Block{{Kind: providers.BlockText, Text: note}},
+	}}
+}
+
+// brokeOff reports whether err ended a reply for a reason that says nothing about the reply, such as
+// a lost connection, so that the model can continue it. Silence is one, unlike before a reply:
+// after a part of it the connection is more likely at fault than the model.
+func brokeOff(err error) bool {
+	f, ok := errors.AsType[*providers.Failure](err)
+	return ok && (f.Passing() || errors.Is(f, providers.ErrSilent))
+}
+
+// continueBroken asks the model to continue a reply that broke off after a part of it was
+// published. The part stays in the conversation, without its tool calls, which were not executed.
+func (s *session) continueBroken(t *turn, entry providers.Entry, f *providers.Failure) error {
+	if t.broken++; t.broken > maxBroken {
+		s.addEntries(t.id, entry)
+		return f
+	}
+	const note = "The connection broke off in the middle of your reply. The user sees what you wrote so far: " +
+		"go on exactly where it stops, without repeating it and without a word about the break. " +
+		"A tool call that was cut was not made: make it again."
+	if len(entry.Blocks) > 0 { // otherwise the same request is repeated
+		s.addEntries(t.id, entry, providers.Entry{
+			Role: providers.RoleUser, Turn: t.id, Blocks: []providers.Block{{Kind: providers.BlockText, Text: note}},
+		})
+	}
+	s.emit(providers.Event{
+		Kind: providers.EventRetry, Message: t.id,
+		Text: fmt.Sprintf("The reply broke off (%v). What came of it is kept, and the model is asked to continue it, %d of at most %d times in a row", f, t.broken, maxBroken),
 	})
 	return nil
 }

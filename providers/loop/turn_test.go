@@ -25,12 +25,13 @@ func TestSteerKeepsReceivedOutput(t *testing.T) {
 	if e := k.end("m"); e.Outcome != providers.Completed {
 		t.Fatalf("the turn ended %s: %v, want %s", e.Outcome, e.Err, providers.Completed)
 	}
-	want := "u: text go\na: thinking hm text half an \nu: text another way\n"
+	want := "u: text go\na: thinking hm text half an \nu: cut text another way\n"
 	if got := outline(k.model.asked(t, 1).Entries); got != want {
 		t.Errorf("the model was asked\n%swant\n%s", got, want)
 	}
-	if got := outline(k.kept()); got != want+"a: text done\n" {
-		t.Errorf("stored conversation is\n%swant\n%sa: text done", got, want)
+	want = "u: text go\na: thinking hm text half an \nu: cut\nu: text another way\na: text done\n"
+	if got := outline(k.kept()); got != want {
+		t.Errorf("stored conversation is\n%swant\n%s", got, want)
 	}
 	// The hub may crash between two reports: the text and the message that interrupted it must
 	// be in the same one.
@@ -95,7 +96,7 @@ func TestInjectIntoACutTurnIsKept(t *testing.T) {
 	if e := k.end("m"); e.Outcome != providers.Interrupted || e.Err != nil {
 		t.Errorf("the turn ended %s: %v, want %s", e.Outcome, e.Err, providers.Interrupted)
 	}
-	if got, want := outline(k.kept()), "u: text go\na: text so far\nu: text a note\n"; got != want {
+	if got, want := outline(k.kept()), "u: text go\na: text so far\nu: cut\nu: text a note\n"; got != want {
 		t.Errorf("stored conversation is\n%swant\n%s", got, want)
 	}
 	for _, e := range k.all(providers.EventTaken) {

@@ -14,6 +14,7 @@ type chatRequest struct {
 	Stream        bool          `json:"stream"`
 	StreamOptions streamOptions `json:"stream_options"`
 	MaxTokens     int           `json:"max_tokens,omitempty"`
+	Effort        string        `json:"reasoning_effort,omitempty"`
 	Messages      []chatMessage `json:"messages"`
 	Tools         []chatTool    `json:"tools,omitempty"`
 }
@@ -66,7 +67,7 @@ type chatToolSpec struct {
 // because other servers know only that.
 func (c *client) chatRequest(r loop.Request) chatRequest {
 	out := chatRequest{
-		Model: r.Model, Stream: true, StreamOptions: streamOptions{true}, MaxTokens: c.cfg.MaxTokens,
+		Model: r.Model, Stream: true, StreamOptions: streamOptions{true}, MaxTokens: c.cfg.MaxTokens, Effort: r.Effort,
 	}
 	if r.System != "" {
 		out.Messages = append(out.Messages, chatMessage{Role: "system", Content: r.System})

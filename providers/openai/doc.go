@@ -3,8 +3,7 @@
 // llama.cpp, vLLM, LM Studio and most gateways), and Responses, which OpenAI requires for its
 // own newer models.
 //
-// It translates between the hub's conversations and the APIs, and holds the prices of known
-// models; it stores nothing, and asks the server to store nothing. docs/adr/0007 says why it is
+// It translates between the hub's conversations and the APIs; it stores nothing, and asks the server to store nothing. docs/adr/0007 says why it is
 // written by hand.
 //
 // cmd/hub creates one with [New]; from then on it is a [providers.Provider]. [Models] checks

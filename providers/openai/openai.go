@@ -4,13 +4,17 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/providers/loop"
+	"github.com/everdesk/everdesk/providers/prices"
 	"github.com/everdesk/everdesk/providers/sse"
 )
 
@@ -25,8 +29,8 @@ const (
 	OllamaBaseURL = "http://127.0.0.1:11434/v1"
 )
 
-// probeTimeout bounds [Models].
-const probeTimeout = 2 * time.Second
+// modelsTimeout bounds [Models].
+const modelsTimeout = 15 * time.Second
 
 // Dialect is one of the APIs.
 type Dialect string
@@ -50,6 +54,8 @@ type Config struct {
 	// MaxTokens bounds one reply; 0 leaves it to the server. The Chat dialect uses the field
 	// name that all servers know, which OpenAI's own newer models refuse.
 	MaxTokens int
+	// Price is the price of the model; nil means the list price of a known model.
+	Price *prices.Price
 	// Idle bounds the time without data from the server.
 	Idle   time.Duration
 	HTTP   *http.Client
@@ -60,6 +66,8 @@ type Config struct {
 type client struct {
 	cfg    Config
 	server *sse.Server
+	// noSummaries says that the server refuses to summarise reasoning.
+	noSummaries atomic.Bool
 }
 
 // reader assembles a reply from a stream.
@@ -83,7 +91,7 @@ func New(cfg Config) (*loop.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &client{cfg, server}
+	c := &client{cfg: cfg, server: server}
 	return loop.New(loop.Config{Name: cfg.Name, Model: c, Images: true, Window: windows.Of(cfg.Model), Logger: cfg.Logger, Closed: server.Close}), nil
 }
 
@@ -97,14 +105,14 @@ func connect(cfg Config) (*sse.Server, error) {
 	})
 }
 
-// Models returns the names of the server's models, or an error within probeTimeout.
+// Models returns the names of the server's models, or an error within 15 seconds.
 func Models(ctx context.Context, cfg Config) ([]string, error) {
 	server, err := connect(cfg)
 	if err != nil {
 		return nil, err
 	}
 	defer server.Close()
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, modelsTimeout)
 	defer cancel()
 	body, err := server.Get(ctx, "/models")
 	if err != nil {
@@ -130,6 +138,16 @@ func Models(ctx context.Context, cfg Config) ([]string, error) {
 // Stream implements [loop.Model].
 func (c *client) Stream(ctx context.Context, r loop.Request, say func(loop.Piece)) (loop.Reply, error) {
 	r.Model = cmp.Or(r.Model, c.cfg.Model)
+	reply, err := c.stream(ctx, r, say)
+	if f, ok := errors.AsType[*providers.Failure](err); ok && f.Class == providers.Invalid && len(reply.Blocks) == 0 &&
+		strings.Contains(f.Error(), "reasoning.summary") && c.noSummaries.CompareAndSwap(false, true) {
+		return c.stream(ctx, r, say) // some organisations may not read summaries
+	}
+	return reply, err
+}
+
+// stream makes one request.
+func (c *client) stream(ctx context.Context, r loop.Request, say func(loop.Piece)) (loop.Reply, error) {
 	var path string
 	var body any
 	var in reader
@@ -142,6 +160,8 @@ func (c *client) Stream(ctx context.Context, r loop.Request, say func(loop.Piece
 	err := in.end(c.server.Stream(ctx, path, body, in.event))
 	reply := in.reply()
 	reply.Model = r.Model
-	reply.Usage.USD = prices.Cost(r.Model, reply.Usage)
+	if err == nil || reply.Usage != (providers.Usage{}) { // a request that failed at once costs nothing
+		reply.Usage = prices.Priced(c.cfg.Price, r.Model, reply.Usage)
+	}
 	return reply, err
 }

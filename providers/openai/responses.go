@@ -16,8 +16,15 @@ type responsesRequest struct {
 	Include      []string        `json:"include,omitempty"`
 	Instructions string          `json:"instructions,omitempty"`
 	MaxTokens    int             `json:"max_output_tokens,omitempty"`
+	Reasoning    *reasoning      `json:"reasoning,omitempty"`
 	Input        []any           `json:"input"` // item, or a raw item of an earlier reply
 	Tools        []responsesTool `json:"tools,omitempty"`
+}
+
+// reasoning says how much a model reasons, and requests a summary of that for people.
+type reasoning struct {
+	Effort  string `json:"effort,omitempty"`
+	Summary string `json:"summary,omitempty"`
 }
 
 // item is an item of a conversation, in either direction.
@@ -55,8 +62,14 @@ func (c *client) responsesRequest(r loop.Request) responsesRequest {
 	out := responsesRequest{
 		Model: r.Model, Stream: true, Instructions: r.System, MaxTokens: c.cfg.MaxTokens,
 	}
+	if r.Effort != "" {
+		out.Reasoning = &reasoning{Effort: r.Effort}
+	}
 	if isReasoningModel(r.Model) {
 		out.Include = []string{"reasoning.encrypted_content"}
+		if !c.noSummaries.Load() {
+			out.Reasoning = &reasoning{Effort: r.Effort, Summary: "auto"}
+		}
 	}
 	for _, e := range r.Entries {
 		if e.Role == providers.RoleAssistant {

@@ -13,10 +13,12 @@ import (
 
 // responsesEvent holds the used fields of a stream event.
 type responsesEvent struct {
-	Type     string          `json:"type"`
-	Delta    json.RawMessage `json:"delta"`
-	Item     json.RawMessage `json:"item"`
-	Response struct {
+	Type  string          `json:"type"`
+	Delta json.RawMessage `json:"delta"`
+	// SummaryIndex is the number of a part of a summary.
+	SummaryIndex int             `json:"summary_index"`
+	Item         json.RawMessage `json:"item"`
+	Response     struct {
 		Error      *sse.APIError `json:"error"`
 		Incomplete struct {
 			Reason string `json:"reason"`
@@ -72,6 +74,10 @@ func (r *responsesReader) event(e sse.Event) (bool, error) {
 		}
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
 		r.say(loop.Piece{Thinking: v.delta()})
+	case "response.reasoning_summary_part.added":
+		if v.SummaryIndex > 0 {
+			r.say(loop.Piece{Thinking: "\n\n"})
+		}
 	case "response.output_item.done":
 		return false, r.item(v.Item)
 	case "response.completed", "response.incomplete":

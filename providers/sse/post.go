@@ -37,8 +37,12 @@ type Config struct {
 // model from disk.
 const DefaultIdle = 5 * time.Minute
 
-// maxAnswer bounds the response body that is read if it is no stream.
-const maxAnswer = 1 << 20
+// maxAnswer bounds the response body that is read if it is no stream, and maxDocument that of a
+// document: the list of a gateway has hundreds of models.
+const (
+	maxAnswer   = 1 << 20
+	maxDocument = 8 << 20
+)
 
 // Server is a client of one model server. It is safe for concurrent use.
 type Server struct {
@@ -129,14 +133,14 @@ func (s *Server) Stream(ctx context.Context, path string, request any, each func
 	return &providers.Failure{Class: providers.Transport, Err: errors.New("the stream ended before the reply did")}
 }
 
-// Get requests a small JSON document.
+// Get requests a JSON document of up to 8 MiB.
 func (s *Server) Get(ctx context.Context, path string) ([]byte, error) {
 	res, err := s.send(ctx, http.MethodGet, path, "application/json", nil)
 	if err != nil {
 		return nil, err
 	}
 	defer res.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	text, err := io.ReadAll(io.LimitReader(res.Body, maxDocument))
 	if err != nil {
 		return nil, s.connectionFailure(ctx, "read the answer", err)
 	}
@@ -175,6 +179,9 @@ func (s *Server) connectionFailure(ctx context.Context, doing string, err error)
 	}
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err // the URL may contain secrets
+	}
+	if f, ok := errors.AsType[*providers.Failure](err); ok {
+		return f // the client itself refused, as for an address that users may not reach
 	}
 	return &providers.Failure{Class: providers.Transport, Err: fmt.Errorf("%s: %w", doing, err)}
 }

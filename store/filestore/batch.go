@@ -7,11 +7,12 @@ import (
 	"github.com/everdesk/everdesk/store/filestore/kvlog"
 )
 
-// batchWriter translates the batches of the contract into changes of a session's bucket.
+// batchWriter translates a batch of the store's contract into changes of the session's bucket in
+// the kvlog.
 type batchWriter struct{ *folder }
 
-// build adds the batch to p.changes and updates p.meta to the session's meta after
-// it.
+// build adds the changes of a batch to p.changes, and sets p.meta to the meta data that the
+// session has after the batch.
 func (w *batchWriter) build(p *pendingCommit, b *store.Batch) error {
 	out, m := &p.changes, &p.meta
 	out.Grow(batchBytes(b))
@@ -53,8 +54,8 @@ func batchBytes(b *store.Batch) int {
 	return n
 }
 
-// appendEntry appends an entry with the frames to the session's log and trims the log's
-// oldest entries beyond the bounds.
+// appendEntry appends an entry with the frames to the session's log and trims the log. It
+// copies the frames once, into the reserved space of the record.
 func (w *batchWriter) appendEntry(out *kvlog.Batch, m *meta, epoch, first uint64, frames [][]byte) error {
 	entry := span{epoch: epoch, first: first, count: uint32(len(frames))} //nolint:gosec // limited by CheckBatch
 	n := len(frames) - 1
@@ -120,28 +121,28 @@ func (w *batchWriter) consumeCommands(out *kvlog.Batch, ids []string) error {
 		return nil
 	}
 	return w.withIndex(out.Bucket(), func(x *kvlog.Index) {
-		next := uint64(0)
+		last := uint64(0) // number of the newest recorded id
 		for entry := range x.Descend(consumedPrefix, prefixEnd(consumedPrefix)) {
-			next, _ = parseNumbered(consumedPrefix, entry.Key)
+			last, _ = parseNumbered(consumedPrefix, entry.Key)
 			break
 		}
-		found := map[string]string{}
+		inbox := map[string]string{} // key by command id
 		for entry := range x.Ascend(inboxPrefix, prefixEnd(inboxPrefix)) {
 			_, id := parseNumbered(inboxPrefix, entry.Key)
-			found[id] = entry.Key
+			inbox[id] = entry.Key
 		}
 		for _, id := range ids {
-			key, ok := found[id]
+			key, ok := inbox[id]
 			if !ok {
 				continue
 			}
-			delete(found, id)
-			next++
+			delete(inbox, id)
+			last++
 			out.Delete(key)
-			out.Put(numbered(consumedPrefix, next, id), nil)
+			out.Put(numbered(consumedPrefix, last, id), nil)
 		}
-		if keep := uint64(w.cfg.Limits.InboxCommands); next > keep { //nolint:gosec // positive
-			out.DeleteRange(consumedPrefix, numbered(consumedPrefix, next-keep+1, ""))
+		if keep := uint64(w.cfg.Limits.InboxCommands); last > keep { //nolint:gosec // positive
+			out.DeleteRange(consumedPrefix, numbered(consumedPrefix, last-keep+1, ""))
 		}
 	})
 }
@@ -181,8 +182,8 @@ func (w *batchWriter) applyOps(out *kvlog.Batch, ops []store.Op) error {
 		op := &ops[i]
 		switch op.Kind {
 		case store.OpSet:
-			var room [keyBufBytes]byte
-			w.putSealed(out, appendTableKey(room[:0], op.Name, op.Field), op.Values[0], op.Schema)
+			var buf [keyBufBytes]byte
+			w.putSealed(out, appendTableKey(buf[:0], op.Name, op.Field), op.Values[0], op.Schema)
 		case store.OpUnset:
 			out.Delete(tableKey(op.Name, op.Field))
 		case store.OpClear:
@@ -217,14 +218,16 @@ func (w *batchWriter) changedLists(bucket string, ops []store.Op) (lists map[str
 	return lists, err
 }
 
+// applyListOp adds the changes of one list op to a batch. It returns the bounds of the list after
+// the op. An OpReplace of an item that the list does not have changes nothing.
 func (w *batchWriter) applyListOp(out *kvlog.Batch, op *store.Op, b bounds) bounds {
 	prefix := listRange(op.Name)
 	n := uint64(max(op.N, 0))
-	var room [keyBufBytes]byte
+	var buf [keyBufBytes]byte
 	switch op.Kind {
 	case store.OpPush:
 		for _, v := range op.Values {
-			w.putSealed(out, appendNumbered(room[:0], prefix, b.next), v, op.Schema)
+			w.putSealed(out, appendNumbered(buf[:0], prefix, b.next), v, op.Schema)
 			b.next++
 		}
 	case store.OpReplace:
@@ -233,7 +236,7 @@ func (w *batchWriter) applyListOp(out *kvlog.Batch, op *store.Op, b bounds) boun
 			i = b.next - uint64(-op.N)
 		}
 		if i >= b.first && i < b.next && uint64(max(op.N, -op.N)) <= b.len() { //nolint:gosec // not negative
-			w.putSealed(out, appendNumbered(room[:0], prefix, i), op.Values[0], op.Schema)
+			w.putSealed(out, appendNumbered(buf[:0], prefix, i), op.Values[0], op.Schema)
 		}
 	case store.OpKeepLast:
 		if n < b.len() {

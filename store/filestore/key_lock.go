@@ -25,51 +25,51 @@ const (
 )
 
 // lock waits for the lock. If ctx ends first, it returns the context's cause.
-func (t *keyLock) lock(ctx context.Context) error {
-	if t.tryLock() {
+func (k *keyLock) lock(ctx context.Context) error {
+	if k.tryLock() {
 		return nil
 	}
-	t.mu.Lock()
-	if t.state.Swap(lockContended) == lockFree { // unlocked since tryLock
-		t.state.Store(lockHeld)
-		t.mu.Unlock()
+	k.mu.Lock()
+	if k.state.Swap(lockContended) == lockFree { // unlocked since tryLock
+		k.state.Store(lockHeld)
+		k.mu.Unlock()
 		return nil
 	}
 	mine := make(chan struct{})
-	t.waiting = append(t.waiting, mine)
-	t.mu.Unlock()
+	k.waiting = append(k.waiting, mine)
+	k.mu.Unlock()
 	select {
 	case <-mine:
 		return nil
 	case <-ctx.Done():
 	}
-	t.mu.Lock()
-	i := slices.Index(t.waiting, mine)
+	k.mu.Lock()
+	i := slices.Index(k.waiting, mine)
 	if i >= 0 {
-		t.waiting = slices.Delete(t.waiting, i, i+1)
+		k.waiting = slices.Delete(k.waiting, i, i+1)
 	}
-	t.mu.Unlock()
+	k.mu.Unlock()
 	if i < 0 {
-		t.unlock() // the lock was passed to this waiter just now
+		k.unlock() // the lock was passed to this waiter just now
 	}
 	return context.Cause(ctx)
 }
 
 // tryLock acquires the lock if it is free.
-func (t *keyLock) tryLock() bool { return t.state.CompareAndSwap(lockFree, lockHeld) }
+func (k *keyLock) tryLock() bool { return k.state.CompareAndSwap(lockFree, lockHeld) }
 
 // unlock passes the lock to the first waiter, or frees it.
-func (t *keyLock) unlock() {
-	if t.state.CompareAndSwap(lockHeld, lockFree) {
+func (k *keyLock) unlock() {
+	if k.state.CompareAndSwap(lockHeld, lockFree) {
 		return
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.waiting) == 0 {
-		t.waiting = nil
-		t.state.Store(lockFree)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.waiting) == 0 {
+		k.waiting = nil
+		k.state.Store(lockFree)
 		return
 	}
-	close(t.waiting[0])
-	t.waiting = t.waiting[1:]
+	close(k.waiting[0])
+	k.waiting = k.waiting[1:]
 }

@@ -32,24 +32,24 @@ func newRates(f *folder) *Rates {
 // Take counts one event of key and returns 0, unless limit events were counted within
 // the last window: then it counts nothing and returns how long to wait. Counts start
 // at zero when the store is opened.
-func (s *Rates) Take(ctx context.Context, key string, limit int, window time.Duration) (wait time.Duration, err error) {
-	if err := s.checkOpen(ctx); err != nil {
+func (r *Rates) Take(ctx context.Context, key string, limit int, window time.Duration) (wait time.Duration, err error) {
+	if err := r.checkOpen(ctx); err != nil {
 		return 0, err
 	}
 	if err := store.CheckRate(key, limit, window); err != nil {
 		return 0, err
 	}
-	return s.take(time.Now(), key, limit, window), nil
+	return r.take(time.Now(), key, limit, window), nil
 }
 
-func (s *Rates) take(now time.Time, key string, limit int, window time.Duration) time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c := s.counted[key]
+func (r *Rates) take(now time.Time, key string, limit int, window time.Duration) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.counted[key]
 	if c == nil {
-		s.sweep(now)
+		r.sweep(now)
 		c = new(rate)
-		s.counted[key] = c
+		r.counted[key] = c
 	}
 	c.window = window
 	return c.events.Take(now, limit, window)
@@ -57,14 +57,14 @@ func (s *Rates) take(now time.Time, key string, limit int, window time.Duration)
 
 // sweep removes keys without events whenever their number has doubled, so that the map
 // stays in proportion to the keys in use.
-func (s *Rates) sweep(now time.Time) {
-	if len(s.counted) < s.sweepAt {
+func (r *Rates) sweep(now time.Time) {
+	if len(r.counted) < r.sweepAt {
 		return
 	}
-	for key, c := range s.counted {
+	for key, c := range r.counted {
 		if c.events.Empty(now, c.window) {
-			delete(s.counted, key)
+			delete(r.counted, key)
 		}
 	}
-	s.sweepAt = max(minSweep, 2*len(s.counted))
+	r.sweepAt = max(minSweep, 2*len(r.counted))
 }

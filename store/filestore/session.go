@@ -48,21 +48,21 @@ func (e *session) leaseEndLocked() time.Time {
 // notifier wakes all waiting goroutines at once. The session's mutex guards it.
 type notifier struct{ c chan struct{} } // nil without waiters
 
-func (b *notifier) notifyAll() {
-	if b.c != nil {
-		close(b.c)
-		b.c = nil
+func (n *notifier) notifyAll() {
+	if n.c != nil {
+		close(n.c)
+		n.c = nil
 	}
 }
 
 // waitFor returns a channel that is closed at the next notification.
-func (e *session) waitFor(b *notifier) <-chan struct{} {
+func (e *session) waitFor(n *notifier) <-chan struct{} {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if b.c == nil {
-		b.c = make(chan struct{})
+	if n.c == nil {
+		n.c = make(chan struct{})
 	}
-	return b.c
+	return n.c
 }
 
 // notifyWaitersLocked wakes all goroutines that wait for the session.

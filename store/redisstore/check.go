@@ -12,8 +12,12 @@ import (
 	"github.com/everdesk/everdesk/store"
 )
 
-// format is the version of keys and scripts. A store of a newer format is refused.
-const format = 1
+// The versions of keys and scripts. A store of a newer format is refused. A store is of the
+// first format until a session is packed.
+const (
+	formatFirst = 1
+	formatPacks = 2
+)
 
 // serverCheck checks the servers and the client when a store is opened.
 type serverCheck struct{ *caller }
@@ -88,7 +92,7 @@ func (c serverCheck) checkFormat(ctx context.Context) error {
 	key := c.keys.format()
 	var found string
 	err := c.runOnServer(ctx, "read store format", retryable, key, func(ctx context.Context, server *redis.Client) error {
-		if err := server.SetNX(ctx, key, format, 0).Err(); err != nil && !isRedisError(err, "OOM") {
+		if err := server.SetNX(ctx, key, formatFirst, 0).Err(); err != nil && !isRedisError(err, "OOM") {
 			return err
 		}
 		var err error
@@ -98,9 +102,9 @@ func (c serverCheck) checkFormat(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if n, err := strconv.Atoi(found); found != "" && (err != nil || n > format) {
+	if n, err := strconv.Atoi(found); found != "" && (err != nil || n > formatPacks) {
 		return fmt.Errorf("%w: %w: key %s says format %q, this program knows %d",
-			errUnfit, store.ErrNewerSchema, key, found, format)
+			errUnfit, store.ErrNewerSchema, key, found, formatPacks)
 	}
 	return nil
 }

@@ -20,6 +20,7 @@
 //	s:<id>:names  set     the names of all tables and lists
 //	s:<id>:inbox  stream  commands, and the channel that wakes the owner; s:<id>:ids and
 //	                      s:<id>:done detect duplicates
+//	s:<id>:pack   string  all of these but meta, compressed, while the session is dormant
 //
 // and a partition has the shared leases of incarnations (without a Cluster, partition 0 has all
 // of them), the list of its sessions by id and by last change (both also by user), of
@@ -28,6 +29,14 @@
 // the user. Semaphores and
 // collections of documents belong to the partition of their name. The header of each Lua file
 // documents its keys.
+//
+// # Packs
+//
+// Pack replaces the keys of a dormant session by one compressed string of the same sealed
+// values. The script that stores it removes the other keys; Claim and Send, which need them,
+// restore them with one script before. So a session is packed or not, never in part. Reads
+// take the content from the pack. Before its first pack a process raises the format of the
+// store, so that earlier versions refuse to open it.
 //
 // # Commits
 //

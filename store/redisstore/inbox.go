@@ -51,9 +51,11 @@ func (s *Sessions) Send(ctx context.Context, session wire.SessionID, commands ..
 		args = append(args, c.ID, hex.EncodeToString(sum[:8]), s.schema.Seal(nil, c.Data))
 		size += len(c.Data)
 	}
-	v, err := s.sends.call(ctx, what+" "+string(session), retryable, s.scripts.send, size,
-		[]string{k.meta(), k.inbox(), k.ids(), k.quarantine()}, args...)
-	r, err := s.calls.sessionReply(ctx, what, session, v, err)
+	r, err := s.packer.callUnpacked(ctx, what, session, func() (reply, error) {
+		v, err := s.sends.call(ctx, what+" "+string(session), retryable, s.scripts.send, size,
+			[]string{k.meta(), k.inbox(), k.ids(), k.quarantine()}, args...)
+		return s.calls.sessionReply(ctx, what, session, v, err)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -79,46 +81,58 @@ func (s *Sessions) Receive(ctx context.Context, l store.Lease) iter.Seq2[[]store
 			yield(nil, fmt.Errorf("receive: %w", err))
 			return
 		}
-		k := s.keys.session(l.Session)
-		in := &inbox{Sessions: s, lease: l, messageQueue: newMessageQueue()}
-		defer s.bus.listen(k.partition, k.inbox(), in)()
-		interval := s.cfg.InboxEvery
-		poll := time.NewTimer(interval)
-		defer poll.Stop()
+		in := &inbox{Sessions: s, lease: l, messageQueue: newMessageQueue(), interval: s.cfg.InboxEvery}
+		defer in.listen()()
+		in.poll = time.NewTimer(in.interval)
+		defer in.poll.Stop()
 		for {
-			before := in.at
 			if err := in.yieldPending(ctx, yield); err != nil {
 				if !errors.Is(err, errConsumerStopped) {
 					yield(nil, err)
 				}
 				return
 			}
-			if in.at != before {
-				interval = s.cfg.InboxEvery
-				poll.Reset(interval)
-			}
-			select {
-			case <-in.wake:
-				continue
-			case <-poll.C:
-				interval = min(pollGrowth*interval, maxPolls*s.cfg.InboxEvery)
-				poll.Reset(interval)
-			case <-ctx.Done():
-			case <-s.runCtx.Done():
-			}
-			in.onConnect()
+			in.wait(ctx)
 		}
 	}
 }
 
-// inbox is the state of one call of Receive.
+// inbox is the state of one call of Receive. It is not in variables of Receive, because each owned
+// session waits there and needs the stack.
 type inbox struct {
 	*Sessions
 	lease store.Lease
 	messageQueue
 
-	begun bool          // the inbox was read once
-	at    wire.Position // entry id of the last command yielded; zero for none
+	begun    bool          // the inbox was read once
+	at       wire.Position // entry id of the last command yielded; zero for none
+	polledAt wire.Position // at, when wait was called last
+	poll     *time.Timer   // when the inbox is read without a message
+	interval time.Duration // of poll, which grows while the inbox is empty
+}
+
+// listen starts the messages of the inbox and returns the function that stops them.
+func (in *inbox) listen() func() {
+	k := in.keys.session(in.lease.Session)
+	return in.bus.listen(k.partition, k.inbox(), in)
+}
+
+// wait waits for a message, the next poll or the end of ctx or of the store.
+func (in *inbox) wait(ctx context.Context) {
+	if in.at != in.polledAt {
+		in.polledAt, in.interval = in.at, in.cfg.InboxEvery
+		in.poll.Reset(in.interval)
+	}
+	select {
+	case <-in.wake:
+		return
+	case <-in.poll.C:
+		in.interval = min(pollGrowth*in.interval, maxPolls*in.cfg.InboxEvery)
+		in.poll.Reset(in.interval)
+	case <-ctx.Done():
+	case <-in.runCtx.Done():
+	}
+	in.onConnect()
 }
 
 // yieldPending yields all pending commands: those of messages, and those in the inbox if there

@@ -83,6 +83,9 @@ func (k sessionKeys) done() string { return k.base + "done" }
 // names is a set of the structures that exist: "t:<table>" and "l:<list>".
 func (k sessionKeys) names() string { return k.base + "names" }
 
+// pack is a string: the whole content of a dormant session.
+func (k sessionKeys) pack() string { return k.base + "pack" }
+
 // structure is the key of a table or a list.
 func (k sessionKeys) structure(name string) string { return k.base + name }
 

@@ -104,12 +104,14 @@ func (s *Sessions) claim(ctx context.Context, session wire.SessionID, by store.I
 	if by.Number != 0 {
 		incarnation = strconv.FormatUint(by.Number, 10)
 	}
-	r, err := s.calls.callSession(ctx, "claim session", notRetryable, session, s.scripts.claim,
-		[]string{
-			k.meta(), k.log(), k.quarantine(), k.floor(), k.working(), k.inbox(), s.keys.sharedLeases(s.leasePartition(k.partition)),
-		},
-		string(session), string(by.Replica), milliseconds(ttl), smallest, s.limits.LogEvents, s.limits.LogBytes,
-		incarnation, milliseconds(leaveShared))
+	r, err := s.packer.callUnpacked(ctx, "claim session", session, func() (reply, error) {
+		return s.calls.callSession(ctx, "claim session", notRetryable, session, s.scripts.claim,
+			[]string{
+				k.meta(), k.log(), k.quarantine(), k.floor(), k.working(), k.inbox(), s.keys.sharedLeases(s.leasePartition(k.partition)),
+			},
+			string(session), string(by.Replica), milliseconds(ttl), smallest, s.limits.LogEvents, s.limits.LogBytes,
+			incarnation, milliseconds(leaveShared))
+	})
 	if err != nil {
 		return store.Lease{}, err
 	}

@@ -18,8 +18,9 @@ import (
 // logReader reads the logs of sessions.
 type logReader struct {
 	*caller
-	calls *sessionCaller
-	codec *codec
+	calls  *sessionCaller
+	codec  *codec
+	packer *packer
 }
 
 // Read returns the events after a cursor in order, in one round trip. A cursor without an
@@ -43,8 +44,11 @@ func (l *logReader) read(ctx context.Context, session wire.SessionID, after wire
 	}
 	k := l.keys.session(session)
 	limit = store.PageLimit(limit)
-	r, err := l.calls.callSession(ctx, what, retryable, session, l.scripts.read, []string{k.meta(), k.log()},
+	r, err := l.calls.callSession(ctx, what, retryable, session, l.scripts.read, []string{k.meta(), k.log(), k.pack()},
 		strconv.FormatUint(after.Epoch, 10), strconv.FormatUint(after.Seq, 10), limit)
+	if err == nil && r.word == "PACKED" {
+		r, err = l.readPacked(ctx, session, after, limit, r)
+	}
 	if err != nil {
 		return logPage{}, err
 	}
@@ -61,6 +65,18 @@ func (l *logReader) read(ctx context.Context, session wire.SessionID, after wire
 		return logPage{}, fmt.Errorf("%s %s: %w", what, session, l.calls.handleCorrupt(ctx, session, err))
 	}
 	return page, nil
+}
+
+// readPacked returns what read.lua would return if the session were not packed.
+func (l *logReader) readPacked(ctx context.Context, session wire.SessionID, after wire.Position, limit int, r reply) (reply, error) {
+	content, top, err := l.packer.open(ctx, session, r)
+	if err == nil {
+		r, err = l.codec.entriesAfter(session, content, top, after, limit)
+	}
+	if err != nil {
+		return reply{}, fmt.Errorf("read log of session %s: %w", session, l.calls.handleCorrupt(ctx, session, err))
+	}
+	return r, nil
 }
 
 func (c *codec) decodePage(session wire.SessionID, after wire.Position, limit int, r reply) (logPage, error) {

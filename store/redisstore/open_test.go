@@ -78,7 +78,7 @@ func TestOpenRefusesANewerFormat(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, redistest.Standalone(t).URL())
 	open(t, d.client, redisstore.Config{})
-	for _, format := range []string{"2", "99", "x"} {
+	for _, format := range []string{"3", "99", "x"} {
 		if err := d.client.Set(t.Context(), redisstore.FormatKey("everdesk"), format, 0).Err(); err != nil {
 			t.Fatal(err)
 		}

@@ -25,6 +25,7 @@ type scripts struct {
 	commit, read, load, list, send, receive                 *script
 	quarantine, unattended, announce, replicas              *script
 	moveAside, listSession, endRebuild, listRecent          *script
+	gather, pack, unpack                                    *script
 	acquire, renewSlot, releaseSlot, slotUse, take          *script
 	getDocument, putDocument, removeDocument, listDocuments *script
 }
@@ -52,6 +53,9 @@ func loadScripts() scripts {
 		listSession: loadScript("listsession", "lease", "recent"),
 		endRebuild:  loadScript("endrebuild"),
 		listRecent:  loadScript("listrecent"),
+		gather:      loadScript("gather"),
+		pack:        loadScript("pack"),
+		unpack:      loadScript("unpack"),
 
 		acquire:     loadScript("acquire", "slots"),
 		renewSlot:   loadScript("renewslot", "slots"),

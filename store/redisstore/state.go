@@ -28,7 +28,7 @@ func (s *Sessions) Load(ctx context.Context, session wire.SessionID) (store.Stat
 			return store.State{}, fmt.Errorf("%s %s: %w", what, session, store.ErrNotFound)
 		}
 		var names []string
-		keys, args := []string{k.meta()}, []any{known.version}
+		keys, args := []string{k.meta(), k.pack()}, []any{known.version}
 		for _, name := range known.names {
 			if !strings.HasPrefix(name, listName(store.ColdPrefix)) {
 				names = append(names, name)
@@ -43,12 +43,24 @@ func (s *Sessions) Load(ctx context.Context, session wire.SessionID) (store.Stat
 		if r.word == "CHANGED" {
 			continue
 		}
-		state, err := s.codec.decodeState(names, r)
+		state, err := s.stateOf(ctx, session, names, r)
 		if err != nil {
 			return store.State{}, fmt.Errorf("%s %s: %w", what, session, s.calls.handleCorrupt(ctx, session, err))
 		}
 		return state, nil
 	}
+}
+
+// stateOf returns the state in the reply of load.lua.
+func (s *Sessions) stateOf(ctx context.Context, session wire.SessionID, names []string, r reply) (store.State, error) {
+	if r.word != "PACKED" {
+		return s.codec.decodeState(names, r)
+	}
+	content, top, err := s.packer.open(ctx, session, r)
+	if err != nil {
+		return store.State{}, err
+	}
+	return s.codec.packedState(content, top)
 }
 
 func (c *codec) decodeState(names []string, r reply) (store.State, error) {
@@ -114,7 +126,13 @@ func (s *Sessions) ReadList(
 	}
 	k := s.keys.session(session)
 	r, err := s.calls.callSession(ctx, what, retryable, session, s.scripts.list,
-		[]string{k.meta(), k.structure(listName(list))}, from, store.PageLimit(limit))
+		[]string{k.meta(), k.structure(listName(list)), k.pack()}, from, store.PageLimit(limit))
+	if err == nil && r.word == "PACKED" {
+		var content *packed
+		if content, _, err = s.packer.open(ctx, session, r); err == nil {
+			r = content.list(list, from, store.PageLimit(limit))
+		}
+	}
 	if err != nil {
 		return store.ListPage{}, err
 	}

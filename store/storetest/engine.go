@@ -9,7 +9,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Lifecycle creates and deletes sessions.
+// Lifecycle creates, packs and deletes sessions.
 type Lifecycle interface {
 	// Create makes an empty session without an owner. store.ErrExists if the id is in use.
 	Create(ctx context.Context, s store.NewSession) error
@@ -20,6 +20,9 @@ type Lifecycle interface {
 	// Deleted reports whether a session was deleted at or after an epoch. For several days
 	// it is never false for a deleted session; it may be true for a lost one.
 	Deleted(ctx context.Context, session wire.SessionID, epoch uint64) (bool, error)
+	// Pack ends the lease like Release and may store the content in a smaller form, which no
+	// other method shows. store.ErrFenced with a stale lease.
+	Pack(ctx context.Context, lease store.Lease) error
 	// Delete removes the session with all its data. store.ErrFenced with a stale lease.
 	Delete(ctx context.Context, lease store.Lease) error
 	// Discard removes a quarantined session, whichever replica holds the lease and even if

@@ -14,6 +14,7 @@ func fencingChecks() []check {
 		lose func(r *rig, l store.Lease)
 	}{
 		{"released", func(r *rig, l store.Lease) { r.ok(r.Leases.Release(r.ctx, l)) }},
+		{"packed", func(r *rig, l store.Lease) { r.ok(r.Lifecycle.Pack(r.ctx, l)) }},
 		{"released and taken", func(r *rig, l store.Lease) {
 			r.ok(r.Leases.Release(r.ctx, l))
 			r.secondHandle().claim(l.Session, "b")
@@ -49,6 +50,7 @@ func fencingChecks() []check {
 		}},
 		{"renew", func(p *leaseWriter) error { return p.Leases.Renew(p.ctx, p.lease) }},
 		{"release", func(p *leaseWriter) error { return p.Leases.Release(p.ctx, p.lease) }},
+		{"pack", func(p *leaseWriter) error { return p.Lifecycle.Pack(p.ctx, p.lease) }},
 		{"delete", func(p *leaseWriter) error { return p.Lifecycle.Delete(p.ctx, p.lease) }},
 		{"receive", func(p *leaseWriter) error {
 			for _, err := range p.Inbox.Receive(p.ctx, p.lease) {

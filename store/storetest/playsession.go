@@ -89,6 +89,9 @@ func (p *sessionPlayer) release(e Engine, s step) error {
 	if !ok {
 		return nil
 	}
+	if s.N%4 == 0 {
+		return compareResults("Pack", nil, nil, e.Lifecycle.Pack(p.ctx, l), p.model.release(l))
+	}
 	if s.N%2 == 1 { // possibly the owner itself, which is refused
 		l.Heir = s.replica()
 	}

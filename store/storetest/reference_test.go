@@ -150,6 +150,11 @@ func (e *reference) Take(ctx context.Context, key string, limit int, window time
 	return wait, err
 }
 
+func (e *reference) Pack(ctx context.Context, l store.Lease) error {
+	l.Heir = ""
+	return e.Release(ctx, l)
+}
+
 func (e *reference) Release(ctx context.Context, l store.Lease) error {
 	return e.do(ctx, func() error { return e.model.release(l) })
 }

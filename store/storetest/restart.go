@@ -13,6 +13,7 @@ func restartChecks() []check {
 	return []check{
 		{name: "everything is there after a restart", run: restartKeeps},
 		{name: "a restarted store goes on where it was", run: restartGoesOn},
+		{name: "a packed session is there after a restart", run: restartPacked},
 		{name: "a trimmed log stays trimmed", run: restartTrimmed, opts: Options{Limits: store.Limits{LogEvents: 64}}},
 		{name: "older values are upgraded when read", run: schemaUpgrade},
 		{name: "changed values are stored in the new form", run: schemaStored},
@@ -57,6 +58,24 @@ func restartKeeps(r *rig) {
 	if l := r.claim("gone", "a"); l.Epoch <= gone.lease.Epoch {
 		r.Errorf("epoch is %d after %d of the session's last life, want a higher one", l.Epoch, gone.lease.Epoch)
 	}
+}
+
+func restartPacked(r *rig) {
+	p := r.filledSession("s")
+	r.ok(r.Lifecycle.Pack(r.ctx, p.lease))
+	before := r.visible()
+	r = r.reopen(Options{})
+	r.same("packed session", r.visible(), before)
+	l := r.claim("s", "b")
+	if l.Prev != p.top {
+		r.Errorf("lease follows %v, want %v", l.Prev, p.top)
+	}
+	r = r.reopen(Options{})
+	if got := r.readAfter("s", p.top); len(got) != 1 || got[0].At != l.Top() {
+		r.Errorf("log after the pack is %v, want the claim at %v", got, l.Top())
+	}
+	r.ok(r.Leases.Release(r.ctx, l))
+	r.same("list of the claimed session", r.visible().last, before.last)
 }
 
 func restartGoesOn(r *rig) {

@@ -132,6 +132,7 @@ func groups() []group {
 		{name: "shared leases", checks: sharedLeaseChecks()},
 		{name: "fencing", checks: fencingChecks()},
 		{name: "commit", checks: commitChecks()},
+		{name: "pack", checks: packChecks()},
 		{name: "ops", checks: opChecks()},
 		{name: "log", checks: logChecks()},
 		{name: "load", checks: loadChecks()},

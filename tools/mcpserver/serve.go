@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -24,16 +26,49 @@ func (d *Server) newServer(c tools.Caller) *mcp.Server {
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 		PageSize:     1000,
 	})
-	for _, t := range d.executor.Tools(c) {
-		s.AddTool(&mcp.Tool{
-			Name: t.Name, Description: t.Description, InputSchema: t.Schema,
-			// Ask clients that load tools on demand to load these always.
-			Meta: mcp.Meta{"anthropic/alwaysLoad": true},
-		}, func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return d.call(ctx, t.Name, r.Params.Arguments), nil
+	for _, t := range d.tools.Tools(c) {
+		s.AddTool(describe(t), func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return withStructure(t, d.call(ctx, t.Name, r.Params.Arguments)), nil
 		})
 	}
 	return s
+}
+
+// describe returns the description of a tool.
+func describe(t providers.Tool) *mcp.Tool {
+	out := &mcp.Tool{
+		Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.Schema,
+		Annotations: &mcp.ToolAnnotations{
+			Title: t.Title, ReadOnlyHint: t.Hints.ReadOnly, DestructiveHint: &t.Hints.Destructive,
+			IdempotentHint: t.Hints.Idempotent, OpenWorldHint: &t.Hints.OpenWorld,
+		},
+		// Ask clients that load tools on demand to load these always.
+		Meta: mcp.Meta{"anthropic/alwaysLoad": true},
+	}
+	if t.Output != nil {
+		out.OutputSchema = t.Output.Schema
+	}
+	return out
+}
+
+// withStructure adds the structured form to the result of a tool that has one: the JSON value that its
+// text begins with. A result that is cut off has none and becomes an error, because clients expect one.
+func withStructure(t providers.Tool, r *mcp.CallToolResult) *mcp.CallToolResult {
+	if t.Output == nil || r.IsError {
+		return r
+	}
+	text, _ := r.Content[0].(*mcp.TextContent)
+	var value json.RawMessage
+	if text == nil || json.NewDecoder(strings.NewReader(text.Text)).Decode(&value) != nil {
+		r.IsError = true
+		return r
+	}
+	if t.Output.Key != "" {
+		r.StructuredContent = map[string]json.RawMessage{t.Output.Key: value}
+	} else {
+		r.StructuredContent = value
+	}
+	return r
 }
 
 // call executes a tool on behalf of the MCP token's agent.
@@ -48,12 +83,15 @@ func (d *Server) call(ctx context.Context, tool string, input json.RawMessage) *
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(b.revoked, func() { cancel(context.Cause(b.revoked)) })()
+	if !b.expires.IsZero() {
+		defer time.AfterFunc(time.Until(b.expires), func() { cancel(errExpired) }).Stop()
+	}
 	if b.revoked.Err() != nil { // revoked since the request was admitted
 		return result(providers.ToolResult{Text: "This MCP token was revoked.", IsError: true})
 	}
 	// The request id of MCP is not used, because it is unique only within a connection.
 	call := providers.ToolCall{ID: "mcp-" + rand.Text(), Name: tool, Input: input}
-	return result(d.executor.Call(ctx, b.caller, call))
+	return result(b.execute(ctx, call))
 }
 
 // result converts a tool result to MCP.

@@ -24,11 +24,14 @@ import (
 // Path is the path of the endpoint.
 const Path = "/mcp"
 
-// ToolExecutor executes tools; [tools.Executor] implements it.
-type ToolExecutor interface {
+// Tools lists tools; [tools.Executor] implements it.
+type Tools interface {
+	// Tools returns the tools that the caller may use.
 	Tools(c tools.Caller) []providers.Tool
-	Call(ctx context.Context, c tools.Caller, call providers.ToolCall) providers.ToolResult
 }
+
+// Execute executes a call of a tool. It may be called concurrently.
+type Execute = func(context.Context, providers.ToolCall) providers.ToolResult
 
 // Config holds the settings of a [Server]. A zero value means the default.
 type Config struct {
@@ -42,18 +45,21 @@ type Config struct {
 	// WriteWithin bounds how long a program may take to read a response. It defaults to 30
 	// seconds.
 	WriteWithin time.Duration
-	Logger      *slog.Logger
+	// Clients admits programs with stored tokens; nil means that there are none.
+	Clients Clients
+	Logger  *slog.Logger
 }
 
 // Server is the endpoint. Create it with [New].
 type Server struct {
-	executor ToolExecutor
-	cfg      Config
-	inner    http.Handler
-	base     atomic.Pointer[string]
+	tools Tools
+	cfg   Config
+	inner http.Handler
+	base  atomic.Pointer[string]
 
-	mu     sync.Mutex // guards tokens and servers; not held while blocking
+	mu     sync.Mutex // guards tokens, uses and servers; not held while blocking
 	tokens map[digest]*mcpToken
+	uses   map[string]*clientUse // by the id of the stored token
 	// servers holds one MCP server per set of tools. Everything else that depends on the MCP
 	// token is in the context of the request.
 	servers map[toolset]*mcp.Server
@@ -70,24 +76,42 @@ type digest [sha256.Size]byte
 
 // mcpToken is an issued token.
 type mcpToken struct {
-	digest digest
-	caller tools.Caller
+	digest  digest
+	caller  tools.Caller
+	execute Execute
+	// expires is when a stored token expires; zero means never.
+	expires time.Time
+	*gate
+}
+
+// gate bounds the requests with one token and ends them when it is revoked.
+type gate struct {
 	// free and crowd are semaphores, held until the response of a request is written. Every
 	// request must enter crowd. A request that finds free full may not call a tool.
 	free, crowd chan struct{}
-	// revoked is canceled when the token is revoked.
+	// revoked is canceled by end when the token is revoked.
 	revoked context.Context //nolint:containedctx // it is the life of the MCP token
+	end     context.CancelCauseFunc
+}
+
+func newGate(maxCalls int) *gate {
+	g := &gate{free: make(chan struct{}, maxCalls), crowd: make(chan struct{}, crowdPerCall*maxCalls)}
+	g.revoked, g.end = context.WithCancelCause(context.Background())
+	return g
 }
 
 // errRevoked cancels the calls of a revoked token.
 var errRevoked = errors.New("the MCP token was revoked")
 
+// errExpired cancels the calls of a token that expires.
+var errExpired = errors.New("the MCP token has expired")
+
 // New returns an endpoint.
-func New(executor ToolExecutor, cfg Config) *Server {
+func New(all Tools, cfg Config) *Server {
 	cfg.MaxBody = cmp.Or(cfg.MaxBody, 6<<20)
 	cfg.MaxCalls = cmp.Or(cfg.MaxCalls, 16)
 	cfg.WriteWithin = cmp.Or(cfg.WriteWithin, 30*time.Second)
-	d := &Server{executor: executor, cfg: cfg, tokens: map[digest]*mcpToken{}, servers: map[toolset]*mcp.Server{}}
+	d := &Server{tools: all, cfg: cfg, tokens: map[digest]*mcpToken{}, uses: map[string]*clientUse{}, servers: map[toolset]*mcp.Server{}}
 	d.inner = mcp.NewStreamableHTTPHandler(d.serverOf, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
 		MaxRequestBodyBytes: cfg.MaxBody, Logger: cfg.Logger,
@@ -105,16 +129,13 @@ func (d *Server) SetURL(base string) {
 	d.base.Store(&base)
 }
 
-// Issue returns an endpoint with a token for the caller that is valid until revoke is called.
-func (d *Server) Issue(c tools.Caller) (e providers.Endpoint, revoke func()) {
+// Issue returns an endpoint with the tools of the caller and a token that is valid until revoke is
+// called. execute executes the calls.
+func (d *Server) Issue(c tools.Caller, execute Execute) (e providers.Endpoint, revoke func()) {
 	secret := make([]byte, 32)
 	rand.Read(secret) // never fails: it crashes instead
 	token := base64.RawURLEncoding.EncodeToString(secret)
-	life, end := context.WithCancelCause(context.Background())
-	b := &mcpToken{
-		digest: sha256.Sum256([]byte(token)), caller: c, revoked: life,
-		free: make(chan struct{}, d.cfg.MaxCalls), crowd: make(chan struct{}, crowdPerCall*d.cfg.MaxCalls),
-	}
+	b := &mcpToken{digest: sha256.Sum256([]byte(token)), caller: c, execute: execute, gate: newGate(d.cfg.MaxCalls)}
 	d.mu.Lock()
 	d.tokens[b.digest] = b
 	d.mu.Unlock()
@@ -126,17 +147,13 @@ func (d *Server) Issue(c tools.Caller) (e providers.Endpoint, revoke func()) {
 		d.mu.Lock()
 		delete(d.tokens, b.digest)
 		d.mu.Unlock()
-		end(errRevoked)
+		b.end(errRevoked)
 	}
 }
 
-// admit returns the MCP token of a request, or nil.
-func (d *Server) admit(r *http.Request) *mcpToken {
-	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if !strings.EqualFold(scheme, "Bearer") {
-		return nil
-	}
-	sum := digest(sha256.Sum256([]byte(strings.TrimSpace(token))))
+// issued returns the token that [Server.Issue] made, or nil.
+func (d *Server) issued(token string) *mcpToken {
+	sum := digest(sha256.Sum256([]byte(token)))
 	d.mu.Lock()
 	b := d.tokens[sum]
 	d.mu.Unlock()
@@ -153,12 +170,12 @@ type ticketKey struct{}
 
 // ServeHTTP implements [http.Handler].
 func (d *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	b := d.admit(r)
-	if b == nil {
-		w.Header().Set("WWW-Authenticate", `Bearer realm="everdesk"`)
-		http.Error(w, "an MCP token is needed", http.StatusUnauthorized)
+	b, release, err := d.admit(r)
+	if err != nil {
+		d.refuse(w, r, err)
 		return
 	}
+	defer release()
 	if !enter(b.crowd) {
 		http.Error(w, "too many requests at once", http.StatusTooManyRequests)
 		return
@@ -175,6 +192,22 @@ func (d *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	out := &writer{ResponseWriter: w, within: d.cfg.WriteWithin}
 	defer context.AfterFunc(b.revoked, out.revoke)()
 	d.inner.ServeHTTP(out, r)
+}
+
+// refuse responds to a request without a valid token.
+func (d *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	if !errors.Is(err, ErrRefused) {
+		d.cfg.Logger.WarnContext(r.Context(), "MCP token not checked", "err", err)
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "the hub cannot check the MCP token now", http.StatusServiceUnavailable)
+		return
+	}
+	challenge := `Bearer realm="everdesk"`
+	if r.Header.Get("Authorization") != "" {
+		challenge += `, error="invalid_token", error_description="The MCP token is unknown, expired or revoked."`
+	}
+	w.Header().Set("WWW-Authenticate", challenge)
+	http.Error(w, "an MCP token is needed", http.StatusUnauthorized)
 }
 
 // crowdPerCall is the number of concurrent requests allowed per concurrent call, because programs

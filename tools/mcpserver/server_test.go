@@ -135,6 +135,13 @@ func agent(r *testSession, profile, name string) tools.Caller {
 	}
 }
 
+// issue returns an endpoint for an agent whose calls the executor executes.
+func (h *testServer) issue(c tools.Caller) (providers.Endpoint, func()) {
+	return h.endpoint.Issue(c, func(ctx context.Context, call providers.ToolCall) providers.ToolResult {
+		return h.exec.Call(ctx, c, call)
+	})
+}
+
 // bearer adds a token to requests.
 type bearer struct {
 	token string
@@ -207,7 +214,7 @@ func TestListAndCall(t *testing.T) {
 	t.Parallel()
 	h := setUp(t, mcpserver.Config{})
 	r := newRoom("ses-1")
-	e, revoke := h.endpoint.Issue(agent(r, tools.ProfileMain, "main-monitor-0-m1"))
+	e, revoke := h.issue(agent(r, tools.ProfileMain, "main-monitor-0-m1"))
 	defer revoke()
 	if e.URL != h.url+"/mcp" || len(e.Token) != 43 {
 		t.Errorf("endpoint %+v, want the address %s/mcp and a token of 43 characters", e, h.url)
@@ -240,9 +247,9 @@ func TestDialogsReachTheSession(t *testing.T) {
 	t.Parallel()
 	h := setUp(t, mcpserver.Config{})
 	mine, other := newRoom("ses-1"), newRoom("ses-2")
-	e, revoke := h.endpoint.Issue(agent(mine, tools.ProfileMain, "a"))
+	e, revoke := h.issue(agent(mine, tools.ProfileMain, "a"))
 	defer revoke()
-	_, revokeOther := h.endpoint.Issue(agent(other, tools.ProfileMain, "b"))
+	_, revokeOther := h.issue(agent(other, tools.ProfileMain, "b"))
 	defer revokeOther()
 	text, isError := call(t, h.connect(e), "system_set_config", map[string]any{
 		"section": "hooks", "event": "launch", "action": map[string]any{"type": "interaction", "payload": "hello"},
@@ -257,7 +264,7 @@ func TestProfilesAreIsolated(t *testing.T) {
 	t.Parallel()
 	h := setUp(t, mcpserver.Config{})
 	r := newRoom("ses-1")
-	e, revoke := h.endpoint.Issue(agent(r, tools.ProfileCode, "task-m1-1"))
+	e, revoke := h.issue(agent(r, tools.ProfileCode, "task-m1-1"))
 	defer revoke()
 	s := h.connect(e)
 	got := list(t, s)
@@ -302,7 +309,7 @@ func TestRawRequests(t *testing.T) {
 	t.Parallel()
 	h := setUp(t, mcpserver.Config{MaxBody: 4096})
 	r := newRoom("ses-1")
-	e, revoke := h.endpoint.Issue(agent(r, tools.ProfileDefault, "a"))
+	e, revoke := h.issue(agent(r, tools.ProfileDefault, "a"))
 	good := "Bearer " + e.Token
 	status, header, body := h.post(good, http.MethodPost, createRequest)
 	var answer struct {
@@ -358,8 +365,8 @@ func TestWithoutMCPToken(t *testing.T) {
 	t.Parallel()
 	h := setUp(t, mcpserver.Config{})
 	r := newRoom("ses-1")
-	e, revoke := h.endpoint.Issue(agent(r, tools.ProfileMain, "a"))
-	gone, revokeGone := h.endpoint.Issue(agent(r, tools.ProfileMain, "b"))
+	e, revoke := h.issue(agent(r, tools.ProfileMain, "a"))
+	gone, revokeGone := h.issue(agent(r, tools.ProfileMain, "b"))
 	defer revoke()
 	revokeGone()
 	first := ""
@@ -392,7 +399,7 @@ func TestRevokedWhileACallRuns(t *testing.T) {
 	h := setUp(t, mcpserver.Config{})
 	r := newRoom("ses-1")
 	r.asks = make(chan struct{})
-	e, revoke := h.endpoint.Issue(agent(r, tools.ProfileMain, "a"))
+	e, revoke := h.issue(agent(r, tools.ProfileMain, "a"))
 	type answer struct {
 		text    string
 		isError bool
@@ -421,8 +428,8 @@ func TestCallsAreBounded(t *testing.T) {
 	h := setUp(t, mcpserver.Config{MaxCalls: 2})
 	r := newRoom("ses-1")
 	r.asks = make(chan struct{})
-	e, revoke := h.endpoint.Issue(agent(r, tools.ProfileMain, "a"))
-	other, revokeOther := h.endpoint.Issue(agent(r, tools.ProfileMain, "b"))
+	e, revoke := h.issue(agent(r, tools.ProfileMain, "a"))
+	other, revokeOther := h.issue(agent(r, tools.ProfileMain, "b"))
 	defer revokeOther()
 	s, o := h.connect(e), h.connect(other)
 	var wg sync.WaitGroup
@@ -449,7 +456,7 @@ func TestAgentsAreIsolated(t *testing.T) {
 	for i := range 9 {
 		r := rooms[i%len(rooms)]
 		profile := []string{tools.ProfileMain, tools.ProfileDefault}[i%2]
-		e, revoke := h.endpoint.Issue(agent(r, profile, fmt.Sprintf("agent-%d", i)))
+		e, revoke := h.issue(agent(r, profile, fmt.Sprintf("agent-%d", i)))
 		t.Cleanup(revoke)
 		s := h.connect(e)
 		wg.Go(func() {

@@ -36,7 +36,7 @@ func TestSlowReadersAreBounded(t *testing.T) {
 				out <- struct{}{}
 			}))
 			t.Cleanup(server.Close)
-			e, revoke := endpoint.Issue(agent(newRoom("ses-1"), tools.ProfileMain, "a"))
+			e, revoke := endpoint.Issue(agent(newRoom("ses-1"), tools.ProfileMain, "a"), big.call)
 			defer revoke()
 			c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(server.URL, "http://"))
 			if err != nil {
@@ -68,6 +68,11 @@ func (h executor) Tools(tools.Caller) []providers.Tool {
 	return []providers.Tool{{Name: "big", Description: "b", Schema: json.RawMessage(`{"type":"object"}`)}}
 }
 
-func (h executor) Call(context.Context, tools.Caller, providers.ToolCall) providers.ToolResult {
+func (h executor) call(context.Context, providers.ToolCall) providers.ToolResult {
 	return providers.ToolResult{Text: h.says}
+}
+
+// Proceed implements [tools.Users]: there are no limits.
+func (r *testSession) Proceed(context.Context, tools.Caller, providers.ToolCall) (tools.Verdict, error) {
+	return tools.Verdict{Confirmed: true, Answered: true}, nil
 }

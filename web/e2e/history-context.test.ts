@@ -17,7 +17,13 @@ const opens = `/call window_create ${list}\n/say Here is the list.`;
 const user = (...blocks: string[]): ModelMessage => ({ role: "user", blocks });
 const assistant = (...blocks: string[]): ModelMessage => ({ role: "assistant", blocks });
 /** A message that is sent while the window is open. */
-const later = (text: string): string => `<open_windows>list</open_windows>\n\n${text}`;
+const later = (text: string): string => `<open_windows>list (text "List" 500×400)</open_windows>\n\n${text}`;
+
+/** The messages of the last request, without what the hub says about the agent, the place and the time. */
+function lastRequest(): ModelMessage[] {
+  const told = /<(your_role|not_your_tools|environment|now)>[^]*?<\/\1>\s*/g;
+  return model.requests.at(-1)!.map(({ role, blocks }) => ({ role, blocks: blocks.map((b) => b.replace(told, "")).filter((b) => b !== "") }));
+}
 
 const beginning = [
   user("/say The kettle is on."),
@@ -45,31 +51,31 @@ it("a model gets the summary and the remaining messages, and the originals again
   await talk(opens, "Here is the list.");
   await windowOf(page, "list").waitFor();
   await talk("/say Two cups it is.", "Two cups it is.");
-  expect(model.requests.at(-1)).toEqual([...beginning, user(later("/say Two cups it is."))]);
+  expect(lastRequest()).toEqual([...beginning, user(later("/say Two cups it is."))]);
 
   await page.getByRole("button", { name: "Sum up", exact: true }).click();
   await page.locator("[data-row][data-kind=condensed]").waitFor();
   await waitUntilIdle(session);
   await talk("/say The milk is in.", "The milk is in.");
-  expect(model.requests.at(-1)).toEqual([user(summary, later("/say The milk is in."))]);
+  expect(lastRequest()).toEqual([user(summary, later("/say The milk is in."))]);
   await talk("/say The sugar is in.", "The sugar is in.");
   await talk("/say It is ready.", "It is ready.");
 
   await edit("The sugar is in", "/say No sugar.", "No sugar.");
-  expect(model.requests.at(-1)).toEqual([user(summary, later("/say The milk is in.")), assistant("The milk is in."), user(later("/say No sugar."))]);
+  expect(lastRequest()).toEqual([user(summary, later("/say The milk is in.")), assistant("The milk is in."), user(later("/say No sugar."))]);
   await edit("The milk is in", "/say No milk.", "No milk.");
-  expect(model.requests.at(-1)).toEqual([user(summary, later("/say No milk."))]);
+  expect(lastRequest()).toEqual([user(summary, later("/say No milk."))]);
   expect(await lastUserLines(page)).toEqual(["/say The kettle is on.", "/say Here is the list.", "/say Two cups it is.", "/say No milk."]);
   await expectSameInTabs(session, page);
 
   await edit("Two cups it is", "/say One cup it is.", "One cup it is.");
-  expect(model.requests.at(-1)).toEqual([...beginning, user(later("/say One cup it is."))]);
+  expect(lastRequest()).toEqual([...beginning, user(later("/say One cup it is."))]);
   expect(await lastUserLines(page)).toEqual(["/say The kettle is on.", "/say Here is the list.", "/say One cup it is."]);
   expect(await shownRows(page, "condensed")).toEqual([]);
   await expectSameInTabs(session, page);
 
   await talk("/say Enjoy.", "Enjoy.");
-  expect(model.requests.at(-1)).toEqual([...beginning, user(later("/say One cup it is.")), assistant("One cup it is."), user(later("/say Enjoy."))]);
+  expect(lastRequest()).toEqual([...beginning, user(later("/say One cup it is.")), assistant("One cup it is."), user(later("/say Enjoy."))]);
 });
 
 /** Waits until no agent works. */

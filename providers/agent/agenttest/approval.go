@@ -55,3 +55,49 @@ func Approval(t *testing.T, newProvider NewProvider, directive func(dir string) 
 		}
 	}
 }
+
+// ShellHasNoKey makes the program run a command that prints its environment, approves that, and looks
+// for the key. The directive returns the call for a command.
+func ShellHasNoKey(t *testing.T, newProvider NewProvider, directive func(command string) string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), hangTimeout)
+	defer cancel()
+	p, err := newProvider(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &events{more: make(chan struct{})}
+	s, err := p.Open(ctx, providers.Spec{
+		OnEvent: e.add, Dir: t.TempDir(),
+		Call: func(context.Context, providers.ToolCall) providers.ToolResult { return providers.ToolResult{} },
+	})
+	if err == nil {
+		err = s.Send(ctx, providers.Message{ID: "m-1", Mode: providers.Start, Text: directive("env | sort; echo the end") + "\n/results"})
+	}
+	var next, end providers.Event
+	if err == nil {
+		next, err = e.until(ctx, "approval is asked for, or the turn ends", func(e providers.Event) bool {
+			return e.Kind == providers.EventApproval || e.Kind == providers.EventTurnEnd
+		})
+	}
+	if err == nil && next.Kind == providers.EventApproval {
+		err = s.Answer(ctx, next.Approval, providers.Decision{Allow: true})
+	}
+	if err == nil {
+		end, err = e.until(ctx, "the turn ends", kind(providers.EventTurnEnd))
+	}
+	var results strings.Builder
+	for _, entry := range e.thread.Entries {
+		for _, b := range entry.Blocks {
+			if b.Kind == providers.BlockToolResult {
+				results.WriteString(b.Text)
+			}
+		}
+	}
+	if got := results.String(); err != nil || end.Outcome != providers.Completed || !strings.Contains(got, "PATH=") || !strings.Contains(got, "the end") || strings.Contains(got, Key) {
+		t.Errorf("the turn is %s (%v, %v), and the environment %q; want it without the key", end.Outcome, end.Err, err, got)
+	}
+	if err := p.Close(); err != nil {
+		t.Errorf("close: %v", err)
+	}
+}

@@ -32,8 +32,8 @@ func WritePID(home string) {
 	}
 }
 
-// pids returns the ids of all stand-ins that were started with that home.
-func pids(t *testing.T, home string) (all []int) {
+// PIDs returns the ids of all stand-ins that were started with that home.
+func PIDs(t *testing.T, home string) (all []int) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(home, "pid-*"))
 	if err != nil {
@@ -143,7 +143,7 @@ func Killed(t *testing.T, newProvider NewProvider) {
 					t.Fatal(err)
 				}
 			}
-			for _, pid := range pids(t, home) {
+			for _, pid := range PIDs(t, home) {
 				if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 					t.Fatal(err)
 				}

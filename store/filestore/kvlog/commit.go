@@ -133,48 +133,49 @@ func notify(c chan<- struct{}) {
 
 // runOnCommitter runs a committerTask and waits for it.
 func (l *Log) runOnCommitter(prepare func() []*Batch) error {
-	c := &committerTask{prepare: prepare, done: make(chan error, 1)}
+	task := &committerTask{prepare: prepare, done: make(chan error, 1)}
 	q := &l.queue
 	q.mu.Lock()
-	q.tasks = append(q.tasks, c)
+	q.tasks = append(q.tasks, task)
 	q.mu.Unlock()
 	notify(q.wake)
-	return <-c.done
+	return <-task.done
 }
 
 // commitLoop is the committer goroutine.
 func (l *Log) commitLoop() {
 	for {
-		group, c, ending := l.nextGroup()
+		group, task, ending := l.nextGroup()
 		if len(group) > 0 {
 			l.commitGroup(group)
 			l.recycle(group)
 		}
-		if c != nil {
-			c.done <- l.write(c.prepare())
+		if task != nil {
+			task.done <- l.write(task.prepare())
 		}
 		switch {
-		case len(group) == 0 && c == nil && ending:
+		case len(group) == 0 && task == nil && ending:
 			return
-		case len(group) == 0 && c == nil:
+		case len(group) == 0 && task == nil:
 			<-l.queue.wake
 		}
 	}
 }
 
-// nextGroup returns the next group of requests and the next task. While compaction is too
-// far behind it returns no requests, which slows down the writers.
-func (l *Log) nextGroup() (group []request, c *committerTask, ending bool) {
+// nextGroup returns the next group of requests and the next task, and whether the log is
+// being closed. While compaction is too far behind it returns no requests, which slows down
+// the writers.
+func (l *Log) nextGroup() (group []request, task *committerTask, ending bool) {
 	q := &l.queue
-	held := l.compactionBehind()
+	compacting := l.compactionBehind()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.tasks) > 0 {
-		c = q.tasks[0]
+		task = q.tasks[0]
 		q.tasks = q.tasks[1:]
 	}
-	if held && !q.closing {
-		return nil, c, false
+	if compacting && !q.closing {
+		return nil, task, false
 	}
 	limit := min(groupBytes, l.cfg.SegmentBytes)
 	n, size := 0, int64(0)
@@ -185,13 +186,13 @@ func (l *Log) nextGroup() (group []request, c *committerTask, ending bool) {
 		group, q.requests = q.requests[:n], append(q.spareRequests, q.requests[n:]...)
 		q.spareRequests = nil
 	}
-	return group, c, q.closing
+	return group, task, q.closing
 }
 
 // recycle keeps the memory of a group for later requests.
 func (l *Log) recycle(group []request) {
 	clear(group)
-	if cap(group) <= maxSpareRequests {
+	if cap(group) <= maxSpareRequests { // otherwise a burst would keep its memory
 		l.queue.spareRequests = group[:0]
 	}
 }
@@ -215,7 +216,9 @@ func (l *Log) commitGroup(group []request) {
 	}
 }
 
-// write appends batches to the log and applies them, all or none.
+// write appends batches to the log and applies them, all or none: if it cannot write all
+// of them, it truncates the segment to its previous size. If that fails too, the log is
+// broken and refuses all further writes.
 func (l *Log) write(batches []*Batch) error {
 	if len(batches) == 0 {
 		return nil
@@ -240,7 +243,7 @@ func (l *Log) write(batches []*Batch) error {
 		buf = appendRecord(buf, seg.seed, start+int64(len(buf)), b.header(durable), b.body)
 	}
 	if q.buf = buf[:0]; cap(buf) > 2*groupBytes {
-		q.buf = nil
+		q.buf = nil // one large batch must not keep its memory for ever
 	}
 	if _, err := seg.file.WriteAt(buf, start); err != nil {
 		err = fmt.Errorf("write log: %w", asNoSpace(err))

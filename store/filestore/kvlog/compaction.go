@@ -65,42 +65,42 @@ func (l *Log) wakeMaintenance() {
 }
 
 // run is the loop of the maintenance goroutine.
-func (k *compactor) run() {
+func (c *compactor) run() {
 	evictTimer, purgeTimer, retryTimer := stoppedTimer(), stoppedTimer(), stoppedTimer()
 	defer evictTimer.Stop()
 	defer purgeTimer.Stop()
 	defer retryTimer.Stop()
 	for {
 		select {
-		case <-k.log.stop:
+		case <-c.log.stop:
 			return
 		case <-evictTimer.C:
-			k.log.maint.evictScheduled.Store(false)
-			if next := k.evictIdle(time.Now()); !next.IsZero() {
-				k.log.maint.evictScheduled.Store(true)
+			c.log.maint.evictScheduled.Store(false)
+			if next := c.evictIdle(time.Now()); !next.IsZero() {
+				c.log.maint.evictScheduled.Store(true)
 				evictTimer.Reset(max(time.Until(next), time.Millisecond))
 			}
 		case <-purgeTimer.C:
-			k.beginPurge()
-			k.log.maint.purgeScheduled.Store(false)
-		case <-k.log.maint.wake:
-			if !k.log.maint.evictScheduled.Swap(true) {
-				evictTimer.Reset(k.log.cfg.EvictAfter)
+			c.beginPurge()
+			c.log.maint.purgeScheduled.Store(false)
+		case <-c.log.maint.wake:
+			if !c.log.maint.evictScheduled.Swap(true) {
+				evictTimer.Reset(c.log.cfg.EvictAfter)
 			}
 		case <-retryTimer.C:
 		}
-		if k.log.status.broken.Load() != nil {
-			notify(k.log.queue.wake) // commits must not wait for compaction any more
-			<-k.log.stop
+		if c.log.status.broken.Load() != nil {
+			notify(c.log.queue.wake) // commits must not wait for compaction any more
+			<-c.log.stop
 			return
 		}
-		if first := k.log.contents.firstDrop.Load(); first > 0 && !k.log.maint.purgeScheduled.Swap(true) {
-			due := time.Unix(0, first).Add(k.log.cfg.PurgeAfter)
+		if first := c.log.contents.firstDrop.Load(); first > 0 && !c.log.maint.purgeScheduled.Swap(true) {
+			due := time.Unix(0, first).Add(c.log.cfg.PurgeAfter)
 			purgeTimer.Reset(max(time.Until(due), retryAfter))
-			k.retryAtTotal = 0
+			c.retryAtTotal = 0
 		}
-		if err := k.compactAll(); err != nil && !errors.Is(err, ErrClosed) && !errors.Is(err, ErrBroken) {
-			k.log.cfg.Logger.Warn("compaction failed, retrying", "error", err)
+		if err := c.compactAll(); err != nil && !errors.Is(err, ErrClosed) && !errors.Is(err, ErrBroken) {
+			c.log.cfg.Logger.Warn("compaction failed, retrying", "error", err)
 			retryTimer.Reset(retryAfter)
 		}
 	}
@@ -114,79 +114,79 @@ func stoppedTimer() *time.Timer {
 
 // beginPurge starts a new segment and schedules the compaction of all segments before it,
 // which contain all values of dropped buckets.
-func (k *compactor) beginPurge() {
-	_ = k.log.runOnCommitter(func() []*Batch { // it returns no batches, so it cannot fail
-		last := k.log.contents.head().id
-		if k.log.status.broken.Load() != nil {
+func (c *compactor) beginPurge() {
+	_ = c.log.runOnCommitter(func() []*Batch { // it returns no batches, so it cannot fail
+		last := c.log.contents.head().id
+		if c.log.status.broken.Load() != nil {
 			return nil
 		}
-		if _, err := k.log.startSegment(); err == nil { // else the disk is full and the purge is retried
-			k.purgeTo = last
-			k.log.contents.firstDrop.Store(0)
+		if _, err := c.log.startSegment(); err == nil { // else the disk is full and the purge is retried
+			c.purgeTo = last
+			c.log.contents.firstDrop.Store(0)
 		}
 		return nil
 	})
 }
 
 // compactAll compacts segments while the folder is above its bound or a purge is pending.
-func (k *compactor) compactAll() error {
+func (c *compactor) compactAll() error {
 	defer func() {
-		k.log.maint.stalled.Store(k.log.contents.excess() > k.log.compactAbove())
-		k.buf = nil
-		notify(k.log.queue.wake) // commits that waited can go on
+		c.log.maint.stalled.Store(c.log.contents.excess() > c.log.compactAbove())
+		c.buf = nil
+		notify(c.log.queue.wake) // commits that waited can go on
 	}()
-	end, freed := k.log.contents.newest(), int64(0)
+	end, freed := c.log.contents.newest(), int64(0)
 	for {
-		seg := k.log.contents.oldest()
-		over := k.log.contents.excess() > k.log.compactAbove() && k.log.contents.total.Load() >= k.retryAtTotal
-		if !over && (seg.id > k.purgeTo || seg.id >= end) {
+		seg := c.log.contents.oldest()
+		over := c.log.contents.excess() > c.log.compactAbove() && c.log.contents.total.Load() >= c.retryAtTotal
+		if !over && (seg.id > c.purgeTo || seg.id >= end) {
 			return nil
 		}
 		if seg.id >= end { // every segment was compacted once
-			if freed < k.log.cfg.SegmentBytes {
+			if freed < c.log.cfg.SegmentBytes {
 				// Another round would free too little until more was written.
-				k.retryAtTotal = k.log.contents.total.Load() + k.log.cfg.SegmentBytes
+				c.retryAtTotal = c.log.contents.total.Load() + c.log.cfg.SegmentBytes
 				return nil
 			}
-			if end, freed = k.log.contents.newest(), 0; seg.id >= end {
+			if end, freed = c.log.contents.newest(), 0; seg.id >= end {
 				return nil
 			}
 		}
 		select {
-		case <-k.log.stop:
+		case <-c.log.stop:
 			return ErrClosed
 		default:
 		}
-		k.log.maint.stalled.Store(false)
-		k.copiedBytes = 0
-		if err := k.compact(seg); err != nil {
+		c.log.maint.stalled.Store(false)
+		c.copiedBytes = 0
+		if err := c.compact(seg); err != nil {
 			return fmt.Errorf("compact %s: %w", segmentName(seg.id), err)
 		}
-		freed += seg.size - k.copiedBytes
+		freed += seg.size - c.copiedBytes
 	}
 }
 
 // compact appends the live values of the oldest segment to the end of the log and deletes
 // the segment. Because it is the oldest, deletions recorded in it need no tombstones.
-func (k *compactor) compact(seg *segment) error {
-	if err := k.copyLiveValues(seg); err != nil {
+func (c *compactor) compact(seg *segment) error {
+	if err := c.copyLiveValues(seg); err != nil {
 		return err
 	}
-	lost, err := k.deleteUnreadable(seg)
+	lost, err := c.deleteUnreadable(seg)
 	if err != nil {
 		return err
 	}
-	if err := k.log.runOnCommitter(func() []*Batch {
+	if err := c.log.runOnCommitter(func() []*Batch {
 		return []*Batch{(&Batch{kind: kindFloor, body: floorBody(seg.id + 1)}).setChecksum()}
 	}); err != nil {
 		return err
 	}
 	// The copies must be on disk before the original is deleted, in every mode.
-	if err := k.log.Sync(context.Background()); err != nil {
+	if err := c.log.Sync(context.Background()); err != nil {
 		return err
 	}
 	if lost {
-		err = k.log.quarantine.moveSegment(seg)
+		err = c.log.quarantine.moveSegment(seg)
 	} else {
 		err = os.Remove(seg.path)
 	}
@@ -196,14 +196,14 @@ func (k *compactor) compact(seg *segment) error {
 	// The deletion of the next segment must not become durable before this one: if this
 	// segment reappeared after a crash, keys deleted by records of later segments that
 	// are gone would reappear with it.
-	if err := syncDir(k.log.dir); err != nil {
-		return k.log.status.markBroken(fmt.Errorf("fsync folder: %w", err))
+	if err := syncDir(c.log.dir); err != nil {
+		return c.log.status.markBroken(fmt.Errorf("fsync folder: %w", err))
 	}
-	err = k.log.runOnCommitter(func() []*Batch {
-		k.log.contents.mu.Lock()
-		defer k.log.contents.mu.Unlock()
-		k.log.contents.segs = k.log.contents.segs[1:]
-		k.log.contents.total.Add(-seg.size)
+	err = c.log.runOnCommitter(func() []*Batch {
+		c.log.contents.mu.Lock()
+		defer c.log.contents.mu.Unlock()
+		c.log.contents.segs = c.log.contents.segs[1:]
+		c.log.contents.total.Add(-seg.size)
 		return nil
 	})
 	seg.release()
@@ -218,18 +218,18 @@ type movedValue struct {
 }
 
 // copyLiveValues appends the live values of a segment to the end of the log.
-func (k *compactor) copyLiveValues(seg *segment) error {
-	k.log.contents.mu.RLock()
+func (c *compactor) copyLiveValues(seg *segment) error {
+	c.log.contents.mu.RLock()
 	live, size := seg.live, seg.size
-	k.log.contents.mu.RUnlock()
+	c.log.contents.mu.RUnlock()
 	if live == 0 {
 		return nil
 	}
-	data, err := seg.readAll(k.buf, size)
+	data, err := seg.readAll(c.buf, size)
 	if err != nil {
 		return err
 	}
-	k.buf = data
+	c.buf = data
 	gathered, bytes := map[string][]movedValue{}, 0
 	for off := int64(segmentHeader); off >= 0 && off < size; {
 		h, body, err := parseRecord(data[off:], seg.seed, off)
@@ -238,7 +238,7 @@ func (k *compactor) copyLiveValues(seg *segment) error {
 			off = resync(data, seg.seed, off+1)
 			continue
 		}
-		found, err := k.liveValuesIn(seg, h, body, off)
+		found, err := c.liveValuesIn(seg, h, body, off)
 		if err != nil {
 			return err
 		}
@@ -249,36 +249,36 @@ func (k *compactor) copyLiveValues(seg *segment) error {
 			}
 		}
 		if off += h.size(); bytes >= moveBytes {
-			if err := k.appendMoved(gathered); err != nil {
+			if err := c.appendMoved(gathered); err != nil {
 				return err
 			}
 			clear(gathered)
 			bytes = 0
 		}
 	}
-	return k.appendMoved(gathered)
+	return c.appendMoved(gathered)
 }
 
 // liveValuesIn returns the values of a record that the index still refers to.
-func (k *compactor) liveValuesIn(seg *segment, h header, body []byte, off int64) (found []movedValue, err error) {
-	k.log.contents.mu.RLock()
-	b := k.log.contents.buckets[h.name]
+func (c *compactor) liveValuesIn(seg *segment, h header, body []byte, off int64) (found []movedValue, err error) {
+	c.log.contents.mu.RLock()
+	b := c.log.contents.buckets[h.name]
 	evicted := b != nil && b.ix.Load() == nil
 	elsewhere := evicted && !b.hasLiveIn(seg.id)
-	k.log.contents.mu.RUnlock()
+	c.log.contents.mu.RUnlock()
 	if b == nil || elsewhere || h.kind != kindBatch && h.kind != kindMove && h.kind != kindIndex {
 		return nil, nil
 	}
 	if evicted {
-		if err := k.log.loadIndex(b); err != nil {
+		if err := c.log.loadIndex(b); err != nil {
 			return nil, err
 		}
 	}
 	if h.kind == kindIndex {
 		return nil, nil // the index was loaded, so its record is no longer live
 	}
-	k.log.contents.mu.RLock()
-	defer k.log.contents.mu.RUnlock()
+	c.log.contents.mu.RLock()
+	defer c.log.contents.mu.RUnlock()
 	x, base := b.ix.Load(), off+h.size()-int64(h.body)
 	err = parseBody(body, func(m mutation) {
 		if m.op != opPut {
@@ -293,13 +293,13 @@ func (k *compactor) liveValuesIn(seg *segment, h header, body []byte, off int64)
 }
 
 // appendMoved appends the values that are still live when the committer runs it.
-func (k *compactor) appendMoved(gathered map[string][]movedValue) error {
-	return k.log.runOnCommitter(func() []*Batch {
-		k.log.contents.mu.RLock()
-		defer k.log.contents.mu.RUnlock()
+func (c *compactor) appendMoved(gathered map[string][]movedValue) error {
+	return c.log.runOnCommitter(func() []*Batch {
+		c.log.contents.mu.RLock()
+		defer c.log.contents.mu.RUnlock()
 		var batches []*Batch
 		for name, list := range gathered {
-			b := k.log.contents.buckets[name]
+			b := c.log.contents.buckets[name]
 			if b == nil || b.ix.Load() == nil {
 				continue // dropped meanwhile, and perhaps created again
 			}
@@ -309,7 +309,7 @@ func (k *compactor) appendMoved(gathered map[string][]movedValue) error {
 					batch.Put(m.key, m.value)
 				}
 			}
-			if k.copiedBytes += int64(len(batch.body)); len(batch.muts) > 0 {
+			if c.copiedBytes += int64(len(batch.body)); len(batch.muts) > 0 {
 				batches = append(batches, batch.setChecksum())
 			}
 		}

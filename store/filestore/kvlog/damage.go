@@ -138,49 +138,49 @@ func (q *quarantine) moveSegment(seg *segment) error {
 // deleteUnreadable reports and deletes the entries that are still live in a segment after
 // its live values were copied: their values are unreadable. It returns whether there were
 // any.
-func (k *compactor) deleteUnreadable(seg *segment) (lost bool, err error) {
-	k.log.contents.mu.RLock()
+func (c *compactor) deleteUnreadable(seg *segment) (lost bool, err error) {
+	c.log.contents.mu.RLock()
 	live := seg.live
 	var evicted []string
-	for name, b := range k.log.contents.buckets {
+	for name, b := range c.log.contents.buckets {
 		if live > 0 && b.ix.Load() == nil && b.hasLiveIn(seg.id) {
 			evicted = append(evicted, name)
 		}
 	}
-	k.log.contents.mu.RUnlock()
+	c.log.contents.mu.RUnlock()
 	if live == 0 {
 		return false, nil
 	}
 	for _, name := range evicted {
-		if err := k.log.withBucket(name, func(*bucket) {}); err != nil {
+		if err := c.log.withBucket(name, func(*bucket) {}); err != nil {
 			return false, err
 		}
 	}
 	here := func(e Entry) bool { return e.at.seg == seg.id }
 	keys := map[string]int{}
-	k.log.contents.mu.RLock()
-	for name, b := range k.log.contents.buckets {
+	c.log.contents.mu.RLock()
+	for name, b := range c.log.contents.buckets {
 		if batch := b.deletionsOf(here); batch != nil {
 			keys[name] = len(batch.muts)
 		}
 	}
-	k.log.contents.mu.RUnlock()
+	c.log.contents.mu.RUnlock()
 	// Reports come first: after the deletion the loss could not be detected any more.
 	for name, n := range keys {
 		d := Damage{
 			Bucket: name, File: filepath.Base(seg.path), Length: seg.size,
 			Reason: fmt.Sprintf("%d values could not be read when the segment was compacted", n),
 		}
-		if err := k.log.quarantine.report(fmt.Sprintf("%08x-%x", seg.id, checksum([]byte(name))), d, nil); err != nil {
+		if err := c.log.quarantine.report(fmt.Sprintf("%08x-%x", seg.id, checksum([]byte(name))), d, nil); err != nil {
 			return false, err
 		}
 	}
-	return len(keys) > 0, k.log.runOnCommitter(func() []*Batch {
-		k.log.contents.mu.RLock()
-		defer k.log.contents.mu.RUnlock()
+	return len(keys) > 0, c.log.runOnCommitter(func() []*Batch {
+		c.log.contents.mu.RLock()
+		defer c.log.contents.mu.RUnlock()
 		var batches []*Batch
 		for name := range keys {
-			if b := k.log.contents.buckets[name]; b != nil {
+			if b := c.log.contents.buckets[name]; b != nil {
 				if batch := b.deletionsOf(here); batch != nil {
 					batches = append(batches, batch.setChecksum())
 				}

@@ -39,27 +39,27 @@ func parseIndex(body []byte) (*Index, error) {
 
 // evictIdle evicts the indexes of buckets that were not used for EvictAfter and returns
 // when the next one is due, or the zero time if none is.
-func (k *compactor) evictIdle(now time.Time) (next time.Time) {
+func (c *compactor) evictIdle(now time.Time) (next time.Time) {
 	var idle []string
-	k.log.contents.mu.RLock()
-	for name, b := range k.log.contents.buckets {
+	c.log.contents.mu.RLock()
+	for name, b := range c.log.contents.buckets {
 		if x := b.ix.Load(); x == nil || x.Len() < minEvictEntries {
 			continue
 		}
-		due := time.Unix(0, b.used.Load()).Add(k.log.cfg.EvictAfter)
+		due := time.Unix(0, b.used.Load()).Add(c.log.cfg.EvictAfter)
 		if !due.After(now) {
 			idle = append(idle, name)
 		} else if next.IsZero() || due.Before(next) {
 			next = due
 		}
 	}
-	k.log.contents.mu.RUnlock()
+	c.log.contents.mu.RUnlock()
 	for _, name := range idle {
-		err := k.log.runOnCommitter(func() []*Batch { return k.log.contents.indexBatch(name) })
+		err := c.log.runOnCommitter(func() []*Batch { return c.log.contents.indexBatch(name) })
 		if err != nil {
 			// The index stays in memory, which is harmless. Commits report the same
 			// error to their callers.
-			return now.Add(k.log.cfg.EvictAfter)
+			return now.Add(c.log.cfg.EvictAfter)
 		}
 	}
 	return next

@@ -302,10 +302,10 @@ func (s *Selection) Values(from, to int) ([][]byte, error) {
 	return values, nil
 }
 
-func (a loc) end() int64 { return int64(a.off) + int64(a.size) }
+func (l loc) end() int64 { return int64(l.off) + int64(l.size) }
 
-func (a loc) compare(b loc) int {
-	switch pa, pb := at(a.seg, int64(a.off)), at(b.seg, int64(b.off)); {
+func (l loc) compare(b loc) int {
+	switch pa, pb := at(l.seg, int64(l.off)), at(b.seg, int64(b.off)); {
 	case pa < pb:
 		return -1
 	case pa > pb:

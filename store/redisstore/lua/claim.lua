@@ -10,7 +10,8 @@
 --   lease of its own, 8 the time in ms for which hubs that do not know shared leases leave
 --   the session to that incarnation.
 -- Returns {'OK', epoch, prev}, or a refusal: {'QUARANTINED', reason},
---   {'NOTFOUND'}, {'OWNED', by, ms, incarnation or '0'}, {'CORRUPT', key}, {'INDEX', key}.
+--   {'NOTFOUND'}, {'OWNED', by, ms, incarnation or '0'}, {'PACKED'}, {'CORRUPT', key},
+--   {'INDEX', key}.
 --
 -- The floor is the highest epoch of the deleted sessions of the partition. The new
 -- epoch is above it, so that a session that is created again with the same id never
@@ -19,7 +20,7 @@
 local reason = redis.pcall('HGET', KEYS[3], ARGV[1])
 if type(reason) == 'table' then return {'INDEX', KEYS[3]} end
 if reason then return {'QUARANTINED', reason} end
-local m = redis.call('HMGET', KEYS[1], 'state', 'until', 'working', 'shared', 'user')
+local m = redis.call('HMGET', KEYS[1], 'state', 'until', 'working', 'shared', 'user', 'packed')
 if not m[1] then
   if redis.call('EXISTS', KEYS[1]) == 1 then return {'CORRUPT', KEYS[1]} end
   return {'NOTFOUND'}
@@ -37,6 +38,7 @@ if incarnation then till = tonumber(redis.call('HGET', KEYS[7], incarnation)) or
 if owner ~= '' and owner ~= ARGV[2] and till > now then
   return {'OWNED', owner, string.format('%.0f', till - now), incarnation or '0'}
 end
+if m[6] then return {'PACKED'} end
 local new = prev == '0-0'
 if redis.call('TYPE', KEYS[2]).ok ~= (new and 'none' or 'stream') then return {'CORRUPT', KEYS[2]} end
 

@@ -1,17 +1,17 @@
 #!lua flags=no-writes
 -- Reads the events of a log after a cursor, in one round trip.
 --
--- KEYS: 1 meta, 2 log.
+-- KEYS: 1 meta, 2 log, 3 pack.
 -- ARGV: 1 epoch and 2 seq of the cursor, 3 number of events.
 -- Returns {'OK', top, owner, entry...} where an entry is {id, {'d', bytes}} and the
 --   first one may begin before the cursor; or {'NOTFOUND'}, {'TRIMMED'}, {'AHEAD'},
---   {'UNKNOWN'}, {'CORRUPT', key}.
+--   {'UNKNOWN'}, {'CORRUPT', key}, {'PACKED', top, pack}.
 --
 -- The id of an entry is the position of its last event, and its first line holds the
 -- number of its events. The script estimates the number of entries to fetch from the
 -- average, so that a page of small batches needs few calls of XRANGE and a page of
 -- large ones does not fetch much more than it returns.
-local m = redis.call('HMGET', KEYS[1], 'state', 'oldest', 'trimmed', 'chunk', 'count', 'dropped')
+local m = redis.call('HMGET', KEYS[1], 'state', 'oldest', 'trimmed', 'chunk', 'count', 'dropped', 'packed')
 if not m[1] then
   if redis.call('EXISTS', KEYS[1]) == 1 then return {'CORRUPT', KEYS[1]} end
   return {'NOTFOUND'}
@@ -29,14 +29,18 @@ local dropped = string.match(m[6] or '', '^%d+')
 if not (te and oe and before and newest and dropped) then return {'CORRUPT', KEYS[1]} end
 local events = before + math.floor(newest / 4294967296) - dropped
 local answer = {'OK', top, owner}
+local packed = m[7] and redis.call('GET', KEYS[3])
+if m[7] and not packed then return {'CORRUPT', KEYS[3]} end
 local from = '-'
 if epoch == 0 and seq == 0 then
   if m[3] == '1' then return {'TRIMMED'} end
   if events == 0 then return answer end
+  if packed then return {'PACKED', top, packed} end
 else
   if epoch > te or (epoch == te and seq > ts) then return {'AHEAD'} end
   if epoch < oe or (epoch == oe and seq < os) then return {'TRIMMED'} end
   if epoch == te and seq == ts then return answer end
+  if packed then return {'PACKED', top, packed} end
   local first = redis.call('XRANGE', KEYS[2], ARGV[1] .. '-' .. ARGV[2], '+', 'COUNT', 1)[1]
   if not first then return {'CORRUPT', KEYS[2]} end
   local fe, fs = split(first[1])

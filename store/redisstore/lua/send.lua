@@ -11,13 +11,14 @@
 -- Returns {'OK', d...} with a number for each command: 1 for one that is in the inbox or
 --   was consumed recently, 0 for a new one. A refusal ends it: {'CONFLICT', d...} or
 --   {'FULL', d...} with the numbers of the commands before. {'QUARANTINED', reason},
---   {'NOTFOUND'} or {'INDEX', key} refuse all.
+--   {'NOTFOUND'}, {'PACKED'} or {'INDEX', key} refuse all.
 local reason = redis.pcall('HGET', KEYS[4], ARGV[1])
 if type(reason) == 'table' then return {'INDEX', KEYS[4]} end
 if reason then return {'QUARANTINED', reason} end
-local state, prev = unpack(redis.call('HMGET', KEYS[1], 'state', 'sent'))
+local state, prev, packed = unpack(redis.call('HMGET', KEYS[1], 'state', 'sent', 'packed'))
 if not state then return {'NOTFOUND'} end
 if string.sub(state, 1, 1) == '!' then return {'QUARANTINED'} end
+if packed then return {'PACKED'} end
 local ids = {}
 for i = 3, #ARGV, 3 do ids[#ids + 1] = ARGV[i] end
 local known = redis.call('HMGET', KEYS[3], unpack(ids))

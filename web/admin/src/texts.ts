@@ -170,11 +170,11 @@ export const session = catalogue({
   back: ["All sessions", "모든 세션"],
   loading: ["Looking for the session…", "세션을 찾는 중…"],
   missing: [
-    "No replica has told anything of this session yet. It may be gone.",
+    "No replica has reported this session yet. It may be gone.",
     "아직 어떤 복제본도 이 세션에 대해 알려 주지 않았어요. 없어졌을 수 있어요.",
   ],
   gone: ["This session is gone.", "이 세션은 이제 없어요."],
-  unknown: ["Its owner has not told yet: this is what the log says.", "담당 복제본이 아직 알려 주지 않았어요. 아래는 로그에 있는 내용이에요."],
+  unknown: ["Its owner has not reported yet. The following is from the log.", "담당 복제본이 아직 알려 주지 않았어요. 아래는 로그에 있는 내용이에요."],
   user: ["User", "사용자"],
   owner: ["Owner", "담당"],
   epoch: ["Epoch", "세대"],

@@ -19,7 +19,7 @@ import type {
 /** The kind of an agent by its role. Plans and their todo agents are task agents. */
 function kindOfAgent(role: AgentID): AgentKind {
   if (role.startsWith("plan-")) return "task";
-  const kinds: AgentKind[] = ["window", "ephemeral", "task"];
+  const kinds: AgentKind[] = ["window", "ephemeral", "task", "client"];
   return kinds.find((k) => role.startsWith(`${k}-`)) ?? "main";
 }
 

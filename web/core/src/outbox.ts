@@ -57,13 +57,15 @@ export interface Sent<T extends keyof ClientPayloads = keyof ClientPayloads> ext
 }
 
 export interface Outbox {
-  /** The followed messages. The array keeps its identity when only notes change. */
+  /** The messages that are followed to their end. The array keeps its identity when only `notes` changes. */
   readonly items: readonly Sent[];
+  /** The messages that the hub does not answer, until they are written. */
   readonly notes: readonly OneWayMessage[];
   /** The earliest time of the next write. */
   readonly hold: number;
   /** The minimum time between two messages, set after a rate limit error. */
   readonly gap: number;
+  /** The time of the last write. */
   readonly last: number;
 }
 

@@ -10,12 +10,12 @@ import type { ShapeSource } from "./shape.js";
  */
 export const shapes: Record<string, ShapeSource> = {
   _0: { kind: "string", values: ["openai", "anthropic"] }, // APIProtocol
-  Action: { kind: "union", tag: "type", variants: { "window.create": "_54", "window.close": "_53", "window.focus": "_53", "window.minimize": "_53", "window.maximize": "_53", "window.restore": "_53", "window.move": "_56", "window.resize": "_57", "window.setTitle": "_59", "window.setContent": "_58", "window.updateContent": "_5b", "window.lock": "_55", "window.unlock": "_55", "window.capture": "_53", "notification.show": "_2f", "notification.dismiss": "_2e", "toast.show": "_4f", "toast.dismiss": "_2e", "dialog.confirm": "_1a", "user.prompt.show": "_3c", "user.prompt.dismiss": "_2e", "app.badge": "_a", "desktop.refreshApps": "_3h", "desktop.createShortcut": "_18", "desktop.removeShortcut": "_3i", "desktop.updateShortcut": "_4z" } }, // Action
+  Action: { kind: "union", tag: "type", variants: { "window.create": "_56", "window.close": "_55", "window.focus": "_55", "window.minimize": "_55", "window.maximize": "_55", "window.restore": "_55", "window.move": "_58", "window.resize": "_59", "window.setTitle": "_5b", "window.setContent": "_5a", "window.updateContent": "_5d", "window.lock": "_57", "window.unlock": "_57", "window.capture": "_55", "notification.show": "_2f", "notification.dismiss": "_2e", "toast.show": "_4h", "toast.dismiss": "_2e", "dialog.confirm": "_1a", "user.prompt.show": "_3c", "user.prompt.dismiss": "_2e", "app.badge": "_a", "desktop.refreshApps": "_3h", "desktop.createShortcut": "_18", "desktop.removeShortcut": "_3i", "desktop.updateShortcut": "_51" } }, // Action
   _2: { kind: "object", fields: { "actions": { kind: "list", of: "Action" }, "agentId?": "_4", "monitorId?": "_12", "messageId?": "_c", "by?": "_12" } }, // Actions
   _3: { kind: "object", fields: { "error": { kind: "string" }, "code?": "_x", "agentId?": "_4", "monitorId?": "_12", "messageId?": "_c" } }, // AgentError
   _4: { kind: "string", pattern: "^[^\\x00-\\x1f\\x7f-\\x9f]{1,192}$" }, // AgentID, RequestID
-  _5: { kind: "string", values: ["main", "ephemeral", "window", "task"] }, // AgentKind
-  _6: { kind: "object", fields: { "content?": { kind: "string" }, "delta?": { kind: "string" }, "offset?": { kind: "integer", min: 0, max: 9007199254740991 }, "isComplete": { kind: "boolean" }, "outcome?": "_2j", "reason?": { kind: "string" }, "usage?!": "_50", "durationMs?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "monitorId?": "_12", "messageId?": "_c", "joined?": "_c" } }, // AgentResponse
+  _5: { kind: "string", values: ["main", "ephemeral", "window", "task", "client"] }, // AgentKind
+  _6: { kind: "object", fields: { "content?": { kind: "string" }, "delta?": { kind: "string" }, "offset?": { kind: "integer", min: 0, max: 9007199254740991 }, "isComplete": { kind: "boolean" }, "outcome?": "_2j", "reason?": { kind: "string" }, "usage?!": "_52", "durationMs?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "monitorId?": "_12", "messageId?": "_c", "joined?": "_c" } }, // AgentResponse
   _7: { kind: "object", fields: { "role": "_4", "kind": "_5", "monitorId?": "_12", "windowId?": "_c", "status": "_8", "messageId?": "_c", "text?": { kind: "string" }, "thinking?": { kind: "string" }, "tool?": { kind: "string" }, "startedAt?": "_x" } }, // AgentState
   _8: { kind: "string", values: ["idle", "running", "waiting"] }, // AgentStatus
   _9: { kind: "object", fields: { "content?": { kind: "string" }, "delta?": { kind: "string" }, "offset?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "monitorId?": "_12", "messageId?": "_c" } }, // AgentThinking
@@ -44,25 +44,25 @@ export const shapes: Record<string, ShapeSource> = {
   _w: { kind: "string", values: ["answered", "dismissed", "expired", "cancelled"] }, // CloseReason
   _x: { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, // Code, Millis
   _y: { kind: "choice", options: [{ of: { kind: "integer", min: 1, max: 9007199254740991 }, keepsZero: false }, { of: { kind: "list", of: { kind: "number" }, minLength: 1 }, keepsZero: false }] }, // Columns
-  _z: { kind: "union", tag: "type", variants: { "button": "_s", "input": "_1y", "select": "_3o", "text": "_4c", "badge": "_n", "progress": "_35", "image": "_1v" } }, // Component
+  _z: { kind: "union", tag: "type", variants: { "button": "_s", "input": "_1y", "select": "_3o", "text": "_4e", "badge": "_n", "progress": "_35", "image": "_1v" } }, // Component
   _10: { kind: "object", fields: { "data": "_24" } }, // ComponentContent
   _11: { kind: "object", fields: { "connectionId": "_12", "clientId?": "_c", "user?": { kind: "string" }, "monitors?": { kind: "list", of: "_12" }, "since?": "_x" } }, // Connection
   _12: { kind: "string", pattern: "^[0-9A-Za-z_-]{1,64}$" }, // ConnectionID, MonitorID, ReplicaID, SessionID
   _13: { kind: "object", fields: { "status": "_25", "provider?": { kind: "string" }, "sessionId?": "_12", "error?": { kind: "string" } } }, // ConnectionStatus
-  Content: { kind: "union", tag: "renderer", variants: { "markdown": "_1p", "html": "_1p", "text": "_1p", "table": "_42", "iframe": "_1t", "component": "_10" }, other: "_2i" }, // Content
+  Content: { kind: "union", tag: "renderer", variants: { "markdown": "_1p", "html": "_1p", "text": "_1p", "table": "_44", "iframe": "_1t", "component": "_10" }, other: "_2i" }, // Content
   _15: { kind: "object", fields: { "cost": { kind: "number" }, "prevContextTokens": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "newContextTokens": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "summary": { kind: "string" }, "condenseId?": { kind: "string" } } }, // ContextCondense
   _16: { kind: "object", fields: { "truncationId": { kind: "string" }, "messagesRemoved": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "prevContextTokens": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "newContextTokens": { kind: "integer", min: -9007199254740991, max: 9007199254740991 } } }, // ContextTruncation
   _17: { kind: "object", fields: { "tokens": { kind: "integer", min: 0, max: 9007199254740991 }, "window?": { kind: "integer", min: 0, max: 9007199254740991 }, "condensing?": { kind: "boolean" } } }, // ContextUse
-  _18: { kind: "object", fields: { "shortcut": "_3s", "agentId?": "_4", "requestId?": "_4" } }, // CreateShortcut
+  _18: { kind: "object", fields: { "shortcut": "_3u", "agentId?": "_4", "requestId?": "_4" } }, // CreateShortcut
   _19: { kind: "object", fields: { "dialogId": "_c", "reason": "_w", "answeredBy?": "_12", "confirmed?": { kind: "boolean" }, "monitorId?": "_12", "messageId?": "_c" } }, // DialogClosed
   _1a: { kind: "object", fields: { "id": "_c", "title": { kind: "string" }, "message": { kind: "string" }, "confirmText?": { kind: "string" }, "cancelText?": { kind: "string" }, "permissionOptions?!": "_2m", "agentId?": "_4", "requestId?": "_4" } }, // DialogConfirm
   _1b: { kind: "string", values: ["top", "bottom"] }, // DockEdge
   _1c: { kind: "object", fields: { "messageId": "_c", "message_id": "_33" } }, // Emitted
-  _1d: { kind: "object", fields: { "code": "_x", "name": { kind: "string" }, "message": { kind: "string" }, "context?": { kind: "any" }, "recoverable": { kind: "boolean" }, "suggested_action?": "_40", "retry_after_ms?": { kind: "integer", min: 0, max: 9007199254740991 }, "messageId?": "_c", "field?": { kind: "string" } } }, // ErrorNotice
-  _1e: { kind: "object", fields: { "total_todos": { kind: "integer", min: 0, max: 9007199254740991 }, "completed": { kind: "integer", min: 0, max: 9007199254740991 }, "in_progress": { kind: "integer", min: 0, max: 9007199254740991 }, "pending": { kind: "integer", min: 0, max: 9007199254740991 }, "failed": { kind: "integer", min: 0, max: 9007199254740991 }, "blocked?": { kind: "integer", min: 0, max: 9007199254740991 }, "skipped?": { kind: "integer", min: 0, max: 9007199254740991 }, "progress_percentage": { kind: "number", min: 0, max: 100 }, "current_todo?!": "_4m" } }, // ExecutionProgress
+  _1d: { kind: "object", fields: { "code": "_x", "name": { kind: "string" }, "message": { kind: "string" }, "context?": { kind: "any" }, "recoverable": { kind: "boolean" }, "suggested_action?": "_42", "retry_after_ms?": { kind: "integer", min: 0, max: 9007199254740991 }, "messageId?": "_c", "field?": { kind: "string" } } }, // ErrorNotice
+  _1e: { kind: "object", fields: { "total_todos": { kind: "integer", min: 0, max: 9007199254740991 }, "completed": { kind: "integer", min: 0, max: 9007199254740991 }, "in_progress": { kind: "integer", min: 0, max: 9007199254740991 }, "pending": { kind: "integer", min: 0, max: 9007199254740991 }, "failed": { kind: "integer", min: 0, max: 9007199254740991 }, "blocked?": { kind: "integer", min: 0, max: 9007199254740991 }, "skipped?": { kind: "integer", min: 0, max: 9007199254740991 }, "progress_percentage": { kind: "number", min: 0, max: 100 }, "current_todo?!": "_4o" } }, // ExecutionProgress
   _1f: { kind: "string", values: ["none", "sm", "md", "lg"] }, // Gap
   _1g: { kind: "object", fields: { "after_ms": { kind: "integer", min: 0, max: 9007199254740991 }, "reason?": { kind: "string" } } }, // GoElsewhere
-  _1h: { kind: "object", fields: { "request_id": "_4", "todo_id": "_c", "todo": "_4g", "reason": { kind: "string" }, "options": { kind: "list", of: "_4h" }, "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "_x" } }, // HITLApprovalRequest
+  _1h: { kind: "object", fields: { "request_id": "_4", "todo_id": "_c", "todo": "_4i", "reason": { kind: "string" }, "options": { kind: "list", of: "_4j" }, "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "_x" } }, // HITLApprovalRequest
   _1i: { kind: "object", fields: { "request_id": "_4", "original_input": { kind: "string" }, "ambiguity?": { kind: "string" }, "question": { kind: "string" }, "input_type": "_1z", "suggestions?": { kind: "list", of: { kind: "string" } }, "required": { kind: "boolean" }, "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "_x" } }, // HITLClarification
   _1j: { kind: "object", fields: { "request_id": "_4", "reason": "_w", "action?": { kind: "string" }, "value?": { kind: "any" }, "answered_by?": "_12", "messageId?": "_c" } }, // HITLClosed
   _1k: { kind: "object", fields: { "request_id": "_4", "field": { kind: "string" }, "question": { kind: "string" }, "input_type": "_1z", "options?": { kind: "list", of: "_2h" }, "required": { kind: "boolean" }, "default_value?": { kind: "any" }, "range?": { kind: "boolean" }, "min?!": { kind: "number" }, "max?!": { kind: "number" }, "todo_id?": "_c", "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "_x" } }, // HITLInputRequest
@@ -71,7 +71,7 @@ export const shapes: Record<string, ShapeSource> = {
   _1n: { kind: "union", tag: "type", variants: { "hitl_plan_review": "_1m", "hitl_approval_request": "_1h", "hitl_input_request": "_1k", "hitl_clarification": "_1i" } }, // HITLRequest
   _1o: { kind: "object", fields: { "plan_id?": "_c", "resumed_by": { kind: "string" }, "messageId?": "_c" } }, // HITLResumed
   _1p: { kind: "object", fields: { "data": { kind: "string" } } }, // HTMLContent, MarkdownContent, TextContent
-  _1q: { kind: "object", fields: { "ts": "_x", "removed": { kind: "integer", min: 0, max: 9007199254740991 }, "included?": { kind: "boolean" }, "kept?": { kind: "list", of: "_x" }, "restored?": { kind: "list", of: "_4v" }, "revision?": { kind: "integer", min: 0, max: 9007199254740991 }, "checkpoint?": { kind: "string" }, "monitorId?": "_12", "messageId?": "_c", "by?": "_12" } }, // HistoryRewound
+  _1q: { kind: "object", fields: { "ts": "_x", "removed": { kind: "integer", min: 0, max: 9007199254740991 }, "included?": { kind: "boolean" }, "kept?": { kind: "list", of: "_x" }, "restored?": { kind: "list", of: "_4x" }, "revision?": { kind: "integer", min: 0, max: 9007199254740991 }, "checkpoint?": { kind: "string" }, "monitorId?": "_12", "messageId?": "_c", "by?": "_12" } }, // HistoryRewound
   _1r: { kind: "string", values: ["emoji", "image"] }, // IconType
   _1s: { kind: "object", fields: { "url": { kind: "string" }, "sandbox?": { kind: "string" } } }, // Iframe
   _1t: { kind: "object", fields: { "data": "_1u" } }, // IframeContent
@@ -87,11 +87,11 @@ export const shapes: Record<string, ShapeSource> = {
   _23: { kind: "object", fields: { "layer": "_21", "description?": { kind: "string" } } }, // LayerStart
   _24: { kind: "object", fields: { "components": { kind: "list", of: "_z" }, "cols?!": "_y", "gap?": "_1f" } }, // Layout
   _25: { kind: "string", values: ["connected", "disconnected", "error"] }, // LinkStatus
-  _26: { kind: "object", fields: { "messageId": "_c", "agentId": "_4", "monitorId?": "_12", "how?": "_43", "by?": "_12", "duplicate?": { kind: "boolean" }, "to?": "_12" } }, // MessageAccepted
+  _26: { kind: "object", fields: { "messageId": "_c", "agentId": "_4", "monitorId?": "_12", "how?": "_45", "by?": "_12", "duplicate?": { kind: "boolean" }, "to?": "_12" } }, // MessageAccepted
   _27: { kind: "object", fields: { "messageId": "_c", "position": { kind: "integer", min: 1, max: 9007199254740991 }, "monitorId?": "_12", "by?": "_12", "duplicate?": { kind: "boolean" }, "to?": "_12" } }, // MessageQueued
   _28: { kind: "object", fields: { "messageId": "_c", "code": "_x", "reason": { kind: "string" }, "reasonCode?": "_3g", "field?": { kind: "string" }, "monitorId?": "_12", "by?": "_12", "duplicate?": { kind: "boolean" }, "to?": "_12" } }, // MessageRejected
   _29: { kind: "object", fields: { "messageId": "_c", "monitorId?": "_12", "first": "_33", "to": "_12" } }, // MessageRepeated
-  _2a: { kind: "object", fields: { "action": "_3j", "message": "_4v", "taskId?": "_c", "monitorId?": "_12", "agentId?": "_4", "messageId?": "_c" } }, // MessageUpdated
+  _2a: { kind: "object", fields: { "action": "_3j", "message": "_4x", "taskId?": "_c", "monitorId?": "_12", "agentId?": "_4", "messageId?": "_c" } }, // MessageUpdated
   _2b: { kind: "string", values: ["idle", "running", "waiting", "over_budget", "removed"] }, // MonitorState
   _2c: { kind: "object", fields: { "monitorId": "_12", "state": "_2b", "queue": { kind: "integer", min: 0, max: 9007199254740991 }, "budget?!": "Budget", "context?!": "_17", "revision?": { kind: "integer", min: 0, max: 9007199254740991 }, "messageId?": "_c" } }, // MonitorStatus
   _2d: { kind: "string", values: ["info", "success", "warning", "error"] }, // NoticeVariant
@@ -107,18 +107,18 @@ export const shapes: Record<string, ShapeSource> = {
   _2n: { kind: "string", values: ["approve", "modify", "reject"] }, // PlanAnswer
   _2o: { kind: "object", fields: { "plan_id": "_c", "approved_by": { kind: "string" }, "execution_starting": { kind: "boolean" }, "messageId?": "_c" } }, // PlanApproved
   _2p: { kind: "object", fields: { "type": { kind: "string" }, "title": { kind: "string" }, "url": { kind: "string" } } }, // PlanAttachment
-  _2q: { kind: "object", fields: { "todos": { kind: "list", of: "_4g" }, "dependency_graph": { kind: "map", key: "_c", of: { kind: "list", of: "_c" } }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "mermaid_diagram?": { kind: "string" } } }, // PlanBody
+  _2q: { kind: "object", fields: { "todos": { kind: "list", of: "_4i" }, "dependency_graph": { kind: "map", key: "_c", of: { kind: "list", of: "_c" } }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "mermaid_diagram?": { kind: "string" } } }, // PlanBody
   _2r: { kind: "object", fields: { "action": "_2u", "todo_id": "_c", "task?": { kind: "string" } } }, // PlanChange
   _2s: { kind: "object", fields: { "plan_id?": "_c" } }, // PlanCleared
   _2t: { kind: "object", fields: { "status": { kind: "string" }, "response": "_2z", "statistics?!": "_31", "report_paths": { kind: "list", of: { kind: "string" } }, "plan_id?": "_c", "messageId?": "_c" } }, // PlanComplete
   _2u: { kind: "string", values: ["add", "remove", "update"] }, // PlanEdit
   _2v: { kind: "object", fields: { "status": { kind: "string" }, "error": "_2w", "partial_results?!": "_2l", "statistics?!": "_31", "plan_id?": "_c", "messageId?": "_c" } }, // PlanFailure
   _2w: { kind: "object", fields: { "code": { kind: "string" }, "message": { kind: "string" }, "failed_todo?": "_c", "recoverable": { kind: "boolean" } } }, // PlanFailureError
-  _2x: { kind: "object", fields: { "plan_id": "_c", "version": { kind: "integer", min: 1, max: 9007199254740991 }, "status": "_32", "todos": { kind: "list", of: "_4g" }, "dependency_graph": { kind: "map", key: "_c", of: { kind: "list", of: "_c" } }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "mermaid_diagram?": { kind: "string" }, "request?": { kind: "string" }, "messageId?": "_c" } }, // PlanGenerated
-  _2y: { kind: "object", fields: { "plan_id": "_c", "old_version": { kind: "integer", min: 1, max: 9007199254740991 }, "new_version": { kind: "integer", min: 1, max: 9007199254740991 }, "changes": { kind: "list", of: "_2r" }, "updated_todos": { kind: "list", of: "_4g" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "mermaid_diagram?": { kind: "string" }, "messageId?": "_c" } }, // PlanModified
+  _2x: { kind: "object", fields: { "plan_id": "_c", "version": { kind: "integer", min: 1, max: 9007199254740991 }, "status": "_32", "todos": { kind: "list", of: "_4i" }, "dependency_graph": { kind: "map", key: "_c", of: { kind: "list", of: "_c" } }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "mermaid_diagram?": { kind: "string" }, "request?": { kind: "string" }, "messageId?": "_c" } }, // PlanGenerated
+  _2y: { kind: "object", fields: { "plan_id": "_c", "old_version": { kind: "integer", min: 1, max: 9007199254740991 }, "new_version": { kind: "integer", min: 1, max: 9007199254740991 }, "changes": { kind: "list", of: "_2r" }, "updated_todos": { kind: "list", of: "_4i" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "mermaid_diagram?": { kind: "string" }, "messageId?": "_c" } }, // PlanModified
   _2z: { kind: "object", fields: { "format": { kind: "string" }, "text": { kind: "string" }, "summary?": { kind: "string" }, "attachments": { kind: "list", of: "_2p" }, "next_actions": { kind: "list", of: { kind: "string" } } } }, // PlanResponse
   _30: { kind: "object", fields: { "id?": "_c", "status": "_32", "version?": { kind: "integer", min: 0, max: 9007199254740991 }, "total_todos": { kind: "integer", min: 0, max: 9007199254740991 }, "mermaid_diagram?": { kind: "string" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "request?": { kind: "string" }, "messageId?": "_c", "started_at?": "_x", "paused_by?": { kind: "string" }, "pause_reason?": { kind: "string" }, "complete?!": "_2t", "failed?!": "_2v" } }, // PlanState
-  _31: { kind: "object", fields: { "total_todos": { kind: "integer", min: 0, max: 9007199254740991 }, "completed": { kind: "integer", min: 0, max: 9007199254740991 }, "failed": { kind: "integer", min: 0, max: 9007199254740991 }, "skipped?": { kind: "integer", min: 0, max: 9007199254740991 }, "execution_time_ms": { kind: "integer", min: 0, max: 9007199254740991 }, "tokens_used": { kind: "integer", min: 0, max: 9007199254740991 }, "cost_usd": { kind: "number", min: 0 } } }, // PlanStatistics
+  _31: { kind: "object", fields: { "total_todos": { kind: "integer", min: 0, max: 9007199254740991 }, "completed": { kind: "integer", min: 0, max: 9007199254740991 }, "failed": { kind: "integer", min: 0, max: 9007199254740991 }, "skipped?": { kind: "integer", min: 0, max: 9007199254740991 }, "execution_time_ms": { kind: "integer", min: 0, max: 9007199254740991 }, "tokens_used": { kind: "integer", min: 0, max: 9007199254740991 }, "cost_usd": { kind: "number", min: 0 }, "cost_unknown?": { kind: "boolean" } } }, // PlanStatistics
   _32: { kind: "string", values: ["pending_approval", "approved", "executing", "paused", "completed", "failed", "rejected", "cancelled"] }, // PlanStatus
   _33: { kind: "position" }, // Position
   _34: { kind: "object", fields: { "connections": { kind: "list", of: "_11" }, "total?": { kind: "integer", min: 0, max: 9007199254740991 } } }, // Presence
@@ -143,65 +143,67 @@ export const shapes: Record<string, ShapeSource> = {
   _3n: { kind: "choice", options: [{ of: { kind: "string" }, keepsZero: true }, { of: { kind: "number" }, keepsZero: true }, { of: { kind: "boolean" }, keepsZero: true }] }, // Scalar
   _3o: { kind: "object", fields: { "name": { kind: "string" }, "options": { kind: "list", of: "_2h" }, "formId?": { kind: "string" }, "label?": { kind: "string" }, "defaultValue?": { kind: "string" }, "placeholder?": { kind: "string" }, "disabled?": { kind: "boolean" } } }, // SelectComponent
   _3p: { kind: "object", fields: { "title": { kind: "string" } } }, // SessionRenamed
-  SessionState: { kind: "object", fields: { "mode": "_3y", "reason?": "_3x", "replay_until?": "_33", "heartbeat_ms": { kind: "integer", min: 1, max: 9007199254740991 }, "status?": "_3r", "title?": { kind: "string" }, "owner?": "_12", "provider?": { kind: "string" }, "autoApproval?!": "_l", "current_layer?=snapshot": "_21", "monitors?": { kind: "list", of: "_2c" }, "windows?": { kind: "list", of: "_5a" }, "agents?": { kind: "list", of: "_7" }, "queues?": { kind: "map", key: "_12", of: { kind: "list", of: "QueuedMessage" } }, "budgets?": { kind: "map", key: "_12", of: "Budget" }, "dialogs?": { kind: "list", of: "_h" }, "prompts?": { kind: "list", of: "_2g" }, "notifications?": { kind: "list", of: "_3v" }, "toasts?": { kind: "list", of: "_3w" }, "shortcuts?": { kind: "list", of: "_3s" }, "badges?": { kind: "map", key: "_c", of: { kind: "integer", min: 0, max: 9007199254740991 } }, "hitl_pending?=snapshot": "_1n", "hitl_requests?": { kind: "list", of: "_1n" }, "plan?=snapshot": "_30", "todos?!": { kind: "list", of: "_4g" }, "recent_messages?": { kind: "list", of: "_4v" }, "connections?": { kind: "integer", min: 0, max: 9007199254740991 }, "presence?": { kind: "list", of: "_11" }, "last_message_id?": "_33" } }, // SessionState
+  SessionState: { kind: "object", fields: { "mode": "_40", "reason?": "_3z", "replay_until?": "_33", "heartbeat_ms": { kind: "integer", min: 1, max: 9007199254740991 }, "status?": "_3r", "title?": { kind: "string" }, "owner?": "_12", "provider?": { kind: "string" }, "autoApproval?!": "_l", "current_layer?=snapshot": "_21", "monitors?": { kind: "list", of: "_2c" }, "windows?": { kind: "list", of: "_5c" }, "agents?": { kind: "list", of: "_7" }, "queues?": { kind: "map", key: "_12", of: { kind: "list", of: "QueuedMessage" } }, "budgets?": { kind: "map", key: "_12", of: "Budget" }, "dialogs?": { kind: "list", of: "_h" }, "prompts?": { kind: "list", of: "_2g" }, "notifications?": { kind: "list", of: "_3x" }, "toasts?": { kind: "list", of: "_3y" }, "shortcuts?": { kind: "list", of: "_3u" }, "badges?": { kind: "map", key: "_c", of: { kind: "integer", min: 0, max: 9007199254740991 } }, "hitl_pending?=snapshot": "_1n", "hitl_requests?": { kind: "list", of: "_1n" }, "plan?=snapshot": "_30", "todos?!": { kind: "list", of: "_4i" }, "recent_messages?": { kind: "list", of: "_4x" }, "connections?": { kind: "integer", min: 0, max: 9007199254740991 }, "presence?": { kind: "list", of: "_11" }, "last_message_id?": "_33" } }, // SessionState
   _3r: { kind: "string", values: ["idle", "executing", "waiting", "paused", "unowned"] }, // SessionStatus
-  _3s: { kind: "object", fields: { "id": "_c", "label": { kind: "string" }, "icon": { kind: "string" }, "iconType?": "_1r", "type": "_3u", "target": { kind: "string" }, "osActions?": { kind: "list", of: "Action" }, "createdAt": "_x" } }, // Shortcut
-  _3t: { kind: "object", fields: { "label?!": { kind: "string" }, "icon?!": { kind: "string" }, "iconType?": "_1r", "type?": "_3u", "target?!": { kind: "string" }, "osActions?!": { kind: "list", of: "Action" } } }, // ShortcutPatch
-  _3u: { kind: "string", values: ["file", "url", "action"] }, // ShortcutType
-  _3v: { kind: "object", fields: { "id": "_c", "title": { kind: "string" }, "body": { kind: "string" }, "icon?": { kind: "string" }, "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "since?": "_x", "monitorId?": "_12" } }, // ShownNotification
-  _3w: { kind: "object", fields: { "id": "_c", "message": { kind: "string" }, "variant?": "_2d", "action?!": "_4e", "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "since?": "_x", "monitorId?": "_12" } }, // ShownToast
-  _3x: { kind: "string", values: ["fresh", "trimmed", "unknown", "too_many"] }, // SnapshotReason
-  _3y: { kind: "string", values: ["resume", "snapshot"] }, // StateMode
-  _3z: { kind: "object", fields: { "available": { kind: "boolean" }, "since": "_x" } }, // StoreStatus
-  _40: { kind: "string", values: ["retry", "wait", "reconnect", "fix_message", "authenticate", "refresh_token", "create_session", "free_something", "retry_or_skip"] }, // SuggestedAction
-  _41: { kind: "object", fields: { "headers": { kind: "list", of: { kind: "string" } }, "rows": { kind: "list", of: { kind: "list", of: { kind: "string" } } } } }, // Table
-  _42: { kind: "object", fields: { "data": "_41" } }, // TableContent
-  _43: { kind: "string", values: ["direct", "steered", "ephemeral"] }, // Taken
-  _44: { kind: "object", fields: { "taskId": "_c", "monitorId?": "_12", "agentId?": "_4", "messageId?": "_c" } }, // TaskAborted, TaskActive, TaskAskResponded, TaskCreated, TaskFocused, TaskIdle, TaskInteractive, TaskPaused, TaskResumable, TaskStarted, TaskUnfocused, TaskUnpaused, TaskUserMessage
-  _45: { kind: "object", fields: { "taskId": "_c", "monitorId?": "_12", "agentId?": "_4", "messageId?": "_c", "tokenUsage": "_4q", "toolUsage": { kind: "map", key: { kind: "string" }, of: "_4t" }, "isSubtask?": { kind: "boolean" } } }, // TaskCompleted
-  _46: { kind: "object", fields: { "taskId": "_c", "monitorId?": "_12", "agentId?": "_4", "messageId?": "_c", "mode": { kind: "string" } } }, // TaskModeSwitched
-  _47: { kind: "object", fields: { "taskId": "_c", "monitorId?": "_12", "agentId?": "_4", "messageId?": "_c", "childTaskId": "_c" } }, // TaskSpawned
-  _48: { kind: "object", fields: { "taskId": "_c", "monitorId?": "_12", "agentId?": "_4", "messageId?": "_c", "tokenUsage": "_4q", "toolUsage": { kind: "map", key: { kind: "string" }, of: "_4t" } } }, // TaskTokenUsageUpdated
-  _49: { kind: "object", fields: { "taskId": "_c", "monitorId?": "_12", "agentId?": "_4", "messageId?": "_c", "tool": { kind: "string" }, "error": { kind: "string" } } }, // TaskToolFailed
-  _4a: { kind: "string", values: ["left", "center", "right"] }, // TextAlign
-  _4b: { kind: "string", values: ["default", "muted", "accent", "success", "warning", "error"] }, // TextColor
-  _4c: { kind: "object", fields: { "content": { kind: "string" }, "variant?": "_4d", "color?": "_4b", "textAlign?": "_4a" } }, // TextComponent
-  _4d: { kind: "string", values: ["body", "heading", "subheading", "caption", "code"] }, // TextVariant
-  _4e: { kind: "object", fields: { "label": { kind: "string" }, "eventId": { kind: "string" } } }, // ToastButton
-  _4f: { kind: "object", fields: { "id": "_c", "message": { kind: "string" }, "variant?": "_2d", "action?!": "_4e", "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "requestId?": "_4" } }, // ToastShow
-  _4g: { kind: "object", fields: { "id": "_c", "task": { kind: "string" }, "tool?": { kind: "string" }, "status?": "_4o", "priority?": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "depends_on": { kind: "list", of: "_c" }, "requires_approval?": { kind: "boolean" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "progress_percentage?": { kind: "number", min: 0, max: 100 }, "current_step?": { kind: "string" }, "retry_count?": { kind: "integer", min: 0, max: 9007199254740991 }, "max_retries?": { kind: "integer", min: 0, max: 9007199254740991 }, "items_processed?": { kind: "integer", min: 0, max: 9007199254740991 }, "items_total?": { kind: "integer", min: 0, max: 9007199254740991 }, "started_at?": "_x", "retry_at?": "_x", "agent_id?": "_4", "duration_ms?": { kind: "integer", min: 0, max: 9007199254740991 }, "error?!": "_4j", "result_summary?": { kind: "any" } } }, // Todo
-  _4h: { kind: "string", values: ["approve", "skip", "reject"] }, // TodoAnswer
-  _4i: { kind: "object", fields: { "todo_id": "_c", "task": { kind: "string" }, "status": "_4o", "result_summary?": { kind: "any" }, "duration_ms": { kind: "integer", min: 0, max: 9007199254740991 }, "next_todos": { kind: "list", of: "_c" }, "messageId?": "_c" } }, // TodoCompleted
-  _4j: { kind: "object", fields: { "code": { kind: "string" }, "message": { kind: "string" }, "recoverable": { kind: "boolean" } } }, // TodoError
-  _4k: { kind: "object", fields: { "todo_id": "_c", "task": { kind: "string" }, "status": "_4o", "error": "_4j", "retry_count": { kind: "integer", min: 0, max: 9007199254740991 }, "max_retries": { kind: "integer", min: 0, max: 9007199254740991 }, "retry_at?": "_x" } }, // TodoFailed
-  _4l: { kind: "object", fields: { "todo_id": "_c", "progress_percentage": { kind: "number", min: 0, max: 100 }, "current_step?": { kind: "string" }, "items_processed?": { kind: "integer", min: 0, max: 9007199254740991 }, "items_total?": { kind: "integer", min: 0, max: 9007199254740991 } } }, // TodoProgress
-  _4m: { kind: "object", fields: { "id": "_c", "task": { kind: "string" } } }, // TodoRef
-  _4n: { kind: "object", fields: { "todo_id": "_c", "task": { kind: "string" }, "tool?": { kind: "string" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "agent_id?": "_4", "messageId?": "_c" } }, // TodoStarted
-  _4o: { kind: "string", values: ["pending", "blocked", "needs_approval", "needs_input", "in_progress", "completed", "failed", "skipped", "cancelled"] }, // TodoStatus
-  _4p: { kind: "object", fields: { "todo": "_4g", "messageId?": "_c" } }, // TodoUpdated
-  _4q: { kind: "object", fields: { "totalTokensIn": { kind: "integer", min: 0, max: 9007199254740991 }, "totalTokensOut": { kind: "integer", min: 0, max: 9007199254740991 }, "totalCacheWrites?": { kind: "integer", min: 0, max: 9007199254740991 }, "totalCacheReads?": { kind: "integer", min: 0, max: 9007199254740991 }, "totalCost": { kind: "number", min: 0 }, "contextTokens": { kind: "integer", min: 0, max: 9007199254740991 } } }, // TokenUsage
-  _4r: { kind: "object", fields: { "toolName": { kind: "string" }, "status": "_4s", "message?": { kind: "string" }, "toolInput?": { kind: "any" }, "toolUseId?": { kind: "string" }, "agentId?": "_4", "monitorId?": "_12", "messageId?": "_c" } }, // ToolProgress
-  _4s: { kind: "string", values: ["running", "complete", "error"] }, // ToolStatus
-  _4t: { kind: "object", fields: { "attempts": { kind: "integer", min: 0, max: 9007199254740991 }, "failures": { kind: "integer", min: 0, max: 9007199254740991 } } }, // ToolUses
-  _4u: { kind: "object", fields: { "messageId": "_c", "agentId": "_4", "reason": { kind: "string" }, "resumable": { kind: "boolean" }, "monitorId?": "_12" } }, // TurnInterrupted
-  _4v: { kind: "object", fields: { "ts": "_x", "id?": "_3k", "type": "_3l", "ask?": "_i", "say?": "_3m", "text?": { kind: "string" }, "images?": { kind: "list", of: { kind: "string" } }, "partial?!": { kind: "boolean" }, "reasoning?": { kind: "string" }, "reasonCode?": "_3g", "thread?": { kind: "string" }, "conversationHistoryIndex?!": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "checkpoint?": { kind: "any" }, "progressStatus?!": "_36", "contextCondense?!": "_15", "contextTruncation?!": "_16", "isProtected?": { kind: "boolean" }, "apiProtocol?": "_0", "isAnswered?": { kind: "boolean" }, "monitorId?": "_12", "agentId?": "_4", "messageId?": "_c", "windowId?": "_c" } }, // UIRow
-  _4w: { kind: "object", fields: { "data": { kind: "any" } } }, // UpdateAppend, UpdatePrepend, UpdateReplace
-  _4x: { kind: "object", fields: { "position": { kind: "integer", min: 0, max: 9007199254740991 }, "data": { kind: "any" } } }, // UpdateInsertAt
-  _4y: { kind: "union", tag: "op", variants: { "append": "_4w", "prepend": "_4w", "replace": "_4w", "insertAt": "_4x", "clear": "_d" } }, // UpdateOperation
-  _4z: { kind: "object", fields: { "shortcutId": "_c", "updates": "_3t", "agentId?": "_4", "requestId?": "_4" } }, // UpdateShortcut
-  _50: { kind: "object", fields: { "inputTokens": { kind: "integer", min: 0, max: 9007199254740991 }, "outputTokens": { kind: "integer", min: 0, max: 9007199254740991 }, "cacheReadTokens?": { kind: "integer", min: 0, max: 9007199254740991 }, "cacheWriteTokens?": { kind: "integer", min: 0, max: 9007199254740991 }, "costUsd?": { kind: "number", min: 0 } } }, // Usage
-  _51: { kind: "string", values: ["assigned", "active", "released"] }, // WindowAgentChange
-  _52: { kind: "object", fields: { "windowId": "_c", "agentId": "_4", "status": "_51", "monitorId?": "_12", "messageId?": "_c" } }, // WindowAgentStatus
-  _53: { kind: "object", fields: { "windowId": "_c", "agentId?": "_4", "requestId?": "_4" } }, // WindowCapture, WindowClose, WindowFocus, WindowMaximize, WindowMinimize, WindowRestore
-  _54: { kind: "object", fields: { "windowId": "_c", "title": { kind: "string" }, "bounds": "_p", "content": "Content", "variant?": "_5c", "dockEdge?": "_1b", "frameless?": { kind: "boolean" }, "windowStyle?": { kind: "map", key: { kind: "string" }, of: "_3n" }, "minimized?": { kind: "boolean" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowCreate
-  _55: { kind: "object", fields: { "windowId": "_c", "agentId": "_4", "requestId?": "_4" } }, // WindowLock, WindowUnlock
-  _56: { kind: "object", fields: { "windowId": "_c", "x": { kind: "number" }, "y": { kind: "number" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowMove
-  _57: { kind: "object", fields: { "windowId": "_c", "w": { kind: "number" }, "h": { kind: "number" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowResize
-  _58: { kind: "object", fields: { "windowId": "_c", "content": "Content", "agentId?": "_4", "requestId?": "_4" } }, // WindowSetContent
-  _59: { kind: "object", fields: { "windowId": "_c", "title": { kind: "string" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowSetTitle
-  _5a: { kind: "object", fields: { "windowId": "_c", "monitorId": "_12", "title": { kind: "string" }, "bounds": "_p", "content": "Content", "variant?": "_5c", "dockEdge?": "_1b", "frameless?": { kind: "boolean" }, "windowStyle?": { kind: "map", key: { kind: "string" }, of: "_3n" }, "minimized?": { kind: "boolean" }, "maximized?": { kind: "boolean" }, "restoreBounds?!": "_p", "z?": { kind: "integer", min: 0, max: 9007199254740991 }, "lock?": "_4", "groupId?": "_c", "appId?": "_c" } }, // WindowState
-  _5b: { kind: "object", fields: { "windowId": "_c", "operation": "_4y", "renderer?": { kind: "string" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowUpdateContent
-  _5c: { kind: "string", values: ["standard", "widget", "panel"] }, // WindowVariant
+  _3s: { kind: "string", values: ["hub", "user", "session"] }, // SettingScope
+  _3t: { kind: "object", fields: { "scope": "_3s", "names": { kind: "list", of: { kind: "string" } } } }, // SettingsChanged
+  _3u: { kind: "object", fields: { "id": "_c", "label": { kind: "string" }, "icon": { kind: "string" }, "iconType?": "_1r", "type": "_3w", "target": { kind: "string" }, "osActions?": { kind: "list", of: "Action" }, "createdAt": "_x" } }, // Shortcut
+  _3v: { kind: "object", fields: { "label?!": { kind: "string" }, "icon?!": { kind: "string" }, "iconType?": "_1r", "type?": "_3w", "target?!": { kind: "string" }, "osActions?!": { kind: "list", of: "Action" } } }, // ShortcutPatch
+  _3w: { kind: "string", values: ["file", "url", "action"] }, // ShortcutType
+  _3x: { kind: "object", fields: { "id": "_c", "title": { kind: "string" }, "body": { kind: "string" }, "icon?": { kind: "string" }, "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "since?": "_x", "monitorId?": "_12" } }, // ShownNotification
+  _3y: { kind: "object", fields: { "id": "_c", "message": { kind: "string" }, "variant?": "_2d", "action?!": "_4g", "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "since?": "_x", "monitorId?": "_12" } }, // ShownToast
+  _3z: { kind: "string", values: ["fresh", "trimmed", "unknown", "too_many"] }, // SnapshotReason
+  _40: { kind: "string", values: ["resume", "snapshot"] }, // StateMode
+  _41: { kind: "object", fields: { "available": { kind: "boolean" }, "since": "_x" } }, // StoreStatus
+  _42: { kind: "string", values: ["retry", "wait", "reconnect", "fix_message", "authenticate", "refresh_token", "create_session", "free_something", "retry_or_skip"] }, // SuggestedAction
+  _43: { kind: "object", fields: { "headers": { kind: "list", of: { kind: "string" } }, "rows": { kind: "list", of: { kind: "list", of: { kind: "string" } } } } }, // Table
+  _44: { kind: "object", fields: { "data": "_43" } }, // TableContent
+  _45: { kind: "string", values: ["direct", "steered", "ephemeral"] }, // Taken
+  _46: { kind: "object", fields: { "taskId": "_c", "monitorId?": "_12", "agentId?": "_4", "messageId?": "_c" } }, // TaskAborted, TaskActive, TaskAskResponded, TaskCreated, TaskFocused, TaskIdle, TaskInteractive, TaskPaused, TaskResumable, TaskStarted, TaskUnfocused, TaskUnpaused, TaskUserMessage
+  _47: { kind: "object", fields: { "taskId": "_c", "monitorId?": "_12", "agentId?": "_4", "messageId?": "_c", "tokenUsage": "_4s", "toolUsage": { kind: "map", key: { kind: "string" }, of: "_4v" }, "isSubtask?": { kind: "boolean" } } }, // TaskCompleted
+  _48: { kind: "object", fields: { "taskId": "_c", "monitorId?": "_12", "agentId?": "_4", "messageId?": "_c", "mode": { kind: "string" } } }, // TaskModeSwitched
+  _49: { kind: "object", fields: { "taskId": "_c", "monitorId?": "_12", "agentId?": "_4", "messageId?": "_c", "childTaskId": "_c" } }, // TaskSpawned
+  _4a: { kind: "object", fields: { "taskId": "_c", "monitorId?": "_12", "agentId?": "_4", "messageId?": "_c", "tokenUsage": "_4s", "toolUsage": { kind: "map", key: { kind: "string" }, of: "_4v" } } }, // TaskTokenUsageUpdated
+  _4b: { kind: "object", fields: { "taskId": "_c", "monitorId?": "_12", "agentId?": "_4", "messageId?": "_c", "tool": { kind: "string" }, "error": { kind: "string" } } }, // TaskToolFailed
+  _4c: { kind: "string", values: ["left", "center", "right"] }, // TextAlign
+  _4d: { kind: "string", values: ["default", "muted", "accent", "success", "warning", "error"] }, // TextColor
+  _4e: { kind: "object", fields: { "content": { kind: "string" }, "variant?": "_4f", "color?": "_4d", "textAlign?": "_4c" } }, // TextComponent
+  _4f: { kind: "string", values: ["body", "heading", "subheading", "caption", "code"] }, // TextVariant
+  _4g: { kind: "object", fields: { "label": { kind: "string" }, "eventId": { kind: "string" } } }, // ToastButton
+  _4h: { kind: "object", fields: { "id": "_c", "message": { kind: "string" }, "variant?": "_2d", "action?!": "_4g", "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "requestId?": "_4" } }, // ToastShow
+  _4i: { kind: "object", fields: { "id": "_c", "task": { kind: "string" }, "tool?": { kind: "string" }, "status?": "_4q", "priority?": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "depends_on": { kind: "list", of: "_c" }, "requires_approval?": { kind: "boolean" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "progress_percentage?": { kind: "number", min: 0, max: 100 }, "current_step?": { kind: "string" }, "retry_count?": { kind: "integer", min: 0, max: 9007199254740991 }, "max_retries?": { kind: "integer", min: 0, max: 9007199254740991 }, "items_processed?": { kind: "integer", min: 0, max: 9007199254740991 }, "items_total?": { kind: "integer", min: 0, max: 9007199254740991 }, "started_at?": "_x", "retry_at?": "_x", "agent_id?": "_4", "duration_ms?": { kind: "integer", min: 0, max: 9007199254740991 }, "error?!": "_4l", "result_summary?": { kind: "any" } } }, // Todo
+  _4j: { kind: "string", values: ["approve", "skip", "reject"] }, // TodoAnswer
+  _4k: { kind: "object", fields: { "todo_id": "_c", "task": { kind: "string" }, "status": "_4q", "result_summary?": { kind: "any" }, "duration_ms": { kind: "integer", min: 0, max: 9007199254740991 }, "next_todos": { kind: "list", of: "_c" }, "messageId?": "_c" } }, // TodoCompleted
+  _4l: { kind: "object", fields: { "code": { kind: "string" }, "message": { kind: "string" }, "recoverable": { kind: "boolean" } } }, // TodoError
+  _4m: { kind: "object", fields: { "todo_id": "_c", "task": { kind: "string" }, "status": "_4q", "error": "_4l", "retry_count": { kind: "integer", min: 0, max: 9007199254740991 }, "max_retries": { kind: "integer", min: 0, max: 9007199254740991 }, "retry_at?": "_x" } }, // TodoFailed
+  _4n: { kind: "object", fields: { "todo_id": "_c", "progress_percentage": { kind: "number", min: 0, max: 100 }, "current_step?": { kind: "string" }, "items_processed?": { kind: "integer", min: 0, max: 9007199254740991 }, "items_total?": { kind: "integer", min: 0, max: 9007199254740991 } } }, // TodoProgress
+  _4o: { kind: "object", fields: { "id": "_c", "task": { kind: "string" } } }, // TodoRef
+  _4p: { kind: "object", fields: { "todo_id": "_c", "task": { kind: "string" }, "tool?": { kind: "string" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "agent_id?": "_4", "messageId?": "_c" } }, // TodoStarted
+  _4q: { kind: "string", values: ["pending", "blocked", "needs_approval", "needs_input", "in_progress", "completed", "failed", "skipped", "cancelled"] }, // TodoStatus
+  _4r: { kind: "object", fields: { "todo": "_4i", "messageId?": "_c" } }, // TodoUpdated
+  _4s: { kind: "object", fields: { "totalTokensIn": { kind: "integer", min: 0, max: 9007199254740991 }, "totalTokensOut": { kind: "integer", min: 0, max: 9007199254740991 }, "totalCacheWrites?": { kind: "integer", min: 0, max: 9007199254740991 }, "totalCacheReads?": { kind: "integer", min: 0, max: 9007199254740991 }, "totalCost": { kind: "number", min: 0 }, "contextTokens": { kind: "integer", min: 0, max: 9007199254740991 }, "costUnknown?": { kind: "boolean" } } }, // TokenUsage
+  _4t: { kind: "object", fields: { "toolName": { kind: "string" }, "status": "_4u", "message?": { kind: "string" }, "toolInput?": { kind: "any" }, "toolUseId?": { kind: "string" }, "agentId?": "_4", "monitorId?": "_12", "messageId?": "_c" } }, // ToolProgress
+  _4u: { kind: "string", values: ["running", "complete", "error"] }, // ToolStatus
+  _4v: { kind: "object", fields: { "attempts": { kind: "integer", min: 0, max: 9007199254740991 }, "failures": { kind: "integer", min: 0, max: 9007199254740991 } } }, // ToolUses
+  _4w: { kind: "object", fields: { "messageId": "_c", "agentId": "_4", "reason": { kind: "string" }, "resumable": { kind: "boolean" }, "monitorId?": "_12" } }, // TurnInterrupted
+  _4x: { kind: "object", fields: { "ts": "_x", "id?": "_3k", "type": "_3l", "ask?": "_i", "say?": "_3m", "text?": { kind: "string" }, "images?": { kind: "list", of: { kind: "string" } }, "partial?!": { kind: "boolean" }, "reasoning?": { kind: "string" }, "reasonCode?": "_3g", "thread?": { kind: "string" }, "conversationHistoryIndex?!": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "checkpoint?": { kind: "any" }, "progressStatus?!": "_36", "contextCondense?!": "_15", "contextTruncation?!": "_16", "isProtected?": { kind: "boolean" }, "apiProtocol?": "_0", "isAnswered?": { kind: "boolean" }, "monitorId?": "_12", "agentId?": "_4", "messageId?": "_c", "windowId?": "_c" } }, // UIRow
+  _4y: { kind: "object", fields: { "data": { kind: "any" } } }, // UpdateAppend, UpdatePrepend, UpdateReplace
+  _4z: { kind: "object", fields: { "position": { kind: "integer", min: 0, max: 9007199254740991 }, "data": { kind: "any" } } }, // UpdateInsertAt
+  _50: { kind: "union", tag: "op", variants: { "append": "_4y", "prepend": "_4y", "replace": "_4y", "insertAt": "_4z", "clear": "_d" } }, // UpdateOperation
+  _51: { kind: "object", fields: { "shortcutId": "_c", "updates": "_3v", "agentId?": "_4", "requestId?": "_4" } }, // UpdateShortcut
+  _52: { kind: "object", fields: { "inputTokens": { kind: "integer", min: 0, max: 9007199254740991 }, "outputTokens": { kind: "integer", min: 0, max: 9007199254740991 }, "cacheReadTokens?": { kind: "integer", min: 0, max: 9007199254740991 }, "cacheWriteTokens?": { kind: "integer", min: 0, max: 9007199254740991 }, "costUsd?": { kind: "number", min: 0 }, "costUnknown?": { kind: "boolean" } } }, // Usage
+  _53: { kind: "string", values: ["assigned", "active", "released"] }, // WindowAgentChange
+  _54: { kind: "object", fields: { "windowId": "_c", "agentId": "_4", "status": "_53", "monitorId?": "_12", "messageId?": "_c" } }, // WindowAgentStatus
+  _55: { kind: "object", fields: { "windowId": "_c", "agentId?": "_4", "requestId?": "_4" } }, // WindowCapture, WindowClose, WindowFocus, WindowMaximize, WindowMinimize, WindowRestore
+  _56: { kind: "object", fields: { "windowId": "_c", "title": { kind: "string" }, "bounds": "_p", "content": "Content", "variant?": "_5e", "dockEdge?": "_1b", "frameless?": { kind: "boolean" }, "windowStyle?": { kind: "map", key: { kind: "string" }, of: "_3n" }, "minimized?": { kind: "boolean" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowCreate
+  _57: { kind: "object", fields: { "windowId": "_c", "agentId": "_4", "requestId?": "_4" } }, // WindowLock, WindowUnlock
+  _58: { kind: "object", fields: { "windowId": "_c", "x": { kind: "number" }, "y": { kind: "number" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowMove
+  _59: { kind: "object", fields: { "windowId": "_c", "w": { kind: "number" }, "h": { kind: "number" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowResize
+  _5a: { kind: "object", fields: { "windowId": "_c", "content": "Content", "agentId?": "_4", "requestId?": "_4" } }, // WindowSetContent
+  _5b: { kind: "object", fields: { "windowId": "_c", "title": { kind: "string" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowSetTitle
+  _5c: { kind: "object", fields: { "windowId": "_c", "monitorId": "_12", "title": { kind: "string" }, "bounds": "_p", "content": "Content", "variant?": "_5e", "dockEdge?": "_1b", "frameless?": { kind: "boolean" }, "windowStyle?": { kind: "map", key: { kind: "string" }, of: "_3n" }, "minimized?": { kind: "boolean" }, "maximized?": { kind: "boolean" }, "restoreBounds?!": "_p", "z?": { kind: "integer", min: 0, max: 9007199254740991 }, "lock?": "_4", "groupId?": "_c", "appId?": "_c" } }, // WindowState
+  _5d: { kind: "object", fields: { "windowId": "_c", "operation": "_50", "renderer?": { kind: "string" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowUpdateContent
+  _5e: { kind: "string", values: ["standard", "widget", "panel"] }, // WindowVariant
 };
 
 /** The forms of payloads by type. */
@@ -209,9 +211,9 @@ export const payloads: Record<string, string> = {
   ACTIONS: "_2",
   AGENT_THINKING: "_9",
   AGENT_RESPONSE: "_6",
-  TOOL_PROGRESS: "_4r",
+  TOOL_PROGRESS: "_4t",
   ERROR: "_3",
-  WINDOW_AGENT_STATUS: "_52",
+  WINDOW_AGENT_STATUS: "_54",
   MESSAGE_ACCEPTED: "_26",
   MESSAGE_QUEUED: "_27",
   MESSAGE_REJECTED: "_28",
@@ -224,25 +226,26 @@ export const payloads: Record<string, string> = {
   OWNER_CHANGED: "_2k",
   SESSION_RENAMED: "_3p",
   PROVIDER_CHANGED: "_3d",
-  TURN_INTERRUPTED: "_4u",
+  TURN_INTERRUPTED: "_4w",
   session_state: "SessionState",
   ping: "_d",
   auth_result: "_k",
   auth_refresh_required: "_j",
   error: "_1d",
   reconnect: "_1g",
-  store_status: "_3z",
+  store_status: "_41",
+  SETTINGS_CHANGED: "_3t",
   CONNECTION_STATUS: "_13",
   layer_start: "_23",
   layer_complete: "_22",
   plan_generated: "_2x",
   plan_approved: "_2o",
   plan_modified: "_2y",
-  todo_started: "_4n",
-  todo_progress: "_4l",
-  todo_updated: "_4p",
-  todo_completed: "_4i",
-  todo_failed: "_4k",
+  todo_started: "_4p",
+  todo_progress: "_4n",
+  todo_updated: "_4r",
+  todo_completed: "_4k",
+  todo_failed: "_4m",
   execution_progress: "_1e",
   hitl_plan_review: "_1m",
   hitl_approval_request: "_1h",
@@ -259,24 +262,24 @@ export const payloads: Record<string, string> = {
   CHECKPOINT_SAVED: "_v",
   QUEUE_UPDATED: "_3e",
   AUTO_APPROVAL_CHANGED: "_m",
-  taskCreated: "_44",
-  taskStarted: "_44",
-  taskCompleted: "_45",
-  taskAborted: "_44",
-  taskFocused: "_44",
-  taskUnfocused: "_44",
-  taskActive: "_44",
-  taskInteractive: "_44",
-  taskResumable: "_44",
-  taskIdle: "_44",
-  taskPaused: "_44",
-  taskUnpaused: "_44",
-  taskSpawned: "_47",
-  taskModeSwitched: "_46",
-  taskAskResponded: "_44",
-  taskUserMessage: "_44",
-  taskToolFailed: "_49",
-  taskTokenUsageUpdated: "_48",
+  taskCreated: "_46",
+  taskStarted: "_46",
+  taskCompleted: "_47",
+  taskAborted: "_46",
+  taskFocused: "_46",
+  taskUnfocused: "_46",
+  taskActive: "_46",
+  taskInteractive: "_46",
+  taskResumable: "_46",
+  taskIdle: "_46",
+  taskPaused: "_46",
+  taskUnpaused: "_46",
+  taskSpawned: "_49",
+  taskModeSwitched: "_48",
+  taskAskResponded: "_46",
+  taskUserMessage: "_46",
+  taskToolFailed: "_4b",
+  taskTokenUsageUpdated: "_4a",
   MESSAGE_REPEATED: "_29",
   EMITTED: "_1c",
 };

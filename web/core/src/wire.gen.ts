@@ -151,6 +151,8 @@ export interface ServerPayloads {
   reconnect: GoElsewhere;
   /** The store is unavailable, or available again. */
   store_status: StoreStatus;
+  /** Settings or secrets have changed. */
+  SETTINGS_CHANGED: SettingsChanged;
   /** The first event of the desktop dialect. */
   CONNECTION_STATUS: ConnectionStatus;
   /** A layer started. */
@@ -307,7 +309,7 @@ export interface AgentError {
 export type AgentID = string;
 
 /** AgentKind is the kind of an agent. */
-export type AgentKind = "main" | "ephemeral" | "window" | "task";
+export type AgentKind = "main" | "ephemeral" | "window" | "task" | "client";
 
 /** AgentResponse is a piece of an agent's answer, or the end of a message. Every accepted message ends with exactly one that is complete and has its messageId. The turn ends with that of the message that began it; those of messages that joined the running turn follow, with the same outcome. */
 export interface AgentResponse {
@@ -662,6 +664,7 @@ export interface ComponentAction {
   componentPath?: string[];
   monitorId?: MonitorID;
   messageId?: MessageID;
+  viewer?: Viewer;
 }
 
 /** ComponentContent is a layout of components. */
@@ -1485,6 +1488,8 @@ export interface PlanStatistics {
   execution_time_ms: number;
   tokens_used: number;
   cost_usd: number;
+  /** CostUnknown is set if the price of a part is unknown; cost_usd is the cost of the rest. */
+  cost_unknown?: boolean;
 }
 
 /** PlanStatus is the status of a plan. */
@@ -1781,6 +1786,16 @@ export interface SetProvider {
   provider: string;
   monitorId?: MonitorID;
   messageId?: MessageID;
+}
+
+/** SettingScope is the range in which the value of a setting applies. */
+export type SettingScope = "hub" | "user" | "session";
+
+/** SettingsChanged tells the tabs of a user that settings or secrets have changed, whichever tab, program or replica changed them. It carries no values: a client that shows one of them reads it again. */
+export interface SettingsChanged {
+  scope: SettingScope;
+  /** Names are the settings and secrets that may have changed. */
+  names: string[];
 }
 
 /** Shortcut is an icon on the desktop. */
@@ -2199,6 +2214,8 @@ export interface TokenUsage {
   totalCacheReads?: number;
   totalCost: number;
   contextTokens: number;
+  /** CostUnknown is set if the price of a part is unknown; totalCost is the cost of the rest. */
+  costUnknown?: boolean;
 }
 
 /** ToolProgress reports the progress of a tool call. */
@@ -2319,6 +2336,8 @@ export interface Usage {
   cacheReadTokens?: number;
   cacheWriteTokens?: number;
   costUsd?: number;
+  /** CostUnknown is set if the price of a part is unknown; costUsd is the cost of the rest. */
+  costUnknown?: boolean;
 }
 
 /** UserInteraction is one action of the user on the desktop. */
@@ -2355,6 +2374,8 @@ export interface UserMessage {
   monitorId?: MonitorID;
   /** Mode defaults to chat. */
   mode?: MessageMode;
+  /** Viewer describes the sender's screen. */
+  viewer?: Viewer;
 }
 
 /** UserPromptResponse answers a prompt. */
@@ -2365,6 +2386,16 @@ export interface UserPromptResponse {
   dismissed?: boolean;
   monitorId?: MonitorID;
   messageId?: MessageID;
+}
+
+/** Viewer describes the screen on which a user sees the desktop, and what it is set to. */
+export interface Viewer {
+  /** Language is a BCP 47 tag, and TimeZone a name such as Europe/Lisbon. */
+  language?: string;
+  timeZone?: string;
+  /** Width and Height are the size of the desktop in pixels. */
+  width?: number;
+  height?: number;
 }
 
 /** WindowAgentChange is the kind of change of a window's agent. */
@@ -2449,6 +2480,7 @@ export interface WindowMessage {
   windowId: WindowID;
   content: string;
   monitorId?: MonitorID;
+  viewer?: Viewer;
 }
 
 /** WindowMinimize minimizes a window; widgets and panels ignore it. */
@@ -2620,6 +2652,7 @@ export const catalog = {
   error: { direction: "server", family: "connection", durable: true, monitor: "", agent: "", message: "messageId" },
   reconnect: { direction: "server", family: "connection", durable: false, monitor: "", agent: "", message: "" },
   store_status: { direction: "server", family: "connection", durable: false, monitor: "", agent: "", message: "" },
+  SETTINGS_CHANGED: { direction: "server", family: "connection", durable: false, monitor: "", agent: "", message: "" },
   CONNECTION_STATUS: { direction: "server", family: "connection", durable: false, monitor: "", agent: "", message: "" },
   layer_start: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "" },
   layer_complete: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "" },

@@ -45,14 +45,14 @@ async function build(binary: string): Promise<string> {
 /** The address that a hub prints when it is ready. */
 function address(child: ChildProcess): Promise<string> {
   return new Promise((found, failed) => {
-    let said = "";
+    let output = "";
     const read = (text: Buffer): void => {
-      said += text.toString();
-      const url = /http:\/\/127\.0\.0\.1:\d+/.exec(said)?.[0];
+      output += text.toString();
+      const url = /http:\/\/127\.0\.0\.1:\d+/.exec(output)?.[0];
       if (url !== undefined) found(url);
     };
     child.stdout?.on("data", read);
     child.stderr?.on("data", read);
-    child.once("exit", (code) => failed(new Error(`the hub ended with ${code}: ${said}`)));
+    child.once("exit", (code) => failed(new Error(`the hub ended with ${code}: ${output}`)));
   });
 }

@@ -52,10 +52,14 @@ export class Model {
     return model;
   }
 
+  /** The address of the API, without a path. */
+  get url(): string {
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+  }
+
   /** The flags of a hub that uses this model. */
   get flags(): string[] {
-    const url = `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
-    return ["--provider", "anthropic", "--anthropic-key", "none", "--anthropic-url", url];
+    return ["--provider", "anthropic", "--anthropic-key", "none", "--anthropic-url", this.url];
   }
 
   async stop(): Promise<void> {

@@ -69,7 +69,7 @@ func (c *call) release(ctx context.Context) error {
 }
 
 func (c *call) reset(ctx context.Context) error {
-	if err := c.confirm(ctx, "closes all windows of the session and forgets its conversations"); err != nil {
+	if err := c.confirm(ctx, "closes all windows of the session and deletes its conversations"); err != nil {
 		return err
 	}
 	return c.act(ctx, http.MethodPost, c.session("reset"), nil)

@@ -62,7 +62,7 @@ func drain(ctx context.Context, p command.Call) error {
 		return err
 	}
 	if d.wait == 0 {
-		fmt.Fprintf(p.Stdout, "%s was told; hub replicas shows how far it is.\n", d.replica)
+		fmt.Fprintf(p.Stdout, "%s got the order; hub replicas shows its progress.\n", d.replica)
 		return nil
 	}
 	return d.await(ctx, p.Stdout)

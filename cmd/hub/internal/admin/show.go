@@ -29,7 +29,7 @@ func printDetail(out io.Writer, d adminview.Detail, now time.Time) error {
 	line("user", "%s", cell(r.User, 64))
 	line("status", "%s", statusOf(r))
 	if r.Reason != "" {
-		line("set aside", "%s", cell(r.Reason, 200))
+		line("quarantined", "%s", cell(r.Reason, 200))
 	}
 	line("owner", "%s, epoch %d", cell(string(r.Owner), 64), r.Epoch)
 	line("newest event", "%s, %s ago", r.Top, ago(r.UpdatedAt, now))
@@ -38,7 +38,7 @@ func printDetail(out io.Writer, d adminview.Detail, now time.Time) error {
 	line("errors", "%d, last %s", r.Errors, cell(r.LastError, 32))
 	line("budget", "%d%%", r.Budget)
 	if !d.Known {
-		line("", "Its owner has not told; what follows is from the log.")
+		line("", "Its owner has not reported yet; the following is from the log.")
 	}
 	if err := table.Flush(); err != nil {
 		return err

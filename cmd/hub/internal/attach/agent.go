@@ -56,10 +56,20 @@ func usageText(u *wire.Usage) string {
 		text += fmt.Sprintf(" and %d by the cache", cached)
 	}
 	text += fmt.Sprintf(", %d out", u.OutputTokens)
-	if u.CostUSD > 0 {
-		text += fmt.Sprintf(", $%.4f", u.CostUSD)
+	return text + costText(u.CostUSD, u.CostUnknown)
+}
+
+// costText formats a cost of which a part may be unknown, starting with a comma; "" for nothing.
+func costText(usd float64, unknown bool) string {
+	switch {
+	case usd > 0 && unknown:
+		return fmt.Sprintf(", $%.4f and more", usd)
+	case usd > 0:
+		return fmt.Sprintf(", $%.4f", usd)
+	case unknown:
+		return ", cost unknown"
 	}
-	return text
+	return ""
 }
 
 // agentEvent displays how messages are handled, and the activity of agents except their text and

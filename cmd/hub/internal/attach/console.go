@@ -37,38 +37,38 @@ type verb struct {
 // verbs returns the commands in the order of :help.
 func verbs() []verb {
 	return []verb{
-		{"yes", "[ID] [always]", "agree, this time or always", (*console).yes},
-		{"no", "[ID] [always]", "refuse, this time or always", (*console).no},
-		{"answer", "[#ID] TEXT", "answer a question: with a choice, or with a text", (*console).answer},
-		{"plan", "[TEXT]", "have something worked off as a plan; without a text, show the plan", (*console).toPlan},
-		{"approve", "[ID] [COMMENT]", "let a plan or a todo run", (*console).approve},
-		{"reject", "[ID] [REASON]", "refuse it, which ends the plan", (*console).reject},
+		{"yes", "[ID] [always]", "approve the request, once or always", (*console).yes},
+		{"no", "[ID] [always]", "refuse the request, once or always", (*console).no},
+		{"answer", "[#ID] TEXT", "answer a question with a choice or a text", (*console).answer},
+		{"plan", "[TEXT]", "send a message in plan mode; without text, show the plan", (*console).toPlan},
+		{"approve", "[ID] [COMMENT]", "approve a plan or a todo", (*console).approve},
+		{"reject", "[ID] [REASON]", "reject a plan or a todo; this ends the plan", (*console).reject},
 		{"modify", "TEXT", "change the plan, also while it runs", (*console).modify},
-		{"pause", "[REASON]", "have the plan stand still after what runs now", (*console).pause},
-		{"resume", "", "have it go on", (*console).resume},
-		{"cancel", "[REASON]", "give the plan up", (*console).cancel},
+		{"pause", "[REASON]", "pause the plan when the running todos have ended", (*console).pause},
+		{"resume", "", "resume the plan", (*console).resume},
+		{"cancel", "[REASON]", "cancel the plan", (*console).cancel},
 		{"retry", "TODO", "run a failed todo again", (*console).retry},
-		{"skip", "TODO [REASON]", "go on without a todo", (*console).skip},
-		{"monitor", "[NAME]", "speak to this monitor from now on; without a name, list them", (*console).toMonitor},
-		{"window", "ID TEXT", "say something to a window", (*console).toWindow},
-		{"press", "WINDOW ACTION [ID]", "press a button; with an id it runs beside others", (*console).press},
-		{"stop", "[AGENT|MONITOR] [drop]", "stop an agent, a monitor or everything; drop what waits, too", (*console).stop},
-		{"unqueue", "[ID]", "take back a message that waits", (*console).unqueue},
-		{"provider", "NAME", "have somebody else think", (*console).provider},
-		{"reset", "", "close all windows and forget the conversations", (*console).reset},
-		{"remove", "MONITOR", "close a monitor with all that is on it", (*console).remove},
-		{"emit", "JSON", "show something: an action or a list of them", (*console).emit},
+		{"skip", "TODO [REASON]", "skip a todo", (*console).skip},
+		{"monitor", "[NAME]", "send messages to this monitor; without a name, list the monitors", (*console).toMonitor},
+		{"window", "ID TEXT", "send a message to a window", (*console).toWindow},
+		{"press", "WINDOW ACTION [ID]", "press a button; with an ID it runs in parallel", (*console).press},
+		{"stop", "[AGENT|MONITOR] [drop]", "interrupt an agent, a monitor or all agents; drop also removes waiting messages", (*console).stop},
+		{"unqueue", "[ID]", "remove a waiting message from the queue", (*console).unqueue},
+		{"provider", "NAME", "change the model provider", (*console).provider},
+		{"reset", "", "close all windows and clear the conversations", (*console).reset},
+		{"remove", "MONITOR", "close a monitor with its windows", (*console).remove},
+		{"emit", "JSON", "apply a desktop action, or a list of them", (*console).emit},
 		{"windows", "", "list the open windows", (*console).windows},
-		{"agents", "", "list who works, and what waits", (*console).agents},
-		{"state", "", "the position in the log and the hash of the state", (*console).state},
-		{"help", "", "this", (*console).help},
-		{"quit", "", "leave; the session lives on", func(*console, string) (wire.ClientPayload, error) { return nil, errLeave }},
+		{"agents", "", "list running agents and waiting messages", (*console).agents},
+		{"state", "", "show the position in the log and the hash of the state", (*console).state},
+		{"help", "", "show this help", (*console).help},
+		{"quit", "", "disconnect; the session goes on", func(*console, string) (wire.ClientPayload, error) { return nil, errLeave }},
 	}
 }
 
-const helpOfAttach = `What you type is said to the agent. A line that ends with a backslash goes on in the next.
-A line that begins with a colon is a command, and with two of them it is said after all:
-%sAn ID is what stands after a #. It is not needed while there is only one.`
+const helpOfAttach = `A line is a message to the agent. A backslash at its end continues it on the next line.
+A line that begins with a colon is a command; two colons send it as a message:
+%sAn ID is shown after a #. It may be left out while there is only one.`
 
 func (c *console) help(string) (wire.ClientPayload, error) {
 	var b strings.Builder

@@ -27,27 +27,27 @@ func newJSONUI(a *attachment, out, stderr io.Writer) *jsonUI {
 	return &jsonUI{a: a, out: &lockedWriter{w: out}, stderr: &lockedWriter{w: stderr}}
 }
 
-func (d *jsonUI) attached(c *client.Client) {
-	d.client = c
-	d.typing = &console{
-		client: c, only: d.a.monitors, monitor: d.a.monitor(), hash: d.printHash,
-		note: func(_ tint, format string, args ...any) { fmt.Fprintf(d.stderr, "hub: "+format+"\n", args...) },
+func (u *jsonUI) attached(c *client.Client) {
+	u.client = c
+	u.typing = &console{
+		client: c, only: u.a.monitors, monitor: u.a.monitor(), hash: u.printHash,
+		note: func(_ tint, format string, args ...any) { fmt.Fprintf(u.stderr, "hub: "+format+"\n", args...) },
 	}
 }
 
-func (d *jsonUI) event(e client.Event) {
+func (u *jsonUI) event(e client.Event) {
 	// One write per line keeps lines intact when two programs share an output.
-	_, _ = d.out.Write(append(slices.Clip(e.Raw), '\n'))
+	_, _ = u.out.Write(append(slices.Clip(e.Raw), '\n'))
 	if e.At.IsZero() {
 		return
 	}
-	d.events++
-	if d.a.hashStep > 0 && d.events%d.a.hashStep == 0 {
-		d.printHash()
+	u.events++
+	if u.a.hashStep > 0 && u.events%u.a.hashStep == 0 {
+		u.printHash()
 	}
 }
 
-func (d *jsonUI) link(l client.Link) {
+func (u *jsonUI) link(l client.Link) {
 	line := struct {
 		Type    string           `json:"type"`
 		State   client.LinkState `json:"state"`
@@ -58,20 +58,20 @@ func (d *jsonUI) link(l client.Link) {
 	if l.Err != nil {
 		line.Error = l.Err.Error()
 	}
-	d.print(line)
+	u.print(line)
 }
 
-func (d *jsonUI) print(line any) {
+func (u *jsonUI) print(line any) {
 	text, err := json.Marshal(line)
 	if err != nil {
 		return // strings and numbers always encode
 	}
-	_, _ = d.out.Write(append(text, '\n'))
+	_, _ = u.out.Write(append(text, '\n'))
 }
 
-func (d *jsonUI) printHash() {
-	hash, at := d.client.Hash()
-	d.print(struct {
+func (u *jsonUI) printHash() {
+	hash, at := u.client.Hash()
+	u.print(struct {
 		Type      string        `json:"type"`
 		Hash      string        `json:"hash"`
 		MessageID wire.Position `json:"message_id"`
@@ -79,34 +79,34 @@ func (d *jsonUI) printHash() {
 }
 
 // line sends a JSON object unchanged, and executes other lines as typed input.
-func (d *jsonUI) line(ctx context.Context, text string) error {
+func (u *jsonUI) line(ctx context.Context, text string) error {
 	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
-		return d.typing.do(ctx, text)
+		return u.typing.do(ctx, text)
 	}
-	p, err := d.client.Forward(ctx, []byte(text))
+	p, err := u.client.Forward(ctx, []byte(text))
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil: // for example a message with the same id is unanswered
-		fmt.Fprintf(d.stderr, "hub: %v\n", err)
+		fmt.Fprintf(u.stderr, "hub: %v\n", err)
 	default:
-		d.typing.await(ctx, p)
+		u.typing.await(ctx, p)
 	}
 	return nil
 }
 
-func (d *jsonUI) end() {
-	d.typing.wg.Wait()
+func (u *jsonUI) end() {
+	u.typing.wg.Wait()
 	select {
-	case <-d.client.Ready():
+	case <-u.client.Ready():
 	default:
 		return // the hub never sent a state
 	}
-	if d.a.hash {
-		d.printHash()
+	if u.a.hash {
+		u.printHash()
 	}
-	hash, at := d.client.Hash()
-	fmt.Fprintf(d.stderr, "hub: left at %s, state %s\n", at, hash)
+	hash, at := u.client.Hash()
+	fmt.Fprintf(u.stderr, "hub: left at %s, state %s\n", at, hash)
 }
 
 // monitor returns the monitor that messages go to: the first of --monitor, or "".

@@ -251,10 +251,7 @@ func statisticsText(s *wire.PlanStatistics) string {
 	if s.TokensUsed > 0 {
 		text += ", " + howMany(s.TokensUsed, "token")
 	}
-	if s.CostUSD > 0 {
-		text += fmt.Sprintf(", $%.4f", s.CostUSD)
-	}
-	return text
+	return text + costText(s.CostUSD, s.CostUnknown)
 }
 
 // progressText formats the progress of a plan.

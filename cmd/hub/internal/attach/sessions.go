@@ -47,7 +47,7 @@ func (a *attachment) list(ctx context.Context, stdout io.Writer) error {
 		state := "idle"
 		switch {
 		case s.SetAside:
-			state = "set aside"
+			state = "quarantined"
 		case s.Working:
 			state = "working"
 		}

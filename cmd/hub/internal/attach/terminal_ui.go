@@ -17,33 +17,33 @@ type terminalUI struct {
 
 func newTerminalUI(a *attachment, v *view) *terminalUI { return &terminalUI{a: a, view: v} }
 
-func (d *terminalUI) attached(c *client.Client) {
-	d.client = c
-	d.typing = &console{client: c, only: d.a.monitors, monitor: d.a.monitor(), note: d.view.note, hash: d.printState}
+func (u *terminalUI) attached(c *client.Client) {
+	u.client = c
+	u.typing = &console{client: c, only: u.a.monitors, monitor: u.a.monitor(), note: u.view.note, hash: u.printState}
 }
 
-func (d *terminalUI) link(l client.Link) { d.view.link(l) }
+func (u *terminalUI) link(l client.Link) { u.view.link(l) }
 
-func (d *terminalUI) event(e client.Event) {
-	d.view.event(e)
+func (u *terminalUI) event(e client.Event) {
+	u.view.event(e)
 	if !e.At.IsZero() {
-		d.events++
-		if d.a.hashStep > 0 && d.events%d.a.hashStep == 0 {
-			d.printState()
+		u.events++
+		if u.a.hashStep > 0 && u.events%u.a.hashStep == 0 {
+			u.printState()
 		}
 	}
 }
 
-func (d *terminalUI) line(ctx context.Context, text string) error { return d.typing.do(ctx, text) }
+func (u *terminalUI) line(ctx context.Context, text string) error { return u.typing.do(ctx, text) }
 
-func (d *terminalUI) end() {
-	d.typing.wg.Wait()
-	if d.a.hash {
-		d.printState()
+func (u *terminalUI) end() {
+	u.typing.wg.Wait()
+	if u.a.hash {
+		u.printState()
 	}
 }
 
-func (d *terminalUI) printState() {
-	hash, at := d.client.Hash()
-	d.view.note(tintDim, "state %s at %s", hash, at)
+func (u *terminalUI) printState() {
+	hash, at := u.client.Hash()
+	u.view.note(tintDim, "state %s at %s", hash, at)
 }

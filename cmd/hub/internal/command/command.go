@@ -40,6 +40,9 @@ type Local struct {
 // setting.
 const TokenVariable = "HUB_TOKEN"
 
+// MCPTokenVariable is the variable with the MCP token for `hub mcp`. It is not a setting either.
+const MCPTokenVariable = "HUB_MCP_TOKEN" //nolint:gosec // a name
+
 // Env returns the value of an environment variable, or "".
 func (c Call) Env(name string) string {
 	for _, entry := range c.Environ {

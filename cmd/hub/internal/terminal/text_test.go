@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestPlain is row 52 of the attack table: untrusted text cannot control a
+// TestPlain checks that untrusted text cannot control a
 func TestPlain(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{

@@ -5,8 +5,8 @@ import { useTexts } from "../i18n/use.js";
 import { asks as texts } from "../texts/parts.js";
 import { Button, IconButton } from "../ui/button.js";
 import { useArmed } from "./arming.js";
+import { titleOf } from "./facts.js";
 import { type Ask, adjacentAsk, versionOf } from "./order.js";
-import { titleOf } from "./origin.js";
 import { useCardHost, useTopLayer } from "./toplayer.js";
 import { AskView } from "./view.js";
 

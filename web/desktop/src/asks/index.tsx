@@ -9,9 +9,9 @@ import { asks as texts } from "../texts/parts.js";
 import { Modal } from "../ui/modal.js";
 import { type ClosedQuestion, type Ending, endingOf, fromHITLClosed } from "./answers.js";
 import { Card } from "./card.js";
+import { titleOf } from "./facts.js";
 import { Inbox } from "./inbox.js";
 import { askInFront } from "./order.js";
-import { titleOf } from "./origin.js";
 import { useAsks } from "./use.js";
 
 export { Inbox } from "./inbox.js";

@@ -7,8 +7,8 @@ import { asks as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
 import { Kbd } from "../ui/kbd.js";
 import { usePress } from "./arming.js";
+import { escapeInvisible } from "./invisible.js";
 import { LaterButton } from "./later-button.js";
-import { escapeInvisible } from "./origin.js";
 import type { PlanFormProps } from "./plan.js";
 
 /** The form that approves, skips or rejects a todo. */

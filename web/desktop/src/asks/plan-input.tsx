@@ -7,8 +7,8 @@ import { Button } from "../ui/button.js";
 import { isComposing } from "../ui/keys.js";
 import { usePress } from "./arming.js";
 import { toggleOption } from "./choice.js";
+import { escapeInvisible } from "./invisible.js";
 import { LaterButton } from "./later-button.js";
-import { escapeInvisible } from "./origin.js";
 import type { PlanFormProps } from "./plan.js";
 import { type Entry, initialEntry, type Problem, parseEntry, type ValueRequest } from "./value.js";
 

@@ -11,8 +11,8 @@ import { Button } from "../ui/button.js";
 import { Kbd } from "../ui/kbd.js";
 import { isComposing } from "../ui/keys.js";
 import { usePress } from "./arming.js";
+import { messageOf } from "./facts.js";
 import { LaterButton } from "./later-button.js";
-import { messageOf } from "./origin.js";
 import type { PlanFormProps } from "./plan.js";
 
 type Review = Extract<HITLRequest, { type: "hitl_plan_review" }>;

@@ -5,7 +5,7 @@ import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { asks as texts } from "../texts/parts.js";
 import type { RejectedAnswer } from "./answers.js";
-import { escapeInvisible } from "./origin.js";
+import { escapeInvisible } from "./invisible.js";
 import { TodoForm } from "./plan-approval.js";
 import { InputForm } from "./plan-input.js";
 import { ReviewForm } from "./plan-review.js";

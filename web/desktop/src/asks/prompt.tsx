@@ -8,8 +8,8 @@ import { Button } from "../ui/button.js";
 import { isComposing } from "../ui/keys.js";
 import { usePress } from "./arming.js";
 import { hasAnswer, toggleOption } from "./choice.js";
+import { escapeInvisible } from "./invisible.js";
 import { LaterButton } from "./later-button.js";
-import { escapeInvisible } from "./origin.js";
 
 interface PromptFormProps {
   request: OpenPrompt;

@@ -12,8 +12,9 @@ import { answerState } from "./answers.js";
 import { ApprovalForm } from "./approval.js";
 import { parseArguments } from "./arguments.js";
 import { armDelay } from "./arming.js";
+import { originOf, titleOf } from "./facts.js";
+import { escapeInvisible } from "./invisible.js";
 import { type Ask, type PlanAsk, timeLeft } from "./order.js";
-import { escapeInvisible, originOf, titleOf } from "./origin.js";
 import { PlanForm, PlanOrigin } from "./plan.js";
 import { PromptForm } from "./prompt.js";
 

@@ -1,4 +1,4 @@
-import { AppWindow, ListTodo, type LucideIcon, Split, SquareTerminal } from "lucide-react";
+import { AppWindow, ListTodo, type LucideIcon, Plug, Split, SquareTerminal } from "lucide-react";
 import { useState } from "react";
 import { type Agent, type AgentID, type AgentKind, isStoreUnavailable, type MonitorID } from "../../../core/src/index.js";
 import { useFormat, useTexts } from "../i18n/use.js";
@@ -7,7 +7,7 @@ import { useHubClock, useShell } from "../shell/context.js";
 import { dock as texts } from "../texts/entry.js";
 import { type AgentName, doingOf, isAsking, kindOfRole, nameOf, quietFor } from "./agents.js";
 
-export const agentIcons: Record<AgentKind, LucideIcon> = { main: SquareTerminal, window: AppWindow, task: ListTodo, ephemeral: Split };
+export const agentIcons: Record<AgentKind, LucideIcon> = { main: SquareTerminal, window: AppWindow, task: ListTodo, ephemeral: Split, client: Plug };
 
 /** The displayed name of an agent. */
 export function useAgentName(agent: Agent): string {
@@ -24,7 +24,7 @@ export function useRoleName(role: AgentID, monitorId: MonitorID): string | undef
   );
 }
 
-function put(name: AgentName, main: (monitor: number) => string, window: (title: string) => string, t: Pick<typeof texts.en, "task" | "plan" | "ephemeral">): string {
+function put(name: AgentName, main: (monitor: number) => string, window: (title: string) => string, t: Pick<typeof texts.en, "task" | "plan" | "ephemeral" | "client">): string {
   switch (name.kind) {
     case "main":
       return main(name.monitor);
@@ -36,12 +36,14 @@ function put(name: AgentName, main: (monitor: number) => string, window: (title:
       return name.task || t.plan;
     case "ephemeral":
       return t.ephemeral;
+    case "client":
+      return t.client(name.name);
   }
 }
 
 export function useKindName(kind: AgentKind): string {
   const t = useTexts(texts);
-  return { main: t.kindMain, window: t.kindWindow, task: t.kindTask, ephemeral: t.kindEphemeral }[kind];
+  return { main: t.kindMain, window: t.kindWindow, task: t.kindTask, ephemeral: t.kindEphemeral, client: t.kindClient }[kind];
 }
 
 export interface AgentState {

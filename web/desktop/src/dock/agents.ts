@@ -52,7 +52,7 @@ export function kindOf(agent: Pick<Agent, "kind" | "role">): AgentKind {
 
 /** The kind of agent by its role, which is all that is known after its turn ended; undefined for other roles. */
 export function kindOfRole(role: AgentID): AgentKind | undefined {
-  const kinds: readonly AgentKind[] = ["main", "window", "ephemeral", "task"];
+  const kinds: readonly AgentKind[] = ["main", "window", "ephemeral", "task", "client"];
   if (planTodo(role) !== undefined) return "task";
   return kinds.find((k) => role === k || role.startsWith(`${k}-`));
 }
@@ -62,7 +62,8 @@ export type AgentName =
   | { kind: "window"; title: string }
   | { kind: "task"; number: number }
   | { kind: "plan"; task: string }
-  | { kind: "ephemeral" };
+  | { kind: "ephemeral" }
+  | { kind: "client"; name: string };
 
 /** The parts of an agent's name. The language decides how they are combined. */
 export function nameOf(agent: Pick<Agent, "kind" | "role" | "monitorId" | "windowId">, desktop: Pick<DesktopState, "windows" | "todos">): AgentName {
@@ -77,9 +78,16 @@ export function nameOf(agent: Pick<Agent, "kind" | "role" | "monitorId" | "windo
       return { kind: "task", number: taskNumber(agent.role) };
     case "ephemeral":
       return { kind: "ephemeral" };
+    case "client":
+      return { kind: "client", name: clientName(agent.role) };
     default:
       return { kind: "main", monitor: monitorNumber(agent.monitorId ?? "") };
   }
+}
+
+/** The name of a program in its role, which is `client-{name}[/{n}]`. */
+function clientName(role: AgentID): string {
+  return role.replace(/^client-/, "").replace(/\/\d+$/, "");
 }
 
 /** The number of the task, within its turn, that an agent works on. */

@@ -1,8 +1,8 @@
 import { CircleHelp, ListTodo, ShieldQuestion } from "lucide-react";
 import { type ReactNode, useMemo } from "react";
 import { firstMonitor, type MonitorID } from "../../../core/src/index.js";
+import { messageOf, titleOf } from "../asks/facts.js";
 import { type Ask, asksOf } from "../asks/order.js";
-import { messageOf, titleOf } from "../asks/origin.js";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { asks as askTexts, drawer as texts } from "../texts/parts.js";

@@ -214,7 +214,8 @@ function TurnEndLine({ row }: { row: UIRow }): ReactNode {
   const Icon = { completed: CircleCheck, failed: CircleAlert, interrupted: CircleSlash }[end.outcome];
   const parts = [{ completed: t.endCompleted, failed: t.endFailed, interrupted: t.endInterrupted }[end.outcome](time)];
   if (end.inputTokens + end.outputTokens > 0) parts.push(t.tokens(format.number(end.inputTokens), format.number(end.outputTokens)));
-  if (end.costUsd > 0) parts.push(format.usd(end.costUsd));
+  const cost = format.cost(end.costUsd, end.costUnknown);
+  if (cost !== "") parts.push(cost);
   if (end.outcome === "interrupted" && end.reason !== "" && end.reason !== interruptedByUser) parts.push(reason(end.reason));
   const text = parts.join(" · ");
   return (

@@ -16,13 +16,14 @@ export interface Following {
 }
 
 /**
- * Keeps the end of a growing list visible until the user scrolls away from it. `what` identifies the list; another list
- * starts at its end.
+ * Keeps the end of a growing list visible until the user scrolls away from it. `keys` are those of its entries, `list`
+ * identifies the list; another list starts at its end.
  */
-export function useFollowing(keys: readonly string[], what: string): Following {
+export function useFollowing(keys: readonly string[], list: string): Following {
   const scroller = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);
   const [following, setFollowing] = useState(true);
+  // What `following` will be at the next render, for handlers that run before it.
   const stick = useRef(true);
   const seen = useRef<ReadonlySet<string>>(new Set());
 
@@ -84,7 +85,7 @@ export function useFollowing(keys: readonly string[], what: string): Following {
     };
   }, [toEnd]);
 
-  useLayoutEffect(jump, [jump, what]);
+  useLayoutEffect(jump, [jump, list]);
   if (following) seen.current = new Set(keys);
   const unread = following ? 0 : countNew(keys, seen.current);
   return { scroller, content, following, unread, jump, leave };

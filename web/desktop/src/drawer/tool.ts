@@ -23,6 +23,7 @@ export interface TurnEnd {
   readonly outputTokens: number;
   readonly cached: number;
   readonly costUsd: number;
+  readonly costUnknown: boolean;
   readonly reason: string;
 }
 
@@ -100,6 +101,7 @@ export function parseTurnEnd(row: UIRow): TurnEnd {
     outputTokens: numberOr0(v.outputTokens),
     cached: numberOr0(v.cacheReads),
     costUsd: numberOr0(v.costUsd),
+    costUnknown: v.costUnknown === true,
     reason: typeof v.reason === "string" ? v.reason : "",
   };
 }

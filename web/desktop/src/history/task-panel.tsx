@@ -33,15 +33,15 @@ export function TaskPanel({ monitor, older, onShow }: Props): ReactNode {
   const { tasks, failed, again } = useTasks(monitor, query);
   const shown = useMemo(() => flatten(treeOf(status === "" ? tasks ?? [] : (tasks ?? []).filter((i) => stateOf(i) === status))), [tasks, status]);
   const durations = useMemo(() => durationsOf(older.rows), [older.rows]);
+  // `show` waits for older rows, and must then see the rows of the newest render.
   const latest = useRef(older);
   latest.current = older;
   const show = async (item: TaskItem): Promise<void> => {
-    for (;;) {
-      const ts = rowOf(latest.current.rows, item);
-      if (ts !== undefined) return onShow(ts);
-      if (latest.current.state !== "more" || !(await latest.current.load())) break;
+    let ts = rowOf(latest.current.rows, item);
+    while (ts === undefined && latest.current.state === "more" && (await latest.current.load())) {
+      ts = rowOf(latest.current.rows, item);
     }
-    const ts = rowOf(latest.current.rows, item);
+    ts ??= rowOf(latest.current.rows, item);
     if (ts === undefined) commands.notify(t.notThere, "warning");
     else onShow(ts);
   };
@@ -96,7 +96,8 @@ function TaskRow({ node: { item, depth, children }, name, ms, onShow }: TaskRowP
   const format = useFormat();
   const state = stateOf(item);
   const Icon = icons[state];
-  const { own, total } = item.costs;
+  const { own, total, unknown } = item.costs;
+  const cost = format.cost(total, unknown);
   const parts = [
     name,
     ...(ms > 0 ? [ms < 1000 ? `${Math.round(ms)} ms` : format.elapsed(ms)] : []),
@@ -112,7 +113,7 @@ function TaskRow({ node: { item, depth, children }, name, ms, onShow }: TaskRowP
         </span>
         <span className="history-task-end">
           <time dateTime={new Date(item.ts).toISOString()}>{format.time(item.ts)}</time>
-          {total > 0 && <span title={children.length > 0 ? t.costOwn(format.usd(own), format.usd(total)) : undefined}>{format.usd(total)}</span>}
+          {cost !== "" && <span title={children.length > 0 ? t.costOwn(format.usd(own), format.usd(total)) : undefined}>{cost}</span>}
           {total > 0 && children.length > 0 && <span className="hidden-text">{t.costOwn(format.usd(own), format.usd(total))}</span>}
         </span>
       </button>

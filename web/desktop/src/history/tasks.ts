@@ -15,7 +15,7 @@ export interface TaskItem {
   readonly tokensIn: number;
   readonly tokensOut: number;
   /** The costs in US dollars: its own, and including its subtasks. */
-  readonly costs: { readonly own: number; readonly total: number };
+  readonly costs: { readonly own: number; readonly total: number; readonly unknown: boolean };
   readonly status?: string;
   readonly outcome?: string;
   readonly monitorId?: MonitorID;
@@ -82,9 +82,9 @@ export function itemsOf(list: readonly unknown[] | null): TaskItem[] {
   const number = (n: unknown): number => (typeof n === "number" && Number.isFinite(n) ? n : 0);
   return (list ?? []).flatMap((v) => {
     if (typeof v !== "object" || v === null || typeof (v as TaskItem).id !== "string") return [];
-    const t = v as TaskItem & { totalCost?: number };
+    const t = v as TaskItem & { totalCost?: number; costUnknown?: boolean };
     const own = number(t.costs?.own ?? t.totalCost);
-    const costs = { own, total: Math.max(own, number(t.costs?.total)) };
+    const costs = { own, total: Math.max(own, number(t.costs?.total)), unknown: (t.costs?.unknown ?? t.costUnknown) === true };
     return [{ ...t, task: typeof t.task === "string" ? t.task : "", ts: number(t.ts), tokensIn: number(t.tokensIn), tokensOut: number(t.tokensOut), costs }];
   });
 }

@@ -22,6 +22,8 @@ export interface Format {
   /** A duration, as in 1:05 or 12 s. */
   elapsed(ms: number): string;
   usd(n: number): string;
+  /** A cost, of which a part may be unknown; empty for nothing. */
+  cost(usd: number, unknown: boolean): string;
 }
 
 function formatOf(language: Language): Format {
@@ -35,6 +37,11 @@ function formatOf(language: Language): Format {
     moment: (ms) => moment.format(ms),
     number: (n) => number.format(n),
     usd: (n) => usd.format(n),
+    cost: (n, unknown) => {
+      if (!unknown) return n > 0 ? usd.format(n) : "";
+      if (n > 0) return language === "ko" ? `${usd.format(n)} 이상` : `${usd.format(n)} and more`;
+      return language === "ko" ? "비용 모름" : "cost unknown";
+    },
     elapsed: (ms) => {
       const s = Math.max(0, Math.round(ms / 1000));
       if (s < 60) return language === "ko" ? `${s}초` : `${s} s`;

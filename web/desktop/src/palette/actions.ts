@@ -1,7 +1,7 @@
 // All actions that are available everywhere: the palette, the shortcuts and the help use this list.
 
 import type { LucideIcon } from "lucide-react";
-import { Bell, CircleHelp, CircleStop, Compass, FoldVertical, Inbox, KeyRound, Languages, LayoutGrid, ListTodo, ListTree, MessageSquare, MonitorCheck, OctagonX, Palette, Plus, QrCode, RefreshCw, Search, Settings, SquarePlus } from "lucide-react";
+import { Bell, CircleHelp, CircleStop, Compass, FoldVertical, Inbox, KeyRound, Languages, LayoutGrid, ListTodo, ListTree, MessageSquare, MonitorCheck, OctagonX, Palette, Plug, Plus, QrCode, RefreshCw, Search, Settings, ShieldCheck, SquarePlus } from "lucide-react";
 import { limits, shownMonitor } from "../../../core/src/index.js";
 import { focusCommandBar } from "../dock/drafts.js";
 import type { Commands } from "../shell/commands.js";
@@ -64,7 +64,9 @@ const panelActions: Action[] = [
   panelAction("sessions", LayoutGrid, (t) => t.openSessions),
   { id: "session.new", group: "actions", icon: SquarePlus, title: (t) => t.newSession, when: always, run: (c) => void c.newSession("").catch((e: unknown) => c.notify(String(e), "error")) },
   panelAction("join", QrCode, (t) => t.openJoin),
+  panelAction("programs", Plug, (t) => t.openPrograms),
   panelAction("connect", KeyRound, (t) => t.openConnect),
+  panelAction("alone", ShieldCheck, (t) => t.openAlone),
   panelAction("settings", Settings, (t) => t.openSettings),
   panelAction("help", CircleHelp, (t) => t.openHelp, "?"),
   { id: "tour", group: "actions", icon: Compass, title: (t) => t.showTour, when: always, run: (c) => c.showTour(true) },

@@ -4,6 +4,8 @@ import type { Content, WindowState } from "../../../core/src/index.js";
 
 /** The maximum length of a preview. */
 const maxLength = 120;
+/** The length up to which a text is examined. */
+const maxExamined = 16 << 10;
 
 /** The content of a window in one line; empty if it is not text. */
 export function previewOf(w: Pick<WindowState, "content">): string {
@@ -11,7 +13,7 @@ export function previewOf(w: Pick<WindowState, "content">): string {
 }
 
 function textOf(c: Content): string {
-  const { data } = c;
+  const data = typeof c.data === "string" ? c.data.slice(0, maxExamined) : c.data;
   if (typeof data === "string") return c.renderer === "markdown" ? stripMarkdown(data) : c.renderer === "text" ? data : "";
   if (typeof data !== "object" || data === null) return "";
   const d = data as unknown as Record<string, unknown>;

@@ -1,7 +1,7 @@
 import { MessagesSquare, RotateCw, ShieldQuestion, SkipForward, X } from "lucide-react";
 import { type ReactNode, useId } from "react";
 import type { AgentID, Todo } from "../../../core/src/index.js";
-import { escapeInvisible } from "../asks/origin.js";
+import { escapeInvisible } from "../asks/invisible.js";
 import { useAgentState } from "../dock/agent-state.js";
 import { useFormat, useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";

@@ -1,7 +1,7 @@
 import { BellRing, Check, CircleSlash, ListTodo, LoaderCircle, X } from "lucide-react";
 import { lazy, type ReactNode, Suspense, useEffect, useId, useRef, useState } from "react";
 import type { Layer, TodoID } from "../../../core/src/index.js";
-import { escapeInvisible } from "../asks/origin.js";
+import { escapeInvisible } from "../asks/invisible.js";
 import { useFormat, useTexts } from "../i18n/use.js";
 import { useCommands } from "../shell/context.js";
 import { plan as texts } from "../texts/parts.js";

@@ -1,7 +1,7 @@
 import { CircleCheck, CircleSlash, CircleX, CornerDownLeft, FileText, RotateCw } from "lucide-react";
 import type { ReactNode } from "react";
 import type { PlanAttachment, PlanComplete, PlanFailure, PlanStatistics } from "../../../core/src/index.js";
-import { escapeInvisible } from "../asks/origin.js";
+import { escapeInvisible } from "../asks/invisible.js";
 import { ownFile } from "../content/addresses.js";
 import { Markdown } from "../content/index.js";
 import { usePutBack } from "../dock/drafts.js";
@@ -142,7 +142,7 @@ function Statistics({ statistics: s }: { statistics: PlanStatistics | undefined 
     [t.time, format.elapsed(s.execution_time_ms)],
     [t.todosDone, t.items(s.completed, s.total_todos)],
     ...(s.tokens_used > 0 ? [[t.tokens, format.number(s.tokens_used)]] : []),
-    ...(s.cost_usd > 0 ? [[t.money, format.usd(s.cost_usd)]] : []),
+    ...(s.cost_usd > 0 || s.cost_unknown ? [[t.money, format.cost(s.cost_usd, s.cost_unknown === true)]] : []),
   ];
   return (
     <>

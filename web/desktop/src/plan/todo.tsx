@@ -1,7 +1,7 @@
 import { Ban, CircleCheck, CircleDashed, CircleHelp, CircleSlash, CircleX, Clock, Hourglass, LoaderCircle, type LucideIcon, ShieldQuestion, SkipForward } from "lucide-react";
 import type { ReactNode } from "react";
 import type { Todo, TodoStatus } from "../../../core/src/index.js";
-import { escapeInvisible } from "../asks/origin.js";
+import { escapeInvisible } from "../asks/invisible.js";
 import { useFormat, useTexts } from "../i18n/use.js";
 import { plan as texts } from "../texts/parts.js";
 

@@ -1,12 +1,14 @@
 import "./sessions.css";
 import type { ReactNode } from "react";
+import { ConnectPanel } from "../models/panel.js";
 import { useShell } from "../shell/context.js";
-import { ConnectPanel } from "./connect.js";
+import { AlonePanel } from "./alone.js";
 import { JoinPanel } from "./join.js";
+import { ProgramsPanel } from "./programs.js";
 import { SessionsPanel } from "./sessions.js";
 import { SettingsPanel } from "./settings.js";
 
-/** The panels for sessions, settings, providers and joining. */
+/** The panels for sessions, settings, providers, joining and programs. */
 export function Panels(): ReactNode {
   const panel = useShell((s) => s.panel);
   switch (panel) {
@@ -14,10 +16,14 @@ export function Panels(): ReactNode {
       return <SessionsPanel />;
     case "settings":
       return <SettingsPanel />;
+    case "alone":
+      return <AlonePanel />;
     case "connect":
       return <ConnectPanel />;
     case "join":
       return <JoinPanel />;
+    case "programs":
+      return <ProgramsPanel />;
     default:
       return null;
   }

@@ -1,6 +1,6 @@
 // The client of the hub's REST API. Problem documents become `ApiError`s.
 
-import type { MonitorID, SessionID, UIRow } from "../../../core/src/index.js";
+import type { AutoApproval, MonitorID, SessionID, UIRow } from "../../../core/src/index.js";
 
 export class ApiError extends Error {
   readonly status: number;
@@ -32,6 +32,8 @@ export interface Me {
   roles: string[];
   /** The sign-in method; "none" if the hub has no sign-in. */
   auth?: string;
+  /** The only session of an invited device; absent for others. */
+  session?: SessionID;
 }
 
 /** The data of the hub that the page needs to start. */
@@ -44,12 +46,105 @@ export interface HubInfo {
   provider: string;
 }
 
+/** A model backend that a profile can have. */
+export interface Backend {
+  backend: string;
+  /** The name for people. */
+  label: string;
+  /** A service on the internet, a server whose address the user knows, one that the hub looks for, or a program of the hub. */
+  kind: "service" | "server" | "local" | "program";
+  needsKey: boolean;
+  /** The address that is used if a profile has none. */
+  baseUrl: string;
+  /** Whether it can be used without entering anything. */
+  found: boolean;
+}
+
+/** A model and how to reach it. */
+export interface ModelProfile {
+  id: string;
+  name: string;
+  backend: string;
+  model: string;
+  baseUrl: string;
+  /** The name of the secret with the key. */
+  secret: string;
+  /** The flags of the operator that the profile is made from; it cannot be changed. */
+  pinned?: string;
+}
+
+/** A profile to store or to test. */
+export interface NewModelProfile {
+  name: string;
+  backend: string;
+  model?: string;
+  baseUrl?: string;
+  secret?: string;
+}
+
+/** The profiles of the user and of the hub, and the default profile of each role. */
+export interface ModelProfiles {
+  profiles: ModelProfile[];
+  roles: Record<string, string> | null;
+  version: number;
+}
+
+export interface ListedModel {
+  id: string;
+  name: string;
+}
+
+/** Why a model or its server cannot be used. */
+export interface ModelFailure {
+  class: string;
+  detail: string;
+}
+
+/** The result of a test of a model. */
+export interface ModelTest {
+  answer?: string;
+  ms: number;
+  inputTokens?: number;
+  outputTokens?: number;
+  costUsd?: number;
+  costUnknown?: boolean;
+  failure?: ModelFailure;
+}
+
 export interface JoinTicket {
   /** The address that the phone opens. */
   url: string;
   expiresIn: number;
   /** Whether the address is a loopback address, which no phone can reach. */
   loopback: boolean;
+}
+
+/** A token with which a program uses the tools of a session over MCP. */
+export interface McpToken {
+  id: string;
+  name: string;
+  profile: string;
+  monitor: MonitorID;
+  /** The last four characters of the token. */
+  lastFour: string;
+  createdAt: string;
+  expiresAt: string;
+  /** Absent if it was never used. */
+  lastUsedAt?: string;
+}
+
+/** A new token; the hub does not show it again. */
+export interface NewMcpToken extends McpToken {
+  token: string;
+}
+
+/** How rules decide on a command, and why. */
+export interface ApprovalVerdict {
+  verdict: "approve" | "deny" | "ask";
+  reason: string;
+  /** The command of the line and the rule that decided, if there are such. */
+  command?: string;
+  rule?: string;
 }
 
 export class Api {
@@ -68,9 +163,24 @@ export class Api {
   deleteSession = (id: SessionID): Promise<void> => this.ask("DELETE", `/api/sessions/${encodeURIComponent(id)}`);
   joinTicket = (session: SessionID, monitor?: MonitorID): Promise<JoinTicket> => this.ask("POST", "/api/join-tickets", { session, monitor });
   join = (ticket: string): Promise<{ session: SessionID; monitor?: MonitorID }> => this.ask("POST", "/api/join", { ticket });
+  mcpTokens = async (id: SessionID): Promise<McpToken[]> => (await this.ask<{ tokens: McpToken[] }>("GET", `/api/sessions/${encodeURIComponent(id)}/mcp-tokens`)).tokens;
+  createMcpToken = (id: SessionID, token: { name: string; profile: string; monitor: MonitorID; ttl: number }): Promise<NewMcpToken> =>
+    this.ask("POST", `/api/sessions/${encodeURIComponent(id)}/mcp-tokens`, token);
+  revokeMcpToken = (id: SessionID, token: string): Promise<void> => this.ask("DELETE", `/api/sessions/${encodeURIComponent(id)}/mcp-tokens/${encodeURIComponent(token)}`);
   /** The newest rows of a monitor, or the rows before a row id. */
   rows = (id: SessionID, query: Query): Promise<{ rows: UIRow[]; more: boolean }> => this.ask("GET", `/api/sessions/${encodeURIComponent(id)}/rows?${queryOf(query)}`);
   tasks = (id: SessionID, query: Query): Promise<{ tasks: unknown[] }> => this.ask("GET", `/api/sessions/${encodeURIComponent(id)}/tasks?${queryOf(query)}`);
+  testApproval = (rules: AutoApproval, command: string): Promise<ApprovalVerdict> => this.ask("POST", "/api/approval-tests", { rules, command });
+  backends = async (): Promise<Backend[]> => (await this.ask<{ backends: Backend[] }>("GET", "/api/backends")).backends ?? [];
+  listModels = (backend: string, server: { baseUrl?: string; key?: string }): Promise<{ models: ListedModel[] | null; failure?: ModelFailure }> =>
+    this.ask("POST", `/api/backends/${encodeURIComponent(backend)}/models`, server);
+  modelProfiles = (): Promise<ModelProfiles> => this.ask("GET", "/api/model-profiles");
+  /** Stores a profile. If the profiles have another version than `version`, the status is 409. */
+  putModelProfile = (id: string, profile: NewModelProfile & { version: number }): Promise<ModelProfiles> => this.ask("PUT", `/api/model-profiles/${encodeURIComponent(id)}`, profile);
+  deleteModelProfile = (id: string, version: number): Promise<ModelProfiles> => this.ask("DELETE", `/api/model-profiles/${encodeURIComponent(id)}?${queryOf({ version })}`);
+  putModelRoles = (roles: Record<string, string>, version: number): Promise<ModelProfiles> => this.ask("PUT", "/api/model-profiles/roles", { roles, version });
+  testModel = (what: { profile: NewModelProfile; key?: string }): Promise<ModelTest> => this.ask("POST", "/api/model-profiles/test", what);
+  putSecret = (name: string, value: string): Promise<void> => this.ask("PUT", `/api/secrets/${encodeURIComponent(name)}`, { value });
   signOut = (): Promise<void> => this.ask("POST", "/api/logout");
 
   /** The HTTP status of the session, which explains a refused WebSocket handshake. */

@@ -70,11 +70,25 @@ export async function boot(): Promise<Page> {
     keepPrefs: (p) => keepPrefs(p, forBrowser),
     forget: () => clearUserData([forBrowser, forTab]),
     languages: navigator.languages,
+    viewer: () => ({
+      language: store.getState().language,
+      timeZone: new Intl.DateTimeFormat().resolvedOptions().timeZone,
+      width: Math.round(innerWidth),
+      height: Math.round(innerHeight),
+    }),
   });
   store.subscribe((now, before) => {
     if (now.view !== before.view) saveView(now.view, forTab, viewKey);
   });
   watchBrowser(store, client);
+  // Invited devices and viewers have no models.
+  if (me.session === undefined && me.roles.some((r) => r === "user" || r === "admin")) {
+    const loadModels = (): void => void commands.loadModels().catch(() => undefined);
+    listeners.add((event) => {
+      if (event.type === "SETTINGS_CHANGED" && event.data.names?.includes("modelProfiles")) loadModels();
+    });
+    loadModels();
+  }
   client.start();
   return {
     store,

@@ -17,6 +17,7 @@ import {
   type PromptID,
   type RememberChoice,
   type UserInteraction,
+  type Viewer,
   type WindowState,
 } from "../../../core/src/index.js";
 import { languageOf } from "../i18n/texts.js";
@@ -38,6 +39,8 @@ export interface CommandsOptions {
   /** Deletes the user's data from the browser storage. */
   forget: () => void;
   languages: readonly string[];
+  /** Describes the screen of this tab. */
+  viewer?: () => Viewer;
 }
 
 export class Commands {
@@ -61,17 +64,22 @@ export class Commands {
   /** Sends a text with pictures as data: URLs, to be answered or planned. Returns its id; undefined when too many messages are unanswered. */
   sendMessage(content: string, monitorId: MonitorID, pictures: readonly string[] = [], plan = false): MessageID | undefined {
     const interactions = pictures.map((imageData): UserInteraction => ({ type: "draw", timestamp: this.o.now(), imageData }));
-    return this.send("USER_MESSAGE", { content, monitorId, ...(interactions.length > 0 ? { interactions } : {}), ...(plan ? { mode: "plan" } : {}) });
+    return this.send("USER_MESSAGE", { content, monitorId, ...(interactions.length > 0 ? { interactions } : {}), ...(plan ? { mode: "plan" } : {}), ...this.viewer() });
   }
 
   /** Sends a message to the agent of a window. */
   sendToWindow(w: WindowState, content: string): MessageID | undefined {
-    return this.send("WINDOW_MESSAGE", { windowId: w.windowId, monitorId: w.monitorId, content });
+    return this.send("WINDOW_MESSAGE", { windowId: w.windowId, monitorId: w.monitorId, content, ...this.viewer() });
   }
 
   /** Sends the press of a button in a window. */
   sendComponentAction(w: WindowState, press: Omit<ComponentAction, "windowId" | "windowTitle" | "monitorId">): MessageID | undefined {
-    return this.send("COMPONENT_ACTION", { ...press, windowId: w.windowId, windowTitle: w.title, monitorId: w.monitorId });
+    return this.send("COMPONENT_ACTION", { ...press, windowId: w.windowId, windowTitle: w.title, monitorId: w.monitorId, ...this.viewer() });
+  }
+
+  /** The screen of this tab, which agents are told. */
+  private viewer(): { viewer?: Viewer } {
+    return this.o.viewer === undefined ? {} : { viewer: this.o.viewer() };
   }
 
   /** Deletes a queued message. */
@@ -116,8 +124,14 @@ export class Commands {
     this.sendWhenConnected("RESET", {});
   }
 
+  /** Chooses the model profile or the provider of this session. */
   setProvider(provider: string): void {
     this.sendWhenConnected("SET_PROVIDER", { provider });
+  }
+
+  /** Reads the model profiles of the user. */
+  async loadModels(): Promise<void> {
+    this.o.store.setState({ models: await this.api.modelProfiles() });
   }
 
   /** Sends any other message, for types that only one component uses. */

@@ -12,11 +12,11 @@ import type {
   View,
 } from "../../../core/src/index.js";
 import type { Language } from "../i18n/texts.js";
-import type { HubInfo, Me } from "./api.js";
+import type { HubInfo, Me, ModelProfiles } from "./api.js";
 import type { Prefs } from "./prefs.js";
 
 /** The panel over the desktop; at most one is open. */
-export type Panel = "" | "palette" | "help" | "inbox" | "notifications" | "sessions" | "settings" | "connect" | "join";
+export type Panel = "" | "palette" | "help" | "inbox" | "notifications" | "sessions" | "settings" | "alone" | "connect" | "join" | "programs";
 
 /** A notice of the page itself, shown in this tab only. */
 export interface Notice {
@@ -33,6 +33,8 @@ export interface Shell {
   readonly session: SessionID;
   readonly me: Me;
   readonly hub: HubInfo;
+  /** The model profiles of the user; undefined until they are read, and for guests. */
+  readonly models: ModelProfiles | undefined;
 
   readonly desktop: DesktopState;
   readonly link: Link;
@@ -63,6 +65,7 @@ export type ShellStore = StoreApi<Shell>;
 
 export function createShell(begin: Pick<Shell, "session" | "me" | "hub" | "view" | "prefs" | "language"> & ClientState): ShellStore {
   return createStore<Shell>(() => ({
+    models: undefined,
     signs: new Map(),
     online: true,
     panel: "",

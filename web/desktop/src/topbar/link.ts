@@ -4,7 +4,7 @@ import { isStoreUnavailable, type Link, type StoreStatus } from "../../../core/s
 
 export type ChipState = "live" | "storeless" | "connecting" | "reconnecting" | "offline" | "stopped";
 
-/** Why the connection stays closed until the user acts. */
+/** Why the connection stays closed until the user acts; `misused` means that the hub refused what this page sent. */
 export type StopCause = "signIn" | "forbidden" | "gone" | "misused" | "ended";
 
 export interface Chip {
@@ -38,17 +38,18 @@ export function chipOf(link: Link, online: boolean, now: number): Chip {
   return { state: "connecting", quiet: !first, retryIn };
 }
 
+/** The cause for a close code; the catalog `closeCodes` has their meanings. */
 export function stopCause(code: number): StopCause {
   switch (code) {
-    case 4401:
-    case 4411:
+    case 4401: // not signed in
+    case 4411: // signed out
       return "signIn";
-    case 4403:
+    case 4403: // not allowed
       return "forbidden";
-    case 4404:
-    case 4410:
+    case 4404: // no such session
+    case 4410: // the session has expired
       return "gone";
-    case 4400:
+    case 4400: // five invalid messages in a minute
       return "misused";
     default:
       return "ended";

@@ -1,4 +1,4 @@
-import { Bell, Compass, Contrast, Keyboard, LayoutGrid, LogOut, Menu as MenuIcon, Monitor, Moon, Search, Settings, Smartphone, Sun } from "lucide-react";
+import { Bell, Compass, Contrast, Keyboard, LayoutGrid, LogOut, Menu as MenuIcon, Monitor, Moon, Plug, Search, Settings, ShieldCheck, Smartphone, Sun } from "lucide-react";
 import type { ReactNode } from "react";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
@@ -61,6 +61,9 @@ export function MainMenu(): ReactNode {
                 {t.phone}
               </MenuItem>
             )}
+            <MenuItem icon={<Plug {...icon} />} onSelect={item(() => commands.openPanel("programs"))}>
+              {t.programs}
+            </MenuItem>
             <MenuItem
               icon={<Compass {...icon} />}
               onSelect={item(() => {
@@ -70,6 +73,14 @@ export function MainMenu(): ReactNode {
             >
               {t.tour}
             </MenuItem>
+            <MenuItem icon={<ShieldCheck {...icon} />} onSelect={item(() => commands.openPanel("alone"))}>
+              {t.alone}
+            </MenuItem>
+            {!phone && (
+              <MenuItem icon={<Plug {...icon} />} onSelect={item(() => commands.openPanel("connect"))}>
+                {t.connect}
+              </MenuItem>
+            )}
             <MenuItem icon={<Settings {...icon} />} onSelect={item(() => commands.openPanel("settings"))}>
               {t.settings}
             </MenuItem>

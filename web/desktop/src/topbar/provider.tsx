@@ -4,17 +4,13 @@ import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { topbar as texts } from "../texts/entry.js";
 import { Menu, MenuItem } from "../ui/menu.js";
-import { providerName } from "./monitors.js";
+import { profileName, useProfile } from "./profile.js";
 
-/** The provider of this session. */
-function useProvider(): string {
-  return useShell((s) => s.desktop.provider || s.hub.provider);
-}
-
-/** The provider, with a menu to change it. A choice is shown as pending until the hub confirms it. */
+/** The model of this session, with a menu to change it. A choice is shown as pending until the hub confirms it. */
 export function ProviderChip(): ReactNode {
   const t = useTexts(texts);
-  const provider = useProvider();
+  const provider = useProfile();
+  const profiles = useShell((s) => s.models?.profiles);
   const [pending, setPending] = useState("");
   useEffect(() => {
     if (pending === "") return;
@@ -22,7 +18,7 @@ export function ProviderChip(): ReactNode {
     const timer = setTimeout(() => setPending(""), 5000);
     return () => clearTimeout(timer);
   }, [pending, provider]);
-  const name = providerName(pending || provider);
+  const name = profileName(pending || provider, profiles);
   return (
     <Menu
       label={t.providerMenu}
@@ -40,13 +36,15 @@ export function ProviderChip(): ReactNode {
   );
 }
 
-/** The providers to choose from, and the entry to connect more. */
+/** The models to choose from, and the entry to connect more. */
 export function ProviderItems({ close, onChoose }: { close: () => void; onChoose?: (provider: string) => void }): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
-  const provider = useProvider();
-  const defaultProvider = useShell((s) => s.hub.provider);
-  const providers = useShell((s) => s.hub.providers);
+  const provider = useProfile();
+  const profiles = useShell((s) => s.models?.profiles);
+  const defaultProvider = useShell((s) => s.models?.roles?.main || s.hub.provider);
+  const backends = useShell((s) => s.hub.providers);
+  const providers = profiles?.map((p) => p.id) ?? backends;
   return (
     <>
       <div className="menu-title">{t.providerMenu}</div>
@@ -63,7 +61,7 @@ export function ProviderItems({ close, onChoose }: { close: () => void; onChoose
             commands.setProvider(p);
           }}
         >
-          {providerName(p)}
+          {profileName(p, profiles)}
         </MenuItem>
       ))}
       {providers.length < 2 && <div className="menu-title">{t.providerNone}</div>}

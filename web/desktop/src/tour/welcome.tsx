@@ -44,7 +44,7 @@ export function Welcome({ onShow }: { onShow: (step: AgentStep) => void }): Reac
         </ul>
         <footer className="tour-foot">
           <span>{t.later}</span>
-          <Button kind="ghost" size="sm" icon={Plug} onClick={() => commands.openPanel("connect")}>
+          <Button kind="primary" size="sm" icon={Plug} onClick={() => commands.openPanel("connect")}>
             {t.model}
           </Button>
           <Button kind="ghost" size="sm" onClick={() => commands.showTour(false)}>

@@ -3,8 +3,9 @@ import { type ApprovalRequest, emptyDesktop, type OpenPrompt, type Outbox, type 
 import { answerState, type EndingContext, endingOf } from "../../src/asks/answers.js";
 import { afterVisible, armDelay, isValidPress, type Timers } from "../../src/asks/arming.js";
 import { hasAnswer, toggleOption } from "../../src/asks/choice.js";
+import { originOf, titleOf } from "../../src/asks/facts.js";
+import { escapeInvisible } from "../../src/asks/invisible.js";
 import { type Ask, adjacentAsk, askInFront, asksOf, type PlanAsk, timeLeft, versionOf } from "../../src/asks/order.js";
-import { escapeInvisible, originOf, titleOf } from "../../src/asks/origin.js";
 import { asks as texts } from "../../src/texts/parts.js";
 
 const approval = (dialogId: string, deadline?: number, more: Partial<ApprovalRequest> = {}): ApprovalRequest => ({

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { HITLRequest, Outbox, Sent, Todo } from "../../../core/src/index.js";
 import { answerState, endingOf, fromHITLClosed } from "../../src/asks/answers.js";
+import { titleOf } from "../../src/asks/facts.js";
 import { type Ask, asksOf, deadlineOf, planKey, timeLeft, versionOf } from "../../src/asks/order.js";
-import { titleOf } from "../../src/asks/origin.js";
 import { type Entry, initialEntry, parseEntry, timeoutOutcome, type ValueRequest } from "../../src/asks/value.js";
 import { asks as texts } from "../../src/texts/parts.js";
 

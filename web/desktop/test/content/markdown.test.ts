@@ -2,7 +2,7 @@ import { Lexer, Marked } from "marked";
 import { describe, expect, test } from "vitest";
 import { htmlOf, maxBlocks, maxBlockWork, maxSplitWork, type Split, split } from "../../src/content/markdown/blocks.js";
 import { WorkBudget } from "../../src/content/markdown/bounded-lexer.js";
-import { piecesOf } from "../../src/content/markdown/pieces.js";
+import { piecesOf, withoutEmptyLines } from "../../src/content/markdown/pieces.js";
 import { sectionsOf } from "../../src/content/markdown/sections.js";
 import { hostile } from "./markdown-hostile.js";
 
@@ -118,12 +118,30 @@ test("long ordinary texts are formatted as a whole", () => {
 });
 
 test("unformatted text is split into pieces", () => {
-  expect(piecesOf("")).toEqual([""]);
-  expect(piecesOf("\n\n a\nb\n\n")).toEqual([" a\nb"]);
-  const lines = Array.from({ length: 250 }, (_, i) => `line ${i}`).join("\n");
-  expect(piecesOf(lines).map((p) => p.split("\n").length)).toEqual([100, 100, 50]);
-  expect(piecesOf(lines).join("\n")).toBe(lines);
+  const list = (text: string) => piecesOf(text).list;
+  expect(list("")).toEqual([]);
+  expect(withoutEmptyLines("\n\n a\nb\n\n")).toBe(" a\nb");
+  const lines = Array.from({ length: 250 }, (_, i) => `line ${i}\n`).join("");
+  expect(list(lines).map((p) => p.split("\n").length - 1)).toEqual([100, 100, 50]);
+  expect(list(lines).join("")).toBe(lines);
   const word = "😀".repeat(5001);
-  expect(piecesOf(`a${word}`).join("")).toBe(`a${word}`);
-  expect(piecesOf(`a${word}`).every((p) => p.length <= 4000 && p.isWellFormed())).toBe(true);
+  expect(list(`a${word}`).join("")).toBe(`a${word}`);
+  expect(list(`a${word}`).every((p) => p.length <= 4000 && p.isWellFormed())).toBe(true);
+});
+
+test("a growing text keeps all pieces but the last", () => {
+  let seed = 7;
+  const random = (n: number): number => (seed = (seed * 48_271) % 0x7fff_ffff) % n;
+  for (let round = 0; round < 50; round++) {
+    let text = "";
+    let grown = piecesOf(text);
+    for (let step = 0; step < 60; step++) {
+      if (random(30) === 0) text = text.slice(0, random(text.length + 1)).toWellFormed();
+      else text += ["a few words ", "x".repeat(random(5000)), "\n", "\n".repeat(random(150)), "😀".repeat(random(2500)), "line\n".repeat(random(120))][random(6)]!;
+      const before = grown;
+      grown = piecesOf(text, before);
+      expect(grown).toEqual(piecesOf(text));
+      if (text.startsWith(before.text)) expect(grown.list.slice(0, Math.max(before.list.length - 1, 0))).toEqual(before.list.slice(0, -1));
+    }
+  }
 });

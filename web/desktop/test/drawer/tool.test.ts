@@ -37,6 +37,7 @@ test("the end of a turn has only known values", () => {
     outputTokens: 7,
     cached: 9,
     costUsd: 0.01,
+    costUnknown: false,
     reason: "",
   });
   expect(parseTurnEnd(row({ outcome: "interrupted", durationMs: 1, reason: "stopped" }))).toMatchObject({ outcome: "interrupted", reason: "stopped", inputTokens: 0 });

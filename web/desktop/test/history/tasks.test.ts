@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { durationsOf, flatten, itemsOf, stateOf, type TaskItem, treeOf, turnKey } from "../../src/history/tasks.js";
 
 function task(number: number, parent?: number, more: Partial<TaskItem> = {}): TaskItem {
-  const base = { id: `t${number}`, number, ts: number, task: `task ${number}`, tokensIn: 1, tokensOut: 1, costs: { own: 0, total: 0 } };
+  const base = { id: `t${number}`, number, ts: number, task: `task ${number}`, tokensIn: 1, tokensOut: 1, costs: { own: 0, total: 0, unknown: false } };
   return { ...base, ...(parent === undefined ? {} : { parentTaskId: `t${parent}` }), ...more };
 }
 
@@ -38,9 +38,11 @@ test("the state of a task", () => {
 
 test("invalid items are dropped, and missing values are zero", () => {
   expect(itemsOf(null)).toEqual([]);
-  expect(itemsOf([null, "x", {}, { id: "t1" }])).toEqual([{ id: "t1", task: "", ts: 0, tokensIn: 0, tokensOut: 0, costs: { own: 0, total: 0 } }]);
+  expect(itemsOf([null, "x", {}, { id: "t1" }])).toEqual([{ id: "t1", task: "", ts: 0, tokensIn: 0, tokensOut: 0, costs: { own: 0, total: 0, unknown: false } }]);
   expect(itemsOf([{ id: "t1", totalCost: 0.5, costs: { own: 0.5, children: 1, total: 1.5 } }])[0]!.costs).toMatchObject({ own: 0.5, total: 1.5 });
-  expect(itemsOf([{ id: "t1", totalCost: 0.5 }])[0]!.costs).toEqual({ own: 0.5, total: 0.5 });
+  expect(itemsOf([{ id: "t1", totalCost: 0.5 }])[0]!.costs).toEqual({ own: 0.5, total: 0.5, unknown: false });
+  expect(itemsOf([{ id: "t1", costUnknown: true }])[0]!.costs).toEqual({ own: 0, total: 0, unknown: true });
+  expect(itemsOf([{ id: "t1", costs: { own: 1, total: 2, unknown: true } }])[0]!.costs).toEqual({ own: 1, total: 2, unknown: true });
 });
 
 test("the duration is in the rows", () => {

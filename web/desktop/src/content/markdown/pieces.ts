@@ -4,17 +4,31 @@
 const maxLength = 4000;
 const maxLines = 100;
 
-/** The pieces of a text, without the empty lines around it. A piece ends with a line, or inside a very long line. */
-export function piecesOf(text: string): string[] {
-  const whole = text.replace(/^\n+/, "").trimEnd();
-  if (whole === "") return [""];
-  const pieces: string[] = [];
-  for (let at = 0; at < whole.length; ) {
-    const end = endOfPiece(whole, at);
-    pieces.push(whole.slice(at, end).replace(/\n$/, ""));
+export interface Pieces {
+  readonly text: string;
+  /** The pieces; together they are the text. */
+  readonly list: readonly string[];
+}
+
+/**
+ * The pieces of a text. A piece ends with a line, or inside a very long line. If the text continues an earlier one, all
+ * pieces of that but the last stay the same.
+ */
+export function piecesOf(text: string, before?: Pieces): Pieces {
+  if (before !== undefined && !text.startsWith(before.text)) before = undefined;
+  const list = before === undefined ? [] : before.list.slice(0, -1);
+  let at = before === undefined ? 0 : before.text.length - (before.list.at(-1)?.length ?? 0);
+  while (at < text.length) {
+    const end = endOfPiece(text, at);
+    list.push(text.slice(at, end));
     at = end;
   }
-  return pieces;
+  return { text, list };
+}
+
+/** A text without the empty lines around it. */
+export function withoutEmptyLines(text: string): string {
+  return text.replace(/^\n+/, "").trimEnd();
 }
 
 function endOfPiece(text: string, at: number): number {

@@ -1,18 +1,30 @@
-import { memo, type ReactNode, useMemo } from "react";
-import { piecesOf } from "./pieces.js";
+import { memo, type ReactNode, useLayoutEffect, useMemo, useRef } from "react";
+import { type Pieces, piecesOf, withoutEmptyLines } from "./pieces.js";
 import "./plain.css";
 
-/** Text without formatting. A long text is rendered in pieces, of which the browser lays out only the visible ones. */
+/** Text without formatting, without the empty lines around it. */
 export const Plain = memo(function Plain({ text }: { text: string }): ReactNode {
-  const pieces = useMemo(() => piecesOf(text), [text]);
-  if (pieces.length === 1) return <p className="md-plain">{pieces[0]}</p>;
+  const shown = useMemo(() => withoutEmptyLines(text), [text]);
+  const pieces = usePieces(shown);
+  if (pieces.length <= 1) return <p className="md-plain">{shown}</p>;
+  return <div className="md-plain">{pieces.map(pieceElement)}</div>;
+});
+
+/** The pieces of a text. The browser lays out only the visible ones, and of a growing text only the last changes. */
+export function usePieces(text: string): readonly string[] {
+  const before = useRef<Pieces>(undefined);
+  const pieces = useMemo(() => piecesOf(text, before.current), [text]);
+  useLayoutEffect(() => {
+    before.current = pieces;
+  }, [pieces]);
+  return pieces.list;
+}
+
+/** The element of a piece. */
+export function pieceElement(text: string, i: number): ReactNode {
   return (
-    <div className="md-plain">
-      {pieces.map((piece, i) => (
-        <div key={i} className="md-piece">
-          {piece}
-        </div>
-      ))}
+    <div key={i} className="md-piece">
+      {text}
     </div>
   );
-});
+}

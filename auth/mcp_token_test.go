@@ -1,0 +1,91 @@
+package auth_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+var editor = auth.MCPToken{Session: "ses_1-a", Name: "Editor", Profile: "default", Monitor: "monitor-0"}
+
+func TestMCPToken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		docs := openStore(t)
+		a := newAuthority(t, auth.Config{}, docs, t.Output())
+		token, made, err := a.NewMCPToken(t.Context(), editor, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if id, ok := auth.MCPTokenID(token); !ok || id != made.ID || !strings.HasSuffix(token, made.Tail) || len(made.Tail) != 4 {
+			t.Errorf("the id of %s is %q, made was %+v, want the same id and the last four characters", token, id, made)
+		}
+		other := newAuthority(t, auth.Config{}, docs, t.Output()) // another replica, or after a restart
+		got, err := other.MCPToken(t.Context(), token)
+		if err != nil || got.Session != editor.Session || got.Name != "Editor" || got.Profile != "default" || got.ID != made.ID {
+			t.Errorf("got %+v and error %v, want the token of Editor in %s", got, err, editor.Session)
+		}
+		list, err := a.MCPTokens(t.Context(), editor.Session)
+		if err != nil || len(list) != 1 || list[0].Used.IsZero() || !list[0].Expires.Equal(made.Created.Add(time.Hour)) {
+			t.Errorf("the list is %+v with error %v, want one used token that expires in an hour", list, err)
+		}
+		d, err := docs.Get(t.Context(), "auth-mcp-tokens", string(editor.Session))
+		if err != nil || strings.Contains(string(d.Data), token[len(token)-20:]) {
+			t.Errorf("the document is %s with error %v, want it without the secret", d.Data, err)
+		}
+		for name, wrong := range map[string]string{
+			"empty": "", "shortened": token[:len(token)-1], "extended": token + "A", "other session": strings.Replace(token, "ses_1-a", "ses_1-b", 1),
+			"other secret": token[:len(token)-1] + string(token[len(token)-1]^1), "prefix": "edk_" + token[4:],
+		} {
+			if _, err := a.MCPToken(t.Context(), wrong); err == nil {
+				t.Errorf("%s: the token is accepted, want an error", name)
+			} else {
+				wantCode(t, err, wire.CodeAuthFailed)
+			}
+		}
+		time.Sleep(time.Hour)
+		_, err = other.MCPToken(t.Context(), token)
+		wantCode(t, err, wire.CodeAuthFailed)
+		if list, err := a.MCPTokens(t.Context(), editor.Session); err != nil || len(list) != 0 {
+			t.Errorf("the list is %+v with error %v after the end, want none", list, err)
+		}
+	})
+}
+
+// A revoked token ends on all replicas. A session has a bounded number of tokens.
+func TestRevokedMCPToken(t *testing.T) {
+	t.Parallel()
+	a := newAuthority(t, auth.Config{}, openStore(t), t.Output())
+	token, made, err := a.NewMCPToken(t.Context(), editor, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range auth.MaxMCPTokens - 1 {
+		if _, _, err := a.NewMCPToken(t.Context(), editor, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := a.NewMCPToken(t.Context(), editor, time.Hour); !errors.Is(err, auth.ErrTooManyMCPTokens) {
+		t.Errorf("one token too many: got error %v, want %v", err, auth.ErrTooManyMCPTokens)
+	}
+	if err := a.RevokeMCPToken(t.Context(), editor.Session, "ann", made.ID); err != nil {
+		t.Fatal(err)
+	}
+	_, err = a.MCPToken(t.Context(), token)
+	wantCode(t, err, wire.CodeAuthFailed)
+	if err := a.RevokeMCPToken(t.Context(), editor.Session, "ann", made.ID); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("revoking again: got error %v, want %v", err, store.ErrNotFound)
+	}
+	if err := a.RemoveMCPTokens(t.Context(), editor.Session); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := a.MCPTokens(t.Context(), editor.Session); err != nil || len(list) != 0 {
+		t.Errorf("the list is %+v with error %v after removing all, want none", list, err)
+	}
+}

@@ -1,0 +1,303 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// agentKey is a key that must be nowhere but in the environment of the agent.
+const agentKey = "sk-canary-91c3e7"
+
+// programAgent returns a provider whose agents are processes: the stand-in for agents that speak the
+// Agent Client Protocol. They store their conversations in home.
+func programAgent(home string) mind {
+	return mind{
+		name: "mine",
+		args: []string{
+			"--provider", "mine", "--agents", "acp", "--agents-folder", filepath.Join(home, "agents"), "--warm-providers", "0",
+			"--acp-commands", "mine=AGENT_KEY=$MY_KEY STAND_IN_HOME=" + home + " GORACE=atexit_sleep_ms=0 acp-agent acp",
+		},
+		env: []string{"MY_KEY=" + agentKey, "HOME=" + home},
+	}
+}
+
+// agentPIDs returns the ids of the agents of a home that run.
+func agentPIDs(t *testing.T, home string) (all []int) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(home, "pid-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		_, id, _ := strings.Cut(filepath.Base(name), "-")
+		if pid, err := strconv.Atoi(id); err == nil && isRunning(pid) {
+			all = append(all, pid)
+		}
+	}
+	return all
+}
+
+// isRunning reports whether a process runs; one that has ended and was not waited for does not.
+func isRunning(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return false
+	}
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	return len(fields) > 0 && fields[0][0] != 'Z'
+}
+
+// untilNoAgents waits until no agent of a home runs.
+func untilNoAgents(t *testing.T, home string) {
+	t.Helper()
+	timeout := time.After(30 * time.Second)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		left := agentPIDs(t, home)
+		if len(left) == 0 {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-timeout:
+			t.Fatalf("processes %v are left, want none", left)
+		}
+	}
+}
+
+// The command of an agent is shown as an approval card at two terminals, and answered at the second
+// one. The agent is steered and interrupted, and its process serves all turns.
+func TestAgentProcessTwoTabs(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	s := serveProcess(t, programAgent(home))
+	id, x := openSession(t, s)
+	other := attachTo(t, s, id)
+	other.until(t, "── session ses-")
+
+	x.say(t, "/shell echo made > here.txt; echo it is $((40+2))")
+	x.until(t, `\? May the agent do this\?`)
+	other.until(t, `\? May the agent do this\?: shell .*"command":"echo made > here.txt; echo it is`)
+	other.say(t, ":yes")
+	x.until(t, `question #\w{4} answered with yes$`, `it is 42`, `main: done in `)
+	if raw, err := os.ReadFile(filepath.Join(sessionFolder(filepath.Join(home, "agents"), id), "here.txt")); err != nil || string(raw) != "made\n" {
+		t.Errorf("the command wrote %q (%v), want it in the folder of the session", raw, err)
+	}
+	x.say(t, "/shell touch denied.txt")
+	other.until(t, `\? May the agent do this\?: .*touch denied.txt`)
+	other.say(t, ":no")
+	x.until(t, `answered with no$`, `main: done in `)
+	if _, err := os.Stat(filepath.Join(sessionFolder(filepath.Join(home, "agents"), id), "denied.txt")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a denied command ran: %v", err)
+	}
+
+	x.say(t, `/say "begun\n"`, "/hang")
+	x.until(t, `^main: begun$`)
+	other.say(t, `/say "changed"`)
+	x.until(t, `→ main \(steered\)$`, `changed$`, `main: done in `)
+	x.say(t, `/say "again\n"`, "/hang")
+	x.until(t, `^main: again$`)
+	other.say(t, ":stop")
+	x.until(t, `main: interrupted after `)
+	x.say(t, "/recall")
+	x.until(t, `begun`, `main: done in `)
+	if names, err := filepath.Glob(filepath.Join(home, "pid-*")); err != nil || len(names) != 1 {
+		t.Errorf("%d processes were started (%v), want one for all turns", len(names), err)
+	}
+
+	folder := sessionFolder(filepath.Join(home, "agents"), id)
+	deleteSession(t, s, id)
+	if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder of a deleted session: %v, want it to be gone", err)
+	}
+	untilNoAgents(t, home)
+	if code := s.stop(t); code != 0 {
+		t.Errorf("the hub ended with code %d, want 0", code)
+	}
+}
+
+// agentStates are the states in which hubs and agents are killed: what to type, and what then is on
+// the terminal.
+var agentStates = map[string]struct{ say, sees string }{
+	"streaming": {"/say \"so far\\n\"\n/hang", `so far$`},
+	"calling":   {`/call user_ask {"title":"A question","message":"Which?","options":["tea","coffee"]}`, `\? A question: Which\?`},
+	"asking":    {"/shell true", `\? May the agent do this\?`},
+	"idle":      {`/say "quiet"`, `main: done in `},
+}
+
+// A killed hub leaves no process of an agent, and the next hub goes on with the conversation.
+func TestAgentProcessHubKilled(t *testing.T) {
+	t.Parallel()
+	for name, state := range agentStates {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			home := t.TempDir()
+			s := serveProcess(t, programAgent(home), "--lease", "2s")
+			_, x := openSession(t, s)
+			x.say(t, `/say "marmalade"`)
+			x.until(t, `^main: marmalade$`, `main: done in `)
+			x.say(t, strings.Split(state.say, "\n")...)
+			x.until(t, state.sees)
+			s.kill()
+			untilNoAgents(t, home)
+			s.again(t)
+			x.until(t, `replica \S+ has taken the session$`)
+			if name != "idle" {
+				x.say(t, ":stop")
+				x.until(t, `main: (interrupted|failed|done)`)
+			}
+			x.say(t, "/recall")
+			x.until(t, `marmalade`, `main: done in `)
+			if code := s.stop(t); code != 0 {
+				t.Errorf("the hub ended with code %d, want 0", code)
+			}
+			untilNoAgents(t, home)
+		})
+	}
+}
+
+// When the agent is killed, the turn ends with the reason, and the next one goes on with the
+// conversation.
+func TestAgentProcessKilled(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	s := serveProcess(t, programAgent(home))
+	for name, state := range agentStates {
+		_, x := openSession(t, s)
+		x.say(t, `/say "marmalade"`)
+		x.until(t, `^main: marmalade$`, `main: done in `)
+		x.say(t, strings.Split(state.say, "\n")...)
+		x.until(t, state.sees)
+		for _, pid := range agentPIDs(t, home) {
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+		}
+		untilNoAgents(t, home)
+		if name != "idle" {
+			x.until(t, `main: failed`)
+		}
+		x.say(t, "/recall")
+		x.until(t, `marmalade`, `main: done in `)
+	}
+	if code := s.stop(t); code != 0 {
+		t.Errorf("the hub ended with code %d, want 0", code)
+	}
+	untilNoAgents(t, home)
+}
+
+// After many sessions with a process each, the hub has as many descriptors as before, and no process
+// is left. The key is in no arguments, in no file, and in the environment of agents and the hub only.
+func TestAgentProcessLeavesNothing(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	store := t.TempDir()
+	s := serveProcess(t, programAgent(home), "--store", "file:"+store)
+	once := func() {
+		id, x := openSession(t, s)
+		x.say(t, `/say "hello"`)
+		x.until(t, `^main: hello$`, `main: done in `)
+		lookForKey(t, s.cmd.Process.Pid, agentPIDs(t, home))
+		deleteSession(t, s, id)
+		untilNoAgents(t, home)
+	}
+	once()
+	before := descriptors(t, s.cmd.Process.Pid)
+	for range 30 {
+		once()
+	}
+	timeout := time.After(30 * time.Second)
+	for after := descriptors(t, s.cmd.Process.Pid); after > before; after = descriptors(t, s.cmd.Process.Pid) {
+		select {
+		case <-time.After(10 * time.Millisecond): // connections of terminals are closed a little later
+		case <-timeout:
+			t.Fatalf("the hub has %d descriptors after 30 sessions, want at most %d", after, before)
+		}
+	}
+	if code := s.stop(t); code != 0 {
+		t.Errorf("the hub ended with code %d, want 0", code)
+	}
+	for _, root := range []string{home, store} {
+		err := filepath.WalkDir(root, func(at string, d fs.DirEntry, err error) error {
+			if err != nil || !d.Type().IsRegular() {
+				return err
+			}
+			raw, err := os.ReadFile(at)
+			if bytes.Contains(raw, []byte(agentKey)) {
+				t.Errorf("the key is in the file %s", at)
+			}
+			return err
+		})
+		if err != nil {
+			t.Errorf("look through %s: %v", root, err)
+		}
+	}
+}
+
+// lookForKey looks for the key in the arguments of all processes, and in the environments of all but
+// the hub and the agents.
+func lookForKey(t *testing.T, hub int, agents []int) {
+	t.Helper()
+	all, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil || len(all) == 0 {
+		t.Fatalf("there are no processes: %v", err)
+	}
+	for _, at := range all {
+		pid, _ := strconv.Atoi(filepath.Base(at))
+		for file, allowed := range map[string]bool{"cmdline": false, "environ": pid == hub || slices.Contains(agents, pid)} {
+			raw, err := os.ReadFile(filepath.Join(at, file))
+			if err == nil && !allowed && bytes.Contains(raw, []byte(agentKey)) && !otherTest(pid) {
+				t.Errorf("the key is in %s of process %d", file, pid)
+			}
+		}
+	}
+}
+
+// otherTest reports whether a process belongs to a test that runs at the same time: those have the
+// same key.
+func otherTest(pid int) bool {
+	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm")
+	name := strings.TrimSpace(string(raw))
+	return err != nil || name == "hub" || name == "acp-agent"
+}
+
+// descriptors returns the number of open descriptors of a process.
+func descriptors(t *testing.T, pid int) int {
+	t.Helper()
+	names, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(names)
+}
+
+// deleteSession deletes a session.
+func deleteSession(t *testing.T, s *server, id wire.SessionID) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, s.url+"/api/sessions/"+string(id), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode != http.StatusNoContent {
+		t.Fatalf("delete a session: got %d, want %d", res.StatusCode, http.StatusNoContent)
+	}
+}

@@ -1,0 +1,200 @@
+package preferences
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/everdesk/everdesk/cmd/hub/internal/command"
+	"github.com/everdesk/everdesk/cmd/hub/internal/remote"
+	"github.com/everdesk/everdesk/cmd/hub/internal/terminal"
+)
+
+// Command returns `hub settings`.
+func Command() command.Command {
+	return command.Command{
+		Name: "settings", Args: "[list|get NAME|set NAME VALUE|unset NAME] [flags]",
+		Help: "list and change your settings, or those of all users",
+		Flags: `--scope SCOPE     user for yourself, the default, or hub for all users
+			--json            the JSON answer of the hub
+			--server URL      the hub; the local one by default
+			--token TOKEN     your token, also as HUB_TOKEN`,
+		Run: runSettings,
+	}
+}
+
+// state is a setting in the hub's answer.
+type state struct {
+	Name    string          `json:"name"`
+	Value   json.RawMessage `json:"value"`
+	Source  string          `json:"source"`
+	Pinned  string          `json:"pinned"`
+	Invalid *refusal        `json:"invalid"`
+}
+
+type refusal struct {
+	Name   string `json:"name"`
+	Code   string `json:"code"`
+	Detail string `json:"detail"`
+}
+
+type values struct {
+	Settings []state   `json:"settings"`
+	Refused  []refusal `json:"refused"`
+}
+
+// call is one invocation of a command.
+type call struct {
+	command.Call
+	hub    *remote.Hub
+	scope  string
+	asJSON bool
+}
+
+// verbs holds the number of arguments of each verb.
+func verbs() map[string]int { return map[string]int{"list": 0, "get": 1, "set": 2, "unset": 1} }
+
+func runSettings(ctx context.Context, p command.Call) error {
+	var wrong command.UsageErrors
+	c, args := parse(p, &wrong)
+	verb := "list"
+	if len(args) > 0 {
+		verb, args = args[0], args[1:]
+	}
+	if n, ok := verbs()[verb]; !ok {
+		wrong.Add("unknown verb %q; want list, get, set or unset", verb)
+	} else if len(args) != n {
+		wrong.Add("%s: want %d arguments, got %d", verb, n, len(args))
+	}
+	if err := wrong.OrNil(); err != nil {
+		return err
+	}
+	switch verb {
+	case "get":
+		return c.get(ctx, args[0])
+	case "set":
+		return c.set(ctx, args[0], args[1])
+	case "unset":
+		return c.change(ctx, args[0], json.RawMessage("null"))
+	}
+	return c.list(ctx)
+}
+
+// parse parses the flags that the commands of this package share, and returns the other arguments.
+func parse(p command.Call, wrong *command.UsageErrors) (*call, []string) {
+	hub, flags, args := remote.Parse(p, map[string]command.Arity{"scope": command.Value, "json": command.NoValue}, wrong)
+	c := &call{Call: p, hub: hub, scope: flags.Last("scope"), asJSON: flags.Has("json")}
+	if c.scope != "" && c.scope != "user" && c.scope != "hub" {
+		wrong.Add("flag --scope: want user or hub; got %q", c.scope)
+	}
+	return c, args
+}
+
+// target returns the URL of an endpoint with the scope.
+func (c *call) target(path ...string) *url.URL {
+	u := c.hub.URL.JoinPath(append([]string{"api"}, path...)...)
+	if c.scope != "" {
+		u.RawQuery = url.Values{"scope": {c.scope}}.Encode()
+	}
+	return u
+}
+
+func (c *call) read(ctx context.Context) (v values, raw json.RawMessage, err error) {
+	if err := c.hub.Ask(ctx, http.MethodGet, c.target("settings", "values"), nil, &raw); err != nil {
+		return v, nil, fmt.Errorf("read settings: %w", err)
+	}
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return v, nil, fmt.Errorf("%s did not answer like a hub", c.hub.URL.Host)
+	}
+	return v, raw, nil
+}
+
+func (c *call) list(ctx context.Context) error {
+	v, raw, err := c.read(ctx)
+	if err != nil {
+		return err
+	}
+	if c.asJSON {
+		_, err := fmt.Fprintf(c.Stdout, "%s\n", raw)
+		return err
+	}
+	out := tabwriter.NewWriter(c.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out, "NAME\tVALUE\tFROM")
+	for _, s := range v.Settings {
+		from := s.Source
+		if s.Pinned != "" {
+			from += ": " + s.Pinned
+		}
+		if s.Invalid != nil {
+			from += "; a stored value is not valid: " + s.Invalid.Detail
+		}
+		fmt.Fprintf(out, "%s\t%s\t%s\n", terminal.OneLine(s.Name), terminal.OneLine(string(s.Value)), terminal.OneLine(from))
+	}
+	return out.Flush()
+}
+
+// get prints the value of a setting: a text as it is, other values as JSON.
+func (c *call) get(ctx context.Context, name string) error {
+	v, _, err := c.read(ctx)
+	if err != nil {
+		return err
+	}
+	s, err := find(v, name)
+	if err != nil {
+		return err
+	}
+	text := string(s.Value)
+	if !c.asJSON {
+		_ = json.Unmarshal(s.Value, &text) // other values than texts stay JSON
+	}
+	_, err = fmt.Fprintln(c.Stdout, terminal.Plain(text))
+	return err
+}
+
+// set changes a setting. The value is a text if the setting has texts, and JSON otherwise.
+func (c *call) set(ctx context.Context, name, text string) error {
+	v, _, err := c.read(ctx)
+	if err != nil {
+		return err
+	}
+	s, err := find(v, name)
+	if err != nil {
+		return err
+	}
+	value := json.RawMessage(text)
+	if strings.HasPrefix(string(s.Value), `"`) {
+		if value, err = json.Marshal(text); err != nil {
+			return err
+		}
+	}
+	if !json.Valid(value) {
+		return fmt.Errorf("%s: want JSON, as in %s; got %q", name, s.Value, text)
+	}
+	return c.change(ctx, name, value)
+}
+
+func (c *call) change(ctx context.Context, name string, value json.RawMessage) error {
+	in := map[string]any{"values": map[string]json.RawMessage{name: value}}
+	var out values
+	if err := c.hub.Ask(ctx, http.MethodPatch, c.target("settings", "values"), in, &out); err != nil {
+		return fmt.Errorf("change %s: %w", name, err)
+	}
+	for _, r := range out.Refused {
+		return errors.New(terminal.OneLine(fmt.Sprintf("change %s: %s (%s)", r.Name, r.Detail, r.Code)))
+	}
+	return nil
+}
+
+func find(v values, name string) (state, error) {
+	i := slices.IndexFunc(v.Settings, func(s state) bool { return s.Name == name })
+	if i < 0 {
+		return state{}, fmt.Errorf("there is no setting %q; hub settings list prints all", name)
+	}
+	return v.Settings[i], nil
+}

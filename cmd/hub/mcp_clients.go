@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/tools"
+	"github.com/everdesk/everdesk/tools/mcpserver"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// mcpClients admits programs with the MCP tokens of sessions.
+type mcpClients struct {
+	authority *auth.Authority
+	hub       func() *session.Hub // it is built later
+}
+
+// ID implements [mcpserver.Clients].
+func (mcpClients) ID(token string) (string, bool) { return auth.MCPTokenID(token) }
+
+// Admit implements [mcpserver.Clients].
+func (m mcpClients) Admit(ctx context.Context, token string) (mcpserver.Client, error) {
+	t, err := m.authority.MCPToken(ctx, token)
+	if _, refused := errors.AsType[*auth.Error](err); refused {
+		return mcpserver.Client{}, mcpserver.ErrRefused
+	}
+	if err != nil {
+		return mcpserver.Client{}, fmt.Errorf("check MCP token: %w", err)
+	}
+	return mcpserver.Client{
+		Caller: tools.Caller{Profile: t.Profile}, Expires: t.Expires,
+		Execute: func(ctx context.Context, call providers.ToolCall) providers.ToolResult {
+			r, err := m.hub().CallTool(ctx, t.Session, session.ClientCall{
+				ID: wire.MessageID(call.ID), Token: t.ID, Name: t.Name, Monitor: t.Monitor, Profile: t.Profile, Tool: call.Name, Input: call.Input,
+			})
+			if err != nil {
+				return providers.ToolResult{Text: fmt.Sprintf("The desktop did not take the call: %v.", err), IsError: true}
+			}
+			return r
+		},
+	}, nil
+}

@@ -1,0 +1,91 @@
+package acp
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/everdesk/everdesk/approval"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Calls of agents get the names and inputs that the rules know. Rules that allow everything in the
+// working directory decide on them.
+func TestTranslate(t *testing.T) {
+	t.Parallel()
+	b := &backend{dir: "/work", tools: []providers.Tool{{Name: "look"}}}
+	rules := wire.AutoApproval{
+		AutoApprovalEnabled: true, AlwaysAllowReadOnly: true, AlwaysAllowWrite: true, AlwaysAllowExecute: true, AllowedCommands: []string{"git status"},
+	}
+	for name, tt := range map[string]struct {
+		report  string
+		tool    string
+		input   string
+		verdict approval.Verdict
+	}{
+		"command":            {`{"kind":"execute","rawInput":{"command":"git status","description":"x"}}`, "shell", `{"command":"git status"}`, approval.Approve},
+		"command in words":   {`{"kind":"execute","rawInput":{"command":["/bin/bash","-lc","git status"],"cwd":"/work"}}`, "shell", `{"command":"git status","cwd":"."}`, approval.Approve},
+		"quoted words":       {`{"kind":"execute","rawInput":{"command":["git","push","a b"]}}`, "shell", `{"command":"git push 'a b'"}`, approval.AskUser},
+		"command elsewhere":  {`{"kind":"execute","rawInput":{"command":"git status","cwd":"/etc"}}`, "shell", `{"command":"git status","cwd":"/etc"}`, approval.AskUser},
+		"only a title":       {`{"kind":"execute","title":"git status"}`, "shell", `{"input":null,"title":"git status"}`, approval.AskUser},
+		"edit":               {`{"kind":"edit","content":[{"type":"diff","path":"/work/a.txt","oldText":"a\nb\n","newText":"a\nc\n"}]}`, "apply_patch", `{"patch":"+++ a.txt\n@@\n a\n-b\n+c\n"}`, approval.Approve},
+		"edit outside":       {`{"kind":"edit","content":[{"type":"diff","path":"/etc/passwd","newText":"x"}]}`, "apply_patch", `{"patch":"+++ /etc/passwd\n@@\n+x\n"}`, approval.AskUser},
+		"edit above":         {`{"kind":"edit","content":[{"type":"diff","path":"/work/../etc/passwd","newText":"x"}]}`, "apply_patch", `{"patch":"+++ /work/../etc/passwd\n@@\n+x\n"}`, approval.AskUser},
+		"edit protected":     {`{"kind":"edit","content":[{"type":"diff","path":"/work/.git/config","newText":"x"}]}`, "apply_patch", `{"patch":"+++ .git/config\n@@\n+x\n"}`, approval.AskUser},
+		"read":               {`{"kind":"read","rawInput":{"path":"/work/a.txt"}}`, "read", `{"path":"a.txt"}`, approval.Approve},
+		"read outside":       {`{"kind":"read","rawInput":{"path":"/etc/passwd"}}`, "read", `{"path":"/etc/passwd"}`, approval.AskUser},
+		"delete":             {`{"kind":"delete","rawInput":{"path":"a.txt"}}`, "delete", `{"path":"a.txt"}`, approval.AskUser},
+		"fetch":              {`{"kind":"fetch","rawInput":{"url":"https://example.org"}}`, "fetch", `{"url":"https://example.org"}`, approval.AskUser},
+		"chosen by a model":  {`{"kind":"other","title":"read"}`, "agent tool: read", `{"title":"read"}`, approval.AskUser},
+		"without everything": {`{}`, "agent tool", `{}`, approval.AskUser},
+	} {
+		c := toolCall{report: decode[report](json.RawMessage(tt.report))}
+		got := b.translate(c)
+		if got.Name != tt.tool || string(got.Input) != tt.input {
+			t.Errorf("%s: got %s %s, want %s %s", name, got.Name, got.Input, tt.tool, tt.input)
+		}
+		if v := approval.Decide(rules, approval.NewQuestion(got.Name, got.Input)); v != tt.verdict {
+			t.Errorf("%s: the rules say %s, want %s", name, v, tt.verdict)
+		}
+	}
+}
+
+// Calls of the hub's tools need no approval of the agent. Nothing else passes for one.
+func TestHubTool(t *testing.T) {
+	t.Parallel()
+	b := &backend{tools: []providers.Tool{{Name: "look"}}}
+	for text, want := range map[string]string{
+		`{"title":"everdesk_look","kind":"other"}`:                       "look",
+		`{"title":"mcp__everdesk__look"}`:                                "look",
+		`{"title":"look (everdesk MCP Server)","kind":"other"}`:          "look",
+		`{"toolCallId":"mcp_everdesk_look-12","title":"{}"}`:             "look",
+		`{"title":"everdesk_look","kind":"execute"}`:                     "",
+		`{"title":"everdesk_look; rm -r x","kind":"other"}`:              "",
+		`{"title":"everdesk_nonesuch","kind":"other"}`:                   "",
+		`{"title":"look","kind":"other"}`:                                "",
+		`{"toolCallId":"bash-mcp_everdesk_look","title":"everdesk"}`:     "",
+		`{"title":"everdesk_look","kind":"edit","rawInput":{"a":"b"}}`:   "",
+		`{"title":"everdesk_look","kind":"delete","rawInput":{"a":1}}`:   "",
+		`{"title":"everdesk_look ","kind":"fetch","rawInput":{"a":"b"}}`: "",
+	} {
+		if got := b.hubTool(decode[report](json.RawMessage(text))); got != want {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestDiff(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ before, after, want string }{
+		{"", "a\nb\n", "+a\n+b\n"},
+		{"a\n", "", "-a\n"},
+		{"1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\nfive\n6\n7\n8\n9\n", " 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n"},
+		{"a\na\n", "a\na\na\n", " a\n a\n+a\n"},
+		{"same", "same", " same\n"},
+	} {
+		want := "+++ f\n@@\n" + tt.want
+		if got := diff("f", tt.before, tt.after); got != want {
+			t.Errorf("%q to %q: got %q, want %q", tt.before, tt.after, got, want)
+		}
+	}
+}

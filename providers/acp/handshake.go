@@ -1,0 +1,149 @@
+package acp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/everdesk/everdesk/providers/agent"
+	"github.com/everdesk/everdesk/providers/jsonrpc"
+)
+
+// protocolVersion is the version of the protocol that this package speaks.
+const protocolVersion = 1
+
+// serverName is the name of the hub's tools as an MCP server.
+const serverName = "everdesk"
+
+// codeAuth is the error of an agent that needs a login.
+const codeAuth = -32000
+
+// abilities is what an agent says of itself.
+type abilities struct {
+	Version      int `json:"protocolVersion"`
+	Capabilities struct {
+		Load bool `json:"loadSession"`
+		MCP  struct {
+			HTTP bool `json:"http"`
+		} `json:"mcpCapabilities"`
+		Prompt struct {
+			Image bool `json:"image"`
+		} `json:"promptCapabilities"`
+		Session struct {
+			Fork *struct{} `json:"fork"`
+		} `json:"sessionCapabilities"`
+	} `json:"agentCapabilities"`
+	Info struct {
+		Name    string `json:"name"`
+		Version string `json:"version"`
+	} `json:"agentInfo"`
+	Auth []struct {
+		Name string `json:"name"`
+	} `json:"authMethods"`
+	Meta struct {
+		Steering struct {
+			Supported bool `json:"supported"`
+		} `json:"steering"`
+	} `json:"_meta"`
+}
+
+// initialize exchanges what both ends support.
+func (b *backend) initialize(ctx context.Context) error {
+	err := b.conn.Call(ctx, "initialize", map[string]any{
+		"protocolVersion": protocolVersion,
+		"clientInfo":      map[string]any{"name": "everdesk", "title": "Everdesk", "version": "1"},
+		"clientCapabilities": map[string]any{
+			"fs": map[string]any{"readTextFile": true, "writeTextFile": true}, "terminal": false,
+		},
+	}, &b.able)
+	if err != nil {
+		return err
+	}
+	if b.able.Version != protocolVersion {
+		return fmt.Errorf("the agent speaks version %d of the protocol, want %d", b.able.Version, protocolVersion)
+	}
+	return nil
+}
+
+// open begins, resumes or forks a conversation.
+func (b *backend) open(ctx context.Context, o agent.Opening) error {
+	servers := b.servers(ctx, o)
+	if o.Resume != "" {
+		err := b.resume(ctx, o, servers)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		b.cfg.Logger.InfoContext(ctx, "agent does not resume its conversation, sending it a transcript", "provider", b.cfg.Name, "agent", o.Spec.Agent, "error", err)
+		o.Session.Anew()
+	}
+	if o.Spec.System != "" {
+		b.intro = "<instructions>\n" + o.Spec.System + "\n</instructions>\n\n"
+	}
+	return b.begins(ctx, "session/new", map[string]any{"cwd": o.Dir, "mcpServers": servers})
+}
+
+// resume continues the agent's own conversation, or a copy of it.
+func (b *backend) resume(ctx context.Context, o agent.Opening, servers []any) error {
+	params := map[string]any{"sessionId": o.Resume, "cwd": o.Dir, "mcpServers": servers}
+	switch {
+	case o.Fork && b.able.Capabilities.Session.Fork != nil:
+		return b.begins(ctx, "session/fork", params)
+	case o.Fork:
+		return errors.New("the agent does not fork conversations")
+	case !b.able.Capabilities.Load:
+		return errors.New("the agent does not load conversations")
+	}
+	if err := b.conn.Call(ctx, "session/load", params, nil); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.id, b.resumed = o.Resume, true
+	return nil
+}
+
+// begins calls a method that returns the id of a conversation.
+func (b *backend) begins(ctx context.Context, method string, params map[string]any) error {
+	var r struct {
+		ID string `json:"sessionId"`
+	}
+	if err := b.conn.Call(ctx, method, params, &r); err != nil {
+		if e, ok := errors.AsType[*jsonrpc.Error](err); ok && e.Code == codeAuth {
+			return fmt.Errorf("the agent wants a login (%s): give it a key as a variable, or sign in with the program and HOME=%s: %w", b.methods(), b.cfg.Home, err)
+		}
+		return err
+	}
+	if r.ID == "" {
+		return fmt.Errorf("%s returned no id", method)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.id = r.ID
+	return nil
+}
+
+// methods returns the names of the agent's ways to sign in.
+func (b *backend) methods() string {
+	var names []string
+	for _, m := range b.able.Auth {
+		names = append(names, m.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// servers returns the MCP server with the hub's tools, if there are any.
+func (b *backend) servers(ctx context.Context, o agent.Opening) []any {
+	switch {
+	case len(b.tools) == 0 || o.Spec.MCP == nil:
+		return []any{}
+	case !b.able.Capabilities.MCP.HTTP:
+		b.cfg.Logger.WarnContext(ctx, "agent has no MCP over HTTP, so it has no tools of the desktop", "provider", b.cfg.Name)
+		return []any{}
+	}
+	e := o.Spec.MCP(b.callHub)
+	return []any{map[string]any{
+		"type": "http", "name": serverName, "url": e.URL,
+		"headers": []any{map[string]any{"name": "Authorization", "value": "Bearer " + e.Token}},
+	}}
+}

@@ -1,0 +1,89 @@
+package tools
+
+import (
+	"encoding/json"
+	"sync"
+
+	"github.com/everdesk/everdesk/policies"
+	"github.com/everdesk/everdesk/providers"
+)
+
+// annotation describes a tool to programs outside the hub and to the people who use them. Models of
+// the hub read the description only.
+type annotation struct {
+	title string
+	hints providers.ToolHints
+	// output, unless nil, returns the form of the result, which is JSON then.
+	output func() *providers.ToolOutput
+}
+
+// Hints of tools. All tools act on the desktop and the storage of the hub, except those that reach
+// programs and pages elsewhere.
+var (
+	reads    = providers.ToolHints{ReadOnly: true, Idempotent: true}
+	adds     = providers.ToolHints{}
+	sets     = providers.ToolHints{Idempotent: true}
+	replaces = providers.ToolHints{Destructive: true, Idempotent: true}
+	changes  = providers.ToolHints{Destructive: true}
+	reaches  = providers.ToolHints{Destructive: true, OpenWorld: true}
+)
+
+// annotations returns the annotation of every tool, by its name.
+func annotations() map[string]annotation {
+	return map[string]annotation{
+		"window:create":               {title: "Open a window", hints: providers.ToolHints{Destructive: true, Idempotent: true, OpenWorld: true}},
+		"window:create_component":     {title: "Open a window with components", hints: replaces},
+		"window:update":               {title: "Change a window", hints: changes},
+		"window:update_component":     {title: "Replace the components of a window", hints: replaces},
+		"window:close":                {title: "Close a window", hints: replaces},
+		"window:lock":                 {title: "Lock a window", hints: sets},
+		"window:unlock":               {title: "Unlock a window", hints: sets},
+		"window:list":                 {title: "List windows", hints: reads, output: listOutput[windowLine]("windows")},
+		"window:view":                 {title: "Read a window", hints: reads},
+		"window:show_notification":    {title: "Show a notification", hints: adds},
+		"window:dismiss_notification": {title: "Remove a notification", hints: replaces},
+		"window:show_toast":           {title: "Show a toast", hints: adds},
+		"window:dismiss_toast":        {title: "Remove a toast", hints: replaces},
+		"window:app_query":            {title: "Query an app", hints: providers.ToolHints{ReadOnly: true, Idempotent: true, OpenWorld: true}},
+		"window:app_command":          {title: "Command an app", hints: reaches},
+		"storage:read":                {title: "Read a file", hints: reads},
+		"storage:list":                {title: "List files", hints: reads, output: listOutput[fileLine]("files")},
+		"storage:write":               {title: "Write a file", hints: replaces},
+		"storage:delete":              {title: "Delete a file", hints: replaces},
+		"user:ask":                    {title: "Ask the user to choose", hints: adds},
+		"user:request":                {title: "Ask the user for a text", hints: adds},
+		"system:get_info":             {title: "Describe the desktop", hints: reads, output: objectOutput[info]()},
+		"system:skill":                {title: "Read a guide", hints: reads},
+		"system:memorize":             {title: "Remember a fact about the user", hints: adds},
+		"system:list_memories":        {title: "List what is remembered about the user", hints: reads, output: listOutput[memoryItem]("memories")},
+		"system:forget":               {title: "Forget a fact about the user", hints: replaces},
+		"system:set_config":           {title: "Add a hook or change settings", hints: changes},
+		"system:get_config":           {title: "Show hooks, settings and permissions", hints: reads, output: objectOutput[configResult]()},
+		"system:remove_config":        {title: "Remove a hook or a permission", hints: replaces},
+		"system:reload_cached":        {title: "Do something again", hints: changes},
+		"system:list_reload_options":  {title: "List what can be done again", hints: reads, output: listOutput[policies.ReloadOption]("options")},
+		"task:run":                    {title: "Delegate a task to an agent", hints: reaches, output: objectOutput[TaskResult]()},
+		"plan:progress":               {title: "Report progress", hints: sets},
+		"plan:input":                  {title: "Ask for a value", hints: adds},
+	}
+}
+
+// objectOutput returns the form of a result that is an object.
+func objectOutput[T any]() func() *providers.ToolOutput {
+	return sync.OnceValue(func() *providers.ToolOutput { return &providers.ToolOutput{Schema: schemaOf[T]().text} })
+}
+
+// listOutput returns the form of a result that is a list. Programs get it as the field key of an
+// object.
+func listOutput[T any](key string) func() *providers.ToolOutput {
+	return sync.OnceValue(func() *providers.ToolOutput {
+		schema, err := json.Marshal(map[string]any{
+			"type": "object", "required": []string{key},
+			"properties": map[string]any{key: map[string]any{"type": "array", "items": schemaOf[T]().text}},
+		})
+		if err != nil {
+			panic("tools: schema of a list: " + err.Error()) // never happens: these are maps and strings
+		}
+		return &providers.ToolOutput{Schema: schema, Key: key}
+	})
+}

@@ -1,0 +1,44 @@
+// The origin, the title and the message of a question.
+
+import { type AgentID, type DesktopState, firstMonitor, type MonitorID } from "../../../core/src/index.js";
+import type { asks as texts } from "../texts/parts.js";
+import { escapeInvisible } from "./invisible.js";
+import type { Ask } from "./order.js";
+
+export interface Origin {
+  agent: AgentID;
+  monitor: MonitorID;
+}
+
+/** The agent that asks, and the monitor on which it works. */
+export function originOf(ask: Exclude<Ask, { kind: "plan" }>, desktop: Pick<DesktopState, "agents">): Origin {
+  const { agentId = "", monitorId = "" } = ask.request;
+  const agent = desktop.agents.get(agentId);
+  const monitor = monitorId || agent?.monitorId || firstMonitor;
+  return { agent: agentId, monitor };
+}
+
+/** The title that the hub gives every permission request for a tool of a provider. */
+const defaultPermissionTitle = "May the agent do this?";
+
+/** The title of a question. The page translates the titles that the hub writes itself. */
+export function titleOf({ request }: Pick<Ask, "request">, t: Pick<(typeof texts)["en"], "permission" | "review" | "mayRun">): string {
+  if ("title" in request) return request.title === defaultPermissionTitle ? t.permission : escapeInvisible(request.title);
+  switch (request.type) {
+    case "hitl_plan_review":
+      return t.review;
+    case "hitl_approval_request":
+      return t.mayRun(escapeInvisible(request.todo.task));
+    default:
+      return escapeInvisible(request.question);
+  }
+}
+
+/** The message that the hub gives every plan review. */
+const defaultReviewMessage = "Please look at the plan.";
+
+/** The message of a question besides its title; empty for the message that the hub gives every plan review. */
+export function messageOf({ request }: Pick<Ask, "request">): string {
+  const message = "message" in request ? request.message : "reason" in request ? request.reason : "";
+  return message === defaultReviewMessage ? "" : escapeInvisible(message);
+}

@@ -1,0 +1,159 @@
+import { type ReactNode, useId, useState } from "react";
+import { useTexts } from "../i18n/use.js";
+import { useCommands, useShell } from "../shell/context.js";
+import { alone as texts } from "../texts/parts.js";
+import { Button } from "../ui/button.js";
+import { Modal } from "../ui/modal.js";
+import { CommandTester } from "./command-tester.js";
+import { type Draft, draftOf, type Flag, rulesOf } from "./rules.js";
+
+/** What the agents of this session may do without asking. */
+export function AlonePanel(): ReactNode {
+  const t = useTexts(texts);
+  const commands = useCommands();
+  const saved = useShell((s) => s.desktop.autoApproval);
+  const [base, setBase] = useState(saved);
+  const [draft, setDraft] = useState(() => draftOf(saved));
+  const close = (): void => commands.openPanel("");
+  const change = (part: Partial<Draft>): void => setDraft((d) => ({ ...d, ...part }));
+  const reload = (): void => {
+    setBase(saved);
+    setDraft(draftOf(saved));
+  };
+  const save = (): void => {
+    if (commands.send("SET_AUTO_APPROVAL", { rules: rulesOf(draft) }) === undefined) return commands.notify(t.full, "error");
+    close();
+  };
+  return (
+    <Modal title={t.title} closeLabel={t.close} onClose={close} shape="wide">
+      <p className="sessions-lead">{t.lead}</p>
+      {saved !== base && (
+        <p className="sessions-elsewhere" role="status">
+          {t.elsewhere} <Button onClick={reload}>{t.reload}</Button>
+        </p>
+      )}
+      <form
+        className="sessions-alone"
+        onSubmit={(e) => {
+          e.preventDefault();
+          save();
+        }}
+      >
+        <Check label={t.enabled} hint={t.enabledHint} on={draft.flags.autoApprovalEnabled} onChange={(on) => change({ flags: { ...draft.flags, autoApprovalEnabled: on } })} />
+        <fieldset disabled={!draft.flags.autoApprovalEnabled}>
+          <legend className="hidden-text">{t.title}</legend>
+          <Kinds draft={draft} onChange={change} />
+          <Prefixes draft={draft} onChange={change} />
+          <Limits draft={draft} onChange={change} />
+        </fieldset>
+        <CommandTester rules={rulesOf(draft)} />
+        <div className="sessions-actions">
+          <Button onClick={close}>{t.cancel}</Button>
+          <Button kind="primary" type="submit">
+            {t.save}
+          </Button>
+        </div>
+      </form>
+    </Modal>
+  );
+}
+
+interface PartProps {
+  draft: Draft;
+  onChange: (part: Partial<Draft>) => void;
+}
+
+/** The kinds of tools, each with the wider permissions that depend on it. */
+function Kinds({ draft, onChange }: PartProps): ReactNode {
+  const t = useTexts(texts);
+  const kinds: [Flag, string, [Flag, string][]][] = [
+    ["alwaysAllowReadOnly", t.read, [["alwaysAllowReadOnlyOutsideWorkspace", t.outside]]],
+    [
+      "alwaysAllowWrite",
+      t.write,
+      [
+        ["alwaysAllowWriteOutsideWorkspace", t.outside],
+        ["alwaysAllowWriteProtected", t.protected],
+      ],
+    ],
+    ["alwaysAllowExecute", t.execute, []],
+    ["alwaysAllowMcp", t.mcp, []],
+    ["alwaysAllowSubtasks", t.subtasks, []],
+    ["alwaysAllowModeSwitch", t.modes, []],
+  ];
+  const set = (flag: Flag) => (on: boolean) => onChange({ flags: { ...draft.flags, [flag]: on } });
+  return (
+    <section className="sessions-set" aria-label={t.kinds}>
+      <h3>{t.kinds}</h3>
+      {kinds.map(([flag, label, wider]) => (
+        <div key={flag}>
+          <Check label={label} on={draft.flags[flag]} onChange={set(flag)} />
+          {wider.map(([id, name]) => (
+            <div key={id} className="sessions-wider">
+              <Check label={name} on={draft.flags[id]} disabled={!draft.flags[flag]} onChange={set(id)} />
+            </div>
+          ))}
+        </div>
+      ))}
+    </section>
+  );
+}
+
+interface CheckProps {
+  label: string;
+  hint?: string;
+  on: boolean;
+  disabled?: boolean;
+  onChange: (on: boolean) => void;
+}
+
+function Check({ label, hint, on, disabled = false, onChange }: CheckProps): ReactNode {
+  const id = useId();
+  return (
+    <div className="sessions-check">
+      <input id={id} type="checkbox" checked={on} disabled={disabled} aria-describedby={hint === undefined ? undefined : `${id}-hint`} onChange={(e) => onChange(e.target.checked)} />
+      <label htmlFor={id}>{label}</label>
+      {hint !== undefined && <p id={`${id}-hint`}>{hint}</p>}
+    </div>
+  );
+}
+
+/** The beginnings of commands, one per line. */
+function Prefixes({ draft, onChange }: PartProps): ReactNode {
+  const t = useTexts(texts);
+  const lists: [keyof Pick<Draft, "allowed" | "denied" | "tools">, string, string, boolean][] = [
+    ["allowed", t.allowed, t.allowedHint, draft.flags.alwaysAllowExecute],
+    ["denied", t.denied, t.deniedHint, draft.flags.alwaysAllowExecute],
+    ["tools", t.tools, t.toolsHint, draft.flags.alwaysAllowMcp],
+  ];
+  return (
+    <section className="sessions-set sessions-lists" aria-label={t.commands}>
+      {lists.map(([id, label, hint, used]) => (
+        <label key={id} hidden={!used}>
+          {label}
+          <textarea rows={4} spellCheck={false} value={draft[id]} onChange={(e) => onChange({ [id]: e.target.value })} />
+          <small>{hint}</small>
+        </label>
+      ))}
+    </section>
+  );
+}
+
+function Limits({ draft, onChange }: PartProps): ReactNode {
+  const t = useTexts(texts);
+  return (
+    <section className="sessions-set sessions-lists" aria-label={t.limits}>
+      <label>
+        {t.requests}
+        <input type="number" min={0} step={1} value={draft.requests} onChange={(e) => onChange({ requests: e.target.value })} />
+        <small>{t.requestsHint}</small>
+      </label>
+      <label>
+        {t.cost}
+        <input type="number" min={0} step="any" value={draft.cost} onChange={(e) => onChange({ cost: e.target.value })} />
+        <small>{t.costHint}</small>
+      </label>
+    </section>
+  );
+}
+
