@@ -142,8 +142,11 @@ func (p port) Proceed(ctx context.Context, c tools.Caller, call providers.ToolCa
 	}
 	var v tools.Verdict
 	within := false
-	if err := p.runInStep(ctx, func() { v, _, within = decide() }); err != nil || within {
-		return v, err
+	if err := p.runInStep(ctx, func() { v, _, within = decide() }); err != nil {
+		return tools.Verdict{}, err // the step may still run and write v
+	}
+	if within {
+		return v, nil
 	}
 	q := wire.DialogConfirm{ID: wire.DialogID(tools.QuestionID(c, call, "limit"))}
 	return p.confirm(ctx, c, q, call, limitQuestionTimeout, decide)

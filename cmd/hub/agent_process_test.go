@@ -50,14 +50,16 @@ func agentPIDs(t *testing.T, home string) (all []int) {
 	return all
 }
 
-// isRunning reports whether a process runs; one that has ended and was not waited for does not.
+// isRunning reports whether a process runs; one that has ended and was not waited for does not. Of a
+// killed process the first thread may have ended while others still keep its pipes open.
 func isRunning(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return false
 	}
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	return len(fields) > 0 && fields[0][0] != 'Z'
+	threads, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")
+	return err == nil && len(fields) > 0 && (fields[0][0] != 'Z' || len(threads) > 1)
 }
 
 // untilNoAgents waits until no agent of a home runs.
