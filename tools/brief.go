@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -12,6 +13,8 @@ import (
 	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/settings"
+	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -86,7 +89,7 @@ const (
 
 // Brief returns the briefing of the caller's agent.
 func (e *Executor) Brief(ctx context.Context, c Caller) (Briefing, error) {
-	settings, _, err := load[map[string]json.RawMessage](ctx, e, settingsCollection, c.User)
+	values, err := e.settingsOf(ctx, c.User)
 	if err != nil {
 		return Briefing{}, fmt.Errorf("brief an agent: %w", err)
 	}
@@ -112,7 +115,7 @@ func (e *Executor) Brief(ctx context.Context, c Caller) (Briefing, error) {
 	if !isLanguage(viewer.Language) {
 		viewer.Language = ""
 	}
-	line("language of the user", cmp.Or(languageOf(settings), viewer.Language))
+	line("language of the user", cmp.Or(languageOf(values), viewer.Language))
 	zone, err := time.LoadLocation(viewer.TimeZone)
 	if err != nil || viewer.TimeZone == "Local" { // which would be that of the hub
 		zone, viewer.TimeZone = time.UTC, ""
@@ -177,12 +180,38 @@ func (e *Executor) deniedTools(c Caller) string {
 }
 
 // languageOf returns the language in the user's settings, or "" if it is missing or invalid.
-func languageOf(settings map[string]json.RawMessage) string {
+func languageOf(values map[string]json.RawMessage) string {
 	var s string
-	if json.Unmarshal(settings["language"], &s) != nil || !isLanguage(s) {
+	if json.Unmarshal(values[languageSetting], &s) != nil || !isLanguage(s) {
 		return ""
 	}
 	return s
+}
+
+// languageSetting is the name of the setting with the language of the user.
+const languageSetting = "language"
+
+// settingsOf returns the effective values of a user's settings, without those that are the default. Values
+// that are corrupt are logged and count as absent, because they must not stop an agent.
+func (e *Executor) settingsOf(ctx context.Context, user string) (map[string]json.RawMessage, error) {
+	if e.cfg.Settings == nil {
+		return nil, nil //nolint:nilnil // there are no settings
+	}
+	all, err := e.cfg.Settings.Read(ctx, settings.Subject{User: user})
+	if errors.Is(err, store.ErrCorrupt) {
+		e.cfg.Logger.ErrorContext(ctx, "settings are unreadable and taken for empty", "user", user, "error", err)
+		return nil, nil //nolint:nilnil // as if there were none
+	}
+	if err != nil {
+		return nil, err
+	}
+	values := map[string]json.RawMessage{}
+	for _, one := range all {
+		if one.Source != settings.FromDefault {
+			values[one.Setting.Name] = one.Value
+		}
+	}
+	return values, nil
 }
 
 // isLanguage reports whether a text looks like a BCP 47 tag: parts of at most 8 letters or

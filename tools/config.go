@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/settings"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -104,8 +105,7 @@ func setConfig(ctx context.Context, u *use, in setConfigInput) providers.ToolRes
 	})
 }
 
-// setSettings changes the given settings and leaves all others as they are, including unknown
-// ones.
+// setSettings changes the given settings of the user.
 func (u *use) setSettings(ctx context.Context, in setConfigInput) (providers.ToolResult, error) {
 	if in.Language == "" && in.OnboardingCompleted == nil {
 		return providers.ToolResult{}, errors.New("language: either it or onboardingCompleted must be there")
@@ -113,22 +113,32 @@ func (u *use) setSettings(ctx context.Context, in setConfigInput) (providers.Too
 	if in.Language != "" && !isLanguage(in.Language) {
 		return providers.ToolResult{}, fmt.Errorf("language: %q is no BCP 47 tag, such as en or pt-BR", in.Language)
 	}
-	err := edit(ctx, u.Executor, settingsCollection, u.User, func(s *map[string]json.RawMessage) error {
-		if *s == nil {
-			*s = map[string]json.RawMessage{"language": quoted("en"), "onboardingCompleted": json.RawMessage("true")}
-		}
-		if in.Language != "" {
-			(*s)["language"] = quoted(in.Language)
-		}
-		if in.OnboardingCompleted != nil {
-			(*s)["onboardingCompleted"] = json.RawMessage(strconv.FormatBool(*in.OnboardingCompleted))
-		}
-		return nil
-	})
+	if u.User == "" || u.cfg.Settings == nil { // without a user it would be the settings of all users
+		return providers.ToolResult{}, errors.New("the session belongs to no user, so there are no settings to change")
+	}
+	var changes []settings.Change
+	if in.Language != "" {
+		changes = append(changes, settings.Change{Name: languageSetting, Value: quoted(in.Language)})
+	}
+	if in.OnboardingCompleted != nil {
+		changes = append(changes, settings.Change{Name: "onboardingCompleted", Value: json.RawMessage(strconv.FormatBool(*in.OnboardingCompleted))})
+	}
+	out, err := u.cfg.Settings.Change(ctx, settings.Subject{User: u.User}, settings.ByUser, changes)
 	if err != nil {
 		return providers.ToolResult{}, err
 	}
-	return text("Changed the settings."), nil
+	if len(out.Refused) == 0 {
+		return text("Changed the settings."), nil
+	}
+	var refused []error
+	for _, r := range out.Refused {
+		changes = slices.DeleteFunc(changes, func(c settings.Change) bool { return c.Name == r.Name })
+		refused = append(refused, r)
+	}
+	if len(changes) > 0 {
+		refused = append(refused, fmt.Errorf("%s was changed", changes[0].Name))
+	}
+	return providers.ToolResult{}, errors.Join(refused...)
 }
 
 type getConfigInput struct {
@@ -153,7 +163,7 @@ func getConfig(ctx context.Context, u *use, in getConfigInput) providers.ToolRes
 			out.Permissions, _, errs[1] = load[permissions](ctx, u.Executor, permissionCollection, u.User)
 		}
 		if in.Section != sectionHooks {
-			out.Settings, _, errs[2] = load[map[string]json.RawMessage](ctx, u.Executor, settingsCollection, u.User)
+			out.Settings, errs[2] = u.settingsOf(ctx, u.User)
 		}
 		if err := errors.Join(errs[:]...); err != nil {
 			return providers.ToolResult{}, err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/everdesk/everdesk/settings"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
@@ -355,13 +356,16 @@ func TestSettings(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
 	b.must("system_set_config", `{"section":"settings","language":"ko"}`)
-	if got := b.must("system_get_config", `{"section":"settings"}`); got != `{"settings":{"language":"ko","onboardingCompleted":true}}` {
-		t.Errorf("settings %s, want Korean, with the onboarding completed", got)
+	if got := b.must("system_get_config", `{"section":"settings"}`); got != `{"settings":{"language":"ko"}}` {
+		t.Errorf("settings %s, want Korean and nothing else", got)
 	}
 	b.put("settings", `{"language":"ko","onboardingCompleted":true,"theme":"dark"}`)
 	b.must("system_set_config", `{"section":"settings","onboardingCompleted":false}`)
-	if got := b.must("system_get_config", `{"section":"settings"}`); got != `{"settings":{"language":"ko","onboardingCompleted":false,"theme":"dark"}}` {
+	if got := b.must("system_get_config", `{"section":"settings"}`); got != `{"settings":{"language":"ko","onboardingCompleted":false}}` {
 		t.Errorf("settings %s, want only onboardingCompleted changed", got)
+	}
+	if d, err := b.docs.Get(t.Context(), "settings", "ann"); err != nil || !strings.Contains(string(d.Data), `"theme":"dark"`) {
+		t.Errorf("the document is %s, %v; want it with the setting that is not known", d.Data, err)
 	}
 	if len(b.desk.confirms) != 0 {
 		t.Errorf("the user was asked %d times about settings, want 0", len(b.desk.confirms))
@@ -376,6 +380,60 @@ func TestSettings(t *testing.T) {
 		t.Errorf("system prompt is %s, error %v, want it without the invalid language", brief.Whole(), err)
 	}
 	b.must("system_set_config", `{"section":"settings","language":"zh-Hant-TW"}`)
+}
+
+// An agent cannot change what the operator has pinned, and the rest of its call counts.
+func TestPinnedSettingsStay(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	values := b.useSettings(settings.Pin{Name: "language", Value: json.RawMessage(`"ko"`), Where: "file pins.yaml"})
+	r := b.call("system_set_config", `{"section":"settings","language":"en","onboardingCompleted":false}`)
+	if !r.IsError || !strings.Contains(r.Text, "language: the operator has set it: file pins.yaml") || !strings.Contains(r.Text, "onboardingCompleted") {
+		t.Errorf("the result is %+v, want an error about the pinned language, and that onboardingCompleted was changed", r)
+	}
+	now, err := values.Read(t.Context(), settings.Subject{User: "ann"})
+	if err != nil || now.Text("language") != "ko" || now.Bool("onboardingCompleted") {
+		t.Errorf("the language is %s, onboardingCompleted is %v, %v; want ko, false", now.Text("language"), now.Bool("onboardingCompleted"), err)
+	}
+	if d, err := b.docs.Get(t.Context(), "settings", "ann"); err != nil || strings.Contains(string(d.Data), "language") {
+		t.Errorf("the document is %s, %v; want it without a language", d.Data, err)
+	}
+	if brief, err := b.exec.Brief(t.Context(), b.caller()); err != nil || !strings.Contains(brief.Whole(), "\nlanguage of the user: ko\n") {
+		t.Errorf("the system prompt is %s, %v; want the pinned language in it", brief.Whole(), err)
+	}
+	if got := b.must("system_get_config", `{"section":"settings"}`); got != `{"settings":{"language":"ko","onboardingCompleted":false}}` {
+		t.Errorf("settings %s, want the pinned language and onboardingCompleted", got)
+	}
+	c := b.caller()
+	c.User = ""
+	if r := b.callAs(c, "system_set_config", `{"section":"settings","onboardingCompleted":true}`); !r.IsError {
+		t.Errorf("without a user the result is %+v, want an error", r)
+	}
+	if hub, err := values.Read(t.Context(), settings.Subject{}); err != nil || len(hub) == 0 || hub[1].Source != settings.FromDefault {
+		t.Errorf("the values of the hub are %+v, %v; want defaults", hub, err)
+	}
+}
+
+// A change by an agent reaches the watchers of settings, which notify tabs.
+func TestChangesOfAgentsArePublished(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	values := b.useSettings()
+	ctx, stop := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer stop()
+	changed := make(chan settings.Changed, 10)
+	wg.Go(func() { values.Watch(ctx, func(c settings.Changed) { changed <- c }) })
+	b.must("system_set_config", `{"section":"settings","language":"ko"}`)
+	select {
+	case c := <-changed:
+		if c.User != "ann" || len(c.Names) != 1 || c.Names[0] != "language" {
+			t.Errorf("the notice is %+v, want the language of ann", c)
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("no notice came, want one of the language")
+	}
 }
 
 func TestMemory(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/files"
+	"github.com/everdesk/everdesk/settings"
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/store/filestore"
@@ -251,8 +252,20 @@ func setUp(t *testing.T) *bench {
 			t.Error(err)
 		}
 	})
-	b.exec = tools.New(tools.Config{Files: b.fileStore, Documents: b.docs, Version: "1.2.3", Logger: logger})
+	b.useSettings()
 	return b
+}
+
+// useSettings replaces the executor by one whose operator has pinned settings.
+func (b *bench) useSettings(pins ...settings.Pin) *settings.Store {
+	b.t.Helper()
+	logger := newLogger(b.log)
+	values, err := settings.New(b.docs, settings.Config{Catalogue: settings.Catalogue(), Pins: pins, Logger: logger})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.exec = tools.New(tools.Config{Files: b.fileStore, Documents: b.docs, Settings: values, Version: "1.2.3", Logger: logger})
+	return values
 }
 
 // caller is the main agent of monitor-0.

@@ -14,7 +14,6 @@ const (
 	permissionCollection = "permissions"
 	hookCollection       = "hooks"
 	memoryCollection     = "memory"
-	settingsCollection   = "settings"
 )
 
 // editTries bounds the attempts to change a document that is changed concurrently.

@@ -19,6 +19,7 @@ import (
 	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/settings"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -31,7 +32,13 @@ type Files interface {
 	Remove(session wire.SessionID, name string) error
 }
 
-// Documents stores memory, hooks, permissions and settings of users. It is a part of a store.
+// Settings reads and changes settings; [settings.Store] implements it.
+type Settings interface {
+	Read(ctx context.Context, of settings.Subject) (settings.Values, error)
+	Change(ctx context.Context, of settings.Subject, by settings.Changer, changes []settings.Change) (settings.Outcome, error)
+}
+
+// Documents stores memory, hooks and permissions of users. It is a part of a store.
 type Documents interface {
 	Get(ctx context.Context, collection, name string) (store.Document, error)
 	Put(ctx context.Context, d store.Document) (version uint64, err error)
@@ -41,6 +48,8 @@ type Documents interface {
 type Config struct {
 	Files     Files
 	Documents Documents
+	// Settings are the settings of users; nil means that there are none.
+	Settings Settings
 	// Version is the hub's version.
 	Version string
 	Logger  *slog.Logger

@@ -53,7 +53,7 @@ var rules = map[string]rule{
 	"history":  {uses: "policies providers store wire internal/truncation"},
 	"approval": {uses: "wire"},
 
-	"tools":           {uses: "desktop files policies providers store wire", tests: "store/filestore"},
+	"tools":           {uses: "desktop files policies providers settings store wire", tests: "store/filestore"},
 	"tools/mcpserver": {uses: "providers tools wire", tests: "desktop files store/filestore"},
 	"agentpool":       {uses: "profiles providers store tools wire", tests: "contextpool providers/demo store/filestore store/redisstore internal/redistest"},
 	"workflow":        {uses: "policies providers store wire internal/truncation", tests: "desktop"},
