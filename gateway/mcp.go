@@ -24,7 +24,7 @@ var errStopping = errors.New("the hub stops")
 // The endpoint bounds the rest. When the hub stops, running calls are interrupted.
 func (s *Server) serveMCP(c echo.Context) error {
 	_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Time{}) // an error means a transport without deadlines
-	s.streams.WatchRevocations()                                               // before the endpoint checks the token
+	s.streams.WatchNotices()                                                   // before the endpoint checks the token
 	ctx, cancel := context.WithCancelCause(c.Request().Context())
 	defer cancel(nil)
 	defer context.AfterFunc(s.streams.Stopping(), func() { cancel(errStopping) })()

@@ -149,6 +149,9 @@ type Deps struct {
 	Files   *files.Store
 	// Settings are the settings of users and of the hub; nil means none.
 	Settings *settings.Store
+	// OnSettingsChanged, unless nil, is called for each change of settings, secrets and profiles, on
+	// whichever replica it was made. See [Server.WatchNotices].
+	OnSettingsChanged func(settings.Changed)
 	// Secrets are the secrets of users and of the hub; nil means none.
 	Secrets *secrets.Store
 	// Profiles are the model profiles of users; nil means none.
@@ -236,6 +239,7 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 	}, ws.Deps{
 		Log: log, Hub: d.Hub, Auth: d.Auth, Limits: d.Limiter, Store: d.Store.Events, Authenticator: s.authenticator, Sessions: sessions,
 		Members: d.Membership, Observer: observer, Refused: &s.refused, Trace: trace, Settings: d.Settings, OnKeyRevoked: s.revokeMCP,
+		OnSettingsChanged: d.OnSettingsChanged,
 	})
 	budget := httpio.NewBudget()
 	s.actions = admin.NewActions(log, d.Audit, d.Membership)
@@ -362,6 +366,10 @@ func (s *Server) Drain() {
 
 // Undrain reverts [Server.Drain].
 func (s *Server) Undrain() { s.streams.Undrain() }
+
+// WatchNotices makes sure that OnSettingsChanged of [Deps] is called from now on, also while there are no
+// connections.
+func (s *Server) WatchNotices() { s.streams.WatchNotices() }
 
 // DisconnectReleased disconnects clients whose session this hub no longer runs, until ctx ends. A
 // session that was handed over gets an owner as soon as a client opens it on another replica, so

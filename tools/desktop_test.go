@@ -13,9 +13,9 @@ import (
 
 	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/files"
-	"github.com/everdesk/everdesk/settings"
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/settings"
 	"github.com/everdesk/everdesk/store/filestore"
 	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"

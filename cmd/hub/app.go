@@ -129,7 +129,7 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 	h.adminView = adminview.New(adminview.Config{Replica: p.replica, Sample: p.metrics.Sample, Logger: p.log}, h.hub, h.members, store.documents, store.sessions)
 	deps := gateway.Deps{
 		Store: gateway.Store{Readiness: store.readiness, Events: store.sessions, Documents: store.documents},
-		Hub:   h.hub, Auth: h.authority, Limiter: ratelimit.New(cfg.rateLimits(p), store.rates), Files: h.files, Settings: values, Secrets: secretStore, Profiles: modelProfiles, Backends: &modelProbe{h.opener, secretStore},
+		Hub:   h.hub, Auth: h.authority, Limiter: ratelimit.New(cfg.rateLimits(p), store.rates), Files: h.files, Settings: values, OnSettingsChanged: h.onSettingsChanged(values), Secrets: secretStore, Profiles: modelProfiles, Backends: &modelProbe{h.opener, secretStore},
 		MCP: h.mcp, ToolProfiles: append(tools.Profiles(), tools.ProfileAll, tools.ProfileMain), Providers: h.backends.Names(), Provider: h.backends.Default().Name(),
 		Desktop: web.Desktop(), Apps: web.Apps(), Admin: web.Admin(), AdminView: h.adminView, Metrics: p.metrics.Handler(),
 		Membership: h.members, Audit: audit.New(store.documents, p.log), Agents: h.limiter, AgentLimit: h.limiter.Limits().Agents,
@@ -148,6 +148,20 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 func (h *App) settingsChanged(ctx context.Context, values *settings.Store, user string, names ...string) {
 	h.models.Invalidate(user)
 	values.Publish(ctx, settings.Subject{User: user}, names)
+}
+
+// onSettingsChanged drops what is cached of a user whose secrets or profiles have changed, perhaps on
+// another replica.
+func (h *App) onSettingsChanged(values *settings.Store) func(settings.Changed) {
+	plain := map[string]bool{} // settings that have no effect on models
+	for _, s := range values.Catalogue() {
+		plain[s.Name] = !s.Secret
+	}
+	return func(c settings.Changed) {
+		if c.Scope == settings.ScopeUser && slices.ContainsFunc(c.Names, func(name string) bool { return !plain[name] }) {
+			h.models.Invalidate(c.User)
+		}
+	}
 }
 
 func (h *App) runnerConfig(cfg config, p process, executor *tools.Executor) agentpool.Config {
@@ -201,6 +215,7 @@ func (h *App) sessionConfig(cfg config, p process, documents session.Documents) 
 	c.Plan = cfg.agents.plan
 	c.Plan.Tools, c.Plan.Dangerous = tools.Profiles(), []string{tools.ProfileCode}
 	c.NewRunner = func(ctx context.Context, e agentpool.SessionRef) session.Runner {
+		h.server.WatchNotices() // from now on it may cache profiles and keep sessions with a key open
 		r := h.runner.Session(ctx, e)
 		return session.Runner{Runs: r, Providers: r, Close: r.Close}
 	}

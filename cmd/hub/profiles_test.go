@@ -1,15 +1,20 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/everdesk/everdesk/client"
 	"github.com/everdesk/everdesk/cmd/hub/internal/command"
+	"github.com/everdesk/everdesk/internal/redistest"
 	"github.com/everdesk/everdesk/profiles"
 	"github.com/everdesk/everdesk/providers/demo"
 	"github.com/everdesk/everdesk/providers/fakemodel"
@@ -149,5 +154,60 @@ func TestSessionsUseModelProfiles(t *testing.T) {
 	say("/say five")
 	if n := len(model.Requests()); n != 4 {
 		t.Errorf("the model server got %d requests, want no fifth one for a deleted profile", n)
+	}
+}
+
+// A key that is changed on one replica counts on the others at once, also for an agent whose session with
+// the old key is open and idle.
+func TestReplicasNoticeChangedKeys(t *testing.T) {
+	t.Parallel()
+	model := fakemodel.New()
+	url, err := model.Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(model.Close)
+	folder, redis := t.TempDir(), redistest.Standalone(t)
+	keys := filepath.Join(folder, "keys")
+	if err := os.WriteFile(keys, []byte("MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	start := func() hubRun {
+		return startHub(t, "--store", redis.URL(), "--auth", "none", "--secret-key-file", keys, "--provider-hosts", "127.0.0.1", "--rate-limits", "off")
+	}
+	h, other := start(), start()
+	ada, there := visitor{t, h.url, http.Header{}}, visitor{t, other.url, http.Header{}}
+	ada.do(http.MethodPut, "/api/secrets/mine", `{"value":"sk-1"}`, http.StatusNoContent, nil)
+	ada.do(http.MethodPut, "/api/model-profiles/opus", `{"name":"Opus","backend":"anthropic","model":"opus-1","baseUrl":"`+url+`","secret":"mine"}`, http.StatusOK, nil)
+	var made struct {
+		SessionID wire.SessionID `json:"sessionId"`
+	}
+	ada.do(http.MethodPost, "/api/sessions", `{}`, http.StatusCreated, &made)
+	say := func(text string, before ...wire.ClientPayload) string {
+		watch(t, client.Config{URL: h.url, Session: made.SessionID}, text, before...)
+		return lastRequest(t, model).key
+	}
+	if got := say("/say one", wire.SetProvider{Provider: "opus"}); got != "sk-1" {
+		t.Fatalf("the model server got the key %q, want sk-1", got)
+	}
+	noticed := make(chan struct{}, 10)
+	c, err := client.New(client.Config{URL: h.url, Session: made.SessionID, OnEvent: func(_ context.Context, e client.Event) {
+		if changed, ok := e.Data.(wire.SettingsChanged); ok && slices.Contains(changed.Names, "marker") {
+			noticed <- struct{}{}
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- c.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-done })
+	<-c.Ready()
+	there.do(http.MethodPut, "/api/secrets/mine", `{"value":"sk-2"}`, http.StatusNoContent, nil)
+	there.do(http.MethodPut, "/api/secrets/marker", `{"value":"x"}`, http.StatusNoContent, nil)
+	<-noticed // tabs get the notice of the second change after the hub has got both
+	if got := say("/say two"); got != "sk-2" {
+		t.Errorf("after the change on another replica the model server got the key %q, want sk-2", got)
 	}
 }

@@ -90,8 +90,8 @@ func (d *registry) startBackgroundLocked() {
 	}
 }
 
-// watchRevocations starts the functions of background without a connection.
-func (d *registry) watchRevocations() {
+// watchNotices starts the functions of background without a connection.
+func (d *registry) watchNotices() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !d.closed {

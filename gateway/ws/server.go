@@ -60,6 +60,9 @@ type Deps struct {
 	// OnKeyRevoked, unless nil, is called with the id of each API key and MCP token that was revoked, on
 	// whichever replica.
 	OnKeyRevoked func(id string)
+	// OnSettingsChanged, unless nil, is called for each change of settings, secrets and profiles, on
+	// whichever replica it was made.
+	OnSettingsChanged func(settings.Changed)
 }
 
 // Server serves streaming connections: it accepts them, and disconnects them when the hub drains or
@@ -104,14 +107,21 @@ func New(cfg Config, d Deps) *Server {
 		})
 	}}
 	if d.Settings != nil {
-		s.registry.background = append(s.registry.background, func() { d.Settings.Watch(s.registry.ctx, s.registry.notifyChanged) })
+		s.registry.background = append(s.registry.background, func() {
+			d.Settings.Watch(s.registry.ctx, func(c settings.Changed) {
+				if d.OnSettingsChanged != nil { // first, so that tabs find what has changed
+					d.OnSettingsChanged(c)
+				}
+				s.registry.notifyChanged(c)
+			})
+		})
 	}
 	return s
 }
 
-// WatchRevocations makes sure that OnKeyRevoked is called from now on, also while there are no
-// connections.
-func (s *Server) WatchRevocations() { s.registry.watchRevocations() }
+// WatchNotices makes sure that OnKeyRevoked and OnSettingsChanged are called from now on, also while
+// there are no connections.
+func (s *Server) WatchNotices() { s.registry.watchNotices() }
 
 // Drain refuses new clients until [Server.Undrain].
 func (s *Server) Drain() { s.registry.draining.Store(true) }

@@ -39,16 +39,26 @@ type Config struct {
 const (
 	// maxAge is the age up to which the profiles of a user are used without reading them again.
 	maxAge = time.Second
-	// readTimeout bounds reading them.
-	readTimeout = time.Second
+	// readTimeout bounds reading them; retryPause is the pause after a read that failed.
+	readTimeout = 5 * time.Second
+	retryPause  = 10 * time.Second
+	// maxWait bounds how long a caller waits for a read, maxFirstWait if nothing was read before, or
+	// what was read is known to have changed.
+	maxWait      = 50 * time.Millisecond
+	maxFirstWait = 500 * time.Millisecond
 	// maxUsers bounds the cached users, maxIdle the open backends without a session.
 	maxUsers = 1000
 	maxIdle  = 32
 )
 
 // Backends finds and opens the models of profiles.
+//
+// Ownership: it starts a goroutine for each read of profiles. Close cancels them and waits for them.
 type Backends struct {
-	cfg Config
+	cfg  Config
+	ctx  context.Context //nolint:containedctx // ends with Close
+	stop context.CancelFunc
+	wg   sync.WaitGroup // reads
 
 	mu        sync.Mutex // guards the following
 	users     map[string]*userEntry
@@ -58,22 +68,31 @@ type Backends struct {
 
 // New returns the backends of profiles.
 func New(cfg Config) *Backends {
-	return &Backends{cfg: cfg, users: map[string]*userEntry{}, instances: map[string]*instance{}}
+	b := &Backends{cfg: cfg, users: map[string]*userEntry{}, instances: map[string]*instance{}}
+	b.ctx, b.stop = context.WithCancel(context.Background())
+	return b
 }
 
 // userEntry holds the cached profiles of a user.
 type userEntry struct {
-	mu sync.Mutex // guards the following, and is held while reading
+	mu sync.Mutex // guards the following; it is not held while reading
 	// set is the last one that was read; read is false if none was.
 	set  profiles.Set
 	read bool
-	at   time.Time // of the last attempt
+	// current is false if nothing was read since the last call of Invalidate.
+	current bool
+	next    time.Time // from when on the set is read again
+	// reading is closed at the end of the read that is running, if one is; slow says that a caller has
+	// waited for it in vain.
+	reading chan struct{}
+	slow    bool
 	// changes counts the calls of Invalidate.
 	changes int
 	caps    map[string]providers.Caps // by revision
 }
 
-// entry returns the cached profiles of a user, and reads them if they are too old. Its mutex is held.
+// entry returns the cached profiles of a user, and reads them if they are too old. Its mutex is held. A
+// read that takes longer than a moment goes on without the caller, which gets what is cached.
 func (b *Backends) entry(user string) *userEntry {
 	b.mu.Lock()
 	e := b.users[user]
@@ -88,22 +107,60 @@ func (b *Backends) entry(user string) *userEntry {
 		e.read = true
 		return e
 	}
-	if time.Since(e.at) < maxAge && !e.at.IsZero() {
+	if e.reading == nil && !time.Now().Before(e.next) {
+		b.startRead(user, e)
+	}
+	if e.reading == nil || e.slow {
 		return e
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
-	defer cancel()
-	set, err := b.cfg.Profiles.Read(ctx, user)
-	e.at = time.Now()
-	if err != nil {
-		b.cfg.Logger.WarnContext(ctx, "reading model profiles failed", "err", err)
-		return e
+	reading, wait := e.reading, maxWait
+	if !e.current {
+		wait = maxFirstWait
 	}
-	if set.Version != e.set.Version {
-		clear(e.caps)
+	e.mu.Unlock()
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-reading:
+		e.mu.Lock()
+	case <-timer.C:
+		e.mu.Lock()
+		e.slow = e.reading == reading
 	}
-	e.set, e.read = set, true
 	return e
+}
+
+// startRead reads the profiles of a user in a goroutine that Close waits for. e.mu is held.
+func (b *Backends) startRead(user string, e *userEntry) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed { // Close may be waiting already
+		return
+	}
+	done, changes := make(chan struct{}), e.changes
+	e.reading, e.slow = done, false
+	b.wg.Go(func() {
+		ctx, cancel := context.WithTimeout(b.ctx, readTimeout)
+		defer cancel()
+		set, err := b.cfg.Profiles.Read(ctx, user)
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		defer close(done)
+		e.reading, e.slow = nil, false
+		if err != nil {
+			e.next = time.Now().Add(retryPause)
+			b.cfg.Logger.WarnContext(ctx, "reading model profiles failed", "err", err)
+			return
+		}
+		e.next = time.Now().Add(maxAge)
+		if e.changes != changes { // the read may have begun before the change
+			e.next = time.Time{}
+		}
+		if set.Version != e.set.Version {
+			clear(e.caps)
+		}
+		e.set, e.read, e.current = set, true, e.changes == changes
+	})
 }
 
 // evictUsers makes room for another user. b.mu is held.
@@ -127,7 +184,7 @@ func (b *Backends) Invalidate(user string) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.at = time.Time{}
+	e.next, e.current = time.Time{}, false
 	e.changes++
 }
 

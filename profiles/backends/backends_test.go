@@ -54,17 +54,43 @@ func (fakeSession) Close() error { return nil }
 // rig is a [backends.Backends] with fake dependencies.
 type rig struct {
 	*backends.Backends
-	mu     sync.Mutex
-	set    profiles.Set
-	err    error
-	reads  int
-	keys   map[string]string
-	table  fake
-	opened []*fake
-	with   []string // the keys
+	mu    sync.Mutex
+	set   profiles.Set
+	err   error
+	reads int
+	// hanging is not nil while reads hang; closing it lets them go on.
+	hanging chan struct{}
+	keys    map[string]string
+	table   fake
+	opened  []*fake
+	with    []string // the keys
 }
 
-func (r *rig) Read(_ context.Context, user string) (profiles.Set, error) {
+// hang makes reads hang until they are cancelled, or lets all go on.
+func (r *rig) hang(on bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.hanging != nil {
+		close(r.hanging)
+		r.hanging = nil
+	}
+	if on {
+		r.hanging = make(chan struct{})
+	}
+}
+
+func (r *rig) Read(ctx context.Context, user string) (profiles.Set, error) {
+	r.mu.Lock()
+	set, hanging := r.set, r.hanging
+	r.mu.Unlock()
+	if hanging != nil {
+		select {
+		case <-hanging:
+			return set, nil // what it was when the read began
+		case <-ctx.Done():
+			return profiles.Set{}, ctx.Err()
+		}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.reads++
@@ -263,7 +289,7 @@ func TestReads(t *testing.T) {
 		if _, err := p.Open(t.Context(), providers.Spec{}); err != nil {
 			t.Errorf("the error is %v once the store works, want none", err)
 		}
-		time.Sleep(2 * time.Second)
+		time.Sleep(11 * time.Second) // the pause after a read that failed
 		r.reads = 0
 		for range 100 {
 			r.Find("ada", "mine")
@@ -280,6 +306,69 @@ func TestReads(t *testing.T) {
 		}
 		if _, ok := r.Find("ada", "gone"); ok {
 			t.Error("an unknown name is a profile")
+		}
+	})
+}
+
+// A store that hangs delays callers for a moment only, and not again while it hangs.
+func TestHangingStore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 0)
+		lookUp := func() time.Duration {
+			start := time.Now()
+			r.Find("ada", "mine")
+			r.Backends.Get("ada", "mine")
+			r.Default("ada", profiles.RoleMain)
+			return time.Since(start)
+		}
+		r.hang(true)
+		if took := lookUp(); took > 500*time.Millisecond {
+			t.Errorf("the first calls took %v, want at most 500ms", took)
+		}
+		time.Sleep(20 * time.Second)
+		r.hang(false)
+		if took := lookUp(); took != 0 || r.Default("ada", profiles.RoleSummary) != "mine" {
+			t.Errorf("once the store works the calls took %v, the default is %q; want 0s, mine", took, r.Default("ada", profiles.RoleSummary))
+		}
+		r.hang(true)
+		time.Sleep(2 * time.Second)
+		var total time.Duration
+		for range 100 {
+			total += lookUp()
+			time.Sleep(100 * time.Millisecond)
+		}
+		if total == 0 || total > 100*time.Millisecond {
+			t.Errorf("in 10 seconds the calls took %v, want some, at most 100ms", total)
+		}
+		if _, ok := r.Find("ada", "mine"); !ok {
+			t.Error("the cached profile is unknown while the store hangs")
+		}
+		r.Invalidate("ada") // does not wait
+		r.hang(false)
+	})
+}
+
+// A change while a read is running is not lost.
+func TestChangeDuringRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 0)
+		r.Find("ada", "mine")
+		time.Sleep(2 * time.Second)
+		r.hang(true)
+		r.Find("ada", "mine") // its read goes on
+		other := mine()
+		other.ID = "other"
+		r.change(other)
+		r.Invalidate("ada")
+		r.hang(false)
+		synctest.Wait()
+		if _, ok := r.Backends.Get("ada", "other"); !ok {
+			t.Error("the new profile is unknown")
+		}
+		if _, ok := r.Backends.Get("ada", "mine"); ok {
+			t.Error("the removed profile is known")
 		}
 	})
 }

@@ -6,8 +6,10 @@
 // read when a session is opened, so that a changed key counts from the next session on; an open session
 // keeps what it began with.
 //
-// Get is called by actors and must be quick. Profiles are therefore cached per user for [maxAge]. If the
-// store cannot be read, the cached ones count, and an unknown name counts as a profile until it is opened.
+// Get is called by actors and must be quick. Profiles are therefore cached per user for [maxAge], and read
+// in the background: a caller waits for a read at most [maxWait], or once [maxFirstWait] if there is nothing
+// cached that may count. If the store cannot be read, the cached ones count, and an unknown name counts as a
+// profile until it is opened.
 //
 // A key of the hub never goes to a base URL that a user chose: a profile with a base URL has the key that
 // its secret holds, or none.

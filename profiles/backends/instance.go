@@ -92,6 +92,8 @@ func (b *Backends) Close() error {
 	all := b.instances
 	b.instances = map[string]*instance{}
 	b.mu.Unlock()
+	b.stop()
+	b.wg.Wait()
 	var errs []error
 	for _, i := range all {
 		errs = append(errs, i.backend.Close())
