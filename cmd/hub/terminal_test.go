@@ -113,6 +113,7 @@ type server struct {
 	cmd     *exec.Cmd // nil for a hub in the process of the test
 	args    []string
 	env     []string
+	log     io.Writer // the output of the test if nil
 }
 
 // serveHere starts a hub in the process of the test.
@@ -143,7 +144,10 @@ func newServer(t *testing.T, m mind, args []string) *server {
 
 // commandLine returns the arguments of the hub for an address.
 func (s *server) commandLine(addr string) []string {
-	args := append([]string{"serve", "--addr", addr, "--log-level", "warn", "--rate-limits", "off"}, s.args...)
+	args := append([]string{"serve", "--addr", addr, "--rate-limits", "off"}, s.args...)
+	if !slices.Contains(s.args, "--log-level") {
+		args = append(args, "--log-level", "warn")
+	}
 	if !slices.Contains(s.args, "--auth") {
 		args = append(args, "--auth", "none")
 	}
@@ -155,6 +159,9 @@ func (s *server) start(t *testing.T, addr string) {
 	s.cmd = exec.CommandContext(t.Context(), "hub", s.commandLine(addr)...)
 	s.cmd.Env = append([]string{"GORACE=" + noRaceNap, "PATH=" + os.Getenv("PATH")}, s.env...)
 	s.cmd.Stderr = t.Output()
+	if s.log != nil {
+		s.cmd.Stderr = s.log
+	}
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/providers/agent"
 	"github.com/everdesk/everdesk/providers/jsonrpc"
 )
@@ -74,7 +75,7 @@ func (b *backend) open(ctx context.Context, o agent.Opening) error {
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		b.cfg.Logger.InfoContext(ctx, "agent does not resume its conversation, sending it a transcript", "provider", b.cfg.Name, "agent", o.Spec.Agent, "error", err)
+		b.cfg.Logger.InfoContext(ctx, "agent does not resume its conversation, sending it a transcript", "provider", b.cfg.Name, "agent", o.Spec.Agent, "error", providers.RedactError(err, b.cfg.Secrets...))
 		o.Session.Anew()
 	}
 	if o.Spec.System != "" {

@@ -58,7 +58,7 @@ func New(cfg Config) (*agent.Provider, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	return agent.New(agent.Config{
-		Name: cfg.Name, Logger: cfg.Logger,
+		Name: cfg.Name, Logger: cfg.Logger, Secrets: cfg.Secrets,
 		Caps: providers.Caps{Steer: true, Fork: true, Resume: true, Inject: true, Images: true, Process: true, MCP: true},
 		Connect: func(ctx context.Context, o agent.Opening) (agent.Backend, error) {
 			return connect(ctx, cfg, o)

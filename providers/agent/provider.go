@@ -76,8 +76,10 @@ type Config struct {
 	Prepare func(ctx context.Context) (Prepared, error)
 	// Temp is the folder of temporary working directories, for sessions without a directory; the
 	// system's folder unless set.
-	Temp   string
-	Logger *slog.Logger
+	Temp string
+	// Secrets are removed from error texts of the agent.
+	Secrets []string
+	Logger  *slog.Logger
 }
 
 // Provider implements [providers.Provider]. It owns its sessions and their programs; Close ends
@@ -206,7 +208,7 @@ func (p *Provider) start(ctx context.Context, o Opening) (*Session, error) {
 	}
 	if err != nil {
 		s.out.close()
-		return nil, fmt.Errorf("start the agent %s: %w", p.cfg.Name, err)
+		return nil, fmt.Errorf("start the agent %s: %w", p.cfg.Name, providers.RedactError(err, p.cfg.Secrets...))
 	}
 	if o.Prepared == nil {
 		p.started.Add(1)

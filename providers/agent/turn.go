@@ -246,7 +246,7 @@ func (s *Session) finishLocked(t *turn, outcome providers.Outcome, err error) {
 	case outcome == providers.Failed && t.ending:
 		end.Outcome = providers.Interrupted
 	case outcome == providers.Failed:
-		end.Err = failure(err)
+		end.Err = failure(providers.RedactError(err, s.p.cfg.Secrets...))
 	}
 	s.flushLocked(t)
 	s.preface = t.preface + s.preface

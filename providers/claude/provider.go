@@ -66,7 +66,7 @@ func New(cfg Config) (*agent.Provider, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	return agent.New(agent.Config{
-		Name: Name, Logger: cfg.Logger,
+		Name: Name, Logger: cfg.Logger, Secrets: []string{cfg.Key},
 		Caps: providers.Caps{Steer: true, Fork: true, Resume: true, Inject: true, Images: true, Process: true},
 		Connect: func(ctx context.Context, o agent.Opening) (agent.Backend, error) {
 			return connect(ctx, cfg, o)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,7 +47,7 @@ func (t *APIError) UnmarshalJSON(data []byte) error {
 // stream.
 func (s *Server) Failure(status int, t APIError) *providers.Failure {
 	text := cmp.Or(strings.TrimSpace(t.Message), t.Kind, t.Code, http.StatusText(status), "the server says no more")
-	text = redact(text, s.cfg.Secret)
+	text = providers.Redact(text, s.cfg.Secret)
 	if len(text) > maxText {
 		for text = text[:maxText]; !utf8.ValidString(text); {
 			text = text[:len(text)-1]
@@ -60,25 +59,6 @@ func (s *Server) Failure(status int, t APIError) *providers.Failure {
 		err = fmt.Errorf("the model server answered %d: %w", status, err)
 	}
 	return &providers.Failure{Class: classify(status, t), Err: err}
-}
-
-// keyLike matches keys of model servers, also those that a server has masked in the middle.
-var keyLike = regexp.MustCompile(`\b(sk|rk|pk)-[A-Za-z0-9_*•.-]{4,}`)
-
-// minKeyStart is the length of the beginning of a key by which a part of it is recognised.
-const minKeyStart = 6
-
-// redact removes a key from a text of the server: the key itself, what begins like it, and what looks
-// like a key.
-func redact(text, key string) string {
-	if key != "" {
-		text = strings.ReplaceAll(text, key, "[key]")
-	}
-	if len(key) >= 2*minKeyStart {
-		part := regexp.MustCompile(regexp.QuoteMeta(key[:minKeyStart]) + `[^\s"'<>,;)]*`)
-		text = part.ReplaceAllString(text, "[key]")
-	}
-	return keyLike.ReplaceAllString(text, "[key]")
 }
 
 // failure is Failure for the body of a response.

@@ -318,6 +318,7 @@ func failureOf(class string) error {
 	return map[string]*rpcError{
 		"auth": {code: -32000, message: "Authentication required"}, "rate": {code: 429, message: "Rate limit"},
 		"overloaded": {code: -32603, message: "Internal error", data: object{"details": "529 Overloaded"}}, "transport": {code: -32603, message: "Internal error"},
+		"key":            {code: -32603, message: "Incorrect API key provided: " + os.Getenv("AGENT_KEY")},
 		"context_length": {code: -32603, message: "prompt is too long"}, "invalid": {code: -32602, message: "Invalid params"}, "refused": {message: "refusal"},
 	}[class]
 }
