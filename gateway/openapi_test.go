@@ -320,7 +320,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	}
 	send(http.MethodPatch, "/api/domains", `{"allowAllDomains":true}`).wantStatus(http.StatusOK)
 	send(http.MethodPost, "/api/approval-tests", `{"rules":{"autoApprovalEnabled":true,"alwaysAllowExecute":true,"allowedCommands":["git status"]},"command":"git push"}`).wantStatus(http.StatusOK)
-	send(http.MethodPost, "/api/fetch", `{"url":"https://example.org"}`).wantProblem(http.StatusForbidden, wire.CodeForbidden)
+	send(http.MethodPost, "/api/fetch", `{"url":"http://127.0.0.1/"}`).wantProblem(http.StatusForbidden, wire.CodeForbidden)
 	send(http.MethodPost, "/api/ws-ticket", "").wantStatus(http.StatusOK)
 	send(http.MethodPost, "/api/ws-ticket", `{"session":"`+string(id)+`"}`).wantStatus(http.StatusOK)
 	var link struct{ URL string }
@@ -385,7 +385,7 @@ func TestDescriptionOfBodiesIsStrict(t *testing.T) {
 		"post /api/sessions/{session}/actions":      {`{}`, `{"actions":[]}`, `{"actions":[{"type":"nope"}]}`},
 		"post /api/tokens/keys":                     {`{}`, `{"user":""}`, `{"user":"a","expires_in":-1}`},
 		"patch /api/settings":                       {`{"language":7}`, `{"onboardingCompleted":"yes"}`},
-		"patch /api/domains":                        {`{}`, `{"allowAllDomains":"yes"}`},
+		"patch /api/domains":                        {`{"allow":"example.org"}`, `{"allowAllDomains":"yes"}`},
 		"put /api/secrets/{name}":                   {`{}`, `{"value":""}`},
 		"patch /api/settings/values":                {`{}`, `{"values":[]}`},
 		"put /api/model-profiles/{id}":              {`{}`, `{"name":"A","backend":"demo","contextWindow":"x"}`},

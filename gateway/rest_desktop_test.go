@@ -1,10 +1,13 @@
 package gateway_test
 
 import (
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"github.com/everdesk/everdesk/providers/outbound"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -68,11 +71,63 @@ func TestDomains(t *testing.T) {
 	want(ada, `{"allowAllDomains":true,"domains":[]}`)
 	want(bob, `{"allowAllDomains":false,"domains":[]}`)
 	h.rest(http.MethodPatch, "/api/domains", request{token: h.userToken("eve", "viewer"), body: `{"allowAllDomains":true}`}).wantProblem(http.StatusForbidden, wire.CodeForbidden)
-	// Nothing is fetched, whatever is allowed.
-	p := h.post("/api/fetch", ada, `{"url":"http://127.0.0.1/","method":"GET","headers":{"Accept":"*/*"}}`).wantProblem(http.StatusForbidden, wire.CodeForbidden)
-	if p.Detail != "This hub does not fetch pages for apps." {
-		t.Errorf("fetch: got %q, want that this hub does not fetch pages", p.Detail)
+	change := func(body string) reply {
+		t.Helper()
+		return h.rest(http.MethodPatch, "/api/domains", request{token: ada, body: body})
 	}
+	change(`{"allowAllDomains":false,"allow":["Example.org.","münchen.example"]}`).wantStatus(http.StatusOK)
+	change(`{"remove":["none.example"]}`).wantStatus(http.StatusOK)
+	want(ada, `{"allowAllDomains":false,"domains":["example.org","xn--mnchen-3ya.example"]}`)
+	change(`{"remove":["EXAMPLE.ORG"]}`).wantStatus(http.StatusOK)
+	want(ada, `{"allowAllDomains":false,"domains":["xn--mnchen-3ya.example"]}`)
+	change(`{"allow":["https://example.org/"]}`).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
+}
+
+// Pages are fetched from domains that the user has allowed and that have public or listed addresses.
+func TestFetch(t *testing.T) {
+	t.Parallel()
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Method", r.Method)
+		w.Header().Set("Set-Cookie", "a=b")
+		if r.URL.Path == "/binary" {
+			_, _ = w.Write([]byte{0xff, 0xfe, 0})
+			return
+		}
+		w.WriteHeader(http.StatusTeapot)
+		_, _ = io.Copy(w, r.Body)
+	}))
+	t.Cleanup(site.Close)
+	listed, err := outbound.ParseHosts("127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := newTestHub(t, func(o *hubOptions) { o.webHosts = listed })
+	ada := h.userToken("ada")
+	post := func(path string) reply {
+		return h.post("/api/fetch", ada, `{"url":"`+site.URL+path+`","method":"POST","headers":{"Accept":"*/*"},"body":"hello"}`)
+	}
+	post("/").wantProblem(http.StatusForbidden, wire.CodeForbidden)
+	h.rest(http.MethodPatch, "/api/domains", request{token: ada, body: `{"allow":["127.0.0.1","169.254.169.254","nowhere.invalid"]}`}).wantStatus(http.StatusOK)
+	var got struct {
+		OK                             bool
+		Status                         int
+		StatusText, Body, BodyEncoding string
+		Headers                        map[string]string
+	}
+	post("/").wantStatus(http.StatusOK).decode(&got)
+	if got.OK || got.Status != http.StatusTeapot || got.StatusText != "I'm a teapot" || got.Body != "hello" || got.Headers["x-method"] != "POST" || got.Headers["set-cookie"] != "" {
+		t.Errorf("got %+v, want the answer of the server without its cookie", got)
+	}
+	post("/binary").wantStatus(http.StatusOK).decode(&got)
+	if !got.OK || got.Body != "//4A" || got.BodyEncoding != "base64" {
+		t.Errorf("got %+v, want the bytes in base64", got)
+	}
+	if p := h.post("/api/fetch", ada, `{"url":"http://169.254.169.254/"}`).wantProblem(http.StatusForbidden, wire.CodeForbidden); !strings.Contains(p.Detail, "metadata") {
+		t.Errorf("got %q, want the reason", p.Detail)
+	}
+	h.post("/api/fetch", ada, `{"url":"http://nowhere.invalid/"}`).wantProblem(http.StatusBadGateway, wire.CodeConnectionFailed)
+	h.post("/api/fetch", ada, `{"url":"ftp://127.0.0.1/"}`).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	h.post("/api/fetch", h.userToken("eve", "viewer"), `{"url":"`+site.URL+`"}`).wantProblem(http.StatusForbidden, wire.CodeForbidden)
 }
 
 func TestAgentStatsAreThoseOfTheCaller(t *testing.T) {

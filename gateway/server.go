@@ -158,6 +158,8 @@ type Deps struct {
 	Profiles *profiles.Store
 	// Backends asks model backends what they offer; nil means none.
 	Backends rest.Backends
+	// Web requests pages for apps; nil means that there are none.
+	Web rest.Web
 	// MCP serves /mcp, the tools for agents and programs outside the hub; nil means no such endpoint.
 	MCP MCP
 	// ToolProfiles are the profiles of tools that programs can have, the default first.
@@ -250,7 +252,7 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 	})
 	s.apps.hosts, s.apps.refused = s.hosts, &s.refused
 	s.rest = rest.New(rest.Deps{
-		Log: log, Hub: d.Hub, Auth: d.Auth, Limits: d.Limiter, Files: d.Files, Store: d.Store.Documents, Settings: d.Settings, Secrets: d.Secrets, Profiles: d.Profiles, Backends: d.Backends, Hosts: s.hosts,
+		Log: log, Hub: d.Hub, Auth: d.Auth, Limits: d.Limiter, Files: d.Files, Store: d.Store.Documents, Settings: d.Settings, Secrets: d.Secrets, Profiles: d.Profiles, Backends: d.Backends, Web: d.Web, Hosts: s.hosts,
 		Authenticator: s.authenticator, Sessions: sessions, Actions: s.actions, Budget: budget, Connections: s.streams,
 		Stream: s.streams.ServeSSE, Trace: trace, AppsOrigin: s.apps.origin,
 		Version: cfg.Version, Providers: d.Providers, Provider: d.Provider, ToolProfiles: d.ToolProfiles,

@@ -22,10 +22,12 @@ import (
 	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/audit"
 	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/fetch"
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/gateway"
 	"github.com/everdesk/everdesk/membership"
 	"github.com/everdesk/everdesk/profiles"
+	"github.com/everdesk/everdesk/providers/outbound"
 	"github.com/everdesk/everdesk/ratelimit"
 	"github.com/everdesk/everdesk/secrets"
 	"github.com/everdesk/everdesk/session"
@@ -65,6 +67,8 @@ type hubOptions struct {
 	pins []settings.Pin
 	// keys encrypt secrets; none by default.
 	keys *secrets.Keyring
+	// webHosts lists the private servers that apps may fetch from.
+	webHosts outbound.Hosts
 }
 
 // sessionStore is the part of a store that a session.Hub uses.
@@ -240,10 +244,12 @@ func newTestHub(tb testing.TB, tune ...func(*hubOptions)) *testHub {
 			values.Publish(ctx, settings.Subject{User: user}, []string{profiles.SettingName})
 		},
 	})
+	pages := fetch.New(fetch.NewDomains(h.store), p.webHosts)
+	tb.Cleanup(pages.Close)
 	h.server = gateway.New(p.gateway, log, gateway.Deps{
 		Membership: h.members, Audit: audit.New(h.store, log),
 		Store: gateway.Store{Readiness: h.store, Events: h.store, Documents: h.store}, Hub: h.hub, Auth: h.auth, Limiter: ratelimit.New(p.limits, counts), Files: h.fileStore, MCP: p.mcp, ToolProfiles: []string{"default", "all"},
-		Desktop: p.desktop, Apps: p.apps, Settings: values, Secrets: hidden, Profiles: models, Backends: fakeBackends{},
+		Desktop: p.desktop, Apps: p.apps, Settings: values, Secrets: hidden, Profiles: models, Backends: fakeBackends{}, Web: pages,
 		Admin: p.admin, Metrics: p.metrics, AdminView: p.adminView, Tracer: p.tracer,
 	})
 	if p.ownAdmin {

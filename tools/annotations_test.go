@@ -4,14 +4,16 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/everdesk/everdesk/fetch"
 	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/providers/outbound"
 	"github.com/everdesk/everdesk/tools"
 )
 
 // Every tool has a title of its own and hints that do not contradict each other.
 func TestEveryToolIsAnnotated(t *testing.T) {
 	t.Parallel()
-	e := tools.New(tools.Config{})
+	e := tools.New(tools.Config{Web: fetch.New(nil, outbound.Hosts{})})
 	titles := map[string]string{}
 	for _, profile := range append(tools.Profiles(), tools.ProfileMain, tools.ProfileAll) {
 		for _, tool := range e.Tools(tools.Caller{Profile: profile, Todo: "todo-1"}) {

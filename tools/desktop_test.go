@@ -12,9 +12,11 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/desktop"
+	"github.com/everdesk/everdesk/fetch"
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/providers/outbound"
 	"github.com/everdesk/everdesk/settings"
 	"github.com/everdesk/everdesk/store/filestore"
 	"github.com/everdesk/everdesk/tools"
@@ -207,6 +209,7 @@ type bench struct {
 	desk      *testDesktop
 	docs      *filestore.Documents
 	fileStore *files.Store
+	web       *fetch.Client
 	log       *lockedBuffer
 	// calls numbers the calls.
 	calls int
@@ -252,6 +255,12 @@ func setUp(t *testing.T) *bench {
 			t.Error(err)
 		}
 	})
+	hosts, err := outbound.ParseHosts("127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.web = fetch.New(fetch.NewDomains(b.docs), hosts)
+	t.Cleanup(b.web.Close)
 	b.useSettings()
 	return b
 }
@@ -264,7 +273,7 @@ func (b *bench) useSettings(pins ...settings.Pin) *settings.Store {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.exec = tools.New(tools.Config{Files: b.fileStore, Documents: b.docs, Settings: values, Version: "1.2.3", Logger: logger})
+	b.exec = tools.New(tools.Config{Files: b.fileStore, Documents: b.docs, Settings: values, Web: b.web, Version: "1.2.3", Logger: logger})
 	return values
 }
 

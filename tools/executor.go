@@ -50,6 +50,8 @@ type Config struct {
 	Documents Documents
 	// Settings are the settings of users; nil means that there are none.
 	Settings Settings
+	// Web, unless nil, gives agents the tools for the web.
+	Web Web
 	// Version is the hub's version.
 	Version string
 	Logger  *slog.Logger
@@ -74,7 +76,7 @@ type forms struct {
 
 // New returns an executor.
 func New(cfg Config) *Executor {
-	return &Executor{cfg: cfg, tools: newRegistry(), forms: forms{
+	return &Executor{cfg: cfg, tools: newRegistry(cfg), forms: forms{
 		content:  wire.FormatOf[wire.Content](),
 		layout:   wire.FormatOf[wire.Layout](),
 		table:    wire.FormatOf[wire.Table](),

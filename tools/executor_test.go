@@ -48,12 +48,13 @@ func TestProfiles(t *testing.T) {
 		"system_memorize", "system_list_memories", "system_forget", "system_set_config", "system_get_config", "system_remove_config",
 		"system_reload_cached", "system_list_reload_options", "task_run",
 	}
+	web := []string{"system_http_get", "system_http_post", "system_request_allowing_domain"}
+	writes := []string{"storage_write", "storage_delete"}
 	want := map[string][]string{
 		"main": slices.Concat(window, common, only), "nobody": nil, "": nil,
-		"all": slices.Concat(window, common, only, []string{"storage_write", "storage_delete"}),
-	}
-	for _, profile := range tools.Profiles() {
-		want[profile] = slices.Concat(window, common, []string{"storage_write", "storage_delete"})
+		"all":     slices.Concat(window, common, only, writes, web),
+		"default": slices.Concat(window, common, writes, web), "web": slices.Concat(window, common, writes, web),
+		"app": slices.Concat(window, common, writes, web), "code": slices.Concat(window, common, writes),
 	}
 	for profile, want := range want {
 		got := names(b.exec, profile)

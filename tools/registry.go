@@ -89,11 +89,16 @@ func guarded[T any](do func(context.Context, *use, T) providers.ToolResult, ask 
 // none is the input of tools without input.
 type none struct{}
 
-// table returns all tools, in the order in which models see them.
-func table() []tool {
+// table returns all tools that a hub with this configuration has, in the order in which models see
+// them.
+func table(cfg Config) []tool {
+	var web []tool
+	if cfg.Web != nil {
+		web = webTools()
+	}
 	return slices.Concat(
 		windowTools(), noticeTools(), appTools(), storageTools(), userTools(), systemTools(), skillTools(),
-		memoryTools(), configTools(), reloadTools(), taskTools(), planTools(),
+		web, memoryTools(), configTools(), reloadTools(), taskTools(), planTools(),
 	)
 }
 
@@ -108,8 +113,8 @@ type registry struct {
 	annotations map[string]annotation
 }
 
-func newRegistry() *registry {
-	r := &registry{all: table(), byName: map[string]*tool{}, annotations: annotations()}
+func newRegistry(cfg Config) *registry {
+	r := &registry{all: table(cfg), byName: map[string]*tool{}, annotations: annotations()}
 	for i := range r.all {
 		t := &r.all[i]
 		for _, name := range []string{t.name, modelName(t.name)} {

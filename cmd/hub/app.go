@@ -17,6 +17,7 @@ import (
 	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/audit"
 	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/fetch"
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/gateway"
 	"github.com/everdesk/everdesk/membership"
@@ -45,6 +46,7 @@ type App struct {
 	defaultReason string
 	models        *backends.Backends // of model profiles
 	opener        *modelOpener
+	web           *fetch.Client
 	limiter       *agentpool.Limiter
 	mcp           *mcpserver.Server
 	runner        *agentpool.Runner
@@ -118,7 +120,8 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 	})
 	h.models = newModels(h.opener, modelProfiles, secretStore)
 	h.limiter = agentpool.NewLimiter(store.semaphores, cfg.agentLimits(), p.log)
-	executor := tools.New(tools.Config{Files: h.files, Documents: store.documents, Settings: values, Version: version(), Logger: p.log})
+	h.web = fetch.New(fetch.NewDomains(store.documents), cfg.agents.webHosts)
+	executor := tools.New(tools.Config{Files: h.files, Documents: store.documents, Settings: values, Web: h.web, Version: version(), Logger: p.log})
 	h.mcp = mcpserver.New(executor, mcpserver.Config{
 		Version: version(), Clients: mcpClients{authority: h.authority, hub: func() *session.Hub { return h.hub }}, Logger: p.log,
 	})
@@ -129,7 +132,7 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 	h.adminView = adminview.New(adminview.Config{Replica: p.replica, Sample: p.metrics.Sample, Logger: p.log}, h.hub, h.members, store.documents, store.sessions)
 	deps := gateway.Deps{
 		Store: gateway.Store{Readiness: store.readiness, Events: store.sessions, Documents: store.documents},
-		Hub:   h.hub, Auth: h.authority, Limiter: ratelimit.New(cfg.rateLimits(p), store.rates), Files: h.files, Settings: values, OnSettingsChanged: h.onSettingsChanged(values), Secrets: secretStore, Profiles: modelProfiles, Backends: &modelProbe{h.opener, secretStore},
+		Hub:   h.hub, Auth: h.authority, Limiter: ratelimit.New(cfg.rateLimits(p), store.rates), Files: h.files, Settings: values, OnSettingsChanged: h.onSettingsChanged(values), Secrets: secretStore, Profiles: modelProfiles, Backends: &modelProbe{h.opener, secretStore}, Web: h.web,
 		MCP: h.mcp, ToolProfiles: append(tools.Profiles(), tools.ProfileAll, tools.ProfileMain), Providers: h.backends.Names(), Provider: h.backends.Default().Name(),
 		Desktop: web.Desktop(), Apps: web.Apps(), Admin: web.Admin(), AdminView: h.adminView, Metrics: p.metrics.Handler(),
 		Membership: h.members, Audit: audit.New(store.documents, p.log), Agents: h.limiter, AgentLimit: h.limiter.Limits().Agents,
@@ -236,6 +239,9 @@ func (h *App) Close() error {
 	if h.models != nil {
 		err = h.models.Close()
 		h.opener.client.Close()
+	}
+	if h.web != nil {
+		h.web.Close()
 	}
 	if h.backends != nil {
 		err = errors.Join(err, h.backends.Close())

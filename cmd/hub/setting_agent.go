@@ -33,6 +33,8 @@ type agentConfig struct {
 	// hosts are the servers that are reachable for profiles of users although their addresses are not
 	// public.
 	hosts outbound.Hosts
+	// webHosts are such servers for pages that agents and apps fetch.
+	webHosts outbound.Hosts
 	// programs are the enabled agents that are programs, and folder is theirs.
 	programs []string
 	folder   string
@@ -202,6 +204,12 @@ func agentSettings() []setting {
 			help: "servers that model profiles of users may use although their addresses are not public, such as\n" +
 				"models.internal:8000 or 10.1.0.0/16, with commas. That of --ollama-url is always one of them",
 			parse: func(c *config, s string) (err error) { c.agents.hosts, err = outbound.ParseHosts(s); return err },
+		},
+		{
+			name: "web-hosts", arg: "LIST",
+			help: "servers that agents and apps may fetch pages from although their addresses are not public, such as\n" +
+				"wiki.internal or 10.1.0.0/16, with commas. Users still have to allow the domain",
+			parse: func(c *config, s string) (err error) { c.agents.webHosts, err = outbound.ParseHosts(s); return err },
 		},
 	}
 }

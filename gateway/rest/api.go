@@ -34,6 +34,7 @@ type Deps struct {
 	Secrets       *secrets.Store
 	Profiles      *profiles.Store
 	Backends      Backends
+	Web           Web
 	Hosts         *access.Hosts
 	Authenticator *access.Authenticator
 	Sessions      *access.Sessions
@@ -71,6 +72,7 @@ type API struct {
 	secrets   secretHandlers
 	profiles  profileHandlers
 	backends  backendHandlers
+	web       webHandlers
 	signIns   signIns
 	tokens    tokens
 	mcpTokens mcpTokens
@@ -90,12 +92,13 @@ func New(d Deps) *API {
 		plans:     plans{requests: requests, frameBytes: d.FrameBytes},
 		files:     fileHandlers{requests: requests, files: d.Files, uploadBytes: d.UploadBytes},
 		desktop: desktopHandlers{
-			requests: requests, store: d.Store, settings: d.Settings, budget: d.Budget, version: d.Version, providers: d.Providers, provider: d.Provider,
+			requests: requests, settings: d.Settings, budget: d.Budget, version: d.Version, providers: d.Providers, provider: d.Provider,
 			appsOrigin: d.AppsOrigin, frameBytes: d.FrameBytes,
 		},
 		settings: settingHandlers{settings: d.Settings, actions: d.Actions, frameBytes: d.FrameBytes},
 		profiles: profileHandlers{profiles: d.Profiles, frameBytes: d.FrameBytes},
 		backends: backendHandlers{backends: d.Backends, limits: d.Limits, authenticator: d.Authenticator, frameBytes: d.FrameBytes},
+		web:      webHandlers{web: d.Web, frameBytes: d.FrameBytes},
 		secrets:  secretHandlers{secrets: d.Secrets, settings: d.Settings, actions: d.Actions, frameBytes: d.FrameBytes},
 		signIns: signIns{
 			auth: d.Auth, limits: d.Limits, hosts: d.Hosts, authenticator: d.Authenticator, sessions: d.Sessions,
@@ -112,6 +115,6 @@ func New(d Deps) *API {
 func (a *API) Routes() []openapi.Route {
 	return slices.Concat(
 		a.sessions.routes(), a.exports.routes(), a.messages.routes(), a.histories.routes(), a.plans.routes(),
-		a.files.routes(), a.desktop.routes(), a.settings.routes(), a.secrets.routes(), a.profiles.routes(), a.backends.routes(), a.signIns.routes(), a.tokens.routes(), a.mcpTokens.routes(),
+		a.files.routes(), a.desktop.routes(), a.settings.routes(), a.secrets.routes(), a.profiles.routes(), a.backends.routes(), a.web.routes(), a.signIns.routes(), a.tokens.routes(), a.mcpTokens.routes(),
 	)
 }

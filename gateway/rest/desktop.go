@@ -20,7 +20,6 @@ import (
 // desktopHandlers serve what desktops request when they start: settings, icons and the hub itself.
 type desktopHandlers struct {
 	requests   *sessionRequests
-	store      access.Documents
 	settings   *settings.Store
 	budget     *httpio.Budget
 	version    string

@@ -40,20 +40,6 @@ func (o *desktopHandlers) routes() []openapi.Route {
 			Answers: openapi.Success(http.StatusOK, "The changed settings.", openapi.JSONBody(settingsForm)),
 		},
 		{
-			Method: http.MethodGet, Path: "/api/domains", Guard: openapi.GuardIdentity, Handler: o.getDomains, Tag: tag,
-			Summary: "Which domains the caller's apps may fetch from", Answers: openapi.Success(http.StatusOK, "The domains.", openapi.JSONBody(domainsForm)),
-		},
-		{
-			Method: http.MethodPatch, Path: "/api/domains", Guard: openapi.GuardIdentity, Handler: o.patchDomains, Tag: tag,
-			Summary: "Change which domains the caller's apps may fetch from", Body: openapi.JSONBody(domainsPatchForm),
-			Answers: openapi.Success(http.StatusOK, "The changed domains.", openapi.JSONBody(domainsForm)),
-		},
-		{
-			Method: http.MethodPost, Path: "/api/fetch", Guard: openapi.GuardIdentity, Handler: o.postFetch, Tag: tag,
-			Summary: "Fetch a page for an app", Detail: "Always refused with 403: this hub does not fetch pages for apps.", Body: openapi.JSONBody(fetchRequestForm),
-			Answers: []openapi.Answer{{Status: http.StatusForbidden, Doc: "This hub does not fetch pages for apps.", Content: openapi.Problems()}},
-		},
-		{
 			Method: http.MethodGet, Path: "/api/agents/stats", Guard: openapi.GuardIdentity, Handler: o.getAgentStats, Tag: tag,
 			Summary: "Counts of the agents in the caller's session", Query: []openapi.Param{sessionQuery},
 			Answers: openapi.Success(http.StatusOK, "The counts.", openapi.JSONBody(agentStatsForm)),

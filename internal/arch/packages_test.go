@@ -34,6 +34,7 @@ var rules = map[string]rule{
 	"providers/sse":          {uses: "providers", tests: "providers/fakemodel"},
 	"providers/outbound":     {uses: "providers"},
 	"providers/prices":       {uses: "providers"},
+	"fetch":                  {uses: "providers/outbound store", tests: "store/filestore"},
 	"providers/probe":        {uses: "providers providers/anthropic providers/openai providers/sse internal/truncation", tests: "providers/demo providers/fakemodel providers/outbound"},
 	"providers/anthropic":    {uses: "providers providers/loop providers/prices providers/sse", tests: "providers/fakemodel providers/providertest"},
 	"providers/openai":       {uses: "providers providers/loop providers/prices providers/sse", tests: "providers/fakemodel providers/providertest"},
@@ -53,7 +54,7 @@ var rules = map[string]rule{
 	"history":  {uses: "policies providers store wire internal/truncation"},
 	"approval": {uses: "wire"},
 
-	"tools":           {uses: "desktop files policies providers settings store wire", tests: "store/filestore"},
+	"tools":           {uses: "desktop fetch files policies providers settings store wire", tests: "providers/outbound store/filestore"},
 	"tools/mcpserver": {uses: "providers tools wire", tests: "desktop files store/filestore"},
 	"agentpool":       {uses: "profiles providers store tools wire", tests: "contextpool providers/demo store/filestore store/redisstore internal/redistest"},
 	"workflow":        {uses: "policies providers store wire internal/truncation", tests: "desktop"},
@@ -80,10 +81,10 @@ var rules = map[string]rule{
 	"gateway/httpio":  {uses: "gateway/openapi gateway/problem wire"},
 	"gateway/access":  {uses: "auth files gateway/openapi gateway/problem ratelimit session store wire"},
 	"gateway/admin":   {uses: "adminview audit auth gateway/access gateway/httpio gateway/openapi gateway/problem membership session store wire"},
-	"gateway/rest":    {uses: "approval auth desktop files gateway/access gateway/admin gateway/httpio gateway/openapi gateway/problem history profiles ratelimit secrets session sessionfile settings store web wire"},
+	"gateway/rest":    {uses: "approval auth desktop fetch files gateway/access gateway/admin gateway/httpio gateway/openapi gateway/problem history profiles ratelimit secrets session sessionfile settings store web wire"},
 	"gateway/ws":      {uses: "auth broadcast gateway/access gateway/httpio gateway/openapi gateway/problem ratelimit session settings store wire", tests: "store/filestore"},
 
-	"gateway": {uses: "audit auth files gateway/access gateway/admin gateway/httpio gateway/openapi gateway/problem gateway/rest gateway/ws membership profiles ratelimit secrets session settings store web wire", tests: "adminview agentpool broadcast client desktop history sessionfile providers providers/demo tools store/filestore store/redisstore internal/redistest"},
+	"gateway": {uses: "audit auth files gateway/access gateway/admin gateway/httpio gateway/openapi gateway/problem gateway/rest gateway/ws membership profiles ratelimit secrets session settings store web wire", tests: "adminview agentpool broadcast client desktop history sessionfile providers providers/demo providers/outbound fetch tools store/filestore store/redisstore internal/redistest"},
 
 	"cmd/hub":                      {uses: "*", tests: "internal/redistest"},
 	"cmd/hub/internal/command":     {},
@@ -117,6 +118,8 @@ var modules = map[string]rule{
 	"github.com/redis/go-redis/v9":           {uses: "store/redisstore internal/redistest cmd/hub", tests: "internal/chaos"},
 	"github.com/coder/websocket":             {uses: "gateway/ws client", tests: "gateway"},
 	"github.com/google/jsonschema-go":        {uses: "wire internal/wiregen tools", tests: "gateway"},
+	"golang.org/x/net":                       {uses: "fetch"},
+	"golang.org/x/text":                      {tests: "fetch"},
 	"go.yaml.in/yaml/v3":                     {uses: "cmd/hub"},
 	"github.com/google/go-cmp":               {uses: "store/storetest", tests: "*"},
 	"github.com/rogpeppe/go-internal":        {tests: "cmd/hub"},
