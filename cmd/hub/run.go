@@ -28,7 +28,7 @@ func commands() []command.Command {
 		bridge.Command(),
 		export.Command(),
 		export.ImportCommand(),
-		preferences.Command(),
+		preferences.Command(storedSettings),
 		preferences.SecretsCommand(),
 		token.Command(tokenSettings),
 		admin.ReplicasCommand(),

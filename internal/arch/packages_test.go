@@ -17,10 +17,11 @@ var rules = map[string]rule{
 	"store/filestore":       {uses: "store wire store/filestore/kvlog", tests: "store/storetest"},
 	"store/filestore/kvlog": {},
 
-	"notices":  {uses: "store", tests: "store/filestore"},
-	"secrets":  {uses: "store", tests: "store/filestore"},
-	"settings": {uses: "notices store wire", tests: "store/filestore"},
-	"profiles": {uses: "store", tests: "store/filestore"},
+	"notices":      {uses: "store", tests: "store/filestore"},
+	"secrets":      {uses: "store", tests: "store/filestore"},
+	"settings":     {uses: "notices store wire", tests: "store/filestore"},
+	"settingsfile": {uses: "profiles secrets wire"},
+	"profiles":     {uses: "store", tests: "store/filestore"},
 
 	"profiles/backends": {uses: "profiles providers"},
 
@@ -94,7 +95,7 @@ var rules = map[string]rule{
 	"cmd/hub/internal/bridge":      {uses: "wire cmd/hub/internal/command cmd/hub/internal/remote"},
 	"cmd/hub/internal/admin":       {uses: "adminview audit client membership wire cmd/hub/internal/command cmd/hub/internal/remote cmd/hub/internal/terminal"},
 	"cmd/hub/internal/token":       {uses: "auth store store/filestore/kvlog wire cmd/hub/internal/command cmd/hub/internal/remote cmd/hub/internal/terminal", tests: "store/filestore"},
-	"cmd/hub/internal/preferences": {uses: "cmd/hub/internal/command cmd/hub/internal/remote cmd/hub/internal/terminal"},
+	"cmd/hub/internal/preferences": {uses: "client profiles secrets settings settingsfile wire cmd/hub/internal/command cmd/hub/internal/remote cmd/hub/internal/terminal"},
 	"cmd/hub/internal/export":      {uses: "sessionfile wire cmd/hub/internal/command cmd/hub/internal/remote"},
 	"cmd/hub/internal/health":      {uses: "cmd/hub/internal/command cmd/hub/internal/remote"},
 
@@ -121,6 +122,7 @@ var modules = map[string]rule{
 	"golang.org/x/net":                       {uses: "fetch"},
 	"golang.org/x/text":                      {tests: "fetch"},
 	"go.yaml.in/yaml/v3":                     {uses: "cmd/hub"},
+	"filippo.io/age":                         {uses: "settingsfile"},
 	"github.com/google/go-cmp":               {uses: "store/storetest", tests: "*"},
 	"github.com/rogpeppe/go-internal":        {tests: "cmd/hub"},
 	"github.com/anishathalye/porcupine":      {tests: "internal/chaos"},

@@ -35,7 +35,7 @@ func secretVerbs() map[string]int {
 
 func runSecrets(ctx context.Context, p command.Call) error {
 	var wrong command.UsageErrors
-	c, args := parse(p, &wrong)
+	c, args := parse(p, nil, &wrong)
 	verb := "list"
 	if len(args) > 0 {
 		verb, args = args[0], args[1:]
@@ -97,13 +97,7 @@ func (c *call) listSecrets(ctx context.Context) error {
 		_, err := fmt.Fprintf(c.Stdout, "%s\n", raw)
 		return err
 	}
-	var list struct {
-		Secrets []struct {
-			Name, LastFour, ChangedAt, Unreadable, Pinned string
-			Set                                           bool
-		}
-		Refusal string
-	}
+	var list secretList
 	if err := json.Unmarshal(raw, &list); err != nil {
 		return fmt.Errorf("%s did not answer like a hub", c.hub.URL.Host)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -14,18 +15,26 @@ import (
 	"github.com/everdesk/everdesk/cmd/hub/internal/command"
 	"github.com/everdesk/everdesk/cmd/hub/internal/remote"
 	"github.com/everdesk/everdesk/cmd/hub/internal/terminal"
+	"github.com/everdesk/everdesk/settingsfile"
 )
 
-// Command returns `hub settings`.
-func Command() command.Command {
+// Command returns `hub settings`. read reads the settings of a user for `hub settings export --secrets`.
+func Command(read ReadStore) command.Command {
 	return command.Command{
-		Name: "settings", Args: "[list|get NAME|set NAME VALUE|unset NAME] [flags]",
-		Help: "list and change your settings, or those of all users",
+		Name: "settings", Args: "[list|get NAME|set NAME VALUE|unset NAME|export|import FILE] [flags]",
+		Help: "list and change your settings, or those of all users; export and import yours",
 		Flags: `--scope SCOPE     user for yourself, the default, or hub for all users
-			--json            the JSON answer of the hub
+			--json            the JSON answer of the hub; of import the report as JSON
 			--server URL      the hub; the local one by default
-			--token TOKEN     your token, also as HUB_TOKEN`,
-		Run: runSettings,
+			--token TOKEN     your token, also as HUB_TOKEN
+			--out FILE        of export: the file; standard output by default
+			--force           of export: replace an existing file
+			--secrets         of export: with secrets, encrypted; reads the store itself, with the key of the hub
+			--user NAME       of export --secrets: whose settings; local in a hub without accounts
+			--passphrase-file FILE  the passphrase of the secrets, - for standard input; asked on a terminal by default
+			--dry-run         of import: report only, write nothing
+			--session ID      of import: the session that gets auto-approval rules of Roo-Code`,
+		Run: func(ctx context.Context, p command.Call) error { return runSettings(ctx, p, read) },
 	}
 }
 
@@ -53,24 +62,40 @@ type values struct {
 type call struct {
 	command.Call
 	hub    *remote.Hub
+	flags  command.Flags
 	scope  string
 	asJSON bool
+	// readStore reads the settings of a user from the store.
+	readStore func(ctx context.Context, user string) (settingsfile.Content, error)
 }
 
 // verbs holds the number of arguments of each verb.
-func verbs() map[string]int { return map[string]int{"list": 0, "get": 1, "set": 2, "unset": 1} }
+func verbs() map[string]int {
+	return map[string]int{"list": 0, "get": 1, "set": 2, "unset": 1, "export": 0, "import": 1}
+}
 
-func runSettings(ctx context.Context, p command.Call) error {
+// fileFlags are the flags of export and import.
+func fileFlags() map[string]command.Arity {
+	return map[string]command.Arity{
+		"out": command.Value, "force": command.NoValue, "secrets": command.NoValue, "user": command.Value, "passphrase-file": command.Value,
+		"dry-run": command.NoValue, "session": command.Value,
+	}
+}
+
+func runSettings(ctx context.Context, p command.Call, read ReadStore) error {
 	var wrong command.UsageErrors
-	c, args := parse(p, &wrong)
+	c, args := parse(p, fileFlags(), &wrong)
 	verb := "list"
 	if len(args) > 0 {
 		verb, args = args[0], args[1:]
 	}
 	if n, ok := verbs()[verb]; !ok {
-		wrong.Add("unknown verb %q; want list, get, set or unset", verb)
+		wrong.Add("unknown verb %q; want list, get, set, unset, export or import", verb)
 	} else if len(args) != n {
 		wrong.Add("%s: want %d arguments, got %d", verb, n, len(args))
+	} else if c.checkFileFlags(verb, &wrong); c.flags.Has("secrets") && len(wrong) == 0 {
+		_, rest := command.ParseFlags(p.Args, ownFlags(fileFlags()), &wrong)
+		c.readStore, _ = read(p, rest, &wrong)
 	}
 	if err := wrong.OrNil(); err != nil {
 		return err
@@ -82,14 +107,25 @@ func runSettings(ctx context.Context, p command.Call) error {
 		return c.set(ctx, args[0], args[1])
 	case "unset":
 		return c.change(ctx, args[0], json.RawMessage("null"))
+	case "export":
+		return c.exportSettings(ctx)
+	case "import":
+		return c.importSettings(ctx, args[0])
 	}
 	return c.list(ctx)
 }
 
-// parse parses the flags that the commands of this package share, and returns the other arguments.
-func parse(p command.Call, wrong *command.UsageErrors) (*call, []string) {
-	hub, flags, args := remote.Parse(p, map[string]command.Arity{"scope": command.Value, "json": command.NoValue}, wrong)
-	c := &call{Call: p, hub: hub, scope: flags.Last("scope"), asJSON: flags.Has("json")}
+// ownFlags returns flags that are no settings of the hub: those that the commands of this package share, and more.
+func ownFlags(more map[string]command.Arity) map[string]command.Arity {
+	all := map[string]command.Arity{"scope": command.Value, "json": command.NoValue, "server": command.Value, "token": command.Value}
+	maps.Copy(all, more)
+	return all
+}
+
+// parse parses the flags that the commands of this package share, and more, and returns the other arguments.
+func parse(p command.Call, more map[string]command.Arity, wrong *command.UsageErrors) (*call, []string) {
+	hub, flags, args := remote.Parse(p, ownFlags(more), wrong)
+	c := &call{Call: p, hub: hub, flags: flags, scope: flags.Last("scope"), asJSON: flags.Has("json")}
 	if c.scope != "" && c.scope != "user" && c.scope != "hub" {
 		wrong.Add("flag --scope: want user or hub; got %q", c.scope)
 	}
