@@ -127,18 +127,24 @@ func (r *Keyring) reload() error {
 // Own reports whether the hub manages the file of the keys.
 func (r *Keyring) Own() bool { return r.own }
 
-// Renew puts a new key before the others, in the file first.
+// Renew puts a new key before the others, in the file first. A ring that is full keeps its first key:
+// after many rotations that failed, secrets may still need any of the others.
 func (r *Keyring) Renew() error {
+	old := r.all()
+	if len(old) >= maxKeys {
+		return nil
+	}
 	k, err := newKey()
 	if err != nil {
 		return err
 	}
-	old := r.all()
-	return r.replace(append([]key{k}, old[:min(len(old), maxKeys-1)]...))
+	return r.replace(append([]key{k}, old...))
 }
 
-// dropOld removes all keys but the first from a file that the hub manages.
-func (r *Keyring) dropOld() error { return r.replace(r.all()[:1]) }
+// dropAllBut removes keys from a file that the hub manages, except for those with the ids.
+func (r *Keyring) dropAllBut(ids map[string]bool) error {
+	return r.replace(slices.DeleteFunc(r.all(), func(k key) bool { return !ids[k.id] }))
+}
 
 // all returns a copy of the keys.
 func (r *Keyring) all() []key {
@@ -182,6 +188,16 @@ func writeFile(path string, data []byte) (err error) {
 		return err
 	}
 	return os.Rename(f.Name(), path)
+}
+
+// newest is first after reading a file of the operator again: a rotation on another replica seals with
+// a key that was added to it. A file that cannot be read, such as one that is being written, does not
+// count.
+func (r *Keyring) newest() (key, bool) {
+	if !r.own {
+		_ = r.reload()
+	}
+	return r.first()
 }
 
 // first returns the key that seals, or false if there is none.

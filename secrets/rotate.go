@@ -14,10 +14,13 @@ type Rotation struct {
 	Sealed, Unreadable int
 	// Key is the id of the key that all others are encrypted with now.
 	Key string
+	// needed has the ids of the keys that unreadable secrets name. It is nil if a document cannot be
+	// decoded, which may name any key.
+	needed map[string]bool
 }
 
 // Rotate encrypts all secrets with the first key. If the hub manages its keys, that is a new one, and
-// the older keys are deleted once nothing needs them. Secrets can be set and used meanwhile. If it
+// the keys that no secret needs any more are deleted then. Secrets can be set and used meanwhile. If it
 // fails, some secrets have the new key and some an old one, all can be read, and it can be repeated.
 func (s *Store) Rotate(ctx context.Context) (Rotation, error) {
 	// Of two rotations one would delete the key of the other.
@@ -38,14 +41,14 @@ func (s *Store) Rotate(ctx context.Context) (Rotation, error) {
 	if !ok {
 		return Rotation{}, ErrNoKey
 	}
-	r := Rotation{Key: k.id}
+	r := Rotation{Key: k.id, needed: map[string]bool{k.id: true}}
 	for _, collection := range []string{hubCollection, userCollection} {
 		if err := s.rotateAll(ctx, collection, k, &r); err != nil {
 			return r, fmt.Errorf("rotate secrets: %w", err)
 		}
 	}
-	if s.ring.Own() && r.Unreadable == 0 {
-		return r, s.ring.dropOld()
+	if s.ring.Own() && r.needed != nil {
+		return r, s.ring.dropAllBut(r.needed)
 	}
 	return r, nil
 }
@@ -79,17 +82,18 @@ func (s *Store) rotateOwner(ctx context.Context, of Owner, k key, r *Rotation) e
 		all, version, err := s.read(ctx, of)
 		if errors.Is(err, store.ErrCorrupt) {
 			r.Unreadable++
+			r.needed = nil
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		count, unreadable := 0, 0
+		count, unreadable := 0, []string(nil) // key ids
 		for name, one := range all {
 			v, err := one.open(s.ring, of, name)
 			switch {
 			case err != nil:
-				unreadable++
+				unreadable = append(unreadable, one.Key)
 			case one.Key != k.id:
 				all[name] = seal(k, of, name, v, one.Changed)
 				count++
@@ -101,7 +105,12 @@ func (s *Store) rotateOwner(ctx context.Context, of Owner, k key, r *Rotation) e
 		if errors.Is(err, store.ErrConflict) {
 			continue // a secret was set meanwhile
 		}
-		r.Sealed, r.Unreadable = r.Sealed+count, r.Unreadable+unreadable
+		r.Sealed, r.Unreadable = r.Sealed+count, r.Unreadable+len(unreadable)
+		for _, id := range unreadable {
+			if r.needed != nil {
+				r.needed[id] = true
+			}
+		}
 		return err
 	}
 }

@@ -164,7 +164,7 @@ func (s *Store) Set(ctx context.Context, of Owner, name string, v Value) error {
 		return ErrInvalid
 	}
 	for {
-		k, ok := s.ring.first()
+		k, ok := s.ring.newest()
 		if !ok {
 			return ErrNoKey
 		}
@@ -178,7 +178,7 @@ func (s *Store) Set(ctx context.Context, of Owner, name string, v Value) error {
 		if err != nil {
 			return err
 		}
-		if now, _ := s.ring.first(); now.id == k.id {
+		if now, _ := s.ring.newest(); now.id == k.id {
 			return nil
 		}
 		// A rotation has replaced the key meanwhile and may not have seen this secret.

@@ -75,13 +75,13 @@ func (v visitor) do(method, path, body string, want int, into any) []*http.Cooki
 }
 
 // watch opens a WebSocket with a credential, sends text, after the messages of before, and waits
-// until its turn has ended.
-func watch(t *testing.T, cfg client.Config, text string, before ...wire.ClientPayload) {
+// until its turn has ended. It returns the end.
+func watch(t *testing.T, cfg client.Config, text string, before ...wire.ClientPayload) wire.AgentResponse {
 	t.Helper()
-	ended := make(chan struct{}, 100)
+	ended := make(chan wire.AgentResponse, 100)
 	cfg.OnEvent = func(_ context.Context, e client.Event) {
 		if r, ok := e.Data.(wire.AgentResponse); ok && r.IsComplete {
-			ended <- struct{}{}
+			ended <- r
 		}
 	}
 	c, err := client.New(cfg)
@@ -108,7 +108,7 @@ func watch(t *testing.T, cfg client.Config, text string, before ...wire.ClientPa
 	if _, err := c.Send(ctx, wire.UserMessage{Content: text}); err != nil {
 		t.Fatal(err)
 	}
-	<-ended
+	return <-ended
 }
 
 // Even at level debug the log contains no messages, no files, no output of models and tools, and no
