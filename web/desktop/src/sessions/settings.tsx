@@ -1,12 +1,13 @@
 import { type ReactNode, useState } from "react";
 import { useTexts } from "../i18n/use.js";
+import { AccountSettings } from "../settings/form.js";
 import { useCommands, useShell } from "../shell/context.js";
 import type { Prefs, Theme } from "../shell/prefs.js";
 import { sessions as texts } from "../texts/parts.js";
 import { providerName } from "../topbar/monitors.js";
 import { Modal } from "../ui/modal.js";
 
-/** The settings of this browser, and information about the hub. */
+/** The settings of this browser, those of the user, and information about the hub. */
 export function SettingsPanel(): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
@@ -15,6 +16,7 @@ export function SettingsPanel(): ReactNode {
       <Themes />
       <Languages />
       <Notifications />
+      <AccountSettings />
       <About />
     </Modal>
   );

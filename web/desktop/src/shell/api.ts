@@ -111,6 +111,44 @@ export interface ModelTest {
   failure?: ModelFailure;
 }
 
+/** A setting that the hub declares. */
+export interface SettingInfo {
+  name: string;
+  /** One sentence in English. */
+  doc: string;
+  /** The narrowest scope in which it may have a value. */
+  scope: "hub" | "user" | "session";
+  changedBy: "user" | "admin";
+  /** The JSON Schema of its values. */
+  schema: unknown;
+}
+
+/** Why a value was refused. */
+export interface SettingRefusal {
+  name: string;
+  code: string;
+  /** English text. */
+  detail: string;
+}
+
+/** A setting with its effective value. */
+export interface SettingState {
+  name: string;
+  value: unknown;
+  /** Where the value comes from: default, hub, user, session or pinned. */
+  source: string;
+  /** The flag or file of the operator that sets it; it cannot be changed. */
+  pinned?: string;
+  /** A stored value is not valid and not used. */
+  invalid?: SettingRefusal;
+}
+
+/** The settings of the user, and the changes that were refused. */
+export interface SettingValues {
+  settings: SettingState[];
+  refused?: SettingRefusal[];
+}
+
 export interface JoinTicket {
   /** The address that the phone opens. */
   url: string;
@@ -180,6 +218,10 @@ export class Api {
   deleteModelProfile = (id: string, version: number): Promise<ModelProfiles> => this.ask("DELETE", `/api/model-profiles/${encodeURIComponent(id)}?${queryOf({ version })}`);
   putModelRoles = (roles: Record<string, string>, version: number): Promise<ModelProfiles> => this.ask("PUT", "/api/model-profiles/roles", { roles, version });
   testModel = (what: { profile: NewModelProfile; key?: string }): Promise<ModelTest> => this.ask("POST", "/api/model-profiles/test", what);
+  settingCatalogue = (): Promise<{ settings: SettingInfo[] }> => this.ask("GET", "/api/settings/catalogue");
+  settingValues = (): Promise<SettingValues> => this.ask("GET", "/api/settings/values");
+  /** Changes a setting; null returns to the default. If its value is no longer `was`, the change is refused as a conflict. */
+  changeSetting = (name: string, value: unknown, was: unknown): Promise<SettingValues> => this.ask("PATCH", "/api/settings/values", { values: { [name]: value }, was: { [name]: was } });
   putSecret = (name: string, value: string): Promise<void> => this.ask("PUT", `/api/secrets/${encodeURIComponent(name)}`, { value });
   signOut = (): Promise<void> => this.ask("POST", "/api/logout");
 
