@@ -330,7 +330,7 @@ func (l *activeRun) awaitOpen(ctx context.Context, open func() (providers.Sessio
 			return s, nil
 		case err := <-failed:
 			return nil, err
-		case e := <-l.events:
+		case e := <-l.eventSource():
 			if l.handle(e) != nil {
 				return nil, providers.ErrClosed
 			}

@@ -1,6 +1,7 @@
 package agentpool_test
 
 import (
+	"context"
 	"slices"
 	"strconv"
 	"strings"
@@ -147,6 +148,35 @@ func TestOutputIsBounded(t *testing.T) {
 		}
 		if total != 1000<<10 {
 			t.Errorf("%d bytes were reported, want all", total)
+		}
+	})
+}
+
+// The buffered text is bounded also while a provider session opens: a backend that writes more blocks.
+func TestOutputWhileOpeningIsBounded(t *testing.T) {
+	t.Parallel()
+	bubble(t, agentpool.Limits{}, func(r *rig) {
+		const pieces, size, most = 40, 32 << 10, 96 << 10 // the bound of 64 KiB, and the piece that reaches it
+		r.provider.onOpen = func(_ context.Context, spec providers.Spec) error {
+			for range pieces {
+				spec.OnEvent(providers.Event{Kind: providers.EventText, Text: strings.Repeat("x", size)})
+			}
+			return nil
+		}
+		r.Start(ephemeralRun("1"))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		total := 0
+		for _, report := range r.recorded() {
+			if o, is := report.(agentpool.Output); is {
+				total += len(o.Text)
+				if len(o.Text) > most {
+					r.t.Errorf("a report has %d bytes, want at most %d", len(o.Text), most)
+				}
+			}
+		}
+		if total < pieces*size {
+			r.t.Errorf("%d bytes were reported, want at least %d", total, pieces*size)
 		}
 	})
 }

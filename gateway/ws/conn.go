@@ -160,6 +160,9 @@ func (c *conn) readMessages(ctx context.Context) (parked bool) {
 			if c.peer.waitReadable() != nil {
 				return false
 			}
+			if c.answerPing() {
+				continue
+			}
 			if found, err := c.frames.readBuffered(handle); found {
 				c.closeOn(err)
 				continue
@@ -175,6 +178,21 @@ func (c *conn) readMessages(ctx context.Context) (parked bool) {
 		}
 	}
 	return false
+}
+
+// answerPing answers a ping that has arrived completely, and reports whether there was one. The library
+// would answer it, too, but then block for the next frame and keep the goroutine of an idle connection.
+// A connection without a tab leaves pings to the library.
+func (c *conn) answerPing() bool {
+	data, mask, end := parsePingFrame(c.peer.unread)
+	tab := c.peer.tab.Load()
+	if end == 0 || tab == nil {
+		return false
+	}
+	pong := appendUnmasked([]byte{finalPong, byte(len(data))}, data, mask) //nolint:gosec // shorter than 126
+	c.peer.consume(end)
+	_, _ = tab.WriteControl(pong) // if it fails, the next read does as well
+	return true
 }
 
 // readFrame reads one frame through the library, and requests a close if no client may send it.

@@ -17,6 +17,7 @@ import (
 // Header bytes of the frames that nearly all clients send: an unfragmented, masked text message.
 const (
 	finalText = 0x81 // first byte of an unfragmented text frame
+	finalPing = 0x89 // first byte of a ping frame
 	finalPong = 0x8a // first byte of a pong frame
 	maskBit   = 0x80 // mask bit of the second byte
 	maskBytes = 4
@@ -156,8 +157,21 @@ func parseTextFrame(data []byte) (text []byte, mask uint32, end int) {
 // parsePongFrame returns the end of the pong frame at the start of data, or 0. Pongs are all that
 // idle clients of protocols without a pong message send, and the library would block for the next
 // frame after one.
-func parsePongFrame(data []byte) int {
-	if len(data) < 2+maskBytes || data[0] != finalPong || data[1] < maskBit || data[1]-maskBit >= length16 {
+func parsePongFrame(data []byte) int { return controlEnd(data, finalPong) }
+
+// parsePingFrame returns the masked data, the mask and the end of the ping frame at the start of data. The
+// end is 0 if that is no complete ping.
+func parsePingFrame(data []byte) (masked []byte, mask uint32, end int) {
+	if end = controlEnd(data, finalPing); end == 0 {
+		return nil, 0, 0
+	}
+	return data[2+maskBytes : end], binary.LittleEndian.Uint32(data[2:]), end
+}
+
+// controlEnd returns the end of the complete control frame at the start of data if it begins with first,
+// or 0.
+func controlEnd(data []byte, first byte) int {
+	if len(data) < 2+maskBytes || data[0] != first || data[1] < maskBit || data[1]-maskBit >= length16 {
 		return 0
 	}
 	if end := 2 + maskBytes + int(data[1]-maskBit); end <= len(data) {
