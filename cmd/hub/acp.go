@@ -26,15 +26,17 @@ type acpCommand struct {
 	args []string
 }
 
-// knownACP returns the commands of well-known agents. They ask before they change something.
+// knownACP returns the commands of well-known agents. They ask before they change something. Their
+// commands do not inherit the key: where package acp cannot do that, a setting of the agent does.
 func knownACP() map[string]string {
 	return map[string]string{
 		"gemini": "GEMINI_API_KEY=$GEMINI_API_KEY gemini --acp",
 		"opencode": `OPENCODE_PERMISSION={"edit":"ask","bash":"ask","webfetch":"ask","external_directory":"ask"} OPENCODE_DISABLE_AUTOUPDATE=1 ` +
 			"ANTHROPIC_API_KEY=$ANTHROPIC_API_KEY OPENAI_API_KEY=$OPENAI_API_KEY opencode acp",
 		"qwen":             "OPENAI_API_KEY=$OPENAI_API_KEY OPENAI_BASE_URL=$OPENAI_BASE_URL OPENAI_MODEL=$OPENAI_MODEL qwen --acp",
-		"claude-agent-acp": "ANTHROPIC_API_KEY=$ANTHROPIC_API_KEY claude-agent-acp",
-		"codex-acp":        "OPENAI_API_KEY=$OPENAI_API_KEY codex-acp",
+		"claude-agent-acp": "ANTHROPIC_API_KEY=$ANTHROPIC_API_KEY CLAUDE_CODE_SUBPROCESS_ENV_SCRUB=1 claude-agent-acp",
+		"codex-acp": `OPENAI_API_KEY=$OPENAI_API_KEY INITIAL_AGENT_MODE=read-only CODEX_CONFIG={"shell_environment_policy":{"inherit":"core"}} ` +
+			"codex-acp",
 	}
 }
 

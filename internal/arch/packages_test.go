@@ -45,7 +45,7 @@ var rules = map[string]rule{
 	"providers/agent":        {uses: "providers"},
 	"providers/claude":       {uses: "providers providers/agent providers/jsonline", tests: "providers/agent/agenttest providers/fakemodel providers/providertest"},
 	"providers/codex":        {uses: "providers providers/agent providers/jsonline providers/jsonrpc", tests: "providers/agent/agenttest providers/fakemodel providers/providertest"},
-	"providers/acp":          {uses: "providers providers/agent providers/jsonline providers/jsonrpc", tests: "approval providers/acp/acptest providers/agent/agenttest providers/fakemodel providers/providertest tools tools/mcpserver wire"},
+	"providers/acp":          {uses: "internal/truncation providers providers/agent providers/jsonline providers/jsonrpc", tests: "approval providers/acp/acptest providers/agent/agenttest providers/fakemodel providers/providertest tools tools/mcpserver wire"},
 
 	"providers/acp/acptest":     {uses: "providers/agent/agenttest"},
 	"providers/agent/agenttest": {uses: "providers providers/providertest"},

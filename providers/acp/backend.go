@@ -171,12 +171,16 @@ func (b *backend) begin(ctx context.Context, messages []agent.Message) (*jsonrpc
 	return b.conn.Begin(ctx, "session/prompt", map[string]any{"sessionId": b.ID(), "prompt": b.prompt(messages)}, nil)
 }
 
+// notACommand precedes a message that begins with a slash. Agents take such a message for a command of
+// their own and ignore space before it; OpenCode drops an unknown one without an error.
+const notACommand = "The message of the user:\n"
+
 // prompt returns messages as the agent expects them.
 func (b *backend) prompt(messages []agent.Message) (blocks []map[string]any) {
 	for _, m := range messages {
 		if text := m.Text; text != "" {
-			if strings.HasPrefix(text, "/") {
-				text = "\n" + text // not a command of the program
+			if strings.HasPrefix(strings.TrimSpace(text), "/") {
+				text = notACommand + text
 			}
 			blocks = append(blocks, map[string]any{"type": "text", "text": text})
 		}

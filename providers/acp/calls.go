@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/everdesk/everdesk/internal/truncation"
 	"github.com/everdesk/everdesk/providers"
 )
 
@@ -24,7 +25,22 @@ type report struct {
 	Locations []struct {
 		Path string `json:"path"`
 	} `json:"locations"`
+	Meta reportMeta `json:"_meta"`
 }
+
+// reportMeta has pieces of the output of a command, which some agents send instead of content.
+type reportMeta struct {
+	Delta  terminalOutput `json:"terminal_output_delta"`
+	Output terminalOutput `json:"terminal_output"`
+}
+
+// terminalOutput is a piece of the output of a command.
+type terminalOutput struct {
+	Data string `json:"data"`
+}
+
+// maxTerminal bounds the collected output of a command, in bytes. Its first part is kept.
+const maxTerminal = 1 << 20
 
 // callContent is content of a call: a block, a change of a file, or a terminal of the hub, which
 // there is none of.
@@ -41,6 +57,7 @@ type toolCall struct {
 	report
 	started, ended bool
 	hub            string // the tool of the hub that it calls, if any
+	terminal       string // output of the command so far
 }
 
 // merge adds a report to what is known of a call and returns a copy of that.
@@ -73,6 +90,7 @@ func (b *backend) merge(r report) toolCall {
 	if len(r.Locations) > 0 {
 		c.Locations = r.Locations
 	}
+	c.terminal = truncation.Bytes(c.terminal+r.Meta.Delta.Data+r.Meta.Output.Data, maxTerminal)
 	if c.hub == "" {
 		c.hub = b.hubTool(c.report)
 	}
@@ -245,6 +263,9 @@ func (b *backend) result(c toolCall) string {
 		case "diff":
 			parts = append(parts, diff(b.relative(p.Path), p.Old, p.New))
 		}
+	}
+	if len(parts) == 0 && c.terminal != "" {
+		return c.terminal
 	}
 	if len(parts) == 0 && len(c.Output) > 0 {
 		if text := decode[string](c.Output); text != "" {

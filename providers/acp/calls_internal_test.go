@@ -2,6 +2,7 @@ package acp
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/everdesk/everdesk/approval"
@@ -71,6 +72,26 @@ func TestHubTool(t *testing.T) {
 		if got := b.hubTool(decode[report](json.RawMessage(text))); got != want {
 			t.Errorf("%s: got %q, want %q", text, got, want)
 		}
+	}
+}
+
+// The output of a command that comes in pieces, beside the content, is its result.
+func TestTerminalOutputIsTheResult(t *testing.T) {
+	t.Parallel()
+	b := &backend{calls: map[string]*toolCall{}}
+	var c toolCall
+	for _, text := range []string{
+		`{"toolCallId":"1","kind":"execute","status":"in_progress","content":[{"type":"terminal","terminalId":"1"}]}`,
+		`{"toolCallId":"1","_meta":{"terminal_output_delta":{"data":"a\nb","terminal_id":"1"}}}`,
+		`{"toolCallId":"1","status":"completed","_meta":{"terminal_output":{"data":"c\n"},"terminal_exit":{"exit_code":0}}}`,
+	} {
+		c = b.merge(decode[report](json.RawMessage(text)))
+	}
+	if got := b.result(c); got != "a\nbc\n" {
+		t.Errorf("the result is %q, want all pieces", got)
+	}
+	if c = b.merge(report{ID: "1", Meta: reportMeta{Delta: terminalOutput{strings.Repeat("x", 2*maxTerminal)}}}); len(c.terminal) != maxTerminal {
+		t.Errorf("the output has %d bytes, want %d at most", len(c.terminal), maxTerminal)
 	}
 }
 

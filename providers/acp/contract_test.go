@@ -123,7 +123,10 @@ func TestKeyStaysSecret(t *testing.T) {
 	agenttest.KeyStaysSecret(t, newProvider("load"))
 }
 
+// Agents ask, also those that begin in a mode in which they do not.
 func TestApproval(t *testing.T) {
 	t.Parallel()
-	agenttest.Approval(t, newProvider(""), func(string) string { return `/ask Bash {"command":"touch a.txt"}` }, "shell", `"touch a.txt"`)
+	for _, abilities := range []string{"", "auto"} {
+		agenttest.Approval(t, newProvider(abilities), func(string) string { return `/ask Bash {"command":"touch a.txt"}` }, "shell", `"touch a.txt"`)
+	}
 }

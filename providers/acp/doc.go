@@ -21,6 +21,11 @@
 // An agent announces its capabilities when it starts. For an agent without images, a text replaces each
 // image. Agents report usage once for each prompt, or not at all.
 //
-// The process gets exactly the environment of [Config]. Its own shell commands inherit that, because
-// the protocol has no means to prevent it.
+// An agent with modes is put into the one in which it asks before it changes something.
+//
+// The process gets exactly the environment of [Config]. The protocol has no means to keep that from the
+// commands that an agent runs. A bash that runs one gets a start file that removes the variables with
+// secrets; that is enough for Gemini CLI, OpenCode and Qwen Code. The adapters of Claude Code and Codex
+// start login shells, which ignore it, and have settings of their own for that: see cmd/hub. Neither
+// stops a command that reads the memory or the environment of the agent's process.
 package acp

@@ -95,20 +95,53 @@ func (b *backend) resume(ctx context.Context, o agent.Opening, servers []any) er
 	case !b.able.Capabilities.Load:
 		return errors.New("the agent does not load conversations")
 	}
-	if err := b.conn.Call(ctx, "session/load", params, nil); err != nil {
+	var r opened
+	if err := b.conn.Call(ctx, "session/load", params, &r); err != nil {
 		return err
 	}
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	b.id, b.resumed = o.Resume, true
+	b.mu.Unlock()
+	return b.setMode(ctx, r)
+}
+
+// opened is the answer to a method that opens a conversation.
+type opened struct {
+	ID    string `json:"sessionId"`
+	Modes struct {
+		Current   string `json:"currentModeId"`
+		Available []struct {
+			ID string `json:"id"`
+		} `json:"availableModes"`
+	} `json:"modes"`
+}
+
+// askingModes are the modes in which known agents ask before they change something.
+func askingModes() []string { return []string{"default", "read-only"} }
+
+// setMode makes the agent ask before it changes something, if it has a mode for that: some begin in one
+// in which a model decides what needs no approval, and remember the mode of an earlier conversation.
+func (b *backend) setMode(ctx context.Context, r opened) error {
+	for _, mode := range askingModes() {
+		for _, m := range r.Modes.Available {
+			if m.ID != mode {
+				continue
+			}
+			if r.Modes.Current == mode {
+				return nil
+			}
+			if err := b.conn.Call(ctx, "session/set_mode", map[string]any{"sessionId": b.ID(), "modeId": mode}, nil); err != nil {
+				return fmt.Errorf("set the mode %s in which the agent asks: %w", mode, err)
+			}
+			return nil
+		}
+	}
 	return nil
 }
 
 // begins calls a method that returns the id of a conversation.
 func (b *backend) begins(ctx context.Context, method string, params map[string]any) error {
-	var r struct {
-		ID string `json:"sessionId"`
-	}
+	var r opened
 	if err := b.conn.Call(ctx, method, params, &r); err != nil {
 		if e, ok := errors.AsType[*jsonrpc.Error](err); ok && e.Code == codeAuth {
 			return fmt.Errorf("the agent wants a login (%s): give it a key as a variable, or sign in with the program and HOME=%s: %w", b.methods(), b.cfg.Home, err)
@@ -119,9 +152,9 @@ func (b *backend) begins(ctx context.Context, method string, params map[string]a
 		return fmt.Errorf("%s returned no id", method)
 	}
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	b.id = r.ID
-	return nil
+	b.mu.Unlock()
+	return b.setMode(ctx, r)
 }
 
 // methods returns the names of the agent's ways to sign in.

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 		acptest.Run(home, os.Getenv(standInAbilities))
 		return
 	}
-	if agenttest.Leaks(newProvider("load")) {
+	if agenttest.Leaks(leaking()) {
 		return
 	}
 	goleak.VerifyTestMain(m)

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/everdesk/everdesk/providers"
@@ -54,6 +56,9 @@ func New(cfg Config) (*agent.Provider, error) {
 			return nil, fmt.Errorf("create the folder of %s: %w", cfg.Name, err)
 		}
 	}
+	if err := cfg.writeStartFile(); err != nil {
+		return nil, fmt.Errorf("create the folder of %s: %w", cfg.Name, err)
+	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -69,10 +74,26 @@ func New(cfg Config) (*agent.Provider, error) {
 
 func (cfg Config) temp() string { return filepath.Join(cfg.Home, "tmp") }
 
+// startFile is the file that a bash reads which an agent starts for a command.
+func (cfg Config) startFile() string { return filepath.Join(cfg.Home, "bash-env.sh") }
+
+// writeStartFile writes the file that removes the variables with secrets, so that commands of the agent
+// do not print them by accident. Commands that look for them still find them in the agent's process.
+func (cfg Config) writeStartFile() error {
+	text := "# Written by the hub at every start: commands of the agent need no keys.\nunset BASH_ENV"
+	for _, e := range cfg.Env {
+		name, value, _ := strings.Cut(e, "=")
+		if slices.ContainsFunc(cfg.Secrets, func(secret string) bool { return secret != "" && strings.Contains(value, secret) }) {
+			text += " " + name
+		}
+	}
+	return os.WriteFile(cfg.startFile(), []byte(text+"\n"), 0o600)
+}
+
 // process returns the command line and the environment of the program. It starts in its own folder,
 // because the working directory belongs to a conversation.
 func (cfg Config) process() jsonline.Config {
-	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + cfg.Home, "TMPDIR=" + cfg.temp(), "LANG=C.UTF-8"}
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + cfg.Home, "TMPDIR=" + cfg.temp(), "LANG=C.UTF-8", "BASH_ENV=" + cfg.startFile()}
 	return jsonline.Config{
 		Path: cfg.Path, Args: cfg.Args, Dir: cfg.Home, Env: append(env, cfg.Env...), Secrets: cfg.Secrets,
 		InputGrace: inputGrace, TermGrace: termGrace,

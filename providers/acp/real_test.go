@@ -3,8 +3,11 @@
 package acp_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -15,70 +18,198 @@ import (
 	"github.com/everdesk/everdesk/providers/providertest"
 )
 
-// newReal returns a function that returns providers of OpenCode, with a model on loopback.
-func newReal(t *testing.T) agenttest.NewProvider {
-	t.Helper()
-	model := fakemodel.New()
-	url, err := model.Listen(t.Context(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(model.Close)
-	config, err := json.Marshal(map[string]any{
-		"model": "loopback/m", "small_model": "loopback/m", "autoupdate": false, "share": "disabled",
-		"provider": map[string]any{"loopback": map[string]any{
-			"npm": "@ai-sdk/openai-compatible", "name": "loopback",
-			"options": map[string]any{"baseURL": url + "/v1", "apiKey": "{env:AGENT_KEY}"},
-			"models":  map[string]any{"m": map[string]any{"name": "m", "limit": map[string]any{"context": 200_000, "output": 8000}}},
-		}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return func(home string) (providers.Provider, error) {
-		p, err := acp.New(acp.Config{
-			Name: "opencode", Path: os.Getenv("OPENCODE_BIN"), Args: []string{"acp"}, Home: home, Secrets: []string{agenttest.Key},
-			Env: []string{
-				"AGENT_KEY=" + agenttest.Key, "OPENCODE_CONFIG_CONTENT=" + string(config),
-				`OPENCODE_PERMISSION={"edit":"ask","bash":"ask","webfetch":"ask","external_directory":"ask"}`,
-				"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1",
+// realAgent is a real agent. Its program is in the variable NAME_BIN; one that is a script has the
+// program that runs it in NAME_NODE.
+type realAgent struct {
+	// env returns the variables for a model at a URL.
+	env  func(home, url string) []string
+	args []string
+	// files are settings in its home.
+	files map[string]string
+	// tools precedes the names of the hub's tools.
+	tools string
+	// shell is a call of its shell, with %s for the quoted command, and asking one for which it asks, if
+	// that is another.
+	shell, asking string
+	usage         bool
+}
+
+func realAgents() map[string]realAgent {
+	key := func(name string) string { return name + "=" + agenttest.Key }
+	return map[string]realAgent{
+		"opencode": {
+			args: []string{"acp"}, tools: "everdesk_", shell: `/call bash {"command":%s,"description":"a test"}`,
+			env: func(_, url string) []string {
+				config, err := json.Marshal(map[string]any{
+					"model": "loopback/m", "small_model": "loopback/m", "autoupdate": false, "share": "disabled",
+					"provider": map[string]any{"loopback": map[string]any{
+						"npm": "@ai-sdk/openai-compatible", "name": "loopback",
+						"options": map[string]any{"baseURL": url + "/v1", "apiKey": "{env:AGENT_KEY}"},
+						"models":  map[string]any{"m": map[string]any{"name": "m", "limit": map[string]any{"context": 200_000, "output": 8000}}},
+					}},
+				})
+				if err != nil {
+					panic(err) // never for strings and numbers
+				}
+				return []string{
+					key("AGENT_KEY"), "OPENCODE_CONFIG_CONTENT=" + string(config),
+					`OPENCODE_PERMISSION={"edit":"ask","bash":"ask","webfetch":"ask","external_directory":"ask"}`,
+					"OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1",
+				}
 			},
-		})
-		return &served{Provider: p}, err
+		},
+		"gemini": {
+			args: []string{"--acp", "--model", "gemini-2.5-pro"}, tools: "mcp_everdesk_", shell: `/call run_shell_command {"command":%s,"description":"a test"}`,
+			files: map[string]string{".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false},"general":{"enableAutoUpdate":false}}`},
+			env:   func(_, url string) []string { return []string{key("GEMINI_API_KEY"), "GOOGLE_GEMINI_BASE_URL=" + url} },
+		},
+		"qwen": {
+			args: []string{"--acp"}, tools: "mcp__everdesk__", shell: `/call run_shell_command {"command":%s,"description":"a test"}`,
+			files: map[string]string{".qwen/settings.json": `{"security":{"auth":{"selectedType":"openai"}},"privacy":{"usageStatisticsEnabled":false}}`},
+			env: func(_, url string) []string {
+				return []string{key("OPENAI_API_KEY"), "OPENAI_BASE_URL=" + url + "/v1", "OPENAI_MODEL=m"}
+			},
+		},
+		"claude-agent-acp": {
+			tools: "mcp__everdesk__", shell: `/call Bash {"command":%s,"description":"a test"}`, usage: true,
+			env: func(_, url string) []string {
+				return []string{
+					key("ANTHROPIC_API_KEY"), "ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_MODEL=claude-sonnet-4-5", "CLAUDE_CODE_SUBPROCESS_ENV_SCRUB=1",
+					"CLAUDE_CODE_EXECUTABLE=" + os.Getenv("CLAUDE_BIN"), "CLAUDE_CODE_MAX_RETRIES=0", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+				}
+			},
+		},
+		"codex-acp": {
+			tools: "mcp__everdesk__", shell: `/call exec_command {"cmd":%s}`, usage: true,
+			asking: `/call exec_command {"cmd":%s,"sandbox_permissions":"require_escalated","justification":"a test"}`,
+			env: func(_, url string) []string {
+				config, err := json.Marshal(map[string]any{
+					"model": "gpt-5.1", "model_provider": "hub", "shell_environment_policy": map[string]any{"inherit": "core"},
+					"model_providers": map[string]any{"hub": map[string]any{"name": "hub", "base_url": url + "/v1", "env_key": "HUB_MODEL_KEY", "wire_api": "responses"}},
+				})
+				if err != nil {
+					panic(err) // never for strings
+				}
+				return []string{key("HUB_MODEL_KEY"), "CODEX_PATH=" + os.Getenv("CODEX_BIN"), "MODEL_PROVIDER=hub", "INITIAL_AGENT_MODE=read-only", "CODEX_CONFIG=" + string(config)}
+			},
+		},
 	}
 }
 
-// TestRealProgram runs the contract with the program OPENCODE_BIN and a model on loopback, see `make
-// test-agents`. The model understands directives only in the newest message, so that turns that
-// continue are left out. OpenCode does not report the errors of its model over the protocol.
+// realAt returns a function that returns providers of a real agent, with the model at a URL.
+func realAt(name, url string) agenttest.NewProvider {
+	a := realAgents()[name]
+	return func(home string) (providers.Provider, error) {
+		for file, text := range a.files {
+			at := filepath.Join(home, file)
+			if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+				return nil, err
+			}
+			if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
+				return nil, err
+			}
+		}
+		variable := strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+		path, args := os.Getenv(variable+"_BIN"), a.args
+		if node := os.Getenv(variable + "_NODE"); node != "" {
+			path, args = node, append([]string{path}, args...)
+		}
+		p, err := acp.New(acp.Config{Name: name, Path: path, Args: args, Home: home, Secrets: []string{agenttest.Key}, Env: a.env(home, url)})
+		if err != nil {
+			return nil, err
+		}
+		return &served{Provider: p}, nil
+	}
+}
+
+// leaking returns the provider of which the leaks are counted: a real agent in TestRealNothingIsLeft,
+// whose model is in the process that started this one.
+func leaking() agenttest.NewProvider {
+	if url := os.Getenv(realModel); url != "" {
+		return realAt(os.Getenv(realName), url)
+	}
+	return newProvider("load")
+}
+
+// The variables with the URL of the model and the name of the agent.
+const (
+	realModel = "REAL_AGENT_MODEL"
+	realName  = "REAL_AGENT_NAME"
+)
+
+// eachReal runs a test with every real agent.
+func eachReal(t *testing.T, test func(t *testing.T, name string, a realAgent)) {
+	t.Helper()
+	for name, a := range realAgents() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, name, a)
+		})
+	}
+}
+
+// TestRealProgram runs the contract with real agents and a model on loopback, see `make test-agents`.
+// The model understands directives only in the newest message, so that turns that continue are left
+// out. The errors of its model are not tested: OpenCode does not report them over the protocol.
 func TestRealProgram(t *testing.T) {
 	t.Parallel()
-	var homes agenttest.Homes
-	providertest.Run(t, providertest.Bench{
-		Around: func(t *testing.T, fn func(*testing.T)) { t.Helper(); fn(t) },
-		New: func(t *testing.T) providers.Provider {
-			t.Helper()
-			p, err := newReal(t)(homes.Of(t))
-			if err != nil {
-				t.Fatal(err)
-			}
-			return p
-		},
-		Prompt: func(steps ...providertest.Step) string {
-			return strings.ReplaceAll(agenttest.Prompt(steps...), "/call ", "/call everdesk_")
-		},
-		Started: func(p providers.Provider) int { return p.(*served).Started() },
+	eachReal(t, func(t *testing.T, name string, a realAgent) {
+		t.Helper()
+		var homes agenttest.Homes
+		providertest.Run(t, providertest.Bench{
+			Around: func(t *testing.T, fn func(*testing.T)) { t.Helper(); fn(t) },
+			New: func(t *testing.T) providers.Provider {
+				t.Helper()
+				p, err := realAt(name, fakemodel.Start(t))(homes.Of(t))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return p
+			},
+			Prompt: func(steps ...providertest.Step) string {
+				return strings.ReplaceAll(agenttest.Prompt(steps...), "/call ", "/call "+a.tools)
+			},
+			Usage:   a.usage,
+			Started: func(p providers.Provider) int { return p.(*served).Started() },
+		})
 	})
 }
 
 func TestRealKeyStaysSecret(t *testing.T) {
 	t.Parallel()
-	agenttest.KeyStaysSecret(t, newReal(t))
+	eachReal(t, func(t *testing.T, name string, _ realAgent) {
+		t.Helper()
+		agenttest.KeyStaysSecret(t, realAt(name, fakemodel.Start(t)))
+	})
+}
+
+// call returns a directive that runs a command.
+func (a realAgent) call(command string) string {
+	return strings.ReplaceAll(a.shell, "%s", strconv.Quote(command))
 }
 
 func TestRealApproval(t *testing.T) {
 	t.Parallel()
-	agenttest.Approval(t, newReal(t), func(string) string {
-		return `/call bash {"command":"touch a.txt","description":"creates a file"}`
-	}, "shell", "touch a.txt")
+	eachReal(t, func(t *testing.T, name string, a realAgent) {
+		t.Helper()
+		agenttest.Approval(t, realAt(name, fakemodel.Start(t)), func(string) string {
+			return strings.ReplaceAll(cmp.Or(a.asking, a.shell), "%s", `"touch a.txt"`)
+		}, "shell", "touch a.txt")
+	})
+}
+
+func TestRealShellHasNoKey(t *testing.T) {
+	t.Parallel()
+	eachReal(t, func(t *testing.T, name string, a realAgent) {
+		t.Helper()
+		agenttest.ShellHasNoKey(t, realAt(name, fakemodel.Start(t)), a.call)
+	})
+}
+
+func TestRealNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	eachReal(t, func(t *testing.T, name string, _ realAgent) {
+		t.Helper()
+		agenttest.NothingIsLeft(t, realModel+"="+fakemodel.Start(t), realName+"="+name)
+	})
 }

@@ -37,7 +37,7 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// shellTools need bubblewrap; fileTools do not.
+// shellTools need the programs of the sandbox that keeps the key from commands; fileTools do not.
 const (
 	fileTools  = "Read,Edit,Write,Grep,Glob,NotebookEdit"
 	shellTools = fileTools + ",Bash"
@@ -92,7 +92,7 @@ func (cfg Config) process(o agent.Opening) (jsonline.Config, string) {
 		"CLAUDE_CODE_MAX_RETRIES=3",
 	}
 	tools := fileTools
-	if _, err := exec.LookPath("bwrap"); err == nil {
+	if hasSandbox() {
 		tools = shellTools
 		env = append(env, "CLAUDE_CODE_SUBPROCESS_ENV_SCRUB=1")
 	}
@@ -130,6 +130,17 @@ func (cfg Config) process(o agent.Opening) (jsonline.Config, string) {
 		Path: cfg.Path, Args: args, Dir: o.Dir, Env: append(env, cfg.Env...), Secrets: secrets,
 		InputGrace: inputGrace, TermGrace: termGrace,
 	}, id
+}
+
+// hasSandbox reports whether the programs are there without which Claude Code refuses to run any command
+// when it has to keep the key from them.
+func hasSandbox() bool {
+	for _, program := range []string{"bwrap", "socat"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // newUUID returns a random UUID of version 4.

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 		standIn(home)
 		return
 	}
-	if agenttest.Leaks(newProvider) {
+	if agenttest.Leaks(leaking()) {
 		return
 	}
 	goleak.VerifyTestMain(m)

@@ -18,15 +18,31 @@ import (
 // newReal returns a function that returns providers of the real program, with a model on loopback.
 func newReal(t *testing.T) agenttest.NewProvider {
 	t.Helper()
-	model := fakemodel.New()
-	url, err := model.Listen(t.Context(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(model.Close)
+	return realAt(fakemodel.Start(t))
+}
+
+// realAt returns a function that returns providers of the real program, with the model at a URL.
+func realAt(url string) agenttest.NewProvider {
 	return func(home string) (providers.Provider, error) {
 		return codex.New(codex.Config{Path: os.Getenv("CODEX_BIN"), Home: home, Key: agenttest.Key, URL: url + "/v1", Model: "gpt-5.1"})
 	}
+}
+
+// leaking returns the provider of which the leaks are counted: the real program in
+// TestRealNothingIsLeft, whose model is in the process that started this one.
+func leaking() agenttest.NewProvider {
+	if url := os.Getenv(realModel); url != "" {
+		return realAt(url)
+	}
+	return newProvider
+}
+
+// realModel is the variable with the URL of the model.
+const realModel = "REAL_AGENT_MODEL"
+
+func TestRealNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	agenttest.NothingIsLeft(t, realModel+"="+fakemodel.Start(t))
 }
 
 // TestRealProgram runs the contract with the program CODEX_BIN and a model on loopback, see `make

@@ -48,6 +48,7 @@ var dialects = []dialect{
 	{"/messages", readMessages, speakMessages},
 	{"/chat/completions", readChat, speakChat},
 	{"/responses", readResponses, speakResponses},
+	{":streamGenerateContent", readGemini, speakGemini},
 }
 
 // line is a directive.

@@ -59,6 +59,26 @@ func New() *Server {
 	return s
 }
 
+// test is the part of testing.TB that Start uses.
+type test interface {
+	Helper()
+	Context() context.Context
+	Fatal(args ...any)
+	Cleanup(f func())
+}
+
+// Start serves on loopback until the test ends, and returns the URL.
+func Start(t test) string {
+	t.Helper()
+	s := New()
+	url, err := s.Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return url
+}
+
 // Listen serves on a TCP address, such as 127.0.0.1:0, and returns its URL.
 func (s *Server) Listen(ctx context.Context, addr string) (string, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
@@ -192,7 +212,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // allowed reports whether a request has the key, if one is required.
 func (s *Server) allowed(r *http.Request) bool {
-	return s.Key == "" || r.Header.Get("X-Api-Key") == s.Key || r.Header.Get("Authorization") == "Bearer "+s.Key
+	return s.Key == "" || r.Header.Get("X-Api-Key") == s.Key || r.Header.Get("Authorization") == "Bearer "+s.Key || r.Header.Get("X-Goog-Api-Key") == s.Key
 }
 
 // pipes is a listener in memory.

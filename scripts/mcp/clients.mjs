@@ -106,6 +106,7 @@ const calls = {
   system_remove_config: [{ hookId: "hook-99" }, "!hook-99"],
   system_reload_cached: [{ cacheId: "reload-99" }, "!reload-99"],
   system_list_reload_options: [{}, "["],
+  system_skill: [{ name: "forms" }, "form"],
   task_run: [{ objective: "/say done" }, "completed"],
 };
 

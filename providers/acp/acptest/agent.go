@@ -33,6 +33,7 @@ type fake struct {
 	ctx      context.Context // of the running prompt
 	cancel   context.CancelFunc
 	running  bool
+	asks     bool          // in the mode in which it asks
 	injected []string      // steered messages
 	steered  chan struct{} // closed when there are some
 	ids      int
@@ -57,7 +58,8 @@ type rpcError struct {
 func (e *rpcError) Error() string { return e.message }
 
 // Run runs the stand-in until the end of its input. It stores its conversations in home. Abilities
-// are load, fork, steer and image, with commas.
+// are load, fork, steer, image and auto, with commas. A stand-in with auto begins in a mode in which it
+// does not ask.
 func Run(home, abilities string) {
 	agenttest.WritePID(home)
 	f := &fake{home: home, abilities: strings.Split(abilities, ","), out: json.NewEncoder(os.Stdout), replies: map[string]chan json.RawMessage{}}
@@ -161,7 +163,18 @@ func (f *fake) serveLocked(m rpc) (object, error) {
 			"_meta": object{"steering": object{"supported": f.has("steer")}},
 		}, nil
 	case "session/new", "session/load", "session/fork":
-		return f.openLocked(m)
+		opened, err := f.openLocked(m)
+		if f.has("auto") && err == nil {
+			opened["modes"] = object{"currentModeId": "auto", "availableModes": []object{{"id": "auto"}, {"id": "default"}}}
+		}
+		return opened, err
+	case "session/set_mode":
+		var p struct {
+			Mode string `json:"modeId"`
+		}
+		_ = json.Unmarshal(m.Params, &p)
+		f.asks = p.Mode == "default"
+		return object{}, nil
 	case "_session/steering":
 		if !f.running || !f.has("steer") {
 			return object{"outcome": "promptRequired"}, nil
@@ -208,6 +221,12 @@ func (f *fake) openLocked(m rpc) (object, error) {
 // run works on a prompt.
 func (f *fake) run(ctx context.Context, id json.RawMessage, text string) {
 	f.mu.Lock()
+	if strings.HasPrefix(strings.TrimSpace(text), "/") { // a command of the agent, which it does not know
+		f.running = false
+		f.reply(id, object{"stopReason": "end_turn"}, nil)
+		f.mu.Unlock()
+		return
+	}
 	f.talk.User(text)
 	_ = f.talk.Store(f.home, f.id)
 	f.mu.Unlock()
@@ -325,6 +344,12 @@ func failureOf(class string) error {
 
 // ask asks for approval of a command and returns the answer.
 func (f *fake) ask(ctx context.Context, s agenttest.Step) string {
+	f.mu.Lock()
+	asks := f.asks || !f.has("auto")
+	f.mu.Unlock()
+	if !asks {
+		return "decided without the user"
+	}
 	id := f.next("ask")
 	f.update("tool_call", object{"toolCallId": id, "title": "bash", "kind": "execute", "status": "pending", "rawInput": object{}})
 	raw := f.request(ctx, "session/request_permission", object{

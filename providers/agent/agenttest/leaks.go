@@ -49,7 +49,8 @@ func Leaks(newProvider NewProvider) bool {
 	for began := time.Now(); runtime.NumGoroutine() > goroutines && time.Since(began) < hangTimeout; {
 		runtime.Gosched() // a goroutine that has closed its last channel may still be counted
 	}
-	_, _ = fmt.Fprintf(os.Stdout, "goroutines %d files %d children %d\n", max(0, runtime.NumGoroutine()-goroutines), openFiles()-files, children())
+	_, _ = fmt.Fprintf(os.Stdout, "goroutines %d files %d children %d descendants %d\n",
+		max(0, runtime.NumGoroutine()-goroutines), openFiles()-files, children(), descendants(home))
 	return true
 }
 
@@ -76,13 +77,14 @@ func oneTurn(p providers.Provider, n int) error {
 	return errors.Join(err, p.Close())
 }
 
-// NothingIsLeft runs [Leaks] in a process of its own, because tests beside it would be counted, too.
-func NothingIsLeft(t *testing.T) {
+// NothingIsLeft runs [Leaks] in a process of its own, because tests beside it would be counted, too. It
+// adds variables to the environment of that process.
+func NothingIsLeft(t *testing.T, env ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this test
-	cmd.Env = append(os.Environ(), leaksMode+"=1")
+	cmd.Env = append(append(os.Environ(), leaksMode+"=1"), env...)
 	out, err := cmd.CombinedOutput()
-	if got, want := strings.TrimSpace(string(out)), "goroutines 0 files 0 children 0"; err != nil || got != want {
+	if got, want := strings.TrimSpace(string(out)), "goroutines 0 files 0 children 0 descendants 0"; err != nil || got != want {
 		t.Errorf("after 30 sessions there are %q more (%v), want %q", got, err, want)
 	}
 }
@@ -109,6 +111,30 @@ func children() (n int) {
 	}
 	return n
 }
+
+// descendants returns the number of processes with that home, whoever their parent is now: children of
+// an agent that has ended belong to the system. It waits for those that are about to end.
+func descendants(home string) (n int) {
+	for began := time.Now(); ; {
+		lists, err := filepath.Glob("/proc/[0-9]*/environ")
+		if err != nil {
+			panic(err)
+		}
+		n = 0
+		for _, at := range lists {
+			if env, err := os.ReadFile(at); err == nil && bytes.Contains(env, []byte("HOME="+home+"\x00")) { //nolint:gosec // a file of /proc
+				n++
+			}
+		}
+		if n == 0 || time.Since(began) > endTimeout {
+			return n
+		}
+		runtime.Gosched()
+	}
+}
+
+// endTimeout is how long a process that was killed may take to end.
+const endTimeout = 5 * time.Second
 
 // Key is the API key of providers under test.
 const Key = "sk-canary-5d1f08"
