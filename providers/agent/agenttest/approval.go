@@ -95,7 +95,7 @@ func ShellHasNoKey(t *testing.T, newProvider NewProvider, directive func(command
 		}
 	}
 	if got := results.String(); err != nil || end.Outcome != providers.Completed || !strings.Contains(got, "PATH=") || !strings.Contains(got, "the end") || strings.Contains(got, Key) {
-		t.Errorf("the turn is %s (%v, %v), and the environment %q; want it without the key", end.Outcome, end.Err, err, got)
+		t.Errorf("the turn is %s (%v, %v), and the environment %q; want it without the key; the agent said %q", end.Outcome, end.Err, err, got, e.said())
 	}
 	if err := p.Close(); err != nil {
 		t.Errorf("close: %v", err)

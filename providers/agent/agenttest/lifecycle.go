@@ -90,6 +90,19 @@ func (e *events) until(ctx context.Context, what string, match func(providers.Ev
 	}
 }
 
+// said returns the text of the session so far.
+func (e *events) said() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var text strings.Builder
+	for _, ev := range e.all {
+		if ev.Kind == providers.EventText {
+			text.WriteString(ev.Text)
+		}
+	}
+	return text.String()
+}
+
 func kind(k providers.EventKind) func(providers.Event) bool {
 	return func(e providers.Event) bool { return e.Kind == k }
 }
