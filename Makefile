@@ -90,7 +90,7 @@ fmt: ## format everything
 	$(GO) fix ./...
 
 .PHONY: test-agents
-test-agents: ## install Claude Code, Codex and OpenCode from npm and run the contract of providers with them
+test-agents: ## install seven agents from npm and run the contract of providers with them (AGENTS="gemini qwen" for some)
 	scripts/agents.sh
 
 .PHONY: test-mcp

@@ -23,6 +23,8 @@ const (
 	MaxMCPTokens = 16
 	// usedInterval is how often the time of the last use of an MCP token is stored.
 	usedInterval = time.Minute
+	// usesPerLease is how often in a lease uses of its token are stored, at most.
+	usesPerLease = 6
 	// mcpTokenTail is how many characters of a token stay known, for people to recognize it.
 	mcpTokenTail = 4
 )
@@ -44,6 +46,10 @@ type MCPToken struct {
 	Expires time.Time `json:"expires"`
 	// Used is the time of the last use, at most a minute old; zero if there was none.
 	Used time.Time `json:"used,omitzero"`
+	// Lease, unless 0, is how long the token stays valid without use. Each use moves Expires, up to
+	// Until.
+	Lease time.Duration `json:"lease,omitzero"`
+	Until time.Time     `json:"until,omitzero"`
 
 	Session wire.SessionID `json:"-"`
 }
@@ -56,13 +62,36 @@ type storedMCPToken struct {
 
 func (t storedMCPToken) expired() bool { return !time.Now().Before(t.Expires) }
 
-// NewMCPToken creates an MCP token for t.Session, valid for ttl. It has the form
-// edm_SESSION_ID_SECRET. Only the hash of the secret is stored.
+// used returns the token after a use at now, and whether that has to be stored.
+func (t storedMCPToken) used(now time.Time) (storedMCPToken, bool) {
+	interval := usedInterval
+	if t.Lease > 0 {
+		interval = min(interval, t.Lease/usesPerLease)
+	}
+	if now.Sub(t.Used) < interval {
+		return t, false
+	}
+	t.Used = now
+	if t.Lease > 0 {
+		t.Expires = earlier(now.Add(t.Lease), t.Until)
+	}
+	return t, true
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// NewMCPToken creates an MCP token for t.Session, valid for ttl, or for t.Lease after its last use if
+// that is earlier. It has the form edm_SESSION_ID_SECRET. Only the hash of the secret is stored.
 func (a *Authority) NewMCPToken(ctx context.Context, t MCPToken, ttl time.Duration) (token string, _ MCPToken, err error) {
 	if err := t.Session.Validate(); err != nil {
 		return "", t, fmt.Errorf("MCP token: %w", err)
 	}
-	if ttl <= 0 || ttl > maxLife {
+	if ttl <= 0 || ttl > maxLife || t.Lease < 0 {
 		return "", t, fmt.Errorf("%w: an MCP token that is valid for %v, want up to %v", store.ErrInvalid, ttl, maxLife)
 	}
 	var random [keyIDLength / 2]byte
@@ -70,7 +99,11 @@ func (a *Authority) NewMCPToken(ctx context.Context, t MCPToken, ttl time.Durati
 	secret := newSecret()
 	sum := hash(secret)
 	t.ID, t.Tail, t.Created = hex.EncodeToString(random[:]), secret[len(secret)-mcpTokenTail:], time.Now()
-	t.Expires = t.Created.Add(ttl)
+	t.Expires, t.Until = t.Created.Add(ttl), time.Time{}
+	if t.Lease > 0 {
+		t.Until = t.Expires
+		t.Expires = earlier(t.Created.Add(t.Lease), t.Until)
+	}
 	err = a.editMCPTokens(ctx, t.Session, func(all []storedMCPToken) ([]storedMCPToken, error) {
 		if len(all) >= MaxMCPTokens {
 			return nil, ErrTooManyMCPTokens
@@ -100,28 +133,57 @@ func cutMCPToken(token string) (session wire.SessionID, id, secret string, ok bo
 	return session, id, secret, isKeyID(id) && session.Validate() == nil
 }
 
-// MCPToken authenticates an MCP token. The error is one that [IsRefused] reports unless the store is
+// MCPToken authenticates an MCP token and records its use. The error is an [Error] unless the store is
 // unavailable.
 func (a *Authority) MCPToken(ctx context.Context, token string) (MCPToken, error) {
-	session, id, secret, ok := cutMCPToken(token)
-	if !ok {
-		return MCPToken{}, errRefused
-	}
-	all, d, err := a.mcpTokens(ctx, session)
+	t, err := a.findMCPToken(ctx, token)
 	if err != nil {
 		return MCPToken{}, err
 	}
+	used, changed := t.used(time.Now())
+	if !changed {
+		return t.MCPToken, nil
+	}
+	err = a.editMCPTokens(ctx, t.Session, func(all []storedMCPToken) ([]storedMCPToken, error) {
+		i := slices.IndexFunc(all, func(other storedMCPToken) bool { return other.ID == t.ID })
+		if i < 0 {
+			return nil, errRefused // revoked meanwhile
+		}
+		all[i] = used
+		return all, nil
+	})
+	switch {
+	case errors.Is(err, errRefused):
+		return MCPToken{}, err
+	case err != nil:
+		a.log.WarnContext(ctx, "use of an MCP token not stored", "session", t.Session, "token", t.ID, "err", err)
+		return t.MCPToken, nil
+	}
+	return used.MCPToken, nil
+}
+
+// MCPTokenExpires returns when an MCP token expires, as far as its uses have moved that. Unlike
+// [Authority.MCPToken] it is no use itself.
+func (a *Authority) MCPTokenExpires(ctx context.Context, token string) (time.Time, error) {
+	t, err := a.findMCPToken(ctx, token)
+	return t.Expires, err
+}
+
+// findMCPToken returns a valid MCP token.
+func (a *Authority) findMCPToken(ctx context.Context, token string) (storedMCPToken, error) {
+	session, id, secret, ok := cutMCPToken(token)
+	if !ok {
+		return storedMCPToken{}, errRefused
+	}
+	all, _, err := a.mcpTokens(ctx, session)
+	if err != nil {
+		return storedMCPToken{}, err
+	}
 	i := slices.IndexFunc(all, func(t storedMCPToken) bool { return t.ID == id })
 	if i < 0 || len(all[i].Hash) != sha256.Size || !equalHashes([sha256.Size]byte(all[i].Hash), hash(secret)) {
-		return MCPToken{}, errRefused
+		return storedMCPToken{}, errRefused
 	}
-	if now := time.Now(); now.Sub(all[i].Used) >= usedInterval {
-		all[i].Used = now
-		if err := a.putMCPTokens(ctx, d, all); err != nil && !errors.Is(err, store.ErrConflict) {
-			a.log.WarnContext(ctx, "use of an MCP token not stored", "session", session, "token", id, "err", err)
-		}
-	}
-	return all[i].MCPToken, nil
+	return all[i], nil
 }
 
 // MCPTokens returns the valid MCP tokens of a session, the oldest first.

@@ -89,3 +89,42 @@ func TestRevokedMCPToken(t *testing.T) {
 		t.Errorf("the list is %+v with error %v after removing all, want none", list, err)
 	}
 }
+
+// A token with a lease lives while it is used, up to its ttl, and expires soon after. Looking up its end
+// is no use.
+func TestMCPTokenWithLease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := newAuthority(t, auth.Config{}, openStore(t), t.Output())
+		leased := editor
+		leased.Lease = 3 * time.Minute
+		token, made, err := a.NewMCPToken(t.Context(), leased, 10*time.Minute)
+		if err != nil || !made.Expires.Equal(made.Created.Add(3*time.Minute)) {
+			t.Fatalf("made %+v with error %v, want it to expire after its lease", made, err)
+		}
+		forgotten, _, err := a.NewMCPToken(t.Context(), leased, 10*time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 4 { // for 8 minutes
+			time.Sleep(2 * time.Minute)
+			used, err := a.MCPToken(t.Context(), token)
+			want := time.Now().Add(3 * time.Minute)
+			if until := made.Created.Add(10 * time.Minute); until.Before(want) {
+				want = until
+			}
+			if err != nil || !used.Expires.Equal(want) {
+				t.Fatalf("after %v the token expires at %v with error %v, want %v", time.Since(made.Created), used.Expires, err, want)
+			}
+			if at, err := a.MCPTokenExpires(t.Context(), token); err != nil || !at.Equal(want) {
+				t.Errorf("its end is %v with error %v, want %v", at, err, want)
+			}
+			_, _ = a.MCPTokenExpires(t.Context(), forgotten)
+		}
+		_, err = a.MCPToken(t.Context(), forgotten)
+		wantCode(t, err, wire.CodeAuthFailed)
+		time.Sleep(2 * time.Minute)
+		_, err = a.MCPToken(t.Context(), token)
+		wantCode(t, err, wire.CodeAuthFailed)
+	})
+}

@@ -18,6 +18,7 @@ has_headless_shell() { [ -n "$(apt-cache search --names-only '^chromium-headless
 # packages PROGRAM prints the Debian packages that contain it.
 packages() {
   case $1 in
+    bwrap) echo bubblewrap ;;
     chromium) if has_headless_shell; then echo chromium-headless-shell; else echo chromium; fi ;;
     gcc) echo gcc libc6-dev ;; # the race detector links with it
     ip | tc) echo iproute2 ;;

@@ -30,7 +30,8 @@ type acpCommand struct {
 // commands do not inherit the key: where package acp cannot do that, a setting of the agent does.
 func knownACP() map[string]string {
 	return map[string]string{
-		"gemini": "GEMINI_API_KEY=$GEMINI_API_KEY gemini --acp",
+		// Gemini CLI connects to no MCP server, so to no tool of the desktop, in a folder that it does not trust.
+		"gemini": "GEMINI_API_KEY=$GEMINI_API_KEY GEMINI_CLI_TRUST_WORKSPACE=true gemini --acp",
 		"opencode": `OPENCODE_PERMISSION={"edit":"ask","bash":"ask","webfetch":"ask","external_directory":"ask"} OPENCODE_DISABLE_AUTOUPDATE=1 ` +
 			"ANTHROPIC_API_KEY=$ANTHROPIC_API_KEY OPENAI_API_KEY=$OPENAI_API_KEY opencode acp",
 		"qwen":             "OPENAI_API_KEY=$OPENAI_API_KEY OPENAI_BASE_URL=$OPENAI_BASE_URL OPENAI_MODEL=$OPENAI_MODEL qwen --acp",

@@ -11,8 +11,8 @@ func TestParseACPCommands(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[string]string{
 		"":                                   "[]",
-		"gemini":                             "[{gemini [GEMINI_API_KEY=$GEMINI_API_KEY] gemini [--acp]}]",
-		" mine=/opt/agent --acp;\n gemini ;": "[{mine [] /opt/agent [--acp]} {gemini [GEMINI_API_KEY=$GEMINI_API_KEY] gemini [--acp]}]",
+		"gemini":                             "[{gemini [GEMINI_API_KEY=$GEMINI_API_KEY GEMINI_CLI_TRUST_WORKSPACE=true] gemini [--acp]}]",
+		" mine=/opt/agent --acp;\n gemini ;": "[{mine [] /opt/agent [--acp]} {gemini [GEMINI_API_KEY=$GEMINI_API_KEY GEMINI_CLI_TRUST_WORKSPACE=true] gemini [--acp]}]",
 		"mine=A=1 B=$C agent x=y":            "[{mine [A=1 B=$C] agent [x=y]}]",
 		"nonesuch":                           "error: no known agent",
 		"mine=":                              "error: no program",

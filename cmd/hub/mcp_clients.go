@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/providers"
@@ -22,14 +23,28 @@ type mcpClients struct {
 // ID implements [mcpserver.Clients].
 func (mcpClients) ID(token string) (string, bool) { return auth.MCPTokenID(token) }
 
+// Expires implements [mcpserver.Clients].
+func (m mcpClients) Expires(ctx context.Context, token string) (time.Time, error) {
+	at, err := m.authority.MCPTokenExpires(ctx, token)
+	return at, refusal(err)
+}
+
+// refusal returns the error for a token that cannot be checked, or is not valid.
+func refusal(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, refused := errors.AsType[*auth.Error](err); refused {
+		return mcpserver.ErrRefused
+	}
+	return fmt.Errorf("check MCP token: %w", err)
+}
+
 // Admit implements [mcpserver.Clients].
 func (m mcpClients) Admit(ctx context.Context, token string) (mcpserver.Client, error) {
 	t, err := m.authority.MCPToken(ctx, token)
-	if _, refused := errors.AsType[*auth.Error](err); refused {
-		return mcpserver.Client{}, mcpserver.ErrRefused
-	}
 	if err != nil {
-		return mcpserver.Client{}, fmt.Errorf("check MCP token: %w", err)
+		return mcpserver.Client{}, refusal(err)
 	}
 	return mcpserver.Client{
 		Caller: tools.Caller{Profile: t.Profile}, Expires: t.Expires,

@@ -48,6 +48,7 @@ type mcpTokenRequest struct {
 	Profile string         `json:"profile,omitempty" wire:"max=64" doc:"The tools that it gets: default, web, code, app, all or main; default when absent."`
 	Monitor wire.MonitorID `json:"monitor,omitempty" doc:"The monitor that it acts on; monitor-0 when absent."`
 	TTL     int            `json:"ttl,omitempty" wire:"min=0,max=31622400" doc:"Seconds that it is valid, up to 366 days; 30 days when absent."`
+	Lease   int            `json:"lease,omitempty" wire:"min=0,max=86400" doc:"Seconds without use after which it expires, even before ttl; absent if it does not need to be used. A program that may be killed uses it with a short lease, and any request at /mcp is a use."`
 }
 
 // mcpTokenInfo describes an MCP token without its secret.
@@ -59,6 +60,7 @@ type mcpTokenInfo struct {
 	LastFour   string         `json:"lastFour" doc:"The last four characters of the token."`
 	CreatedAt  string         `json:"createdAt" doc:"RFC 3339."`
 	ExpiresAt  string         `json:"expiresAt" doc:"RFC 3339."`
+	Lease      int            `json:"lease,omitempty" doc:"Seconds without use after which it expires; each use moves expiresAt."`
 	LastUsedAt string         `json:"lastUsedAt,omitempty" doc:"RFC 3339, up to a minute old; absent if it was never used."`
 }
 
@@ -118,7 +120,7 @@ func (m *mcpTokens) create(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	t := auth.MCPToken{Session: info.ID, Name: in.Name, Profile: cmp.Or(in.Profile, m.profiles[0]), Monitor: cmp.Or(in.Monitor, firstMonitor)}
+	t := auth.MCPToken{Session: info.ID, Name: in.Name, Profile: cmp.Or(in.Profile, m.profiles[0]), Monitor: cmp.Or(in.Monitor, firstMonitor), Lease: time.Duration(in.Lease) * time.Second}
 	switch {
 	case !slices.Contains(m.profiles, t.Profile):
 		return problem.Query("profile", "Want "+strings.Join(m.profiles, ", ")+".")
@@ -145,7 +147,7 @@ func (m *mcpTokens) create(c echo.Context) error {
 func mcpTokenInfoOf(t auth.MCPToken) mcpTokenInfo {
 	i := mcpTokenInfo{
 		ID: t.ID, Name: t.Name, Profile: t.Profile, Monitor: t.Monitor, LastFour: t.Tail,
-		CreatedAt: httpio.FormatTime(t.Created), ExpiresAt: httpio.FormatTime(t.Expires),
+		CreatedAt: httpio.FormatTime(t.Created), ExpiresAt: httpio.FormatTime(t.Expires), Lease: int(t.Lease.Seconds()),
 	}
 	if !t.Used.IsZero() {
 		i.LastUsedAt = httpio.FormatTime(t.Used)

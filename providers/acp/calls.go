@@ -178,9 +178,14 @@ func (b *backend) holdResult(ctx context.Context) {
 	}
 }
 
-// claim removes the call of a tool with an input from a list and returns it.
+// claim removes the call of a tool with an input from a list and returns it. Without that, it is the
+// oldest call of the tool of which one of both inputs is not known, because some agents do not report it.
 func claim(list *[]hubCall, tool string, input json.RawMessage) (hubCall, bool) {
-	i := slices.IndexFunc(*list, func(h hubCall) bool { return h.tool == tool && h.input == plainInput(input) })
+	plain := plainInput(input)
+	i := slices.IndexFunc(*list, func(h hubCall) bool { return h.tool == tool && h.input == plain })
+	if i < 0 {
+		i = slices.IndexFunc(*list, func(h hubCall) bool { return h.tool == tool && (h.input == unknownInput || plain == unknownInput) })
+	}
 	if i < 0 {
 		return hubCall{}, false
 	}
@@ -188,6 +193,9 @@ func claim(list *[]hubCall, tool string, input json.RawMessage) (hubCall, bool) 
 	*list = slices.Delete(*list, i, i+1)
 	return h, true
 }
+
+// unknownInput is the plain form of an input that the agent has not reported.
+const unknownInput = "null"
 
 // plainInput returns an input in one form, whatever the order of its keys.
 func plainInput(input json.RawMessage) string {
@@ -236,6 +244,7 @@ func (b *backend) startCall(c toolCall) {
 	b.mu.Unlock()
 	switch {
 	case !first:
+	case c.hub != "" && plainInput(c.Input) == unknownInput: // it is known with its input when it is made
 	case c.hub != "":
 		b.session.ToolStarted(providers.ToolCall{ID: c.ID, Name: c.hub, Input: providers.WholeInput(c.Input)})
 	default:

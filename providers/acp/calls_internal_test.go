@@ -75,6 +75,22 @@ func TestHubTool(t *testing.T) {
 	}
 }
 
+// A call is found by its input, or without it if one side does not have it.
+func TestClaim(t *testing.T) {
+	t.Parallel()
+	known := func(id, input string) hubCall { return hubCall{id, "look", plainInput(json.RawMessage(input))} }
+	list := []hubCall{known("a", ``), known("b", `{"x":1,"y":2}`), {"c", "other", unknownInput}}
+	for _, tt := range []struct{ input, want string }{{`{"y":2,"x":1}`, "b"}, {`{"x":3}`, "a"}, {`{"x":3}`, ""}} {
+		if got, ok := claim(&list, "look", json.RawMessage(tt.input)); got.id != tt.want || ok != (tt.want != "") {
+			t.Errorf("%s: got call %q, want %q", tt.input, got.id, tt.want)
+		}
+	}
+	list = []hubCall{known("a", `{"x":1}`)}
+	if got, ok := claim(&list, "look", nil); !ok || got.id != "a" {
+		t.Errorf("without an input: got call %q, want a", got.id)
+	}
+}
+
 // The output of a command that comes in pieces, beside the content, is its result.
 func TestTerminalOutputIsTheResult(t *testing.T) {
 	t.Parallel()

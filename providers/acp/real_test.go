@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/providers/acp"
@@ -60,8 +61,10 @@ func realAgents() map[string]realAgent {
 		},
 		"gemini": {
 			args: []string{"--acp", "--model", "gemini-2.5-pro"}, tools: "mcp_everdesk_", shell: `/call run_shell_command {"command":%s,"description":"a test"}`,
-			files: map[string]string{".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false},"general":{"enableAutoUpdate":false}}`},
-			env:   func(_, url string) []string { return []string{key("GEMINI_API_KEY"), "GOOGLE_GEMINI_BASE_URL=" + url} },
+			files: map[string]string{".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false},"general":{"enableAutoUpdate":false},"model":{"disableLoopDetection":true}}`},
+			env: func(_, url string) []string {
+				return []string{key("GEMINI_API_KEY"), "GOOGLE_GEMINI_BASE_URL=" + url, "GEMINI_CLI_TRUST_WORKSPACE=true"}
+			},
 		},
 		"qwen": {
 			args: []string{"--acp"}, tools: "mcp__everdesk__", shell: `/call run_shell_command {"command":%s,"description":"a test"}`,
@@ -169,7 +172,7 @@ func TestRealProgram(t *testing.T) {
 			Prompt: func(steps ...providertest.Step) string {
 				return strings.ReplaceAll(agenttest.Prompt(steps...), "/call ", "/call "+a.tools)
 			},
-			Usage:   a.usage,
+			Usage: a.usage, Limit: 4 * time.Minute,
 			Started: func(p providers.Provider) int { return p.(*served).Started() },
 		})
 	})

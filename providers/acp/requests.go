@@ -45,6 +45,7 @@ func (b *backend) permission(ctx context.Context, c jsonrpc.Served) (any, error)
 	}](c.Params)
 	call := b.merge(p.Call)
 	if call.hub != "" {
+		b.startCall(call) // some agents report no other beginning of it
 		return selected(p.Options, "allow_once", "allow_always"), nil
 	}
 	d, ok, err := b.ask(ctx, c.ID, b.translate(call))

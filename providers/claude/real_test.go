@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/providers/agent"
@@ -68,7 +69,7 @@ func TestRealProgram(t *testing.T) {
 		Prompt: func(steps ...providertest.Step) string {
 			return strings.ReplaceAll(agenttest.Prompt(steps...), "/call ", "/call mcp__hub__")
 		},
-		Usage:   true,
+		Usage: true, Limit: 2 * time.Minute,
 		Fails:   []providers.Class{providers.Auth, providers.Rate, providers.Overloaded, providers.ContextLength, providers.Invalid},
 		Started: func(p providers.Provider) int { return p.(*agent.Provider).Started() },
 	})

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/providers/agent"
@@ -61,8 +62,8 @@ func TestRealProgram(t *testing.T) {
 			}
 			return p
 		},
-		Prompt:  agenttest.Prompt,
-		Usage:   true,
+		Prompt: agenttest.Prompt,
+		Usage:  true, Limit: 2 * time.Minute,
 		Fails:   []providers.Class{providers.Auth, providers.Rate, providers.Overloaded, providers.ContextLength, providers.Invalid},
 		Started: func(p providers.Provider) int { return p.(*agent.Provider).Started() },
 	})

@@ -3,6 +3,7 @@ package providertest
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/everdesk/everdesk/providers"
 )
@@ -24,6 +25,9 @@ type Bench struct {
 	Usage bool
 	// Asks says that [Ask] makes the backend ask for approval.
 	Asks bool
+	// Limit ends a check that would otherwise hang; 0 means a minute. Programs that take seconds to
+	// start need more.
+	Limit time.Duration
 	// Started returns how many programs a provider has started; nil for backends that are none.
 	Started func(p providers.Provider) int
 }

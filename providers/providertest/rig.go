@@ -1,6 +1,7 @@
 package providertest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,7 +27,7 @@ type rig struct {
 func perform(j judge, b Bench, newProvider func() providers.Provider, c check) {
 	j.Helper()
 	// The deadline ends a check that would otherwise hang. No check expects it.
-	ctx, cancel := context.WithTimeout(j.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(j.Context(), cmp.Or(b.Limit, time.Minute))
 	defer cancel()
 	r := &rig{judge: j, bench: b, make: newProvider, ctx: ctx}
 	r.provider = r.another()

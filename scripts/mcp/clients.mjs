@@ -231,6 +231,17 @@ try {
     return tokens.every((t) => t.name !== "bridge");
   });
   console.log("ok the bridge has revoked its token");
+
+  // A bridge that is killed cannot revoke its token, which expires soon after. Until then it is renewed.
+  const orphan = await overStdio(hub, session, { HUB_TOKEN: hub.token }, "--name", "orphan", "--lease", "3s");
+  await orphan.listTools();
+  const tokenOfOrphan = async () => (await hub.ask("GET", `/api/sessions/${session}/mcp-tokens`)).tokens.find((t) => t.name === "orphan");
+  const made = await tokenOfOrphan();
+  await until("the bridge has renewed its token twice", async () => Date.parse((await tokenOfOrphan()).expiresAt) > Date.parse(made.expiresAt) + 2000);
+  process.kill(orphan.transport.pid, "SIGKILL");
+  const killed = Date.now();
+  await until("the token has expired", async () => (await tokenOfOrphan()) === undefined);
+  console.log(`ok the token of a killed bridge has expired after ${((Date.now() - killed) / 1000).toFixed(1)} s`);
 } finally {
   await hub.stop();
 }

@@ -20,6 +20,9 @@ type Clients interface {
 	// Admit authenticates a token. The error is [ErrRefused], or another if that cannot be decided
 	// now.
 	Admit(ctx context.Context, token string) (Client, error)
+	// Expires returns when an admitted token expires, which may be later than when it was admitted,
+	// with the errors of Admit.
+	Expires(ctx context.Context, token string) (time.Time, error)
 }
 
 // Client is an admitted program.
@@ -94,5 +97,47 @@ func (d *Server) admit(r *http.Request) (*mcpToken, func(), error) {
 		release()
 		return nil, nil, err
 	}
-	return &mcpToken{caller: c.Caller, execute: c.Execute, gate: use.gate, expires: c.Expires}, release, nil
+	return &mcpToken{
+		caller: c.Caller, execute: c.Execute, gate: use.gate, expires: c.Expires,
+		renewed: func(ctx context.Context) (time.Time, error) { return d.cfg.Clients.Expires(ctx, token) },
+	}, release, nil
+}
+
+const (
+	// checkTimeout is how long the check of a token that may have expired is repeated while the store
+	// is unavailable, and checkPause the time between two checks.
+	checkTimeout = 30 * time.Second
+	checkPause   = time.Second
+)
+
+// awaitExpiry returns when the token has expired or ctx ends, and reports whether it has expired. Uses of
+// a token with a lease move its end, so that is looked up again.
+func (b *mcpToken) awaitExpiry(ctx context.Context) bool {
+	timer := time.NewTimer(time.Until(b.expires))
+	defer timer.Stop()
+	var failing time.Time // since then the token cannot be checked
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-timer.C:
+		}
+		expires, err := b.renewed(ctx)
+		switch left := time.Until(expires); {
+		case ctx.Err() != nil:
+			return false
+		case err == nil && left > 0:
+			failing = time.Time{}
+			timer.Reset(left)
+		case err == nil, errors.Is(err, ErrRefused):
+			return true
+		case failing.IsZero():
+			failing = time.Now()
+			timer.Reset(checkPause)
+		case time.Since(failing) > checkTimeout:
+			return true
+		default:
+			timer.Reset(checkPause)
+		}
+	}
 }

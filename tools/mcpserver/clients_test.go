@@ -22,6 +22,12 @@ type clients struct {
 	mu     sync.Mutex
 	err    error
 	client mcpserver.Client
+	ends   []end // answers of Expires
+}
+
+type end struct {
+	at  time.Time
+	err error
 }
 
 func (c *clients) ID(token string) (string, bool) { return token, strings.HasPrefix(token, "stored") }
@@ -33,6 +39,17 @@ func (c *clients) Admit(_ context.Context, token string) (mcpserver.Client, erro
 		return mcpserver.Client{}, mcpserver.ErrRefused
 	}
 	return c.client, c.err
+}
+
+func (c *clients) Expires(context.Context, string) (time.Time, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.ends) == 0 {
+		return time.Time{}, mcpserver.ErrRefused
+	}
+	end := c.ends[0]
+	c.ends = c.ends[1:]
+	return end.at, end.err
 }
 
 func (c *clients) fail(err error) {
@@ -85,10 +102,12 @@ func TestStoredTokens(t *testing.T) {
 	}
 }
 
-// A call ends when its token expires.
+// A call ends when its token expires: not while the token is renewed, nor because it cannot be checked for
+// a moment.
 func TestStoredTokenExpires(t *testing.T) {
 	t.Parallel()
-	c := &clients{client: mcpserver.Client{
+	ends := []end{{at: time.Now().Add(500 * time.Millisecond)}, {err: errors.New("away")}, {at: time.Now().Add(4 * time.Second)}, {at: time.Now()}}
+	c := &clients{ends: ends, client: mcpserver.Client{
 		Caller: tools.Caller{Profile: tools.ProfileDefault}, Expires: time.Now(),
 		Execute: func(ctx context.Context, _ providers.ToolCall) providers.ToolResult {
 			<-ctx.Done()
@@ -99,5 +118,10 @@ func TestStoredTokenExpires(t *testing.T) {
 	s := h.connect(providers.Endpoint{URL: h.url + "/mcp", Token: "stored"})
 	if text, isError := call(t, s, "user_request", map[string]any{"title": "T", "message": "M"}); !isError || !strings.Contains(text, "expired") {
 		t.Errorf("the call ended with %q, error %v, want an error that the token expired", text, isError)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.ends) > 0 {
+		t.Errorf("%d answers about the end are left, want the call to wait for all", len(c.ends))
 	}
 }

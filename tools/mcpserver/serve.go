@@ -5,7 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"strings"
-	"time"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -84,7 +84,15 @@ func (d *Server) call(ctx context.Context, tool string, input json.RawMessage) *
 	defer cancel(nil)
 	defer context.AfterFunc(b.revoked, func() { cancel(context.Cause(b.revoked)) })()
 	if !b.expires.IsZero() {
-		defer time.AfterFunc(time.Until(b.expires), func() { cancel(errExpired) }).Stop()
+		var watch sync.WaitGroup
+		watched, stop := context.WithCancel(ctx)
+		defer watch.Wait()
+		defer stop()
+		watch.Go(func() {
+			if b.awaitExpiry(watched) {
+				cancel(errExpired)
+			}
+		})
 	}
 	if b.revoked.Err() != nil { // revoked since the request was admitted
 		return result(providers.ToolResult{Text: "This MCP token was revoked.", IsError: true})

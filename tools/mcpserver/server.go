@@ -79,8 +79,10 @@ type mcpToken struct {
 	digest  digest
 	caller  tools.Caller
 	execute Execute
-	// expires is when a stored token expires; zero means never.
+	// expires is when a stored token expires, as it was when the request was admitted; zero means never.
+	// renewed looks it up.
 	expires time.Time
+	renewed func(ctx context.Context) (time.Time, error)
 	*gate
 }
 

@@ -21,8 +21,8 @@ import (
 // NewProvider returns a provider of stand-ins that store their conversations in home.
 type NewProvider func(home string) (providers.Provider, error)
 
-// hangTimeout ends a test that would otherwise hang.
-const hangTimeout = time.Minute
+// hangTimeout ends a test that would otherwise hang. Real agents take half a minute on a busy machine.
+const hangTimeout = 3 * time.Minute
 
 // WritePID tells the tests which process a stand-in is. Stand-ins call it at their start.
 func WritePID(home string) {

@@ -134,3 +134,30 @@ func (b *bridge) recordVersion(m message, answer []byte) {
 		b.version = a.Result.ProtocolVersion
 	}
 }
+
+// ping is a request without an effect.
+const ping = `{"jsonrpc":"2.0","id":"lease","method":"ping"}`
+
+// renewLease uses the token that the bridge has made, again and again, so that it expires soon after the
+// bridge is killed. A token that has expired, such as while the machine was asleep, is replaced by the
+// next request of the client.
+func (b *bridge) renewLease(ctx context.Context) {
+	every := time.NewTicker(b.tokens.lease / renewals)
+	defer every.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-every.C:
+		}
+		token := b.tokens.made()
+		if token == "" {
+			continue
+		}
+		limited, cancel := context.WithTimeout(ctx, b.tokens.lease/renewals)
+		if _, err := b.send(limited, message{ID: json.RawMessage(`"lease"`), Method: "ping"}, []byte(ping), token); err != nil && ctx.Err() == nil {
+			b.logf("MCP token not renewed: %v", err)
+		}
+		cancel()
+	}
+}

@@ -78,7 +78,10 @@ func (b *bridge) run(ctx context.Context, in io.Reader) error {
 	ctx, b.stop = context.WithCancelCause(ctx)
 	defer b.client.CloseIdleConnections()
 	defer b.requests.Wait()
+	var renewal sync.WaitGroup
+	defer renewal.Wait()
 	defer b.stop(nil)
+	renewal.Go(func() { b.renewLease(ctx) })
 	lines, failed := make(chan []byte), make(chan error, 1)
 	go func() { // a read of standard input cannot be interrupted; the process ends meanwhile
 		failed <- readLines(ctx, in, lines)

@@ -27,16 +27,23 @@ type fakeHub struct {
 	answers []int // statuses of the next requests at /mcp; 0 cuts the connection
 	header  http.Header
 	called  chan string // methods that wait until their request ends
+	pinged  chan string // tokens that are renewed
+	leases  []int
 }
 
 func newFakeHub(t *testing.T) *fakeHub {
 	t.Helper()
-	h := &fakeHub{t: t, called: make(chan string)}
+	h := &fakeHub{t: t, called: make(chan string), pinged: make(chan string)}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /api/sessions/ses-1/mcp-tokens", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("POST /api/sessions/ses-1/mcp-tokens", func(w http.ResponseWriter, r *http.Request) {
+		var in struct{ Lease int }
+		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+			t.Error(err)
+		}
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.tokens++
+		h.leases = append(h.leases, in.Lease)
 		w.WriteHeader(http.StatusCreated)
 		_ = json.NewEncoder(w).Encode(map[string]string{"id": strings.Repeat("i", h.tokens), "token": strings.Repeat("t", h.tokens)})
 	})
@@ -69,6 +76,12 @@ func (h *fakeHub) serve(w http.ResponseWriter, r *http.Request) {
 		h.t.Error(err)
 	}
 	switch {
+	case m.Method == "ping":
+		select {
+		case h.pinged <- r.Header.Get("Authorization"):
+		case <-r.Context().Done():
+		}
+		w.WriteHeader(http.StatusNoContent)
 	case status == 0:
 		panic(http.ErrAbortHandler)
 	case status != http.StatusOK:
@@ -256,5 +269,26 @@ func TestBridgeCancels(t *testing.T) {
 	}
 	if err := s.in.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// The token that the bridge makes has a lease, which the bridge renews while the client is silent.
+func TestBridgeRenewsItsToken(t *testing.T) {
+	t.Parallel()
+	h := newFakeHub(t)
+	s := h.start("--lease", "1s", "ses-1")
+	s.send(listTools)
+	s.want(`"Bearer t"`)
+	for range 2 {
+		if got := <-h.pinged; got != "Bearer t" {
+			t.Errorf("renewed %q, want the token", got)
+		}
+	}
+	if err := s.in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.wantEnd()
+	if len(h.leases) != 1 || h.leases[0] != 1 {
+		t.Errorf("the leases are %v, want one of a second", h.leases)
 	}
 }

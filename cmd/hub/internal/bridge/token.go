@@ -11,8 +11,12 @@ import (
 )
 
 const (
-	// tokenLife is the lifetime of a token that the bridge makes.
-	tokenLife = 24 * time.Hour
+	// tokenLife is the lifetime of a token that the bridge makes, and defaultLease how long the token
+	// outlives a bridge that is killed. The bridge uses it renewals times in that time.
+	tokenLife    = 24 * time.Hour
+	defaultLease = 3 * time.Minute
+	renewals     = 3
+	minLease     = time.Second
 	// revokeTimeout bounds revoking it at the end.
 	revokeTimeout = 3 * time.Second
 )
@@ -25,6 +29,7 @@ type tokenSource struct {
 	name    string
 	profile string
 	monitor string
+	lease   time.Duration
 
 	mu    sync.Mutex // held while a token is made, so that concurrent requests share it
 	token string
@@ -44,7 +49,7 @@ func (s *tokenSource) get(ctx context.Context, refused string) (string, error) {
 	if s.token != "" && s.token != refused {
 		return s.token, nil
 	}
-	in := map[string]any{"name": s.name, "ttl": int(tokenLife.Seconds())}
+	in := map[string]any{"name": s.name, "ttl": int(tokenLife.Seconds()), "lease": int(s.lease.Seconds())}
 	if s.profile != "" {
 		in["profile"] = s.profile
 	}
@@ -59,6 +64,13 @@ func (s *tokenSource) get(ctx context.Context, refused string) (string, error) {
 	return s.token, nil
 }
 
+// made returns the token that the bridge has made, or an empty text if there is none.
+func (s *tokenSource) made() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.token
+}
+
 // revoke revokes the token that was made, if any.
 func (s *tokenSource) revoke(ctx context.Context, logf func(string, ...any)) {
 	s.mu.Lock()
@@ -69,6 +81,6 @@ func (s *tokenSource) revoke(ctx context.Context, logf func(string, ...any)) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), revokeTimeout)
 	defer cancel()
 	if err := s.hub.Ask(ctx, http.MethodDelete, s.hub.URL.JoinPath("api", "sessions", string(s.session), "mcp-tokens", s.id), nil, nil); err != nil {
-		logf("MCP token not revoked, it expires within a day: %v", err)
+		logf("MCP token not revoked, it expires in %v: %v", s.lease, err)
 	}
 }
