@@ -23,11 +23,11 @@ var ErrPassphrase = errors.New("the passphrase does not open the secrets of the 
 
 // seal encrypts secrets under a passphrase.
 func seal(all map[string]secrets.Value, passphrase string) (string, error) {
-	clear := make(map[string]string, len(all))
+	revealed := make(map[string]string, len(all))
 	for name, v := range all {
-		clear[name] = v.Reveal()
+		revealed[name] = v.Reveal()
 	}
-	data, err := json.Marshal(clear)
+	data, err := json.Marshal(revealed)
 	if err != nil {
 		return "", err
 	}

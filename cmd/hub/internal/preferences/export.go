@@ -155,7 +155,7 @@ func (c *call) readFile(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // nothing was written
 	var data bytes.Buffer
 	_, err = data.ReadFrom(limited(f))
 	return data.Bytes(), err

@@ -31,7 +31,7 @@ func (c *call) passphrase(file string) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("read the passphrase: %w", err)
 		}
-		defer f.Close()
+		defer func() { _ = f.Close() }() // nothing was written
 		from = f
 	}
 	line, err := bufio.NewReader(io.LimitReader(from, maxSecret)).ReadString('\n')
