@@ -69,6 +69,22 @@ func (s *Store) Read(ctx context.Context, user string) (Set, error) {
 	return d.view(s.cfg.Pinned, version), nil
 }
 
+// ReadStored returns the profiles that a user has stored, without those of the hub, and all known roles, also
+// those whose profile does not exist on this hub.
+func (s *Store) ReadStored(ctx context.Context, user string) (Set, error) {
+	d, version, err := s.load(ctx, user)
+	if err != nil {
+		return Set{}, err
+	}
+	set := d.view(nil, version)
+	for _, role := range Roles() {
+		if id := d.roles[role]; id != "" {
+			set.Roles[role] = id
+		}
+	}
+	return set, nil
+}
+
 // Put adds or replaces a profile of a user and returns what the user has then. If version is not nil
 // and not the stored one, the error is [ErrConflict] and the set is the stored one. Other errors are a
 // [*FieldError], [ErrPinned], [ErrFull] or the store's.

@@ -246,3 +246,20 @@ func asJSON(t *testing.T, v any) string {
 	}
 	return string(data)
 }
+
+// What a user has stored includes roles of profiles of the hub, and not these profiles.
+func TestReadStored(t *testing.T) {
+	t.Parallel()
+	docs := openDocuments(t)
+	s := profiles.New(docs, config())
+	if _, err := s.Put(t.Context(), "ann", small("mine"), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.SetRoles(t.Context(), "ann", map[profiles.Role]string{profiles.RoleMain: "mine", profiles.RoleTitle: "demo"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	set, err := profiles.New(docs, profiles.Config{}).ReadStored(t.Context(), "ann")
+	if err != nil || len(set.Profiles) != 1 || set.Profiles[0].ID != "mine" || set.Roles[profiles.RoleMain] != "mine" || set.Roles[profiles.RoleTitle] != "demo" {
+		t.Errorf("stored is %+v, %v; want the profile mine, and the roles main and title", set, err)
+	}
+}

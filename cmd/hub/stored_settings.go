@@ -41,7 +41,11 @@ func storedSettings(p command.Call, args []string, wrong *command.UsageErrors) (
 		if err != nil {
 			return settingsfile.Content{}, err
 		}
-		return readContent(ctx, log, user, values, profiles.New(store.documents, profiles.Config{}), all)
+		c, err := readContent(ctx, log, user, values, profiles.New(store.documents, profiles.Config{}), all)
+		if err == nil && len(c.Settings)+len(c.Profiles)+len(c.Roles)+len(c.Secrets) == 0 {
+			err = fmt.Errorf("the store has no settings of the user %q", user)
+		}
+		return c, err
 	}, rest
 }
 
@@ -57,7 +61,7 @@ func readContent(ctx context.Context, log *slog.Logger, user string, values *set
 			c.Settings[s.Setting.Name] = s.Value
 		}
 	}
-	set, err := models.Read(ctx, user)
+	set, err := models.ReadStored(ctx, user)
 	if err != nil {
 		return c, err
 	}
