@@ -177,26 +177,13 @@ func (c *SessionRunner) DefaultProvider(r profiles.Role) string {
 	return ""
 }
 
-// CanSteer reports whether the provider accepts messages while a turn runs.
-func (c *SessionRunner) CanSteer(provider string) bool {
-	p, ok := c.provider(provider)
-	return ok && p.Caps().Steer
-}
-
-// ContextWindow returns the size of the context window of the provider's model in tokens; 0 means
-// unknown.
-func (c *SessionRunner) ContextWindow(provider string) int {
+// Caps returns the capabilities of the provider, none if it does not exist.
+func (c *SessionRunner) Caps(provider string) providers.Caps {
 	p, ok := c.provider(provider)
 	if !ok {
-		return 0
+		return providers.Caps{}
 	}
-	return p.Caps().Window
-}
-
-// SharesPrefix reports whether the beginning that requests of the provider share is cached.
-func (c *SessionRunner) SharesPrefix(provider string) bool {
-	p, ok := c.provider(provider)
-	return ok && p.Caps().Prefix
+	return p.Caps()
 }
 
 // HasProvider reports whether the provider exists.

@@ -255,15 +255,15 @@ func TestProviders(t *testing.T) {
 	bubble(t, agentpool.Limits{}, func(r *rig) {
 		t := r.t
 		r.provider.caps.Window = 1000
-		if r.ContextWindow("fake") != 1000 || r.ContextWindow("unknown") != 0 {
+		if r.Caps("fake").Window != 1000 || r.Caps("unknown").Window != 0 {
 			t.Error("ContextWindow is wrong: want 1000 for the provider and 0 for an unknown one")
 		}
-		if !r.HasProvider("fake") || !r.CanSteer("fake") || r.HasProvider("unknown") || r.CanSteer("unknown") {
-			t.Errorf("HasProvider and CanSteer give %v and %v for fake, %v and %v for unknown, want true for fake only", r.HasProvider("fake"), r.CanSteer("fake"), r.HasProvider("unknown"), r.CanSteer("unknown"))
+		if !r.HasProvider("fake") || !r.Caps("fake").Steer || r.HasProvider("unknown") || r.Caps("unknown").Steer {
+			t.Errorf("HasProvider and Caps.Steer give %v and %v for fake, %v and %v for unknown, want true for fake only", r.HasProvider("fake"), r.Caps("fake").Steer, r.HasProvider("unknown"), r.Caps("unknown").Steer)
 		}
 		r.provider.caps.Steer = false
-		if r.CanSteer("fake") {
-			t.Error("CanSteer is true for a backend without steering, want false")
+		if r.Caps("fake").Steer {
+			t.Error("Caps.Steer is true for a backend without steering, want false")
 		}
 	})
 }

@@ -69,9 +69,9 @@ func (s *turnStarter) refuseClientCall(c ClientCall, format string, args ...any)
 	s.ends.ClientCallEnded(c, providers.ToolResult{Text: fmt.Sprintf(format, args...), IsError: true})
 }
 
-// isListed reports whether the turn is in the list of tasks. Turns that summarise and calls of
-// programs are not.
-func (t *turn) isListed() bool { return t.Condensing == nil && t.Client == nil }
+// isListed reports whether the turn is in the list of tasks. Turns that summarise or find a title and
+// calls of programs are not.
+func (t *turn) isListed() bool { return t.Condensing == nil && !t.isTitling() && t.Client == nil }
 
 // clientResult returns the result of a program's call whose turn ends.
 func (t *turn) clientResult(outcome providers.Outcome, reason string) providers.ToolResult {

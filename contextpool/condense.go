@@ -55,7 +55,7 @@ func (s *turnStarter) beginCondense(h *thread, auto bool) {
 // beginning of requests is cached, the run continues the conversation as it is; elsewhere it reads
 // a conversation without tools.
 func (s *turnStarter) fillCondenseRun(t *turn, r *agentpool.Run) {
-	if h := s.threads.byAgent[t.Agent]; h != nil && s.providers.SharesPrefix(t.Provider) {
+	if h := s.threads.byAgent[t.Agent]; h != nil && s.providers.Caps(t.Provider).Prefix {
 		r.NoTools, r.Fork, r.From = true, true, providers.Thread{Entries: history.View(h.messages)}
 		r.Prompt = history.CondensePrompt
 		return

@@ -50,7 +50,7 @@ func (s *turnStarter) startJob(j workflow.Job) {
 func (t *turn) thinkingOnly() bool { return t.Job != nil && t.Job.Todo == "" }
 
 // outputHidden reports whether the text of the turn is not published while it grows.
-func (t *turn) outputHidden() bool { return t.Condensing != nil || t.thinkingOnly() }
+func (t *turn) outputHidden() bool { return t.Condensing != nil || t.isTitling() || t.thinkingOnly() }
 
 // title returns the description of the turn for people.
 func (t *turn) title() string {

@@ -13,6 +13,7 @@ import (
 // planLog publishes and records the beginning and the end of plans.
 type planLog struct {
 	*services
+	turns      *turnSet
 	transcript *transcript
 	queues     *queues
 }
@@ -40,6 +41,9 @@ func (p *planLog) end(c workflow.Close) {
 	if c.Outcome == providers.Failed {
 		row.Say, row.Text = wire.SayError, reason
 		p.rows.AddRow(row)
+	}
+	if asked, ok := p.state.Desktop().Rows().UserRow(c.Message); ok && c.Outcome == providers.Completed {
+		p.turns.answered = &answer{monitor: c.Monitor, asked: asked.Text, said: text}
 	}
 	p.step.AddOps(p.transcript.timeline(c.Monitor).PushPlan(c.Role, p.summary(c))...)
 	p.step.Emit(wire.AgentResponse{

@@ -25,6 +25,8 @@ type Config struct {
 	// provider reports. CondenseAt is the percentage of the window from which on a conversation
 	// is summarised automatically; 0 means never.
 	Window, CondenseAt int
+	// Titles says that a session without a title gets one from a model after its first answer.
+	Titles bool
 }
 
 // Pool is the part of a session that deals with agents. It is not safe for concurrent use: only
@@ -119,7 +121,7 @@ func (p *Pool) clear(totals Totals) {
 		services: s, budget: p.budget, turns: p.turns, threads: p.threads, transcript: p.transcript, groups: p.groups,
 		questions: p.Questions, tasks: p.tasks, queues: p.queues, ender: p.ender, status: p.status,
 	}
-	p.plans = &planLog{services: s, transcript: p.transcript, queues: p.queues}
+	p.plans = &planLog{services: s, turns: p.turns, transcript: p.transcript, queues: p.queues}
 	p.View = &View{services: s, budget: p.budget, turns: p.turns, tasks: p.tasks, queues: p.queues, router: p.router}
 }
 
@@ -168,11 +170,13 @@ func (p *Pool) RecordInteraction(monitor wire.MonitorID, i wire.UserInteraction)
 }
 
 // advance compacts threads that have become too large, starts the queued messages that can start
-// now, replies MESSAGE_QUEUED to those that stay queued, and publishes changed monitor states.
+// now, has a title found after the first answer, replies MESSAGE_QUEUED to the messages that stay
+// queued, and publishes changed monitor states.
 // Most methods that change turns or queues end with it.
 func (p *Pool) advance() {
 	p.compaction.compactGrown()
 	p.router.startQueued()
+	p.starter.beginTitle()
 	p.queues.notifyQueued()
 	p.status.emitChanged()
 }

@@ -67,10 +67,12 @@ func (rc *recovery) recoverTurn(t *turn) {
 	case t.Client != nil: // it is never executed again, because its program may have called again
 		rc.ender.endTasks(t)
 		rc.ender.end(t, providers.Interrupted, cmp.Or(t.StopReason, "the hub that executed it has ended"))
+	case t.isTitling() && rc.turns.titleRunsUsed(t):
+		rc.ender.end(t, providers.Interrupted, "the hub that executed it has ended")
 	case t.stopping():
 		rc.ender.endTasks(t)
 		rc.ender.end(t, providers.Interrupted, t.StopReason)
-	case t.Kind == wire.AgentTask && t.Job == nil && rc.turns.byKey[t.Parent] == nil:
+	case t.Kind == wire.AgentTask && t.Job == nil && !t.isTitling() && rc.turns.byKey[t.Parent] == nil:
 		rc.ender.end(t, providers.Interrupted, "the turn it works for has ended")
 	case open >= 0:
 		rc.ender.endUncertain(t, mayHaveRun(t.calls[open].Tool))

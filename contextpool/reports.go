@@ -43,7 +43,7 @@ func (rs *reports) apply(r agentpool.Report) bool {
 	case agentpool.Output:
 		if t.outputHidden() {
 			t.appendHiddenText(r.Text)
-			return false
+			return t.isTitling() && rs.ender.stopLongTitle(t)
 		}
 		rs.emitText(t, r.Text, r.Thinking)
 	case agentpool.SteerAccepted:
@@ -59,6 +59,10 @@ func (rs *reports) apply(r agentpool.Report) bool {
 	case agentpool.InputTruncated:
 		rs.turnRows.addTruncationRow(t, r.Truncation)
 	case agentpool.Retrying:
+		if t.isTitling() { // users do not see this turn
+			rs.ender.titleRetried(t)
+			break
+		}
 		why := truncate(r.Why, reasonBytes)
 		if r.Wait > 0 {
 			why += fmt.Sprintf("; trying again in %v", r.Wait.Round(100*time.Millisecond))
@@ -77,6 +81,9 @@ func (rs *reports) runBegan(t *turn) {
 	}
 	rs.tasks.turnStarted(t)
 	rs.turns.store(t)
+	if t.isTitling() {
+		rs.turns.countTitleRun()
+	}
 	if t.Kind == wire.AgentWindow && t.Condensing == nil {
 		rs.groups.emitAgent(t, wire.AgentActive)
 	}

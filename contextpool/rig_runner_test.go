@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/providers"
 )
 
 // runner records the calls of the pool.
@@ -14,6 +15,7 @@ type runner struct {
 	steers bool
 	has    []string
 	userProviders
+	scripted []string // providers that call no model
 
 	runs        map[string]agentpool.Run // runs that have not ended
 	started     []agentpool.Run
@@ -40,8 +42,9 @@ func (c *runner) Steer(s agentpool.Steering) { c.steered = append(c.steered, s) 
 func (c *runner) Interrupt(run, reason string) {
 	c.interrupted = append(c.interrupted, run+": "+reason)
 }
-func (c *runner) CanSteer(string) bool             { return c.steers }
-func (c *runner) ContextWindow(string) int         { return c.window }
+func (c *runner) Caps(provider string) providers.Caps {
+	return providers.Caps{Steer: c.steers, Window: c.window, Prefix: c.prefix, Scripted: slices.Contains(c.scripted, provider)}
+}
 func (c *runner) HasProvider(provider string) bool { return slices.Contains(c.has, provider) }
 func (c *runner) Launch()                          { c.launched++ }
 

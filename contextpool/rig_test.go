@@ -58,11 +58,12 @@ type rig struct {
 	cancelled     []wire.AgentID
 	clientResults []string
 	worked        []workflow.JobResult
-	biggest       int // size of the largest step in bytes
-	most          int // items of the largest step
-	room          int // number of operations after which a step is full
-	emitted       int // events in the step
-	told          int // size of the events in the step
+	titles        []string // titles that were found, with the reason if there is none
+	biggest       int      // size of the largest step in bytes
+	most          int      // items of the largest step
+	room          int      // number of operations after which a step is full
+	emitted       int      // events in the step
+	told          int      // size of the events in the step
 	full          bool
 }
 
@@ -242,6 +243,7 @@ func (r *rig) Full() bool {
 
 func (r *rig) CancelQuestions(agent wire.AgentID) { r.cancelled = append(r.cancelled, agent) }
 func (r *rig) JobEnded(w workflow.JobResult)      { r.worked = append(r.worked, w) }
+func (r *rig) TitleEnded(title, reason string)    { r.titles = append(r.titles, title+"|"+reason) }
 func (r *rig) EmitReply(p wire.ServerPayload)     { r.Emit(p) }
 
 func (r *rig) Emit(p wire.ServerPayload) {

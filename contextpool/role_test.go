@@ -14,8 +14,6 @@ type userProviders struct {
 	prefix   bool // requests share their beginning
 }
 
-func (u userProviders) SharesPrefix(string) bool { return u.prefix }
-
 func (c *runner) FindProvider(name string) (string, bool) {
 	if id, ok := c.named[name]; ok {
 		name = id

@@ -95,7 +95,7 @@ func (r *router) mainFree(monitor wire.MonitorID) bool {
 func (r *router) steerableTurn(m *queuedMessage) *turn {
 	t := r.turns.ofMain(m.Monitor)
 	if t == nil || t.State != turnRunning || len(t.Taken) >= maxTaken || m.Guest && !t.Guest ||
-		!r.providers.CanSteer(t.Provider) {
+		!r.providers.Caps(t.Provider).Steer {
 		return nil
 	}
 	for _, w := range r.queues.main.All(string(m.Monitor)) {

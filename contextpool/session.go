@@ -74,6 +74,9 @@ type EndListener interface {
 	JobEnded(w workflow.JobResult)
 	// ClientCallEnded gives the result of a program's tool call to the program, after the commit.
 	ClientCallEnded(c ClientCall, r providers.ToolResult)
+	// TitleEnded sets the title that a model found for the session. An empty title means that it found
+	// none, for the reason.
+	TitleEnded(title, reason string)
 }
 
 // Runner executes the runs of the session's agents. Its methods do not block, except
@@ -104,11 +107,6 @@ type Providers interface {
 	FindProvider(name string) (provider string, exists bool)
 	// DefaultProvider returns the user's own default of a role, or "".
 	DefaultProvider(r profiles.Role) string
-	// CanSteer reports whether the provider exists and accepts messages while a turn runs.
-	CanSteer(provider string) bool
-	// ContextWindow returns the size of the context window of the provider's model in tokens, 0
-	// if unknown.
-	ContextWindow(provider string) int
-	// SharesPrefix reports whether the beginning that requests of the provider share is cached.
-	SharesPrefix(provider string) bool
+	// Caps returns the capabilities of the provider, none if it does not exist.
+	Caps(provider string) providers.Caps
 }

@@ -39,7 +39,7 @@ func (sr *statusReporter) emitChanged() {
 func (sr *statusReporter) of(monitor wire.MonitorID) wire.MonitorStatus {
 	s := wire.MonitorStatus{MonitorID: monitor, State: wire.MonitorIdle, Queue: sr.queues.main.Len(string(monitor)), Revision: sr.revision(monitor)}
 	s.Context = sr.compaction.contextUse(monitor)
-	running := slices.ContainsFunc(sr.turns.sorted(), func(t *turn) bool { return t.Monitor == monitor })
+	running := slices.ContainsFunc(sr.turns.sorted(), func(t *turn) bool { return t.Monitor == monitor && !t.isTitling() })
 	if monitor != policies.PrimaryMonitor {
 		s.Budget = new(sr.budget.report(monitor))
 	}

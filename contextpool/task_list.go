@@ -157,7 +157,7 @@ func (l *taskList) recordUsage(t *turn, u providers.Usage) {
 	if t.usageSentAt.IsZero() {
 		t.usageSentAt = time.UnixMilli(int64(t.Started))
 	}
-	if now := l.step.Now(); u != (providers.Usage{}) && t.Condensing == nil && now.Sub(t.usageSentAt) >= usageInterval {
+	if now := l.step.Now(); u != (providers.Usage{}) && t.isListed() && now.Sub(t.usageSentAt) >= usageInterval {
 		t.usageSentAt = now
 		l.step.Emit(wire.TaskTokenUsageUpdated{Task: t.taskRef(), TokenUsage: t.tokenUsage(), ToolUsage: t.toolUses()})
 	}

@@ -24,7 +24,7 @@ type threadSet struct {
 // contextLimits returns the limits for the model that reads a thread next.
 func (s *threadSet) contextLimits() history.Limits {
 	return history.Limits{
-		Window: cmp.Or(s.cfg.Window, s.providers.ContextWindow(s.turns.provider())), Threshold: s.cfg.CondenseAt,
+		Window: cmp.Or(s.cfg.Window, s.providers.Caps(s.turns.provider()).Window), Threshold: s.cfg.CondenseAt,
 	}
 }
 

@@ -83,6 +83,8 @@ type turn struct {
 	// is set if the turn executes a job of a plan.
 	Condensing *condensing   `json:"condensing,omitempty"`
 	Job        *workflow.Job `json:"job,omitempty"`
+	// Titling is set if the turn finds the title of the session and answers no message.
+	Titling *titling `json:"titling,omitempty"`
 	// Client is set if the turn executes one tool call of a program outside the hub.
 	Client *ClientCall `json:"client,omitempty"`
 	// ThinkingRow is the growing row, if there is one, of the thinking text after its first
@@ -125,6 +127,8 @@ type turn struct {
 	thinkingUnsaved bool
 	thinkingWritten bool
 	onResult        func(providers.ToolResult) // delivers the result of a task
+	// retries counts the model calls of this run that were repeated.
+	retries int
 	// failureClass classifies the failure of the run, and uncertain says why the progress of
 	// the turn is unknown; both are for the plan of a job.
 	failureClass providers.Class

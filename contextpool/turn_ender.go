@@ -103,7 +103,7 @@ func (e *turnEnder) runEnded(t *turn, r agentpool.Ended) {
 	}
 	t.result = r.Result
 	e.end(t, r.Outcome, reason)
-	if r.Outcome == providers.Failed && r.Failure != nil && r.Failure.Passing() {
+	if r.Outcome == providers.Failed && r.Failure != nil && r.Failure.Passing() && !t.isTitling() {
 		e.tasks.totals.LastFailure = wire.CodeProviderUnavailable
 	}
 }
@@ -122,6 +122,10 @@ const turnInterrupted = "the turn was interrupted"
 func (e *turnEnder) end(t *turn, outcome providers.Outcome, reason string) {
 	if t.Condensing != nil {
 		e.endCondense(t, outcome, reason)
+		return
+	}
+	if t.isTitling() {
+		e.endTitle(t, outcome, reason)
 		return
 	}
 	if _, ok := t.apply(endReached); !ok {
@@ -147,6 +151,9 @@ func (e *turnEnder) end(t *turn, outcome providers.Outcome, reason string) {
 		text = "" // the text is for the plan only
 	}
 	e.tasks.turnEnded(t, outcome, text)
+	if outcome == providers.Completed {
+		e.turns.recordAnswer(t, text)
+	}
 	if outcome == providers.Completed && t.Client == nil {
 		e.reloads.recordTurn(t)
 	}

@@ -46,6 +46,9 @@ func (tr *turnRows) addTruncationRow(t *turn, s providers.Truncation) {
 		tr.turns.store(t)
 		return
 	}
+	if t.isTitling() {
+		return
+	}
 	row := tr.threads.turnRow(t, wire.SaySlidingWindowTruncation, truncationText(s.Left))
 	row.ContextTruncation = &wire.ContextTruncation{
 		MessagesRemoved: s.Left, PrevContextTokens: s.Before, NewContextTokens: s.After,

@@ -23,6 +23,8 @@ type turnSet struct {
 
 	about poolState
 	byKey map[string]*turn // by turn.key()
+	// answered is the first answer of this call for which the session may get a title, or nil.
+	answered *answer
 }
 
 // ofJob returns the turn of a job, or nil.
@@ -131,6 +133,10 @@ type poolState struct {
 	Turns uint64 `json:"turns,omitempty"`
 	// Launched says that the launch hooks have run.
 	Launched bool `json:"launched,omitempty"`
+	// TitleSettled says that the hub finds no title any more: it has found one, or a person has
+	// changed the title. TitleRuns counts the runs that were to find one.
+	TitleSettled bool `json:"titled,omitempty"`
+	TitleRuns    int  `json:"titleRuns,omitempty"`
 }
 
 // provider returns the provider of main agents whose turns begin now.
@@ -162,6 +168,8 @@ func (t *turn) modelRole() profiles.Role {
 	switch {
 	case t.Condensing != nil:
 		return profiles.RoleSummary
+	case t.isTitling():
+		return profiles.RoleTitle
 	case t.Job != nil:
 		return profiles.RolePlan
 	case t.Kind == wire.AgentWindow:

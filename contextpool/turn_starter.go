@@ -170,13 +170,15 @@ func (s *turnStarter) startRun(t *turn, slot *agentpool.Slot) {
 	r := agentpool.Run{
 		ID: t.runID(), Agent: t.Agent, Role: t.Role, Kind: t.Kind, Turn: t.ID, Monitor: t.Monitor, Window: t.Window,
 		Profile: t.Profile, Provider: t.Provider, Prompt: t.prompt.text(), Images: t.prompt.Images,
-		ContextWindow: cmp.Or(s.cfg.Window, s.providers.ContextWindow(t.Provider)), Guest: t.Guest, Viewer: t.Viewer, Lasting: t.Lasting, Slot: slot, Attempt: t.Attempt,
+		ContextWindow: cmp.Or(s.cfg.Window, s.providers.Caps(t.Provider).Window), Guest: t.Guest, Viewer: t.Viewer, Lasting: t.Lasting, Slot: slot, Attempt: t.Attempt,
 		Waited: time.Duration(int64(t.Started)-int64(cmp.Or(t.QueuedSince, t.Started))) * time.Millisecond,
 	}
 	continues := t.Attempt > 1 && t.InThread
 	switch {
 	case t.Condensing != nil:
 		s.fillCondenseRun(t, &r)
+	case t.isTitling():
+		r.System, r.Fork = titleSystem, true
 	case t.Client != nil:
 		r.Call = &providers.ToolCall{ID: string(t.Client.ID), Name: t.Client.Tool, Input: t.clientInput}
 	case t.Job != nil:

@@ -149,6 +149,9 @@ func (v *View) Turns() []Turn {
 		if t.Condensing != nil {
 			all[i].Tool = condenseTool
 		}
+		if t.isTitling() {
+			all[i].Tool = titleTool
+		}
 		for _, c := range t.calls {
 			if !c.Ended {
 				all[i].Tool = cmp.Or(all[i].Tool, c.Tool)

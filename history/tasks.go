@@ -120,6 +120,16 @@ func (i *Item) SetUsage(u providers.Usage) {
 	i.CostUnknown = u.Unpriced
 }
 
+// AddUsage adds the tokens and the cost of a request that was made because of the task.
+func (i *Item) AddUsage(u providers.Usage) {
+	i.TokensIn += max(u.Input, 0)
+	i.TokensOut += max(u.Output, 0)
+	i.CacheReads += max(u.CacheRead, 0)
+	i.CacheWrites += max(u.CacheWrite, 0)
+	i.TotalCost += max(u.USD, 0)
+	i.CostUnknown = i.CostUnknown || u.Unpriced
+}
+
 // Tasks holds the items of a session. The zero value is empty. Methods that change items
 // return the store operations for the change. It is not safe for concurrent use.
 type Tasks struct{ byID map[wire.TaskID]*Item }

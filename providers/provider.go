@@ -39,6 +39,9 @@ type Caps struct {
 	Prefix bool
 	// MCP says that the backend calls tools over MCP, see [Spec.MCP].
 	MCP bool
+	// Scripted says that the backend calls no model, so that it is of no use for a request that no
+	// script expects.
+	Scripted bool
 }
 
 // Spec describes a session to open.

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -87,12 +88,13 @@ func (ow *owner) startAgents(tables map[string]map[string][]byte, lists map[stri
 	}
 	a := &agents{w: &ow.w, poolTouched: true, gaugesStale: true, openTools: map[toolUse]bool{}, lateSenders: map[wire.MessageID][]wire.ConnectionID{}}
 	ow.setAgents(a)
-	session := poolSession{stepWriter: &ow.w, agents: a, questions: &ow.commands.questions, replies: &ow.commands.replies, clientCalls: &ow.live.env.clientCalls}
+	session := poolSession{stepWriter: &ow.w, agents: a, commands: &ow.commands, clientCalls: &ow.live.env.clientCalls, log: ow.live.log}
 	a.runner = cfg.NewRunner(ow.held.ctx, agentpool.SessionRef{
 		Session: ow.live.id, Epoch: ow.held.lease.Epoch, User: ow.w.user, Sink: port{ow}, Desktop: port{ow}.desktop(),
 	})
 	a.pool = contextpool.New(contextpool.Config{
 		Session: ow.live.id, Provider: cfg.Provider, Budget: cfg.Budget, Window: cfg.Window, CondenseAt: cfg.CondenseAt,
+		Titles: cfg.Titles,
 	}, contextpool.Session{Step: session, Rows: session, State: session, Ends: session}, a.runner.Runs, a.runner.Providers)
 	if err := a.pool.Restore(tables, lists); err != nil {
 		return &store.CorruptError{Where: "agents of session " + string(ow.live.id), Reason: err.Error()}
@@ -114,16 +116,16 @@ func (ow *owner) startAgents(tables map[string]map[string][]byte, lists map[stri
 type poolSession struct {
 	*stepWriter
 	agents      *agents
-	questions   *questions
-	replies     *replies
+	commands    *commands
 	clientCalls *clientCalls
+	log         *slog.Logger
 }
 
 // EmitReply implements [contextpool.StepWriter].
-func (s poolSession) EmitReply(p wire.ServerPayload) { s.replies.addReply(p) }
+func (s poolSession) EmitReply(p wire.ServerPayload) { s.commands.replies.addReply(p) }
 
 // CancelQuestions implements [contextpool.EndListener].
-func (s poolSession) CancelQuestions(agent wire.AgentID) { s.questions.cancelAll(agent) }
+func (s poolSession) CancelQuestions(agent wire.AgentID) { s.commands.questions.cancelAll(agent) }
 
 // JobEnded implements [contextpool.EndListener].
 func (s poolSession) JobEnded(w workflow.JobResult) {
@@ -133,6 +135,17 @@ func (s poolSession) JobEnded(w workflow.JobResult) {
 // ClientCallEnded implements [contextpool.EndListener].
 func (s poolSession) ClientCallEnded(c ClientCall, r providers.ToolResult) {
 	s.AfterCommit(func() { s.clientCalls.deliver(c, r) })
+}
+
+// TitleEnded implements [contextpool.EndListener].
+func (s poolSession) TitleEnded(title, reason string) {
+	if title == "" {
+		s.log.Warn("no title found for the session", "reason", reason)
+		return
+	}
+	s.commands.card.Title = title
+	s.step.card = s.commands.card.encode()
+	s.Emit(wire.SessionRenamed{Title: title})
 }
 
 // RemoveRows implements [contextpool.RowLog].

@@ -55,6 +55,8 @@ type Config struct {
 	// provider states. CondenseAt is the percentage of it from which on a conversation is condensed
 	// automatically; 0 disables that.
 	Window, CondenseAt int
+	// Titles says that a session without a title gets one from a model after its first answer.
+	Titles bool
 	// Documents holds the results of programs' tool calls for other replicas; nil if there are none.
 	Documents Documents
 	// Plan bounds plans and configures the tools of their todos.

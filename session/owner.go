@@ -227,6 +227,9 @@ func (ow *owner) handleOrder(it *item) {
 		}
 		if next.Title != ow.commands.card.Title {
 			ow.w.Emit(wire.SessionRenamed{Title: next.Title})
+			if ow.agents != nil {
+				ow.agents.poolForUpdate().TitleChanged()
+			}
 		}
 		ow.commands.card = next
 		ow.w.step.card = next.encode()

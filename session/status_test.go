@@ -10,6 +10,7 @@ import (
 
 	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/profiles"
+	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
@@ -129,9 +130,7 @@ func (stuckRunner) Start(agentpool.Run)         {}
 func (stuckRunner) Steer(agentpool.Steering)    {}
 func (stuckRunner) Interrupt(string, string)    {}
 func (stuckRunner) Dispose(string)              {}
-func (stuckRunner) CanSteer(string) bool        { return false }
-func (stuckRunner) ContextWindow(string) int    { return 0 }
-func (stuckRunner) SharesPrefix(string) bool    { return false }
+func (stuckRunner) Caps(string) providers.Caps  { return providers.Caps{} }
 func (stuckRunner) Launch()                     {}
 
 func (stuckRunner) DefaultProvider(profiles.Role) string { return "" }

@@ -44,7 +44,7 @@ func (p *Provider) Name() string { return Name }
 
 // Caps reports every capability except Process and MCP.
 func (p *Provider) Caps() providers.Caps {
-	return providers.Caps{Steer: true, Fork: true, Resume: true, Inject: true, Images: true, Window: reads}
+	return providers.Caps{Steer: true, Fork: true, Resume: true, Inject: true, Images: true, Window: reads, Scripted: true}
 }
 
 // Open begins or continues a conversation. A fork does not change its original, because each
