@@ -94,6 +94,14 @@
 // job ends as interrupted and the plan is informed that its progress is unknown. The plan itself
 // is no turn: [Pool.BeginPlan] and [Pool.EndPlan] publish its beginning and its end.
 //
+// # Titles
+//
+// With Config.Titles a session without a title gets one after its first answer. A turn that users do
+// not see sends the beginning of the message and of the answer to the model of the role title, and
+// [EndListener.TitleEnded] gets the first line of its reply. At most two runs are started for a session,
+// over all owners: the second after a failure, with the next answer, or at a new owner. A title that a
+// person gives ends all of that ([Pool.TitleChanged]). Providers without a model are not asked.
+//
 // # Calls of programs
 //
 // A tool call of a program outside the hub ([ClientCall]) is a turn without a model, a slot and a

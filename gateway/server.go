@@ -26,6 +26,7 @@ import (
 	"github.com/everdesk/everdesk/gateway/rest"
 	"github.com/everdesk/everdesk/gateway/ws"
 	"github.com/everdesk/everdesk/membership"
+	"github.com/everdesk/everdesk/pictures"
 	"github.com/everdesk/everdesk/profiles"
 	"github.com/everdesk/everdesk/ratelimit"
 	"github.com/everdesk/everdesk/secrets"
@@ -235,6 +236,7 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 	s.hosts = access.NewHosts(cfg.Hosts, cfg.Origins, cfg.TrustedProxies)
 	s.authenticator = access.NewAuthenticator(d.Auth, d.Limiter, s.hosts, &s.refused, cfg.QueryTokens)
 	sessions := access.NewSessions(d.Hub, d.Store.Documents, d.Files, log, s.cfg.UserSessions, func() { observer.Limited(limitSessions) }, d.Auth)
+	fitter := pictures.NewFitter()
 	s.streams = ws.New(ws.Config{
 		FrameBytes: s.cfg.FrameBytes, Heartbeat: s.cfg.Heartbeat, DrainAfter: s.cfg.DrainAfter, DrainGrace: s.cfg.DrainGrace,
 		UserConnections: s.cfg.UserConnections, Timeouts: s.cfg.Timeouts,
@@ -242,6 +244,7 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 		Log: log, Hub: d.Hub, Auth: d.Auth, Limits: d.Limiter, Store: d.Store.Events, Authenticator: s.authenticator, Sessions: sessions,
 		Members: d.Membership, Observer: observer, Refused: &s.refused, Trace: trace, Settings: d.Settings, OnKeyRevoked: s.revokeMCP,
 		OnSettingsChanged: d.OnSettingsChanged,
+		Pictures:          fitter,
 	})
 	budget := httpio.NewBudget()
 	s.actions = admin.NewActions(log, d.Audit, d.Membership)
@@ -256,7 +259,7 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 		Authenticator: s.authenticator, Sessions: sessions, Actions: s.actions, Budget: budget, Connections: s.streams,
 		Stream: s.streams.ServeSSE, Trace: trace, AppsOrigin: s.apps.origin,
 		Version: cfg.Version, Providers: d.Providers, Provider: d.Provider, ToolProfiles: d.ToolProfiles,
-		Heartbeat: s.cfg.Heartbeat, FrameBytes: s.cfg.FrameBytes, UploadBytes: s.cfg.UploadBytes,
+		Heartbeat: s.cfg.Heartbeat, FrameBytes: s.cfg.FrameBytes, UploadBytes: s.cfg.UploadBytes, Pictures: fitter,
 	})
 	s.ready = &readiness{log: log, store: d.Store.Readiness, timeout: s.cfg.ReadyTimeout, draining: s.streams.Draining}
 	s.pages = &pages{

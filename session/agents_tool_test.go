@@ -113,19 +113,19 @@ func TestPicturesInMessages(t *testing.T) {
 	draw := func(data string) wire.UserMessage {
 		return wire.UserMessage{Content: "look", Interactions: []wire.UserInteraction{{Type: wire.DidDraw, ImageData: data}}}
 	}
-	for i, bad := range []string{"http://example.com/x.png", "data:image/png;base64,?", "data:text/plain;base64,aGk="} {
+	for i, bad := range []string{"http://example.com/x.png", "data:image/png;base64,?", "data:text/plain;base64,aGk=", "data:image/png;base64,aGk="} {
 		id := wire.MessageID(fmt.Sprintf("bad%d", i))
 		if r, _ := d.sendAndWait(id, draw(bad)).(wire.MessageRejected); r.Code != wire.CodeInvalidMessage {
 			t.Errorf("%s is answered with %+v, want code %s", bad, r, wire.CodeInvalidMessage)
 		}
 	}
-	d.send("m", draw("data:image/png;base64,aGk="))
+	d.send("m", draw(onePixel))
 	d.waitIdle()
 	if got := d.conversation(o.deployment, "main-monitor-0"); !strings.Contains(got, "<ui:draw>[image attached]</ui:draw>") {
 		t.Errorf("the agent got %q, want a drawing with an attached image", got)
 	}
 	row := waitEvent(t, d.eventLog, func(u wire.MessageUpdated) bool { return u.Message.MessageID == "m" })
-	if len(row.Message.Images) != 1 || row.Message.Images[0] != "data:image/png;base64,aGk=" {
+	if len(row.Message.Images) != 1 || row.Message.Images[0] != onePixel {
 		t.Errorf("the row has %+v, want the drawing as its one image", row.Message)
 	}
 }

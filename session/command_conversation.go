@@ -11,6 +11,7 @@ import (
 	"github.com/everdesk/everdesk/contextpool"
 	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/history"
+	"github.com/everdesk/everdesk/pictures"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -83,7 +84,8 @@ func (cv *conversation) messageOf(c *Command, m wire.UserMessage) (contextpool.M
 	return message, reply{}
 }
 
-// readImage decodes an image from a data: URL.
+// readImage decodes an image from a data: URL. The media type is that of the data, because model servers
+// refuse another one.
 func readImage(url string) (providers.Image, error) {
 	head, data, ok := strings.Cut(url, ",")
 	kind, encoded := strings.CutSuffix(strings.TrimPrefix(head, "data:"), ";base64")
@@ -93,6 +95,9 @@ func readImage(url string) (providers.Image, error) {
 	raw, err := base64.StdEncoding.DecodeString(data)
 	if err != nil {
 		return providers.Image{}, fmt.Errorf("decode the base64 data of an image: %w", err)
+	}
+	if kind, err = pictures.Check(raw); err != nil {
+		return providers.Image{}, err //nolint:wrapcheck // it is for users
 	}
 	return providers.Image{MediaType: kind, Data: raw}, nil
 }

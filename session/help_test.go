@@ -85,6 +85,9 @@ func startHub(t *testing.T, s testStore, replica wire.ReplicaID, cfg session.Con
 	return h, stop
 }
 
+// onePixel is a picture.
+const onePixel = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
 func createSession(t *testing.T, h *session.Hub, id wire.SessionID) {
 	t.Helper()
 	_, err := h.Create(t.Context(), session.NewSession{ID: id, User: "ada", Title: "Desk"})

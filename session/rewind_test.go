@@ -156,7 +156,7 @@ func TestBlankMessagesAreRefused(t *testing.T) {
 	if got := d.visibleRows(firstMonitor); got != "/say one; one" {
 		t.Errorf("people see %q, want what they saw before", got)
 	}
-	picture := wire.UserMessage{Interactions: []wire.UserInteraction{{Type: "draw", ImageData: "data:image/png;base64,AAAA"}}}
+	picture := wire.UserMessage{Interactions: []wire.UserInteraction{{Type: "draw", ImageData: onePixel}}}
 	if a, is := d.sendAndWait("picture", picture).(wire.MessageAccepted); !is {
 		t.Errorf("a picture without a text: %+v, want it accepted", a)
 	}

@@ -215,7 +215,7 @@ func (h *App) sessionConfig(cfg config, p process, documents session.Documents) 
 	}
 	c.Provider, c.Budget = h.backends.Default().Name(), cfg.agents.budget
 	c.CondenseAt = cfg.agents.condenseAt
-	c.Titles = true
+	c.Titles = cfg.agents.titles
 	c.Plan = cfg.agents.plan
 	c.Plan.Tools, c.Plan.Dangerous = tools.Profiles(), []string{tools.ProfileCode}
 	c.NewRunner = func(ctx context.Context, e agentpool.SessionRef) session.Runner {

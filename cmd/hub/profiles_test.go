@@ -110,7 +110,7 @@ func TestSessionsUseModelProfiles(t *testing.T) {
 	t.Cleanup(model.Close)
 	folder := t.TempDir()
 	start := func() (hubRun, visitor, string) {
-		h := startHub(t, "--store", "file:"+folder, "--anthropic-key", "sk-of-the-hub", "--provider-hosts", "127.0.0.1", "--rate-limits", "off")
+		h := startHub(t, "--store", "file:"+folder, "--anthropic-key", "sk-of-the-hub", "--provider-hosts", "127.0.0.1", "--rate-limits", "off", "--titles", "off")
 		_, token, _ := strings.Cut(h.invitation, "token=")
 		return h, visitor{t, h.url, http.Header{"Authorization": {"Bearer " + token}}}, token
 	}

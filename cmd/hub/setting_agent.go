@@ -25,6 +25,7 @@ type agentConfig struct {
 	// conversation is condensed.
 	window     int
 	condenseAt int
+	titles     bool
 	plan       workflow.Config
 	anthropic  modelConfig
 	openai     modelConfig
@@ -134,6 +135,17 @@ func agentSettings() []setting {
 			help: "summarize a conversation when it fills this part of the context window, from 5 to 100;\n" +
 				"0 means only when a user asks for it",
 			parse: func(c *config, s string) error { return parsePercent(&c.agents.condenseAt, s) },
+		},
+		{
+			name: "titles", arg: "on|off", value: "on",
+			help: "on: a model gives a session without a title one after its first answer, with the model profile\n" +
+				"of the role title if the user has one; off: titles come from people only",
+			parse: func(c *config, s string) error {
+				var mode string
+				err := oneOf(&mode, s, "on", "off")
+				c.agents.titles = mode == "on"
+				return err
+			},
 		},
 		{
 			name: "plan-parallel", arg: "N", value: "4",

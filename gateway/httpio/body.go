@@ -39,6 +39,26 @@ func (f Form[T]) Read(c echo.Context, limit int64) (T, error) {
 	return f().Decode(body)
 }
 
+// ReadFitted is [Form.Read] for a body that may have up to most bytes if fit makes it shorter. fit gets
+// what is longer than limit: the beginning, and a reader of the rest.
+func (f Form[T]) ReadFitted(c echo.Context, limit, most int64, fit func(beginning []byte, rest io.Reader) ([]byte, error)) (T, error) {
+	var none T
+	from := Body(c, most)
+	body, err := io.ReadAll(io.LimitReader(from, limit+1))
+	if err == nil && int64(len(body)) > limit {
+		body, err = fit(body, from)
+	}
+	if err != nil {
+		return none, err
+	}
+	if len(body) == 0 {
+		body = []byte("{}")
+	} else if err := wantJSON(c.Request()); err != nil {
+		return none, err
+	}
+	return f().Decode(body)
+}
+
 // Body returns a reader for the body of a request, up to limit bytes. Its errors are problem
 // documents that blame the client: a malformed chunk, an early end, a timeout.
 func Body(c echo.Context, limit int64) io.Reader {

@@ -14,6 +14,7 @@ import (
 	"github.com/everdesk/everdesk/gateway/admin"
 	"github.com/everdesk/everdesk/gateway/httpio"
 	"github.com/everdesk/everdesk/gateway/openapi"
+	"github.com/everdesk/everdesk/pictures"
 	"github.com/everdesk/everdesk/profiles"
 	"github.com/everdesk/everdesk/ratelimit"
 	"github.com/everdesk/everdesk/secrets"
@@ -57,6 +58,8 @@ type Deps struct {
 	Heartbeat    time.Duration
 	// FrameBytes bounds the body of a request, UploadBytes an uploaded file.
 	FrameBytes, UploadBytes int64
+	// Pictures scales the pictures of messages.
+	Pictures *pictures.Fitter
 }
 
 // API is the REST API for users. Each of its parts serves the routes of one subject.
@@ -87,7 +90,7 @@ func New(d Deps) *API {
 			provider: d.Provider, frameBytes: d.FrameBytes,
 		},
 		exports:   sessionFiles{requests: requests, hub: d.Hub, sessions: d.Sessions, files: d.Files, log: d.Log, provider: d.Provider},
-		messages:  messages{requests: requests, budget: d.Budget, stream: d.Stream, heartbeat: d.Heartbeat, frameBytes: d.FrameBytes},
+		messages:  messages{requests: requests, budget: d.Budget, stream: d.Stream, heartbeat: d.Heartbeat, frameBytes: d.FrameBytes, fitter: d.Pictures},
 		histories: histories{requests: requests, hub: d.Hub, budget: d.Budget},
 		plans:     plans{requests: requests, frameBytes: d.FrameBytes},
 		files:     fileHandlers{requests: requests, files: d.Files, uploadBytes: d.UploadBytes},

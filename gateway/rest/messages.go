@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -16,6 +18,7 @@ import (
 	"github.com/everdesk/everdesk/gateway/access"
 	"github.com/everdesk/everdesk/gateway/httpio"
 	"github.com/everdesk/everdesk/gateway/problem"
+	"github.com/everdesk/everdesk/pictures"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
@@ -29,6 +32,7 @@ type messages struct {
 	stream     echo.HandlerFunc
 	heartbeat  time.Duration
 	frameBytes int64
+	fitter     *pictures.Fitter
 }
 
 const (
@@ -59,7 +63,9 @@ func (m *messages) postMessage(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	in, err := userMessageForm.Read(c, m.frameBytes)
+	in, err := userMessageForm.ReadFitted(c, m.frameBytes, pictures.MaxMessage, func(beginning []byte, rest io.Reader) ([]byte, error) {
+		return m.fitPictures(c.Request().Context(), beginning, rest)
+	})
 	if err != nil {
 		return err
 	}
@@ -72,6 +78,31 @@ func (m *messages) postMessage(c echo.Context) error {
 	}
 	frame := wire.AppendEvent(nil, wire.Event{Session: info.ID, At: answer.At, Time: time.Now(), Data: answer.Data})
 	return c.JSONBlob(http.StatusAccepted, frame)
+}
+
+// fitPictures reads the rest of a body that is too long and scales its pictures.
+func (m *messages) fitPictures(ctx context.Context, beginning []byte, rest io.Reader) ([]byte, error) {
+	tooLarge := &http.MaxBytesError{Limit: m.frameBytes}
+	if !pictures.HasPicture(beginning) {
+		return nil, tooLarge
+	}
+	release, err := m.fitter.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	more, err := io.ReadAll(rest)
+	if err != nil {
+		return nil, err
+	}
+	body, err := m.fitter.Fit(ctx, append(beginning, more...))
+	if bad, ok := errors.AsType[*pictures.Error](err); ok {
+		return nil, problem.New(wire.CodeInvalidMessage, bad.Reason)
+	}
+	if err == nil && int64(len(body)) > m.frameBytes+pictures.MaxEncoded {
+		return nil, tooLarge
+	}
+	return body, err
 }
 
 // postActions applies actions to the session's desktop.

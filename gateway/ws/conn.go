@@ -27,6 +27,8 @@ type conn struct {
 	poller    *poller     // nil if the connection cannot be parked; constant after registry.add
 	mustRead  bool        // it must read before it may be parked
 	postponed pendingWork // work that the poller left for a goroutine that may block
+	// refused is the first frame, if it is to be refused when the session is attached.
+	refused *refusedFrame
 }
 
 // newConn returns a connection that is not accepted yet.
@@ -34,7 +36,7 @@ func newConn(s *Server, p protocol) *conn {
 	c := &conn{s: s}
 	c.peer.log, c.peer.timeouts, c.peer.conn = s.log, &s.cfg.Timeouts, c
 	c.peer.id, c.peer.protocol, c.peer.shared = access.NewConnectionID(), p, s.shared
-	c.frames = frameReader{link: &c.peer.link, limit: s.cfg.FrameBytes}
+	c.frames = frameReader{link: &c.peer.link, limit: s.cfg.FrameBytes, peer: &c.peer}
 	c.inbox = inbox{peer: &c.peer, admission: s.admission, rights: s.rights, sessions: s.sessions, trace: s.trace, from: session.Sender{Connection: c.peer.id}}
 	return c
 }
@@ -147,6 +149,10 @@ func (c *conn) closing() bool { return c.peer.closing() }
 // is parked; then another goroutine may have it.
 func (c *conn) readMessages(ctx context.Context) (parked bool) {
 	handle := func(frame []byte) { c.inbox.handleFrame(ctx, frame) }
+	if refused := c.refused; refused != nil {
+		c.refused = nil
+		c.rejectFrame(refused)
+	}
 	left := c.postponed
 	c.postponed = pendingWork{}
 	c.inbox.complete(ctx, left)
@@ -173,7 +179,7 @@ func (c *conn) readMessages(ctx context.Context) (parked bool) {
 		if errors.Is(err, errFrameTooBig) {
 			c.peer.refuse(ctx, &refusal{code: wire.CodeMessageTooLarge})
 		}
-		if err != nil {
+		if err != nil && !c.rejectFrame(err) {
 			return false
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/everdesk/everdesk/pictures"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -57,12 +58,14 @@ type frameReader struct {
 	header *bufio.Reader
 	// limit bounds a frame, in bytes.
 	limit int64
+	// peer is the connection of link.
+	peer *peer
 	// closeCode is the close code that the client sent, or 0.
 	closeCode wire.CloseCode
 }
 
 // read reads one frame of at most limit bytes through the library and passes it to handle, which must
-// not retain it.
+// not retain it. With the limit of the reader, a frame may be longer before its pictures are scaled.
 func (f *frameReader) read(limit int64, handle func(frame []byte)) error {
 	// The deadline is set on the underlying connection: a cancellable context would cost more than
 	// the read.
@@ -79,6 +82,8 @@ func (f *frameReader) read(limit int64, handle func(frame []byte)) error {
 	buf, _ := f.link.shared.frameBuffers.Get().(*[]byte)
 	*buf, err = appendFrame(r, (*buf)[:0], limit)
 	switch {
+	case errors.Is(err, errFrameTooBig) && limit == f.limit && pictures.HasPicture(*buf):
+		err = f.readPictures(r, *buf, handle)
 	case err != nil:
 	case !utf8.Valid(*buf):
 		err = errInvalidText()

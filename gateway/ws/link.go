@@ -6,6 +6,7 @@ import (
 	"syscall"
 
 	"github.com/everdesk/everdesk/broadcast"
+	"github.com/everdesk/everdesk/pictures"
 	"github.com/everdesk/everdesk/session"
 )
 
@@ -21,18 +22,20 @@ const (
 // closeFrameByte is the first byte of a WebSocket close frame.
 const closeFrameByte = 0x88
 
-// shared is what all connections of a server share: pools of buffers, and the clock of the heartbeat.
+// shared is what all connections of a server share: pools of buffers, the fitter of pictures, and the
+// clock of the heartbeat.
 type shared struct {
 	readBuffers    sync.Pool // of *[readBufferBytes]byte
 	frameBuffers   sync.Pool // of *[]byte
 	commandBuffers sync.Pool // of *[]session.Command
+	fitter         *pictures.Fitter
 	// ticks counts the ticks of the wheel. Silence is measured in ticks, so that the time in which
 	// the process was suspended does not count.
 	ticks atomic.Int64
 }
 
-func newShared() *shared {
-	s := &shared{}
+func newShared(fitter *pictures.Fitter) *shared {
+	s := &shared{fitter: fitter}
 	s.readBuffers.New = func() any { return new([readBufferBytes]byte) }
 	s.commandBuffers.New = func() any { return new([]session.Command) }
 	s.frameBuffers.New = func() any { return new(make([]byte, 0, initialFrameBytes)) }

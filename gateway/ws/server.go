@@ -7,6 +7,7 @@ import (
 
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/gateway/access"
+	"github.com/everdesk/everdesk/pictures"
 	"github.com/everdesk/everdesk/ratelimit"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/settings"
@@ -41,10 +42,12 @@ type Observer interface {
 
 // Deps are the components that a [Server] uses.
 type Deps struct {
-	Log           *slog.Logger
-	Hub           *session.Hub
-	Auth          *auth.Authority
-	Limits        *ratelimit.Limiter
+	Log    *slog.Logger
+	Hub    *session.Hub
+	Auth   *auth.Authority
+	Limits *ratelimit.Limiter
+	// Pictures scales the pictures of messages.
+	Pictures      *pictures.Fitter
 	Store         EventStore
 	Authenticator *access.Authenticator
 	Sessions      *access.Sessions
@@ -88,7 +91,7 @@ type Server struct {
 func New(cfg Config, d Deps) *Server {
 	s := &Server{
 		cfg: cfg, log: d.Log, hub: d.Hub, limits: d.Limits, authenticator: d.Authenticator, sessions: d.Sessions,
-		observer: d.Observer, refused: d.Refused, trace: d.Trace, shared: newShared(),
+		observer: d.Observer, refused: d.Refused, trace: d.Trace, shared: newShared(d.Pictures),
 	}
 	s.registry = newRegistry(d.Log, &s.cfg, s.shared)
 	s.rights = &rights{registry: s.registry, sessions: d.Sessions, revocations: revocations{byKey: map[revokedKey]revocationTime{}}}

@@ -79,7 +79,7 @@ func (z *freezeRun) run(t *testing.T, shard uint64) {
 	redis := redistest.Standalone(t)
 	args := append([]string{"--lease", z.lease}, workArgs...)
 	if z.model != nil {
-		args = append(args, "--provider", "openai", "--openai-url", z.model.url+"/v1", "--openai-key", "any", "--openai-dialect", "chat")
+		args = append(args, "--provider", "openai", "--openai-url", z.model.url+"/v1", "--openai-key", "any", "--openai-dialect", "chat", "--titles", "off")
 	}
 	z.f = hubtest.Start(t, hubtest.Options{Program: program, Hubs: 3, Store: redis.URL(), Args: args})
 	for part := 0; z.rounds > 0 && !t.Failed(); part++ {

@@ -98,7 +98,7 @@ func (p *partitionResults) run(t *testing.T, shard uint64, rounds int) {
 	var m *fakeModel
 	if shard%2 == 0 {
 		m = newFakeModel(t)
-		o.Args = []string{"--provider", "anthropic", "--anthropic-key", "key", "--anthropic-url", m.url}
+		o.Args = []string{"--provider", "anthropic", "--anthropic-key", "key", "--anthropic-url", m.url, "--titles", "off"}
 	}
 	f := hubtest.Start(t, o)
 	h := plan.NewHistory(t, fmt.Sprintf("f06-%d", shard))

@@ -60,6 +60,7 @@ func TestF19Model(t *testing.T) {
 		Args: []string{
 			"--provider", "anthropic", "--model-silence", modelSilence.String(), "--max-agents", strconv.Itoa(slots), "--lease", "2s",
 			"--anthropic-key", "fake-1", "--anthropic-url", model.url, "--openai-key", "fake-2", "--openai-url", model.url + "/v1",
+			"--titles", "off", // the faults are meant for the turns
 		},
 	})
 	m := &modelRun{f: f, h: h, model: model, sent: map[sentMessage]modelFault{}}

@@ -73,6 +73,9 @@ func plan(conversation []said) []line {
 			called, done = true, append(done, afterCalls)
 		}
 	}
+	if strings.Contains(prompt, nameIt) {
+		return []line{{"say", "A title by the model"}}
+	}
 	if strings.Contains(prompt, sumUp) {
 		return []line{{"say", fmt.Sprintf("All of it in short: %d messages.", len(conversation)-1)}}
 	}
@@ -115,6 +118,9 @@ const goOn = "broke off in the middle of your reply"
 func breaksOff(l line) bool {
 	return slices.Contains([]string{"cut", "end", "garbage", "huge", "hang", "fail"}, l.verb)
 }
+
+// nameIt occurs in the hub's prompt for a title of the session.
+const nameIt = "Answer with the title of this conversation"
 
 // sumUp occurs in the hub's prompt for a summary of the conversation.
 const sumUp = "is about to be replaced by a summary that you write now"

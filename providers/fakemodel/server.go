@@ -109,7 +109,8 @@ func (s *Server) Close() {
 	s.wg.Wait()
 }
 
-// Next makes these handlers answer the next requests, one each, instead of directives.
+// Next makes these handlers answer the next requests, one each, instead of directives. A nil one leaves
+// its request to the directives.
 func (s *Server) Next(answers ...http.HandlerFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

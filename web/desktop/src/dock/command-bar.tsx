@@ -14,7 +14,7 @@ import { useBarKeys } from "./bar-keys.js";
 import { useDraft } from "./drafts.js";
 import { useNarrow } from "./fitting.js";
 import { type Browsing, browse, notBrowsing, typedBefore } from "./history.js";
-import { frameLimit, frameSize } from "./pictures.js";
+import { fits } from "./pictures.js";
 import { useRunSlash } from "./run-slash.js";
 import { isForAgent, parseSlash, planIn, type Suggestion, suggest } from "./slash.js";
 import { SlashList } from "./slash-list.js";
@@ -71,13 +71,13 @@ export function CommandBar(): ReactNode {
       return runSlash(slash);
     }
     let fitted = pictures.fitted ?? [];
-    if (attached && (pictures.fitted === undefined || frameSize(content, fitted.map((f) => f.url)) > frameLimit)) {
+    if (attached && (pictures.fitted === undefined || !fits(content, fitted.map((f) => f.url)))) {
       const again = await pictures.refit(content);
       if (again === undefined) return commands.notify(t.noRoom, "warning");
       fitted = again;
     }
     const urls = fitted.map((f) => f.url);
-    if (frameSize(content, urls) > frameLimit) return commands.notify(t.tooLong, "warning");
+    if (!fits(content, urls)) return commands.notify(t.tooLong, "warning");
     if (commands.sendMessage(content, monitor, urls, planFirst || wish !== undefined) === undefined) return commands.notify(t.keptDraft, "warning", 6000);
     commands.setPlanFirst(false);
     pictures.clear();

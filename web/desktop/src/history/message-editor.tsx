@@ -1,6 +1,6 @@
 import { type ReactNode, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { firstMonitor, hasEnded, type MessageID } from "../../../core/src/index.js";
-import { frameLimit, frameSize } from "../dock/pictures.js";
+import { fits } from "../dock/pictures.js";
 import type { MessageEntry } from "../drawer/entries.js";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
@@ -45,7 +45,7 @@ export function MessageEditor({ entry, actions }: { entry: MessageEntry; actions
   const save = (): void => {
     const text = draft.trim().normalize("NFC");
     if (busy || (text === "" && entry.images.length === 0)) return;
-    if (frameSize(text, entry.images) > frameLimit) return commands.notify(t.editTooLong, "warning");
+    if (!fits(text, entry.images)) return commands.notify(t.editTooLong, "warning");
     const id = commands.edit(entry.ts, entry.monitorId, text, entry.images);
     if (id === undefined) return commands.notify(t.editFull, "warning", 6000);
     setSent(id);

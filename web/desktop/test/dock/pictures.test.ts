@@ -1,22 +1,29 @@
 import { describe, expect, test } from "vitest";
-import { bestStep, divide, frameLimit, frameSize, roomFor, type Step, scaled, steps } from "../../src/dock/pictures.js";
+import { bestStep, divide, fits, frameSize, pictureLimit, roomFor, type Step, scaled, steps } from "../../src/dock/pictures.js";
 
 test("a frame is measured in bytes, not characters", () => {
-  expect(frameSize("한", []) - frameSize("", [])).toBe(3);
-  expect(frameSize('"', []) - frameSize("", [])).toBe(2);
+  expect(frameSize("한", 0) - frameSize("", 0)).toBe(3);
+  expect(frameSize('"', 0) - frameSize("", 0)).toBe(2);
 });
 
-test("content that fills a frame exactly fits", () => {
+test("pictures that fill their room exactly fit", () => {
   for (const count of [1, 2, 6]) {
     const room = roomFor("한글 text", count);
     const pictures = divide(room, Array.from({ length: count }, () => Infinity)).map((n) => "x".repeat(n));
-    expect(frameSize("한글 text", pictures)).toBeLessThanOrEqual(frameLimit);
-    expect(frameSize("한글 text", pictures)).toBeGreaterThan(frameLimit - 10);
+    expect(fits("한글 text", pictures)).toBe(true);
+    expect(fits("한글 text", [...pictures, "x".repeat(10)])).toBe(false);
   }
 });
 
-test("a long text leaves no space", () => {
+test("the hub keeps what fits as it is", () => {
+  // 128 KiB as base64, without the beginnings of the data: URLs.
+  expect(pictureLimit).toBeLessThanOrEqual(Math.floor((128 * 1024) / 3) * 4);
+});
+
+test("a long text does not fit, and leaves no room", () => {
   expect(roomFor("x".repeat(70_000), 1)).toBe(0);
+  expect(fits("x".repeat(70_000), [])).toBe(false);
+  expect(fits("x".repeat(50_000), ["x".repeat(100_000)])).toBe(true);
 });
 
 describe("divide", () => {
