@@ -57,6 +57,7 @@ func annotations() map[string]annotation {
 		"system:http_get":                {title: "Read a page of the web", hints: providers.ToolHints{ReadOnly: true, Idempotent: true, OpenWorld: true}},
 		"system:http_post":               {title: "Send data to a server", hints: reaches},
 		"system:request_allowing_domain": {title: "Ask to allow a domain", hints: adds},
+		"system:run_js":                  {title: "Run JavaScript", hints: reads},
 		"system:memorize":                {title: "Remember a fact about the user", hints: adds},
 		"system:list_memories":           {title: "List what is remembered about the user", hints: reads, output: listOutput[memoryItem]("memories")},
 		"system:forget":                  {title: "Forget a fact about the user", hints: replaces},

@@ -210,6 +210,7 @@ type bench struct {
 	docs      *filestore.Documents
 	fileStore *files.Store
 	web       *fetch.Client
+	scripts   scripts
 	log       *lockedBuffer
 	// calls numbers the calls.
 	calls int
@@ -273,7 +274,7 @@ func (b *bench) useSettings(pins ...settings.Pin) *settings.Store {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.exec = tools.New(tools.Config{Files: b.fileStore, Documents: b.docs, Settings: values, Web: b.web, Version: "1.2.3", Logger: logger})
+	b.exec = tools.New(tools.Config{Files: b.fileStore, Documents: b.docs, Settings: values, Web: b.web, Scripts: &b.scripts, Version: "1.2.3", Logger: logger})
 	return values
 }
 

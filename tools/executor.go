@@ -50,8 +50,9 @@ type Config struct {
 	Documents Documents
 	// Settings are the settings of users; nil means that there are none.
 	Settings Settings
-	// Web, unless nil, gives agents the tools for the web.
-	Web Web
+	// Web, unless nil, gives agents the tools for the web, and Scripts the one for JavaScript.
+	Web     Web
+	Scripts Scripts
 	// Version is the hub's version.
 	Version string
 	Logger  *slog.Logger

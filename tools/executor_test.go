@@ -50,11 +50,12 @@ func TestProfiles(t *testing.T) {
 	}
 	web := []string{"system_http_get", "system_http_post", "system_request_allowing_domain"}
 	writes := []string{"storage_write", "storage_delete"}
+	script := []string{"system_run_js"}
 	want := map[string][]string{
 		"main": slices.Concat(window, common, only), "nobody": nil, "": nil,
-		"all":     slices.Concat(window, common, only, writes, web),
-		"default": slices.Concat(window, common, writes, web), "web": slices.Concat(window, common, writes, web),
-		"app": slices.Concat(window, common, writes, web), "code": slices.Concat(window, common, writes),
+		"all":     slices.Concat(window, common, only, writes, web, script),
+		"default": slices.Concat(window, common, writes, web, script), "web": slices.Concat(window, common, writes, web),
+		"app": slices.Concat(window, common, writes, web), "code": slices.Concat(window, common, writes, script),
 	}
 	for profile, want := range want {
 		got := names(b.exec, profile)

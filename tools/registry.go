@@ -92,13 +92,16 @@ type none struct{}
 // table returns all tools that a hub with this configuration has, in the order in which models see
 // them.
 func table(cfg Config) []tool {
-	var web []tool
+	var outside []tool
 	if cfg.Web != nil {
-		web = webTools()
+		outside = append(outside, webTools()...)
+	}
+	if cfg.Scripts != nil {
+		outside = append(outside, scriptTools()...)
 	}
 	return slices.Concat(
 		windowTools(), noticeTools(), appTools(), storageTools(), userTools(), systemTools(), skillTools(),
-		web, memoryTools(), configTools(), reloadTools(), taskTools(), planTools(),
+		outside, memoryTools(), configTools(), reloadTools(), taskTools(), planTools(),
 	)
 }
 

@@ -62,7 +62,8 @@ func TestWebPagesAreRead(t *testing.T) {
 	}{
 		"a page": {
 			"system_http_get", `{"url":"` + at + `/page","headers":{"x-name":"ann"}}`,
-			[]string{`<web_page url="` + at + `/page" status="200" type="text/html; charset=utf-8" title="A &lt;page&gt;">` + "\n# Hello\n\nof ann\n</web_page>"}, false,
+			[]string{`<web_page url="` + at + `/page" status="200" type="text/html; charset=utf-8" title="A &lt;page&gt;">` + "\n# Hello\n\nof ann\n</web_page>"},
+			false,
 		},
 		"a redirect":         {"system_http_get", `{"url":"` + at + `/there"}`, []string{`url="` + at + `/page"`, "# Hello"}, false},
 		"an unfollowed one":  {"system_http_get", `{"url":"` + at + `/there","followRedirects":false}`, []string{`status="302"`, `redirects_to="/page"`}, false},

@@ -35,6 +35,7 @@ var rules = map[string]rule{
 	"providers/sse":          {uses: "providers", tests: "providers/fakemodel"},
 	"providers/outbound":     {uses: "providers"},
 	"providers/prices":       {uses: "providers"},
+	"runjs":                  {},
 	"fetch":                  {uses: "providers/outbound store", tests: "store/filestore"},
 	"providers/probe":        {uses: "providers providers/anthropic providers/openai providers/sse internal/truncation", tests: "providers/demo providers/fakemodel providers/outbound"},
 	"providers/anthropic":    {uses: "providers providers/loop providers/prices providers/sse", tests: "providers/fakemodel providers/providertest"},
@@ -55,7 +56,7 @@ var rules = map[string]rule{
 	"history":  {uses: "policies providers store wire internal/truncation"},
 	"approval": {uses: "wire"},
 
-	"tools":           {uses: "desktop fetch files policies providers settings store wire", tests: "providers/outbound store/filestore"},
+	"tools":           {uses: "desktop fetch files policies providers runjs settings store wire", tests: "providers/outbound store/filestore"},
 	"tools/mcpserver": {uses: "providers tools wire", tests: "desktop files store/filestore"},
 	"agentpool":       {uses: "profiles providers store tools wire", tests: "contextpool providers/demo store/filestore store/redisstore internal/redistest"},
 	"workflow":        {uses: "policies providers store wire internal/truncation", tests: "desktop"},
@@ -120,6 +121,7 @@ var modules = map[string]rule{
 	"github.com/redis/go-redis/v9":           {uses: "store/redisstore internal/redistest cmd/hub", tests: "internal/chaos"},
 	"github.com/coder/websocket":             {uses: "gateway/ws client", tests: "gateway"},
 	"github.com/google/jsonschema-go":        {uses: "wire internal/wiregen tools", tests: "gateway"},
+	"github.com/dop251/goja":                 {uses: "runjs"},
 	"golang.org/x/net":                       {uses: "fetch"},
 	"golang.org/x/text":                      {tests: "fetch"},
 	"go.yaml.in/yaml/v3":                     {uses: "cmd/hub"},
@@ -136,5 +138,5 @@ var modules = map[string]rule{
 	"github.com/coreos/go-oidc/v3":           {uses: "auth"},
 	"github.com/prometheus/client_golang":    {uses: "metrics", tests: "cmd/hub"},
 	"go.opentelemetry.io/otel":               {uses: "tracing", tests: "*"},
-	"golang.org/x/sys":                       {uses: "store/filestore store/filestore/kvlog broadcast gateway/ws providers/jsonline", tests: "cmd/hub internal/chaos"},
+	"golang.org/x/sys":                       {uses: "store/filestore store/filestore/kvlog broadcast gateway/ws providers/jsonline runjs", tests: "cmd/hub internal/chaos"},
 }

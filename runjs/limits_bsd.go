@@ -1,0 +1,8 @@
+//go:build unix && !linux
+
+package runjs
+
+import "syscall"
+
+// killWithHub does nothing: the worker ends by itself, within its timeout.
+func killWithHub(*syscall.SysProcAttr) {}

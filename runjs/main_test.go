@@ -1,0 +1,33 @@
+package runjs_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// worker is the path of the worker that tests use.
+var worker string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "runjs")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	worker = filepath.Join(dir, "worker")
+	build := exec.Command("go", "build", "-o", worker, "./testdata/worker") //nolint:noctx // before all tests
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(dir)
+		os.Exit(code)
+	}))
+}
