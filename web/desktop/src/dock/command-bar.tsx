@@ -4,7 +4,7 @@ import { lazy, type ReactNode, Suspense, useContext, useId, useLayoutEffect, use
 import { type AgentID, limits, type MonitorID } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
 import { ShellContext, useCommands, useShell } from "../shell/context.js";
-import { monitorNumber, useMonitor } from "../shell/select.js";
+import { monitorNumber, useHasAccount, useMonitor } from "../shell/select.js";
 import { dock as texts } from "../texts/entry.js";
 import { Button, IconButton } from "../ui/button.js";
 import { isComposing } from "../ui/keys.js";
@@ -16,7 +16,7 @@ import { useNarrow } from "./fitting.js";
 import { type Browsing, browse, notBrowsing, typedBefore } from "./history.js";
 import { fits } from "./pictures.js";
 import { useRunSlash } from "./run-slash.js";
-import { isForAgent, parseSlash, planIn, type Suggestion, suggest } from "./slash.js";
+import { isForAgent, parseSlash, planIn, type SlashWorld, type Suggestion, suggest } from "./slash.js";
 import { SlashList } from "./slash-list.js";
 import { Thumbs } from "./thumbs.js";
 import { usePictures } from "./use-pictures.js";
@@ -40,7 +40,8 @@ export function CommandBar(): ReactNode {
   const field = useRef<HTMLTextAreaElement>(null);
   const file = useRef<HTMLInputElement>(null);
   const runSlash = useRunSlash(monitor, () => setConfirmingReset(true));
-  const world = useMemo(() => ({ providers, monitors: limits.monitors }), [providers]);
+  const account = useHasAccount();
+  const world = useMemo(() => ({ providers, monitors: limits.monitors, account }), [providers, account]);
   const list = useSuggestions(draft, world);
   const hint = useId();
   const history = useHistory(draft, setDraft, field);
@@ -266,7 +267,7 @@ interface Suggestions {
   key: (e: React.KeyboardEvent, choose: (s: Suggestion) => void, complete: (text: string) => void) => boolean;
 }
 
-function useSuggestions(draft: string, world: { providers: readonly string[]; monitors: number }): Suggestions {
+function useSuggestions(draft: string, world: SlashWorld): Suggestions {
   const id = useId();
   const suggestions = useMemo(() => suggest(draft, world), [draft, world]);
   const [at, setAt] = useState({ draft: "", chosen: 0 });

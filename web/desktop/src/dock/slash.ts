@@ -18,6 +18,8 @@ export interface SlashWorld {
   readonly providers: readonly string[];
   /** The maximum number of monitors. */
   readonly monitors: number;
+  /** Whether the user has an account; others cannot connect a model. */
+  readonly account: boolean;
 }
 
 export const slashNames: readonly SlashName[] = ["plan", "stop", "condense", "monitor", "new", "reset", "provider", "theme", "language", "sessions", "connect", "help"];
@@ -51,6 +53,10 @@ function split(text: string): { name: string; rest: string } | undefined {
   return match === null ? undefined : { name: match[1]!.toLowerCase(), rest: (match[2] ?? "").trim() };
 }
 
+function isOffered(name: SlashName, world: SlashWorld): boolean {
+  return name !== "connect" || world.account;
+}
+
 function isName(name: string): name is SlashName {
   return (slashNames as readonly string[]).includes(name);
 }
@@ -67,7 +73,7 @@ export function planIn(text: string): string | undefined {
 /** Parses a line: a command, a command with a missing or wrong argument, or undefined if the line is for the agent. */
 export function parseSlash(text: string, world: SlashWorld): Slash | { name: SlashName; wrong: string } | undefined {
   const line = split(text);
-  if (line === undefined || !isName(line.name)) return undefined;
+  if (line === undefined || !isName(line.name) || !isOffered(line.name, world)) return undefined;
   const { name, rest } = line;
   const choices = choicesOf(name, world);
   if (choices !== undefined && (rest !== "" || incomplete.has(name)) && !choices.includes(rest)) return { name, wrong: rest };
@@ -105,7 +111,7 @@ export function suggest(text: string, world: SlashWorld): Suggestion[] {
   if (space < 0) {
     const begun = text.slice(1).toLowerCase();
     return slashNames
-      .filter((name) => name.startsWith(begun))
+      .filter((name) => name.startsWith(begun) && isOffered(name, world))
       .map((name) => ({ name, text: incomplete.has(name) ? `/${name} ` : `/${name}`, whole: !incomplete.has(name) }));
   }
   const name = text.slice(1, space).toLowerCase();

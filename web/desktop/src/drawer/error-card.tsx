@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 import type { MessageID, MonitorID } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
 import { useCommands } from "../shell/context.js";
+import { useHasAccount } from "../shell/select.js";
 import { drawer as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
 import { CopyButton } from "./copy.js";
@@ -26,7 +27,8 @@ export function ErrorCard({ reason, messageId, monitorId, tag }: Props): ReactNo
   const message = useMessageContent(messageId);
   const inWords = useReason();
   const remedy = remedyOf(reason);
-  const advice = { connect: t.connectText, wait: t.waitText, shorten: t.shortenText, again: undefined }[remedy];
+  const hasAccount = useHasAccount();
+  const advice = { connect: hasAccount ? t.connectText : undefined, wait: t.waitText, shorten: t.shortenText, again: undefined }[remedy];
   return (
     <>
       <div className="drawer-row-head">
@@ -38,7 +40,7 @@ export function ErrorCard({ reason, messageId, monitorId, tag }: Props): ReactNo
       {reason !== "" && <p className="drawer-reason">{inWords(reason)}</p>}
       {advice !== undefined && <p>{advice}</p>}
       <div className="drawer-actions">
-        {remedy === "connect" && (
+        {remedy === "connect" && hasAccount && (
           <Button size="sm" kind="primary" onClick={() => commands.openPanel("connect")}>
             {t.connect}
           </Button>

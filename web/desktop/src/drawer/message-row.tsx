@@ -11,6 +11,7 @@ import { isUnderWay, phaseOf } from "../plan/facts.js";
 import { factsOf } from "../plan/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { gesturesIn, pressIn } from "../shell/gesture.js";
+import { useHasAccount } from "../shell/select.js";
 import { plan as planTexts, drawer as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
 import { CopyButton } from "./copy.js";
@@ -110,6 +111,7 @@ function StatusLine({ entry: e, status }: { entry: MessageEntry; status: Message
   const Icon = e.withdrawn ? Undo2 : statusIcons[status];
   const text = useStatusText(status, e.position);
   const inWords = useReason();
+  const hasAccount = useHasAccount();
   const bad = !e.withdrawn && (status === "rejected" || status === "failed");
   return (
     <div className={bad ? "drawer-status drawer-danger" : "drawer-status"}>
@@ -125,7 +127,7 @@ function StatusLine({ entry: e, status }: { entry: MessageEntry; status: Message
       )}
       {status === "rejected" && (
         <>
-          {remedyOf(e.reason ?? "", e.code) === "connect" && (
+          {hasAccount && remedyOf(e.reason ?? "", e.code) === "connect" && (
             <Button size="sm" kind="primary" onClick={() => commands.openPanel("connect")}>
               {t.connect}
             </Button>

@@ -5,7 +5,7 @@ import { ApiError, type Backend, type ListedModel, type ModelFailure, type Model
 import { useCommands } from "../shell/context.js";
 import { models as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
-import { canList, type Draft, firstBackend, missingField, newProfileId, newProfileName, profileOf } from "./profiles.js";
+import { canList, type Draft, firstBackend, hasOwnAddress, missingField, newProfileId, newProfileName, profileOf } from "./profiles.js";
 import { Failure, TestResult, useTest } from "./test-result.js";
 
 interface NewModelProps {
@@ -151,17 +151,18 @@ function Fields({ backend, draft, onChange }: FieldsProps): ReactNode {
   useEffect(() => void list(), [backend]); // not when the user types: the address and the key are incomplete then
   const hasUrl = backend.kind === "server" || backend.kind === "local";
   const hasKey = backend.kind !== "program" && backend.kind !== "local";
+  const address = (
+    <label>
+      <span>{t.baseUrl}</span>
+      <input className="field" type="url" name="baseUrl" value={draft.baseUrl} placeholder={backend.baseUrl || "https://models.example.org/v1"} onChange={(e) => onChange({ baseUrl: e.target.value })} />
+    </label>
+  );
   return (
     <div className="models-fields" onBlur={() => void list()}>
-      {hasUrl && (
-        <label>
-          <span>{t.baseUrl}</span>
-          <input className="field" type="url" name="baseUrl" value={draft.baseUrl} placeholder={backend.baseUrl || "https://models.example.org/v1"} onChange={(e) => onChange({ baseUrl: e.target.value })} />
-        </label>
-      )}
+      {hasUrl && address}
       {hasKey && (
         <label>
-          <span>{backend.needsKey ? t.key : t.keyOptional}</span>
+          <span>{backend.needsKey && !hasOwnAddress(backend, draft) ? t.key : t.keyOptional}</span>
           <input className="field" type="password" name="key" autoComplete="off" value={draft.key} onChange={(e) => onChange({ key: e.target.value })} />
         </label>
       )}
@@ -182,6 +183,13 @@ function Fields({ backend, draft, onChange }: FieldsProps): ReactNode {
         </p>
       )}
       {failure !== undefined && <Failure failure={failure} />}
+      {backend.kind === "service" && (
+        <details className="models-advanced">
+          <summary>{t.advanced}</summary>
+          {address}
+          <p className="models-note">{t.baseUrlHint}</p>
+        </details>
+      )}
       {hasKey && <p className="models-note">{t.keyHint}</p>}
     </div>
   );

@@ -44,15 +44,21 @@ export function profileOf(backend: Backend, draft: Draft, secret = ""): NewModel
     name: newProfileName(backend, model),
     backend: backend.backend,
     ...(model === "" ? {} : { model }),
-    ...(baseUrl === "" || baseUrl === backend.baseUrl ? {} : { baseUrl }),
+    ...(hasOwnAddress(backend, draft) ? { baseUrl } : {}),
     ...(secret === "" ? {} : { secret }),
   };
+}
+
+/** Whether a draft names an address other than that of the backend. Such a server may need no key. */
+export function hasOwnAddress(backend: Backend, draft: Draft): boolean {
+  const baseUrl = draft.baseUrl.trim();
+  return baseUrl !== "" && baseUrl !== backend.baseUrl;
 }
 
 /** The first field that a draft still lacks; undefined if it can be tested. */
 export function missingField(backend: Backend, draft: Draft): "baseUrl" | "key" | "model" | undefined {
   if (backend.kind === "server" && draft.baseUrl.trim() === "") return "baseUrl";
-  if (backend.needsKey && draft.key.trim() === "") return "key";
+  if (backend.needsKey && draft.key.trim() === "" && !hasOwnAddress(backend, draft)) return "key";
   if ((backend.kind === "server" || backend.kind === "local") && draft.model.trim() === "") return "model";
   return undefined;
 }

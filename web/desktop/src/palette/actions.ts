@@ -6,6 +6,7 @@ import { limits, shownMonitor } from "../../../core/src/index.js";
 import { focusCommandBar } from "../dock/drafts.js";
 import type { Commands } from "../shell/commands.js";
 import type { Theme } from "../shell/prefs.js";
+import { hasAccount } from "../shell/select.js";
 import type { Panel, Shell } from "../shell/shell.js";
 import type { palette as texts } from "../texts/parts.js";
 import type { Combo } from "../ui/keys.js";
@@ -65,7 +66,7 @@ const panelActions: Action[] = [
   { id: "session.new", group: "actions", icon: SquarePlus, title: (t) => t.newSession, when: always, run: (c) => void c.newSession("").catch((e: unknown) => c.notify(String(e), "error")) },
   panelAction("join", QrCode, (t) => t.openJoin),
   panelAction("programs", Plug, (t) => t.openPrograms),
-  panelAction("connect", KeyRound, (t) => t.openConnect),
+  { ...panelAction("connect", KeyRound, (t) => t.openConnect), when: (s) => hasAccount(s.me) },
   panelAction("alone", ShieldCheck, (t) => t.openAlone),
   panelAction("settings", Settings, (t) => t.openSettings),
   panelAction("help", CircleHelp, (t) => t.openHelp, "?"),

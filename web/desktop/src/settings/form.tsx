@@ -4,6 +4,7 @@ import { type ReactNode, useCallback, useEffect, useId, useRef, useState } from 
 import { useTexts } from "../i18n/use.js";
 import type { SettingInfo } from "../shell/api.js";
 import { useCommands, useEvents, useShell } from "../shell/context.js";
+import { hasAccount } from "../shell/select.js";
 import { account as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
 import { answered, type Entry, edited, type Field, fieldOf, lockOf, type Mistake, parsedText, textOf, withValues, wordsOf } from "./fields.js";
@@ -11,7 +12,7 @@ import { answered, type Entry, edited, type Field, fieldOf, lockOf, type Mistake
 /** The settings of the user, made from the catalogue of the hub. Guests and viewers have none. */
 export function AccountSettings(): ReactNode {
   const me = useShell((s) => s.me);
-  if (me.session !== undefined || !me.roles.some((r) => r === "user" || r === "admin")) return null;
+  if (!hasAccount(me)) return null;
   return <Form admin={me.roles.includes("admin")} />;
 }
 

@@ -9,6 +9,7 @@ import type { ShellServices } from "./context.js";
 import { StateFollower } from "./follower.js";
 import { browserHubClock } from "./hub-clock.js";
 import { keepPrefs, prefsKey, readPrefs } from "./prefs.js";
+import { hasAccount } from "./select.js";
 import { createShell, type ShellStore } from "./shell.js";
 import { clearUserData, forBrowser, forTab, recordVisit } from "./storage.js";
 import { nameTab } from "./tab.js";
@@ -81,8 +82,7 @@ export async function boot(): Promise<Page> {
     if (now.view !== before.view) saveView(now.view, forTab, viewKey);
   });
   watchBrowser(store, client);
-  // Invited devices and viewers have no models.
-  if (me.session === undefined && me.roles.some((r) => r === "user" || r === "admin")) {
+  if (hasAccount(me)) {
     const loadModels = (): void => void commands.loadModels().catch(() => undefined);
     listeners.add((event) => {
       if (event.type === "SETTINGS_CHANGED" && event.data.names?.includes("modelProfiles")) loadModels();

@@ -2,8 +2,18 @@
 
 import { useMemo } from "react";
 import { byZ, compareMonitors, type DesktopState, type MonitorID, type MonitorStatus, shownMonitor, type WindowState } from "../../../core/src/index.js";
+import type { Me } from "./api.js";
 import { useShell } from "./context.js";
 import type { Shell } from "./shell.js";
+
+/** Whether a user has settings and models: invited devices and viewers have none, and the hub refuses their requests. */
+export function hasAccount(me: Me): boolean {
+  return me.session === undefined && me.roles.some((r) => r === "user" || r === "admin");
+}
+
+export function useHasAccount(): boolean {
+  return useShell((s) => hasAccount(s.me));
+}
 
 /** The monitor this tab shows. */
 export function useMonitor(): MonitorID {

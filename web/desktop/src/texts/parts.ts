@@ -909,6 +909,11 @@ export const models = catalogue({
   localMissing: ["Not found on the machine of the hub", "허브 컴퓨터에서 찾지 못했어요"],
   programHint: ["A program on the machine of the hub", "허브 컴퓨터의 프로그램"],
   baseUrl: ["Address", "주소"],
+  advanced: ["Another address", "다른 주소 사용"],
+  baseUrlHint: [
+    "For a proxy or a gateway with the same API. A key of the hub is not sent there.",
+    "같은 API를 제공하는 프록시나 게이트웨이의 주소예요. 허브의 키는 이 주소로 보내지 않아요.",
+  ],
   key: ["Key", "키"],
   keyOptional: ["Key (optional)", "키 (선택)"],
   keyHint: ["The hub stores the key encrypted and shows it to nobody.", "허브는 키를 암호화해서 보관하고 아무에게도 보여 주지 않아요."],

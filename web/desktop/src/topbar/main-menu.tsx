@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import type { Prefs, Theme } from "../shell/prefs.js";
+import { useHasAccount } from "../shell/select.js";
 import { usePhone } from "../shell/viewport.js";
 import { topbar as texts } from "../texts/entry.js";
 import { IconButton } from "../ui/button.js";
@@ -20,6 +21,7 @@ export function MainMenu(): ReactNode {
   const phone = usePhone();
   const unread = useUnread();
   const signedIn = useShell((s) => s.me.auth !== "none");
+  const hasAccount = useHasAccount();
   const signOut = (): void => {
     commands.signOut().catch((error: unknown) => {
       commands.notify(t.signOutFailed(error instanceof Error ? error.message : String(error)), "error", 8000);
@@ -76,7 +78,7 @@ export function MainMenu(): ReactNode {
             <MenuItem icon={<ShieldCheck {...icon} />} onSelect={item(() => commands.openPanel("alone"))}>
               {t.alone}
             </MenuItem>
-            {!phone && (
+            {!phone && hasAccount && (
               <MenuItem icon={<Plug {...icon} />} onSelect={item(() => commands.openPanel("connect"))}>
                 {t.connect}
               </MenuItem>

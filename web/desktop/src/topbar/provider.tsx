@@ -2,6 +2,7 @@ import { ChevronDown, Cpu, Plug } from "lucide-react";
 import { type ReactNode, useEffect, useState } from "react";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
+import { useHasAccount } from "../shell/select.js";
 import { topbar as texts } from "../texts/entry.js";
 import { Menu, MenuItem } from "../ui/menu.js";
 import { profileName, useProfile } from "./profile.js";
@@ -45,6 +46,7 @@ export function ProviderItems({ close, onChoose }: { close: () => void; onChoose
   const defaultProvider = useShell((s) => s.models?.roles?.main || s.hub.provider);
   const backends = useShell((s) => s.hub.providers);
   const providers = profiles?.map((p) => p.id) ?? backends;
+  const hasAccount = useHasAccount();
   return (
     <>
       <div className="menu-title">{t.providerMenu}</div>
@@ -65,16 +67,18 @@ export function ProviderItems({ close, onChoose }: { close: () => void; onChoose
         </MenuItem>
       ))}
       {providers.length < 2 && <div className="menu-title">{t.providerNone}</div>}
-      <hr />
-      <MenuItem
-        icon={<Plug size={14} aria-hidden />}
-        onSelect={() => {
-          close();
-          commands.openPanel("connect");
-        }}
-      >
-        {t.connect}
-      </MenuItem>
+      {hasAccount && <hr />}
+      {hasAccount && (
+        <MenuItem
+          icon={<Plug size={14} aria-hidden />}
+          onSelect={() => {
+            close();
+            commands.openPanel("connect");
+          }}
+        >
+          {t.connect}
+        </MenuItem>
+      )}
     </>
   );
 }

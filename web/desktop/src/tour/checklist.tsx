@@ -3,7 +3,7 @@ import { type PointerEvent, type ReactNode, type RefObject, useLayoutEffect, use
 import { firstMonitor, type WindowState, windowKey } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
-import { useMonitor, useMonitors, useWindows } from "../shell/select.js";
+import { useHasAccount, useMonitor, useMonitors, useWindows } from "../shell/select.js";
 import { tour as texts } from "../texts/parts.js";
 import { IconButton } from "../ui/button.js";
 import { type AgentStep, agentSteps, avoidWindows, type Mark, markOf, nearestCorner, nextCorner, type Progress, type Step, type Surroundings, type UserStep, userSteps, withDone } from "./steps.js";
@@ -95,6 +95,7 @@ function surroundings(list: HTMLElement): Surroundings {
 function UserStepItem({ step, onDone, ...rest }: { step: UserStep; next: boolean; mark: Mark; onDone: () => void }): ReactNode {
   const commands = useCommands();
   const monitors = useMonitors();
+  const hasAccount = useHasAccount();
   switch (step) {
     case "secondTab":
       return <StepItem step={step} {...rest} onClick={() => window.open(commands.addressOf(), "_blank", "noopener")} />;
@@ -112,7 +113,7 @@ function UserStepItem({ step, onDone, ...rest }: { step: UserStep; next: boolean
     case "restart":
       return <StepItem step={step} {...rest} />;
     case "model":
-      return <StepItem step={step} {...rest} onClick={() => commands.openPanel("connect")} />;
+      return hasAccount ? <StepItem step={step} {...rest} onClick={() => commands.openPanel("connect")} /> : null;
   }
 }
 

@@ -2,6 +2,7 @@ import { AppWindow, ClipboardList, ListChecks, type LucideIcon, MonitorPlay, Plu
 import type { ReactNode } from "react";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
+import { useHasAccount } from "../shell/select.js";
 import { tour as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
 import { type AgentStep, agentSteps, requests } from "./steps.js";
@@ -19,6 +20,7 @@ export function Welcome({ onShow }: { onShow: (step: AgentStep) => void }): Reac
   const t = useTexts(texts);
   const commands = useCommands();
   const language = useShell((s) => s.language);
+  const hasAccount = useHasAccount();
   return (
     <div className="tour-middle">
       <section className="tour-card" aria-labelledby="tour-hello">
@@ -44,9 +46,11 @@ export function Welcome({ onShow }: { onShow: (step: AgentStep) => void }): Reac
         </ul>
         <footer className="tour-foot">
           <span>{t.later}</span>
-          <Button kind="primary" size="sm" icon={Plug} onClick={() => commands.openPanel("connect")}>
-            {t.model}
-          </Button>
+          {hasAccount && (
+            <Button kind="primary" size="sm" icon={Plug} onClick={() => commands.openPanel("connect")}>
+              {t.model}
+            </Button>
+          )}
           <Button kind="ghost" size="sm" onClick={() => commands.showTour(false)}>
             {t.skip}
           </Button>

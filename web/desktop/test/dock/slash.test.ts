@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { isForAgent, parseSlash, planIn, slashNames, suggest } from "../../src/dock/slash.js";
 
-const world = { providers: ["demo", "anthropic"], monitors: 4 };
+const world = { providers: ["demo", "anthropic"], monitors: 4, account: true };
 
 describe("parseSlash", () => {
   test.each([
@@ -51,6 +51,8 @@ describe("suggest", () => {
   test("lists everything after a slash, and less with more input", () => {
     expect(suggest("/", world)).toHaveLength(slashNames.length);
     expect(suggest("/s", world).map((s) => s.name)).toEqual(["stop", "sessions"]);
+    expect(suggest("/con", { ...world, account: false }).map((s) => s.name)).toEqual(["condense"]);
+    expect(parseSlash("/connect", { ...world, account: false })).toBeUndefined();
     expect(suggest("/theme", world)).toEqual([{ name: "theme", text: "/theme ", whole: false }]);
   });
 

@@ -39,6 +39,8 @@ it("a profile has no field that is empty or the default", () => {
 it("what is missing before a test, and when the models can be listed", () => {
   expect(missingField(anthropic, empty)).toBe("key");
   expect(missingField(anthropic, { ...empty, key: "k" })).toBeUndefined();
+  expect(missingField(anthropic, { ...empty, baseUrl: anthropic.baseUrl })).toBe("key");
+  expect(missingField(anthropic, { ...empty, baseUrl: "https://proxy.example" })).toBeUndefined();
   expect(missingField({ ...anthropic, needsKey: false }, empty)).toBeUndefined();
   expect(missingField(server, empty)).toBe("baseUrl");
   expect(missingField(server, { ...empty, baseUrl: "u" })).toBe("model");
