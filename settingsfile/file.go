@@ -53,7 +53,7 @@ type fileSecrets struct {
 }
 
 // Encode returns a file. Without a passphrase it has the names of the secrets only.
-func Encode(c Content, passphrase string, at time.Time) ([]byte, error) {
+func Encode(c Content, passphrase Passphrase, at time.Time) ([]byte, error) {
 	f := file{
 		Format: Format, Version: Version, ExportedAt: at.UTC().Truncate(time.Second),
 		Settings: c.Settings, Profiles: c.Profiles, Roles: c.Roles,
@@ -69,7 +69,7 @@ func Encode(c Content, passphrase string, at time.Time) ([]byte, error) {
 	}
 	if len(c.Secrets) > 0 {
 		f.Secrets = &fileSecrets{Names: slices.Sorted(maps.Keys(c.Secrets))}
-		if passphrase != "" {
+		if passphrase.Text != "" {
 			sealed, err := seal(c.Secrets, passphrase)
 			if err != nil {
 				return nil, fmt.Errorf("encrypt the secrets: %w", err)

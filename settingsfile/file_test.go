@@ -36,7 +36,7 @@ func TestRoundTrip(t *testing.T) {
 			"left out secrets.mine", "left out secrets.other",
 		},
 	} {
-		data, err := settingsfile.Encode(content(), passphrase, time.Now())
+		data, err := settingsfile.Encode(content(), settingsfile.Passphrase{Text: passphrase, WorkFactor: 10}, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +107,7 @@ func TestDamagedSecrets(t *testing.T) {
 // Any file is an import or an error: no panic, every profile is valid, and the order of items is that of setting
 // them.
 func FuzzParse(f *testing.F) {
-	data, err := settingsfile.Encode(content(), "", time.Unix(0, 0))
+	data, err := settingsfile.Encode(content(), settingsfile.Passphrase{}, time.Unix(0, 0))
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package settingsfile
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,11 +19,18 @@ import (
 // A file that demands more is refused.
 const workFactor = 18
 
+// Passphrase is a passphrase to encrypt with.
+type Passphrase struct {
+	Text string
+	// WorkFactor is the cost of trying a passphrase, as a power of two; 0 means 18, which is also the most.
+	WorkFactor int
+}
+
 // ErrPassphrase means that a passphrase does not open the secrets.
 var ErrPassphrase = errors.New("the passphrase does not open the secrets of the file")
 
 // seal encrypts secrets under a passphrase.
-func seal(all map[string]secrets.Value, passphrase string) (string, error) {
+func seal(all map[string]secrets.Value, passphrase Passphrase) (string, error) {
 	revealed := make(map[string]string, len(all))
 	for name, v := range all {
 		revealed[name] = v.Reveal()
@@ -31,11 +39,11 @@ func seal(all map[string]secrets.Value, passphrase string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	recipient, err := age.NewScryptRecipient(passphrase)
+	recipient, err := age.NewScryptRecipient(passphrase.Text)
 	if err != nil {
 		return "", err
 	}
-	recipient.SetWorkFactor(workFactor)
+	recipient.SetWorkFactor(cmp.Or(passphrase.WorkFactor, workFactor))
 	var text strings.Builder
 	armored := armor.NewWriter(&text)
 	w, err := age.Encrypt(armored, recipient)

@@ -62,7 +62,7 @@ func (c *call) exportSettings(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("export settings: %w", err)
 	}
-	data, err := settingsfile.Encode(content, phrase, time.Now())
+	data, err := settingsfile.Encode(content, settingsfile.Passphrase{Text: phrase}, time.Now())
 	if err != nil {
 		return fmt.Errorf("export settings: %w", err)
 	}
