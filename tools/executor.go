@@ -20,6 +20,7 @@ import (
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/settings"
+	"github.com/everdesk/everdesk/skills"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -53,6 +54,8 @@ type Config struct {
 	// Web, unless nil, gives agents the tools for the web, and Scripts the one for JavaScript.
 	Web     Web
 	Scripts Scripts
+	// Skills are texts of the operator that agents can read.
+	Skills []skills.Skill
 	// Version is the hub's version.
 	Version string
 	Logger  *slog.Logger

@@ -100,7 +100,7 @@ func table(cfg Config) []tool {
 		outside = append(outside, scriptTools()...)
 	}
 	return slices.Concat(
-		windowTools(), noticeTools(), appTools(), storageTools(), userTools(), systemTools(), skillTools(),
+		windowTools(), noticeTools(), appTools(), storageTools(), userTools(), systemTools(), skillTools(cfg),
 		outside, memoryTools(), configTools(), reloadTools(), taskTools(), planTools(),
 	)
 }

@@ -102,7 +102,6 @@ func typeSchemas() map[reflect.Type]*jsonschema.Schema {
 		reflect.TypeFor[hookActionType]():     oneOf(string(hookInteraction), string(hookOSAction)),
 		reflect.TypeFor[taskProfile]():        oneOf(Profiles()...),
 		reflect.TypeFor[bodyType]():           oneOf(string(bodyJSON), string(bodyForm), string(bodyText)),
-		reflect.TypeFor[skill]():              oneOf(string(skillWindows), string(skillForms), string(skillHTML)),
 		reflect.TypeFor[headers]():            {Type: "object", AdditionalProperties: &jsonschema.Schema{Type: "string"}},
 		reflect.TypeFor[wire.InputType]():     oneOf(wireValues[wire.InputType]()...),
 	}

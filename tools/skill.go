@@ -2,35 +2,61 @@ package tools
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/skills"
 )
 
-func skillTools() []tool {
-	return []tool{{
-		name: "system:skill", in: everyone, parallel: true, repeatable: true, use: with(loadSkill),
-		about: "Read how to do something well on this desktop, before you do it for the first time in a conversation. " +
-			"windows: which kind and size of window fits, tables and charts; forms: windows with inputs and buttons; html: pages and small apps of your own.",
-	}}
+// guides returns the texts that every hub has, and those of the operator. One of the operator replaces
+// one of the hub.
+func guides(cfg Config) []skills.Skill {
+	all := []skills.Skill{
+		{Name: "windows", About: "which kind and size of window fits, tables and charts", Text: guideWindows},
+		{Name: "forms", About: "windows with inputs and buttons", Text: guideForms},
+		{Name: "html", About: "pages and small apps of your own", Text: guideHTML},
+	}
+	for _, s := range cfg.Skills {
+		all = append(slices.DeleteFunc(all, func(o skills.Skill) bool { return o.Name == s.Name }), s)
+	}
+	return all
 }
 
-// skill is the name of a guide that an agent loads when it needs it.
-type skill string
-
-const (
-	skillWindows skill = "windows"
-	skillForms   skill = "forms"
-	skillHTML    skill = "html"
-)
+func skillTools(cfg Config) []tool {
+	about := "Read how to do something well on this desktop, before you do it for the first time in a conversation."
+	for _, s := range guides(cfg) {
+		about += " " + s.Name + ": " + strings.TrimSuffix(s.About, ".") + "."
+	}
+	return []tool{{name: "system:skill", in: everyone, parallel: true, repeatable: true, use: with(loadSkill), about: about}}
+}
 
 type skillInput struct {
-	Name skill `json:"name"`
+	Name string `json:"name" wire:"min=1,max=64"`
+	File string `json:"file,omitempty" jsonschema:"Another text of the guide, if it names one." wire:"max=500"`
 }
 
 func loadSkill(ctx context.Context, u *use, in skillInput) providers.ToolResult {
-	guides := map[skill]string{skillWindows: guideWindows, skillForms: guideForms, skillHTML: guideHTML}
-	return u.act(ctx, func(*desktop.State) Plan { return Plan{Result: text(guides[in.Name])} })
+	all := guides(u.cfg)
+	i := slices.IndexFunc(all, func(s skills.Skill) bool { return s.Name == in.Name })
+	var r providers.ToolResult
+	switch {
+	case i < 0:
+		names := make([]string, len(all))
+		for i, s := range all {
+			names[i] = s.Name
+		}
+		r = failf("There is no guide %q. The guides are: %s.", in.Name, strings.Join(names, ", "))
+	case in.File == "":
+		r = text(all[i].Text)
+	default:
+		t, err := all[i].File(in.File)
+		if r = text(t); err != nil {
+			r = failf("The guide %s has no text %q.", in.Name, in.File)
+		}
+	}
+	return u.act(ctx, func(*desktop.State) Plan { return Plan{Result: r} })
 }
 
 // The guides. They say only what works.

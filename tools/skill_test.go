@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/everdesk/everdesk/skills"
+	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -27,6 +29,28 @@ func TestSystemPromptIsShort(t *testing.T) {
 	}
 	if r := b.call("system_skill", `{"name":"cooking"}`); !r.IsError {
 		t.Errorf("an unknown guide gives %+v, want an error", r)
+	}
+}
+
+// Skills of the operator are listed with those of the hub, and replace those with the same name.
+func TestSkillsOfTheOperator(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	b.exec = tools.New(tools.Config{Documents: b.docs, Skills: []skills.Skill{
+		{Name: "letters", About: "How to write letters.", Text: "Dear all,"}, {Name: "html", About: "Our pages.", Text: "No pages, please."},
+	}, Logger: newLogger(b.log)})
+	if got := b.must("system_skill", `{"name":"letters"}`) + b.must("system_skill", `{"name":"html"}`); got != "Dear all,No pages, please." {
+		t.Errorf("the texts are %q, want those of the operator", got)
+	}
+	for _, tool := range b.exec.Tools(b.caller()) {
+		if tool.Name == "system_skill" && (!strings.Contains(tool.Description, "letters: How to write letters.") || strings.Contains(tool.Description, "small apps")) {
+			t.Errorf("the description is %q, want the guides of the operator", tool.Description)
+		}
+	}
+	for input, want := range map[string]string{`{"name":"none"}`: "windows, forms, letters, html", `{"name":"letters","file":"x"}`: "no text"} {
+		if r := b.call("system_skill", input); !r.IsError || !strings.Contains(r.Text, want) {
+			t.Errorf("%s gives %+v, want an error with %q", input, r, want)
+		}
 	}
 }
 

@@ -34,6 +34,8 @@ type agentConfig struct {
 	// hosts are the servers that are reachable for profiles of users although their addresses are not
 	// public.
 	hosts outbound.Hosts
+	// skills is the folder with texts for agents, or "".
+	skills string
 	// webHosts are such servers for pages that agents and apps fetch.
 	webHosts outbound.Hosts
 	// programs are the enabled agents that are programs, and folder is theirs.
@@ -216,6 +218,12 @@ func agentSettings() []setting {
 			help: "servers that model profiles of users may use although their addresses are not public, such as\n" +
 				"models.internal:8000 or 10.1.0.0/16, with commas. That of --ollama-url is always one of them",
 			parse: func(c *config, s string) (err error) { c.agents.hosts, err = outbound.ParseHosts(s); return err },
+		},
+		{
+			name: "skills-dir", arg: "FOLDER",
+			help: "a folder with texts that agents can read when they need them: one folder for each, with a\n" +
+				"file SKILL.md that begins with name and description",
+			parse: func(c *config, s string) error { c.agents.skills = s; return nil },
 		},
 		{
 			name: "web-hosts", arg: "LIST",
