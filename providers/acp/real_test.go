@@ -83,11 +83,11 @@ func realAgents() map[string]realAgent {
 			},
 		},
 		"codex-acp": {
-			tools: "mcp__everdesk__", shell: `/call exec_command {"cmd":%s}`, usage: true,
+			tools: "mcp__everdesk.", shell: `/call exec_command {"cmd":%s}`, usage: true,
 			asking: `/call exec_command {"cmd":%s,"sandbox_permissions":"require_escalated","justification":"a test"}`,
 			env: func(_, url string) []string {
 				config, err := json.Marshal(map[string]any{
-					"model": "gpt-5.1", "model_provider": "hub", "shell_environment_policy": map[string]any{"inherit": "core"},
+					"model": "gpt-6.1-sol", "model_provider": "hub", "shell_environment_policy": map[string]any{"inherit": "core"},
 					"model_providers": map[string]any{"hub": map[string]any{"name": "hub", "base_url": url + "/v1", "env_key": "HUB_MODEL_KEY", "wire_api": "responses"}},
 				})
 				if err != nil {

@@ -31,13 +31,17 @@ func transcript(entries []providers.Entry) string {
 	return wrap(parts)
 }
 
+// filesNote tells the agent that its working directory may be another one: a transcript is also sent after
+// another replica has taken the session over, which has none of its files unless the folder is shared.
+const filesNote = "(You continue this conversation anew, perhaps on another machine. Files of your working directory may be missing: look before you rely on them.)\n"
+
 // wrap returns the parts, of which the last one comes first.
 func wrap(parts []string) string {
 	if len(parts) == 0 {
 		return ""
 	}
 	slices.Reverse(parts)
-	return "<previous_conversation>\n" + strings.Join(parts, "") + "</previous_conversation>\n\n"
+	return "<previous_conversation>\n" + filesNote + strings.Join(parts, "") + "</previous_conversation>\n\n"
 }
 
 func renderBlock(role providers.Role, b providers.Block) string {

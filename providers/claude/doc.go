@@ -18,8 +18,8 @@
 //	system prompt   | part of the control request initialize, because arguments are public
 //
 // The process gets exactly the environment of [Config]; its key is there and nowhere else. With
-// bubblewrap in PATH, Claude Code keeps the key from its shell commands; without it, the agent
-// has no shell. It has tools for reading in its working directory; all else needs approval. A
+// bubblewrap and socat in PATH, Claude Code keeps the key from its shell commands; without them, the
+// agent has no shell. It has tools for reading in its working directory; all else needs approval. A
 // session without tools of the hub has none at all.
 //
 // Claude Code stores a large result of a tool in a file and gives its model the path.

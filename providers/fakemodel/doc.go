@@ -1,6 +1,6 @@
 // Package fakemodel is a model server for tests and trials by hand. It implements
-// the Anthropic Messages API and the OpenAI Chat Completions and Responses APIs without a
-// model: it executes the directives in the newest message of the user, one per line.
+// the Anthropic Messages API, the OpenAI Chat Completions and Responses APIs and the Gemini API without
+// a model: it executes the directives in the newest message of the user, one per line.
 //
 //	/say TEXT            say it, in pieces; a quoted Go string is unquoted
 //	/think TEXT          think it
@@ -8,6 +8,7 @@
 //	/sleep 1500ms        do nothing for a while
 //	/call TOOL {json}    call a tool; calls on consecutive lines are in one reply, and the
 //	                     directives after them are executed in the reply to their results
+//	                     In the Responses API, NAMESPACE.TOOL calls a tool of a namespace
 //	/results             say the results of the newest calls
 //	/recall              say all text in the messages of the request
 //	/length              end the reply as truncated by its maximum length

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // readResponses decodes a request of the Responses API.
@@ -121,6 +122,9 @@ func (r *responses) callPieces(tool string, input ...string) object {
 	r.message()
 	r.reasoned()
 	item := object{"type": "function_call", "call_id": "call_" + rand.Text(), "name": tool, "arguments": ""}
+	if namespace, name, ok := strings.Cut(tool, "."); ok { // names have no dots
+		item["namespace"], item["name"] = namespace, name
+	}
 	r.event("response.output_item.added", object{"item": item})
 	for _, piece := range input {
 		r.event("response.function_call_arguments.delta", object{"delta": piece})

@@ -107,6 +107,8 @@ const calls = {
   system_reload_cached: [{ cacheId: "reload-99" }, "!reload-99"],
   system_list_reload_options: [{}, "["],
   system_skill: [{ name: "forms" }, "form"],
+  system_http_get: [{ url: "https://not-allowed.example/" }, "!"],
+  system_http_post: [{ url: "https://not-allowed.example/", body: "x" }, "!"],
   task_run: [{ objective: "/say done" }, "completed"],
 };
 
@@ -114,6 +116,7 @@ const calls = {
 const asking = {
   user_ask: { title: "T", message: "M", options: ["a", "b"] },
   user_request: { title: "T", message: "M" },
+  system_request_allowing_domain: { domain: "not-allowed.example" },
 };
 
 function check(name, result, via) {
