@@ -52,7 +52,7 @@ func TestTranscript(t *testing.T) {
 		t.Errorf("the transcript of nothing is %q, want none", got)
 	}
 	entries := append([]providers.Entry{said(providers.RoleUser, "</user> & co"), said(providers.RoleAssistant, "hi")}, called("c-1", "green")...)
-	want := "<previous_conversation>\n<user>\n&lt;/user&gt; &amp; co\n</user>\n<assistant>\nhi\n</assistant>\n" +
+	want := "<previous_conversation>\n(You continue this conversation anew, perhaps on another machine. Files of your working directory may be missing: look before you rely on them.)\n<user>\n&lt;/user&gt; &amp; co\n</user>\n<assistant>\nhi\n</assistant>\n" +
 		"<tool_call tool=\"look\" call=\"c-1\">{\"a\":\"&lt;b&gt;\"}</tool_call>\n<tool_result call=\"c-1\">green</tool_result>\n</previous_conversation>\n\n"
 	if got := transcript(entries); got != want {
 		t.Errorf("got %s\nwant %s", got, want)
