@@ -63,19 +63,20 @@ func encodedForms(key string) []string {
 	return forms
 }
 
-// RedactError returns err with a text from which keys are removed; err itself if it has none.
+// RedactError returns err with a text from which keys are removed; err itself if it has none. A [Failure]
+// stays one, without what wraps it.
 func RedactError(err error, keys ...string) error {
 	if err == nil {
 		return nil
 	}
-	if f, ok := errors.AsType[*Failure](err); ok && error(f) == err {
+	clean := Redact(err.Error(), keys...)
+	if clean == err.Error() {
+		return err
+	}
+	if f, ok := errors.AsType[*Failure](err); ok {
 		return &Failure{Class: f.Class, RetryAfter: f.RetryAfter, Err: RedactError(f.Err, keys...)}
 	}
-	text := err.Error()
-	if clean := Redact(text, keys...); clean != text {
-		return &redactedError{clean, err}
-	}
-	return err
+	return &redactedError{clean, err}
 }
 
 // redactedError is an error with another text.

@@ -42,10 +42,13 @@ func TestRedactErrorKeepsClassAndCause(t *testing.T) {
 	if got := providers.RedactError(clean, key); !errors.Is(got, clean) || got.Error() != "no" {
 		t.Errorf("an error without a key: got %v, want it unchanged", got)
 	}
-	err := providers.RedactError(&providers.Failure{Class: providers.Auth, Err: fmt.Errorf("%s is wrong: %w", key, io.EOF)}, key)
-	f, ok := errors.AsType[*providers.Failure](err)
-	if !ok || f.Class != providers.Auth || !errors.Is(err, io.EOF) || strings.Contains(err.Error(), key) {
-		t.Errorf("got %v, want the failure of class auth with its cause and without the key", err)
+	failed := &providers.Failure{Class: providers.Auth, Err: fmt.Errorf("%s is wrong: %w", key, io.EOF)}
+	for _, in := range []error{failed, fmt.Errorf("start: %w", failed)} {
+		err := providers.RedactError(in, key)
+		f, ok := errors.AsType[*providers.Failure](err)
+		if !ok || f.Class != providers.Auth || !errors.Is(err, io.EOF) || strings.Contains(f.Error(), key) {
+			t.Errorf("got %v, want the failure of class auth with its cause and without the key", err)
+		}
 	}
 	if providers.RedactError(nil, key) != nil {
 		t.Error("no error: got one, want none")
