@@ -86,7 +86,7 @@ func newActiveRun(c *SessionRunner, r Run) *activeRun {
 		over: make(chan struct{}), quiet: make(chan struct{}), approvals: map[string]*pendingApproval{}, approvalCounts: map[string]int{},
 		caller: tools.Caller{
 			Session: c.ref.Session, User: c.ref.User, Monitor: r.Monitor, Agent: r.Role, Turn: r.Turn,
-			Kind: r.Kind, Window: r.Window, Profile: r.Profile, Guest: r.Guest, Provider: r.Provider, Desktop: c.ref.Desktop,
+			Kind: r.Kind, Window: r.Window, Profile: r.Profile, Mode: r.Mode, Instructions: r.Instructions, Guest: r.Guest, Provider: r.Provider, Desktop: c.ref.Desktop,
 			Job: r.Job, Todo: r.Todo, Viewer: r.Viewer, ContextWindow: r.ContextWindow,
 		},
 	}
@@ -235,7 +235,7 @@ func (l *activeRun) open(p providers.Provider) (err error) {
 		}
 		system = b.Whole()
 	}
-	t := &providerSession{runner: l.runner, agent: l.Agent, provider: l.Provider, revision: revisionOf(p), profile: l.Profile, guest: l.Guest, process: caps.Process, run: l, over: make(chan struct{})}
+	t := &providerSession{runner: l.runner, agent: l.Agent, provider: l.Provider, revision: revisionOf(p), profile: l.Profile, orders: ordersOf(l.Run), guest: l.Guest, process: caps.Process, run: l, over: make(chan struct{})}
 	spec := providers.Spec{
 		Agent: string(l.Role), System: system, Model: cfg.Models[l.Provider],
 		From: l.From, Fork: l.Fork, Whole: l.Lasting && !l.Fork, OnEvent: t.handleEvent,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,8 +26,9 @@ type providerSession struct {
 	provider string
 	revision string // of the provider's settings
 	profile  string
-	guest    bool // opened with the system prompt for guests
-	process  bool // the backend is a process, which needs a slot while it is open
+	orders   string // identifies the mode and the instructions that it was opened with
+	guest    bool   // opened with the system prompt for guests
+	process  bool   // the backend is a process, which needs a slot while it is open
 	session  providers.Session
 	// slot is held while the session is open and idle, if it is a process. unwatch stops
 	// waiting for the loss of the slot.
@@ -116,6 +118,15 @@ func revisionOf(p providers.Provider) string {
 	return ""
 }
 
+// ordersOf identifies the mode and the instructions of a run. They are in the system prompt and the tools of
+// backends that hold the conversation themselves.
+func ordersOf(r Run) string {
+	if r.Mode == nil {
+		return r.Instructions
+	}
+	return strings.Join([]string{r.Mode.ID, r.Mode.Name, r.Mode.Tools, r.Mode.Instructions, r.Instructions}, "\x00")
+}
+
 // takeIdle returns the agent's idle provider session if the run can reuse it, else nil. revision is
 // that of the settings of the provider now.
 func (c *SessionRunner) takeIdle(l *activeRun, revision string) *providerSession {
@@ -127,7 +138,7 @@ func (c *SessionRunner) takeIdle(l *activeRun, revision string) *providerSession
 	}
 	delete(c.idle, l.Agent)
 	t.idleTimer.Stop()
-	if t.provider != l.Provider || t.revision != revision || t.profile != l.Profile || t.guest != l.Guest || l.Continue || !t.assignTo(l) {
+	if t.provider != l.Provider || t.revision != revision || t.profile != l.Profile || t.orders != ordersOf(l.Run) || t.guest != l.Guest || l.Continue || !t.assignTo(l) {
 		c.closeAsync(t)
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/everdesk/everdesk/modes"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -23,6 +24,9 @@ type Run struct {
 	Monitor wire.MonitorID
 	Window  wire.WindowID
 	Profile string
+	// Mode is the mode of the turn; nil for none. Instructions are those of the session.
+	Mode         *modes.Mode
+	Instructions string
 	// Guest says that someone other than the session's owner began the turn.
 	Guest bool
 	// ContextWindow is the size of the model's context window in tokens; 0 means that of the

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/everdesk/everdesk/approval"
+	"github.com/everdesk/everdesk/modes"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/tools"
@@ -29,10 +30,33 @@ func (qs *Questions) setApprovalUsage(w approval.Window) {
 }
 
 // countRequest counts a model request if the auto-approval rules limit requests or cost.
-func (qs *Questions) countRequest(u providers.Usage) {
-	rules := qs.state.Desktop().AutoApproval()
+func (qs *Questions) countRequest(t *turn, u providers.Usage) {
+	rules := qs.rulesOf(t)
 	if rules.AutoApprovalEnabled && (rules.AllowedMaxRequests > 0 || rules.AllowedMaxCost > 0) {
 		qs.setApprovalUsage(qs.approvalUsage.Spend(u.USD, u.Unpriced))
+	}
+}
+
+// rulesOf returns the auto-approval rules of a turn: those of its mode, else those of the session. t may
+// be nil.
+func (qs *Questions) rulesOf(t *turn) wire.AutoApproval {
+	if t != nil && t.prompt.Mode != nil && t.prompt.Mode.Approval != nil {
+		return *t.prompt.Mode.Approval
+	}
+	return qs.state.Desktop().AutoApproval()
+}
+
+// deniesCall reports whether the mode of a turn denies what a program that is an agent asks for. Tools of
+// the hub are limited before anything is asked.
+func (t *turn) deniesCall(call providers.ToolCall) bool {
+	if t == nil || t.prompt.Mode == nil || t.prompt.Mode.Tools == modes.ToolsAll {
+		return false
+	}
+	switch approval.PermissionOf(call.Name) {
+	case approval.PermissionReads, approval.PermissionNotes, approval.PermissionDelegates, approval.PermissionSwitches:
+		return false
+	default:
+		return true
 	}
 }
 
@@ -49,7 +73,11 @@ func (qs *Questions) restoreApprovalUsage(tables map[string]map[string][]byte) e
 // the call but a limit is exceeded, the user must be asked and the limit is returned. They
 // allow nothing in a guest's turn, because only the owner may allow it.
 func (qs *Questions) DecideApproval(c tools.Caller, call providers.ToolCall) (approval.Verdict, *approval.Limit) {
-	rules := qs.state.Desktop().AutoApproval()
+	t := qs.turns.ofCaller(c)
+	if t.deniesCall(call) {
+		return approval.Deny, nil
+	}
+	rules := qs.rulesOf(t)
 	v := approval.Decide(rules, approval.NewQuestion(call.Name, call.Input))
 	switch {
 	case v != approval.Approve:
@@ -63,10 +91,10 @@ func (qs *Questions) DecideApproval(c tools.Caller, call providers.ToolCall) (ap
 	return approval.Approve, nil
 }
 
-// ExceedsLimit returns the limit of the auto-approval rules that one more model request would exceed,
-// if they are switched on.
-func (qs *Questions) ExceedsLimit() (approval.Limit, bool) {
-	rules := qs.state.Desktop().AutoApproval()
+// ExceedsLimit returns the limit of the auto-approval rules of the caller's turn that one more model
+// request would exceed, if they are switched on.
+func (qs *Questions) ExceedsLimit(c tools.Caller) (approval.Limit, bool) {
+	rules := qs.rulesOf(qs.turns.ofCaller(c))
 	if !rules.AutoApprovalEnabled {
 		return approval.Limit{}, false
 	}

@@ -2,6 +2,7 @@ package contextpool
 
 import (
 	"cmp"
+	"fmt"
 	"unicode/utf8"
 
 	"github.com/everdesk/everdesk/agentpool"
@@ -36,6 +37,14 @@ func (s *turnStarter) startJob(j workflow.Job) {
 	}
 	t := &turn{Kind: wire.AgentTask, ID: j.Message, Monitor: j.Monitor, Guest: j.Guest, Job: &j}
 	t.Profile = cmp.Or(j.Profile, tools.ProfileDefault)
+	if j.Mode != "" {
+		m, err := s.turns.modeOfTodo(j)
+		if err != nil {
+			s.ends.JobEnded(workflow.JobResult{Job: j.Name, Outcome: providers.Failed, Failure: providers.Invalid, Reason: fmt.Sprintf("the mode of the todo: %v", err)})
+			return
+		}
+		t.prompt.Mode = m
+	}
 	if row, ok := s.state.Desktop().Rows().UserRow(j.Message); ok {
 		t.Row = row.ID
 	}

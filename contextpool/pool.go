@@ -27,6 +27,8 @@ type Config struct {
 	Window, CondenseAt int
 	// Titles says that a session without a title gets one from a model after its first answer.
 	Titles bool
+	// Modes finds the modes of the session's user; nil means that there are none.
+	Modes Modes
 }
 
 // Pool is the part of a session that deals with agents. It is not safe for concurrent use: only
@@ -134,6 +136,11 @@ func (p *Pool) SetProvider(name string) bool {
 		return false
 	}
 	p.turns.setProvider(provider)
+	if m := p.turns.mode; m != nil && !m.ProviderChosen {
+		next := *m
+		next.ProviderChosen = true
+		p.turns.setMode(&next)
+	}
 	if provider != p.state.Desktop().Provider() { // also if the user's default is the same meanwhile
 		p.step.Emit(wire.ProviderChanged{Provider: provider})
 	}

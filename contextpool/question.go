@@ -133,7 +133,7 @@ func (qs *Questions) AskUser(c tools.Caller, q Inquiry) {
 	asked := &question{Dialog: q.Dialog, Prompt: prompt}
 	asked.Ask = row.Ask
 	if q.Prompt != nil && len(q.Prompt.Options) > 0 && !t.Guest {
-		rules := qs.state.Desktop().AutoApproval()
+		rules := qs.rulesOf(t)
 		suggested := q.Prompt.Options[0].Value
 		if approval.Decide(rules, approval.Question{Ask: row.Ask, Suggested: suggested}) == approval.AfterTimeout {
 			asked.Suggested = suggested

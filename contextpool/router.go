@@ -91,11 +91,12 @@ func (r *router) mainFree(monitor wire.MonitorID) bool {
 
 // steerableTurn returns the main agent's running turn if the message can be sent to it, else
 // nil. Queued messages come first, so all of them must have been offered to this turn. A turn
-// of the owner accepts no message of a guest, because it knows and may do what guests may not.
+// of the owner accepts no message of a guest, because it knows and may do what guests may not. A turn in another mode than the
+// session's accepts none either: it keeps its mode.
 func (r *router) steerableTurn(m *queuedMessage) *turn {
 	t := r.turns.ofMain(m.Monitor)
 	if t == nil || t.State != turnRunning || len(t.Taken) >= maxTaken || m.Guest && !t.Guest ||
-		!r.providers.Caps(t.Provider).Steer {
+		t.modeID() != r.turns.wireMode().ID || !r.providers.Caps(t.Provider).Steer {
 		return nil
 	}
 	for _, w := range r.queues.main.All(string(m.Monitor)) {

@@ -48,7 +48,7 @@ func (s *turnStarter) delegate(c tools.Caller, task tools.Task, done func(provid
 		Guest: parent.Guest, Parent: parent.key(), Row: parent.Row, onResult: done,
 	}
 	s.register(t, fmt.Sprintf("task-%s-%d", parent.ID, parent.Tasks))
-	if s.turns.isProviderChosen() || s.providers.DefaultProvider(profiles.RoleTask) == "" {
+	if s.turns.isProviderChosen() || s.turns.modelOf(t.prompt.Mode) != "" || s.providers.DefaultProvider(profiles.RoleTask) == "" {
 		t.Provider = parent.Provider
 	}
 	s.calls.add(parent, &call{ID: task.Call.ID, Tool: task.Call.Tool, Input: rowInput(task.Call.Input, rowBytes), Child: t.key()})

@@ -1,6 +1,7 @@
 package contextpool
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -90,7 +91,7 @@ func (l *taskList) turnCreated(t *turn) {
 		return
 	}
 	l.step.AddOps(l.list.Upsert(t.taskID(), func(i *history.Item) {
-		i.TS, i.Task, i.APIConfigName, i.Mode = t.Started, t.title(), t.Provider, t.Profile
+		i.TS, i.Task, i.APIConfigName, i.Mode = t.Started, t.title(), t.Provider, cmp.Or(t.modeID(), t.Profile)
 		i.ParentTaskID = wire.TaskID(t.Parent)
 		i.MonitorID, i.AgentID, i.MessageID = t.Monitor, t.Role, t.messageID()
 		if row, ok := l.state.Desktop().Rows().UserRow(t.messageID()); ok && t.messageID() != "" {
@@ -98,6 +99,9 @@ func (l *taskList) turnCreated(t *turn) {
 		}
 	})...)
 	l.step.Emit(wire.TaskCreated{Task: t.taskRef()})
+	if l.turns.switchesMode(t) {
+		l.step.Emit(wire.TaskModeSwitched{Task: t.taskRef(), Mode: t.modeID()})
+	}
 	parent := l.turns.byKey[t.Parent]
 	if parent == nil {
 		return
@@ -151,7 +155,7 @@ func (l *taskList) taskReturned(parent, t *turn, r tools.TaskResult) {
 func (l *taskList) recordUsage(t *turn, u providers.Usage) {
 	t.Usage = t.Usage.Add(u)
 	t.recordContext(u)
-	l.questions.countRequest(u)
+	l.questions.countRequest(t, u)
 	t.lastCallTokens = max(u.Input, 0) + max(u.CacheRead, 0) + max(u.CacheWrite, 0) + max(u.Output, 0)
 	l.turns.store(t)
 	if t.usageSentAt.IsZero() {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/internal/truncation"
+	"github.com/everdesk/everdesk/modes"
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/wire"
@@ -148,6 +149,10 @@ type prompt struct {
 	Images  []providers.Image `json:"images,omitempty"`
 	// Windows are the windows open at the beginning of the turn.
 	Windows []policies.WindowInfo `json:"windows,omitempty"`
+	// Mode is a copy of the mode in which the turn works, nil for none, and Instructions are the custom
+	// instructions of the session. Both stay when they change for later turns.
+	Mode         *modes.Mode `json:"mode,omitempty"`
+	Instructions string      `json:"instructions,omitempty"`
 }
 
 // setText splits the agent's input, which contains the content, into Before and After.

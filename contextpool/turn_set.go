@@ -22,6 +22,7 @@ type turnSet struct {
 	budget *monitorBudget
 
 	about poolState
+	mode  *chosenMode      // nil for none
 	byKey map[string]*turn // by turn.key()
 	// answered is the first answer of this call for which the session may get a title, or nil.
 	answered *answer
@@ -75,6 +76,9 @@ func (s *turnSet) restore(tables map[string]map[string][]byte) error {
 			return fmt.Errorf("agents: %w", err)
 		}
 	}
+	if err := s.restoreMode(tables); err != nil {
+		return err
+	}
 	for key, data := range tables[turnTable] {
 		t := &turn{}
 		if err := decode(data, t); err != nil {
@@ -108,6 +112,9 @@ func (s *turnSet) restore(tables map[string]map[string][]byte) error {
 // allOps returns the operations that store all turns, their count and the chosen provider.
 func (s *turnSet) allOps() (ops []store.Op) {
 	ops = append(ops, store.Set(aboutTable, aboutField, encode(&s.about)))
+	if s.mode != nil {
+		ops = append(ops, store.Set(aboutTable, modeField, encode(s.mode)))
+	}
 	for _, t := range s.sorted() {
 		ops = append(ops, store.Set(turnTable, t.key(), encode(t)), store.Set(promptTable, t.key(), encode(&t.prompt)))
 		for _, c := range t.calls {
@@ -131,6 +138,8 @@ type poolState struct {
 	Provider string `json:"provider,omitempty"`
 	// Turns counts all turns that ever began in the session.
 	Turns uint64 `json:"turns,omitempty"`
+	// TaskMode is the mode of the newest turn of a main, ephemeral or window agent; empty for none.
+	TaskMode string `json:"taskMode,omitempty"`
 	// Launched says that the launch hooks have run.
 	Launched bool `json:"launched,omitempty"`
 	// TitleSettled says that the hub finds no title any more: it has found one, or a person has
@@ -142,14 +151,20 @@ type poolState struct {
 // provider returns the provider of main agents whose turns begin now.
 func (s *turnSet) provider() string { return s.providerFor(profiles.RoleMain) }
 
-// providerFor returns the provider of turns that begin now: the one that was chosen for the session, if
-// it exists, else the user's default of the role or of main agents, else that of the hub. Work behind
+// providerFor returns the provider of turns that begin now: the one that was chosen for the session, by
+// name or with a mode, if it exists, else the user's default of the role or of main agents, else that of the hub. Work behind
 // the scenes has the default of its role also in a session with a choice of its own.
-func (s *turnSet) providerFor(role profiles.Role) string {
+func (s *turnSet) providerFor(role profiles.Role) string { return s.providerIn(s.modeProvider(), role) }
+
+// providerIn does what providerFor says, except that the provider of a mode, unless empty, counts before
+// the one that was chosen for the session.
+func (s *turnSet) providerIn(mode string, role profiles.Role) string {
 	own := s.providers.DefaultProvider(role)
 	switch {
 	case own != "" && (role == profiles.RoleSummary || role == profiles.RoleTitle):
 		return own
+	case mode != "":
+		return mode
 	case s.isProviderChosen():
 		return s.about.Provider
 	case own != "":

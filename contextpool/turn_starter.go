@@ -112,7 +112,11 @@ func (s *turnStarter) register(t *turn, role string) {
 	s.turns.about.Turns++
 	s.turns.storeState()
 	t.Number, t.Attempt, t.State = s.turns.about.Turns, 1, turnAccepted
-	t.Started, t.Provider = wire.Millis(s.step.Now().UnixMilli()), s.turns.providerFor(t.modelRole())
+	if t.prompt.Mode == nil {
+		t.prompt.Mode = s.turns.modeOf(t)
+	}
+	t.prompt.Instructions = s.instructionsOf(t)
+	t.Started, t.Provider = wire.Millis(s.step.Now().UnixMilli()), s.turns.providerOf(t)
 	s.publishProvider()
 	t.Role = wire.AgentID(role)
 	for n := 2; slices.ContainsFunc(s.turns.sorted(), func(o *turn) bool { return o.Role == t.Role }); n++ {
@@ -125,9 +129,21 @@ func (s *turnStarter) register(t *turn, role string) {
 	s.budget.acquire(t)
 }
 
-// publishProvider publishes the provider of main agents if the user's default of it has changed.
+// instructionsOf returns the custom instructions of the session with which a turn begins.
+func (s *turnStarter) instructionsOf(t *turn) string {
+	if t.Condensing != nil || t.Client != nil {
+		return ""
+	}
+	if parent := s.turns.byKey[t.Parent]; parent != nil {
+		return parent.prompt.Instructions
+	}
+	return s.state.Desktop().Instructions()
+}
+
+// publishProvider publishes the provider of main agents if the user's default of it or that of the mode has
+// changed.
 func (s *turnStarter) publishProvider() {
-	if s.providers.DefaultProvider(profiles.RoleMain) == "" {
+	if s.providers.DefaultProvider(profiles.RoleMain) == "" && (s.turns.mode == nil || s.turns.mode.Model == "") {
 		return
 	}
 	if p := s.turns.provider(); p != s.state.Desktop().Provider() {
@@ -169,7 +185,7 @@ func (s *turnStarter) launch(t *turn, slot *agentpool.Slot) {
 func (s *turnStarter) startRun(t *turn, slot *agentpool.Slot) {
 	r := agentpool.Run{
 		ID: t.runID(), Agent: t.Agent, Role: t.Role, Kind: t.Kind, Turn: t.ID, Monitor: t.Monitor, Window: t.Window,
-		Profile: t.Profile, Provider: t.Provider, Prompt: t.prompt.text(), Images: t.prompt.Images,
+		Profile: t.Profile, Mode: t.prompt.Mode, Instructions: t.prompt.Instructions, Provider: t.Provider, Prompt: t.prompt.text(), Images: t.prompt.Images,
 		ContextWindow: cmp.Or(s.cfg.Window, s.providers.Caps(t.Provider).Window), Guest: t.Guest, Viewer: t.Viewer, Lasting: t.Lasting, Slot: slot, Attempt: t.Attempt,
 		Waited: time.Duration(int64(t.Started)-int64(cmp.Or(t.QueuedSince, t.Started))) * time.Millisecond,
 	}

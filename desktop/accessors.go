@@ -95,6 +95,18 @@ func (s *State) AutoApproval() wire.AutoApproval {
 	return rules
 }
 
+// Mode returns the mode of agents; its id is empty if there is none.
+func (s *State) Mode() wire.AgentMode {
+	m, _ := s.info.mode.value(only{})
+	return m
+}
+
+// Instructions returns the custom instructions of the session.
+func (s *State) Instructions() string {
+	i, _ := s.info.instructions.value(only{})
+	return i.Text
+}
+
 // Notices returns the open questions, the notifications and the toasts.
 func (s *State) Notices() *Notices { return &s.surface.notices }
 

@@ -30,6 +30,8 @@ type schema struct {
 	about         kind[only, about]
 	presence      kind[only, wire.Presence]
 	approval      kind[only, wire.AutoApproval]
+	mode          kind[only, wire.AgentMode]
+	instructions  kind[only, instructions]
 	monitors      kind[wire.MonitorID, wire.MonitorStatus]
 	windows       kind[windowKey, wire.WindowState]
 	contents      kind[windowKey, content]
@@ -57,10 +59,12 @@ type schema struct {
 
 var theSchema = sync.OnceValue(func() *schema {
 	return &schema{
-		about:    kindOf("meta", func(only) string { return "session" }, func(*about) only { return only{} }),
-		presence: kindOf("presence", func(only) string { return "all" }, func(*wire.Presence) only { return only{} }),
-		approval: kindOf("approval", func(only) string { return "rules" }, func(*wire.AutoApproval) only { return only{} }),
-		monitors: kindOf("monitors", idField, func(v *wire.MonitorStatus) wire.MonitorID { return v.MonitorID }),
+		about:        kindOf("meta", func(only) string { return "session" }, func(*about) only { return only{} }),
+		presence:     kindOf("presence", func(only) string { return "all" }, func(*wire.Presence) only { return only{} }),
+		approval:     kindOf("approval", func(only) string { return "rules" }, func(*wire.AutoApproval) only { return only{} }),
+		mode:         kindOf("agentMode", func(only) string { return "mode" }, func(*wire.AgentMode) only { return only{} }),
+		instructions: kindOf("instructions", func(only) string { return "session" }, func(*instructions) only { return only{} }),
+		monitors:     kindOf("monitors", idField, func(v *wire.MonitorStatus) wire.MonitorID { return v.MonitorID }),
 		windows: kindOf("windows", windowKey.field, func(v *wire.WindowState) windowKey {
 			return windowKey{v.MonitorID, v.WindowID}
 		}),

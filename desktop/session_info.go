@@ -7,11 +7,38 @@ import (
 )
 
 // sessionInfo holds the properties of the session itself: title, owner and provider, the
-// connections and the auto-approval rules.
+// connections, the auto-approval rules, the mode of agents and the custom instructions.
 type sessionInfo struct {
 	about    table[only, about]
 	presence table[only, wire.Presence]
 	approval table[only, wire.AutoApproval]
+	mode     table[only, wire.AgentMode]
+
+	instructions table[only, instructions]
+}
+
+// instructions holds the custom instructions of the session. They are not in about, which changes with
+// every row.
+type instructions struct {
+	Text string `json:"text"`
+}
+
+// setMode sets the mode of agents; one without an id removes it.
+func (i *sessionInfo) setMode(m wire.AgentMode) {
+	if m.ID == "" {
+		i.mode.drop(only{})
+		return
+	}
+	i.mode.put(only{}, m)
+}
+
+// setInstructions sets the custom instructions; an empty text removes them.
+func (i *sessionInfo) setInstructions(text string) {
+	if text == "" {
+		i.instructions.drop(only{})
+		return
+	}
+	i.instructions.put(only{}, instructions{Text: text})
 }
 
 // about holds the properties that are stored together.
@@ -56,6 +83,11 @@ func (i *sessionInfo) addTo(state *wire.SessionState) {
 	if rules, ok := i.approval.value(only{}); ok {
 		state.AutoApproval = &rules
 	}
+	if mode, ok := i.mode.value(only{}); ok {
+		state.AgentMode = &mode
+	}
+	orders, _ := i.instructions.value(only{})
+	state.Instructions = orders.Text
 	presence, _ := i.presence.value(only{})
 	state.Connections = max(presence.Total, len(presence.Connections))
 	state.Presence = slices.Clone(presence.Connections)
@@ -68,4 +100,8 @@ func (i *sessionInfo) load(p *wire.SessionState, lastRow wire.RowID, lastTS wire
 	if p.AutoApproval != nil {
 		i.approval.put(only{}, *p.AutoApproval)
 	}
+	if p.AgentMode != nil {
+		i.setMode(*p.AgentMode)
+	}
+	i.setInstructions(p.Instructions)
 }

@@ -37,7 +37,7 @@ func newState(session wire.SessionID) *State {
 	c := theSchema()
 	s := &State{
 		session: session,
-		info:    sessionInfo{about: tableOf(&c.about), presence: tableOf(&c.presence), approval: tableOf(&c.approval)},
+		info:    sessionInfo{about: tableOf(&c.about), presence: tableOf(&c.presence), approval: tableOf(&c.approval), mode: tableOf(&c.mode), instructions: tableOf(&c.instructions)},
 		surface: surface{
 			monitors: monitors{all: tableOf(&c.monitors), queues: tableOf(&c.queues)},
 			windows:  windows{all: tableOf(&c.windows), contents: tableOf(&c.contents), pieces: tableOf(&c.pieces)},
@@ -60,10 +60,10 @@ func newState(session wire.SessionID) *State {
 }
 
 // tables returns the tables of all parts, in the order in which they are written.
-func (s *State) tables() [21]anyTable {
+func (s *State) tables() [23]anyTable {
 	sf := &s.surface
 	return [...]anyTable{
-		&s.info.about, &s.info.presence, &s.info.approval, &sf.monitors.all, &sf.windows.all, &sf.windows.contents, &sf.windows.pieces,
+		&s.info.about, &s.info.presence, &s.info.approval, &s.info.mode, &s.info.instructions, &sf.monitors.all, &sf.windows.all, &sf.windows.contents, &sf.windows.pieces,
 		&sf.notices.dialogs, &sf.notices.prompts, &sf.notices.notifications, &sf.notices.toasts, &sf.icons.badges, &sf.icons.shortcuts,
 		&s.agents.all, &s.agents.texts.pieces, &sf.monitors.queues, &s.rows.all,
 		&s.plan.current, &s.plan.layer, &s.plan.todos, &s.plan.requests,
@@ -151,6 +151,10 @@ func (s *State) applyPayload(data wire.ServerPayload, now wire.Millis) {
 		s.info.edit().Provider = p.Provider
 	case wire.AutoApprovalChanged:
 		s.info.approval.put(only{}, p.Rules)
+	case wire.ModeChanged:
+		s.info.setMode(p.Mode)
+	case wire.InstructionsChanged:
+		s.info.setInstructions(p.Instructions)
 	case wire.MessageAccepted:
 		if !p.Duplicate {
 			s.surface.monitors.dequeue(p.MessageID)

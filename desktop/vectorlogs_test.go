@@ -160,6 +160,13 @@ func rowsLog() []wire.Event {
 			AutoApprovalEnabled: true, AllowedCommands: []string{"git", "한"}, AllowedMaxCost: 0.25,
 		}, By: "c"},
 		wire.AutoApprovalChanged{},
+		wire.ModeChanged{Mode: wire.AgentMode{ID: "ask", Name: "Ask", ToolProfile: "read"}, By: "c"},
+		wire.InstructionsChanged{Instructions: "Answer in rhymes.\n<b>", By: "c"},
+		wire.ModeChanged{Mode: wire.AgentMode{ID: "mine", Name: "내 모드", ToolProfile: "all", Model: "gone", ModelMissing: true, OwnRules: true}},
+		wire.ModeChanged{},
+		wire.InstructionsChanged{},
+		wire.ModeChanged{Mode: wire.AgentMode{ID: "code", Name: "Code", ToolProfile: "all"}},
+		wire.InstructionsChanged{Instructions: "Short answers."},
 	)
 	return logOf(all...)
 }

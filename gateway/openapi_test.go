@@ -298,7 +298,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	c.answer(t, http.MethodGet, storage, "", h.get("/api/storage/a?list=true", root).wantStatus(http.StatusOK))
 	send(http.MethodGet, storage, "").wantStatus(http.StatusOK)
 	send(http.MethodDelete, storage, "").wantStatus(http.StatusOK)
-	for _, path := range []string{"/api/hub", "/api/apps", "/api/shortcuts", "/api/providers", "/api/settings", "/api/settings/catalogue", "/api/settings/values", "/api/secrets", "/api/model-profiles", "/api/backends", "/api/me", "/health", "/healthz", "/readyz", "/api/openapi.json", "/", "/login"} {
+	for _, path := range []string{"/api/hub", "/api/apps", "/api/shortcuts", "/api/providers", "/api/settings", "/api/settings/catalogue", "/api/settings/values", "/api/secrets", "/api/model-profiles", "/api/modes", "/api/backends", "/api/me", "/health", "/healthz", "/readyz", "/api/openapi.json", "/", "/login"} {
 		send(http.MethodGet, path, "").wantStatus(http.StatusOK)
 	}
 	send(http.MethodPatch, "/api/settings", `{"language":"ko","wallpaper":"dark-blue"}`).wantStatus(http.StatusOK)
@@ -312,6 +312,9 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	send(http.MethodPost, "/api/model-profiles/test", `{"profile":{"name":"A","backend":"demo"},"key":"k"}`).wantStatus(http.StatusOK)
 	send(http.MethodPut, "/api/model-profiles/roles", `{"roles":{"main":"a"},"version":1}`).wantStatus(http.StatusOK)
 	send(http.MethodDelete, "/api/model-profiles/{id}", "").wantStatus(http.StatusOK)
+	send(http.MethodPut, "/api/modes/{mode}", `{"name":"A","toolProfile":"read","approval":{"autoApprovalEnabled":true},"version":0}`).wantStatus(http.StatusOK)
+	send(http.MethodPut, "/api/modes/{mode}", `{"name":"A","version":0}`).wantStatus(http.StatusConflict)
+	send(http.MethodDelete, "/api/modes/{mode}", "").wantStatus(http.StatusOK)
 	send(http.MethodPost, "/api/secrets/rotate", "").wantProblem(http.StatusConflict, wire.CodeInvalidMessage)
 	send(http.MethodGet, one+"/transcript", "").wantStatus(http.StatusOK)
 	send(http.MethodPost, one+"/restore", "").wantStatus(http.StatusOK)
@@ -389,6 +392,7 @@ func TestDescriptionOfBodiesIsStrict(t *testing.T) {
 		"put /api/secrets/{name}":                   {`{}`, `{"value":""}`},
 		"patch /api/settings/values":                {`{}`, `{"values":[]}`},
 		"put /api/model-profiles/{id}":              {`{}`, `{"name":"A","backend":"demo","contextWindow":"x"}`},
+		"put /api/modes/{mode}":                     {`{}`, `{"name":"A","approval":7}`},
 		"put /api/model-profiles/roles":             {`{}`, `{"roles":{"main":7}}`},
 		"post /api/model-profiles/test":             {`{}`, `{"profile":{"name":"A"}}`},
 		"post /api/backends/{backend}/models":       {`{"baseUrl":7}`, `{"key":7}`},

@@ -26,6 +26,7 @@ import (
 	"github.com/everdesk/everdesk/gateway/rest"
 	"github.com/everdesk/everdesk/gateway/ws"
 	"github.com/everdesk/everdesk/membership"
+	"github.com/everdesk/everdesk/modes"
 	"github.com/everdesk/everdesk/pictures"
 	"github.com/everdesk/everdesk/profiles"
 	"github.com/everdesk/everdesk/ratelimit"
@@ -157,6 +158,8 @@ type Deps struct {
 	Secrets *secrets.Store
 	// Profiles are the model profiles of users; nil means none.
 	Profiles *profiles.Store
+	// Modes are the modes of users; nil means none.
+	Modes *modes.Store
 	// Backends asks model backends what they offer; nil means none.
 	Backends rest.Backends
 	// Web requests pages for apps; nil means that there are none.
@@ -255,7 +258,7 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 	})
 	s.apps.hosts, s.apps.refused = s.hosts, &s.refused
 	s.rest = rest.New(rest.Deps{
-		Log: log, Hub: d.Hub, Auth: d.Auth, Limits: d.Limiter, Files: d.Files, Store: d.Store.Documents, Settings: d.Settings, Secrets: d.Secrets, Profiles: d.Profiles, Backends: d.Backends, Web: d.Web, Hosts: s.hosts,
+		Log: log, Hub: d.Hub, Auth: d.Auth, Limits: d.Limiter, Files: d.Files, Store: d.Store.Documents, Settings: d.Settings, Secrets: d.Secrets, Profiles: d.Profiles, Modes: d.Modes, Backends: d.Backends, Web: d.Web, Hosts: s.hosts,
 		Authenticator: s.authenticator, Sessions: sessions, Actions: s.actions, Budget: budget, Connections: s.streams,
 		Stream: s.streams.ServeSSE, Trace: trace, AppsOrigin: s.apps.origin,
 		Version: cfg.Version, Providers: d.Providers, Provider: d.Provider, ToolProfiles: d.ToolProfiles,

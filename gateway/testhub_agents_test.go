@@ -10,6 +10,7 @@ import (
 	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/internal/redistest"
+	"github.com/everdesk/everdesk/modes"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/providers/demo"
 	"github.com/everdesk/everdesk/session"
@@ -55,6 +56,7 @@ func addAgents(t *testing.T, p *hubOptions, open func(*slog.Logger) (agentStore,
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	var runner *agentpool.Runner
+	var finder *modes.Finder
 	p.store = func(log *slog.Logger) (engine, error) {
 		s, err := open(log)
 		if err != nil {
@@ -66,12 +68,13 @@ func addAgents(t *testing.T, p *hubOptions, open func(*slog.Logger) (agentStore,
 			Limiter: limiter, Providers: backends, Logger: log,
 			Tools: tools.New(tools.Config{Files: fileStore, Documents: s, Version: "test", Logger: log}),
 		})
+		finder = modes.NewFinder(modes.New(s, nil), log)
 		return s, nil
 	}
 	p.session.Provider = demo.Name
 	p.session.NewRunner = func(ctx context.Context, e agentpool.SessionRef) session.Runner {
 		r := runner.Session(ctx, e)
-		return session.Runner{Runs: r, Providers: r, Close: r.Close}
+		return session.Runner{Runs: r, Providers: r, Modes: finder.Of(e.User), Close: r.Close}
 	}
 	t.Cleanup(func() { // after the hub has stopped
 		cancel()

@@ -26,6 +26,7 @@ import (
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/gateway"
 	"github.com/everdesk/everdesk/membership"
+	"github.com/everdesk/everdesk/modes"
 	"github.com/everdesk/everdesk/profiles"
 	"github.com/everdesk/everdesk/providers/outbound"
 	"github.com/everdesk/everdesk/ratelimit"
@@ -249,7 +250,9 @@ func newTestHub(tb testing.TB, tune ...func(*hubOptions)) *testHub {
 	h.server = gateway.New(p.gateway, log, gateway.Deps{
 		Membership: h.members, Audit: audit.New(h.store, log),
 		Store: gateway.Store{Readiness: h.store, Events: h.store, Documents: h.store}, Hub: h.hub, Auth: h.auth, Limiter: ratelimit.New(p.limits, counts), Files: h.fileStore, MCP: p.mcp, ToolProfiles: []string{"default", "all"},
-		Desktop: p.desktop, Apps: p.apps, Settings: values, Secrets: hidden, Profiles: models, Backends: fakeBackends{}, Web: pages,
+		Desktop: p.desktop, Apps: p.apps, Settings: values, Secrets: hidden, Profiles: models, Modes: modes.New(h.store, func(ctx context.Context, user string) {
+			values.Publish(ctx, settings.Subject{User: user}, []string{modes.SettingName})
+		}), Backends: fakeBackends{}, Web: pages,
 		Admin: p.admin, Metrics: p.metrics, AdminView: p.adminView, Tracer: p.tracer,
 	})
 	if p.ownAdmin {

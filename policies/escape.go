@@ -14,7 +14,7 @@ var vocabulary = Tags{
 	"open_windows": true, "reload_options": true,
 	"recent_conversation": true, "previous_conversation": true,
 	"user": true, "assistant": true,
-	"environment": true, "memory": true, "your_role": true, "not_your_tools": true, "now": true, "this_window": true,
+	"environment": true, "memory": true, "your_role": true, "your_mode": true, "owner_instructions": true, "session_instructions": true, "not_your_tools": true, "now": true, "this_window": true,
 	"app_interaction": true,
 	"ui":              true,
 }
@@ -76,6 +76,10 @@ func cutGesture(s string) (name, body, rest string, ok bool) {
 // Tags are the names of tags with a meaning in a prompt, in lower case. A text of a user, model or
 // tool must not contain them, or it could imitate a part of the prompt.
 type Tags map[string]bool
+
+// Neutralize replaces the brackets of all tags of the vocabulary in s, so that s can be the text of a
+// section.
+func Neutralize(s string) string { return vocabulary.Neutralize(s) }
 
 // Neutralize replaces the bracket of every tag in s that is one of the tags with `&lt;`. Other tags
 // stay, because people talk about HTML. It is idempotent.

@@ -19,8 +19,17 @@ import (
 type Runner struct {
 	Runs      contextpool.Runner
 	Providers contextpool.Providers
+	// Modes finds the modes of the session's user; nil means that there are none.
+	Modes Modes
 	// Close stops all runs and returns when they have stopped.
 	Close func()
+}
+
+// Modes finds and lists the modes of a user.
+type Modes interface {
+	contextpool.Modes
+	// ModeIDs returns the ids of all modes.
+	ModeIDs() []string
 }
 
 // parkTime is how long a session that is handed over waits for running tools. The outcome of a tool
@@ -94,7 +103,7 @@ func (ow *owner) startAgents(tables map[string]map[string][]byte, lists map[stri
 	})
 	a.pool = contextpool.New(contextpool.Config{
 		Session: ow.live.id, Provider: cfg.Provider, Budget: cfg.Budget, Window: cfg.Window, CondenseAt: cfg.CondenseAt,
-		Titles: cfg.Titles,
+		Titles: cfg.Titles, Modes: a.runner.Modes,
 	}, contextpool.Session{Step: session, Rows: session, State: session, Ends: session}, a.runner.Runs, a.runner.Providers)
 	if err := a.pool.Restore(tables, lists); err != nil {
 		return &store.CorruptError{Where: "agents of session " + string(ow.live.id), Reason: err.Error()}
@@ -109,7 +118,11 @@ func (ow *owner) startAgents(tables map[string]map[string][]byte, lists map[stri
 	if err := a.apps.restore(tables[appsTable]); err != nil {
 		return &store.CorruptError{Where: "apps of session " + string(ow.live.id), Reason: err.Error()}
 	}
-	return a.restorePlan(cfg.Plan, tables[workflow.Table])
+	plan := cfg.Plan
+	if m := a.runner.Modes; m != nil {
+		plan.Modes = m.ModeIDs
+	}
+	return a.restorePlan(plan, tables[workflow.Table])
 }
 
 // poolSession fills the roles of [contextpool.Session]: the pool of agents writes the owner's step.

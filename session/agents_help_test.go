@@ -15,6 +15,7 @@ import (
 	"github.com/everdesk/everdesk/contextpool"
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/internal/redistest"
+	"github.com/everdesk/everdesk/modes"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/providers/demo"
 	"github.com/everdesk/everdesk/session"
@@ -123,6 +124,7 @@ func startAgentHub(t *testing.T, s *deployment, cfg hubConfig) *agentHub {
 		append([]providers.Provider{demo.New(cfg.demo)}, cfg.otherProviders...)...)
 	requireNoError(t, err)
 	hands := tools.New(tools.Config{Files: s.fileStore, Documents: o.store, Version: "test", Logger: log})
+	finder := modes.NewFinder(modes.New(o.store, nil), log)
 	o.limiter = agentpool.NewLimiter(o.store, cfg.limits, log)
 	runner := agentpool.NewRunner(agentpool.Config{Limiter: o.limiter, Providers: backends, Tools: hands, Logger: log})
 	cfg.session.Provider, cfg.session.Logger, cfg.session.Documents = demo.Name, log, o.store
@@ -131,7 +133,7 @@ func startAgentHub(t *testing.T, s *deployment, cfg hubConfig) *agentHub {
 			cfg.onRunner(e)
 		}
 		runs := runner.Session(ctx, e)
-		r := session.Runner{Runs: runs, Providers: runs, Close: runs.Close}
+		r := session.Runner{Runs: runs, Providers: runs, Modes: finder.Of(e.User), Close: runs.Close}
 		if cfg.wrapRunner != nil {
 			r.Runs = cfg.wrapRunner(runs)
 		}

@@ -137,7 +137,7 @@ func (p port) Confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm,
 // Proceed implements [tools.Users].
 func (p port) Proceed(ctx context.Context, c tools.Caller, call providers.ToolCall) (tools.Verdict, error) {
 	decide := func() (tools.Verdict, *approval.Limit, bool) {
-		limit, over := p.l.agents.poolForUpdate().Questions.ExceedsLimit()
+		limit, over := p.l.agents.poolForUpdate().Questions.ExceedsLimit(c)
 		return tools.Verdict{Confirmed: true, Answered: true}, &limit, !over
 	}
 	var v tools.Verdict

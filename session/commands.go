@@ -140,6 +140,10 @@ func (cs *commands) executeRare(c *Command) reply {
 		return reply{}
 	case wire.ControlPause, wire.ControlResume, wire.ControlCancel, wire.ControlRetry, wire.ControlSkip:
 		return cs.plans.controlPlan(c)
+	case wire.SetMode:
+		return cs.conversation.setMode(c, m)
+	case wire.SetInstructions:
+		return cs.conversation.setInstructions(c, m)
 	case wire.SetAutoApproval:
 		return cs.questions.setApproval(c, m)
 	case wire.AskResponse:

@@ -17,7 +17,7 @@ import (
 // minCacheReads is the wanted share of input tokens that model servers read from their caches.
 const minCacheReads = 0.9
 
-// A session of 20 turns, four of them with a task, and a summary: all requests begin with the same
+// A session of 20 turns, four of them with a task, with changing modes and instructions, and a summary: all requests begin with the same
 // tools and system prompt, and nearly all input is read from the cache of the model server.
 func TestRequestsAreCached(t *testing.T) {
 	t.Parallel()
@@ -50,6 +50,14 @@ func TestRequestsAreCached(t *testing.T) {
 			for i := range 20 {
 				if i == 2 {
 					warm = len(s.Uses())
+				}
+				switch i {
+				case 5:
+					d.send("", wire.SetMode{Mode: "code"})
+				case 10:
+					d.send("", wire.SetInstructions{Instructions: strings.Repeat("Write short sentences. ", 20)})
+				case 15:
+					d.send("", wire.SetMode{Mode: "debug"})
 				}
 				id := wire.MessageID(fmt.Sprint("m", i))
 				d.sendText(firstMonitor, id, cacheTurn(i))

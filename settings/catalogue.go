@@ -43,6 +43,8 @@ type Setting struct {
 	Type Type
 	// Min and Max bound a number, the characters of a text, or the number of items of a list.
 	Min, Max float64
+	// MaxBytes bounds the bytes of a text besides its characters; 0 means that Max is enough.
+	MaxBytes int
 	// Choices are the values of a TypeChoice.
 	Choices []string
 	// Default is the default as JSON.
@@ -55,6 +57,9 @@ type Setting struct {
 	// Early says that versions without a catalogue know the setting.
 	Early bool
 }
+
+// CustomInstructions is the name of the setting with the user's instructions for agents.
+const CustomInstructions = "customInstructions"
 
 // Names of secrets.
 const (
@@ -91,6 +96,10 @@ func Catalogue() []Setting {
 		{
 			Name: "iconSize", Type: TypeText, Max: 16, Default: `""`, Scope: ScopeUser, ChangedBy: ByUser, Early: true,
 			Doc: "The size of icons, such as small, medium or large.",
+		},
+		{
+			Name: CustomInstructions, Type: TypeText, Max: 16384, MaxBytes: 16384, Default: `""`, Scope: ScopeUser, ChangedBy: ByUser,
+			Doc: "Instructions for the agents of all sessions of the user, at most 16 KiB; guests of a session do not get them.",
 		},
 		{
 			Name: SecretAnthropicKey, Type: TypeText, Min: 1, Max: 8192, Default: `null`, Secret: true, Scope: ScopeHub, ChangedBy: ByAdmin,

@@ -95,6 +95,9 @@ func (s Setting) checkText(value json.RawMessage) (json.RawMessage, *Refusal) {
 	if n := float64(utf8.RuneCountInString(text)); n < s.Min || n > s.Max {
 		return nil, s.refuse(CodeRange, "want %s to %s characters", formatNumber(s.Min), formatNumber(s.Max))
 	}
+	if s.MaxBytes > 0 && len(text) > s.MaxBytes {
+		return nil, s.refuse(CodeRange, "want at most %d bytes", s.MaxBytes)
+	}
 	if strings.ContainsRune(text, 0) {
 		return nil, s.refuse(CodeType, "want a text without U+0000")
 	}

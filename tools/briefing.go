@@ -86,25 +86,34 @@ func newestSection(said []providers.Entry, tag string) string {
 // WithoutMemory returns a conversation without the sections about its owner, for the turns of
 // guests. The argument is not changed.
 func WithoutMemory(said []providers.Entry) []providers.Entry {
-	const begin, end = "<" + memoryTag + ">\n", "\n</" + memoryTag + ">\n\n"
 	out := slices.Clone(said)
 	for i, e := range out {
 		for j, b := range e.Blocks {
-			if e.Role != providers.RoleUser || b.Kind != providers.BlockText || !strings.Contains(b.Text, begin) {
+			if e.Role != providers.RoleUser || b.Kind != providers.BlockText {
 				continue
 			}
-			for {
-				before, rest, found := strings.Cut(b.Text, begin)
-				if !found {
-					break
-				}
-				_, after, _ := strings.Cut(rest, end)
-				b.Text = before + after
+			text := withoutSection(withoutSection(b.Text, memoryTag), ownerInstructionsTag)
+			if text == b.Text {
+				continue
 			}
+			b.Text = text
 			e.Blocks = slices.Clone(e.Blocks)
 			e.Blocks[j] = b
 			out[i] = e
 		}
 	}
 	return out
+}
+
+// withoutSection returns a text without the sections with that tag.
+func withoutSection(text, tag string) string {
+	begin, end := "<"+tag+">\n", "\n</"+tag+">\n\n"
+	for {
+		before, rest, found := strings.Cut(text, begin)
+		if !found {
+			return text
+		}
+		_, after, _ := strings.Cut(rest, end)
+		text = before + after
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/desktop"
+	"github.com/everdesk/everdesk/modes"
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/wire"
@@ -24,6 +25,10 @@ type Caller struct {
 	// Window is the window of a window agent.
 	Window  wire.WindowID
 	Profile string
+	// Mode is the mode in which the turn works, which limits its tools; nil for none. Instructions are
+	// those of the session.
+	Mode         *modes.Mode
+	Instructions string
 	// Guest says that someone other than User began the turn: data of User beyond this desktop
 	// is not accessible.
 	Guest bool

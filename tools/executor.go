@@ -94,12 +94,12 @@ func New(cfg Config) *Executor {
 // todo. An unknown profile has none.
 func (e *Executor) Tools(c Caller) []providers.Tool {
 	if c.hasSmallWindow() {
-		return slices.DeleteFunc(e.smallList(), func(t providers.Tool) bool { return !e.tools.byName[t.Name].availableTo(c) })
+		return slices.DeleteFunc(e.smallList(), func(t providers.Tool) bool { return !e.tools.availableTo(e.tools.byName[t.Name], c) })
 	}
 	var out []providers.Tool
 	for i := range e.tools.all {
 		t := &e.tools.all[i]
-		if !t.availableTo(c) {
+		if !e.tools.availableTo(t, c) {
 			continue
 		}
 		a := e.tools.annotations[t.name]
@@ -155,7 +155,10 @@ func (e *Executor) Call(ctx context.Context, c Caller, call providers.ToolCall) 
 		return u.refuse(ctx, "There is no tool %q. The tools are: %s.", truncate(call.Name, 100), e.toolNames(c))
 	}
 	u.call.Tool = t.name
-	if !t.availableTo(c) {
+	if !e.tools.allowedIn(t, c.Mode) {
+		return u.refuse(ctx, "The mode %q does not have %s. The tools are: %s.", c.Mode.ID, modelName(t.name), e.toolNames(c))
+	}
+	if !t.isFor(c) {
 		return u.refuse(ctx, "The profile %q does not have %s. The tools are: %s.", c.Profile, modelName(t.name), e.toolNames(c))
 	}
 	u.quiet = t.todo

@@ -14,11 +14,11 @@ import (
 func planTools() []tool {
 	return []tool{
 		{
-			name: "plan:progress", in: workers, todo: true, repeatable: true, use: with(planProgress),
+			name: "plan:progress", in: workers, asks: true, todo: true, repeatable: true, use: with(planProgress),
 			about: "Say how far your todo is. People see it while you work; say it when a step is done, not all the time.",
 		},
 		{
-			name: "plan:input", in: workers, todo: true, repeatable: true, use: with(planInput),
+			name: "plan:input", in: workers, asks: true, todo: true, repeatable: true, use: with(planInput),
 			about: "Ask people for a value that your todo cannot go on without, and wait for it. What was answered before for the same field is the answer at once.",
 		},
 	}

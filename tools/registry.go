@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/everdesk/everdesk/modes"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -47,6 +48,9 @@ type tool struct {
 	// todo tools are only for agents that work on a todo of a plan; their calls are not
 	// reported to the session.
 	todo bool
+	// asks says that the tool changes nothing itself: it asks users, reports to them, or delegates to an
+	// agent with the same mode.
+	asks bool
 	// personal tools access data of the desktop's owner beyond the desktop; turns of guests
 	// cannot use them.
 	personal bool
@@ -136,7 +140,19 @@ func (t *tool) forModel() providers.Tool {
 }
 
 // availableTo reports whether a caller has the tool.
-func (t *tool) availableTo(c Caller) bool {
+func (r *registry) availableTo(t *tool, c Caller) bool { return t.isFor(c) && r.allowedIn(t, c.Mode) }
+
+// allowedIn reports whether the tool profile of a mode has the tool. A profile of a later version counts
+// as the narrowest one.
+func (r *registry) allowedIn(t *tool, m *modes.Mode) bool {
+	if m == nil || m.Tools == modes.ToolsAll || t.asks || r.annotations[t.name].hints.ReadOnly {
+		return true
+	}
+	return m.Tools == modes.ToolsShow && strings.HasPrefix(t.name, "window:") && t.name != "window:app_command"
+}
+
+// isFor reports whether the kind of the caller's agent has the tool.
+func (t *tool) isFor(c Caller) bool {
 	if c.hasSmallWindow() {
 		// A main agent has no task agents to write files for it.
 		return hasSmallTool(t.name) && (slices.Contains(t.in, c.Profile) || c.Profile == ProfileMain)
@@ -148,7 +164,7 @@ func (t *tool) availableTo(c Caller) bool {
 func (r *registry) names(c Caller) []string {
 	var out []string
 	for i := range r.all {
-		if t := &r.all[i]; t.availableTo(c) {
+		if t := &r.all[i]; r.availableTo(t, c) {
 			out = append(out, modelName(t.name))
 		}
 	}

@@ -14,7 +14,7 @@ func taskTools() []tool {
 	return []tool{{
 		// Repeatable, because the session itself stores the call in the step that creates the
 		// task; before that step the call has no effect.
-		name: "task:run", in: leaders, parallel: true, repeatable: true, use: with(runTask),
+		name: "task:run", in: leaders, asks: true, parallel: true, repeatable: true, use: with(runTask),
 		about: "Hand a piece of work to an agent of its own, which knows this conversation, and wait for what it did. " +
 			"Use it for everything that takes more than a step or two. Independent tasks can run side by side.",
 	}}

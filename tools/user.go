@@ -14,11 +14,11 @@ import (
 func userTools() []tool {
 	return []tool{
 		{
-			name: "user:ask", in: everyone, repeatable: true, use: with(askUser),
+			name: "user:ask", in: everyone, asks: true, repeatable: true, use: with(askUser),
 			about: "Ask the user to choose, and wait for the answer. Only ask what you cannot find out yourself.",
 		},
 		{
-			name: "user:request", in: everyone, repeatable: true, use: with(requestText),
+			name: "user:request", in: everyone, asks: true, repeatable: true, use: with(requestText),
 			about: "Ask the user for a text, and wait for the answer.",
 		},
 	}

@@ -385,6 +385,37 @@ type ProviderChanged struct {
 	Provider string `json:"provider"`
 }
 
+// AgentMode is the mode that a session has chosen for its agents.
+type AgentMode struct {
+	// ID is empty if there is none.
+	ID   string `json:"id"`
+	Name string `json:"name,omitempty"`
+	// ToolProfile limits the tools: all, show or read.
+	ToolProfile string `json:"toolProfile,omitempty"`
+	// Model is the model profile of the mode, if it has one, and ModelMissing says that it does not
+	// exist, so that the default is used.
+	Model        string `json:"model,omitempty"`
+	ModelMissing bool   `json:"modelMissing,omitempty"`
+	// OwnRules says that the mode has auto-approval rules, which replace those of the session.
+	OwnRules bool `json:"ownRules,omitempty"`
+}
+
+// ModeChanged carries the new mode of the session. Turns that run keep theirs.
+type ModeChanged struct {
+	Outbound
+	Mode      AgentMode    `json:"mode"`
+	By        ConnectionID `json:"by,omitempty"`
+	MessageID MessageID    `json:"messageId,omitempty"`
+}
+
+// InstructionsChanged carries the new custom instructions of the session.
+type InstructionsChanged struct {
+	Outbound
+	Instructions string       `json:"instructions"`
+	By           ConnectionID `json:"by,omitempty"`
+	MessageID    MessageID    `json:"messageId,omitempty"`
+}
+
 // TurnInterrupted says that a turn was interrupted before its end.
 type TurnInterrupted struct {
 	Outbound

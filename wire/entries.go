@@ -40,6 +40,8 @@ func clientEntries() []Entry {
 		client[EditMessage]("EDIT_MESSAGE", FamilyHistory, "Rewinds to a row of the user and sends another text instead."),
 		client[DeleteQueuedMessage]("DELETE_QUEUED_MESSAGE", FamilyHistory, "Removes a queued message."),
 		client[Condense]("CONDENSE", FamilyHistory, "Replaces the model's history by a summary."),
+		client[SetMode]("SET_MODE", FamilyHistory, "Chooses the mode of agents."),
+		client[SetInstructions]("SET_INSTRUCTIONS", FamilyHistory, "Replaces the custom instructions of the session."),
 		client[SetAutoApproval]("SET_AUTO_APPROVAL", FamilyHistory, "Replaces the auto-approval rules."),
 
 		client[Emit]("EMIT", FamilyProgram, "An external program executes actions in the session."),
@@ -104,6 +106,8 @@ func serverEntries() []Entry {
 		event[HistoryRewound]("HISTORY_REWOUND", FamilyHistory, lasting, FormNone, "Rows were removed."),
 		event[CheckpointSaved]("CHECKPOINT_SAVED", FamilyHistory, lasting, FormNone, "The files can be restored to this moment."),
 		event[QueueUpdated]("QUEUE_UPDATED", FamilyHistory, lasting, FormNone, "The queued messages of a monitor."),
+		event[ModeChanged]("MODE_CHANGED", FamilyHistory, lasting, FormNone, "The session has a new mode."),
+		event[InstructionsChanged]("INSTRUCTIONS_CHANGED", FamilyHistory, lasting, FormNone, "The new custom instructions of the session."),
 		event[AutoApprovalChanged]("AUTO_APPROVAL_CHANGED", FamilyHistory, lasting, FormNone, "The new auto-approval rules."),
 		event[TaskCreated]("taskCreated", FamilyHistory, lasting, FormNone, "A task was created."),
 		event[TaskStarted]("taskStarted", FamilyHistory, lasting, FormNone, "A task started."),

@@ -126,6 +126,23 @@ type SetProvider struct {
 	MessageID MessageID `json:"messageId,omitempty"`
 }
 
+// SetMode chooses the mode in which agents work, by its id or name; an empty one chooses none.
+type SetMode struct {
+	Inbound
+	Mode      string    `json:"mode" wire:"max=64"`
+	MonitorID MonitorID `json:"monitorId,omitempty"`
+	MessageID MessageID `json:"messageId,omitempty"`
+}
+
+// SetInstructions replaces the custom instructions of the session.
+type SetInstructions struct {
+	Inbound
+	// Instructions are at most 16 KiB of text; empty for none.
+	Instructions string    `json:"instructions" wire:"max=16384"`
+	MonitorID    MonitorID `json:"monitorId,omitempty"`
+	MessageID    MessageID `json:"messageId,omitempty"`
+}
+
 // RenderingFeedback reports the result of an action that had a requestId.
 type RenderingFeedback struct {
 	Inbound

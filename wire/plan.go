@@ -35,9 +35,11 @@ type LayerComplete struct {
 
 // Todo is a todo of a plan.
 type Todo struct {
-	ID     TodoID     `json:"id"`
-	Task   string     `json:"task"`
-	Tool   string     `json:"tool,omitempty"`
+	ID   TodoID `json:"id"`
+	Task string `json:"task"`
+	Tool string `json:"tool,omitempty"`
+	// Mode is the id of the mode in which the agent of the todo works, if the todo names one.
+	Mode   string     `json:"mode,omitempty"`
 	Status TodoStatus `json:"status,omitempty"`
 	// Priority orders todos; a higher one runs first.
 	Priority int `json:"priority,omitempty"`

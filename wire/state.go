@@ -21,6 +21,10 @@ type SessionState struct {
 	Provider string    `json:"provider,omitempty"`
 	// AutoApproval holds the auto-approval rules, if any were set.
 	AutoApproval *AutoApproval `json:"autoApproval,omitempty"`
+	// AgentMode is the mode that was chosen for agents, if any, and Instructions are the custom
+	// instructions of the session.
+	AgentMode    *AgentMode `json:"agentMode,omitempty"`
+	Instructions string     `json:"instructions,omitempty"`
 	// CurrentLayer is the layer of the plan. It is null in a snapshot without an active
 	// plan.
 	CurrentLayer Layer           `json:"current_layer,omitempty" null:"snapshot"`

@@ -16,7 +16,7 @@ func (p planner) modelPrompt(t *modelTask) (title, prompt string) {
 	case wire.LayerPlanning:
 		b := planningBrief{
 			Request: p.plan.request, Understood: p.plan.Insight, Question: p.plan.Question, Answer: p.plan.Clarified,
-			Tools: p.cfg.Tools, Instruction: strings.Join(t.Instructions, "\n"),
+			Tools: p.cfg.Tools, Modes: p.cfg.modes(), Instruction: strings.Join(t.Instructions, "\n"),
 		}
 		if p.plan.Version > 0 {
 			b.Old, b.Frozen = p.todos.drafts(), p.todos.frozen()

@@ -105,6 +105,11 @@ func (f *Flow) modified(m wire.ControlResume) (next []draftTodo, instructions []
 	}
 	old := f.todos.drafts()
 	next, instructions, refused = applyChanges(old, f.todos.frozen(), m.Modifications, f.cfg.Tools)
+	if refused == nil {
+		if err := f.cfg.checkModes(next); err != nil {
+			refused = refuseChange("modifications", err.Error())
+		}
+	}
 	switch {
 	case refused != nil:
 		return nil, nil, refused

@@ -34,6 +34,7 @@ type draftTodo struct {
 	ID                   wire.TodoID   `json:"id"`
 	Task                 string        `json:"task"`
 	Tool                 string        `json:"tool,omitempty"`
+	Mode                 string        `json:"mode,omitempty"`
 	Priority             int           `json:"priority,omitempty"`
 	DependsOn            []wire.TodoID `json:"depends_on,omitempty"`
 	RequiresApproval     bool          `json:"requires_approval,omitempty"`
@@ -76,6 +77,28 @@ func readDraft(text string, tools []string) (draft, error) {
 	return d, nil
 }
 
+// checkModes returns an error if a todo names a mode that does not exist.
+func (c Config) checkModes(todos []draftTodo) error {
+	var faults checker
+	for i, t := range todos {
+		if t.Mode == "" {
+			continue
+		}
+		if all := c.modes(); !slices.Contains(all, t.Mode) {
+			faults.addFault(placeOf("todos", i)+".mode", "there is no mode %q, %s", t.Mode, choices("modes", all))
+		}
+	}
+	return faults.err()
+}
+
+// modes returns the ids of the modes that a todo can name.
+func (c Config) modes() []string {
+	if c.Modes == nil {
+		return nil
+	}
+	return c.Modes()
+}
+
 func (c *checker) todo(place string, raw json.RawMessage, tools []string) draftTodo {
 	var t draftTodo
 	members := c.object(place, raw)
@@ -109,6 +132,10 @@ func (c *checker) todoField(at, name string, raw json.RawMessage, tools []string
 	case "tool":
 		if t.Tool = c.text(at, raw, maxField); t.Tool != "" && !slices.Contains(tools, t.Tool) {
 			c.addFault(at, "there is no tool %q, %s", t.Tool, choices("tools", tools))
+		}
+	case "mode":
+		if t.Mode = c.text(at, raw, maxField); strings.ContainsFunc(t.Mode, notName) {
+			c.addFault(at, "%q is no id of a mode", t.Mode)
 		}
 	case "priority":
 		t.Priority = c.integer(at, raw, -maxPriority, maxPriority)

@@ -133,7 +133,7 @@ func (x execution) start(t *todo) {
 	t.clearHalt()
 	t.markReported()
 	j := x.job(t.Job, t.Draft.ID, t.Draft.Task, prompt)
-	j.Profile = t.Draft.Tool
+	j.Profile, j.Mode = t.Draft.Tool, t.Draft.Mode
 	x.step.Emit(wire.TodoStarted{
 		TodoID: t.Draft.ID, Task: t.Draft.Task, Tool: t.Draft.Tool, EstimatedDurationSec: t.Draft.EstimatedDurationSec,
 		AgentID: t.Agent, MessageID: x.plan.Message,

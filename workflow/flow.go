@@ -38,6 +38,8 @@ type Config struct {
 	// Tools are the tool profiles that a todo can name; Dangerous are those of them that
 	// need an approval.
 	Tools, Dangerous []string
+	// Modes returns the ids of the modes that a todo can name; nil means none.
+	Modes func() []string
 }
 
 // StepWriter is the step of the session that a [Flow] writes into.
@@ -89,6 +91,8 @@ type Job struct {
 	Todo wire.TodoID `json:"todo,omitempty"`
 	// Profile is the tool profile of a todo's agent.
 	Profile string `json:"profile,omitempty"`
+	// Mode is the id of the mode of a todo's agent; empty means that of the session.
+	Mode string `json:"mode,omitempty"`
 	// Title is shown to users, Prompt is sent to the agent.
 	Title  string `json:"title"`
 	Prompt string `json:"-"`

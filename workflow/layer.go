@@ -160,6 +160,9 @@ func (p planner) handleDraft(t *modelTask, text string) {
 		next = mergePlan(p.todos.drafts(), d.Todos, p.todos.frozen())
 		err = checkGraph(next)
 	}
+	if err == nil {
+		err = p.cfg.checkModes(d.Todos)
+	}
 	switch {
 	case err == nil:
 		p.plan.ModelTask = nil

@@ -92,7 +92,7 @@ type planningBrief struct {
 	// clarification.
 	Understood       json.RawMessage
 	Question, Answer string
-	Tools            []string
+	Tools, Modes     []string
 	// Old is the plan to change according to Instruction, if there is one; Frozen are its
 	// todos that cannot change.
 	Old         []draftTodo
@@ -106,6 +106,7 @@ The object is {"todos": [...]} with 1 to %d todos. A todo has these fields, and 
 - "id": short and unique, of letters, digits, "_" and "-", such as "collect_reviews"
 - "task": a complete instruction for an agent that knows nothing but the request and the results of what this todo depends on
 - "tool": %s
+- "mode": %s
 - "depends_on": the ids of the todos whose results it needs; [] if it can begin at once. No todo may depend on itself, directly or over others. Todos that do not depend on each other run at the same time, so depend only on what is needed
 - "priority": a whole number, higher runs first; leave it out if it does not matter
 - "estimated_duration_sec" and "estimated_cost_usd": numbers, if you can tell
@@ -124,8 +125,12 @@ func planningPrompt(b planningBrief) string {
 	if len(b.Tools) > 0 {
 		tools = `what its agent can do: one of ` + strings.TrimSuffix(strings.TrimPrefix(string(compact(b.Tools)), "["), "]") + `; leave it out for an agent that can do what is usual`
 	}
+	modes := "leave it out"
+	if len(b.Modes) > 0 {
+		modes = `how its agent works, one of ` + strings.TrimSuffix(strings.TrimPrefix(string(compact(b.Modes)), "["), "]") + `; leave it out unless the request asks for one`
+	}
 	parts := []string{
-		fmt.Sprintf(planningRules, MaxTodos, tools, maxRetries), dataRule,
+		fmt.Sprintf(planningRules, MaxTodos, tools, modes, maxRetries), dataRule,
 		tagged("request", b.Request, promptRequest), taggedJSON("understood", b.Understood, promptResult),
 	}
 	if b.Answer != "" {

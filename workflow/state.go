@@ -230,7 +230,7 @@ func (t *todo) frozen() bool {
 func (t *todo) wire() wire.Todo {
 	d := t.Draft
 	out := wire.Todo{
-		ID: d.ID, Task: d.Task, Tool: d.Tool, Status: t.Status, Priority: d.Priority, DependsOn: d.DependsOn,
+		ID: d.ID, Task: d.Task, Tool: d.Tool, Mode: d.Mode, Status: t.Status, Priority: d.Priority, DependsOn: d.DependsOn,
 		RequiresApproval: d.RequiresApproval, EstimatedDurationSec: d.EstimatedDurationSec, EstimatedCostUSD: d.EstimatedCostUSD,
 		ProgressPercentage: t.Progress.Percentage, CurrentStep: t.Progress.Step,
 		ItemsProcessed: t.Progress.Processed, ItemsTotal: t.Progress.Total,

@@ -22,6 +22,7 @@ import (
 	"github.com/everdesk/everdesk/gateway"
 	"github.com/everdesk/everdesk/membership"
 	"github.com/everdesk/everdesk/metrics"
+	"github.com/everdesk/everdesk/modes"
 	"github.com/everdesk/everdesk/profiles"
 	"github.com/everdesk/everdesk/profiles/backends"
 	"github.com/everdesk/everdesk/providers"
@@ -47,6 +48,7 @@ type App struct {
 	models        *backends.Backends // of model profiles
 	opener        *modelOpener
 	web           *fetch.Client
+	modes         *modes.Finder
 	limiter       *agentpool.Limiter
 	mcp           *mcpserver.Server
 	runner        *agentpool.Runner
@@ -119,6 +121,11 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 		Changed: func(ctx context.Context, user string) { h.settingsChanged(ctx, values, user, profiles.SettingName) },
 	})
 	h.models = newModels(h.opener, modelProfiles, secretStore)
+	modeStore := modes.New(store.documents, func(ctx context.Context, user string) {
+		h.modes.Invalidate(user)
+		h.settingsChanged(ctx, values, user, modes.SettingName)
+	})
+	h.modes = modes.NewFinder(modeStore, p.log)
 	h.limiter = agentpool.NewLimiter(store.semaphores, cfg.agentLimits(), p.log)
 	scripts, err := newScripts()
 	if err != nil {
@@ -136,7 +143,7 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 	h.adminView = adminview.New(adminview.Config{Replica: p.replica, Sample: p.metrics.Sample, Logger: p.log}, h.hub, h.members, store.documents, store.sessions)
 	deps := gateway.Deps{
 		Store: gateway.Store{Readiness: store.readiness, Events: store.sessions, Documents: store.documents},
-		Hub:   h.hub, Auth: h.authority, Limiter: ratelimit.New(cfg.rateLimits(p), store.rates), Files: h.files, Settings: values, OnSettingsChanged: h.onSettingsChanged(values), Secrets: secretStore, Profiles: modelProfiles, Backends: &modelProbe{h.opener, secretStore}, Web: h.web,
+		Hub:   h.hub, Auth: h.authority, Limiter: ratelimit.New(cfg.rateLimits(p), store.rates), Files: h.files, Settings: values, OnSettingsChanged: h.onSettingsChanged(values), Secrets: secretStore, Profiles: modelProfiles, Modes: modeStore, Backends: &modelProbe{h.opener, secretStore}, Web: h.web,
 		MCP: h.mcp, ToolProfiles: append(tools.Profiles(), tools.ProfileAll, tools.ProfileMain), Providers: h.backends.Names(), Provider: h.backends.Default().Name(),
 		Desktop: web.Desktop(), Apps: web.Apps(), Admin: web.Admin(), AdminView: h.adminView, Metrics: p.metrics.Handler(),
 		Membership: h.members, Audit: audit.New(store.documents, p.log), Agents: h.limiter, AgentLimit: h.limiter.Limits().Agents,
@@ -167,6 +174,7 @@ func (h *App) onSettingsChanged(values *settings.Store) func(settings.Changed) {
 	return func(c settings.Changed) {
 		if c.Scope == settings.ScopeUser && slices.ContainsFunc(c.Names, func(name string) bool { return !plain[name] }) {
 			h.models.Invalidate(c.User)
+			h.modes.Invalidate(c.User)
 		}
 	}
 }
@@ -225,7 +233,7 @@ func (h *App) sessionConfig(cfg config, p process, documents session.Documents) 
 	c.NewRunner = func(ctx context.Context, e agentpool.SessionRef) session.Runner {
 		h.server.WatchNotices() // from now on it may cache profiles and keep sessions with a key open
 		r := h.runner.Session(ctx, e)
-		return session.Runner{Runs: r, Providers: r, Close: r.Close}
+		return session.Runner{Runs: r, Providers: r, Modes: h.modes.Of(e.User), Close: r.Close}
 	}
 	return c
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/everdesk/everdesk/gateway/admin"
 	"github.com/everdesk/everdesk/gateway/httpio"
 	"github.com/everdesk/everdesk/gateway/openapi"
+	"github.com/everdesk/everdesk/modes"
 	"github.com/everdesk/everdesk/pictures"
 	"github.com/everdesk/everdesk/profiles"
 	"github.com/everdesk/everdesk/ratelimit"
@@ -34,6 +35,7 @@ type Deps struct {
 	Settings      *settings.Store
 	Secrets       *secrets.Store
 	Profiles      *profiles.Store
+	Modes         *modes.Store
 	Backends      Backends
 	Web           Web
 	Hosts         *access.Hosts
@@ -74,6 +76,7 @@ type API struct {
 	settings  settingHandlers
 	secrets   secretHandlers
 	profiles  profileHandlers
+	modes     modeHandlers
 	backends  backendHandlers
 	web       webHandlers
 	signIns   signIns
@@ -100,6 +103,7 @@ func New(d Deps) *API {
 		},
 		settings: settingHandlers{settings: d.Settings, actions: d.Actions, frameBytes: d.FrameBytes},
 		profiles: profileHandlers{profiles: d.Profiles, frameBytes: d.FrameBytes},
+		modes:    modeHandlers{modes: d.Modes, frameBytes: d.FrameBytes},
 		backends: backendHandlers{backends: d.Backends, limits: d.Limits, authenticator: d.Authenticator, frameBytes: d.FrameBytes},
 		web:      webHandlers{web: d.Web, frameBytes: d.FrameBytes},
 		secrets:  secretHandlers{secrets: d.Secrets, settings: d.Settings, actions: d.Actions, frameBytes: d.FrameBytes},
@@ -118,6 +122,6 @@ func New(d Deps) *API {
 func (a *API) Routes() []openapi.Route {
 	return slices.Concat(
 		a.sessions.routes(), a.exports.routes(), a.messages.routes(), a.histories.routes(), a.plans.routes(),
-		a.files.routes(), a.desktop.routes(), a.settings.routes(), a.secrets.routes(), a.profiles.routes(), a.backends.routes(), a.web.routes(), a.signIns.routes(), a.tokens.routes(), a.mcpTokens.routes(),
+		a.files.routes(), a.desktop.routes(), a.settings.routes(), a.secrets.routes(), a.profiles.routes(), a.modes.routes(), a.backends.routes(), a.web.routes(), a.signIns.routes(), a.tokens.routes(), a.mcpTokens.routes(),
 	)
 }

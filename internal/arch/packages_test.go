@@ -22,6 +22,7 @@ var rules = map[string]rule{
 	"settings":     {uses: "notices store wire", tests: "store/filestore"},
 	"settingsfile": {uses: "profiles secrets wire"},
 	"profiles":     {uses: "store", tests: "store/filestore"},
+	"modes":        {uses: "store wire", tests: "store/filestore"},
 
 	"profiles/backends": {uses: "profiles providers"},
 
@@ -57,14 +58,14 @@ var rules = map[string]rule{
 	"history":  {uses: "policies providers store wire internal/truncation"},
 	"approval": {uses: "wire"},
 
-	"tools":           {uses: "desktop fetch files policies providers runjs settings skills store wire", tests: "providers/outbound store/filestore"},
+	"tools":           {uses: "desktop fetch files modes policies providers runjs settings skills store wire", tests: "providers/outbound store/filestore"},
 	"tools/mcpserver": {uses: "providers tools wire", tests: "desktop files store/filestore"},
-	"agentpool":       {uses: "profiles providers store tools wire", tests: "contextpool providers/demo store/filestore store/redisstore internal/redistest"},
+	"agentpool":       {uses: "modes profiles providers store tools wire", tests: "contextpool providers/demo store/filestore store/redisstore internal/redistest"},
 	"workflow":        {uses: "policies providers store wire internal/truncation", tests: "desktop"},
-	"contextpool":     {uses: "agentpool approval desktop history policies profiles providers store tools wire workflow internal/truncation", tests: "store/filestore"},
+	"contextpool":     {uses: "agentpool approval desktop history modes policies profiles providers store tools wire workflow internal/truncation", tests: "store/filestore"},
 
 	"broadcast":   {uses: "store wire internal/truncation", tests: "desktop"},
-	"session":     {uses: "agentpool approval broadcast contextpool desktop history pictures policies providers sessionfile store tools wire workflow internal/truncation", tests: "files profiles providers/anthropic providers/demo providers/fakemodel providers/openai store/filestore store/redisstore internal/redistest"},
+	"session":     {uses: "agentpool approval broadcast contextpool desktop history modes pictures policies providers sessionfile store tools wire workflow internal/truncation", tests: "files profiles providers/anthropic providers/demo providers/fakemodel providers/openai store/filestore store/redisstore internal/redistest"},
 	"auth":        {uses: "notices store wire", tests: "store/filestore"},
 	"ratelimit":   {uses: "store wire", tests: "store/filestore"},
 	"files":       {uses: "wire"},
@@ -85,10 +86,10 @@ var rules = map[string]rule{
 	"gateway/httpio":  {uses: "gateway/openapi gateway/problem wire"},
 	"gateway/access":  {uses: "auth files gateway/openapi gateway/problem ratelimit session store wire"},
 	"gateway/admin":   {uses: "adminview audit auth gateway/access gateway/httpio gateway/openapi gateway/problem membership session store wire"},
-	"gateway/rest":    {uses: "approval auth desktop fetch files gateway/access gateway/admin gateway/httpio gateway/openapi gateway/problem history pictures profiles ratelimit secrets session sessionfile settings store web wire"},
+	"gateway/rest":    {uses: "approval auth desktop fetch files gateway/access gateway/admin gateway/httpio gateway/openapi gateway/problem history modes pictures profiles ratelimit secrets session sessionfile settings store web wire"},
 	"gateway/ws":      {uses: "auth broadcast gateway/access gateway/httpio gateway/openapi gateway/problem pictures ratelimit session settings store wire", tests: "store/filestore"},
 
-	"gateway": {uses: "audit auth files gateway/access gateway/admin gateway/httpio gateway/openapi gateway/problem gateway/rest gateway/ws membership pictures profiles ratelimit secrets session settings store web wire", tests: "adminview agentpool broadcast client desktop history sessionfile providers providers/demo providers/outbound fetch tools store/filestore store/redisstore internal/redistest"},
+	"gateway": {uses: "audit auth files gateway/access gateway/admin gateway/httpio gateway/openapi gateway/problem gateway/rest gateway/ws membership modes pictures profiles ratelimit secrets session settings store web wire", tests: "adminview agentpool broadcast client desktop history sessionfile providers providers/demo providers/outbound fetch tools store/filestore store/redisstore internal/redistest"},
 
 	"cmd/hub":                      {uses: "*", tests: "internal/redistest"},
 	"cmd/hub/internal/command":     {},

@@ -69,6 +69,7 @@ type Server struct {
 type toolset struct {
 	profile string
 	todo    bool
+	mode    string // the tool profile of the mode
 }
 
 // digest is the hash of a token. Tokens themselves are not stored.
@@ -297,7 +298,10 @@ func (d *Server) serverOf(r *http.Request) *mcp.Server {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	set := toolset{b.caller.Profile, b.caller.Todo != ""}
+	set := toolset{profile: b.caller.Profile, todo: b.caller.Todo != ""}
+	if m := b.caller.Mode; m != nil {
+		set.mode = m.Tools
+	}
 	s := d.servers[set]
 	if s == nil {
 		s = d.newServer(b.caller)

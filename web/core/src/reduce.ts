@@ -91,6 +91,12 @@ function applyPayload(d: Draft, e: KnownEvent): void {
     case "PROVIDER_CHANGED":
       d.desktop.provider = e.data.provider;
       return;
+    case "MODE_CHANGED":
+      d.desktop.agentMode = e.data.mode.id === "" ? undefined : e.data.mode;
+      return;
+    case "INSTRUCTIONS_CHANGED":
+      d.desktop.instructions = e.data.instructions;
+      return;
     case "AUTO_APPROVAL_CHANGED":
       d.desktop.autoApproval = e.data.rules;
       return;

@@ -10,276 +10,281 @@ import type { ShapeSource } from "./shape.js";
  */
 export const shapes: Record<string, ShapeSource> = {
   _0: { kind: "string", values: ["openai", "anthropic"] }, // APIProtocol
-  Action: { kind: "union", tag: "type", variants: { "window.create": "_56", "window.close": "_55", "window.focus": "_55", "window.minimize": "_55", "window.maximize": "_55", "window.restore": "_55", "window.move": "_58", "window.resize": "_59", "window.setTitle": "_5b", "window.setContent": "_5a", "window.updateContent": "_5d", "window.lock": "_57", "window.unlock": "_57", "window.capture": "_55", "notification.show": "_2f", "notification.dismiss": "_2e", "toast.show": "_4h", "toast.dismiss": "_2e", "dialog.confirm": "_1a", "user.prompt.show": "_3c", "user.prompt.dismiss": "_2e", "app.badge": "_a", "desktop.refreshApps": "_3h", "desktop.createShortcut": "_18", "desktop.removeShortcut": "_3i", "desktop.updateShortcut": "_51" } }, // Action
-  _2: { kind: "object", fields: { "actions": { kind: "list", of: "Action" }, "agentId?": "_4", "monitorId?": "_12", "messageId?": "_c", "by?": "_12" } }, // Actions
-  _3: { kind: "object", fields: { "error": { kind: "string" }, "code?": "_x", "agentId?": "_4", "monitorId?": "_12", "messageId?": "_c" } }, // AgentError
+  Action: { kind: "union", tag: "type", variants: { "window.create": "_59", "window.close": "_58", "window.focus": "_58", "window.minimize": "_58", "window.maximize": "_58", "window.restore": "_58", "window.move": "_5b", "window.resize": "_5c", "window.setTitle": "_5e", "window.setContent": "_5d", "window.updateContent": "_5g", "window.lock": "_5a", "window.unlock": "_5a", "window.capture": "_58", "notification.show": "_2i", "notification.dismiss": "_2h", "toast.show": "_4k", "toast.dismiss": "_2h", "dialog.confirm": "_1b", "user.prompt.show": "_3f", "user.prompt.dismiss": "_2h", "app.badge": "_b", "desktop.refreshApps": "_3k", "desktop.createShortcut": "_19", "desktop.removeShortcut": "_3l", "desktop.updateShortcut": "_54" } }, // Action
+  _2: { kind: "object", fields: { "actions": { kind: "list", of: "Action" }, "agentId?": "_4", "monitorId?": "_13", "messageId?": "_d", "by?": "_13" } }, // Actions
+  _3: { kind: "object", fields: { "error": { kind: "string" }, "code?": "_y", "agentId?": "_4", "monitorId?": "_13", "messageId?": "_d" } }, // AgentError
   _4: { kind: "string", pattern: "^[^\\x00-\\x1f\\x7f-\\x9f]{1,192}$" }, // AgentID, RequestID
   _5: { kind: "string", values: ["main", "ephemeral", "window", "task", "client"] }, // AgentKind
-  _6: { kind: "object", fields: { "content?": { kind: "string" }, "delta?": { kind: "string" }, "offset?": { kind: "integer", min: 0, max: 9007199254740991 }, "isComplete": { kind: "boolean" }, "outcome?": "_2j", "reason?": { kind: "string" }, "usage?!": "_52", "durationMs?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "monitorId?": "_12", "messageId?": "_c", "joined?": "_c" } }, // AgentResponse
-  _7: { kind: "object", fields: { "role": "_4", "kind": "_5", "monitorId?": "_12", "windowId?": "_c", "status": "_8", "messageId?": "_c", "text?": { kind: "string" }, "thinking?": { kind: "string" }, "tool?": { kind: "string" }, "startedAt?": "_x" } }, // AgentState
-  _8: { kind: "string", values: ["idle", "running", "waiting"] }, // AgentStatus
-  _9: { kind: "object", fields: { "content?": { kind: "string" }, "delta?": { kind: "string" }, "offset?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "monitorId?": "_12", "messageId?": "_c" } }, // AgentThinking
-  _a: { kind: "object", fields: { "appId": "_c", "count": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "requestId?": "_4" } }, // AppBadge
-  _b: { kind: "object", fields: { "command": { kind: "string" }, "params?": { kind: "any" } } }, // AppCommandRequest
-  _c: { kind: "string", pattern: "^[^\\x00-\\x1f\\x7f-\\x9f]{1,64}$" }, // AppID, ClientID, DialogID, MessageID, NoticeID, PlanID, PromptID, ShortcutID, TaskID, TodoID, WindowID
-  _d: { kind: "object", fields: {  } }, // AppManifestRequest, Ping, UpdateClear
-  _e: { kind: "object", fields: { "requestId": "_4", "windowId": "_c", "request": "_g", "deadline?": "_x", "agentId?": "_4", "monitorId?": "_12", "messageId?": "_c", "to?": "_12" } }, // AppProtocolRequest
-  _f: { kind: "object", fields: { "stateKey": { kind: "string" } } }, // AppQueryRequest
-  _g: { kind: "union", tag: "kind", variants: { "manifest": "_d", "query": "_f", "command": "_b" } }, // AppRequest
-  _h: { kind: "object", fields: { "dialogId": "_c", "title": { kind: "string" }, "message": { kind: "string" }, "confirmText?": { kind: "string" }, "cancelText?": { kind: "string" }, "permissionOptions?!": "_2m", "deadline?": "_x", "agentId?": "_4", "monitorId?": "_12", "messageId?": "_c" } }, // ApprovalRequest
-  _i: { kind: "string", values: ["followup", "command", "command_output", "completion_result", "tool", "api_req_failed", "resume_task", "resume_completed_task", "mistake_limit_reached", "use_mcp_server", "auto_approval_max_req_reached", "browser_action_launch"] }, // Ask
-  _j: { kind: "object", fields: { "expires_at": "_x", "grace_ms": { kind: "integer", min: 0, max: 9007199254740991 } } }, // AuthRefreshRequired
-  _k: { kind: "object", fields: { "ok": { kind: "boolean" }, "user?": { kind: "string" }, "roles?": { kind: "list", of: { kind: "string" } } } }, // AuthResult
-  _l: { kind: "object", fields: { "autoApprovalEnabled?": { kind: "boolean" }, "alwaysAllowReadOnly?": { kind: "boolean" }, "alwaysAllowReadOnlyOutsideWorkspace?": { kind: "boolean" }, "alwaysAllowWrite?": { kind: "boolean" }, "alwaysAllowWriteOutsideWorkspace?": { kind: "boolean" }, "alwaysAllowWriteProtected?": { kind: "boolean" }, "alwaysAllowExecute?": { kind: "boolean" }, "allowedCommands?": { kind: "list", of: { kind: "string" }, maxLength: 500 }, "deniedCommands?": { kind: "list", of: { kind: "string" }, maxLength: 500 }, "alwaysAllowMcp?": { kind: "boolean" }, "allowedMcpTools?": { kind: "list", of: { kind: "string" }, maxLength: 500 }, "alwaysAllowModeSwitch?": { kind: "boolean" }, "alwaysAllowSubtasks?": { kind: "boolean" }, "alwaysAllowFollowupQuestions?": { kind: "boolean" }, "followupAutoApproveTimeoutMs?": { kind: "integer", min: 0, max: 86400000 }, "allowedMaxRequests?": { kind: "integer", min: 0, max: 9007199254740991 }, "allowedMaxCost?": { kind: "number", min: 0 } } }, // AutoApproval
-  _m: { kind: "object", fields: { "rules": "_l", "by?": "_12", "messageId?": "_c" } }, // AutoApprovalChanged
-  _n: { kind: "object", fields: { "label": { kind: "string" }, "variant?": "_o" } }, // BadgeComponent
-  _o: { kind: "string", values: ["default", "success", "warning", "error", "info"] }, // BadgeVariant
-  _p: { kind: "object", fields: { "x": { kind: "number" }, "y": { kind: "number" }, "w": { kind: "number" }, "h": { kind: "number" } } }, // Bounds
-  Budget: { kind: "object", fields: { "actions": { kind: "integer", min: 0, max: 9007199254740991 }, "actionsLimit": { kind: "integer", min: 0, max: 9007199254740991 }, "output": { kind: "integer", min: 0, max: 9007199254740991 }, "outputLimit": { kind: "integer", min: 0, max: 9007199254740991 }, "running": { kind: "integer", min: 0, max: 9007199254740991 }, "runningLimit": { kind: "integer", min: 0, max: 9007199254740991 }, "denied?": "_r", "until?": "_x" } }, // Budget
-  _r: { kind: "string", values: ["slots", "actions", "output"] }, // BudgetKind
-  _s: { kind: "object", fields: { "label": { kind: "string" }, "action": { kind: "string" }, "variant?": "_u", "size?": "_t", "disabled?": { kind: "boolean" }, "icon?": { kind: "string" }, "parallel?!": { kind: "boolean" }, "submitForm?": { kind: "string" } } }, // ButtonComponent
-  _t: { kind: "string", values: ["sm", "md", "lg"] }, // ButtonSize
-  _u: { kind: "string", values: ["primary", "secondary", "ghost", "danger"] }, // ButtonVariant
-  _v: { kind: "object", fields: { "hash": { kind: "string" }, "ts": "_x", "monitorId?": "_12" } }, // CheckpointSaved
-  _w: { kind: "string", values: ["answered", "dismissed", "expired", "cancelled"] }, // CloseReason
-  _x: { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, // Code, Millis
-  _y: { kind: "choice", options: [{ of: { kind: "integer", min: 1, max: 9007199254740991 }, keepsZero: false }, { of: { kind: "list", of: { kind: "number" }, minLength: 1 }, keepsZero: false }] }, // Columns
-  _z: { kind: "union", tag: "type", variants: { "button": "_s", "input": "_1y", "select": "_3o", "text": "_4e", "badge": "_n", "progress": "_35", "image": "_1v" } }, // Component
-  _10: { kind: "object", fields: { "data": "_24" } }, // ComponentContent
-  _11: { kind: "object", fields: { "connectionId": "_12", "clientId?": "_c", "user?": { kind: "string" }, "monitors?": { kind: "list", of: "_12" }, "since?": "_x" } }, // Connection
-  _12: { kind: "string", pattern: "^[0-9A-Za-z_-]{1,64}$" }, // ConnectionID, MonitorID, ReplicaID, SessionID
-  _13: { kind: "object", fields: { "status": "_25", "provider?": { kind: "string" }, "sessionId?": "_12", "error?": { kind: "string" } } }, // ConnectionStatus
-  Content: { kind: "union", tag: "renderer", variants: { "markdown": "_1p", "html": "_1p", "text": "_1p", "table": "_44", "iframe": "_1t", "component": "_10" }, other: "_2i" }, // Content
-  _15: { kind: "object", fields: { "cost": { kind: "number" }, "prevContextTokens": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "newContextTokens": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "summary": { kind: "string" }, "condenseId?": { kind: "string" } } }, // ContextCondense
-  _16: { kind: "object", fields: { "truncationId": { kind: "string" }, "messagesRemoved": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "prevContextTokens": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "newContextTokens": { kind: "integer", min: -9007199254740991, max: 9007199254740991 } } }, // ContextTruncation
-  _17: { kind: "object", fields: { "tokens": { kind: "integer", min: 0, max: 9007199254740991 }, "window?": { kind: "integer", min: 0, max: 9007199254740991 }, "condensing?": { kind: "boolean" } } }, // ContextUse
-  _18: { kind: "object", fields: { "shortcut": "_3u", "agentId?": "_4", "requestId?": "_4" } }, // CreateShortcut
-  _19: { kind: "object", fields: { "dialogId": "_c", "reason": "_w", "answeredBy?": "_12", "confirmed?": { kind: "boolean" }, "monitorId?": "_12", "messageId?": "_c" } }, // DialogClosed
-  _1a: { kind: "object", fields: { "id": "_c", "title": { kind: "string" }, "message": { kind: "string" }, "confirmText?": { kind: "string" }, "cancelText?": { kind: "string" }, "permissionOptions?!": "_2m", "agentId?": "_4", "requestId?": "_4" } }, // DialogConfirm
-  _1b: { kind: "string", values: ["top", "bottom"] }, // DockEdge
-  _1c: { kind: "object", fields: { "messageId": "_c", "message_id": "_33" } }, // Emitted
-  _1d: { kind: "object", fields: { "code": "_x", "name": { kind: "string" }, "message": { kind: "string" }, "context?": { kind: "any" }, "recoverable": { kind: "boolean" }, "suggested_action?": "_42", "retry_after_ms?": { kind: "integer", min: 0, max: 9007199254740991 }, "messageId?": "_c", "field?": { kind: "string" } } }, // ErrorNotice
-  _1e: { kind: "object", fields: { "total_todos": { kind: "integer", min: 0, max: 9007199254740991 }, "completed": { kind: "integer", min: 0, max: 9007199254740991 }, "in_progress": { kind: "integer", min: 0, max: 9007199254740991 }, "pending": { kind: "integer", min: 0, max: 9007199254740991 }, "failed": { kind: "integer", min: 0, max: 9007199254740991 }, "blocked?": { kind: "integer", min: 0, max: 9007199254740991 }, "skipped?": { kind: "integer", min: 0, max: 9007199254740991 }, "progress_percentage": { kind: "number", min: 0, max: 100 }, "current_todo?!": "_4o" } }, // ExecutionProgress
-  _1f: { kind: "string", values: ["none", "sm", "md", "lg"] }, // Gap
-  _1g: { kind: "object", fields: { "after_ms": { kind: "integer", min: 0, max: 9007199254740991 }, "reason?": { kind: "string" } } }, // GoElsewhere
-  _1h: { kind: "object", fields: { "request_id": "_4", "todo_id": "_c", "todo": "_4i", "reason": { kind: "string" }, "options": { kind: "list", of: "_4j" }, "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "_x" } }, // HITLApprovalRequest
-  _1i: { kind: "object", fields: { "request_id": "_4", "original_input": { kind: "string" }, "ambiguity?": { kind: "string" }, "question": { kind: "string" }, "input_type": "_1z", "suggestions?": { kind: "list", of: { kind: "string" } }, "required": { kind: "boolean" }, "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "_x" } }, // HITLClarification
-  _1j: { kind: "object", fields: { "request_id": "_4", "reason": "_w", "action?": { kind: "string" }, "value?": { kind: "any" }, "answered_by?": "_12", "messageId?": "_c" } }, // HITLClosed
-  _1k: { kind: "object", fields: { "request_id": "_4", "field": { kind: "string" }, "question": { kind: "string" }, "input_type": "_1z", "options?": { kind: "list", of: "_2h" }, "required": { kind: "boolean" }, "default_value?": { kind: "any" }, "range?": { kind: "boolean" }, "min?!": { kind: "number" }, "max?!": { kind: "number" }, "todo_id?": "_c", "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "_x" } }, // HITLInputRequest
-  _1l: { kind: "object", fields: { "paused_by": { kind: "string" }, "reason?": { kind: "string" }, "current_todo?": "_c", "completed_todos": { kind: "list", of: "_c" }, "can_resume": { kind: "boolean" }, "messageId?": "_c" } }, // HITLPaused
-  _1m: { kind: "object", fields: { "request_id": "_4", "plan_id": "_c", "plan": "_2q", "message": { kind: "string" }, "options": { kind: "list", of: "_2n" }, "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "_x" } }, // HITLPlanReview
-  _1n: { kind: "union", tag: "type", variants: { "hitl_plan_review": "_1m", "hitl_approval_request": "_1h", "hitl_input_request": "_1k", "hitl_clarification": "_1i" } }, // HITLRequest
-  _1o: { kind: "object", fields: { "plan_id?": "_c", "resumed_by": { kind: "string" }, "messageId?": "_c" } }, // HITLResumed
-  _1p: { kind: "object", fields: { "data": { kind: "string" } } }, // HTMLContent, MarkdownContent, TextContent
-  _1q: { kind: "object", fields: { "ts": "_x", "removed": { kind: "integer", min: 0, max: 9007199254740991 }, "included?": { kind: "boolean" }, "kept?": { kind: "list", of: "_x" }, "restored?": { kind: "list", of: "_4x" }, "revision?": { kind: "integer", min: 0, max: 9007199254740991 }, "checkpoint?": { kind: "string" }, "monitorId?": "_12", "messageId?": "_c", "by?": "_12" } }, // HistoryRewound
-  _1r: { kind: "string", values: ["emoji", "image"] }, // IconType
-  _1s: { kind: "object", fields: { "url": { kind: "string" }, "sandbox?": { kind: "string" } } }, // Iframe
-  _1t: { kind: "object", fields: { "data": "_1u" } }, // IframeContent
-  _1u: { kind: "choice", options: [{ of: { kind: "string" }, keepsZero: false }, { of: "_1s", keepsZero: true }] }, // IframeSource
-  _1v: { kind: "object", fields: { "src": { kind: "string" }, "width?!": "_1x", "height?!": "_1x", "fit?": "_1w" } }, // ImageComponent
-  _1w: { kind: "string", values: ["contain", "cover", "fill"] }, // ImageFit
-  _1x: { kind: "choice", options: [{ of: { kind: "number" }, keepsZero: true }, { of: { kind: "string" }, keepsZero: true }] }, // ImageSize
-  _1y: { kind: "object", fields: { "name": { kind: "string" }, "formId?": { kind: "string" }, "label?": { kind: "string" }, "placeholder?": { kind: "string" }, "defaultValue?": { kind: "string" }, "variant?": "_20", "rows?": { kind: "integer", min: 0, max: 9007199254740991 }, "disabled?": { kind: "boolean" } } }, // InputComponent
-  _1z: { kind: "string", values: ["text", "choice", "multi", "number", "date", "confirm"] }, // InputType
-  _20: { kind: "string", values: ["text", "email", "password", "number", "url"] }, // InputVariant
-  _21: { kind: "string", values: ["cognitive", "planning", "execution", "response"] }, // Layer
-  _22: { kind: "object", fields: { "layer": "_21", "result?": { kind: "any" }, "next_layer?": "_21", "duration_ms?": { kind: "integer", min: 0, max: 9007199254740991 } } }, // LayerComplete
-  _23: { kind: "object", fields: { "layer": "_21", "description?": { kind: "string" } } }, // LayerStart
-  _24: { kind: "object", fields: { "components": { kind: "list", of: "_z" }, "cols?!": "_y", "gap?": "_1f" } }, // Layout
-  _25: { kind: "string", values: ["connected", "disconnected", "error"] }, // LinkStatus
-  _26: { kind: "object", fields: { "messageId": "_c", "agentId": "_4", "monitorId?": "_12", "how?": "_45", "by?": "_12", "duplicate?": { kind: "boolean" }, "to?": "_12" } }, // MessageAccepted
-  _27: { kind: "object", fields: { "messageId": "_c", "position": { kind: "integer", min: 1, max: 9007199254740991 }, "monitorId?": "_12", "by?": "_12", "duplicate?": { kind: "boolean" }, "to?": "_12" } }, // MessageQueued
-  _28: { kind: "object", fields: { "messageId": "_c", "code": "_x", "reason": { kind: "string" }, "reasonCode?": "_3g", "field?": { kind: "string" }, "monitorId?": "_12", "by?": "_12", "duplicate?": { kind: "boolean" }, "to?": "_12" } }, // MessageRejected
-  _29: { kind: "object", fields: { "messageId": "_c", "monitorId?": "_12", "first": "_33", "to": "_12" } }, // MessageRepeated
-  _2a: { kind: "object", fields: { "action": "_3j", "message": "_4x", "taskId?": "_c", "monitorId?": "_12", "agentId?": "_4", "messageId?": "_c" } }, // MessageUpdated
-  _2b: { kind: "string", values: ["idle", "running", "waiting", "over_budget", "removed"] }, // MonitorState
-  _2c: { kind: "object", fields: { "monitorId": "_12", "state": "_2b", "queue": { kind: "integer", min: 0, max: 9007199254740991 }, "budget?!": "Budget", "context?!": "_17", "revision?": { kind: "integer", min: 0, max: 9007199254740991 }, "messageId?": "_c" } }, // MonitorStatus
-  _2d: { kind: "string", values: ["info", "success", "warning", "error"] }, // NoticeVariant
-  _2e: { kind: "object", fields: { "id": "_c", "agentId?": "_4", "requestId?": "_4" } }, // NotificationDismiss, PromptDismiss, ToastDismiss
-  _2f: { kind: "object", fields: { "id": "_c", "title": { kind: "string" }, "body": { kind: "string" }, "icon?": { kind: "string" }, "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "requestId?": "_4" } }, // NotificationShow
-  _2g: { kind: "object", fields: { "id": "_c", "title": { kind: "string" }, "message": { kind: "string" }, "options?": { kind: "list", of: "_3b" }, "multiSelect?": { kind: "boolean" }, "inputField?!": "_39", "allowDismiss?!": { kind: "boolean" }, "deadline?": "_x", "agentId?": "_4", "monitorId?": "_12" } }, // OpenPrompt
-  _2h: { kind: "object", fields: { "value": { kind: "string" }, "label": { kind: "string" } } }, // Option
-  _2i: { kind: "object", fields: { "renderer": { kind: "string" }, "data": { kind: "any" } } }, // OtherContent
-  _2j: { kind: "string", values: ["completed", "failed", "interrupted"] }, // Outcome
-  _2k: { kind: "object", fields: { "replica": "_12", "epoch": { kind: "integer", min: 0, max: 9007199254740991 }, "prev?": "_33" } }, // OwnerChanged
-  _2l: { kind: "object", fields: { "completed_todos": { kind: "list", of: "_c" }, "available_data?": { kind: "any" } } }, // PartialResults
-  _2m: { kind: "object", fields: { "showRememberChoice": { kind: "boolean" }, "toolName": { kind: "string" }, "context?": { kind: "string" } } }, // PermissionOptions
-  _2n: { kind: "string", values: ["approve", "modify", "reject"] }, // PlanAnswer
-  _2o: { kind: "object", fields: { "plan_id": "_c", "approved_by": { kind: "string" }, "execution_starting": { kind: "boolean" }, "messageId?": "_c" } }, // PlanApproved
-  _2p: { kind: "object", fields: { "type": { kind: "string" }, "title": { kind: "string" }, "url": { kind: "string" } } }, // PlanAttachment
-  _2q: { kind: "object", fields: { "todos": { kind: "list", of: "_4i" }, "dependency_graph": { kind: "map", key: "_c", of: { kind: "list", of: "_c" } }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "mermaid_diagram?": { kind: "string" } } }, // PlanBody
-  _2r: { kind: "object", fields: { "action": "_2u", "todo_id": "_c", "task?": { kind: "string" } } }, // PlanChange
-  _2s: { kind: "object", fields: { "plan_id?": "_c" } }, // PlanCleared
-  _2t: { kind: "object", fields: { "status": { kind: "string" }, "response": "_2z", "statistics?!": "_31", "report_paths": { kind: "list", of: { kind: "string" } }, "plan_id?": "_c", "messageId?": "_c" } }, // PlanComplete
-  _2u: { kind: "string", values: ["add", "remove", "update"] }, // PlanEdit
-  _2v: { kind: "object", fields: { "status": { kind: "string" }, "error": "_2w", "partial_results?!": "_2l", "statistics?!": "_31", "plan_id?": "_c", "messageId?": "_c" } }, // PlanFailure
-  _2w: { kind: "object", fields: { "code": { kind: "string" }, "message": { kind: "string" }, "failed_todo?": "_c", "recoverable": { kind: "boolean" } } }, // PlanFailureError
-  _2x: { kind: "object", fields: { "plan_id": "_c", "version": { kind: "integer", min: 1, max: 9007199254740991 }, "status": "_32", "todos": { kind: "list", of: "_4i" }, "dependency_graph": { kind: "map", key: "_c", of: { kind: "list", of: "_c" } }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "mermaid_diagram?": { kind: "string" }, "request?": { kind: "string" }, "messageId?": "_c" } }, // PlanGenerated
-  _2y: { kind: "object", fields: { "plan_id": "_c", "old_version": { kind: "integer", min: 1, max: 9007199254740991 }, "new_version": { kind: "integer", min: 1, max: 9007199254740991 }, "changes": { kind: "list", of: "_2r" }, "updated_todos": { kind: "list", of: "_4i" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "mermaid_diagram?": { kind: "string" }, "messageId?": "_c" } }, // PlanModified
-  _2z: { kind: "object", fields: { "format": { kind: "string" }, "text": { kind: "string" }, "summary?": { kind: "string" }, "attachments": { kind: "list", of: "_2p" }, "next_actions": { kind: "list", of: { kind: "string" } } } }, // PlanResponse
-  _30: { kind: "object", fields: { "id?": "_c", "status": "_32", "version?": { kind: "integer", min: 0, max: 9007199254740991 }, "total_todos": { kind: "integer", min: 0, max: 9007199254740991 }, "mermaid_diagram?": { kind: "string" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "request?": { kind: "string" }, "messageId?": "_c", "started_at?": "_x", "paused_by?": { kind: "string" }, "pause_reason?": { kind: "string" }, "complete?!": "_2t", "failed?!": "_2v" } }, // PlanState
-  _31: { kind: "object", fields: { "total_todos": { kind: "integer", min: 0, max: 9007199254740991 }, "completed": { kind: "integer", min: 0, max: 9007199254740991 }, "failed": { kind: "integer", min: 0, max: 9007199254740991 }, "skipped?": { kind: "integer", min: 0, max: 9007199254740991 }, "execution_time_ms": { kind: "integer", min: 0, max: 9007199254740991 }, "tokens_used": { kind: "integer", min: 0, max: 9007199254740991 }, "cost_usd": { kind: "number", min: 0 }, "cost_unknown?": { kind: "boolean" } } }, // PlanStatistics
-  _32: { kind: "string", values: ["pending_approval", "approved", "executing", "paused", "completed", "failed", "rejected", "cancelled"] }, // PlanStatus
-  _33: { kind: "position" }, // Position
-  _34: { kind: "object", fields: { "connections": { kind: "list", of: "_11" }, "total?": { kind: "integer", min: 0, max: 9007199254740991 } } }, // Presence
-  _35: { kind: "object", fields: { "value": { kind: "number", min: 0, max: 100 }, "label?": { kind: "string" }, "variant?": "_37", "showValue?": { kind: "boolean" } } }, // ProgressComponent
-  _36: { kind: "object", fields: { "icon?": { kind: "string" }, "text?": { kind: "string" } } }, // ProgressStatus
-  _37: { kind: "string", values: ["default", "success", "warning", "error"] }, // ProgressVariant
-  _38: { kind: "object", fields: { "promptId": "_c", "reason": "_w", "answeredBy?": "_12", "monitorId?": "_12", "messageId?": "_c" } }, // PromptClosed
-  _39: { kind: "object", fields: { "label?": { kind: "string" }, "placeholder?": { kind: "string" }, "type?": "_3a" } }, // PromptInput
-  _3a: { kind: "string", values: ["text", "textarea", "password"] }, // PromptInputType
-  _3b: { kind: "object", fields: { "value": { kind: "string" }, "label": { kind: "string" }, "description?": { kind: "string" } } }, // PromptOption
-  _3c: { kind: "object", fields: { "id": "_c", "title": { kind: "string" }, "message": { kind: "string" }, "options?": { kind: "list", of: "_3b" }, "multiSelect?": { kind: "boolean" }, "inputField?!": "_39", "allowDismiss?!": { kind: "boolean" }, "agentId?": "_4", "requestId?": "_4" } }, // PromptShow
-  _3d: { kind: "object", fields: { "provider": { kind: "string" } } }, // ProviderChanged
-  _3e: { kind: "object", fields: { "monitorId": "_12", "messages": { kind: "list", of: "QueuedMessage" }, "messageId?": "_c" } }, // QueueUpdated
-  QueuedMessage: { kind: "object", fields: { "timestamp": "_x", "id": "_c", "text": { kind: "string" }, "images?": { kind: "list", of: { kind: "string" } }, "windowId?": "_c" } }, // QueuedMessage
-  _3g: { kind: "string" }, // ReasonCode
-  _3h: { kind: "object", fields: { "agentId?": "_4", "requestId?": "_4" } }, // RefreshApps
-  _3i: { kind: "object", fields: { "shortcutId": "_c", "agentId?": "_4", "requestId?": "_4" } }, // RemoveShortcut
-  _3j: { kind: "string", values: ["created", "updated"] }, // RowChange
-  _3k: { kind: "integer", min: 0, max: 9007199254740991 }, // RowID
-  _3l: { kind: "string", values: ["ask", "say"] }, // RowType
-  _3m: { kind: "string", values: ["error", "api_req_started", "api_req_finished", "api_req_retried", "api_req_retry_delayed", "api_req_rate_limit_wait", "api_req_deleted", "text", "image", "reasoning", "completion_result", "user_feedback", "user_feedback_diff", "command_output", "shell_integration_warning", "mcp_server_request_started", "mcp_server_response", "subtask_result", "checkpoint_saved", "rooignore_error", "diff_error", "condense_context", "condense_context_error", "sliding_window_truncation", "codebase_search_result", "user_edit_todos", "too_many_tools_warning", "tool", "browser_action", "browser_action_result", "browser_session_status"] }, // Say
-  _3n: { kind: "choice", options: [{ of: { kind: "string" }, keepsZero: true }, { of: { kind: "number" }, keepsZero: true }, { of: { kind: "boolean" }, keepsZero: true }] }, // Scalar
-  _3o: { kind: "object", fields: { "name": { kind: "string" }, "options": { kind: "list", of: "_2h" }, "formId?": { kind: "string" }, "label?": { kind: "string" }, "defaultValue?": { kind: "string" }, "placeholder?": { kind: "string" }, "disabled?": { kind: "boolean" } } }, // SelectComponent
-  _3p: { kind: "object", fields: { "title": { kind: "string" } } }, // SessionRenamed
-  SessionState: { kind: "object", fields: { "mode": "_40", "reason?": "_3z", "replay_until?": "_33", "heartbeat_ms": { kind: "integer", min: 1, max: 9007199254740991 }, "status?": "_3r", "title?": { kind: "string" }, "owner?": "_12", "provider?": { kind: "string" }, "autoApproval?!": "_l", "current_layer?=snapshot": "_21", "monitors?": { kind: "list", of: "_2c" }, "windows?": { kind: "list", of: "_5c" }, "agents?": { kind: "list", of: "_7" }, "queues?": { kind: "map", key: "_12", of: { kind: "list", of: "QueuedMessage" } }, "budgets?": { kind: "map", key: "_12", of: "Budget" }, "dialogs?": { kind: "list", of: "_h" }, "prompts?": { kind: "list", of: "_2g" }, "notifications?": { kind: "list", of: "_3x" }, "toasts?": { kind: "list", of: "_3y" }, "shortcuts?": { kind: "list", of: "_3u" }, "badges?": { kind: "map", key: "_c", of: { kind: "integer", min: 0, max: 9007199254740991 } }, "hitl_pending?=snapshot": "_1n", "hitl_requests?": { kind: "list", of: "_1n" }, "plan?=snapshot": "_30", "todos?!": { kind: "list", of: "_4i" }, "recent_messages?": { kind: "list", of: "_4x" }, "connections?": { kind: "integer", min: 0, max: 9007199254740991 }, "presence?": { kind: "list", of: "_11" }, "last_message_id?": "_33" } }, // SessionState
-  _3r: { kind: "string", values: ["idle", "executing", "waiting", "paused", "unowned"] }, // SessionStatus
-  _3s: { kind: "string", values: ["hub", "user", "session"] }, // SettingScope
-  _3t: { kind: "object", fields: { "scope": "_3s", "names": { kind: "list", of: { kind: "string" } } } }, // SettingsChanged
-  _3u: { kind: "object", fields: { "id": "_c", "label": { kind: "string" }, "icon": { kind: "string" }, "iconType?": "_1r", "type": "_3w", "target": { kind: "string" }, "osActions?": { kind: "list", of: "Action" }, "createdAt": "_x" } }, // Shortcut
-  _3v: { kind: "object", fields: { "label?!": { kind: "string" }, "icon?!": { kind: "string" }, "iconType?": "_1r", "type?": "_3w", "target?!": { kind: "string" }, "osActions?!": { kind: "list", of: "Action" } } }, // ShortcutPatch
-  _3w: { kind: "string", values: ["file", "url", "action"] }, // ShortcutType
-  _3x: { kind: "object", fields: { "id": "_c", "title": { kind: "string" }, "body": { kind: "string" }, "icon?": { kind: "string" }, "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "since?": "_x", "monitorId?": "_12" } }, // ShownNotification
-  _3y: { kind: "object", fields: { "id": "_c", "message": { kind: "string" }, "variant?": "_2d", "action?!": "_4g", "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "since?": "_x", "monitorId?": "_12" } }, // ShownToast
-  _3z: { kind: "string", values: ["fresh", "trimmed", "unknown", "too_many"] }, // SnapshotReason
-  _40: { kind: "string", values: ["resume", "snapshot"] }, // StateMode
-  _41: { kind: "object", fields: { "available": { kind: "boolean" }, "since": "_x" } }, // StoreStatus
-  _42: { kind: "string", values: ["retry", "wait", "reconnect", "fix_message", "authenticate", "refresh_token", "create_session", "free_something", "retry_or_skip"] }, // SuggestedAction
-  _43: { kind: "object", fields: { "headers": { kind: "list", of: { kind: "string" } }, "rows": { kind: "list", of: { kind: "list", of: { kind: "string" } } } } }, // Table
-  _44: { kind: "object", fields: { "data": "_43" } }, // TableContent
-  _45: { kind: "string", values: ["direct", "steered", "ephemeral"] }, // Taken
-  _46: { kind: "object", fields: { "taskId": "_c", "monitorId?": "_12", "agentId?": "_4", "messageId?": "_c" } }, // TaskAborted, TaskActive, TaskAskResponded, TaskCreated, TaskFocused, TaskIdle, TaskInteractive, TaskPaused, TaskResumable, TaskStarted, TaskUnfocused, TaskUnpaused, TaskUserMessage
-  _47: { kind: "object", fields: { "taskId": "_c", "monitorId?": "_12", "agentId?": "_4", "messageId?": "_c", "tokenUsage": "_4s", "toolUsage": { kind: "map", key: { kind: "string" }, of: "_4v" }, "isSubtask?": { kind: "boolean" } } }, // TaskCompleted
-  _48: { kind: "object", fields: { "taskId": "_c", "monitorId?": "_12", "agentId?": "_4", "messageId?": "_c", "mode": { kind: "string" } } }, // TaskModeSwitched
-  _49: { kind: "object", fields: { "taskId": "_c", "monitorId?": "_12", "agentId?": "_4", "messageId?": "_c", "childTaskId": "_c" } }, // TaskSpawned
-  _4a: { kind: "object", fields: { "taskId": "_c", "monitorId?": "_12", "agentId?": "_4", "messageId?": "_c", "tokenUsage": "_4s", "toolUsage": { kind: "map", key: { kind: "string" }, of: "_4v" } } }, // TaskTokenUsageUpdated
-  _4b: { kind: "object", fields: { "taskId": "_c", "monitorId?": "_12", "agentId?": "_4", "messageId?": "_c", "tool": { kind: "string" }, "error": { kind: "string" } } }, // TaskToolFailed
-  _4c: { kind: "string", values: ["left", "center", "right"] }, // TextAlign
-  _4d: { kind: "string", values: ["default", "muted", "accent", "success", "warning", "error"] }, // TextColor
-  _4e: { kind: "object", fields: { "content": { kind: "string" }, "variant?": "_4f", "color?": "_4d", "textAlign?": "_4c" } }, // TextComponent
-  _4f: { kind: "string", values: ["body", "heading", "subheading", "caption", "code"] }, // TextVariant
-  _4g: { kind: "object", fields: { "label": { kind: "string" }, "eventId": { kind: "string" } } }, // ToastButton
-  _4h: { kind: "object", fields: { "id": "_c", "message": { kind: "string" }, "variant?": "_2d", "action?!": "_4g", "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "requestId?": "_4" } }, // ToastShow
-  _4i: { kind: "object", fields: { "id": "_c", "task": { kind: "string" }, "tool?": { kind: "string" }, "status?": "_4q", "priority?": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "depends_on": { kind: "list", of: "_c" }, "requires_approval?": { kind: "boolean" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "progress_percentage?": { kind: "number", min: 0, max: 100 }, "current_step?": { kind: "string" }, "retry_count?": { kind: "integer", min: 0, max: 9007199254740991 }, "max_retries?": { kind: "integer", min: 0, max: 9007199254740991 }, "items_processed?": { kind: "integer", min: 0, max: 9007199254740991 }, "items_total?": { kind: "integer", min: 0, max: 9007199254740991 }, "started_at?": "_x", "retry_at?": "_x", "agent_id?": "_4", "duration_ms?": { kind: "integer", min: 0, max: 9007199254740991 }, "error?!": "_4l", "result_summary?": { kind: "any" } } }, // Todo
-  _4j: { kind: "string", values: ["approve", "skip", "reject"] }, // TodoAnswer
-  _4k: { kind: "object", fields: { "todo_id": "_c", "task": { kind: "string" }, "status": "_4q", "result_summary?": { kind: "any" }, "duration_ms": { kind: "integer", min: 0, max: 9007199254740991 }, "next_todos": { kind: "list", of: "_c" }, "messageId?": "_c" } }, // TodoCompleted
-  _4l: { kind: "object", fields: { "code": { kind: "string" }, "message": { kind: "string" }, "recoverable": { kind: "boolean" } } }, // TodoError
-  _4m: { kind: "object", fields: { "todo_id": "_c", "task": { kind: "string" }, "status": "_4q", "error": "_4l", "retry_count": { kind: "integer", min: 0, max: 9007199254740991 }, "max_retries": { kind: "integer", min: 0, max: 9007199254740991 }, "retry_at?": "_x" } }, // TodoFailed
-  _4n: { kind: "object", fields: { "todo_id": "_c", "progress_percentage": { kind: "number", min: 0, max: 100 }, "current_step?": { kind: "string" }, "items_processed?": { kind: "integer", min: 0, max: 9007199254740991 }, "items_total?": { kind: "integer", min: 0, max: 9007199254740991 } } }, // TodoProgress
-  _4o: { kind: "object", fields: { "id": "_c", "task": { kind: "string" } } }, // TodoRef
-  _4p: { kind: "object", fields: { "todo_id": "_c", "task": { kind: "string" }, "tool?": { kind: "string" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "agent_id?": "_4", "messageId?": "_c" } }, // TodoStarted
-  _4q: { kind: "string", values: ["pending", "blocked", "needs_approval", "needs_input", "in_progress", "completed", "failed", "skipped", "cancelled"] }, // TodoStatus
-  _4r: { kind: "object", fields: { "todo": "_4i", "messageId?": "_c" } }, // TodoUpdated
-  _4s: { kind: "object", fields: { "totalTokensIn": { kind: "integer", min: 0, max: 9007199254740991 }, "totalTokensOut": { kind: "integer", min: 0, max: 9007199254740991 }, "totalCacheWrites?": { kind: "integer", min: 0, max: 9007199254740991 }, "totalCacheReads?": { kind: "integer", min: 0, max: 9007199254740991 }, "totalCost": { kind: "number", min: 0 }, "contextTokens": { kind: "integer", min: 0, max: 9007199254740991 }, "costUnknown?": { kind: "boolean" } } }, // TokenUsage
-  _4t: { kind: "object", fields: { "toolName": { kind: "string" }, "status": "_4u", "message?": { kind: "string" }, "toolInput?": { kind: "any" }, "toolUseId?": { kind: "string" }, "agentId?": "_4", "monitorId?": "_12", "messageId?": "_c" } }, // ToolProgress
-  _4u: { kind: "string", values: ["running", "complete", "error"] }, // ToolStatus
-  _4v: { kind: "object", fields: { "attempts": { kind: "integer", min: 0, max: 9007199254740991 }, "failures": { kind: "integer", min: 0, max: 9007199254740991 } } }, // ToolUses
-  _4w: { kind: "object", fields: { "messageId": "_c", "agentId": "_4", "reason": { kind: "string" }, "resumable": { kind: "boolean" }, "monitorId?": "_12" } }, // TurnInterrupted
-  _4x: { kind: "object", fields: { "ts": "_x", "id?": "_3k", "type": "_3l", "ask?": "_i", "say?": "_3m", "text?": { kind: "string" }, "images?": { kind: "list", of: { kind: "string" } }, "partial?!": { kind: "boolean" }, "reasoning?": { kind: "string" }, "reasonCode?": "_3g", "thread?": { kind: "string" }, "conversationHistoryIndex?!": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "checkpoint?": { kind: "any" }, "progressStatus?!": "_36", "contextCondense?!": "_15", "contextTruncation?!": "_16", "isProtected?": { kind: "boolean" }, "apiProtocol?": "_0", "isAnswered?": { kind: "boolean" }, "monitorId?": "_12", "agentId?": "_4", "messageId?": "_c", "windowId?": "_c" } }, // UIRow
-  _4y: { kind: "object", fields: { "data": { kind: "any" } } }, // UpdateAppend, UpdatePrepend, UpdateReplace
-  _4z: { kind: "object", fields: { "position": { kind: "integer", min: 0, max: 9007199254740991 }, "data": { kind: "any" } } }, // UpdateInsertAt
-  _50: { kind: "union", tag: "op", variants: { "append": "_4y", "prepend": "_4y", "replace": "_4y", "insertAt": "_4z", "clear": "_d" } }, // UpdateOperation
-  _51: { kind: "object", fields: { "shortcutId": "_c", "updates": "_3v", "agentId?": "_4", "requestId?": "_4" } }, // UpdateShortcut
-  _52: { kind: "object", fields: { "inputTokens": { kind: "integer", min: 0, max: 9007199254740991 }, "outputTokens": { kind: "integer", min: 0, max: 9007199254740991 }, "cacheReadTokens?": { kind: "integer", min: 0, max: 9007199254740991 }, "cacheWriteTokens?": { kind: "integer", min: 0, max: 9007199254740991 }, "costUsd?": { kind: "number", min: 0 }, "costUnknown?": { kind: "boolean" } } }, // Usage
-  _53: { kind: "string", values: ["assigned", "active", "released"] }, // WindowAgentChange
-  _54: { kind: "object", fields: { "windowId": "_c", "agentId": "_4", "status": "_53", "monitorId?": "_12", "messageId?": "_c" } }, // WindowAgentStatus
-  _55: { kind: "object", fields: { "windowId": "_c", "agentId?": "_4", "requestId?": "_4" } }, // WindowCapture, WindowClose, WindowFocus, WindowMaximize, WindowMinimize, WindowRestore
-  _56: { kind: "object", fields: { "windowId": "_c", "title": { kind: "string" }, "bounds": "_p", "content": "Content", "variant?": "_5e", "dockEdge?": "_1b", "frameless?": { kind: "boolean" }, "windowStyle?": { kind: "map", key: { kind: "string" }, of: "_3n" }, "minimized?": { kind: "boolean" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowCreate
-  _57: { kind: "object", fields: { "windowId": "_c", "agentId": "_4", "requestId?": "_4" } }, // WindowLock, WindowUnlock
-  _58: { kind: "object", fields: { "windowId": "_c", "x": { kind: "number" }, "y": { kind: "number" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowMove
-  _59: { kind: "object", fields: { "windowId": "_c", "w": { kind: "number" }, "h": { kind: "number" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowResize
-  _5a: { kind: "object", fields: { "windowId": "_c", "content": "Content", "agentId?": "_4", "requestId?": "_4" } }, // WindowSetContent
-  _5b: { kind: "object", fields: { "windowId": "_c", "title": { kind: "string" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowSetTitle
-  _5c: { kind: "object", fields: { "windowId": "_c", "monitorId": "_12", "title": { kind: "string" }, "bounds": "_p", "content": "Content", "variant?": "_5e", "dockEdge?": "_1b", "frameless?": { kind: "boolean" }, "windowStyle?": { kind: "map", key: { kind: "string" }, of: "_3n" }, "minimized?": { kind: "boolean" }, "maximized?": { kind: "boolean" }, "restoreBounds?!": "_p", "z?": { kind: "integer", min: 0, max: 9007199254740991 }, "lock?": "_4", "groupId?": "_c", "appId?": "_c" } }, // WindowState
-  _5d: { kind: "object", fields: { "windowId": "_c", "operation": "_50", "renderer?": { kind: "string" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowUpdateContent
-  _5e: { kind: "string", values: ["standard", "widget", "panel"] }, // WindowVariant
+  _6: { kind: "object", fields: { "id": { kind: "string" }, "name?": { kind: "string" }, "toolProfile?": { kind: "string" }, "model?": { kind: "string" }, "modelMissing?": { kind: "boolean" }, "ownRules?": { kind: "boolean" } } }, // AgentMode
+  _7: { kind: "object", fields: { "content?": { kind: "string" }, "delta?": { kind: "string" }, "offset?": { kind: "integer", min: 0, max: 9007199254740991 }, "isComplete": { kind: "boolean" }, "outcome?": "_2m", "reason?": { kind: "string" }, "usage?!": "_55", "durationMs?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "monitorId?": "_13", "messageId?": "_d", "joined?": "_d" } }, // AgentResponse
+  _8: { kind: "object", fields: { "role": "_4", "kind": "_5", "monitorId?": "_13", "windowId?": "_d", "status": "_9", "messageId?": "_d", "text?": { kind: "string" }, "thinking?": { kind: "string" }, "tool?": { kind: "string" }, "startedAt?": "_y" } }, // AgentState
+  _9: { kind: "string", values: ["idle", "running", "waiting"] }, // AgentStatus
+  _a: { kind: "object", fields: { "content?": { kind: "string" }, "delta?": { kind: "string" }, "offset?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "monitorId?": "_13", "messageId?": "_d" } }, // AgentThinking
+  _b: { kind: "object", fields: { "appId": "_d", "count": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "requestId?": "_4" } }, // AppBadge
+  _c: { kind: "object", fields: { "command": { kind: "string" }, "params?": { kind: "any" } } }, // AppCommandRequest
+  _d: { kind: "string", pattern: "^[^\\x00-\\x1f\\x7f-\\x9f]{1,64}$" }, // AppID, ClientID, DialogID, MessageID, NoticeID, PlanID, PromptID, ShortcutID, TaskID, TodoID, WindowID
+  _e: { kind: "object", fields: {  } }, // AppManifestRequest, Ping, UpdateClear
+  _f: { kind: "object", fields: { "requestId": "_4", "windowId": "_d", "request": "_h", "deadline?": "_y", "agentId?": "_4", "monitorId?": "_13", "messageId?": "_d", "to?": "_13" } }, // AppProtocolRequest
+  _g: { kind: "object", fields: { "stateKey": { kind: "string" } } }, // AppQueryRequest
+  _h: { kind: "union", tag: "kind", variants: { "manifest": "_e", "query": "_g", "command": "_c" } }, // AppRequest
+  _i: { kind: "object", fields: { "dialogId": "_d", "title": { kind: "string" }, "message": { kind: "string" }, "confirmText?": { kind: "string" }, "cancelText?": { kind: "string" }, "permissionOptions?!": "_2p", "deadline?": "_y", "agentId?": "_4", "monitorId?": "_13", "messageId?": "_d" } }, // ApprovalRequest
+  _j: { kind: "string", values: ["followup", "command", "command_output", "completion_result", "tool", "api_req_failed", "resume_task", "resume_completed_task", "mistake_limit_reached", "use_mcp_server", "auto_approval_max_req_reached", "browser_action_launch"] }, // Ask
+  _k: { kind: "object", fields: { "expires_at": "_y", "grace_ms": { kind: "integer", min: 0, max: 9007199254740991 } } }, // AuthRefreshRequired
+  _l: { kind: "object", fields: { "ok": { kind: "boolean" }, "user?": { kind: "string" }, "roles?": { kind: "list", of: { kind: "string" } } } }, // AuthResult
+  _m: { kind: "object", fields: { "autoApprovalEnabled?": { kind: "boolean" }, "alwaysAllowReadOnly?": { kind: "boolean" }, "alwaysAllowReadOnlyOutsideWorkspace?": { kind: "boolean" }, "alwaysAllowWrite?": { kind: "boolean" }, "alwaysAllowWriteOutsideWorkspace?": { kind: "boolean" }, "alwaysAllowWriteProtected?": { kind: "boolean" }, "alwaysAllowExecute?": { kind: "boolean" }, "allowedCommands?": { kind: "list", of: { kind: "string" }, maxLength: 500 }, "deniedCommands?": { kind: "list", of: { kind: "string" }, maxLength: 500 }, "alwaysAllowMcp?": { kind: "boolean" }, "allowedMcpTools?": { kind: "list", of: { kind: "string" }, maxLength: 500 }, "alwaysAllowModeSwitch?": { kind: "boolean" }, "alwaysAllowSubtasks?": { kind: "boolean" }, "alwaysAllowFollowupQuestions?": { kind: "boolean" }, "followupAutoApproveTimeoutMs?": { kind: "integer", min: 0, max: 86400000 }, "allowedMaxRequests?": { kind: "integer", min: 0, max: 9007199254740991 }, "allowedMaxCost?": { kind: "number", min: 0 } } }, // AutoApproval
+  _n: { kind: "object", fields: { "rules": "_m", "by?": "_13", "messageId?": "_d" } }, // AutoApprovalChanged
+  _o: { kind: "object", fields: { "label": { kind: "string" }, "variant?": "_p" } }, // BadgeComponent
+  _p: { kind: "string", values: ["default", "success", "warning", "error", "info"] }, // BadgeVariant
+  _q: { kind: "object", fields: { "x": { kind: "number" }, "y": { kind: "number" }, "w": { kind: "number" }, "h": { kind: "number" } } }, // Bounds
+  Budget: { kind: "object", fields: { "actions": { kind: "integer", min: 0, max: 9007199254740991 }, "actionsLimit": { kind: "integer", min: 0, max: 9007199254740991 }, "output": { kind: "integer", min: 0, max: 9007199254740991 }, "outputLimit": { kind: "integer", min: 0, max: 9007199254740991 }, "running": { kind: "integer", min: 0, max: 9007199254740991 }, "runningLimit": { kind: "integer", min: 0, max: 9007199254740991 }, "denied?": "_s", "until?": "_y" } }, // Budget
+  _s: { kind: "string", values: ["slots", "actions", "output"] }, // BudgetKind
+  _t: { kind: "object", fields: { "label": { kind: "string" }, "action": { kind: "string" }, "variant?": "_v", "size?": "_u", "disabled?": { kind: "boolean" }, "icon?": { kind: "string" }, "parallel?!": { kind: "boolean" }, "submitForm?": { kind: "string" } } }, // ButtonComponent
+  _u: { kind: "string", values: ["sm", "md", "lg"] }, // ButtonSize
+  _v: { kind: "string", values: ["primary", "secondary", "ghost", "danger"] }, // ButtonVariant
+  _w: { kind: "object", fields: { "hash": { kind: "string" }, "ts": "_y", "monitorId?": "_13" } }, // CheckpointSaved
+  _x: { kind: "string", values: ["answered", "dismissed", "expired", "cancelled"] }, // CloseReason
+  _y: { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, // Code, Millis
+  _z: { kind: "choice", options: [{ of: { kind: "integer", min: 1, max: 9007199254740991 }, keepsZero: false }, { of: { kind: "list", of: { kind: "number" }, minLength: 1 }, keepsZero: false }] }, // Columns
+  _10: { kind: "union", tag: "type", variants: { "button": "_t", "input": "_1z", "select": "_3r", "text": "_4h", "badge": "_o", "progress": "_38", "image": "_1w" } }, // Component
+  _11: { kind: "object", fields: { "data": "_26" } }, // ComponentContent
+  _12: { kind: "object", fields: { "connectionId": "_13", "clientId?": "_d", "user?": { kind: "string" }, "monitors?": { kind: "list", of: "_13" }, "since?": "_y" } }, // Connection
+  _13: { kind: "string", pattern: "^[0-9A-Za-z_-]{1,64}$" }, // ConnectionID, MonitorID, ReplicaID, SessionID
+  _14: { kind: "object", fields: { "status": "_27", "provider?": { kind: "string" }, "sessionId?": "_13", "error?": { kind: "string" } } }, // ConnectionStatus
+  Content: { kind: "union", tag: "renderer", variants: { "markdown": "_1q", "html": "_1q", "text": "_1q", "table": "_47", "iframe": "_1u", "component": "_11" }, other: "_2l" }, // Content
+  _16: { kind: "object", fields: { "cost": { kind: "number" }, "prevContextTokens": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "newContextTokens": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "summary": { kind: "string" }, "condenseId?": { kind: "string" } } }, // ContextCondense
+  _17: { kind: "object", fields: { "truncationId": { kind: "string" }, "messagesRemoved": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "prevContextTokens": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "newContextTokens": { kind: "integer", min: -9007199254740991, max: 9007199254740991 } } }, // ContextTruncation
+  _18: { kind: "object", fields: { "tokens": { kind: "integer", min: 0, max: 9007199254740991 }, "window?": { kind: "integer", min: 0, max: 9007199254740991 }, "condensing?": { kind: "boolean" } } }, // ContextUse
+  _19: { kind: "object", fields: { "shortcut": "_3x", "agentId?": "_4", "requestId?": "_4" } }, // CreateShortcut
+  _1a: { kind: "object", fields: { "dialogId": "_d", "reason": "_x", "answeredBy?": "_13", "confirmed?": { kind: "boolean" }, "monitorId?": "_13", "messageId?": "_d" } }, // DialogClosed
+  _1b: { kind: "object", fields: { "id": "_d", "title": { kind: "string" }, "message": { kind: "string" }, "confirmText?": { kind: "string" }, "cancelText?": { kind: "string" }, "permissionOptions?!": "_2p", "agentId?": "_4", "requestId?": "_4" } }, // DialogConfirm
+  _1c: { kind: "string", values: ["top", "bottom"] }, // DockEdge
+  _1d: { kind: "object", fields: { "messageId": "_d", "message_id": "_36" } }, // Emitted
+  _1e: { kind: "object", fields: { "code": "_y", "name": { kind: "string" }, "message": { kind: "string" }, "context?": { kind: "any" }, "recoverable": { kind: "boolean" }, "suggested_action?": "_45", "retry_after_ms?": { kind: "integer", min: 0, max: 9007199254740991 }, "messageId?": "_d", "field?": { kind: "string" } } }, // ErrorNotice
+  _1f: { kind: "object", fields: { "total_todos": { kind: "integer", min: 0, max: 9007199254740991 }, "completed": { kind: "integer", min: 0, max: 9007199254740991 }, "in_progress": { kind: "integer", min: 0, max: 9007199254740991 }, "pending": { kind: "integer", min: 0, max: 9007199254740991 }, "failed": { kind: "integer", min: 0, max: 9007199254740991 }, "blocked?": { kind: "integer", min: 0, max: 9007199254740991 }, "skipped?": { kind: "integer", min: 0, max: 9007199254740991 }, "progress_percentage": { kind: "number", min: 0, max: 100 }, "current_todo?!": "_4r" } }, // ExecutionProgress
+  _1g: { kind: "string", values: ["none", "sm", "md", "lg"] }, // Gap
+  _1h: { kind: "object", fields: { "after_ms": { kind: "integer", min: 0, max: 9007199254740991 }, "reason?": { kind: "string" } } }, // GoElsewhere
+  _1i: { kind: "object", fields: { "request_id": "_4", "todo_id": "_d", "todo": "_4l", "reason": { kind: "string" }, "options": { kind: "list", of: "_4m" }, "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "_y" } }, // HITLApprovalRequest
+  _1j: { kind: "object", fields: { "request_id": "_4", "original_input": { kind: "string" }, "ambiguity?": { kind: "string" }, "question": { kind: "string" }, "input_type": "_20", "suggestions?": { kind: "list", of: { kind: "string" } }, "required": { kind: "boolean" }, "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "_y" } }, // HITLClarification
+  _1k: { kind: "object", fields: { "request_id": "_4", "reason": "_x", "action?": { kind: "string" }, "value?": { kind: "any" }, "answered_by?": "_13", "messageId?": "_d" } }, // HITLClosed
+  _1l: { kind: "object", fields: { "request_id": "_4", "field": { kind: "string" }, "question": { kind: "string" }, "input_type": "_20", "options?": { kind: "list", of: "_2k" }, "required": { kind: "boolean" }, "default_value?": { kind: "any" }, "range?": { kind: "boolean" }, "min?!": { kind: "number" }, "max?!": { kind: "number" }, "todo_id?": "_d", "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "_y" } }, // HITLInputRequest
+  _1m: { kind: "object", fields: { "paused_by": { kind: "string" }, "reason?": { kind: "string" }, "current_todo?": "_d", "completed_todos": { kind: "list", of: "_d" }, "can_resume": { kind: "boolean" }, "messageId?": "_d" } }, // HITLPaused
+  _1n: { kind: "object", fields: { "request_id": "_4", "plan_id": "_d", "plan": "_2t", "message": { kind: "string" }, "options": { kind: "list", of: "_2q" }, "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "_y" } }, // HITLPlanReview
+  _1o: { kind: "union", tag: "type", variants: { "hitl_plan_review": "_1n", "hitl_approval_request": "_1i", "hitl_input_request": "_1l", "hitl_clarification": "_1j" } }, // HITLRequest
+  _1p: { kind: "object", fields: { "plan_id?": "_d", "resumed_by": { kind: "string" }, "messageId?": "_d" } }, // HITLResumed
+  _1q: { kind: "object", fields: { "data": { kind: "string" } } }, // HTMLContent, MarkdownContent, TextContent
+  _1r: { kind: "object", fields: { "ts": "_y", "removed": { kind: "integer", min: 0, max: 9007199254740991 }, "included?": { kind: "boolean" }, "kept?": { kind: "list", of: "_y" }, "restored?": { kind: "list", of: "_50" }, "revision?": { kind: "integer", min: 0, max: 9007199254740991 }, "checkpoint?": { kind: "string" }, "monitorId?": "_13", "messageId?": "_d", "by?": "_13" } }, // HistoryRewound
+  _1s: { kind: "string", values: ["emoji", "image"] }, // IconType
+  _1t: { kind: "object", fields: { "url": { kind: "string" }, "sandbox?": { kind: "string" } } }, // Iframe
+  _1u: { kind: "object", fields: { "data": "_1v" } }, // IframeContent
+  _1v: { kind: "choice", options: [{ of: { kind: "string" }, keepsZero: false }, { of: "_1t", keepsZero: true }] }, // IframeSource
+  _1w: { kind: "object", fields: { "src": { kind: "string" }, "width?!": "_1y", "height?!": "_1y", "fit?": "_1x" } }, // ImageComponent
+  _1x: { kind: "string", values: ["contain", "cover", "fill"] }, // ImageFit
+  _1y: { kind: "choice", options: [{ of: { kind: "number" }, keepsZero: true }, { of: { kind: "string" }, keepsZero: true }] }, // ImageSize
+  _1z: { kind: "object", fields: { "name": { kind: "string" }, "formId?": { kind: "string" }, "label?": { kind: "string" }, "placeholder?": { kind: "string" }, "defaultValue?": { kind: "string" }, "variant?": "_21", "rows?": { kind: "integer", min: 0, max: 9007199254740991 }, "disabled?": { kind: "boolean" } } }, // InputComponent
+  _20: { kind: "string", values: ["text", "choice", "multi", "number", "date", "confirm"] }, // InputType
+  _21: { kind: "string", values: ["text", "email", "password", "number", "url"] }, // InputVariant
+  _22: { kind: "object", fields: { "instructions": { kind: "string" }, "by?": "_13", "messageId?": "_d" } }, // InstructionsChanged
+  _23: { kind: "string", values: ["cognitive", "planning", "execution", "response"] }, // Layer
+  _24: { kind: "object", fields: { "layer": "_23", "result?": { kind: "any" }, "next_layer?": "_23", "duration_ms?": { kind: "integer", min: 0, max: 9007199254740991 } } }, // LayerComplete
+  _25: { kind: "object", fields: { "layer": "_23", "description?": { kind: "string" } } }, // LayerStart
+  _26: { kind: "object", fields: { "components": { kind: "list", of: "_10" }, "cols?!": "_z", "gap?": "_1g" } }, // Layout
+  _27: { kind: "string", values: ["connected", "disconnected", "error"] }, // LinkStatus
+  _28: { kind: "object", fields: { "messageId": "_d", "agentId": "_4", "monitorId?": "_13", "how?": "_48", "by?": "_13", "duplicate?": { kind: "boolean" }, "to?": "_13" } }, // MessageAccepted
+  _29: { kind: "object", fields: { "messageId": "_d", "position": { kind: "integer", min: 1, max: 9007199254740991 }, "monitorId?": "_13", "by?": "_13", "duplicate?": { kind: "boolean" }, "to?": "_13" } }, // MessageQueued
+  _2a: { kind: "object", fields: { "messageId": "_d", "code": "_y", "reason": { kind: "string" }, "reasonCode?": "_3j", "field?": { kind: "string" }, "monitorId?": "_13", "by?": "_13", "duplicate?": { kind: "boolean" }, "to?": "_13" } }, // MessageRejected
+  _2b: { kind: "object", fields: { "messageId": "_d", "monitorId?": "_13", "first": "_36", "to": "_13" } }, // MessageRepeated
+  _2c: { kind: "object", fields: { "action": "_3m", "message": "_50", "taskId?": "_d", "monitorId?": "_13", "agentId?": "_4", "messageId?": "_d" } }, // MessageUpdated
+  _2d: { kind: "object", fields: { "mode": "_6", "by?": "_13", "messageId?": "_d" } }, // ModeChanged
+  _2e: { kind: "string", values: ["idle", "running", "waiting", "over_budget", "removed"] }, // MonitorState
+  _2f: { kind: "object", fields: { "monitorId": "_13", "state": "_2e", "queue": { kind: "integer", min: 0, max: 9007199254740991 }, "budget?!": "Budget", "context?!": "_18", "revision?": { kind: "integer", min: 0, max: 9007199254740991 }, "messageId?": "_d" } }, // MonitorStatus
+  _2g: { kind: "string", values: ["info", "success", "warning", "error"] }, // NoticeVariant
+  _2h: { kind: "object", fields: { "id": "_d", "agentId?": "_4", "requestId?": "_4" } }, // NotificationDismiss, PromptDismiss, ToastDismiss
+  _2i: { kind: "object", fields: { "id": "_d", "title": { kind: "string" }, "body": { kind: "string" }, "icon?": { kind: "string" }, "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "requestId?": "_4" } }, // NotificationShow
+  _2j: { kind: "object", fields: { "id": "_d", "title": { kind: "string" }, "message": { kind: "string" }, "options?": { kind: "list", of: "_3e" }, "multiSelect?": { kind: "boolean" }, "inputField?!": "_3c", "allowDismiss?!": { kind: "boolean" }, "deadline?": "_y", "agentId?": "_4", "monitorId?": "_13" } }, // OpenPrompt
+  _2k: { kind: "object", fields: { "value": { kind: "string" }, "label": { kind: "string" } } }, // Option
+  _2l: { kind: "object", fields: { "renderer": { kind: "string" }, "data": { kind: "any" } } }, // OtherContent
+  _2m: { kind: "string", values: ["completed", "failed", "interrupted"] }, // Outcome
+  _2n: { kind: "object", fields: { "replica": "_13", "epoch": { kind: "integer", min: 0, max: 9007199254740991 }, "prev?": "_36" } }, // OwnerChanged
+  _2o: { kind: "object", fields: { "completed_todos": { kind: "list", of: "_d" }, "available_data?": { kind: "any" } } }, // PartialResults
+  _2p: { kind: "object", fields: { "showRememberChoice": { kind: "boolean" }, "toolName": { kind: "string" }, "context?": { kind: "string" } } }, // PermissionOptions
+  _2q: { kind: "string", values: ["approve", "modify", "reject"] }, // PlanAnswer
+  _2r: { kind: "object", fields: { "plan_id": "_d", "approved_by": { kind: "string" }, "execution_starting": { kind: "boolean" }, "messageId?": "_d" } }, // PlanApproved
+  _2s: { kind: "object", fields: { "type": { kind: "string" }, "title": { kind: "string" }, "url": { kind: "string" } } }, // PlanAttachment
+  _2t: { kind: "object", fields: { "todos": { kind: "list", of: "_4l" }, "dependency_graph": { kind: "map", key: "_d", of: { kind: "list", of: "_d" } }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "mermaid_diagram?": { kind: "string" } } }, // PlanBody
+  _2u: { kind: "object", fields: { "action": "_2x", "todo_id": "_d", "task?": { kind: "string" } } }, // PlanChange
+  _2v: { kind: "object", fields: { "plan_id?": "_d" } }, // PlanCleared
+  _2w: { kind: "object", fields: { "status": { kind: "string" }, "response": "_32", "statistics?!": "_34", "report_paths": { kind: "list", of: { kind: "string" } }, "plan_id?": "_d", "messageId?": "_d" } }, // PlanComplete
+  _2x: { kind: "string", values: ["add", "remove", "update"] }, // PlanEdit
+  _2y: { kind: "object", fields: { "status": { kind: "string" }, "error": "_2z", "partial_results?!": "_2o", "statistics?!": "_34", "plan_id?": "_d", "messageId?": "_d" } }, // PlanFailure
+  _2z: { kind: "object", fields: { "code": { kind: "string" }, "message": { kind: "string" }, "failed_todo?": "_d", "recoverable": { kind: "boolean" } } }, // PlanFailureError
+  _30: { kind: "object", fields: { "plan_id": "_d", "version": { kind: "integer", min: 1, max: 9007199254740991 }, "status": "_35", "todos": { kind: "list", of: "_4l" }, "dependency_graph": { kind: "map", key: "_d", of: { kind: "list", of: "_d" } }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "mermaid_diagram?": { kind: "string" }, "request?": { kind: "string" }, "messageId?": "_d" } }, // PlanGenerated
+  _31: { kind: "object", fields: { "plan_id": "_d", "old_version": { kind: "integer", min: 1, max: 9007199254740991 }, "new_version": { kind: "integer", min: 1, max: 9007199254740991 }, "changes": { kind: "list", of: "_2u" }, "updated_todos": { kind: "list", of: "_4l" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "mermaid_diagram?": { kind: "string" }, "messageId?": "_d" } }, // PlanModified
+  _32: { kind: "object", fields: { "format": { kind: "string" }, "text": { kind: "string" }, "summary?": { kind: "string" }, "attachments": { kind: "list", of: "_2s" }, "next_actions": { kind: "list", of: { kind: "string" } } } }, // PlanResponse
+  _33: { kind: "object", fields: { "id?": "_d", "status": "_35", "version?": { kind: "integer", min: 0, max: 9007199254740991 }, "total_todos": { kind: "integer", min: 0, max: 9007199254740991 }, "mermaid_diagram?": { kind: "string" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "request?": { kind: "string" }, "messageId?": "_d", "started_at?": "_y", "paused_by?": { kind: "string" }, "pause_reason?": { kind: "string" }, "complete?!": "_2w", "failed?!": "_2y" } }, // PlanState
+  _34: { kind: "object", fields: { "total_todos": { kind: "integer", min: 0, max: 9007199254740991 }, "completed": { kind: "integer", min: 0, max: 9007199254740991 }, "failed": { kind: "integer", min: 0, max: 9007199254740991 }, "skipped?": { kind: "integer", min: 0, max: 9007199254740991 }, "execution_time_ms": { kind: "integer", min: 0, max: 9007199254740991 }, "tokens_used": { kind: "integer", min: 0, max: 9007199254740991 }, "cost_usd": { kind: "number", min: 0 }, "cost_unknown?": { kind: "boolean" } } }, // PlanStatistics
+  _35: { kind: "string", values: ["pending_approval", "approved", "executing", "paused", "completed", "failed", "rejected", "cancelled"] }, // PlanStatus
+  _36: { kind: "position" }, // Position
+  _37: { kind: "object", fields: { "connections": { kind: "list", of: "_12" }, "total?": { kind: "integer", min: 0, max: 9007199254740991 } } }, // Presence
+  _38: { kind: "object", fields: { "value": { kind: "number", min: 0, max: 100 }, "label?": { kind: "string" }, "variant?": "_3a", "showValue?": { kind: "boolean" } } }, // ProgressComponent
+  _39: { kind: "object", fields: { "icon?": { kind: "string" }, "text?": { kind: "string" } } }, // ProgressStatus
+  _3a: { kind: "string", values: ["default", "success", "warning", "error"] }, // ProgressVariant
+  _3b: { kind: "object", fields: { "promptId": "_d", "reason": "_x", "answeredBy?": "_13", "monitorId?": "_13", "messageId?": "_d" } }, // PromptClosed
+  _3c: { kind: "object", fields: { "label?": { kind: "string" }, "placeholder?": { kind: "string" }, "type?": "_3d" } }, // PromptInput
+  _3d: { kind: "string", values: ["text", "textarea", "password"] }, // PromptInputType
+  _3e: { kind: "object", fields: { "value": { kind: "string" }, "label": { kind: "string" }, "description?": { kind: "string" } } }, // PromptOption
+  _3f: { kind: "object", fields: { "id": "_d", "title": { kind: "string" }, "message": { kind: "string" }, "options?": { kind: "list", of: "_3e" }, "multiSelect?": { kind: "boolean" }, "inputField?!": "_3c", "allowDismiss?!": { kind: "boolean" }, "agentId?": "_4", "requestId?": "_4" } }, // PromptShow
+  _3g: { kind: "object", fields: { "provider": { kind: "string" } } }, // ProviderChanged
+  _3h: { kind: "object", fields: { "monitorId": "_13", "messages": { kind: "list", of: "QueuedMessage" }, "messageId?": "_d" } }, // QueueUpdated
+  QueuedMessage: { kind: "object", fields: { "timestamp": "_y", "id": "_d", "text": { kind: "string" }, "images?": { kind: "list", of: { kind: "string" } }, "windowId?": "_d" } }, // QueuedMessage
+  _3j: { kind: "string" }, // ReasonCode
+  _3k: { kind: "object", fields: { "agentId?": "_4", "requestId?": "_4" } }, // RefreshApps
+  _3l: { kind: "object", fields: { "shortcutId": "_d", "agentId?": "_4", "requestId?": "_4" } }, // RemoveShortcut
+  _3m: { kind: "string", values: ["created", "updated"] }, // RowChange
+  _3n: { kind: "integer", min: 0, max: 9007199254740991 }, // RowID
+  _3o: { kind: "string", values: ["ask", "say"] }, // RowType
+  _3p: { kind: "string", values: ["error", "api_req_started", "api_req_finished", "api_req_retried", "api_req_retry_delayed", "api_req_rate_limit_wait", "api_req_deleted", "text", "image", "reasoning", "completion_result", "user_feedback", "user_feedback_diff", "command_output", "shell_integration_warning", "mcp_server_request_started", "mcp_server_response", "subtask_result", "checkpoint_saved", "rooignore_error", "diff_error", "condense_context", "condense_context_error", "sliding_window_truncation", "codebase_search_result", "user_edit_todos", "too_many_tools_warning", "tool", "browser_action", "browser_action_result", "browser_session_status"] }, // Say
+  _3q: { kind: "choice", options: [{ of: { kind: "string" }, keepsZero: true }, { of: { kind: "number" }, keepsZero: true }, { of: { kind: "boolean" }, keepsZero: true }] }, // Scalar
+  _3r: { kind: "object", fields: { "name": { kind: "string" }, "options": { kind: "list", of: "_2k" }, "formId?": { kind: "string" }, "label?": { kind: "string" }, "defaultValue?": { kind: "string" }, "placeholder?": { kind: "string" }, "disabled?": { kind: "boolean" } } }, // SelectComponent
+  _3s: { kind: "object", fields: { "title": { kind: "string" } } }, // SessionRenamed
+  SessionState: { kind: "object", fields: { "mode": "_43", "reason?": "_42", "replay_until?": "_36", "heartbeat_ms": { kind: "integer", min: 1, max: 9007199254740991 }, "status?": "_3u", "title?": { kind: "string" }, "owner?": "_13", "provider?": { kind: "string" }, "autoApproval?!": "_m", "agentMode?!": "_6", "instructions?": { kind: "string" }, "current_layer?=snapshot": "_23", "monitors?": { kind: "list", of: "_2f" }, "windows?": { kind: "list", of: "_5f" }, "agents?": { kind: "list", of: "_8" }, "queues?": { kind: "map", key: "_13", of: { kind: "list", of: "QueuedMessage" } }, "budgets?": { kind: "map", key: "_13", of: "Budget" }, "dialogs?": { kind: "list", of: "_i" }, "prompts?": { kind: "list", of: "_2j" }, "notifications?": { kind: "list", of: "_40" }, "toasts?": { kind: "list", of: "_41" }, "shortcuts?": { kind: "list", of: "_3x" }, "badges?": { kind: "map", key: "_d", of: { kind: "integer", min: 0, max: 9007199254740991 } }, "hitl_pending?=snapshot": "_1o", "hitl_requests?": { kind: "list", of: "_1o" }, "plan?=snapshot": "_33", "todos?!": { kind: "list", of: "_4l" }, "recent_messages?": { kind: "list", of: "_50" }, "connections?": { kind: "integer", min: 0, max: 9007199254740991 }, "presence?": { kind: "list", of: "_12" }, "last_message_id?": "_36" } }, // SessionState
+  _3u: { kind: "string", values: ["idle", "executing", "waiting", "paused", "unowned"] }, // SessionStatus
+  _3v: { kind: "string", values: ["hub", "user", "session"] }, // SettingScope
+  _3w: { kind: "object", fields: { "scope": "_3v", "names": { kind: "list", of: { kind: "string" } } } }, // SettingsChanged
+  _3x: { kind: "object", fields: { "id": "_d", "label": { kind: "string" }, "icon": { kind: "string" }, "iconType?": "_1s", "type": "_3z", "target": { kind: "string" }, "osActions?": { kind: "list", of: "Action" }, "createdAt": "_y" } }, // Shortcut
+  _3y: { kind: "object", fields: { "label?!": { kind: "string" }, "icon?!": { kind: "string" }, "iconType?": "_1s", "type?": "_3z", "target?!": { kind: "string" }, "osActions?!": { kind: "list", of: "Action" } } }, // ShortcutPatch
+  _3z: { kind: "string", values: ["file", "url", "action"] }, // ShortcutType
+  _40: { kind: "object", fields: { "id": "_d", "title": { kind: "string" }, "body": { kind: "string" }, "icon?": { kind: "string" }, "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "since?": "_y", "monitorId?": "_13" } }, // ShownNotification
+  _41: { kind: "object", fields: { "id": "_d", "message": { kind: "string" }, "variant?": "_2g", "action?!": "_4j", "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "since?": "_y", "monitorId?": "_13" } }, // ShownToast
+  _42: { kind: "string", values: ["fresh", "trimmed", "unknown", "too_many"] }, // SnapshotReason
+  _43: { kind: "string", values: ["resume", "snapshot"] }, // StateMode
+  _44: { kind: "object", fields: { "available": { kind: "boolean" }, "since": "_y" } }, // StoreStatus
+  _45: { kind: "string", values: ["retry", "wait", "reconnect", "fix_message", "authenticate", "refresh_token", "create_session", "free_something", "retry_or_skip"] }, // SuggestedAction
+  _46: { kind: "object", fields: { "headers": { kind: "list", of: { kind: "string" } }, "rows": { kind: "list", of: { kind: "list", of: { kind: "string" } } } } }, // Table
+  _47: { kind: "object", fields: { "data": "_46" } }, // TableContent
+  _48: { kind: "string", values: ["direct", "steered", "ephemeral"] }, // Taken
+  _49: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_13", "agentId?": "_4", "messageId?": "_d" } }, // TaskAborted, TaskActive, TaskAskResponded, TaskCreated, TaskFocused, TaskIdle, TaskInteractive, TaskPaused, TaskResumable, TaskStarted, TaskUnfocused, TaskUnpaused, TaskUserMessage
+  _4a: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_13", "agentId?": "_4", "messageId?": "_d", "tokenUsage": "_4v", "toolUsage": { kind: "map", key: { kind: "string" }, of: "_4y" }, "isSubtask?": { kind: "boolean" } } }, // TaskCompleted
+  _4b: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_13", "agentId?": "_4", "messageId?": "_d", "mode": { kind: "string" } } }, // TaskModeSwitched
+  _4c: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_13", "agentId?": "_4", "messageId?": "_d", "childTaskId": "_d" } }, // TaskSpawned
+  _4d: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_13", "agentId?": "_4", "messageId?": "_d", "tokenUsage": "_4v", "toolUsage": { kind: "map", key: { kind: "string" }, of: "_4y" } } }, // TaskTokenUsageUpdated
+  _4e: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_13", "agentId?": "_4", "messageId?": "_d", "tool": { kind: "string" }, "error": { kind: "string" } } }, // TaskToolFailed
+  _4f: { kind: "string", values: ["left", "center", "right"] }, // TextAlign
+  _4g: { kind: "string", values: ["default", "muted", "accent", "success", "warning", "error"] }, // TextColor
+  _4h: { kind: "object", fields: { "content": { kind: "string" }, "variant?": "_4i", "color?": "_4g", "textAlign?": "_4f" } }, // TextComponent
+  _4i: { kind: "string", values: ["body", "heading", "subheading", "caption", "code"] }, // TextVariant
+  _4j: { kind: "object", fields: { "label": { kind: "string" }, "eventId": { kind: "string" } } }, // ToastButton
+  _4k: { kind: "object", fields: { "id": "_d", "message": { kind: "string" }, "variant?": "_2g", "action?!": "_4j", "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "requestId?": "_4" } }, // ToastShow
+  _4l: { kind: "object", fields: { "id": "_d", "task": { kind: "string" }, "tool?": { kind: "string" }, "mode?": { kind: "string" }, "status?": "_4t", "priority?": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "depends_on": { kind: "list", of: "_d" }, "requires_approval?": { kind: "boolean" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "progress_percentage?": { kind: "number", min: 0, max: 100 }, "current_step?": { kind: "string" }, "retry_count?": { kind: "integer", min: 0, max: 9007199254740991 }, "max_retries?": { kind: "integer", min: 0, max: 9007199254740991 }, "items_processed?": { kind: "integer", min: 0, max: 9007199254740991 }, "items_total?": { kind: "integer", min: 0, max: 9007199254740991 }, "started_at?": "_y", "retry_at?": "_y", "agent_id?": "_4", "duration_ms?": { kind: "integer", min: 0, max: 9007199254740991 }, "error?!": "_4o", "result_summary?": { kind: "any" } } }, // Todo
+  _4m: { kind: "string", values: ["approve", "skip", "reject"] }, // TodoAnswer
+  _4n: { kind: "object", fields: { "todo_id": "_d", "task": { kind: "string" }, "status": "_4t", "result_summary?": { kind: "any" }, "duration_ms": { kind: "integer", min: 0, max: 9007199254740991 }, "next_todos": { kind: "list", of: "_d" }, "messageId?": "_d" } }, // TodoCompleted
+  _4o: { kind: "object", fields: { "code": { kind: "string" }, "message": { kind: "string" }, "recoverable": { kind: "boolean" } } }, // TodoError
+  _4p: { kind: "object", fields: { "todo_id": "_d", "task": { kind: "string" }, "status": "_4t", "error": "_4o", "retry_count": { kind: "integer", min: 0, max: 9007199254740991 }, "max_retries": { kind: "integer", min: 0, max: 9007199254740991 }, "retry_at?": "_y" } }, // TodoFailed
+  _4q: { kind: "object", fields: { "todo_id": "_d", "progress_percentage": { kind: "number", min: 0, max: 100 }, "current_step?": { kind: "string" }, "items_processed?": { kind: "integer", min: 0, max: 9007199254740991 }, "items_total?": { kind: "integer", min: 0, max: 9007199254740991 } } }, // TodoProgress
+  _4r: { kind: "object", fields: { "id": "_d", "task": { kind: "string" } } }, // TodoRef
+  _4s: { kind: "object", fields: { "todo_id": "_d", "task": { kind: "string" }, "tool?": { kind: "string" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "agent_id?": "_4", "messageId?": "_d" } }, // TodoStarted
+  _4t: { kind: "string", values: ["pending", "blocked", "needs_approval", "needs_input", "in_progress", "completed", "failed", "skipped", "cancelled"] }, // TodoStatus
+  _4u: { kind: "object", fields: { "todo": "_4l", "messageId?": "_d" } }, // TodoUpdated
+  _4v: { kind: "object", fields: { "totalTokensIn": { kind: "integer", min: 0, max: 9007199254740991 }, "totalTokensOut": { kind: "integer", min: 0, max: 9007199254740991 }, "totalCacheWrites?": { kind: "integer", min: 0, max: 9007199254740991 }, "totalCacheReads?": { kind: "integer", min: 0, max: 9007199254740991 }, "totalCost": { kind: "number", min: 0 }, "contextTokens": { kind: "integer", min: 0, max: 9007199254740991 }, "costUnknown?": { kind: "boolean" } } }, // TokenUsage
+  _4w: { kind: "object", fields: { "toolName": { kind: "string" }, "status": "_4x", "message?": { kind: "string" }, "toolInput?": { kind: "any" }, "toolUseId?": { kind: "string" }, "agentId?": "_4", "monitorId?": "_13", "messageId?": "_d" } }, // ToolProgress
+  _4x: { kind: "string", values: ["running", "complete", "error"] }, // ToolStatus
+  _4y: { kind: "object", fields: { "attempts": { kind: "integer", min: 0, max: 9007199254740991 }, "failures": { kind: "integer", min: 0, max: 9007199254740991 } } }, // ToolUses
+  _4z: { kind: "object", fields: { "messageId": "_d", "agentId": "_4", "reason": { kind: "string" }, "resumable": { kind: "boolean" }, "monitorId?": "_13" } }, // TurnInterrupted
+  _50: { kind: "object", fields: { "ts": "_y", "id?": "_3n", "type": "_3o", "ask?": "_j", "say?": "_3p", "text?": { kind: "string" }, "images?": { kind: "list", of: { kind: "string" } }, "partial?!": { kind: "boolean" }, "reasoning?": { kind: "string" }, "reasonCode?": "_3j", "thread?": { kind: "string" }, "conversationHistoryIndex?!": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "checkpoint?": { kind: "any" }, "progressStatus?!": "_39", "contextCondense?!": "_16", "contextTruncation?!": "_17", "isProtected?": { kind: "boolean" }, "apiProtocol?": "_0", "isAnswered?": { kind: "boolean" }, "monitorId?": "_13", "agentId?": "_4", "messageId?": "_d", "windowId?": "_d" } }, // UIRow
+  _51: { kind: "object", fields: { "data": { kind: "any" } } }, // UpdateAppend, UpdatePrepend, UpdateReplace
+  _52: { kind: "object", fields: { "position": { kind: "integer", min: 0, max: 9007199254740991 }, "data": { kind: "any" } } }, // UpdateInsertAt
+  _53: { kind: "union", tag: "op", variants: { "append": "_51", "prepend": "_51", "replace": "_51", "insertAt": "_52", "clear": "_e" } }, // UpdateOperation
+  _54: { kind: "object", fields: { "shortcutId": "_d", "updates": "_3y", "agentId?": "_4", "requestId?": "_4" } }, // UpdateShortcut
+  _55: { kind: "object", fields: { "inputTokens": { kind: "integer", min: 0, max: 9007199254740991 }, "outputTokens": { kind: "integer", min: 0, max: 9007199254740991 }, "cacheReadTokens?": { kind: "integer", min: 0, max: 9007199254740991 }, "cacheWriteTokens?": { kind: "integer", min: 0, max: 9007199254740991 }, "costUsd?": { kind: "number", min: 0 }, "costUnknown?": { kind: "boolean" } } }, // Usage
+  _56: { kind: "string", values: ["assigned", "active", "released"] }, // WindowAgentChange
+  _57: { kind: "object", fields: { "windowId": "_d", "agentId": "_4", "status": "_56", "monitorId?": "_13", "messageId?": "_d" } }, // WindowAgentStatus
+  _58: { kind: "object", fields: { "windowId": "_d", "agentId?": "_4", "requestId?": "_4" } }, // WindowCapture, WindowClose, WindowFocus, WindowMaximize, WindowMinimize, WindowRestore
+  _59: { kind: "object", fields: { "windowId": "_d", "title": { kind: "string" }, "bounds": "_q", "content": "Content", "variant?": "_5h", "dockEdge?": "_1c", "frameless?": { kind: "boolean" }, "windowStyle?": { kind: "map", key: { kind: "string" }, of: "_3q" }, "minimized?": { kind: "boolean" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowCreate
+  _5a: { kind: "object", fields: { "windowId": "_d", "agentId": "_4", "requestId?": "_4" } }, // WindowLock, WindowUnlock
+  _5b: { kind: "object", fields: { "windowId": "_d", "x": { kind: "number" }, "y": { kind: "number" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowMove
+  _5c: { kind: "object", fields: { "windowId": "_d", "w": { kind: "number" }, "h": { kind: "number" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowResize
+  _5d: { kind: "object", fields: { "windowId": "_d", "content": "Content", "agentId?": "_4", "requestId?": "_4" } }, // WindowSetContent
+  _5e: { kind: "object", fields: { "windowId": "_d", "title": { kind: "string" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowSetTitle
+  _5f: { kind: "object", fields: { "windowId": "_d", "monitorId": "_13", "title": { kind: "string" }, "bounds": "_q", "content": "Content", "variant?": "_5h", "dockEdge?": "_1c", "frameless?": { kind: "boolean" }, "windowStyle?": { kind: "map", key: { kind: "string" }, of: "_3q" }, "minimized?": { kind: "boolean" }, "maximized?": { kind: "boolean" }, "restoreBounds?!": "_q", "z?": { kind: "integer", min: 0, max: 9007199254740991 }, "lock?": "_4", "groupId?": "_d", "appId?": "_d" } }, // WindowState
+  _5g: { kind: "object", fields: { "windowId": "_d", "operation": "_53", "renderer?": { kind: "string" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowUpdateContent
+  _5h: { kind: "string", values: ["standard", "widget", "panel"] }, // WindowVariant
 };
 
 /** The forms of payloads by type. */
 export const payloads: Record<string, string> = {
   ACTIONS: "_2",
-  AGENT_THINKING: "_9",
-  AGENT_RESPONSE: "_6",
-  TOOL_PROGRESS: "_4t",
+  AGENT_THINKING: "_a",
+  AGENT_RESPONSE: "_7",
+  TOOL_PROGRESS: "_4w",
   ERROR: "_3",
-  WINDOW_AGENT_STATUS: "_54",
-  MESSAGE_ACCEPTED: "_26",
-  MESSAGE_QUEUED: "_27",
-  MESSAGE_REJECTED: "_28",
-  APPROVAL_REQUEST: "_h",
-  APP_PROTOCOL_REQUEST: "_e",
-  MONITOR_STATUS: "_2c",
-  DIALOG_CLOSED: "_19",
-  PROMPT_CLOSED: "_38",
-  PRESENCE: "_34",
-  OWNER_CHANGED: "_2k",
-  SESSION_RENAMED: "_3p",
-  PROVIDER_CHANGED: "_3d",
-  TURN_INTERRUPTED: "_4w",
+  WINDOW_AGENT_STATUS: "_57",
+  MESSAGE_ACCEPTED: "_28",
+  MESSAGE_QUEUED: "_29",
+  MESSAGE_REJECTED: "_2a",
+  APPROVAL_REQUEST: "_i",
+  APP_PROTOCOL_REQUEST: "_f",
+  MONITOR_STATUS: "_2f",
+  DIALOG_CLOSED: "_1a",
+  PROMPT_CLOSED: "_3b",
+  PRESENCE: "_37",
+  OWNER_CHANGED: "_2n",
+  SESSION_RENAMED: "_3s",
+  PROVIDER_CHANGED: "_3g",
+  TURN_INTERRUPTED: "_4z",
   session_state: "SessionState",
-  ping: "_d",
-  auth_result: "_k",
-  auth_refresh_required: "_j",
-  error: "_1d",
-  reconnect: "_1g",
-  store_status: "_41",
-  SETTINGS_CHANGED: "_3t",
-  CONNECTION_STATUS: "_13",
-  layer_start: "_23",
-  layer_complete: "_22",
-  plan_generated: "_2x",
-  plan_approved: "_2o",
-  plan_modified: "_2y",
-  todo_started: "_4p",
-  todo_progress: "_4n",
-  todo_updated: "_4r",
-  todo_completed: "_4k",
-  todo_failed: "_4m",
-  execution_progress: "_1e",
-  hitl_plan_review: "_1m",
-  hitl_approval_request: "_1h",
-  hitl_input_request: "_1k",
-  hitl_clarification: "_1i",
-  hitl_paused: "_1l",
-  hitl_resumed: "_1o",
-  hitl_closed: "_1j",
-  complete: "_2t",
-  failed: "_2v",
-  plan_cleared: "_2s",
-  messageUpdated: "_2a",
-  HISTORY_REWOUND: "_1q",
-  CHECKPOINT_SAVED: "_v",
-  QUEUE_UPDATED: "_3e",
-  AUTO_APPROVAL_CHANGED: "_m",
-  taskCreated: "_46",
-  taskStarted: "_46",
-  taskCompleted: "_47",
-  taskAborted: "_46",
-  taskFocused: "_46",
-  taskUnfocused: "_46",
-  taskActive: "_46",
-  taskInteractive: "_46",
-  taskResumable: "_46",
-  taskIdle: "_46",
-  taskPaused: "_46",
-  taskUnpaused: "_46",
-  taskSpawned: "_49",
-  taskModeSwitched: "_48",
-  taskAskResponded: "_46",
-  taskUserMessage: "_46",
-  taskToolFailed: "_4b",
-  taskTokenUsageUpdated: "_4a",
-  MESSAGE_REPEATED: "_29",
-  EMITTED: "_1c",
+  ping: "_e",
+  auth_result: "_l",
+  auth_refresh_required: "_k",
+  error: "_1e",
+  reconnect: "_1h",
+  store_status: "_44",
+  SETTINGS_CHANGED: "_3w",
+  CONNECTION_STATUS: "_14",
+  layer_start: "_25",
+  layer_complete: "_24",
+  plan_generated: "_30",
+  plan_approved: "_2r",
+  plan_modified: "_31",
+  todo_started: "_4s",
+  todo_progress: "_4q",
+  todo_updated: "_4u",
+  todo_completed: "_4n",
+  todo_failed: "_4p",
+  execution_progress: "_1f",
+  hitl_plan_review: "_1n",
+  hitl_approval_request: "_1i",
+  hitl_input_request: "_1l",
+  hitl_clarification: "_1j",
+  hitl_paused: "_1m",
+  hitl_resumed: "_1p",
+  hitl_closed: "_1k",
+  complete: "_2w",
+  failed: "_2y",
+  plan_cleared: "_2v",
+  messageUpdated: "_2c",
+  HISTORY_REWOUND: "_1r",
+  CHECKPOINT_SAVED: "_w",
+  QUEUE_UPDATED: "_3h",
+  MODE_CHANGED: "_2d",
+  INSTRUCTIONS_CHANGED: "_22",
+  AUTO_APPROVAL_CHANGED: "_n",
+  taskCreated: "_49",
+  taskStarted: "_49",
+  taskCompleted: "_4a",
+  taskAborted: "_49",
+  taskFocused: "_49",
+  taskUnfocused: "_49",
+  taskActive: "_49",
+  taskInteractive: "_49",
+  taskResumable: "_49",
+  taskIdle: "_49",
+  taskPaused: "_49",
+  taskUnpaused: "_49",
+  taskSpawned: "_4c",
+  taskModeSwitched: "_4b",
+  taskAskResponded: "_49",
+  taskUserMessage: "_49",
+  taskToolFailed: "_4e",
+  taskTokenUsageUpdated: "_4d",
+  MESSAGE_REPEATED: "_2b",
+  EMITTED: "_1d",
 };

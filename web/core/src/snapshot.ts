@@ -20,6 +20,8 @@ export function load(p: SessionState, at: Position): DesktopState {
     owner: p.owner ?? "",
     provider: p.provider ?? "",
     autoApproval: p.autoApproval,
+    agentMode: p.agentMode,
+    instructions: p.instructions ?? "",
     presence: p.presence ?? [],
     connections: Math.max(p.connections ?? 0, p.presence?.length ?? 0),
     monitors: new Map((p.monitors ?? []).map((m) => [m.monitorId, m])),
@@ -78,6 +80,8 @@ export function snapshot(desktop: DesktopState): SessionState {
     last_message_id: desktop.at,
   };
   if (desktop.autoApproval !== undefined) state.autoApproval = desktop.autoApproval;
+  if (desktop.agentMode !== undefined) state.agentMode = desktop.agentMode;
+  if (desktop.instructions !== "") state.instructions = desktop.instructions;
   putMap(state, "queues", { kind: "list", of: shapeOf("QueuedMessage"), minLength: 0, maxLength: Infinity }, queues);
   putMap(state, "budgets", shapeOf("Budget"), budgets);
   putMap(state, "badges", { kind: "integer", min: 0, max: Infinity }, badges);

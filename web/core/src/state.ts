@@ -7,6 +7,7 @@ import type {
   AgentState,
   AppID,
   ApprovalRequest,
+  AgentMode,
   AutoApproval,
   Connection,
   Content,
@@ -80,6 +81,9 @@ export interface DesktopState {
   readonly provider: string;
   /** The auto-approval rules; undefined until set. */
   readonly autoApproval: AutoApproval | undefined;
+  /** The mode of the agents, and the custom instructions of the session. */
+  readonly agentMode: AgentMode | undefined;
+  readonly instructions: string;
   readonly presence: readonly Connection[];
   /** The number of connections; presence lists the oldest of them. */
   readonly connections: number;
@@ -117,6 +121,8 @@ export function emptyDesktop(): DesktopState {
     owner: "",
     provider: "",
     autoApproval: undefined,
+    agentMode: undefined,
+    instructions: "",
     presence: [],
     connections: 0,
     monitors: new Map([[firstMonitor, idleMonitor(firstMonitor)]]),

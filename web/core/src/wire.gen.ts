@@ -86,6 +86,10 @@ export interface ClientPayloads {
   DELETE_QUEUED_MESSAGE: DeleteQueuedMessage;
   /** Replaces the model's history by a summary. */
   CONDENSE: Condense;
+  /** Chooses the mode of agents. */
+  SET_MODE: SetMode;
+  /** Replaces the custom instructions of the session. */
+  SET_INSTRUCTIONS: SetInstructions;
   /** Replaces the auto-approval rules. */
   SET_AUTO_APPROVAL: SetAutoApproval;
   /** An external program executes actions in the session. */
@@ -205,6 +209,10 @@ export interface ServerPayloads {
   CHECKPOINT_SAVED: CheckpointSaved;
   /** The queued messages of a monitor. */
   QUEUE_UPDATED: QueueUpdated;
+  /** The session has a new mode. */
+  MODE_CHANGED: ModeChanged;
+  /** The new custom instructions of the session. */
+  INSTRUCTIONS_CHANGED: InstructionsChanged;
   /** The new auto-approval rules. */
   AUTO_APPROVAL_CHANGED: AutoApprovalChanged;
   /** A task was created. */
@@ -310,6 +318,20 @@ export type AgentID = string;
 
 /** AgentKind is the kind of an agent. */
 export type AgentKind = "main" | "ephemeral" | "window" | "task" | "client";
+
+/** AgentMode is the mode that a session has chosen for its agents. */
+export interface AgentMode {
+  /** ID is empty if there is none. */
+  id: string;
+  name?: string;
+  /** ToolProfile limits the tools: all, show or read. */
+  toolProfile?: string;
+  /** Model is the model profile of the mode, if it has one, and ModelMissing says that it does not exist, so that the default is used. */
+  model?: string;
+  modelMissing?: boolean;
+  /** OwnRules says that the mode has auto-approval rules, which replace those of the session. */
+  ownRules?: boolean;
+}
 
 /** AgentResponse is a piece of an agent's answer, or the end of a message. Every accepted message ends with exactly one that is complete and has its messageId. The turn ends with that of the message that began it; those of messages that joined the running turn follow, with the same outcome. */
 export interface AgentResponse {
@@ -1096,6 +1118,13 @@ export type InputType = "text" | "choice" | "multi" | "number" | "date" | "confi
 /** InputVariant is the purpose of a text field. */
 export type InputVariant = "text" | "email" | "password" | "number" | "url";
 
+/** InstructionsChanged carries the new custom instructions of the session. */
+export interface InstructionsChanged {
+  instructions: string;
+  by?: ConnectionID;
+  messageId?: MessageID;
+}
+
 /** InteractionType is the kind of an interaction. */
 export type InteractionType = "window.create" | "window.close" | "window.focus" | "window.move" | "window.resize" | "window.minimize" | "window.maximize" | "toast.dismiss" | "notification.dismiss" | "icon.click" | "icon.drag" | "selection.action" | "region.select" | "draw";
 
@@ -1229,6 +1258,13 @@ export interface MessageUpdated {
 
 /** Millis is a time in milliseconds since 1970, as JavaScript counts it. */
 export type Millis = number;
+
+/** ModeChanged carries the new mode of the session. Turns that run keep theirs. */
+export interface ModeChanged {
+  mode: AgentMode;
+  by?: ConnectionID;
+  messageId?: MessageID;
+}
 
 /** MonitorID identifies a monitor of a session; `monitor-0` is the first and always exists. Same rules as SessionID. */
 export type MonitorID = string;
@@ -1738,6 +1774,9 @@ export interface SessionState {
   provider?: string;
   /** AutoApproval holds the auto-approval rules, if any were set. */
   autoApproval?: AutoApproval;
+  /** AgentMode is the mode that was chosen for agents, if any, and Instructions are the custom instructions of the session. */
+  agentMode?: AgentMode;
+  instructions?: string;
   /** CurrentLayer is the layer of the plan. It is null in a snapshot without an active plan. */
   current_layer?: Layer | null;
   monitors?: MonitorStatus[];
@@ -1777,6 +1816,21 @@ export type SessionStatus = "idle" | "executing" | "waiting" | "paused" | "unown
 /** SetAutoApproval replaces the auto-approval rules. */
 export interface SetAutoApproval {
   rules: AutoApproval;
+  monitorId?: MonitorID;
+  messageId?: MessageID;
+}
+
+/** SetInstructions replaces the custom instructions of the session. */
+export interface SetInstructions {
+  /** Instructions are at most 16 KiB of text; empty for none. */
+  instructions: string;
+  monitorId?: MonitorID;
+  messageId?: MessageID;
+}
+
+/** SetMode chooses the mode in which agents work, by its id or name; an empty one chooses none. */
+export interface SetMode {
+  mode: string;
   monitorId?: MonitorID;
   messageId?: MessageID;
 }
@@ -2109,6 +2163,8 @@ export interface Todo {
   id: TodoID;
   task: string;
   tool?: string;
+  /** Mode is the id of the mode in which the agent of the todo works, if the todo names one. */
+  mode?: string;
   status?: TodoStatus;
   /** Priority orders todos; a higher one runs first. */
   priority?: number;
@@ -2624,6 +2680,8 @@ export const catalog = {
   EDIT_MESSAGE: { direction: "client", family: "history", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
   DELETE_QUEUED_MESSAGE: { direction: "client", family: "history", durable: false, monitor: "monitorId", agent: "", message: "" },
   CONDENSE: { direction: "client", family: "history", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
+  SET_MODE: { direction: "client", family: "history", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
+  SET_INSTRUCTIONS: { direction: "client", family: "history", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
   SET_AUTO_APPROVAL: { direction: "client", family: "history", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
   EMIT: { direction: "client", family: "program", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
   ACTIONS: { direction: "server", family: "desktop", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
@@ -2679,6 +2737,8 @@ export const catalog = {
   HISTORY_REWOUND: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "", message: "messageId" },
   CHECKPOINT_SAVED: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "", message: "" },
   QUEUE_UPDATED: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "", message: "messageId" },
+  MODE_CHANGED: { direction: "server", family: "history", durable: true, monitor: "", agent: "", message: "messageId" },
+  INSTRUCTIONS_CHANGED: { direction: "server", family: "history", durable: true, monitor: "", agent: "", message: "messageId" },
   AUTO_APPROVAL_CHANGED: { direction: "server", family: "history", durable: true, monitor: "", agent: "", message: "messageId" },
   taskCreated: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
   taskStarted: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
