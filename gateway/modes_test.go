@@ -95,7 +95,7 @@ func TestASessionChoosesAModeOverTheWire(t *testing.T) {
 		t.Errorf("got %+v, want the instructions", e)
 	}
 	x.sendWithID("s3", wire.SetMode{Mode: "nothing"})
-	if e := next[wire.MessageRejected](x); e.MessageID != "s3" || e.Code != wire.CodeInvalidMessage {
+	if e := next[wire.ErrorNotice](x); e.MessageID != "s3" || e.Code != wire.CodeInvalidMessage {
 		t.Errorf("got %+v, want s3 rejected", e)
 	}
 }

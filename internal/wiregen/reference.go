@@ -38,6 +38,7 @@ func reference(catalog *wire.Catalog, docs comments) []byte {
 	settingsTable(&p.Buffer)
 	secretsTable(&p.Buffer)
 	p.WriteString("\n" + profilesGuide)
+	p.WriteString("\n" + modesGuide)
 	return p.Bytes()
 }
 

@@ -25,6 +25,11 @@ var secretsGuide string
 //go:embed profiles.md
 var profilesGuide string
 
+// modesGuide is the section on modes and custom instructions.
+//
+//go:embed modes.md
+var modesGuide string
+
 // settingsTable describes the settings of the catalogue.
 func settingsTable(b *bytes.Buffer) {
 	b.WriteString("\n" + settingsGuide)
