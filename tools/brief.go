@@ -100,12 +100,12 @@ func (e *Executor) Brief(ctx context.Context, c Caller) (Briefing, error) {
 		return Briefing{}, fmt.Errorf("brief an agent: %w", err)
 	}
 	var remembered memory
-	wished := ""
+	instructions := ""
 	if !c.Guest {
 		if remembered, _, err = load[memory](ctx, e, memoryCollection, c.User); err != nil {
 			return Briefing{}, fmt.Errorf("brief an agent: %w", err)
 		}
-		wished = instructionsOf(values)
+		instructions = instructionsOf(values)
 	}
 	var lines []string
 	line := func(name, value string) {
@@ -146,7 +146,7 @@ func (e *Executor) Brief(ctx context.Context, c Caller) (Briefing, error) {
 		Sections: []Section{
 			{Tag: roleTag, Text: role},
 			{Tag: modeTag, Text: modeText(c.Mode)},
-			{Tag: ownerInstructionsTag, Text: policies.Neutralize(strings.TrimSpace(wished))},
+			{Tag: ownerInstructionsTag, Text: policies.Neutralize(strings.TrimSpace(instructions))},
 			{Tag: sessionInstructionsTag, Text: policies.Neutralize(strings.TrimSpace(c.Instructions))},
 			{Tag: deniedTag, Text: e.deniedTools(c), Shared: true},
 			{Tag: environmentTag, Text: strings.Join(lines, "\n")},

@@ -76,8 +76,8 @@ func TestModesAndInstructionsAreSectionsBeforeThePrompt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wish := []settings.Change{{Name: settings.CustomInstructions, Value: []byte(`"Wishes of ann"`)}}
-	if _, err := values.Change(t.Context(), settings.Subject{User: "ann"}, settings.ByUser, wish); err != nil {
+	changes := []settings.Change{{Name: settings.CustomInstructions, Value: []byte(`"Wishes of ann"`)}}
+	if _, err := values.Change(t.Context(), settings.Subject{User: "ann"}, settings.ByUser, changes); err != nil {
 		t.Fatal(err)
 	}
 	exec := tools.New(tools.Config{Files: b.fileStore, Documents: b.docs, Settings: values, Logger: log})
