@@ -32,7 +32,9 @@ func openDocuments(t *testing.T) *filestore.Documents {
 	return s.Documents
 }
 
-func small(id string) modes.Mode { return modes.Mode{ID: id, Name: "Name of " + id, Tools: modes.ToolsAll} }
+func small(id string) modes.Mode {
+	return modes.Mode{ID: id, Name: "Name of " + id, Tools: modes.ToolsAll}
+}
 
 // ids returns the ids of modes.
 func ids(s modes.Set) string {

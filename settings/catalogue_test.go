@@ -39,13 +39,13 @@ func cases() map[string]struct {
 		return r
 	}
 	orders := texts(0, 16384)
-	orders.valid = []string{text(5461), `"`+strings.Repeat("a", 16384)+`"`, `""`} // both 16 KiB at most
+	orders.valid = []string{text(5461), `"` + strings.Repeat("a", 16384) + `"`, `""`} // both 16 KiB at most
 	delete(orders.refused, text(16385))
 	orders.refused[text(5462)] = settings.CodeRange
 	orders.refused[`"`+strings.Repeat("a", 16385)+`"`] = settings.CodeRange
 	return map[string]c{
 		"customInstructions": orders,
-		"language": texts(1, 35), "userName": texts(0, 100), "wallpaper": texts(0, 2000), "accentColor": texts(0, 64), "iconSize": texts(0, 16),
+		"language":           texts(1, 35), "userName": texts(0, 100), "wallpaper": texts(0, 2000), "accentColor": texts(0, 64), "iconSize": texts(0, 16),
 		"onboardingCompleted": {
 			valid:   []string{`true`, `false`, " true\n"},
 			refused: map[string]settings.Code{`"true"`: settings.CodeType, `1`: settings.CodeType, `null`: settings.CodeType, `[]`: settings.CodeType, ``: settings.CodeType},
