@@ -39,12 +39,15 @@ func (c *runner) Start(r agentpool.Run) {
 }
 
 func (c *runner) Steer(s agentpool.Steering) { c.steered = append(c.steered, s) }
+
 func (c *runner) Interrupt(run, reason string) {
 	c.interrupted = append(c.interrupted, run+": "+reason)
 }
+
 func (c *runner) Caps(provider string) providers.Caps {
 	return providers.Caps{Steer: c.steers, Window: c.window, Prefix: c.prefix, Scripted: slices.Contains(c.scripted, provider)}
 }
+
 func (c *runner) HasProvider(provider string) bool { return slices.Contains(c.has, provider) }
 func (c *runner) Launch()                          { c.launched++ }
 

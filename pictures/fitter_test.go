@@ -48,29 +48,29 @@ func halves(w, h int) *image.RGBA {
 	return img
 }
 
-func asPNG(t testing.TB, img image.Image) []byte {
-	t.Helper()
+func asPNG(tb testing.TB, img image.Image) []byte {
+	tb.Helper()
 	var b bytes.Buffer
 	if err := png.Encode(&b, img); err != nil {
-		t.Fatalf("encode: %v, want no error", err)
+		tb.Fatalf("encode: %v, want no error", err)
 	}
 	return b.Bytes()
 }
 
-func asJPEG(t testing.TB, img image.Image) []byte {
-	t.Helper()
+func asJPEG(tb testing.TB, img image.Image) []byte {
+	tb.Helper()
 	var b bytes.Buffer
 	if err := jpeg.Encode(&b, img, &jpeg.Options{Quality: 95}); err != nil {
-		t.Fatalf("encode: %v, want no error", err)
+		tb.Fatalf("encode: %v, want no error", err)
 	}
 	return b.Bytes()
 }
 
-func asGIF(t testing.TB, img image.Image) []byte {
-	t.Helper()
+func asGIF(tb testing.TB, img image.Image) []byte {
+	tb.Helper()
 	var b bytes.Buffer
 	if err := gif.Encode(&b, img, nil); err != nil {
-		t.Fatalf("encode: %v, want no error", err)
+		tb.Fatalf("encode: %v, want no error", err)
 	}
 	return b.Bytes()
 }
@@ -161,7 +161,7 @@ func TestDrawingsStaySharp(t *testing.T) {
 			t.Errorf("a picture of %d pixels has %d after scaling, want %d", w, got.Bounds().Dx(), pictures.MaxSide)
 		}
 		for x, want := range map[int]color.Color{0: color.RGBA{R: 255, A: 255}, 700: color.RGBA{R: 255, A: 255}, 900: color.RGBA{B: 255, A: 255}, pictures.MaxSide - 1: color.RGBA{B: 255, A: 255}} {
-			if r, g, b, _ := got.At(x, 100).RGBA(); color.RGBAModel.Convert(color.RGBA64{uint16(r), uint16(g), uint16(b), 65535}) != want { //nolint:gosec // 16 bits
+			if r, g, b, _ := got.At(x, 100).RGBA(); color.RGBAModel.Convert(color.RGBA64{uint16(r), uint16(g), uint16(b), 65535}) != want {
 				t.Errorf("scaled from %d: pixel %d is %v, want %v", w, x, got.At(x, 100), want)
 			}
 		}

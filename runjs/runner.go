@@ -33,7 +33,7 @@ const (
 // DefaultRuns is how many scripts run at once if [Config] does not say.
 const DefaultRuns = 4
 
-// Errors of runs. That of the code itself is an [*Exception].
+// Errors of runs. That of the code itself is an [*ExceptionError].
 var (
 	// ErrTimeout means that the code did not end in time.
 	ErrTimeout = errors.New("the code did not end in time")
@@ -45,15 +45,15 @@ var (
 	ErrWorker = errors.New("the JavaScript worker ended without a result")
 )
 
-// Exception is an error that the code threw, or that it could not be parsed for.
-type Exception struct {
+// ExceptionError is an error that the code threw, or that it could not be parsed for.
+type ExceptionError struct {
 	Text string
 	// Console has what was written before.
 	Console []string
 }
 
 // Error implements error.
-func (e *Exception) Error() string { return e.Text }
+func (e *ExceptionError) Error() string { return e.Text }
 
 // Script is code to run.
 type Script struct {
@@ -117,7 +117,7 @@ func (r *Runner) Run(ctx context.Context, s Script) (Result, error) {
 	if len(s.Code) > MaxCode || len(s.Input) > MaxInput {
 		return Result{}, ErrTooLarge
 	}
-	in, err := json.Marshal(request{s.Code, s.Input, s.Timeout})
+	in, err := json.Marshal(request(s))
 	if err != nil {
 		return Result{}, fmt.Errorf("run JavaScript: %w", err)
 	}
@@ -142,7 +142,7 @@ func (r *Runner) Run(ctx context.Context, s Script) (Result, error) {
 	case got.TimedOut:
 		return Result{}, ErrTimeout
 	case got.Exception != "":
-		return Result{}, &Exception{got.Exception, got.Console}
+		return Result{}, &ExceptionError{got.Exception, got.Console}
 	}
 	return got.Result, nil
 }
@@ -173,9 +173,9 @@ func (r *Runner) start(ctx context.Context, in []byte) ([]byte, error) {
 	case exit.ExitCode() == exitTimeout || endedByCPULimit(exit):
 		return nil, ErrTimeout
 	case strings.Contains(stderr.String(), "stack"):
-		return nil, &Exception{Text: tooDeep}
+		return nil, &ExceptionError{Text: tooDeep}
 	}
-	return nil, fmt.Errorf("%w: %s", ErrWorker, exit)
+	return nil, fmt.Errorf("%w: %w", ErrWorker, exit)
 }
 
 // boundedBuffer keeps the beginning of what is written.

@@ -33,7 +33,7 @@ type scriptInput struct {
 func runScript(ctx context.Context, u *use, in scriptInput) providers.ToolResult {
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
 		r, err := u.cfg.Scripts.Run(ctx, runjs.Script{Code: in.Code, Input: in.Input, Timeout: time.Duration(in.Timeout) * time.Millisecond})
-		if e, ok := errors.AsType[*runjs.Exception](err); ok {
+		if e, ok := errors.AsType[*runjs.ExceptionError](err); ok {
 			return fail(scriptText(e.Console, e.Text)), nil
 		}
 		if err != nil {

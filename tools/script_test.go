@@ -17,7 +17,7 @@ func (s *scripts) Run(_ context.Context, r runjs.Script) (runjs.Result, error) {
 	s.got = append(s.got, r)
 	switch r.Code {
 	case "throw":
-		return runjs.Result{}, &runjs.Exception{Text: "Error: no", Console: []string{"before"}}
+		return runjs.Result{}, &runjs.ExceptionError{Text: "Error: no", Console: []string{"before"}}
 	case "endless":
 		return runjs.Result{}, runjs.ErrTimeout
 	case "nothing":

@@ -25,11 +25,12 @@ func guides(cfg Config) []skills.Skill {
 }
 
 func skillTools(cfg Config) []tool {
-	about := "Read how to do something well on this desktop, before you do it for the first time in a conversation."
+	var about strings.Builder
+	about.WriteString("Read how to do something well on this desktop, before you do it for the first time in a conversation.")
 	for _, s := range guides(cfg) {
-		about += " " + s.Name + ": " + strings.TrimSuffix(s.About, ".") + "."
+		about.WriteString(" " + s.Name + ": " + strings.TrimSuffix(s.About, ".") + ".")
 	}
-	return []tool{{name: "system:skill", in: everyone, parallel: true, repeatable: true, use: with(loadSkill), about: about}}
+	return []tool{{name: "system:skill", in: everyone, parallel: true, repeatable: true, use: with(loadSkill), about: about.String()}}
 }
 
 type skillInput struct {

@@ -331,7 +331,7 @@ func (c canaryRun) stream(path string) *record {
 		c.t.Fatal(err)
 	}
 	req.Header.Set("Accept", "text/event-stream")
-	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req) //nolint:bodyclose // recordAll closes it
 	if err != nil || res.StatusCode != http.StatusOK {
 		c.t.Fatalf("%s: got %v, %v, want an endless answer", path, res, err)
 	}

@@ -28,7 +28,7 @@ type conn struct {
 	mustRead  bool        // it must read before it may be parked
 	postponed pendingWork // work that the poller left for a goroutine that may block
 	// refused is the first frame, if it is to be refused when the session is attached.
-	refused *refusedFrame
+	refused *refusedFrameError
 }
 
 // newConn returns a connection that is not accepted yet.

@@ -43,7 +43,7 @@ func (c *conn) detectMonitorNaming(ctx context.Context, r *connectRequest) bool 
 		if errors.Is(err, errFrameTooBig) {
 			c.peer.refuse(ctx, &refusal{code: wire.CodeMessageTooLarge})
 		}
-		if refused, ok := errors.AsType[*refusedFrame](err); ok { // it is reported when there is a session
+		if refused, ok := errors.AsType[*refusedFrameError](err); ok { // it is reported when there is a session
 			c.refused, err = refused, nil
 		}
 	}

@@ -22,15 +22,15 @@ const (
 	maxDiscarded = 4 * pictures.MaxMessage
 )
 
-// refusedFrame is the error for a frame with which the client may go on.
-type refusedFrame struct {
+// refusedFrameError is the error for a frame with which the client may go on.
+type refusedFrameError struct {
 	code   wire.Code
 	reason string
 	rest   []byte // the message without its pictures, nil if it is not known
 }
 
 // Error implements error.
-func (e *refusedFrame) Error() string { return e.reason }
+func (e *refusedFrameError) Error() string { return e.reason }
 
 // readPictures reads the rest of a frame that has begun with more bytes than a frame may have, because
 // of its pictures. It scales them and passes the frame, which then has an ordinary size, to handle. The
@@ -40,7 +40,7 @@ func (f *frameReader) readPictures(r io.Reader, begun []byte, handle func(frame 
 	defer cancel()
 	release, err := f.link.shared.fitter.Acquire(wait)
 	if err != nil {
-		return discard(r, len(begun), &refusedFrame{wire.CodeRateLimited, "too many pictures arrive at once", nil})
+		return discard(r, len(begun), &refusedFrameError{wire.CodeRateLimited, "too many pictures arrive at once", nil})
 	}
 	defer release()
 	f.peer.limitRead(time.Now().Add(pictureTime))
@@ -49,7 +49,7 @@ func (f *frameReader) readPictures(r io.Reader, begun []byte, handle func(frame 
 	switch {
 	case errors.Is(err, errFrameTooBig):
 		reason := fmt.Sprintf("a message with pictures has at most %d MiB", pictures.MaxMessage>>20)
-		return discard(r, len(frame), &refusedFrame{wire.CodeMessageTooLarge, reason, nil})
+		return discard(r, len(frame), &refusedFrameError{wire.CodeMessageTooLarge, reason, nil})
 	case err != nil:
 		return err
 	case !utf8.Valid(frame):
@@ -57,7 +57,7 @@ func (f *frameReader) readPictures(r io.Reader, begun []byte, handle func(frame 
 	}
 	fitted, err := f.link.shared.fitter.Fit(context.Background(), frame)
 	if bad, ok := errors.AsType[*pictures.Error](err); ok {
-		return &refusedFrame{wire.CodeInvalidMessage, bad.Reason, pictures.Without(frame)}
+		return &refusedFrameError{wire.CodeInvalidMessage, bad.Reason, pictures.Without(frame)}
 	}
 	if err != nil {
 		return fmt.Errorf("scale pictures: %w", err)
@@ -71,7 +71,7 @@ func (f *frameReader) readPictures(r io.Reader, begun []byte, handle func(frame 
 
 // discard reads the rest of a refused frame, of which so many bytes were read, without keeping it. It
 // returns the refusal, or an error if the client must not go on.
-func discard(r io.Reader, had int, refused *refusedFrame) error {
+func discard(r io.Reader, had int, refused *refusedFrameError) error {
 	switch n, err := io.Copy(io.Discard, io.LimitReader(r, int64(maxDiscarded-had))); {
 	case err != nil:
 		return fmt.Errorf("discard a frame: %w", err)
@@ -83,7 +83,7 @@ func discard(r io.Reader, had int, refused *refusedFrame) error {
 
 // rejectFrame reports a refused frame to the client, and reports whether err was one.
 func (c *conn) rejectFrame(err error) bool {
-	refused, ok := errors.AsType[*refusedFrame](err)
+	refused, ok := errors.AsType[*refusedFrameError](err)
 	if !ok {
 		return false
 	}

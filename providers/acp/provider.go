@@ -80,14 +80,15 @@ func (cfg Config) startFile() string { return filepath.Join(cfg.Home, "bash-env.
 // writeStartFile writes the file that removes the variables with secrets, so that commands of the agent
 // do not print them by accident. Commands that look for them still find them in the agent's process.
 func (cfg Config) writeStartFile() error {
-	text := "# Written by the hub at every start: commands of the agent need no keys.\nunset BASH_ENV"
+	var text strings.Builder
+	text.WriteString("# Written by the hub at every start: commands of the agent need no keys.\nunset BASH_ENV")
 	for _, e := range cfg.Env {
 		name, value, _ := strings.Cut(e, "=")
 		if slices.ContainsFunc(cfg.Secrets, func(secret string) bool { return secret != "" && strings.Contains(value, secret) }) {
-			text += " " + name
+			text.WriteString(" " + name)
 		}
 	}
-	return os.WriteFile(cfg.startFile(), []byte(text+"\n"), 0o600)
+	return os.WriteFile(cfg.startFile(), []byte(text.String()+"\n"), 0o600)
 }
 
 // process returns the command line and the environment of the program. It starts in its own folder,
