@@ -4,10 +4,10 @@
 import { zero } from "./position.js";
 import type {
   AgentID,
+  AgentMode,
   AgentState,
   AppID,
   ApprovalRequest,
-  AgentMode,
   AutoApproval,
   Connection,
   Content,

@@ -1,9 +1,11 @@
-import { AppWindow, Bot, type LucideIcon, MessagesSquare, Sparkles } from "lucide-react";
+import { AppWindow, Bot, type LucideIcon, MessagesSquare, SlidersHorizontal, Sparkles } from "lucide-react";
 import { isStandard, shownMonitor, type WindowState } from "../../../core/src/index.js";
 import type { SessionCard } from "../shell/api.js";
 import type { Commands } from "../shell/commands.js";
-import { isMonitorGone, monitorNumber } from "../shell/select.js";
+import { canDirectAgents, isMonitorGone, monitorNumber } from "../shell/select.js";
 import type { Shell } from "../shell/shell.js";
+import { topbar } from "../texts/entry.js";
+import { modeChoices } from "../topbar/modes.js";
 import type { Combo } from "../ui/keys.js";
 import { actions, type Texts } from "./actions.js";
 import type { Rankable } from "./rank.js";
@@ -28,7 +30,7 @@ interface EntriesOf {
 
 /** All entries that are available now. */
 export function entriesOf(o: EntriesOf): Entry[] {
-  return [...actionEntries(o), ...windowEntries(o), ...providerEntries(o), ...sessionEntries(o), ...askEntries(o)];
+  return [...actionEntries(o), ...windowEntries(o), ...providerEntries(o), ...modeEntries(o), ...sessionEntries(o), ...askEntries(o)];
 }
 
 function actionEntries({ shell, commands, t, en }: EntriesOf): Entry[] {
@@ -73,6 +75,15 @@ function providerEntries({ shell, commands, t, en }: EntriesOf): Entry[] {
       words: en.provider(name),
       run: () => commands.setProvider(name),
     }));
+}
+
+/** The modes that the session can change to. */
+function modeEntries({ shell, commands, t, en }: EntriesOf): Entry[] {
+  if (!canDirectAgents(shell) || shell.modes === undefined) return [];
+  const english = modeChoices(shell.modes.modes, shell.desktop.agentMode, topbar.en);
+  return modeChoices(shell.modes.modes, shell.desktop.agentMode, topbar[shell.language]).flatMap(({ id, name, checked }, i) =>
+    checked ? [] : [{ id: `mode.${id}`, group: "settings" as const, icon: SlidersHorizontal, title: t.mode(name), words: en.mode(english[i]!.name), run: () => commands.setMode(id) }],
+  );
 }
 
 function sessionEntries({ shell, commands, t, sessions }: EntriesOf): Entry[] {

@@ -111,6 +111,28 @@ export interface ModelTest {
   failure?: ModelFailure;
 }
 
+/** A mode says how agents work. */
+export interface Mode {
+  id: string;
+  name: string;
+  /** For the agent, in addition to its role. */
+  instructions: string;
+  toolProfile: string;
+  /** The id or the name of a model profile; empty for that of the session. */
+  model: string;
+  /** The auto-approval rules instead of those of the session; absent for these. */
+  approval?: AutoApproval;
+  /** Whether the hub has a mode with this id, and whether the user has changed it. */
+  shipped?: boolean;
+  overridden?: boolean;
+}
+
+/** The modes of the hub, then those of the user. */
+export interface Modes {
+  modes: Mode[];
+  version: number;
+}
+
 /** A setting that the hub declares. */
 export interface SettingInfo {
   name: string;
@@ -218,6 +240,7 @@ export class Api {
   deleteModelProfile = (id: string, version: number): Promise<ModelProfiles> => this.ask("DELETE", `/api/model-profiles/${encodeURIComponent(id)}?${queryOf({ version })}`);
   putModelRoles = (roles: Record<string, string>, version: number): Promise<ModelProfiles> => this.ask("PUT", "/api/model-profiles/roles", { roles, version });
   testModel = (what: { profile: NewModelProfile; key?: string }): Promise<ModelTest> => this.ask("POST", "/api/model-profiles/test", what);
+  modes = (): Promise<Modes> => this.ask("GET", "/api/modes");
   settingCatalogue = (): Promise<{ settings: SettingInfo[] }> => this.ask("GET", "/api/settings/catalogue");
   settingValues = (): Promise<SettingValues> => this.ask("GET", "/api/settings/values");
   /** Changes a setting; null returns to the default. If its value is no longer `was`, the change is refused as a conflict. */

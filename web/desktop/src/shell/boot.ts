@@ -84,10 +84,14 @@ export async function boot(): Promise<Page> {
   watchBrowser(store, client);
   if (hasAccount(me)) {
     const loadModels = (): void => void commands.loadModels().catch(() => undefined);
+    const loadModes = (): void => void commands.loadModes().catch(() => undefined);
     listeners.add((event) => {
-      if (event.type === "SETTINGS_CHANGED" && event.data.names?.includes("modelProfiles")) loadModels();
+      if (event.type !== "SETTINGS_CHANGED") return;
+      if (event.data.names?.includes("modelProfiles")) loadModels();
+      if (event.data.names?.includes("modes")) loadModes();
     });
     loadModels();
+    loadModes();
   }
   client.start();
   return {

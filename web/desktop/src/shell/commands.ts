@@ -134,6 +134,18 @@ export class Commands {
     this.o.store.setState({ models: await this.api.modelProfiles() });
   }
 
+  /** Chooses the mode of agents in this session; an empty one chooses none. */
+  setMode(mode: string): void {
+    this.sendWhenConnected("SET_MODE", { mode });
+  }
+
+  /** Reads the modes of the user, and whose session this is. */
+  async loadModes(): Promise<void> {
+    const { me, session } = this.o.store.getState();
+    const [modes, card] = await Promise.all([this.api.modes(), this.api.session(session)]);
+    this.o.store.setState({ modes, ownSession: card.user === me.user });
+  }
+
   /** Sends any other message, for types that only one component uses. */
   send<T extends keyof ClientPayloads>(type: T, data: ClientPayloads[T]): MessageID | undefined {
     return this.o.client.send(type, data);

@@ -15,6 +15,11 @@ export function useHasAccount(): boolean {
   return useShell((s) => hasAccount(s.me));
 }
 
+/** Whether a user may say how the agents of the session work. While it is not known whose session it is, the hub decides. */
+export function canDirectAgents({ me, ownSession }: Pick<Shell, "me" | "ownSession">): boolean {
+  return hasAccount(me) && ownSession !== false;
+}
+
 /** The monitor this tab shows. */
 export function useMonitor(): MonitorID {
   return useShell((s) => shownMonitor(s.view, s.desktop));

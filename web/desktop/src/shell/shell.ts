@@ -12,7 +12,7 @@ import type {
   View,
 } from "../../../core/src/index.js";
 import type { Language } from "../i18n/texts.js";
-import type { HubInfo, Me, ModelProfiles } from "./api.js";
+import type { HubInfo, Me, ModelProfiles, Modes } from "./api.js";
 import type { Prefs } from "./prefs.js";
 
 /** The panel over the desktop; at most one is open. */
@@ -35,6 +35,10 @@ export interface Shell {
   readonly hub: HubInfo;
   /** The model profiles of the user; undefined until they are read, and for guests. */
   readonly models: ModelProfiles | undefined;
+  /** The modes of the user; undefined until they are read, and for guests. */
+  readonly modes: Modes | undefined;
+  /** Whether the session is the user's own; undefined until that is known, and for guests. */
+  readonly ownSession: boolean | undefined;
 
   readonly desktop: DesktopState;
   readonly link: Link;
@@ -66,6 +70,8 @@ export type ShellStore = StoreApi<Shell>;
 export function createShell(begin: Pick<Shell, "session" | "me" | "hub" | "view" | "prefs" | "language"> & ClientState): ShellStore {
   return createStore<Shell>(() => ({
     models: undefined,
+    modes: undefined,
+    ownSession: undefined,
     signs: new Map(),
     online: true,
     panel: "",

@@ -640,6 +640,7 @@ export const palette = catalogue({
   themeContrast: ["high contrast", "고대비"],
   language: [(name: string) => `Language: ${name}`, (name) => `언어: ${name}`],
   languageSystem: ["like the browser", "브라우저 설정"],
+  mode: [(name: string) => `Mode: ${name}`, (name) => `모드: ${name}`],
   provider: [(name: string) => `Model provider: ${name}`, (name) => `모델 제공자: ${name}`],
   help: ["Keyboard shortcuts", "단축키"],
   close: ["Close", "닫기"],

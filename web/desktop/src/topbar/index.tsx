@@ -10,6 +10,7 @@ import { IconButton } from "../ui/button.js";
 import { LinkChip, StoppedCard } from "./link-chip.js";
 import { Logo } from "./logo.js";
 import { MainMenu } from "./main-menu.js";
+import { ModeChip } from "./mode.js";
 import { Presence } from "./presence.js";
 import { ProviderChip } from "./provider.js";
 import { SessionName } from "./session-name.js";
@@ -23,7 +24,7 @@ export { SessionName } from "./session-name.js";
 
 const PlanChip = lazy(async () => ({ default: (await import("../plan/index.js")).PlanChip }));
 
-/** The session and its monitors at the left; connection, presence, provider and notices at the right. */
+/** The session and its monitors at the left; connection, presence, mode, provider and notices at the right. */
 export function TopBar(): ReactNode {
   return (
     <div className="topbar">
@@ -37,6 +38,7 @@ export function TopBar(): ReactNode {
         <Plan />
         <LinkChip />
         <Presence />
+        <ModeChip />
         <ProviderChip />
         <span className="topbar-line" aria-hidden />
         <NoticeButtons />
