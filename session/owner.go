@@ -26,6 +26,7 @@ type owner struct {
 	snapshotRequests []snapshotRequest
 	deleteErr        error          // the result of deleting the session, which ends the loop
 	heir             wire.ReplicaID // the replica that the session is to be handed to; empty for none
+	heirUntil        time.Time      // when the heir stops waiting, by the store's clock
 	lastLocal        time.Time      // when the last item of this replica was executed, by the store's clock
 	presence         presence
 	dueTimer         dueTimer // signals the mailbox when something is due
@@ -164,6 +165,12 @@ func (ow *owner) mayUnload(now time.Time) bool {
 func (ow *owner) mayHandOver() bool {
 	if !ow.drainDeadline().IsZero() {
 		return false
+	}
+	if ow.heir != "" && ow.live.ownership.current() != roleHandingOver {
+		ow.w.advanceClock(time.Now()) // the commit may have taken long
+		if ow.w.now.After(ow.heirUntil) {
+			ow.heir = "" // it does not wait any more
+		}
 	}
 	if ow.live.drainOrder.Load() == nil && ow.heir == "" && ow.live.ownership.current() != roleHandingOver {
 		return false

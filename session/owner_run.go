@@ -295,6 +295,6 @@ func (ow *owner) yield(o *order) {
 	case ow.heir != "": // the first replica gets it, and the other one sends its order there
 	case alive != nil && !alive(o.Replica):
 	default:
-		ow.heir = o.Replica
+		ow.heir, ow.heirUntil = o.Replica, time.UnixMilli(int64(o.Until))
 	}
 }

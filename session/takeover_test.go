@@ -286,6 +286,46 @@ func TestYieldExpires(t *testing.T) {
 	})
 }
 
+// The owner has accepted the order, but its next commit takes so long that the order expires meanwhile:
+// the session stays where it is.
+func TestAcceptedYieldExpires(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := openFaultStore(t)
+		a, b, _ := startPair(t, m)
+		r := openHandle(t, a, "ses-1")
+		deliverBarrier(t, r)
+		gates := make(chan struct{})
+		m.onCommit(func(_ context.Context, _ store.Lease, _ store.Batch, do func() (store.Receipt, error)) (store.Receipt, error) {
+			<-gates
+			return do()
+		})
+		deliver(t, r, command("conn", "m1", emit(window("w1"))))
+		synctest.Wait() // until the owner commits
+		deliver(t, r, command("conn", "m2", emit(window("w2"))))
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		done := make(chan error, 1)
+		go func() {
+			_, err := b.TakeOwnership(ctx, "ses-1")
+			done <- err
+		}()
+		time.Sleep(time.Second)
+		gates <- struct{}{} // the owner processes the message and the order in one step, and commits
+		if err := <-done; err == nil {
+			t.Fatal("got ownership from an owner that does not answer, want an error")
+		}
+		time.Sleep(5 * time.Minute)
+		m.onCommit(nil)
+		close(gates)
+		time.Sleep(time.Second)
+		deliverAndWait(t, r, command("conn", "m3", emit(window("w3"))))
+		if got := fmt.Sprint(logOwners(t, m)); got != "[a]" || !a.Owns("ses-1") {
+			t.Errorf("the owners in the log are %s, want [a]", got)
+		}
+	})
+}
+
 // fenceCounter counts lost leases.
 type fenceCounter struct {
 	countingObserver
