@@ -1,4 +1,4 @@
-// The mode of a session: chosen in the page without a mouse, shown in every tab.
+// The modes of agents: chosen, added, changed and deleted in the page.
 
 import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
@@ -48,4 +48,65 @@ it("the owner chooses a mode with the keyboard and in the palette; other tabs an
   await page.keyboard.press("Home");
   await page.keyboard.press("Enter");
   await until(() => chip(page)).toBe("No mode");
+});
+
+/** Opens the panel of the modes from the menu. */
+async function openPanel(page: Page): Promise<void> {
+  await openMenu(page);
+  await page.keyboard.press("End");
+  await page.keyboard.press("Enter");
+  await page.locator("dialog[open] [data-modes=add]").waitFor();
+}
+
+it("a user adds, changes and deletes a mode; a change in another tab is reported and the typed text stays", async () => {
+  const session = await desktop.hub.rest.newSession("own modes");
+  const page = await desktop.tab({ session });
+  const { rest } = desktop.hub;
+  await openPanel(page);
+  expect(await findViolations(page), "violations of the list").toEqual([]);
+  await page.locator("[data-modes=add]").press("Enter");
+  await page.keyboard.insertText("Test writer");
+  await page.keyboard.press("Tab");
+  await page.keyboard.insertText("Write tests first.");
+  await page.locator("select[name=modeTools]").selectOption("show");
+  await page.getByLabel("Own rules").press("Space");
+  expect(await findViolations(page), "violations of the form").toEqual([]);
+  await page.locator("[data-modes=save]").press("Enter");
+  const row = page.locator('.models-row[data-mode="test-writer"]');
+  await row.waitFor();
+  await row.getByRole("button", { name: "Use" }).press("Enter");
+  await until(() => chip(page)).toBe("Test writer");
+  expect((await rest.snapshot(session)).agentMode).toMatchObject({ id: "test-writer", toolProfile: "show", ownRules: true });
+
+  await row.getByRole("button", { name: "Change" }).press("Enter");
+  await page.locator("textarea[name=modeInstructions]").fill("Write tests last.");
+  await page.route("**/api/modes/test-writer", async (route) => {
+    await rest.request("PUT", "/api/modes/test-writer", { name: "Test writer", instructions: "From elsewhere." });
+    await route.continue();
+  }, { times: 1 });
+  desktop.guard.expect(/409/);
+  await page.locator("[data-modes=save]").press("Enter");
+  await page.locator(".models-problem[role=alert]").waitFor();
+  expect(await page.locator("textarea[name=modeInstructions]").inputValue()).toBe("Write tests last.");
+  await page.locator("[data-modes=save]").press("Enter");
+  await row.waitFor();
+  expect(await row.innerText()).toContain("Write tests last.");
+
+  await row.getByRole("button", { name: "Delete" }).press("Enter");
+  await page.locator("[data-modes=remove]").press("Enter");
+  await row.waitFor({ state: "detached" });
+  await until(() => chip(page)).toBe("Test writer");
+});
+
+it("the owner writes instructions of the session, and other tabs have them", async () => {
+  const session = await desktop.hub.rest.newSession("instructions");
+  const page = await desktop.tab({ session });
+  const other = await desktop.tab({ session });
+  await openPanel(page);
+  await openPanel(other);
+  await page.locator("textarea[name=sessionInstructions]").fill("Answer in verse.");
+  await page.locator("[data-modes=save-instructions]").press("Enter");
+  await page.getByText("Saved.").waitFor();
+  await until(() => other.locator("textarea[name=sessionInstructions]").inputValue()).toBe("Answer in verse.");
+  expect((await desktop.hub.rest.snapshot(session)).instructions).toBe("Answer in verse.");
 });

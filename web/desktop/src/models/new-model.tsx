@@ -1,7 +1,7 @@
 import { FlaskConical, Play } from "lucide-react";
 import { type FormEvent, type ReactNode, useEffect, useId, useRef, useState } from "react";
 import { useTexts } from "../i18n/use.js";
-import { ApiError, type Backend, type ListedModel, type ModelFailure, type ModelProfiles } from "../shell/api.js";
+import { type Backend, isConflict, type ListedModel, type ModelFailure, type ModelProfiles } from "../shell/api.js";
 import { useCommands } from "../shell/context.js";
 import { models as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
@@ -49,8 +49,7 @@ export function NewModel({ backends, models }: NewModelProps): ReactNode {
       commands.notify(t.usedNow(newProfileName(backend, draft.model)), "success", 6000);
       commands.openPanel("");
     } catch (error) {
-      const conflict = error instanceof ApiError && error.status === 409 && error.code === 0;
-      setProblem(conflict ? t.conflict : t.failed(error instanceof Error ? error.message : String(error)));
+      setProblem(isConflict(error) ? t.conflict : t.failed(error instanceof Error ? error.message : String(error)));
       await commands.loadModels().catch(() => undefined);
       setSaving(false);
     }

@@ -14,8 +14,8 @@ export interface Draft {
   readonly model: string;
 }
 
-/** The id of a new profile: made from its name, different from the ids in use. */
-export function newProfileId(name: string, used: readonly string[]): string {
+/** The id of a new profile or mode: made from its name, different from the ids in use. */
+export function newProfileId(name: string, used: readonly string[], unnamed = "model"): string {
   const slug = name
     .normalize("NFKD")
     .toLowerCase()
@@ -23,7 +23,7 @@ export function newProfileId(name: string, used: readonly string[]): string {
     .replaceAll(/^-+|-+$/g, "")
     .slice(0, 40)
     .replace(/-+$/, "");
-  const base = slug === "" ? "model" : slug;
+  const base = slug === "" ? unnamed : slug;
   for (let n = 1; ; n++) {
     const id = n === 1 ? base : `${base}-${n}`;
     if (!used.includes(id)) return id;

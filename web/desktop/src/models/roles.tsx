@@ -1,6 +1,6 @@
 import { type ReactNode, useState } from "react";
 import { useTexts } from "../i18n/use.js";
-import { ApiError, type ModelProfiles } from "../shell/api.js";
+import { isConflict, type ModelProfiles } from "../shell/api.js";
 import { useCommands } from "../shell/context.js";
 import { models as texts } from "../texts/parts.js";
 import { profileName } from "../topbar/profile.js";
@@ -17,8 +17,7 @@ export function Roles({ models }: { models: ModelProfiles }): ReactNode {
     try {
       await commands.api.putModelRoles({ [role]: id }, models.version);
     } catch (error) {
-      const conflict = error instanceof ApiError && error.status === 409 && error.code === 0;
-      setProblem(conflict ? t.conflict : t.failed(error instanceof Error ? error.message : String(error)));
+      setProblem(isConflict(error) ? t.conflict : t.failed(error instanceof Error ? error.message : String(error)));
     }
     await commands.loadModels().catch(() => undefined);
   };

@@ -12,6 +12,7 @@ export function AlonePanel(): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
   const saved = useShell((s) => s.desktop.autoApproval);
+  const modeRules = useShell((s) => s.desktop.agentMode?.ownRules === true);
   const [base, setBase] = useState(saved);
   const [draft, setDraft] = useState(() => draftOf(saved));
   const close = (): void => commands.openPanel("");
@@ -27,6 +28,11 @@ export function AlonePanel(): ReactNode {
   return (
     <Modal title={t.title} closeLabel={t.close} onClose={close} shape="wide">
       <p className="sessions-lead">{t.lead}</p>
+      {modeRules && (
+        <p className="sessions-elsewhere" role="status">
+          {t.modeRules}
+        </p>
+      )}
       {saved !== base && (
         <p className="sessions-elsewhere" role="status">
           {t.elsewhere} <Button onClick={reload}>{t.reload}</Button>
@@ -39,13 +45,7 @@ export function AlonePanel(): ReactNode {
           save();
         }}
       >
-        <Check label={t.enabled} hint={t.enabledHint} on={draft.flags.autoApprovalEnabled} onChange={(on) => change({ flags: { ...draft.flags, autoApprovalEnabled: on } })} />
-        <fieldset disabled={!draft.flags.autoApprovalEnabled}>
-          <legend className="hidden-text">{t.title}</legend>
-          <Kinds draft={draft} onChange={change} />
-          <Prefixes draft={draft} onChange={change} />
-          <Limits draft={draft} onChange={change} />
-        </fieldset>
+        <RuleFields draft={draft} onChange={change} />
         <CommandTester rules={rulesOf(draft)} />
         <div className="sessions-actions">
           <Button onClick={close}>{t.cancel}</Button>
@@ -61,6 +61,22 @@ export function AlonePanel(): ReactNode {
 interface PartProps {
   draft: Draft;
   onChange: (part: Partial<Draft>) => void;
+}
+
+/** The fields of rules. */
+export function RuleFields({ draft, onChange }: PartProps): ReactNode {
+  const t = useTexts(texts);
+  return (
+    <>
+      <Check label={t.enabled} hint={t.enabledHint} on={draft.flags.autoApprovalEnabled} onChange={(on) => onChange({ flags: { ...draft.flags, autoApprovalEnabled: on } })} />
+      <fieldset disabled={!draft.flags.autoApprovalEnabled}>
+        <legend className="hidden-text">{t.title}</legend>
+        <Kinds draft={draft} onChange={onChange} />
+        <Prefixes draft={draft} onChange={onChange} />
+        <Limits draft={draft} onChange={onChange} />
+      </fieldset>
+    </>
+  );
 }
 
 /** The kinds of tools, each with the wider permissions that depend on it. */
@@ -107,7 +123,7 @@ interface CheckProps {
   onChange: (on: boolean) => void;
 }
 
-function Check({ label, hint, on, disabled = false, onChange }: CheckProps): ReactNode {
+export function Check({ label, hint, on, disabled = false, onChange }: CheckProps): ReactNode {
   const id = useId();
   return (
     <div className="sessions-check">

@@ -1,6 +1,7 @@
 import "./sessions.css";
 import type { ReactNode } from "react";
 import { ConnectPanel } from "../models/panel.js";
+import { ModesPanel } from "../modes/panel.js";
 import { useShell } from "../shell/context.js";
 import { AlonePanel } from "./alone.js";
 import { JoinPanel } from "./join.js";
@@ -20,6 +21,8 @@ export function Panels(): ReactNode {
       return <AlonePanel />;
     case "connect":
       return <ConnectPanel />;
+    case "modes":
+      return <ModesPanel />;
     case "join":
       return <JoinPanel />;
     case "programs":

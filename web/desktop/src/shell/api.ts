@@ -127,6 +127,9 @@ export interface Mode {
   overridden?: boolean;
 }
 
+/** A mode to store. */
+export type NewMode = Omit<Mode, "id" | "shipped" | "overridden">;
+
 /** The modes of the hub, then those of the user. */
 export interface Modes {
   modes: Mode[];
@@ -207,6 +210,11 @@ export interface ApprovalVerdict {
   rule?: string;
 }
 
+/** Whether a change was refused because the data was changed meanwhile. Other refusals with this status have a code. */
+export function isConflict(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 409 && error.code === 0;
+}
+
 export class Api {
   private readonly fetch: typeof fetch;
 
@@ -241,6 +249,10 @@ export class Api {
   putModelRoles = (roles: Record<string, string>, version: number): Promise<ModelProfiles> => this.ask("PUT", "/api/model-profiles/roles", { roles, version });
   testModel = (what: { profile: NewModelProfile; key?: string }): Promise<ModelTest> => this.ask("POST", "/api/model-profiles/test", what);
   modes = (): Promise<Modes> => this.ask("GET", "/api/modes");
+  /** Stores a mode. If the modes have another version than `version`, the status is 409. */
+  putMode = (id: string, mode: NewMode & { version: number }): Promise<Modes> => this.ask("PUT", `/api/modes/${encodeURIComponent(id)}`, mode);
+  /** Deletes a mode, or the changes of one of the hub. */
+  deleteMode = (id: string, version: number): Promise<Modes> => this.ask("DELETE", `/api/modes/${encodeURIComponent(id)}?${queryOf({ version })}`);
   settingCatalogue = (): Promise<{ settings: SettingInfo[] }> => this.ask("GET", "/api/settings/catalogue");
   settingValues = (): Promise<SettingValues> => this.ask("GET", "/api/settings/values");
   /** Changes a setting; null returns to the default. If its value is no longer `was`, the change is refused as a conflict. */

@@ -1,4 +1,4 @@
-import { ChevronDown, SlidersHorizontal } from "lucide-react";
+import { ChevronDown, Pencil, SlidersHorizontal } from "lucide-react";
 import { type ReactNode, useEffect, useState } from "react";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
@@ -50,7 +50,7 @@ export function ModeChip(): ReactNode {
   );
 }
 
-/** The modes to choose from. */
+/** The modes to choose from, and the entry to change them. */
 export function ModeItems({ close, onChoose }: { close: () => void; onChoose?: (mode: { id: string; name: string }) => void }): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
@@ -85,6 +85,16 @@ export function ModeItems({ close, onChoose }: { close: () => void; onChoose?: (
         </MenuItem>
       ))}
       {mode?.modelMissing === true && <div className="menu-title">{t.modeModelMissing(mode.model ?? "")}</div>}
+      <hr />
+      <MenuItem
+        icon={<Pencil size={14} aria-hidden />}
+        onSelect={() => {
+          close();
+          commands.openPanel("modes");
+        }}
+      >
+        {t.modes}
+      </MenuItem>
     </>
   );
 }
