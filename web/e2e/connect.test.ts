@@ -91,6 +91,7 @@ describe("in English", () => {
     await talk(page, "The first answer.");
     expect(model.requests.at(-1)!.at(-1)!.blocks.join()).toContain("The first answer.");
 
+    desktop.guard.expectLostHub();
     await desktop.hub.kill();
     await desktop.hub.up();
     await page.goto(desktop.address(session));
@@ -152,6 +153,7 @@ describe("in Korean", () => {
     await until(() => chip(page)).toBe("fake");
     await talk(page, "첫 번째 답변이에요.");
 
+    desktop.guard.expectLostHub();
     await desktop.hub.kill();
     await desktop.hub.up();
     await page.goto(desktop.address(session));

@@ -39,6 +39,7 @@ it("the owner chooses a mode with the keyboard and in the palette; other tabs an
   await page.keyboard.press("Enter");
   await until(() => chip(page)).toBe("Review");
 
+  desktop.guard.expectLostHub();
   await desktop.hub.kill();
   await desktop.hub.up();
   await waitForLink(page, "live");
@@ -109,4 +110,20 @@ it("the owner writes instructions of the session, and other tabs have them", asy
   await page.getByText("Saved.").waitFor();
   await until(() => other.locator("textarea[name=sessionInstructions]").inputValue()).toBe("Answer in verse.");
   expect((await desktop.hub.rest.snapshot(session)).instructions).toBe("Answer in verse.");
+});
+
+it("an invited device sees the mode and cannot change it", async () => {
+  const session = await desktop.hub.rest.newSession("shared");
+  const page = await desktop.tab({ session });
+  await openMenu(page);
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await until(() => chip(page)).toBe("Code");
+  const { url } = await page.evaluate(async (of) => (await fetch("/api/join-tickets", { method: "POST", body: JSON.stringify({ session: of }), headers: { "Content-Type": "application/json" } })).json() as Promise<{ url: string }>, session);
+  const guest = await (await desktop.profile()).newPage();
+  await guest.goto(url);
+  await guest.getByRole("button", { name: "Join", exact: true }).click();
+  await until(() => chip(guest)).toBe("Code");
+  expect(await guest.locator("button.topbar-mode").count()).toBe(0);
+  expect(await findViolations(guest), "violations of the guest's page").toEqual([]);
 });

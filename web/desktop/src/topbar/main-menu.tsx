@@ -3,13 +3,13 @@ import type { ReactNode } from "react";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import type { Prefs, Theme } from "../shell/prefs.js";
-import { canDirectAgents, useHasAccount } from "../shell/select.js";
+import { useHasAccount } from "../shell/select.js";
 import { usePhone } from "../shell/viewport.js";
 import { topbar as texts } from "../texts/entry.js";
 import { IconButton } from "../ui/button.js";
 import { Kbd } from "../ui/kbd.js";
 import { Menu, MenuItem } from "../ui/menu.js";
-import { ModeItems } from "./mode.js";
+import { PhoneMode } from "./mode.js";
 import { ProviderItems } from "./provider.js";
 import { useUnread } from "./unread.js";
 
@@ -23,7 +23,6 @@ export function MainMenu(): ReactNode {
   const unread = useUnread();
   const signedIn = useShell((s) => s.me.auth !== "none");
   const hasAccount = useHasAccount();
-  const canDirect = useShell(canDirectAgents);
   const signOut = (): void => {
     commands.signOut().catch((error: unknown) => {
       commands.notify(t.signOutFailed(error instanceof Error ? error.message : String(error)), "error", 8000);
@@ -51,8 +50,7 @@ export function MainMenu(): ReactNode {
             )}
             {phone && <hr />}
             {phone && <ProviderItems close={close} />}
-            {phone && canDirect && <hr />}
-            {phone && canDirect && <ModeItems close={close} />}
+            {phone && <PhoneMode close={close} />}
             <hr />
             <ThemeRow />
             <LanguageRow />

@@ -98,3 +98,17 @@ export function ModeItems({ close, onChoose }: { close: () => void; onChoose?: (
     </>
   );
 }
+
+/** The part of the phone's menu about the mode: the modes for those who may choose, the current one for others. */
+export function PhoneMode({ close }: { close: () => void }): ReactNode {
+  const t = useTexts(texts);
+  const mode = useShell((s) => s.desktop.agentMode);
+  const canChange = useShell(canDirectAgents);
+  if (!canChange && mode === undefined) return null;
+  return (
+    <>
+      <hr />
+      {canChange ? <ModeItems close={close} /> : <div className="menu-title">{t.mode(modeName(mode!, t))}</div>}
+    </>
+  );
+}

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { AgentMode } from "../../../core/src/index.js";
 import { topbar as texts } from "../../src/texts/entry.js";
-import { ModeChip, ModeItems } from "../../src/topbar/mode.js";
+import { ModeChip, ModeItems, PhoneMode } from "../../src/topbar/mode.js";
 import { modeChoices, modeName, modeNote, toolsNote } from "../../src/topbar/modes.js";
 import { all, ask, code, own, type PageState, page } from "../modes/page.js";
 
@@ -48,6 +48,9 @@ it.each<[string, PageState]>([
   expect(html).toContain("Mode: Review");
   expect(html).not.toContain("<button");
   expect(page({ ...who, mode }).entries()).toEqual([]);
+  const phone = page({ ...who, mode }).html(<PhoneMode close={() => undefined} />);
+  expect(phone).toContain("Mode: Review");
+  expect(phone).not.toContain("<button");
   expect(page(who).html(<ModeChip />), "without a mode").toBe("");
 });
 
