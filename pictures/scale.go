@@ -8,6 +8,7 @@ import (
 	"image/draw"
 	"image/jpeg"
 	"image/png"
+	"math"
 
 	xdraw "golang.org/x/image/draw"
 )
@@ -41,10 +42,12 @@ func fitOne(data []byte, limit int) (fitted []byte, mediaType string, err error)
 // encodeWithin encodes a picture as a JPEG of at most limit bytes, as large and as good as possible.
 func encodeWithin(picture *image.RGBA, limit int) ([]byte, string, error) {
 	picture = onWhite(picture)
-	for side := MaxSide; side >= 64; side = side * 4 / 5 {
+	side := MaxSide
+	for side >= 64 {
 		smaller := scaled(picture, side)
+		var b bytes.Buffer
 		for _, quality := range []int{80, 60, 45} {
-			var b bytes.Buffer
+			b.Reset()
 			if err := jpeg.Encode(&b, smaller, &jpeg.Options{Quality: quality}); err != nil {
 				return nil, "", refuse("the picture cannot be encoded: %v", err)
 			}
@@ -52,6 +55,8 @@ func encodeWithin(picture *image.RGBA, limit int) ([]byte, string, error) {
 				return b.Bytes(), "image/jpeg", nil
 			}
 		}
+		// The bytes are about proportional to the pixels.
+		side = min(side*9/10, int(float64(max(smaller.Rect.Dx(), smaller.Rect.Dy()))*math.Sqrt(float64(limit)/float64(b.Len()))))
 	}
 	return nil, "", refuse("the picture is too large beside the others")
 }

@@ -1,6 +1,7 @@
 package ws
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -139,6 +140,13 @@ func (l *link) recordActivity(n int) {
 	if tick := l.shared.ticks.Load(); n > 0 && l.lastSeen.Load() != tick { // storing is slower than loading
 		l.lastSeen.Store(tick)
 	}
+}
+
+// stopReading tells the heartbeat that the hub does not read for a while, so that the client cannot be
+// heard. The result ends that.
+func (l *link) stopReading() (resume func()) {
+	l.lastSeen.Store(math.MaxInt64)
+	return func() { l.lastSeen.Store(l.shared.ticks.Load()) }
 }
 
 // Write implements [net.Conn] for the library, which passes whole frames.

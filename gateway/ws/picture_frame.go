@@ -55,7 +55,9 @@ func (f *frameReader) readPictures(r io.Reader, begun []byte, handle func(frame 
 	case !utf8.Valid(frame):
 		return errInvalidText()
 	}
+	resume := f.link.stopReading()
 	fitted, err := f.link.shared.fitter.Fit(context.Background(), frame)
+	resume()
 	if bad, ok := errors.AsType[*pictures.Error](err); ok {
 		return &refusedFrameError{wire.CodeInvalidMessage, bad.Reason, pictures.Without(frame)}
 	}

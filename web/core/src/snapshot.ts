@@ -20,7 +20,7 @@ export function load(p: SessionState, at: Position): DesktopState {
     owner: p.owner ?? "",
     provider: p.provider ?? "",
     autoApproval: p.autoApproval,
-    agentMode: p.agentMode,
+    agentMode: p.agentMode?.id === "" ? undefined : p.agentMode,
     instructions: p.instructions ?? "",
     presence: p.presence ?? [],
     connections: Math.max(p.connections ?? 0, p.presence?.length ?? 0),
