@@ -1,8 +1,8 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/everdesk/everdesk/internal/redistest"
@@ -130,16 +131,33 @@ func TestMetricsCountWhatHappens(t *testing.T) {
 			t.Errorf("%s is %v, want %v", name, after[name], n)
 		}
 	}
-	loud, flooding := runClient(t, hub.url, session), sync.WaitGroup{}
-	ctx, stop := context.WithCancel(t.Context())
-	flooding.Go(func() {
-		for ctx.Err() == nil { // above the limit of a hundred per minute messages are refused
-			_, _ = loud.Submit(ctx, wire.Emit{Actions: []wire.Action{wire.AppBadge{AppID: "a", Count: 2}}})
+	flood(t, hub.url, session)
+	counted(t, hub.url, series{`everdesk_rate_limited_total{limit="messages"}`: 3, `everdesk_ws_closes_total{code="4429"}`: 1})
+}
+
+// flood sends messages until the hub closes the connection, without caring for refusals as a client
+// does.
+func flood(t *testing.T, url string, session wire.SessionID) {
+	t.Helper()
+	conn, res, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(url, "http")+"/ws/"+string(session), &websocket.DialOptions{Subprotocols: []string{"everdesk.v2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	defer func() { _ = conn.CloseNow() }() // the hub has closed it
+	reading.Go(func() {
+		for { // until the connection ends
+			if _, _, err := conn.Read(t.Context()); err != nil {
+				return
+			}
 		}
 	})
-	counted(t, hub.url, series{`everdesk_rate_limited_total{limit="messages"}`: 3, `everdesk_ws_closes_total{code="4429"}`: 1})
-	stop()
-	flooding.Wait()
+	for n := 0; err == nil; n++ { // above the limit of a hundred per minute messages are refused
+		m := wire.Message{ID: wire.MessageID(fmt.Sprintf("loud-%d", n)), Data: wire.Emit{Actions: []wire.Action{wire.AppBadge{AppID: "a", Count: 2}}}}
+		err = conn.Write(t.Context(), websocket.MessageText, wire.Native{}.AppendMessage(nil, m))
+	}
 }
 
 // The owner of a session is stopped and continued: the other hub has taken over, the first one

@@ -121,7 +121,7 @@ var rules = map[string]rule{
 var modules = map[string]rule{
 	"github.com/labstack/echo/v4":            {uses: "gateway gateway/access gateway/admin gateway/httpio gateway/openapi gateway/problem gateway/rest gateway/ws cmd/hub"},
 	"github.com/redis/go-redis/v9":           {uses: "store/redisstore internal/redistest cmd/hub", tests: "internal/chaos"},
-	"github.com/coder/websocket":             {uses: "gateway/ws client", tests: "gateway"},
+	"github.com/coder/websocket":             {uses: "gateway/ws client", tests: "gateway cmd/hub"},
 	"github.com/google/jsonschema-go":        {uses: "wire internal/wiregen tools", tests: "gateway"},
 	"github.com/dop251/goja":                 {uses: "runjs"},
 	"golang.org/x/net":                       {uses: "fetch"},
