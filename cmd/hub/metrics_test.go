@@ -139,11 +139,11 @@ func TestMetricsCountWhatHappens(t *testing.T) {
 // does.
 func flood(t *testing.T, url string, session wire.SessionID) {
 	t.Helper()
-	conn, res, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(url, "http")+"/ws/"+string(session), &websocket.DialOptions{Subprotocols: []string{"everdesk.v2"}})
+	at := "ws" + strings.TrimPrefix(url, "http") + "/ws/" + string(session)
+	conn, _, err := websocket.Dial(t.Context(), at, &websocket.DialOptions{Subprotocols: []string{"everdesk.v2"}}) //nolint:bodyclose // the library closes it
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer res.Body.Close()
 	var reading sync.WaitGroup
 	defer reading.Wait()
 	defer func() { _ = conn.CloseNow() }() // the hub has closed it
