@@ -94,43 +94,43 @@ func message(urls ...string) []byte {
 }
 
 // fitted returns the pictures of a message after scaling.
-func fitted(t testing.TB, message []byte) [][]byte {
-	t.Helper()
-	out, err := pictures.NewFitter().Fit(t.Context(), message)
+func fitted(tb testing.TB, message []byte) [][]byte {
+	tb.Helper()
+	out, err := pictures.NewFitter().Fit(tb.Context(), message)
 	if err != nil {
-		t.Fatalf("fit: %v, want no error", err)
+		tb.Fatalf("fit: %v, want no error", err)
 	}
 	var m struct {
 		Content      string
 		Interactions []struct{ ImageData string }
 	}
 	if err := json.Unmarshal(out, &m); err != nil {
-		t.Fatalf("the result is not JSON: %v", err)
+		tb.Fatalf("the result is not JSON: %v", err)
 	}
 	if want := `a "quoted" \ text`; m.Content != want {
-		t.Errorf("the text is %q, want %q", m.Content, want)
+		tb.Errorf("the text is %q, want %q", m.Content, want)
 	}
 	var all [][]byte
 	for _, i := range m.Interactions {
 		head, data, _ := strings.Cut(i.ImageData, ",")
 		raw, err := base64.StdEncoding.DecodeString(data)
 		if err != nil {
-			t.Fatalf("a picture is not base64: %v", err)
+			tb.Fatalf("a picture is not base64: %v", err)
 		}
 		kind, err := pictures.Check(raw)
 		if err != nil || head != "data:"+kind+";base64" {
-			t.Errorf("a picture has the type %q (%v) and the URL %q, want the same type", kind, err, head)
+			tb.Errorf("a picture has the type %q (%v) and the URL %q, want the same type", kind, err, head)
 		}
 		all = append(all, raw)
 	}
 	return all
 }
 
-func decoded(t testing.TB, data []byte) image.Image {
-	t.Helper()
+func decoded(tb testing.TB, data []byte) image.Image {
+	tb.Helper()
 	img, _, err := image.Decode(bytes.NewReader(data))
 	if err != nil {
-		t.Fatalf("decode the result: %v, want no error", err)
+		tb.Fatalf("decode the result: %v, want no error", err)
 	}
 	return img
 }
@@ -228,9 +228,9 @@ func TestOrientation(t *testing.T) {
 }
 
 // bomb returns a small PNG that announces a huge picture.
-func bomb(t testing.TB, w, h uint32) []byte {
-	t.Helper()
-	data := asPNG(t, image.NewGray(image.Rect(0, 0, 1, 1)))
+func bomb(tb testing.TB, w, h uint32) []byte {
+	tb.Helper()
+	data := asPNG(tb, image.NewGray(image.Rect(0, 0, 1, 1)))
 	binary.BigEndian.PutUint32(data[16:], w)
 	binary.BigEndian.PutUint32(data[20:], h)
 	binary.BigEndian.PutUint32(data[29:], crc32.ChecksumIEEE(data[12:29]))
