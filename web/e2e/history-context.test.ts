@@ -65,12 +65,12 @@ it("a model gets the summary and the remaining messages, and the originals again
   expect(lastRequest()).toEqual([user(summary, later("/say The milk is in.")), assistant("The milk is in."), user(later("/say No sugar."))]);
   await edit("The milk is in", "/say No milk.", "No milk.");
   expect(lastRequest()).toEqual([user(summary, later("/say No milk."))]);
-  expect(await lastUserLines(page)).toEqual(["/say The kettle is on.", "/say Here is the list.", "/say Two cups it is.", "/say No milk."]);
+  await until(() => lastUserLines(page)).toEqual(["/say The kettle is on.", "/say Here is the list.", "/say Two cups it is.", "/say No milk."]);
   await expectSameInTabs(session, page);
 
   await edit("Two cups it is", "/say One cup it is.", "One cup it is.");
   expect(lastRequest()).toEqual([...beginning, user(later("/say One cup it is."))]);
-  expect(await lastUserLines(page)).toEqual(["/say The kettle is on.", "/say Here is the list.", "/say One cup it is."]);
+  await until(() => lastUserLines(page)).toEqual(["/say The kettle is on.", "/say Here is the list.", "/say One cup it is."]);
   expect(await shownRows(page, "condensed")).toEqual([]);
   await expectSameInTabs(session, page);
 

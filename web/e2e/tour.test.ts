@@ -67,9 +67,12 @@ it("the whole tour: five clicks, a second tab, a detached monitor, a killed hub;
   await until(() => shownWindows(second)).toEqual(shown);
   const some = (await page.locator("section[data-window-id][data-focused]:not([data-hidden])").getAttribute("data-window-id"))!;
   const undragged = await shownBounds(page, some);
+  await page.bringToFront(); // where the person drags
   await drag(page, await centre(titleBar(page, some)), { x: 40, y: 30 });
   await until(async () => JSON.stringify(await shownBounds(page, some)) !== JSON.stringify(undragged)).toBe(true);
-  await until(async () => JSON.stringify(await shownBounds(second, some)) === JSON.stringify(await shownBounds(page, some))).toBe(true);
+  await until(async () => ({ here: await shownBounds(page, some), there: await shownBounds(second, some) })).toSatisfy(
+    (b: { here: unknown; there: unknown }) => JSON.stringify(b.here) === JSON.stringify(b.there),
+  );
 
   const [own] = await Promise.all([profile.waitForEvent("page"), click(page, "ownTab")]);
   await ready(own);
