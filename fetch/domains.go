@@ -46,8 +46,8 @@ type List struct {
 	Names []string `json:"domains"`
 }
 
-// Allows reports whether a host is allowed. Names match exactly: a subdomain may belong to somebody
-// else.
+// Allows reports whether a host is allowed. Names match exactly, because a subdomain may have another
+// owner.
 func (l List) Allows(host string) bool {
 	return l.All || slices.Contains(l.Names, strings.TrimSuffix(strings.ToLower(host), "."))
 }
@@ -134,7 +134,7 @@ func names(texts []string) ([]string, error) {
 	return out, nil
 }
 
-// edit changes the domains of a user. It calls change again if somebody else was faster.
+// edit changes the domains of a user. It calls change again after a conflict with a concurrent change.
 func (d *Domains) edit(ctx context.Context, user string, change func(*List) error) (List, error) {
 	for range editTries {
 		l, version, err := d.load(ctx, user)
