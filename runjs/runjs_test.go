@@ -132,10 +132,11 @@ func TestLimits(t *testing.T) {
 		want error
 	}{
 		"endless loop":        {`for (;;) {}`, runjs.ErrTimeout},
-		"endless promises":    {`const f = () => Promise.resolve().then(f); await f()`, runjs.ErrTimeout},
+		"endless promises":    {`const f = () => { Promise.resolve().then(f) }; f(); await new Promise(() => {})`, runjs.ErrTimeout},
 		"regular expression":  {`/^(x+x+)+(?=y)\1$/.test("x".repeat(60) + "!")`, runjs.ErrTimeout},
 		"getter of a result":  {`({get x() { for (;;) {} }})`, runjs.ErrTimeout},
 		"caught interrupt":    {`for (;;) { try { for (;;) {} } catch (e) { } finally { } }`, runjs.ErrTimeout},
+		"growing promises":    {`const f = () => Promise.resolve().then(f); await f()`, runjs.ErrMemory}, // each waits for the next
 		"growing array":       {`const a = []; for (;;) a.push({a: [1, 2, 3]})`, runjs.ErrMemory},
 		"growing string":      {`let s = "x"; for (;;) s += s + "y"`, nil},
 		"one huge string":     {`"x".repeat(2 ** 29).length + "y".repeat(2 ** 29).split("").length`, runjs.ErrMemory},
