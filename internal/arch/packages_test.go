@@ -69,6 +69,7 @@ var rules = map[string]rule{
 	"auth":        {uses: "notices store wire", tests: "store/filestore"},
 	"ratelimit":   {uses: "store wire", tests: "store/filestore"},
 	"files":       {uses: "wire"},
+	"apps":        {uses: "files"},
 	"pictures":    {},
 	"audit":       {uses: "store", tests: "internal/redistest store/filestore store/redisstore"},
 	"membership":  {uses: "store wire", tests: "internal/redistest store/filestore store/redisstore"},
