@@ -122,3 +122,15 @@ func (s *State) LastRow() (wire.RowID, wire.Millis) {
 	}
 	return a.LastRow, a.LastTS
 }
+
+// Shortcuts returns the shortcuts in the order in which they were made.
+func (s *State) Shortcuts() []wire.Shortcut { return s.surface.icons.shortcuts.sorted(nil, byCreation) }
+
+// Shortcut returns a shortcut.
+func (s *State) Shortcut(id wire.ShortcutID) (wire.Shortcut, bool) {
+	r := s.surface.icons.shortcuts.get(id)
+	if r == nil {
+		return wire.Shortcut{}, false
+	}
+	return r.value, true
+}

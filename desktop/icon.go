@@ -38,7 +38,12 @@ func (i *icons) updateShortcut(a wire.UpdateShortcut) {
 	if r == nil {
 		return
 	}
-	c, u := i.shortcuts.touch(r), a.Updates
+	c := i.shortcuts.touch(r)
+	*c = PatchShortcut(*c, a.Updates)
+}
+
+// PatchShortcut returns a shortcut with the given fields changed.
+func PatchShortcut(c wire.Shortcut, u wire.ShortcutPatch) wire.Shortcut {
 	if u.Label != nil {
 		c.Label = *u.Label
 	}
@@ -53,6 +58,7 @@ func (i *icons) updateShortcut(a wire.UpdateShortcut) {
 	}
 	c.IconType = cmp.Or(u.IconType, c.IconType)
 	c.Type = cmp.Or(u.Type, c.Type)
+	return c
 }
 
 // addTo adds the badges and shortcuts to a snapshot.

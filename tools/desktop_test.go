@@ -274,7 +274,9 @@ func (b *bench) useSettings(pins ...settings.Pin) *settings.Store {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.exec = tools.New(tools.Config{Files: b.fileStore, Documents: b.docs, Settings: values, Web: b.web, Scripts: &b.scripts, Version: "1.2.3", Logger: logger})
+	b.exec = tools.New(tools.Config{
+		Files: b.fileStore, Documents: b.docs, Settings: values, Web: b.web, Scripts: &b.scripts, Env: environment(), Version: "1.2.3", Logger: logger,
+	})
 	return values
 }
 

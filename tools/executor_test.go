@@ -51,11 +51,13 @@ func TestProfiles(t *testing.T) {
 	web := []string{"system_http_get", "system_http_post", "system_request_allowing_domain"}
 	writes := []string{"storage_write", "storage_delete"}
 	script := []string{"system_run_js"}
+	env := []string{"system_get_env_var"}
+	icons := []string{"system_create_shortcut", "system_update_shortcut", "system_remove_shortcut", "system_list_shortcuts"}
 	want := map[string][]string{
-		"main": slices.Concat(window, common, only), "nobody": nil, "": nil,
-		"all":     slices.Concat(window, common, only, writes, web, script),
-		"default": slices.Concat(window, common, writes, web, script), "web": slices.Concat(window, common, writes, web),
-		"app": slices.Concat(window, common, writes, web), "code": slices.Concat(window, common, writes, script),
+		"main": slices.Concat(window, common, only, icons, env), "nobody": nil, "": nil,
+		"all":     slices.Concat(window, common, only, writes, web, script, icons, env),
+		"default": slices.Concat(window, common, writes, web, script, icons, env), "web": slices.Concat(window, common, writes, web),
+		"app": slices.Concat(window, common, writes, web, icons), "code": slices.Concat(window, common, writes, script, env),
 	}
 	for profile, want := range want {
 		got := names(b.exec, profile)

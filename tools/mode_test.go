@@ -21,7 +21,7 @@ func TestModesLimitTools(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
 	reads := []string{
-		"storage_list", "storage_read", "system_get_config", "system_get_info", "system_http_get", "system_list_memories", "system_list_reload_options", "system_run_js",
+		"storage_list", "storage_read", "system_get_config", "system_get_env_var", "system_get_info", "system_http_get", "system_list_memories", "system_list_reload_options", "system_list_shortcuts", "system_run_js",
 		"system_skill", "task_run", "user_ask", "user_request", "window_app_query", "window_list", "window_view",
 	}
 	shows := append([]string{

@@ -103,8 +103,11 @@ func table(cfg Config) []tool {
 	if cfg.Scripts != nil {
 		outside = append(outside, scriptTools()...)
 	}
+	if len(cfg.Env.Names) > 0 {
+		outside = append(outside, envTools()...)
+	}
 	return slices.Concat(
-		windowTools(), noticeTools(), appTools(), storageTools(), userTools(), systemTools(), skillTools(cfg),
+		windowTools(), noticeTools(), appTools(), storageTools(), userTools(), systemTools(), shortcutTools(), skillTools(cfg),
 		outside, memoryTools(), configTools(), reloadTools(), taskTools(), planTools(),
 	)
 }

@@ -95,6 +95,8 @@ func typeSchemas() map[reflect.Type]*jsonschema.Schema {
 		reflect.TypeFor[wire.NoticeVariant](): oneOf(wireValues[wire.NoticeVariant]()...),
 		reflect.TypeFor[wire.WindowVariant](): oneOf(wireValues[wire.WindowVariant]()...),
 		reflect.TypeFor[wire.DockEdge]():      oneOf(wireValues[wire.DockEdge]()...),
+		reflect.TypeFor[wire.IconType]():      oneOf(wireValues[wire.IconType]()...),
+		reflect.TypeFor[wire.ShortcutType]():  oneOf(wireValues[wire.ShortcutType]()...),
 		reflect.TypeFor[renderer]():           oneOf("markdown", "html", "text", "table", "component", "iframe"),
 		reflect.TypeFor[operation]():          oneOf("append", "prepend", "replace", "insertAt", "clear"),
 		reflect.TypeFor[section]():            oneOf(string(sectionHooks), string(sectionSettings)),

@@ -275,7 +275,7 @@ func (u *use) content(r renderer, data json.RawMessage) (wire.Content, error) {
 }
 
 // checkActions refuses actions that set the sandbox of an iframe: agents and hooks must not choose
-// the permissions of a page.
+// the permissions of a page. The same holds for what a click on their shortcuts runs.
 func checkActions(actions []wire.Action) error {
 	for _, action := range actions {
 		var content wire.Content
@@ -287,6 +287,17 @@ func checkActions(actions []wire.Action) error {
 			content = a.Content
 		case wire.WindowUpdateContent:
 			data = dataOf(a.Operation)
+		case wire.CreateShortcut:
+			if err := checkClickActions(a.Shortcut.OSActions); err != nil {
+				return err
+			}
+		case wire.UpdateShortcut:
+			if a.Updates.OSActions == nil {
+				continue
+			}
+			if err := checkClickActions(*a.Updates.OSActions); err != nil {
+				return err
+			}
 		}
 		if page, ok := content.(wire.IframeContent); ok && page.Data.Frame != nil && page.Data.Frame.Sandbox != "" || namesSandbox(data) {
 			return errors.New("agents do not choose what a page may do: leave out sandbox")

@@ -132,7 +132,11 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 		return nil, err
 	}
 	h.web = fetch.New(fetch.NewDomains(store.documents), cfg.agents.webHosts)
-	executor := tools.New(tools.Config{Files: h.files, Documents: store.documents, Settings: values, Web: h.web, Scripts: scripts, Skills: loadSkills(cfg.agents.skills, p.log), Version: version(), Logger: p.log})
+	executor := tools.New(tools.Config{
+		Files: h.files, Documents: store.documents, Settings: values, Web: h.web, Scripts: scripts,
+		Env:    tools.Env{Names: cfg.agents.envVars, Lookup: os.LookupEnv},
+		Skills: loadSkills(cfg.agents.skills, p.log), Version: version(), Logger: p.log,
+	})
 	h.mcp = mcpserver.New(executor, mcpserver.Config{
 		Version: version(), Clients: mcpClients{authority: h.authority, hub: func() *session.Hub { return h.hub }}, Logger: p.log,
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers/outbound"
+	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/workflow"
 )
 
@@ -38,6 +39,8 @@ type agentConfig struct {
 	skills string
 	// webHosts are such servers for pages that agents and apps fetch.
 	webHosts outbound.Hosts
+	// envVars are the environment variables that agents may read.
+	envVars []string
 	// programs are the enabled agents that are programs, and folder is theirs.
 	programs []string
 	folder   string
@@ -224,6 +227,12 @@ func agentSettings() []setting {
 			help: "a folder with texts that agents can read when they need them: one folder for each, with a\n" +
 				"file SKILL.md that begins with name and description",
 			parse: func(c *config, s string) error { c.agents.skills = s; return nil },
+		},
+		{
+			name: "env-vars", arg: "LIST",
+			help: "environment variables of the hub that agents may read, with commas; APP_* stands for all that begin so.\n" +
+				"One whose name suggests a secret (key, token, password, auth, api and the like) must be listed exactly",
+			parse: func(c *config, s string) (err error) { c.agents.envVars, err = tools.ParseEnvNames(s); return err },
 		},
 		{
 			name: "web-hosts", arg: "LIST",

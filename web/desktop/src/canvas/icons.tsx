@@ -1,5 +1,5 @@
 import { ExternalLink, File, Sparkles } from "lucide-react";
-import { type ReactNode, useMemo, useState } from "react";
+import { type KeyboardEvent, type ReactNode, useMemo, useRef, useState } from "react";
 import type { Bounds, Shortcut } from "../../../core/src/index.js";
 import { pictureSource } from "../content/addresses.js";
 import { LeaveDialog } from "../content/leave-dialog.js";
@@ -8,7 +8,8 @@ import { useCommands, useShell } from "../shell/context.js";
 import { useMonitor } from "../shell/select.js";
 import { canvas as texts } from "../texts/entry.js";
 import { gap } from "./geometry.js";
-import { clickText } from "./icon.js";
+import { clickText, iconAfterKey } from "./icon.js";
+import { IconDialog, type IconDialogKind, IconMenu } from "./icon-menu.js";
 
 /** The icons on the desktop, below the windows and between the panels. */
 export function Icons({ area }: { area: Bounds }): ReactNode {
@@ -17,6 +18,9 @@ export function Icons({ area }: { area: Bounds }): ReactNode {
   const monitor = useMonitor();
   const shortcuts = useShell((s) => s.desktop.shortcuts);
   const [leaving, setLeaving] = useState<string>();
+  const [menu, setMenu] = useState<{ id: string; x: number; y: number }>();
+  const [dialog, setDialog] = useState<{ id: string; kind: IconDialogKind }>();
+  const list = useRef<HTMLElement>(null);
   const sorted = useMemo(() => [...shortcuts.values()].sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1)), [shortcuts]);
   if (sorted.length === 0) return null;
 
@@ -36,23 +40,83 @@ export function Icons({ area }: { area: Bounds }): ReactNode {
       else commands.notify(t.started(s.label));
     }
   };
+  const buttons = (): HTMLElement[] => [...list.current!.querySelectorAll<HTMLElement>("[data-shortcut-id]")];
+  const focus = (id: string): void => buttons().find((b) => b.dataset.shortcutId === id)?.focus();
+  const press = (e: KeyboardEvent<HTMLElement>): void => {
+    const all = buttons();
+    const at = all.indexOf(document.activeElement as HTMLElement);
+    const id = all[at]?.dataset.shortcutId;
+    if (id === undefined || e.ctrlKey || e.altKey || e.metaKey) return;
+    const to = iconAfterKey(e.key, all.map((b) => b.getBoundingClientRect()), at);
+    if (to !== undefined) all[to]?.focus();
+    else if (e.key === "F2") setDialog({ id, kind: "rename" });
+    else if (e.key === "Delete") setDialog({ id, kind: "remove" });
+    else return;
+    e.preventDefault();
+    e.stopPropagation();
+  };
+  const menuOf = menu === undefined ? undefined : shortcuts.get(menu.id);
+  const dialogOf = dialog === undefined ? undefined : shortcuts.get(dialog.id);
   return (
     <>
-      <nav className="win-icons" aria-label={t.icons} style={{ top: area.y + gap, height: Math.max(0, area.h - 2 * gap) }}>
+      <nav ref={list} className="win-icons" aria-label={t.icons} style={{ top: area.y + gap, height: Math.max(0, area.h - 2 * gap) }} onKeyDown={press}>
         {sorted.map((s) => (
-          <Icon key={s.id} shortcut={s} onOpen={() => open(s)} />
+          <Icon key={s.id} shortcut={s} onOpen={() => open(s)} onMenu={(x, y) => setMenu({ id: s.id, x, y })} />
         ))}
       </nav>
+      {menu !== undefined && menuOf !== undefined && (
+        <IconMenu
+          label={menuOf.label}
+          at={menu}
+          onOpen={() => open(menuOf)}
+          onDialog={(kind) => setDialog({ id: menuOf.id, kind })}
+          onClosed={(back) => {
+            setMenu(undefined);
+            if (back) focus(menuOf.id);
+          }}
+        />
+      )}
+      {dialog !== undefined && dialogOf !== undefined && (
+        <IconDialog
+          key={`${dialog.kind} ${dialog.id}`}
+          shortcut={dialogOf}
+          kind={dialog.kind}
+          onSend={(action) => {
+            if (commands.send("EMIT", { actions: [action], monitorId: monitor }) === undefined) commands.notify(t.tooMuch, "warning");
+          }}
+          onClose={() => setDialog(undefined)}
+        />
+      )}
       {leaving !== undefined && <LeaveDialog address={leaving} onClose={() => setLeaving(undefined)} />}
     </>
   );
 }
 
-function Icon({ shortcut: s, onOpen }: { shortcut: Shortcut; onOpen: () => void }): ReactNode {
+interface IconProps {
+  shortcut: Shortcut;
+  onOpen: () => void;
+  onMenu: (x: number, y: number) => void;
+}
+
+function Icon({ shortcut: s, onOpen, onMenu }: IconProps): ReactNode {
   const t = useTexts(texts);
   const count = useShell((st) => st.desktop.badges.get(s.target) ?? 0);
   return (
-    <button type="button" className="win-icon" data-shortcut-id={s.id} title={s.label} onClick={onOpen}>
+    <button
+      type="button"
+      className="win-icon"
+      data-shortcut-id={s.id}
+      title={s.label}
+      aria-keyshortcuts="F2 Delete Shift+F10"
+      onClick={onOpen}
+      onContextMenu={(e) => {
+        e.preventDefault();
+        e.stopPropagation();
+        const box = e.currentTarget.getBoundingClientRect();
+        // A menu that the keyboard opens may have no position.
+        onMenu(e.clientX || box.left + box.width / 2, e.clientY || box.top + box.height / 2);
+      }}
+    >
       <span className="win-icon-picture">
         <Picture shortcut={s} />
         {count > 0 && (

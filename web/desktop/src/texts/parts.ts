@@ -1016,6 +1016,24 @@ export const modes = catalogue({
 });
 
 /** The settings of the user. Settings that have no name here are shown with those of the hub. */
+export const icons = catalogue({
+  menu: [(label: string) => `Menu of ${label}`, (label) => `아이콘 메뉴: ${label}`],
+  open: ["Open", "열기"],
+  rename: ["Rename…", "이름 바꾸기…"],
+  remove: ["Remove…", "제거…"],
+  renameTitle: ["Rename the icon", "아이콘 이름 바꾸기"],
+  name: ["Name", "이름"],
+  save: ["Rename", "바꾸기"],
+  removeTitle: ["Remove the icon?", "아이콘을 제거할까요?"],
+  removeText: [
+    (label: string) => `“${label}” disappears from this desktop, for everybody who sees it. What it opens stays.`,
+    (label) => `“${label}” 아이콘이 이 데스크톱을 보는 모두에게서 사라져요. 여는 대상은 그대로 남아요.`,
+  ],
+  removeNow: ["Remove", "제거"],
+  cancel: ["Cancel", "취소"],
+  close: ["Close", "닫기"],
+});
+
 export const account = catalogue({
   title: ["Settings of your account", "계정 설정"],
   hint: ["They are the same in all your browsers. Each one is saved on its own.", "모든 브라우저에서 같아요. 항목마다 따로 저장돼요."],
