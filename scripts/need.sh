@@ -23,6 +23,7 @@ packages() {
     gcc) echo gcc libc6-dev ;; # the race detector links with it
     ip | tc) echo iproute2 ;;
     korean-fonts) echo fontconfig fonts-noto-cjk ;;
+    pdftotext) echo poppler-utils ;;
     promtool) echo prometheus ;;
     *) echo "$1" ;;
   esac

@@ -211,6 +211,7 @@ type bench struct {
 	fileStore *files.Store
 	web       *fetch.Client
 	scripts   scripts
+	pages     pages
 	log       *lockedBuffer
 	// calls numbers the calls.
 	calls int
@@ -275,7 +276,7 @@ func (b *bench) useSettings(pins ...settings.Pin) *settings.Store {
 		b.t.Fatal(err)
 	}
 	b.exec = tools.New(tools.Config{
-		Files: b.fileStore, Documents: b.docs, Settings: values, Web: b.web, Scripts: &b.scripts, Env: environment(), Version: "1.2.3", Logger: logger,
+		Files: b.fileStore, Documents: b.docs, Settings: values, Web: b.web, Scripts: &b.scripts, Env: environment(), PDF: &b.pages, Version: "1.2.3", Logger: logger,
 	})
 	return values
 }

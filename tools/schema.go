@@ -103,6 +103,7 @@ func typeSchemas() map[reflect.Type]*jsonschema.Schema {
 		reflect.TypeFor[hookEvent]():          oneOf(string(hookLaunch), string(hookToolUse)),
 		reflect.TypeFor[hookActionType]():     oneOf(string(hookInteraction), string(hookOSAction)),
 		reflect.TypeFor[taskProfile]():        oneOf(Profiles()...),
+		reflect.TypeFor[pageAs]():             oneOf(string(asText), string(asPictures)),
 		reflect.TypeFor[bodyType]():           oneOf(string(bodyJSON), string(bodyForm), string(bodyText)),
 		reflect.TypeFor[headers]():            {Type: "object", AdditionalProperties: &jsonschema.Schema{Type: "string"}},
 		reflect.TypeFor[wire.InputType]():     oneOf(wireValues[wire.InputType]()...),

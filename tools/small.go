@@ -46,7 +46,10 @@ func smallTools() []smallTool {
 			"window:show_notification", "Notify the user.",
 			`{"type":"object","properties":{"title":{"type":"string"},"body":{"type":"string"}},"required":["title","body"]}`,
 		},
-		{"storage:read", "Read a file.", `{"type":"object","properties":{"path":{"type":"string"},"offset":{"type":"integer"}},"required":["path"]}`},
+		{
+			"storage:read", "Read a file; of a PDF from a page on.",
+			`{"type":"object","properties":{"path":{"type":"string"},"offset":{"type":"integer"},"page":{"type":"integer"}},"required":["path"]}`,
+		},
 		{"storage:list", "List files.", `{"type":"object","properties":{"path":{"type":"string"}}}`},
 		{
 			"storage:write", "Write a file.",

@@ -19,7 +19,7 @@ func storageTools() []tool {
 	return []tool{
 		{
 			name: "storage:read", in: everyone, parallel: true, repeatable: true, use: with(readFile),
-			about: "Read a file of this desktop's storage: text, or a picture to look at.",
+			about: "Read a file of this desktop's storage: text, a picture to look at, or pages of a PDF file as text or as pictures.",
 		},
 		{
 			name: "storage:list", in: everyone, parallel: true, repeatable: true, use: with(listFiles),
@@ -39,6 +39,8 @@ const maxText = 4 << 20
 type readInput struct {
 	Path   string `json:"path" jsonschema:"Such as notes/today.md."`
 	Offset int    `json:"offset,omitempty" jsonschema:"Skip so many characters, to read on in a long file." wire:"min=0"`
+	Page   int    `json:"page,omitempty" jsonschema:"Of a PDF file: the first page to read; 1 when absent." wire:"min=0"`
+	As     pageAs `json:"as,omitempty" jsonschema:"Of a PDF file: text when absent; pictures for scans, figures and layout."`
 }
 
 type pathInput struct {
@@ -88,7 +90,10 @@ func (u *use) readAll(name string, limit int64) ([]byte, error) {
 }
 
 func readFile(ctx context.Context, u *use, in readInput) providers.ToolResult {
-	return u.run(ctx, func(context.Context) (providers.ToolResult, error) {
+	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
+		if r, done, err := u.readPDF(ctx, in); done || err != nil {
+			return r, err
+		}
 		data, err := u.readAll(in.Path, max(maxText, maxImage))
 		if err != nil {
 			return providers.ToolResult{}, err

@@ -127,13 +127,13 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 	})
 	h.modes = modes.NewFinder(modeStore, p.log)
 	h.limiter = agentpool.NewLimiter(store.semaphores, cfg.agentLimits(), p.log)
-	scripts, err := newScripts()
+	scripts, pages, err := newWorkers()
 	if err != nil {
 		return nil, err
 	}
 	h.web = fetch.New(fetch.NewDomains(store.documents), cfg.agents.webHosts)
 	executor := tools.New(tools.Config{
-		Files: h.files, Documents: store.documents, Settings: values, Web: h.web, Scripts: scripts,
+		Files: h.files, Documents: store.documents, Settings: values, Web: h.web, Scripts: scripts, PDF: pages,
 		Env:    tools.Env{Names: cfg.agents.envVars, Lookup: os.LookupEnv},
 		Skills: loadSkills(cfg.agents.skills, p.log), Version: version(), Logger: p.log,
 	})

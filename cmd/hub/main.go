@@ -10,12 +10,11 @@ import (
 	redislog "github.com/redis/go-redis/v9/logging"
 
 	"github.com/everdesk/everdesk/cmd/hub/internal/command"
-	"github.com/everdesk/everdesk/runjs"
 )
 
 func main() {
-	if isWorker() {
-		os.Exit(runjs.Work(os.Stdin, os.Stdout))
+	if code, ok := work(os.Args); ok {
+		os.Exit(code)
 	}
 	redislog.Disable() // go-redis would write to stderr directly; the store reports its errors
 	signals := make(chan os.Signal, 2)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/everdesk/everdesk/internal/redistest"
 	"github.com/everdesk/everdesk/providers/acp/acptest"
-	"github.com/everdesk/everdesk/runjs"
 )
 
 // leakChecked runs the tests and then checks that no goroutine is left. testscript does not use it
@@ -35,8 +34,8 @@ func (l leakChecked) Run() int {
 }
 
 func TestMain(m *testing.M) {
-	if isWorker() {
-		os.Exit(runjs.Work(os.Stdin, os.Stdout))
+	if code, ok := work(os.Args); ok {
+		os.Exit(code)
 	}
 	redislog.Disable() // as main does; tests kill Redis servers
 	testscript.Main(leakChecked{m}, map[string]func(){"hub": main, "acp-agent": func() { acptest.Run(os.Getenv("STAND_IN_HOME"), "load") }})

@@ -5,20 +5,31 @@ import (
 	"log/slog"
 	"os"
 
+	"github.com/everdesk/everdesk/pdf"
 	"github.com/everdesk/everdesk/runjs"
 	"github.com/everdesk/everdesk/skills"
 )
 
-// isWorker reports whether this process is a worker that runs JavaScript of an agent.
-func isWorker() bool { return len(os.Args) == 2 && os.Args[1] == runjs.WorkerArg }
+// work runs this process as a worker, which executes JavaScript of an agent or reads a PDF file, and
+// returns its exit code. ok is false if the process is none.
+func work(args []string) (code int, ok bool) {
+	switch {
+	case len(args) == 2 && args[1] == runjs.WorkerArg:
+		return runjs.Work(os.Stdin, os.Stdout), true
+	case len(args) > 2 && args[1] == pdf.WorkerArg:
+		return pdf.Work(args[2:]), true
+	}
+	return 0, false
+}
 
-// newScripts returns the runner of JavaScript, whose workers are this program.
-func newScripts() (*runjs.Runner, error) {
+// newWorkers returns the runner of JavaScript and the reader of PDF files, whose workers are this
+// program.
+func newWorkers() (*runjs.Runner, *pdf.Reader, error) {
 	path, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("find the path of this program: %w", err)
+		return nil, nil, fmt.Errorf("find the path of this program: %w", err)
 	}
-	return runjs.New(runjs.Config{Path: path}), nil
+	return runjs.New(runjs.Config{Path: path}), pdf.New(pdf.Config{Path: path}), nil
 }
 
 // loadSkills reads the texts for agents in a folder; "" means none. What cannot be used is logged, and

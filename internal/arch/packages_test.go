@@ -38,6 +38,7 @@ var rules = map[string]rule{
 	"providers/prices":       {uses: "providers"},
 	"skills":                 {},
 	"runjs":                  {},
+	"pdf":                    {},
 	"fetch":                  {uses: "providers/outbound store", tests: "store/filestore"},
 	"providers/probe":        {uses: "providers providers/anthropic providers/openai providers/sse internal/truncation", tests: "providers/demo providers/fakemodel providers/outbound"},
 	"providers/anthropic":    {uses: "providers providers/loop providers/prices providers/sse", tests: "providers/fakemodel providers/providertest"},
@@ -58,7 +59,7 @@ var rules = map[string]rule{
 	"history":  {uses: "policies providers store wire internal/truncation"},
 	"approval": {uses: "wire"},
 
-	"tools":           {uses: "desktop fetch files modes policies providers runjs settings skills store wire", tests: "providers/outbound store/filestore"},
+	"tools":           {uses: "desktop fetch files modes pdf policies providers runjs settings skills store wire", tests: "providers/outbound store/filestore"},
 	"tools/mcpserver": {uses: "providers tools wire", tests: "desktop files store/filestore"},
 	"agentpool":       {uses: "modes profiles providers store tools wire", tests: "contextpool providers/demo store/filestore store/redisstore internal/redistest"},
 	"workflow":        {uses: "policies providers store wire internal/truncation", tests: "desktop"},
@@ -141,5 +142,5 @@ var modules = map[string]rule{
 	"github.com/coreos/go-oidc/v3":           {uses: "auth"},
 	"github.com/prometheus/client_golang":    {uses: "metrics", tests: "cmd/hub"},
 	"go.opentelemetry.io/otel":               {uses: "tracing", tests: "*"},
-	"golang.org/x/sys":                       {uses: "store/filestore store/filestore/kvlog broadcast gateway/ws providers/jsonline runjs", tests: "cmd/hub internal/chaos"},
+	"golang.org/x/sys":                       {uses: "store/filestore store/filestore/kvlog broadcast gateway/ws providers/jsonline pdf runjs", tests: "cmd/hub internal/chaos"},
 }
