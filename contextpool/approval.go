@@ -71,24 +71,30 @@ func (qs *Questions) restoreApprovalUsage(tables map[string]map[string][]byte) e
 
 // DecideApproval returns the decision of the auto-approval rules on a tool call. If they allow
 // the call but a limit is exceeded, the user must be asked and the limit is returned. They
-// allow nothing in a guest's turn, because only the owner may allow it.
-func (qs *Questions) DecideApproval(c tools.Caller, call providers.ToolCall) (approval.Verdict, *approval.Limit) {
+// allow nothing in a guest's turn, because only the owner may allow it, and no call that leaves the hub after
+// outside data was read, whose sources are returned then.
+func (qs *Questions) DecideApproval(c tools.Caller, call providers.ToolCall) (approval.Verdict, *approval.Limit, []string) {
 	t := qs.turns.ofCaller(c)
 	if t.deniesCall(call) {
-		return approval.Deny, nil
+		return approval.Deny, nil, nil
 	}
 	rules := qs.rulesOf(t)
-	v := approval.Decide(rules, approval.NewQuestion(call.Name, call.Input))
+	about := approval.NewQuestion(call.Name, call.Input)
+	v := approval.Decide(rules, about)
+	var outside []string
+	if approval.Leaves(about) {
+		outside = qs.OutsideSources(c, "")
+	}
 	switch {
 	case v != approval.Approve:
-		return v, nil
-	case c.Guest:
-		return approval.AskUser, nil
+		return v, nil, outside
+	case c.Guest, len(outside) > 0:
+		return approval.AskUser, nil, outside
 	}
 	if limit, over := qs.approvalUsage.Exceeds(rules); over {
-		return approval.AskUser, &limit
+		return approval.AskUser, &limit, nil
 	}
-	return approval.Approve, nil
+	return approval.Approve, nil, nil
 }
 
 // ExceedsLimit returns the limit of the auto-approval rules of the caller's turn that one more model

@@ -69,6 +69,9 @@ func ImportOps(provider string, threads []history.Thread, rows []wire.UIRow) []s
 			agent = windowAgent(t.Monitor, groups.AgentKey(root))
 		}
 		h := &thread{agent: agent, Provider: t.Provider, Monitor: t.Monitor}
+		if len(t.Messages) > 0 {
+			ops = append(ops, store.Set(outsideTable, string(t.Monitor), encode([]string{importedSource})))
+		}
 		ops = append(ops, h.fillThread(slices.Clone(t.Messages))...)
 	}
 	var tape Tape

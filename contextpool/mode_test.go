@@ -251,7 +251,7 @@ func TestAModeHasItsOwnApprovalRules(t *testing.T) {
 	r, _ := newModeRig(t, modes.Mode{ID: "mine", Name: "Mine", Tools: modes.ToolsAll, Approval: &rules})
 	write := providers.ToolCall{ID: "c1", Name: "Write", Input: []byte(`{"path":"a.txt"}`)}
 	verdict := func(run agentpool.Run) (v approval.Verdict) {
-		r.step(func() { v, _ = r.pool.Questions.DecideApproval(callerOf(run), write) })
+		r.step(func() { v, _, _ = r.pool.Questions.DecideApproval(callerOf(run), write) })
 		return v
 	}
 	run := r.direct("m1")

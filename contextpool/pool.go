@@ -45,6 +45,7 @@ type Pool struct {
 	transcript *transcript
 	reloads    *reloads
 	groups     *windowGroups
+	outside    *outsideData
 	// Questions holds the open questions to the user.
 	Questions  *Questions
 	tasks      *taskList
@@ -83,8 +84,9 @@ func (p *Pool) clear(totals Totals) {
 	p.transcript = &transcript{services: s, threads: p.threads, timelines: map[wire.MonitorID]*Timeline{}}
 	p.reloads = &reloads{services: s, cache: policies.NewReloadCache()}
 	p.groups = &windowGroups{services: s, turns: p.turns, connection: policies.NewWindowConnection()}
+	p.outside = &outsideData{services: s, byMonitor: map[wire.MonitorID][]string{}}
 	p.Questions = &Questions{
-		services: s, turns: p.turns, threads: p.threads,
+		services: s, turns: p.turns, threads: p.threads, outside: p.outside,
 		open: map[wire.Millis]*question{}, resumeAsks: map[wire.Millis]*resumeAsk{},
 	}
 	p.tasks = &taskList{services: s, turns: p.turns, questions: p.Questions, list: &history.Tasks{}, totals: totals}
@@ -92,28 +94,29 @@ func (p *Pool) clear(totals Totals) {
 		services: s, budget: p.budget, turns: p.turns, transcript: p.transcript,
 		main: policies.NewMainQueue[*queuedMessage](), window: policies.NewWindowQueue[*queuedMessage](),
 	}
-	p.calls = &toolCalls{services: s, turns: p.turns, turnRows: p.turnRows, tasks: p.tasks}
+	p.calls = &toolCalls{services: s, turns: p.turns, turnRows: p.turnRows, tasks: p.tasks, outside: p.outside}
 	p.starter = &turnStarter{
 		services: s, budget: p.budget, turns: p.turns, threads: p.threads, turnRows: p.turnRows, transcript: p.transcript,
 		reloads: p.reloads, groups: p.groups, tasks: p.tasks, queues: p.queues, calls: p.calls,
 	}
 	p.ender = &turnEnder{
 		services: s, budget: p.budget, turns: p.turns, threads: p.threads, turnRows: p.turnRows, transcript: p.transcript,
-		reloads: p.reloads, groups: p.groups, questions: p.Questions, tasks: p.tasks, queues: p.queues, calls: p.calls, starter: p.starter,
+		reloads: p.reloads, groups: p.groups, outside: p.outside, questions: p.Questions, tasks: p.tasks, queues: p.queues, calls: p.calls,
+		starter: p.starter,
 	}
 	p.compaction = &compaction{services: s, budget: p.budget, turns: p.turns, threads: p.threads, starter: p.starter}
 	p.status = &statusReporter{services: s, budget: p.budget, turns: p.turns, queues: p.queues, compaction: p.compaction}
 	p.actions = &turnActions{
 		services: s, budget: p.budget, turns: p.turns, threads: p.threads, transcript: p.transcript, reloads: p.reloads,
-		groups: p.groups, queues: p.queues, calls: p.calls, ender: p.ender,
+		groups: p.groups, outside: p.outside, queues: p.queues, calls: p.calls, ender: p.ender,
 	}
 	p.router = &router{
-		services: s, budget: p.budget, turns: p.turns, groups: p.groups, questions: p.Questions, queues: p.queues,
+		services: s, budget: p.budget, turns: p.turns, groups: p.groups, outside: p.outside, questions: p.Questions, queues: p.queues,
 		starter: p.starter, compaction: p.compaction,
 	}
 	p.reports = &reports{
 		services: s, budget: p.budget, turns: p.turns, threads: p.threads, turnRows: p.turnRows, groups: p.groups,
-		tasks: p.tasks, queues: p.queues, ender: p.ender, router: p.router,
+		outside: p.outside, tasks: p.tasks, queues: p.queues, ender: p.ender, router: p.router,
 	}
 	p.recovery = &recovery{
 		services: s, turns: p.turns, threads: p.threads, transcript: p.transcript, groups: p.groups, tasks: p.tasks,
@@ -121,7 +124,7 @@ func (p *Pool) clear(totals Totals) {
 	}
 	p.resets = &resets{
 		services: s, budget: p.budget, turns: p.turns, threads: p.threads, transcript: p.transcript, groups: p.groups,
-		questions: p.Questions, tasks: p.tasks, queues: p.queues, ender: p.ender, status: p.status,
+		outside: p.outside, questions: p.Questions, tasks: p.tasks, queues: p.queues, ender: p.ender, status: p.status,
 	}
 	p.plans = &planLog{services: s, turns: p.turns, transcript: p.transcript, queues: p.queues}
 	p.View = &View{services: s, budget: p.budget, turns: p.turns, tasks: p.tasks, queues: p.queues, router: p.router}
@@ -200,7 +203,7 @@ func (p *Pool) RepairColdLists(tables map[string]map[string][]byte) ([]store.Op,
 func (p *Pool) Restore(tables map[string]map[string][]byte, lists map[string][][]byte) error {
 	p.clear(p.tasks.totals)
 	for _, restore := range []func(map[string]map[string][]byte) error{
-		p.turns.restore, p.queues.restore, p.groups.restore, p.budget.restore, p.reloads.restore, p.Questions.restoreAsks, p.Questions.restore,
+		p.turns.restore, p.queues.restore, p.groups.restore, p.outside.restore, p.budget.restore, p.reloads.restore, p.Questions.restoreAsks, p.Questions.restore,
 		p.tasks.restore,
 	} {
 		if err := restore(tables); err != nil {
@@ -217,7 +220,7 @@ func (p *Pool) Restore(tables map[string]map[string][]byte, lists map[string][][
 // lost data.
 func (p *Pool) AllOps() []store.Op {
 	return slices.Concat(
-		p.turns.allOps(), p.queues.allOps(), p.groups.allOps(), p.budget.allOps(), p.reloads.allOps(), p.Questions.allOps(),
+		p.turns.allOps(), p.queues.allOps(), p.groups.allOps(), p.outside.allOps(), p.budget.allOps(), p.reloads.allOps(), p.Questions.allOps(),
 		p.threads.allOps(), p.transcript.timelineOps(), p.tasks.list.All(), p.transcript.tape.AllOps(),
 	)
 }

@@ -20,6 +20,7 @@ type Questions struct {
 	*services
 	turns   *turnSet
 	threads *threadSet
+	outside *outsideData
 
 	open          map[wire.Millis]*question // by the row that asks
 	openAsks      history.OpenAsks
@@ -48,6 +49,8 @@ type Inquiry struct {
 	Call providers.ToolCall
 	// Limit is set if the auto-approval rules allow the call but a limit is exceeded.
 	Limit *approval.Limit
+	// Outside are the sources of outside data because of which the user is asked.
+	Outside []string
 	// Prompt is set if the user is to enter or choose something.
 	Prompt *wire.Prompt
 }
@@ -61,6 +64,7 @@ type askRow struct {
 	Command    string          `json:"command,omitempty"`
 	Input      json.RawMessage `json:"input,omitempty"`
 	Count      string          `json:"count,omitempty"`
+	Outside    []string        `json:"outside,omitempty"`
 	Title      string          `json:"title,omitempty"`
 	Question   string          `json:"question,omitempty"`
 	// Suggest lists answers to choose from.
@@ -102,6 +106,7 @@ func (qs *Questions) questionRow(t *turn, q Inquiry) (wire.UIRow, askRow) {
 		ask = about.Ask
 		text.Tool, text.Input = truncate(q.Call.Name, nameBytes), rowInput(q.Call.Input, qs.rowLimit())
 		text.Command = truncate(about.Command, qs.rowLimit())
+		text.Outside = q.Outside
 		if ask == wire.AskUseMCPServer {
 			text.Type, text.ServerName, text.ToolName = "use_mcp_tool", truncate(about.Server, nameBytes), truncate(about.Tool, nameBytes)
 			if about.Resource {

@@ -61,8 +61,8 @@ func (r *reloads) restore(tables map[string]map[string][]byte) error {
 }
 
 // recordTurn adds the actions of a completed turn to the reload cache, if all of them are
-// stored. Actions of tasks are not repeated.
-func (r *reloads) recordTurn(t *turn) {
+// stored. Actions of tasks are not repeated. outside are the sources of outside data that the agent has read.
+func (r *reloads) recordTurn(t *turn, outside []string) {
 	if len(t.actions) == 0 || len(t.actions) < t.ActionCount || t.Kind == wire.AgentTask {
 		return
 	}
@@ -75,6 +75,7 @@ func (r *reloads) recordTurn(t *turn) {
 		r.step.AddOps(store.Unset(reloadTable, id))
 	}
 	if entry.ID != "" {
+		r.cache.SetOutside(entry.ID, outside)
 		r.store(entry.ID)
 	}
 }

@@ -19,6 +19,7 @@ type reports struct {
 	threads  *threadSet
 	turnRows *turnRows
 	groups   *windowGroups
+	outside  *outsideData
 	tasks    *taskList
 	queues   *queues
 	ender    *turnEnder
@@ -126,6 +127,7 @@ func (rs *reports) storeEntries(t *turn, r agentpool.NewEntries) {
 	for _, id := range r.Took {
 		rs.queues.steerAccepted(t, id) // in this step: otherwise the message would be answered twice after a restart
 	}
+	rs.outside.addCalls(t.Monitor, r.Entries)
 	for _, e := range r.Entries {
 		for _, b := range e.Blocks {
 			if b.Kind == providers.BlockToolResult {

@@ -10,6 +10,7 @@ type resets struct {
 	threads    *threadSet
 	transcript *transcript
 	groups     *windowGroups
+	outside    *outsideData
 	questions  *Questions
 	tasks      *taskList
 	queues     *queues
@@ -64,6 +65,7 @@ func (r *resets) clearMonitors(on func(wire.MonitorID) bool, reason string) {
 			delete(r.transcript.timelines, monitor)
 		}
 	}
+	r.outside.clear(on)
 	r.questions.deleteAsks(on)
 	for _, m := range r.state.Desktop().Monitors() {
 		if on(m.MonitorID) {

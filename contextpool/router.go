@@ -5,6 +5,7 @@ import (
 
 	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/policies"
+	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -15,6 +16,7 @@ type router struct {
 	budget     *monitorBudget
 	turns      *turnSet
 	groups     *windowGroups
+	outside    *outsideData
 	questions  *Questions
 	queues     *queues
 	starter    *turnStarter
@@ -58,6 +60,9 @@ func (r *router) answerResume(ts wire.Millis, yes bool, text string) bool {
 // route routes a message to a main agent; see the package comment.
 func (r *router) route(w *queuedMessage) {
 	monitor := string(w.Monitor)
+	if policies.IsAppInteraction(w.Text) {
+		r.outside.add(w.Monitor, "the page in a window")
+	}
 	if !r.providers.HasProvider(r.turns.provider()) {
 		r.queues.reject(&w.Message, wire.CodeProviderUnavailable, fmt.Sprintf("there is no provider %q", r.turns.provider()))
 		return
@@ -181,6 +186,9 @@ func (r *router) routeToWindow(w *queuedMessage) {
 	}
 	w.Monitor = open.MonitorID
 	w.Agent = r.groups.agentOf(w.Monitor, w.Window)
+	if policies.IsAppInteraction(w.Text) {
+		r.outside.add(w.Monitor, tools.PageSource(w.Window))
+	}
 	if r.queues.window.Len(w.Agent)+r.turns.parallelTurns(w.Agent) >= policies.WindowQueueLimit {
 		r.queues.rejectFull(w, policies.WindowQueueLimit)
 		return

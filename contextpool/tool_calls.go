@@ -21,6 +21,7 @@ type toolCalls struct {
 	turns    *turnSet
 	turnRows *turnRows
 	tasks    *taskList
+	outside  *outsideData
 }
 
 // Limits of the stored and published data of tool calls.
@@ -92,6 +93,7 @@ func (tc *toolCalls) finish(t *turn, use tools.Call, r providers.ToolResult) {
 		status = wire.ToolError
 	}
 	tc.emitProgress(t, use, status, r.Text)
+	tc.outside.add(t.Monitor, r.Source)
 	kept := providers.ToolResult{Text: truncate(r.Text, resultBytes), IsError: r.IsError, Images: r.Images}
 	size := 0
 	for _, i := range r.Images {

@@ -55,6 +55,8 @@ type turn struct {
 	// turn has delegated.
 	Parent string `json:"parent,omitempty"`
 	Tasks  int    `json:"tasks,omitempty"`
+	// Cleared are the scopes of calls that a user has confirmed although outside data was read.
+	Cleared []string `json:"cleared,omitempty"`
 	// StopReason is the reason why the turn is being stopped, empty if it is not. DisposeAgent
 	// says that the agent is deleted when the turn ends.
 	StopReason   string `json:"stopping,omitempty"`

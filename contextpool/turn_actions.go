@@ -20,6 +20,7 @@ type turnActions struct {
 	transcript *transcript
 	reloads    *reloads
 	groups     *windowGroups
+	outside    *outsideData
 	queues     *queues
 	calls      *toolCalls
 	ender      *turnEnder
@@ -118,6 +119,7 @@ func (ta *turnActions) reloadActions(t *turn, id string) providers.ToolResult {
 	for i, a := range entry.Actions {
 		entry.Actions[i] = withoutRequestID(a)
 	}
+	ta.outside.add(t.Monitor, entry.Outside...) // windows show again what the agent had read
 	refused := ta.apply(t, entry.Actions)
 	ta.reloads.cache.Used(ta.step.Now(), id, refused == nil)
 	ta.reloads.store(id)

@@ -22,6 +22,7 @@ type turnEnder struct {
 	transcript *transcript
 	reloads    *reloads
 	groups     *windowGroups
+	outside    *outsideData
 	questions  *Questions
 	tasks      *taskList
 	queues     *queues
@@ -155,7 +156,7 @@ func (e *turnEnder) end(t *turn, outcome providers.Outcome, reason string) {
 		e.turns.recordAnswer(t, text)
 	}
 	if outcome == providers.Completed && t.Client == nil {
-		e.reloads.recordTurn(t)
+		e.reloads.recordTurn(t, e.outside.byMonitor[t.Monitor])
 	}
 	e.threads.closeOpenCalls(t)
 	e.threads.recordSize(t)

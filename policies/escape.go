@@ -17,6 +17,7 @@ var vocabulary = Tags{
 	"environment": true, "memory": true, "your_role": true, "your_mode": true, "owner_instructions": true, "session_instructions": true, "not_your_tools": true, "now": true, "this_window": true,
 	"app_interaction": true,
 	"ui":              true,
+	"web_page":        true, outsideTag: true,
 }
 
 // gestures are the blocks that desktops may put at the beginning of a message. Blocks that the

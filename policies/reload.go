@@ -53,6 +53,8 @@ type ReloadEntry struct {
 	// Attempts counts the repetitions and Failures the failed ones.
 	Attempts int `json:"attempts,omitempty" wire:"min=0"`
 	Failures int `json:"failures,omitempty" wire:"min=0"`
+	// Outside are the sources of outside data that agents had read when they did the actions.
+	Outside []string `json:"outside,omitempty"`
 }
 
 // storedEntry has no methods, so its encoding is that of its fields.
@@ -230,6 +232,13 @@ func (c *ReloadCache) Used(now time.Time, id string, ok bool) (removed bool) {
 	return c.removeIfFailing(e)
 }
 
+// SetOutside sets the sources of outside data that agents had read when they did the actions of an entry.
+func (c *ReloadCache) SetOutside(id string, sources []string) {
+	if e := c.entries[id]; e != nil {
+		e.Outside = slices.Clone(sources)
+	}
+}
+
 // Failed counts a repetition as failed that Used had counted as success, because the user
 // reported it later.
 func (c *ReloadCache) Failed(id string) (removed bool) {
@@ -309,6 +318,7 @@ func (e ReloadEntry) size() int {
 func (e ReloadEntry) clone() ReloadEntry {
 	e.Actions = slices.Clone(e.Actions)
 	e.Required = slices.Clone(e.Required)
+	e.Outside = slices.Clone(e.Outside)
 	return e
 }
 

@@ -213,6 +213,10 @@ type ToolResult struct {
 	Text    string  `json:"text,omitempty"`
 	Images  []Image `json:"images,omitempty"`
 	IsError bool    `json:"isError,omitempty"`
+	// Source names where the data in the result comes from, such as example.com, if that is outside the
+	// hub. Text of others may be instructions, so from then on agents of the conversation ask before they
+	// act outside the hub or delete something.
+	Source string `json:"source,omitempty"`
 }
 
 // Decision is the answer to an approval.

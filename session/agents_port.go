@@ -22,7 +22,7 @@ type port struct{ l *owner }
 
 // desktop returns the port in the roles that tools use.
 func (p port) desktop() tools.Desktop {
-	return tools.Desktop{Steps: p, Users: p, Tabs: p, Tasks: p, Reloads: p, Mailbox: p}
+	return tools.Desktop{Steps: p, Users: p, Tabs: p, Tasks: p, Reloads: p, Mailbox: p, Trust: p}
 }
 
 // put adds an item to the mailbox. It blocks while the mailbox is full, until ctx or the owner
@@ -125,24 +125,38 @@ func (p port) Confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm,
 	if q.ID == "" {
 		q.ID = wire.DialogID(tools.QuestionPrefix + strings.ToLower(rand.Text()))
 	}
-	return p.confirm(ctx, c, q, about, wait, func() (tools.Verdict, *approval.Limit, bool) {
-		v, limit := p.l.agents.poolForUpdate().Questions.DecideApproval(c, about)
+	return p.confirm(ctx, c, q, about, wait, func() (tools.Verdict, *approval.Limit, []string, bool) {
+		v, limit, outside := p.l.agents.poolForUpdate().Questions.DecideApproval(c, about)
 		if v == approval.Approve || v == approval.Deny {
-			return p.l.commands.questions.recordVerdict(c, contextpool.Inquiry{Dialog: q.ID, Call: about}, v), nil, true
+			return p.l.commands.questions.recordVerdict(c, contextpool.Inquiry{Dialog: q.ID, Call: about}, v), nil, nil, true
 		}
-		return tools.Verdict{}, limit, false
+		return tools.Verdict{}, limit, outside, false
 	})
+}
+
+// OutsideSources implements [tools.Trust].
+func (p port) OutsideSources(ctx context.Context, c tools.Caller, scope string) ([]string, error) {
+	var sources []string
+	if err := p.runInStep(ctx, func() { sources = p.l.agents.poolForUpdate().Questions.OutsideSources(c, scope) }); err != nil {
+		return nil, err // the step may still run and write sources
+	}
+	return sources, nil
+}
+
+// AllowScope implements [tools.Trust].
+func (p port) AllowScope(ctx context.Context, c tools.Caller, scope string) error {
+	return p.runInStep(ctx, func() { p.l.agents.poolForUpdate().Questions.AllowScope(c, scope) })
 }
 
 // Proceed implements [tools.Users].
 func (p port) Proceed(ctx context.Context, c tools.Caller, call providers.ToolCall) (tools.Verdict, error) {
-	decide := func() (tools.Verdict, *approval.Limit, bool) {
+	decide := func() (tools.Verdict, *approval.Limit, []string, bool) {
 		limit, over := p.l.agents.poolForUpdate().Questions.ExceedsLimit(c)
-		return tools.Verdict{Confirmed: true, Answered: true}, &limit, !over
+		return tools.Verdict{Confirmed: true, Answered: true}, &limit, nil, !over
 	}
 	var v tools.Verdict
 	within := false
-	if err := p.runInStep(ctx, func() { v, _, within = decide() }); err != nil {
+	if err := p.runInStep(ctx, func() { v, _, _, within = decide() }); err != nil {
 		return tools.Verdict{}, err // the step may still run and write v
 	}
 	if within {
@@ -153,9 +167,10 @@ func (p port) Proceed(ctx context.Context, c tools.Caller, call providers.ToolCa
 }
 
 // confirm asks a question, unless decide has the answer: then its last result is true. With a limit
-// the question is whether to exceed that.
+// the question is whether to exceed that. With sources of outside data the question says that it is asked
+// because of them.
 func (p port) confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm, about providers.ToolCall, wait time.Duration,
-	decide func() (tools.Verdict, *approval.Limit, bool),
+	decide func() (tools.Verdict, *approval.Limit, []string, bool),
 ) (tools.Verdict, error) {
 	w := newWait(ctx)
 	withdraw := func() {
@@ -172,13 +187,16 @@ func (p port) confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm,
 		if _, open := p.l.w.state.Notices().Dialog(q.ID); open {
 			return nil
 		}
-		decided, limit, ok := decide()
+		decided, limit, outside, ok := decide()
 		if ok {
 			w.answer <- decided
 			return nil
 		}
 		if limit != nil {
 			q, wait = limitDialog(q, *limit), limitQuestionTimeout
+		}
+		if len(outside) > 0 {
+			q = outsideDialog(q, outside)
 		}
 		if r := p.l.w.state.Check(c.Monitor, q); r != nil {
 			return r
@@ -188,7 +206,7 @@ func (p port) confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm,
 			PermissionOptions: q.PermissionOptions, Deadline: wire.Millis(p.l.w.now.Add(wait).UnixMilli()),
 			AgentID: c.Agent, MonitorID: c.Monitor, MessageID: c.Turn,
 		})
-		p.l.agents.poolForUpdate().Questions.AskUser(c, contextpool.Inquiry{Dialog: q.ID, Call: about, Limit: limit})
+		p.l.agents.poolForUpdate().Questions.AskUser(c, contextpool.Inquiry{Dialog: q.ID, Call: about, Limit: limit, Outside: outside})
 		return nil
 	})
 	if err != nil {

@@ -42,6 +42,20 @@ func limitDialog(q wire.DialogConfirm, limit approval.Limit) wire.DialogConfirm 
 	return q
 }
 
+// outsideDialog adds to a permission question why it is asked: the agent has read outside data. The answer is
+// not remembered.
+func outsideDialog(q wire.DialogConfirm, sources []string) wire.DialogConfirm {
+	q.Message += "\n\nThe agent asks because this conversation has read data from " + strings.Join(sources, ", ") +
+		". Such data can contain instructions of others."
+	permission := wire.PermissionOptions{}
+	if q.PermissionOptions != nil {
+		permission = *q.PermissionOptions
+	}
+	permission.ShowRememberChoice = false
+	q.PermissionOptions = &permission
+	return q
+}
+
 // recordVerdict stores a decision of the auto-approval rules, for the case that the agent asks
 // again at the next owner.
 func (q *questions) recordVerdict(c tools.Caller, asked contextpool.Inquiry, v approval.Verdict) tools.Verdict {

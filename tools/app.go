@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/everdesk/everdesk/desktop"
+	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -17,7 +19,7 @@ func appTools() []tool {
 			about: `Ask the app in an html or iframe window for a part of its state. The state key "manifest" tells what it has and can do.`,
 		},
 		{
-			name: "window:app_command", in: everyone, use: with(commandApp),
+			name: "window:app_command", in: everyone, covers: covering(commandCovers), use: with(commandApp),
 			about: "Have the app in an html or iframe window do something. Its manifest lists the commands.",
 		},
 	}
@@ -66,7 +68,7 @@ func queryApp(ctx context.Context, u *use, in queryInput) providers.ToolResult {
 		if err != nil {
 			return providers.ToolResult{}, err
 		}
-		return u.appResult(answer)
+		return u.appResult(in.WindowID, answer)
 	})
 }
 
@@ -76,13 +78,13 @@ func commandApp(ctx context.Context, u *use, in commandInput) providers.ToolResu
 		if err != nil {
 			return providers.ToolResult{}, err
 		}
-		return u.appResult(answer)
+		return u.appResult(in.WindowID, answer)
 	})
 }
 
 // appResult converts the answer of an app to a tool result; an error reported by the app is
-// returned as an error.
-func (u *use) appResult(answer wire.AppResponse) (providers.ToolResult, error) {
+// an error result. Both are data of the page.
+func (u *use) appResult(window wire.WindowID, answer wire.AppResponse) (providers.ToolResult, error) {
 	var data json.RawMessage
 	var wrong string
 	switch a := answer.(type) {
@@ -101,10 +103,28 @@ func (u *use) appResult(answer wire.AppResponse) (providers.ToolResult, error) {
 		wrong = "it answered something else"
 	}
 	if wrong != "" {
-		return providers.ToolResult{}, fmt.Errorf("the app says: %s", truncate(wrong, 2000))
+		return pageData(window, failf("The app says: %s.", strings.TrimSuffix(truncate(wrong, 2000), "."))), nil
 	}
 	if len(data) == 0 {
 		return text("Done; the app returned nothing."), nil
 	}
-	return text(string(data)), nil
+	return pageData(window, text(string(data))), nil
+}
+
+// pageData marks a result as data of the page in a window. It gets no tag, because programs expect the JSON of
+// the page.
+func pageData(window wire.WindowID, r providers.ToolResult) providers.ToolResult {
+	r.Text, r.Source = policies.Neutralize(r.Text), PageSource(window)
+	return r
+}
+
+// PageSource names the page in a window as a source of data.
+func PageSource(window wire.WindowID) string {
+	return "the page in the window " + truncate(string(window), sourceRunes/2)
+}
+
+// commandCovers says what the answer to the question covers whether a page may be commanded: all commands to
+// it.
+func commandCovers(_ *use, in commandInput) coverage {
+	return coverage{scope: "command " + string(in.WindowID), own: PageSource(in.WindowID)}
 }

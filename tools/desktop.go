@@ -71,6 +71,8 @@ type Desktop struct {
 	Tasks   Tasks
 	Reloads Reloads
 	Mailbox Mailbox
+	// Trust, unless nil, knows what agents have read; nil means that they have read nothing from outside.
+	Trust Trust
 }
 
 // Steps reads and changes the desktop within steps of the session.
@@ -128,6 +130,16 @@ type Reloads interface {
 	ReloadOptions(ctx context.Context, c Caller) ([]policies.ReloadOption, error)
 	// Reload repeats the actions of an entry, all or none.
 	Reload(ctx context.Context, c Caller, call Call, id string) (providers.ToolResult, error)
+}
+
+// Trust knows which data from outside the hub agents have read, as reported in [providers.ToolResult].
+type Trust interface {
+	// OutsideSources returns the sources of outside data in the caller's conversation. It returns none if
+	// the owner of the session lets agents act without asking after they have read such data, or if a user
+	// has confirmed calls of the scope in this turn.
+	OutsideSources(ctx context.Context, c Caller, scope string) ([]string, error)
+	// AllowScope records that a user has confirmed calls of the scope for the rest of the turn.
+	AllowScope(ctx context.Context, c Caller, scope string) error
 }
 
 // Mailbox accepts messages to the session.

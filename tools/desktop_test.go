@@ -43,6 +43,10 @@ type testDesktop struct {
 	waits               []time.Duration
 	progress            []wire.TodoProgress
 
+	// outside are the sources of outside data that the conversation has read, and allowed the scopes that users
+	// have confirmed.
+	outside, allowed []string
+
 	// Answers of the session. Nil functions must not be called.
 	lost    error
 	confirm func(wire.DialogConfirm) (tools.Verdict, error)
@@ -70,7 +74,7 @@ func newDesktop(t *testing.T, session wire.SessionID) *testDesktop {
 
 // roles returns the desktop in all roles.
 func (d *testDesktop) roles() tools.Desktop {
-	return tools.Desktop{Steps: d, Users: d, Tabs: d, Tasks: d, Reloads: d, Mailbox: d}
+	return tools.Desktop{Steps: d, Users: d, Tabs: d, Tasks: d, Reloads: d, Mailbox: d, Trust: d}
 }
 
 // apply applies an event.

@@ -176,14 +176,8 @@ func (e *Executor) Call(ctx context.Context, c Caller, call providers.ToolCall) 
 	if err := u.proceed(ctx); err != nil {
 		return u.refuse(ctx, "%s", sentence(err.Error()))
 	}
-	if t.use.ask != nil {
-		q, err := t.use.ask(ctx, u, in)
-		if err == nil && q != nil {
-			err = u.permitted(ctx, *q)
-		}
-		if err != nil {
-			return u.refuse(ctx, "%s", sentence(err.Error()))
-		}
+	if err := u.mayRun(ctx, t, in); err != nil {
+		return u.refuse(ctx, "%s", sentence(err.Error()))
 	}
 	u.call.Repeatable, u.fires = t.repeatable, true
 	return t.use.do(ctx, u, in)
@@ -256,6 +250,9 @@ func (u *use) run(ctx context.Context, do func(context.Context) (providers.ToolR
 	defer cancel()
 	if err := u.Desktop.Steps.End(end, u.Caller, u.call, r); err != nil {
 		u.cfg.Logger.Warn("tool result not delivered to the session", "session", u.Session, "tool", u.call.Tool, "error", err)
+		if r.Source != "" { // the session does not know that the agent has read outside data
+			return unreachable(err)
+		}
 	}
 	return r
 }

@@ -15,7 +15,7 @@ import (
 func memoryTools() []tool {
 	return []tool{
 		{
-			name: "system:memorize", in: leaders, personal: true, use: with(memorize),
+			name: "system:memorize", in: leaders, personal: true, leaves: true, use: with(memorize),
 			about: "Remember a fact about the user for all later conversations, on all desktops. One short sentence.",
 		},
 		{

@@ -15,12 +15,12 @@ func noticeTools() []tool {
 			name: "window:show_notification", in: everyone, use: with(showNotification),
 			about: "Show a notification, which stays in the notification centre until it is dismissed.",
 		},
-		{name: "window:dismiss_notification", in: everyone, use: with(dismissNotification), about: "Remove a notification."},
+		{name: "window:dismiss_notification", in: everyone, stays: true, use: with(dismissNotification), about: "Remove a notification."},
 		{
 			name: "window:show_toast", in: everyone, use: with(showToast),
 			about: "Show a short message over the desktop for a few seconds.",
 		},
-		{name: "window:dismiss_toast", in: everyone, use: with(dismissToast), about: "Remove a toast before its time."},
+		{name: "window:dismiss_toast", in: everyone, stays: true, use: with(dismissToast), about: "Remove a toast before its time."},
 	}
 }
 

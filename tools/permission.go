@@ -72,8 +72,9 @@ func (u *use) proceed(ctx context.Context) error {
 }
 
 // permitted returns nil if the call may run, else the reason why not. It uses the remembered
-// answer if there is one; otherwise the auto-approval rules or the user decide.
-func (u *use) permitted(ctx context.Context, q question) error {
+// answer if there is one; otherwise the auto-approval rules or the user decide. With outside the agent has
+// read outside data: no remembered answer permits the call then.
+func (u *use) permitted(ctx context.Context, q question, outside bool) error {
 	dialog := wire.DialogConfirm{
 		ID: wire.DialogID(u.question(q.title, q.message)), Title: q.title, Message: q.message,
 		ConfirmText: q.yes, CancelText: "Cancel", ActionMeta: u.meta(),
@@ -84,7 +85,7 @@ func (u *use) permitted(ctx context.Context, q question) error {
 		if err != nil {
 			return err
 		}
-		if known[q.key()].Decision == allowed {
+		if known[q.key()].Decision == allowed && !outside {
 			return nil
 		}
 		// Denials also apply if they were remembered for a wider scope.

@@ -54,7 +54,13 @@ type tool struct {
 	// personal tools access data of the desktop's owner beyond the desktop; turns of guests
 	// cannot use them.
 	personal bool
-	use      handler
+	// leaves says that a call sends data out of the hub, deletes something, or changes what later
+	// conversations read. Tools that are destructive or reach elsewhere by their annotation leave, too, unless
+	// stays says that all they change is the desktop. Agents that have read data from outside ask before such
+	// a call; see [Trust]. covers, unless nil, says which calls one answer of the user covers.
+	leaves, stays bool
+	covers        func(*use, any) coverage
+	use           handler
 }
 
 // handler executes a tool for one type of input.

@@ -26,7 +26,7 @@ func storageTools() []tool {
 			about: "List a folder of this desktop's storage.",
 		},
 		{
-			name: "storage:write", in: workers, use: with(writeFile),
+			name: "storage:write", in: workers, covers: covering(overwrites), use: with(writeFile),
 			about: "Write a text file into this desktop's storage. Folders are made as needed; a file of that name is replaced.",
 		},
 		{name: "storage:delete", in: workers, use: with(deleteFile), about: "Delete a file of this desktop's storage."},
@@ -102,6 +102,20 @@ func readFile(ctx context.Context, u *use, in readInput) providers.ToolResult {
 	})
 }
 
+// fileSource names a file as a source of data. People upload files that others wrote, and agents write what
+// they have read into files.
+func fileSource(name string) string { return "the file " + truncate(name, sourceRunes/2) }
+
+// overwrites says what the answer to the question covers whether a file may be written: the same file again.
+// A new file replaces nothing.
+func overwrites(u *use, in writeInput) coverage {
+	f, _, err := u.cfg.Files.Open(u.Session, in.Path)
+	if err == nil {
+		_ = f.Close() // opened for reading only
+	}
+	return coverage{scope: "write " + in.Path, harmless: errors.Is(err, fs.ErrNotExist)}
+}
+
 // contentOf returns the result of reading a file: an image, or the text from the offset on with
 // a note where to continue.
 func contentOf(in readInput, data []byte) providers.ToolResult {
@@ -111,6 +125,7 @@ func contentOf(in readInput, data []byte) providers.ToolResult {
 		return providers.ToolResult{
 			Text:   fmt.Sprintf("%q is a picture of %d bytes.", in.Path, len(data)),
 			Images: []providers.Image{{MediaType: kind, Data: data}},
+			Source: fileSource(in.Path),
 		}
 	}
 	if !utf8.Valid(data) || strings.IndexByte(string(data), 0) >= 0 {
@@ -128,11 +143,13 @@ func contentOf(in readInput, data []byte) providers.ToolResult {
 		return failf("%q has %d characters, there is nothing at %d.", in.Path, total, in.Offset)
 	}
 	rest := whole[len(truncate(whole, in.Offset)):]
-	const room = maxResult - 200 // leaves room for the note
-	if shown := truncate(rest, room); len(shown) < len(rest) {
-		return textf("%s\n[characters %d to %d of %d; read on with offset %d]", shown, in.Offset, in.Offset+room, total, in.Offset+room)
+	const room = maxResult - 1000 // leaves room for the tag and the note
+	shown := truncate(rest, room)
+	r := outsideFile(fileSource(in.Path), text(shown))
+	if len(shown) < len(rest) {
+		r.Text += fmt.Sprintf("\n[characters %d to %d of %d; read on with offset %d]", in.Offset, in.Offset+room, total, in.Offset+room)
 	}
-	return text(rest)
+	return r
 }
 
 // fileLine is an entry in the result of storage:list.

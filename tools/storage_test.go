@@ -9,6 +9,11 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
+// asFile returns the text of a file as agents read it.
+func asFile(name, text string) string {
+	return "<outside_data source=\"the file " + name + "\">\n" + text + "\n</outside_data>"
+}
+
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
@@ -19,8 +24,8 @@ func TestFiles(t *testing.T) {
 	if got := b.mustAs(w, "storage_write", `{"path":"notes/한글.md","content":"# hello"}`); got != `Wrote 7 bytes to "notes/한글.md".` {
 		t.Errorf("write returns %q, want 7 bytes written", got)
 	}
-	if got := b.must("storage_read", `{"path":"notes/한글.md"}`); got != "# hello" {
-		t.Errorf(`read %q, want "# hello"`, got)
+	if got := b.must("storage_read", `{"path":"notes/한글.md"}`); got != asFile("notes/한글.md", "# hello") {
+		t.Errorf(`read %q, want "# hello" as data`, got)
 	}
 	if got := b.must("storage_list", `{"path":"/"}`); !strings.Contains(got, `{"path":"notes","isDirectory":true`) {
 		t.Errorf("list %s, want the folder notes", got)
@@ -87,11 +92,11 @@ func TestReadingIsBounded(t *testing.T) {
 	}
 	save("long.txt", strings.Repeat("é", 60_000)+"end")
 	first := b.must("storage_read", `{"path":"long.txt"}`)
-	if n := len([]rune(first)); n > 50_000 || !strings.Contains(first, "[characters 0 to 49800 of 60003; read on with offset 49800]") {
+	if n := len([]rune(first)); n > 50_000 || !strings.Contains(first, "[characters 0 to 49000 of 60003; read on with offset 49000]") {
 		t.Errorf("the first part has %d characters, …%s, want at most 50000 and where to read on", n, first[len(first)-100:])
 	}
-	if rest := b.must("storage_read", `{"path":"long.txt","offset":49800}`); rest != strings.Repeat("é", 10_200)+"end" {
-		t.Errorf("the rest has %d bytes, want %d", len(rest), 2*10_200+3)
+	if rest := b.must("storage_read", `{"path":"long.txt","offset":49000}`); rest != asFile("long.txt", strings.Repeat("é", 11_000)+"end") {
+		t.Errorf("the rest has %d bytes, want %d", len(rest), len(asFile("long.txt", ""))+2*11_000+3)
 	}
 	if r := b.call("storage_read", `{"path":"long.txt","offset":60004}`); !r.IsError {
 		t.Error("a read behind the end succeeds, want an error")

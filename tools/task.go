@@ -14,7 +14,7 @@ func taskTools() []tool {
 	return []tool{{
 		// Repeatable, because the session itself stores the call in the step that creates the
 		// task; before that step the call has no effect.
-		name: "task:run", in: leaders, asks: true, parallel: true, repeatable: true, use: with(runTask),
+		name: "task:run", in: leaders, asks: true, stays: true, parallel: true, repeatable: true, use: with(runTask),
 		about: "Hand a piece of work to an agent of its own, which knows this conversation, and wait for what it did. " +
 			"Use it for everything that takes more than a step or two. Independent tasks can run side by side.",
 	}}
@@ -55,7 +55,7 @@ func (t TaskResult) Result() providers.ToolResult {
 func reloadTools() []tool {
 	return []tool{
 		{
-			name: "system:reload_cached", in: leaders, use: with(reloadCached),
+			name: "system:reload_cached", in: leaders, stays: true, use: with(reloadCached),
 			about: "Do again what was done for the same request before. Use it when reload_options has an option that fits.",
 		},
 		{

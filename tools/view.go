@@ -70,7 +70,14 @@ func viewWindow(ctx context.Context, u *use, in viewInput) providers.ToolResult 
 	}
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
 		var r providers.ToolResult
-		if err := u.Desktop.Steps.View(ctx, func(s *desktop.State) { r = u.view(s, in.WindowID) }); err != nil {
+		isPage := false
+		if err := u.Desktop.Steps.View(ctx, func(s *desktop.State) {
+			r = u.view(s, in.WindowID)
+			if w, err := u.find(s, in.WindowID); err == nil {
+				kind, _ := u.shown(w.Content)
+				isPage = kind == "html" || kind == "iframe"
+			}
+		}); err != nil {
 			return providers.ToolResult{}, err
 		}
 		if r.IsError {
@@ -88,6 +95,9 @@ func viewWindow(ctx context.Context, u *use, in viewInput) providers.ToolResult 
 			return r, nil
 		}
 		r.Images = []providers.Image{img}
+		if isPage { // the picture shows what the page has drawn
+			r.Source = PageSource(in.WindowID)
+		}
 		return r, nil
 	})
 }

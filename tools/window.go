@@ -19,24 +19,24 @@ import (
 func windowTools() []tool {
 	return []tool{
 		{
-			name: "window:create", in: everyone, repeatable: true, use: with(createWindow),
+			name: "window:create", in: everyone, stays: true, repeatable: true, use: with(createWindow),
 			about: "Open a window, or replace the one that has the same id. Choose a short, telling id. " +
 				"Prefer markdown for text, table for rows and html for charts; iframe shows a file of storage, never another site.",
 		},
 		{
-			name: "window:create_component", in: everyone, use: with(createComponents),
+			name: "window:create_component", in: everyone, stays: true, use: with(createComponents),
 			about: "Open a window with buttons, inputs and other components. " +
 				"When a button is pressed, the agent of the window is told its action and the values of the form.",
 		},
 		{
-			name: "window:update", in: everyone, use: with(updateWindow),
+			name: "window:update", in: everyone, stays: true, use: with(updateWindow),
 			about: "Change what a window shows: append, prepend or insert text, replace everything, or clear it.",
 		},
 		{
-			name: "window:update_component", in: everyone, use: with(updateComponents),
+			name: "window:update_component", in: everyone, stays: true, use: with(updateComponents),
 			about: "Replace the components of a window.",
 		},
-		{name: "window:close", in: everyone, use: with(closeWindow), about: "Close a window."},
+		{name: "window:close", in: everyone, stays: true, use: with(closeWindow), about: "Close a window."},
 		{
 			name: "window:lock", in: everyone, use: with(lockWindow),
 			about: "Keep other agents from closing a window or changing its content while you work on it. Unlock it when you are done.",
@@ -190,14 +190,15 @@ func (u *use) opening(s *desktop.State, a wire.WindowCreate, p place) (wire.Wind
 	return a, fmt.Sprintf("%s window %q.", did, a.WindowID), nil
 }
 
-// open opens a window or replaces the one with the same id.
-func (u *use) open(ctx context.Context, a wire.WindowCreate, p place) providers.ToolResult {
+// open opens a window or replaces the one with the same id. source, unless empty, names where its content
+// comes from.
+func (u *use) open(ctx context.Context, a wire.WindowCreate, p place, source string) providers.ToolResult {
 	return u.act(ctx, func(s *desktop.State) Plan {
 		a, said, err := u.opening(s, a, p)
 		if err != nil {
 			return Plan{Result: fail(sentence(err.Error()))}
 		}
-		return Plan{Actions: []wire.Action{a}, Result: text(said)}
+		return Plan{Actions: []wire.Action{a}, Result: providers.ToolResult{Text: said, Source: source}}
 	})
 }
 
@@ -212,7 +213,7 @@ func createWindow(ctx context.Context, u *use, in createInput) providers.ToolRes
 	}
 	a := wire.WindowCreate{WindowID: in.WindowID, Title: in.Title, Content: content, WindowLook: in.drawn(), Minimized: in.Minimized}
 	if in.Content.Renderer != "iframe" {
-		return u.open(ctx, a, in.place)
+		return u.open(ctx, a, in.place, "")
 	}
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
 		var said string
@@ -339,15 +340,17 @@ func (in layoutInput) layout() (wire.ComponentContent, error) {
 
 func createComponents(ctx context.Context, u *use, in createComponentsInput) providers.ToolResult {
 	content, err := in.layout()
+	source := ""
 	if in.JSONFile != "" && len(in.Components) == 0 {
 		content, err = u.layoutFile(in.JSONFile)
+		source = fileSource(in.JSONFile)
 	}
 	if err != nil {
 		return u.refuse(ctx, "%s", sentence(err.Error()))
 	}
 	return u.open(ctx, wire.WindowCreate{
 		WindowID: in.WindowID, Title: in.Title, Content: content, WindowLook: in.drawn(), Minimized: in.Minimized,
-	}, in.place)
+	}, in.place, source)
 }
 
 // layoutFile reads components from storage.

@@ -30,6 +30,10 @@ type AutoApproval struct {
 	// continue; 0 means no limit.
 	AllowedMaxRequests int     `json:"allowedMaxRequests,omitempty" wire:"min=0"`
 	AllowedMaxCost     float64 `json:"allowedMaxCost,omitempty" wire:"min=0"`
+	// After agents of a conversation have read data from outside the hub, such as a page of the web, they ask
+	// before actions that leave the hub or delete something, whatever the other rules say. This switches that
+	// off.
+	AlwaysAllowAfterOutsideData bool `json:"alwaysAllowAfterOutsideData,omitempty"`
 }
 
 // SetAutoApproval replaces the auto-approval rules.

@@ -578,6 +578,8 @@ export interface AutoApproval {
   /** The number of model requests and the cost until the user is asked whether to continue; 0 means no limit. */
   allowedMaxRequests?: number;
   allowedMaxCost?: number;
+  /** After agents of a conversation have read data from outside the hub, such as a page of the web, they ask before actions that leave the hub or delete something, whatever the other rules say. This switches that off. */
+  alwaysAllowAfterOutsideData?: boolean;
 }
 
 /** AutoApprovalChanged carries the new auto-approval rules. */
