@@ -7,6 +7,7 @@ import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { useMonitor } from "../shell/select.js";
 import { canvas as texts } from "../texts/entry.js";
+import { onceReleased } from "../ui/menu.js";
 import { gap } from "./geometry.js";
 import { clickText, iconAfterKey } from "./icon.js";
 import { IconDialog, type IconDialogKind, IconMenu } from "./icon-menu.js";
@@ -114,7 +115,8 @@ function Icon({ shortcut: s, onOpen, onMenu }: IconProps): ReactNode {
         e.stopPropagation();
         const box = e.currentTarget.getBoundingClientRect();
         // A menu that the keyboard opens may have no position.
-        onMenu(e.clientX || box.left + box.width / 2, e.clientY || box.top + box.height / 2);
+        const [x, y] = [e.clientX || box.left + box.width / 2, e.clientY || box.top + box.height / 2];
+        onceReleased(e, () => onMenu(x, y));
       }}
     >
       <span className="win-icon-picture">

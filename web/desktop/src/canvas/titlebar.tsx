@@ -7,6 +7,7 @@ import { useCommands, useShell } from "../shell/context.js";
 import { canvas as texts } from "../texts/entry.js";
 import { IconButton } from "../ui/button.js";
 import { isComposing } from "../ui/keys.js";
+import { onceReleased } from "../ui/menu.js";
 import { WindowIcon } from "./body.js";
 import { useWindowManager } from "./context.js";
 import { keyStep } from "./geometry.js";
@@ -63,7 +64,8 @@ export function TitleBar({ window: w, titleId, maximized, onGrab, onClose, onMen
       }}
       onContextMenu={(e) => {
         e.preventDefault();
-        onMenu(e.clientX, e.clientY);
+        const { clientX, clientY } = e;
+        onceReleased(e, () => onMenu(clientX, clientY));
       }}
       onKeyDown={onKeyDown}
     >

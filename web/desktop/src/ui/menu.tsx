@@ -38,6 +38,15 @@ export function Menu({ trigger, label, align = "start", children }: MenuProps): 
   );
 }
 
+/**
+ * Runs act when no button of the mouse is pressed: on some systems the context menu is requested while the button is down, and
+ * its release would close the menu again.
+ */
+export function onceReleased({ buttons }: { buttons: number }, act: () => void): void {
+  if (buttons === 0) act();
+  else addEventListener("mouseup", act, { once: true });
+}
+
 interface MenuListProps {
   id?: string;
   label: string;
