@@ -152,7 +152,8 @@ func (h *Hub) CallTool(ctx context.Context, id wire.SessionID, c ClientCall) (pr
 		case <-r.live.done:
 			return providers.ToolResult{}, asError(errUnloaded)
 		case <-time.After(wait):
-			if got, found, err := calls.load(limited, c.ID); found || err != nil {
+			got, found, err := calls.load(limited, c.ID)
+			if found || err != nil && limited.Err() == nil { // the end of limited is the next case
 				return got, err
 			}
 		case <-limited.Done():

@@ -10,6 +10,7 @@ import (
 
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -113,4 +114,42 @@ func TestClientCallIsCut(t *testing.T) {
 			d.waitIdle()
 		})
 	}
+}
+
+// heldDocuments holds every look at the result of a call until the caller gives up.
+type heldDocuments struct {
+	agentStore
+	looks chan<- struct{}
+}
+
+func (h heldDocuments) Get(ctx context.Context, collection, name string) (store.Document, error) {
+	if collection != "client-calls" {
+		return h.agentStore.Get(ctx, collection, name)
+	}
+	select {
+	case h.looks <- struct{}{}:
+	default:
+	}
+	<-ctx.Done()
+	return store.Document{}, ctx.Err()
+}
+
+// A program that gives up while the hub looks for the result interrupts its call too.
+func TestClientCallIsCutWhileItsResultIsLookedUp(t *testing.T) {
+	t.Parallel()
+	looks := make(chan struct{}, 1)
+	inner := openStore(t)
+	s := newDeployment(t, func(*testing.T) agentStore { return heldDocuments{inner, looks} })
+	near := startAgentHub(t, s, hubConfig{})
+	near.newDesktop(t, "ses-1")
+	far := startAgentHub(t, s, hubConfig{replica: "b"})
+	d := far.openDesktop(t, "ses-1")
+	result, stop := asked(t, far, d, "mcp-1")
+	<-looks
+	stop()
+	if got, err := result(); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %+v and error %v, want %v", got, err, context.Canceled)
+	}
+	waitEvent(t, d.eventLog, func(r wire.AgentResponse) bool { return r.IsComplete && r.AgentID == "client-Editor" })
+	d.waitIdle()
 }

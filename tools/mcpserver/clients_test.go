@@ -25,9 +25,10 @@ type clients struct {
 	ends   []end // answers of Expires
 }
 
+// end says how long a token is valid from when it is asked, so that a slow test finds it valid too.
 type end struct {
-	at  time.Time
-	err error
+	left time.Duration
+	err  error
 }
 
 func (c *clients) ID(token string) (string, bool) { return token, strings.HasPrefix(token, "stored") }
@@ -49,7 +50,7 @@ func (c *clients) Expires(context.Context, string) (time.Time, error) {
 	}
 	end := c.ends[0]
 	c.ends = c.ends[1:]
-	return end.at, end.err
+	return time.Now().Add(end.left), end.err
 }
 
 func (c *clients) fail(err error) {
@@ -106,7 +107,7 @@ func TestStoredTokens(t *testing.T) {
 // a moment.
 func TestStoredTokenExpires(t *testing.T) {
 	t.Parallel()
-	ends := []end{{at: time.Now().Add(500 * time.Millisecond)}, {err: errors.New("away")}, {at: time.Now().Add(4 * time.Second)}, {at: time.Now()}}
+	ends := []end{{left: time.Second}, {err: errors.New("away")}, {left: time.Second}, {}}
 	c := &clients{ends: ends, client: mcpserver.Client{
 		Caller: tools.Caller{Profile: tools.ProfileDefault}, Expires: time.Now(),
 		Execute: func(ctx context.Context, _ providers.ToolCall) providers.ToolResult {
