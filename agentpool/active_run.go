@@ -153,7 +153,7 @@ func (l *activeRun) runTurn() (Ended, error) {
 	if !ok {
 		return Ended{}, &providers.Failure{Class: providers.Invalid, Err: fmt.Errorf("there is no provider %q here", l.Provider)}
 	}
-	l.providerSession = l.runner.takeIdle(l, revisionOf(p))
+	l.providerSession = l.runner.takeIdle(l, l.revisionOf(p))
 	if err := l.acquireSlot(); err != nil {
 		return Ended{}, err
 	}
@@ -235,7 +235,7 @@ func (l *activeRun) open(p providers.Provider) (err error) {
 		}
 		system = b.Whole()
 	}
-	t := &providerSession{runner: l.runner, agent: l.Agent, provider: l.Provider, revision: revisionOf(p), profile: l.Profile, orders: ordersOf(l.Run), guest: l.Guest, process: caps.Process, run: l, over: make(chan struct{})}
+	t := &providerSession{runner: l.runner, agent: l.Agent, provider: l.Provider, revision: l.revisionOf(p), profile: l.Profile, orders: ordersOf(l.Run), guest: l.Guest, process: caps.Process, run: l, over: make(chan struct{})}
 	spec := providers.Spec{
 		Agent: string(l.Role), System: system, Model: cfg.Models[l.Provider],
 		From: l.From, Fork: l.Fork, Whole: l.Lasting && !l.Fork, OnEvent: t.handleEvent,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/tools"
 )
 
 // backendTimeout bounds how long a backend may take to interrupt a turn, to abort opening a
@@ -24,7 +25,7 @@ type providerSession struct {
 	runner   *SessionRunner
 	agent    string
 	provider string
-	revision string // of the provider's settings
+	revision string // of the provider's settings and the tools
 	profile  string
 	orders   string // identifies the mode and the instructions that it was opened with
 	guest    bool   // opened with the system prompt for guests
@@ -110,12 +111,22 @@ func (t *providerSession) revokeTokens() {
 // revised is a provider whose settings can change.
 type revised interface{ Revision() string }
 
-// revisionOf returns the revision of a provider's settings, or "" if they do not change.
-func revisionOf(p providers.Provider) string {
+// changingTools are tools that change; [tools.Executor] implements it.
+type changingTools interface {
+	Revision(c tools.Caller) string
+}
+
+// revisionOf returns the revision of a provider's settings and of the caller's tools, or "" if they do not
+// change.
+func (l *activeRun) revisionOf(p providers.Provider) string {
+	revision := ""
 	if r, ok := p.(revised); ok {
-		return r.Revision()
+		revision = r.Revision()
 	}
-	return ""
+	if t, ok := l.runner.parent.cfg.Tools.(changingTools); ok && l.System == "" {
+		revision += t.Revision(l.caller)
+	}
+	return revision
 }
 
 // ordersOf identifies the mode and the instructions of a run. They are in the system prompt and the tools of

@@ -246,7 +246,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	send := func(method, path, body string) reply {
 		t.Helper()
 		described, _, _ := strings.Cut(path, "?")
-		actual := strings.NewReplacer("{session}", string(id), "{user}", "bob", "{path}", "a/b.txt", "{replica}", "replica-1", "{message}", "m", "{connection}", "conn-1", "{name}", "mine", "{id}", "a", "{mode}", "a", "{backend}", "demo").Replace(path)
+		actual := strings.NewReplacer("{session}", string(id), "{user}", "bob", "{path}", "a/b.txt", "{replica}", "replica-1", "{message}", "m", "{connection}", "conn-1", "{name}", "mine", "{id}", "a", "{mode}", "a", "{server}", "files", "{backend}", "demo").Replace(path)
 		r := request{token: root, body: body}
 		if strings.Contains(path, "{path}") {
 			r.header = header("Content-Type", "application/octet-stream")
@@ -298,7 +298,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	c.answer(t, http.MethodGet, storage, "", h.get("/api/storage/a?list=true", root).wantStatus(http.StatusOK))
 	send(http.MethodGet, storage, "").wantStatus(http.StatusOK)
 	send(http.MethodDelete, storage, "").wantStatus(http.StatusOK)
-	for _, path := range []string{"/api/hub", "/api/apps", "/api/shortcuts", "/api/providers", "/api/settings", "/api/settings/catalogue", "/api/settings/values", "/api/secrets", "/api/model-profiles", "/api/modes", "/api/backends", "/api/me", "/health", "/healthz", "/readyz", "/api/openapi.json", "/", "/login"} {
+	for _, path := range []string{"/api/hub", "/api/apps", "/api/shortcuts", "/api/providers", "/api/settings", "/api/settings/catalogue", "/api/settings/values", "/api/secrets", "/api/model-profiles", "/api/modes", "/api/mcp-servers", "/api/backends", "/api/me", "/health", "/healthz", "/readyz", "/api/openapi.json", "/", "/login"} {
 		send(http.MethodGet, path, "").wantStatus(http.StatusOK)
 	}
 	send(http.MethodPatch, "/api/settings", `{"language":"ko","wallpaper":"dark-blue"}`).wantStatus(http.StatusOK)
@@ -315,6 +315,12 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	send(http.MethodPut, "/api/modes/{mode}", `{"name":"A","toolProfile":"read","approval":{"autoApprovalEnabled":true},"version":0}`).wantStatus(http.StatusOK)
 	send(http.MethodPut, "/api/modes/{mode}", `{"name":"A","version":0}`).wantStatus(http.StatusConflict)
 	send(http.MethodDelete, "/api/modes/{mode}", "").wantStatus(http.StatusOK)
+	send(http.MethodPost, "/api/mcp-servers", `{"config":"{\"mcpServers\":{\"a\":{\"url\":\"http://127.0.0.1:1\"}}}"}`).wantStatus(http.StatusOK)
+	send(http.MethodPut, "/api/mcp-servers/{server}", `{"url":"http://127.0.0.1:1","headers":{"A":"b"},"version":1}`).wantStatus(http.StatusOK)
+	send(http.MethodPut, "/api/mcp-servers/{server}", `{"url":"http://127.0.0.1:1","version":0}`).wantStatus(http.StatusConflict)
+	send(http.MethodPost, "/api/mcp-servers/{server}/try", "").wantStatus(http.StatusOK)
+	send(http.MethodGet, "/api/mcp-servers/{server}/log", "").wantStatus(http.StatusOK)
+	send(http.MethodDelete, "/api/mcp-servers/{server}", "").wantStatus(http.StatusOK)
 	send(http.MethodPost, "/api/secrets/rotate", "").wantProblem(http.StatusConflict, wire.CodeInvalidMessage)
 	send(http.MethodGet, one+"/transcript", "").wantStatus(http.StatusOK)
 	send(http.MethodPost, one+"/restore", "").wantStatus(http.StatusOK)
@@ -392,6 +398,8 @@ func TestDescriptionOfBodiesIsStrict(t *testing.T) {
 		"put /api/secrets/{name}":                   {`{}`, `{"value":""}`},
 		"patch /api/settings/values":                {`{}`, `{"values":[]}`},
 		"put /api/model-profiles/{id}":              {`{}`, `{"name":"A","backend":"demo","contextWindow":"x"}`},
+		"post /api/mcp-servers":                     {`{}`, `{"config":7}`},
+		"put /api/mcp-servers/{server}":             {`{"args":7}`, `{"timeout":-1}`},
 		"put /api/modes/{mode}":                     {`{}`, `{"name":"A","approval":7}`},
 		"put /api/model-profiles/roles":             {`{}`, `{"roles":{"main":7}}`},
 		"post /api/model-profiles/test":             {`{}`, `{"profile":{"name":"A"}}`},

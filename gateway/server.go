@@ -158,6 +158,8 @@ type Deps struct {
 	Secrets *secrets.Store
 	// Profiles are the model profiles of users; nil means none.
 	Profiles *profiles.Store
+	// MCPServers runs the MCP servers of users; nil means that there are none.
+	MCPServers rest.MCPServers
 	// Modes are the modes of users; nil means none.
 	Modes *modes.Store
 	// Backends asks model backends what they offer; nil means none.
@@ -258,7 +260,7 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 	})
 	s.apps.hosts, s.apps.refused = s.hosts, &s.refused
 	s.rest = rest.New(rest.Deps{
-		Log: log, Hub: d.Hub, Auth: d.Auth, Limits: d.Limiter, Files: d.Files, Store: d.Store.Documents, Settings: d.Settings, Secrets: d.Secrets, Profiles: d.Profiles, Modes: d.Modes, Backends: d.Backends, Web: d.Web, Hosts: s.hosts,
+		Log: log, Hub: d.Hub, Auth: d.Auth, Limits: d.Limiter, Files: d.Files, Store: d.Store.Documents, Settings: d.Settings, Secrets: d.Secrets, Profiles: d.Profiles, Modes: d.Modes, Backends: d.Backends, Web: d.Web, MCPServers: d.MCPServers, Hosts: s.hosts,
 		Authenticator: s.authenticator, Sessions: sessions, Actions: s.actions, Budget: budget, Connections: s.streams,
 		Stream: s.streams.ServeSSE, Trace: trace, AppsOrigin: s.apps.origin,
 		Version: cfg.Version, Providers: d.Providers, Provider: d.Provider, ToolProfiles: d.ToolProfiles,

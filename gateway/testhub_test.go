@@ -25,6 +25,7 @@ import (
 	"github.com/everdesk/everdesk/fetch"
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/gateway"
+	"github.com/everdesk/everdesk/mcpclient"
 	"github.com/everdesk/everdesk/membership"
 	"github.com/everdesk/everdesk/modes"
 	"github.com/everdesk/everdesk/profiles"
@@ -70,6 +71,8 @@ type hubOptions struct {
 	keys *secrets.Keyring
 	// webHosts lists the private servers that apps may fetch from.
 	webHosts outbound.Hosts
+	// mcpServers are those of the operator.
+	mcpServers []mcpclient.Server
 }
 
 // sessionStore is the part of a store that a session.Hub uses.
@@ -247,12 +250,21 @@ func newTestHub(tb testing.TB, tune ...func(*hubOptions)) *testHub {
 	})
 	pages := fetch.New(fetch.NewDomains(h.store), p.webHosts)
 	tb.Cleanup(pages.Close)
+	var servers *mcpclient.Manager
+	servers = mcpclient.NewManager(mcpclient.Config{
+		Operator: p.mcpServers, Hosts: p.webHosts, Secrets: hidden, Logger: log,
+		Store: mcpclient.NewStore(h.store, false, p.mcpServers, func(ctx context.Context, user string) {
+			servers.Invalidate(user)
+			values.Publish(ctx, settings.Subject{User: user}, []string{mcpclient.SettingName})
+		}),
+	})
+	tb.Cleanup(servers.Close)
 	h.server = gateway.New(p.gateway, log, gateway.Deps{
 		Membership: h.members, Audit: audit.New(h.store, log),
 		Store: gateway.Store{Readiness: h.store, Events: h.store, Documents: h.store}, Hub: h.hub, Auth: h.auth, Limiter: ratelimit.New(p.limits, counts), Files: h.fileStore, MCP: p.mcp, ToolProfiles: []string{"default", "all"},
 		Desktop: p.desktop, Apps: p.apps, Settings: values, Secrets: hidden, Profiles: models, Modes: modes.New(h.store, func(ctx context.Context, user string) {
 			values.Publish(ctx, settings.Subject{User: user}, []string{modes.SettingName})
-		}), Backends: fakeBackends{}, Web: pages,
+		}), Backends: fakeBackends{}, Web: pages, MCPServers: servers,
 		Admin: p.admin, Metrics: p.metrics, AdminView: p.adminView, Tracer: p.tracer,
 	})
 	if p.ownAdmin {

@@ -96,6 +96,7 @@ const (
 
 // Brief returns the briefing of the caller's agent.
 func (e *Executor) Brief(ctx context.Context, c Caller) (Briefing, error) {
+	e.Prepare(ctx, c)
 	values, err := e.settingsOf(ctx, c.User)
 	if err != nil {
 		return Briefing{}, fmt.Errorf("brief an agent: %w", err)
@@ -193,6 +194,7 @@ func (e *Executor) deniedTools(c Caller) string {
 			names = append(names, modelName(t.name))
 		}
 	}
+	names = append(names, e.deniedServerTools(c)...)
 	if len(names) == 0 {
 		return ""
 	}

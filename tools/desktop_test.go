@@ -218,7 +218,8 @@ type bench struct {
 	pages     pages
 	log       *lockedBuffer
 	// calls numbers the calls.
-	calls int
+	calls   int
+	servers tools.Servers
 }
 
 // lockedBuffer is a log for concurrent writers.
@@ -280,7 +281,7 @@ func (b *bench) useSettings(pins ...settings.Pin) *settings.Store {
 		b.t.Fatal(err)
 	}
 	b.exec = tools.New(tools.Config{
-		Files: b.fileStore, Documents: b.docs, Settings: values, Web: b.web, Scripts: &b.scripts, Env: environment(), PDF: &b.pages, Version: "1.2.3", Logger: logger,
+		Servers: b.servers, Files: b.fileStore, Documents: b.docs, Settings: values, Web: b.web, Scripts: &b.scripts, Env: environment(), PDF: &b.pages, Version: "1.2.3", Logger: logger,
 	})
 	return values
 }

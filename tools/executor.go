@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
 	"os"
 	"runtime/debug"
@@ -60,6 +61,8 @@ type Config struct {
 	Env Env
 	// Skills are texts of the operator that agents can read.
 	Skills []skills.Skill
+	// Servers, unless nil, has the tools of MCP servers.
+	Servers Servers
 	// Version is the hub's version.
 	Version string
 	Logger  *slog.Logger
@@ -101,12 +104,11 @@ func (e *Executor) Tools(c Caller) []providers.Tool {
 		return slices.DeleteFunc(e.smallList(), func(t providers.Tool) bool { return !e.tools.availableTo(e.tools.byName[t.Name], c) })
 	}
 	var out []providers.Tool
-	for i := range e.tools.all {
-		t := &e.tools.all[i]
+	for t := range e.eachTool(c) {
 		if !e.tools.availableTo(t, c) {
 			continue
 		}
-		a := e.tools.annotations[t.name]
+		a := e.tools.annotation(t)
 		tool := providers.Tool{
 			Name: modelName(t.name), Description: t.about, Schema: t.use.schema().text, Parallel: t.parallel, Title: a.title, Hints: a.hints,
 		}
@@ -125,10 +127,26 @@ func (e *Executor) AllTools(c Caller) []providers.Tool {
 		return e.smallList()
 	}
 	out := make([]providers.Tool, 0, len(e.tools.all))
-	for i := range e.tools.all {
-		out = append(out, e.tools.all[i].forModel())
+	for t := range e.eachTool(c) {
+		out = append(out, t.forModel())
 	}
 	return out
+}
+
+// eachTool yields all tools of the hub, and those of the caller's MCP servers after them.
+func (e *Executor) eachTool(c Caller) iter.Seq[*tool] {
+	return func(yield func(*tool) bool) {
+		for i := range e.tools.all {
+			if !yield(&e.tools.all[i]) {
+				return
+			}
+		}
+		for _, t := range e.serverTools(c) {
+			if !yield(t) {
+				return
+			}
+		}
+	}
 }
 
 // use is one call of a tool.
@@ -154,7 +172,7 @@ func (e *Executor) Call(ctx context.Context, c Caller, call providers.ToolCall) 
 		call.ID = rand.Text()
 	}
 	u := &use{Executor: e, Caller: c, call: Call{ToolCall: call, Tool: truncate(call.Name, 100), Repeatable: true}}
-	t := e.tools.byName[call.Name]
+	t := e.lookUp(ctx, c, call.Name)
 	if t == nil {
 		return u.refuse(ctx, "There is no tool %q. The tools are: %s.", truncate(call.Name, 100), e.toolNames(c))
 	}
@@ -185,6 +203,11 @@ func (e *Executor) Call(ctx context.Context, c Caller, call providers.ToolCall) 
 
 func (e *Executor) toolNames(c Caller) string {
 	names := e.tools.names(c)
+	for _, t := range e.serverTools(c) {
+		if e.tools.availableTo(t, c) {
+			names = append(names, t.name)
+		}
+	}
 	if len(names) == 0 {
 		return "none"
 	}

@@ -78,7 +78,7 @@ func (u *use) mayRun(ctx context.Context, t *tool, in any) error {
 	case len(sources) == 0:
 		return nil
 	}
-	title := u.tools.annotations[t.name].title
+	title := u.tools.annotation(t).title
 	if title == "" {
 		title = "Use " + modelName(t.name)
 	}

@@ -60,7 +60,9 @@ type tool struct {
 	// a call; see [Trust]. covers, unless nil, says which calls one answer of the user covers.
 	leaves, stays bool
 	covers        func(*use, any) coverage
-	use           handler
+	// of is set for tools of MCP servers.
+	of  *serverNote
+	use handler
 }
 
 // handler executes a tool for one type of input.
@@ -154,10 +156,26 @@ func (r *registry) availableTo(t *tool, c Caller) bool { return t.isFor(c) && r.
 // allowedIn reports whether the tool profile of a mode has the tool. A profile of a later version counts
 // as the narrowest one.
 func (r *registry) allowedIn(t *tool, m *modes.Mode) bool {
-	if m == nil || m.Tools == modes.ToolsAll || t.asks || r.annotations[t.name].hints.ReadOnly {
+	if m == nil || m.Tools == modes.ToolsAll || t.asks || r.onlyReads(t) {
 		return true
 	}
 	return m.Tools == modes.ToolsShow && strings.HasPrefix(t.name, "window:") && t.name != "window:app_command"
+}
+
+// annotation returns the annotation of a tool.
+func (r *registry) annotation(t *tool) annotation {
+	if t.of != nil {
+		return t.of.annotation
+	}
+	return r.annotations[t.name]
+}
+
+// onlyReads reports whether a tool changes nothing. What an MCP server claims counts only if it is trusted.
+func (r *registry) onlyReads(t *tool) bool {
+	if t.of != nil {
+		return t.of.onlyReads
+	}
+	return r.annotations[t.name].hints.ReadOnly
 }
 
 // isFor reports whether the kind of the caller's agent has the tool.

@@ -20,6 +20,7 @@ import (
 	"github.com/everdesk/everdesk/fetch"
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/gateway"
+	"github.com/everdesk/everdesk/mcpclient"
 	"github.com/everdesk/everdesk/membership"
 	"github.com/everdesk/everdesk/metrics"
 	"github.com/everdesk/everdesk/modes"
@@ -48,6 +49,7 @@ type App struct {
 	models        *backends.Backends // of model profiles
 	opener        *modelOpener
 	web           *fetch.Client
+	servers       *mcpclient.Manager // of MCP
 	modes         *modes.Finder
 	limiter       *agentpool.Limiter
 	mcp           *mcpserver.Server
@@ -132,10 +134,15 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 		return nil, err
 	}
 	h.web = fetch.New(fetch.NewDomains(store.documents), cfg.agents.webHosts)
+	if h.servers, err = newMCPServers(cfg, p, store.documents, secretStore, func(ctx context.Context, user string) {
+		h.settingsChanged(ctx, values, user, mcpclient.SettingName)
+	}); err != nil {
+		return nil, err
+	}
 	executor := tools.New(tools.Config{
 		Files: h.files, Documents: store.documents, Settings: values, Web: h.web, Scripts: scripts, PDF: pages,
 		Env:    tools.Env{Names: cfg.agents.envVars, Lookup: os.LookupEnv},
-		Skills: loadSkills(cfg.agents.skills, p.log), Version: version(), Logger: p.log,
+		Skills: loadSkills(cfg.agents.skills, p.log), Servers: h.servers, Version: version(), Logger: p.log,
 	})
 	h.mcp = mcpserver.New(executor, mcpserver.Config{
 		Version: version(), Clients: mcpClients{authority: h.authority, hub: func() *session.Hub { return h.hub }}, Logger: p.log,
@@ -147,7 +154,7 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 	h.adminView = adminview.New(adminview.Config{Replica: p.replica, Sample: p.metrics.Sample, Logger: p.log}, h.hub, h.members, store.documents, store.sessions)
 	deps := gateway.Deps{
 		Store: gateway.Store{Readiness: store.readiness, Events: store.sessions, Documents: store.documents},
-		Hub:   h.hub, Auth: h.authority, Limiter: ratelimit.New(cfg.rateLimits(p), store.rates), Files: h.files, Settings: values, OnSettingsChanged: h.onSettingsChanged(values), Secrets: secretStore, Profiles: modelProfiles, Modes: modeStore, Backends: &modelProbe{h.opener, secretStore}, Web: h.web,
+		Hub:   h.hub, Auth: h.authority, Limiter: ratelimit.New(cfg.rateLimits(p), store.rates), Files: h.files, Settings: values, OnSettingsChanged: h.onSettingsChanged(values), Secrets: secretStore, Profiles: modelProfiles, Modes: modeStore, Backends: &modelProbe{h.opener, secretStore}, Web: h.web, MCPServers: h.servers,
 		MCP: h.mcp, ToolProfiles: append(tools.Profiles(), tools.ProfileAll, tools.ProfileMain), Providers: h.backends.Names(), Provider: h.backends.Default().Name(),
 		Desktop: web.Desktop(), Apps: web.Apps(), Admin: web.Admin(), AdminView: h.adminView, Metrics: p.metrics.Handler(),
 		Membership: h.members, Audit: audit.New(store.documents, p.log), Agents: h.limiter, AgentLimit: h.limiter.Limits().Agents,
@@ -165,6 +172,9 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 // those of the hub.
 func (h *App) settingsChanged(ctx context.Context, values *settings.Store, user string, names ...string) {
 	h.models.Invalidate(user)
+	if h.servers != nil {
+		h.servers.Invalidate(user, names...)
+	}
 	values.Publish(ctx, settings.Subject{User: user}, names)
 }
 
@@ -179,6 +189,7 @@ func (h *App) onSettingsChanged(values *settings.Store) func(settings.Changed) {
 		if c.Scope == settings.ScopeUser && slices.ContainsFunc(c.Names, func(name string) bool { return !plain[name] }) {
 			h.models.Invalidate(c.User)
 			h.modes.Invalidate(c.User)
+			h.servers.Invalidate(c.User, c.Names...)
 		}
 	}
 }
@@ -237,7 +248,10 @@ func (h *App) sessionConfig(cfg config, p process, documents session.Documents) 
 	c.NewRunner = func(ctx context.Context, e agentpool.SessionRef) session.Runner {
 		h.server.WatchNotices() // from now on it may cache profiles and keep sessions with a key open
 		r := h.runner.Session(ctx, e)
-		return session.Runner{Runs: r, Providers: r, Modes: h.modes.Of(e.User), Close: r.Close}
+		return session.Runner{Runs: r, Providers: r, Modes: h.modes.Of(e.User), Close: func() {
+			r.Close()
+			h.servers.CloseSession(string(e.Session))
+		}}
 	}
 	return c
 }
@@ -256,6 +270,9 @@ func (h *App) Close() error {
 	if h.models != nil {
 		err = h.models.Close()
 		h.opener.client.Close()
+	}
+	if h.servers != nil {
+		h.servers.Close()
 	}
 	if h.web != nil {
 		h.web.Close()

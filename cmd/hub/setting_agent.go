@@ -37,6 +37,9 @@ type agentConfig struct {
 	hosts outbound.Hosts
 	// skills is the folder with texts for agents, or "".
 	skills string
+	// mcpFile is the file with the operator's MCP servers, or "". userCommands allows those of users to be programs.
+	mcpFile      string
+	userCommands bool
 	// webHosts are such servers for pages that agents and apps fetch.
 	webHosts outbound.Hosts
 	// envVars are the environment variables that agents may read.
@@ -235,9 +238,27 @@ func agentSettings() []setting {
 			parse: func(c *config, s string) (err error) { c.agents.envVars, err = tools.ParseEnvNames(s); return err },
 		},
 		{
+			name: "mcp-servers", arg: "FILE",
+			help: "a file with MCP servers whose tools all agents get: the mcpServers of Claude Desktop or Cursor, or\n" +
+				"the servers of VS Code",
+			parse: func(c *config, s string) error { c.agents.mcpFile = s; return nil },
+		},
+		{
+			name: "user-mcp-commands", arg: "on|off", value: "off",
+			help: "on: MCP servers of users may be programs, which run as the user of the hub; off: only remote\n" +
+				"servers",
+			parse: func(c *config, s string) error {
+				var mode string
+				err := oneOf(&mode, s, "on", "off")
+				c.agents.userCommands = mode == "on"
+				return err
+			},
+		},
+		{
 			name: "web-hosts", arg: "LIST",
-			help: "servers that agents and apps may fetch pages from although their addresses are not public, such as\n" +
-				"wiki.internal or 10.1.0.0/16, with commas. Users still have to allow the domain",
+			help: "servers that agents and apps may fetch pages from, and that MCP servers of users may be, although\n" +
+				"their addresses are not public, such as wiki.internal or 10.1.0.0/16, with commas. Users still have\n" +
+				"to allow the domain",
 			parse: func(c *config, s string) (err error) { c.agents.webHosts, err = outbound.ParseHosts(s); return err },
 		},
 	}

@@ -38,6 +38,7 @@ type Deps struct {
 	Modes         *modes.Store
 	Backends      Backends
 	Web           Web
+	MCPServers    MCPServers
 	Hosts         *access.Hosts
 	Authenticator *access.Authenticator
 	Sessions      *access.Sessions
@@ -79,6 +80,7 @@ type API struct {
 	modes     modeHandlers
 	backends  backendHandlers
 	web       webHandlers
+	servers   mcpServerHandlers
 	signIns   signIns
 	tokens    tokens
 	mcpTokens mcpTokens
@@ -106,6 +108,7 @@ func New(d Deps) *API {
 		modes:    modeHandlers{modes: d.Modes, frameBytes: d.FrameBytes},
 		backends: backendHandlers{backends: d.Backends, limits: d.Limits, authenticator: d.Authenticator, frameBytes: d.FrameBytes},
 		web:      webHandlers{web: d.Web, frameBytes: d.FrameBytes},
+		servers:  mcpServerHandlers{servers: d.MCPServers, frameBytes: d.FrameBytes},
 		secrets:  secretHandlers{secrets: d.Secrets, settings: d.Settings, actions: d.Actions, frameBytes: d.FrameBytes},
 		signIns: signIns{
 			auth: d.Auth, limits: d.Limits, hosts: d.Hosts, authenticator: d.Authenticator, sessions: d.Sessions,
@@ -122,6 +125,6 @@ func New(d Deps) *API {
 func (a *API) Routes() []openapi.Route {
 	return slices.Concat(
 		a.sessions.routes(), a.exports.routes(), a.messages.routes(), a.histories.routes(), a.plans.routes(),
-		a.files.routes(), a.desktop.routes(), a.settings.routes(), a.secrets.routes(), a.profiles.routes(), a.modes.routes(), a.backends.routes(), a.web.routes(), a.signIns.routes(), a.tokens.routes(), a.mcpTokens.routes(),
+		a.files.routes(), a.desktop.routes(), a.settings.routes(), a.secrets.routes(), a.profiles.routes(), a.modes.routes(), a.backends.routes(), a.web.routes(), a.servers.routes(), a.signIns.routes(), a.tokens.routes(), a.mcpTokens.routes(),
 	)
 }

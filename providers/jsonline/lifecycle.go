@@ -186,6 +186,7 @@ func exitStatus(err error) string {
 type tail struct {
 	size    int
 	secrets []string
+	also    io.Writer // or nil
 
 	mu   sync.Mutex
 	kept []byte
@@ -203,6 +204,9 @@ func (t *tail) readAll(r io.Reader) {
 			t.kept, t.cut = append(t.kept[:0], t.kept[over:]...), true
 		}
 		t.mu.Unlock()
+		if t.also != nil && n > 0 {
+			_, _ = t.also.Write(buf[:n]) // it keeps what it can
+		}
 		if err != nil {
 			return
 		}

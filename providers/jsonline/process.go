@@ -50,6 +50,8 @@ type Config struct {
 	MaxLine int
 	// StderrTail bounds the kept end of standard error in bytes, default 8 KiB.
 	StderrTail int
+	// Stderr, unless nil, gets all of standard error as it is, with the secrets. It must not block.
+	Stderr io.Writer
 	// InputGrace is how long the process has to exit after its input was closed, default 2 s;
 	// TermGrace is the time after SIGTERM, default 3 s. A negative InputGrace skips that rung.
 	InputGrace time.Duration
@@ -93,7 +95,7 @@ func Start(cfg Config) (*Process, error) {
 		return nil, err
 	}
 	p := &Process{
-		cfg: cfg, tail: &tail{size: cfg.StderrTail, secrets: cfg.Secrets},
+		cfg: cfg, tail: &tail{size: cfg.StderrTail, secrets: cfg.Secrets, also: cfg.Stderr},
 		writes: make(chan write), stop: make(chan struct{}), exited: make(chan struct{}), eof: make(chan struct{}), done: make(chan struct{}),
 	}
 	p.cmd = exec.Command(cfg.Path, cfg.Args...) //nolint:gosec,noctx // the operator configures the program; Stop ends it

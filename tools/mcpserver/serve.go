@@ -27,11 +27,22 @@ func (d *Server) newServer(c tools.Caller) *mcp.Server {
 		PageSize:     1000,
 	})
 	for _, t := range d.tools.Tools(c) {
-		s.AddTool(describe(t), func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return withStructure(t, d.call(ctx, t.Name, r.Params.Arguments)), nil
-		})
+		d.addTool(s, t)
 	}
 	return s
+}
+
+// addTool adds a tool. One with a schema that the library refuses, which only tools of MCP servers can have, is
+// left out.
+func (d *Server) addTool(s *mcp.Server, t providers.Tool) {
+	defer func() {
+		if v := recover(); v != nil {
+			d.cfg.Logger.Warn("tool cannot be offered over MCP", "tool", t.Name, "reason", v)
+		}
+	}()
+	s.AddTool(describe(t), func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return withStructure(t, d.call(ctx, t.Name, r.Params.Arguments)), nil
+	})
 }
 
 // describe returns the description of a tool.

@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -65,11 +66,23 @@ type Server struct {
 	servers map[toolset]*mcp.Server
 }
 
+// maxServers bounds the servers that are kept; they are made again when needed.
+const maxServers = 1000
+
 // toolset identifies the tools of a caller.
 type toolset struct {
 	profile string
 	todo    bool
 	mode    string // the tool profile of the mode
+	// user and revision are set for callers with tools of MCP servers.
+	user, revision string
+}
+
+// changing are tools that differ between users and change; [tools.Executor] implements it.
+type changing interface {
+	// Prepare makes the tools of a caller known, and Revision changes when they change.
+	Prepare(ctx context.Context, c tools.Caller)
+	Revision(c tools.Caller) string
 }
 
 // digest is the hash of a token. Tokens themselves are not stored.
@@ -296,16 +309,32 @@ func (d *Server) serverOf(r *http.Request) *mcp.Server {
 	if !ok {
 		return nil
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	set := toolset{profile: b.caller.Profile, todo: b.caller.Todo != ""}
 	if m := b.caller.Mode; m != nil {
 		set.mode = m.Tools
 	}
-	s := d.servers[set]
-	if s == nil {
-		s = d.newServer(b.caller)
-		d.servers[set] = s
+	if all, ok := d.tools.(changing); ok && b.caller.User != "" {
+		all.Prepare(r.Context(), b.caller)
+		if set.revision = all.Revision(b.caller); set.revision != "" {
+			set.user = b.caller.User
+		}
 	}
+	d.mu.Lock()
+	s := d.servers[set]
+	d.mu.Unlock()
+	if s != nil {
+		return s
+	}
+	s = d.newServer(b.caller)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.servers) >= maxServers {
+		clear(d.servers)
+	}
+	maps.DeleteFunc(d.servers, func(old toolset, _ *mcp.Server) bool { // an older revision
+		old.revision = set.revision
+		return set.user != "" && old == set
+	})
+	d.servers[set] = s
 	return s
 }

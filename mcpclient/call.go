@@ -1,0 +1,160 @@
+package mcpclient
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Call is a call of a tool.
+type Call struct {
+	Tool  string // its name at the server
+	Input json.RawMessage
+	// Caller identifies who calls. Questions of the server go to Ask if all its running calls have the same
+	// caller; nil means that nobody can be asked.
+	Caller string
+	Ask    func(ctx context.Context, q Question) (Answer, error)
+}
+
+// UncertainError means that a call broke off: it may or may not have run.
+type UncertainError struct {
+	Server string
+	Err    error
+}
+
+// Error implements error.
+func (e *UncertainError) Error() string {
+	return fmt.Sprintf("the MCP server %s ended during the call, which may or may not have run: %v", e.Server, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *UncertainError) Unwrap() error { return e.Err }
+
+// errSilent is the cause of the end of a call without progress.
+var errSilent = errors.New("the call made no progress for too long; it may or may not have run")
+
+// do executes a call. It starts the server if necessary.
+func (s *instance) do(ctx context.Context, in Call) (Result, error) {
+	c := &call{caller: in.Caller, ask: in.Ask, token: rand.Text(), progress: make(chan struct{}, 1)}
+	session, err := s.acquire(ctx, c)
+	if err != nil {
+		return Result{}, fmt.Errorf("the MCP server %s is not available: %w", s.server.Name, err)
+	}
+	defer s.release(c)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var watch sync.WaitGroup
+	defer watch.Wait()
+	over := make(chan struct{})
+	defer close(over)
+	watch.Go(func() { s.limitSilence(c, over, cancel) })
+	params := &mcp.CallToolParams{Name: in.Tool, Arguments: in.Input}
+	params.SetProgressToken(c.token)
+	r, err := session.CallTool(ctx, params)
+	refused, answered := errors.AsType[*jsonrpc.Error](err)
+	switch {
+	case err == nil:
+		return resultOf(r), nil
+	case ctx.Err() != nil:
+		return Result{}, context.Cause(ctx)
+	case answered:
+		return Result{Text: "The server refused the call: " + s.log.clean(refused.Error()), IsError: true}, nil
+	}
+	s.loseCall(session)
+	return Result{}, &UncertainError{s.server.Name, errors.New(s.log.clean(err.Error()))}
+}
+
+func (s *instance) release(c *call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.calls, c)
+	s.lastUsed = time.Now()
+}
+
+// limitSilence cancels a call that makes no progress.
+func (s *instance) limitSilence(c *call, over <-chan struct{}, cancel context.CancelCauseFunc) {
+	limit := s.silence()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	for {
+		select {
+		case <-over:
+			return
+		case <-c.progress:
+			timer.Reset(limit)
+		case <-timer.C:
+			cancel(errSilent)
+			return
+		}
+	}
+}
+
+// silence returns how long a call may be without progress.
+func (s *instance) silence() time.Duration {
+	if s.server.Timeout > 0 {
+		return time.Duration(s.server.Timeout) * time.Second
+	}
+	return s.times.silence
+}
+
+// touch notes progress of a call.
+func (c *call) touch() {
+	select {
+	case c.progress <- struct{}{}:
+	default:
+	}
+}
+
+// newClient returns a client for one session. relist is signalled when the tools have changed.
+func (s *instance) newClient(relist chan<- struct{}) *mcp.Client {
+	client := mcp.NewClient(&s.client, &mcp.ClientOptions{
+		Capabilities:       &mcp.ClientCapabilities{}, // no roots
+		ElicitationHandler: s.elicit,
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
+			select {
+			case relist <- struct{}{}:
+			default:
+			}
+		},
+		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			for c := range s.calls {
+				if r.Params.ProgressToken == c.token {
+					c.touch()
+				}
+			}
+		},
+	})
+	client.AddSendingMiddleware(s.logging(Sent))
+	client.AddReceivingMiddleware(s.logging(Received))
+	return client
+}
+
+// logging returns a middleware that logs what is sent or received: methods, durations and errors, not the
+// content, which may be confidential.
+func (s *instance) logging(from Source) mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
+			begin := time.Now()
+			line := method
+			if p, ok := r.GetParams().(*mcp.CallToolParams); ok && p != nil {
+				line += " " + shorten(p.Name)
+			}
+			out, err := next(ctx, method, r)
+			line += " (" + time.Since(begin).Round(time.Millisecond).String() + ")"
+			if err != nil {
+				line += ": " + err.Error()
+			}
+			s.log.add(from, line)
+			return out, err
+		}
+	}
+}

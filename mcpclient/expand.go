@@ -1,0 +1,116 @@
+package mcpclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/everdesk/everdesk/secrets"
+)
+
+// variables matches ${…} in the texts of an entry. A $ without braces stays as it is.
+var variables = regexp.MustCompile(`\$\{([^{}]*)\}`)
+
+// MissingError means that an entry refers to a value that is not there.
+type MissingError struct {
+	// Variable is the reference without ${ and }, and Secret the name of the secret that it needs, if it is one.
+	Variable, Secret string
+	Reason           string
+}
+
+// Error implements error.
+func (e *MissingError) Error() string { return fmt.Sprintf("${%s}: %s", e.Variable, e.Reason) }
+
+// Secrets reads secrets; [secrets.Store] implements it.
+type Secrets interface {
+	Reveal(ctx context.Context, of secrets.Owner, name string) (secrets.Value, error)
+}
+
+// expander replaces variables in the texts of an entry.
+type expander struct {
+	secrets Secrets
+	owner   secrets.Owner
+	// env and home are the environment and the home directory of the hub, for entries of the operator;
+	// nil and "" for those of users.
+	env  func(string) (string, bool)
+	home string
+
+	// used are the values of secrets that were inserted.
+	used []string
+}
+
+// expand returns an entry without variables.
+func (e *expander) expand(ctx context.Context, s Server) (Server, error) {
+	var err error
+	text := func(t string) string {
+		return variables.ReplaceAllStringFunc(t, func(match string) string {
+			value, failed := e.value(ctx, match[2:len(match)-1])
+			err = errors.Join(err, failed)
+			return value
+		})
+	}
+	s.Command, s.Cwd, s.URL = text(s.Command), text(s.Cwd), text(s.URL)
+	s.Args = slices.Clone(s.Args)
+	for i := range s.Args {
+		s.Args[i] = text(s.Args[i])
+	}
+	s.Env, s.Headers = maps.Clone(s.Env), maps.Clone(s.Headers)
+	for _, all := range []map[string]string{s.Env, s.Headers} {
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			all[name] = text(all[name])
+		}
+	}
+	return s, err
+}
+
+// secretName returns the name of the secret that a variable stands for, if it does.
+func secretName(variable string) (string, bool) {
+	name, _, _ := strings.Cut(variable, ":-")
+	kind, name, found := strings.Cut(name, ":")
+	return name, found && (kind == "secret" || kind == "input")
+}
+
+// value returns the value of a variable.
+func (e *expander) value(ctx context.Context, variable string) (string, error) {
+	name, byDefault, hasDefault := strings.Cut(variable, ":-")
+	kind, rest, isKind := strings.Cut(name, ":")
+	missing := func(reason string) (string, error) {
+		if hasDefault {
+			return byDefault, nil
+		}
+		return "", &MissingError{Variable: shorten(variable), Reason: reason}
+	}
+	switch {
+	case isKind && (kind == "secret" || kind == "input"):
+		v, err := e.secrets.Reveal(ctx, e.owner, rest)
+		switch {
+		case errors.Is(err, secrets.ErrNotSet) && hasDefault:
+			return byDefault, nil
+		case errors.Is(err, secrets.ErrNotSet), errors.Is(err, secrets.ErrUnreadable):
+			return "", &MissingError{Variable: shorten(variable), Secret: shorten(rest), Reason: err.Error()}
+		case err != nil:
+			return "", err
+		}
+		e.used = append(e.used, v.Reveal())
+		return v.Reveal(), nil
+	case isKind && kind != "env":
+		return missing("there are only secret, input and env")
+	case isKind:
+		name = rest
+	case name == "userHome" && e.home != "":
+		return e.home, nil
+	case name == "/" || name == "pathSeparator":
+		return "/", nil
+	}
+	if e.env == nil {
+		return missing("the environment of the hub is not for servers of users; use ${secret:NAME}")
+	}
+	if v, ok := e.env(name); ok {
+		return v, nil
+	}
+	return missing("the variable is not set")
+}

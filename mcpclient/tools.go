@@ -1,0 +1,155 @@
+package mcpclient
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// setList stores the tools of a server.
+func (m *Manager) setList(key string, all []Tool) {
+	h := sha256.New()
+	_ = json.NewEncoder(h).Encode(all) // texts and numbers only
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.lists) > 10_000 {
+		clear(m.lists)
+	}
+	m.lists[key] = &list{all, hex.EncodeToString(h.Sum(nil)[:8])}
+}
+
+// Prepare makes the tools of all servers of a user known, as far as that is possible soon: it starts those whose
+// tools are not known and waits for them, but not for those that failed before. A server that fails has no tools.
+func (m *Manager) Prepare(ctx context.Context, at Place) {
+	ctx, cancel := context.WithTimeout(ctx, prepareTimeout)
+	defer cancel()
+	all, _, err := m.sources(ctx, at.User)
+	if err != nil {
+		m.cfg.Logger.WarnContext(ctx, "MCP servers of a user are not available", "user", at.User, "err", err)
+		return
+	}
+	var wg sync.WaitGroup
+	for _, s := range all {
+		m.mu.Lock()
+		known := m.lists[listKey(s, at.User)] != nil
+		m.mu.Unlock()
+		if s.Disabled || known {
+			continue
+		}
+		if i, err := m.instanceOf(s, at); err == nil && i.startUnlessFailed() {
+			wg.Go(func() { _ = m.ready(ctx, s, at, false) }) // the log of the server has the error
+		}
+	}
+	wg.Wait()
+}
+
+// ready starts a server unless it runs, and waits for it. now ends the pause after a failure.
+func (m *Manager) ready(ctx context.Context, s source, at Place, now bool) error {
+	i, err := m.instanceOf(s, at)
+	if err != nil {
+		return err
+	}
+	if now {
+		i.forgive()
+	}
+	c := &call{}
+	if _, err = i.acquire(ctx, c); err == nil {
+		i.release(c)
+	}
+	return err
+}
+
+// Tools returns the known tools of a user that agents may call, ordered by server.
+func (m *Manager) Tools(user string) []Tool {
+	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
+	defer cancel()
+	all, _, err := m.sources(ctx, user)
+	if err != nil {
+		m.cfg.Logger.WarnContext(ctx, "MCP servers of a user are not available", "user", user, "err", err)
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []Tool
+	for _, s := range all {
+		l := m.lists[listKey(s, user)]
+		if s.Disabled || l == nil {
+			continue
+		}
+		for i := range l.tools {
+			if l.tools[i].isForModels() {
+				out = append(out, l.tools[i])
+			}
+		}
+	}
+	return out
+}
+
+// Find returns a tool of a user by its name for models. If it is not known, its server is started.
+func (m *Manager) Find(ctx context.Context, at Place, name string) (Tool, bool) {
+	if !strings.HasPrefix(name, Prefix) {
+		return Tool{}, false
+	}
+	find := func() (Tool, bool) {
+		all := m.Tools(at.User)
+		i := slices.IndexFunc(all, func(t Tool) bool { return t.ModelName == name })
+		if i < 0 {
+			return Tool{}, false
+		}
+		return all[i], true
+	}
+	if t, ok := find(); ok {
+		return t, true
+	}
+	m.Prepare(ctx, at) // after a restart of the hub a conversation may name tools that are not known yet
+	return find()
+}
+
+// Revision changes when the tools of a user change.
+func (m *Manager) Revision(user string) string {
+	var b strings.Builder
+	for _, t := range m.Tools(user) {
+		b.WriteString(t.ModelName + "\x00" + t.Description + "\x00")
+		b.Write(t.Schema)
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(b.String()))
+	return hex.EncodeToString(sum[:8])
+}
+
+// Call calls a tool of a server. An error that is a [*UncertainError] means that the call may or may not have run;
+// others mean that it did not, unless ctx ended.
+func (m *Manager) Call(ctx context.Context, at Place, server string, c Call) (Result, error) {
+	s, err := m.sourceOf(ctx, at.User, server)
+	if err != nil {
+		return Result{}, err
+	}
+	if s.Disabled {
+		return Result{}, errors.New("the MCP server " + s.Name + " is disabled")
+	}
+	i, err := m.instanceOf(s, at)
+	if err != nil {
+		return Result{}, err
+	}
+	return i.do(ctx, c)
+}
+
+// sourceOf returns a server of a user by its name.
+func (m *Manager) sourceOf(ctx context.Context, user, name string) (source, error) {
+	all, _, err := m.sources(ctx, user)
+	if err != nil {
+		return source{}, err
+	}
+	i := slices.IndexFunc(all, func(s source) bool { return s.Name == name })
+	if i < 0 {
+		return source{}, ErrNotFound
+	}
+	return all[i], nil
+}
