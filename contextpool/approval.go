@@ -17,11 +17,15 @@ const (
 	approvalField = "window"
 )
 
-// SetApproval changes the auto-approval rules and resets the usage counted against their
-// limits.
-func (qs *Questions) SetApproval(rules wire.AutoApproval, by wire.ConnectionID, message wire.MessageID) {
+// SetApproval changes the auto-approval rules of the session and resets the usage counted against their
+// limits. Without rules the session follows the default of its user.
+func (qs *Questions) SetApproval(rules *wire.AutoApproval, by wire.ConnectionID, message wire.MessageID) {
 	qs.setApprovalUsage(qs.approvalUsage.Reset())
-	qs.step.Emit(wire.AutoApprovalChanged{Rules: rules, By: by, MessageID: message})
+	changed := wire.AutoApprovalChanged{UseDefault: rules == nil, By: by, MessageID: message}
+	if rules != nil {
+		changed.Rules = *rules
+	}
+	qs.step.Emit(changed)
 }
 
 func (qs *Questions) setApprovalUsage(w approval.Window) {
@@ -37,13 +41,16 @@ func (qs *Questions) countRequest(t *turn, u providers.Usage) {
 	}
 }
 
-// rulesOf returns the auto-approval rules of a turn: those of its mode, else those of the session. t may
-// be nil.
+// rulesOf returns the auto-approval rules of a turn: those of its mode, else those of the session, else the
+// default of its user. While the default cannot be read and is not cached, nothing is allowed. t may be nil.
 func (qs *Questions) rulesOf(t *turn) wire.AutoApproval {
 	if t != nil && t.prompt.Mode != nil && t.prompt.Mode.Approval != nil {
 		return *t.prompt.Mode.Approval
 	}
-	return qs.state.Desktop().AutoApproval()
+	if rules, own := qs.state.Desktop().AutoApproval(); own || qs.cfg.Modes == nil {
+		return rules
+	}
+	return qs.cfg.Modes.DefaultApproval()
 }
 
 // deniesCall reports whether the mode of a turn denies what a program that is an agent asks for. Tools of

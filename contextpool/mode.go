@@ -19,6 +19,8 @@ type Modes interface {
 	// FindMode returns the mode that the user means by an id or a name. The error is
 	// [modes.ErrNotFound], or another one if the modes cannot be read.
 	FindMode(idOrName string) (modes.Mode, error)
+	// DefaultApproval returns the auto-approval rules of sessions without rules of their own.
+	DefaultApproval() wire.AutoApproval
 }
 
 // chosenMode is the mode that was chosen for the session, as it was when a turn last began in it. The

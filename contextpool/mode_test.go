@@ -29,6 +29,13 @@ func (s *someModes) FindMode(name string) (modes.Mode, error) {
 	return m, nil
 }
 
+func (s *someModes) DefaultApproval() wire.AutoApproval {
+	if s.set.Approval == nil {
+		return wire.AutoApproval{}
+	}
+	return *s.set.Approval
+}
+
 // newModeRig returns a rig whose user has modes besides those of the hub.
 func newModeRig(t *testing.T, more ...modes.Mode) (*rig, *someModes) {
 	t.Helper()
@@ -277,4 +284,27 @@ func TestAModeHasItsOwnApprovalRules(t *testing.T) {
 	wantEqual(t, verdict(run), approval.Deny) // ask changes nothing, also in programs that ask first
 	write.Name = "Read"
 	wantEqual(t, verdict(run), approval.AskUser)
+}
+
+func TestASessionWithoutRulesFollowsTheDefaultOfItsUser(t *testing.T) {
+	t.Parallel()
+	r, user := newModeRig(t)
+	write := providers.ToolCall{ID: "c1", Name: "Write", Input: []byte(`{"path":"a.txt"}`)}
+	run := r.direct("m1")
+	verdict := func() (v approval.Verdict) {
+		r.step(func() { v, _, _ = r.pool.Questions.DecideApproval(callerOf(run), write) })
+		return v
+	}
+	set := func(rules *wire.AutoApproval) {
+		r.step(func() { r.pool.Questions.SetApproval(rules, "c1", "s1") })
+	}
+	wantEqual(t, verdict(), approval.AskUser)
+	user.set.Approval = &wire.AutoApproval{AutoApprovalEnabled: true, AlwaysAllowWrite: true}
+	wantEqual(t, verdict(), approval.Approve)
+	set(&wire.AutoApproval{})
+	wantEqual(t, verdict(), approval.AskUser)
+	set(nil)
+	wantEqual(t, verdict(), approval.Approve)
+	user.set.Approval = nil
+	wantEqual(t, verdict(), approval.AskUser)
 }

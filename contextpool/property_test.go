@@ -31,6 +31,8 @@ type chaos struct {
 	seen  int                 // number of checked events
 	fate  map[wire.MessageID]*fate
 	ends  map[string]int // ends of turns by role and message, rows of ends and calls
+	// outside are the monitors whose agents have read outside data.
+	outside map[wire.MonitorID]bool
 }
 
 // fate collects the replies to a message.
@@ -156,7 +158,9 @@ func (c *chaos) tool() {
 	case 3:
 		for _, id := range c.open[run.ID] {
 			c.step(func() {
-				_ = c.pool.EndToolCall(callerOf(run), callOf(id, "http:post"), providers.ToolResult{Text: "ok"})
+				source := rapid.SampledFrom([]string{"", "", "", "evil.example"}).Draw(c.t, "source")
+				err := c.pool.EndToolCall(callerOf(run), callOf(id, "http:post"), providers.ToolResult{Text: "ok", Source: source})
+				c.outside[run.Monitor] = c.outside[run.Monitor] || err == nil && source != ""
 			})
 		}
 		delete(c.open, run.ID)
@@ -188,12 +192,14 @@ func (c *chaos) command() {
 	case 2:
 		if rapid.IntRange(0, 4).Draw(c.t, "really") == 0 {
 			c.step(func() { c.pool.Reset() })
+			clear(c.outside)
 		}
 	case 3:
 		if m := c.monitor(); rapid.IntRange(0, 3).Draw(c.t, "really") == 0 {
 			c.step(func() {
 				c.pool.RemoveMonitor(m)
 				if m != first {
+					delete(c.outside, m)
 					c.Emit(wire.MonitorStatus{MonitorID: m, State: wire.MonitorRemoved})
 				}
 			})
@@ -325,6 +331,7 @@ func (c *chaos) read() {
 // check verifies the invariants after every step.
 func (c *chaos) check() {
 	c.read()
+	c.checkOutside()
 	lasting := map[string]bool{}
 	for _, run := range c.runner.runs {
 		if run.Lasting || run.System != "" {
@@ -438,7 +445,7 @@ func (c *chaos) finish() {
 func TestEverythingThatCanHappen(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		c := &chaos{t: t, open: map[string][]string{}, fate: map[wire.MessageID]*fate{}, ends: map[string]int{}}
+		c := &chaos{t: t, open: map[string][]string{}, fate: map[wire.MessageID]*fate{}, ends: map[string]int{}, outside: map[wire.MonitorID]bool{}}
 		c.rig = newRigWith(t, budgetOf(1, 6, 100), second, third)
 		c.cfg.Window, c.cfg.CondenseAt = 100_000, 80
 		c.crash()

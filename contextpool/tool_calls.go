@@ -80,6 +80,7 @@ func (tc *toolCalls) end(c tools.Caller, use tools.Call, r providers.ToolResult)
 		return ErrTurnOver
 	}
 	t.openTools--
+	tc.outside.add(t.Monitor, r.Source) // also if the call has ended otherwise: its agent may get the result
 	if _, open := t.toolStarts[use.ID]; open {
 		tc.finish(t, use, r)
 	}

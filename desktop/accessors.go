@@ -89,11 +89,8 @@ func (s *State) Owner() wire.ReplicaID { return s.info.get().Owner }
 // Provider returns the provider that the session uses, if an event named one.
 func (s *State) Provider() string { return s.info.get().Provider }
 
-// AutoApproval returns the auto-approval rules.
-func (s *State) AutoApproval() wire.AutoApproval {
-	rules, _ := s.info.approval.value(only{})
-	return rules
-}
+// AutoApproval returns the auto-approval rules of the session, and whether it has rules of its own.
+func (s *State) AutoApproval() (wire.AutoApproval, bool) { return s.info.approval.value(only{}) }
 
 // Mode returns the mode of agents; its id is empty if there is none.
 func (s *State) Mode() wire.AgentMode {

@@ -393,7 +393,7 @@ func TestAutoApprovalRulesAreInSnapshots(t *testing.T) {
 	t.Parallel()
 	s := newScript()
 	before := s.Hash()
-	if s.Snapshot().AutoApproval != nil || s.AutoApproval().AutoApprovalEnabled {
+	if _, own := s.AutoApproval(); own || s.Snapshot().AutoApproval != nil {
 		t.Error("a new state has auto-approval rules, want none")
 	}
 	rules := wire.AutoApproval{AutoApprovalEnabled: true, DeniedCommands: []string{"rm"}}
@@ -405,5 +405,9 @@ func TestAutoApprovalRulesAreInSnapshots(t *testing.T) {
 	s.emit(wire.AutoApprovalChanged{})
 	if got := s.Snapshot().AutoApproval; got == nil || got.AutoApprovalEnabled {
 		t.Errorf("the rules are %+v, want them disabled", got)
+	}
+	s.emit(wire.AutoApprovalChanged{UseDefault: true})
+	if got := s.Snapshot().AutoApproval; got != nil || s.Hash() != before {
+		t.Errorf("the rules are %+v after the session went back to the default, want none and the first hash", got)
 	}
 }

@@ -23,6 +23,15 @@ type instructions struct {
 	Text string `json:"text"`
 }
 
+// setApproval sets the auto-approval rules of the session, or removes them.
+func (i *sessionInfo) setApproval(p wire.AutoApprovalChanged) {
+	if p.UseDefault {
+		i.approval.drop(only{})
+		return
+	}
+	i.approval.put(only{}, p.Rules)
+}
+
 // setMode sets the mode of agents; one without an id removes it.
 func (i *sessionInfo) setMode(m wire.AgentMode) {
 	if m.ID == "" {

@@ -150,7 +150,7 @@ func (s *State) applyPayload(data wire.ServerPayload, now wire.Millis) {
 	case wire.ProviderChanged:
 		s.info.edit().Provider = p.Provider
 	case wire.AutoApprovalChanged:
-		s.info.approval.put(only{}, p.Rules)
+		s.info.setApproval(p)
 	case wire.ModeChanged:
 		s.info.setMode(p.Mode)
 	case wire.InstructionsChanged:

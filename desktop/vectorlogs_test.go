@@ -160,6 +160,8 @@ func rowsLog() []wire.Event {
 			AutoApprovalEnabled: true, AllowedCommands: []string{"git", "한"}, AllowedMaxCost: 0.25,
 		}, By: "c"},
 		wire.AutoApprovalChanged{},
+		wire.AutoApprovalChanged{UseDefault: true},
+		wire.AutoApprovalChanged{Rules: wire.AutoApproval{AlwaysAllowAfterOutsideData: true}},
 		wire.ModeChanged{Mode: wire.AgentMode{ID: "ask", Name: "Ask", ToolProfile: "read"}, By: "c"},
 		wire.InstructionsChanged{Instructions: "Answer in rhymes.\n<b>", By: "c"},
 		wire.ModeChanged{Mode: wire.AgentMode{ID: "mine", Name: "내 모드", ToolProfile: "all", Model: "gone", ModelMissing: true, OwnRules: true}},

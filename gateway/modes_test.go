@@ -99,3 +99,47 @@ func TestASessionChoosesAModeOverTheWire(t *testing.T) {
 		t.Errorf("got %+v, want s3 rejected", e)
 	}
 }
+
+func TestTheDefaultOfApprovalRulesOverREST(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	ada := h.userToken("ada")
+	x := h.mustDial("/ws/"+string(h.newSession("ada")), as(ada))
+	next[wire.SessionState](x)
+	send := func(method, query, body string) reply {
+		return h.rest(method, "/api/auto-approval"+query, request{token: ada, body: body})
+	}
+	type answer struct {
+		Rules    wire.AutoApproval
+		IsSet    bool
+		Version  int
+		Conflict string
+	}
+	var got, conflict answer
+	send(http.MethodGet, "", "").wantStatus(http.StatusOK).decode(&got)
+	if got.IsSet || got.Rules.AutoApprovalEnabled || got.Version != 0 {
+		t.Errorf("at first there is %+v, want no rules", got)
+	}
+	const rules = `{"rules":{"autoApprovalEnabled":true,"alwaysAllowExecute":true,"allowedCommands":["git status"]},"version":0}`
+	send(http.MethodPut, "", rules).wantStatus(http.StatusOK).decode(&got)
+	if !got.IsSet || !got.Rules.AlwaysAllowExecute || !slices.Equal(got.Rules.AllowedCommands, []string{"git status"}) || got.Version != 1 {
+		t.Errorf("the rules are %+v, want them as they were sent", got)
+	}
+	if e := next[wire.SettingsChanged](x); !slices.Equal(e.Names, []string{modes.SettingName}) {
+		t.Errorf("the tab got %+v, want %s", e, modes.SettingName)
+	}
+	send(http.MethodPut, "", rules).wantStatus(http.StatusConflict).decode(&conflict)
+	if conflict.Conflict == "" || conflict.Version != 1 || !conflict.IsSet {
+		t.Errorf("the conflict is %+v, want what is stored", conflict)
+	}
+	if p := send(http.MethodPut, "", `{"rules":{"allowedMaxCost":-1}}`).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage); p.Field == "" {
+		t.Errorf("the problem is %+v, want a field", p)
+	}
+	send(http.MethodDelete, "?version=7", "").wantStatus(http.StatusConflict)
+	send(http.MethodDelete, "?version=x", "").wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	send(http.MethodDelete, "?version=1", "").wantStatus(http.StatusOK).decode(&got)
+	if got.IsSet || got.Version != 2 {
+		t.Errorf("after the removal there is %+v, want none", got)
+	}
+	h.rest(http.MethodGet, "/api/auto-approval", request{}).wantStatus(http.StatusUnauthorized)
+}

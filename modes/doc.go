@@ -1,5 +1,5 @@
 // Package modes stores the modes of agents: named combinations of instructions, a tool profile, a model
-// profile and approval rules.
+// profile and approval rules. It also stores the approval rules of sessions without rules of their own.
 //
 // The hub ships a few modes, which every user has. A user can override them, which a removal reverts,
 // and add further ones. What a user has added or overridden is one document of the store, changed with

@@ -6,14 +6,22 @@ import (
 	"errors"
 	"maps"
 	"slices"
+
+	"github.com/everdesk/everdesk/wire"
 )
 
-// modesField is the name of the field with the modes of a document.
-const modesField = "modes"
+// Names of the fields of a document.
+const (
+	modesField    = "modes"
+	approvalField = "approval"
+)
 
 // document is the stored document of a user.
 type document struct {
 	entries []entry
+	// approval are the default approval rules; nil if there are none. What this version does not know of
+	// them is lost when they are replaced.
+	approval *wire.AutoApproval
 	// rest holds the fields that this version does not know.
 	rest map[string]json.RawMessage
 }
@@ -46,6 +54,11 @@ func decode(data []byte) (document, error) {
 		d.entries = append(d.entries, e)
 	}
 	delete(d.rest, modesField)
+	var rules wire.AutoApproval
+	if raw, ok := d.rest[approvalField]; ok && json.Unmarshal(raw, &rules) == nil && checkRules(&rules) == nil {
+		d.approval = &rules // otherwise a later version wrote them; nothing is allowed, and they stay
+		delete(d.rest, approvalField)
+	}
 	return d, nil
 }
 
@@ -77,6 +90,11 @@ func (d document) encode() ([]byte, error) {
 	var err error
 	if out[modesField], err = json.Marshal(all); err != nil {
 		return nil, err
+	}
+	if d.approval != nil {
+		if out[approvalField], err = json.Marshal(d.approval); err != nil {
+			return nil, err
+		}
 	}
 	return json.Marshal(out)
 }
@@ -129,7 +147,7 @@ func (d *document) remove(id string) bool {
 
 // view returns what a user has.
 func (d document) view(version uint64) Set {
-	s := Set{Version: version}
+	s := Set{Version: version, Approval: d.approval}
 	for _, m := range Shipped() {
 		if i := d.index(m.ID); i >= 0 {
 			m = d.entries[i].mode

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/everdesk/everdesk/wire"
 )
 
 // Reader reads the modes of a user; [Store] implements it.
@@ -108,6 +110,16 @@ func (u UserModes) FindMode(idOrName string) (Mode, error) {
 		return Mode{}, fmt.Errorf("%w: %q", ErrNotFound, idOrName)
 	}
 	return m, nil
+}
+
+// DefaultApproval returns the auto-approval rules of sessions without rules of their own. If they cannot be
+// read, they allow nothing.
+func (u UserModes) DefaultApproval() wire.AutoApproval {
+	set, err := u.finder.read(u.user)
+	if err != nil || set.Approval == nil {
+		return wire.AutoApproval{}
+	}
+	return *set.Approval
 }
 
 // ModeIDs returns the ids of the user's modes; those that the hub ships if they cannot be read.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
 )
 
 // collection holds the documents, by user.
@@ -36,6 +37,9 @@ type Documents interface {
 // Set holds the modes that a user has: those that the hub ships, then those of the user.
 type Set struct {
 	Modes []Mode
+	// Approval holds the auto-approval rules of sessions without rules of their own; nil if the user has
+	// none.
+	Approval *wire.AutoApproval
 	// Version changes with every change of the user's modes; 0 if there was none.
 	Version uint64
 }
@@ -105,6 +109,19 @@ func (s *Store) Remove(ctx context.Context, user, id string, version *uint64) (S
 			return ErrShipped
 		}
 		return ErrNotFound
+	})
+}
+
+// SetApproval replaces the default approval rules of a user; nil removes them. Its results are those of
+// [Store.Put].
+func (s *Store) SetApproval(ctx context.Context, user string, rules *wire.AutoApproval, version *uint64) (Set, error) {
+	if err := checkRules(rules); err != nil {
+		return Set{}, err
+	}
+	return s.change(ctx, user, version, func(d *document) error {
+		d.approval = rules
+		delete(d.rest, approvalField)
+		return nil
 	})
 }
 

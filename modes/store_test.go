@@ -281,3 +281,53 @@ func TestAFinderCachesForASecondAndOutlivesAnUnreadableStore(t *testing.T) {
 		}
 	})
 }
+
+// A change of the default rules through one replica counts at another one within a second, and at once where it
+// was made. Rules of a later version are kept and allow nothing.
+func TestDefaultApprovalRules(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		docs := openDocuments(t)
+		var here *modes.Finder
+		first := modes.New(docs, func(_ context.Context, user string) { here.Invalidate(user) })
+		here = modes.NewFinder(first, slog.New(slog.DiscardHandler))
+		there := modes.NewFinder(modes.New(docs, nil), slog.New(slog.DiscardHandler))
+		if got := there.Of("ada").DefaultApproval(); got.AutoApprovalEnabled {
+			t.Errorf("the rules are %+v before they were set, want none", got)
+		}
+		rules := wire.AutoApproval{AutoApprovalEnabled: true, AlwaysAllowReadOnly: true}
+		set, err := first.SetApproval(t.Context(), "ada", &rules, new(uint64(0)))
+		if err != nil || set.Approval == nil || set.Version != 1 {
+			t.Fatalf("got %+v, %v; want the rules", set, err)
+		}
+		if got := here.Of("ada").DefaultApproval(); !got.AlwaysAllowReadOnly {
+			t.Errorf("the rules are %+v where they were set, want them at once", got)
+		}
+		time.Sleep(time.Second)
+		if got := there.Of("ada").DefaultApproval(); !got.AlwaysAllowReadOnly {
+			t.Errorf("the rules are %+v at the other replica, want them after a second", got)
+		}
+		if _, err := first.Put(t.Context(), "ada", small("mine"), nil); err != nil {
+			t.Fatal(err)
+		}
+		if set, err = first.SetApproval(t.Context(), "ada", nil, new(uint64(1))); !errors.Is(err, modes.ErrConflict) || set.Approval == nil {
+			t.Errorf("got %+v, %v; want a conflict with what is stored", set, err)
+		}
+		if _, err := first.SetApproval(t.Context(), "ada", &wire.AutoApproval{AllowedMaxRequests: -1}, nil); err == nil {
+			t.Error("rules that are not valid were stored, want them refused")
+		}
+		if set, err = first.SetApproval(t.Context(), "ada", nil, nil); err != nil || set.Approval != nil || len(set.Modes) != 5 {
+			t.Errorf("got %+v, %v; want no rules and all modes", set, err)
+		}
+		d := store.Document{Collection: "modes", Name: "eve", Data: []byte(`{"approval":{"allowedMaxRequests":"many"},"modes":[]}`)}
+		if _, err := docs.Put(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		if set, err = first.Put(t.Context(), "eve", small("mine"), nil); err != nil || set.Approval != nil {
+			t.Errorf("got %+v, %v; want no rules", set, err)
+		}
+		if d, err = docs.Get(t.Context(), "modes", "eve"); err != nil || !strings.Contains(string(d.Data), `"allowedMaxRequests":"many"`) {
+			t.Errorf("the document is %s, %v; want the rules of the later version in it", d.Data, err)
+		}
+	})
+}

@@ -270,7 +270,7 @@ func TestApprovalRules(t *testing.T) {
 			rules := wire.AutoApproval{
 				AutoApprovalEnabled: true, AlwaysAllowWrite: true, AlwaysAllowWriteOutsideWorkspace: true, AlwaysAllowWriteProtected: true,
 			}
-			d.send("r1", wire.SetAutoApproval{Rules: rules})
+			d.send("r1", wire.SetAutoApproval{Rules: &rules})
 			c := waitEvent(t, d.eventLog, anyOf[wire.AutoApprovalChanged])
 			if !c.Rules.AlwaysAllowWriteProtected || c.By != "conn" || c.MessageID != "r1" {
 				t.Errorf("all tabs get %+v, want the rules of r1 by conn, with AlwaysAllowWriteProtected", c)
@@ -287,9 +287,9 @@ func TestApprovalRules(t *testing.T) {
 			if n := len(payloads[wire.ApprovalRequest](d.all())); n != 0 {
 				t.Errorf("%d questions were asked, want 0", n)
 			}
-			guest := command("guest", "r2", wire.SetAutoApproval{Rules: rules})
+			guest := command("guest", "r2", wire.SetAutoApproval{Rules: &rules})
 			guest.From.User = "eve"
-			invited := command("phone", "r2i", wire.SetAutoApproval{Rules: rules})
+			invited := command("phone", "r2i", wire.SetAutoApproval{Rules: &rules})
 			invited.From.Invited = true
 			for id, other := range map[wire.MessageID]session.Command{"r2": guest, "r2i": invited} {
 				deliver(t, d.handle, other)
@@ -307,7 +307,7 @@ func TestApprovalRules(t *testing.T) {
 			if got := d.turnText("m2"); !strings.Contains(got, "Added hook") {
 				t.Errorf("the agent says %q, want that the hook was added", got)
 			}
-			d.send("r3", wire.SetAutoApproval{})
+			d.send("r3", wire.SetAutoApproval{Rules: &wire.AutoApproval{}})
 			d.sendText(firstMonitor, "m3", setHookCall)
 			q := waitEvent(t, d.eventLog, anyOf[wire.ApprovalRequest])
 			d.send("", wire.DialogFeedback{DialogID: q.DialogID})
@@ -322,7 +322,7 @@ func TestFirstOptionAfterTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := startAgentHub(t, newSyncDeployment(t), hubConfig{})
 		d := o.newDesktop(t, "ses-1")
-		d.send("r", wire.SetAutoApproval{Rules: wire.AutoApproval{
+		d.send("r", wire.SetAutoApproval{Rules: &wire.AutoApproval{
 			AutoApprovalEnabled: true, AlwaysAllowFollowupQuestions: true, FollowupAutoApproveTimeoutMs: 10_000,
 		}})
 		began := time.Now()
@@ -348,7 +348,7 @@ func TestApprovalLimits(t *testing.T) {
 	t.Parallel()
 	o := startAgentHub(t, newFileDeployment(t), hubConfig{})
 	d := o.newDesktop(t, "ses-1")
-	d.send("r", wire.SetAutoApproval{Rules: wire.AutoApproval{
+	d.send("r", wire.SetAutoApproval{Rules: &wire.AutoApproval{
 		AutoApprovalEnabled: true, AlwaysAllowWrite: true, AlwaysAllowWriteOutsideWorkspace: true, AlwaysAllowWriteProtected: true,
 		AllowedMaxRequests: 1,
 	}})
@@ -381,7 +381,7 @@ func TestRequestLimitAsks(t *testing.T) {
 	t.Parallel()
 	o := startAgentHub(t, newFileDeployment(t), hubConfig{})
 	d := o.newDesktop(t, "ses-1")
-	d.send("r", wire.SetAutoApproval{Rules: wire.AutoApproval{AutoApprovalEnabled: true, AllowedMaxRequests: 2}})
+	d.send("r", wire.SetAutoApproval{Rules: &wire.AutoApproval{AutoApprovalEnabled: true, AllowedMaxRequests: 2}})
 	window := func(id string) string { return "/window " + id + " Title | text" }
 	d.sendText(firstMonitor, "m1", "/usage 10 10", window("a"), "/usage 10 10", window("b"))
 	row := d.waitQuestionRow(wire.AskAutoApprovalMaxReqReached)

@@ -34,7 +34,7 @@ func TestApprovalRulesDeny(t *testing.T) {
 			o := startAgentHub(t, open(t), hubConfig{otherProviders: []providers.Provider{commandDemo{renamedDemo{demo.New(demo.Config{}), "runner"}}}})
 			d := o.newDesktop(t, "ses-1")
 			d.send("", wire.SetProvider{Provider: "runner"})
-			d.send("r1", wire.SetAutoApproval{Rules: wire.AutoApproval{
+			d.send("r1", wire.SetAutoApproval{Rules: &wire.AutoApproval{
 				AutoApprovalEnabled: true, AlwaysAllowExecute: true, AllowedCommands: []string{"git"}, DeniedCommands: []string{"git push"},
 			}})
 			run := func(id wire.MessageID, command string) {

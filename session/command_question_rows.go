@@ -258,6 +258,8 @@ func (q *questions) setApproval(c *Command, m wire.SetAutoApproval) reply {
 		return refused(wire.CodeProviderUnavailable, "no agent is available in this session")
 	case c.isGuestOf(q.w.user) || c.From.Invited:
 		return refused(wire.CodeForbidden, "only the owner of the session can say what its agents may do")
+	case (m.Rules == nil) != m.UseDefault:
+		return refused(wire.CodeInvalidMessage, "rules: want either rules or useDefault")
 	}
 	q.agents.poolForUpdate().Questions.SetApproval(m.Rules, c.From.Connection, c.Message.ID)
 	return reply{}

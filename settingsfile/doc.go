@@ -9,10 +9,13 @@
 //	  "settings": {"language": "ko"},
 //	  "modelProfiles": [{"id": "opus", "name": "My Opus", "backend": "anthropic", "secret": "mine", …}],
 //	  "roles": {"main": "opus"},
+//	  "modes": [{"id": "review", "name": "Review", "instructions": "…", "toolProfile": "read", "model": "opus"}],
+//	  "autoApproval": {"autoApprovalEnabled": true, "alwaysAllowReadOnly": true},
 //	  "secrets": {"names": ["mine"], "sealed": "-----BEGIN AGE ENCRYPTED FILE-----…"}
 //	}
 //
-// Settings holds the values that the user has set, modelProfiles and roles what package profiles stores.
+// Settings holds the values that the user has set, modelProfiles and roles what package profiles stores, modes
+// and autoApproval what package modes stores.
 // Secrets lists the names of the secrets. With a passphrase their values are in sealed: an object of values
 // by name, encrypted with age under the passphrase and armored; `age --decrypt` opens it. Without one sealed is
 // absent. A file never has a secret in clear text.

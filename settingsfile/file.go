@@ -9,8 +9,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/everdesk/everdesk/modes"
 	"github.com/everdesk/everdesk/profiles"
 	"github.com/everdesk/everdesk/secrets"
+	"github.com/everdesk/everdesk/wire"
 )
 
 // Format and Version identify the files that this package writes.
@@ -32,6 +34,10 @@ type Content struct {
 	Profiles []profiles.Profile
 	// Roles are the default profiles of roles, by id.
 	Roles map[profiles.Role]string
+	// Modes are the modes that the user has added or overridden, and Approval the auto-approval rules of
+	// sessions without rules of their own; nil if there are none.
+	Modes    []modes.Mode
+	Approval *wire.AutoApproval
 	// Secrets are the secrets by name. A file without a passphrase has only their names.
 	Secrets map[string]secrets.Value
 }
@@ -44,6 +50,8 @@ type file struct {
 	Settings   map[string]json.RawMessage `json:"settings"`
 	Profiles   []profiles.Profile         `json:"modelProfiles"`
 	Roles      map[profiles.Role]string   `json:"roles"`
+	Modes      []modes.Mode               `json:"modes"`
+	Approval   *wire.AutoApproval         `json:"autoApproval,omitempty"`
 	Secrets    *fileSecrets               `json:"secrets,omitempty"`
 }
 
@@ -56,7 +64,7 @@ type fileSecrets struct {
 func Encode(c Content, passphrase Passphrase, at time.Time) ([]byte, error) {
 	f := file{
 		Format: Format, Version: Version, ExportedAt: at.UTC().Truncate(time.Second),
-		Settings: c.Settings, Profiles: c.Profiles, Roles: c.Roles,
+		Settings: c.Settings, Profiles: c.Profiles, Roles: c.Roles, Modes: c.Modes, Approval: c.Approval,
 	}
 	if f.Settings == nil {
 		f.Settings = map[string]json.RawMessage{}
@@ -66,6 +74,9 @@ func Encode(c Content, passphrase Passphrase, at time.Time) ([]byte, error) {
 	}
 	if f.Roles == nil {
 		f.Roles = map[profiles.Role]string{}
+	}
+	if f.Modes == nil {
+		f.Modes = []modes.Mode{}
 	}
 	if len(c.Secrets) > 0 {
 		f.Secrets = &fileSecrets{Names: slices.Sorted(maps.Keys(c.Secrets))}

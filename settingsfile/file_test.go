@@ -9,9 +9,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/everdesk/everdesk/modes"
 	"github.com/everdesk/everdesk/profiles"
 	"github.com/everdesk/everdesk/secrets"
 	"github.com/everdesk/everdesk/settingsfile"
+	"github.com/everdesk/everdesk/wire"
 )
 
 func content() settingsfile.Content {
@@ -19,6 +21,8 @@ func content() settingsfile.Content {
 		Settings: map[string]json.RawMessage{"language": json.RawMessage(`"ko"`), "onboardingCompleted": json.RawMessage(`false`)},
 		Profiles: []profiles.Profile{{ID: "opus", Name: "My <Opus>", Backend: "anthropic", Secret: "mine", Prices: &profiles.Prices{Input: new(2.0), Currency: profiles.USD}}},
 		Roles:    map[profiles.Role]string{profiles.RoleMain: "opus"},
+		Modes:    []modes.Mode{{ID: "review", Name: "Review", Tools: modes.ToolsRead, Model: "opus", Approval: &wire.AutoApproval{AlwaysAllowReadOnly: true}}},
+		Approval: &wire.AutoApproval{AutoApprovalEnabled: true, AllowedMcpTools: []string{"a/b"}, AlwaysAllowAfterOutsideData: true},
 		Secrets:  map[string]secrets.Value{"mine": secrets.NewValue("sk-canary"), "other": secrets.NewValue("x")},
 	}
 }
@@ -28,11 +32,11 @@ func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	for passphrase, want := range map[string][]string{
 		"correct horse": {
-			`setting language="ko"`, `setting onboardingCompleted=false`, "profile opus|My <Opus>|anthropic|||mine", "role main=opus",
+			`setting language="ko"`, `setting onboardingCompleted=false`, "profile opus|My <Opus>|anthropic|||mine", "role main=opus", "mode review|Review|read|opus", "approval 3 rules",
 			"secret mine=sk-canary", "secret other=x",
 		},
 		"": {
-			`setting language="ko"`, `setting onboardingCompleted=false`, "profile opus|My <Opus>|anthropic|||mine", "role main=opus",
+			`setting language="ko"`, `setting onboardingCompleted=false`, "profile opus|My <Opus>|anthropic|||mine", "role main=opus", "mode review|Review|read|opus", "approval 3 rules",
 			"left out secrets.mine", "left out secrets.other",
 		},
 	} {
@@ -70,20 +74,22 @@ func TestRoundTrip(t *testing.T) {
 func TestBadValues(t *testing.T) {
 	t.Parallel()
 	im, err := settingsfile.Parse([]byte(`{"format":"everdesk-settings","version":1,"later":1,"settings":{"language":"ko","x":{}},
-		"modelProfiles":[7,{"id":"UPPER"},{"id":"a","name":"A","backend":"demo"},{"id":"b","name":7}],"roles":{"main":"a","task":7},"secrets":{"names":["k"]}}`), settingsfile.Have{})
+		"modelProfiles":[7,{"id":"UPPER"},{"id":"a","name":"A","backend":"demo"},{"id":"b","name":7}],"roles":{"main":"a","task":7},"secrets":{"names":["k"]},
+		"modes":[7,{"id":"A"},{"id":"m","name":"M","toolProfile":"show"}],"autoApproval":{"alwaysAllowWrite":1,"no":1,"allowedMaxRequests":3}}`), settingsfile.Have{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
-		`setting language="ko"`, `setting x={}`, "profile a|A|demo|||", "role main=a", "unknown later", "refused modelProfiles[0]",
-		"refused modelProfiles[1]", "refused modelProfiles[3]", "refused roles.task", "left out secrets.k",
+		`setting language="ko"`, `setting x={}`, "profile a|A|demo|||", "role main=a", "mode m|M|show|", "approval 1 rules",
+		"refused autoApproval.alwaysAllowWrite", "unknown autoApproval.no", "unknown later", "refused modelProfiles[0]",
+		"refused modelProfiles[1]", "refused modelProfiles[3]", "refused modes[0]", "refused modes[1]", "refused roles.task", "left out secrets.k",
 	}
 	if diff := cmp.Diff(want, summary(im)); diff != "" {
 		t.Errorf("import (-want +got):\n%s", diff)
 	}
-	im, err = settingsfile.Parse([]byte(`{"format":"everdesk-settings","version":1,"settings":[],"modelProfiles":{},"roles":7,"secrets":[]}`), settingsfile.Have{})
-	if err != nil || len(im.Items) != 0 || len(im.Notes) != 4 {
-		t.Errorf("a file with wrong parts is %+v, %v; want four notes", im, err)
+	im, err = settingsfile.Parse([]byte(`{"format":"everdesk-settings","version":1,"settings":[],"modelProfiles":{},"roles":7,"modes":{},"autoApproval":[],"secrets":[]}`), settingsfile.Have{})
+	if err != nil || len(im.Items) != 0 || len(im.Notes) != 6 {
+		t.Errorf("a file with wrong parts is %+v, %v; want six notes", im, err)
 	}
 }
 
@@ -114,6 +120,8 @@ func FuzzParse(f *testing.F) {
 	f.Add(data)
 	f.Add([]byte(rooFile(`"currentApiConfigName":"a","apiConfigs":{"a":{"apiProvider":"openai","openAiApiKey":"k","openAiBaseUrl":"http://x","openAiCustomModelInfo":{"inputPrice":1}}}`, `,"globalSettings":{"allowedCommands":["x"],"language":"ko"}`)))
 	f.Add([]byte(`{"format":"everdesk-settings","version":1,"modelProfiles":[{}],"secrets":{"sealed":"x"}}`))
+	f.Add([]byte(`{"format":"everdesk-settings","version":1,"modes":[{"id":"a","name":"A","toolProfile":"read"}],"autoApproval":{"allowedMaxCost":1}}`))
+	f.Add([]byte(rooFile(`"apiConfigs":{"a":{"id":"x","apiProvider":"openai"}},"modeApiConfigs":{"code":"x","r":"y"}`, `,"globalSettings":{"customModes":[{"slug":"R","name":"R","groups":["read",["edit",{"fileRegex":"x"}]]}]}`)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		im, err := settingsfile.Parse(data, settingsfile.Have{Backends: []string{"anthropic"}})
 		if err != nil {
@@ -133,6 +141,10 @@ func FuzzParse(f *testing.F) {
 			case settingsfile.KindSecret:
 				if i.Profile != "" && !isProfile[i.Profile] {
 					t.Errorf("the secret %s comes before its profile %s", i.Name, i.Profile)
+				}
+			case settingsfile.KindMode:
+				if err := i.Mode.Check(); err != nil {
+					t.Errorf("the mode %+v is not valid: %v", i.Mode, err)
 				}
 			case settingsfile.KindSetting:
 				if !json.Valid(i.Value) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/everdesk/everdesk/modes"
 	"github.com/everdesk/everdesk/profiles"
 	"github.com/everdesk/everdesk/secrets"
 	"github.com/everdesk/everdesk/wire"
@@ -18,12 +19,13 @@ import (
 type Kind string
 
 // The kinds, in the order in which items are to be set: a profile before its secret, so that the secret of a
-// refused profile is not stored, and roles after the profiles that they name.
+// refused profile is not stored, and roles and modes after the profiles that they name.
 const (
 	KindSetting  Kind = "setting"
 	KindProfile  Kind = "profile"
 	KindSecret   Kind = "secret"
 	KindRole     Kind = "role"
+	KindMode     Kind = "mode"
 	KindApproval Kind = "approval"
 )
 
@@ -42,7 +44,9 @@ type Item struct {
 	Profile string
 	// Model is a profile.
 	Model profiles.Profile
-	// Approval holds auto-approval rules, which belong to a session. Keys are the keys that they come from.
+	// Mode is a mode.
+	Mode modes.Mode
+	// Approval holds auto-approval rules. Keys are the keys that they come from.
 	Approval wire.AutoApproval
 	Keys     []string
 }
@@ -80,6 +84,8 @@ type Import struct {
 type Have struct {
 	// Profiles are the profiles, those of the hub included.
 	Profiles []profiles.Profile
+	// Modes are the modes, those of the hub included.
+	Modes []modes.Mode
 	// Backends are the names of backends, which no profile can have as its id.
 	Backends []string
 }
@@ -106,7 +112,7 @@ func Parse(data []byte, have Have) (*Import, error) {
 	if err != nil {
 		return nil, err
 	}
-	order := []Kind{KindSetting, KindProfile, KindSecret, KindRole, KindApproval}
+	order := []Kind{KindSetting, KindProfile, KindSecret, KindRole, KindMode, KindApproval}
 	slices.SortStableFunc(im.Items, func(a, b Item) int { return slices.Index(order, a.Kind) - slices.Index(order, b.Kind) })
 	return im, nil
 }
@@ -157,6 +163,10 @@ func (im *Import) parseOwn(fields map[string]json.RawMessage) error {
 				}
 				im.Items = append(im.Items, Item{Kind: KindRole, Key: key + "." + name, Name: name, Profile: id})
 			})
+		case "modes":
+			im.ownModes(value)
+		case "autoApproval":
+			im.ownApproval(value)
 		case "secrets":
 			im.ownSecrets(value)
 		default:
@@ -191,6 +201,52 @@ func (im *Import) ownProfiles(value json.RawMessage) {
 			continue
 		}
 		im.addProfile(key, p)
+	}
+}
+
+func (im *Import) ownModes(value json.RawMessage) {
+	var list []json.RawMessage
+	if json.Unmarshal(value, &list) != nil {
+		im.note("modes", Refused, "want a list")
+		return
+	}
+	for i, one := range list {
+		key := fmt.Sprintf("modes[%d]", i)
+		var m modes.Mode
+		if _, ok := object(one); !ok || json.Unmarshal(one, &m) != nil {
+			im.note(key, Refused, "want an object with the fields of a mode")
+			continue
+		}
+		if err := m.Check(); err != nil {
+			im.note(key, Refused, "%v", err)
+			continue
+		}
+		im.Items = append(im.Items, Item{Kind: KindMode, Key: key, Mode: m})
+	}
+}
+
+// ownApproval reads the default auto-approval rules, each rule on its own.
+func (im *Import) ownApproval(value json.RawMessage) {
+	item := Item{Kind: KindApproval, Key: "autoApproval"}
+	isRule := approvalKeys()
+	isRule["allowedMcpTools"], isRule["alwaysAllowAfterOutsideData"] = true, true
+	im.ownObject(item.Key, value, func(name string, v json.RawMessage) {
+		key := item.Key + "." + name
+		if !isRule[name] {
+			im.note(key, Unknown, noSuchSetting)
+			return
+		}
+		if err := setRule(&item.Approval, name, v); err != nil {
+			im.note(key, Refused, "%v", err)
+			return
+		}
+		item.Keys = append(item.Keys, key)
+	})
+	if _, ok := object(value); ok && len(item.Keys) == 0 {
+		item.Keys = []string{item.Key} // rules that are all off
+	}
+	if len(item.Keys) > 0 {
+		im.Items = append(im.Items, item)
 	}
 }
 

@@ -27,9 +27,20 @@ func (im *Import) parseRoo(fields map[string]json.RawMessage, have Have) error {
 	if !ok {
 		return fmt.Errorf("%w; its providerProfiles.apiConfigs is no object", ErrFormat)
 	}
-	ids := rooIDs{have: have, byName: map[string]string{}}
+	ids := rooIDs{have: have, byName: map[string]string{}, byRooID: map[string]string{}}
+	all := newRooModes(im, have)
+	defer all.finish()
 	for _, name := range slices.Sorted(maps.Keys(configs)) {
 		im.rooProfile(name, configs[name], &ids)
+	}
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		switch key {
+		case "providerProfiles":
+		case "globalSettings":
+			im.rooGlobal(fields[key], all)
+		default:
+			im.note(key, Unknown, noSuchSetting)
+		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(providers)) {
 		switch key {
@@ -37,18 +48,9 @@ func (im *Import) parseRoo(fields map[string]json.RawMessage, have Have) error {
 		case "currentApiConfigName":
 			im.rooCurrent(providers[key], &ids)
 		case "modeApiConfigs":
-			im.note("providerProfiles."+key, Unknown, "choose the model of a mode in the mode")
+			all.models("providerProfiles."+key, providers[key], ids.byRooID)
 		default:
 			im.note("providerProfiles."+key, Unknown, noSuchSetting)
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(fields)) {
-		switch key {
-		case "providerProfiles":
-		case "globalSettings":
-			im.rooGlobal(fields[key])
-		default:
-			im.note(key, Unknown, noSuchSetting)
 		}
 	}
 	return nil
@@ -75,7 +77,9 @@ func (im *Import) rooCurrent(value json.RawMessage, ids *rooIDs) {
 type rooIDs struct {
 	have   Have
 	byName map[string]string
-	taken  []string // in the order of the file
+	// byRooID has the ids here by those in the file.
+	byRooID map[string]string
+	taken   []string // in the order of the file
 }
 
 // find returns the id of the user's profile with a name, or a free id made from the name.
@@ -147,6 +151,9 @@ func (im *Import) rooProfile(name string, value json.RawMessage, ids *rooIDs) {
 	}
 	ids.byName[strings.TrimSpace(name)] = p.ID
 	ids.taken = append(ids.taken, p.ID)
+	if theirs, ok := text(fields["id"]); ok && theirs != "" {
+		ids.byRooID[theirs] = p.ID
+	}
 	if secret != "" {
 		im.Items = append(im.Items, Item{
 			Kind: KindSecret, Key: key + "." + known.key, Name: p.Secret, Secret: secrets.NewValue(secret), Profile: p.ID,
@@ -241,7 +248,7 @@ func (r *rooReader) noteUnused() {
 }
 
 // rooGlobal reads globalSettings, each key on its own.
-func (im *Import) rooGlobal(value json.RawMessage) {
+func (im *Import) rooGlobal(value json.RawMessage, all *rooModes) {
 	const prefix = "globalSettings."
 	fields, ok := object(value)
 	if !ok {
@@ -266,6 +273,8 @@ func (im *Import) rooGlobal(value json.RawMessage) {
 				continue
 			}
 			im.Items = append(im.Items, Item{Kind: KindSecret, Key: prefix + name, Name: "roo-" + name, Secret: secrets.NewValue(secret)})
+		case name == "customModes":
+			all.custom(prefix+name, v)
 		case name == "language" || name == "customInstructions":
 			im.Items = append(im.Items, Item{Kind: KindSetting, Key: prefix + name, Name: name, Value: v})
 		default:
@@ -303,7 +312,7 @@ func setRule(rules *wire.AutoApproval, name string, value json.RawMessage) error
 	if json.Unmarshal(data, &changed) != nil { // the cause names Go types
 		return errors.New("it has another type than the rule")
 	}
-	for _, list := range [][]string{changed.AllowedCommands, changed.DeniedCommands} {
+	for _, list := range [][]string{changed.AllowedCommands, changed.DeniedCommands, changed.AllowedMcpTools} {
 		if len(list) > maxRules || slices.ContainsFunc(list, func(s string) bool { return s == "" || len(s) > maxRule }) {
 			return fmt.Errorf("want at most %d commands of 1 to %d bytes", maxRules, maxRule)
 		}

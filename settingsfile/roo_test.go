@@ -30,6 +30,8 @@ func summary(im *settingsfile.Import) []string {
 			line += strings.Join([]string{m.ID, m.Name, m.Backend, m.Model, m.BaseURL, m.Secret}, "|")
 		case settingsfile.KindRole:
 			line += i.Name + "=" + i.Profile
+		case settingsfile.KindMode:
+			line += strings.Join([]string{i.Mode.ID, i.Mode.Name, i.Mode.Tools, i.Mode.Model}, "|")
 		case settingsfile.KindApproval:
 			line += fmt.Sprint(len(i.Keys), " rules")
 		}
@@ -126,7 +128,24 @@ func TestRooFile(t *testing.T) {
 		},
 		"models of modes and unknown parts are reported": {
 			file: rooFile(`"modeApiConfigs":{"code":"x1"},"cloudProfileIds":[],"apiConfigs":{}`, `,"extra":1`),
-			want: []string{"unknown providerProfiles.cloudProfileIds", "unknown providerProfiles.modeApiConfigs", "unknown extra"},
+			want: []string{"unknown extra", "unknown providerProfiles.cloudProfileIds", "refused providerProfiles.modeApiConfigs.code"},
+		},
+		"modes": {
+			file: rooFile(`"modeApiConfigs":{"code":"x1","review":"x1","orchestrator":"x1","ask":"gone","debug":7},`+work, `,"globalSettings":{"customModes":[
+				{"slug":"Review","name":"Review","roleDefinition":"You review.","customInstructions":"Be kind.","groups":["read","browser"],"source":"global"},
+				{"slug":"docs","name":"Docs","roleDefinition":"You write.","groups":["read",["edit",{"fileRegex":"\\.md$"}]],"whenToUse":"x"},
+				{"slug":"ops","name":"Ops","groups":["read","command","zap",{}]},{"slug":"ops","name":"Twice","groups":[]},
+				{"slug":"a b","name":"Bad","groups":[]},{"slug":"none","name":"None"},7]}`),
+			want: []string{
+				"profile work|Work|anthropic|claude-1||roo-work", "secret roo-work=sk-1",
+				"mode code|Code|all|work", "mode docs|Docs|show|", "mode ops|Ops|all|", "mode review|Review|read|work",
+				"left out globalSettings.customModes[1].groups[1]", "unknown globalSettings.customModes[1].whenToUse",
+				"unknown globalSettings.customModes[2].groups[2]", "refused globalSettings.customModes[2].groups[3]",
+				"refused globalSettings.customModes[3]", "refused globalSettings.customModes[4]", "refused globalSettings.customModes[5].groups",
+				"refused globalSettings.customModes[6]", "refused providerProfiles.modeApiConfigs.ask",
+				"refused providerProfiles.modeApiConfigs.debug", "unknown providerProfiles.modeApiConfigs.orchestrator",
+				"taken providerProfiles.modeApiConfigs.review",
+			},
 		},
 		"one bad value of globalSettings blocks no other": {
 			file: rooFile(`"apiConfigs":{}`, `,"globalSettings":{"language":"ko","autoApprovalEnabled":"yes","alwaysAllowWrite":true,"allowedCommands":["git"],"deniedCommands":[7],"allowedMaxRequests":null,"allowedMaxCost":-1,"writeDelayMs":-1,"openRouterImageApiKey":"sk-i"}`),

@@ -36,18 +36,22 @@ type AutoApproval struct {
 	AlwaysAllowAfterOutsideData bool `json:"alwaysAllowAfterOutsideData,omitempty"`
 }
 
-// SetAutoApproval replaces the auto-approval rules.
+// SetAutoApproval replaces the auto-approval rules of the session. With useDefault the session has no rules
+// of its own any more and follows those that its user has as the default.
 type SetAutoApproval struct {
 	Inbound
-	Rules     AutoApproval `json:"rules"`
-	MonitorID MonitorID    `json:"monitorId,omitempty"`
-	MessageID MessageID    `json:"messageId,omitempty"`
+	Rules      *AutoApproval `json:"rules,omitempty"`
+	UseDefault bool          `json:"useDefault,omitempty"`
+	MonitorID  MonitorID     `json:"monitorId,omitempty"`
+	MessageID  MessageID     `json:"messageId,omitempty"`
 }
 
-// AutoApprovalChanged carries the new auto-approval rules.
+// AutoApprovalChanged carries the new auto-approval rules of the session. With useDefault the session follows
+// the default of its user.
 type AutoApprovalChanged struct {
 	Outbound
-	Rules     AutoApproval `json:"rules"`
-	By        ConnectionID `json:"by,omitempty"`
-	MessageID MessageID    `json:"messageId,omitempty"`
+	Rules      AutoApproval `json:"rules"`
+	UseDefault bool         `json:"useDefault,omitempty"`
+	By         ConnectionID `json:"by,omitempty"`
+	MessageID  MessageID    `json:"messageId,omitempty"`
 }

@@ -19,7 +19,7 @@ type SessionState struct {
 	// Owner is the replica that owns the session.
 	Owner    ReplicaID `json:"owner,omitempty"`
 	Provider string    `json:"provider,omitempty"`
-	// AutoApproval holds the auto-approval rules, if any were set.
+	// AutoApproval holds the auto-approval rules of the session. Without them it follows the default of its user.
 	AutoApproval *AutoApproval `json:"autoApproval,omitempty"`
 	// AgentMode is the mode that was chosen for agents, if any, and Instructions are the custom
 	// instructions of the session.

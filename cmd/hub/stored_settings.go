@@ -6,13 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/everdesk/everdesk/cmd/hub/internal/command"
+	"github.com/everdesk/everdesk/modes"
 	"github.com/everdesk/everdesk/profiles"
 	"github.com/everdesk/everdesk/secrets"
 	"github.com/everdesk/everdesk/settings"
 	"github.com/everdesk/everdesk/settingsfile"
+	"github.com/everdesk/everdesk/wire"
 )
 
 // storeTimeout bounds reading the settings of a user from the store.
@@ -42,11 +45,24 @@ func storedSettings(p command.Call, args []string, wrong *command.UsageErrors) (
 			return settingsfile.Content{}, err
 		}
 		c, err := readContent(ctx, log, user, values, profiles.New(store.documents, profiles.Config{}), all)
-		if err == nil && len(c.Settings)+len(c.Profiles)+len(c.Roles)+len(c.Secrets) == 0 {
+		if err == nil {
+			c.Modes, c.Approval, err = readModes(ctx, user, modes.New(store.documents, nil))
+		}
+		if err == nil && len(c.Settings)+len(c.Profiles)+len(c.Roles)+len(c.Secrets)+len(c.Modes) == 0 && c.Approval == nil {
 			err = fmt.Errorf("the store has no settings of the user %q", user)
 		}
 		return c, err
 	}, rest
+}
+
+// readModes reads the modes that a user has added or overridden, and the default auto-approval rules.
+func readModes(ctx context.Context, user string, all *modes.Store) ([]modes.Mode, *wire.AutoApproval, error) {
+	set, err := all.Read(ctx, user)
+	if err != nil {
+		return nil, nil, err
+	}
+	own := slices.DeleteFunc(set.Modes, func(m modes.Mode) bool { return m.Shipped && !m.Overridden })
+	return own, set.Approval, nil
 }
 
 // readContent reads the settings, profiles, roles and secrets of a user. Secrets that cannot be read are left out.

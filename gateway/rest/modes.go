@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
 
 	"github.com/labstack/echo/v4"
 
@@ -65,7 +64,7 @@ func (h *modeHandlers) routes() []openapi.Route {
 		{Status: http.StatusOK, Doc: "The modes after the change.", Content: list},
 		{Status: http.StatusConflict, Doc: "The modes have another version; the body has them as they are now.", Content: list},
 	}
-	return []openapi.Route{
+	return append(h.approvalRoutes(), []openapi.Route{
 		{
 			Method: http.MethodGet, Path: "/api/modes", Guard: openapi.GuardIdentity, Handler: h.list, Tag: tag,
 			Summary: "The modes of the hub and of the caller", Answers: openapi.Success(http.StatusOK, "The modes.", list),
@@ -83,7 +82,7 @@ func (h *modeHandlers) routes() []openapi.Route {
 			Detail:  conflict + "Sessions that have chosen it keep it as it was, until they choose another.",
 			Answers: changed,
 		},
-	}
+	}...)
 }
 
 // owner returns the user whose modes the caller reads and changes. A guest of a session has none.
@@ -121,13 +120,9 @@ func (h *modeHandlers) put(c echo.Context) error {
 }
 
 func (h *modeHandlers) remove(c echo.Context) error {
-	var version *int64
-	if text := c.QueryParam("version"); text != "" {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return problem.Query("version", "Want a whole number.")
-		}
-		version = &n
+	version, err := versionParam(c)
+	if err != nil {
+		return err
 	}
 	return h.change(c, version, func(ctx context.Context, user string, version *uint64) (modes.Set, error) {
 		return h.modes.Remove(ctx, user, httpio.PathParam(c, "mode"), version)
@@ -136,16 +131,21 @@ func (h *modeHandlers) remove(c echo.Context) error {
 
 // change changes the caller's modes and responds with what they are then.
 func (h *modeHandlers) change(c echo.Context, version *int64, do func(ctx context.Context, user string, version *uint64) (modes.Set, error)) error {
+	set, err := h.changed(c, version, do)
+	return h.answer(c, set, err)
+}
+
+// changed changes the caller's document and returns what it holds then.
+func (h *modeHandlers) changed(c echo.Context, version *int64, do func(ctx context.Context, user string, version *uint64) (modes.Set, error)) (modes.Set, error) {
 	user, err := h.owner(c)
 	if err != nil {
-		return err
+		return modes.Set{}, err
 	}
 	var saw *uint64
 	if version != nil {
 		saw = new(uint64(max(*version, 0)))
 	}
-	set, err := do(c.Request().Context(), user, saw)
-	return h.answer(c, set, err)
+	return do(c.Request().Context(), user, saw)
 }
 
 // answer responds with modes or, if err is a conflict, with what they are now.

@@ -20,7 +20,7 @@ var rules = map[string]rule{
 	"notices":      {uses: "store", tests: "store/filestore"},
 	"secrets":      {uses: "store", tests: "store/filestore"},
 	"settings":     {uses: "notices store wire", tests: "store/filestore"},
-	"settingsfile": {uses: "profiles secrets wire"},
+	"settingsfile": {uses: "modes profiles secrets wire"},
 	"profiles":     {uses: "store", tests: "store/filestore"},
 	"modes":        {uses: "store wire", tests: "store/filestore"},
 
@@ -103,7 +103,7 @@ var rules = map[string]rule{
 	"cmd/hub/internal/bridge":      {uses: "wire cmd/hub/internal/command cmd/hub/internal/remote"},
 	"cmd/hub/internal/admin":       {uses: "adminview audit client membership wire cmd/hub/internal/command cmd/hub/internal/remote cmd/hub/internal/terminal"},
 	"cmd/hub/internal/token":       {uses: "auth store store/filestore/kvlog wire cmd/hub/internal/command cmd/hub/internal/remote cmd/hub/internal/terminal", tests: "store/filestore"},
-	"cmd/hub/internal/preferences": {uses: "client profiles secrets settings settingsfile wire cmd/hub/internal/command cmd/hub/internal/remote cmd/hub/internal/terminal"},
+	"cmd/hub/internal/preferences": {uses: "client modes profiles secrets settings settingsfile wire cmd/hub/internal/command cmd/hub/internal/remote cmd/hub/internal/terminal"},
 	"cmd/hub/internal/export":      {uses: "sessionfile wire cmd/hub/internal/command cmd/hub/internal/remote"},
 	"cmd/hub/internal/health":      {uses: "cmd/hub/internal/command cmd/hub/internal/remote"},
 
@@ -144,5 +144,5 @@ var modules = map[string]rule{
 	"github.com/coreos/go-oidc/v3":           {uses: "auth"},
 	"github.com/prometheus/client_golang":    {uses: "metrics", tests: "cmd/hub"},
 	"go.opentelemetry.io/otel":               {uses: "tracing", tests: "*"},
-	"golang.org/x/sys":                       {uses: "store/filestore store/filestore/kvlog broadcast gateway/ws providers/jsonline pdf runjs", tests: "cmd/hub internal/chaos"},
+	"golang.org/x/sys":                       {uses: "store/filestore store/filestore/kvlog broadcast gateway/ws providers/jsonline pdf runjs cmd/hub/internal/terminal", tests: "cmd/hub internal/chaos"},
 }

@@ -98,7 +98,7 @@ function applyPayload(d: Draft, e: KnownEvent): void {
       d.desktop.instructions = e.data.instructions;
       return;
     case "AUTO_APPROVAL_CHANGED":
-      d.desktop.autoApproval = e.data.rules;
+      d.desktop.autoApproval = e.data.useDefault === true ? undefined : e.data.rules;
       return;
     case "MESSAGE_ACCEPTED":
       return accept(d, e.data, e.time);

@@ -79,7 +79,7 @@ export interface DesktopState {
   readonly title: string;
   readonly owner: string;
   readonly provider: string;
-  /** The auto-approval rules; undefined until set. */
+  /** The auto-approval rules of the session; undefined while it follows the default of its user. */
   readonly autoApproval: AutoApproval | undefined;
   /** The mode of the agents, and the custom instructions of the session. */
   readonly agentMode: AgentMode | undefined;

@@ -582,9 +582,10 @@ export interface AutoApproval {
   alwaysAllowAfterOutsideData?: boolean;
 }
 
-/** AutoApprovalChanged carries the new auto-approval rules. */
+/** AutoApprovalChanged carries the new auto-approval rules of the session. With useDefault the session follows the default of its user. */
 export interface AutoApprovalChanged {
   rules: AutoApproval;
+  useDefault?: boolean;
   by?: ConnectionID;
   messageId?: MessageID;
 }
@@ -1774,7 +1775,7 @@ export interface SessionState {
   /** Owner is the replica that owns the session. */
   owner?: ReplicaID;
   provider?: string;
-  /** AutoApproval holds the auto-approval rules, if any were set. */
+  /** AutoApproval holds the auto-approval rules of the session. Without them it follows the default of its user. */
   autoApproval?: AutoApproval;
   /** AgentMode is the mode that was chosen for agents, if any, and Instructions are the custom instructions of the session. */
   agentMode?: AgentMode;
@@ -1815,9 +1816,10 @@ export interface SessionState {
 /** SessionStatus is the activity of a session. */
 export type SessionStatus = "idle" | "executing" | "waiting" | "paused" | "unowned";
 
-/** SetAutoApproval replaces the auto-approval rules. */
+/** SetAutoApproval replaces the auto-approval rules of the session. With useDefault the session has no rules of its own any more and follows those that its user has as the default. */
 export interface SetAutoApproval {
-  rules: AutoApproval;
+  rules?: AutoApproval;
+  useDefault?: boolean;
   monitorId?: MonitorID;
   messageId?: MessageID;
 }

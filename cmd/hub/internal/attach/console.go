@@ -55,6 +55,7 @@ func verbs() []verb {
 		{"stop", "[AGENT|MONITOR] [drop]", "interrupt an agent, a monitor or all agents; drop also removes waiting messages", (*console).stop},
 		{"unqueue", "[ID]", "remove a waiting message from the queue", (*console).unqueue},
 		{"provider", "NAME", "change the model provider", (*console).provider},
+		{"mode", "[NAME]", "change the mode of agents; without a name there is none", (*console).mode},
 		{"reset", "", "close all windows and clear the conversations", (*console).reset},
 		{"remove", "MONITOR", "close a monitor with its windows", (*console).remove},
 		{"emit", "JSON", "apply a desktop action, or a list of them", (*console).emit},
@@ -237,6 +238,8 @@ func (c *console) unqueue(id string) (wire.ClientPayload, error) {
 	m, err := find(all, func(m wire.QueuedMessage) string { return string(m.ID) }, id, "message that waits")
 	return wire.DeleteQueuedMessage{Target: m.ID}, err
 }
+
+func (c *console) mode(name string) (wire.ClientPayload, error) { return wire.SetMode{Mode: name}, nil }
 
 func (c *console) provider(name string) (wire.ClientPayload, error) {
 	if name == "" {

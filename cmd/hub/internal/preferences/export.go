@@ -17,9 +17,11 @@ import (
 
 	"github.com/everdesk/everdesk/cmd/hub/internal/command"
 	"github.com/everdesk/everdesk/cmd/hub/internal/terminal"
+	"github.com/everdesk/everdesk/modes"
 	"github.com/everdesk/everdesk/profiles"
 	"github.com/everdesk/everdesk/secrets"
 	"github.com/everdesk/everdesk/settingsfile"
+	"github.com/everdesk/everdesk/wire"
 )
 
 // ReadStore parses the flags in args, and the environment, as settings of the hub. It returns what reads the
@@ -125,6 +127,9 @@ func (c *call) content(ctx context.Context) (settingsfile.Content, error) {
 		}
 	}
 	content.Roles = list.Roles
+	if content.Modes, content.Approval, err = c.ownModes(ctx); err != nil {
+		return content, err
+	}
 	var all secretList
 	if err := c.hub.Ask(ctx, http.MethodGet, c.target("secrets"), nil, &all); err != nil {
 		return content, fmt.Errorf("list secrets: %w", err)
@@ -135,6 +140,46 @@ func (c *call) content(ctx context.Context) (settingsfile.Content, error) {
 		}
 	}
 	return content, nil
+}
+
+// modeList is the hub's answer about modes.
+type modeList struct {
+	Modes []struct {
+		modes.Mode
+		Shipped    bool `json:"shipped"`
+		Overridden bool `json:"overridden"`
+	} `json:"modes"`
+}
+
+func (c *call) modes(ctx context.Context) (list modeList, err error) {
+	if err := c.hub.Ask(ctx, http.MethodGet, c.target("modes"), nil, &list); err != nil {
+		return list, fmt.Errorf("list modes: %w", err)
+	}
+	return list, nil
+}
+
+// ownModes returns the modes that the user has added or overridden, and the default auto-approval rules.
+func (c *call) ownModes(ctx context.Context) (own []modes.Mode, rules *wire.AutoApproval, err error) {
+	list, err := c.modes(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, m := range list.Modes {
+		if !m.Shipped || m.Overridden {
+			own = append(own, m.Mode)
+		}
+	}
+	var approval struct {
+		Rules wire.AutoApproval `json:"rules"`
+		IsSet bool              `json:"isSet"`
+	}
+	if err := c.hub.Ask(ctx, http.MethodGet, c.target("auto-approval"), nil, &approval); err != nil {
+		return nil, nil, fmt.Errorf("read the default of auto-approval: %w", err)
+	}
+	if approval.IsSet {
+		rules = &approval.Rules
+	}
+	return own, rules, nil
 }
 
 func (c *call) modelProfiles(ctx context.Context) (list profileList, err error) {

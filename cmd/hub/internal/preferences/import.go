@@ -70,6 +70,13 @@ func (c *call) importSettings(ctx context.Context, name string) error {
 	for _, b := range backends.Backends {
 		have.Backends = append(have.Backends, b.Backend)
 	}
+	known, err := c.modes(ctx)
+	if err != nil {
+		return err
+	}
+	for _, m := range known.Modes {
+		have.Modes = append(have.Modes, m.Mode)
+	}
 	file, err := settingsfile.Parse(data, have)
 	if err != nil {
 		return fmt.Errorf("import %s: %w", terminal.OneLine(name), err)
@@ -244,18 +251,38 @@ func (im *importer) send(ctx context.Context, item settingsfile.Item) error {
 			in["prices"] = m.Prices
 		}
 		return im.hub.Ask(ctx, http.MethodPut, im.target("model-profiles", m.ID), in, nil)
+	case settingsfile.KindMode:
+		m := item.Mode
+		in := map[string]any{"name": m.Name, "instructions": m.Instructions, "toolProfile": m.Tools, "model": m.Model}
+		if m.Approval != nil {
+			in["approval"] = m.Approval
+		}
+		return im.hub.Ask(ctx, http.MethodPut, im.target("modes", m.ID), in, nil)
+	case settingsfile.KindApproval:
+		return im.hub.Ask(ctx, http.MethodPut, im.target("auto-approval"), map[string]any{"rules": item.Approval}, nil)
 	default:
 		return im.hub.Ask(ctx, http.MethodPut, im.target("model-profiles", "roles"), map[string]any{"roles": map[string]string{item.Name: item.Profile}}, nil)
 	}
 }
 
-// applyApproval sets the auto-approval rules of a session, which replace those that it has.
+// applyApproval sets the auto-approval rules of a session or, if none is named, the default of the user. They
+// replace those that were there.
 func (im *importer) applyApproval(ctx context.Context, item settingsfile.Item) error {
-	outcome, detail := settingsfile.Taken, "for the session "+string(im.session)
+	outcome, detail := settingsfile.Taken, "for sessions without rules of their own"
+	if im.session != "" {
+		detail = "for the session " + string(im.session)
+	}
 	switch {
+	case im.dryRun:
 	case im.session == "":
-		outcome, detail = settingsfile.Refused, "auto-approval rules belong to a session: name one with --session"
-	case !im.dryRun:
+		refusal, err := im.sendPatiently(ctx, item)
+		if err != nil {
+			return fmt.Errorf("import %s: %w", terminal.OneLine(item.Key), err)
+		}
+		if refusal != "" {
+			outcome, detail = settingsfile.Refused, refusal
+		}
+	default:
 		if err := im.sendApproval(ctx, item.Approval); err != nil {
 			outcome, detail = settingsfile.Refused, err.Error()
 		}
@@ -281,7 +308,7 @@ func (im *importer) sendApproval(ctx context.Context, rules wire.AutoApproval) e
 		return err
 	case <-c.Ready():
 	}
-	_, err = c.Send(ctx, wire.SetAutoApproval{Rules: rules})
+	_, err = c.Send(ctx, wire.SetAutoApproval{Rules: &rules})
 	cancel()
 	<-done
 	return err

@@ -11,6 +11,25 @@ import (
 	"github.com/everdesk/everdesk/cmd/hub/internal/terminal"
 )
 
+// promptHidden asks for something secret if standard input is a terminal, and hides what is typed until the
+// returned function is called.
+func (c *call) promptHidden(what string) (restore func()) {
+	f, ok := c.Input().(*os.File)
+	if !ok || !terminal.IsTerminal(f) {
+		return func() {}
+	}
+	restore, hidden := terminal.HideInput(f)
+	if !hidden {
+		fmt.Fprintf(c.Stderr, "%s, which is shown as you type: ", what)
+		return restore
+	}
+	fmt.Fprintf(c.Stderr, "%s, which is not shown: ", what)
+	return func() {
+		restore()
+		fmt.Fprintln(c.Stderr) // the line break was not shown either
+	}
+}
+
 // errNoPassphrase means that no passphrase was given.
 var errNoPassphrase = errors.New("want a passphrase: type it on a terminal, or name its file with --passphrase-file, - for standard input")
 
@@ -23,9 +42,7 @@ func (c *call) passphrase(file string) (string, error) {
 		return "", errNoPassphrase
 	case file == "" || file == "-":
 		from = c.Input()
-		if terminal.IsTerminal(from) {
-			fmt.Fprint(c.Stderr, "Type the passphrase, which is shown as you type: ")
-		}
+		defer c.promptHidden("Type the passphrase")()
 	default:
 		f, err := os.Open(file) //nolint:gosec // the caller's own file
 		if err != nil {

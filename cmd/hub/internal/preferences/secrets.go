@@ -71,10 +71,9 @@ const maxSecret = 16 << 10
 
 // setSecret reads a secret from the first line of standard input and stores it.
 func (c *call) setSecret(ctx context.Context, name string) error {
-	if terminal.IsTerminal(c.Input()) {
-		fmt.Fprintf(c.Stderr, "Type the secret %s, which is shown as you type, or pipe it: ", name)
-	}
+	restore := c.promptHidden("Type the secret " + name)
 	text, err := bufio.NewReader(io.LimitReader(c.Input(), maxSecret)).ReadString('\n')
+	restore()
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("read the secret: %w", err)
 	}

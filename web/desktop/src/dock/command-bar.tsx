@@ -41,7 +41,8 @@ export function CommandBar(): ReactNode {
   const file = useRef<HTMLInputElement>(null);
   const runSlash = useRunSlash(monitor, () => setConfirmingReset(true));
   const account = useHasAccount();
-  const world = useMemo(() => ({ providers, monitors: limits.monitors, account }), [providers, account]);
+  const modes = useShell((s) => (s.ownSession ? s.modes : undefined));
+  const world = useMemo(() => ({ providers, modes: modes?.modes.map((m) => m.id) ?? [], monitors: limits.monitors, account }), [providers, modes, account]);
   const list = useSuggestions(draft, world);
   const hint = useId();
   const history = useHistory(draft, setDraft, field);

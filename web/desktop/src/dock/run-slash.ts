@@ -38,6 +38,8 @@ export function useRunSlash(monitor: MonitorID, ask: (what: "reset") => void): (
         return goTo(slash.number);
       case "provider":
         return commands.setProvider(slash.provider);
+      case "mode":
+        return commands.setMode(slash.mode);
       case "theme":
         return commands.setPrefs({ theme: slash.theme });
       case "language":

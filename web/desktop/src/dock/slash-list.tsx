@@ -24,6 +24,7 @@ export function SlashList({ id, suggestions, chosen, anchor, onChoose }: Props):
     new: t.slashNew,
     monitor: t.slashMonitor,
     provider: t.slashProvider,
+    mode: t.slashMode,
     theme: t.slashTheme,
     language: t.slashLanguage,
     sessions: t.slashSessions,

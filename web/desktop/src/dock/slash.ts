@@ -2,13 +2,14 @@
 
 import type { Theme } from "../shell/prefs.js";
 
-export type SlashName = "plan" | "stop" | "condense" | "reset" | "new" | "monitor" | "provider" | "theme" | "language" | "sessions" | "connect" | "help";
+export type SlashName = "plan" | "stop" | "condense" | "reset" | "new" | "monitor" | "provider" | "mode" | "theme" | "language" | "sessions" | "connect" | "help";
 
 export type Slash =
   | { name: "stop"; all: boolean }
   | { name: "new"; title: string }
   | { name: "monitor"; number: number }
   | { name: "provider"; provider: string }
+  | { name: "mode"; mode: string }
   | { name: "theme"; theme: Theme }
   | { name: "language"; language: "en" | "ko" | "system" }
   | { name: "plan" | "condense" | "reset" | "sessions" | "connect" | "help" };
@@ -16,22 +17,28 @@ export type Slash =
 /** The valid arguments of commands. */
 export interface SlashWorld {
   readonly providers: readonly string[];
+  /** The ids of the modes that the user can choose; none in the session of another user. */
+  readonly modes: readonly string[];
   /** The maximum number of monitors. */
   readonly monitors: number;
   /** Whether the user has an account; others cannot connect a model. */
   readonly account: boolean;
 }
 
-export const slashNames: readonly SlashName[] = ["plan", "stop", "condense", "monitor", "new", "reset", "provider", "theme", "language", "sessions", "connect", "help"];
+export const slashNames: readonly SlashName[] = ["plan", "stop", "condense", "monitor", "new", "reset", "provider", "mode", "theme", "language", "sessions", "connect", "help"];
 
 const themes: readonly Theme[] = ["system", "dark", "light", "contrast"];
 const languages = ["system", "en", "ko"] as const;
+/** The argument that chooses no mode, unless there is a mode with this id. */
+const noMode = "none";
 
 /** The possible arguments of a command; undefined if it takes any or none. */
 function choicesOf(name: SlashName, world: SlashWorld): readonly string[] | undefined {
   switch (name) {
     case "provider":
       return world.providers;
+    case "mode":
+      return world.modes.includes(noMode) ? world.modes : [...world.modes, noMode];
     case "theme":
       return themes;
     case "language":
@@ -46,7 +53,7 @@ function choicesOf(name: SlashName, world: SlashWorld): readonly string[] | unde
 }
 
 /** Commands that require an argument. */
-const incomplete = new Set<SlashName>(["provider", "theme", "language", "monitor"]);
+const incomplete = new Set<SlashName>(["provider", "mode", "theme", "language", "monitor"]);
 
 function split(text: string): { name: string; rest: string } | undefined {
   const match = /^\/([a-z]*)(?:[ \t]+(.*))?$/i.exec(text.trimEnd());
@@ -54,6 +61,7 @@ function split(text: string): { name: string; rest: string } | undefined {
 }
 
 function isOffered(name: SlashName, world: SlashWorld): boolean {
+  if (name === "mode") return world.modes.length > 0;
   return name !== "connect" || world.account;
 }
 
@@ -86,6 +94,8 @@ export function parseSlash(text: string, world: SlashWorld): Slash | { name: Sla
       return { name, number: Number(rest) };
     case "provider":
       return { name, provider: rest };
+    case "mode":
+      return { name, mode: world.modes.includes(rest) ? rest : "" };
     case "theme":
       return { name, theme: rest as Theme };
     case "language":
@@ -115,7 +125,7 @@ export function suggest(text: string, world: SlashWorld): Suggestion[] {
       .map((name) => ({ name, text: incomplete.has(name) ? `/${name} ` : `/${name}`, whole: !incomplete.has(name) }));
   }
   const name = text.slice(1, space).toLowerCase();
-  if (!isName(name)) return [];
+  if (!isName(name) || !isOffered(name, world)) return [];
   const begun = text.slice(space + 1).trimStart().toLowerCase();
   return (choicesOf(name, world) ?? [])
     .filter((c) => c.toLowerCase().startsWith(begun))

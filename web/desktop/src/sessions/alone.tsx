@@ -1,5 +1,7 @@
-import { type ReactNode, useId, useState } from "react";
+import { type ReactNode, useEffect, useId, useState } from "react";
+import type { AutoApproval } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
+import { type ApprovalDefault, isConflict } from "../shell/api.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { alone as texts } from "../texts/parts.js";
 import { Button } from "../ui/button.js";
@@ -11,23 +13,67 @@ import { type Draft, draftOf, type Flag, rulesOf } from "./rules.js";
 export function AlonePanel(): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
+  const isOwner = useShell((s) => s.ownSession);
+  const [standard, setStandard] = useState<ApprovalDefault | "loading" | undefined>("loading");
+  const close = (): void => commands.openPanel("");
+  useEffect(() => {
+    let gone = false;
+    const show = (found: ApprovalDefault | undefined): void => {
+      if (!gone) setStandard(found);
+    };
+    if (isOwner) commands.api.approvalDefault().then(show, () => show(undefined));
+    else show(undefined); // the default of the owner is not this user's
+    return () => {
+      gone = true;
+    };
+  }, [commands, isOwner]);
+  return (
+    <Modal title={t.title} closeLabel={t.close} onClose={close} shape="wide">
+      {standard === "loading" ? <p role="status">{t.loading}</p> : <AloneForm key={standard === undefined ? "unknown" : "known"} standard={standard} onStandard={setStandard} onClose={close} />}
+    </Modal>
+  );
+}
+
+interface AloneFormProps {
+  /** The default of the user; undefined if it is not known. */
+  standard: ApprovalDefault | undefined;
+  onStandard: (standard: ApprovalDefault) => void;
+  onClose: () => void;
+}
+
+function AloneForm({ standard, onStandard, onClose }: AloneFormProps): ReactNode {
+  const t = useTexts(texts);
+  const commands = useCommands();
   const saved = useShell((s) => s.desktop.autoApproval);
   const modeRules = useShell((s) => s.desktop.agentMode?.ownRules === true);
   const [base, setBase] = useState(saved);
-  const [draft, setDraft] = useState(() => draftOf(saved));
-  const close = (): void => commands.openPanel("");
+  const [draft, setDraft] = useState(() => draftOf(saved ?? standard?.rules));
   const change = (part: Partial<Draft>): void => setDraft((d) => ({ ...d, ...part }));
   const reload = (): void => {
     setBase(saved);
-    setDraft(draftOf(saved));
+    setDraft(draftOf(saved ?? standard?.rules));
   };
-  const save = (): void => {
-    if (commands.send("SET_AUTO_APPROVAL", { rules: rulesOf(draft) }) === undefined) return commands.notify(t.full, "error");
-    close();
+  const send = (data: { rules: AutoApproval } | { useDefault: true }): void => {
+    if (commands.send("SET_AUTO_APPROVAL", data) === undefined) return commands.notify(t.full, "error");
+    onClose();
+  };
+  const saveDefault = async (now: ApprovalDefault): Promise<void> => {
+    try {
+      onStandard(await commands.api.putApprovalDefault(rulesOf(draft), now.version));
+      commands.notify(t.savedDefault, "success");
+    } catch (error) {
+      commands.notify(isConflict(error) ? t.changedDefault : t.failedDefault, "error");
+      if (isConflict(error)) await commands.api.approvalDefault().then(onStandard, () => undefined);
+    }
   };
   return (
-    <Modal title={t.title} closeLabel={t.close} onClose={close} shape="wide">
+    <>
       <p className="sessions-lead">{t.lead}</p>
+      {standard !== undefined && (
+        <p className="sessions-elsewhere" role="status">
+          {saved === undefined ? t.follows : t.ownRules} {saved !== undefined && <Button onClick={() => send({ useDefault: true })}>{t.followDefault}</Button>}
+        </p>
+      )}
       {modeRules && (
         <p className="sessions-elsewhere" role="status">
           {t.modeRules}
@@ -42,19 +88,20 @@ export function AlonePanel(): ReactNode {
         className="sessions-alone"
         onSubmit={(e) => {
           e.preventDefault();
-          save();
+          send({ rules: rulesOf(draft) });
         }}
       >
         <RuleFields draft={draft} onChange={change} />
         <CommandTester rules={rulesOf(draft)} />
         <div className="sessions-actions">
-          <Button onClick={close}>{t.cancel}</Button>
+          <Button onClick={onClose}>{t.cancel}</Button>
+          {standard !== undefined && <Button onClick={() => void saveDefault(standard)}>{t.saveDefault}</Button>}
           <Button kind="primary" type="submit">
             {t.save}
           </Button>
         </div>
       </form>
-    </Modal>
+    </>
   );
 }
 
@@ -68,6 +115,12 @@ export function RuleFields({ draft, onChange }: PartProps): ReactNode {
   const t = useTexts(texts);
   return (
     <>
+      <Check
+        label={t.outsideData}
+        hint={t.outsideDataHint}
+        on={!draft.flags.alwaysAllowAfterOutsideData}
+        onChange={(on) => onChange({ flags: { ...draft.flags, alwaysAllowAfterOutsideData: !on } })}
+      />
       <Check label={t.enabled} hint={t.enabledHint} on={draft.flags.autoApprovalEnabled} onChange={(on) => onChange({ flags: { ...draft.flags, autoApprovalEnabled: on } })} />
       <fieldset disabled={!draft.flags.autoApprovalEnabled}>
         <legend className="hidden-text">{t.title}</legend>

@@ -13,6 +13,7 @@ const flagNames = [
   "alwaysAllowMcp",
   "alwaysAllowSubtasks",
   "alwaysAllowModeSwitch",
+  "alwaysAllowAfterOutsideData",
 ] as const;
 
 /** A rule that is on or off. */

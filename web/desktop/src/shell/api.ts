@@ -201,6 +201,13 @@ export interface NewMcpToken extends McpToken {
   token: string;
 }
 
+/** The auto-approval rules of the user's sessions without rules of their own. */
+export interface ApprovalDefault {
+  rules: AutoApproval;
+  isSet: boolean;
+  version: number;
+}
+
 /** How rules decide on a command, and why. */
 export interface ApprovalVerdict {
   verdict: "approve" | "deny" | "ask";
@@ -239,6 +246,10 @@ export class Api {
   rows = (id: SessionID, query: Query): Promise<{ rows: UIRow[]; more: boolean }> => this.ask("GET", `/api/sessions/${encodeURIComponent(id)}/rows?${queryOf(query)}`);
   tasks = (id: SessionID, query: Query): Promise<{ tasks: unknown[] }> => this.ask("GET", `/api/sessions/${encodeURIComponent(id)}/tasks?${queryOf(query)}`);
   testApproval = (rules: AutoApproval, command: string): Promise<ApprovalVerdict> => this.ask("POST", "/api/approval-tests", { rules, command });
+  /** The auto-approval rules of sessions without rules of their own. */
+  approvalDefault = (): Promise<ApprovalDefault> => this.ask("GET", "/api/auto-approval");
+  /** Stores them. If they have another version than `version`, the status is 409. */
+  putApprovalDefault = (rules: AutoApproval, version: number): Promise<ApprovalDefault> => this.ask("PUT", "/api/auto-approval", { rules, version });
   backends = async (): Promise<Backend[]> => (await this.ask<{ backends: Backend[] }>("GET", "/api/backends")).backends ?? [];
   listModels = (backend: string, server: { baseUrl?: string; key?: string }): Promise<{ models: ListedModel[] | null; failure?: ModelFailure }> =>
     this.ask("POST", `/api/backends/${encodeURIComponent(backend)}/models`, server);

@@ -367,6 +367,7 @@ export const dock = catalogue({
   slashNew: ["Begin a new session", "새 세션 시작"],
   slashMonitor: ["Go to a monitor, or add it", "모니터로 이동하거나 새로 추가"],
   slashProvider: ["Choose who answers", "답변할 모델 제공자 선택"],
+  slashMode: ["Choose how agents work", "에이전트가 일하는 방식 선택"],
   slashTheme: ["Change the look", "화면 테마 변경"],
   slashLanguage: ["Change the language", "언어 변경"],
   slashSessions: ["Show your sessions", "내 세션 보기"],

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { isForAgent, parseSlash, planIn, slashNames, suggest } from "../../src/dock/slash.js";
 
-const world = { providers: ["demo", "anthropic"], monitors: 4, account: true };
+const world = { providers: ["demo", "anthropic"], modes: ["code", "mine"], monitors: 4, account: true };
 
 describe("parseSlash", () => {
   test.each([
@@ -13,6 +13,10 @@ describe("parseSlash", () => {
     ["/provider anthropic", { name: "provider", provider: "anthropic" }],
     ["/provider none", { name: "provider", wrong: "none" }],
     ["/provider", { name: "provider", wrong: "" }],
+    ["/mode mine", { name: "mode", mode: "mine" }],
+    ["/mode none", { name: "mode", mode: "" }],
+    ["/mode other", { name: "mode", wrong: "other" }],
+    ["/mode", { name: "mode", wrong: "" }],
     ["/theme dark", { name: "theme", theme: "dark" }],
     ["/theme pink", { name: "theme", wrong: "pink" }],
     ["/monitor 2", { name: "monitor", number: 2 }],
