@@ -33,8 +33,8 @@ const (
 	connectionAllowlist = "(response-origin)"
 )
 
-// apps is the server of the apps' own origin, which has files only.
-type apps struct {
+// appsServer is the server of the apps' own origin, which has files only.
+type appsServer struct {
 	hosts   *access.Hosts
 	refused *access.RefusalCounts
 	hubPort atomic.Int32 // port of the main listener, for the frame-ancestors policy
@@ -75,7 +75,7 @@ func (s *Server) initApps(site *web.Site) {
 // setHeaders sets the headers of every response of the apps' origin, and refuses requests to
 // unknown hosts. Frames without an origin load their scripts from here, so every page may; cookies
 // are ignored.
-func (a *apps) setHeaders(next echo.HandlerFunc) echo.HandlerFunc {
+func (a *appsServer) setHeaders(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		r := c.Request()
 		inline := ""
@@ -103,7 +103,7 @@ func (a *apps) setHeaders(next echo.HandlerFunc) echo.HandlerFunc {
 var framePermissions = strings.Replace(permissions, "clipboard-write=(self)", "clipboard-write=()", 1)
 
 // owns reports whether a request to the main listener is for the apps' host.
-func (a *apps) owns(r *http.Request) bool {
+func (a *appsServer) owns(r *http.Request) bool {
 	u := a.url
 	return u != nil && access.HostName(r.Host) == access.HostName(u.Host) && (a.dedicatedHost || access.PortOf(r.Host, u.Scheme) == access.PortOf(u.Host, u.Scheme))
 }
@@ -111,7 +111,7 @@ func (a *apps) owns(r *http.Request) bool {
 // origin returns the origin of the apps for the sender of a request, or "" if there is none.
 // Under a host that a content security policy cannot contain, such as an IPv6 address, only AppsURL
 // works.
-func (a *apps) origin(r *http.Request) string {
+func (a *appsServer) origin(r *http.Request) string {
 	switch {
 	case a.site == nil:
 		return ""
@@ -125,7 +125,7 @@ func (a *apps) origin(r *http.Request) string {
 }
 
 // ancestors returns the pages that may frame the apps: those of the hub, under each of its names.
-func (a *apps) ancestors(r *http.Request) string {
+func (a *appsServer) ancestors(r *http.Request) string {
 	own := strconv.Itoa(int(a.hubPort.Load()))
 	var pages []string
 	if u := a.url; u == nil {

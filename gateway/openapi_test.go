@@ -246,7 +246,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	send := func(method, path, body string) reply {
 		t.Helper()
 		described, _, _ := strings.Cut(path, "?")
-		actual := strings.NewReplacer("{session}", string(id), "{user}", "bob", "{path}", "a/b.txt", "{replica}", "replica-1", "{message}", "m", "{connection}", "conn-1", "{name}", "mine", "{id}", "a", "{mode}", "a", "{server}", "files", "{backend}", "demo").Replace(path)
+		actual := strings.NewReplacer("{session}", string(id), "{user}", "bob", "{path}", "a/b.txt", "{replica}", "replica-1", "{message}", "m", "{connection}", "conn-1", "{name}", "mine", "{id}", "a", "{mode}", "a", "{server}", "files", "{backend}", "demo", "{app}", "counter", "{sandbox}", "1").Replace(path)
 		r := request{token: root, body: body}
 		if strings.Contains(path, "{path}") {
 			r.header = header("Content-Type", "application/octet-stream")
@@ -301,6 +301,18 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	for _, path := range []string{"/api/hub", "/api/apps", "/api/shortcuts", "/api/providers", "/api/settings", "/api/settings/catalogue", "/api/settings/values", "/api/secrets", "/api/model-profiles", "/api/modes", "/api/mcp-servers", "/api/backends", "/api/me", "/health", "/healthz", "/readyz", "/api/openapi.json", "/", "/login"} {
 		send(http.MethodGet, path, "").wantStatus(http.StatusOK)
 	}
+	if err := h.userApps.Deploy("root", "counter", testApp("<p>counter</p>")); err != nil {
+		t.Fatal(err)
+	}
+	send(http.MethodGet, one+"/apps", "").wantStatus(http.StatusOK)
+	send(http.MethodGet, "/api/apps/{app}/{path}", "").wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
+	send(http.MethodGet, one+"/apps/{app}/{path}", "").wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
+	send(http.MethodGet, "/api/sandbox/{sandbox}/{path}", "").wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
+	send(http.MethodGet, one+"/sandboxes/{sandbox}/{path}", "").wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
+	send(http.MethodPut, one+"/app-data/{app}/{path}", "x").wantStatus(http.StatusNoContent)
+	send(http.MethodGet, one+"/app-data/{app}/{path}", "").wantStatus(http.StatusOK)
+	send(http.MethodGet, one+"/app-data/{app}", "").wantStatus(http.StatusOK)
+	send(http.MethodDelete, one+"/app-data/{app}/{path}", "").wantStatus(http.StatusNoContent)
 	send(http.MethodPatch, "/api/settings", `{"language":"ko","wallpaper":"dark-blue"}`).wantStatus(http.StatusOK)
 	send(http.MethodPatch, "/api/settings/values", `{"values":{"language":"ko","userName":7},"was":{"language":"ko"}}`).wantStatus(http.StatusOK)
 	send(http.MethodPut, "/api/secrets/{name}", `{"value":"sk-1"}`).wantProblem(http.StatusConflict, wire.CodeInvalidMessage)

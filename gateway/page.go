@@ -28,7 +28,7 @@ type pages struct {
 	hosts         *access.Hosts
 	authenticator *access.Authenticator
 	ready         *readiness
-	apps          *apps
+	apps          *appsServer
 	version       string
 	frameBytes    int64
 	// One of the following serves the desktop: a folder, a development server, or embedded files.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/everdesk/everdesk/apps"
 	"github.com/everdesk/everdesk/audit"
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/files"
@@ -166,6 +167,8 @@ type Deps struct {
 	Backends rest.Backends
 	// Web requests pages for apps; nil means that there are none.
 	Web rest.Web
+	// UserApps are the apps of users; nil means none.
+	UserApps *apps.Store
 	// MCP serves /mcp, the tools for agents and programs outside the hub; nil means no such endpoint.
 	MCP MCP
 	// ToolProfiles are the profiles of tools that programs can have, the default first.
@@ -218,7 +221,7 @@ type Server struct {
 	rest          *rest.API
 	ready         *readiness
 	pages         *pages
-	apps          apps
+	apps          appsServer
 
 	// The router and server of the main listener, and of the separate one of the admin endpoints.
 	echo          *echo.Echo
@@ -260,7 +263,7 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 	})
 	s.apps.hosts, s.apps.refused = s.hosts, &s.refused
 	s.rest = rest.New(rest.Deps{
-		Log: log, Hub: d.Hub, Auth: d.Auth, Limits: d.Limiter, Files: d.Files, Store: d.Store.Documents, Settings: d.Settings, Secrets: d.Secrets, Profiles: d.Profiles, Modes: d.Modes, Backends: d.Backends, Web: d.Web, MCPServers: d.MCPServers, Hosts: s.hosts,
+		Log: log, Hub: d.Hub, Auth: d.Auth, Limits: d.Limiter, Files: d.Files, Store: d.Store.Documents, Settings: d.Settings, Secrets: d.Secrets, Profiles: d.Profiles, Modes: d.Modes, Backends: d.Backends, Web: d.Web, MCPServers: d.MCPServers, Apps: d.UserApps, Hosts: s.hosts,
 		Authenticator: s.authenticator, Sessions: sessions, Actions: s.actions, Budget: budget, Connections: s.streams,
 		Stream: s.streams.ServeSSE, Trace: trace, AppsOrigin: s.apps.origin,
 		Version: cfg.Version, Providers: d.Providers, Provider: d.Provider, ToolProfiles: d.ToolProfiles,

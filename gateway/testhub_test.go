@@ -20,6 +20,7 @@ import (
 
 	"github.com/everdesk/everdesk/adminview"
 	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/apps"
 	"github.com/everdesk/everdesk/audit"
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/fetch"
@@ -138,6 +139,7 @@ type testHub struct {
 	hub           *session.Hub
 	auth          *auth.Authority
 	fileStore     *files.Store
+	userApps      *apps.Store
 	server        *gateway.Server
 	members       *membership.Membership
 	adminView     *adminview.Watcher
@@ -248,6 +250,10 @@ func newTestHub(tb testing.TB, tune ...func(*hubOptions)) *testHub {
 			values.Publish(ctx, settings.Subject{User: user}, []string{profiles.SettingName})
 		},
 	})
+	if h.userApps, err = apps.Open(tb.TempDir()); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = h.userApps.Close() })
 	pages := fetch.New(fetch.NewDomains(h.store), p.webHosts)
 	tb.Cleanup(pages.Close)
 	var servers *mcpclient.Manager
@@ -264,7 +270,7 @@ func newTestHub(tb testing.TB, tune ...func(*hubOptions)) *testHub {
 		Store: gateway.Store{Readiness: h.store, Events: h.store, Documents: h.store}, Hub: h.hub, Auth: h.auth, Limiter: ratelimit.New(p.limits, counts), Files: h.fileStore, MCP: p.mcp, ToolProfiles: []string{"default", "all"},
 		Desktop: p.desktop, Apps: p.apps, Settings: values, Secrets: hidden, Profiles: models, Modes: modes.New(h.store, func(ctx context.Context, user string) {
 			values.Publish(ctx, settings.Subject{User: user}, []string{modes.SettingName})
-		}), Backends: fakeBackends{}, Web: pages, MCPServers: servers,
+		}), Backends: fakeBackends{}, Web: pages, MCPServers: servers, UserApps: h.userApps,
 		Admin: p.admin, Metrics: p.metrics, AdminView: p.adminView, Tracer: p.tracer,
 	})
 	if p.ownAdmin {

@@ -1,16 +1,13 @@
 package runjs
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os/exec"
-	"slices"
-	"strings"
 	"time"
+
+	"github.com/everdesk/everdesk/internal/worker"
 )
 
 // WorkerArg is the argument with which a program is started as a worker. Its main function then calls
@@ -149,52 +146,18 @@ func (r *Runner) Run(ctx context.Context, s Script) (Result, error) {
 
 // start starts a worker and returns its output.
 func (r *Runner) start(ctx context.Context, in []byte) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, r.cfg.Path, WorkerArg) //nolint:gosec // the hub's own program
-	cmd.Env = append(slices.Clone(r.cfg.Env), "GOMAXPROCS=1", "GOTRACEBACK=none")
-	cmd.Dir = "/"
-	cmd.Stdin = bytes.NewReader(in)
-	out, stderr := &boundedBuffer{left: maxOutput}, &boundedBuffer{left: 4 << 10}
-	cmd.Stdout, cmd.Stderr = out, stderr
-	cmd.WaitDelay = time.Second
-	endWithHub(cmd)
-	err := cmd.Run()
-	exit, _ := errors.AsType[*exec.ExitError](err)
+	out, err := worker.Command{Path: r.cfg.Path, Arg: WorkerArg, Env: r.cfg.Env, MaxOutput: maxOutput}.Run(ctx, in)
 	switch {
-	case err == nil && out.over:
+	case errors.Is(err, worker.ErrOutput):
 		return nil, ErrTooLarge
-	case err == nil:
-		return out.Bytes(), nil
-	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
-	case exit == nil:
-		return nil, fmt.Errorf("%w: %w", ErrWorker, err)
-	case exit.ExitCode() == exitMemory || strings.Contains(stderr.String(), "memory"):
+	case errors.Is(err, worker.ErrMemory):
 		return nil, ErrMemory
-	case exit.ExitCode() == exitTimeout || endedByCPULimit(exit):
+	case errors.Is(err, worker.ErrTimeout):
 		return nil, ErrTimeout
-	case strings.Contains(stderr.String(), "stack"):
+	case errors.Is(err, worker.ErrStack):
 		return nil, &ExceptionError{Text: tooDeep}
+	case errors.Is(err, worker.ErrEnded):
+		return nil, fmt.Errorf("%w: %w", ErrWorker, err)
 	}
-	return nil, fmt.Errorf("%w: %w", ErrWorker, exit)
-}
-
-// boundedBuffer keeps the beginning of what is written.
-type boundedBuffer struct {
-	bytes.Buffer
-	left int
-	over bool
-}
-
-// Write implements [io.Writer]. It takes everything, so that the writer does not block.
-func (b *boundedBuffer) Write(p []byte) (int, error) {
-	keep := p[:min(len(p), b.left)]
-	b.left -= len(keep)
-	b.over = b.over || len(keep) < len(p)
-	_, _ = b.Buffer.Write(keep) // never fails
-	return len(p), nil
-}
-
-// ReadFrom hides that of [bytes.Buffer], which has no bound.
-func (b *boundedBuffer) ReadFrom(r io.Reader) (int64, error) {
-	return io.Copy(struct{ io.Writer }{b}, r)
+	return out, err
 }

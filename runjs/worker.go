@@ -14,12 +14,16 @@ import (
 	"time"
 
 	"github.com/dop251/goja"
+
+	"github.com/everdesk/everdesk/internal/worker"
 )
 
 // Bounds inside a worker.
 const (
 	// maxHeap bounds the memory of the code in bytes; more ends the worker.
 	maxHeap = 128 << 20
+	// maxData bounds the memory that the worker maps, with what the Go runtime needs itself.
+	maxData = maxHeap*4 + 256<<20
 	// maxStack bounds the stack of the interpreter in bytes, and maxCalls the depth of calls.
 	maxStack = 64 << 20
 	maxCalls = 2_000
@@ -28,13 +32,6 @@ const (
 	// graceTimeout is how long an interrupted script has to end. Parts of the interpreter, such as
 	// regular expressions, cannot be interrupted.
 	graceTimeout = 200 * time.Millisecond
-)
-
-// Exit codes of a worker.
-const (
-	exitFailure = 1
-	exitMemory  = 3
-	exitTimeout = 4
 )
 
 // Work reads a script from in, runs it and writes the result to out. It is the main function of a
@@ -48,11 +45,11 @@ func Work(in io.Reader, out io.Writer) int {
 		err = json.Unmarshal(data, &r)
 	}
 	if err == nil {
-		err = limit(r.Timeout)
+		err = worker.Limit(maxData, r.Timeout)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		return exitFailure
+		return worker.ExitFailure
 	}
 	stop := make(chan struct{})
 	go watchMemory(stop)
@@ -60,7 +57,7 @@ func Work(in io.Reader, out io.Writer) int {
 	close(stop)
 	if err := json.NewEncoder(out).Encode(answer); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		return exitFailure
+		return worker.ExitFailure
 	}
 	return 0
 }
@@ -79,7 +76,7 @@ func watchMemory(stop <-chan struct{}) {
 		}
 		metrics.Read(sample)
 		if sample[0].Value.Uint64() > maxHeap {
-			os.Exit(exitMemory)
+			os.Exit(worker.ExitMemory)
 		}
 	}
 }
@@ -91,7 +88,7 @@ var errTimedOut = errors.New("timed out")
 func run(r request) reply {
 	vm := goja.New()
 	vm.SetMaxCallStackSize(maxCalls)
-	kill := time.AfterFunc(r.Timeout+graceTimeout, func() { os.Exit(exitTimeout) })
+	kill := time.AfterFunc(r.Timeout+graceTimeout, func() { os.Exit(worker.ExitTimeout) })
 	defer kill.Stop()
 	interrupt := time.AfterFunc(r.Timeout, func() { vm.Interrupt(errTimedOut) })
 	defer interrupt.Stop()

@@ -135,6 +135,7 @@ func (e *Executor) Brief(ctx context.Context, c Caller) (Briefing, error) {
 		line("screen", fmt.Sprintf("%d×%d pixels", viewer.Width, viewer.Height))
 	}
 	line("storage", strings.Join(e.topLevel(c), ", "))
+	line("apps", e.appsLine(c))
 	about := make([]string, len(remembered.Items))
 	for i, m := range remembered.Items {
 		about[i] = "[" + policies.Escape(oneLine(m.ID)) + "] " + policies.Escape(oneLine(m.Text))

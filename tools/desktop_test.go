@@ -220,6 +220,7 @@ type bench struct {
 	// calls numbers the calls.
 	calls   int
 	servers tools.Servers
+	apps    *tools.Apps
 }
 
 // lockedBuffer is a log for concurrent writers.
@@ -268,6 +269,7 @@ func setUp(t *testing.T) *bench {
 	}
 	b.web = fetch.New(fetch.NewDomains(b.docs), hosts)
 	t.Cleanup(b.web.Close)
+	b.apps = newApps(t)
 	b.useSettings()
 	return b
 }
@@ -281,7 +283,7 @@ func (b *bench) useSettings(pins ...settings.Pin) *settings.Store {
 		b.t.Fatal(err)
 	}
 	b.exec = tools.New(tools.Config{
-		Servers: b.servers, Files: b.fileStore, Documents: b.docs, Settings: values, Web: b.web, Scripts: &b.scripts, Env: environment(), PDF: &b.pages, Version: "1.2.3", Logger: logger,
+		Servers: b.servers, Files: b.fileStore, Documents: b.docs, Settings: values, Web: b.web, Scripts: &b.scripts, Env: environment(), PDF: &b.pages, Apps: b.apps, Version: "1.2.3", Logger: logger,
 	})
 	return values
 }

@@ -59,6 +59,8 @@ type Config struct {
 	PDF PDF
 	// Env has the environment variables that agents may read; without names they have no tool for it.
 	Env Env
+	// Apps, unless nil, gives agents the tools for apps.
+	Apps *Apps
 	// Skills are texts of the operator that agents can read.
 	Skills []skills.Skill
 	// Servers, unless nil, has the tools of MCP servers.

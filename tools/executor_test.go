@@ -51,13 +51,17 @@ func TestProfiles(t *testing.T) {
 	web := []string{"system_http_get", "system_http_post", "system_request_allowing_domain"}
 	writes := []string{"storage_write", "storage_delete"}
 	script := []string{"system_run_js"}
+	app := []string{
+		"apps_list", "apps_load_skill", "apps_read_config", "apps_write_config", "apps_set_app_badge", "apps_market_list", "apps_market_get", "apps_market_delete",
+		"dev_read_ts", "dev_write_ts", "dev_apply_diff_ts", "dev_compile", "dev_compile_component", "dev_typecheck", "dev_deploy", "dev_clone", "dev_write_json",
+	}
 	env := []string{"system_get_env_var"}
 	icons := []string{"system_create_shortcut", "system_update_shortcut", "system_remove_shortcut", "system_list_shortcuts"}
 	want := map[string][]string{
 		"main": slices.Concat(window, common, only, icons, env), "nobody": nil, "": nil,
-		"all":     slices.Concat(window, common, only, writes, web, script, icons, env),
-		"default": slices.Concat(window, common, writes, web, script, icons, env), "web": slices.Concat(window, common, writes, web),
-		"app": slices.Concat(window, common, writes, web, icons), "code": slices.Concat(window, common, writes, script, env),
+		"all":     slices.Concat(window, common, only, writes, web, script, icons, env, app),
+		"default": slices.Concat(window, common, writes, web, script, icons, env, app), "web": slices.Concat(window, common, writes, web),
+		"app": slices.Concat(window, common, writes, web, icons, app), "code": slices.Concat(window, common, writes, script, env),
 	}
 	for profile, want := range want {
 		got := names(b.exec, profile)

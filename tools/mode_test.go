@@ -21,6 +21,7 @@ func TestModesLimitTools(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
 	reads := []string{
+		"apps_list", "apps_load_skill", "apps_market_list", "apps_read_config", "dev_read_ts", "dev_typecheck",
 		"storage_list", "storage_read", "system_get_config", "system_get_env_var", "system_get_info", "system_http_get", "system_list_memories", "system_list_reload_options", "system_list_shortcuts", "system_run_js",
 		"system_skill", "task_run", "user_ask", "user_request", "window_app_query", "window_list", "window_view",
 	}

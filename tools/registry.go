@@ -114,6 +114,9 @@ func table(cfg Config) []tool {
 	if len(cfg.Env.Names) > 0 {
 		outside = append(outside, envTools()...)
 	}
+	if cfg.Apps != nil {
+		outside = append(outside, slices.Concat(userAppTools(), devTools())...)
+	}
 	return slices.Concat(
 		windowTools(), noticeTools(), appTools(), storageTools(), userTools(), systemTools(), shortcutTools(), skillTools(cfg),
 		outside, memoryTools(), configTools(), reloadTools(), taskTools(), planTools(),

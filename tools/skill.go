@@ -18,6 +18,9 @@ func guides(cfg Config) []skills.Skill {
 		{Name: "forms", About: "windows with inputs and buttons", Text: guideForms},
 		{Name: "html", About: "pages and small apps of your own", Text: guideHTML},
 	}
+	if cfg.Apps != nil {
+		all = append(all, skills.Skill{Name: "apps", About: "apps that stay on the user's desktops", Text: guideApps})
+	}
 	for _, s := range cfg.Skills {
 		all = append(slices.DeleteFunc(all, func(o skills.Skill) bool { return o.Name == s.Name }), s)
 	}

@@ -21,7 +21,7 @@ func windowTools() []tool {
 		{
 			name: "window:create", in: everyone, stays: true, repeatable: true, use: with(createWindow),
 			about: "Open a window, or replace the one that has the same id. Choose a short, telling id. " +
-				"Prefer markdown for text, table for rows and html for charts; iframe shows a file of storage, never another site.",
+				"Prefer markdown for text, table for rows and html for charts; iframe shows a file of storage or an app, never another site.",
 		},
 		{
 			name: "window:create_component", in: everyone, stays: true, use: with(createComponents),
@@ -79,7 +79,7 @@ type createInput struct {
 	Title    string        `json:"title" wire:"max=500"`
 	Content  struct {
 		Renderer renderer        `json:"renderer"`
-		Content  json.RawMessage `json:"content" jsonschema:"A string: the text, or for iframe the address /files/PATH of a file in storage. For table an object with headers (strings) and rows (lists of as many strings); for component an object with components, cols and gap. Either may also come as a string of JSON."`
+		Content  json.RawMessage `json:"content" jsonschema:"A string: the text, or for iframe the address /files/PATH of a file in storage or /api/apps/ID/index.html of an app. For table an object with headers (strings) and rows (lists of as many strings); for component an object with components, cols and gap. Either may also come as a string of JSON."`
 	} `json:"content"`
 	place
 	look

@@ -24,10 +24,12 @@ import (
 	"github.com/everdesk/everdesk/membership"
 	"github.com/everdesk/everdesk/metrics"
 	"github.com/everdesk/everdesk/modes"
+	"github.com/everdesk/everdesk/pdf"
 	"github.com/everdesk/everdesk/profiles"
 	"github.com/everdesk/everdesk/profiles/backends"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/ratelimit"
+	"github.com/everdesk/everdesk/runjs"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/settings"
 	"github.com/everdesk/everdesk/tools"
@@ -41,6 +43,7 @@ import (
 type App struct {
 	authority *auth.Authority
 	files     *files.Store
+	apps      *tools.Apps
 	tracer    *tracing.Tracer // nil if tracing is off
 	// backends are the model backends; defaultReason says why the default for new sessions was
 	// chosen.
@@ -129,8 +132,11 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 	})
 	h.modes = modes.NewFinder(modeStore, p.log)
 	h.limiter = agentpool.NewLimiter(store.semaphores, cfg.agentLimits(), p.log)
-	scripts, pages, err := newWorkers()
+	program, err := executable()
 	if err != nil {
+		return nil, err
+	}
+	if h.apps, err = openApps(cfg, program); err != nil {
 		return nil, err
 	}
 	h.web = fetch.New(fetch.NewDomains(store.documents), cfg.agents.webHosts)
@@ -140,7 +146,7 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 		return nil, err
 	}
 	executor := tools.New(tools.Config{
-		Files: h.files, Documents: store.documents, Settings: values, Web: h.web, Scripts: scripts, PDF: pages,
+		Files: h.files, Documents: store.documents, Settings: values, Web: h.web, Scripts: runjs.New(runjs.Config{Path: program}), PDF: pdf.New(pdf.Config{Path: program}), Apps: h.apps,
 		Env:    tools.Env{Names: cfg.agents.envVars, Lookup: os.LookupEnv},
 		Skills: loadSkills(cfg.agents.skills, p.log), Servers: h.servers, Version: version(), Logger: p.log,
 	})
@@ -154,7 +160,7 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 	h.adminView = adminview.New(adminview.Config{Replica: p.replica, Sample: p.metrics.Sample, Logger: p.log}, h.hub, h.members, store.documents, store.sessions)
 	deps := gateway.Deps{
 		Store: gateway.Store{Readiness: store.readiness, Events: store.sessions, Documents: store.documents},
-		Hub:   h.hub, Auth: h.authority, Limiter: ratelimit.New(cfg.rateLimits(p), store.rates), Files: h.files, Settings: values, OnSettingsChanged: h.onSettingsChanged(values), Secrets: secretStore, Profiles: modelProfiles, Modes: modeStore, Backends: &modelProbe{h.opener, secretStore}, Web: h.web, MCPServers: h.servers,
+		Hub:   h.hub, Auth: h.authority, Limiter: ratelimit.New(cfg.rateLimits(p), store.rates), Files: h.files, Settings: values, OnSettingsChanged: h.onSettingsChanged(values), Secrets: secretStore, Profiles: modelProfiles, Modes: modeStore, Backends: &modelProbe{h.opener, secretStore}, Web: h.web, MCPServers: h.servers, UserApps: h.apps.Store,
 		MCP: h.mcp, ToolProfiles: append(tools.Profiles(), tools.ProfileAll, tools.ProfileMain), Providers: h.backends.Names(), Provider: h.backends.Default().Name(),
 		Desktop: web.Desktop(), Apps: web.Apps(), Admin: web.Admin(), AdminView: h.adminView, Metrics: p.metrics.Handler(),
 		Membership: h.members, Audit: audit.New(store.documents, p.log), Agents: h.limiter, AgentLimit: h.limiter.Limits().Agents,
@@ -282,6 +288,9 @@ func (h *App) Close() error {
 	}
 	if h.files != nil {
 		err = errors.Join(err, h.files.Close())
+	}
+	if h.apps != nil {
+		err = errors.Join(err, h.apps.Store.Close())
 	}
 	return err
 }

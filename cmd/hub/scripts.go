@@ -4,32 +4,51 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 
+	"github.com/everdesk/everdesk/apps"
+	appbuild "github.com/everdesk/everdesk/apps/build"
 	"github.com/everdesk/everdesk/pdf"
 	"github.com/everdesk/everdesk/runjs"
 	"github.com/everdesk/everdesk/skills"
+	"github.com/everdesk/everdesk/tools"
 )
 
-// work runs this process as a worker, which executes JavaScript of an agent or reads a PDF file, and
+// work runs this process as a worker, which executes JavaScript of an agent, compiles an app or reads a PDF file, and
 // returns its exit code. ok is false if the process is none.
 func work(args []string) (code int, ok bool) {
 	switch {
 	case len(args) == 2 && args[1] == runjs.WorkerArg:
 		return runjs.Work(os.Stdin, os.Stdout), true
+	case len(args) == 2 && args[1] == appbuild.WorkerArg:
+		return appbuild.Work(os.Stdin, os.Stdout), true
 	case len(args) > 2 && args[1] == pdf.WorkerArg:
 		return pdf.Work(args[2:]), true
 	}
 	return 0, false
 }
 
-// newWorkers returns the runner of JavaScript and the reader of PDF files, whose workers are this
-// program.
-func newWorkers() (*runjs.Runner, *pdf.Reader, error) {
+// executable returns the path of this program, which is also that of its workers.
+func executable() (string, error) {
 	path, err := os.Executable()
 	if err != nil {
-		return nil, nil, fmt.Errorf("find the path of this program: %w", err)
+		return "", fmt.Errorf("find the path of this program: %w", err)
 	}
-	return runjs.New(runjs.Config{Path: path}), pdf.New(pdf.Config{Path: path}), nil
+	return path, nil
+}
+
+// openApps opens the apps of users, which are beside the files of sessions, and the market.
+func openApps(cfg config, program string) (*tools.Apps, error) {
+	market, err := apps.NewMarket(cfg.agents.apps)
+	if err != nil {
+		return nil, err
+	}
+	// The name is not that of a session.
+	stored, err := apps.Open(filepath.Join(cfg.filesFolder(), ".apps"))
+	if err != nil {
+		return nil, err
+	}
+	return &tools.Apps{Store: stored, Market: market, Compiler: appbuild.New(program)}, nil
 }
 
 // loadSkills reads the texts for agents in a folder; "" means none. What cannot be used is logged, and

@@ -40,6 +40,8 @@ type agentConfig struct {
 	// mcpFile is the file with the operator's MCP servers, or "". userCommands allows those of users to be programs.
 	mcpFile      string
 	userCommands bool
+	// apps is the folder with apps that users can install, or "".
+	apps string
 	// webHosts are such servers for pages that agents and apps fetch.
 	webHosts outbound.Hosts
 	// envVars are the environment variables that agents may read.
@@ -253,6 +255,12 @@ func agentSettings() []setting {
 				c.agents.userCommands = mode == "on"
 				return err
 			},
+		},
+		{
+			name: "apps-dir", arg: "FOLDER",
+			help: "a folder with apps that agents can install for users, beside those of the hub: one folder for each,\n" +
+				"with the files app.json and index.html",
+			parse: func(c *config, s string) error { c.agents.apps = s; return nil },
 		},
 		{
 			name: "web-hosts", arg: "LIST",

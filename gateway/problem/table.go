@@ -9,6 +9,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/everdesk/everdesk/apps"
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/session"
@@ -43,6 +44,11 @@ func table() []row {
 		{errs: []error{files.ErrFull}, code: wire.CodeMessageTooLarge, status: http.StatusInsufficientStorage, detail: "The session has no room for more files."},
 		{errs: []error{files.ErrBusy}, code: wire.CodeRateLimited, detail: "The session is sent too many files at once."},
 		{errs: []error{files.ErrName}, code: wire.CodeInvalidMessage, showsText: true, field: "path"},
+		{errs: []error{apps.ErrID}, code: wire.CodeInvalidMessage, showsText: true, field: "app"},
+		{errs: []error{apps.ErrManifest}, code: wire.CodeInvalidMessage, showsText: true},
+		{errs: []error{apps.ErrTooLarge}, code: wire.CodeMessageTooLarge, detail: "The file or the app is too large."},
+		{errs: []error{apps.ErrFull}, code: wire.CodeMessageTooLarge, status: http.StatusInsufficientStorage, detail: "There is no room for more."},
+		{errs: []error{apps.ErrNotFound}, code: wire.CodeInvalidMessage, status: http.StatusNotFound, detail: "There is no such app, or it has no such file."},
 		{errs: []error{fs.ErrNotExist}, code: wire.CodeInvalidMessage, status: http.StatusNotFound, detail: "There is no such file."},
 		{
 			errs: []error{store.ErrTrimmed, store.ErrUnknownPosition, store.ErrAhead}, code: wire.CodeSessionInvalidState, status: http.StatusGone,

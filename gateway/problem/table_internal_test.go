@@ -15,6 +15,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/everdesk/everdesk/apps"
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/session"
@@ -26,6 +27,7 @@ import (
 func inTable() map[string]error {
 	return map[string]error{
 		"files.ErrTooLarge": files.ErrTooLarge, "files.ErrFull": files.ErrFull, "files.ErrBusy": files.ErrBusy, "files.ErrName": files.ErrName,
+		"apps.ErrID": apps.ErrID, "apps.ErrManifest": apps.ErrManifest, "apps.ErrTooLarge": apps.ErrTooLarge, "apps.ErrFull": apps.ErrFull, "apps.ErrNotFound": apps.ErrNotFound,
 		"store.ErrTrimmed": store.ErrTrimmed, "store.ErrUnknownPosition": store.ErrUnknownPosition, "store.ErrAhead": store.ErrAhead,
 		"store.ErrCorrupt": store.ErrCorrupt, "store.ErrQuarantined": store.ErrQuarantined,
 		"store.ErrInvalid": store.ErrInvalid, "store.ErrTooLarge": store.ErrTooLarge,

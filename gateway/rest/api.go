@@ -8,6 +8,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/everdesk/everdesk/apps"
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/gateway/access"
@@ -39,6 +40,7 @@ type Deps struct {
 	Backends      Backends
 	Web           Web
 	MCPServers    MCPServers
+	Apps          *apps.Store
 	Hosts         *access.Hosts
 	Authenticator *access.Authenticator
 	Sessions      *access.Sessions
@@ -74,6 +76,7 @@ type API struct {
 	plans     plans
 	files     fileHandlers
 	desktop   desktopHandlers
+	apps      appHandlers
 	settings  settingHandlers
 	secrets   secretHandlers
 	profiles  profileHandlers
@@ -89,7 +92,9 @@ type API struct {
 // New returns the REST API.
 func New(d Deps) *API {
 	requests := &sessionRequests{hub: d.Hub, sessions: d.Sessions, actions: d.Actions, trace: d.Trace}
+	userApps := appHandlers{requests: requests, apps: d.Apps, log: d.Log}
 	return &API{
+		apps: userApps,
 		sessions: sessionHandlers{
 			requests: requests, hub: d.Hub, sessions: d.Sessions, actions: d.Actions, connections: d.Connections,
 			provider: d.Provider, frameBytes: d.FrameBytes,
@@ -100,7 +105,7 @@ func New(d Deps) *API {
 		plans:     plans{requests: requests, frameBytes: d.FrameBytes},
 		files:     fileHandlers{requests: requests, files: d.Files, uploadBytes: d.UploadBytes},
 		desktop: desktopHandlers{
-			requests: requests, settings: d.Settings, budget: d.Budget, version: d.Version, providers: d.Providers, provider: d.Provider,
+			requests: requests, apps: &userApps, settings: d.Settings, budget: d.Budget, version: d.Version, providers: d.Providers, provider: d.Provider,
 			appsOrigin: d.AppsOrigin, frameBytes: d.FrameBytes,
 		},
 		settings: settingHandlers{settings: d.Settings, actions: d.Actions, frameBytes: d.FrameBytes},
@@ -125,6 +130,6 @@ func New(d Deps) *API {
 func (a *API) Routes() []openapi.Route {
 	return slices.Concat(
 		a.sessions.routes(), a.exports.routes(), a.messages.routes(), a.histories.routes(), a.plans.routes(),
-		a.files.routes(), a.desktop.routes(), a.settings.routes(), a.secrets.routes(), a.profiles.routes(), a.modes.routes(), a.backends.routes(), a.web.routes(), a.servers.routes(), a.signIns.routes(), a.tokens.routes(), a.mcpTokens.routes(),
+		a.files.routes(), a.desktop.routes(), a.settings.routes(), a.secrets.routes(), a.profiles.routes(), a.modes.routes(), a.backends.routes(), a.web.routes(), a.servers.routes(), a.apps.routes(), a.signIns.routes(), a.tokens.routes(), a.mcpTokens.routes(),
 	)
 }

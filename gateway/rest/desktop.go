@@ -20,6 +20,7 @@ import (
 // desktopHandlers serve what desktops request when they start: settings, icons and the hub itself.
 type desktopHandlers struct {
 	requests   *sessionRequests
+	apps       *appHandlers
 	settings   *settings.Store
 	budget     *httpio.Budget
 	version    string
@@ -31,7 +32,7 @@ type desktopHandlers struct {
 
 // Endpoints that desktops of the desktop dialect call when they start.
 
-// appList are the apps on the desktop; there are none yet.
+// appList are the apps on the desktop.
 type appList struct {
 	Apps                []appInfo `json:"apps"`
 	OnboardingCompleted bool      `json:"onboardingCompleted"`
@@ -45,11 +46,6 @@ type appearance struct {
 	Wallpaper   string `json:"wallpaper,omitempty" wire:"max=2000" doc:"The name of a wallpaper, a colour or an address."`
 	AccentColor string `json:"accentColor,omitempty" wire:"max=64"`
 	IconSize    string `json:"iconSize,omitempty" wire:"max=16" doc:"Such as small, medium or large."`
-}
-
-type appInfo struct {
-	ID   wire.AppID `json:"id"`
-	Name string     `json:"name"`
 }
 
 type shortcutList struct {
@@ -114,6 +110,7 @@ func (o *desktopHandlers) getApps(c echo.Context) error {
 		return err
 	}
 	return appsForm.Answer(c, http.StatusOK, &appList{
+		Apps:                o.apps.of(access.Caller(c).User),
 		OnboardingCompleted: chosen.OnboardingCompleted, Language: chosen.Language, appearance: chosen.appearance,
 	})
 }

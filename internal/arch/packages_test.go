@@ -37,7 +37,7 @@ var rules = map[string]rule{
 	"providers/outbound":     {uses: "providers"},
 	"providers/prices":       {uses: "providers"},
 	"skills":                 {},
-	"runjs":                  {},
+	"runjs":                  {uses: "internal/worker"},
 	"pdf":                    {},
 	"mcpclient":              {uses: "providers/jsonline providers/outbound secrets store", tests: "mcpclient/mcptest store/filestore"},
 	"mcpclient/mcptest":      {},
@@ -61,7 +61,7 @@ var rules = map[string]rule{
 	"history":  {uses: "policies providers store wire internal/truncation"},
 	"approval": {uses: "wire"},
 
-	"tools":           {uses: "desktop fetch files mcpclient modes pdf policies providers runjs settings skills store wire", tests: "providers/outbound store/filestore"},
+	"tools":           {uses: "apps apps/build desktop fetch files mcpclient modes pdf policies providers runjs settings skills store wire", tests: "providers/outbound store/filestore"},
 	"tools/mcpserver": {uses: "providers tools wire", tests: "desktop files store/filestore"},
 	"agentpool":       {uses: "modes profiles providers store tools wire", tests: "contextpool providers/demo store/filestore store/redisstore internal/redistest"},
 	"workflow":        {uses: "policies providers store wire internal/truncation", tests: "desktop"},
@@ -73,6 +73,7 @@ var rules = map[string]rule{
 	"ratelimit":   {uses: "store wire", tests: "store/filestore"},
 	"files":       {uses: "wire"},
 	"apps":        {uses: "files"},
+	"apps/build":  {uses: "internal/worker"},
 	"pictures":    {},
 	"audit":       {uses: "store", tests: "internal/redistest store/filestore store/redisstore"},
 	"membership":  {uses: "store wire", tests: "internal/redistest store/filestore store/redisstore"},
@@ -85,15 +86,15 @@ var rules = map[string]rule{
 
 	"web": {},
 
-	"gateway/problem": {uses: "auth files session store wire"},
+	"gateway/problem": {uses: "apps auth files session store wire"},
 	"gateway/openapi": {uses: "gateway/problem wire"},
 	"gateway/httpio":  {uses: "gateway/openapi gateway/problem wire"},
 	"gateway/access":  {uses: "auth files gateway/openapi gateway/problem ratelimit session store wire"},
 	"gateway/admin":   {uses: "adminview audit auth gateway/access gateway/httpio gateway/openapi gateway/problem membership session store wire"},
-	"gateway/rest":    {uses: "approval auth desktop fetch files gateway/access gateway/admin gateway/httpio gateway/openapi gateway/problem history mcpclient modes pictures profiles ratelimit secrets session sessionfile settings store web wire"},
+	"gateway/rest":    {uses: "approval apps auth desktop fetch files gateway/access gateway/admin gateway/httpio gateway/openapi gateway/problem history mcpclient modes pictures profiles ratelimit secrets session sessionfile settings store web wire"},
 	"gateway/ws":      {uses: "auth broadcast gateway/access gateway/httpio gateway/openapi gateway/problem pictures ratelimit session settings store wire", tests: "store/filestore"},
 
-	"gateway": {uses: "audit auth files gateway/access gateway/admin gateway/httpio gateway/openapi gateway/problem gateway/rest gateway/ws membership modes pictures profiles ratelimit secrets session settings store web wire", tests: "adminview agentpool broadcast client desktop history sessionfile providers providers/demo providers/outbound fetch mcpclient mcpclient/mcptest tools store/filestore store/redisstore internal/redistest"},
+	"gateway": {uses: "apps audit auth files gateway/access gateway/admin gateway/httpio gateway/openapi gateway/problem gateway/rest gateway/ws membership modes pictures profiles ratelimit secrets session settings store web wire", tests: "adminview agentpool broadcast client desktop history sessionfile providers providers/demo providers/outbound fetch mcpclient mcpclient/mcptest tools store/filestore store/redisstore internal/redistest"},
 
 	"cmd/hub":                      {uses: "*", tests: "internal/redistest"},
 	"cmd/hub/internal/command":     {},
@@ -108,6 +109,7 @@ var rules = map[string]rule{
 	"cmd/hub/internal/health":      {uses: "cmd/hub/internal/command cmd/hub/internal/remote"},
 
 	"internal/truncation": {},
+	"internal/worker":     {},
 
 	"internal/arch":    {},
 	"internal/docgen":  {},
@@ -128,7 +130,8 @@ var modules = map[string]rule{
 	"github.com/coder/websocket":             {uses: "gateway/ws client", tests: "gateway cmd/hub"},
 	"github.com/google/jsonschema-go":        {uses: "wire internal/wiregen tools", tests: "gateway"},
 	"github.com/dop251/goja":                 {uses: "runjs"},
-	"golang.org/x/net":                       {uses: "fetch"},
+	"github.com/evanw/esbuild":               {uses: "apps/build"},
+	"golang.org/x/net":                       {uses: "apps/build fetch"},
 	"golang.org/x/text":                      {tests: "fetch"},
 	"go.yaml.in/yaml/v3":                     {uses: "cmd/hub skills"},
 	"filippo.io/age":                         {uses: "settingsfile"},
@@ -144,5 +147,5 @@ var modules = map[string]rule{
 	"github.com/coreos/go-oidc/v3":           {uses: "auth"},
 	"github.com/prometheus/client_golang":    {uses: "metrics", tests: "cmd/hub"},
 	"go.opentelemetry.io/otel":               {uses: "tracing", tests: "*"},
-	"golang.org/x/sys":                       {uses: "store/filestore store/filestore/kvlog broadcast gateway/ws providers/jsonline pdf runjs cmd/hub/internal/terminal", tests: "cmd/hub internal/chaos"},
+	"golang.org/x/sys":                       {uses: "store/filestore store/filestore/kvlog broadcast gateway/ws providers/jsonline pdf internal/worker cmd/hub/internal/terminal", tests: "cmd/hub internal/chaos"},
 }

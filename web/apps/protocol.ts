@@ -23,12 +23,32 @@ export type PageRequest =
   | { type: "yaar:app-command-request"; requestId: string; command: string; params?: unknown }
   | { type: "yaar:capture-request"; requestId: string };
 
+/** An operation on the data of an app. */
+export type StorageOperation = "read" | "save" | "list" | "remove";
+
+/** A request of an app page to the desktop, about the app's own data. */
+export interface StorageRequest {
+  type: "everdesk:storage";
+  /** The number of the request. */
+  call: number;
+  op: StorageOperation;
+  name: string;
+  /** The new text, for save. */
+  text: string;
+}
+
+/** What the desktop sends to a page about the app's data: the result of a request, or that a file was changed elsewhere. */
+export type StorageMessage =
+  | { type: "everdesk:storage-result"; call: number; value?: string | string[] | null; error?: string }
+  | { type: "everdesk:storage-changed"; name: string };
+
 /** A message that an app page sends on its own. */
 export type PageMessage =
   /** The document is loaded. */
   | { type: "everdesk:shown" }
   /** The user clicked a link. */
   | { type: "everdesk:leave"; url: string }
+  | StorageRequest
   | { type: "yaar:app-ready"; appId?: string }
   | { type: "yaar:app-interaction"; content: string };
 
@@ -48,6 +68,9 @@ export type DrawingResult = { type: "drawn"; width: number; height: number } | {
 
 /** The maximum length of a text through a port, in characters. */
 export const maxMessage = 64 << 10;
+
+/** The maximum length of a text through a port that stores data of an app, in characters. A file has at most 1 MiB. */
+export const maxStorageMessage = 1200 << 10;
 
 /** The maximum length of a picture in base64, so that it fits into a message to the hub. */
 export const maxPicture = 56 << 10;

@@ -3,7 +3,8 @@
 
 import { blockNetwork } from "./block-network.js";
 import { renderPicture, staticCopy } from "./picture.js";
-import type { Begin, Hello, PageMessage, PageRequest, PageResponse } from "./protocol.js";
+import type { Begin, Hello, PageMessage, PageRequest, PageResponse, StorageMessage } from "./protocol.js";
+import { createStorage } from "./storage.js";
 
 type Handler = (params?: unknown) => unknown;
 
@@ -37,8 +38,9 @@ function showDocument(port: MessagePort, html: string): void {
   const send = (what: PageMessage | PageResponse | object): void => port.postMessage(JSON.stringify(what));
   const app = installAppAPI(send);
   port.onmessage = (e) => {
-    const request = JSON.parse(e.data as string) as PageRequest;
-    if (request.type === "yaar:capture-request") void capture(request.requestId, send);
+    const request = JSON.parse(e.data as string) as PageRequest | StorageMessage;
+    if (request.type === "everdesk:storage-result" || request.type === "everdesk:storage-changed") app.handleStorage(request);
+    else if (request.type === "yaar:capture-request") void capture(request.requestId, send);
     else if (app.registered()) void respond(app.registered()!, request, send);
     else app.dispatch(request);
   };
@@ -59,9 +61,16 @@ function defaultSheet(): CSSStyleSheet {
   return sheet;
 }
 
-/** Installs the API that apps expect: `yaar.app`, and a parent to post messages to. */
-function installAppAPI(send: (what: object) => void): { registered: () => App | undefined; dispatch: (asked: PageRequest) => void } {
+interface AppAPI {
+  registered: () => App | undefined;
+  dispatch: (asked: PageRequest) => void;
+  handleStorage: (m: StorageMessage) => void;
+}
+
+/** Installs the API that apps expect: `yaar.app`, `yaar.storage`, and a parent to post messages to. */
+function installAppAPI(send: (what: object) => void): AppAPI {
   let known: App | undefined;
+  const { storage, handle } = createStorage(send);
   const parent = {
     postMessage: (what: object): void => send(what),
     get document(): never {
@@ -81,10 +90,12 @@ function installAppAPI(send: (what: object) => void): { registered: () => App | 
           send({ type: "yaar:app-interaction", content: typeof what === "string" ? what : JSON.stringify(what) });
         },
       },
+      storage,
     },
   });
   return {
     registered: () => known,
+    handleStorage: handle,
     dispatch(request) {
       const event = new MessageEvent("message", { data: request });
       Object.defineProperty(event, "source", { value: parent });

@@ -40,6 +40,7 @@ const chunks: (() => Promise<unknown>)[] = [
   importPanels,
   () => import("./notices/centre.js"),
   () => import("./canvas/icons.js"),
+  () => import("./canvas/apps.js"),
   () => import("./topbar/tab-card.js"),
   importTour,
   importPhone,

@@ -1,4 +1,4 @@
-import { ExternalLink, File, Sparkles } from "lucide-react";
+import { AppWindow, ExternalLink, File, Sparkles } from "lucide-react";
 import { type KeyboardEvent, type ReactNode, useMemo, useRef, useState } from "react";
 import type { Bounds, Shortcut } from "../../../core/src/index.js";
 import { pictureSource } from "../content/addresses.js";
@@ -8,6 +8,7 @@ import { useCommands, useShell } from "../shell/context.js";
 import { useMonitor } from "../shell/select.js";
 import { canvas as texts } from "../texts/entry.js";
 import { onceReleased } from "../ui/menu.js";
+import { type App, openApp, useApps } from "./apps.js";
 import { gap } from "./geometry.js";
 import { clickText, iconAfterKey } from "./icon.js";
 import { IconDialog, type IconDialogKind, IconMenu } from "./icon-menu.js";
@@ -18,12 +19,14 @@ export function Icons({ area }: { area: Bounds }): ReactNode {
   const commands = useCommands();
   const monitor = useMonitor();
   const shortcuts = useShell((s) => s.desktop.shortcuts);
+  const apps = useApps();
+  const windows = useShell((s) => s.desktop.windows);
   const [leaving, setLeaving] = useState<string>();
   const [menu, setMenu] = useState<{ id: string; x: number; y: number }>();
   const [dialog, setDialog] = useState<{ id: string; kind: IconDialogKind }>();
   const list = useRef<HTMLElement>(null);
   const sorted = useMemo(() => [...shortcuts.values()].sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1)), [shortcuts]);
-  if (sorted.length === 0) return null;
+  if (sorted.length === 0 && apps.length === 0) return null;
 
   const open = (s: Shortcut): void => {
     if (s.osActions !== undefined && s.osActions.length > 0) {
@@ -41,15 +44,16 @@ export function Icons({ area }: { area: Bounds }): ReactNode {
       else commands.notify(t.started(s.label));
     }
   };
-  const buttons = (): HTMLElement[] => [...list.current!.querySelectorAll<HTMLElement>("[data-shortcut-id]")];
+  const buttons = (): HTMLElement[] => [...list.current!.querySelectorAll<HTMLElement>("[data-shortcut-id], [data-app-id]")];
   const focus = (id: string): void => buttons().find((b) => b.dataset.shortcutId === id)?.focus();
   const press = (e: KeyboardEvent<HTMLElement>): void => {
     const all = buttons();
     const at = all.indexOf(document.activeElement as HTMLElement);
     const id = all[at]?.dataset.shortcutId;
-    if (id === undefined || e.ctrlKey || e.altKey || e.metaKey) return;
+    if (at < 0 || e.ctrlKey || e.altKey || e.metaKey) return;
     const to = iconAfterKey(e.key, all.map((b) => b.getBoundingClientRect()), at);
     if (to !== undefined) all[to]?.focus();
+    else if (id === undefined) return;
     else if (e.key === "F2") setDialog({ id, kind: "rename" });
     else if (e.key === "Delete") setDialog({ id, kind: "remove" });
     else return;
@@ -61,6 +65,9 @@ export function Icons({ area }: { area: Bounds }): ReactNode {
   return (
     <>
       <nav ref={list} className="win-icons" aria-label={t.icons} style={{ top: area.y + gap, height: Math.max(0, area.h - 2 * gap) }} onKeyDown={press}>
+        {apps.map((a) => (
+          <AppIcon key={a.id} app={a} onOpen={() => commands.send("EMIT", { actions: [openApp(a, monitor, windows.values())], monitorId: monitor })} />
+        ))}
         {sorted.map((s) => (
           <Icon key={s.id} shortcut={s} onOpen={() => open(s)} onMenu={(x, y) => setMenu({ id: s.id, x, y })} />
         ))}
@@ -100,7 +107,6 @@ interface IconProps {
 }
 
 function Icon({ shortcut: s, onOpen, onMenu }: IconProps): ReactNode {
-  const t = useTexts(texts);
   const count = useShell((st) => st.desktop.badges.get(s.target) ?? 0);
   return (
     <button
@@ -121,15 +127,49 @@ function Icon({ shortcut: s, onOpen, onMenu }: IconProps): ReactNode {
     >
       <span className="win-icon-picture">
         <Picture shortcut={s} />
-        {count > 0 && (
-          <span className="win-icon-count">
-            <span aria-hidden>{count > 99 ? "99+" : count}</span>
-            <span className="hidden-text">{t.opens(count)}</span>
-          </span>
-        )}
+        <Count count={count} />
       </span>
       <span className="win-icon-label">{s.label}</span>
     </button>
+  );
+}
+
+function AppIcon({ app: a, onOpen }: { app: App; onOpen: () => void }): ReactNode {
+  const count = useShell((st) => st.desktop.badges.get(a.id) ?? 0);
+  return (
+    <button type="button" className="win-icon" data-app-id={a.id} title={a.description ?? a.name} onClick={onOpen}>
+      <span className="win-icon-picture">
+        <AppPicture app={a} />
+        <Count count={count} />
+      </span>
+      <span className="win-icon-label">{a.name}</span>
+    </button>
+  );
+}
+
+/** The path of an app's own icon, for apps that were deployed again. */
+const iconPath = /^\/api\/apps\/([a-z0-9-]+)\/icon(\?v=[0-9]+)?$/;
+
+function AppPicture({ app: a }: { app: App }): ReactNode {
+  const [broken, setBroken] = useState("");
+  const session = useShell((st) => st.session);
+  const path = iconPath.exec(a.icon ?? "");
+  if (a.iconType === "image" && path !== null && broken !== a.icon) {
+    const source = `/api/sessions/${encodeURIComponent(session)}/apps/${path[1]}/icon${path[2] ?? ""}`;
+    return <img src={source} alt="" draggable={false} onError={() => setBroken(a.icon ?? "")} />;
+  }
+  if (a.iconType === "emoji" && a.icon !== undefined && a.icon !== "") return <span aria-hidden>{a.icon}</span>;
+  return <AppWindow size={24} aria-hidden />;
+}
+
+function Count({ count }: { count: number }): ReactNode {
+  const t = useTexts(texts);
+  if (count === 0) return null;
+  return (
+    <span className="win-icon-count">
+      <span aria-hidden>{count > 99 ? "99+" : count}</span>
+      <span className="hidden-text">{t.opens(count)}</span>
+    </span>
   );
 }
 

@@ -47,7 +47,6 @@ function Windows({ manager }: { manager: WindowManager }): ReactNode {
   const front = raisedWindow !== undefined && isVisible(raisedWindow, monitor) ? raised : frontWindow === undefined ? "" : keyOf(frontWindow);
   const root = useRef<HTMLDivElement>(null);
 
-  const hasIcons = useShell((s) => s.desktop.shortcuts.size > 0);
   useLayoutEffect(() => {
     const el = root.current!;
     const measure = (): void => manager.measure({ w: el.clientWidth, h: el.clientHeight });
@@ -60,7 +59,9 @@ function Windows({ manager }: { manager: WindowManager }): ReactNode {
   useFocusReturn(manager, here);
   return (
     <div ref={root} className="win-canvas">
-      <Suspense>{hasIcons && <Icons area={area} />}</Suspense>
+      <Suspense>
+        <Icons area={area} />
+      </Suspense>
       {here.every((w) => w.minimized === true) && <Empty monitor={monitor} />}
       {canvas.w > 0 &&
         windows.map((w) => (

@@ -1,4 +1,4 @@
-import { Copy, Grid2x2, MessageSquareText, Minus, PanelLeft, PanelRight, Square, X } from "lucide-react";
+import { Copy, Grid2x2, MessageSquareText, Minus, PanelLeft, PanelRight, Pin, Square, X } from "lucide-react";
 import type { ReactNode } from "react";
 import { isStandard, type WindowState } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
@@ -28,6 +28,13 @@ export function WindowMenu({ window: w, at, maximized, onAsk, onClose, onClosed 
     onClosed(back);
     act();
   };
+  const pin = (): void => {
+    void import("./apps.js").then(({ pinWindow }) => {
+      const action = pinWindow(w, Date.now());
+      if (action === undefined) commands.notify(t.notPinned, "warning");
+      else commands.send("EMIT", { actions: [action], monitorId: w.monitorId });
+    });
+  };
   const snap = (zone: Zone, label: string, icon: ReactNode, hint?: ReactNode): ReactNode => (
     <MenuItem icon={icon} {...(hint === undefined ? {} : { hint })} onSelect={pick(() => manager.snap(w, zone))}>
       {label}
@@ -40,6 +47,11 @@ export function WindowMenu({ window: w, at, maximized, onAsk, onClose, onClosed 
         <MenuItem icon={<MessageSquareText size={14} />} onSelect={pick(onAsk, false)}>
           {t.ask}
         </MenuItem>
+        {(w.content.renderer === "iframe" || w.content.renderer === "html") && (
+          <MenuItem icon={<Pin size={14} />} onSelect={pick(pin)}>
+            {t.pin}
+          </MenuItem>
+        )}
         {isStandard(w) && (
           <>
             <hr />

@@ -4,9 +4,9 @@ import type { SessionID } from "../../../core/src/index.js";
 
 /**
  * The paths of files of any session, as content may write them; `/files/` and `/api/storage/` are short for the files
- * of the own session.
+ * of the own session, `/api/apps/` and `/api/sandbox/` for the apps of its owner.
  */
-const filePath = /^\/(?:api\/sessions\/[^/]+\/files|files|api\/storage)\/./;
+const filePath = /^\/(?:api\/sessions\/[^/]+\/files|files|api\/storage|api\/apps\/[a-z0-9-]+|api\/sandbox\/[0-9]+)\/./;
 
 /** Pictures inside the address itself. */
 const pictureData = /^data:image\/(?:png|jpeg|gif|webp);/i;
@@ -30,8 +30,17 @@ export function ownFile(address: string, session: SessionID): string | undefined
   }
   const home = `/api/sessions/${encodeURIComponent(session)}/files/`;
   if (/(?:^|\/)\.{1,2}(?:\/|$)/.test(address) || /%2f|%5c|%2e%2e/i.test(address)) return undefined;
+  const owners = { "/api/apps/": "apps", "/api/sandbox/": "sandboxes" };
+  for (const [short, folder] of Object.entries(owners)) {
+    if (path.startsWith(short)) return `/api/sessions/${encodeURIComponent(session)}/${folder}/${path.slice(short.length)}`;
+  }
   for (const short of ["/files/", "/api/storage/"]) if (path.startsWith(short)) return home + path.slice(short.length);
   return path.startsWith(home) ? path : undefined;
+}
+
+/** The id of the app that an address opens; undefined for any other address. */
+export function appOf(address: string): string | undefined {
+  return /^\/api\/apps\/([a-z0-9-]+)\/[^?#\\]+$/.exec(address)?.[1];
 }
 
 /** The address to load for a picture; undefined if it must not be loaded. */

@@ -2,11 +2,12 @@ import { ExternalLink, FileX, Globe } from "lucide-react";
 import { type ReactNode, useEffect, useState } from "react";
 import type { IframeSource, WindowState } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
-import { useCommands, useShell } from "../shell/context.js";
+import { useCommands, useEvents, useShell } from "../shell/context.js";
 import { content as texts } from "../texts/entry.js";
 import { Button } from "../ui/button.js";
-import { externalURL, fileKind, ownFile } from "./addresses.js";
+import { appOf, externalURL, fileKind, ownFile } from "./addresses.js";
 import { AppFrame } from "./app-frame/index.js";
+import { refreshesApps } from "./app-frame/storage.js";
 import { Card } from "./card.js";
 import { LeaveDialog } from "./leave-dialog.js";
 import { PlainText } from "./text.js";
@@ -26,7 +27,7 @@ export function IframeView({ window: w, source }: { window: WindowState; source:
       </div>
     );
   }
-  return <FileView key={file} window={w} path={file} />;
+  return <FileView key={file} window={w} path={file} app={appOf(address)} />;
 }
 
 function OtherSite({ address }: { address: string }): ReactNode {
@@ -50,12 +51,16 @@ function OtherSite({ address }: { address: string }): ReactNode {
 }
 
 /** A file that the desktop itself fetches, because the page that shows it has no network. */
-function FileView({ window: w, path }: { window: WindowState; path: string }): ReactNode {
+function FileView({ window: w, path, app }: { window: WindowState; path: string; app: string | undefined }): ReactNode {
   const t = useTexts(texts);
   const { api } = useCommands();
   const [text, setText] = useState<string>();
   const [why, setWhy] = useState("");
   const [tries, setTries] = useState(0);
+  // A new version of an app replaces the page; the same page stays as it is.
+  useEvents((e) => {
+    if (app !== undefined && refreshesApps(e)) setTries((n) => n + 1);
+  });
   useEffect(() => {
     let over = false;
     setWhy("");
@@ -77,5 +82,5 @@ function FileView({ window: w, path }: { window: WindowState; path: string }): R
     );
   }
   if (text === undefined) return <p className="content-loading" data-content-state="loading">{t.pageLoading}</p>;
-  return fileKind(path) === "document" ? <AppFrame window={w} html={text} /> : <PlainText text={text} label={w.title} />;
+  return fileKind(path) === "document" ? <AppFrame window={w} html={text} app={app} /> : <PlainText text={text} label={w.title} />;
 }

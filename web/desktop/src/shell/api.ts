@@ -281,6 +281,13 @@ export class Api {
     return r.text();
   };
 
+  /** Reads, writes or deletes data of an app. The answer is its text. */
+  appData = async (method: "GET" | "PUT" | "DELETE", path: string, body?: string): Promise<string> => {
+    const r = await this.fetch(path, { method, ...(body === undefined ? {} : { body, headers: { "Content-Type": "application/octet-stream" } }) });
+    if (!r.ok) throw await problemOf(r);
+    return r.text();
+  };
+
   private async ask<T>(method: string, path: string, body?: unknown): Promise<T> {
     const r = await this.fetch(path, {
       method,

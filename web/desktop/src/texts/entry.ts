@@ -202,6 +202,9 @@ export const canvas = catalogue({
   tooMuch: ["Too many messages wait for an answer. Try again in a moment.", "답을 기다리는 메시지가 너무 많아요. 잠시 후 다시 시도해 주세요."],
   needsLink: ["Not connected. Try again when the desktop is live.", "연결되어 있지 않아요. 다시 연결되면 시도해 주세요."],
 
+  pin: ["Pin to the desktop", "바탕 화면에 고정"],
+  notPinned: ["Only apps and small pages can be pinned.", "앱과 작은 페이지만 고정할 수 있어요."],
+
   snapLeft: ["Left half", "왼쪽 절반"],
   snapRight: ["Right half", "오른쪽 절반"],
   snapTopLeft: ["Top left", "왼쪽 위"],

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { externalURL, fileKind, hostOf, isAllowedSource, ownFile, pictureSource } from "../../src/content/addresses.js";
+import { appOf, externalURL, fileKind, hostOf, isAllowedSource, ownFile, pictureSource } from "../../src/content/addresses.js";
 
 const home = "/api/sessions/s-1/files/";
 
@@ -8,6 +8,8 @@ test.each([
   ["/files/a/b c.html".replace(" ", "%20"), `${home}a/b%20c.html`],
   ["/api/storage/x/y.html", `${home}x/y.html`],
   [`${home}z.txt`, `${home}z.txt`],
+  ["/api/apps/counter/index.html", "/api/sessions/s-1/apps/counter/index.html"],
+  ["/api/sandbox/12/dist/index.html", "/api/sessions/s-1/sandboxes/12/dist/index.html"],
   ["/files/%EA%B0%80.png", `${home}%EA%B0%80.png`],
 ])("%s is a file of the session", (address, path) => {
   expect(ownFile(address, "s-1")).toBe(path);
@@ -29,6 +31,13 @@ test.each([
   "https://evil.example/files/a.png",
   "files/a.png",
   "/api/me",
+  "/api/apps",
+  "/api/apps/counter/",
+  "/api/apps/../me/x",
+  "/api/apps/counter/../../me",
+  "/api/apps/Counter/index.html",
+  "/api/sandbox/x/index.html",
+  "/api/sessions/s-1/apps/counter/index.html",
   "javascript:alert(1)",
   "",
 ])("%s is no file of the session", (address) => {
@@ -44,6 +53,11 @@ test("only inline pictures and files are allowed sources", () => {
     expect(pictureSource(src, "s-1"), src).toBeUndefined();
   }
   expect(pictureSource("/files/a.png", "s-1")).toBe(`${home}a.png`);
+});
+
+test("the app of an address is known", () => {
+  expect(appOf("/api/apps/counter/index.html")).toBe("counter");
+  for (const other of ["/files/a.html", "/api/apps/counter/", "/api/apps/A/x", "https://x/api/apps/counter/index.html", "/api/sandbox/1/x"]) expect(appOf(other), other).toBeUndefined();
 });
 
 test("external addresses are completed", () => {

@@ -1,6 +1,6 @@
 // The desktop's end of the message port to an app. It limits the number, size and form of the app's messages.
 
-import type { PageMessage, PageRequest, PageResponse } from "../../../../apps/protocol.js";
+import type { PageMessage, PageRequest, PageResponse, StorageMessage } from "../../../../apps/protocol.js";
 import { floodLimit, parseAppMessage, Rate } from "./rules.js";
 
 /** The number of messages that a frame may send per second. */
@@ -45,6 +45,11 @@ export class Channel {
       this.waiting.set(requestId, (a) => a.type === type && end(a));
       this.port.postMessage(JSON.stringify(asked));
     });
+  }
+
+  /** Sends a message to the app that has no response. */
+  send(message: StorageMessage): void {
+    this.port.postMessage(JSON.stringify(message));
   }
 
   close(): void {

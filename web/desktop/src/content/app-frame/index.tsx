@@ -13,6 +13,7 @@ import { type CaptureRequest, captureEvent } from "./capture.js";
 import { Channel } from "./channel.js";
 import { newToken, useHandshake } from "./handshake.js";
 import { appRequestOf, interactionText, isExpired, isForThisTab, Rate, responseOf } from "./rules.js";
+import { useAppStorage } from "./storage.js";
 
 /** How long a page may take to send hello, in ms. */
 const helloTimeout = 10_000;
@@ -21,7 +22,7 @@ const helloTimeout = 10_000;
  * An HTML document of an agent in a sandboxed frame of another origin, without network. The same document is not loaded
  * again.
  */
-export function AppFrame({ window: w, html }: { window: WindowState; html: string }): ReactNode {
+export function AppFrame({ window: w, html, app }: { window: WindowState; html: string; app?: string | undefined }): ReactNode {
   const t = useTexts(texts);
   const origin = useShell((s) => s.hub.appsOrigin);
   const [tries, setTries] = useState(0);
@@ -35,19 +36,21 @@ export function AppFrame({ window: w, html }: { window: WindowState; html: strin
       </div>
     );
   }
-  return <AppFrameContent key={`${tries} ${html}`} window={w} origin={origin} html={html} onAgain={() => setTries(tries + 1)} />;
+  return <AppFrameContent key={`${tries} ${html}`} window={w} origin={origin} html={html} app={app} onAgain={() => setTries(tries + 1)} />;
 }
 
 interface AppFrameContentProps {
   window: WindowState;
   origin: string;
   html: string;
+  /** The app whose data the page may use. */
+  app: string | undefined;
   onAgain: () => void;
 }
 
 type State = "loading" | "ready" | "silent" | "flood";
 
-function AppFrameContent({ window: w, origin, html, onAgain }: AppFrameContentProps): ReactNode {
+function AppFrameContent({ window: w, origin, html, app, onAgain }: AppFrameContentProps): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
   const [token] = useState(newToken);
@@ -55,6 +58,7 @@ function AppFrameContent({ window: w, origin, html, onAgain }: AppFrameContentPr
   const [leave, setLeave] = useState("");
   const frame = useRef<HTMLIFrameElement>(null);
   const channel = useRef<Channel>(undefined);
+  const store = useAppStorage(app, channel);
   const latest = useRef(w);
   latest.current = w;
   const [rates] = useState(() => ({ ready: new Rate(1), talk: new Rate(1), turns: new Rate(12, 60_000), leave: new Rate(1) }));
@@ -72,6 +76,8 @@ function AppFrameContent({ window: w, origin, html, onAgain }: AppFrameContentPr
         if (url !== undefined && inUse() && rates.leave.allow(now)) setLeave(url);
         return;
       }
+      case "everdesk:storage":
+        return store(told);
       case "yaar:app-ready":
         if (rates.ready.allow(now)) commands.send("APP_PROTOCOL_READY", { windowId: latest.current.windowId, monitorId: latest.current.monitorId });
         return;

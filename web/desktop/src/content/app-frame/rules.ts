@@ -1,6 +1,6 @@
 // Which messages a frame may send and how often, and which requests of the hub are for an app in this tab. Pure.
 
-import { maxMessage, type PageMessage, type PageRequest, type PageResponse } from "../../../../apps/protocol.js";
+import { maxMessage, maxStorageMessage, type PageMessage, type PageRequest, type PageResponse, type StorageOperation } from "../../../../apps/protocol.js";
 import type { AppProtocolRequest, AppResponse, Connection } from "../../../../core/src/index.js";
 
 /** The number of excess messages per second at which a frame is closed. */
@@ -39,7 +39,7 @@ const answers = ["yaar:app-manifest-response", "yaar:app-query-response", "yaar:
 
 /** Parses a message from the port of a frame; undefined if a frame may not send it. */
 export function parseAppMessage(data: unknown): PageMessage | PageResponse | undefined {
-  if (typeof data !== "string" || data.length > maxMessage) return undefined;
+  if (typeof data !== "string" || data.length > maxStorageMessage) return undefined;
   let message: Record<string, unknown>;
   try {
     message = JSON.parse(data) as Record<string, unknown>;
@@ -47,6 +47,8 @@ export function parseAppMessage(data: unknown): PageMessage | PageResponse | und
     return undefined;
   }
   if (typeof message !== "object" || message === null) return undefined;
+  if (message.type === "everdesk:storage") return parseStorage(message);
+  if (data.length > maxMessage) return undefined;
   const text = (v: unknown, most: number): v is string => typeof v === "string" && v !== "" && v.length <= most;
   switch (message.type) {
     case "everdesk:shown":
@@ -68,6 +70,14 @@ export function parseAppMessage(data: unknown): PageMessage | PageResponse | und
     ...(typeof imageData === "string" ? { imageData } : {}),
     ...(error === undefined || error === null ? {} : { error: String(error).slice(0, 2000) }),
   };
+}
+
+const operations = ["read", "save", "list", "remove"];
+
+/** Parses a request about the data of an app. */
+function parseStorage({ call, op, name, text }: Record<string, unknown>): PageMessage | undefined {
+  if (typeof call !== "number" || !operations.includes(String(op)) || typeof name !== "string" || name.length > 1024 || typeof text !== "string") return undefined;
+  return { type: "everdesk:storage", call, op: op as StorageOperation, name, text };
 }
 
 /** The message to the agent for an interaction in an app. It escapes "<", so that the content cannot end the tag. */

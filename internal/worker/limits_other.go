@@ -1,14 +1,14 @@
 //go:build !unix
 
-package runjs
+package worker
 
 import (
 	"os/exec"
 	"time"
 )
 
-// limit does nothing: the worker watches its memory and its time itself.
-func limit(time.Duration) error { return nil }
+// Limit does nothing: the worker watches its memory and its time itself.
+func Limit(uint64, time.Duration) error { return nil }
 
 // endWithHub does nothing: the worker ends by itself, within its timeout.
 func endWithHub(*exec.Cmd) {}

@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package runjs
+package worker
 
 import "syscall"
 

@@ -1,6 +1,6 @@
 //go:build unix
 
-package runjs
+package worker
 
 import (
 	"fmt"
@@ -12,14 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxData bounds the memory that a worker maps. It includes what the Go runtime needs itself.
-const maxData = maxHeap*4 + 256<<20
-
-// limit makes the system bound this process: memory, processor time, files and core dumps.
-func limit(timeout time.Duration) error {
+// Limit makes the system bound this process: the memory that it maps, which includes what the Go
+// runtime needs itself, processor time, files and core dumps.
+func Limit(memory uint64, timeout time.Duration) error {
 	seconds := uint64(math.Ceil(timeout.Seconds())) + 2
 	for resource, value := range map[int]uint64{
-		unix.RLIMIT_DATA: maxData, unix.RLIMIT_CPU: seconds, unix.RLIMIT_FSIZE: 0, unix.RLIMIT_CORE: 0,
+		unix.RLIMIT_DATA: memory, unix.RLIMIT_CPU: seconds, unix.RLIMIT_FSIZE: 0, unix.RLIMIT_CORE: 0,
 	} {
 		if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: value, Max: value}); err != nil {
 			return fmt.Errorf("set limit %d: %w", resource, err)

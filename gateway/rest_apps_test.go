@@ -1,0 +1,127 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/everdesk/everdesk/apps"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// testApp returns an app with a page and an icon.
+func testApp(page string) apps.Bundle {
+	return apps.Bundle{Files: map[string][]byte{
+		"app.json":   []byte(`{"name":"Counter","icon":"icon.svg","appProtocol":true,"width":300,"windowStyle":{"opacity":0.9}}`),
+		"index.html": []byte(page), "icon.svg": []byte("<svg/>"), "SKILL.md": []byte("# use"), "src/main.ts": []byte("secret()"),
+	}}
+}
+
+func TestAppsOfTheCallerAreListedAndServed(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	ada, bob := h.userToken("ada"), h.userToken("bob")
+	if err := h.userApps.Deploy("ada", "counter", testApp("<p>hi</p>")); err != nil {
+		t.Fatal(err)
+	}
+	got := h.get("/api/apps", ada).wantStatus(http.StatusOK)
+	var list struct {
+		Apps []map[string]any `json:"apps"`
+	}
+	if err := json.Unmarshal(got.body, &list); err != nil || len(list.Apps) != 1 {
+		t.Fatalf("apps: got %s, %v, want one", got.body, err)
+	}
+	icon, _ := list.Apps[0]["icon"].(string)
+	for field, want := range map[string]any{
+		"id": "counter", "name": "Counter", "iconType": "image", "hasSkill": true, "hasCredentials": false, "isCompiled": true, "appProtocol": true, "url": "/api/apps/counter/index.html",
+	} {
+		if list.Apps[0][field] != want {
+			t.Errorf("%s: got %v, want %v", field, list.Apps[0][field], want)
+		}
+	}
+	picture := h.get(icon, ada).wantStatus(http.StatusOK)
+	if string(picture.body) != "<svg/>" || picture.header.Get("Content-Type") != "image/svg+xml" || !strings.HasPrefix(picture.header.Get("Content-Security-Policy"), "sandbox;") {
+		t.Errorf("icon: got %s with %v, want the picture in a sandbox", picture.body, picture.header)
+	}
+	frame := request{token: ada, header: header("Sec-Fetch-Dest", "iframe")}
+	for _, path := range []string{"/api/apps/counter/index.html", "/api/apps/counter/dist/index.html", "/api/apps/counter/static/index.html"} {
+		page := h.rest(http.MethodGet, path, frame).wantStatus(http.StatusOK)
+		policy := page.header.Get("Content-Security-Policy")
+		if string(page.body) != "<p>hi</p>" || page.header.Get("Content-Type") != "text/html; charset=utf-8" ||
+			!strings.HasPrefix(policy, "sandbox allow-scripts;") || strings.Contains(policy, "allow-same-origin") || !strings.Contains(policy, "connect-src 'none'") {
+			t.Errorf("%s: got %s with %v, want the page without an origin and network", path, page.body, page.header)
+		}
+	}
+	for _, path := range []string{"/api/apps/counter/index.html", "/api/apps/counter/src/main.ts"} {
+		if plain := h.get(path, ada).wantStatus(http.StatusOK); plain.header.Get("Content-Type") != "application/octet-stream" || !strings.HasPrefix(plain.header.Get("Content-Disposition"), "attachment") {
+			t.Errorf("%s outside a frame: got %v, want an attachment", path, plain.header)
+		}
+	}
+	if got := h.get("/api/apps", bob); !contains(got.body, `"apps":[]`) {
+		t.Errorf("apps of another user: got %s, want none", got.body)
+	}
+	h.get("/api/apps/counter/index.html", bob).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
+	h.get("/api/apps/Counter/index.html", ada).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	h.get("/api/apps/counter/..%2fcurrent", ada).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	h.get("/api/apps/counter/none.png", ada).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
+	h.get("/api/apps/counter/index.html", "").wantStatus(http.StatusUnauthorized)
+}
+
+func TestASessionHasTheAppsAndSandboxesOfItsOwner(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	ada, bob := h.userToken("ada"), h.userToken("bob")
+	id := h.newSession("ada")
+	if err := h.userApps.Deploy("ada", "counter", testApp("<p>hi</p>")); err != nil {
+		t.Fatal(err)
+	}
+	sandbox, err := h.userApps.Sandboxes().Create("ada", map[string][]byte{"dist/index.html": []byte("preview")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := h.get(sessionPath(id, "/apps"), ada).wantStatus(http.StatusOK); !contains(got.body, `"id":"counter"`) {
+		t.Errorf("apps: got %s, want counter", got.body)
+	}
+	for path, want := range map[string]string{"/apps/counter/index.html": "<p>hi</p>", "/sandboxes/" + sandbox + "/dist/index.html": "preview"} {
+		if got := h.get(sessionPath(id, path), ada).wantStatus(http.StatusOK); string(got.body) != want {
+			t.Errorf("%s: got %s, want %s", path, got.body, want)
+		}
+		h.get(sessionPath(id, path), bob).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
+	}
+	if got := h.get("/api/sandbox/"+sandbox+"/dist/index.html", ada).wantStatus(http.StatusOK); string(got.body) != "preview" {
+		t.Errorf("sandbox: got %s, want preview", got.body)
+	}
+	h.get("/api/sandbox/"+sandbox+"/dist/index.html", bob).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
+	h.get("/api/sandbox/..%2f..%2fapps/dist/index.html", ada).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
+	h.get("/api/sandbox/"+sandbox+"/..%2f1%2fx", ada).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
+}
+
+func TestDataOfAnAppIsForItsOwnerOnly(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	ada, admin := h.userToken("ada"), h.userToken("root", "admin")
+	id, other := h.newSession("ada"), h.newSession("ada")
+	if err := h.userApps.Deploy("ada", "counter", testApp("")); err != nil {
+		t.Fatal(err)
+	}
+	put := func(token, path, body string) reply {
+		return h.rest(http.MethodPut, sessionPath(id, "/app-data/counter/"+path), request{token: token, body: body, header: header("Content-Type", "application/octet-stream")})
+	}
+	put(ada, "count.json", "3").wantStatus(http.StatusNoContent)
+	for _, s := range []wire.SessionID{id, other} {
+		if got := h.get(sessionPath(s, "/app-data/counter/count.json"), ada).wantStatus(http.StatusOK); string(got.body) != "3" || got.header.Get("Content-Type") != "application/octet-stream" {
+			t.Errorf("data in %s: got %s with %v, want 3 as an attachment", s, got.body, got.header)
+		}
+	}
+	if got := h.get(sessionPath(id, "/app-data/counter"), ada).wantStatus(http.StatusOK); string(got.body) != `{"files":["count.json"]}` {
+		t.Errorf("list: got %s, want count.json", got.body)
+	}
+	h.get(sessionPath(id, "/app-data/counter/count.json"), admin).wantProblem(http.StatusForbidden, wire.CodeForbidden)
+	put(admin, "count.json", "4").wantProblem(http.StatusForbidden, wire.CodeForbidden)
+	put(ada, "..%2fx", "4").wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	put(ada, "big", strings.Repeat("x", apps.MaxDataFile+1)).wantStatus(http.StatusRequestEntityTooLarge)
+	h.get(sessionPath(id, "/app-data/none"), ada).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
+	h.rest(http.MethodDelete, sessionPath(id, "/app-data/counter/count.json"), request{token: ada}).wantStatus(http.StatusNoContent)
+	h.rest(http.MethodDelete, sessionPath(id, "/app-data/counter/count.json"), request{token: ada}).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
+}

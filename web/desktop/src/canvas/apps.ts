@@ -1,0 +1,91 @@
+// The apps of the session's owner: their icons on the desktop and the windows that they open.
+
+import { useEffect, useState } from "react";
+import type { Action, MonitorID, WindowState } from "../../../core/src/index.js";
+import { appOf } from "../content/addresses.js";
+import { refreshesApps } from "../content/app-frame/storage.js";
+import { useCommands, useEvents, useShell } from "../shell/context.js";
+
+/** An app as the hub lists it. */
+export interface App {
+  id: string;
+  name: string;
+  /** An emoji, or the path of a picture. */
+  icon?: string;
+  iconType?: string;
+  description?: string;
+  hidden?: boolean;
+  variant?: "standard" | "widget" | "panel";
+  dockEdge?: "top" | "bottom";
+  frameless?: boolean;
+  width?: number;
+  height?: number;
+  url: string;
+}
+
+/** The apps that have an icon, read again when an agent changed them. */
+export function useApps(): readonly App[] {
+  const { api } = useCommands();
+  const session = useShell((s) => s.session);
+  const [apps, setApps] = useState<readonly App[]>([]);
+  const [reads, setReads] = useState(0);
+  useEvents((e) => {
+    if (refreshesApps(e)) setReads((n) => n + 1);
+  });
+  useEffect(() => {
+    let over = false;
+    api.fileText(`/api/sessions/${encodeURIComponent(session)}/apps`).then(
+      (text) => over || setApps((JSON.parse(text) as { apps: App[] }).apps.filter((a) => a.hidden !== true)),
+      () => undefined, // the icons that are there stay
+    );
+    return () => {
+      over = true;
+    };
+  }, [api, session, reads]);
+  return apps;
+}
+
+/** The action that opens an app, or that brings its window to the front. */
+export function openApp(app: App, monitor: MonitorID, windows: Iterable<WindowState>): Action {
+  const here = [...windows].filter((w) => w.monitorId === monitor);
+  const open = here.find((w) => w.content.renderer === "iframe" && appOf(addressOf(w.content.data)) === app.id);
+  if (open !== undefined) return { type: "window.focus", windowId: open.windowId };
+  const shift = (here.length % 8) * 32;
+  return {
+    type: "window.create",
+    windowId: `app-${app.id}`.slice(0, 64),
+    title: app.name,
+    bounds: { x: 120 + shift, y: 80 + shift, w: app.width ?? 500, h: app.height ?? 400 },
+    content: { renderer: "iframe", data: app.url },
+    ...(app.variant === undefined ? {} : { variant: app.variant }),
+    ...(app.dockEdge === undefined ? {} : { dockEdge: app.dockEdge }),
+    ...(app.frameless === true ? { frameless: true } : {}),
+  };
+}
+
+function addressOf(source: string | { url: string }): string {
+  return typeof source === "string" ? source : source.url;
+}
+
+/** The largest document of a window that can be pinned, in characters, so that the icon fits into a message. */
+const maxPinned = 40_000;
+
+/** The action that puts an icon on the desktop which opens a window again; undefined if it cannot. */
+export function pinWindow(w: WindowState, now: number): Action | undefined {
+  const { content } = w;
+  const app = content.renderer === "iframe" ? appOf(addressOf(content.data)) : undefined;
+  if (app === undefined && (content.renderer !== "html" || content.data.length > maxPinned)) return undefined;
+  return {
+    type: "desktop.createShortcut",
+    shortcut: {
+      id: `pin-${w.windowId}`.slice(0, 64),
+      label: w.title,
+      icon: app === undefined ? "📌" : `/api/apps/${app}/icon`,
+      iconType: app === undefined ? "emoji" : "image",
+      type: "action",
+      target: app ?? w.windowId,
+      osActions: [{ type: "window.create", windowId: w.windowId, title: w.title, bounds: w.bounds, content }],
+      createdAt: now,
+    },
+  };
+}

@@ -1,0 +1,63 @@
+import { expect, test, vi } from "vitest";
+import { maxMessage, maxStorageMessage, type StorageRequest } from "../../../apps/protocol.js";
+import { createStorage } from "../../../apps/storage.js";
+import { parseAppMessage } from "../../src/content/app-frame/rules.js";
+import { runStorage } from "../../src/content/app-frame/storage.js";
+import { ApiError } from "../../src/shell/api.js";
+
+test("requests about data have a form and a size", () => {
+  const good = { type: "everdesk:storage", call: 1, op: "save", name: "a.json", text: "x".repeat(maxMessage + 1) };
+  expect(parseAppMessage(JSON.stringify(good))).toEqual(good);
+  for (const bad of [{ op: "drop" }, { name: 5 }, { name: "x".repeat(1025) }, { text: null }, { call: "1" }, { text: "x".repeat(maxStorageMessage) }]) {
+    expect(parseAppMessage(JSON.stringify({ ...good, ...bad })), JSON.stringify(bad).slice(0, 50)).toBeUndefined();
+  }
+});
+
+test("data is read and written at the paths of the app, and a missing file is null", async () => {
+  const asked: string[] = [];
+  const appData = vi.fn(async (method: string, path: string, body?: string) => {
+    asked.push(`${method} ${path} ${body ?? ""}`.trim());
+    if (path.endsWith("/none")) throw new ApiError(404, 0, "no");
+    if (path.endsWith("/bad")) throw new ApiError(403, 0, "not yours");
+    return path.endsWith("/app-data/notes") ? '{"files":["a"]}' : "text";
+  });
+  const run = (op: StorageRequest["op"], name: string, text = "") => runStorage({ appData }, "s 1", "notes", { type: "everdesk:storage", call: 1, op, name, text });
+  expect(await run("read", "a b/..c?d#e%2e")).toBe("text");
+  expect(await run("read", "none")).toBeNull();
+  await expect(run("read", "bad")).rejects.toThrow("not yours");
+  expect(await run("list", "")).toEqual(["a"]);
+  expect(await run("save", "a", "t")).toBeNull();
+  expect(await run("remove", "a")).toBeNull();
+  for (const name of ["", ".", "..", "../../../me", "a/../../../../../logout", "a//b", "/etc", "a/."]) {
+    for (const op of ["read", "save", "remove"] as const) await expect(run(op, name), name).rejects.toThrow("invalid");
+  }
+  const home = "/api/sessions/s%201/app-data/notes";
+  expect(asked).toEqual([`GET ${home}/a%20b/..c%3Fd%23e%252e`, `GET ${home}/none`, `GET ${home}/bad`, `GET ${home}`, `PUT ${home}/a t`, `DELETE ${home}/a`]);
+});
+
+test("calls of a page go one after the other, and only the newest text of a file is written", async () => {
+  vi.useFakeTimers();
+  try {
+    const sent: StorageRequest[] = [];
+    const { storage, handle } = createStorage((r) => sent.push(r));
+    const first = storage.read("a");
+    const saves = [storage.save("b", "1"), storage.save("b", "2"), storage.save("b", "3")];
+    expect(sent).toHaveLength(1);
+    handle({ type: "everdesk:storage-result", call: 1, value: null });
+    expect(await first).toBeNull();
+    await vi.advanceTimersByTimeAsync(100);
+    expect(sent.slice(1)).toEqual([{ type: "everdesk:storage", call: 2, op: "save", name: "b", text: "3" }]);
+    handle({ type: "everdesk:storage-result", call: 1, value: "late" });
+    handle({ type: "everdesk:storage-result", call: 2, error: "full" });
+    for (const s of saves) await expect(s).rejects.toThrow("full");
+    const lost = expect(storage.list()).rejects.toThrow("in time");
+    await vi.advanceTimersByTimeAsync(30_000);
+    await lost;
+    const changed: string[] = [];
+    storage.onChange((name) => changed.push(name));
+    handle({ type: "everdesk:storage-changed", name: "x" });
+    expect(changed).toEqual(["x"]);
+  } finally {
+    vi.useRealTimers();
+  }
+});
