@@ -213,9 +213,10 @@ func (h *mcpServerHandlers) put(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	version := in.Version
-	in.Version = nil
-	data, err := json.Marshal(in)
+	data, err := json.Marshal(mcpclient.Server{
+		Type: mcpclient.Transport(in.Type), Command: in.Command, Args: in.Args, Env: mapOf(in.Env), Cwd: in.Cwd, URL: in.URL, Headers: mapOf(in.Headers),
+		Disabled: in.Disabled, Trusted: in.Trusted, Scope: mcpclient.Scope(in.Scope), Profiles: in.Profiles, Timeout: in.Timeout,
+	})
 	if err != nil {
 		return err
 	}
@@ -223,7 +224,7 @@ func (h *mcpServerHandlers) put(c echo.Context) error {
 	if err != nil {
 		return mcpServerProblem(err)
 	}
-	_, err = h.servers.Store().Put(c.Request().Context(), at.User, []mcpclient.Server{s}, seenVersion(version))
+	_, err = h.servers.Store().Put(c.Request().Context(), at.User, []mcpclient.Server{s}, seenVersion(in.Version))
 	return h.answer(c, at, mcpServerList{}, err)
 }
 
@@ -343,6 +344,14 @@ func objectOf(all map[string]string) wire.Object[string, string] {
 	var out wire.Object[string, string]
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		out = out.Set(name, all[name])
+	}
+	return out
+}
+
+func mapOf(all wire.Object[string, string]) map[string]string {
+	out := map[string]string{}
+	for _, m := range all {
+		out[m.Key] = m.Value
 	}
 	return out
 }
