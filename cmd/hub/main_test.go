@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/everdesk/everdesk/internal/redistest"
+	"github.com/everdesk/everdesk/mcpclient/mcptest"
 	"github.com/everdesk/everdesk/providers/acp/acptest"
 )
 
@@ -34,6 +35,7 @@ func (l leakChecked) Run() int {
 }
 
 func TestMain(m *testing.M) {
+	mcptest.Main()
 	if code, ok := work(os.Args); ok {
 		os.Exit(code)
 	}
