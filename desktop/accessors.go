@@ -1,6 +1,10 @@
 package desktop
 
-import "github.com/everdesk/everdesk/wire"
+import (
+	"slices"
+
+	"github.com/everdesk/everdesk/wire"
+)
 
 // Title returns the title of the session.
 func (s *State) Title() string { return s.info.get().Title }
@@ -123,11 +127,8 @@ func (s *State) LastRow() (wire.RowID, wire.Millis) {
 // Shortcuts returns the shortcuts in the order in which they were made.
 func (s *State) Shortcuts() []wire.Shortcut { return s.surface.icons.shortcuts.sorted(nil, byCreation) }
 
-// Shortcut returns a shortcut.
-func (s *State) Shortcut(id wire.ShortcutID) (wire.Shortcut, bool) {
-	r := s.surface.icons.shortcuts.get(id)
-	if r == nil {
-		return wire.Shortcut{}, false
-	}
-	return r.value, true
+// HasConnection reports whether a connection is among the listed ones of the last PRESENCE.
+func (s *State) HasConnection(id wire.ConnectionID) bool {
+	presence, _ := s.info.presence.value(only{})
+	return slices.ContainsFunc(presence.Connections, func(c wire.Connection) bool { return c.ConnectionID == id })
 }

@@ -142,6 +142,54 @@ func TestAppCommandsAreReplayed(t *testing.T) {
 	}
 }
 
+// An app of the user stores its data itself: its commands are not replayed, which would repeat them,
+// and go to one tab only. A page that an agent wrote into a window is an app, too.
+func TestAppsThatStoreTheirDataGetCommandsOnce(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		content wire.Content
+		replays int
+		to      wire.ConnectionID
+	}{
+		"an app of the user":   {wire.IframeContent{Data: wire.IframeSource{URL: "/api/apps/todo/index.html"}}, 0, "tab-2"},
+		"a page in its window": {wire.HTMLContent{Data: "<p>page</p>"}, 1, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newFileDeployment(t)
+			o := startAgentHub(t, s, hubConfig{})
+			d := o.newDesktop(t, "ses-1")
+			w := window("app")
+			w.Content = tt.content
+			d.sendAndWait("open", emit(w))
+			attachTab(t, d.handle, "tab-1")
+			attachTab(t, d.handle, "tab-2")
+			waitEvent(t, d.eventLog, func(p wire.Presence) bool { return len(p.Connections) >= 2 })
+			deliver(t, d.handle, command("tab-1", "", wire.AppProtocolReady{WindowID: "app"}))
+			deliver(t, d.handle, command("tab-2", "", wire.AppProtocolReady{WindowID: "app"}))
+			d.sendText(firstMonitor, "m1", appCommand)
+			q := d.waitAppRequest("m1")
+			if q.To != tt.to {
+				t.Errorf("the command is for %q, want %q", q.To, tt.to)
+			}
+			d.answerApp("tab-2", q, wire.AppCommandResponse{Result: json.RawMessage(`"moved"`)})
+			d.waitTurnEnd("m1")
+			deliver(t, d.handle, command("tab-1", "", wire.AppProtocolReady{WindowID: "app"}))
+			deliverBarrier(t, d.handle)
+			replays := 0
+			for _, q := range payloads[wire.AppProtocolRequest](readLog(t, s)) {
+				if strings.HasPrefix(string(q.RequestID), "replay-app-") {
+					replays++
+				}
+			}
+			if replays != tt.replays {
+				t.Errorf("an app that is loaded again gets %d commands again, want %d", replays, tt.replays)
+			}
+			d.waitIdle()
+		})
+	}
+}
+
 // A missing app, an app that does not answer and an app that fails are errors, after five seconds
 // each.
 func TestAppsThatDoNotAnswer(t *testing.T) {

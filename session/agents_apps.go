@@ -48,6 +48,9 @@ type apps struct {
 	// replayed is when the commands of an app were last replayed to a tab. Entries older than
 	// replayEvery are dropped.
 	replayed map[replay]time.Time
+	// readyIn is the tab in which an app was last ready. It is not stored: tabs connect again when
+	// the owner changes.
+	readyIn map[windowKey]wire.ConnectionID
 }
 
 // replay identifies an app in a tab.
@@ -67,7 +70,7 @@ func (a *apps) allowReplay(r replay, now time.Time) bool {
 }
 
 func (a *apps) restore(table map[string][]byte) error {
-	a.by, a.replayed = make(map[windowKey]*app, len(table)), map[replay]time.Time{}
+	a.by, a.replayed, a.readyIn = make(map[windowKey]*app, len(table)), map[replay]time.Time{}, map[windowKey]wire.ConnectionID{}
 	for name, data := range table {
 		got, err := appFormat().DecodeOwn(data)
 		if err != nil {
@@ -151,7 +154,7 @@ func (p port) App(ctx context.Context, c tools.Caller, window wire.WindowID, r w
 	if err := p.openQuestion(c, appName(id), w, noWithdraw, func() *desktop.Refusal {
 		p.l.w.Emit(wire.AppProtocolRequest{
 			RequestID: id, WindowID: window, Request: r, Deadline: wire.Millis(p.l.w.now.Add(appTimeout).UnixMilli()),
-			AgentID: c.Agent, MonitorID: c.Monitor, MessageID: c.Turn,
+			AgentID: c.Agent, MonitorID: c.Monitor, MessageID: c.Turn, To: p.l.agents.tabFor(at, r),
 		})
 		return nil
 	}); err != nil {
@@ -163,6 +166,7 @@ func (p port) App(ctx context.Context, c tools.Caller, window wire.WindowID, r w
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case !answered:
+		p.cleanUp(func() { delete(p.l.agents.apps.readyIn, at) }) // that tab may be suspended; the next command is for all
 		p.toolTimeout(c, r, fmt.Sprintf("The app in window %s did not answer.", window))
 		return nil, fmt.Errorf("the app in window %q did not answer", window)
 	}
@@ -192,6 +196,43 @@ func (p port) toolTimeout(c tools.Caller, r wire.AppRequest, message string) {
 	p.cleanUp(func() { p.l.w.Emit(notice) })
 }
 
+// showsPage reports whether a window can have an app.
+func showsPage(c wire.Content) bool {
+	switch c.(type) {
+	case wire.IframeContent, wire.HTMLContent:
+		return true
+	}
+	return false
+}
+
+// keepsData reports whether a window shows an app of the user, which stores its data itself: one that
+// is loaded again has its state, and a change in one tab reaches the others.
+func keepsData(c wire.Content) bool {
+	page, ok := c.(wire.IframeContent)
+	if !ok {
+		return false
+	}
+	address := page.Data.URL
+	if page.Data.Frame != nil {
+		address = page.Data.Frame.URL
+	}
+	return strings.HasPrefix(address, "/api/apps/")
+}
+
+// tabFor returns the tab that a request to an app is for, or "" for all that show the window. A
+// command for an app that stores its data is for one tab: several would each store the change.
+func (a *agents) tabFor(at windowKey, r wire.AppRequest) wire.ConnectionID {
+	if _, is := r.(wire.AppCommandRequest); !is {
+		return ""
+	}
+	w, ok := a.w.state.Window(at.monitor, at.window)
+	tab := a.apps.readyIn[at]
+	if !ok || !keepsData(w.Content) || !a.w.state.HasConnection(tab) {
+		return ""
+	}
+	return tab
+}
+
 // errAppNotReady says that an app was not ready in time.
 var errAppNotReady = errors.New("is not ready")
 
@@ -207,10 +248,10 @@ func (p port) waitAppReady(ctx context.Context, at windowKey) error {
 			return
 		}
 		w, ok := p.l.w.state.Window(at.monitor, at.window)
-		switch _, iframe := w.Content.(wire.IframeContent); {
+		switch {
 		case !ok:
 			refused = fmt.Errorf("there is no window %q", at.window)
-		case !iframe:
+		case !showsPage(w.Content):
 			refused = fmt.Errorf("window %q shows no app", at.window)
 		case p.l.agents.apps.by[at] != nil:
 			ready.answer <- struct{}{}

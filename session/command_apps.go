@@ -10,13 +10,17 @@ import (
 )
 
 // handleAppReady records that the app in a window takes requests. An app that reports it again was
-// loaded again, or in another tab, and has no state: its commands are replayed to that tab only.
+// loaded again, or in another tab, and has no state unless it stores its data: its commands are
+// replayed to that tab only.
 func (dc *desktopCommands) handleAppReady(c *Command, m wire.AppProtocolReady) {
 	w, ok := dc.windowOf(c, m.MonitorID, m.WindowID)
 	if !ok || dc.agents == nil {
 		return
 	}
 	at := windowKey{w.MonitorID, w.WindowID}
+	if c.From.Connection != "" {
+		dc.agents.apps.readyIn[at] = c.From.Connection
+	}
 	known := dc.agents.apps.by[at]
 	if known == nil {
 		known = &app{Monitor: w.MonitorID, Window: w.WindowID}
@@ -26,7 +30,7 @@ func (dc *desktopCommands) handleAppReady(c *Command, m wire.AppProtocolReady) {
 		return
 	}
 	to := cmp.Or(c.From.Connection, noConnection)
-	if len(known.Commands) == 0 || !dc.agents.apps.allowReplay(replay{at, to}, dc.w.now) {
+	if len(known.Commands) == 0 || keepsData(w.Content) || !dc.agents.apps.allowReplay(replay{at, to}, dc.w.now) {
 		return
 	}
 	for i, command := range known.Commands {
@@ -42,6 +46,7 @@ func (dc *desktopCommands) handleAppReady(c *Command, m wire.AppProtocolReady) {
 func (a *agents) removeApp(at windowKey) {
 	if a != nil && a.apps.by[at] != nil {
 		delete(a.apps.by, at)
+		delete(a.apps.readyIn, at)
 		a.w.step.ops = append(a.w.step.ops, store.Unset(appsTable, appField(at)))
 	}
 }
@@ -86,6 +91,9 @@ func (a *agents) recordCommand(at windowKey, command wire.AppCommandRequest) {
 	known := a.apps.by[at]
 	if known == nil {
 		return // the window was closed
+	}
+	if w, ok := a.w.state.Window(at.monitor, at.window); ok && keepsData(w.Content) {
+		return
 	}
 	known.Commands = append(known.Commands, command)
 	from, bytes := len(known.Commands), 0

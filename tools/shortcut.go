@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -101,7 +102,7 @@ func updateShortcut(ctx context.Context, u *use, in updateShortcutInput) provide
 		patch.OSActions = &actions
 	}
 	return u.act(ctx, func(s *desktop.State) Plan {
-		old, ok := s.Shortcut(in.ShortcutID)
+		old, ok := findShortcut(s, in.ShortcutID)
 		if !ok {
 			return Plan{Result: noShortcut(in.ShortcutID)}
 		}
@@ -117,7 +118,7 @@ func updateShortcut(ctx context.Context, u *use, in updateShortcutInput) provide
 
 func removeShortcut(ctx context.Context, u *use, in shortcutIDInput) providers.ToolResult {
 	return u.act(ctx, func(s *desktop.State) Plan {
-		if _, ok := s.Shortcut(in.ShortcutID); !ok {
+		if _, ok := findShortcut(s, in.ShortcutID); !ok {
 			return Plan{Result: noShortcut(in.ShortcutID)}
 		}
 		return Plan{
@@ -135,6 +136,15 @@ func listShortcuts(ctx context.Context, u *use, _ none) providers.ToolResult {
 		}
 		return Plan{Result: asJSON(lines)}
 	})
+}
+
+func findShortcut(s *desktop.State, id wire.ShortcutID) (wire.Shortcut, bool) {
+	all := s.Shortcuts()
+	i := slices.IndexFunc(all, func(c wire.Shortcut) bool { return c.ID == id })
+	if i < 0 {
+		return wire.Shortcut{}, false
+	}
+	return all[i], true
 }
 
 func noShortcut(id wire.ShortcutID) providers.ToolResult {

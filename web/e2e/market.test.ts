@@ -1,6 +1,6 @@
 // The apps that come with the hub: each opens in its sandbox and is driven by a program over MCP, as agents do.
 
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import type { FrameLocator, Page } from "playwright-core";
 import { expect, it } from "vitest";
 import type { SessionID } from "../core/src/index.js";
@@ -8,8 +8,7 @@ import { until, windowOf } from "./harness/desktop-page.js";
 import { desktopFixture } from "./harness/fixture.js";
 
 const desktop = desktopFixture();
-const market = new URL("../../apps/market/", import.meta.url);
-const apps = readdirSync(market);
+const apps = readdirSync(new URL("../../apps/market/", import.meta.url));
 
 type Call = (tool: string, input: object) => Promise<string>;
 
@@ -32,10 +31,10 @@ async function openSession(): Promise<{ session: SessionID; page: Page; call: Ca
   return { session, page, call };
 }
 
-/** Opens the page of an app as a window, and waits until it has registered. */
+/** Installs an app, opens it and waits until it has registered. */
 async function openApp(page: Page, call: Call, id: string): Promise<{ frame: FrameLocator; manifest: string }> {
-  const content = readFileSync(new URL(`${id}/index.html`, market), "utf8");
-  await call("window_create", { windowId: id, title: id, width: 760, height: 520, content: { renderer: "html", content } });
+  await call("apps_market_get", { appId: id });
+  await call("window_create", { windowId: id, title: id, width: 760, height: 520, content: { renderer: "iframe", content: `/api/apps/${id}/index.html` } });
   await windowOf(page, id).waitFor();
   const query = (): Promise<string> => call("window_app_query", { windowId: id, stateKey: "manifest" }).catch((e: Error) => e.message);
   await until(query).toContain("commands");
@@ -63,6 +62,21 @@ it("a program adds, a person completes, and the program sees it", async () => {
   await frame.getByRole("textbox", { name: "What is to be done?" }).fill("Call Ann");
   await page.keyboard.press("Enter");
   await until(() => call("window_app_query", { windowId: "todo", stateKey: "items" })).toContain("Call Ann");
+});
+
+it("two tabs show the same data, once, and a new window has it", async () => {
+  const { session, page, call } = await openSession();
+  const { frame } = await openApp(page, call, "kanban");
+  const other = await desktop.tab({ session });
+  const there = windowOf(other, "kanban").frameLocator("iframe");
+  await there.getByRole("button", { name: "Add column" }).waitFor();
+  await call("window_app_command", { windowId: "kanban", command: "add_card", params: { column: "To do", title: "Design" } });
+  await Promise.all([frame.getByText("Design").first().waitFor(), there.getByText("Design").first().waitFor()]);
+  expect(await call("apps_read_config", { appId: "kanban", filename: "board.json" }).then((text) => text.split('Design').length - 1)).toBe(1);
+  await call("window_close", { windowId: "kanban" });
+  const again = await openApp(page, call, "kanban");
+  await again.frame.getByText("Design").first().waitFor();
+  expect(await again.frame.locator("[data-card]").count()).toBe(1);
 });
 
 it("the calculator calculates for both, and says what is wrong", async () => {
