@@ -51,7 +51,7 @@ func userAppTools() []tool {
 			about: "Read a file of an app's data, or list them without a filename. It is what the app itself stores.",
 		},
 		{
-			name: "apps:write_config", in: appMakers, personal: true, repeatable: true, use: with(writeConfig),
+			name: "apps:write_config", in: appMakers, personal: true, covers: covering(func(_ *use, in writeConfigInput) coverage { return appData(in.AppID) }), repeatable: true, use: with(writeConfig),
 			about: "Write a file of an app's data. An open app is told, and reads it again.",
 		},
 		{

@@ -25,12 +25,12 @@ func devTools() []tool {
 			about: "Read a file of a sandbox, or list its files without a path.",
 		},
 		{
-			name: "dev:write_ts", in: appMakers, personal: true, repeatable: true, use: with(writeSource),
+			name: "dev:write_ts", in: appMakers, personal: true, stays: true, repeatable: true, use: with(writeSource),
 			about: "Write a file of an app into a sandbox: src/main.ts is what runs, other .ts, .css and .json files can be imported; or write index.html. " +
 				"Without sandboxId a new sandbox is made. Read the guide apps before the first app.",
 		},
 		{
-			name: "dev:apply_diff_ts", in: appMakers, personal: true, use: with(editSource),
+			name: "dev:apply_diff_ts", in: appMakers, personal: true, stays: true, use: with(editSource),
 			about: "Replace a text in a file of a sandbox. The old text must be there exactly once.",
 		},
 		{
@@ -38,7 +38,7 @@ func devTools() []tool {
 			about: "Compile a sandbox into one page, to see what is wrong or to show it before it is deployed.",
 		},
 		{
-			name: "dev:compile_component", in: appMakers, personal: true, repeatable: true, use: with(compileComponents),
+			name: "dev:compile_component", in: appMakers, personal: true, stays: true, repeatable: true, use: with(compileComponents),
 			about: "Check components and write them as a JSON file into a sandbox, which a script can import.",
 		},
 		{
@@ -54,7 +54,7 @@ func devTools() []tool {
 			about: "Copy the source of an app of the user or of the market into a new sandbox, to change it.",
 		},
 		{
-			name: "dev:write_json", in: appMakers, personal: true, repeatable: true, use: with(writeAppJSON),
+			name: "dev:write_json", in: appMakers, personal: true, covers: covering(func(_ *use, in writeJSONInput) coverage { return appData(in.AppID) }), repeatable: true, use: with(writeAppJSON),
 			about: "Write a JSON file into the folder of an app, such as app.json, which describes it.",
 		},
 	}

@@ -26,6 +26,9 @@ func covering[T any](of func(*use, T) coverage) func(*use, any) coverage {
 	}
 }
 
+// appData covers all data of an app.
+func appData(app string) coverage { return coverage{scope: "data of the app " + app} }
+
 // sourceRunes bounds the name of a source.
 const sourceRunes = 200
 

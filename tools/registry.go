@@ -56,7 +56,7 @@ type tool struct {
 	personal bool
 	// leaves says that a call sends data out of the hub, deletes something, or changes what later
 	// conversations read. Tools that are destructive or reach elsewhere by their annotation leave, too, unless
-	// stays says that all they change is the desktop. Agents that have read data from outside ask before such
+	// stays says that all they change is the desktop, or a sandbox whose content is not used yet. Agents that have read data from outside ask before such
 	// a call; see [Trust]. covers, unless nil, says which calls one answer of the user covers.
 	leaves, stays bool
 	covers        func(*use, any) coverage
