@@ -1,7 +1,7 @@
 // All actions that are available everywhere: the palette, the shortcuts and the help use this list.
 
 import type { LucideIcon } from "lucide-react";
-import { Bell, CircleHelp, CircleStop, Compass, FoldVertical, Inbox, KeyRound, Languages, LayoutGrid, ListTodo, ListTree, MessageSquare, MonitorCheck, OctagonX, Palette, Plug, Plus, QrCode, RefreshCw, Search, Settings, ShieldCheck, SlidersHorizontal, SquarePlus } from "lucide-react";
+import { Bell, Blocks, CircleHelp, CircleStop, Compass, FoldVertical, Inbox, KeyRound, Languages, LayoutGrid, ListTodo, ListTree, MessageSquare, MonitorCheck, OctagonX, Palette, Plug, Plus, QrCode, RefreshCw, Search, Settings, ShieldCheck, SlidersHorizontal, SquarePlus } from "lucide-react";
 import { limits, shownMonitor } from "../../../core/src/index.js";
 import { focusCommandBar } from "../dock/drafts.js";
 import type { Commands } from "../shell/commands.js";
@@ -68,6 +68,7 @@ const panelActions: Action[] = [
   panelAction("programs", Plug, (t) => t.openPrograms),
   { ...panelAction("connect", KeyRound, (t) => t.openConnect), when: (s) => hasAccount(s.me) },
   { ...panelAction("modes", SlidersHorizontal, (t) => t.openModes), when: (s) => hasAccount(s.me) },
+  { ...panelAction("servers", Blocks, (t) => t.openServers), when: (s) => hasAccount(s.me) },
   panelAction("alone", ShieldCheck, (t) => t.openAlone),
   panelAction("settings", Settings, (t) => t.openSettings),
   panelAction("help", CircleHelp, (t) => t.openHelp, "?"),

@@ -2,6 +2,7 @@ import "./sessions.css";
 import type { ReactNode } from "react";
 import { ConnectPanel } from "../models/panel.js";
 import { ModesPanel } from "../modes/panel.js";
+import { ServersPanel } from "../servers/panel.js";
 import { useShell } from "../shell/context.js";
 import { AlonePanel } from "./alone.js";
 import { JoinPanel } from "./join.js";
@@ -23,6 +24,8 @@ export function Panels(): ReactNode {
       return <ConnectPanel />;
     case "modes":
       return <ModesPanel />;
+    case "servers":
+      return <ServersPanel />;
     case "join":
       return <JoinPanel />;
     case "programs":

@@ -130,6 +130,46 @@ export interface Mode {
 /** A mode to store. */
 export type NewMode = Omit<Mode, "id" | "shipped" | "overridden">;
 
+/** A tool of an MCP server. */
+export interface MCPServerTool {
+  name: string;
+  modelName: string;
+  title?: string;
+  description?: string;
+}
+
+/** An MCP server of the operator or of the user. */
+export interface MCPServer {
+  name: string;
+  own: boolean;
+  type: string;
+  command?: string;
+  args?: string[];
+  url?: string;
+  disabled?: boolean;
+  secrets?: string[];
+  state: "stopped" | "starting" | "ready" | "failed" | "stopping";
+  error?: string;
+  tools?: MCPServerTool[];
+}
+
+export interface MCPServers {
+  servers: MCPServer[] | null;
+  version: number;
+  /** Whether servers of the user may be programs. */
+  commands?: boolean;
+  warnings?: string[];
+  /** Secrets that an added configuration asks for. */
+  inputs?: string[];
+}
+
+/** A line of the log of an MCP server. */
+export interface MCPServerLine {
+  time: string;
+  from: string;
+  text: string;
+}
+
 /** The modes of the hub, then those of the user. */
 export interface Modes {
   modes: Mode[];
@@ -259,6 +299,12 @@ export class Api {
   deleteModelProfile = (id: string, version: number): Promise<ModelProfiles> => this.ask("DELETE", `/api/model-profiles/${encodeURIComponent(id)}?${queryOf({ version })}`);
   putModelRoles = (roles: Record<string, string>, version: number): Promise<ModelProfiles> => this.ask("PUT", "/api/model-profiles/roles", { roles, version });
   testModel = (what: { profile: NewModelProfile; key?: string }): Promise<ModelTest> => this.ask("POST", "/api/model-profiles/test", what);
+  mcpServers = (): Promise<MCPServers> => this.ask("GET", "/api/mcp-servers");
+  /** Adds the servers of a configuration. If the servers have another version than `version`, the status is 409. */
+  addMCPServers = (config: string, version: number): Promise<MCPServers> => this.ask("POST", "/api/mcp-servers", { config, version });
+  deleteMCPServer = (name: string, version: number): Promise<MCPServers> => this.ask("DELETE", `/api/mcp-servers/${encodeURIComponent(name)}?${queryOf({ version })}`);
+  tryMCPServer = (name: string): Promise<MCPServers> => this.ask("POST", `/api/mcp-servers/${encodeURIComponent(name)}/try`);
+  mcpServerLog = (name: string): Promise<{ lines: MCPServerLine[] }> => this.ask("GET", `/api/mcp-servers/${encodeURIComponent(name)}/log`);
   modes = (): Promise<Modes> => this.ask("GET", "/api/modes");
   /** Stores a mode. If the modes have another version than `version`, the status is 409. */
   putMode = (id: string, mode: NewMode & { version: number }): Promise<Modes> => this.ask("PUT", `/api/modes/${encodeURIComponent(id)}`, mode);

@@ -1,4 +1,4 @@
-import { Bell, Compass, Contrast, Keyboard, LayoutGrid, LogOut, Menu as MenuIcon, Monitor, Moon, Plug, Search, Settings, ShieldCheck, SlidersHorizontal, Smartphone, Sun } from "lucide-react";
+import { Bell, Blocks, Compass, Contrast, Keyboard, LayoutGrid, LogOut, Menu as MenuIcon, Monitor, Moon, Plug, Search, Settings, ShieldCheck, SlidersHorizontal, Smartphone, Sun } from "lucide-react";
 import type { ReactNode } from "react";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
@@ -88,6 +88,11 @@ export function MainMenu(): ReactNode {
             {!phone && hasAccount && (
               <MenuItem icon={<SlidersHorizontal {...icon} />} onSelect={item(() => commands.openPanel("modes"))}>
                 {t.modes}
+              </MenuItem>
+            )}
+            {!phone && hasAccount && (
+              <MenuItem icon={<Blocks {...icon} />} onSelect={item(() => commands.openPanel("servers"))}>
+                {t.servers}
               </MenuItem>
             )}
             <MenuItem icon={<Settings {...icon} />} onSelect={item(() => commands.openPanel("settings"))}>
