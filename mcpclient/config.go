@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -133,7 +134,7 @@ func Parse(data []byte) (Document, error) {
 	return d, nil
 }
 
-var errNoObject = fmt.Errorf("it is null")
+var errNoObject = errors.New("it is null")
 
 // serversOf returns the entries of a configuration and the key that they were under.
 func serversOf(top map[string]json.RawMessage) (map[string]json.RawMessage, string, error) {

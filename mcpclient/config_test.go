@@ -42,7 +42,8 @@ func TestConfigurationsOfOtherProgramsAreRead(t *testing.T) {
 		"Cursor, Windsurf, Roo": {
 			config: `{"mcpServers":{"a":{"url":"https://${env:HOST}/mcp"},"b":{"serverUrl":"https://b.example.org/"},"c":{"command":"c","disabled":true,"alwaysAllow":["x"],"timeout":60}}}`,
 			want: []mcpclient.Server{
-				{Name: "a", Type: "http", URL: "https://${env:HOST}/mcp"}, {Name: "b", Type: "http", URL: "https://b.example.org/"},
+				{Name: "a", Type: "http", URL: "https://${env:HOST}/mcp"},
+				{Name: "b", Type: "http", URL: "https://b.example.org/"},
 				{Name: "c", Type: "stdio", Command: "c", Disabled: true, Timeout: 60},
 			},
 			warns: 1,

@@ -60,7 +60,7 @@ func (s *instance) elicit(ctx context.Context, r *mcp.ElicitRequest) (*mcp.Elici
 	a, err := c.ask(ctx, q)
 	switch {
 	case err != nil:
-		return &mcp.ElicitResult{Action: "cancel"}, nil //nolint:nilerr // nobody answered
+		return &mcp.ElicitResult{Action: "cancel"}, nil
 	case !a.Accepted:
 		return &mcp.ElicitResult{Action: "decline"}, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -91,20 +92,14 @@ func (b *bench) must(at mcpclient.Place, server, tool, input string) string {
 	return text
 }
 
-// status returns the state of a server.
-func (b *bench) status(at mcpclient.Place, name string) mcpclient.Status {
+// status returns the state of the server test.
+func (b *bench) status() mcpclient.Status {
 	b.t.Helper()
-	all, _, err := b.Status(b.t.Context(), at)
+	all, _, err := b.Status(b.t.Context(), ann)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	for _, s := range all {
-		if s.Name == name {
-			return s
-		}
-	}
-	b.t.Fatalf("there is no server %s", name)
-	return mcpclient.Status{}
+	return all[slices.IndexFunc(all, func(s mcpclient.Status) bool { return s.Name == "test" })]
 }
 
 // await waits until a condition holds.
@@ -141,7 +136,7 @@ func TestServerStartsWhenItIsNeeded(t *testing.T) {
 	t.Parallel()
 	starts := filepath.Join(t.TempDir(), "starts")
 	b := setUp(t, []mcpclient.Server{program("test", "starts="+starts, "chatty")}, nil)
-	if s := b.status(ann, "test"); s.State != mcpclient.Stopped || lines(t, starts) != 0 {
+	if s := b.status(); s.State != mcpclient.Stopped || lines(t, starts) != 0 {
 		t.Errorf("before it is needed the server is %s with %d starts, want stopped with none", s.State, lines(t, starts))
 	}
 	b.Prepare(t.Context(), ann)
@@ -247,7 +242,7 @@ func TestServerThatDiesInACallIsUncertainAndStartsAgain(t *testing.T) {
 	if _, ok := errors.AsType[*mcpclient.UncertainError](err); !ok || !strings.Contains(err.Error(), "may or may not have run") {
 		t.Fatalf("the error is %v, want that it may or may not have run", err)
 	}
-	await(t, "the failure", func() bool { return b.status(ann, "test").Error != "" })
+	await(t, "the failure", func() bool { return b.status().Error != "" })
 	if got := b.must(ann, "test", "echo", `{"text":"again"}`); got != "again" {
 		t.Errorf("the next call returns %q, want again", got)
 	}
@@ -266,7 +261,7 @@ func TestServerThatCannotStartFailsWithItsError(t *testing.T) {
 			t.Fatalf("the error is %v, want its standard error and status", err)
 		}
 	}
-	if s := b.status(ann, "test"); s.State != mcpclient.Failed || lines(t, starts) != 1 || s.RetryAt.IsZero() {
+	if s := b.status(); s.State != mcpclient.Failed || lines(t, starts) != 1 || s.RetryAt.IsZero() {
 		t.Errorf("it is %s after %d starts, want failed after one, with the time of the next", s.State, lines(t, starts))
 	}
 	if err := b.Try(t.Context(), ann, "test"); err == nil || lines(t, starts) != 2 {
@@ -421,7 +416,7 @@ func TestIdleServerEndsAndStartsAgain(t *testing.T) {
 	starts := filepath.Join(t.TempDir(), "starts")
 	b := setUp(t, []mcpclient.Server{program("test", "starts="+starts)}, func(c *mcpclient.Config) { c.IdleTimeout = 50 * time.Millisecond })
 	b.must(ann, "test", "echo", `{"text":"a"}`)
-	await(t, "the end", func() bool { return b.status(ann, "test").State == mcpclient.Stopped })
+	await(t, "the end", func() bool { return b.status().State == mcpclient.Stopped })
 	if len(b.Tools("ann")) == 0 {
 		t.Error("the tools of a server that ended are gone, want them known")
 	}
