@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -170,7 +171,7 @@ func TestAppsAndTheirDataAreBounded(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir())
 	for i := range apps.MaxApps {
-		if err := s.Deploy(ada, fmt.Sprintf("app-%d", i), page("x")); err != nil {
+		if err := s.Deploy(ada, "app-"+strconv.Itoa(i), page("x")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -195,7 +196,7 @@ func TestAppsAndTheirDataAreBounded(t *testing.T) {
 		t.Errorf("a large file: got %v, want ErrTooLarge", err)
 	}
 	for i := range apps.MaxDataBytes / apps.MaxDataFile {
-		if err := s.WriteData(ada, "app-0", fmt.Sprint(i), make([]byte, apps.MaxDataFile)); err != nil {
+		if err := s.WriteData(ada, "app-0", strconv.Itoa(i), make([]byte, apps.MaxDataFile)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -206,7 +207,7 @@ func TestAppsAndTheirDataAreBounded(t *testing.T) {
 		t.Errorf("replacing a file: got %v, want nil", err)
 	}
 	for i := range apps.MaxDataFiles {
-		if err := s.WriteData(ada, "app-1", fmt.Sprint("f", i), nil); err != nil {
+		if err := s.WriteData(ada, "app-1", "f"+strconv.Itoa(i), nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/everdesk/everdesk/apps"
+	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -89,6 +90,16 @@ func TestASessionHasTheAppsAndSandboxesOfItsOwner(t *testing.T) {
 		}
 		h.get(sessionPath(id, path), bob).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
 	}
+	if err := h.hub.Share(t.Context(), id, "eve", session.ShareOperator); err != nil {
+		t.Fatal(err)
+	}
+	eve := h.userToken("eve")
+	for path, status := range map[string]int{
+		"/apps": http.StatusOK, "/apps/counter/index.html": http.StatusOK, "/apps/counter/icon": http.StatusOK, "/sandboxes/" + sandbox + "/dist/index.html": http.StatusOK,
+		"/apps/counter/src/main.ts": http.StatusNotFound, "/sandboxes/" + sandbox + "/src/main.ts": http.StatusNotFound, "/app-data/counter": http.StatusForbidden,
+	} {
+		h.get(sessionPath(id, path), eve).wantStatus(status)
+	}
 	if got := h.get("/api/sandbox/"+sandbox+"/dist/index.html", ada).wantStatus(http.StatusOK); string(got.body) != "preview" {
 		t.Errorf("sandbox: got %s, want preview", got.body)
 	}
@@ -121,6 +132,8 @@ func TestDataOfAnAppIsForItsOwnerOnly(t *testing.T) {
 	put(admin, "count.json", "4").wantProblem(http.StatusForbidden, wire.CodeForbidden)
 	put(ada, "..%2fx", "4").wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
 	put(ada, "big", strings.Repeat("x", apps.MaxDataFile+1)).wantStatus(http.StatusRequestEntityTooLarge)
+	h.get(sessionPath(id, "/app-data/counter/none.json"), ada).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
+	h.get(sessionPath(id, "/app-data/counter/none.json?optional=true"), ada).wantStatus(http.StatusNoContent)
 	h.get(sessionPath(id, "/app-data/none"), ada).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
 	h.rest(http.MethodDelete, sessionPath(id, "/app-data/counter/count.json"), request{token: ada}).wantStatus(http.StatusNoContent)
 	h.rest(http.MethodDelete, sessionPath(id, "/app-data/counter/count.json"), request{token: ada}).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)

@@ -2,11 +2,13 @@ package rest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"path"
+	"slices"
 
 	"github.com/labstack/echo/v4"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/everdesk/everdesk/gateway/access"
 	"github.com/everdesk/everdesk/gateway/httpio"
 	"github.com/everdesk/everdesk/gateway/problem"
+	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/web"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -126,7 +129,25 @@ func (ah *appHandlers) getFileOfSession(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := checkGuest(c, info, apps.PageFile, iconName); err != nil {
+		return err
+	}
 	return ah.send(c, info.User)
+}
+
+// checkGuest refuses a file that callers who are not the owner of the session do not need to see its
+// windows.
+func checkGuest(c echo.Context, info session.Info, allowed ...string) error {
+	if isOwner(c, info) || slices.Contains(allowed, httpio.PathParam(c, "*")) {
+		return nil
+	}
+	return apps.ErrNotFound
+}
+
+// isOwner reports whether the caller is the owner of a session, and not just a device in it.
+func isOwner(c echo.Context, info session.Info) bool {
+	me := access.Caller(c)
+	return me.User == info.User && me.Session == ""
 }
 
 // iconName is the last part of the path of an app's icon.
@@ -168,6 +189,9 @@ func (ah *appHandlers) getSandbox(c echo.Context) error {
 func (ah *appHandlers) getSandboxOfSession(c echo.Context) error {
 	info, err := ah.requests.require(c, access.Viewer)
 	if err != nil {
+		return err
+	}
+	if err := checkGuest(c, info, "dist/"+apps.PageFile); err != nil {
 		return err
 	}
 	return ah.sendSandbox(c, info.User)
@@ -232,7 +256,7 @@ func (ah *appHandlers) owner(c echo.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if me := access.Caller(c); me.User != info.User || me.Session != "" {
+	if !isOwner(c, info) {
 		return "", problem.New(wire.CodeForbidden, "The data of an app is only for the owner of the desktop.")
 	}
 	if ah.apps == nil {
@@ -259,6 +283,9 @@ func (ah *appHandlers) getData(c echo.Context) error {
 		return err
 	}
 	data, err := ah.apps.ReadData(user, httpio.PathParam(c, "app"), httpio.PathParam(c, "*"))
+	if errors.Is(err, apps.ErrNotFound) && c.QueryParam("optional") == "true" {
+		return c.NoContent(http.StatusNoContent)
+	}
 	if err != nil {
 		return err
 	}

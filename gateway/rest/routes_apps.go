@@ -41,7 +41,8 @@ func (ah *appHandlers) routes() []openapi.Route {
 		},
 		{
 			Method: http.MethodGet, Path: "/api/sessions/:session/app-data/:app/*", Guard: openapi.GuardIdentity, Handler: ah.getData, Tag: tag,
-			Summary: "Fetch a file of an app's data", Answers: served,
+			Summary: "Fetch a file of an app's data", Query: []openapi.Param{{Name: "optional", Doc: "true to get 204 instead of an error for a file that is missing."}},
+			Answers: append(openapi.NoContent("There is no such file."), served...),
 		},
 		{
 			Method: http.MethodPut, Path: "/api/sessions/:session/app-data/:app/*", Guard: openapi.GuardIdentity, Handler: ah.putData, Tag: tag,

@@ -1,9 +1,10 @@
 // The apps of the session's owner: their icons on the desktop and the windows that they open.
 
 import { useEffect, useState } from "react";
-import type { Action, MonitorID, WindowState } from "../../../core/src/index.js";
+import type { Action, MonitorID, SessionID, WindowState } from "../../../core/src/index.js";
 import { appOf } from "../content/addresses.js";
 import { refreshesApps } from "../content/app-frame/storage.js";
+import type { Api } from "../shell/api.js";
 import { useCommands, useEvents, useShell } from "../shell/context.js";
 
 /** An app as the hub lists it. */
@@ -23,6 +24,11 @@ export interface App {
   url: string;
 }
 
+/** All apps of the session's owner. */
+export async function listApps(api: Pick<Api, "fileText">, session: SessionID): Promise<App[]> {
+  return (JSON.parse(await api.fileText(`/api/sessions/${encodeURIComponent(session)}/apps`)) as { apps: App[] }).apps;
+}
+
 /** The apps that have an icon, read again when an agent changed them. */
 export function useApps(): readonly App[] {
   const { api } = useCommands();
@@ -34,8 +40,8 @@ export function useApps(): readonly App[] {
   });
   useEffect(() => {
     let over = false;
-    api.fileText(`/api/sessions/${encodeURIComponent(session)}/apps`).then(
-      (text) => over || setApps((JSON.parse(text) as { apps: App[] }).apps.filter((a) => a.hidden !== true)),
+    listApps(api, session).then(
+      (all) => over || setApps(all.filter((a) => a.hidden !== true)),
       () => undefined, // the icons that are there stay
     );
     return () => {
@@ -71,17 +77,19 @@ function addressOf(source: string | { url: string }): string {
 const maxPinned = 40_000;
 
 /** The action that puts an icon on the desktop which opens a window again; undefined if it cannot. */
-export function pinWindow(w: WindowState, now: number): Action | undefined {
+export function pinWindow(w: WindowState, apps: readonly App[], now: number): Action | undefined {
   const { content } = w;
   const app = content.renderer === "iframe" ? appOf(addressOf(content.data)) : undefined;
   if (app === undefined && (content.renderer !== "html" || content.data.length > maxPinned)) return undefined;
+  const known = apps.find((a) => a.id === app);
+  const picture = known?.iconType === "image";
   return {
     type: "desktop.createShortcut",
     shortcut: {
       id: `pin-${w.windowId}`.slice(0, 64),
       label: w.title,
-      icon: app === undefined ? "📌" : `/api/apps/${app}/icon`,
-      iconType: app === undefined ? "emoji" : "image",
+      icon: picture ? `/api/apps/${app}/icon` : (known?.icon ?? "📌"),
+      iconType: picture ? "image" : "emoji",
       type: "action",
       target: app ?? w.windowId,
       osActions: [{ type: "window.create", windowId: w.windowId, title: w.title, bounds: w.bounds, content }],

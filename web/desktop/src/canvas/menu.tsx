@@ -2,7 +2,7 @@ import { Copy, Grid2x2, MessageSquareText, Minus, PanelLeft, PanelRight, Pin, Sq
 import type { ReactNode } from "react";
 import { isStandard, type WindowState } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
-import { useCommands } from "../shell/context.js";
+import { useCommands, useShell } from "../shell/context.js";
 import { canvas as texts } from "../texts/entry.js";
 import { Kbd } from "../ui/kbd.js";
 import { MenuItem, MenuList } from "../ui/menu.js";
@@ -24,13 +24,14 @@ export function WindowMenu({ window: w, at, maximized, onAsk, onClose, onClosed 
   const t = useTexts(texts);
   const manager = useWindowManager();
   const commands = useCommands();
+  const session = useShell((s) => s.session);
   const pick = (act: () => void, back = true) => (): void => {
     onClosed(back);
     act();
   };
   const pin = (): void => {
-    void import("./apps.js").then(({ pinWindow }) => {
-      const action = pinWindow(w, Date.now());
+    void import("./apps.js").then(async ({ listApps, pinWindow }) => {
+      const action = pinWindow(w, await listApps(commands.api, session).catch(() => []), Date.now());
       if (action === undefined) commands.notify(t.notPinned, "warning");
       else commands.send("EMIT", { actions: [action], monitorId: w.monitorId });
     });

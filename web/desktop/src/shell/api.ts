@@ -327,11 +327,11 @@ export class Api {
     return r.text();
   };
 
-  /** Reads, writes or deletes data of an app. The answer is its text. */
-  appData = async (method: "GET" | "PUT" | "DELETE", path: string, body?: string): Promise<string> => {
+  /** Reads, writes or deletes data of an app. The answer is its text, or null if there is none. */
+  appData = async (method: "GET" | "PUT" | "DELETE", path: string, body?: string): Promise<string | null> => {
     const r = await this.fetch(path, { method, ...(body === undefined ? {} : { body, headers: { "Content-Type": "application/octet-stream" } }) });
     if (!r.ok) throw await problemOf(r);
-    return r.text();
+    return r.status === 204 ? null : r.text();
   };
 
   private async ask<T>(method: string, path: string, body?: unknown): Promise<T> {

@@ -27,11 +27,13 @@ test("the window of an open app comes to the front, on the same monitor", () => 
 });
 
 test("windows of apps and small pages can be pinned", () => {
-  const app = pinWindow(shown("w", { renderer: "iframe", data: "/api/apps/counter/index.html" }), 5);
+  const app = pinWindow(shown("w", { renderer: "iframe", data: "/api/apps/counter/index.html" }), [{ ...counter, iconType: "image" }], 5);
   expect(app).toMatchObject({ type: "desktop.createShortcut", shortcut: { icon: "/api/apps/counter/icon", target: "counter", createdAt: 5 } });
-  const page = pinWindow(shown("w", { renderer: "html", data: "<p>hi" }), 5);
+  const emoji = pinWindow(shown("w", { renderer: "iframe", data: "/api/apps/counter/index.html" }), [{ ...counter, icon: "🔢", iconType: "emoji" }], 5);
+  expect(emoji).toMatchObject({ shortcut: { icon: "🔢", iconType: "emoji" } });
+  const page = pinWindow(shown("w", { renderer: "html", data: "<p>hi" }), [], 5);
   expect(page).toMatchObject({ shortcut: { target: "w", osActions: [{ type: "window.create", windowId: "w", content: { renderer: "html", data: "<p>hi" } }] } });
-  expect(pinWindow(shown("w", { renderer: "html", data: "x".repeat(50_000) }), 5)).toBeUndefined();
-  expect(pinWindow(shown("w", { renderer: "iframe", data: "https://example.org" }), 5)).toBeUndefined();
-  expect(pinWindow(shown("w", { renderer: "text", data: "x" }), 5)).toBeUndefined();
+  expect(pinWindow(shown("w", { renderer: "html", data: "x".repeat(50_000) }), [], 5)).toBeUndefined();
+  expect(pinWindow(shown("w", { renderer: "iframe", data: "https://example.org" }), [], 5)).toBeUndefined();
+  expect(pinWindow(shown("w", { renderer: "text", data: "x" }), [], 5)).toBeUndefined();
 });

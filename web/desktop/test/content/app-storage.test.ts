@@ -17,8 +17,8 @@ test("data is read and written at the paths of the app, and a missing file is nu
   const asked: string[] = [];
   const appData = vi.fn(async (method: string, path: string, body?: string) => {
     asked.push(`${method} ${path} ${body ?? ""}`.trim());
-    if (path.endsWith("/none")) throw new ApiError(404, 0, "no");
-    if (path.endsWith("/bad")) throw new ApiError(403, 0, "not yours");
+    if (path.endsWith("/none?optional=true")) return null;
+    if (path.endsWith("/bad?optional=true")) throw new ApiError(403, 0, "not yours");
     return path.endsWith("/app-data/notes") ? '{"files":["a"]}' : "text";
   });
   const run = (op: StorageRequest["op"], name: string, text = "") => runStorage({ appData }, "s 1", "notes", { type: "everdesk:storage", call: 1, op, name, text });
@@ -32,7 +32,7 @@ test("data is read and written at the paths of the app, and a missing file is nu
     for (const op of ["read", "save", "remove"] as const) await expect(run(op, name), name).rejects.toThrow("invalid");
   }
   const home = "/api/sessions/s%201/app-data/notes";
-  expect(asked).toEqual([`GET ${home}/a%20b/..c%3Fd%23e%252e`, `GET ${home}/none`, `GET ${home}/bad`, `GET ${home}`, `PUT ${home}/a t`, `DELETE ${home}/a`]);
+  expect(asked).toEqual([`GET ${home}/a%20b/..c%3Fd%23e%252e?optional=true`, `GET ${home}/none?optional=true`, `GET ${home}/bad?optional=true`, `GET ${home}`, `PUT ${home}/a t`, `DELETE ${home}/a`]);
 });
 
 test("calls of a page go one after the other, and only the newest text of a file is written", async () => {

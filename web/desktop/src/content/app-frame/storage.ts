@@ -3,7 +3,7 @@
 import { useEffect, useRef } from "react";
 import type { StorageRequest } from "../../../../apps/protocol.js";
 import type { HubEvent, SessionID } from "../../../../core/src/index.js";
-import { type Api, ApiError } from "../../shell/api.js";
+import type { Api } from "../../shell/api.js";
 import { useCommands, useEvents, useShell } from "../../shell/context.js";
 import type { Channel } from "./channel.js";
 
@@ -24,7 +24,7 @@ export async function runStorage(api: Pick<Api, "appData">, session: SessionID, 
   const path = `${folder}/${parts.map(encodeURIComponent).join("/")}`;
   switch (r.op) {
     case "list":
-      return (JSON.parse(await api.appData("GET", folder)) as { files: string[] }).files;
+      return (JSON.parse((await api.appData("GET", folder)) ?? "") as { files: string[] }).files;
     case "save":
       await api.appData("PUT", path, r.text);
       return null;
@@ -32,10 +32,8 @@ export async function runStorage(api: Pick<Api, "appData">, session: SessionID, 
       await api.appData("DELETE", path);
       return null;
     default:
-      return api.appData("GET", path).catch((e: unknown) => {
-        if (e instanceof ApiError && e.status === 404) return null;
-        throw e;
-      });
+      // Without the parameter a missing file would be an error, which browsers write to the console.
+      return api.appData("GET", `${path}?optional=true`);
   }
 }
 
