@@ -125,12 +125,12 @@ func (p port) Confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm,
 	if q.ID == "" {
 		q.ID = wire.DialogID(tools.QuestionPrefix + strings.ToLower(rand.Text()))
 	}
-	return p.confirm(ctx, c, q, about, wait, func() (tools.Verdict, *approval.Limit, []string, bool) {
+	return p.confirm(ctx, c, q, about, wait, func() ruling {
 		v, limit, outside := p.l.agents.poolForUpdate().Questions.DecideApproval(c, about)
 		if v == approval.Approve || v == approval.Deny {
-			return p.l.commands.questions.recordVerdict(c, contextpool.Inquiry{Dialog: q.ID, Call: about}, v), nil, nil, true
+			return ruling{verdict: p.l.commands.questions.recordVerdict(c, contextpool.Inquiry{Dialog: q.ID, Call: about}, v), decided: true}
 		}
-		return tools.Verdict{}, limit, outside, false
+		return ruling{limit: limit, outside: outside}
 	})
 }
 
@@ -150,27 +150,36 @@ func (p port) AllowScope(ctx context.Context, c tools.Caller, scope string) erro
 
 // Proceed implements [tools.Users].
 func (p port) Proceed(ctx context.Context, c tools.Caller, call providers.ToolCall) (tools.Verdict, error) {
-	decide := func() (tools.Verdict, *approval.Limit, []string, bool) {
+	decide := func() ruling {
 		limit, over := p.l.agents.poolForUpdate().Questions.ExceedsLimit(c)
-		return tools.Verdict{Confirmed: true, Answered: true}, &limit, nil, !over
+		return ruling{verdict: tools.Verdict{Confirmed: true, Answered: true}, limit: &limit, decided: !over}
 	}
-	var v tools.Verdict
-	within := false
-	if err := p.runInStep(ctx, func() { v, _, _, within = decide() }); err != nil {
-		return tools.Verdict{}, err // the step may still run and write v
+	var r ruling
+	if err := p.runInStep(ctx, func() { r = decide() }); err != nil {
+		return tools.Verdict{}, err // the step may still run and write r
 	}
-	if within {
-		return v, nil
+	if r.decided {
+		return r.verdict, nil
 	}
 	q := wire.DialogConfirm{ID: wire.DialogID(tools.QuestionID(c, call, "limit"))}
 	return p.confirm(ctx, c, q, call, limitQuestionTimeout, decide)
 }
 
-// confirm asks a question, unless decide has the answer: then its last result is true. With a limit
-// the question is whether to exceed that. With sources of outside data the question says that it is asked
-// because of them.
+// ruling is what the auto-approval rules say about a call.
+type ruling struct {
+	// decided says that the verdict answers the question, so that users are not asked.
+	decided bool
+	verdict tools.Verdict
+	// limit, unless nil, is the limit that users are asked to exceed, and outside are the sources of outside
+	// data because of which they are asked.
+	limit   *approval.Limit
+	outside []string
+}
+
+// confirm asks a question, unless decide has the answer. With a limit the question is whether to exceed that.
+// With sources of outside data the question says that it is asked because of them.
 func (p port) confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm, about providers.ToolCall, wait time.Duration,
-	decide func() (tools.Verdict, *approval.Limit, []string, bool),
+	decide func() ruling,
 ) (tools.Verdict, error) {
 	w := newWait(ctx)
 	withdraw := func() {
@@ -187,16 +196,16 @@ func (p port) confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm,
 		if _, open := p.l.w.state.Notices().Dialog(q.ID); open {
 			return nil
 		}
-		decided, limit, outside, ok := decide()
-		if ok {
-			w.answer <- decided
+		r := decide()
+		if r.decided {
+			w.answer <- r.verdict
 			return nil
 		}
-		if limit != nil {
-			q, wait = limitDialog(q, *limit), limitQuestionTimeout
+		if r.limit != nil {
+			q, wait = limitDialog(q, *r.limit), limitQuestionTimeout
 		}
-		if len(outside) > 0 {
-			q = outsideDialog(q, outside)
+		if len(r.outside) > 0 {
+			q = outsideDialog(q, r.outside)
 		}
 		if r := p.l.w.state.Check(c.Monitor, q); r != nil {
 			return r
@@ -206,7 +215,7 @@ func (p port) confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm,
 			PermissionOptions: q.PermissionOptions, Deadline: wire.Millis(p.l.w.now.Add(wait).UnixMilli()),
 			AgentID: c.Agent, MonitorID: c.Monitor, MessageID: c.Turn,
 		})
-		p.l.agents.poolForUpdate().Questions.AskUser(c, contextpool.Inquiry{Dialog: q.ID, Call: about, Limit: limit, Outside: outside})
+		p.l.agents.poolForUpdate().Questions.AskUser(c, contextpool.Inquiry{Dialog: q.ID, Call: about, Limit: r.limit, Outside: r.outside})
 		return nil
 	})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // HideInput makes a terminal show nothing of what is typed, until the returned function is called. It
 // reports false if the file is no terminal that can do so.
 func HideInput(f *os.File) (restore func(), hidden bool) {
-	fd := int(f.Fd()) //nolint:gosec // a file descriptor
+	fd := int(f.Fd())
 	before, err := unix.IoctlGetTermios(fd, readTermios)
 	if err != nil {
 		return func() {}, false
