@@ -129,18 +129,11 @@ func TestACompilationReadsNoFileOfTheMachine(t *testing.T) {
 	}
 }
 
-func newRunner(tb testing.TB) *build.Runner {
-	tb.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return build.New(program)
-}
+func newRunner() *build.Runner { return build.New(program) }
 
 func TestACompilerInAProcessReturnsTheSame(t *testing.T) {
 	t.Parallel()
-	r := newRunner(t)
+	r := newRunner()
 	s := source("src/main.ts", "const x: string = '한글 </script>'; document.title = x")
 	want, err := build.Compile(s)
 	if err != nil {
@@ -165,7 +158,7 @@ func TestACompilerInAProcessReturnsTheSame(t *testing.T) {
 // A compiler in the hub's own process would end the hub here.
 func TestNestedSourceEndsOnlyTheCompiler(t *testing.T) {
 	t.Parallel()
-	r := newRunner(t)
+	r := newRunner()
 	for name, code := range map[string]string{
 		"brackets":  strings.Repeat("(", 1<<20),
 		"operators": "x=" + strings.Repeat("!", 2<<20) + "1",
@@ -182,7 +175,7 @@ func TestNestedSourceEndsOnlyTheCompiler(t *testing.T) {
 }
 
 func TestACheckSaysWhetherTypesWereChecked(t *testing.T) {
-	r := newRunner(t)
+	r := newRunner()
 	good := source("src/main.ts", "const n: number = 1; yaar.storage.save('a', String(n));")
 	t.Setenv("PATH", t.TempDir())
 	if got, err := r.Check(t.Context(), good); err != nil || got.Types || len(got.Errors) > 0 {
@@ -200,7 +193,7 @@ func TestTypesAreCheckedWithTSC(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "tsc"), []byte(script), 0o700); err != nil { //nolint:gosec // a program
 		t.Fatal(err)
 	}
-	r := newRunner(t)
+	r := newRunner()
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	if got, err := exec.LookPath("tsc"); err != nil || got != filepath.Join(dir, "tsc") {
 		t.Fatalf("tsc: got %q, %v, want the stand-in", got, err)

@@ -1,17 +1,33 @@
 package build_test
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"go.uber.org/goleak"
-
-	"github.com/everdesk/everdesk/apps/build"
 )
 
+// program is the path of the compiler that tests use.
+var program string
+
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == build.WorkerArg {
-		os.Exit(build.Work(os.Stdin, os.Stdout))
+	dir, err := os.MkdirTemp("", "build")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
-	goleak.VerifyTestMain(m)
+	program = filepath.Join(dir, "worker")
+	build := exec.Command("go", "build", "-o", program, "./testdata/worker") //nolint:noctx // before all tests
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(dir)
+		os.Exit(code)
+	}))
 }
