@@ -38,7 +38,7 @@ func (h Hosts) Client(maxBody int64) *Client {
 	}
 	t := &http.Transport{
 		Proxy:                  nil,
-		DialContext:            h.dial,
+		DialContext:            h.Dial,
 		TLSHandshakeTimeout:    dialTimeout,
 		ForceAttemptHTTP2:      true,
 		MaxIdleConns:           64,
@@ -53,9 +53,9 @@ func (h Hosts) Client(maxBody int64) *Client {
 // Close closes idle connections.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
-// dial connects to address, which has the host of the URL, and checks each address that the host
+// Dial connects to address, which has the host of the URL, and checks each address that the host
 // resolves to before the connection is made.
-func (h Hosts) dial(ctx context.Context, network, address string) (net.Conn, error) {
+func (h Hosts) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, &providers.Failure{Class: providers.Invalid, Err: err}
