@@ -128,9 +128,11 @@ type slot struct {
 	turn chan struct{}
 	// tab is nil before the first page and after the end of the browser; the holder of turn changes it.
 	tab *tab
-	// used is when the last action ended, and process that of tab, both guarded by Manager.mu.
+	// The following are guarded by Manager.mu: when the last action ended, the process of tab, and the page
+	// that it showed.
 	used    time.Time
 	process *os.Process
+	shown   State
 }
 
 // New returns a manager without browsers.
@@ -164,7 +166,27 @@ func (m *Manager) Open(ctx context.Context, session wire.SessionID, user, addres
 		m.mu.Unlock()
 	}
 	state, err := s.tab.open(ctx, address)
+	m.record(s, state, err)
 	return state, s.check(err)
+}
+
+// record remembers the page that an action has led to.
+func (m *Manager) record(s *slot, state State, err error) {
+	if err == nil {
+		m.mu.Lock()
+		s.shown = state
+		m.mu.Unlock()
+	}
+}
+
+// Page returns the page of a session as the last action left it, and whether there is one.
+func (m *Manager) Page(session wire.SessionID) (State, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s := m.sessions[session]; s != nil {
+		return s.shown, s.shown.URL != ""
+	}
+	return State{}, false
 }
 
 // allowedFor returns the check of pages for a user. It looks the domains up each time, so that a domain
@@ -244,6 +266,9 @@ func act[T any](ctx context.Context, m *Manager, session wire.SessionID, do func
 		return out, ErrNoPage
 	}
 	out, err = do(s.tab)
+	if state, ok := any(out).(State); ok {
+		m.record(s, state, err)
+	}
 	return out, s.check(err)
 }
 

@@ -55,6 +55,8 @@ type Config struct {
 	// Web, unless nil, gives agents the tools for the web, and Scripts the one for JavaScript.
 	Web     Web
 	Scripts Scripts
+	// Browser, unless empty, gives agents the tools for pages in a browser.
+	Browser Browser
 	// PDF reads PDF files; nil means that agents cannot read them.
 	PDF PDF
 	// Env has the environment variables that agents may read; without names they have no tool for it.

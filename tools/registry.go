@@ -108,6 +108,9 @@ func table(cfg Config) []tool {
 	if cfg.Web != nil {
 		outside = append(outside, webTools()...)
 	}
+	if cfg.Browser.Pages != nil {
+		outside = append(outside, browserTools()...)
+	}
 	if cfg.Scripts != nil {
 		outside = append(outside, scriptTools()...)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/audit"
 	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/browser"
 	"github.com/everdesk/everdesk/fetch"
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/gateway"
@@ -52,6 +53,7 @@ type App struct {
 	models        *backends.Backends // of model profiles
 	opener        *modelOpener
 	web           *fetch.Client
+	browsers      *browser.Manager   // nil if agents have no browser
 	servers       *mcpclient.Manager // of MCP
 	modes         *modes.Finder
 	limiter       *agentpool.Limiter
@@ -139,14 +141,16 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 	if h.apps, err = openApps(cfg, program); err != nil {
 		return nil, err
 	}
-	h.web = fetch.New(fetch.NewDomains(store.documents), cfg.agents.webHosts)
+	domains := fetch.NewDomains(store.documents)
+	h.web = fetch.New(domains, cfg.agents.webHosts)
+	h.browsers = newBrowsers(cfg.agents, domains, p.log)
 	if h.servers, err = newMCPServers(cfg, p, store.documents, secretStore, func(ctx context.Context, user string) {
 		h.settingsChanged(ctx, values, user, mcpclient.SettingName)
 	}); err != nil {
 		return nil, err
 	}
 	executor := tools.New(tools.Config{
-		Files: h.files, Documents: store.documents, Settings: values, Web: h.web, Scripts: runjs.New(runjs.Config{Path: program}), PDF: pdf.New(pdf.Config{Path: program}), Apps: h.apps,
+		Files: h.files, Documents: store.documents, Settings: values, Web: h.web, Browser: browserTools(h.browsers), Scripts: runjs.New(runjs.Config{Path: program}), PDF: pdf.New(pdf.Config{Path: program}), Apps: h.apps,
 		Env:    tools.Env{Names: cfg.agents.envVars, Lookup: os.LookupEnv},
 		Skills: loadSkills(cfg.agents.skills, p.log), Servers: h.servers, Version: version(), Logger: p.log,
 	})
@@ -257,6 +261,9 @@ func (h *App) sessionConfig(cfg config, p process, documents session.Documents) 
 		return session.Runner{Runs: r, Providers: r, Modes: h.modes.Of(e.User), Close: func() {
 			r.Close()
 			h.servers.CloseSession(string(e.Session))
+			if h.browsers != nil {
+				h.browsers.Close(e.Session)
+			}
 		}}
 	}
 	return c
@@ -279,6 +286,9 @@ func (h *App) Close() error {
 	}
 	if h.servers != nil {
 		h.servers.Close()
+	}
+	if h.browsers != nil {
+		h.browsers.Shutdown()
 	}
 	if h.web != nil {
 		h.web.Close()

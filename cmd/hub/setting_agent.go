@@ -44,6 +44,9 @@ type agentConfig struct {
 	apps string
 	// webHosts are such servers for pages that agents and apps fetch.
 	webHosts outbound.Hosts
+	// browser is auto, off or the path of a Chromium. browserSandbox says whether it uses its own sandbox.
+	browser        string
+	browserSandbox bool
 	// envVars are the environment variables that agents may read.
 	envVars []string
 	// programs are the enabled agents that are programs, and folder is theirs.
@@ -261,6 +264,23 @@ func agentSettings() []setting {
 			help: "a folder with apps that agents can install for users, beside those of the hub: one folder for each,\n" +
 				"with the files app.json and index.html",
 			parse: func(c *config, s string) error { c.agents.apps = s; return nil },
+		},
+		{
+			name: "browser", arg: "auto|off|PATH", value: "auto",
+			help: "the Chromium or Chrome in which agents use web pages of domains that users allow: auto is the installed\n" +
+				"one, if there is one",
+			parse: func(c *config, s string) error { c.agents.browser = s; return nil },
+		},
+		{
+			name: "browser-sandbox", arg: "on|off", value: "on",
+			help: "on: browsers use their own sandbox, and agents have no browser where that does not work, as for root;\n" +
+				"off: they do not, which is for containers that are a sandbox themselves",
+			parse: func(c *config, s string) error {
+				var mode string
+				err := oneOf(&mode, s, "on", "off")
+				c.agents.browserSandbox = mode == "on"
+				return err
+			},
 		},
 		{
 			name: "web-hosts", arg: "LIST",
