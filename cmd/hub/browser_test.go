@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"crypto/rand"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -22,7 +24,7 @@ func TestAgentsUseWebPages(t *testing.T) {
 		_, _ = io.WriteString(w, `<title>Shop</title><form><input name="q"></form><p>Results for `+r.URL.Query().Get("q")+`.</p>`)
 	}))
 	t.Cleanup(site.Close)
-	h := startHub(t, "--web-hosts", "127.0.0.1", "--browser-sandbox", "off", "--rate-limits", "off", "--titles", "off")
+	h := startHub(t, "--store", "file:"+t.TempDir(), "--web-hosts", "127.0.0.1", "--browser-sandbox", "off", "--rate-limits", "off", "--titles", "off")
 	_, token, _ := strings.Cut(h.invitation, "token=")
 	ada := visitor{t, h.url, http.Header{"Authorization": {"Bearer " + token}}}
 	var made struct {
@@ -31,13 +33,13 @@ func TestAgentsUseWebPages(t *testing.T) {
 	ada.do(http.MethodPost, "/api/sessions", `{}`, http.StatusCreated, &made)
 	task := func(calls ...string) string {
 		t.Helper()
-		return watch(t, client.Config{URL: h.url, Session: made.SessionID, Token: token}, "/task web /call "+strings.Join(calls, "; /call ")).Content
+		return toolResults(t, client.Config{URL: h.url, Session: made.SessionID, Token: token}, "/task web /call "+strings.Join(calls, "; /call "))
 	}
 	open := `browser_open {"url":"` + site.URL + `"}`
 	if got := task(open); !strings.Contains(got, "not allowed the domain 127.0.0.1") {
 		t.Errorf("a page of another domain gives %q, want a refusal", got)
 	}
-	ada.do(http.MethodPatch, "/api/domains", `{"add":["127.0.0.1"]}`, http.StatusOK, nil)
+	ada.do(http.MethodPatch, "/api/domains", `{"allow":["127.0.0.1"]}`, http.StatusOK, nil)
 	got := task(open, `browser_type {"selector":"[name=q]","text":"tea"}`, `browser_press {"key":"Enter"}`, `browser_extract {}`, `browser_screenshot {}`)
 	if !strings.Contains(got, "Results for tea.") || !strings.Contains(got, "<outside_data") {
 		t.Errorf("the agent reads %q, want the page after the form was sent, marked as data of others", got)
@@ -73,6 +75,42 @@ func TestAgentsUseWebPages(t *testing.T) {
 	if got := task(`browser_close {}`, `browser_extract {}`); !strings.Contains(got, "no page is open") && !strings.Contains(got, "No page is open") {
 		t.Errorf("after the end the agent reads %q, want that no page is open", got)
 	}
+}
+
+// toolResults sends a message and returns the results of the tools that are called until its turn has ended.
+func toolResults(t *testing.T, cfg client.Config, text string) string {
+	t.Helper()
+	const id = "m"
+	var results strings.Builder
+	ended := make(chan string, 1)
+	cfg.OnEvent = func(_ context.Context, e client.Event) {
+		switch d := e.Data.(type) {
+		case wire.ToolProgress:
+			if d.Status != wire.ToolRunning {
+				results.WriteString(d.Message + "\n")
+			}
+		case wire.AgentResponse:
+			if d.IsComplete && strings.HasPrefix(string(d.MessageID), id) && d.AgentID == "main-monitor-0" {
+				ended <- results.String()
+			}
+		}
+	}
+	c, err := client.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- c.Run(ctx) }()
+	defer func() {
+		cancel()
+		<-done
+	}()
+	<-c.Ready()
+	if _, err := c.Send(ctx, wire.UserMessage{MessageID: wire.MessageID(id + rand.Text()), Content: text}); err != nil {
+		t.Fatal(err)
+	}
+	return <-ended
 }
 
 func TestBrowserIsFound(t *testing.T) {

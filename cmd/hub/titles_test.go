@@ -22,7 +22,7 @@ func TestSessionGetsTitle(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(model.Close)
-	h := startHub(t, "--provider-hosts", "127.0.0.1", "--rate-limits", "off", "--anthropic-key", "sk-of-the-hub")
+	h := startHub(t, "--store", "file:"+t.TempDir(), "--provider-hosts", "127.0.0.1", "--rate-limits", "off", "--anthropic-key", "sk-of-the-hub")
 	_, token, _ := strings.Cut(h.invitation, "token=")
 	ada := visitor{t, h.url, http.Header{"Authorization": {"Bearer " + token}}}
 	for _, id := range []string{"large", "small"} {
