@@ -90,7 +90,7 @@ func toolResults(t *testing.T, cfg client.Config, text string) string {
 				results.WriteString(d.Message + "\n")
 			}
 		case wire.AgentResponse:
-			if d.IsComplete && strings.HasPrefix(string(d.MessageID), id) && d.AgentID == "main-monitor-0" {
+			if d.IsComplete && strings.HasPrefix(string(d.MessageID), id) {
 				ended <- results.String()
 			}
 		}
