@@ -25,8 +25,8 @@ all=(web go chaos python e2e)
 needed=(node gcc redis-server chromium pdftotext promtool python3-websockets)
 # Packages and tests that --fast leaves out: they start many processes, wait in real time
 # or compile programs.
-slow='/internal/(chaos|hubtest|redistest)$'
-slow_tests='Kill|Crash|Cluster|Failover|Sentinel|RealTime|ManyTurns|Thousand|BinaryIsStatic|OtherSystems'
+slow='/(browser|internal/(chaos|hubtest|redistest))$'
+slow_tests='WebPages|BrowserIsFound|Kill|Crash|Cluster|Failover|Sentinel|RealTime|ManyTurns|Thousand|BinaryIsStatic|OtherSystems'
 # Of a package, so that a hanging one prints its stacks. The longest took 338 s on two busy
 # cores, and Go's own limit is 600 s.
 limit=40m

@@ -1,1 +1,0 @@
-var e=65536,t=57344;export{t as n,e as t};
