@@ -29,11 +29,13 @@ func TestASourceBecomesOneDocument(t *testing.T) {
 	}{
 		"TypeScript": {
 			source("src/main.ts", `import {n} from "./part"; import "./style.css"; const x: number = n; document.title = "x" + x;`, "src/part.ts", "export const n: number = 41 + 1;", "src/style.css", "body { color: red }"),
-			[]string{"<!doctype html>", `<div id="app">`, "42", "body{color:red}"}, []string{"import", ": number"},
+			[]string{"<!doctype html>", `<div id="app">`, "42", "body{color:red}"},
+			[]string{"import", ": number"},
 		},
 		"imports with extensions and folders": {
 			source("main.ts", `import a from "./a.js"; import b from "./b"; import c from "/c.json"; import d from "./d.txt"; console.log(a, b, c, d)`, "a.ts", "export default 'from-a'", "b/index.ts", "export default 'from-b'", "c.json", `{"k":"from-c"}`, "d.txt", "from-d"),
-			[]string{"from-a", "from-b", "from-c", "from-d"}, nil,
+			[]string{"from-a", "from-b", "from-c", "from-d"},
+			nil,
 		},
 		"pictures": {
 			source("main.ts", `import p from "./p.png"; document.body.append(p)`, "p.png", "\x89PNG\r\n\x1a\n"), []string{"data:image/png;base64,"}, nil,
@@ -44,7 +46,8 @@ func TestASourceBecomesOneDocument(t *testing.T) {
 		"HTML with its files": {
 			source("index.html", `<!doctype html><title>A &amp; B</title><link rel="stylesheet" href="a.css"><img src="p.svg" alt="p"><p>kept <b>as it is</b></p><script src="a.ts" defer></script><script>inline()</script>`,
 				"a.css", "p { color: blue }", "a.ts", "const x: string = 'typed'; console.log(x)", "p.svg", "<svg xmlns='http://www.w3.org/2000/svg'/>"),
-			[]string{"<title>A &amp; B</title>", "<style>p{color:#00f}", "data:image/svg+xml;base64,", "kept <b>as it is</b>", "typed", "DOMContentLoaded", "<script>inline()</script>"}, []string{"a.css", "a.ts", ": string"},
+			[]string{"<title>A &amp; B</title>", "<style>p{color:#00f}", "data:image/svg+xml;base64,", "kept <b>as it is</b>", "typed", "DOMContentLoaded", "<script>inline()</script>"},
+			[]string{"a.css", "a.ts", ": string"},
 		},
 		"a title with markup": {
 			build.Source{Files: map[string][]byte{"main.ts": []byte("1")}, Title: "<script>x</script>"}, []string{"&lt;script&gt;"}, []string{"<title><script>"},
