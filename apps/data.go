@@ -133,10 +133,9 @@ func (s *Store) RemoveData(user, id, name string) error {
 		if err := root.Remove(full); err != nil {
 			return fmt.Errorf("remove file of the app: %w", notFound(err))
 		}
-		for dir := path.Dir(full); dir != folder; dir = path.Dir(dir) {
-			if root.Remove(dir) != nil {
-				break // not empty
-			}
+		removed := true
+		for dir := path.Dir(full); removed && dir != folder; dir = path.Dir(dir) {
+			removed = root.Remove(dir) == nil // not if it has other files
 		}
 		return nil
 	})

@@ -58,7 +58,7 @@ func TestAKilledDeploymentLeavesTheOldOrTheNewApp(t *testing.T) {
 			if err := s.Deploy(ada, "a", page("old")); err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this test program
+			cmd := exec.CommandContext(t.Context(), os.Args[0])
 			cmd.Env = append(os.Environ(), envKill+"="+dir, envKill+"_STEP="+strconv.Itoa(step))
 			out, err := cmd.StdoutPipe()
 			if err != nil {

@@ -128,7 +128,7 @@ func (p *proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusBadGateway)
 		return
 	}
-	defer server.Close()
+	defer closeQuietly(server)
 	p.tunnels.Add(1)
 	defer p.tunnels.Done()
 	w.WriteHeader(http.StatusOK)
@@ -136,10 +136,10 @@ func (p *proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	defer browser.Close()
+	defer closeQuietly(browser)
 	stop := context.AfterFunc(p.ctx, func() {
-		server.Close()
-		browser.Close()
+		closeQuietly(server)
+		closeQuietly(browser)
 	})
 	defer stop()
 	sent := make(chan struct{})
@@ -159,3 +159,6 @@ func closeWrite(c net.Conn) {
 		_ = half.CloseWrite() // the connection may be closed already
 	}
 }
+
+// closeQuietly closes an end of a tunnel, which the other side may have closed already.
+func closeQuietly(c net.Conn) { _ = c.Close() }

@@ -356,7 +356,7 @@ func (t *tab) extract(ctx context.Context, selector string) (Text, error) {
 	case !out.Found:
 		return Text{}, ErrNoElement
 	}
-	out.Text.State = state
+	out.State = state
 	return out.Text, nil
 }
 

@@ -41,10 +41,12 @@ type Browser struct {
 	Input PageInput
 }
 
+// browserWindow is the window in which people see the page.
+const browserWindow wire.WindowID = "browser"
+
 const (
-	// browserWindow is the window in which people see the page, and browserFolder has its pictures.
-	browserWindow wire.WindowID = "browser"
-	browserFolder               = "browser"
+	// browserFolder has the pictures of the window.
+	browserFolder = "browser"
 	// keptScreens is how many pictures are kept: a tab may still show the one before.
 	keptScreens = 3
 )

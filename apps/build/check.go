@@ -99,7 +99,7 @@ func checkTypes(ctx context.Context, tsc string, s Source) (Report, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, tsc, "--pretty", "false", "-p", ".") //nolint:gosec // found in the operator's path
+	cmd := exec.CommandContext(ctx, tsc, "--pretty", "false", "-p", ".")
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "NODE_OPTIONS=--max-old-space-size=512"}
 	var out bytes.Buffer

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"testing"
 
@@ -23,7 +24,7 @@ func (c *changingTools) Revision(of tools.Caller) string {
 	if of.User == "bob" {
 		return "" // none of MCP servers
 	}
-	return string('a' + rune(c.revision.Load()))
+	return strconv.Itoa(int(c.revision.Load()))
 }
 
 func (c *changingTools) Tools(of tools.Caller) []providers.Tool {
