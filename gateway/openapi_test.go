@@ -298,7 +298,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	c.answer(t, http.MethodGet, storage, "", h.get("/api/storage/a?list=true", root).wantStatus(http.StatusOK))
 	send(http.MethodGet, storage, "").wantStatus(http.StatusOK)
 	send(http.MethodDelete, storage, "").wantStatus(http.StatusOK)
-	for _, path := range []string{"/api/hub", "/api/apps", "/api/shortcuts", "/api/providers", "/api/settings", "/api/settings/catalogue", "/api/settings/values", "/api/secrets", "/api/model-profiles", "/api/modes", "/api/mcp-servers", "/api/backends", "/api/me", "/health", "/healthz", "/readyz", "/api/openapi.json", "/", "/login"} {
+	for _, path := range []string{"/api/hub", "/api/apps", "/api/shortcuts", "/api/providers", "/api/settings", "/api/settings/catalogue", "/api/settings/values", "/api/secrets", "/api/model-profiles", "/api/modes", "/api/auto-approval", "/api/mcp-servers", "/api/backends", "/api/me", "/health", "/healthz", "/readyz", "/api/openapi.json", "/", "/login"} {
 		send(http.MethodGet, path, "").wantStatus(http.StatusOK)
 	}
 	if err := h.userApps.Deploy("root", "counter", testApp("<p>counter</p>")); err != nil {
@@ -327,6 +327,9 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	send(http.MethodPut, "/api/modes/{mode}", `{"name":"A","toolProfile":"read","approval":{"autoApprovalEnabled":true},"version":0}`).wantStatus(http.StatusOK)
 	send(http.MethodPut, "/api/modes/{mode}", `{"name":"A","version":0}`).wantStatus(http.StatusConflict)
 	send(http.MethodDelete, "/api/modes/{mode}", "").wantStatus(http.StatusOK)
+	send(http.MethodPut, "/api/auto-approval", `{"rules":{"autoApprovalEnabled":true}}`).wantStatus(http.StatusOK)
+	send(http.MethodPut, "/api/auto-approval", `{"rules":{},"version":0}`).wantStatus(http.StatusConflict)
+	send(http.MethodDelete, "/api/auto-approval", "").wantStatus(http.StatusOK)
 	send(http.MethodPost, "/api/mcp-servers", `{"config":"{\"mcpServers\":{\"a\":{\"url\":\"http://127.0.0.1:1\"}}}"}`).wantStatus(http.StatusOK)
 	send(http.MethodPut, "/api/mcp-servers/{server}", `{"url":"http://127.0.0.1:1","headers":{"A":"b"},"version":1}`).wantStatus(http.StatusOK)
 	send(http.MethodPut, "/api/mcp-servers/{server}", `{"url":"http://127.0.0.1:1","version":0}`).wantStatus(http.StatusConflict)
@@ -412,6 +415,7 @@ func TestDescriptionOfBodiesIsStrict(t *testing.T) {
 		"put /api/model-profiles/{id}":              {`{}`, `{"name":"A","backend":"demo","contextWindow":"x"}`},
 		"post /api/mcp-servers":                     {`{}`, `{"config":7}`},
 		"put /api/mcp-servers/{server}":             {`{"args":7}`, `{"timeout":-1}`},
+		"put /api/auto-approval":                    {`{}`, `{"rules":7}`},
 		"put /api/modes/{mode}":                     {`{}`, `{"name":"A","approval":7}`},
 		"put /api/model-profiles/roles":             {`{}`, `{"roles":{"main":7}}`},
 		"post /api/model-profiles/test":             {`{}`, `{"profile":{"name":"A"}}`},

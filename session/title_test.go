@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -136,11 +137,21 @@ func TestATitleThatFails(t *testing.T) {
 	o := startAgentHub(t, newFileDeployment(t), titleHub(t, s))
 	d := o.untitledDesktop(t)
 	d.send("", wire.SetProvider{Provider: anthropic.Name})
-	s.Next(nil, fakemodel.Status(http.StatusUnauthorized, `{"type":"error","error":{"type":"authentication_error","message":"no"}}`))
+	refused := make(chan struct{})
+	s.Next(nil, func(w http.ResponseWriter, r *http.Request) {
+		fakemodel.Status(http.StatusUnauthorized, `{"type":"error","error":{"type":"authentication_error","message":"no"}}`)(w, r)
+		close(refused)
+	})
 	d.sendText(firstMonitor, "m1", "/say one")
 	d.waitTurnEnd("m1")
-	d.sendText(firstMonitor, "m2", "/say two")
-	waitEvent(t, d.eventLog, anyOf[wire.SessionRenamed]) // the second answer tries again
+	<-refused // otherwise the next message may get the refusal
+	// A later answer tries again: the first one that comes after the end of the failed run.
+	for i := 2; i < 100 && d.snapshot().Title == ""; i++ {
+		id := wire.MessageID(fmt.Sprintf("m%d", i))
+		d.sendText(firstMonitor, id, "/say more")
+		d.waitTurnEnd(id)
+	}
+	waitEvent(t, d.eventLog, anyOf[wire.SessionRenamed])
 	o.wantTitle(t, d, modelTitle)
 	for _, row := range d.snapshot().RecentMessages {
 		if row.Say == wire.SayError || row.Say == wire.SayAPIReqRetryDelayed {
