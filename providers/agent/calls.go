@@ -98,13 +98,14 @@ func (s *Session) executeLocked(ctx context.Context, t *turn, c providers.ToolCa
 		s.alone.Lock()
 		defer s.alone.Unlock()
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	// The end of the turn must end it at once, so it is the parent.
+	during, cancel := context.WithCancel(t.ctx)
 	defer cancel()
-	defer context.AfterFunc(t.ctx, cancel)()
-	if t.ctx.Err() != nil {
+	defer context.AfterFunc(ctx, cancel)()
+	if during.Err() != nil {
 		return providers.ToolResult{Text: "The turn is over.", IsError: true}
 	}
-	return s.spec.Call(ctx, c)
+	return s.spec.Call(during, c)
 }
 
 // resume continues the unfinished turn at the end of the conversation.

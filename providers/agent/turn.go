@@ -241,6 +241,7 @@ func (s *Session) dropLocked(t *turn) {
 
 // finishLocked ends the turn. The session is idle before the end is reported; mu is held.
 func (s *Session) finishLocked(t *turn, outcome providers.Outcome, err error) {
+	t.cancel() // first: a tool that begins after its result is known must see that the turn is over
 	end := providers.Event{Kind: providers.EventTurnEnd, Message: t.id, Outcome: outcome}
 	switch {
 	case outcome == providers.Failed && t.ending:
@@ -260,7 +261,6 @@ func (s *Session) finishLocked(t *turn, outcome providers.Outcome, err error) {
 	for _, q := range slices.Sorted(maps.Keys(t.questions)) {
 		s.withdrawLocked(t, q)
 	}
-	t.cancel()
 	s.turn = nil
 	s.out.push(&end, t.done)
 }

@@ -211,7 +211,7 @@ func (e *listener) watch(call func(context.Context, providers.ToolCall) provider
 		switch s := e.calls[c.ID]; {
 		case s == nil:
 			e.faultLocked("call %q of %s is made before it is remembered", c.ID, c.Name)
-		case s.made || s.remembered:
+		case s.made || s.remembered && ctx.Err() == nil: // a call whose turn has just ended is refused by its context
 			e.faultLocked("call %s of %s is made again", c.ID, c.Name)
 		case s.block.Tool != c.Name || !sameJSON(s.block.Input, c.Input):
 			e.faultLocked("call %s is %s %s, and remembered as %s %s", c.ID, c.Name, c.Input, s.block.Tool, s.block.Input)
