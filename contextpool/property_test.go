@@ -377,7 +377,7 @@ func (c *chaos) checkKept() {
 	}
 	got := storedState{map[string]map[string][]byte{}, map[string][][]byte{}}
 	for name, table := range c.kept.tables {
-		ours := slices.Contains([]string{"pool", "turns", "turns.prompt", "queue", "queue.said", "groups", "reload", "asks", "threads", "tasks", "asking", "approval.spent"}, name)
+		ours := slices.Contains([]string{"pool", "turns", "turns.prompt", "queue", "queue.said", "groups", "reload", "asks", "threads", "tasks", "asking", "approval.spent", "outside"}, name)
 		if len(table) > 0 && (ours || strings.HasPrefix(name, "budget:") || strings.HasPrefix(name, "turns.")) {
 			got.tables[name] = table
 		}
