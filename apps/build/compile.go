@@ -29,7 +29,7 @@ type Source struct {
 	Title string `json:"title,omitempty"`
 }
 
-// Entries returns the files that a compilation begins with unless it is told another one.
+// Entries returns the names of entry files, in the order in which a compilation looks for one.
 func Entries() []string {
 	return []string{"src/main.ts", "src/main.tsx", "main.ts", "main.tsx", "src/index.ts", "src/index.html", "src/main.js", "main.js", "index.html"}
 }
