@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import type { Text, Texts } from "../src/i18n/texts.js";
-import * as entry from "../src/texts/entry.js";
-import entrySource from "../src/texts/entry.ts?raw";
-import * as parts from "../src/texts/parts.js";
-import partsSource from "../src/texts/parts.ts?raw";
 
-const catalogues: [string, Texts<Record<string, Text>>][] = [...Object.entries(entry), ...Object.entries(parts)];
+type Catalogue = Texts<Record<string, Text>>;
+
+const modules = import.meta.glob<Record<string, Catalogue>>("../src/texts/*.ts", { eager: true });
+const sources = import.meta.glob<string>("../src/texts/*.ts", { eager: true, query: "?raw", import: "default" });
+const catalogues: [string, Catalogue][] = Object.values(modules).flatMap((module) => Object.entries(module));
 
 test.each(catalogues)("%s: every text exists in English and in Korean", (_, { en, ko }) => {
   for (const [key, english] of Object.entries(en)) {
@@ -21,6 +21,6 @@ test.each(catalogues)("%s: every text exists in English and in Korean", (_, { en
   }
 });
 
-test.each([["entry.ts", entrySource], ["parts.ts", partsSource]])("%s: no Korean particle follows a variable", (_, source) => {
+test.each(Object.entries(sources))("%s: no Korean particle follows a variable", (_, source) => {
   expect(source).not.toMatch(/\$\{[^}]*\}["'”’]?(?:은|는|이|가|을|를|와|과|로|으로)(?=[\s.,!?`])/);
 });

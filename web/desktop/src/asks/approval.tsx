@@ -3,7 +3,7 @@ import { type ReactNode, type RefObject, useEffect, useId, useState } from "reac
 import type { ApprovalRequest } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
 import { useCommands } from "../shell/context.js";
-import { asks as texts } from "../texts/parts.js";
+import { asks as texts } from "../texts/asks.js";
 import { Button } from "../ui/button.js";
 import { Kbd } from "../ui/kbd.js";
 import { usePress } from "./arming.js";

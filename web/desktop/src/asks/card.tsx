@@ -2,7 +2,7 @@ import { ChevronLeft, ChevronRight, ShieldQuestion } from "lucide-react";
 import { type ReactNode, useEffect, useId, useRef, useState } from "react";
 import { createPortal } from "react-dom";
 import { useTexts } from "../i18n/use.js";
-import { asks as texts } from "../texts/parts.js";
+import { asks as texts } from "../texts/asks.js";
 import { Button, IconButton } from "../ui/button.js";
 import { useArmed } from "./arming.js";
 import { titleOf } from "./facts.js";

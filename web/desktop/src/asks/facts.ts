@@ -1,7 +1,7 @@
 // The origin, the title and the message of a question.
 
 import { type AgentID, type DesktopState, firstMonitor, type MonitorID } from "../../../core/src/index.js";
-import type { asks as texts } from "../texts/parts.js";
+import type { asks as texts } from "../texts/asks.js";
 import { escapeInvisible } from "./invisible.js";
 import type { Ask } from "./order.js";
 

@@ -1,7 +1,7 @@
 import { MailCheck } from "lucide-react";
 import { type ReactNode, useId } from "react";
 import { useTexts } from "../i18n/use.js";
-import { asks as texts } from "../texts/parts.js";
+import { asks as texts } from "../texts/asks.js";
 import { useArmed } from "./arming.js";
 import { type Ask, versionOf } from "./order.js";
 import { useAsks } from "./use.js";

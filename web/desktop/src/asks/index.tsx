@@ -5,7 +5,7 @@ import type { HubEvent } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
 import { PageContext, useCommands, useEvents, useShell } from "../shell/context.js";
 import { usePhone } from "../shell/viewport.js";
-import { asks as texts } from "../texts/parts.js";
+import { asks as texts } from "../texts/asks.js";
 import { Modal } from "../ui/modal.js";
 import { type ClosedQuestion, type Ending, endingOf, fromHITLClosed } from "./answers.js";
 import { Card } from "./card.js";

@@ -1,7 +1,7 @@
 import { Inbox } from "lucide-react";
 import type { ReactNode } from "react";
 import { useTexts } from "../i18n/use.js";
-import { asks as texts } from "../texts/parts.js";
+import { asks as texts } from "../texts/asks.js";
 import { Button } from "../ui/button.js";
 import { Kbd } from "../ui/kbd.js";
 

@@ -6,7 +6,7 @@ import { Details } from "../plan/details.js";
 import { Graph } from "../plan/graph.js";
 import { useFacts } from "../plan/use.js";
 import { useCommands } from "../shell/context.js";
-import { asks as texts } from "../texts/parts.js";
+import { asks as texts } from "../texts/asks.js";
 import { Button } from "../ui/button.js";
 import { Kbd } from "../ui/kbd.js";
 import { isComposing } from "../ui/keys.js";

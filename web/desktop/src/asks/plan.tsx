@@ -3,7 +3,7 @@ import type { ReactNode, RefObject } from "react";
 import type { HITLRequest } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
-import { asks as texts } from "../texts/parts.js";
+import { asks as texts } from "../texts/asks.js";
 import type { RejectedAnswer } from "./answers.js";
 import { escapeInvisible } from "./invisible.js";
 import { TodoForm } from "./plan-approval.js";

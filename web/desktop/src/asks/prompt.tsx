@@ -3,7 +3,7 @@ import { type KeyboardEvent, type ReactNode, useId, useState } from "react";
 import type { OpenPrompt } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
 import { useCommands } from "../shell/context.js";
-import { asks as texts } from "../texts/parts.js";
+import { asks as texts } from "../texts/asks.js";
 import { Button } from "../ui/button.js";
 import { isComposing } from "../ui/keys.js";
 import { usePress } from "./arming.js";

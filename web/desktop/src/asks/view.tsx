@@ -5,7 +5,7 @@ import { useFormat, useTexts } from "../i18n/use.js";
 import { useNow } from "../shell/clock.js";
 import { useCommands, useHubClock, useShell } from "../shell/context.js";
 import { monitorNumber, useMonitor } from "../shell/select.js";
-import { asks as texts } from "../texts/parts.js";
+import { asks as texts } from "../texts/asks.js";
 import { isComposing } from "../ui/keys.js";
 import { Ring } from "../ui/ring.js";
 import { answerState } from "./answers.js";

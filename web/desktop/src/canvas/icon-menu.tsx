@@ -3,7 +3,7 @@ import { type ReactNode, useState } from "react";
 import { createPortal } from "react-dom";
 import type { Action, Shortcut } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
-import { icons as texts } from "../texts/parts.js";
+import { icons as texts } from "../texts/icons.js";
 import { Button } from "../ui/button.js";
 import { Kbd } from "../ui/kbd.js";
 import { isComposing } from "../ui/keys.js";

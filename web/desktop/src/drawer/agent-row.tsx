@@ -6,7 +6,7 @@ import { agentIcons, useAgentName, useAgentState, useLinkDown } from "../dock/ag
 import { kindOf } from "../dock/agents.js";
 import { useTexts } from "../i18n/use.js";
 import { useCommands } from "../shell/context.js";
-import { drawer as texts } from "../texts/parts.js";
+import { drawer as texts } from "../texts/drawer.js";
 import { IconButton } from "../ui/button.js";
 import { Collapsible } from "./collapsible.js";
 

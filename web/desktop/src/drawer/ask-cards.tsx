@@ -5,7 +5,8 @@ import { messageOf, titleOf } from "../asks/facts.js";
 import { type Ask, asksOf } from "../asks/order.js";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
-import { asks as askTexts, drawer as texts } from "../texts/parts.js";
+import { asks as askTexts } from "../texts/asks.js";
+import { drawer as texts } from "../texts/drawer.js";
 import { Button } from "../ui/button.js";
 
 /** The open questions. They are answered in the top layer, which no window can imitate. */

@@ -4,7 +4,7 @@ import type { UIRow } from "../../../core/src/index.js";
 import { Markdown } from "../content/index.js";
 import { condenseFailure, useHistoryReason } from "../history/reasons.js";
 import { useFormat, useTexts } from "../i18n/use.js";
-import { history as historyTexts } from "../texts/parts.js";
+import { history as historyTexts } from "../texts/history.js";
 import { Collapsible } from "./collapsible.js";
 import { CopyButton } from "./copy.js";
 

@@ -10,7 +10,8 @@ import { FoundContext, MessageActionsContext, useOlderRows } from "../history/co
 import { useTexts } from "../i18n/use.js";
 import { useShell } from "../shell/context.js";
 import { useMonitor } from "../shell/select.js";
-import { history as historyTexts, drawer as texts } from "../texts/parts.js";
+import { drawer as texts } from "../texts/drawer.js";
+import { history as historyTexts } from "../texts/history.js";
 import { IconButton } from "../ui/button.js";
 import { onMac } from "../ui/keys.js";
 import { AskCards } from "./ask-cards.js";

@@ -4,7 +4,7 @@ import type { MessageID, MonitorID } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
 import { useCommands } from "../shell/context.js";
 import { useHasAccount } from "../shell/select.js";
-import { drawer as texts } from "../texts/parts.js";
+import { drawer as texts } from "../texts/drawer.js";
 import { Button } from "../ui/button.js";
 import { CopyButton } from "./copy.js";
 import { useReason } from "./reasons.js";

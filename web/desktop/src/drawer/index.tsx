@@ -3,7 +3,7 @@ import { type KeyboardEvent, type PointerEvent, type ReactNode, useState } from 
 import { useTexts } from "../i18n/use.js";
 import { useCommands } from "../shell/context.js";
 import { forBrowser } from "../shell/storage.js";
-import { drawer as texts } from "../texts/parts.js";
+import { drawer as texts } from "../texts/drawer.js";
 import { Conversation } from "./conversation.js";
 import { clampWidth, loadWidth, saveWidth, widths } from "./width.js";
 

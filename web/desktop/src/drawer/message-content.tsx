@@ -4,7 +4,7 @@ import type { Content } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
 import { useShell } from "../shell/context.js";
 import { type Gesture, gesturesIn, pressIn } from "../shell/gesture.js";
-import { drawer as texts } from "../texts/parts.js";
+import { drawer as texts } from "../texts/drawer.js";
 
 /** The window that a message was sent to. */
 interface TargetWindow {

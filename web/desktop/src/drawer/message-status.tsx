@@ -4,7 +4,7 @@ import { isStoreUnavailable, type MessageStatus } from "../../../core/src/index.
 import { useTexts } from "../i18n/use.js";
 import { useLasting } from "../shell/clock.js";
 import { useShell } from "../shell/context.js";
-import { drawer as texts } from "../texts/parts.js";
+import { drawer as texts } from "../texts/drawer.js";
 
 export const statusIcons: Record<MessageStatus, LucideIcon> = {
   sending: Send,

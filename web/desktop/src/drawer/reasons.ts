@@ -2,7 +2,7 @@
 
 import { useCallback } from "react";
 import { useTexts } from "../i18n/use.js";
-import { reasons as texts } from "../texts/parts.js";
+import { reasons as texts } from "../texts/reasons.js";
 
 export type Reason = Exclude<keyof (typeof texts)["en"], "toolMayHaveRun">;
 

@@ -1,7 +1,7 @@
 import type { MessageID, MonitorID, Sent } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
-import { drawer as texts } from "../texts/parts.js";
+import { drawer as texts } from "../texts/drawer.js";
 
 /** Returns a function that sends a message again under a new id: a message of this tab, or the content of a row. */
 export function useResend(): (what: { sent?: Sent | undefined; text: string; images: readonly string[]; monitorId: MonitorID }) => void {

@@ -3,7 +3,7 @@ import { memo, type ReactNode, useMemo } from "react";
 import { kindOfRole } from "../dock/agents.js";
 import { useFound } from "../history/conversation-state.js";
 import { useFormat, useTexts } from "../i18n/use.js";
-import { drawer as texts } from "../texts/parts.js";
+import { drawer as texts } from "../texts/drawer.js";
 import { Collapsible } from "./collapsible.js";
 import { EntryRow } from "./entry-row.js";
 import { type StepGroup, sameStepGroup, summaryOf } from "./step-groups.js";

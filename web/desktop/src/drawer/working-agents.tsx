@@ -5,7 +5,7 @@ import { useLinkDown } from "../dock/agent-state.js";
 import { workingAgents } from "../dock/agents.js";
 import { useTexts } from "../i18n/use.js";
 import { useEvents, useShell } from "../shell/context.js";
-import { drawer as texts } from "../texts/parts.js";
+import { drawer as texts } from "../texts/drawer.js";
 import { AgentRow } from "./agent-row.js";
 import { notInRows } from "./entries.js";
 

@@ -1,5 +1,5 @@
 import { useTexts } from "../i18n/use.js";
-import { history as texts } from "../texts/parts.js";
+import { history as texts } from "../texts/history.js";
 import type { Preview } from "./preview.js";
 
 /** Describes in words how much a rewind removes; `except` is left out. */

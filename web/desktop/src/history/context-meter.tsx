@@ -3,7 +3,7 @@ import { type ReactNode, useContext, useId } from "react";
 import type { MonitorID } from "../../../core/src/index.js";
 import { useFormat, useTexts } from "../i18n/use.js";
 import { PageContext, useCommands, useEvents, useShell } from "../shell/context.js";
-import { history as texts } from "../texts/parts.js";
+import { history as texts } from "../texts/history.js";
 import { Ring } from "../ui/ring.js";
 import { type CondenseBlocker, condenseBlocker, meterOf, shortTokens } from "./meter.js";
 import { useHistoryReason } from "./reasons.js";

@@ -5,7 +5,7 @@ import { usePutBack } from "../dock/drafts.js";
 import type { MessageEntry } from "../drawer/entries.js";
 import { useTexts } from "../i18n/use.js";
 import { PageContext, useCommands, useEvents } from "../shell/context.js";
-import { history as texts } from "../texts/parts.js";
+import { history as texts } from "../texts/history.js";
 import { Button } from "../ui/button.js";
 import type { MessageActions, OlderRows } from "./conversation-state.js";
 

@@ -4,7 +4,7 @@ import { fits } from "../dock/pictures.js";
 import type { MessageEntry } from "../drawer/entries.js";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
-import { history as texts } from "../texts/parts.js";
+import { history as texts } from "../texts/history.js";
 import { Button } from "../ui/button.js";
 import { isComposing } from "../ui/keys.js";
 import { useAmounts } from "./amounts.js";

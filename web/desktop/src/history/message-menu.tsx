@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 import type { MessageEntry } from "../drawer/entries.js";
 import { useTexts } from "../i18n/use.js";
 import { gesturesIn, pressIn } from "../shell/gesture.js";
-import { history as texts } from "../texts/parts.js";
+import { history as texts } from "../texts/history.js";
 import { IconButton } from "../ui/button.js";
 import { Menu, MenuItem } from "../ui/menu.js";
 import { useMessageActions } from "./conversation-state.js";

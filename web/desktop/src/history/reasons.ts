@@ -4,7 +4,7 @@ import { useCallback } from "react";
 import type { reasonCodes } from "../../../core/src/index.js";
 import { useReason } from "../drawer/reasons.js";
 import { useTexts } from "../i18n/use.js";
-import { history as texts } from "../texts/parts.js";
+import { history as texts } from "../texts/history.js";
 
 const reasons = {
   history_changed: "whyChanged",

@@ -2,7 +2,7 @@ import { ChevronDown, ChevronUp, X } from "lucide-react";
 import { type ReactNode, type RefObject, useDeferredValue, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import type { Entry, MessageEntry, RowEntry } from "../drawer/entries.js";
 import { useFormat, useTexts } from "../i18n/use.js";
-import { history as texts } from "../texts/parts.js";
+import { history as texts } from "../texts/history.js";
 import { Button, IconButton } from "../ui/button.js";
 import { isComposing } from "../ui/keys.js";
 import type { OlderRows } from "./conversation-state.js";

@@ -3,7 +3,7 @@ import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } fro
 import { type DesktopState, firstMonitor, type HubEvent, type MonitorID } from "../../../core/src/index.js";
 import { useFormat, useTexts } from "../i18n/use.js";
 import { useCommands, useEvents, useShell } from "../shell/context.js";
-import { history as texts } from "../texts/parts.js";
+import { history as texts } from "../texts/history.js";
 import { Button } from "../ui/button.js";
 import type { OlderRows } from "./conversation-state.js";
 import { durationsOf, flatten, itemsOf, stateOf, type TaskItem, type TaskNode, type TaskState, treeOf, turnKey } from "./tasks.js";

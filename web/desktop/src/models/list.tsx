@@ -3,7 +3,7 @@ import { type ReactNode, useState } from "react";
 import { useTexts } from "../i18n/use.js";
 import type { Backend, ModelProfile, ModelProfiles } from "../shell/api.js";
 import { useCommands } from "../shell/context.js";
-import { models as texts } from "../texts/parts.js";
+import { models as texts } from "../texts/models.js";
 import { profileName, useProfile } from "../topbar/profile.js";
 import { Button, IconButton } from "../ui/button.js";
 import { storedProfile } from "./profiles.js";

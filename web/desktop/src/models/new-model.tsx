@@ -3,7 +3,7 @@ import { type FormEvent, type ReactNode, useEffect, useId, useRef, useState } fr
 import { useTexts } from "../i18n/use.js";
 import { type Backend, isConflict, type ListedModel, type ModelFailure, type ModelProfiles } from "../shell/api.js";
 import { useCommands } from "../shell/context.js";
-import { models as texts } from "../texts/parts.js";
+import { models as texts } from "../texts/models.js";
 import { Button } from "../ui/button.js";
 import { canList, type Draft, firstBackend, hasOwnAddress, missingField, newProfileId, newProfileName, profileOf } from "./profiles.js";
 import { Failure, TestResult, useTest } from "./test-result.js";

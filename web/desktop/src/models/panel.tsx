@@ -4,7 +4,7 @@ import { type ReactNode, useCallback, useEffect, useState } from "react";
 import { useTexts } from "../i18n/use.js";
 import type { Backend } from "../shell/api.js";
 import { useCommands, useShell } from "../shell/context.js";
-import { models as texts } from "../texts/parts.js";
+import { models as texts } from "../texts/models.js";
 import { Button } from "../ui/button.js";
 import { Modal } from "../ui/modal.js";
 import { ModelList } from "./list.js";

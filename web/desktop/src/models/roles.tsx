@@ -2,7 +2,7 @@ import { type ReactNode, useState } from "react";
 import { useTexts } from "../i18n/use.js";
 import { isConflict, type ModelProfiles } from "../shell/api.js";
 import { useCommands } from "../shell/context.js";
-import { models as texts } from "../texts/parts.js";
+import { models as texts } from "../texts/models.js";
 import { profileName } from "../topbar/profile.js";
 import { type Role, roles } from "./profiles.js";
 

@@ -3,7 +3,7 @@ import { type ReactNode, useRef, useState } from "react";
 import { useFormat, useTexts } from "../i18n/use.js";
 import type { ModelFailure, ModelTest, NewModelProfile } from "../shell/api.js";
 import { useCommands } from "../shell/context.js";
-import { models as texts } from "../texts/parts.js";
+import { models as texts } from "../texts/models.js";
 
 export type TestState = { type: "none" } | { type: "running" } | { type: "passed"; result: ModelTest } | { type: "failed"; failure: ModelFailure };
 

@@ -6,7 +6,7 @@ import { Check, RuleFields } from "../sessions/alone.js";
 import { isConflict, type Mode, type Modes } from "../shell/api.js";
 import { ShellContext, useCommands, useShell } from "../shell/context.js";
 import { topbar } from "../texts/entry.js";
-import { modes as texts } from "../texts/parts.js";
+import { modes as texts } from "../texts/modes.js";
 import { modeName, toolsNote } from "../topbar/modes.js";
 import { profileName } from "../topbar/profile.js";
 import { Button } from "../ui/button.js";

@@ -6,7 +6,7 @@ import { useTexts } from "../i18n/use.js";
 import { reasonOf } from "../models/panel.js";
 import type { Mode } from "../shell/api.js";
 import { useCommands, useShell } from "../shell/context.js";
-import { modes as texts } from "../texts/parts.js";
+import { modes as texts } from "../texts/modes.js";
 import { Button } from "../ui/button.js";
 import { Modal } from "../ui/modal.js";
 import { ModeForm } from "./form.js";

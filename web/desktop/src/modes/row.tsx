@@ -6,7 +6,7 @@ import { isConflict, type Mode } from "../shell/api.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { canDirectAgents } from "../shell/select.js";
 import { topbar } from "../texts/entry.js";
-import { modes as texts } from "../texts/parts.js";
+import { modes as texts } from "../texts/modes.js";
 import { modeName, modeNote } from "../topbar/modes.js";
 import { Button, IconButton } from "../ui/button.js";
 

@@ -2,7 +2,7 @@ import { type FormEvent, type ReactNode, useEffect, useId, useState } from "reac
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { canDirectAgents } from "../shell/select.js";
-import { modes as texts } from "../texts/parts.js";
+import { modes as texts } from "../texts/modes.js";
 import { Button } from "../ui/button.js";
 import { isTooLong } from "./drafts.js";
 

@@ -5,7 +5,7 @@ import { type Clock, Leader } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useEvents, useHubClock, useShell } from "../shell/context.js";
 import { monitorNumber } from "../shell/select.js";
-import { notices as texts } from "../texts/parts.js";
+import { notices as texts } from "../texts/notices.js";
 import { type Announcement, announcementOf } from "./announcements.js";
 import { FocusWatch } from "./focus-watch.js";
 

@@ -4,7 +4,7 @@ import type { ShownNotification } from "../../../core/src/index.js";
 import { useFormat, useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { monitorNumber } from "../shell/select.js";
-import { notices as texts } from "../texts/parts.js";
+import { notices as texts } from "../texts/notices.js";
 import { Button, IconButton } from "../ui/button.js";
 import { Modal } from "../ui/modal.js";
 import { newestFirst } from "./visible-notices.js";

@@ -2,7 +2,7 @@ import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } fro
 import type { ShownNotification } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useHubClock, useShell } from "../shell/context.js";
-import { notices as texts } from "../texts/parts.js";
+import { notices as texts } from "../texts/notices.js";
 import { Toast } from "./toast.js";
 import { displayTime, expiredToasts, showingKey, visibleNotices } from "./visible-notices.js";
 

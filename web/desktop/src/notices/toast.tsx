@@ -2,7 +2,7 @@ import { Bell, CircleAlert, CircleCheck, Info, TriangleAlert, X } from "lucide-r
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import type { NoticeVariant } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
-import { notices as texts } from "../texts/parts.js";
+import { notices as texts } from "../texts/notices.js";
 import { Button, IconButton } from "../ui/button.js";
 
 interface ToastProps {

@@ -8,7 +8,7 @@ import type { Commands } from "../shell/commands.js";
 import type { Theme } from "../shell/prefs.js";
 import { hasAccount } from "../shell/select.js";
 import type { Panel, Shell } from "../shell/shell.js";
-import type { palette as texts } from "../texts/parts.js";
+import type { palette as texts } from "../texts/palette.js";
 import type { Combo } from "../ui/keys.js";
 import type { Rankable } from "./rank.js";
 import { cycleRegion } from "./regions.js";

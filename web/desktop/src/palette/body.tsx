@@ -4,7 +4,7 @@ import { useTexts } from "../i18n/use.js";
 import type { SessionCard } from "../shell/api.js";
 import { ShellContext, useCommands, useShell } from "../shell/context.js";
 import { forBrowser } from "../shell/storage.js";
-import { palette as texts } from "../texts/parts.js";
+import { palette as texts } from "../texts/palette.js";
 import { Kbd } from "../ui/kbd.js";
 import { isComposing } from "../ui/keys.js";
 import { asksOnly, type Entry, entriesOf } from "./entries.js";

@@ -4,7 +4,7 @@ import { dockShortcuts } from "../dock/shortcuts.js";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { canvas as canvasTexts } from "../texts/entry.js";
-import { palette as texts } from "../texts/parts.js";
+import { palette as texts } from "../texts/palette.js";
 import { Kbd } from "../ui/kbd.js";
 import type { Combo } from "../ui/keys.js";
 import { Modal } from "../ui/modal.js";

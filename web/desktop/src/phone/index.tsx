@@ -10,7 +10,7 @@ import { PlanChip, Plans } from "../plan/index.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { monitorNumber, useMonitor, useMonitorGone, useMonitors, useQuestionCount, useWindows } from "../shell/select.js";
 import type { PhonePage } from "../shell/shell.js";
-import { phone as texts } from "../texts/parts.js";
+import { phone as texts } from "../texts/phone.js";
 import { isSessionClosed, LinkChip, MainMenu, MonitorGone, SessionName, StoppedCard } from "../topbar/index.js";
 import { Start } from "../tour/index.js";
 import { Menu, MenuItem } from "../ui/menu.js";

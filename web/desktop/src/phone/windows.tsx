@@ -5,7 +5,7 @@ import { Content } from "../content/index.js";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { useMonitor, useWindows } from "../shell/select.js";
-import { phone as texts } from "../texts/parts.js";
+import { phone as texts } from "../texts/phone.js";
 import { Button, IconButton } from "../ui/button.js";
 import { previewOf } from "./preview.js";
 

@@ -2,7 +2,7 @@ import { BellRing, ListTodo } from "lucide-react";
 import type { ReactNode } from "react";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
-import { plan as texts } from "../texts/parts.js";
+import { plan as texts } from "../texts/plan.js";
 import { Ring } from "../ui/ring.js";
 import { countsOf, isUnderWay, partDone, phaseOf } from "./facts.js";
 import { useFacts } from "./use.js";

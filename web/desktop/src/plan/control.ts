@@ -1,7 +1,7 @@
 import type { ClientPayloads, Sent } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
-import { plan as texts } from "../texts/parts.js";
+import { plan as texts } from "../texts/plan.js";
 
 export type Control = Extract<keyof ClientPayloads, `control_${string}`>;
 

@@ -2,7 +2,7 @@ import { CircleX, Pause, PencilLine, Play } from "lucide-react";
 import { type KeyboardEvent, type ReactNode, useId, useState } from "react";
 import { useTexts } from "../i18n/use.js";
 import { useShell } from "../shell/context.js";
-import { plan as texts } from "../texts/parts.js";
+import { plan as texts } from "../texts/plan.js";
 import { Button } from "../ui/button.js";
 import { isComposing } from "../ui/keys.js";
 import { Modal } from "../ui/modal.js";

@@ -6,7 +6,7 @@ import { useAgentState } from "../dock/agent-state.js";
 import { useFormat, useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { usePhone } from "../shell/viewport.js";
-import { plan as texts } from "../texts/parts.js";
+import { plan as texts } from "../texts/plan.js";
 import { Button, IconButton } from "../ui/button.js";
 import { useControl } from "./control.js";
 import { actionsFor, askAbout, type Facts, resultOf } from "./facts.js";

@@ -2,7 +2,7 @@ import { type KeyboardEvent, type ReactNode, useId, useMemo, useRef, useState } 
 import type { Todo, TodoID } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
 import { usePhone } from "../shell/viewport.js";
-import { plan as texts } from "../texts/parts.js";
+import { plan as texts } from "../texts/plan.js";
 import { box, layoutOf, type Step, stepFrom } from "./layout.js";
 import { TodoBox } from "./todo.js";
 

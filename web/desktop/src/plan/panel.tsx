@@ -4,7 +4,7 @@ import type { Layer, TodoID } from "../../../core/src/index.js";
 import { escapeInvisible } from "../asks/invisible.js";
 import { useFormat, useTexts } from "../i18n/use.js";
 import { useCommands } from "../shell/context.js";
-import { plan as texts } from "../texts/parts.js";
+import { plan as texts } from "../texts/plan.js";
 import { Button, IconButton } from "../ui/button.js";
 import { isComposing } from "../ui/keys.js";
 import { Controls } from "./controls.js";

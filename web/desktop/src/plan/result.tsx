@@ -8,7 +8,7 @@ import { usePutBack } from "../dock/drafts.js";
 import { useFormat, useTexts } from "../i18n/use.js";
 import { useShell } from "../shell/context.js";
 import { useMonitor } from "../shell/select.js";
-import { plan as texts } from "../texts/parts.js";
+import { plan as texts } from "../texts/plan.js";
 import { Button } from "../ui/button.js";
 import { CopyButton } from "../ui/copy.js";
 import { useControl } from "./control.js";

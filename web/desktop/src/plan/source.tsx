@@ -1,6 +1,6 @@
 import { lazy, type ReactNode, Suspense, useState } from "react";
 import { useTexts } from "../i18n/use.js";
-import { plan as texts } from "../texts/parts.js";
+import { plan as texts } from "../texts/plan.js";
 import { Button } from "../ui/button.js";
 import { CopyButton } from "../ui/copy.js";
 

@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 import type { Todo, TodoStatus } from "../../../core/src/index.js";
 import { escapeInvisible } from "../asks/invisible.js";
 import { useFormat, useTexts } from "../i18n/use.js";
-import { plan as texts } from "../texts/parts.js";
+import { plan as texts } from "../texts/plan.js";
 
 const icons: Record<TodoStatus, LucideIcon> = {
   pending: CircleDashed,

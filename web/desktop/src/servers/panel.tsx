@@ -6,7 +6,7 @@ import { useTexts } from "../i18n/use.js";
 import { reasonOf } from "../models/panel.js";
 import { isConflict, type MCPServers } from "../shell/api.js";
 import { useCommands } from "../shell/context.js";
-import { servers as texts } from "../texts/parts.js";
+import { servers as texts } from "../texts/servers.js";
 import { Button } from "../ui/button.js";
 import { Modal } from "../ui/modal.js";
 import { ServerRow } from "./row.js";

@@ -4,7 +4,7 @@ import { useTexts } from "../i18n/use.js";
 import { reasonOf } from "../models/panel.js";
 import type { MCPServer, MCPServerLine, MCPServers } from "../shell/api.js";
 import { useCommands } from "../shell/context.js";
-import { servers as texts } from "../texts/parts.js";
+import { servers as texts } from "../texts/servers.js";
 import { Button, IconButton } from "../ui/button.js";
 
 interface ServerRowProps {

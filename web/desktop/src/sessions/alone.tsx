@@ -3,7 +3,7 @@ import type { AutoApproval } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
 import { type ApprovalDefault, isConflict } from "../shell/api.js";
 import { useCommands, useShell } from "../shell/context.js";
-import { alone as texts } from "../texts/parts.js";
+import { alone as texts } from "../texts/alone.js";
 import { Button } from "../ui/button.js";
 import { Modal } from "../ui/modal.js";
 import { CommandTester } from "./command-tester.js";

@@ -4,7 +4,7 @@ import type { AutoApproval } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
 import type { ApprovalVerdict } from "../shell/api.js";
 import { useCommands } from "../shell/context.js";
-import { alone as texts } from "../texts/parts.js";
+import { alone as texts } from "../texts/alone.js";
 
 /** The delay in ms between the last key and the question to the hub. */
 const typingPause = 250;

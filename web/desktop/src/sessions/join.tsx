@@ -3,7 +3,7 @@ import { type ReactNode, useCallback, useEffect, useState } from "react";
 import { useTexts } from "../i18n/use.js";
 import { useNow } from "../shell/clock.js";
 import { useCommands, useShell } from "../shell/context.js";
-import { sessions as texts } from "../texts/parts.js";
+import { sessions as texts } from "../texts/sessions.js";
 import { Button } from "../ui/button.js";
 import { CopyButton } from "../ui/copy.js";
 import { Modal } from "../ui/modal.js";

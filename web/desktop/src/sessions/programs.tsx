@@ -3,7 +3,7 @@ import { type FormEvent, type ReactNode, useCallback, useEffect, useState } from
 import { useFormat, useTexts } from "../i18n/use.js";
 import type { McpToken, NewMcpToken } from "../shell/api.js";
 import { useCommands, useShell } from "../shell/context.js";
-import { programs as texts } from "../texts/parts.js";
+import { programs as texts } from "../texts/programs.js";
 import { Button, IconButton } from "../ui/button.js";
 import { Modal } from "../ui/modal.js";
 import { Command } from "./command.js";

@@ -3,7 +3,7 @@ import { type KeyboardEvent, type ReactNode, useCallback, useEffect, useState } 
 import { useFormat, useTexts } from "../i18n/use.js";
 import type { SessionCard } from "../shell/api.js";
 import { useCommands, useShell } from "../shell/context.js";
-import { sessions as texts } from "../texts/parts.js";
+import { sessions as texts } from "../texts/sessions.js";
 import { Button, IconButton } from "../ui/button.js";
 import { isComposing } from "../ui/keys.js";
 import { Modal } from "../ui/modal.js";

@@ -3,7 +3,7 @@ import { useTexts } from "../i18n/use.js";
 import { AccountSettings } from "../settings/form.js";
 import { useCommands, useShell } from "../shell/context.js";
 import type { Prefs, Theme } from "../shell/prefs.js";
-import { sessions as texts } from "../texts/parts.js";
+import { sessions as texts } from "../texts/sessions.js";
 import { providerName } from "../topbar/monitors.js";
 import { Modal } from "../ui/modal.js";
 

@@ -5,7 +5,7 @@ import { useTexts } from "../i18n/use.js";
 import type { SettingInfo } from "../shell/api.js";
 import { useCommands, useEvents, useShell } from "../shell/context.js";
 import { hasAccount } from "../shell/select.js";
-import { account as texts } from "../texts/parts.js";
+import { account as texts } from "../texts/account.js";
 import { Button } from "../ui/button.js";
 import { answered, type Entry, edited, type Field, fieldOf, lockOf, type Mistake, parsedText, textOf, withValues, wordsOf } from "./fields.js";
 

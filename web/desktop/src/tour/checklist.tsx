@@ -4,7 +4,7 @@ import { firstMonitor, type WindowState, windowKey } from "../../../core/src/ind
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { useHasAccount, useMonitor, useMonitors, useWindows } from "../shell/select.js";
-import { tour as texts } from "../texts/parts.js";
+import { tour as texts } from "../texts/tour.js";
 import { IconButton } from "../ui/button.js";
 import { type AgentStep, agentSteps, avoidWindows, type Mark, markOf, nearestCorner, nextCorner, type Progress, type Step, type Surroundings, type UserStep, userSteps, withDone } from "./steps.js";
 

@@ -4,7 +4,7 @@ import { useTexts } from "../i18n/use.js";
 import { useCommands, useEvents, useShell } from "../shell/context.js";
 import { useMonitor, useMonitors } from "../shell/select.js";
 import { forTab } from "../shell/storage.js";
-import { tour as texts } from "../texts/parts.js";
+import { tour as texts } from "../texts/tour.js";
 import { type AgentStep, endedSteps, type Progress, readProgress, requests, resume, type Step, withDone } from "./steps.js";
 
 /**

@@ -2,7 +2,7 @@ import { type ReactNode, useEffect, useRef } from "react";
 import { hasEnded } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
-import { tour as texts } from "../texts/parts.js";
+import { tour as texts } from "../texts/tour.js";
 import { useAgentStep } from "./progress.js";
 import { shapeOf } from "./steps.js";
 import { Examples, isFresh } from "./suggestions.js";

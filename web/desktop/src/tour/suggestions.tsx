@@ -4,7 +4,7 @@ import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { useMonitor } from "../shell/select.js";
 import type { Shell } from "../shell/shell.js";
-import { tour as texts } from "../texts/parts.js";
+import { tour as texts } from "../texts/tour.js";
 import { requests } from "./steps.js";
 
 /** Whether the session has no messages and no windows. */

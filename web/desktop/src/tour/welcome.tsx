@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { useHasAccount } from "../shell/select.js";
-import { tour as texts } from "../texts/parts.js";
+import { tour as texts } from "../texts/tour.js";
 import { Button } from "../ui/button.js";
 import { type AgentStep, agentSteps, requests } from "./steps.js";
 

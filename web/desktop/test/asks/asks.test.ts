@@ -6,7 +6,7 @@ import { hasAnswer, toggleOption } from "../../src/asks/choice.js";
 import { originOf, titleOf } from "../../src/asks/facts.js";
 import { escapeInvisible } from "../../src/asks/invisible.js";
 import { type Ask, adjacentAsk, askInFront, asksOf, type PlanAsk, timeLeft, versionOf } from "../../src/asks/order.js";
-import { asks as texts } from "../../src/texts/parts.js";
+import { asks as texts } from "../../src/texts/asks.js";
 
 const approval = (dialogId: string, deadline?: number, more: Partial<ApprovalRequest> = {}): ApprovalRequest => ({
   dialogId,

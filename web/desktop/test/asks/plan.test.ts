@@ -4,7 +4,7 @@ import { answerState, endingOf, fromHITLClosed } from "../../src/asks/answers.js
 import { titleOf } from "../../src/asks/facts.js";
 import { type Ask, asksOf, deadlineOf, planKey, timeLeft, versionOf } from "../../src/asks/order.js";
 import { type Entry, initialEntry, parseEntry, timeoutOutcome, type ValueRequest } from "../../src/asks/value.js";
-import { asks as texts } from "../../src/texts/parts.js";
+import { asks as texts } from "../../src/texts/asks.js";
 
 const todo: Todo = { id: "a", task: "Delete\u200B all", depends_on: [] };
 const review = { type: "hitl_plan_review", request_id: "hitl_1", plan_id: "p", plan: { todos: [todo], dependency_graph: {} }, message: "Look", options: ["approve", "modify", "reject"], timeout_sec: 60, expires_at: 61_000 } as HITLRequest;

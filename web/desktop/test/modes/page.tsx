@@ -11,7 +11,7 @@ import { ShellContext } from "../../src/shell/context.js";
 import type { HubClock } from "../../src/shell/hub-clock.js";
 import { readPrefs } from "../../src/shell/prefs.js";
 import { createShell, type Shell } from "../../src/shell/shell.js";
-import { palette } from "../../src/texts/parts.js";
+import { palette } from "../../src/texts/palette.js";
 
 export const code: Mode = { id: "code", name: "Code", instructions: "You write.", toolProfile: "all", model: "", shipped: true };
 export const ask: Mode = { id: "ask", name: "Ask", instructions: "You answer.", toolProfile: "read", model: "", shipped: true };

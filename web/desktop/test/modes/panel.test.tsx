@@ -4,7 +4,7 @@ import { ModeForm } from "../../src/modes/form.js";
 import { ModeRow } from "../../src/modes/row.js";
 import { SessionInstructions } from "../../src/modes/session-instructions.js";
 import { Api, ApiError, isConflict, type Mode } from "../../src/shell/api.js";
-import { modes as texts } from "../../src/texts/parts.js";
+import { modes as texts } from "../../src/texts/modes.js";
 import { all, ask, own, type PageState, page } from "./page.js";
 
 const t = texts.en;

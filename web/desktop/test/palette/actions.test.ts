@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { actions } from "../../src/palette/actions.js";
 import { actionFor } from "../../src/palette/keys.js";
-import { palette as texts } from "../../src/texts/parts.js";
+import { palette as texts } from "../../src/texts/palette.js";
 
 const key = (key: string, held: Partial<KeyboardEvent> = {}, code = ""): KeyboardEvent =>
   ({ key, code, ctrlKey: false, metaKey: false, altKey: false, shiftKey: false, ...held }) as KeyboardEvent;

@@ -3,7 +3,7 @@ import { emptyDesktop, type WindowState } from "../../../core/src/index.js";
 import { entriesOf } from "../../src/palette/entries.js";
 import type { Commands } from "../../src/shell/commands.js";
 import type { Shell } from "../../src/shell/shell.js";
-import { palette as texts } from "../../src/texts/parts.js";
+import { palette as texts } from "../../src/texts/palette.js";
 
 test("a minimised window is restored as it was, not also un-maximised; guests cannot connect a model", () => {
   const w = { windowId: "w1", monitorId: "monitor-1", title: "Notes", minimized: true, maximized: true } as WindowState;

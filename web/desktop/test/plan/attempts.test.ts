@@ -2,7 +2,7 @@
 
 import { expect, it } from "vitest";
 import { attemptText } from "../../src/plan/todo.js";
-import { plan as texts } from "../../src/texts/parts.js";
+import { plan as texts } from "../../src/texts/plan.js";
 
 it.each([
   ["the third, which worked", { status: "completed", retry_count: 2, max_retries: 3 }, "3 of 4"],

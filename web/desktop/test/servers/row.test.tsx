@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { ServerRow } from "../../src/servers/row.js";
 import { Api, type MCPServer } from "../../src/shell/api.js";
-import { servers as texts } from "../../src/texts/parts.js";
+import { servers as texts } from "../../src/texts/servers.js";
 import { page } from "../modes/page.js";
 
 const t = texts.en;
