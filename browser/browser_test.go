@@ -186,6 +186,12 @@ func TestPagesOfOtherDomainsAreRefused(t *testing.T) {
 		if _, err := m.Open(t.Context(), "s", "ada", address); err == nil {
 			t.Errorf("%s can be opened, want a refusal", address)
 		}
+		if _, err := m.Open(t.Context(), "new", "ada", address); err == nil {
+			t.Errorf("%s can be opened first, want a refusal", address)
+		}
+	}
+	if _, err := m.Extract(t.Context(), "new", ""); !errors.Is(err, browser.ErrNoPage) {
+		t.Errorf("a session whose pages were all refused reads a page with %v, want %v", err, browser.ErrNoPage)
 	}
 	for _, r := range s.requests() {
 		if strings.HasPrefix(r, "localhost") {

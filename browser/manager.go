@@ -152,6 +152,10 @@ func New(cfg Config) *Manager {
 // Open shows a page in the browser of a session, which it starts if necessary. The domain must be one that
 // the user has allowed.
 func (m *Manager) Open(ctx context.Context, session wire.SessionID, user, address string) (State, error) {
+	// First, so that no browser starts for a page that is refused.
+	if err := checkPage(ctx, m.allowedFor(user), address, false); err != nil {
+		return State{}, err
+	}
 	s, release, err := m.acquire(ctx, session, true)
 	if err != nil {
 		return State{}, err

@@ -160,7 +160,7 @@ func (t *tab) decide(e cdpfetch.EventRequestPaused) {
 	defer cancel()
 	var refused error
 	if main := chromedp.FromContext(t.ctx).Target; main == nil || string(e.FrameID) == string(main.TargetID) {
-		refused = t.checkPage(ctx, e.Request.URL, e.RedirectedRequestID != "")
+		refused = checkPage(ctx, t.allowed, e.Request.URL, e.RedirectedRequestID != "")
 	}
 	var err error
 	if refused != nil {
@@ -176,13 +176,13 @@ func (t *tab) decide(e cdpfetch.EventRequestPaused) {
 	}
 }
 
-// checkPage returns why a page may not be shown, or nil.
-func (t *tab) checkPage(ctx context.Context, address string, redirect bool) error {
+// checkPage returns why a page may not be shown, or nil. allowed checks a domain.
+func checkPage(ctx context.Context, allowed func(context.Context, string) error, address string, redirect bool) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
 		return ErrURL
 	}
-	err = t.allowed(ctx, u.Hostname())
+	err = allowed(ctx, u.Hostname())
 	if d, ok := errors.AsType[*fetch.DomainError](err); ok {
 		return &fetch.DomainError{Domain: d.Domain, Redirect: redirect}
 	}
@@ -271,11 +271,8 @@ func (t *tab) call(ctx context.Context, into any, function string, args ...any) 
 	return nil
 }
 
-// open shows a page.
+// open shows a page, which the caller has checked.
 func (t *tab) open(ctx context.Context, address string) (State, error) {
-	if err := t.checkPage(ctx, address, false); err != nil {
-		return State{}, err
-	}
 	u, err := url.Parse(address)
 	if err != nil {
 		return State{}, ErrURL

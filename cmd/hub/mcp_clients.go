@@ -9,6 +9,7 @@ import (
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/tools/mcpserver"
 	"github.com/everdesk/everdesk/wire"
@@ -46,8 +47,16 @@ func (m mcpClients) Admit(ctx context.Context, token string) (mcpserver.Client, 
 	if err != nil {
 		return mcpserver.Client{}, refusal(err)
 	}
+	// The tools of MCP servers differ between users.
+	info, err := m.hub().Info(ctx, t.Session)
+	if errors.Is(err, store.ErrNotFound) {
+		return mcpserver.Client{}, mcpserver.ErrRefused
+	}
+	if err != nil {
+		return mcpserver.Client{}, fmt.Errorf("look up the session of the MCP token: %w", err)
+	}
 	return mcpserver.Client{
-		Caller: tools.Caller{Profile: t.Profile}, Expires: t.Expires,
+		Caller: tools.Caller{Profile: t.Profile, User: info.User, Session: t.Session}, Expires: t.Expires,
 		Execute: func(ctx context.Context, call providers.ToolCall) providers.ToolResult {
 			r, err := m.hub().CallTool(ctx, t.Session, session.ClientCall{
 				ID: wire.MessageID(call.ID), Token: t.ID, Name: t.Name, Monitor: t.Monitor, Profile: t.Profile, Tool: call.Name, Input: call.Input,

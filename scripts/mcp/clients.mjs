@@ -76,7 +76,7 @@ async function until(what, is) {
   throw new Error(`${what}: still not so after a minute, want it`);
 }
 
-/** Arguments for every tool, and what its result contains. Those with an exclamation mark give an error result. */
+/** Arguments for tools, and what their results contain. TestEveryToolOverMCP in cmd/hub calls the others, too. Those with an exclamation mark give an error result. */
 const calls = {
   window_create: [{ windowId: "note", title: "Note", content: { renderer: "markdown", content: "# Hi" } }, 'window "note"'],
   window_create_component: [{ windowId: "form", title: "Form", components: [{ type: "button", label: "OK", action: "ok" }] }, 'window "form"'],
@@ -131,7 +131,8 @@ function check(name, result, via) {
 async function callAll(client, via) {
   const { tools } = await client.listTools();
   const names = tools.map((t) => t.name).sort();
-  assert.deepEqual(names, [...Object.keys(calls), ...Object.keys(asking)].sort(), `${via}: tools`);
+  const missing = [...Object.keys(calls), ...Object.keys(asking)].filter((name) => !names.includes(name));
+  assert.deepEqual(missing, [], `${via}: tools that are not listed`);
   for (const tool of tools) {
     assert.ok(tool.title && typeof tool.annotations?.readOnlyHint === "boolean" && typeof tool.annotations?.destructiveHint === "boolean", `${via}: ${tool.name} is not annotated`);
   }
@@ -198,7 +199,7 @@ try {
 
   const target = [`${hub.url}/mcp`, "--transport", "http", "--header", `Authorization: Bearer ${first.token}`];
   const listed = await inspect(...target, "--method", "tools/list");
-  assert.equal(listed.tools.length, Object.keys(calls).length + Object.keys(asking).length, "Inspector: tools");
+  assert.equal(listed.tools.length, (await http.listTools()).tools.length, "Inspector: tools");
   for (const name of Object.keys(calls)) {
     check(name, await inspect(...target, "--method", "tools/call", "--tool-name", name, ...toolArgs(calls[name][0])), "Inspector");
   }
