@@ -101,6 +101,11 @@ test-mcp: ## install the MCP SDK and the Inspector from npm and call every tool 
 test-mcp-servers: ## install MCP servers from npm and let agents of the hub call their tools
 	scripts/mcp-servers.sh
 
+.PHONY: test-checkpoints
+test-checkpoints: ## the long proofs of checkpoints: 1,000 saves, 200 killed processes, 100,000 files
+	scripts/need.sh git
+	CHECKPOINTS_LONG=1 $(GO) test -count=1 -timeout 60m -v -run 'UserRepository|Killed|ManyFiles' ./checkpoints
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (60s)
 	scripts/fuzz.sh $(FUZZTIME)

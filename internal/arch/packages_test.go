@@ -73,6 +73,7 @@ var rules = map[string]rule{
 	"auth":        {uses: "notices store wire", tests: "store/filestore"},
 	"ratelimit":   {uses: "store wire", tests: "store/filestore"},
 	"files":       {uses: "wire"},
+	"checkpoints": {},
 	"apps":        {uses: "files"},
 	"apps/build":  {uses: "internal/worker"},
 	"pictures":    {},
