@@ -1,10 +1,9 @@
 package files
 
 import (
-	"errors"
+	"context"
 	"fmt"
-	"io/fs"
-	"os"
+	"hash/maphash"
 	"sync"
 
 	"github.com/everdesk/everdesk/wire"
@@ -36,10 +35,17 @@ func (s *Store) addPending(session wire.SessionID, files int, bytes int64) {
 	s.pending[session] = p
 }
 
+// lockSession locks the reservations of a session and returns the function that unlocks them.
+func (s *Store) lockSession(session wire.SessionID) (done func()) {
+	m := &s.locks[maphash.String(s.seed, string(session))%uint64(len(s.locks))]
+	m.Lock()
+	return m.Unlock
+}
+
 // reserveSpace reserves space for a file before it is received, so that unfinished files
 // count like finished ones. It returns the number of bytes that may be received, and a
 // function that releases the reservation.
-func (s *Store) reserveSpace(session wire.SessionID, root *os.Root, name string, size int64) (room int64, done func(), err error) {
+func (s *Store) reserveSpace(ctx context.Context, session wire.SessionID, name string, size int64) (room int64, done func(), err error) {
 	defer s.lockSession(session)()
 	s.mu.Lock()
 	others := s.pending[session]
@@ -47,7 +53,7 @@ func (s *Store) reserveSpace(session wire.SessionID, root *os.Root, name string,
 	if others.files >= s.cfg.SessionUploads {
 		return 0, nil, fmt.Errorf("%w: at most %d", ErrBusy, s.cfg.SessionUploads)
 	}
-	bytes, count, err := usageWithout(root, name)
+	bytes, count, err := s.usageWithout(ctx, session, name)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -63,41 +69,16 @@ func (s *Store) reserveSpace(session wire.SessionID, root *os.Root, name string,
 }
 
 // usageWithout returns the usage of a session without the file name, which will be
-// replaced.
-func usageWithout(root *os.Root, name string) (bytes int64, count int, err error) {
-	if bytes, count, err = usage(root); err != nil {
-		return 0, 0, err
-	}
-	switch old, err := root.Lstat(name); {
-	case err == nil && old.IsDir():
-		return 0, 0, fmt.Errorf("%w: %q is a folder", ErrName, name)
-	case err == nil:
-		return bytes - old.Size(), count - 1, nil
-	}
-	return bytes, count, nil
-}
-
-// usage counts the files of a session. The limits of a session bound the cost.
-func usage(root *os.Root) (bytes int64, count int, err error) {
-	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil // removed meanwhile
-		case err != nil:
-			return err
-		case name == partial:
-			return fs.SkipDir
-		case d.IsDir():
-			return nil
-		}
-		count++
-		if info, err := d.Info(); err == nil {
-			bytes += info.Size()
-		}
-		return nil
-	})
+// replaced. The limits of a session bound the cost.
+func (s *Store) usageWithout(ctx context.Context, session wire.SessionID, name string) (bytes int64, count int, err error) {
+	all, err := s.backend.List(ctx, Key{session, AreaFiles, ""})
 	if err != nil {
 		return 0, 0, fmt.Errorf("count session files: %w", err)
+	}
+	for _, e := range all {
+		if !e.Folder && e.Path != name {
+			bytes, count = bytes+e.Size, count+1
+		}
 	}
 	return bytes, count, nil
 }

@@ -140,10 +140,10 @@ func TestFilesAreNotFolders(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), files.Config{})
 	save(t, s, ses, "file", "x")
-	_, _, opened := s.Open(ses, "file/below")
-	_, listed := s.List(ses, "file")
-	_, below := s.List(ses, "file/below")
-	for what, err := range map[string]error{"open": opened, "list": listed, "list below": below, "remove": s.Remove(ses, "file/below")} {
+	_, _, opened := s.Open(t.Context(), ses, "file/below")
+	_, listed := s.List(t.Context(), ses, "file")
+	_, below := s.List(t.Context(), ses, "file/below")
+	for what, err := range map[string]error{"open": opened, "list": listed, "list below": below, "remove": s.Remove(t.Context(), ses, "file/below")} {
 		if !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s below a file: got error %v, want %v", what, err, fs.ErrNotExist)
 		}

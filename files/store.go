@@ -3,40 +3,32 @@ package files
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"hash/maphash"
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"slices"
+	"strings"
 	"sync"
-	"syscall"
-	"time"
 
 	"github.com/everdesk/everdesk/wire"
 )
 
-// The errors of the file store, besides [ErrName]. A missing file is [fs.ErrNotExist].
+// The errors of the file store, besides those of backends.
 var (
 	ErrTooLarge = errors.New("file is too large")
 	ErrFull     = errors.New("session has no space for more files")
 	ErrBusy     = errors.New("too many concurrent uploads to the session")
 )
 
-// partialTTL is the age after which an unfinished file is removed when the store is opened.
-// It is much longer than a transfer may take, because other replicas may be receiving files
-// in the same folder.
-const partialTTL = time.Hour
-
 // Config configures a [Store]. Zero fields mean the defaults.
 type Config struct {
 	// FileBytes bounds one file. It defaults to 25 MiB.
 	FileBytes int64
 	// SessionBytes and SessionFiles bound the files of one session. They default to 256 MiB
-	// and 1,000 files.
+	// and 1,000 files. The trash may have as much again.
 	SessionBytes int64
 	SessionFiles int
 	// SessionUploads bounds the concurrent uploads to one session. It defaults to 8.
@@ -44,14 +36,24 @@ type Config struct {
 	// Removed, unless nil, is called by RemoveAll, to remove what else a session has on this
 	// machine.
 	Removed func(wire.SessionID) error
+	// Changed, unless nil, is called after files of a session have changed, with the context of the
+	// change.
+	Changed func(context.Context, wire.SessionID, []Change)
 }
 
-// Store holds the files of all sessions in one folder. [Open] returns one.
+// Change says what happened to a file or folder.
+type Change struct {
+	Entry
+	// Removed says that there is nothing at the path any more; only Path and Folder are set then.
+	Removed bool
+}
+
+// Store holds the files of all sessions in a [Backend]. [New] and [Open] return one.
 type Store struct {
-	cfg  Config
-	root *os.Root
-	seed maphash.Seed
-	// locks serialise changes to the files of a session. Sessions are hashed to them, so
+	cfg     Config
+	backend Backend
+	seed    maphash.Seed
+	// locks serialise the reservations of space of a session. Sessions are hashed to them, so
 	// their cost does not depend on the number of sessions.
 	locks [64]sync.Mutex
 
@@ -59,363 +61,226 @@ type Store struct {
 	pending map[wire.SessionID]pending
 }
 
-// Open returns the file store in a folder, which is created if it does not exist.
-func Open(dir string, cfg Config) (*Store, error) {
+// New returns the file store in a backend, which the store closes if it can be closed.
+func New(b Backend, cfg Config) *Store {
 	cfg.FileBytes = cmp.Or(cfg.FileBytes, 25<<20)
 	cfg.SessionBytes = cmp.Or(cfg.SessionBytes, 256<<20)
 	cfg.SessionFiles = cmp.Or(cfg.SessionFiles, 1000)
 	cfg.SessionUploads = cmp.Or(cfg.SessionUploads, 8)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("create folder for files: %w", err)
-	}
-	root, err := os.OpenRoot(dir)
+	return &Store{cfg: cfg, backend: b, seed: maphash.MakeSeed(), pending: map[wire.SessionID]pending{}}
+}
+
+// Open returns the file store in a folder, see [OpenFolder].
+func Open(dir string, cfg Config) (*Store, error) {
+	b, err := OpenFolder(dir)
 	if err != nil {
-		return nil, fmt.Errorf("open folder for files: %w", err)
-	}
-	s := &Store{cfg: cfg, root: root, seed: maphash.MakeSeed(), pending: map[wire.SessionID]pending{}}
-	if err := s.removeStale(); err != nil {
-		return nil, errors.Join(fmt.Errorf("remove unfinished files: %w", err), root.Close())
-	}
-	return s, nil
-}
-
-// removeStale removes unfinished files that a dead process left.
-func (s *Store) removeStale() error {
-	sessions, err := fs.ReadDir(s.root.FS(), ".")
-	if err != nil {
-		return err
-	}
-	for _, d := range sessions {
-		if !d.IsDir() || wire.SessionID(d.Name()).Validate() != nil {
-			continue
-		}
-		if err := s.removeStaleIn(path.Join(d.Name(), partial)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *Store) removeStaleIn(folder string) error {
-	if info, err := s.root.Lstat(folder); err == nil && !info.IsDir() {
-		return nil // not a folder, so it has no unfinished files
-	}
-	temps, err := fs.ReadDir(s.root.FS(), folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for _, temp := range temps {
-		info, err := temp.Info()
-		if err != nil || time.Since(info.ModTime()) < partialTTL {
-			continue // finished meanwhile, or possibly still being received
-		}
-		if err := s.root.RemoveAll(path.Join(folder, temp.Name())); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Close releases the folder.
-func (s *Store) Close() error { return s.root.Close() }
-
-// Entry describes a file or folder.
-type Entry struct {
-	// Path is the path relative to the session's folder, with slashes.
-	Path     string
-	Folder   bool
-	Size     int64
-	Modified time.Time
-}
-
-func entryOf(name string, info fs.FileInfo) Entry {
-	e := Entry{Path: name, Folder: info.IsDir(), Modified: info.ModTime()}
-	if !e.Folder {
-		e.Size = info.Size()
-	}
-	return e
-}
-
-// lockSession locks the session's files and returns the function that unlocks them.
-func (s *Store) lockSession(session wire.SessionID) (done func()) {
-	m := &s.locks[maphash.String(s.seed, string(session))%uint64(len(s.locks))]
-	m.Lock()
-	return m.Unlock
-}
-
-// sessionRoot opens the folder of a session as a root of its own, so that not even a link
-// leads to another session. Without create it is [fs.ErrNotExist] until a file was saved.
-func (s *Store) sessionRoot(session wire.SessionID, create bool) (*os.Root, error) {
-	if err := session.Validate(); err != nil {
 		return nil, err
 	}
-	if create {
-		if err := s.root.Mkdir(string(session), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, fmt.Errorf("create session folder: %w", err)
-		}
-	}
-	// A link in place of the folder could lead to another session.
-	if info, err := s.root.Lstat(string(session)); err != nil {
-		return nil, fmt.Errorf("stat session folder: %w", err)
-	} else if !info.IsDir() {
-		return nil, fmt.Errorf("%w: the session's folder is not a folder", ErrName)
-	}
-	root, err := s.root.OpenRoot(string(session))
-	if err != nil {
-		return nil, fmt.Errorf("open session folder: %w", err)
-	}
-	return root, nil
+	return New(b, cfg), nil
 }
 
-// closeRoot closes a session's folder. An error loses no data, because the root is only a
-// handle.
-func closeRoot(root *os.Root) { _ = root.Close() }
+// Close closes the backend.
+func (s *Store) Close() error {
+	if c, ok := s.backend.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
+
+func (s *Store) changed(ctx context.Context, session wire.SessionID, changes ...Change) {
+	if s.cfg.Changed != nil {
+		s.cfg.Changed(ctx, session, changes)
+	}
+}
 
 // Save writes a file atomically and replaces an older one of that name. size is the number
 // of bytes to expect, or negative if unknown; the space is reserved from the beginning. The
 // error is [ErrName], [ErrTooLarge], [ErrFull], [ErrBusy], or that of the reader or the
-// disk.
+// backend.
 func (s *Store) Save(ctx context.Context, session wire.SessionID, name string, from io.Reader, size int64) (Entry, error) {
+	return s.SaveIf(ctx, session, name, from, size, Condition{})
+}
+
+// SaveIf is Save for a file that is as the condition says; else the error is [ErrChanged].
+func (s *Store) SaveIf(ctx context.Context, session wire.SessionID, name string, from io.Reader, size int64, c Condition) (Entry, error) {
 	if err := CheckName(name); err != nil {
 		return Entry{}, err
 	}
 	if size > s.cfg.FileBytes {
 		return Entry{}, s.errTooLarge()
 	}
-	root, err := s.sessionRoot(session, true)
-	if err != nil {
-		return Entry{}, err
-	}
-	defer closeRoot(root)
-	if err := errors.Join(checkNoLinks(root, path.Dir(name)), checkNoLinks(root, partial)); err != nil {
-		return Entry{}, err
-	}
-	room, done, err := s.reserveSpace(session, root, name, size)
+	room, done, err := s.reserveSpace(ctx, session, name, size)
 	if err != nil {
 		return Entry{}, err
 	}
 	defer done()
-	temp, size, err := s.receiveTemp(ctx, root, from, room)
+	e, err := s.backend.Put(ctx, Key{session, AreaFiles, name}, &boundedReader{from: from, left: room, err: s.errBeyond(room)}, size, c)
 	if err != nil {
 		return Entry{}, err
 	}
-	if err := s.commitFile(session, root, temp, name, size, done); err != nil {
-		return Entry{}, errors.Join(err, root.Remove(temp))
-	}
-	info, err := root.Stat(name)
-	if err != nil {
-		return Entry{}, fmt.Errorf("stat new file: %w", err)
-	}
-	return entryOf(name, info), nil
+	s.changed(ctx, session, Change{Entry: e})
+	return e, nil
 }
 
-// receiveTemp writes the received bytes to a temporary file.
-func (s *Store) receiveTemp(ctx context.Context, root *os.Root, from io.Reader, room int64) (name string, size int64, err error) {
-	if err := root.MkdirAll(partial, 0o700); err != nil {
-		return "", 0, fmt.Errorf("create folder of unfinished files: %w", err)
+// errBeyond returns the error for a file with more bytes than there is room for.
+func (s *Store) errBeyond(room int64) error {
+	if room >= s.cfg.FileBytes {
+		return s.errTooLarge()
 	}
-	temp := path.Join(partial, rand.Text())
-	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return "", 0, fmt.Errorf("create file: %w", err)
-	}
-	defer func() {
-		if cerr := f.Close(); err == nil && cerr != nil {
-			err = fmt.Errorf("close file: %w", cerr)
-		}
-		if err != nil {
-			err = errors.Join(err, root.Remove(temp))
-		}
-	}()
-	size, err = io.Copy(f, io.LimitReader(&contextReader{ctx, from}, room+1))
-	switch {
-	case err != nil:
-		return "", 0, fmt.Errorf("write file: %w", err)
-	case size > s.cfg.FileBytes:
-		return "", 0, s.errTooLarge()
-	case size > room:
-		return "", 0, s.errFull()
-	}
-	if err := f.Sync(); err != nil {
-		return "", 0, fmt.Errorf("sync file: %w", err)
-	}
-	return temp, size, nil
+	return s.errFull()
 }
 
-// contextReader reads until its context ends.
-type contextReader struct {
-	ctx  context.Context //nolint:containedctx // it lives as long as one call
+// boundedReader fails when it has to read more bytes than are allowed, so that the backend stores
+// nothing.
+type boundedReader struct {
 	from io.Reader
+	left int64
+	err  error
 }
 
-func (r *contextReader) Read(b []byte) (int, error) {
-	if err := context.Cause(r.ctx); err != nil {
-		return 0, err
+func (r *boundedReader) Read(b []byte) (int, error) {
+	if int64(len(b)) > r.left+1 {
+		b = b[:r.left+1]
 	}
-	return r.from.Read(b)
-}
-
-// commitFile renames a finished file to its name, if the session has space for it, and
-// calls placed, which releases the reservation: from then on the file itself counts.
-func (s *Store) commitFile(session wire.SessionID, root *os.Root, temp, name string, size int64, placed func()) error {
-	defer s.lockSession(session)()
-	defer placed()
-	bytes, count, err := usageWithout(root, name)
-	if err != nil {
-		return err
+	n, err := r.from.Read(b)
+	if r.left -= int64(n); r.left < 0 {
+		return 0, r.err
 	}
-	if bytes+size > s.cfg.SessionBytes || count >= s.cfg.SessionFiles {
-		return s.errFull()
-	}
-	if err := root.MkdirAll(path.Dir(name), 0o700); err != nil {
-		if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("%w: a folder of %q is a file", ErrName, name)
-		}
-		return fmt.Errorf("create parent folder: %w", err)
-	}
-	if err := root.Rename(temp, name); err != nil {
-		return fmt.Errorf("rename file: %w", err)
-	}
-	return nil
-}
-
-// checkNoLinks refuses a name that leads through a symbolic link. Links are not listed, and
-// their targets are unknown: outside the folder, in a cycle or another file.
-func checkNoLinks(root *os.Root, name string) error {
-	for i := 0; i <= len(name); i++ {
-		if i < len(name) && name[i] != '/' {
-			continue
-		}
-		if i == 0 {
-			return nil // the session's own folder
-		}
-		info, err := root.Lstat(name[:i])
-		if err != nil {
-			return nil //nolint:nilerr // using the name reports that it does not exist
-		}
-		if info.Mode()&fs.ModeSymlink != 0 {
-			return fmt.Errorf("%w: %q is a link", ErrName, name[:i])
-		}
-	}
-	return nil
-}
-
-// asNotExist converts the error for a path through a file, which is not a folder, to
-// [fs.ErrNotExist].
-func asNotExist(err error) error {
-	if errors.Is(err, syscall.ENOTDIR) {
-		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
-	}
-	return err
+	return n, err
 }
 
 // Open opens a file for reading. The caller must close it.
-func (s *Store) Open(session wire.SessionID, name string) (*os.File, Entry, error) {
+func (s *Store) Open(ctx context.Context, session wire.SessionID, name string) (Content, Entry, error) {
 	if err := CheckName(name); err != nil {
 		return nil, Entry{}, err
 	}
-	root, err := s.sessionRoot(session, false)
+	return s.backend.Open(ctx, Key{session, AreaFiles, name})
+}
+
+// OpenLocal opens a file as one of the operating system, for programs that need one. The caller must
+// close it.
+func (s *Store) OpenLocal(ctx context.Context, session wire.SessionID, name string) (*os.File, Entry, error) {
+	c, e, err := s.Open(ctx, session, name)
 	if err != nil {
 		return nil, Entry{}, err
 	}
-	defer closeRoot(root)
-	if err := checkNoLinks(root, name); err != nil {
-		return nil, Entry{}, err
+	if f, ok := c.(*os.File); ok {
+		return f, e, nil
 	}
-	// Checking the type first prevents opening pipes and devices that another program may
-	// have created.
-	info, err := root.Stat(name)
+	defer func() { _ = c.Close() }() // only read
+	f, err := os.CreateTemp("", "everdesk-file-*")
 	if err != nil {
-		return nil, Entry{}, fmt.Errorf("stat file: %w", asNotExist(err))
+		return nil, Entry{}, fmt.Errorf("copy file: %w", err)
 	}
-	if !info.Mode().IsRegular() {
-		return nil, Entry{}, fmt.Errorf("%w: %q is not a file", ErrName, name)
+	_ = os.Remove(f.Name()) // the system deletes it when it is closed; elsewhere with the temporary files
+	if _, err = io.Copy(f, c); err == nil {
+		_, err = f.Seek(0, io.SeekStart)
 	}
-	f, err := root.Open(name)
 	if err != nil {
-		return nil, Entry{}, fmt.Errorf("open file: %w", err)
+		return nil, Entry{}, errors.Join(fmt.Errorf("copy file: %w", err), f.Close())
 	}
-	return f, entryOf(name, info), nil
+	return f, e, nil
 }
 
 // List returns the content of a folder of a session, ordered by name; of the session's own
 // folder if the name is empty. A session that never had a file has an empty list.
-func (s *Store) List(session wire.SessionID, folder string) ([]Entry, error) {
+func (s *Store) List(ctx context.Context, session wire.SessionID, folder string) ([]Entry, error) {
+	all, err := s.ListAll(ctx, session, folder)
+	if err != nil {
+		return nil, err
+	}
+	below := ""
+	if folder != "" {
+		below = folder + "/"
+	}
+	var entries []Entry
+	for _, e := range all {
+		name, _, deeper := strings.Cut(strings.TrimPrefix(e.Path, below), "/")
+		if !deeper {
+			entries = append(entries, e)
+			continue
+		}
+		// A backend without folders does not list the one that this file is in.
+		if child := below + name; len(entries) == 0 || entries[len(entries)-1].Path != child {
+			entries = append(entries, Entry{Path: child, Folder: true, Modified: e.Modified})
+		}
+	}
+	return mergeFolders(entries), nil
+}
+
+// mergeFolders sorts entries and drops the second of two with one path: with names such as "a", "a.b" and
+// "a/c" a folder and its content are not next to each other.
+func mergeFolders(entries []Entry) []Entry {
+	slices.SortStableFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Path, b.Path) })
+	kept := entries[:0]
+	for _, e := range entries {
+		if len(kept) == 0 || kept[len(kept)-1].Path != e.Path {
+			kept = append(kept, e)
+		}
+	}
+	return kept
+}
+
+// ListAll returns everything below a folder of a session, at any depth; folders may be missing.
+func (s *Store) ListAll(ctx context.Context, session wire.SessionID, folder string) ([]Entry, error) {
 	if folder != "" {
 		if err := CheckName(folder); err != nil {
 			return nil, err
 		}
 	}
-	root, err := s.sessionRoot(session, false)
-	if errors.Is(err, fs.ErrNotExist) && folder == "" {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer closeRoot(root)
-	if err := checkNoLinks(root, folder); err != nil {
-		return nil, err
-	}
-	items, err := fs.ReadDir(root.FS(), cmp.Or(folder, "."))
-	if err != nil {
-		return nil, fmt.Errorf("list folder: %w", asNotExist(err))
-	}
-	entries := make([]Entry, 0, len(items))
-	for _, item := range items {
-		info, err := item.Info()
-		if err != nil || item.Name() == partial || !info.IsDir() && !info.Mode().IsRegular() {
-			continue
-		}
-		entries = append(entries, entryOf(path.Join(folder, item.Name()), info))
-	}
-	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Path, b.Path) })
-	return entries, nil
+	return s.backend.List(ctx, Key{session, AreaFiles, folder})
 }
 
-// Remove removes a file, and the parent folders that become empty.
-func (s *Store) Remove(session wire.SessionID, name string) error {
+// Move renames a file or folder. The new name must be free, else the error is [ErrExists].
+func (s *Store) Move(ctx context.Context, session wire.SessionID, from, to string) (Entry, error) {
+	if err := errors.Join(CheckName(from), CheckName(to)); err != nil {
+		return Entry{}, err
+	}
+	e, err := s.backend.Move(ctx, Key{session, AreaFiles, from}, Key{session, AreaFiles, to})
+	if err != nil {
+		return Entry{}, err
+	}
+	s.changed(ctx, session, Change{Entry: Entry{Path: from, Folder: e.Folder}, Removed: true}, Change{Entry: e})
+	return e, nil
+}
+
+// Remove removes a file for good, and the parent folders that become empty.
+func (s *Store) Remove(ctx context.Context, session wire.SessionID, name string) error {
 	if err := CheckName(name); err != nil {
 		return err
 	}
-	root, err := s.sessionRoot(session, false)
-	if err != nil {
+	key := Key{session, AreaFiles, name}
+	if err := s.mustBeFile(ctx, key); err != nil {
 		return err
 	}
-	defer closeRoot(root)
-	if err := checkNoLinks(root, path.Dir(name)); err != nil {
+	if err := s.backend.Remove(ctx, key); err != nil {
 		return err
 	}
-	defer s.lockSession(session)()
-	info, err := root.Lstat(name)
-	if err != nil {
-		return fmt.Errorf("stat file: %w", asNotExist(err))
-	}
-	if info.IsDir() {
-		return fmt.Errorf("%w: %q is a folder", ErrName, name)
-	}
-	if err := root.Remove(name); err != nil {
-		return fmt.Errorf("remove file: %w", err)
-	}
-	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-		if root.Remove(dir) != nil {
-			break // not empty
-		}
-	}
+	s.changed(ctx, session, Change{Entry: Entry{Path: name}, Removed: true})
 	return nil
 }
 
+// mustBeFile refuses folders.
+func (s *Store) mustBeFile(ctx context.Context, key Key) error {
+	f, _, err := s.backend.Open(ctx, key)
+	if err == nil {
+		_ = f.Close() // only opened to learn what it is
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		if below, lerr := s.backend.List(ctx, key); lerr == nil && len(below) > 0 {
+			return fmt.Errorf("%w: %q is a folder", ErrName, key.Name)
+		}
+	}
+	return err
+}
+
 // RemoveAll removes all files of a session, when the session is deleted.
-func (s *Store) RemoveAll(session wire.SessionID) error {
+func (s *Store) RemoveAll(ctx context.Context, session wire.SessionID) error {
 	if err := session.Validate(); err != nil {
 		return err
 	}
-	defer s.lockSession(session)()
-	if err := s.root.RemoveAll(string(session)); err != nil {
-		return fmt.Errorf("remove session files: %w", err)
+	if err := s.backend.RemoveAll(ctx, session); err != nil {
+		return err
 	}
 	if s.cfg.Removed == nil {
 		return nil

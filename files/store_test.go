@@ -46,7 +46,7 @@ func save(t *testing.T, s *files.Store, session wire.SessionID, name, text strin
 
 func load(t *testing.T, s *files.Store, session wire.SessionID, name string) string {
 	t.Helper()
-	f, e, err := s.Open(session, name)
+	f, e, err := s.Open(t.Context(), session, name)
 	if err != nil {
 		t.Fatalf("open %s: %v", name, err)
 	}
@@ -64,7 +64,7 @@ func load(t *testing.T, s *files.Store, session wire.SessionID, name string) str
 // names lists a folder of the session, folders with a slash.
 func names(t *testing.T, s *files.Store, folder string) []string {
 	t.Helper()
-	all, err := s.List(ses, folder)
+	all, err := s.List(t.Context(), ses, folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,16 +113,16 @@ func TestSaveOpenListRemove(t *testing.T) {
 	if diff := cmp.Diff([]string{"notes/한글 notes.txt"}, names(t, s, "notes")); diff != "" {
 		t.Errorf("files of notes (-want +got):\n%s", diff)
 	}
-	if err := s.Remove(ses, "notes/한글 notes.txt"); err != nil {
+	if err := s.Remove(t.Context(), ses, "notes/한글 notes.txt"); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"b.txt"}, names(t, s, "")); diff != "" {
 		t.Errorf("files after the last one of notes was removed (-want +got):\n%s", diff)
 	}
-	if err := s.RemoveAll(ses); err != nil {
+	if err := s.RemoveAll(t.Context(), ses); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.Open(ses, "b.txt"); !errors.Is(err, fs.ErrNotExist) {
+	if _, _, err := s.Open(t.Context(), ses, "b.txt"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("opening b.txt after RemoveAll: got error %v, want %v", err, fs.ErrNotExist)
 	}
 	if got := load(t, s, "ses-2", "b.txt"); got != "of another" {
@@ -135,25 +135,25 @@ func TestMissingFiles(t *testing.T) {
 	s := open(t, t.TempDir(), files.Config{})
 	save(t, s, ses, "dir/file", "x")
 	for what, err := range map[string]error{
-		"open":                  second(s.Open(ses, "nope")),
-		"open in no session":    second(s.Open("ses-9", "nope")),
-		"remove":                s.Remove(ses, "nope"),
-		"remove in no session":  s.Remove("ses-9", "nope"),
-		"list":                  first(s.List(ses, "nope")),
-		"list in no session":    first(s.List("ses-9", "nope")),
-		"open behind a file":    second(s.Open(ses, "nope/file")),
-		"remove in an old path": s.Remove(ses, "nope/file"),
+		"open":                  second(s.Open(t.Context(), ses, "nope")),
+		"open in no session":    second(s.Open(t.Context(), "ses-9", "nope")),
+		"remove":                s.Remove(t.Context(), ses, "nope"),
+		"remove in no session":  s.Remove(t.Context(), "ses-9", "nope"),
+		"list":                  first(s.List(t.Context(), ses, "nope")),
+		"list in no session":    first(s.List(t.Context(), "ses-9", "nope")),
+		"open behind a file":    second(s.Open(t.Context(), ses, "nope/file")),
+		"remove in an old path": s.Remove(t.Context(), ses, "nope/file"),
 	} {
 		if !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: %v, want fs.ErrNotExist", what, err)
 		}
 	}
-	if err := s.RemoveAll("ses-9"); err != nil {
+	if err := s.RemoveAll(t.Context(), "ses-9"); err != nil {
 		t.Errorf("remove all of nothing: %v", err)
 	}
 	for what, err := range map[string]error{
-		"open a folder":        second(s.Open(ses, "dir")),
-		"remove a folder":      s.Remove(ses, "dir"),
+		"open a folder":        second(s.Open(t.Context(), ses, "dir")),
+		"remove a folder":      s.Remove(t.Context(), ses, "dir"),
 		"save over a folder":   first(s.Save(t.Context(), ses, "dir", strings.NewReader("x"), -1)),
 		"save behind a file":   first(s.Save(t.Context(), ses, "dir/file/deeper", strings.NewReader("x"), -1)),
 		"save deep in a file":  first(s.Save(t.Context(), ses, "dir/file/a/b", strings.NewReader("x"), -1)),
@@ -197,9 +197,9 @@ func TestNames(t *testing.T) {
 	s := open(t, t.TempDir(), files.Config{})
 	for what, err := range map[string]error{
 		"save":   first(s.Save(t.Context(), ses, "../x", strings.NewReader("x"), -1)),
-		"open":   second(s.Open(ses, "../x")),
-		"list":   first(s.List(ses, "../x")),
-		"remove": s.Remove(ses, "../x"),
+		"open":   second(s.Open(t.Context(), ses, "../x")),
+		"list":   first(s.List(t.Context(), ses, "../x")),
+		"remove": s.Remove(t.Context(), ses, "../x"),
 	} {
 		if !errors.Is(err, files.ErrName) {
 			t.Errorf("%s: %v, want ErrName", what, err)
@@ -207,8 +207,8 @@ func TestNames(t *testing.T) {
 	}
 	for what, err := range map[string]error{
 		"save":       first(s.Save(t.Context(), "../ses", "x", strings.NewReader("x"), -1)),
-		"open":       second(s.Open("../ses", "x")),
-		"remove all": s.RemoveAll(".."),
+		"open":       second(s.Open(t.Context(), "../ses", "x")),
+		"remove all": s.RemoveAll(t.Context(), ".."),
 	} {
 		if !errors.Is(err, wire.ErrID) {
 			t.Errorf("%s: %v, want ErrID", what, err)
@@ -242,14 +242,14 @@ func TestSymlinksAreNotFollowed(t *testing.T) {
 		session wire.SessionID
 		name    string
 	}{{ses, "out/secret"}, {ses, "file"}, {ses, "other/secret"}, {ses, "up"}, {"ses-3", "secret"}, {"ses-4", "secret"}, {ses, "loop"}, {ses, "loop/x"}, {ses, "within"}} {
-		f, _, err := s.Open(where.session, where.name)
+		f, _, err := s.Open(t.Context(), where.session, where.name)
 		if err == nil {
 			f.Close()
 		}
 		if !errors.Is(err, files.ErrName) {
 			t.Errorf("%v is opened with %v, want ErrName", where, err)
 		}
-		if _, err := s.List(where.session, where.name); !errors.Is(err, files.ErrName) {
+		if _, err := s.List(t.Context(), where.session, where.name); !errors.Is(err, files.ErrName) {
 			t.Errorf("%v is listed with %v, want ErrName", where, err)
 		}
 		if !strings.Contains(where.name, "/") && where.session == ses {
@@ -258,7 +258,7 @@ func TestSymlinksAreNotFollowed(t *testing.T) {
 		if _, err := s.Save(t.Context(), where.session, where.name, strings.NewReader("overwritten"), -1); !errors.Is(err, files.ErrName) {
 			t.Errorf("%v is saved with %v, want ErrName", where, err)
 		}
-		if err := s.Remove(where.session, where.name); !errors.Is(err, files.ErrName) {
+		if err := s.Remove(t.Context(), where.session, where.name); !errors.Is(err, files.ErrName) {
 			t.Errorf("%v is removed with %v, want ErrName", where, err)
 		}
 	}
@@ -270,7 +270,7 @@ func TestSymlinksAreNotFollowed(t *testing.T) {
 		t.Errorf("files of the session (-want +got):\n%s", diff)
 	}
 	save(t, s, ses, "file", "replaced")
-	if err := s.RemoveAll(ses); err != nil {
+	if err := s.RemoveAll(t.Context(), ses); err != nil {
 		t.Fatal(err)
 	}
 	if text, err := os.ReadFile(filepath.Join(outside, "secret")); err != nil || string(text) != "secret" {

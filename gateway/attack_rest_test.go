@@ -384,10 +384,10 @@ func TestAttackPathsThatLeadElsewhere(t *testing.T) {
 			}
 		}
 	}
-	if all, err := h.fileStore.List(id, ""); err != nil || len(all) != 0 {
+	if all, err := h.fileStore.List(t.Context(), id, ""); err != nil || len(all) != 0 {
 		t.Errorf("files of the session: got %+v, error %v, want none", all, err)
 	}
-	if all, err := h.fileStore.List(other, ""); err != nil || len(all) != 1 {
+	if all, err := h.fileStore.List(t.Context(), other, ""); err != nil || len(all) != 1 {
 		t.Errorf("files of another session: got %+v, error %v, want one", all, err)
 	}
 }

@@ -246,7 +246,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	send := func(method, path, body string) reply {
 		t.Helper()
 		described, _, _ := strings.Cut(path, "?")
-		actual := strings.NewReplacer("{session}", string(id), "{user}", "bob", "{path}", "a/b.txt", "{replica}", "replica-1", "{message}", "m", "{connection}", "conn-1", "{name}", "mine", "{id}", "a", "{mode}", "a", "{server}", "files", "{backend}", "demo", "{app}", "counter", "{sandbox}", "1").Replace(path)
+		actual := strings.NewReplacer("{session}", string(id), "{user}", "bob", "{path}", "a/b.txt", "{replica}", "replica-1", "{message}", "m", "{connection}", "conn-1", "{name}", "mine", "{id}", "a", "{mode}", "a", "{server}", "files", "{backend}", "demo", "{app}", "counter", "{sandbox}", "1", "{trash}", "0-a-1").Replace(path)
 		r := request{token: root, body: body}
 		if strings.Contains(path, "{path}") {
 			r.header = header("Content-Type", "application/octet-stream")
@@ -294,6 +294,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	send(http.MethodGet, file, "").wantStatus(http.StatusOK)
 	send(http.MethodDelete, file, "").wantStatus(http.StatusNoContent)
 	send(http.MethodGet, file, "").wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
+	c.fileChanges(t, h, root, send)
 	send(http.MethodPost, storage, "x").wantStatus(http.StatusOK)
 	c.answer(t, http.MethodGet, storage, "", h.get("/api/storage/a?list=true", root).wantStatus(http.StatusOK))
 	send(http.MethodGet, storage, "").wantStatus(http.StatusOK)

@@ -61,7 +61,7 @@ func TestLifeOfASession(t *testing.T) {
 		h.get(sessionPath(c.SessionID, path), ada).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
 	}
 	h.rest(http.MethodDelete, sessionPath(c.SessionID), request{token: ada}).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
-	if all, err := h.fileStore.List(c.SessionID, ""); err != nil || len(all) != 0 {
+	if all, err := h.fileStore.List(t.Context(), c.SessionID, ""); err != nil || len(all) != 0 {
 		t.Errorf("files of the deleted session: got %v, error %v, want none", all, err)
 	}
 }

@@ -25,6 +25,7 @@ const (
 	orderRestore   orderKind = "restore"    // restore what the store has lost
 	orderCall      orderKind = "call"       // execute a tool call of a program
 	orderStopCalls orderKind = "stop-calls" // interrupt tool calls of programs
+	orderFiles     orderKind = "files"      // publish that files have changed
 )
 
 // order is a command of a hub, as opposed to a client, for the owner of a session.
@@ -60,6 +61,8 @@ type order struct {
 	// token. Reason says why they are interrupted.
 	Call   *ClientCall `json:"call,omitempty"`
 	Reason string      `json:"reason,omitempty"`
+	// Files belongs to orderFiles.
+	Files []wire.FileChange `json:"files,omitempty"`
 }
 
 // inboxItem is the form of an item in the store's inbox: an order, or a message and its sender.

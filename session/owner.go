@@ -250,6 +250,10 @@ func (ow *owner) handleOrder(it *item) {
 		(&restorer{w: &ow.w, agents: ow.agents, commands: &ow.commands, log: ow.live.log}).restoreLost(o)
 	case orderCall, orderStopCalls:
 		ow.handleCallOrder(o)
+	case orderFiles:
+		if len(o.Files) > 0 {
+			ow.w.Emit(wire.FilesChanged{Files: o.Files})
+		}
 	case orderDelete:
 		ow.deleteErr = ow.deleteSession()
 	}

@@ -134,7 +134,7 @@ func (e *Executor) Brief(ctx context.Context, c Caller) (Briefing, error) {
 	if viewer.Width > 0 && viewer.Height > 0 {
 		line("screen", fmt.Sprintf("%d×%d pixels", viewer.Width, viewer.Height))
 	}
-	line("storage", strings.Join(e.topLevel(c), ", "))
+	line("storage", strings.Join(e.topLevel(ctx, c), ", "))
 	line("apps", e.appsLine(c))
 	about := make([]string, len(remembered.Items))
 	for i, m := range remembered.Items {

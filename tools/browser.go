@@ -260,7 +260,7 @@ func (u *use) showPage(ctx context.Context, opens bool) error {
 	} else {
 		u.emit(ctx, wire.WindowCreate{WindowID: browserWindow, Title: "Browser", Bounds: wire.Bounds{X: 80, Y: 60, W: 760, H: 560}, Content: content})
 	}
-	return u.removeScreens()
+	return u.removeScreens(ctx)
 }
 
 // emit applies actions for the user. They show what a tool does; its result does not depend on them.
@@ -273,14 +273,14 @@ func (u *use) emit(ctx context.Context, actions ...wire.Action) {
 }
 
 // removeScreens removes all but the newest pictures.
-func (u *use) removeScreens() error {
-	all, err := u.cfg.Files.List(u.Session, browserFolder)
+func (u *use) removeScreens(ctx context.Context) error {
+	all, err := u.cfg.Files.List(ctx, u.Session, browserFolder)
 	if err != nil {
 		return err
 	}
 	slices.SortFunc(all, func(a, b files.Entry) int { return b.Modified.Compare(a.Modified) })
 	for _, e := range all[min(len(all), keptScreens):] {
-		if err := u.cfg.Files.Remove(u.Session, e.Path); err != nil {
+		if err := u.cfg.Files.Remove(ctx, u.Session, e.Path); err != nil {
 			return err
 		}
 	}

@@ -29,9 +29,11 @@ import (
 // Files stores the files of sessions; [files.Store] implements it.
 type Files interface {
 	Save(ctx context.Context, session wire.SessionID, name string, from io.Reader, size int64) (files.Entry, error)
-	Open(session wire.SessionID, name string) (*os.File, files.Entry, error)
-	List(session wire.SessionID, folder string) ([]files.Entry, error)
-	Remove(session wire.SessionID, name string) error
+	Open(ctx context.Context, session wire.SessionID, name string) (files.Content, files.Entry, error)
+	OpenLocal(ctx context.Context, session wire.SessionID, name string) (*os.File, files.Entry, error)
+	List(ctx context.Context, session wire.SessionID, folder string) ([]files.Entry, error)
+	Remove(ctx context.Context, session wire.SessionID, name string) error
+	Trash(ctx context.Context, session wire.SessionID, name string) (files.Trashed, error)
 }
 
 // Settings reads and changes settings; [settings.Store] implements it.

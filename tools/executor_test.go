@@ -162,13 +162,19 @@ func (broken) Save(context.Context, wire.SessionID, string, io.Reader, int64) (f
 	panic("save")
 }
 
-func (broken) Open(wire.SessionID, string) (*os.File, files.Entry, error) {
+func (broken) Open(context.Context, wire.SessionID, string) (files.Content, files.Entry, error) {
 	return nil, files.Entry{}, errors.New("open /var/lib/everdesk/ses-1/x: input/output error")
 }
 
-func (broken) List(wire.SessionID, string) ([]files.Entry, error) { panic("list") }
+func (broken) OpenLocal(context.Context, wire.SessionID, string) (*os.File, files.Entry, error) {
+	return nil, files.Entry{}, errors.New("open /var/lib/everdesk/ses-1/x: input/output error")
+}
 
-func (broken) Remove(wire.SessionID, string) error { panic("remove") }
+func (broken) List(context.Context, wire.SessionID, string) ([]files.Entry, error) { panic("list") }
+
+func (broken) Remove(context.Context, wire.SessionID, string) error { panic("remove") }
+
+func (broken) Trash(context.Context, wire.SessionID, string) (files.Trashed, error) { panic("trash") }
 
 // corrupt is a store in which one version of every document is unreadable.
 type corrupt struct {

@@ -32,7 +32,7 @@ const (
 
 // readPDF reads pages of a PDF file; done is false if the file is none.
 func (u *use) readPDF(ctx context.Context, in readInput) (r providers.ToolResult, done bool, err error) {
-	f, _, err := u.cfg.Files.Open(u.Session, in.Path)
+	f, _, err := u.cfg.Files.OpenLocal(ctx, u.Session, in.Path)
 	if err != nil {
 		return r, true, u.storageError(in.Path, err)
 	}

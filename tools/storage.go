@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net/http"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/everdesk/everdesk/files"
@@ -29,7 +30,7 @@ func storageTools() []tool {
 			name: "storage:write", in: workers, covers: covering(overwrites), use: with(writeFile),
 			about: "Write a text file into this desktop's storage. Folders are made as needed; a file of that name is replaced.",
 		},
-		{name: "storage:delete", in: workers, use: with(deleteFile), about: "Delete a file of this desktop's storage."},
+		{name: "storage:delete", in: workers, use: with(deleteFile), about: "Delete a file or folder of this desktop's storage."},
 	}
 }
 
@@ -73,8 +74,8 @@ func (u *use) storageError(name string, err error) error {
 }
 
 // readAll reads a whole file. A file of more than limit bytes is an error.
-func (u *use) readAll(name string, limit int64) ([]byte, error) {
-	f, e, err := u.cfg.Files.Open(u.Session, name)
+func (u *use) readAll(ctx context.Context, name string, limit int64) ([]byte, error) {
+	f, e, err := u.cfg.Files.Open(ctx, u.Session, name)
 	if err != nil {
 		return nil, u.storageError(name, err)
 	}
@@ -94,7 +95,7 @@ func readFile(ctx context.Context, u *use, in readInput) providers.ToolResult {
 		if r, done, err := u.readPDF(ctx, in); done || err != nil {
 			return r, err
 		}
-		data, err := u.readAll(in.Path, max(maxText, maxImage))
+		data, err := u.readAll(ctx, in.Path, max(maxText, maxImage))
 		if err != nil {
 			return providers.ToolResult{}, err
 		}
@@ -106,10 +107,15 @@ func readFile(ctx context.Context, u *use, in readInput) providers.ToolResult {
 // they have read into files.
 func fileSource(name string) string { return "the file " + truncate(name, sourceRunes/2) }
 
+// coversTimeout bounds the look at a file before a question. Without an answer the user is asked.
+const coversTimeout = 10 * time.Second
+
 // overwrites says what the answer to the question covers whether a file may be written: the same file again.
 // A new file replaces nothing.
 func overwrites(u *use, in writeInput) coverage {
-	f, _, err := u.cfg.Files.Open(u.Session, in.Path)
+	ctx, cancel := context.WithTimeout(context.Background(), coversTimeout)
+	defer cancel()
+	f, _, err := u.cfg.Files.Open(ctx, u.Session, in.Path)
 	if err == nil {
 		_ = f.Close() // opened for reading only
 	}
@@ -164,12 +170,12 @@ type fileLine struct {
 const maxListed = 500
 
 func listFiles(ctx context.Context, u *use, in folderInput) providers.ToolResult {
-	return u.run(ctx, func(context.Context) (providers.ToolResult, error) {
+	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
 		folder := strings.Trim(in.Path, "/")
 		if folder == "." {
 			folder = ""
 		}
-		entries, err := u.cfg.Files.List(u.Session, folder)
+		entries, err := u.cfg.Files.List(ctx, u.Session, folder)
 		if err != nil {
 			return providers.ToolResult{}, u.storageError(cmp.Or(folder, "/"), err)
 		}
@@ -196,17 +202,17 @@ func writeFile(ctx context.Context, u *use, in writeInput) providers.ToolResult 
 }
 
 func deleteFile(ctx context.Context, u *use, in pathInput) providers.ToolResult {
-	return u.run(ctx, func(context.Context) (providers.ToolResult, error) {
-		if err := u.cfg.Files.Remove(u.Session, in.Path); err != nil {
+	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
+		if _, err := u.cfg.Files.Trash(ctx, u.Session, in.Path); err != nil {
 			return providers.ToolResult{}, u.storageError(in.Path, err)
 		}
-		return textf("Deleted %q.", in.Path), nil
+		return textf("Deleted %q. The user can undo that for a day.", in.Path), nil
 	})
 }
 
 // topLevel returns up to 50 top-level names in a session's storage, for the system prompt.
-func (e *Executor) topLevel(c Caller) []string {
-	entries, err := e.cfg.Files.List(c.Session, "")
+func (e *Executor) topLevel(ctx context.Context, c Caller) []string {
+	entries, err := e.cfg.Files.List(ctx, c.Session, "")
 	if err != nil {
 		e.cfg.Logger.Warn("a desktop's storage could not be listed", "session", c.Session, "error", err)
 		return nil

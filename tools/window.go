@@ -342,7 +342,7 @@ func createComponents(ctx context.Context, u *use, in createComponentsInput) pro
 	content, err := in.layout()
 	source := ""
 	if in.JSONFile != "" && len(in.Components) == 0 {
-		content, err = u.layoutFile(in.JSONFile)
+		content, err = u.layoutFile(ctx, in.JSONFile)
 		source = fileSource(in.JSONFile)
 	}
 	if err != nil {
@@ -354,8 +354,8 @@ func createComponents(ctx context.Context, u *use, in createComponentsInput) pro
 }
 
 // layoutFile reads components from storage.
-func (u *use) layoutFile(name string) (wire.ComponentContent, error) {
-	data, err := u.readAll(name, desktop.MaxContent)
+func (u *use) layoutFile(ctx context.Context, name string) (wire.ComponentContent, error) {
+	data, err := u.readAll(ctx, name, desktop.MaxContent)
 	if err != nil {
 		return wire.ComponentContent{}, fmt.Errorf("jsonfile: %w", err)
 	}

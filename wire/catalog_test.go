@@ -23,7 +23,7 @@ const (
 		complete failed plan_cleared error reconnect store_status SETTINGS_CHANGED messageUpdated HISTORY_REWOUND CHECKPOINT_SAVED QUEUE_UPDATED taskCreated
 		taskStarted taskCompleted taskAborted taskFocused taskUnfocused taskActive taskInteractive taskResumable taskIdle
 		taskPaused taskUnpaused taskSpawned taskModeSwitched taskAskResponded taskUserMessage taskToolFailed
-		taskTokenUsageUpdated EMITTED`
+		taskTokenUsageUpdated EMITTED FILES_CHANGED`
 )
 
 func TestTheCatalogIsComplete(t *testing.T) {

@@ -379,6 +379,25 @@ type SessionRenamed struct {
 	Title string `json:"title"`
 }
 
+// FilesChanged says that files of the session have changed, whichever person, program, agent or replica
+// changed them. It carries no content: a client that shows one of the files reads it again.
+type FilesChanged struct {
+	Outbound
+	Files []FileChange `json:"files" wire:"min=1"`
+}
+
+// FileChange says what happened to a file or folder of the session.
+type FileChange struct {
+	// Path is the path below the session's folder, with slashes.
+	Path        string `json:"path"`
+	IsDirectory bool   `json:"isDirectory,omitempty"`
+	// Removed says that there is nothing at the path any more.
+	Removed bool  `json:"removed,omitempty"`
+	Size    int64 `json:"size,omitempty" wire:"min=0"`
+	// ETag is that of the new content; absent for folders.
+	ETag string `json:"etag,omitempty"`
+}
+
 // ProviderChanged carries the new provider of the session.
 type ProviderChanged struct {
 	Outbound

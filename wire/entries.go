@@ -67,6 +67,7 @@ func serverEntries() []Entry {
 		event[Presence]("PRESENCE", FamilyDesktop, lasting, FormFlat, "The open connections of the session."),
 		event[OwnerChanged]("OWNER_CHANGED", FamilyDesktop, lasting, FormFlat, "A replica has become the owner of the session."),
 		event[SessionRenamed]("SESSION_RENAMED", FamilyDesktop, lasting, FormNone, "The session has a new title."),
+		event[FilesChanged]("FILES_CHANGED", FamilyDesktop, lasting, FormNone, "Files of the session have changed."),
 		event[ProviderChanged]("PROVIDER_CHANGED", FamilyDesktop, lasting, FormOwn, "The session has a new provider."),
 		event[TurnInterrupted]("TURN_INTERRUPTED", FamilyDesktop, lasting, FormOwn, "A turn was interrupted before its end."),
 

@@ -100,6 +100,7 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 	if h.files, err = files.Open(cfg.filesFolder(), files.Config{
 		FileBytes: cfg.gateway.UploadBytes,
 		Removed:   func(id wire.SessionID) error { return os.RemoveAll(sessionFolder(cfg.agents.folder, id)) },
+		Changed:   func(ctx context.Context, id wire.SessionID, c []files.Change) { h.publishFiles(ctx, p.log, id, c) },
 	}); err != nil {
 		return nil, err
 	}
@@ -238,7 +239,7 @@ func (h *App) sessionConfig(cfg config, p process, documents session.Documents) 
 		c.AnswersPerMinute = -1
 	}
 	c.BeforeExpiry = func(id wire.SessionID) {
-		if err := h.files.RemoveAll(id); err != nil {
+		if err := h.files.RemoveAll(context.Background(), id); err != nil {
 			p.log.Warn("deleting files of an expired session failed", "session", id, "err", err)
 		}
 		if err := h.authority.RemoveMCPTokens(context.Background(), id); err != nil { // they expire

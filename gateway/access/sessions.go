@@ -59,7 +59,7 @@ func (s *Sessions) Remove(ctx context.Context, id wire.SessionID) error {
 	info, _ := s.hub.Info(ctx, id) // a name that stays does no harm
 	// The files first: after a crash there may be a session without files, but never files without
 	// a session.
-	if err := s.files.RemoveAll(id); err != nil {
+	if err := s.files.RemoveAll(ctx, id); err != nil {
 		return err
 	}
 	if err := s.hub.Delete(ctx, id); err != nil {
@@ -71,7 +71,7 @@ func (s *Sessions) Remove(ctx context.Context, id wire.SessionID) error {
 	}
 	// A file may have been uploaded meanwhile. The session is deleted now, whether or not this
 	// fails.
-	if err := s.files.RemoveAll(id); err != nil {
+	if err := s.files.RemoveAll(ctx, id); err != nil {
 		s.log.WarnContext(ctx, "deleting files of a deleted session failed", "session", id, "err", err)
 	}
 	return nil

@@ -27,6 +27,7 @@ import (
 func inTable() map[string]error {
 	return map[string]error{
 		"files.ErrTooLarge": files.ErrTooLarge, "files.ErrFull": files.ErrFull, "files.ErrBusy": files.ErrBusy, "files.ErrName": files.ErrName,
+		"files.ErrChanged": files.ErrChanged, "files.ErrExists": files.ErrExists, "files.ErrOffset": files.ErrOffset,
 		"apps.ErrID": apps.ErrID, "apps.ErrManifest": apps.ErrManifest, "apps.ErrTooLarge": apps.ErrTooLarge, "apps.ErrFull": apps.ErrFull, "apps.ErrNotFound": apps.ErrNotFound,
 		"store.ErrTrimmed": store.ErrTrimmed, "store.ErrUnknownPosition": store.ErrUnknownPosition, "store.ErrAhead": store.ErrAhead,
 		"store.ErrCorrupt": store.ErrCorrupt, "store.ErrQuarantined": store.ErrQuarantined,

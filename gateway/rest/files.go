@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"mime"
 	"net/http"
+	"net/url"
 	"path"
 	"strings"
 	"time"
@@ -33,6 +34,7 @@ type fileEntry struct {
 	IsDirectory bool   `json:"isDirectory"`
 	Size        int64  `json:"size" wire:"min=0" doc:"Bytes; 0 for folders."`
 	ModifiedAt  string `json:"modifiedAt" doc:"RFC 3339."`
+	ETag        string `json:"etag,omitempty" doc:"The ETag of the content; absent for folders."`
 }
 
 type fileList struct {
@@ -61,7 +63,7 @@ func entriesOf(all []files.Entry) []fileEntry {
 }
 
 func entryOf(e files.Entry) fileEntry {
-	return fileEntry{Path: e.Path, IsDirectory: e.Folder, Size: e.Size, ModifiedAt: httpio.FormatTime(e.Modified)}
+	return fileEntry{Path: e.Path, IsDirectory: e.Folder, Size: e.Size, ModifiedAt: httpio.FormatTime(e.Modified), ETag: e.ETag}
 }
 
 // list lists a folder of the session's files.
@@ -70,7 +72,11 @@ func (fh *fileHandlers) list(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	all, err := fh.files.List(info.ID, c.QueryParam("folder"))
+	list := fh.files.List
+	if c.QueryParam("all") == "true" {
+		list = fh.files.ListAll
+	}
+	all, err := list(c.Request().Context(), info.ID, c.QueryParam("folder"))
 	if err != nil {
 		return err
 	}
@@ -88,6 +94,7 @@ func (fh *fileHandlers) put(c echo.Context) error {
 		return err
 	}
 	entry := entryOf(saved)
+	c.Response().Header().Set(headerETag, quoteETag(saved.ETag))
 	return fileEntryForm.Answer(c, http.StatusCreated, &entry)
 }
 
@@ -104,12 +111,43 @@ func (fh *fileHandlers) save(c echo.Context, info session.Info) (files.Entry, er
 	if r.ContentLength > fh.uploadBytes {
 		return files.Entry{}, &http.MaxBytesError{Limit: fh.uploadBytes}
 	}
-	// A large file takes longer than other requests.
+	condition, err := conditionOf(r)
+	if err != nil {
+		return files.Entry{}, err
+	}
+	allowTransfer(c)
+	return fh.files.SaveIf(r.Context(), info.ID, httpio.PathParam(c, "*"), httpio.Body(c, fh.uploadBytes), r.ContentLength, condition)
+}
+
+const headerETag = "ETag"
+
+func quoteETag(tag string) string { return `"` + tag + `"` }
+
+// conditionOf returns the condition in the headers of a request.
+func conditionOf(r *http.Request) (files.Condition, error) {
+	match, none := r.Header.Get("If-Match"), r.Header.Get("If-None-Match")
+	switch {
+	case none == "*" && match == "":
+		return files.Condition{Absent: true}, nil
+	case none != "":
+		return files.Condition{}, problem.Status(http.StatusBadRequest, "If-None-Match can only be *, and not together with If-Match.")
+	case match == "":
+		return files.Condition{}, nil
+	}
+	tag, found := strings.CutPrefix(match, `"`)
+	tag, closed := strings.CutSuffix(tag, `"`)
+	if !found || !closed || tag == "" || strings.ContainsAny(tag, `",`) {
+		return files.Condition{}, problem.Status(http.StatusBadRequest, "If-Match has to be one ETag in quotation marks.")
+	}
+	return files.Condition{ETag: tag}, nil
+}
+
+// allowTransfer gives a request the time that a large file takes.
+func allowTransfer(c echo.Context) {
 	control := http.NewResponseController(c.Response())
 	until := time.Now().Add(transferTimeout)
 	_ = control.SetReadDeadline(until)  // fails only for a writer without deadlines,
 	_ = control.SetWriteDeadline(until) // as in tests
-	return fh.files.Save(r.Context(), info.ID, httpio.PathParam(c, "*"), httpio.Body(c, fh.uploadBytes), r.ContentLength)
 }
 
 func (fh *fileHandlers) get(c echo.Context) error {
@@ -132,14 +170,14 @@ var inlineTypes = map[string]bool{
 // of this origin, which its media type prevents.
 func (fh *fileHandlers) send(c echo.Context, info session.Info) error {
 	name := httpio.PathParam(c, "*")
-	f, entry, err := fh.files.Open(info.ID, name)
+	f, entry, err := fh.files.Open(c.Request().Context(), info.ID, name)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = f.Close() }() // only read
 	_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Now().Add(transferTimeout))
 	media, disposition := web.MediaType(name), "inline"
-	if !inlineTypes[media] {
+	if !inlineTypes[media] || c.QueryParam("download") == "true" {
 		media, disposition = echo.MIMEOctetStream, "attachment"
 	}
 	h := c.Response().Header()
@@ -147,6 +185,7 @@ func (fh *fileHandlers) send(c echo.Context, info session.Info) error {
 	h.Set(echo.HeaderXContentTypeOptions, "nosniff")
 	h.Set(echo.HeaderContentSecurityPolicy, "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:")
 	h.Set(echo.HeaderCacheControl, "private, no-cache")
+	h.Set(headerETag, quoteETag(entry.ETag))
 	h.Set(echo.HeaderContentDisposition, cmp.Or(mime.FormatMediaType(disposition, map[string]string{"filename": path.Base(name)}), disposition))
 	return httpio.ServeContent(c, entry.Modified, f)
 }
@@ -156,9 +195,11 @@ func (fh *fileHandlers) delete(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := fh.files.Remove(info.ID, httpio.PathParam(c, "*")); err != nil {
+	deleted, err := fh.files.Trash(c.Request().Context(), info.ID, httpio.PathParam(c, "*"))
+	if err != nil {
 		return err
 	}
+	c.Response().Header().Set(echo.HeaderLocation, "/api/sessions/"+url.PathEscape(string(info.ID))+"/trash/"+deleted.ID)
 	return c.NoContent(http.StatusNoContent)
 }
 
@@ -170,7 +211,7 @@ func (fh *fileHandlers) getStorage(c echo.Context) error {
 	if c.QueryParam("list") != "true" {
 		return fh.send(c, info)
 	}
-	all, err := fh.files.List(info.ID, strings.Trim(httpio.PathParam(c, "*"), "/"))
+	all, err := fh.files.List(c.Request().Context(), info.ID, strings.Trim(httpio.PathParam(c, "*"), "/"))
 	if err != nil {
 		return err
 	}
@@ -196,7 +237,7 @@ func (fh *fileHandlers) deleteStorage(c echo.Context) error {
 		return err
 	}
 	name := httpio.PathParam(c, "*")
-	if err := fh.files.Remove(info.ID, name); err != nil {
+	if _, err := fh.files.Trash(c.Request().Context(), info.ID, name); err != nil {
 		return err
 	}
 	return storageForm.Answer(c, http.StatusOK, &storageAnswer{OK: true, Path: name})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"mime"
 	"net/http"
@@ -81,7 +80,7 @@ func (s *sessionFiles) export(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if source.Files, err = s.filesOf(info.ID, "", nil); err != nil {
+	if source.Files, err = s.filesOf(c.Request().Context(), info.ID); err != nil {
 		return err
 	}
 	source.Meta.ExportedAt = time.Now().UTC()
@@ -100,26 +99,21 @@ func (s *sessionFiles) export(c echo.Context) error {
 	return nil
 }
 
-// filesOf returns the files in a folder of a session and in its subfolders.
-func (s *sessionFiles) filesOf(id wire.SessionID, folder string, found []sessionfile.File) ([]sessionfile.File, error) {
-	all, err := s.files.List(id, folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return found, nil
-	}
+// filesOf returns the files of a session.
+func (s *sessionFiles) filesOf(ctx context.Context, id wire.SessionID) ([]sessionfile.File, error) {
+	all, err := s.files.ListAll(ctx, id, "")
 	if err != nil {
 		return nil, err
 	}
+	var found []sessionfile.File
 	for _, e := range all {
 		switch {
 		case e.Folder:
-			if found, err = s.filesOf(id, e.Path, found); err != nil {
-				return nil, err
-			}
 		case len(found) >= maxExportFiles:
 			return nil, problem.New(wire.CodeSessionInvalidState, fmt.Sprintf("The session has more than %d files.", maxExportFiles))
 		default:
 			found = append(found, sessionfile.File{Name: e.Path, Size: e.Size, Open: func() (io.ReadCloser, error) {
-				f, _, err := s.files.Open(id, e.Path)
+				f, _, err := s.files.Open(ctx, id, e.Path)
 				return f, err
 			}})
 		}
@@ -238,7 +232,7 @@ func (s *sessionFiles) storeFile(ctx context.Context, id wire.SessionID, f sessi
 
 // discard deletes a session whose import failed.
 func (s *sessionFiles) discard(ctx context.Context, id wire.SessionID) error {
-	return errors.Join(s.hub.Delete(ctx, id), s.files.RemoveAll(id))
+	return errors.Join(s.hub.Delete(ctx, id), s.files.RemoveAll(ctx, id))
 }
 
 // sessionFileProblem maps a refused session file to a problem document.

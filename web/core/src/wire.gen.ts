@@ -137,6 +137,8 @@ export interface ServerPayloads {
   OWNER_CHANGED: OwnerChanged;
   /** The session has a new title. */
   SESSION_RENAMED: SessionRenamed;
+  /** Files of the session have changed. */
+  FILES_CHANGED: FilesChanged;
   /** The session has a new provider. */
   PROVIDER_CHANGED: ProviderChanged;
   /** A turn was interrupted before its end. */
@@ -902,6 +904,23 @@ export interface ExecutionProgress {
   skipped?: number;
   progress_percentage: number;
   current_todo?: TodoRef;
+}
+
+/** FileChange says what happened to a file or folder of the session. */
+export interface FileChange {
+  /** Path is the path below the session's folder, with slashes. */
+  path: string;
+  isDirectory?: boolean;
+  /** Removed says that there is nothing at the path any more. */
+  removed?: boolean;
+  size?: number;
+  /** ETag is that of the new content; absent for folders. */
+  etag?: string;
+}
+
+/** FilesChanged says that files of the session have changed, whichever person, program, agent or replica changed them. It carries no content: a client that shows one of the files reads it again. */
+export interface FilesChanged {
+  files: FileChange[];
 }
 
 /** Gap is the space between components. */
@@ -2705,6 +2724,7 @@ export const catalog = {
   PRESENCE: { direction: "server", family: "desktop", durable: true, monitor: "", agent: "", message: "" },
   OWNER_CHANGED: { direction: "server", family: "desktop", durable: true, monitor: "", agent: "", message: "" },
   SESSION_RENAMED: { direction: "server", family: "desktop", durable: true, monitor: "", agent: "", message: "" },
+  FILES_CHANGED: { direction: "server", family: "desktop", durable: true, monitor: "", agent: "", message: "" },
   PROVIDER_CHANGED: { direction: "server", family: "desktop", durable: true, monitor: "", agent: "", message: "" },
   TURN_INTERRUPTED: { direction: "server", family: "desktop", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
   session_state: { direction: "server", family: "connection", durable: false, monitor: "", agent: "", message: "" },

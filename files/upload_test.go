@@ -1,0 +1,135 @@
+package files_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/everdesk/everdesk/files"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// recordChanges returns a function for [files.Config] that writes changes down.
+func recordChanges(to *[]string) func(context.Context, wire.SessionID, []files.Change) {
+	return func(_ context.Context, _ wire.SessionID, all []files.Change) {
+		var words []string
+		for _, c := range all {
+			if c.Removed {
+				words = append(words, "-"+c.Path)
+			} else {
+				words = append(words, "+"+c.Path)
+			}
+		}
+		*to = append(*to, strings.Join(words, " "))
+	}
+}
+
+func startUpload(t *testing.T, s *files.Store, name string, size int64, c files.Condition) files.Upload {
+	t.Helper()
+	u, err := s.StartUpload(t.Context(), ses, name, size, c)
+	if err != nil {
+		t.Fatalf("start upload of %s: %v", name, err)
+	}
+	return u
+}
+
+func sendPiece(t *testing.T, s *files.Store, u files.Upload, offset int64, text string) files.Upload {
+	t.Helper()
+	next, err := s.Append(t.Context(), ses, u.ID, offset, strings.NewReader(text), int64(len(text)))
+	if err != nil {
+		t.Fatalf("piece at %d: %v", offset, err)
+	}
+	return next
+}
+
+// An upload continues after a cut, with another store on the same folder as another replica has.
+func TestUploadContinuesAfterACut(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var changes []string
+	s := open(t, dir, files.Config{Changed: recordChanges(&changes)})
+	u := startUpload(t, s, "big/file.bin", 10, files.Condition{})
+	sendPiece(t, s, u, 0, "0123")
+	// The connection breaks within the second piece.
+	cut := io.MultiReader(strings.NewReader("45"), strings.NewReader(""))
+	after, err := s.Append(t.Context(), ses, u.ID, 4, cut, 4)
+	if !errors.Is(err, io.ErrUnexpectedEOF) || after.Offset != 4 {
+		t.Errorf("a piece that is cut off: got %+v, %v, want offset 4 and %v", after, err, io.ErrUnexpectedEOF)
+	}
+	other := open(t, dir, files.Config{Changed: recordChanges(&changes)})
+	state, err := other.Upload(t.Context(), ses, u.ID)
+	if err != nil || state.Offset != 4 || state.Size != 10 || state.Path != "big/file.bin" {
+		t.Errorf("upload after the cut: got %+v, %v, want 4 of 10 bytes of big/file.bin", state, err)
+	}
+	if _, err := other.Append(t.Context(), ses, u.ID, 8, strings.NewReader("89"), 2); !errors.Is(err, files.ErrOffset) {
+		t.Errorf("a piece with a gap: got error %v, want %v", err, files.ErrOffset)
+	}
+	if _, _, err := other.Open(t.Context(), ses, "big/file.bin"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the unfinished file: got error %v, want %v", err, fs.ErrNotExist)
+	}
+	sendPiece(t, other, u, 4, "4567")
+	done := sendPiece(t, s, u, 8, "89")
+	if done.Done == nil || done.Done.Size != 10 {
+		t.Errorf("the last piece: got %+v, want the file with 10 bytes", done)
+	}
+	if got := load(t, s, ses, "big/file.bin"); got != "0123456789" {
+		t.Errorf("file: got %q, want 0123456789", got)
+	}
+	if _, err := s.Upload(t.Context(), ses, u.ID); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the upload after its end: got error %v, want %v", err, fs.ErrNotExist)
+	}
+	if got := strings.Join(changes, ","); got != "+big/file.bin" {
+		t.Errorf("changes: got %q, want only the finished file", got)
+	}
+}
+
+func TestUploadsAreBounded(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), files.Config{FileBytes: 100, SessionBytes: 250, SessionFiles: 3})
+	if _, err := s.StartUpload(t.Context(), ses, "sparse", 2<<30, files.Condition{}); !errors.Is(err, files.ErrTooLarge) {
+		t.Errorf("2 GB: got error %v, want %v", err, files.ErrTooLarge)
+	}
+	a := startUpload(t, s, "a", 100, files.Condition{})
+	startUpload(t, s, "b", 100, files.Condition{})
+	if _, err := s.StartUpload(t.Context(), ses, "c", 100, files.Condition{}); !errors.Is(err, files.ErrFull) {
+		t.Errorf("more than the session may have: got error %v, want %v", err, files.ErrFull)
+	}
+	if _, err := s.Append(t.Context(), ses, a.ID, 0, strings.NewReader(strings.Repeat("x", 101)), 101); !errors.Is(err, files.ErrTooLarge) {
+		t.Errorf("a piece beyond the end: got error %v, want %v", err, files.ErrTooLarge)
+	}
+	if err := s.CancelUpload(t.Context(), ses, a.ID); err != nil {
+		t.Fatal(err)
+	}
+	startUpload(t, s, "c", 100, files.Condition{})
+	for _, id := range []string{"", "..", "a/b", a.ID, "zz-1-a", "../ses-2/files"} {
+		if _, err := s.Append(t.Context(), ses, id, 0, strings.NewReader("x"), 1); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("piece for upload %q: got error %v, want %v", id, err, fs.ErrNotExist)
+		}
+	}
+	for _, name := range []string{"", "../x", "/etc/passwd", "a\x00b", `c:\x`} {
+		if _, err := s.StartUpload(t.Context(), ses, name, 1, files.Condition{}); !errors.Is(err, files.ErrName) {
+			t.Errorf("upload to %q: got error %v, want %v", name, err, files.ErrName)
+		}
+	}
+}
+
+// The condition of an upload is compared when it ends.
+func TestUploadDoesNotReplaceAChangedFile(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), files.Config{})
+	first := save(t, s, ses, "a", "one")
+	u := startUpload(t, s, "a", 2, files.Condition{ETag: first.ETag})
+	save(t, s, ses, "a", "two")
+	if _, err := s.Append(t.Context(), ses, u.ID, 0, strings.NewReader("xx"), 2); !errors.Is(err, files.ErrChanged) {
+		t.Errorf("the last piece: got error %v, want %v", err, files.ErrChanged)
+	}
+	if got := load(t, s, ses, "a"); got != "two" {
+		t.Errorf("a: got %q, want two", got)
+	}
+	if empty := startUpload(t, s, "empty", 0, files.Condition{Absent: true}); empty.Done == nil {
+		t.Errorf("an upload without bytes: got %+v, want it complete", empty)
+	}
+}
