@@ -42,7 +42,9 @@ func Run(t *testing.T, open func(t *testing.T) files.Backend) {
 
 const session = wire.SessionID("ses-1")
 
-func file(name string) files.Key { return files.Key{Session: session, Area: files.AreaFiles, Name: name} }
+func file(name string) files.Key {
+	return files.Key{Session: session, Area: files.AreaFiles, Name: name}
+}
 
 func put(t *testing.T, b files.Backend, key files.Key, text string) files.Entry {
 	t.Helper()
