@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/everdesk/everdesk/files"
 )
@@ -114,7 +115,7 @@ func checkFiles(all map[string][]byte) error {
 		if err := files.CheckName(name); err != nil {
 			return fmt.Errorf("%q: %w", name, err)
 		}
-		folded := strings.ToLower(name)
+		folded := strings.Map(foldRune, name)
 		if other, ok := seen[folded]; ok {
 			return fmt.Errorf("%w: %q and %q differ only in case", files.ErrName, other, name)
 		}
@@ -129,6 +130,15 @@ func checkFiles(all map[string][]byte) error {
 		}
 	}
 	return nil
+}
+
+// foldRune returns the same character for all that differ only in case, such as s, S and ſ.
+func foldRune(r rune) rune {
+	least := r
+	for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+		least = min(least, f)
+	}
+	return least
 }
 
 // notFound converts the error for a missing file.

@@ -2,6 +2,7 @@ package apps_test
 
 import (
 	"errors"
+	"io/fs"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -70,6 +71,10 @@ func TestAFolderWithLinksOddNamesOrTooMuchIsNoApp(t *testing.T) {
 		"odd name":          {fstest.MapFS{"app.json": manifest, `a\b`: {}}, files.ErrName},
 		"device":            {fstest.MapFS{"app.json": manifest, "nul.txt": {}}, files.ErrName},
 		"same name in case": {fstest.MapFS{"app.json": manifest, "a.ts": {}, "A.ts": {}}, files.ErrName},
+		"same when folded":  {fstest.MapFS{"app.json": manifest, "s.ts": {}, "ſ.ts": {}}, files.ErrName},
+		"file and folder":   {fstest.MapFS{"app.json": manifest, "A": {}, "a/b": {}}, files.ErrName},
+		"long name":         {fstest.MapFS{"app.json": manifest, strings.Repeat("x", 256): {}}, files.ErrName},
+		"pipe":              {fstest.MapFS{"app.json": manifest, "p": {Mode: fs.ModeNamedPipe}}, files.ErrName},
 		"too large":         {fstest.MapFS{"app.json": manifest, "a.bin": big}, apps.ErrTooLarge},
 		"too many":          {many, apps.ErrFull},
 		"icon missing":      {fstest.MapFS{"app.json": {Data: []byte(`{"name":"a","icon":"icon.png"}`)}}, apps.ErrManifest},

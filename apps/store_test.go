@@ -98,7 +98,7 @@ func TestNamesCannotLeadOutOfAnApp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"", ".", "..", "../current", "/etc/passwd", "a/../../current", `..\current`, "a//b", "nul", "c:x", "a\x00", ".partial/x", strings.Repeat("a/", 20) + "b"} {
+	for _, name := range []string{"", ".", "..", "../current", "/etc/passwd", "a/../../current", `..\current`, "a//b", "nul", "c:x", "a\x00", ".partial/x", strings.Repeat("a/", 20) + "b", strings.Repeat("a", 256), strings.Repeat("long/", 250), "COM1.txt", "a/LPT9", "\xff", "a\u0085b"} {
 		if _, err := s.File(ada, "a", name); !errors.Is(err, files.ErrName) {
 			t.Errorf("File(%q): got %v, want ErrName", name, err)
 		}

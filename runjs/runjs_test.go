@@ -98,13 +98,19 @@ func TestNothingOfTheHostIsVisible(t *testing.T) {
 	}
 	// The usual ways out of a sandbox end at the global object of the interpreter.
 	for code, want := range map[string]string{
-		`Object.getOwnPropertyNames(globalThis).includes("input")`:                                    `false`,
-		`console.log.constructor("return this")() === globalThis`:                                     `true`,
-		`typeof this.constructor.constructor("return typeof process")()`:                              `"string"`,
-		`this.constructor.constructor("return typeof process")()`:                                     `"undefined"`,
-		`try { import("fs") } catch (e) { }; 1`:                                                       `1`,
-		`JSON.stringify(Object.getOwnPropertyNames(console).sort())`:                                  `"[\"debug\",\"error\",\"info\",\"log\",\"warn\"]"`,
-		`(() => { try { null.f() } catch (e) { return e.constructor.constructor("return 1")() } })()`: `1`,
+		`Object.getOwnPropertyNames(globalThis).includes("input")`:                                          `false`,
+		`console.log.constructor("return this")() === globalThis`:                                           `true`,
+		`typeof this.constructor.constructor("return typeof process")()`:                                    `"string"`,
+		`this.constructor.constructor("return typeof process")()`:                                           `"undefined"`,
+		`(() => { try { return Function("return this")() === globalThis } catch (e) { return e.name } })()`: `true`,
+		`[].constructor.constructor("return typeof require")()`:                                             `"undefined"`,
+		`(async () => {}).constructor("return typeof process")() instanceof Promise`:                        `true`,
+		`Reflect.ownKeys(console.log).includes("native")`:                                                   `false`,
+		`JSON.stringify(new Error().stack).includes("/")`:                                                   `false`,
+		`typeof Error.prepareStackTrace`:                                                                    `"undefined"`,
+		`try { import("fs") } catch (e) { }; 1`:                                                             `1`,
+		`JSON.stringify(Object.getOwnPropertyNames(console).sort())`:                                        `"[\"debug\",\"error\",\"info\",\"log\",\"warn\"]"`,
+		`(() => { try { null.f() } catch (e) { return e.constructor.constructor("return 1")() } })()`:       `1`,
 	} {
 		got, err := r.Run(t.Context(), runjs.Script{Code: code})
 		if e, ok := errors.AsType[*runjs.ExceptionError](err); ok && strings.Contains(code, "import(") && strings.Contains(e.Text, "SyntaxError") {
