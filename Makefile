@@ -106,6 +106,10 @@ test-checkpoints: ## the long proofs of checkpoints: 1,000 saves, 200 killed pro
 	scripts/need.sh git
 	CHECKPOINTS_LONG=1 $(GO) test -count=1 -timeout 60m -v -run 'UserRepository|Killed|ManyFiles' ./checkpoints
 
+.PHONY: test-agui
+test-agui: ## install the AG-UI clients of npm and let them talk to hubs that are killed
+	scripts/agui.sh
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (60s)
 	scripts/fuzz.sh $(FUZZTIME)

@@ -246,7 +246,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	send := func(method, path, body string) reply {
 		t.Helper()
 		described, _, _ := strings.Cut(path, "?")
-		actual := strings.NewReplacer("{session}", string(id), "{user}", "bob", "{path}", "a/b.txt", "{replica}", "replica-1", "{message}", "m", "{connection}", "conn-1", "{name}", "mine", "{id}", "a", "{mode}", "a", "{server}", "files", "{backend}", "demo", "{app}", "counter", "{sandbox}", "1", "{trash}", "0-a-1").Replace(path)
+		actual := strings.NewReplacer("{session}", string(id), "{user}", "bob", "{path}", "a/b.txt", "{replica}", "replica-1", "{message}", "m", "{connection}", "conn-1", "{name}", "mine", "{id}", "a", "{mode}", "a", "{server}", "files", "{backend}", "demo", "{app}", "counter", "{sandbox}", "1", "{trash}", "0-a-1", "{agent}", "desktop", "{thread}", "t").Replace(path)
 		r := request{token: root, body: body}
 		if strings.Contains(path, "{path}") {
 			r.header = header("Content-Type", "application/octet-stream")
@@ -284,6 +284,12 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	send(http.MethodPost, one+"/plan/answers", `{"type":"hitl_plan_response","request_id":"r","action":"approve"}`).wantProblem(http.StatusUnprocessableEntity, wire.CodeHITLInvalidResponse)
 	send(http.MethodPost, one+"/plan/control", `{"action":"pause"}`).wantProblem(http.StatusConflict, wire.CodeSessionInvalidState)
 	send(http.MethodGet, one+"/rows", "").wantStatus(http.StatusOK)
+	const nothing = `{"threadId":"t","runId":"r","messages":[]}`
+	for _, path := range []string{"/agui", "/agui/{session}", "/agui/{session}/connect", "/agui/agent/{agent}/run", "/agui/agent/{agent}/connect"} {
+		send(http.MethodPost, path, nothing).wantStatus(http.StatusOK)
+	}
+	send(http.MethodGet, "/agui/info", "").wantStatus(http.StatusOK)
+	send(http.MethodPost, "/agui/agent/{agent}/stop/{thread}", "").wantStatus(http.StatusNoContent)
 	log := send(http.MethodGet, one+"/export", "").wantStatus(http.StatusOK)
 	send(http.MethodPost, sessions+"/import?policy=full", string(log.body)).wantStatus(http.StatusCreated)
 	send(http.MethodGet, one+"/messages", "").wantStatus(http.StatusOK)

@@ -22,6 +22,7 @@ import (
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/gateway/access"
 	"github.com/everdesk/everdesk/gateway/admin"
+	"github.com/everdesk/everdesk/gateway/agui"
 	"github.com/everdesk/everdesk/gateway/httpio"
 	"github.com/everdesk/everdesk/gateway/openapi"
 	"github.com/everdesk/everdesk/gateway/rest"
@@ -219,6 +220,7 @@ type Server struct {
 	streams       *ws.Server
 	admin         *admin.API
 	rest          *rest.API
+	agui          *agui.API
 	ready         *readiness
 	pages         *pages
 	apps          appsServer
@@ -269,6 +271,9 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 		Version: cfg.Version, Providers: d.Providers, Provider: d.Provider, ToolProfiles: d.ToolProfiles,
 		Heartbeat: s.cfg.Heartbeat, FrameBytes: s.cfg.FrameBytes, UploadBytes: s.cfg.UploadBytes, Pictures: fitter,
 	})
+	s.agui = agui.New(agui.Deps{
+		Log: log, Hub: d.Hub, Authenticator: s.authenticator, Sessions: sessions, Actions: s.actions, Version: cfg.Version, Trace: trace,
+	})
 	s.ready = &readiness{log: log, store: d.Store.Readiness, timeout: s.cfg.ReadyTimeout, draining: s.streams.Draining}
 	s.pages = &pages{
 		log: log, auth: d.Auth, hosts: s.hosts, authenticator: s.authenticator, ready: s.ready, apps: &s.apps,
@@ -290,7 +295,7 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 
 // routes returns all routes, except those of registerPages.
 func (s *Server) routes() []openapi.Route {
-	all := slices.Concat(s.rest.Routes(), s.streams.Routes(), s.pages.routes(), s.admin.Routes(), s.hubRoutes())
+	all := slices.Concat(s.rest.Routes(), s.agui.Routes(), s.streams.Routes(), s.pages.routes(), s.admin.Routes(), s.hubRoutes())
 	if s.admin.Enabled() {
 		all = append(all, s.adminPageRoutes()...)
 	}
@@ -401,6 +406,7 @@ func (s *Server) DisconnectAll(ctx context.Context) error { return s.streams.Dis
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.Drain()
 	s.admin.CloseStreams(true)
+	s.agui.CloseStreams(true)
 	// Concurrently: clients must not reconnect to a listener that is still open, and the streams
 	// among the requests end only when they are disconnected.
 	var wg sync.WaitGroup

@@ -67,7 +67,7 @@ type API struct {
 
 // New returns the admin API.
 func New(d Deps) *API {
-	streams := &adminStreams{log: d.Log, authenticator: d.Authenticator}
+	streams := newAdminStreams(d.Log, d.Authenticator)
 	v := views{hub: d.Hub, adminView: d.View, streams: streams, members: d.Members, agents: d.Agents}
 	v.limits.UserSessions, v.limits.UserConnections = d.UserSessions, d.UserConnections
 	if d.Agents != nil {
@@ -95,7 +95,7 @@ func (a *API) Routes() []openapi.Route {
 func (a *API) Enabled() bool { return a.enabled }
 
 // CloseStreams ends the open streams; if final, no stream may be opened any more.
-func (a *API) CloseStreams(final bool) { a.streams.closeAll(final) }
+func (a *API) CloseStreams(final bool) { a.streams.CloseAll(final) }
 
 // Profile serves a runtime profile as one of the admin streams.
 func (a *API) Profile(next http.HandlerFunc) echo.HandlerFunc {

@@ -14,6 +14,7 @@ import (
 	"github.com/everdesk/everdesk/gateway/access"
 	"github.com/everdesk/everdesk/gateway/httpio"
 	"github.com/everdesk/everdesk/gateway/problem"
+	"github.com/everdesk/everdesk/gateway/stream"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
@@ -198,7 +199,7 @@ func (l *eventLogs) serveTail(c echo.Context) error {
 	if after == (wire.Position{}) && c.QueryParam("after") == "" {
 		after = info.Top
 	}
-	return l.streams.serve(c, func(ctx context.Context, send func(streamEvent) bool) error {
+	return l.streams.Serve(c, func(ctx context.Context, send func(stream.Event) bool) error {
 		for {
 			err := l.tailOnce(ctx, info.ID, &after, want, send)
 			if !isPositionLost(err) {
@@ -211,7 +212,7 @@ func (l *eventLogs) serveTail(c echo.Context) error {
 				return err
 			}
 			after = now.Oldest
-			if !send(streamEvent{kind: "trimmed", data: []byte(`{"from":"` + after.String() + `"}`)}) {
+			if !send(stream.Event{Kind: "trimmed", Data: []byte(`{"from":"` + after.String() + `"}`)}) {
 				return nil
 			}
 			select { // do not spin when the log is trimmed faster than it can be read
@@ -224,7 +225,7 @@ func (l *eventLogs) serveTail(c echo.Context) error {
 }
 
 // tailOnce sends events until an error.
-func (l *eventLogs) tailOnce(ctx context.Context, id wire.SessionID, after *wire.Position, want eventFilter, send func(streamEvent) bool) error {
+func (l *eventLogs) tailOnce(ctx context.Context, id wire.SessionID, after *wire.Position, want eventFilter, send func(stream.Event) bool) error {
 	for part, err := range l.hub.Tail(ctx, id, *after) {
 		if err != nil {
 			return err
@@ -235,7 +236,7 @@ func (l *eventLogs) tailOnce(ctx context.Context, id wire.SessionID, after *wire
 			if text == nil {
 				continue
 			}
-			if !send(streamEvent{kind: "event", id: e.At.String(), data: text}) {
+			if !send(stream.Event{Kind: "event", ID: e.At.String(), Data: text}) {
 				return nil
 			}
 		}

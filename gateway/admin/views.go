@@ -18,6 +18,7 @@ import (
 	"github.com/everdesk/everdesk/gateway/access"
 	"github.com/everdesk/everdesk/gateway/httpio"
 	"github.com/everdesk/everdesk/gateway/problem"
+	"github.com/everdesk/everdesk/gateway/stream"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -261,7 +262,7 @@ func (v *views) serveLive(c echo.Context) error {
 		}
 	}
 	content := seesContent(c)
-	return v.streams.serve(c, func(ctx context.Context, send func(streamEvent) bool) error {
+	return v.streams.Serve(c, func(ctx context.Context, send func(stream.Event) bool) error {
 		for u, err := range v.adminView.Watch(ctx, interest) {
 			if err != nil {
 				return err
@@ -277,26 +278,26 @@ func (v *views) serveLive(c echo.Context) error {
 }
 
 // streamEventsOf returns the stream events for an update.
-func streamEventsOf(u adminview.Update, content bool) (all []streamEvent) {
+func streamEventsOf(u adminview.Update, content bool) (all []stream.Event) {
 	if u.History != nil {
-		all = append(all, streamEvent{kind: "history", data: historyForm().Append(nil, u.History)})
+		all = append(all, stream.Event{Kind: "history", Data: historyForm().Append(nil, u.History)})
 	}
 	if u.Overview != nil {
-		all = append(all, streamEvent{kind: "overview", data: overviewJSON(*u.Overview)})
+		all = append(all, stream.Event{Kind: "overview", Data: overviewJSON(*u.Overview)})
 	}
 	if u.Rows != nil {
 		rows := *u.Rows
 		if !content {
 			rows.Rows = redacted(rows.Rows)
 		}
-		all = append(all, streamEvent{kind: "rows", data: adminRowsForm().Append(nil, &rows)})
+		all = append(all, stream.Event{Kind: "rows", Data: adminRowsForm().Append(nil, &rows)})
 	}
 	if u.Detail != nil {
 		d := *u.Detail
 		if !content {
 			d = d.Redacted()
 		}
-		all = append(all, streamEvent{kind: "detail", data: adminDetailForm().Append(nil, &d)})
+		all = append(all, stream.Event{Kind: "detail", Data: adminDetailForm().Append(nil, &d)})
 	}
 	return all
 }

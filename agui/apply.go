@@ -1,0 +1,290 @@
+package agui
+
+import (
+	"cmp"
+	"encoding/json"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Apply takes the next event of the log.
+func (r *Run) Apply(e wire.Event) {
+	if r.phase == phaseEnded {
+		return
+	}
+	r.state.Apply(e)
+	switch data := e.Data.(type) {
+	case wire.MessageQueued:
+		if data.MessageID == r.own && r.phase == phaseWaiting {
+			r.emit(event{Type: typeCustom, Name: "everdesk.queued", Value: map[string]int{"position": data.Position}})
+		}
+	case wire.MessageAccepted:
+		r.accepted(data)
+	case wire.MessageRejected:
+		if data.MessageID == r.own {
+			r.Fail(data.Code.Info().Name, data.Reason)
+		}
+	case wire.AgentThinking:
+		if r.shows(data.AgentID) {
+			r.addReasoning(data.Delta)
+		}
+	case wire.AgentResponse:
+		r.response(data)
+	case wire.ToolProgress:
+		if r.shows(data.AgentID) {
+			r.toolProgress(data)
+		}
+	case wire.TodoStarted:
+		r.stepStarted(data.TodoID, data.Task)
+	case wire.TodoCompleted:
+		r.stepFinished(data.TodoID)
+	case wire.TodoFailed:
+		r.stepFinished(data.TodoID)
+	case wire.TaskSpawned:
+		r.taskActivity(data.ChildTaskID, data.AgentID, "running")
+	case wire.TaskCompleted:
+		r.taskActivity(data.TaskID, "", "completed")
+	case wire.TaskAborted:
+		r.taskActivity(data.TaskID, "", "aborted")
+	case wire.Actions:
+		r.windowActivities(data)
+	}
+	if r.phase != phaseEnded && changesDocument(e.Data) {
+		r.sendChanges()
+		r.checkQuestions()
+	}
+}
+
+// changesDocument reports whether an event can change the document or the open questions.
+func changesDocument(data wire.ServerPayload) bool {
+	switch data.(type) {
+	case wire.AgentResponse, wire.AgentThinking, wire.ToolProgress, wire.MessageUpdated, wire.Presence:
+		return false
+	}
+	return true
+}
+
+// shows reports whether the run shows what an agent does.
+func (r *Run) shows(agent wire.AgentID) bool { return r.phase == phaseRunning && agent == r.agent }
+
+// accepted begins to show the turn that took the message of the run. A message that joins a running
+// turn shows what that turn says from now on.
+func (r *Run) accepted(data wire.MessageAccepted) {
+	if data.MessageID != r.own || data.Duplicate || r.phase != phaseWaiting {
+		return
+	}
+	r.phase, r.agent = phaseRunning, data.AgentID
+	if data.How != wire.TakenSteered {
+		return
+	}
+	for _, a := range r.state.Agents() {
+		if a.Role == data.AgentID {
+			r.turn = cmp.Or(a.MessageID, r.turn)
+			r.text.reset(r.state.AgentText(a.Role))
+		}
+	}
+}
+
+// response takes a piece of the answer, or the end of a message.
+func (r *Run) response(data wire.AgentResponse) {
+	if r.shows(data.AgentID) && data.Delta != "" {
+		r.addText(data.Offset, data.Delta)
+	}
+	if data.IsComplete && data.MessageID == r.own {
+		r.end(data)
+	}
+}
+
+// end ends the run as its message ended.
+func (r *Run) end(data wire.AgentResponse) {
+	switch data.Outcome {
+	case wire.OutcomeFailed:
+		r.Fail("failed", data.Reason)
+	case wire.OutcomeInterrupted:
+		if r.modern {
+			r.finish(&outcome{Type: "cancelled"}, usageOf(data.Usage))
+			return
+		}
+		r.finish(nil, nil)
+	default:
+		r.finish(nil, usageOf(data.Usage))
+	}
+}
+
+// endOf returns how a turn ended, from its last row.
+func (r *Run) endOf(turn wire.MessageID) (wire.AgentResponse, bool) {
+	for _, row := range r.state.Rows().On(r.monitor) {
+		if row.MessageID != turn || row.Say != wire.SayAPIReqFinished {
+			continue
+		}
+		var end struct {
+			Outcome wire.Outcome `json:"outcome"`
+			Reason  string       `json:"reason"`
+		}
+		_ = json.Unmarshal([]byte(row.Text), &end) // an unknown outcome is success
+		return wire.AgentResponse{MessageID: turn, IsComplete: true, Outcome: end.Outcome, Reason: end.Reason}, true
+	}
+	return wire.AgentResponse{}, false
+}
+
+// addText sends a piece of the answer. If it changes what was sent, because a store lost the newest
+// events and the turn was continued elsewhere, all messages of the turn are sent again.
+func (r *Run) addText(offset int, delta string) {
+	r.closeReasoning()
+	more, ok := r.text.more(offset, delta)
+	if !ok {
+		r.closeText()
+		r.text.reset(r.state.AgentText(r.agent))
+		r.sendTurn(r.turn, r.text.String())
+		return
+	}
+	if more == "" {
+		return
+	}
+	if !r.text.open {
+		r.text.open = true
+		r.emit(event{Type: typeTextStart, MessageID: textID(r.turn), Role: roleAssistant})
+	}
+	r.text.add(more)
+	r.emit(event{Type: typeTextContent, MessageID: textID(r.turn), Delta: more})
+}
+
+func (r *Run) closeText() {
+	if r.text.open {
+		r.text.open = false
+		r.emit(event{Type: typeTextEnd, MessageID: textID(r.turn)})
+	}
+}
+
+// reasoning counts the stretches of thinking of a turn.
+type reasoning struct {
+	n    int
+	open bool
+}
+
+func (r *Run) addReasoning(delta string) {
+	if delta == "" {
+		return
+	}
+	r.closeText()
+	if !r.reasoning.open {
+		r.reasoning.n++
+		r.reasoning.open = true
+		r.emit(event{Type: typeReasoningStart, MessageID: r.reasoningID()})
+		r.emit(event{Type: typeThoughtStart, MessageID: r.reasoningID(), Role: roleReasoning})
+	}
+	r.emit(event{Type: typeThoughtContent, MessageID: r.reasoningID(), Delta: delta})
+}
+
+func (r *Run) closeReasoning() {
+	if r.reasoning.open {
+		r.reasoning.open = false
+		r.emit(event{Type: typeThoughtEnd, MessageID: r.reasoningID()})
+		r.emit(event{Type: typeReasoningEnd, MessageID: r.reasoningID()})
+	}
+}
+
+func (r *Run) reasoningID() string { return reasoningID(r.turn, r.reasoning.n) }
+
+// calls are the tool calls of a turn that have begun, in their order.
+type calls struct {
+	running []string
+	begun   map[string]bool
+}
+
+// last returns the newest call that runs, or "".
+func (c *calls) last() string {
+	if len(c.running) == 0 {
+		return ""
+	}
+	return c.running[len(c.running)-1]
+}
+
+// toolProgress sends the beginning or the end of a tool call.
+func (r *Run) toolProgress(data wire.ToolProgress) {
+	r.closeReasoning()
+	r.closeText()
+	id := callID(r.turn, cmp.Or(data.ToolUseID, data.ToolName))
+	if r.calls.begin(id) {
+		r.emit(event{Type: typeCallStart, ToolCallID: id, ToolCallName: data.ToolName})
+		r.emit(event{Type: typeCallArgs, ToolCallID: id, Delta: arguments(data.ToolInput)})
+		r.emit(event{Type: typeCallEnd, ToolCallID: id})
+	}
+	if data.Status != wire.ToolRunning && r.calls.end(id) {
+		r.emit(event{Type: typeCallResult, MessageID: resultID(id), ToolCallID: id, Role: roleTool, Content: data.Message})
+	}
+}
+
+// begin reports whether a call is new.
+func (c *calls) begin(id string) bool {
+	if c.begun[id] {
+		return false
+	}
+	if c.begun == nil {
+		c.begun = map[string]bool{}
+	}
+	c.begun[id] = true
+	c.running = append(c.running, id)
+	return true
+}
+
+// end reports whether a call was running.
+func (c *calls) end(id string) bool {
+	for i, other := range c.running {
+		if other == id {
+			c.running = append(c.running[:i], c.running[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// stepStarted sends the start of a todo of the plan that the message of the run asked for.
+func (r *Run) stepStarted(id wire.TodoID, task string) {
+	if r.phase != phaseRunning || r.steps[id] != "" || !r.ownsPlan() {
+		return
+	}
+	r.steps[id] = string(id) + ": " + task
+	r.emit(event{Type: typeStepStarted, StepName: r.steps[id]})
+}
+
+func (r *Run) stepFinished(id wire.TodoID) {
+	if name := r.steps[id]; name != "" {
+		delete(r.steps, id)
+		r.emit(event{Type: typeStepFinished, StepName: name})
+	}
+}
+
+// ownsPlan reports whether the plan of the session is that of the run.
+func (r *Run) ownsPlan() bool {
+	plan := r.state.Snapshot().Plan
+	return plan != nil && plan.MessageID == r.turn
+}
+
+// taskActivity sends the state of a task of the turn. by is the agent that began it; empty for a task
+// that was sent before.
+func (r *Run) taskActivity(id wire.TaskID, by wire.AgentID, status string) {
+	if by == "" && !r.tasks[id] || by != "" && !r.shows(by) {
+		return
+	}
+	r.tasks[id] = true
+	r.emit(event{
+		Type: typeActivity, MessageID: string(r.turn) + ".task." + string(id), ActivityType: "everdesk.task",
+		Content: map[string]any{"taskId": id, "status": status},
+	})
+}
+
+// windowActivities sends the windows that the turn opened.
+func (r *Run) windowActivities(data wire.Actions) {
+	if !r.shows(data.AgentID) {
+		return
+	}
+	for _, a := range data.Actions {
+		if open, ok := a.(wire.WindowCreate); ok {
+			r.emit(event{
+				Type: typeActivity, MessageID: string(r.turn) + ".window." + string(open.WindowID), ActivityType: "everdesk.window",
+				Content: map[string]any{"windowId": open.WindowID, "title": open.Title, "monitorId": data.MonitorID},
+			})
+		}
+	}
+}

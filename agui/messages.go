@@ -1,0 +1,197 @@
+package agui
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/everdesk/everdesk/desktop"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// chat is a message of a conversation as clients get it.
+type chat struct {
+	ID         string     `json:"id"`
+	Role       string     `json:"role"`
+	Content    *string    `json:"content,omitempty"` // nil in messages with tool calls
+	ToolCalls  []toolCall `json:"toolCalls,omitempty"`
+	ToolCallID string     `json:"toolCallId,omitempty"`
+
+	raw json.RawMessage // what the client sent, unless nil
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (m chat) MarshalJSON() ([]byte, error) {
+	if m.raw != nil {
+		return m.raw, nil
+	}
+	type plain chat
+	return json.Marshal(plain(m))
+}
+
+type toolCall struct {
+	ID       string       `json:"id"`
+	Type     string       `json:"type"`
+	Function toolFunction `json:"function"`
+}
+
+type toolFunction struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+func textID(turn wire.MessageID) string             { return string(turn) + ".text" }
+func callID(turn wire.MessageID, use string) string { return string(turn) + "." + use }
+func resultID(call string) string                   { return call + ".result" }
+func reasoningID(turn wire.MessageID, n int) string {
+	return string(turn) + ".reasoning." + strconv.Itoa(n)
+}
+func belongsTo(turn wire.MessageID, id string) bool { return strings.HasPrefix(id, string(turn)+".") }
+
+// turnOf returns the turn of a message that an agent wrote, by its id, or "".
+func turnOf(id string) wire.MessageID {
+	for _, end := range []string{".text", ".result"} {
+		rest, ok := strings.CutSuffix(id, end)
+		if !ok {
+			continue
+		}
+		if end == ".result" {
+			dot := strings.LastIndexByte(rest, '.')
+			if dot < 0 {
+				continue
+			}
+			rest = rest[:dot]
+		}
+		return wire.MessageID(rest)
+	}
+	return ""
+}
+
+// rowCall is the text of a row about a tool call.
+type rowCall struct {
+	ID     string          `json:"id"`
+	Tool   string          `json:"tool"`
+	Input  json.RawMessage `json:"input"`
+	Result string          `json:"result"`
+}
+
+// chatOf returns the messages of rows, the oldest first. A turn has a row for each stretch of text
+// between its tool calls; its text is one message, at the place of the first. The end of the text of a
+// running turn is not in rows yet.
+func chatOf(rows []wire.UIRow) []chat {
+	all := []chat{} // clients reject null
+	thoughts, texts := map[wire.MessageID]int{}, map[wire.MessageID]int{}
+	for _, row := range rows {
+		if row.MessageID == "" {
+			continue
+		}
+		switch row.Say {
+		case wire.SayUserFeedback:
+			if row.ProgressStatus == nil { // otherwise it was refused
+				all = append(all, chat{ID: string(row.MessageID), Role: roleUser, Content: new(row.Text)})
+			}
+		case wire.SayReasoning:
+			thoughts[row.MessageID]++
+			all = append(all, chat{ID: reasoningID(row.MessageID, thoughts[row.MessageID]), Role: roleReasoning, Content: new(row.Text)})
+		case wire.SayTool:
+			all = append(all, chatOfCall(row)...)
+		case wire.SayText:
+			if i, ok := texts[row.MessageID]; ok {
+				*all[i].Content += row.Text
+				continue
+			}
+			texts[row.MessageID] = len(all)
+			all = append(all, chat{ID: textID(row.MessageID), Role: roleAssistant, Content: new(row.Text)})
+		}
+	}
+	return all
+}
+
+// textOfRows returns the text of a turn as far as it is in rows.
+func textOfRows(rows []wire.UIRow, turn wire.MessageID) string {
+	for _, m := range chatOf(rows) {
+		if m.ID == textID(turn) {
+			return *m.Content
+		}
+	}
+	return ""
+}
+
+// chatOfCall returns the two messages of a call that has ended.
+func chatOfCall(row wire.UIRow) []chat {
+	var c rowCall
+	if json.Unmarshal([]byte(row.Text), &c) != nil || c.ID == "" {
+		return nil
+	}
+	id := callID(row.MessageID, c.ID)
+	return []chat{
+		{ID: id, Role: roleAssistant, ToolCalls: []toolCall{{ID: id, Type: "function", Function: toolFunction{Name: c.Tool, Arguments: arguments(c.Input)}}}},
+		{ID: resultID(id), Role: roleTool, ToolCallID: id, Content: new(c.Result)},
+	}
+}
+
+// arguments returns the input of a call as the text of a JSON object.
+func arguments(input json.RawMessage) string {
+	if len(input) == 0 {
+		return "{}"
+	}
+	return string(input)
+}
+
+// conversation returns the messages of a monitor for a client that already shows some of them. A
+// client keeps the place of a message whose id it knows, so a user's message that it created itself
+// must have the client's id: it is the one before the first answer to it.
+func conversation(state *desktop.State, monitor wire.MonitorID, known []Message) []chat {
+	all := chatOf(state.Rows().On(monitor))
+	for _, a := range state.Agents() {
+		if a.MonitorID == monitor && a.MessageID != "" && a.Status != wire.AgentStatusIdle {
+			all = setText(all, a.MessageID, state.AgentText(a.Role))
+		}
+	}
+	names := map[string]string{}
+	user := ""
+	for _, m := range known {
+		if m.Role == roleUser {
+			user = m.ID
+		} else if turn := turnOf(m.ID); turn != "" && user != "" {
+			names[string(turn)], user = user, ""
+		}
+	}
+	for i, m := range all {
+		if name := names[m.ID]; m.Role == roleUser && name != "" {
+			all[i].ID = name
+		}
+	}
+	return all
+}
+
+// setText sets the text of a turn, which stays where it is if the turn has one already.
+func setText(all []chat, turn wire.MessageID, text string) []chat {
+	if text == "" {
+		return all
+	}
+	for i := range all {
+		if all[i].ID == textID(turn) {
+			all[i].Content = new(text)
+			return all
+		}
+	}
+	return append(all, chat{ID: textID(turn), Role: roleAssistant, Content: new(text)})
+}
+
+// turnConversation returns the messages of a client with those of one turn as the hub has them, at
+// the end.
+func turnConversation(state *desktop.State, monitor wire.MonitorID, known []Message, turn wire.MessageID, text string) []chat {
+	all := []chat{} // clients reject null
+	for _, m := range known {
+		if m.ID != "" && !belongsTo(turn, m.ID) {
+			all = append(all, chat{ID: m.ID, Role: m.Role, raw: m.raw})
+		}
+	}
+	for _, m := range chatOf(state.Rows().On(monitor)) {
+		if belongsTo(turn, m.ID) {
+			all = append(all, m)
+		}
+	}
+	return setText(all, turn, text)
+}

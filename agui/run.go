@@ -1,0 +1,299 @@
+package agui
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode/utf16"
+
+	"github.com/everdesk/everdesk/desktop"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// phase is what a run does. It only moves forward.
+type phase uint8
+
+// The phases.
+const (
+	phaseWaiting phase = iota // its message is not accepted yet
+	phaseRunning              // its turn runs
+	phaseEnded                // it has sent its final event
+)
+
+// maxDeltas is the number of patches after which the whole document is sent again. Clients skip a
+// patch that they cannot apply without a word, so a mistake must not last.
+const maxDeltas = 100
+
+// Run is one run of an AG-UI client: it translates the events of a session's log. Make it with
+// [NewRun]; after each other call send the events of [Run.Take].
+type Run struct {
+	thread, run string
+	modern      bool
+	monitor     wire.MonitorID
+	known       []Message       // the client's conversation
+	answered    map[string]bool // questions that the request answers
+
+	state    *desktop.State
+	document document // as the client has it
+	deltas   int
+
+	phase phase
+	own   wire.MessageID // the message whose end ends the run
+	turn  wire.MessageID // the message that began the turn that the run shows
+	agent wire.AgentID   // of that turn
+
+	text      sentText
+	reasoning reasoning
+	calls     calls
+	steps     map[wire.TodoID]string // names of open steps
+	tasks     map[wire.TaskID]bool   // those that the client knows
+	out       [][]byte
+}
+
+// NewRun returns a run for a request. It begins with the state of the session, which later
+// events continue.
+func NewRun(in *Input, id wire.SessionID, state wire.SessionState) *Run {
+	r := &Run{
+		thread: in.ThreadID, run: in.RunID, modern: in.Modern(), monitor: in.Monitor(), known: in.Messages,
+		state: desktop.New(id), answered: map[string]bool{}, steps: map[wire.TodoID]string{}, tasks: map[wire.TaskID]bool{},
+	}
+	for _, a := range in.Resume {
+		r.answered[a.InterruptID] = true
+	}
+	r.state.Apply(wire.Event{Session: id, Data: state})
+	r.emit(event{Type: typeRunStarted, ThreadID: r.thread, RunID: r.run})
+	r.sendDocument()
+	return r
+}
+
+// Take returns the events since the last call, encoded as JSON.
+func (r *Run) Take() [][]byte {
+	out := r.out
+	r.out = nil
+	return out
+}
+
+// Ended reports whether the final event has been taken or waits to be.
+func (r *Run) Ended() bool { return r.phase == phaseEnded }
+
+// Turn returns the agent of the turn that the run shows, or "" while there is none.
+func (r *Run) Turn() wire.AgentID { return r.agent }
+
+// Expect makes the run wait for a message that was just sent.
+func (r *Run) Expect(own wire.MessageID) { r.own, r.turn = own, own }
+
+// Attach makes the run show a turn from its beginning, which a client may have seen in part: a snapshot
+// of the messages replaces that part. A turn that has ended ends the run. An unknown one ends it as
+// well, unless wait says that the log will still show it.
+//
+// With turn "" the run sends the conversation of the monitor and shows the turn of its main agent, if
+// one runs.
+func (r *Run) Attach(turn wire.MessageID, wait bool) {
+	if turn == "" {
+		all := conversation(r.state, r.monitor, r.known)
+		r.emit(event{Type: typeMessagesSnapshot, Messages: &all})
+		if r.join(r.runningTurn()) {
+			r.checkQuestions()
+		} else {
+			r.finish(nil, nil)
+		}
+		return
+	}
+	running := r.join(turn)
+	text := r.text.String()
+	if !running {
+		text = textOfRows(r.state.Rows().On(r.monitor), turn)
+	}
+	r.sendTurn(turn, text)
+	end, ended := r.endOf(turn)
+	switch {
+	case running:
+		r.checkQuestions()
+	case ended:
+		r.end(end)
+	case r.joined(turn):
+	case wait || r.queued(turn):
+		r.Expect(turn)
+	default:
+		r.finish(nil, nil)
+	}
+}
+
+// Restart continues the run with the present state, because the log no longer has what followed the
+// last event.
+func (r *Run) Restart(state wire.SessionState) {
+	r.closeAll()
+	r.state.Apply(wire.Event{Session: r.state.Session(), Data: state})
+	r.sendDocument()
+	waits := r.phase == phaseWaiting
+	r.Attach(r.turn, waits)
+}
+
+// joined makes the run wait for the end of a message that joined a turn which still runs.
+func (r *Run) joined(message wire.MessageID) bool {
+	row, ok := r.state.Rows().UserRow(message)
+	if !ok {
+		return false
+	}
+	for _, a := range r.state.Agents() {
+		if a.Role == row.AgentID && a.Status != wire.AgentStatusIdle && r.join(a.MessageID) {
+			r.own = message
+			return true
+		}
+	}
+	return false
+}
+
+// queued reports whether a message waits for its agent.
+func (r *Run) queued(message wire.MessageID) bool {
+	for _, queue := range r.state.Snapshot().Queues {
+		if slices.ContainsFunc(queue.Value, func(q wire.QueuedMessage) bool { return q.ID == message }) {
+			return true
+		}
+	}
+	return false
+}
+
+// join makes the run show a turn if it runs, from what it has said so far.
+func (r *Run) join(turn wire.MessageID) bool {
+	i := slices.IndexFunc(r.state.Agents(), func(a wire.AgentState) bool {
+		return a.MessageID == turn && a.Status != wire.AgentStatusIdle
+	})
+	if turn == "" || i < 0 {
+		return false
+	}
+	r.own, r.turn, r.agent, r.phase = turn, turn, r.state.Agents()[i].Role, phaseRunning
+	r.text.reset(r.state.AgentText(r.agent))
+	return true
+}
+
+// runningTurn returns the turn of the main agent of the monitor, if one runs.
+func (r *Run) runningTurn() wire.MessageID {
+	for _, a := range r.state.Agents() {
+		if a.Kind == wire.AgentMain && a.MonitorID == r.monitor && a.Status != wire.AgentStatusIdle {
+			return a.MessageID
+		}
+	}
+	return ""
+}
+
+// sendTurn replaces what the client has of a turn.
+func (r *Run) sendTurn(turn wire.MessageID, text string) {
+	all := turnConversation(r.state, r.monitor, r.known, turn, text)
+	r.emit(event{Type: typeMessagesSnapshot, Messages: &all})
+}
+
+// Fail ends the run with an error, unless it has ended.
+func (r *Run) Fail(code, message string) {
+	if r.phase == phaseEnded {
+		return
+	}
+	r.closeAll()
+	r.phase = phaseEnded
+	r.emit(event{Type: typeRunError, Message: cmp.Or(message, "The run failed."), Code: code})
+}
+
+// finish ends the run.
+func (r *Run) finish(o *outcome, u []usage) {
+	if r.phase == phaseEnded {
+		return
+	}
+	r.closeAll()
+	r.phase = phaseEnded
+	if !r.modern {
+		u = nil
+	}
+	r.emit(event{Type: typeRunFinished, ThreadID: r.thread, RunID: r.run, Outcome: o, Usage: u})
+}
+
+// closeAll closes what is open: clients reject a run that ends with an open part.
+func (r *Run) closeAll() {
+	r.closeReasoning()
+	r.closeText()
+	for _, name := range r.steps {
+		r.emit(event{Type: typeStepFinished, StepName: name})
+	}
+	clear(r.steps)
+}
+
+func (r *Run) emit(e event) { r.out = append(r.out, encode(e)) }
+
+// sendDocument sends the whole document.
+func (r *Run) sendDocument() {
+	view := r.state.Snapshot()
+	r.document, r.deltas = documentOf(&view), 0
+	r.emit(event{Type: typeStateSnapshot, Snapshot: r.document})
+}
+
+// sendChanges sends what has changed in the document.
+func (r *Run) sendChanges() {
+	view := r.state.Snapshot()
+	now := documentOf(&view)
+	changes := patch(r.document, now)
+	if len(changes) == 0 {
+		return
+	}
+	if r.deltas++; r.deltas > maxDeltas {
+		r.sendDocument()
+		return
+	}
+	r.document = now
+	r.emit(event{Type: typeStateDelta, Delta: changes})
+}
+
+// checkQuestions ends the run with the questions of its turn, if there are any: an AG-UI client
+// answers them with another request.
+func (r *Run) checkQuestions() {
+	view := r.state.Snapshot()
+	var open []interrupt
+	for _, q := range questionsOf(&view) {
+		if !r.answered[q.id] && (q.agent != "" && q.agent == r.agent || q.turn != "" && q.turn == r.turn) {
+			open = append(open, q.interrupt(r.calls.last()))
+		}
+	}
+	if len(open) > 0 {
+		r.finish(&outcome{Type: "interrupt", Interrupts: open}, nil)
+	}
+}
+
+// sentText is the text of a turn as far as the client has it.
+type sentText struct {
+	strings.Builder
+	units int // its length in UTF-16 units, which the offsets of events count
+	open  bool
+}
+
+func (t *sentText) reset(text string) {
+	t.Reset()
+	t.add(text)
+}
+
+func (t *sentText) add(text string) {
+	t.WriteString(text)
+	t.units += unitsOf(text)
+}
+
+// more returns what a piece of text at an offset adds to the text, and false if it changes or skips a
+// part.
+func (t *sentText) more(offset int, delta string) (string, bool) {
+	if offset == t.units {
+		return delta, true
+	}
+	if offset > t.units {
+		return "", false
+	}
+	sent, piece := utf16.Encode([]rune(t.String())), utf16.Encode([]rune(delta))
+	known := min(len(sent)-offset, len(piece))
+	if !slices.Equal(sent[offset:offset+known], piece[:known]) {
+		return "", false
+	}
+	return string(utf16.Decode(piece[known:])), true
+}
+
+func unitsOf(text string) int {
+	n := 0
+	for _, c := range text {
+		n += max(1, utf16.RuneLen(c))
+	}
+	return n
+}

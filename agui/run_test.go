@@ -1,0 +1,287 @@
+package agui_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/agui"
+	"github.com/everdesk/everdesk/agui/aguitest"
+	"github.com/everdesk/everdesk/desktop"
+	"github.com/everdesk/everdesk/wire"
+)
+
+const (
+	testSession = wire.SessionID("ses-aaaaaaaaaaaaaaaaaaaaaaaaaa")
+	testAgent   = wire.AgentID("main-monitor-0-m1")
+	testMonitor = wire.MonitorID("monitor-0")
+)
+
+// world is a session whose log a test writes, with a client of AG-UI.
+type world struct {
+	t      *testing.T
+	state  *desktop.State
+	n      uint64
+	run    *agui.Run
+	client aguitest.Client
+	modern bool
+	resume []agui.Resumption
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	return &world{t: t, state: desktop.New(testSession)}
+}
+
+// start begins a run of the client with its conversation so far.
+func (w *world) start(id string) {
+	w.t.Helper()
+	in := agui.Input{ThreadID: "thread", RunID: id, Resume: w.resume}
+	if w.modern {
+		in.ProtocolVersion = "1.0"
+	}
+	for _, m := range w.client.Messages {
+		data, err := json.Marshal(m)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		var copied agui.Message
+		if err := json.Unmarshal(data, &copied); err != nil {
+			w.t.Fatal(err)
+		}
+		in.Messages = append(in.Messages, copied)
+	}
+	w.client.Begin()
+	w.run = agui.NewRun(&in, testSession, w.state.Snapshot())
+	w.take()
+}
+
+// take passes the events of the run to the client.
+func (w *world) take() {
+	w.t.Helper()
+	for _, data := range w.run.Take() {
+		if err := w.client.Apply(data); err != nil {
+			w.t.Fatalf("%s: %v", data, err)
+		}
+	}
+}
+
+// log appends events to the log.
+func (w *world) log(all ...wire.ServerPayload) {
+	w.t.Helper()
+	for _, data := range all {
+		w.n++
+		e := wire.Event{Session: testSession, At: wire.Position{Epoch: 1, Seq: w.n}, Time: time.UnixMilli(int64(w.n)), Data: data} //nolint:gosec // small
+		w.state.Apply(e)
+		if w.run != nil {
+			w.run.Apply(e)
+			w.take()
+		}
+	}
+}
+
+// row appends a row of the turn.
+func (w *world) row(say wire.Say, text string) {
+	w.t.Helper()
+	w.log(wire.MessageUpdated{Action: wire.RowCreated, MonitorID: testMonitor, Message: wire.UIRow{
+		TS: wire.Millis(w.n + 1), Type: wire.RowSay, Say: say, Text: text, MonitorID: testMonitor, AgentID: testAgent, MessageID: "m1", //nolint:gosec // small
+	}})
+}
+
+// begin logs a message and the beginning of its turn.
+func (w *world) begin() {
+	w.t.Helper()
+	w.row(wire.SayUserFeedback, "hello")
+	w.log(wire.MessageAccepted{MessageID: "m1", AgentID: testAgent, MonitorID: testMonitor, How: wire.TakenDirect})
+}
+
+func answer(offset int, delta string) wire.AgentResponse {
+	return wire.AgentResponse{Offset: offset, Delta: delta, AgentID: testAgent, MonitorID: testMonitor, MessageID: "m1"}
+}
+
+// end logs the end of the turn.
+func (w *world) end(text string, outcome wire.Outcome, reason string) {
+	w.t.Helper()
+	if text != "" {
+		w.row(wire.SayText, text)
+	}
+	data, err := json.Marshal(map[string]any{"outcome": outcome, "reason": reason})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.row(wire.SayAPIReqFinished, string(data))
+	w.log(wire.AgentResponse{
+		IsComplete: true, Outcome: outcome, Reason: reason, AgentID: testAgent, MonitorID: testMonitor, MessageID: "m1",
+		Usage: &wire.Usage{InputTokens: 5, OutputTokens: 2},
+	})
+}
+
+func units(text string) (n int) {
+	for _, c := range text {
+		n++
+		if c > 0xffff {
+			n++
+		}
+	}
+	return n
+}
+
+// However often the connection is lost, at whatever event, the client ends with the text of the turn,
+// each tool call once, and no rule broken.
+func TestARunWithLostConnectionsIsWhole(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(300) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			rnd := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test that can be repeated
+			w := newWorld(t)
+			w.modern = rnd.IntN(2) == 0
+			w.client.Messages = []aguitest.Message{{ID: "u1", Role: "user", Content: []byte(`"hello"`)}}
+			w.start("m1")
+			w.run.Expect("m1")
+			w.begin()
+			var text, unsaved strings.Builder
+			calls := 0
+			for range rnd.IntN(40) {
+				switch rnd.IntN(5) {
+				case 0, 1:
+					piece := []string{"word ", "말 ", "😀", "\n", "e\u0301 "}[rnd.IntN(5)]
+					w.log(answer(units(text.String()), piece))
+					text.WriteString(piece)
+					unsaved.WriteString(piece)
+				case 2:
+					w.log(wire.AgentThinking{Delta: "hm", AgentID: testAgent, MonitorID: testMonitor, MessageID: "m1"})
+				case 3:
+					calls++
+					id := fmt.Sprint("call-", calls)
+					call := wire.ToolProgress{ToolName: "x:y", ToolUseID: id, Status: wire.ToolRunning, ToolInput: []byte(`{"a":1}`), AgentID: testAgent, MonitorID: testMonitor, MessageID: "m1"}
+					if unsaved.Len() > 0 {
+						w.row(wire.SayText, unsaved.String())
+						unsaved.Reset()
+					}
+					w.log(call)
+					call.Status, call.Message = wire.ToolComplete, "done"
+					w.row(wire.SayTool, `{"id":"`+id+`","tool":"x:y","status":"complete","input":{"a":1},"result":"done"}`)
+					w.log(call)
+				case 4: // the connection is lost, and the client repeats its request
+					w.start("m1")
+					w.run.Attach("m1", false)
+					w.take()
+				}
+			}
+			w.end(unsaved.String(), wire.OutcomeCompleted, "")
+			if err := w.client.End(); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(w.client.Texts("assistant"), ""); got != text.String() {
+				t.Errorf("text %q, want %q", got, text.String())
+			}
+			got := 0
+			for _, m := range w.client.Messages {
+				got += len(m.ToolCalls)
+			}
+			if got != calls {
+				t.Errorf("%d tool calls, want %d", got, calls)
+			}
+			if first := w.client.Messages[0]; first.ID != "u1" {
+				t.Errorf("the first message is %s, want that of the user", first.ID)
+			}
+		})
+	}
+}
+
+func TestTextThatChangesIsSentAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start("m1")
+	w.run.Expect("m1")
+	w.begin()
+	w.log(answer(0, "one "), answer(4, "two "), answer(0, "one "), answer(4, "2"), answer(5, " three"))
+	w.end("one 2 three", wire.OutcomeCompleted, "")
+	if got, want := w.client.Texts("assistant"), []string{"one 2 three"}; !slices.Equal(got, want) {
+		t.Errorf("texts %q, want %q; events %v", got, want, w.client.Types())
+	}
+}
+
+func TestEndOfARun(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		modern  bool
+		outcome wire.Outcome
+		reason  string
+		want    string
+	}{
+		"completed":             {true, wire.OutcomeCompleted, "", "RUN_FINISHED"},
+		"interrupted":           {true, wire.OutcomeInterrupted, "stopped", "RUN_FINISHED cancelled"},
+		"interrupted, old":      {false, wire.OutcomeInterrupted, "stopped", "RUN_FINISHED"},
+		"failed":                {true, wire.OutcomeFailed, "it broke", "RUN_ERROR it broke"},
+		"failed without a word": {true, wire.OutcomeFailed, "", "RUN_ERROR The run failed."},
+	} {
+		for _, repeated := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, " repeated ", repeated), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				w.modern = c.modern
+				w.start("m1")
+				w.run.Expect("m1")
+				w.begin()
+				w.log(answer(0, "text"))
+				w.end("text", c.outcome, c.reason)
+				if repeated {
+					w.start("m1")
+					w.run.Attach("m1", false)
+					w.take()
+				}
+				last := w.client.Events[len(w.client.Events)-1]
+				got := last.Type
+				if last.Outcome != nil {
+					got += " " + last.Outcome.Type
+				}
+				if last.Message != "" {
+					got += " " + last.Message
+				}
+				if got != c.want {
+					t.Errorf("the run ends with %q, want %q", got, c.want)
+				}
+			})
+		}
+	}
+}
+
+func TestDocumentFollowsTheDesktop(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start("m1")
+	w.run.Expect("m1")
+	w.begin()
+	for i := range 130 { // more than one whole document
+		w.log(wire.SessionRenamed{Title: fmt.Sprint("Title ", i)})
+	}
+	if got, want := string(w.client.State["session"]["title"]), `"Title 129"`; got != want {
+		t.Errorf("title %s, want %s", got, want)
+	}
+	snapshots := 0
+	for _, e := range w.client.Events {
+		if e.Type == "STATE_SNAPSHOT" {
+			snapshots++
+		}
+	}
+	if snapshots != 2 {
+		t.Errorf("%d whole documents, want 2", snapshots)
+	}
+}
+
+func TestAnUnknownRunEnds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start("m9")
+	w.run.Attach("m9", false)
+	w.take()
+	if err := w.client.End(); err != nil {
+		t.Error(err)
+	}
+}

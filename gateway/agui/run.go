@@ -1,0 +1,222 @@
+package agui
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/everdesk/everdesk/agui"
+	"github.com/everdesk/everdesk/gateway/access"
+	"github.com/everdesk/everdesk/gateway/problem"
+	"github.com/everdesk/everdesk/gateway/stream"
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+func (a *API) runSession(c echo.Context) error {
+	return a.serve(c, access.Operator, a.sessionInPath, a.begin)
+}
+
+func (a *API) runThread(c echo.Context) error {
+	return a.serve(c, access.Operator, a.sessionInBody, a.begin)
+}
+
+func (a *API) connectSession(c echo.Context) error {
+	return a.serve(c, access.Viewer, a.sessionInPath, connect)
+}
+
+func (a *API) connectThread(c echo.Context) error {
+	return a.serve(c, access.Viewer, a.sessionInBody, connect)
+}
+
+// finder finds the session of a request.
+type finder func(c echo.Context, in *agui.Input, least access.Level) (session.Info, error)
+
+func (a *API) sessionInPath(c echo.Context, _ *agui.Input, least access.Level) (session.Info, error) {
+	return a.sessionOf(c, wire.SessionID(c.Param("session")), least)
+}
+
+func (a *API) sessionInBody(c echo.Context, in *agui.Input, least access.Level) (session.Info, error) {
+	return a.sessionOfThread(c, in.ThreadID, least)
+}
+
+// beginner makes the run of a request in an open session.
+type beginner func(ctx context.Context, c echo.Context, h *session.Handle, in *agui.Input) (*agui.Run, wire.Position, error)
+
+// serve responds with a run.
+func (a *API) serve(c echo.Context, least access.Level, find finder, begin beginner) error {
+	in, err := readInput(c)
+	if err != nil {
+		return err
+	}
+	info, err := find(c, in, least)
+	if err != nil {
+		return err
+	}
+	opening, cancel := context.WithTimeout(c.Request().Context(), openTimeout)
+	defer cancel()
+	h, err := a.Hub.Open(opening, info.ID) // it keeps the session loaded while the stream is open
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	run, at, err := begin(opening, c, h, in)
+	if err != nil {
+		return err
+	}
+	err = a.streams.Serve(c, func(ctx context.Context, send func(stream.Event) bool) error {
+		return a.tail(ctx, h, run, at, send)
+	})
+	if in.ForwardedProps.Everdesk.CancelOnClose && !run.Ended() && run.Turn() != "" && c.Request().Context().Err() != nil {
+		a.cancel(c, h, run)
+	}
+	return err
+}
+
+// connect shows the conversation and the turn that runs.
+func connect(ctx context.Context, _ echo.Context, h *session.Handle, in *agui.Input) (*agui.Run, wire.Position, error) {
+	state, err := h.Snapshot(ctx, nil)
+	if err != nil {
+		return nil, wire.Position{}, err
+	}
+	return attach(in, h.Session(), state, "", false)
+}
+
+// attach makes a run that shows a turn from its beginning, see [agui.Run.Attach].
+func attach(in *agui.Input, id wire.SessionID, state wire.SessionState, turn wire.MessageID, wait bool) (*agui.Run, wire.Position, error) {
+	run := agui.NewRun(in, id, state)
+	run.Attach(turn, wait)
+	return run, state.LastMessageID, nil
+}
+
+// begin executes a request: it answers questions, sends the message, or shows what is there.
+func (a *API) begin(ctx context.Context, c echo.Context, h *session.Handle, in *agui.Input) (*agui.Run, wire.Position, error) {
+	// The state is that before the request, so the events of the request follow it.
+	state, err := h.Snapshot(ctx, nil)
+	if err != nil {
+		return nil, wire.Position{}, err
+	}
+	if len(in.Resume) > 0 {
+		for _, answer := range in.Answers(&state) {
+			if err := h.Deliver(ctx, a.command(c, h.Session(), answer)); err != nil {
+				return nil, wire.Position{}, err
+			}
+		}
+		return attach(in, h.Session(), state, in.Turn(&state), false)
+	}
+	message, ok, err := in.UserMessage()
+	if err != nil {
+		return nil, wire.Position{}, err
+	}
+	if !ok {
+		return attach(in, h.Session(), state, in.Turn(&state), false)
+	}
+	answer, err := h.DeliverAndWait(ctx, a.command(c, h.Session(), message))
+	if err != nil {
+		return nil, wire.Position{}, err
+	}
+	if refused, ok := answer.Data.(wire.MessageRejected); ok {
+		p := problem.New(refused.Code, refused.Reason)
+		p.MessageID, p.Field, p.ReasonCode = refused.MessageID, refused.Field, refused.ReasonCode
+		return nil, wire.Position{}, p
+	}
+	if isRepetition(answer.Data) {
+		if state, err = h.Snapshot(ctx, nil); err != nil {
+			return nil, wire.Position{}, err
+		}
+		// The state of a follower may still be behind the answer of the owner.
+		return attach(in, h.Session(), state, message.MessageID, state.LastMessageID.Compare(answer.At) < 0)
+	}
+	run := agui.NewRun(in, h.Session(), state)
+	run.Expect(message.MessageID)
+	return run, state.LastMessageID, nil
+}
+
+// isRepetition reports whether an answer says that the message was sent before.
+func isRepetition(answer wire.ServerPayload) bool {
+	switch answer := answer.(type) {
+	case wire.MessageAccepted:
+		return answer.Duplicate
+	case wire.MessageQueued:
+		return answer.Duplicate
+	case wire.MessageRepeated:
+		return true
+	}
+	return false
+}
+
+// tailRetry is the pause before a log is read again whose position was lost.
+const tailRetry = time.Second
+
+// tail sends the events of a run until it has ended. When the store lost the position of the run, the
+// run goes on with the present state.
+func (a *API) tail(ctx context.Context, h *session.Handle, run *agui.Run, at wire.Position, send func(stream.Event) bool) error {
+	for {
+		if !sendAll(run, at, send) || run.Ended() {
+			return nil
+		}
+		err := a.tailOnce(ctx, h, run, &at, send)
+		if run.Ended() || ctx.Err() != nil {
+			return nil
+		}
+		if !errors.Is(err, store.ErrTrimmed) && !errors.Is(err, store.ErrUnknownPosition) && !errors.Is(err, store.ErrAhead) {
+			return err
+		}
+		select { // do not spin when the log is trimmed faster than it can be read
+		case <-time.After(tailRetry):
+		case <-ctx.Done():
+			return nil
+		}
+		state, err := h.Snapshot(ctx, nil)
+		if err != nil {
+			return err
+		}
+		run.Restart(state)
+		at = state.LastMessageID
+	}
+}
+
+// tailOnce sends events until the run has ended or the log cannot be read.
+func (a *API) tailOnce(ctx context.Context, h *session.Handle, run *agui.Run, at *wire.Position, send func(stream.Event) bool) error {
+	for part, err := range a.Hub.Tail(ctx, h.Session(), *at) {
+		if err != nil {
+			return err
+		}
+		for _, stored := range part.Events {
+			*at = stored.At
+			e, err := wire.Native{}.DecodeEvent(stored.Frame)
+			if err != nil {
+				continue // of a newer hub
+			}
+			e.At = stored.At
+			run.Apply(e)
+			if !sendAll(run, stored.At, send) || run.Ended() {
+				return nil
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// sendAll sends the events of a run that wait, and reports whether the client is still there.
+func sendAll(run *agui.Run, at wire.Position, send func(stream.Event) bool) bool {
+	for _, data := range run.Take() {
+		if !send(stream.Event{ID: at.String(), Data: data}) {
+			return false
+		}
+	}
+	return true
+}
+
+// cancel interrupts the turn of a run whose client wanted that when it closes the connection.
+func (a *API) cancel(c echo.Context, h *session.Handle, run *agui.Run) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), openTimeout)
+	defer cancel()
+	err := h.Deliver(ctx, a.command(c, h.Session(), wire.Interrupt{Scope: wire.ScopeAgent, AgentID: run.Turn()}))
+	if err != nil {
+		a.Log.WarnContext(ctx, "interrupting the turn of a closed AG-UI run failed", "session", h.Session(), "err", err)
+	}
+}
