@@ -1,6 +1,8 @@
 package apps
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -23,6 +25,7 @@ const (
 const (
 	dataFolder      = "data"
 	credentialsFile = "credentials.json"
+	lockName        = ".lock" // in the folder of a user
 )
 
 // data calls do with the folder of the data of an app that exists.
@@ -93,8 +96,24 @@ func dataOf(root *os.Root, folder string) (names []string, size int64, err error
 	return names, size, nil
 }
 
+// DataVersion returns the version of a file of an app's data, which is the same for the same content.
+func DataVersion(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:16])
+}
+
 // WriteData writes a file of an app's data in one step, and replaces one of that name.
 func (s *Store) WriteData(user, id, name string, content []byte) error {
+	return s.writeData(user, id, name, content, nil)
+}
+
+// ReplaceData is [Store.WriteData] for a writer that knows the file: if its version is not was any more, the error is
+// [files.ErrChanged]. An empty version means that the file must not exist.
+func (s *Store) ReplaceData(user, id, name string, content []byte, was string) error {
+	return s.writeData(user, id, name, content, &was)
+}
+
+func (s *Store) writeData(user, id, name string, content []byte, was *string) error {
 	if err := files.CheckName(name); err != nil {
 		return err
 	}
@@ -103,6 +122,14 @@ func (s *Store) WriteData(user, id, name string, content []byte) error {
 	}
 	defer s.lock(user)()
 	return s.data(user, id, func(root *os.Root, folder string) error {
+		unlock, err := lockFolder(root) // replicas share the folder
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		if err := checkVersion(root, path.Join(folder, name), was); err != nil {
+			return err
+		}
 		names, size, err := dataOf(root, folder)
 		if err != nil {
 			return err
@@ -117,6 +144,37 @@ func (s *Store) WriteData(user, id, name string, content []byte) error {
 		}
 		return writeFile(root, path.Join(folder, name), content)
 	})
+}
+
+// checkVersion returns [files.ErrChanged] if a file has another version than was, unless that is nil.
+func checkVersion(root *os.Root, name string, was *string) error {
+	if was == nil {
+		return nil
+	}
+	now := ""
+	content, err := readFile(root, name, MaxDataFile)
+	switch {
+	case err == nil:
+		now = DataVersion(content)
+	case !errors.Is(err, ErrNotFound):
+		return err
+	}
+	if now != *was {
+		return fmt.Errorf("%w: %q", files.ErrChanged, path.Base(name))
+	}
+	return nil
+}
+
+// lockFolder waits until no other process writes data in a user's folder.
+func lockFolder(root *os.Root) (unlock func(), err error) {
+	f, err := root.OpenFile(lockName, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open lock of the data: %w", err)
+	}
+	if err := lockFile(f); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock data: %w", err), f.Close())
+	}
+	return func() { _ = f.Close() }, nil // which unlocks it
 }
 
 // RemoveData removes a file of an app's data.

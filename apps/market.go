@@ -1,6 +1,7 @@
 package apps
 
 import (
+	"bytes"
 	"embed"
 	"errors"
 	"fmt"
@@ -94,6 +95,23 @@ func offer(folder fs.FS, id string) (Offer, error) {
 	return Offer{ID: id, Manifest: m, HasSkill: noSkill == nil}, err
 }
 
+// addShared replaces the lines in the page of an app that name the parts which the apps of a folder share: their style,
+// and functions for texts, data and commands. An installed app is whole without them.
+func addShared(folder fs.FS, b Bundle) error {
+	for _, name := range []string{"shared.css", "shared.js"} {
+		line := []byte("/* " + name + " */\n")
+		if !bytes.Contains(b.Page(), line) {
+			continue
+		}
+		part, err := readBounded(folder, name, MaxBytes)
+		if err != nil {
+			return err
+		}
+		b.Files[PageFile] = bytes.Replace(b.Page(), line, part, 1)
+	}
+	return nil
+}
+
 // Get returns an app. It is [ErrNotFound] if there is none with that id.
 func (m *Market) Get(id string) (Bundle, error) {
 	if err := CheckID(id); err != nil {
@@ -108,6 +126,9 @@ func (m *Market) Get(id string) (Bundle, error) {
 			return Bundle{}, fmt.Errorf("app %s: %w", id, err)
 		}
 		b, err := ReadFolder(sub)
+		if err == nil {
+			err = addShared(folder, b)
+		}
 		if err != nil {
 			return Bundle{}, fmt.Errorf("app %s: %w", id, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/everdesk/everdesk/apps"
@@ -315,5 +316,40 @@ func TestSandboxesHoldFilesAndMakePlaceOnlyForOldOnes(t *testing.T) {
 	}
 	if _, err := boxes.Files(ada, first); !errors.Is(err, apps.ErrNotFound) {
 		t.Errorf("the old one: got %v, want ErrNotFound", err)
+	}
+}
+
+// Of several writers that have all seen the same version, in this and in another process, one succeeds.
+func TestOneOfSeveralWritersReplacesData(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	stores := []*apps.Store{open(t, dir), open(t, dir)} // as two replicas have them
+	if err := stores[0].Deploy(ada, "a", page("x")); err != nil {
+		t.Fatal(err)
+	}
+	was := ""
+	for round := range 5 {
+		var wg sync.WaitGroup
+		var won atomic.Int32
+		for w := range 8 {
+			wg.Go(func() {
+				err := stores[w%2].ReplaceData(ada, "a", "f", fmt.Appendf(nil, "%d by %d", round, w), was)
+				switch {
+				case err == nil:
+					won.Add(1)
+				case !errors.Is(err, files.ErrChanged):
+					t.Errorf("round %d: got %v, want nil or ErrChanged", round, err)
+				}
+			})
+		}
+		wg.Wait()
+		if n := won.Load(); n != 1 {
+			t.Fatalf("round %d: %d writers succeeded, want 1", round, n)
+		}
+		data, err := stores[0].ReadData(ada, "a", "f")
+		if err != nil {
+			t.Fatal(err)
+		}
+		was = apps.DataVersion(data)
 	}
 }

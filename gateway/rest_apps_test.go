@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -137,4 +138,42 @@ func TestDataOfAnAppIsForItsOwnerOnly(t *testing.T) {
 	h.get(sessionPath(id, "/app-data/none"), ada).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
 	h.rest(http.MethodDelete, sessionPath(id, "/app-data/counter/count.json"), request{token: ada}).wantStatus(http.StatusNoContent)
 	h.rest(http.MethodDelete, sessionPath(id, "/app-data/counter/count.json"), request{token: ada}).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
+}
+
+// A writer that has not seen the present data of an app is refused, and all tabs of the owner learn of changes, in every
+// session.
+func TestDataOfAnAppHasVersions(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	ada, bob := h.userToken("ada"), h.userToken("bob")
+	id, other := h.newSession("ada"), h.newSession("ada")
+	if err := h.userApps.Deploy("ada", "counter", testApp("")); err != nil {
+		t.Fatal(err)
+	}
+	x, stranger := h.mustDial("/ws/"+string(other), as(ada)), h.mustDial("/ws/"+string(h.newSession("bob")), as(bob))
+	path := sessionPath(id, "/app-data/counter/count.json")
+	put := func(body string, condition ...string) reply {
+		return h.rest(http.MethodPut, path, request{token: ada, body: body, header: header(append(condition, "Content-Type", "application/octet-stream")...)})
+	}
+	first := put("1", "If-None-Match", "*").wantStatus(http.StatusNoContent).header.Get("ETag")
+	if got := h.get(path, ada).wantStatus(http.StatusOK).header.Get("ETag"); got != first || first == "" {
+		t.Errorf("the version is %q when it is read and %q when it was written, want the same", got, first)
+	}
+	if e := next[wire.SettingsChanged](x); !slices.Equal(e.Names, []string{"appData/counter/count.json"}) {
+		t.Errorf("the tab of another session got %+v, want the file", e)
+	}
+	put("1", "If-None-Match", "*").wantStatus(http.StatusPreconditionFailed)
+	second := put("2", "If-Match", first).wantStatus(http.StatusNoContent).header.Get("ETag")
+	put("3", "If-Match", first).wantProblem(http.StatusPreconditionFailed, wire.CodeSessionInvalidState)
+	if got := h.get(path, ada).wantStatus(http.StatusOK); string(got.body) != "2" || got.header.Get("ETag") != second {
+		t.Errorf("after a refused write: got %s, %s, want 2, %s", got.body, got.header.Get("ETag"), second)
+	}
+	put("4").wantStatus(http.StatusNoContent) // without a condition
+	h.rest(http.MethodDelete, path, request{token: ada}).wantStatus(http.StatusNoContent)
+	put("5", "If-Match", second).wantStatus(http.StatusPreconditionFailed)
+	// What the other user gets next is their own change.
+	h.rest(http.MethodPatch, "/api/settings", request{token: bob, body: `{"language":"ko"}`}).wantStatus(http.StatusOK)
+	if e := next[wire.SettingsChanged](stranger); slices.ContainsFunc(e.Names, func(n string) bool { return strings.HasPrefix(n, "appData/") }) {
+		t.Errorf("another user got %+v, want nothing of it", e)
+	}
 }

@@ -136,12 +136,29 @@ type Changed struct {
 // Publish makes [Store.Watch] deliver on all replicas that values of a subject have changed in its
 // narrowest scope. If the store fails, tabs show the change only when they read the values again.
 func (s *Store) Publish(ctx context.Context, of Subject, names []string) {
+	s.publish(ctx, of, "", names)
+}
+
+// AppDataPrefix begins the names under which changes of apps' data are published, followed by the id of the app, a
+// slash and the name of the file.
+const AppDataPrefix = "appData/"
+
+// maxAppData bounds the files in one notice.
+const maxAppData = 200
+
+// PublishAppData makes [Store.Watch] deliver on all replicas that a file of an app of a user has changed. These
+// notices are apart from the others, because apps may write often.
+func (s *Store) PublishAppData(ctx context.Context, user, app, file string) {
+	s.publish(ctx, Subject{User: user}, "-data", []string{AppDataPrefix + app + "/" + file})
+}
+
+func (s *Store) publish(ctx context.Context, of Subject, topic string, names []string) {
 	now := Changed{Scope: of.scope(), User: of.User, Session: of.Session, Names: names, At: time.Now()}
 	owner := sha256.Sum256([]byte(of.document(now.Scope)))
-	err := s.board.Publish(ctx, string(now.Scope)+"-"+hex.EncodeToString(owner[:16]), func(before []byte) []byte {
+	err := s.board.Publish(ctx, string(now.Scope)+"-"+hex.EncodeToString(owner[:16])+topic, func(before []byte) []byte {
 		var last Changed
 		merged := now
-		if json.Unmarshal(before, &last) == nil { // a replica may not have seen it yet
+		if json.Unmarshal(before, &last) == nil && (topic == "" || len(last.Names) < maxAppData) { // a replica may not have seen it yet
 			merged.Names = append(slices.Clone(now.Names), last.Names...)
 		}
 		slices.Sort(merged.Names)

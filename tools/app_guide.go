@@ -12,7 +12,7 @@ Steps
 4. Open it: window_create, renderer iframe, content /api/apps/APPID/index.html. The icon opens it later, without you.
 
 What the page may do: what the guide html says (no network, no libraries, no dialogs, no storage of the browser; it fills its window, from 320 pixels on), and it has storage of its own, which stays:
-- await yaar.storage.read(name): the text of a file, or null. save(name, text): at most 1 MB. list(). remove(name). onChange(name => …): another tab or an agent changed one; read it again.
+- await yaar.storage.read(name): the text of a file, or null. save(name, text): at most 1 MB. list(). remove(name). onChange(name => …): another tab, perhaps on another device, or an agent changed one; read it again. A save of what was changed since you read it fails with the error name ConflictError and calls onChange: nothing is overwritten.
 - yaar.app.register and yaar.app.sendInteraction as in html windows. Register what an agent should be able to read and do; a command changes the data, saves it and returns what changed.
 Save after every change and load at the start: the window may be closed at any time, and be open in two tabs.
 

@@ -29,6 +29,8 @@ type Compiler interface {
 // Apps are the apps of users, and what agents need to make new ones.
 type Apps struct {
 	Store    *apps.Store
+	// DataChanged, unless nil, is called when an agent has written a file of an app's data.
+	DataChanged func(ctx context.Context, user, app, file string)
 	Market   *apps.Market
 	Compiler Compiler
 }
@@ -224,6 +226,9 @@ func writeConfig(ctx context.Context, u *use, in writeConfigInput) providers.Too
 		data := contentBytes(in.Content)
 		if err := u.cfg.Apps.Store.WriteData(u.User, in.AppID, in.Filename, data); err != nil {
 			return providers.ToolResult{}, u.appError(in.AppID, err)
+		}
+		if u.cfg.Apps.DataChanged != nil {
+			u.cfg.Apps.DataChanged(ctx, u.User, in.AppID, in.Filename)
 		}
 		u.refreshApps(ctx)
 		return textf("Wrote %d bytes to %q of the app %s.", len(data), in.Filename, in.AppID), nil

@@ -61,7 +61,8 @@ type StoreStatus struct {
 type SettingsChanged struct {
 	Outbound
 	Scope SettingScope `json:"scope"`
-	// Names are the settings and secrets that may have changed.
+	// Names are the settings and secrets that may have changed. A name such as appData/todo/todo.json is a file
+	// of an app.
 	Names []string `json:"names"`
 }
 

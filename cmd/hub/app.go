@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -150,6 +151,7 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 	}); err != nil {
 		return nil, err
 	}
+	h.apps.DataChanged = values.PublishAppData
 	executor := tools.New(tools.Config{
 		Files: h.files, Documents: store.documents, Settings: values, Web: h.web, Browser: browserTools(h.browsers), Scripts: runjs.New(runjs.Config{Path: program}), PDF: pdf.New(pdf.Config{Path: program}), Apps: h.apps,
 		Env:    tools.Env{Names: cfg.agents.envVars, Lookup: os.LookupEnv},
@@ -197,7 +199,9 @@ func (h *App) onSettingsChanged(values *settings.Store) func(settings.Changed) {
 		plain[s.Name] = !s.Secret
 	}
 	return func(c settings.Changed) {
-		if c.Scope == settings.ScopeUser && slices.ContainsFunc(c.Names, func(name string) bool { return !plain[name] }) {
+		if c.Scope == settings.ScopeUser && slices.ContainsFunc(c.Names, func(name string) bool {
+			return !plain[name] && !strings.HasPrefix(name, settings.AppDataPrefix)
+		}) {
 			h.models.Invalidate(c.User)
 			h.modes.Invalidate(c.User)
 			h.servers.Invalidate(c.User, c.Names...)

@@ -92,7 +92,7 @@ type API struct {
 // New returns the REST API.
 func New(d Deps) *API {
 	requests := &sessionRequests{hub: d.Hub, sessions: d.Sessions, actions: d.Actions, trace: d.Trace}
-	userApps := appHandlers{requests: requests, apps: d.Apps, log: d.Log}
+	userApps := appHandlers{requests: requests, apps: d.Apps, settings: d.Settings, log: d.Log}
 	return &API{
 		apps: userApps,
 		sessions: sessionHandlers{

@@ -18,6 +18,7 @@ import (
 	"github.com/everdesk/everdesk/gateway/httpio"
 	"github.com/everdesk/everdesk/gateway/problem"
 	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/settings"
 	"github.com/everdesk/everdesk/web"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -25,7 +26,8 @@ import (
 // appHandlers serve the apps of users: their pages, icons and data.
 type appHandlers struct {
 	requests *sessionRequests
-	apps     *apps.Store // nil means that this hub has none
+	apps     *apps.Store     // nil means that this hub has none
+	settings *settings.Store // publishes changes of data; may be nil
 	log      *slog.Logger
 }
 
@@ -294,7 +296,15 @@ func (ah *appHandlers) getData(c echo.Context) error {
 	h.Set(echo.HeaderContentSecurityPolicy, "sandbox; default-src 'none'")
 	h.Set(echo.HeaderContentDisposition, "attachment")
 	h.Set(echo.HeaderCacheControl, "no-store")
+	h.Set(headerETag, quoteETag(apps.DataVersion(data)))
 	return c.Blob(http.StatusOK, echo.MIMEOctetStream, data)
+}
+
+// dataChanged tells the tabs of the user, whatever session and replica they are on.
+func (ah *appHandlers) dataChanged(c echo.Context, user, app, name string) {
+	if ah.settings != nil {
+		ah.settings.PublishAppData(c.Request().Context(), user, app, name)
+	}
 }
 
 func (ah *appHandlers) putData(c echo.Context) error {
@@ -309,9 +319,21 @@ func (ah *appHandlers) putData(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := ah.apps.WriteData(user, httpio.PathParam(c, "app"), httpio.PathParam(c, "*"), data); err != nil {
+	app, name := httpio.PathParam(c, "app"), httpio.PathParam(c, "*")
+	condition, err := conditionOf(c.Request())
+	if err != nil {
 		return err
 	}
+	if condition == (files.Condition{}) {
+		err = ah.apps.WriteData(user, app, name, data)
+	} else {
+		err = ah.apps.ReplaceData(user, app, name, data, condition.ETag)
+	}
+	if err != nil {
+		return err
+	}
+	ah.dataChanged(c, user, app, name)
+	c.Response().Header().Set(headerETag, quoteETag(apps.DataVersion(data)))
 	return c.NoContent(http.StatusNoContent)
 }
 
@@ -320,8 +342,10 @@ func (ah *appHandlers) deleteData(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := ah.apps.RemoveData(user, httpio.PathParam(c, "app"), httpio.PathParam(c, "*")); err != nil {
+	app, name := httpio.PathParam(c, "app"), httpio.PathParam(c, "*")
+	if err := ah.apps.RemoveData(user, app, name); err != nil {
 		return err
 	}
+	ah.dataChanged(c, user, app, name)
 	return c.NoContent(http.StatusNoContent)
 }

@@ -46,7 +46,9 @@ func (ah *appHandlers) routes() []openapi.Route {
 		},
 		{
 			Method: http.MethodPut, Path: "/api/sessions/:session/app-data/:app/*", Guard: openapi.GuardIdentity, Handler: ah.putData, Tag: tag,
-			Summary: "Store a file of an app's data", Detail: "The body is the file. It replaces an existing file of that name.", Body: file,
+			Summary: "Store a file of an app's data", Body: file,
+			Detail: "The body is the file. It replaces an existing file of that name. With If-Match and the ETag of a file, or If-None-Match: *, it is 412 if the file " +
+				"has changed, or exists. The tabs of the user get SETTINGS_CHANGED with appData/APP/FILE.",
 			Answers: openapi.NoContent("Stored."),
 		},
 		{

@@ -35,11 +35,13 @@ export interface StorageRequest {
   name: string;
   /** The new text, for save. */
   text: string;
+  /** The version that the app has read, for save: null if there was no file, absent if it has not read the file. */
+  version?: string | null;
 }
 
 /** What the desktop sends to a page about the app's data: the result of a request, or that a file was changed elsewhere. */
 export type StorageMessage =
-  | { type: "everdesk:storage-result"; call: number; value?: string | string[] | null; error?: string }
+  | { type: "everdesk:storage-result"; call: number; value?: string | string[] | null; version?: string | null; error?: string; conflict?: boolean }
   | { type: "everdesk:storage-changed"; name: string };
 
 /** A message that an app page sends on its own. */

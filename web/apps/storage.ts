@@ -15,6 +15,8 @@ interface Call {
   op: StorageOperation;
   name: string;
   text: string;
+  /** The call only finds out whether the file has changed. */
+  peeks?: boolean;
   settle: { resolve: (v: Value) => void; reject: (e: Error) => void }[];
 }
 
@@ -31,6 +33,8 @@ export interface AppStorage {
 export function createStorage(send: (request: StorageRequest) => void): { storage: AppStorage; handle: (m: StorageMessage) => void } {
   const waiting: Call[] = [];
   const handlers: ((name: string) => void)[] = [];
+  // The versions of files as the app has read or written them last; null if there was none.
+  const known = new Map<string, string | null>();
   let running: { number: number; call: Call; timer: ReturnType<typeof setTimeout> } | undefined;
   let last = 0;
   let paused = false;
@@ -40,22 +44,41 @@ export function createStorage(send: (request: StorageRequest) => void): { storag
     const call = waiting.shift();
     if (call === undefined) return;
     const number = ++last;
-    const timer = setTimeout(() => end(number, undefined, "the desktop did not answer in time"), timeout);
+    const timer = setTimeout(() => end(number, { error: "the desktop did not answer in time" }), timeout);
     running = { number, call, timer };
     paused = true;
     setTimeout(() => {
       paused = false;
       next();
     }, interval);
-    send({ type: "everdesk:storage", call: number, op: call.op, name: call.name, text: call.text });
+    const version = call.op === "save" ? known.get(call.name) : undefined;
+    send({ type: "everdesk:storage", call: number, op: call.op, name: call.name, text: call.text, ...(version === undefined ? {} : { version }) });
   };
-  const end = (number: number, value: Value, error?: string): void => {
+  const notify = (name: string): void => {
+    for (const handler of handlers) handler(name);
+  };
+  const end = (number: number, r: { value?: Value; version?: string | null; error?: string; conflict?: boolean }): void => {
     if (running?.number !== number) return;
     const { call, timer } = running;
     clearTimeout(timer);
     running = undefined;
-    for (const s of call.settle) error === undefined ? s.resolve(value) : s.reject(new Error(error));
+    if (call.peeks) {
+      if (r.error === undefined && r.version !== known.get(call.name)) notify(call.name);
+    } else if (r.error === undefined && r.version !== undefined) {
+      known.set(call.name, r.version);
+    }
+    for (const s of call.settle) r.error === undefined ? s.resolve(r.value) : s.reject(failure(r.error, r.conflict));
+    // An app that does not read the newer text cannot overwrite it.
+    if (r.conflict) notify(call.name);
     next();
+  };
+  const check = (name: string): void => {
+    if (name === "" && known.size > 0) for (const one of known.keys()) check(one);
+    else if (!known.has(name)) notify(name);
+    else if (!waiting.some((c) => c.peeks && c.name === name)) {
+      waiting.push({ op: "read", name, text: "", peeks: true, settle: [] });
+      next();
+    }
   };
   const ask = (op: StorageOperation, name: string, text = ""): Promise<Value> =>
     new Promise((resolve, reject) => {
@@ -78,8 +101,14 @@ export function createStorage(send: (request: StorageRequest) => void): { storag
       onChange: (handler) => void handlers.push(handler),
     },
     handle(m) {
-      if (m.type === "everdesk:storage-result") end(m.call, m.value, m.error);
-      else for (const handler of handlers) handler(m.name);
+      if (m.type === "everdesk:storage-result") end(m.call, m);
+      else check(m.name);
     },
   };
+}
+
+function failure(text: string, conflict?: boolean): Error {
+  const e = new Error(text);
+  if (conflict) e.name = "ConflictError";
+  return e;
 }

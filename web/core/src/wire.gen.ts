@@ -1871,7 +1871,7 @@ export type SettingScope = "hub" | "user" | "session";
 /** SettingsChanged tells the tabs of a user that settings or secrets have changed, whichever tab, program or replica changed them. It carries no values: a client that shows one of them reads it again. */
 export interface SettingsChanged {
   scope: SettingScope;
-  /** Names are the settings and secrets that may have changed. */
+  /** Names are the settings and secrets that may have changed. A name such as appData/todo/todo.json is a file of an app. */
   names: string[];
 }
 

@@ -37,7 +37,7 @@ function Form({ admin }: { admin: boolean }): ReactNode {
   }, [commands]);
   useEffect(() => void read(), [read]);
   useEvents((event) => {
-    if (event.type === "SETTINGS_CHANGED") void read();
+    if (event.type === "SETTINGS_CHANGED" && !event.data.names?.every((n) => n.startsWith("appData/"))) void read();
   });
   const replace = (name: string, change: (e: Entry) => Entry): void => setEntries((all) => all.map((e) => (e.info.name === name ? change(e) : e)));
   const save = async (entry: Entry, value: unknown, sent: string | undefined): Promise<void> => {

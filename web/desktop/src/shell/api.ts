@@ -327,11 +327,12 @@ export class Api {
     return r.text();
   };
 
-  /** Reads, writes or deletes data of an app. The answer is its text, or null if there is none. */
-  appData = async (method: "GET" | "PUT" | "DELETE", path: string, body?: string): Promise<string | null> => {
-    const r = await this.fetch(path, { method, ...(body === undefined ? {} : { body, headers: { "Content-Type": "application/octet-stream" } }) });
+  /** Reads, writes or deletes data of an app. The answer is its text and version, or null if there is none. A file that has not the given version any more is not written; null means that it must not exist. */
+  appData = async (method: "GET" | "PUT" | "DELETE", path: string, body?: string, version?: string | null): Promise<AppFile> => {
+    const condition: Record<string, string> = version === undefined ? {} : version === null ? { "If-None-Match": "*" } : { "If-Match": `"${version}"` };
+    const r = await this.fetch(path, { method, ...(body === undefined ? {} : { body, headers: { "Content-Type": "application/octet-stream", ...condition } }) });
     if (!r.ok) throw await problemOf(r);
-    return r.status === 204 ? null : r.text();
+    return { text: r.status === 204 ? null : await r.text(), version: r.headers.get("ETag")?.replaceAll('"', "") ?? null };
   };
 
   private async ask<T>(method: string, path: string, body?: unknown): Promise<T> {
@@ -342,6 +343,12 @@ export class Api {
     if (!r.ok) throw await problemOf(r);
     return (r.status === 204 ? undefined : await r.json()) as T;
   }
+}
+
+/** A file of an app's data. */
+export interface AppFile {
+  text: string | null;
+  version: string | null;
 }
 
 /** Query parameters; undefined ones are left out. */

@@ -8,7 +8,7 @@ import { ApiError } from "../../src/shell/api.js";
 test("requests about data have a form and a size", () => {
   const good = { type: "everdesk:storage", call: 1, op: "save", name: "a.json", text: "x".repeat(maxMessage + 1) };
   expect(parseAppMessage(JSON.stringify(good))).toEqual(good);
-  for (const bad of [{ op: "drop" }, { name: 5 }, { name: "x".repeat(1025) }, { text: null }, { call: "1" }, { text: "x".repeat(maxStorageMessage) }]) {
+  for (const bad of [{ op: "drop" }, { name: 5 }, { name: "x".repeat(1025) }, { text: null }, { call: "1" }, { version: 5.5 }, { version: "../x" }, { text: "x".repeat(maxStorageMessage) }]) {
     expect(parseAppMessage(JSON.stringify({ ...good, ...bad })), JSON.stringify(bad).slice(0, 50)).toBeUndefined();
   }
 });
@@ -17,17 +17,17 @@ test("data is read and written at the paths of the app, and a missing file is nu
   const asked: string[] = [];
   const appData = vi.fn(async (method: string, path: string, body?: string) => {
     asked.push(`${method} ${path} ${body ?? ""}`.trim());
-    if (path.endsWith("/none?optional=true")) return null;
+    if (path.endsWith("/none?optional=true")) return { text: null, version: null };
     if (path.endsWith("/bad?optional=true")) throw new ApiError(403, 0, "not yours");
-    return path.endsWith("/app-data/notes") ? '{"files":["a"]}' : "text";
+    return { text: path.endsWith("/app-data/notes") ? '{"files":["a"]}' : "text", version: "5a" };
   });
   const run = (op: StorageRequest["op"], name: string, text = "") => runStorage({ appData }, "s 1", "notes", { type: "everdesk:storage", call: 1, op, name, text });
-  expect(await run("read", "a b/..c?d#e%2e")).toBe("text");
-  expect(await run("read", "none")).toBeNull();
+  expect(await run("read", "a b/..c?d#e%2e")).toEqual({ value: "text", version: "5a" });
+  expect(await run("read", "none")).toEqual({ value: null, version: null });
   await expect(run("read", "bad")).rejects.toThrow("not yours");
-  expect(await run("list", "")).toEqual(["a"]);
-  expect(await run("save", "a", "t")).toBeNull();
-  expect(await run("remove", "a")).toBeNull();
+  expect(await run("list", "")).toEqual({ value: ["a"] });
+  expect(await run("save", "a", "t")).toEqual({ value: null, version: "5a" });
+  expect(await run("remove", "a")).toEqual({ value: null, version: null });
   for (const name of ["", ".", "..", "../../../me", "a/../../../../../logout", "a//b", "/etc", "a/."]) {
     for (const op of ["read", "save", "remove"] as const) await expect(run(op, name), name).rejects.toThrow("invalid");
   }
@@ -57,6 +57,52 @@ test("calls of a page go one after the other, and only the newest text of a file
     storage.onChange((name) => changed.push(name));
     handle({ type: "everdesk:storage-changed", name: "x" });
     expect(changed).toEqual(["x"]);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test("an app that has not read the newest text cannot overwrite it, and is told of changes by others only", async () => {
+  vi.useFakeTimers();
+  try {
+    const sent: StorageRequest[] = [];
+    const { storage, handle } = createStorage((r) => sent.push(r));
+    const changed: string[] = [];
+    storage.onChange((name) => changed.push(name));
+    const answer = async (r: object): Promise<void> => {
+      await vi.advanceTimersByTimeAsync(100);
+      handle({ type: "everdesk:storage-result", call: sent.at(-1)!.call, ...r });
+      await vi.advanceTimersByTimeAsync(100);
+    };
+    const read = storage.read("a");
+    await answer({ value: "one", version: "1" });
+    expect(await read).toBe("one");
+    const saved = storage.save("a", "two");
+    await answer({ value: null, version: "2" });
+    await saved;
+    expect(sent.at(-1)).toMatchObject({ op: "save", version: "1" });
+    // The hub reports this change, too.
+    handle({ type: "everdesk:storage-changed", name: "a" });
+    await answer({ value: "two", version: "2" });
+    expect(changed).toEqual([]);
+    handle({ type: "everdesk:storage-changed", name: "" });
+    await answer({ value: "three", version: "3" });
+    expect(changed).toEqual(["a"]);
+    // The app has not read it.
+    for (let i = 1; i <= 2; i++) {
+      const refused = expect(storage.save("a", "stale")).rejects.toMatchObject({ name: "ConflictError" });
+      await answer({ error: "it has changed", conflict: true });
+      await refused;
+      expect(sent.at(-1)).toMatchObject({ op: "save", version: "2" });
+    }
+    expect(changed).toEqual(["a", "a", "a"]);
+    const again = storage.read("a");
+    await answer({ value: "three", version: "3" });
+    expect(await again).toBe("three");
+    const last = storage.save("a", "four");
+    await answer({ value: null, version: "4" });
+    await last;
+    expect(sent.at(-1)).toMatchObject({ op: "save", version: "3" });
   } finally {
     vi.useRealTimers();
   }

@@ -75,9 +75,10 @@ export function parseAppMessage(data: unknown): PageMessage | PageResponse | und
 const operations = ["read", "save", "list", "remove"];
 
 /** Parses a request about the data of an app. */
-function parseStorage({ call, op, name, text }: Record<string, unknown>): PageMessage | undefined {
+function parseStorage({ call, op, name, text, version }: Record<string, unknown>): PageMessage | undefined {
   if (typeof call !== "number" || !operations.includes(String(op)) || typeof name !== "string" || name.length > 1024 || typeof text !== "string") return undefined;
-  return { type: "everdesk:storage", call, op: op as StorageOperation, name, text };
+  if (version !== undefined && version !== null && !/^[0-9a-f]{1,64}$/.test(String(version))) return undefined;
+  return { type: "everdesk:storage", call, op: op as StorageOperation, name, text, ...(version === undefined ? {} : { version: version as string | null }) };
 }
 
 /** The message to the agent for an interaction in an app. It escapes "<", so that the content cannot end the tag. */

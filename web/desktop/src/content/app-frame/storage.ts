@@ -3,11 +3,11 @@
 import { useEffect, useRef } from "react";
 import type { StorageRequest } from "../../../../apps/protocol.js";
 import type { HubEvent, SessionID } from "../../../../core/src/index.js";
-import type { Api } from "../../shell/api.js";
+import { type Api, ApiError } from "../../shell/api.js";
 import { useCommands, useEvents, useShell } from "../../shell/context.js";
 import type { Channel } from "./channel.js";
 
-/** The channel over which the frames of this browser tell each other of changed data. */
+/** The channel over which the frames of this browser tell each other of changed data, sooner than the hub does. */
 const channelName = "everdesk-app-data";
 
 interface Changed {
@@ -15,8 +15,13 @@ interface Changed {
   name: string;
 }
 
+interface StorageResult {
+  value: string | string[] | null;
+  version?: string | null;
+}
+
 /** Executes a request of an app about its data. */
-export async function runStorage(api: Pick<Api, "appData">, session: SessionID, app: string, r: StorageRequest): Promise<string | string[] | null> {
+export async function runStorage(api: Pick<Api, "appData">, session: SessionID, app: string, r: StorageRequest): Promise<StorageResult> {
   const folder = `/api/sessions/${encodeURIComponent(session)}/app-data/${app}`;
   const parts = r.name.split("/");
   // Browsers resolve "..", so that a name could lead to any other path of the hub.
@@ -24,20 +29,21 @@ export async function runStorage(api: Pick<Api, "appData">, session: SessionID, 
   const path = `${folder}/${parts.map(encodeURIComponent).join("/")}`;
   switch (r.op) {
     case "list":
-      return (JSON.parse((await api.appData("GET", folder)) ?? "") as { files: string[] }).files;
+      return { value: (JSON.parse((await api.appData("GET", folder)).text ?? "") as { files: string[] }).files };
     case "save":
-      await api.appData("PUT", path, r.text);
-      return null;
+      return { value: null, version: (await api.appData("PUT", path, r.text, r.version)).version };
     case "remove":
       await api.appData("DELETE", path);
-      return null;
-    default:
+      return { value: null, version: null };
+    default: {
       // Without the parameter a missing file would be an error, which browsers write to the console.
-      return api.appData("GET", `${path}?optional=true`);
+      const { text, version } = await api.appData("GET", `${path}?optional=true`);
+      return { value: text, version };
+    }
   }
 }
 
-/** Answers the requests of an app about its data, and tells it of changes by other tabs and by agents. */
+/** Answers the requests of an app about its data, and tells it of changes by other tabs, on any device, and by agents. */
 export function useAppStorage(app: string | undefined, channel: { current: Channel | undefined }): (r: StorageRequest) => void {
   const { api } = useCommands();
   const session = useShell((s) => s.session);
@@ -52,18 +58,20 @@ export function useAppStorage(app: string | undefined, channel: { current: Chann
     return () => c.close();
   }, [app, channel]);
   useEvents((e) => {
-    if (app !== undefined && refreshesApps(e)) channel.current?.send({ type: "everdesk:storage-changed", name: "" });
+    if (app === undefined) return;
+    if (refreshesApps(e)) channel.current?.send({ type: "everdesk:storage-changed", name: "" });
+    for (const name of changedFiles(e, app)) channel.current?.send({ type: "everdesk:storage-changed", name });
   });
   return (r) => {
-    const answer = (result: { value?: string | string[] | null; error?: string }): void =>
+    const answer = (result: Partial<StorageResult> & { error?: string; conflict?: boolean }): void =>
       channel.current?.send({ type: "everdesk:storage-result", call: r.call, ...result });
     if (app === undefined) return answer({ error: "this window shows no app, so that it has no storage" });
     runStorage(api, session, app, r).then(
-      (value) => {
-        answer({ value });
+      (result) => {
+        answer(result);
         if (r.op === "save" || r.op === "remove") others.current?.postMessage({ app, name: r.name } satisfies Changed);
       },
-      (e: unknown) => answer({ error: e instanceof Error ? e.message : String(e) }),
+      (e: unknown) => answer({ error: e instanceof Error ? e.message : String(e), ...(e instanceof ApiError && e.status === 412 ? { conflict: true } : {}) }),
     );
   };
 }
@@ -71,4 +79,10 @@ export function useAppStorage(app: string | undefined, channel: { current: Chann
 /** Whether an event says that apps or their data have changed. */
 export function refreshesApps(e: HubEvent): boolean {
   return e.type === "ACTIONS" && e.data.actions.some((a) => a.type === "desktop.refreshApps");
+}
+
+/** The files of an app that an event says have changed. */
+export function changedFiles(e: HubEvent, app: string): string[] {
+  const prefix = `appData/${app}/`;
+  return e.type === "SETTINGS_CHANGED" ? (e.data.names ?? []).filter((n) => n.startsWith(prefix)).map((n) => n.slice(prefix.length)) : [];
 }
