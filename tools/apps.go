@@ -28,11 +28,11 @@ type Compiler interface {
 
 // Apps are the apps of users, and what agents need to make new ones.
 type Apps struct {
-	Store    *apps.Store
+	Store *apps.Store
 	// DataChanged, unless nil, is called when an agent has written a file of an app's data.
 	DataChanged func(ctx context.Context, user, app, file string)
-	Market   *apps.Market
-	Compiler Compiler
+	Market      *apps.Market
+	Compiler    Compiler
 }
 
 // appMakers are the profiles with tools for apps.
