@@ -90,7 +90,7 @@ func (pg *pages) shellPolicy(r *http.Request) string {
 	if apps := pg.apps.origin(r); apps != "" {
 		frames = originSource(apps)
 	}
-	return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; font-src 'self'; connect-src " + connect +
+	return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; media-src 'self'; font-src 'self'; connect-src " + connect +
 		"; frame-src " + frames + "; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; manifest-src 'self'; " +
 		"require-trusted-types-for 'script'; trusted-types dompurify"
 }

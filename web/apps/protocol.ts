@@ -14,6 +14,8 @@ export interface Begin {
   /** The HTML document of an app, or the source of a diagram. */
   text: string;
   dark: boolean;
+  /** The bytes of a PDF file. */
+  data?: ArrayBuffer;
 }
 
 /** A request of the desktop to an app page. */

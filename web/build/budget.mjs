@@ -8,7 +8,8 @@ import { encodingOf } from "./compress.mjs";
 import { filesIn } from "./files.mjs";
 
 const kilo = 1000;
-const maxTotal = 5 * kilo * kilo;
+// pdf.js and the editor are 3 MB of this. They load with the first PDF file and the first text that is edited.
+const maxTotal = 9 * kilo * kilo;
 
 /** The budget of the first load of each page, and the path at which the hub serves it. */
 const pages = {

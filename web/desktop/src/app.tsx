@@ -3,7 +3,7 @@ import { Canvas } from "./canvas/index.js";
 import { Reporter } from "./content/index.js";
 import { Dock } from "./dock/index.js";
 import { useTexts } from "./i18n/use.js";
-import { Asks, Drawer, Notices, Panels, Phone, Plans, Tour } from "./lazy-parts.js";
+import { Asks, Drawer, FileTray, Notices, Panels, Phone, Plans, Tour } from "./lazy-parts.js";
 import { Palette } from "./palette/index.js";
 import { useShell } from "./shell/context.js";
 import { useMonitorGone } from "./shell/select.js";
@@ -40,6 +40,7 @@ export function App(): ReactNode {
       <Suspense>{panel !== "" && <Panels />}</Suspense>
       <Suspense>
         <Asks />
+        <FileTray />
       </Suspense>
       <Reporter />
     </Boundary>

@@ -5,6 +5,7 @@
 import { lazy } from "react";
 
 const importAsks = () => import("./asks/index.js");
+const importFiles = () => import("./files/tray.js");
 const importDrawer = () => import("./drawer/index.js");
 const importNotices = () => import("./notices/index.js");
 const importPanels = () => import("./sessions/index.js");
@@ -13,6 +14,7 @@ const importPhone = () => import("./phone/index.js");
 const importTour = () => import("./tour/index.js");
 
 export const Asks = lazy(async () => ({ default: (await importAsks()).Asks }));
+export const FileTray = lazy(async () => ({ default: (await importFiles()).FileTray }));
 export const Drawer = lazy(async () => ({ default: (await importDrawer()).Drawer }));
 export const Invitation = lazy(async () => ({ default: (await import("./invitation.js")).Invitation }));
 export const Notices = lazy(async () => ({ default: (await importNotices()).Notices }));
@@ -28,11 +30,18 @@ const chunks: (() => Promise<unknown>)[] = [
   importNotices,
   importPlans,
   () => import("./dock/last-status.js"),
+  () => import("./dock/slash-list.js"),
+  () => import("./dock/thumbs.js"),
   () => import("./content/markdown/view.js"),
   () => import("./content/layout/index.js"),
   () => import("./content/table.js"),
   () => import("./content/app-frame/index.js"),
   () => import("./content/iframe.js"),
+  importFiles,
+  () => import("./files/attach.js"),
+  () => import("./files/open.js"),
+  () => import("./files/browser.js"),
+  () => import("./files/window.js"),
   () => import("./history/rewind-dialog.js"),
   () => import("./history/search-bar.js"),
   () => import("./history/task-panel.js"),

@@ -1,12 +1,15 @@
-import { AppWindow, ExternalLink, File, Sparkles } from "lucide-react";
-import { type KeyboardEvent, type ReactNode, useMemo, useRef, useState } from "react";
+import { AppWindow, ExternalLink, File, FolderOpen, Sparkles } from "lucide-react";
+import { type KeyboardEvent, type ReactNode, useContext, useMemo, useRef, useState } from "react";
 import type { Bounds, Shortcut } from "../../../core/src/index.js";
 import { pictureSource } from "../content/addresses.js";
 import { LeaveDialog } from "../content/leave-dialog.js";
+import { useKnownFiles } from "../files/known.js";
+import { openFiles } from "../files/open.js";
 import { useTexts } from "../i18n/use.js";
-import { useCommands, useShell } from "../shell/context.js";
+import { ShellContext, useCommands, useShell } from "../shell/context.js";
 import { useMonitor } from "../shell/select.js";
 import { canvas as texts } from "../texts/entry.js";
+import { files as fileTexts } from "../texts/files.js";
 import { onceReleased } from "../ui/menu.js";
 import { type App, openApp, useApps } from "./apps.js";
 import { gap } from "./geometry.js";
@@ -26,7 +29,8 @@ export function Icons({ area }: { area: Bounds }): ReactNode {
   const [dialog, setDialog] = useState<{ id: string; kind: IconDialogKind }>();
   const list = useRef<HTMLElement>(null);
   const sorted = useMemo(() => [...shortcuts.values()].sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1)), [shortcuts]);
-  if (sorted.length === 0 && apps.length === 0) return null;
+  const { files } = useKnownFiles();
+  if (sorted.length === 0 && apps.length === 0 && files.length === 0) return null;
 
   const open = (s: Shortcut): void => {
     if (s.osActions !== undefined && s.osActions.length > 0) {
@@ -44,7 +48,7 @@ export function Icons({ area }: { area: Bounds }): ReactNode {
       else commands.notify(t.started(s.label));
     }
   };
-  const buttons = (): HTMLElement[] => [...list.current!.querySelectorAll<HTMLElement>("[data-shortcut-id], [data-app-id]")];
+  const buttons = (): HTMLElement[] => [...list.current!.querySelectorAll<HTMLElement>("[data-files-icon], [data-shortcut-id], [data-app-id]")];
   const focus = (id: string): void => buttons().find((b) => b.dataset.shortcutId === id)?.focus();
   const press = (e: KeyboardEvent<HTMLElement>): void => {
     const all = buttons();
@@ -65,6 +69,7 @@ export function Icons({ area }: { area: Bounds }): ReactNode {
   return (
     <>
       <nav ref={list} className="win-icons" aria-label={t.icons} style={{ top: area.y + gap, height: Math.max(0, area.h - 2 * gap) }} onKeyDown={press}>
+        {files.length > 0 && <FilesIcon />}
         {apps.map((a) => (
           <AppIcon key={a.id} app={a} onOpen={() => commands.send("EMIT", { actions: [openApp(a, monitor, windows.values())], monitorId: monitor })} />
         ))}
@@ -130,6 +135,20 @@ function Icon({ shortcut: s, onOpen, onMenu }: IconProps): ReactNode {
         <Count count={count} />
       </span>
       <span className="win-icon-label">{s.label}</span>
+    </button>
+  );
+}
+
+/** The icon of the Files window. It is there once the session has files. */
+function FilesIcon(): ReactNode {
+  const t = useTexts(fileTexts);
+  const { store, commands } = useContext(ShellContext)!;
+  return (
+    <button type="button" className="win-icon" data-files-icon title={t.title} onClick={() => openFiles(commands, store.getState())}>
+      <span className="win-icon-picture">
+        <FolderOpen size={24} aria-hidden />
+      </span>
+      <span className="win-icon-label">{t.title}</span>
     </button>
   );
 }

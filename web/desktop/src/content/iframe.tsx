@@ -1,6 +1,7 @@
 import { ExternalLink, FileX, Globe } from "lucide-react";
-import { type ReactNode, useEffect, useState } from "react";
+import { lazy, type ReactNode, useEffect, useState } from "react";
 import type { IframeSource, WindowState } from "../../../core/src/index.js";
+import { folderOf, pathOf } from "../files/paths.js";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useEvents, useShell } from "../shell/context.js";
 import { content as texts } from "../texts/entry.js";
@@ -14,19 +15,20 @@ import { PlainText } from "./text.js";
 
 const maxFile = 5 << 20;
 
+const FilesView = lazy(async () => ({ default: (await import("../files/browser.js")).FilesView }));
+const FileWindow = lazy(async () => ({ default: (await import("../files/window.js")).FileWindow }));
+
 /** A page by its address. Files of the session are shown; for other sites, only the address. */
 export function IframeView({ window: w, source }: { window: WindowState; source: IframeSource }): ReactNode {
   const session = useShell((s) => s.session);
   const address = typeof source === "string" ? source : source.url;
+  const folder = folderOf(address);
+  if (folder !== undefined) return <FilesView folder={folder} />;
   const file = ownFile(address, session);
   if (file === undefined) return <OtherSite address={address} />;
-  if (fileKind(file) === "picture") {
-    return (
-      <div className="content-scroll content-picture-box">
-        <img className="content-picture" src={file} alt={w.title} />
-      </div>
-    );
-  }
+  const path = pathOf(file, session);
+  // A page is an app that may be registered with the hub, without a bar above it.
+  if (path !== undefined && fileKind(file) !== "document") return <FileWindow window={w} path={path} />;
   return <FileView key={file} window={w} path={file} app={appOf(address)} />;
 }
 

@@ -17,10 +17,10 @@ import { type Browsing, browse, notBrowsing, typedBefore } from "./history.js";
 import { fits } from "./pictures.js";
 import { useRunSlash } from "./run-slash.js";
 import { isForAgent, parseSlash, planIn, type SlashWorld, type Suggestion, suggest } from "./slash.js";
-import { SlashList } from "./slash-list.js";
-import { Thumbs } from "./thumbs.js";
 import { usePictures } from "./use-pictures.js";
 
+const SlashList = lazy(async () => ({ default: (await import("./slash-list.js")).SlashList }));
+const Thumbs = lazy(async () => ({ default: (await import("./thumbs.js")).Thumbs }));
 const LastStatus = lazy(async () => ({ default: (await import("./last-status.js")).LastStatus }));
 
 /** The field for messages to the agent of the shown monitor. */
@@ -121,13 +121,12 @@ export function CommandBar(): ReactNode {
           addFiles(e.dataTransfer.files);
         }}
       >
-        <Thumbs pictures={pictures} />
+        <Suspense>{(pictures.pictures.length > 0 || pictures.reading) && <Thumbs pictures={pictures} />}</Suspense>
         <div className="dock-bar-row">
           <IconButton icon={Paperclip} label={t.attach} onClick={() => file.current?.click()} />
           <input
             ref={file}
             type="file"
-            accept="image/*"
             multiple
             hidden
             onChange={(e) => {
@@ -207,7 +206,7 @@ export function CommandBar(): ReactNode {
             </Suspense>
           )}
         </p>
-        {list.open && <SlashList id={list.id} suggestions={list.suggestions} chosen={list.chosen} anchor={box} onChoose={choose} />}
+        <Suspense>{list.open && <SlashList id={list.id} suggestions={list.suggestions} chosen={list.chosen} anchor={box} onChoose={choose} />}</Suspense>
       </form>
       {confirmingReset && <ResetQuestion onClose={() => setConfirmingReset(false)} />}
     </>

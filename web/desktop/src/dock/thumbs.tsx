@@ -9,7 +9,6 @@ import type { Pictures } from "./use-pictures.js";
 export function Thumbs({ pictures: p }: { pictures: Pictures }): ReactNode {
   const t = useTexts(texts);
   const shrunk = p.fitted?.some((f) => f.shrunk !== undefined) === true;
-  if (p.pictures.length === 0 && !p.reading) return null;
   return (
     <div className="dock-thumbs">
       <ul aria-label={t.pictureList}>

@@ -1,10 +1,11 @@
 // The attached pictures by monitor. They exist in this tab only.
 
-import { useRef, useState } from "react";
+import { useContext, useRef, useState } from "react";
 import type { MonitorID } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
-import { useCommands } from "../shell/context.js";
+import { PageContext, useCommands } from "../shell/context.js";
 import { dock as texts } from "../texts/entry.js";
+import { usePutBack } from "./drafts.js";
 import type { Fitted, Picture } from "./shrink.js";
 
 /** The code that shrinks pictures is loaded with the first picture. */
@@ -35,6 +36,8 @@ export interface Pictures extends Attached {
 export function usePictures(monitor: MonitorID, content: string): Pictures {
   const t = useTexts(texts);
   const commands = useCommands();
+  const page = useContext(PageContext);
+  const putBack = usePutBack(monitor);
   const [all, setAll] = useState<Record<MonitorID, Attached>>({});
   const [reading, setReading] = useState(0);
   const last = useRef(0);
@@ -55,7 +58,6 @@ export function usePictures(monitor: MonitorID, content: string): Pictures {
     return fitted;
   };
   const read = async (file: File): Promise<void> => {
-    if (!file.type.startsWith("image/")) return commands.notify(t.notPicture(file.name), "warning");
     setReading((n) => n + 1);
     try {
       const { readPicture } = await fetchShrink();
@@ -73,7 +75,9 @@ export function usePictures(monitor: MonitorID, content: string): Pictures {
     ...mine,
     reading: reading > 0,
     add: (files) => {
-      void [...files].reduce((before, file) => before.then(() => read(file)), Promise.resolve());
+      const others = [...files].filter((f) => !f.type.startsWith("image/"));
+      if (others.length > 0) void import("../files/attach.js").then((m) => m.attachFiles(page!, others, putBack));
+      void [...files].filter((f) => f.type.startsWith("image/")).reduce((before, file) => before.then(() => read(file)), Promise.resolve());
     },
     remove: (id) => void fit((current.current[monitor] ?? none).pictures.filter((p) => p.id !== id), content),
     clear: () => put(none),

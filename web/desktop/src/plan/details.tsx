@@ -3,6 +3,7 @@ import { type ReactNode, useId } from "react";
 import type { AgentID, Todo } from "../../../core/src/index.js";
 import { escapeInvisible } from "../asks/invisible.js";
 import { useAgentState } from "../dock/agent-state.js";
+import { Linked } from "../files/linked.js";
 import { useFormat, useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { usePhone } from "../shell/viewport.js";
@@ -76,7 +77,7 @@ function Result({ summary }: { summary: unknown }): ReactNode {
       <h4>{t.result}</h4>
       {"text" in result ? (
         <p className="plan-said" tabIndex={0} role="group" aria-label={t.result}>
-          {escapeInvisible(result.text)}
+          <Linked text={escapeInvisible(result.text)} />
         </p>
       ) : (
         <dl className="plan-facts">

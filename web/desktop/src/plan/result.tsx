@@ -5,6 +5,7 @@ import { escapeInvisible } from "../asks/invisible.js";
 import { ownFile } from "../content/addresses.js";
 import { Markdown } from "../content/index.js";
 import { usePutBack } from "../dock/drafts.js";
+import { Linked, useFileLinks } from "../files/linked.js";
 import { useFormat, useTexts } from "../i18n/use.js";
 import { useShell } from "../shell/context.js";
 import { useMonitor } from "../shell/select.js";
@@ -26,7 +27,9 @@ export function Completed({ complete }: { complete: PlanComplete }): ReactNode {
         {t.answerTitle}
         <CopyButton text={response.text} label={t.copyAnswer} />
       </h3>
-      {!!response.summary && <p className="plan-summary">{escapeInvisible(response.summary)}</p>}
+      {!!response.summary && <p className="plan-summary">
+          <Linked text={escapeInvisible(response.summary)} />
+        </p>}
       <Markdown text={response.text} />
       {complete.status === "partial" && <p className="plan-note">{t.partly}</p>}
       {response.attachments.length > 0 && (
@@ -62,6 +65,7 @@ export function Completed({ complete }: { complete: PlanComplete }): ReactNode {
 function Attachment({ attachment: a }: { attachment: PlanAttachment }): ReactNode {
   const t = useTexts(texts);
   const session = useShell((s) => s.session);
+  const open = useFileLinks();
   const path = ownFile(a.url, session);
   const name = escapeInvisible(a.title || a.url.split("/").at(-1) || a.url);
   return (
@@ -72,7 +76,7 @@ function Attachment({ attachment: a }: { attachment: PlanAttachment }): ReactNod
           {name} <small>{t.notOurs}</small>
         </span>
       ) : (
-        <a href={path} target="_blank" rel="noopener noreferrer">
+        <a href={path} target="_blank" rel="noopener noreferrer" onClick={open}>
           {name}
         </a>
       )}
@@ -125,7 +129,9 @@ function Partial({ data, facts }: { data: unknown; facts: Facts }): ReactNode {
           return (
             <div key={id}>
               <dt>{escapeInvisible(facts.todos.find((d) => d.id === id)?.task ?? id)}</dt>
-              <dd>{escapeInvisible(text)}</dd>
+              <dd>
+                <Linked text={escapeInvisible(text)} />
+              </dd>
             </div>
           );
         })}

@@ -333,7 +333,7 @@ export const dock = catalogue({
     (n: number) => `This tab shows monitor ${n} only; messages go there`,
     (n) => `이 탭은 모니터 ${n}번 전용이에요. 메시지도 그곳에 전달돼요`,
   ],
-  attach: ["Attach pictures", "사진 첨부"],
+  attach: ["Attach files", "파일 첨부"],
   send: ["Send (Enter)", "보내기 (Enter)"],
   stop: ["Stop the agent of this monitor (Esc Esc)", "이 모니터의 에이전트 중지 (Esc Esc)"],
   stopAgain: ["Press Esc again to stop the agent", "Esc를 한 번 더 누르면 에이전트가 중지돼요"],
@@ -358,10 +358,9 @@ export const dock = catalogue({
     "There is no room for these pictures beside the text. Remove one, or shorten the text.",
     "글과 함께 보낼 자리가 부족해요. 사진을 하나 빼거나 글을 줄여 주세요.",
   ],
-  notPicture: [(name: string) => `${name}: only pictures can be attached`, (name) => `${name}: 사진만 첨부할 수 있어요`],
   badPicture: [(name: string) => `${name} cannot be read as a picture`, (name) => `${name}: 사진으로 읽을 수 없어요`],
   tooManyPictures: [(n: number) => `At most ${n} pictures fit into one message`, (n) => `메시지 하나에 사진은 ${n}장까지 넣을 수 있어요`],
-  dropHere: ["Drop pictures to attach them", "사진을 여기에 놓으면 첨부돼요"],
+  dropHere: ["Drop files to attach them", "파일을 여기에 놓으면 첨부돼요"],
 
   // slash commands
   slashPlan: ["Plan what follows; alone it shows the plan", "뒤에 적은 일을 계획해요. 혼자 쓰면 계획을 보여 줘요"],

@@ -4,7 +4,7 @@ import { Rate, strayLimit } from "./rules.js";
 
 export interface Handshake {
   /** The text and theme for the frame to show. */
-  begin: () => Pick<Begin, "text" | "dark">;
+  begin: () => Pick<Begin, "text" | "dark" | "data">;
   /**
    * Called with a new port for the frame. A frame that was reloaded sends hello again; its earlier port is then
    * useless.

@@ -2,6 +2,7 @@
 
 import { type MouseEvent, memo, type ReactNode, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { createPortal } from "react-dom";
+import { linkNames, useFileLinks, useNamePattern } from "../../files/linked.js";
 import { useTexts } from "../../i18n/use.js";
 import { useShell } from "../../shell/context.js";
 import { content as texts } from "../../texts/entry.js";
@@ -26,7 +27,9 @@ export default function MarkdownView({ text, streaming = false }: { text: string
   const { blocks, links } = read;
   const [leave, setLeave] = useState("");
 
+  const openFile = useFileLinks();
   const follow = (e: MouseEvent): void => {
+    if (openFile(e)) return;
     const link = e.target instanceof Element ? e.target.closest("a") : null;
     const to = link?.getAttribute("href") ?? null;
     if (to === null || to.startsWith("/")) return; // a file of the session
@@ -57,7 +60,12 @@ const Block = memo(function Block({ raw, links }: { raw: string; links: Links })
 
 function DecoratedBlock({ nodes, slots }: Decorated): ReactNode {
   const ref = useRef<HTMLDivElement>(null);
+  const session = useShell((s) => s.session);
+  const pattern = useNamePattern();
   useLayoutEffect(() => ref.current?.replaceChildren(...nodes), [nodes]);
+  useLayoutEffect(() => {
+    if (pattern !== undefined) linkNames(ref.current!, session, pattern);
+  }, [nodes, session, pattern]);
   return (
     <>
       <div ref={ref} className="md-block" />

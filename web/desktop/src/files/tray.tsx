@@ -1,0 +1,103 @@
+// Drops of files anywhere on the page, and the progress of uploads.
+
+import "./tray.css";
+import { Check, CircleAlert, X } from "lucide-react";
+import { type ReactNode, useContext, useEffect, useState } from "react";
+import { useStore } from "zustand";
+import { useTexts } from "../i18n/use.js";
+import type { Page } from "../shell/boot.js";
+import { PageContext, ShellContext } from "../shell/context.js";
+import { files as texts } from "../texts/files.js";
+import { IconButton } from "../ui/button.js";
+import { uploadsOf } from "./attach.js";
+import { openFile } from "./open.js";
+import { sizeText } from "./paths.js";
+import type { Upload } from "./uploads.js";
+
+export function FileTray(): ReactNode {
+  const page = useContext(PageContext);
+  return page === undefined ? null : <Tray page={page} />;
+}
+
+/** The folder of the Files window that an element is in; "" elsewhere. */
+function folderAt(target: EventTarget | null): string {
+  return target instanceof Element ? (target.closest<HTMLElement>("[data-files-folder]")?.dataset.filesFolder ?? "") : "";
+}
+
+function Tray({ page }: { page: Page }): ReactNode {
+  const t = useTexts(texts);
+  const uploads = uploadsOf(page);
+  const list = useStore(uploads.store, (s) => s.uploads);
+  const dropping = useDrops((files, at) => void uploads.add(files, folderAt(at)));
+  return (
+    <>
+      {dropping && <div className="tray-drop">{t.dropHere}</div>}
+      {list.length > 0 && (
+        <section className="tray" aria-label={t.uploads}>
+          <header>
+            <h3>{t.uploads}</h3>
+            <IconButton icon={X} size={14} label={t.clear} onClick={() => uploads.clear()} />
+          </header>
+          <ul>
+            {list.map((u) => (
+              <Row key={u.id} upload={u} onCancel={() => uploads.cancel(u.id)} />
+            ))}
+          </ul>
+        </section>
+      )}
+    </>
+  );
+}
+
+function Row({ upload: u, onCancel }: { upload: Upload; onCancel: () => void }): ReactNode {
+  const t = useTexts(texts);
+  const { store, commands } = useContext(ShellContext)!;
+  return (
+    <li data-upload={u.state}>
+      {u.state === "done" ? <Check size={14} aria-hidden /> : u.state === "failed" ? <CircleAlert size={14} aria-hidden /> : null}
+      {u.state === "done" ? (
+        <button type="button" className="tray-name tray-open" onClick={() => openFile(commands, store.getState(), u.path)}>
+          {u.path}
+        </button>
+      ) : (
+        <span className="tray-name">{u.name}</span>
+      )}
+      <span className="tray-state" role="status">
+        {u.state === "failed" ? u.problem : u.state === "done" ? t.done : u.state === "offline" ? t.waiting : t.progress(sizeText(u.sent), sizeText(u.size))}
+      </span>
+      {u.state !== "done" && u.state !== "failed" && <progress max={Math.max(u.size, 1)} value={u.sent} aria-label={u.name} />}
+      <IconButton icon={X} size={12} label={t.stop(u.name)} onClick={onCancel} />
+    </li>
+  );
+}
+
+/** Handles drops of files that no other part has taken. Returns whether files are being dragged over the page. */
+function useDrops(drop: (files: FileList, at: EventTarget | null) => void): boolean {
+  const [dragging, setDragging] = useState(false);
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const over = (e: DragEvent): void => {
+      if (e.dataTransfer?.types.includes("Files") !== true) return;
+      clearTimeout(timer);
+      timer = setTimeout(() => setDragging(false), 400); // dragover repeats while files are over the page
+      if (e.defaultPrevented) return setDragging(false); // the command bar says that it takes them
+      e.preventDefault();
+      e.dataTransfer.dropEffect = "copy";
+      setDragging(true);
+    };
+    const dropped = (e: DragEvent): void => {
+      setDragging(false);
+      if (e.dataTransfer?.types.includes("Files") !== true || e.defaultPrevented) return;
+      e.preventDefault();
+      drop(e.dataTransfer.files, e.target);
+    };
+    addEventListener("dragover", over);
+    addEventListener("drop", dropped);
+    return () => {
+      clearTimeout(timer);
+      removeEventListener("dragover", over);
+      removeEventListener("drop", dropped);
+    };
+  }, [drop]);
+  return dragging;
+}
