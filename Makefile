@@ -110,6 +110,10 @@ test-checkpoints: ## the long proofs of checkpoints: 1,000 saves, 200 killed pro
 test-agui: ## install the AG-UI clients of npm and let them talk to hubs that are killed
 	scripts/agui.sh
 
+.PHONY: test-acp
+test-acp: ## install the ACP client of npm and let it use sessions of a hub that is killed
+	scripts/acp.sh
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (60s)
 	scripts/fuzz.sh $(FUZZTIME)

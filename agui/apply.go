@@ -80,7 +80,7 @@ func (r *Run) accepted(data wire.MessageAccepted) {
 	for _, a := range r.state.Agents() {
 		if a.Role == data.AgentID {
 			r.turn = cmp.Or(a.MessageID, r.turn)
-			r.text.reset(r.state.AgentText(a.Role))
+			r.text.Reset(r.state.AgentText(a.Role))
 		}
 	}
 }
@@ -131,27 +131,27 @@ func (r *Run) endOf(turn wire.MessageID) (wire.AgentResponse, bool) {
 // events and the turn was continued elsewhere, all messages of the turn are sent again.
 func (r *Run) addText(offset int, delta string) {
 	r.closeReasoning()
-	more, ok := r.text.more(offset, delta)
+	more, ok := r.text.More(offset, delta)
 	if !ok {
 		r.closeText()
-		r.text.reset(r.state.AgentText(r.agent))
+		r.text.Reset(r.state.AgentText(r.agent))
 		r.sendTurn(r.turn, r.text.String())
 		return
 	}
 	if more == "" {
 		return
 	}
-	if !r.text.open {
-		r.text.open = true
+	if !r.textOpen {
+		r.textOpen = true
 		r.emit(event{Type: typeTextStart, MessageID: textID(r.turn), Role: roleAssistant})
 	}
-	r.text.add(more)
+	r.text.Add(more)
 	r.emit(event{Type: typeTextContent, MessageID: textID(r.turn), Delta: more})
 }
 
 func (r *Run) closeText() {
-	if r.text.open {
-		r.text.open = false
+	if r.textOpen {
+		r.textOpen = false
 		r.emit(event{Type: typeTextEnd, MessageID: textID(r.turn)})
 	}
 }

@@ -3,10 +3,9 @@ package agui
 import (
 	"cmp"
 	"slices"
-	"strings"
-	"unicode/utf16"
 
 	"github.com/everdesk/everdesk/desktop"
+	"github.com/everdesk/everdesk/internal/turntext"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -42,7 +41,8 @@ type Run struct {
 	turn  wire.MessageID // the message that began the turn that the run shows
 	agent wire.AgentID   // of that turn
 
-	text      sentText
+	text      turntext.Sent
+	textOpen  bool // its message was started
 	reasoning reasoning
 	calls     calls
 	steps     map[wire.TodoID]string // names of open steps
@@ -163,7 +163,7 @@ func (r *Run) join(turn wire.MessageID) bool {
 		return false
 	}
 	r.own, r.turn, r.agent, r.phase = turn, turn, r.state.Agents()[i].Role, phaseRunning
-	r.text.reset(r.state.AgentText(r.agent))
+	r.text.Reset(r.state.AgentText(r.agent))
 	return true
 }
 
@@ -254,46 +254,4 @@ func (r *Run) checkQuestions() {
 	if len(open) > 0 {
 		r.finish(&outcome{Type: "interrupt", Interrupts: open}, nil)
 	}
-}
-
-// sentText is the text of a turn as far as the client has it.
-type sentText struct {
-	strings.Builder
-	units int // its length in UTF-16 units, which the offsets of events count
-	open  bool
-}
-
-func (t *sentText) reset(text string) {
-	t.Reset()
-	t.add(text)
-}
-
-func (t *sentText) add(text string) {
-	t.WriteString(text)
-	t.units += unitsOf(text)
-}
-
-// more returns what a piece of text at an offset adds to the text, and false if it changes or skips a
-// part.
-func (t *sentText) more(offset int, delta string) (string, bool) {
-	if offset == t.units {
-		return delta, true
-	}
-	if offset > t.units {
-		return "", false
-	}
-	sent, piece := utf16.Encode([]rune(t.String())), utf16.Encode([]rune(delta))
-	known := min(len(sent)-offset, len(piece))
-	if !slices.Equal(sent[offset:offset+known], piece[:known]) {
-		return "", false
-	}
-	return string(utf16.Decode(piece[known:])), true
-}
-
-func unitsOf(text string) int {
-	n := 0
-	for _, c := range text {
-		n += max(1, utf16.RuneLen(c))
-	}
-	return n
 }

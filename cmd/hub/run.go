@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/cmd/hub/internal/acp"
 	"github.com/everdesk/everdesk/cmd/hub/internal/admin"
 	"github.com/everdesk/everdesk/cmd/hub/internal/attach"
 	"github.com/everdesk/everdesk/cmd/hub/internal/bridge"
@@ -26,6 +27,7 @@ func commands() []command.Command {
 		{Name: "serve", Args: "[flags]", Help: "run the hub until SIGTERM or SIGINT (the default)", Run: serve},
 		attach.Command(),
 		bridge.Command(),
+		acp.Command(version()),
 		export.Command(),
 		export.ImportCommand(),
 		preferences.Command(storedSettings),

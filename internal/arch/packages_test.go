@@ -89,7 +89,7 @@ var rules = map[string]rule{
 
 	"web": {},
 
-	"agui":          {uses: "desktop wire", tests: "agui/aguitest"},
+	"agui":          {uses: "desktop wire internal/turntext", tests: "agui/aguitest"},
 	"agui/aguitest": {},
 
 	"gateway/problem": {uses: "apps auth files session store wire"},
@@ -110,6 +110,7 @@ var rules = map[string]rule{
 	"cmd/hub/internal/remote":      {uses: "wire cmd/hub/internal/command cmd/hub/internal/terminal"},
 	"cmd/hub/internal/attach":      {uses: "client contextpool providers/demo wire cmd/hub/internal/command cmd/hub/internal/remote cmd/hub/internal/terminal"},
 	"cmd/hub/internal/bridge":      {uses: "wire cmd/hub/internal/command cmd/hub/internal/remote"},
+	"cmd/hub/internal/acp":         {uses: "client providers/jsonrpc wire internal/turntext cmd/hub/internal/command cmd/hub/internal/remote"},
 	"cmd/hub/internal/admin":       {uses: "adminview audit client membership wire cmd/hub/internal/command cmd/hub/internal/remote cmd/hub/internal/terminal"},
 	"cmd/hub/internal/token":       {uses: "auth store store/filestore/kvlog wire cmd/hub/internal/command cmd/hub/internal/remote cmd/hub/internal/terminal", tests: "store/filestore"},
 	"cmd/hub/internal/preferences": {uses: "client modes profiles secrets settings settingsfile wire cmd/hub/internal/command cmd/hub/internal/remote cmd/hub/internal/terminal"},
@@ -117,6 +118,7 @@ var rules = map[string]rule{
 	"cmd/hub/internal/health":      {uses: "cmd/hub/internal/command cmd/hub/internal/remote"},
 
 	"internal/truncation": {},
+	"internal/turntext":   {},
 	"internal/worker":     {},
 
 	"internal/arch":    {},

@@ -123,6 +123,9 @@ func (c *Conn) Begin(ctx context.Context, method string, params any, answered fu
 	return &Pending{c, method, id, answer}, nil
 }
 
+// ID returns the id of the call in JSON, for methods that name it.
+func (p *Pending) ID() json.RawMessage { return json.RawMessage(p.id) }
+
 // Wait waits for the result of the call and stores it in result, unless that is nil.
 func (p *Pending) Wait(ctx context.Context, result any) error {
 	defer p.c.unregister(p.id)

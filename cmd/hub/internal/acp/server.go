@@ -1,0 +1,301 @@
+package acp
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/everdesk/everdesk/cmd/hub/internal/remote"
+	"github.com/everdesk/everdesk/providers/jsonrpc"
+	"github.com/everdesk/everdesk/wire"
+)
+
+const (
+	// maxLine bounds a message of the client.
+	maxLine = 16 << 20
+	// openTimeout bounds opening a session, also while the hub restarts.
+	openTimeout = time.Minute
+	// maxOpen bounds the open sessions.
+	maxOpen = 64
+)
+
+// server serves one client of the protocol.
+type server struct {
+	hub *remote.Hub
+	// name is the session of session/new; empty means a new one each time.
+	name    wire.SessionID
+	version string
+	conn    *jsonrpc.Conn
+	ctx     context.Context //nolint:containedctx // of the sessions, which outlive the calls that open them
+
+	outMu sync.Mutex // guards out
+	out   io.Writer
+	errMu sync.Mutex // guards err
+	err   io.Writer
+
+	mu       sync.Mutex // guards sessions
+	sessions map[wire.SessionID]*openSession
+}
+
+func newServer(hub *remote.Hub, name wire.SessionID, version string, out, err io.Writer) *server {
+	return &server{hub: hub, name: name, version: version, out: out, err: err, sessions: map[wire.SessionID]*openSession{}}
+}
+
+// run serves the client until its input ends or ctx does.
+func (s *server) run(ctx context.Context, in io.Reader) error {
+	ctx, stop := context.WithCancel(ctx)
+	s.ctx = ctx
+	s.conn = jsonrpc.New(jsonrpc.Config{Write: s.write, Serve: s.serve, Notified: s.notified})
+	defer func() {
+		stop() // ends the prompts that the connection waits for
+		s.leaveAll()
+		s.conn.Close(nil)
+	}()
+	lines, failed := make(chan []byte), make(chan error, 1)
+	go func() { failed <- readLines(ctx, in, lines) }() // a read of standard input cannot be interrupted; the process ends meanwhile
+	for {
+		select {
+		case line := <-lines:
+			if err := s.conn.Receive(line); err != nil {
+				s.logf("ignored a line that is no JSON-RPC: %v", err)
+			}
+		case err := <-failed:
+			return err
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// readLines sends the lines of the input that are not empty, until it ends.
+func readLines(ctx context.Context, in io.Reader, lines chan<- []byte) error {
+	scan := bufio.NewScanner(in)
+	scan.Buffer(nil, maxLine)
+	for scan.Scan() {
+		line := bytes.TrimSpace(scan.Bytes())
+		if len(line) == 0 {
+			continue
+		}
+		select {
+		case lines <- bytes.Clone(line):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	if err := scan.Err(); err != nil {
+		return fmt.Errorf("read standard input: %w", err)
+	}
+	return nil
+}
+
+// write writes a message as a line.
+func (s *server) write(_ context.Context, line []byte) error {
+	s.outMu.Lock()
+	defer s.outMu.Unlock()
+	_, err := s.out.Write(append(line, '\n'))
+	return err
+}
+
+// logf writes a line for people. Standard output has only messages.
+func (s *server) logf(format string, args ...any) {
+	s.errMu.Lock()
+	defer s.errMu.Unlock()
+	fmt.Fprintf(s.err, "hub acp: "+format+"\n", args...)
+}
+
+// notified handles a notification of the client.
+func (s *server) notified(method string, params json.RawMessage) {
+	if method != "session/cancel" {
+		return
+	}
+	var p sessionParams
+	if json.Unmarshal(params, &p) != nil {
+		return
+	}
+	if o := s.session(p.SessionID); o != nil {
+		o.cancel(s.ctx)
+	}
+}
+
+// serve executes a call of the client.
+func (s *server) serve(ctx context.Context, c jsonrpc.Served) (any, error) {
+	var p struct {
+		sessionParams
+		Prompt []block `json:"prompt"`
+		ModeID string  `json:"modeId"`
+		Cursor string  `json:"cursor"`
+	}
+	if len(c.Params) > 0 {
+		if err := json.Unmarshal(c.Params, &p); err != nil {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
+		}
+	}
+	switch c.Method {
+	case "initialize":
+		return s.initialize(), nil
+	case "authenticate", "logout":
+		return struct{}{}, nil
+	case "session/list":
+		return s.list(ctx, p.Cursor)
+	case "session/new":
+		return s.create(ctx)
+	case "session/load", "session/resume":
+		_, err := s.attach(ctx, p.SessionID, c.Method == "session/load")
+		return opened{Modes: modesWith(modeChat)}, err
+	}
+	o := s.session(p.SessionID)
+	if o == nil {
+		if c.Method == "session/prompt" || c.Method == "session/set_mode" || c.Method == "session/close" {
+			return nil, unknownSession(p.SessionID)
+		}
+		return nil, jsonrpc.NoMethod(c.Method)
+	}
+	switch c.Method {
+	case "session/prompt":
+		return o.prompt(ctx, p.Prompt)
+	case "session/set_mode":
+		return struct{}{}, o.setMode(p.ModeID)
+	case "session/close":
+		s.close(o)
+		return struct{}{}, nil
+	}
+	return nil, jsonrpc.NoMethod(c.Method)
+}
+
+func unknownSession(id wire.SessionID) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("The session %q is not open here; load it first.", id)}
+}
+
+func (s *server) initialize() initialized {
+	i := initialized{ProtocolVersion: protocolVersion, AgentInfo: agentInfo{"everdesk", "Everdesk", s.version}, AuthMethods: []string{}}
+	i.Capabilities.LoadSession = true
+	i.Capabilities.Prompt.Image, i.Capabilities.Prompt.EmbeddedContext = true, true
+	return i
+}
+
+// list returns a page of the sessions of the user.
+func (s *server) list(ctx context.Context, cursor string) (listed, error) {
+	var page struct {
+		Sessions []struct {
+			SessionID wire.SessionID `json:"sessionId"`
+			Title     string         `json:"title"`
+			Metadata  struct {
+				LastActivity string `json:"lastActivity"`
+			} `json:"metadata"`
+		} `json:"sessions"`
+		Next string `json:"next"`
+	}
+	target := s.hub.URL.JoinPath("api", "sessions")
+	if cursor != "" {
+		target.RawQuery = url.Values{"after": {cursor}}.Encode()
+	}
+	if err := s.hub.Ask(ctx, http.MethodGet, target, nil, &page); err != nil {
+		return listed{}, refusal(err)
+	}
+	all := listed{Sessions: []listedSession{}, NextCursor: page.Next}
+	for _, x := range page.Sessions {
+		all.Sessions = append(all.Sessions, listedSession{SessionID: x.SessionID, Cwd: "/", Title: x.Title, UpdatedAt: x.Metadata.LastActivity})
+	}
+	return all, nil
+}
+
+// create creates a session and opens it.
+func (s *server) create(ctx context.Context) (opened, error) {
+	in := map[string]string{}
+	if s.name != "" {
+		in["sessionId"] = string(s.name)
+	}
+	var card struct {
+		SessionID wire.SessionID `json:"sessionId"`
+	}
+	if err := s.hub.Ask(ctx, http.MethodPost, s.hub.URL.JoinPath("api", "sessions"), in, &card); err != nil {
+		return opened{}, refusal(err)
+	}
+	_, err := s.attach(ctx, card.SessionID, false)
+	return opened{SessionID: card.SessionID, Modes: modesWith(modeChat)}, err
+}
+
+// refusal returns an answer of the hub as an error of the protocol.
+func refusal(err error) error {
+	if no, ok := errors.AsType[*remote.RefusedError](err); ok {
+		code := codeFailed
+		switch no.Status {
+		case http.StatusUnauthorized:
+			code = codeAuthRequired
+		case http.StatusNotFound, http.StatusBadRequest:
+			code = jsonrpc.CodeInvalidParams
+		}
+		return &jsonrpc.Error{Code: code, Message: no.Error()}
+	}
+	return err
+}
+
+// codeAuthRequired is the code of the protocol for missing credentials.
+const codeAuthRequired = -32000
+
+// attach opens a session, again if it is open already.
+func (s *server) attach(ctx context.Context, id wire.SessionID, replay bool) (*openSession, error) {
+	if err := id.Validate(); err != nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
+	}
+	// The hub tells a wrong session from one that is not there yet better here than on the connection.
+	if err := s.hub.Ask(ctx, http.MethodGet, s.hub.URL.JoinPath("api", "sessions", string(id)), nil, nil); err != nil {
+		return nil, refusal(err)
+	}
+	if o := s.session(id); o != nil {
+		s.close(o)
+	}
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	o, err := s.open(ctx, id, replay)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	full := len(s.sessions) >= maxOpen
+	if !full {
+		s.sessions[id] = o
+	}
+	s.mu.Unlock()
+	if full {
+		o.leave()
+		return nil, &jsonrpc.Error{Code: codeFailed, Message: fmt.Sprintf("%d sessions are open; close one first.", maxOpen)}
+	}
+	return o, nil
+}
+
+func (s *server) session(id wire.SessionID) *openSession {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sessions[id]
+}
+
+// close leaves a session.
+func (s *server) close(o *openSession) {
+	s.mu.Lock()
+	if s.sessions[o.id] == o {
+		delete(s.sessions, o.id)
+	}
+	s.mu.Unlock()
+	o.leave()
+}
+
+func (s *server) leaveAll() {
+	s.mu.Lock()
+	var all []*openSession
+	for _, o := range s.sessions {
+		all = append(all, o)
+	}
+	s.mu.Unlock()
+	for _, o := range all {
+		s.close(o)
+	}
+}

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# acp.sh   installs the ACP client of npm below .bin/acp, unless it is there, builds the hub, and lets the
+# client use sessions through `hub acp`; see scripts/acp/client.mjs.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+sdk=2.4.0
+dir=$PWD/.bin/acp/$sdk
+if [ ! -d "$dir/node_modules" ]; then
+  mkdir -p "$dir.new"
+  echo '{"private":true}' >"$dir.new/package.json"
+  (cd "$dir.new" && npm install --silent --no-audit --no-fund "@agentclientprotocol/sdk@$sdk")
+  rm -rf "$dir" && mv "$dir.new" "$dir"
+fi
+if [ -z "${EVERDESK_BINARY:-}" ]; then
+  export EVERDESK_BINARY=$PWD/bin/hub
+  scripts/build.sh "$EVERDESK_BINARY" ./cmd/hub
+fi
+ACP_PACKAGES=$dir node scripts/acp/client.mjs

@@ -1,0 +1,158 @@
+// Lets the ACP client of npm use the sessions of a real hub through `hub acp`. The hub is killed with -9 in
+// the middle of an answer, and so is `hub acp`. EVERDESK_BINARY is the hub, ACP_PACKAGES the folder with
+// node_modules.
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable, Writable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import { pathToFileURL } from "node:url";
+
+const require = createRequire(join(process.env.ACP_PACKAGES, "package.json"));
+const main = require.resolve("@agentclientprotocol/sdk");
+const { client: newClient, ndJsonStream } = await import(pathToFileURL(main));
+const binary = process.env.EVERDESK_BINARY;
+
+async function until(what, check) {
+  for (const end = Date.now() + 60_000; !(await check()); await sleep(50)) assert.ok(Date.now() < end, `waited too long until ${what}`);
+}
+
+function freePort() {
+  return new Promise((done) => {
+    const server = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = server.address();
+      server.close(() => done(port));
+    });
+  });
+}
+
+const running = new Set();
+function start(args, stdin) {
+  const child = spawn(binary, args, { cwd: folder, stdio: stdin ? ["pipe", "pipe", "inherit"] : ["ignore", "ignore", "inherit"] });
+  running.add(child);
+  child.ended = new Promise((done) => child.once("exit", done)).then(() => running.delete(child));
+  return child;
+}
+
+const folder = await mkdtemp(join(tmpdir(), "everdesk-acp-"));
+const port = await freePort();
+const url = `http://127.0.0.1:${port}`;
+let hub;
+async function launch() {
+  hub = start(["serve", "--addr", `127.0.0.1:${port}`, "--apps-addr", "off", "--auth", "none", "--store", `file:${join(folder, "data")}`, "--provider", "demo", "--rate-limits", "off", "--log-level", "error"]);
+  await until("the hub is ready", async () => (await fetch(`${url}/readyz`).catch(() => undefined))?.ok);
+}
+
+/** An editor: the client of npm with its own `hub acp`. */
+class Editor {
+  constructor(choose) {
+    this.process = start(["acp", "--server", url], true);
+    this.updates = [];
+    this.withdrawn = 0;
+    const app = newClient({ name: "test" })
+      .onNotification("session/update", ({ params }) => void this.updates.push(params.update))
+      .onRequest("session/request_permission", ({ params, signal }) => {
+        if (choose) return { outcome: { outcome: "selected", optionId: choose(params.options.map((o) => o.optionId)) } };
+        return new Promise((_, reject) => signal.addEventListener("abort", () => {
+          this.withdrawn++;
+          reject(new Error("withdrawn"));
+        }));
+      });
+    this.agent = app.connect(ndJsonStream(Writable.toWeb(this.process.stdin), Readable.toWeb(this.process.stdout))).agent;
+  }
+
+  async open() {
+    await this.agent.request("initialize", { protocolVersion: 1, clientCapabilities: {} });
+    return (await this.agent.request("session/new", { cwd: folder, mcpServers: [] })).sessionId;
+  }
+
+  prompt(sessionId, text) {
+    return this.agent.request("session/prompt", { sessionId, prompt: [{ type: "text", text }] });
+  }
+
+  text(kind = "agent_message_chunk") {
+    return this.updates.filter((u) => u.sessionUpdate === kind).map((u) => u.content.text).join("");
+  }
+}
+
+const words = (n) => Array.from({ length: n }, (_, i) => `w${i + 1}`).join(" ");
+let passed = 0;
+async function check(name, run) {
+  await run();
+  passed++;
+  console.log(`ok  ${name}`);
+}
+
+try {
+  await launch();
+  const editor = new Editor((options) => options.find((o) => o === "allow" || o === "blue"));
+  const id = await editor.open();
+  await check("a prompt with thinking, tools and a window", async () => {
+    assert.deepEqual(await editor.prompt(id, "/think Hm.\n/window w1 Notes | hi\n/stream 20 200"), { stopReason: "end_turn" });
+    assert.equal(editor.text(), words(20));
+    assert.equal(editor.text("agent_thought_chunk"), "Hm.");
+    const end = editor.updates.find((u) => u.sessionUpdate === "tool_call_update");
+    assert.equal(end.status, "completed");
+    assert.ok(end.content.some((c) => c.content.type === "resource_link" && c.content.uri.includes(id)));
+  });
+  await check("questions and permissions", async () => {
+    await editor.prompt(id, '/ask Which? | red | blue\n/call shell {"command":"git push"}');
+    assert.match(editor.text(), /blue.*allowed it/s);
+  });
+  await check("a plan", async () => {
+    await editor.agent.request("session/set_mode", { sessionId: id, modeId: "plan" });
+    const plan = editor.prompt(id, "organise a trip");
+    await until("the plan is there", () => editor.updates.some((u) => u.sessionUpdate === "plan" && u.entries.length > 0));
+    await until("its prompt is cancelled", async () => {
+      await editor.agent.notify("session/cancel", { sessionId: id });
+      return Promise.race([plan.then(() => true, () => true), sleep(300).then(() => false)]);
+    });
+    await editor.agent.request("session/set_mode", { sessionId: id, modeId: "chat" });
+  });
+  await check("a second editor on the same session, a question answered by the other", async () => {
+    const other = new Editor();
+    await other.agent.request("initialize", { protocolVersion: 1, clientCapabilities: {} });
+    const list = await other.agent.request("session/list", {});
+    assert.ok(list.sessions.some((s) => s.sessionId === id));
+    await other.agent.request("session/load", { sessionId: id, cwd: folder, mcpServers: [] });
+    assert.match(other.text(), /blue/);
+    await editor.prompt(id, '/call shell {"command":"git push"}\n/say Both.');
+    await until("the other has seen it", () => other.text().endsWith("Both."));
+    await until("its question is withdrawn", () => other.withdrawn === 1);
+    assert.ok(other.text("user_message_chunk").includes("/say Both."));
+    other.process.stdin.end();
+    await other.process.ended;
+  });
+  await check("a killed hub in the middle of an answer", async () => {
+    const before = editor.text().length;
+    const answer = editor.prompt(id, "/stream 400 200");
+    await until("the answer streams", () => editor.text().length > before + 100);
+    hub.kill("SIGKILL");
+    await hub.ended;
+    await launch();
+    assert.deepEqual(await answer, { stopReason: "end_turn" });
+    assert.equal(editor.text().slice(before), words(400));
+  });
+  await check("a killed hub acp", async () => {
+    const lost = editor.prompt(id, "/stream 300 200").catch(() => "closed");
+    const before = editor.text().length;
+    await until("the answer streams", () => editor.text().length > before + 50);
+    editor.process.kill("SIGKILL");
+    assert.equal(await lost, "closed");
+    const next = new Editor();
+    await next.agent.request("initialize", { protocolVersion: 1, clientCapabilities: {} });
+    await next.agent.request("session/load", { sessionId: id, cwd: folder, mcpServers: [] });
+    await until("the answer is whole", () => next.text().endsWith(words(300)));
+  });
+} finally {
+  for (const child of running) child.kill("SIGKILL");
+  await Promise.all([...running].map((child) => child.ended));
+  await rm(folder, { recursive: true, force: true });
+}
+console.log(`${passed} checks passed`);
+process.exit(0);
