@@ -19,6 +19,9 @@ type Note struct {
 	Message string `json:"message,omitempty"`
 	Monitor string `json:"monitor,omitempty"`
 	TS      int64  `json:"ts,omitempty"`
+	// Op identifies the operation. One that is repeated because its result is unknown recognises what
+	// it did before.
+	Op string `json:"op,omitempty"`
 }
 
 // Checkpoint is one stored state of a worktree.

@@ -71,11 +71,18 @@ func (r *repo) restore(ctx context.Context, session string, target Checkpoint, n
 	if err != nil {
 		return result, err
 	}
+	before, err := r.list(ctx, session)
+	if err != nil {
+		return result, err
+	}
 	safety, err := r.commit(ctx, session, now, note, windows)
 	if err != nil {
 		return result, fmt.Errorf("save the state before the restore: %w", err)
 	}
 	result.Safety, result.SafetyNew, result.From = safety.Checkpoint, safety.New, safety.From
+	if first, ok := firstOf(before, note.Op); ok { // of the attempt that was interrupted
+		result.Safety, result.SafetyNew, result.From = first, true, ""
+	}
 	wanted, err := r.withIgnored(ctx, now, target.Files)
 	if err != nil {
 		return result, err
@@ -89,6 +96,16 @@ func (r *repo) restore(ctx context.Context, session string, target Checkpoint, n
 		return result, fmt.Errorf("restore files: %w", err)
 	}
 	return result, nil
+}
+
+// firstOf returns the first checkpoint of an operation.
+func firstOf(all []Checkpoint, op string) (Checkpoint, bool) {
+	for _, c := range all {
+		if op != "" && c.Op == op {
+			return c, true
+		}
+	}
+	return Checkpoint{}, false
 }
 
 // cover adds to the index whatever lies where the target has a file but the index has none, such as

@@ -282,7 +282,11 @@ func (r *repo) commit(ctx context.Context, session, tree string, note Note, wind
 	if len(all) > 0 {
 		last := all[len(all)-1]
 		if last.Files == tree && last.Windows == rec.Windows {
-			return Saved{Checkpoint: last}, nil
+			saved := Saved{Checkpoint: last, New: note.Op != "" && last.Op == note.Op}
+			if saved.New && len(all) > 1 {
+				saved.From = all[len(all)-2].Hash
+			}
+			return saved, nil
 		}
 		number, from = last.Number+1, last.Hash
 	}

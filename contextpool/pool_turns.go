@@ -207,29 +207,53 @@ func (p *Pool) Rewind(u RewindRequest) *desktop.Refusal {
 // place, to the same monitor or window, in the same step. If it returns a reason, nothing has
 // changed.
 func (p *Pool) Edit(u RewindRequest, m Message) *desktop.Refusal {
-	rows, refused := p.resets.rowsFrom(u, true)
-	if refused != nil {
-		return refused
+	m, refused := p.rewindForEdit(u, m)
+	if refused == nil {
+		p.EndEdit(m)
 	}
-	u.TS, u.Include = rows[0].TS, false
-	m.Monitor, m.Window = u.Monitor, rows[0].WindowID
-	if _, open := p.state.Desktop().Window(m.Monitor, m.Window); m.Window != "" && !open {
-		return invalidState("there is no window %q any more", m.Window)
+	return refused
+}
+
+// BeginEdit is the first half of Edit: it rewinds, and returns the message for [Pool.EndEdit], which
+// routes it later.
+func (p *Pool) BeginEdit(u RewindRequest, m Message) (Message, *desktop.Refusal) {
+	m, refused := p.rewindForEdit(u, m)
+	if refused == nil {
+		p.advance()
 	}
-	if !p.providers.HasProvider(p.turns.provider()) {
-		return &desktop.Refusal{Code: wire.CodeProviderUnavailable, Reason: fmt.Sprintf("there is no provider %q", p.turns.provider())}
-	}
-	plan, refused := p.resets.planRewind(u, rows)
-	if refused != nil {
-		return refused
-	}
-	p.resets.applyRewind(plan)
+	return m, refused
+}
+
+// EndEdit routes the message of an edit.
+func (p *Pool) EndEdit(m Message) {
 	if m.Window == "" {
 		p.HandleUserMessage(m)
 	} else {
 		p.HandleWindowMessage(m)
 	}
-	return nil
+}
+
+// rewindForEdit rewinds to the nearest user message at or before the named row, and returns m with the
+// address of that message.
+func (p *Pool) rewindForEdit(u RewindRequest, m Message) (Message, *desktop.Refusal) {
+	rows, refused := p.resets.rowsFrom(u, true)
+	if refused != nil {
+		return m, refused
+	}
+	u.TS, u.Include = rows[0].TS, false
+	m.Monitor, m.Window = u.Monitor, rows[0].WindowID
+	if _, open := p.state.Desktop().Window(m.Monitor, m.Window); m.Window != "" && !open {
+		return m, invalidState("there is no window %q any more", m.Window)
+	}
+	if !p.providers.HasProvider(p.turns.provider()) {
+		return m, &desktop.Refusal{Code: wire.CodeProviderUnavailable, Reason: fmt.Sprintf("there is no provider %q", p.turns.provider())}
+	}
+	plan, refused := p.resets.planRewind(u, rows)
+	if refused != nil {
+		return m, refused
+	}
+	p.resets.applyRewind(plan)
+	return m, nil
 }
 
 // Delegate starts a task of a turn with an agent of its own, on a copy of the turn's thread.

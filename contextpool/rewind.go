@@ -23,6 +23,8 @@ type RewindRequest struct {
 	// that sent it.
 	Message wire.MessageID
 	By      wire.ConnectionID
+	// Checkpoint is the checkpoint to which the files are restored, or empty.
+	Checkpoint string
 }
 
 // rewindBytes and rewindItems bound the rows and messages written for one rewind, so that all
@@ -125,7 +127,7 @@ func (r *resets) planRewind(u RewindRequest, since []wire.UIRow) (*rewindPlan, *
 func (r *resets) applyRewind(u *rewindPlan) {
 	said := wire.HistoryRewound{
 		TS: u.TS, Removed: len(u.Removed), Included: u.Include, Revision: r.revision(u.Monitor) + 1,
-		MonitorID: u.Monitor, MessageID: u.Message, By: u.By,
+		MonitorID: u.Monitor, MessageID: u.Message, By: u.By, Checkpoint: u.Checkpoint,
 	}
 	for i := range u.Kept {
 		said.Kept = append(said.Kept, u.Kept[i].TS)

@@ -62,6 +62,7 @@ type agents struct {
 	runner      Runner
 	answerWaits answerWaits
 	apps        apps
+	checkpoints checkpointing
 
 	// answered are the replies of this step to messages that the ledger does not have yet; nil
 	// outside submitToAgent. lateSenders are the connections that repeated a message before it was
@@ -117,6 +118,10 @@ func (ow *owner) startAgents(tables map[string]map[string][]byte, lists map[stri
 	}
 	if err := a.apps.restore(tables[appsTable]); err != nil {
 		return &store.CorruptError{Where: "apps of session " + string(ow.live.id), Reason: err.Error()}
+	}
+	a.checkpoints.w, a.checkpoints.port, a.checkpoints.repo, a.checkpoints.log = &ow.w, port{ow}, cfg.Checkpoints, ow.live.log
+	if err := a.checkpoints.restore(tables[checkpointsTable]); err != nil {
+		return &store.CorruptError{Where: "checkpoints of session " + string(ow.live.id), Reason: err.Error()}
 	}
 	plan := cfg.Plan
 	if m := a.runner.Modes; m != nil {
@@ -176,6 +181,7 @@ func (ow *owner) stopAgents() {
 	}
 	ow.held.cancel(nil)
 	a.runner.Close()
+	a.checkpoints.stopped.Wait()
 	ow.live.mailbox.removeItems(func(it *item) bool {
 		if it.work != nil {
 			it.finish(errLost)
@@ -211,7 +217,7 @@ func (a *agents) allOps() []store.Op {
 	if a == nil {
 		return nil
 	}
-	return slices.Concat(a.pool.AllOps(), a.apps.all(), a.plan.All())
+	return slices.Concat(a.pool.AllOps(), a.apps.all(), a.checkpoints.all(), a.plan.All())
 }
 
 // repairLists returns the ops that make the lists of agents that are not loaded match what this
@@ -231,7 +237,7 @@ func (a *agents) working() bool {
 	if a.poolTouched {
 		a.poolWorking = a.pool.View.Busy()
 	}
-	return a.poolWorking || a.plan.Working()
+	return a.poolWorking || a.plan.Working() || a.checkpoints.working()
 }
 
 // gaugesChanged reports whether the levels may have changed since they were last counted.
@@ -313,7 +319,7 @@ func (a *agents) parkTools(now time.Time) bool {
 	if a.parkedSince.IsZero() {
 		a.parkedSince = now
 	}
-	return len(a.openTools) == 0 || !now.Before(a.parkedSince.Add(parkTime))
+	return len(a.openTools) == 0 && !a.checkpoints.working() || !now.Before(a.parkedSince.Add(parkTime))
 }
 
 // Report implements [agentpool.Sink].

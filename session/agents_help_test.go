@@ -36,6 +36,8 @@ type agentStore interface {
 type deployment struct {
 	agentStore // for reading in tests
 	fileStore  *files.Store
+	// filesFolder is the folder of fileStore.
+	filesFolder string
 	// openStore opens the store for a further replica.
 	openStore func(t *testing.T) agentStore
 	// waitLimit bounds every wait of a test.
@@ -44,10 +46,11 @@ type deployment struct {
 
 func newDeployment(t *testing.T, open func(t *testing.T) agentStore) *deployment {
 	t.Helper()
-	fileStore, err := files.Open(t.TempDir(), files.Config{})
+	folder := t.TempDir()
+	fileStore, err := files.Open(folder, files.Config{})
 	requireNoError(t, err)
 	t.Cleanup(func() { requireNoError(t, fileStore.Close()) })
-	return &deployment{agentStore: open(t), fileStore: fileStore, openStore: open, waitLimit: 2 * time.Minute}
+	return &deployment{agentStore: open(t), fileStore: fileStore, filesFolder: folder, openStore: open, waitLimit: 2 * time.Minute}
 }
 
 // newFileDeployment is a deployment on the embedded store.

@@ -82,6 +82,9 @@ func (p port) Act(ctx context.Context, c tools.Caller, call tools.Call, plan fun
 
 // Begin implements [tools.Steps].
 func (p port) Begin(ctx context.Context, c tools.Caller, call tools.Call) error {
+	if call.Writes && p.l.agents.checkpoints.repo != nil {
+		p.awaitTool(ctx, c)
+	}
 	var over error
 	begun := false
 	if err := p.putAndWait(ctx, item{origin: string(c.Agent), startsTool: true, work: func() {

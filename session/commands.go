@@ -83,6 +83,32 @@ func (cs *commands) applyOnce(id wire.MessageID, c *Command) (r reply, again boo
 // execute executes a command and returns its reply.
 func (cs *commands) execute(c *Command) reply {
 	cs.recordUserActivity(c)
+	before := cs.w.lastTS + 1
+	r := cs.executeFrequent(c)
+	cs.saveForMessage(c, r, before)
+	return r
+}
+
+// saveForMessage saves a checkpoint for a message of a user that was not rejected. ts is at or before
+// the first row of it.
+func (cs *commands) saveForMessage(c *Command, r reply, ts wire.Millis) {
+	if cs.agents == nil || r.Verdict == verdictRejected {
+		return
+	}
+	switch m := c.Message.Data.(type) {
+	case wire.UserMessage, wire.WindowMessage, wire.ComponentAction:
+	case wire.EditMessage:
+		if m.RestoreCheckpoint {
+			return // it arrives when the files are restored
+		}
+	default:
+		return
+	}
+	cs.agents.checkpoints.messageArrived(messageIDOf(c), r.Monitor, ts)
+}
+
+// executeFrequent executes the most frequent commands.
+func (cs *commands) executeFrequent(c *Command) reply {
 	switch m := c.Message.Data.(type) {
 	case wire.Emit:
 		return cs.desktop.doEmit(c, m)
@@ -152,6 +178,10 @@ func (cs *commands) executeRare(c *Command) reply {
 		return cs.conversation.doRewind(c, m)
 	case wire.EditMessage:
 		return cs.conversation.doEdit(c, m)
+	case wire.RestoreCheckpoint:
+		return cs.conversation.doRestoreCheckpoint(c, m)
+	case wire.SetCheckpoints:
+		return cs.conversation.setCheckpoints(c, m)
 	case wire.DeleteQueuedMessage:
 		if c.From.isAdmin {
 			return cs.removeQueuedMessage(m.Target)

@@ -120,14 +120,14 @@ func anyEmpty(commands []Command) bool {
 }
 
 // DeliverAndWait delivers a command that has an id and waits for the event that answers it. It
-// takes USER_MESSAGE, WINDOW_MESSAGE, COMPONENT_ACTION, EMIT, REWIND, EDIT_MESSAGE, CONDENSE and
-// the commands for plans only: they are always answered, with ACTIONS, HISTORY_REWOUND or
-// MESSAGE_REPEATED, MESSAGE_ACCEPTED, MESSAGE_QUEUED or MESSAGE_REJECTED, or with an event of the
+// takes USER_MESSAGE, WINDOW_MESSAGE, COMPONENT_ACTION, EMIT, REWIND, EDIT_MESSAGE, CONDENSE,
+// RESTORE_CHECKPOINT and the commands for plans only: they are always answered, with ACTIONS,
+// HISTORY_REWOUND, CHECKPOINT_RESTORED or MESSAGE_REPEATED, MESSAGE_ACCEPTED, MESSAGE_QUEUED or MESSAGE_REJECTED, or with an event of the
 // plan.
 func (hd *Handle) DeliverAndWait(ctx context.Context, c Command) (Answer, error) {
 	id := c.Message.ID
 	switch c.Message.Data.(type) {
-	case wire.UserMessage, wire.WindowMessage, wire.ComponentAction, wire.Emit, wire.Rewind, wire.EditMessage, wire.Condense,
+	case wire.UserMessage, wire.WindowMessage, wire.ComponentAction, wire.Emit, wire.Rewind, wire.EditMessage, wire.Condense, wire.RestoreCheckpoint,
 		wire.HITLPlanResponse, wire.HITLApprovalResponse, wire.HITLInputResponse, wire.HITLClarificationResponse,
 		wire.ControlPause, wire.ControlResume, wire.ControlCancel, wire.ControlRetry, wire.ControlSkip:
 	default:

@@ -59,6 +59,8 @@ type Config struct {
 	Titles bool
 	// Documents holds the results of programs' tool calls for other replicas; nil if there are none.
 	Documents Documents
+	// Checkpoints saves and restores the files of sessions; nil means that there are none.
+	Checkpoints Checkpoints
 	// Plan bounds plans and configures the tools of their todos.
 	Plan workflow.Config
 	// Alive reports, without blocking, whether a replica is known to be running. A session is not

@@ -57,7 +57,7 @@ type forwardedCommand struct {
 // isAnswered reports whether every message of this kind gets an event that names it.
 func isAnswered(m wire.Message) bool {
 	switch m.Data.(type) {
-	case wire.UserMessage, wire.WindowMessage, wire.ComponentAction, wire.EditMessage, wire.Emit, wire.Rewind, wire.Condense:
+	case wire.UserMessage, wire.WindowMessage, wire.ComponentAction, wire.EditMessage, wire.Emit, wire.Rewind, wire.Condense, wire.RestoreCheckpoint:
 		return m.ID != ""
 	}
 	return false

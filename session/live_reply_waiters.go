@@ -98,6 +98,8 @@ func answerIn(e broadcast.Event) (r answerEvent, ok bool) {
 	switch p := e.Data.(type) {
 	case wire.Actions:
 		r.sender = p.By
+	case wire.CheckpointRestored:
+		r.sender = p.By
 	case wire.HistoryRewound:
 		r.sender = p.By
 	case wire.MessageAccepted:

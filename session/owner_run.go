@@ -178,6 +178,7 @@ func (ow *owner) commitTakeover() error {
 		}
 		ow.agents.deliverJobResults()
 		ow.agents.releaseHeldPlan()
+		ow.agents.checkpoints.recover()
 	}
 	if err := ow.committer.commit(); err != nil {
 		return err

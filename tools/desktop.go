@@ -52,6 +52,8 @@ type Call struct {
 	Tool string
 	// Repeatable says that the call may run twice, so that its begin need not be stored.
 	Repeatable bool
+	// Writes says that the call may change files of the session, or files of other programs.
+	Writes bool
 }
 
 // Plan is the effect of a tool on the desktop.

@@ -203,7 +203,7 @@ func (e *Executor) Call(ctx context.Context, c Caller, call providers.ToolCall) 
 	if err := u.mayRun(ctx, t, in); err != nil {
 		return u.refuse(ctx, "%s", sentence(err.Error()))
 	}
-	u.call.Repeatable, u.fires = t.repeatable, true
+	u.call.Repeatable, u.call.Writes, u.fires = t.repeatable, t.writes, true
 	return t.use.do(ctx, u, in)
 }
 

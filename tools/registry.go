@@ -45,6 +45,9 @@ type tool struct {
 	// parallel tools may run concurrently with others of the same turn. repeatable tools may
 	// run again if it is unknown whether they ran.
 	parallel, repeatable bool
+	// writes says that the tool changes files, so that a checkpoint is saved before the first one of a
+	// turn.
+	writes bool
 	// todo tools are only for agents that work on a todo of a plan; their calls are not
 	// reported to the session.
 	todo bool

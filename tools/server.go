@@ -96,7 +96,7 @@ func serverTool(t mcpclient.Tool) *tool {
 	}
 	return &tool{
 		name: t.ModelName, about: strings.TrimSpace(fmt.Sprintf("[MCP server %s] %s", t.Server, about)), in: in,
-		parallel: t.OnlyReads(), repeatable: t.OnlyReads(), personal: true,
+		parallel: t.OnlyReads(), repeatable: t.OnlyReads(), writes: !t.OnlyReads(), personal: true,
 		// A call sends its input to the server, whatever the server says about it.
 		leaves: !t.OnlyReads() || t.Hints.OpenWorld, stays: t.OnlyReads() && !t.Hints.OpenWorld,
 		covers: func(*use, any) coverage { return coverage{scope: t.ModelName, own: serverSource(t)} },

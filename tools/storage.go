@@ -27,10 +27,10 @@ func storageTools() []tool {
 			about: "List a folder of this desktop's storage.",
 		},
 		{
-			name: "storage:write", in: workers, covers: covering(overwrites), use: with(writeFile),
+			name: "storage:write", in: workers, writes: true, covers: covering(overwrites), use: with(writeFile),
 			about: "Write a text file into this desktop's storage. Folders are made as needed; a file of that name is replaced.",
 		},
-		{name: "storage:delete", in: workers, use: with(deleteFile), about: "Delete a file or folder of this desktop's storage."},
+		{name: "storage:delete", in: workers, writes: true, use: with(deleteFile), about: "Delete a file or folder of this desktop's storage."},
 	}
 }
 

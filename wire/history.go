@@ -118,12 +118,53 @@ type HistoryRewound struct {
 	By ConnectionID `json:"by,omitempty"`
 }
 
+// RestoreCheckpoint brings the files and windows of the session to the state of a checkpoint. The
+// present state is saved before, so it can be undone. Agents must not be at work.
+type RestoreCheckpoint struct {
+	Inbound
+	// Hash is the checkpoint, or the first 7 or more characters of it.
+	Hash      string    `json:"hash" wire:"min=7,max=64"`
+	MonitorID MonitorID `json:"monitorId,omitempty"`
+	MessageID MessageID `json:"messageId,omitempty"`
+}
+
+// SetCheckpoints switches the checkpoints of the session on or off.
+type SetCheckpoints struct {
+	Inbound
+	Enabled   bool      `json:"enabled"`
+	MonitorID MonitorID `json:"monitorId,omitempty"`
+	MessageID MessageID `json:"messageId,omitempty"`
+}
+
 // CheckpointSaved says that the files can be restored to this moment.
 type CheckpointSaved struct {
 	Outbound
-	Hash      string    `json:"hash"`
-	TS        Millis    `json:"ts"`
+	Hash string `json:"hash"`
+	// TS is the row of the conversation from which on the checkpoint holds.
+	TS Millis `json:"ts"`
+	// From is the checkpoint before, if any.
+	From string `json:"from,omitempty"`
+	// Reason is "message" for a message of a user, "tool" for the first tool of a turn that changes
+	// files, and "restore" for the state before a restore.
+	Reason    string    `json:"reason,omitempty"`
 	MonitorID MonitorID `json:"monitorId,omitempty"`
+}
+
+// CheckpointRestored says that files and windows are in the state of a checkpoint, or why not.
+type CheckpointRestored struct {
+	Outbound
+	Hash string `json:"hash"`
+	// Safety is the checkpoint of the state before. Restoring it is the undo.
+	Safety string `json:"safety,omitempty"`
+	// Files and Windows are the numbers of those that changed.
+	Files   int `json:"files" wire:"min=0"`
+	Windows int `json:"windows" wire:"min=0"`
+	// Error is why files were not restored, or only in part.
+	Error     string    `json:"error,omitempty"`
+	MonitorID MonitorID `json:"monitorId,omitempty"`
+	MessageID MessageID `json:"messageId,omitempty"`
+	// By is the connection that requested it.
+	By ConnectionID `json:"by,omitempty"`
 }
 
 // QueueUpdated carries the queued messages of a monitor.

@@ -45,8 +45,10 @@ import (
 type App struct {
 	authority *auth.Authority
 	files     *files.Store
-	apps      *tools.Apps
-	tracer    *tracing.Tracer // nil if tracing is off
+	// checkpoints are the states of these files.
+	checkpoints *sessionCheckpoints
+	apps        *tools.Apps
+	tracer      *tracing.Tracer // nil if tracing is off
 	// backends are the model backends; defaultReason says why the default for new sessions was
 	// chosen.
 	backends      *providers.Table
@@ -98,10 +100,15 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 	if cfg.agents.folder, err = cfg.agentsFolder(); err != nil {
 		return nil, err
 	}
+	if h.checkpoints, err = openCheckpoints(ctx, cfg, p.log); err != nil {
+		return nil, err
+	}
 	if h.files, err = files.Open(cfg.filesFolder(), files.Config{
 		FileBytes: cfg.gateway.UploadBytes,
-		Removed:   func(id wire.SessionID) error { return os.RemoveAll(sessionFolder(cfg.agents.folder, id)) },
 		Changed:   func(ctx context.Context, id wire.SessionID, c []files.Change) { h.publishFiles(ctx, p.log, id, c) },
+		Removed: func(id wire.SessionID) error {
+			return errors.Join(os.RemoveAll(sessionFolder(cfg.agents.folder, id)), h.checkpoints.removeSession(id))
+		},
 	}); err != nil {
 		return nil, err
 	}
@@ -249,6 +256,9 @@ func (h *App) sessionConfig(cfg config, p process, documents session.Documents) 
 		if err := h.authority.RemoveMCPTokens(context.Background(), id); err != nil { // they expire
 			p.log.Warn("deleting MCP tokens of an expired session failed", "session", id, "err", err)
 		}
+	}
+	if h.checkpoints.Available() == nil {
+		c.Checkpoints = h.checkpoints
 	}
 	c.Alive = h.members.Alive
 	c.MayPack = h.members.AllReadPacks

@@ -69,7 +69,7 @@ var rules = map[string]rule{
 	"contextpool":     {uses: "agentpool approval desktop history modes policies profiles providers store tools wire workflow internal/truncation", tests: "store/filestore"},
 
 	"broadcast":       {uses: "store wire internal/truncation", tests: "desktop"},
-	"session":         {uses: "agentpool approval broadcast contextpool desktop history modes pictures policies providers sessionfile store tools wire workflow internal/truncation", tests: "files profiles providers/anthropic providers/demo providers/fakemodel providers/openai store/filestore store/redisstore internal/redistest"},
+	"session":         {uses: "agentpool approval broadcast checkpoints contextpool desktop history modes pictures policies providers sessionfile store tools wire workflow internal/truncation", tests: "files profiles providers/anthropic providers/demo providers/fakemodel providers/openai store/filestore store/redisstore internal/redistest"},
 	"auth":            {uses: "notices store wire", tests: "store/filestore"},
 	"ratelimit":       {uses: "store wire", tests: "store/filestore"},
 	"files":           {uses: "wire", tests: "files/filestest"},

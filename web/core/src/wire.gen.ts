@@ -86,6 +86,10 @@ export interface ClientPayloads {
   DELETE_QUEUED_MESSAGE: DeleteQueuedMessage;
   /** Replaces the model's history by a summary. */
   CONDENSE: Condense;
+  /** Restores files and windows to a checkpoint. */
+  RESTORE_CHECKPOINT: RestoreCheckpoint;
+  /** Switches checkpoints on or off. */
+  SET_CHECKPOINTS: SetCheckpoints;
   /** Chooses the mode of agents. */
   SET_MODE: SetMode;
   /** Replaces the custom instructions of the session. */
@@ -209,6 +213,8 @@ export interface ServerPayloads {
   HISTORY_REWOUND: HistoryRewound;
   /** The files can be restored to this moment. */
   CHECKPOINT_SAVED: CheckpointSaved;
+  /** Files and windows were restored to a checkpoint. */
+  CHECKPOINT_RESTORED: CheckpointRestored;
   /** The queued messages of a monitor. */
   QUEUE_UPDATED: QueueUpdated;
   /** The session has a new mode. */
@@ -649,10 +655,31 @@ export type ButtonSize = "sm" | "md" | "lg";
 /** ButtonVariant is the appearance of a button. */
 export type ButtonVariant = "primary" | "secondary" | "ghost" | "danger";
 
+/** CheckpointRestored says that files and windows are in the state of a checkpoint, or why not. */
+export interface CheckpointRestored {
+  hash: string;
+  /** Safety is the checkpoint of the state before. Restoring it is the undo. */
+  safety?: string;
+  /** Files and Windows are the numbers of those that changed. */
+  files: number;
+  windows: number;
+  /** Error is why files were not restored, or only in part. */
+  error?: string;
+  monitorId?: MonitorID;
+  messageId?: MessageID;
+  /** By is the connection that requested it. */
+  by?: ConnectionID;
+}
+
 /** CheckpointSaved says that the files can be restored to this moment. */
 export interface CheckpointSaved {
   hash: string;
+  /** TS is the row of the conversation from which on the checkpoint holds. */
   ts: Millis;
+  /** From is the checkpoint before, if any. */
+  from?: string;
+  /** Reason is "message" for a message of a user, "tool" for the first tool of a turn that changes files, and "restore" for the state before a restore. */
+  reason?: string;
   monitorId?: MonitorID;
 }
 
@@ -1732,6 +1759,14 @@ export interface Reset {
   messageId?: MessageID;
 }
 
+/** RestoreCheckpoint brings the files and windows of the session to the state of a checkpoint. The present state is saved before, so it can be undone. Agents must not be at work. */
+export interface RestoreCheckpoint {
+  /** Hash is the checkpoint, or the first 7 or more characters of it. */
+  hash: string;
+  monitorId?: MonitorID;
+  messageId?: MessageID;
+}
+
 /** Rewind removes a row and everything that followed from it, for users and for models. */
 export interface Rewind {
   /** TS identifies the row. */
@@ -1839,6 +1874,13 @@ export type SessionStatus = "idle" | "executing" | "waiting" | "paused" | "unown
 export interface SetAutoApproval {
   rules?: AutoApproval;
   useDefault?: boolean;
+  monitorId?: MonitorID;
+  messageId?: MessageID;
+}
+
+/** SetCheckpoints switches the checkpoints of the session on or off. */
+export interface SetCheckpoints {
+  enabled: boolean;
   monitorId?: MonitorID;
   messageId?: MessageID;
 }
@@ -2703,6 +2745,8 @@ export const catalog = {
   EDIT_MESSAGE: { direction: "client", family: "history", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
   DELETE_QUEUED_MESSAGE: { direction: "client", family: "history", durable: false, monitor: "monitorId", agent: "", message: "" },
   CONDENSE: { direction: "client", family: "history", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
+  RESTORE_CHECKPOINT: { direction: "client", family: "history", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
+  SET_CHECKPOINTS: { direction: "client", family: "history", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
   SET_MODE: { direction: "client", family: "history", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
   SET_INSTRUCTIONS: { direction: "client", family: "history", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
   SET_AUTO_APPROVAL: { direction: "client", family: "history", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
@@ -2760,6 +2804,7 @@ export const catalog = {
   messageUpdated: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
   HISTORY_REWOUND: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "", message: "messageId" },
   CHECKPOINT_SAVED: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "", message: "" },
+  CHECKPOINT_RESTORED: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "", message: "messageId" },
   QUEUE_UPDATED: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "", message: "messageId" },
   MODE_CHANGED: { direction: "server", family: "history", durable: true, monitor: "", agent: "", message: "messageId" },
   INSTRUCTIONS_CHANGED: { direction: "server", family: "history", durable: true, monitor: "", agent: "", message: "messageId" },

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/everdesk/everdesk/checkpoints"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// sessionCheckpoints are the checkpoints of the files of sessions. The zero value has none.
+type sessionCheckpoints struct {
+	store *checkpoints.Store
+	files string // the folder of the folders of sessions
+	// reason is why there are none, if store is nil.
+	reason string
+}
+
+// openCheckpoints opens the checkpoints beside the files of sessions. Without a usable git there are none,
+// and everything else works.
+func openCheckpoints(ctx context.Context, cfg config, log *slog.Logger) (*sessionCheckpoints, error) {
+	files, err := filepath.Abs(cfg.filesFolder())
+	if err != nil {
+		return nil, fmt.Errorf("folder of files: %w", err)
+	}
+	s, err := checkpoints.Open(ctx, checkpoints.Config{Dir: filepath.Join(files, ".checkpoints")})
+	if errors.Is(err, checkpoints.ErrUnavailable) {
+		log.WarnContext(ctx, "checkpoints are off", "reason", err)
+		return &sessionCheckpoints{reason: err.Error()}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open checkpoints: %w", err)
+	}
+	return &sessionCheckpoints{store: s, files: files}, nil
+}
+
+func (c *sessionCheckpoints) worktree(id wire.SessionID) checkpoints.Worktree {
+	return checkpoints.SessionWorktree(string(id), filepath.Join(c.files, string(id)))
+}
+
+// Available returns why there are no checkpoints, or nil.
+func (c *sessionCheckpoints) Available() error {
+	if c.store == nil {
+		return fmt.Errorf("%w: %s", checkpoints.ErrUnavailable, c.reason)
+	}
+	return nil
+}
+
+// HasFiles implements [session.Checkpoints].
+func (c *sessionCheckpoints) HasFiles(id wire.SessionID) bool {
+	w := c.worktree(id)
+	if c.store.Exists(w) {
+		return true
+	}
+	entries, err := os.ReadDir(w.Path)
+	return err == nil && (len(entries) > 1 || len(entries) == 1 && entries[0].Name() != ".partial")
+}
+
+// Save implements [session.Checkpoints].
+func (c *sessionCheckpoints) Save(ctx context.Context, id wire.SessionID, note checkpoints.Note, windows []byte) (checkpoints.Saved, error) {
+	return c.store.Save(ctx, c.worktree(id), string(id), note, windows) //nolint:wrapcheck // it says what failed
+}
+
+// Restore implements [session.Checkpoints].
+func (c *sessionCheckpoints) Restore(ctx context.Context, id wire.SessionID, hash string, note checkpoints.Note, windows []byte) (checkpoints.Restored, error) {
+	return c.store.Restore(ctx, c.worktree(id), string(id), hash, note, windows) //nolint:wrapcheck // as above
+}
+
+// Windows implements [session.Checkpoints].
+func (c *sessionCheckpoints) Windows(ctx context.Context, id wire.SessionID, hash string) ([]byte, error) {
+	return c.store.Windows(ctx, c.worktree(id), string(id), hash) //nolint:wrapcheck // as above
+}
+
+// List returns the checkpoints of a session.
+func (c *sessionCheckpoints) List(ctx context.Context, id wire.SessionID) ([]checkpoints.Checkpoint, error) {
+	if err := c.Available(); err != nil {
+		return nil, err
+	}
+	return c.store.List(ctx, c.worktree(id), string(id)) //nolint:wrapcheck // as above
+}
+
+// Compare lists the files that differ between two checkpoints, or between one and now.
+func (c *sessionCheckpoints) Compare(ctx context.Context, id wire.SessionID, from, to string) ([]checkpoints.Change, error) {
+	if err := c.Available(); err != nil {
+		return nil, err
+	}
+	return c.store.Compare(ctx, c.worktree(id), string(id), from, to) //nolint:wrapcheck // as above
+}
+
+// Patch returns the difference of a file, or of all, as text.
+func (c *sessionCheckpoints) Patch(ctx context.Context, id wire.SessionID, from, to, path string, limit int) (string, bool, error) {
+	if err := c.Available(); err != nil {
+		return "", false, err
+	}
+	return c.store.Patch(ctx, c.worktree(id), string(id), from, to, path, limit) //nolint:wrapcheck // as above
+}
+
+// removeSession removes the checkpoints of a session.
+func (c *sessionCheckpoints) removeSession(id wire.SessionID) error {
+	if c.store == nil {
+		return nil
+	}
+	return c.store.RemoveWorktree(context.Background(), c.worktree(id)) //nolint:wrapcheck // as above
+}

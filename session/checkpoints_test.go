@@ -1,0 +1,295 @@
+package session_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/everdesk/everdesk/checkpoints"
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// sessionFiles are the checkpoints of a deployment, with faults.
+type sessionFiles struct {
+	store  *checkpoints.Store
+	folder string
+
+	mu sync.Mutex
+	// saving and restored, unless nil, are called before a save and after a restore.
+	saving   func(context.Context, checkpoints.Note) error
+	restored func(context.Context)
+	saves    int
+}
+
+func newSessionFiles(t *testing.T, s *deployment) *sessionFiles {
+	t.Helper()
+	store, err := checkpoints.Open(t.Context(), checkpoints.Config{Dir: t.TempDir()})
+	requireNoError(t, err)
+	return &sessionFiles{store: store, folder: s.filesFolder}
+}
+
+func (f *sessionFiles) of(id wire.SessionID) checkpoints.Worktree {
+	return checkpoints.SessionWorktree(string(id), filepath.Join(f.folder, string(id)))
+}
+
+func (f *sessionFiles) HasFiles(id wire.SessionID) bool {
+	entries, _ := os.ReadDir(f.of(id).Path)
+	return len(entries) > 0 || f.store.Exists(f.of(id))
+}
+
+func (f *sessionFiles) Save(ctx context.Context, id wire.SessionID, note checkpoints.Note, windows []byte) (checkpoints.Saved, error) {
+	f.mu.Lock()
+	saving := f.saving
+	f.saves++
+	f.mu.Unlock()
+	if saving != nil {
+		if err := saving(ctx, note); err != nil {
+			return checkpoints.Saved{}, err
+		}
+	}
+	return f.store.Save(ctx, f.of(id), string(id), note, windows)
+}
+
+func (f *sessionFiles) Restore(ctx context.Context, id wire.SessionID, hash string, note checkpoints.Note, windows []byte) (checkpoints.Restored, error) {
+	done, err := f.store.Restore(ctx, f.of(id), string(id), hash, note, windows)
+	f.mu.Lock()
+	restored := f.restored
+	f.mu.Unlock()
+	if restored != nil {
+		restored(ctx)
+	}
+	return done, err
+}
+
+func (f *sessionFiles) Windows(ctx context.Context, id wire.SessionID, hash string) ([]byte, error) {
+	return f.store.Windows(ctx, f.of(id), string(id), hash)
+}
+
+// content returns the files of a session, as name and text.
+func (f *sessionFiles) content(t *testing.T, id wire.SessionID) string {
+	t.Helper()
+	var all []string
+	entries, err := os.ReadDir(f.of(id).Path)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(f.of(id).Path, e.Name()))
+		requireNoError(t, err)
+		all = append(all, e.Name()+"="+string(text))
+	}
+	return strings.Join(all, " ")
+}
+
+func writeFile(name, text string) string {
+	return fmt.Sprintf(`/task default /call storage:write {"path":%q,"content":%q}`, name, text)
+}
+
+func withCheckpoints(f *sessionFiles) hubConfig {
+	return hubConfig{session: session.Config{Checkpoints: f}}
+}
+
+// savedFor waits for the checkpoint of a reason that is the n-th of that reason.
+func (d *testDesktop) savedFor(reason string, n int) wire.CheckpointSaved {
+	d.t.Helper()
+	seen := map[string]bool{}
+	return waitEvent(d.t, d.eventLog, func(e wire.CheckpointSaved) bool {
+		if e.Reason == reason {
+			seen[e.Hash] = true
+		}
+		return e.Reason == reason && len(seen) == n
+	})
+}
+
+// Checkpoints are saved with messages and before the first writing tool of a turn. A rewind restores the
+// files and the windows, and a restore of the safety checkpoint undoes it.
+func TestCheckpoints(t *testing.T) {
+	t.Parallel()
+	s := newFileDeployment(t)
+	f := newSessionFiles(t, s)
+	o := startAgentHub(t, s, withCheckpoints(f))
+	d := o.newDesktop(t, "ses-1")
+	d.sendText(firstMonitor, "m0", "/say nothing")
+	d.waitTurnEnd("m0")
+	d.sendText(firstMonitor, "m1", writeFile("a.txt", "one"))
+	d.waitTurnEnd("m1")
+	first := d.savedFor("tool", 1)
+	if f.saves != 1 {
+		t.Errorf("saves before the first file: got %d, want only the one before the tool", f.saves)
+	}
+	d.sendText(firstMonitor, "m2", "/window w Title | text", writeFile("a.txt", "two"), writeFile("b.txt", "new"))
+	d.waitTurnEnd("m2")
+	second := d.savedFor("message", 1)
+	if second.From != first.Hash {
+		t.Errorf("the second checkpoint follows %s, want %s", second.From, first.Hash)
+	}
+	if got := f.content(t, "ses-1"); got != "a.txt=two b.txt=new" {
+		t.Fatalf("files: got %q, want those of the second message", got)
+	}
+	row := d.waitRow(wire.SayCheckpointSaved)
+	if row.Text == "" || !strings.Contains(string(row.Checkpoint), `"to"`) {
+		t.Errorf("the row of a checkpoint: got %+v, want the hash and the checkpoint", row)
+	}
+
+	// Both: conversation and files.
+	done, is := d.sendAndWait("r1", wire.Rewind{TS: d.rowOf("two").TS, RestoreCheckpoint: true}).(wire.HistoryRewound)
+	if !is || done.Checkpoint != second.Hash {
+		t.Fatalf("a rewind with files: got %+v, want the checkpoint %s", done, second.Hash)
+	}
+	restored := waitEvent(t, d.eventLog, func(e wire.CheckpointRestored) bool { return e.Hash == second.Hash })
+	if restored.Files != 2 || restored.Windows != 1 || restored.Safety == "" || restored.Error != "" {
+		t.Errorf("restored: got %+v, want 2 files, a window and a safety checkpoint", restored)
+	}
+	if got := f.content(t, "ses-1"); got != "a.txt=one" {
+		t.Errorf("files after the rewind: got %q, want those before the second message", got)
+	}
+	if got := d.windows(firstMonitor); len(got) != 0 {
+		t.Errorf("windows after the rewind: got %v, want none", got)
+	}
+
+	// Files only: the undo.
+	undone, is := d.sendAndWait("u1", wire.RestoreCheckpoint{Hash: restored.Safety}).(wire.CheckpointRestored)
+	if !is || undone.Files != 2 || undone.Windows != 1 || undone.MessageID != "u1" {
+		t.Fatalf("undo: got %+v, want 2 files and a window", undone)
+	}
+	if got := f.content(t, "ses-1"); got != "a.txt=two b.txt=new" {
+		t.Errorf("files after the undo: got %q, want those of the second message", got)
+	}
+	if got := d.windows(firstMonitor); len(got) != 1 || got[0] != "w" {
+		t.Errorf("windows after the undo: got %v, want w", got)
+	}
+	if again, is := d.sendAndWait("u1", wire.RestoreCheckpoint{Hash: restored.Safety}).(wire.MessageRepeated); !is {
+		t.Errorf("the same restore again: got %+v, want a MessageRepeated", again)
+	}
+
+	// Another message in place of the first, with the files of that time.
+	accepted, is := d.sendAndWait("e1", wire.EditMessage{TS: d.rowOf("one").TS, Text: writeFile("c.txt", "edited"), RestoreCheckpoint: true}).(wire.MessageAccepted)
+	if !is {
+		t.Fatalf("an edit with files: got %+v, want it accepted", accepted)
+	}
+	d.waitTurnEnd("e1")
+	if got := f.content(t, "ses-1"); got != "c.txt=edited" {
+		t.Errorf("files after the edit: got %q, want only the new one", got)
+	}
+	for id, want := range map[wire.MessageID]wire.ClientPayload{
+		"bad1": wire.RestoreCheckpoint{Hash: "0123456"},
+		"bad2": wire.Rewind{TS: d.rowOf("nothing").TS, RestoreCheckpoint: true},
+	} {
+		if no, is := d.sendAndWait(id, want).(wire.MessageRejected); !is || no.Reason == "" {
+			t.Errorf("%+v: got %+v, want a refusal", want, no)
+		}
+	}
+	d.waitIdle()
+}
+
+// A save never delays a message, and an unfinished one is done again by the next owner.
+func TestSlowSaveDelaysNoMessage(t *testing.T) {
+	t.Parallel()
+	s := newFileDeployment(t)
+	f := newSessionFiles(t, s)
+	started := make(chan struct{}, 1)
+	f.saving = func(ctx context.Context, n checkpoints.Note) error {
+		if n.Reason == "message" {
+			started <- struct{}{}
+			<-ctx.Done() // the hub stops
+		}
+		return ctx.Err()
+	}
+	o := startAgentHub(t, s, withCheckpoints(f))
+	d := o.newDesktop(t, "ses-1")
+	d.sendText(firstMonitor, "m1", writeFile("a.txt", "one"))
+	d.waitTurnEnd("m1")
+	d.sendText(firstMonitor, "m2", "/say hello")
+	<-started
+	d.waitTurnEnd("m2") // although the save runs
+	f.mu.Lock()
+	f.saving = nil
+	f.mu.Unlock()
+	o.stop()
+	o = startAgentHub(t, s, withCheckpoints(f))
+	d = o.openDesktop(t, "ses-1")
+	d.savedFor("message", 1)
+	d.waitIdle()
+}
+
+// A restore that was interrupted is finished by the next owner, once, and its undo is the state before
+// the first attempt.
+func TestInterruptedRestoreIsFinished(t *testing.T) {
+	t.Parallel()
+	s := newFileDeployment(t)
+	f := newSessionFiles(t, s)
+	o := startAgentHub(t, s, withCheckpoints(f))
+	d := o.newDesktop(t, "ses-1")
+	d.sendText(firstMonitor, "m1", writeFile("a.txt", "one"))
+	d.waitTurnEnd("m1")
+	d.sendText(firstMonitor, "m2", writeFile("a.txt", "two"))
+	d.waitTurnEnd("m2")
+	target := d.savedFor("message", 1)
+	reached := make(chan struct{})
+	f.mu.Lock()
+	f.restored = func(ctx context.Context) {
+		close(reached)
+		<-ctx.Done() // the hub stops before the end is committed
+	}
+	f.mu.Unlock()
+	d.send("e1", wire.EditMessage{TS: d.rowOf("two").TS, Text: "/say restored", RestoreCheckpoint: true})
+	<-reached
+	f.mu.Lock()
+	f.restored = nil
+	f.mu.Unlock()
+	o.stop()
+	o = startAgentHub(t, s, withCheckpoints(f))
+	d = o.openDesktop(t, "ses-1")
+	done := waitEvent(t, d.eventLog, func(e wire.CheckpointRestored) bool { return e.Hash == target.Hash })
+	d.waitTurnEnd("e1")
+	if got := f.content(t, "ses-1"); got != "a.txt=one" {
+		t.Errorf("files: got %q, want those of the checkpoint", got)
+	}
+	if got := d.visibleRows(firstMonitor); strings.Count(got, "/say restored") != 1 {
+		t.Errorf("the rows are %q, want the message once", got)
+	}
+	if undone, is := d.sendAndWait("u1", wire.RestoreCheckpoint{Hash: done.Safety}).(wire.CheckpointRestored); !is || undone.Files != 1 {
+		t.Fatalf("undo: got %+v, want one file", undone)
+	}
+	if got := f.content(t, "ses-1"); got != "a.txt=two" {
+		t.Errorf("files after the undo: got %q, want those before the first attempt", got)
+	}
+	d.waitIdle()
+}
+
+// A folder that is too large switches checkpoints off, with a row that says why, until a user switches
+// them on.
+func TestCheckpointsAreSwitchedOffAndOn(t *testing.T) {
+	t.Parallel()
+	s := newFileDeployment(t)
+	f := newSessionFiles(t, s)
+	f.saving = func(context.Context, checkpoints.Note) error { return fmt.Errorf("%w: test", checkpoints.ErrTooLarge) }
+	o := startAgentHub(t, s, withCheckpoints(f))
+	d := o.newDesktop(t, "ses-1")
+	d.sendText(firstMonitor, "m1", writeFile("a.txt", "one"))
+	d.waitTurnEnd("m1")
+	if row := d.waitRow(wire.SayError); !strings.Contains(row.Text, "too large") || !strings.Contains(row.Text, "checkpoints on") {
+		t.Errorf("the row says %q, want why and how to switch them on", row.Text)
+	}
+	d.sendText(firstMonitor, "m2", writeFile("a.txt", "two"))
+	d.waitTurnEnd("m2")
+	f.mu.Lock()
+	if f.saves != 1 {
+		t.Errorf("saves: got %d, want one while checkpoints are off", f.saves)
+	}
+	f.saving = nil
+	f.mu.Unlock()
+	d.send("on", wire.SetCheckpoints{Enabled: true})
+	d.sendText(firstMonitor, "m3", writeFile("a.txt", "three"))
+	d.waitTurnEnd("m3")
+	d.savedFor("message", 1)
+	d.waitIdle()
+}

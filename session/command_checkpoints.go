@@ -1,0 +1,192 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+
+	"github.com/everdesk/everdesk/checkpoints"
+	"github.com/everdesk/everdesk/contextpool"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// doRestoreCheckpoint begins to restore the files and windows of a checkpoint.
+func (cv *conversation) doRestoreCheckpoint(c *Command, m wire.RestoreCheckpoint) reply {
+	if r := cv.refuseGuest(c); r.Verdict == verdictRejected {
+		return r
+	}
+	cp := &cv.agents.checkpoints
+	if r := cp.refuseRestore(); r.Verdict == verdictRejected {
+		return r
+	}
+	if cv.agents.hasRunningTurns() {
+		return refused(wire.CodeSessionInvalidState, "agents are at work: stop them before files are restored")
+	}
+	mark, ok := cp.find(m.Hash)
+	if !ok {
+		return refused(wire.CodeInvalidMessage, "there is no checkpoint %q", m.Hash)
+	}
+	monitor := cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor)
+	cp.beginRestore(&checkpointOp{Monitor: monitor, Message: c.Message.ID, Hash: mark.Hash, By: c.From.Connection, Answers: true})
+	return reply{Verdict: verdictPending, Monitor: monitor}
+}
+
+// setCheckpoints switches checkpoints on or off.
+func (cv *conversation) setCheckpoints(c *Command, m wire.SetCheckpoints) reply {
+	if r := cv.refuseGuest(c); r.Verdict == verdictRejected {
+		return r
+	}
+	cp := &cv.agents.checkpoints
+	if cp.repo == nil {
+		return refused(wire.CodeSessionInvalidState, "checkpoints are not available on this hub")
+	}
+	if m.Enabled == (cp.state.Off == "") {
+		return reply{}
+	}
+	text := "Checkpoints are on."
+	cp.state.Off, cp.failed = "", false
+	if !m.Enabled {
+		cp.state.Off, text = "a user switched them off.", "Checkpoints are off."
+	}
+	cp.storeState()
+	cv.w.AddRow(wire.UIRow{
+		Type: wire.RowSay, Say: wire.SayCheckpointSaved, Text: text, MonitorID: cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor), MessageID: c.Message.ID,
+	})
+	return reply{}
+}
+
+// refuseRestore returns a rejection if nothing can be restored now.
+func (c *checkpointing) refuseRestore() reply {
+	switch {
+	case c.repo == nil:
+		return refused(wire.CodeSessionInvalidState, "there are no checkpoints to restore: they are not available on this hub")
+	case c.state.Restore != nil:
+		return refused(wire.CodeSessionInvalidState, "a checkpoint is being restored")
+	}
+	return reply{}
+}
+
+// checkpointFor returns the checkpoint to which the files are restored when the conversation is rewound
+// to a row.
+func (cv *conversation) checkpointFor(c *Command, ts wire.Millis) (string, reply) {
+	if r := cv.refuseGuest(c); r.Verdict == verdictRejected {
+		return "", r
+	}
+	cp := &cv.agents.checkpoints
+	if r := cp.refuseRestore(); r.Verdict == verdictRejected {
+		return "", r
+	}
+	mark, ok := cp.markAt(ts)
+	if !ok {
+		return "", refused(wire.CodeSessionInvalidState, "there are no checkpoints to restore at this row: the first one is later")
+	}
+	return mark.Hash, reply{}
+}
+
+// beginRestore begins a restore after the commit, or after the save that runs.
+func (c *checkpointing) beginRestore(op *checkpointOp) {
+	op.ID, op.Reason = rand.Text(), saveForRestore
+	c.state.Restore = op
+	c.storeState()
+	if !c.running {
+		c.startRestore()
+	}
+}
+
+func (c *checkpointing) startRestore() {
+	c.running = true
+	op, windows := c.state.Restore, encodeWindows(c.w.state)
+	c.w.AfterCommit(func() { c.stopped.Go(func() { c.runRestore(op, windows) }) })
+}
+
+// runRestore restores the files of a checkpoint. It runs beside the session.
+func (c *checkpointing) runRestore(op *checkpointOp, windows []byte) {
+	ctx := c.port.l.held.ctx
+	done, err := c.repo.Restore(ctx, c.w.id, op.Hash, op.note(), windows)
+	var then []byte
+	if err == nil {
+		then = c.readWindows(ctx, op.Hash)
+	}
+	if ctx.Err() != nil {
+		return // the next owner finishes it
+	}
+	c.finish(func() { c.endRestore(op, done, then, err) })
+}
+
+// readWindows returns the windows of a checkpoint. Files are restored without them if they cannot be
+// read.
+func (c *checkpointing) readWindows(ctx context.Context, hash string) []byte {
+	windows, err := c.repo.Windows(ctx, c.w.id, hash)
+	if err != nil {
+		c.log.WarnContext(ctx, "reading the windows of a checkpoint failed", "err", err)
+	}
+	return windows
+}
+
+// endRestore records the result of a restore, restores the windows, and submits the message that waited.
+func (c *checkpointing) endRestore(op *checkpointOp, done checkpoints.Restored, windows []byte, err error) {
+	c.state.Restore = nil
+	c.storeState()
+	if done.SafetyNew {
+		c.announce(done.Safety, done.From, op)
+	}
+	if err != nil {
+		c.log.Warn("restoring a checkpoint failed", "err", err)
+		c.fail(op, err)
+		return
+	}
+	monitor := c.monitorOf(op)
+	changed := c.restoreWindows(windows)
+	e := wire.CheckpointRestored{
+		Hash: op.Hash, Safety: done.Safety.Hash, Files: done.Changed, Windows: changed, MonitorID: monitor, By: op.By,
+	}
+	at := c.w.nextPosition()
+	if op.Answers {
+		e.MessageID = op.Message
+	}
+	c.w.Emit(e)
+	c.addRow(monitor, op.Hash, checkpointRow{To: op.Hash, Safety: done.Safety.Hash, Restored: true, Files: done.Changed})
+	replies := &c.port.l.commands.replies
+	if known, ok := replies.ledger.find(op.Message); ok && op.Answers {
+		known.Reply = reply{Verdict: verdictEmitted, Monitor: monitor, At: at}
+		replies.ledger.update(op.Message, known, &c.w.step.ops)
+	}
+	c.submitThen(op)
+}
+
+// submitThen gives the message that waited for a restore to its agent.
+func (c *checkpointing) submitThen(op *checkpointOp) {
+	if op.Then == nil {
+		return
+	}
+	m := contextpool.Message{ID: op.Then.ID, By: op.Then.By, Monitor: op.Then.Monitor, Window: op.Then.Window, Guest: op.Then.Guest, Text: op.Then.Text}
+	for _, url := range op.Then.Images {
+		if image, err := readImage(url); err == nil { // it was read before
+			m.Images = append(m.Images, image)
+		}
+	}
+	before := c.w.lastTS + 1
+	c.port.l.commands.replies.submitToAgent(m, func() { c.port.l.agents.poolForUpdate().EndEdit(m) })
+	c.messageArrived(m.ID, m.Monitor, before)
+}
+
+// fail reports that a restore failed, to the sender and in the conversation.
+func (c *checkpointing) fail(op *checkpointOp, err error) {
+	if op == nil {
+		return
+	}
+	monitor, reason := c.monitorOf(op), "the files could not be restored: "+publicReason(err)
+	c.addErrorRow(monitor, "T"+reason[1:])
+	replies := &c.port.l.commands.replies
+	rejected := wire.MessageRejected{Code: wire.CodeSessionInvalidState, Reason: reason, MonitorID: monitor, By: op.By}
+	switch {
+	case op.Answers && op.Message != "":
+		rejected.MessageID = op.Message
+		replies.addReply(rejected)
+	case op.Then != nil:
+		rejected.MessageID = op.Then.ID
+		replies.addReply(rejected)
+	default:
+		c.w.Emit(wire.CheckpointRestored{Hash: op.Hash, Error: reason, MonitorID: monitor, By: op.By})
+	}
+}
