@@ -151,6 +151,8 @@ type Deps struct {
 	Auth    *auth.Authority
 	Limiter *ratelimit.Limiter
 	Files   *files.Store
+	// Checkpoints are the states of these files; nil means that there are none.
+	Checkpoints rest.Checkpoints
 	// Settings are the settings of users and of the hub; nil means none.
 	Settings *settings.Store
 	// OnSettingsChanged, unless nil, is called for each change of settings, secrets and profiles, on
@@ -265,7 +267,7 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 	})
 	s.apps.hosts, s.apps.refused = s.hosts, &s.refused
 	s.rest = rest.New(rest.Deps{
-		Log: log, Hub: d.Hub, Auth: d.Auth, Limits: d.Limiter, Files: d.Files, Store: d.Store.Documents, Settings: d.Settings, Secrets: d.Secrets, Profiles: d.Profiles, Modes: d.Modes, Backends: d.Backends, Web: d.Web, MCPServers: d.MCPServers, Apps: d.UserApps, Hosts: s.hosts,
+		Log: log, Hub: d.Hub, Auth: d.Auth, Limits: d.Limiter, Files: d.Files, Checkpoints: d.Checkpoints, Store: d.Store.Documents, Settings: d.Settings, Secrets: d.Secrets, Profiles: d.Profiles, Modes: d.Modes, Backends: d.Backends, Web: d.Web, MCPServers: d.MCPServers, Apps: d.UserApps, Hosts: s.hosts,
 		Authenticator: s.authenticator, Sessions: sessions, Actions: s.actions, Budget: budget, Connections: s.streams,
 		Stream: s.streams.ServeSSE, Trace: trace, AppsOrigin: s.apps.origin,
 		Version: cfg.Version, Providers: d.Providers, Provider: d.Provider, ToolProfiles: d.ToolProfiles,

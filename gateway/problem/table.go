@@ -11,6 +11,7 @@ import (
 
 	"github.com/everdesk/everdesk/apps"
 	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/checkpoints"
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store"
@@ -47,6 +48,12 @@ func table() []row {
 		{errs: []error{files.ErrExists}, code: wire.CodeSessionInvalidState, status: http.StatusConflict, detail: "There is a file or folder with this name."},
 		{errs: []error{files.ErrOffset}, code: wire.CodeSessionInvalidState, status: http.StatusConflict, detail: "The upload has another offset."},
 		{errs: []error{files.ErrName}, code: wire.CodeInvalidMessage, showsText: true, field: "path"},
+		{errs: []error{checkpoints.ErrUnavailable}, code: wire.CodeSessionInvalidState, status: http.StatusServiceUnavailable, detail: "Checkpoints are not available on this hub."},
+		{errs: []error{checkpoints.ErrUnknown}, code: wire.CodeInvalidMessage, status: http.StatusNotFound, detail: "There is no such checkpoint."},
+		{errs: []error{checkpoints.ErrTooLarge}, code: wire.CodeMessageTooLarge, detail: "The folder is too large for checkpoints."},
+		{errs: []error{checkpoints.ErrTooSlow}, code: wire.CodeSessionInvalidState, status: http.StatusServiceUnavailable, detail: "Git did not finish in time."},
+		{errs: []error{checkpoints.ErrNoSpace}, code: wire.CodeMessageTooLarge, status: http.StatusInsufficientStorage, detail: "There is no space for checkpoints."},
+		{errs: []error{checkpoints.ErrProtected, checkpoints.ErrBlocked}, code: wire.CodeSessionInvalidState, showsText: true},
 		{errs: []error{apps.ErrID}, code: wire.CodeInvalidMessage, showsText: true, field: "app"},
 		{errs: []error{apps.ErrManifest}, code: wire.CodeInvalidMessage, showsText: true},
 		{errs: []error{apps.ErrTooLarge}, code: wire.CodeMessageTooLarge, detail: "The file or the app is too large."},

@@ -17,6 +17,7 @@ import (
 
 	"github.com/everdesk/everdesk/apps"
 	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/checkpoints"
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store"
@@ -29,7 +30,10 @@ func inTable() map[string]error {
 		"files.ErrTooLarge": files.ErrTooLarge, "files.ErrFull": files.ErrFull, "files.ErrBusy": files.ErrBusy, "files.ErrName": files.ErrName,
 		"files.ErrChanged": files.ErrChanged, "files.ErrExists": files.ErrExists, "files.ErrOffset": files.ErrOffset,
 		"apps.ErrID": apps.ErrID, "apps.ErrManifest": apps.ErrManifest, "apps.ErrTooLarge": apps.ErrTooLarge, "apps.ErrFull": apps.ErrFull, "apps.ErrNotFound": apps.ErrNotFound,
-		"store.ErrTrimmed": store.ErrTrimmed, "store.ErrUnknownPosition": store.ErrUnknownPosition, "store.ErrAhead": store.ErrAhead,
+		"checkpoints.ErrUnavailable": checkpoints.ErrUnavailable, "checkpoints.ErrUnknown": checkpoints.ErrUnknown, "checkpoints.ErrTooLarge": checkpoints.ErrTooLarge,
+		"checkpoints.ErrTooSlow": checkpoints.ErrTooSlow, "checkpoints.ErrNoSpace": checkpoints.ErrNoSpace, "checkpoints.ErrProtected": checkpoints.ErrProtected,
+		"checkpoints.ErrBlocked": checkpoints.ErrBlocked,
+		"store.ErrTrimmed":       store.ErrTrimmed, "store.ErrUnknownPosition": store.ErrUnknownPosition, "store.ErrAhead": store.ErrAhead,
 		"store.ErrCorrupt": store.ErrCorrupt, "store.ErrQuarantined": store.ErrQuarantined,
 		"store.ErrInvalid": store.ErrInvalid, "store.ErrTooLarge": store.ErrTooLarge,
 		"store.ErrNoSpace": store.ErrNoSpace, "store.ErrUnavailable": store.ErrUnavailable, "store.ErrClosed": store.ErrClosed,
@@ -87,7 +91,7 @@ func exportedErrors(t *testing.T, packages ...string) (names []string) {
 func TestTableHasAllErrors(t *testing.T) {
 	t.Parallel()
 	known := inTable()
-	found := exportedErrors(t, "store", "auth", "files", "ratelimit", "audit", "membership", "adminview", "session", "sessionfile", "broadcast")
+	found := exportedErrors(t, "store", "auth", "files", "checkpoints", "ratelimit", "audit", "membership", "adminview", "session", "sessionfile", "broadcast")
 	if len(found) < 20 {
 		t.Errorf("exported errors: got %d, want at least 20", len(found))
 	}

@@ -32,6 +32,7 @@ type Deps struct {
 	Auth          *auth.Authority
 	Limits        *ratelimit.Limiter
 	Files         *files.Store
+	Checkpoints   Checkpoints
 	Store         access.Documents
 	Settings      *settings.Store
 	Secrets       *secrets.Store
@@ -75,6 +76,7 @@ type API struct {
 	histories histories
 	plans     plans
 	files     fileHandlers
+	states    checkpointHandlers
 	desktop   desktopHandlers
 	apps      appHandlers
 	settings  settingHandlers
@@ -103,6 +105,7 @@ func New(d Deps) *API {
 		messages:  messages{requests: requests, budget: d.Budget, stream: d.Stream, heartbeat: d.Heartbeat, frameBytes: d.FrameBytes, fitter: d.Pictures},
 		histories: histories{requests: requests, hub: d.Hub, budget: d.Budget},
 		plans:     plans{requests: requests, frameBytes: d.FrameBytes},
+		states:    checkpointHandlers{requests: requests, checkpoints: d.Checkpoints, frameBytes: d.FrameBytes},
 		files:     fileHandlers{requests: requests, files: d.Files, uploadBytes: d.UploadBytes},
 		desktop: desktopHandlers{
 			requests: requests, apps: &userApps, settings: d.Settings, budget: d.Budget, version: d.Version, providers: d.Providers, provider: d.Provider,
@@ -130,6 +133,6 @@ func New(d Deps) *API {
 func (a *API) Routes() []openapi.Route {
 	return slices.Concat(
 		a.sessions.routes(), a.exports.routes(), a.messages.routes(), a.histories.routes(), a.plans.routes(),
-		a.files.routes(), a.desktop.routes(), a.settings.routes(), a.secrets.routes(), a.profiles.routes(), a.modes.routes(), a.backends.routes(), a.web.routes(), a.servers.routes(), a.apps.routes(), a.signIns.routes(), a.tokens.routes(), a.mcpTokens.routes(),
+		a.files.routes(), a.states.routes(), a.desktop.routes(), a.settings.routes(), a.secrets.routes(), a.profiles.routes(), a.modes.routes(), a.backends.routes(), a.web.routes(), a.servers.routes(), a.apps.routes(), a.signIns.routes(), a.tokens.routes(), a.mcpTokens.routes(),
 	)
 }
