@@ -6,23 +6,11 @@ import type { SessionID } from "../core/src/index.js";
 import { findViolations } from "./harness/axe.js";
 import { until, waitForLink, windowOf } from "./harness/desktop-page.js";
 import { desktopFixture } from "./harness/fixture.js";
+import { callTool as callAnyTool } from "./harness/tools.js";
 
 const desktop = desktopFixture();
 
-/** Calls a tool as the agent of a task does, and waits for its result. */
-async function callTool(session: SessionID, tool: string, input: object): Promise<string> {
-  const before = (await desktop.hub.rest.events(session)).length;
-  await desktop.hub.rest.sendMessage(session, `/task app Do it; /call ${tool} ${JSON.stringify(input)}`);
-  const name = tool.replace("_", ":");
-  const ended = async (): Promise<string> => {
-    for (const e of (await desktop.hub.rest.events(session)).slice(before)) {
-      if (e.type === "TOOL_PROGRESS" && e.data.toolName === name && e.data.status !== "running") return `${e.data.status}: ${e.data.message ?? ""}`;
-    }
-    return "";
-  };
-  await until(ended).not.toBe("");
-  return ended();
-}
+const callTool = (session: SessionID, tool: string, input: object): Promise<string> => callAnyTool(desktop.hub, session, tool, input);
 
 const icon = (page: Page, id: string) => page.locator(`.win-icons [data-app-id="${id}"]`);
 const count = (page: Page): Promise<string> => windowOf(page, "app-counter").frameLocator("iframe").locator("output").innerText();

@@ -78,6 +78,7 @@ const panelActions: Action[] = [
   { ...panelAction("connect", KeyRound, (t) => t.openConnect), when: (s) => hasAccount(s.me) },
   { ...panelAction("modes", SlidersHorizontal, (t) => t.openModes), when: (s) => hasAccount(s.me) },
   { ...panelAction("servers", Blocks, (t) => t.openServers), when: (s) => hasAccount(s.me) },
+  { ...panelAction("domains", ShieldCheck, (t) => t.openDomains), when: (s) => hasAccount(s.me) },
   panelAction("alone", ShieldCheck, (t) => t.openAlone),
   panelAction("settings", Settings, (t) => t.openSettings),
   panelAction("help", CircleHelp, (t) => t.openHelp, "?"),

@@ -1,5 +1,6 @@
 import "./sessions.css";
 import type { ReactNode } from "react";
+import { DomainsPanel } from "../domains/panel.js";
 import { ConnectPanel } from "../models/panel.js";
 import { ModesPanel } from "../modes/panel.js";
 import { ServersPanel } from "../servers/panel.js";
@@ -26,6 +27,8 @@ export function Panels(): ReactNode {
       return <ModesPanel />;
     case "servers":
       return <ServersPanel />;
+    case "domains":
+      return <DomainsPanel />;
     case "join":
       return <JoinPanel />;
     case "programs":

@@ -263,7 +263,7 @@ export function isConflict(error: unknown): boolean {
 }
 
 export class Api {
-  private readonly fetch: typeof fetch;
+  readonly fetch: typeof fetch;
 
   constructor(fetcher: typeof fetch) {
     this.fetch = fetcher;
@@ -327,15 +327,8 @@ export class Api {
     return r.text();
   };
 
-  /** Reads, writes or deletes data of an app. The answer is its text and version, or null if there is none. A file that has not the given version any more is not written; null means that it must not exist. */
-  appData = async (method: "GET" | "PUT" | "DELETE", path: string, body?: string, version?: string | null): Promise<AppFile> => {
-    const condition: Record<string, string> = version === undefined ? {} : version === null ? { "If-None-Match": "*" } : { "If-Match": `"${version}"` };
-    const r = await this.fetch(path, { method, ...(body === undefined ? {} : { body, headers: { "Content-Type": "application/octet-stream", ...condition } }) });
-    if (!r.ok) throw await problemOf(r);
-    return { text: r.status === 204 ? null : await r.text(), version: r.headers.get("ETag")?.replaceAll('"', "") ?? null };
-  };
-
-  private async ask<T>(method: string, path: string, body?: unknown): Promise<T> {
+  /** Sends a request with a JSON body and returns the answer. Parts that are loaded later use it directly. */
+  async ask<T>(method: string, path: string, body?: unknown): Promise<T> {
     const r = await this.fetch(path, {
       method,
       ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { "Content-Type": "application/json" } }),
@@ -345,12 +338,6 @@ export class Api {
   }
 }
 
-/** A file of an app's data. */
-export interface AppFile {
-  text: string | null;
-  version: string | null;
-}
-
 /** Query parameters; undefined ones are left out. */
 type Query = Record<string, string | number | undefined>;
 
@@ -358,7 +345,7 @@ function queryOf(query: Query): URLSearchParams {
   return new URLSearchParams(Object.entries(query).flatMap(([k, v]) => (v === undefined ? [] : [[k, String(v)]])));
 }
 
-async function problemOf(r: Response): Promise<ApiError> {
+export async function problemOf(r: Response): Promise<ApiError> {
   const p = (await r.json().catch(() => ({}))) as { code?: number; detail?: string; title?: string };
   return new ApiError(r.status, p.code ?? 0, p.detail ?? p.title ?? `HTTP ${r.status}`);
 }

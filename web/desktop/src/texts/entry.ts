@@ -130,6 +130,7 @@ export const topbar = catalogue({
   mode: [(name: string) => `Mode: ${name}`, (name) => `모드: ${name}`],
   modes: ["Modes and instructions…", "모드와 지침…"],
   servers: ["MCP servers…", "MCP 서버…"],
+  domains: ["Allowed domains…", "허용한 도메인…"],
   modeMenu: ["Mode of this session", "이 세션의 모드"],
   modeNone: ["No mode", "모드 없음"],
   modeNoneNote: ["Agents work without a mode", "에이전트가 모드 없이 일해요"],

@@ -38,6 +38,7 @@ export const palette = catalogue({
   openPrograms: ["Connect a program", "프로그램 연결"],
   openModes: ["Modes and instructions", "모드와 지침"],
   openServers: ["MCP servers", "MCP 서버"],
+  openDomains: ["Allowed domains", "허용한 도메인"],
   openConnect: ["Connect a model", "모델 연결"],
   openAlone: ["What agents may do alone", "에이전트가 혼자 해도 되는 일"],
   openSettings: ["Settings", "설정 열기"],

@@ -95,6 +95,11 @@ export function MainMenu(): ReactNode {
                 {t.servers}
               </MenuItem>
             )}
+            {!phone && hasAccount && (
+              <MenuItem icon={<ShieldCheck {...icon} />} onSelect={item(() => commands.openPanel("domains"))}>
+                {t.domains}
+              </MenuItem>
+            )}
             <MenuItem icon={<Settings {...icon} />} onSelect={item(() => commands.openPanel("settings"))}>
               {t.settings}
             </MenuItem>
