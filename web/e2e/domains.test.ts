@@ -14,7 +14,7 @@ it("allowed domains are listed, added and taken back by keyboard", async () => {
   await page.getByRole("menuitem", { name: "Allowed domains…" }).click();
   const panel = page.getByRole("dialog", { name: "Allowed domains" });
   await panel.getByText("No domain is allowed yet.").waitFor();
-  const field = panel.getByLabel("Domain, with the ones below it");
+  const field = panel.getByLabel("Domain, without the ones below it");
   for (const name of ["API.Example.org", "news.example.com"]) {
     await field.fill(name);
     await page.keyboard.press("Enter");

@@ -16,6 +16,6 @@ export const domains = catalogue({
   all: ["All domains are allowed.", "모든 도메인이 허용되어 있어요."],
   notAll: ["Allow only those below", "아래 도메인만 허용"],
   removeOf: [(name: string) => `Do not allow ${name} any more`, (name) => `허용 취소: ${name}`],
-  name: ["Domain, with the ones below it", "도메인 (하위 도메인 포함)"],
+  name: ["Domain, without the ones below it", "도메인 (하위 도메인 제외)"],
   add: ["Allow", "허용"],
 });
