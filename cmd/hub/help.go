@@ -52,7 +52,7 @@ func helpOfAll() string {
 	var b strings.Builder
 	b.WriteString(helpHead)
 	for _, c := range commands() {
-		fmt.Fprintf(&b, "  %-9s %s\n", c.Name, c.Help)
+		fmt.Fprintf(&b, "  %-11s %s\n", c.Name, c.Help)
 	}
 	b.WriteString(helpTail)
 	return b.String()

@@ -18,6 +18,7 @@ import (
 	"github.com/everdesk/everdesk/cmd/hub/internal/export"
 	"github.com/everdesk/everdesk/cmd/hub/internal/health"
 	"github.com/everdesk/everdesk/cmd/hub/internal/preferences"
+	"github.com/everdesk/everdesk/cmd/hub/internal/states"
 	"github.com/everdesk/everdesk/cmd/hub/internal/token"
 )
 
@@ -30,6 +31,9 @@ func commands() []command.Command {
 		acp.Command(version()),
 		export.Command(),
 		export.ImportCommand(),
+		states.Command(),
+		states.DiffCommand(),
+		states.RestoreCommand(),
 		preferences.Command(storedSettings),
 		preferences.SecretsCommand(),
 		token.Command(tokenSettings),

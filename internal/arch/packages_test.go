@@ -115,6 +115,7 @@ var rules = map[string]rule{
 	"cmd/hub/internal/token":       {uses: "auth store store/filestore/kvlog wire cmd/hub/internal/command cmd/hub/internal/remote cmd/hub/internal/terminal", tests: "store/filestore"},
 	"cmd/hub/internal/preferences": {uses: "client modes profiles secrets settings settingsfile wire cmd/hub/internal/command cmd/hub/internal/remote cmd/hub/internal/terminal"},
 	"cmd/hub/internal/export":      {uses: "sessionfile wire cmd/hub/internal/command cmd/hub/internal/remote"},
+	"cmd/hub/internal/states":      {uses: "wire cmd/hub/internal/command cmd/hub/internal/remote cmd/hub/internal/terminal"},
 	"cmd/hub/internal/health":      {uses: "cmd/hub/internal/command cmd/hub/internal/remote"},
 
 	"internal/truncation": {},

@@ -56,6 +56,7 @@ func verbs() []verb {
 		{"unqueue", "[ID]", "remove a waiting message from the queue", (*console).unqueue},
 		{"provider", "NAME", "change the model provider", (*console).provider},
 		{"mode", "[NAME]", "change the mode of agents; without a name there is none", (*console).mode},
+		{"checkpoints", "[on|off|restore HASH]", "list the checkpoints of files, switch them, or restore one", (*console).checkpoints},
 		{"reset", "", "close all windows and clear the conversations", (*console).reset},
 		{"remove", "MONITOR", "close a monitor with its windows", (*console).remove},
 		{"emit", "JSON", "apply a desktop action, or a list of them", (*console).emit},
