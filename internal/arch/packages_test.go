@@ -155,7 +155,7 @@ var modules = map[string]rule{
 	"pgregory.net/rapid":                     {uses: "store/storetest", tests: "*"},
 	"golang.org/x/image":                     {uses: "pictures"},
 	"golang.org/x/time":                      {uses: "agentpool ratelimit session"},
-	"github.com/modelcontextprotocol/go-sdk": {uses: "mcpclient mcpclient/mcptest tools/mcpserver"},
+	"github.com/modelcontextprotocol/go-sdk": {uses: "mcpclient mcpclient/mcptest tools/mcpserver", tests: "cmd/hub"},
 	"github.com/golang-jwt/jwt/v5":           {uses: "auth cmd/hub", tests: "gateway"},
 	"github.com/coreos/go-oidc/v3":           {uses: "auth"},
 	"github.com/prometheus/client_golang":    {uses: "metrics", tests: "cmd/hub"},
