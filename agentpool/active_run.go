@@ -86,7 +86,7 @@ func newActiveRun(c *SessionRunner, r Run) *activeRun {
 		over: make(chan struct{}), quiet: make(chan struct{}), approvals: map[string]*pendingApproval{}, approvalCounts: map[string]int{},
 		caller: tools.Caller{
 			Session: c.ref.Session, User: c.ref.User, Monitor: r.Monitor, Agent: r.Role, Turn: r.Turn,
-			Kind: r.Kind, Window: r.Window, Profile: r.Profile, Mode: r.Mode, Instructions: r.Instructions, Guest: r.Guest, Provider: r.Provider, Desktop: c.ref.Desktop,
+			Kind: r.Kind, Window: r.Window, Profile: r.Profile, ViewOf: r.ViewOf, Mode: r.Mode, Instructions: r.Instructions, Guest: r.Guest, Provider: r.Provider, Desktop: c.ref.Desktop,
 			Job: r.Job, Todo: r.Todo, Viewer: r.Viewer, ContextWindow: r.ContextWindow,
 		},
 	}

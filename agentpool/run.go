@@ -24,6 +24,8 @@ type Run struct {
 	Monitor wire.MonitorID
 	Window  wire.WindowID
 	Profile string
+	// ViewOf is the MCP server whose view makes the call of the run; empty for other runs.
+	ViewOf string
 	// Mode is the mode of the turn; nil for none. Instructions are those of the session.
 	Mode         *modes.Mode
 	Instructions string

@@ -25,6 +25,11 @@ type ClientCall struct {
 	Tool    string         `json:"tool"`
 	// Replica is where the program waits for the result.
 	Replica wire.ReplicaID `json:"replica"`
+	// Server and Window are set for a call of the view of an MCP server in a window. The turn only asks for the
+	// permission. Pressed says that the user has just pressed something in the view.
+	Server  string        `json:"server,omitempty"`
+	Window  wire.WindowID `json:"window,omitempty"`
+	Pressed bool          `json:"pressed,omitempty"`
 	// Input is not stored with the turn: a call that was cut off is not executed again.
 	Input json.RawMessage `json:"input,omitempty"`
 }

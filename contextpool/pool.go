@@ -29,6 +29,9 @@ type Config struct {
 	Titles bool
 	// Modes finds the modes of the session's user; nil means that there are none.
 	Modes Modes
+	// ViewContexts returns what the views of MCP servers on a monitor tell agents, unless they have read it
+	// already; nil means nothing. It is called within the step in which a turn begins.
+	ViewContexts func(wire.MonitorID) []policies.ViewContext
 }
 
 // Pool is the part of a session that deals with agents. It is not safe for concurrent use: only
@@ -97,7 +100,7 @@ func (p *Pool) clear(totals Totals) {
 	p.calls = &toolCalls{services: s, turns: p.turns, turnRows: p.turnRows, tasks: p.tasks, outside: p.outside}
 	p.starter = &turnStarter{
 		services: s, budget: p.budget, turns: p.turns, threads: p.threads, turnRows: p.turnRows, transcript: p.transcript,
-		reloads: p.reloads, groups: p.groups, tasks: p.tasks, queues: p.queues, calls: p.calls,
+		reloads: p.reloads, groups: p.groups, outside: p.outside, tasks: p.tasks, queues: p.queues, calls: p.calls,
 	}
 	p.ender = &turnEnder{
 		services: s, budget: p.budget, turns: p.turns, threads: p.threads, turnRows: p.turnRows, transcript: p.transcript,

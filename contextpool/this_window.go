@@ -38,6 +38,9 @@ func (s *turnStarter) thisWindow(m *queuedMessage) *policies.ThisWindow {
 
 // contentText returns the content of a window as text or JSON.
 func contentText(c wire.Content) string {
+	if app, ok := c.(wire.MCPAppContent); ok {
+		return policies.MCPAppText(app.Data)
+	}
 	var parts struct {
 		Data json.RawMessage `json:"data"`
 	}

@@ -24,6 +24,7 @@ type turnStarter struct {
 	transcript *transcript
 	reloads    *reloads
 	groups     *windowGroups
+	outside    *outsideData
 	tasks      *taskList
 	queues     *queues
 	calls      *toolCalls
@@ -98,7 +99,7 @@ func (s *turnStarter) beginMainTurn(w *queuedMessage, how wire.Taken, slot *agen
 		happened, ops := s.transcript.timeline(w.Monitor).Drain()
 		s.step.AddOps(ops...)
 		t.prompt.setText(s.transcript.previousConversation(t) + policies.Main(policies.MainPrompt{
-			Timeline: happened, Draw: len(w.Images) > 0, Windows: s.openWindows(t.Monitor), Reload: options, Content: w.Text,
+			Timeline: happened, Views: s.viewContexts(w.Monitor), Draw: len(w.Images) > 0, Windows: s.openWindows(t.Monitor), Reload: options, Content: w.Text,
 		}))
 	}
 	s.queues.accept(&w.Message, t.Role, how)
@@ -161,6 +162,18 @@ func (s *turnStarter) fillPrompt(t *turn, w *queuedMessage) {
 	}
 }
 
+// viewContexts returns what views tell the agent of a turn that begins. It is outside data.
+func (s *turnStarter) viewContexts(monitor wire.MonitorID) []policies.ViewContext {
+	if s.cfg.ViewContexts == nil {
+		return nil
+	}
+	all := s.cfg.ViewContexts(monitor)
+	for _, v := range all {
+		s.outside.add(monitor, v.Source())
+	}
+	return all
+}
+
 // openWindows describes the open windows of a monitor.
 func (s *turnStarter) openWindows(monitor wire.MonitorID) (out []policies.OpenWindow) {
 	for _, w := range s.state.Desktop().Windows(monitor) {
@@ -197,6 +210,7 @@ func (s *turnStarter) startRun(t *turn, slot *agentpool.Slot) {
 		r.System, r.Fork = titleSystem, true
 	case t.Client != nil:
 		r.Call = &providers.ToolCall{ID: string(t.Client.ID), Name: t.Client.Tool, Input: t.clientInput}
+		r.ViewOf = t.Client.Server
 	case t.Job != nil:
 		s.fillJobRun(t, &r)
 	case t.Lasting:

@@ -23,7 +23,7 @@ func plainContent(c wire.Content) wire.Content {
 func isPlain(c wire.Content) bool {
 	switch c.(type) {
 	case wire.MarkdownContent, wire.HTMLContent, wire.TextContent, wire.TableContent,
-		wire.IframeContent, wire.ComponentContent, wire.OtherContent:
+		wire.IframeContent, wire.ComponentContent, wire.MCPAppContent, wire.OtherContent:
 		return true
 	}
 	return false
@@ -76,6 +76,8 @@ func blank(renderer string) wire.Content {
 		return wire.IframeContent{}
 	case "component":
 		return wire.ComponentContent{}
+	case "mcp-app":
+		return wire.MCPAppContent{}
 	}
 	return wire.OtherContent{Renderer: renderer, Data: json.RawMessage(`""`)}
 }

@@ -84,8 +84,17 @@ func (a *appsServer) setHeaders(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		h := c.Response().Header()
 		h.Set(echo.HeaderCacheControl, "no-store")
-		h.Set(echo.HeaderContentSecurityPolicy, fmt.Sprintf(framePolicy, inline, a.ancestors(r)))
-		h.Set("Connection-Allowlist", connectionAllowlist)
+		policy, connections := fmt.Sprintf(framePolicy, inline, a.ancestors(r)), connectionAllowlist
+		var refused error
+		if query := r.URL.Query(); inline != "" && query.Has(viewParam) {
+			if p, c, err := viewHeaders(query, a.ancestors(r)); err == nil {
+				policy, connections = p, c
+			} else {
+				refused = err
+			}
+		}
+		h.Set(echo.HeaderContentSecurityPolicy, policy)
+		h.Set("Connection-Allowlist", connections)
 		h.Set("Permissions-Policy", framePermissions)
 		h.Set(echo.HeaderReferrerPolicy, "no-referrer")
 		h.Set(echo.HeaderXContentTypeOptions, "nosniff")
@@ -94,6 +103,9 @@ func (a *appsServer) setHeaders(next echo.HandlerFunc) echo.HandlerFunc {
 		if !a.hosts.Known(r) && (a.url == nil || access.HostName(r.Host) != access.HostName(a.url.Host)) {
 			a.refused.Hosts.Add(1)
 			return problem.Status(http.StatusMisdirectedRequest, "This hub is not known by that name; see the setting hosts.")
+		}
+		if refused != nil {
+			return refused
 		}
 		return next(c)
 	}

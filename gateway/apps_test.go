@@ -52,6 +52,34 @@ func TestAppsHaveAnOriginOfTheirOwn(t *testing.T) {
 	}
 }
 
+func TestViewsMayUseTheirDeclaredOrigins(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t, withPages)
+	got := h.atApps(http.MethodGet, "/stage.html?view=1&connect=https://api.example.com&connect=wss://live.example.com&resource=https://*.cdn.example.com", request{}).wantStatus(http.StatusOK)
+	policy := got.header.Get("Content-Security-Policy")
+	for _, part := range []string{
+		"sandbox allow-scripts;", "default-src 'none';", "script-src 'self' 'unsafe-inline' 'unsafe-eval' blob: https://*.cdn.example.com;", "img-src data: blob: https://*.cdn.example.com;",
+		"connect-src data: blob: https://api.example.com wss://live.example.com;", "form-action 'none';", "frame-ancestors http://" + h.addr,
+	} {
+		if !strings.Contains(policy, part) {
+			t.Errorf("the policy is %q, want it to contain %q", policy, part)
+		}
+	}
+	if reach, want := got.header.Get("Connection-Allowlist"), `(response-origin "https://*.cdn.example.com" "https://api.example.com" "wss://live.example.com")`; reach != want {
+		t.Errorf("the Connection-Allowlist is %q, want %q", reach, want)
+	}
+	for _, query := range []string{"connect=https://10.0.0.1", "connect=https://localhost", "resource=https://a.example.com%3Bscript-src", "connect=*", "connect=", strings.Repeat("connect=https://a.example.com&", 33)} {
+		got := h.atApps(http.MethodGet, "/stage.html?view=1&"+query, request{})
+		got.wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
+		if policy := got.header.Get("Content-Security-Policy"); !strings.Contains(policy, "connect-src 'none';") {
+			t.Errorf("%s: the policy is %q, want that nothing is reached", query, policy)
+		}
+	}
+	if policy := h.atApps(http.MethodGet, "/diagram.html?view=1&connect=https://api.example.com", request{}).header.Get("Content-Security-Policy"); strings.Contains(policy, "example.com") {
+		t.Errorf("the policy of another page is %q, want no origins in it", policy)
+	}
+}
+
 func TestNothingElseIsAtTheAppsOrigin(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t, withPages)

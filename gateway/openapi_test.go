@@ -209,7 +209,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	send := func(method, path, body string) reply {
 		t.Helper()
 		described, _, _ := strings.Cut(path, "?")
-		actual := strings.NewReplacer("{session}", string(id), "{user}", "bob", "{path}", "a/b.txt", "{replica}", "replica-1", "{message}", "m", "{connection}", "conn-1", "{name}", "mine", "{id}", "a", "{mode}", "a", "{server}", "files", "{backend}", "demo", "{app}", "counter", "{sandbox}", "1", "{trash}", "0-a-1", "{agent}", "desktop", "{thread}", "t").Replace(path)
+		actual := strings.NewReplacer("{session}", string(id), "{user}", "bob", "{path}", "a/b.txt", "{replica}", "replica-1", "{message}", "m", "{connection}", "conn-1", "{name}", "mine", "{id}", "a", "{mode}", "a", "{server}", "files", "{backend}", "demo", "{app}", "counter", "{sandbox}", "1", "{trash}", "0-a-1", "{agent}", "desktop", "{thread}", "t", "{monitor}", "monitor-0", "{window}", "view").Replace(path)
 		r := request{token: root, body: body}
 		if strings.Contains(path, "{path}") {
 			r.header = header("Content-Type", "application/octet-stream")
@@ -310,6 +310,10 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	send(http.MethodPost, "/api/mcp-servers/{server}/try", "").wantStatus(http.StatusOK)
 	send(http.MethodGet, "/api/mcp-servers/{server}/log", "").wantStatus(http.StatusOK)
 	send(http.MethodDelete, "/api/mcp-servers/{server}", "").wantStatus(http.StatusOK)
+	const view = one + "/views/{monitor}/{window}"
+	send(http.MethodGet, view, "").wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
+	send(http.MethodPost, view+"/call", `{"tool":"a"}`).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
+	send(http.MethodPost, view+"/resource", `{"uri":"a://b"}`).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
 	send(http.MethodPost, "/api/secrets/rotate", "").wantProblem(http.StatusConflict, wire.CodeInvalidMessage)
 	send(http.MethodGet, one+"/transcript", "").wantStatus(http.StatusOK)
 	send(http.MethodPost, one+"/restore", "").wantStatus(http.StatusOK)

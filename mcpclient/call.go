@@ -114,8 +114,10 @@ func (c *call) touch() {
 
 // newClient returns a client for one session. relist is signalled when the tools have changed.
 func (s *instance) newClient(relist chan<- struct{}) *mcp.Client {
+	can := &mcp.ClientCapabilities{} // no roots
+	can.AddExtension(viewExtension, map[string]any{"mimeTypes": []string{viewType}})
 	client := mcp.NewClient(&s.client, &mcp.ClientOptions{
-		Capabilities:       &mcp.ClientCapabilities{}, // no roots
+		Capabilities:       can,
 		ElicitationHandler: s.elicit,
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
 			select {

@@ -60,7 +60,8 @@ type Manager struct {
 	operator map[string]*outbound.Client // for remote servers of the operator, by URL
 	users    *outbound.Client            // for those of users
 
-	wg sync.WaitGroup
+	wg    sync.WaitGroup
+	views views
 
 	mu        sync.Mutex // guards the following; not held while blocking
 	closed    bool

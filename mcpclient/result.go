@@ -14,6 +14,7 @@ const (
 	maxResultText = 1 << 20 // bytes
 	maxImage      = 5 << 20 // bytes
 	maxImages     = 8
+	maxRaw        = 4 << 20 // bytes
 )
 
 // Image is a picture in a result.
@@ -27,11 +28,16 @@ type Result struct {
 	Text    string
 	Images  []Image
 	IsError bool
+	// Raw is the result as MCP defines it, for views; nil if it is larger than maxRaw.
+	Raw json.RawMessage
 }
 
 // resultOf converts the result of a server. What models cannot read is described in one line.
 func resultOf(r *mcp.CallToolResult) Result {
 	out := Result{IsError: r.IsError}
+	if raw, err := json.Marshal(r); err == nil && len(raw) <= maxRaw {
+		out.Raw = raw
+	}
 	var parts []string
 	for _, c := range r.Content {
 		switch c := c.(type) {

@@ -51,6 +51,14 @@ func (t *Tool) isForModels() bool {
 	return t.UI == nil || len(t.UI.Visibility) == 0 || slices.Contains(t.UI.Visibility, "model")
 }
 
+// HasView reports whether a view shows the calls of the tool.
+func (t *Tool) HasView() bool { return t.UI != nil && isViewURI(t.UI.ResourceURI) }
+
+// isForViews reports whether views of its server may call the tool.
+func (t *Tool) isForViews() bool {
+	return t.UI == nil || len(t.UI.Visibility) == 0 || slices.Contains(t.UI.Visibility, "app")
+}
+
 // toolOf returns a tool as the server describes it, or false if it cannot be used.
 func toolOf(s Server, t *mcp.Tool) (Tool, bool) {
 	if !isLine(t.Name, 2*maxName) {

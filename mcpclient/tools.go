@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -127,14 +126,7 @@ func (m *Manager) Revision(user string) string {
 // Call calls a tool of a server. An error that is a [*UncertainError] means that the call may or may not have run;
 // others mean that it did not, unless ctx ended.
 func (m *Manager) Call(ctx context.Context, at Place, server string, c Call) (Result, error) {
-	s, err := m.sourceOf(ctx, at.User, server)
-	if err != nil {
-		return Result{}, err
-	}
-	if s.Disabled {
-		return Result{}, errors.New("the MCP server " + s.Name + " is disabled")
-	}
-	i, err := m.instanceOf(s, at)
+	_, i, err := m.find(ctx, at, server)
 	if err != nil {
 		return Result{}, err
 	}

@@ -19,6 +19,8 @@ type MainPrompt struct {
 	// Timeline is the output of [FormatTimeline] for the events on the monitor since the last
 	// turn.
 	Timeline string
+	// Views is what views of MCP servers tell agents.
+	Views []ViewContext
 	// Draw says that a drawing of the user is attached as an image.
 	Draw bool
 	// Windows are the open windows of the agent's monitor.
@@ -30,7 +32,7 @@ type MainPrompt struct {
 
 // Main returns the prompt of a main agent.
 func Main(p MainPrompt) string {
-	return joinBlocks(p.Timeline, drawBlock(p.Draw), windowsBlock(p.Windows), reloadBlock(p.Reload), Content(p.Content))
+	return joinBlocks(p.Timeline, viewsBlock(p.Views), drawBlock(p.Draw), windowsBlock(p.Windows), reloadBlock(p.Reload), Content(p.Content))
 }
 
 // EphemeralPrompt holds the parts of an ephemeral agent's prompt. Such an agent does not know

@@ -19,6 +19,8 @@ import (
 type Runner struct {
 	Runs      contextpool.Runner
 	Providers contextpool.Providers
+	// Views calls tools of MCP servers for their views; nil means that there are none.
+	Views Views
 	// Modes finds the modes of the session's user; nil means that there are none.
 	Modes Modes
 	// Close stops all runs and returns when they have stopped.
@@ -63,6 +65,7 @@ type agents struct {
 	answerWaits answerWaits
 	apps        apps
 	checkpoints checkpointing
+	viewCalls   *viewCalls
 
 	// answered are the replies of this step to messages that the ledger does not have yet; nil
 	// outside submitToAgent. lateSenders are the connections that repeated a message before it was
@@ -96,15 +99,15 @@ func (ow *owner) startAgents(tables map[string]map[string][]byte, lists map[stri
 	if cfg.NewRunner == nil {
 		return nil
 	}
-	a := &agents{w: &ow.w, poolTouched: true, gaugesStale: true, openTools: map[toolUse]bool{}, lateSenders: map[wire.MessageID][]wire.ConnectionID{}}
+	a := &agents{w: &ow.w, poolTouched: true, gaugesStale: true, viewCalls: newViewCalls(), openTools: map[toolUse]bool{}, lateSenders: map[wire.MessageID][]wire.ConnectionID{}}
 	ow.setAgents(a)
-	session := poolSession{stepWriter: &ow.w, agents: a, commands: &ow.commands, clientCalls: &ow.live.env.clientCalls, log: ow.live.log}
+	session := poolSession{stepWriter: &ow.w, owner: ow, agents: a, commands: &ow.commands, clientCalls: &ow.live.env.clientCalls, log: ow.live.log}
 	a.runner = cfg.NewRunner(ow.held.ctx, agentpool.SessionRef{
 		Session: ow.live.id, Epoch: ow.held.lease.Epoch, User: ow.w.user, Sink: port{ow}, Desktop: port{ow}.desktop(),
 	})
 	a.pool = contextpool.New(contextpool.Config{
 		Session: ow.live.id, Provider: cfg.Provider, Budget: cfg.Budget, Window: cfg.Window, CondenseAt: cfg.CondenseAt,
-		Titles: cfg.Titles, Modes: a.runner.Modes,
+		Titles: cfg.Titles, Modes: a.runner.Modes, ViewContexts: a.takeViewContexts,
 	}, contextpool.Session{Step: session, Rows: session, State: session, Ends: session}, a.runner.Runs, a.runner.Providers)
 	if err := a.pool.Restore(tables, lists); err != nil {
 		return &store.CorruptError{Where: "agents of session " + string(ow.live.id), Reason: err.Error()}
@@ -133,6 +136,7 @@ func (ow *owner) startAgents(tables map[string]map[string][]byte, lists map[stri
 // poolSession fills the roles of [contextpool.Session]: the pool of agents writes the owner's step.
 type poolSession struct {
 	*stepWriter
+	owner       *owner
 	agents      *agents
 	commands    *commands
 	clientCalls *clientCalls
@@ -152,6 +156,10 @@ func (s poolSession) JobEnded(w workflow.JobResult) {
 
 // ClientCallEnded implements [contextpool.EndListener].
 func (s poolSession) ClientCallEnded(c ClientCall, r providers.ToolResult) {
+	if c.Server != "" {
+		s.owner.viewAnswered(c, r)
+		return
+	}
 	s.AfterCommit(func() { s.clientCalls.deliver(c, r) })
 }
 
@@ -182,6 +190,7 @@ func (ow *owner) stopAgents() {
 	ow.held.cancel(nil)
 	a.runner.Close()
 	a.checkpoints.stopped.Wait()
+	a.viewCalls.wg.Wait()
 	ow.live.mailbox.removeItems(func(it *item) bool {
 		if it.work != nil {
 			it.finish(errLost)

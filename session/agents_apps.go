@@ -38,6 +38,11 @@ type app struct {
 	Monitor  wire.MonitorID           `json:"m"`
 	Window   wire.WindowID            `json:"w"`
 	Commands []wire.AppCommandRequest `json:"c,omitempty"`
+	// Allowed are the tools that users have allowed the view of an MCP server to use.
+	Allowed []string `json:"a,omitempty"`
+	// Context is what the view tells agents, and ContextRead says that the main agent has read it.
+	Context     string `json:"x,omitempty"`
+	ContextRead bool   `json:"r,omitempty"`
 }
 
 var appFormat = sync.OnceValue(wire.FormatOf[app])

@@ -96,6 +96,8 @@ type hubConfig struct {
 	// otherProviders are added to the demo provider.
 	otherProviders []providers.Provider
 	logger         *slog.Logger
+	// servers has tools of MCP servers.
+	servers tools.Servers
 	// onRunner, if set, is called with the sessions that get a runner.
 	onRunner func(agentpool.SessionRef)
 	// wrapRunner, if set, wraps every session runner.
@@ -126,7 +128,7 @@ func startAgentHub(t *testing.T, s *deployment, cfg hubConfig) *agentHub {
 	backends, err := providers.NewTable(providers.TableConfig{Default: demo.Name, Logger: log},
 		append([]providers.Provider{demo.New(cfg.demo)}, cfg.otherProviders...)...)
 	requireNoError(t, err)
-	hands := tools.New(tools.Config{Files: s.fileStore, Documents: o.store, Version: "test", Logger: log})
+	hands := tools.New(tools.Config{Files: s.fileStore, Documents: o.store, Servers: cfg.servers, Version: "test", Logger: log})
 	finder := modes.NewFinder(modes.New(o.store, nil), log)
 	o.limiter = agentpool.NewLimiter(o.store, cfg.limits, log)
 	runner := agentpool.NewRunner(agentpool.Config{Limiter: o.limiter, Providers: backends, Tools: hands, Logger: log})
@@ -136,7 +138,7 @@ func startAgentHub(t *testing.T, s *deployment, cfg hubConfig) *agentHub {
 			cfg.onRunner(e)
 		}
 		runs := runner.Session(ctx, e)
-		r := session.Runner{Runs: runs, Providers: runs, Modes: finder.Of(e.User), Close: runs.Close}
+		r := session.Runner{Runs: runs, Providers: runs, Views: hands, Modes: finder.Of(e.User), Close: runs.Close}
 		if cfg.wrapRunner != nil {
 			r.Runs = cfg.wrapRunner(runs)
 		}

@@ -94,6 +94,9 @@ func (w *clientCalls) store(id wire.MessageID, r providers.ToolResult) {
 		r.Images, r.Text = nil, r.Text+"\n[pictures are left out, because another hub owns the session]"
 		data, err = json.Marshal(r)
 	}
+	if err == nil && len(data) > storedResult {
+		data, err = json.Marshal(providers.ToolResult{Text: "The result is too large for another hub than that of the session.", IsError: true})
+	}
 	if err == nil {
 		_, err = w.documents.Put(ctx, store.Document{Collection: callCollection, Name: string(id), Data: data, TTL: callTTL})
 	}
@@ -197,9 +200,14 @@ func (ow *owner) handleCallOrder(o *order) {
 	case ow.agents == nil:
 		ow.live.env.clientCalls.deliver(*o.Call, providers.ToolResult{Text: "This hub runs no agents and no tools.", IsError: true})
 	case o.Kind == orderStopCalls:
+		ow.agents.viewCalls.stop(o.Call.ID)
 		ow.agents.poolForUpdate().StopClientCalls(o.Call.Token, o.Call.ID, o.Reason)
 	case wire.Millis(ow.w.now.UnixMilli()) > o.Until:
 		ow.live.env.clientCalls.deliver(*o.Call, providers.ToolResult{Text: "The call reached the desktop too late and was not executed; call again.", IsError: true})
+	case o.Call.Server != "" && ow.agents.runner.Views == nil:
+		ow.live.env.clientCalls.deliver(*o.Call, viewFailure("This hub has no MCP servers."))
+	case o.Call.Server != "":
+		ow.startViewCall(*o.Call)
 	default:
 		ow.agents.poolForUpdate().StartClientCall(*o.Call)
 	}

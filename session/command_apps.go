@@ -44,6 +44,9 @@ func (dc *desktopCommands) handleAppReady(c *Command, m wire.AppProtocolReady) {
 
 // removeApp removes the app of a closed window.
 func (a *agents) removeApp(at windowKey) {
+	if a != nil {
+		a.viewCalls.forgetView(at)
+	}
 	if a != nil && a.apps.by[at] != nil {
 		delete(a.apps.by, at)
 		delete(a.apps.readyIn, at)

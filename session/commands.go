@@ -134,6 +134,8 @@ func (cs *commands) executeFrequent(c *Command) reply {
 		cs.desktop.handleAppResponse(m)
 	case wire.AppProtocolReady:
 		cs.desktop.handleAppReady(c, m)
+	case wire.ViewUsed:
+		return cs.desktop.handleViewUsed(c, m)
 	default:
 		return cs.executeRare(c)
 	}

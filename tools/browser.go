@@ -211,7 +211,7 @@ func extractPage(ctx context.Context, u *use, in extractInput) providers.ToolRes
 func closePage(ctx context.Context, u *use, _ none) providers.ToolResult {
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
 		u.cfg.Browser.Pages.Close(u.Session)
-		u.emit(ctx, wire.WindowClose{WindowID: browserWindow})
+		u.emit(ctx, "browser", wire.WindowClose{WindowID: browserWindow})
 		return text("Closed the browser."), nil
 	})
 }
@@ -256,19 +256,20 @@ func (u *use) showPage(ctx context.Context, opens bool) error {
 	}
 	content := wire.MarkdownContent{Data: fmt.Sprintf("`%s`\n\n![%s](/files/%s)", strings.ReplaceAll(truncate(state.URL, 300), "`", "'"), policies.Escape(oneLine(truncate(state.Title, 100))), saved.Path)}
 	if there {
-		u.emit(ctx, wire.WindowSetContent{WindowID: browserWindow, Content: content})
+		u.emit(ctx, "browser", wire.WindowSetContent{WindowID: browserWindow, Content: content})
 	} else {
-		u.emit(ctx, wire.WindowCreate{WindowID: browserWindow, Title: "Browser", Bounds: wire.Bounds{X: 80, Y: 60, W: 760, H: 560}, Content: content})
+		u.emit(ctx, "browser", wire.WindowCreate{WindowID: browserWindow, Title: "Browser", Bounds: wire.Bounds{X: 80, Y: 60, W: 760, H: 560}, Content: content})
 	}
 	return u.removeScreens(ctx)
 }
 
 // emit applies actions for the user. They show what a tool does; its result does not depend on them.
-func (u *use) emit(ctx context.Context, actions ...wire.Action) {
-	id := wire.MessageID(u.id("browser"))
+// kind tells the actions of a call from each other.
+func (u *use) emit(ctx context.Context, kind string, actions ...wire.Action) {
+	id := wire.MessageID(u.id(kind))
 	m := wire.Message{Session: u.Session, ID: id, Data: wire.Emit{MessageID: id, Actions: actions, MonitorID: u.Monitor}}
 	if err := u.Desktop.Mailbox.Submit(ctx, u.User, m); err != nil {
-		u.cfg.Logger.Warn("page of a browser not shown", "session", u.Session, "error", err)
+		u.cfg.Logger.Warn("window of a tool not shown", "session", u.Session, "tool", u.call.Tool, "error", err)
 	}
 }
 

@@ -25,6 +25,8 @@ type Caller struct {
 	// Window is the window of a window agent.
 	Window  wire.WindowID
 	Profile string
+	// ViewOf is the MCP server whose view asks whether it may make the call; empty for agents.
+	ViewOf string
 	// Mode is the mode in which the turn works, which limits its tools; nil for none. Instructions are
 	// those of the session.
 	Mode         *modes.Mode

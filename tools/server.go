@@ -26,6 +26,8 @@ type Servers interface {
 	// Revision changes when the tools of a user change.
 	Revision(user string) string
 	Call(ctx context.Context, at mcpclient.Place, server string, c mcpclient.Call) (mcpclient.Result, error)
+	// ViewTool returns a tool of a server that its views may call.
+	ViewTool(ctx context.Context, at mcpclient.Place, server, name string) (mcpclient.Tool, bool)
 }
 
 // place returns where the servers of the caller run.
@@ -64,6 +66,9 @@ func (e *Executor) serverTools(c Caller) []*tool {
 
 // lookUp returns the tool with a name, or nil.
 func (e *Executor) lookUp(ctx context.Context, c Caller, name string) *tool {
+	if c.ViewOf != "" {
+		return e.viewTool(ctx, c, name)
+	}
 	if t := e.tools.byName[name]; t != nil || e.cfg.Servers == nil {
 		return t
 	}
@@ -160,7 +165,11 @@ func (u *use) callServer(ctx context.Context, t mcpclient.Tool, input json.RawMe
 		for _, i := range r.Images {
 			out.Images = append(out.Images, providers.Image{MediaType: i.MediaType, Data: i.Data})
 		}
-		return OutsideResult(serverSource(t), out), nil
+		out = OutsideResult(serverSource(t), out)
+		if err == nil {
+			out.Text += u.openView(ctx, t, input, r)
+		}
+		return out, nil
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/desktop"
+	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -46,6 +47,9 @@ func (u *use) shown(c wire.Content) (kind, body string) {
 	var parts struct {
 		Renderer string          `json:"renderer"`
 		Data     json.RawMessage `json:"data"`
+	}
+	if app, ok := c.(wire.MCPAppContent); ok {
+		return wire.RendererOf(c), policies.MCPAppText(app.Data)
 	}
 	if c == nil || json.Unmarshal(u.forms.content.Append(nil, &c), &parts) != nil {
 		return "text", ""

@@ -14,6 +14,7 @@ func contentUnion() union {
 		variant[TableContent]("table"),
 		variant[IframeContent]("iframe"),
 		variant[ComponentContent]("component"),
+		variant[MCPAppContent]("mcp-app"),
 		variant[OtherContent](""),
 	)
 }
@@ -31,6 +32,8 @@ func RendererOf(c Content) string {
 		return "iframe"
 	case ComponentContent:
 		return "component"
+	case MCPAppContent:
+		return "mcp-app"
 	case OtherContent:
 		return c.Renderer
 	}
@@ -87,6 +90,24 @@ type ComponentContent struct {
 	Data Layout `json:"data"`
 }
 
+// MCPAppContent is the view of a tool of an MCP server.
+type MCPAppContent struct {
+	Data MCPApp `json:"data"`
+}
+
+// MCPApp is a call of a tool of an MCP server, and the view that shows it. Every tab makes its own view from
+// it.
+type MCPApp struct {
+	// Server is the name of the server, Tool the name of the tool there, and URI the address of the
+	// view, as in ui://map.
+	Server string `json:"server"`
+	Tool   string `json:"tool"`
+	URI    string `json:"uri"`
+	// Input is the input of the call, an object, and Result its result, as MCP defines it.
+	Input  json.RawMessage `json:"input,omitempty"`
+	Result json.RawMessage `json:"result,omitempty"`
+}
+
 // OtherContent has an unknown renderer. Desktops show it as text.
 type OtherContent struct {
 	Renderer string          `json:"renderer"`
@@ -99,6 +120,7 @@ func (TextContent) content()      {}
 func (TableContent) content()     {}
 func (IframeContent) content()    {}
 func (ComponentContent) content() {}
+func (MCPAppContent) content()    {}
 func (OtherContent) content()     {}
 
 // Scalar is a string, a number or a boolean.

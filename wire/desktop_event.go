@@ -237,6 +237,15 @@ type AppProtocolRequest struct {
 	To ConnectionID `json:"to,omitempty"`
 }
 
+// ViewActive says that the user uses the view of an MCP server in one tab. The others show that it is in use there.
+type ViewActive struct {
+	Outbound
+	WindowID  WindowID  `json:"windowId"`
+	MonitorID MonitorID `json:"monitorId"`
+	// By is the connection of that tab.
+	By ConnectionID `json:"by"`
+}
+
 // MonitorStatus reports the state of a monitor.
 type MonitorStatus struct {
 	Outbound

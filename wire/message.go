@@ -263,6 +263,18 @@ type AppProtocolReady struct {
 	MessageID MessageID `json:"messageId,omitempty"`
 }
 
+// ViewUsed says that the user uses the view of an MCP server in this tab. From then on this tab has the active view of
+// the window: views keep their state themselves, so that those of other tabs differ.
+type ViewUsed struct {
+	Inbound
+	WindowID  WindowID  `json:"windowId"`
+	MonitorID MonitorID `json:"monitorId,omitempty"`
+	MessageID MessageID `json:"messageId,omitempty"`
+	// Context is what the view tells agents about its state. It replaces the earlier one; absent means no change. Agents
+	// get it with the next message of a user.
+	Context *string `json:"context,omitempty" wire:"max=8192"`
+}
+
 // UserPromptResponse answers a prompt.
 type UserPromptResponse struct {
 	Inbound

@@ -60,6 +60,7 @@ type App struct {
 	servers       *mcpclient.Manager // of MCP
 	modes         *modes.Finder
 	limiter       *agentpool.Limiter
+	executor      *tools.Executor
 	mcp           *mcpserver.Server
 	runner        *agentpool.Runner
 	members       *membership.Membership
@@ -159,16 +160,16 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 		return nil, err
 	}
 	h.apps.DataChanged = values.PublishAppData
-	executor := tools.New(tools.Config{
+	h.executor = tools.New(tools.Config{
 		Files: h.files, Documents: store.documents, Settings: values, Web: h.web, Browser: browserTools(h.browsers), Scripts: runjs.New(runjs.Config{Path: program}), PDF: pdf.New(pdf.Config{Path: program}), Apps: h.apps,
 		Env:    tools.Env{Names: cfg.agents.envVars, Lookup: os.LookupEnv},
 		Skills: loadSkills(cfg.agents.skills, p.log), Servers: h.servers, Version: version(), Logger: p.log,
 	})
-	h.mcp = mcpserver.New(executor, mcpserver.Config{
+	h.mcp = mcpserver.New(h.executor, mcpserver.Config{
 		Version: version(), Clients: mcpClients{authority: h.authority, hub: func() *session.Hub { return h.hub }}, Logger: p.log,
 	})
 	h.mcp.SetURL(openURL(p.addr))
-	h.runner = agentpool.NewRunner(h.runnerConfig(cfg, p, executor))
+	h.runner = agentpool.NewRunner(h.runnerConfig(cfg, p))
 	h.members = membership.New(h.membershipConfig(p), store.replicas, store.documents)
 	h.hub = session.NewHub(h.sessionConfig(cfg, p, store.documents), store.sessions)
 	h.adminView = adminview.New(adminview.Config{Replica: p.replica, Sample: p.metrics.Sample, Logger: p.log}, h.hub, h.members, store.documents, store.sessions)
@@ -216,9 +217,9 @@ func (h *App) onSettingsChanged(values *settings.Store) func(settings.Changed) {
 	}
 }
 
-func (h *App) runnerConfig(cfg config, p process, executor *tools.Executor) agentpool.Config {
+func (h *App) runnerConfig(cfg config, p process) agentpool.Config {
 	c := agentpool.Config{
-		Limiter: h.limiter, Providers: h.backends, Profiles: h.models, Tools: executor, MCPTokens: h.mcp, Observer: p.metrics, Logger: p.log,
+		Limiter: h.limiter, Providers: h.backends, Profiles: h.models, Tools: h.executor, MCPTokens: h.mcp, Observer: p.metrics, Logger: p.log,
 		Dir: func(id wire.SessionID) string { return sessionFolder(cfg.agents.folder, id) },
 	}
 	if h.tracer != nil {
@@ -273,7 +274,7 @@ func (h *App) sessionConfig(cfg config, p process, documents session.Documents) 
 	c.NewRunner = func(ctx context.Context, e agentpool.SessionRef) session.Runner {
 		h.server.WatchNotices() // from now on it may cache profiles and keep sessions with a key open
 		r := h.runner.Session(ctx, e)
-		return session.Runner{Runs: r, Providers: r, Modes: h.modes.Of(e.User), Close: func() {
+		return session.Runner{Runs: r, Providers: r, Views: h.executor, Modes: h.modes.Of(e.User), Close: func() {
 			r.Close()
 			h.servers.CloseSession(string(e.Session))
 			if h.browsers != nil {

@@ -86,6 +86,7 @@ type API struct {
 	backends  backendHandlers
 	web       webHandlers
 	servers   mcpServerHandlers
+	views     viewHandlers
 	signIns   signIns
 	tokens    tokens
 	mcpTokens mcpTokens
@@ -117,6 +118,7 @@ func New(d Deps) *API {
 		backends: backendHandlers{backends: d.Backends, limits: d.Limits, authenticator: d.Authenticator, frameBytes: d.FrameBytes},
 		web:      webHandlers{web: d.Web, frameBytes: d.FrameBytes},
 		servers:  mcpServerHandlers{servers: d.MCPServers, frameBytes: d.FrameBytes},
+		views:    viewHandlers{requests: requests, servers: d.MCPServers, hub: d.Hub, frameBytes: d.FrameBytes},
 		secrets:  secretHandlers{secrets: d.Secrets, settings: d.Settings, actions: d.Actions, frameBytes: d.FrameBytes},
 		signIns: signIns{
 			auth: d.Auth, limits: d.Limits, hosts: d.Hosts, authenticator: d.Authenticator, sessions: d.Sessions,
@@ -133,6 +135,6 @@ func New(d Deps) *API {
 func (a *API) Routes() []openapi.Route {
 	return slices.Concat(
 		a.sessions.routes(), a.exports.routes(), a.messages.routes(), a.histories.routes(), a.plans.routes(),
-		a.files.routes(), a.states.routes(), a.desktop.routes(), a.settings.routes(), a.secrets.routes(), a.profiles.routes(), a.modes.routes(), a.backends.routes(), a.web.routes(), a.servers.routes(), a.apps.routes(), a.signIns.routes(), a.tokens.routes(), a.mcpTokens.routes(),
+		a.files.routes(), a.states.routes(), a.desktop.routes(), a.settings.routes(), a.secrets.routes(), a.profiles.routes(), a.modes.routes(), a.backends.routes(), a.web.routes(), a.servers.routes(), a.views.routes(), a.apps.routes(), a.signIns.routes(), a.tokens.routes(), a.mcpTokens.routes(),
 	)
 }

@@ -27,6 +27,8 @@ type MCPServers interface {
 	Status(ctx context.Context, at mcpclient.Place) ([]mcpclient.Status, uint64, error)
 	Log(ctx context.Context, at mcpclient.Place, name string) ([]mcpclient.Line, error)
 	Try(ctx context.Context, at mcpclient.Place, name string) error
+	View(ctx context.Context, at mcpclient.Place, server, uri string) (mcpclient.View, error)
+	Resource(ctx context.Context, at mcpclient.Place, server, uri string) (json.RawMessage, error)
 }
 
 // tryTimeout bounds how long a request waits for the start of a server.

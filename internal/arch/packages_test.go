@@ -69,7 +69,7 @@ var rules = map[string]rule{
 	"contextpool":     {uses: "agentpool approval desktop history modes policies profiles providers store tools wire workflow internal/truncation", tests: "store/filestore"},
 
 	"broadcast":       {uses: "store wire internal/truncation", tests: "desktop"},
-	"session":         {uses: "agentpool approval broadcast checkpoints contextpool desktop history modes pictures policies providers sessionfile store tools wire workflow internal/truncation", tests: "files profiles providers/anthropic providers/demo providers/fakemodel providers/openai store/filestore store/redisstore internal/redistest"},
+	"session":         {uses: "agentpool approval broadcast checkpoints contextpool desktop history modes pictures policies providers sessionfile store tools wire workflow internal/truncation", tests: "files mcpclient profiles providers/anthropic providers/demo providers/fakemodel providers/openai store/filestore store/redisstore internal/redistest"},
 	"auth":            {uses: "notices store wire", tests: "store/filestore"},
 	"ratelimit":       {uses: "store wire", tests: "store/filestore"},
 	"files":           {uses: "wire", tests: "files/filestest"},
@@ -102,7 +102,7 @@ var rules = map[string]rule{
 	"gateway/rest":    {uses: "approval apps auth checkpoints desktop fetch files gateway/access gateway/admin gateway/httpio gateway/openapi gateway/problem history mcpclient modes pictures profiles ratelimit secrets session sessionfile settings store web wire"},
 	"gateway/ws":      {uses: "auth broadcast gateway/access gateway/httpio gateway/openapi gateway/problem pictures ratelimit session settings store wire", tests: "store/filestore"},
 
-	"gateway": {uses: "apps audit auth files gateway/access gateway/admin gateway/agui gateway/httpio gateway/openapi gateway/problem gateway/rest gateway/ws membership modes pictures profiles ratelimit secrets session settings store web wire", tests: "adminview agentpool agui/aguitest broadcast client desktop history sessionfile providers providers/demo providers/outbound fetch mcpclient mcpclient/mcptest tools store/filestore store/redisstore internal/redistest"},
+	"gateway": {uses: "apps audit auth files gateway/access gateway/admin gateway/agui gateway/httpio gateway/openapi gateway/problem gateway/rest gateway/ws mcpclient membership modes pictures profiles ratelimit secrets session settings store web wire", tests: "adminview agentpool agui/aguitest broadcast client desktop history sessionfile providers providers/demo providers/outbound fetch mcpclient/mcptest tools store/filestore store/redisstore internal/redistest"},
 
 	"cmd/hub":                      {uses: "*", tests: "internal/redistest"},
 	"cmd/hub/internal/command":     {},

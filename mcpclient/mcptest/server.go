@@ -16,6 +16,9 @@ import (
 // arg makes a test binary the server.
 const arg = "mcptest-server"
 
+// ViewType is the media type of the view.
+const ViewType = "text/html;profile=mcp-app"
+
 // Command returns the command line of the server.
 func Command() (string, []string) { return os.Args[0], []string{arg} }
 
@@ -121,7 +124,7 @@ type none struct{}
 //	ask      asks for a name and returns it
 //	grow     adds a tool
 //	steps    reports progress, more often than the silence that tests allow
-//	view     has a view, and hidden is for views only
+//	view     has the view ui://view, and hidden is for views only; ui://text is a resource that is no view
 func New() *mcp.Server { return newServer(false) }
 
 func newServer(old bool) *mcp.Server {
@@ -177,7 +180,18 @@ func addResults(s *mcp.Server) {
 		return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "no such thing"}}}, nil, nil
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "view", Meta: mcp.Meta{"ui": map[string]any{"resourceUri": "ui://view"}}}, func(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, any, error) {
-		return text("shown"), nil, nil
+		return &mcp.CallToolResult{Content: text("shown").Content, StructuredContent: map[string]any{"n": 1}}, nil, nil
+	})
+	s.AddResource(&mcp.Resource{URI: "ui://view", Name: "view", MIMEType: ViewType}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "ui://view", MIMEType: ViewType, Text: "<p>a view</p>", Meta: mcp.Meta{"ui": map[string]any{
+			"csp": map[string]any{
+				"connectDomains":  []string{"https://api.example.com", "wss://live.example.com", "https://127.0.0.1", "https://evil.example.com; script-src *"},
+				"resourceDomains": []string{"https://*.cdn.example.com", "http://plain.example.com"},
+			},
+		}}}}}, nil
+	})
+	s.AddResource(&mcp.Resource{URI: "ui://text", Name: "text", MIMEType: "text/plain"}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "ui://text", MIMEType: "text/plain", Text: "no view"}}}, nil
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "hidden", Meta: mcp.Meta{"ui": map[string]any{"visibility": []string{"app"}}}}, func(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, any, error) {
 		return text("for views"), nil, nil

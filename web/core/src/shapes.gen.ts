@@ -10,13 +10,13 @@ import type { ShapeSource } from "./shape.js";
  */
 export const shapes: Record<string, ShapeSource> = {
   _0: { kind: "string", values: ["openai", "anthropic"] }, // APIProtocol
-  Action: { kind: "union", tag: "type", variants: { "window.create": "_5c", "window.close": "_5b", "window.focus": "_5b", "window.minimize": "_5b", "window.maximize": "_5b", "window.restore": "_5b", "window.move": "_5e", "window.resize": "_5f", "window.setTitle": "_5h", "window.setContent": "_5g", "window.updateContent": "_5j", "window.lock": "_5d", "window.unlock": "_5d", "window.capture": "_5b", "notification.show": "_2l", "notification.dismiss": "_2k", "toast.show": "_4n", "toast.dismiss": "_2k", "dialog.confirm": "_1c", "user.prompt.show": "_3i", "user.prompt.dismiss": "_2k", "app.badge": "_b", "desktop.refreshApps": "_3n", "desktop.createShortcut": "_1a", "desktop.removeShortcut": "_3o", "desktop.updateShortcut": "_57" } }, // Action
+  Action: { kind: "union", tag: "type", variants: { "window.create": "_5f", "window.close": "_5e", "window.focus": "_5e", "window.minimize": "_5e", "window.maximize": "_5e", "window.restore": "_5e", "window.move": "_5h", "window.resize": "_5i", "window.setTitle": "_5k", "window.setContent": "_5j", "window.updateContent": "_5m", "window.lock": "_5g", "window.unlock": "_5g", "window.capture": "_5e", "notification.show": "_2n", "notification.dismiss": "_2m", "toast.show": "_4p", "toast.dismiss": "_2m", "dialog.confirm": "_1c", "user.prompt.show": "_3k", "user.prompt.dismiss": "_2m", "app.badge": "_b", "desktop.refreshApps": "_3p", "desktop.createShortcut": "_1a", "desktop.removeShortcut": "_3q", "desktop.updateShortcut": "_59" } }, // Action
   _2: { kind: "object", fields: { "actions": { kind: "list", of: "Action" }, "agentId?": "_4", "monitorId?": "_14", "messageId?": "_d", "by?": "_14" } }, // Actions
   _3: { kind: "object", fields: { "error": { kind: "string" }, "code?": "_z", "agentId?": "_4", "monitorId?": "_14", "messageId?": "_d" } }, // AgentError
   _4: { kind: "string", pattern: "^[^\\x00-\\x1f\\x7f-\\x9f]{1,192}$" }, // AgentID, RequestID
   _5: { kind: "string", values: ["main", "ephemeral", "window", "task", "client"] }, // AgentKind
   _6: { kind: "object", fields: { "id": { kind: "string" }, "name?": { kind: "string" }, "toolProfile?": { kind: "string" }, "model?": { kind: "string" }, "modelMissing?": { kind: "boolean" }, "ownRules?": { kind: "boolean" } } }, // AgentMode
-  _7: { kind: "object", fields: { "content?": { kind: "string" }, "delta?": { kind: "string" }, "offset?": { kind: "integer", min: 0, max: 9007199254740991 }, "isComplete": { kind: "boolean" }, "outcome?": "_2p", "reason?": { kind: "string" }, "usage?!": "_58", "durationMs?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "monitorId?": "_14", "messageId?": "_d", "joined?": "_d" } }, // AgentResponse
+  _7: { kind: "object", fields: { "content?": { kind: "string" }, "delta?": { kind: "string" }, "offset?": { kind: "integer", min: 0, max: 9007199254740991 }, "isComplete": { kind: "boolean" }, "outcome?": "_2r", "reason?": { kind: "string" }, "usage?!": "_5a", "durationMs?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "monitorId?": "_14", "messageId?": "_d", "joined?": "_d" } }, // AgentResponse
   _8: { kind: "object", fields: { "role": "_4", "kind": "_5", "monitorId?": "_14", "windowId?": "_d", "status": "_9", "messageId?": "_d", "text?": { kind: "string" }, "thinking?": { kind: "string" }, "tool?": { kind: "string" }, "startedAt?": "_z" } }, // AgentState
   _9: { kind: "string", values: ["idle", "running", "waiting"] }, // AgentStatus
   _a: { kind: "object", fields: { "content?": { kind: "string" }, "delta?": { kind: "string" }, "offset?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "monitorId?": "_14", "messageId?": "_d" } }, // AgentThinking
@@ -27,7 +27,7 @@ export const shapes: Record<string, ShapeSource> = {
   _f: { kind: "object", fields: { "requestId": "_4", "windowId": "_d", "request": "_h", "deadline?": "_z", "agentId?": "_4", "monitorId?": "_14", "messageId?": "_d", "to?": "_14" } }, // AppProtocolRequest
   _g: { kind: "object", fields: { "stateKey": { kind: "string" } } }, // AppQueryRequest
   _h: { kind: "union", tag: "kind", variants: { "manifest": "_e", "query": "_g", "command": "_c" } }, // AppRequest
-  _i: { kind: "object", fields: { "dialogId": "_d", "title": { kind: "string" }, "message": { kind: "string" }, "confirmText?": { kind: "string" }, "cancelText?": { kind: "string" }, "permissionOptions?!": "_2s", "deadline?": "_z", "agentId?": "_4", "monitorId?": "_14", "messageId?": "_d" } }, // ApprovalRequest
+  _i: { kind: "object", fields: { "dialogId": "_d", "title": { kind: "string" }, "message": { kind: "string" }, "confirmText?": { kind: "string" }, "cancelText?": { kind: "string" }, "permissionOptions?!": "_2u", "deadline?": "_z", "agentId?": "_4", "monitorId?": "_14", "messageId?": "_d" } }, // ApprovalRequest
   _j: { kind: "string", values: ["followup", "command", "command_output", "completion_result", "tool", "api_req_failed", "resume_task", "resume_completed_task", "mistake_limit_reached", "use_mcp_server", "auto_approval_max_req_reached", "browser_action_launch"] }, // Ask
   _k: { kind: "object", fields: { "expires_at": "_z", "grace_ms": { kind: "integer", min: 0, max: 9007199254740991 } } }, // AuthRefreshRequired
   _l: { kind: "object", fields: { "ok": { kind: "boolean" }, "user?": { kind: "string" }, "roles?": { kind: "list", of: { kind: "string" } } } }, // AuthResult
@@ -46,36 +46,36 @@ export const shapes: Record<string, ShapeSource> = {
   _y: { kind: "string", values: ["answered", "dismissed", "expired", "cancelled"] }, // CloseReason
   _z: { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, // Code, Millis
   _10: { kind: "choice", options: [{ of: { kind: "integer", min: 1, max: 9007199254740991 }, keepsZero: false }, { of: { kind: "list", of: { kind: "number" }, minLength: 1 }, keepsZero: false }] }, // Columns
-  _11: { kind: "union", tag: "type", variants: { "button": "_t", "input": "_22", "select": "_3u", "text": "_4k", "badge": "_o", "progress": "_3b", "image": "_1z" } }, // Component
+  _11: { kind: "union", tag: "type", variants: { "button": "_t", "input": "_22", "select": "_3w", "text": "_4m", "badge": "_o", "progress": "_3d", "image": "_1z" } }, // Component
   _12: { kind: "object", fields: { "data": "_29" } }, // ComponentContent
   _13: { kind: "object", fields: { "connectionId": "_14", "clientId?": "_d", "user?": { kind: "string" }, "monitors?": { kind: "list", of: "_14" }, "since?": "_z" } }, // Connection
   _14: { kind: "string", pattern: "^[0-9A-Za-z_-]{1,64}$" }, // ConnectionID, MonitorID, ReplicaID, SessionID
   _15: { kind: "object", fields: { "status": "_2a", "provider?": { kind: "string" }, "sessionId?": "_14", "error?": { kind: "string" } } }, // ConnectionStatus
-  Content: { kind: "union", tag: "renderer", variants: { "markdown": "_1t", "html": "_1t", "text": "_1t", "table": "_4a", "iframe": "_1x", "component": "_12" }, other: "_2o" }, // Content
+  Content: { kind: "union", tag: "renderer", variants: { "markdown": "_1t", "html": "_1t", "text": "_1t", "table": "_4c", "iframe": "_1x", "component": "_12", "mcp-app": "_2c" }, other: "_2q" }, // Content
   _17: { kind: "object", fields: { "cost": { kind: "number" }, "prevContextTokens": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "newContextTokens": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "summary": { kind: "string" }, "condenseId?": { kind: "string" } } }, // ContextCondense
   _18: { kind: "object", fields: { "truncationId": { kind: "string" }, "messagesRemoved": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "prevContextTokens": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "newContextTokens": { kind: "integer", min: -9007199254740991, max: 9007199254740991 } } }, // ContextTruncation
   _19: { kind: "object", fields: { "tokens": { kind: "integer", min: 0, max: 9007199254740991 }, "window?": { kind: "integer", min: 0, max: 9007199254740991 }, "condensing?": { kind: "boolean" } } }, // ContextUse
-  _1a: { kind: "object", fields: { "shortcut": "_40", "agentId?": "_4", "requestId?": "_4" } }, // CreateShortcut
+  _1a: { kind: "object", fields: { "shortcut": "_42", "agentId?": "_4", "requestId?": "_4" } }, // CreateShortcut
   _1b: { kind: "object", fields: { "dialogId": "_d", "reason": "_y", "answeredBy?": "_14", "confirmed?": { kind: "boolean" }, "monitorId?": "_14", "messageId?": "_d" } }, // DialogClosed
-  _1c: { kind: "object", fields: { "id": "_d", "title": { kind: "string" }, "message": { kind: "string" }, "confirmText?": { kind: "string" }, "cancelText?": { kind: "string" }, "permissionOptions?!": "_2s", "agentId?": "_4", "requestId?": "_4" } }, // DialogConfirm
+  _1c: { kind: "object", fields: { "id": "_d", "title": { kind: "string" }, "message": { kind: "string" }, "confirmText?": { kind: "string" }, "cancelText?": { kind: "string" }, "permissionOptions?!": "_2u", "agentId?": "_4", "requestId?": "_4" } }, // DialogConfirm
   _1d: { kind: "string", values: ["top", "bottom"] }, // DockEdge
-  _1e: { kind: "object", fields: { "messageId": "_d", "message_id": "_39" } }, // Emitted
-  _1f: { kind: "object", fields: { "code": "_z", "name": { kind: "string" }, "message": { kind: "string" }, "context?": { kind: "any" }, "recoverable": { kind: "boolean" }, "suggested_action?": "_48", "retry_after_ms?": { kind: "integer", min: 0, max: 9007199254740991 }, "messageId?": "_d", "field?": { kind: "string" } } }, // ErrorNotice
-  _1g: { kind: "object", fields: { "total_todos": { kind: "integer", min: 0, max: 9007199254740991 }, "completed": { kind: "integer", min: 0, max: 9007199254740991 }, "in_progress": { kind: "integer", min: 0, max: 9007199254740991 }, "pending": { kind: "integer", min: 0, max: 9007199254740991 }, "failed": { kind: "integer", min: 0, max: 9007199254740991 }, "blocked?": { kind: "integer", min: 0, max: 9007199254740991 }, "skipped?": { kind: "integer", min: 0, max: 9007199254740991 }, "progress_percentage": { kind: "number", min: 0, max: 100 }, "current_todo?!": "_4u" } }, // ExecutionProgress
+  _1e: { kind: "object", fields: { "messageId": "_d", "message_id": "_3b" } }, // Emitted
+  _1f: { kind: "object", fields: { "code": "_z", "name": { kind: "string" }, "message": { kind: "string" }, "context?": { kind: "any" }, "recoverable": { kind: "boolean" }, "suggested_action?": "_4a", "retry_after_ms?": { kind: "integer", min: 0, max: 9007199254740991 }, "messageId?": "_d", "field?": { kind: "string" } } }, // ErrorNotice
+  _1g: { kind: "object", fields: { "total_todos": { kind: "integer", min: 0, max: 9007199254740991 }, "completed": { kind: "integer", min: 0, max: 9007199254740991 }, "in_progress": { kind: "integer", min: 0, max: 9007199254740991 }, "pending": { kind: "integer", min: 0, max: 9007199254740991 }, "failed": { kind: "integer", min: 0, max: 9007199254740991 }, "blocked?": { kind: "integer", min: 0, max: 9007199254740991 }, "skipped?": { kind: "integer", min: 0, max: 9007199254740991 }, "progress_percentage": { kind: "number", min: 0, max: 100 }, "current_todo?!": "_4w" } }, // ExecutionProgress
   _1h: { kind: "object", fields: { "path": { kind: "string" }, "isDirectory?": { kind: "boolean" }, "removed?": { kind: "boolean" }, "size?": { kind: "integer", min: 0, max: 9007199254740991 }, "etag?": { kind: "string" } } }, // FileChange
   _1i: { kind: "object", fields: { "files": { kind: "list", of: "_1h", minLength: 1 } } }, // FilesChanged
   _1j: { kind: "string", values: ["none", "sm", "md", "lg"] }, // Gap
   _1k: { kind: "object", fields: { "after_ms": { kind: "integer", min: 0, max: 9007199254740991 }, "reason?": { kind: "string" } } }, // GoElsewhere
-  _1l: { kind: "object", fields: { "request_id": "_4", "todo_id": "_d", "todo": "_4o", "reason": { kind: "string" }, "options": { kind: "list", of: "_4p" }, "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "_z" } }, // HITLApprovalRequest
+  _1l: { kind: "object", fields: { "request_id": "_4", "todo_id": "_d", "todo": "_4q", "reason": { kind: "string" }, "options": { kind: "list", of: "_4r" }, "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "_z" } }, // HITLApprovalRequest
   _1m: { kind: "object", fields: { "request_id": "_4", "original_input": { kind: "string" }, "ambiguity?": { kind: "string" }, "question": { kind: "string" }, "input_type": "_23", "suggestions?": { kind: "list", of: { kind: "string" } }, "required": { kind: "boolean" }, "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "_z" } }, // HITLClarification
   _1n: { kind: "object", fields: { "request_id": "_4", "reason": "_y", "action?": { kind: "string" }, "value?": { kind: "any" }, "answered_by?": "_14", "messageId?": "_d" } }, // HITLClosed
-  _1o: { kind: "object", fields: { "request_id": "_4", "field": { kind: "string" }, "question": { kind: "string" }, "input_type": "_23", "options?": { kind: "list", of: "_2n" }, "required": { kind: "boolean" }, "default_value?": { kind: "any" }, "range?": { kind: "boolean" }, "min?!": { kind: "number" }, "max?!": { kind: "number" }, "todo_id?": "_d", "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "_z" } }, // HITLInputRequest
+  _1o: { kind: "object", fields: { "request_id": "_4", "field": { kind: "string" }, "question": { kind: "string" }, "input_type": "_23", "options?": { kind: "list", of: "_2p" }, "required": { kind: "boolean" }, "default_value?": { kind: "any" }, "range?": { kind: "boolean" }, "min?!": { kind: "number" }, "max?!": { kind: "number" }, "todo_id?": "_d", "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "_z" } }, // HITLInputRequest
   _1p: { kind: "object", fields: { "paused_by": { kind: "string" }, "reason?": { kind: "string" }, "current_todo?": "_d", "completed_todos": { kind: "list", of: "_d" }, "can_resume": { kind: "boolean" }, "messageId?": "_d" } }, // HITLPaused
-  _1q: { kind: "object", fields: { "request_id": "_4", "plan_id": "_d", "plan": "_2w", "message": { kind: "string" }, "options": { kind: "list", of: "_2t" }, "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "_z" } }, // HITLPlanReview
+  _1q: { kind: "object", fields: { "request_id": "_4", "plan_id": "_d", "plan": "_2y", "message": { kind: "string" }, "options": { kind: "list", of: "_2v" }, "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "_z" } }, // HITLPlanReview
   _1r: { kind: "union", tag: "type", variants: { "hitl_plan_review": "_1q", "hitl_approval_request": "_1l", "hitl_input_request": "_1o", "hitl_clarification": "_1m" } }, // HITLRequest
   _1s: { kind: "object", fields: { "plan_id?": "_d", "resumed_by": { kind: "string" }, "messageId?": "_d" } }, // HITLResumed
   _1t: { kind: "object", fields: { "data": { kind: "string" } } }, // HTMLContent, MarkdownContent, TextContent
-  _1u: { kind: "object", fields: { "ts": "_z", "removed": { kind: "integer", min: 0, max: 9007199254740991 }, "included?": { kind: "boolean" }, "kept?": { kind: "list", of: "_z" }, "restored?": { kind: "list", of: "_53" }, "revision?": { kind: "integer", min: 0, max: 9007199254740991 }, "checkpoint?": { kind: "string" }, "monitorId?": "_14", "messageId?": "_d", "by?": "_14" } }, // HistoryRewound
+  _1u: { kind: "object", fields: { "ts": "_z", "removed": { kind: "integer", min: 0, max: 9007199254740991 }, "included?": { kind: "boolean" }, "kept?": { kind: "list", of: "_z" }, "restored?": { kind: "list", of: "_55" }, "revision?": { kind: "integer", min: 0, max: 9007199254740991 }, "checkpoint?": { kind: "string" }, "monitorId?": "_14", "messageId?": "_d", "by?": "_14" } }, // HistoryRewound
   _1v: { kind: "string", values: ["emoji", "image"] }, // IconType
   _1w: { kind: "object", fields: { "url": { kind: "string" }, "sandbox?": { kind: "string" } } }, // Iframe
   _1x: { kind: "object", fields: { "data": "_1y" } }, // IframeContent
@@ -92,124 +92,127 @@ export const shapes: Record<string, ShapeSource> = {
   _28: { kind: "object", fields: { "layer": "_26", "description?": { kind: "string" } } }, // LayerStart
   _29: { kind: "object", fields: { "components": { kind: "list", of: "_11" }, "cols?!": "_10", "gap?": "_1j" } }, // Layout
   _2a: { kind: "string", values: ["connected", "disconnected", "error"] }, // LinkStatus
-  _2b: { kind: "object", fields: { "messageId": "_d", "agentId": "_4", "monitorId?": "_14", "how?": "_4b", "by?": "_14", "duplicate?": { kind: "boolean" }, "to?": "_14" } }, // MessageAccepted
-  _2c: { kind: "object", fields: { "messageId": "_d", "position": { kind: "integer", min: 1, max: 9007199254740991 }, "monitorId?": "_14", "by?": "_14", "duplicate?": { kind: "boolean" }, "to?": "_14" } }, // MessageQueued
-  _2d: { kind: "object", fields: { "messageId": "_d", "code": "_z", "reason": { kind: "string" }, "reasonCode?": "_3m", "field?": { kind: "string" }, "monitorId?": "_14", "by?": "_14", "duplicate?": { kind: "boolean" }, "to?": "_14" } }, // MessageRejected
-  _2e: { kind: "object", fields: { "messageId": "_d", "monitorId?": "_14", "first": "_39", "to": "_14" } }, // MessageRepeated
-  _2f: { kind: "object", fields: { "action": "_3p", "message": "_53", "taskId?": "_d", "monitorId?": "_14", "agentId?": "_4", "messageId?": "_d" } }, // MessageUpdated
-  _2g: { kind: "object", fields: { "mode": "_6", "by?": "_14", "messageId?": "_d" } }, // ModeChanged
-  _2h: { kind: "string", values: ["idle", "running", "waiting", "over_budget", "removed"] }, // MonitorState
-  _2i: { kind: "object", fields: { "monitorId": "_14", "state": "_2h", "queue": { kind: "integer", min: 0, max: 9007199254740991 }, "budget?!": "Budget", "context?!": "_19", "revision?": { kind: "integer", min: 0, max: 9007199254740991 }, "messageId?": "_d" } }, // MonitorStatus
-  _2j: { kind: "string", values: ["info", "success", "warning", "error"] }, // NoticeVariant
-  _2k: { kind: "object", fields: { "id": "_d", "agentId?": "_4", "requestId?": "_4" } }, // NotificationDismiss, PromptDismiss, ToastDismiss
-  _2l: { kind: "object", fields: { "id": "_d", "title": { kind: "string" }, "body": { kind: "string" }, "icon?": { kind: "string" }, "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "requestId?": "_4" } }, // NotificationShow
-  _2m: { kind: "object", fields: { "id": "_d", "title": { kind: "string" }, "message": { kind: "string" }, "options?": { kind: "list", of: "_3h" }, "multiSelect?": { kind: "boolean" }, "inputField?!": "_3f", "allowDismiss?!": { kind: "boolean" }, "deadline?": "_z", "agentId?": "_4", "monitorId?": "_14" } }, // OpenPrompt
-  _2n: { kind: "object", fields: { "value": { kind: "string" }, "label": { kind: "string" } } }, // Option
-  _2o: { kind: "object", fields: { "renderer": { kind: "string" }, "data": { kind: "any" } } }, // OtherContent
-  _2p: { kind: "string", values: ["completed", "failed", "interrupted"] }, // Outcome
-  _2q: { kind: "object", fields: { "replica": "_14", "epoch": { kind: "integer", min: 0, max: 9007199254740991 }, "prev?": "_39" } }, // OwnerChanged
-  _2r: { kind: "object", fields: { "completed_todos": { kind: "list", of: "_d" }, "available_data?": { kind: "any" } } }, // PartialResults
-  _2s: { kind: "object", fields: { "showRememberChoice": { kind: "boolean" }, "toolName": { kind: "string" }, "context?": { kind: "string" } } }, // PermissionOptions
-  _2t: { kind: "string", values: ["approve", "modify", "reject"] }, // PlanAnswer
-  _2u: { kind: "object", fields: { "plan_id": "_d", "approved_by": { kind: "string" }, "execution_starting": { kind: "boolean" }, "messageId?": "_d" } }, // PlanApproved
-  _2v: { kind: "object", fields: { "type": { kind: "string" }, "title": { kind: "string" }, "url": { kind: "string" } } }, // PlanAttachment
-  _2w: { kind: "object", fields: { "todos": { kind: "list", of: "_4o" }, "dependency_graph": { kind: "map", key: "_d", of: { kind: "list", of: "_d" } }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "mermaid_diagram?": { kind: "string" } } }, // PlanBody
-  _2x: { kind: "object", fields: { "action": "_30", "todo_id": "_d", "task?": { kind: "string" } } }, // PlanChange
-  _2y: { kind: "object", fields: { "plan_id?": "_d" } }, // PlanCleared
-  _2z: { kind: "object", fields: { "status": { kind: "string" }, "response": "_35", "statistics?!": "_37", "report_paths": { kind: "list", of: { kind: "string" } }, "plan_id?": "_d", "messageId?": "_d" } }, // PlanComplete
-  _30: { kind: "string", values: ["add", "remove", "update"] }, // PlanEdit
-  _31: { kind: "object", fields: { "status": { kind: "string" }, "error": "_32", "partial_results?!": "_2r", "statistics?!": "_37", "plan_id?": "_d", "messageId?": "_d" } }, // PlanFailure
-  _32: { kind: "object", fields: { "code": { kind: "string" }, "message": { kind: "string" }, "failed_todo?": "_d", "recoverable": { kind: "boolean" } } }, // PlanFailureError
-  _33: { kind: "object", fields: { "plan_id": "_d", "version": { kind: "integer", min: 1, max: 9007199254740991 }, "status": "_38", "todos": { kind: "list", of: "_4o" }, "dependency_graph": { kind: "map", key: "_d", of: { kind: "list", of: "_d" } }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "mermaid_diagram?": { kind: "string" }, "request?": { kind: "string" }, "messageId?": "_d" } }, // PlanGenerated
-  _34: { kind: "object", fields: { "plan_id": "_d", "old_version": { kind: "integer", min: 1, max: 9007199254740991 }, "new_version": { kind: "integer", min: 1, max: 9007199254740991 }, "changes": { kind: "list", of: "_2x" }, "updated_todos": { kind: "list", of: "_4o" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "mermaid_diagram?": { kind: "string" }, "messageId?": "_d" } }, // PlanModified
-  _35: { kind: "object", fields: { "format": { kind: "string" }, "text": { kind: "string" }, "summary?": { kind: "string" }, "attachments": { kind: "list", of: "_2v" }, "next_actions": { kind: "list", of: { kind: "string" } } } }, // PlanResponse
-  _36: { kind: "object", fields: { "id?": "_d", "status": "_38", "version?": { kind: "integer", min: 0, max: 9007199254740991 }, "total_todos": { kind: "integer", min: 0, max: 9007199254740991 }, "mermaid_diagram?": { kind: "string" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "request?": { kind: "string" }, "messageId?": "_d", "started_at?": "_z", "paused_by?": { kind: "string" }, "pause_reason?": { kind: "string" }, "complete?!": "_2z", "failed?!": "_31" } }, // PlanState
-  _37: { kind: "object", fields: { "total_todos": { kind: "integer", min: 0, max: 9007199254740991 }, "completed": { kind: "integer", min: 0, max: 9007199254740991 }, "failed": { kind: "integer", min: 0, max: 9007199254740991 }, "skipped?": { kind: "integer", min: 0, max: 9007199254740991 }, "execution_time_ms": { kind: "integer", min: 0, max: 9007199254740991 }, "tokens_used": { kind: "integer", min: 0, max: 9007199254740991 }, "cost_usd": { kind: "number", min: 0 }, "cost_unknown?": { kind: "boolean" } } }, // PlanStatistics
-  _38: { kind: "string", values: ["pending_approval", "approved", "executing", "paused", "completed", "failed", "rejected", "cancelled"] }, // PlanStatus
-  _39: { kind: "position" }, // Position
-  _3a: { kind: "object", fields: { "connections": { kind: "list", of: "_13" }, "total?": { kind: "integer", min: 0, max: 9007199254740991 } } }, // Presence
-  _3b: { kind: "object", fields: { "value": { kind: "number", min: 0, max: 100 }, "label?": { kind: "string" }, "variant?": "_3d", "showValue?": { kind: "boolean" } } }, // ProgressComponent
-  _3c: { kind: "object", fields: { "icon?": { kind: "string" }, "text?": { kind: "string" } } }, // ProgressStatus
-  _3d: { kind: "string", values: ["default", "success", "warning", "error"] }, // ProgressVariant
-  _3e: { kind: "object", fields: { "promptId": "_d", "reason": "_y", "answeredBy?": "_14", "monitorId?": "_14", "messageId?": "_d" } }, // PromptClosed
-  _3f: { kind: "object", fields: { "label?": { kind: "string" }, "placeholder?": { kind: "string" }, "type?": "_3g" } }, // PromptInput
-  _3g: { kind: "string", values: ["text", "textarea", "password"] }, // PromptInputType
-  _3h: { kind: "object", fields: { "value": { kind: "string" }, "label": { kind: "string" }, "description?": { kind: "string" } } }, // PromptOption
-  _3i: { kind: "object", fields: { "id": "_d", "title": { kind: "string" }, "message": { kind: "string" }, "options?": { kind: "list", of: "_3h" }, "multiSelect?": { kind: "boolean" }, "inputField?!": "_3f", "allowDismiss?!": { kind: "boolean" }, "agentId?": "_4", "requestId?": "_4" } }, // PromptShow
-  _3j: { kind: "object", fields: { "provider": { kind: "string" } } }, // ProviderChanged
-  _3k: { kind: "object", fields: { "monitorId": "_14", "messages": { kind: "list", of: "QueuedMessage" }, "messageId?": "_d" } }, // QueueUpdated
+  _2b: { kind: "object", fields: { "server": { kind: "string" }, "tool": { kind: "string" }, "uri": { kind: "string" }, "input?": { kind: "any" }, "result?": { kind: "any" } } }, // MCPApp
+  _2c: { kind: "object", fields: { "data": "_2b" } }, // MCPAppContent
+  _2d: { kind: "object", fields: { "messageId": "_d", "agentId": "_4", "monitorId?": "_14", "how?": "_4d", "by?": "_14", "duplicate?": { kind: "boolean" }, "to?": "_14" } }, // MessageAccepted
+  _2e: { kind: "object", fields: { "messageId": "_d", "position": { kind: "integer", min: 1, max: 9007199254740991 }, "monitorId?": "_14", "by?": "_14", "duplicate?": { kind: "boolean" }, "to?": "_14" } }, // MessageQueued
+  _2f: { kind: "object", fields: { "messageId": "_d", "code": "_z", "reason": { kind: "string" }, "reasonCode?": "_3o", "field?": { kind: "string" }, "monitorId?": "_14", "by?": "_14", "duplicate?": { kind: "boolean" }, "to?": "_14" } }, // MessageRejected
+  _2g: { kind: "object", fields: { "messageId": "_d", "monitorId?": "_14", "first": "_3b", "to": "_14" } }, // MessageRepeated
+  _2h: { kind: "object", fields: { "action": "_3r", "message": "_55", "taskId?": "_d", "monitorId?": "_14", "agentId?": "_4", "messageId?": "_d" } }, // MessageUpdated
+  _2i: { kind: "object", fields: { "mode": "_6", "by?": "_14", "messageId?": "_d" } }, // ModeChanged
+  _2j: { kind: "string", values: ["idle", "running", "waiting", "over_budget", "removed"] }, // MonitorState
+  _2k: { kind: "object", fields: { "monitorId": "_14", "state": "_2j", "queue": { kind: "integer", min: 0, max: 9007199254740991 }, "budget?!": "Budget", "context?!": "_19", "revision?": { kind: "integer", min: 0, max: 9007199254740991 }, "messageId?": "_d" } }, // MonitorStatus
+  _2l: { kind: "string", values: ["info", "success", "warning", "error"] }, // NoticeVariant
+  _2m: { kind: "object", fields: { "id": "_d", "agentId?": "_4", "requestId?": "_4" } }, // NotificationDismiss, PromptDismiss, ToastDismiss
+  _2n: { kind: "object", fields: { "id": "_d", "title": { kind: "string" }, "body": { kind: "string" }, "icon?": { kind: "string" }, "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "requestId?": "_4" } }, // NotificationShow
+  _2o: { kind: "object", fields: { "id": "_d", "title": { kind: "string" }, "message": { kind: "string" }, "options?": { kind: "list", of: "_3j" }, "multiSelect?": { kind: "boolean" }, "inputField?!": "_3h", "allowDismiss?!": { kind: "boolean" }, "deadline?": "_z", "agentId?": "_4", "monitorId?": "_14" } }, // OpenPrompt
+  _2p: { kind: "object", fields: { "value": { kind: "string" }, "label": { kind: "string" } } }, // Option
+  _2q: { kind: "object", fields: { "renderer": { kind: "string" }, "data": { kind: "any" } } }, // OtherContent
+  _2r: { kind: "string", values: ["completed", "failed", "interrupted"] }, // Outcome
+  _2s: { kind: "object", fields: { "replica": "_14", "epoch": { kind: "integer", min: 0, max: 9007199254740991 }, "prev?": "_3b" } }, // OwnerChanged
+  _2t: { kind: "object", fields: { "completed_todos": { kind: "list", of: "_d" }, "available_data?": { kind: "any" } } }, // PartialResults
+  _2u: { kind: "object", fields: { "showRememberChoice": { kind: "boolean" }, "toolName": { kind: "string" }, "context?": { kind: "string" } } }, // PermissionOptions
+  _2v: { kind: "string", values: ["approve", "modify", "reject"] }, // PlanAnswer
+  _2w: { kind: "object", fields: { "plan_id": "_d", "approved_by": { kind: "string" }, "execution_starting": { kind: "boolean" }, "messageId?": "_d" } }, // PlanApproved
+  _2x: { kind: "object", fields: { "type": { kind: "string" }, "title": { kind: "string" }, "url": { kind: "string" } } }, // PlanAttachment
+  _2y: { kind: "object", fields: { "todos": { kind: "list", of: "_4q" }, "dependency_graph": { kind: "map", key: "_d", of: { kind: "list", of: "_d" } }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "mermaid_diagram?": { kind: "string" } } }, // PlanBody
+  _2z: { kind: "object", fields: { "action": "_32", "todo_id": "_d", "task?": { kind: "string" } } }, // PlanChange
+  _30: { kind: "object", fields: { "plan_id?": "_d" } }, // PlanCleared
+  _31: { kind: "object", fields: { "status": { kind: "string" }, "response": "_37", "statistics?!": "_39", "report_paths": { kind: "list", of: { kind: "string" } }, "plan_id?": "_d", "messageId?": "_d" } }, // PlanComplete
+  _32: { kind: "string", values: ["add", "remove", "update"] }, // PlanEdit
+  _33: { kind: "object", fields: { "status": { kind: "string" }, "error": "_34", "partial_results?!": "_2t", "statistics?!": "_39", "plan_id?": "_d", "messageId?": "_d" } }, // PlanFailure
+  _34: { kind: "object", fields: { "code": { kind: "string" }, "message": { kind: "string" }, "failed_todo?": "_d", "recoverable": { kind: "boolean" } } }, // PlanFailureError
+  _35: { kind: "object", fields: { "plan_id": "_d", "version": { kind: "integer", min: 1, max: 9007199254740991 }, "status": "_3a", "todos": { kind: "list", of: "_4q" }, "dependency_graph": { kind: "map", key: "_d", of: { kind: "list", of: "_d" } }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "mermaid_diagram?": { kind: "string" }, "request?": { kind: "string" }, "messageId?": "_d" } }, // PlanGenerated
+  _36: { kind: "object", fields: { "plan_id": "_d", "old_version": { kind: "integer", min: 1, max: 9007199254740991 }, "new_version": { kind: "integer", min: 1, max: 9007199254740991 }, "changes": { kind: "list", of: "_2z" }, "updated_todos": { kind: "list", of: "_4q" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "mermaid_diagram?": { kind: "string" }, "messageId?": "_d" } }, // PlanModified
+  _37: { kind: "object", fields: { "format": { kind: "string" }, "text": { kind: "string" }, "summary?": { kind: "string" }, "attachments": { kind: "list", of: "_2x" }, "next_actions": { kind: "list", of: { kind: "string" } } } }, // PlanResponse
+  _38: { kind: "object", fields: { "id?": "_d", "status": "_3a", "version?": { kind: "integer", min: 0, max: 9007199254740991 }, "total_todos": { kind: "integer", min: 0, max: 9007199254740991 }, "mermaid_diagram?": { kind: "string" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "request?": { kind: "string" }, "messageId?": "_d", "started_at?": "_z", "paused_by?": { kind: "string" }, "pause_reason?": { kind: "string" }, "complete?!": "_31", "failed?!": "_33" } }, // PlanState
+  _39: { kind: "object", fields: { "total_todos": { kind: "integer", min: 0, max: 9007199254740991 }, "completed": { kind: "integer", min: 0, max: 9007199254740991 }, "failed": { kind: "integer", min: 0, max: 9007199254740991 }, "skipped?": { kind: "integer", min: 0, max: 9007199254740991 }, "execution_time_ms": { kind: "integer", min: 0, max: 9007199254740991 }, "tokens_used": { kind: "integer", min: 0, max: 9007199254740991 }, "cost_usd": { kind: "number", min: 0 }, "cost_unknown?": { kind: "boolean" } } }, // PlanStatistics
+  _3a: { kind: "string", values: ["pending_approval", "approved", "executing", "paused", "completed", "failed", "rejected", "cancelled"] }, // PlanStatus
+  _3b: { kind: "position" }, // Position
+  _3c: { kind: "object", fields: { "connections": { kind: "list", of: "_13" }, "total?": { kind: "integer", min: 0, max: 9007199254740991 } } }, // Presence
+  _3d: { kind: "object", fields: { "value": { kind: "number", min: 0, max: 100 }, "label?": { kind: "string" }, "variant?": "_3f", "showValue?": { kind: "boolean" } } }, // ProgressComponent
+  _3e: { kind: "object", fields: { "icon?": { kind: "string" }, "text?": { kind: "string" } } }, // ProgressStatus
+  _3f: { kind: "string", values: ["default", "success", "warning", "error"] }, // ProgressVariant
+  _3g: { kind: "object", fields: { "promptId": "_d", "reason": "_y", "answeredBy?": "_14", "monitorId?": "_14", "messageId?": "_d" } }, // PromptClosed
+  _3h: { kind: "object", fields: { "label?": { kind: "string" }, "placeholder?": { kind: "string" }, "type?": "_3i" } }, // PromptInput
+  _3i: { kind: "string", values: ["text", "textarea", "password"] }, // PromptInputType
+  _3j: { kind: "object", fields: { "value": { kind: "string" }, "label": { kind: "string" }, "description?": { kind: "string" } } }, // PromptOption
+  _3k: { kind: "object", fields: { "id": "_d", "title": { kind: "string" }, "message": { kind: "string" }, "options?": { kind: "list", of: "_3j" }, "multiSelect?": { kind: "boolean" }, "inputField?!": "_3h", "allowDismiss?!": { kind: "boolean" }, "agentId?": "_4", "requestId?": "_4" } }, // PromptShow
+  _3l: { kind: "object", fields: { "provider": { kind: "string" } } }, // ProviderChanged
+  _3m: { kind: "object", fields: { "monitorId": "_14", "messages": { kind: "list", of: "QueuedMessage" }, "messageId?": "_d" } }, // QueueUpdated
   QueuedMessage: { kind: "object", fields: { "timestamp": "_z", "id": "_d", "text": { kind: "string" }, "images?": { kind: "list", of: { kind: "string" } }, "windowId?": "_d" } }, // QueuedMessage
-  _3m: { kind: "string" }, // ReasonCode
-  _3n: { kind: "object", fields: { "agentId?": "_4", "requestId?": "_4" } }, // RefreshApps
-  _3o: { kind: "object", fields: { "shortcutId": "_d", "agentId?": "_4", "requestId?": "_4" } }, // RemoveShortcut
-  _3p: { kind: "string", values: ["created", "updated"] }, // RowChange
-  _3q: { kind: "integer", min: 0, max: 9007199254740991 }, // RowID
-  _3r: { kind: "string", values: ["ask", "say"] }, // RowType
-  _3s: { kind: "string", values: ["error", "api_req_started", "api_req_finished", "api_req_retried", "api_req_retry_delayed", "api_req_rate_limit_wait", "api_req_deleted", "text", "image", "reasoning", "completion_result", "user_feedback", "user_feedback_diff", "command_output", "shell_integration_warning", "mcp_server_request_started", "mcp_server_response", "subtask_result", "checkpoint_saved", "rooignore_error", "diff_error", "condense_context", "condense_context_error", "sliding_window_truncation", "codebase_search_result", "user_edit_todos", "too_many_tools_warning", "tool", "browser_action", "browser_action_result", "browser_session_status"] }, // Say
-  _3t: { kind: "choice", options: [{ of: { kind: "string" }, keepsZero: true }, { of: { kind: "number" }, keepsZero: true }, { of: { kind: "boolean" }, keepsZero: true }] }, // Scalar
-  _3u: { kind: "object", fields: { "name": { kind: "string" }, "options": { kind: "list", of: "_2n" }, "formId?": { kind: "string" }, "label?": { kind: "string" }, "defaultValue?": { kind: "string" }, "placeholder?": { kind: "string" }, "disabled?": { kind: "boolean" } } }, // SelectComponent
-  _3v: { kind: "object", fields: { "title": { kind: "string" } } }, // SessionRenamed
-  SessionState: { kind: "object", fields: { "mode": "_46", "reason?": "_45", "replay_until?": "_39", "heartbeat_ms": { kind: "integer", min: 1, max: 9007199254740991 }, "status?": "_3x", "title?": { kind: "string" }, "owner?": "_14", "provider?": { kind: "string" }, "autoApproval?!": "_m", "agentMode?!": "_6", "instructions?": { kind: "string" }, "current_layer?=snapshot": "_26", "monitors?": { kind: "list", of: "_2i" }, "windows?": { kind: "list", of: "_5i" }, "agents?": { kind: "list", of: "_8" }, "queues?": { kind: "map", key: "_14", of: { kind: "list", of: "QueuedMessage" } }, "budgets?": { kind: "map", key: "_14", of: "Budget" }, "dialogs?": { kind: "list", of: "_i" }, "prompts?": { kind: "list", of: "_2m" }, "notifications?": { kind: "list", of: "_43" }, "toasts?": { kind: "list", of: "_44" }, "shortcuts?": { kind: "list", of: "_40" }, "badges?": { kind: "map", key: "_d", of: { kind: "integer", min: 0, max: 9007199254740991 } }, "hitl_pending?=snapshot": "_1r", "hitl_requests?": { kind: "list", of: "_1r" }, "plan?=snapshot": "_36", "todos?!": { kind: "list", of: "_4o" }, "recent_messages?": { kind: "list", of: "_53" }, "connections?": { kind: "integer", min: 0, max: 9007199254740991 }, "presence?": { kind: "list", of: "_13" }, "last_message_id?": "_39" } }, // SessionState
-  _3x: { kind: "string", values: ["idle", "executing", "waiting", "paused", "unowned"] }, // SessionStatus
-  _3y: { kind: "string", values: ["hub", "user", "session"] }, // SettingScope
-  _3z: { kind: "object", fields: { "scope": "_3y", "names": { kind: "list", of: { kind: "string" } } } }, // SettingsChanged
-  _40: { kind: "object", fields: { "id": "_d", "label": { kind: "string" }, "icon": { kind: "string" }, "iconType?": "_1v", "type": "_42", "target": { kind: "string" }, "osActions?": { kind: "list", of: "Action" }, "createdAt": "_z" } }, // Shortcut
-  _41: { kind: "object", fields: { "label?!": { kind: "string" }, "icon?!": { kind: "string" }, "iconType?": "_1v", "type?": "_42", "target?!": { kind: "string" }, "osActions?!": { kind: "list", of: "Action" } } }, // ShortcutPatch
-  _42: { kind: "string", values: ["file", "url", "action"] }, // ShortcutType
-  _43: { kind: "object", fields: { "id": "_d", "title": { kind: "string" }, "body": { kind: "string" }, "icon?": { kind: "string" }, "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "since?": "_z", "monitorId?": "_14" } }, // ShownNotification
-  _44: { kind: "object", fields: { "id": "_d", "message": { kind: "string" }, "variant?": "_2j", "action?!": "_4m", "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "since?": "_z", "monitorId?": "_14" } }, // ShownToast
-  _45: { kind: "string", values: ["fresh", "trimmed", "unknown", "too_many"] }, // SnapshotReason
-  _46: { kind: "string", values: ["resume", "snapshot"] }, // StateMode
-  _47: { kind: "object", fields: { "available": { kind: "boolean" }, "since": "_z" } }, // StoreStatus
-  _48: { kind: "string", values: ["retry", "wait", "reconnect", "fix_message", "authenticate", "refresh_token", "create_session", "free_something", "retry_or_skip"] }, // SuggestedAction
-  _49: { kind: "object", fields: { "headers": { kind: "list", of: { kind: "string" } }, "rows": { kind: "list", of: { kind: "list", of: { kind: "string" } } } } }, // Table
-  _4a: { kind: "object", fields: { "data": "_49" } }, // TableContent
-  _4b: { kind: "string", values: ["direct", "steered", "ephemeral"] }, // Taken
-  _4c: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_14", "agentId?": "_4", "messageId?": "_d" } }, // TaskAborted, TaskActive, TaskAskResponded, TaskCreated, TaskFocused, TaskIdle, TaskInteractive, TaskPaused, TaskResumable, TaskStarted, TaskUnfocused, TaskUnpaused, TaskUserMessage
-  _4d: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_14", "agentId?": "_4", "messageId?": "_d", "tokenUsage": "_4y", "toolUsage": { kind: "map", key: { kind: "string" }, of: "_51" }, "isSubtask?": { kind: "boolean" } } }, // TaskCompleted
-  _4e: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_14", "agentId?": "_4", "messageId?": "_d", "mode": { kind: "string" } } }, // TaskModeSwitched
-  _4f: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_14", "agentId?": "_4", "messageId?": "_d", "childTaskId": "_d" } }, // TaskSpawned
-  _4g: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_14", "agentId?": "_4", "messageId?": "_d", "tokenUsage": "_4y", "toolUsage": { kind: "map", key: { kind: "string" }, of: "_51" } } }, // TaskTokenUsageUpdated
-  _4h: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_14", "agentId?": "_4", "messageId?": "_d", "tool": { kind: "string" }, "error": { kind: "string" } } }, // TaskToolFailed
-  _4i: { kind: "string", values: ["left", "center", "right"] }, // TextAlign
-  _4j: { kind: "string", values: ["default", "muted", "accent", "success", "warning", "error"] }, // TextColor
-  _4k: { kind: "object", fields: { "content": { kind: "string" }, "variant?": "_4l", "color?": "_4j", "textAlign?": "_4i" } }, // TextComponent
-  _4l: { kind: "string", values: ["body", "heading", "subheading", "caption", "code"] }, // TextVariant
-  _4m: { kind: "object", fields: { "label": { kind: "string" }, "eventId": { kind: "string" } } }, // ToastButton
-  _4n: { kind: "object", fields: { "id": "_d", "message": { kind: "string" }, "variant?": "_2j", "action?!": "_4m", "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "requestId?": "_4" } }, // ToastShow
-  _4o: { kind: "object", fields: { "id": "_d", "task": { kind: "string" }, "tool?": { kind: "string" }, "mode?": { kind: "string" }, "status?": "_4w", "priority?": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "depends_on": { kind: "list", of: "_d" }, "requires_approval?": { kind: "boolean" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "progress_percentage?": { kind: "number", min: 0, max: 100 }, "current_step?": { kind: "string" }, "retry_count?": { kind: "integer", min: 0, max: 9007199254740991 }, "max_retries?": { kind: "integer", min: 0, max: 9007199254740991 }, "items_processed?": { kind: "integer", min: 0, max: 9007199254740991 }, "items_total?": { kind: "integer", min: 0, max: 9007199254740991 }, "started_at?": "_z", "retry_at?": "_z", "agent_id?": "_4", "duration_ms?": { kind: "integer", min: 0, max: 9007199254740991 }, "error?!": "_4r", "result_summary?": { kind: "any" } } }, // Todo
-  _4p: { kind: "string", values: ["approve", "skip", "reject"] }, // TodoAnswer
-  _4q: { kind: "object", fields: { "todo_id": "_d", "task": { kind: "string" }, "status": "_4w", "result_summary?": { kind: "any" }, "duration_ms": { kind: "integer", min: 0, max: 9007199254740991 }, "next_todos": { kind: "list", of: "_d" }, "messageId?": "_d" } }, // TodoCompleted
-  _4r: { kind: "object", fields: { "code": { kind: "string" }, "message": { kind: "string" }, "recoverable": { kind: "boolean" } } }, // TodoError
-  _4s: { kind: "object", fields: { "todo_id": "_d", "task": { kind: "string" }, "status": "_4w", "error": "_4r", "retry_count": { kind: "integer", min: 0, max: 9007199254740991 }, "max_retries": { kind: "integer", min: 0, max: 9007199254740991 }, "retry_at?": "_z" } }, // TodoFailed
-  _4t: { kind: "object", fields: { "todo_id": "_d", "progress_percentage": { kind: "number", min: 0, max: 100 }, "current_step?": { kind: "string" }, "items_processed?": { kind: "integer", min: 0, max: 9007199254740991 }, "items_total?": { kind: "integer", min: 0, max: 9007199254740991 } } }, // TodoProgress
-  _4u: { kind: "object", fields: { "id": "_d", "task": { kind: "string" } } }, // TodoRef
-  _4v: { kind: "object", fields: { "todo_id": "_d", "task": { kind: "string" }, "tool?": { kind: "string" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "agent_id?": "_4", "messageId?": "_d" } }, // TodoStarted
-  _4w: { kind: "string", values: ["pending", "blocked", "needs_approval", "needs_input", "in_progress", "completed", "failed", "skipped", "cancelled"] }, // TodoStatus
-  _4x: { kind: "object", fields: { "todo": "_4o", "messageId?": "_d" } }, // TodoUpdated
-  _4y: { kind: "object", fields: { "totalTokensIn": { kind: "integer", min: 0, max: 9007199254740991 }, "totalTokensOut": { kind: "integer", min: 0, max: 9007199254740991 }, "totalCacheWrites?": { kind: "integer", min: 0, max: 9007199254740991 }, "totalCacheReads?": { kind: "integer", min: 0, max: 9007199254740991 }, "totalCost": { kind: "number", min: 0 }, "contextTokens": { kind: "integer", min: 0, max: 9007199254740991 }, "costUnknown?": { kind: "boolean" } } }, // TokenUsage
-  _4z: { kind: "object", fields: { "toolName": { kind: "string" }, "status": "_50", "message?": { kind: "string" }, "toolInput?": { kind: "any" }, "toolUseId?": { kind: "string" }, "agentId?": "_4", "monitorId?": "_14", "messageId?": "_d" } }, // ToolProgress
-  _50: { kind: "string", values: ["running", "complete", "error"] }, // ToolStatus
-  _51: { kind: "object", fields: { "attempts": { kind: "integer", min: 0, max: 9007199254740991 }, "failures": { kind: "integer", min: 0, max: 9007199254740991 } } }, // ToolUses
-  _52: { kind: "object", fields: { "messageId": "_d", "agentId": "_4", "reason": { kind: "string" }, "resumable": { kind: "boolean" }, "monitorId?": "_14" } }, // TurnInterrupted
-  _53: { kind: "object", fields: { "ts": "_z", "id?": "_3q", "type": "_3r", "ask?": "_j", "say?": "_3s", "text?": { kind: "string" }, "images?": { kind: "list", of: { kind: "string" } }, "partial?!": { kind: "boolean" }, "reasoning?": { kind: "string" }, "reasonCode?": "_3m", "thread?": { kind: "string" }, "conversationHistoryIndex?!": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "checkpoint?": { kind: "any" }, "progressStatus?!": "_3c", "contextCondense?!": "_17", "contextTruncation?!": "_18", "isProtected?": { kind: "boolean" }, "apiProtocol?": "_0", "isAnswered?": { kind: "boolean" }, "monitorId?": "_14", "agentId?": "_4", "messageId?": "_d", "windowId?": "_d" } }, // UIRow
-  _54: { kind: "object", fields: { "data": { kind: "any" } } }, // UpdateAppend, UpdatePrepend, UpdateReplace
-  _55: { kind: "object", fields: { "position": { kind: "integer", min: 0, max: 9007199254740991 }, "data": { kind: "any" } } }, // UpdateInsertAt
-  _56: { kind: "union", tag: "op", variants: { "append": "_54", "prepend": "_54", "replace": "_54", "insertAt": "_55", "clear": "_e" } }, // UpdateOperation
-  _57: { kind: "object", fields: { "shortcutId": "_d", "updates": "_41", "agentId?": "_4", "requestId?": "_4" } }, // UpdateShortcut
-  _58: { kind: "object", fields: { "inputTokens": { kind: "integer", min: 0, max: 9007199254740991 }, "outputTokens": { kind: "integer", min: 0, max: 9007199254740991 }, "cacheReadTokens?": { kind: "integer", min: 0, max: 9007199254740991 }, "cacheWriteTokens?": { kind: "integer", min: 0, max: 9007199254740991 }, "costUsd?": { kind: "number", min: 0 }, "costUnknown?": { kind: "boolean" } } }, // Usage
-  _59: { kind: "string", values: ["assigned", "active", "released"] }, // WindowAgentChange
-  _5a: { kind: "object", fields: { "windowId": "_d", "agentId": "_4", "status": "_59", "monitorId?": "_14", "messageId?": "_d" } }, // WindowAgentStatus
-  _5b: { kind: "object", fields: { "windowId": "_d", "agentId?": "_4", "requestId?": "_4" } }, // WindowCapture, WindowClose, WindowFocus, WindowMaximize, WindowMinimize, WindowRestore
-  _5c: { kind: "object", fields: { "windowId": "_d", "title": { kind: "string" }, "bounds": "_q", "content": "Content", "variant?": "_5k", "dockEdge?": "_1d", "frameless?": { kind: "boolean" }, "windowStyle?": { kind: "map", key: { kind: "string" }, of: "_3t" }, "minimized?": { kind: "boolean" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowCreate
-  _5d: { kind: "object", fields: { "windowId": "_d", "agentId": "_4", "requestId?": "_4" } }, // WindowLock, WindowUnlock
-  _5e: { kind: "object", fields: { "windowId": "_d", "x": { kind: "number" }, "y": { kind: "number" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowMove
-  _5f: { kind: "object", fields: { "windowId": "_d", "w": { kind: "number" }, "h": { kind: "number" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowResize
-  _5g: { kind: "object", fields: { "windowId": "_d", "content": "Content", "agentId?": "_4", "requestId?": "_4" } }, // WindowSetContent
-  _5h: { kind: "object", fields: { "windowId": "_d", "title": { kind: "string" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowSetTitle
-  _5i: { kind: "object", fields: { "windowId": "_d", "monitorId": "_14", "title": { kind: "string" }, "bounds": "_q", "content": "Content", "variant?": "_5k", "dockEdge?": "_1d", "frameless?": { kind: "boolean" }, "windowStyle?": { kind: "map", key: { kind: "string" }, of: "_3t" }, "minimized?": { kind: "boolean" }, "maximized?": { kind: "boolean" }, "restoreBounds?!": "_q", "z?": { kind: "integer", min: 0, max: 9007199254740991 }, "lock?": "_4", "groupId?": "_d", "appId?": "_d" } }, // WindowState
-  _5j: { kind: "object", fields: { "windowId": "_d", "operation": "_56", "renderer?": { kind: "string" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowUpdateContent
-  _5k: { kind: "string", values: ["standard", "widget", "panel"] }, // WindowVariant
+  _3o: { kind: "string" }, // ReasonCode
+  _3p: { kind: "object", fields: { "agentId?": "_4", "requestId?": "_4" } }, // RefreshApps
+  _3q: { kind: "object", fields: { "shortcutId": "_d", "agentId?": "_4", "requestId?": "_4" } }, // RemoveShortcut
+  _3r: { kind: "string", values: ["created", "updated"] }, // RowChange
+  _3s: { kind: "integer", min: 0, max: 9007199254740991 }, // RowID
+  _3t: { kind: "string", values: ["ask", "say"] }, // RowType
+  _3u: { kind: "string", values: ["error", "api_req_started", "api_req_finished", "api_req_retried", "api_req_retry_delayed", "api_req_rate_limit_wait", "api_req_deleted", "text", "image", "reasoning", "completion_result", "user_feedback", "user_feedback_diff", "command_output", "shell_integration_warning", "mcp_server_request_started", "mcp_server_response", "subtask_result", "checkpoint_saved", "rooignore_error", "diff_error", "condense_context", "condense_context_error", "sliding_window_truncation", "codebase_search_result", "user_edit_todos", "too_many_tools_warning", "tool", "browser_action", "browser_action_result", "browser_session_status"] }, // Say
+  _3v: { kind: "choice", options: [{ of: { kind: "string" }, keepsZero: true }, { of: { kind: "number" }, keepsZero: true }, { of: { kind: "boolean" }, keepsZero: true }] }, // Scalar
+  _3w: { kind: "object", fields: { "name": { kind: "string" }, "options": { kind: "list", of: "_2p" }, "formId?": { kind: "string" }, "label?": { kind: "string" }, "defaultValue?": { kind: "string" }, "placeholder?": { kind: "string" }, "disabled?": { kind: "boolean" } } }, // SelectComponent
+  _3x: { kind: "object", fields: { "title": { kind: "string" } } }, // SessionRenamed
+  SessionState: { kind: "object", fields: { "mode": "_48", "reason?": "_47", "replay_until?": "_3b", "heartbeat_ms": { kind: "integer", min: 1, max: 9007199254740991 }, "status?": "_3z", "title?": { kind: "string" }, "owner?": "_14", "provider?": { kind: "string" }, "autoApproval?!": "_m", "agentMode?!": "_6", "instructions?": { kind: "string" }, "current_layer?=snapshot": "_26", "monitors?": { kind: "list", of: "_2k" }, "windows?": { kind: "list", of: "_5l" }, "agents?": { kind: "list", of: "_8" }, "queues?": { kind: "map", key: "_14", of: { kind: "list", of: "QueuedMessage" } }, "budgets?": { kind: "map", key: "_14", of: "Budget" }, "dialogs?": { kind: "list", of: "_i" }, "prompts?": { kind: "list", of: "_2o" }, "notifications?": { kind: "list", of: "_45" }, "toasts?": { kind: "list", of: "_46" }, "shortcuts?": { kind: "list", of: "_42" }, "badges?": { kind: "map", key: "_d", of: { kind: "integer", min: 0, max: 9007199254740991 } }, "hitl_pending?=snapshot": "_1r", "hitl_requests?": { kind: "list", of: "_1r" }, "plan?=snapshot": "_38", "todos?!": { kind: "list", of: "_4q" }, "recent_messages?": { kind: "list", of: "_55" }, "connections?": { kind: "integer", min: 0, max: 9007199254740991 }, "presence?": { kind: "list", of: "_13" }, "last_message_id?": "_3b" } }, // SessionState
+  _3z: { kind: "string", values: ["idle", "executing", "waiting", "paused", "unowned"] }, // SessionStatus
+  _40: { kind: "string", values: ["hub", "user", "session"] }, // SettingScope
+  _41: { kind: "object", fields: { "scope": "_40", "names": { kind: "list", of: { kind: "string" } } } }, // SettingsChanged
+  _42: { kind: "object", fields: { "id": "_d", "label": { kind: "string" }, "icon": { kind: "string" }, "iconType?": "_1v", "type": "_44", "target": { kind: "string" }, "osActions?": { kind: "list", of: "Action" }, "createdAt": "_z" } }, // Shortcut
+  _43: { kind: "object", fields: { "label?!": { kind: "string" }, "icon?!": { kind: "string" }, "iconType?": "_1v", "type?": "_44", "target?!": { kind: "string" }, "osActions?!": { kind: "list", of: "Action" } } }, // ShortcutPatch
+  _44: { kind: "string", values: ["file", "url", "action"] }, // ShortcutType
+  _45: { kind: "object", fields: { "id": "_d", "title": { kind: "string" }, "body": { kind: "string" }, "icon?": { kind: "string" }, "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "since?": "_z", "monitorId?": "_14" } }, // ShownNotification
+  _46: { kind: "object", fields: { "id": "_d", "message": { kind: "string" }, "variant?": "_2l", "action?!": "_4o", "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "since?": "_z", "monitorId?": "_14" } }, // ShownToast
+  _47: { kind: "string", values: ["fresh", "trimmed", "unknown", "too_many"] }, // SnapshotReason
+  _48: { kind: "string", values: ["resume", "snapshot"] }, // StateMode
+  _49: { kind: "object", fields: { "available": { kind: "boolean" }, "since": "_z" } }, // StoreStatus
+  _4a: { kind: "string", values: ["retry", "wait", "reconnect", "fix_message", "authenticate", "refresh_token", "create_session", "free_something", "retry_or_skip"] }, // SuggestedAction
+  _4b: { kind: "object", fields: { "headers": { kind: "list", of: { kind: "string" } }, "rows": { kind: "list", of: { kind: "list", of: { kind: "string" } } } } }, // Table
+  _4c: { kind: "object", fields: { "data": "_4b" } }, // TableContent
+  _4d: { kind: "string", values: ["direct", "steered", "ephemeral"] }, // Taken
+  _4e: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_14", "agentId?": "_4", "messageId?": "_d" } }, // TaskAborted, TaskActive, TaskAskResponded, TaskCreated, TaskFocused, TaskIdle, TaskInteractive, TaskPaused, TaskResumable, TaskStarted, TaskUnfocused, TaskUnpaused, TaskUserMessage
+  _4f: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_14", "agentId?": "_4", "messageId?": "_d", "tokenUsage": "_50", "toolUsage": { kind: "map", key: { kind: "string" }, of: "_53" }, "isSubtask?": { kind: "boolean" } } }, // TaskCompleted
+  _4g: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_14", "agentId?": "_4", "messageId?": "_d", "mode": { kind: "string" } } }, // TaskModeSwitched
+  _4h: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_14", "agentId?": "_4", "messageId?": "_d", "childTaskId": "_d" } }, // TaskSpawned
+  _4i: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_14", "agentId?": "_4", "messageId?": "_d", "tokenUsage": "_50", "toolUsage": { kind: "map", key: { kind: "string" }, of: "_53" } } }, // TaskTokenUsageUpdated
+  _4j: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_14", "agentId?": "_4", "messageId?": "_d", "tool": { kind: "string" }, "error": { kind: "string" } } }, // TaskToolFailed
+  _4k: { kind: "string", values: ["left", "center", "right"] }, // TextAlign
+  _4l: { kind: "string", values: ["default", "muted", "accent", "success", "warning", "error"] }, // TextColor
+  _4m: { kind: "object", fields: { "content": { kind: "string" }, "variant?": "_4n", "color?": "_4l", "textAlign?": "_4k" } }, // TextComponent
+  _4n: { kind: "string", values: ["body", "heading", "subheading", "caption", "code"] }, // TextVariant
+  _4o: { kind: "object", fields: { "label": { kind: "string" }, "eventId": { kind: "string" } } }, // ToastButton
+  _4p: { kind: "object", fields: { "id": "_d", "message": { kind: "string" }, "variant?": "_2l", "action?!": "_4o", "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "requestId?": "_4" } }, // ToastShow
+  _4q: { kind: "object", fields: { "id": "_d", "task": { kind: "string" }, "tool?": { kind: "string" }, "mode?": { kind: "string" }, "status?": "_4y", "priority?": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "depends_on": { kind: "list", of: "_d" }, "requires_approval?": { kind: "boolean" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "progress_percentage?": { kind: "number", min: 0, max: 100 }, "current_step?": { kind: "string" }, "retry_count?": { kind: "integer", min: 0, max: 9007199254740991 }, "max_retries?": { kind: "integer", min: 0, max: 9007199254740991 }, "items_processed?": { kind: "integer", min: 0, max: 9007199254740991 }, "items_total?": { kind: "integer", min: 0, max: 9007199254740991 }, "started_at?": "_z", "retry_at?": "_z", "agent_id?": "_4", "duration_ms?": { kind: "integer", min: 0, max: 9007199254740991 }, "error?!": "_4t", "result_summary?": { kind: "any" } } }, // Todo
+  _4r: { kind: "string", values: ["approve", "skip", "reject"] }, // TodoAnswer
+  _4s: { kind: "object", fields: { "todo_id": "_d", "task": { kind: "string" }, "status": "_4y", "result_summary?": { kind: "any" }, "duration_ms": { kind: "integer", min: 0, max: 9007199254740991 }, "next_todos": { kind: "list", of: "_d" }, "messageId?": "_d" } }, // TodoCompleted
+  _4t: { kind: "object", fields: { "code": { kind: "string" }, "message": { kind: "string" }, "recoverable": { kind: "boolean" } } }, // TodoError
+  _4u: { kind: "object", fields: { "todo_id": "_d", "task": { kind: "string" }, "status": "_4y", "error": "_4t", "retry_count": { kind: "integer", min: 0, max: 9007199254740991 }, "max_retries": { kind: "integer", min: 0, max: 9007199254740991 }, "retry_at?": "_z" } }, // TodoFailed
+  _4v: { kind: "object", fields: { "todo_id": "_d", "progress_percentage": { kind: "number", min: 0, max: 100 }, "current_step?": { kind: "string" }, "items_processed?": { kind: "integer", min: 0, max: 9007199254740991 }, "items_total?": { kind: "integer", min: 0, max: 9007199254740991 } } }, // TodoProgress
+  _4w: { kind: "object", fields: { "id": "_d", "task": { kind: "string" } } }, // TodoRef
+  _4x: { kind: "object", fields: { "todo_id": "_d", "task": { kind: "string" }, "tool?": { kind: "string" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "agent_id?": "_4", "messageId?": "_d" } }, // TodoStarted
+  _4y: { kind: "string", values: ["pending", "blocked", "needs_approval", "needs_input", "in_progress", "completed", "failed", "skipped", "cancelled"] }, // TodoStatus
+  _4z: { kind: "object", fields: { "todo": "_4q", "messageId?": "_d" } }, // TodoUpdated
+  _50: { kind: "object", fields: { "totalTokensIn": { kind: "integer", min: 0, max: 9007199254740991 }, "totalTokensOut": { kind: "integer", min: 0, max: 9007199254740991 }, "totalCacheWrites?": { kind: "integer", min: 0, max: 9007199254740991 }, "totalCacheReads?": { kind: "integer", min: 0, max: 9007199254740991 }, "totalCost": { kind: "number", min: 0 }, "contextTokens": { kind: "integer", min: 0, max: 9007199254740991 }, "costUnknown?": { kind: "boolean" } } }, // TokenUsage
+  _51: { kind: "object", fields: { "toolName": { kind: "string" }, "status": "_52", "message?": { kind: "string" }, "toolInput?": { kind: "any" }, "toolUseId?": { kind: "string" }, "agentId?": "_4", "monitorId?": "_14", "messageId?": "_d" } }, // ToolProgress
+  _52: { kind: "string", values: ["running", "complete", "error"] }, // ToolStatus
+  _53: { kind: "object", fields: { "attempts": { kind: "integer", min: 0, max: 9007199254740991 }, "failures": { kind: "integer", min: 0, max: 9007199254740991 } } }, // ToolUses
+  _54: { kind: "object", fields: { "messageId": "_d", "agentId": "_4", "reason": { kind: "string" }, "resumable": { kind: "boolean" }, "monitorId?": "_14" } }, // TurnInterrupted
+  _55: { kind: "object", fields: { "ts": "_z", "id?": "_3s", "type": "_3t", "ask?": "_j", "say?": "_3u", "text?": { kind: "string" }, "images?": { kind: "list", of: { kind: "string" } }, "partial?!": { kind: "boolean" }, "reasoning?": { kind: "string" }, "reasonCode?": "_3o", "thread?": { kind: "string" }, "conversationHistoryIndex?!": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "checkpoint?": { kind: "any" }, "progressStatus?!": "_3e", "contextCondense?!": "_17", "contextTruncation?!": "_18", "isProtected?": { kind: "boolean" }, "apiProtocol?": "_0", "isAnswered?": { kind: "boolean" }, "monitorId?": "_14", "agentId?": "_4", "messageId?": "_d", "windowId?": "_d" } }, // UIRow
+  _56: { kind: "object", fields: { "data": { kind: "any" } } }, // UpdateAppend, UpdatePrepend, UpdateReplace
+  _57: { kind: "object", fields: { "position": { kind: "integer", min: 0, max: 9007199254740991 }, "data": { kind: "any" } } }, // UpdateInsertAt
+  _58: { kind: "union", tag: "op", variants: { "append": "_56", "prepend": "_56", "replace": "_56", "insertAt": "_57", "clear": "_e" } }, // UpdateOperation
+  _59: { kind: "object", fields: { "shortcutId": "_d", "updates": "_43", "agentId?": "_4", "requestId?": "_4" } }, // UpdateShortcut
+  _5a: { kind: "object", fields: { "inputTokens": { kind: "integer", min: 0, max: 9007199254740991 }, "outputTokens": { kind: "integer", min: 0, max: 9007199254740991 }, "cacheReadTokens?": { kind: "integer", min: 0, max: 9007199254740991 }, "cacheWriteTokens?": { kind: "integer", min: 0, max: 9007199254740991 }, "costUsd?": { kind: "number", min: 0 }, "costUnknown?": { kind: "boolean" } } }, // Usage
+  _5b: { kind: "object", fields: { "windowId": "_d", "monitorId": "_14", "by": "_14" } }, // ViewActive
+  _5c: { kind: "string", values: ["assigned", "active", "released"] }, // WindowAgentChange
+  _5d: { kind: "object", fields: { "windowId": "_d", "agentId": "_4", "status": "_5c", "monitorId?": "_14", "messageId?": "_d" } }, // WindowAgentStatus
+  _5e: { kind: "object", fields: { "windowId": "_d", "agentId?": "_4", "requestId?": "_4" } }, // WindowCapture, WindowClose, WindowFocus, WindowMaximize, WindowMinimize, WindowRestore
+  _5f: { kind: "object", fields: { "windowId": "_d", "title": { kind: "string" }, "bounds": "_q", "content": "Content", "variant?": "_5n", "dockEdge?": "_1d", "frameless?": { kind: "boolean" }, "windowStyle?": { kind: "map", key: { kind: "string" }, of: "_3v" }, "minimized?": { kind: "boolean" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowCreate
+  _5g: { kind: "object", fields: { "windowId": "_d", "agentId": "_4", "requestId?": "_4" } }, // WindowLock, WindowUnlock
+  _5h: { kind: "object", fields: { "windowId": "_d", "x": { kind: "number" }, "y": { kind: "number" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowMove
+  _5i: { kind: "object", fields: { "windowId": "_d", "w": { kind: "number" }, "h": { kind: "number" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowResize
+  _5j: { kind: "object", fields: { "windowId": "_d", "content": "Content", "agentId?": "_4", "requestId?": "_4" } }, // WindowSetContent
+  _5k: { kind: "object", fields: { "windowId": "_d", "title": { kind: "string" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowSetTitle
+  _5l: { kind: "object", fields: { "windowId": "_d", "monitorId": "_14", "title": { kind: "string" }, "bounds": "_q", "content": "Content", "variant?": "_5n", "dockEdge?": "_1d", "frameless?": { kind: "boolean" }, "windowStyle?": { kind: "map", key: { kind: "string" }, of: "_3v" }, "minimized?": { kind: "boolean" }, "maximized?": { kind: "boolean" }, "restoreBounds?!": "_q", "z?": { kind: "integer", min: 0, max: 9007199254740991 }, "lock?": "_4", "groupId?": "_d", "appId?": "_d" } }, // WindowState
+  _5m: { kind: "object", fields: { "windowId": "_d", "operation": "_58", "renderer?": { kind: "string" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowUpdateContent
+  _5n: { kind: "string", values: ["standard", "widget", "panel"] }, // WindowVariant
 };
 
 /** The forms of payloads by type. */
@@ -217,42 +220,43 @@ export const payloads: Record<string, string> = {
   ACTIONS: "_2",
   AGENT_THINKING: "_a",
   AGENT_RESPONSE: "_7",
-  TOOL_PROGRESS: "_4z",
+  TOOL_PROGRESS: "_51",
   ERROR: "_3",
-  WINDOW_AGENT_STATUS: "_5a",
-  MESSAGE_ACCEPTED: "_2b",
-  MESSAGE_QUEUED: "_2c",
-  MESSAGE_REJECTED: "_2d",
+  WINDOW_AGENT_STATUS: "_5d",
+  MESSAGE_ACCEPTED: "_2d",
+  MESSAGE_QUEUED: "_2e",
+  MESSAGE_REJECTED: "_2f",
   APPROVAL_REQUEST: "_i",
   APP_PROTOCOL_REQUEST: "_f",
-  MONITOR_STATUS: "_2i",
+  VIEW_ACTIVE: "_5b",
+  MONITOR_STATUS: "_2k",
   DIALOG_CLOSED: "_1b",
-  PROMPT_CLOSED: "_3e",
-  PRESENCE: "_3a",
-  OWNER_CHANGED: "_2q",
-  SESSION_RENAMED: "_3v",
+  PROMPT_CLOSED: "_3g",
+  PRESENCE: "_3c",
+  OWNER_CHANGED: "_2s",
+  SESSION_RENAMED: "_3x",
   FILES_CHANGED: "_1i",
-  PROVIDER_CHANGED: "_3j",
-  TURN_INTERRUPTED: "_52",
+  PROVIDER_CHANGED: "_3l",
+  TURN_INTERRUPTED: "_54",
   session_state: "SessionState",
   ping: "_e",
   auth_result: "_l",
   auth_refresh_required: "_k",
   error: "_1f",
   reconnect: "_1k",
-  store_status: "_47",
-  SETTINGS_CHANGED: "_3z",
+  store_status: "_49",
+  SETTINGS_CHANGED: "_41",
   CONNECTION_STATUS: "_15",
   layer_start: "_28",
   layer_complete: "_27",
-  plan_generated: "_33",
-  plan_approved: "_2u",
-  plan_modified: "_34",
-  todo_started: "_4v",
-  todo_progress: "_4t",
-  todo_updated: "_4x",
-  todo_completed: "_4q",
-  todo_failed: "_4s",
+  plan_generated: "_35",
+  plan_approved: "_2w",
+  plan_modified: "_36",
+  todo_started: "_4x",
+  todo_progress: "_4v",
+  todo_updated: "_4z",
+  todo_completed: "_4s",
+  todo_failed: "_4u",
   execution_progress: "_1g",
   hitl_plan_review: "_1q",
   hitl_approval_request: "_1l",
@@ -261,35 +265,35 @@ export const payloads: Record<string, string> = {
   hitl_paused: "_1p",
   hitl_resumed: "_1s",
   hitl_closed: "_1n",
-  complete: "_2z",
-  failed: "_31",
-  plan_cleared: "_2y",
-  messageUpdated: "_2f",
+  complete: "_31",
+  failed: "_33",
+  plan_cleared: "_30",
+  messageUpdated: "_2h",
   HISTORY_REWOUND: "_1u",
   CHECKPOINT_SAVED: "_x",
   CHECKPOINT_RESTORED: "_w",
-  QUEUE_UPDATED: "_3k",
-  MODE_CHANGED: "_2g",
+  QUEUE_UPDATED: "_3m",
+  MODE_CHANGED: "_2i",
   INSTRUCTIONS_CHANGED: "_25",
   AUTO_APPROVAL_CHANGED: "_n",
-  taskCreated: "_4c",
-  taskStarted: "_4c",
-  taskCompleted: "_4d",
-  taskAborted: "_4c",
-  taskFocused: "_4c",
-  taskUnfocused: "_4c",
-  taskActive: "_4c",
-  taskInteractive: "_4c",
-  taskResumable: "_4c",
-  taskIdle: "_4c",
-  taskPaused: "_4c",
-  taskUnpaused: "_4c",
-  taskSpawned: "_4f",
-  taskModeSwitched: "_4e",
-  taskAskResponded: "_4c",
-  taskUserMessage: "_4c",
-  taskToolFailed: "_4h",
-  taskTokenUsageUpdated: "_4g",
-  MESSAGE_REPEATED: "_2e",
+  taskCreated: "_4e",
+  taskStarted: "_4e",
+  taskCompleted: "_4f",
+  taskAborted: "_4e",
+  taskFocused: "_4e",
+  taskUnfocused: "_4e",
+  taskActive: "_4e",
+  taskInteractive: "_4e",
+  taskResumable: "_4e",
+  taskIdle: "_4e",
+  taskPaused: "_4e",
+  taskUnpaused: "_4e",
+  taskSpawned: "_4h",
+  taskModeSwitched: "_4g",
+  taskAskResponded: "_4e",
+  taskUserMessage: "_4e",
+  taskToolFailed: "_4j",
+  taskTokenUsageUpdated: "_4i",
+  MESSAGE_REPEATED: "_2g",
   EMITTED: "_1e",
 };

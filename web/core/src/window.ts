@@ -177,6 +177,8 @@ function blankContent(renderer: string): Content {
       return { renderer, data: "" };
     case "component":
       return { renderer, data: { components: [] } };
+    case "mcp-app":
+      return { renderer, data: { server: "", tool: "", uri: "" } };
   }
   return { renderer, data: "" } as unknown as Content; // a renderer that this page does not know
 }

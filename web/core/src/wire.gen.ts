@@ -48,6 +48,8 @@ export interface ClientPayloads {
   APP_PROTOCOL_RESPONSE: AppProtocolResponse;
   /** An app in a window accepts requests. */
   APP_PROTOCOL_READY: AppProtocolReady;
+  /** The user uses the view of an MCP server in this tab. */
+  VIEW_USED: ViewUsed;
   /** Answers a prompt. */
   USER_PROMPT_RESPONSE: UserPromptResponse;
   /** This connection shows a monitor. */
@@ -129,6 +131,8 @@ export interface ServerPayloads {
   APPROVAL_REQUEST: ApprovalRequest;
   /** A request to an app in a window. */
   APP_PROTOCOL_REQUEST: AppProtocolRequest;
+  /** The user uses the view of an MCP server in one tab. */
+  VIEW_ACTIVE: ViewActive;
   /** The state of a monitor. */
   MONITOR_STATUS: MonitorStatus;
   /** A dialog was closed. */
@@ -760,7 +764,8 @@ export type Content =
   | ({ renderer: "text" } & TextContent)
   | ({ renderer: "table" } & TableContent)
   | ({ renderer: "iframe" } & IframeContent)
-  | ({ renderer: "component" } & ComponentContent);
+  | ({ renderer: "component" } & ComponentContent)
+  | ({ renderer: "mcp-app" } & MCPAppContent);
 
 /** ContextCondense describes how the model's history was condensed. */
 export interface ContextCondense {
@@ -1230,6 +1235,22 @@ export interface Layout {
 
 /** LinkStatus is the state of a connection. */
 export type LinkStatus = "connected" | "disconnected" | "error";
+
+/** MCPApp is a call of a tool of an MCP server, and the view that shows it. Every tab makes its own view from it. */
+export interface MCPApp {
+  /** Server is the name of the server, Tool the name of the tool there, and URI the address of the view, as in ui://map. */
+  server: string;
+  tool: string;
+  uri: string;
+  /** Input is the input of the call, an object, and Result its result, as MCP defines it. */
+  input?: unknown;
+  result?: unknown;
+}
+
+/** MCPAppContent is the view of a tool of an MCP server. */
+export interface MCPAppContent {
+  data: MCPApp;
+}
 
 /** MarkdownContent is GitHub-flavoured Markdown. */
 export interface MarkdownContent {
@@ -2509,6 +2530,23 @@ export interface UserPromptResponse {
   messageId?: MessageID;
 }
 
+/** ViewActive says that the user uses the view of an MCP server in one tab. The others show that it is in use there. */
+export interface ViewActive {
+  windowId: WindowID;
+  monitorId: MonitorID;
+  /** By is the connection of that tab. */
+  by: ConnectionID;
+}
+
+/** ViewUsed says that the user uses the view of an MCP server in this tab. From then on this tab has the active view of the window: views keep their state themselves, so that those of other tabs differ. */
+export interface ViewUsed {
+  windowId: WindowID;
+  monitorId?: MonitorID;
+  messageId?: MessageID;
+  /** Context is what the view tells agents about its state. It replaces the earlier one; absent means no change. Agents get it with the next message of a user. */
+  context?: string;
+}
+
 /** Viewer describes the screen on which a user sees the desktop, and what it is set to. */
 export interface Viewer {
   /** Language is a BCP 47 tag, and TimeZone a name such as Europe/Lisbon. */
@@ -2726,6 +2764,7 @@ export const catalog = {
   USER_INTERACTION: { direction: "client", family: "desktop", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
   APP_PROTOCOL_RESPONSE: { direction: "client", family: "desktop", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
   APP_PROTOCOL_READY: { direction: "client", family: "desktop", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
+  VIEW_USED: { direction: "client", family: "desktop", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
   USER_PROMPT_RESPONSE: { direction: "client", family: "desktop", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
   SUBSCRIBE_MONITOR: { direction: "client", family: "desktop", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
   REMOVE_MONITOR: { direction: "client", family: "desktop", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
@@ -2762,6 +2801,7 @@ export const catalog = {
   MESSAGE_REJECTED: { direction: "server", family: "desktop", durable: true, monitor: "monitorId", agent: "", message: "messageId" },
   APPROVAL_REQUEST: { direction: "server", family: "desktop", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
   APP_PROTOCOL_REQUEST: { direction: "server", family: "desktop", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
+  VIEW_ACTIVE: { direction: "server", family: "desktop", durable: true, monitor: "monitorId", agent: "", message: "" },
   MONITOR_STATUS: { direction: "server", family: "desktop", durable: true, monitor: "monitorId", agent: "", message: "messageId" },
   DIALOG_CLOSED: { direction: "server", family: "desktop", durable: true, monitor: "monitorId", agent: "", message: "messageId" },
   PROMPT_CLOSED: { direction: "server", family: "desktop", durable: true, monitor: "monitorId", agent: "", message: "messageId" },

@@ -94,6 +94,8 @@ func (v *view) agentEvent(p wire.ServerPayload) bool {
 		v.tool(d)
 	case wire.AppProtocolRequest:
 		v.out.line(tintDim, "%s: asks the app in window %s", agentLabel(d.AgentID, d.MonitorID), v.title(d.MonitorID, d.WindowID))
+	case wire.ViewActive:
+		v.out.line(tintDim, "window %s is used in a tab", v.title(d.MonitorID, d.WindowID))
 	case wire.TurnInterrupted:
 		v.out.line(tintYellow, "%s: cut off: %s", agentLabel(d.AgentID, d.MonitorID), terminal.OneLine(d.Reason))
 	case wire.TaskCreated, wire.TaskStarted, wire.TaskCompleted, wire.TaskAborted, wire.TaskFocused, wire.TaskUnfocused,

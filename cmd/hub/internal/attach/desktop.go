@@ -209,6 +209,8 @@ func contentText(c wire.Content) string {
 		return "page " + terminal.Shorten(terminal.OneLine(cmp.Or(d.Data.URL, frameURL(d.Data.Frame))), 80)
 	case wire.ComponentContent:
 		return "components"
+	case wire.MCPAppContent:
+		return "view of " + terminal.Shorten(terminal.OneLine(d.Data.Tool+" of the MCP server "+d.Data.Server), 80)
 	case wire.OtherContent:
 		return "content for " + terminal.OneLine(d.Renderer)
 	}

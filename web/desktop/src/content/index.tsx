@@ -43,6 +43,7 @@ export function Content({ window: w }: { window: WindowState }): ReactNode {
 const TableView = lazy(() => import("./table.js").then((m) => ({ default: m.TableView })));
 const LayoutView = lazy(() => import("./layout/index.js").then((m) => ({ default: m.LayoutView })));
 const AppFrame = lazy(() => import("./app-frame/index.js").then((m) => ({ default: m.AppFrame })));
+const MCPAppView = lazy(() => import("./mcp-app/index.js").then((m) => ({ default: m.MCPAppView })));
 const FrameView = lazy(() => import("./iframe.js").then((m) => ({ default: m.IframeView })));
 
 /** Compares the content, because windows move and change their order more often than their content. */
@@ -58,6 +59,8 @@ const ContentView = memo(
         return <LayoutView window={w} layout={content.data} />;
       case "html":
         return <AppFrame window={w} html={content.data} />;
+      case "mcp-app":
+        return <MCPAppView window={w} app={content.data} />;
       case "iframe":
         return <FrameView window={w} source={content.data} />;
       default:
