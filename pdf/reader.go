@@ -1,7 +1,6 @@
 package pdf
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/everdesk/everdesk/internal/worker"
 )
 
 // WorkerArg is the first argument with which a program is started as a worker. Its main function then
@@ -130,64 +131,55 @@ func (r *Reader) run(ctx context.Context, f *os.File, limit int, program string,
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("read a PDF file: %w", err)
 	}
-	limited, cancel := context.WithTimeout(ctx, timeout)
+	limited, cancel := context.WithTimeoutCause(ctx, timeout, worker.ErrTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(limited, r.cfg.Path, append([]string{WorkerArg, path}, args...)...) //nolint:gosec // the hub's own program
-	cmd.Env, cmd.Dir, cmd.Stdin, cmd.WaitDelay = append([]string{"LC_ALL=C.UTF-8"}, r.cfg.Env...), "/", f, time.Second
-	out, stderr := &boundedBuffer{left: limit, over: cancel}, &boundedBuffer{left: 4 << 10}
-	cmd.Stdout, cmd.Stderr = out, stderr
-	endWithHub(cmd)
-	err = cmd.Run()
-	switch {
-	case ctx.Err() != nil:
+	out, err := worker.Command{
+		Path: r.cfg.Path, Arg: WorkerArg, More: append([]string{path}, args...), Env: append([]string{"LC_ALL=C.UTF-8"}, r.cfg.Env...), MaxOutput: limit,
+	}.RunReader(limited, f)
+	if err != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
-	case out.full:
-		return nil, ErrTooLarge
-	case limited.Err() != nil:
-		return nil, ErrTooComplex
-	case err != nil:
-		return nil, failure(err, stderr.String())
 	}
-	return out.Bytes(), nil
+	return out, failure(err)
 }
 
 // failure returns the error for a program that failed.
-func failure(err error, stderr string) error {
-	exit, ok := errors.AsType[*exec.ExitError](err)
+func failure(err error) error {
+	ended, _ := errors.AsType[*worker.EndedError](err)
 	switch {
-	case !ok:
+	case err == nil:
+		return nil
+	case errors.Is(err, worker.ErrOutput):
+		return ErrTooLarge
+	case ended == nil && errors.Is(err, worker.ErrEnded):
 		return fmt.Errorf("start a program for PDF files: %w", err)
-	case strings.Contains(stderr, "password"):
+	case ended == nil: // a limit
+		return ErrTooComplex
+	case strings.Contains(ended.Stderr, "password"):
 		return ErrEncrypted
-	case strings.Contains(strings.ToLower(stderr), "memory") || strings.Contains(stderr, "bad_alloc") || wasKilled(exit):
+	case strings.Contains(ended.Stderr, "bad_alloc") || ended.Code < 0:
 		return ErrTooComplex
 	}
 	return ErrDamaged
 }
 
-// boundedBuffer keeps the beginning of what is written, and calls over when there is more.
-type boundedBuffer struct {
-	bytes.Buffer
-	left int
-	full bool
-	over func()
-}
+// Bounds of a worker.
+const (
+	// maxData bounds the memory that a worker maps.
+	maxData = 512 << 20
+	// maxFile bounds the files that a worker writes, which are caches of fonts.
+	maxFile = 16 << 20
+)
 
-// Write implements [io.Writer]. It takes everything, so that the writer does not block.
-func (b *boundedBuffer) Write(p []byte) (int, error) {
-	keep := p[:min(len(p), b.left)]
-	b.left -= len(keep)
-	if len(keep) < len(p) && !b.full {
-		b.full = true
-		if b.over != nil {
-			b.over()
-		}
+// Work limits this process and then replaces it by the program in args, with its arguments. It
+// returns the exit code of a worker that cannot do so.
+func Work(args []string) int {
+	if len(args) == 0 {
+		return worker.ExitFailure
 	}
-	_, _ = b.Buffer.Write(keep) // never fails
-	return len(p), nil
-}
-
-// ReadFrom hides that of [bytes.Buffer], which has no bound.
-func (b *boundedBuffer) ReadFrom(r io.Reader) (int64, error) {
-	return io.Copy(struct{ io.Writer }{b}, r)
+	err := worker.Limits{Memory: maxData, CPU: maxCPU, FileBytes: maxFile}.Apply()
+	if err == nil {
+		err = worker.Become(args)
+	}
+	fmt.Fprintln(os.Stderr, err)
+	return worker.ExitFailure
 }

@@ -53,7 +53,7 @@ func userAppTools() []tool {
 			about: "Read a file of an app's data, or list them without a filename. It is what the app itself stores.",
 		},
 		{
-			name: "apps:write_config", in: appMakers, personal: true, covers: covering(func(_ *use, in writeConfigInput) coverage { return appData(in.AppID) }), repeatable: true, use: with(writeConfig),
+			name: "apps:write_config", in: appMakers, personal: true, covers: covering(writeConfigCovers), repeatable: true, use: with(writeConfig),
 			about: "Write a file of an app's data. An open app is told, and reads it again.",
 		},
 		{
@@ -217,8 +217,18 @@ func readConfig(ctx context.Context, u *use, in readConfigInput) providers.ToolR
 		if !utf8.Valid(data) {
 			return failf("%q is not text (%d bytes).", in.Filename, len(data)), nil
 		}
-		return text(string(data)), nil
+		return outsideFile(dataSource(in.AppID), text(string(data))), nil
 	})
+}
+
+// dataSource names the data of an app as a source: it is what the page of the app stores and shows.
+func dataSource(app string) string { return "the data of the app " + truncate(app, 64) }
+
+// writeConfigCovers says that data of an app is no reason to ask before other data of that app is written.
+func writeConfigCovers(_ *use, in writeConfigInput) coverage {
+	c := appData(in.AppID)
+	c.own = dataSource(in.AppID)
+	return c
 }
 
 func writeConfig(ctx context.Context, u *use, in writeConfigInput) providers.ToolResult {

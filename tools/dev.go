@@ -125,9 +125,13 @@ func readSource(ctx context.Context, u *use, in sourceInput) providers.ToolResul
 		case !utf8.Valid(data):
 			return failf("%q is not text (%d bytes).", in.Path, len(data)), nil
 		}
-		return text(string(data)), nil
+		return outsideFile(sandboxSource(in.SandboxID), text(string(data))), nil
 	})
 }
+
+// sandboxSource names a sandbox as a source of data: agents write to sandboxes without asking, in every conversation of
+// the user.
+func sandboxSource(id string) string { return "the sandbox " + truncate(id, 20) }
 
 func writeSource(ctx context.Context, u *use, in writeSourceInput) providers.ToolResult {
 	return u.run(ctx, func(context.Context) (providers.ToolResult, error) {

@@ -38,7 +38,7 @@ var rules = map[string]rule{
 	"providers/prices":       {uses: "providers"},
 	"skills":                 {},
 	"runjs":                  {uses: "internal/worker"},
-	"pdf":                    {},
+	"pdf":                    {uses: "internal/worker"},
 	"mcpclient":              {uses: "providers/jsonline providers/outbound secrets store", tests: "mcpclient/mcptest store/filestore"},
 	"mcpclient/mcptest":      {},
 	"fetch":                  {uses: "providers/outbound store", tests: "store/filestore"},
@@ -160,5 +160,5 @@ var modules = map[string]rule{
 	"github.com/coreos/go-oidc/v3":           {uses: "auth"},
 	"github.com/prometheus/client_golang":    {uses: "metrics", tests: "cmd/hub"},
 	"go.opentelemetry.io/otel":               {uses: "tracing", tests: "*"},
-	"golang.org/x/sys":                       {uses: "store/filestore store/filestore/kvlog broadcast gateway/ws providers/jsonline pdf internal/worker cmd/hub/internal/terminal", tests: "cmd/hub internal/chaos"},
+	"golang.org/x/sys":                       {uses: "store/filestore store/filestore/kvlog broadcast gateway/ws providers/jsonline internal/worker cmd/hub/internal/terminal", tests: "cmd/hub internal/chaos"},
 }

@@ -5,23 +5,35 @@ package worker
 import (
 	"fmt"
 	"math"
+	"os"
 	"os/exec"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// Limit makes the system bound this process: the memory that it maps, which includes what the Go
-// runtime needs itself, processor time, files and core dumps.
-func Limit(memory uint64, timeout time.Duration) error {
-	seconds := uint64(math.Ceil(timeout.Seconds())) + 2
-	for resource, value := range map[int]uint64{
-		unix.RLIMIT_DATA: memory, unix.RLIMIT_CPU: seconds, unix.RLIMIT_FSIZE: 0, unix.RLIMIT_CORE: 0,
+// Apply makes the system bound this process. There are no core dumps.
+func (l Limits) Apply() error {
+	// The limit of memory comes last, because this process may already have more.
+	for _, limit := range []struct {
+		resource int
+		value    uint64
+	}{
+		{unix.RLIMIT_CORE, 0}, {unix.RLIMIT_FSIZE, l.FileBytes},
+		{unix.RLIMIT_CPU, uint64(math.Ceil(l.CPU.Seconds()))}, {unix.RLIMIT_DATA, l.Memory},
 	} {
-		if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: value, Max: value}); err != nil {
-			return fmt.Errorf("set limit %d: %w", resource, err)
+		if err := unix.Setrlimit(limit.resource, &unix.Rlimit{Cur: limit.value, Max: limit.value}); err != nil {
+			return fmt.Errorf("set limit %d: %w", limit.resource, err)
 		}
+	}
+	return nil
+}
+
+// Become replaces this process by a program, with its limits. args begins with the path of the program. It returns
+// only if that fails.
+func Become(args []string) error {
+	if err := unix.Exec(args[0], args, os.Environ()); err != nil {
+		return fmt.Errorf("start %s: %w", args[0], err)
 	}
 	return nil
 }

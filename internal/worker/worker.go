@@ -35,34 +35,56 @@ var (
 
 // Command describes a worker.
 type Command struct {
-	// Path is the program, and Arg its only argument.
+	// Path is the program, Arg its first argument and More the others.
 	Path, Arg string
+	More      []string
 	// Env is the environment, usually empty.
 	Env []string
 	// MaxOutput bounds the output in bytes.
 	MaxOutput int
 }
 
-// Run starts a worker, gives it the input and returns its output. If ctx ends, the worker is killed
-// and the error is the cause.
+// EndedError is the error of a worker that ended without one of the other reasons. It matches [ErrEnded].
+type EndedError struct {
+	// Code is the exit code, or -1 if the system ended the process.
+	Code int
+	// Stderr is the beginning of what the worker wrote to its standard error.
+	Stderr string
+}
+
+// Error implements error.
+func (e *EndedError) Error() string { return fmt.Sprintf("%v: exit code %d", ErrEnded, e.Code) }
+
+// Is reports whether target is [ErrEnded].
+func (e *EndedError) Is(target error) bool { return target == ErrEnded }
+
+// Run starts a worker, gives it the input and returns its output. If ctx ends, or if there is too much output, the
+// worker is killed; the error is the cause of the end of ctx.
 func (c Command) Run(ctx context.Context, in []byte) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, c.Path, c.Arg) //nolint:gosec // the hub's own program
+	return c.RunReader(ctx, bytes.NewReader(in))
+}
+
+// RunReader is [Command.Run] for input that is not in memory. An [os.File] becomes the standard input itself.
+func (c Command) RunReader(ctx context.Context, in io.Reader) ([]byte, error) {
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	cmd := exec.CommandContext(running, c.Path, append([]string{c.Arg}, c.More...)...) //nolint:gosec // the hub's own program
 	cmd.Env = append(slices.Clone(c.Env), "GOMAXPROCS=1", "GOTRACEBACK=none")
 	cmd.Dir = "/"
-	cmd.Stdin = bytes.NewReader(in)
-	out, stderr := &boundedBuffer{left: c.MaxOutput}, &boundedBuffer{left: 4 << 10}
+	cmd.Stdin = in
+	out, stderr := &boundedBuffer{left: c.MaxOutput, full: stop}, &boundedBuffer{left: 4 << 10}
 	cmd.Stdout, cmd.Stderr = out, stderr
 	cmd.WaitDelay = time.Second
 	endWithHub(cmd)
 	err := cmd.Run()
 	exit, _ := errors.AsType[*exec.ExitError](err)
 	switch {
-	case err == nil && out.over:
+	case ctx.Err() != nil && err != nil:
+		return nil, context.Cause(ctx)
+	case out.over:
 		return nil, ErrOutput
 	case err == nil:
 		return out.Bytes(), nil
-	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
 	case exit == nil:
 		return nil, fmt.Errorf("%w: %w", ErrEnded, err)
 	case exit.ExitCode() == ExitMemory || strings.Contains(stderr.String(), "memory"):
@@ -72,21 +94,27 @@ func (c Command) Run(ctx context.Context, in []byte) ([]byte, error) {
 	case strings.Contains(stderr.String(), "stack"):
 		return nil, ErrStack
 	}
-	return nil, fmt.Errorf("%w: %w", ErrEnded, exit)
+	return nil, &EndedError{Code: exit.ExitCode(), Stderr: stderr.String()}
 }
 
-// boundedBuffer keeps the beginning of what is written.
+// boundedBuffer keeps the beginning of what is written, and calls full, unless nil, when there is more.
 type boundedBuffer struct {
 	bytes.Buffer
 	left int
 	over bool
+	full func()
 }
 
 // Write implements [io.Writer]. It takes everything, so that the writer does not block.
 func (b *boundedBuffer) Write(p []byte) (int, error) {
 	keep := p[:min(len(p), b.left)]
 	b.left -= len(keep)
-	b.over = b.over || len(keep) < len(p)
+	if len(keep) < len(p) && !b.over {
+		b.over = true
+		if b.full != nil {
+			b.full()
+		}
+	}
 	_, _ = b.Buffer.Write(keep) // never fails
 	return len(p), nil
 }

@@ -73,6 +73,6 @@ it("an installed app has its own data and nothing else", async () => {
   expect(page.context().pages()).toHaveLength(1);
   // The page around it asks for the app and its data, and for nothing that the app has named.
   const asked = desktop.guard.requests.slice(before).filter((r) => r.startsWith(`${desktop.hub.url}/api/`));
-  expect(asked.filter((r) => !/\/(apps|app-data)\/evil(\/|$)/.test(r) && !r.endsWith("/api/apps"))).toEqual([]);
+  expect(asked.filter((r) => !/\/(apps|app-data)\/evil(\/|$)/.test(r) && !r.endsWith("/apps"))).toEqual([]);
   expect(await callTool(desktop.hub, session, "apps_read_config", { appId: "counter", filename: "count.json" })).toContain("SECRET");
 });
