@@ -97,6 +97,10 @@ test-agents: ## install seven agents from npm and run the contract of providers 
 test-mcp: ## install the MCP SDK and the Inspector from npm and call every tool of the hub with them
 	scripts/mcp.sh
 
+.PHONY: test-mcp-apps
+test-mcp-apps: ## install MCP servers with views from npm and open the views in a browser
+	scripts/mcp-apps.sh
+
 .PHONY: test-mcp-servers
 test-mcp-servers: ## install MCP servers from npm and let agents of the hub call their tools
 	scripts/mcp-servers.sh
