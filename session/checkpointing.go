@@ -386,7 +386,7 @@ func (c *checkpointing) announce(made checkpoints.Checkpoint, from string, op *c
 	}
 	monitor := c.monitorOf(op)
 	c.w.Emit(wire.CheckpointSaved{Hash: made.Hash, TS: ts, From: from, Reason: made.Reason, MonitorID: monitor})
-	c.addRow(monitor, made.Hash, checkpointRow{From: from, To: made.Hash, Reason: made.Reason, Suppress: made.Reason == saveForMessage})
+	c.addRow(monitor, made.Hash, checkpointRow{From: from, To: made.Hash, Reason: made.Reason, TS: ts, Suppress: made.Reason == saveForMessage})
 }
 
 // checkpointRow is the checkpoint field of a row.
@@ -394,6 +394,8 @@ type checkpointRow struct {
 	From   string `json:"from,omitempty"`
 	To     string `json:"to"`
 	Reason string `json:"reason,omitempty"`
+	// TS is the row from which on a saved checkpoint holds.
+	TS wire.Millis `json:"ts,omitempty"`
 	// Suppress says that lists of rows need not show it.
 	Suppress bool `json:"suppressMessage,omitempty"`
 	// Safety and Files belong to a restore: the checkpoint that undoes it, and what it changed.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"fmt"
 
 	"github.com/everdesk/everdesk/checkpoints"
 	"github.com/everdesk/everdesk/contextpool"
@@ -145,7 +146,8 @@ func (c *checkpointing) endRestore(op *checkpointOp, done checkpoints.Restored, 
 		e.MessageID = op.Message
 	}
 	c.w.Emit(e)
-	c.addRow(monitor, op.Hash, checkpointRow{To: op.Hash, Safety: done.Safety.Hash, Restored: true, Files: done.Changed})
+	text := fmt.Sprintf("Files and windows were restored to the checkpoint %.7s: %d files and %d windows changed.", op.Hash, done.Changed, changed)
+	c.addRow(monitor, text, checkpointRow{To: op.Hash, Safety: done.Safety.Hash, Restored: true, Files: done.Changed})
 	replies := &c.port.l.commands.replies
 	if known, ok := replies.ledger.find(op.Message); ok && op.Answers {
 		known.Reply = reply{Verdict: verdictEmitted, Monitor: monitor, At: at}

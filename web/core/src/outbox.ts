@@ -240,9 +240,10 @@ function statusOf(s: Sent, e: KnownEvent): Partial<Sent> {
       return mine ? { status: "rejected", code: e.data.code, reason: e.data.reason, ...(e.data.reasonCode ? { reasonCode: e.data.reasonCode } : {}) } : {};
     case "EMITTED":
     case "HISTORY_REWOUND":
+    case "CHECKPOINT_RESTORED":
       return mine && !turns.has(s.type) ? { status: "done" } : {};
     case "MESSAGE_REPEATED":
-      return mine && (s.type === "REWIND" || s.type === "CONDENSE") ? { status: "done" } : {};
+      return mine && (s.type === "REWIND" || s.type === "CONDENSE" || s.type === "RESTORE_CHECKPOINT") ? { status: "done" } : {};
     case "MONITOR_STATUS":
       return s.type === "CONDENSE" && e.data.context?.condensing === true && monitorOf(s) === e.data.monitorId ? { status: "done" } : {};
     case "DIALOG_CLOSED":

@@ -16,6 +16,7 @@ import {
   type WindowID,
 } from "../../../core/src/index.js";
 import { windowOfRole } from "../dock/agents.js";
+import { checkpointOf } from "../history/checkpoint.js";
 import { parseQuestion } from "./tool.js";
 
 /** A message of a user. */
@@ -279,6 +280,10 @@ export function kindOf(row: UIRow): RowKind | "user" | undefined {
       return "tool";
     case "error":
       return "error";
+    case "checkpoint_saved": {
+      const c = checkpointOf(row);
+      return row.text && (c === undefined || c.restored === true) ? "note" : undefined;
+    }
     case "api_req_finished":
       return "result";
     case "api_req_retried":

@@ -3,6 +3,7 @@ import { memo, type ReactNode } from "react";
 import type { UIRow } from "../../../core/src/index.js";
 import { Markdown } from "../content/index.js";
 import { kindOfRole, planTodo, taskNumber, titleIn, titleOf, windowOfRole } from "../dock/agents.js";
+import { checkpointOf } from "../history/checkpoint.js";
 import { useFound } from "../history/conversation-state.js";
 import { useFormat, useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
@@ -233,7 +234,10 @@ function TurnEndLine({ row }: { row: UIRow }): ReactNode {
 
 function TextLine({ row, retry }: { row: UIRow; retry: boolean }): ReactNode {
   const t = useTexts(texts);
+  const h = useTexts(historyTexts);
+  const commands = useCommands();
   const Icon = retry ? RotateCw : Info;
+  const safety = checkpointOf(row)?.safety;
   return (
     <>
       <Icon size={12} aria-hidden />
@@ -241,6 +245,11 @@ function TextLine({ row, retry }: { row: UIRow; retry: boolean }): ReactNode {
         {retry ? `${t.retry}: ` : ""}
         {row.text}
       </span>
+      {safety !== undefined && (
+        <Button size="sm" data-undo-restore onClick={() => commands.send("RESTORE_CHECKPOINT", { hash: safety })}>
+          {h.undoRestore}
+        </Button>
+      )}
       <CopyButton text={row.text ?? ""} />
     </>
   );

@@ -12,6 +12,7 @@ import { toolCalls as toolCallTexts } from "../texts/tool-calls.js";
 import { Button } from "../ui/button.js";
 import { Modal } from "../ui/modal.js";
 import { useAmounts } from "./amounts.js";
+import { hasCheckpointAt } from "./checkpoint.js";
 import { lineOf, listedRows, type Preview, previewOf } from "./preview.js";
 import { useHistoryReason } from "./reasons.js";
 
@@ -35,6 +36,9 @@ export function RewindDialog({ entry, rows, back, onClose }: Props): ReactNode {
   const [keepText, setKeepText] = useState(back);
   const [sent, setSent] = useState<MessageID>();
   const [full, setFull] = useState(false);
+  const hasFiles = useMemo(() => hasCheckpointAt([...rows.values()].map((r) => r.row), entry.ts), [rows, entry.ts]);
+  const [wantsFiles, setWantsFiles] = useState(true);
+  const files = hasFiles && wantsFiles;
   const item = useShell((s) => s.outbox.items.find((i) => i.id === sent));
   const preview = usePreview(entry, rows);
   const changed = useRewoundSince(entry) || item?.code === historyChanged;
@@ -50,7 +54,7 @@ export function RewindDialog({ entry, rows, back, onClose }: Props): ReactNode {
   }, [done, keepText, typed, entry.text]);
 
   const rewind = (): void => {
-    const id = commands.rewind(entry.ts, entry.monitorId);
+    const id = commands.rewind(entry.ts, entry.monitorId, files);
     setSent(id);
     setFull(id === undefined);
   };
@@ -63,7 +67,13 @@ export function RewindDialog({ entry, rows, back, onClose }: Props): ReactNode {
           </p>
         )}
         <RejectionNote item={item} full={full} say={why} />
-        {preview === undefined ? <p role="alert">{t.rowGone}</p> : <Consequences preview={preview} entry={entry} />}
+        {preview === undefined ? <p role="alert">{t.rowGone}</p> : <Consequences preview={preview} entry={entry} files={files} />}
+        {preview !== undefined && hasFiles && (
+          <label className="history-check">
+            <input type="checkbox" data-files checked={wantsFiles} onChange={(e) => setWantsFiles(e.target.checked)} />
+            {t.andFiles}
+          </label>
+        )}
         {preview !== undefined && typed && (
           <label className="history-check">
             <input type="checkbox" checked={keepText} onChange={(e) => setKeepText(e.target.checked)} />
@@ -116,7 +126,7 @@ function useRewoundSince(entry: MessageEntry): boolean {
 /** The maximum number of listed lines. */
 const maxLines = 40;
 
-function Consequences({ preview: p, entry }: { preview: Preview; entry: MessageEntry }): ReactNode {
+function Consequences({ preview: p, entry, files }: { preview: Preview; entry: MessageEntry; files: boolean }): ReactNode {
   const t = useTexts(texts);
   const toolCalls = useTexts(toolCallTexts);
   const amounts = useAmounts();
@@ -146,8 +156,8 @@ function Consequences({ preview: p, entry }: { preview: Preview; entry: MessageE
         {p.condensed > 0 && <li>{t.undoesCondense}</li>}
         {p.truncated > 0 && <li>{t.undoesTruncation}</li>}
         {p.remaining.length > 0 && <li>{t.staysLater(p.remaining.length)}</li>}
-        <li>{t.windowsStay}</li>
-        <li>{t.notUndone}</li>
+        <li>{files ? t.filesBack : t.windowsStay}</li>
+        <li>{files ? t.conversationNotUndone : t.notUndone}</li>
       </ul>
     </>
   );

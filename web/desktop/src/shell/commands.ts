@@ -87,9 +87,9 @@ export class Commands {
     this.sendWhenConnected("DELETE_QUEUED_MESSAGE", { messageId });
   }
 
-  /** Rewinds the conversation to before a row. The hub refuses if the conversation was rewound since this page showed it. */
-  rewind(ts: number, monitorId: MonitorID): MessageID | undefined {
-    return this.send("REWIND", { ts, monitorId, revision: this.revisionOf(monitorId) });
+  /** Rewinds the conversation to before a row, with files and windows if wanted. The hub refuses if the conversation was rewound since this page showed it. */
+  rewind(ts: number, monitorId: MonitorID, restoreCheckpoint = false): MessageID | undefined {
+    return this.send("REWIND", { ts, monitorId, ...(restoreCheckpoint ? { restoreCheckpoint } : {}), revision: this.revisionOf(monitorId) });
   }
 
   /** Replaces a message of the user and rewinds what followed from it. */

@@ -61,6 +61,13 @@ export const history = catalogue({
   ],
   windowsStay: ["Windows stay as they are, and so does what tools have done.", "창과 도구가 한 일은 그대로 남아요."],
   notUndone: ["This cannot be undone.", "되돌릴 수 없어요."],
+  andFiles: ["And the files", "파일도 함께"],
+  filesBack: [
+    "Files and windows return to what they were then. You can undo that in the conversation.",
+    "파일과 창도 그때로 돌아가요. 파일은 대화에서 다시 되돌릴 수 있어요.",
+  ],
+  conversationNotUndone: ["The rewind of the conversation cannot be undone.", "되감은 대화는 되돌릴 수 없어요."],
+  undoRestore: ["Undo restore", "복원 취소"],
   textBack: ["Put the text into the command bar", "글을 입력창에 넣기"],
   rewindDo: ["Rewind", "되감기"],
   removeDo: ["Delete", "지우기"],
