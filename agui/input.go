@@ -200,8 +200,8 @@ func (in *Input) Turn(s *wire.SessionState) wire.MessageID {
 		}
 		return ""
 	}
-	for i := len(in.Messages) - 1; i >= 0; i-- {
-		if turn := turnOf(in.Messages[i].ID); turn != "" {
+	for _, m := range slices.Backward(in.Messages) {
+		if turn := turnOf(m.ID); turn != "" {
 			return turn
 		}
 	}

@@ -54,8 +54,10 @@ func TestAnswersToQuestions(t *testing.T) {
 		Prompts: []wire.OpenPrompt{{Prompt: wire.Prompt{ID: "p", Title: "Which?", Options: []wire.PromptOption{{Value: "red"}}}, AgentID: "a"}},
 		Plan:    &wire.PlanState{MessageID: "m"},
 		HITLRequests: []wire.HITLRequest{
-			wire.HITLPlanReview{RequestID: "review"}, wire.HITLApprovalRequest{RequestID: "todo", TodoID: "t1"},
-			wire.HITLInputRequest{RequestID: "input", Field: "f"}, wire.HITLClarification{RequestID: "clarify"},
+			wire.HITLPlanReview{RequestID: "review"},
+			wire.HITLApprovalRequest{RequestID: "todo", TodoID: "t1"},
+			wire.HITLInputRequest{RequestID: "input", Field: "f"},
+			wire.HITLClarification{RequestID: "clarify"},
 		},
 	}
 	for _, c := range []struct {

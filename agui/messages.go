@@ -46,6 +46,7 @@ func resultID(call string) string                   { return call + ".result" }
 func reasoningID(turn wire.MessageID, n int) string {
 	return string(turn) + ".reasoning." + strconv.Itoa(n)
 }
+
 func belongsTo(turn wire.MessageID, id string) bool { return strings.HasPrefix(id, string(turn)+".") }
 
 // turnOf returns the turn of a message that an agent wrote, by its id, or "".

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -75,7 +76,7 @@ func (w *world) log(all ...wire.ServerPayload) {
 	w.t.Helper()
 	for _, data := range all {
 		w.n++
-		e := wire.Event{Session: testSession, At: wire.Position{Epoch: 1, Seq: w.n}, Time: time.UnixMilli(int64(w.n)), Data: data} //nolint:gosec // small
+		e := wire.Event{Session: testSession, At: wire.Position{Epoch: 1, Seq: w.n}, Time: time.UnixMilli(int64(w.n)), Data: data}
 		w.state.Apply(e)
 		if w.run != nil {
 			w.run.Apply(e)
@@ -88,7 +89,7 @@ func (w *world) log(all ...wire.ServerPayload) {
 func (w *world) row(say wire.Say, text string) {
 	w.t.Helper()
 	w.log(wire.MessageUpdated{Action: wire.RowCreated, MonitorID: testMonitor, Message: wire.UIRow{
-		TS: wire.Millis(w.n + 1), Type: wire.RowSay, Say: say, Text: text, MonitorID: testMonitor, AgentID: testAgent, MessageID: "m1", //nolint:gosec // small
+		TS: wire.Millis(w.n + 1), Type: wire.RowSay, Say: say, Text: text, MonitorID: testMonitor, AgentID: testAgent, MessageID: "m1",
 	}})
 }
 
@@ -135,9 +136,9 @@ func units(text string) (n int) {
 func TestARunWithLostConnectionsIsWhole(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
-			rnd := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test that can be repeated
+			rnd := rand.New(rand.NewPCG(seed, 1))
 			w := newWorld(t)
 			w.modern = rnd.IntN(2) == 0
 			w.client.Messages = []aguitest.Message{{ID: "u1", Role: "user", Content: []byte(`"hello"`)}}

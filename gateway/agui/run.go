@@ -159,10 +159,10 @@ func (a *API) tail(ctx context.Context, h *session.Handle, run *agui.Run, at wir
 			return nil
 		}
 		err := a.tailOnce(ctx, h, run, &at, send)
-		if run.Ended() || ctx.Err() != nil {
+		switch isLost := errors.Is(err, store.ErrTrimmed) || errors.Is(err, store.ErrUnknownPosition) || errors.Is(err, store.ErrAhead); {
+		case run.Ended(), ctx.Err() != nil:
 			return nil
-		}
-		if !errors.Is(err, store.ErrTrimmed) && !errors.Is(err, store.ErrUnknownPosition) && !errors.Is(err, store.ErrAhead) {
+		case !isLost:
 			return err
 		}
 		select { // do not spin when the log is trimmed faster than it can be read

@@ -148,8 +148,7 @@ func (s *server) serve(ctx context.Context, c jsonrpc.Served) (any, error) {
 	case "session/new":
 		return s.create(ctx)
 	case "session/load", "session/resume":
-		_, err := s.attach(ctx, p.SessionID, c.Method == "session/load")
-		return opened{Modes: modesWith(modeChat)}, err
+		return opened{Modes: modesWith(modeChat)}, s.attach(ctx, p.SessionID, c.Method == "session/load")
 	}
 	o := s.session(p.SessionID)
 	if o == nil {
@@ -219,8 +218,7 @@ func (s *server) create(ctx context.Context) (opened, error) {
 	if err := s.hub.Ask(ctx, http.MethodPost, s.hub.URL.JoinPath("api", "sessions"), in, &card); err != nil {
 		return opened{}, refusal(err)
 	}
-	_, err := s.attach(ctx, card.SessionID, false)
-	return opened{SessionID: card.SessionID, Modes: modesWith(modeChat)}, err
+	return opened{SessionID: card.SessionID, Modes: modesWith(modeChat)}, s.attach(ctx, card.SessionID, false)
 }
 
 // refusal returns an answer of the hub as an error of the protocol.
@@ -242,13 +240,13 @@ func refusal(err error) error {
 const codeAuthRequired = -32000
 
 // attach opens a session, again if it is open already.
-func (s *server) attach(ctx context.Context, id wire.SessionID, replay bool) (*openSession, error) {
+func (s *server) attach(ctx context.Context, id wire.SessionID, replay bool) error {
 	if err := id.Validate(); err != nil {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
 	}
 	// The hub tells a wrong session from one that is not there yet better here than on the connection.
 	if err := s.hub.Ask(ctx, http.MethodGet, s.hub.URL.JoinPath("api", "sessions", string(id)), nil, nil); err != nil {
-		return nil, refusal(err)
+		return refusal(err)
 	}
 	if o := s.session(id); o != nil {
 		s.close(o)
@@ -257,7 +255,7 @@ func (s *server) attach(ctx context.Context, id wire.SessionID, replay bool) (*o
 	defer cancel()
 	o, err := s.open(ctx, id, replay)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s.mu.Lock()
 	full := len(s.sessions) >= maxOpen
@@ -267,9 +265,9 @@ func (s *server) attach(ctx context.Context, id wire.SessionID, replay bool) (*o
 	s.mu.Unlock()
 	if full {
 		o.leave()
-		return nil, &jsonrpc.Error{Code: codeFailed, Message: fmt.Sprintf("%d sessions are open; close one first.", maxOpen)}
+		return &jsonrpc.Error{Code: codeFailed, Message: fmt.Sprintf("%d sessions are open; close one first.", maxOpen)}
 	}
-	return o, nil
+	return nil
 }
 
 func (s *server) session(id wire.SessionID) *openSession {

@@ -210,8 +210,20 @@ func (t *translator) lastCall(agent wire.AgentID) string {
 // kindOf returns the kind of a tool, by which clients choose an icon.
 func kindOf(tool string) string {
 	for _, k := range []struct{ part, kind string }{
-		{"read", "read"}, {"list", "read"}, {"write", "edit"}, {"edit", "edit"}, {"update", "edit"}, {"delete", "delete"}, {"remove", "delete"},
-		{"move", "move"}, {"search", "search"}, {"http", "fetch"}, {"browser", "fetch"}, {"run", "execute"}, {"shell", "execute"}, {"command", "execute"},
+		{"read", "read"},
+		{"list", "read"},
+		{"write", "edit"},
+		{"edit", "edit"},
+		{"update", "edit"},
+		{"delete", "delete"},
+		{"remove", "delete"},
+		{"move", "move"},
+		{"search", "search"},
+		{"http", "fetch"},
+		{"browser", "fetch"},
+		{"run", "execute"},
+		{"shell", "execute"},
+		{"command", "execute"},
 	} {
 		if strings.Contains(tool, k.part) {
 			return k.kind
