@@ -100,6 +100,14 @@ test-mcp: ## install the MCP SDK and the Inspector from npm and call every tool 
 .PHONY: test-mcp-apps
 test-mcp-apps: ## install MCP servers with views from npm and open the views in a browser
 	scripts/mcp-apps.sh
+VERSITYGW_VERSION := 1.8.0
+.PHONY: test-s3
+test-s3: .bin/versitygw-$(VERSITYGW_VERSION) ## build an S3 server from the Go proxy and test the files in it
+	VERSITYGW=$(CURDIR)/.bin/versitygw-$(VERSITYGW_VERSION) $(GO) test -race -tags s3server ./files/s3files
+
+.bin/versitygw-$(VERSITYGW_VERSION):
+	GOBIN=$(CURDIR)/.bin $(GO) install github.com/versity/versitygw/cmd/versitygw@v$(VERSITYGW_VERSION)
+	mv .bin/versitygw $@
 
 .PHONY: test-mcp-servers
 test-mcp-servers: ## install MCP servers from npm and let agents of the hub call their tools

@@ -222,7 +222,6 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		sessions = "/api/sessions"
 		one      = sessions + "/{session}"
 		file     = one + "/files/{path}"
-		storage  = "/api/storage/{path}"
 		window   = `{"type":"window.create","windowId":"w","title":"W","bounds":{"x":1,"y":2,"w":300,"h":200},"content":{"renderer":"text","data":"hi"}}`
 		icon     = `{"type":"desktop.createShortcut","shortcut":{"id":"s","label":"L","icon":"i","type":"url","target":"t","createdAt":1}}`
 	)
@@ -268,10 +267,6 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	send(http.MethodPut, one+"/checkpoints", `{"enabled":true}`).wantStatus(http.StatusServiceUnavailable)
 	send(http.MethodGet, one+"/checkpoints/diff?from=0123456", "").wantStatus(http.StatusServiceUnavailable)
 	send(http.MethodPost, one+"/checkpoints/restore", `{"hash":"0123456"}`).wantProblem(http.StatusServiceUnavailable, wire.CodeProviderUnavailable)
-	send(http.MethodPost, storage, "x").wantStatus(http.StatusOK)
-	c.answer(t, http.MethodGet, storage, "", h.get("/api/storage/a?list=true", root).wantStatus(http.StatusOK))
-	send(http.MethodGet, storage, "").wantStatus(http.StatusOK)
-	send(http.MethodDelete, storage, "").wantStatus(http.StatusOK)
 	for _, path := range []string{"/api/hub", "/api/apps", "/api/shortcuts", "/api/providers", "/api/settings", "/api/settings/catalogue", "/api/settings/values", "/api/secrets", "/api/model-profiles", "/api/modes", "/api/auto-approval", "/api/mcp-servers", "/api/backends", "/api/me", "/health", "/healthz", "/readyz", "/api/openapi.json", "/", "/login"} {
 		send(http.MethodGet, path, "").wantStatus(http.StatusOK)
 	}

@@ -166,4 +166,9 @@ func (c *checker) fileChanges(t *testing.T, h *testHub, token string, send func(
 		got := h.rest(step.method, begun, request{token: token, header: header("Upload-Offset", "1")}).wantStatus(step.status)
 		c.answer(t, step.method, one+"/uploads/{upload}", "", got)
 	}
+	const storage = "/api/storage/{path}"
+	send(http.MethodPost, storage, "x").wantStatus(http.StatusOK)
+	c.answer(t, http.MethodGet, storage, "", h.get("/api/storage/a?list=true", token).wantStatus(http.StatusOK))
+	send(http.MethodGet, storage, "").wantStatus(http.StatusOK)
+	send(http.MethodDelete, storage, "").wantStatus(http.StatusOK)
 }

@@ -29,6 +29,7 @@ import (
 // Files stores the files of sessions; [files.Store] implements it.
 type Files interface {
 	Save(ctx context.Context, session wire.SessionID, name string, from io.Reader, size int64) (files.Entry, error)
+	SaveIf(ctx context.Context, session wire.SessionID, name string, from io.Reader, size int64, c files.Condition) (files.Entry, error)
 	Open(ctx context.Context, session wire.SessionID, name string) (files.Content, files.Entry, error)
 	OpenLocal(ctx context.Context, session wire.SessionID, name string) (*os.File, files.Entry, error)
 	List(ctx context.Context, session wire.SessionID, folder string) ([]files.Entry, error)
@@ -79,6 +80,7 @@ type Executor struct {
 	cfg   Config
 	tools *registry
 	forms forms
+	seen  seenFiles
 }
 
 // forms are the wire formats that tools decode and encode, created once.

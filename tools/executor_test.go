@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -166,15 +165,9 @@ func (broken) Open(context.Context, wire.SessionID, string) (files.Content, file
 	return nil, files.Entry{}, errors.New("open /var/lib/everdesk/ses-1/x: input/output error")
 }
 
-func (broken) OpenLocal(context.Context, wire.SessionID, string) (*os.File, files.Entry, error) {
-	return nil, files.Entry{}, errors.New("open /var/lib/everdesk/ses-1/x: input/output error")
-}
-
 func (broken) List(context.Context, wire.SessionID, string) ([]files.Entry, error) { panic("list") }
 
 func (broken) Remove(context.Context, wire.SessionID, string) error { panic("remove") }
-
-func (broken) Trash(context.Context, wire.SessionID, string) (files.Trashed, error) { panic("trash") }
 
 // corrupt is a store in which one version of every document is unreadable.
 type corrupt struct {

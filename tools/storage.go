@@ -28,7 +28,7 @@ func storageTools() []tool {
 		},
 		{
 			name: "storage:write", in: workers, writes: true, covers: covering(overwrites), use: with(writeFile),
-			about: "Write a text file into this desktop's storage. Folders are made as needed; a file of that name is replaced.",
+			about: "Write a text file into this desktop's storage. Folders are made as needed; a file of that name is replaced, unless it changed since you read it.",
 		},
 		{name: "storage:delete", in: workers, writes: true, use: with(deleteFile), about: "Delete a file or folder of this desktop's storage."},
 	}
@@ -60,6 +60,9 @@ type writeInput struct {
 // storageError returns the error for the agent. Errors of the operating system may contain paths
 // of the host, so they are only logged.
 func (u *use) storageError(name string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		u.seen.forget(u.fileKey(name)) // a new file replaces nothing
+	}
 	name = truncate(name, 200)
 	for _, plain := range []error{files.ErrName, files.ErrTooLarge, files.ErrFull, files.ErrBusy, context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, plain) {
@@ -87,6 +90,7 @@ func (u *use) readAll(ctx context.Context, name string, limit int64) ([]byte, er
 	if err != nil {
 		return nil, u.storageError(name, err)
 	}
+	u.seen.record(u.fileKey(name), e.ETag)
 	return data, nil
 }
 
@@ -193,10 +197,15 @@ func listFiles(ctx context.Context, u *use, in folderInput) providers.ToolResult
 
 func writeFile(ctx context.Context, u *use, in writeInput) providers.ToolResult {
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
-		e, err := u.cfg.Files.Save(ctx, u.Session, in.Path, strings.NewReader(in.Content), int64(len(in.Content)))
+		key := u.fileKey(in.Path)
+		e, err := u.cfg.Files.SaveIf(ctx, u.Session, in.Path, strings.NewReader(in.Content), int64(len(in.Content)), files.Condition{ETag: u.seen.etag(key)})
+		if errors.Is(err, files.ErrChanged) {
+			return failf("%q was changed by somebody else since you read it, so it was not written. Read it again and keep that change.", truncate(in.Path, 200)), nil
+		}
 		if err != nil {
 			return providers.ToolResult{}, u.storageError(in.Path, err)
 		}
+		u.seen.record(key, e.ETag)
 		return textf("Wrote %d bytes to %q.", e.Size, e.Path), nil
 	})
 }
@@ -206,6 +215,7 @@ func deleteFile(ctx context.Context, u *use, in pathInput) providers.ToolResult 
 		if _, err := u.cfg.Files.Trash(ctx, u.Session, in.Path); err != nil {
 			return providers.ToolResult{}, u.storageError(in.Path, err)
 		}
+		u.seen.forget(u.fileKey(in.Path))
 		return textf("Deleted %q. The user can undo that for a day.", in.Path), nil
 	})
 }

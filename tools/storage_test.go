@@ -1,12 +1,18 @@
 package tools_test
 
 import (
+	"context"
+	"errors"
+	"io"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/wire"
 )
 
 // asFile returns the text of a file as agents read it.
@@ -121,3 +127,39 @@ func TestReadingIsBounded(t *testing.T) {
 		t.Errorf("a picture gives %q, error %v; images (-want +got):\n%s", r.Text, r.IsError, diff)
 	}
 }
+
+// An agent that has read a file does not overwrite what a person changed since.
+func TestWritingKeepsTheChangesOfOthers(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	w := b.worker()
+	b.mustAs(w, "storage_write", `{"path":"a.md","content":"one"}`)
+	b.mustAs(w, "storage_write", `{"path":"a.md","content":"two"}`) // its own version is no change of others
+	if _, err := b.fileStore.Save(t.Context(), w.Session, "a.md", strings.NewReader("of a person"), -1); err != nil {
+		t.Fatal(err)
+	}
+	if r := b.callAs(w, "storage_write", `{"path":"a.md","content":"three"}`); !r.IsError || !strings.Contains(r.Text, "Read it again") {
+		t.Errorf("writing over the change: got %+v, want an error that asks to read the file", r)
+	}
+	if got := b.mustAs(w, "storage_read", `{"path":"a.md"}`); got != asFile("a.md", "of a person") {
+		t.Errorf("the file: got %q, want that of the person", got)
+	}
+	b.mustAs(w, "storage_write", `{"path":"a.md","content":"three"}`)
+	if _, err := b.fileStore.Trash(t.Context(), w.Session, "a.md"); err != nil {
+		t.Fatal(err)
+	}
+	if r := b.callAs(w, "storage_read", `{"path":"a.md"}`); !r.IsError {
+		t.Errorf("a deleted file: got %+v, want an error", r)
+	}
+	b.mustAs(w, "storage_write", `{"path":"a.md","content":"again"}`)
+}
+
+func (broken) SaveIf(context.Context, wire.SessionID, string, io.Reader, int64, files.Condition) (files.Entry, error) {
+	panic("save")
+}
+
+func (broken) OpenLocal(context.Context, wire.SessionID, string) (*os.File, files.Entry, error) {
+	return nil, files.Entry{}, errors.New("open /var/lib/everdesk/ses-1/x: input/output error")
+}
+
+func (broken) Trash(context.Context, wire.SessionID, string) (files.Trashed, error) { panic("trash") }

@@ -104,7 +104,7 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 	if h.checkpoints, err = openCheckpoints(ctx, cfg, p.log); err != nil {
 		return nil, err
 	}
-	if h.files, err = files.Open(cfg.filesFolder(), files.Config{
+	if h.files, err = openFiles(ctx, cfg, files.Config{
 		FileBytes: cfg.gateway.UploadBytes,
 		Changed:   func(ctx context.Context, id wire.SessionID, c []files.Change) { h.publishFiles(ctx, p.log, id, c) },
 		Removed: func(id wire.SessionID) error {

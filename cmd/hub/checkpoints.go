@@ -23,6 +23,9 @@ type sessionCheckpoints struct {
 // openCheckpoints opens the checkpoints beside the files of sessions. Without a usable git there are none,
 // and everything else works.
 func openCheckpoints(ctx context.Context, cfg config, log *slog.Logger) (*sessionCheckpoints, error) {
+	if cfg.filesBucket != nil { // they are made of a folder
+		return &sessionCheckpoints{reason: "the files of sessions are in a bucket"}, nil
+	}
 	files, err := filepath.Abs(cfg.filesFolder())
 	if err != nil {
 		return nil, fmt.Errorf("folder of files: %w", err)

@@ -4,12 +4,51 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/everdesk/everdesk/files"
+	"github.com/everdesk/everdesk/files/s3files"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/wire"
 )
+
+// parseFiles reads the address of the files of sessions.
+func parseFiles(c *config, s string) error {
+	if folder, ok := strings.CutPrefix(s, "file:"); ok && folder != "" {
+		c.files = folder
+		return nil
+	}
+	if s == "" {
+		return nil
+	}
+	if !strings.HasPrefix(s, "s3:") {
+		return errors.New("want file:FOLDER or s3://BUCKET")
+	}
+	bucket, err := s3files.Parse(s)
+	if err != nil {
+		return err
+	}
+	c.filesBucket = &bucket
+	return nil
+}
+
+// openFiles opens the file store: in a bucket if there is one, else in a folder.
+func openFiles(ctx context.Context, cfg config, c files.Config) (*files.Store, error) {
+	if cfg.filesBucket == nil {
+		return files.Open(cfg.filesFolder(), c)
+	}
+	ctx, cancel := context.WithTimeout(ctx, openBucketTimeout)
+	defer cancel()
+	b, err := s3files.Open(ctx, *cfg.filesBucket)
+	if err != nil {
+		return nil, err
+	}
+	return files.New(b, c), nil
+}
+
+// openBucketTimeout bounds the first requests to a bucket.
+const openBucketTimeout = 30 * time.Second
 
 // publishTimeout bounds the announcement of a changed file. The file is stored already.
 const publishTimeout = 5 * time.Second

@@ -13,6 +13,7 @@ import (
 
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/cmd/hub/internal/command"
+	"github.com/everdesk/everdesk/files/s3files"
 	"github.com/everdesk/everdesk/gateway"
 	"github.com/everdesk/everdesk/ratelimit"
 	"github.com/everdesk/everdesk/session"
@@ -31,9 +32,11 @@ type config struct {
 	agents  agentConfig
 	store   storeConfig
 	files   string
-	logging logging
-	trace   traceConfig
-	grace   time.Duration
+	// filesBucket, unless nil, has the files of sessions instead of a folder.
+	filesBucket *s3files.Config
+	logging     logging
+	trace       traceConfig
+	grace       time.Duration
 	// pinned is the path of the file of pinned settings; empty for none.
 	pinned string
 	// secretKey and secretKeyFile hold the keys that encrypt secrets; both are empty for none.
@@ -136,6 +139,13 @@ func storeSettings() []setting {
 			help: "the folder of uploaded files; by default beside the data of a file store, and\n" +
 				"./everdesk-files with Redis, where all replicas need the same folder",
 			parse: func(c *config, s string) error { c.files = s; return nil },
+		},
+		{
+			name: "files", arg: "ADDRESS",
+			help: "where the files of sessions are: file:FOLDER, or s3://BUCKET/PREFIX?endpoint=URL&region=REGION\n" +
+				"without a shared folder; by default the folder of --files-dir, where apps stay in any case.\n" +
+				"Credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, ~/.aws or the instance",
+			parse: parseFiles,
 		},
 	}
 }
