@@ -23,7 +23,7 @@ type Change struct {
 	Binary  bool `json:"binary,omitempty"`
 }
 
-// Now, as a hash, is the present state of the worktree.
+// Now is the hash that stands for the present state of the worktree.
 const Now = ""
 
 // Compare lists the files that differ between two checkpoints, or between one and [Now].

@@ -159,13 +159,13 @@ func TestLargeFilesAndTreesAreRefused(t *testing.T) {
 
 func TestSlowGitIsRefused(t *testing.T) {
 	t.Parallel()
-	real, err := exec.LookPath("git")
+	program, err := exec.LookPath("git")
 	if err != nil {
 		t.Fatal(err)
 	}
 	slow := filepath.Join(t.TempDir(), "git")
 	// Every command except for these never ends.
-	text := "#!/bin/sh\ncase \"$*\" in *--version*|*' init '*) exec " + real + " \"$@\";; esac\nexec sleep 1000\n"
+	text := "#!/bin/sh\ncase \"$*\" in *--version*|*' init '*) exec " + program + " \"$@\";; esac\nexec sleep 1000\n"
 	if err := os.WriteFile(slow, []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}

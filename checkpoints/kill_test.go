@@ -21,7 +21,7 @@ import (
 
 // stateOf returns the files of a seed. Files come and go, change their content and their kind.
 func stateOf(seed uint64) map[string]string {
-	random := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // it must be the same in both processes
+	random := rand.New(rand.NewPCG(seed, 7))
 	files := map[string]string{"always": fmt.Sprintf("seed %d\n", seed)}
 	for i := range 30 {
 		name := fmt.Sprintf("d%d/e%d/f%d", i%3, i%5, i)
@@ -88,7 +88,7 @@ func killedWorker(args []string) error {
 	if err != nil {
 		return err
 	}
-	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // repeatable
+	random := rand.New(rand.NewPCG(seed, 1))
 	for {
 		seed++
 		if err := writeState(w.Path, seed); err != nil {
@@ -142,9 +142,9 @@ func TestKilledOperations(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := rig{t, s, w}
-	seed := rand.Uint64N(1 << 40) //nolint:gosec // printed below
+	seed := rand.Uint64N(1 << 40)
 	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // repeatable
+	random := rand.New(rand.NewPCG(seed, 2))
 	for round := range rounds {
 		r.killWorker(dir, seed+uint64(round)*1000, random)
 		all := r.list()
@@ -187,7 +187,7 @@ func (r rig) killWorker(dir string, seed uint64, random *rand.Rand) {
 	}
 	var reading sync.WaitGroup
 	reading.Go(func() {
-		for lines.Scan() { //nolint:revive // until the program ends
+		for lines.Scan() {
 		}
 	})
 	time.Sleep(time.Duration(random.Int64N(int64(60 * time.Millisecond)))) // real time: kills meet every moment of an operation

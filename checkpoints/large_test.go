@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -80,7 +81,7 @@ func TestDiskGrowsWithChanges(t *testing.T) {
 	r.save()
 	before := diskUse(t, r.repo())
 	for i := range 20 {
-		r.write("small", fmt.Sprint(i))
+		r.write("small", strconv.Itoa(i))
 		r.save()
 		if _, err := r.s.Save(t.Context(), r.w, fmt.Sprintf("ses-%d", i+2), checkpoints.Note{}, nil); err != nil {
 			t.Fatal(err)

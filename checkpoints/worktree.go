@@ -41,39 +41,39 @@ func SessionWorktree(session, path string) Worktree {
 // no workspace: roots of file systems, the home of the user with its parents and its folders for
 // documents, and folders that contain the checkpoints, or are contained in them.
 func (s *Store) Workspace(path string) (Worktree, error) {
-	real, err := filepath.Abs(path)
+	resolved, err := filepath.Abs(path)
 	if err == nil {
-		real, err = filepath.EvalSymlinks(real)
+		resolved, err = filepath.EvalSymlinks(resolved)
 	}
 	if err != nil {
 		return Worktree{}, fmt.Errorf("open workspace: %w", err)
 	}
-	if info, err := os.Stat(real); err != nil {
+	if info, err := os.Stat(resolved); err != nil {
 		return Worktree{}, fmt.Errorf("open workspace: %w", err)
 	} else if !info.IsDir() {
-		return Worktree{}, fmt.Errorf("%w: %s is not a folder", ErrProtected, real)
+		return Worktree{}, fmt.Errorf("%w: %s is not a folder", ErrProtected, resolved)
 	}
-	if contains(real, s.cfg.Dir) || contains(s.cfg.Dir, real) {
-		return Worktree{}, fmt.Errorf("%w: %s and the folder of checkpoints contain each other", ErrProtected, real)
+	if contains(resolved, s.cfg.Dir) || contains(s.cfg.Dir, resolved) {
+		return Worktree{}, fmt.Errorf("%w: %s and the folder of checkpoints contain each other", ErrProtected, resolved)
 	}
-	if filepath.Dir(real) == real {
-		return Worktree{}, fmt.Errorf("%w: %s is the root of the file system", ErrProtected, real)
+	if filepath.Dir(resolved) == resolved {
+		return Worktree{}, fmt.Errorf("%w: %s is the root of the file system", ErrProtected, resolved)
 	}
 	if home, err := os.UserHomeDir(); err == nil {
 		if resolved, err := filepath.EvalSymlinks(home); err == nil {
 			home = resolved
 		}
-		if contains(real, home) {
-			return Worktree{}, fmt.Errorf("%w: %s contains the home folder", ErrProtected, real)
+		if contains(resolved, home) {
+			return Worktree{}, fmt.Errorf("%w: %s contains the home folder", ErrProtected, resolved)
 		}
 		for _, name := range []string{"Desktop", "Documents", "Downloads"} {
-			if real == filepath.Join(home, name) {
-				return Worktree{}, fmt.Errorf("%w: %s is a folder for all kinds of documents", ErrProtected, real)
+			if resolved == filepath.Join(home, name) {
+				return Worktree{}, fmt.Errorf("%w: %s is a folder for all kinds of documents", ErrProtected, resolved)
 			}
 		}
 	}
-	sum := sha256.Sum256([]byte(real))
-	return Worktree{Name: "w-" + hex.EncodeToString(sum[:10]), Path: real, Ignore: true}, nil
+	sum := sha256.Sum256([]byte(resolved))
+	return Worktree{Name: "w-" + hex.EncodeToString(sum[:10]), Path: resolved, Ignore: true}, nil
 }
 
 // contains reports whether a path is a folder or lies in it.
