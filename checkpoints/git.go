@@ -114,7 +114,7 @@ func (s *Store) run(ctx context.Context, c call) ([]byte, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	cmd := exec.CommandContext(ctx, s.git, append(settings(), c.args...)...)
+	cmd := exec.CommandContext(ctx, s.git, append(settings(), c.args...)...) //nolint:gosec // git with arguments of this package
 	cmd.Env = c.environment()
 	cmd.Dir = s.cfg.Dir
 	if c.tree != "" {

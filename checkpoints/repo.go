@@ -134,7 +134,7 @@ func (r *repo) removeLocks() error {
 		case err != nil:
 			return err
 		case !d.IsDir() && strings.HasSuffix(d.Name(), lockSuffix) && d.Name() != lockFileName:
-			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { //nolint:gosec // only the hub writes to its repositories
 				return err
 			}
 		}

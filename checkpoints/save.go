@@ -193,7 +193,7 @@ func (c *changes) note(name string) error {
 		return nil
 	case err != nil:
 		c.leave(name) // the last known state of it stays in the index
-		return nil
+		return nil    //nolint:nilerr // it is reported
 	case info.Mode()&fs.ModeSymlink != 0:
 	case !info.Mode().IsRegular():
 		c.gone.WriteString(name + "\x00") // a folder or a device took its place
@@ -212,7 +212,7 @@ func (c *changes) note(name string) error {
 }
 
 func readable(path string) bool {
-	f, err := os.Open(path)
+	f, err := os.Open(path) //nolint:gosec // it is opened only to see whether that works
 	if err != nil {
 		return false
 	}

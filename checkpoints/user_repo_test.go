@@ -39,7 +39,7 @@ func fingerprint(tb testing.TB, dir string) map[string]string {
 // TestUserRepositoryIsUntouched saves and restores in a workspace that is a repository with
 // everything that could react: hooks, filters, signing, templates, staged changes. Not one byte of
 // it changes, and nothing of it runs.
-func TestUserRepositoryIsUntouched(t *testing.T) {
+func TestUserRepositoryIsUntouched(t *testing.T) { //nolint:paralleltest // it sets variables of git
 	saves := 20
 	if long() {
 		saves = 1000

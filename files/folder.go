@@ -356,7 +356,7 @@ func (f *Folder) List(_ context.Context, key Key) ([]Entry, error) {
 		if err == nil && (info.IsDir() || info.Mode().IsRegular()) {
 			entries = append(entries, entryOf(name, info))
 		}
-		return nil //nolint:nilerr // removed meanwhile
+		return nil // it was removed meanwhile
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list folder: %w", err)

@@ -206,7 +206,7 @@ func (r *wholeReader) Read(b []byte) (int, error) {
 		b = b[:r.left]
 	}
 	n, err := r.from.Read(b)
-	if r.left -= int64(n); err == io.EOF && r.left > 0 { //nolint:errorlint // readers return io.EOF itself
+	if r.left -= int64(n); err == io.EOF && r.left > 0 {
 		err = io.ErrUnexpectedEOF
 	}
 	return n, err

@@ -70,9 +70,10 @@ func (f *sessionFiles) Windows(ctx context.Context, id wire.SessionID, hash stri
 	return f.store.Windows(ctx, f.of(id), string(id), hash)
 }
 
-// content returns the files of a session, as name and text.
-func (f *sessionFiles) content(t *testing.T, id wire.SessionID) string {
+// content returns the files of the session ses-1, as name and text.
+func (f *sessionFiles) content(t *testing.T) string {
 	t.Helper()
+	const id = "ses-1"
 	var all []string
 	entries, err := os.ReadDir(f.of(id).Path)
 	if err != nil && !os.IsNotExist(err) {
@@ -97,16 +98,10 @@ func withCheckpoints(f *sessionFiles) hubConfig {
 	return hubConfig{session: session.Config{Checkpoints: f}}
 }
 
-// savedFor waits for the checkpoint of a reason that is the n-th of that reason.
-func (d *testDesktop) savedFor(reason string, n int) wire.CheckpointSaved {
+// savedFor waits for the first checkpoint of a reason.
+func (d *testDesktop) savedFor(reason string) wire.CheckpointSaved {
 	d.t.Helper()
-	seen := map[string]bool{}
-	return waitEvent(d.t, d.eventLog, func(e wire.CheckpointSaved) bool {
-		if e.Reason == reason {
-			seen[e.Hash] = true
-		}
-		return e.Reason == reason && len(seen) == n
-	})
+	return waitEvent(d.t, d.eventLog, func(e wire.CheckpointSaved) bool { return e.Reason == reason })
 }
 
 // Checkpoints are saved with messages and before the first writing tool of a turn. A rewind restores the
@@ -121,17 +116,17 @@ func TestCheckpoints(t *testing.T) {
 	d.waitTurnEnd("m0")
 	d.sendText(firstMonitor, "m1", writeFile("a.txt", "one"))
 	d.waitTurnEnd("m1")
-	first := d.savedFor("tool", 1)
+	first := d.savedFor("tool")
 	if f.saves != 1 {
 		t.Errorf("saves before the first file: got %d, want only the one before the tool", f.saves)
 	}
 	d.sendText(firstMonitor, "m2", "/window w Title | text", writeFile("a.txt", "two"), writeFile("b.txt", "new"))
 	d.waitTurnEnd("m2")
-	second := d.savedFor("message", 1)
+	second := d.savedFor("message")
 	if second.From != first.Hash {
 		t.Errorf("the second checkpoint follows %s, want %s", second.From, first.Hash)
 	}
-	if got := f.content(t, "ses-1"); got != "a.txt=two b.txt=new" {
+	if got := f.content(t); got != "a.txt=two b.txt=new" {
 		t.Fatalf("files: got %q, want those of the second message", got)
 	}
 	row := d.waitRow(wire.SayCheckpointSaved)
@@ -148,7 +143,7 @@ func TestCheckpoints(t *testing.T) {
 	if restored.Files != 2 || restored.Windows != 1 || restored.Safety == "" || restored.Error != "" {
 		t.Errorf("restored: got %+v, want 2 files, a window and a safety checkpoint", restored)
 	}
-	if got := f.content(t, "ses-1"); got != "a.txt=one" {
+	if got := f.content(t); got != "a.txt=one" {
 		t.Errorf("files after the rewind: got %q, want those before the second message", got)
 	}
 	if got := d.windows(firstMonitor); len(got) != 0 {
@@ -160,7 +155,7 @@ func TestCheckpoints(t *testing.T) {
 	if !is || undone.Files != 2 || undone.Windows != 1 || undone.MessageID != "u1" {
 		t.Fatalf("undo: got %+v, want 2 files and a window", undone)
 	}
-	if got := f.content(t, "ses-1"); got != "a.txt=two b.txt=new" {
+	if got := f.content(t); got != "a.txt=two b.txt=new" {
 		t.Errorf("files after the undo: got %q, want those of the second message", got)
 	}
 	if got := d.windows(firstMonitor); len(got) != 1 || got[0] != "w" {
@@ -176,7 +171,7 @@ func TestCheckpoints(t *testing.T) {
 		t.Fatalf("an edit with files: got %+v, want it accepted", accepted)
 	}
 	d.waitTurnEnd("e1")
-	if got := f.content(t, "ses-1"); got != "c.txt=edited" {
+	if got := f.content(t); got != "c.txt=edited" {
 		t.Errorf("files after the edit: got %q, want only the new one", got)
 	}
 	for id, want := range map[wire.MessageID]wire.ClientPayload{
@@ -216,7 +211,7 @@ func TestSlowSaveDelaysNoMessage(t *testing.T) {
 	o.stop()
 	o = startAgentHub(t, s, withCheckpoints(f))
 	d = o.openDesktop(t, "ses-1")
-	d.savedFor("message", 1)
+	d.savedFor("message")
 	d.waitIdle()
 }
 
@@ -232,7 +227,7 @@ func TestInterruptedRestoreIsFinished(t *testing.T) {
 	d.waitTurnEnd("m1")
 	d.sendText(firstMonitor, "m2", writeFile("a.txt", "two"))
 	d.waitTurnEnd("m2")
-	target := d.savedFor("message", 1)
+	target := d.savedFor("message")
 	reached := make(chan struct{})
 	f.mu.Lock()
 	f.restored = func(ctx context.Context) {
@@ -250,16 +245,16 @@ func TestInterruptedRestoreIsFinished(t *testing.T) {
 	d = o.openDesktop(t, "ses-1")
 	done := waitEvent(t, d.eventLog, func(e wire.CheckpointRestored) bool { return e.Hash == target.Hash })
 	d.waitTurnEnd("e1")
-	if got := f.content(t, "ses-1"); got != "a.txt=one" {
+	if got := f.content(t); got != "a.txt=one" {
 		t.Errorf("files: got %q, want those of the checkpoint", got)
 	}
-	if got := d.visibleRows(firstMonitor); strings.Count(got, "/say restored") != 1 {
+	if got := d.visibleRows(); strings.Count(got, "/say restored") != 1 {
 		t.Errorf("the rows are %q, want the message once", got)
 	}
 	if undone, is := d.sendAndWait("u1", wire.RestoreCheckpoint{Hash: done.Safety}).(wire.CheckpointRestored); !is || undone.Files != 1 {
 		t.Fatalf("undo: got %+v, want one file", undone)
 	}
-	if got := f.content(t, "ses-1"); got != "a.txt=two" {
+	if got := f.content(t); got != "a.txt=two" {
 		t.Errorf("files after the undo: got %q, want those before the first attempt", got)
 	}
 	d.waitIdle()
@@ -290,6 +285,6 @@ func TestCheckpointsAreSwitchedOffAndOn(t *testing.T) {
 	d.send("on", wire.SetCheckpoints{Enabled: true})
 	d.sendText(firstMonitor, "m3", writeFile("a.txt", "three"))
 	d.waitTurnEnd("m3")
-	d.savedFor("message", 1)
+	d.savedFor("message")
 	d.waitIdle()
 }

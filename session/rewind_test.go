@@ -28,12 +28,12 @@ func (d *testDesktop) rowOf(text string) wire.UIRow {
 	return found
 }
 
-// visibleRows returns the rows of a monitor as text, without the ends of turns.
-func (d *testDesktop) visibleRows(monitor wire.MonitorID) string {
+// visibleRows returns the rows of the first monitor as text, without the ends of turns.
+func (d *testDesktop) visibleRows() string {
 	d.t.Helper()
 	var out []string
 	for _, row := range d.snapshot().RecentMessages {
-		if row.MonitorID == monitor && (row.Say == wire.SayText || row.Say == wire.SayUserFeedback) {
+		if row.MonitorID == firstMonitor && (row.Say == wire.SayText || row.Say == wire.SayUserFeedback) {
 			out = append(out, row.Text)
 		}
 	}
@@ -63,7 +63,7 @@ func TestRewind(t *testing.T) {
 			if again, is := d.sendAndWait("r1", undo).(wire.MessageRepeated); !is {
 				t.Errorf("a repeated rewind is answered with %+v, want a MessageRepeated", again)
 			}
-			if got := d.visibleRows(firstMonitor); got != "/say the word is xyzzy; the word is xyzzy" {
+			if got := d.visibleRows(); got != "/say the word is xyzzy; the word is xyzzy" {
 				t.Errorf("the visible rows are %q, want those of the first turn", got)
 			}
 			refusals := map[string]wire.ClientPayload{
@@ -94,7 +94,7 @@ func TestRewind(t *testing.T) {
 			if a, is := d.sendAndWait("e1", edit).(wire.MessageAccepted); !is || !a.Duplicate {
 				t.Errorf("a repeated edit is answered with %+v, want a duplicate", a)
 			}
-			if got := d.visibleRows(firstMonitor); got != "/say the word is frotz; the word is frotz" {
+			if got := d.visibleRows(); got != "/say the word is frotz; the word is frotz" {
 				t.Errorf("the visible rows are %q, want those of frotz", got)
 			}
 			if got := d.conversation(s, "main-monitor-0"); !strings.Contains(got, "frotz") || strings.Contains(got, "xyzzy") {
@@ -153,7 +153,7 @@ func TestBlankMessagesAreRefused(t *testing.T) {
 			t.Errorf("%s: answered with %+v, want code %d for %s", name, no, wire.CodeInvalidMessage, c.field)
 		}
 	}
-	if got := d.visibleRows(firstMonitor); got != "/say one; one" {
+	if got := d.visibleRows(); got != "/say one; one" {
 		t.Errorf("people see %q, want what they saw before", got)
 	}
 	picture := wire.UserMessage{Interactions: []wire.UserInteraction{{Type: "draw", ImageData: onePixel}}}

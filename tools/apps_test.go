@@ -42,10 +42,10 @@ func newApps(tb testing.TB) *tools.Apps {
 
 var sandboxID = regexp.MustCompile(`sandbox ([0-9]+)`)
 
-// sandbox makes a sandbox with a file and returns its id.
-func (b *bench) sandbox(path, content string) string {
+// sandbox makes a sandbox with the file src/main.ts and returns its id.
+func (b *bench) sandbox(content string) string {
 	b.t.Helper()
-	input, err := json.Marshal(map[string]string{"path": path, "content": content})
+	input, err := json.Marshal(map[string]string{"path": "src/main.ts", "content": content})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ const counterSource = `const n: number = 1; document.title = String(n); yaar.app
 func TestAnAppIsWrittenCompiledDeployedAndChanged(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
-	id := b.sandbox("src/main.ts", counterSource)
+	id := b.sandbox(counterSource)
 	for _, step := range []struct{ tool, input, want string }{
 		{"dev_read_ts", `{"sandboxId":"SANDBOX"}`, `["src/main.ts"]`},
 		{"dev_read_ts", `{"sandboxId":"SANDBOX","path":"src/main.ts"}`, counterSource},
@@ -150,8 +150,8 @@ func TestMarketAppsAreInstalledAndDeleted(t *testing.T) {
 func TestWrongCallsOfAppsSayWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
-	id := b.sandbox("src/main.ts", "const x: = 1")
-	twice := b.sandbox("src/main.ts", "a; a")
+	id := b.sandbox("const x: = 1")
+	twice := b.sandbox("a; a")
 	b.mustAs(b.worker(), "apps_market_get", `{"appId":"counter"}`)
 	for _, c := range []struct{ tool, input, want string }{
 		{"apps_load_skill", `{"appId":"none"}`, "the apps are: counter"},

@@ -87,7 +87,7 @@ func (b *Backend) Put(ctx context.Context, key files.Key, from io.Reader, size i
 		defer func() { _ = spooled.Close() }() // it is removed already
 		from, size = spooled, n
 	}
-	if _, err := b.put(ctx, full, from, size, c); err != nil {
+	if err := b.put(ctx, full, from, size, c); err != nil {
 		return files.Entry{}, err
 	}
 	// The answer to a write has no time.
@@ -99,7 +99,7 @@ func (b *Backend) Put(ctx context.Context, key files.Key, from io.Reader, size i
 }
 
 // put writes an object with one request.
-func (b *Backend) put(ctx context.Context, key string, from io.Reader, size int64, c files.Condition) (minio.UploadInfo, error) {
+func (b *Backend) put(ctx context.Context, key string, from io.Reader, size int64, c files.Condition) error {
 	o := minio.PutObjectOptions{DisableMultipart: true, ContentType: "application/octet-stream"}
 	if c.ETag != "" {
 		o.SetMatchETag(c.ETag)
@@ -108,15 +108,15 @@ func (b *Backend) put(ctx context.Context, key string, from io.Reader, size int6
 		o.SetMatchETagExcept("*")
 	}
 	source := &failureReader{from: from}
-	info, err := b.client.PutObject(ctx, b.bucket, key, source, size, o)
+	_, err := b.client.PutObject(ctx, b.bucket, key, source, size, o)
 	if source.err != nil {
-		return info, fmt.Errorf("write file: %w", source.err) // which the client reports in words of its own
+		return fmt.Errorf("write file: %w", source.err) // which the client reports in words of its own
 	}
 	err = translate("write file", err)
 	if c.ETag != "" && errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("write file: %w", files.ErrChanged)
 	}
-	return info, err
+	return err
 }
 
 // failureReader remembers the error of its reader.

@@ -19,8 +19,10 @@ func (l Limits) Apply() error {
 		resource int
 		value    uint64
 	}{
-		{unix.RLIMIT_CORE, 0}, {unix.RLIMIT_FSIZE, l.FileBytes},
-		{unix.RLIMIT_CPU, uint64(math.Ceil(l.CPU.Seconds()))}, {unix.RLIMIT_DATA, l.Memory},
+		{unix.RLIMIT_CORE, 0},
+		{unix.RLIMIT_FSIZE, l.FileBytes},
+		{unix.RLIMIT_CPU, uint64(math.Ceil(l.CPU.Seconds()))},
+		{unix.RLIMIT_DATA, l.Memory},
 	} {
 		if err := unix.Setrlimit(limit.resource, &unix.Rlimit{Cur: limit.value, Max: limit.value}); err != nil {
 			return fmt.Errorf("set limit %d: %w", limit.resource, err)

@@ -11,6 +11,7 @@ const importNotices = () => import("./notices/index.js");
 const importPanels = () => import("./sessions/index.js");
 const importPlans = () => import("./plan/index.js");
 const importPhone = () => import("./phone/index.js");
+const importMessageForm = () => import("./canvas/message-form.js");
 const importTour = () => import("./tour/index.js");
 
 export const Asks = lazy(async () => ({ default: (await importAsks()).Asks }));
@@ -21,6 +22,7 @@ export const Notices = lazy(async () => ({ default: (await importNotices()).Noti
 export const Panels = lazy(async () => ({ default: (await importPanels()).Panels }));
 export const Plans = lazy(async () => ({ default: (await importPlans()).Plans }));
 export const Phone = lazy(async () => ({ default: (await importPhone()).Phone }));
+export const WindowMessageForm = lazy(async () => ({ default: (await importMessageForm()).WindowMessageForm }));
 export const Tour = lazy(async () => ({ default: (await importTour()).Tour }));
 
 /** The chunks in the order in which they are likely to be needed. The phone layout is one of them: a wide page can become narrow. */
@@ -49,6 +51,7 @@ const chunks: (() => Promise<unknown>)[] = [
   importPanels,
   () => import("./notices/centre.js"),
   () => import("./canvas/icons.js"),
+  importMessageForm,
   () => import("./canvas/apps.js"),
   () => import("./topbar/tab-card.js"),
   importTour,

@@ -1,5 +1,6 @@
-import { type CSSProperties, memo, type PointerEvent, type ReactNode, useEffect, useId, useMemo, useRef, useState } from "react";
+import { type CSSProperties, memo, type PointerEvent, type ReactNode, Suspense, useEffect, useId, useMemo, useRef, useState } from "react";
 import { type Bounds, isStandard, type WindowState } from "../../../core/src/index.js";
+import { WindowMessageForm } from "../lazy-parts.js";
 import { useCommands } from "../shell/context.js";
 import { WindowBody } from "./body.js";
 import { useCanvasState, useWindowManager } from "./context.js";
@@ -8,7 +9,6 @@ import { type Edge, edges, panelBounds, type Size } from "./geometry.js";
 import { safeStyle } from "./look.js";
 import type { WindowManager } from "./manager.js";
 import { WindowMenu } from "./menu.js";
-import { WindowMessageForm } from "./message-form.js";
 import { type Place, placeOf } from "./pending-placement.js";
 import { aboveWindows, keyOf } from "./stack.js";
 import { TitleBar } from "./titlebar.js";
@@ -90,13 +90,15 @@ export const Frame = memo(function Frame({ window: w, shown, front, canvas, area
       <div className="win-box" style={look}>
         <TitleBar window={w} titleId={titleId} maximized={maximized} onGrab={grab} onClose={close} onMenu={(x, y) => setMenu({ x, y })} />
         {asking && (
-          <WindowMessageForm
-            window={w}
-            onClosed={() => {
-              setAsking(false);
-              toTitleBar();
-            }}
-          />
+          <Suspense>
+            <WindowMessageForm
+              window={w}
+              onClosed={() => {
+                setAsking(false);
+                toTitleBar();
+              }}
+            />
+          </Suspense>
         )}
         <div className="win-body">
           <WindowBody window={w} />

@@ -1,6 +1,7 @@
 // Reads pictures from files and re-encodes them as small as a message needs.
 
-import { bestStep, divide, roomFor, scaled } from "./pictures.js";
+import { bestStep, divide, scaled } from "./encodings.js";
+import { roomFor } from "./pictures.js";
 
 /** An attached picture. */
 export interface Picture {

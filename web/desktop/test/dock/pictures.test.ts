@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { bestStep, divide, fits, frameSize, pictureLimit, roomFor, type Step, scaled, steps } from "../../src/dock/pictures.js";
+import { bestStep, divide, type Step, scaled, steps } from "../../src/dock/encodings.js";
+import { fits, frameSize, pictureLimit, roomFor } from "../../src/dock/pictures.js";
 
 test("a frame is measured in bytes, not characters", () => {
   expect(frameSize("한", 0) - frameSize("", 0)).toBe(3);
