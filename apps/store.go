@@ -30,7 +30,7 @@ const (
 )
 
 // readTries bounds how often a reader starts again because a new version was deployed meanwhile.
-const readTries = 10
+const readTries = 50
 
 // App is an app of a user.
 type App struct {
@@ -174,20 +174,19 @@ func currentVersion(root *os.Root, id string) (string, error) {
 	return name, nil
 }
 
-// withVersion calls read with the folder of the version in use, again if that version is replaced
-// meanwhile.
+// withVersion calls read with the folder of the version in use, again if that version was replaced
+// meanwhile: its files are removed then, so read may have seen a part of them.
 func withVersion(root *os.Root, id string, read func(folder string) error) error {
-	before := ""
+	version, err := currentVersion(root, id)
 	for range readTries {
-		version, err := currentVersion(root, id)
 		if err != nil {
 			return err
 		}
-		err = read(path.Join(appFolder(id), version))
-		if !errors.Is(err, ErrNotFound) || version == before {
-			return err // read, or the version is still in use and lacks the file
+		before := version
+		failed := read(path.Join(appFolder(id), before))
+		if version, err = currentVersion(root, id); version == before {
+			return failed
 		}
-		before = version
 	}
 	return fmt.Errorf("%w: the app %q is replaced all the time", ErrNotFound, id)
 }

@@ -2,7 +2,7 @@
 
 import { expect, it } from "vitest";
 import { findViolations } from "./harness/axe.js";
-import { until } from "./harness/desktop-page.js";
+import { until, waitForLink } from "./harness/desktop-page.js";
 import { desktopFixture } from "./harness/fixture.js";
 
 const desktop = desktopFixture();
@@ -35,6 +35,7 @@ it("allowed domains are listed, added and taken back by keyboard", async () => {
   await panel.locator('[data-domain="api.example.org"]').waitFor({ state: "detached" });
   await until(() => panel.locator("[data-domain]").count()).toBe(1);
   await page.reload();
+  await waitForLink(page, "live");
   await page.keyboard.press("ControlOrMeta+k");
   await page.keyboard.type("Allowed domains");
   await page.keyboard.press("Enter");
