@@ -230,6 +230,12 @@ func TestKilledInEachKindOfTool(t *testing.T) {
 func newKillRound(t *testing.T) *killRound {
 	t.Helper()
 	r := &killRound{site: newHangingSite(t), temp: t.TempDir()}
+	t.Cleanup(func() { // after the hub: its browsers end a moment later, and write until then
+		eventually(t, func() (string, bool) {
+			running := processes(t, r.temp)
+			return fmt.Sprintf("processes %v with files in the temporary folder", running), len(running) == 0 && os.RemoveAll(r.temp) == nil
+		})
+	})
 	demo := testProviders(t)[0]
 	demo.env = append(demo.env, "TMPDIR="+r.temp)
 	r.server = serveProcess(t, demo, "--lease", "2s", "--files-dir", t.TempDir(), "--web-hosts", "127.0.0.1", "--browser-sandbox", "off", "--titles", "off")
