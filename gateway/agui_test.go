@@ -243,16 +243,16 @@ func TestAGUIBadRequests(t *testing.T) {
 		status            int
 		text              string
 	}{
-		"no JSON":         {"/agui", ann, "{", http.StatusBadRequest, "body"},
-		"no thread":       {"/agui", ann, `{"runId":"r","messages":[]}`, http.StatusBadRequest, "threadId"},
-		"no run":          {"/agui", ann, `{"threadId":"t","messages":[]}`, http.StatusBadRequest, "runId"},
-		"bad resume":      {"/agui", ann, `{"threadId":"t","runId":"r","messages":[],"resume":[{}]}`, http.StatusBadRequest, "resume[0]"},
-		"bad content":     {"/agui", ann, `{"threadId":"t","runId":"r","messages":[{"id":"u","role":"user","content":7}]}`, http.StatusBadRequest, "messages"},
-		"unknown part":    {"/agui", ann, `{"threadId":"t","runId":"r","messages":[{"id":"u","role":"user","content":[{"type":"video"}]}]}`, http.StatusBadRequest, "part 0"},
-		"empty text":      {"/agui", ann, `{"threadId":"t","runId":"r","messages":[{"id":"u","role":"user","content":" "}]}`, http.StatusBadRequest, "content"},
-		"somebody's":      {"/agui/" + string(id), bob, `{"threadId":"t","runId":"r","messages":[]}`, http.StatusNotFound, "3"},
-		"unknown monitor": {"/agui", ann, `{"threadId":"t","runId":"r","messages":[],"forwardedProps":{"everdesk":{"monitor":"no monitor"}}}`, http.StatusBadRequest, "monitor"},
-		"too large":       {"/agui", ann, `{"threadId":"` + strings.Repeat("x", 5<<20), http.StatusRequestEntityTooLarge, ""},
+		"no JSON":                 {"/agui", ann, "{", http.StatusBadRequest, "body"},
+		"no thread":               {"/agui", ann, `{"runId":"r","messages":[]}`, http.StatusBadRequest, "threadId"},
+		"no run":                  {"/agui", ann, `{"threadId":"t","messages":[]}`, http.StatusBadRequest, "runId"},
+		"bad resume":              {"/agui", ann, `{"threadId":"t","runId":"r","messages":[],"resume":[{}]}`, http.StatusBadRequest, "resume[0]"},
+		"bad content":             {"/agui", ann, `{"threadId":"t","runId":"r","messages":[{"id":"u","role":"user","content":7}]}`, http.StatusBadRequest, "messages"},
+		"unknown part":            {"/agui", ann, `{"threadId":"t","runId":"r","messages":[{"id":"u","role":"user","content":[{"type":"video"}]}]}`, http.StatusBadRequest, "part 0"},
+		"empty text":              {"/agui", ann, `{"threadId":"t","runId":"r","messages":[{"id":"u","role":"user","content":" "}]}`, http.StatusBadRequest, "content"},
+		"session of another user": {"/agui/" + string(id), bob, `{"threadId":"t","runId":"r","messages":[]}`, http.StatusNotFound, "3"},
+		"unknown monitor":         {"/agui", ann, `{"threadId":"t","runId":"r","messages":[],"forwardedProps":{"everdesk":{"monitor":"no monitor"}}}`, http.StatusBadRequest, "monitor"},
+		"too large":               {"/agui", ann, `{"threadId":"` + strings.Repeat("x", 5<<20), http.StatusRequestEntityTooLarge, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -22,7 +22,7 @@ const (
 	viewWidth, viewHeight = 640, 480
 )
 
-// openView opens a window with the view of a call, if the tool has one, and returns what the model is told about it.
+// openView opens a window with the view of a call, if the tool has one, and returns the text about it for the model.
 func (u *use) openView(ctx context.Context, t mcpclient.Tool, input json.RawMessage, r mcpclient.Result) string {
 	if !t.HasView() {
 		return ""

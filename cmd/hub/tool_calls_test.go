@@ -61,7 +61,7 @@ func newToolRig(t *testing.T) *toolRig {
 	}
 	r.ada.do(http.MethodPost, "/api/sessions", `{}`, http.StatusCreated, &made)
 	r.session = made.SessionID
-	agreeableTab(t, client.Config{URL: h.url, Session: made.SessionID, Token: token})
+	approvingTab(t, client.Config{URL: h.url, Session: made.SessionID, Token: token})
 	var issued struct{ Token string }
 	r.ada.do(http.MethodPost, "/api/sessions/"+string(made.SessionID)+"/mcp-tokens", `{"name":"test","profile":"all"}`, http.StatusCreated, &issued)
 	r.token = issued.Token
@@ -79,8 +79,8 @@ func newToolRig(t *testing.T) *toolRig {
 	return r
 }
 
-// agreeableTab is a tab that says yes to every question, and shows pages whose app does what it is told.
-func agreeableTab(t *testing.T, cfg client.Config) {
+// approvingTab connects a tab that approves every question and answers the requests to apps.
+func approvingTab(t *testing.T, cfg client.Config) {
 	t.Helper()
 	answers := make(chan wire.ClientPayload, 1000)
 	cfg.OnEvent = func(_ context.Context, e client.Event) {

@@ -161,7 +161,7 @@ func (a *API) tail(ctx context.Context, h *session.Handle, run *agui.Run, at wir
 		err := a.tailOnce(ctx, h, run, &at, send)
 		switch isLost := errors.Is(err, store.ErrTrimmed) || errors.Is(err, store.ErrUnknownPosition) || errors.Is(err, store.ErrAhead); {
 		case run.Ended(), ctx.Err() != nil:
-			return nil //nolint:nilerr // the run is over, or nobody reads it
+			return nil //nolint:nilerr // the run has ended, or its client disconnected
 		case !isLost:
 			return err
 		}

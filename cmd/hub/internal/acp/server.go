@@ -1,8 +1,6 @@
 package acp
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/everdesk/everdesk/cmd/hub/internal/command"
 	"github.com/everdesk/everdesk/cmd/hub/internal/remote"
 	"github.com/everdesk/everdesk/providers/jsonrpc"
 	"github.com/everdesk/everdesk/wire"
@@ -60,7 +59,7 @@ func (s *server) run(ctx context.Context, in io.Reader) error {
 		s.conn.Close(nil)
 	}()
 	lines, failed := make(chan []byte), make(chan error, 1)
-	go func() { failed <- readLines(ctx, in, lines) }() // a read of standard input cannot be interrupted; the process ends meanwhile
+	go func() { failed <- command.ReadLines(ctx, in, maxLine, lines) }() // a read of standard input cannot be interrupted; the process ends meanwhile
 	for {
 		select {
 		case line := <-lines:
@@ -73,27 +72,6 @@ func (s *server) run(ctx context.Context, in io.Reader) error {
 			return nil
 		}
 	}
-}
-
-// readLines sends the lines of the input that are not empty, until it ends.
-func readLines(ctx context.Context, in io.Reader, lines chan<- []byte) error {
-	scan := bufio.NewScanner(in)
-	scan.Buffer(nil, maxLine)
-	for scan.Scan() {
-		line := bytes.TrimSpace(scan.Bytes())
-		if len(line) == 0 {
-			continue
-		}
-		select {
-		case lines <- bytes.Clone(line):
-		case <-ctx.Done():
-			return nil
-		}
-	}
-	if err := scan.Err(); err != nil {
-		return fmt.Errorf("read standard input: %w", err)
-	}
-	return nil
 }
 
 // write writes a message as a line.

@@ -137,7 +137,7 @@ func (t *translator) addText(r *turn, offset int, piece string) {
 	}
 }
 
-// row sends a message that somebody wrote elsewhere.
+// row sends a message of a user that did not come from this client.
 func (t *translator) row(row wire.UIRow) {
 	if row.Say == wire.SayUserFeedback && row.ProgressStatus == nil && row.Text != "" && !t.isOwn(row.MessageID) {
 		t.send(update{Kind: updateUser, Content: textBlock(row.Text)})

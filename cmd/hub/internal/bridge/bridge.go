@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -11,6 +10,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/everdesk/everdesk/cmd/hub/internal/command"
 )
 
 const (
@@ -84,7 +85,7 @@ func (b *bridge) run(ctx context.Context, in io.Reader) error {
 	renewal.Go(func() { b.renewLease(ctx) })
 	lines, failed := make(chan []byte), make(chan error, 1)
 	go func() { // a read of standard input cannot be interrupted; the process ends meanwhile
-		failed <- readLines(ctx, in, lines)
+		failed <- command.ReadLines(ctx, in, maxLine, lines)
 	}()
 	for {
 		select {
@@ -104,27 +105,6 @@ func (b *bridge) run(ctx context.Context, in io.Reader) error {
 
 // errOutput means that the client does not read any more.
 var errOutput = errors.New("write to standard output")
-
-// readLines sends the lines of the input that are not empty, until it ends.
-func readLines(ctx context.Context, in io.Reader, lines chan<- []byte) error {
-	s := bufio.NewScanner(in)
-	s.Buffer(nil, maxLine)
-	for s.Scan() {
-		line := bytes.TrimSpace(s.Bytes())
-		if len(line) == 0 {
-			continue
-		}
-		select {
-		case lines <- bytes.Clone(line):
-		case <-ctx.Done():
-			return nil
-		}
-	}
-	if err := s.Err(); err != nil {
-		return fmt.Errorf("read standard input: %w", err)
-	}
-	return nil
-}
 
 // awaitRequests waits for the running requests, at most endGrace.
 func (b *bridge) awaitRequests(ctx context.Context) {

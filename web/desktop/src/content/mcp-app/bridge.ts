@@ -25,7 +25,7 @@ export interface ViewHost {
   offerMessage: (text: string) => Promise<boolean>;
   /** Offers an address to the user. */
   offerLink: (url: string) => boolean;
-  /** Stores what the model is told about the window. */
+  /** Stores the text about the window for the model. */
   setModelContext: (text: string) => void;
   /** Changes the display mode; returns the mode that holds then. */
   setDisplayMode: (mode: string) => "inline" | "fullscreen";
