@@ -4,7 +4,7 @@ import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
 import type { SessionID } from "../core/src/index.js";
 import { commandBar, sendMessage, until, waitForRow } from "./harness/desktop-page.js";
-import { desktopFixture } from "./harness/fixture.js";
+import { desktopFixture, ready } from "./harness/fixture.js";
 
 const desktop = desktopFixture();
 
@@ -111,6 +111,25 @@ it("a text is edited beside an agent: the editor shows changes, and nobody overw
   expect(await conflict.count()).toBe(0);
 });
 
+it("files that are dropped before the tray of uploads has loaded are uploaded", async () => {
+  const session = await desktop.hub.rest.newSession("early");
+  const profile = await desktop.profile();
+  await desktop.signIn(profile);
+  const page = await profile.newPage();
+  let dropped = (): void => undefined;
+  const drops = new Promise<void>((done) => (dropped = done));
+  await page.route(/\/tray-[^/]*\.js/, async (route) => {
+    await drops;
+    await route.continue();
+  });
+  await page.goto(desktop.address(session));
+  await ready(page);
+  await drop(page, ".win-canvas", [{ name: "early.txt", text: "early" }]);
+  dropped();
+  await page.locator('[data-upload="done"]').waitFor();
+  expect(await stored(session, "early.txt")).toBe("early");
+});
+
 it("files are renamed, deleted and restored, and the other tab follows", async () => {
   const session = await desktop.hub.rest.newSession("manage");
   await put(session, "a.md", "# Title\n\ntext");
@@ -144,6 +163,7 @@ it("a large file arrives although the hub is killed in the middle of the upload"
   let pieces = 0;
   await page.route("**/uploads/*", async (route) => {
     if (route.request().method() === "PATCH" && ++pieces === 3) {
+      await page.locator("[data-upload]").waitFor(); // the page has loaded the part that shows it
       await desktop.hub.kill();
       await route.continue().catch(() => undefined);
       await desktop.hub.up();

@@ -2,6 +2,7 @@ import { type ReactNode, Suspense } from "react";
 import { Canvas } from "./canvas/index.js";
 import { Reporter } from "./content/index.js";
 import { Dock } from "./dock/index.js";
+import { useFileDrops } from "./files/drops.js";
 import { useTexts } from "./i18n/use.js";
 import { Asks, Drawer, FileTray, Notices, Panels, Phone, Plans, Tour } from "./lazy-parts.js";
 import { Palette } from "./palette/index.js";
@@ -19,6 +20,7 @@ export function App(): ReactNode {
   const t = useTexts(texts);
   const phone = usePhone();
   const panel = useShell((s) => s.panel);
+  const dropping = useFileDrops();
   return (
     <Boundary
       fallback={(error) => (
@@ -40,7 +42,7 @@ export function App(): ReactNode {
       <Suspense>{panel !== "" && <Panels />}</Suspense>
       <Suspense>
         <Asks />
-        <FileTray />
+        <FileTray dropping={dropping} />
       </Suspense>
       <Reporter />
     </Boundary>

@@ -1,8 +1,8 @@
-// Drops of files anywhere on the page, and the progress of uploads.
+// The progress of uploads, and the hint while files are dragged over the page.
 
 import "./tray.css";
 import { Check, CircleAlert, X } from "lucide-react";
-import { type ReactNode, useContext, useEffect, useState } from "react";
+import { type ReactNode, useContext } from "react";
 import { useStore } from "zustand";
 import { useTexts } from "../i18n/use.js";
 import type { Page } from "../shell/boot.js";
@@ -14,21 +14,15 @@ import { openFile } from "./open.js";
 import { sizeText } from "./paths.js";
 import type { Upload } from "./uploads.js";
 
-export function FileTray(): ReactNode {
+export function FileTray({ dropping }: { dropping: boolean }): ReactNode {
   const page = useContext(PageContext);
-  return page === undefined ? null : <Tray page={page} />;
+  return page === undefined ? null : <Tray page={page} dropping={dropping} />;
 }
 
-/** The folder of the Files window that an element is in; "" elsewhere. */
-function folderAt(target: EventTarget | null): string {
-  return target instanceof Element ? (target.closest<HTMLElement>("[data-files-folder]")?.dataset.filesFolder ?? "") : "";
-}
-
-function Tray({ page }: { page: Page }): ReactNode {
+function Tray({ page, dropping }: { page: Page; dropping: boolean }): ReactNode {
   const t = useTexts(texts);
   const uploads = uploadsOf(page);
   const list = useStore(uploads.store, (s) => s.uploads);
-  const dropping = useDrops((files, at) => void uploads.add(files, folderAt(at)));
   return (
     <>
       {dropping && <div className="tray-drop">{t.dropHere}</div>}
@@ -69,35 +63,4 @@ function Row({ upload: u, onCancel }: { upload: Upload; onCancel: () => void }):
       <IconButton icon={X} size={12} label={t.stop(u.name)} onClick={onCancel} />
     </li>
   );
-}
-
-/** Handles drops of files that no other part has taken. Returns whether files are being dragged over the page. */
-function useDrops(drop: (files: FileList, at: EventTarget | null) => void): boolean {
-  const [dragging, setDragging] = useState(false);
-  useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const over = (e: DragEvent): void => {
-      if (e.dataTransfer?.types.includes("Files") !== true) return;
-      clearTimeout(timer);
-      timer = setTimeout(() => setDragging(false), 400); // dragover repeats while files are over the page
-      if (e.defaultPrevented) return setDragging(false); // the command bar says that it takes them
-      e.preventDefault();
-      e.dataTransfer.dropEffect = "copy";
-      setDragging(true);
-    };
-    const dropped = (e: DragEvent): void => {
-      setDragging(false);
-      if (e.dataTransfer?.types.includes("Files") !== true || e.defaultPrevented) return;
-      e.preventDefault();
-      drop(e.dataTransfer.files, e.target);
-    };
-    addEventListener("dragover", over);
-    addEventListener("drop", dropped);
-    return () => {
-      clearTimeout(timer);
-      removeEventListener("dragover", over);
-      removeEventListener("drop", dropped);
-    };
-  }, [drop]);
-  return dragging;
 }
