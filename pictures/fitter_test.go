@@ -138,14 +138,14 @@ func decoded(tb testing.TB, data []byte) image.Image {
 func TestLargePicturesAreScaled(t *testing.T) {
 	t.Parallel()
 	for name, data := range map[string][]byte{
-		"png": asPNG(t, noise(1800, 450)), "jpeg": asJPEG(t, noise(3200, 800)), "gif": asGIF(t, noise(1600, 400)),
+		"png": asPNG(t, noise(1760, 110)), "jpeg": asJPEG(t, noise(3200, 200)), "gif": asGIF(t, noise(1600, 100)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := fitted(t, message(url(name, data)))
 			size := decoded(t, got[0]).Bounds()
-			if len(got[0]) > pictures.MaxFitted || size.Dx() > pictures.MaxSide || size.Dx()/size.Dy() != 4 {
-				t.Errorf("a picture of %d bytes became one of %d bytes with %v, want at most %d bytes and %d pixels, four times as wide as high",
+			if len(got[0]) > pictures.MaxFitted || size.Dx() > pictures.MaxSide || size.Dx()/size.Dy() != 16 {
+				t.Errorf("a picture of %d bytes became one of %d bytes with %v, want at most %d bytes and %d pixels, 16 times as wide as high",
 					len(data), len(got[0]), size, pictures.MaxFitted, pictures.MaxSide)
 			}
 		})
@@ -156,13 +156,13 @@ func TestLargePicturesAreScaled(t *testing.T) {
 func TestDrawingsStaySharp(t *testing.T) {
 	t.Parallel()
 	for _, w := range []int{1600, 3137} {
-		got := decoded(t, fitted(t, message(url("png", asPNG(t, halves(w, w/8)))))[0])
+		got := decoded(t, fitted(t, message(url("png", asPNG(t, halves(w, w/16)))))[0])
 		if got.Bounds().Dx() != pictures.MaxSide {
 			t.Errorf("a picture of %d pixels has %d after scaling, want %d", w, got.Bounds().Dx(), pictures.MaxSide)
 		}
 		for x, want := range map[int]color.Color{0: color.RGBA{R: 255, A: 255}, 700: color.RGBA{R: 255, A: 255}, 900: color.RGBA{B: 255, A: 255}, pictures.MaxSide - 1: color.RGBA{B: 255, A: 255}} {
-			if r, g, b, _ := got.At(x, 100).RGBA(); color.RGBAModel.Convert(color.RGBA64{uint16(r), uint16(g), uint16(b), 65535}) != want {
-				t.Errorf("scaled from %d: pixel %d is %v, want %v", w, x, got.At(x, 100), want)
+			if r, g, b, _ := got.At(x, 50).RGBA(); color.RGBAModel.Convert(color.RGBA64{uint16(r), uint16(g), uint16(b), 65535}) != want {
+				t.Errorf("scaled from %d: pixel %d is %v, want %v", w, x, got.At(x, 50), want)
 			}
 		}
 	}
@@ -184,7 +184,7 @@ func TestSmallPicturesStay(t *testing.T) {
 func TestPicturesShareTheRoom(t *testing.T) {
 	t.Parallel()
 	small := asPNG(t, noise(40, 40))
-	got := fitted(t, message(url("jpeg", asJPEG(t, noise(1600, 300))), url("png", small), url("jpeg", asJPEG(t, noise(1600, 300)))))
+	got := fitted(t, message(url("jpeg", asJPEG(t, noise(1600, 100))), url("png", small), url("jpeg", asJPEG(t, noise(1600, 100)))))
 	if !bytes.Equal(got[1], small) {
 		t.Error("the small picture has changed, want it unchanged")
 	}
@@ -197,7 +197,7 @@ func TestPicturesShareTheRoom(t *testing.T) {
 // may be escaped.
 func TestOtherFormsOfPictures(t *testing.T) {
 	t.Parallel()
-	data := asJPEG(t, noise(1600, 300))
+	data := asJPEG(t, noise(1600, 100))
 	capture := []byte(`{"renderer":"capture","imageData" : "` + base64.StdEncoding.EncodeToString(data) + `"}`)
 	out, err := pictures.NewFitter().Fit(t.Context(), capture)
 	var m struct{ ImageData []byte }
@@ -215,15 +215,15 @@ func TestOtherFormsOfPictures(t *testing.T) {
 // Cameras store how a picture is to be turned beside it.
 func TestOrientation(t *testing.T) {
 	t.Parallel()
-	data := asJPEG(t, halves(2000, 1000))
+	data := asJPEG(t, halves(1600, 200))
 	exif := "Exif\x00\x00MM\x00\x2a\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00\x06\x00\x00\x00\x00\x00\x00"
 	segment := binary.BigEndian.AppendUint16([]byte{0xff, 0xd8, 0xff, 0xe1}, uint16(len(exif)+2))
 	got := decoded(t, fitted(t, message(url("jpeg", append(append(segment, exif...), data[2:]...))))[0])
-	if size := got.Bounds(); size.Dx() != size.Dy()/2 {
+	if size := got.Bounds(); size.Dx() != size.Dy()/8 {
 		t.Fatalf("the picture has %v, want it upright", size)
 	}
-	if r, _, b, _ := got.At(300, 10).RGBA(); r < 0xf000 || b > 0x1000 {
-		t.Errorf("the top is %v, want red", got.At(300, 10))
+	if r, _, b, _ := got.At(100, 10).RGBA(); r < 0xf000 || b > 0x1000 {
+		t.Errorf("the top is %v, want red", got.At(100, 10))
 	}
 }
 

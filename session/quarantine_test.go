@@ -112,6 +112,27 @@ func TestUnreadableSessionIsQuarantined(t *testing.T) {
 	}
 }
 
+// An owner without work ends its session when another replica quarantines it, so that the tabs learn of
+// it.
+func TestIdleOwnerLearnsOfAQuarantine(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		h, _ := startHub(t, s, "a", session.Config{})
+		createSession(t, h, "ses-1")
+		r := openHandle(t, h, "ses-1")
+		w := attachTab(t, r, "tab")
+		deliverBarrier(t, r)
+		requireNoError(t, s.Quarantine(t.Context(), "ses-1", "because"))
+		if c := <-w.closed; c != wire.CloseInternal {
+			t.Errorf("the tab was closed with %d, want %d", c, wire.CloseInternal)
+		}
+		if _, err := h.Open(t.Context(), "ses-1"); errorCode(err) != wire.CodeSessionInvalidState {
+			t.Errorf("got error %v, want code %s", err, wire.CodeSessionInvalidState)
+		}
+	})
+}
+
 // unloadableStore is a store in which a session cannot be loaded.
 type unloadableStore struct {
 	*faultStore

@@ -141,7 +141,9 @@
 // Receive yields the commands in the order in which they were sent and waits for more.
 // A command stays in the inbox until a batch consumes it, and every later Receive of the
 // current owner yields it again. Receive ends with the first error: that of the context,
-// [ErrClosed], or [ErrFenced] once the lease is stale or the session deleted.
+// [ErrClosed], [ErrFenced] once the lease is stale or the session deleted, or
+// [*QuarantinedError] once the session is quarantined: so an idle owner learns of damage that
+// another replica has found.
 //
 // # Directory
 //
@@ -160,7 +162,7 @@
 //
 //	Quarantine(ctx, session, reason) error
 //
-// Quarantine makes the session refuse Claim, Commit, Delete and Send with
+// Quarantine makes the session refuse Claim, Commit, Delete, Send and Receive with
 // [*QuarantinedError] until it is called with an empty reason. Reads, Renew and Release
 // go on. A caller with a stale lease may get either that error or [ErrFenced].
 //

@@ -121,7 +121,7 @@ func (s *Sessions) Unattended(ctx context.Context, limit int) ([]wire.SessionID,
 // Partition returns 0 for all sessions: they share one folder and fail together.
 func (s *Sessions) Partition(wire.SessionID) int { return 0 }
 
-// Quarantine makes a session refuse Claim, Commit, Delete and Send. An empty reason lifts
+// Quarantine makes a session refuse Claim, Commit, Delete, Send and Receive. An empty reason lifts
 // the quarantine.
 func (s *Sessions) Quarantine(ctx context.Context, id wire.SessionID, reason string) error {
 	e, err := s.find(ctx, id)

@@ -73,7 +73,7 @@ func (s *Sessions) Receive(ctx context.Context, l store.Lease) iter.Seq2[[]store
 			changed := e.waitFor(&e.inboxChanged) // before reading, so that no command is missed
 			err := s.checkOpen(ctx)
 			if err == nil {
-				err = e.checkLease(l)
+				err = e.checkReceive(l)
 			}
 			var commands []store.Command
 			if err == nil {

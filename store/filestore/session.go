@@ -85,6 +85,16 @@ func (e *session) checkLease(l store.Lease) error {
 	return e.checkLeaseLocked(l)
 }
 
+// checkReceive returns the error of Receive for the holder of a lease.
+func (e *session) checkReceive(l store.Lease) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.checkLeaseLocked(l); err != nil {
+		return err
+	}
+	return e.checkWritableLocked()
+}
+
 // checkWritableLocked returns [*store.QuarantinedError] if the session is quarantined.
 func (e *session) checkWritableLocked() error {
 	if e.quarantined != "" {

@@ -342,7 +342,7 @@ func (d *directory) unattended(ctx context.Context, what string, limit int, byTe
 	return groups, err
 }
 
-// Quarantine makes a session refuse Claim, Commit, Delete and Send. An empty reason lifts
+// Quarantine makes a session refuse Claim, Commit, Delete, Send and Receive. An empty reason lifts
 // the quarantine.
 func (s *Sessions) Quarantine(ctx context.Context, session wire.SessionID, reason string) error {
 	if err := session.Validate(); err != nil {
@@ -354,7 +354,7 @@ func (s *Sessions) Quarantine(ctx context.Context, session wire.SessionID, reaso
 func (c *sessionCaller) storeQuarantine(ctx context.Context, session wire.SessionID, reason string, keepOther bool) error {
 	what := "quarantine session " + string(session)
 	k := c.keys.session(session)
-	v, err := c.call(ctx, what, retryable, c.scripts.quarantine, []string{k.meta(), k.quarantine(), k.working()},
+	v, err := c.call(ctx, what, retryable, c.scripts.quarantine, []string{k.meta(), k.quarantine(), k.working(), k.inbox()},
 		string(session), reason, keepOther)
 	if err != nil {
 		return err

@@ -221,8 +221,8 @@ func (s *Sessions) receive(
 		from = "(" + after.String()
 	}
 	k := s.keys.session(l.Session)
-	r, err := s.calls.callSession(ctx, what, retryable, l.Session, s.scripts.receive, []string{k.meta(), k.inbox()},
-		string(l.Replica), epochText(l), from, receiveBytes)
+	r, err := s.calls.callSession(ctx, what, retryable, l.Session, s.scripts.receive, []string{k.meta(), k.inbox(), k.quarantine()},
+		string(l.Session), string(l.Replica), epochText(l), from, receiveBytes)
 	if err != nil {
 		return nil, last, err
 	}

@@ -36,6 +36,8 @@ func corruptChecks() []check {
 			}
 		}},
 		{"a command", Damage{Kind: store.KindCommand, Name: "b"}, func(r *rig, p *leaseWriter) error {
+			// The quarantine after the first read would end Receive before it reads.
+			r.ok(r.Directory.Quarantine(r.ctx, "s", ""))
 			v := r.receiver(p.lease)
 			for {
 				select {

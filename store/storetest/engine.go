@@ -95,7 +95,7 @@ type Directory interface {
 	// Unattended lists sessions that have unfinished work, are not quarantined, and whose
 	// lease was released or has expired.
 	Unattended(ctx context.Context, limit int) ([]wire.SessionID, error)
-	// Quarantine makes the session refuse Claim, Commit, Delete and Send with
+	// Quarantine makes the session refuse Claim, Commit, Delete, Send and Receive with
 	// *store.QuarantinedError; an empty reason lifts it.
 	Quarantine(ctx context.Context, session wire.SessionID, reason string) error
 	// Partition returns the failure domain of a session: sessions with the same number

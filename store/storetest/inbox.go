@@ -29,6 +29,7 @@ func inboxChecks() []check {
 		{name: "a waiting receiver learns that it was fenced", run: inboxFencedTaken},
 		{name: "a waiting receiver learns that it released", run: inboxFencedReleased},
 		{name: "a waiting receiver learns of a deletion", run: inboxFencedDeleted},
+		{name: "a waiting receiver learns of a quarantine", run: inboxQuarantined},
 		{name: "an expired lease nobody took receives", run: inboxExpired},
 		{name: "a cancelled receiver ends", run: inboxCancelled},
 		{name: "many senders", run: inboxManySenders},
@@ -351,6 +352,19 @@ func inboxFencedTaken(r *rig) {
 	r.expire()
 	r.secondHandle().claim("s", "b")
 	v.ends(store.ErrFenced)
+}
+
+func inboxQuarantined(r *rig) {
+	p := r.createAndClaim("s", "a")
+	v := r.receiver(p.lease)
+	r.sendAll("s", commands("a"))
+	v.next(1)
+	r.ok(r.secondHandle().Directory.Quarantine(r.ctx, "s", "because"))
+	v.ends(store.ErrQuarantined)
+	r.ok(r.Directory.Quarantine(r.ctx, "s", ""))
+	if got := r.inbox(p.lease, 1); len(got) != 1 || got[0].ID != "a" {
+		r.Errorf("after the quarantine the inbox has %v, want the command a", got)
+	}
 }
 
 func inboxFencedReleased(r *rig) {

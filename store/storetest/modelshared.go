@@ -63,7 +63,7 @@ func (m *model) received(l store.Lease) ([]store.Command, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.inbox, nil
+	return s.inbox, s.quarantine()
 }
 
 type documentKey struct{ collection, name string }

@@ -1,7 +1,8 @@
 #!lua flags=allow-oom
 -- Quarantines a session or, without a reason, lifts its quarantine.
 --
--- KEYS: 1 meta, 2 quarantine, 3 working of the partition.
+-- KEYS: 1 meta, 2 quarantine, 3 working of the partition, 4 inbox, the channel that wakes the
+--   owner.
 -- ARGV: 1 session, 2 reason or '', 3 '1' to keep a reason that is already stored.
 -- Returns 1, or {'NOTFOUND'}, {'INDEX', key}.
 --
@@ -17,6 +18,7 @@ if ARGV[2] ~= '' then
   if type(set) == 'table' then return {'INDEX', KEYS[2]} end
   redis.pcall('ZREM', KEYS[3], ARGV[1])
   if state then redis.call('HSET', KEYS[1], 'state', '!' .. state) end
+  redis.call('SPUBLISH', KEYS[4], '') -- an idle owner learns of it when it reads its inbox
 else
   if type(redis.pcall('HDEL', KEYS[2], ARGV[1])) == 'table' then return {'INDEX', KEYS[2]} end
   if state then redis.call('HSET', KEYS[1], 'state', state) end
