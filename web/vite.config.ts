@@ -15,8 +15,16 @@ export default defineConfig({
     sourcemap: false,
     rolldownOptions: {
       output: {
-        // Code that several parts use is one file: many small files compress worse.
-        codeSplitting: { groups: [{ name: "base", test: /\/core\/src\/|\/node_modules\/(react|react-dom|scheduler|zustand)\/|\/desktop\/src\/(shell|ui|i18n)\// }] },
+        // Few files: each is a request, and many small ones compress worse. What the first paint needs is one file; the rest is
+        // grouped by when it is needed. Large libraries stay in files of their own, which are fetched when they are used.
+        codeSplitting: {
+          groups: [
+            { name: "start", tags: ["$initial"], priority: 4 },
+            { name: "parts", test: /\/desktop\/src\/(asks|canvas|dock|drawer|invitation|notices|phone|plan|topbar|tour)[./]/, priority: 3 },
+            { name: "panels", test: /\/desktop\/src\/(history|sessions|files)\/(?!editor)/, priority: 2 },
+            { name: "content", test: /\/desktop\/src\/content\/(?!mcp-app)/, priority: 1 },
+          ],
+        },
       },
     },
   },

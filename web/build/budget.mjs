@@ -11,10 +11,13 @@ const kilo = 1000;
 // pdf.js and the editor are 3 MB of this. They load with the first PDF file and the first text that is edited.
 const maxTotal = 9 * kilo * kilo;
 
-/** The budget of the first load of each page, and the path at which the hub serves it. */
+/**
+ * The budget of the first load of each page, the path at which the hub serves it, and the most files with scripts: the page
+ * fetches nearly all of them soon after its start.
+ */
 const pages = {
-  desktop: { base: "/", script: 150 * kilo, style: 25 * kilo },
-  admin: { base: "/admin/", script: 120 * kilo, style: 25 * kilo },
+  desktop: { base: "/", script: 150 * kilo, style: 25 * kilo, files: 15 },
+  admin: { base: "/admin/", script: 120 * kilo, style: 25 * kilo, files: 5 },
 };
 
 /** The files that index.html loads at once: its scripts and styles, and their static imports. */
@@ -47,7 +50,7 @@ export async function overBudget(folder) {
     console.log(`  ${line}`);
     if (size > budget) problems.push(`over budget: ${line}`);
   };
-  for (const [name, { base, script, style }] of Object.entries(pages)) {
+  for (const [name, { base, script, style, files }] of Object.entries(pages)) {
     const page = `${folder}/${name}`;
     const first = await firstLoad(page, base);
     if (!first.some((file) => file.endsWith(".js"))) problems.push(`${page}/index.html loads no script`);
@@ -56,6 +59,8 @@ export async function overBudget(folder) {
     const sizes = await Promise.all(later.map(async (file) => [posix.basename(file), await gzipSize(page, [file])]));
     const [largest, size] = sizes.reduce((a, b) => (b[1] > a[1] ? b : a), ["none", 0]);
     console.log(`  ${name} scripts loaded later: ${later.length}, the largest ${largest} with ${(size / kilo).toFixed(1)} kB`);
+    const count = (await filesIn(page)).filter((file) => file.endsWith(".js")).length;
+    if (count > files) problems.push(`${name} has ${count} files with scripts, want at most ${files}: see codeSplitting in its Vite configuration`);
     check(`${name} style`, await gzipSize(page, first.filter((file) => file.endsWith(".css"))), style);
   }
   let all = 0;

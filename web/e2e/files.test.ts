@@ -118,7 +118,7 @@ it("files that are dropped before the tray of uploads has loaded are uploaded", 
   const page = await profile.newPage();
   let dropped = (): void => undefined;
   const drops = new Promise<void>((done) => (dropped = done));
-  await page.route(/\/tray-[^/]*\.js/, async (route) => {
+  await page.route(/\/panels-[^/]*\.js/, async (route) => {
     await drops;
     await route.continue();
   });
