@@ -1,29 +1,22 @@
 // The page that draws one diagram. It has an opaque origin, no network, and no scripts but this one.
 
 import mermaid from "mermaid";
-import type { Begin, DrawingResult, Hello } from "./protocol.js";
+import { connect } from "./handshake.js";
+import type { Begin, Colors, DrawingResult } from "./protocol.js";
 
-const desktop = window.parent;
-const token = location.hash.slice(1);
-
-addEventListener("message", (e: MessageEvent) => {
-  const message = e.data as Partial<Begin> | null;
-  const port = e.ports[0];
-  if (e.source !== desktop || message?.type !== "everdesk:begin" || message.token !== token || port === undefined) return;
-  void draw(message.text ?? "", message.dark === true).then((d) => port.postMessage(JSON.stringify(d)));
-});
 // Links of a diagram do nothing.
 addEventListener("click", (e) => e.preventDefault(), true);
 addEventListener("auxclick", (e) => e.preventDefault(), true);
-desktop.postMessage({ type: "everdesk:hello", token } satisfies Hello, "*");
+connect((begin, port) => void draw(begin).then((d) => port.postMessage(JSON.stringify(d))));
 
-async function draw(text: string, dark: boolean): Promise<DrawingResult> {
+async function draw({ text, dark, colors }: Begin): Promise<DrawingResult> {
   document.documentElement.style.colorScheme = dark ? "dark" : "light";
   mermaid.initialize({
     startOnLoad: false,
     securityLevel: "strict",
     suppressErrorRendering: true,
-    theme: dark ? "dark" : "default",
+    theme: "base",
+    themeVariables: { darkMode: dark, ...(colors && variablesOf(colors)) },
     maxTextSize: 50_000,
     fontFamily: "system-ui, sans-serif",
     flowchart: { htmlLabels: false },
@@ -41,4 +34,19 @@ async function draw(text: string, dark: boolean): Promise<DrawingResult> {
   } catch (e) {
     return { type: "failed", error: e instanceof Error ? e.message : String(e) };
   }
+}
+
+/** The variables of Mermaid, which computes the rest from these. */
+function variablesOf(c: Colors): Record<string, string> {
+  return {
+    background: c.surface,
+    primaryColor: c.background,
+    primaryTextColor: c.ink,
+    primaryBorderColor: c.accent,
+    secondaryColor: c.surface,
+    tertiaryColor: c.surface,
+    textColor: c.ink,
+    lineColor: c.line,
+    edgeLabelBackground: c.surface,
+  };
 }

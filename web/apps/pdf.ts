@@ -3,28 +3,21 @@
 
 import * as pdfjs from "pdfjs-dist/legacy/build/pdf.mjs";
 import * as worker from "pdfjs-dist/legacy/build/pdf.worker.mjs";
-import type { Begin, Hello } from "./protocol.js";
+import { connect } from "./handshake.js";
 
 // pdf.js looks for the worker code there.
 (globalThis as { pdfjsWorker?: unknown }).pdfjsWorker = worker;
-
-const desktop = window.parent;
-const token = location.hash.slice(1);
 
 /** The most pages that are drawn, and the most pixels of one. */
 const mostPages = 300;
 const mostPixels = 8_000_000;
 
-addEventListener("message", (e: MessageEvent) => {
-  const message = e.data as Partial<Begin> | null;
-  const port = e.ports[0];
-  if (e.source !== desktop || message?.type !== "everdesk:begin" || message.token !== token || port === undefined) return;
-  show(message.data ?? new ArrayBuffer(0)).then(
+connect((begin, port) => {
+  show(begin.data ?? new ArrayBuffer(0)).then(
     () => port.postMessage(JSON.stringify({ type: "drawn" })),
     (error: unknown) => port.postMessage(JSON.stringify({ type: "failed", error: String(error).slice(0, 300) })),
   );
 });
-desktop.postMessage({ type: "everdesk:hello", token } satisfies Hello, "*");
 
 /** Draws the first page, and the others when they come into view. */
 async function show(data: ArrayBuffer): Promise<void> {

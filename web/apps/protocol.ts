@@ -1,10 +1,12 @@
-// The messages between the desktop and the pages of the apps origin. A page sends hello with the token of its address;
-// the desktop answers once with a port and the text to show. After that both use the port, with JSON texts.
+// The messages between the desktop and the pages of the apps origin. A page sends hello with the token of its address until the
+// desktop answers, once, with a port and the text to show. After that both use the port, with JSON texts.
 
 /** The first message of a page, to its parent. */
 export interface Hello {
   type: "everdesk:hello";
   token: string;
+  /** A random text that is the same in all hellos of one load of the page. */
+  load: string;
 }
 
 /** The answer of the desktop, sent with a port. */
@@ -14,8 +16,19 @@ export interface Begin {
   /** The HTML document of an app, or the source of a diagram. */
   text: string;
   dark: boolean;
+  /** The colours of a diagram. */
+  colors?: Colors;
   /** The bytes of a PDF file. */
   data?: ArrayBuffer;
+}
+
+/** Colours of the theme of the desktop, as hexadecimal numbers. */
+export interface Colors {
+  surface: string;
+  background: string;
+  ink: string;
+  line: string;
+  accent: string;
 }
 
 /** A request of the desktop to an app page. */

@@ -2,8 +2,9 @@
 // desktop, writes the document into itself, and forwards the messages of the app in it.
 
 import { blockNetwork } from "./block-network.js";
+import { connect } from "./handshake.js";
 import { renderPicture, staticCopy } from "./picture.js";
-import type { Begin, Hello, PageMessage, PageRequest, PageResponse, StorageMessage } from "./protocol.js";
+import type { PageMessage, PageRequest, PageResponse, StorageMessage } from "./protocol.js";
 import { createStorage } from "./storage.js";
 
 type Handler = (params?: unknown) => unknown;
@@ -16,19 +17,7 @@ interface App {
   commands?: Record<string, { description?: string; params?: unknown; returns?: unknown; handler?: Handler }>;
 }
 
-const desktop = window.parent;
-const token = location.hash.slice(1);
-
-addEventListener("message", onBegin);
-desktop.postMessage({ type: "everdesk:hello", token } satisfies Hello, "*");
-
-function onBegin(e: MessageEvent): void {
-  const message = e.data as Partial<Begin> | null;
-  const port = e.ports[0];
-  if (e.source !== desktop || message?.type !== "everdesk:begin" || message.token !== token || port === undefined) return;
-  removeEventListener("message", onBegin);
-  showDocument(port, message.text ?? "");
-}
+connect((begin, port) => showDocument(port, begin.text));
 
 function showDocument(port: MessagePort, html: string): void {
   // document.open removes all listeners, so this page adds its own after it and before the first script of the

@@ -56,6 +56,7 @@ it("a queued message is cancelled and never reaches an agent", async () => {
   await page.keyboard.press("Escape");
   await until(() => queued.count()).toBe(1);
   await page.locator("[data-monitor=monitor-0] [data-admin-action=interruptMonitor]").click();
+  await page.locator("dialog[open] textarea:focus").waitFor(); // so that one can type at once
   await confirmAction(page, "It hangs.");
   await until(() => desktop.hub.rest.window(session, "right").then((w) => w?.title)).toBe("Right");
   expect(await desktop.hub.rest.window(session, "wrong")).toBeUndefined();

@@ -11,6 +11,8 @@ interface ModalProps {
   children: ReactNode;
 }
 
+const firstField = ".modal-body :is(input, textarea, select):not(:disabled)";
+
 /** A native dialog in the top layer. It takes the focus and returns it when it closes. */
 export function Modal({ title, closeLabel, onClose, shape = "narrow", children }: ModalProps): ReactNode {
   const ref = useRef<HTMLDialogElement>(null);
@@ -19,6 +21,8 @@ export function Modal({ title, closeLabel, onClose, shape = "narrow", children }
     const dialog = ref.current!;
     const before = document.activeElement;
     if (!dialog.open) dialog.showModal();
+    // The browser focuses the close button, where a typed space would close the dialog.
+    if (document.activeElement?.closest(".modal-head") !== null) dialog.querySelector<HTMLElement>(firstField)?.focus();
     return () => {
       dialog.close();
       if (before instanceof HTMLElement) before.focus();

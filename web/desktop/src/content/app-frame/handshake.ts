@@ -4,11 +4,8 @@ import { Rate, strayLimit } from "./rules.js";
 
 export interface Handshake {
   /** The text and theme for the frame to show. */
-  begin: () => Pick<Begin, "text" | "dark" | "data">;
-  /**
-   * Called with a new port for the frame. A frame that was reloaded sends hello again; its earlier port is then
-   * useless.
-   */
+  begin: () => Pick<Begin, "text" | "dark" | "colors" | "data">;
+  /** Called with a new port for the frame. A frame that was reloaded gets another; its earlier port is then useless. */
   onPort: (port: MessagePort) => void;
   /** Called when the frame has sent too many messages. */
   onFlood: () => void;
@@ -29,6 +26,7 @@ export function useHandshake(frame: RefObject<HTMLIFrameElement | null>, token: 
   useEffect(() => {
     const hellos = new Rate(2);
     const others = new Rate(0);
+    let answered: string | undefined;
     const hear = (e: MessageEvent): void => {
       const page = frame.current?.contentWindow;
       if (page == null || e.source !== page || e.origin !== "null") return;
@@ -39,6 +37,8 @@ export function useHandshake(frame: RefObject<HTMLIFrameElement | null>, token: 
         if (others.dropped >= strayLimit) latest.current.onFlood();
         return;
       }
+      if (message.load === answered) return; // it was sent again before the answer came
+      answered = message.load;
       const { port1, port2 } = new MessageChannel();
       latest.current.onPort(port1);
       // An opaque origin cannot be named as a target.

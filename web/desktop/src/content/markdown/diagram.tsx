@@ -1,14 +1,16 @@
 import { type ReactNode, useEffect, useRef, useState, useSyncExternalStore } from "react";
-import type { DrawingResult } from "../../../../apps/protocol.js";
+import type { Colors, DrawingResult } from "../../../../apps/protocol.js";
 import { useTexts } from "../../i18n/use.js";
 import { useShell } from "../../shell/context.js";
 import { content as texts } from "../../texts/entry.js";
 import { type Handshake, newToken, useHandshake } from "../app-frame/handshake.js";
 import { Code } from "./code.js";
 
-/** The maximum length of a source, and the maximum times to draw it and to load the frame, in ms. */
+/** The maximum length of a source. */
 const maxSource = 50 << 10;
-const drawTimeout = 2000;
+/** How long drawing may take, in ms: a busy machine gets more time in the next attempts. */
+const drawTimeouts = [2000, 8000, 20_000];
+/** How long the frame may take to load, in ms. */
 const loadTimeout = 15_000;
 /** How long a source must be unchanged before it is drawn, in ms; it may still be streaming. */
 const debounceTime = 400;
@@ -22,23 +24,29 @@ export function Diagram({ source }: { source: string }): ReactNode {
   const dark = useDark();
   const settled = useDebounced(source);
   const [failed, setFailed] = useState<{ source: string; why: State }>();
+  const [slow, setSlow] = useState(0); // the attempts that took too long
   const why: State = origin === "" ? "off" : source.length > maxSource ? "large" : failed?.source === source ? failed.why : "drawn";
   if (why !== "drawn") {
     const note = { off: t.diagramOff, large: t.diagramLarge, slow: t.diagramSlow, wrong: t.diagramWrong, waiting: "" }[why];
     return <Code lang="mermaid" text={source} note={note} />;
   }
   if (settled !== source) return <Code lang="mermaid" text={source} />;
-  return <DiagramFrame key={`${dark} ${source}`} origin={origin} source={source} dark={dark} onFail={(f) => setFailed({ source, why: f })} />;
+  const onFail = (f: "slow" | "wrong"): void => {
+    if (f === "slow" && slow + 1 < drawTimeouts.length) setSlow(slow + 1);
+    else setFailed({ source, why: f });
+  };
+  return <DiagramFrame key={`${slow} ${dark} ${source}`} origin={origin} source={source} dark={dark} drawTimeout={drawTimeouts[slow]!} onFail={onFail} />;
 }
 
 interface DiagramFrameProps {
   origin: string;
   source: string;
   dark: boolean;
+  drawTimeout: number;
   onFail: (why: "slow" | "wrong") => void;
 }
 
-function DiagramFrame({ origin, source, dark, onFail }: DiagramFrameProps): ReactNode {
+function DiagramFrame({ origin, source, dark, drawTimeout, onFail }: DiagramFrameProps): ReactNode {
   const t = useTexts(texts);
   const [token] = useState(newToken);
   const [size, setSize] = useState<{ width: number; height: number }>();
@@ -51,7 +59,7 @@ function DiagramFrame({ origin, source, dark, onFail }: DiagramFrameProps): Reac
     timer.current = setTimeout(() => fail.current("slow"), ms);
   };
   const handshake: Handshake = {
-    begin: () => ({ text: source, dark }),
+    begin: () => ({ text: source, dark, colors: themeColors() }),
     onPort(port) {
       limit(drawTimeout);
       port.onmessage = (e) => {
@@ -93,7 +101,7 @@ function readDrawing(data: unknown): DrawingResult | undefined {
   }
 }
 
-/** The source, once it has been unchanged for settleTime. */
+/** The source, once it has been unchanged for debounceTime. */
 function useDebounced(source: string): string | undefined {
   const [settled, setSettled] = useState<string>();
   useEffect(() => {
@@ -101,6 +109,12 @@ function useDebounced(source: string): string | undefined {
     return () => clearTimeout(timer);
   }, [source]);
   return settled;
+}
+
+function themeColors(): Colors {
+  const style = getComputedStyle(document.documentElement);
+  const color = (name: string): string => style.getPropertyValue(name).trim();
+  return { surface: color("--surface"), background: color("--bg"), ink: color("--ink"), line: color("--line-strong"), accent: color("--accent") };
 }
 
 /** Whether the theme of the page is dark. */
