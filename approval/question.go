@@ -22,6 +22,7 @@ func NewQuestion(tool string, input []byte) Question {
 	given, err := argumentsOf(input)
 	q.Unclear = err != nil
 	switch {
+	case tool == "notebook:run_cell": // its code is no command line
 	case PermissionOf(tool) == PermissionRuns:
 		q.Ask = wire.AskCommand
 		q.setCommand(given)

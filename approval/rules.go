@@ -56,7 +56,7 @@ var permissions = func() map[string]Permission {
 		PermissionWrites: "editedExistingFile appliedDiff newFileCreated generateImage write_to_file apply_diff edit edit_file " +
 			"search_and_replace search_replace apply_patch generate_image Write Edit MultiEdit NotebookEdit write patch create " +
 			"config_hook system:set_config system:remove_config",
-		PermissionRuns:      "execute_command command Bash bash shell exec exec_command run_command",
+		PermissionRuns:      "execute_command command Bash bash shell exec exec_command run_command notebook:run_cell",
 		PermissionSwitches:  "switchMode switch_mode",
 		PermissionDelegates: "newTask finishTask new_task Task task:run",
 		PermissionNotes:     "updateTodoList update_todo_list TodoWrite skill",
@@ -125,6 +125,8 @@ func allowsTool(rules wire.AutoApproval, q Question) bool {
 		return rules.AlwaysAllowSubtasks
 	case PermissionReads:
 		return !q.Unclear && rules.AlwaysAllowReadOnly && (!q.Outside || rules.AlwaysAllowReadOnlyOutsideWorkspace)
+	case PermissionRuns: // code, which is not judged by its words
+		return rules.AlwaysAllowExecute && slices.Contains(rules.AllowedCommands, "*") && len(rules.DeniedCommands) == 0
 	case PermissionWrites:
 		return !q.Unclear && rules.AlwaysAllowWrite && (!q.Outside || rules.AlwaysAllowWriteOutsideWorkspace) &&
 			(!q.Protected || rules.AlwaysAllowWriteProtected)

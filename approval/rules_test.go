@@ -39,6 +39,9 @@ func TestRulesDecide(t *testing.T) {
 		"write elsewhere, allowed": {with(func(r *wire.AutoApproval) { r.AlwaysAllowWriteOutsideWorkspace = true }), tool("Edit", `{"file_path":"/a"}`), approval.Approve},
 		"write protected":          {all, tool("Write", `{"file_path":".git/hooks/x"}`), approval.AskUser},
 		"write protected, allowed": {with(func(r *wire.AutoApproval) { r.AlwaysAllowWriteProtected = true }), tool("Write", `{"path":"AGENTS.md"}`), approval.Approve},
+		"code without *":           {all, tool("notebook:run_cell", `{"code":"1"}`), approval.AskUser},
+		"code with *":              {wire.AutoApproval{AutoApprovalEnabled: true, AlwaysAllowExecute: true, AllowedCommands: []string{"*"}}, tool("notebook:run_cell", `{"code":"1"}`), approval.Approve},
+		"code with denied words":   {wire.AutoApproval{AutoApprovalEnabled: true, AlwaysAllowExecute: true, AllowedCommands: []string{"*"}, DeniedCommands: []string{"rm"}}, tool("notebook:run_cell", `{"code":"1"}`), approval.AskUser},
 		"settings":                 {all, tool("system:set_config", `{}`), approval.AskUser},
 		"settings, all allowed": {
 			with(func(r *wire.AutoApproval) {

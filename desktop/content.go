@@ -23,7 +23,7 @@ func plainContent(c wire.Content) wire.Content {
 func isPlain(c wire.Content) bool {
 	switch c.(type) {
 	case wire.MarkdownContent, wire.HTMLContent, wire.TextContent, wire.TableContent,
-		wire.IframeContent, wire.ComponentContent, wire.MCPAppContent, wire.OtherContent:
+		wire.IframeContent, wire.ComponentContent, wire.MCPAppContent, wire.NotebookContent, wire.OtherContent:
 		return true
 	}
 	return false
@@ -78,6 +78,8 @@ func blank(renderer string) wire.Content {
 		return wire.ComponentContent{}
 	case "mcp-app":
 		return wire.MCPAppContent{}
+	case "notebook":
+		return wire.NotebookContent{}
 	}
 	return wire.OtherContent{Renderer: renderer, Data: json.RawMessage(`""`)}
 }

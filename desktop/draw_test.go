@@ -23,6 +23,7 @@ var ids = sync.OnceValues(func() (byName map[string][]string, rest []string) {
 			"main-monitor-0-m1", "window-w1", "window-w2/a/b", "window-w1/a", "ephemeral-1", "#x", "plan-1", "plan-1/a.1",
 			"window-" + long, "task-" + strings.Repeat("é", 180),
 		},
+		"CellID":       {"a", "b", "c"},
 		"SessionID":    {"ses-1"},
 		"ReplicaID":    {"hub-1", "hub-2"},
 		"ConnectionID": {"c1", "c2"},
@@ -124,8 +125,37 @@ func drawType(t *rapid.T) string {
 		"AGENT_THINKING", "AGENT_RESPONSE", "AGENT_RESPONSE", "TOOL_PROGRESS", "WINDOW_AGENT_STATUS", "MESSAGE_ACCEPTED",
 		"MESSAGE_QUEUED", "MESSAGE_REJECTED", "APPROVAL_REQUEST", "MONITOR_STATUS", "DIALOG_CLOSED", "PROMPT_CLOSED",
 		"PRESENCE", "OWNER_CHANGED", "SESSION_RENAMED", "FILES_CHANGED", "TURN_INTERRUPTED", "messageUpdated", "HISTORY_REWOUND",
-		"QUEUE_UPDATED",
+		"QUEUE_UPDATED", "NOTEBOOK_CHANGED", "CELL_EXECUTED", "CELL_OUTPUTS", "KERNEL_STATUS",
 	}).Draw(t, "type")
+}
+
+// drawNotebookLog draws what happens to one notebook.
+func drawNotebookLog(t *rapid.T) []wire.Event {
+	log := drawLogOf(t, func(t *rapid.T) string {
+		return rapid.SampledFrom([]string{"NOTEBOOK_CHANGED", "NOTEBOOK_CHANGED", "CELL_EXECUTED", "CELL_OUTPUTS", "CELL_OUTPUTS", "KERNEL_STATUS"}).Draw(t, "type")
+	})
+	for i := range log {
+		switch p := log[i].Data.(type) {
+		case wire.NotebookChanged:
+			p.WindowID, p.MonitorID = "w1", ""
+			log[i].Data = p
+		case wire.CellExecuted:
+			p.WindowID, p.MonitorID = "w1", ""
+			log[i].Data = p
+		case wire.CellOutputs:
+			p.WindowID, p.MonitorID = "w1", ""
+			log[i].Data = p
+		case wire.KernelStatus:
+			p.WindowID, p.MonitorID = "w1", ""
+			log[i].Data = p
+		}
+	}
+	if len(log) > 0 {
+		log[0].Data = wire.Actions{Actions: []wire.Action{wire.WindowCreate{WindowID: "w1", Content: wire.NotebookContent{Data: wire.Notebook{
+			Cells: []wire.Cell{{ID: "a", Kind: wire.CellCode, State: wire.CellRunning}}, Metadata: json.RawMessage(`{"b":1,"a":1e3}`),
+		}}}}}
+	}
+	return log
 }
 
 // planTypes are the types of plans; what makes something of them comes most often.

@@ -69,6 +69,7 @@ func TestAllReadersHaveTheSameState(t *testing.T) {
 func TestAllReadersHaveTheSamePlan(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) { checkAllReaders(t, drawPlanLog(t)) })
+	rapid.Check(t, func(t *rapid.T) { checkAllReaders(t, drawNotebookLog(t)) })
 }
 
 func checkAllReaders(t *rapid.T, log []wire.Event) {

@@ -181,7 +181,9 @@ func (s *State) applyPayload(data wire.ServerPayload, now wire.Millis) {
 	case wire.HistoryRewound:
 		s.rows.rewind(p)
 	default:
-		s.plan.apply(data, now)
+		if !s.surface.windows.applyNotebook(data, now) {
+			s.plan.apply(data, now)
+		}
 	}
 }
 

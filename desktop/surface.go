@@ -28,6 +28,7 @@ func (sf *surface) act(in actionContext, action wire.Action) {
 	switch a := action.(type) {
 	case wire.WindowCreate:
 		if a.WindowID != "" && sf.monitors.add(in.monitor) {
+			a.Content = atRest(a.Content)
 			sf.windows.create(in, a)
 		}
 	case wire.WindowClose:
@@ -53,7 +54,7 @@ func (sf *surface) act(in actionContext, action wire.Action) {
 			w.Title = a.Title
 		}
 	case wire.WindowSetContent:
-		sf.windows.fill(in.monitor, a.WindowID, a.Content)
+		sf.windows.fill(in.monitor, a.WindowID, atRest(a.Content))
 	case wire.WindowUpdateContent:
 		sf.windows.updateContent(in.monitor, a)
 	case wire.WindowLock:

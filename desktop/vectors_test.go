@@ -143,6 +143,10 @@ func vectors(t *testing.T) []vector {
 	for seed := range 30 {
 		list = append(list, run(t, fmt.Sprintf("plans %d", seed), plans.Example(seed)))
 	}
+	notebooks := rapid.Custom(drawNotebookLog)
+	for seed := range 20 {
+		list = append(list, run(t, fmt.Sprintf("notebooks %d", seed), notebooks.Example(seed)))
+	}
 	for _, f := range formLogs() {
 		list = append(list, runFrames(t, f.name, f.frames))
 	}

@@ -22,6 +22,7 @@ packages() {
     chromium) if has_headless_shell; then echo chromium-headless-shell; else echo chromium; fi ;;
     gcc) echo gcc libc6-dev ;; # the race detector links with it
     ip | tc) echo iproute2 ;;
+    jupyter-server) echo jupyter-server python3-ipykernel ;;
     korean-fonts) echo fontconfig fonts-noto-cjk ;;
     pdftotext) echo poppler-utils ;;
     promtool) echo prometheus ;;
@@ -42,6 +43,7 @@ is_there() {
         [ -x /usr/bin/chromium ] && { [ -n "$cannot_install" ] || ! has_headless_shell; }
       fi
       ;;
+    jupyter-server) [ -x /usr/bin/jupyter-server ] && /usr/bin/python3 -c 'import ipykernel' 2>/dev/null ;;
     korean-fonts) [ -n "$(fc-list :lang=ko 2>/dev/null)" ] ;;
     node)
       major=$(node_version)

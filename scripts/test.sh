@@ -22,7 +22,7 @@ export GO=${GO:-go}
 
 fast=
 all=(web go chaos python e2e)
-needed=(node gcc git redis-server chromium pdftotext promtool python3-websockets)
+needed=(node gcc git redis-server chromium pdftotext promtool python3-websockets jupyter-server)
 # Packages and tests that --fast leaves out: they start many processes, wait in real time
 # or compile programs.
 slow='/(browser|internal/(chaos|hubtest|redistest))$'
@@ -61,7 +61,7 @@ case ${1-} in
   --fast)
     fast=yes
     all=(web go)
-    needed=(node git redis-server pdftotext promtool)
+    needed=(node git redis-server pdftotext promtool jupyter-server)
     shift
     ;;
 esac

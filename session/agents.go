@@ -65,6 +65,7 @@ type agents struct {
 	answerWaits answerWaits
 	apps        apps
 	checkpoints checkpointing
+	notebooks   notebooks
 	viewCalls   *viewCalls
 
 	// answered are the replies of this step to messages that the ledger does not have yet; nil
@@ -125,6 +126,11 @@ func (ow *owner) startAgents(tables map[string]map[string][]byte, lists map[stri
 	a.checkpoints.w, a.checkpoints.port, a.checkpoints.repo, a.checkpoints.log = &ow.w, port{ow}, cfg.Checkpoints, ow.live.log
 	if err := a.checkpoints.restore(tables[checkpointsTable]); err != nil {
 		return &store.CorruptError{Where: "checkpoints of session " + string(ow.live.id), Reason: err.Error()}
+	}
+	nb := &a.notebooks
+	nb.w, nb.port, nb.kernels, nb.off, nb.log = &ow.w, port{ow}, cfg.Kernels, cfg.KernelsOff, ow.live.log
+	if err := nb.restore(tables[notebooksTable]); err != nil {
+		return &store.CorruptError{Where: "notebooks of session " + string(ow.live.id), Reason: err.Error()}
 	}
 	plan := cfg.Plan
 	if m := a.runner.Modes; m != nil {
@@ -190,6 +196,7 @@ func (ow *owner) stopAgents() {
 	ow.held.cancel(nil)
 	a.runner.Close()
 	a.checkpoints.stopped.Wait()
+	a.notebooks.stopped.Wait()
 	a.viewCalls.wg.Wait()
 	ow.live.mailbox.removeItems(func(it *item) bool {
 		if it.work != nil {
@@ -226,7 +233,7 @@ func (a *agents) allOps() []store.Op {
 	if a == nil {
 		return nil
 	}
-	return slices.Concat(a.pool.AllOps(), a.apps.all(), a.checkpoints.all(), a.plan.All())
+	return slices.Concat(a.pool.AllOps(), a.apps.all(), a.checkpoints.all(), a.notebooks.allOps(), a.plan.All())
 }
 
 // repairLists returns the ops that make the lists of agents that are not loaded match what this
@@ -246,7 +253,7 @@ func (a *agents) working() bool {
 	if a.poolTouched {
 		a.poolWorking = a.pool.View.Busy()
 	}
-	return a.poolWorking || a.plan.Working() || a.checkpoints.working()
+	return a.poolWorking || a.plan.Working() || a.checkpoints.working() || a.notebooks.working()
 }
 
 // gaugesChanged reports whether the levels may have changed since they were last counted.

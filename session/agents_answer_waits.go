@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"slices"
+	"strings"
 )
 
 // answerWait is a call of an agent that waits for an answer from a tab.
@@ -54,11 +55,13 @@ func (w *answerWaits) isAwaited(name string) bool {
 	return slices.ContainsFunc(w.by[name], func(one *answerWait) bool { return one.ctx.Err() == nil })
 }
 
-// count is the number of pending waits.
+// count is the number of pending waits of agents. Code in notebooks waits, too, but no turn waits with it.
 func (w *answerWaits) count() int {
 	n := 0
-	for _, all := range w.by {
-		n += len(all)
+	for name, all := range w.by {
+		if !strings.HasPrefix(name, promptName(inputPrefix)) {
+			n += len(all)
+		}
 	}
 	return n
 }

@@ -98,6 +98,8 @@ type hubConfig struct {
 	logger         *slog.Logger
 	// servers has tools of MCP servers.
 	servers tools.Servers
+	// notebooks gives agents the tools for notebooks.
+	notebooks bool
 	// onRunner, if set, is called with the sessions that get a runner.
 	onRunner func(agentpool.SessionRef)
 	// wrapRunner, if set, wraps every session runner.
@@ -128,7 +130,7 @@ func startAgentHub(t *testing.T, s *deployment, cfg hubConfig) *agentHub {
 	backends, err := providers.NewTable(providers.TableConfig{Default: demo.Name, Logger: log},
 		append([]providers.Provider{demo.New(cfg.demo)}, cfg.otherProviders...)...)
 	requireNoError(t, err)
-	hands := tools.New(tools.Config{Files: s.fileStore, Documents: o.store, Servers: cfg.servers, Version: "test", Logger: log})
+	hands := tools.New(tools.Config{Files: s.fileStore, Documents: o.store, Servers: cfg.servers, Notebooks: cfg.notebooks, Version: "test", Logger: log})
 	finder := modes.NewFinder(modes.New(o.store, nil), log)
 	o.limiter = agentpool.NewLimiter(o.store, cfg.limits, log)
 	runner := agentpool.NewRunner(agentpool.Config{Limiter: o.limiter, Providers: backends, Tools: hands, Logger: log})

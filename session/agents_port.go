@@ -22,7 +22,7 @@ type port struct{ l *owner }
 
 // desktop returns the port in the roles that tools use.
 func (p port) desktop() tools.Desktop {
-	return tools.Desktop{Steps: p, Users: p, Tabs: p, Tasks: p, Reloads: p, Mailbox: p, Trust: p}
+	return tools.Desktop{Steps: p, Users: p, Tabs: p, Tasks: p, Reloads: p, Mailbox: p, Notebooks: p, Trust: p}
 }
 
 // put adds an item to the mailbox. It blocks while the mailbox is full, until ctx or the owner

@@ -180,6 +180,12 @@ func (cs *commands) executeRare(c *Command) reply {
 		return cs.conversation.doRewind(c, m)
 	case wire.EditMessage:
 		return cs.conversation.doEdit(c, m)
+	case wire.NotebookEditMessage:
+		return cs.conversation.editNotebook(c, m)
+	case wire.RunCells:
+		return cs.conversation.runCells(c, m)
+	case wire.ControlKernel:
+		return cs.conversation.controlKernel(c, m)
 	case wire.RestoreCheckpoint:
 		return cs.conversation.doRestoreCheckpoint(c, m)
 	case wire.SetCheckpoints:

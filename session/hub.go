@@ -61,6 +61,9 @@ type Config struct {
 	Documents Documents
 	// Checkpoints saves and restores the files of sessions; nil means that there are none.
 	Checkpoints Checkpoints
+	// Kernels executes the code of notebooks; nil means that nothing does, and KernelsOff says why.
+	Kernels    Kernels
+	KernelsOff string
 	// Plan bounds plans and configures the tools of their todos.
 	Plan workflow.Config
 	// Alive reports, without blocking, whether a replica is known to be running. A session is not

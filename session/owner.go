@@ -284,6 +284,9 @@ func (ow *owner) runDue() error {
 	if p, ok := ow.presence.next(ow.live, ow.w.now); ok {
 		ow.w.Emit(p)
 	}
+	if ow.agents != nil {
+		ow.agents.notebooks.sweep()
+	}
 	for more := true; more; more = ow.agents.hasJobResults() {
 		ow.agents.tickPlan(ow.w.now)
 		for ow.agents.tickPool(ow.w.now) {

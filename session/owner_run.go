@@ -179,6 +179,7 @@ func (ow *owner) commitTakeover() error {
 		ow.agents.deliverJobResults()
 		ow.agents.releaseHeldPlan()
 		ow.agents.checkpoints.recover()
+		ow.agents.notebooks.recover()
 	}
 	if err := ow.committer.commit(); err != nil {
 		return err

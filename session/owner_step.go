@@ -156,7 +156,7 @@ func isProgress(data wire.ServerPayload) bool {
 func mustBeDurable(data wire.ServerPayload) bool {
 	switch d := data.(type) {
 	case wire.MessageAccepted, wire.MessageQueued, wire.MessageRejected, wire.TurnInterrupted, wire.DialogClosed, wire.PromptClosed,
-		wire.HistoryRewound, wire.CheckpointRestored, wire.HITLClosed, wire.HITLPaused, wire.HITLResumed, wire.PlanApproved, wire.PlanModified,
+		wire.HistoryRewound, wire.CheckpointRestored, wire.CellExecuted, wire.HITLClosed, wire.HITLPaused, wire.HITLResumed, wire.PlanApproved, wire.PlanModified,
 		wire.PlanComplete, wire.PlanFailure:
 		return true
 	case wire.TodoUpdated, wire.TodoCompleted:

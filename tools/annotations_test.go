@@ -13,7 +13,7 @@ import (
 // Every tool has a title of its own and hints that do not contradict each other.
 func TestEveryToolIsAnnotated(t *testing.T) {
 	t.Parallel()
-	e := tools.New(tools.Config{Web: fetch.New(nil, outbound.Hosts{}), Scripts: &scripts{}, Env: tools.Env{Names: []string{"TZ"}}, Apps: &tools.Apps{}})
+	e := tools.New(tools.Config{Web: fetch.New(nil, outbound.Hosts{}), Scripts: &scripts{}, Env: tools.Env{Names: []string{"TZ"}}, Apps: &tools.Apps{}, Notebooks: true})
 	titles := map[string]string{}
 	for _, profile := range append(tools.Profiles(), tools.ProfileMain, tools.ProfileAll) {
 		for _, tool := range e.Tools(tools.Caller{Profile: profile, Todo: "todo-1"}) {

@@ -75,6 +75,8 @@ type Desktop struct {
 	Tasks   Tasks
 	Reloads Reloads
 	Mailbox Mailbox
+	// Notebooks, unless nil, changes notebooks and executes their cells.
+	Notebooks Notebooks
 	// Trust, unless nil, knows what agents have read; nil means that they have read nothing from outside.
 	Trust Trust
 }

@@ -60,6 +60,8 @@ type Config struct {
 	Scripts Scripts
 	// Browser, unless empty, gives agents the tools for pages in a browser.
 	Browser Browser
+	// Notebooks gives agents the tools for notebooks.
+	Notebooks bool
 	// PDF reads PDF files; nil means that agents cannot read them.
 	PDF PDF
 	// Env has the environment variables that agents may read; without names they have no tool for it.

@@ -117,6 +117,9 @@ func table(cfg Config) []tool {
 	if cfg.Scripts != nil {
 		outside = append(outside, scriptTools()...)
 	}
+	if cfg.Notebooks {
+		outside = append(outside, notebookTools()...)
+	}
 	if len(cfg.Env.Names) > 0 {
 		outside = append(outside, envTools()...)
 	}

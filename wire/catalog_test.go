@@ -11,7 +11,7 @@ import (
 // named are the types that the design names.
 const (
 	namedClient = `USER_MESSAGE WINDOW_MESSAGE COMPONENT_ACTION INTERRUPT INTERRUPT_AGENT RESET SET_PROVIDER SET_MODE SET_INSTRUCTIONS SET_AUTO_APPROVAL
-		RENDERING_FEEDBACK DIALOG_FEEDBACK TOAST_ACTION USER_INTERACTION APP_PROTOCOL_RESPONSE APP_PROTOCOL_READY VIEW_USED
+		RENDERING_FEEDBACK DIALOG_FEEDBACK TOAST_ACTION USER_INTERACTION APP_PROTOCOL_RESPONSE APP_PROTOCOL_READY VIEW_USED NOTEBOOK_EDIT RUN_CELLS CONTROL_KERNEL
 		USER_PROMPT_RESPONSE SUBSCRIBE_MONITOR REMOVE_MONITOR auth pong hitl_plan_response hitl_approval_response
 		hitl_input_response hitl_clarification_response control_pause control_resume control_cancel control_retry
 		control_skip ASK_RESPONSE RESTORE_CHECKPOINT SET_CHECKPOINTS REWIND EDIT_MESSAGE DELETE_QUEUED_MESSAGE CONDENSE EMIT`
@@ -23,7 +23,7 @@ const (
 		complete failed plan_cleared error reconnect store_status SETTINGS_CHANGED messageUpdated HISTORY_REWOUND CHECKPOINT_SAVED CHECKPOINT_RESTORED QUEUE_UPDATED taskCreated
 		taskStarted taskCompleted taskAborted taskFocused taskUnfocused taskActive taskInteractive taskResumable taskIdle
 		taskPaused taskUnpaused taskSpawned taskModeSwitched taskAskResponded taskUserMessage taskToolFailed
-		taskTokenUsageUpdated EMITTED FILES_CHANGED`
+		taskTokenUsageUpdated EMITTED FILES_CHANGED NOTEBOOK_CHANGED CELL_EXECUTED CELL_OUTPUTS KERNEL_STATUS`
 )
 
 func TestTheCatalogIsComplete(t *testing.T) {

@@ -15,6 +15,7 @@ func contentUnion() union {
 		variant[IframeContent]("iframe"),
 		variant[ComponentContent]("component"),
 		variant[MCPAppContent]("mcp-app"),
+		variant[NotebookContent]("notebook"),
 		variant[OtherContent](""),
 	)
 }
@@ -34,6 +35,8 @@ func RendererOf(c Content) string {
 		return "component"
 	case MCPAppContent:
 		return "mcp-app"
+	case NotebookContent:
+		return "notebook"
 	case OtherContent:
 		return c.Renderer
 	}

@@ -58,6 +58,8 @@ type App struct {
 	web           *fetch.Client
 	browsers      *browser.Manager   // nil if agents have no browser
 	servers       *mcpclient.Manager // of MCP
+	jupyter       *jupyter           // nil if notebooks cannot run code, and noJupyter says why
+	noJupyter     error
 	modes         *modes.Finder
 	limiter       *agentpool.Limiter
 	executor      *tools.Executor
@@ -154,6 +156,12 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 	domains := fetch.NewDomains(store.documents)
 	h.web = fetch.New(domains, cfg.agents.webHosts)
 	h.browsers = newBrowsers(cfg.agents, domains, p.log)
+	if h.jupyter, h.noJupyter = newJupyter(cfg, p.log); h.noJupyter != nil {
+		if !errors.Is(h.noJupyter, errNoJupyter) {
+			return nil, h.noJupyter
+		}
+		p.log.InfoContext(ctx, "notebooks cannot run code", "reason", h.noJupyter)
+	}
 	if h.servers, err = newMCPServers(cfg, p, store.documents, secretStore, func(ctx context.Context, user string) {
 		h.settingsChanged(ctx, values, user, mcpclient.SettingName)
 	}); err != nil {
@@ -162,8 +170,9 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 	h.apps.DataChanged = values.PublishAppData
 	h.executor = tools.New(tools.Config{
 		Files: h.files, Documents: store.documents, Settings: values, Web: h.web, Browser: browserTools(h.browsers), Scripts: runjs.New(runjs.Config{Path: program}), PDF: pdf.New(pdf.Config{Path: program}), Apps: h.apps,
-		Env:    tools.Env{Names: cfg.agents.envVars, Lookup: os.LookupEnv},
-		Skills: loadSkills(cfg.agents.skills, p.log), Servers: h.servers, Version: version(), Logger: p.log,
+		Env:       tools.Env{Names: cfg.agents.envVars, Lookup: os.LookupEnv},
+		Notebooks: h.jupyter != nil,
+		Skills:    loadSkills(cfg.agents.skills, p.log), Servers: h.servers, Version: version(), Logger: p.log,
 	})
 	h.mcp = mcpserver.New(h.executor, mcpserver.Config{
 		Version: version(), Clients: mcpClients{authority: h.authority, hub: func() *session.Hub { return h.hub }}, Logger: p.log,
@@ -261,6 +270,11 @@ func (h *App) sessionConfig(cfg config, p process, documents session.Documents) 
 	if h.checkpoints.Available() == nil {
 		c.Checkpoints = h.checkpoints
 	}
+	if h.jupyter != nil {
+		c.Kernels = h.jupyter
+	} else {
+		c.KernelsOff = h.noJupyter.Error()
+	}
 	c.Alive = h.members.Alive
 	c.MayPack = h.members.AllReadPacks
 	if h.tracer != nil {
@@ -306,6 +320,9 @@ func (h *App) Close() error {
 	if h.browsers != nil {
 		h.browsers.Shutdown()
 	}
+	if h.jupyter != nil {
+		h.jupyter.Close()
+	}
 	if h.web != nil {
 		h.web.Close()
 	}
@@ -342,6 +359,9 @@ func (h *App) run(ctx context.Context, ln net.Listener, grace time.Duration, log
 	defer stop()
 	wg.Go(func() { h.hub.Run(running) })
 	wg.Go(func() { h.limiter.Run(running) })
+	if h.jupyter != nil {
+		wg.Go(func() { h.jupyter.Run(running) })
+	}
 	wg.Go(func() { h.members.Run(running) })
 	wg.Go(func() { h.adminView.Run(running) })
 	served := make(chan error, 1)

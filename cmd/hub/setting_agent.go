@@ -47,6 +47,7 @@ type agentConfig struct {
 	// browser is auto, off or the path of a Chromium. browserSandbox says whether it uses its own sandbox.
 	browser        string
 	browserSandbox bool
+	jupyter        jupyterConfig
 	// envVars are the environment variables that agents may read.
 	envVars []string
 	// programs are the enabled agents that are programs, and folder is theirs.
@@ -281,6 +282,23 @@ func agentSettings() []setting {
 				c.agents.browserSandbox = mode == "on"
 				return err
 			},
+		},
+		{
+			name: "jupyter", arg: "auto|off", value: "off",
+			help: "auto: the hub starts the installed jupyter-server when a notebook needs it, and its kernels run as the\n" +
+				"user of the hub, which is for one user or for people who trust each other; off: no server of its own",
+			parse: func(c *config, s string) error { return oneOf(&c.agents.jupyter.mode, s, "auto", "off") },
+		},
+		{
+			name: "jupyter-url", arg: "URL",
+			help: "a Jupyter server that executes the code of notebooks, as in http://127.0.0.1:8888. It must have\n" +
+				"--ServerApp.iopub_data_rate_limit=0 and --ServerApp.iopub_msg_rate_limit=0, or output is lost",
+			parse: func(c *config, s string) error { c.agents.jupyter.url = s; return nil },
+		},
+		{
+			name: "jupyter-token", arg: "TOKEN", show: hidden, unflagged: true,
+			help:  "the token of the server at --jupyter-url",
+			parse: func(c *config, s string) error { c.agents.jupyter.token = s; return nil },
 		},
 		{
 			name: "web-hosts", arg: "LIST",

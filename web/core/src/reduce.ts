@@ -14,6 +14,7 @@ import {
   toastEnd,
   updateShortcut,
 } from "./notice.js";
+import { applyNotebook, atRest } from "./notebook.js";
 import { applyPlan } from "./plan.js";
 import { comparePositions, zero } from "./position.js";
 import { rewind, setRow } from "./row.js";
@@ -123,7 +124,7 @@ function applyPayload(d: Draft, e: KnownEvent): void {
     case "HISTORY_REWOUND":
       return rewind(d, e.data);
     default:
-      return applyPlan(d, e);
+      if (!applyNotebook(d, e)) applyPlan(d, e);
   }
 }
 
@@ -132,7 +133,7 @@ function applyAction(d: Draft, ctx: ActionContext, a: Action): void {
   const m = ctx.monitor;
   switch (a.type) {
     case "window.create":
-      return createWindow(d, ctx, a);
+      return createWindow(d, ctx, { ...a, content: atRest(a.content) });
     case "window.close": {
       const key = findWindow(d.desktop, m, a.windowId);
       if (key !== undefined) d.drop("windows", key);
@@ -159,7 +160,7 @@ function applyAction(d: Draft, ctx: ActionContext, a: Action): void {
     case "window.setTitle":
       return editWindow(d, m, a.windowId, { title: a.title });
     case "window.setContent":
-      return editWindow(d, m, a.windowId, { content: a.content });
+      return editWindow(d, m, a.windowId, { content: atRest(a.content) });
     case "window.updateContent":
       return updateWindow(d, m, a);
     case "window.lock":

@@ -38,6 +38,7 @@ import type {
 export const limits = {
   monitors: 4,
   windows: 100,
+  cells: 500,
   dialogs: 50,
   prompts: 50,
   notifications: 100,

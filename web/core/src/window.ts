@@ -179,6 +179,8 @@ function blankContent(renderer: string): Content {
       return { renderer, data: { components: [] } };
     case "mcp-app":
       return { renderer, data: { server: "", tool: "", uri: "" } };
+    case "notebook":
+      return { renderer, data: { cells: [] } };
   }
   return { renderer, data: "" } as unknown as Content; // a renderer that this page does not know
 }

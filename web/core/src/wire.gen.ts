@@ -48,6 +48,12 @@ export interface ClientPayloads {
   APP_PROTOCOL_RESPONSE: AppProtocolResponse;
   /** An app in a window accepts requests. */
   APP_PROTOCOL_READY: AppProtocolReady;
+  /** Changes a cell of a notebook. */
+  NOTEBOOK_EDIT: NotebookEditMessage;
+  /** Executes cells of a notebook. */
+  RUN_CELLS: RunCells;
+  /** Interrupts, restarts or stops the kernel of a notebook. */
+  CONTROL_KERNEL: ControlKernel;
   /** The user uses the view of an MCP server in this tab. */
   VIEW_USED: ViewUsed;
   /** Answers a prompt. */
@@ -133,6 +139,14 @@ export interface ServerPayloads {
   APP_PROTOCOL_REQUEST: AppProtocolRequest;
   /** The user uses the view of an MCP server in one tab. */
   VIEW_ACTIVE: ViewActive;
+  /** A cell of a notebook has changed. */
+  NOTEBOOK_CHANGED: NotebookChanged;
+  /** How far the execution of a cell is. */
+  CELL_EXECUTED: CellExecuted;
+  /** New outputs of a cell. */
+  CELL_OUTPUTS: CellOutputs;
+  /** The kernel of a notebook is in another state. */
+  KERNEL_STATUS: KernelStatus;
   /** The state of a monitor. */
   MONITOR_STATUS: MonitorStatus;
   /** A dialog was closed. */
@@ -659,6 +673,73 @@ export type ButtonSize = "sm" | "md" | "lg";
 /** ButtonVariant is the appearance of a button. */
 export type ButtonVariant = "primary" | "secondary" | "ghost" | "danger";
 
+/** Cell is a cell of a notebook. */
+export interface Cell {
+  id: CellID;
+  kind: CellKind;
+  source: string;
+  /** AgentID is the agent that wrote the source; empty for people. */
+  agentId?: AgentID;
+  state?: CellState;
+  /** Reason says why the cell is aborted or unknown. */
+  reason?: string;
+  /** Count is the number of the execution in the kernel. */
+  count?: number;
+  began?: Millis;
+  ended?: Millis;
+  outputs?: CellOutput[];
+  /** Cut is the number of bytes of outputs that were left out. */
+  cut?: number;
+  /** Metadata is that of the cell in a notebook file. */
+  metadata?: unknown;
+}
+
+/** CellExecuted says how far the execution of a cell is. When it begins to run, its old outputs are removed. */
+export interface CellExecuted {
+  windowId: WindowID;
+  cellId: CellID;
+  state: CellState;
+  reason?: string;
+  count?: number;
+  monitorId?: MonitorID;
+}
+
+/** CellID identifies a cell within its notebook. Same rules as SessionID, which are those of notebook files. */
+export type CellID = string;
+
+/** CellKind is the kind of a cell. */
+export type CellKind = "code" | "markdown" | "raw";
+
+/** CellOutput is an output of a cell. */
+export interface CellOutput {
+  type: OutputType;
+  /** Name is stdout or stderr, of a stream; or the name of an error. */
+  name?: string;
+  /** Text is the text of a stream, or the traceback of an error. Both may have ANSI escape sequences. */
+  text?: string;
+  /** Value is the message of an error. */
+  value?: string;
+  /** Data has the forms of a display or result by media type: texts, base64 for pictures, JSON for JSON. */
+  data?: unknown;
+  /** DisplayID names a display that later outputs may replace. */
+  displayId?: string;
+}
+
+/** CellOutputs carries new outputs of a cell. It first removes the old ones if Clear is set, then adds Outputs, then replaces the displays in Updates wherever the notebook has them. Text that continues the last stream is added to it. */
+export interface CellOutputs {
+  windowId: WindowID;
+  cellId: CellID;
+  clear?: boolean;
+  outputs?: CellOutput[];
+  updates?: CellOutput[];
+  /** Cut is the number of bytes that were left out since the cell began to run, or was cleared. */
+  cut?: number;
+  monitorId?: MonitorID;
+}
+
+/** CellState is how far the execution of a cell is. */
+export type CellState = "queued" | "running" | "ok" | "error" | "aborted" | "unknown";
+
 /** CheckpointRestored says that files and windows are in the state of a checkpoint, or why not. */
 export interface CheckpointRestored {
   hash: string;
@@ -765,7 +846,8 @@ export type Content =
   | ({ renderer: "table" } & TableContent)
   | ({ renderer: "iframe" } & IframeContent)
   | ({ renderer: "component" } & ComponentContent)
-  | ({ renderer: "mcp-app" } & MCPAppContent);
+  | ({ renderer: "mcp-app" } & MCPAppContent)
+  | ({ renderer: "notebook" } & NotebookContent);
 
 /** ContextCondense describes how the model's history was condensed. */
 export interface ContextCondense {
@@ -796,6 +878,14 @@ export interface ContextUse {
 /** ControlCancel cancels the plan. */
 export interface ControlCancel {
   reason?: string;
+  messageId?: MessageID;
+}
+
+/** ControlKernel interrupts, restarts or stops the kernel of a notebook. Only the owner of a session may do it. */
+export interface ControlKernel {
+  windowId: WindowID;
+  op: KernelOp;
+  monitorId?: MonitorID;
   messageId?: MessageID;
 }
 
@@ -1208,6 +1298,23 @@ export type InterruptQueues = "keep" | "drop";
 /** InterruptScope is the extent of an interrupt. */
 export type InterruptScope = "session" | "monitor" | "agent";
 
+/** KernelOp is an operation on a kernel. */
+export type KernelOp = "interrupt" | "restart" | "stop";
+
+/** KernelState is the state of a kernel. */
+export type KernelState = "starting" | "idle" | "busy" | "restarting" | "dead" | "stopped";
+
+/** KernelStatus says that the kernel of a notebook is in another state. */
+export interface KernelStatus {
+  windowId: WindowID;
+  state: KernelState;
+  reason?: string;
+  /** Name and Language are set when a kernel has started. */
+  name?: string;
+  language?: string;
+  monitorId?: MonitorID;
+}
+
 /** Layer is a phase of executing a request as a plan. */
 export type Layer = "cognitive" | "planning" | "execution" | "response";
 
@@ -1357,6 +1464,59 @@ export interface MonitorStatus {
   messageId?: MessageID;
 }
 
+/** Notebook is a list of cells and the kernel that executes them. */
+export interface Notebook {
+  kernel?: NotebookKernel;
+  cells: Cell[];
+  /** Metadata is that of the file that the notebook was made from. */
+  metadata?: unknown;
+}
+
+/** NotebookChanged says that a cell was inserted, changed, moved or deleted. */
+export interface NotebookChanged {
+  windowId: WindowID;
+  op: NotebookOp;
+  cellId: CellID;
+  kind?: CellKind;
+  source?: string;
+  after?: CellID;
+  monitorId?: MonitorID;
+  agentId?: AgentID;
+  /** By is the connection that requested it. */
+  by?: ConnectionID;
+}
+
+/** NotebookContent is a notebook. */
+export interface NotebookContent {
+  data: Notebook;
+}
+
+/** NotebookEditMessage changes a cell of a notebook. Changes of different cells never conflict; of two changes of the same source the later one counts. */
+export interface NotebookEditMessage {
+  windowId: WindowID;
+  op: NotebookOp;
+  cellId: CellID;
+  kind?: CellKind;
+  source?: string;
+  /** After is the cell behind which a cell is inserted or moved; absent for the beginning. */
+  after?: CellID;
+  monitorId?: MonitorID;
+  messageId?: MessageID;
+}
+
+/** NotebookKernel is the kernel of a notebook. */
+export interface NotebookKernel {
+  /** Name is the kind of kernel, as in python3; empty for the default of the hub. */
+  name?: string;
+  language?: string;
+  state?: KernelState;
+  /** Reason says why the kernel is in this state, if that is not obvious. */
+  reason?: string;
+}
+
+/** NotebookOp is the kind of change of a notebook. */
+export type NotebookOp = "insert" | "edit" | "delete" | "move" | "clear";
+
 /** NoticeID identifies a toast or a notification. Up to 64 characters without control characters. */
 export type NoticeID = string;
 
@@ -1416,6 +1576,9 @@ export interface OtherContent {
 
 /** Outcome is the way a turn ended. */
 export type Outcome = "completed" | "failed" | "interrupted";
+
+/** OutputType is the type of an output of a cell. */
+export type OutputType = "stream" | "display_data" | "execute_result" | "error";
 
 /** OwnerChanged says that a replica has become the owner of the session. It is the first event of its epoch. */
 export interface OwnerChanged {
@@ -1809,6 +1972,15 @@ export type RowID = number;
 
 /** RowType says whether a row asks or says something. */
 export type RowType = "ask" | "say";
+
+/** RunCells executes code cells of a notebook, one after the other. After an error the rest is aborted. Only the owner of a session may run code. */
+export interface RunCells {
+  windowId: WindowID;
+  /** CellIDs are the cells to run; absent for all. */
+  cellIds?: CellID[];
+  monitorId?: MonitorID;
+  messageId?: MessageID;
+}
 
 /** Say is the kind of a say row. */
 export type Say = "error" | "api_req_started" | "api_req_finished" | "api_req_retried" | "api_req_retry_delayed" | "api_req_rate_limit_wait" | "api_req_deleted" | "text" | "image" | "reasoning" | "completion_result" | "user_feedback" | "user_feedback_diff" | "command_output" | "shell_integration_warning" | "mcp_server_request_started" | "mcp_server_response" | "subtask_result" | "checkpoint_saved" | "rooignore_error" | "diff_error" | "condense_context" | "condense_context_error" | "sliding_window_truncation" | "codebase_search_result" | "user_edit_todos" | "too_many_tools_warning" | "tool" | "browser_action" | "browser_action_result" | "browser_session_status";
@@ -2764,6 +2936,9 @@ export const catalog = {
   USER_INTERACTION: { direction: "client", family: "desktop", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
   APP_PROTOCOL_RESPONSE: { direction: "client", family: "desktop", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
   APP_PROTOCOL_READY: { direction: "client", family: "desktop", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
+  NOTEBOOK_EDIT: { direction: "client", family: "desktop", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
+  RUN_CELLS: { direction: "client", family: "desktop", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
+  CONTROL_KERNEL: { direction: "client", family: "desktop", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
   VIEW_USED: { direction: "client", family: "desktop", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
   USER_PROMPT_RESPONSE: { direction: "client", family: "desktop", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
   SUBSCRIBE_MONITOR: { direction: "client", family: "desktop", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
@@ -2802,6 +2977,10 @@ export const catalog = {
   APPROVAL_REQUEST: { direction: "server", family: "desktop", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
   APP_PROTOCOL_REQUEST: { direction: "server", family: "desktop", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
   VIEW_ACTIVE: { direction: "server", family: "desktop", durable: true, monitor: "monitorId", agent: "", message: "" },
+  NOTEBOOK_CHANGED: { direction: "server", family: "desktop", durable: true, monitor: "monitorId", agent: "agentId", message: "" },
+  CELL_EXECUTED: { direction: "server", family: "desktop", durable: true, monitor: "monitorId", agent: "", message: "" },
+  CELL_OUTPUTS: { direction: "server", family: "desktop", durable: true, monitor: "monitorId", agent: "", message: "" },
+  KERNEL_STATUS: { direction: "server", family: "desktop", durable: true, monitor: "monitorId", agent: "", message: "" },
   MONITOR_STATUS: { direction: "server", family: "desktop", durable: true, monitor: "monitorId", agent: "", message: "messageId" },
   DIALOG_CLOSED: { direction: "server", family: "desktop", durable: true, monitor: "monitorId", agent: "", message: "messageId" },
   PROMPT_CLOSED: { direction: "server", family: "desktop", durable: true, monitor: "monitorId", agent: "", message: "messageId" },

@@ -1,0 +1,375 @@
+package kernels_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/kernels"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// waitTime bounds waits that would otherwise hang.
+const waitTime = 90 * time.Second
+
+// startServer starts a real Jupyter server.
+func startServer(t *testing.T) *kernels.Server {
+	t.Helper()
+	s, err := kernels.StartServer(t.Context(), kernels.ServerConfig{Dir: t.TempDir(), Root: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	return s
+}
+
+func newClient(t *testing.T, cfg kernels.Config) *kernels.Client {
+	t.Helper()
+	c, err := kernels.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// session is a connection to a kernel of its own.
+type session struct {
+	t      *testing.T
+	client *kernels.Client
+	kernel kernels.Kernel
+	conn   *kernels.Conn
+
+	mu    sync.Mutex
+	runs  map[string]*kernels.Run
+	state chan wire.KernelState
+}
+
+func (s *session) receive(m kernels.Message) {
+	if state := kernels.StateOf(m); state != "" {
+		select {
+		case s.state <- state:
+		default:
+		}
+	}
+	s.mu.Lock()
+	r := s.runs[m.Parent.ID]
+	s.mu.Unlock()
+	if r != nil {
+		r.Receive(m)
+	}
+}
+
+func (s *session) connect() {
+	s.t.Helper()
+	conn, err := s.client.Connect(s.t.Context(), s.kernel.ID, "client-1", s.receive)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.conn = conn
+	s.t.Cleanup(conn.Close)
+}
+
+func open(t *testing.T, c *kernels.Client, name string) *session {
+	t.Helper()
+	s := &session{t: t, client: c, runs: map[string]*kernels.Run{}, state: make(chan wire.KernelState, 4)}
+	var err error
+	if s.kernel, err = c.Open(t.Context(), kernels.Notebook{User: "u", Session: "ses-1", Name: name}); err != nil {
+		t.Fatal(err)
+	}
+	s.connect()
+	s.conn.Resume()
+	if err := s.conn.InstallJournal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (s *session) begin(id, code string) *kernels.Run {
+	s.t.Helper()
+	r := s.track(id, 0)
+	if err := s.conn.Execute(s.t.Context(), id, code); err != nil {
+		s.t.Fatal(err)
+	}
+	return r
+}
+
+func (s *session) track(id string, used int) *kernels.Run {
+	r := kernels.NewRun(id, used)
+	s.mu.Lock()
+	s.runs[id] = r
+	s.mu.Unlock()
+	return r
+}
+
+// collect takes batches until until says that it has seen enough.
+func collect(t *testing.T, r *kernels.Run, until func(all kernels.Batch) bool) kernels.Batch {
+	t.Helper()
+	var all kernels.Batch
+	end := time.After(waitTime)
+	for {
+		b := r.Take()
+		if b.Clear {
+			all.Outputs = nil
+		}
+		all.Outputs, all.Updates = append(all.Outputs, b.Outputs...), append(all.Updates, b.Updates...)
+		all.Cut, all.Last, all.Count, all.Done, all.State = b.Cut, b.Last, b.Count, b.Done, b.State
+		if b.Input != nil {
+			all.Input = b.Input
+		}
+		if until(all) {
+			return all
+		}
+		select {
+		case <-r.Changed():
+		case <-end:
+			t.Fatalf("the execution did not get there: %+v", all)
+		}
+	}
+}
+
+func done(b kernels.Batch) bool { return b.Done }
+
+func (s *session) execute(id, code string) kernels.Batch {
+	s.t.Helper()
+	return collect(s.t, s.begin(id, code), done)
+}
+
+// shown returns the outputs as short texts.
+func shown(outputs []wire.CellOutput) string {
+	var b strings.Builder
+	for _, o := range outputs {
+		switch o.Type {
+		case wire.OutputStream:
+			fmt.Fprintf(&b, "%s:%s|", o.Name, o.Text)
+		case wire.OutputError:
+			fmt.Fprintf(&b, "error:%s:%s|", o.Name, o.Value)
+		default:
+			var data map[string]string
+			if err := json.Unmarshal(o.Data, &data); err != nil {
+				return err.Error()
+			}
+			fmt.Fprintf(&b, "%s:%s|", o.Type, data["text/plain"]+data["image/png"])
+		}
+	}
+	return b.String()
+}
+
+const display = "from IPython.display import display, clear_output, HTML, Image\n"
+
+// The exchanges of executions, in both wire formats.
+func TestExecutions(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	for _, plain := range []bool{false, true} {
+		t.Run(fmt.Sprintf("plain=%v", plain), func(t *testing.T) {
+			t.Parallel()
+			c := newClient(t, kernels.Config{URL: server.URL, Token: server.Token, PlainFrames: plain})
+			s := open(t, c, t.Name())
+			for i, test := range []struct {
+				code, want string
+				state      wire.CellState
+			}{
+				{"import sys\nprint('out')\nsys.stdout.flush()\nprint('err', file=sys.stderr)\nsys.stderr.flush()\n1+1", "stdout:out\n|stderr:err\n|execute_result:2|", wire.CellOK},
+				{"1/0", "error:ZeroDivisionError:division by zero|", wire.CellFailed},
+				{display + "d = display('a', display_id='d1')\nd.update('b')", "display_data:'b'|", wire.CellOK},
+				{display + "print('gone')\nclear_output()\nprint('stays')", "stdout:stays\n|", wire.CellOK},
+				{display + "print('gone', flush=True)\nclear_output(wait=True)\nprint('stays')", "stdout:stays\n|", wire.CellOK},
+				{"for i in range(100): print(f'\\r{i}%', end='', flush=True)", "", wire.CellOK},
+				{"x = 'é\\ud83d\\ude00'.encode('utf-16', 'surrogatepass').decode('utf-16'); print(x)", "stdout:é😀\n|", wire.CellOK},
+				{display + "Image(data=bytes.fromhex('89504e470d0a1a0a') + b'x'*100, format='png')", "", wire.CellOK},
+			} {
+				got := s.execute(fmt.Sprintf("run-%d-%v", i, plain), test.code)
+				if test.want != "" && shown(got.Outputs) != test.want || got.State != test.state || got.Count != i+1 {
+					t.Errorf("%s: got %q, state %s, number %d; want %q, %s, %d", test.code, shown(got.Outputs), got.State, got.Count, test.want, test.state, i+1)
+				}
+				for _, o := range got.Outputs {
+					if strings.Contains(string(o.Data), `\n"`) {
+						t.Errorf("%s: the base64 %q has a line break", test.code, o.Data)
+					}
+				}
+			}
+			got, err := s.conn.Complete(t.Context(), "prin", 4)
+			if err != nil || len(got.Matches) == 0 || got.Matches[0] != "print" || got.End != 4 {
+				t.Errorf("completion of prin: got %+v and %v, want print", got, err)
+			}
+		})
+	}
+}
+
+// Code may ask the user, is interrupted, and kernels die without an answer.
+func TestInterruptionsAndDeath(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	c := newClient(t, kernels.Config{URL: server.URL, Token: server.Token})
+	s := open(t, c, "n")
+
+	r := s.begin("ask", "input('who? ')")
+	asked := collect(t, r, func(b kernels.Batch) bool { return b.Input != nil })
+	if asked.Input.Prompt != "who? " || asked.Input.Password {
+		t.Errorf("the question: got %+v, want who?", asked.Input)
+	}
+	if err := s.conn.Input(t.Context(), *asked.Input, "bob"); err != nil {
+		t.Fatal(err)
+	}
+	if got := collect(t, r, done); shown(got.Outputs) != "execute_result:'bob'|" {
+		t.Errorf("after the answer: got %q, want bob", shown(got.Outputs))
+	}
+
+	r = s.begin("loop", "print('begun', flush=True)\nwhile True: pass")
+	collect(t, r, func(b kernels.Batch) bool { return len(b.Outputs) > 0 })
+	if err := c.Interrupt(t.Context(), s.kernel.ID); err != nil {
+		t.Fatal(err)
+	}
+	if got := collect(t, r, done); got.State != wire.CellFailed || !strings.Contains(shown(got.Outputs), "KeyboardInterrupt") {
+		t.Errorf("interrupted: got %q and %s, want a KeyboardInterrupt", shown(got.Outputs), got.State)
+	}
+
+	s.begin("die", "import os; os._exit(1)")
+	select {
+	case state := <-s.state:
+		if state != wire.KernelRestarting {
+			t.Errorf("a kernel that died: got %s, want restarting", state)
+		}
+	case <-time.After(waitTime):
+		t.Fatal("the server did not report that the kernel died")
+	}
+}
+
+// A hub that continues another one gets every output once, whatever the other one has read.
+func TestReplayMissesNothing(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	c := newClient(t, kernels.Config{URL: server.URL, Token: server.Token})
+	s := open(t, c, "n")
+	first := s.begin("loop", "import time\nfor i in range(60):\n    print(i, flush=True)\n    time.sleep(0.02)\n")
+	before := collect(t, first, func(b kernels.Batch) bool { return strings.Contains(shown(b.Outputs), "5\n") })
+	// The first hub reads more, and is killed before it has committed it.
+	collect(t, first, func(b kernels.Batch) bool { return len(b.Outputs) > 0 })
+	s.conn.Close()
+
+	second := s.track("loop", 0)
+	s.connect()
+	whole, err := s.conn.Replay(t.Context(), "loop", before.Last)
+	if err != nil || !whole {
+		t.Fatalf("replay: got whole %v and %v, want all", whole, err)
+	}
+	after := collect(t, second, done)
+	var want strings.Builder
+	for i := range 60 {
+		fmt.Fprintf(&want, "%d\n", i)
+	}
+	got := strings.NewReplacer("stdout:", "", "|", "").Replace(shown(before.Outputs) + shown(after.Outputs))
+	if got != want.String() {
+		t.Errorf("lines: got %q, want 0 to 59 once", got)
+	}
+}
+
+// Output is bounded, however much code prints, and in whatever form.
+func TestOutputIsBounded(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	c := newClient(t, kernels.Config{URL: server.URL, Token: server.Token})
+	s := open(t, c, "n")
+	for name, code := range map[string]string{
+		"lines":   "for i in range(200_000): print('x'*99)",
+		"one":     "print('x'*30_000_000)",
+		"display": display + "for i in range(20): display(HTML('x'*200_000))",
+		"picture": display + "display(Image(data=b'\\x89PNG'+b'x'*3_000_000, format='png'))",
+		"result":  "'x'*5_000_000",
+		"error":   "raise ValueError('x'*5_000_000)",
+	} {
+		got := s.execute(name, code)
+		size := 0
+		for _, o := range got.Outputs {
+			size += len(o.Text) + len(o.Data) + len(o.Value)
+		}
+		if size > kernels.MaxOutput {
+			t.Errorf("%s: got %d bytes of output, want at most %d", name, size, kernels.MaxOutput)
+		}
+		if got.Cut == 0 && name != "error" {
+			t.Errorf("%s: got nothing cut, want the number of bytes that are missing", name)
+		}
+	}
+}
+
+// A notebook has one kernel, kernels are bounded, and idle ones end.
+func TestBudgetOfKernels(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	c := newClient(t, kernels.Config{URL: server.URL, Token: server.Token, PerUser: 2, IdleAfter: time.Hour})
+	first := open(t, c, "first")
+	again, err := c.Open(t.Context(), kernels.Notebook{User: "u", Session: "ses-1", Name: "first"})
+	if err != nil || again.ID != first.kernel.ID {
+		t.Errorf("the same notebook again: got %s and %v, want %s", again.ID, err, first.kernel.ID)
+	}
+	first.execute("a", "1")
+	second := open(t, c, "second")
+	second.execute("b", "1")
+	notebook := kernels.Notebook{User: "u", Session: "ses-1", Name: "third"}
+	if _, err := c.Open(t.Context(), notebook); !errors.Is(err, kernels.ErrTooMany) {
+		t.Errorf("a third kernel while both are connected: got %v, want too many", err)
+	}
+	first.conn.Close()
+	waitFor(t, func() bool {
+		k, err := c.Kernel(t.Context(), first.kernel.ID)
+		return err == nil && k.Connections == 0
+	})
+	if _, err := c.Open(t.Context(), notebook); err != nil {
+		t.Errorf("a third kernel while one is idle: %v", err)
+	}
+	if _, err := c.Kernel(t.Context(), first.kernel.ID); !errors.Is(err, kernels.ErrGone) {
+		t.Errorf("the idle kernel: got %v, want that it is gone", err)
+	}
+	if _, err := c.Connect(t.Context(), first.kernel.ID, "x", func(kernels.Message) {}); !errors.Is(err, kernels.ErrGone) {
+		t.Errorf("connect to it: got %v, want that it is gone", err)
+	}
+	second.conn.Close()
+	waitFor(t, func() bool {
+		n, err := c.Cull(t.Context(), time.Now().Add(2*time.Hour))
+		return err == nil && n > 0
+	})
+
+	if _, err := c.Open(t.Context(), kernels.Notebook{User: "u", Session: "ses-1", Name: "x", Kernel: "cobol"}); err == nil || !strings.Contains(err.Error(), "cobol") {
+		t.Errorf("an unknown kernel: got %v, want its name", err)
+	}
+	wrong := newClient(t, kernels.Config{URL: server.URL, Token: "wrong"})
+	if _, err := wrong.Specs(t.Context()); !errors.Is(err, kernels.ErrRefused) {
+		t.Errorf("a wrong token: got %v, want that it is refused", err)
+	}
+	server.Stop()
+	if _, err := c.Specs(t.Context()); !errors.Is(err, kernels.ErrUnavailable) {
+		t.Errorf("a server that ended: got %v, want that it is unavailable", err)
+	}
+}
+
+func waitFor(t *testing.T, is func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), waitTime)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for !is() {
+		select {
+		case <-ctx.Done():
+			t.Fatal("the condition did not become true")
+		case <-tick.C:
+		}
+	}
+}
+
+// Addresses must have no secrets, which logs would show.
+func TestAddressesAreChecked(t *testing.T) {
+	t.Parallel()
+	for _, bad := range []string{"", "127.0.0.1:8888", "ftp://x", "http://u:p@x", "http://x/?token=t"} {
+		if _, err := kernels.New(kernels.Config{URL: bad}); err == nil {
+			t.Errorf("%q: got no error, want that it is no address", bad)
+		}
+	}
+}

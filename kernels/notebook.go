@@ -1,0 +1,164 @@
+package kernels
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Notebook names the notebook that a kernel belongs to.
+type Notebook struct {
+	User string
+	// Session is the session of the hub, and also the folder below the server's root in which the kernel starts,
+	// if that folder exists.
+	Session string
+	// Name is the notebook within the session.
+	Name string
+	// Kernel is the kind of kernel; empty for the server's default.
+	Kernel string
+}
+
+// pathPrefix begins the names of notebooks of hubs on a server.
+const pathPrefix = "everdesk-"
+
+func shortHash(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:8])
+}
+
+// path returns the path under which the server knows the notebook. It has the user as a hash, for the budget.
+func (n Notebook) path() string {
+	return path.Join(n.Session, pathPrefix+shortHash(n.User)+"-"+shortHash(n.Name)+".ipynb")
+}
+
+// serverSession is a session of the server: a notebook and its kernel.
+type serverSession struct {
+	ID     string `json:"id"`
+	Path   string `json:"path"`
+	Kernel Kernel `json:"kernel"`
+}
+
+// own reports whether a hub made the session, and for which user, as a hash.
+func (s serverSession) own() (user string, ok bool) {
+	rest, ok := strings.CutPrefix(path.Base(s.Path), pathPrefix)
+	user, _, _ = strings.Cut(rest, "-")
+	return user, ok
+}
+
+// sessions returns the notebooks of hubs on the server, the longest idle ones first.
+func (c *Client) sessions(ctx context.Context) ([]serverSession, error) {
+	var all []serverSession
+	if err := c.call(ctx, http.MethodGet, "/api/sessions", nil, &all); err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(s serverSession) bool { _, ok := s.own(); return !ok })
+	slices.SortFunc(all, func(a, b serverSession) int { return a.Kernel.Active.Compare(b.Kernel.Active) })
+	return all, nil
+}
+
+// Open returns the kernel of a notebook, and starts it if there is none. Two calls for the same notebook return
+// the same kernel. If the budget is spent, a kernel that is idle ends, or the error is [ErrTooMany].
+func (c *Client) Open(ctx context.Context, n Notebook) (Kernel, error) {
+	specs, err := c.Specs(ctx)
+	if err != nil {
+		return Kernel{}, err
+	}
+	// The server keeps a kernel that cannot start in its tables and hangs when it stops.
+	name := cmp.Or(n.Kernel, specs.Default)
+	spec, ok := specs.Kernels[name]
+	if !ok {
+		return Kernel{}, fmt.Errorf("the Jupyter server has no kernel %q", name)
+	}
+	if err := c.makeRoom(ctx, n); err != nil {
+		return Kernel{}, err
+	}
+	var s serverSession
+	err = c.call(ctx, http.MethodPost, "/api/sessions", map[string]any{
+		"path": n.path(), "name": n.Name, "type": "notebook", "kernel": map[string]string{"name": name},
+	}, &s)
+	if err == nil && s.Kernel.ID == "" {
+		err = fmt.Errorf("%w: it started no kernel", ErrUnavailable)
+	}
+	s.Kernel.Language = strings.ToLower(spec.Spec.Language)
+	return s.Kernel, err
+}
+
+// makeRoom ends idle kernels until the budget allows one more, unless the notebook has a kernel.
+func (c *Client) makeRoom(ctx context.Context, n Notebook) error {
+	all, err := c.sessions(ctx)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(all, func(s serverSession) bool { return s.Path == n.path() }) {
+		return nil
+	}
+	own := slices.DeleteFunc(slices.Clone(all), func(s serverSession) bool { user, _ := s.own(); return user != shortHash(n.User) })
+	for _, budget := range []struct {
+		of  []serverSession
+		max int
+	}{{own, c.cfg.PerUser}, {all, c.cfg.All}} {
+		for i := len(budget.of); i >= budget.max; i-- {
+			at := slices.IndexFunc(budget.of, idle)
+			if at < 0 {
+				return fmt.Errorf("%w: at most %d of a user and %d of the hub may run at a time", ErrTooMany, c.cfg.PerUser, c.cfg.All)
+			}
+			if err := c.end(ctx, budget.of[at].ID); err != nil {
+				return err
+			}
+			budget.of = slices.Delete(budget.of, at, at+1)
+		}
+	}
+	return nil
+}
+
+// idle reports whether no hub uses a kernel and it executes nothing.
+func idle(s serverSession) bool { return s.Kernel.Connections == 0 && s.Kernel.State == "idle" }
+
+func (c *Client) end(ctx context.Context, id string) error {
+	err := c.call(ctx, http.MethodDelete, "/api/sessions/"+url.PathEscape(id), nil, nil)
+	if errors.Is(err, ErrGone) { // another hub was faster
+		return nil
+	}
+	return err
+}
+
+// Remove ends the kernel of a notebook, if it has one.
+func (c *Client) Remove(ctx context.Context, n Notebook) error {
+	all, err := c.sessions(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range all {
+		if s.Path == n.path() {
+			return c.end(ctx, s.ID)
+		}
+	}
+	return nil
+}
+
+// Cull ends the kernels of notebooks that have been idle for too long, and returns their number.
+func (c *Client) Cull(ctx context.Context, now time.Time) (int, error) {
+	all, err := c.sessions(ctx)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, s := range all {
+		if idle(s) && now.Sub(s.Kernel.Active) >= c.cfg.IdleAfter {
+			if err := c.end(ctx, s.ID); err != nil {
+				return n, err
+			}
+			n++
+		}
+	}
+	return n, nil
+}

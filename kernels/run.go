@@ -1,0 +1,392 @@
+package kernels
+
+import (
+	"encoding/json"
+	"strings"
+	"sync"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Bounds of the outputs of one execution, in bytes. What exceeds them is counted and dropped.
+const (
+	// MaxOutput bounds all outputs together, maxText the text of streams, and maxDisplay one display.
+	MaxOutput  = 384 << 10
+	maxText    = 128 << 10
+	maxDisplay = 256 << 10
+)
+
+// InputRequest is a question of running code to the user.
+type InputRequest struct {
+	Prompt   string `json:"prompt"`
+	Password bool   `json:"password"`
+	// Parent is the header of the request, which the answer names.
+	Parent Header `json:"parent"`
+}
+
+// Batch is what an execution has produced since the last [Run.Take].
+type Batch struct {
+	// Clear says that the outputs before this batch are removed. Outputs follow. Updates replace displays of
+	// earlier batches or executions.
+	Clear            bool
+	Outputs, Updates []wire.CellOutput
+	// Cut is the number of bytes left out since the execution began, or since the last clear.
+	Cut int64
+	// Last is the newest published message that is in this or an earlier batch.
+	Last string
+	// Count is the number of the execution in the kernel, once it is known.
+	Count int
+	// Input is a question that waits for an answer; nil if there is no new one.
+	Input *InputRequest
+	// Done says that nothing follows, and State how the execution ended.
+	Done  bool
+	State wire.CellState
+}
+
+// IsEmpty reports whether the batch changes no outputs.
+func (b *Batch) IsEmpty() bool {
+	return !b.Clear && len(b.Outputs) == 0 && len(b.Updates) == 0
+}
+
+// Run collects what one execution produces. Create it with [NewRun]. Its methods may be called concurrently.
+type Run struct {
+	id      string
+	changed chan struct{} // holds a token while there may be something to take
+
+	mu    sync.Mutex
+	batch Batch
+	// used and text are the sizes of all outputs and of the text of streams. clearNext says that the next output
+	// removes the others.
+	used, text int
+	clearNext  bool
+	replied    bool
+	idle       bool
+	raised     bool // an error was published
+}
+
+// NewRun returns a collector for the execution with an id. used is the size of the outputs that it has already.
+func NewRun(id string, used int) *Run {
+	return &Run{id: id, changed: make(chan struct{}, 1), used: used, text: min(used, maxText)}
+}
+
+// Changed receives a value when there may be something to take.
+func (r *Run) Changed() <-chan struct{} { return r.changed }
+
+// Take returns what has come since the last call.
+func (r *Run) Take() Batch {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b := r.batch
+	if b.Done = r.replied && r.idle; b.Done && b.State == "" {
+		b.State = wire.CellOK
+		if r.raised {
+			b.State = wire.CellFailed
+		}
+	}
+	r.batch = Batch{Cut: b.Cut, Last: b.Last, Count: b.Count, State: r.batch.State}
+	return b
+}
+
+// Idle reports whether the kernel has finished the execution, although its reply may be missing: it may have gone
+// to a hub that was killed.
+func (r *Run) Idle() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.idle
+}
+
+// AssumeReply ends the execution of a kernel that is idle without its reply.
+func (r *Run) AssumeReply() {
+	r.mu.Lock()
+	r.replied = true
+	r.mu.Unlock()
+	r.signal()
+}
+
+// Receive takes a message of the kernel. Messages of other executions are ignored.
+func (r *Run) Receive(m Message) {
+	if m.Parent.ID != r.id {
+		return
+	}
+	r.mu.Lock()
+	if m.Channel == channelIOPub {
+		r.batch.Last = m.Header.ID
+	}
+	if m.Cut > 0 {
+		r.addCut(m)
+	} else {
+		r.add(m)
+	}
+	r.mu.Unlock()
+	r.signal()
+}
+
+// addCut takes a message that was too large to be read. The caller holds r.mu.
+func (r *Run) addCut(m Message) {
+	r.batch.Cut += m.Cut
+	switch m.Header.Type {
+	case "execute_reply": // only errors are that large
+		r.replied, r.batch.State = true, wire.CellFailed
+	case "error":
+		r.raised = true
+		r.output(wire.CellOutput{Type: wire.OutputError, Name: "Error", Value: "Its text is too large to be shown."})
+	}
+}
+
+func (r *Run) signal() {
+	select {
+	case r.changed <- struct{}{}:
+	default:
+	}
+}
+
+// content is the union of the contents of all messages that executions cause.
+type content struct {
+	State     string                     `json:"execution_state"`
+	Status    string                     `json:"status"`
+	Count     int                        `json:"execution_count"`
+	Name      string                     `json:"name"`
+	Text      string                     `json:"text"`
+	Data      map[string]json.RawMessage `json:"data"`
+	Transient struct {
+		DisplayID string `json:"display_id"`
+	} `json:"transient"`
+	ErrorName  string   `json:"ename"`
+	ErrorValue string   `json:"evalue"`
+	Traceback  []string `json:"traceback"`
+	Wait       bool     `json:"wait"`
+	InputRequest
+}
+
+// add takes a message. The caller holds r.mu.
+func (r *Run) add(m Message) {
+	var c content
+	if json.Unmarshal(m.Content, &c) != nil {
+		return
+	}
+	switch m.Header.Type {
+	case "status":
+		r.idle = r.idle || c.State == "idle"
+	case "execute_input":
+		r.batch.Count = c.Count
+	case "execute_reply":
+		r.replied = true
+		r.batch.Count = max(r.batch.Count, c.Count)
+		r.batch.State = replyState(c.Status)
+	case "input_request":
+		c.Parent = m.Header
+		request := c.InputRequest
+		request.Prompt = strings.ToValidUTF8(request.Prompt[:min(len(request.Prompt), 2000)], "")
+		r.batch.Input = &request
+	case "stream":
+		r.addText(c)
+	case "error":
+		r.raised = true
+		r.output(wire.CellOutput{Type: wire.OutputError, Name: bounded(c.ErrorName, 200), Value: bounded(c.ErrorValue, 4000), Text: bounded(strings.Join(c.Traceback, "\n"), 32<<10)})
+	case "display_data", "execute_result":
+		kind := wire.OutputDisplay
+		if m.Header.Type == "execute_result" {
+			kind = wire.OutputResult
+		}
+		r.output(wire.CellOutput{Type: kind, Data: r.dataOf(c.Data), DisplayID: bounded(c.Transient.DisplayID, 200)})
+	case "update_display_data":
+		r.update(wire.CellOutput{Type: wire.OutputDisplay, Data: r.dataOf(c.Data), DisplayID: bounded(c.Transient.DisplayID, 200)})
+	case "clear_output":
+		if r.clearNext = c.Wait; !c.Wait {
+			r.clear()
+		}
+	}
+}
+
+func replyState(status string) wire.CellState {
+	switch status {
+	case "ok":
+		return wire.CellOK
+	case "aborted", "abort":
+		return wire.CellAborted
+	}
+	return wire.CellFailed
+}
+
+// bounded returns the beginning of a text.
+func bounded(s string, size int) string {
+	if len(s) <= size {
+		return s
+	}
+	return strings.ToValidUTF8(s[:size], "")
+}
+
+func (r *Run) clear() {
+	r.clearNext = false
+	r.batch.Clear, r.batch.Outputs, r.batch.Cut = true, nil, 0
+	r.used, r.text = 0, 0
+}
+
+// addText adds text of a stream. Lines that carriage returns overwrite within the batch are dropped.
+func (r *Run) addText(c content) {
+	if r.clearNext {
+		r.clear()
+	}
+	name := "stdout"
+	if c.Name == "stderr" {
+		name = "stderr"
+	}
+	text := c.Text
+	var last *wire.CellOutput
+	if n := len(r.batch.Outputs); n > 0 && r.batch.Outputs[n-1].Type == wire.OutputStream && r.batch.Outputs[n-1].Name == name {
+		last = &r.batch.Outputs[n-1]
+		if strings.Contains(text, "\r") {
+			before := len(last.Text)
+			text = overwrite(last.Text + text)
+			last.Text = ""
+			r.used, r.text = r.used-before, r.text-before
+		}
+	} else {
+		text = overwrite(text)
+	}
+	if room := max(0, min(maxText-r.text, MaxOutput-r.used)); len(text) > room {
+		kept := bounded(text, room)
+		r.batch.Cut += int64(len(text) - len(kept))
+		text = kept
+	}
+	if text == "" {
+		return
+	}
+	r.used, r.text = r.used+len(text), r.text+len(text)
+	if last != nil {
+		last.Text += text
+		return
+	}
+	r.batch.Outputs = append(r.batch.Outputs, wire.CellOutput{Type: wire.OutputStream, Name: name, Text: text})
+}
+
+// overwrite removes the parts of lines that carriage returns overwrite, except those of the first line, which may
+// continue earlier text, and of a last line that may be continued.
+func overwrite(text string) string {
+	if !strings.Contains(text, "\r") {
+		return text
+	}
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		parts := strings.Split(line, "\r")
+		if len(parts) < 3 {
+			continue
+		}
+		// The first part may continue a line of an earlier batch, and the last may be empty.
+		kept := parts[len(parts)-2:]
+		longest := ""
+		for _, p := range parts[1 : len(parts)-2] {
+			if len(p) > len(longest) {
+				longest = p
+			}
+		}
+		if len(longest) > len(kept[0]) && len(longest) > len(kept[1]) { // its end stays visible
+			kept = append([]string{longest}, kept...)
+		}
+		lines[i] = strings.Join(append([]string{parts[0]}, kept...), "\r")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// output adds an output, if there is room for it.
+func (r *Run) output(o wire.CellOutput) {
+	if r.clearNext {
+		r.clear()
+	}
+	size := len(o.Data) + len(o.Text) + len(o.Value)
+	if r.used+size > MaxOutput {
+		r.batch.Cut += int64(size)
+		return
+	}
+	r.used += size
+	r.batch.Outputs = append(r.batch.Outputs, o)
+}
+
+// update replaces a display of this batch, or of an earlier one.
+func (r *Run) update(o wire.CellOutput) {
+	if o.DisplayID == "" || len(o.Data) == 0 {
+		return
+	}
+	found := false
+	for i := range r.batch.Outputs {
+		if have := &r.batch.Outputs[i]; have.DisplayID == o.DisplayID {
+			r.used += len(o.Data) - len(have.Data)
+			have.Data, found = o.Data, true
+		}
+	}
+	for i := range r.batch.Updates {
+		if r.batch.Updates[i].DisplayID == o.DisplayID {
+			r.batch.Updates[i], found = o, true
+		}
+	}
+	const maxUpdates = 100
+	if !found && len(r.batch.Updates) < maxUpdates {
+		r.batch.Updates = append(r.batch.Updates, o)
+	}
+}
+
+// dataOf returns the forms of a display that are text, as JSON. The largest are left out until the rest fits.
+func (r *Run) dataOf(data map[string]json.RawMessage) json.RawMessage {
+	forms, size := map[string]string{}, 0
+	for kind, raw := range data {
+		value, ok := textForm(raw)
+		if !ok || len(kind) > 200 {
+			continue
+		}
+		if strings.HasPrefix(kind, "image/") && kind != "image/svg+xml" {
+			value = strings.Join(strings.Fields(value), "") // base64 of kernels has line breaks
+		}
+		forms[kind] = value
+		size += len(value)
+	}
+	for size > maxDisplay {
+		largest := ""
+		for kind, value := range forms {
+			if largest == "" || len(value) > len(forms[largest]) {
+				largest = kind
+			}
+		}
+		if largest == "text/plain" {
+			cut := bounded(forms[largest], maxText)
+			r.batch.Cut += int64(len(forms[largest]) - len(cut))
+			size -= len(forms[largest]) - len(cut)
+			forms[largest] = cut
+			continue
+		}
+		r.batch.Cut += int64(len(forms[largest]))
+		size -= len(forms[largest])
+		delete(forms, largest)
+	}
+	encoded, _ := json.Marshal(forms) // strings only
+	return encoded
+}
+
+// textForm returns a form of a display that is a text, or a list of lines.
+func textForm(raw json.RawMessage) (string, bool) {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s, true
+	}
+	var lines []string
+	if json.Unmarshal(raw, &lines) == nil {
+		return strings.Join(lines, ""), true
+	}
+	return "", false
+}
+
+// StateOf returns the state that a message of the kernel itself reports: restarting or dead, or empty.
+func StateOf(m Message) wire.KernelState {
+	if m.Header.Type != "status" || m.Channel != channelIOPub {
+		return ""
+	}
+	var c content
+	_ = json.Unmarshal(m.Content, &c) // a status without a state reports nothing
+	switch c.State {
+	case "restarting", "autorestarting":
+		return wire.KernelRestarting
+	case "dead":
+		return wire.KernelDead
+	}
+	return ""
+}

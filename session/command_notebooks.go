@@ -1,0 +1,199 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/everdesk/everdesk/kernels"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// notebookOf returns the notebook that a command names, or a rejection.
+func (cv *conversation) notebookOf(c *Command, monitor wire.MonitorID, id wire.WindowID) (windowKey, wire.Notebook, reply) {
+	if cv.agents == nil {
+		return windowKey{}, wire.Notebook{}, refused(wire.CodeSessionInvalidState, "there are no notebooks on this hub")
+	}
+	at, content, ok := cv.agents.notebooks.find(cmp.Or(monitor, c.From.Monitor, firstMonitor), id)
+	if !ok {
+		return at, content, refused(wire.CodeSessionInvalidState, "there is no notebook %q", id)
+	}
+	return at, content, reply{Monitor: at.monitor}
+}
+
+// editNotebook changes a cell for a user.
+func (cv *conversation) editNotebook(c *Command, m wire.NotebookEditMessage) reply {
+	at, _, r := cv.notebookOf(c, m.MonitorID, m.WindowID)
+	if r.Verdict == verdictRejected {
+		return r
+	}
+	p := wire.NotebookChanged{
+		WindowID: at.window, MonitorID: at.monitor, Op: m.Op, CellID: m.CellID, Kind: m.Kind, Source: m.Source, After: m.After, By: c.From.Connection,
+	}
+	if no := cv.w.state.CheckNotebook(p); no != nil {
+		return refusedBy(no)
+	}
+	cv.w.Emit(p)
+	return r
+}
+
+// runCells executes cells for the session's user.
+func (cv *conversation) runCells(c *Command, m wire.RunCells) reply {
+	if r := cv.refuseGuest(c); r.Verdict == verdictRejected {
+		return r
+	}
+	at, content, r := cv.notebookOf(c, m.MonitorID, m.WindowID)
+	if r.Verdict == verdictRejected {
+		return r
+	}
+	cells, err := runnable(content, m.CellIDs)
+	if err != nil {
+		return refused(wire.CodeSessionInvalidState, "%v", err)
+	}
+	if err := cv.agents.notebooks.mayRun(at, len(cells)); err != nil {
+		return refused(wire.CodeSessionInvalidState, "%v", err)
+	}
+	if len(cells) > 0 {
+		cv.agents.notebooks.enqueue(at, cells, string(messageIDOf(c)))
+	}
+	return r
+}
+
+// controlKernel interrupts, restarts or stops a kernel for the session's user.
+func (cv *conversation) controlKernel(c *Command, m wire.ControlKernel) reply {
+	if r := cv.refuseGuest(c); r.Verdict == verdictRejected {
+		return r
+	}
+	at, _, r := cv.notebookOf(c, m.MonitorID, m.WindowID)
+	if r.Verdict != verdictRejected {
+		cv.agents.notebooks.control(at, m.Op)
+	}
+	return r
+}
+
+// control interrupts, restarts or stops the kernel of a notebook. Cells that wait are aborted.
+func (nb *notebooks) control(at windowKey, op wire.KernelOp) {
+	n := nb.all[at]
+	if n == nil {
+		return // there is no kernel
+	}
+	if op == wire.KernelInterrupt {
+		for _, r := range slices.Clone(n.Runs) {
+			if r.Group = ""; !r.Begun {
+				nb.endRun(at, n, r, wire.CellExecuted{State: wire.CellAborted, Reason: "Interrupted."})
+			}
+		}
+		if kernel := n.Kernel; kernel != "" && len(n.Runs) > 0 {
+			nb.background(at, "interrupt a kernel", func(ctx context.Context) error { return nb.kernels.Interrupt(ctx, kernel) }, nil)
+		}
+		return
+	}
+	reason, next := "The kernel was restarted.", wire.KernelIdle
+	if op == wire.KernelStop {
+		reason, next = "The kernel was stopped.", wire.KernelStopped
+	}
+	if n.stop != nil {
+		n.stop()
+	}
+	nb.abortRuns(at, n, wire.CellAborted, reason)
+	kernel := n.Kernel
+	n.Journal = false
+	if op == wire.KernelStop {
+		n.Kernel = ""
+	}
+	nb.store(n)
+	if kernel == "" || nb.kernels == nil {
+		nb.setKernel(at, wire.KernelStatus{State: wire.KernelStopped})
+		return
+	}
+	nb.setKernel(at, wire.KernelStatus{State: wire.KernelRestarting})
+	nb.background(at, string(op)+" a kernel", func(ctx context.Context) error {
+		if op == wire.KernelStop {
+			return nb.kernels.Remove(ctx, nb.place(at, ""))
+		}
+		return nb.kernels.Restart(ctx, kernel)
+	}, func(err error) {
+		s := wire.KernelStatus{State: next, Reason: reason + " Its variables are gone."}
+		if err != nil {
+			s = wire.KernelStatus{State: wire.KernelStopped, Reason: publicKernelReason(err)}
+		}
+		nb.setKernel(at, s)
+	})
+}
+
+// inputPrefix begins the ids of prompts of code in notebooks.
+const inputPrefix = "notebook-input-"
+
+func inputPrompt(in kernels.InputRequest) wire.PromptID {
+	return wire.PromptID(inputPrefix + hashText(in.Parent.ID)[:16])
+}
+
+// withdrawInput closes the prompt of a run that has ended.
+func (nb *notebooks) withdrawInput(run cellRun) {
+	if run.Input == nil {
+		return
+	}
+	if open, ok := nb.w.state.Notices().Prompt(inputPrompt(*run.Input)); ok {
+		nb.port.l.commands.questions.closePrompt(open, ending{Reason: wire.ClosedCancelled}, "", nil)
+	}
+}
+
+// askInput asks the user what code wants to know, and sends the answer to the kernel while the run continues.
+func (a *attendant) askInput(ctx context.Context, run cellRun, in kernels.InputRequest) error {
+	id, w := inputPrompt(in), newWait(ctx)
+	waits := &a.nb.port.l.agents.answerWaits
+	if err := a.step(ctx, run.ID, func(r *cellRun) {
+		r.Input = &in
+		a.nb.store(a.n)
+		if _, open := a.nb.w.state.Notices().Prompt(id); !open {
+			show := wire.PromptShow{Prompt: wire.Prompt{
+				ID: id, Title: "Input for a notebook", Message: cmp.Or(in.Prompt, "The code waits for a text."), InputField: &wire.PromptInput{Type: wire.PromptText},
+			}}
+			if in.Password {
+				show.InputField.Type = wire.PromptPassword
+			}
+			if a.nb.w.state.Check(a.at.monitor, show) != nil {
+				return // there are too many questions; the user can interrupt
+			}
+			a.nb.w.Emit(wire.Actions{Actions: []wire.Action{show}, MonitorID: a.at.monitor})
+		}
+		waits.add(promptName(id), w)
+	}); err != nil {
+		return err
+	}
+	conn := a.conn
+	a.nb.stopped.Go(func() { a.answerInput(ctx, run, in, conn, w) })
+	return nil
+}
+
+// answerInput waits for the answer to a question of code and sends it to the kernel. A dismissed question
+// interrupts the code.
+func (a *attendant) answerInput(ctx context.Context, run cellRun, in kernels.InputRequest, conn *kernels.Conn, w *answerWait) {
+	var given wire.UserPromptResponse
+	select {
+	case v := <-w.answer:
+		given, _ = v.(wire.UserPromptResponse)
+	case <-conn.Done(): // resume asks again
+		a.nb.port.cleanUp(func() { a.nb.port.l.agents.answerWaits.remove(promptName(inputPrompt(in)), w) })
+		return
+	case <-ctx.Done():
+		a.nb.port.cleanUp(func() { a.nb.port.l.agents.answerWaits.remove(promptName(inputPrompt(in)), w) })
+		return
+	}
+	var kernel string
+	if a.step(ctx, run.ID, func(r *cellRun) {
+		kernel, r.Input = a.n.Kernel, nil
+		a.nb.store(a.n)
+	}) != nil {
+		return // the run has ended
+	}
+	var err error
+	if given.Dismissed {
+		err = a.nb.kernels.Interrupt(ctx, kernel)
+	} else {
+		err = conn.Input(ctx, in, given.Text)
+	}
+	if err != nil {
+		a.nb.log.WarnContext(ctx, "the answer did not reach the kernel", "window", a.at.window, "err", err)
+	}
+}

@@ -1,0 +1,343 @@
+package session
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"github.com/everdesk/everdesk/kernels"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Kernels executes the code of notebooks; [kernels.Client] implements it. The methods block.
+type Kernels interface {
+	Open(ctx context.Context, n kernels.Notebook) (kernels.Kernel, error)
+	Kernel(ctx context.Context, id string) (kernels.Kernel, error)
+	Connect(ctx context.Context, kernel, client string, receive func(kernels.Message)) (*kernels.Conn, error)
+	Interrupt(ctx context.Context, id string) error
+	Restart(ctx context.Context, id string) error
+	Remove(ctx context.Context, n kernels.Notebook) error
+}
+
+const (
+	notebooksTable = "notebooks"
+	// maxRuns bounds the cells of a notebook that wait to be executed.
+	maxRuns = 1000
+)
+
+// cellRun is an execution of a cell that was accepted and has not ended.
+type cellRun struct {
+	// ID is the id of the request to the kernel.
+	ID   string      `json:"id"`
+	Cell wire.CellID `json:"cell"`
+	// Group is the request that the run belongs to. After an error the others of the group are aborted.
+	Group string `json:"group,omitempty"`
+	// Begun is committed before the kernel gets the request. Only the kernel knows then whether it has run.
+	Begun bool `json:"begun,omitempty"`
+	// Last is the newest message of the kernel whose output is committed.
+	Last string `json:"last,omitempty"`
+	// Input is a question of the code that waits for an answer.
+	Input *kernels.InputRequest `json:"input,omitempty"`
+}
+
+// notebookState is what is stored of the kernel of a notebook. The cells are in the desktop state.
+type notebookState struct {
+	Monitor wire.MonitorID `json:"monitor"`
+	Window  wire.WindowID  `json:"window"`
+	// Kernel is the id of the kernel; empty before it has started.
+	Kernel string `json:"kernel,omitempty"`
+	// Client names the connection to the kernel, the same at each owner, so that the server sends what it kept.
+	Client string `json:"client"`
+	// Journal says that the kernel remembers its messages.
+	Journal bool      `json:"journal,omitempty"`
+	Runs    []cellRun `json:"runs,omitempty"`
+}
+
+// openNotebook is a notebook whose kernel is in use, or may be.
+type openNotebook struct {
+	notebookState
+	// attending says that a goroutine executes the runs, and stop ends it.
+	attending bool
+	stop      context.CancelFunc
+	// waiters get the end of runs, by the id of the run.
+	waiters map[string][]chan<- runEnd
+}
+
+// runEnd is how a run ended.
+type runEnd struct {
+	cell wire.Cell
+	gone bool // the notebook or the cell does not exist any more
+}
+
+// notebooks executes cells beside the goroutine of the session. Each run begins and ends with a commit. The kernel of
+// a run that began at a previous owner is asked for the rest of its output, and no code is sent twice. It belongs to
+// the goroutine of the session.
+type notebooks struct {
+	w       *stepWriter
+	port    port
+	kernels Kernels
+	off     string // why there are no kernels
+	log     *slog.Logger
+	// stopped waits for the goroutines of this owner.
+	stopped sync.WaitGroup
+	all     map[windowKey]*openNotebook
+}
+
+func (nb *notebooks) restore(table map[string][]byte) error {
+	nb.all = map[windowKey]*openNotebook{}
+	for field, data := range table {
+		n := &openNotebook{}
+		if err := json.Unmarshal(data, &n.notebookState); err != nil {
+			return fmt.Errorf("notebook %q: %w", field, err)
+		}
+		nb.all[windowKey{n.Monitor, n.Window}] = n
+	}
+	return nil
+}
+
+// allOps returns the ops that store everything.
+func (nb *notebooks) allOps() []store.Op {
+	var ops []store.Op
+	for _, n := range nb.all {
+		ops = append(ops, n.storeOp())
+	}
+	return ops
+}
+
+func (n *openNotebook) field() string { return fieldName(string(n.Monitor) + "/" + string(n.Window)) }
+
+func (n *openNotebook) storeOp() store.Op {
+	data, _ := json.Marshal(n.notebookState) // it has nothing that JSON cannot have
+	return store.Set(notebooksTable, n.field(), data)
+}
+
+func (nb *notebooks) store(n *openNotebook) { nb.w.AddOps(n.storeOp()) }
+
+// working reports whether cells run or wait.
+func (nb *notebooks) working() bool {
+	for _, n := range nb.all {
+		if len(n.Runs) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// open returns what is known of the kernel of a notebook.
+func (nb *notebooks) open(at windowKey) *openNotebook {
+	n := nb.all[at]
+	if n == nil {
+		n = &openNotebook{notebookState: notebookState{Monitor: at.monitor, Window: at.window, Client: rand.Text()}}
+		nb.all[at] = n
+		nb.store(n)
+	}
+	return n
+}
+
+// place names the notebook for the server.
+func (nb *notebooks) place(at windowKey, kernel string) kernels.Notebook {
+	return kernels.Notebook{User: nb.w.user, Session: string(nb.w.id), Name: string(at.monitor) + "/" + string(at.window), Kernel: kernel}
+}
+
+// find returns the window of a notebook, which may be on another monitor than the preferred one.
+func (nb *notebooks) find(prefer wire.MonitorID, id wire.WindowID) (windowKey, wire.Notebook, bool) {
+	w, ok := nb.w.state.FindWindow(id, prefer)
+	if !ok {
+		return windowKey{}, wire.Notebook{}, false
+	}
+	at := windowKey{w.MonitorID, w.WindowID}
+	content, ok := nb.w.state.Notebook(at.monitor, at.window)
+	return at, content, ok
+}
+
+// enqueue adds cells to the runs of a notebook and starts to execute them after the commit. It returns the runs.
+func (nb *notebooks) enqueue(at windowKey, cells []wire.CellID, group string) []string {
+	n := nb.open(at)
+	ids := make([]string, 0, len(cells))
+	for _, c := range cells {
+		run := cellRun{ID: rand.Text(), Cell: c, Group: group}
+		n.Runs = append(n.Runs, run)
+		ids = append(ids, run.ID)
+		nb.w.Emit(wire.CellExecuted{WindowID: at.window, MonitorID: at.monitor, CellID: c, State: wire.CellQueued})
+	}
+	nb.store(n)
+	nb.attend(at, n)
+	return ids
+}
+
+// attend starts the goroutine that executes the runs of a notebook, unless it runs.
+func (nb *notebooks) attend(at windowKey, n *openNotebook) {
+	if n.attending || len(n.Runs) == 0 || nb.kernels == nil {
+		return
+	}
+	n.attending = true
+	ctx, stop := context.WithCancel(nb.port.l.held.ctx)
+	n.stop = stop
+	nb.w.AfterCommit(func() {
+		nb.stopped.Go(func() {
+			defer stop()
+			(&attendant{nb: nb, at: at, n: n}).work(ctx)
+		})
+	})
+}
+
+// attended records that the goroutine of a notebook ends, and starts another one if there is more to do.
+func (nb *notebooks) attended(at windowKey, n *openNotebook) {
+	n.attending, n.stop = false, nil
+	if nb.all[at] == n {
+		nb.attend(at, n)
+	}
+}
+
+// recover continues the runs of a previous owner.
+func (nb *notebooks) recover() {
+	for at, n := range nb.all {
+		if nb.kernels == nil {
+			nb.abortRuns(at, n, wire.CellUnknown, "Notebooks cannot run code on this hub: "+nb.off)
+			continue
+		}
+		nb.attend(at, n)
+	}
+}
+
+// sweep ends the kernels of notebooks whose windows were closed.
+func (nb *notebooks) sweep() {
+	for at, n := range nb.all {
+		if _, open := nb.w.state.Notebook(at.monitor, at.window); open {
+			continue
+		}
+		nb.abortRuns(at, n, wire.CellAborted, "The notebook was closed.")
+		delete(nb.all, at)
+		nb.w.AddOps(store.Unset(notebooksTable, n.field()))
+		if n.stop != nil {
+			n.stop()
+		}
+		if n.Kernel != "" && nb.kernels != nil {
+			nb.background(at, "stop a kernel", func(ctx context.Context) error { return nb.kernels.Remove(ctx, nb.place(at, "")) }, nil)
+		}
+	}
+}
+
+// background runs a request to the server after the commit, and then, unless it is nil, a function in a step.
+func (nb *notebooks) background(at windowKey, what string, do func(context.Context) error, then func(error)) {
+	nb.w.AfterCommit(func() {
+		nb.stopped.Go(func() {
+			ctx := nb.port.l.held.ctx
+			err := do(ctx)
+			if err != nil {
+				nb.log.WarnContext(ctx, "request to the Jupyter server failed", "request", what, "window", at.window, "err", err)
+			}
+			if then != nil && ctx.Err() == nil {
+				_ = nb.port.put(ctx, item{work: func() { then(err) }}) // an error means that the owner ended
+			}
+		})
+	})
+}
+
+// run returns the run with an id, or nil if it has ended.
+func (n *openNotebook) run(id string) *cellRun {
+	i := slices.IndexFunc(n.Runs, func(r cellRun) bool { return r.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return &n.Runs[i]
+}
+
+// endRun ends a run. After an error the others of its group are aborted.
+func (nb *notebooks) endRun(at windowKey, n *openNotebook, run cellRun, e wire.CellExecuted) {
+	e.WindowID, e.MonitorID, e.CellID = at.window, at.monitor, run.Cell
+	n.Runs = slices.DeleteFunc(n.Runs, func(r cellRun) bool { return r.ID == run.ID })
+	nb.withdrawInput(run)
+	nb.w.Emit(e)
+	nb.notify(at, n, run)
+	if e.State != wire.CellOK && run.Group != "" {
+		for _, r := range slices.Clone(n.Runs) {
+			if r.Group == run.Group {
+				r.Group = ""
+				nb.endRun(at, n, r, wire.CellExecuted{State: wire.CellAborted, Reason: "An earlier cell failed."})
+			}
+		}
+	}
+	nb.store(n)
+}
+
+// notify tells the callers that wait for a run that it has ended.
+func (nb *notebooks) notify(at windowKey, n *openNotebook, run cellRun) {
+	waiters := n.waiters[run.ID]
+	delete(n.waiters, run.ID)
+	if len(waiters) == 0 {
+		return
+	}
+	end := runEnd{gone: true}
+	if content, ok := nb.w.state.Notebook(at.monitor, at.window); ok {
+		if i := slices.IndexFunc(content.Cells, func(c wire.Cell) bool { return c.ID == run.Cell }); i >= 0 {
+			end = runEnd{cell: content.Cells[i]}
+		}
+	}
+	nb.w.AfterCommit(func() {
+		for _, w := range waiters {
+			w <- end
+		}
+	})
+}
+
+// abortRuns ends all runs of a notebook. Those that have begun get the state begun.
+func (nb *notebooks) abortRuns(at windowKey, n *openNotebook, begun wire.CellState, reason string) {
+	for _, r := range slices.Clone(n.Runs) {
+		state := wire.CellAborted
+		if r.Begun {
+			state = begun
+		}
+		r.Group = ""
+		nb.endRun(at, n, r, wire.CellExecuted{State: state, Reason: reason})
+	}
+}
+
+// setKernel announces the state of a kernel, unless the notebook shows it already.
+func (nb *notebooks) setKernel(at windowKey, s wire.KernelStatus) {
+	content, ok := nb.w.state.Notebook(at.monitor, at.window)
+	if !ok || content.Kernel.State == s.State && content.Kernel.Reason == s.Reason && s.Name == "" {
+		return
+	}
+	s.WindowID, s.MonitorID = at.window, at.monitor
+	nb.w.Emit(s)
+}
+
+// addErrorRow shows a failure of a kernel in the conversation.
+func (nb *notebooks) addErrorRow(at windowKey, text string) {
+	nb.w.AddRow(wire.UIRow{Type: wire.RowSay, Say: wire.SayError, Text: text, MonitorID: at.monitor, WindowID: at.window})
+}
+
+// mayRun returns why cells of a notebook cannot be executed, or nil.
+func (nb *notebooks) mayRun(at windowKey, cells int) error {
+	if nb.kernels == nil {
+		return fmt.Errorf("notebooks cannot run code on this hub: %s", nb.off)
+	}
+	if n := nb.all[at]; n != nil && len(n.Runs)+cells > maxRuns {
+		return fmt.Errorf("%d cells of this notebook wait already", len(n.Runs))
+	}
+	return nil
+}
+
+// runnable returns the code cells among those with the given ids, or all code cells. Cells that wait or run already
+// are left out.
+func runnable(n wire.Notebook, ids []wire.CellID) ([]wire.CellID, error) {
+	var cells []wire.CellID
+	for _, c := range n.Cells {
+		wanted := len(ids) == 0 || slices.Contains(ids, c.ID)
+		if wanted && c.Kind == wire.CellCode && c.State != wire.CellQueued && c.State != wire.CellRunning {
+			cells = append(cells, c.ID)
+		}
+	}
+	for _, id := range ids {
+		if !slices.ContainsFunc(n.Cells, func(c wire.Cell) bool { return c.ID == id }) {
+			return nil, fmt.Errorf("the notebook has no cell %q", id)
+		}
+	}
+	return cells, nil
+}
