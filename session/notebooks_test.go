@@ -130,7 +130,9 @@ func TestNotebookRunsCells(t *testing.T) {
 
 	// Interrupt.
 	d.send("r2", wire.RunCells{WindowID: "n", CellIDs: []wire.CellID{"c3"}})
-	waitEvent(t, d.eventLog, func(e wire.CellOutputs) bool { return e.CellID == "c3" && len(e.Outputs) > 0 && e.Outputs[0].Text == "begun\n" })
+	waitEvent(t, d.eventLog, func(e wire.CellOutputs) bool {
+		return e.CellID == "c3" && len(e.Outputs) > 0 && e.Outputs[0].Text == "begun\n"
+	})
 	d.send("i1", wire.ControlKernel{WindowID: "n", Op: wire.KernelInterrupt})
 	waitEvent(t, d.eventLog, func(e wire.CellOutputs) bool {
 		return e.CellID == "c3" && len(e.Outputs) > 0 && e.Outputs[len(e.Outputs)-1].Name == "KeyboardInterrupt"
