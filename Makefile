@@ -126,6 +126,10 @@ test-agui: ## install the AG-UI clients of npm and let them talk to hubs that ar
 test-acp: ## install the ACP client of npm and let it use sessions of a hub that is killed
 	scripts/acp.sh
 
+.PHONY: test-roo
+test-roo: ## install node-ipc and the schemas of Roo-Code, and drive sessions of a hub that is killed
+	scripts/roo.sh
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (60s)
 	scripts/fuzz.sh $(FUZZTIME)

@@ -49,8 +49,8 @@ type Config struct {
 	Logger   *slog.Logger // nil discards
 }
 
-// localUser is the only user in the modes none and token.
-const localUser = "local"
+// LocalUser is the only user in the modes none and token.
+const LocalUser = "local"
 
 // Authority authenticates credentials.
 type Authority struct {
@@ -95,7 +95,7 @@ func (a *Authority) Anonymous() (Identity, bool) {
 	return localIdentity(), true
 }
 
-func localIdentity() Identity { return Identity{User: localUser, Roles: []Role{RoleAdmin}} }
+func localIdentity() Identity { return Identity{User: LocalUser, Roles: []Role{RoleAdmin}} }
 
 // Bearer authenticates a bearer token: the installation's token, a signed token or an API key. In
 // mode none everything but an API key is the local user. The error is an [*Error], [ErrIssuer] or

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -169,31 +170,43 @@ func (s *Server) SetAppsListener(ln net.Listener) {
 
 // serveAll serves all listeners until one of them fails or all are closed.
 func (s *Server) serveAll(ln net.Listener) error {
-	type endpoint struct {
-		http *http.Server
-		ln   net.Listener
-	}
-	endpoints := []endpoint{{s.http, ln}}
+	endpoints := []endpoint{httpEndpoint(s.http, ln)}
 	if s.apps.ln != nil {
-		endpoints = append(endpoints, endpoint{s.apps.http, s.apps.ln})
+		endpoints = append(endpoints, httpEndpoint(s.apps.http, s.apps.ln))
 	}
 	if s.adminListener.ln != nil {
-		endpoints = append(endpoints, endpoint{s.adminListener.http, s.adminListener.ln})
+		endpoints = append(endpoints, httpEndpoint(s.adminListener.http, s.adminListener.ln))
+	}
+	if s.ipcListener != nil {
+		endpoints = append(endpoints, endpoint{
+			serve: func() error { return s.ipc.Serve(s.ipcListener) },
+			close: func() { s.ipc.Close(context.Background()) },
+		})
 	}
 	broken := make([]error, len(endpoints))
 	var wg sync.WaitGroup
 	for i, d := range endpoints {
 		wg.Go(func() {
-			if broken[i] = serveOne(d.http, d.ln); broken[i] == nil {
+			if broken[i] = d.serve(); broken[i] == nil {
 				return
 			}
 			for _, other := range endpoints { // a hub without one of its listeners must not run
-				_ = other.http.Close()
+				other.close()
 			}
 		})
 	}
 	wg.Wait()
 	return errors.Join(broken...)
+}
+
+// endpoint is a listener and its server. serve returns nil after close.
+type endpoint struct {
+	serve func() error
+	close func()
+}
+
+func httpEndpoint(server *http.Server, ln net.Listener) endpoint {
+	return endpoint{serve: func() error { return serveOne(server, ln) }, close: func() { _ = server.Close() }}
 }
 
 func serveOne(server *http.Server, ln net.Listener) error {

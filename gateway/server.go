@@ -26,6 +26,7 @@ import (
 	"github.com/everdesk/everdesk/gateway/httpio"
 	"github.com/everdesk/everdesk/gateway/openapi"
 	"github.com/everdesk/everdesk/gateway/rest"
+	"github.com/everdesk/everdesk/gateway/rooipc"
 	"github.com/everdesk/everdesk/gateway/ws"
 	"github.com/everdesk/everdesk/membership"
 	"github.com/everdesk/everdesk/modes"
@@ -113,6 +114,8 @@ type Config struct {
 	// SeparateAdmin moves the admin page, the admin API and /metrics from the main listener to the
 	// one of [Server.SetAdminListener].
 	SeparateAdmin bool
+	// IPCUser is the user whose sessions the clients of [Server.SetIPCListener] use.
+	IPCUser string
 	// WebDev is the URL of a development server on this machine (Vite) that serves the desktop
 	// instead of the embedded files. Nil outside development.
 	WebDev *url.URL
@@ -223,6 +226,7 @@ type Server struct {
 	admin         *admin.API
 	rest          *rest.API
 	agui          *agui.API
+	ipc           *rooipc.Server
 	ready         *readiness
 	pages         *pages
 	apps          appsServer
@@ -231,6 +235,7 @@ type Server struct {
 	echo          *echo.Echo
 	http          *http.Server
 	adminListener adminListener
+	ipcListener   *net.UnixListener // nil if there is no IPC socket
 
 	refused access.RefusalCounts
 	// anonymousErrors bounds the log lines that unauthenticated requests can cause.
@@ -275,6 +280,10 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 	})
 	s.agui = agui.New(agui.Deps{
 		Log: log, Hub: d.Hub, Authenticator: s.authenticator, Sessions: sessions, Actions: s.actions, Version: cfg.Version, Trace: trace,
+	})
+	s.ipc = rooipc.New(rooipc.Deps{
+		Log: log, Hub: d.Hub, Sessions: sessions, Limits: d.Limiter, Pictures: fitter, Modes: d.Modes, Profiles: d.Profiles, Trace: trace,
+		FrameBytes: s.cfg.FrameBytes, User: s.cfg.IPCUser,
 	})
 	s.ready = &readiness{log: log, store: d.Store.Readiness, timeout: s.cfg.ReadyTimeout, draining: s.streams.Draining}
 	s.pages = &pages{
@@ -376,6 +385,9 @@ func (s *Server) Serve(ln net.Listener) error {
 	return s.serveAll(ln)
 }
 
+// SetIPCListener makes Serve also serve the IPC protocol of Roo-Code on a socket, see [rooipc.Listen].
+func (s *Server) SetIPCListener(ln *net.UnixListener) { s.ipcListener = ln }
+
 // Drain makes /readyz return 503, so that load balancers pick other replicas before Shutdown closes
 // the listener, and refuses new streaming clients. It closes the admin streams; admins may
 // reconnect to watch the drain.
@@ -412,6 +424,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	// Concurrently: clients must not reconnect to a listener that is still open, and the streams
 	// among the requests end only when they are disconnected.
 	var wg sync.WaitGroup
+	wg.Go(func() { s.ipc.Close(ctx) })
 	wg.Go(func() { s.streams.Close(ctx) })
 	if s.apps.http != nil {
 		// The apps' listener serves files only; requests for them are not worth waiting for.

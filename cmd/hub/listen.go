@@ -10,13 +10,15 @@ import (
 
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/cmd/hub/internal/command"
+	"github.com/everdesk/everdesk/gateway/rooipc"
 )
 
 // listeners holds the open listeners of a hub.
 type listeners struct {
 	hub   net.Listener
-	apps  net.Listener // nil if apps are off
-	admin net.Listener // separate, for admins; nil for none
+	apps  net.Listener      // nil if apps are off
+	admin net.Listener      // separate, for admins; nil for none
+	ipc   *net.UnixListener // for programs that drive Roo-Code; nil for none
 }
 
 // listen opens all listeners, or none.
@@ -37,6 +39,11 @@ func listen(ctx context.Context, cfg config) (_ listeners, err error) {
 	if l.admin, err = listenAdmin(ctx, cfg); err != nil {
 		return l, err
 	}
+	if cfg.ipcSocket != "" {
+		if l.ipc, err = rooipc.Listen(ctx, cfg.ipcSocket); err != nil {
+			return l, err
+		}
+	}
 	return l, nil
 }
 
@@ -46,6 +53,9 @@ func (l listeners) close() error {
 		if ln != nil {
 			err = errors.Join(err, ln.Close())
 		}
+	}
+	if l.ipc != nil {
+		err = errors.Join(err, l.ipc.Close())
 	}
 	return err
 }

@@ -80,6 +80,10 @@ func (h *App) announce(ctx context.Context, cfg config, p process, ports listene
 		h.server.SetAdminListener(ports.admin)
 		p.log.InfoContext(ctx, "serving the admin API on its own address", "addr", p.admin)
 	}
+	if ports.ipc != nil {
+		h.server.SetIPCListener(ports.ipc)
+		p.log.InfoContext(ctx, "serving the IPC protocol of Roo-Code", "socket", cfg.ipcSocket, "user", cfg.gateway.IPCUser)
+	}
 	url, provider := openURL(p.addr), h.backends.Default().Name()
 	fmt.Fprintf(stdout, "Everdesk is running: %s\n", h.entryURL(url))
 	if ports.admin != nil {

@@ -22,16 +22,18 @@ import (
 
 // config holds the parsed settings.
 type config struct {
-	addr    string
-	apps    string // address of the apps; see listenApps
-	admin   string // separate address for admins; empty for none
-	gateway gateway.Config
-	limits  ratelimit.Config
-	auth    auth.Config
-	session session.Config
-	agents  agentConfig
-	store   storeConfig
-	files   string
+	addr  string
+	apps  string // address of the apps; see listenApps
+	admin string // separate address for admins; empty for none
+	// ipcSocket is the path of the socket for programs that drive Roo-Code; empty for none.
+	ipcSocket string
+	gateway   gateway.Config
+	limits    ratelimit.Config
+	auth      auth.Config
+	session   session.Config
+	agents    agentConfig
+	store     storeConfig
+	files     string
 	// filesBucket, unless nil, has the files of sessions instead of a folder.
 	filesBucket *s3files.Config
 	logging     logging

@@ -48,6 +48,17 @@ func gatewaySettings() []setting {
 			},
 		},
 		{
+			name: "ipc-socket", arg: "PATH",
+			help: "a Unix socket for programs that drive Roo-Code, as in run/roo.sock: they use sessions of\n" +
+				"the hub instead. Its folder must be closed for other users; it is created if needed",
+			parse: func(c *config, s string) error { c.ipcSocket = s; return nil },
+		},
+		{
+			name: "ipc-user", arg: "NAME", value: auth.LocalUser,
+			help:  "the user whose sessions these programs use; with --auth jwt the subject of its tokens",
+			parse: func(c *config, s string) error { c.gateway.IPCUser = s; return nil },
+		},
+		{
 			name: "hosts", arg: "NAME,…",
 			help: "host names that browsers may use for this hub, besides the loopback names and the\n" +
 				"address it listens on; * allows any, which is only safe behind a proxy that\nchecks them",

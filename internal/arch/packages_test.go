@@ -94,6 +94,7 @@ var rules = map[string]rule{
 
 	"agui":          {uses: "desktop wire internal/turntext", tests: "agui/aguitest"},
 	"agui/aguitest": {},
+	"rooipc":        {uses: "desktop wire"},
 
 	"gateway/problem": {uses: "apps auth checkpoints files session store wire"},
 	"gateway/openapi": {uses: "gateway/problem wire"},
@@ -101,11 +102,12 @@ var rules = map[string]rule{
 	"gateway/access":  {uses: "auth files gateway/openapi gateway/problem ratelimit session store wire"},
 	"gateway/stream":  {uses: "auth gateway/access gateway/problem wire"},
 	"gateway/agui":    {uses: "agui auth gateway/access gateway/admin gateway/openapi gateway/problem gateway/stream session store wire"},
+	"gateway/rooipc":  {uses: "auth gateway/access gateway/problem modes pictures profiles ratelimit rooipc session store wire"},
 	"gateway/admin":   {uses: "adminview audit auth gateway/access gateway/httpio gateway/openapi gateway/problem gateway/stream membership session store wire"},
 	"gateway/rest":    {uses: "approval apps auth checkpoints desktop fetch files gateway/access gateway/admin gateway/httpio gateway/openapi gateway/problem history mcpclient modes pictures profiles ratelimit secrets session sessionfile settings store web wire"},
 	"gateway/ws":      {uses: "auth broadcast gateway/access gateway/httpio gateway/openapi gateway/problem pictures ratelimit session settings store wire", tests: "store/filestore"},
 
-	"gateway": {uses: "apps audit auth files gateway/access gateway/admin gateway/agui gateway/httpio gateway/openapi gateway/problem gateway/rest gateway/ws mcpclient membership modes pictures profiles ratelimit secrets session settings store web wire", tests: "adminview agentpool agui/aguitest broadcast client desktop history sessionfile providers providers/demo providers/outbound fetch mcpclient/mcptest tools store/filestore store/redisstore internal/redistest"},
+	"gateway": {uses: "apps audit auth files gateway/access gateway/admin gateway/agui gateway/httpio gateway/openapi gateway/problem gateway/rest gateway/rooipc gateway/ws mcpclient membership modes pictures profiles ratelimit secrets session settings store web wire", tests: "adminview agentpool agui/aguitest broadcast client desktop history sessionfile providers providers/demo providers/outbound fetch mcpclient/mcptest tools store/filestore store/redisstore internal/redistest"},
 
 	"cmd/hub":                      {uses: "*", tests: "internal/redistest"},
 	"cmd/hub/internal/command":     {},
@@ -164,5 +166,5 @@ var modules = map[string]rule{
 	"github.com/coreos/go-oidc/v3":           {uses: "auth"},
 	"github.com/prometheus/client_golang":    {uses: "metrics", tests: "cmd/hub"},
 	"go.opentelemetry.io/otel":               {uses: "tracing", tests: "*"},
-	"golang.org/x/sys":                       {uses: "store/filestore store/filestore/kvlog broadcast gateway/ws providers/jsonline internal/worker cmd/hub/internal/terminal", tests: "cmd/hub internal/chaos"},
+	"golang.org/x/sys":                       {uses: "store/filestore store/filestore/kvlog broadcast gateway/rooipc gateway/ws providers/jsonline internal/worker cmd/hub/internal/terminal", tests: "cmd/hub internal/chaos"},
 }
