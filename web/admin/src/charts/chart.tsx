@@ -49,7 +49,7 @@ export default function Chart({ points, lines, minTop, integer, format, themeKey
       {
         width: Math.max(60, at.clientWidth),
         height,
-        padding: [6, 4, 0, 0],
+        padding: [6, 16, 0, 0], // room for the right half of the last time
         legend: { show: false },
         cursor: { show: false },
         scales: { x: { time: true, range: (_, min, max) => axisOf(min * 1000, max * 1000).map((ms) => ms / 1000) as [number, number] }, y: { range: (_, __, max) => [0, Math.max(max * 1.1, minTop)] } },
