@@ -209,7 +209,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	send := func(method, path, body string) reply {
 		t.Helper()
 		described, _, _ := strings.Cut(path, "?")
-		actual := strings.NewReplacer("{session}", string(id), "{user}", "bob", "{path}", "a/b.txt", "{replica}", "replica-1", "{message}", "m", "{connection}", "conn-1", "{name}", "mine", "{id}", "a", "{mode}", "a", "{server}", "files", "{backend}", "demo", "{app}", "counter", "{sandbox}", "1", "{trash}", "0-a-1", "{agent}", "desktop", "{thread}", "t", "{monitor}", "monitor-0", "{window}", "view").Replace(path)
+		actual := strings.NewReplacer("{session}", string(id), "{user}", "bob", "{path}", "a/b.txt", "{replica}", "replica-1", "{message}", "m", "{connection}", "conn-1", "{name}", "mine", "{id}", "a", "{mode}", "a", "{server}", "files", "{backend}", "demo", "{app}", "counter", "{sandbox}", "1", "{trash}", "0-a-1", "{agent}", "desktop", "{thread}", "t", "{monitor}", "monitor-0", "{window}", "view", "{checkpoint}", "0123456").Replace(path)
 		r := request{token: root, body: body}
 		if strings.Contains(path, "{path}") {
 			r.header = header("Content-Type", "application/octet-stream")
@@ -266,6 +266,8 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	send(http.MethodGet, one+"/checkpoints", "").wantStatus(http.StatusOK)
 	send(http.MethodPut, one+"/checkpoints", `{"enabled":true}`).wantStatus(http.StatusServiceUnavailable)
 	send(http.MethodGet, one+"/checkpoints/diff?from=0123456", "").wantStatus(http.StatusServiceUnavailable)
+	send(http.MethodGet, one+"/checkpoints/{checkpoint}/windows", "").wantStatus(http.StatusServiceUnavailable)
+	send(http.MethodGet, one+"/film", "").wantStatus(http.StatusOK)
 	send(http.MethodPost, one+"/checkpoints/restore", `{"hash":"0123456"}`).wantProblem(http.StatusServiceUnavailable, wire.CodeProviderUnavailable)
 	for _, path := range []string{"/api/hub", "/api/apps", "/api/shortcuts", "/api/providers", "/api/settings", "/api/settings/catalogue", "/api/settings/values", "/api/secrets", "/api/model-profiles", "/api/modes", "/api/auto-approval", "/api/mcp-servers", "/api/backends", "/api/me", "/health", "/healthz", "/readyz", "/api/openapi.json", "/", "/login"} {
 		send(http.MethodGet, path, "").wantStatus(http.StatusOK)

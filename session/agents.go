@@ -186,24 +186,27 @@ func (s poolSession) RemoveRows(r wire.HistoryRewound, since, stay []wire.UIRow)
 	s.removeRows(r, since, stay)
 }
 
-// stopAgents stops the agents and drops their pending work: the next owner continues from what was
-// committed.
-func (ow *owner) stopAgents() {
-	a := ow.agents
-	if a == nil {
-		return
-	}
+// stopWork stops the agents and everything else that runs beside the session, and drops its pending
+// work: the next owner continues from what was committed.
+func (ow *owner) stopWork() {
 	ow.held.cancel(nil)
-	a.runner.Close()
-	a.checkpoints.stopped.Wait()
-	a.notebooks.stopped.Wait()
-	a.viewCalls.wg.Wait()
+	a := ow.agents
+	if a != nil {
+		a.runner.Close()
+		a.checkpoints.stopped.Wait()
+		a.notebooks.stopped.Wait()
+		a.viewCalls.wg.Wait()
+	}
+	ow.keyframes.stopped.Wait()
 	ow.live.mailbox.removeItems(func(it *item) bool {
 		if it.work != nil {
 			it.finish(errLost)
 		}
 		return it.work != nil
 	})
+	if a == nil {
+		return
+	}
 	for i := range a.heldItems {
 		a.heldItems[i].finish(errLost)
 	}

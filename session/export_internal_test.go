@@ -55,7 +55,7 @@ func TestImportedPlansAreReadOnly(t *testing.T) {
 				Mode: wire.StateSnapshot, Monitors: []wire.MonitorStatus{{MonitorID: "monitor-0", State: wire.MonitorIdle}}, Plan: tc.before, Todos: todos,
 			}}
 			tables := map[string]map[string][]byte{}
-			for _, op := range importOps("ses-new", "Mine", l) {
+			for _, op := range importOps("ses-new", "Mine", l, wire.Position{Epoch: 1}) {
 				if op.Kind != store.OpSet {
 					continue
 				}

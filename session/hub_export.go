@@ -46,7 +46,7 @@ func (h *Hub) Export(ctx context.Context, id wire.SessionID) (sessionfile.Source
 
 // importOps returns the ops that fill an empty session from a session file. The desktop state comes
 // first: it contains the highest row id.
-func importOps(id wire.SessionID, title string, l *sessionfile.Log) []store.Op {
+func importOps(id wire.SessionID, title string, l *sessionfile.Log, at wire.Position) []store.Op {
 	var archived []store.Op
 	var all []wire.UIRow
 	for _, m := range l.Desktop.Monitors {
@@ -56,19 +56,25 @@ func importOps(id wire.SessionID, title string, l *sessionfile.Log) []store.Op {
 		all = append(all, rows...)
 	}
 	slices.SortFunc(all, func(a, b wire.UIRow) int { return cmp.Compare(a.TS, b.TS) })
+	state := importedState(id, title, l, all)
+	var ops []store.Op
+	for _, c := range state.All() {
+		ops = append(ops, opOf(c))
+	}
+	return slices.Concat(ops, archived, importKeyframe(state, at), contextpool.ImportOps(l.Desktop.Provider, l.Threads, all))
+}
+
+// importedState returns the desktop of an imported session; rows are those of all conversations, by time.
+func importedState(id wire.SessionID, title string, l *sessionfile.Log, rows []wire.UIRow) *desktop.State {
 	state, err := desktop.Restore(id, wire.Position{}, nil)
 	if err != nil {
 		panic(err) // empty tables are always valid
 	}
 	now := l.Desktop
-	now.Title, now.RecentMessages = title, all[max(len(all)-desktop.MaxRows, 0):]
+	now.Title, now.RecentMessages = title, rows[max(len(rows)-desktop.MaxRows, 0):]
 	now.Plan = relocatePlan(now.Plan, l.Meta.SessionID, id)
 	state.Apply(wire.Event{Session: id, Data: now})
-	var ops []store.Op
-	for _, c := range state.All() {
-		ops = append(ops, opOf(c))
-	}
-	return slices.Concat(ops, archived, contextpool.ImportOps(l.Desktop.Provider, l.Threads, all))
+	return state
 }
 
 // relocatePlan returns a plan that has ended for use in another session. It cannot be resumed

@@ -53,7 +53,7 @@ func (i *Import) Finish(ctx context.Context, title string, l *sessionfile.Log) e
 	if err := checkTitle(title); err != nil {
 		return err
 	}
-	batches := splitOps(importOps(i.lease.Session, title, l))
+	batches := splitOps(importOps(i.lease.Session, title, l, i.lease.Top()))
 	for n, ops := range batches {
 		b := store.Batch{Ops: ops}
 		if n == len(batches)-1 {

@@ -21,6 +21,7 @@ type owner struct {
 	committer committer
 	agents    *agents // nil without Config.NewRunner
 	commands  commands
+	keyframes keyframes
 	view      introspection
 
 	snapshotRequests []snapshotRequest
@@ -50,7 +51,8 @@ func newOwner(ctx context.Context, cancel context.CancelCauseFunc, ls *liveSessi
 		clockSkew: skewOf(lease, claimed), lastEventAt: since, lastProgressAt: since,
 	}
 	ow.view.live, ow.view.held, ow.view.w, ow.view.replies, ow.view.presence = ls, &ow.held, &ow.w, &ow.commands.replies, &ow.presence
-	ow.committer = committer{live: ls, held: &ow.held, w: &ow.w, view: &ow.view}
+	ow.committer = committer{live: ls, held: &ow.held, w: &ow.w, view: &ow.view, keyframes: &ow.keyframes}
+	ow.keyframes.w, ow.keyframes.port = &ow.w, port{ow}
 	ow.setAgents(nil)
 	return ow
 }

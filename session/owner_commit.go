@@ -24,6 +24,8 @@ type committer struct {
 	w      *stepWriter
 	agents *agents
 	view   *introspection
+	// keyframes counts the events of steps.
+	keyframes *keyframes
 
 	// items were taken from the mailbox: items[:committed] are done, items[committed:handled] are
 	// in the step.
@@ -59,6 +61,7 @@ func (cm *committer) commit() error {
 	}
 	defer finishItems(cm.publishStep(events))
 	cm.view.reportGauges()
+	cm.keyframes.take()
 	cm.w.step.reuseEvents(events)
 	if len(effects) > 0 {
 		defer cm.view.activity.restore(cm.view.activity.begin(activityEffects, cm.live.env.uptime()))
@@ -77,6 +80,7 @@ func (cm *committer) persist() ([]broadcast.Event, error) {
 	if cm.w.step.archived {
 		cm.w.step.ops = cm.w.archives.appendChanges(cm.w.step.ops)
 	}
+	cm.keyframes.count(cm.w.step)
 	b := store.Batch{
 		Number: cm.batchNumber + 1, Prev: cm.w.top, Events: cm.w.step.frames, Ops: cm.w.step.ops,
 		Consumed: cm.w.step.consumed, Card: cm.w.step.card, Durable: cm.w.step.durable,

@@ -127,6 +127,7 @@ func (ow *owner) inheritState(prev *owner) error {
 		Data: wire.OwnerChanged{Replica: ow.held.lease.Replica, Epoch: ow.held.lease.Epoch, Prev: ow.held.lease.Prev},
 	})
 	ow.initDerived()
+	ow.keyframes.events, ow.keyframes.bytes = prev.keyframes.events, prev.keyframes.bytes
 	if prev.agents == nil {
 		return nil
 	}
@@ -307,6 +308,7 @@ func (ow *owner) allOps(ops []store.Op, tables map[string]map[string][]byte, lis
 	ops = append(ops, ow.commands.replies.ledger.all()...)
 	ops = append(ops, ow.commands.questions.closed.all()...)
 	ops = append(ops, ow.agents.allOps()...)
+	ops = append(ops, ow.keyframes.countOp())
 	ow.w.state.Changes() // discards them: All has them
 	type name struct{ table, field string }
 	known := make(map[name]bool, len(ops))

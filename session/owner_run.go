@@ -29,7 +29,7 @@ func (ls *liveSession) own(ctx context.Context, lease store.Lease, claimed time.
 	ls.activeOwner.Store(ow)
 	defer ls.activeOwner.Store(nil)
 	defer ls.storeFull.Store(false)
-	defer ow.stopAgents()
+	defer ow.stopWork()
 	if next, err := ls.takeOver(ctx, ow, prev, claimed); err != nil {
 		return next, err
 	}
@@ -215,6 +215,7 @@ func (ow *owner) restore(got loadedSession) error {
 		return &store.CorruptError{Where: "rows of session " + string(ow.live.id), Reason: err.Error()}
 	}
 	ow.initDerived()
+	ow.keyframes.restore(got.tables[keyframeTable])
 	return ow.startAgents(got.tables, got.lists)
 }
 

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -23,6 +24,8 @@ type Checkpoints interface {
 	List(ctx context.Context, id wire.SessionID) ([]checkpoints.Checkpoint, error)
 	Compare(ctx context.Context, id wire.SessionID, from, to string) ([]checkpoints.Change, error)
 	Patch(ctx context.Context, id wire.SessionID, from, to, path string, limit int) (text string, whole bool, err error)
+	// Windows returns the windows that a checkpoint holds, as the session encoded them, or nothing.
+	Windows(ctx context.Context, id wire.SessionID, hash string) ([]byte, error)
 }
 
 // checkpointHandlers serve the checkpoints of sessions.
@@ -66,6 +69,10 @@ type checkpointDiff struct {
 	Cut   bool          `json:"cut,omitempty" doc:"The patch is longer than 1 MiB; the rest is missing."`
 }
 
+type checkpointWindows struct {
+	Windows []wire.WindowState `json:"windows" doc:"By monitor, from the back to the front."`
+}
+
 type checkpointSwitch struct {
 	Enabled bool `json:"enabled"`
 }
@@ -73,6 +80,7 @@ type checkpointSwitch struct {
 var (
 	checkpointListForm     = httpio.FormOf[checkpointList]()
 	checkpointDiffForm     = httpio.FormOf[checkpointDiff]()
+	checkpointWindowsForm  = httpio.FormOf[checkpointWindows]()
 	checkpointSwitchForm   = httpio.FormOf[checkpointSwitch]()
 	restoreCheckpointForm  = httpio.FormOf[wire.RestoreCheckpoint]()
 	checkpointRestoredForm = httpio.FormOf[wire.CheckpointRestored]()
@@ -101,6 +109,11 @@ func (h *checkpointHandlers) routes() []openapi.Route {
 				{Name: "path", Doc: "A file whose difference is included as text."},
 			},
 			Answers: openapi.Success(http.StatusOK, "The files that differ.", openapi.JSONBody(checkpointDiffForm)),
+		},
+		{
+			Method: http.MethodGet, Path: path + "/:checkpoint/windows", Guard: openapi.GuardIdentity, Handler: h.windows, Tag: tag,
+			Summary: "List the windows that a checkpoint holds",
+			Answers: openapi.Success(http.StatusOK, "The windows.", openapi.JSONBody(checkpointWindowsForm)),
 		},
 		{
 			Method: http.MethodPost, Path: path + "/restore", Guard: openapi.GuardIdentity, Handler: h.restore, Tag: tag,
@@ -173,6 +186,28 @@ func (h *checkpointHandlers) diff(c echo.Context) error {
 		out.Patch, out.Cut = text, !whole
 	}
 	return checkpointDiffForm.Answer(c, http.StatusOK, &out)
+}
+
+// windows responds with the windows of a checkpoint.
+func (h *checkpointHandlers) windows(c echo.Context) error {
+	info, err := h.requests.require(c, access.Viewer)
+	if err != nil {
+		return err
+	}
+	if err := h.available(); err != nil {
+		return err
+	}
+	data, err := h.checkpoints.Windows(c.Request().Context(), info.ID, c.Param("checkpoint"))
+	if err != nil {
+		return err
+	}
+	out := checkpointWindows{Windows: []wire.WindowState{}}
+	if len(data) > 0 {
+		if out, err = checkpointWindowsForm().DecodeOwn(data); err != nil {
+			return fmt.Errorf("windows of a checkpoint: %w", err)
+		}
+	}
+	return checkpointWindowsForm.Answer(c, http.StatusOK, &out)
 }
 
 // restore restores a checkpoint.

@@ -67,6 +67,7 @@ func (s *sessionHandlers) routes() []openapi.Route {
 func (m *messages) routes() []openapi.Route {
 	const tag = "conversation"
 	return []openapi.Route{
+		m.filmRoute(),
 		{
 			Method: http.MethodPost, Path: "/api/sessions/:session/messages", Guard: openapi.GuardIdentity, Handler: m.postMessage, Tag: tag,
 			Summary: "Send a message to the session's agents", Headers: []openapi.Param{idempotency}, Body: openapi.JSONBody(userMessageForm),

@@ -103,6 +103,46 @@ it("the files of a first visit", async () => {
   printFigure("first visit, JavaScript as gzip", `${gzip.first} bytes to begin, ${gzip.later} bytes after that`);
 });
 
+it("any moment of a film of 10,000 events", async () => {
+  const session = await desktop.hub.rest.newSession("film");
+  for (let n = 0; n < 9800; n += 20) {
+    await Promise.all(
+      Array.from({ length: 20 }, (_, i) =>
+        desktop.hub.rest.runActions(session, [
+          {
+            type: "window.create",
+            windowId: `w${(n + i) % 20}`,
+            title: `Window ${n + i}`,
+            bounds: { x: 20 + 30 * (i % 10), y: 20 + 24 * i, w: 320, h: 220 },
+            content: { renderer: "markdown", data: `# ${n + i}\n\n${"Some words of a text. ".repeat(10)}` },
+          },
+        ]),
+      ),
+    );
+  }
+  const page = await desktop.tab({ session });
+  const began = Date.now();
+  await page.goto(`${desktop.address(session)}&film=1-1`);
+  const slider = page.getByRole("slider", { name: "Moment" });
+  await slider.waitFor();
+  printFigure("film, first load", `${Date.now() - began} ms, ${await slider.getAttribute("max")} events`);
+  const times = await slider.evaluate(async (el) => {
+    const input = el as HTMLInputElement;
+    const set = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value")!.set!;
+    const all: number[] = [];
+    for (let n = 1; n <= 40; n++) {
+      const start = performance.now();
+      set.call(input, String((n * 6151) % Number(input.max)));
+      input.dispatchEvent(new Event("input", { bubbles: true }));
+      await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+      all.push(performance.now() - start);
+    }
+    return all.sort((a, b) => a - b);
+  });
+  printFigure("film, any moment drawn", `p50 ${percentile(times, 0.5).toFixed(0)} ms, p95 ${percentile(times, 0.95).toFixed(0)} ms, longest ${percentile(times, 1).toFixed(0)} ms`);
+  expect(percentile(times, 0.95)).toBeLessThan(150);
+});
+
 it("the delay of a message in another tab", async () => {
   const session = await desktop.hub.rest.newSession();
   const [one, two] = [await desktop.tab({ session }), await desktop.tab({ session })];

@@ -43,7 +43,7 @@ async function waitForContent(key: string, anything: boolean): Promise<HTMLEleme
   let root: HTMLElement | null = null;
   for (let waited = 0; waited < renderTimeout; waited += pollInterval) {
     await new Promise((resume) => setTimeout(resume, pollInterval));
-    root = document.querySelector(`[data-content="${CSS.escape(key)}"]`);
+    root = document.querySelector(`[data-content="${CSS.escape(key)}"]:not(.film *)`);
     const state = root?.querySelector("[data-content-state]");
     switch (root === null ? "loading" : (state?.getAttribute("data-content-state") ?? "ready")) {
       case "ready":

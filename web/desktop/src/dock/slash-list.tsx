@@ -1,6 +1,7 @@
 import { type ReactNode, type RefObject, useEffect, useLayoutEffect, useRef } from "react";
 import { useTexts } from "../i18n/use.js";
 import { dock as texts } from "../texts/entry.js";
+import { film as filmTexts } from "../texts/film.js";
 import type { SlashName, Suggestion } from "./slash.js";
 
 interface Props {
@@ -15,6 +16,7 @@ interface Props {
 /** The suggested commands for a line. The list is in the top layer; the focus stays in the command bar. */
 export function SlashList({ id, suggestions, chosen, anchor, onChoose }: Props): ReactNode {
   const t = useTexts(texts);
+  const f = useTexts(filmTexts);
   const list = useRef<HTMLDivElement>(null);
   const about: Record<SlashName, string> = {
     plan: t.slashPlan,
@@ -28,6 +30,7 @@ export function SlashList({ id, suggestions, chosen, anchor, onChoose }: Props):
     theme: t.slashTheme,
     language: t.slashLanguage,
     sessions: t.slashSessions,
+    film: f.slash,
     connect: t.slashConnect,
     help: t.slashHelp,
   };

@@ -2,7 +2,7 @@
 
 import type { Theme } from "../shell/prefs.js";
 
-export type SlashName = "plan" | "stop" | "condense" | "reset" | "new" | "monitor" | "provider" | "mode" | "theme" | "language" | "sessions" | "connect" | "help";
+export type SlashName = "plan" | "stop" | "condense" | "reset" | "new" | "monitor" | "provider" | "mode" | "theme" | "language" | "sessions" | "film" | "connect" | "help";
 
 export type Slash =
   | { name: "stop"; all: boolean }
@@ -12,7 +12,7 @@ export type Slash =
   | { name: "mode"; mode: string }
   | { name: "theme"; theme: Theme }
   | { name: "language"; language: "en" | "ko" | "system" }
-  | { name: "plan" | "condense" | "reset" | "sessions" | "connect" | "help" };
+  | { name: "plan" | "condense" | "reset" | "sessions" | "film" | "connect" | "help" };
 
 /** The valid arguments of commands. */
 export interface SlashWorld {
@@ -25,7 +25,7 @@ export interface SlashWorld {
   readonly account: boolean;
 }
 
-export const slashNames: readonly SlashName[] = ["plan", "stop", "condense", "monitor", "new", "reset", "provider", "mode", "theme", "language", "sessions", "connect", "help"];
+export const slashNames: readonly SlashName[] = ["plan", "stop", "condense", "monitor", "new", "reset", "provider", "mode", "theme", "language", "sessions", "film", "connect", "help"];
 
 const themes: readonly Theme[] = ["system", "dark", "light", "contrast"];
 const languages = ["system", "en", "ko"] as const;

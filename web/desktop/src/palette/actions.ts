@@ -1,7 +1,7 @@
 // All actions that are available everywhere: the palette, the shortcuts and the help use this list.
 
 import type { LucideIcon } from "lucide-react";
-import { Bell, Blocks, CircleHelp, CircleStop, Compass, FolderOpen, FoldVertical, Inbox, KeyRound, Languages, LayoutGrid, ListTodo, ListTree, MessageSquare, MonitorCheck, OctagonX, Palette, Plug, Plus, QrCode, RefreshCw, Search, Settings, ShieldCheck, SlidersHorizontal, SquarePlus } from "lucide-react";
+import { Bell, Blocks, CircleHelp, CircleStop, Compass, FolderOpen, FoldVertical, Inbox, KeyRound, Languages, LayoutGrid, ListTodo, ListTree, MessageSquare, MonitorCheck, OctagonX, Palette, Plug, Plus, QrCode, RefreshCw, RotateCcw, Search, Settings, ShieldCheck, SlidersHorizontal, SquarePlus } from "lucide-react";
 import { limits, shownMonitor } from "../../../core/src/index.js";
 import { focusCommandBar } from "../dock/drafts.js";
 import type { Commands } from "../shell/commands.js";
@@ -71,6 +71,7 @@ const panelActions: Action[] = [
     when: always,
     run: (c, s) => void import("../files/open.js").then(({ openFiles }) => openFiles(c, s)),
   },
+  panelAction("film", RotateCcw, (t) => t.openFilm),
   panelAction("sessions", LayoutGrid, (t) => t.openSessions),
   { id: "session.new", group: "actions", icon: SquarePlus, title: (t) => t.newSession, when: always, run: (c) => void c.newSession("").catch((e: unknown) => c.notify(String(e), "error")) },
   panelAction("join", QrCode, (t) => t.openJoin),

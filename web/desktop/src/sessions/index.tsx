@@ -1,5 +1,5 @@
 import "./sessions.css";
-import type { ReactNode } from "react";
+import { lazy, type ReactNode, Suspense } from "react";
 import { DomainsPanel } from "../domains/panel.js";
 import { ConnectPanel } from "../models/panel.js";
 import { ModesPanel } from "../modes/panel.js";
@@ -10,6 +10,8 @@ import { JoinPanel } from "./join.js";
 import { ProgramsPanel } from "./programs.js";
 import { SessionsPanel } from "./sessions.js";
 import { SettingsPanel } from "./settings.js";
+
+const FilmPanel = lazy(async () => ({ default: (await import("../film/index.js")).FilmPanel }));
 
 /** The panels for sessions, settings, providers, joining and programs. */
 export function Panels(): ReactNode {
@@ -33,6 +35,12 @@ export function Panels(): ReactNode {
       return <JoinPanel />;
     case "programs":
       return <ProgramsPanel />;
+    case "film":
+      return (
+        <Suspense>
+          <FilmPanel />
+        </Suspense>
+      );
     default:
       return null;
   }

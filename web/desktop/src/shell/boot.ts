@@ -61,6 +61,7 @@ export async function boot(): Promise<Page> {
   const language = languageOf(prefs.language, navigator.languages);
   const view = newView(query, forTab.getItem(viewKey), hasRoomForDrawer());
   const store = createShell({ session, me, hub, prefs, language, view, ...client.state });
+  if (query.has("film")) store.setState({ panel: "film" }); // a link to a moment
   follower = new StateFollower(store, Date.now);
   const commands = new Commands({
     store,

@@ -156,6 +156,7 @@ export const topbar = catalogue({
   drawer: ["Conversation", "대화"],
   menu: ["Menu", "메뉴"],
   sessions: ["Sessions…", "세션…"],
+  film: ["Time machine…", "타임머신…"],
   palette: ["Command palette", "명령 팔레트"],
   theme: ["Theme", "테마"],
   themeSystem: ["Like the system", "시스템 설정대로"],

@@ -32,6 +32,7 @@ export const palette = catalogue({
   showPlan: ["Show or hide the plan", "계획 보이기 또는 숨기기"],
   planFirst: ["Plan the next message first, or not", "다음 메시지를 먼저 계획하기 켜기/끄기"],
   openFiles: ["Show the files", "파일 보기"],
+  openFilm: ["Watch what happened as a film", "지난 일을 영화처럼 보기"],
   openSessions: ["Show your sessions", "내 세션 보기"],
   newSession: ["New session", "새 세션"],
   openJoin: ["Continue on your phone", "휴대폰에서 이어 하기"],

@@ -1,0 +1,99 @@
+package session_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/everdesk/everdesk/desktop"
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/store/filestore"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// foldFilm returns the hash of the state that the film of a session ends with, and the number of its
+// events.
+func foldFilm(t *testing.T, h *session.Hub, log session.Log, id wire.SessionID) (start session.FilmStart, hash string, events int) {
+	t.Helper()
+	start, known, err := h.FilmStart(t.Context(), id)
+	requireNoError(t, err)
+	if !known {
+		t.Fatal("the beginning of the film is not known, want a keyframe or the whole log")
+	}
+	state := desktop.New(id)
+	if start.State != nil {
+		state.Apply(wire.Event{Session: id, Data: *start.State})
+	}
+	for after := start.After; ; {
+		page, err := log.Read(t.Context(), id, after, 1000)
+		requireNoError(t, err)
+		if len(page) == 0 {
+			return start, state.Hash(), events
+		}
+		for _, e := range page {
+			event, err := wire.Native{}.DecodeEvent(e.Frame)
+			requireNoError(t, err)
+			state.Apply(event)
+			after = e.At
+			events++
+		}
+	}
+}
+
+// A film begins with the session while the log has all of it, and later with a keyframe. Folding the
+// events from there on gives the present state, also after another owner.
+func TestFilmBeginsWhereTheLogIsWhole(t *testing.T) {
+	t.Parallel()
+	s, err := filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Limits: store.Limits{LogEvents: 2000}})
+	requireNoError(t, err)
+	t.Cleanup(func() { requireNoError(t, s.Close()) })
+	joined := joinFile(s)
+	h, stop := startHub(t, joined, "a", session.Config{})
+	const id = "ses-1"
+	createSession(t, h, id)
+	r := openHandle(t, h, id)
+	deliverAndWait(t, r, command("c", "first", emit(window("first"))))
+	check := func(when string) session.FilmStart {
+		t.Helper()
+		start, hash, events := foldFilm(t, h, joined, id)
+		got, err := r.Snapshot(t.Context(), nil)
+		requireNoError(t, err)
+		if want := desktop.HashOf(got); hash != want {
+			t.Errorf("%s: the film of %d events ends with the state %s, want the present one, %s", when, events, hash, want)
+		}
+		return start
+	}
+	if start := check("at the beginning"); start.State != nil || !start.After.IsZero() {
+		t.Errorf("the film begins after %v, want it to begin with the session", start.After)
+	}
+	fill := func(part string, n int) {
+		t.Helper()
+		for i := range n {
+			w := window(wire.WindowID(fmt.Sprint("w", i%20)))
+			w.Title = fmt.Sprint(part, i)
+			if c := command("c", wire.MessageID(fmt.Sprint(part, i)), emit(w)); i%100 == 99 {
+				deliverAndWait(t, r, c)
+			} else {
+				deliver(t, r, c)
+			}
+		}
+	}
+	fill("a", 1700)
+	// Another owner continues.
+	r.Close()
+	stop()
+	h, _ = startHub(t, joined, "b", session.Config{})
+	r = openHandle(t, h, id)
+	fill("b", 1700)
+	if _, err := joined.Read(t.Context(), id, wire.Position{Epoch: 1}, 1); !errors.Is(err, store.ErrTrimmed) {
+		t.Fatalf("the log still has its beginning (%v), want a smaller log for this test", err)
+	}
+	start := check("after the log lost its beginning")
+	if start.State == nil {
+		t.Fatal("the film begins without a state, want a keyframe")
+	}
+	if len(start.State.Windows) == 0 || start.State.LastMessageID != start.After {
+		t.Errorf("the keyframe has %d windows at %v, want those of %v", len(start.State.Windows), start.State.LastMessageID, start.After)
+	}
+}

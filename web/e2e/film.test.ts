@@ -1,0 +1,137 @@
+// The time machine: the life of a session as a film, and going back in it.
+
+import type { Locator, Page } from "playwright-core";
+import { expect, it } from "vitest";
+import type { SessionID } from "../core/src/index.js";
+import { findViolations } from "./harness/axe.js";
+import { sendMessage, shownWindows, until, waitForRow, windowOf } from "./harness/desktop-page.js";
+import { desktopFixture } from "./harness/fixture.js";
+
+const desktop = desktopFixture();
+
+const film = (page: Page): Locator => page.locator('dialog.film[data-film="ready"]');
+const filmWindow = (page: Page, id: string): Locator => film(page).locator(`[data-film-window="${id}"]`);
+const position = async (page: Page): Promise<number> => Number(await film(page).locator("[data-film-position]").getAttribute("data-film-position"));
+
+/** The words of the conversation beside the film. */
+const said = async (page: Page): Promise<string> => film(page).locator(".film-talk").innerText();
+
+/** Opens the film with the command palette, by keyboard. */
+async function openFilm(page: Page): Promise<void> {
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox").waitFor();
+  await page.keyboard.type("watch what happened");
+  await page.getByRole("option", { name: "Watch what happened as a film" }).waitFor();
+  await page.keyboard.press("Enter");
+  await film(page).waitFor();
+}
+
+it("a session is watched as a film with the keyboard only, and other tabs do not notice", async () => {
+  const session = await desktop.hub.rest.newSession("film");
+  const [page, other] = [await desktop.tab({ session }), await desktop.tab({ session })];
+  await sendMessage(page, "/window one First | # Number one\n/say opened one");
+  await waitForRow(page, "opened one");
+  await sendMessage(page, "/window two Second | # Number two\n/say opened two");
+  await waitForRow(page, "opened two");
+  await windowOf(page, "one").getByRole("button", { name: "Close" }).click();
+  await windowOf(other, "one").waitFor({ state: "detached" });
+
+  await openFilm(page);
+  expect(await position(page)).toBe(Number(await film(page).locator("[data-film-last]").getAttribute("data-film-last")));
+  await filmWindow(page, "two").waitFor();
+  expect(await filmWindow(page, "one").count()).toBe(0);
+  expect(await said(page)).toContain("opened two");
+  expect(await findViolations(page)).toEqual([]);
+
+  await page.keyboard.press("Home");
+  await until(() => film(page).locator("[data-film-window]").count()).toBe(0);
+  expect(await position(page)).toBe(0);
+  // To the first message, then to the second: the first window is open, and the second is not yet.
+  await page.keyboard.press("PageDown");
+  expect(await said(page)).toContain("/window one First");
+  await page.keyboard.press("PageDown");
+  await filmWindow(page, "one").getByText("Number one").waitFor();
+  expect(await filmWindow(page, "two").count()).toBe(0);
+  expect(await said(page)).not.toContain("Opened “Second”");
+  const at = await position(page);
+  await page.keyboard.press("ArrowLeft");
+  expect(await position(page)).toBe(at - 1);
+  await page.keyboard.press("ArrowRight");
+  // A moment with both windows.
+  for (let n = 0; n < 200 && (await filmWindow(page, "two").count()) === 0; n++) await page.keyboard.press("ArrowRight");
+  expect(await filmWindow(page, "one").count()).toBe(1);
+
+  // It plays to the end.
+  await page.keyboard.press("Home");
+  for (let n = 0; n < 5; n++) await page.keyboard.press("+");
+  await page.keyboard.press(" ");
+  await film(page).locator('[data-film-play="false"]').waitFor();
+  await until(() => position(page)).toBeGreaterThan(at);
+  await until(() => filmWindow(page, "one").count()).toBe(0);
+  await filmWindow(page, "two").waitFor();
+
+  expect(await shownWindows(other)).toEqual(["two"]);
+  await page.keyboard.press("Escape");
+  await page.locator("dialog.film").waitFor({ state: "detached" });
+  expect(await shownWindows(page)).toEqual(["two"]);
+});
+
+it("a link opens the film at a moment, and goes away when it is closed", async () => {
+  const session = await desktop.hub.rest.newSession("moment");
+  const page = await desktop.tab({ session });
+  await sendMessage(page, "/window note A note | text\n/say done");
+  await waitForRow(page, "done");
+  await windowOf(page, "note").getByRole("button", { name: "Close" }).click();
+  await windowOf(page, "note").waitFor({ state: "detached" });
+  await openFilm(page);
+  for (let n = 0; n < 50 && (await filmWindow(page, "note").count()) === 0; n++) await page.keyboard.press("ArrowLeft");
+  const link = await film(page).locator("[data-film-share]").getAttribute("data-film-share");
+
+  const profile = page.context();
+  const opened = await profile.newPage();
+  await opened.goto(link!);
+  await filmWindow(opened, "note").waitFor();
+  await opened.keyboard.press("Escape");
+  await opened.locator("dialog.film").waitFor({ state: "detached" });
+  expect(new URL(opened.url()).searchParams.has("film")).toBe(false);
+});
+
+/** Lets an agent write a file. */
+async function agentWrites(page: Page, session: SessionID, path: string, content: string): Promise<void> {
+  await sendMessage(page, `/task code Do it; /call storage:write ${JSON.stringify({ path, content })}`);
+  await until(() => stored(session, path)).toBe(content);
+}
+
+async function stored(session: SessionID, path: string): Promise<string> {
+  const r = await fetch(`${desktop.hub.url}/api/sessions/${session}/files/${path}`, {
+    headers: { authorization: `Bearer ${new URL(desktop.hub.entry).searchParams.get("token")}` },
+  });
+  return r.ok ? r.text() : `HTTP ${r.status}`;
+}
+
+it("going back to a moment rewinds the conversation and restores files and windows, and the restore can be undone", async () => {
+  const session = await desktop.hub.rest.newSession("back");
+  const page = await desktop.tab({ session });
+  await agentWrites(page, session, "report.md", "first");
+  await sendMessage(page, "/window draft Draft | text\n/say before");
+  await waitForRow(page, "before");
+  await agentWrites(page, session, "report.md", "second");
+  await until(async () => (await desktop.hub.rest.snapshot(session)).agents?.length ?? 0).toBe(0);
+  await windowOf(page, "draft").getByRole("button", { name: "Close" }).click();
+  await windowOf(page, "draft").waitFor({ state: "detached" });
+
+  await openFilm(page);
+  // Before the third message: the window is open.
+  for (let n = 0; n < 20 && (await said(page)).includes('"second"'); n++) await page.keyboard.press("PageUp");
+  await filmWindow(page, "draft").waitFor();
+  await film(page).getByRole("button", { name: "Go back to here" }).click();
+  const preview = page.locator("dialog[open] [data-rewind]");
+  await preview.getByLabel("And the files").waitFor();
+  await preview.locator("[data-go]").click();
+  await page.locator("dialog.film").waitFor({ state: "detached" });
+  await until(() => stored(session, "report.md")).toBe("first");
+  await windowOf(page, "draft").waitFor();
+  await page.locator("[data-undo-restore]").first().click();
+  await until(() => stored(session, "report.md")).toBe("second");
+  await windowOf(page, "draft").waitFor({ state: "detached" });
+});
