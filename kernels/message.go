@@ -81,10 +81,10 @@ func encode(m Message, v1 bool) ([]byte, error) {
 	at := 8 * (2 + len(parts)) // the number of offsets, and one offset more than parts
 	frame := binary.LittleEndian.AppendUint64(nil, uint64(len(parts)+1))
 	for _, p := range parts {
-		frame = binary.LittleEndian.AppendUint64(frame, uint64(at)) //nolint:gosec // a size is not negative
+		frame = binary.LittleEndian.AppendUint64(frame, uint64(at))
 		at += len(p)
 	}
-	frame = binary.LittleEndian.AppendUint64(frame, uint64(at)) //nolint:gosec // as above
+	frame = binary.LittleEndian.AppendUint64(frame, uint64(at))
 	return append(frame, bytes.Join(parts, nil)...), nil
 }
 

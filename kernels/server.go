@@ -109,7 +109,9 @@ func freePort(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("port of the Jupyter server: %w", err)
 	}
-	defer l.Close()
+	if err := l.Close(); err != nil {
+		return 0, fmt.Errorf("port of the Jupyter server: %w", err)
+	}
 	addr, ok := l.Addr().(*net.TCPAddr)
 	if !ok {
 		return 0, errors.New("port of the Jupyter server: no TCP address")

@@ -369,7 +369,7 @@ func (a *attendant) checkResumed(ctx context.Context, run cellRun, idle *int) (l
 		return true, err
 	case err != nil || k.State != "idle":
 		*idle = 0
-		return false, nil
+		return false, nil //nolint:nilerr // a server that does not answer now is asked again
 	}
 	if *idle++; *idle < 3 {
 		return false, nil

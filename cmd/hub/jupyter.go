@@ -101,7 +101,7 @@ func (j *jupyter) use(ctx context.Context) (*kernels.Client, error) {
 	c, err := kernels.New(kernels.Config{URL: s.URL, Token: s.Token})
 	if err != nil {
 		s.Stop()
-		return nil, fmt.Errorf("Jupyter server: %w", err)
+		return nil, fmt.Errorf("start Jupyter: %w", err)
 	}
 	j.server, j.client = s, c
 	j.log.InfoContext(ctx, "Jupyter server started", "url", s.URL)

@@ -22,7 +22,7 @@ func checkPeer(conn *net.UnixConn, uid int) (peer, error) {
 	}
 	var p peer
 	var peerErr error
-	if err := raw.Control(func(fd uintptr) { p, peerErr = peerOf(int(fd)) }); err != nil { //nolint:gosec // descriptors are small
+	if err := raw.Control(func(fd uintptr) { p, peerErr = peerOf(int(fd)) }); err != nil {
 		return peer{}, err
 	}
 	if peerErr != nil {

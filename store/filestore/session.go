@@ -79,12 +79,6 @@ func (e *session) checkLeaseLocked(l store.Lease) error {
 	return nil
 }
 
-func (e *session) checkLease(l store.Lease) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.checkLeaseLocked(l)
-}
-
 // checkReceive returns the error of Receive for the holder of a lease.
 func (e *session) checkReceive(l store.Lease) error {
 	e.mu.Lock()
