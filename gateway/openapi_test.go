@@ -263,6 +263,12 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	send(http.MethodDelete, file, "").wantStatus(http.StatusNoContent)
 	send(http.MethodGet, file, "").wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
 	c.fileChanges(t, h, root, send)
+	send(http.MethodGet, one+"/notebooks/{window}", "").wantStatus(http.StatusNotFound)
+	send(http.MethodPut, one+"/notebooks/{window}", `{"nbformat":3}`).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	send(http.MethodPut, one+"/notebooks/{window}", `{"nbformat":4,"nbformat_minor":5,"metadata":{},"cells":[{"cell_type":"code","source":"1+1","metadata":{},"outputs":[]}]}`).wantStatus(http.StatusNoContent)
+	if got := send(http.MethodGet, one+"/notebooks/{window}", "").wantStatus(http.StatusOK); !strings.Contains(string(got.body), "1+1") {
+		t.Errorf("the notebook: got %s, want the cell", got.body)
+	}
 	send(http.MethodGet, one+"/checkpoints", "").wantStatus(http.StatusOK)
 	send(http.MethodPut, one+"/checkpoints", `{"enabled":true}`).wantStatus(http.StatusServiceUnavailable)
 	send(http.MethodGet, one+"/checkpoints/diff?from=0123456", "").wantStatus(http.StatusServiceUnavailable)

@@ -62,6 +62,7 @@ type Run struct {
 	replied    bool
 	idle       bool
 	raised     bool // an error was published
+	known      bool // the kernel has published something
 }
 
 // NewRun returns a collector for the execution with an id. used is the size of the outputs that it has already.
@@ -95,6 +96,20 @@ func (r *Run) Idle() bool {
 	return r.idle
 }
 
+// Known reports whether the kernel has published anything about the execution.
+func (r *Run) Known() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.known
+}
+
+// MarkKnown records that the kernel has published something about the execution, to another collector.
+func (r *Run) MarkKnown() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.known = true
+}
+
 // AssumeReply ends the execution of a kernel that is idle without its reply.
 func (r *Run) AssumeReply() {
 	r.mu.Lock()
@@ -110,7 +125,7 @@ func (r *Run) Receive(m Message) {
 	}
 	r.mu.Lock()
 	if m.Channel == channelIOPub {
-		r.batch.Last = m.Header.ID
+		r.batch.Last, r.known = m.Header.ID, true
 	}
 	if m.Cut > 0 {
 		r.addCut(m)

@@ -136,7 +136,7 @@ func (a *attendant) execute(ctx context.Context, run cellRun) error {
 		a.disconnect()
 		return a.resume(ctx, run)
 	}
-	return a.collect(ctx, run, false)
+	return a.collect(ctx, run, notResumed)
 }
 
 func ignoreEnded(err error) error {
@@ -282,7 +282,14 @@ func (a *attendant) resume(ctx context.Context, run cellRun) error {
 			return ignoreEnded(err)
 		}
 	}
-	return a.collect(ctx, run, true)
+	known := resumedUnsure
+	if whole {
+		known = resumedWhole
+	}
+	if last != "" {
+		a.run.MarkKnown()
+	}
+	return a.collect(ctx, run, known)
 }
 
 // reconnect connects to a kernel again while its server is unavailable for a short time.
@@ -312,11 +319,20 @@ func outputSize(outputs []wire.CellOutput) (n int) {
 	return n
 }
 
-// collect commits what a run produces, until it is done. resumed says that the kernel may have finished it without
-// a message that comes here.
-func (a *attendant) collect(ctx context.Context, run cellRun, resumed bool) error {
+// resumption is what is known of a run from before the connection was made.
+type resumption int
+
+const (
+	notResumed    resumption = iota
+	resumedWhole             // the journal of the kernel has told everything
+	resumedUnsure            // the kernel has no journal, or a part of it is gone
+)
+
+// collect commits what a run produces, until it is done. The kernel may have finished a resumed run without a message
+// that comes here.
+func (a *attendant) collect(ctx context.Context, run cellRun, resumed resumption) error {
 	var check <-chan time.Time
-	if resumed {
+	if resumed != notResumed {
 		t := time.NewTicker(checkEvery)
 		defer t.Stop()
 		check = t.C
@@ -342,7 +358,7 @@ func (a *attendant) collect(ctx context.Context, run cellRun, resumed bool) erro
 			return a.resume(ctx, run)
 		case <-a.run.Changed():
 		case <-check:
-			lost, err := a.checkResumed(ctx, run, &idle)
+			lost, err := a.checkResumed(ctx, run, resumed, &idle)
 			if lost || err != nil {
 				return err
 			}
@@ -353,10 +369,14 @@ func (a *attendant) collect(ctx context.Context, run cellRun, resumed bool) erro
 // errUnknown means that it is not known whether a cell has run.
 var errUnknown = errors.New("it may or may not have run: the kernel has nothing to say about it")
 
-// checkResumed finds out whether a kernel has finished a run without telling this owner.
-func (a *attendant) checkResumed(ctx context.Context, run cellRun, idle *int) (lost bool, err error) {
-	if a.run.Idle() {
+// checkResumed finds out whether a kernel has finished a run without telling this owner. A journal that knows the run
+// will tell its end. The state that the server reports is less certain: each connection makes it idle for a moment.
+func (a *attendant) checkResumed(ctx context.Context, run cellRun, resumed resumption, idle *int) (lost bool, err error) {
+	switch {
+	case a.run.Idle():
 		a.run.AssumeReply()
+		return false, nil
+	case resumed == resumedWhole && a.run.Known():
 		return false, nil
 	}
 	var kernel string

@@ -178,7 +178,7 @@ func TestNotebookIsTakenOver(t *testing.T) {
 	s := newFileDeployment(t)
 	o := startAgentHub(t, s, withKernels(k))
 	d := o.newDesktop(t, "ses-1")
-	d.openNotebook("n", "import time\nfor i in range(100):\n    print(i, flush=True)\n    time.sleep(0.02)", "print('then')")
+	d.openNotebook("n", "import time\nfor i in range(100):\n    print(i, flush=True)\n    time.sleep(0.1)", "print('then')")
 	d.send("r1", wire.RunCells{WindowID: "n"})
 	waitEvent(t, d.eventLog, func(e wire.CellOutputs) bool { return e.CellID == "c1" })
 	o.stop()

@@ -13,6 +13,7 @@ import (
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/checkpoints"
 	"github.com/everdesk/everdesk/files"
+	"github.com/everdesk/everdesk/notebookfile"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
@@ -59,6 +60,7 @@ func table() []row {
 		{errs: []error{apps.ErrTooLarge}, code: wire.CodeMessageTooLarge, detail: "The file or the app is too large."},
 		{errs: []error{apps.ErrFull}, code: wire.CodeMessageTooLarge, status: http.StatusInsufficientStorage, detail: "There is no room for more."},
 		{errs: []error{apps.ErrNotFound}, code: wire.CodeInvalidMessage, status: http.StatusNotFound, detail: "There is no such app, or it has no such file."},
+		{errs: []error{notebookfile.ErrFormat}, code: wire.CodeInvalidMessage, showsText: true},
 		{errs: []error{fs.ErrNotExist}, code: wire.CodeInvalidMessage, status: http.StatusNotFound, detail: "There is no such file."},
 		{
 			errs: []error{store.ErrTrimmed, store.ErrUnknownPosition, store.ErrAhead}, code: wire.CodeSessionInvalidState, status: http.StatusGone,

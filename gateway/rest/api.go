@@ -90,6 +90,7 @@ type API struct {
 	signIns   signIns
 	tokens    tokens
 	mcpTokens mcpTokens
+	notebooks notebookHandlers
 }
 
 // New returns the REST API.
@@ -107,6 +108,7 @@ func New(d Deps) *API {
 		histories: histories{requests: requests, hub: d.Hub, budget: d.Budget},
 		plans:     plans{requests: requests, frameBytes: d.FrameBytes},
 		states:    checkpointHandlers{requests: requests, checkpoints: d.Checkpoints, frameBytes: d.FrameBytes},
+		notebooks: notebookHandlers{requests: requests},
 		files:     fileHandlers{requests: requests, files: d.Files, uploadBytes: d.UploadBytes},
 		desktop: desktopHandlers{
 			requests: requests, apps: &userApps, settings: d.Settings, budget: d.Budget, version: d.Version, providers: d.Providers, provider: d.Provider,
@@ -135,6 +137,6 @@ func New(d Deps) *API {
 func (a *API) Routes() []openapi.Route {
 	return slices.Concat(
 		a.sessions.routes(), a.exports.routes(), a.messages.routes(), a.histories.routes(), a.plans.routes(),
-		a.files.routes(), a.states.routes(), a.desktop.routes(), a.settings.routes(), a.secrets.routes(), a.profiles.routes(), a.modes.routes(), a.backends.routes(), a.web.routes(), a.servers.routes(), a.views.routes(), a.apps.routes(), a.signIns.routes(), a.tokens.routes(), a.mcpTokens.routes(),
+		a.files.routes(), a.states.routes(), a.notebooks.routes(), a.desktop.routes(), a.settings.routes(), a.secrets.routes(), a.profiles.routes(), a.modes.routes(), a.backends.routes(), a.web.routes(), a.servers.routes(), a.views.routes(), a.apps.routes(), a.signIns.routes(), a.tokens.routes(), a.mcpTokens.routes(),
 	)
 }

@@ -1,7 +1,7 @@
 // Applies events to notebooks, as the Go package desktop does.
 
-import { exact } from "./exact.js";
 import type { KnownEvent } from "./event.js";
+import { exact } from "./exact.js";
 import { type Draft, firstMonitor, limits } from "./state.js";
 import { findWindow } from "./window.js";
 import type {

@@ -3,6 +3,7 @@
 
 import { accept, dequeue, enqueue, respond, setQueue, setWindowAgent, think, useTool } from "./agent.js";
 import type { HubEvent, KnownEvent } from "./event.js";
+import { applyNotebook, atRest } from "./notebook.js";
 import {
   askDialog,
   createShortcut,
@@ -14,7 +15,6 @@ import {
   toastEnd,
   updateShortcut,
 } from "./notice.js";
-import { applyNotebook, atRest } from "./notebook.js";
 import { applyPlan } from "./plan.js";
 import { comparePositions, zero } from "./position.js";
 import { rewind, setRow } from "./row.js";

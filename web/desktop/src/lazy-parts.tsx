@@ -44,6 +44,7 @@ const chunks: (() => Promise<unknown>)[] = [
   () => import("./files/open.js"),
   () => import("./files/browser.js"),
   () => import("./files/window.js"),
+  () => import("./content/notebook/index.js"),
   () => import("./history/rewind-dialog.js"),
   () => import("./history/search-bar.js"),
   () => import("./history/task-panel.js"),

@@ -44,6 +44,7 @@ const TableView = lazy(() => import("./table.js").then((m) => ({ default: m.Tabl
 const LayoutView = lazy(() => import("./layout/index.js").then((m) => ({ default: m.LayoutView })));
 const AppFrame = lazy(() => import("./app-frame/index.js").then((m) => ({ default: m.AppFrame })));
 const MCPAppView = lazy(() => import("./mcp-app/index.js").then((m) => ({ default: m.MCPAppView })));
+const NotebookView = lazy(() => import("./notebook/index.js").then((m) => ({ default: m.NotebookView })));
 const FrameView = lazy(() => import("./iframe.js").then((m) => ({ default: m.IframeView })));
 
 /** Compares the content, because windows move and change their order more often than their content. */
@@ -61,6 +62,8 @@ const ContentView = memo(
         return <AppFrame window={w} html={content.data} />;
       case "mcp-app":
         return <MCPAppView window={w} app={content.data} />;
+      case "notebook":
+        return <NotebookView window={w} notebook={content.data} />;
       case "iframe":
         return <FrameView window={w} source={content.data} />;
       default:

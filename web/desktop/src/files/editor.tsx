@@ -8,10 +8,11 @@ import { javascript } from "@codemirror/lang-javascript";
 import { json } from "@codemirror/lang-json";
 import { markdown } from "@codemirror/lang-markdown";
 import { python } from "@codemirror/lang-python";
-import { bracketMatching, defaultHighlightStyle, indentOnInput, syntaxHighlighting } from "@codemirror/language";
+import { bracketMatching, HighlightStyle, indentOnInput, syntaxHighlighting } from "@codemirror/language";
 import { highlightSelectionMatches, searchKeymap } from "@codemirror/search";
 import { EditorState, type Extension } from "@codemirror/state";
 import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers } from "@codemirror/view";
+import { tags } from "@lezer/highlight";
 import { type ReactNode, useEffect, useRef } from "react";
 
 interface EditorProps {
@@ -20,6 +21,9 @@ interface EditorProps {
   text: string;
   onChange: (text: string) => void;
   onSave: () => void;
+  /** Runs the text, with Shift+Enter. */
+  onRun?: () => void;
+  className?: string;
 }
 
 const languages: [RegExp, () => Extension][] = [
@@ -31,6 +35,17 @@ const languages: [RegExp, () => Extension][] = [
   [/\.(?:html?|xhtml|svg|xml)$/i, () => html()],
   [/\.(?:md|markdown)$/i, () => markdown()],
 ];
+
+// The colours of the theme, which can be read on its surfaces, light and dark.
+const colours = HighlightStyle.define([
+  { tag: [tags.keyword, tags.heading, tags.tagName], fontWeight: "600" },
+  { tag: [tags.string, tags.attributeValue, tags.regexp], color: "var(--success)" },
+  { tag: [tags.number, tags.bool, tags.null, tags.attributeName, tags.propertyName], color: "var(--info)" },
+  { tag: tags.comment, color: "var(--ink-2)", fontStyle: "italic" },
+  { tag: tags.link, textDecoration: "underline" },
+  { tag: tags.emphasis, fontStyle: "italic" },
+  { tag: tags.strong, fontWeight: "600" },
+]);
 
 const look = EditorView.theme({
   "&": { height: "100%", color: "var(--ink)", backgroundColor: "var(--surface)", fontSize: "var(--text)" },
@@ -45,16 +60,17 @@ const look = EditorView.theme({
 });
 
 /** A text in an editor. Another `text` replaces the content unless the user typed it. */
-export default function Editor({ name, label, text, onChange, onSave }: EditorProps): ReactNode {
+export default function Editor({ name, label, text, onChange, onSave, onRun, className = "files-editor" }: EditorProps): ReactNode {
   const host = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView>(undefined);
-  const latest = useRef({ onChange, onSave });
-  latest.current = { onChange, onSave };
+  const latest = useRef({ onChange, onSave, onRun });
+  latest.current = { onChange, onSave, onRun };
   const begin = useRef(text);
   useEffect(() => {
     const at = host.current!;
     const root = at.shadowRoot ?? at.attachShadow({ mode: "open" });
     const save = { key: "Mod-s", preventDefault: true, run: () => (latest.current.onSave(), true) };
+    const run = { key: "Shift-Enter", run: () => latest.current.onRun !== undefined && (latest.current.onRun(), true) };
     const editor = new EditorView({
       root,
       parent: root,
@@ -68,10 +84,10 @@ export default function Editor({ name, label, text, onChange, onSave }: EditorPr
           bracketMatching(),
           highlightActiveLine(),
           highlightSelectionMatches(),
-          syntaxHighlighting(defaultHighlightStyle, { fallback: true }),
+          syntaxHighlighting(colours),
           EditorView.lineWrapping,
           EditorView.contentAttributes.of({ "aria-label": label }),
-          keymap.of([save, ...defaultKeymap, ...historyKeymap, ...searchKeymap, indentWithTab]),
+          keymap.of([save, run, ...defaultKeymap, ...historyKeymap, ...searchKeymap, indentWithTab]),
           EditorView.updateListener.of((u) => {
             if (u.docChanged) latest.current.onChange(u.state.doc.toString());
           }),
@@ -84,7 +100,7 @@ export default function Editor({ name, label, text, onChange, onSave }: EditorPr
     // Plain keys are text here. The page sees only the element with the shadow root and would take them for shortcuts. Escape
     // leaves the editor, because Tab indents.
     const keep = (e: KeyboardEvent): void => {
-      if (e.key === "Escape" && !e.defaultPrevented) at.closest<HTMLElement>("[data-file]")?.querySelector<HTMLElement>("button, a")?.focus();
+      if (e.key === "Escape" && !e.defaultPrevented) at.closest<HTMLElement>("[data-file], [data-cell]")?.querySelector<HTMLElement>("button, a")?.focus();
       if (!(e.altKey || e.key === "F6" || ((e.ctrlKey || e.metaKey) && e.key.toLowerCase() === "k"))) e.stopPropagation();
     };
     at.addEventListener("keydown", keep);
@@ -99,5 +115,5 @@ export default function Editor({ name, label, text, onChange, onSave }: EditorPr
     const at = Math.min(editor.state.selection.main.head, text.length);
     editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: text }, selection: { anchor: at } });
   }, [text]);
-  return <div ref={host} className="files-editor" data-editor={name} />;
+  return <div ref={host} className={className} data-editor={name} />;
 }

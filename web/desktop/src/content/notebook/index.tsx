@@ -1,0 +1,105 @@
+// A notebook: cells that people and agents edit and run, with the same state in all tabs.
+
+import "./notebook.css";
+import { Download, FastForward, Plus, RotateCcw, Square } from "lucide-react";
+import { type ReactNode, useMemo, useRef, useState } from "react";
+import type { CellID, CellKind, KernelOp, MessageID, Notebook, WindowState } from "../../../../core/src/index.js";
+import { useTexts } from "../../i18n/use.js";
+import { useCommands, useShell } from "../../shell/context.js";
+import { notebook as texts } from "../../texts/notebook.js";
+import { Button } from "../../ui/button.js";
+import { type CellActions, CellView } from "./cell.js";
+
+/** A new id of a cell, as notebook files have them. */
+function newCellID(): CellID {
+  return Array.from(crypto.getRandomValues(new Uint8Array(6)), (b) => b.toString(16).padStart(2, "0")).join("");
+}
+
+export function NotebookView({ window: w, notebook: n }: { window: WindowState; notebook: Notebook }): ReactNode {
+  const t = useTexts(texts);
+  const commands = useCommands();
+  const session = useShell((s) => s.session);
+  const [sent, setSent] = useState<MessageID>();
+  const refused = useShell((s) => (sent === undefined ? undefined : s.outbox.items.find((i) => i.id === sent && (i.status === "rejected" || i.status === "failed"))));
+  const [sure, setSure] = useState(false);
+  const latest = useRef({ w, n });
+  latest.current = { w, n };
+  const actions = useMemo((): CellActions => {
+    const at = (): { windowId: string; monitorId: string } => ({ windowId: latest.current.w.windowId, monitorId: latest.current.w.monitorId });
+    return {
+      change: (c) => setSent(commands.send("NOTEBOOK_EDIT", { ...c, ...at() })),
+      run: (id) => setSent(commands.send("RUN_CELLS", { cellIds: [id], ...at() })),
+      move(id, by) {
+        const { cells } = latest.current.n;
+        const i = cells.findIndex((c) => c.id === id);
+        const to = i + by;
+        if (i < 0 || to < 0 || to >= cells.length) return;
+        const before = by < 0 ? cells[to - 1] : cells[to];
+        setSent(commands.send("NOTEBOOK_EDIT", { op: "move", cellId: id, ...(before === undefined ? {} : { after: before.id }), ...at() }));
+      },
+    };
+  }, [commands]);
+  const add = (kind: CellKind): void => {
+    const last = n.cells.at(-1);
+    actions.change({ op: "insert", cellId: newCellID(), kind, source: "", ...(last === undefined ? {} : { after: last.id }) });
+  };
+  const control = (op: KernelOp): void => setSent(commands.send("CONTROL_KERNEL", { op, windowId: w.windowId, monitorId: w.monitorId }));
+  const state = n.kernel?.state;
+  const language = n.kernel?.language ?? "";
+  return (
+    <div className="notebook" data-kernel={state ?? "none"}>
+      <div className="notebook-bar" role="toolbar" aria-label={t.tools}>
+        <Button size="sm" icon={FastForward} onClick={() => setSent(commands.send("RUN_CELLS", { windowId: w.windowId, monitorId: w.monitorId }))}>
+          {t.runAll}
+        </Button>
+        <Button size="sm" icon={Square} onClick={() => control("interrupt")}>
+          {t.interrupt}
+        </Button>
+        <Button
+          size="sm"
+          icon={RotateCcw}
+          onBlur={() => setSure(false)}
+          onClick={() => {
+            if (sure) control("restart");
+            setSure(!sure);
+          }}
+        >
+          {sure ? t.restartSure : t.restart}
+        </Button>
+        <span className="notebook-gap" />
+        <a
+          className="icon-button"
+          href={`/api/sessions/${encodeURIComponent(session)}/notebooks/${encodeURIComponent(w.windowId)}?monitor=${encodeURIComponent(w.monitorId)}`}
+          download={`${w.windowId}.ipynb`}
+          aria-label={t.download}
+          title={t.download}
+        >
+          <Download size={16} aria-hidden />
+        </a>
+        <span className="notebook-kernel" role="status" title={n.kernel?.reason}>
+          {t.kernel}: {t[state ?? "none"]}
+        </span>
+      </div>
+      {refused?.reason !== undefined && (
+        <p className="notebook-refused" role="alert">
+          {t.failed(refused.reason)}
+        </p>
+      )}
+      {n.kernel?.reason && <p className="notebook-note">{n.kernel.reason}</p>}
+      <div className="notebook-cells" tabIndex={0} role="document" aria-label={w.title}>
+        {n.cells.length === 0 && <p className="notebook-note">{t.empty}</p>}
+        {n.cells.map((c, i) => (
+          <CellView key={c.id} window={w} cell={c} n={i + 1} language={language} actions={actions} />
+        ))}
+        <div className="notebook-add">
+          <Button size="sm" kind="ghost" icon={Plus} onClick={() => add("code")}>
+            {t.addCode}
+          </Button>
+          <Button size="sm" kind="ghost" icon={Plus} onClick={() => add("markdown")}>
+            {t.addText}
+          </Button>
+        </div>
+      </div>
+    </div>
+  );
+}
