@@ -88,7 +88,7 @@ func chatOf(rows []wire.UIRow) []chat {
 		}
 		switch row.Say {
 		case wire.SayUserFeedback:
-			if row.ProgressStatus == nil { // otherwise it was refused
+			if row.ProgressStatus == nil || row.ProgressStatus.Icon == "reply" { // otherwise it was refused
 				all = append(all, chat{ID: string(row.MessageID), Role: roleUser, Content: new(row.Text)})
 			}
 		case wire.SayReasoning:

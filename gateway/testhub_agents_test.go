@@ -27,7 +27,7 @@ type agentStore interface {
 }
 
 // newAgentHub starts a hub with agents, on Redis or on files.
-func newAgentHub(t *testing.T, redis bool) *testHub {
+func newAgentHub(t *testing.T, redis bool, tune ...func(*hubOptions)) *testHub {
 	t.Helper()
 	open := func(log *slog.Logger) (agentStore, error) {
 		return joinFile(filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log}))
@@ -38,7 +38,7 @@ func newAgentHub(t *testing.T, redis bool) *testHub {
 			return joinRedis(redisstore.Open(t.Context(), client, redisstore.Config{Logger: log}))
 		}
 	}
-	return newTestHub(t, func(p *hubOptions) { addAgents(t, p, open) })
+	return newTestHub(t, append(tune, func(p *hubOptions) { addAgents(t, p, open) })...)
 }
 
 // addAgents adds agents to the options, with limits if given.

@@ -26,6 +26,7 @@ import (
 	"github.com/everdesk/everdesk/fetch"
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/gateway"
+	"github.com/everdesk/everdesk/gateway/rooipc"
 	"github.com/everdesk/everdesk/mcpclient"
 	"github.com/everdesk/everdesk/membership"
 	"github.com/everdesk/everdesk/modes"
@@ -72,6 +73,8 @@ type hubOptions struct {
 	keys *secrets.Keyring
 	// webHosts lists the private servers that apps may fetch from.
 	webHosts outbound.Hosts
+	// ipc is the path of an IPC socket.
+	ipc string
 	// mcpServers are those of the operator.
 	mcpServers []mcpclient.Server
 }
@@ -290,6 +293,13 @@ func newTestHub(tb testing.TB, tune ...func(*hubOptions)) *testHub {
 		}
 		h.apps = ln.Addr().String()
 		h.server.SetAppsListener(ln)
+	}
+	if p.ipc != "" {
+		ln, err := rooipc.Listen(tb.Context(), p.ipc)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		h.server.SetIPCListener(ln)
 	}
 	h.start()
 	return h

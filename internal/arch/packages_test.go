@@ -94,7 +94,9 @@ var rules = map[string]rule{
 
 	"agui":          {uses: "desktop wire internal/turntext", tests: "agui/aguitest"},
 	"agui/aguitest": {},
-	"rooipc":        {uses: "desktop wire"},
+	"rooipc":        {uses: "desktop wire", tests: "rooipc/rooipctest"},
+
+	"rooipc/rooipctest": {},
 
 	"gateway/problem": {uses: "apps auth checkpoints files notebookfile session store wire"},
 	"gateway/openapi": {uses: "gateway/problem wire"},
@@ -107,7 +109,7 @@ var rules = map[string]rule{
 	"gateway/rest":    {uses: "approval apps auth checkpoints desktop fetch files gateway/access gateway/admin gateway/httpio gateway/openapi gateway/problem history mcpclient modes notebookfile pictures profiles ratelimit secrets session sessionfile settings store web wire"},
 	"gateway/ws":      {uses: "auth broadcast gateway/access gateway/httpio gateway/openapi gateway/problem pictures ratelimit session settings store wire", tests: "store/filestore"},
 
-	"gateway": {uses: "apps audit auth files gateway/access gateway/admin gateway/agui gateway/httpio gateway/openapi gateway/problem gateway/rest gateway/rooipc gateway/ws mcpclient membership modes pictures profiles ratelimit secrets session settings store web wire", tests: "adminview agentpool agui/aguitest broadcast client desktop history sessionfile providers providers/demo providers/outbound fetch mcpclient/mcptest tools store/filestore store/redisstore internal/redistest"},
+	"gateway": {uses: "apps audit auth files gateway/access gateway/admin gateway/agui gateway/httpio gateway/openapi gateway/problem gateway/rest gateway/rooipc gateway/ws mcpclient membership modes pictures profiles ratelimit secrets session settings store web wire", tests: "adminview agentpool agui/aguitest rooipc rooipc/rooipctest broadcast client desktop history sessionfile providers providers/demo providers/outbound fetch mcpclient/mcptest tools store/filestore store/redisstore internal/redistest"},
 
 	"cmd/hub":                      {uses: "*", tests: "internal/redistest"},
 	"cmd/hub/internal/command":     {},
