@@ -83,6 +83,7 @@ var rules = map[string]rule{
 	"pictures":        {},
 	"audit":           {uses: "store", tests: "internal/redistest store/filestore store/redisstore"},
 	"membership":      {uses: "store wire", tests: "internal/redistest store/filestore store/redisstore"},
+	"rootask":         {uses: "history providers sessionfile wire internal/truncation", tests: "providers"},
 	"sessionfile":     {uses: "history providers wire internal/truncation"},
 	"client":          {uses: "desktop wire", tests: "auth broadcast gateway ratelimit files session store store/filestore"},
 
@@ -121,7 +122,7 @@ var rules = map[string]rule{
 	"cmd/hub/internal/admin":       {uses: "adminview audit client membership wire cmd/hub/internal/command cmd/hub/internal/remote cmd/hub/internal/terminal"},
 	"cmd/hub/internal/token":       {uses: "auth store store/filestore/kvlog wire cmd/hub/internal/command cmd/hub/internal/remote cmd/hub/internal/terminal", tests: "store/filestore"},
 	"cmd/hub/internal/preferences": {uses: "client modes profiles secrets settings settingsfile wire cmd/hub/internal/command cmd/hub/internal/remote cmd/hub/internal/terminal"},
-	"cmd/hub/internal/export":      {uses: "sessionfile wire cmd/hub/internal/command cmd/hub/internal/remote"},
+	"cmd/hub/internal/export":      {uses: "rootask sessionfile wire cmd/hub/internal/command cmd/hub/internal/remote cmd/hub/internal/terminal"},
 	"cmd/hub/internal/states":      {uses: "wire cmd/hub/internal/command cmd/hub/internal/remote cmd/hub/internal/terminal"},
 	"cmd/hub/internal/health":      {uses: "cmd/hub/internal/command cmd/hub/internal/remote"},
 

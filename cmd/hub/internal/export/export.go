@@ -37,7 +37,7 @@ func Command() command.Command {
 // ImportCommand returns `hub import`, which creates a session from a file.
 func ImportCommand() command.Command {
 	return command.Command{
-		Name: "import", Args: "[flags] FILE", Help: "create a session from an exported file, and print its id",
+		Name: "import", Args: "[flags] FILE|FOLDER", Help: "create a session from an exported file, or sessions from tasks of Roo-Code, and print ids",
 		Flags: `--server URL      the hub; the local one by default
 			--token TOKEN     your token, also as HUB_TOKEN
 			--policy POLICY   full, main_and_selected_windows or summarize_old_windows
@@ -130,7 +130,13 @@ func importSession(ctx context.Context, p command.Call) error {
 	if err != nil {
 		return fmt.Errorf("import: %w", err)
 	}
-	target := hub.URL.JoinPath("api", "sessions", "import")
+	if about.IsDir() {
+		if len(flags["policy"])+len(flags["window"])+len(flags["title"]) > 0 {
+			wrong.Add("--policy, --window and --title are for exported files, and %s is a folder", rest[0])
+			return wrong.OrNil()
+		}
+		return importTasks(ctx, p, hub, rest[0])
+	}
 	q := url.Values{}
 	for _, name := range []string{"policy", "title"} {
 		if v := flags.Last(name); v != "" {
@@ -138,20 +144,30 @@ func importSession(ctx context.Context, p command.Call) error {
 		}
 	}
 	q["window"] = flags["window"]
+	id, err := upload(ctx, hub, f, about.Size(), q)
+	if err != nil {
+		return fmt.Errorf("import %s: %w", rest[0], err)
+	}
+	fmt.Fprintln(p.Stdout, id)
+	return nil
+}
+
+// upload sends a session file to the hub and returns the session that it became.
+func upload(ctx context.Context, hub *remote.Hub, f io.Reader, size int64, q url.Values) (wire.SessionID, error) {
+	target := hub.URL.JoinPath("api", "sessions", "import")
 	target.RawQuery = q.Encode()
 	ctx, cancel := context.WithTimeout(ctx, logTimeout)
 	defer cancel()
-	res, err := hub.Transfer(ctx, http.MethodPost, target, f, about.Size())
+	res, err := hub.Transfer(ctx, http.MethodPost, target, f, size)
 	if err != nil {
-		return fmt.Errorf("import %s: %w", rest[0], err)
+		return "", err
 	}
 	defer res.Body.Close()
 	var made struct {
 		SessionID wire.SessionID `json:"sessionId"`
 	}
 	if err := json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(&made); err != nil || made.SessionID.Validate() != nil {
-		return fmt.Errorf("import %s: %s did not answer like a hub", rest[0], hub.URL.Host)
+		return "", fmt.Errorf("%s did not answer like a hub", hub.URL.Host)
 	}
-	fmt.Fprintln(p.Stdout, made.SessionID)
-	return nil
+	return made.SessionID, nil
 }
