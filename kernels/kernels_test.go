@@ -141,13 +141,19 @@ func (s *session) execute(id, code string) kernels.Batch {
 	return collect(s.t, s.begin(id, code), done)
 }
 
-// shown returns the outputs as short texts.
+// shown returns the outputs as short texts. A kernel sends what it prints in any number of pieces.
 func shown(outputs []wire.CellOutput) string {
 	var b strings.Builder
-	for _, o := range outputs {
+	for i, o := range outputs {
 		switch o.Type {
 		case wire.OutputStream:
-			fmt.Fprintf(&b, "%s:%s|", o.Name, o.Text)
+			if i == 0 || outputs[i-1].Type != o.Type || outputs[i-1].Name != o.Name {
+				b.WriteString(o.Name + ":")
+			}
+			b.WriteString(o.Text)
+			if i+1 == len(outputs) || outputs[i+1].Type != o.Type || outputs[i+1].Name != o.Name {
+				b.WriteString("|")
+			}
 		case wire.OutputError:
 			fmt.Fprintf(&b, "error:%s:%s|", o.Name, o.Value)
 		default:
