@@ -118,6 +118,13 @@ func collect(t *testing.T, r *kernels.Run, until func(all kernels.Batch) bool) k
 		if b.Clear {
 			all.Outputs = nil
 		}
+		for _, u := range b.Updates {
+			for i := range all.Outputs {
+				if all.Outputs[i].DisplayID == u.DisplayID {
+					all.Outputs[i].Data = u.Data
+				}
+			}
+		}
 		all.Outputs, all.Updates = append(all.Outputs, b.Outputs...), append(all.Updates, b.Updates...)
 		all.Cut, all.Last, all.Count, all.Done, all.State = b.Cut, b.Last, b.Count, b.Done, b.State
 		if b.Input != nil {
