@@ -22,7 +22,18 @@ type Restored struct {
 	From      string
 	// Changed is the number of files that were written or deleted.
 	Changed int
+	// Paths are the files that differ from the safety checkpoint, at most [MaxPaths] of them.
+	Paths []RestoredPath
 }
+
+// RestoredPath is a file that a restore wrote or deleted. Its path has slashes.
+type RestoredPath struct {
+	Path    string
+	Deleted bool
+}
+
+// MaxPaths bounds the files that a restore names.
+const MaxPaths = 500
 
 // restoreTries bounds how often a restore starts again because files changed at the same time.
 const restoreTries = 3
@@ -87,15 +98,41 @@ func (r *repo) restore(ctx context.Context, session string, target Checkpoint, n
 	if err != nil {
 		return result, err
 	}
-	out, err := r.git(ctx, nil, "diff-tree", "-r", "-z", "--name-only", "--no-renames", now, wanted)
-	if err != nil {
-		return result, fmt.Errorf("compare checkpoints: %w", err)
+	if result.Changed, result.Paths, err = r.differing(ctx, now, wanted); err != nil {
+		return result, err
 	}
-	result.Changed = bytes.Count(out, []byte{0})
+	if result.Safety.Files != now { // the interrupted attempt has restored a part
+		if _, result.Paths, err = r.differing(ctx, result.Safety.Files, wanted); err != nil {
+			return result, err
+		}
+	}
 	if _, err := r.treeGit(ctx, nil, "read-tree", "-m", "-u", now, wanted); err != nil {
 		return result, fmt.Errorf("restore files: %w", err)
 	}
 	return result, nil
+}
+
+// differing returns the number of files that differ between two trees, and the first of them.
+func (r *repo) differing(ctx context.Context, from, to string) (int, []RestoredPath, error) {
+	out, err := r.git(ctx, nil, "diff-tree", "-r", "-z", "--name-status", "--no-renames", from, to)
+	if err != nil {
+		return 0, nil, fmt.Errorf("compare checkpoints: %w", err)
+	}
+	var paths []RestoredPath
+	status, all := "", 0
+	for field := range strings.SplitSeq(string(out), "\x00") {
+		switch {
+		case field == "":
+		case status == "":
+			status = field
+		default:
+			if all++; all <= MaxPaths {
+				paths = append(paths, RestoredPath{Path: field, Deleted: status == "D"})
+			}
+			status = ""
+		}
+	}
+	return all, paths, nil
 }
 
 // firstOf returns the first checkpoint of an operation.

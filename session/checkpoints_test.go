@@ -143,6 +143,10 @@ func TestCheckpoints(t *testing.T) {
 	if restored.Files != 2 || restored.Windows != 1 || restored.Safety == "" || restored.Error != "" {
 		t.Errorf("restored: got %+v, want 2 files, a window and a safety checkpoint", restored)
 	}
+	told := waitEvent(t, d.eventLog, func(e wire.FilesChanged) bool { return len(e.Files) == 2 })
+	if told.Files[0] != (wire.FileChange{Path: "a.txt"}) || told.Files[1] != (wire.FileChange{Path: "b.txt", Removed: true}) {
+		t.Errorf("FILES_CHANGED after a restore: got %+v, want a.txt and the removed b.txt", told.Files)
+	}
 	if got := f.content(t); got != "a.txt=one" {
 		t.Errorf("files after the rewind: got %q, want those before the second message", got)
 	}

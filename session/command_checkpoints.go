@@ -138,6 +138,13 @@ func (c *checkpointing) endRestore(op *checkpointOp, done checkpoints.Restored, 
 	}
 	monitor := c.monitorOf(op)
 	changed := c.restoreWindows(windows)
+	if len(done.Paths) > 0 { // tabs that show one of them read it again
+		var files []wire.FileChange
+		for _, p := range done.Paths {
+			files = append(files, wire.FileChange{Path: p.Path, Removed: p.Deleted})
+		}
+		c.w.Emit(wire.FilesChanged{Files: files})
+	}
 	e := wire.CheckpointRestored{
 		Hash: op.Hash, Safety: done.Safety.Hash, Files: done.Changed, Windows: changed, MonitorID: monitor, By: op.By,
 	}
