@@ -1,5 +1,6 @@
 // Files of a session in the browser: dropping, the Files window, links in answers, editing beside an agent, hostile files.
 
+import { readFile } from "node:fs/promises";
 import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
 import type { SessionID } from "../core/src/index.js";
@@ -187,6 +188,68 @@ it("a large file arrives although the hub is killed in the middle of the upload"
   expect(got.length).toBe(size);
   expect(got.every((b, i) => b === ((i * 7 + (i >> 12)) & 255))).toBe(true);
   expect(pieces).toBeGreaterThanOrEqual(6);
+});
+
+/** A second of silence as a WAV file. */
+function silence(): Uint8Array<ArrayBuffer> {
+  const rate = 8000;
+  const data = new DataView(new ArrayBuffer(44 + rate));
+  for (const [at, text] of [[0, "RIFF"], [8, "WAVE"], [12, "fmt "], [36, "data"]] as const) [...text].forEach((c, i) => data.setUint8(at + i, c.charCodeAt(0)));
+  data.setUint32(4, 36 + rate, true);
+  data.setUint32(16, 16, true);
+  data.setUint16(20, 1, true); // PCM
+  data.setUint16(22, 1, true); // one channel
+  data.setUint32(24, rate, true);
+  data.setUint32(28, rate, true);
+  data.setUint16(32, 1, true);
+  data.setUint16(34, 8, true); // bits
+  data.setUint32(40, rate, true);
+  new Uint8Array(data.buffer).fill(128, 44);
+  return new Uint8Array(data.buffer);
+}
+
+/** A short film, recorded by the browser. */
+async function recorded(page: Page): Promise<Uint8Array<ArrayBuffer>> {
+  const bytes = await page.evaluate(async () => {
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [64, 48];
+    const draw = canvas.getContext("2d")!;
+    const recorder = new MediaRecorder(canvas.captureStream(10), { mimeType: "video/webm" });
+    const pieces: Blob[] = [];
+    const over = new Promise((done) => recorder.addEventListener("stop", done));
+    const full = new Promise<void>((done) =>
+      recorder.addEventListener("dataavailable", (e) => {
+        pieces.push(e.data);
+        if (e.data.size > 0) done();
+      }),
+    );
+    recorder.start(50);
+    let n = 0;
+    const timer = setInterval(() => {
+      draw.fillStyle = n++ % 2 === 0 ? "red" : "blue";
+      draw.fillRect(0, 0, 64, 48);
+    }, 20);
+    await full;
+    recorder.stop();
+    await over;
+    clearInterval(timer);
+    return [...new Uint8Array(await new Blob(pieces).arrayBuffer())];
+  });
+  return Uint8Array.from(bytes);
+}
+
+it("PDF, sound and film are opened", async () => {
+  const session = await desktop.hub.rest.newSession("media");
+  const page = await desktop.tab({ session });
+  await put(session, "paper.pdf", new Uint8Array(await readFile(new URL("harness/paper.pdf", import.meta.url))));
+  await put(session, "sound.wav", silence());
+  await put(session, "film.webm", await recorded(page));
+  await openFile(page, "paper.pdf");
+  await page.locator('[data-file="paper.pdf"] [data-pdf="drawn"]').waitFor();
+  await openFile(page, "sound.wav");
+  await until(() => page.locator('[data-file="sound.wav"] audio').evaluate((a) => (a as HTMLAudioElement).duration)).toBe(1);
+  await openFile(page, "film.webm");
+  await until(() => page.locator('[data-file="film.webm"] video').evaluate((v) => (v as HTMLVideoElement).videoWidth)).toBe(64);
 });
 
 it("hostile names and contents stay harmless", async () => {

@@ -120,6 +120,20 @@ it("going back to a moment rewinds the conversation and restores files and windo
   await windowOf(page, "draft").getByRole("button", { name: "Close" }).click();
   await windowOf(page, "draft").waitFor({ state: "detached" });
 
+  // The newest saved state has the first version.
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox").waitFor();
+  await page.keyboard.type("compare saved");
+  await page.getByRole("option", { name: "Compare saved states of the files" }).waitFor();
+  await page.keyboard.press("Enter");
+  await page.locator('[data-compare-file="report.md"]').click();
+  const patch = page.locator(".compare-patch");
+  await patch.locator('[data-line="removed"]', { hasText: "-first" }).waitFor();
+  await patch.locator('[data-line="added"]', { hasText: "+second" }).waitFor();
+  expect(await findViolations(page)).toEqual([]);
+  await page.keyboard.press("Escape");
+  await page.locator("[data-compare]").waitFor({ state: "detached" });
+
   await openFilm(page);
   // Before the third message: the window is open.
   for (let n = 0; n < 20 && (await said(page)).includes('"second"'); n++) await page.keyboard.press("PageUp");

@@ -10,6 +10,7 @@ import { useCommands, useShell } from "../shell/context.js";
 import { monitorNumber } from "../shell/select.js";
 import { film as texts } from "../texts/film.js";
 import { Button, IconButton } from "../ui/button.js";
+import { CompareButton } from "./compare.js";
 import { Controls } from "./controls.js";
 import { GoBack } from "./go-back.js";
 import { Scene, Stage, Talk } from "./scene.js";
@@ -144,6 +145,7 @@ function Shown({ reel, onClose }: { reel: FilmReel; onClose: () => void }): Reac
             </select>
           </label>
         )}
+        <CompareButton from={reel.marks.findLast((m) => m.moment <= position && m.kind === "checkpoint")?.hash} />
         <GoBack reel={reel} position={position} onGone={onClose} />
       </Controls>
     </div>

@@ -72,6 +72,7 @@ const panelActions: Action[] = [
     run: (c, s) => void import("../files/open.js").then(({ openFiles }) => openFiles(c, s)),
   },
   panelAction("film", RotateCcw, (t) => t.openFilm),
+  panelAction("compare", ListTree, (t) => t.openCompare),
   panelAction("sessions", LayoutGrid, (t) => t.openSessions),
   { id: "session.new", group: "actions", icon: SquarePlus, title: (t) => t.newSession, when: always, run: (c) => void c.newSession("").catch((e: unknown) => c.notify(String(e), "error")) },
   panelAction("join", QrCode, (t) => t.openJoin),

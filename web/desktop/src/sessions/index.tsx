@@ -4,18 +4,20 @@ import { DomainsPanel } from "../domains/panel.js";
 import { ConnectPanel } from "../models/panel.js";
 import { ModesPanel } from "../modes/panel.js";
 import { ServersPanel } from "../servers/panel.js";
-import { useShell } from "../shell/context.js";
+import { useCommands, useShell } from "../shell/context.js";
 import { AlonePanel } from "./alone.js";
 import { JoinPanel } from "./join.js";
 import { ProgramsPanel } from "./programs.js";
 import { SessionsPanel } from "./sessions.js";
 import { SettingsPanel } from "./settings.js";
 
+const ComparePanel = lazy(async () => ({ default: (await import("../film/compare.js")).ComparePanel }));
 const FilmPanel = lazy(async () => ({ default: (await import("../film/index.js")).FilmPanel }));
 
 /** The panels for sessions, settings, providers, joining and programs. */
 export function Panels(): ReactNode {
   const panel = useShell((s) => s.panel);
+  const commands = useCommands();
   switch (panel) {
     case "sessions":
       return <SessionsPanel />;
@@ -35,6 +37,12 @@ export function Panels(): ReactNode {
       return <JoinPanel />;
     case "programs":
       return <ProgramsPanel />;
+    case "compare":
+      return (
+        <Suspense>
+          <ComparePanel onClose={() => commands.openPanel("")} />
+        </Suspense>
+      );
     case "film":
       return (
         <Suspense>

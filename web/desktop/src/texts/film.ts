@@ -47,4 +47,20 @@ export const film = catalogue({
   restore: ["Go back", "돌아가기"],
   restoring: ["Going back…", "돌아가는 중…"],
   cancel: ["Cancel", "그대로 두기"],
+
+  // comparing saved states
+  compare: ["Compare files…", "파일 비교…"],
+  compareTitle: ["What changed in the files", "파일에서 바뀐 것"],
+  compareFrom: ["From", "기준"],
+  compareTo: ["to", "비교 대상"],
+  compareNow: ["now", "지금"],
+  compareNone: ["No state of the files is saved yet. The first one is saved when an agent changes a file.", "아직 저장된 파일 상태가 없어요. 에이전트가 파일을 바꿀 때 처음 저장돼요."],
+  compareSame: ["Nothing differs.", "다른 점이 없어요."],
+  compareFiles: ["Files that differ", "달라진 파일"],
+  compareFailed: [(why: string) => `The states could not be compared: ${why}`, (why) => `상태를 비교하지 못했어요: ${why}`],
+  fileAdded: ["added", "추가됨"],
+  fileChanged: ["changed", "바뀜"],
+  fileDeleted: ["deleted", "삭제됨"],
+  patchOf: [(path: string) => `The difference of ${path}`, (path) => `차이: ${path}`],
+  patchCut: ["The rest is too long to be shown.", "나머지는 너무 길어서 보여 줄 수 없어요."],
 });
