@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -65,6 +66,55 @@ func TestGuidedTour(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Every window that the demo offers in its help opens with the real tools without errors.
+func TestEveryWindowOfTheDemo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := startAgentHub(t, newSyncDeployment(t), hubConfig{})
+		d := o.newDesktop(t, "ses-1")
+		var requests []string
+		for n, help := range []string{"help", "도움"} {
+			id := wire.MessageID(fmt.Sprint("help-", n))
+			d.sendText(firstMonitor, id, help)
+			d.waitTurnEnd(id)
+		}
+		for _, r := range d.snapshot().RecentMessages {
+			for line := range strings.Lines(r.Text) {
+				_, list, ok := strings.Cut(line, ": ")
+				if all := strings.Split(strings.TrimSpace(list), " · "); ok && len(all) > 20 {
+					requests = append(requests, all...)
+				}
+			}
+		}
+		if len(requests) < 60 {
+			t.Fatalf("the help names %d requests, want at least 30 in each language", len(requests))
+		}
+		for n, text := range requests {
+			id := wire.MessageID(fmt.Sprint("m", n))
+			d.sendText(firstMonitor, id, text)
+			d.waitTurnEnd(id)
+			if got := len(d.snapshot().Windows); got != 1 {
+				t.Errorf("after %q %d windows are open, want 1", text, got)
+			}
+			for _, more := range []string{"make it bigger", "tidy up", "close everything"} {
+				id += "x"
+				d.sendText(firstMonitor, id, more)
+				d.waitTurnEnd(id)
+			}
+			time.Sleep(time.Minute) // no budget of actions is used up
+		}
+		if got := len(d.snapshot().Windows); got != 0 {
+			t.Errorf("%d windows are open, want all closed", got)
+		}
+		events, _ := d.from(0)
+		for _, e := range events {
+			if p, is := e.Data.(wire.ToolProgress); is && p.Status == wire.ToolError {
+				t.Errorf("%s failed with %s, want no tool errors", p.ToolName, p.Message)
+			}
+		}
+	})
 }
 
 // An approval that was open before a crash is asked for once, and the answer counts, whenever it

@@ -35,6 +35,7 @@ func annotations() map[string]annotation {
 		"window:create_component":        {title: "Open a window with components", hints: replaces},
 		"window:update":                  {title: "Change a window", hints: changes},
 		"window:update_component":        {title: "Replace the components of a window", hints: replaces},
+		"window:move":                    {title: "Move a window", hints: sets},
 		"window:close":                   {title: "Close a window", hints: replaces},
 		"window:lock":                    {title: "Lock a window", hints: sets},
 		"window:unlock":                  {title: "Unlock a window", hints: sets},

@@ -38,7 +38,7 @@ func TestProfiles(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
 	window := []string{
-		"window_create", "window_create_component", "window_update", "window_update_component", "window_close", "window_lock",
+		"window_create", "window_create_component", "window_update", "window_update_component", "window_move", "window_close", "window_lock",
 		"window_unlock", "window_list", "window_view", "window_show_notification", "window_dismiss_notification",
 		"window_show_toast", "window_dismiss_toast", "window_app_query", "window_app_command",
 	}

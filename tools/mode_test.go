@@ -26,7 +26,7 @@ func TestModesLimitTools(t *testing.T) {
 		"system_skill", "task_run", "user_ask", "user_request", "window_app_query", "window_list", "window_view",
 	}
 	shows := append([]string{
-		"window_create", "window_create_component", "window_update", "window_update_component", "window_close", "window_lock", "window_unlock",
+		"window_create", "window_create_component", "window_update", "window_update_component", "window_move", "window_close", "window_lock", "window_unlock",
 		"window_show_notification", "window_dismiss_notification", "window_show_toast", "window_dismiss_toast",
 	}, reads...)
 	slices.Sort(shows)

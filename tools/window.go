@@ -36,6 +36,10 @@ func windowTools() []tool {
 			name: "window:update_component", in: everyone, stays: true, use: with(updateComponents),
 			about: "Replace the components of a window.",
 		},
+		{
+			name: "window:move", in: everyone, stays: true, repeatable: true, use: with(moveWindow),
+			about: "Move or resize a window. What you leave out stays as it is.",
+		},
 		{name: "window:close", in: everyone, stays: true, use: with(closeWindow), about: "Close a window."},
 		{
 			name: "window:lock", in: everyone, use: with(lockWindow),

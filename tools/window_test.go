@@ -143,6 +143,19 @@ func TestComponentsFromAFile(t *testing.T) {
 	}
 }
 
+func TestMovedWindowsKeepWhatIsLeftOut(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	b.must("window_create", `{"windowId":"w","title":"","x":10,"y":20,"width":300,"height":200,"content":{"renderer":"text","content":"x"}}`)
+	b.must("window_move", `{"windowId":"w","x":40,"height":250}`)
+	if got, want := b.window("w").Bounds, (wire.Bounds{X: 40, Y: 20, W: 300, H: 250}); got != want {
+		t.Errorf("bounds are %+v, want %+v", got, want)
+	}
+	if r := b.call("window_move", `{"windowId":"w"}`); !r.IsError || !strings.Contains(r.Text, "at least one is needed") {
+		t.Errorf("a move to nowhere gives %+v, want an error that names the fields", r)
+	}
+}
+
 func TestLocksBelongToCaller(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)

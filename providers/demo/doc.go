@@ -1,7 +1,9 @@
 // Package demo is a provider without a model: it needs no key and no network. It
 // answers simple requests by fixed rules, in English and Korean, opens windows on
-// request, plays the scenes of the guided tour, and executes directives, which tests
-// use. Its answers say that it is a demo. Its summary of a conversation lists the
+// request (the table intents; their contents are files in pages), closes, arranges and
+// changes them, takes changes back, plays the scenes of the guided tour, and executes
+// directives, which tests use. Its answers say that it is a demo; what no rule knows is
+// answered with suggestions to click. Its summary of a conversation lists the
 // newest messages of the user.
 //
 // It also plans. The hub's request for a plan is answered in JSON with the plan

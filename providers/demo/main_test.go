@@ -36,15 +36,26 @@ type demoSession struct {
 
 // everyTool lists the tools of a desktop.
 var everyTool = []string{
-	"window_create", "window_create_component", "window_update", "window_update_component", "window_close",
+	"window_create", "window_create_component", "window_update", "window_update_component", "window_move", "window_list", "window_close",
 	"window_show_notification", "window_show_toast", "user_ask", "user_request", "task_run",
 }
 
 // newDemoSession opens a session. Without names it has all tools.
 func newDemoSession(t *testing.T, from []providers.Entry, tools ...string) *demoSession {
 	t.Helper()
+	return openDemoSession(t, from, "", tools...)
+}
+
+// newScreenSession opens a session of a user who looks at a screen.
+func newScreenSession(t *testing.T, from []providers.Entry) *demoSession {
+	t.Helper()
+	return openDemoSession(t, from, "<environment>\nscreen: 1280×800 pixels\n</environment>")
+}
+
+func openDemoSession(t *testing.T, from []providers.Entry, system string, tools ...string) *demoSession {
+	t.Helper()
 	d := &demoSession{T: t, began: time.Now(), results: map[string]providers.ToolResult{}, ended: make(chan providers.Event, 10)}
-	spec := providers.Spec{OnEvent: d.hear, Call: d.call, From: providers.Thread{Entries: from}}
+	spec := providers.Spec{OnEvent: d.hear, Call: d.call, System: system, From: providers.Thread{Entries: from}}
 	if len(tools) == 0 {
 		tools = everyTool
 	}

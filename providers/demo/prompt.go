@@ -3,6 +3,7 @@ package demo
 import (
 	"encoding/json"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/everdesk/everdesk/providers"
@@ -17,8 +18,31 @@ type prompt struct {
 	orders string
 	// windows are the ids of the open windows.
 	windows []string
+	// open describes the same windows.
+	open []openWindow
 	// click is set if a button was pressed.
 	click *click
+}
+
+// openWindow is a window in the hub's list of open windows. Width and height are 0 if unknown.
+type openWindow struct {
+	id, title     string
+	width, height int
+}
+
+var openWindowAbout = regexp.MustCompile(`"((?:[^"\\]|\\.)*)",?(?: (\d{1,6})×(\d{1,6}))?`)
+
+// readOpenWindow parses an entry such as `rent (table "Rent" 500×400)`; the part in brackets may be
+// missing.
+func readOpenWindow(text string) openWindow {
+	id, about, _ := strings.Cut(text, " (")
+	o := openWindow{id: rawID(escapes.Replace(id))}
+	if m := openWindowAbout.FindStringSubmatch(escapes.Replace(about)); m != nil {
+		o.title = unquote.Replace(m[1])
+		o.width, _ = strconv.Atoi(m[2]) // the pattern allows digits only, or nothing
+		o.height, _ = strconv.Atoi(m[3])
+	}
+	return o
 }
 
 // click is a pressed button.
@@ -76,8 +100,8 @@ func readPrompt(text string) prompt {
 			text = before + after
 			if name == "open_windows" {
 				for id := range strings.SplitSeq(body, ",") {
-					id, _, _ = strings.Cut(strings.TrimSpace(id), " (") // its kind, title and size follow
-					p.windows = append(p.windows, rawID(escapes.Replace(id)))
+					o := readOpenWindow(strings.TrimSpace(id))
+					p.windows, p.open = append(p.windows, o.id), append(p.open, o)
 				}
 			}
 		}

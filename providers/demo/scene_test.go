@@ -26,6 +26,14 @@ type place struct {
 	X, Y, Width, Height int
 }
 
+func placeOf(t *testing.T, c providers.ToolCall) (p place) {
+	t.Helper()
+	if err := json.Unmarshal(c.Input, &p); err != nil {
+		t.Fatalf("%s: %v", c.Input, err)
+	}
+	return p
+}
+
 // opened returns the opened windows.
 func (d *demoSession) opened() (places []place) {
 	d.Helper()
@@ -33,11 +41,7 @@ func (d *demoSession) opened() (places []place) {
 		if !strings.HasPrefix(c.Name, "window_create") {
 			continue
 		}
-		var p place
-		if err := json.Unmarshal(c.Input, &p); err != nil {
-			d.Fatalf("%s: %v", c.Input, err)
-		}
-		places = append(places, p)
+		places = append(places, placeOf(d.T, c))
 	}
 	return places
 }

@@ -105,6 +105,9 @@ var (
 // values.
 func (w words) pressed() []step {
 	c := w.click
+	if steps := w.suggested(c.action); steps != nil {
+		return steps
+	}
 	w.korean = isKorean(c.window) || w.korean
 	thanks := fmt.Sprintf(w.in("You pressed “%s” in “%s”.", "“%[2]s” 창에서 “%[1]s” 버튼을 누르셨어요."), shorten(c.action, 60), shorten(c.window, 60))
 	switch {
@@ -163,13 +166,7 @@ func kindOf(id string) string {
 // newest returns the highest number among the windows of a kind, both opened in this
 // conversation and currently open.
 func (w words) newest(kind string) (highest int) {
-	see := func(id string) {
-		if rest, ok := strings.CutPrefix(id, kind+"-"); ok {
-			if n, err := strconv.Atoi(rest); err == nil && n < 1_000_000 {
-				highest = max(highest, n)
-			}
-		}
-	}
+	see := func(id string) { highest = max(highest, numberOf(id, kind)) }
 	for _, id := range w.windows {
 		see(id)
 	}
@@ -184,4 +181,25 @@ func (w words) newest(kind string) (highest int) {
 		}
 	}
 	return highest
+}
+
+// newestOpen returns the highest number among the open windows of a kind. Without a list of open windows
+// the conversation counts.
+func (w words) newestOpen(kind string) (highest int) {
+	if len(w.windows) == 0 {
+		return w.newest(kind)
+	}
+	for _, id := range w.windows {
+		highest = max(highest, numberOf(id, kind))
+	}
+	return highest
+}
+
+// numberOf returns the number of a window of a kind, such as 7 for note-7, or 0 if it is of another kind.
+func numberOf(id, kind string) int {
+	rest, ok := strings.CutPrefix(id, kind+"-")
+	if n, err := strconv.Atoi(rest); ok && err == nil && n > 0 && n < 1_000_000 {
+		return n
+	}
+	return 0
 }

@@ -36,13 +36,25 @@ type kind struct {
 	english, korean string
 	asked           *regexp.Regexp
 	make            func(w words, id, title string) providers.ToolCall
+	// single says that the title of the first window has no number.
+	single bool
 }
 
-var kinds = []kind{
-	{"note", "Note", "메모", regexp.MustCompile(`(?i)\b(?:notes?|memo)\b|메모|노트`), words.note},
-	{"table", "Table", "표", regexp.MustCompile(`(?i)\b(?:tables?|spreadsheet)\b|(?:^|\s)표(?:를|을|가|로|도|\s|$)|테이블|도표`), words.table},
-	{"form", "Form", "양식", regexp.MustCompile(`(?i)\b(?:forms?|survey|questionnaire)\b|양식|설문|신청서|(?:^|\s)폼`), words.form},
+// title returns the title of the n-th window of a kind.
+func (w words) title(k kind, n int) string {
+	name := w.in(k.english, k.korean)
+	if k.single && n == 1 {
+		return name
+	}
+	return fmt.Sprintf("%s %d", name, n)
 }
+
+// kinds are matched in this order.
+var kinds = append(kindsOf(intents), []kind{
+	{"note", "Note", "메모", regexp.MustCompile(`(?i)\b(?:notes?|memo)\b|메모|노트`), words.note, false},
+	{"table", "Table", "표", regexp.MustCompile(`(?i)\b(?:tables?|spreadsheet)\b|(?:^|\s)표(?:를|을|가|로|도|\s|$)|테이블|도표`), words.table, false},
+	{"form", "Form", "양식", regexp.MustCompile(`(?i)\b(?:forms?|survey|questionnaire)\b|양식|설문|신청서|(?:^|\s)폼`), words.form, false},
+}...)
 
 var (
 	asksHelp   = regexp.MustCompile(`(?i)\bhelp\b|도움`)
@@ -69,11 +81,9 @@ func (w words) answer(pictures int) []step {
 		return []step{say(introduction(w.korean))}
 	}
 	order, _, _ := strings.Cut(strings.ReplaceAll(text, "：", ":"), ":")
-	var asked []kind
-	for _, k := range kinds {
-		if k.asked.MatchString(order) {
-			asked = append(asked, k)
-		}
+	asked := askedKinds(order)
+	if steps := w.command(order, asked); steps != nil {
+		return steps
 	}
 	switch {
 	case len(asked) > 0 && asksClose.MatchString(order):
@@ -85,15 +95,31 @@ func (w words) answer(pictures int) []step {
 		return played
 	}
 	switch {
+	case asksClose.MatchString(order):
+		return w.closeOpen(order)
 	case asksNotify.MatchString(order):
 		return []step{w.notification()}
 	case greets.MatchString(text):
 		return []step{say(w.in("Hello! I am the demo: no AI model answers here, only a few rules. Say “show me some windows”, or help to see what else I can do.",
 			"안녕하세요! 저는 데모예요. AI 모델 없이 몇 가지 규칙으로 답해요. “창을 몇 개 보여 줘”라고 해 보시거나, 도움이라고 써 보세요."))}
 	default:
-		return []step{say(fmt.Sprintf(w.in("You said: “%s”. I am the demo and understand only a few wishes: ask me to show some windows, open a note or make a form, or type help.",
-			"“%s”라고 하셨네요. 저는 데모라서 몇 가지만 알아들어요. 창 보여 주기, 메모 열기, 양식 만들기를 부탁하시거나 도움이라고 써 보세요."), shorten(text, 200)))}
+		return w.missed(text)
 	}
+}
+
+// maxAsked bounds the windows that one message opens or closes by name.
+const maxAsked = 6
+
+// askedKinds returns the kinds of windows that a text names. What a kind matched is removed before the
+// next one looks.
+func askedKinds(order string) (asked []kind) {
+	for _, k := range kinds {
+		if at := k.asked.FindStringIndex(order); at != nil && len(asked) < maxAsked {
+			asked = append(asked, k)
+			order = order[:at[0]] + "_" + order[at[1]:]
+		}
+	}
+	return asked
 }
 
 // opening returns the step that opens a window of each requested kind.
@@ -102,7 +128,7 @@ func (w words) opening(asked []kind) []step {
 	var titles []string
 	for _, k := range asked {
 		n := w.newest(k.name) + 1
-		title := fmt.Sprintf("%s %d", w.in(k.english, k.korean), n)
+		title := w.title(k, n)
 		st.calls = append(st.calls, k.make(w, fmt.Sprintf("%s-%d", k.name, n), title))
 		titles = append(titles, "“"+title+"”")
 	}
@@ -113,13 +139,13 @@ func (w words) opening(asked []kind) []step {
 // closing returns the steps that close the newest window of each requested kind.
 func (w words) closing(asked []kind) (steps []step) {
 	for _, k := range asked {
-		n := w.newest(k.name)
+		n := w.newestOpen(k.name)
 		if n == 0 {
 			steps = append(steps, say(fmt.Sprintf(w.in("I have no window “%s” to close.", "닫을 “%s” 창이 없어요."), w.in(k.english, k.korean))))
 			continue
 		}
 		c := providers.ToolCall{Name: "window_close", Input: input(map[string]string{"windowId": fmt.Sprintf("%s-%d", k.name, n)})}
-		done := fmt.Sprintf(w.in("I closed “%s %d”.", "“%s %d” 창을 닫았어요."), w.in(k.english, k.korean), n)
+		done := fmt.Sprintf(w.in("I closed “%s”.", "“%s” 창을 닫았어요."), w.title(k, n))
 		steps = append(steps, step{kind: stepCall, calls: []providers.ToolCall{c}, after: w.success(done)})
 	}
 	return steps
@@ -215,8 +241,11 @@ func help(korean bool) string {
 - 메모 열어 줘: 우유 사기
 - 표 보여 줘: 이름, 가격, 수량
 - 양식 만들어 줘: 이름, 이메일
-- 메모 닫아 줘
 - 알림 띄워 줘: 쉬는 시간이에요
+
+열 수 있는 창: ` + requestsOf(1) + `
+
+열린 창에는 이렇게 말해 보세요: 메모 닫아 줘 · 모두 닫아 줘 · 창을 정리해 줘 · 더 크게 · 더 짧게 · 더 어둡게 · 되돌려 줘
 
 ` + directiveHelp
 	}
@@ -230,10 +259,22 @@ Try one of these:
 - open a note: buy milk
 - show a table: name, price, amount
 - make a form: name, e-mail
-- close the note
 - notify me: time for a break
 
+Windows that I know: ` + requestsOf(0) + `
+
+For open windows: close the note · close everything · tidy up · make it bigger · make it shorter · make it darker · undo
+
 ` + directiveHelp
+}
+
+// requestsOf lists a request for every intent in a language, 0 for English and 1 for Korean.
+func requestsOf(language int) string {
+	all := make([]string, len(intents))
+	for n, i := range intents {
+		all[n] = i.requests[language]
+	}
+	return strings.Join(all, " · ")
 }
 
 const directiveHelp = "Directives, one per line:\n" +

@@ -82,6 +82,7 @@ const calls = {
   window_create_component: [{ windowId: "form", title: "Form", components: [{ type: "button", label: "OK", action: "ok" }] }, 'window "form"'],
   window_update: [{ windowId: "note", operation: "append", content: "more" }, 'window "note"'],
   window_update_component: [{ windowId: "form", components: [{ type: "text", content: "x" }] }, 'window "form"'],
+  window_move: [{ windowId: "note", x: 40, width: 520 }, 'window "note"'],
   window_lock: [{ windowId: "note" }, 'window "note"'],
   window_unlock: [{ windowId: "note" }, 'window "note"'],
   window_list: [{}, '"note"'],

@@ -25,6 +25,7 @@ const toolActions: Readonly<Record<string, readonly [ToolActionKind, string?]>> 
   "window:create_component": ["opened", "title"],
   "window:update": ["updated", "title"],
   "window:update_component": ["updated", "title"],
+  "window:move": ["updated", "title"],
   "window:close": ["closed", "title"],
   "window:lock": ["locked", "title"],
   "window:unlock": ["unlocked", "title"],

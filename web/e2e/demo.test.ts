@@ -1,0 +1,76 @@
+// The windows that the demo provider opens on request: every page loads, is drawn without complaints and is accessible.
+
+import type { Frame, Page } from "playwright-core";
+import { expect, it } from "vitest";
+import { findViolations } from "./harness/axe.js";
+import { sendMessage, shownWindows, until, waitForRow, windowOf } from "./harness/desktop-page.js";
+import { desktopFixture } from "./harness/fixture.js";
+
+const desktop = desktopFixture();
+
+/** The requests for pages, their windows, and a text that the script of each page writes. */
+const pages: readonly (readonly [request: string, window: string, selector: string, text: RegExp])[] = [
+  ["open a calculator", "calculator-1", "#keys", /7.*8.*9/s],
+  ["make a to-do list: milk, eggs", "todo-1", "#list", /milk.*eggs/s],
+  ["칸반 보드 열어 줘", "kanban-1", "#board", /할 일.*하는 중/s],
+  ["show a chart", "chart-1", "#shape", /line/],
+  ["set a timer for 7 minutes", "timer-1", "#time", /07:00/],
+  ["play a small game", "game2048-1", "#hint", /arrow keys/],
+  ["play memory", "memory-1", "#state", /0 of 8/],
+  ["뱀 게임 하자", "snake-1", "#hint", /화살표/],
+  ["open a sketch pad", "sketch-1", "#undo", /Undo/],
+  ["explore a csv", "csv-1", "#table", /Seoul/],
+  ["습관 기록 만들어 줘", "habits-1", "#rows", /산책/],
+  ["give me a quiz", "quiz-1", "#answers", /Jupiter/],
+  ["open a calendar", "calendar-1", "#weeks", /28/],
+  ["예산 짜 줘", "budget-1", "#left", /남아요/],
+  ["open a unit converter", "converter-1", "#said", /10 km = 10,000 m/],
+  ["make a colour palette", "palette-1", "#colours", /#[0-9a-f]{6}/],
+  ["countdown to 2090-01-01", "countdown-1", "#title", /is coming/],
+  ["make a weekly planner", "planner-1", "#week", /today/],
+  ["낱말 카드 만들어 줘", "cards-1", "#card", /Hello/],
+  ["roll the dice", "dice-1", "#sum", /\d/],
+  ["show a world clock", "clock-1", "#list", /Seoul/],
+];
+
+/** The document of a window's page. */
+async function pageFrame(page: Page, window: string): Promise<Frame> {
+  const frame = await (await windowOf(page, window).locator("iframe").elementHandle())!.contentFrame();
+  return frame!;
+}
+
+it("every page of the demo opens, shows its content and has no serious violations", { timeout: 120_000 }, async () => {
+  const page = await desktop.tab({ session: await desktop.hub.rest.newSession("demo") });
+  for (const [request, window, selector, text] of pages) {
+    await sendMessage(page, request);
+    await windowOf(page, window).waitFor();
+    await until(async () => windowOf(page, window).frameLocator("iframe").locator(selector).innerText()).toMatch(text);
+    expect(await findViolations(await pageFrame(page, window)), window).toEqual([]);
+    if (window === "kanban-1") expect(await findViolations(page), "violations of the desktop").toEqual([]);
+    await sendMessage(page, "close it");
+    await windowOf(page, window).waitFor({ state: "detached" });
+  }
+});
+
+it("a miss offers three suggestions, and a click opens what it says; tidy up and undo move windows", { timeout: 60_000 }, async () => {
+  const page = await desktop.tab({ session: await desktop.hub.rest.newSession("miss") });
+  await sendMessage(page, "what is the meaning of life?");
+  const buttons = windowOf(page, "suggestions").locator("button").filter({ hasText: /\w/ }).and(page.locator("[data-component=button], .layout button, button"));
+  await windowOf(page, "suggestions").waitFor();
+  const row = await waitForRow(page, "no AI model answers here");
+  const ideas = (await row.locator("li").allInnerTexts()).map((s) => s.trim());
+  expect(ideas).toHaveLength(3);
+  await buttons.filter({ hasText: ideas[0]! }).first().click();
+  await until(async () => (await shownWindows(page)).length).toBe(2);
+  await sendMessage(page, "open a calculator");
+  await windowOf(page, "calculator-1").waitFor();
+  const place = (id: string) => windowOf(page, id).boundingBox();
+  const before = await place("calculator-1");
+  await sendMessage(page, "tidy up");
+  await waitForRow(page, "side by side");
+  await until(() => place("calculator-1")).not.toEqual(before);
+  await sendMessage(page, "undo");
+  await waitForRow(page, "took the last change back");
+  await until(() => place("calculator-1")).toEqual(before);
+  expect(await findViolations(page), "violations of the desktop").toEqual([]);
+});
