@@ -3,7 +3,9 @@ package session
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"slices"
+	"strings"
 
 	"github.com/everdesk/everdesk/kernels"
 	"github.com/everdesk/everdesk/wire"
@@ -42,6 +44,13 @@ func (cv *conversation) runCells(c *Command, m wire.RunCells) reply {
 	if r := cv.refuseGuest(c); r.Verdict == verdictRejected {
 		return r
 	}
+	if m.Code != "" {
+		id, r := cv.addCode(c, m)
+		if r.Verdict == verdictRejected {
+			return r
+		}
+		m.CellIDs = []wire.CellID{id}
+	}
 	at, content, r := cv.notebookOf(c, m.MonitorID, m.WindowID)
 	if r.Verdict == verdictRejected {
 		return r
@@ -57,6 +66,44 @@ func (cv *conversation) runCells(c *Command, m wire.RunCells) reply {
 		cv.agents.notebooks.enqueue(at, cells, string(messageIDOf(c)))
 	}
 	return r
+}
+
+// addCode adds a cell with code to a notebook, which it opens if there is none.
+func (cv *conversation) addCode(c *Command, m wire.RunCells) (wire.CellID, reply) {
+	if cv.agents == nil {
+		return "", refused(wire.CodeSessionInvalidState, "there are no notebooks on this hub")
+	}
+	monitor := cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor)
+	if err := cv.agents.notebooks.mayRun(windowKey{monitor, m.WindowID}, 1); err != nil { // before a window opens for nothing
+		return "", refused(wire.CodeSessionInvalidState, "%v", err)
+	}
+	at, content, ok := cv.agents.notebooks.find(monitor, m.WindowID)
+	if !ok {
+		if _, exists := cv.w.state.FindWindow(m.WindowID, monitor); exists {
+			return "", refused(wire.CodeSessionInvalidState, "the window %q is no notebook", m.WindowID)
+		}
+		create := wire.WindowCreate{
+			WindowID: m.WindowID, Title: string(m.WindowID), Bounds: wire.Bounds{X: 120, Y: 80, W: 760, H: 560},
+			Content: wire.NotebookContent{Data: wire.Notebook{Cells: []wire.Cell{}}},
+		}
+		if no := cv.w.state.CheckUser(monitor, create); no != nil {
+			return "", refusedBy(no)
+		}
+		cv.desktop.emitActions(c, monitor, create)
+		at = windowKey{monitor, m.WindowID}
+	}
+	p := wire.NotebookChanged{
+		WindowID: at.window, MonitorID: at.monitor, Op: wire.NotebookInsert, CellID: wire.CellID("cell-" + strings.ToLower(rand.Text()[:12])),
+		Kind: wire.CellCode, Source: m.Code, By: c.From.Connection,
+	}
+	if last := len(content.Cells) - 1; last >= 0 {
+		p.After = content.Cells[last].ID
+	}
+	if no := cv.w.state.CheckNotebook(p); no != nil {
+		return "", refusedBy(no)
+	}
+	cv.w.Emit(p)
+	return p.CellID, reply{}
 }
 
 // controlKernel interrupts, restarts or stops a kernel for the session's user.

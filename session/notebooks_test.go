@@ -166,6 +166,12 @@ func TestNotebookRunsCells(t *testing.T) {
 		t.Errorf("a cell after the death of the kernel: got %q, want gone", got)
 	}
 
+	// Code without a notebook.
+	d.send("r6", wire.RunCells{WindowID: "console", Code: "print('direct')"})
+	waitEvent(t, d.eventLog, func(e wire.CellOutputs) bool {
+		return e.WindowID == "console" && len(e.Outputs) > 0 && e.Outputs[0].Text == "direct\n"
+	})
+
 	// The kernel ends with its window.
 	d.send("close", wire.UserInteractions{Interactions: []wire.UserInteraction{{Type: wire.DidCloseWindow, WindowID: "k"}}})
 	d.waitIdle()
@@ -175,28 +181,41 @@ func TestNotebookRunsCells(t *testing.T) {
 func TestNotebookIsTakenOver(t *testing.T) {
 	t.Parallel()
 	_, k := startJupyter(t)
-	s := newFileDeployment(t)
-	o := startAgentHub(t, s, withKernels(k))
-	d := o.newDesktop(t, "ses-1")
-	d.openNotebook("n", "import time\nfor i in range(100):\n    print(i, flush=True)\n    time.sleep(0.1)", "print('then')")
-	d.send("r1", wire.RunCells{WindowID: "n"})
-	waitEvent(t, d.eventLog, func(e wire.CellOutputs) bool { return e.CellID == "c1" })
-	o.stop()
-	o = startAgentHub(t, s, withKernels(k))
-	d = o.openDesktop(t, "ses-1")
-	d.waitCell("n", "c2", done()...)
-	var want strings.Builder
-	want.WriteString("ok:")
-	for i := range 100 {
-		fmt.Fprintf(&want, "%d\n", i)
+	for name, open := range map[string]func(*testing.T) *deployment{"file": newFileDeployment, "redis": newRedisDeployment} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			o := startAgentHub(t, s, withKernels(k))
+			d := o.newDesktop(t, wire.SessionID("ses-"+name))
+			d.openNotebook("n", "import time\nfor i in range(100):\n    print(i, flush=True)\n    time.sleep(0.1)", "print('then')")
+			d.send("r1", wire.RunCells{WindowID: "n"})
+			waitEvent(t, d.eventLog, func(e wire.CellOutputs) bool { return e.CellID == "c1" })
+			second := withKernels(k)
+			second.replica = "b"
+			if name == "redis" { // both run
+				next := startAgentHub(t, s, second)
+				o.stop()
+				o = next
+			} else {
+				o.stop()
+				o = startAgentHub(t, s, second)
+			}
+			d = o.openDesktop(t, wire.SessionID("ses-"+name))
+			d.waitCell("n", "c2", done()...)
+			var want strings.Builder
+			want.WriteString("ok:")
+			for i := range 100 {
+				fmt.Fprintf(&want, "%d\n", i)
+			}
+			if got := d.shownCell("n", "c1"); got != want.String() {
+				t.Errorf("the lines of two owners: got %q, want 0 to 99 once", got)
+			}
+			if got := d.shownCell("n", "c2"); got != "ok:then\n" {
+				t.Errorf("the next cell: got %q, want that it ran", got)
+			}
+			d.waitIdle()
+		})
 	}
-	if got := d.shownCell("n", "c1"); got != want.String() {
-		t.Errorf("the lines of two owners: got %q, want 0 to 99 once", got)
-	}
-	if got := d.shownCell("n", "c2"); got != "ok:then\n" {
-		t.Errorf("the next cell: got %q, want that it ran", got)
-	}
-	d.waitIdle()
 }
 
 // blindKernels answer nothing about an execution that began earlier.

@@ -172,7 +172,9 @@ type RunCells struct {
 	Inbound
 	WindowID WindowID `json:"windowId"`
 	// CellIDs are the cells to run; absent for all.
-	CellIDs   []CellID  `json:"cellIds,omitempty" wire:"max=500"`
+	CellIDs []CellID `json:"cellIds,omitempty" wire:"max=500"`
+	// Code, if set, becomes a new cell at the end, which is run instead. The notebook is opened if there is none.
+	Code      string    `json:"code,omitempty"`
 	MonitorID MonitorID `json:"monitorId,omitempty"`
 	MessageID MessageID `json:"messageId,omitempty"`
 }

@@ -1978,6 +1978,8 @@ export interface RunCells {
   windowId: WindowID;
   /** CellIDs are the cells to run; absent for all. */
   cellIds?: CellID[];
+  /** Code, if set, becomes a new cell at the end, which is run instead. The notebook is opened if there is none. */
+  code?: string;
   monitorId?: MonitorID;
   messageId?: MessageID;
 }

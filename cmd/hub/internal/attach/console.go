@@ -57,6 +57,8 @@ func verbs() []verb {
 		{"provider", "NAME", "change the model provider", (*console).provider},
 		{"mode", "[NAME]", "change the mode of agents; without a name there is none", (*console).mode},
 		{"checkpoints", "[on|off|restore HASH]", "list the checkpoints of files, switch them, or restore one", (*console).checkpoints},
+		{"run", "CODE", "run code in the notebook that the console has in this session", (*console).runCode},
+		{"interrupt", "", "interrupt the code that notebooks run", (*console).interrupt},
 		{"reset", "", "close all windows and clear the conversations", (*console).reset},
 		{"remove", "MONITOR", "close a monitor with its windows", (*console).remove},
 		{"emit", "JSON", "apply a desktop action, or a list of them", (*console).emit},

@@ -114,6 +114,8 @@ func (v *view) sessionEvent(p wire.ServerPayload) bool {
 		v.out.line(tintBlue, "answers come from %s now", terminal.OneLine(d.Provider))
 	case wire.MonitorStatus:
 		v.monitor(d)
+	case wire.CellOutputs:
+		v.outputs(d)
 	case wire.QueueUpdated:
 		v.out.line(tintDim, "%s: %d waiting", d.MonitorID, len(d.Messages))
 	case wire.GoElsewhere:

@@ -21,6 +21,7 @@ export interface CellActions {
 /** How long the text rests before it is sent, in ms, and how long its echo may take. */
 const restTime = 400;
 const echoTime = 5_000;
+const mostTries = 20;
 
 /**
  * The source of a cell: what the user typed until it is in the notebook, else that of the notebook. Of two people who change
@@ -28,7 +29,7 @@ const echoTime = 5_000;
  */
 function useSource(cell: Cell, change: CellActions["change"]): { text: string; setText: (s: string) => void; flush: () => void } {
   const [text, setShown] = useState(cell.source);
-  const state = useRef<{ typed?: string; timer?: ReturnType<typeof setTimeout>; sent?: string; echo?: ReturnType<typeof setTimeout> }>({});
+  const state = useRef<{ typed?: string; timer?: ReturnType<typeof setTimeout>; sent?: string; echo?: ReturnType<typeof setTimeout>; tries?: number }>({});
   const latest = useRef({ change, source: cell.source });
   latest.current = { change, source: cell.source };
   const flush = (): void => {
@@ -39,10 +40,12 @@ function useSource(cell: Cell, change: CellActions["change"]): { text: string; s
     s.sent = s.typed;
     delete s.typed;
     clearTimeout(s.echo);
-    // After a refusal no echo comes.
+    // The hub may have been lost before it had the text, which is kept and sent again. After a refusal no echo comes.
     s.echo = setTimeout(() => {
+      if (s.typed === undefined && s.sent !== undefined) s.typed = s.sent;
       delete s.sent;
-      if (s.typed === undefined) setShown(latest.current.source);
+      s.tries = (s.tries ?? 0) + 1;
+      if (s.tries <= mostTries) flushNow.current();
     }, echoTime);
   };
   const flushNow = useRef(flush);
@@ -51,6 +54,7 @@ function useSource(cell: Cell, change: CellActions["change"]): { text: string; s
     const s = state.current;
     if (s.sent === cell.source) {
       delete s.sent;
+      delete s.tries;
       clearTimeout(s.echo);
     }
     if (s.sent === undefined && s.typed === undefined) setShown(cell.source);

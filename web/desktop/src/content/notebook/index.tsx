@@ -5,7 +5,7 @@ import { Download, FastForward, Plus, RotateCcw, Square } from "lucide-react";
 import { type ReactNode, useMemo, useRef, useState } from "react";
 import type { CellID, CellKind, KernelOp, MessageID, Notebook, WindowState } from "../../../../core/src/index.js";
 import { useTexts } from "../../i18n/use.js";
-import { useCommands, useShell } from "../../shell/context.js";
+import { useCommands, useEvents, useShell } from "../../shell/context.js";
 import { notebook as texts } from "../../texts/notebook.js";
 import { Button } from "../../ui/button.js";
 import { type CellActions, CellView } from "./cell.js";
@@ -20,7 +20,10 @@ export function NotebookView({ window: w, notebook: n }: { window: WindowState; 
   const commands = useCommands();
   const session = useShell((s) => s.session);
   const [sent, setSent] = useState<MessageID>();
-  const refused = useShell((s) => (sent === undefined ? undefined : s.outbox.items.find((i) => i.id === sent && (i.status === "rejected" || i.status === "failed"))));
+  const [refused, setRefused] = useState<{ id: MessageID; reason: string }>();
+  useEvents((e) => {
+    if (e.type === "MESSAGE_REJECTED" && e.data.messageId === sent) setRefused({ id: e.data.messageId, reason: e.data.reason });
+  });
   const [sure, setSure] = useState(false);
   const latest = useRef({ w, n });
   latest.current = { w, n };
@@ -80,7 +83,7 @@ export function NotebookView({ window: w, notebook: n }: { window: WindowState; 
           {t.kernel}: {t[state ?? "none"]}
         </span>
       </div>
-      {refused?.reason !== undefined && (
+      {refused !== undefined && refused.id === sent && (
         <p className="notebook-refused" role="alert">
           {t.failed(refused.reason)}
         </p>
