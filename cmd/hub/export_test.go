@@ -77,6 +77,44 @@ func TestExportAndImport(t *testing.T) {
 	call(t, command.ExitUsage, "import", "--server", to.url, "a", "b")
 }
 
+// Tasks of Roo-Code become sessions, whose agents know the conversation.
+func TestImportTasksOfRooCode(t *testing.T) {
+	t.Parallel()
+	hub := startHub(t, "--auth", "none", "--store", "file:"+t.TempDir())
+	storage := t.TempDir()
+	for name, text := range map[string]string{
+		"one/ui_messages.json":              `[{"ts":1000,"type":"say","say":"text","text":"What is a zebrule?"},{"ts":1002,"type":"say","say":"text","text":"A hybrid."}]`,
+		"one/api_conversation_history.json": `[{"role":"user","content":"What is a zebrule?","ts":1000},{"role":"assistant","content":"A hybrid.","ts":1001}]`,
+		"broken/ui_messages.json":           `[{`,
+		"nothing/task_metadata.json":        `{}`,
+	} {
+		path := filepath.Join(storage, "tasks", name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report, says := call(t, command.ExitFailure, "import", "--server", hub.url, storage)
+	if !strings.Contains(report, "task broken: not imported") || !strings.Contains(report, ": task one, 2 rows, 2 messages of the model") || !strings.Contains(says, "1 of 2 tasks") {
+		t.Fatalf("report %q, error %q, want one task taken and one not", report, says)
+	}
+	_, line, _ := strings.Cut("\n"+report, "\nses-")
+	id, _, _ := strings.Cut("ses-"+line, ":")
+	talk := startAttach(t, "--server", hub.url, "--json", id)
+	if got := talk.until(t, `"type":"session_state"`); !strings.Contains(got, "A hybrid.") {
+		t.Errorf("state %s, want the rows of the task", got)
+	}
+	talk.say(t, `{"type":"USER_MESSAGE","data":{"messageId":"m1","content":"/recall"}}`)
+	talk.until(t, "zebrule")
+	talk.until(t, `"isComplete":true`)
+	call(t, command.ExitUsage, "import", "--server", hub.url, "--title", "x", storage)
+	if _, says := call(t, command.ExitFailure, "import", "--server", hub.url, t.TempDir()); !strings.Contains(says, "no task of Roo-Code") {
+		t.Errorf("import of an empty folder: got %q, want the reason", says)
+	}
+}
+
 // import prints the answer of a hub without control characters.
 func TestImportPrintsNoControlCharacters(t *testing.T) {
 	t.Parallel()
