@@ -69,7 +69,7 @@ type Event struct {
 // Client has what a client has after the events so far.
 type Client struct {
 	// Follows says that several runs may follow each other on one stream.
-	Follows bool
+	Follows    bool
 	Messages   []Message
 	State      map[string]map[string]json.RawMessage
 	Interrupts []Interrupt
