@@ -10,7 +10,6 @@ import (
 // Apply takes the next event of the log.
 func (r *Run) Apply(e wire.Event) {
 	if r.phase == phaseEnded {
-		r.applyBetweenRuns(e)
 		return
 	}
 	r.state.Apply(e)

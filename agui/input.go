@@ -50,8 +50,6 @@ type Options struct {
 	// CancelOnClose interrupts the turn when the client closes the connection, which is the only way
 	// in which a plain HttpAgent can stop a run.
 	CancelOnClose bool `json:"cancelOnClose"`
-	// Follow makes a connect go on with all later turns of the monitor, each as a run of its own.
-	Follow bool `json:"follow"`
 }
 
 // Resumption is the answer to an interrupt of an earlier run.

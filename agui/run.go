@@ -37,13 +37,9 @@ type Run struct {
 	deltas   int
 
 	phase phase
-	// follows says that the run is followed by others, asks that it ended with questions, and runs counts
-	// the runs of the turn.
-	follows, asks bool
-	runs          int
-	own           wire.MessageID // the message whose end ends the run
-	turn          wire.MessageID // the message that began the turn that the run shows
-	agent         wire.AgentID   // of that turn
+	own   wire.MessageID // the message whose end ends the run
+	turn  wire.MessageID // the message that began the turn that the run shows
+	agent wire.AgentID   // of that turn
 
 	text      turntext.Sent
 	textOpen  bool // its message was started
@@ -77,8 +73,8 @@ func (r *Run) Take() [][]byte {
 	return out
 }
 
-// Ended reports whether the final event has been taken or waits to be, and no other run follows.
-func (r *Run) Ended() bool { return r.phase == phaseEnded && !r.follows }
+// Ended reports whether the final event has been taken or waits to be.
+func (r *Run) Ended() bool { return r.phase == phaseEnded }
 
 // Turn returns the agent of the turn that the run shows, or "" while there is none.
 func (r *Run) Turn() wire.AgentID { return r.agent }
@@ -255,7 +251,7 @@ func (r *Run) checkQuestions() {
 			open = append(open, q.interrupt(r.calls.last()))
 		}
 	}
-	if r.asks = len(open) > 0; r.asks {
+	if len(open) > 0 {
 		r.finish(&outcome{Type: "interrupt", Interrupts: open}, nil)
 	}
 }

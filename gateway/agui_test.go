@@ -313,39 +313,3 @@ func TestAGUIInfo(t *testing.T) {
 	}
 	h.get("/agui/info", "").wantProblem(http.StatusUnauthorized, wire.CodeAuthRequired)
 }
-
-func TestAGUIConnectFollowsLaterRuns(t *testing.T) {
-	t.Parallel()
-	h := newAgentHub(t, false)
-	x := h.aguiThread("/agui", h.userToken("ann"), "thread")
-	x.say("run-1", "/say One.", nil)
-	watcher := h.aguiThread("/agui/agent/desktop/connect", x.token, x.thread)
-	watcher.Follows = true
-	finished := 0
-	followed := make(chan struct{})
-	connected := make(chan struct{})
-	go func() {
-		defer close(followed)
-		follow := map[string]any{"everdesk": map[string]any{"follow": true}}
-		watcher.run(aguiInput{RunID: "connect-1", ForwardedProps: follow}, func(e aguitest.Event) bool {
-			if e.Type == "RUN_FINISHED" {
-				if finished++; finished == 1 {
-					close(connected)
-				}
-			}
-			return finished == 4
-		})
-	}()
-	<-connected
-	x.say("run-2", "/say Two.", nil)
-	x.say("run-3", "/ask Which? | red | blue\n/say Three.", nil)
-	if len(x.Interrupts) != 1 {
-		t.Fatalf("interrupts %+v, want the question", x.Interrupts)
-	}
-	x.run(aguiInput{RunID: "run-4", Resume: []map[string]any{{"interruptId": x.Interrupts[0].ID, "status": "resolved", "payload": "blue"}}}, nil)
-	<-followed
-	want := x.Texts("assistant")
-	if got := watcher.Texts("assistant"); len(want) != 3 || !slices.Equal(got, want) {
-		t.Errorf("the follower has %q, want %q", got, want)
-	}
-}

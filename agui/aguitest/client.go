@@ -68,8 +68,6 @@ type Event struct {
 
 // Client has what a client has after the events so far.
 type Client struct {
-	// Follows says that several runs may follow each other on one stream.
-	Follows    bool
 	Messages   []Message
 	State      map[string]map[string]json.RawMessage
 	Interrupts []Interrupt
@@ -126,8 +124,6 @@ func (c *Client) Apply(data []byte) error {
 	switch {
 	case strings.Contains(string(data), ":null"):
 		return fmt.Errorf("a field of %s is null", data)
-	case c.ended && c.Follows && e.Type == "RUN_STARTED":
-		c.Begin()
 	case c.ended:
 		return fmt.Errorf("%s after the end of the run", e.Type)
 	case e.Type == "RUN_STARTED" && c.running:

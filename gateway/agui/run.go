@@ -82,12 +82,7 @@ func connect(ctx context.Context, _ echo.Context, h *session.Handle, in *agui.In
 	if err != nil {
 		return nil, wire.Position{}, err
 	}
-	run := agui.NewRun(in, h.Session(), state)
-	if in.ForwardedProps.Everdesk.Follow {
-		run.Follow()
-	}
-	run.Attach("", false)
-	return run, state.LastMessageID, nil
+	return attach(in, h.Session(), state, "", false)
 }
 
 // attach makes a run that shows a turn from its beginning, see [agui.Run.Attach].

@@ -13,8 +13,6 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 
-import { following } from "../../web/examples/following-agent.mjs";
-
 globalThis.window ??= globalThis; // the core of CopilotKit connects in browsers only
 const require = createRequire(join(process.env.AGUI_PACKAGES, "package.json"));
 const load = (name) => import(pathToFileURL(require.resolve(name)));
@@ -146,24 +144,6 @@ const tests = {
     assert.equal(await t.run({ runId }), undefined);
     assert.deepEqual(t.texts, [words(400)]);
     assert.equal(t.agent.messages.length, 2);
-  },
-
-  async "a follower sees the turns of others, also after the hub was killed"(Agent, hub) {
-    const t = new Thread(Agent, hub);
-    await t.say("/say One.");
-    const watcher = new (following(Agent))({ url: `${hub.url}/agui`, threadId: t.agent.threadId });
-    const stop = watcher.connect({}, { pause: 100 });
-    const texts = () => watcher.messages.filter((m) => m.role === "assistant" && m.content).map((m) => m.content);
-    await until("the follower has the conversation", () => texts().length === 1);
-    await t.say("/say Two.");
-    await until("the follower has the next turn", () => texts().join() === "One.,Two.");
-    await hub.process.kill("SIGKILL");
-    await hub.process.ended;
-    await hub.launch();
-    await t.say("/stream 50 200");
-    await until("the follower goes on", () => texts().at(-1) === words(50));
-    assert.equal(texts().length, 3);
-    stop();
   },
 
   async "a killed hub that starts again"(Agent, hub) {
