@@ -186,7 +186,7 @@ func (nb *notebooks) withdrawInput(run cellRun) {
 }
 
 // askInput asks the user what code wants to know, and sends the answer to the kernel while the run continues.
-func (a *attendant) askInput(ctx context.Context, run cellRun, in kernels.InputRequest) error {
+func (a *notebookRunner) askInput(ctx context.Context, run cellRun, in kernels.InputRequest) error {
 	id, w := inputPrompt(in), newWait(ctx)
 	waits := &a.nb.port.l.agents.answerWaits
 	if err := a.step(ctx, run.ID, func(r *cellRun) {
@@ -215,7 +215,7 @@ func (a *attendant) askInput(ctx context.Context, run cellRun, in kernels.InputR
 
 // answerInput waits for the answer to a question of code and sends it to the kernel. A dismissed question
 // interrupts the code.
-func (a *attendant) answerInput(ctx context.Context, run cellRun, in kernels.InputRequest, conn *kernels.Conn, w *answerWait) {
+func (a *notebookRunner) answerInput(ctx context.Context, run cellRun, in kernels.InputRequest, conn *kernels.Conn, w *answerWait) {
 	var given wire.UserPromptResponse
 	select {
 	case v := <-w.answer:

@@ -61,9 +61,9 @@ type notebookState struct {
 // openNotebook is a notebook whose kernel is in use, or may be.
 type openNotebook struct {
 	notebookState
-	// attending says that a goroutine executes the runs, and stop ends it.
-	attending bool
-	stop      context.CancelFunc
+	// running says that a goroutine executes the runs, and stop ends it.
+	running bool
+	stop    context.CancelFunc
 	// waiters get the end of runs, by the id of the run.
 	waiters map[string][]chan<- runEnd
 }
@@ -166,31 +166,31 @@ func (nb *notebooks) enqueue(at windowKey, cells []wire.CellID, group string) []
 		nb.w.Emit(wire.CellExecuted{WindowID: at.window, MonitorID: at.monitor, CellID: c, State: wire.CellQueued})
 	}
 	nb.store(n)
-	nb.attend(at, n)
+	nb.startRunner(at, n)
 	return ids
 }
 
-// attend starts the goroutine that executes the runs of a notebook, unless it runs.
-func (nb *notebooks) attend(at windowKey, n *openNotebook) {
-	if n.attending || len(n.Runs) == 0 || nb.kernels == nil {
+// startRunner starts the goroutine that executes the runs of a notebook, unless it runs.
+func (nb *notebooks) startRunner(at windowKey, n *openNotebook) {
+	if n.running || len(n.Runs) == 0 || nb.kernels == nil {
 		return
 	}
-	n.attending = true
+	n.running = true
 	ctx, stop := context.WithCancel(nb.port.l.held.ctx)
 	n.stop = stop
 	nb.w.AfterCommit(func() {
 		nb.stopped.Go(func() {
 			defer stop()
-			(&attendant{nb: nb, at: at, n: n}).work(ctx)
+			(&notebookRunner{nb: nb, at: at, n: n}).work(ctx)
 		})
 	})
 }
 
-// attended records that the goroutine of a notebook ends, and starts another one if there is more to do.
-func (nb *notebooks) attended(at windowKey, n *openNotebook) {
-	n.attending, n.stop = false, nil
+// runnerEnded records that the goroutine of a notebook ends, and starts another one if there is more to do.
+func (nb *notebooks) runnerEnded(at windowKey, n *openNotebook) {
+	n.running, n.stop = false, nil
 	if nb.all[at] == n {
-		nb.attend(at, n)
+		nb.startRunner(at, n)
 	}
 }
 
@@ -201,7 +201,7 @@ func (nb *notebooks) recover() {
 			nb.abortRuns(at, n, wire.CellUnknown, "Notebooks cannot run code on this hub: "+nb.off)
 			continue
 		}
-		nb.attend(at, n)
+		nb.startRunner(at, n)
 	}
 }
 

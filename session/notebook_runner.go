@@ -12,7 +12,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Times of an attendant.
+// Times of a runner.
 const (
 	// outputEvery is the shortest time between two commits of outputs. Large notebooks wait longer, because a commit
 	// writes the whole content of the window.
@@ -28,9 +28,9 @@ const (
 	checkEvery = 2 * time.Second
 )
 
-// attendant executes the runs of a notebook, one after the other. It runs beside the session and uses what belongs to
+// notebookRunner executes the runs of a notebook, one after the other. It runs beside the session and uses what belongs to
 // the session only within steps.
-type attendant struct {
+type notebookRunner struct {
 	nb *notebooks
 	at windowKey
 	n  *openNotebook
@@ -45,7 +45,7 @@ type attendant struct {
 }
 
 // setRun lets a run get the messages of the connection.
-func (a *attendant) setRun(r *kernels.Run) {
+func (a *notebookRunner) setRun(r *kernels.Run) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.run, a.current = r, r
@@ -55,7 +55,7 @@ func (a *attendant) setRun(r *kernels.Run) {
 var errRunEnded = errors.New("the run has ended")
 
 // work executes runs until there are none.
-func (a *attendant) work(ctx context.Context) {
+func (a *notebookRunner) work(ctx context.Context) {
 	defer a.disconnect()
 	for {
 		next, ok := a.next(ctx)
@@ -72,17 +72,17 @@ func (a *attendant) work(ctx context.Context) {
 	}
 }
 
-// leave records the end of an attendant that was stopped, unless the owner has ended.
-func (a *attendant) leave() {
-	a.nb.port.cleanUp(func() { a.nb.attended(a.at, a.n) })
+// leave records the end of a runner that was stopped, unless the owner has ended.
+func (a *notebookRunner) leave() {
+	a.nb.port.cleanUp(func() { a.nb.runnerEnded(a.at, a.n) })
 }
 
-// next returns the run to execute. Without one the attendant ends.
-func (a *attendant) next(ctx context.Context) (run cellRun, ok bool) {
+// next returns the run to execute. Without one the runner ends.
+func (a *notebookRunner) next(ctx context.Context) (run cellRun, ok bool) {
 	err := a.nb.port.runInStep(ctx, func() {
 		if len(a.n.Runs) == 0 {
 			a.nb.setKernel(a.at, wire.KernelStatus{State: wire.KernelIdle})
-			a.nb.attended(a.at, a.n)
+			a.nb.runnerEnded(a.at, a.n)
 			return
 		}
 		run, ok = a.n.Runs[0], true
@@ -96,7 +96,7 @@ func (a *attendant) next(ctx context.Context) (run cellRun, ok bool) {
 	return run, ok
 }
 
-func (a *attendant) disconnect() {
+func (a *notebookRunner) disconnect() {
 	if a.conn != nil {
 		a.conn.Close()
 		a.conn = nil
@@ -104,7 +104,7 @@ func (a *attendant) disconnect() {
 }
 
 // execute executes a run, or continues one that has begun.
-func (a *attendant) execute(ctx context.Context, run cellRun) error {
+func (a *notebookRunner) execute(ctx context.Context, run cellRun) error {
 	a.setRun(kernels.NewRun(run.ID, 0))
 	if run.Begun {
 		return a.resume(ctx, run)
@@ -147,7 +147,7 @@ func ignoreEnded(err error) error {
 }
 
 // cell returns a cell of the notebook. It is called within a step.
-func (a *attendant) cell(id wire.CellID) (wire.Cell, bool) {
+func (a *notebookRunner) cell(id wire.CellID) (wire.Cell, bool) {
 	content, _ := a.nb.w.state.Notebook(a.at.monitor, a.at.window)
 	for _, c := range content.Cells {
 		if c.ID == id {
@@ -158,7 +158,7 @@ func (a *attendant) cell(id wire.CellID) (wire.Cell, bool) {
 }
 
 // step runs work within a step, if the run has not ended, and waits for the commit.
-func (a *attendant) step(ctx context.Context, id string, work func(*cellRun)) error {
+func (a *notebookRunner) step(ctx context.Context, id string, work func(*cellRun)) error {
 	var ended error
 	if err := a.nb.port.runInStep(ctx, func() {
 		r := a.n.run(id)
@@ -174,7 +174,7 @@ func (a *attendant) step(ctx context.Context, id string, work func(*cellRun)) er
 }
 
 // dispatch returns the function that takes the messages of a connection.
-func (a *attendant) dispatch(died chan<- wire.KernelState) func(kernels.Message) {
+func (a *notebookRunner) dispatch(died chan<- wire.KernelState) func(kernels.Message) {
 	return func(m kernels.Message) {
 		if state := kernels.StateOf(m); state != "" {
 			select {
@@ -190,7 +190,7 @@ func (a *attendant) dispatch(died chan<- wire.KernelState) func(kernels.Message)
 }
 
 // start finds or starts the kernel of the notebook and connects to it.
-func (a *attendant) start(ctx context.Context) error {
+func (a *notebookRunner) start(ctx context.Context) error {
 	a.disconnect()
 	ctx, cancel := context.WithTimeout(ctx, kernelStartTimeout)
 	defer cancel()
@@ -239,7 +239,7 @@ func (a *attendant) start(ctx context.Context) error {
 	})
 }
 
-func (a *attendant) connect(ctx context.Context, kernel, client string) error {
+func (a *notebookRunner) connect(ctx context.Context, kernel, client string) error {
 	a.died = make(chan wire.KernelState, 1)
 	conn, err := a.nb.kernels.Connect(ctx, kernel, client, a.dispatch(a.died))
 	if err == nil {
@@ -249,7 +249,7 @@ func (a *attendant) connect(ctx context.Context, kernel, client string) error {
 }
 
 // resume continues a run that has begun, at this owner or a previous one.
-func (a *attendant) resume(ctx context.Context, run cellRun) error {
+func (a *notebookRunner) resume(ctx context.Context, run cellRun) error {
 	var kernel, client, last string
 	used := 0
 	if err := a.step(ctx, run.ID, func(r *cellRun) {
@@ -293,7 +293,7 @@ func (a *attendant) resume(ctx context.Context, run cellRun) error {
 }
 
 // reconnect connects to a kernel again while its server is unavailable for a short time.
-func (a *attendant) reconnect(ctx context.Context, kernel, client string) error {
+func (a *notebookRunner) reconnect(ctx context.Context, kernel, client string) error {
 	a.disconnect()
 	ctx, cancel := context.WithTimeout(ctx, reconnectTimeout)
 	defer cancel()
@@ -330,7 +330,7 @@ const (
 
 // collect commits what a run produces, until it is done. The kernel may have finished a resumed run without a message
 // that comes here.
-func (a *attendant) collect(ctx context.Context, run cellRun, resumed resumption) error {
+func (a *notebookRunner) collect(ctx context.Context, run cellRun, resumed resumption) error {
 	var check <-chan time.Time
 	if resumed != notResumed {
 		t := time.NewTicker(checkEvery)
@@ -371,7 +371,7 @@ var errUnknown = errors.New("it may or may not have run: the kernel has nothing 
 
 // checkResumed finds out whether a kernel has finished a run without telling this owner. A journal that knows the run
 // will tell its end. The state that the server reports is less certain: each connection makes it idle for a moment.
-func (a *attendant) checkResumed(ctx context.Context, run cellRun, resumed resumption, idle *int) (lost bool, err error) {
+func (a *notebookRunner) checkResumed(ctx context.Context, run cellRun, resumed resumption, idle *int) (lost bool, err error) {
 	switch {
 	case a.run.Idle():
 		a.run.AssumeReply()
@@ -398,7 +398,7 @@ func (a *attendant) checkResumed(ctx context.Context, run cellRun, resumed resum
 }
 
 // flush commits what has come. It returns how long to wait before the next call.
-func (a *attendant) flush(ctx context.Context, run cellRun) (wait time.Duration, done bool, err error) {
+func (a *notebookRunner) flush(ctx context.Context, run cellRun) (wait time.Duration, done bool, err error) {
 	b := a.run.Take()
 	if b.IsEmpty() && b.Input == nil && !b.Done {
 		return 0, false, nil
@@ -440,7 +440,7 @@ func fullNotice() wire.CellOutput {
 }
 
 // kernelDied ends the run of a kernel that died.
-func (a *attendant) kernelDied(ctx context.Context, run cellRun, state wire.KernelState) error {
+func (a *notebookRunner) kernelDied(ctx context.Context, run cellRun, state wire.KernelState) error {
 	a.disconnect()
 	const reason = "The kernel died while the cell ran. Its variables are gone."
 	return ignoreEnded(a.step(ctx, run.ID, func(r *cellRun) {
@@ -454,7 +454,7 @@ func (a *attendant) kernelDied(ctx context.Context, run cellRun, state wire.Kern
 }
 
 // fail ends a run that could not be executed, or whose outcome is not known, and all that wait.
-func (a *attendant) fail(ctx context.Context, run cellRun, err error) {
+func (a *notebookRunner) fail(ctx context.Context, run cellRun, err error) {
 	a.disconnect()
 	a.nb.log.WarnContext(ctx, "executing a cell failed", "window", a.at.window, "err", err)
 	_ = a.step(ctx, run.ID, func(r *cellRun) {
