@@ -1,1 +1,0 @@
-import{M as e}from"./base-COopLqUP.js";var t={name:`corner-down-left`,size:24,node:[[`path`,{d:`M20 4v7a4 4 0 0 1-4 4H4`,key:`6o5b7l`}],[`path`,{d:`m9 10-5 5 5 5`,key:`1kshq7`}]]};t.node;var n=e(t);export{n as t};

@@ -1,1 +1,0 @@
-var e=65536,t=1228800,n=57344;export{n,t as r,e as t};
