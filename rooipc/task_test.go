@@ -55,7 +55,7 @@ func (w *world) add(all ...wire.ServerPayload) {
 	w.t.Helper()
 	for _, data := range all {
 		n := uint64(len(w.log) + 1)
-		e := wire.Event{Session: testSession, At: wire.Position{Epoch: 1, Seq: n}, Time: time.UnixMilli(int64(n)), Data: data} //nolint:gosec // small
+		e := wire.Event{Session: testSession, At: wire.Position{Epoch: 1, Seq: n}, Time: time.UnixMilli(int64(n)), Data: data}
 		w.state.Apply(e)
 		w.log = append(w.log, e)
 		if w.task != nil {
@@ -197,20 +197,20 @@ func TestDelegationIsSent(t *testing.T) {
 	var got []string
 	parent, child := string(testSession), string(testSession)+"/t2"
 	for _, e := range w.client.Events[2:] {
-		line := e.Name
 		if e.Name == "message" {
 			continue
 		}
+		line := []string{e.Name}
 		for _, p := range e.Payload {
 			if s := strings.Trim(string(p), `"`); s == parent {
-				line += " R"
+				line = append(line, "R")
 			} else if s == child {
-				line += " C"
+				line = append(line, "C")
 			} else if s == "found it" {
-				line += " result"
+				line = append(line, "result")
 			}
 		}
-		got = append(got, line)
+		got = append(got, strings.Join(line, " "))
 	}
 	want := []string{
 		"taskStarted R", "taskCreated C", "taskSpawned R C", "taskDelegated R C", "taskUnfocused R", "taskFocused C", "taskPaused R", "taskStarted C",
@@ -231,7 +231,7 @@ func TestDelegationIsSent(t *testing.T) {
 func TestCutsLoseAndRepeatNothing(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {
-		random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test
+		random := rand.New(rand.NewPCG(seed, 1))
 		w := newWorld(t)
 		sure := newWorld(t)
 		both := func(do func(w *world)) {

@@ -140,7 +140,7 @@ func (t *Task) link() {
 		for next < len(t.Rows) && t.Rows[next].TS <= m.TS {
 			next++
 		}
-		row := wire.RowID(next + 1) //nolint:gosec // at most maxRows+1
+		row := wire.RowID(next + 1)
 		if m.Role == providers.RoleUser && !m.IsSummary && !m.IsTruncationMarker {
 			for k := next - 1; k > user; k-- {
 				if t.Rows[k].Say == wire.SayUserFeedback {

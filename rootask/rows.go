@@ -47,7 +47,7 @@ func (t *Task) readRows(data []byte) {
 		if row.Say == wire.SayUserFeedback {
 			turn++
 		}
-		row.ID, row.MonitorID, row.MessageID = wire.RowID(len(t.Rows)+1), monitor, wire.MessageID("import-"+strconv.Itoa(turn)) //nolint:gosec // at most maxRows
+		row.ID, row.MonitorID, row.MessageID = wire.RowID(len(t.Rows)+1), monitor, wire.MessageID("import-"+strconv.Itoa(turn))
 		t.Rows = append(t.Rows, row)
 	}
 	for len(t.Rows) > 0 && asksToResume(t.Rows[len(t.Rows)-1]) {

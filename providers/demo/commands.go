@@ -155,15 +155,15 @@ func (w words) shortened(o openWindow) []step {
 	known, _ := recollect(turns(w.before))
 	renderer, content := known[o.id].body()
 	var shorter any
-	switch {
-	case renderer == "markdown" || renderer == "text":
+	switch renderer {
+	case "markdown", "text":
 		text, _ := content.(string)
 		blocks := strings.Split(strings.TrimSpace(text), "\n\n")
 		if len(blocks) < 3 {
 			return []step{say(fmt.Sprintf(w.in("%s is as short as I can make it.", "%s 창은 더 줄일 수 없어요."), o.named()))}
 		}
 		shorter = strings.Join(blocks[:(len(blocks)+1)/2], "\n\n") + "\n"
-	case renderer == "table":
+	case "table":
 		table, _ := content.(object)
 		rows, _ := table["rows"].([]any)
 		if len(rows) < 2 {

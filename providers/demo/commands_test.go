@@ -141,7 +141,7 @@ func TestTidyWindowsDoNotOverlap(t *testing.T) {
 		same    bool // sizes stay
 	}{{1, 400, 300, true}, {3, 400, 300, true}, {3, 500, 600, false}, {9, 500, 400, false}, {30, 500, 400, false}} {
 		for _, text := range []string{"tidy up", "창을 정리해 줘"} {
-			d := newScreenSession(t, nil)
+			d := newScreenSession(t)
 			d.results["window_list"] = providers.ToolResult{Text: listed(c.n, c.w, c.h)}
 			d.says("m-1", open("w0", text))
 			var places []place

@@ -181,7 +181,7 @@ func (d *demoSession) buttons() (actions []string) {
 func TestAMissOffersThreeSuggestions(t *testing.T) {
 	t.Parallel()
 	for n, text := range []string{"what is the meaning of life?", "우리 목표가 뭐지", "blah", "…"} {
-		d := newScreenSession(t, nil)
+		d := newScreenSession(t)
 		said := d.says("m-1", text)
 		ideas := d.buttons()
 		if len(ideas) != 3 || len(slices.Compact(slices.Sorted(slices.Values(ideas)))) != 3 {
@@ -191,7 +191,7 @@ func TestAMissOffersThreeSuggestions(t *testing.T) {
 		d.has(said, []string{"no AI model", "모델 없이", "no AI model", "no AI model"}[n])
 		for i, idea := range ideas {
 			press := fmt.Sprintf("<open_windows>suggestions (component \"Suggestions\" 320×300)</open_windows>\n\n<ui:click>button %q in window \"Suggestions\"</ui:click>", idea)
-			next := newScreenSession(t, nil)
+			next := newScreenSession(t)
 			next.says("p", press)
 			at := slices.IndexFunc(intentCases, func(c intentCase) bool { return c.english == idea || c.korean == idea })
 			if at < 0 {
@@ -216,7 +216,7 @@ func TestAMissWithoutAScreenOpensNothing(t *testing.T) {
 
 func TestSuggestionsAreNewOnes(t *testing.T) {
 	t.Parallel()
-	d := newScreenSession(t, nil)
+	d := newScreenSession(t)
 	for n, c := range intentCases[:len(intentCases)-2] {
 		d.says(fmt.Sprint("m-", n), c.english)
 	}

@@ -47,9 +47,9 @@ func newDemoSession(t *testing.T, from []providers.Entry, tools ...string) *demo
 }
 
 // newScreenSession opens a session of a user who looks at a screen.
-func newScreenSession(t *testing.T, from []providers.Entry) *demoSession {
+func newScreenSession(t *testing.T) *demoSession {
 	t.Helper()
-	return openDemoSession(t, from, "<environment>\nscreen: 1280×800 pixels\n</environment>")
+	return openDemoSession(t, nil, "<environment>\nscreen: 1280×800 pixels\n</environment>")
 }
 
 func openDemoSession(t *testing.T, from []providers.Entry, system string, tools ...string) *demoSession {

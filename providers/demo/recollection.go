@@ -16,11 +16,6 @@ type pastWindow struct {
 	closed bool
 }
 
-func (p pastWindow) title() string {
-	title, _ := p.in["title"].(string)
-	return title
-}
-
 // body returns the renderer and the content of a window.
 func (p pastWindow) body() (renderer string, content any) {
 	if p.tool == "window_create_component" {
