@@ -137,7 +137,7 @@ func decodeV1(data []byte, size int64) (Message, error) {
 		m.Cut = size
 		return m, nil
 	}
-	m.Content = content
+	m.Content = bytes.Clone(content) // without the buffers of the frame
 	return m, nil
 }
 

@@ -171,6 +171,9 @@ func (nb *notebooks) control(at windowKey, op wire.KernelOp) {
 // inputPrefix begins the ids of prompts of code in notebooks.
 const inputPrefix = "notebook-input-"
 
+// isCellInput reports whether a prompt is one of code in a notebook. A debugger executes the answer.
+func isCellInput(id wire.PromptID) bool { return strings.HasPrefix(string(id), inputPrefix) }
+
 func inputPrompt(in kernels.InputRequest) wire.PromptID {
 	return wire.PromptID(inputPrefix + hashText(in.Parent.ID)[:16])
 }
@@ -228,10 +231,7 @@ func (a *notebookRunner) answerInput(ctx context.Context, run cellRun, in kernel
 		return
 	}
 	var kernel string
-	if a.step(ctx, run.ID, func(r *cellRun) {
-		kernel, r.Input = a.n.Kernel, nil
-		a.nb.store(a.n)
-	}) != nil {
+	if a.step(ctx, run.ID, func(*cellRun) { kernel = a.n.Kernel }) != nil {
 		return // the run has ended
 	}
 	var err error
@@ -242,5 +242,13 @@ func (a *notebookRunner) answerInput(ctx context.Context, run cellRun, in kernel
 	}
 	if err != nil {
 		a.nb.log.WarnContext(ctx, "the answer did not reach the kernel", "window", a.at.window, "err", err)
+		return
 	}
+	// A hub that is killed before this asks again, because it cannot know whether the kernel has the answer.
+	_ = a.step(ctx, run.ID, func(r *cellRun) { // an error means that the run has ended
+		if r.Input != nil && r.Input.Parent.ID == in.Parent.ID {
+			r.Input = nil
+			a.nb.store(a.n)
+		}
+	})
 }

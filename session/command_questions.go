@@ -258,6 +258,9 @@ func (q *questions) answerPrompt(c *Command, m wire.UserPromptResponse) reply {
 	q.expire()
 	done := reply{Verdict: verdictPrompt, Question: string(m.PromptID)}
 	if p, ok := q.w.state.Notices().Prompt(m.PromptID); ok {
+		if isCellInput(m.PromptID) && (c.isGuestOf(q.w.user) || c.From.Invited) {
+			return refused(wire.CodeForbidden, "only the owner of the session can give input to code, which may execute it")
+		}
 		if why := promptMismatch(p, m); why != "" {
 			return refused(wire.CodeHITLInvalidResponse, "%s", why)
 		}

@@ -26,13 +26,14 @@ func (p port) ChangeNotebook(ctx context.Context, c tools.Caller, change wire.No
 }
 
 // RunCell implements [tools.Notebooks].
-func (p port) RunCell(ctx context.Context, c tools.Caller, window wire.WindowID, cell wire.CellID) (wire.Cell, error) {
-	nb := &p.l.agents.notebooks
-	done := make(chan runEnd, 1)
-	var at windowKey
+func (p port) RunCell(ctx context.Context, c tools.Caller, window wire.WindowID, cell wire.CellID, source string) (wire.Cell, error) {
+	at, done := windowKey{c.Monitor, window}, make(chan runEnd, 1)
+	var run string
 	var refused error
 	if err := p.putAndWait(ctx, item{origin: string(c.Agent), work: func() {
-		at, refused = p.enqueueForAgent(c, window, cell, done)
+		if refused = ctx.Err(); refused == nil { // nobody waits for it otherwise
+			run, refused = p.enqueueForAgent(at, cell, source, done)
+		}
 	}}); err != nil {
 		return wire.Cell{}, err
 	}
@@ -48,28 +49,30 @@ func (p port) RunCell(ctx context.Context, c tools.Caller, window wire.WindowID,
 	case <-p.l.held.ctx.Done():
 		return wire.Cell{}, context.Cause(p.l.held.ctx)
 	case <-ctx.Done():
-		p.cleanUp(func() { nb.control(at, wire.KernelInterrupt) })
+		p.cleanUp(func() { p.l.agents.notebooks.cancelRun(at, run) })
 		return wire.Cell{}, ctx.Err()
 	}
 }
 
-// enqueueForAgent enqueues a cell within a step. done gets its end.
-func (p port) enqueueForAgent(c tools.Caller, window wire.WindowID, cell wire.CellID, done chan<- runEnd) (windowKey, error) {
+// enqueueForAgent enqueues a cell within a step, if it has the source that was approved, and returns the run. done gets
+// its end.
+func (p port) enqueueForAgent(at windowKey, cell wire.CellID, source string, done chan<- runEnd) (run string, err error) {
 	nb := &p.l.agents.notebooks
-	at := windowKey{c.Monitor, window}
 	content, ok := p.l.w.state.Notebook(at.monitor, at.window)
 	if !ok {
-		return at, fmt.Errorf("there is no notebook %q", window)
+		return "", fmt.Errorf("there is no notebook %q", at.window)
 	}
 	if err := nb.mayRun(at, 1); err != nil {
-		return at, err
+		return "", err
 	}
 	cells, err := runnable(content, []wire.CellID{cell})
 	switch {
 	case err != nil:
-		return at, err
+		return "", err
 	case len(cells) == 0:
-		return at, fmt.Errorf("the cell %q runs already, or is no code", cell)
+		return "", fmt.Errorf("the cell %q runs already, or is no code", cell)
+	case cells[0].Source != source:
+		return "", fmt.Errorf("the cell %q was edited meanwhile; read it and ask again", cell)
 	}
 	id := nb.enqueue(at, cells, "")[0]
 	n := nb.all[at]
@@ -77,7 +80,24 @@ func (p port) enqueueForAgent(c tools.Caller, window wire.WindowID, cell wire.Ce
 		n.waiters = map[string][]chan<- runEnd{}
 	}
 	n.waiters[id] = append(n.waiters[id], done)
-	return at, nil
+	return id, nil
+}
+
+// cancelRun ends one run: it aborts one that waits, and interrupts one that has begun. Other runs go on.
+func (nb *notebooks) cancelRun(at windowKey, id string) {
+	n := nb.all[at]
+	if n == nil {
+		return
+	}
+	r := n.run(id)
+	switch {
+	case r == nil:
+	case !r.Begun:
+		nb.endRun(at, n, *r, wire.CellExecuted{State: wire.CellAborted, Reason: "Interrupted."})
+	case n.Kernel != "":
+		kernel := n.Kernel
+		nb.background(at, "interrupt a kernel", func(ctx context.Context) error { return nb.kernels.Interrupt(ctx, kernel) }, nil)
+	}
 }
 
 // ControlKernel implements [tools.Notebooks].

@@ -74,15 +74,17 @@ func (a *notebookRunner) work(ctx context.Context) {
 
 // leave records the end of a runner that was stopped, unless the owner has ended.
 func (a *notebookRunner) leave() {
-	a.nb.port.cleanUp(func() { a.nb.runnerEnded(a.at, a.n) })
+	a.nb.port.cleanUp(func() { a.nb.runnerEnded(a) })
 }
 
 // next returns the run to execute. Without one the runner ends.
-func (a *notebookRunner) next(ctx context.Context) (run cellRun, ok bool) {
+func (a *notebookRunner) next(ctx context.Context) (cellRun, bool) {
+	var run cellRun
+	ok := false
 	err := a.nb.port.runInStep(ctx, func() {
 		if len(a.n.Runs) == 0 {
 			a.nb.setKernel(a.at, wire.KernelStatus{State: wire.KernelIdle})
-			a.nb.runnerEnded(a.at, a.n)
+			a.nb.runnerEnded(a)
 			return
 		}
 		run, ok = a.n.Runs[0], true
@@ -117,8 +119,12 @@ func (a *notebookRunner) execute(ctx context.Context, run cellRun) error {
 	var source string
 	if err := a.step(ctx, run.ID, func(r *cellRun) {
 		cell, ok := a.cell(r.Cell)
-		if !ok {
+		switch {
+		case !ok:
 			a.nb.endRun(a.at, a.n, *r, wire.CellExecuted{State: wire.CellAborted, Reason: "The cell was deleted."})
+			return
+		case r.Code != "" && hashText(cell.Source) != r.Code:
+			a.nb.endRun(a.at, a.n, *r, wire.CellExecuted{State: wire.CellAborted, Reason: "The cell was edited while it waited."})
 			return
 		}
 		source, r.Begun = cell.Source, true
@@ -128,7 +134,7 @@ func (a *notebookRunner) execute(ctx context.Context, run cellRun) error {
 	}); err != nil {
 		return ignoreEnded(err)
 	}
-	if source == "" { // also of a cell that was deleted
+	if source == "" { // also of a cell that was not begun
 		return ignoreEnded(a.step(ctx, run.ID, func(r *cellRun) { a.nb.endRun(a.at, a.n, *r, wire.CellExecuted{State: wire.CellOK}) }))
 	}
 	// From here on only the kernel knows whether the code has run.
@@ -251,9 +257,10 @@ func (a *notebookRunner) connect(ctx context.Context, kernel, client string) err
 // resume continues a run that has begun, at this owner or a previous one.
 func (a *notebookRunner) resume(ctx context.Context, run cellRun) error {
 	var kernel, client, last string
+	var input *kernels.InputRequest
 	used := 0
 	if err := a.step(ctx, run.ID, func(r *cellRun) {
-		kernel, client, last = a.n.Kernel, a.n.Client, r.Last
+		kernel, client, last, input = a.n.Kernel, a.n.Client, r.Last, r.Input
 		if c, ok := a.cell(r.Cell); ok {
 			used = outputSize(c.Outputs)
 		}
@@ -277,8 +284,8 @@ func (a *notebookRunner) resume(ctx context.Context, run cellRun) error {
 			return ignoreEnded(err)
 		}
 	}
-	if run.Input != nil { // a previous owner may have been killed before it sent the answer
-		if err := a.askInput(ctx, run, *run.Input); err != nil {
+	if input != nil { // the answer may not have been sent
+		if err := a.askInput(ctx, run, *input); err != nil {
 			return ignoreEnded(err)
 		}
 	}

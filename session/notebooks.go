@@ -35,6 +35,9 @@ type cellRun struct {
 	// ID is the id of the request to the kernel.
 	ID   string      `json:"id"`
 	Cell wire.CellID `json:"cell"`
+	// Code is a digest of the source that was accepted. A cell that changes before it begins does not run: guests may
+	// edit cells, but not run them.
+	Code string `json:"code,omitempty"`
 	// Group is the request that the run belongs to. After an error the others of the group are aborted.
 	Group string `json:"group,omitempty"`
 	// Begun is committed before the kernel gets the request. Only the kernel knows then whether it has run.
@@ -61,9 +64,9 @@ type notebookState struct {
 // openNotebook is a notebook whose kernel is in use, or may be.
 type openNotebook struct {
 	notebookState
-	// running says that a goroutine executes the runs, and stop ends it.
-	running bool
-	stop    context.CancelFunc
+	// runner executes the runs in a goroutine, which stop ends; nil without one.
+	runner *notebookRunner
+	stop   context.CancelFunc
 	// waiters get the end of runs, by the id of the run.
 	waiters map[string][]chan<- runEnd
 }
@@ -156,14 +159,14 @@ func (nb *notebooks) find(prefer wire.MonitorID, id wire.WindowID) (windowKey, w
 }
 
 // enqueue adds cells to the runs of a notebook and starts to execute them after the commit. It returns the runs.
-func (nb *notebooks) enqueue(at windowKey, cells []wire.CellID, group string) []string {
+func (nb *notebooks) enqueue(at windowKey, cells []wire.Cell, group string) []string {
 	n := nb.open(at)
 	ids := make([]string, 0, len(cells))
 	for _, c := range cells {
-		run := cellRun{ID: rand.Text(), Cell: c, Group: group}
+		run := cellRun{ID: rand.Text(), Cell: c.ID, Code: hashText(c.Source), Group: group}
 		n.Runs = append(n.Runs, run)
 		ids = append(ids, run.ID)
-		nb.w.Emit(wire.CellExecuted{WindowID: at.window, MonitorID: at.monitor, CellID: c, State: wire.CellQueued})
+		nb.w.Emit(wire.CellExecuted{WindowID: at.window, MonitorID: at.monitor, CellID: c.ID, State: wire.CellQueued})
 	}
 	nb.store(n)
 	nb.startRunner(at, n)
@@ -172,25 +175,29 @@ func (nb *notebooks) enqueue(at windowKey, cells []wire.CellID, group string) []
 
 // startRunner starts the goroutine that executes the runs of a notebook, unless it runs.
 func (nb *notebooks) startRunner(at windowKey, n *openNotebook) {
-	if n.running || len(n.Runs) == 0 || nb.kernels == nil {
+	if n.runner != nil || len(n.Runs) == 0 || nb.kernels == nil {
 		return
 	}
-	n.running = true
 	ctx, stop := context.WithCancel(nb.port.l.held.ctx)
-	n.stop = stop
+	runner := &notebookRunner{nb: nb, at: at, n: n}
+	n.runner, n.stop = runner, stop
 	nb.w.AfterCommit(func() {
 		nb.stopped.Go(func() {
 			defer stop()
-			(&notebookRunner{nb: nb, at: at, n: n}).work(ctx)
+			runner.work(ctx)
 		})
 	})
 }
 
-// runnerEnded records that the goroutine of a notebook ends, and starts another one if there is more to do.
-func (nb *notebooks) runnerEnded(at windowKey, n *openNotebook) {
-	n.running, n.stop = false, nil
-	if nb.all[at] == n {
-		nb.startRunner(at, n)
+// runnerEnded records that a runner ends, and starts another one if there is more to do. It may be called twice for
+// one runner.
+func (nb *notebooks) runnerEnded(a *notebookRunner) {
+	if a.n.runner != a {
+		return
+	}
+	a.n.runner, a.n.stop = nil, nil
+	if nb.all[a.at] == a.n {
+		nb.startRunner(a.at, a.n)
 	}
 }
 
@@ -326,12 +333,12 @@ func (nb *notebooks) mayRun(at windowKey, cells int) error {
 
 // runnable returns the code cells among those with the given ids, or all code cells. Cells that wait or run already
 // are left out.
-func runnable(n wire.Notebook, ids []wire.CellID) ([]wire.CellID, error) {
-	var cells []wire.CellID
+func runnable(n wire.Notebook, ids []wire.CellID) ([]wire.Cell, error) {
+	var cells []wire.Cell
 	for _, c := range n.Cells {
 		wanted := len(ids) == 0 || slices.Contains(ids, c.ID)
 		if wanted && c.Kind == wire.CellCode && c.State != wire.CellQueued && c.State != wire.CellRunning {
-			cells = append(cells, c.ID)
+			cells = append(cells, c)
 		}
 	}
 	for _, id := range ids {

@@ -168,6 +168,8 @@ type use struct {
 	fires bool
 	// quiet says that the call is not reported to the session.
 	quiet bool
+	// approvedCode is the code that the user was asked about.
+	approvedCode string
 }
 
 // Call executes a tool. Every failure is an error result.

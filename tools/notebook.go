@@ -24,8 +24,9 @@ import (
 type Notebooks interface {
 	// ChangeNotebook inserts, changes or deletes a cell.
 	ChangeNotebook(ctx context.Context, c Caller, p wire.NotebookChanged) error
-	// RunCell executes a cell and waits for its end. If ctx ends first, the code is interrupted.
-	RunCell(ctx context.Context, c Caller, window wire.WindowID, cell wire.CellID) (wire.Cell, error)
+	// RunCell executes a cell and waits for its end. It refuses a cell with another source than the given one, which
+	// was approved. If ctx ends first, the code is interrupted.
+	RunCell(ctx context.Context, c Caller, window wire.WindowID, cell wire.CellID, source string) (wire.Cell, error)
 	ControlKernel(ctx context.Context, c Caller, window wire.WindowID, op wire.KernelOp) error
 	// CompleteCode returns how code may continue at a place, in characters.
 	CompleteCode(ctx context.Context, c Caller, window wire.WindowID, code string, at int) (kernels.Completion, error)
@@ -193,6 +194,7 @@ func askToRun(ctx context.Context, u *use, in runCellInput) (*question, error) {
 	if utf8.RuneCountInString(code) > shownInput {
 		return nil, fmt.Errorf("the code has more than %d characters, which users cannot check; split it into cells", shownInput)
 	}
+	u.approvedCode = code
 	return &question{title: "Run code in " + string(u.raw(in.Notebook)) + "?", yes: "Run", topic: "notebook:run_cell", message: visible(code)}, nil
 }
 
@@ -215,7 +217,7 @@ func runCell(ctx context.Context, u *use, in runCellInput) providers.ToolResult 
 				return providers.ToolResult{}, err //nolint:wrapcheck // it says what is wrong
 			}
 		}
-		c, err := u.Desktop.Notebooks.RunCell(ctx, u.Caller, id, change.CellID)
+		c, err := u.Desktop.Notebooks.RunCell(ctx, u.Caller, id, change.CellID, u.approvedCode)
 		if err != nil {
 			return providers.ToolResult{}, err //nolint:wrapcheck // as above
 		}

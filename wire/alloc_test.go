@@ -39,8 +39,12 @@ func TestEncodingAllocatesAtMostItsBuffer(t *testing.T) {
 		}
 		for _, event := range sampleEvents(t, e) {
 			frame := wire.AppendEvent(nil, event)
-			if n := testing.AllocsPerRun(10, func() { wire.AppendEvent(nil, event) }); n > 1 {
-				t.Errorf("allocations without a buffer: got %v, want at most 1 for %s", n, frame)
+			most := 1.0
+			if _, is := event.Data.(wire.SessionState); is {
+				most = 2 // the size of a state with many windows is an estimate
+			}
+			if n := testing.AllocsPerRun(10, func() { wire.AppendEvent(nil, event) }); n > most {
+				t.Errorf("allocations without a buffer: got %v, want at most %v for %s", n, most, frame)
 			}
 			if n := testing.AllocsPerRun(10, func() { wire.AppendEvent(room, event) }); n > 0 {
 				t.Errorf("allocations with a buffer: got %v, want 0 for %s", n, frame)

@@ -2,6 +2,8 @@ package rest
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"io/fs"
@@ -135,11 +137,10 @@ func (h *notebookHandlers) put(c echo.Context) error {
 		return err
 	}
 	if c.QueryParam("run") == "true" {
-		if err := h.requests.withHandle(c, info, func(ctx context.Context, to *session.Handle) error {
-			return to.Deliver(ctx, session.Command{
-				From:    session.Sender{Connection: access.NewConnectionID(), User: access.Caller(c).User, Invited: access.Caller(c).Session != ""},
-				Message: wire.Message{Session: info.ID, Data: wire.RunCells{WindowID: id, MonitorID: monitor}},
-			})
+		sum := sha256.Sum256([]byte(message))
+		run := wire.MessageID("run-" + hex.EncodeToString(sum[:16])) // the same in a repeated request, which runs it once
+		if _, err := h.requests.deliverAndWait(c, info.ID, wire.Message{
+			Session: info.ID, ID: run, Data: wire.RunCells{WindowID: id, MonitorID: monitor, MessageID: run},
 		}); err != nil {
 			return err
 		}

@@ -66,10 +66,10 @@ function Ready({ code, onRenew }: { code: Code; onRenew: () => void }): ReactNod
   const now = useNow(500);
   const left = Math.max(0, Math.ceil((code.until - now) / 1000));
   const expired = left === 0;
-  if (code.loopback) return <LoopbackWarning url={code.url} />;
   return (
     <>
-      <p>{t.joinHint}</p>
+      {code.loopback && <LoopbackWarning />}
+      {!code.loopback && <p>{t.joinHint}</p>}
       <div className={expired ? "sessions-qr sessions-qr-over" : "sessions-qr"}>
         <svg viewBox={`0 0 ${code.size} ${code.size}`} role="img" aria-label={t.code} shapeRendering="crispEdges">
           {code.bars.map((b) => (
@@ -96,8 +96,8 @@ function Ready({ code, onRenew }: { code: Code; onRenew: () => void }): ReactNod
   );
 }
 
-/** Says that phones cannot reach a loopback address, instead of a code that they could not open. */
-function LoopbackWarning({ url }: { url: string }): ReactNode {
+/** The warning that phones cannot reach a loopback address. */
+function LoopbackWarning(): ReactNode {
   const t = useTexts(texts);
   return (
     <section className="sessions-warning" aria-label={t.loopback}>
@@ -108,7 +108,6 @@ function LoopbackWarning({ url }: { url: string }): ReactNode {
       <p>{t.loopbackHint}</p>
       <Command lines={`hub serve --addr 0.0.0.0:${location.port || "8080"} --hosts 192.168.0.10`} />
       <p>{t.loopbackCare}</p>
-      <CopyButton text={url} label={t.copyLinkHere} wide />
     </section>
   );
 }

@@ -66,7 +66,6 @@ export const sessions = catalogue({
   anew: ["New code", "새 코드"],
   code: ["Code that opens this session on a phone", "이 세션을 휴대폰에서 여는 코드"],
   copyLink: ["Copy the link", "링크 복사"],
-  copyLinkHere: ["Copy a link for this machine", "이 컴퓨터에서 쓸 링크 복사"],
   loopback: ["A phone cannot reach this hub yet", "아직 휴대폰에서 이 허브에 접속할 수 없어요"],
   loopbackHint: [
     "It listens on this machine only. Start it so that your network reaches it, with the name or address the phone uses:",
