@@ -1,5 +1,5 @@
 import { Bookmark, Download, Pause, Play, X } from "lucide-react";
-import { type ReactNode, useEffect, useState } from "react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import { forBrowser } from "../../../desktop/src/shell/storage.js";
 import { Button, IconButton } from "../../../desktop/src/ui/button.js";
 import { type Row, statuses } from "../api/types.js";
@@ -79,13 +79,26 @@ export function Filters({ view, rows, onChange }: FiltersProps): ReactNode {
 /** A field that applies after a pause in typing, so that thousands of rows are not filtered at every key. */
 function TextField({ name, label, value, onChange }: { name: string; label: string; value: string; onChange: (value: string) => void }): ReactNode {
   const [text, setText] = useState(value);
-  useEffect(() => setText(value), [value]);
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  const applied = useRef(value);
+  const latest = useRef(onChange);
+  latest.current = onChange;
   useEffect(() => {
-    if (text === value) return;
-    const timer = setTimeout(() => onChange(text), 200);
-    return () => clearTimeout(timer);
-  }, [text, value, onChange]);
-  return <input className={`field filter-${name}`} type="search" name={name} aria-label={label} placeholder={label} value={text} onChange={(e) => setText(e.target.value)} />;
+    if (value === applied.current) return; // it comes from this field, where typing may go on
+    applied.current = value;
+    clearTimeout(timer.current); // a chosen view replaces what was typed
+    setText(value);
+  }, [value]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const type = (typed: string): void => {
+    setText(typed);
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => {
+      applied.current = typed;
+      latest.current(typed);
+    }, 200);
+  };
+  return <input className={`field filter-${name}`} type="search" name={name} aria-label={label} placeholder={label} value={text} onChange={(e) => type(e.target.value)} />;
 }
 
 /** The saved views. */
