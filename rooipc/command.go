@@ -38,8 +38,8 @@ type Command struct {
 	Approval *wire.AutoApproval
 	// Target is the task of ResumeTask or the message of DeleteQueuedMessage.
 	Target string
-	// MessageID is the id of the message of StartNewTask and SendMessage, so that a client may repeat it,
-	// and After the position after which ResumeTask continues. Both are extensions, and may be empty.
+	// MessageID is the id of the message of StartNewTask and SendMessage, so that a client may repeat the
+	// latter, and After the position after which ResumeTask continues. Both are extensions, and may be empty.
 	MessageID wire.MessageID
 	After     wire.Position
 }
