@@ -31,7 +31,7 @@ func (p port) RunCell(ctx context.Context, c tools.Caller, window wire.WindowID,
 	var run string
 	var refused error
 	if err := p.putAndWait(ctx, item{origin: string(c.Agent), work: func() {
-		if refused = ctx.Err(); refused == nil { // nobody waits for it otherwise
+		if refused = ctx.Err(); refused == nil { // a call that was cancelled runs no code
 			run, refused = p.enqueueForAgent(at, cell, source, done)
 		}
 	}}); err != nil {

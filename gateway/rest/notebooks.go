@@ -60,17 +60,27 @@ func (h *notebookHandlers) monitor(c echo.Context) (wire.MonitorID, error) {
 	return m, nil
 }
 
+// target returns what a request names, for a caller with at least the given level.
+func (h *notebookHandlers) target(c echo.Context, least access.Level) (info session.Info, monitor wire.MonitorID, id wire.WindowID, err error) {
+	if info, err = h.requests.require(c, least); err != nil {
+		return info, "", "", err
+	}
+	if monitor, err = h.monitor(c); err != nil {
+		return info, "", "", err
+	}
+	id = wire.WindowID(c.Param("window"))
+	if err := id.Validate(); err != nil {
+		return info, "", "", &session.Error{Code: wire.CodeInvalidMessage, Reason: err.Error()}
+	}
+	return info, monitor, id, nil
+}
+
 // get responds with a notebook as a file.
 func (h *notebookHandlers) get(c echo.Context) error {
-	info, err := h.requests.require(c, access.Viewer)
+	info, monitor, id, err := h.target(c, access.Viewer)
 	if err != nil {
 		return err
 	}
-	monitor, err := h.monitor(c)
-	if err != nil {
-		return err
-	}
-	id := wire.WindowID(c.Param("window"))
 	var found *wire.Notebook
 	if err := h.requests.withHandle(c, info, func(ctx context.Context, to *session.Handle) error {
 		state, err := to.Snapshot(ctx, []wire.MonitorID{monitor})
@@ -98,17 +108,9 @@ func (h *notebookHandlers) get(c echo.Context) error {
 
 // put opens a window with a notebook file.
 func (h *notebookHandlers) put(c echo.Context) error {
-	info, err := h.requests.require(c, access.Operator)
+	info, monitor, id, err := h.target(c, access.Operator)
 	if err != nil {
 		return err
-	}
-	monitor, err := h.monitor(c)
-	if err != nil {
-		return err
-	}
-	id := wire.WindowID(c.Param("window"))
-	if err := id.Validate(); err != nil {
-		return &session.Error{Code: wire.CodeInvalidMessage, Reason: err.Error()}
 	}
 	data, err := io.ReadAll(io.LimitReader(c.Request().Body, notebookfile.MaxFile+1))
 	if err != nil {

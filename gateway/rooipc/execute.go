@@ -92,7 +92,7 @@ func (c *client) startTask(ctx context.Context, command rooipc.Command) error {
 		}
 	}
 	if command.Mode != "" {
-		// A mode that the hub does not have is told and does not keep the task from starting.
+		// A task with a mode that the hub does not have starts in the usual mode, and the client gets an error.
 		c.report(command.Name, c.setMode(bounded, command.Mode))
 	}
 	return c.send(bounded, message)

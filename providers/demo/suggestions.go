@@ -11,8 +11,8 @@ import (
 const suggestionsWindow = "suggestions"
 
 // missed returns the steps for a text that no rule knows: an honest answer, and three suggestions to
-// click if the agent can open windows and somebody looks at a screen. Other clients read the same
-// suggestions in the answer.
+// click. Without a tool for windows, or for clients without a screen, the suggestions are only in the
+// answer.
 func (w words) missed(text string) []step {
 	said := fmt.Sprintf(w.in("You said: “%s”. I am the demo: no AI model answers here, and none of my rules knows this. Type help to see what I know, or pick one of these:",
 		"“%s”라고 하셨네요. 저는 데모라서 AI 모델 없이 정해진 말만 알아들어요. 도움이라고 쓰시면 제가 아는 말을 보여 드려요. 아니면 이 가운데 하나를 골라 보세요:"), shorten(text, 200))

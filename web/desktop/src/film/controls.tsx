@@ -94,7 +94,7 @@ export function Controls({ ref, reel, position, label, playing, speed, onSeek, o
   );
 }
 
-/** Copies a link to this moment. It opens the film for people who may see the session; it gives nobody access. */
+/** Copies a link that opens the film at this moment. Only people who may read the session can open it. */
 function Share({ at }: { at: string }): ReactNode {
   const t = useTexts(texts);
   const session = useShell((s) => s.session);
