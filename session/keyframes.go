@@ -196,8 +196,10 @@ func (sr *storeReader) filmStart(ctx context.Context, id wire.SessionID) (FilmSt
 		if whole && at != first[0].At {
 			break // only an imported session has a keyframe with its first event
 		}
-		if _, err := sr.log.Read(ctx, id, at, 1); err != nil {
+		if _, err := sr.log.Read(ctx, id, at, 1); errors.Is(err, store.ErrTrimmed) {
 			continue // the events after it are gone
+		} else if err != nil {
+			return FilmStart{}, false, fmt.Errorf("read the event after a keyframe: %w", err)
 		}
 		state, err := decodeKeyframe(data)
 		if err != nil {

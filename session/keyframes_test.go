@@ -1,8 +1,11 @@
 package session_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"sync/atomic"
 	"testing"
 
 	"github.com/everdesk/everdesk/desktop"
@@ -95,5 +98,49 @@ func TestFilmBeginsWhereTheLogIsWhole(t *testing.T) {
 	}
 	if len(start.State.Windows) == 0 || start.State.LastMessageID != start.After {
 		t.Errorf("the keyframe has %d windows at %v, want those of %v", len(start.State.Windows), start.State.LastMessageID, start.After)
+	}
+}
+
+// unreadableStore is a store whose log can only be read from its beginning.
+type unreadableStore struct {
+	joinedStore
+	on atomic.Bool
+}
+
+func (u *unreadableStore) Read(ctx context.Context, id wire.SessionID, after wire.Position, limit int) ([]store.Event, error) {
+	if u.on.Load() && !after.IsZero() {
+		return nil, store.ErrUnavailable
+	}
+	return u.joinedStore.Read(ctx, id, after, limit)
+}
+
+// A store that does not answer is reported. It is no reason to begin the film later.
+func TestFilmReportsAStoreThatFails(t *testing.T) {
+	t.Parallel()
+	s, err := filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Limits: store.Limits{LogEvents: 1000}})
+	requireNoError(t, err)
+	t.Cleanup(func() { requireNoError(t, s.Close()) })
+	joined := &unreadableStore{joinedStore: joinFile(s)}
+	h, _ := startHub(t, joined, "a", session.Config{})
+	const id = "ses-1"
+	createSession(t, h, id)
+	r := openHandle(t, h, id)
+	for i := range 3200 {
+		w := window("w")
+		w.Title = strconv.Itoa(i)
+		if c := command("c", wire.MessageID("m"+w.Title), emit(w)); i%100 == 99 {
+			deliverAndWait(t, r, c)
+		} else {
+			deliver(t, r, c)
+		}
+	}
+	start, known, err := h.FilmStart(t.Context(), id)
+	requireNoError(t, err)
+	if !known || start.State == nil {
+		t.Fatalf("the film begins at %v (known: %v), want a keyframe for this test", start.After, known)
+	}
+	joined.on.Store(true)
+	if start, known, err := h.FilmStart(t.Context(), id); err == nil {
+		t.Errorf("the film of a store that fails begins after %v (known: %v), want an error", start.After, known)
 	}
 }

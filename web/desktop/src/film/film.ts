@@ -34,6 +34,11 @@ export class Film {
     return this.events.length;
   }
 
+  /** The position after which the next events are. */
+  get endAt(): Position {
+    return this.end.at;
+  }
+
   /** Adds events in the order of the log. Events outside the log, and those that are known, are left out. */
   append(events: readonly HubEvent[]): void {
     for (const e of events) {

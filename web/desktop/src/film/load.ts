@@ -30,13 +30,16 @@ const pageSize = 1000;
 const maxTries = 3;
 const trimmed = 410;
 
+/** Whether a read failed because the log no longer has the events. */
+export const isTrimmed = (error: unknown): boolean => (error as { status?: number }).status === trimmed;
+
 /** Reads a film. `onProgress` gets the number of events that were read. */
 export async function loadFilm(api: Api, session: SessionID, onProgress: (events: number) => void, signal: AbortSignal): Promise<Film> {
   for (let tries = 1; ; tries++) {
     try {
       return await readFilm(api, session, onProgress, signal);
     } catch (error) {
-      if ((error as { status?: number }).status !== trimmed || tries >= maxTries) throw error;
+      if (!isTrimmed(error) || tries >= maxTries) throw error;
     }
   }
 }
@@ -45,13 +48,19 @@ async function readFilm(api: Api, session: SessionID, onProgress: (events: numbe
   const path = `/api/sessions/${encodeURIComponent(session)}`;
   const start = await api.ask<FilmStart>("GET", `${path}/film`);
   const film = new Film(start.state);
-  for (let after = start.after; ; ) {
+  await readOn(api, session, film, start.after, onProgress, signal);
+  return film;
+}
+
+/** Adds the events after a position to a film. It fails with the status 410 if the log no longer has all of them. */
+export async function readOn(api: Api, session: SessionID, film: Film, from: Position, onProgress: (events: number) => void, signal: AbortSignal): Promise<void> {
+  for (let after = from; ; ) {
     signal.throwIfAborted();
     const query = new URLSearchParams({ limit: String(pageSize), ...(after === "0-0" ? {} : { after }) });
-    const page = await api.ask<EventPage>("GET", `${path}/events?${query}`);
+    const page = await api.ask<EventPage>("GET", `/api/sessions/${encodeURIComponent(session)}/events?${query}`);
     film.append(page.events.flatMap((e) => decodeEvent(JSON.stringify(e)) ?? []));
     onProgress(film.length);
-    if (page.next === after || page.next === page.top) return film;
+    if (page.next === after || page.next === page.top) return;
     after = page.next;
   }
 }

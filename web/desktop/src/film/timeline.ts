@@ -40,26 +40,64 @@ export function markOf(e: HubEvent, moment: number): Mark | undefined {
 /** The longest pause between two events while a film plays, in ms. Longer ones are cut short: nothing happens in them. */
 export const longestPause = 1500;
 
-/** The time of each moment from the beginning of the film, in ms, with pauses cut short. */
-export function playTimes(events: readonly HubEvent[]): Float64Array {
-  const times = new Float64Array(events.length + 1);
-  for (let i = 1; i < events.length; i++) {
-    const pause = events[i]!.time - events[i - 1]!.time;
-    times[i + 1] = times[i]! + Math.min(Math.max(0, pause), longestPause);
+/** The time of each moment of a growing film from its beginning, in ms, with pauses cut short. */
+export class PlayTimes {
+  /** By moment. */
+  private readonly times = [0];
+  private readonly events: readonly HubEvent[];
+
+  constructor(events: readonly HubEvent[]) {
+    this.events = events;
   }
-  return times;
+
+  /** The time of a moment; that of the last one for moments after it. */
+  of(moment: number): number {
+    this.grow();
+    return this.times[Math.max(0, Math.min(moment, this.times.length - 1))]!;
+  }
+
+  /** The last moment that is not after a time. */
+  momentAt(time: number): number {
+    this.grow();
+    let low = 0;
+    let high = this.times.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (this.times[middle]! <= time) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+
+  private grow(): void {
+    for (let i = this.times.length - 1; i < this.events.length; i++) {
+      const pause = i === 0 ? 0 : this.events[i]!.time - this.events[i - 1]!.time;
+      this.times.push(this.times[i]! + Math.min(Math.max(0, pause), longestPause));
+    }
+  }
 }
 
-/** The last moment that is not after a time. */
-export function momentAt(times: Float64Array, time: number): number {
-  let low = 0;
-  let high = times.length - 1;
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if (times[middle]! <= time) low = middle;
-    else high = middle - 1;
+/** The clock of a film that plays. It goes on while the film grows. */
+export class Playhead {
+  private time: number;
+  private at: number | undefined;
+  private shown: number;
+  private readonly times: PlayTimes;
+
+  constructor(times: PlayTimes, shown: number) {
+    this.times = times;
+    this.shown = shown;
+    this.time = times.of(shown);
   }
-  return low;
+
+  /** The moment to show at a time of the screen. `moment` is the one that is shown, which the user may have moved meanwhile. */
+  next(now: number, speed: number, moment: number): number {
+    if (moment !== this.shown) this.time = this.times.of(moment);
+    this.time += (now - (this.at ?? now)) * speed;
+    this.at = now;
+    this.shown = this.times.momentAt(this.time);
+    return this.shown;
+  }
 }
 
 /** The nearest mark before or after a moment; undefined if there is none. */

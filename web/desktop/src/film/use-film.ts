@@ -1,8 +1,9 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { type DesktopState, emptyDesktop, type Position, windowKey } from "../../../core/src/index.js";
 import { useCommands, useEvents, useShell } from "../shell/context.js";
+import { FilmFeed } from "./feed.js";
 import type { Film } from "./film.js";
-import { type Earlier, loadEarlier, loadFilm, loadWindows } from "./load.js";
+import { type Earlier, loadEarlier, loadWindows } from "./load.js";
 import { type Mark, markOf } from "./timeline.js";
 
 /**
@@ -49,11 +50,17 @@ export function useFilm(): Loading {
     setWhy("");
     setTries((n) => n + 1);
   }, []);
+  const feed = useRef<FilmFeed>(undefined);
   useEffect(() => {
     const stop = new AbortController();
     setRead(0);
+    setLoaded(undefined);
+    // It hears from now on, so that no event is missed while the log is read.
+    let film: Film | undefined;
+    const mine = new FilmFeed(api, session, () => film !== undefined && setLength(film.length), stop.signal);
+    feed.current = mine;
     const load = async (): Promise<void> => {
-      const film = await loadFilm(api, session, (n) => stop.signal.aborted || setRead(n), stop.signal);
+      film = await mine.load((n) => stop.signal.aborted || setRead(n));
       const earlier = await loadEarlier(api, session, film.events[0]?.time ?? Date.now()).catch(() => []);
       if (stop.signal.aborted) return;
       setLength(film.length);
@@ -62,15 +69,7 @@ export function useFilm(): Loading {
     load().catch((e: unknown) => stop.signal.aborted || setWhy(e instanceof Error ? e.message : String(e)));
     return () => stop.abort();
   }, [api, session, tries]);
-
-  // After a snapshot, events are missing between the film and those that come.
-  const ended = useRef(false);
-  useEvents((e) => {
-    if (e.type === "session_state" && e.data.mode === "snapshot") ended.current = true;
-    if (loaded === undefined || ended.current) return;
-    loaded.film.append([e]);
-    setLength(loaded.film.length);
-  });
+  useEvents((e) => feed.current?.hear(e));
 
   const windows = useEarlierWindows();
   const { of } = windows;

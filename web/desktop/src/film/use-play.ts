@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
-import { momentAt, playTimes } from "./timeline.js";
+import { Playhead, PlayTimes } from "./timeline.js";
 import type { FilmReel } from "./use-film.js";
 
 interface Play {
@@ -17,7 +17,7 @@ export function usePlay(reel: FilmReel): Play {
   const [position, setPosition] = useState(reel.first);
   const [playing, setPlaying] = useState(false);
   const [speed, setSpeed] = useState(4);
-  const times = useMemo(() => playTimes(reel.film.events.slice(0, reel.last - reel.before)), [reel]);
+  const times = useMemo(() => new PlayTimes(reel.film.events), [reel.film]);
   const seek = useCallback((to: number) => setPosition(Math.max(0, Math.min(to, reel.last))), [reel]);
   const end = useRef(reel.last);
   useEffect(() => {
@@ -26,27 +26,28 @@ export function usePlay(reel: FilmReel): Play {
     setPosition((p) => (p === was && !playing ? reel.last : p));
   }, [reel, playing]);
 
-  const latest = useRef(position);
-  latest.current = position;
+  // The clock reads these at each frame: it must not begin again when the film grows or its speed changes.
+  const latest = useRef({ position, speed, reel });
+  latest.current = { position, speed, reel };
   useEffect(() => {
     if (!playing) return;
-    let from = Math.max(latest.current, reel.before);
-    if (from >= reel.last) from = reel.before; // it begins again
-    let time = times[from - reel.before]!;
-    let at: number | undefined;
-    let shown = from;
+    const begin = latest.current;
+    let from = Math.max(begin.position, begin.reel.before);
+    if (from >= begin.reel.last) {
+      from = begin.reel.before; // it begins again
+      latest.current = { ...begin, position: from };
+    }
+    const head = new Playhead(times, from - begin.reel.before);
     let frame = requestAnimationFrame(function next(now) {
-      // The user may have moved it meanwhile.
-      if (latest.current !== shown && at !== undefined) time = times[Math.max(0, latest.current - reel.before)]!;
-      time += (now - (at ?? now)) * speed;
-      at = now;
-      shown = reel.before + momentAt(times, time);
+      const at = latest.current;
+      const { before, last } = at.reel;
+      const shown = Math.min(last, before + head.next(now, at.speed, Math.max(0, at.position - before)));
       setPosition(shown);
-      latest.current = shown;
-      if (shown >= reel.last) setPlaying(false);
+      latest.current = { ...at, position: shown };
+      if (shown >= last) setPlaying(false);
       else frame = requestAnimationFrame(next);
     });
     return () => cancelAnimationFrame(frame);
-  }, [playing, speed, reel, times]);
+  }, [playing, times]);
   return { position, seek, playing, setPlaying, speed, setSpeed };
 }

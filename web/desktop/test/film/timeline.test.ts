@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { HubEvent } from "../../../core/src/index.js";
-import { longestPause, type Mark, markOf, momentAt, neighbour, playTimes, returnTo } from "../../src/film/timeline.js";
+import { longestPause, type Mark, markOf, neighbour, Playhead, PlayTimes, returnTo } from "../../src/film/timeline.js";
 
 const head = (n: number, time: number) => ({ session: "ses-1", at: `1-${n}`, time });
 const row = (n: number, say: string, action = "created"): HubEvent =>
@@ -46,14 +46,38 @@ describe("going back", () => {
 });
 
 describe("the times of a film", () => {
+  const eventsAt = (...times: number[]): HubEvent[] => times.map((time, i) => ({ ...row(i + 1, "text"), time }) as HubEvent);
+
   it("are those of the events, with long pauses cut short", () => {
-    const events = [0, 100, 100, 90, 3_600_000].map((time, i) => ({ ...row(i + 1, "text"), time }) as HubEvent);
-    expect([...playTimes(events)]).toEqual([0, 0, 100, 100, 100, 100 + longestPause]);
-    expect([...playTimes([])]).toEqual([0]);
+    const times = new PlayTimes(eventsAt(0, 100, 100, 90, 3_600_000));
+    expect([0, 1, 2, 3, 4, 5, 6].map((m) => times.of(m))).toEqual([0, 0, 100, 100, 100, 100 + longestPause, 100 + longestPause]);
+    expect(new PlayTimes([]).of(0)).toBe(0);
   });
 
   it("lead to moments", () => {
-    const times = Float64Array.of(0, 0, 100, 100, 400);
-    expect([0, 99, 100, 399, 400, 9999].map((t) => momentAt(times, t))).toEqual([1, 1, 3, 3, 4, 4]);
+    const times = new PlayTimes(eventsAt(0, 100, 100, 400));
+    expect([0, 99, 100, 399, 400, 9999].map((t) => times.momentAt(t))).toEqual([1, 1, 3, 3, 4, 4]);
+  });
+
+  it("play on while events arrive at every frame", () => {
+    const events = eventsAt(0, 1000, 2000);
+    const head = new Playhead(new PlayTimes(events), 1);
+    let moment = 1;
+    const shown: number[] = [];
+    for (let now = 0; now <= 1000; now += 20) {
+      events.push(...eventsAt(3000 + now));
+      moment = head.next(now, 2, moment);
+      shown.push(moment);
+    }
+    expect(shown[24], "after 480 ms at 2×").toBe(1);
+    expect(shown[25], "after 500 ms at 2×").toBe(2);
+    expect(shown[50], "after 1000 ms at 2×").toBe(3);
+  });
+
+  it("continue where the user has moved the film to", () => {
+    const head = new Playhead(new PlayTimes(eventsAt(0, 1000, 2000, 3000)), 0);
+    head.next(0, 1, 0);
+    expect(head.next(100, 1, 3)).toBe(3);
+    expect(head.next(1000, 1, 3)).toBe(4);
   });
 });
