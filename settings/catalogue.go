@@ -98,6 +98,14 @@ func Catalogue() []Setting {
 			Doc: "The size of icons, such as small, medium or large.",
 		},
 		{
+			Name: "tourSteps", Type: TypeList, Max: 50, Default: `[]`, Scope: ScopeUser, ChangedBy: ByUser,
+			Doc: "The steps of the tour that the user has done, and closed if the user has closed the tour.",
+		},
+		{
+			Name: "pinnedApps", Type: TypeList, Max: 50, Default: `[]`, Scope: ScopeUser, ChangedBy: ByUser,
+			Doc: "The apps that the desktop shows beside the command bar.",
+		},
+		{
 			Name: CustomInstructions, Type: TypeText, Max: 16384, MaxBytes: 16384, Default: `""`, Scope: ScopeUser, ChangedBy: ByUser,
 			Doc: "Instructions for the agents of all sessions of the user, at most 16 KiB; guests of a session do not get them.",
 		},

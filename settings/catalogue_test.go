@@ -43,9 +43,16 @@ func cases() map[string]struct {
 	delete(orders.refused, text(16385))
 	orders.refused[text(5462)] = settings.CodeRange
 	orders.refused[`"`+strings.Repeat("a", 16385)+`"`] = settings.CodeRange
+	lists := c{
+		valid: []string{`["a","b"]`, `[` + text(1000) + `]`, `[` + strings.Repeat(`"a",`, 49) + `"a"]`},
+		refused: map[string]settings.Code{
+			`[` + strings.Repeat(`"a",`, 50) + `"a"]`: settings.CodeRange, `[` + text(1001) + `]`: settings.CodeRange,
+			`"a"`: settings.CodeType, `[1]`: settings.CodeType, `null`: settings.CodeType, `{}`: settings.CodeType, ``: settings.CodeType,
+		},
+	}
 	return map[string]c{
-		"customInstructions": orders,
-		"language":           texts(1, 35), "userName": texts(0, 100), "wallpaper": texts(0, 2000), "accentColor": texts(0, 64), "iconSize": texts(0, 16),
+		"customInstructions": orders, "tourSteps": lists, "pinnedApps": lists,
+		"language": texts(1, 35), "userName": texts(0, 100), "wallpaper": texts(0, 2000), "accentColor": texts(0, 64), "iconSize": texts(0, 16),
 		"onboardingCompleted": {
 			valid:   []string{`true`, `false`, " true\n"},
 			refused: map[string]settings.Code{`"true"`: settings.CodeType, `1`: settings.CodeType, `null`: settings.CodeType, `[]`: settings.CodeType, ``: settings.CodeType},

@@ -33,9 +33,9 @@ export async function compressAll(folder) {
   }
 }
 
-/** The compressed data; undefined if it is not smaller or too small to matter. */
+/** The compressed data; undefined if it is too small to matter, not smaller, or a font, which is compressed already. */
 export async function compressed(data, suffix) {
-  if (data.length <= minSize) return undefined;
+  if (data.length <= minSize || data.subarray(0, 4).toString("latin1") === "wOF2") return undefined;
   const packed = await encodings[suffix].pack(data);
   return packed.length < data.length ? packed : undefined;
 }

@@ -71,12 +71,12 @@ function NoAccess({ why }: { why: AccessProblem }): ReactNode {
 
 /** Applies theme and language to the page. */
 function useDisplayPrefs(): void {
-  const theme = usePage((s) => s.prefs.theme);
+  const prefs = usePage((s) => s.prefs);
   const language = usePage((s) => s.language);
   const light = useMedia("(prefers-color-scheme: light)");
   const contrast = useMedia("(prefers-contrast: more)");
   // applyInitialTheme reads the media queries itself; they are dependencies so that a change applies.
-  useLayoutEffect(() => applyInitialTheme(theme, language), [theme, language, light, contrast]);
+  useLayoutEffect(() => applyInitialTheme(prefs, language), [prefs, language, light, contrast]);
 }
 
 function useTitle(): void {

@@ -1,3 +1,4 @@
+import "../../desktop/src/styles/fonts.css";
 import "../../desktop/src/styles/tokens.css";
 import "../../desktop/src/styles/base.css";
 import "./styles.css";

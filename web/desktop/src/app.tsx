@@ -20,6 +20,7 @@ export function App(): ReactNode {
   const t = useTexts(texts);
   const phone = usePhone();
   const panel = useShell((s) => s.panel);
+  const wallpaper = useShell((s) => s.prefs.wallpaper);
   const dropping = useFileDrops();
   return (
     <Boundary
@@ -33,7 +34,7 @@ export function App(): ReactNode {
         </div>
       )}
     >
-      <div className="app-wall" />
+      <div className={`app-wall wall-${wallpaper}`} />
       <Suspense fallback={<p className="app-wait">{t.connecting}</p>}>{phone ? <Phone /> : <WideLayout />}</Suspense>
       <Suspense>
         <Notices />

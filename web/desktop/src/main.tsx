@@ -1,3 +1,5 @@
+import "./styles/fonts.css";
+import "./styles/fonts-rest.css";
 import "./styles/tokens.css";
 import "./styles/base.css";
 import { type ReactNode, StrictMode, Suspense } from "react";
@@ -19,7 +21,7 @@ const root = createRoot(document.getElementById("root")!);
 const prefs = readPrefs(forBrowser.getItem(prefsKey));
 const language = languageOf(prefs.language, navigator.languages);
 const t = texts[language];
-applyInitialTheme(prefs.theme, language);
+applyInitialTheme(prefs, language);
 
 if (location.pathname === "/join") askToJoin();
 else void start();

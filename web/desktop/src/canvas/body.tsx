@@ -1,4 +1,4 @@
-import { AppWindow, FileText, Globe, LayoutTemplate, type LucideIcon, RotateCcw, Table2, Text } from "lucide-react";
+import { RotateCcw } from "lucide-react";
 import { memo, type ReactNode } from "react";
 import type { WindowState } from "../../../core/src/index.js";
 import { Content } from "../content/index.js";
@@ -6,24 +6,16 @@ import { useTexts } from "../i18n/use.js";
 import { canvas as texts } from "../texts/entry.js";
 import { Boundary } from "../ui/boundary.js";
 import { Button } from "../ui/button.js";
+import { kindOf } from "./kind.js";
 
-const icons: Record<string, LucideIcon> = {
-  markdown: FileText,
-  text: Text,
-  table: Table2,
-  html: AppWindow,
-  iframe: Globe,
-  component: LayoutTemplate,
-};
-
-function iconOf(w: WindowState): LucideIcon {
-  return icons[w.content.renderer] ?? AppWindow;
-}
-
-/** The icon for the kind of a window. */
+/** The icon for the kind of a window, on a tile of its colour. */
 export function WindowIcon({ window: w, size = 14 }: { window: WindowState; size?: number }): ReactNode {
-  const Icon = iconOf(w);
-  return <Icon size={size} aria-hidden />;
+  const { icon: Icon, hue } = kindOf(w);
+  return (
+    <span className={`kind kind-${hue}`} style={{ width: size + 8, height: size + 8 }} aria-hidden>
+      <Icon size={size} />
+    </span>
+  );
 }
 
 /** The content of a window, filling its parent. An error while rendering it shows a fallback in this window only. */

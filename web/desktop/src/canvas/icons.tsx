@@ -15,6 +15,7 @@ import { type App, openApp, useApps } from "./apps.js";
 import { gap } from "./geometry.js";
 import { clickText, iconAfterKey } from "./icon.js";
 import { IconDialog, type IconDialogKind, IconMenu } from "./icon-menu.js";
+import { hueOf } from "./kind.js";
 
 /** The icons on the desktop, below the windows and between the panels. */
 export function Icons({ area }: { area: Bounds }): ReactNode {
@@ -130,7 +131,7 @@ function Icon({ shortcut: s, onOpen, onMenu }: IconProps): ReactNode {
         onceReleased(e, () => onMenu(x, y));
       }}
     >
-      <span className="win-icon-picture">
+      <span className={`win-icon-picture kind kind-${hueOf(s.target)}`}>
         <Picture shortcut={s} />
         <Count count={count} />
       </span>
@@ -145,7 +146,7 @@ function FilesIcon(): ReactNode {
   const { store, commands } = useContext(ShellContext)!;
   return (
     <button type="button" className="win-icon" data-files-icon title={t.title} onClick={() => openFiles(commands, store.getState())}>
-      <span className="win-icon-picture">
+      <span className="win-icon-picture kind kind-8">
         <FolderOpen size={24} aria-hidden />
       </span>
       <span className="win-icon-label">{t.title}</span>
@@ -157,7 +158,7 @@ function AppIcon({ app: a, onOpen }: { app: App; onOpen: () => void }): ReactNod
   const count = useShell((st) => st.desktop.badges.get(a.id) ?? 0);
   return (
     <button type="button" className="win-icon" data-app-id={a.id} title={a.description ?? a.name} onClick={onOpen}>
-      <span className="win-icon-picture">
+      <span className={`win-icon-picture kind kind-${hueOf(a.id)}`}>
         <AppPicture app={a} />
         <Count count={count} />
       </span>

@@ -1,6 +1,7 @@
 import { type ReactNode, useState } from "react";
 import { useTexts } from "../i18n/use.js";
 import { AccountSettings } from "../settings/form.js";
+import { accents, wallpapers } from "../shell/account.js";
 import { useCommands, useShell } from "../shell/context.js";
 import type { Prefs, Theme } from "../shell/prefs.js";
 import { sessions as texts } from "../texts/sessions.js";
@@ -14,6 +15,8 @@ export function SettingsPanel(): ReactNode {
   return (
     <Modal title={t.settings} closeLabel={t.close} onClose={() => commands.openPanel("")} shape="wide">
       <Themes />
+      <Wallpapers />
+      <Accents />
       <Languages />
       <Notifications />
       <AccountSettings />
@@ -51,6 +54,51 @@ function Themes(): ReactNode {
           </label>
         ))}
       </div>
+    </fieldset>
+  );
+}
+
+/** The wallpapers, as small pictures of themselves. */
+function Wallpapers(): ReactNode {
+  const t = useTexts(texts);
+  const commands = useCommands();
+  const chosen = useShell((s) => s.prefs.wallpaper);
+  return (
+    <fieldset className="sessions-set">
+      <legend>{t.wallpaper}</legend>
+      <div className="sessions-walls">
+        {wallpapers.map((w) => (
+          <label key={w} className="sessions-theme">
+            <input type="radio" name="wallpaper" value={w} className="hidden-text" checked={chosen === w} onChange={() => void commands.changeAccount("wallpaper", w).catch(() => commands.notify(t.notSaved, "warning"))} />
+            <span className={`sessions-wall wall-${w}`} aria-hidden />
+            <span>{t[w]}</span>
+          </label>
+        ))}
+      </div>
+    </fieldset>
+  );
+}
+
+function Accents(): ReactNode {
+  const t = useTexts(texts);
+  const commands = useCommands();
+  const chosen = useShell((s) => s.prefs.accent);
+  const theme = useShell((s) => s.prefs.theme);
+  return (
+    <fieldset className="sessions-set">
+      <legend>{t.accent}</legend>
+      <div className="sessions-accents">
+        {accents.map((a) => (
+          <label key={a} className="sessions-accent" title={t[a]}>
+            <input type="radio" name="accent" value={a} className="hidden-text" checked={chosen === a} onChange={() => void commands.changeAccount("accentColor", a).catch(() => commands.notify(t.notSaved, "warning"))} />
+            <span data-accent={a} aria-hidden>
+              <span className="sessions-accent-dot" data-look={theme === "light" ? "light" : "dark"} />
+            </span>
+            <span>{t[a]}</span>
+          </label>
+        ))}
+      </div>
+      {theme === "contrast" && <p>{t.accentContrast}</p>}
     </fieldset>
   );
 }

@@ -2,6 +2,7 @@ import "./settings.css";
 import { Lock, RefreshCw, RotateCcw, TriangleAlert } from "lucide-react";
 import { type ReactNode, useCallback, useEffect, useId, useRef, useState } from "react";
 import { useTexts } from "../i18n/use.js";
+import { accountNames } from "../shell/account.js";
 import type { SettingInfo } from "../shell/api.js";
 import { useCommands, useEvents, useShell } from "../shell/context.js";
 import { hasAccount } from "../shell/select.js";
@@ -63,7 +64,7 @@ function Form({ admin }: { admin: boolean }): ReactNode {
           </Button>
         </div>
       )}
-      {entries.map((e) => (
+      {entries.filter((e) => !accountNames.includes(e.info.name)).map((e) => (
         <Row key={e.info.name} entry={e} admin={admin} onEdit={(draft) => replace(e.info.name, (now) => edited(now, draft))} onSave={(value, sent) => void save(e, value, sent)} />
       ))}
     </section>
@@ -194,8 +195,6 @@ function labelsOf(t: Words): Record<string, readonly [string, string] | undefine
     language: [t.language, t.languageDoc],
     onboardingCompleted: [t.onboarding, t.onboardingDoc],
     userName: [t.userName, t.userNameDoc],
-    wallpaper: [t.wallpaper, t.wallpaperDoc],
-    accentColor: [t.accentColor, t.accentColorDoc],
     iconSize: [t.iconSize, t.iconSizeDoc],
     customInstructions: [t.instructions, t.instructionsDoc],
   };

@@ -3,6 +3,7 @@
 
 import { Client, type HubEvent, newView, type SessionID, saveView } from "../../../core/src/index.js";
 import { languageOf } from "../i18n/texts.js";
+import { accountNames } from "./account.js";
 import { Api } from "./api.js";
 import { Commands } from "./commands.js";
 import type { ShellServices } from "./context.js";
@@ -86,13 +87,16 @@ export async function boot(): Promise<Page> {
   if (hasAccount(me)) {
     const loadModels = (): void => void commands.loadModels().catch(() => undefined);
     const loadModes = (): void => void commands.loadModes().catch(() => undefined);
+    const loadAccount = (): void => void commands.loadAccount().catch(() => undefined);
     listeners.add((event) => {
       if (event.type !== "SETTINGS_CHANGED") return;
       if (event.data.names?.includes("modelProfiles")) loadModels();
       if (event.data.names?.includes("modes")) loadModes();
+      if (event.data.names?.some((n) => accountNames.includes(n))) loadAccount();
     });
     loadModels();
     loadModes();
+    loadAccount();
   }
   client.start();
   return {

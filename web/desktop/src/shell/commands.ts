@@ -22,7 +22,8 @@ import {
 } from "../../../core/src/index.js";
 import { languageOf } from "../i18n/texts.js";
 import { shell as texts } from "../texts/entry.js";
-import type { Api } from "./api.js";
+import { type Account, accountOf } from "./account.js";
+import type { Api, SettingValues } from "./api.js";
 import type { Prefs } from "./prefs.js";
 import type { Notice, Panel, PhonePage, ShellStore } from "./shell.js";
 
@@ -144,6 +145,33 @@ export class Commands {
     const { me, session } = this.o.store.getState();
     const [modes, card] = await Promise.all([this.api.modes(), this.api.session(session)]);
     this.o.store.setState({ modes, ownSession: card.user === me.user });
+  }
+
+  /** Reads the settings of the user that the page uses. */
+  async loadAccount(): Promise<void> {
+    this.showAccount(accountOf(await this.api.settingValues()));
+  }
+
+  /** Changes one of these settings, at once on this page. Guests change the looks of this browser only. */
+  async changeAccount<K extends keyof Account>(name: K, value: Account[K]): Promise<void> {
+    const { account } = this.o.store.getState();
+    if (account === undefined) {
+      if (name === "wallpaper") this.setPrefs({ wallpaper: value as Account["wallpaper"] });
+      if (name === "accentColor") this.setPrefs({ accent: value as Account["accentColor"] });
+      return;
+    }
+    this.showAccount({ ...account, [name]: value });
+    const { refused } = await this.api.ask<SettingValues>("PATCH", "/api/settings/values", { values: { [name]: value } });
+    if (refused === undefined || refused.length === 0) return;
+    this.notify(refused[0]!.detail, "warning");
+    await this.loadAccount();
+  }
+
+  private showAccount(account: Account): void {
+    this.o.store.setState({ account });
+    const { wallpaper, accentColor: accent } = account;
+    const { prefs } = this.o.store.getState();
+    if (prefs.wallpaper !== wallpaper || prefs.accent !== accent) this.setPrefs({ wallpaper, accent });
   }
 
   /** Sends any other message, for types that only one component uses. */

@@ -2,6 +2,7 @@
 
 import type { Storage } from "../../../core/src/index.js";
 import type { Language } from "../i18n/texts.js";
+import { type Accent, accentOf, accents, type Wallpaper, wallpaperOf, wallpapers } from "./account.js";
 
 export type Theme = "system" | "dark" | "light" | "contrast";
 
@@ -12,11 +13,14 @@ export interface Prefs {
   readonly notify: boolean;
   /** Whether the tour was closed. */
   readonly toured: boolean;
+  /** The looks that the user chose last, which the page has until it has read the user's settings. */
+  readonly wallpaper: Wallpaper;
+  readonly accent: Accent;
 }
 
 export const prefsKey = "everdesk.prefs";
 
-const defaults: Prefs = { theme: "system", language: "system", notify: false, toured: false };
+const defaults: Prefs = { theme: "system", language: "system", notify: false, toured: false, wallpaper: wallpapers[0], accent: accents[0] };
 
 export function readPrefs(text: string | null): Prefs {
   try {
@@ -26,6 +30,8 @@ export function readPrefs(text: string | null): Prefs {
       language: v.language === "en" || v.language === "ko" ? v.language : defaults.language,
       notify: v.notify === true,
       toured: v.toured === true,
+      wallpaper: wallpaperOf(v.wallpaper),
+      accent: accentOf(v.accent),
     };
   } catch {
     return defaults;

@@ -12,6 +12,7 @@ import type {
   View,
 } from "../../../core/src/index.js";
 import type { Language } from "../i18n/texts.js";
+import type { Account } from "./account.js";
 import type { HubInfo, Me, ModelProfiles, Modes } from "./api.js";
 import type { Prefs } from "./prefs.js";
 
@@ -37,6 +38,8 @@ export interface Shell {
   readonly models: ModelProfiles | undefined;
   /** The modes of the user; undefined until they are read, and for guests. */
   readonly modes: Modes | undefined;
+  /** The settings that the page uses; undefined until they are read, and for guests. */
+  readonly account: Account | undefined;
   /** Whether the session is the user's own; undefined until that is known, and for guests. */
   readonly ownSession: boolean | undefined;
 
@@ -71,6 +74,7 @@ export function createShell(begin: Pick<Shell, "session" | "me" | "hub" | "view"
   return createStore<Shell>(() => ({
     models: undefined,
     modes: undefined,
+    account: undefined,
     ownSession: undefined,
     signs: new Map(),
     online: true,
