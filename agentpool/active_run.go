@@ -87,7 +87,7 @@ func newActiveRun(c *SessionRunner, r Run) *activeRun {
 		caller: tools.Caller{
 			Session: c.ref.Session, User: c.ref.User, Monitor: r.Monitor, Agent: r.Role, Turn: r.Turn,
 			Kind: r.Kind, Window: r.Window, Profile: r.Profile, ViewOf: r.ViewOf, Mode: r.Mode, Instructions: r.Instructions, Guest: r.Guest, Provider: r.Provider, Desktop: c.ref.Desktop,
-			Job: r.Job, Todo: r.Todo, Viewer: r.Viewer, ContextWindow: r.ContextWindow,
+			Job: r.Job, Todo: r.Todo, Viewer: r.Viewer, ClientTools: r.ClientTools, ContextWindow: r.ContextWindow,
 		},
 	}
 	if t := c.parent.cfg.Tracer; t != nil {

@@ -36,6 +36,8 @@ type Run struct {
 	ContextWindow int
 	// Viewer describes the screen of that person; nil if unknown.
 	Viewer *wire.Viewer
+	// ClientTools are those that the program which sent the message executes.
+	ClientTools []wire.ClientTool
 	// Provider is the name of the backend.
 	Provider string
 	// Prompt and Images are the input of the turn. With Continue the run continues a turn that

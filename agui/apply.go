@@ -31,7 +31,7 @@ func (r *Run) Apply(e wire.Event) {
 	case wire.AgentResponse:
 		r.response(data)
 	case wire.ToolProgress:
-		if r.shows(data.AgentID) {
+		if r.shows(data.AgentID) && !r.isFrontendCall(data.ToolName) {
 			r.toolProgress(data)
 		}
 	case wire.TodoStarted:

@@ -68,6 +68,8 @@ type event struct {
 type outcome struct {
 	Type       string      `json:"type"`
 	Interrupts []interrupt `json:"interrupts,omitempty"`
+	// PendingToolCallIDs are calls that the frontend executes; only clients of 1.0 know the field.
+	PendingToolCallIDs []string `json:"pendingToolCallIds,omitempty"`
 }
 
 // usage is the number of tokens that a run used.

@@ -27,12 +27,14 @@ func (e *InputError) Error() string { return fmt.Sprintf("agui: %s: %s", e.Field
 
 // Input is the body of a request for a run.
 type Input struct {
-	ThreadID        string         `json:"threadId"`
-	RunID           string         `json:"runId"`
-	ProtocolVersion string         `json:"protocolVersion"`
-	Messages        []Message      `json:"messages"`
-	Resume          []Resumption   `json:"resume"`
-	ForwardedProps  ForwardedProps `json:"forwardedProps"`
+	ThreadID        string    `json:"threadId"`
+	RunID           string    `json:"runId"`
+	ProtocolVersion string    `json:"protocolVersion"`
+	Messages        []Message `json:"messages"`
+	// Tools are those that the frontend executes.
+	Tools          []wire.ClientTool `json:"tools"`
+	Resume         []Resumption      `json:"resume"`
+	ForwardedProps ForwardedProps    `json:"forwardedProps"`
 }
 
 // ForwardedProps are the values that an app adds to its requests. Those for other servers are
@@ -62,19 +64,22 @@ type Resumption struct {
 // Message is a message of the client's conversation. It keeps what the client sent, to send it back.
 type Message struct {
 	ID, Role string
-	raw      json.RawMessage
+	// ToolCallID is set in the result of a tool call.
+	ToolCallID string
+	raw        json.RawMessage
 }
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (m *Message) UnmarshalJSON(data []byte) error {
 	var head struct {
-		ID   string `json:"id"`
-		Role string `json:"role"`
+		ID         string `json:"id"`
+		Role       string `json:"role"`
+		ToolCallID string `json:"toolCallId"`
 	}
 	if err := json.Unmarshal(data, &head); err != nil {
 		return err
 	}
-	*m = Message{ID: head.ID, Role: head.Role, raw: bytes.Clone(data)}
+	*m = Message{ID: head.ID, Role: head.Role, ToolCallID: head.ToolCallID, raw: bytes.Clone(data)}
 	return nil
 }
 
@@ -94,6 +99,9 @@ func ParseInput(body []byte) (Input, error) {
 		return Input{}, &InputError{Field: "runId", Reason: "want 1 to 64 characters"}
 	case in.ForwardedProps.Everdesk.Monitor != "" && in.ForwardedProps.Everdesk.Monitor.Validate() != nil:
 		return Input{}, &InputError{Field: "forwardedProps.everdesk.monitor", Reason: "want the id of a monitor"}
+	}
+	if err := wire.CheckClientTools(in.Tools); err != nil {
+		return Input{}, &InputError{Field: "tools", Reason: err.Error()}
 	}
 	for i, r := range in.Resume {
 		if r.InterruptID == "" || r.Status != "resolved" && r.Status != "cancelled" {
@@ -131,7 +139,7 @@ func (in *Input) UserMessage() (m wire.UserMessage, ok bool, err error) {
 	if err := json.Unmarshal(in.Messages[len(in.Messages)-1].raw, &last); err != nil {
 		return wire.UserMessage{}, false, &InputError{Field: "messages", Reason: err.Error()}
 	}
-	m = wire.UserMessage{MessageID: wire.MessageID(in.RunID), MonitorID: in.Monitor()}
+	m = wire.UserMessage{MessageID: wire.MessageID(in.RunID), MonitorID: in.Monitor(), Tools: in.Tools}
 	if in.ForwardedProps.Everdesk.Plan {
 		m.Mode = wire.ModePlan
 	}
@@ -188,24 +196,31 @@ func addParts(m *wire.UserMessage, parts []part) error {
 // answers a question that is not open any more.
 func (in *Input) Turn(s *wire.SessionState) wire.MessageID {
 	for _, q := range questionsOf(s) {
-		for _, r := range in.Resume {
-			if r.InterruptID == q.id {
-				return cmp.Or(q.turn, turnOfAgent(s, q.agent))
-			}
+		if in.answers(s, &q) {
+			return cmp.Or(q.turn, turnOfAgent(s, q.agent))
 		}
 	}
-	if len(in.Resume) == 0 {
-		if slices.ContainsFunc(s.RecentMessages, func(row wire.UIRow) bool { return row.MessageID == wire.MessageID(in.RunID) }) {
-			return wire.MessageID(in.RunID)
-		}
+	isOwn := func(row wire.UIRow) bool { return row.MessageID == wire.MessageID(in.RunID) }
+	switch {
+	case len(in.Resume) == 0 && slices.ContainsFunc(s.RecentMessages, isOwn):
+		return wire.MessageID(in.RunID)
+	case len(in.Resume) == 0 && len(in.results()) == 0:
 		return ""
 	}
 	for _, m := range slices.Backward(in.Messages) {
-		if turn := turnOf(m.ID); turn != "" {
+		if turn := cmp.Or(turnOf(m.ID), turnOfCall(m.ToolCallID)); turn != "" {
 			return turn
 		}
 	}
 	return ""
+}
+
+// answers reports whether the request answers a question.
+func (in *Input) answers(s *wire.SessionState, q *question) bool {
+	if slices.ContainsFunc(in.Resume, func(r Resumption) bool { return r.InterruptID == q.id }) {
+		return true
+	}
+	return slices.ContainsFunc(in.results(), func(m Message) bool { return q.call != nil && m.ToolCallID == q.callID(s) })
 }
 
 // turnOfAgent returns the turn that an agent executes, or "".

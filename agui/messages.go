@@ -1,6 +1,7 @@
 package agui
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -125,8 +126,9 @@ func chatOfCall(row wire.UIRow) []chat {
 		return nil
 	}
 	id := callID(row.MessageID, c.ID)
+	name := strings.TrimPrefix(c.Tool, frontendPrefix)
 	return []chat{
-		{ID: id, Role: roleAssistant, ToolCalls: []toolCall{{ID: id, Type: "function", Function: toolFunction{Name: c.Tool, Arguments: arguments(c.Input)}}}},
+		{ID: id, Role: roleAssistant, ToolCalls: []toolCall{{ID: id, Type: "function", Function: toolFunction{Name: name, Arguments: arguments(c.Input)}}}},
 		{ID: resultID(id), Role: roleTool, ToolCallID: id, Content: new(c.Result)},
 	}
 }
@@ -183,15 +185,32 @@ func setText(all []chat, turn wire.MessageID, text string) []chat {
 // turnConversation returns the messages of a client with those of one turn as the hub has them, at
 // the end.
 func turnConversation(state *desktop.State, monitor wire.MonitorID, known []Message, turn wire.MessageID, text string) []chat {
-	all := []chat{} // clients reject null
+	all := []chat{}                // clients reject null
+	results := map[string]string{} // ids of the results that the client added itself, by call
 	for _, m := range known {
-		if m.ID != "" && !belongsTo(turn, m.ID) {
+		if m.ID != "" && !belongsTo(turn, m.ID) && !belongsTo(turn, m.ToolCallID) {
 			all = append(all, chat{ID: m.ID, Role: m.Role, raw: m.raw})
 		}
+		if m.ToolCallID != "" {
+			results[m.ToolCallID] = m.ID
+		}
 	}
+	stored := map[string]bool{}
 	for _, m := range chatOf(state.Rows().On(monitor)) {
-		if belongsTo(turn, m.ID) {
-			all = append(all, m)
+		if !belongsTo(turn, m.ID) {
+			continue
+		}
+		stored[m.ID] = true
+		if own := results[m.ToolCallID]; own != "" {
+			m.ID = own
+		}
+		all = append(all, m)
+	}
+	// A call of the frontend's tool is stored when the agent has taken its result.
+	for _, m := range known {
+		call := cmp.Or(m.ToolCallID, m.ID)
+		if belongsTo(turn, call) && results[call] != "" && !stored[call] {
+			all = append(all, chat{ID: m.ID, Role: m.Role, raw: m.raw})
 		}
 	}
 	return setText(all, turn, text)

@@ -42,6 +42,8 @@ type question struct {
 	agent                       wire.AgentID
 	turn                        wire.MessageID // of a plan
 	expires                     wire.Millis
+	// call is set if a frontend is to execute a tool; its result is the answer.
+	call *wire.ClientToolCall
 	// answer returns the message that answers the question, or nil if that answer is none.
 	answer func(r Resumption) wire.ClientPayload
 }
@@ -95,7 +97,7 @@ func dialogQuestion(d wire.ApprovalRequest) question {
 
 func promptQuestion(p wire.OpenPrompt) question {
 	return question{
-		id: string(p.ID), reason: reasonInput, message: joinTexts(p.Title, p.Message), schema: schemaPrompt, agent: p.AgentID, expires: p.Deadline,
+		id: string(p.ID), reason: reasonInput, message: joinTexts(p.Title, p.Message), schema: schemaPrompt, agent: p.AgentID, expires: p.Deadline, call: p.ClientTool,
 		answer: func(r Resumption) wire.ClientPayload {
 			m := wire.UserPromptResponse{PromptID: p.ID, MonitorID: p.MonitorID}
 			m.Text, m.SelectedValues = promptAnswer(r, p.Options)
@@ -156,6 +158,12 @@ func (in *Input) Answers(s *wire.SessionState) []wire.ClientPayload {
 		}
 		if m := open[i].answer(r); m != nil {
 			all = append(all, m)
+		}
+	}
+	for _, result := range in.results() {
+		i := slices.IndexFunc(open, func(q question) bool { return q.call != nil && q.callID(s) == result.ToolCallID })
+		if i >= 0 {
+			all = append(all, open[i].answer(Resumption{Status: "resolved", Payload: result.resultText()}))
 		}
 	}
 	return all

@@ -31,6 +31,8 @@ type Run struct {
 	monitor     wire.MonitorID
 	known       []Message       // the client's conversation
 	answered    map[string]bool // questions that the request answers
+	// frontendTools are the names of the tools that the client executes.
+	frontendTools []string
 
 	state    *desktop.State
 	document document // as the client has it
@@ -57,8 +59,14 @@ func NewRun(in *Input, id wire.SessionID, state wire.SessionState) *Run {
 		thread: in.ThreadID, run: in.RunID, modern: in.Modern(), monitor: in.Monitor(), known: in.Messages,
 		state: desktop.New(id), answered: map[string]bool{}, steps: map[wire.TodoID]string{}, tasks: map[wire.TaskID]bool{},
 	}
+	for _, t := range in.Tools {
+		r.frontendTools = append(r.frontendTools, t.Name)
+	}
 	for _, a := range in.Resume {
 		r.answered[a.InterruptID] = true
+	}
+	for _, q := range questionsOf(&state) {
+		r.answered[q.id] = in.answers(&state, &q)
 	}
 	r.state.Apply(wire.Event{Session: id, Data: state})
 	r.emit(event{Type: typeRunStarted, ThreadID: r.thread, RunID: r.run})
@@ -241,17 +249,27 @@ func (r *Run) sendChanges() {
 	r.emit(event{Type: typeStateDelta, Delta: changes})
 }
 
-// checkQuestions ends the run with the questions of its turn, if there are any: an AG-UI client
-// answers them with another request.
+// checkQuestions ends the run with the questions of its turn and the calls of the frontend's tools, if
+// there are any: an AG-UI client answers them with another request.
 func (r *Run) checkQuestions() {
 	view := r.state.Snapshot()
 	var open []interrupt
+	var pending []string
 	for _, q := range questionsOf(&view) {
-		if !r.answered[q.id] && (q.agent != "" && q.agent == r.agent || q.turn != "" && q.turn == r.turn) {
+		switch isOfTurn := q.agent != "" && q.agent == r.agent || q.turn != "" && q.turn == r.turn; {
+		case !isOfTurn || r.answered[q.id]:
+		case r.executes(&q):
+			pending = append(pending, r.requestCall(&q))
+		default:
 			open = append(open, q.interrupt(r.calls.last()))
 		}
 	}
-	if len(open) > 0 {
+	switch {
+	case len(open) > 0:
 		r.finish(&outcome{Type: "interrupt", Interrupts: open}, nil)
+	case len(pending) > 0 && r.modern:
+		r.finish(&outcome{Type: "success", PendingToolCallIDs: pending}, nil)
+	case len(pending) > 0:
+		r.finish(nil, nil)
 	}
 }

@@ -14,9 +14,10 @@ type Message struct {
 	// By is the connection that sent the message.
 	By      wire.ConnectionID `json:"by,omitempty"`
 	Monitor wire.MonitorID    `json:"monitor"`
-	// Text and Images are the content, which is stored separately.
+	// Text, Images and Tools are the content, which is stored separately. The sender executes the tools.
 	Text   string            `json:"-"`
 	Images []providers.Image `json:"-"`
+	Tools  []wire.ClientTool `json:"-"`
 	// Window is the addressed window, empty for the main agent.
 	Window wire.WindowID `json:"window,omitempty"`
 	// Guest says that someone other than the session's owner sent the message.
@@ -59,15 +60,19 @@ type queuedMessage struct {
 type queuedContent struct {
 	Text   string            `json:"text"`
 	Images []providers.Image `json:"images,omitempty"`
+	Tools  []wire.ClientTool `json:"tools,omitempty"`
 }
 
-func (w *queuedMessage) content() *queuedContent { return &queuedContent{w.Text, w.Images} }
+func (w *queuedMessage) content() *queuedContent { return &queuedContent{w.Text, w.Images, w.Tools} }
 
 // size returns the approximate size in bytes.
 func (w *queuedMessage) size() int {
 	n := len(w.Text) + 256
 	for _, i := range w.Images {
 		n += len(i.Data)
+	}
+	for _, t := range w.Tools {
+		n += len(t.Description) + len(t.Parameters)
 	}
 	return n
 }

@@ -124,7 +124,7 @@ func (qu *queues) restore(tables map[string]map[string][]byte) error {
 		if err := decode(tables[saidTable][field], &said); err != nil {
 			return fmt.Errorf("what queued message %s says: %w", field, err)
 		}
-		w.Text, w.Images = said.Text, said.Images
+		w.Text, w.Images, w.Tools = said.Text, said.Images, said.Tools
 		all = append(all, w)
 		qu.bytes += w.size()
 		qu.lastArrival = max(qu.lastArrival, w.Arrived)

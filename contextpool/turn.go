@@ -149,6 +149,8 @@ type prompt struct {
 	Before  string            `json:"before,omitempty"`
 	After   string            `json:"after,omitempty"`
 	Images  []providers.Image `json:"images,omitempty"`
+	// Tools are those that the sender of the message executes.
+	Tools []wire.ClientTool `json:"tools,omitempty"`
 	// Windows are the windows open at the beginning of the turn.
 	Windows []policies.WindowInfo `json:"windows,omitempty"`
 	// Mode is a copy of the mode in which the turn works, nil for none, and Instructions are the custom

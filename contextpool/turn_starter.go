@@ -154,7 +154,7 @@ func (s *turnStarter) publishProvider() {
 
 // fillPrompt sets the message's content and the open windows in the prompt of a turn.
 func (s *turnStarter) fillPrompt(t *turn, w *queuedMessage) {
-	t.prompt.Images, t.prompt.Content, t.Viewer = w.Images, w.Text, w.Viewer
+	t.prompt.Images, t.prompt.Content, t.prompt.Tools, t.Viewer = w.Images, w.Text, w.Tools, w.Viewer
 	for _, open := range s.state.Desktop().Windows(t.Monitor) {
 		t.prompt.Windows = append(t.prompt.Windows, policies.WindowInfo{
 			ID: open.WindowID, Renderer: wire.RendererOf(open.Content),
@@ -199,7 +199,7 @@ func (s *turnStarter) startRun(t *turn, slot *agentpool.Slot) {
 	r := agentpool.Run{
 		ID: t.runID(), Agent: t.Agent, Role: t.Role, Kind: t.Kind, Turn: t.ID, Monitor: t.Monitor, Window: t.Window,
 		Profile: t.Profile, Mode: t.prompt.Mode, Instructions: t.prompt.Instructions, Provider: t.Provider, Prompt: t.prompt.text(), Images: t.prompt.Images,
-		ContextWindow: cmp.Or(s.cfg.Window, s.providers.Caps(t.Provider).Window), Guest: t.Guest, Viewer: t.Viewer, Lasting: t.Lasting, Slot: slot, Attempt: t.Attempt,
+		ContextWindow: cmp.Or(s.cfg.Window, s.providers.Caps(t.Provider).Window), Guest: t.Guest, Viewer: t.Viewer, ClientTools: t.prompt.Tools, Lasting: t.Lasting, Slot: slot, Attempt: t.Attempt,
 		Waited: time.Duration(int64(t.Started)-int64(cmp.Or(t.QueuedSince, t.Started))) * time.Millisecond,
 	}
 	continues := t.Attempt > 1 && t.InThread

@@ -19,6 +19,7 @@ type aguiInput struct {
 	RunID           string             `json:"runId"`
 	ProtocolVersion string             `json:"protocolVersion,omitempty"`
 	Messages        []aguitest.Message `json:"messages"`
+	Tools           []map[string]any   `json:"tools,omitempty"`
 	Resume          []map[string]any   `json:"resume,omitempty"`
 	ForwardedProps  map[string]any     `json:"forwardedProps,omitempty"`
 }
@@ -193,6 +194,51 @@ func TestAGUIQuestionEndsTheRunAndAnAnswerGoesOn(t *testing.T) {
 	}
 }
 
+func TestAGUIFrontendToolEndsTheRunAndItsResultGoesOn(t *testing.T) {
+	t.Parallel()
+	tools := []map[string]any{{"name": "pick_colour", "description": "Lets the user pick a colour.", "parameters": map[string]any{"type": "object"}}}
+	for _, version := range []string{"", "1.0"} {
+		t.Run("version "+version, func(t *testing.T) {
+			t.Parallel()
+			h := newAgentHub(t, false)
+			x := h.aguiThread("/agui", h.userToken("ann"), "thread")
+			x.Messages = []aguitest.Message{{ID: "user-run-1", Role: "user", Content: json.RawMessage(`"/say Before. \n/call client:pick_colour {\"of\":\"the door\"}\n/say After."`)}}
+			first := aguiInput{RunID: "run-1", ProtocolVersion: version, Tools: tools}
+			var calls []aguitest.ToolCall
+			for range 2 { // a client that lost the end of the run repeats its request
+				x.run(first, nil)
+				calls = x.Messages[len(x.Messages)-1].ToolCalls
+				if len(calls) != 1 || calls[0].Function.Name != "pick_colour" || calls[0].Function.Arguments != `{"of":"the door"}` {
+					t.Fatalf("last message %+v, want the call with its input; events %v", x.Messages[len(x.Messages)-1], x.Types())
+				}
+				var pending []string
+				if last := x.Events[len(x.Events)-1]; last.Outcome != nil {
+					pending = last.Outcome.PendingToolCallIDs
+				}
+				if want := version != ""; want != slices.Equal(pending, []string{calls[0].ID}) || len(x.Interrupts) > 0 {
+					t.Errorf("pending %q, interrupts %v, want the call only for clients that know the field", pending, x.Interrupts)
+				}
+			}
+			x.Messages = append(x.Messages, aguitest.Message{ID: "result", Role: "tool", ToolCallID: calls[0].ID, Content: json.RawMessage(`"green"`)})
+			second := aguiInput{RunID: "run-2", ProtocolVersion: version, Tools: tools}
+			for range 2 { // the result is taken once
+				x.run(second, nil)
+				texts := x.Texts("assistant")
+				if len(texts) != 1 || !strings.HasPrefix(texts[0], "Before.") || !strings.HasSuffix(texts[0], "After.") || strings.Count(texts[0], "green") != 1 {
+					t.Fatalf("texts %q, want one with the result", texts)
+				}
+				var roles []string
+				for _, m := range x.Messages {
+					roles = append(roles, m.Role)
+				}
+				if want := []string{"assistant", "assistant", "tool", "user"}; !slices.Equal(slices.Sorted(slices.Values(roles)), want) {
+					t.Errorf("messages of %q, want one call and one result", roles)
+				}
+			}
+		})
+	}
+}
+
 func TestAGUIConnectKeepsTheOrderOfAClientsMessages(t *testing.T) {
 	t.Parallel()
 	h := newAgentHub(t, false)
@@ -252,6 +298,7 @@ func TestAGUIBadRequests(t *testing.T) {
 		"empty text":              {"/agui", ann, `{"threadId":"t","runId":"r","messages":[{"id":"u","role":"user","content":" "}]}`, http.StatusBadRequest, "content"},
 		"session of another user": {"/agui/" + string(id), bob, `{"threadId":"t","runId":"r","messages":[]}`, http.StatusNotFound, "3"},
 		"unknown monitor":         {"/agui", ann, `{"threadId":"t","runId":"r","messages":[],"forwardedProps":{"everdesk":{"monitor":"no monitor"}}}`, http.StatusBadRequest, "monitor"},
+		"two tools of one name":   {"/agui", ann, `{"threadId":"t","runId":"r","messages":[],"tools":[{"name":"a"},{"name":"a"}]}`, http.StatusBadRequest, "two tools"},
 		"too large":               {"/agui", ann, `{"threadId":"` + strings.Repeat("x", 5<<20), http.StatusRequestEntityTooLarge, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -67,7 +67,12 @@ func blankReply(field string, monitor wire.MonitorID) reply {
 func (cv *conversation) messageOf(c *Command, m wire.UserMessage) (contextpool.Message, reply) {
 	message := contextpool.Message{
 		ID: messageIDOf(c), By: c.From.Connection, Guest: c.isGuestOf(cv.w.user),
-		Monitor: cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor), Text: m.Content, Viewer: m.Viewer,
+		Monitor: cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor), Text: m.Content, Viewer: m.Viewer, Tools: m.Tools,
+	}
+	if err := wire.CheckClientTools(m.Tools); err != nil {
+		return message, reply{
+			Verdict: verdictRejected, Code: wire.CodeInvalidMessage, Reason: err.Error(), Field: "tools", Monitor: message.Monitor, Public: true,
+		}
 	}
 	for _, i := range m.Interactions {
 		if i.ImageData == "" {

@@ -43,8 +43,10 @@ type Caller struct {
 	// ContextWindow is the size of the model's context window in tokens; 0 means unknown.
 	ContextWindow int
 	// Viewer describes the screen of the person who began the turn; nil if unknown.
-	Viewer  *wire.Viewer
-	Desktop Desktop
+	Viewer *wire.Viewer
+	// ClientTools are those that the program which sent the turn's message executes.
+	ClientTools []wire.ClientTool
+	Desktop     Desktop
 }
 
 // Call is one tool call as reported to the session.

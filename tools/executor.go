@@ -111,7 +111,8 @@ func New(cfg Config) *Executor {
 // todo. An unknown profile has none.
 func (e *Executor) Tools(c Caller) []providers.Tool {
 	if c.hasSmallWindow() {
-		return slices.DeleteFunc(e.smallList(), func(t providers.Tool) bool { return !e.tools.availableTo(e.tools.byName[t.Name], c) })
+		own := slices.DeleteFunc(e.smallList(), func(t providers.Tool) bool { return !e.tools.availableTo(e.tools.byName[t.Name], c) })
+		return appendClientTools(own, c)
 	}
 	var out []providers.Tool
 	for t := range e.eachTool(c) {
@@ -134,7 +135,7 @@ func (e *Executor) Tools(c Caller) []providers.Tool {
 // The caller may use those of [Executor.Tools]; the calls of others are refused.
 func (e *Executor) AllTools(c Caller) []providers.Tool {
 	if c.hasSmallWindow() {
-		return e.smallList()
+		return appendClientTools(e.smallList(), c)
 	}
 	out := make([]providers.Tool, 0, len(e.tools.all))
 	for t := range e.eachTool(c) {
@@ -143,7 +144,7 @@ func (e *Executor) AllTools(c Caller) []providers.Tool {
 	return out
 }
 
-// eachTool yields all tools of the hub, and those of the caller's MCP servers after them.
+// eachTool yields all tools of the hub, after them those of the caller's MCP servers and of the message's sender.
 func (e *Executor) eachTool(c Caller) iter.Seq[*tool] {
 	return func(yield func(*tool) bool) {
 		for i := range e.tools.all {
@@ -151,7 +152,7 @@ func (e *Executor) eachTool(c Caller) iter.Seq[*tool] {
 				return
 			}
 		}
-		for _, t := range e.serverTools(c) {
+		for _, t := range slices.Concat(e.serverTools(c), clientTools(c)) {
 			if !yield(t) {
 				return
 			}

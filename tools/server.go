@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,12 +44,17 @@ func (e *Executor) Prepare(ctx context.Context, c Caller) {
 	}
 }
 
-// Revision changes when the tools of the caller change. It is empty for callers without tools of MCP servers.
+// Revision changes when the tools of the caller change. It is empty for callers without tools of MCP servers or of
+// the message's sender.
 func (e *Executor) Revision(c Caller) string {
-	if e.cfg.Servers == nil || c.hasSmallWindow() {
-		return ""
+	revision := ""
+	if e.cfg.Servers != nil && !c.hasSmallWindow() {
+		revision = e.cfg.Servers.Revision(c.User)
 	}
-	return e.cfg.Servers.Revision(c.User)
+	for _, t := range c.ClientTools {
+		revision = digest(revision, t.Name, t.Description, string(t.Parameters))
+	}
+	return revision
 }
 
 // serverTools returns the known tools of the caller's MCP servers.
@@ -69,7 +75,7 @@ func (e *Executor) lookUp(ctx context.Context, c Caller, name string) *tool {
 	if c.ViewOf != "" {
 		return e.viewTool(ctx, c, name)
 	}
-	if t := e.tools.byName[name]; t != nil || e.cfg.Servers == nil {
+	if t := cmp.Or(e.tools.byName[name], findClientTool(c, name)); t != nil || e.cfg.Servers == nil {
 		return t
 	}
 	t, ok := e.cfg.Servers.Find(ctx, c.place(), name)

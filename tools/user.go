@@ -102,15 +102,22 @@ type answer struct {
 }
 
 func (u *use) prompt(ctx context.Context, p wire.Prompt) providers.ToolResult {
+	return u.askFor(ctx, p, "The user did not answer.", func(r wire.UserPromptResponse) providers.ToolResult {
+		return asJSON(answer{r.SelectedValues, r.Text})
+	})
+}
+
+// askFor waits for the answer to a prompt, and returns what result makes of it, or unanswered.
+func (u *use) askFor(ctx context.Context, p wire.Prompt, unanswered string, result func(wire.UserPromptResponse) providers.ToolResult) providers.ToolResult {
 	p.ID = wire.PromptID(u.question(p.Title, p.Message))
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
 		r, err := u.Desktop.Users.Ask(ctx, u.Caller, p, answerTimeout)
 		switch {
 		case err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded), err == nil && r.Dismissed:
-			return text("The user did not answer."), nil
+			return text(unanswered), nil
 		case err != nil:
 			return providers.ToolResult{}, err
 		}
-		return asJSON(answer{r.SelectedValues, r.Text}), nil
+		return result(r), nil
 	})
 }

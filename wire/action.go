@@ -149,6 +149,9 @@ type Prompt struct {
 	InputField  *PromptInput   `json:"inputField,omitempty"`
 	// AllowDismiss false removes the option to dismiss the prompt; absent means true.
 	AllowDismiss *bool `json:"allowDismiss,omitempty"`
+	// ClientTool is set if the program that sent the message is to execute a tool. The text of the answer
+	// is the result.
+	ClientTool *ClientToolCall `json:"clientTool,omitempty"`
 }
 
 // PromptOption is one choice of a prompt.

@@ -16,6 +16,9 @@ type UserMessage struct {
 	Mode MessageMode `json:"mode,omitempty"`
 	// Viewer describes the sender's screen.
 	Viewer *Viewer `json:"viewer,omitempty"`
+	// Tools are those that the sender executes for the agent that begins to answer. A message that joins a
+	// running turn brings none.
+	Tools []ClientTool `json:"tools,omitempty" wire:"max=32"`
 }
 
 // Viewer describes the screen on which a user sees the desktop, and what it is set to.

@@ -63,6 +63,8 @@ type Event struct {
 	Outcome      *struct {
 		Type       string      `json:"type"`
 		Interrupts []Interrupt `json:"interrupts"`
+		// PendingToolCallIDs are calls that the client executes.
+		PendingToolCallIDs []string `json:"pendingToolCallIds"`
 	} `json:"outcome"`
 }
 

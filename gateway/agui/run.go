@@ -99,12 +99,12 @@ func (a *API) begin(ctx context.Context, c echo.Context, h *session.Handle, in *
 	if err != nil {
 		return nil, wire.Position{}, err
 	}
-	if len(in.Resume) > 0 {
-		for _, answer := range in.Answers(&state) {
-			if err := h.Deliver(ctx, a.command(c, h.Session(), answer)); err != nil {
-				return nil, wire.Position{}, err
-			}
+	for _, answer := range in.Answers(&state) {
+		if err := h.Deliver(ctx, a.command(c, h.Session(), answer)); err != nil {
+			return nil, wire.Position{}, err
 		}
+	}
+	if len(in.Resume) > 0 {
 		return attach(in, h.Session(), state, in.Turn(&state), false)
 	}
 	message, ok, err := in.UserMessage()

@@ -132,6 +132,18 @@ const tests = {
     assert.match(t.texts.at(-1), /allowed it/);
   },
 
+  async "tools of the frontend"(Agent, hub) {
+    const t = new Thread(Agent, hub);
+    const tools = [{ name: "pick_colour", description: "Lets the user pick a colour.", parameters: { type: "object", properties: {} } }];
+    await t.say('/call client:pick_colour {"of":"the door"}\n/say After.', { tools });
+    const [call] = t.agent.messages.at(-1).toolCalls;
+    assert.deepEqual([call.function.name, call.function.arguments], ["pick_colour", '{"of":"the door"}']);
+    t.agent.messages.push({ id: randomUUID(), role: "tool", toolCallId: call.id, content: "green" });
+    assert.equal(await t.run({ tools }), undefined);
+    assert.match(t.texts.at(-1), /green.*After\./s);
+    assert.equal(t.agent.messages.length, 4, JSON.stringify(t.agent.messages));
+  },
+
   async "a failed turn"(Agent, hub) {
     assert.match((await new Thread(Agent, hub).say("/fail It broke.")).message, /It broke\./);
   },
@@ -187,6 +199,9 @@ async function copilotKit(hub) {
   await say("/ask Which? | red | blue\n/say After.");
   await core.runAgent({ agent, resume: [{ interruptId: agent.pendingInterrupts[0].id, status: "resolved", payload: "blue" }] });
   assert.match(agent.messages.at(-1).content, /blue.*After\./s);
+  core.addTool({ name: "pick_colour", description: "Lets the user pick a colour.", handler: async ({ of }) => `green for ${of}` });
+  await say('/call client:pick_colour {"of":"the door"}\n/say Painted.');
+  assert.match(agent.messages.at(-1).content, /green for the door.*Painted\./s);
   const endless = say("/stream 100000 100");
   await until("the answer streams", () => agent.messages.at(-1).role === "assistant" && /^w1 /.test(agent.messages.at(-1).content ?? ""));
   core.stopAgent({ agent });
@@ -196,7 +211,7 @@ async function copilotKit(hub) {
   const reopened = again.getAgent("desktop");
   reopened.threadId = agent.threadId;
   await again.connectAgent({ agent: reopened });
-  assert.deepEqual(reopened.messages.filter((m) => m.role === "user").length, 3);
+  assert.deepEqual(reopened.messages.filter((m) => m.role === "user").length, 4);
 }
 
 const folder = await mkdtemp(join(tmpdir(), "everdesk-agui-"));

@@ -771,6 +771,23 @@ export interface CheckpointSaved {
 /** ClientID identifies a tab or program over all its connections; the client chooses it. Up to 64 characters without control characters. */
 export type ClientID = string;
 
+/** ClientTool is a tool that the program which sends a message executes itself, such as a page that can show a form. The agent that answers the message may call it: the call is a prompt with clientTool, and the answer to the prompt is the result. */
+export interface ClientTool {
+  /** Name has 1 to 48 letters, digits, underscores and hyphens. The agent knows the tool as client_NAME. */
+  name: string;
+  description?: string;
+  /** Parameters is the JSON schema of the input, which is an object; absent means any object. */
+  parameters?: unknown;
+}
+
+/** ClientToolCall is the call of a ClientTool. */
+export interface ClientToolCall {
+  name: string;
+  /** ToolUseID is the id of the call in TOOL_PROGRESS. */
+  toolUseId: string;
+  input: unknown;
+}
+
 /** CloseReason is the reason why a question was closed. */
 export type CloseReason = "answered" | "dismissed" | "expired" | "cancelled";
 
@@ -1556,6 +1573,8 @@ export interface OpenPrompt {
   inputField?: PromptInput;
   /** AllowDismiss false removes the option to dismiss the prompt; absent means true. */
   allowDismiss?: boolean;
+  /** ClientTool is set if the program that sent the message is to execute a tool. The text of the answer is the result. */
+  clientTool?: ClientToolCall;
   /** Deadline is the time at which the hub takes a missing answer as a dismissal. */
   deadline?: Millis;
   agentId?: AgentID;
@@ -1858,6 +1877,8 @@ export interface PromptShow {
   inputField?: PromptInput;
   /** AllowDismiss false removes the option to dismiss the prompt; absent means true. */
   allowDismiss?: boolean;
+  /** ClientTool is set if the program that sent the message is to execute a tool. The text of the answer is the result. */
+  clientTool?: ClientToolCall;
   /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so every action of an agent should have it. */
   agentId?: AgentID;
   /** RequestID is set when the hub waits for RENDERING_FEEDBACK. */
@@ -2692,6 +2713,8 @@ export interface UserMessage {
   mode?: MessageMode;
   /** Viewer describes the sender's screen. */
   viewer?: Viewer;
+  /** Tools are those that the sender executes for the agent that begins to answer. A message that joins a running turn brings none. */
+  tools?: ClientTool[];
 }
 
 /** UserPromptResponse answers a prompt. */
