@@ -131,18 +131,22 @@ it("any moment of a film of 10,000 events", async () => {
     const set = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value")!.set!;
     const all: number[] = [];
     const rendered: number[] = [];
+    // Every window has the title and the text of the same event.
+    const isWhole = (): boolean =>
+      [...document.querySelectorAll(".film-window")].every((w) => w.querySelector(".film-window-title")?.textContent === `Window ${w.querySelector("h1")?.textContent}`);
     for (let n = 1; n <= 40; n++) {
       const start = performance.now();
       set.call(input, String((n * 6151) % Number(input.max)));
       input.dispatchEvent(new Event("input", { bubbles: true }));
       rendered.push(performance.now() - start);
-      await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+      do await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+      while (!isWhole());
       all.push(performance.now() - start);
     }
     return { all: all.sort((a, b) => a - b), rendered: rendered.sort((a, b) => a - b) };
   });
   printFigure("film, any moment rendered", `p50 ${percentile(rendered, 0.5).toFixed(0)} ms, p95 ${percentile(rendered, 0.95).toFixed(0)} ms`);
-  printFigure("film, any moment drawn", `p50 ${percentile(times, 0.5).toFixed(0)} ms, p95 ${percentile(times, 0.95).toFixed(0)} ms, longest ${percentile(times, 1).toFixed(0)} ms`);
+  printFigure("film, any moment drawn, with the text of all windows", `p50 ${percentile(times, 0.5).toFixed(0)} ms, p95 ${percentile(times, 0.95).toFixed(0)} ms, longest ${percentile(times, 1).toFixed(0)} ms`);
   expect(percentile(times, 0.95)).toBeLessThan(150);
 });
 

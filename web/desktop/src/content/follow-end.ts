@@ -11,6 +11,7 @@ export function useFollowEnd(text: string): { ref: RefObject<HTMLDivElement | nu
   const ref = useRef<HTMLDivElement>(null);
   const atEnd = useRef(false);
   const before = useRef<string>(undefined);
+  const fresh = useRef(false);
   const follow = useCallback(() => {
     if (ref.current !== null && atEnd.current) ref.current.scrollTop = ref.current.scrollHeight;
   }, []);
@@ -23,9 +24,15 @@ export function useFollowEnd(text: string): { ref: RefObject<HTMLDivElement | nu
     const old = before.current;
     before.current = text;
     // A new text starts at its beginning.
-    if (old === undefined || !text.startsWith(old)) onScroll();
+    fresh.current = old === undefined || !text.startsWith(old);
+    if (fresh.current) atEnd.current = false;
     else follow();
-  }, [text, follow, onScroll]);
+  }, [text, follow]);
+
+  // Reading the size forces a layout. After the layout effects of all texts one is enough for all of them.
+  useEffect(() => {
+    if (fresh.current && text === before.current) onScroll();
+  }, [text, onScroll]);
 
   // Content that renders later, such as formatted text, grows too.
   useEffect(() => {

@@ -2,9 +2,9 @@
 // commands send nothing, so that other tabs and the hub never notice a film.
 
 import { AppWindow, Lock } from "lucide-react";
-import { type CSSProperties, type ReactNode, useContext, useDeferredValue, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { memo, type ReactNode, useContext, useDeferredValue, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { createStore } from "zustand/vanilla";
-import { type Client, type DesktopState, type MonitorID, shownMonitor, type WindowState } from "../../../core/src/index.js";
+import { type Bounds, type Client, type DesktopState, type MonitorID, shownMonitor, type WindowState } from "../../../core/src/index.js";
 import { WindowBody, WindowIcon } from "../canvas/body.js";
 import { fitInside, minSizeOf, panelBounds, type Size, workArea } from "../canvas/geometry.js";
 import { extentOf } from "../canvas/miniature.js";
@@ -85,7 +85,7 @@ export function Stage(): ReactNode {
         {scale > 0 &&
           windows.map((w) => {
             const b = w.maximized === true ? area : w.variant === "panel" ? panelBounds(w, extent, panels) : fitInside(w.bounds, area, minSizeOf(w));
-            return <FilmWindow key={keyOf(w)} window={w} content={contents.get(keyOf(w))} style={{ left: b.x, top: b.y, width: b.w, height: b.h, zIndex: w.z ?? 0 }} />;
+            return <FilmWindow key={keyOf(w)} window={w} content={contents.get(keyOf(w))} x={b.x} y={b.y} w={b.w} h={b.h} />;
           })}
       </div>
       {windows.length === 0 && <p className="film-note">{t.noWindows}</p>}
@@ -98,10 +98,11 @@ function isOutside({ content }: WindowState): boolean {
   return content.renderer === "iframe" || content.renderer === "mcp-app";
 }
 
-function FilmWindow({ window: w, content, style }: { window: WindowState; content: WindowState | undefined; style: CSSProperties }): ReactNode {
+/** A window at its place. One that did not change between two moments is not rendered again. */
+const FilmWindow = memo(function FilmWindow({ window: w, content, ...b }: { window: WindowState; content: WindowState | undefined } & Bounds): ReactNode {
   const t = useTexts(texts);
   return (
-    <section className="film-window" data-film-window={w.windowId} style={style}>
+    <section className="film-window" data-film-window={w.windowId} style={{ left: b.x, top: b.y, width: b.w, height: b.h, zIndex: w.z ?? 0 }}>
       {w.frameless !== true && (
         <header className="film-window-title">
           <WindowIcon window={w} />
@@ -120,7 +121,7 @@ function FilmWindow({ window: w, content, style }: { window: WindowState; conten
       </div>
     </section>
   );
-}
+});
 
 /** The conversation of a moment, at its end. */
 export function Talk(): ReactNode {

@@ -40,6 +40,25 @@ DOMPurify.addHook("afterSanitizeAttributes", (node) => {
   node.setAttribute("target", "_blank");
 });
 
+// Once for the page: reading it takes longer than sanitizing a usual text.
+DOMPurify.setConfig(config);
+
+/** Fragments that were sanitized, by their HTML, the latest last. They are needed again when a film is moved and when a window is opened again. */
+const known = new Map<string, DocumentFragment>();
+const maxKnown = 500;
+/** The longest HTML that is kept, in characters. */
+const maxKnownLength = 4000;
+
+/** Returns a fragment that belongs to the caller. */
 export function sanitize(html: string): DocumentFragment {
-  return DOMPurify.sanitize(html, config);
+  if (html.length > maxKnownLength) return sanitizeAgain(html);
+  const fragment = known.get(html) ?? sanitizeAgain(html);
+  known.delete(html);
+  known.set(html, fragment);
+  if (known.size > maxKnown) known.delete(known.keys().next().value!);
+  return fragment.cloneNode(true) as DocumentFragment;
+}
+
+function sanitizeAgain(html: string): DocumentFragment {
+  return DOMPurify.sanitize(html, config); // it has the configuration already; this one says the type of the result
 }
