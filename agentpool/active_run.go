@@ -51,6 +51,7 @@ type activeRun struct {
 
 	slot            *Slot
 	providerSession *providerSession
+	dir             string // the folder in which a backend that is a process works
 	beganAt         time.Time
 	output          outputBuffer
 	trace           RunTrace // nil without a tracer
@@ -153,6 +154,9 @@ func (l *activeRun) runTurn() (Ended, error) {
 	if !ok {
 		return Ended{}, &providers.Failure{Class: providers.Invalid, Err: fmt.Errorf("there is no provider %q here", l.Provider)}
 	}
+	if err := l.findDir(p); err != nil {
+		return Ended{}, err
+	}
 	l.providerSession = l.runner.takeIdle(l, l.revisionOf(p))
 	if err := l.acquireSlot(); err != nil {
 		return Ended{}, err
@@ -183,6 +187,18 @@ func (l *activeRun) runTurn() (Ended, error) {
 		}
 		return end, err
 	}
+}
+
+// findDir finds the working directory of a backend that is a process.
+func (l *activeRun) findDir(p providers.Provider) (err error) {
+	dir := l.runner.parent.cfg.Dir
+	if dir == nil || !p.Caps().Process {
+		return nil
+	}
+	if l.dir, err = dir(l.workCtx, l.runner.ref.Session); err != nil {
+		return &providers.Failure{Class: providers.Invalid, Err: fmt.Errorf("find the folder to work in: %w", err)}
+	}
+	return nil
 }
 
 // acquireSlot gets the slot of the run: that of its provider session, the reserved one, or the
@@ -235,13 +251,10 @@ func (l *activeRun) open(p providers.Provider) (err error) {
 		}
 		system = b.Whole()
 	}
-	t := &providerSession{runner: l.runner, agent: l.Agent, provider: l.Provider, revision: l.revisionOf(p), profile: l.Profile, orders: ordersOf(l.Run), guest: l.Guest, process: caps.Process, run: l, over: make(chan struct{})}
+	t := &providerSession{runner: l.runner, agent: l.Agent, provider: l.Provider, revision: l.revisionOf(p), profile: l.Profile, orders: ordersOf(l.Run), dir: l.dir, guest: l.Guest, process: caps.Process, run: l, over: make(chan struct{})}
 	spec := providers.Spec{
 		Agent: string(l.Role), System: system, Model: cfg.Models[l.Provider],
-		From: l.From, Fork: l.Fork, Whole: l.Lasting && !l.Fork, OnEvent: t.handleEvent,
-	}
-	if caps.Process && cfg.Dir != nil {
-		spec.Dir = cfg.Dir(l.runner.ref.Session)
+		From: l.From, Fork: l.Fork, Whole: l.Lasting && !l.Fork, OnEvent: t.handleEvent, Dir: l.dir,
 	}
 	switch {
 	case withTools && caps.Prefix:

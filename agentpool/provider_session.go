@@ -28,6 +28,7 @@ type providerSession struct {
 	revision string // of the provider's settings and the tools
 	profile  string
 	orders   string // identifies the mode and the instructions that it was opened with
+	dir      string // the folder that it works in
 	guest    bool   // opened with the system prompt for guests
 	process  bool   // the backend is a process, which needs a slot while it is open
 	session  providers.Session
@@ -149,7 +150,7 @@ func (c *SessionRunner) takeIdle(l *activeRun, revision string) *providerSession
 	}
 	delete(c.idle, l.Agent)
 	t.idleTimer.Stop()
-	if t.provider != l.Provider || t.revision != revision || t.profile != l.Profile || t.orders != ordersOf(l.Run) || t.guest != l.Guest || l.Continue || !t.assignTo(l) {
+	if t.provider != l.Provider || t.revision != revision || t.profile != l.Profile || t.orders != ordersOf(l.Run) || t.dir != l.dir || t.guest != l.Guest || l.Continue || !t.assignTo(l) {
 		c.closeAsync(t)
 		return nil
 	}

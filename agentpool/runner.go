@@ -75,8 +75,8 @@ type Config struct {
 	// Models selects the model per provider; a missing provider uses its default model.
 	Models map[string]string
 	// Dir returns the working directory of a session, for backends that are processes; nil gives
-	// each provider session a temporary one.
-	Dir func(wire.SessionID) string
+	// each provider session a temporary one. A turn fails with its error.
+	Dir func(context.Context, wire.SessionID) (string, error)
 	// IdleTimeout is the time after which an idle provider session is closed; default 5 minutes.
 	IdleTimeout time.Duration
 	// Observer receives the usage of models; nil means none.

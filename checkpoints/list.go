@@ -22,6 +22,10 @@ type Note struct {
 	// Op identifies the operation. One that is repeated because its result is unknown recognises what
 	// it did before.
 	Op string `json:"op,omitempty"`
+	// Workspace is the name of the workspace that was saved with the files of a session, and
+	// WorkspaceHash its checkpoint. Both are empty if there was none.
+	Workspace     string `json:"workspace,omitempty"`
+	WorkspaceHash string `json:"workspaceHash,omitempty"`
 }
 
 // Checkpoint is one stored state of a worktree.

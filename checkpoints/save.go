@@ -281,7 +281,7 @@ func (r *repo) commit(ctx context.Context, session, tree string, note Note, wind
 	number, from := 1, ""
 	if len(all) > 0 {
 		last := all[len(all)-1]
-		if last.Files == tree && last.Windows == rec.Windows {
+		if last.Files == tree && last.Windows == rec.Windows && last.Workspace == note.Workspace && last.WorkspaceHash == note.WorkspaceHash {
 			saved := Saved{Checkpoint: last, New: note.Op != "" && last.Op == note.Op}
 			if saved.New && len(all) > 1 {
 				saved.From = all[len(all)-2].Hash

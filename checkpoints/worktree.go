@@ -20,6 +20,9 @@ type Worktree struct {
 	Ignore bool
 }
 
+// workspacePrefix begins the names of workspaces; those of sessions begin with another one.
+const workspacePrefix = "w-"
+
 var validName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,199}$`)
 
 func (w Worktree) check() error {
@@ -73,7 +76,7 @@ func (s *Store) Workspace(path string) (Worktree, error) {
 		}
 	}
 	sum := sha256.Sum256([]byte(resolved))
-	return Worktree{Name: "w-" + hex.EncodeToString(sum[:10]), Path: resolved, Ignore: true}, nil
+	return Worktree{Name: workspacePrefix + hex.EncodeToString(sum[:10]), Path: resolved, Ignore: true}, nil
 }
 
 // contains reports whether a path is a folder or lies in it.

@@ -38,6 +38,7 @@ import (
 	"github.com/everdesk/everdesk/settings"
 	"github.com/everdesk/everdesk/web"
 	"github.com/everdesk/everdesk/wire"
+	"github.com/everdesk/everdesk/workspaces"
 )
 
 // Timeouts of the HTTP servers. Handlers that stream lift the read and write deadlines of their
@@ -156,6 +157,8 @@ type Deps struct {
 	Files   *files.Store
 	// Checkpoints are the states of these files; nil means that there are none.
 	Checkpoints rest.Checkpoints
+	// Workspaces are the folders in which agents may work; nil means that there are none.
+	Workspaces *workspaces.Store
 	// Settings are the settings of users and of the hub; nil means none.
 	Settings *settings.Store
 	// OnSettingsChanged, unless nil, is called for each change of settings, secrets and profiles, on
@@ -272,7 +275,7 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 	})
 	s.apps.hosts, s.apps.refused = s.hosts, &s.refused
 	s.rest = rest.New(rest.Deps{
-		Log: log, Hub: d.Hub, Auth: d.Auth, Limits: d.Limiter, Files: d.Files, Checkpoints: d.Checkpoints, Store: d.Store.Documents, Settings: d.Settings, Secrets: d.Secrets, Profiles: d.Profiles, Modes: d.Modes, Backends: d.Backends, Web: d.Web, MCPServers: d.MCPServers, Apps: d.UserApps, Hosts: s.hosts,
+		Log: log, Hub: d.Hub, Auth: d.Auth, Limits: d.Limiter, Files: d.Files, Checkpoints: d.Checkpoints, Workspaces: d.Workspaces, Store: d.Store.Documents, Settings: d.Settings, Secrets: d.Secrets, Profiles: d.Profiles, Modes: d.Modes, Backends: d.Backends, Web: d.Web, MCPServers: d.MCPServers, Apps: d.UserApps, Hosts: s.hosts,
 		Authenticator: s.authenticator, Sessions: sessions, Actions: s.actions, Budget: budget, Connections: s.streams,
 		Stream: s.streams.ServeSSE, Trace: trace, AppsOrigin: s.apps.origin,
 		Version: cfg.Version, Providers: d.Providers, Provider: d.Provider, ToolProfiles: d.ToolProfiles,

@@ -128,13 +128,18 @@ func (p port) Confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm,
 	if q.ID == "" {
 		q.ID = wire.DialogID(tools.QuestionPrefix + strings.ToLower(rand.Text()))
 	}
-	return p.confirm(ctx, c, q, about, wait, func() ruling {
+	verdict, err := p.confirm(ctx, c, q, about, wait, func() ruling {
 		v, limit, outside := p.l.agents.poolForUpdate().Questions.DecideApproval(c, about)
 		if v == approval.Approve || v == approval.Deny {
 			return ruling{verdict: p.l.commands.questions.recordVerdict(c, contextpool.Inquiry{Dialog: q.ID, Call: about}, v), decided: true}
 		}
 		return ruling{limit: limit, outside: outside}
 	})
+	// An agent that is a program does it itself, in the workspace of the session.
+	if repo := p.l.agents.checkpoints.repo; err == nil && verdict.Confirmed && repo != nil && repo.HasFiles(p.l.w.id) {
+		p.awaitTool(ctx, c)
+	}
+	return verdict, err
 }
 
 // OutsideSources implements [tools.Trust].

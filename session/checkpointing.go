@@ -20,7 +20,8 @@ import (
 
 // Checkpoints saves and restores the files of sessions. The methods block.
 type Checkpoints interface {
-	// HasFiles reports whether a session has files, or had some when a checkpoint was saved.
+	// HasFiles reports whether a session has files or a workspace, or had files when a checkpoint was
+	// saved.
 	HasFiles(wire.SessionID) bool
 	Save(ctx context.Context, id wire.SessionID, note checkpoints.Note, windows []byte) (checkpoints.Saved, error)
 	Restore(ctx context.Context, id wire.SessionID, hash string, note checkpoints.Note, windows []byte) (checkpoints.Restored, error)

@@ -39,6 +39,7 @@ import (
 	"github.com/everdesk/everdesk/tracing"
 	"github.com/everdesk/everdesk/web"
 	"github.com/everdesk/everdesk/wire"
+	"github.com/everdesk/everdesk/workspaces"
 )
 
 // App is one hub process: its components, connected.
@@ -47,8 +48,10 @@ type App struct {
 	files     *files.Store
 	// checkpoints are the states of these files.
 	checkpoints *sessionCheckpoints
-	apps        *tools.Apps
-	tracer      *tracing.Tracer // nil if tracing is off
+	// workspaces are folders of the operator in which agents of sessions work.
+	workspaces *workspaces.Store
+	apps       *tools.Apps
+	tracer     *tracing.Tracer // nil if tracing is off
 	// backends are the model backends; defaultReason says why the default for new sessions was
 	// chosen.
 	backends      *providers.Table
@@ -103,14 +106,17 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 	if cfg.agents.folder, err = cfg.agentsFolder(); err != nil {
 		return nil, err
 	}
-	if h.checkpoints, err = openCheckpoints(ctx, cfg, p.log); err != nil {
+	if h.workspaces, err = workspaces.New(store.documents, cfg.agents.workspaces); err != nil {
+		return nil, err
+	}
+	if h.checkpoints, err = openCheckpoints(ctx, cfg, h.workspaces, p.log); err != nil {
 		return nil, err
 	}
 	if h.files, err = openFiles(ctx, cfg, files.Config{
 		FileBytes: cfg.gateway.UploadBytes,
 		Changed:   func(ctx context.Context, id wire.SessionID, c []files.Change) { h.publishFiles(ctx, p.log, id, c) },
 		Removed: func(id wire.SessionID) error {
-			return errors.Join(os.RemoveAll(sessionFolder(cfg.agents.folder, id)), h.checkpoints.removeSession(id))
+			return errors.Join(os.RemoveAll(sessionFolder(cfg.agents.folder, id)), h.checkpoints.removeSession(id), h.workspaces.Remove(context.Background(), id))
 		},
 	}); err != nil {
 		return nil, err
@@ -184,7 +190,7 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 	h.adminView = adminview.New(adminview.Config{Replica: p.replica, Sample: p.metrics.Sample, Logger: p.log}, h.hub, h.members, store.documents, store.sessions)
 	deps := gateway.Deps{
 		Store: gateway.Store{Readiness: store.readiness, Events: store.sessions, Documents: store.documents},
-		Hub:   h.hub, Auth: h.authority, Limiter: ratelimit.New(cfg.rateLimits(p), store.rates), Files: h.files, Checkpoints: h.checkpoints, Settings: values, OnSettingsChanged: h.onSettingsChanged(values), Secrets: secretStore, Profiles: modelProfiles, Modes: modeStore, Backends: &modelProbe{h.opener, secretStore}, Web: h.web, MCPServers: h.servers, UserApps: h.apps.Store,
+		Hub:   h.hub, Auth: h.authority, Limiter: ratelimit.New(cfg.rateLimits(p), store.rates), Files: h.files, Checkpoints: h.checkpoints, Workspaces: h.workspaces, Settings: values, OnSettingsChanged: h.onSettingsChanged(values), Secrets: secretStore, Profiles: modelProfiles, Modes: modeStore, Backends: &modelProbe{h.opener, secretStore}, Web: h.web, MCPServers: h.servers, UserApps: h.apps.Store,
 		MCP: h.mcp, ToolProfiles: append(tools.Profiles(), tools.ProfileAll, tools.ProfileMain), Providers: h.backends.Names(), Provider: h.backends.Default().Name(),
 		Desktop: web.Desktop(), Apps: web.Apps(), Admin: web.Admin(), AdminView: h.adminView, Metrics: p.metrics.Handler(),
 		Membership: h.members, Audit: audit.New(store.documents, p.log), Agents: h.limiter, AgentLimit: h.limiter.Limits().Agents,
@@ -229,7 +235,12 @@ func (h *App) onSettingsChanged(values *settings.Store) func(settings.Changed) {
 func (h *App) runnerConfig(cfg config, p process) agentpool.Config {
 	c := agentpool.Config{
 		Limiter: h.limiter, Providers: h.backends, Profiles: h.models, Tools: h.executor, MCPTokens: h.mcp, Observer: p.metrics, Logger: p.log,
-		Dir: func(id wire.SessionID) string { return sessionFolder(cfg.agents.folder, id) },
+		Dir: func(ctx context.Context, id wire.SessionID) (string, error) {
+			if path, err := h.workspaces.Of(ctx, id); err != nil || path != "" {
+				return path, err //nolint:wrapcheck // it says what failed
+			}
+			return sessionFolder(cfg.agents.folder, id), nil
+		},
 	}
 	if h.tracer != nil {
 		c.Tracer = h.tracer

@@ -7,22 +7,26 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/everdesk/everdesk/checkpoints"
 	"github.com/everdesk/everdesk/wire"
+	"github.com/everdesk/everdesk/workspaces"
 )
 
 // sessionCheckpoints are the checkpoints of the files of sessions. The zero value has none.
 type sessionCheckpoints struct {
 	store *checkpoints.Store
 	files string // the folder of the folders of sessions
+	// workspaces are the folders in which agents of sessions work.
+	workspaces *workspaces.Store
 	// reason is why there are none, if store is nil.
 	reason string
 }
 
 // openCheckpoints opens the checkpoints beside the files of sessions. Without a usable git there are none,
 // and everything else works.
-func openCheckpoints(ctx context.Context, cfg config, log *slog.Logger) (*sessionCheckpoints, error) {
+func openCheckpoints(ctx context.Context, cfg config, spaces *workspaces.Store, log *slog.Logger) (*sessionCheckpoints, error) {
 	if cfg.filesBucket != nil { // they are made of a folder
 		return &sessionCheckpoints{reason: "the files of sessions are in a bucket"}, nil
 	}
@@ -38,11 +42,26 @@ func openCheckpoints(ctx context.Context, cfg config, log *slog.Logger) (*sessio
 	if err != nil {
 		return nil, fmt.Errorf("open checkpoints: %w", err)
 	}
-	return &sessionCheckpoints{store: s, files: files}, nil
+	return &sessionCheckpoints{store: s, files: files, workspaces: spaces}, nil
 }
 
 func (c *sessionCheckpoints) worktree(id wire.SessionID) checkpoints.Worktree {
 	return checkpoints.SessionWorktree(string(id), filepath.Join(c.files, string(id)))
+}
+
+// folders returns the worktrees of a session. The error is that of a workspace which is not allowed any
+// more or cannot have checkpoints.
+func (c *sessionCheckpoints) folders(ctx context.Context, id wire.SessionID) (checkpoints.Folders, error) {
+	f := checkpoints.Folders{Files: c.worktree(id)}
+	path, err := c.workspaces.Of(ctx, id)
+	if errors.Is(err, workspaces.ErrNotAllowed) {
+		return f, fmt.Errorf("%w: %w", checkpoints.ErrProtected, err)
+	}
+	if err != nil || path == "" {
+		return f, err //nolint:wrapcheck // it says what failed
+	}
+	f.Workspace, err = c.store.Workspace(path)
+	return f, err //nolint:wrapcheck // as above
 }
 
 // Available returns why there are no checkpoints, or nil.
@@ -53,11 +72,19 @@ func (c *sessionCheckpoints) Available() error {
 	return nil
 }
 
+// workspaceTimeout bounds reading what a session has chosen.
+const workspaceTimeout = 5 * time.Second
+
 // HasFiles implements [session.Checkpoints].
 func (c *sessionCheckpoints) HasFiles(id wire.SessionID) bool {
 	w := c.worktree(id)
 	if c.store.Exists(w) {
 		return true
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), workspaceTimeout)
+	defer cancel()
+	if chosen, err := c.workspaces.Chosen(ctx, id); err != nil || chosen != "" {
+		return true // the save says what is wrong
 	}
 	entries, err := os.ReadDir(w.Path)
 	return err == nil && (len(entries) > 1 || len(entries) == 1 && entries[0].Name() != ".partial")
@@ -65,12 +92,20 @@ func (c *sessionCheckpoints) HasFiles(id wire.SessionID) bool {
 
 // Save implements [session.Checkpoints].
 func (c *sessionCheckpoints) Save(ctx context.Context, id wire.SessionID, note checkpoints.Note, windows []byte) (checkpoints.Saved, error) {
-	return c.store.Save(ctx, c.worktree(id), string(id), note, windows) //nolint:wrapcheck // it says what failed
+	f, err := c.folders(ctx, id)
+	if err != nil {
+		return checkpoints.Saved{}, err
+	}
+	return c.store.SaveFolders(ctx, f, string(id), note, windows) //nolint:wrapcheck // it says what failed
 }
 
 // Restore implements [session.Checkpoints].
 func (c *sessionCheckpoints) Restore(ctx context.Context, id wire.SessionID, hash string, note checkpoints.Note, windows []byte) (checkpoints.Restored, error) {
-	return c.store.Restore(ctx, c.worktree(id), string(id), hash, note, windows) //nolint:wrapcheck // as above
+	f, err := c.folders(ctx, id)
+	if err != nil {
+		return checkpoints.Restored{}, err
+	}
+	return c.store.RestoreFolders(ctx, f, string(id), hash, note, windows) //nolint:wrapcheck // as above
 }
 
 // Windows implements [session.Checkpoints].
@@ -91,7 +126,11 @@ func (c *sessionCheckpoints) Compare(ctx context.Context, id wire.SessionID, fro
 	if err := c.Available(); err != nil {
 		return nil, err
 	}
-	return c.store.Compare(ctx, c.worktree(id), string(id), from, to) //nolint:wrapcheck // as above
+	f, err := c.folders(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return c.store.CompareFolders(ctx, f, string(id), from, to) //nolint:wrapcheck // as above
 }
 
 // Patch returns the difference of a file, or of all, as text.
@@ -99,7 +138,11 @@ func (c *sessionCheckpoints) Patch(ctx context.Context, id wire.SessionID, from,
 	if err := c.Available(); err != nil {
 		return "", false, err
 	}
-	return c.store.Patch(ctx, c.worktree(id), string(id), from, to, path, limit) //nolint:wrapcheck // as above
+	f, err := c.folders(ctx, id)
+	if err != nil {
+		return "", false, err
+	}
+	return c.store.PatchFolders(ctx, f, string(id), from, to, path, limit) //nolint:wrapcheck // as above
 }
 
 // removeSession removes the checkpoints of a session.
@@ -107,5 +150,8 @@ func (c *sessionCheckpoints) removeSession(id wire.SessionID) error {
 	if c.store == nil {
 		return nil
 	}
-	return c.store.RemoveWorktree(context.Background(), c.worktree(id)) //nolint:wrapcheck // as above
+	return errors.Join(
+		c.store.RemoveWorktree(context.Background(), c.worktree(id)),
+		c.store.RemoveFromWorkspaces(context.Background(), string(id)),
+	)
 }

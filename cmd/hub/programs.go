@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -28,6 +29,22 @@ func parseAgents(field *[]string, s string) error {
 			return fmt.Errorf("want %s, %s or %s, or several with commas", claude.Name, codex.Name, acpAgents)
 		case !slices.Contains(*field, name):
 			*field = append(*field, name)
+		}
+	}
+	return nil
+}
+
+// parseWorkspaces parses the folders in which agents that are programs may work.
+func parseWorkspaces(field *[]string, s string) error {
+	*field = nil
+	for path := range strings.SplitSeq(s, ",") {
+		path = strings.TrimSpace(path)
+		switch {
+		case path == "" && s == "":
+		case !filepath.IsAbs(path):
+			return errors.New("want an absolute path of a folder, or several with commas")
+		default:
+			*field = append(*field, path)
 		}
 	}
 	return nil

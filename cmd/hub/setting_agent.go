@@ -53,6 +53,8 @@ type agentConfig struct {
 	// programs are the enabled agents that are programs, and folder is theirs.
 	programs []string
 	folder   string
+	// workspaces are the folders in which they may work.
+	workspaces []string
 	// acp are the agents that speak the Agent Client Protocol.
 	acp []acpCommand
 }
@@ -98,6 +100,12 @@ func agentSettings() []setting {
 			help: "where these programs keep their conversations, and the working directory of each session;\n" +
 				"beside the data of a file store if empty",
 			parse: func(c *config, s string) error { c.agents.folder = s; return nil },
+		},
+		{
+			name: "workspaces", arg: "FOLDERS",
+			help: "folders, with commas, in which these programs may work: a session can choose one of them, or a\n" +
+				"folder in one of them. Every user can. All replicas need the same folders",
+			parse: func(c *config, s string) error { return parseWorkspaces(&c.agents.workspaces, s) },
 		},
 		{
 			name: "max-agents", arg: "N", value: "10", older: "MAX_AGENTS",

@@ -17,6 +17,7 @@ import (
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
+	"github.com/everdesk/everdesk/workspaces"
 )
 
 // StoreFull is the detail for a store that answers but is full. Callers recognise a full store by it.
@@ -54,6 +55,7 @@ func table() []row {
 		{errs: []error{checkpoints.ErrTooLarge}, code: wire.CodeMessageTooLarge, detail: "The folder is too large for checkpoints."},
 		{errs: []error{checkpoints.ErrTooSlow}, code: wire.CodeSessionInvalidState, status: http.StatusServiceUnavailable, detail: "Git did not finish in time."},
 		{errs: []error{checkpoints.ErrNoSpace}, code: wire.CodeMessageTooLarge, status: http.StatusInsufficientStorage, detail: "There is no space for checkpoints."},
+		{errs: []error{workspaces.ErrNotAllowed}, code: wire.CodeInvalidMessage, showsText: true, field: "folder"},
 		{errs: []error{checkpoints.ErrProtected, checkpoints.ErrBlocked}, code: wire.CodeSessionInvalidState, showsText: true},
 		{errs: []error{apps.ErrID}, code: wire.CodeInvalidMessage, showsText: true, field: "app"},
 		{errs: []error{apps.ErrManifest}, code: wire.CodeInvalidMessage, showsText: true},

@@ -22,6 +22,7 @@ import (
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
+	"github.com/everdesk/everdesk/workspaces"
 )
 
 // inTable are the errors of the packages below that clients see as more than an internal error.
@@ -32,8 +33,8 @@ func inTable() map[string]error {
 		"apps.ErrID": apps.ErrID, "apps.ErrManifest": apps.ErrManifest, "apps.ErrTooLarge": apps.ErrTooLarge, "apps.ErrFull": apps.ErrFull, "apps.ErrNotFound": apps.ErrNotFound,
 		"checkpoints.ErrUnavailable": checkpoints.ErrUnavailable, "checkpoints.ErrUnknown": checkpoints.ErrUnknown, "checkpoints.ErrTooLarge": checkpoints.ErrTooLarge,
 		"checkpoints.ErrTooSlow": checkpoints.ErrTooSlow, "checkpoints.ErrNoSpace": checkpoints.ErrNoSpace, "checkpoints.ErrProtected": checkpoints.ErrProtected,
-		"checkpoints.ErrBlocked": checkpoints.ErrBlocked,
-		"store.ErrTrimmed":       store.ErrTrimmed, "store.ErrUnknownPosition": store.ErrUnknownPosition, "store.ErrAhead": store.ErrAhead,
+		"checkpoints.ErrBlocked": checkpoints.ErrBlocked, "workspaces.ErrNotAllowed": workspaces.ErrNotAllowed,
+		"store.ErrTrimmed": store.ErrTrimmed, "store.ErrUnknownPosition": store.ErrUnknownPosition, "store.ErrAhead": store.ErrAhead,
 		"store.ErrCorrupt": store.ErrCorrupt, "store.ErrQuarantined": store.ErrQuarantined,
 		"store.ErrInvalid": store.ErrInvalid, "store.ErrTooLarge": store.ErrTooLarge,
 		"store.ErrNoSpace": store.ErrNoSpace, "store.ErrUnavailable": store.ErrUnavailable, "store.ErrClosed": store.ErrClosed,

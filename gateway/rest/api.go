@@ -23,6 +23,7 @@ import (
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/settings"
 	"github.com/everdesk/everdesk/wire"
+	"github.com/everdesk/everdesk/workspaces"
 )
 
 // Deps are the components and settings of the REST API.
@@ -33,6 +34,7 @@ type Deps struct {
 	Limits        *ratelimit.Limiter
 	Files         *files.Store
 	Checkpoints   Checkpoints
+	Workspaces    *workspaces.Store
 	Store         access.Documents
 	Settings      *settings.Store
 	Secrets       *secrets.Store
@@ -77,6 +79,7 @@ type API struct {
 	plans     plans
 	files     fileHandlers
 	states    checkpointHandlers
+	spaces    workspaceHandlers
 	desktop   desktopHandlers
 	apps      appHandlers
 	settings  settingHandlers
@@ -108,6 +111,7 @@ func New(d Deps) *API {
 		histories: histories{requests: requests, hub: d.Hub, budget: d.Budget},
 		plans:     plans{requests: requests, frameBytes: d.FrameBytes},
 		states:    checkpointHandlers{requests: requests, checkpoints: d.Checkpoints, frameBytes: d.FrameBytes},
+		spaces:    workspaceHandlers{requests: requests, workspaces: d.Workspaces, frameBytes: d.FrameBytes},
 		notebooks: notebookHandlers{requests: requests},
 		files:     fileHandlers{requests: requests, files: d.Files, uploadBytes: d.UploadBytes},
 		desktop: desktopHandlers{
@@ -137,6 +141,6 @@ func New(d Deps) *API {
 func (a *API) Routes() []openapi.Route {
 	return slices.Concat(
 		a.sessions.routes(), a.exports.routes(), a.messages.routes(), a.histories.routes(), a.plans.routes(),
-		a.files.routes(), a.states.routes(), a.notebooks.routes(), a.desktop.routes(), a.settings.routes(), a.secrets.routes(), a.profiles.routes(), a.modes.routes(), a.backends.routes(), a.web.routes(), a.servers.routes(), a.views.routes(), a.apps.routes(), a.signIns.routes(), a.tokens.routes(), a.mcpTokens.routes(),
+		a.files.routes(), a.states.routes(), a.spaces.routes(), a.notebooks.routes(), a.desktop.routes(), a.settings.routes(), a.secrets.routes(), a.profiles.routes(), a.modes.routes(), a.backends.routes(), a.web.routes(), a.servers.routes(), a.views.routes(), a.apps.routes(), a.signIns.routes(), a.tokens.routes(), a.mcpTokens.routes(),
 	)
 }

@@ -23,6 +23,7 @@ var rules = map[string]rule{
 	"settingsfile": {uses: "modes profiles secrets wire"},
 	"profiles":     {uses: "store", tests: "store/filestore"},
 	"modes":        {uses: "store wire", tests: "store/filestore"},
+	"workspaces":   {uses: "store wire", tests: "store/filestore"},
 
 	"profiles/backends": {uses: "profiles providers"},
 
@@ -99,7 +100,7 @@ var rules = map[string]rule{
 
 	"rooipc/rooipctest": {},
 
-	"gateway/problem": {uses: "apps auth checkpoints files notebookfile session store wire"},
+	"gateway/problem": {uses: "apps auth checkpoints files notebookfile session store wire workspaces"},
 	"gateway/openapi": {uses: "gateway/problem wire"},
 	"gateway/httpio":  {uses: "gateway/openapi gateway/problem wire"},
 	"gateway/access":  {uses: "auth files gateway/openapi gateway/problem ratelimit session store wire"},
@@ -107,10 +108,10 @@ var rules = map[string]rule{
 	"gateway/agui":    {uses: "agui auth gateway/access gateway/admin gateway/openapi gateway/problem gateway/stream session store wire"},
 	"gateway/rooipc":  {uses: "auth gateway/access gateway/problem modes pictures profiles ratelimit rooipc session store wire"},
 	"gateway/admin":   {uses: "adminview audit auth gateway/access gateway/httpio gateway/openapi gateway/problem gateway/stream membership session store wire"},
-	"gateway/rest":    {uses: "approval apps auth checkpoints desktop fetch files gateway/access gateway/admin gateway/httpio gateway/openapi gateway/problem history mcpclient modes notebookfile pictures profiles ratelimit secrets session sessionfile settings store web wire"},
+	"gateway/rest":    {uses: "approval apps auth checkpoints desktop fetch files gateway/access gateway/admin gateway/httpio gateway/openapi gateway/problem history mcpclient modes notebookfile pictures profiles ratelimit secrets session sessionfile settings store web wire workspaces"},
 	"gateway/ws":      {uses: "auth broadcast gateway/access gateway/httpio gateway/openapi gateway/problem pictures ratelimit session settings store wire", tests: "store/filestore"},
 
-	"gateway": {uses: "apps audit auth files gateway/access gateway/admin gateway/agui gateway/httpio gateway/openapi gateway/problem gateway/rest gateway/rooipc gateway/ws mcpclient membership modes pictures profiles ratelimit secrets session settings store web wire", tests: "adminview agentpool agui/aguitest rooipc rooipc/rooipctest broadcast client desktop history sessionfile providers providers/demo providers/outbound fetch mcpclient/mcptest tools store/filestore store/redisstore internal/redistest"},
+	"gateway": {uses: "apps audit auth files gateway/access gateway/admin gateway/agui gateway/httpio gateway/openapi gateway/problem gateway/rest gateway/rooipc gateway/ws mcpclient membership modes pictures profiles ratelimit secrets session settings store web wire workspaces", tests: "adminview agentpool agui/aguitest rooipc rooipc/rooipctest broadcast client desktop history sessionfile providers providers/demo providers/outbound fetch mcpclient/mcptest tools store/filestore store/redisstore internal/redistest"},
 
 	"cmd/hub":                      {uses: "*", tests: "internal/redistest"},
 	"cmd/hub/internal/command":     {},

@@ -7,6 +7,7 @@ import type { Prefs, Theme } from "../shell/prefs.js";
 import { sessions as texts } from "../texts/sessions.js";
 import { providerName } from "../topbar/monitors.js";
 import { Modal } from "../ui/modal.js";
+import { Workspace } from "./workspace.js";
 
 /** The settings of this browser, those of the user, and information about the hub. */
 export function SettingsPanel(): ReactNode {
@@ -19,6 +20,7 @@ export function SettingsPanel(): ReactNode {
       <Accents />
       <Languages />
       <Notifications />
+      <Workspace />
       <AccountSettings />
       <About />
     </Modal>
