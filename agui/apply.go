@@ -13,6 +13,10 @@ func (r *Run) Apply(e wire.Event) {
 		return
 	}
 	r.state.Apply(e)
+	if r.phase == phaseBetween {
+		r.beginNext()
+		return
+	}
 	switch data := e.Data.(type) {
 	case wire.MessageQueued:
 		if data.MessageID == r.own && r.phase == phaseWaiting {
@@ -49,7 +53,7 @@ func (r *Run) Apply(e wire.Event) {
 	case wire.Actions:
 		r.windowActivities(data)
 	}
-	if r.phase != phaseEnded && changesDocument(e.Data) {
+	if !r.hasEnded() && changesDocument(e.Data) {
 		r.sendChanges()
 		r.checkQuestions()
 	}

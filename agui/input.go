@@ -52,6 +52,8 @@ type Options struct {
 	// CancelOnClose interrupts the turn when the client closes the connection, which is the only way
 	// in which a plain HttpAgent can stop a run.
 	CancelOnClose bool `json:"cancelOnClose"`
+	// Follow keeps the stream of a connect request open: turns that others begin later are runs of it.
+	Follow bool `json:"follow"`
 }
 
 // Resumption is the answer to an interrupt of an earlier run.

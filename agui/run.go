@@ -9,7 +9,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// phase is what a run does. It only moves forward.
+// phase is what a run does. It only moves forward, except that a run which follows later turns begins
+// again.
 type phase uint8
 
 // The phases.
@@ -17,6 +18,7 @@ const (
 	phaseWaiting phase = iota // its message is not accepted yet
 	phaseRunning              // its turn runs
 	phaseEnded                // it has sent its final event
+	phaseBetween              // it has sent the final event of one turn and waits for the next, see [Run.Follow]
 )
 
 // maxDeltas is the number of patches after which the whole document is sent again. Clients skip a
@@ -38,10 +40,11 @@ type Run struct {
 	document document // as the client has it
 	deltas   int
 
-	phase phase
-	own   wire.MessageID // the message whose end ends the run
-	turn  wire.MessageID // the message that began the turn that the run shows
-	agent wire.AgentID   // of that turn
+	phase   phase
+	follows bool           // later turns are shown as well
+	own     wire.MessageID // the message whose end ends the run
+	turn    wire.MessageID // the message that began the turn that the run shows
+	agent   wire.AgentID   // of that turn
 
 	text      turntext.Sent
 	textOpen  bool // its message was started
@@ -132,6 +135,10 @@ func (r *Run) Attach(turn wire.MessageID, wait bool) {
 func (r *Run) Restart(state wire.SessionState) {
 	r.closeAll()
 	r.state.Apply(wire.Event{Session: r.state.Session(), Data: state})
+	if r.phase == phaseBetween {
+		r.beginNext()
+		return
+	}
 	r.sendDocument()
 	waits := r.phase == phaseWaiting
 	r.Attach(r.turn, waits)
@@ -193,21 +200,21 @@ func (r *Run) sendTurn(turn wire.MessageID, text string) {
 
 // Fail ends the run with an error, unless it has ended.
 func (r *Run) Fail(code, message string) {
-	if r.phase == phaseEnded {
+	if r.hasEnded() {
 		return
 	}
 	r.closeAll()
-	r.phase = phaseEnded
+	r.phase = r.phaseAfter()
 	r.emit(event{Type: typeRunError, Message: cmp.Or(message, "The run failed."), Code: code})
 }
 
 // finish ends the run.
 func (r *Run) finish(o *outcome, u []usage) {
-	if r.phase == phaseEnded {
+	if r.hasEnded() {
 		return
 	}
 	r.closeAll()
-	r.phase = phaseEnded
+	r.phase = r.phaseAfter()
 	if !r.modern {
 		u = nil
 	}

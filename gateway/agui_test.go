@@ -256,6 +256,41 @@ func TestAGUIConnectKeepsTheOrderOfAClientsMessages(t *testing.T) {
 	}
 }
 
+func TestAGUIConnectFollowsLaterTurns(t *testing.T) {
+	t.Parallel()
+	h := newAgentHub(t, false)
+	x := h.aguiThread("/agui", h.userToken("ann"), "thread")
+	x.say("run-0", "/say Zero.", nil)
+	follower := h.aguiThread("/agui/agent/desktop/connect", x.token, "thread")
+	var runs []string
+	var question string
+	follower.run(aguiInput{RunID: "connect-1", ForwardedProps: map[string]any{"everdesk": map[string]any{"follow": true}}}, func(e aguitest.Event) bool {
+		if e.Type != "RUN_FINISHED" {
+			return false
+		}
+		switch runs = append(runs, e.RunID); len(runs) {
+		case 1:
+			x.say("run-1", "/say Before. \n/ask Which one? | red | blue\n/say After.", nil)
+			question = x.Interrupts[0].ID
+		case 2:
+			if len(follower.Interrupts) != 1 || follower.Interrupts[0].ID != question {
+				t.Errorf("interrupts of the follower %+v, want %q", follower.Interrupts, question)
+			}
+			x.run(aguiInput{RunID: "run-2", Resume: []map[string]any{{"interruptId": question, "status": "resolved", "payload": "blue"}}}, nil)
+		}
+		return len(runs) == 3
+	})
+	if want := []string{"connect-1", "run-1", "run-1"}; !slices.Equal(runs, want) {
+		t.Errorf("runs %q, want %q", runs, want)
+	}
+	if got, want := follower.Texts("assistant"), x.Texts("assistant"); !slices.Equal(got, want) || len(got) != 2 || !strings.HasSuffix(got[1], "After.") {
+		t.Errorf("texts of the follower %q, want those of the client that asks: %q", got, want)
+	}
+	if got, want := follower.Texts("user"), x.Texts("user"); !slices.Equal(got, want) {
+		t.Errorf("messages of the user %q, want %q", got, want)
+	}
+}
+
 func TestAGUIStopInterruptsTheTurn(t *testing.T) {
 	t.Parallel()
 	h := newAgentHub(t, false)

@@ -126,9 +126,9 @@ func (c *Client) Apply(data []byte) error {
 	switch {
 	case strings.Contains(string(data), ":null"):
 		return fmt.Errorf("a field of %s is null", data)
-	case c.ended:
+	case c.ended && e.Type != "RUN_STARTED":
 		return fmt.Errorf("%s after the end of the run", e.Type)
-	case e.Type == "RUN_STARTED" && c.running:
+	case e.Type == "RUN_STARTED" && c.running && !c.ended:
 		return errors.New("RUN_STARTED within a run")
 	case e.Type != "RUN_STARTED" && e.Type != "RUN_ERROR" && !c.running:
 		return fmt.Errorf("the first event is %s, not RUN_STARTED", e.Type)
@@ -139,6 +139,7 @@ func (c *Client) Apply(data []byte) error {
 func (c *Client) apply(e Event) error {
 	switch e.Type {
 	case "RUN_STARTED":
+		c.Begin() // another run may follow on the same stream
 		c.running = true
 		return want(e.ThreadID != "" && e.RunID != "", e, "threadId and runId")
 	case "RUN_FINISHED":

@@ -126,7 +126,7 @@ type runInput struct {
 	ProtocolVersion string            `json:"protocolVersion,omitempty" doc:"1.0, or absent in older clients."`
 	Messages        []json.RawMessage `json:"messages" doc:"The conversation. The last message is new if it is the user's."`
 	Resume          []json.RawMessage `json:"resume,omitempty" doc:"Answers to the interrupts of an earlier run."`
-	ForwardedProps  json.RawMessage   `json:"forwardedProps,omitempty" doc:"everdesk has monitor, plan and cancelOnClose."`
+	ForwardedProps  json.RawMessage   `json:"forwardedProps,omitempty" doc:"everdesk has monitor, plan, cancelOnClose and follow."`
 }
 
 // plainErrors makes the errors of a handler plain JSON: clients of AG-UI do not parse problem

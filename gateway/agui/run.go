@@ -76,13 +76,18 @@ func (a *API) serve(c echo.Context, least access.Level, find finder, begin begin
 	return err
 }
 
-// connect shows the conversation and the turn that runs.
+// connect shows the conversation and the turn that runs, and later turns if the client wants to follow.
 func connect(ctx context.Context, _ echo.Context, h *session.Handle, in *agui.Input) (*agui.Run, wire.Position, error) {
 	state, err := h.Snapshot(ctx, nil)
 	if err != nil {
 		return nil, wire.Position{}, err
 	}
-	return attach(in, h.Session(), state, "", false)
+	run := agui.NewRun(in, h.Session(), state)
+	if in.ForwardedProps.Everdesk.Follow {
+		run.Follow()
+	}
+	run.Attach("", false)
+	return run, state.LastMessageID, nil
 }
 
 // attach makes a run that shows a turn from its beginning, see [agui.Run.Attach].
