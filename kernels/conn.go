@@ -10,6 +10,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,6 +26,7 @@ const (
 	writeTimeout  = 30 * time.Second
 	pingEvery     = 20 * time.Second
 	replayTimeout = 5 * time.Second
+	probeEvery    = 250 * time.Millisecond
 )
 
 //go:embed journal.py
@@ -48,6 +51,10 @@ type Conn struct {
 	// replays are the messages that a replay has delivered, and which may come again.
 	replays map[string]bool
 	waits   map[string]chan Message
+	// probe begins the ids of the requests of Await. answered and heard get a token when their reply, and what the
+	// kernel published for them, have come.
+	probe           string
+	answered, heard chan struct{}
 }
 
 // maxHeld and maxHeldBytes bound the messages that wait for a replay.
@@ -83,6 +90,7 @@ func (c *Client) Connect(ctx context.Context, kernel, client string, receive fun
 	conn := &Conn{
 		ws: ws, v1: ws.Subprotocol() == subprotocol, client: client, username: "hub",
 		done: make(chan struct{}), receive: receive, holding: true, waits: map[string]chan Message{},
+		probe: rand.Text(), answered: make(chan struct{}, 1), heard: make(chan struct{}, 1),
 	}
 	go conn.read(context.WithoutCancel(ctx)) // Close ends it
 	return conn, nil
@@ -164,6 +172,17 @@ func (c *Conn) readFrame(ctx context.Context) error {
 
 // dispatch gives a message to the call that waits for it, or to receive.
 func (c *Conn) dispatch(m Message) {
+	if strings.HasPrefix(m.Parent.ID, c.probe) {
+		to := c.answered
+		if m.Channel == channelIOPub {
+			to = c.heard
+		}
+		select {
+		case to <- struct{}{}:
+		default:
+		}
+		return
+	}
 	c.mu.Lock()
 	if wait := c.waits[m.Parent.ID]; wait != nil && m.Channel != channelIOPub {
 		delete(c.waits, m.Parent.ID)
@@ -240,28 +259,86 @@ func (c *Conn) request(ctx context.Context, channel, kind string, content any) (
 	}
 }
 
+// Await waits until the kernel answers and what it publishes arrives here. The channels of a kernel connect at
+// different moments: what it publishes before the subscription works is lost, and an execution would never become
+// idle. The server takes care of that only for kernels that it believes to be idle, and a kernel that died while it
+// executed is not. The channels of a connection that was made while the server started the kernel again may also lead
+// nowhere, because the kernel has other ports now: then Await ends with ctx, and only a new connection helps.
+func (c *Conn) Await(ctx context.Context) error {
+	again := time.NewTicker(probeEvery)
+	defer again.Stop()
+	answered, heard := false, false
+	for n := 0; !answered || !heard; n++ {
+		// The control channel answers while code runs. Kernels that do not have it so answer on the other one.
+		channels := []string{channelControl, channelShell}
+		if n > 0 {
+			channels = channels[:1]
+		}
+		for _, channel := range channels {
+			if err := c.send(ctx, channel, c.header(c.probe+"-"+strconv.Itoa(n)+channel, "kernel_info_request"), Header{}, struct{}{}); err != nil {
+				return err
+			}
+		}
+		for waiting := true; waiting && (!answered || !heard); {
+			select {
+			case <-c.answered:
+				answered = true
+			case <-c.heard:
+				heard = true
+			case <-again.C:
+				waiting = false
+			case <-c.done:
+				return c.err
+			case <-ctx.Done():
+				return fmt.Errorf("the kernel does not answer: %w", ctx.Err())
+			}
+		}
+	}
+	return nil
+}
+
 // executeRequest is the content of a request to execute code.
 type executeRequest struct {
-	Code            string   `json:"code"`
-	Silent          bool     `json:"silent"`
-	StoreHistory    bool     `json:"store_history"`
-	UserExpressions struct{} `json:"user_expressions"`
-	AllowStdin      bool     `json:"allow_stdin"`
-	StopOnError     bool     `json:"stop_on_error"`
+	Code            string            `json:"code"`
+	Silent          bool              `json:"silent"`
+	StoreHistory    bool              `json:"store_history"`
+	UserExpressions map[string]string `json:"user_expressions"`
+	AllowStdin      bool              `json:"allow_stdin"`
+	StopOnError     bool              `json:"stop_on_error"`
 }
 
 // Execute asks the kernel to execute code. The hub sends one request at a time, so the kernel need not abort others
 // after an error: it would also abort a request that comes soon after. The messages that follow have the id as
 // their parent; [Run] collects them.
 func (c *Conn) Execute(ctx context.Context, id, code string) error {
-	return c.send(ctx, channelShell, c.header(id, "execute_request"), Header{}, executeRequest{Code: code, StoreHistory: true, AllowStdin: true})
+	return c.send(ctx, channelShell, c.header(id, "execute_request"), Header{}, executeRequest{Code: code, StoreHistory: true, AllowStdin: true, UserExpressions: map[string]string{}})
 }
 
-// InstallJournal makes a Python kernel remember its messages for [Conn.Replay]. It waits until the kernel has
-// done it, and so until the kernel has started.
-func (c *Conn) InstallJournal(ctx context.Context) error {
-	_, err := c.request(ctx, channelShell, "execute_request", executeRequest{Code: journal, Silent: true})
-	return err
+// InstallJournal makes a Python kernel remember its messages for [Conn.Replay], unless it does. It waits until the
+// kernel has done it. installed is false if the kernel had its journal already. The error is [ErrNoJournal] if the
+// kernel answers and cannot do it.
+func (c *Conn) InstallJournal(ctx context.Context) (installed bool, err error) {
+	const question = "__import__('IPython').get_ipython().kernel.everdesk_journal_installed"
+	m, err := c.request(ctx, channelShell, "execute_request", executeRequest{Code: journal, Silent: true, UserExpressions: map[string]string{"installed": question}})
+	if err != nil {
+		return false, err
+	}
+	var reply struct {
+		Status      string `json:"status"`
+		ErrorName   string `json:"ename"`
+		ErrorValue  string `json:"evalue"`
+		Expressions map[string]struct {
+			Data map[string]string `json:"data"`
+		} `json:"user_expressions"`
+	}
+	if err := json.Unmarshal(m.Content, &reply); err != nil {
+		return false, fmt.Errorf("%w: %w", ErrNoJournal, err)
+	}
+	said := reply.Expressions["installed"].Data["text/plain"]
+	if reply.Status != "ok" || said != "True" && said != "False" {
+		return false, fmt.Errorf("%w: %s %.100s %.200s", ErrNoJournal, reply.Status, reply.ErrorName, reply.ErrorValue)
+	}
+	return said == "True", nil
 }
 
 // Input answers an [InputRequest].
@@ -318,31 +395,31 @@ func (c *Conn) deliver(replayed []Message) {
 	}
 }
 
-// errNoJournal means that the kernel cannot say what it sent.
-var errNoJournal = errors.New("the kernel has no journal")
+// ErrNoJournal means that the kernel cannot say what it sent.
+var ErrNoJournal = errors.New("the kernel has no journal")
 
 // Replay delivers what the kernel published for an execution after the message with the id after, or all of it,
 // and then everything that follows. It reports whether nothing can be missing; false means that the kernel has no
 // journal, or a part of it is gone.
-func (c *Conn) Replay(ctx context.Context, parent, after string) (whole bool, err error) {
+func (c *Conn) Replay(ctx context.Context, parent, after string) (complete bool, err error) {
 	bounded, cancel := context.WithTimeout(ctx, replayTimeout)
 	defer cancel()
-	replayed, whole, err := c.replayed(bounded, parent, after)
+	replayed, complete, err := c.replayed(bounded, parent, after)
 	if err != nil && (ctx.Err() != nil || c.Err() != nil) {
 		return false, err
 	}
 	c.deliver(replayed)
-	return whole && err == nil, nil
+	return complete && err == nil, nil
 }
 
-func (c *Conn) replayed(ctx context.Context, parent, after string) (all []Message, whole bool, err error) {
+func (c *Conn) replayed(ctx context.Context, parent, after string) (all []Message, complete bool, err error) {
 	m, err := c.request(ctx, channelControl, "everdesk_replay_request", map[string]any{"after": after, "parents": []string{parent}})
 	if err != nil {
 		return nil, false, err
 	}
 	var reply struct {
 		Status   string `json:"status"`
-		Whole    bool   `json:"whole"`
+		Complete bool   `json:"complete"`
 		Messages []struct {
 			ID      string          `json:"msg_id"`
 			Type    string          `json:"msg_type"`
@@ -352,12 +429,12 @@ func (c *Conn) replayed(ctx context.Context, parent, after string) (all []Messag
 		} `json:"messages"`
 	}
 	if json.Unmarshal(m.Content, &reply) != nil || reply.Status != "ok" {
-		return nil, false, errNoJournal
+		return nil, false, ErrNoJournal
 	}
 	for _, r := range reply.Messages {
 		all = append(all, Message{
 			Channel: channelIOPub, Header: Header{ID: r.ID, Type: r.Type}, Parent: Header{ID: r.Parent}, Content: r.Content, Cut: r.Cut,
 		})
 	}
-	return all, reply.Whole, nil
+	return all, reply.Complete, nil
 }

@@ -1,28 +1,30 @@
 # Remembers what this kernel published, so that a hub that continues another one misses nothing. It is
 # asked on the control channel, which answers while code runs.
 def _everdesk_journal():
-    import collections, threading
-    kernel = get_ipython().kernel
-    if getattr(kernel, "everdesk_journal", None) is not None:
+    import collections, json, threading
+    import IPython
+    kernel = IPython.get_ipython().kernel
+    kernel.everdesk_journal_installed = getattr(kernel, "everdesk_journal", None) is None
+    if not kernel.everdesk_journal_installed:
         return
     session, send, lock = kernel.session, kernel.session.send, threading.Lock()
-    kept, size, dropped = collections.deque(), [0], [False]
+    kept, size, dropped, failed = collections.deque(), [0], [False], [False]
     kernel.everdesk_journal = kept
     published = ("stream", "display_data", "update_display_data", "execute_result", "execute_input", "error", "clear_output", "status")
+    most, most_entry = 4 << 20, 1 << 20
 
     def remember(msg):
-        content = msg["content"]
-        weight = sum(len(v) for v in content.values() if isinstance(v, str))
-        weight += sum(len(str(v)) for v in (content.get("data") or {}).values()) if isinstance(content.get("data"), dict) else 0
-        cut = weight if weight > 1 << 20 else 0
+        # As text, so that its size is known, and code that changes an object that it has displayed changes nothing here.
+        content = json.dumps(msg["content"], default=str)
+        cut = len(content) if len(content) > most_entry else 0
         entry = {"msg_id": msg["header"]["msg_id"], "msg_type": msg["header"]["msg_type"],
                  "parent": msg["parent_header"].get("msg_id", "") if msg.get("parent_header") else "",
-                 "content": {} if cut else content, "cut": cut}
+                 "content": "{}" if cut else content, "cut": cut}
         with lock:
-            kept.append((weight if not cut else 0, entry))
-            size[0] += 200 + kept[-1][0]
-            while size[0] > 4 << 20:
-                size[0] -= 200 + kept.popleft()[0]
+            kept.append(entry)
+            size[0] += 200 + len(entry["content"])
+            while size[0] > most:
+                size[0] -= 200 + len(kept.popleft()["content"])
                 dropped[0] = True
 
     def journaled(stream, msg_or_type, *args, **kwargs):
@@ -31,21 +33,21 @@ def _everdesk_journal():
             if msg and msg["header"]["msg_type"] in published:
                 remember(msg)
         except Exception:
-            pass
+            failed[0] = True
         return msg
 
     def replay(stream, ident, parent):
         content = parent["content"]
         with lock:
-            entries = [e for _, e in kept]
-            whole = not dropped[0]
+            entries = list(kept)
+            complete = not dropped[0]  # since the kernel started
         after = content.get("after", "")
         at = next((i for i in range(len(entries)) if entries[i]["msg_id"] == after), None)
         if after and at is not None:
-            entries, whole = entries[at + 1:], True
+            entries, complete = entries[at + 1:], True
         wanted = content.get("parents", [])
-        entries = [e for e in entries if e["parent"] in wanted]
-        send(stream, "everdesk_replay_reply", {"status": "ok", "whole": whole, "messages": entries}, parent=parent, ident=ident)
+        entries = [{**e, "content": json.loads(e["content"])} for e in entries if e["parent"] in wanted]
+        send(stream, "everdesk_replay_reply", {"status": "ok", "complete": complete and not failed[0], "messages": entries}, parent=parent, ident=ident)
 
     session.send = journaled
     kernel.control_handlers["everdesk_replay_request"] = replay

@@ -87,8 +87,11 @@ func open(t *testing.T, c *kernels.Client, name string) *session {
 	}
 	s.connect()
 	s.conn.Resume()
-	if err := s.conn.InstallJournal(t.Context()); err != nil {
+	if err := s.conn.Await(t.Context()); err != nil {
 		t.Fatal(err)
+	}
+	if installed, err := s.conn.InstallJournal(t.Context()); err != nil || !installed {
+		t.Fatalf("the journal of a new kernel: got %v and %v, want that it was installed", installed, err)
 	}
 	return s
 }
@@ -128,7 +131,7 @@ func collect(t *testing.T, r *kernels.Run, until func(all kernels.Batch) bool) k
 			}
 		}
 		all.Outputs, all.Updates = append(all.Outputs, b.Outputs...), append(all.Updates, b.Updates...)
-		all.Cut, all.Last, all.Count, all.Done, all.State = b.Cut, b.Last, b.Count, b.Done, b.State
+		all.Cut, all.LastMessage, all.Count, all.Done, all.State = b.Cut, b.LastMessage, b.Count, b.Done, b.State
 		if b.Input != nil {
 			all.Input = b.Input
 		}
@@ -152,16 +155,14 @@ func (s *session) execute(id, code string) kernels.Batch {
 
 // shown returns the outputs as short texts. A kernel sends what it prints in any number of pieces.
 func shown(outputs []wire.CellOutput) string {
-	var b strings.Builder
+	var b, text strings.Builder
 	for i, o := range outputs {
 		switch o.Type {
 		case wire.OutputStream:
-			if i == 0 || outputs[i-1].Type != o.Type || outputs[i-1].Name != o.Name {
-				b.WriteString(o.Name + ":")
-			}
-			b.WriteString(o.Text)
+			text.WriteString(o.Text)
 			if i+1 == len(outputs) || outputs[i+1].Type != o.Type || outputs[i+1].Name != o.Name {
-				b.WriteString("|")
+				b.WriteString(o.Name + ":" + onTerminal(text.String()) + "|")
+				text.Reset()
 			}
 		case wire.OutputError:
 			fmt.Fprintf(&b, "error:%s:%s|", o.Name, o.Value)
@@ -174,6 +175,20 @@ func shown(outputs []wire.CellOutput) string {
 		}
 	}
 	return b.String()
+}
+
+// onTerminal returns what a terminal shows of a text, whose carriage returns overwrite lines.
+func onTerminal(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		var shown []rune
+		for part := range strings.SplitSeq(line, "\r") {
+			over := []rune(part)
+			shown = append(over, shown[min(len(over), len(shown)):]...)
+		}
+		lines[i] = string(shown)
+	}
+	return strings.Join(lines, "\n")
 }
 
 const display = "from IPython.display import display, clear_output, HTML, Image\n"
@@ -196,7 +211,8 @@ func TestExecutions(t *testing.T) {
 				{display + "d = display('a', display_id='d1')\nd.update('b')", "display_data:'b'|", wire.CellOK},
 				{display + "print('gone')\nclear_output()\nprint('stays')", "stdout:stays\n|", wire.CellOK},
 				{display + "print('gone', flush=True)\nclear_output(wait=True)\nprint('stays')", "stdout:stays\n|", wire.CellOK},
-				{"for i in range(100): print(f'\\r{i}%', end='', flush=True)", "", wire.CellOK},
+				{"for i in range(100): print(f'\\r{i}%', end='', flush=True)", "stdout:99%|", wire.CellOK},
+				{"print('12345\\r67', end='')", "stdout:67345|", wire.CellOK},
 				{"x = 'é\\ud83d\\ude00'.encode('utf-16', 'surrogatepass').decode('utf-16'); print(x)", "stdout:é😀\n|", wire.CellOK},
 				{display + "Image(data=bytes.fromhex('89504e470d0a1a0a') + b'x'*100, format='png')", "", wire.CellOK},
 			} {
@@ -277,9 +293,9 @@ func TestReplayMissesNothing(t *testing.T) {
 
 	second := s.track("loop", 0)
 	s.connect()
-	whole, err := s.conn.Replay(t.Context(), "loop", before.Last)
-	if err != nil || !whole {
-		t.Fatalf("replay: got whole %v and %v, want all", whole, err)
+	complete, err := s.conn.Replay(t.Context(), "loop", before.LastMessage)
+	if err != nil || !complete {
+		t.Fatalf("replay: got complete %v and %v, want all", complete, err)
 	}
 	after := collect(t, second, done)
 	var want strings.Builder
@@ -289,6 +305,33 @@ func TestReplayMissesNothing(t *testing.T) {
 	got := strings.NewReplacer("stdout:", "", "|", "").Replace(shown(before.Outputs) + shown(after.Outputs))
 	if got != want.String() {
 		t.Errorf("lines: got %q, want 0 to 59 once", got)
+	}
+}
+
+// The journal of a kernel is bounded, in whatever form code publishes, is installed once, and a kernel that cannot have
+// one says so.
+func TestJournalIsBoundedAndInstalledOnce(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	c := newClient(t, kernels.Config{URL: server.URL, Token: server.Token})
+	s := open(t, c, "n")
+	if installed, err := s.conn.InstallJournal(t.Context()); err != nil || installed {
+		t.Errorf("the journal again: got %v and %v, want that it was there", installed, err)
+	}
+	for name, code := range map[string]string{
+		"tracebacks": "for i in range(20): get_ipython()._showtraceback(ValueError, 'x', ['y' * 900_000])",
+		"lists":      display + "for i in range(20): display({'text/plain': ['y' * 9_000] * 100}, raw=True)",
+		"lines":      "for i in range(20): print('y' * 900_000, flush=True)",
+	} {
+		s.execute(name, code)
+		got := s.execute("size of "+name, "sum(len(str(e)) for e in get_ipython().kernel.everdesk_journal)")
+		if size, err := strconv.Atoi(strings.Trim(shown(got.Outputs), "execut_rsl:|")); err != nil || size < 1<<20 || size > 5<<20 {
+			t.Errorf("%s: the journal has %q bytes (%v), want about 4 MiB", name, shown(got.Outputs), err)
+		}
+	}
+	s.execute("break", "import IPython\ndel get_ipython().kernel.everdesk_journal\nIPython.get_ipython = lambda: None")
+	if _, err := s.conn.InstallJournal(t.Context()); !errors.Is(err, kernels.ErrNoJournal) {
+		t.Errorf("a kernel that cannot have a journal: got %v, want that it has none", err)
 	}
 }
 

@@ -129,8 +129,8 @@ func decodeV1(data []byte, size int64) (Message, error) {
 	if json.Unmarshal(header, &m.Header) != nil || json.Unmarshal(parent, &m.Parent) != nil {
 		return Message{}, errFrame
 	}
-	content, whole := part(4)
-	if !whole {
+	content, complete := part(4)
+	if !complete {
 		if size <= int64(len(data)) {
 			return Message{}, errFrame
 		}

@@ -21,7 +21,7 @@ type Notebook struct {
 	// Session is the session of the hub, and also the folder below the server's root in which the kernel starts,
 	// if that folder exists.
 	Session string
-	// Name is the notebook within the session.
+	// Name is the notebook within the session. It is empty only for [Client.Remove].
 	Name string
 	// Kernel is the kind of kernel; empty for the server's default.
 	Kernel string
@@ -131,15 +131,19 @@ func (c *Client) end(ctx context.Context, id string) error {
 	return err
 }
 
-// Remove ends the kernel of a notebook, if it has one.
+// Remove ends the kernel of a notebook, if it has one, or without a name those of all notebooks of the session, busy or
+// not.
 func (c *Client) Remove(ctx context.Context, n Notebook) error {
 	all, err := c.sessions(ctx)
 	if err != nil {
 		return err
 	}
 	for _, s := range all {
-		if s.Path == n.path() {
-			return c.end(ctx, s.ID)
+		if s.Path != n.path() && (n.Name != "" || path.Dir(s.Path) != n.Session) {
+			continue
+		}
+		if err := c.end(ctx, s.ID); err != nil {
+			return err
 		}
 	}
 	return nil

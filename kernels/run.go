@@ -32,8 +32,8 @@ type Batch struct {
 	Outputs, Updates []wire.CellOutput
 	// Cut is the number of bytes left out since the execution began, or since the last clear.
 	Cut int64
-	// Last is the newest published message that is in this or an earlier batch.
-	Last string
+	// LastMessage is the id of the newest published message that is in this or an earlier batch.
+	LastMessage string
 	// Count is the number of the execution in the kernel, once it is known.
 	Count int
 	// Input is a question that waits for an answer; nil if there is no new one.
@@ -62,7 +62,7 @@ type Run struct {
 	replied    bool
 	idle       bool
 	raised     bool // an error was published
-	known      bool // the kernel has published something
+	published  bool // the kernel has published something
 }
 
 // NewRun returns a collector for the execution with an id. used is the size of the outputs that it has already.
@@ -84,7 +84,7 @@ func (r *Run) Take() Batch {
 			b.State = wire.CellFailed
 		}
 	}
-	r.batch = Batch{Cut: b.Cut, Last: b.Last, Count: b.Count, State: r.batch.State}
+	r.batch = Batch{Cut: b.Cut, LastMessage: b.LastMessage, Count: b.Count, State: r.batch.State}
 	return b
 }
 
@@ -96,24 +96,39 @@ func (r *Run) Idle() bool {
 	return r.idle
 }
 
-// Known reports whether the kernel has published anything about the execution.
-func (r *Run) Known() bool {
+// Published reports whether the kernel has published anything about the execution.
+func (r *Run) Published() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.known
+	return r.published
 }
 
-// MarkKnown records that the kernel has published something about the execution, to another collector.
-func (r *Run) MarkKnown() {
+// MarkPublished records that the kernel has published something about the execution, to another collector.
+func (r *Run) MarkPublished() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.known = true
+	r.published = true
 }
 
-// AssumeReply ends the execution of a kernel that is idle without its reply.
-func (r *Run) AssumeReply() {
+// Replied reports whether the kernel has replied, although its idle status may be missing.
+func (r *Run) Replied() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.replied
+}
+
+// EndWithoutReply ends the execution of a kernel that is idle without its reply.
+func (r *Run) EndWithoutReply() {
 	r.mu.Lock()
 	r.replied = true
+	r.mu.Unlock()
+	r.signal()
+}
+
+// EndWithoutIdle ends an execution that has its reply without the idle status, which got lost.
+func (r *Run) EndWithoutIdle() {
+	r.mu.Lock()
+	r.idle = true
 	r.mu.Unlock()
 	r.signal()
 }
@@ -125,7 +140,7 @@ func (r *Run) Receive(m Message) {
 	}
 	r.mu.Lock()
 	if m.Channel == channelIOPub {
-		r.batch.Last, r.known = m.Header.ID, true
+		r.batch.LastMessage, r.published = m.Header.ID, true
 	}
 	if m.Cut > 0 {
 		r.addCut(m)

@@ -129,6 +129,7 @@ func (ow *owner) startAgents(tables map[string]map[string][]byte, lists map[stri
 	}
 	nb := &a.notebooks
 	nb.w, nb.port, nb.kernels, nb.off, nb.log = &ow.w, port{ow}, cfg.Kernels, cfg.KernelsOff, ow.live.log
+	nb.ctx, nb.cancel = context.WithCancel(ow.held.ctx)
 	if err := nb.restore(tables[notebooksTable]); err != nil {
 		return &store.CorruptError{Where: "notebooks of session " + string(ow.live.id), Reason: err.Error()}
 	}
@@ -194,7 +195,7 @@ func (ow *owner) stopWork() {
 	if a != nil {
 		a.runner.Close()
 		a.checkpoints.stopped.Wait()
-		a.notebooks.stopped.Wait()
+		a.notebooks.close()
 		a.viewCalls.wg.Wait()
 	}
 	ow.keyframes.stopped.Wait()

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"slices"
 	"strings"
 
 	"github.com/everdesk/everdesk/kernels"
@@ -118,56 +117,6 @@ func (cv *conversation) controlKernel(c *Command, m wire.ControlKernel) reply {
 	return r
 }
 
-// control interrupts, restarts or stops the kernel of a notebook. Cells that wait are aborted.
-func (nb *notebooks) control(at windowKey, op wire.KernelOp) {
-	n := nb.all[at]
-	if n == nil {
-		return // there is no kernel
-	}
-	if op == wire.KernelInterrupt {
-		for _, r := range slices.Clone(n.Runs) {
-			if r.Group = ""; !r.Begun {
-				nb.endRun(at, n, r, wire.CellExecuted{State: wire.CellAborted, Reason: "Interrupted."})
-			}
-		}
-		if kernel := n.Kernel; kernel != "" && len(n.Runs) > 0 {
-			nb.background(at, "interrupt a kernel", func(ctx context.Context) error { return nb.kernels.Interrupt(ctx, kernel) }, nil)
-		}
-		return
-	}
-	reason, next := "The kernel was restarted.", wire.KernelIdle
-	if op == wire.KernelStop {
-		reason, next = "The kernel was stopped.", wire.KernelStopped
-	}
-	if n.stop != nil {
-		n.stop()
-	}
-	nb.abortRuns(at, n, wire.CellAborted, reason)
-	kernel := n.Kernel
-	n.Journal = false
-	if op == wire.KernelStop {
-		n.Kernel = ""
-	}
-	nb.store(n)
-	if kernel == "" || nb.kernels == nil {
-		nb.setKernel(at, wire.KernelStatus{State: wire.KernelStopped})
-		return
-	}
-	nb.setKernel(at, wire.KernelStatus{State: wire.KernelRestarting})
-	nb.background(at, string(op)+" a kernel", func(ctx context.Context) error {
-		if op == wire.KernelStop {
-			return nb.kernels.Remove(ctx, nb.place(at, ""))
-		}
-		return nb.kernels.Restart(ctx, kernel)
-	}, func(err error) {
-		s := wire.KernelStatus{State: next, Reason: reason + " Its variables are gone."}
-		if err != nil {
-			s = wire.KernelStatus{State: wire.KernelStopped, Reason: publicKernelReason(err)}
-		}
-		nb.setKernel(at, s)
-	})
-}
-
 // inputPrefix begins the ids of prompts of code in notebooks.
 const inputPrefix = "notebook-input-"
 
@@ -189,66 +138,66 @@ func (nb *notebooks) withdrawInput(run cellRun) {
 }
 
 // askInput asks the user what code wants to know, and sends the answer to the kernel while the run continues.
-func (a *notebookRunner) askInput(ctx context.Context, run cellRun, in kernels.InputRequest) error {
+func (r *notebookRunner) askInput(ctx context.Context, run cellRun, in kernels.InputRequest) error {
 	id, w := inputPrompt(in), newWait(ctx)
-	waits := &a.nb.port.l.agents.answerWaits
-	if err := a.step(ctx, run.ID, func(r *cellRun) {
-		r.Input = &in
-		a.nb.store(a.n)
-		if _, open := a.nb.w.state.Notices().Prompt(id); !open {
+	waits := &r.nb.port.l.agents.answerWaits
+	if err := r.step(ctx, run.ID, func(cr *cellRun) {
+		cr.Input = &in
+		r.nb.store(r.n)
+		if _, open := r.nb.w.state.Notices().Prompt(id); !open {
 			show := wire.PromptShow{Prompt: wire.Prompt{
 				ID: id, Title: "Input for a notebook", Message: cmp.Or(in.Prompt, "The code waits for a text."), InputField: &wire.PromptInput{Type: wire.PromptText},
 			}}
 			if in.Password {
 				show.InputField.Type = wire.PromptPassword
 			}
-			if a.nb.w.state.Check(a.at.monitor, show) != nil {
+			if r.nb.w.state.Check(r.at.monitor, show) != nil {
 				return // there are too many questions; the user can interrupt
 			}
-			a.nb.w.Emit(wire.Actions{Actions: []wire.Action{show}, MonitorID: a.at.monitor})
+			r.nb.w.Emit(wire.Actions{Actions: []wire.Action{show}, MonitorID: r.at.monitor})
 		}
 		waits.add(promptName(id), w)
 	}); err != nil {
 		return err
 	}
-	conn := a.conn
-	a.nb.stopped.Go(func() { a.answerInput(ctx, run, in, conn, w) })
+	conn := r.conn
+	r.nb.stopped.Go(func() { r.answerInput(ctx, run, in, conn, w) })
 	return nil
 }
 
 // answerInput waits for the answer to a question of code and sends it to the kernel. A dismissed question
 // interrupts the code.
-func (a *notebookRunner) answerInput(ctx context.Context, run cellRun, in kernels.InputRequest, conn *kernels.Conn, w *answerWait) {
+func (r *notebookRunner) answerInput(ctx context.Context, run cellRun, in kernels.InputRequest, conn *kernels.Conn, w *answerWait) {
 	var given wire.UserPromptResponse
 	select {
 	case v := <-w.answer:
 		given, _ = v.(wire.UserPromptResponse)
 	case <-conn.Done(): // resume asks again
-		a.nb.port.cleanUp(func() { a.nb.port.l.agents.answerWaits.remove(promptName(inputPrompt(in)), w) })
+		r.nb.cleanUp(func() { r.nb.port.l.agents.answerWaits.remove(promptName(inputPrompt(in)), w) })
 		return
 	case <-ctx.Done():
-		a.nb.port.cleanUp(func() { a.nb.port.l.agents.answerWaits.remove(promptName(inputPrompt(in)), w) })
+		r.nb.cleanUp(func() { r.nb.port.l.agents.answerWaits.remove(promptName(inputPrompt(in)), w) })
 		return
 	}
 	var kernel string
-	if a.step(ctx, run.ID, func(*cellRun) { kernel = a.n.Kernel }) != nil {
+	if r.step(ctx, run.ID, func(*cellRun) { kernel = r.n.Kernel }) != nil {
 		return // the run has ended
 	}
 	var err error
 	if given.Dismissed {
-		err = a.nb.kernels.Interrupt(ctx, kernel)
+		err = r.nb.kernels.Interrupt(ctx, kernel)
 	} else {
 		err = conn.Input(ctx, in, given.Text)
 	}
 	if err != nil {
-		a.nb.log.WarnContext(ctx, "the answer did not reach the kernel", "window", a.at.window, "err", err)
+		r.nb.log.WarnContext(ctx, "the answer did not reach the kernel", "window", r.at.window, "err", err)
 		return
 	}
 	// A hub that is killed before this asks again, because it cannot know whether the kernel has the answer.
-	_ = a.step(ctx, run.ID, func(r *cellRun) { // an error means that the run has ended
-		if r.Input != nil && r.Input.Parent.ID == in.Parent.ID {
-			r.Input = nil
-			a.nb.store(a.n)
+	_ = r.step(ctx, run.ID, func(cr *cellRun) { // an error means that the run has ended
+		if cr.Input != nil && cr.Input.Parent.ID == in.Parent.ID {
+			cr.Input = nil
+			r.nb.store(r.n)
 		}
 	})
 }

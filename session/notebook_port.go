@@ -96,7 +96,7 @@ func (nb *notebooks) cancelRun(at windowKey, id string) {
 		nb.endRun(at, n, *r, wire.CellExecuted{State: wire.CellAborted, Reason: "Interrupted."})
 	case n.Kernel != "":
 		kernel := n.Kernel
-		nb.background(at, "interrupt a kernel", func(ctx context.Context) error { return nb.kernels.Interrupt(ctx, kernel) }, nil)
+		nb.background(at, "interrupt a kernel", func(ctx context.Context) error { return nb.kernels.Interrupt(ctx, kernel) })
 	}
 }
 

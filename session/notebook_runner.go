@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -24,8 +23,13 @@ const (
 	reconnectEvery     = 500 * time.Millisecond
 	// completeTimeout bounds a completion, which waits while a cell runs.
 	completeTimeout = 10 * time.Second
-	// checkEvery is how often a run that began at a previous owner is compared with what the kernel does.
+	// checkEvery is how often a run is compared with what the kernel does.
 	checkEvery = 2 * time.Second
+	// checksReplied, checksIdle and checksSilent are the checks in a row after which a run with a reply has lost its end,
+	// a resumed run is unknown to a kernel that is idle, and a request that was sent has not reached it.
+	checksReplied = 2
+	checksIdle    = 3
+	checksSilent  = 15
 )
 
 // notebookRunner executes the runs of a notebook, one after the other. It runs beside the session and uses what belongs to
@@ -39,110 +43,116 @@ type notebookRunner struct {
 	run  *kernels.Run
 	// died gets the state of a kernel that died.
 	died chan wire.KernelState
+	// rest is the state of the kernel when there is nothing to do.
+	rest wire.KernelStatus
 
 	mu      sync.Mutex
 	current *kernels.Run // the run that gets the messages of the connection
 }
 
 // setRun lets a run get the messages of the connection.
-func (a *notebookRunner) setRun(r *kernels.Run) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.run, a.current = r, r
+func (r *notebookRunner) setRun(run *kernels.Run) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.run, r.current = run, run
 }
 
 // errRunEnded means that the run was ended by a command meanwhile.
 var errRunEnded = errors.New("the run has ended")
 
 // work executes runs until there are none.
-func (a *notebookRunner) work(ctx context.Context) {
-	defer a.disconnect()
-	for {
-		next, ok := a.next(ctx)
-		if !ok {
+func (r *notebookRunner) work(ctx context.Context) {
+	defer r.disconnect()
+	for ctx.Err() == nil {
+		op, next, ok := r.next(ctx)
+		switch {
+		case !ok:
 			return
-		}
-		if err := a.execute(ctx, next); err != nil && ctx.Err() == nil {
-			a.fail(ctx, next, err)
-		}
-		if ctx.Err() != nil {
-			a.leave()
-			return
+		case op != "":
+			r.perform(ctx, op)
+		default:
+			if err := r.execute(ctx, next); err != nil && ctx.Err() == nil {
+				r.fail(ctx, next, err)
+			}
 		}
 	}
+	r.leave()
 }
 
-// leave records the end of a runner that was stopped, unless the owner has ended.
-func (a *notebookRunner) leave() {
-	a.nb.port.cleanUp(func() { a.nb.runnerEnded(a) })
+// leave records the end of a runner that was stopped, unless the owner has ended. The next runner uses the same name for
+// its connection, so this one must not be open then.
+func (r *notebookRunner) leave() {
+	r.disconnect()
+	r.nb.cleanUp(func() { r.nb.runnerEnded(r) })
 }
 
-// next returns the run to execute. Without one the runner ends.
-func (a *notebookRunner) next(ctx context.Context) (cellRun, bool) {
-	var run cellRun
-	ok := false
-	err := a.nb.port.runInStep(ctx, func() {
-		if len(a.n.Runs) == 0 {
-			a.nb.setKernel(a.at, wire.KernelStatus{State: wire.KernelIdle})
-			a.nb.runnerEnded(a)
-			return
+// next returns the operation to perform or the run to execute. Without one the runner ends.
+func (r *notebookRunner) next(ctx context.Context) (op wire.KernelOp, run cellRun, ok bool) {
+	err := r.nb.port.runInStep(ctx, func() {
+		switch {
+		case r.n.Op != "":
+			op, ok = r.n.Op, true
+		case len(r.n.Runs) > 0:
+			run, ok = r.n.Runs[0], true
+		default:
+			r.nb.setKernel(r.at, r.rest)
+			r.nb.runnerEnded(r)
 		}
-		run, ok = a.n.Runs[0], true
 	})
 	if err != nil {
 		if ctx.Err() != nil {
-			a.leave()
+			r.leave()
 		}
-		return cellRun{}, false
+		return "", cellRun{}, false
 	}
-	return run, ok
+	return op, run, ok
 }
 
-func (a *notebookRunner) disconnect() {
-	if a.conn != nil {
-		a.conn.Close()
-		a.conn = nil
+func (r *notebookRunner) disconnect() {
+	if r.conn != nil {
+		r.conn.Close()
+		r.conn = nil
 	}
 }
 
 // execute executes a run, or continues one that has begun.
-func (a *notebookRunner) execute(ctx context.Context, run cellRun) error {
-	a.setRun(kernels.NewRun(run.ID, 0))
+func (r *notebookRunner) execute(ctx context.Context, run cellRun) error {
+	r.setRun(kernels.NewRun(run.ID, 0))
 	if run.Begun {
-		return a.resume(ctx, run)
+		return r.resume(ctx, run)
 	}
-	if a.conn == nil || a.conn.Err() != nil {
-		if err := a.start(ctx); err != nil {
+	if r.conn == nil || r.conn.Err() != nil || r.hasDied() {
+		if err := r.start(ctx); err != nil {
 			return err
 		}
 	}
 	var source string
-	if err := a.step(ctx, run.ID, func(r *cellRun) {
-		cell, ok := a.cell(r.Cell)
+	if err := r.step(ctx, run.ID, func(cr *cellRun) {
+		cell, ok := r.cell(cr.Cell)
 		switch {
 		case !ok:
-			a.nb.endRun(a.at, a.n, *r, wire.CellExecuted{State: wire.CellAborted, Reason: "The cell was deleted."})
+			r.nb.endRun(r.at, r.n, *cr, wire.CellExecuted{State: wire.CellAborted, Reason: "The cell was deleted."})
 			return
-		case r.Code != "" && hashText(cell.Source) != r.Code:
-			a.nb.endRun(a.at, a.n, *r, wire.CellExecuted{State: wire.CellAborted, Reason: "The cell was edited while it waited."})
+		case cr.Code != "" && hashText(cell.Source) != cr.Code:
+			r.nb.endRun(r.at, r.n, *cr, wire.CellExecuted{State: wire.CellAborted, Reason: "The cell was edited while it waited."})
 			return
 		}
-		source, r.Begun = cell.Source, true
-		a.nb.store(a.n)
-		a.nb.setKernel(a.at, wire.KernelStatus{State: wire.KernelBusy})
-		a.nb.w.Emit(wire.CellExecuted{WindowID: a.at.window, MonitorID: a.at.monitor, CellID: r.Cell, State: wire.CellRunning})
+		source, cr.Begun, r.rest = cell.Source, true, wire.KernelStatus{State: wire.KernelIdle}
+		r.nb.store(r.n)
+		r.nb.setKernel(r.at, wire.KernelStatus{State: wire.KernelBusy})
+		r.nb.w.Emit(wire.CellExecuted{WindowID: r.at.window, MonitorID: r.at.monitor, CellID: cr.Cell, State: wire.CellRunning})
 	}); err != nil {
 		return ignoreEnded(err)
 	}
 	if source == "" { // also of a cell that was not begun
-		return ignoreEnded(a.step(ctx, run.ID, func(r *cellRun) { a.nb.endRun(a.at, a.n, *r, wire.CellExecuted{State: wire.CellOK}) }))
+		return ignoreEnded(r.step(ctx, run.ID, func(cr *cellRun) { r.nb.endRun(r.at, r.n, *cr, wire.CellExecuted{State: wire.CellOK}) }))
 	}
 	// From here on only the kernel knows whether the code has run.
-	if err := a.conn.Execute(ctx, run.ID, source); err != nil {
-		a.disconnect()
-		return a.resume(ctx, run)
+	if err := r.conn.Execute(ctx, run.ID, source); err != nil {
+		r.disconnect()
+		return r.resume(ctx, run)
 	}
-	return a.collect(ctx, run, notResumed)
+	return r.collect(ctx, run, notResumed)
 }
 
 func ignoreEnded(err error) error {
@@ -153,8 +163,8 @@ func ignoreEnded(err error) error {
 }
 
 // cell returns a cell of the notebook. It is called within a step.
-func (a *notebookRunner) cell(id wire.CellID) (wire.Cell, bool) {
-	content, _ := a.nb.w.state.Notebook(a.at.monitor, a.at.window)
+func (r *notebookRunner) cell(id wire.CellID) (wire.Cell, bool) {
+	content, _ := r.nb.w.state.Notebook(r.at.monitor, r.at.window)
 	for _, c := range content.Cells {
 		if c.ID == id {
 			return c, true
@@ -164,15 +174,15 @@ func (a *notebookRunner) cell(id wire.CellID) (wire.Cell, bool) {
 }
 
 // step runs work within a step, if the run has not ended, and waits for the commit.
-func (a *notebookRunner) step(ctx context.Context, id string, work func(*cellRun)) error {
+func (r *notebookRunner) step(ctx context.Context, id string, work func(*cellRun)) error {
 	var ended error
-	if err := a.nb.port.runInStep(ctx, func() {
-		r := a.n.run(id)
-		if r == nil {
+	if err := r.nb.port.runInStep(ctx, func() {
+		cr := r.n.run(id)
+		if cr == nil {
 			ended = errRunEnded
 			return
 		}
-		work(r)
+		work(cr)
 	}); err != nil {
 		return err
 	}
@@ -180,7 +190,7 @@ func (a *notebookRunner) step(ctx context.Context, id string, work func(*cellRun
 }
 
 // dispatch returns the function that takes the messages of a connection.
-func (a *notebookRunner) dispatch(died chan<- wire.KernelState) func(kernels.Message) {
+func (r *notebookRunner) dispatch(died chan<- wire.KernelState) func(kernels.Message) {
 	return func(m kernels.Message) {
 		if state := kernels.StateOf(m); state != "" {
 			select {
@@ -188,96 +198,38 @@ func (a *notebookRunner) dispatch(died chan<- wire.KernelState) func(kernels.Mes
 			default:
 			}
 		}
-		a.mu.Lock()
-		run := a.current
-		a.mu.Unlock()
+		r.mu.Lock()
+		run := r.current
+		r.mu.Unlock()
 		run.Receive(m)
 	}
 }
 
-// start finds or starts the kernel of the notebook and connects to it.
-func (a *notebookRunner) start(ctx context.Context) error {
-	a.disconnect()
-	ctx, cancel := context.WithTimeout(ctx, kernelStartTimeout)
-	defer cancel()
-	var name, client, before string
-	journal := false
-	if err := a.nb.port.runInStep(ctx, func() {
-		content, _ := a.nb.w.state.Notebook(a.at.monitor, a.at.window)
-		name, client, before, journal = content.Kernel.Name, a.n.Client, a.n.Kernel, a.n.Journal
-		if before == "" {
-			a.nb.setKernel(a.at, wire.KernelStatus{State: wire.KernelStarting})
-		}
-	}); err != nil {
-		return err
-	}
-	k, err := a.nb.kernels.Open(ctx, a.nb.place(a.at, name))
-	if err != nil {
-		return err
-	}
-	if k.ID != before {
-		journal = false
-		if err := a.nb.port.runInStep(ctx, func() {
-			a.n.Kernel, a.n.Journal = k.ID, false
-			a.nb.store(a.n)
-			reason := ""
-			if before != "" {
-				reason = "A new kernel was started: the previous one has ended, and its variables are gone."
-			}
-			a.nb.setKernel(a.at, wire.KernelStatus{State: wire.KernelStarting, Reason: reason, Name: k.Name, Language: k.Language})
-		}); err != nil {
-			return err
-		}
-	}
-	if err := a.connect(ctx, k.ID, client); err != nil {
-		return err
-	}
-	a.conn.Resume()
-	if journal || k.Language != "python" {
-		return nil
-	}
-	if err := a.conn.InstallJournal(ctx); err != nil {
-		return fmt.Errorf("the kernel does not answer: %w", err)
-	}
-	return a.nb.port.runInStep(ctx, func() {
-		a.n.Journal = true
-		a.nb.store(a.n)
-	})
-}
-
-func (a *notebookRunner) connect(ctx context.Context, kernel, client string) error {
-	a.died = make(chan wire.KernelState, 1)
-	conn, err := a.nb.kernels.Connect(ctx, kernel, client, a.dispatch(a.died))
-	if err == nil {
-		a.conn = conn
-	}
-	return err
-}
-
 // resume continues a run that has begun, at this owner or a previous one.
-func (a *notebookRunner) resume(ctx context.Context, run cellRun) error {
+func (r *notebookRunner) resume(ctx context.Context, run cellRun) error {
 	var kernel, client, last string
 	var input *kernels.InputRequest
 	used := 0
-	if err := a.step(ctx, run.ID, func(r *cellRun) {
-		kernel, client, last, input = a.n.Kernel, a.n.Client, r.Last, r.Input
-		if c, ok := a.cell(r.Cell); ok {
+	if err := r.step(ctx, run.ID, func(cr *cellRun) {
+		kernel, client, last, input = r.n.Kernel, r.n.Client, cr.LastMessage, cr.Input
+		if c, ok := r.cell(cr.Cell); ok {
 			used = outputSize(c.Outputs)
 		}
 	}); err != nil {
 		return ignoreEnded(err)
 	}
-	a.setRun(kernels.NewRun(run.ID, used))
-	if err := a.reconnect(ctx, kernel, client); err != nil {
+	r.setRun(kernels.NewRun(run.ID, used))
+	if err := r.reconnect(ctx, kernel, client); err != nil {
 		return err
 	}
-	whole, err := a.conn.Replay(ctx, run.ID, last)
+	_ = r.awaitConn(ctx) // else what is published between the replay and the subscription would be lost
+	complete, err := r.conn.Replay(ctx, run.ID, last)
 	if err != nil {
 		return err
 	}
-	if !whole {
-		if err := a.step(ctx, run.ID, func(r *cellRun) {
-			a.nb.w.Emit(wire.CellOutputs{WindowID: a.at.window, MonitorID: a.at.monitor, CellID: r.Cell, Outputs: []wire.CellOutput{{
+	if !complete {
+		if err := r.step(ctx, run.ID, func(cr *cellRun) {
+			r.nb.w.Emit(wire.CellOutputs{WindowID: r.at.window, MonitorID: r.at.monitor, CellID: cr.Cell, Outputs: []wire.CellOutput{{
 				Type: wire.OutputStream, Name: "stderr", Text: "[The connection to the kernel was interrupted here. Some output may be missing.]\n",
 			}}})
 		}); err != nil {
@@ -285,38 +237,18 @@ func (a *notebookRunner) resume(ctx context.Context, run cellRun) error {
 		}
 	}
 	if input != nil { // the answer may not have been sent
-		if err := a.askInput(ctx, run, *input); err != nil {
+		if err := r.askInput(ctx, run, *input); err != nil {
 			return ignoreEnded(err)
 		}
 	}
-	known := resumedUnsure
-	if whole {
-		known = resumedWhole
+	resumed := resumedUnsure
+	if complete {
+		resumed = resumedComplete
 	}
 	if last != "" {
-		a.run.MarkKnown()
+		r.run.MarkPublished()
 	}
-	return a.collect(ctx, run, known)
-}
-
-// reconnect connects to a kernel again while its server is unavailable for a short time.
-func (a *notebookRunner) reconnect(ctx context.Context, kernel, client string) error {
-	a.disconnect()
-	ctx, cancel := context.WithTimeout(ctx, reconnectTimeout)
-	defer cancel()
-	for {
-		err := a.connect(ctx, kernel, client)
-		if err == nil || !errors.Is(err, kernels.ErrUnavailable) {
-			return err
-		}
-		timer := time.NewTimer(reconnectEvery)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return err
-		}
-	}
+	return r.collect(ctx, run, resumed)
 }
 
 func outputSize(outputs []wire.CellOutput) (n int) {
@@ -330,23 +262,19 @@ func outputSize(outputs []wire.CellOutput) (n int) {
 type resumption int
 
 const (
-	notResumed    resumption = iota
-	resumedWhole             // the journal of the kernel has told everything
-	resumedUnsure            // the kernel has no journal, or a part of it is gone
+	notResumed      resumption = iota
+	resumedComplete            // the journal of the kernel has told everything
+	resumedUnsure              // the kernel has no journal, or a part of it is gone
 )
 
-// collect commits what a run produces, until it is done. The kernel may have finished a resumed run without a message
-// that comes here.
-func (a *notebookRunner) collect(ctx context.Context, run cellRun, resumed resumption) error {
-	var check <-chan time.Time
-	if resumed != notResumed {
-		t := time.NewTicker(checkEvery)
-		defer t.Stop()
-		check = t.C
-	}
-	idle := 0
+// collect commits what a run produces, until it is done. The kernel may have finished the run without a message that
+// comes here: one that went to a previous owner, or got lost.
+func (r *notebookRunner) collect(ctx context.Context, run cellRun, resumed resumption) error {
+	check := time.NewTicker(checkEvery)
+	defer check.Stop()
+	checks := 0
 	for {
-		wait, done, err := a.flush(ctx, run)
+		wait, done, err := r.flush(ctx, run)
 		if done || err != nil {
 			return ignoreEnded(err)
 		}
@@ -359,15 +287,18 @@ func (a *notebookRunner) collect(ctx context.Context, run cellRun, resumed resum
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case state := <-a.died:
-			return a.kernelDied(ctx, run, state)
-		case <-a.conn.Done():
-			return a.resume(ctx, run)
-		case <-a.run.Changed():
-		case <-check:
-			lost, err := a.checkResumed(ctx, run, resumed, &idle)
-			if lost || err != nil {
-				return err
+		case state := <-r.died:
+			return r.kernelDied(ctx, run, state)
+		case <-r.conn.Done():
+			return r.resume(ctx, run)
+		case <-r.run.Changed():
+		case <-check.C:
+			result, err := r.check(ctx, run, resumed, &checks)
+			switch {
+			case err != nil:
+				return ignoreEnded(err)
+			case result == checkResume:
+				return r.resume(ctx, run)
 			}
 		}
 	}
@@ -376,45 +307,81 @@ func (a *notebookRunner) collect(ctx context.Context, run cellRun, resumed resum
 // errUnknown means that it is not known whether a cell has run.
 var errUnknown = errors.New("it may or may not have run: the kernel has nothing to say about it")
 
-// checkResumed finds out whether a kernel has finished a run without telling this owner. A journal that knows the run
-// will tell its end. The state that the server reports is less certain: each connection makes it idle for a moment.
-func (a *notebookRunner) checkResumed(ctx context.Context, run cellRun, resumed resumption, idle *int) (lost bool, err error) {
+// checkResult is what to do after a check.
+type checkResult int
+
+const (
+	checkWait   checkResult = iota
+	checkResume              // ask the journal of the kernel for the rest
+)
+
+// check finds out whether a kernel has finished a run without telling this owner. A journal that knows the run will tell
+// its end. The state that the server reports is less certain: each connection makes it idle for a moment. checks counts
+// the calls in a row that found the same.
+func (r *notebookRunner) check(ctx context.Context, run cellRun, resumed resumption, checks *int) (checkResult, error) {
 	switch {
-	case a.run.Idle():
-		a.run.AssumeReply()
-		return false, nil
-	case resumed == resumedWhole && a.run.Known():
-		return false, nil
+	case r.run.Idle() && (resumed != notResumed || *checks > 0):
+		r.run.EndWithoutReply()
+		return checkWait, nil
+	case r.run.Idle():
+		*checks++
+		return checkWait, nil
+	case r.run.Replied():
+		if *checks++; *checks < checksReplied {
+			return checkWait, nil
+		}
+		*checks = 0
+		return r.endReplied(ctx, run)
+	case resumed != resumedUnsure && r.run.Published():
+		*checks = 0
+		return checkWait, nil
 	}
 	var kernel string
-	if err := a.step(ctx, run.ID, func(*cellRun) { kernel = a.n.Kernel }); err != nil {
-		return true, ignoreEnded(err)
+	if err := r.step(ctx, run.ID, func(*cellRun) { kernel = r.n.Kernel }); err != nil {
+		return checkWait, err
 	}
-	k, err := a.nb.kernels.Kernel(ctx, kernel)
+	k, err := r.nb.kernels.Kernel(ctx, kernel)
 	switch {
 	case errors.Is(err, kernels.ErrGone):
-		return true, err
+		return checkWait, err
 	case err != nil || k.State != "idle":
-		*idle = 0
-		return false, nil //nolint:nilerr // a server that does not answer now is asked again
+		*checks = 0
+		return checkWait, nil //nolint:nilerr // a server that does not answer now is asked again
 	}
-	if *idle++; *idle < 3 {
-		return false, nil
+	most := checksIdle
+	if resumed == notResumed {
+		most = checksSilent
 	}
-	return true, errUnknown
+	if *checks++; *checks < most {
+		return checkWait, nil
+	}
+	return checkWait, errUnknown
+}
+
+// endReplied ends a run whose reply has come and whose end has not. A journal knows what else got lost.
+func (r *notebookRunner) endReplied(ctx context.Context, run cellRun) (checkResult, error) {
+	journal := false
+	if err := r.step(ctx, run.ID, func(*cellRun) { journal = r.n.Journal }); err != nil {
+		return checkWait, err
+	}
+	if journal {
+		return checkResume, nil
+	}
+	r.run.EndWithoutIdle()
+	return checkWait, nil
 }
 
 // flush commits what has come. It returns how long to wait before the next call.
-func (a *notebookRunner) flush(ctx context.Context, run cellRun) (wait time.Duration, done bool, err error) {
-	b := a.run.Take()
+func (r *notebookRunner) flush(ctx context.Context, run cellRun) (wait time.Duration, done bool, err error) {
+	b := r.run.Take()
 	if b.IsEmpty() && b.Input == nil && !b.Done {
 		return 0, false, nil
 	}
-	err = a.step(ctx, run.ID, func(r *cellRun) {
+	err = r.step(ctx, run.ID, func(cr *cellRun) {
 		e := wire.CellOutputs{
-			WindowID: a.at.window, MonitorID: a.at.monitor, CellID: r.Cell, Clear: b.Clear, Outputs: b.Outputs, Updates: b.Updates, Cut: b.Cut,
+			WindowID: r.at.window, MonitorID: r.at.monitor, CellID: cr.Cell, Clear: b.Clear, Outputs: b.Outputs, Updates: b.Updates, Cut: b.Cut,
 		}
-		room := a.nb.w.state.RoomForOutputs(a.at.monitor, a.at.window)
+		room := r.nb.w.state.RoomForOutputs(r.at.monitor, r.at.window)
 		if size := outputSize(e.Outputs) + outputSize(e.Updates); size+notebookReserve > room {
 			e.Cut += int64(size)
 			e.Outputs, e.Updates = []wire.CellOutput{fullNotice()}, nil
@@ -422,19 +389,19 @@ func (a *notebookRunner) flush(ctx context.Context, run cellRun) (wait time.Dura
 				e.Outputs = nil
 			}
 		}
-		if cell, _ := a.cell(r.Cell); e.Clear || len(e.Outputs)+len(e.Updates) > 0 || e.Cut != cell.Cut {
-			a.nb.w.Emit(e)
+		if cell, _ := r.cell(cr.Cell); e.Clear || len(e.Outputs)+len(e.Updates) > 0 || e.Cut != cell.Cut {
+			r.nb.w.Emit(e)
 		}
-		r.Last = b.Last
+		cr.LastMessage = b.LastMessage
 		wait = outputEvery * time.Duration(1+(desktop.MaxContent-room)/(desktop.MaxContent/4))
 		if b.Done {
-			a.nb.endRun(a.at, a.n, *r, wire.CellExecuted{State: b.State, Count: b.Count})
+			r.nb.endRun(r.at, r.n, *cr, wire.CellExecuted{State: b.State, Count: b.Count})
 			return
 		}
-		a.nb.store(a.n)
+		r.nb.store(r.n)
 	})
 	if err == nil && b.Input != nil && !b.Done {
-		err = a.askInput(ctx, run, *b.Input)
+		err = r.askInput(ctx, run, *b.Input)
 	}
 	return wait, b.Done, err
 }
@@ -446,52 +413,22 @@ func fullNotice() wire.CellOutput {
 	return wire.CellOutput{Type: wire.OutputStream, Name: "stderr", Text: "[The notebook is full: remove outputs of other cells.]\n"}
 }
 
-// kernelDied ends the run of a kernel that died.
-func (a *notebookRunner) kernelDied(ctx context.Context, run cellRun, state wire.KernelState) error {
-	a.disconnect()
-	const reason = "The kernel died while the cell ran. Its variables are gone."
-	return ignoreEnded(a.step(ctx, run.ID, func(r *cellRun) {
-		a.n.Journal = false // the server starts the kernel again
-		a.nb.setKernel(a.at, wire.KernelStatus{State: state, Reason: reason})
-		r.Group = ""
-		a.nb.endRun(a.at, a.n, *r, wire.CellExecuted{State: wire.CellFailed, Reason: reason})
-		a.nb.abortRuns(a.at, a.n, wire.CellAborted, "The kernel died.")
-		a.nb.addErrorRow(a.at, reason)
-	}))
-}
-
 // fail ends a run that could not be executed, or whose outcome is not known, and all that wait.
-func (a *notebookRunner) fail(ctx context.Context, run cellRun, err error) {
-	a.disconnect()
-	a.nb.log.WarnContext(ctx, "executing a cell failed", "window", a.at.window, "err", err)
-	_ = a.step(ctx, run.ID, func(r *cellRun) {
+func (r *notebookRunner) fail(ctx context.Context, run cellRun, err error) {
+	r.disconnect()
+	r.nb.log.WarnContext(ctx, "executing a cell failed", "window", r.at.window, "err", err)
+	_ = r.step(ctx, run.ID, func(cr *cellRun) {
 		reason := publicKernelReason(err)
-		if r.Begun {
+		if cr.Begun {
 			reason += " The cell may or may not have run to its end."
 		}
 		state := wire.KernelStopped
 		if errors.Is(err, errUnknown) {
 			state = wire.KernelIdle
 		}
-		a.nb.setKernel(a.at, wire.KernelStatus{State: state, Reason: reason})
-		a.nb.abortRuns(a.at, a.n, wire.CellUnknown, reason)
-		a.nb.addErrorRow(a.at, reason)
+		r.rest = wire.KernelStatus{State: state, Reason: reason}
+		r.nb.setKernel(r.at, r.rest)
+		r.nb.abortRuns(r.at, r.n, wire.CellUnknown, reason)
+		r.nb.addErrorRow(r.at, reason)
 	})
-}
-
-// publicKernelReason returns why code could not be executed, as a sentence without addresses.
-func publicKernelReason(err error) string {
-	switch {
-	case errors.Is(err, kernels.ErrGone):
-		return "The kernel is gone."
-	case errors.Is(err, kernels.ErrRefused):
-		return "The Jupyter server refuses the token of the hub."
-	case errors.Is(err, kernels.ErrTooMany):
-		return "All kernels that this hub allows are busy. Stop one, or wait."
-	case errors.Is(err, kernels.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
-		return "The Jupyter server or the kernel does not answer."
-	case errors.Is(err, errUnknown):
-		return "The connection to the kernel was lost."
-	}
-	return "The kernel could not be started: " + err.Error() + "."
 }

@@ -42,8 +42,8 @@ type cellRun struct {
 	Group string `json:"group,omitempty"`
 	// Begun is committed before the kernel gets the request. Only the kernel knows then whether it has run.
 	Begun bool `json:"begun,omitempty"`
-	// Last is the newest message of the kernel whose output is committed.
-	Last string `json:"last,omitempty"`
+	// LastMessage is the newest message of the kernel whose output is committed.
+	LastMessage string `json:"last,omitempty"`
 	// Input is a question of the code that waits for an answer.
 	Input *kernels.InputRequest `json:"input,omitempty"`
 }
@@ -57,8 +57,12 @@ type notebookState struct {
 	// Client names the connection to the kernel, the same at each owner, so that the server sends what it kept.
 	Client string `json:"client"`
 	// Journal says that the kernel remembers its messages.
-	Journal bool      `json:"journal,omitempty"`
-	Runs    []cellRun `json:"runs,omitempty"`
+	Journal bool `json:"journal,omitempty"`
+	// JournalFailed says that the user knows that the kernel cannot do that.
+	JournalFailed bool `json:"journalFailed,omitempty"`
+	// Op is a restart or stop of the kernel that was accepted and is performed before the runs.
+	Op   wire.KernelOp `json:"op,omitempty"`
+	Runs []cellRun     `json:"runs,omitempty"`
 }
 
 // openNotebook is a notebook whose kernel is in use, or may be.
@@ -86,7 +90,9 @@ type notebooks struct {
 	kernels Kernels
 	off     string // why there are no kernels
 	log     *slog.Logger
-	// stopped waits for the goroutines of this owner.
+	// cancel ends the goroutines of this owner, whose context is ctx, and stopped waits for them.
+	ctx     context.Context
+	cancel  context.CancelFunc
 	stopped sync.WaitGroup
 	all     map[windowKey]*openNotebook
 }
@@ -124,11 +130,21 @@ func (nb *notebooks) store(n *openNotebook) { nb.w.AddOps(n.storeOp()) }
 // working reports whether cells run or wait.
 func (nb *notebooks) working() bool {
 	for _, n := range nb.all {
-		if len(n.Runs) > 0 {
+		if n.hasWork() {
 			return true
 		}
 	}
 	return false
+}
+
+// hasWork reports whether a runner has something to do.
+func (n *openNotebook) hasWork() bool { return n.Op != "" || len(n.Runs) > 0 }
+
+// cleanUp runs work in a step for a runner that was stopped, unless the owner ends.
+func (nb *notebooks) cleanUp(work func()) {
+	bounded, cancel := context.WithTimeout(nb.ctx, storeTimeout)
+	defer cancel()
+	_ = nb.port.runInStep(bounded, work) // as with [port.cleanUp]
 }
 
 // open returns what is known of the kernel of a notebook.
@@ -175,11 +191,11 @@ func (nb *notebooks) enqueue(at windowKey, cells []wire.Cell, group string) []st
 
 // startRunner starts the goroutine that executes the runs of a notebook, unless it runs.
 func (nb *notebooks) startRunner(at windowKey, n *openNotebook) {
-	if n.runner != nil || len(n.Runs) == 0 || nb.kernels == nil {
+	if n.runner != nil || !n.hasWork() || nb.kernels == nil {
 		return
 	}
-	ctx, stop := context.WithCancel(nb.port.l.held.ctx)
-	runner := &notebookRunner{nb: nb, at: at, n: n}
+	ctx, stop := context.WithCancel(nb.ctx)
+	runner := &notebookRunner{nb: nb, at: at, n: n, rest: wire.KernelStatus{State: wire.KernelIdle}}
 	n.runner, n.stop = runner, stop
 	nb.w.AfterCommit(func() {
 		nb.stopped.Go(func() {
@@ -191,13 +207,13 @@ func (nb *notebooks) startRunner(at windowKey, n *openNotebook) {
 
 // runnerEnded records that a runner ends, and starts another one if there is more to do. It may be called twice for
 // one runner.
-func (nb *notebooks) runnerEnded(a *notebookRunner) {
-	if a.n.runner != a {
+func (nb *notebooks) runnerEnded(r *notebookRunner) {
+	if r.n.runner != r {
 		return
 	}
-	a.n.runner, a.n.stop = nil, nil
-	if nb.all[a.at] == a.n {
-		nb.startRunner(a.at, a.n)
+	r.n.runner, r.n.stop = nil, nil
+	if nb.all[r.at] == r.n {
+		nb.startRunner(r.at, r.n)
 	}
 }
 
@@ -205,6 +221,8 @@ func (nb *notebooks) runnerEnded(a *notebookRunner) {
 func (nb *notebooks) recover() {
 	for at, n := range nb.all {
 		if nb.kernels == nil {
+			n.Op = ""
+			nb.store(n)
 			nb.abortRuns(at, n, wire.CellUnknown, "Notebooks cannot run code on this hub: "+nb.off)
 			continue
 		}
@@ -212,35 +230,12 @@ func (nb *notebooks) recover() {
 	}
 }
 
-// sweep ends the kernels of notebooks whose windows were closed.
-func (nb *notebooks) sweep() {
-	for at, n := range nb.all {
-		if _, open := nb.w.state.Notebook(at.monitor, at.window); open {
-			continue
-		}
-		nb.abortRuns(at, n, wire.CellAborted, "The notebook was closed.")
-		delete(nb.all, at)
-		nb.w.AddOps(store.Unset(notebooksTable, n.field()))
-		if n.stop != nil {
-			n.stop()
-		}
-		if n.Kernel != "" && nb.kernels != nil {
-			nb.background(at, "stop a kernel", func(ctx context.Context) error { return nb.kernels.Remove(ctx, nb.place(at, "")) }, nil)
-		}
-	}
-}
-
-// background runs a request to the server after the commit, and then, unless it is nil, a function in a step.
-func (nb *notebooks) background(at windowKey, what string, do func(context.Context) error, then func(error)) {
+// background sends a request to the server after the commit.
+func (nb *notebooks) background(at windowKey, what string, do func(context.Context) error) {
 	nb.w.AfterCommit(func() {
 		nb.stopped.Go(func() {
-			ctx := nb.port.l.held.ctx
-			err := do(ctx)
-			if err != nil {
-				nb.log.WarnContext(ctx, "request to the Jupyter server failed", "request", what, "window", at.window, "err", err)
-			}
-			if then != nil && ctx.Err() == nil {
-				_ = nb.port.put(ctx, item{work: func() { then(err) }}) // an error means that the owner ended
+			if err := do(nb.ctx); err != nil {
+				nb.log.WarnContext(nb.ctx, "request to the Jupyter server failed", "request", what, "window", at.window, "err", err)
 			}
 		})
 	})

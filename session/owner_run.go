@@ -276,6 +276,10 @@ func (ow *owner) releaseSession(cause error) error {
 // deleteSession deletes the session from the store. It returns store.ErrNotFound on success, which
 // ends the live session.
 func (ow *owner) deleteSession() error {
+	if ow.agents != nil {
+		ow.agents.notebooks.close() // else a runner could start a kernel meanwhile
+	}
+	ow.live.env.endKernels(ow.held.ctx, ow.live.id)
 	ctx, cancel := context.WithTimeout(ow.held.ctx, storeTimeout)
 	defer cancel()
 	if err := ow.live.env.store.Delete(ctx, ow.held.lease); err != nil {
