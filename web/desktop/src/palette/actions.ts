@@ -1,12 +1,12 @@
 // All actions that are available everywhere: the palette, the shortcuts and the help use this list.
 
 import type { LucideIcon } from "lucide-react";
-import { Bell, Blocks, CircleHelp, CircleStop, Compass, FolderOpen, FoldVertical, Inbox, KeyRound, Languages, LayoutGrid, ListTodo, ListTree, MessageSquare, MonitorCheck, OctagonX, Palette, Plug, Plus, QrCode, RefreshCw, RotateCcw, Search, Settings, ShieldCheck, SlidersHorizontal, SquarePlus } from "lucide-react";
+import { Bell, Blocks, CircleHelp, CircleStop, Compass, FolderOpen, FoldVertical, Inbox, KeyRound, Languages, LayoutGrid, ListTodo, ListTree, MessageSquare, MonitorCheck, NotebookPen, OctagonX, Palette, Plug, Plus, QrCode, RefreshCw, RotateCcw, Search, Settings, ShieldCheck, SlidersHorizontal, SquarePlus } from "lucide-react";
 import { limits, shownMonitor } from "../../../core/src/index.js";
 import { focusCommandBar } from "../dock/drafts.js";
 import type { Commands } from "../shell/commands.js";
 import type { Theme } from "../shell/prefs.js";
-import { hasAccount } from "../shell/select.js";
+import { hasAccount, isMonitorGone } from "../shell/select.js";
 import type { Panel, Shell } from "../shell/shell.js";
 import type { palette as texts } from "../texts/palette.js";
 import type { Combo } from "../ui/keys.js";
@@ -70,6 +70,14 @@ const panelActions: Action[] = [
     combo: "alt+o",
     when: always,
     run: (c, s) => void import("../files/open.js").then(({ openFiles }) => openFiles(c, s)),
+  },
+  {
+    id: "notebook.new",
+    group: "actions",
+    icon: NotebookPen,
+    title: (t) => t.newNotebook,
+    when: (s) => !isMonitorGone(s),
+    run: (c, s) => void import("../content/notebook/open.js").then(({ openNotebook }) => openNotebook(c, s)),
   },
   panelAction("film", RotateCcw, (t) => t.openFilm),
   panelAction("compare", ListTree, (t) => t.openCompare),

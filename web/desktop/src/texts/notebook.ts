@@ -7,6 +7,7 @@ export const notebook = catalogue({
   source: [(n: number) => `Source of cell ${String(n)}`, (n) => `셀 ${String(n)} 내용`],
   outputs: [(n: number) => `Output of cell ${String(n)}`, (n) => `셀 ${String(n)} 출력`],
   tools: ["Notebook", "노트북"],
+  title: [(n: number) => (n === 1 ? "Notebook" : `Notebook ${String(n)}`), (n) => (n === 1 ? "노트북" : `노트북 ${String(n)}`)],
   cellTools: [(n: number) => `Actions of cell ${String(n)}`, (n) => `셀 ${String(n)} 작업`],
   run: ["Run this cell (Shift+Enter)", "이 셀 실행 (Shift+Enter)"],
   runAll: ["Run all", "모두 실행"],

@@ -32,6 +32,7 @@ export const palette = catalogue({
   showPlan: ["Show or hide the plan", "계획 보이기 또는 숨기기"],
   planFirst: ["Plan the next message first, or not", "다음 메시지를 먼저 계획하기 켜기/끄기"],
   openFiles: ["Show the files", "파일 보기"],
+  newNotebook: ["New notebook", "새 노트북"],
   openFilm: ["Watch what happened as a film", "지난 일을 영화처럼 보기"],
   openCompare: ["Compare saved states of the files", "저장된 파일 상태 비교"],
   openSessions: ["Show your sessions", "내 세션 보기"],

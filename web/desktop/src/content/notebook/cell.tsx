@@ -5,6 +5,7 @@ import { useTexts } from "../../i18n/use.js";
 import { notebook as texts } from "../../texts/notebook.js";
 import { IconButton } from "../../ui/button.js";
 import MarkdownView from "../markdown/view.js";
+import { CellDraft } from "./draft.js";
 import { Output } from "./output.js";
 
 const Editor = lazy(() => import("../../files/editor.js"));
@@ -18,65 +19,15 @@ export interface CellActions {
   move: (id: string, by: number) => void;
 }
 
-/** How long the text rests before it is sent, in ms, and how long its echo may take. */
-const restTime = 400;
-const echoTime = 5_000;
-const mostTries = 20;
-
-/**
- * The source of a cell: what the user typed until it is in the notebook, else that of the notebook. Of two people who change
- * the same cell, the later one wins.
- */
-function useSource(cell: Cell, change: CellActions["change"]): { text: string; setText: (s: string) => void; flush: () => void } {
-  const [text, setShown] = useState(cell.source);
-  const state = useRef<{ typed?: string; timer?: ReturnType<typeof setTimeout>; sent?: string; echo?: ReturnType<typeof setTimeout>; tries?: number }>({});
-  const latest = useRef({ change, source: cell.source });
-  latest.current = { change, source: cell.source };
-  const flush = (): void => {
-    const s = state.current;
-    clearTimeout(s.timer);
-    if (s.typed === undefined) return;
-    latest.current.change({ op: "edit", cellId: cell.id, source: s.typed });
-    s.sent = s.typed;
-    delete s.typed;
-    clearTimeout(s.echo);
-    // The hub may have been lost before it had the text, which is kept and sent again. After a refusal no echo comes.
-    s.echo = setTimeout(() => {
-      if (s.typed === undefined && s.sent !== undefined) s.typed = s.sent;
-      delete s.sent;
-      s.tries = (s.tries ?? 0) + 1;
-      if (s.tries <= mostTries) flushNow.current();
-    }, echoTime);
-  };
-  const flushNow = useRef(flush);
-  flushNow.current = flush;
-  useEffect(() => {
-    const s = state.current;
-    if (s.sent === cell.source) {
-      delete s.sent;
-      delete s.tries;
-      clearTimeout(s.echo);
-    }
-    if (s.sent === undefined && s.typed === undefined) setShown(cell.source);
-  }, [cell.source]);
-  useEffect(
-    () => () => {
-      flushNow.current();
-      clearTimeout(state.current.echo);
-    },
-    [],
-  );
-  return {
-    text,
-    flush,
-    setText(typed) {
-      const s = state.current;
-      setShown(typed);
-      s.typed = typed;
-      clearTimeout(s.timer);
-      s.timer = setTimeout(() => flushNow.current(), restTime);
-    },
-  };
+/** The source of a cell as this tab shows it. */
+function useSource(cell: Cell, change: CellActions["change"]): { text: string; draft: CellDraft } {
+  const [text, setText] = useState(cell.source);
+  const latest = useRef(change);
+  latest.current = change;
+  const [draft] = useState(() => new CellDraft((source) => latest.current({ op: "edit", cellId: cell.id, source }), setText));
+  useEffect(() => draft.sourceChanged(cell.source), [draft, cell.source]);
+  useEffect(() => () => draft.close(), [draft]);
+  return { text, draft };
 }
 
 interface CellProps {
@@ -97,7 +48,7 @@ export const CellView = memo(function CellView({ window: w, cell: c, n, language
   const source = useSource(c, actions.change);
   const [editing, setEditing] = useState(c.kind !== "markdown" || c.source === "");
   const run = (): void => {
-    source.flush();
+    source.draft.flush();
     if (c.kind === "code") actions.run(c.id);
     else setEditing(false);
   };
@@ -118,7 +69,7 @@ export const CellView = memo(function CellView({ window: w, cell: c, n, language
             icon={editing ? Eye : Pencil}
             label={editing ? t.show : t.edit}
             onClick={() => {
-              source.flush();
+              source.draft.flush();
               setEditing(!editing);
             }}
           />
@@ -129,7 +80,7 @@ export const CellView = memo(function CellView({ window: w, cell: c, n, language
       </div>
       {editing ? (
         <Suspense fallback={<pre className="notebook-text">{source.text}</pre>}>
-          <Editor className="notebook-editor" name={name} label={t.source(n)} text={source.text} onChange={source.setText} onSave={source.flush} onRun={run} />
+          <Editor className="notebook-editor" name={name} label={t.source(n)} text={source.text} onChange={(typed) => source.draft.type(typed)} onSave={() => source.draft.flush()} onRun={run} />
         </Suspense>
       ) : (
         <MarkdownView text={source.text || `*${t.emptyText}*`} />
