@@ -312,7 +312,7 @@ type checkResult int
 
 const (
 	checkWait   checkResult = iota
-	checkResume              // ask the journal of the kernel for the rest
+	checkResume             // ask the journal of the kernel for the rest
 )
 
 // check finds out whether a kernel has finished a run without telling this owner. A journal that knows the run will tell
