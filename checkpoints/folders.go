@@ -59,13 +59,23 @@ func (s *Store) RestoreFolders(ctx context.Context, f Folders, session, hash str
 	if err != nil {
 		return Restored{}, err
 	}
+	withWorkspace := f.hasWorkspace() && target.Workspace == f.Workspace.Name
+	if withWorkspace { // before anything changes
+		known, err := s.List(ctx, f.Workspace, session)
+		if err == nil {
+			_, err = Find(known, target.WorkspaceHash)
+		}
+		if err != nil {
+			return Restored{}, fmt.Errorf("workspace: %w", err)
+		}
+	}
 	if before, ok := firstOf(all, note.Op); ok { // of the attempt that was interrupted
 		note.Workspace, note.WorkspaceHash = before.Workspace, before.WorkspaceHash
 	} else if note, _, err = s.saveWorkspace(ctx, f, session, note); err != nil {
 		return Restored{}, err
 	}
 	result, err := s.Restore(ctx, f.Files, session, target.Hash, note, windows)
-	if err != nil || !f.hasWorkspace() || target.Workspace != f.Workspace.Name {
+	if err != nil || !withWorkspace {
 		return result, err
 	}
 	done, err := s.Restore(ctx, f.Workspace, session, target.WorkspaceHash, Note{Reason: note.Reason, Message: note.Message, Monitor: note.Monitor, TS: note.TS, Op: note.Op}, nil)

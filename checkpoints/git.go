@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -15,6 +16,9 @@ import (
 type call struct {
 	args  []string
 	stdin []byte
+	// in and out replace stdin and the returned output, if they are not nil. The call is not repeated.
+	in  io.Reader
+	out io.Writer
 	// repo, index and tree are paths, if the call needs them.
 	repo, index, tree string
 	// held is inherited by git, so that it holds the lock of the repository while it runs.
@@ -125,6 +129,12 @@ func (s *Store) run(ctx context.Context, c call) ([]byte, error) {
 	separate(cmd, c.held)
 	out, text := &boundedBuffer{limit: c.maxOut}, &boundedBuffer{limit: 4 << 10}
 	cmd.Stdout, cmd.Stderr = out, text
+	if c.in != nil {
+		cmd.Stdin = c.in
+	}
+	if c.out != nil {
+		cmd.Stdout = c.out
+	}
 	err := cmd.Run()
 	if err == nil {
 		return out.Bytes(), nil

@@ -217,6 +217,28 @@ func (c *checkpointing) addMark(hash string, ts wire.Millis) bool {
 	return true
 }
 
+// importMarks returns the ops that store the marks of imported checkpoints. Rows say from which row on
+// each holds.
+func importMarks(rows map[wire.MonitorID][]wire.UIRow, saved []checkpoints.Checkpoint) []store.Op {
+	numbers := map[string]int{}
+	for _, c := range saved[max(0, len(saved)-maxMarks):] {
+		numbers[c.Hash] = c.Number
+	}
+	var ops []store.Op
+	for _, all := range rows {
+		for _, row := range all {
+			var r checkpointRow
+			if row.Say != wire.SayCheckpointSaved || json.Unmarshal(row.Checkpoint, &r) != nil || r.Restored {
+				continue
+			}
+			if n, ok := numbers[r.To]; ok {
+				ops = append(ops, checkpointMark{Hash: r.To, TS: r.TS, Seq: n}.storeOp())
+			}
+		}
+	}
+	return ops
+}
+
 // messageArrived saves a checkpoint for a message of a user, if the session has files. ts is before the
 // rows of the message.
 func (c *checkpointing) messageArrived(id wire.MessageID, monitor wire.MonitorID, ts wire.Millis) {

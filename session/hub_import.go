@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/everdesk/everdesk/checkpoints"
 	"github.com/everdesk/everdesk/sessionfile"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
@@ -21,6 +22,8 @@ type Import struct {
 	lease store.Lease
 	top   wire.Position
 	batch uint64
+	// saved are the imported checkpoints of the session's files.
+	saved []checkpoints.Checkpoint
 }
 
 // BeginImport begins to fill a session that [Hub.Create] created with Importing set.
@@ -47,13 +50,16 @@ func (i *Import) commit(ctx context.Context, b store.Batch) error {
 // Renew extends the import by importLease.
 func (i *Import) Renew(ctx context.Context) error { return asError(i.env.store.Renew(ctx, i.lease)) }
 
+// AddCheckpoints makes checkpoints of the session's files, which were imported, known to the session.
+func (i *Import) AddCheckpoints(saved []checkpoints.Checkpoint) { i.saved = saved }
+
 // Finish writes the contents of a session file to the session and shows it in listings. After an
 // error the session is incomplete and the caller must delete it.
 func (i *Import) Finish(ctx context.Context, title string, l *sessionfile.Log) error {
 	if err := checkTitle(title); err != nil {
 		return err
 	}
-	batches := splitOps(importOps(i.lease.Session, title, l, i.lease.Top()))
+	batches := splitOps(append(importOps(i.lease.Session, title, l, i.lease.Top()), importMarks(l.Rows, i.saved)...))
 	for n, ops := range batches {
 		b := store.Batch{Ops: ops}
 		if n == len(batches)-1 {

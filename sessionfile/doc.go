@@ -12,6 +12,7 @@
 //	api/N.jsonl       the messages that the model of an agent saw, one [history.Message] a line
 //	api/N.json        the same in the format of other programs, see [history.LoadForeign]; read, never written
 //	storage/...       the files of the session
+//	checkpoints.pack  the checkpoints of these files, if they were asked for
 //
 // Work in progress is not exported: running agents, an active plan, queued messages, open
 // questions, presence.

@@ -22,7 +22,9 @@ const (
 	rowsFolder   = "ui/"
 	apiFolder    = "api/"
 	filesFolder  = "storage/"
-	linesEnding  = ".jsonl"
+	// checkpointsName has the checkpoints of the files, if they were asked for.
+	checkpointsName = "checkpoints.pack"
+	linesEnding     = ".jsonl"
 	// foreignEnding marks a thread in the format of another program.
 	foreignEnding = ".json"
 )
@@ -75,6 +77,8 @@ type Log struct {
 	Threads []history.Thread
 	// Files are the files of the session's storage.
 	Files []File
+	// Checkpoints are those of the files; nil if the file has none. Nobody has checked them.
+	Checkpoints *File
 }
 
 // RefusedError says why a file is not accepted.

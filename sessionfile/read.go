@@ -205,6 +205,9 @@ func (r *reader) log() (*Log, error) {
 		if path, is := strings.CutPrefix(name, filesFolder); is {
 			l.Files = append(l.Files, File{Name: path, Size: part.Bytes, Open: r.parts[name].Open})
 		}
+		if name == checkpointsName {
+			l.Checkpoints = &File{Name: name, Size: part.Bytes, Open: r.parts[name].Open}
+		}
 	}
 	return l, nil
 }

@@ -25,6 +25,8 @@ type Source struct {
 	Rows    func(wire.MonitorID) iter.Seq2[wire.UIRow, error]
 	Threads []history.Thread
 	Files   []File
+	// Checkpoints are those of the files; nil means none.
+	Checkpoints *File
 }
 
 // File is a file in the storage of a session.
@@ -103,6 +105,11 @@ func (p *packer) pack(s Source) error {
 	}
 	for _, f := range s.Files {
 		if err := p.part(filesFolder+f.Name, func() error { return p.copy(f) }); err != nil {
+			return err
+		}
+	}
+	if s.Checkpoints != nil {
+		if err := p.part(checkpointsName, func() error { return p.copy(*s.Checkpoints) }); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -143,6 +144,22 @@ func (c *sessionCheckpoints) Patch(ctx context.Context, id wire.SessionID, from,
 		return "", false, err
 	}
 	return c.store.PatchFolders(ctx, f, string(id), from, to, path, limit) //nolint:wrapcheck // as above
+}
+
+// Export writes the checkpoints of a session's own files.
+func (c *sessionCheckpoints) Export(ctx context.Context, id wire.SessionID, out io.Writer) (int, error) {
+	if err := c.Available(); err != nil {
+		return 0, err
+	}
+	return c.store.Export(ctx, c.worktree(id), string(id), out) //nolint:wrapcheck // as above
+}
+
+// Import adds exported checkpoints to a new session.
+func (c *sessionCheckpoints) Import(ctx context.Context, id wire.SessionID, in io.Reader) ([]checkpoints.Checkpoint, error) {
+	if err := c.Available(); err != nil {
+		return nil, err
+	}
+	return c.store.Import(ctx, c.worktree(id), string(id), in) //nolint:wrapcheck // as above
 }
 
 // removeSession removes the checkpoints of a session.

@@ -76,6 +76,26 @@ func TestCheckpointsInATerminal(t *testing.T) {
 	if _, says := call(t, command.ExitFailure, "restore", "--server", hub.url, id, "0123456789"); !strings.Contains(says, "no checkpoint") {
 		t.Errorf("an unknown checkpoint: got %q, want that there is none", says)
 	}
+	// A session file carries them to another session, if that is asked for.
+	exported := filepath.Join(t.TempDir(), "session.zip")
+	call(t, command.ExitOK, "export", "--server", hub.url, "--checkpoints", "--out", exported, id)
+	out, _ = call(t, command.ExitOK, "import", "--server", hub.url, exported)
+	copied := strings.Fields(out)[0]
+	if out, _ := call(t, command.ExitOK, "checkpoints", "--server", hub.url, copied); !strings.Contains(out, second) {
+		t.Errorf("checkpoints of the imported session: got %q, want %s among them", out, second)
+	}
+	call(t, command.ExitOK, "restore", "--server", hub.url, copied, second)
+	if text, err := os.ReadFile(filepath.Join(folder, copied, "a.txt")); err != nil || string(text) != "one" {
+		t.Errorf("restored in the imported session: a.txt is %q (%v), want one", text, err)
+	}
+	if got := read(); got != "two" {
+		t.Errorf("the session that was exported: a.txt is %q, want two as before", got)
+	}
+	call(t, command.ExitOK, "export", "--server", hub.url, "--force", "--out", exported, id)
+	out, _ = call(t, command.ExitOK, "import", "--server", hub.url, exported)
+	if out, _ := call(t, command.ExitOK, "checkpoints", "--server", hub.url, strings.Fields(out)[0]); strings.Contains(out, second) {
+		t.Errorf("checkpoints that were not exported: got %q, want none", out)
+	}
 	call(t, command.ExitUsage, "restore", "--server", hub.url, id)
 	call(t, command.ExitUsage, "checkpoints", "--server", hub.url, id, "maybe")
 	call(t, command.ExitOK, "checkpoints", "--server", hub.url, id, "off")

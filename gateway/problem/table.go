@@ -55,6 +55,7 @@ func table() []row {
 		{errs: []error{checkpoints.ErrTooLarge}, code: wire.CodeMessageTooLarge, detail: "The folder is too large for checkpoints."},
 		{errs: []error{checkpoints.ErrTooSlow}, code: wire.CodeSessionInvalidState, status: http.StatusServiceUnavailable, detail: "Git did not finish in time."},
 		{errs: []error{checkpoints.ErrNoSpace}, code: wire.CodeMessageTooLarge, status: http.StatusInsufficientStorage, detail: "There is no space for checkpoints."},
+		{errs: []error{checkpoints.ErrTransfer}, code: wire.CodeInvalidMessage, detail: "The checkpoints of the session file are damaged.", field: "checkpoints.pack"},
 		{errs: []error{workspaces.ErrNotAllowed}, code: wire.CodeInvalidMessage, showsText: true, field: "folder"},
 		{errs: []error{checkpoints.ErrProtected, checkpoints.ErrBlocked}, code: wire.CodeSessionInvalidState, showsText: true},
 		{errs: []error{apps.ErrID}, code: wire.CodeInvalidMessage, showsText: true, field: "app"},

@@ -28,28 +28,30 @@ import (
 
 // Deps are the components and settings of the REST API.
 type Deps struct {
-	Log           *slog.Logger
-	Hub           *session.Hub
-	Auth          *auth.Authority
-	Limits        *ratelimit.Limiter
-	Files         *files.Store
-	Checkpoints   Checkpoints
-	Workspaces    *workspaces.Store
-	Store         access.Documents
-	Settings      *settings.Store
-	Secrets       *secrets.Store
-	Profiles      *profiles.Store
-	Modes         *modes.Store
-	Backends      Backends
-	Web           Web
-	MCPServers    MCPServers
-	Apps          *apps.Store
-	Hosts         *access.Hosts
-	Authenticator *access.Authenticator
-	Sessions      *access.Sessions
-	Actions       *admin.Actions
-	Budget        *httpio.Budget
-	Connections   Connections
+	Log         *slog.Logger
+	Hub         *session.Hub
+	Auth        *auth.Authority
+	Limits      *ratelimit.Limiter
+	Files       *files.Store
+	Checkpoints Checkpoints
+	// CheckpointTransfer, unless nil, exports and imports checkpoints with sessions.
+	CheckpointTransfer CheckpointTransfer
+	Workspaces         *workspaces.Store
+	Store              access.Documents
+	Settings           *settings.Store
+	Secrets            *secrets.Store
+	Profiles           *profiles.Store
+	Modes              *modes.Store
+	Backends           Backends
+	Web                Web
+	MCPServers         MCPServers
+	Apps               *apps.Store
+	Hosts              *access.Hosts
+	Authenticator      *access.Authenticator
+	Sessions           *access.Sessions
+	Actions            *admin.Actions
+	Budget             *httpio.Budget
+	Connections        Connections
 	// Stream responds to a request for a session's log with Server-Sent Events.
 	Stream echo.HandlerFunc
 	// Trace starts the trace of a message; traceparent is the client's, not validated.
@@ -106,7 +108,7 @@ func New(d Deps) *API {
 			requests: requests, hub: d.Hub, sessions: d.Sessions, actions: d.Actions, connections: d.Connections,
 			provider: d.Provider, frameBytes: d.FrameBytes,
 		},
-		exports:   sessionFiles{requests: requests, hub: d.Hub, sessions: d.Sessions, files: d.Files, log: d.Log, provider: d.Provider},
+		exports:   sessionFiles{requests: requests, hub: d.Hub, sessions: d.Sessions, files: d.Files, checkpoints: d.CheckpointTransfer, log: d.Log, provider: d.Provider},
 		messages:  messages{requests: requests, budget: d.Budget, stream: d.Stream, heartbeat: d.Heartbeat, frameBytes: d.FrameBytes, fitter: d.Pictures},
 		histories: histories{requests: requests, hub: d.Hub, budget: d.Budget},
 		plans:     plans{requests: requests, frameBytes: d.FrameBytes},

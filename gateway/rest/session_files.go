@@ -15,6 +15,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/checkpoints"
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/gateway/access"
 	"github.com/everdesk/everdesk/gateway/httpio"
@@ -31,8 +32,21 @@ type sessionFiles struct {
 	hub      *session.Hub
 	sessions *access.Sessions
 	files    *files.Store
-	log      *slog.Logger
-	provider string // the model backend of new sessions, or ""
+	// checkpoints is nil if there are none.
+	checkpoints CheckpointTransfer
+	log         *slog.Logger
+	provider    string // the model backend of new sessions, or ""
+}
+
+// CheckpointTransfer exports and imports the checkpoints of sessions.
+type CheckpointTransfer interface {
+	// Available returns why there are no checkpoints, or nil.
+	Available() error
+	// Export writes the checkpoints of a session's files and returns their number. Without any it
+	// writes nothing.
+	Export(ctx context.Context, id wire.SessionID, out io.Writer) (int, error)
+	// Import adds checkpoints to a session that has none.
+	Import(ctx context.Context, id wire.SessionID, in io.Reader) ([]checkpoints.Checkpoint, error)
 }
 
 const (
@@ -54,6 +68,7 @@ func (s *sessionFiles) routes() []openapi.Route {
 			Summary: "Export a session as a file",
 			Detail: "A zip with metadata.json, messages.jsonl, the visible rows, the model histories, the desktop state and the session's files. " +
 				"Running turns are not included. Needs operator access.",
+			Query:   []openapi.Param{{Name: "checkpoints", Doc: "true includes the checkpoints of the session's files, if there are any; not those of a workspace."}},
 			Answers: openapi.Success(http.StatusOK, "The session file. A truncated file means that the export failed; importing it is refused.", openapi.Bytes(mediaZip)),
 		},
 		{
@@ -63,6 +78,7 @@ func (s *sessionFiles) routes() []openapi.Route {
 			Query: []openapi.Param{
 				{Name: "policy", Doc: "full (everything; the default), main_and_selected_windows, or summarize_old_windows (the same, and a line about each window that was not selected)."},
 				{Name: "window", Doc: "A selected window, for all policies but full.", Repeated: true},
+				{Name: "checkpoints", Doc: "false leaves out the checkpoints that the file has. A hub without checkpoints leaves them out too."},
 				{Name: "title", Doc: "The title of the session; that of the file when absent."},
 			},
 			Answers: openapi.Success(http.StatusCreated, "The new session, which belongs to the caller.", openapi.JSONBody(cardForm), openapi.Param{Name: echo.HeaderLocation, Doc: "The URL of the session."}),
@@ -83,6 +99,14 @@ func (s *sessionFiles) export(c echo.Context) error {
 	if source.Files, err = s.filesOf(c.Request().Context(), info.ID); err != nil {
 		return err
 	}
+	if c.QueryParam("checkpoints") == "true" {
+		saved, closed, err := s.exportCheckpoints(c.Request().Context(), info.ID)
+		if err != nil {
+			return err
+		}
+		defer closed()
+		source.Checkpoints = saved
+	}
 	source.Meta.ExportedAt = time.Now().UTC()
 	_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Now().Add(transferTimeout))
 	h := c.Response().Header()
@@ -97,6 +121,55 @@ func (s *sessionFiles) export(c echo.Context) error {
 		panic(http.ErrAbortHandler)
 	}
 	return nil
+}
+
+// exportCheckpoints writes the checkpoints of a session to a temporary file, so that an error is known
+// before the response begins. The result is nil if there are none.
+func (s *sessionFiles) exportCheckpoints(ctx context.Context, id wire.SessionID) (*sessionfile.File, func(), error) {
+	if s.checkpoints == nil {
+		return nil, nil, checkpoints.ErrUnavailable
+	}
+	f, err := os.CreateTemp("", "everdesk-checkpoints-*")
+	if err != nil {
+		return nil, nil, fmt.Errorf("store the checkpoints: %w", err)
+	}
+	closed := func() {
+		_ = f.Close()
+		_ = os.Remove(f.Name())
+	}
+	n, err := s.checkpoints.Export(ctx, id, f)
+	var size int64
+	if err == nil {
+		size, err = f.Seek(0, io.SeekEnd)
+	}
+	if err != nil {
+		closed()
+		return nil, nil, err
+	}
+	if n == 0 {
+		return nil, closed, nil
+	}
+	return &sessionfile.File{Size: size, Open: func() (io.ReadCloser, error) {
+		return io.NopCloser(io.NewSectionReader(f, 0, size)), nil
+	}}, closed, nil
+}
+
+// importCheckpoints adds the checkpoints of a session file to a new session.
+func (s *sessionFiles) importCheckpoints(ctx context.Context, id wire.SessionID, made *session.Import, f *sessionfile.File) error {
+	if f == nil || s.checkpoints == nil || s.checkpoints.Available() != nil {
+		return nil
+	}
+	if err := made.Renew(ctx); err != nil {
+		return err
+	}
+	from, err := f.Open()
+	if err != nil {
+		return fmt.Errorf("read the checkpoints: %w", err)
+	}
+	defer func() { _ = from.Close() }()
+	saved, err := s.checkpoints.Import(ctx, id, from)
+	made.AddCheckpoints(saved)
+	return err
 }
 
 // filesOf returns the files of a session.
@@ -147,6 +220,9 @@ func (s *sessionFiles) importFile(c echo.Context) error {
 		if err := files.CheckName(f.Name); err != nil {
 			return sessionFileProblem(&sessionfile.RefusedError{Part: "storage/" + f.Name, Reason: err.Error()})
 		}
+	}
+	if q.Get("checkpoints") == "false" {
+		log.Checkpoints = nil
 	}
 	title := log.Meta.Title
 	if q.Has("title") {
@@ -216,6 +292,12 @@ func (s *sessionFiles) fill(ctx context.Context, info session.Info, title string
 		if err := s.storeFile(ctx, info.ID, f); err != nil {
 			return err
 		}
+	}
+	if err := s.importCheckpoints(ctx, info.ID, made, log.Checkpoints); err != nil {
+		return err
+	}
+	if err := made.Renew(ctx); err != nil {
+		return err
 	}
 	return made.Finish(ctx, title, log)
 }

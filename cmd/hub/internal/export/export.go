@@ -29,7 +29,8 @@ func Command() command.Command {
 		Flags: `--server URL      the hub; the local one by default
 			--token TOKEN     your token, also as HUB_TOKEN
 			--out FILE        the file; SESSION.zip by default, - for standard output
-			--force           replace an existing file`,
+			--force           replace an existing file
+			--checkpoints     with the checkpoints of the session's files`,
 		Run: exportSession,
 	}
 }
@@ -49,7 +50,7 @@ func ImportCommand() command.Command {
 
 func exportSession(ctx context.Context, p command.Call) error {
 	var wrong command.UsageErrors
-	hub, flags, rest := remote.Parse(p, map[string]command.Arity{"out": command.Value, "force": command.NoValue}, &wrong)
+	hub, flags, rest := remote.Parse(p, map[string]command.Arity{"out": command.Value, "force": command.NoValue, "checkpoints": command.NoValue}, &wrong)
 	if len(rest) == 0 {
 		wrong.Add("say which session")
 		return wrong.OrNil()
@@ -68,7 +69,11 @@ func exportSession(ctx context.Context, p command.Call) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, logTimeout)
 	defer cancel()
-	res, err := hub.Transfer(ctx, http.MethodGet, hub.URL.JoinPath("api", "sessions", string(id), "export"), nil, 0)
+	from := hub.URL.JoinPath("api", "sessions", string(id), "export")
+	if flags.Has("checkpoints") {
+		from.RawQuery = "checkpoints=true"
+	}
+	res, err := hub.Transfer(ctx, http.MethodGet, from, nil, 0)
 	if err != nil {
 		return fmt.Errorf("export %s: %w", id, err)
 	}
