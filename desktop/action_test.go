@@ -78,21 +78,27 @@ func windowCases() map[string]actionCase {
 			action: wire.WindowMaximize{WindowID: "a"},
 			want: windows(at("a", front, func(w *wire.WindowState) {
 				w.Maximized, w.RestoreBounds, w.Bounds.X, w.Bounds.Y = true, big, 9, 9
+				w.Placed = true
 			})),
 		},
 		"window.restore": {
 			before: []wire.Action{
 				open("a"), wire.WindowMaximize{WindowID: "a"}, wire.WindowMove{WindowID: "a", X: 9, Y: 9}, wire.WindowMinimize{WindowID: "a"},
 			},
-			action: wire.WindowRestore{WindowID: "a"}, want: windows(at("a", front)),
+			action: wire.WindowRestore{WindowID: "a"}, want: windows(at("a", front, func(w *wire.WindowState) { w.Placed = true })),
 		},
 		"window.move": {
 			before: []wire.Action{open("a")}, action: wire.WindowMove{WindowID: "a", X: 10, Y: -20},
-			want: windows(at("a", front, func(w *wire.WindowState) { w.Bounds = wire.Bounds{X: 10, Y: -20, W: 3, H: 4} })),
+			want: windows(at("a", front, func(w *wire.WindowState) { w.Bounds, w.Placed = wire.Bounds{X: 10, Y: -20, W: 3, H: 4}, true })),
+		},
+		"window.move by an agent": {
+			before: []wire.Action{open("a"), wire.WindowMove{WindowID: "a", X: 1}},
+			action: wire.WindowMove{WindowID: "a", X: 10, Y: -20, ActionMeta: wire.ActionMeta{AgentID: "main-1"}},
+			want:   windows(at("a", front, func(w *wire.WindowState) { w.Bounds = wire.Bounds{X: 10, Y: -20, W: 3, H: 4} })),
 		},
 		"window.resize": {
 			before: []wire.Action{open("a")}, action: wire.WindowResize{WindowID: "a", W: 10, H: 20},
-			want: windows(at("a", front, func(w *wire.WindowState) { w.Bounds = wire.Bounds{X: 1, Y: 2, W: 10, H: 20} })),
+			want: windows(at("a", front, func(w *wire.WindowState) { w.Bounds, w.Placed = wire.Bounds{X: 1, Y: 2, W: 10, H: 20}, true })),
 		},
 		"window.setTitle": {
 			before: []wire.Action{open("a")}, action: wire.WindowSetTitle{WindowID: "a", Title: "new"},
@@ -246,14 +252,14 @@ func TestUpdateContent(t *testing.T) {
 		"append falls back":          {table, wire.UpdateAppend{Data: raw(`{"headers":["g"],"rows":[]}`)}, "", wire.TableContent{Data: wire.Table{Headers: []string{"g"}}}},
 		"append that does not fit":   {table, wire.UpdateAppend{Data: raw(`"x"`)}, "", table},
 		"replace":                    {text("ab"), wire.UpdateReplace{Data: raw(`"x"`)}, "", text("x")},
-		"replace with a renderer":    {text("ab"), wire.UpdateReplace{Data: raw(`{"n": 1}`)}, "chart", wire.OtherContent{Renderer: "chart", Data: raw(`{"n":1}`)}},
+		"replace with a renderer":    {text("ab"), wire.UpdateReplace{Data: raw(`{"n": 1}`)}, "globe", wire.OtherContent{Renderer: "globe", Data: raw(`{"n":1}`)}},
 		"replace that does not fit":  {text("ab"), wire.UpdateReplace{Data: raw(`{}`)}, "", text("ab")},
-		"replace by what is no JSON": {text("ab"), wire.UpdateReplace{Data: raw(`{`)}, "chart", wire.OtherContent{Renderer: "chart", Data: raw(`null`)}},
+		"replace by what is no JSON": {text("ab"), wire.UpdateReplace{Data: raw(`{`)}, "globe", wire.OtherContent{Renderer: "globe", Data: raw(`null`)}},
 		"clear":                      {text("ab"), wire.UpdateClear{}, "", text("")},
 		"clear a table":              {table, wire.UpdateClear{}, "", wire.TableContent{}},
 		"clear into components":      {text("ab"), wire.UpdateClear{}, "component", wire.ComponentContent{}},
 		"clear into a page":          {text("ab"), wire.UpdateClear{}, "iframe", wire.IframeContent{}},
-		"clear something else":       {wire.OtherContent{Renderer: "chart", Data: raw(`1`)}, wire.UpdateClear{}, "", wire.OtherContent{Renderer: "chart", Data: raw(`""`)}},
+		"clear something else":       {wire.OtherContent{Renderer: "globe", Data: raw(`1`)}, wire.UpdateClear{}, "", wire.OtherContent{Renderer: "globe", Data: raw(`""`)}},
 		"no operation":               {text("ab"), nil, "", text("ab")},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -251,6 +251,11 @@ func (c checker) checkContent(k windowKey, shown wire.Content) *Refusal {
 	if page, ok := shown.(wire.IframeContent); ok && !isPage(page.Data) {
 		return refuse(wire.CodeInvalidMessage, "a window shows pages of http, https and this hub, nothing else")
 	}
+	if chart, ok := shown.(wire.ChartContent); ok {
+		if refusal := checkChart(chart.Data); refusal != nil {
+			return refusal
+		}
+	}
 	return c.checkSize(k, contentSize(shown))
 }
 

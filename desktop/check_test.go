@@ -40,7 +40,7 @@ func TestCheck(t *testing.T) {
 	}
 	stolen := open("locked")
 	stolen.AgentID = "main-2"
-	huge := wire.OtherContent{Renderer: "chart", Data: json.RawMessage(`"` + strings.Repeat("x", desktop.MaxContent) + `"`)}
+	huge := wire.OtherContent{Renderer: "globe", Data: json.RawMessage(`"` + strings.Repeat("x", desktop.MaxContent) + `"`)}
 	const ok wire.Code = 0
 	for name, c := range map[string]struct {
 		action wire.Action

@@ -23,7 +23,8 @@ func plainContent(c wire.Content) wire.Content {
 func isPlain(c wire.Content) bool {
 	switch c.(type) {
 	case wire.MarkdownContent, wire.HTMLContent, wire.TextContent, wire.TableContent,
-		wire.IframeContent, wire.ComponentContent, wire.MCPAppContent, wire.NotebookContent, wire.OtherContent:
+		wire.IframeContent, wire.ComponentContent, wire.MCPAppContent, wire.NotebookContent,
+		wire.ChartContent, wire.OtherContent:
 		return true
 	}
 	return false
@@ -80,6 +81,8 @@ func blank(renderer string) wire.Content {
 		return wire.MCPAppContent{}
 	case "notebook":
 		return wire.NotebookContent{}
+	case "chart":
+		return wire.ChartContent{Data: wire.Chart{Kind: wire.ChartLine}}
 	}
 	return wire.OtherContent{Renderer: renderer, Data: json.RawMessage(`""`)}
 }

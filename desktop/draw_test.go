@@ -65,7 +65,7 @@ func drawValue(t *rapid.T, s *wire.Shape, depth int) any {
 		object := drawObject(t, v.Shape, depth+1)
 		object[s.Tag] = v.Name
 		if v.Name == "" {
-			object[s.Tag] = "chart" // no renderer that anybody knows
+			object[s.Tag] = "globe" // no renderer that anybody knows
 		}
 		return object
 	default:

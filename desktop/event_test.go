@@ -336,7 +336,7 @@ func TestInvalidValuesOfTheOwner(t *testing.T) {
 	w.Bounds = wire.Bounds{X: math.NaN(), Y: math.Inf(1), W: math.Copysign(0, -1), H: 1e300}
 	w.Content = &wire.TextContent{Data: "a\xffb"}
 	other := open("b")
-	other.Content = wire.OtherContent{Renderer: "chart", Data: []byte("{ \"a\" : [1, 2] }")}
+	other.Content = wire.OtherContent{Renderer: "globe", Data: []byte("{ \"a\" : [1, 2] }")}
 	events := []wire.ServerPayload{
 		wire.Actions{Actions: []wire.Action{&w, other, wire.WindowMove{WindowID: "b", X: math.Inf(-1)}}},
 		wire.Actions{Actions: []wire.Action{

@@ -44,10 +44,12 @@ func (sf *surface) act(in actionContext, action wire.Action) {
 	case wire.WindowMove:
 		if w := sf.windows.edit(in.monitor, a.WindowID); w != nil {
 			w.Bounds.X, w.Bounds.Y = finite(a.X), finite(a.Y)
+			w.Placed = in.by(a.AgentID) == ""
 		}
 	case wire.WindowResize:
 		if w := sf.windows.edit(in.monitor, a.WindowID); w != nil {
 			w.Bounds.W, w.Bounds.H = finite(a.W), finite(a.H)
+			w.Placed = in.by(a.AgentID) == ""
 		}
 	case wire.WindowSetTitle:
 		if w := sf.windows.edit(in.monitor, a.WindowID); w != nil {

@@ -211,7 +211,7 @@ func formLogs() []formLog {
 		strings.Repeat("[", 32) + strings.Repeat("]", 32), strings.Repeat("[", 33) + strings.Repeat("]", 33),
 	}
 	for i, f := range free {
-		act(window(fmt.Sprintf("free%d", i), `"content":{"renderer":"chart","data":`+f+`}`))
+		act(window(fmt.Sprintf("free%d", i), `"content":{"renderer":"globe","data":`+f+`}`))
 		frame("messageUpdated", fmt.Sprintf(`{"action":"created","message":{"ts":%d,"type":"say","say":"text","checkpoint":%s}}`, i+1, f))
 	}
 	act(window("style", `"content":{"renderer":"text","data":""},"windowStyle":{"z":1,"1":"x","0":true,"__proto__":-0,"big":1e-9}`))
@@ -225,13 +225,26 @@ func formLogs() []formLog {
 		`{"components":[{"type":"progress","value":1e2},{"type":"nothing"}]}`, `{"url":"u","sandbox":""}`, `{"url":"u","url":"v","sandbox":"s"}`, `7`,
 	}
 	for i, data := range fits {
-		for j, renderer := range []string{"table", "component", "iframe", "text", "chart"} {
+		for j, renderer := range []string{"table", "component", "iframe", "text", "globe"} {
 			op := []string{"replace", "append", "prepend"}[(i+j)%3]
 			id := fmt.Sprintf("fit%d-%s", i, renderer)
 			act(
 				`{"type":"window.create","windowId":"`+id+`","title":"","bounds":{"x":0,"y":0,"w":0,"h":0},"content":{"renderer":"text","data":"before"}}`,
 				`{"type":"window.updateContent","windowId":"`+id+`","renderer":"`+renderer+`","operation":{"op":"`+op+`","data":`+data+`}}`,
 			)
+		}
+	}
+	for i, data := range []string{
+		`{"kind":"bar","labels":["a"],"series":[{"name":"s","values":[1.50]}],"stacked":true}`, `{"kind":"scatter","series":[{"points":[[1,2],[-0,1e21]]}]}`,
+		`{"kind":"cake","series":[]}`, `{"kind":"pie"}`,
+	} {
+		id := fmt.Sprintf("chart%d", i)
+		act(
+			window(id, `"content":{"renderer":"chart","data":{"kind":"line","series":[]}}`),
+			`{"type":"window.updateContent","windowId":"`+id+`","operation":{"op":"replace","data":`+data+`}}`,
+		)
+		if i == 0 {
+			act(`{"type":"window.updateContent","windowId":"`+id+`","operation":{"op":"clear"}}`, `{"type":"window.resize","windowId":"`+id+`","w":5,"h":6,"agentId":"main-1"}`)
 		}
 	}
 	numbers := frames

@@ -197,7 +197,7 @@ func TestMonitorsHaveTheirOwnContext(t *testing.T) {
 				told := d.conversation(s, agent)
 				for _, want := range []string{
 					fmt.Sprintf("<ui:move>only%d {x:%d,", i, 70+i), fmt.Sprintf(`<ai agent="window-only%d">Created window`, i),
-					fmt.Sprintf(`<open_windows>only%d (text "only%d" 300×200), childonly%d (markdown "childonly%d" 500×400)</open_windows>`, i, i, i, i),
+					fmt.Sprintf(`<open_windows>only%d (text "only%d" 300×200), childonly%d (markdown "childonly%d" 460×320)</open_windows>`, i, i, i, i),
 				} {
 					if !strings.Contains(told, want) {
 						t.Errorf("%s got\n%s\nwithout %q, want it in there", agent, told, want)

@@ -47,7 +47,7 @@ func TestStateSurvivesARestart(t *testing.T) {
 			d.sendText(firstMonitor, "m2", "/recall")
 			d.waitTurnEnd("m2")
 			got := d.turnText("m2")
-			for _, want := range []string{"xyzzy", "<ui:move>child {x:77,", `<ai agent="window-parent">Created window "child"`, `<open_windows>parent (markdown "parent" 500×400), child (markdown "child" 200×200)</open_windows>`} {
+			for _, want := range []string{"xyzzy", "<ui:move>child {x:77,", `<ai agent="window-parent">Created window "child"`, `<open_windows>parent (markdown "parent" 460×320), child (markdown "child" 200×200)</open_windows>`} {
 				if !strings.Contains(got, want) {
 					t.Errorf("the main agent got %q, want %q in it", got, want)
 				}

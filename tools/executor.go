@@ -90,6 +90,7 @@ type forms struct {
 	content  wire.Format[wire.Content]
 	layout   wire.Format[wire.Layout]
 	table    wire.Format[wire.Table]
+	chart    wire.Format[wire.Chart]
 	action   wire.Format[wire.Action]
 	actions  wire.Format[[]wire.Action]
 	manifest wire.Format[wire.AppManifest]
@@ -101,6 +102,7 @@ func New(cfg Config) *Executor {
 		content:  wire.FormatOf[wire.Content](),
 		layout:   wire.FormatOf[wire.Layout](),
 		table:    wire.FormatOf[wire.Table](),
+		chart:    wire.FormatOf[wire.Chart](),
 		action:   wire.FormatOf[wire.Action](),
 		actions:  wire.FormatOf[[]wire.Action](),
 		manifest: wire.FormatOf[wire.AppManifest](),

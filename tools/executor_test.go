@@ -96,8 +96,8 @@ func TestToolsAreDescribed(t *testing.T) {
 		t.Errorf("parallel are %v, want task_run and storage_read, but not window_create, storage_write and user_ask", parallel)
 	}
 	for _, tool := range b.exec.Tools(b.caller()) {
-		if tool.Name == "window_create" && !strings.Contains(string(tool.Schema), `"enum":["markdown","html","text","table","component","iframe"]`) {
-			t.Errorf("window_create takes %s, want six renderers", tool.Schema)
+		if tool.Name == "window_create" && !strings.Contains(string(tool.Schema), `"enum":["markdown","html","text","table","chart","component","iframe"]`) {
+			t.Errorf("window_create takes %s, want seven renderers", tool.Schema)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func (u *use) openView(ctx context.Context, t mcpclient.Tool, input json.RawMess
 		width, height := float64(viewWidth), float64(viewHeight)
 		actions = append(actions, wire.WindowCreate{
 			WindowID: id, Title: truncate(oneLine(title), maxViewTitle), Content: wire.MCPAppContent{Data: app},
-			Bounds: place{Width: &width, Height: &height}.bounds(s, u.Monitor, id),
+			Bounds: place{Width: &width, Height: &height}.bounds(s, u.Caller, wire.WindowCreate{WindowID: id}),
 		})
 	})
 	if err != nil {

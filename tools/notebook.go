@@ -98,7 +98,7 @@ func openNotebook(ctx context.Context, u *use, in openNotebookInput) providers.T
 		id := u.raw(in.Notebook)
 		w, h := float64(notebookW), float64(notebookH)
 		create := wire.WindowCreate{
-			WindowID: id, Title: cmp.Or(in.Title, string(id)), Bounds: place{Width: &w, Height: &h}.bounds(s, u.Monitor, id),
+			WindowID: id, Title: cmp.Or(in.Title, string(id)), Bounds: place{Width: &w, Height: &h}.bounds(s, u.Caller, wire.WindowCreate{WindowID: id}),
 			Content: wire.NotebookContent{Data: content}, ActionMeta: u.meta(),
 		}
 		r := textf("Opened the notebook %q with %d cells%s.", id, len(content.Cells), cellIDs(content.Cells))

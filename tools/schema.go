@@ -97,7 +97,7 @@ func typeSchemas() map[reflect.Type]*jsonschema.Schema {
 		reflect.TypeFor[wire.DockEdge]():      oneOf(wireValues[wire.DockEdge]()...),
 		reflect.TypeFor[wire.IconType]():      oneOf(wireValues[wire.IconType]()...),
 		reflect.TypeFor[wire.ShortcutType]():  oneOf(wireValues[wire.ShortcutType]()...),
-		reflect.TypeFor[renderer]():           oneOf("markdown", "html", "text", "table", "component", "iframe"),
+		reflect.TypeFor[renderer]():           oneOf("markdown", "html", "text", "table", "chart", "component", "iframe"),
 		reflect.TypeFor[operation]():          oneOf("append", "prepend", "replace", "insertAt", "clear"),
 		reflect.TypeFor[section]():            oneOf(string(sectionHooks), string(sectionSettings)),
 		reflect.TypeFor[hookEvent]():          oneOf(string(hookLaunch), string(hookToolUse)),

@@ -70,13 +70,15 @@ const (
 Which kind
 - markdown: explanations, reports, lists, short comparisons. GitHub-flavoured: headings, lists, small tables, code with a language, links, and diagrams as a code block with the language mermaid.
 - table: rows of the same kind, from about five rows or three columns on. Units go into the header, not into each cell; the most important column comes first; numbers of a column have the same precision. The user can sort it.
+- chart: numbers to compare. The desktop draws them from {"kind":"line","labels":["Jan","Feb"],"series":[{"name":"Rent","values":[900,930]}],"unit":"€","description":"Rent rose by 3 % in February."}. line for a course over time, area for one with a total (stacked), bar for categories, pie for at most six parts of a whole, scatter for pairs ("series":[{"name":"Flats","points":[[45,900],[60,1150]]}], xTitle and yTitle name the axes). One value for each label; at most 12 series of 2000 values. description says the point in a sentence, also for users who cannot see it. The user can read the numbers as a table and take them along.
 - component: something to fill in, to choose or to press (see the guide forms).
-- html: charts, dashboards, calendars, small tools and games (see the guide html). A chart is an inline SVG or a canvas in an html window.
+- html: dashboards, calendars, maps, small tools and games (see the guide html).
 - text: logs and raw output.
 - iframe: a file of this desktop's storage, by the address /files/PATH, such as a picture or a page that you wrote there. Other sites are not shown: give their address as a link in markdown, and the user can open it.
 
 How large
-- A short text 420×300, a report 640×560, a table 120 per column and 40 per row up to the screen, a form 420 wide, a chart 640×420, a dashboard 960×640. The environment says how large the screen is; stay inside it, and leave windows that the user arranged where they are.
+- Leave out x, y, width and height unless the user asked for a place: the hub finds free space and a size that fits the content.
+- If you do choose: a short text 420×300, a report 640×560, a table 120 per column and 40 per row up to the screen, a form 420 wide, a chart 640×420, a dashboard 960×640. The environment says how large the screen is; stay inside it, and leave windows that the user arranged where they are.
 - One topic, one window. For several views of the same data make one window with sections, not four windows.
 
 What is in it

@@ -29,8 +29,8 @@ type smallTool struct{ name, about, schema string }
 func smallTools() []smallTool {
 	return []smallTool{
 		{
-			"window:create", "Open or replace a window. content is text; for table {headers:[],rows:[[]]}; html is one file without network.",
-			`{"type":"object","properties":{"windowId":{"type":"string"},"title":{"type":"string"},"content":{"type":"object","properties":{"renderer":{"enum":["markdown","table","html","text"]},"content":{"type":["string","object"]}},"required":["renderer","content"]},"width":{"type":"number"},"height":{"type":"number"}},"required":["windowId","title","content"]}`,
+			"window:create", "Open or replace a window. content is text; for table {headers:[],rows:[[]]}; for chart {kind,labels:[],series:[{name,values:[]}]}; html is one file without network.",
+			`{"type":"object","properties":{"windowId":{"type":"string"},"title":{"type":"string"},"content":{"type":"object","properties":{"renderer":{"enum":["markdown","table","chart","html","text"]},"content":{"type":["string","object"]}},"required":["renderer","content"]},"width":{"type":"number"},"height":{"type":"number"}},"required":["windowId","title","content"]}`,
 		},
 		{
 			"window:create_component", "Open a window with a form. components: {type:text,content}, {type:input,name,formId,label}, {type:select,name,formId,options:[{value,label}]}, {type:button,label,action,submitForm}.",

@@ -54,7 +54,7 @@ func (u *use) structured(c wire.Content, op wire.UpdateOperation) (wire.UpdateOp
 		if _, err := u.table("content", replace.Data); err != nil {
 			return op, err
 		}
-	case wire.ComponentContent:
+	case wire.ComponentContent, wire.ChartContent:
 	default:
 		return op, nil
 	}

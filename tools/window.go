@@ -21,7 +21,7 @@ func windowTools() []tool {
 		{
 			name: "window:create", in: everyone, stays: true, repeatable: true, use: with(createWindow),
 			about: "Open a window, or replace the one that has the same id. Choose a short, telling id. " +
-				"Prefer markdown for text, table for rows and html for charts; iframe shows a file of storage or an app, never another site.",
+				"Prefer markdown for text, table for rows and chart for numbers to compare; iframe shows a file of storage or an app, never another site.",
 		},
 		{
 			name: "window:create_component", in: everyone, stays: true, use: with(createComponents),
@@ -60,14 +60,6 @@ func windowTools() []tool {
 // renderer names the kind of content of a new window.
 type renderer string
 
-// place is the requested position and size of a window.
-type place struct {
-	X      *float64 `json:"x,omitempty" jsonschema:"Pixels from the left; by default where there is room."`
-	Y      *float64 `json:"y,omitempty" jsonschema:"Pixels from the top."`
-	Width  *float64 `json:"width,omitempty" jsonschema:"Pixels; 500 by default." wire:"min=1"`
-	Height *float64 `json:"height,omitempty" jsonschema:"Pixels; 400 by default." wire:"min=1"`
-}
-
 // look is the requested variant of a window, and the edge of a panel.
 type look struct {
 	Variant  wire.WindowVariant `json:"variant,omitempty" jsonschema:"standard by default. A widget lies below the other windows; a panel sticks to an edge."`
@@ -83,7 +75,7 @@ type createInput struct {
 	Title    string        `json:"title" wire:"max=500"`
 	Content  struct {
 		Renderer renderer        `json:"renderer"`
-		Content  json.RawMessage `json:"content" jsonschema:"A string: the text, or for iframe the address /files/PATH of a file in storage or /api/apps/ID/index.html of an app. For table an object with headers (strings) and rows (lists of as many strings); for component an object with components, cols and gap. Either may also come as a string of JSON."`
+		Content  json.RawMessage `json:"content" jsonschema:"A string: the text, or for iframe the address /files/PATH of a file in storage or /api/apps/ID/index.html of an app. For table an object with headers (strings) and rows (lists of as many strings); for chart an object with kind (line, bar, area, pie or scatter), labels, series of name and values, and optionally description, xTitle, yTitle, unit and stacked; a scatter chart has series of name and points, pairs of x and y, and no labels; for component an object with components, cols and gap. Each may also come as a string of JSON."`
 	} `json:"content"`
 	place
 	look
@@ -109,31 +101,6 @@ type layoutInput struct {
 	Components []wire.Component `json:"components,omitempty" jsonschema:"The components, in reading order."`
 	Cols       *wire.Columns    `json:"cols,omitempty" jsonschema:"A number of equal columns, or a list of their relative widths."`
 	Gap        wire.Gap         `json:"gap,omitempty" jsonschema:"The space between components; md by default."`
-}
-
-// Default position and size of windows in pixels. Each further window is shifted by cascadeStep,
-// and after cascadeTurns windows the positions repeat.
-const (
-	defaultX, defaultY = 100, 100
-	defaultW, defaultH = 500, 400
-	cascadeStep        = 32
-	cascadeTurns       = 8
-)
-
-// bounds returns the bounds of a new window: the given values, and for the others the bounds of
-// the window that it replaces, or the defaults shifted by the number of open windows.
-func (p place) bounds(s *desktop.State, monitor wire.MonitorID, id wire.WindowID) wire.Bounds {
-	shift := float64(len(s.Windows(monitor)) % cascadeTurns * cascadeStep)
-	b := wire.Bounds{X: defaultX + shift, Y: defaultY + shift, W: defaultW, H: defaultH}
-	if old, ok := s.Window(monitor, id); ok {
-		b = old.Bounds
-	}
-	for target, v := range map[*float64]*float64{&b.X: p.X, &b.Y: p.Y, &b.W: p.Width, &b.H: p.Height} {
-		if v != nil {
-			*target = *v
-		}
-	}
-	return b
 }
 
 // raw returns a window's id without the prefix "<monitor>/" of the caller's monitor, which models
@@ -185,7 +152,7 @@ func (u *use) opening(s *desktop.State, a wire.WindowCreate, p place) (wire.Wind
 		return a, "", fmt.Errorf("the id %q names another monitor; windows open on your own", a.WindowID)
 	}
 	a.WindowID = u.raw(a.WindowID)
-	a.Bounds = p.bounds(s, u.Monitor, a.WindowID)
+	a.Bounds = p.bounds(s, u.Caller, a)
 	a.AgentID = u.Agent
 	did := "Opened"
 	if _, ok := s.Window(u.Monitor, a.WindowID); ok {
@@ -250,6 +217,15 @@ func (u *use) content(r renderer, data json.RawMessage) (wire.Content, error) {
 	case "table":
 		t, err := u.table(field, data)
 		return wire.TableContent{Data: t}, err
+	case "chart":
+		c, err := u.forms.chart.Decode(structured(data))
+		if err != nil {
+			return nil, within(field, "a chart is an object with kind, labels and series", err)
+		}
+		if len(c.Series) == 0 {
+			return nil, errors.New(field + ".series: there must be at least one")
+		}
+		return wire.ChartContent{Data: c}, nil
 	case "component":
 		l, err := u.forms.layout.Decode(structured(data))
 		if err != nil {
@@ -376,7 +352,7 @@ type operation string
 type updateInput struct {
 	WindowID  wire.WindowID   `json:"windowId"`
 	Operation operation       `json:"operation"`
-	Content   json.RawMessage `json:"content,omitempty" jsonschema:"A string; for replace in a table window an object with headers and rows, or a string of its JSON. Not needed for clear."`
+	Content   json.RawMessage `json:"content,omitempty" jsonschema:"A string; for replace in a table or chart window the object of its content, or a string of its JSON. Not needed for clear."`
 	Position  int             `json:"position,omitempty" jsonschema:"Where insertAt puts the text, in characters from the beginning." wire:"min=0"`
 }
 
@@ -411,7 +387,15 @@ func updateWindow(ctx context.Context, u *use, in updateInput) providers.ToolRes
 		if err != nil {
 			return Plan{Result: fail(sentence(err.Error()))}
 		}
-		a := wire.WindowUpdateContent{WindowID: w.WindowID, Operation: fitting, ActionMeta: u.meta()}
+		var a wire.Action = wire.WindowUpdateContent{WindowID: w.WindowID, Operation: fitting, ActionMeta: u.meta()}
+		if replace, ok := fitting.(wire.UpdateReplace); ok && wire.RendererOf(w.Content) == "chart" {
+			// The whole content, since desktops that draw no charts have a table instead.
+			content, err := u.content("chart", replace.Data)
+			if err != nil {
+				return Plan{Result: fail(sentence(err.Error()))}
+			}
+			a = wire.WindowSetContent{WindowID: w.WindowID, Content: content, ActionMeta: u.meta()}
+		}
 		return Plan{Actions: []wire.Action{a}, Result: textf("Updated window %q.", w.WindowID)}
 	})
 }

@@ -22,14 +22,14 @@ func TestWindowsOpenAndChange(t *testing.T) {
 	w := b.window("w1")
 	want := wire.WindowState{
 		WindowID: "w1", MonitorID: "monitor-0", Title: "One", Content: wire.MarkdownContent{Data: "# hi"},
-		Bounds: wire.Bounds{X: 100, Y: 100, W: 500, H: 400}, Z: w.Z,
+		Bounds: wire.Bounds{X: 16, Y: 16, W: 460, H: 320}, Z: w.Z,
 	}
 	if diff := cmp.Diff(want, w); diff != "" {
 		t.Errorf("window w1 (-want +got):\n%s", diff)
 	}
 	b.must("window:create", `{"windowId":"w2","title":"Two","content":{"renderer":"text","content":"a"},"x":7,"width":300,"minimized":true}`)
-	if w := b.window("w2"); w.Bounds != (wire.Bounds{X: 7, Y: 132, W: 300, H: 400}) || !w.Minimized {
-		t.Errorf("second window %+v, want it minimized at 7, 132 with 300x400", w)
+	if w := b.window("w2"); w.Bounds != (wire.Bounds{X: 7, Y: 16, W: 300, H: 320}) || !w.Minimized {
+		t.Errorf("second window %+v, want it minimized at 7, 16 with 300x320", w)
 	}
 	b.must("window_create_component", `{"windowId":"w3","title":"","components":[{"type":"text","content":"x"}],"variant":"panel","dockEdge":"top"}`)
 	if w := b.window("w3"); w.Variant != wire.VariantPanel || w.DockEdge != wire.DockTop {
@@ -54,7 +54,7 @@ func TestWindowsOpenAndChange(t *testing.T) {
 		t.Errorf("content %+v, want an empty text", got)
 	}
 	b.must("window_create", `{"windowId":"w1","title":"Again","content":{"renderer":"table","content":{"headers":["a"],"rows":[["1"]]}},"x":null}`)
-	if w := b.window("w1"); w.Bounds.X != 100 || w.Title != "Again" {
+	if w := b.window("w1"); w.Bounds.X != 16 || w.Title != "Again" {
 		t.Errorf(`a replaced window is %+v, want "Again" at the same place`, w)
 	}
 	b.must("window_close", `{"windowId":"w1"}`)
@@ -301,8 +301,8 @@ func TestListAndView(t *testing.T) {
 	}
 	b.must("window_create", `{"windowId":"w","title":"A \"title\"","content":{"renderer":"markdown","content":"some <b>text</b>"}}`)
 	b.must("window_create", `{"windowId":"t","title":"T","content":{"renderer":"table","content":{"headers":["h"],"rows":[["cell"]]}}}`)
-	if got, want := b.must("window_list", `{}`), `[{"windowId":"w","title":"A \"title\"","renderer":"markdown","bounds":{"x":100,"y":100,"w":500,"h":400}},`+
-		`{"windowId":"t","title":"T","renderer":"table","bounds":{"x":132,"y":132,"w":500,"h":400},"focused":true}]`; got != want {
+	if got, want := b.must("window_list", `{}`), `[{"windowId":"w","title":"A \"title\"","renderer":"markdown","bounds":{"x":16,"y":16,"w":460,"h":320}},`+
+		`{"windowId":"t","title":"T","renderer":"table","bounds":{"x":492,"y":16,"w":360,"h":220},"focused":true}]`; got != want {
 		t.Errorf("list\n%s\nwant\n%s", got, want)
 	}
 	if got := b.must("window_view", `{"windowId":"w"}`); !strings.HasSuffix(got, "\n\nsome <b>text</b>") || !strings.Contains(got, "renderer markdown") {

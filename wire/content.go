@@ -16,6 +16,7 @@ func contentUnion() union {
 		variant[ComponentContent]("component"),
 		variant[MCPAppContent]("mcp-app"),
 		variant[NotebookContent]("notebook"),
+		variant[ChartContent]("chart"),
 		variant[OtherContent](""),
 	)
 }
@@ -37,6 +38,8 @@ func RendererOf(c Content) string {
 		return "mcp-app"
 	case NotebookContent:
 		return "notebook"
+	case ChartContent:
+		return "chart"
 	case OtherContent:
 		return c.Renderer
 	}

@@ -3,6 +3,7 @@ package wire
 import (
 	"cmp"
 	"reflect"
+	"slices"
 	"strconv"
 )
 
@@ -113,6 +114,35 @@ func asActions(e Event) Actions {
 	return Actions{}
 }
 
+// chartsAsTables returns the actions with tables instead of charts, which such a desktop does not draw. It changes
+// nothing in the argument.
+func chartsAsTables(actions []Action) []Action {
+	changed := actions
+	for i, action := range actions {
+		var table Action
+		switch a := action.(type) {
+		case WindowCreate:
+			if c, ok := a.Content.(ChartContent); ok {
+				a.Content = TableContent{Data: c.Data.Table()}
+				table = a
+			}
+		case WindowSetContent:
+			if c, ok := a.Content.(ChartContent); ok {
+				a.Content = TableContent{Data: c.Data.Table()}
+				table = a
+			}
+		}
+		if table == nil {
+			continue
+		}
+		if &changed[0] == &actions[0] {
+			changed = slices.Clone(actions)
+		}
+		changed[i] = table
+	}
+	return changed
+}
+
 func toast(id NoticeID, message string, variant NoticeVariant) ToastShow {
 	return ToastShow{Toast: Toast{ID: id, Message: message, Variant: variant}}
 }
@@ -128,6 +158,10 @@ func noticeID(kind string, e Event) NoticeID {
 
 // frame returns the flat frame of a payload, with the text in rest before its fields.
 func (d Desktop) frame(payload any, rest string) []byte {
+	if p, ok := payload.(Actions); ok {
+		p.Actions = chartsAsTables(p.Actions)
+		payload = p
+	}
 	if d.Numbered {
 		payload = numbered(payload)
 	}

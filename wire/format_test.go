@@ -21,7 +21,7 @@ func TestFormatReadsItsOwn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			kept := format.Append(nil, &wire.OtherContent{Renderer: "chart", Data: json.RawMessage(data)})
+			kept := format.Append(nil, &wire.OtherContent{Renderer: "globe", Data: json.RawMessage(data)})
 			if _, err := format.Decode(kept); err == nil {
 				t.Errorf("frame %s from a client: got it accepted, want it refused", kept)
 			}

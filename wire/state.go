@@ -123,6 +123,9 @@ type WindowState struct {
 	// a window's agent share that agent.
 	GroupID WindowID `json:"groupId,omitempty"`
 	AppID   AppID    `json:"appId,omitempty"`
+	// Placed says that a person moved or resized the window last, or a program on behalf of one. Pages scale the
+	// bounds that agents chose to their screens, but not these.
+	Placed bool `json:"placed,omitempty"`
 }
 
 // AgentState is an existing agent.

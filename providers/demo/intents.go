@@ -58,7 +58,7 @@ var intents = []intent{
 	{"mindmap", "Mind map", "마인드맵", `\bmind\s?map\b|\bbrainstorm\w*|마인드\s*맵|생각\s*그물`, [2]string{"Make a mind map", "마인드맵 만들어 줘"}, "mindmap", 600, 480},
 	{"timeline", "Timeline", "일정표", `\bgantt(?: chart)?\b|\btime\s?line\b|\broad\s?map\b|간트(?:\s*차트)?|일정표|로드맵`, [2]string{"Draw a timeline", "일정표 그려 줘"}, "timeline", 720, 420},
 	{"flowchart", "Flowchart", "순서도", `\bflow\s?charts?\b|\bdiagrams?\b|순서도|흐름도|플로\s*차트|다이어그램`, [2]string{"Draw a flowchart", "순서도 그려 줘"}, "flowchart", 480, 640},
-	{"chart", "Chart", "차트", `\b(?:bar |line )?charts?\b|\bgraphs?\b|\bplot\b|차트|그래프`, [2]string{"Show a chart", "차트 보여 줘"}, "chart.html", 600, 460},
+	{"chart", "Chart", "차트", `\b(?:bar |line |pie |area |scatter )?charts?\b|\bgraphs?\b|\bplot\b|차트|그래프`, [2]string{"Show a chart", "차트 보여 줘"}, "chart", 600, 420},
 	{"trip", "Trip plan", "여행 계획", `\btrips?(?: plan)?\b|\btravel\b|\bholiday\b|\bvacation\b|\bitinerary\b|여행`, [2]string{"Plan a trip", "여행 계획 세워 줘"}, "trip", 500, 640},
 	{"recipe", "Recipe", "요리법", `\brecipes?\b|\bcook\w*|\bdinner\b|레시피|요리|저녁\s*메뉴`, [2]string{"Show me a recipe", "요리법 보여 줘"}, "recipe", 480, 560},
 	{"letter", "Letter", "편지", `\bletter\b|\be-?mail\b|편지|메일|이메일`, [2]string{"Draft an e-mail", "메일 초안 써 줘"}, "letter", 500, 460},
@@ -78,6 +78,9 @@ func kindsOf(intents []intent) []kind {
 // window returns the call that opens the intent's window.
 func (i intent) window(w words, id, title string) providers.ToolCall {
 	at := spot{width: i.width, height: i.height}
+	if i.name == "chart" {
+		return w.chart(id, title, at)
+	}
 	if strings.HasSuffix(i.file, ".html") {
 		return show(id, title, "html", w.page(i), at)
 	}

@@ -1,6 +1,8 @@
 package demo
 
 import (
+	"encoding/json"
+	"math"
 	"regexp"
 
 	"github.com/everdesk/everdesk/providers"
@@ -28,14 +30,50 @@ var scenes = []scene{
 func (w words) scene(order string) []step {
 	for _, s := range scenes {
 		if s.asked.MatchString(order) {
-			return s.play(w)
+			return w.fitted(s.play(w))
 		}
 	}
 	return nil
 }
 
-// spot is the position and size of a window in pixels. The scenes are made for a desktop of 1040
-// by 700, on which their windows do not overlap. Without x the hub chooses the position.
+// The size of the desktop for which the scenes are made, and how much their windows grow and shrink at most.
+const (
+	sceneWidth, sceneHeight = 1040, 700
+	minScale, maxScale      = 0.6, 1.6
+)
+
+// fitted scales the windows of a scene to the screen of the user. On a very large one they are in the middle.
+func (w words) fitted(steps []step) []step {
+	width, height := w.screen()
+	scaleX := min(max(float64(width)/sceneWidth, minScale), maxScale)
+	scaleY := min(max(float64(height)/sceneHeight, minScale), maxScale)
+	left := max(0, (float64(width)-sceneWidth*scaleX)/2)
+	top := max(0, (float64(height)-sceneHeight*scaleY)/3)
+	for _, st := range steps {
+		for n, c := range st.calls {
+			var in object
+			if c.Name != "window_create" && c.Name != "window_create_component" || json.Unmarshal(c.Input, &in) != nil {
+				continue
+			}
+			if _, placed := in["x"]; !placed {
+				continue
+			}
+			for _, f := range []struct {
+				name         string
+				scale, shift float64
+			}{{"x", scaleX, left}, {"y", scaleY, top}, {"width", scaleX, 0}, {"height", scaleY, 0}} {
+				if v, ok := in[f.name].(float64); ok {
+					in[f.name] = math.Round(f.shift + v*f.scale)
+				}
+			}
+			st.calls[n].Input = input(in)
+		}
+	}
+	return steps
+}
+
+// spot is the position and size of a window in pixels. The scenes are made for a desktop of sceneWidth
+// by sceneHeight, on which their windows do not overlap. Without x the hub chooses the position.
 type spot struct{ x, y, width, height int }
 
 func (s spot) of(in object) object {

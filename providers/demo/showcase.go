@@ -23,8 +23,8 @@ func (w words) showcase() []step {
 	brief := w.brief()
 	steps := []step{
 		think(w.in(
-			"A newcomer wants to see what a desktop can hold. A brief that grows, a table to sort, a dashboard with buttons, a chart that moves and a small widget should do. I place them side by side.",
-			"처음 오신 분이 데스크톱에 무엇을 담을 수 있는지 보고 싶어 하세요. 점점 늘어나는 기획서, 정렬할 수 있는 표, 버튼이 있는 대시보드, 움직이는 차트, 작은 위젯이면 충분하겠어요. 서로 겹치지 않게 놓을게요.",
+			"A newcomer wants to see what a desktop can hold. A brief that grows, a table to sort, a dashboard with buttons, a chart and a small widget should do. I place them side by side.",
+			"처음 오신 분이 데스크톱에 무엇을 담을 수 있는지 보고 싶어 하세요. 점점 늘어나는 기획서, 정렬할 수 있는 표, 버튼이 있는 대시보드, 차트, 작은 위젯이면 충분하겠어요. 서로 겹치지 않게 놓을게요.",
 		)),
 		say(w.in("I am opening five windows. Watch the brief grow.", "창 다섯 개를 열게요. 기획서가 채워지는 모습을 지켜봐 주세요.")),
 		call(show(briefWindow, w.in("Project brief", "프로젝트 기획서"), "markdown", brief[0], spot{24, 24, 416, 440})),
@@ -32,7 +32,7 @@ func (w words) showcase() []step {
 	others := []providers.ToolCall{
 		show(pipelineWindow, w.in("Sales pipeline", "영업 현황"), "table", w.pipeline(), spot{456, 24, 560, 312}),
 		w.dashboard(0, true),
-		show(chartWindow, w.in("Visitors", "방문자"), "html", chartPage(w.korean), spot{744, 352, 272, 308}),
+		show(chartWindow, w.in("Visitors", "방문자"), "chart", w.visitors(), spot{744, 352, 272, 308}),
 		w.today(),
 	}
 	for n, piece := range brief[1:] {

@@ -40,15 +40,12 @@ func (w words) arranged(o []outcome) []step {
 
 var saysScreen = regexp.MustCompile(`(?m)^screen: (\d{2,5})×(\d{2,5}) pixels`)
 
-// screen returns the area for windows in pixels: the screen of the user without the bars of the
-// desktop, or the size for which the scenes are made.
+// screen returns the area for windows in pixels: that of the user's desktop, or the size for which the scenes are made.
 func (w words) screen() (width, height int) {
-	const bars = 120
-	width, height = 1040, 700
+	width, height = sceneWidth, sceneHeight
 	if m := saysScreen.FindStringSubmatch(w.spec.System); m != nil {
 		width, _ = strconv.Atoi(m[1])  // the pattern allows digits only
 		height, _ = strconv.Atoi(m[2]) // the pattern allows digits only
-		height -= bars
 	}
 	return max(width, 2*minWidth), max(height, 2*minHeight)
 }

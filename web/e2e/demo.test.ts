@@ -13,7 +13,6 @@ const pages: readonly (readonly [request: string, window: string, selector: stri
   ["open a calculator", "calculator-1", "#keys", /7.*8.*9/s],
   ["make a to-do list: milk, eggs", "todo-1", "#list", /milk.*eggs/s],
   ["칸반 보드 열어 줘", "kanban-1", "#board", /할 일.*하는 중/s],
-  ["show a chart", "chart-1", "#shape", /line/],
   ["set a timer for 7 minutes", "timer-1", "#time", /07:00/],
   ["play a small game", "game2048-1", "#hint", /arrow keys/],
   ["play memory", "memory-1", "#state", /0 of 8/],

@@ -150,12 +150,12 @@ function applyAction(d: Draft, ctx: ActionContext, a: Action): void {
     case "window.move": {
       const key = findWindow(d.desktop, m, a.windowId);
       if (key === undefined) return;
-      return editWindow(d, m, a.windowId, { bounds: { ...d.desktop.windows.get(key)!.bounds, x: a.x, y: a.y } });
+      return editWindow(d, m, a.windowId, { bounds: { ...d.desktop.windows.get(key)!.bounds, x: a.x, y: a.y }, placed: (a.agentId || ctx.agent) === "" });
     }
     case "window.resize": {
       const key = findWindow(d.desktop, m, a.windowId);
       if (key === undefined) return;
-      return editWindow(d, m, a.windowId, { bounds: { ...d.desktop.windows.get(key)!.bounds, w: a.w, h: a.h } });
+      return editWindow(d, m, a.windowId, { bounds: { ...d.desktop.windows.get(key)!.bounds, w: a.w, h: a.h }, placed: (a.agentId || ctx.agent) === "" });
     }
     case "window.setTitle":
       return editWindow(d, m, a.windowId, { title: a.title });

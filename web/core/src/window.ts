@@ -181,6 +181,8 @@ function blankContent(renderer: string): Content {
       return { renderer, data: { server: "", tool: "", uri: "" } };
     case "notebook":
       return { renderer, data: { cells: [] } };
+    case "chart":
+      return { renderer, data: { kind: "line", series: [] } };
   }
   return { renderer, data: "" } as unknown as Content; // a renderer that this page does not know
 }

@@ -740,6 +740,40 @@ export interface CellOutputs {
 /** CellState is how far the execution of a cell is. */
 export type CellState = "queued" | "running" | "ok" | "error" | "aborted" | "unknown";
 
+/** Chart is data that desktops draw. */
+export interface Chart {
+  kind: ChartKind;
+  /** Labels name the values of every series: the places along the horizontal axis, or the slices of a pie. A scatter chart has none. */
+  labels?: string[];
+  series: ChartSeries[];
+  /** Description says in a sentence what the chart shows, for users who cannot see it. */
+  description?: string;
+  /** XTitle and YTitle are the titles of the axes. */
+  xTitle?: string;
+  yTitle?: string;
+  /** Unit follows each value, as in % or km. */
+  unit?: string;
+  /** Stacked adds up the series of a bar or area chart. */
+  stacked?: boolean;
+}
+
+/** ChartContent is a chart. */
+export interface ChartContent {
+  data: Chart;
+}
+
+/** ChartKind is the way in which a chart is drawn. */
+export type ChartKind = "line" | "bar" | "area" | "pie" | "scatter";
+
+/** ChartSeries is one line, one colour of bars, or one group of points. */
+export interface ChartSeries {
+  name?: string;
+  /** Values has one number for each label. */
+  values?: number[];
+  /** Points are the pairs of x and y of a scatter chart. */
+  points?: number[][];
+}
+
 /** CheckpointRestored says that files and windows are in the state of a checkpoint, or why not. */
 export interface CheckpointRestored {
   hash: string;
@@ -864,7 +898,8 @@ export type Content =
   | ({ renderer: "iframe" } & IframeContent)
   | ({ renderer: "component" } & ComponentContent)
   | ({ renderer: "mcp-app" } & MCPAppContent)
-  | ({ renderer: "notebook" } & NotebookContent);
+  | ({ renderer: "notebook" } & NotebookContent)
+  | ({ renderer: "chart" } & ChartContent);
 
 /** ContextCondense describes how the model's history was condensed. */
 export interface ContextCondense {
@@ -2921,6 +2956,8 @@ export interface WindowState {
   /** GroupID is the first window of the group that this one belongs to: windows opened by a window's agent share that agent. */
   groupId?: WindowID;
   appId?: AppID;
+  /** Placed says that a person moved or resized the window last, or a program on behalf of one. Pages scale the bounds that agents chose to their screens, but not these. */
+  placed?: boolean;
 }
 
 /** WindowUnlock removes a lock of the same agent. */

@@ -205,6 +205,8 @@ func contentText(c wire.Content) string {
 		return fmt.Sprintf("HTML, %d bytes", len(d.Data))
 	case wire.TableContent:
 		return fmt.Sprintf("table of %d rows", len(d.Data.Rows))
+	case wire.ChartContent:
+		return fmt.Sprintf("%s chart of %d series", d.Data.Kind, len(d.Data.Series))
 	case wire.IframeContent:
 		return "page " + terminal.Shorten(terminal.OneLine(cmp.Or(d.Data.URL, frameURL(d.Data.Frame))), 80)
 	case wire.ComponentContent:

@@ -48,8 +48,7 @@ class Drag {
     this.key = keyOf(w);
     this.area = manager.area();
     this.origin = canvas.getBoundingClientRect();
-    const place = manager.place(w);
-    this.original = place.maximized ? { ...place, bounds: w.restoreBounds ?? place.bounds } : place;
+    this.original = manager.currentPlace(w);
   }
 
   listen(): void {

@@ -9,15 +9,19 @@ import { useMonitor } from "../shell/select.js";
 import type { Shell } from "../shell/shell.js";
 import { canvas as texts } from "../texts/entry.js";
 import { Kbd } from "../ui/kbd.js";
+import { onceReleased } from "../ui/menu.js";
 import { WindowManagerContext } from "./context.js";
 import { Frame } from "./frame.js";
 import { workArea } from "./geometry.js";
 import { useCanvasKeys, useFocusReturn } from "./keys.js";
+import { layoutScale } from "./layout.js";
 import { WindowManager } from "./manager.js";
 import { aboveWindows, frontOf, isVisible, keyOf, mountedWindows, panelsOf, recentAfter } from "./stack.js";
 
 export { WindowBody, WindowIcon } from "./body.js";
 
+const DesktopMenu = lazy(() => import("./desktop-menu.js"));
+const Overview = lazy(async () => ({ default: (await import("./overview.js")).Overview }));
 const Icons = lazy(async () => ({ default: (await import("./icons.js")).Icons }));
 
 /** The windows of the monitor that this tab shows, filling the parent. */
@@ -25,6 +29,12 @@ export function Canvas(): ReactNode {
   const bench = useContext(ShellContext)!;
   const [manager] = useState(() => new WindowManager(bench.store, bench.commands));
   useEffect(() => manager.start(), [manager]);
+  useEffect(() => {
+    bench.commands.desk = (action) => void import("./desk.js").then((desk) => desk.runDeskAction(action, manager, bench));
+    return () => {
+      bench.commands.desk = undefined;
+    };
+  }, [manager, bench]);
   return (
     <WindowManagerContext value={manager}>
       <Windows manager={manager} />
@@ -42,6 +52,8 @@ function Windows({ manager }: { manager: WindowManager }): ReactNode {
   const raised = useStore(manager.store, (b) => b.raised);
   const panels = useStableList(useMemo(() => panelsOf(here, monitor), [here, monitor]));
   const area = useMemo(() => workArea(canvas, panels), [canvas, panels]);
+  const { x: scaleX, y: scaleY } = layoutScale(here, monitor, area);
+  const scale = useMemo(() => ({ x: scaleX, y: scaleY }), [scaleX, scaleY]);
   const frontWindow = frontOf(here, monitor);
   const raisedWindow = all.get(raised);
   const front = raisedWindow !== undefined && isVisible(raisedWindow, monitor) ? raised : frontWindow === undefined ? "" : keyOf(frontWindow);
@@ -55,10 +67,12 @@ function Windows({ manager }: { manager: WindowManager }): ReactNode {
     observer.observe(el);
     return () => observer.disconnect();
   }, [manager]);
+  const overview = useStore(manager.store, (b) => b.overview);
+  const [menu, setMenu] = useDesktopMenu(root);
   useCanvasKeys(manager);
   useFocusReturn(manager, here);
   return (
-    <div ref={root} className="win-canvas">
+    <div ref={root} className="win-canvas" data-overview-open={overview !== undefined || undefined}>
       <Suspense>
         <Icons area={area} />
       </Suspense>
@@ -72,12 +86,40 @@ function Windows({ manager }: { manager: WindowManager }): ReactNode {
             front={keyOf(w) === front}
             canvas={canvas}
             area={area}
+            scale={scale}
             panels={panels}
           />
         ))}
       <SnapPreview manager={manager} />
+      <Suspense>
+        {overview !== undefined && <Overview layout={overview} />}
+        {menu !== undefined && <DesktopMenu at={menu} onClosed={() => setMenu(undefined)} />}
+      </Suspense>
     </div>
   );
+}
+
+interface Point {
+  x: number;
+  y: number;
+}
+
+/** Opens the context menu of the desktop where nothing else is, also with the keyboard while the desktop has the focus. */
+function useDesktopMenu(root: { current: HTMLElement | null }): [Point | undefined, (at: Point | undefined) => void] {
+  const [menu, setMenu] = useState<Point>();
+  useEffect(() => {
+    const desktop = root.current?.closest<HTMLElement>("[data-region=canvas]");
+    const open = (e: MouseEvent): void => {
+      if (e.target !== desktop && e.target !== root.current) return;
+      e.preventDefault();
+      const box = root.current!.getBoundingClientRect();
+      const at = e.target === desktop ? { x: box.x + 24, y: box.y + 24 } : { x: e.clientX, y: e.clientY };
+      onceReleased(e, () => setMenu(at));
+    };
+    desktop?.addEventListener("contextmenu", open);
+    return () => desktop?.removeEventListener("contextmenu", open);
+  }, [root]);
+  return [menu, setMenu];
 }
 
 /** The monitors shown before this one, the newest first. */

@@ -20,7 +20,7 @@ function keyOfElement(el: Element | null | undefined): string {
   return at === null || at === undefined ? "" : windowKey(at.dataset.monitorId ?? "", at.dataset.windowId ?? "");
 }
 
-function focusWindow(key: string): void {
+export function focusWindow(key: string): void {
   elementOf(key)?.querySelector<HTMLElement>("[data-title-bar]")?.focus({ preventScroll: true });
 }
 

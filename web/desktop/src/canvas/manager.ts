@@ -5,7 +5,9 @@ import { createStore, type StoreApi } from "zustand/vanilla";
 import { type Bounds, isStandard, shownMonitor, type WindowState } from "../../../core/src/index.js";
 import type { Commands } from "../shell/commands.js";
 import type { Shell, ShellStore } from "../shell/shell.js";
-import { type Edge, fitInside, fitReachable, minSizeOf, moved, panelBounds, resized, restoredUnderPointer, rounded, type Size, sameBounds, workArea, type Zone, zoneBounds, zoneOf } from "./geometry.js";
+import { type Edge, fitReachable, minSizeOf, moved, panelBounds, resized, restoredUnderPointer, rounded, type Size, sameBounds, workArea, type Zone, zoneBounds, zoneOf } from "./geometry.js";
+import { WindowHistory } from "./history.js";
+import { fitScaled, layoutScale, type Scale } from "./layout.js";
 import { confirmTimeout, newPlacement, type PendingPlacement, type Place, placeOf, planUpdate, reconcile } from "./pending-placement.js";
 import { frontOf, isOnTop, isVisible, keyOf, panelsOf } from "./stack.js";
 
@@ -17,6 +19,10 @@ export interface CanvasState {
   readonly raised: string;
   /** The bounds that the dragged window will snap to. */
   readonly preview: Bounds | undefined;
+  /** Where the overview draws the windows, by their keys; undefined while it is closed. */
+  readonly overview: ReadonlyMap<string, Bounds> | undefined;
+  /** The windows that stay above the others in this tab. */
+  readonly onTop: ReadonlySet<string>;
 }
 
 /** The interval between updates sent to the hub during a drag, in ms. */
@@ -24,6 +30,7 @@ const sendInterval = 100;
 
 export class WindowManager {
   readonly store: StoreApi<CanvasState>;
+  readonly history = new WindowHistory();
   private readonly shell: ShellStore;
   private readonly commands: Commands;
   private readonly now: () => number;
@@ -42,13 +49,16 @@ export class WindowManager {
     this.shell = shell;
     this.commands = commands;
     this.now = now;
-    this.store = createStore<CanvasState>(() => ({ canvas: { w: 0, h: 0 }, pendings: new Map(), raised: "", preview: undefined }));
+    this.store = createStore<CanvasState>(() => ({ canvas: { w: 0, h: 0 }, pendings: new Map(), raised: "", preview: undefined, overview: undefined, onTop: new Set() }));
   }
 
   /** Starts following the hub; returns a function that stops it. */
   start(): () => void {
     const stop = this.shell.subscribe((s, before) => {
-      if (s.desktop.windows !== before.desktop.windows) this.reconcilePending();
+      if (s.desktop.windows !== before.desktop.windows) {
+        this.history.follow(s.desktop.windows, before.desktop.windows, s.desktop.monitors);
+        this.reconcilePending();
+      }
       if (isLive(s) && !isLive(before)) this.sendMissed();
     });
     const leave = (): void => [...this.timers.keys()].forEach((key) => this.sendNow(key));
@@ -101,9 +111,23 @@ export class WindowManager {
   }
 
   /** The bounds to draw for a window whose place is `b`. */
-  fitBounds(w: WindowState, b: Bounds, area: Bounds): Bounds {
+  fitBounds(w: WindowState, b: Bounds, area: Bounds, scale = this.scale(area)): Bounds {
     const put = this.userBounds.get(keyOf(w));
-    return (put !== undefined && sameBounds(put, b) ? fitReachable : fitInside)(b, area, minSizeOf(w));
+    const byUser = put === undefined ? w.placed === true : sameBounds(put, b);
+    return byUser ? fitReachable(b, area, minSizeOf(w)) : fitScaled(b, area, minSizeOf(w), scale);
+  }
+
+  /** The scale of the windows that agents placed. */
+  private scale(area: Bounds): Scale {
+    const { desktop, view } = this.shell.getState();
+    return layoutScale(desktop.windows.values(), shownMonitor(view, desktop), area);
+  }
+
+  /** The place at which a window is drawn; of a maximised one, the place to which it returns. */
+  currentPlace(w: WindowState): Place {
+    const place = this.place(w);
+    if (w.variant === "panel") return place;
+    return place.maximized ? { ...place, bounds: this.sizeBefore(w, place) } : { ...place, bounds: rounded(this.drawnBounds(w)) };
   }
 
   private drawnPanel(w: WindowState): Bounds {
@@ -133,12 +157,43 @@ export class WindowManager {
   snap(w: WindowState, zone: Zone): void {
     if (!isStandard(w)) return;
     const key = keyOf(w);
-    const place = this.place(w);
-    const now = place.maximized ? (w.restoreBounds ?? w.bounds) : place.bounds;
-    if (zone === "full") return this.requestPlace(key, { bounds: now, maximized: true });
+    const { bounds: now } = this.currentPlace(w);
+    if (zone === "full") return this.userPlace(w, { bounds: now, maximized: true });
     const area = this.area();
     if (zoneOf(now, area) === undefined) this.boundsBeforeSnap.set(key, now);
-    this.requestPlace(key, { bounds: zoneBounds(zone, area), maximized: false });
+    this.userPlace(w, { bounds: zoneBounds(zone, area), maximized: false });
+  }
+
+  /** Places windows, as one step that can be undone. */
+  placeAll(places: ReadonlyMap<string, Place>, undoable = true): void {
+    const was = new Map<string, Place>();
+    for (const key of places.keys()) {
+      const w = this.window(key);
+      if (w !== undefined) was.set(key, this.currentPlace(w));
+    }
+    for (const [key, place] of places) this.requestPlace(key, place);
+    if (undoable && was.size > 0) this.history.addPlaced(was, this.now());
+  }
+
+  private userPlace(w: WindowState, place: Place): void {
+    this.placeAll(new Map([[keyOf(w), place]]));
+  }
+
+  /** Closes windows, as one step that can be undone. */
+  close(windows: readonly WindowState[]): void {
+    this.history.addClosed(windows);
+    this.commands.closeWindows(windows);
+  }
+
+  keepOnTop(w: WindowState, on: boolean): void {
+    const onTop = new Set(this.store.getState().onTop);
+    if (on) onTop.add(keyOf(w));
+    else onTop.delete(keyOf(w));
+    this.store.setState({ onTop });
+  }
+
+  showOverview(overview: ReadonlyMap<string, Bounds> | undefined): void {
+    this.store.setState({ overview });
   }
 
   /** Whether a window has former bounds to restore. */
@@ -150,7 +205,7 @@ export class WindowManager {
     const key = keyOf(w);
     const place = this.place(w);
     const bounds = place.maximized ? this.sizeBefore(w, place) : this.boundsBeforeSnap.get(key);
-    if (bounds !== undefined) this.requestPlace(key, { bounds, maximized: false });
+    if (bounds !== undefined) this.userPlace(w, { bounds, maximized: false });
     if (!place.maximized) this.boundsBeforeSnap.delete(key);
   }
 
@@ -171,13 +226,12 @@ export class WindowManager {
     const from = this.drawnBounds(w);
     const area = this.area();
     if (w.variant === "panel") {
-      if (how === "resize") this.requestPlace(keyOf(w), { bounds: { ...w.bounds, h: from.h + (w.dockEdge === "top" ? dy : -dy) }, maximized: false });
+      if (how === "resize") this.userPlace(w, { bounds: { ...w.bounds, h: from.h + (w.dockEdge === "top" ? dy : -dy) }, maximized: false });
       return;
     }
     const bounds = how === "move" ? moved(from, dx, dy, area) : resized(from, "se", dx, dy, area, minSizeOf(w));
     if (sameBounds(bounds, from)) return;
-    this.userBounds.set(keyOf(w), rounded(bounds));
-    this.requestPlace(keyOf(w), { bounds: rounded(bounds), maximized: false });
+    this.userPlace(w, { bounds: rounded(bounds), maximized: false });
   }
 
   // --- drags
@@ -216,6 +270,7 @@ export class WindowManager {
     this.store.setState({ preview: undefined });
     if (w === undefined || at === undefined) return;
     const area = this.area();
+    this.history.addPlaced(new Map([[key, was]]), this.now());
     if (zone === "full") return this.requestPlace(key, { bounds: was.bounds, maximized: true });
     if (zone === undefined) {
       this.boundsBeforeSnap.delete(key);
@@ -244,6 +299,7 @@ export class WindowManager {
   private requestPlace(key: string, place: Place): void {
     const w = this.window(key);
     if (w === undefined) return;
+    if (!place.maximized) this.userBounds.set(key, place.bounds);
     this.setPending(key, newPlacement(w, this.store.getState().pendings.get(key), place, false));
     this.sendSoon(key);
   }

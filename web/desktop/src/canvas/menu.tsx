@@ -1,30 +1,47 @@
-import { Copy, Grid2x2, MessageSquareText, Minus, PanelLeft, PanelRight, Pin, Square, X } from "lucide-react";
+import "./overview.css";
+import { AppWindow, ArrowDownLeft, ArrowDownRight, ArrowUpLeft, ArrowUpRight, Copy, CopyPlus, Download, Expand, History, MessageSquareText, Minus, MonitorUp, PanelLeft, PanelRight, Pencil, Pin, PinOff, Square, X } from "lucide-react";
 import type { ReactNode } from "react";
-import { isStandard, type WindowState } from "../../../core/src/index.js";
+import { isStandard, limits, type MonitorID, type WindowState } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
-import { canvas as texts } from "../texts/entry.js";
+import { monitorNumber } from "../shell/select.js";
+import { canvas as texts, ui } from "../texts/entry.js";
+import { windows as moreTexts } from "../texts/windows.js";
 import { Kbd } from "../ui/kbd.js";
 import { MenuItem, MenuList } from "../ui/menu.js";
-import { useWindowManager } from "./context.js";
+import { useCanvasState, useWindowManager } from "./context.js";
+import { reopening } from "./desk.js";
+import { exportKinds, exportWindow, textOf } from "./export.js";
 import type { Zone } from "./geometry.js";
+import { keyOf } from "./stack.js";
 
-interface WindowMenuProps {
+export interface WindowMenuProps {
   window: WindowState;
   at: { x: number; y: number };
   maximized: boolean;
+  /** The element of the window. */
+  frame: () => HTMLElement | null;
   onAsk: () => void;
+  onEdit: () => void;
+  onVersions: () => void;
   onClose: () => void;
   /** Called when the menu closes; true if the focus returns to the title bar. */
   onClosed: (back: boolean) => void;
 }
 
+const icon = { size: 14, "aria-hidden": true } as const;
+
 /** The context menu of a window. */
-export function WindowMenu({ window: w, at, maximized, onAsk, onClose, onClosed }: WindowMenuProps): ReactNode {
+export default function WindowMenu({ window: w, at, maximized, frame, onAsk, onEdit, onVersions, onClose, onClosed }: WindowMenuProps): ReactNode {
   const t = useTexts(texts);
+  const more = useTexts(moreTexts);
+  const { notCopied, copied } = useTexts(ui);
   const manager = useWindowManager();
   const commands = useCommands();
   const session = useShell((s) => s.session);
+  const monitors = useShell((s) => s.desktop.monitors);
+  const onTop = useCanvasState((b) => b.onTop.has(keyOf(w)));
+  const editable = w.content.renderer === "markdown" || w.content.renderer === "text";
   const pick = (act: () => void, back = true) => (): void => {
     onClosed(back);
     act();
@@ -32,25 +49,100 @@ export function WindowMenu({ window: w, at, maximized, onAsk, onClose, onClosed 
   const pin = (): void => {
     void import("./apps.js").then(async ({ listApps, pinWindow }) => {
       const action = pinWindow(w, await listApps(commands.api, session).catch(() => []), Date.now());
-      if (action === undefined) commands.notify(t.notPinned, "warning");
+      if (action === undefined) commands.notify(more.notPinned, "warning");
       else commands.send("EMIT", { actions: [action], monitorId: w.monitorId });
     });
   };
-  const snap = (zone: Zone, label: string, icon: ReactNode, hint?: ReactNode): ReactNode => (
-    <MenuItem icon={icon} {...(hint === undefined ? {} : { hint })} onSelect={pick(() => manager.snap(w, zone))}>
-      {label}
+  const copy = (): void => {
+    // The clipboard is unavailable in insecure contexts.
+    const written = navigator.clipboard?.writeText(textOf(w)) ?? Promise.reject(new Error("no clipboard"));
+    written.then(() => commands.notify(copied, "success", 2000), () => commands.notify(notCopied, "warning"));
+  };
+  const openCopy = (monitorId: MonitorID, windowId: string, shift: number): boolean => {
+    const bounds = w.restoreBounds ?? w.bounds;
+    const copied = { ...w, windowId, bounds: { ...bounds, x: bounds.x + shift, y: bounds.y + shift } };
+    return commands.send("EMIT", { actions: reopening(copied), monitorId }) !== undefined;
+  };
+  const moveTo = (monitor: MonitorID): void => {
+    if (!openCopy(monitor, freeID(w.windowId, monitor), 0)) return commands.notify(more.tooMuch, "warning");
+    commands.closeWindow(w);
+    commands.notify(more.moved(monitorNumber(monitor)), "success");
+  };
+  const freeID = (id: string, monitor: MonitorID): string => {
+    let free = id;
+    for (let n = 2; manager.window(`${monitor}/${free}`) !== undefined; n++) free = `${id}-${n}`;
+    return free;
+  };
+  const snap = (zone: Zone, label: string, symbol: ReactNode): ReactNode => (
+    <MenuItem icon={<span title={label}>{symbol}</span>} onSelect={pick(() => manager.snap(w, zone))}>
+      <span className="hidden-text">{label}</span>
     </MenuItem>
   );
+  const others = [...monitors.keys()].filter((m) => m !== w.monitorId);
   return (
     // Events must not bubble to the window, which handles keys and pointers itself.
     <div className="win-menu" onPointerDown={stop} onKeyDown={stop}>
       <MenuList key={`${at.x} ${at.y}`} label={t.menu(w.title || t.untitled)} place={() => at} onClosed={onClosed}>
-        <MenuItem icon={<MessageSquareText size={14} />} onSelect={pick(onAsk, false)}>
-          {t.ask}
+        <MenuItem icon={<MessageSquareText {...icon} />} onSelect={pick(onAsk, false)}>
+          {more.ask}
         </MenuItem>
+        {editable && (
+          <MenuItem icon={<Pencil {...icon} />} onSelect={pick(onEdit, false)}>
+            {more.edit}
+          </MenuItem>
+        )}
+        <MenuItem icon={<History {...icon} />} onSelect={pick(onVersions, false)}>
+          {more.versions}
+        </MenuItem>
+        <hr />
+        <MenuItem icon={<Copy {...icon} />} onSelect={pick(copy)}>
+          {more.copy}
+        </MenuItem>
+        {exportKinds(w).map((kind) => (
+          <MenuItem
+            key={kind}
+            icon={<Download {...icon} />}
+            onSelect={pick(() => {
+              const el = frame();
+              if (el !== null) exportWindow(w, kind, el).catch(() => commands.notify(more.notExported, "error"));
+            })}
+          >
+            {more.export(kind.toUpperCase())}
+          </MenuItem>
+        ))}
+        <hr />
+        <MenuItem icon={<CopyPlus {...icon} />} onSelect={pick(() => void (openCopy(w.monitorId, freeID(`${w.windowId}-copy`, w.monitorId), 28) || commands.notify(more.tooMuch, "warning")))}>
+          {more.duplicate}
+        </MenuItem>
+        {others.map((m) => (
+          <MenuItem key={m} icon={<MonitorUp {...icon} />} onSelect={pick(() => moveTo(m), false)}>
+            {more.toMonitor(monitorNumber(m))}
+          </MenuItem>
+        ))}
+        {others.length === 0 && limits.monitors > 1 && (
+          <MenuItem
+            icon={<MonitorUp {...icon} />}
+            onSelect={pick(() => {
+              const made = commands.addMonitor(limits.monitors, false);
+              if (made !== undefined) moveTo(made);
+            }, false)}
+          >
+            {more.toNewMonitor}
+          </MenuItem>
+        )}
+        {w.variant !== "panel" && (
+          <MenuItem icon={onTop ? <PinOff {...icon} /> : <Pin {...icon} />} onSelect={pick(() => manager.keepOnTop(w, !onTop))}>
+            {onTop ? more.notOnTop : more.onTop}
+          </MenuItem>
+        )}
         {(w.content.renderer === "iframe" || w.content.renderer === "html") && (
-          <MenuItem icon={<Pin size={14} />} onSelect={pick(pin)}>
-            {t.pin}
+          <MenuItem icon={<AppWindow {...icon} />} onSelect={pick(pin)}>
+            {more.pin}
+          </MenuItem>
+        )}
+        {document.fullscreenEnabled && (
+          <MenuItem icon={<Expand {...icon} />} onSelect={pick(() => void frame()?.requestFullscreen().catch(() => undefined))}>
+            {more.fullScreen}
           </MenuItem>
         )}
         {isStandard(w) && (
@@ -59,23 +151,22 @@ export function WindowMenu({ window: w, at, maximized, onAsk, onClose, onClosed 
             <MenuItem icon={maximized ? <Copy size={13} /> : <Square size={13} />} hint={<Kbd combo="alt+enter" />} onSelect={pick(() => manager.toggleMaximized(w))}>
               {maximized ? t.restore : t.maximize}
             </MenuItem>
-            <MenuItem
-              icon={<Minus size={14} />}
-              onSelect={pick(() => (manager.live ? commands.toggleMinimized(w) : commands.notify(t.needsLink, "warning")), false)}
-            >
+            <MenuItem icon={<Minus {...icon} />} onSelect={pick(() => (manager.live ? commands.toggleMinimized(w) : commands.notify(t.needsLink, "warning")), false)}>
               {t.minimize}
             </MenuItem>
             <hr />
-            {snap("left", t.snapLeft, <PanelLeft size={14} />, <Kbd combo="alt+arrowleft" />)}
-            {snap("right", t.snapRight, <PanelRight size={14} />, <Kbd combo="alt+arrowright" />)}
-            {snap("top-left", t.snapTopLeft, <Grid2x2 size={14} />)}
-            {snap("top-right", t.snapTopRight, <Grid2x2 size={14} />)}
-            {snap("bottom-left", t.snapBottomLeft, <Grid2x2 size={14} />)}
-            {snap("bottom-right", t.snapBottomRight, <Grid2x2 size={14} />)}
+            <div className="win-menu-zones">
+              {snap("left", more.snapLeft, <PanelLeft {...icon} />)}
+              {snap("top-left", more.snapTopLeft, <ArrowUpLeft {...icon} />)}
+              {snap("top-right", more.snapTopRight, <ArrowUpRight {...icon} />)}
+              {snap("bottom-left", more.snapBottomLeft, <ArrowDownLeft {...icon} />)}
+              {snap("bottom-right", more.snapBottomRight, <ArrowDownRight {...icon} />)}
+              {snap("right", more.snapRight, <PanelRight {...icon} />)}
+            </div>
           </>
         )}
         <hr />
-        <MenuItem icon={<X size={14} />} danger onSelect={pick(onClose, false)}>
+        <MenuItem icon={<X {...icon} />} danger onSelect={pick(onClose, false)}>
           {t.close}
         </MenuItem>
       </MenuList>

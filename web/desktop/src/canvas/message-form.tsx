@@ -3,7 +3,7 @@ import { type ReactNode, useEffect, useRef, useState } from "react";
 import type { MessageID, WindowState } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
-import { canvas as texts } from "../texts/entry.js";
+import { windows as texts } from "../texts/windows.js";
 import { IconButton } from "../ui/button.js";
 import { isComposing } from "../ui/keys.js";
 

@@ -1,4 +1,4 @@
-import type { canvas as texts } from "../texts/entry.js";
+import type { windows as texts } from "../texts/windows.js";
 import type { Combo } from "../ui/keys.js";
 
 /** A keyboard shortcut of the canvas, with the name of its text. */

@@ -2,7 +2,7 @@ import { type ReactNode, useMemo } from "react";
 import { isStandard, type MonitorID, type WindowState } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
 import { monitorNumber, useWindows } from "../shell/select.js";
-import { canvas as texts } from "../texts/entry.js";
+import { windows as texts } from "../texts/windows.js";
 import { WindowIcon } from "./body.js";
 import type { Size } from "./geometry.js";
 import { extentOf, miniature } from "./miniature.js";

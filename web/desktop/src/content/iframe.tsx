@@ -4,7 +4,7 @@ import type { IframeSource, WindowState } from "../../../core/src/index.js";
 import { folderOf, pathOf } from "../files/paths.js";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useEvents, useShell } from "../shell/context.js";
-import { content as texts } from "../texts/entry.js";
+import { content as texts } from "../texts/content.js";
 import { Button } from "../ui/button.js";
 import { appOf, externalURL, fileKind, ownFile } from "./addresses.js";
 import { AppFrame } from "./app-frame/index.js";

@@ -41,6 +41,7 @@ export function Content({ window: w }: { window: WindowState }): ReactNode {
 
 // Renderers that few windows need are loaded on demand.
 const TableView = lazy(() => import("./table.js").then((m) => ({ default: m.TableView })));
+const ChartView = lazy(() => import("./chart/index.js").then((m) => ({ default: m.ChartView })));
 const LayoutView = lazy(() => import("./layout/index.js").then((m) => ({ default: m.LayoutView })));
 const AppFrame = lazy(() => import("./app-frame/index.js").then((m) => ({ default: m.AppFrame })));
 const MCPAppView = lazy(() => import("./mcp-app/index.js").then((m) => ({ default: m.MCPAppView })));
@@ -56,6 +57,8 @@ const ContentView = memo(
         return <Document text={content.data} label={w.title} />;
       case "table":
         return <TableView table={content.data} label={w.title} />;
+      case "chart":
+        return <ChartView chart={content.data} label={w.title} />;
       case "component":
         return <LayoutView window={w} layout={content.data} />;
       case "html":

@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 import { createPortal } from "react-dom";
 import { useArmed, usePress } from "../asks/arming.js";
 import { useTexts } from "../i18n/use.js";
-import { content as texts } from "../texts/entry.js";
+import { content as texts } from "../texts/content.js";
 import { Button } from "../ui/button.js";
 import { Modal } from "../ui/modal.js";
 import { externalURL, hostOf } from "./addresses.js";

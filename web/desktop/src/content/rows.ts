@@ -49,6 +49,40 @@ export function sortRows(rows: Table["rows"], sort: Sort | undefined, collator: 
   });
 }
 
+/** The rows that have a text in any of their cells. */
+export function filterRows(rows: Table["rows"], text: string): Table["rows"] {
+  const wanted = text.trim().toLocaleLowerCase();
+  return wanted === "" ? rows : rows.filter((row) => row.some((cell) => cell.toLocaleLowerCase().includes(wanted)));
+}
+
+/** Columns of numbers that are names: they are written without separators. */
+const isName = /\b(?:ids?|nos?|codes?|year|zip|phone|port)\b|번호|연도|코드|우편|전화/i;
+const large = 10_000;
+
+/**
+ * Whether the numbers of a column are written with separators of thousands: plain numbers, of which some are large. Agents write most
+ * numbers without them.
+ */
+export function isGrouped(rows: Table["rows"], column: number, header: string): boolean {
+  if (isName.test(header)) return false;
+  let some = false;
+  for (const row of rows) {
+    const cell = (row[column] ?? "").trim();
+    if (cell === "") continue;
+    if (!/^-?\d{1,15}(?:\.\d+)?$/.test(cell) || /^-?0\d/.test(cell)) return false;
+    some ||= Math.abs(Number(cell)) >= large;
+  }
+  return some;
+}
+
+/** A plain number with separators; its fraction stays as it was written. */
+export function grouped(cell: string, format: Intl.NumberFormat): string {
+  const [whole = "", fraction] = cell.trim().split(".");
+  if (whole === "") return cell;
+  const sign = whole.startsWith("-") ? "-" : "";
+  return sign + format.format(BigInt(whole.replace("-", ""))) + (fraction === undefined ? "" : `.${fraction}`);
+}
+
 /** The rows of a long table to render: the visible ones, and some more on both sides. */
 export function visibleRows(count: number, rowHeight: number, scroll: number, height: number, spare = 20): { from: number; to: number } {
   const from = Math.max(0, Math.min(Math.floor(scroll / rowHeight) - spare, count));

@@ -2,13 +2,15 @@ import { ArrowDown, ArrowUp } from "lucide-react";
 import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { useFormat, useTexts } from "../i18n/use.js";
 import { useShell } from "../shell/context.js";
-import { content as texts } from "../texts/entry.js";
+import { content as texts } from "../texts/content.js";
 import { CopyButton } from "../ui/copy.js";
-import { columnIndexes, columnWidths, isNumeric, nextSort, type Sort, sortRows, type Table, toTsv, visibleRows } from "./rows.js";
+import { columnIndexes, columnWidths, filterRows, grouped, isGrouped, isNumeric, nextSort, type Sort, sortRows, type Table, toTsv, visibleRows } from "./rows.js";
 
 /** The number of rows above which only the visible ones are rendered, all with this height. */
 const manyRows = 200;
 const rowHeight = 28;
+/** The number of rows from which a table can be filtered. */
+const leastFiltered = 8;
 
 export function TableView({ table, label }: { table: Table; label: string }): ReactNode {
   const t = useTexts(texts);
@@ -17,7 +19,11 @@ export function TableView({ table, label }: { table: Table; label: string }): Re
   const [sort, setSort] = useState<Sort>();
   const columns = useMemo(() => columnIndexes(table), [table]);
   const numeric = useMemo(() => columns.map((c) => isNumeric(table.rows, c)), [table, columns]);
-  const rows = useMemo(() => sortRows(table.rows, sort, new Intl.Collator(language, { numeric: true })), [table, sort, language]);
+  const [filter, setFilter] = useState("");
+  const separated = useMemo(() => columns.map((c) => isGrouped(table.rows, c, table.headers[c] ?? "")), [table, columns]);
+  const thousands = useMemo(() => new Intl.NumberFormat(language === "ko" ? "ko-KR" : "en-GB"), [language]);
+  const found = useMemo(() => filterRows(table.rows, filter), [table, filter]);
+  const rows = useMemo(() => sortRows(found, sort, new Intl.Collator(language, { numeric: true })), [found, sort, language]);
   const many = rows.length > manyRows;
   const { ref, onScroll, from, to } = useVisible(rows.length, many);
   const name = (c: number): string => table.headers[c]?.trim() || t.column(c + 1);
@@ -45,7 +51,7 @@ export function TableView({ table, label }: { table: Table; label: string }): Re
               <tr key={from + i} aria-rowindex={from + i + 2}>
                 {columns.map((c) => (
                   <td key={c} data-numeric={numeric[c]} title={many ? row[c] : undefined}>
-                    {row[c]}
+                    {separated[c] === true ? grouped(row[c] ?? "", thousands) : row[c]}
                   </td>
                 ))}
               </tr>
@@ -53,10 +59,11 @@ export function TableView({ table, label }: { table: Table; label: string }): Re
             <Gap rows={rows.length - to} />
           </tbody>
         </table>
-        {rows.length === 0 && <p className="content-empty">{t.emptyTable}</p>}
+        {rows.length === 0 && <p className="content-empty">{filter.trim() === "" ? t.emptyTable : t.noRowFits}</p>}
       </div>
       <footer className="content-table-foot">
-        <span>{t.rows(format.number(rows.length))}</span>
+        <span aria-live="polite">{found === table.rows ? t.rows(format.number(rows.length)) : t.someRows(format.number(rows.length), format.number(table.rows.length))}</span>
+        {table.rows.length >= leastFiltered && <input type="search" className="content-filter" value={filter} placeholder={t.filter} aria-label={t.filter} onChange={(e) => setFilter(e.target.value)} />}
         <CopyButton label={t.copyTable} text={() => toTsv(columns.map((c) => table.headers[c] ?? ""), rows)} />
       </footer>
     </div>

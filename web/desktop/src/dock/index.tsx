@@ -1,7 +1,11 @@
 import "./dock.css";
+import { LayoutGrid } from "lucide-react";
 import type { CSSProperties, ReactNode } from "react";
-import { useShell } from "../shell/context.js";
+import { useTexts } from "../i18n/use.js";
+import { useCommands, useShell } from "../shell/context.js";
 import { useMonitor, useWindows } from "../shell/select.js";
+import { dock as texts } from "../texts/entry.js";
+import { IconButton } from "../ui/button.js";
 import { workingAgents } from "./agents.js";
 import { CommandBar } from "./command-bar.js";
 import { MinimisedWindows, usualEntry } from "./minimised.js";
@@ -9,13 +13,27 @@ import { AgentPills, pillWidth } from "./pills.js";
 
 export { CommandBar } from "./command-bar.js";
 
+/** The space that the button of the overview needs, in px. */
+const overviewWidth = 40;
+
+/** Opens the overview, once there are windows to choose from. */
+function OverviewButton(): ReactNode {
+  const t = useTexts(texts);
+  const commands = useCommands();
+  const some = useWindows(useMonitor()).length > 0;
+  return some && <IconButton icon={LayoutGrid} size={16} label={t.overview} className="dock-overview" onClick={() => commands.desk?.("overview")} />;
+}
+
 export function Dock(): ReactNode {
   const windows = useWindows(useMonitor()).filter((w) => w.minimized === true).length;
   const agents = useShell((s) => workingAgents(s.desktop.agents).length);
-  const want = { "--windows-want": `${windows * usualEntry}px`, "--agents-want": `${agents * pillWidth}px` } as CSSProperties;
+  const want = { "--windows-want": `${overviewWidth + windows * usualEntry}px`, "--agents-want": `${agents * pillWidth}px` } as CSSProperties;
   return (
     <div className="dock" style={want}>
-      <MinimisedWindows />
+      <div className="dock-left">
+        <OverviewButton />
+        <MinimisedWindows />
+      </div>
       <div className="dock-centre">
         <CommandBar />
       </div>

@@ -1,5 +1,5 @@
 import "./drawer.css";
-import { type KeyboardEvent, type PointerEvent, type ReactNode, useState } from "react";
+import { type KeyboardEvent, type PointerEvent, type ReactNode, useEffect, useState } from "react";
 import { useTexts } from "../i18n/use.js";
 import { useCommands } from "../shell/context.js";
 import { forBrowser } from "../shell/storage.js";
@@ -15,6 +15,11 @@ export function Drawer(): ReactNode {
   const commands = useCommands();
   const [width, setWidth] = useState(() => loadWidth(forBrowser, innerWidth));
 
+  useEffect(() => {
+    const fit = (): void => setWidth(loadWidth(forBrowser, innerWidth));
+    addEventListener("resize", fit);
+    return () => removeEventListener("resize", fit);
+  }, []);
   const set = (next: number): void => setWidth(clampWidth(next, innerWidth));
   const drag = (e: PointerEvent<HTMLDivElement>): void => {
     if (e.button !== 0) return;

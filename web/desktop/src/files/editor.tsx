@@ -15,6 +15,8 @@ import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers } f
 import { tags } from "@lezer/highlight";
 import { type ReactNode, useEffect, useRef } from "react";
 
+export { highlight } from "./editor-highlight.js";
+
 interface EditorProps {
   name: string;
   label: string;

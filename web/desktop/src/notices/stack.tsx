@@ -74,6 +74,17 @@ export function Stack(): ReactNode {
           tone={n.tone}
           text={n.text}
           ms={n.until - Date.now()}
+          action={
+            n.action === undefined
+              ? undefined
+              : {
+                  label: n.action.label,
+                  press: () => {
+                    commands.dropNotice(n.id);
+                    n.action?.press();
+                  },
+                }
+          }
           onEnd={() => commands.dropNotice(n.id)}
           onDismiss={() => commands.dropNotice(n.id)}
           data={{ "data-notice": n.id }}

@@ -4,7 +4,7 @@ import type { LucideIcon } from "lucide-react";
 import { Bell, Blocks, CircleHelp, CircleStop, Compass, FolderOpen, FoldVertical, Inbox, KeyRound, Languages, LayoutGrid, ListTodo, ListTree, MessageSquare, MonitorCheck, NotebookPen, OctagonX, Palette, Plug, Plus, QrCode, RefreshCw, RotateCcw, Search, Settings, ShieldCheck, SlidersHorizontal, SquarePlus } from "lucide-react";
 import { limits, shownMonitor } from "../../../core/src/index.js";
 import { focusCommandBar } from "../dock/drafts.js";
-import type { Commands } from "../shell/commands.js";
+import type { Commands, DeskAction } from "../shell/commands.js";
 import type { Theme } from "../shell/prefs.js";
 import { hasAccount, isMonitorGone } from "../shell/select.js";
 import type { Panel, Shell } from "../shell/shell.js";
@@ -28,6 +28,8 @@ export interface Action {
   run: (commands: Commands, s: Shell) => void;
   /** Whether it is only a shortcut and not in the palette. */
   hidden?: boolean;
+  /** Whether its shortcut has another meaning in text fields. */
+  notTyping?: boolean;
 }
 
 const always = (): boolean => true;
@@ -93,6 +95,28 @@ const panelActions: Action[] = [
   panelAction("settings", Settings, (t) => t.openSettings),
   panelAction("help", CircleHelp, (t) => t.openHelp, "?"),
   { id: "tour", group: "actions", icon: Compass, title: (t) => t.showTour, when: always, run: (c) => c.showTour(true) },
+];
+
+function windowAction(id: DeskAction, icon: LucideIcon, title: (t: Texts) => string, combo?: Combo): Action {
+  const needsWindows = id !== "undo" && id !== "reopen" && id !== "newNote";
+  return {
+    id: `windows.${id}`,
+    group: "actions",
+    icon,
+    title,
+    when: (s) => !needsWindows || s.desktop.windows.size > 0,
+    run: (c) => c.desk?.(id),
+    ...(combo === undefined ? {} : { combo }),
+  };
+}
+
+const windowActions: Action[] = [
+  windowAction("tidy", LayoutGrid, (t) => t.tidy, "alt+t"),
+  windowAction("overview", LayoutGrid, (t) => t.overview, "alt+w"),
+  { ...windowAction("undo", RotateCcw, (t) => t.undo, "mod+z"), notTyping: true },
+  windowAction("reopen", RotateCcw, (t) => t.reopen, "alt+shift+t"),
+  windowAction("newNote", SquarePlus, (t) => t.newNote),
+  windowAction("closeAll", OctagonX, (t) => t.closeAll),
 ];
 
 const agentActions: Action[] = [
@@ -174,4 +198,4 @@ const settingActions: Action[] = [
   ),
 ];
 
-export const actions: readonly Action[] = [...panelActions, ...agentActions, ...monitorActions, ...focusActions, ...settingActions];
+export const actions: readonly Action[] = [...panelActions, ...windowActions, ...agentActions, ...monitorActions, ...focusActions, ...settingActions];

@@ -14,7 +14,7 @@ export function actionFor(e: KeyboardEvent, where: KeyContext): Action | undefin
   const action = actions.find((a) => a.combo !== undefined && matches(e, a.combo));
   if (action?.combo === undefined) return undefined;
   if (where.inModal && action.id !== "open.palette") return undefined;
-  if (where.typing && isText(action.combo, where.onMac)) return undefined;
+  if (where.typing && (action.notTyping === true || isText(action.combo, where.onMac))) return undefined;
   return action;
 }
 

@@ -76,8 +76,7 @@ export async function boot(): Promise<Page> {
     viewer: () => ({
       language: store.getState().language,
       timeZone: new Intl.DateTimeFormat().resolvedOptions().timeZone,
-      width: Math.round(innerWidth),
-      height: Math.round(innerHeight),
+      ...desktopSize(),
     }),
   });
   store.subscribe((now, before) => {
@@ -138,4 +137,10 @@ function watchBrowser(store: ShellStore, client: Client): void {
     const prefs = readPrefs(e.newValue);
     store.setState({ prefs, language: languageOf(prefs.language, navigator.languages) });
   });
+}
+
+/** The size of the area for windows; in the phone layout, of the page. */
+function desktopSize(): { width: number; height: number } {
+  const canvas = document.querySelector("[data-region=canvas]");
+  return { width: Math.round(canvas?.clientWidth ?? innerWidth), height: Math.round(canvas?.clientHeight ?? innerHeight) };
 }

@@ -44,8 +44,13 @@ export interface CommandsOptions {
   viewer?: () => Viewer;
 }
 
+/** A command on all windows of the shown monitor. */
+export type DeskAction = "tidy" | "overview" | "undo" | "reopen" | "closeAll" | "newNote";
+
 export class Commands {
   readonly api: Api;
+  /** Runs a command on the windows; absent while no canvas is drawn. */
+  desk: ((action: DeskAction) => void) | undefined;
   private readonly o: CommandsOptions;
   private lastNotice = 0;
   /** The monitor to show as soon as it exists. */
@@ -213,7 +218,14 @@ export class Commands {
   }
 
   closeWindow(w: WindowState): void {
-    this.sendInteraction(w, { type: "window.close" });
+    this.closeWindows([w]);
+  }
+
+  /** Closes windows of one monitor. */
+  closeWindows(windows: readonly WindowState[]): void {
+    if (windows.length === 0) return;
+    const interactions = windows.map((w): UserInteraction => ({ type: "window.close", windowId: w.windowId, windowTitle: w.title, timestamp: this.o.now() }));
+    this.sendOrWarn("USER_INTERACTION", { monitorId: windows[0]!.monitorId, interactions });
   }
 
   /** Minimises a window, or restores a minimised one. */
@@ -253,16 +265,23 @@ export class Commands {
     this.sendWhenConnected("TOAST_ACTION", { toastId, eventId });
   }
 
-  /** Shows a notice in this tab only, for ms milliseconds. */
-  notify(text: string, tone: Notice["tone"] = "info", ms = 4000): void {
+  /** Shows a notice in this tab only, for ms milliseconds, with a button if there is an action. */
+  notify(text: string, tone: Notice["tone"] = "info", ms = 4000, action?: Notice["action"]): void {
     const id = ++this.lastNotice;
-    const notice = { id, text, tone, until: this.o.now() + ms };
-    this.o.store.setState((s) => ({ notices: [...s.notices.slice(-3), notice] }));
+    const notice = { id, text, tone, until: this.o.now() + ms, ...(action === undefined ? {} : { action }) };
+    // A new offer replaces the one before, which was about something older.
+    const others = (notices: readonly Notice[]): readonly Notice[] => (action === undefined ? notices : notices.filter((n) => n.action === undefined));
+    this.o.store.setState((s) => ({ notices: [...others(s.notices).slice(-3), notice] }));
   }
 
   /** Shows a notice unless the same one is visible. */
   private notifyOnce(text: string): void {
     if (!this.o.store.getState().notices.some((n) => n.text === text)) this.notify(text, "warning", 6000);
+  }
+
+  /** Removes the notices that offer something, once it is no longer to be had. */
+  dropOffers(): void {
+    this.o.store.setState((s) => ({ notices: s.notices.filter((n) => n.action === undefined) }));
   }
 
   dropNotice(notice: number): void {

@@ -25,6 +25,8 @@ export interface Notice {
   readonly text: string;
   readonly tone: "info" | "success" | "warning" | "error";
   readonly until: number;
+  /** A button of the notice. */
+  readonly action?: { readonly label: string; readonly press: () => void };
 }
 
 /** The visible page of the phone layout. */

@@ -5,7 +5,7 @@ import { safeStyle } from "../../src/canvas/look.js";
 import { extentOf, miniature } from "../../src/canvas/miniature.js";
 import { canvasShortcuts, titleBarShortcuts } from "../../src/canvas/shortcuts.js";
 import { cycleOrder, frontOf, isOnTop, mountedWindows, recentAfter } from "../../src/canvas/stack.js";
-import { canvas as texts } from "../../src/texts/entry.js";
+import { windows as texts } from "../../src/texts/windows.js";
 
 function win(windowId: string, more: Partial<WindowState> = {}): WindowState {
   const bounds = { x: 0, y: 0, w: 400, h: 300 };

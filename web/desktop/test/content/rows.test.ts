@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { columnIndexes, columnWidths, isNumeric, nextSort, parseCell, sortRows, toTsv, visibleRows } from "../../src/content/rows.js";
+import { columnIndexes, columnWidths, filterRows, grouped, isGrouped, isNumeric, nextSort, parseCell, sortRows, toTsv, visibleRows } from "../../src/content/rows.js";
 
 const collator = new Intl.Collator("en", { numeric: true });
 const column = (rows: string[][], c: number, down = false): string[] => sortRows(rows, { column: c, down }, collator).map((r) => r[c] ?? "");
@@ -60,4 +60,20 @@ test("rows may be longer than the headers", () => {
 
 test("tab-separated values have one line per row", () => {
   expect(toTsv(["a", "b"], [["1\t2", "x\ny"]])).toBe("a\tb\n1 2\tx y");
+});
+
+test("rows are filtered by a text in any cell", () => {
+  const rows = [["Apple", "red"], ["Banana", "yellow"], ["Cherry", "Red"]];
+  expect(filterRows(rows, " RED ")).toEqual([rows[0], rows[2]]);
+  expect(filterRows(rows, " ")).toBe(rows);
+});
+
+test("large plain numbers have separators, but not names such as years and codes", () => {
+  const format = new Intl.NumberFormat("en-GB");
+  expect(isGrouped([["48200"], ["900"], [""]], 0, "Value (€)")).toBe(true);
+  expect(isGrouped([["2026"], ["1999"]], 0, "When")).toBe(false);
+  expect(isGrouped([["123456"]], 0, "Order no")).toBe(false);
+  expect(isGrouped([["012345"]], 0, "x")).toBe(false);
+  expect(isGrouped([["48200 €"]], 0, "x")).toBe(false);
+  expect(["48200", "-1234567.50", "900", ""].map((c) => grouped(c, format))).toEqual(["48,200", "-1,234,567.50", "900", ""]);
 });

@@ -4,7 +4,7 @@ import type { PageMessage } from "../../../../apps/protocol.js";
 import type { WindowState } from "../../../../core/src/index.js";
 import { useTexts } from "../../i18n/use.js";
 import { PageContext, useCommands, useEvents, useHubClock, useShell } from "../../shell/context.js";
-import { content as texts } from "../../texts/entry.js";
+import { content as texts } from "../../texts/content.js";
 import { Button } from "../../ui/button.js";
 import { externalURL } from "../addresses.js";
 import { Card } from "../card.js";

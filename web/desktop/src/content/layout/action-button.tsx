@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 import { type ButtonComponent, hasEnded } from "../../../../core/src/index.js";
 import { useTexts } from "../../i18n/use.js";
 import { useShell } from "../../shell/context.js";
-import { content as texts } from "../../texts/entry.js";
+import { content as texts } from "../../texts/content.js";
 import { Button } from "../../ui/button.js";
 
 /** A button of an agent, with the status of the last click. */

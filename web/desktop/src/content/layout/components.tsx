@@ -3,7 +3,7 @@ import type { CSSProperties, ReactNode } from "react";
 import type { BadgeComponent, ImageComponent, ProgressComponent, TextComponent } from "../../../../core/src/index.js";
 import { useTexts } from "../../i18n/use.js";
 import { useShell } from "../../shell/context.js";
-import { content as texts } from "../../texts/entry.js";
+import { content as texts } from "../../texts/content.js";
 import { hostOf, pictureSource } from "../addresses.js";
 import { lengthOf } from "./form.js";
 

@@ -1,6 +1,6 @@
 import { type KeyboardEvent, type ReactNode, useId } from "react";
 import { useTexts } from "../../i18n/use.js";
-import { content as texts } from "../../texts/entry.js";
+import { content as texts } from "../../texts/content.js";
 import type { Field as FieldOf } from "./form.js";
 
 interface FieldProps {

@@ -2,7 +2,7 @@ import { type KeyboardEvent, type ReactNode, useMemo, useState } from "react";
 import type { ButtonComponent, Component, Layout, WindowState } from "../../../../core/src/index.js";
 import { useTexts } from "../../i18n/use.js";
 import { useCommands } from "../../shell/context.js";
-import { content as texts } from "../../texts/entry.js";
+import { content as texts } from "../../texts/content.js";
 import { isComposing } from "../../ui/keys.js";
 import { ActionButton } from "./action-button.js";
 import { Badge, Picture, Progress, TextView } from "./components.js";

@@ -2,7 +2,7 @@ import { type ReactNode, useEffect, useRef, useState, useSyncExternalStore } fro
 import type { Colors, DrawingResult } from "../../../../apps/protocol.js";
 import { useTexts } from "../../i18n/use.js";
 import { useShell } from "../../shell/context.js";
-import { content as texts } from "../../texts/entry.js";
+import { content as texts } from "../../texts/content.js";
 import { type Handshake, newToken, useHandshake } from "../app-frame/handshake.js";
 import { Code } from "./code.js";
 

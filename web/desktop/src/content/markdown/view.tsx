@@ -5,7 +5,7 @@ import { createPortal } from "react-dom";
 import { linkNames, useFileLinks, useNamePattern } from "../../files/linked.js";
 import { useTexts } from "../../i18n/use.js";
 import { useShell } from "../../shell/context.js";
-import { content as texts } from "../../texts/entry.js";
+import { content as texts } from "../../texts/content.js";
 import { externalURL } from "../addresses.js";
 import { LeaveDialog } from "../leave-dialog.js";
 import { htmlOf, type Links, type Split, split } from "./blocks.js";

@@ -3,7 +3,7 @@ import { type ReactNode, type RefObject, useContext, useEffect, useLayoutEffect,
 import { type MCPApp, type WindowState, windowKey } from "../../../../core/src/index.js";
 import { useTexts } from "../../i18n/use.js";
 import { PageContext, useCommands, useEvents, useShell } from "../../shell/context.js";
-import { content as pageTexts } from "../../texts/entry.js";
+import { content as pageTexts } from "../../texts/content.js";
 import { mcpApp as texts } from "../../texts/mcp-app.js";
 import { Button } from "../../ui/button.js";
 import { externalURL } from "../addresses.js";
