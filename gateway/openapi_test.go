@@ -277,9 +277,10 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	send(http.MethodGet, one+"/workspace", "").wantStatus(http.StatusOK)
 	send(http.MethodPut, one+"/workspace", `{"folder":"/"}`).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
 	send(http.MethodPost, one+"/checkpoints/restore", `{"hash":"0123456"}`).wantProblem(http.StatusServiceUnavailable, wire.CodeProviderUnavailable)
-	for _, path := range []string{"/api/hub", "/api/apps", "/api/shortcuts", "/api/providers", "/api/settings", "/api/settings/catalogue", "/api/settings/values", "/api/secrets", "/api/model-profiles", "/api/modes", "/api/auto-approval", "/api/mcp-servers", "/api/backends", "/api/me", "/health", "/healthz", "/readyz", "/api/openapi.json", "/", "/login"} {
+	for _, path := range []string{"/api/hub", "/api/apps", "/api/market", "/api/shortcuts", "/api/providers", "/api/settings", "/api/settings/catalogue", "/api/settings/values", "/api/secrets", "/api/model-profiles", "/api/modes", "/api/auto-approval", "/api/mcp-servers", "/api/backends", "/api/me", "/health", "/healthz", "/readyz", "/api/openapi.json", "/", "/login"} {
 		send(http.MethodGet, path, "").wantStatus(http.StatusOK)
 	}
+	send(http.MethodPut, "/api/apps/{app}", "").wantStatus(http.StatusOK)
 	if err := h.userApps.Deploy("root", "counter", testApp("<p>counter</p>")); err != nil {
 		t.Fatal(err)
 	}

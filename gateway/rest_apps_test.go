@@ -177,3 +177,46 @@ func TestDataOfAnAppHasVersions(t *testing.T) {
 		t.Errorf("another user got %+v, want nothing of it", e)
 	}
 }
+
+// A user installs apps of the market; data that an app has stored outlives its new version.
+func TestAppsOfTheMarketCanBeInstalled(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	ada, vera := h.userToken("ada"), h.userToken("vera", "viewer")
+	type app struct {
+		ID, Name, URL string
+		Installed     bool
+	}
+	installed := func() map[string]bool {
+		var list struct{ Apps []app }
+		h.get("/api/market", ada).wantStatus(http.StatusOK).decode(&list)
+		out := map[string]bool{}
+		for _, a := range list.Apps {
+			out[a.ID] = a.Installed
+		}
+		return out
+	}
+	if got := installed(); len(got) < 10 || got["notes"] {
+		t.Errorf("the market has %v, want the apps of the hub, none installed", got)
+	}
+	var notes app
+	h.rest(http.MethodPut, "/api/apps/notes", request{token: ada}).wantStatus(http.StatusOK).decode(&notes)
+	if notes.ID != "notes" || notes.Name != "Notes" || notes.URL != "/api/apps/notes/index.html" {
+		t.Errorf("installed %+v, want the notes", notes)
+	}
+	if got := installed(); !got["notes"] || got["todo"] {
+		t.Errorf("the market has %v, want that only notes is installed", got)
+	}
+	if err := h.userApps.WriteData("ada", "notes", "a.json", []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	h.rest(http.MethodPut, "/api/apps/notes", request{token: ada}).wantStatus(http.StatusOK)
+	if data, err := h.userApps.ReadData("ada", "notes", "a.json"); err != nil || string(data) != "{}" {
+		t.Errorf("data after installing again: got %q, %v, want {}", data, err)
+	}
+	h.rest(http.MethodPut, "/api/apps/nothing", request{token: ada}).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
+	h.rest(http.MethodPut, "/api/apps/..%2fx", request{token: ada}).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	h.rest(http.MethodPut, "/api/apps/notes", request{token: vera}).wantProblem(http.StatusForbidden, wire.CodeForbidden)
+	h.get("/api/market", vera).wantProblem(http.StatusForbidden, wire.CodeForbidden)
+	h.get("/api/market", "").wantStatus(http.StatusUnauthorized)
+}

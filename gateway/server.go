@@ -180,6 +180,8 @@ type Deps struct {
 	Web rest.Web
 	// UserApps are the apps of users; nil means none.
 	UserApps *apps.Store
+	// Market has the apps that users can install; nil means none.
+	Market *apps.Market
 	// MCP serves /mcp, the tools for agents and programs outside the hub; nil means no such endpoint.
 	MCP MCP
 	// ToolProfiles are the profiles of tools that programs can have, the default first.
@@ -277,7 +279,8 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 	})
 	s.apps.hosts, s.apps.refused = s.hosts, &s.refused
 	s.rest = rest.New(rest.Deps{
-		Log: log, Hub: d.Hub, Auth: d.Auth, Limits: d.Limiter, Files: d.Files, Checkpoints: d.Checkpoints, CheckpointTransfer: d.CheckpointTransfer, Workspaces: d.Workspaces, Store: d.Store.Documents, Settings: d.Settings, Secrets: d.Secrets, Profiles: d.Profiles, Modes: d.Modes, Backends: d.Backends, Web: d.Web, MCPServers: d.MCPServers, Apps: d.UserApps, Hosts: s.hosts,
+		Market: d.Market,
+		Log:    log, Hub: d.Hub, Auth: d.Auth, Limits: d.Limiter, Files: d.Files, Checkpoints: d.Checkpoints, CheckpointTransfer: d.CheckpointTransfer, Workspaces: d.Workspaces, Store: d.Store.Documents, Settings: d.Settings, Secrets: d.Secrets, Profiles: d.Profiles, Modes: d.Modes, Backends: d.Backends, Web: d.Web, MCPServers: d.MCPServers, Apps: d.UserApps, Hosts: s.hosts,
 		Authenticator: s.authenticator, Sessions: sessions, Actions: s.actions, Budget: budget, Connections: s.streams,
 		Stream: s.streams.ServeSSE, Trace: trace, AppsOrigin: s.apps.origin,
 		Version: cfg.Version, Providers: d.Providers, Provider: d.Provider, ToolProfiles: d.ToolProfiles,

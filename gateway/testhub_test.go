@@ -268,12 +268,16 @@ func newTestHub(tb testing.TB, tune ...func(*hubOptions)) *testHub {
 		}),
 	})
 	tb.Cleanup(servers.Close)
+	market, err := apps.NewMarket("")
+	if err != nil {
+		tb.Fatal(err)
+	}
 	h.server = gateway.New(p.gateway, log, gateway.Deps{
 		Membership: h.members, Audit: audit.New(h.store, log),
 		Store: gateway.Store{Readiness: h.store, Events: h.store, Documents: h.store}, Hub: h.hub, Auth: h.auth, Limiter: ratelimit.New(p.limits, counts), Files: h.fileStore, MCP: p.mcp, ToolProfiles: []string{"default", "all"},
 		Desktop: p.desktop, Apps: p.apps, Settings: values, Secrets: hidden, Profiles: models, Modes: modes.New(h.store, func(ctx context.Context, user string) {
 			values.Publish(ctx, settings.Subject{User: user}, []string{modes.SettingName})
-		}), Backends: fakeBackends{}, Web: pages, MCPServers: servers, UserApps: h.userApps,
+		}), Backends: fakeBackends{}, Web: pages, MCPServers: servers, UserApps: h.userApps, Market: market,
 		Admin: p.admin, Metrics: p.metrics, AdminView: p.adminView, Tracer: p.tracer,
 	})
 	if p.ownAdmin {

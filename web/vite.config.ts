@@ -20,7 +20,7 @@ export default defineConfig({
         codeSplitting: {
           groups: [
             { name: "start", tags: ["$initial"], priority: 4 },
-            { name: "parts", test: /\/desktop\/src\/(asks|canvas|dock|drawer|invitation|notices|phone|plan|topbar|tour)[./]/, priority: 3 },
+            { name: "parts", test: /\/desktop\/src\/(asks|canvas|dock|drawer|invitation|launcher|notices|phone|plan|topbar|tour)[./]/, priority: 3 },
             { name: "panels", test: /\/desktop\/src\/(history|sessions|files)\/(?!editor)/, priority: 2 },
             { name: "content", test: /\/desktop\/src\/content\/(?!mcp-app)/, priority: 1 },
           ],

@@ -189,8 +189,9 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 	h.hub = session.NewHub(h.sessionConfig(cfg, p, store.documents), store.sessions)
 	h.adminView = adminview.New(adminview.Config{Replica: p.replica, Sample: p.metrics.Sample, Logger: p.log}, h.hub, h.members, store.documents, store.sessions)
 	deps := gateway.Deps{
-		Store: gateway.Store{Readiness: store.readiness, Events: store.sessions, Documents: store.documents},
-		Hub:   h.hub, Auth: h.authority, Limiter: ratelimit.New(cfg.rateLimits(p), store.rates), Files: h.files, Checkpoints: h.checkpoints, CheckpointTransfer: h.checkpoints, Workspaces: h.workspaces, Settings: values, OnSettingsChanged: h.onSettingsChanged(values), Secrets: secretStore, Profiles: modelProfiles, Modes: modeStore, Backends: &modelProbe{h.opener, secretStore}, Web: h.web, MCPServers: h.servers, UserApps: h.apps.Store,
+		Market: h.apps.Market,
+		Store:  gateway.Store{Readiness: store.readiness, Events: store.sessions, Documents: store.documents},
+		Hub:    h.hub, Auth: h.authority, Limiter: ratelimit.New(cfg.rateLimits(p), store.rates), Files: h.files, Checkpoints: h.checkpoints, CheckpointTransfer: h.checkpoints, Workspaces: h.workspaces, Settings: values, OnSettingsChanged: h.onSettingsChanged(values), Secrets: secretStore, Profiles: modelProfiles, Modes: modeStore, Backends: &modelProbe{h.opener, secretStore}, Web: h.web, MCPServers: h.servers, UserApps: h.apps.Store,
 		MCP: h.mcp, ToolProfiles: append(tools.Profiles(), tools.ProfileAll, tools.ProfileMain), Providers: h.backends.Names(), Provider: h.backends.Default().Name(),
 		Desktop: web.Desktop(), Apps: web.Apps(), Admin: web.Admin(), AdminView: h.adminView, Metrics: p.metrics.Handler(),
 		Membership: h.members, Audit: audit.New(store.documents, p.log), Agents: h.limiter, AgentLimit: h.limiter.Limits().Agents,

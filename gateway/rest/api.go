@@ -52,6 +52,8 @@ type Deps struct {
 	Actions            *admin.Actions
 	Budget             *httpio.Budget
 	Connections        Connections
+	// Market has the apps that users can install; nil means none.
+	Market *apps.Market
 	// Stream responds to a request for a session's log with Server-Sent Events.
 	Stream echo.HandlerFunc
 	// Trace starts the trace of a message; traceparent is the client's, not validated.
@@ -101,7 +103,7 @@ type API struct {
 // New returns the REST API.
 func New(d Deps) *API {
 	requests := &sessionRequests{hub: d.Hub, sessions: d.Sessions, actions: d.Actions, trace: d.Trace}
-	userApps := appHandlers{requests: requests, apps: d.Apps, settings: d.Settings, log: d.Log}
+	userApps := appHandlers{requests: requests, apps: d.Apps, market: d.Market, settings: d.Settings, log: d.Log}
 	return &API{
 		apps: userApps,
 		sessions: sessionHandlers{

@@ -13,7 +13,7 @@ func (ah *appHandlers) routes() []openapi.Route {
 	const frames = "A page runs only in a frame, without an origin and without network; everything else except pictures is an attachment."
 	file := openapi.Bytes(echo.MIMEOctetStream)
 	served := openapi.Success(http.StatusOK, "The file.", file)
-	return []openapi.Route{
+	return append(ah.marketRoutes(), []openapi.Route{
 		{
 			Method: http.MethodGet, Path: "/api/apps/:app/*", Guard: openapi.GuardIdentity, Handler: ah.getFile, Tag: tag,
 			Summary: "Fetch a file of an app of the caller", Detail: "icon is the picture of its icon. " + frames, Answers: served,
@@ -55,5 +55,5 @@ func (ah *appHandlers) routes() []openapi.Route {
 			Method: http.MethodDelete, Path: "/api/sessions/:session/app-data/:app/*", Guard: openapi.GuardIdentity, Handler: ah.deleteData, Tag: tag,
 			Summary: "Delete a file of an app's data", Answers: openapi.NoContent("Deleted."),
 		},
-	}
+	}...)
 }

@@ -46,6 +46,16 @@ func (w words) decided(outcomes []outcome) []step {
 	allowed := !outcomes[0].result.IsError
 	said, state, colour := w.in("You said no, so I kept all three reports.", "안 된다고 하셔서 보고서 세 개를 그대로 두었어요."), w.in("kept", "보관"), "warning"
 	mark, tint := "·", "muted"
+	reason := outcomes[0].result.Text
+	switch {
+	case allowed: // said below
+	case strings.HasPrefix(reason, "No answer"): // of the hub, when the question expired
+		reason, said = "", w.in("Nobody answered in time, so I kept all three reports.", "시간 안에 답이 없어서 보고서 세 개를 그대로 두었어요.")
+	case strings.HasPrefix(reason, "The rules"):
+		reason, said = "", w.in("Your rules do not allow it, so I kept all three reports.", "정해 두신 규칙이 허용하지 않아서 보고서 세 개를 그대로 두었어요.")
+	case reason == "The user said no.": // said above
+		reason = ""
+	}
 	if allowed {
 		said, state, colour = w.in("You allowed it, so I deleted the three reports.", "허락해 주셔서 보고서 세 개를 지웠어요."), w.in("deleted", "삭제됨"), "success"
 		mark, tint = "✓", "success"
@@ -54,7 +64,7 @@ func (w words) decided(outcomes []outcome) []step {
 	for _, r := range reports() {
 		components = append(components, object{"type": "text", "content": mark + " " + r.name, "color": tint})
 	}
-	if reason := outcomes[0].result.Text; !allowed {
+	if !allowed && reason != "" {
 		components = append(components, caption(shorten(reason, 200)))
 	}
 	options := []object{

@@ -20,7 +20,7 @@ function showDialog(session: SessionID, id: string, title = "May I?"): Promise<v
 }
 
 function approveButton(page: Page): ReturnType<Page["locator"]> {
-  return questionCard(page).getByRole("button", { name: /^(approve|add|yes|ok|allow)/i }).first();
+  return questionCard(page).getByRole("button", { name: /^(approve|add|yes|ok|allow|delete|run)/i }).first();
 }
 
 function rejectButton(page: Page): ReturnType<Page["locator"]> {

@@ -39,7 +39,7 @@ it("chat, windows and questions work by touch", async () => {
   await until(() => questionCard(page).filter({ visible: true }).count()).toBe(0);
   await openPhonePage(page, "inbox");
   await page.getByText("With a thumb?").first().waitFor();
-  const approve = page.getByRole("button", { name: /^approve/i }).first();
+  const approve = page.getByRole("button", { name: /^(approve|delete|run)/i }).first();
   await waitUntilArmed(approve);
   await approve.tap();
   await until(async () => (await desktop.hub.rest.events(session)).filter((e) => e.type === "DIALOG_CLOSED").length).toBe(1);

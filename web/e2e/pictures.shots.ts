@@ -96,7 +96,7 @@ it("a plan that is reviewed, and one that runs", async () => {
   await sendMessage(page, "Compare the autumn sales with the year before");
   await questionCard(page).and(page.locator("[data-armed=true]")).waitFor();
   await screenshot(page, "plan-review");
-  await questionCard(page).getByRole("button", { name: /^approve/i }).click();
+  await questionCard(page).getByRole("button", { name: /^(approve|delete|run)/i }).click();
   const analyse = page.locator("[data-region=plan] [data-todo=analyse]");
   await analyse.filter({ hasText: /again in/ }).waitFor();
   await analyse.click();
@@ -165,7 +165,7 @@ it("phone", async () => {
   await questionCard(page).getByRole("button", { name: /^later/i }).tap();
   await until(() => questionCard(page).filter({ visible: true }).count()).toBe(0);
   await page.locator("[data-page=inbox]").tap();
-  await waitUntilArmed(page.getByRole("button", { name: /^approve/i }).first());
+  await waitUntilArmed(page.getByRole("button", { name: /^(approve|delete|run)/i }).first());
   await screenshot(page, "phone-inbox");
 });
 

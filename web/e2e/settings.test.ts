@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Locator, Page } from "playwright-core";
 import { afterAll, expect, it } from "vitest";
+import { accountNames } from "../desktop/src/shell/account.js";
 import { until } from "./harness/desktop-page.js";
 import { desktopFixture } from "./harness/fixture.js";
 
@@ -46,7 +47,8 @@ it("every setting is in the form; values are saved one by one, reach other tabs,
   await openSettings(page, "settings");
   await openSettings(other, "설정");
   const { settings } = (await desktop.hub.rest.request("GET", "/api/settings/values")) as { settings: { name: string }[] };
-  expect(await page.locator("form[data-setting]").count()).toBe(settings.length);
+  const inForm = settings.filter((s) => !accountNames.includes(s.name)); // the others have controls of their own
+  expect(await page.locator("form[data-setting]").count()).toBe(inForm.length);
   expect(await other.locator("section.settings h3").innerText()).toBe("계정 설정");
 
   // What the operator has pinned cannot be changed.
@@ -87,4 +89,18 @@ it("every setting is in the form; values are saved one by one, reach other tabs,
   await page.keyboard.press("Enter");
   await until(() => field(other, "userName").inputValue()).toBe("");
   expect(await stored("userName")).toBe("");
+});
+
+it("a wallpaper and an accent follow the user to another browser", async () => {
+  const page = await desktop.tab();
+  await openSettings(page, "settings");
+  await page.locator("input[name=wallpaper][value=dusk]").check({ force: true });
+  await page.locator("input[name=accent][value=violet]").check({ force: true });
+  await page.locator(".app-wall.wall-dusk").waitFor({ state: "attached" });
+  const accent = (p: Page): Promise<string | undefined> => p.evaluate(() => document.documentElement.dataset.accent);
+  expect(await accent(page)).toBe("violet");
+  await until(() => stored("accentColor")).toBe("violet");
+  const elsewhere = await desktop.tab();
+  await elsewhere.locator(".app-wall.wall-dusk").waitFor({ state: "attached" });
+  await until(() => accent(elsewhere)).toBe("violet");
 });

@@ -36,7 +36,8 @@ it("the whole tour: five clicks, a second tab, a detached monitor, a killed hub;
 
   await click(page, "approval");
   await questionCard(page).waitFor();
-  const yes = questionCard(page).getByRole("button", { name: /^approve/i });
+  const yes = questionCard(page).getByRole("button", { name: /^delete/i });
+  expect(await questionCard(page).getByRole("heading").first().innerText()).toBe("Delete 3 files permanently?");
   await waitUntilArmed(yes);
   await yes.click();
   await questionCard(page).getByText(/^Table/).first().click();
@@ -107,7 +108,20 @@ it("a skipped tour is not offered again", async () => {
   expect(await page.locator("[data-step]").count()).toBe(0);
 });
 
+it("the progress of the tour follows the user to another browser", async () => {
+  const steps = async (): Promise<unknown> => (await desktop.hub.rest.request<{ settings: { name: string; value: unknown }[] }>("GET", "/api/settings/values")).settings.find((s) => s.name === "tourSteps")?.value;
+  await until(steps).toContain("closed");
+  const elsewhere = await desktop.tab({ prefs: { toured: false }, session: await desktop.hub.rest.newSession() });
+  await elsewhere.getByRole("heading", { level: 1 }).waitFor();
+  expect(await elsewhere.locator("[data-step]").count()).toBe(0);
+  await elsewhere.locator("[data-template=study]").click();
+  await until(() => shownWindows(elsewhere)).toContain("study-cards");
+  await windowOf(elsewhere, "app-timer").waitFor();
+  await elsewhere.getByText("Study room").first().waitFor();
+});
+
 it("windows that the tour opens are completely visible on a small laptop", async () => {
+  await desktop.hub.rest.request("PATCH", "/api/settings/values", { values: { tourSteps: [] } });
   const page = await desktop.tab({ prefs: { toured: false }, context: { viewport: { width: 1280, height: 720 } } });
   await click(page, "form");
   await done(page, "form");

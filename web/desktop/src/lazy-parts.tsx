@@ -31,6 +31,7 @@ const chunks: (() => Promise<unknown>)[] = [
   importDrawer,
   importNotices,
   importPlans,
+  () => import("./launcher/pinned.js"),
   () => import("./dock/last-status.js"),
   () => import("./dock/slash-list.js"),
   () => import("./dock/thumbs.js"),

@@ -21,7 +21,14 @@ export function parseArguments(message: string, tool: string): readonly Argument
   }
   if (typeof parsed !== "object" || parsed === null || !isLossless(input, parsed)) return whole;
   if (Array.isArray(parsed)) return [{ name: "", value: JSON.stringify(parsed, null, 2) }];
-  return Object.entries(parsed).map(([name, v]) => ({ name, value: typeof v === "string" ? v : JSON.stringify(v, null, 2) }));
+  return Object.entries(parsed).map(([name, v]) => ({ name, value: textOf(v) }));
+}
+
+/** A list of texts has a line for each; other values are JSON. */
+function textOf(v: unknown): string {
+  if (typeof v === "string") return v;
+  const lines = Array.isArray(v) && v.length > 0 && v.every((x) => typeof x === "string" && x.trim() !== "" && !/[\n\r]/.test(x));
+  return lines ? `• ${v.join("\n• ")}` : JSON.stringify(v, null, 2);
 }
 
 const stringLiteral = /"(?:[^"\\]|\\.)*"(\s*:)?/g;

@@ -1,7 +1,7 @@
 // The origin, the title and the message of a question.
 
 import { type AgentID, type DesktopState, firstMonitor, type MonitorID } from "../../../core/src/index.js";
-import type { asks as texts } from "../texts/asks.js";
+import { type Consequence, describeCall, type Words } from "./consequence.js";
 import { escapeInvisible } from "./invisible.js";
 import type { Ask } from "./order.js";
 
@@ -22,8 +22,8 @@ export function originOf(ask: Exclude<Ask, { kind: "plan" }>, desktop: Pick<Desk
 const defaultPermissionTitle = "May the agent do this?";
 
 /** The title of a question. The page translates the titles that the hub writes itself. */
-export function titleOf({ request }: Pick<Ask, "request">, t: Pick<(typeof texts)["en"], "permission" | "review" | "mayRun">): string {
-  if ("title" in request) return request.title === defaultPermissionTitle ? t.permission : escapeInvisible(request.title);
+export function titleOf({ request }: Pick<Ask, "request">, t: Words): string {
+  if ("title" in request) return request.title === defaultPermissionTitle ? (consequenceOf({ request }, t)?.title ?? t.permission) : escapeInvisible(request.title);
   switch (request.type) {
     case "hitl_plan_review":
       return t.review;
@@ -32,6 +32,12 @@ export function titleOf({ request }: Pick<Ask, "request">, t: Pick<(typeof texts
     default:
       return escapeInvisible(request.question);
   }
+}
+
+/** What a tool of a provider would do; undefined for other questions and unknown tools. */
+export function consequenceOf({ request }: Pick<Ask, "request">, t: Words): Consequence | undefined {
+  const tool = "permissionOptions" in request ? request.permissionOptions?.toolName : undefined;
+  return tool === undefined || !("message" in request) ? undefined : describeCall(tool, request.message, t);
 }
 
 /** The message that the hub gives every plan review. */

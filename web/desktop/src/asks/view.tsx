@@ -1,4 +1,4 @@
-import { Bot, Hourglass, Monitor, Wrench } from "lucide-react";
+import { Bot, Hourglass, Monitor, TriangleAlert, Wrench } from "lucide-react";
 import { type KeyboardEvent, type ReactNode, useMemo, useRef } from "react";
 import { useRoleName } from "../dock/agent-state.js";
 import { useFormat, useTexts } from "../i18n/use.js";
@@ -12,7 +12,7 @@ import { answerState } from "./answers.js";
 import { ApprovalForm } from "./approval.js";
 import { parseArguments } from "./arguments.js";
 import { armDelay } from "./arming.js";
-import { originOf, titleOf } from "./facts.js";
+import { consequenceOf, originOf, titleOf } from "./facts.js";
 import { escapeInvisible } from "./invisible.js";
 import { type Ask, type PlanAsk, timeLeft } from "./order.js";
 import { PlanForm, PlanOrigin } from "./plan.js";
@@ -35,6 +35,7 @@ export function AskView({ ask, armed, titleId, onLater }: AskViewProps): ReactNo
   const answers = useRef<AnswerKeys>({});
   const entered = useRef(0);
   const ready = armed && state.state !== "sending";
+  const consequence = consequenceOf(ask, t);
 
   // Single letters answer too, except those of a text that was being typed when the question appeared.
   const onKeyDown = (e: KeyboardEvent<HTMLElement>): void => {
@@ -65,6 +66,12 @@ export function AskView({ ask, armed, titleId, onLater }: AskViewProps): ReactNo
         </h3>
         <Deadline ask={ask} />
       </div>
+      {consequence !== undefined && (
+        <p className={consequence.danger ? "asks-effect asks-effect-danger" : "asks-effect"}>
+          {consequence.danger && <TriangleAlert size={16} aria-hidden />}
+          {consequence.effect}
+        </p>
+      )}
       {ask.kind === "plan" ? <PlanOrigin request={ask.request} /> : <AgentOrigin ask={ask} />}
       {ask.kind === "approval" && ask.request.permissionOptions !== undefined && (
         <dl className="asks-facts">

@@ -1,4 +1,4 @@
-import { AppWindow, ExternalLink, File, FolderOpen, Sparkles } from "lucide-react";
+import { ExternalLink, File, FolderOpen, Sparkles } from "lucide-react";
 import { type KeyboardEvent, type ReactNode, useContext, useMemo, useRef, useState } from "react";
 import type { Bounds, Shortcut } from "../../../core/src/index.js";
 import { pictureSource } from "../content/addresses.js";
@@ -6,6 +6,7 @@ import { LeaveDialog } from "../content/leave-dialog.js";
 import { useKnownFiles } from "../files/known.js";
 import { openFiles } from "../files/open.js";
 import { useTexts } from "../i18n/use.js";
+import { AppPicture } from "../launcher/app-picture.js";
 import { ShellContext, useCommands, useShell } from "../shell/context.js";
 import { useMonitor } from "../shell/select.js";
 import { files as fileTexts } from "../texts/files.js";
@@ -165,21 +166,6 @@ function AppIcon({ app: a, onOpen }: { app: App; onOpen: () => void }): ReactNod
       <span className="win-icon-label">{a.name}</span>
     </button>
   );
-}
-
-/** The path of an app's own icon, for apps that were deployed again. */
-const iconPath = /^\/api\/apps\/([a-z0-9-]+)\/icon(\?v=[0-9]+)?$/;
-
-function AppPicture({ app: a }: { app: App }): ReactNode {
-  const [broken, setBroken] = useState("");
-  const session = useShell((st) => st.session);
-  const path = iconPath.exec(a.icon ?? "");
-  if (a.iconType === "image" && path !== null && broken !== a.icon) {
-    const source = `/api/sessions/${encodeURIComponent(session)}/apps/${path[1]}/icon${path[2] ?? ""}`;
-    return <img src={source} alt="" draggable={false} onError={() => setBroken(a.icon ?? "")} />;
-  }
-  if (a.iconType === "emoji" && a.icon !== undefined && a.icon !== "") return <span aria-hidden>{a.icon}</span>;
-  return <AppWindow size={24} aria-hidden />;
 }
 
 function Count({ count }: { count: number }): ReactNode {

@@ -1,6 +1,6 @@
 import "./dock.css";
 import { LayoutGrid } from "lucide-react";
-import type { CSSProperties, ReactNode } from "react";
+import { type CSSProperties, lazy, type ReactNode, Suspense } from "react";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { useMonitor, useWindows } from "../shell/select.js";
@@ -24,6 +24,8 @@ function OverviewButton(): ReactNode {
   return some && <IconButton icon={LayoutGrid} size={16} label={t.overview} className="dock-overview" onClick={() => commands.desk?.("overview")} />;
 }
 
+const PinnedApps = lazy(async () => ({ default: (await import("../launcher/pinned.js")).PinnedApps }));
+
 export function Dock(): ReactNode {
   const windows = useWindows(useMonitor()).filter((w) => w.minimized === true).length;
   const agents = useShell((s) => workingAgents(s.desktop.agents).length);
@@ -35,6 +37,9 @@ export function Dock(): ReactNode {
         <MinimisedWindows />
       </div>
       <div className="dock-centre">
+        <Suspense fallback={<span className="dock-launcher" />}>
+          <PinnedApps />
+        </Suspense>
         <CommandBar />
       </div>
       <AgentPills />

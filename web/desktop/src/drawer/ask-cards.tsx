@@ -1,7 +1,7 @@
 import { CircleHelp, ListTodo, ShieldQuestion } from "lucide-react";
 import { type ReactNode, useMemo } from "react";
 import { firstMonitor, type MonitorID } from "../../../core/src/index.js";
-import { messageOf, titleOf } from "../asks/facts.js";
+import { consequenceOf, messageOf, titleOf } from "../asks/facts.js";
 import { type Ask, asksOf } from "../asks/order.js";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
@@ -25,7 +25,7 @@ export function AskCards({ monitor }: { monitor: MonitorID | undefined }): React
         <Icon size={16} aria-hidden />
         <span className="drawer-ask-text">
           <b>{t.asks(titleOf(ask, asksTexts))}</b>
-          <span>{messageOf(ask)}</span>
+          <span>{consequenceOf(ask, asksTexts)?.effect ?? messageOf(ask)}</span>
         </span>
         <Button size="sm" kind="primary" onClick={() => (ask.kind === "plan" ? commands.showAsk(ask.key) : commands.openPanel("inbox"))}>
           {t.answer}

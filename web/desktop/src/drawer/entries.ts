@@ -15,9 +15,9 @@ import {
   type UIRow,
   type WindowID,
 } from "../../../core/src/index.js";
-import { windowOfRole } from "../dock/agents.js";
+import { kindOfRole, windowOfRole } from "../dock/agents.js";
 import { checkpointOf } from "../history/checkpoint.js";
-import { parseQuestion } from "./tool.js";
+import { parseQuestion, parseTurnEnd } from "./tool.js";
 
 /** A message of a user. */
 export interface MessageEntry {
@@ -122,7 +122,27 @@ export function entriesOf(
   // A message that is being edited keeps its row, which shows the status of the edit.
   const isEdit = (s: Sent<MessageType>): boolean => s.type === "EDIT_MESSAGE" && desktop.rows.has((s.data as ClientPayloads["EDIT_MESSAGE"]).ts);
   const others = [...own.values()].filter((s) => !known.has(s.id) && !isEdit(s));
-  return [...entries, ...pendingMessages(others, shown)].sort(compareEntries);
+  return [...withoutEmptyTurns(entries), ...pendingMessages(others, shown)].sort(compareEntries);
+}
+
+/** A turn that ends sooner than this and shows nothing has no line, in ms. */
+const emptyTurn = 1000;
+
+/** Leaves out the ends of turns that showed nothing, and those of tasks, whose result is shown. */
+function withoutEmptyTurns(entries: readonly (MessageEntry | RowEntry)[]): (MessageEntry | RowEntry)[] {
+  const spoke = new Set<string>();
+  return entries.filter((e) => {
+    if (e.kind === "user") return true;
+    const agent = e.row.agentId ?? "";
+    if (e.kind !== "result") {
+      spoke.add(agent);
+      return true;
+    }
+    const silent = !spoke.delete(agent);
+    const { outcome, durationMs } = parseTurnEnd(e.row);
+    if (outcome !== "completed") return true;
+    return !(silent && durationMs < emptyTurn) && kindOfRole(agent) !== "task";
+  });
 }
 
 /** The sent messages without a row. Until they end they are the newest, whatever the clocks say. */

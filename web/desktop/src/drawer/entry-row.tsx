@@ -17,6 +17,7 @@ import { Condensed, CondenseFailed, Truncated } from "./context-rows.js";
 import { CopyButton } from "./copy.js";
 import { type Entry, type RowEntry, sameEntry } from "./entries.js";
 import { ErrorCard } from "./error-card.js";
+import { isLong, LongText } from "./long-text.js";
 import { MessageRow } from "./message-row.js";
 import { useReason } from "./reasons.js";
 import { interruptionReason, parseQuestion, parseToolCall, parseTurnEnd } from "./tool.js";
@@ -118,6 +119,30 @@ function Answer({ row, subtask, tag }: { row: UIRow; subtask: boolean; tag: Reac
   if (task !== undefined) name = task === "" ? t.answerOfPlan : task;
   else if (number !== undefined) name = t.subtask(t.task(number));
   else if (window !== undefined) name = t.ofWindow(title);
+  const text = row.text ?? "";
+  const found = useFound() === row.ts;
+  if (subtask) {
+    return (
+      <>
+        {tag}
+        <Collapsible
+          icon={ListTodo}
+          found={found}
+          title={
+            <>
+              <b>{name}</b>
+              <span>{text.slice(0, 200).replace(/[#*_`>]/g, "").replace(/\s+/g, " ")}</span>
+            </>
+          }
+        >
+          <div className="drawer-text">
+            <Markdown text={text} />
+          </div>
+        </Collapsible>
+        <CopyButton text={text} />
+      </>
+    );
+  }
   return (
     <>
       <div className="drawer-row-head">
@@ -127,11 +152,13 @@ function Answer({ row, subtask, tag }: { row: UIRow; subtask: boolean; tag: Reac
         <time className="drawer-time" dateTime={new Date(row.ts).toISOString()}>
           {format.time(row.ts)}
         </time>
-        <CopyButton text={row.text ?? ""} />
+        <CopyButton text={text} />
       </div>
-      <div className="drawer-text">
-        <Markdown text={row.text ?? ""} />
-      </div>
+      <LongText long={isLong(text, 8000, 200)} found={found}>
+        <div className="drawer-text">
+          <Markdown text={text} />
+        </div>
+      </LongText>
     </>
   );
 }

@@ -3,7 +3,7 @@ import { type ReactNode, useState } from "react";
 import { type DesktopState, hasEnded, type MessageStatus, windowKey } from "../../../core/src/index.js";
 import { titleOf } from "../dock/agents.js";
 import { usePutBack } from "../dock/drafts.js";
-import { useMessageActions } from "../history/conversation-state.js";
+import { useFound, useMessageActions } from "../history/conversation-state.js";
 import { MessageEditor } from "../history/message-editor.js";
 import { MessageMenu } from "../history/message-menu.js";
 import { useFormat, useTexts } from "../i18n/use.js";
@@ -17,6 +17,7 @@ import { plan as planTexts } from "../texts/plan.js";
 import { Button } from "../ui/button.js";
 import { CopyButton } from "./copy.js";
 import type { MessageEntry } from "./entries.js";
+import { isLong, LongText } from "./long-text.js";
 import { MessageContent } from "./message-content.js";
 import { EndedMark, hasSucceeded, statusIcons, useStatusText } from "./message-status.js";
 import { useReason } from "./reasons.js";
@@ -30,6 +31,7 @@ export function MessageRow({ entry: e, tag }: { entry: MessageEntry; tag: ReactN
   const open = e.row === undefined;
   const actions = useMessageActions();
   const editing = !open && actions !== undefined && actions.editing === e.ts;
+  const found = useFound() === e.ts;
   const window = useShell((s) => (e.window === undefined ? undefined : titleOf(s.desktop, e.monitorId, e.window)));
   return (
     <article
@@ -52,7 +54,9 @@ export function MessageRow({ entry: e, tag }: { entry: MessageEntry; tag: ReactN
         <CopyButton text={e.text} />
         <MessageMenu entry={e} window={window} />
       </div>
-      {editing ? <MessageEditor entry={e} actions={actions} /> : <MessageContent text={e.text} to={window === undefined ? undefined : { key: windowKey(e.monitorId, e.window!), title: window }} />}
+      {editing ? <MessageEditor entry={e} actions={actions} /> : <LongText long={isLong(e.text, 1200, 16)} found={found}>
+          <MessageContent text={e.text} to={window === undefined ? undefined : { key: windowKey(e.monitorId, e.window!), title: window }} />
+        </LongText>}
       {e.images.length > 0 && (
         <div className="drawer-pictures">
           {e.images.map((src, i) => (

@@ -81,6 +81,7 @@ const panelActions: Action[] = [
     when: (s) => !isMonitorGone(s),
     run: (c, s) => void import("../content/notebook/open.js").then(({ openNotebook }) => openNotebook(c, s)),
   },
+  panelAction("launcher", LayoutGrid, (t) => t.openLauncher, "alt+a"),
   panelAction("film", RotateCcw, (t) => t.openFilm),
   panelAction("compare", ListTree, (t) => t.openCompare),
   panelAction("sessions", LayoutGrid, (t) => t.openSessions),

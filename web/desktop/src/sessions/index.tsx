@@ -1,6 +1,7 @@
 import "./sessions.css";
 import { lazy, type ReactNode, Suspense } from "react";
 import { DomainsPanel } from "../domains/panel.js";
+import { LauncherPanel } from "../launcher/panel.js";
 import { ConnectPanel } from "../models/panel.js";
 import { ModesPanel } from "../modes/panel.js";
 import { ServersPanel } from "../servers/panel.js";
@@ -37,6 +38,8 @@ export function Panels(): ReactNode {
       return <JoinPanel />;
     case "programs":
       return <ProgramsPanel />;
+    case "launcher":
+      return <LauncherPanel />;
     case "compare":
       return (
         <Suspense>

@@ -8,6 +8,8 @@ import { Button, IconButton } from "../ui/button.js";
 import { isComposing } from "../ui/keys.js";
 import { Modal } from "../ui/modal.js";
 import { sortByUse, stateOf, usedAt } from "./list.js";
+import { findSessions, type Preview, usePreviews } from "./previews.js";
+import { SessionThumbnail } from "./thumbnail.js";
 
 type State = { type: "reading" } | { type: "failed"; reason: string } | { type: "ready"; sessions: SessionCard[] };
 
@@ -41,14 +43,31 @@ export function SessionsPanel(): ReactNode {
         </div>
       )}
       {state.type === "ready" && state.sessions.length === 0 && <p className="sessions-lead">{t.none}</p>}
-      {state.type === "ready" && (
-        <ul className="sessions-list">
-          {state.sessions.map((s) => (
-            <SessionRow key={s.sessionId} card={s} onChange={() => void read()} />
-          ))}
-        </ul>
-      )}
+      {state.type === "ready" && state.sessions.length > 0 && <SessionList cards={state.sessions} onChange={() => void read()} />}
     </Modal>
+  );
+}
+
+/** The sessions with miniatures, and a field that searches all of them. */
+function SessionList({ cards, onChange }: { cards: readonly SessionCard[]; onChange: () => void }): ReactNode {
+  const t = useTexts(texts);
+  const [text, setText] = useState("");
+  const previews = usePreviews(cards);
+  const found = findSessions(cards, previews, text);
+  return (
+    <>
+      {cards.length > 1 && <input className="field sessions-search" type="search" aria-label={t.search} placeholder={t.search} value={text} onChange={(e) => setText(e.target.value)} />}
+      {found.length === 0 && (
+        <p className="sessions-lead" role="status">
+          {t.notFound}
+        </p>
+      )}
+      <ul className="sessions-list">
+        {found.map((s) => (
+          <SessionRow key={s.sessionId} card={s} preview={previews.get(s.sessionId)} onChange={onChange} />
+        ))}
+      </ul>
+    </>
   );
 }
 
@@ -90,7 +109,7 @@ function NewSession(): ReactNode {
 
 type Mode = "plain" | "rename" | "remove";
 
-function SessionRow({ card, onChange }: { card: SessionCard; onChange: () => void }): ReactNode {
+function SessionRow({ card, preview, onChange }: { card: SessionCard; preview: Preview | undefined; onChange: () => void }): ReactNode {
   const t = useTexts(texts);
   const format = useFormat();
   const commands = useCommands();
@@ -140,6 +159,7 @@ function SessionRow({ card, onChange }: { card: SessionCard; onChange: () => voi
           disabled={state === "setAside"}
           onClick={() => (current ? commands.openPanel("") : commands.openSession(card.sessionId))}
         >
+          <SessionThumbnail preview={preview} />
           <span className="sessions-name">
             <span>{name}</span>
             {current && <small>{t.current}</small>}
@@ -148,6 +168,7 @@ function SessionRow({ card, onChange }: { card: SessionCard; onChange: () => voi
             <span className={`sessions-state sessions-state-${state}`}>{t[state]}</span>
             {state === "setAside" && <span>{t.setAsideHint}</span>}
             {used > 0 && <span>{t.used(format.moment(used))}</span>}
+            {preview !== undefined && preview.length > 0 && <span>{t.windows(preview.length)}</span>}
             {card.user !== me && <span>{t.by(card.user)}</span>}
           </span>
         </button>

@@ -364,7 +364,10 @@ export class Commands {
 
   showTour(tour: boolean): void {
     this.o.store.setState({ tour });
-    if (!tour) this.setPrefs({ toured: true });
+    if (tour) return;
+    this.setPrefs({ toured: true });
+    const steps = this.o.store.getState().account?.tourSteps;
+    if (steps?.includes("closed") === false) void this.changeAccount("tourSteps", [...steps, "closed"]).catch(() => undefined);
   }
 
   setPrefs(part: Partial<Prefs>): void {

@@ -17,7 +17,7 @@ import type { HubInfo, Me, ModelProfiles, Modes } from "./api.js";
 import type { Prefs } from "./prefs.js";
 
 /** The panel over the desktop; at most one is open. */
-export type Panel = "" | "palette" | "help" | "inbox" | "notifications" | "sessions" | "settings" | "alone" | "connect" | "modes" | "servers" | "domains" | "join" | "programs" | "film" | "compare";
+export type Panel = "" | "palette" | "help" | "inbox" | "notifications" | "sessions" | "settings" | "alone" | "connect" | "modes" | "servers" | "domains" | "join" | "programs" | "film" | "compare" | "launcher" | "share";
 
 /** A notice of the page itself, shown in this tab only. */
 export interface Notice {

@@ -3,6 +3,7 @@
 import { catalogue } from "../i18n/texts.js";
 
 export const drawer = catalogue({
+  showAll: ["Show all", "모두 보기"],
   title: ["Conversation", "대화"],
   close: ["Close the conversation", "대화 닫기"],
   resize: ["Width of the conversation", "대화 너비"],

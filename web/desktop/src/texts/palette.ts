@@ -39,6 +39,7 @@ export const palette = catalogue({
   reopen: ["Reopen the closed window", "닫은 창 다시 열기"],
   newNote: ["New note", "새 메모"],
   closeAll: ["Close all windows", "모든 창 닫기"],
+  openLauncher: ["Apps and templates", "앱과 템플릿"],
   openFilm: ["Watch what happened as a film", "지난 일을 영화처럼 보기"],
   openCompare: ["Compare saved states of the files", "저장된 파일 상태 비교"],
   openSessions: ["Show your sessions", "내 세션 보기"],

@@ -52,8 +52,8 @@ export const plan = catalogue({
   skippedCount: [(n: number) => `${n} skipped`, (n) => `건너뜀 ${n}개`],
 
   // todos
-  todos: ["Todos", "할 일"],
-  walk: ["The arrow keys walk through the todos, Enter shows one.", "화살표 키로 할 일 사이를 옮겨 다니고 Enter로 자세히 볼 수 있어요."],
+  todos: ["Tasks", "작업"],
+  walk: ["The arrow keys walk through the tasks, Enter shows one.", "화살표 키로 작업 사이를 옮겨 다니고 Enter로 자세히 볼 수 있어요."],
   pending: ["Waiting", "대기 중"],
   blocked: ["Blocked", "막힘"],
   needs_approval: ["Needs your approval", "승인 필요"],
@@ -83,7 +83,7 @@ export const plan = catalogue({
   skip: ["Skip", "건너뛰기"],
   approve: ["Decide", "결정하기"],
   closeTodo: ["Close", "닫기"],
-  todoName: [(id: string) => `Todo ${id}`, (id) => `할 일 ${id}`],
+  todoName: [(id: string) => `Task ${id}`, (id) => `작업 ${id}`],
 
   // controls
   controls: ["What to do with the plan", "계획 다루기"],
@@ -114,7 +114,7 @@ export const plan = catalogue({
 
   // results
   answerTitle: ["Answer", "답변"],
-  partly: ["Some todos were skipped.", "건너뛴 할 일이 있어요."],
+  partly: ["Some tasks were skipped.", "건너뛴 작업이 있어요."],
   attachments: ["Files", "파일"],
   notOurs: ["not a file of this session", "이 세션의 파일이 아니에요"],
   next: ["What next?", "다음에 할 일"],
@@ -122,19 +122,19 @@ export const plan = catalogue({
   time: ["Time", "시간"],
   tokens: ["Tokens", "토큰"],
   money: ["Cost", "비용"],
-  todosDone: ["Todos done", "끝난 할 일"],
+  todosDone: ["Tasks done", "끝난 작업"],
   copyAnswer: ["Copy the answer", "답변 복사"],
   failedTitle: ["The plan failed", "계획이 실패했어요"],
   cancelledTitle: ["The plan was cancelled", "계획이 취소됐어요"],
   failedTodo: [(task: string) => `It failed at: ${task}`, (task) => `실패한 곳: ${task}`],
   partial: ["What was done all the same", "그래도 끝난 일"],
-  retryTodo: ["Try that todo again", "그 할 일 다시 시도"],
+  retryTodo: ["Try that task again", "그 작업 다시 시도"],
   noReason: ["No reason was given.", "이유를 알 수 없어요."],
   PLAN_INVALID: ["No usable plan came of it.", "쓸 수 있는 계획이 나오지 않았어요."],
   PLAN_REJECTED: ["You rejected it.", "계획을 거절했어요."],
   HITL_TIMEOUT: ["There was no answer in time.", "시간 안에 답이 없었어요."],
   CANCELLED: ["You cancelled it.", "직접 취소했어요."],
-  EXECUTION_FAILED: ["A todo failed.", "실패한 할 일이 있어요."],
+  EXECUTION_FAILED: ["A task failed.", "실패한 작업이 있어요."],
   INTERRUPTED: ["It was stopped.", "작업을 멈췄어요."],
 
   // the diagram

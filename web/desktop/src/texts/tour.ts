@@ -3,12 +3,15 @@
 import { catalogue } from "../i18n/texts.js";
 
 export const tour = catalogue({
-  hello: ["Hello, I am the demo", "안녕하세요, 저는 데모예요"],
-  intro: [
-    "I am not a model, only a few rules that know some words, so you need no key. I have the same windows, questions and tasks that a real model gets. Click something and watch: the hub keeps all of it.",
-    "저는 모델이 아니라 영어와 한국어 낱말 몇 개를 아는 간단한 규칙이에요. 그래서 키가 필요 없어요. 실제 모델과 똑같이 창, 질문, 작업을 다뤄요. 하나 눌러서 지켜보세요. 모든 것은 허브에 남아요.",
+  hello: ["A desktop where AI works and nothing is lost", "AI가 일하고, 아무것도 잃지 않는 데스크톱"],
+  line: [
+    "Ask for something. Agents open windows, ask before they act, and go on while you are away. Close the tab, pull the plug: it is all still here.",
+    "무엇이든 부탁해 보세요. 에이전트가 창을 열고, 중요한 일은 먼저 묻고, 자리를 비워도 계속 일해요. 탭을 닫아도, 전원이 꺼져도 모두 그대로 있어요.",
   ],
-  try: ["Five things to click", "눌러 볼 다섯 가지"],
+  intro: ["The demo needs no key. It is no model, only rules that know some words, but everything around it is real.", "데모는 키가 필요 없어요. 모델은 아니고 낱말 몇 개를 아는 규칙이지만, 나머지는 모두 진짜예요."],
+  try: ["Try it", "바로 해 보기"],
+  template: ["Open a template", "템플릿 열기"],
+  connect: ["Connect", "연결하기"],
   later: ["You can also type in the command bar below.", "아래 입력창에 직접 써도 돼요."],
   windows: ["Windows", "창"],
   windowsHint: ["Different kinds, side by side", "여러 종류를 나란히 보여 줘요"],

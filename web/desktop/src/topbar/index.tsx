@@ -1,6 +1,6 @@
 import "./topbar.css";
 import "./status.css"; // after topbar.css: its container queries hide elements of both
-import { Bell, Inbox, MessagesSquare } from "lucide-react";
+import { Bell, Inbox, Menu, MessagesSquare } from "lucide-react";
 import { lazy, type ReactNode, Suspense } from "react";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
@@ -9,7 +9,6 @@ import { topbar as texts } from "../texts/entry.js";
 import { IconButton } from "../ui/button.js";
 import { LinkChip, StoppedCard } from "./link-chip.js";
 import { Logo } from "./logo.js";
-import { MainMenu } from "./main-menu.js";
 import { ModeChip } from "./mode.js";
 import { Presence } from "./presence.js";
 import { ProviderChip } from "./provider.js";
@@ -19,9 +18,9 @@ import { useUnread } from "./unread.js";
 
 export { isSessionClosed } from "./link.js";
 export { LinkChip, MonitorGone, StoppedCard } from "./link-chip.js";
-export { MainMenu } from "./main-menu.js";
 export { SessionName } from "./session-name.js";
 
+const LoadedMenu = lazy(async () => ({ default: (await import("./main-menu.js")).MainMenu }));
 const PlanChip = lazy(async () => ({ default: (await import("../plan/index.js")).PlanChip }));
 
 /** The session and its monitors at the left; connection, presence, mode, provider and notices at the right. */
@@ -46,6 +45,16 @@ export function TopBar(): ReactNode {
       </div>
       <StoppedCard />
     </div>
+  );
+}
+
+/** The main menu. Its button cannot be used until the menu is loaded. */
+export function MainMenu(): ReactNode {
+  const t = useTexts(texts);
+  return (
+    <Suspense fallback={<IconButton icon={Menu} label={t.menu} disabled />}>
+      <LoadedMenu />
+    </Suspense>
   );
 }
 

@@ -1,4 +1,4 @@
-import { Bell, Blocks, Compass, Contrast, Keyboard, LayoutGrid, LogOut, Menu as MenuIcon, Monitor, Moon, Plug, RotateCcw, Search, Settings, ShieldCheck, SlidersHorizontal, Smartphone, Sun } from "lucide-react";
+import { AppWindow, Bell, Blocks, Compass, Contrast, Keyboard, LayoutGrid, LogOut, Menu as MenuIcon, Monitor, Moon, Plug, RotateCcw, Search, Settings, ShieldCheck, SlidersHorizontal, Smartphone, Sun } from "lucide-react";
 import type { ReactNode } from "react";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
@@ -39,6 +39,9 @@ export function MainMenu(): ReactNode {
           <>
             <MenuItem icon={<LayoutGrid {...icon} />} onSelect={item(() => commands.openPanel("sessions"))}>
               {t.sessions}
+            </MenuItem>
+            <MenuItem icon={<AppWindow {...icon} />} onSelect={item(() => commands.openPanel("launcher"))}>
+              {t.launcher}
             </MenuItem>
             <MenuItem icon={<RotateCcw {...icon} />} onSelect={item(() => commands.openPanel("film"))}>
               {t.film}

@@ -29,16 +29,16 @@ export function Checklist({ progress, change, onShow }: ChecklistProps): ReactNo
   const now = all.find((s) => marks.get(s) === "going" || marks.get(s) === "failed") ?? next;
   const shown = (s: Step): boolean => !progress.folded || s === now;
   return (
-    <section ref={root} className={`tour-list tour-${progress.corner}`} aria-label={t.tour} data-done={done.join(" ")} style={drag.style}>
+    <section ref={root} className={`tour-list ${progress.tucked ? "tour-tucked" : `tour-${progress.corner}`}`} aria-label={t.tour} data-done={done.join(" ")} style={drag.style}>
       <header className="tour-head" {...drag.handlers}>
         <strong>{t.tour}</strong>
         <span className="tour-count">{t.progress(done.length, all.length)}</span>
-        <IconButton icon={Move} size={14} label={t.move} onClick={() => change((p) => ({ ...p, corner: nextCorner(p.corner), put: true }))} />
+        {!progress.tucked && <IconButton icon={Move} size={14} label={t.move} onClick={() => change((p) => ({ ...p, corner: nextCorner(p.corner), put: true }))} />}
         <IconButton
           icon={progress.folded ? ChevronUp : ChevronDown}
           size={14}
           label={progress.folded ? t.unfold : t.fold}
-          onClick={() => change((p) => ({ ...p, folded: !p.folded }))}
+          onClick={() => change((p) => ({ ...p, folded: !p.folded, tucked: false }))}
         />
         <IconButton icon={X} size={14} label={t.close} onClick={() => commands.showTour(false)} />
       </header>
@@ -58,16 +58,16 @@ export function Checklist({ progress, change, onShow }: ChecklistProps): ReactNo
   );
 }
 
-/** Moves the list away from windows that open while it is shown. */
+/** Moves the list away from windows that open while it is shown, and back when they close. */
 function useAvoidWindows(change: (how: (p: Progress) => Progress) => void): RefObject<HTMLElement | null> {
   const root = useRef<HTMLElement>(null);
   const windows = useWindows(useMonitor());
   const known = useRef(new Set(windows.map(keyOf)));
   useLayoutEffect(() => {
     const keys = new Set(windows.map(keyOf));
-    const opened = [...keys].some((k) => !known.current.has(k));
+    const changed = keys.size !== known.current.size || [...keys].some((k) => !known.current.has(k));
     known.current = keys;
-    if (opened) change((p) => avoidWindows(p, surroundings(root.current!)));
+    if (changed) change((p) => avoidWindows(p, surroundings(root.current!)));
   }, [windows, change]);
   return root;
 }

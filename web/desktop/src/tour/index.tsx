@@ -1,8 +1,9 @@
+import "../launcher/launcher.css";
 import "./tour.css";
 import type { ReactNode } from "react";
 import { useShell } from "../shell/context.js";
 import { Checklist } from "./checklist.js";
-import { useAgentStep, useProgress } from "./progress.js";
+import { useAgentStep, useProgress, useToured } from "./progress.js";
 import { hasBegun, shapeOf } from "./steps.js";
 import { Examples, isFresh } from "./suggestions.js";
 import { Welcome } from "./welcome.js";
@@ -17,9 +18,9 @@ export function Tour(): ReactNode {
   const provider = useShell((s) => s.desktop.provider || s.hub.provider);
   const fresh = useShell(isFresh);
   const pinned = useShell((s) => s.view.pinned);
-  const toured = useShell((s) => s.prefs.toured);
+  const toured = useToured();
   const wanted = useShell((s) => s.tour);
-  const shape = shapeOf({ ready, provider, fresh, pinned, toured, wanted, begun: hasBegun(progress) });
+  const shape = shapeOf({ ready, provider, fresh, pinned, toured, wanted, begun: hasBegun(progress, fresh) });
   switch (shape) {
     case "card":
       return <Welcome onShow={show} />;

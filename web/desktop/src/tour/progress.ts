@@ -2,10 +2,19 @@ import { useEffect, useState } from "react";
 import { firstMonitor, limits, type MonitorID } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useEvents, useShell } from "../shell/context.js";
-import { useMonitor, useMonitors } from "../shell/select.js";
+import { useHasAccount, useMonitor, useMonitors } from "../shell/select.js";
 import { forTab } from "../shell/storage.js";
 import { tour as texts } from "../texts/tour.js";
-import { type AgentStep, endedSteps, type Progress, readProgress, requests, resume, type Step, withDone } from "./steps.js";
+import { type AgentStep, closedMark, endedSteps, knownSteps, type Progress, readProgress, requests, resume, type Step, withDone } from "./steps.js";
+
+/** Whether the user has closed the tour; undefined until that is known. Guests have no settings, so that their browser keeps it. */
+export function useToured(): boolean | undefined {
+  const here = useShell((s) => s.prefs.toured);
+  const steps = useShell((s) => s.account?.tourSteps);
+  const guest = !useHasAccount();
+  if (here || guest) return here;
+  return steps?.includes(closedMark);
+}
 
 /**
  * The progress of this tab in the tour, and a function that changes it. It detects steps that complete by themselves.
@@ -24,8 +33,16 @@ export function useProgress(): [Progress, (change: (p: Progress) => Progress) =>
     if (tabs > 1) happened.push("secondTab");
     if (provider !== "" && provider !== "demo") happened.push("model");
   }
-  const next = withDone(progress, happened);
+  // The steps that the user did in other browsers.
+  const account = useShell((s) => s.account);
+  const next = withDone(progress, [...happened, ...knownSteps(account?.tourSteps ?? [])]);
   if (next !== progress) change(next);
+  const commands = useCommands();
+  const { done } = progress;
+  useEffect(() => {
+    if (account === undefined || done.every((s) => account.tourSteps.includes(s))) return;
+    void commands.changeAccount("tourSteps", [...new Set([...account.tourSteps, ...done])]).catch(() => undefined);
+  }, [account, done, commands]);
   // The event is delivered before the shell state has the new owner.
   const owner = useShell((s) => s.desktop.owner);
   useEvents((e) => {

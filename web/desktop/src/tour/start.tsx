@@ -3,7 +3,7 @@ import { hasEnded } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { tour as texts } from "../texts/tour.js";
-import { useAgentStep } from "./progress.js";
+import { useAgentStep, useToured } from "./progress.js";
 import { shapeOf } from "./steps.js";
 import { Examples, isFresh } from "./suggestions.js";
 import { Welcome } from "./welcome.js";
@@ -17,7 +17,7 @@ export function Start({ children }: { children: ReactNode }): ReactNode {
   const provider = useShell((s) => s.desktop.provider || s.hub.provider);
   const fresh = useShell(isFresh);
   const pinned = useShell((s) => s.view.pinned);
-  const toured = useShell((s) => s.prefs.toured);
+  const toured = useToured();
   const wanted = useShell((s) => s.tour);
   const pending = useShell((s) => s.outbox.items.findLast((i) => i.type === "USER_MESSAGE" && !hasEnded(i))?.id ?? "");
   const known = useRef(pending);

@@ -18,7 +18,16 @@ const corners = ["bottom-right", "bottom-left", "top-left", "top-right"] as cons
 
 export type Corner = (typeof corners)[number];
 
-/** The progress of a tab in a session; stored for the next page load. */
+/** The entry among the done steps of a user who has closed the tour. */
+export const closedMark = "closed";
+
+/** The steps among the settings of the user. */
+export function knownSteps(names: readonly string[]): Step[] {
+  const all: readonly string[] = [...agentSteps, ...userSteps];
+  return names.filter((s): s is Step => all.includes(s));
+}
+
+/** The progress of a tab in a session; stored for the next page load. The done steps are those of the user. */
 export interface Progress {
   /** The message of each started step. */
   readonly sent: Readonly<Partial<Record<AgentStep, MessageID>>>;
@@ -28,12 +37,15 @@ export interface Progress {
   readonly put: boolean;
   /** Whether only the header and one step are shown. */
   readonly folded: boolean;
+  /** Whether it is one line beside the command bar, because windows are everywhere. */
+  readonly tucked: boolean;
 }
 
-export const noProgress: Progress = { sent: {}, done: [], corner: "bottom-left", put: false, folded: false };
+export const noProgress: Progress = { sent: {}, done: [], corner: "bottom-left", put: false, folded: false, tucked: false };
 
-export function hasBegun(p: Progress): boolean {
-  return Object.keys(p.sent).length > 0 || p.done.length > 0;
+/** Whether the tour goes on: it was begun in this tab, or elsewhere by this user. A fresh session begins with the welcome. */
+export function hasBegun(p: Progress, fresh: boolean): boolean {
+  return Object.keys(p.sent).length > 0 || (p.done.length > 0 && !fresh);
 }
 
 /** The message of each step; the demo provider knows these texts. */
@@ -93,8 +105,8 @@ export interface TourInput {
   fresh: boolean;
   /** Whether the tab shows one monitor only. */
   pinned: boolean;
-  /** Whether the tour was closed before. */
-  toured: boolean;
+  /** Whether the user has closed the tour; undefined until that is known. */
+  toured: boolean | undefined;
   /** Whether the user opened the tour. */
   wanted: boolean;
   begun: boolean;
@@ -103,6 +115,7 @@ export interface TourInput {
 export function shapeOf(i: TourInput): TourShape {
   if (!i.ready || i.pinned) return "none";
   if (i.wanted) return i.begun || !i.fresh || i.provider !== "demo" ? "list" : "card";
+  if (i.toured === undefined) return "none";
   if (i.provider === "demo" && !i.toured) {
     if (i.begun) return "list";
     if (i.fresh) return "card";
@@ -140,7 +153,7 @@ export interface Surroundings {
 /** The distance of the list from the edges, in px. */
 const margin = 16;
 
-/** The list after windows opened: collapsed if it covers one, and in a free corner if there is one. */
+/** The list after windows opened or closed: collapsed if it covers one, in a free corner if there is one, else beside the command bar. */
 export function avoidWindows(p: Progress, s: Surroundings): Progress {
   const covers = (corner: Corner, size: Pick<Box, "w" | "h">): boolean => {
     const at = cornerBox(corner, size, s.canvas);
@@ -149,7 +162,8 @@ export function avoidWindows(p: Progress, s: Surroundings): Progress {
   const folded = p.folded || covers(p.corner, s.list);
   const size = folded ? s.folded : s.list;
   const free = p.put || !covers(p.corner, size) ? p.corner : (corners.find((c) => !covers(c, size)) ?? p.corner);
-  return folded === p.folded && free === p.corner ? p : { ...p, folded, corner: free };
+  const tucked = folded && covers(free, s.folded);
+  return folded === p.folded && free === p.corner && tucked === p.tucked ? p : { ...p, folded, corner: free, tucked };
 }
 
 function cornerBox(corner: Corner, { w, h }: Pick<Box, "w" | "h">, room: Pick<Box, "w" | "h">): Box {
@@ -166,10 +180,9 @@ export function readProgress(text: string | null): Progress {
     const v = (JSON.parse(text ?? "{}") ?? {}) as Record<string, unknown>;
     const sent = (typeof v.sent === "object" ? v.sent : null) ?? {};
     const ids = Object.entries(sent).filter(([k, id]) => (agentSteps as readonly string[]).includes(k) && typeof id === "string");
-    const all: readonly string[] = [...agentSteps, ...userSteps];
-    const done = Array.isArray(v.done) ? (v.done.filter((s) => all.includes(s as string)) as Step[]) : [];
+    const done = Array.isArray(v.done) ? knownSteps(v.done.filter((s) => typeof s === "string")) : [];
     const corner = corners.find((c) => c === v.corner) ?? noProgress.corner;
-    return { sent: Object.fromEntries(ids) as Progress["sent"], done, corner, put: v.put === true, folded: v.folded === true };
+    return { sent: Object.fromEntries(ids) as Progress["sent"], done, corner, put: v.put === true, folded: v.folded === true, tucked: v.tucked === true };
   } catch {
     return noProgress;
   }

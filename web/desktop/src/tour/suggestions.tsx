@@ -1,8 +1,10 @@
 import { ArrowUpRight } from "lucide-react";
 import type { ReactNode } from "react";
 import { useTexts } from "../i18n/use.js";
+import { TemplateList } from "../launcher/template-list.js";
+import { useTemplate } from "../launcher/use-template.js";
 import { useCommands, useShell } from "../shell/context.js";
-import { useMonitor } from "../shell/select.js";
+import { useHasAccount, useMonitor } from "../shell/select.js";
 import type { Shell } from "../shell/shell.js";
 import { tour as texts } from "../texts/tour.js";
 import { requests } from "./steps.js";
@@ -32,6 +34,8 @@ function useSuggestions(): { ideas: string[]; ask: (text: string) => void } {
 export function Examples(): ReactNode {
   const t = useTexts(texts);
   const { ideas, ask } = useSuggestions();
+  const hasAccount = useHasAccount();
+  const openTemplate = useTemplate();
   return (
     <div className="tour-middle">
       <section className="tour-empty" aria-labelledby="tour-empty">
@@ -47,6 +51,12 @@ export function Examples(): ReactNode {
             </li>
           ))}
         </ul>
+        {hasAccount && (
+          <>
+            <h2>{t.template}</h2>
+            <TemplateList onOpen={openTemplate} />
+          </>
+        )}
       </section>
     </div>
   );

@@ -7,6 +7,11 @@ test("arguments are a list of names and values", () => {
     { name: "deep", value: '{\n  "x": [\n    1\n  ]\n}' },
     { name: "all", value: "true" },
   ]);
+  expect(parseArguments('{"files":["a","b"],"odd":["a\\nb"],"none":[]}', "t")).toEqual([
+    { name: "files", value: "• a\n• b" },
+    { name: "odd", value: '[\n  "a\\nb"\n]' },
+    { name: "none", value: "[]" },
+  ]);
   expect(parseArguments('[1,"a"]', "t")).toEqual([{ name: "", value: '[\n  1,\n  "a"\n]' }]);
 });
 

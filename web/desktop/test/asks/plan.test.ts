@@ -35,7 +35,7 @@ describe("questions of the plan work like others", () => {
   test("the title is the question, with nothing hidden", () => {
     const title = (request: HITLRequest): string => titleOf({ request }, texts.en);
     expect(title(review)).toBe("Review the plan");
-    expect(title(approval)).toBe("May this todo run? Delete[U+200B] all");
+    expect(title(approval)).toBe("May this task run? Delete[U+200B] all");
     expect(title(input())).toBe("Which?");
   });
 

@@ -29,6 +29,18 @@ describe("entriesOf", () => {
     expect(entriesOf(d, [], undefined).map((e) => e.ts)).toEqual([10, 15, 20]);
   });
 
+  test("the end of a short turn that showed nothing has no line, nor has the end of a task", () => {
+    const end = (ts: number, agentId: string, result: object): UIRow => ({ ts, type: "say", say: "api_req_finished", text: JSON.stringify(result), agentId, monitorId: "monitor-0" });
+    const quick = { outcome: "completed", durationMs: 2 };
+    const kinds = (...rows: UIRow[]): string[] => entriesOf(desktop(rows), [], "monitor-0").map((e) => e.kind);
+    expect(kinds(end(1, "main-monitor-0-m1", quick))).toEqual([]);
+    expect(kinds(answer(1, "a"), end(2, "main-monitor-0-m1", quick))).toEqual(["assistant", "result"]);
+    expect(kinds(answer(1, "a"), end(2, "main-monitor-0-m1", quick), end(3, "main-monitor-0-m1", quick))).toEqual(["assistant", "result"]);
+    expect(kinds(end(1, "main-monitor-0-m1", { ...quick, durationMs: 5000 }))).toEqual(["result"]);
+    expect(kinds(end(1, "main-monitor-0-m1", { outcome: "interrupted", durationMs: 2 }))).toEqual(["result"]);
+    expect(kinds(answer(1, "a", "m1", "task-monitor-0-m1-1"), end(2, "task-monitor-0-m1-1", { ...quick, durationMs: 5000 }))).toEqual(["assistant"]);
+  });
+
   test("a message has one key before and after the hub has it", () => {
     const before = messages(desktop([]), [sent("m1")]);
     const after = messages(desktop([userRow(50, "text of m1", "m1")]), [sent("m1", { status: "accepted" })]);

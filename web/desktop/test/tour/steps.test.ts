@@ -4,7 +4,7 @@ import {
   agentSteps,
   avoidWindows,
   endedSteps,
-  hasBegun,
+  hasBegun, knownSteps,
   markOf,
   nearestCorner,
   nextCorner,
@@ -64,6 +64,7 @@ describe("the shape", () => {
   test.each<[string, Partial<TourInput>, string]>([
     ["a first page of the demo", {}, "card"],
     ["before the desktop is known", { ready: false }, "none"],
+    ["before the settings of the user are known", { toured: undefined }, "none"],
     ["a pinned tab", { pinned: true }, "none"],
     ["after the first click", { fresh: false, begun: true }, "list"],
     ["a session that was used without the tour", { fresh: false }, "none"],
@@ -80,13 +81,13 @@ describe("the shape", () => {
 });
 
 test("progress survives its storage, and invalid data is ignored", () => {
-  const p: Progress = { sent: { plan: "m2" }, done: ["windows", "model"], corner: "top-left", put: true, folded: true };
+  const p: Progress = { sent: { plan: "m2" }, done: ["windows", "model"], corner: "top-left", put: true, folded: true, tucked: true };
   expect(readProgress(JSON.stringify(p))).toEqual(p);
   for (const text of [null, "", "null", "[]", "{", '{"sent":7,"done":{},"corner":"middle"}', '{"sent":{"x":"m","form":3},"done":["x"]}']) {
     expect(readProgress(text)).toEqual(noProgress);
   }
-  expect(hasBegun(noProgress)).toBe(false);
-  expect(hasBegun(p)).toBe(true);
+  expect(hasBegun(noProgress, false)).toBe(false);
+  expect(hasBegun(p, true)).toBe(true);
 });
 
 test("every step has a message in both languages", () => {
@@ -94,6 +95,14 @@ test("every step has a message in both languages", () => {
     expect(requests.en[s]).toMatch(/^[\x20-\x7e]+$/);
     expect(requests.ko[s]).toMatch(/[가-힣]/);
   }
+});
+
+test("steps that the user did in another browser count; a fresh session begins with the welcome", () => {
+  const steps = knownSteps(["form", "closed", "dance"]);
+  expect(steps).toEqual(["form"]);
+  const p = withDone(noProgress, steps);
+  expect(hasBegun(p, false)).toBe(true);
+  expect(hasBegun(p, true)).toBe(false);
 });
 
 test("corners", () => {
@@ -123,9 +132,10 @@ describe("windows that open", () => {
     expect(avoidWindows({ ...noProgress, put: true }, { ...size, windows: [left] })).toMatchObject({ folded: true, corner: "bottom-left" });
   });
 
-  test("everywhere leave it in its place", () => {
+  test("everywhere put it beside the command bar, until one closes", () => {
     const p = avoidWindows(noProgress, { ...size, windows: [all] });
-    expect(p).toMatchObject({ folded: true, corner: "bottom-left" });
+    expect(p).toMatchObject({ folded: true, corner: "bottom-left", tucked: true });
     expect(avoidWindows(p, { ...size, windows: [all] })).toBe(p);
+    expect(avoidWindows(p, { ...size, windows: [] })).toMatchObject({ folded: true, corner: "bottom-left", tucked: false });
   });
 });
