@@ -123,6 +123,7 @@ func (ow *owner) startAgents(tables map[string]map[string][]byte, lists map[stri
 	if err := a.apps.restore(tables[appsTable]); err != nil {
 		return &store.CorruptError{Where: "apps of session " + string(ow.live.id), Reason: err.Error()}
 	}
+	a.checkpoints.desktops = cfg.CheckpointDesktops
 	a.checkpoints.w, a.checkpoints.port, a.checkpoints.repo, a.checkpoints.log = &ow.w, port{ow}, cfg.Checkpoints, ow.live.log
 	if err := a.checkpoints.restore(tables[checkpointsTable]); err != nil {
 		return &store.CorruptError{Where: "checkpoints of session " + string(ow.live.id), Reason: err.Error()}

@@ -104,7 +104,9 @@ type checkpointing struct {
 	w    *stepWriter
 	port port
 	repo Checkpoints // nil if there are no checkpoints
-	log  *slog.Logger
+	// desktops says that sessions without files have checkpoints of their windows.
+	desktops bool
+	log      *slog.Logger
 	// stopped waits for the operation of this owner.
 	stopped sync.WaitGroup
 
@@ -239,8 +241,8 @@ func importMarks(rows map[wire.MonitorID][]wire.UIRow, saved []checkpoints.Check
 	return ops
 }
 
-// messageArrived saves a checkpoint for a message of a user, if the session has files. ts is before the
-// rows of the message.
+// messageArrived saves a checkpoint for a message of a user, if the session has files or the windows
+// alone are saved. ts is before the rows of the message.
 func (c *checkpointing) messageArrived(id wire.MessageID, monitor wire.MonitorID, ts wire.Millis) {
 	if !c.available() {
 		return
@@ -250,8 +252,8 @@ func (c *checkpointing) messageArrived(id wire.MessageID, monitor wire.MonitorID
 		clear(c.saved)
 	}
 	c.messages[id], c.lastMessage = ts, ts
-	op := &checkpointOp{Reason: saveForMessage, Monitor: monitor, Message: id, TS: ts}
-	if len(c.marks) > 0 {
+	op := &checkpointOp{Reason: saveForMessage, Monitor: monitor, Message: id, TS: ts, empty: c.desktops}
+	if len(c.marks) > 0 || c.desktops {
 		op.windows = encodeWindows(c.w.state) // before an agent changes them
 	}
 	c.requestSave(op)

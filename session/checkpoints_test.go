@@ -292,3 +292,43 @@ func TestCheckpointsAreSwitchedOffAndOn(t *testing.T) {
 	d.savedFor("message")
 	d.waitIdle()
 }
+
+// With checkpoints of desktops, a session that has no files gets its windows back, and the undo
+// restores those from before.
+func TestCheckpointsOfASessionWithoutFiles(t *testing.T) {
+	t.Parallel()
+	s := newFileDeployment(t)
+	f := newSessionFiles(t, s)
+	cfg := withCheckpoints(f)
+	cfg.session.CheckpointDesktops = true
+	o := startAgentHub(t, s, cfg)
+	d := o.newDesktop(t, "ses-1")
+	d.sendText(firstMonitor, "m1", "/window one Title | first")
+	d.waitTurnEnd("m1")
+	first := d.savedFor("message")
+	d.sendText(firstMonitor, "m2", "/window two Title | second")
+	d.waitTurnEnd("m2")
+	second := waitEvent(t, d.eventLog, func(e wire.CheckpointSaved) bool { return e.From == first.Hash })
+
+	done, is := d.sendAndWait("r1", wire.RestoreCheckpoint{Hash: second.Hash}).(wire.CheckpointRestored)
+	if !is || done.Files != 0 || done.Windows != 1 || done.Safety == "" {
+		t.Fatalf("restored: got %+v, want a window, no files and a safety checkpoint", done)
+	}
+	if got := d.windows(firstMonitor); len(got) != 1 || got[0] != "one" {
+		t.Errorf("windows before the second message: got %v, want one", got)
+	}
+	if undone, is := d.sendAndWait("u1", wire.RestoreCheckpoint{Hash: done.Safety}).(wire.CheckpointRestored); !is || undone.Windows != 1 {
+		t.Fatalf("undo: got %+v, want a window", undone)
+	}
+	if got := d.windows(firstMonitor); len(got) != 2 {
+		t.Errorf("windows after the undo: got %v, want both", got)
+	}
+	// A rewind to before the first message leaves an empty desktop.
+	if got, is := d.sendAndWait("r2", wire.Rewind{TS: d.rowOf("first").TS, RestoreCheckpoint: true}).(wire.HistoryRewound); !is || got.Checkpoint != first.Hash {
+		t.Fatalf("a rewind to the first message: got %+v, want the checkpoint %s", got, first.Hash)
+	}
+	waitEvent(t, d.eventLog, func(e wire.CheckpointRestored) bool { return e.Hash == first.Hash })
+	if got := d.windows(firstMonitor); len(got) != 0 {
+		t.Errorf("windows before the first message: got %v, want none", got)
+	}
+}

@@ -61,6 +61,8 @@ type Config struct {
 	Documents Documents
 	// Checkpoints saves and restores the files of sessions; nil means that there are none.
 	Checkpoints Checkpoints
+	// CheckpointDesktops saves the windows of sessions without files, too.
+	CheckpointDesktops bool
 	// Kernels executes the code of notebooks; nil means that nothing does, and KernelsOff says why.
 	Kernels    Kernels
 	KernelsOff string

@@ -280,7 +280,7 @@ func (h *App) sessionConfig(cfg config, p process, documents session.Documents) 
 		}
 	}
 	if h.checkpoints.Available() == nil {
-		c.Checkpoints = h.checkpoints
+		c.Checkpoints, c.CheckpointDesktops = h.checkpoints, cfg.agents.checkpointDesktops
 	}
 	if h.jupyter != nil {
 		c.Kernels = h.jupyter

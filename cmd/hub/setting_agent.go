@@ -27,11 +27,13 @@ type agentConfig struct {
 	window     int
 	condenseAt int
 	titles     bool
-	plan       workflow.Config
-	anthropic  modelConfig
-	openai     modelConfig
-	dialect    string
-	ollama     modelConfig
+	// checkpointDesktops saves the windows of sessions without files.
+	checkpointDesktops bool
+	plan               workflow.Config
+	anthropic          modelConfig
+	openai             modelConfig
+	dialect            string
+	ollama             modelConfig
 	// hosts are the servers that are reachable for profiles of users although their addresses are not
 	// public.
 	hosts outbound.Hosts
@@ -166,6 +168,17 @@ func agentSettings() []setting {
 				var mode string
 				err := oneOf(&mode, s, "on", "off")
 				c.agents.titles = mode == "on"
+				return err
+			},
+		},
+		{
+			name: "checkpoint-desktops", arg: "on|off", value: "off",
+			help: "on: sessions without files have checkpoints of their windows, too, so that a rewind restores them;\n" +
+				"this starts git with every message of a user",
+			parse: func(c *config, s string) error {
+				var mode string
+				err := oneOf(&mode, s, "on", "off")
+				c.agents.checkpointDesktops = mode == "on"
 				return err
 			},
 		},
