@@ -143,7 +143,7 @@ func leastCovering(screen, want size, p place, others []wire.Bounds) (wire.Bound
 // cascade shifts a place until it is not that of another window.
 func cascade(b wire.Bounds, screen size, others []wire.Bounds) (x, y float64) {
 	const step = 36
-	for range len(others) {
+	for range others {
 		taken := false
 		for _, o := range others {
 			taken = taken || math.Abs(o.X-b.X) < step && math.Abs(o.Y-b.Y) < step

@@ -39,6 +39,7 @@ export function runDeskAction(action: DeskAction, manager: WindowManager, { stor
     case "newNote":
       return newNote(commands, here, monitor, t.note);
     case "overview":
+      commands.dropOffers(); // they would cover windows
       return manager.showOverview(manager.store.getState().overview === undefined ? overviewLayout(here, manager) : undefined);
   }
 }

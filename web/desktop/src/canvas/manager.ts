@@ -376,6 +376,8 @@ export class WindowManager {
       for (const key of known.keys()) if (!windows.has(key)) known.delete(key);
     }
     if (changed) this.store.setState({ pendings: next });
+    const { onTop } = this.store.getState();
+    if ([...onTop].some((key) => !windows.has(key))) this.store.setState({ onTop: new Set([...onTop].filter((key) => windows.has(key))) });
     const w = windows.get(raised);
     const over = this.raiseSentAt > 0 && now - this.raiseSentAt >= confirmTimeout;
     if (raised !== "" && (w === undefined || over || isOnTop(windows.values(), w))) {

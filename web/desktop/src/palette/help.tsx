@@ -20,7 +20,8 @@ export default function Help(): ReactNode {
   const everywhere = actions.flatMap((a) => (a.combo === undefined ? [] : [{ combo: a.combo, text: (a.help ?? a.title)(t) }]));
   return (
     <Modal title={t.help} closeLabel={t.close} shape="wide" onClose={() => commands.openPanel("")}>
-      <div className="palette-help">
+      {/* It can be focused, so that it can be scrolled with the keyboard. */}
+      <div className="palette-help" tabIndex={0} role="group" aria-label={t.help}>
         <Part title={t.everywhere} keys={everywhere} />
         <Part title={t.windows} keys={canvasShortcuts.map((k) => ({ combo: k.combo, text: canvas[k.label] }))} />
         <Part title={t.commandBar} keys={dockShortcuts.map((k) => ({ combo: k.combo, text: k.text[language] }))} />

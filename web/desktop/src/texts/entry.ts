@@ -168,6 +168,7 @@ export const topbar = catalogue({
   languageSystem: ["Auto", "자동"],
   languageSystemLong: ["Language of the browser", "브라우저 언어"],
   shortcuts: ["Keyboard shortcuts", "키보드 단축키"],
+  tidy: ["Tidy up the windows", "창 정리하기"],
   alone: ["What agents may do alone…", "에이전트가 혼자 해도 되는 일…"],
   settings: ["Settings…", "설정…"],
   phone: ["Continue on a phone…", "휴대폰에서 이어 하기…"],

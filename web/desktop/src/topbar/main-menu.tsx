@@ -49,6 +49,11 @@ export function MainMenu(): ReactNode {
             <MenuItem icon={<Search {...icon} />} hint={phone ? undefined : <Kbd combo="mod+k" />} onSelect={item(() => commands.openPanel("palette"))}>
               {t.palette}
             </MenuItem>
+            {!phone && (
+              <MenuItem icon={<LayoutGrid {...icon} />} hint={<Kbd combo="alt+t" />} onSelect={item(() => commands.desk?.("tidy"))}>
+                {t.tidy}
+              </MenuItem>
+            )}
             {phone && (
               <MenuItem icon={<Bell {...icon} />} hint={unread > 0 ? unread : undefined} onSelect={item(() => commands.openPanel("notifications"))}>
                 {t.bell}
