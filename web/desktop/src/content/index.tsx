@@ -118,7 +118,7 @@ export const Markdown = memo(function Markdown({ text, streaming = false }: { te
   }
   return (
     <Boundary fallback={() => plain} resetKey={text}>
-      <Suspense fallback={plain}>
+      <Suspense fallback={<div className="content-late">{plain}</div>}>
         <MarkdownView text={text} streaming={streaming} />
       </Suspense>
     </Boundary>

@@ -11,6 +11,7 @@ import { JoinPanel } from "./join.js";
 import { ProgramsPanel } from "./programs.js";
 import { SessionsPanel } from "./sessions.js";
 import { SettingsPanel } from "./settings.js";
+import { SharePanel } from "./share.js";
 
 const ComparePanel = lazy(async () => ({ default: (await import("../film/compare.js")).ComparePanel }));
 const FilmPanel = lazy(async () => ({ default: (await import("../film/index.js")).FilmPanel }));
@@ -38,6 +39,8 @@ export function Panels(): ReactNode {
       return <JoinPanel />;
     case "programs":
       return <ProgramsPanel />;
+    case "share":
+      return <SharePanel />;
     case "launcher":
       return <LauncherPanel />;
     case "compare":

@@ -66,9 +66,19 @@ function Ready({ code, onRenew }: { code: Code; onRenew: () => void }): ReactNod
   const now = useNow(500);
   const left = Math.max(0, Math.ceil((code.until - now) / 1000));
   const expired = left === 0;
+  // A phone cannot use the code of a loopback address; another browser on this computer can.
+  const [wanted, setWanted] = useState(!code.loopback);
+  if (!wanted) {
+    return (
+      <>
+        <LoopbackWarning />
+        <Button onClick={() => setWanted(true)}>{t.showAnyway}</Button>
+      </>
+    );
+  }
   return (
     <>
-      {code.loopback && <LoopbackWarning />}
+      {code.loopback && <p>{t.hereOnly}</p>}
       {!code.loopback && <p>{t.joinHint}</p>}
       <div className={expired ? "sessions-qr sessions-qr-over" : "sessions-qr"}>
         <svg viewBox={`0 0 ${code.size} ${code.size}`} role="img" aria-label={t.code} shapeRendering="crispEdges">

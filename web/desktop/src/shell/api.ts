@@ -20,6 +20,8 @@ export interface SessionCard {
   user: string;
   /** The access of the signed-in user. */
   access: "viewer" | "operator" | "owner";
+  /** The users it is shared with; only its owner sees them. */
+  shares?: { user: string; access: "viewer" | "operator" }[];
   /** Whether it has unfinished work. */
   working: boolean;
   /** Whether it is quarantined because its data cannot be read. */

@@ -158,6 +158,7 @@ export const topbar = catalogue({
   sessions: ["Sessions…", "세션…"],
   film: ["Time machine…", "타임머신…"],
   launcher: ["Apps and templates", "앱과 템플릿"],
+  share: ["Share…", "공유…"],
   palette: ["Command palette", "명령 팔레트"],
   theme: ["Theme", "테마"],
   themeSystem: ["Like the system", "시스템 설정대로"],

@@ -85,6 +85,8 @@ export const sessions = catalogue({
   anew: ["New code", "새 코드"],
   code: ["Code that opens this session on a phone", "이 세션을 휴대폰에서 여는 코드"],
   copyLink: ["Copy the link", "링크 복사"],
+  showAnyway: ["Show a code for this computer", "이 컴퓨터용 코드 보기"],
+  hereOnly: ["This code works in another browser on this computer only.", "이 코드는 이 컴퓨터의 다른 브라우저에서만 쓸 수 있어요."],
   loopback: ["A phone cannot reach this hub yet", "아직 휴대폰에서 이 허브에 접속할 수 없어요"],
   loopbackHint: [
     "It listens on this machine only. Start it so that your network reaches it, with the name or address the phone uses:",

@@ -1,4 +1,4 @@
-import { AppWindow, Bell, Blocks, Compass, Contrast, Keyboard, LayoutGrid, LogOut, Menu as MenuIcon, Monitor, Moon, Plug, RotateCcw, Search, Settings, ShieldCheck, SlidersHorizontal, Smartphone, Sun } from "lucide-react";
+import { AppWindow, Bell, Blocks, Compass, Contrast, Keyboard, LayoutGrid, LogOut, Menu as MenuIcon, Monitor, Moon, Plug, RotateCcw, Search, Settings, ShieldCheck, SlidersHorizontal, Smartphone, Sun, Users } from "lucide-react";
 import type { ReactNode } from "react";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
@@ -43,6 +43,11 @@ export function MainMenu(): ReactNode {
             <MenuItem icon={<AppWindow {...icon} />} onSelect={item(() => commands.openPanel("launcher"))}>
               {t.launcher}
             </MenuItem>
+            {hasAccount && (
+              <MenuItem icon={<Users {...icon} />} onSelect={item(() => commands.openPanel("share"))}>
+                {t.share}
+              </MenuItem>
+            )}
             <MenuItem icon={<RotateCcw {...icon} />} onSelect={item(() => commands.openPanel("film"))}>
               {t.film}
             </MenuItem>
