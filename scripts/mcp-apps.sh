@@ -16,4 +16,4 @@ if [ ! -d "$dir/node_modules" ]; then
   rm -rf "$dir" && mv "$dir.new" "$dir"
 fi
 cd web
-MCP_APP_PACKAGES=$dir npx vitest run --config vitest.e2e.config.ts --mode npm
+MCP_APP_PACKAGES=$dir npx vitest run --config vitest.e2e.config.ts --mode npm mcp-apps
