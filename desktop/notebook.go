@@ -174,6 +174,12 @@ func (ws *windows) setKernel(p wire.KernelStatus) {
 	}
 	n.Kernel.State, n.Kernel.Reason = p.State, mended(p.Reason)
 	n.Kernel.Name, n.Kernel.Language = cmp.Or(p.Name, n.Kernel.Name), cmp.Or(p.Language, n.Kernel.Language)
+	if p.State != wire.KernelBusy {
+		n.Kernel.Variables = nil
+		for _, v := range p.Variables {
+			n.Kernel.Variables = append(n.Kernel.Variables, wire.KernelVariable{Name: mended(v.Name), Type: mended(v.Type), Value: mended(v.Value)})
+		}
+	}
 	ws.setNotebook(k, n)
 }
 
@@ -183,7 +189,7 @@ func atRest(c wire.Content) wire.Content {
 	if !ok {
 		return c
 	}
-	nb.Data.Kernel.State, nb.Data.Kernel.Reason = "", ""
+	nb.Data.Kernel.State, nb.Data.Kernel.Reason, nb.Data.Kernel.Variables = "", "", nil
 	nb.Data.Cells = slices.Clone(nb.Data.Cells)
 	for i := range nb.Data.Cells {
 		if s := nb.Data.Cells[i].State; s == wire.CellQueued || s == wire.CellRunning {

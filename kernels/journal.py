@@ -1,7 +1,7 @@
 # Remembers what this kernel published, so that a hub that continues another one misses nothing. It is
-# asked on the control channel, which answers while code runs.
+# asked on the control channel, which answers while code runs. It is also asked for the variables.
 def _everdesk_journal():
-    import collections, json, threading
+    import collections, json, threading, types
     import IPython
     kernel = IPython.get_ipython().kernel
     kernel.everdesk_journal_installed = getattr(kernel, "everdesk_journal", None) is None
@@ -12,6 +12,7 @@ def _everdesk_journal():
     kernel.everdesk_journal = kept
     published = ("stream", "display_data", "update_display_data", "execute_result", "execute_input", "error", "clear_output", "status")
     most, most_entry = 4 << 20, 1 << 20
+    most_variables, most_value = 50, 60
 
     def remember(msg):
         # As text, so that its size is known, and code that changes an object that it has displayed changes nothing here.
@@ -49,8 +50,35 @@ def _everdesk_journal():
         entries = [{**e, "content": json.loads(e["content"])} for e in entries if e["parent"] in wanted]
         send(stream, "everdesk_replay_reply", {"status": "ok", "complete": complete and not failed[0], "messages": entries}, parent=parent, ident=ident)
 
+    def short(value):
+        # Without calling code of the user, which could take long or have effects.
+        kind = type(value)
+        if kind is int and value.bit_length() > 256:
+            return "%d bits" % value.bit_length()
+        if kind in (bool, int, float, complex, type(None)):
+            return repr(value)
+        if kind in (str, bytes):
+            return repr(value[:most_value]) + ("…" if len(value) > most_value else "")
+        if kind in (list, tuple, dict, set, frozenset):
+            return "%d items" % len(value)
+        if kind.__module__.partition(".")[0] in ("numpy", "pandas", "polars", "torch"):
+            return " × ".join(str(n) for n in getattr(value, "shape", ()))[:most_value]
+        return ""
+
+    def variables(stream, ident, parent):
+        hidden, found = kernel.shell.user_ns_hidden, []
+        for name, value in list(kernel.shell.user_ns.items()):
+            if name.startswith("_") or hidden.get(name) is value or isinstance(value, (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type)):
+                continue
+            try:
+                found.append({"name": name[:most_value], "type": type(value).__name__[:most_value], "value": short(value)})
+            except Exception:
+                pass
+        send(stream, "everdesk_variables_reply", {"status": "ok", "variables": found[-most_variables:]}, parent=parent, ident=ident)
+
     session.send = journaled
     kernel.control_handlers["everdesk_replay_request"] = replay
+    kernel.control_handlers["everdesk_variables_request"] = variables
 
 
 _everdesk_journal()

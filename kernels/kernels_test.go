@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -328,6 +329,25 @@ func TestJournalIsBoundedAndInstalledOnce(t *testing.T) {
 		if size, err := strconv.Atoi(strings.Trim(shown(got.Outputs), "execut_rsl:|")); err != nil || size < 1<<20 || size > 5<<20 {
 			t.Errorf("%s: the journal has %q bytes (%v), want about 4 MiB", name, shown(got.Outputs), err)
 		}
+	}
+	s.execute("variables", "import os\ndef f(): pass\nclass C:\n    def __repr__(self): raise SystemExit\na, b, c, big, _hidden = 1, 'x' * 1000, C(), 10 ** 10_000, 2\nlines = [1, 2]")
+	got, err := s.conn.Variables(t.Context())
+	want := []wire.KernelVariable{
+		{Name: "a", Type: "int", Value: "1"},
+		{Name: "b", Type: "str", Value: "'" + strings.Repeat("x", 60) + "'…"},
+		{Name: "c", Type: "C"},
+		{Name: "big", Type: "int", Value: "33220 bits"},
+		{Name: "lines", Type: "list", Value: "2 items"},
+	}
+	if len(got) > len(want) {
+		got = got[len(got)-len(want):] // i of the loops above is earlier
+	}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("variables: got %+v and %v, want %+v", got, err, want)
+	}
+	s.execute("many", "for i in range(200): globals()[f'v{i}'] = i")
+	if got, err := s.conn.Variables(t.Context()); err != nil || len(got) != 50 || got[49].Name != "v199" {
+		t.Errorf("many variables: got %d and %v, want the newest 50", len(got), err)
 	}
 	s.execute("break", "import IPython\ndel get_ipython().kernel.everdesk_journal\nIPython.get_ipython = lambda: None")
 	if _, err := s.conn.InstallJournal(t.Context()); !errors.Is(err, kernels.ErrNoJournal) {

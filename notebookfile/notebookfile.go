@@ -266,6 +266,10 @@ func metadataOf(n wire.Notebook) json.RawMessage {
 		name, _ := json.Marshal(map[string]string{"name": n.Kernel.Name, "display_name": n.Kernel.Name, "language": n.Kernel.Language}) // strings only
 		m["kernelspec"] = name
 	}
+	delete(m, metadataKey) // variables of an earlier kernel
+	if len(n.Kernel.Variables) > 0 {
+		m[metadataKey], _ = json.Marshal(map[string][]wire.KernelVariable{"variables": n.Kernel.Variables}) // strings only
+	}
 	data, err := json.Marshal(m)
 	if err != nil {
 		return json.RawMessage("{}")

@@ -26,6 +26,11 @@ func TestNotebooksAreReadAndWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	with := n
+	with.Kernel.Variables = []wire.KernelVariable{{Name: "x", Type: "int", Value: "1"}}
+	if file, err := notebookfile.Encode(with); err != nil || !strings.Contains(strings.Join(strings.Fields(string(file)), ""), `"everdesk":{"variables":[{"name":"x","type":"int","value":"1"}]}`) {
+		t.Errorf("a notebook whose kernel has variables: got %s and %v, want them in the metadata", file, err)
+	}
 	if len(n.Cells) != 3 || n.Kernel.Name != "python3" || n.Kernel.Language != "python" {
 		t.Fatalf("got %+v, want 3 cells for python3", n)
 	}

@@ -15,6 +15,8 @@ import (
 const (
 	// awaitTimeout bounds the wait for a kernel on one connection.
 	awaitTimeout = 5 * time.Second
+	// variablesTimeout bounds the question for variables.
+	variablesTimeout = 5 * time.Second
 	// endKernelsTimeout bounds the end of the kernels of a session that is deleted.
 	endKernelsTimeout = 10 * time.Second
 )
@@ -269,6 +271,21 @@ func (r *notebookRunner) perform(ctx context.Context, op wire.KernelOp) {
 		r.nb.store(r.n)
 		r.nb.dropClosed(r.at, r.n)
 	})
+}
+
+// listVariables is the operation of a runner that has nothing else to do. It is not stored.
+const listVariables wire.KernelOp = "variables"
+
+// readVariables asks the kernel for its variables, which the notebook shows while the kernel is idle.
+func (r *notebookRunner) readVariables(ctx context.Context) {
+	r.variablesStale = false
+	ctx, cancel := context.WithTimeout(ctx, variablesTimeout)
+	defer cancel()
+	all, err := r.conn.Variables(ctx)
+	if err != nil {
+		r.nb.log.DebugContext(ctx, "the kernel does not say its variables", "window", r.at.window, "err", err)
+	}
+	r.rest.Variables = all
 }
 
 // dropClosed deletes what is stored of a notebook whose window was closed, once its kernel has ended.

@@ -45,6 +45,8 @@ type notebookRunner struct {
 	died chan wire.KernelState
 	// rest is the state of the kernel when there is nothing to do.
 	rest wire.KernelStatus
+	// variablesStale says that code ran since the kernel was asked for its variables.
+	variablesStale bool
 
 	mu      sync.Mutex
 	current *kernels.Run // the run that gets the messages of the connection
@@ -68,6 +70,8 @@ func (r *notebookRunner) work(ctx context.Context) {
 		switch {
 		case !ok:
 			return
+		case op == listVariables:
+			r.readVariables(ctx)
 		case op != "":
 			r.perform(ctx, op)
 		default:
@@ -94,6 +98,8 @@ func (r *notebookRunner) next(ctx context.Context) (op wire.KernelOp, run cellRu
 			op, ok = r.n.Op, true
 		case len(r.n.Runs) > 0:
 			run, ok = r.n.Runs[0], true
+		case r.n.Journal && r.variablesStale && r.conn != nil:
+			op, ok = listVariables, true
 		default:
 			r.nb.setKernel(r.at, r.rest)
 			r.nb.runnerEnded(r)
@@ -137,7 +143,8 @@ func (r *notebookRunner) execute(ctx context.Context, run cellRun) error {
 			r.nb.endRun(r.at, r.n, *cr, wire.CellExecuted{State: wire.CellAborted, Reason: "The cell was edited while it waited."})
 			return
 		}
-		source, cr.Begun, r.rest = cell.Source, true, wire.KernelStatus{State: wire.KernelIdle}
+		source, cr.Begun = cell.Source, true
+		r.rest, r.variablesStale = wire.KernelStatus{State: wire.KernelIdle}, true
 		r.nb.store(r.n)
 		r.nb.setKernel(r.at, wire.KernelStatus{State: wire.KernelBusy})
 		r.nb.w.Emit(wire.CellExecuted{WindowID: r.at.window, MonitorID: r.at.monitor, CellID: cr.Cell, State: wire.CellRunning})
@@ -219,6 +226,7 @@ func (r *notebookRunner) resume(ctx context.Context, run cellRun) error {
 		return ignoreEnded(err)
 	}
 	r.setRun(kernels.NewRun(run.ID, used))
+	r.variablesStale = true
 	if err := r.reconnect(ctx, kernel, client); err != nil {
 		return err
 	}

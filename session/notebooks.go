@@ -303,7 +303,7 @@ func (nb *notebooks) abortRuns(at windowKey, n *openNotebook, begun wire.CellSta
 // setKernel announces the state of a kernel, unless the notebook shows it already.
 func (nb *notebooks) setKernel(at windowKey, s wire.KernelStatus) {
 	content, ok := nb.w.state.Notebook(at.monitor, at.window)
-	if !ok || content.Kernel.State == s.State && content.Kernel.Reason == s.Reason && s.Name == "" {
+	if !ok || content.Kernel.State == s.State && content.Kernel.Reason == s.Reason && s.Name == "" && slices.Equal(content.Kernel.Variables, s.Variables) {
 		return
 	}
 	s.WindowID, s.MonitorID = at.window, at.monitor

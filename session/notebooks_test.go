@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
+	"slices"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -85,61 +83,6 @@ func (d *testDesktop) shownCell(window wire.WindowID, cell wire.CellID) string {
 	return "no cell"
 }
 
-// watchedKernels record the kernels of notebooks and their restarts.
-type watchedKernels struct {
-	session.Kernels
-
-	mu       sync.Mutex
-	opened   map[string]string
-	restarts int
-	// hold, unless nil, keeps restarts from reaching the server.
-	hold chan struct{}
-}
-
-func (w *watchedKernels) Open(ctx context.Context, n kernels.Notebook) (kernels.Kernel, error) {
-	k, err := w.Kernels.Open(ctx, n)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.opened == nil {
-		w.opened = map[string]string{}
-	}
-	w.opened[n.Name] = k.ID
-	return k, err //nolint:wrapcheck // it is the kernels' own
-}
-
-func (w *watchedKernels) Restart(ctx context.Context, id string) error {
-	w.mu.Lock()
-	w.restarts++
-	w.mu.Unlock()
-	if w.hold != nil {
-		w.hold <- struct{}{}
-		<-ctx.Done()
-		return ctx.Err()
-	}
-	return w.Kernels.Restart(ctx, id) //nolint:wrapcheck // as above
-}
-
-// last returns the kernel of a notebook.
-func (w *watchedKernels) last(name string) string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.opened[name]
-}
-
-// waitGone waits until the server has ended a kernel.
-func (w *watchedKernels) waitGone(t *testing.T, kernel string) {
-	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); ; <-time.After(20 * time.Millisecond) {
-		_, err := w.Kernel(t.Context(), kernel)
-		if errors.Is(err, kernels.ErrGone) {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("the kernel: got %v, want that it is gone", err)
-		}
-	}
-}
-
 // done are the states of cells that have ended.
 func done() []wire.CellState {
 	return []wire.CellState{wire.CellOK, wire.CellFailed, wire.CellAborted, wire.CellUnknown}
@@ -160,6 +103,11 @@ func TestNotebookRunsCells(t *testing.T) {
 		if got := d.shownCell("n", cell); got != want {
 			t.Errorf("%s: got %q, want %q", cell, got, want)
 		}
+	}
+
+	idle := waitEvent(t, d.eventLog, func(e wire.KernelStatus) bool { return e.WindowID == "n" && e.State == wire.KernelIdle })
+	if want := []wire.KernelVariable{{Name: "x", Type: "int", Value: "20"}}; !slices.Equal(idle.Variables, want) || !slices.Equal(d.notebook("n").Kernel.Variables, want) {
+		t.Errorf("variables: got %+v, want %+v", idle.Variables, want)
 	}
 
 	// Edits of cells.
@@ -290,95 +238,6 @@ func TestNotebookIsTakenOver(t *testing.T) {
 			d.waitIdle()
 		})
 	}
-}
-
-// A restart is performed before the cells that are run after it, and the next owner repeats one that was not done.
-func TestKernelIsRestartedBeforeTheNextRun(t *testing.T) {
-	t.Parallel()
-	_, k := startJupyter(t)
-	s := newFileDeployment(t)
-	slow := &watchedKernels{Kernels: k, hold: make(chan struct{})}
-	o := startAgentHub(t, s, withKernels(slow))
-	d := o.newDesktop(t, "ses-1")
-	d.openNotebook("n", "x = 1", "print('x' in globals())", "2")
-	d.send("r1", wire.RunCells{WindowID: "n", CellIDs: []wire.CellID{"c1"}})
-	d.waitCell("n", "c1", wire.CellOK)
-	d.send("restart", wire.ControlKernel{WindowID: "n", Op: wire.KernelRestart})
-	<-slow.hold
-	d.send("r2", wire.RunCells{WindowID: "n", CellIDs: []wire.CellID{"c2"}})
-	d.waitCell("n", "c2", wire.CellQueued)
-	o.stop()
-	next := &watchedKernels{Kernels: k}
-	o = startAgentHub(t, s, withKernels(next))
-	d = o.openDesktop(t, "ses-1")
-	d.waitCell("n", "c2", done()...)
-	if got := d.shownCell("n", "c2"); got != "ok:False\n" {
-		t.Errorf("the cell after the restart: got %q, want that x is gone", got)
-	}
-	if next.restarts != 1 {
-		t.Errorf("the next owner restarted the kernel %d times, want once", next.restarts)
-	}
-
-	// A kernel that is stopped ends, and the next cell gets another one.
-	kernel := next.last("monitor-0/n")
-	d.send("stop", wire.ControlKernel{WindowID: "n", Op: wire.KernelStop})
-	d.send("r3", wire.RunCells{WindowID: "n", CellIDs: []wire.CellID{"c3"}})
-	d.waitCell("n", "c3", wire.CellOK)
-	next.waitGone(t, kernel)
-	if now := next.last("monitor-0/n"); now == kernel {
-		t.Errorf("the kernel after the stop: got %s again, want another one", now)
-	}
-	d.waitIdle()
-}
-
-// A session that is deleted leaves no kernel, even if its code runs.
-func TestDeletedSessionsLeaveNoKernel(t *testing.T) {
-	t.Parallel()
-	_, client := startJupyter(t)
-	k := &watchedKernels{Kernels: client}
-	s := newFileDeployment(t)
-	o := startAgentHub(t, s, withKernels(k))
-	begin := func(id wire.SessionID, window wire.WindowID) (kernel string) {
-		d := o.newDesktop(t, id)
-		d.openNotebook(window, "print('begun', flush=True)\nimport time\ntime.sleep(600)")
-		d.send("r1", wire.RunCells{WindowID: window})
-		waitEvent(t, d.eventLog, func(e wire.CellOutputs) bool { return e.WindowID == window })
-		return k.last("monitor-0/" + string(window))
-	}
-	owned, stays := begin("ses-1", "a"), begin("ses-2", "b")
-	requireNoError(t, o.Delete(t.Context(), "ses-1"))
-	if _, err := k.Kernel(t.Context(), owned); !errors.Is(err, kernels.ErrGone) {
-		t.Errorf("the busy kernel of a deleted session: got %v, want that it is gone", err)
-	}
-	if _, err := k.Kernel(t.Context(), stays); err != nil {
-		t.Errorf("the kernel of another session: got %v, want that it stays", err)
-	}
-}
-
-// A kernel that died while it was idle gets a journal again, and the user is told that its variables are gone.
-func TestKernelThatDiedWhileIdle(t *testing.T) {
-	t.Parallel()
-	_, client := startJupyter(t)
-	k := &watchedKernels{Kernels: client}
-	o := startAgentHub(t, newFileDeployment(t), withKernels(k))
-	d := o.newDesktop(t, "ses-1")
-	const has = "print(hasattr(get_ipython().kernel, 'everdesk_journal'))"
-	d.openNotebook("n", has+"\nimport os, threading, time\npid = os.getpid()\npid", has+"\n'pid' in globals()")
-	d.send("r1", wire.RunCells{WindowID: "n", CellIDs: []wire.CellID{"c1"}})
-	d.waitCell("n", "c1", done()...)
-	pid, err := strconv.Atoi(strings.TrimPrefix(d.shownCell("n", "c1"), "ok:True\n"))
-	requireNoError(t, err)
-	waitEvent(t, d.eventLog, func(e wire.KernelStatus) bool { return e.State == wire.KernelIdle })
-	requireNoError(t, syscall.Kill(pid, syscall.SIGKILL))
-	d.send("r2", wire.RunCells{WindowID: "n", CellIDs: []wire.CellID{"c2"}})
-	d.waitCell("n", "c2", done()...)
-	if got := d.shownCell("n", "c2"); got != "ok:True\nFalse" {
-		t.Errorf("the cell after the death: got %q, want a journal and no variables", got)
-	}
-	if row := d.waitRow(wire.SayError); !strings.Contains(row.Text, "variables are gone") {
-		t.Errorf("the row: got %q, want that the variables are gone", row.Text)
-	}
-	d.waitIdle()
 }
 
 // blindKernels answer nothing about an execution that began earlier.

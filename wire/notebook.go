@@ -35,6 +35,16 @@ type NotebookKernel struct {
 	State    KernelState `json:"state,omitempty"`
 	// Reason says why the kernel is in this state, if that is not obvious.
 	Reason string `json:"reason,omitempty"`
+	// Variables are those that the kernel had after the last cell; empty if it cannot say.
+	Variables []KernelVariable `json:"variables,omitempty"`
+}
+
+// KernelVariable is a variable of a kernel.
+type KernelVariable struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+	// Value is the beginning of the value, or its size.
+	Value string `json:"value,omitempty"`
 }
 
 // KernelState is the state of a kernel.
@@ -247,7 +257,9 @@ type KernelStatus struct {
 	State    KernelState `json:"state"`
 	Reason   string      `json:"reason,omitempty"`
 	// Name and Language are set when a kernel has started.
-	Name      string    `json:"name,omitempty"`
-	Language  string    `json:"language,omitempty"`
-	MonitorID MonitorID `json:"monitorId,omitempty"`
+	Name     string `json:"name,omitempty"`
+	Language string `json:"language,omitempty"`
+	// Variables are the newest variables of a kernel that is idle. A busy kernel keeps those that it had.
+	Variables []KernelVariable `json:"variables,omitempty" wire:"max=50"`
+	MonitorID MonitorID        `json:"monitorId,omitempty"`
 }

@@ -138,3 +138,27 @@ it("a hub that is killed while code prints goes on: every line is there once, in
   await until(() => outputs(page, "i", 1).innerText()).toContain("KeyboardInterrupt");
   await until(() => windowOf(page, "i").locator("[data-kernel]").getAttribute("data-kernel")).toBe("idle");
 });
+
+it("a new notebook opens from the palette, lists its variables, and a file that was opened offers to run its cells again", async () => {
+  await serverIsUp();
+  const session = await desktop.hub.rest.newSession("new");
+  const page = await desktop.tab({ session });
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox").fill("new notebook");
+  await page.getByRole("option", { name: "New notebook" }).click();
+  const w = windowOf(page, "notebook-1");
+  await w.locator(".cm-content").focus();
+  await page.keyboard.type("answer = 6 * 7");
+  await page.keyboard.press("Shift+Enter");
+  await w.getByText("Variables (1)").click();
+  await until(() => w.locator(".notebook-variables tbody tr").innerText()).toBe("answer\tint\t42");
+  expect(await findViolations(page)).toEqual([]);
+
+  // A file that was opened has outputs that no kernel knows.
+  const file = await desktop.hub.rest.request("GET", `/api/sessions/${session}/notebooks/notebook-1`);
+  await desktop.hub.rest.request("PUT", `/api/sessions/${session}/notebooks/again`, file);
+  const again = windowOf(page, "again");
+  await again.getByRole("button", { name: "Run all again" }).click();
+  await until(() => again.locator("[data-kernel]").getAttribute("data-kernel")).toBe("idle");
+  await again.getByText("Variables (1)").waitFor();
+});

@@ -135,6 +135,7 @@ function setKernel(d: Draft, p: KernelStatus): void {
       reason: p.reason,
       name: p.name || n.kernel?.name,
       language: p.language || n.kernel?.language,
+      variables: p.state === "busy" ? n.kernel?.variables : p.variables,
     },
   }));
 }
@@ -143,7 +144,7 @@ function setKernel(d: Draft, p: KernelStatus): void {
 export function atRest(content: Content): Content {
   if (content.renderer !== "notebook") return content;
   const n = content.data as Notebook;
-  const { state: _, reason: __, ...kernel } = n.kernel ?? {};
+  const { state: _, reason: __, variables: ___, ...kernel } = n.kernel ?? {};
   const cells = n.cells.map((c) => (c.state === "queued" || c.state === "running" ? { ...c, state: undefined } : c));
   return { renderer: "notebook", data: { ...n, kernel, cells } };
 }

@@ -96,7 +96,7 @@ export function openPrompt(d: Draft, ctx: ActionContext, a: PromptShow): void {
   const full = !d.desktop.prompts.has(a.id) && d.desktop.prompts.size >= limits.prompts;
   if (a.id === "" || full || !d.addMonitor(ctx.monitor)) return;
   d.edit("prompts").set(a.id, {
-    ...pick(a, ["id", "title", "message", "options", "multiSelect", "inputField", "allowDismiss"]),
+    ...pick(a, ["id", "title", "message", "options", "multiSelect", "inputField", "allowDismiss", "clientTool"]),
     deadline: ctx.now + defaultDurations.prompt,
     agentId: a.agentId || ctx.agent,
     monitorId: ctx.monitor,

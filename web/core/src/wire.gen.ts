@@ -1364,7 +1364,17 @@ export interface KernelStatus {
   /** Name and Language are set when a kernel has started. */
   name?: string;
   language?: string;
+  /** Variables are the newest variables of a kernel that is idle. A busy kernel keeps those that it had. */
+  variables?: KernelVariable[];
   monitorId?: MonitorID;
+}
+
+/** KernelVariable is a variable of a kernel. */
+export interface KernelVariable {
+  name: string;
+  type: string;
+  /** Value is the beginning of the value, or its size. */
+  value?: string;
 }
 
 /** Layer is a phase of executing a request as a plan. */
@@ -1564,6 +1574,8 @@ export interface NotebookKernel {
   state?: KernelState;
   /** Reason says why the kernel is in this state, if that is not obvious. */
   reason?: string;
+  /** Variables are those that the kernel had after the last cell; empty if it cannot say. */
+  variables?: KernelVariable[];
 }
 
 /** NotebookOp is the kind of change of a notebook. */

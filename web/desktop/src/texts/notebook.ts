@@ -40,5 +40,14 @@ export const notebook = catalogue({
   aborted: ["not run", "실행 안 됨"],
   unknown: ["may or may not have run", "실행됐는지 알 수 없음"],
   failed: [(reason: string) => `That did not work: ${reason}`, (reason) => `잘 안 됐어요: ${reason}`],
+  older: [
+    "These outputs are from before: the kernel may not have their variables. Running the cells again repeats what the code does.",
+    "예전 출력이에요. 커널에 그 변수가 없을 수 있어요. 셀을 다시 실행하면 코드가 하는 일이 반복돼요.",
+  ],
+  runAgain: ["Run all again", "모두 다시 실행"],
+  variables: [(n: number) => `Variables (${String(n)})`, (n) => `변수 (${String(n)})`],
+  variable: ["Name", "이름"],
+  type: ["Type", "형식"],
+  value: ["Value", "값"],
   download: ["Download as .ipynb", ".ipynb로 받기"],
 });

@@ -3,7 +3,7 @@
 import "./notebook.css";
 import { Download, FastForward, Plus, RotateCcw, Square } from "lucide-react";
 import { type ReactNode, useMemo, useRef, useState } from "react";
-import type { CellID, CellKind, KernelOp, MessageID, Notebook, WindowState } from "../../../../core/src/index.js";
+import type { CellID, CellKind, KernelOp, KernelVariable, MessageID, Notebook, WindowState } from "../../../../core/src/index.js";
 import { useTexts } from "../../i18n/use.js";
 import { useCommands, useEvents, useShell } from "../../shell/context.js";
 import { notebook as texts } from "../../texts/notebook.js";
@@ -13,6 +13,37 @@ import { type CellActions, CellView } from "./cell.js";
 /** A new id of a cell, as notebook files have them. */
 function newCellID(): CellID {
   return Array.from(crypto.getRandomValues(new Uint8Array(6)), (b) => b.toString(16).padStart(2, "0")).join("");
+}
+
+/** The variables that the kernel had after the last cell. */
+function Variables({ all }: { all: readonly KernelVariable[] }): ReactNode {
+  const t = useTexts(texts);
+  if (all.length === 0) return null;
+  return (
+    <details className="notebook-variables">
+      <summary>{t.variables(all.length)}</summary>
+      <div className="notebook-variables-list" tabIndex={0} role="group" aria-label={t.variables(all.length)}>
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">{t.variable}</th>
+              <th scope="col">{t.type}</th>
+              <th scope="col">{t.value}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {all.map((v) => (
+              <tr key={v.name}>
+                <th scope="row">{v.name}</th>
+                <td>{v.type}</td>
+                <td>{v.value}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </details>
+  );
 }
 
 export function NotebookView({ window: w, notebook: n }: { window: WindowState; notebook: Notebook }): ReactNode {
@@ -47,12 +78,15 @@ export function NotebookView({ window: w, notebook: n }: { window: WindowState; 
     actions.change({ op: "insert", cellId: newCellID(), kind, source: "", ...(last === undefined ? {} : { after: last.id }) });
   };
   const control = (op: KernelOp): void => setSent(commands.send("CONTROL_KERNEL", { op, windowId: w.windowId, monitorId: w.monitorId }));
+  const runAll = (): void => setSent(commands.send("RUN_CELLS", { windowId: w.windowId, monitorId: w.monitorId }));
   const state = n.kernel?.state;
+  // After a restored checkpoint, an opened file or a stop of the kernel.
+  const older = (state === undefined || state === "stopped") && n.cells.some((c) => c.state === "ok");
   const language = n.kernel?.language ?? "";
   return (
     <div className="notebook" data-kernel={state ?? "none"}>
       <div className="notebook-bar" role="toolbar" aria-label={t.tools}>
-        <Button size="sm" icon={FastForward} onClick={() => setSent(commands.send("RUN_CELLS", { windowId: w.windowId, monitorId: w.monitorId }))}>
+        <Button size="sm" icon={FastForward} onClick={runAll}>
           {t.runAll}
         </Button>
         <Button size="sm" icon={Square} onClick={() => control("interrupt")}>
@@ -89,6 +123,15 @@ export function NotebookView({ window: w, notebook: n }: { window: WindowState; 
         </p>
       )}
       {n.kernel?.reason && <p className="notebook-note">{n.kernel.reason}</p>}
+      {older && (
+        <p className="notebook-note">
+          {t.older}{" "}
+          <Button size="sm" kind="ghost" onClick={runAll}>
+            {t.runAgain}
+          </Button>
+        </p>
+      )}
+      <Variables all={n.kernel?.variables ?? []} />
       <div className="notebook-cells" tabIndex={0} role="document" aria-label={w.title}>
         {n.cells.length === 0 && <p className="notebook-note">{t.empty}</p>}
         {n.cells.map((c, i) => (
