@@ -10,13 +10,13 @@ import type { ShapeSource } from "./shape.js";
  */
 export const shapes: Record<string, ShapeSource> = {
   _0: { kind: "string", values: ["openai", "anthropic"] }, // APIProtocol
-  Action: { kind: "union", tag: "type", variants: { "window.create": "_5y", "window.close": "_5x", "window.focus": "_5x", "window.minimize": "_5x", "window.maximize": "_5x", "window.restore": "_5x", "window.move": "_60", "window.resize": "_61", "window.setTitle": "_63", "window.setContent": "_62", "window.updateContent": "_65", "window.lock": "_5z", "window.unlock": "_5z", "window.capture": "_5x", "notification.show": "_35", "notification.dismiss": "_34", "toast.show": "_58", "toast.dismiss": "_34", "dialog.confirm": "_1n", "user.prompt.show": "_43", "user.prompt.dismiss": "_34", "app.badge": "_b", "desktop.refreshApps": "_48", "desktop.createShortcut": "_1l", "desktop.removeShortcut": "_49", "desktop.updateShortcut": "_5s" } }, // Action
+  Action: { kind: "union", tag: "type", variants: { "window.create": "_5z", "window.close": "_5y", "window.focus": "_5y", "window.minimize": "_5y", "window.maximize": "_5y", "window.restore": "_5y", "window.move": "_61", "window.resize": "_62", "window.setTitle": "_64", "window.setContent": "_63", "window.updateContent": "_66", "window.lock": "_60", "window.unlock": "_60", "window.capture": "_5y", "notification.show": "_36", "notification.dismiss": "_35", "toast.show": "_59", "toast.dismiss": "_35", "dialog.confirm": "_1n", "user.prompt.show": "_44", "user.prompt.dismiss": "_35", "app.badge": "_b", "desktop.refreshApps": "_49", "desktop.createShortcut": "_1l", "desktop.removeShortcut": "_4a", "desktop.updateShortcut": "_5t" } }, // Action
   _2: { kind: "object", fields: { "actions": { kind: "list", of: "Action" }, "agentId?": "_4", "monitorId?": "_y", "messageId?": "_d", "by?": "_y" } }, // Actions
   _3: { kind: "object", fields: { "error": { kind: "string" }, "code?": "_1b", "agentId?": "_4", "monitorId?": "_y", "messageId?": "_d" } }, // AgentError
   _4: { kind: "string", pattern: "^[^\\x00-\\x1f\\x7f-\\x9f]{1,192}$" }, // AgentID, RequestID
   _5: { kind: "string", values: ["main", "ephemeral", "window", "task", "client"] }, // AgentKind
   _6: { kind: "object", fields: { "id": { kind: "string" }, "name?": { kind: "string" }, "toolProfile?": { kind: "string" }, "model?": { kind: "string" }, "modelMissing?": { kind: "boolean" }, "ownRules?": { kind: "boolean" } } }, // AgentMode
-  _7: { kind: "object", fields: { "content?": { kind: "string" }, "delta?": { kind: "string" }, "offset?": { kind: "integer", min: 0, max: 9007199254740991 }, "isComplete": { kind: "boolean" }, "outcome?": "_39", "reason?": { kind: "string" }, "usage?!": "_5t", "durationMs?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "monitorId?": "_y", "messageId?": "_d", "joined?": "_d" } }, // AgentResponse
+  _7: { kind: "object", fields: { "content?": { kind: "string" }, "delta?": { kind: "string" }, "offset?": { kind: "integer", min: 0, max: 9007199254740991 }, "isComplete": { kind: "boolean" }, "outcome?": "_3a", "reason?": { kind: "string" }, "usage?!": "_5u", "durationMs?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "monitorId?": "_y", "messageId?": "_d", "joined?": "_d" } }, // AgentResponse
   _8: { kind: "object", fields: { "role": "_4", "kind": "_5", "monitorId?": "_y", "windowId?": "_d", "status": "_9", "messageId?": "_d", "text?": { kind: "string" }, "thinking?": { kind: "string" }, "tool?": { kind: "string" }, "startedAt?": "_1b" } }, // AgentState
   _9: { kind: "string", values: ["idle", "running", "waiting"] }, // AgentStatus
   _a: { kind: "object", fields: { "content?": { kind: "string" }, "delta?": { kind: "string" }, "offset?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "monitorId?": "_y", "messageId?": "_d" } }, // AgentThinking
@@ -27,7 +27,7 @@ export const shapes: Record<string, ShapeSource> = {
   _f: { kind: "object", fields: { "requestId": "_4", "windowId": "_d", "request": "_h", "deadline?": "_1b", "agentId?": "_4", "monitorId?": "_y", "messageId?": "_d", "to?": "_y" } }, // AppProtocolRequest
   _g: { kind: "object", fields: { "stateKey": { kind: "string" } } }, // AppQueryRequest
   _h: { kind: "union", tag: "kind", variants: { "manifest": "_e", "query": "_g", "command": "_c" } }, // AppRequest
-  _i: { kind: "object", fields: { "dialogId": "_d", "title": { kind: "string" }, "message": { kind: "string" }, "confirmText?": { kind: "string" }, "cancelText?": { kind: "string" }, "permissionOptions?!": "_3d", "deadline?": "_1b", "agentId?": "_4", "monitorId?": "_y", "messageId?": "_d" } }, // ApprovalRequest
+  _i: { kind: "object", fields: { "dialogId": "_d", "title": { kind: "string" }, "message": { kind: "string" }, "confirmText?": { kind: "string" }, "cancelText?": { kind: "string" }, "permissionOptions?!": "_3e", "deadline?": "_1b", "agentId?": "_4", "monitorId?": "_y", "messageId?": "_d" } }, // ApprovalRequest
   _j: { kind: "string", values: ["followup", "command", "command_output", "completion_result", "tool", "api_req_failed", "resume_task", "resume_completed_task", "mistake_limit_reached", "use_mcp_server", "auto_approval_max_req_reached", "browser_action_launch"] }, // Ask
   _k: { kind: "object", fields: { "expires_at": "_1b", "grace_ms": { kind: "integer", min: 0, max: 9007199254740991 } } }, // AuthRefreshRequired
   _l: { kind: "object", fields: { "ok": { kind: "boolean" }, "user?": { kind: "string" }, "roles?": { kind: "list", of: { kind: "string" } } } }, // AuthResult
@@ -45,7 +45,7 @@ export const shapes: Record<string, ShapeSource> = {
   _x: { kind: "object", fields: { "windowId": "_d", "cellId": "_y", "state": "_12", "reason?": { kind: "string" }, "count?": { kind: "integer", min: 0, max: 9007199254740991 }, "monitorId?": "_y" } }, // CellExecuted
   _y: { kind: "string", pattern: "^[0-9A-Za-z_-]{1,64}$" }, // CellID, ConnectionID, MonitorID, ReplicaID, SessionID
   _z: { kind: "string", values: ["code", "markdown", "raw"] }, // CellKind
-  _10: { kind: "object", fields: { "type": "_3a", "name?": { kind: "string" }, "text?": { kind: "string" }, "value?": { kind: "string" }, "data?": { kind: "any" }, "displayId?": { kind: "string" } } }, // CellOutput
+  _10: { kind: "object", fields: { "type": "_3b", "name?": { kind: "string" }, "text?": { kind: "string" }, "value?": { kind: "string" }, "data?": { kind: "any" }, "displayId?": { kind: "string" } } }, // CellOutput
   _11: { kind: "object", fields: { "windowId": "_d", "cellId": "_y", "clear?": { kind: "boolean" }, "outputs?": { kind: "list", of: "_10" }, "updates?": { kind: "list", of: "_10" }, "cut?": { kind: "integer", min: 0, max: 9007199254740991 }, "monitorId?": "_y" } }, // CellOutputs
   _12: { kind: "string", values: ["queued", "running", "ok", "error", "aborted", "unknown"] }, // CellState
   _13: { kind: "object", fields: { "kind": "_15", "labels?": { kind: "list", of: { kind: "string" }, maxLength: 2000 }, "series": { kind: "list", of: "_16", maxLength: 12 }, "description?": { kind: "string", maxLength: 1000 }, "xTitle?": { kind: "string", maxLength: 200 }, "yTitle?": { kind: "string", maxLength: 200 }, "unit?": { kind: "string", maxLength: 20 }, "stacked?": { kind: "boolean" } } }, // Chart
@@ -58,35 +58,35 @@ export const shapes: Record<string, ShapeSource> = {
   _1a: { kind: "string", values: ["answered", "dismissed", "expired", "cancelled"] }, // CloseReason
   _1b: { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, // Code, Millis
   _1c: { kind: "choice", options: [{ of: { kind: "integer", min: 1, max: 9007199254740991 }, keepsZero: false }, { of: { kind: "list", of: { kind: "number" }, minLength: 1 }, keepsZero: false }] }, // Columns
-  _1d: { kind: "union", tag: "type", variants: { "button": "_t", "input": "_2d", "select": "_4f", "text": "_55", "badge": "_o", "progress": "_3w", "image": "_2a" } }, // Component
-  _1e: { kind: "object", fields: { "data": "_2m" } }, // ComponentContent
+  _1d: { kind: "union", tag: "type", variants: { "button": "_t", "input": "_2d", "select": "_4g", "text": "_56", "badge": "_o", "progress": "_3x", "image": "_2a" } }, // Component
+  _1e: { kind: "object", fields: { "data": "_2n" } }, // ComponentContent
   _1f: { kind: "object", fields: { "connectionId": "_y", "clientId?": "_d", "user?": { kind: "string" }, "monitors?": { kind: "list", of: "_y" }, "since?": "_1b" } }, // Connection
-  _1g: { kind: "object", fields: { "status": "_2n", "provider?": { kind: "string" }, "sessionId?": "_y", "error?": { kind: "string" } } }, // ConnectionStatus
-  Content: { kind: "union", tag: "renderer", variants: { "markdown": "_24", "html": "_24", "text": "_24", "table": "_4v", "iframe": "_28", "component": "_1e", "mcp-app": "_2p", "notebook": "_30", "chart": "_14" }, other: "_38" }, // Content
+  _1g: { kind: "object", fields: { "status": "_2o", "provider?": { kind: "string" }, "sessionId?": "_y", "error?": { kind: "string" } } }, // ConnectionStatus
+  Content: { kind: "union", tag: "renderer", variants: { "markdown": "_24", "html": "_24", "text": "_24", "table": "_4w", "iframe": "_28", "component": "_1e", "mcp-app": "_2q", "notebook": "_31", "chart": "_14" }, other: "_39" }, // Content
   _1i: { kind: "object", fields: { "cost": { kind: "number" }, "prevContextTokens": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "newContextTokens": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "summary": { kind: "string" }, "condenseId?": { kind: "string" } } }, // ContextCondense
   _1j: { kind: "object", fields: { "truncationId": { kind: "string" }, "messagesRemoved": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "prevContextTokens": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "newContextTokens": { kind: "integer", min: -9007199254740991, max: 9007199254740991 } } }, // ContextTruncation
   _1k: { kind: "object", fields: { "tokens": { kind: "integer", min: 0, max: 9007199254740991 }, "window?": { kind: "integer", min: 0, max: 9007199254740991 }, "condensing?": { kind: "boolean" } } }, // ContextUse
-  _1l: { kind: "object", fields: { "shortcut": "_4l", "agentId?": "_4", "requestId?": "_4" } }, // CreateShortcut
+  _1l: { kind: "object", fields: { "shortcut": "_4m", "agentId?": "_4", "requestId?": "_4" } }, // CreateShortcut
   _1m: { kind: "object", fields: { "dialogId": "_d", "reason": "_1a", "answeredBy?": "_y", "confirmed?": { kind: "boolean" }, "monitorId?": "_y", "messageId?": "_d" } }, // DialogClosed
-  _1n: { kind: "object", fields: { "id": "_d", "title": { kind: "string" }, "message": { kind: "string" }, "confirmText?": { kind: "string" }, "cancelText?": { kind: "string" }, "permissionOptions?!": "_3d", "agentId?": "_4", "requestId?": "_4" } }, // DialogConfirm
+  _1n: { kind: "object", fields: { "id": "_d", "title": { kind: "string" }, "message": { kind: "string" }, "confirmText?": { kind: "string" }, "cancelText?": { kind: "string" }, "permissionOptions?!": "_3e", "agentId?": "_4", "requestId?": "_4" } }, // DialogConfirm
   _1o: { kind: "string", values: ["top", "bottom"] }, // DockEdge
-  _1p: { kind: "object", fields: { "messageId": "_d", "message_id": "_3u" } }, // Emitted
-  _1q: { kind: "object", fields: { "code": "_1b", "name": { kind: "string" }, "message": { kind: "string" }, "context?": { kind: "any" }, "recoverable": { kind: "boolean" }, "suggested_action?": "_4t", "retry_after_ms?": { kind: "integer", min: 0, max: 9007199254740991 }, "messageId?": "_d", "field?": { kind: "string" } } }, // ErrorNotice
-  _1r: { kind: "object", fields: { "total_todos": { kind: "integer", min: 0, max: 9007199254740991 }, "completed": { kind: "integer", min: 0, max: 9007199254740991 }, "in_progress": { kind: "integer", min: 0, max: 9007199254740991 }, "pending": { kind: "integer", min: 0, max: 9007199254740991 }, "failed": { kind: "integer", min: 0, max: 9007199254740991 }, "blocked?": { kind: "integer", min: 0, max: 9007199254740991 }, "skipped?": { kind: "integer", min: 0, max: 9007199254740991 }, "progress_percentage": { kind: "number", min: 0, max: 100 }, "current_todo?!": "_5f" } }, // ExecutionProgress
+  _1p: { kind: "object", fields: { "messageId": "_d", "message_id": "_3v" } }, // Emitted
+  _1q: { kind: "object", fields: { "code": "_1b", "name": { kind: "string" }, "message": { kind: "string" }, "context?": { kind: "any" }, "recoverable": { kind: "boolean" }, "suggested_action?": "_4u", "retry_after_ms?": { kind: "integer", min: 0, max: 9007199254740991 }, "messageId?": "_d", "field?": { kind: "string" } } }, // ErrorNotice
+  _1r: { kind: "object", fields: { "total_todos": { kind: "integer", min: 0, max: 9007199254740991 }, "completed": { kind: "integer", min: 0, max: 9007199254740991 }, "in_progress": { kind: "integer", min: 0, max: 9007199254740991 }, "pending": { kind: "integer", min: 0, max: 9007199254740991 }, "failed": { kind: "integer", min: 0, max: 9007199254740991 }, "blocked?": { kind: "integer", min: 0, max: 9007199254740991 }, "skipped?": { kind: "integer", min: 0, max: 9007199254740991 }, "progress_percentage": { kind: "number", min: 0, max: 100 }, "current_todo?!": "_5g" } }, // ExecutionProgress
   _1s: { kind: "object", fields: { "path": { kind: "string" }, "isDirectory?": { kind: "boolean" }, "removed?": { kind: "boolean" }, "size?": { kind: "integer", min: 0, max: 9007199254740991 }, "etag?": { kind: "string" } } }, // FileChange
   _1t: { kind: "object", fields: { "files": { kind: "list", of: "_1s", minLength: 1 } } }, // FilesChanged
   _1u: { kind: "string", values: ["none", "sm", "md", "lg"] }, // Gap
   _1v: { kind: "object", fields: { "after_ms": { kind: "integer", min: 0, max: 9007199254740991 }, "reason?": { kind: "string" } } }, // GoElsewhere
-  _1w: { kind: "object", fields: { "request_id": "_4", "todo_id": "_d", "todo": "_59", "reason": { kind: "string" }, "options": { kind: "list", of: "_5a" }, "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "_1b" } }, // HITLApprovalRequest
+  _1w: { kind: "object", fields: { "request_id": "_4", "todo_id": "_d", "todo": "_5a", "reason": { kind: "string" }, "options": { kind: "list", of: "_5b" }, "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "_1b" } }, // HITLApprovalRequest
   _1x: { kind: "object", fields: { "request_id": "_4", "original_input": { kind: "string" }, "ambiguity?": { kind: "string" }, "question": { kind: "string" }, "input_type": "_2e", "suggestions?": { kind: "list", of: { kind: "string" } }, "required": { kind: "boolean" }, "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "_1b" } }, // HITLClarification
   _1y: { kind: "object", fields: { "request_id": "_4", "reason": "_1a", "action?": { kind: "string" }, "value?": { kind: "any" }, "answered_by?": "_y", "messageId?": "_d" } }, // HITLClosed
-  _1z: { kind: "object", fields: { "request_id": "_4", "field": { kind: "string" }, "question": { kind: "string" }, "input_type": "_2e", "options?": { kind: "list", of: "_37" }, "required": { kind: "boolean" }, "default_value?": { kind: "any" }, "range?": { kind: "boolean" }, "min?!": { kind: "number" }, "max?!": { kind: "number" }, "todo_id?": "_d", "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "_1b" } }, // HITLInputRequest
+  _1z: { kind: "object", fields: { "request_id": "_4", "field": { kind: "string" }, "question": { kind: "string" }, "input_type": "_2e", "options?": { kind: "list", of: "_38" }, "required": { kind: "boolean" }, "default_value?": { kind: "any" }, "range?": { kind: "boolean" }, "min?!": { kind: "number" }, "max?!": { kind: "number" }, "todo_id?": "_d", "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "_1b" } }, // HITLInputRequest
   _20: { kind: "object", fields: { "paused_by": { kind: "string" }, "reason?": { kind: "string" }, "current_todo?": "_d", "completed_todos": { kind: "list", of: "_d" }, "can_resume": { kind: "boolean" }, "messageId?": "_d" } }, // HITLPaused
-  _21: { kind: "object", fields: { "request_id": "_4", "plan_id": "_d", "plan": "_3h", "message": { kind: "string" }, "options": { kind: "list", of: "_3e" }, "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "_1b" } }, // HITLPlanReview
+  _21: { kind: "object", fields: { "request_id": "_4", "plan_id": "_d", "plan": "_3i", "message": { kind: "string" }, "options": { kind: "list", of: "_3f" }, "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "_1b" } }, // HITLPlanReview
   _22: { kind: "union", tag: "type", variants: { "hitl_plan_review": "_21", "hitl_approval_request": "_1w", "hitl_input_request": "_1z", "hitl_clarification": "_1x" } }, // HITLRequest
   _23: { kind: "object", fields: { "plan_id?": "_d", "resumed_by": { kind: "string" }, "messageId?": "_d" } }, // HITLResumed
   _24: { kind: "object", fields: { "data": { kind: "string" } } }, // HTMLContent, MarkdownContent, TextContent
-  _25: { kind: "object", fields: { "ts": "_1b", "removed": { kind: "integer", min: 0, max: 9007199254740991 }, "included?": { kind: "boolean" }, "kept?": { kind: "list", of: "_1b" }, "restored?": { kind: "list", of: "_5o" }, "revision?": { kind: "integer", min: 0, max: 9007199254740991 }, "checkpoint?": { kind: "string" }, "monitorId?": "_y", "messageId?": "_d", "by?": "_y" } }, // HistoryRewound
+  _25: { kind: "object", fields: { "ts": "_1b", "removed": { kind: "integer", min: 0, max: 9007199254740991 }, "included?": { kind: "boolean" }, "kept?": { kind: "list", of: "_1b" }, "restored?": { kind: "list", of: "_5p" }, "revision?": { kind: "integer", min: 0, max: 9007199254740991 }, "checkpoint?": { kind: "string" }, "monitorId?": "_y", "messageId?": "_d", "by?": "_y" } }, // HistoryRewound
   _26: { kind: "string", values: ["emoji", "image"] }, // IconType
   _27: { kind: "object", fields: { "url": { kind: "string" }, "sandbox?": { kind: "string" } } }, // Iframe
   _28: { kind: "object", fields: { "data": "_29" } }, // IframeContent
@@ -99,139 +99,140 @@ export const shapes: Record<string, ShapeSource> = {
   _2f: { kind: "string", values: ["text", "email", "password", "number", "url"] }, // InputVariant
   _2g: { kind: "object", fields: { "instructions": { kind: "string" }, "by?": "_y", "messageId?": "_d" } }, // InstructionsChanged
   _2h: { kind: "string", values: ["starting", "idle", "busy", "restarting", "dead", "stopped"] }, // KernelState
-  _2i: { kind: "object", fields: { "windowId": "_d", "state": "_2h", "reason?": { kind: "string" }, "name?": { kind: "string" }, "language?": { kind: "string" }, "monitorId?": "_y" } }, // KernelStatus
-  _2j: { kind: "string", values: ["cognitive", "planning", "execution", "response"] }, // Layer
-  _2k: { kind: "object", fields: { "layer": "_2j", "result?": { kind: "any" }, "next_layer?": "_2j", "duration_ms?": { kind: "integer", min: 0, max: 9007199254740991 } } }, // LayerComplete
-  _2l: { kind: "object", fields: { "layer": "_2j", "description?": { kind: "string" } } }, // LayerStart
-  _2m: { kind: "object", fields: { "components": { kind: "list", of: "_1d" }, "cols?!": "_1c", "gap?": "_1u" } }, // Layout
-  _2n: { kind: "string", values: ["connected", "disconnected", "error"] }, // LinkStatus
-  _2o: { kind: "object", fields: { "server": { kind: "string" }, "tool": { kind: "string" }, "uri": { kind: "string" }, "input?": { kind: "any" }, "result?": { kind: "any" } } }, // MCPApp
-  _2p: { kind: "object", fields: { "data": "_2o" } }, // MCPAppContent
-  _2q: { kind: "object", fields: { "messageId": "_d", "agentId": "_4", "monitorId?": "_y", "how?": "_4w", "by?": "_y", "duplicate?": { kind: "boolean" }, "to?": "_y" } }, // MessageAccepted
-  _2r: { kind: "object", fields: { "messageId": "_d", "position": { kind: "integer", min: 1, max: 9007199254740991 }, "monitorId?": "_y", "by?": "_y", "duplicate?": { kind: "boolean" }, "to?": "_y" } }, // MessageQueued
-  _2s: { kind: "object", fields: { "messageId": "_d", "code": "_1b", "reason": { kind: "string" }, "reasonCode?": "_47", "field?": { kind: "string" }, "monitorId?": "_y", "by?": "_y", "duplicate?": { kind: "boolean" }, "to?": "_y" } }, // MessageRejected
-  _2t: { kind: "object", fields: { "messageId": "_d", "monitorId?": "_y", "first": "_3u", "to": "_y" } }, // MessageRepeated
-  _2u: { kind: "object", fields: { "action": "_4a", "message": "_5o", "taskId?": "_d", "monitorId?": "_y", "agentId?": "_4", "messageId?": "_d" } }, // MessageUpdated
-  _2v: { kind: "object", fields: { "mode": "_6", "by?": "_y", "messageId?": "_d" } }, // ModeChanged
-  _2w: { kind: "string", values: ["idle", "running", "waiting", "over_budget", "removed"] }, // MonitorState
-  _2x: { kind: "object", fields: { "monitorId": "_y", "state": "_2w", "queue": { kind: "integer", min: 0, max: 9007199254740991 }, "budget?!": "Budget", "context?!": "_1k", "revision?": { kind: "integer", min: 0, max: 9007199254740991 }, "messageId?": "_d" } }, // MonitorStatus
-  _2y: { kind: "object", fields: { "kernel?": "_31", "cells": { kind: "list", of: "_w" }, "metadata?": { kind: "any" } } }, // Notebook
-  _2z: { kind: "object", fields: { "windowId": "_d", "op": "_32", "cellId": "_y", "kind?": "_z", "source?": { kind: "string" }, "after?": "_y", "monitorId?": "_y", "agentId?": "_4", "by?": "_y" } }, // NotebookChanged
-  _30: { kind: "object", fields: { "data": "_2y" } }, // NotebookContent
-  _31: { kind: "object", fields: { "name?": { kind: "string" }, "language?": { kind: "string" }, "state?": "_2h", "reason?": { kind: "string" } } }, // NotebookKernel
-  _32: { kind: "string", values: ["insert", "edit", "delete", "move", "clear"] }, // NotebookOp
-  _33: { kind: "string", values: ["info", "success", "warning", "error"] }, // NoticeVariant
-  _34: { kind: "object", fields: { "id": "_d", "agentId?": "_4", "requestId?": "_4" } }, // NotificationDismiss, PromptDismiss, ToastDismiss
-  _35: { kind: "object", fields: { "id": "_d", "title": { kind: "string" }, "body": { kind: "string" }, "icon?": { kind: "string" }, "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "requestId?": "_4" } }, // NotificationShow
-  _36: { kind: "object", fields: { "id": "_d", "title": { kind: "string" }, "message": { kind: "string" }, "options?": { kind: "list", of: "_42" }, "multiSelect?": { kind: "boolean" }, "inputField?!": "_40", "allowDismiss?!": { kind: "boolean" }, "clientTool?!": "_19", "deadline?": "_1b", "agentId?": "_4", "monitorId?": "_y" } }, // OpenPrompt
-  _37: { kind: "object", fields: { "value": { kind: "string" }, "label": { kind: "string" } } }, // Option
-  _38: { kind: "object", fields: { "renderer": { kind: "string" }, "data": { kind: "any" } } }, // OtherContent
-  _39: { kind: "string", values: ["completed", "failed", "interrupted"] }, // Outcome
-  _3a: { kind: "string", values: ["stream", "display_data", "execute_result", "error"] }, // OutputType
-  _3b: { kind: "object", fields: { "replica": "_y", "epoch": { kind: "integer", min: 0, max: 9007199254740991 }, "prev?": "_3u" } }, // OwnerChanged
-  _3c: { kind: "object", fields: { "completed_todos": { kind: "list", of: "_d" }, "available_data?": { kind: "any" } } }, // PartialResults
-  _3d: { kind: "object", fields: { "showRememberChoice": { kind: "boolean" }, "toolName": { kind: "string" }, "context?": { kind: "string" } } }, // PermissionOptions
-  _3e: { kind: "string", values: ["approve", "modify", "reject"] }, // PlanAnswer
-  _3f: { kind: "object", fields: { "plan_id": "_d", "approved_by": { kind: "string" }, "execution_starting": { kind: "boolean" }, "messageId?": "_d" } }, // PlanApproved
-  _3g: { kind: "object", fields: { "type": { kind: "string" }, "title": { kind: "string" }, "url": { kind: "string" } } }, // PlanAttachment
-  _3h: { kind: "object", fields: { "todos": { kind: "list", of: "_59" }, "dependency_graph": { kind: "map", key: "_d", of: { kind: "list", of: "_d" } }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "mermaid_diagram?": { kind: "string" } } }, // PlanBody
-  _3i: { kind: "object", fields: { "action": "_3l", "todo_id": "_d", "task?": { kind: "string" } } }, // PlanChange
-  _3j: { kind: "object", fields: { "plan_id?": "_d" } }, // PlanCleared
-  _3k: { kind: "object", fields: { "status": { kind: "string" }, "response": "_3q", "statistics?!": "_3s", "report_paths": { kind: "list", of: { kind: "string" } }, "plan_id?": "_d", "messageId?": "_d" } }, // PlanComplete
-  _3l: { kind: "string", values: ["add", "remove", "update"] }, // PlanEdit
-  _3m: { kind: "object", fields: { "status": { kind: "string" }, "error": "_3n", "partial_results?!": "_3c", "statistics?!": "_3s", "plan_id?": "_d", "messageId?": "_d" } }, // PlanFailure
-  _3n: { kind: "object", fields: { "code": { kind: "string" }, "message": { kind: "string" }, "failed_todo?": "_d", "recoverable": { kind: "boolean" } } }, // PlanFailureError
-  _3o: { kind: "object", fields: { "plan_id": "_d", "version": { kind: "integer", min: 1, max: 9007199254740991 }, "status": "_3t", "todos": { kind: "list", of: "_59" }, "dependency_graph": { kind: "map", key: "_d", of: { kind: "list", of: "_d" } }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "mermaid_diagram?": { kind: "string" }, "request?": { kind: "string" }, "messageId?": "_d" } }, // PlanGenerated
-  _3p: { kind: "object", fields: { "plan_id": "_d", "old_version": { kind: "integer", min: 1, max: 9007199254740991 }, "new_version": { kind: "integer", min: 1, max: 9007199254740991 }, "changes": { kind: "list", of: "_3i" }, "updated_todos": { kind: "list", of: "_59" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "mermaid_diagram?": { kind: "string" }, "messageId?": "_d" } }, // PlanModified
-  _3q: { kind: "object", fields: { "format": { kind: "string" }, "text": { kind: "string" }, "summary?": { kind: "string" }, "attachments": { kind: "list", of: "_3g" }, "next_actions": { kind: "list", of: { kind: "string" } } } }, // PlanResponse
-  _3r: { kind: "object", fields: { "id?": "_d", "status": "_3t", "version?": { kind: "integer", min: 0, max: 9007199254740991 }, "total_todos": { kind: "integer", min: 0, max: 9007199254740991 }, "mermaid_diagram?": { kind: "string" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "request?": { kind: "string" }, "messageId?": "_d", "started_at?": "_1b", "paused_by?": { kind: "string" }, "pause_reason?": { kind: "string" }, "complete?!": "_3k", "failed?!": "_3m" } }, // PlanState
-  _3s: { kind: "object", fields: { "total_todos": { kind: "integer", min: 0, max: 9007199254740991 }, "completed": { kind: "integer", min: 0, max: 9007199254740991 }, "failed": { kind: "integer", min: 0, max: 9007199254740991 }, "skipped?": { kind: "integer", min: 0, max: 9007199254740991 }, "execution_time_ms": { kind: "integer", min: 0, max: 9007199254740991 }, "tokens_used": { kind: "integer", min: 0, max: 9007199254740991 }, "cost_usd": { kind: "number", min: 0 }, "cost_unknown?": { kind: "boolean" } } }, // PlanStatistics
-  _3t: { kind: "string", values: ["pending_approval", "approved", "executing", "paused", "completed", "failed", "rejected", "cancelled"] }, // PlanStatus
-  _3u: { kind: "position" }, // Position
-  _3v: { kind: "object", fields: { "connections": { kind: "list", of: "_1f" }, "total?": { kind: "integer", min: 0, max: 9007199254740991 } } }, // Presence
-  _3w: { kind: "object", fields: { "value": { kind: "number", min: 0, max: 100 }, "label?": { kind: "string" }, "variant?": "_3y", "showValue?": { kind: "boolean" } } }, // ProgressComponent
-  _3x: { kind: "object", fields: { "icon?": { kind: "string" }, "text?": { kind: "string" } } }, // ProgressStatus
-  _3y: { kind: "string", values: ["default", "success", "warning", "error"] }, // ProgressVariant
-  _3z: { kind: "object", fields: { "promptId": "_d", "reason": "_1a", "answeredBy?": "_y", "monitorId?": "_y", "messageId?": "_d" } }, // PromptClosed
-  _40: { kind: "object", fields: { "label?": { kind: "string" }, "placeholder?": { kind: "string" }, "type?": "_41" } }, // PromptInput
-  _41: { kind: "string", values: ["text", "textarea", "password"] }, // PromptInputType
-  _42: { kind: "object", fields: { "value": { kind: "string" }, "label": { kind: "string" }, "description?": { kind: "string" } } }, // PromptOption
-  _43: { kind: "object", fields: { "id": "_d", "title": { kind: "string" }, "message": { kind: "string" }, "options?": { kind: "list", of: "_42" }, "multiSelect?": { kind: "boolean" }, "inputField?!": "_40", "allowDismiss?!": { kind: "boolean" }, "clientTool?!": "_19", "agentId?": "_4", "requestId?": "_4" } }, // PromptShow
-  _44: { kind: "object", fields: { "provider": { kind: "string" } } }, // ProviderChanged
-  _45: { kind: "object", fields: { "monitorId": "_y", "messages": { kind: "list", of: "QueuedMessage" }, "messageId?": "_d" } }, // QueueUpdated
+  _2i: { kind: "object", fields: { "windowId": "_d", "state": "_2h", "reason?": { kind: "string" }, "name?": { kind: "string" }, "language?": { kind: "string" }, "variables?": { kind: "list", of: "_2j", maxLength: 50 }, "monitorId?": "_y" } }, // KernelStatus
+  _2j: { kind: "object", fields: { "name": { kind: "string" }, "type": { kind: "string" }, "value?": { kind: "string" } } }, // KernelVariable
+  _2k: { kind: "string", values: ["cognitive", "planning", "execution", "response"] }, // Layer
+  _2l: { kind: "object", fields: { "layer": "_2k", "result?": { kind: "any" }, "next_layer?": "_2k", "duration_ms?": { kind: "integer", min: 0, max: 9007199254740991 } } }, // LayerComplete
+  _2m: { kind: "object", fields: { "layer": "_2k", "description?": { kind: "string" } } }, // LayerStart
+  _2n: { kind: "object", fields: { "components": { kind: "list", of: "_1d" }, "cols?!": "_1c", "gap?": "_1u" } }, // Layout
+  _2o: { kind: "string", values: ["connected", "disconnected", "error"] }, // LinkStatus
+  _2p: { kind: "object", fields: { "server": { kind: "string" }, "tool": { kind: "string" }, "uri": { kind: "string" }, "input?": { kind: "any" }, "result?": { kind: "any" } } }, // MCPApp
+  _2q: { kind: "object", fields: { "data": "_2p" } }, // MCPAppContent
+  _2r: { kind: "object", fields: { "messageId": "_d", "agentId": "_4", "monitorId?": "_y", "how?": "_4x", "by?": "_y", "duplicate?": { kind: "boolean" }, "to?": "_y" } }, // MessageAccepted
+  _2s: { kind: "object", fields: { "messageId": "_d", "position": { kind: "integer", min: 1, max: 9007199254740991 }, "monitorId?": "_y", "by?": "_y", "duplicate?": { kind: "boolean" }, "to?": "_y" } }, // MessageQueued
+  _2t: { kind: "object", fields: { "messageId": "_d", "code": "_1b", "reason": { kind: "string" }, "reasonCode?": "_48", "field?": { kind: "string" }, "monitorId?": "_y", "by?": "_y", "duplicate?": { kind: "boolean" }, "to?": "_y" } }, // MessageRejected
+  _2u: { kind: "object", fields: { "messageId": "_d", "monitorId?": "_y", "first": "_3v", "to": "_y" } }, // MessageRepeated
+  _2v: { kind: "object", fields: { "action": "_4b", "message": "_5p", "taskId?": "_d", "monitorId?": "_y", "agentId?": "_4", "messageId?": "_d" } }, // MessageUpdated
+  _2w: { kind: "object", fields: { "mode": "_6", "by?": "_y", "messageId?": "_d" } }, // ModeChanged
+  _2x: { kind: "string", values: ["idle", "running", "waiting", "over_budget", "removed"] }, // MonitorState
+  _2y: { kind: "object", fields: { "monitorId": "_y", "state": "_2x", "queue": { kind: "integer", min: 0, max: 9007199254740991 }, "budget?!": "Budget", "context?!": "_1k", "revision?": { kind: "integer", min: 0, max: 9007199254740991 }, "messageId?": "_d" } }, // MonitorStatus
+  _2z: { kind: "object", fields: { "kernel?": "_32", "cells": { kind: "list", of: "_w" }, "metadata?": { kind: "any" } } }, // Notebook
+  _30: { kind: "object", fields: { "windowId": "_d", "op": "_33", "cellId": "_y", "kind?": "_z", "source?": { kind: "string" }, "after?": "_y", "monitorId?": "_y", "agentId?": "_4", "by?": "_y" } }, // NotebookChanged
+  _31: { kind: "object", fields: { "data": "_2z" } }, // NotebookContent
+  _32: { kind: "object", fields: { "name?": { kind: "string" }, "language?": { kind: "string" }, "state?": "_2h", "reason?": { kind: "string" }, "variables?": { kind: "list", of: "_2j" } } }, // NotebookKernel
+  _33: { kind: "string", values: ["insert", "edit", "delete", "move", "clear"] }, // NotebookOp
+  _34: { kind: "string", values: ["info", "success", "warning", "error"] }, // NoticeVariant
+  _35: { kind: "object", fields: { "id": "_d", "agentId?": "_4", "requestId?": "_4" } }, // NotificationDismiss, PromptDismiss, ToastDismiss
+  _36: { kind: "object", fields: { "id": "_d", "title": { kind: "string" }, "body": { kind: "string" }, "icon?": { kind: "string" }, "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "requestId?": "_4" } }, // NotificationShow
+  _37: { kind: "object", fields: { "id": "_d", "title": { kind: "string" }, "message": { kind: "string" }, "options?": { kind: "list", of: "_43" }, "multiSelect?": { kind: "boolean" }, "inputField?!": "_41", "allowDismiss?!": { kind: "boolean" }, "clientTool?!": "_19", "deadline?": "_1b", "agentId?": "_4", "monitorId?": "_y" } }, // OpenPrompt
+  _38: { kind: "object", fields: { "value": { kind: "string" }, "label": { kind: "string" } } }, // Option
+  _39: { kind: "object", fields: { "renderer": { kind: "string" }, "data": { kind: "any" } } }, // OtherContent
+  _3a: { kind: "string", values: ["completed", "failed", "interrupted"] }, // Outcome
+  _3b: { kind: "string", values: ["stream", "display_data", "execute_result", "error"] }, // OutputType
+  _3c: { kind: "object", fields: { "replica": "_y", "epoch": { kind: "integer", min: 0, max: 9007199254740991 }, "prev?": "_3v" } }, // OwnerChanged
+  _3d: { kind: "object", fields: { "completed_todos": { kind: "list", of: "_d" }, "available_data?": { kind: "any" } } }, // PartialResults
+  _3e: { kind: "object", fields: { "showRememberChoice": { kind: "boolean" }, "toolName": { kind: "string" }, "context?": { kind: "string" } } }, // PermissionOptions
+  _3f: { kind: "string", values: ["approve", "modify", "reject"] }, // PlanAnswer
+  _3g: { kind: "object", fields: { "plan_id": "_d", "approved_by": { kind: "string" }, "execution_starting": { kind: "boolean" }, "messageId?": "_d" } }, // PlanApproved
+  _3h: { kind: "object", fields: { "type": { kind: "string" }, "title": { kind: "string" }, "url": { kind: "string" } } }, // PlanAttachment
+  _3i: { kind: "object", fields: { "todos": { kind: "list", of: "_5a" }, "dependency_graph": { kind: "map", key: "_d", of: { kind: "list", of: "_d" } }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "mermaid_diagram?": { kind: "string" } } }, // PlanBody
+  _3j: { kind: "object", fields: { "action": "_3m", "todo_id": "_d", "task?": { kind: "string" } } }, // PlanChange
+  _3k: { kind: "object", fields: { "plan_id?": "_d" } }, // PlanCleared
+  _3l: { kind: "object", fields: { "status": { kind: "string" }, "response": "_3r", "statistics?!": "_3t", "report_paths": { kind: "list", of: { kind: "string" } }, "plan_id?": "_d", "messageId?": "_d" } }, // PlanComplete
+  _3m: { kind: "string", values: ["add", "remove", "update"] }, // PlanEdit
+  _3n: { kind: "object", fields: { "status": { kind: "string" }, "error": "_3o", "partial_results?!": "_3d", "statistics?!": "_3t", "plan_id?": "_d", "messageId?": "_d" } }, // PlanFailure
+  _3o: { kind: "object", fields: { "code": { kind: "string" }, "message": { kind: "string" }, "failed_todo?": "_d", "recoverable": { kind: "boolean" } } }, // PlanFailureError
+  _3p: { kind: "object", fields: { "plan_id": "_d", "version": { kind: "integer", min: 1, max: 9007199254740991 }, "status": "_3u", "todos": { kind: "list", of: "_5a" }, "dependency_graph": { kind: "map", key: "_d", of: { kind: "list", of: "_d" } }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "mermaid_diagram?": { kind: "string" }, "request?": { kind: "string" }, "messageId?": "_d" } }, // PlanGenerated
+  _3q: { kind: "object", fields: { "plan_id": "_d", "old_version": { kind: "integer", min: 1, max: 9007199254740991 }, "new_version": { kind: "integer", min: 1, max: 9007199254740991 }, "changes": { kind: "list", of: "_3j" }, "updated_todos": { kind: "list", of: "_5a" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "mermaid_diagram?": { kind: "string" }, "messageId?": "_d" } }, // PlanModified
+  _3r: { kind: "object", fields: { "format": { kind: "string" }, "text": { kind: "string" }, "summary?": { kind: "string" }, "attachments": { kind: "list", of: "_3h" }, "next_actions": { kind: "list", of: { kind: "string" } } } }, // PlanResponse
+  _3s: { kind: "object", fields: { "id?": "_d", "status": "_3u", "version?": { kind: "integer", min: 0, max: 9007199254740991 }, "total_todos": { kind: "integer", min: 0, max: 9007199254740991 }, "mermaid_diagram?": { kind: "string" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "request?": { kind: "string" }, "messageId?": "_d", "started_at?": "_1b", "paused_by?": { kind: "string" }, "pause_reason?": { kind: "string" }, "complete?!": "_3l", "failed?!": "_3n" } }, // PlanState
+  _3t: { kind: "object", fields: { "total_todos": { kind: "integer", min: 0, max: 9007199254740991 }, "completed": { kind: "integer", min: 0, max: 9007199254740991 }, "failed": { kind: "integer", min: 0, max: 9007199254740991 }, "skipped?": { kind: "integer", min: 0, max: 9007199254740991 }, "execution_time_ms": { kind: "integer", min: 0, max: 9007199254740991 }, "tokens_used": { kind: "integer", min: 0, max: 9007199254740991 }, "cost_usd": { kind: "number", min: 0 }, "cost_unknown?": { kind: "boolean" } } }, // PlanStatistics
+  _3u: { kind: "string", values: ["pending_approval", "approved", "executing", "paused", "completed", "failed", "rejected", "cancelled"] }, // PlanStatus
+  _3v: { kind: "position" }, // Position
+  _3w: { kind: "object", fields: { "connections": { kind: "list", of: "_1f" }, "total?": { kind: "integer", min: 0, max: 9007199254740991 } } }, // Presence
+  _3x: { kind: "object", fields: { "value": { kind: "number", min: 0, max: 100 }, "label?": { kind: "string" }, "variant?": "_3z", "showValue?": { kind: "boolean" } } }, // ProgressComponent
+  _3y: { kind: "object", fields: { "icon?": { kind: "string" }, "text?": { kind: "string" } } }, // ProgressStatus
+  _3z: { kind: "string", values: ["default", "success", "warning", "error"] }, // ProgressVariant
+  _40: { kind: "object", fields: { "promptId": "_d", "reason": "_1a", "answeredBy?": "_y", "monitorId?": "_y", "messageId?": "_d" } }, // PromptClosed
+  _41: { kind: "object", fields: { "label?": { kind: "string" }, "placeholder?": { kind: "string" }, "type?": "_42" } }, // PromptInput
+  _42: { kind: "string", values: ["text", "textarea", "password"] }, // PromptInputType
+  _43: { kind: "object", fields: { "value": { kind: "string" }, "label": { kind: "string" }, "description?": { kind: "string" } } }, // PromptOption
+  _44: { kind: "object", fields: { "id": "_d", "title": { kind: "string" }, "message": { kind: "string" }, "options?": { kind: "list", of: "_43" }, "multiSelect?": { kind: "boolean" }, "inputField?!": "_41", "allowDismiss?!": { kind: "boolean" }, "clientTool?!": "_19", "agentId?": "_4", "requestId?": "_4" } }, // PromptShow
+  _45: { kind: "object", fields: { "provider": { kind: "string" } } }, // ProviderChanged
+  _46: { kind: "object", fields: { "monitorId": "_y", "messages": { kind: "list", of: "QueuedMessage" }, "messageId?": "_d" } }, // QueueUpdated
   QueuedMessage: { kind: "object", fields: { "timestamp": "_1b", "id": "_d", "text": { kind: "string" }, "images?": { kind: "list", of: { kind: "string" } }, "windowId?": "_d" } }, // QueuedMessage
-  _47: { kind: "string" }, // ReasonCode
-  _48: { kind: "object", fields: { "agentId?": "_4", "requestId?": "_4" } }, // RefreshApps
-  _49: { kind: "object", fields: { "shortcutId": "_d", "agentId?": "_4", "requestId?": "_4" } }, // RemoveShortcut
-  _4a: { kind: "string", values: ["created", "updated"] }, // RowChange
-  _4b: { kind: "integer", min: 0, max: 9007199254740991 }, // RowID
-  _4c: { kind: "string", values: ["ask", "say"] }, // RowType
-  _4d: { kind: "string", values: ["error", "api_req_started", "api_req_finished", "api_req_retried", "api_req_retry_delayed", "api_req_rate_limit_wait", "api_req_deleted", "text", "image", "reasoning", "completion_result", "user_feedback", "user_feedback_diff", "command_output", "shell_integration_warning", "mcp_server_request_started", "mcp_server_response", "subtask_result", "checkpoint_saved", "rooignore_error", "diff_error", "condense_context", "condense_context_error", "sliding_window_truncation", "codebase_search_result", "user_edit_todos", "too_many_tools_warning", "tool", "browser_action", "browser_action_result", "browser_session_status"] }, // Say
-  _4e: { kind: "choice", options: [{ of: { kind: "string" }, keepsZero: true }, { of: { kind: "number" }, keepsZero: true }, { of: { kind: "boolean" }, keepsZero: true }] }, // Scalar
-  _4f: { kind: "object", fields: { "name": { kind: "string" }, "options": { kind: "list", of: "_37" }, "formId?": { kind: "string" }, "label?": { kind: "string" }, "defaultValue?": { kind: "string" }, "placeholder?": { kind: "string" }, "disabled?": { kind: "boolean" } } }, // SelectComponent
-  _4g: { kind: "object", fields: { "title": { kind: "string" } } }, // SessionRenamed
-  SessionState: { kind: "object", fields: { "mode": "_4r", "reason?": "_4q", "replay_until?": "_3u", "heartbeat_ms": { kind: "integer", min: 1, max: 9007199254740991 }, "status?": "_4i", "title?": { kind: "string" }, "owner?": "_y", "provider?": { kind: "string" }, "autoApproval?!": "_m", "agentMode?!": "_6", "instructions?": { kind: "string" }, "current_layer?=snapshot": "_2j", "monitors?": { kind: "list", of: "_2x" }, "windows?": { kind: "list", of: "_64" }, "agents?": { kind: "list", of: "_8" }, "queues?": { kind: "map", key: "_y", of: { kind: "list", of: "QueuedMessage" } }, "budgets?": { kind: "map", key: "_y", of: "Budget" }, "dialogs?": { kind: "list", of: "_i" }, "prompts?": { kind: "list", of: "_36" }, "notifications?": { kind: "list", of: "_4o" }, "toasts?": { kind: "list", of: "_4p" }, "shortcuts?": { kind: "list", of: "_4l" }, "badges?": { kind: "map", key: "_d", of: { kind: "integer", min: 0, max: 9007199254740991 } }, "hitl_pending?=snapshot": "_22", "hitl_requests?": { kind: "list", of: "_22" }, "plan?=snapshot": "_3r", "todos?!": { kind: "list", of: "_59" }, "recent_messages?": { kind: "list", of: "_5o" }, "connections?": { kind: "integer", min: 0, max: 9007199254740991 }, "presence?": { kind: "list", of: "_1f" }, "last_message_id?": "_3u" } }, // SessionState
-  _4i: { kind: "string", values: ["idle", "executing", "waiting", "paused", "unowned"] }, // SessionStatus
-  _4j: { kind: "string", values: ["hub", "user", "session"] }, // SettingScope
-  _4k: { kind: "object", fields: { "scope": "_4j", "names": { kind: "list", of: { kind: "string" } } } }, // SettingsChanged
-  _4l: { kind: "object", fields: { "id": "_d", "label": { kind: "string" }, "icon": { kind: "string" }, "iconType?": "_26", "type": "_4n", "target": { kind: "string" }, "osActions?": { kind: "list", of: "Action" }, "createdAt": "_1b" } }, // Shortcut
-  _4m: { kind: "object", fields: { "label?!": { kind: "string" }, "icon?!": { kind: "string" }, "iconType?": "_26", "type?": "_4n", "target?!": { kind: "string" }, "osActions?!": { kind: "list", of: "Action" } } }, // ShortcutPatch
-  _4n: { kind: "string", values: ["file", "url", "action"] }, // ShortcutType
-  _4o: { kind: "object", fields: { "id": "_d", "title": { kind: "string" }, "body": { kind: "string" }, "icon?": { kind: "string" }, "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "since?": "_1b", "monitorId?": "_y" } }, // ShownNotification
-  _4p: { kind: "object", fields: { "id": "_d", "message": { kind: "string" }, "variant?": "_33", "action?!": "_57", "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "since?": "_1b", "monitorId?": "_y" } }, // ShownToast
-  _4q: { kind: "string", values: ["fresh", "trimmed", "unknown", "too_many"] }, // SnapshotReason
-  _4r: { kind: "string", values: ["resume", "snapshot"] }, // StateMode
-  _4s: { kind: "object", fields: { "available": { kind: "boolean" }, "since": "_1b" } }, // StoreStatus
-  _4t: { kind: "string", values: ["retry", "wait", "reconnect", "fix_message", "authenticate", "refresh_token", "create_session", "free_something", "retry_or_skip"] }, // SuggestedAction
-  _4u: { kind: "object", fields: { "headers": { kind: "list", of: { kind: "string" } }, "rows": { kind: "list", of: { kind: "list", of: { kind: "string" } } } } }, // Table
-  _4v: { kind: "object", fields: { "data": "_4u" } }, // TableContent
-  _4w: { kind: "string", values: ["direct", "steered", "ephemeral"] }, // Taken
-  _4x: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_y", "agentId?": "_4", "messageId?": "_d" } }, // TaskAborted, TaskActive, TaskAskResponded, TaskCreated, TaskFocused, TaskIdle, TaskInteractive, TaskPaused, TaskResumable, TaskStarted, TaskUnfocused, TaskUnpaused, TaskUserMessage
-  _4y: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_y", "agentId?": "_4", "messageId?": "_d", "tokenUsage": "_5j", "toolUsage": { kind: "map", key: { kind: "string" }, of: "_5m" }, "isSubtask?": { kind: "boolean" } } }, // TaskCompleted
-  _4z: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_y", "agentId?": "_4", "messageId?": "_d", "mode": { kind: "string" } } }, // TaskModeSwitched
-  _50: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_y", "agentId?": "_4", "messageId?": "_d", "childTaskId": "_d" } }, // TaskSpawned
-  _51: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_y", "agentId?": "_4", "messageId?": "_d", "tokenUsage": "_5j", "toolUsage": { kind: "map", key: { kind: "string" }, of: "_5m" } } }, // TaskTokenUsageUpdated
-  _52: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_y", "agentId?": "_4", "messageId?": "_d", "tool": { kind: "string" }, "error": { kind: "string" } } }, // TaskToolFailed
-  _53: { kind: "string", values: ["left", "center", "right"] }, // TextAlign
-  _54: { kind: "string", values: ["default", "muted", "accent", "success", "warning", "error"] }, // TextColor
-  _55: { kind: "object", fields: { "content": { kind: "string" }, "variant?": "_56", "color?": "_54", "textAlign?": "_53" } }, // TextComponent
-  _56: { kind: "string", values: ["body", "heading", "subheading", "caption", "code"] }, // TextVariant
-  _57: { kind: "object", fields: { "label": { kind: "string" }, "eventId": { kind: "string" } } }, // ToastButton
-  _58: { kind: "object", fields: { "id": "_d", "message": { kind: "string" }, "variant?": "_33", "action?!": "_57", "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "requestId?": "_4" } }, // ToastShow
-  _59: { kind: "object", fields: { "id": "_d", "task": { kind: "string" }, "tool?": { kind: "string" }, "mode?": { kind: "string" }, "status?": "_5h", "priority?": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "depends_on": { kind: "list", of: "_d" }, "requires_approval?": { kind: "boolean" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "progress_percentage?": { kind: "number", min: 0, max: 100 }, "current_step?": { kind: "string" }, "retry_count?": { kind: "integer", min: 0, max: 9007199254740991 }, "max_retries?": { kind: "integer", min: 0, max: 9007199254740991 }, "items_processed?": { kind: "integer", min: 0, max: 9007199254740991 }, "items_total?": { kind: "integer", min: 0, max: 9007199254740991 }, "started_at?": "_1b", "retry_at?": "_1b", "agent_id?": "_4", "duration_ms?": { kind: "integer", min: 0, max: 9007199254740991 }, "error?!": "_5c", "result_summary?": { kind: "any" } } }, // Todo
-  _5a: { kind: "string", values: ["approve", "skip", "reject"] }, // TodoAnswer
-  _5b: { kind: "object", fields: { "todo_id": "_d", "task": { kind: "string" }, "status": "_5h", "result_summary?": { kind: "any" }, "duration_ms": { kind: "integer", min: 0, max: 9007199254740991 }, "next_todos": { kind: "list", of: "_d" }, "messageId?": "_d" } }, // TodoCompleted
-  _5c: { kind: "object", fields: { "code": { kind: "string" }, "message": { kind: "string" }, "recoverable": { kind: "boolean" } } }, // TodoError
-  _5d: { kind: "object", fields: { "todo_id": "_d", "task": { kind: "string" }, "status": "_5h", "error": "_5c", "retry_count": { kind: "integer", min: 0, max: 9007199254740991 }, "max_retries": { kind: "integer", min: 0, max: 9007199254740991 }, "retry_at?": "_1b" } }, // TodoFailed
-  _5e: { kind: "object", fields: { "todo_id": "_d", "progress_percentage": { kind: "number", min: 0, max: 100 }, "current_step?": { kind: "string" }, "items_processed?": { kind: "integer", min: 0, max: 9007199254740991 }, "items_total?": { kind: "integer", min: 0, max: 9007199254740991 } } }, // TodoProgress
-  _5f: { kind: "object", fields: { "id": "_d", "task": { kind: "string" } } }, // TodoRef
-  _5g: { kind: "object", fields: { "todo_id": "_d", "task": { kind: "string" }, "tool?": { kind: "string" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "agent_id?": "_4", "messageId?": "_d" } }, // TodoStarted
-  _5h: { kind: "string", values: ["pending", "blocked", "needs_approval", "needs_input", "in_progress", "completed", "failed", "skipped", "cancelled"] }, // TodoStatus
-  _5i: { kind: "object", fields: { "todo": "_59", "messageId?": "_d" } }, // TodoUpdated
-  _5j: { kind: "object", fields: { "totalTokensIn": { kind: "integer", min: 0, max: 9007199254740991 }, "totalTokensOut": { kind: "integer", min: 0, max: 9007199254740991 }, "totalCacheWrites?": { kind: "integer", min: 0, max: 9007199254740991 }, "totalCacheReads?": { kind: "integer", min: 0, max: 9007199254740991 }, "totalCost": { kind: "number", min: 0 }, "contextTokens": { kind: "integer", min: 0, max: 9007199254740991 }, "costUnknown?": { kind: "boolean" } } }, // TokenUsage
-  _5k: { kind: "object", fields: { "toolName": { kind: "string" }, "status": "_5l", "message?": { kind: "string" }, "toolInput?": { kind: "any" }, "toolUseId?": { kind: "string" }, "agentId?": "_4", "monitorId?": "_y", "messageId?": "_d" } }, // ToolProgress
-  _5l: { kind: "string", values: ["running", "complete", "error"] }, // ToolStatus
-  _5m: { kind: "object", fields: { "attempts": { kind: "integer", min: 0, max: 9007199254740991 }, "failures": { kind: "integer", min: 0, max: 9007199254740991 } } }, // ToolUses
-  _5n: { kind: "object", fields: { "messageId": "_d", "agentId": "_4", "reason": { kind: "string" }, "resumable": { kind: "boolean" }, "monitorId?": "_y" } }, // TurnInterrupted
-  _5o: { kind: "object", fields: { "ts": "_1b", "id?": "_4b", "type": "_4c", "ask?": "_j", "say?": "_4d", "text?": { kind: "string" }, "images?": { kind: "list", of: { kind: "string" } }, "partial?!": { kind: "boolean" }, "reasoning?": { kind: "string" }, "reasonCode?": "_47", "thread?": { kind: "string" }, "conversationHistoryIndex?!": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "checkpoint?": { kind: "any" }, "progressStatus?!": "_3x", "contextCondense?!": "_1i", "contextTruncation?!": "_1j", "isProtected?": { kind: "boolean" }, "apiProtocol?": "_0", "isAnswered?": { kind: "boolean" }, "monitorId?": "_y", "agentId?": "_4", "messageId?": "_d", "windowId?": "_d" } }, // UIRow
-  _5p: { kind: "object", fields: { "data": { kind: "any" } } }, // UpdateAppend, UpdatePrepend, UpdateReplace
-  _5q: { kind: "object", fields: { "position": { kind: "integer", min: 0, max: 9007199254740991 }, "data": { kind: "any" } } }, // UpdateInsertAt
-  _5r: { kind: "union", tag: "op", variants: { "append": "_5p", "prepend": "_5p", "replace": "_5p", "insertAt": "_5q", "clear": "_e" } }, // UpdateOperation
-  _5s: { kind: "object", fields: { "shortcutId": "_d", "updates": "_4m", "agentId?": "_4", "requestId?": "_4" } }, // UpdateShortcut
-  _5t: { kind: "object", fields: { "inputTokens": { kind: "integer", min: 0, max: 9007199254740991 }, "outputTokens": { kind: "integer", min: 0, max: 9007199254740991 }, "cacheReadTokens?": { kind: "integer", min: 0, max: 9007199254740991 }, "cacheWriteTokens?": { kind: "integer", min: 0, max: 9007199254740991 }, "costUsd?": { kind: "number", min: 0 }, "costUnknown?": { kind: "boolean" } } }, // Usage
-  _5u: { kind: "object", fields: { "windowId": "_d", "monitorId": "_y", "by": "_y" } }, // ViewActive
-  _5v: { kind: "string", values: ["assigned", "active", "released"] }, // WindowAgentChange
-  _5w: { kind: "object", fields: { "windowId": "_d", "agentId": "_4", "status": "_5v", "monitorId?": "_y", "messageId?": "_d" } }, // WindowAgentStatus
-  _5x: { kind: "object", fields: { "windowId": "_d", "agentId?": "_4", "requestId?": "_4" } }, // WindowCapture, WindowClose, WindowFocus, WindowMaximize, WindowMinimize, WindowRestore
-  _5y: { kind: "object", fields: { "windowId": "_d", "title": { kind: "string" }, "bounds": "_q", "content": "Content", "variant?": "_66", "dockEdge?": "_1o", "frameless?": { kind: "boolean" }, "windowStyle?": { kind: "map", key: { kind: "string" }, of: "_4e" }, "minimized?": { kind: "boolean" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowCreate
-  _5z: { kind: "object", fields: { "windowId": "_d", "agentId": "_4", "requestId?": "_4" } }, // WindowLock, WindowUnlock
-  _60: { kind: "object", fields: { "windowId": "_d", "x": { kind: "number" }, "y": { kind: "number" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowMove
-  _61: { kind: "object", fields: { "windowId": "_d", "w": { kind: "number" }, "h": { kind: "number" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowResize
-  _62: { kind: "object", fields: { "windowId": "_d", "content": "Content", "agentId?": "_4", "requestId?": "_4" } }, // WindowSetContent
-  _63: { kind: "object", fields: { "windowId": "_d", "title": { kind: "string" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowSetTitle
-  _64: { kind: "object", fields: { "windowId": "_d", "monitorId": "_y", "title": { kind: "string" }, "bounds": "_q", "content": "Content", "variant?": "_66", "dockEdge?": "_1o", "frameless?": { kind: "boolean" }, "windowStyle?": { kind: "map", key: { kind: "string" }, of: "_4e" }, "minimized?": { kind: "boolean" }, "maximized?": { kind: "boolean" }, "restoreBounds?!": "_q", "z?": { kind: "integer", min: 0, max: 9007199254740991 }, "lock?": "_4", "groupId?": "_d", "appId?": "_d", "placed?": { kind: "boolean" } } }, // WindowState
-  _65: { kind: "object", fields: { "windowId": "_d", "operation": "_5r", "renderer?": { kind: "string" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowUpdateContent
-  _66: { kind: "string", values: ["standard", "widget", "panel"] }, // WindowVariant
+  _48: { kind: "string" }, // ReasonCode
+  _49: { kind: "object", fields: { "agentId?": "_4", "requestId?": "_4" } }, // RefreshApps
+  _4a: { kind: "object", fields: { "shortcutId": "_d", "agentId?": "_4", "requestId?": "_4" } }, // RemoveShortcut
+  _4b: { kind: "string", values: ["created", "updated"] }, // RowChange
+  _4c: { kind: "integer", min: 0, max: 9007199254740991 }, // RowID
+  _4d: { kind: "string", values: ["ask", "say"] }, // RowType
+  _4e: { kind: "string", values: ["error", "api_req_started", "api_req_finished", "api_req_retried", "api_req_retry_delayed", "api_req_rate_limit_wait", "api_req_deleted", "text", "image", "reasoning", "completion_result", "user_feedback", "user_feedback_diff", "command_output", "shell_integration_warning", "mcp_server_request_started", "mcp_server_response", "subtask_result", "checkpoint_saved", "rooignore_error", "diff_error", "condense_context", "condense_context_error", "sliding_window_truncation", "codebase_search_result", "user_edit_todos", "too_many_tools_warning", "tool", "browser_action", "browser_action_result", "browser_session_status"] }, // Say
+  _4f: { kind: "choice", options: [{ of: { kind: "string" }, keepsZero: true }, { of: { kind: "number" }, keepsZero: true }, { of: { kind: "boolean" }, keepsZero: true }] }, // Scalar
+  _4g: { kind: "object", fields: { "name": { kind: "string" }, "options": { kind: "list", of: "_38" }, "formId?": { kind: "string" }, "label?": { kind: "string" }, "defaultValue?": { kind: "string" }, "placeholder?": { kind: "string" }, "disabled?": { kind: "boolean" } } }, // SelectComponent
+  _4h: { kind: "object", fields: { "title": { kind: "string" } } }, // SessionRenamed
+  SessionState: { kind: "object", fields: { "mode": "_4s", "reason?": "_4r", "replay_until?": "_3v", "heartbeat_ms": { kind: "integer", min: 1, max: 9007199254740991 }, "status?": "_4j", "title?": { kind: "string" }, "owner?": "_y", "provider?": { kind: "string" }, "autoApproval?!": "_m", "agentMode?!": "_6", "instructions?": { kind: "string" }, "current_layer?=snapshot": "_2k", "monitors?": { kind: "list", of: "_2y" }, "windows?": { kind: "list", of: "_65" }, "agents?": { kind: "list", of: "_8" }, "queues?": { kind: "map", key: "_y", of: { kind: "list", of: "QueuedMessage" } }, "budgets?": { kind: "map", key: "_y", of: "Budget" }, "dialogs?": { kind: "list", of: "_i" }, "prompts?": { kind: "list", of: "_37" }, "notifications?": { kind: "list", of: "_4p" }, "toasts?": { kind: "list", of: "_4q" }, "shortcuts?": { kind: "list", of: "_4m" }, "badges?": { kind: "map", key: "_d", of: { kind: "integer", min: 0, max: 9007199254740991 } }, "hitl_pending?=snapshot": "_22", "hitl_requests?": { kind: "list", of: "_22" }, "plan?=snapshot": "_3s", "todos?!": { kind: "list", of: "_5a" }, "recent_messages?": { kind: "list", of: "_5p" }, "connections?": { kind: "integer", min: 0, max: 9007199254740991 }, "presence?": { kind: "list", of: "_1f" }, "last_message_id?": "_3v" } }, // SessionState
+  _4j: { kind: "string", values: ["idle", "executing", "waiting", "paused", "unowned"] }, // SessionStatus
+  _4k: { kind: "string", values: ["hub", "user", "session"] }, // SettingScope
+  _4l: { kind: "object", fields: { "scope": "_4k", "names": { kind: "list", of: { kind: "string" } } } }, // SettingsChanged
+  _4m: { kind: "object", fields: { "id": "_d", "label": { kind: "string" }, "icon": { kind: "string" }, "iconType?": "_26", "type": "_4o", "target": { kind: "string" }, "osActions?": { kind: "list", of: "Action" }, "createdAt": "_1b" } }, // Shortcut
+  _4n: { kind: "object", fields: { "label?!": { kind: "string" }, "icon?!": { kind: "string" }, "iconType?": "_26", "type?": "_4o", "target?!": { kind: "string" }, "osActions?!": { kind: "list", of: "Action" } } }, // ShortcutPatch
+  _4o: { kind: "string", values: ["file", "url", "action"] }, // ShortcutType
+  _4p: { kind: "object", fields: { "id": "_d", "title": { kind: "string" }, "body": { kind: "string" }, "icon?": { kind: "string" }, "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "since?": "_1b", "monitorId?": "_y" } }, // ShownNotification
+  _4q: { kind: "object", fields: { "id": "_d", "message": { kind: "string" }, "variant?": "_34", "action?!": "_58", "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "since?": "_1b", "monitorId?": "_y" } }, // ShownToast
+  _4r: { kind: "string", values: ["fresh", "trimmed", "unknown", "too_many"] }, // SnapshotReason
+  _4s: { kind: "string", values: ["resume", "snapshot"] }, // StateMode
+  _4t: { kind: "object", fields: { "available": { kind: "boolean" }, "since": "_1b" } }, // StoreStatus
+  _4u: { kind: "string", values: ["retry", "wait", "reconnect", "fix_message", "authenticate", "refresh_token", "create_session", "free_something", "retry_or_skip"] }, // SuggestedAction
+  _4v: { kind: "object", fields: { "headers": { kind: "list", of: { kind: "string" } }, "rows": { kind: "list", of: { kind: "list", of: { kind: "string" } } } } }, // Table
+  _4w: { kind: "object", fields: { "data": "_4v" } }, // TableContent
+  _4x: { kind: "string", values: ["direct", "steered", "ephemeral"] }, // Taken
+  _4y: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_y", "agentId?": "_4", "messageId?": "_d" } }, // TaskAborted, TaskActive, TaskAskResponded, TaskCreated, TaskFocused, TaskIdle, TaskInteractive, TaskPaused, TaskResumable, TaskStarted, TaskUnfocused, TaskUnpaused, TaskUserMessage
+  _4z: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_y", "agentId?": "_4", "messageId?": "_d", "tokenUsage": "_5k", "toolUsage": { kind: "map", key: { kind: "string" }, of: "_5n" }, "isSubtask?": { kind: "boolean" } } }, // TaskCompleted
+  _50: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_y", "agentId?": "_4", "messageId?": "_d", "mode": { kind: "string" } } }, // TaskModeSwitched
+  _51: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_y", "agentId?": "_4", "messageId?": "_d", "childTaskId": "_d" } }, // TaskSpawned
+  _52: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_y", "agentId?": "_4", "messageId?": "_d", "tokenUsage": "_5k", "toolUsage": { kind: "map", key: { kind: "string" }, of: "_5n" } } }, // TaskTokenUsageUpdated
+  _53: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_y", "agentId?": "_4", "messageId?": "_d", "tool": { kind: "string" }, "error": { kind: "string" } } }, // TaskToolFailed
+  _54: { kind: "string", values: ["left", "center", "right"] }, // TextAlign
+  _55: { kind: "string", values: ["default", "muted", "accent", "success", "warning", "error"] }, // TextColor
+  _56: { kind: "object", fields: { "content": { kind: "string" }, "variant?": "_57", "color?": "_55", "textAlign?": "_54" } }, // TextComponent
+  _57: { kind: "string", values: ["body", "heading", "subheading", "caption", "code"] }, // TextVariant
+  _58: { kind: "object", fields: { "label": { kind: "string" }, "eventId": { kind: "string" } } }, // ToastButton
+  _59: { kind: "object", fields: { "id": "_d", "message": { kind: "string" }, "variant?": "_34", "action?!": "_58", "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "requestId?": "_4" } }, // ToastShow
+  _5a: { kind: "object", fields: { "id": "_d", "task": { kind: "string" }, "tool?": { kind: "string" }, "mode?": { kind: "string" }, "status?": "_5i", "priority?": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "depends_on": { kind: "list", of: "_d" }, "requires_approval?": { kind: "boolean" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "progress_percentage?": { kind: "number", min: 0, max: 100 }, "current_step?": { kind: "string" }, "retry_count?": { kind: "integer", min: 0, max: 9007199254740991 }, "max_retries?": { kind: "integer", min: 0, max: 9007199254740991 }, "items_processed?": { kind: "integer", min: 0, max: 9007199254740991 }, "items_total?": { kind: "integer", min: 0, max: 9007199254740991 }, "started_at?": "_1b", "retry_at?": "_1b", "agent_id?": "_4", "duration_ms?": { kind: "integer", min: 0, max: 9007199254740991 }, "error?!": "_5d", "result_summary?": { kind: "any" } } }, // Todo
+  _5b: { kind: "string", values: ["approve", "skip", "reject"] }, // TodoAnswer
+  _5c: { kind: "object", fields: { "todo_id": "_d", "task": { kind: "string" }, "status": "_5i", "result_summary?": { kind: "any" }, "duration_ms": { kind: "integer", min: 0, max: 9007199254740991 }, "next_todos": { kind: "list", of: "_d" }, "messageId?": "_d" } }, // TodoCompleted
+  _5d: { kind: "object", fields: { "code": { kind: "string" }, "message": { kind: "string" }, "recoverable": { kind: "boolean" } } }, // TodoError
+  _5e: { kind: "object", fields: { "todo_id": "_d", "task": { kind: "string" }, "status": "_5i", "error": "_5d", "retry_count": { kind: "integer", min: 0, max: 9007199254740991 }, "max_retries": { kind: "integer", min: 0, max: 9007199254740991 }, "retry_at?": "_1b" } }, // TodoFailed
+  _5f: { kind: "object", fields: { "todo_id": "_d", "progress_percentage": { kind: "number", min: 0, max: 100 }, "current_step?": { kind: "string" }, "items_processed?": { kind: "integer", min: 0, max: 9007199254740991 }, "items_total?": { kind: "integer", min: 0, max: 9007199254740991 } } }, // TodoProgress
+  _5g: { kind: "object", fields: { "id": "_d", "task": { kind: "string" } } }, // TodoRef
+  _5h: { kind: "object", fields: { "todo_id": "_d", "task": { kind: "string" }, "tool?": { kind: "string" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "agent_id?": "_4", "messageId?": "_d" } }, // TodoStarted
+  _5i: { kind: "string", values: ["pending", "blocked", "needs_approval", "needs_input", "in_progress", "completed", "failed", "skipped", "cancelled"] }, // TodoStatus
+  _5j: { kind: "object", fields: { "todo": "_5a", "messageId?": "_d" } }, // TodoUpdated
+  _5k: { kind: "object", fields: { "totalTokensIn": { kind: "integer", min: 0, max: 9007199254740991 }, "totalTokensOut": { kind: "integer", min: 0, max: 9007199254740991 }, "totalCacheWrites?": { kind: "integer", min: 0, max: 9007199254740991 }, "totalCacheReads?": { kind: "integer", min: 0, max: 9007199254740991 }, "totalCost": { kind: "number", min: 0 }, "contextTokens": { kind: "integer", min: 0, max: 9007199254740991 }, "costUnknown?": { kind: "boolean" } } }, // TokenUsage
+  _5l: { kind: "object", fields: { "toolName": { kind: "string" }, "status": "_5m", "message?": { kind: "string" }, "toolInput?": { kind: "any" }, "toolUseId?": { kind: "string" }, "agentId?": "_4", "monitorId?": "_y", "messageId?": "_d" } }, // ToolProgress
+  _5m: { kind: "string", values: ["running", "complete", "error"] }, // ToolStatus
+  _5n: { kind: "object", fields: { "attempts": { kind: "integer", min: 0, max: 9007199254740991 }, "failures": { kind: "integer", min: 0, max: 9007199254740991 } } }, // ToolUses
+  _5o: { kind: "object", fields: { "messageId": "_d", "agentId": "_4", "reason": { kind: "string" }, "resumable": { kind: "boolean" }, "monitorId?": "_y" } }, // TurnInterrupted
+  _5p: { kind: "object", fields: { "ts": "_1b", "id?": "_4c", "type": "_4d", "ask?": "_j", "say?": "_4e", "text?": { kind: "string" }, "images?": { kind: "list", of: { kind: "string" } }, "partial?!": { kind: "boolean" }, "reasoning?": { kind: "string" }, "reasonCode?": "_48", "thread?": { kind: "string" }, "conversationHistoryIndex?!": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "checkpoint?": { kind: "any" }, "progressStatus?!": "_3y", "contextCondense?!": "_1i", "contextTruncation?!": "_1j", "isProtected?": { kind: "boolean" }, "apiProtocol?": "_0", "isAnswered?": { kind: "boolean" }, "monitorId?": "_y", "agentId?": "_4", "messageId?": "_d", "windowId?": "_d" } }, // UIRow
+  _5q: { kind: "object", fields: { "data": { kind: "any" } } }, // UpdateAppend, UpdatePrepend, UpdateReplace
+  _5r: { kind: "object", fields: { "position": { kind: "integer", min: 0, max: 9007199254740991 }, "data": { kind: "any" } } }, // UpdateInsertAt
+  _5s: { kind: "union", tag: "op", variants: { "append": "_5q", "prepend": "_5q", "replace": "_5q", "insertAt": "_5r", "clear": "_e" } }, // UpdateOperation
+  _5t: { kind: "object", fields: { "shortcutId": "_d", "updates": "_4n", "agentId?": "_4", "requestId?": "_4" } }, // UpdateShortcut
+  _5u: { kind: "object", fields: { "inputTokens": { kind: "integer", min: 0, max: 9007199254740991 }, "outputTokens": { kind: "integer", min: 0, max: 9007199254740991 }, "cacheReadTokens?": { kind: "integer", min: 0, max: 9007199254740991 }, "cacheWriteTokens?": { kind: "integer", min: 0, max: 9007199254740991 }, "costUsd?": { kind: "number", min: 0 }, "costUnknown?": { kind: "boolean" } } }, // Usage
+  _5v: { kind: "object", fields: { "windowId": "_d", "monitorId": "_y", "by": "_y" } }, // ViewActive
+  _5w: { kind: "string", values: ["assigned", "active", "released"] }, // WindowAgentChange
+  _5x: { kind: "object", fields: { "windowId": "_d", "agentId": "_4", "status": "_5w", "monitorId?": "_y", "messageId?": "_d" } }, // WindowAgentStatus
+  _5y: { kind: "object", fields: { "windowId": "_d", "agentId?": "_4", "requestId?": "_4" } }, // WindowCapture, WindowClose, WindowFocus, WindowMaximize, WindowMinimize, WindowRestore
+  _5z: { kind: "object", fields: { "windowId": "_d", "title": { kind: "string" }, "bounds": "_q", "content": "Content", "variant?": "_67", "dockEdge?": "_1o", "frameless?": { kind: "boolean" }, "windowStyle?": { kind: "map", key: { kind: "string" }, of: "_4f" }, "minimized?": { kind: "boolean" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowCreate
+  _60: { kind: "object", fields: { "windowId": "_d", "agentId": "_4", "requestId?": "_4" } }, // WindowLock, WindowUnlock
+  _61: { kind: "object", fields: { "windowId": "_d", "x": { kind: "number" }, "y": { kind: "number" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowMove
+  _62: { kind: "object", fields: { "windowId": "_d", "w": { kind: "number" }, "h": { kind: "number" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowResize
+  _63: { kind: "object", fields: { "windowId": "_d", "content": "Content", "agentId?": "_4", "requestId?": "_4" } }, // WindowSetContent
+  _64: { kind: "object", fields: { "windowId": "_d", "title": { kind: "string" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowSetTitle
+  _65: { kind: "object", fields: { "windowId": "_d", "monitorId": "_y", "title": { kind: "string" }, "bounds": "_q", "content": "Content", "variant?": "_67", "dockEdge?": "_1o", "frameless?": { kind: "boolean" }, "windowStyle?": { kind: "map", key: { kind: "string" }, of: "_4f" }, "minimized?": { kind: "boolean" }, "maximized?": { kind: "boolean" }, "restoreBounds?!": "_q", "z?": { kind: "integer", min: 0, max: 9007199254740991 }, "lock?": "_4", "groupId?": "_d", "appId?": "_d", "placed?": { kind: "boolean" } } }, // WindowState
+  _66: { kind: "object", fields: { "windowId": "_d", "operation": "_5s", "renderer?": { kind: "string" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowUpdateContent
+  _67: { kind: "string", values: ["standard", "widget", "panel"] }, // WindowVariant
 };
 
 /** The forms of payloads by type. */
@@ -239,47 +240,47 @@ export const payloads: Record<string, string> = {
   ACTIONS: "_2",
   AGENT_THINKING: "_a",
   AGENT_RESPONSE: "_7",
-  TOOL_PROGRESS: "_5k",
+  TOOL_PROGRESS: "_5l",
   ERROR: "_3",
-  WINDOW_AGENT_STATUS: "_5w",
-  MESSAGE_ACCEPTED: "_2q",
-  MESSAGE_QUEUED: "_2r",
-  MESSAGE_REJECTED: "_2s",
+  WINDOW_AGENT_STATUS: "_5x",
+  MESSAGE_ACCEPTED: "_2r",
+  MESSAGE_QUEUED: "_2s",
+  MESSAGE_REJECTED: "_2t",
   APPROVAL_REQUEST: "_i",
   APP_PROTOCOL_REQUEST: "_f",
-  VIEW_ACTIVE: "_5u",
-  NOTEBOOK_CHANGED: "_2z",
+  VIEW_ACTIVE: "_5v",
+  NOTEBOOK_CHANGED: "_30",
   CELL_EXECUTED: "_x",
   CELL_OUTPUTS: "_11",
   KERNEL_STATUS: "_2i",
-  MONITOR_STATUS: "_2x",
+  MONITOR_STATUS: "_2y",
   DIALOG_CLOSED: "_1m",
-  PROMPT_CLOSED: "_3z",
-  PRESENCE: "_3v",
-  OWNER_CHANGED: "_3b",
-  SESSION_RENAMED: "_4g",
+  PROMPT_CLOSED: "_40",
+  PRESENCE: "_3w",
+  OWNER_CHANGED: "_3c",
+  SESSION_RENAMED: "_4h",
   FILES_CHANGED: "_1t",
-  PROVIDER_CHANGED: "_44",
-  TURN_INTERRUPTED: "_5n",
+  PROVIDER_CHANGED: "_45",
+  TURN_INTERRUPTED: "_5o",
   session_state: "SessionState",
   ping: "_e",
   auth_result: "_l",
   auth_refresh_required: "_k",
   error: "_1q",
   reconnect: "_1v",
-  store_status: "_4s",
-  SETTINGS_CHANGED: "_4k",
+  store_status: "_4t",
+  SETTINGS_CHANGED: "_4l",
   CONNECTION_STATUS: "_1g",
-  layer_start: "_2l",
-  layer_complete: "_2k",
-  plan_generated: "_3o",
-  plan_approved: "_3f",
-  plan_modified: "_3p",
-  todo_started: "_5g",
-  todo_progress: "_5e",
-  todo_updated: "_5i",
-  todo_completed: "_5b",
-  todo_failed: "_5d",
+  layer_start: "_2m",
+  layer_complete: "_2l",
+  plan_generated: "_3p",
+  plan_approved: "_3g",
+  plan_modified: "_3q",
+  todo_started: "_5h",
+  todo_progress: "_5f",
+  todo_updated: "_5j",
+  todo_completed: "_5c",
+  todo_failed: "_5e",
   execution_progress: "_1r",
   hitl_plan_review: "_21",
   hitl_approval_request: "_1w",
@@ -288,35 +289,35 @@ export const payloads: Record<string, string> = {
   hitl_paused: "_20",
   hitl_resumed: "_23",
   hitl_closed: "_1y",
-  complete: "_3k",
-  failed: "_3m",
-  plan_cleared: "_3j",
-  messageUpdated: "_2u",
+  complete: "_3l",
+  failed: "_3n",
+  plan_cleared: "_3k",
+  messageUpdated: "_2v",
   HISTORY_REWOUND: "_25",
   CHECKPOINT_SAVED: "_18",
   CHECKPOINT_RESTORED: "_17",
-  QUEUE_UPDATED: "_45",
-  MODE_CHANGED: "_2v",
+  QUEUE_UPDATED: "_46",
+  MODE_CHANGED: "_2w",
   INSTRUCTIONS_CHANGED: "_2g",
   AUTO_APPROVAL_CHANGED: "_n",
-  taskCreated: "_4x",
-  taskStarted: "_4x",
-  taskCompleted: "_4y",
-  taskAborted: "_4x",
-  taskFocused: "_4x",
-  taskUnfocused: "_4x",
-  taskActive: "_4x",
-  taskInteractive: "_4x",
-  taskResumable: "_4x",
-  taskIdle: "_4x",
-  taskPaused: "_4x",
-  taskUnpaused: "_4x",
-  taskSpawned: "_50",
-  taskModeSwitched: "_4z",
-  taskAskResponded: "_4x",
-  taskUserMessage: "_4x",
-  taskToolFailed: "_52",
-  taskTokenUsageUpdated: "_51",
-  MESSAGE_REPEATED: "_2t",
+  taskCreated: "_4y",
+  taskStarted: "_4y",
+  taskCompleted: "_4z",
+  taskAborted: "_4y",
+  taskFocused: "_4y",
+  taskUnfocused: "_4y",
+  taskActive: "_4y",
+  taskInteractive: "_4y",
+  taskResumable: "_4y",
+  taskIdle: "_4y",
+  taskPaused: "_4y",
+  taskUnpaused: "_4y",
+  taskSpawned: "_51",
+  taskModeSwitched: "_50",
+  taskAskResponded: "_4y",
+  taskUserMessage: "_4y",
+  taskToolFailed: "_53",
+  taskTokenUsageUpdated: "_52",
+  MESSAGE_REPEATED: "_2u",
   EMITTED: "_1p",
 };
