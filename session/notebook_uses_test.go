@@ -67,8 +67,9 @@ func TestPrintedTextIsBounded(t *testing.T) {
 		}
 	}
 	cell := d.notebook("n").Cells[0]
-	if cell.State != wire.CellOK || size > kernels.MaxOutput || size+int(cell.Cut) != printed {
-		t.Errorf("got state %s, %d bytes and %d left out; want it ok and %d together", cell.State, size, cell.Cut, printed)
+	// A frame that is too large to be read counts with its headers.
+	if all := size + int(cell.Cut); cell.State != wire.CellOK || size > kernels.MaxOutput || all < printed || all > printed+printed/100 {
+		t.Errorf("got state %s, %d bytes and %d left out; want it ok and %d together, with little more", cell.State, size, cell.Cut, printed)
 	}
 	if events > 20 { // each writes the notebook
 		t.Errorf("got %d events with outputs, want a few: text beyond the bound causes none", events)
