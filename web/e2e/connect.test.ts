@@ -30,7 +30,7 @@ async function newcomer(desktop: DesktopFixture, language: "en" | "ko"): Promise
 /** Opens the page to connect a model from the card of the first run. */
 async function openFromCard(page: Page, name: string): Promise<void> {
   await page.locator(".tour-card").waitFor();
-  await tabTo(page, ".tour-foot .button-primary");
+  await tabTo(page, ".tour-doors-side .button-primary");
   expect(await page.evaluate(() => document.activeElement?.textContent)).toContain(name);
   await page.keyboard.press("Enter");
   await page.locator("dialog[open] form.models-new").waitFor();
@@ -142,7 +142,7 @@ describe("in Korean", () => {
 
   it("a newcomer uses the Ollama that the hub found, without entering anything", async () => {
     const { page, session } = await newcomer(desktop, "ko");
-    await openFromCard(page, "모델");
+    await openFromCard(page, "연결하기");
     await until(() => page.locator(".models-kind:has(:checked)").getAttribute("data-backend")).toBe("ollama");
     await until(() => page.locator("input[name=model]").inputValue()).toBe("fake");
     await tabTo(page, "[data-models=test]");

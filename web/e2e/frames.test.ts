@@ -32,7 +32,7 @@ it("a diagram has the colours of the theme, and is drawn again with those of ano
   await showWindow(desktop.hub, session, page, "plan", { renderer: "markdown", data: "```mermaid\nflowchart LR\n  a[Begin] --> b[End]\n```" });
   const fill = (): Promise<string> =>
     windowOf(page, "plan").frameLocator(".md-diagram iframe").locator(".node rect, .node path").first().evaluate((e) => getComputedStyle(e).fill);
-  await until(fill).toBe("rgb(12, 17, 26)"); // --bg of the dark theme
+  await until(fill).toBe("rgb(11, 16, 25)"); // --bg of the dark theme
   await page.evaluate(() => (document.documentElement.dataset.theme = "light"));
   await until(fill).toBe("rgb(233, 238, 244)");
 });

@@ -17,7 +17,7 @@ const opens = `/call window_create ${list}\n/say Here is the list.`;
 const user = (...blocks: string[]): ModelMessage => ({ role: "user", blocks });
 const assistant = (...blocks: string[]): ModelMessage => ({ role: "assistant", blocks });
 /** A message that is sent while the window is open. */
-const later = (text: string): string => `<open_windows>list (text "List" 500×400)</open_windows>\n\n${text}`;
+const later = (text: string): string => `<open_windows>list (text "List" 460×320)</open_windows>\n\n${text}`;
 
 /** The messages of the last request, without what the hub says about the agent, the place and the time. */
 function lastRequest(): ModelMessage[] {

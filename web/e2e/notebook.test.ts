@@ -145,7 +145,7 @@ it("a new notebook opens from the palette, lists its variables, and a file that 
   const page = await desktop.tab({ session });
   await page.keyboard.press("Control+k");
   await page.getByRole("combobox").fill("new notebook");
-  await page.getByRole("option", { name: "New notebook" }).click();
+  await page.getByRole("option", { name: "New notebook", exact: true }).click();
   const w = windowOf(page, "notebook-1");
   await w.locator(".cm-content").focus();
   await page.keyboard.type("answer = 6 * 7");
