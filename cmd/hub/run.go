@@ -14,6 +14,7 @@ import (
 	"github.com/everdesk/everdesk/cmd/hub/internal/admin"
 	"github.com/everdesk/everdesk/cmd/hub/internal/attach"
 	"github.com/everdesk/everdesk/cmd/hub/internal/bridge"
+	"github.com/everdesk/everdesk/cmd/hub/internal/cells"
 	"github.com/everdesk/everdesk/cmd/hub/internal/command"
 	"github.com/everdesk/everdesk/cmd/hub/internal/export"
 	"github.com/everdesk/everdesk/cmd/hub/internal/health"
@@ -29,6 +30,7 @@ func commands() []command.Command {
 		attach.Command(),
 		bridge.Command(),
 		acp.Command(version()),
+		cells.Command(),
 		export.Command(),
 		export.ImportCommand(),
 		states.Command(),
