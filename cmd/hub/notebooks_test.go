@@ -65,7 +65,7 @@ func TestScriptsRunInATerminal(t *testing.T) {
 	if err := hub.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	for _, pid := range strings.Fields(pids) {
+	for pid := range strings.FieldsSeq(pids) {
 		for end := time.Now().Add(time.Minute); !hasEnded(pid); <-time.After(20 * time.Millisecond) {
 			if time.Now().After(end) {
 				t.Fatalf("process %s of %q runs although the hub was killed", pid, pids)

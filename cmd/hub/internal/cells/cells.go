@@ -63,7 +63,7 @@ func readFile(name string) (wire.Notebook, error) {
 	if err != nil {
 		return wire.Notebook{}, err //nolint:wrapcheck // it names the file
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // it was only read
 	data, err := io.ReadAll(io.LimitReader(f, notebookfile.MaxFile+1))
 	if err != nil {
 		return wire.Notebook{}, fmt.Errorf("read %s: %w", name, err)
