@@ -57,17 +57,7 @@ func (q *question) callID(s *wire.SessionState) string {
 
 // turnOfCall returns the turn of a tool call, by its id, or "".
 func turnOfCall(id string) wire.MessageID {
-	turn, _, _ := cutLast(id, ".")
-	return wire.MessageID(turn)
-}
-
-// cutLast cuts a text around the last separator.
-func cutLast(text, separator string) (before, after string, found bool) {
-	i := strings.LastIndex(text, separator)
-	if i < 0 {
-		return "", "", false
-	}
-	return text[:i], text[i+len(separator):], true
+	return wire.MessageID(id[:max(0, strings.LastIndexByte(id, '.'))])
 }
 
 // executes reports whether the frontend of the run executes the tool of a question.

@@ -14,6 +14,9 @@ import (
 // MaxInput bounds the body of a request. Clients send their whole conversation each time.
 const MaxInput = 4 << 20
 
+// maxResult bounds the result of a frontend's tool, in bytes: the session stores it in one message.
+const maxResult = 64 << 10
+
 // maxThread bounds the name of a thread, in bytes.
 const maxThread = 256
 
@@ -104,6 +107,11 @@ func ParseInput(body []byte) (Input, error) {
 	}
 	if err := wire.CheckClientTools(in.Tools); err != nil {
 		return Input{}, &InputError{Field: "tools", Reason: err.Error()}
+	}
+	for _, m := range in.results() {
+		if n := len(m.raw); n > maxResult {
+			return Input{}, &InputError{Field: "messages", Reason: fmt.Sprintf("the result of the tool call %s has %d bytes, want at most %d", m.ToolCallID, n, maxResult)}
+		}
 	}
 	for i, r := range in.Resume {
 		if r.InterruptID == "" || r.Status != "resolved" && r.Status != "cancelled" {

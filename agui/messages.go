@@ -52,19 +52,11 @@ func belongsTo(turn wire.MessageID, id string) bool { return strings.HasPrefix(i
 
 // turnOf returns the turn of a message that an agent wrote, by its id, or "".
 func turnOf(id string) wire.MessageID {
-	for _, end := range []string{".text", ".result"} {
-		rest, ok := strings.CutSuffix(id, end)
-		if !ok {
-			continue
-		}
-		if end == ".result" {
-			dot := strings.LastIndexByte(rest, '.')
-			if dot < 0 {
-				continue
-			}
-			rest = rest[:dot]
-		}
-		return wire.MessageID(rest)
+	if turn, ok := strings.CutSuffix(id, ".text"); ok {
+		return wire.MessageID(turn)
+	}
+	if call, ok := strings.CutSuffix(id, ".result"); ok {
+		return turnOfCall(call)
 	}
 	return ""
 }

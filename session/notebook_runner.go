@@ -271,7 +271,7 @@ type resumption int
 
 const (
 	notResumed      resumption = iota
-	resumedComplete            // the journal of the kernel has told everything
+	resumedComplete            // the journal of the kernel has reported everything
 	resumedUnsure              // the kernel has no journal, or a part of it is gone
 )
 
@@ -323,7 +323,7 @@ const (
 	checkResume             // ask the journal of the kernel for the rest
 )
 
-// check finds out whether a kernel has finished a run without telling this owner. A journal that knows the run will tell
+// check finds out whether a kernel has finished a run without a report to this owner. A journal that knows the run will report
 // its end. The state that the server reports is less certain: each connection makes it idle for a moment. checks counts
 // the calls in a row that found the same.
 func (r *notebookRunner) check(ctx context.Context, run cellRun, resumed resumption, checks *int) (checkResult, error) {

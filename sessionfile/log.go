@@ -77,7 +77,7 @@ type Log struct {
 	Threads []history.Thread
 	// Files are the files of the session's storage.
 	Files []File
-	// Checkpoints are those of the files; nil if the file has none. Nobody has checked them.
+	// Checkpoints are those of the files; nil if the file has none. The reader does not verify them; an import does.
 	Checkpoints *File
 }
 
