@@ -60,9 +60,9 @@ func (c Chart) Table() Table {
 	if c.Kind == ChartScatter {
 		return c.pointTable()
 	}
-	t := Table{Headers: []string{c.XTitle}, Rows: make([][]string, len(c.Labels))}
-	for i, label := range c.Labels {
-		t.Rows[i] = []string{label}
+	t := Table{Headers: []string{c.XTitle}}
+	for _, label := range c.Labels {
+		t.Rows = append(t.Rows, []string{label})
 	}
 	for n, s := range c.Series {
 		t.Headers = append(t.Headers, c.seriesName(n))
@@ -78,7 +78,7 @@ func (c Chart) Table() Table {
 }
 
 func (c Chart) pointTable() Table {
-	t := Table{Headers: []string{"", cmp.Or(c.XTitle, "x"), cmp.Or(c.YTitle, "y")}, Rows: [][]string{}}
+	t := Table{Headers: []string{"", cmp.Or(c.XTitle, "x"), cmp.Or(c.YTitle, "y")}}
 	for n, s := range c.Series {
 		for _, p := range s.Points {
 			if len(p) == 2 {
