@@ -72,7 +72,9 @@ func (h *fakeHub) start(t *testing.T) *http.Client {
 	}}
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
+		h.mu.Lock() // a request either counts before the end, or is not served
 		close(h.over)
+		h.mu.Unlock()
 		srv.Close()
 		wg.Wait()
 		h.wg.Wait()
@@ -83,12 +85,11 @@ func (h *fakeHub) start(t *testing.T) *http.Client {
 type connKey struct{}
 
 func (h *fakeHub) serve(w http.ResponseWriter, r *http.Request) {
-	h.wg.Add(1)
+	n, ok := h.countRequest()
+	if !ok {
+		return
+	}
 	defer h.wg.Done()
-	h.mu.Lock()
-	n := h.conns
-	h.conns++
-	h.mu.Unlock()
 	raw, _ := r.Context().Value(connKey{}).(*countedConn)
 	p := &peer{t: h.t, over: h.over, number: n, query: r.URL.Query(), header: r.Header, raw: raw, w: w, r: r}
 	if r.URL.Path != "/ws/"+string(sessionID) {
@@ -98,6 +99,22 @@ func (h *fakeHub) serve(w http.ResponseWriter, r *http.Request) {
 	if p.ws != nil {
 		p.ws.CloseNow()
 	}
+}
+
+// countRequest returns the number of a request, unless the test has ended. The caller ends the request with
+// h.wg.Done.
+func (h *fakeHub) countRequest() (n int, ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	select {
+	case <-h.over:
+		return 0, false
+	default:
+	}
+	h.wg.Add(1)
+	n = h.conns
+	h.conns++
+	return n, true
 }
 
 // accept makes the handshake.
