@@ -3,6 +3,7 @@ package session_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -91,27 +92,34 @@ func TestEveryWindowOfTheDemo(t *testing.T) {
 		if len(requests) < 60 {
 			t.Fatalf("the help names %d requests, want at least 30 in each language", len(requests))
 		}
-		for n, text := range requests {
-			id := wire.MessageID(fmt.Sprint("m", n))
-			d.sendText(firstMonitor, id, text)
-			d.waitTurnEnd(id)
-			if got := len(d.snapshot().Windows); got != 1 {
-				t.Errorf("after %q %d windows are open, want 1", text, got)
-			}
-			for _, more := range []string{"make it bigger", "tidy up", "close everything"} {
-				id += "x"
-				d.sendText(firstMonitor, id, more)
+		// A session for a few requests: the work of a turn grows with the conversation.
+		n := 0
+		for chunk := range slices.Chunk(requests, 6) {
+			n++
+			d := o.newDesktop(t, wire.SessionID(fmt.Sprint("ses-", n+1)))
+			ask := func(text string) {
+				n++
+				id := wire.MessageID(fmt.Sprint("m", n))
+				d.sendText(firstMonitor, id, text)
 				d.waitTurnEnd(id)
 			}
-			time.Sleep(time.Minute) // no budget of actions is used up
-		}
-		if got := len(d.snapshot().Windows); got != 0 {
-			t.Errorf("%d windows are open, want all closed", got)
-		}
-		events, _ := d.from(0)
-		for _, e := range events {
-			if p, is := e.Data.(wire.ToolProgress); is && p.Status == wire.ToolError {
-				t.Errorf("%s failed with %s, want no tool errors", p.ToolName, p.Message)
+			for i, text := range chunk {
+				ask(text)
+				if got := len(d.snapshot().Windows); got != i+1 {
+					t.Errorf("after %q %d windows are open, want %d", text, got, i+1)
+				}
+				ask("make it bigger")
+			}
+			ask("tidy up")
+			ask("close everything")
+			if got := len(d.snapshot().Windows); got != 0 {
+				t.Errorf("%d windows are open, want all closed", got)
+			}
+			events, _ := d.from(0)
+			for _, e := range events {
+				if p, is := e.Data.(wire.ToolProgress); is && p.Status == wire.ToolError {
+					t.Errorf("%s failed with %s, want no tool errors", p.ToolName, p.Message)
+				}
 			}
 		}
 	})
