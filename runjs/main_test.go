@@ -22,6 +22,7 @@ func TestMain(m *testing.M) {
 	worker = filepath.Join(dir, "worker")
 	build := exec.Command("go", "build", "-o", worker, "./testdata/worker") //nolint:noctx // before all tests
 	build.Stderr = os.Stderr
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as other builds, so that the build cache is shared
 	if err := build.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
