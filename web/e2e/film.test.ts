@@ -37,29 +37,29 @@ it("a session is watched as a film with the keyboard only, and other tabs do not
   await windowOf(other, "one").waitFor({ state: "detached" });
 
   await openFilm(page);
-  expect(await position(page)).toBe(Number(await film(page).locator("[data-film-last]").getAttribute("data-film-last")));
+  await until(() => position(page)).toBe(Number(await film(page).locator("[data-film-last]").getAttribute("data-film-last")));
   await filmWindow(page, "two").waitFor();
-  expect(await filmWindow(page, "one").count()).toBe(0);
-  expect(await said(page)).toContain("opened two");
+  await until(() => filmWindow(page, "one").count()).toBe(0);
+  await until(() => said(page)).toContain("opened two");
   expect(await findViolations(page)).toEqual([]);
 
   await page.keyboard.press("Home");
   await until(() => film(page).locator("[data-film-window]").count()).toBe(0);
-  expect(await position(page)).toBe(0);
+  await until(() => position(page)).toBe(0);
   // To the first message, then to the second: the first window is open, and the second is not yet.
   await page.keyboard.press("PageDown");
-  expect(await said(page)).toContain("/window one First");
+  await until(() => said(page)).toContain("/window one First");
   await page.keyboard.press("PageDown");
   await filmWindow(page, "one").getByText("Number one").waitFor();
-  expect(await filmWindow(page, "two").count()).toBe(0);
-  expect(await said(page)).not.toContain("Opened “Second”");
+  await until(() => filmWindow(page, "two").count()).toBe(0);
+  await until(() => said(page)).not.toContain("Opened “Second”");
   const at = await position(page);
   await page.keyboard.press("ArrowLeft");
-  expect(await position(page)).toBe(at - 1);
+  await until(() => position(page)).toBe(at - 1);
   await page.keyboard.press("ArrowRight");
   // A moment with both windows.
   for (let n = 0; n < 200 && (await filmWindow(page, "two").count()) === 0; n++) await page.keyboard.press("ArrowRight");
-  expect(await filmWindow(page, "one").count()).toBe(1);
+  await until(() => filmWindow(page, "one").count()).toBe(1);
 
   // It plays to the end.
   await page.keyboard.press("Home");
@@ -138,7 +138,7 @@ it("going back to a moment rewinds the conversation and restores files and windo
   // Before the third message, when the window has opened: that is between two marks.
   for (let n = 0; n < 20 && (await said(page)).includes('"second"'); n++) await page.keyboard.press("PageUp");
   for (let n = 0; n < 200 && (await filmWindow(page, "draft").count()) === 0; n++) await page.keyboard.press("ArrowRight");
-  expect(await said(page)).not.toContain('"second"');
+  await until(() => said(page)).not.toContain('"second"');
   await film(page).getByRole("button", { name: "Go back to here" }).click();
   const preview = page.locator("dialog[open] [data-rewind]");
   await preview.getByLabel("And the files").waitFor();
