@@ -21,10 +21,11 @@ help: ## print this text
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: run
-run: ## run the hub with the embedded store; prints the URL to open
+run: ## run the hub with the embedded store, again when it is killed; prints the URL to open
 	@scripts/build.sh bin/hub ./cmd/hub
-	@# Not with go run, which does not pass SIGTERM on.
-	@exec bin/hub serve
+	@# Not with go run, which does not pass SIGTERM on. This hub is for the user who starts it: notebooks run code if
+	@# jupyter-server is installed, and MCP servers may be programs. HUB_JUPYTER=off and HUB_USER_MCP_COMMANDS=off prevent it.
+	@HUB_JUPYTER="$${HUB_JUPYTER-auto}" HUB_USER_MCP_COMMANDS="$${HUB_USER_MCP_COMMANDS-on}" exec bin/hub supervise
 
 .PHONY: demo-replicas
 demo-replicas: ## three hubs, nginx and Redis; the hub that runs a stream is killed
@@ -59,7 +60,7 @@ test-busy: ## all tests, with two busy loops beside them
 	@scripts/test.sh --busy $(PARTS)
 
 .PHONY: check
-check: check-node check-format check-fix check-lint check-generated check-mod check-bench check-dead check-systems check-scripts check-web ## format, linters, generated files and everything else that needs no tests
+check: check-node check-format check-fix check-lint check-generated check-layers check-mod check-bench check-dead check-systems check-scripts check-web ## format, linters, generated files and everything else that needs no tests
 
 .PHONY: check-fast
 check-fast: check-format check-vet check-fix check-layers ## the cheap part of check, and the layers
@@ -104,6 +105,7 @@ VERSITYGW_VERSION := 1.8.0
 .PHONY: test-s3
 test-s3: .bin/versitygw-$(VERSITYGW_VERSION) ## build an S3 server from the Go proxy and test the files in it
 	VERSITYGW=$(CURDIR)/.bin/versitygw-$(VERSITYGW_VERSION) $(GO) test -race -tags s3server ./files/s3files
+	VERSITYGW=$(CURDIR)/.bin/versitygw-$(VERSITYGW_VERSION) $(GO) test -race -tags s3server -run S3 ./cmd/hub
 
 .bin/versitygw-$(VERSITYGW_VERSION):
 	GOBIN=$(CURDIR)/.bin $(GO) install github.com/versity/versitygw/cmd/versitygw@v$(VERSITYGW_VERSION)
@@ -138,6 +140,11 @@ fuzz: ## run every fuzz target for FUZZTIME (60s)
 soak: ## repeat the tests of stores, histories and plans for SOAKTIME seconds (1800)
 	scripts/need.sh gcc redis-server
 	scripts/soak.sh $(SOAKTIME)
+
+.PHONY: soak-page
+soak-page: ## use the page for SOAK minutes (60) in fast motion; its heap must not grow
+	scripts/need.sh chromium
+	scripts/web.sh soak
 
 .PHONY: chaos
 chaos: ## break hubs and stores with all rounds, or those of FAULTS="F01 F02"

@@ -90,10 +90,10 @@ func TestASessionBetweenOwnersIsStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &failingStore{engine: openStore(t)}
 		a, b := start(t, s, "a"), start(t, s, "b")
-		room := a.opened(t, "ses-1")
-		says(t, room, "m1")
+		handle := a.opened(t, "ses-1")
+		says(t, handle, "m1")
 		s.refuses.Store(true)
-		ok(t, room.Deliver(t.Context(), emits("m2")))
+		ok(t, handle.Deliver(t.Context(), emits("m2")))
 		for _, wait := range []time.Duration{3 * time.Second, 10 * time.Second, time.Minute} {
 			time.Sleep(wait)
 			d, err := b.Detail(t.Context(), "ses-1")
@@ -103,7 +103,7 @@ func TestASessionBetweenOwnersIsStuck(t *testing.T) {
 			}
 		}
 		s.refuses.Store(false)
-		says(t, room, "m3")
+		says(t, handle, "m3")
 		b.until(t, adminview.Interest{Rows: true}, func(tb *table) bool {
 			row := tb.rows["ses-1"]
 			return row.Status == adminview.Idle && row.Doing == "" && row.Windows == 3
@@ -117,10 +117,10 @@ func TestASessionThatIsClosedIsStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &failingStore{engine: openStore(t)}
 		a, b := start(t, s, "a"), start(t, s, "b")
-		room := a.opened(t, "ses-1")
-		says(t, room, "m1")
+		handle := a.opened(t, "ses-1")
+		says(t, handle, "m1")
 		s.panics.Store(true)
-		ok(t, room.Deliver(t.Context(), emits("m2")))
+		ok(t, handle.Deliver(t.Context(), emits("m2")))
 		b.until(t, adminview.Interest{Rows: true}, func(tb *table) bool {
 			row := tb.rows["ses-1"]
 			return row.Status == adminview.Stuck && row.Doing == "closed" && row.Owner == "a" && alerted(tb.overview, "stuck")
@@ -177,10 +177,10 @@ func TestManyStuckSessionsDelayNoReport(t *testing.T) {
 		gate := make(chan struct{})
 		a.store.blocked.Store(&gate)
 		for _, id := range ids {
-			room, err := a.hub.Open(t.Context(), id)
+			handle, err := a.hub.Open(t.Context(), id)
 			ok(t, err)
-			defer room.Close()
-			ok(t, room.Deliver(t.Context(), emits("m2")))
+			defer handle.Close()
+			ok(t, handle.Deliver(t.Context(), emits("m2")))
 		}
 		time.Sleep(30 * time.Second)
 		a.store.blocked.Store(nil)

@@ -109,9 +109,9 @@ func TestConcurrentDetailsAreBounded(t *testing.T) {
 		const n = 64
 		id := func(i int) wire.SessionID { return wire.SessionID(fmt.Sprintf("s-%02d", i)) }
 		for i := range n {
-			room := a.opened(t, id(i))
-			says(t, room, "m1")
-			room.Close()
+			handle := a.opened(t, id(i))
+			says(t, handle, "m1")
+			handle.Close()
 		}
 		a.stop()
 		b := start(t, s, "b")
@@ -142,9 +142,9 @@ func TestTrimmedOwnerIsNotAwaited(t *testing.T) {
 		ok(t, err)
 		t.Cleanup(func() { ok(t, s.Close()) })
 		a := start(t, joined{s.Sessions, s.Replicas, s.Documents}, "a")
-		room := a.opened(t, "ses-1")
+		handle := a.opened(t, "ses-1")
 		for i := range 200 {
-			says(t, room, wire.MessageID(fmt.Sprint("m", i)))
+			says(t, handle, wire.MessageID(fmt.Sprint("m", i)))
 		}
 		_, err = a.Detail(t.Context(), "ses-1")
 		ok(t, err)

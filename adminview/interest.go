@@ -35,9 +35,9 @@ type interests struct {
 
 // looker is a replica through which an admin looks.
 type looker struct {
-	// Beat changes with every renewal. It is not a time for other replicas, because clocks
+	// Renewal has another value after every renewal. It is not a time for other replicas, because clocks
 	// differ.
-	Beat     string           `json:"beat"`
+	Renewal  string           `json:"beat"`
 	Sessions []wire.SessionID `json:"sessions,omitempty"`
 }
 
@@ -64,13 +64,13 @@ func readInterests(data []byte) (interests, error) {
 type lookout struct {
 	version     uint64 // of the document; 0 if there is none
 	now         interests
-	seen        map[wire.ReplicaID]beat
+	seen        map[wire.ReplicaID]renewal
 	published   looker // the last published interest of this replica
 	publishedAt time.Time
 }
 
-// beat is the time at which a beat was first seen.
-type beat struct {
+// renewal is a value of looker.Renewal and the time at which it was first seen.
+type renewal struct {
 	value string
 	at    time.Time
 }
@@ -90,12 +90,12 @@ func (lo *lookout) read(ctx context.Context, s Documents, now time.Time) error {
 		}
 	}
 	if lo.seen == nil {
-		lo.seen = map[wire.ReplicaID]beat{}
+		lo.seen = map[wire.ReplicaID]renewal{}
 	}
-	maps.DeleteFunc(lo.seen, func(id wire.ReplicaID, _ beat) bool { return lo.now.Lookers[id].Beat == "" })
+	maps.DeleteFunc(lo.seen, func(id wire.ReplicaID, _ renewal) bool { return lo.now.Lookers[id].Renewal == "" })
 	for id, l := range lo.now.Lookers {
-		if lo.seen[id].value != l.Beat {
-			lo.seen[id] = beat{l.Beat, now}
+		if lo.seen[id].value != l.Renewal {
+			lo.seen[id] = renewal{l.Renewal, now}
 		}
 	}
 	return nil
@@ -133,7 +133,7 @@ func (lo *lookout) publish(ctx context.Context, s Documents, self wire.ReplicaID
 	switch {
 	case !wants && !there:
 		return nil
-	case wants && there && mine.Beat == lo.published.Beat && slices.Equal(mine.Sessions, sessions) && now.Sub(lo.publishedAt) < interestAgain:
+	case wants && there && mine.Renewal == lo.published.Renewal && slices.Equal(mine.Sessions, sessions) && now.Sub(lo.publishedAt) < interestAgain:
 		return nil
 	}
 	for range 3 {
@@ -144,7 +144,7 @@ func (lo *lookout) publish(ctx context.Context, s Documents, self wire.ReplicaID
 			}
 		}
 		if wants {
-			next.Lookers[self] = looker{Beat: strconv.FormatInt(now.UnixNano(), 10), Sessions: sessions}
+			next.Lookers[self] = looker{Renewal: strconv.FormatInt(now.UnixNano(), 10), Sessions: sessions}
 		}
 		data, err := json.Marshal(next)
 		if err != nil {

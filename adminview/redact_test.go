@@ -151,11 +151,11 @@ func TestADetailHasNoTextInItsRenderers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := start(t, openStore(t), "a")
-		room := a.opened(t, "ses-1")
+		handle := a.opened(t, "ses-1")
 		create := func(id wire.WindowID, c wire.Content) wire.Action {
 			return wire.WindowCreate{WindowID: id, Title: secret, Bounds: wire.Bounds{X: 1, Y: 2, W: 300, H: 200}, Content: c}
 		}
-		_, err := room.DeliverAndWait(t.Context(), session.Command{From: session.Sender{User: "ada"}, Message: wire.Message{ID: "m1", Data: wire.Emit{
+		_, err := handle.DeliverAndWait(t.Context(), session.Command{From: session.Sender{User: "ada"}, Message: wire.Message{ID: "m1", Data: wire.Emit{
 			Actions: []wire.Action{
 				create("w1", wire.OtherContent{Renderer: secret, Data: json.RawMessage(`{}`)}),
 				create("w2", wire.HTMLContent{Data: secret}),

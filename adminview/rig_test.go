@@ -148,16 +148,16 @@ func (r *replica) opened(t *testing.T, id wire.SessionID) *session.Handle {
 	t.Helper()
 	_, err := r.hub.Create(t.Context(), session.NewSession{ID: id, User: "ada", Title: "Desk of " + string(id)})
 	ok(t, err)
-	room, err := r.hub.Open(t.Context(), id)
+	handle, err := r.hub.Open(t.Context(), id)
 	ok(t, err)
-	t.Cleanup(room.Close)
-	return room
+	t.Cleanup(handle.Close)
+	return handle
 }
 
 // says sends a message and waits for its answer.
-func says(t *testing.T, room *session.Handle, id wire.MessageID) {
+func says(t *testing.T, handle *session.Handle, id wire.MessageID) {
 	t.Helper()
-	_, err := room.DeliverAndWait(t.Context(), emits(id))
+	_, err := handle.DeliverAndWait(t.Context(), emits(id))
 	ok(t, err)
 }
 

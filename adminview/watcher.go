@@ -22,16 +22,26 @@ var ErrQuery = errors.New("invalid query")
 
 // Hub provides the sessions of this replica.
 type Hub interface {
+	// Statuses returns the status of all sessions that are owned or used here. A session that does
+	// not answer in time is left as it was last seen or marked as stuck; there is no error.
 	Statuses(ctx context.Context) []session.Status
+	// Inspect returns the details of a session that is owned here. The error is [*session.Error] if it
+	// is not owned here or does not answer in time.
 	Inspect(ctx context.Context, id wire.SessionID) (session.Inspection, error)
+	// InspectStored returns what the store has of a session, wherever it is owned, without loading it.
 	InspectStored(ctx context.Context, id wire.SessionID) (session.Inspection, error)
+	// Viewers returns the oldest tabs of a session at this replica; none for an unknown session.
 	Viewers(id wire.SessionID) []broadcast.Viewer
+	// List returns a page of sessions. The error is that of the store.
 	List(ctx context.Context, q store.Query) (store.Page[session.Info], error)
+	// Info looks a session up. While the store is unavailable it returns the last known state, marked
+	// as stale; an unknown session is an error.
 	Info(ctx context.Context, id wire.SessionID) (session.Info, error)
 }
 
 // ReplicaLister lists the live replicas.
 type ReplicaLister interface {
+	// Replicas returns the cards of all live replicas, of this one, too. The error is that of the store.
 	Replicas(ctx context.Context) ([]membership.Card, error)
 }
 

@@ -22,8 +22,8 @@ func TestSessionDetailThroughOtherReplica(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
 		a, b := start(t, s, "a"), start(t, s, "b")
-		room := a.opened(t, "ses-1")
-		says(t, room, "m1")
+		handle := a.opened(t, "ses-1")
+		says(t, handle, "m1")
 		synctest.Wait()
 		seen := b.until(t, adminview.Interest{Rows: true, Session: "ses-1"}, func(tb *table) bool {
 			return tb.rows["ses-1"].Windows == 1 && tb.detail.Known && len(tb.detail.Owners) == 1
@@ -50,11 +50,11 @@ func TestStuckSessionDetailThroughOtherReplica(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
 		a, b := start(t, s, "a"), start(t, s, "b")
-		room := a.opened(t, "ses-1")
-		says(t, room, "m1")
+		handle := a.opened(t, "ses-1")
+		says(t, handle, "m1")
 		gate := make(chan struct{})
 		a.store.blocked.Store(&gate)
-		ok(t, room.Deliver(t.Context(), emits("m2")))
+		ok(t, handle.Deliver(t.Context(), emits("m2")))
 		stuck := b.until(t, adminview.Interest{Rows: true}, func(tb *table) bool {
 			return tb.rows["ses-1"].Status == adminview.Stuck && alerted(tb.overview, "stuck")
 		})
@@ -147,7 +147,7 @@ func TestSubscribersGetEarlierState(t *testing.T) {
 		if want := []adminview.Alert{{Kind: "takeovers", Count: 7, Where: "a"}, {Kind: "fenced", Count: 1, Where: "b"}}; !slices.Equal(o.Alerts, want) {
 			t.Errorf("alerts: got %+v, want %+v", o.Alerts, want)
 		}
-		time.Sleep(20 * time.Second) // nobody looks any more
+		time.Sleep(20 * time.Second) // all interests have expired
 		first := b.until(t, adminview.Interest{}, func(*table) bool { return true })
 		points, takeovers := first.history.Points, 0
 		for i, p := range points {
@@ -252,8 +252,8 @@ func TestSingleQueryWithoutSubscription(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
 		a, b := start(t, s, "a"), start(t, s, "b")
-		room := a.opened(t, "ses-1")
-		says(t, room, "m1")
+		handle := a.opened(t, "ses-1")
+		says(t, handle, "m1")
 		time.Sleep(3 * time.Second) // they know of each other
 		began := time.Now()
 		o, err := b.Overview(t.Context())
@@ -303,7 +303,7 @@ func TestSlowSubscriberGetsNewest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
 		a, b := start(t, s, "a"), start(t, s, "b")
-		room := a.opened(t, "ses-1")
+		handle := a.opened(t, "ses-1")
 		tb, updates := &table{}, 0
 		for u, err := range b.Watch(t.Context(), adminview.Interest{Rows: true}) {
 			ok(t, err)
@@ -312,7 +312,7 @@ func TestSlowSubscriberGetsNewest(t *testing.T) {
 				// Meanwhile sessions change, and one is deleted.
 				b.opened(t, "ses-2")
 				for range 10 {
-					says(t, room, wire.MessageID(fmt.Sprintf("m%d", updates)))
+					says(t, handle, wire.MessageID(fmt.Sprintf("m%d", updates)))
 					updates++
 					time.Sleep(time.Second)
 				}
@@ -334,11 +334,11 @@ func TestStoreUnavailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
 		b := start(t, s, "b")
-		room := b.opened(t, "ses-1")
-		says(t, room, "m1")
+		handle := b.opened(t, "ses-1")
+		says(t, handle, "m1")
 		b.until(t, adminview.Interest{Rows: true}, func(tb *table) bool { return tb.rows["ses-1"].Windows == 1 })
 		b.store.away.Store(true)
-		ok(t, room.Deliver(t.Context(), emits("m2")))
+		ok(t, handle.Deliver(t.Context(), emits("m2")))
 		seen := b.until(t, adminview.Interest{Rows: true}, func(tb *table) bool { return tb.rows["ses-1"].Status == adminview.Stuck })
 		if seen.rows["ses-1"].Doing != "commit" {
 			t.Errorf("row: got %+v, want it in commit", seen.rows["ses-1"])
@@ -358,10 +358,10 @@ func TestThreeReplicasOnOneRedis(t *testing.T) {
 		return joined{s.Sessions, s.Replicas, s.Documents}
 	}
 	a, b, c := start(t, open(), "a"), start(t, open(), "b"), start(t, open(), "c")
-	rooms := map[wire.SessionID]*session.Handle{}
+	handles := map[wire.SessionID]*session.Handle{}
 	for i := range 300 {
 		id := wire.SessionID(fmt.Sprintf("ses-%03d", i))
-		rooms[id] = []*replica{a, b, c}[i%3].opened(t, id)
+		handles[id] = []*replica{a, b, c}[i%3].opened(t, id)
 	}
 	all := c.until(t, adminview.Interest{Rows: true}, func(tb *table) bool {
 		return len(tb.rows) == 300 && tb.overview.Totals.ByStatus[adminview.Idle] == 300 && len(tb.overview.Replicas) == 3
@@ -375,7 +375,7 @@ func TestThreeReplicasOnOneRedis(t *testing.T) {
 	}
 	gate := make(chan struct{})
 	a.store.blocked.Store(&gate)
-	ok(t, rooms["ses-000"].Deliver(t.Context(), emits("m1")))
+	ok(t, handles["ses-000"].Deliver(t.Context(), emits("m1")))
 	stuck := c.until(t, adminview.Interest{Rows: true, Session: "ses-000"}, func(tb *table) bool { return tb.rows["ses-000"].Status == adminview.Stuck })
 	if row := stuck.rows["ses-000"]; row.Doing != "commit" || row.Owner != "a" {
 		t.Errorf("row: got %+v, want it in commit at a", row)

@@ -80,7 +80,7 @@ type stopped struct{ end Ended }
 func (s *stopped) Error() string { return "the run was stopped: " + s.end.Reason }
 
 func newActiveRun(c *SessionRunner, r Run) *activeRun {
-	l := &activeRun{
+	ar := &activeRun{
 		Run: r, runner: c, slot: r.Slot,
 		log:    c.log.With("agent", r.Agent, "run", r.ID),
 		events: make(chan providers.Event), flushes: make(chan chan struct{}), wake: make(chan struct{}, 1),
@@ -92,50 +92,50 @@ func newActiveRun(c *SessionRunner, r Run) *activeRun {
 		},
 	}
 	if t := c.parent.cfg.Tracer; t != nil {
-		l.trace = t.Run(c.ref, &l.Run)
+		ar.trace = t.Run(c.ref, &ar.Run)
 	}
-	l.ctx, l.abandon = context.WithCancel(c.ctx)
-	l.workCtx, l.stopWork = context.WithCancelCause(l.ctx)
-	return l
+	ar.ctx, ar.abandon = context.WithCancel(c.ctx)
+	ar.workCtx, ar.stopWork = context.WithCancelCause(ar.ctx)
+	return ar
 }
 
 // interrupt stops the run. It is safe for concurrent use.
-func (l *activeRun) interrupt(reason string) {
-	l.stopWork(&stopped{Ended{Outcome: providers.Interrupted, Reason: reason}})
+func (ar *activeRun) interrupt(reason string) {
+	ar.stopWork(&stopped{Ended{Outcome: providers.Interrupted, Reason: reason}})
 }
 
 // execute runs the turn, in the goroutine of the run, and reports its end. A panic ends the run as
 // failed.
-func (l *activeRun) execute() {
-	defer l.abandon()
+func (ar *activeRun) execute() {
+	defer ar.abandon()
 	var end Ended
 	err := guarded(func() (err error) {
-		if l.Call != nil {
-			end, err = l.executeCall()
+		if ar.Call != nil {
+			end, err = ar.executeCall()
 		} else {
-			end, err = l.runTurn()
+			end, err = ar.runTurn()
 		}
 		return err
 	})
 	if err != nil {
-		end = l.endAfter(err)
+		end = ar.endAfter(err)
 	}
-	l.finish(end)
+	ar.finish(end)
 }
 
 // endAfter returns the end of a run that cannot continue because of err.
-func (l *activeRun) endAfter(err error) Ended {
-	l.broken = true
-	if s, ok := errors.AsType[*stopped](context.Cause(l.workCtx)); ok {
+func (ar *activeRun) endAfter(err error) Ended {
+	ar.broken = true
+	if s, ok := errors.AsType[*stopped](context.Cause(ar.workCtx)); ok {
 		return s.end
 	}
-	return l.failedEnd(err)
+	return ar.failedEnd(err)
 }
 
 // failedEnd returns the end of a run that failed with err.
-func (l *activeRun) failedEnd(err error) Ended {
+func (ar *activeRun) failedEnd(err error) Ended {
 	if p, ok := errors.AsType[*panicked](err); ok {
-		l.log.ErrorContext(l.ctx, "panic in a run", "panic", p.value, "stack", string(p.stack))
+		ar.log.ErrorContext(ar.ctx, "panic in a run", "panic", p.value, "stack", string(p.stack))
 	}
 	f, ok := errors.AsType[*providers.Failure](err)
 	if !ok {
@@ -149,40 +149,40 @@ func (l *activeRun) failedEnd(err error) Ended {
 
 // runTurn acquires a slot, opens or reuses a provider session, and executes the turn in it. If a reused
 // provider session has ended meanwhile, runTurn opens a new one.
-func (l *activeRun) runTurn() (Ended, error) {
-	p, ok := l.runner.provider(l.Provider)
+func (ar *activeRun) runTurn() (Ended, error) {
+	p, ok := ar.runner.provider(ar.Provider)
 	if !ok {
-		return Ended{}, &providers.Failure{Class: providers.Invalid, Err: fmt.Errorf("there is no provider %q here", l.Provider)}
+		return Ended{}, &providers.Failure{Class: providers.Invalid, Err: fmt.Errorf("there is no provider %q here", ar.Provider)}
 	}
-	if err := l.findDir(p); err != nil {
+	if err := ar.findDir(p); err != nil {
 		return Ended{}, err
 	}
-	l.providerSession = l.runner.takeIdle(l, l.revisionOf(p))
-	if err := l.acquireSlot(); err != nil {
+	ar.providerSession = ar.runner.takeIdle(ar, ar.revisionOf(p))
+	if err := ar.acquireSlot(); err != nil {
 		return Ended{}, err
 	}
-	defer context.AfterFunc(l.slot.lostCtx, func() { l.interrupt(lostSlot) })()
-	if err := l.begin(); err != nil {
+	defer context.AfterFunc(ar.slot.lostCtx, func() { ar.interrupt(lostSlot) })()
+	if err := ar.begin(); err != nil {
 		return Ended{}, err
 	}
-	if err := l.preparePrompt(p.Caps()); err != nil {
+	if err := ar.preparePrompt(p.Caps()); err != nil {
 		return Ended{}, fmt.Errorf("build the prompt: %w", err)
 	}
 	for {
-		reused := l.providerSession != nil
+		reused := ar.providerSession != nil
 		if !reused {
-			if err := l.open(p); err != nil {
+			if err := ar.open(p); err != nil {
 				return Ended{}, err
 			}
 		}
-		if err := context.Cause(l.workCtx); err != nil {
+		if err := context.Cause(ar.workCtx); err != nil {
 			return Ended{}, err
 		}
-		end, err := l.turn()
-		if reused && errors.Is(err, providers.ErrClosed) && l.workCtx.Err() == nil {
-			l.log.DebugContext(l.ctx, "provider session had ended, opening a new one")
-			l.runner.closeSession(l.providerSession)
-			l.providerSession = nil
+		end, err := ar.turn()
+		if reused && errors.Is(err, providers.ErrClosed) && ar.workCtx.Err() == nil {
+			ar.log.DebugContext(ar.ctx, "provider session had ended, opening a new one")
+			ar.runner.closeSession(ar.providerSession)
+			ar.providerSession = nil
 			continue
 		}
 		return end, err
@@ -190,12 +190,12 @@ func (l *activeRun) runTurn() (Ended, error) {
 }
 
 // findDir finds the working directory of a backend that is a process.
-func (l *activeRun) findDir(p providers.Provider) (err error) {
-	dir := l.runner.parent.cfg.Dir
+func (ar *activeRun) findDir(p providers.Provider) (err error) {
+	dir := ar.runner.parent.cfg.Dir
 	if dir == nil || !p.Caps().Process {
 		return nil
 	}
-	if l.dir, err = dir(l.workCtx, l.runner.ref.Session); err != nil {
+	if ar.dir, err = dir(ar.workCtx, ar.runner.ref.Session); err != nil {
 		return &providers.Failure{Class: providers.Invalid, Err: fmt.Errorf("find the folder to work in: %w", err)}
 	}
 	return nil
@@ -203,66 +203,66 @@ func (l *activeRun) findDir(p providers.Provider) (err error) {
 
 // acquireSlot gets the slot of the run: that of its provider session, the reserved one, or the
 // next that is free.
-func (l *activeRun) acquireSlot() error {
-	if l.providerSession != nil && l.providerSession.slot != nil {
-		if spare := l.slot; spare != nil {
+func (ar *activeRun) acquireSlot() error {
+	if ar.providerSession != nil && ar.providerSession.slot != nil {
+		if spare := ar.slot; spare != nil {
 			spare.Release()
-			l.runner.wg.Go(func() { <-spare.released })
+			ar.runner.wg.Go(func() { <-spare.released })
 		}
-		l.slot, l.providerSession.slot = l.providerSession.slot, nil
+		ar.slot, ar.providerSession.slot = ar.providerSession.slot, nil
 	}
-	if l.slot == nil {
-		s, err := l.runner.parent.cfg.Limiter.Acquire(l.workCtx, l.runner.claim(string(l.Role)))
+	if ar.slot == nil {
+		s, err := ar.runner.parent.cfg.Limiter.Acquire(ar.workCtx, ar.runner.claim(string(ar.Role)))
 		if err != nil {
 			return err
 		}
-		l.slot = s
+		ar.slot = s
 	}
-	return context.Cause(l.workCtx)
+	return context.Cause(ar.workCtx)
 }
 
 // loadBriefing returns the agent's briefing. It retries while the store is unavailable.
-func (l *activeRun) loadBriefing() (tools.Briefing, error) {
+func (ar *activeRun) loadBriefing() (tools.Briefing, error) {
 	for pause := minRetryPause; ; pause = min(2*pause, maxRetryPause) {
-		b, err := l.runner.parent.cfg.Tools.Brief(l.workCtx, l.caller)
+		b, err := ar.runner.parent.cfg.Tools.Brief(ar.workCtx, ar.caller)
 		if err == nil || !errors.Is(err, store.ErrUnavailable) {
 			return b, err
 		}
 		select {
-		case <-l.workCtx.Done():
-			return b, context.Cause(l.workCtx)
+		case <-ar.workCtx.Done():
+			return b, context.Cause(ar.workCtx)
 		case <-time.After(pause):
 		}
 	}
 }
 
 // open opens a provider session.
-func (l *activeRun) open(p providers.Provider) (err error) {
-	cfg := l.runner.parent.cfg
+func (ar *activeRun) open(p providers.Provider) (err error) {
+	cfg := ar.runner.parent.cfg
 	caps := p.Caps()
-	system, withTools := l.System, l.System == ""
+	system, withTools := ar.System, ar.System == ""
 	switch {
 	case withTools && caps.Prefix:
-		system = l.briefing.System
+		system = ar.briefing.System
 	case withTools:
-		b, err := l.loadBriefing()
+		b, err := ar.loadBriefing()
 		if err != nil {
 			return fmt.Errorf("build the system prompt: %w", err)
 		}
 		system = b.Whole()
 	}
-	t := &providerSession{runner: l.runner, agent: l.Agent, provider: l.Provider, revision: l.revisionOf(p), profile: l.Profile, orders: ordersOf(l.Run), dir: l.dir, guest: l.Guest, process: caps.Process, run: l, over: make(chan struct{})}
+	t := &providerSession{runner: ar.runner, agent: ar.Agent, provider: ar.Provider, revision: ar.revisionOf(p), profile: ar.Profile, orders: ordersOf(ar.Run), dir: ar.dir, guest: ar.Guest, process: caps.Process, run: ar, over: make(chan struct{})}
 	spec := providers.Spec{
-		Agent: string(l.Role), System: system, Model: cfg.Models[l.Provider],
-		From: l.From, Fork: l.Fork, Whole: l.Lasting && !l.Fork, OnEvent: t.handleEvent, Dir: l.dir,
+		Agent: string(ar.Role), System: system, Model: cfg.Models[ar.Provider],
+		From: ar.From, Fork: ar.Fork, Whole: ar.Lasting && !ar.Fork, OnEvent: t.handleEvent, Dir: ar.dir,
 	}
 	switch {
 	case withTools && caps.Prefix:
-		spec.Tools, spec.Call = cfg.Tools.AllTools(l.caller), t.call
+		spec.Tools, spec.Call = cfg.Tools.AllTools(ar.caller), t.call
 	case withTools:
-		spec.Tools, spec.Call = cfg.Tools.Tools(l.caller), t.call
+		spec.Tools, spec.Call = cfg.Tools.Tools(ar.caller), t.call
 	}
-	if l.NoTools {
+	if ar.NoTools {
 		spec.Call = refuseCall
 	}
 	if cfg.Tracer != nil {
@@ -270,7 +270,7 @@ func (l *activeRun) open(p providers.Provider) (err error) {
 	}
 	if withTools && caps.MCP && cfg.MCPTokens != nil {
 		spec.MCP = func(execute func(context.Context, providers.ToolCall) providers.ToolResult) providers.Endpoint {
-			e, revoke := cfg.MCPTokens.Issue(l.caller, execute)
+			e, revoke := cfg.MCPTokens.Issue(ar.caller, execute)
 			t.ownToken(revoke)
 			return e
 		}
@@ -280,17 +280,17 @@ func (l *activeRun) open(p providers.Provider) (err error) {
 			}
 		}()
 	}
-	ctx, cancel := context.WithTimeout(l.workCtx, openTimeout)
+	ctx, cancel := context.WithTimeout(ar.workCtx, openTimeout)
 	defer cancel()
-	t.session, err = l.awaitOpen(ctx, func() (providers.Session, error) { return p.Open(ctx, spec) })
+	t.session, err = ar.awaitOpen(ctx, func() (providers.Session, error) { return p.Open(ctx, spec) })
 	if err != nil {
-		return fmt.Errorf("open a session with provider %s: %w", l.Provider, err)
+		return fmt.Errorf("open a session with provider %s: %w", ar.Provider, err)
 	}
-	l.providerSession = t
-	early := l.earlyApprovals
-	l.earlyApprovals = nil
+	ar.providerSession = t
+	early := ar.earlyApprovals
+	ar.earlyApprovals = nil
 	for _, e := range early {
-		l.askApproval(e)
+		ar.askApproval(e)
 	}
 	return nil
 }
@@ -298,18 +298,18 @@ func (l *activeRun) open(p providers.Provider) (err error) {
 // preparePrompt adds what the agent must know to the prompt, for a backend that sends the whole
 // conversation with each request: there it is part of the conversation, so that the system prompt
 // does not change. It hides the owner's memory from the turns of guests.
-func (l *activeRun) preparePrompt(caps providers.Caps) (err error) {
-	if l.Guest {
-		l.From.Entries = tools.WithoutMemory(l.From.Entries)
+func (ar *activeRun) preparePrompt(caps providers.Caps) (err error) {
+	if ar.Guest {
+		ar.From.Entries = tools.WithoutMemory(ar.From.Entries)
 	}
-	if !caps.Prefix || l.System != "" {
+	if !caps.Prefix || ar.System != "" {
 		return nil
 	}
-	if l.briefing, err = l.loadBriefing(); err != nil {
+	if ar.briefing, err = ar.loadBriefing(); err != nil {
 		return err
 	}
-	if !l.Continue && !l.NoTools {
-		l.Prompt = l.briefing.Preface(l.From.Entries) + l.Prompt
+	if !ar.Continue && !ar.NoTools {
+		ar.Prompt = ar.briefing.Preface(ar.From.Entries) + ar.Prompt
 	}
 	return nil
 }
@@ -321,7 +321,7 @@ func refuseCall(context.Context, providers.ToolCall) providers.ToolResult {
 
 // awaitOpen waits for a provider session to open, and handles events meanwhile. A session that
 // opens after the wait has ended is closed.
-func (l *activeRun) awaitOpen(ctx context.Context, open func() (providers.Session, error)) (providers.Session, error) {
+func (ar *activeRun) awaitOpen(ctx context.Context, open func() (providers.Session, error)) (providers.Session, error) {
 	opened, abandoned := make(chan providers.Session), make(chan struct{})
 	defer close(abandoned)
 	failed := attempt(func() error {
@@ -343,12 +343,12 @@ func (l *activeRun) awaitOpen(ctx context.Context, open func() (providers.Sessio
 			return s, nil
 		case err := <-failed:
 			return nil, err
-		case e := <-l.eventSource():
-			if l.handle(e) != nil {
+		case e := <-ar.eventSource():
+			if ar.handle(e) != nil {
 				return nil, providers.ErrClosed
 			}
-		case <-l.output.due:
-			l.flush()
+		case <-ar.output.due:
+			ar.flush()
 		case <-ended:
 			ended, timeout = nil, time.After(backendTimeout) // Open has ctx, too, and should return
 		case <-timeout:
@@ -358,48 +358,48 @@ func (l *activeRun) awaitOpen(ctx context.Context, open func() (providers.Sessio
 }
 
 // finish releases everything that the run holds and reports its end.
-func (l *activeRun) finish(end Ended) {
-	defer l.runner.removeRun(l) // Dispose works until then
-	l.flush()
-	refused := l.markEnded()
-	l.waitQuiet()
-	if t := l.providerSession; t != nil {
-		l.keepOrClose(t, end)
+func (ar *activeRun) finish(end Ended) {
+	defer ar.runner.removeRun(ar) // Dispose works until then
+	ar.flush()
+	refused := ar.markEnded()
+	ar.waitQuiet()
+	if t := ar.providerSession; t != nil {
+		ar.keepOrClose(t, end)
 	}
-	if s := l.slot; s != nil {
+	if s := ar.slot; s != nil {
 		s.Release()
-		l.runner.wg.Go(func() { <-s.released })
+		ar.runner.wg.Go(func() { <-s.released })
 		select {
 		case <-s.released:
 		case <-time.After(cleanupTimeout):
 		}
 	}
 	for _, s := range refused {
-		l.report(SteerRefused{RunRef: RunRef{l.ID}, Message: s.Message, Ending: true})
+		ar.report(SteerRefused{RunRef: RunRef{ar.ID}, Message: s.Message, Ending: true})
 	}
-	if l.trace != nil {
-		l.trace.Ended(end, l.ctx.Err() != nil)
+	if ar.trace != nil {
+		ar.trace.Ended(end, ar.ctx.Err() != nil)
 	}
-	end.Run = l.ID
-	if !l.beganAt.IsZero() {
-		end.Took = time.Since(l.beganAt)
+	end.Run = ar.ID
+	if !ar.beganAt.IsZero() {
+		end.Duration = time.Since(ar.beganAt)
 	}
-	l.report(end)
+	ar.report(end)
 }
 
 // keepOrClose keeps the provider session for the agent's next turn, or closes it.
-func (l *activeRun) keepOrClose(t *providerSession, end Ended) {
+func (ar *activeRun) keepOrClose(t *providerSession, end Ended) {
 	if t.process {
-		t.slot, l.slot = l.slot, nil
+		t.slot, ar.slot = ar.slot, nil
 	}
-	reusable := l.Lasting && !l.Fork && !l.broken && end.Outcome != providers.Failed
-	if reusable && l.runner.keepIdle(l, t) {
+	reusable := ar.Lasting && !ar.Fork && !ar.broken && end.Outcome != providers.Failed
+	if reusable && ar.runner.keepIdle(ar, t) {
 		return
 	}
 	closed := make(chan struct{})
-	l.runner.wg.Go(func() {
+	ar.runner.wg.Go(func() {
 		defer close(closed)
-		l.runner.closeSession(t)
+		ar.runner.closeSession(t)
 	})
 	select {
 	case <-closed:
@@ -409,34 +409,34 @@ func (l *activeRun) keepOrClose(t *providerSession, end Ended) {
 
 // waitQuiet waits until all tools and backend calls of the run have returned, at most
 // cleanupTimeout.
-func (l *activeRun) waitQuiet() {
-	l.stopWork(context.Canceled)
+func (ar *activeRun) waitQuiet() {
+	ar.stopWork(context.Canceled)
 	select {
-	case <-l.quiet:
+	case <-ar.quiet:
 	case <-time.After(cleanupTimeout):
-		l.broken = true
-		l.log.WarnContext(l.ctx, "run ended but a call in it has not returned, no longer waiting")
+		ar.broken = true
+		ar.log.WarnContext(ar.ctx, "run ended but a call in it has not returned, no longer waiting")
 	}
 }
 
 // report sends a report to the session. If that fails, the session is lost and the run is
 // abandoned.
-func (l *activeRun) report(r Report) {
-	if l.ctx.Err() != nil {
+func (ar *activeRun) report(r Report) {
+	if ar.ctx.Err() != nil {
 		return
 	}
-	if err := l.runner.ref.Sink.Report(l.ctx, r); err != nil {
-		l.log.DebugContext(l.ctx, "session closed, stopping run", "error", err)
-		l.abandon()
+	if err := ar.runner.ref.Sink.Report(ar.ctx, r); err != nil {
+		ar.log.DebugContext(ar.ctx, "session closed, stopping run", "error", err)
+		ar.abandon()
 	}
 }
 
 // begin records and reports that the run begins. It returns the reason if the run was already stopped.
-func (l *activeRun) begin() error {
-	l.beganAt = time.Now()
-	if l.trace != nil {
-		l.trace.Began()
+func (ar *activeRun) begin() error {
+	ar.beganAt = time.Now()
+	if ar.trace != nil {
+		ar.trace.Began()
 	}
-	l.report(Began{RunRef{l.ID}})
-	return context.Cause(l.workCtx)
+	ar.report(Began{RunRef{ar.ID}})
+	return context.Cause(ar.workCtx)
 }

@@ -148,9 +148,9 @@ func TestCaps(t *testing.T) {
 		expectUse(t, s, "agents", 4, 0)
 		four.Release()
 		synctest.Wait()
-		nobody := take(agentpool.Claim{Session: "ses-1-"}) // without a user there is no cap of one
+		noUser := take(agentpool.Claim{Session: "ses-1-"}) // without a user there is no cap of one
 		expectUse(t, s, "agents:user:", 0, 0)
-		for _, slot := range []*agentpool.Slot{one, two, three, nobody} {
+		for _, slot := range []*agentpool.Slot{one, two, three, noUser} {
 			slot.Release()
 		}
 		expectUse(t, s, "agents", 0, 0)

@@ -34,34 +34,34 @@ func (b *outputBuffer) full() bool { return b.text.Len()+b.thinking.Len() >= max
 
 // bufferOutput adds text to the buffer. It reports the buffer at once if the last report is long
 // enough ago; otherwise it schedules the report, which then contains the text that follows, too.
-func (l *activeRun) bufferOutput(text, thinking string) {
-	b := &l.output
+func (ar *activeRun) bufferOutput(text, thinking string) {
+	b := &ar.output
 	b.text.WriteString(text)
 	b.thinking.WriteString(thinking)
 	if text == "" && thinking == "" || b.due != nil {
 		return
 	}
 	interval := outputInterval
-	if l.runner.parent.quickReports.Allow() {
+	if ar.runner.parent.quickReports.Allow() {
 		interval = quickInterval
 	}
 	if wait := time.Until(b.last.Add(interval)); !b.last.IsZero() && wait > 0 {
 		b.due = time.After(wait)
 		return
 	}
-	l.flush()
+	ar.flush()
 }
 
 // flush reports the buffered text.
-func (l *activeRun) flush() {
-	b := &l.output
+func (ar *activeRun) flush() {
+	b := &ar.output
 	b.due = nil
 	if b.text.Len() == 0 && b.thinking.Len() == 0 {
 		return
 	}
-	output := Output{RunRef{l.ID}, b.text.String(), b.thinking.String()}
+	output := Output{RunRef{ar.ID}, b.text.String(), b.thinking.String()}
 	b.text.Reset()
 	b.thinking.Reset()
 	b.last = time.Now()
-	l.report(output)
+	ar.report(output)
 }

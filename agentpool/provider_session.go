@@ -55,12 +55,12 @@ type providerSession struct {
 // handleEvent forwards an event to the run that uses the session.
 func (t *providerSession) handleEvent(e providers.Event) {
 	t.mu.Lock()
-	l := t.run
+	ar := t.run
 	t.dead = t.dead || e.Kind == providers.EventExit
 	dead := t.dead
 	t.mu.Unlock()
-	if l != nil {
-		l.deliver(e, t.over)
+	if ar != nil {
+		ar.deliver(e, t.over)
 	} else if dead {
 		t.runner.closeIdle(t)
 	}
@@ -71,19 +71,19 @@ func (t *providerSession) handleEvent(e providers.Event) {
 // cannot be told from a call of that turn, and there users see it and can stop it.
 func (t *providerSession) call(ctx context.Context, call providers.ToolCall) providers.ToolResult {
 	t.mu.Lock()
-	l := t.run
+	ar := t.run
 	t.mu.Unlock()
-	if l == nil {
+	if ar == nil {
 		return providers.ToolResult{Text: "No turn is running. Tools can be called only while the agent works on a message.", IsError: true}
 	}
-	return l.call(ctx, call)
+	return ar.call(ctx, call)
 }
 
 // assignTo assigns the session to a run and reports whether the backend still has it open.
-func (t *providerSession) assignTo(l *activeRun) bool {
+func (t *providerSession) assignTo(ar *activeRun) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.run = l
+	t.run = ar
 	return !t.dead
 }
 
@@ -114,18 +114,19 @@ type revised interface{ Revision() string }
 
 // changingTools are tools that change; [tools.Executor] implements it.
 type changingTools interface {
+	// Revision returns a text that changes when the tools of the caller change.
 	Revision(c tools.Caller) string
 }
 
 // revisionOf returns the revision of a provider's settings and of the caller's tools, or "" if they do not
 // change.
-func (l *activeRun) revisionOf(p providers.Provider) string {
+func (ar *activeRun) revisionOf(p providers.Provider) string {
 	revision := ""
 	if r, ok := p.(revised); ok {
 		revision = r.Revision()
 	}
-	if t, ok := l.runner.parent.cfg.Tools.(changingTools); ok && l.System == "" {
-		revision += t.Revision(l.caller)
+	if t, ok := ar.runner.parent.cfg.Tools.(changingTools); ok && ar.System == "" {
+		revision += t.Revision(ar.caller)
 	}
 	return revision
 }
@@ -141,16 +142,16 @@ func ordersOf(r Run) string {
 
 // takeIdle returns the agent's idle provider session if the run can reuse it, else nil. revision is
 // that of the settings of the provider now.
-func (c *SessionRunner) takeIdle(l *activeRun, revision string) *providerSession {
+func (c *SessionRunner) takeIdle(ar *activeRun, revision string) *providerSession {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t := c.idle[l.Agent]
-	if t == nil || l.Fork || c.closed {
+	t := c.idle[ar.Agent]
+	if t == nil || ar.Fork || c.closed {
 		return nil
 	}
-	delete(c.idle, l.Agent)
+	delete(c.idle, ar.Agent)
 	t.idleTimer.Stop()
-	if t.provider != l.Provider || t.revision != revision || t.profile != l.Profile || t.orders != ordersOf(l.Run) || t.dir != l.dir || t.guest != l.Guest || l.Continue || !t.assignTo(l) {
+	if t.provider != ar.Provider || t.revision != revision || t.profile != ar.Profile || t.orders != ordersOf(ar.Run) || t.dir != ar.dir || t.guest != ar.Guest || ar.Continue || !t.assignTo(ar) {
 		c.closeAsync(t)
 		return nil
 	}
@@ -161,13 +162,13 @@ func (c *SessionRunner) takeIdle(l *activeRun, revision string) *providerSession
 }
 
 // keepIdle keeps a session open for the agent's next turn, and reports whether it does.
-func (c *SessionRunner) keepIdle(l *activeRun, t *providerSession) bool {
-	if t.process && t.slot.hasWaiters(l.ctx) {
+func (c *SessionRunner) keepIdle(ar *activeRun, t *providerSession) bool {
+	if t.process && t.slot.hasWaiters(ar.ctx) {
 		return false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed || l.ctx.Err() != nil || c.idle[t.agent] != nil || !t.assignTo(nil) {
+	if c.closed || ar.ctx.Err() != nil || c.idle[t.agent] != nil || !t.assignTo(nil) {
 		return false
 	}
 	c.idle[t.agent] = t

@@ -82,7 +82,10 @@ type Steering struct {
 }
 
 // Report is sent by a session runner to its session. It is one of the types below.
-type Report interface{ RunID() string }
+type Report interface {
+	// RunID returns the id of the run, which is never empty.
+	RunID() string
+}
 
 // RunRef identifies the run of a report.
 type RunRef struct{ Run string }
@@ -112,13 +115,13 @@ type (
 		// Ending says that the turn is over and Ended follows.
 		Ending bool
 	}
-	// NewEntries carries new entries of the conversation, which follow the earlier ones. Took are
-	// the messages contained in them; Thread is the backend's id of the conversation.
+	// NewEntries carries new entries of the conversation, which follow the earlier ones. Messages are
+	// the ids of the messages contained in them; Thread is the backend's id of the conversation.
 	NewEntries struct {
 		RunRef
-		Thread  string
-		Entries []providers.Entry
-		Took    []wire.MessageID
+		Thread   string
+		Entries  []providers.Entry
+		Messages []wire.MessageID
 	}
 	// ModelUsage carries the usage of a model call.
 	ModelUsage struct {
@@ -148,7 +151,8 @@ type (
 		Reason string
 		// Result is the result of [Run.Call]; nil if it was not called.
 		Result *providers.ToolResult
-		Took   time.Duration
+		// Duration is the time since the run began; 0 if it did not begin.
+		Duration time.Duration
 	}
 )
 

@@ -38,6 +38,7 @@ type MCPTokens interface {
 
 // Providers looks up backends by name.
 type Providers interface {
+	// Get returns the backend of that name, and whether there is one.
 	Get(name string) (providers.Provider, bool)
 }
 

@@ -19,15 +19,15 @@ func (s *steer) message() providers.Message {
 
 // steer adds a message for the turn, unless the run is over or maxSteers is reached. It is safe
 // for concurrent use.
-func (l *activeRun) steer(s Steering) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.ended || len(l.steers) >= maxSteers {
+func (ar *activeRun) steer(s Steering) bool {
+	ar.mu.Lock()
+	defer ar.mu.Unlock()
+	if ar.ended || len(ar.steers) >= maxSteers {
 		return false
 	}
-	l.steers = append(l.steers, &steer{Steering: s})
+	ar.steers = append(ar.steers, &steer{Steering: s})
 	select {
-	case l.wake <- struct{}{}:
+	case ar.wake <- struct{}{}:
 	default:
 	}
 	return true
@@ -35,32 +35,32 @@ func (l *activeRun) steer(s Steering) bool {
 
 // nextSteer returns the oldest message not yet sent to the backend, or nil, and marks it as
 // sent.
-func (l *activeRun) nextSteer() *steer {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	i := slices.IndexFunc(l.steers, func(s *steer) bool { return !s.sent })
+func (ar *activeRun) nextSteer() *steer {
+	ar.mu.Lock()
+	defer ar.mu.Unlock()
+	i := slices.IndexFunc(ar.steers, func(s *steer) bool { return !s.sent })
 	if i < 0 {
 		return nil
 	}
-	l.steers[i].sent = true
-	return l.steers[i]
+	ar.steers[i].sent = true
+	return ar.steers[i]
 }
 
 // sentSteer returns the sent message with that id if it is not accepted yet, else nil.
-func (l *activeRun) sentSteer(id string) *steer {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	i := slices.IndexFunc(l.steers, func(s *steer) bool { return s.sent && string(s.Message) == id })
+func (ar *activeRun) sentSteer(id string) *steer {
+	ar.mu.Lock()
+	defer ar.mu.Unlock()
+	i := slices.IndexFunc(ar.steers, func(s *steer) bool { return s.sent && string(s.Message) == id })
 	if i < 0 {
 		return nil
 	}
-	return l.steers[i]
+	return ar.steers[i]
 }
 
 // sentSteers returns those of the messages that are sent and not accepted yet.
-func (l *activeRun) sentSteers(ids []string) (out []wire.MessageID) {
+func (ar *activeRun) sentSteers(ids []string) (out []wire.MessageID) {
 	for _, id := range ids {
-		if s := l.sentSteer(id); s != nil {
+		if s := ar.sentSteer(id); s != nil {
 			out = append(out, s.Message)
 		}
 	}
@@ -68,19 +68,19 @@ func (l *activeRun) sentSteers(ids []string) (out []wire.MessageID) {
 }
 
 // answerSteer reports what became of a message, once.
-func (l *activeRun) answerSteer(s *steer, took bool) {
-	l.mu.Lock()
-	i := slices.Index(l.steers, s)
+func (ar *activeRun) answerSteer(s *steer, took bool) {
+	ar.mu.Lock()
+	i := slices.Index(ar.steers, s)
 	if i >= 0 {
-		l.steers = slices.Delete(l.steers, i, i+1)
+		ar.steers = slices.Delete(ar.steers, i, i+1)
 	}
-	l.mu.Unlock()
+	ar.mu.Unlock()
 	switch {
 	case i < 0:
 	case took:
-		l.report(SteerAccepted{RunRef{l.ID}, s.Message})
+		ar.report(SteerAccepted{RunRef{ar.ID}, s.Message})
 	default:
-		l.flush()
-		l.report(SteerRefused{RunRef: RunRef{l.ID}, Message: s.Message})
+		ar.flush()
+		ar.report(SteerRefused{RunRef: RunRef{ar.ID}, Message: s.Message})
 	}
 }

@@ -3,10 +3,8 @@ package agentpool
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/everdesk/everdesk/providers"
@@ -14,57 +12,52 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-const (
-	// answerTimeout is the time that users have to answer an approval.
-	answerTimeout = time.Minute
-	// shownInput bounds the tool input shown to users. They cannot approve what they cannot
-	// see, so it is large.
-	shownInput = 64 << 10
-)
+// answerTimeout is the time that users have to answer an approval.
+const answerTimeout = time.Minute
 
 // call executes a tool after all earlier text is reported. The backend calls it, possibly
 // several times concurrently.
-func (l *activeRun) call(turn context.Context, call providers.ToolCall) (r providers.ToolResult) {
-	if !l.enter() {
+func (ar *activeRun) call(turn context.Context, call providers.ToolCall) (r providers.ToolResult) {
+	if !ar.enter() {
 		return turnOver()
 	}
-	defer l.exit()
-	defer l.holdResult(turn)
+	defer ar.exit()
+	defer ar.holdResult(turn)
 	ctx, cancel := context.WithCancel(turn)
 	defer cancel()
-	defer context.AfterFunc(l.workCtx, cancel)()
+	defer context.AfterFunc(ar.workCtx, cancel)()
 	said := make(chan struct{})
 	select {
-	case l.flushes <- said:
-	case <-l.over:
+	case ar.flushes <- said:
+	case <-ar.over:
 		return turnOver()
 	case <-ctx.Done():
 		return turnOver()
 	}
 	select {
 	case <-said:
-	case <-l.over:
+	case <-ar.over:
 		return turnOver()
 	}
 	err := guarded(func() error {
-		r = l.tracedCall(call, func() providers.ToolResult { return l.runner.parent.cfg.Tools.Call(ctx, l.caller, call) })
+		r = ar.tracedCall(call, func() providers.ToolResult { return ar.runner.parent.cfg.Tools.Call(ctx, ar.caller, call) })
 		return nil
 	})
 	if err != nil {
-		l.stopWork(&stopped{l.failedEnd(err)})
+		ar.stopWork(&stopped{ar.failedEnd(err)})
 		return providers.ToolResult{Text: "The tool broke.", IsError: true}
 	}
 	return r
 }
 
 // executeCall executes the tool call of a run that has no backend.
-func (l *activeRun) executeCall() (Ended, error) {
-	if err := l.begin(); err != nil {
+func (ar *activeRun) executeCall() (Ended, error) {
+	if err := ar.begin(); err != nil {
 		return Ended{}, err
 	}
-	r := l.tracedCall(*l.Call, func() providers.ToolResult { return l.runner.parent.cfg.Tools.Call(l.workCtx, l.caller, *l.Call) })
+	r := ar.tracedCall(*ar.Call, func() providers.ToolResult { return ar.runner.parent.cfg.Tools.Call(ar.workCtx, ar.caller, *ar.Call) })
 	end := Ended{Outcome: providers.Completed, Result: &r}
-	if s, ok := errors.AsType[*stopped](context.Cause(l.workCtx)); ok {
+	if s, ok := errors.AsType[*stopped](context.Cause(ar.workCtx)); ok {
 		end.Outcome, end.Reason = s.end.Outcome, s.end.Reason
 	}
 	return end, nil
@@ -72,48 +65,48 @@ func (l *activeRun) executeCall() (Ended, error) {
 
 // holdResult delays the result of a tool while the run is being stopped, until the backend has
 // been interrupted. Otherwise the backend would continue as if only the tool had failed.
-func (l *activeRun) holdResult(turn context.Context) {
-	if l.workCtx.Err() == nil {
+func (ar *activeRun) holdResult(turn context.Context) {
+	if ar.workCtx.Err() == nil {
 		return
 	}
 	late := time.NewTimer(backendTimeout)
 	defer late.Stop()
 	select {
 	case <-turn.Done():
-	case <-l.over:
+	case <-ar.over:
 	case <-late.C:
 	}
 }
 
 // enter begins a call that the end of the run waits for. It returns false if the run is over.
-func (l *activeRun) enter() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.ended {
+func (ar *activeRun) enter() bool {
+	ar.mu.Lock()
+	defer ar.mu.Unlock()
+	if ar.ended {
 		return false
 	}
-	l.busy++
+	ar.busy++
 	return true
 }
 
-func (l *activeRun) exit() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.busy--; l.ended && l.busy == 0 {
-		close(l.quiet)
+func (ar *activeRun) exit() {
+	ar.mu.Lock()
+	defer ar.mu.Unlock()
+	if ar.busy--; ar.ended && ar.busy == 0 {
+		close(ar.quiet)
 	}
 }
 
 // markEnded prevents further calls and returns the messages that the turn has not accepted.
-func (l *activeRun) markEnded() []*steer {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.ended = true
-	close(l.over)
-	if l.busy == 0 {
-		close(l.quiet)
+func (ar *activeRun) markEnded() []*steer {
+	ar.mu.Lock()
+	defer ar.mu.Unlock()
+	ar.ended = true
+	close(ar.over)
+	if ar.busy == 0 {
+		close(ar.quiet)
 	}
-	return l.steers
+	return ar.steers
 }
 
 // pendingApproval is an approval that users are asked for.
@@ -121,50 +114,52 @@ type pendingApproval struct{ gone context.CancelFunc }
 
 // askApproval asks the users whether the backend may do something and sends it the answer;
 // without an answer it is denied. A repeated request for a pending approval is ignored.
-func (l *activeRun) askApproval(e providers.Event) {
-	if l.providerSession == nil {
-		if len(l.earlyApprovals) < maxEarly {
-			l.earlyApprovals = append(l.earlyApprovals, e)
+func (ar *activeRun) askApproval(e providers.Event) {
+	if ar.providerSession == nil {
+		if len(ar.earlyApprovals) < maxEarly {
+			ar.earlyApprovals = append(ar.earlyApprovals, e)
 		}
 		return
 	}
-	if !l.enter() {
+	if !ar.enter() {
 		return
 	}
-	session := l.providerSession.session
-	ctx, gone := context.WithCancel(l.workCtx)
+	session := ar.providerSession.session
+	ctx, gone := context.WithCancel(ar.workCtx)
 	a := &pendingApproval{gone}
-	l.mu.Lock()
-	known := l.approvals[e.Approval] != nil
-	tooMany := l.approvalCounts[e.Approval] == 0 && len(l.approvalCounts) >= maxApprovals
+	ar.mu.Lock()
+	known := ar.approvals[e.Approval] != nil
+	tooMany := ar.approvalCounts[e.Approval] == 0 && len(ar.approvalCounts) >= maxApprovals
 	if !known {
-		l.approvals[e.Approval] = a
+		ar.approvals[e.Approval] = a
 		if !tooMany {
-			l.approvalCounts[e.Approval]++
+			ar.approvalCounts[e.Approval]++
 		}
 	}
-	id := l.dialogID(e, l.approvalCounts[e.Approval])
-	l.mu.Unlock()
+	id := ar.dialogID(e, ar.approvalCounts[e.Approval])
+	ar.mu.Unlock()
 	if known {
 		gone()
-		l.exit()
+		ar.exit()
 		return
 	}
-	l.runner.wg.Go(func() {
-		defer l.exit()
-		defer l.removeApproval(e.Approval, a)
+	ar.runner.wg.Go(func() {
+		defer ar.exit()
+		defer ar.removeApproval(e.Approval, a)
 		var d providers.Decision
 		err := guarded(func() error {
 			if tooMany {
 				d.Reason = "Too much was asked for in this turn."
 				return nil
 			}
-			v, err := l.caller.Desktop.Users.Confirm(ctx, l.caller, wire.DialogConfirm{
-				ID: id, Title: "May the agent do this?", Message: e.Tool.Name + "\n" + clip(string(e.Tool.Input), shownInput),
+			v, err := ar.caller.Desktop.Users.Confirm(ctx, ar.caller, wire.DialogConfirm{
+				ID: id, Title: "May the agent do this?", Message: e.Tool.Name + "\n" + string(e.Tool.Input),
 				PermissionOptions: &wire.PermissionOptions{ToolName: e.Tool.Name},
 			}, e.Tool, answerTimeout)
 			d.Allow = v.Confirmed
 			switch {
+			case errors.Is(err, tools.ErrQuestionTooLong):
+				d.Reason = "The user was not asked: " + err.Error() + "."
 			case err != nil:
 				d.Reason = "The question could not be asked."
 			case !v.Answered:
@@ -182,47 +177,39 @@ func (l *activeRun) askApproval(e providers.Event) {
 			return
 		}
 		if err != nil {
-			l.log.WarnContext(ctx, "asking for an approval failed", "tool", e.Tool.Name, "error", err)
+			ar.log.WarnContext(ctx, "asking for an approval failed", "tool", e.Tool.Name, "error", err)
 		}
 		if err := guarded(func() error { return session.Answer(ctx, e.Approval, d) }); err != nil {
-			l.log.WarnContext(ctx, "backend refused the answer to an approval", "tool", e.Tool.Name, "error", err)
+			ar.log.WarnContext(ctx, "backend refused the answer to an approval", "tool", e.Tool.Name, "error", err)
 		}
 	})
 }
 
 // dialogID returns the id of the nth request for an approval. It is the same when a restarted
 // turn asks again, so that there is one dialog and an answer given meanwhile is not lost.
-func (l *activeRun) dialogID(e providers.Event, n int) wire.DialogID {
+func (ar *activeRun) dialogID(e providers.Event, n int) wire.DialogID {
 	call := providers.ToolCall{ID: e.Approval, Input: e.Tool.Input}
-	return wire.DialogID(tools.QuestionID(l.caller, call, e.Tool.Name, strconv.Itoa(n)))
+	return wire.DialogID(tools.QuestionID(ar.caller, call, e.Tool.Name, strconv.Itoa(n)))
 }
 
 // cancelApproval cancels a pending approval.
-func (l *activeRun) cancelApproval(approval string) {
-	l.earlyApprovals = slices.DeleteFunc(l.earlyApprovals, func(e providers.Event) bool { return e.Approval == approval })
-	l.mu.Lock()
-	a := l.approvals[approval]
-	l.mu.Unlock()
+func (ar *activeRun) cancelApproval(approval string) {
+	ar.earlyApprovals = slices.DeleteFunc(ar.earlyApprovals, func(e providers.Event) bool { return e.Approval == approval })
+	ar.mu.Lock()
+	a := ar.approvals[approval]
+	ar.mu.Unlock()
 	if a != nil {
-		l.removeApproval(approval, a)
+		ar.removeApproval(approval, a)
 	}
 }
 
 // removeApproval removes one pending approval; the same approval may have been requested again
 // meanwhile.
-func (l *activeRun) removeApproval(approval string, a *pendingApproval) {
+func (ar *activeRun) removeApproval(approval string, a *pendingApproval) {
 	a.gone()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.approvals[approval] == a {
-		delete(l.approvals, approval)
+	ar.mu.Lock()
+	defer ar.mu.Unlock()
+	if ar.approvals[approval] == a {
+		delete(ar.approvals, approval)
 	}
-}
-
-// clip truncates a text for display.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return fmt.Sprintf("%s… (%d bytes more)", strings.ToValidUTF8(s[:n], ""), len(s)-n)
 }

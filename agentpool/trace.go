@@ -24,19 +24,19 @@ type RunTrace interface {
 // traceModelCall traces a model call of the run that uses the session.
 func (t *providerSession) traceModelCall(a providers.ModelCall) {
 	t.mu.Lock()
-	l := t.run
+	ar := t.run
 	t.mu.Unlock()
-	if l != nil && l.trace != nil {
-		l.trace.ModelCall(a)
+	if ar != nil && ar.trace != nil {
+		ar.trace.ModelCall(a)
 	}
 }
 
 // tracedCall executes a tool call with its trace.
-func (l *activeRun) tracedCall(call providers.ToolCall, with func() providers.ToolResult) (r providers.ToolResult) {
-	if l.trace == nil {
+func (ar *activeRun) tracedCall(call providers.ToolCall, with func() providers.ToolResult) (r providers.ToolResult) {
+	if ar.trace == nil {
 		return with()
 	}
-	ended := l.trace.Tool(call)
+	ended := ar.trace.Tool(call)
 	defer func() { ended(r) }()
 	r.IsError = true // in case it panics
 	r = with()

@@ -11,140 +11,142 @@ import (
 
 // turn sends the prompt and handles events until the turn ends. An error means that the turn
 // did not begin, or that the backend does not end it.
-func (l *activeRun) turn() (Ended, error) {
-	session := l.providerSession.session
-	m := providers.Message{ID: string(l.Turn), Text: l.Prompt, Images: l.Images, Mode: providers.Start}
-	if l.Continue {
-		m = providers.Message{ID: string(l.Turn), Mode: providers.Continue, Done: l.Done}
+func (ar *activeRun) turn() (Ended, error) {
+	session := ar.providerSession.session
+	m := providers.Message{ID: string(ar.Turn), Text: ar.Prompt, Images: ar.Images, Mode: providers.Start}
+	if ar.Continue {
+		m = providers.Message{ID: string(ar.Turn), Mode: providers.Continue, Done: ar.Done}
 	}
-	sent := l.attempt(func() error { return session.Send(l.workCtx, m) })
-	stop := l.workCtx.Done()
+	sent := ar.callBackend(func() error { return session.Send(ar.workCtx, m) })
+	stop := ar.workCtx.Done()
 	var steering, stopping <-chan error
-	var late <-chan time.Time
-	var now *steer // the message being sent
+	var interruptTimeout <-chan time.Time
+	var sending *steer // the message that joins the turn and is being sent
 	begun := false
 	for {
 		if sent == nil && steering == nil && stop != nil {
-			if now = l.nextSteer(); now != nil {
-				steering = l.attempt(func() error { return session.Send(l.workCtx, now.message()) })
+			if sending = ar.nextSteer(); sending != nil {
+				steering = ar.callBackend(func() error { return session.Send(ar.workCtx, sending.message()) })
 			}
 		}
 		select {
-		case e := <-l.eventSource():
+		case e := <-ar.eventSource():
 			if begun = begun || e.Kind == providers.EventTurnStart; !begun && e.Kind == providers.EventExit {
 				return Ended{}, fmt.Errorf("begin the turn: the backend has ended: %w", providers.ErrClosed)
 			}
-			if end := l.handle(e); end != nil {
+			if end := ar.handle(e); end != nil {
 				return *end, nil
 			}
-		case <-l.output.due:
-			l.flush()
-		case done := <-l.flushes:
-			l.flush()
+		case <-ar.output.due:
+			ar.flush()
+		case done := <-ar.flushes:
+			ar.flush()
 			close(done)
 		case err := <-sent:
 			if sent = nil; err != nil {
 				return Ended{}, fmt.Errorf("begin the turn: %w", err)
 			}
-		case <-l.wake:
+		case <-ar.wake:
 		case err := <-steering:
 			if steering = nil; err != nil {
-				l.log.DebugContext(l.ctx, "message was not steered", "message", now.Message, "error", err)
-				l.answerSteer(now, false)
+				ar.log.DebugContext(ar.ctx, "message was not steered", "message", sending.Message, "error", err)
+				ar.answerSteer(sending, false)
 			}
 		case <-stop:
-			if l.ctx.Err() != nil { // the session is lost: do not wait for the backend
-				return Ended{}, context.Cause(l.ctx)
+			if ar.ctx.Err() != nil { // the session is lost: do not wait for the backend
+				return Ended{}, context.Cause(ar.ctx)
 			}
-			stop, late = nil, time.After(backendTimeout)
-			stopping = l.attempt(func() error {
-				// l.workCtx has ended.
-				ctx, cancel := context.WithTimeout(context.WithoutCancel(l.workCtx), backendTimeout)
+			stop, interruptTimeout = nil, time.After(backendTimeout)
+			stopping = ar.callBackend(func() error {
+				// workCtx has ended, but the backend still needs time for this call.
+				ctx, cancel := context.WithTimeout(context.WithoutCancel(ar.workCtx), backendTimeout)
 				defer cancel()
 				return session.Interrupt(ctx)
 			})
 		case err := <-stopping:
 			// Interrupt returns after the end was handled, so there was no turn to end.
-			return Ended{}, fmt.Errorf("interrupt the turn: %w", errors.Join(err, context.Cause(l.workCtx)))
-		case <-late:
-			l.log.WarnContext(l.ctx, "backend does not end its turn, closing the provider session", "provider", l.Provider)
-			return Ended{}, context.Cause(l.workCtx)
+			return Ended{}, fmt.Errorf("interrupt the turn: %w", errors.Join(err, context.Cause(ar.workCtx)))
+		case <-interruptTimeout:
+			ar.log.WarnContext(ar.ctx, "backend does not end its turn, closing the provider session", "provider", ar.Provider)
+			return Ended{}, context.Cause(ar.workCtx)
 		}
 	}
 }
 
-// attempt calls into the backend in the background; the end of the run waits for the call.
-func (l *activeRun) attempt(call func() error) <-chan error {
-	l.enter()
+// callBackend starts a call into the backend and returns the channel of its error. The run does not end
+// before the call does.
+func (ar *activeRun) callBackend(call func() error) <-chan error {
+	ar.enter()
 	return attempt(func() error {
-		defer l.exit()
+		defer ar.exit()
 		return call()
 	})
 }
 
 // eventSource returns the channel of events, or nil while the output buffer is full: then the
 // backend blocks until the text is reported.
-func (l *activeRun) eventSource() <-chan providers.Event {
-	if l.output.full() {
+func (ar *activeRun) eventSource() <-chan providers.Event {
+	if ar.output.full() {
 		return nil
 	}
-	return l.events
+	return ar.events
 }
 
-// deliver passes an event to the run's goroutine, unless the provider session is over, without
-// which the run may have continued. The backend calls it.
-func (l *activeRun) deliver(e providers.Event, over <-chan struct{}) {
+// deliver passes an event of a provider session to the run's goroutine. The backend calls it; it blocks until the
+// run takes the event. The event is dropped if the run is over, or if sessionOver is closed: the provider session
+// has ended then, and the run may go on with another one.
+func (ar *activeRun) deliver(e providers.Event, sessionOver <-chan struct{}) {
 	select {
-	case <-over:
+	case <-sessionOver:
 		return
 	default:
 	}
 	select {
-	case l.events <- e:
-	case <-over:
-	case <-l.over:
+	case ar.events <- e:
+	case <-sessionOver:
+	case <-ar.over:
 	}
 }
 
 // handle reports an event and returns the end of the run if the event ends it.
-func (l *activeRun) handle(e providers.Event) *Ended {
-	of := RunRef{l.ID}
+func (ar *activeRun) handle(e providers.Event) *Ended {
+	of := RunRef{ar.ID}
 	switch e.Kind {
 	case providers.EventText:
-		l.bufferOutput(e.Text, "")
+		ar.bufferOutput(e.Text, "")
 	case providers.EventThinking:
-		l.bufferOutput("", e.Text)
+		ar.bufferOutput("", e.Text)
 	case providers.EventTaken:
-		if s := l.sentSteer(e.Message); s != nil {
-			l.flush()
-			l.answerSteer(s, true)
+		if s := ar.sentSteer(e.Message); s != nil {
+			ar.flush()
+			ar.answerSteer(s, true)
 		}
 	case providers.EventEntries:
-		l.flush()
-		l.report(NewEntries{of, e.Thread, e.Entries, l.sentSteers(e.Took)})
+		ar.flush()
+		ar.report(NewEntries{of, e.Thread, e.Entries, ar.sentSteers(e.EntryMessages)})
 	case providers.EventUsage:
-		l.flush()
-		if o := l.runner.parent.cfg.Observer; o != nil {
+		ar.flush()
+		if o := ar.runner.parent.cfg.Observer; o != nil {
 			o.Spent(e.Usage.Input, e.Usage.Output, e.Usage.CacheRead, e.Usage.CacheWrite, e.Usage.USD)
 		}
-		l.report(ModelUsage{of, e.Usage})
+		ar.report(ModelUsage{of, e.Usage})
 	case providers.EventTruncated:
-		l.flush()
-		l.report(InputTruncated{of, e.Truncation})
+		ar.flush()
+		ar.report(InputTruncated{of, e.Truncation})
 	case providers.EventRetry:
-		l.flush()
-		l.report(Retrying{of, failureText(e), e.Wait})
+		ar.flush()
+		ar.report(Retrying{of, failureText(e), e.Wait})
 	case providers.EventApproval:
-		l.flush()
-		l.askApproval(e)
+		ar.flush()
+		ar.askApproval(e)
 	case providers.EventApprovalGone:
-		l.cancelApproval(e.Approval)
+		ar.cancelApproval(e.Approval)
 	case providers.EventTurnEnd:
-		l.flush()
-		return new(l.endFromEvent(e))
+		ar.flush()
+		return new(ar.endFromEvent(e))
 	case providers.EventExit:
-		l.flush()
-		return new(l.endAfter(errors.New("the backend ended in the middle of the turn")))
+		ar.flush()
+		return new(ar.endAfter(errors.New("the backend ended in the middle of the turn")))
 	case providers.EventTurnStart:
 	}
 	return nil
@@ -159,8 +161,8 @@ func failureText(e providers.Event) string {
 }
 
 // endFromEvent returns the end of the run for a TurnEnd event.
-func (l *activeRun) endFromEvent(e providers.Event) Ended {
-	s, wasStopped := errors.AsType[*stopped](context.Cause(l.workCtx))
+func (ar *activeRun) endFromEvent(e providers.Event) Ended {
+	s, wasStopped := errors.AsType[*stopped](context.Cause(ar.workCtx))
 	switch {
 	case wasStopped && (e.Outcome != providers.Completed || s.end.Outcome == providers.Failed):
 		return s.end
@@ -173,8 +175,8 @@ func (l *activeRun) endFromEvent(e providers.Event) Ended {
 		}
 		return Ended{Outcome: providers.Interrupted, Reason: reason}
 	case e.Err == nil:
-		return l.failedEnd(errors.New("the backend does not say why"))
+		return ar.failedEnd(errors.New("the backend reported a failure without a reason"))
 	default:
-		return l.failedEnd(e.Err)
+		return ar.failedEnd(e.Err)
 	}
 }

@@ -2,7 +2,6 @@ package agui
 
 import (
 	"cmp"
-	"encoding/json"
 
 	"github.com/everdesk/everdesk/wire"
 )
@@ -13,8 +12,16 @@ func (r *Run) Apply(e wire.Event) {
 		return
 	}
 	r.state.Apply(e)
+	if row, ok := e.Data.(wire.MessageUpdated); ok && r.follows && row.Action == wire.RowCreated {
+		r.remember() // a turn may have more rows than the hub holds
+	}
 	if r.phase == phaseBetween {
-		r.beginNext()
+		if changesDocument(e.Data) {
+			r.goOn()
+		}
+		return
+	}
+	if r.follows && changesDocument(e.Data) && r.leavesPlan() {
 		return
 	}
 	switch data := e.Data.(type) {
@@ -113,22 +120,6 @@ func (r *Run) end(data wire.AgentResponse) {
 	default:
 		r.finish(nil, usageOf(data.Usage))
 	}
-}
-
-// endOf returns how a turn ended, from its last row.
-func (r *Run) endOf(turn wire.MessageID) (wire.AgentResponse, bool) {
-	for _, row := range r.state.Rows().On(r.monitor) {
-		if row.MessageID != turn || row.Say != wire.SayAPIReqFinished {
-			continue
-		}
-		var end struct {
-			Outcome wire.Outcome `json:"outcome"`
-			Reason  string       `json:"reason"`
-		}
-		_ = json.Unmarshal([]byte(row.Text), &end) // an unknown outcome is success
-		return wire.AgentResponse{MessageID: turn, IsComplete: true, Outcome: end.Outcome, Reason: end.Reason}, true
-	}
-	return wire.AgentResponse{}, false
 }
 
 // addText sends a piece of the answer. If it changes what was sent, because a store lost the newest
@@ -261,8 +252,7 @@ func (r *Run) stepFinished(id wire.TodoID) {
 
 // ownsPlan reports whether the plan of the session is that of the run.
 func (r *Run) ownsPlan() bool {
-	plan := r.state.Snapshot().Plan
-	return plan != nil && plan.MessageID == r.turn
+	return r.turn != "" && r.turns.ofPlan() == r.turn
 }
 
 // taskActivity sends the state of a task of the turn. by is the agent that began it; empty for a task

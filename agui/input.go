@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/everdesk/everdesk/wire"
@@ -121,9 +122,12 @@ func ParseInput(body []byte) (Input, error) {
 	return in, nil
 }
 
-// Modern reports whether the client speaks AG-UI 1.0.
+// Modern reports whether the client speaks AG-UI 1.0 or newer. A version that cannot be read counts as
+// older: such a client gets what all clients know.
 func (in *Input) Modern() bool {
-	return in.ProtocolVersion != "" && !strings.HasPrefix(in.ProtocolVersion, "0.")
+	major, _, _ := strings.Cut(in.ProtocolVersion, ".")
+	n, err := strconv.ParseUint(major, 10, 16)
+	return err == nil && n >= 1
 }
 
 // Monitor returns the monitor that the request is for.

@@ -30,6 +30,32 @@ func (m chat) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(m))
 }
 
+// text returns the content of a message if it is a text, or nil.
+func (m *chat) text() *string {
+	if m.raw == nil {
+		return m.Content
+	}
+	var sent struct {
+		Content *string `json:"content"`
+	}
+	if json.Unmarshal(m.raw, &sent) != nil {
+		return nil // it has parts
+	}
+	return sent.Content
+}
+
+// size returns about how many bytes a message has.
+func (m *chat) size() int {
+	n := 200 + len(m.raw) // names and ids
+	if m.Content != nil {
+		n += len(*m.Content)
+	}
+	for _, c := range m.ToolCalls {
+		n += len(c.Function.Arguments)
+	}
+	return n
+}
+
 type toolCall struct {
 	ID       string       `json:"id"`
 	Type     string       `json:"type"`
@@ -81,7 +107,7 @@ func chatOf(rows []wire.UIRow) []chat {
 		}
 		switch row.Say {
 		case wire.SayUserFeedback:
-			if row.ProgressStatus == nil || row.ProgressStatus.Icon == "reply" { // otherwise it was refused
+			if !isRefused(&row) {
 				all = append(all, chat{ID: string(row.MessageID), Role: roleUser, Content: new(row.Text)})
 			}
 		case wire.SayReasoning:
@@ -99,6 +125,11 @@ func chatOf(rows []wire.UIRow) []chat {
 		}
 	}
 	return all
+}
+
+// isRefused reports whether the row of a user's message says that no agent gets the message.
+func isRefused(row *wire.UIRow) bool {
+	return row.ProgressStatus != nil && row.ProgressStatus.Icon != "reply"
 }
 
 // textOfRows returns the text of a turn as far as it is in rows.
@@ -133,11 +164,12 @@ func arguments(input json.RawMessage) string {
 	return string(input)
 }
 
-// conversation returns the messages of a monitor for a client that already shows some of them. A
+// conversation returns the messages of a monitor for a client that already has some of them. A
 // client keeps the place of a message whose id it knows, so a user's message that it created itself
 // must have the client's id: it is the one before the first answer to it.
-func conversation(state *desktop.State, monitor wire.MonitorID, known []Message) []chat {
-	all := chatOf(state.Rows().On(monitor))
+func conversation(state *desktop.State, monitor wire.MonitorID, known []chat) []chat {
+	rows := state.Rows().On(monitor)
+	all := chatOf(rows)
 	for _, a := range state.Agents() {
 		if a.MonitorID == monitor && a.MessageID != "" && a.Status != wire.AgentStatusIdle {
 			all = setText(all, a.MessageID, state.AgentText(a.Role))
@@ -157,7 +189,7 @@ func conversation(state *desktop.State, monitor wire.MonitorID, known []Message)
 			all[i].ID = name
 		}
 	}
-	return all
+	return withOlder(known, all, cutTurn(rows))
 }
 
 // setText sets the text of a turn, which stays where it is if the turn has one already.
@@ -176,12 +208,12 @@ func setText(all []chat, turn wire.MessageID, text string) []chat {
 
 // turnConversation returns the messages of a client with those of one turn as the hub has them, at
 // the end.
-func turnConversation(state *desktop.State, monitor wire.MonitorID, known []Message, turn wire.MessageID, text string) []chat {
+func turnConversation(state *desktop.State, monitor wire.MonitorID, known []chat, turn wire.MessageID, text string) []chat {
 	all := []chat{}                // clients reject null
 	results := map[string]string{} // ids of the results that the client added itself, by call
 	for _, m := range known {
 		if m.ID != "" && !belongsTo(turn, m.ID) && !belongsTo(turn, m.ToolCallID) {
-			all = append(all, chat{ID: m.ID, Role: m.Role, raw: m.raw})
+			all = append(all, m)
 		}
 		if m.ToolCallID != "" {
 			results[m.ToolCallID] = m.ID
@@ -202,7 +234,7 @@ func turnConversation(state *desktop.State, monitor wire.MonitorID, known []Mess
 	for _, m := range known {
 		call := cmp.Or(m.ToolCallID, m.ID)
 		if belongsTo(turn, call) && results[call] != "" && !stored[call] {
-			all = append(all, chat{ID: m.ID, Role: m.Role, raw: m.raw})
+			all = append(all, m)
 		}
 	}
 	return setText(all, turn, text)

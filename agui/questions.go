@@ -1,6 +1,7 @@
 package agui
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -33,7 +34,6 @@ const (
 	schemaPlan     = `{"type":"object","properties":{"action":{"enum":["approve","modify","reject"]},"instruction":{"type":"string"}},"required":["action"]}`
 	schemaTodo     = `{"type":"object","properties":{"action":{"enum":["approve","skip","reject"]}},"required":["action"]}`
 	schemaValue    = `{"type":"object","properties":{"value":{}},"required":["value"]}`
-	schemaPrompt   = `{"type":"object","properties":{"text":{"type":"string"},"selectedValues":{"type":"array","items":{"type":"string"}}}}`
 )
 
 // question is an open question of a session.
@@ -97,7 +97,7 @@ func dialogQuestion(d wire.ApprovalRequest) question {
 
 func promptQuestion(p wire.OpenPrompt) question {
 	return question{
-		id: string(p.ID), reason: reasonInput, message: joinTexts(p.Title, p.Message), schema: schemaPrompt, agent: p.AgentID, expires: p.Deadline, call: p.ClientTool,
+		id: string(p.ID), reason: reasonInput, message: joinTexts(p.Title, p.Message), schema: promptSchema(&p.Prompt), agent: p.AgentID, expires: p.Deadline, call: p.ClientTool,
 		answer: func(r Resumption) wire.ClientPayload {
 			m := wire.UserPromptResponse{PromptID: p.ID, MonitorID: p.MonitorID}
 			m.Text, m.SelectedValues = promptAnswer(r, p.Options)
@@ -105,6 +105,30 @@ func promptQuestion(p wire.OpenPrompt) question {
 			return m
 		},
 	}
+}
+
+// promptSchema returns the schema of the answer to a prompt: a text, choices of its options, or both.
+func promptSchema(p *wire.Prompt) string {
+	type option struct {
+		Const string `json:"const"`
+		Title string `json:"title"`
+	}
+	fields := map[string]any{}
+	if p.InputField != nil || len(p.Options) == 0 {
+		fields["text"] = map[string]any{"type": "string"}
+	}
+	if len(p.Options) > 0 {
+		options := []option{}
+		for _, o := range p.Options {
+			options = append(options, option{o.Value, cmp.Or(o.Label, o.Value)})
+		}
+		chosen := map[string]any{"type": "array", "items": map[string]any{"oneOf": options}}
+		if !p.MultiSelect {
+			chosen["maxItems"] = 1
+		}
+		fields["selectedValues"] = chosen
+	}
+	return string(jsonOf(map[string]any{"type": "object", "properties": fields}))
 }
 
 // planQuestion returns a question of a plan; ok is false for kinds that this package does not know.

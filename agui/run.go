@@ -29,15 +29,17 @@ const maxDeltas = 100
 // [NewRun]; after each other call send the events of [Run.Take].
 type Run struct {
 	thread, run string
+	request     string // the run that the request named
 	modern      bool
 	monitor     wire.MonitorID
-	known       []Message       // the client's conversation
+	known       []chat          // the client's conversation
 	answered    map[string]bool // questions that the request answers
 	// frontendTools are the names of the tools that the client executes.
 	frontendTools []string
 
 	state    *desktop.State
-	document document // as the client has it
+	turns    turnFinder // in state
+	document document   // as the client has it
 	deltas   int
 
 	phase   phase
@@ -59,8 +61,11 @@ type Run struct {
 // events continue.
 func NewRun(in *Input, id wire.SessionID, state wire.SessionState) *Run {
 	r := &Run{
-		thread: in.ThreadID, run: in.RunID, modern: in.Modern(), monitor: in.Monitor(), known: in.Messages,
+		thread: in.ThreadID, run: in.RunID, request: in.RunID, modern: in.Modern(), monitor: in.Monitor(),
 		state: desktop.New(id), answered: map[string]bool{}, steps: map[wire.TodoID]string{}, tasks: map[wire.TaskID]bool{},
+	}
+	for _, m := range in.Messages {
+		r.known = append(r.known, chat{ID: m.ID, Role: m.Role, ToolCallID: m.ToolCallID, raw: m.raw})
 	}
 	for _, t := range in.Tools {
 		r.frontendTools = append(r.frontendTools, t.Name)
@@ -71,6 +76,7 @@ func NewRun(in *Input, id wire.SessionID, state wire.SessionState) *Run {
 	for _, q := range questionsOf(&state) {
 		r.answered[q.id] = in.answers(&state, &q)
 	}
+	r.turns = turnFinder{r.state, r.monitor}
 	r.state.Apply(wire.Event{Session: id, Data: state})
 	r.emit(event{Type: typeRunStarted, ThreadID: r.thread, RunID: r.run})
 	r.sendDocument()
@@ -101,9 +107,9 @@ func (r *Run) Expect(own wire.MessageID) { r.own, r.turn = own, own }
 // one runs.
 func (r *Run) Attach(turn wire.MessageID, wait bool) {
 	if turn == "" {
-		all := conversation(r.state, r.monitor, r.known)
-		r.emit(event{Type: typeMessagesSnapshot, Messages: &all})
-		if r.join(r.runningTurn()) {
+		r.remember()
+		r.emit(event{Type: typeMessagesSnapshot, Messages: &r.known})
+		if r.join(r.turns.running()) {
 			r.checkQuestions()
 		} else {
 			r.finish(nil, nil)
@@ -111,19 +117,26 @@ func (r *Run) Attach(turn wire.MessageID, wait bool) {
 		return
 	}
 	running := r.join(turn)
+	rows := r.state.Rows().On(r.monitor)
 	text := r.text.String()
 	if !running {
-		text = textOfRows(r.state.Rows().On(r.monitor), turn)
+		text = textOfRows(rows, turn)
 	}
-	r.sendTurn(turn, text)
-	end, ended := r.endOf(turn)
+	// The hub has only the newest rows. A client keeps what it has of an older turn.
+	if running || wait || slices.ContainsFunc(rows, func(row wire.UIRow) bool { return row.MessageID == turn }) {
+		r.sendTurn(turn, text)
+	}
+	end, ended := r.turns.end(turn)
+	reason, refused := r.turns.refusal(turn)
 	switch {
 	case running:
 		r.checkQuestions()
 	case ended:
 		r.end(end)
+	case refused:
+		r.Fail("rejected", reason)
 	case r.joined(turn):
-	case wait || r.queued(turn):
+	case wait || r.turns.isQueued(turn):
 		r.Expect(turn)
 	default:
 		r.finish(nil, nil)
@@ -136,7 +149,7 @@ func (r *Run) Restart(state wire.SessionState) {
 	r.closeAll()
 	r.state.Apply(wire.Event{Session: r.state.Session(), Data: state})
 	if r.phase == phaseBetween {
-		r.beginNext()
+		r.goOn()
 		return
 	}
 	r.sendDocument()
@@ -159,16 +172,6 @@ func (r *Run) joined(message wire.MessageID) bool {
 	return false
 }
 
-// queued reports whether a message waits for its agent.
-func (r *Run) queued(message wire.MessageID) bool {
-	for _, queue := range r.state.Snapshot().Queues {
-		if slices.ContainsFunc(queue.Value, func(q wire.QueuedMessage) bool { return q.ID == message }) {
-			return true
-		}
-	}
-	return false
-}
-
 // join makes the run show a turn if it runs, from what it has said so far.
 func (r *Run) join(turn wire.MessageID) bool {
 	i := slices.IndexFunc(r.state.Agents(), func(a wire.AgentState) bool {
@@ -182,15 +185,8 @@ func (r *Run) join(turn wire.MessageID) bool {
 	return true
 }
 
-// runningTurn returns the turn of the main agent of the monitor, if one runs.
-func (r *Run) runningTurn() wire.MessageID {
-	for _, a := range r.state.Agents() {
-		if a.Kind == wire.AgentMain && a.MonitorID == r.monitor && a.Status != wire.AgentStatusIdle {
-			return a.MessageID
-		}
-	}
-	return ""
-}
+// remember takes the newest messages into the client's conversation.
+func (r *Run) remember() { r.known = bounded(conversation(r.state, r.monitor, r.known)) }
 
 // sendTurn replaces what the client has of a turn.
 func (r *Run) sendTurn(turn wire.MessageID, text string) {

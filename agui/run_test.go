@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/everdesk/everdesk/agui"
 	"github.com/everdesk/everdesk/agui/aguitest"
 	"github.com/everdesk/everdesk/desktop"
@@ -29,8 +31,10 @@ type world struct {
 	n      uint64
 	run    *agui.Run
 	client aguitest.Client
-	modern bool
-	resume []agui.Resumption
+	// version is the protocol version of the client; modern sets 1.0.
+	version string
+	modern  bool
+	resume  []agui.Resumption
 }
 
 func newWorld(t *testing.T) *world {
@@ -41,7 +45,7 @@ func newWorld(t *testing.T) *world {
 // start begins a run of the client with its conversation so far.
 func (w *world) start(id string) {
 	w.t.Helper()
-	in := agui.Input{ThreadID: "thread", RunID: id, Resume: w.resume}
+	in := agui.Input{ThreadID: "thread", RunID: id, Resume: w.resume, ProtocolVersion: w.version}
 	if w.modern {
 		in.ProtocolVersion = "1.0"
 	}
@@ -253,17 +257,40 @@ func TestEndOfARun(t *testing.T) {
 	}
 }
 
+// The document that a client has after all patches is the one that a new client gets.
 func TestDocumentFollowsTheDesktop(t *testing.T) {
 	t.Parallel()
+	rnd := rand.New(rand.NewPCG(7, 1))
 	w := newWorld(t)
 	w.start("m1")
 	w.run.Expect("m1")
 	w.begin()
-	for i := range 130 { // more than one whole document
-		w.log(wire.SessionRenamed{Title: fmt.Sprint("Title ", i)})
-	}
-	if got, want := string(w.client.State["session"]["title"]), `"Title 129"`; got != want {
-		t.Errorf("title %s, want %s", got, want)
+	deltas := 0
+	for i := range 260 { // more than two whole documents
+		id := wire.WindowID(fmt.Sprint("a/b~", rnd.IntN(5))) // characters that paths of patches escape
+		switch rnd.IntN(4) {
+		case 0:
+			w.log(wire.SessionRenamed{Title: fmt.Sprint("Title ", i)})
+		case 1:
+			w.log(wire.Actions{MonitorID: testMonitor, Actions: []wire.Action{wire.WindowCreate{WindowID: id, Title: "Notes", Bounds: wire.Bounds{W: 300, H: 200}, Content: wire.MarkdownContent{Data: "hi"}}}})
+		case 2:
+			w.log(wire.Actions{MonitorID: testMonitor, Actions: []wire.Action{wire.WindowSetTitle{WindowID: id, Title: fmt.Sprint("Title ", i)}}})
+		case 3:
+			w.log(wire.Actions{MonitorID: testMonitor, Actions: []wire.Action{wire.WindowClose{WindowID: id}}})
+		}
+		if w.client.Events[len(w.client.Events)-1].Type == "STATE_DELTA" {
+			deltas++
+		}
+		fresh := aguitest.Client{}
+		fresh.Begin()
+		for _, data := range agui.NewRun(&agui.Input{ThreadID: "thread", RunID: "m2"}, testSession, w.state.Snapshot()).Take() {
+			if err := fresh.Apply(data); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff(fresh.State, w.client.State); diff != "" {
+			t.Fatalf("after %d changes the patched document differs from a new one (-new +patched):\n%s", i+1, diff)
+		}
 	}
 	snapshots := 0
 	for _, e := range w.client.Events {
@@ -271,8 +298,8 @@ func TestDocumentFollowsTheDesktop(t *testing.T) {
 			snapshots++
 		}
 	}
-	if snapshots != 2 {
-		t.Errorf("%d whole documents, want 2", snapshots)
+	if deltas < 50 || snapshots < 2 {
+		t.Errorf("%d patches and %d whole documents, want many patches and sometimes a whole one", deltas, snapshots)
 	}
 }
 
@@ -284,5 +311,84 @@ func TestAnUnknownRunEnds(t *testing.T) {
 	w.take()
 	if err := w.client.End(); err != nil {
 		t.Error(err)
+	}
+}
+
+// What only AG-UI 1.0 knows is sent to clients that name that version, and to no others.
+func TestShapesOf10AreOnlyForClientsThatNameIt(t *testing.T) {
+	t.Parallel()
+	for version, modern := range map[string]bool{"": false, "0.0.59": false, "0.9": false, "next": false, "1.0": true, "1": true, "2.1.0": true} {
+		for _, outcome := range []wire.Outcome{wire.OutcomeCompleted, wire.OutcomeInterrupted} {
+			w := newWorld(t)
+			w.version = version
+			w.start("m1")
+			w.run.Expect("m1")
+			w.begin()
+			w.log(answer(0, "text"))
+			w.end("text", outcome, "")
+			last := w.client.Events[len(w.client.Events)-1]
+			cancelled := last.Outcome != nil && last.Outcome.Type == "cancelled"
+			if last.Type != "RUN_FINISHED" || (last.Usage != nil) != modern || cancelled != (modern && outcome == wire.OutcomeInterrupted) {
+				t.Errorf("version %q, %s: last event %+v, want shapes of 1.0: %v", version, outcome, last, modern)
+			}
+		}
+	}
+}
+
+// The schema of a question has its choices, how many of them an answer may have, and whether it may be a text.
+func TestSchemaOfAQuestionDescribesItsAnswer(t *testing.T) {
+	t.Parallel()
+	options := []wire.PromptOption{{Value: "r", Label: "Red"}, {Value: "b"}}
+	const items = `"items":{"oneOf":[{"const":"r","title":"Red"},{"const":"b","title":"b"}]}`
+	for _, c := range []struct {
+		prompt wire.Prompt
+		want   string
+	}{
+		{wire.Prompt{}, `{"text":{"type":"string"}}`},
+		{wire.Prompt{Options: options}, `{"selectedValues":{` + items + `,"maxItems":1,"type":"array"}}`},
+		{wire.Prompt{Options: options, MultiSelect: true}, `{"selectedValues":{` + items + `,"type":"array"}}`},
+		{wire.Prompt{Options: options, InputField: &wire.PromptInput{}}, `{"selectedValues":{` + items + `,"maxItems":1,"type":"array"},"text":{"type":"string"}}`},
+	} {
+		w := newWorld(t)
+		w.start("m1")
+		w.run.Expect("m1")
+		w.begin()
+		c.prompt.ID, c.prompt.Title = "p", "Which?"
+		w.log(wire.Actions{AgentID: testAgent, MonitorID: testMonitor, Actions: []wire.Action{wire.PromptShow{Prompt: c.prompt}}})
+		if len(w.client.Interrupts) != 1 {
+			t.Fatalf("interrupts %+v, want the prompt", w.client.Interrupts)
+		}
+		if got, want := string(w.client.Interrupts[0].ResponseSchema), `{"properties":`+c.want+`,"type":"object"}`; got != want {
+			t.Errorf("schema of %+v: got %s, want %s", c.prompt, got, want)
+		}
+	}
+}
+
+// A message that was removed from the queue while its client was away is an error, not a success.
+func TestARunOfARefusedMessageIsAnError(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.log(wire.MessageUpdated{Action: wire.RowCreated, MonitorID: testMonitor, Message: wire.UIRow{
+		TS: 5, Type: wire.RowSay, Say: wire.SayUserFeedback, Text: "hello", MonitorID: testMonitor, MessageID: "m1",
+		ProgressStatus: &wire.ProgressStatus{Icon: "circle-slash", Text: "removed from the queue"},
+	}})
+	w.start("m1")
+	w.run.Attach("m1", false)
+	w.take()
+	if err := w.client.End(); err != nil || w.client.Error == nil || w.client.Error.Message != "removed from the queue" {
+		t.Errorf("end %v, error %+v, want RUN_ERROR with the reason", err, w.client.Error)
+	}
+}
+
+// The hub has the newest rows only. A client that repeats the request of an older turn keeps its answer.
+func TestARepeatedRunThatTheHubForgotKeepsWhatTheClientHas(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.client.Messages = []aguitest.Message{{ID: "u1", Role: "user", Content: []byte(`"hello"`)}, {ID: "m1.text", Role: "assistant", Content: []byte(`"the answer"`)}}
+	w.start("m1")
+	w.run.Attach("m1", false)
+	w.take()
+	if got, want := w.client.Texts("assistant"), []string{"the answer"}; !slices.Equal(got, want) {
+		t.Errorf("texts %q, want %q", got, want)
 	}
 }

@@ -30,6 +30,13 @@ type Bundle struct {
 // Page returns the document of the app, or nil if it must be compiled first.
 func (b Bundle) Page() []byte { return b.Files[PageFile] }
 
+// WithPage returns the bundle with its compiled document.
+func (b Bundle) WithPage(page []byte) Bundle {
+	b.Files = maps.Clone(b.Files)
+	b.Files[PageFile] = page
+	return b
+}
+
 // Skill returns what agents should know about the app, or "".
 func (b Bundle) Skill() string { return string(b.Files[SkillFile]) }
 

@@ -144,7 +144,7 @@ func TestNewestFirstAndOnce(t *testing.T) {
 		if _, _, err := b.Begin(t.Context(), other); !errors.Is(err, audit.ErrReused) {
 			t.Errorf("another action under the same id: got error %v, want %v", err, audit.ErrReused)
 		}
-		if _, err := b.End(t.Context(), "nobody", outcome(audit.Done, "")); !errors.Is(err, store.ErrNotFound) {
+		if _, err := b.End(t.Context(), "unknown", outcome(audit.Done, "")); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("the end of an action without a start: got error %v, want %v", err, store.ErrNotFound)
 		}
 		found := all(t, b, audit.Query{})
@@ -181,7 +181,7 @@ func TestFilters(t *testing.T) {
 		"a-1 begun, a-3 begun": {Who: "root-1"},
 		"a-2 begun, a-3 begun": {Action: "do-1"},
 		"a-2 begun":            {Action: "do-1", Who: "root-0"},
-		"":                     {Who: "nobody"},
+		"":                     {Who: "unknown"},
 		"a-0 begun, a-1 begun, a-2 begun, a-3 begun": {},
 	} {
 		if got := chainOf(all(t, b, q)); got != want {
@@ -333,7 +333,7 @@ func TestRefusedRecords(t *testing.T) {
 		"no id":       func(r *audit.Record) { r.ID = "" },
 		"long id":     func(r *audit.Record) { r.ID = strings.Repeat("x", 65) },
 		"odd id":      func(r *audit.Record) { r.ID = "a\nb" },
-		"nobody":      func(r *audit.Record) { r.Who = "" },
+		"no user":     func(r *audit.Record) { r.Who = "" },
 		"nothing":     func(r *audit.Record) { r.Action = "" },
 		"no time":     func(r *audit.Record) { r.Time = time.Time{} },
 		"odd time":    func(r *audit.Record) { r.Time = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC) },

@@ -246,7 +246,7 @@ func TestAnyChain(t *testing.T) {
 		} else if seq < uint64(want) {
 			f.remove(seq)
 		} else {
-			return // nobody but the logs can know
+			return // only the logs show that the record is gone
 		}
 		v, err = open(docs).Verify(context.Background())
 		if err == nil && v.Broken == nil && string(f.get(seq).Data) != string(before.Data) {

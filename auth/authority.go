@@ -54,6 +54,10 @@ const LocalUser = "local"
 
 // Authority authenticates credentials.
 type Authority struct {
+	// Links and MCPTokens hold the credentials that are valid for one session.
+	Links     *Links
+	MCPTokens *MCPTokens
+
 	mode   Mode
 	docs   Documents
 	token  string
@@ -67,7 +71,10 @@ func New(ctx context.Context, cfg Config, docs Documents) (*Authority, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	a := &Authority{mode: cfg.Mode, docs: docs, log: cfg.Logger}
+	a := &Authority{
+		Links: newLinks(docs), MCPTokens: newMCPTokens(docs, cfg.Logger),
+		mode: cfg.Mode, docs: docs, log: cfg.Logger,
+	}
 	var err error
 	switch cfg.Mode {
 	case ModeNone:

@@ -34,7 +34,7 @@ func (a *Authority) NewCookie(ctx context.Context, who Identity) (string, time.T
 		return "", time.Time{}, errExpired
 	}
 	value := newSecret()
-	if err := a.putRecord(ctx, cookieCollection, hashName(value), r, ttl); err != nil {
+	if err := putRecord(ctx, a.docs, cookieCollection, hashName(value), r, ttl); err != nil {
 		return "", time.Time{}, fmt.Errorf("store cookie: %w", err)
 	}
 	return value, end, nil
@@ -59,7 +59,7 @@ func (a *Authority) Cookie(ctx context.Context, value string) (Identity, error) 
 		return Identity{}, errRefused
 	}
 	name := hashName(value)
-	r, d, err := a.getRecord(ctx, cookieCollection, name)
+	r, d, err := getRecord(ctx, a.docs, cookieCollection, name)
 	if err != nil {
 		return Identity{}, err
 	}
@@ -88,7 +88,7 @@ func (a *Authority) Cookie(ctx context.Context, value string) (Identity, error) 
 func (a *Authority) EndCookie(ctx context.Context, value string) error {
 	name := hashName(value)
 	for {
-		_, d, err := a.getRecord(ctx, cookieCollection, name)
+		_, d, err := getRecord(ctx, a.docs, cookieCollection, name)
 		if errors.Is(err, errRefused) {
 			return nil
 		}

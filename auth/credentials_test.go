@@ -114,7 +114,7 @@ func TestNewRefusesBadIdentities(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t, auth.Config{}, openStore(t), t.Output())
 	for name, who := range map[string]auth.Identity{
-		"nobody":       {},
+		"no user":      {},
 		"control":      {User: "a\nb"},
 		"long":         {User: strings.Repeat("a", 300)},
 		"unknown role": {User: "ann", Roles: []auth.Role{"root"}},

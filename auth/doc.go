@@ -15,6 +15,10 @@
 //	auth-revocations  when a user last signed out, by the hash of the name
 //	auth-signouts     revocations of the last two minutes, for [Authority.Watch]
 //	auth-mcp-tokens   the MCP tokens of a session by its id, with the hashes of their secrets
+//	auth-links        the read-only links of a session by its id, with the hashes of their secrets
+//	auth-moment-links the same for links to one moment
+//	auth-link-moments the states that those show, by the session and the id of the link
+//	auth-link-tokens  tokens that pages got for links by their hash, an hour
 //
 // The installation's token is the only secret that is stored in plain text: the hub prints
 // it in a URL at each start, which a hash does not allow. Whoever can read the store can
@@ -26,7 +30,8 @@
 // each use compares the time of issue with that of the last sign-out. It does not end API keys, MCP
 // tokens and the installation's token, since these belong to programs and to the machine;
 // [Authority.RevokeKey] ends a key and the tickets that were made with it. No cookie is
-// made for a key, so that nothing outlives it. [Authority.EndCookie] ends a single cookie.
+// made for a key, so that nothing outlives it. [Authority.EndCookie] ends a single cookie,
+// and [Authority.RevokeLink] a link with the tokens and connections that it gave.
 // A sign-out closes all connections of the user, also those of keys; revoking a key closes
 // those of the key. Watch reports both to every replica.
 //

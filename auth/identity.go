@@ -42,8 +42,14 @@ type Identity struct {
 	// lifetime.
 	Cookie, Prolonged bool
 	// Key, unless empty, is the id of the API key that the credential comes from, directly or
-	// through a ticket. The credential must not outlive the key.
+	// through a ticket, or that of the read-only link. The credential must not outlive it.
 	Key string
+	// Link, unless empty, is the id of the read-only link that the credential comes from. Such a caller is no
+	// user: it reads Session and nothing else.
+	Link string
+	// Moment, unless zero, is the only moment of the session that the link shows. Such a caller does not see the
+	// session itself.
+	Moment wire.Position
 	// Since is when the credential was issued, if known; signing out ends all that are older.
 	Since time.Time
 }

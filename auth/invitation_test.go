@@ -88,7 +88,7 @@ func TestInvitationRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAuthority(t, auth.Config{}, openStore(t), t.Output())
 		for name, who := range map[string]auth.Identity{
-			"a key's": {User: "ann", Key: "0123456789abcdef"}, "one session's": {User: "ann", Session: invitedTo}, "nobody's": {},
+			"a key's": {User: "ann", Key: "0123456789abcdef"}, "one session's": {User: "ann", Session: invitedTo}, "no user's": {},
 		} {
 			if _, err := a.NewInvitation(t.Context(), who, invitedTo); !errors.Is(err, store.ErrInvalid) {
 				t.Errorf("invitation from %s credential: got error %v, want %v", name, err, store.ErrInvalid)

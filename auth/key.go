@@ -2,9 +2,7 @@ package auth
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -42,9 +40,7 @@ func (a *Authority) NewKey(ctx context.Context, who Identity, name string) (stri
 			return "", err
 		}
 	}
-	var random [keyIDLength / 2]byte
-	_, _ = rand.Read(random[:]) // never fails: it aborts the program instead
-	id, secret := hex.EncodeToString(random[:]), newSecret()
+	id, secret := newCredentialID(), newSecret()
 	sum := hash(secret)
 	r.Name, r.Hash = name, sum[:]
 	var ttl time.Duration
@@ -53,7 +49,7 @@ func (a *Authority) NewKey(ctx context.Context, who Identity, name string) (stri
 			return "", fmt.Errorf("%w: a key that has expired already", store.ErrInvalid)
 		}
 	}
-	if err := a.putRecord(ctx, keyCollection, id, r, ttl); err != nil {
+	if err := putRecord(ctx, a.docs, keyCollection, id, r, ttl); err != nil {
 		return "", fmt.Errorf("store API key: %w", err)
 	}
 	return keyPrefix + id + "_" + secret, nil
@@ -68,7 +64,7 @@ func (a *Authority) APIKey(ctx context.Context, key string) (Identity, error) {
 	if !ok || len(rest) != keyIDLength+1+secretLength || rest[keyIDLength] != '_' || !isKeyID(rest[:keyIDLength]) {
 		return Identity{}, errRefused
 	}
-	r, _, err := a.getRecord(ctx, keyCollection, rest[:keyIDLength])
+	r, _, err := getRecord(ctx, a.docs, keyCollection, rest[:keyIDLength])
 	if err != nil {
 		return Identity{}, err
 	}
@@ -126,7 +122,7 @@ func (a *Authority) RevokeKey(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	return a.publishRevocation(ctx, Revocation{User: r.User, At: time.Now(), Key: id})
+	return publishRevocation(ctx, a.docs, Revocation{User: r.User, At: time.Now(), Key: id})
 }
 
 func isKeyID(id string) bool {

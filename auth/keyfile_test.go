@@ -98,7 +98,7 @@ func TestNewSignedRefuses(t *testing.T) {
 		key any
 		s   auth.TokenClaims
 	}{
-		"nobody":       {[]byte(secret), auth.TokenClaims{TTL: time.Hour}},
+		"no user":      {[]byte(secret), auth.TokenClaims{TTL: time.Hour}},
 		"no time":      {[]byte(secret), auth.TokenClaims{User: "ann"}},
 		"long time":    {[]byte(secret), auth.TokenClaims{User: "ann", TTL: 10_000 * time.Hour}},
 		"short secret": {[]byte("short"), hour},

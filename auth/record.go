@@ -22,6 +22,10 @@ const (
 	revocationCollection = "auth-revocations"
 	signOutCollection    = "auth-signouts"
 	mcpTokenCollection   = "auth-mcp-tokens" //nolint:gosec // a name
+	linkCollection       = "auth-links"
+	momentLinkCollection = "auth-moment-links"
+	linkMomentCollection = "auth-link-moments"
+	linkTokenCollection  = "auth-link-tokens" //nolint:gosec // a name
 )
 
 // record is the stored form of a key, ticket or cookie.
@@ -33,7 +37,7 @@ type record struct {
 	// Until is the end that no use extends.
 	Until time.Time `json:"until,omitzero"`
 
-	// Key is the id of the API key that a ticket was made with.
+	// Key is the id of the API key that a ticket was made with, or of the link that a token was made with.
 	Key string `json:"key,omitempty"`
 
 	// Name and Hash are those of an API key.
@@ -70,18 +74,18 @@ func (r record) identity() Identity {
 func (r record) expired() bool { return !r.Until.IsZero() && !time.Now().Before(r.Until) }
 
 // putRecord stores a new record.
-func (a *Authority) putRecord(ctx context.Context, collection, name string, r record, ttl time.Duration) error {
+func putRecord(ctx context.Context, docs Documents, collection, name string, r record, ttl time.Duration) error {
 	data, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("encode document of %s: %w", collection, err)
 	}
-	_, err = a.docs.Put(ctx, store.Document{Collection: collection, Name: name, Data: data, TTL: ttl})
+	_, err = docs.Put(ctx, store.Document{Collection: collection, Name: name, Data: data, TTL: ttl})
 	return err
 }
 
 // getRecord reads a record. If there is none it returns errRefused.
-func (a *Authority) getRecord(ctx context.Context, collection, name string) (record, store.Document, error) {
-	d, err := a.docs.Get(ctx, collection, name)
+func getRecord(ctx context.Context, docs Documents, collection, name string) (record, store.Document, error) {
+	d, err := docs.Get(ctx, collection, name)
 	if errors.Is(err, store.ErrNotFound) {
 		return record{}, d, errRefused
 	}

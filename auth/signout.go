@@ -21,18 +21,22 @@ const (
 	revocationLife = maxLife + 24*time.Hour
 )
 
-// Revocation ends credentials: all of a user that are older, or one API key.
+// Revocation ends credentials: all of a user that are older, or one API key, MCP token or link.
 type Revocation struct {
 	User string    `json:"user"`
 	At   time.Time `json:"at"`
-	// Key, unless empty, is the id of the only API key that ends. Connections with other
+	// Key, unless empty, is the id of the only API key, MCP token or link that ends. Connections with other
 	// credentials of the user stay open.
 	Key string `json:"key,omitempty"`
 }
 
-// Ends reports whether connections with the credential must be closed.
+// Ends reports whether connections with the credential must be closed. The end of a key or link is final, so the times
+// do not matter for it: the clocks of replicas differ.
 func (r Revocation) Ends(who Identity) bool {
-	return who.User == r.User && !who.Since.After(r.At) && (r.Key == "" || r.Key == who.Key)
+	if r.Key != "" {
+		return who.User == r.User && r.Key == who.Key
+	}
+	return who.User == r.User && !who.Since.After(r.At)
 }
 
 // SignOut ends all credentials of user that are older than now, on all replicas within a second.
@@ -45,7 +49,7 @@ func (a *Authority) SignOut(ctx context.Context, user string) error {
 	if err := a.recordSignOut(ctx, s); err != nil {
 		return fmt.Errorf("sign out: %w", err)
 	}
-	return a.publishRevocation(ctx, s)
+	return publishRevocation(ctx, a.docs, s)
 }
 
 // recordSignOut stores the time of a user's last sign-out.
@@ -73,20 +77,26 @@ func (a *Authority) recordSignOut(ctx context.Context, s Revocation) error {
 	}
 }
 
-// publishRevocation makes all replicas close the connections that a revocation ends.
-func (a *Authority) publishRevocation(ctx context.Context, s Revocation) error {
+// publishTimeout bounds the announcement of a revocation.
+const publishTimeout = 10 * time.Second
+
+// publishRevocation makes all replicas close the connections that a revocation ends. The credentials are deleted
+// already, so it goes on when the caller disconnects.
+func publishRevocation(ctx context.Context, docs Documents, s Revocation) error {
 	data, err := json.Marshal(s)
 	if err != nil {
 		return fmt.Errorf("encode sign-out: %w", err)
 	}
-	if err := a.revocations().Publish(ctx, rand.Text(), func([]byte) []byte { return data }); err != nil {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishTimeout)
+	defer cancel()
+	if err := revocations(docs).Publish(ctx, rand.Text(), func([]byte) []byte { return data }); err != nil {
 		return fmt.Errorf("announce sign-out: %w", err)
 	}
 	return nil
 }
 
 // revocations returns the notices of revocations.
-func (a *Authority) revocations() *notices.Board { return notices.NewBoard(a.docs, signOutCollection) }
+func revocations(docs Documents) *notices.Board { return notices.NewBoard(docs, signOutCollection) }
 
 // checkNotSignedOut refuses a credential that was issued before its user signed out. A credential
 // without a time of issue counts as older.
@@ -113,7 +123,7 @@ func (a *Authority) checkNotSignedOut(ctx context.Context, who Identity) error {
 // called.
 func (a *Authority) Watch(ctx context.Context, onRevoked func(Revocation)) {
 	since := time.Now()
-	a.revocations().Watch(ctx, notices.Watcher{
+	revocations(a.docs).Watch(ctx, notices.Watcher{
 		Notice: func(data []byte, first bool) {
 			s, err := decode[Revocation](store.Document{Collection: signOutCollection, Data: data})
 			if err != nil {

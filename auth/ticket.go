@@ -61,7 +61,7 @@ func (a *Authority) issue(ctx context.Context, collection string, who Identity, 
 	}
 	r.Key = who.Key
 	ticket := newSecret()
-	if err := a.putRecord(ctx, collection, hashName(ticket), r, life); err != nil {
+	if err := putRecord(ctx, a.docs, collection, hashName(ticket), r, life); err != nil {
 		return "", fmt.Errorf("store ticket: %w", err)
 	}
 	return ticket, nil
@@ -76,7 +76,7 @@ func (a *Authority) redeem(ctx context.Context, collection, ticket string) (Iden
 		return Identity{}, errRefused
 	}
 	name := hashName(ticket)
-	r, d, err := a.getRecord(ctx, collection, name)
+	r, d, err := getRecord(ctx, a.docs, collection, name)
 	if err != nil {
 		return Identity{}, err
 	}
@@ -95,7 +95,7 @@ func (a *Authority) redeem(ctx context.Context, collection, ticket string) (Iden
 		return Identity{}, err
 	}
 	if who.Key != "" {
-		if _, _, err := a.getRecord(ctx, keyCollection, who.Key); err != nil {
+		if _, _, err := getRecord(ctx, a.docs, keyCollection, who.Key); err != nil {
 			return Identity{}, err
 		}
 	}

@@ -44,7 +44,7 @@ func TestResumeOrSnapshot(t *testing.T) {
 	tests := map[string]struct {
 		from     string
 		form     broadcast.Form
-		detached bool // nobody else keeps a ring
+		detached bool // no other tab keeps a ring
 		trim     int
 		big      bool
 		resumed  bool

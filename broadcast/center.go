@@ -111,6 +111,7 @@ type Center struct {
 	src       Source
 	cache     sourceCache
 	snapshots pendingSnapshots
+	pointers  pointerTimes
 	ctx       context.Context // canceled by Close
 	cancel    context.CancelFunc
 	wg        sync.WaitGroup

@@ -15,7 +15,7 @@ import (
 func payloadOf(n uint64) wire.ServerPayload {
 	switch n % 7 {
 	case 3:
-		return wire.MessageRejected{MessageID: "m", Code: wire.CodeForbidden, To: "nobody"}
+		return wire.MessageRejected{MessageID: "m", Code: wire.CodeForbidden, To: "unknown"}
 	case 5:
 		return wire.SessionRenamed{Title: fmt.Sprintf("%0*d", int(n%2000), n)}
 	}

@@ -43,7 +43,7 @@ func TestClosedSocketIsNotWrittenTo(t *testing.T) {
 	}
 }
 
-// Closing a socket while it is written to ends its tab and disturbs nobody else.
+// Closing a socket while it is written to ends its tab and does not affect other tabs.
 func TestCloseWhileWriting(t *testing.T) {
 	t.Parallel()
 	b := newTestCenter(t, broadcast.Config{})

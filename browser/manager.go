@@ -52,6 +52,7 @@ var (
 
 // Domains knows the domains that users have allowed; [fetch.Domains] implements it.
 type Domains interface {
+	// Of returns the domains that a user has allowed. The error is that of the store.
 	Of(ctx context.Context, user string) (fetch.List, error)
 }
 

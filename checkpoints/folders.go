@@ -2,6 +2,7 @@ package checkpoints
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -35,6 +36,10 @@ func (s *Store) saveWorkspace(ctx context.Context, f Folders, session string, no
 	if !f.hasWorkspace() {
 		return note, nil, nil
 	}
+	// Imported checkpoints of the same workspace come first.
+	if err := s.adopt(ctx, f.Workspace, session, f.Workspace.Name); err != nil {
+		return note, nil, fmt.Errorf("workspace: %w", err)
+	}
 	saved, err := s.Save(ctx, f.Workspace, session, note, nil)
 	if err != nil {
 		return note, nil, fmt.Errorf("workspace: %w", err)
@@ -48,7 +53,8 @@ func (s *Store) saveWorkspace(ctx context.Context, f Folders, session string, no
 }
 
 // RestoreFolders is [Store.Restore] for all folders of a session. A workspace that the session had
-// then and does not have now stays as it is. The paths of the result are those of the session's own
+// then and does not have now stays as it is; imported checkpoints belong to a workspace whose folder
+// has the same name. The paths of the result are those of the session's own
 // files; Changed counts all.
 func (s *Store) RestoreFolders(ctx context.Context, f Folders, session, hash string, note Note, windows []byte) (Restored, error) {
 	all, err := s.List(ctx, f.Files, session)
@@ -59,8 +65,11 @@ func (s *Store) RestoreFolders(ctx context.Context, f Folders, session, hash str
 	if err != nil {
 		return Restored{}, err
 	}
-	withWorkspace := f.hasWorkspace() && target.Workspace == f.Workspace.Name
+	withWorkspace := target.Workspace != "" && s.fits(f, session, target.Workspace)
 	if withWorkspace { // before anything changes
+		if err := s.adopt(ctx, f.Workspace, session, target.Workspace); err != nil {
+			return Restored{}, fmt.Errorf("workspace: %w", err)
+		}
 		known, err := s.List(ctx, f.Workspace, session)
 		if err == nil {
 			_, err = Find(known, target.WorkspaceHash)
@@ -90,19 +99,19 @@ func (s *Store) RestoreFolders(ctx context.Context, f Folders, session, hash str
 // absolute. The workspace is left out if one of both states does not have it.
 func (s *Store) CompareFolders(ctx context.Context, f Folders, session, from, to string) ([]Change, error) {
 	changes, err := s.Compare(ctx, f.Files, session, from, to)
-	if err != nil || !f.hasWorkspace() {
+	if err != nil {
 		return changes, err
 	}
-	from, to, ok, err := s.workspaceHashes(ctx, f, session, from, to)
-	if err != nil || !ok {
+	p, err := s.workspacePair(ctx, f, session, from, to)
+	if err != nil || p.in.Name == "" {
 		return changes, err
 	}
-	more, err := s.Compare(ctx, f.Workspace, session, from, to)
+	more, err := s.Compare(ctx, p.in, session, p.from, p.to)
 	if err != nil {
 		return nil, fmt.Errorf("workspace: %w", err)
 	}
 	for _, c := range more {
-		c.Path = f.Workspace.pathOf(c.Path)
+		c.Path = p.prefix + c.Path
 		changes = append(changes, c)
 	}
 	return changes, nil
@@ -111,42 +120,62 @@ func (s *Store) CompareFolders(ctx context.Context, f Folders, session, from, to
 // PatchFolders is [Store.Patch] for all folders of a session. An absolute path is one of the
 // workspace; without a path the result is that of the session's own files.
 func (s *Store) PatchFolders(ctx context.Context, f Folders, session, from, to, path string, limit int) (text string, whole bool, err error) {
-	inside, ok := strings.CutPrefix(path, f.Workspace.pathOf(""))
-	if !f.hasWorkspace() || !ok {
+	if !isAbsolute(path) {
 		return s.Patch(ctx, f.Files, session, from, to, path, limit)
 	}
-	from, to, ok, err = s.workspaceHashes(ctx, f, session, from, to)
+	p, err := s.workspacePair(ctx, f, session, from, to)
 	if err != nil {
 		return "", false, err
 	}
-	if !ok {
+	inside, ok := strings.CutPrefix(path, p.prefix)
+	if p.in.Name == "" || !ok {
 		return "", true, nil
 	}
-	return s.Patch(ctx, f.Workspace, session, from, to, inside, limit)
+	return s.Patch(ctx, p.in, session, p.from, p.to, inside, limit)
 }
 
-// workspaceHashes returns the checkpoints of the workspace that belong to two checkpoints of the
-// files, and whether both have one.
-func (s *Store) workspaceHashes(ctx context.Context, f Folders, session, from, to string) (a, b string, ok bool, err error) {
+// isAbsolute reports whether a path with slashes is one of a workspace: names of a session's own files are relative.
+func isAbsolute(path string) bool {
+	return strings.HasPrefix(path, "/") || filepath.IsAbs(filepath.FromSlash(path))
+}
+
+// pair is what two checkpoints of a session's files say about a workspace.
+type pair struct {
+	in       Worktree // has both; the zero value if there is none
+	from, to string
+	prefix   string // of paths
+}
+
+// workspacePair returns the checkpoints of a workspace that belong to two checkpoints of the files. Imported ones are
+// compared with each other where they are, and else in the present workspace of the session if they belong there.
+func (s *Store) workspacePair(ctx context.Context, f Folders, session, from, to string) (pair, error) {
 	all, err := s.List(ctx, f.Files, session)
 	if err != nil {
-		return "", "", false, err
+		return pair{}, err
 	}
-	hashes := [2]string{from, to}
+	hashes, names := [2]string{from, to}, [2]string{f.Workspace.Name, f.Workspace.Name}
 	for i, hash := range hashes {
 		if hash == Now {
 			continue
 		}
 		c, err := Find(all, hash)
 		if err != nil {
-			return "", "", false, err
+			return pair{}, err
 		}
-		if c.Workspace != f.Workspace.Name {
-			return "", "", false, nil
-		}
-		hashes[i] = c.WorkspaceHash
+		hashes[i], names[i] = c.WorkspaceHash, c.Workspace
 	}
-	return hashes[0], hashes[1], true, nil
+	p := pair{from: hashes[0], to: hashes[1]}
+	if names[0] == "" || names[1] == "" {
+		return p, nil
+	}
+	if s.fits(f, session, names[0]) && s.fits(f, session, names[1]) {
+		p.in, p.prefix = f.Workspace, f.Workspace.pathOf("")
+		return p, errors.Join(s.adopt(ctx, f.Workspace, session, names[0]), s.adopt(ctx, f.Workspace, session, names[1]))
+	}
+	if folder, ok := s.importedFolder(session, names[0]); ok && names[0] == names[1] && from != Now && to != Now {
+		p.in, p.prefix = s.imported(session, names[0]), "/imported/"+folder+"/"
+	}
+	return p, nil
 }
 
 // pathOf returns the absolute path of a file of the worktree, with slashes.
@@ -154,11 +183,14 @@ func (w Worktree) pathOf(name string) string {
 	return strings.TrimSuffix(filepath.ToSlash(w.Path), "/") + "/" + name
 }
 
-// RemoveFromWorkspaces removes the checkpoints of a session in all workspaces.
+// RemoveFromWorkspaces removes the checkpoints of a session in all workspaces, and the imported ones.
 func (s *Store) RemoveFromWorkspaces(ctx context.Context, session string) error {
 	entries, err := os.ReadDir(s.cfg.Dir)
 	if err != nil {
 		return fmt.Errorf("list checkpoints: %w", err)
+	}
+	if err := s.removeImported(ctx, session); err != nil {
+		return err
 	}
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), ".git")

@@ -151,7 +151,7 @@ func (s *Store) run(ctx context.Context, c call) ([]byte, error) {
 
 // isFull reports whether git failed because of a full disk, a quota or a limit of file sizes.
 func isFull(text string) bool {
-	for _, t := range []string{"No space left on device", "Disk quota exceeded", "File too large"} {
+	for _, t := range []string{"No space left on device", "Out of diskspace", "Disk quota exceeded", "File too large"} {
 		if strings.Contains(text, t) {
 			return true
 		}

@@ -42,6 +42,9 @@ func (r *repo) deleteRefs(ctx context.Context, which []Checkpoint, session strin
 // pack stores everything that refs need in one pack and removes the rest. No operation can be about
 // to use the rest: this one has the lock.
 func (r *repo) pack(ctx context.Context) error {
+	if err := r.copyIndex(); err != nil { // what it names must stay
+		return err
+	}
 	for _, args := range [][]string{
 		{"pack-refs", "--all"},
 		{"repack", "-a", "-d", "-q"},
@@ -73,5 +76,8 @@ func (s *Store) RemoveSession(ctx context.Context, w Worktree, session string) e
 	if err := r.deleteRefs(ctx, all, session); err != nil {
 		return err
 	}
-	return r.pack(ctx)
+	if err := r.pack(ctx); !errors.Is(err, ErrNoSpace) {
+		return err
+	}
+	return nil // they are removed; the next time that the repository is packed gives their space back
 }

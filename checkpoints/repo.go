@@ -31,8 +31,10 @@ type repo struct {
 	w     Worktree
 	dir   string
 	index string // the index of this operation
-	held  *os.File
-	leave func()
+	// hasIndex says that the index of the last operation was copied to it.
+	hasIndex bool
+	held     *os.File
+	leave    func()
 }
 
 func (s *Store) repoDir(name string) string { return filepath.Join(s.cfg.Dir, name+".git") }
@@ -87,7 +89,7 @@ func (r *repo) lock(ctx context.Context) error {
 		return err
 	}
 	r.index = filepath.Join(r.dir, privateIndex+rand.Text())
-	return r.copyIndex()
+	return nil
 }
 
 // close ends an operation.
@@ -147,8 +149,13 @@ func (r *repo) removeLocks() error {
 }
 
 // copyIndex copies the index of the last operation, with its time: git compares the time of the
-// index with those of files to find files that changed right after the index was written.
+// index with those of files to find files that changed right after the index was written. It does so
+// once, and not for operations without the worktree: these also work while the disk is full.
 func (r *repo) copyIndex() error {
+	if r.hasIndex {
+		return nil
+	}
+	r.hasIndex = true
 	from, err := os.Open(filepath.Join(r.dir, lastIndex))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

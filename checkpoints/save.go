@@ -71,6 +71,9 @@ func (r *repo) stage(ctx context.Context) (tree string, left []string, err error
 	} else if err != nil {
 		return "", nil, fmt.Errorf("open worktree: %w", err)
 	}
+	if err := r.copyIndex(); err != nil {
+		return "", nil, err
+	}
 	for try := 1; ; try++ {
 		left, err = r.update(ctx)
 		if err == nil {
@@ -313,7 +316,7 @@ func (r *repo) commit(ctx context.Context, session, tree string, note Note, wind
 
 // noSpace adds [ErrNoSpace] to the error of a full disk.
 func noSpace(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EFBIG) {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
 		return fmt.Errorf("%w: %w", ErrNoSpace, err)
 	}
 	return err

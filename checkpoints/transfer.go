@@ -16,6 +16,8 @@ import (
 // transferHead is the first line of exported checkpoints. A pack of git follows.
 type transferHead struct {
 	Checkpoints []transferred `json:"checkpoints"`
+	// Folder is the last part of the path of a workspace.
+	Folder string `json:"folder,omitempty"`
 }
 
 type transferred struct {
@@ -48,7 +50,7 @@ func (s *Store) Export(ctx context.Context, w Worktree, session string, out io.W
 	if err != nil || len(all) == 0 {
 		return 0, err
 	}
-	var head transferHead
+	head := transferHead{Folder: r.folder()}
 	var hashes strings.Builder
 	for _, c := range all {
 		head.Checkpoints = append(head.Checkpoints, transferred{c.Number, c.Hash})
@@ -80,6 +82,10 @@ func (s *Store) Import(ctx context.Context, w Worktree, session string, in io.Re
 	if err != nil {
 		return nil, err
 	}
+	return s.importPack(ctx, w, session, head, buffered)
+}
+
+func (s *Store) importPack(ctx context.Context, w Worktree, session string, head transferHead, pack *bufio.Reader) ([]Checkpoint, error) {
 	ctx, cancel := s.bound(ctx)
 	defer cancel()
 	r, err := s.openOrCreate(ctx, w)
@@ -90,8 +96,8 @@ func (s *Store) Import(ctx context.Context, w Worktree, session string, in io.Re
 	if before, err := r.list(ctx, session); err != nil || len(before) > 0 {
 		return nil, errors.Join(err, fmt.Errorf("%w: the worktree has checkpoints already", ErrProtected))
 	}
-	if _, err := r.call(ctx, call{args: []string{"index-pack", "--stdin", "--strict", "--max-input-size=" + strconv.FormatInt(s.cfg.MaxBytes, 10)}, in: buffered}); err != nil {
-		return nil, transferError(err)
+	if err := r.receive(ctx, pack); err != nil {
+		return nil, err
 	}
 	if err := r.checkObjects(ctx); err != nil {
 		return nil, err
@@ -110,6 +116,9 @@ func (s *Store) Import(ctx context.Context, w Worktree, session string, in io.Re
 	if len(all) != len(head.Checkpoints) {
 		return nil, fmt.Errorf("%w: %d of %d are checkpoints", ErrTransfer, len(all), len(head.Checkpoints))
 	}
+	if err := r.storeFolder(head.Folder); err != nil {
+		return nil, err
+	}
 	for _, c := range all {
 		// What the note says must be what the commit holds: only that was checked.
 		out, err := r.git(ctx, nil, "rev-parse", "--verify", c.Hash+":files")
@@ -126,6 +135,23 @@ func (s *Store) Import(ctx context.Context, w Worktree, session string, in io.Re
 	return all, nil
 }
 
+// receive gives a pack to git, which checks each object, after its sizes were checked.
+func (r *repo) receive(ctx context.Context, pack *bufio.Reader) error {
+	from, to := io.Pipe()
+	filtered := make(chan error, 1)
+	go func() { // ends when the pack is refused or read, or git has ended
+		err := newPackFilter(pack, to, r.s.cfg).run()
+		filtered <- err
+		_ = to.CloseWithError(err) // never fails
+	}()
+	_, err := r.call(ctx, call{args: []string{"index-pack", "--stdin", "--strict", "--max-input-size=" + strconv.FormatInt(r.s.cfg.MaxBytes, 10)}, in: from})
+	_ = from.Close() // never fails
+	if refused := <-filtered; errors.Is(refused, ErrTooLarge) || errors.Is(refused, ErrTransfer) {
+		return refused
+	}
+	return transferError(err)
+}
+
 // readHead reads and checks the first line of exported checkpoints.
 func (s *Store) readHead(in *bufio.Reader) (transferHead, error) {
 	var head transferHead
@@ -136,6 +162,9 @@ func (s *Store) readHead(in *bufio.Reader) (transferHead, error) {
 	if n := len(head.Checkpoints); n == 0 || n > s.cfg.Limit+1 {
 		return head, fmt.Errorf("%w: it has %d checkpoints, want 1 to %d", ErrTransfer, n, s.cfg.Limit+1)
 	}
+	if head.Folder != "" && !validFolder(head.Folder) {
+		return head, fmt.Errorf("%w: the first line has an invalid folder", ErrTransfer)
+	}
 	last := 0
 	for _, c := range head.Checkpoints {
 		if c.Number <= last || !validHash.MatchString(c.Hash) {
@@ -144,26 +173,6 @@ func (s *Store) readHead(in *bufio.Reader) (transferHead, error) {
 		last = c.Number
 	}
 	return head, nil
-}
-
-// checkObjects refuses objects that together are larger than a save may be.
-func (r *repo) checkObjects(ctx context.Context) error {
-	const maxList = 64 << 20
-	out, err := r.call(ctx, call{args: []string{"cat-file", "--batch-all-objects", "--unordered", "--batch-check=%(objectsize)"}, maxOut: maxList})
-	if err != nil {
-		return fmt.Errorf("check checkpoints: %w", err)
-	}
-	left := r.s.cfg.MaxBytes
-	for line := range strings.Lines(string(out)) {
-		size, err := strconv.ParseInt(strings.TrimSpace(line), 10, 64)
-		if left -= size; err != nil || left < 0 || size > r.s.cfg.FileBytes {
-			return fmt.Errorf("%w: the files of imported checkpoints", ErrTooLarge)
-		}
-	}
-	if len(out) >= maxList {
-		return fmt.Errorf("%w: the number of files of imported checkpoints", ErrTooLarge)
-	}
-	return nil
 }
 
 // transferError marks what git refuses.

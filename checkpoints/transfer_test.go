@@ -101,37 +101,75 @@ func TestDamagedOrHostileCheckpointsAreRefused(t *testing.T) {
 // commit has no files.
 func hostile(t *testing.T, name, mode string) []byte {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "repo.git")
-	git := func(stdin string, args ...string) string {
-		t.Helper()
-		cmd := exec.CommandContext(t.Context(), "git", args...)
-		cmd.Env = append(os.Environ(), "GIT_DIR="+dir, "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a")
-		cmd.Stdin = strings.NewReader(stdin)
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatalf("git %v: %v", args, err)
-		}
-		return strings.TrimSuffix(string(out), "\n")
+	g := newObjects(t)
+	blob := g.git("x", "hash-object", "-w", "--stdin")
+	files := g.git("", "mktree")
+	if name == "" {
+		return g.exported(files, g.git("", "mktree"))
 	}
-	git("", "init", "--quiet", "--bare", dir)
-	blob := git("x", "hash-object", "-w", "--stdin")
-	files := git("", "mktree")
-	if name != "" {
-		of := blob
-		if mode == "40000" {
-			of = files
-		}
-		raw := make([]byte, len(of)/2)
-		if _, err := fmt.Sscanf(of, "%x", &raw); err != nil {
-			t.Fatal(err)
-		}
-		files = git(mode+" "+name+"\x00"+string(raw), "hash-object", "-w", "-t", "tree", "--literally", "--stdin")
+	of := blob
+	if mode == "40000" {
+		of = files
 	}
-	root := git("", "mktree")
-	if name != "" {
-		root = git("040000 tree "+files+"\tfiles\n", "mktree")
+	raw := make([]byte, len(of)/2)
+	if _, err := fmt.Sscanf(of, "%x", &raw); err != nil {
+		t.Fatal(err)
 	}
-	commit := git(`{"files":"`+files+`","time":"2026-01-01T00:00:00Z"}`+"\n", "commit-tree", root)
-	pack := git(commit+"\n", "pack-objects", "--stdout", "--revs", "-q")
+	files = g.git(mode+" "+name+"\x00"+string(raw), "hash-object", "-w", "-t", "tree", "--literally", "--stdin")
+	return g.exported(files, g.git("040000 tree "+files+"\tfiles\n", "mktree"))
+}
+
+// bomb returns exported checkpoints of folders in each other, each with the next one several times.
+func bomb(t *testing.T, depth, width int) []byte {
+	t.Helper()
+	g := newObjects(t)
+	blob := g.git("x", "hash-object", "-w", "--stdin")
+	tree := g.git("100644 blob "+blob+"\tx\n", "mktree")
+	for range depth {
+		var entries strings.Builder
+		for i := range width {
+			fmt.Fprintf(&entries, "040000 tree %s\td%d\n", tree, i)
+		}
+		tree = g.git(entries.String(), "mktree")
+	}
+	return g.exported(tree, g.git("040000 tree "+tree+"\tfiles\n", "mktree"))
+}
+
+// objects is a repository for objects that no checkpoint would have.
+type objects struct {
+	*testing.T
+	dir string
+}
+
+func newObjects(t *testing.T) objects {
+	t.Helper()
+	g := objects{T: t, dir: filepath.Join(t.TempDir(), "repo.git")}
+	g.git("", "init", "--quiet", "--bare", g.dir)
+	return g
+}
+
+func (g objects) git(stdin string, args ...string) string {
+	g.Helper()
+	return strings.TrimSuffix(g.raw(stdin, args...), "\n")
+}
+
+// raw is git for an output that is no text.
+func (g objects) raw(stdin string, args ...string) string {
+	g.Helper()
+	cmd := exec.CommandContext(g.Context(), "git", args...)
+	cmd.Env = append(os.Environ(), "GIT_DIR="+g.dir, "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a")
+	cmd.Stdin = strings.NewReader(stdin)
+	out, err := cmd.Output()
+	if err != nil {
+		g.Fatalf("git %v: %v", args, err)
+	}
+	return string(out)
+}
+
+// exported returns the exported form of a commit with this root, whose note says these files.
+func (g objects) exported(files, root string) []byte {
+	g.Helper()
+	commit := g.git(`{"files":"`+files+`","time":"2026-01-01T00:00:00Z"}`+"\n", "commit-tree", root)
+	pack := g.raw(commit+"\n", "pack-objects", "--stdout", "--revs", "-q")
 	return []byte(`{"checkpoints":[{"number":1,"hash":"` + commit + `"}]}` + "\n" + pack)
 }

@@ -46,7 +46,7 @@ func openHub(dir string, log *slog.Logger) (*realHub, error) {
 		return nil, err
 	}
 	hub := session.NewHub(session.Config{Replica: "example", Logger: log}, session.StoreOf(store.Sessions))
-	door := gateway.New(gateway.Config{DrainAfter: time.Millisecond}, log, gateway.Deps{
+	server := gateway.New(gateway.Config{DrainAfter: time.Millisecond}, log, gateway.Deps{
 		Store: gateway.Store{Readiness: store, Events: store.Sessions, Documents: store.Documents}, Hub: hub, Auth: people, Limiter: ratelimit.New(ratelimit.Config{Off: true}, store.Rates), Files: fileStore,
 	})
 	ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is there at once
@@ -56,10 +56,10 @@ func openHub(dir string, log *slog.Logger) (*realHub, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { hub.Run(ctx) })
-	wg.Go(func() { _ = door.Serve(ln) })
+	wg.Go(func() { _ = server.Serve(ln) })
 	return &realHub{hub: hub, addr: ln.Addr().String(), stop: func() {
 		hub.Drain(ctx)
-		_ = door.Shutdown(ctx)
+		_ = server.Shutdown(ctx)
 		cancel()
 		wg.Wait()
 		_ = store.Close()

@@ -16,7 +16,7 @@ func budgetOf(concurrent, actions, output int) policies.BudgetLimits {
 
 // state returns the newest status of a monitor.
 func (r *rig) state(m wire.MonitorID) wire.MonitorStatus {
-	for _, s := range r.desk.Monitors() {
+	for _, s := range r.desktop.Monitors() {
 		if s.MonitorID == m {
 			return s
 		}
@@ -62,7 +62,7 @@ func TestActionBudget(t *testing.T) {
 	if err != nil || !res.IsError || !strings.Contains(res.Text, "over its budget of actions per minute") {
 		t.Fatalf("an action over the budget gives %+v, error %v, want a result that says so", res, err)
 	}
-	if _, open := r.desk.Window(second, "w3"); open {
+	if _, open := r.desktop.Window(second, "w3"); open {
 		t.Fatal("got window w3 over the budget, want none")
 	}
 	wantEqual(t, r.runner.interrupted, []string{run.ID + ": monitor-1 is over its budget of actions per minute"})
@@ -85,7 +85,7 @@ func TestActionBudget(t *testing.T) {
 	if wait := due.Sub(r.now); wait <= 0 || wait > time.Minute {
 		t.Fatalf("due in %v, want up to 1m", wait)
 	}
-	r.step(func() { r.pool.Withdraw("n9") })
+	r.step(func() { r.pool.Messages.Withdraw("n9") })
 	r.now = due
 	r.user("late", second) // before the next Tick
 	r.wantStory("n0", "queued at 1; direct by main-monitor-1-n0")

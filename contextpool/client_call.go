@@ -19,6 +19,9 @@ type ClientCall struct {
 	// Token is the id of the MCP token, and Name the name that it was given.
 	Token string `json:"token"`
 	Name  string `json:"name"`
+	// User is the user of the session when the call was admitted, or empty if the call came from an
+	// earlier version.
+	User string `json:"user,omitempty"`
 	// Monitor and Profile are those of the token.
 	Monitor wire.MonitorID `json:"monitor"`
 	Profile string         `json:"profile"`

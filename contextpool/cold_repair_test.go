@@ -116,7 +116,7 @@ func TestRewindOfTooMuch(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	// The threads of many agents are just small enough, and then too large.
-	talk := func(i, pairs int) {
+	addTurn := func(i, pairs int) {
 		window := fmt.Sprintf("w%d", i)
 		id := fmt.Sprintf("m%d-%d", pairs, i)
 		r.toWindow(id, window)
@@ -130,10 +130,10 @@ func TestRewindOfTooMuch(t *testing.T) {
 	}
 	for i := range 8 {
 		r.open(first, fmt.Sprintf("w%d", i))
-		talk(i, 190)
+		addTurn(i, 190)
 	}
 	for i := range 8 {
-		talk(i, 20)
+		addTurn(i, 20)
 	}
 	list := "cold:api:window-monitor-0/w0"
 	kept := len(r.kept.lists[list])

@@ -102,12 +102,12 @@ func (r *rig) lastRow(say wire.Say) wire.UIRow {
 
 func (r *rig) context() wire.ContextUse {
 	r.t.Helper()
-	for _, m := range r.desk.Monitors() {
+	for _, m := range r.desktop.Monitors() {
 		if m.MonitorID == first && m.Context != nil {
 			return *m.Context
 		}
 	}
-	r.t.Fatalf("no monitor has the use of its context, want one: %+v", r.desk.Monitors())
+	r.t.Fatalf("no monitor has the use of its context, want one: %+v", r.desktop.Monitors())
 	return wire.ContextUse{}
 }
 
@@ -127,7 +127,7 @@ func TestCondense(t *testing.T) {
 		t.Errorf("it is asked %q, want a request for a summary", run.Prompt)
 	}
 	wantEqual(t, r.context(), wire.ContextUse{Tokens: 200, Window: 1000, Condensing: true})
-	wantEqual(t, r.desk.Snapshot().Agents[0].Role, condenser)
+	wantEqual(t, r.desktop.Snapshot().Agents[0].Role, condenser)
 	r.user("m3")
 	r.sums("all of it")
 	r.wantStory("m3", "queued at 1; direct by main-monitor-0-m3")
@@ -151,7 +151,7 @@ func TestCondense(t *testing.T) {
 			t.Errorf("the summary is published as %+v, want it in the row only", e)
 		}
 	}
-	for _, a := range r.desk.Snapshot().Agents {
+	for _, a := range r.desktop.Snapshot().Agents {
 		if a.Role == condenser {
 			t.Error("the condensing agent is still on the desktop, want it gone")
 		}
@@ -293,7 +293,7 @@ func TestCondenseByItself(t *testing.T) {
 		r := newSmallRig(t, 100_000, 80)
 		r.runMainTurn("m1", "hello", 79_000)
 		r.step(func() {
-			r.pool.HandleUserMessage(contextpool.Message{ID: "m2", Monitor: first, Text: strings.Repeat("long ", 1000)})
+			r.pool.Messages.HandleUserMessage(contextpool.Message{ID: "m2", Monitor: first, Text: strings.Repeat("long ", 1000)})
 		})
 		r.wantStory("m2", "queued at 1")
 		r.sums("all")

@@ -15,8 +15,8 @@ const (
 	windowW1        = "window-monitor-0/w1"
 )
 
-// windowTalks runs a turn of the agent of window w1, after which its thread has so many tokens.
-func (r *rig) windowTalks(id, says string, tokens int) {
+// runWindowTurn runs a turn of the agent of window w1, after which its thread has so many tokens.
+func (r *rig) runWindowTurn(id, says string, tokens int) {
 	r.t.Helper()
 	r.toWindow(id, "w1")
 	run := r.run("window-w1")
@@ -30,7 +30,7 @@ func newWindowRig(t *testing.T, tokens int) *rig {
 	t.Helper()
 	r := newSmallRig(t, 100_000, 80)
 	r.open(first, "w1")
-	r.windowTalks("a", "hello", tokens)
+	r.runWindowTurn("a", "hello", tokens)
 	return r
 }
 
@@ -49,7 +49,7 @@ func TestWindowAgentsAreSummedUp(t *testing.T) {
 	t.Parallel()
 	r := newWindowRig(t, 79_000)
 	wantEqual(t, len(r.runner.runs), 0)
-	r.windowTalks("b", "again", 81_000)
+	r.runWindowTurn("b", "again", 81_000)
 	run := r.run(windowCondenser)
 	if run.System == "" || !run.Fork || run.Lasting || run.Kind != wire.AgentWindow || run.Window != "w1" || run.Agent != windowW1 {
 		t.Fatalf("run %+v, want a fork of %s of w1 with a system prompt of its own, not lasting", run, windowW1)
@@ -80,7 +80,7 @@ func TestWindowAgentsAreSummedUpBeforeATurn(t *testing.T) {
 	t.Parallel()
 	r := newWindowRig(t, 79_000)
 	long := contextpool.Message{ID: "b", Monitor: first, Window: "w1", Text: strings.Repeat("long ", 1000)}
-	r.step(func() { r.pool.HandleWindowMessage(long) })
+	r.step(func() { r.pool.Messages.HandleWindowMessage(long) })
 	r.wantStory("b", "queued at 1")
 	r.windowSums("all")
 	r.wantStory("b", "queued at 1; direct by window-w1")
@@ -91,8 +91,8 @@ func TestWindowAgentsAreSummedUpBeforeATurn(t *testing.T) {
 func TestWindowAgentsThatCannotBeSummedUp(t *testing.T) {
 	t.Parallel()
 	r := newWindowRig(t, 10)
-	r.windowTalks("b", strings.Repeat("two ", 100), 20)
-	r.windowTalks("c", "three", 95_000)
+	r.runWindowTurn("b", strings.Repeat("two ", 100), 20)
+	r.runWindowTurn("c", "three", 95_000)
 	r.failed(r.run(windowCondenser), providers.Overloaded)
 	if row := r.lastRow(wire.SayCondenseContextError); row.WindowID != "w1" || !strings.Contains(row.Text, "it did not work") {
 		t.Errorf("the row is %+v, want the error of window w1", row)
@@ -102,7 +102,7 @@ func TestWindowAgentsThatCannotBeSummedUp(t *testing.T) {
 		t.Errorf("the row is %+v, want 2 messages of %s removed from 95000 tokens", cut, windowW1)
 	}
 	wantEqual(t, len(r.runner.runs), 0)
-	r.windowTalks("d", "four", 82_000)
+	r.runWindowTurn("d", "four", 82_000)
 	r.failed(r.run(windowCondenser), providers.Overloaded)
 	r.crash()
 	r.toWindow("e", "w1")

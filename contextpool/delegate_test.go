@@ -37,12 +37,12 @@ func (r *rig) hand(run agentpool.Run, call string, result *string) {
 	use := callOf(call, "task:run")
 	use.Repeatable = true
 	r.step(func() {
-		if err := r.pool.BeginToolCall(callerOf(run), use); err != nil {
+		if err := r.pool.Tools.BeginToolCall(callerOf(run), use); err != nil {
 			r.t.Fatalf("%v", err)
 		}
 	})
 	r.step(func() {
-		r.pool.Delegate(callerOf(run), tools.Task{Objective: "do " + call, Call: use}, func(res providers.ToolResult) { *result += res.Text })
+		r.pool.Tools.Delegate(callerOf(run), tools.Task{Objective: "do " + call, Call: use}, func(res providers.ToolResult) { *result += res.Text })
 	})
 }
 
@@ -64,7 +64,7 @@ func TestCrashBeforeTheTaskExists(t *testing.T) {
 	run := r.leader("c1")
 	use := callOf("c1", "task:run")
 	use.Repeatable = true
-	r.step(func() { _ = r.pool.BeginToolCall(callerOf(run), use) })
+	r.step(func() { _ = r.pool.Tools.BeginToolCall(callerOf(run), use) })
 	r.crash()
 	again := r.run(mainM1)
 	wantEqual(t, again.Continue, true)
@@ -160,7 +160,7 @@ func TestCrashWhileTheTaskUsesATool(t *testing.T) {
 
 func TestCrashAfterTheTask(t *testing.T) {
 	t.Parallel()
-	for name, told := range map[string]bool{"nobody was told": false, "the tool was told": true} {
+	for name, told := range map[string]bool{"the tool was not told": false, "the tool was told": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
@@ -372,14 +372,14 @@ func (b *delegator) main(run agentpool.Run) {
 		b.made[id] = true
 		use := callOf(id, "task:run")
 		use.Repeatable = true
-		b.step(func() { _ = b.pool.BeginToolCall(callerOf(run), use) })
+		b.step(func() { _ = b.pool.Tools.BeginToolCall(callerOf(run), use) })
 		if rapid.IntRange(0, 9).Draw(b.t, "crash before") == 0 {
 			b.crashes()
 			return
 		}
 		b.runner.slots = 1
 		b.step(func() {
-			b.pool.Delegate(callerOf(run), tools.Task{Objective: "do " + id, Call: use}, func(r providers.ToolResult) {
+			b.pool.Tools.Delegate(callerOf(run), tools.Task{Objective: "do " + id, Call: use}, func(r providers.ToolResult) {
 				b.results[id] = r.Text
 				if rapid.Bool().Draw(b.t, "tells") {
 					b.handed(run, id, r.Text)

@@ -75,7 +75,7 @@ func TestInterruptAgent(t *testing.T) {
 	main := r.direct("m1")
 	r.toWindow("a", "w")
 	r.toWindow("b", "w")
-	if r.interrupt(wire.ScopeAgent, "", "nobody", "") {
+	if r.interrupt(wire.ScopeAgent, "", "unknown", "") {
 		t.Fatal("got true from an interrupt of an unknown agent, want false")
 	}
 	if !r.interrupt(wire.ScopeAgent, "", "window-w", wire.QueuesDrop) {
@@ -218,7 +218,7 @@ func TestEveryEndFreesTheSlot(t *testing.T) {
 		"reset":   func(r *rig, _ agentpool.Run) { r.step(func() { r.pool.Reset() }) },
 		"removed": func(r *rig, _ agentpool.Run) { r.step(func() { r.pool.RemoveMonitor(second) }) },
 		"cut off": func(r *rig, run agentpool.Run) {
-			r.step(func() { _ = r.pool.BeginToolCall(callerOf(run), callOf("c", "http:post")) })
+			r.step(func() { _ = r.pool.Tools.BeginToolCall(callerOf(run), callOf("c", "http:post")) })
 			r.crash()
 		},
 	} {

@@ -223,7 +223,7 @@ func TestJobThatIsCutOffAgainAndAgainFails(t *testing.T) {
 }
 
 // A job that may have had effects is not restarted.
-func TestJobOfWhichNobodyKnowsHowFarItCame(t *testing.T) {
+func TestJobOfUnknownProgress(t *testing.T) {
 	t.Parallel()
 	for _, done := range []bool{false, true} {
 		r := newRig(t)
@@ -283,7 +283,7 @@ func TestAMessageThatBecomesAPlan(t *testing.T) {
 		r.pool.BeginPlan(contextpool.Message{ID: "m1", By: "c1", Monitor: first, Text: "plan this"}, "plan-1")
 	})
 	r.crash()
-	agents := r.desk.Snapshot().Agents
+	agents := r.desktop.Snapshot().Agents
 	if len(agents) != 1 || agents[0].Role != "plan-1" || agents[0].Status != wire.AgentStatusRunning || agents[0].MessageID != "m1" {
 		t.Fatalf("the agents are %+v, want plan-1 running for m1", agents)
 	}
@@ -297,7 +297,7 @@ func TestAMessageThatBecomesAPlan(t *testing.T) {
 	r.wantStory("m1", "direct by plan-1; completed")
 	end := last[wire.AgentResponse](r)
 	wantEqual(t, end.DurationMS == 5 && end.Usage.CostUSD == 0.5 && end.Offset == 15, true)
-	wantEqual(t, len(r.desk.Snapshot().Agents), 0)
+	wantEqual(t, len(r.desktop.Snapshot().Agents), 0)
 	row := r.rowOf("All is done")
 	wantEqual(t, row.Say == wire.SayText && row.AgentID == "plan-1" && row.MessageID == "m1", true)
 	wantEqual(t, len(r.kept.lists["tape:monitor-0"]), 2)

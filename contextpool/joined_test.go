@@ -14,7 +14,7 @@ import (
 func (r *rig) join(run agentpool.Run, id string) {
 	r.user(id)
 	r.handleReport(agentpool.NewEntries{
-		RunRef: agentpool.RunRef{Run: run.ID}, Entries: []providers.Entry{said(string(run.Turn), "text of "+id)}, Took: []wire.MessageID{wire.MessageID(id)},
+		RunRef: agentpool.RunRef{Run: run.ID}, Entries: []providers.Entry{said(string(run.Turn), "text of "+id)}, Messages: []wire.MessageID{wire.MessageID(id)},
 	})
 }
 

@@ -151,7 +151,7 @@ func (rc *recovery) restoreText(t *turn, c LostTurnEnd) {
 		h.Provider = t.Provider
 		rc.threads.store(h)
 	}
-	rest := text[len(utf16Prefix(text, t.KeptUnits)):]
+	rest := text[len(utf16Prefix(text, t.ThreadUnits)):]
 	var added []providers.Entry
 	if !t.InThread {
 		added = append(added, providers.Entry{
@@ -174,5 +174,5 @@ func (rc *recovery) restoreText(t *turn, c LostTurnEnd) {
 		messages[i] = history.Message{Entry: e, Row: rc.rows.NextRowID()}
 	}
 	rc.threads.appendMessages(h, slices.Clip(messages)...)
-	t.InThread, t.KeptUnits, h.stale = true, t.textUnits, true
+	t.InThread, t.ThreadUnits, h.stale = true, t.textUnits, true
 }

@@ -53,6 +53,20 @@ func (p *Pool) SetMode(idOrName string, monitor wire.MonitorID, by wire.Connecti
 	return nil
 }
 
+// ResetChoices drops the provider, the mode and the auto-approval rules that were chosen for the session, which
+// is given to another user: they belong to the one before, and rules would grant what the new user never allowed.
+// The next owner publishes the provider, which is a default of the new user.
+func (p *Pool) ResetChoices() {
+	p.turns.setProvider("")
+	if p.turns.mode != nil {
+		p.turns.setMode(nil)
+		p.step.Emit(wire.ModeChanged{Mode: p.turns.wireMode()})
+	}
+	if _, own := p.state.Desktop().AutoApproval(); own {
+		p.Questions.SetApproval(nil, "", "")
+	}
+}
+
 // SetInstructions changes the custom instructions of the session for later turns.
 func (p *Pool) SetInstructions(text string, by wire.ConnectionID, message wire.MessageID) {
 	p.step.Emit(wire.InstructionsChanged{Instructions: text, By: by, MessageID: message})

@@ -70,7 +70,7 @@ func TestTurnsKeepTheModeTheyBeganWith(t *testing.T) {
 	r, user := newModeRig(t)
 	r.step(func() { r.pool.SetInstructions("Short.", "c1", "s0") })
 	r.setMode("ask")
-	wantEqual(t, r.desk.Mode(), wire.AgentMode{ID: "ask", Name: "Ask", ToolProfile: modes.ToolsRead})
+	wantEqual(t, r.desktop.Mode(), wire.AgentMode{ID: "ask", Name: "Ask", ToolProfile: modes.ToolsRead})
 	run := r.direct("m1")
 	wantEqual(t, modeOf(run)+" "+run.Mode.Tools+" "+run.Instructions, "ask read Short.")
 	r.setMode("code")
@@ -89,7 +89,7 @@ func TestTurnsKeepTheModeTheyBeganWith(t *testing.T) {
 	r.ended(run)
 	r.setMode("")
 	wantEqual(t, modeOf(r.direct("m4")), "")
-	wantEqual(t, r.desk.Mode().ID, "")
+	wantEqual(t, r.desktop.Mode().ID, "")
 }
 
 func TestTasksAndWindowsWorkInTheModeAndSummariesDoNot(t *testing.T) {
@@ -155,7 +155,7 @@ func TestAModeThatIsGoneStaysInItsSessions(t *testing.T) {
 	r.ended(run)
 	user.set.Modes[4].Tools = modes.ToolsShow
 	run = r.direct("m2")
-	wantEqual(t, r.desk.Mode().ToolProfile, modes.ToolsShow) // a change is published
+	wantEqual(t, r.desktop.Mode().ToolProfile, modes.ToolsShow) // a change is published
 	r.ended(run)
 	for _, gone := range []func(){
 		func() { user.set.Modes = modes.Shipped() },
@@ -178,7 +178,7 @@ func TestAModeThatIsGoneStaysInItsSessions(t *testing.T) {
 			t.Errorf("got error %v, want %v", err, modes.ErrNotFound)
 		}
 	})
-	wantEqual(t, r.desk.Mode().ID, "mine")
+	wantEqual(t, r.desktop.Mode().ID, "mine")
 }
 
 // nextID returns a text that differs each time.
@@ -194,20 +194,20 @@ func TestTheModelOfAModeCountsUntilAnotherIsChosen(t *testing.T) {
 		return run.Provider
 	}
 	r.setMode("mine")
-	wantEqual(t, r.desk.Provider(), "other")
+	wantEqual(t, r.desktop.Provider(), "other")
 	wantEqual(t, provider("m1"), "other")
 	r.step(func() { r.pool.SetProvider("demo") })
 	wantEqual(t, provider("m2"), "demo") // the last choice counts
 	r.setMode("mine")
 	wantEqual(t, provider("m3"), "other")
 	r.runner.named = nil // the profile is deleted
-	wantEqual(t, provider("m4")+" "+r.desk.Provider(), "demo demo")
+	wantEqual(t, provider("m4")+" "+r.desktop.Provider(), "demo demo")
 	wantEqual(t, provider("m5"), "demo")
 	wantEqual(t, r.errorRows(), []string{`The mode "Mine" names the model profile "My model", which does not exist. The default is used.`})
-	wantEqual(t, r.desk.Mode().ModelMissing, true)
+	wantEqual(t, r.desktop.Mode().ModelMissing, true)
 	r.runner.named = map[string]string{"My model": "other"}
 	wantEqual(t, provider("m6"), "other")
-	wantEqual(t, r.desk.Mode().ModelMissing, false)
+	wantEqual(t, r.desktop.Mode().ModelMissing, false)
 	user.set.Modes[4].Model = "never was"
 	r.setMode("mine")
 	wantEqual(t, len(r.errorRows()), 2)
@@ -265,7 +265,7 @@ func TestAModeHasItsOwnApprovalRules(t *testing.T) {
 	wantEqual(t, verdict(run), approval.AskUser)
 	r.ended(run)
 	r.setMode("mine")
-	wantEqual(t, r.desk.Mode().OwnRules, true)
+	wantEqual(t, r.desktop.Mode().OwnRules, true)
 	run = r.direct("m2")
 	wantEqual(t, verdict(run), approval.Approve)
 	r.setMode("ask")

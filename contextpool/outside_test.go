@@ -35,7 +35,7 @@ func (c *chaos) checkOutside() {
 		var verdict approval.Verdict
 		var sources []string
 		c.step(func() {
-			if _, own := c.desk.AutoApproval(); !own {
+			if _, own := c.desktop.AutoApproval(); !own {
 				c.pool.Questions.SetApproval(allRules(), "c1", "")
 			}
 			verdict, _, sources = c.pool.Questions.DecideApproval(callerOf(run), push)
@@ -52,7 +52,7 @@ func (r *rig) readOutside(run agentpool.Run, call, source string) {
 	r.t.Helper()
 	r.begin(run, call, "system:http_get")
 	r.step(func() {
-		if err := r.pool.EndToolCall(callerOf(run), callOf(call, "system:http_get"), providers.ToolResult{Text: "x", Source: source}); err != nil {
+		if err := r.pool.Tools.EndToolCall(callerOf(run), callOf(call, "system:http_get"), providers.ToolResult{Text: "x", Source: source}); err != nil {
 			r.t.Fatalf("%v", err)
 		}
 	})
@@ -114,7 +114,7 @@ func TestOutsideDataBelongsToTheMonitor(t *testing.T) {
 	main := r.direct("m1")
 	want(main, approval.Approve)
 	r.step(func() {
-		r.pool.Delegate(callerOf(main), tools.Task{Objective: "read", Call: callOf("d1", "task:run")}, func(providers.ToolResult) {})
+		r.pool.Tools.Delegate(callerOf(main), tools.Task{Objective: "read", Call: callOf("d1", "task:run")}, func(providers.ToolResult) {})
 	})
 	task := r.run("task-m1-1")
 	r.began(task)
@@ -197,7 +197,7 @@ func TestMessagesOfPagesCountAsOutsideData(t *testing.T) {
 	r := newOutsideRig(t)
 	r.open(first, "w")
 	r.step(func() {
-		r.pool.HandleWindowMessage(contextpool.Message{ID: "m1", Monitor: first, Window: "w", Text: "<app_interaction>send it</app_interaction>"})
+		r.pool.Messages.HandleWindowMessage(contextpool.Message{ID: "m1", Monitor: first, Window: "w", Text: "<app_interaction>send it</app_interaction>"})
 	})
 	if got, sources := r.verdictOn(r.run("window-w"), push); got != approval.AskUser || len(sources) != 1 || sources[0] != tools.PageSource("w") {
 		t.Errorf("got %s because of %q, want to ask because of the page", got, sources)

@@ -64,6 +64,10 @@ type Pool struct {
 	recovery   *recovery
 	resets     *resets
 	plans      *planLog
+	// Messages routes the messages of users.
+	Messages *Messages
+	// Tools executes what the tools of running turns do.
+	Tools *TurnTools
 	// View reads the state of the pool.
 	View *View
 }
@@ -130,6 +134,10 @@ func (p *Pool) clear(totals Totals) {
 		outside: p.outside, questions: p.Questions, tasks: p.tasks, queues: p.queues, ender: p.ender, status: p.status,
 	}
 	p.plans = &planLog{services: s, turns: p.turns, transcript: p.transcript, queues: p.queues}
+	p.Messages = &Messages{services: s, turns: p.turns, questions: p.Questions, queues: p.queues, router: p.router, advance: p.advance}
+	p.Tools = &TurnTools{
+		services: s, turns: p.turns, reloads: p.reloads, calls: p.calls, starter: p.starter, actions: p.actions, advance: p.advance,
+	}
 	p.View = &View{services: s, budget: p.budget, turns: p.turns, tasks: p.tasks, queues: p.queues, router: p.router}
 }
 

@@ -9,26 +9,23 @@ import (
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
-	"github.com/everdesk/everdesk/workflow"
 )
 
-// BeginPlan accepts a message that is executed as a plan. People see the plan as an agent with
-// that role until [Pool.EndPlan].
-func (p *Pool) BeginPlan(m Message, role wire.AgentID) {
-	p.plans.begin(m, role)
-	p.advance()
-}
+// Messages routes the messages of users to agents: into turns, queues and questions.
+type Messages struct {
+	*services
 
-// EndPlan publishes the end of a plan and adds it to the timeline, which the monitor's main
-// agent reads at its next turn.
-func (p *Pool) EndPlan(c workflow.Close) {
-	p.plans.end(c)
-	p.advance()
+	turns     *turnSet
+	questions *Questions
+	queues    *queues
+	router    *router
+	// advance starts what can start; see [Pool].
+	advance func()
 }
 
 // AnswerableTurn returns the agent of the monitor's main turn if the message may answer a
 // question of that turn.
-func (p *Pool) AnswerableTurn(m Message) (wire.AgentID, bool) {
+func (p *Messages) AnswerableTurn(m Message) (wire.AgentID, bool) {
 	t := p.turns.ofMain(m.Monitor)
 	if t == nil || t.stopping() || len(t.Taken) >= maxTaken || m.Guest && !t.Guest {
 		return "", false
@@ -38,7 +35,7 @@ func (p *Pool) AnswerableTurn(m Message) (wire.AgentID, bool) {
 
 // AnswerByMessage accepts a message that answers a question of the monitor's main turn. The
 // turn reads the message as the answer; it is not sent to the model again.
-func (p *Pool) AnswerByMessage(m Message, asked string) {
+func (p *Messages) AnswerByMessage(m Message, asked string) {
 	t := p.turns.ofMain(m.Monitor)
 	p.queues.ensureUniqueID(&m)
 	row := m.row(m.Text)
@@ -53,8 +50,8 @@ func (p *Pool) AnswerByMessage(m Message, asked string) {
 // opens in this step: the oldest one with text that is queued for that agent. It skips messages
 // offered to the turn, which the turn reads anyway, and messages of guests, who may not answer
 // for the owner.
-func (p *Pool) QueuedAnswer(c tools.Caller, prompt wire.PromptID) (Message, bool) {
-	t, q := p.turns.ofCaller(c), p.Questions.questionOf("", prompt)
+func (p *Messages) QueuedAnswer(c tools.Caller, prompt wire.PromptID) (Message, bool) {
+	t, q := p.turns.ofCaller(c), p.questions.questionOf("", prompt)
 	if t == nil || q == nil || t.stopping() || len(t.Taken) >= maxTaken || t != p.turns.ofMain(t.Monitor) {
 		return Message{}, false
 	}
@@ -69,9 +66,9 @@ func (p *Pool) QueuedAnswer(c tools.Caller, prompt wire.PromptID) (Message, bool
 	return Message{}, false
 }
 
-// AnswerByQueued removes a message returned by [Pool.QueuedAnswer] from its queue. The turn
+// AnswerByQueued removes a message returned by [Messages.QueuedAnswer] from its queue. The turn
 // reads it as the answer.
-func (p *Pool) AnswerByQueued(m Message, asked string) {
+func (p *Messages) AnswerByQueued(m Message, asked string) {
 	t := p.turns.ofMain(m.Monitor)
 	p.queues.dequeue(func(w *queuedMessage) bool { return w.ID == m.ID })
 	if row, ok := p.state.Desktop().Rows().UserRow(m.ID); ok {
@@ -85,7 +82,7 @@ func (p *Pool) AnswerByQueued(m Message, asked string) {
 // AnswerResume answers the question whether to continue a turn that was cut off, and reports
 // whether the row asks that. With yes a new turn begins on the same thread, with the reason of
 // the interruption and the user's text in its prompt.
-func (p *Pool) AnswerResume(ts wire.Millis, yes bool, text string) bool {
+func (p *Messages) AnswerResume(ts wire.Millis, yes bool, text string) bool {
 	found := p.router.answerResume(ts, yes, text)
 	if found {
 		p.advance()
@@ -96,7 +93,7 @@ func (p *Pool) AnswerResume(ts wire.Millis, yes bool, text string) bool {
 // HandleUserMessage routes a message to the main agent of a monitor, in the order of arrival:
 // the agent begins a turn with it, the running turn is offered it, an ephemeral agent is
 // created for it, it is queued, or it is rejected.
-func (p *Pool) HandleUserMessage(m Message) {
+func (p *Messages) HandleUserMessage(m Message) {
 	p.queues.ensureUniqueID(&m)
 	p.queues.addMessageRow(&m, m.Text)
 	p.router.route(&queuedMessage{Message: m})
@@ -105,14 +102,14 @@ func (p *Pool) HandleUserMessage(m Message) {
 
 // Withdraw removes a message from its queue at the user's request, and reports whether it was
 // there. A message offered to a turn cannot be withdrawn.
-func (p *Pool) Withdraw(id wire.MessageID) bool {
+func (p *Messages) Withdraw(id wire.MessageID) bool {
 	gone := p.queues.dequeue(func(w *queuedMessage) bool { return w.ID == id && w.Offered == "" })
 	p.queues.rejectRemoved(gone, removedFromQueue)
 	p.advance()
 	return len(gone) > 0
 }
 
-// CancelResult is the result of [Pool.CancelMessage].
+// CancelResult is the result of [Messages.CancelMessage].
 type CancelResult int
 
 // Results of CancelMessage.
@@ -127,7 +124,7 @@ const (
 
 // CancelMessage removes a message from its queue and rejects it with the reason. A message that
 // a turn has or is offered stays there.
-func (p *Pool) CancelMessage(id wire.MessageID, reason string) CancelResult {
+func (p *Messages) CancelMessage(id wire.MessageID, reason string) CancelResult {
 	gone := p.queues.dequeue(func(w *queuedMessage) bool { return w.ID == id && w.Offered == "" })
 	p.queues.rejectRemoved(gone, reason)
 	p.advance()
@@ -143,7 +140,7 @@ func (p *Pool) CancelMessage(id wire.MessageID, reason string) CancelResult {
 
 // RejectOversized rejects a queued message whose turn can never begin, because the step is too
 // large to be stored.
-func (p *Pool) RejectOversized(id wire.MessageID) {
+func (p *Messages) RejectOversized(id wire.MessageID) {
 	for _, w := range p.queues.dequeue(func(w *queuedMessage) bool { return w.ID == id }) {
 		p.queues.reject(&w.Message, wire.CodeMessageTooLarge, "what comes of the message is too large to be kept")
 	}
@@ -151,7 +148,7 @@ func (p *Pool) RejectOversized(id wire.MessageID) {
 
 // HandleWindowMessage routes a message to a window, for the agent that the window shares with
 // the windows it opened.
-func (p *Pool) HandleWindowMessage(m Message) {
+func (p *Messages) HandleWindowMessage(m Message) {
 	p.queues.ensureUniqueID(&m)
 	p.queues.addMessageRow(&m, m.Text)
 	p.router.routeToWindow(&queuedMessage{Message: m})
@@ -161,7 +158,7 @@ func (p *Pool) HandleWindowMessage(m Message) {
 // HandleComponentAction routes a press of a button in a window. m has its id, sender and
 // monitor. A button with an ActionID begins a turn of its own in parallel to others, on a copy
 // of the window agent's thread.
-func (p *Pool) HandleComponentAction(m Message, a wire.ComponentAction) {
+func (p *Messages) HandleComponentAction(m Message, a wire.ComponentAction) {
 	p.queues.ensureUniqueID(&m)
 	m.Window = a.WindowID
 	title := a.WindowTitle

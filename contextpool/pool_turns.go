@@ -7,62 +7,22 @@ import (
 	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
-	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
 	"github.com/everdesk/everdesk/workflow"
 )
 
-// ApplyActions applies actions outside of a tool plan, such as those that a tab has to answer.
-// They count against the budget like any others. It returns the reason if they are refused.
-func (p *Pool) ApplyActions(c tools.Caller, actions ...wire.Action) *desktop.Refusal {
-	t := p.turns.ofCaller(c)
-	if t == nil || t.stopping() {
-		return &desktop.Refusal{Code: wire.CodeSessionInvalidState, Reason: ErrTurnOver.Error()}
-	}
-	refused := p.actions.apply(t, actions)
+// BeginPlan accepts a message that is executed as a plan. People see the plan as an agent with
+// that role until [Pool.EndPlan].
+func (p *Pool) BeginPlan(m Message, role wire.AgentID) {
+	p.plans.begin(m, role)
 	p.advance()
-	return refused
 }
 
-// ReloadOptions returns the reload cache's entries that match the caller's turn.
-func (p *Pool) ReloadOptions(c tools.Caller) []policies.ReloadOption {
-	t := p.turns.ofCaller(c)
-	if t == nil {
-		return nil
-	}
-	return p.reloads.options(t)
-}
-
-// ReloadFailed counts a failure of a reload cache entry.
-func (p *Pool) ReloadFailed(id string) {
-	p.reloads.failed(id)
-}
-
-// ExecuteToolPlan applies all actions of a tool's plan or none of them, and returns the tool
-// result. The error is ErrTurnOver.
-func (p *Pool) ExecuteToolPlan(c tools.Caller, call tools.Call, plan func(*desktop.State) tools.Plan) (providers.ToolResult, error) {
-	defer p.advance()
-	return p.actions.executePlan(c, call, plan)
-}
-
-// BeginToolCall records the start of a tool call. The error is ErrTurnOver.
-func (p *Pool) BeginToolCall(c tools.Caller, use tools.Call) error {
-	defer p.advance()
-	return p.calls.begin(c, use)
-}
-
-// EndToolCall records the result of a tool call, unless the call has already ended. The error is
-// ErrTurnOver.
-func (p *Pool) EndToolCall(c tools.Caller, use tools.Call, r providers.ToolResult) error {
-	defer p.advance()
-	return p.calls.end(c, use, r)
-}
-
-// Reload repeats the actions of a reload cache entry, and shows a toast with which the user can
-// report that it did not work. The error is ErrTurnOver.
-func (p *Pool) Reload(c tools.Caller, call tools.Call, id string) (providers.ToolResult, error) {
-	defer p.advance()
-	return p.actions.reloadEntry(c, call, id)
+// EndPlan publishes the end of a plan and adds it to the timeline, which the monitor's main
+// agent reads at its next turn.
+func (p *Pool) EndPlan(c workflow.Close) {
+	p.plans.end(c)
+	p.advance()
 }
 
 // Condense starts summarising the thread of a monitor's main agent. The error says why it
@@ -227,9 +187,9 @@ func (p *Pool) BeginEdit(u RewindRequest, m Message) (Message, *desktop.Refusal)
 // EndEdit routes the message of an edit.
 func (p *Pool) EndEdit(m Message) {
 	if m.Window == "" {
-		p.HandleUserMessage(m)
+		p.Messages.HandleUserMessage(m)
 	} else {
-		p.HandleWindowMessage(m)
+		p.Messages.HandleWindowMessage(m)
 	}
 }
 
@@ -254,15 +214,6 @@ func (p *Pool) rewindForEdit(u RewindRequest, m Message) (Message, *desktop.Refu
 	}
 	p.resets.applyRewind(plan)
 	return m, nil
-}
-
-// Delegate starts a task of a turn with an agent of its own, on a copy of the turn's thread.
-// The step that creates the task also stores that the call waits for it, so that the call gets
-// a result even after a failure of the owner. done is called after the step is committed in
-// which the task has ended or was refused.
-func (p *Pool) Delegate(c tools.Caller, task tools.Task, done func(providers.ToolResult)) {
-	p.starter.delegate(c, task, done)
-	p.advance()
 }
 
 // WindowClosed handles a window that a user or a program closed.

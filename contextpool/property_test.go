@@ -57,7 +57,7 @@ func (c *chaos) newID() string {
 
 // need creates a monitor as a session does.
 func (c *chaos) need(m wire.MonitorID) {
-	if !c.desk.HasMonitor(m) {
+	if !c.desktop.HasMonitor(m) {
 		c.step(func() { c.Emit(wire.MonitorStatus{MonitorID: m, State: wire.MonitorIdle}) })
 	}
 }
@@ -115,7 +115,7 @@ func (c *chaos) report() {
 				took = append(took, s.Message)
 			}
 		}
-		c.handleReport(agentpool.NewEntries{RunRef: of, Entries: entries, Took: took, Thread: rapid.SampledFrom([]string{"", "th"}).Draw(c.t, "thread")})
+		c.handleReport(agentpool.NewEntries{RunRef: of, Entries: entries, Messages: took, Thread: rapid.SampledFrom([]string{"", "th"}).Draw(c.t, "thread")})
 	case 6:
 		c.handleReport(agentpool.ModelUsage{RunRef: of, Usage: providers.Usage{
 			Input: rapid.SampledFrom([]int{1, 85_000, 95_000}).Draw(c.t, "tokens"), Output: 2,
@@ -146,12 +146,12 @@ func (c *chaos) tool() {
 		}
 	case 1:
 		w := c.window()
-		if _, open := c.desk.Window(run.Monitor, wire.WindowID(w)); open {
+		if _, open := c.desktop.Window(run.Monitor, wire.WindowID(w)); open {
 			_, _ = c.act(run, id, wire.WindowClose{WindowID: wire.WindowID(w)})
 		}
 	case 2:
 		c.step(func() {
-			if c.pool.BeginToolCall(callerOf(run), callOf(id, "http:post")) == nil {
+			if c.pool.Tools.BeginToolCall(callerOf(run), callOf(id, "http:post")) == nil {
 				c.open[run.ID] = append(c.open[run.ID], id)
 			}
 		})
@@ -159,17 +159,17 @@ func (c *chaos) tool() {
 		for _, id := range c.open[run.ID] {
 			c.step(func() {
 				source := rapid.SampledFrom([]string{"", "", "", "evil.example"}).Draw(c.t, "source")
-				err := c.pool.EndToolCall(callerOf(run), callOf(id, "http:post"), providers.ToolResult{Text: "ok", Source: source})
+				err := c.pool.Tools.EndToolCall(callerOf(run), callOf(id, "http:post"), providers.ToolResult{Text: "ok", Source: source})
 				c.outside[run.Monitor] = c.outside[run.Monitor] || err == nil && source != ""
 			})
 		}
 		delete(c.open, run.ID)
 	case 4:
-		c.step(func() { _, _ = c.pool.Reload(callerOf(run), callOf(id, "reload:cached"), "reload-1") })
+		c.step(func() { _, _ = c.pool.Tools.Reload(callerOf(run), callOf(id, "reload:cached"), "reload-1") })
 	case 5:
 		told := 0
 		c.step(func() {
-			c.pool.Delegate(callerOf(run), tools.Task{Objective: "x", Call: callOf(id, "task:run")}, func(providers.ToolResult) {
+			c.pool.Tools.Delegate(callerOf(run), tools.Task{Objective: "x", Call: callOf(id, "task:run")}, func(providers.ToolResult) {
 				if told++; told > 1 {
 					c.t.Fatalf("got %d ends of a task, want 1", told)
 				}
@@ -208,14 +208,14 @@ func (c *chaos) command() {
 		c.step(func() { c.pool.SetProvider(rapid.SampledFrom([]string{"demo", "other", "none"}).Draw(c.t, "provider")) })
 	case 5:
 		if len(c.sent) > 0 {
-			c.step(func() { c.pool.Withdraw(wire.MessageID(rapid.SampledFrom(c.sent).Draw(c.t, "message"))) })
+			c.step(func() { c.pool.Messages.Withdraw(wire.MessageID(rapid.SampledFrom(c.sent).Draw(c.t, "message"))) })
 		}
 	case 6:
 		c.step(func() { c.pool.RecordInteraction(c.monitor(), did(wire.DidFocusWindow, c.window())) })
 	case 7, 8:
 		m, w := c.monitor(), c.window()
 		c.need(m)
-		if _, open := c.desk.Window(m, wire.WindowID(w)); open && rapid.Bool().Draw(c.t, "close") {
+		if _, open := c.desktop.Window(m, wire.WindowID(w)); open && rapid.Bool().Draw(c.t, "close") {
 			c.close(m, w)
 		} else {
 			c.open1(m, w)
@@ -228,7 +228,7 @@ func (c *chaos) command() {
 			if yes {
 				c.sent = append(c.sent, fmt.Sprintf("resume-%d", ts))
 			}
-			c.step(func() { c.pool.AnswerResume(ts, yes, "") })
+			c.step(func() { c.pool.Messages.AnswerResume(ts, yes, "") })
 		}
 	}
 }
@@ -237,7 +237,7 @@ func (c *chaos) command() {
 func (c *chaos) takeBack() {
 	u := contextpool.RewindRequest{Monitor: c.monitor(), Include: rapid.Bool().Draw(c.t, "include")}
 	rows := c.archive[u.Monitor]
-	if !c.desk.HasMonitor(u.Monitor) || len(rows) == 0 {
+	if !c.desktop.HasMonitor(u.Monitor) || len(rows) == 0 {
 		return
 	}
 	u.TS = rows[max(len(rows)-1-rapid.IntRange(0, 12).Draw(c.t, "rows"), 0)].TS

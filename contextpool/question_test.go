@@ -23,7 +23,7 @@ func TestAnsweredLate(t *testing.T) {
 			r.AddRow(wire.UIRow{Type: wire.RowSay, Say: wire.SayText, Text: fmt.Sprint("row ", i), MonitorID: first})
 		})
 	}
-	if _, ok := r.desk.Rows().Row(ts); ok {
+	if _, ok := r.desktop.Rows().Row(ts); ok {
 		t.Fatal("got the row of the question on the desktop, want none")
 	}
 	r.step(func() {

@@ -16,10 +16,10 @@ func TestWhatWaitsIsAnAnswer(t *testing.T) {
 	r.runner.steers = false
 	run := r.direct("m1")
 	r.step(func() {
-		r.pool.HandleUserMessage(contextpool.Message{ID: "picture", Monitor: first, Text: "look", Images: []providers.Image{{MediaType: "image/png", Data: []byte("p")}}})
+		r.pool.Messages.HandleUserMessage(contextpool.Message{ID: "picture", Monitor: first, Text: "look", Images: []providers.Image{{MediaType: "image/png", Data: []byte("p")}}})
 	})
 	r.step(func() {
-		r.pool.HandleUserMessage(contextpool.Message{ID: "guest", Monitor: first, Text: "hi", Guest: true})
+		r.pool.Messages.HandleUserMessage(contextpool.Message{ID: "guest", Monitor: first, Text: "hi", Guest: true})
 	})
 	r.user("m2")
 	r.user("m3")
@@ -28,7 +28,7 @@ func TestWhatWaitsIsAnAnswer(t *testing.T) {
 		caller.Agent = wire.AgentID(c)
 		r.step(func() {
 			r.pool.Questions.AskUser(callerOf(run), q)
-			m, ok = r.pool.QueuedAnswer(caller, prompt)
+			m, ok = r.pool.Messages.QueuedAnswer(caller, prompt)
 		})
 		return m, ok
 	}
@@ -36,7 +36,7 @@ func TestWhatWaitsIsAnAnswer(t *testing.T) {
 		t.Error("got a queued answer to a question without text, want none")
 	}
 	words := contextpool.Inquiry{Prompt: &wire.Prompt{ID: "p", Title: "What?"}}
-	if _, ok := waited("somebody", words, "p"); ok {
+	if _, ok := waited("unknown", words, "p"); ok {
 		t.Error("got a queued answer for another agent, want none")
 	}
 	m, ok := waited(mainM1, words, "p")
@@ -44,10 +44,10 @@ func TestWhatWaitsIsAnAnswer(t *testing.T) {
 		t.Fatalf("the answer is %+v, %v, want the text of m2", m, ok)
 	}
 	r.step(func() {
-		r.pool.AnswerByQueued(m, "What?")
+		r.pool.Messages.AnswerByQueued(m, "What?")
 		r.pool.Questions.CloseQuestion("", "p", contextpool.Reply{Reason: wire.ClosedAnswered, Response: wire.AnswerMessage, Text: m.Text})
 	})
-	row, _ := r.desk.Rows().UserRow("m2")
+	row, _ := r.desktop.Rows().UserRow("m2")
 	if row.ProgressStatus == nil || row.ProgressStatus.Text != "Answers: What?" {
 		t.Errorf(`the row of m2 is %+v, want the status "Answers: What?"`, row)
 	}

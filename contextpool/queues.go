@@ -219,6 +219,7 @@ func (qu *queues) steerAccepted(t *turn, id wire.MessageID) {
 	for _, w := range qu.dequeue(func(w *queuedMessage) bool { return w.ID == id && w.Offered == t.runID() }) {
 		t.addMessage(w.ID)
 		t.PendingRows = append(t.PendingRows, w.Row)
+		t.ParagraphAt = t.textUnits
 		qu.turns.store(t)
 		qu.accept(&w.Message, t.Role, wire.TakenSteered)
 		qu.step.Emit(wire.TaskUserMessage{Task: wire.Task{

@@ -30,7 +30,7 @@ func toolResult(turn string, ids ...string) providers.Entry {
 func (r *rig) begin(run agentpool.Run, id, tool string) {
 	r.t.Helper()
 	r.step(func() {
-		if err := r.pool.BeginToolCall(callerOf(run), callOf(id, tool)); err != nil {
+		if err := r.pool.Tools.BeginToolCall(callerOf(run), callOf(id, tool)); err != nil {
 			r.t.Fatalf("%v", err)
 		}
 	})
@@ -39,7 +39,7 @@ func (r *rig) begin(run agentpool.Run, id, tool string) {
 func (r *rig) end(run agentpool.Run, id, tool, result string) {
 	r.t.Helper()
 	r.step(func() {
-		if err := r.pool.EndToolCall(callerOf(run), callOf(id, tool), providers.ToolResult{Text: result}); err != nil {
+		if err := r.pool.Tools.EndToolCall(callerOf(run), callOf(id, tool), providers.ToolResult{Text: result}); err != nil {
 			r.t.Fatalf("%v", err)
 		}
 	})
@@ -99,7 +99,7 @@ func TestATurnWithoutToolsBeginsAgain(t *testing.T) {
 		r.began(again)
 		r.said(again, "anew")
 	}
-	wantEqual(t, r.desk.Snapshot().Agents[0].Text, "anew")
+	wantEqual(t, r.desktop.Snapshot().Agents[0].Text, "anew")
 	for range 5 { // orderly hand-overs do not count
 		r.step(func() { r.pool.PrepareHandOver() })
 		r.crash()
@@ -141,7 +141,7 @@ func TestATurnGoesOn(t *testing.T) {
 	r.remember(again, toolResult("m1", "c1", "c2"))
 	wantEqual(t, len(r.kept.tables["turns.calls:t1"]), 0)
 	r.said(again, "Found.")
-	wantEqual(t, r.desk.Snapshot().Agents[0].Text, "Let me look. Found.")
+	wantEqual(t, r.desktop.Snapshot().Agents[0].Text, "Let me look. Found.")
 	r.remember(again, said("m1", "Found."))
 	r.ended(again)
 	r.wantStory("m1", "direct by main-monitor-0-m1; completed")
@@ -173,9 +173,9 @@ func TestAToolThatMayHaveRun(t *testing.T) {
 	wantEqual(t, len(r.runner.runs), 0)
 	r.crash() // the question survives
 	var no, yes, again bool
-	r.step(func() { no = r.pool.AnswerResume(ask.TS+1, true, "") })
-	r.step(func() { yes = r.pool.AnswerResume(ask.TS, true, "careful now") })
-	r.step(func() { again = r.pool.AnswerResume(ask.TS, true, "") })
+	r.step(func() { no = r.pool.Messages.AnswerResume(ask.TS+1, true, "") })
+	r.step(func() { yes = r.pool.Messages.AnswerResume(ask.TS, true, "careful now") })
+	r.step(func() { again = r.pool.Messages.AnswerResume(ask.TS, true, "") })
 	if no || !yes || again {
 		t.Fatalf("answers for another row, for the question and once more are accepted: %v, %v, %v, want only the second", no, yes, again)
 	}
@@ -208,7 +208,7 @@ func TestAToolThatMayRunTwice(t *testing.T) {
 	r.step(func() {
 		call := callOf("c1", "http:get")
 		call.Repeatable = true
-		if err := r.pool.BeginToolCall(callerOf(run), call); err != nil {
+		if err := r.pool.Tools.BeginToolCall(callerOf(run), call); err != nil {
 			t.Error(err)
 		}
 	})
@@ -227,7 +227,7 @@ func TestNotGoingOn(t *testing.T) {
 	r.crash()
 	ask := last[wire.MessageUpdated](r).Message
 	r.step(func() {
-		if !r.pool.AnswerResume(ask.TS, false, "") {
+		if !r.pool.Messages.AnswerResume(ask.TS, false, "") {
 			t.Error("got false from AnswerResume for the asked question, want true")
 		}
 	})
@@ -331,9 +331,9 @@ func TestTakenMessageIsDoneOnce(t *testing.T) {
 	r.remember(run, said("m1", "text of m1"))
 	r.user("m2")
 	r.handleReport(agentpool.NewEntries{
-		RunRef: agentpool.RunRef{Run: run.ID}, Entries: []providers.Entry{said("m1", "text of m2")}, Took: []wire.MessageID{"m2"},
+		RunRef: agentpool.RunRef{Run: run.ID}, Entries: []providers.Entry{said("m1", "text of m2")}, Messages: []wire.MessageID{"m2"},
 	})
-	r.crash() // before Took
+	r.crash() // before SteerAccepted
 	again := r.run("main-monitor-0-m1")
 	wantEqual(t, len(again.From.Entries), 2)
 	r.began(again)

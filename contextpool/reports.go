@@ -100,7 +100,7 @@ func (rs *reports) emitText(t *turn, text, thinking string) {
 		t.thinkingUnits += utf16Len(thinking)
 		t.bufferThinking(thinking)
 	}
-	text = truncation.Bytes(sanitize(text), max(desktop.MaxAgentText-t.text.Len(), 0))
+	text = truncation.Bytes(t.inParagraph(sanitize(text)), max(desktop.MaxAgentText-t.text.Len(), 0))
 	if text == "" {
 		return
 	}
@@ -120,11 +120,11 @@ func (rs *reports) emitText(t *turn, text, thinking string) {
 	}
 }
 
-// storeEntries appends the entries that a run reports to the thread of a lasting agent. The
-// entries contain the text up to now and tool results, so the pool no longer stores those results
-// separately.
+// storeEntries appends the entries that a run reports to the thread of the turn's agent, unless the agent
+// exists for this turn only. The entries contain the text up to now and tool results, so the pool no longer
+// stores those results separately.
 func (rs *reports) storeEntries(t *turn, r agentpool.NewEntries) {
-	for _, id := range r.Took {
+	for _, id := range r.Messages {
 		rs.queues.steerAccepted(t, id) // in this step: otherwise the message would be answered twice after a restart
 	}
 	rs.outside.addCalls(t.Monitor, r.Entries)
@@ -138,16 +138,16 @@ func (rs *reports) storeEntries(t *turn, r agentpool.NewEntries) {
 	if !t.Lasting {
 		return
 	}
-	h := rs.threads.threadOf(t)
-	if h.Provider == "" || h.Provider != t.Provider || r.Thread != "" && r.Thread != h.ID {
-		h.Provider, h.ID = t.Provider, r.Thread
-		rs.threads.store(h)
+	th := rs.threads.threadOf(t)
+	if th.Provider == "" || th.Provider != t.Provider || r.Thread != "" && r.Thread != th.ID {
+		th.Provider, th.ID = t.Provider, r.Thread
+		rs.threads.store(th)
 	}
-	rs.threads.appendEntries(t, h, r.Entries)
+	rs.threads.appendEntries(t, th, r.Entries)
 	if len(r.Entries) > 0 {
 		rs.turnRows.commitThinking(t)
-		t.InThread, t.KeptUnits = true, t.textUnits
-		rs.turnRows.addTextRow(t, h)
+		t.InThread, t.ThreadUnits = true, t.textUnits
+		rs.turnRows.addTextRow(t, th)
 		rs.turns.store(t)
 	}
 }

@@ -224,7 +224,7 @@ func (r *rig) agree() {
 			}
 		}
 	}
-	for _, row := range r.desk.Snapshot().RecentMessages {
+	for _, row := range r.desktop.Snapshot().RecentMessages {
 		if !slices.ContainsFunc(r.archive[row.MonitorID], func(o wire.UIRow) bool { return o.ID == row.ID }) {
 			r.t.Fatalf("the desktop has row %d, which the archive has not, want it in both", row.ID)
 		}

@@ -150,7 +150,7 @@ func TestRewindToASteeredMessage(t *testing.T) {
 	r.user("m2") // is offered
 	r.act(run, "c1", window("w"))
 	r.handleReport(agentpool.NewEntries{
-		RunRef: agentpool.RunRef{Run: run.ID}, Entries: []providers.Entry{toolResult("m1", "c1"), asked("m2")}, Took: []wire.MessageID{"m2"},
+		RunRef: agentpool.RunRef{Run: run.ID}, Entries: []providers.Entry{toolResult("m1", "c1"), asked("m2")}, Messages: []wire.MessageID{"m2"},
 	})
 	r.said(run, "second")
 	r.remember(run, said("m1", "second"))
@@ -176,7 +176,7 @@ func TestRewindToAMessageHeardWhileSpeaking(t *testing.T) {
 			r.remember(run, entries[0])
 			entries = entries[1:]
 		}
-		r.handleReport(agentpool.NewEntries{RunRef: agentpool.RunRef{Run: run.ID}, Entries: entries, Took: []wire.MessageID{"m2"}})
+		r.handleReport(agentpool.NewEntries{RunRef: agentpool.RunRef{Run: run.ID}, Entries: entries, Messages: []wire.MessageID{"m2"}})
 		r.said(run, "second")
 		r.remember(run, said("m1", "second"))
 		r.ended(run)
@@ -358,7 +358,7 @@ func TestRewindLeavesOtherMonitorsAlone(t *testing.T) {
 	wantEqual(t, r.seen(second), "> text of o1; answer to o1; completed")
 	r.wantKnown("main-monitor-1", "> text of o1; answer to o1")
 	wantEqual(t, r.runner.disposed, []string{mainThread})
-	for _, m := range r.desk.Monitors() {
+	for _, m := range r.desktop.Monitors() {
 		wantEqual(t, m.Revision, map[wire.MonitorID]int{first: 1}[m.MonitorID])
 	}
 }
@@ -376,7 +376,7 @@ func TestRewindOfAQuestion(t *testing.T) {
 	ts := asks[len(asks)-1].TS
 	r.back("text of m2")
 	var answered bool
-	r.step(func() { answered = r.pool.AnswerResume(ts, true, "") })
+	r.step(func() { answered = r.pool.Messages.AnswerResume(ts, true, "") })
 	if answered {
 		t.Fatal("got an answer to a question that was removed, want none")
 	}

@@ -37,14 +37,14 @@ type fataler interface {
 // rig is a session around a pool: steps, a desktop, stored state, and a session runner that
 // only records its calls.
 type rig struct {
-	t      fataler
-	cfg    contextpool.Config
-	pool   *contextpool.Pool
-	desk   *desktop.State
-	runner *runner
-	now    time.Time
-	seq    uint64
-	row    wire.Millis
+	t       fataler
+	cfg     contextpool.Config
+	pool    *contextpool.Pool
+	desktop *desktop.State
+	runner  *runner
+	now     time.Time
+	seq     uint64
+	row     wire.Millis
 
 	events []wire.ServerPayload
 	ops    []store.Op
@@ -76,7 +76,7 @@ type storedState struct {
 func newRig(t fataler) *rig {
 	r := &rig{
 		t: t, cfg: contextpool.Config{Session: session, Provider: "demo"},
-		now: time.UnixMilli(1_800_000_000_000), desk: desktop.New(session),
+		now: time.UnixMilli(1_800_000_000_000), desktop: desktop.New(session),
 		kept: storedState{map[string]map[string][]byte{}, map[string][][]byte{}}, room: 1024,
 	}
 	r.hire()
@@ -114,11 +114,11 @@ func (r *rig) crash(first ...func()) {
 	r.t.Helper()
 	before := r.pool.AllOps()
 	tables, lists := r.kept.clone()
-	state, err := desktop.Restore(session, r.desk.At(), tables)
+	state, err := desktop.Restore(session, r.desktop.At(), tables)
 	if err != nil {
 		r.t.Fatalf("restore the desktop: %v", err)
 	}
-	r.desk = state
+	r.desktop = state
 	r.hire()
 	if err := r.pool.Restore(tables, lists); err != nil {
 		r.t.Fatalf("restore: %v", err)
@@ -157,7 +157,7 @@ func (r *rig) step(f func()) {
 
 func (r *rig) commit() {
 	r.t.Helper()
-	for _, c := range r.desk.Changes() {
+	for _, c := range r.desktop.Changes() {
 		if c.Value == nil {
 			r.ops = append(r.ops, store.Unset(c.Table, c.Field))
 		} else {
@@ -231,7 +231,7 @@ func (k storedState) clone() (map[string]map[string][]byte, map[string][][]byte)
 // The rig is the step writer of its pool.
 
 func (r *rig) Now() time.Time            { return r.now }
-func (r *rig) Desktop() *desktop.State   { return r.desk }
+func (r *rig) Desktop() *desktop.State   { return r.desktop }
 func (r *rig) AddOps(ops ...store.Op)    { r.ops = append(r.ops, ops...) }
 func (r *rig) AfterCommit(effect func()) { r.then = append(r.then, effect) }
 
@@ -256,7 +256,7 @@ func (r *rig) Emit(p wire.ServerPayload) {
 	e := wire.Event{Session: session, At: wire.Position{Epoch: 1, Seq: r.seq}, Time: r.now, Data: p}
 	r.emitted++
 	r.told += len(wire.AppendEvent(nil, e)) // panics if the event cannot be encoded
-	r.desk.Apply(e)
+	r.desktop.Apply(e)
 }
 
 func (r *rig) AddRow(row wire.UIRow) wire.Millis {
@@ -275,7 +275,7 @@ func (r *rig) user(id string, monitor ...wire.MonitorID) {
 	if len(monitor) > 0 {
 		m.Monitor = monitor[0]
 	}
-	r.step(func() { r.pool.HandleUserMessage(m) })
+	r.step(func() { r.pool.Messages.HandleUserMessage(m) })
 }
 
 func (r *rig) handleReport(reports ...agentpool.Report) {
@@ -346,7 +346,7 @@ func callOf(id, tool string) tools.Call {
 // act executes actions as an agent.
 func (r *rig) act(run agentpool.Run, id string, actions ...wire.Action) (res providers.ToolResult, err error) {
 	r.step(func() {
-		res, err = r.pool.ExecuteToolPlan(callerOf(run), callOf(id, "window:create"), func(*desktop.State) tools.Plan {
+		res, err = r.pool.Tools.ExecuteToolPlan(callerOf(run), callOf(id, "window:create"), func(*desktop.State) tools.Plan {
 			return tools.Plan{Actions: actions, Result: providers.ToolResult{Text: "done"}}
 		})
 	})
@@ -381,12 +381,12 @@ func (r *rig) toWindow(id, window string, monitor ...wire.MonitorID) {
 	if len(monitor) > 0 {
 		m.Monitor = monitor[0]
 	}
-	r.step(func() { r.pool.HandleWindowMessage(m) })
+	r.step(func() { r.pool.Messages.HandleWindowMessage(m) })
 }
 
 func (r *rig) press(id, window, action string) {
 	r.step(func() {
-		r.pool.HandleComponentAction(contextpool.Message{ID: wire.MessageID(id), Monitor: first},
+		r.pool.Messages.HandleComponentAction(contextpool.Message{ID: wire.MessageID(id), Monitor: first},
 			wire.ComponentAction{WindowID: wire.WindowID(window), Action: "save", ActionID: action})
 	})
 }

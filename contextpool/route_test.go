@@ -74,6 +74,32 @@ func TestBusyIsSteered(t *testing.T) {
 	wantEqual(t, len(r.kept.tables["queue"]), 0)
 }
 
+// The text after a message that was added to a turn begins a paragraph, in the log and in the row, once.
+func TestTextAfterASteeredMessageIsAParagraph(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ before, after, want string }{
+		"in a line":       {"One, two", " three", "One, two\n\nthree and four"},
+		"after a break":   {"One, two\n\n", "three", "One, two\n\nthree and four"},
+		"with a break":    {"One, two", "\n\nthree", "One, two\n\nthree and four"},
+		"before any text": {"", "three", "three and four"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			run := r.direct("m1")
+			if test.before != "" {
+				r.said(run, test.before)
+			}
+			r.user("m2")
+			r.handleReport(agentpool.SteerAccepted{RunRef: agentpool.RunRef{Run: run.ID}, Message: "m2"})
+			r.said(run, test.after)
+			r.said(run, " and four")
+			r.ended(run)
+			wantEqual(t, r.lastRow(wire.SayText).Text, test.want)
+		})
+	}
+}
+
 // A turn of the owner accepts no message of a guest, and turns of guests and their tasks are
 // marked.
 func TestGuestsHaveTurnsOfTheirOwn(t *testing.T) {
@@ -84,11 +110,11 @@ func TestGuestsHaveTurnsOfTheirOwn(t *testing.T) {
 		return contextpool.Message{ID: id, Monitor: first, Text: "x", Guest: true}
 	}
 	run := r.direct("m1")
-	r.step(func() { r.pool.HandleUserMessage(guest("g1")) })
+	r.step(func() { r.pool.Messages.HandleUserMessage(guest("g1")) })
 	wantEqual(t, len(r.runner.steered), 0)
 	r.wantStory("g1", "queued at 1")
 	r.runner.slots = 1
-	r.step(func() { r.pool.HandleUserMessage(guest("g2")) })
+	r.step(func() { r.pool.Messages.HandleUserMessage(guest("g2")) })
 	wantEqual(t, r.run("ephemeral-monitor-0-g2").Guest, true)
 	wantEqual(t, run.Guest, false)
 	r.crash()
@@ -100,13 +126,13 @@ func TestGuestsHaveTurnsOfTheirOwn(t *testing.T) {
 	wantEqual(t, len(r.runner.steered), 1)
 	r.runner.slots = 1
 	r.step(func() {
-		r.pool.Delegate(callerOf(run), tools.Task{Objective: "y", Call: callOf("c", "task:run")}, func(providers.ToolResult) {})
+		r.pool.Tools.Delegate(callerOf(run), tools.Task{Objective: "y", Call: callOf("c", "task:run")}, func(providers.ToolResult) {})
 	})
 	wantEqual(t, r.run("task-g1-1").Guest, true)
 	r.step(func() {
 		m := guest("g3")
 		m.Window = "w1"
-		r.pool.HandleWindowMessage(m)
+		r.pool.Messages.HandleWindowMessage(m)
 	})
 	wantEqual(t, r.run("window-w1").Guest, true)
 }
@@ -147,7 +173,7 @@ func TestOfferedToATurnInAToolWaits(t *testing.T) {
 			ask.Repeatable = true
 			begin := func() {
 				r.step(func() {
-					if err := r.pool.BeginToolCall(callerOf(run), ask); err != nil {
+					if err := r.pool.Tools.BeginToolCall(callerOf(run), ask); err != nil {
 						t.Error(err)
 					}
 				})
@@ -162,7 +188,7 @@ func TestOfferedToATurnInAToolWaits(t *testing.T) {
 			}
 			r.wantStory("m2", "queued at 1")
 			r.step(func() {
-				if err := r.pool.EndToolCall(callerOf(run), ask, providers.ToolResult{}); err != nil {
+				if err := r.pool.Tools.EndToolCall(callerOf(run), ask, providers.ToolResult{}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -215,7 +241,7 @@ func TestTwelveAtOnceKeepTheirOrder(t *testing.T) {
 	r.runner.steers, r.runner.slots = false, 0
 	r.step(func() {
 		for i := range 12 {
-			r.pool.HandleUserMessage(contextpool.Message{ID: wire.MessageID(fmt.Sprintf("m%d", i)), Monitor: first, Text: "x"})
+			r.pool.Messages.HandleUserMessage(contextpool.Message{ID: wire.MessageID(fmt.Sprintf("m%d", i)), Monitor: first, Text: "x"})
 		}
 	})
 	r.wantStory("m0", "direct by main-monitor-0-m0")
@@ -263,8 +289,8 @@ func TestTakeBack(t *testing.T) {
 	r.user("m2")
 	r.user("m3")
 	var took, again bool
-	r.step(func() { took = r.pool.Withdraw("m2") })
-	r.step(func() { again = r.pool.Withdraw("m2") })
+	r.step(func() { took = r.pool.Messages.Withdraw("m2") })
+	r.step(func() { again = r.pool.Messages.Withdraw("m2") })
 	if !took || again {
 		t.Fatalf("withdrawn: %v, and again: %v, want true and false", took, again)
 	}
@@ -279,9 +305,9 @@ func TestSetProvider(t *testing.T) {
 	run := r.direct("m1")
 	r.remember(run, said("m1", "hello"))
 	var ok, unknown bool
-	r.step(func() { ok, unknown = r.pool.SetProvider("other"), r.pool.SetProvider("nobody") })
+	r.step(func() { ok, unknown = r.pool.SetProvider("other"), r.pool.SetProvider("unknown") })
 	if !ok || unknown || r.pool.View.Provider() != "other" {
-		t.Fatalf("switching to other and to nobody gives %v and %v, the provider is %s, want true, false and other", ok, unknown, r.pool.View.Provider())
+		t.Fatalf("switching to other and to unknown gives %v and %v, the provider is %s, want true, false and other", ok, unknown, r.pool.View.Provider())
 	}
 	wantEqual(t, last[wire.ProviderChanged](r).Provider, "other")
 	r.ended(run)

@@ -22,7 +22,7 @@ func (r *rig) thought(run agentpool.Run, text string) {
 // shown summarises the current rows.
 func (r *rig) shown() []string {
 	var out []string
-	for _, row := range r.desk.Snapshot().RecentMessages {
+	for _, row := range r.desktop.Snapshot().RecentMessages {
 		out = append(out, string(row.Say)+string(row.Ask)+": "+row.Text)
 	}
 	return out
@@ -55,7 +55,7 @@ func TestTextHasRowsBetweenTools(t *testing.T) {
 	r.said(run, "Last.")
 	r.ended(run)
 	var said []string
-	for _, row := range r.desk.Snapshot().RecentMessages[1:] {
+	for _, row := range r.desktop.Snapshot().RecentMessages[1:] {
 		if row.Say == wire.SayText {
 			said = append(said, row.Text)
 		} else {
@@ -77,7 +77,7 @@ func TestTextOfManyParts(t *testing.T) {
 	}
 	r.ended(run)
 	parts, whole := 0, ""
-	for _, row := range r.desk.Snapshot().RecentMessages {
+	for _, row := range r.desktop.Snapshot().RecentMessages {
 		if row.Say == wire.SayText {
 			parts, whole = parts+1, whole+row.Text
 		}
@@ -139,7 +139,7 @@ func TestThoughtsOfATurnThatIsGivenUp(t *testing.T) {
 	r.step(func() {
 		use := callOf("c1", "http:post")
 		use.Input = json.RawMessage(`{"url":"x"}`)
-		if err := r.pool.BeginToolCall(callerOf(run), use); err != nil {
+		if err := r.pool.Tools.BeginToolCall(callerOf(run), use); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -168,19 +168,19 @@ func TestRowsAreBounded(t *testing.T) {
 		}
 		use := tools.Call{Tool: "http:post", ToolCall: providers.ToolCall{ID: id, Input: input}}
 		r.step(func() {
-			if err := r.pool.BeginToolCall(callerOf(run), use); err != nil {
+			if err := r.pool.Tools.BeginToolCall(callerOf(run), use); err != nil {
 				t.Fatal(err)
 			}
 		})
 		r.step(func() {
-			if err := r.pool.EndToolCall(callerOf(run), use, providers.ToolResult{Text: long[:20_000]}); err != nil {
+			if err := r.pool.Tools.EndToolCall(callerOf(run), use, providers.ToolResult{Text: long[:20_000]}); err != nil {
 				t.Fatal(err)
 			}
 		})
 	}
 	r.ended(run)
 	calls := 0
-	for _, row := range r.desk.Snapshot().RecentMessages {
+	for _, row := range r.desktop.Snapshot().RecentMessages {
 		switch {
 		case !utf8.ValidString(row.Text) || strings.Contains(row.Text, "\x00"):
 			t.Errorf("a row is %q, want UTF-8 without U+0000", row.Text)
@@ -197,6 +197,34 @@ func TestRowsAreBounded(t *testing.T) {
 		}
 	}
 	wantEqual(t, calls, 60)
+}
+
+// The row of a call of an MCP server's tool has the title that the server gives the tool.
+func TestRowsHaveTheTitleOfATool(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.direct("m1")
+	use := tools.Call{Tool: "mcp__maps__find_way", Title: "Find a way", ToolCall: providers.ToolCall{ID: "c1", Input: []byte(`{}`)}}
+	r.step(func() {
+		if err := r.pool.Tools.BeginToolCall(callerOf(run), use); err != nil {
+			t.Fatal(err)
+		}
+	})
+	r.step(func() {
+		if err := r.pool.Tools.EndToolCall(callerOf(run), use, providers.ToolResult{Text: "ok"}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	for _, row := range r.desktop.Snapshot().RecentMessages {
+		if row.Say == wire.SayTool {
+			var call struct{ Title string }
+			if err := json.Unmarshal([]byte(row.Text), &call); err != nil || call.Title != "Find a way" {
+				t.Errorf("the row of the call is %s (%v), want the title %q", row.Text, err, "Find a way")
+			}
+			return
+		}
+	}
+	t.Error("the call has no row")
 }
 
 // A long field of an input does not hide the fields after it, neither in the row of an ended
@@ -229,18 +257,18 @@ func TestRowsHaveAllFieldsOfAnInput(t *testing.T) {
 			ended, open := callOf("c1", "http:post"), callOf("c2", "http:post")
 			ended.Input, open.Input = input, input
 			r.step(func() {
-				if err := errors.Join(r.pool.BeginToolCall(callerOf(run), ended), r.pool.BeginToolCall(callerOf(run), open)); err != nil {
+				if err := errors.Join(r.pool.Tools.BeginToolCall(callerOf(run), ended), r.pool.Tools.BeginToolCall(callerOf(run), open)); err != nil {
 					t.Fatal(err)
 				}
 			})
 			r.step(func() {
-				if err := r.pool.EndToolCall(callerOf(run), ended, providers.ToolResult{Text: "done"}); err != nil {
+				if err := r.pool.Tools.EndToolCall(callerOf(run), ended, providers.ToolResult{Text: "done"}); err != nil {
 					t.Fatal(err)
 				}
 			})
 			r.crash()
 			calls := 0
-			for _, row := range r.desk.Snapshot().RecentMessages {
+			for _, row := range r.desktop.Snapshot().RecentMessages {
 				if row.Say != wire.SayTool {
 					continue
 				}
@@ -305,11 +333,11 @@ func TestRowsOfMessagesThatAreNotAnswered(t *testing.T) {
 	r.direct("m1")
 	r.user("m2")
 	r.user("m3")
-	r.step(func() { r.pool.Withdraw("m2") })
+	r.step(func() { r.pool.Messages.Withdraw("m2") })
 	r.runner.has = nil
 	r.user("m4")
 	var got []string
-	for _, row := range r.desk.Snapshot().RecentMessages {
+	for _, row := range r.desktop.Snapshot().RecentMessages {
 		if s := row.ProgressStatus; s != nil {
 			got = append(got, fmt.Sprintf("%s %s %s: %s", row.MessageID, row.Text, s.Icon, s.Text))
 		}

@@ -40,7 +40,7 @@ func TestWhatWaitsBeginsInSeveralSteps(t *testing.T) {
 	r.said(run, "0123456789 and more")
 	for i := range 12 {
 		r.step(func() {
-			r.pool.HandleWindowMessage(contextpool.Message{
+			r.pool.Messages.HandleWindowMessage(contextpool.Message{
 				ID: wire.MessageID(fmt.Sprintf("x%d", i)), Monitor: second, Window: wire.WindowID(ids[i]),
 				Text: strings.Repeat("plain  text  ", 45000) + "plain <text> ",
 			})
@@ -70,7 +70,7 @@ func TestLongOffersAreTakenBack(t *testing.T) {
 	run := r.direct("m0")
 	for i := 1; i <= 10; i++ {
 		r.step(func() {
-			r.pool.HandleUserMessage(contextpool.Message{
+			r.pool.Messages.HandleUserMessage(contextpool.Message{
 				ID: wire.MessageID(fmt.Sprintf("m%d", i)), Monitor: first, Text: strings.Repeat("x", 900_000),
 			})
 		})
@@ -116,8 +116,8 @@ func TestRejectOversized(t *testing.T) {
 	r.handleReport(agentpool.Ended{RunRef: agentpool.RunRef{Run: run.ID}, Outcome: providers.Interrupted})
 	wantEqual(t, r.pool.View.LastBegun(), "")
 	r.step(func() {
-		r.pool.RejectOversized("m3")
-		r.pool.RejectOversized("")
+		r.pool.Messages.RejectOversized("m3")
+		r.pool.Messages.RejectOversized("")
 	})
 	r.wantStory("m2", "queued at 1; direct by main-monitor-0-m2")
 	r.wantStory("m3", fmt.Sprintf("queued at 2; rejected with %d: what comes of the message is too large to be kept", wire.CodeMessageTooLarge))
@@ -162,7 +162,7 @@ func TestTapesOfMonitors(t *testing.T) {
 		if i == 55 {
 			m.Monitor = second
 		}
-		r.step(func() { r.pool.HandleUserMessage(m) })
+		r.step(func() { r.pool.Messages.HandleUserMessage(m) })
 		for _, run := range r.runner.runs {
 			r.began(run)
 			r.ended(run)

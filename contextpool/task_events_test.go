@@ -57,7 +57,7 @@ func TestTurnsAreTasks(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.user("m1")
-	row, _ := r.desk.Rows().UserRow("m1")
+	row, _ := r.desktop.Rows().UserRow("m1")
 	wantEqual(t, r.item("t1"), history.Item{
 		ID: "t1", RootTaskID: "t1", Number: 1, TS: row.TS, Task: "text of m1", Status: history.TaskActive, APIConfigName: "demo", Mode: "main",
 		MonitorID: first, AgentID: mainM1, MessageID: "m1",

@@ -30,7 +30,7 @@ func (c *chaos) checkRows() {
 			}
 		}
 	}
-	for _, row := range c.desk.Snapshot().RecentMessages {
+	for _, row := range c.desktop.Snapshot().RecentMessages {
 		if history.IsPartial(row) != growing[row.TS] {
 			c.t.Fatalf("row %d grows on the desktop: %v, want %v", row.TS, history.IsPartial(row), growing[row.TS])
 		}
@@ -145,7 +145,7 @@ func TestThoughtsGrow(t *testing.T) {
 			c.happens(r)
 			got := r.versions()
 			wantEqual(t, got, c.want)
-			for _, row := range r.desk.Snapshot().RecentMessages {
+			for _, row := range r.desktop.Snapshot().RecentMessages {
 				if history.IsPartial(row) {
 					t.Errorf("the row %+v is partial at the end, want none", row)
 				}
@@ -155,7 +155,7 @@ func TestThoughtsGrow(t *testing.T) {
 }
 
 // The next owner finishes a growing row whose turn was lost.
-func TestRowsThatNobodyEnds(t *testing.T) {
+func TestRowsLeftOpen(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.step(func() {

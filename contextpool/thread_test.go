@@ -107,7 +107,7 @@ func TestResultsFitTheirCalls(t *testing.T) {
 		"a wrong id":                 {[]string{"a", "b"}, [][]string{{"a", "x"}}, "result of a, result of x"},
 		"one after the other":        {[]string{"a", "b"}, [][]string{{"b"}, {"a"}}, "result of a, result of b"},
 		"the same twice":             {[]string{"a"}, [][]string{{"a", "a"}}, "result of a"},
-		"nobody called":              {nil, [][]string{{"a"}}, "[Result"},
+		"a call that was not made":   {nil, [][]string{{"a"}}, "[Result"},
 		"one that has come too late": {[]string{"a"}, [][]string{{"a"}, {"a"}}, "result of a, [Result"},
 	} {
 		t.Run(name, func(t *testing.T) {

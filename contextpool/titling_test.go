@@ -71,7 +71,7 @@ func TestTheFirstAnswerGivesTheSessionATitle(t *testing.T) {
 			t.Errorf("the prompt is %q, want %q in it", title.Prompt, want)
 		}
 	}
-	wantEqual(t, r.desk.Monitors()[0].State, wire.MonitorIdle)
+	wantEqual(t, r.desktop.Monitors()[0].State, wire.MonitorIdle)
 	events := len(r.events)
 	r.finds("\"Trip to Rome\"\n\nI hope you like it.")
 	wantEqual(t, r.titles, []string{"Trip to Rome|"})

@@ -73,6 +73,18 @@ func (tc *toolCalls) begin(c tools.Caller, use tools.Call) error {
 	return nil
 }
 
+// report publishes how far a tool call is, unless the call has ended. Its input is not repeated.
+func (tc *toolCalls) report(c tools.Caller, use tools.Call, text string) {
+	t := tc.turns.ofCaller(c)
+	if t == nil {
+		return
+	}
+	if _, open := t.toolStarts[use.ID]; open {
+		use.Input = nil
+		tc.emitProgress(t, use, wire.ToolRunning, text)
+	}
+}
+
 // end records the result of a tool call, unless the call has already ended.
 func (tc *toolCalls) end(c tools.Caller, use tools.Call, r providers.ToolResult) error {
 	t := tc.turns.ofCaller(c)

@@ -18,7 +18,7 @@ import (
 func (r *rig) delegate(run agentpool.Run, objective string, result *string) {
 	r.step(func() {
 		task := tools.Task{Objective: objective, Profile: "web", Call: callOf("call of "+objective, "task:run")}
-		r.pool.Delegate(callerOf(run), task, func(res providers.ToolResult) { *result += res.Text })
+		r.pool.Tools.Delegate(callerOf(run), task, func(res providers.ToolResult) { *result += res.Text })
 	})
 }
 
@@ -37,8 +37,8 @@ func TestActIsOneCommit(t *testing.T) {
 	run := r.direct("m1")
 	seen := false
 	r.step(func() {
-		res, err := r.pool.ExecuteToolPlan(callerOf(run), callOf("c1", "window:create"), func(s *desktop.State) tools.Plan {
-			seen = s == r.desk
+		res, err := r.pool.Tools.ExecuteToolPlan(callerOf(run), callOf("c1", "window:create"), func(s *desktop.State) tools.Plan {
+			seen = s == r.desktop
 			return tools.Plan{Actions: []wire.Action{window("w1")}, Result: providers.ToolResult{Text: "made"}}
 		})
 		if err != nil || res.Text != "made" || !seen {
@@ -52,8 +52,8 @@ func TestActIsOneCommit(t *testing.T) {
 	}
 	// A repeated call has no second effect.
 	res, err := r.act(run, "c1", window("w2"))
-	if err != nil || res.Text != "made" || r.desk.WindowCount() != 1 {
-		t.Fatalf(`a repeated call gives %+v, error %v, with %d windows, want "made" and 1`, res, err, r.desk.WindowCount())
+	if err != nil || res.Text != "made" || r.desktop.WindowCount() != 1 {
+		t.Fatalf(`a repeated call gives %+v, error %v, with %d windows, want "made" and 1`, res, err, r.desktop.WindowCount())
 	}
 }
 
@@ -62,8 +62,8 @@ func TestActIsAllOrNothing(t *testing.T) {
 	r := newRig(t)
 	run := r.direct("m1")
 	res, err := r.act(run, "c1", window("w1"), wire.WindowFocus{WindowID: "nowhere"})
-	if err != nil || !res.IsError || r.desk.WindowCount() != 0 {
-		t.Fatalf("a refused list of actions gives %+v, error %v, with %d windows, want an error as result and 0", res, err, r.desk.WindowCount())
+	if err != nil || !res.IsError || r.desktop.WindowCount() != 0 {
+		t.Fatalf("a refused list of actions gives %+v, error %v, with %d windows, want an error as result and 0", res, err, r.desktop.WindowCount())
 	}
 	wantEqual(t, last[wire.ToolProgress](r).Status, wire.ToolError)
 }
@@ -83,10 +83,10 @@ func TestToolsOfATurnThatIsOver(t *testing.T) {
 	before := len(r.events)
 	var errs []error
 	r.step(func() {
-		_, err := r.pool.ExecuteToolPlan(c, callOf("c", "window:create"), nil)
-		_, again := r.pool.Reload(c, callOf("c", "reload:cached"), "reload-1")
-		errs = append(errs, err, again, r.pool.BeginToolCall(c, callOf("c", "x:y")), r.pool.EndToolCall(c, callOf("c", "x:y"), providers.ToolResult{}))
-		wantEqual(t, len(r.pool.ReloadOptions(c)), 0)
+		_, err := r.pool.Tools.ExecuteToolPlan(c, callOf("c", "window:create"), nil)
+		_, again := r.pool.Tools.Reload(c, callOf("c", "reload:cached"), "reload-1")
+		errs = append(errs, err, again, r.pool.Tools.BeginToolCall(c, callOf("c", "x:y")), r.pool.Tools.EndToolCall(c, callOf("c", "x:y"), providers.ToolResult{}))
+		wantEqual(t, len(r.pool.Tools.ReloadOptions(c)), 0)
 	})
 	for _, err := range errs {
 		if !errors.Is(err, contextpool.ErrTurnOver) {
@@ -94,6 +94,27 @@ func TestToolsOfATurnThatIsOver(t *testing.T) {
 		}
 	}
 	wantEqual(t, len(r.events), before)
+}
+
+// A tool call says how far it is until it has ended.
+func TestProgressOfAToolCall(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	c, use := callerOf(r.direct("m1")), callOf("c", "mcp__x__y")
+	before := len(r.events)
+	r.step(func() {
+		wantEqual(t, r.pool.Tools.BeginToolCall(c, use), nil)
+		r.pool.Tools.ReportToolProgress(c, use, "1 of 2")
+		wantEqual(t, r.pool.Tools.EndToolCall(c, use, providers.ToolResult{Text: "ok"}), nil)
+		r.pool.Tools.ReportToolProgress(c, use, "2 of 2")
+	})
+	var got []string
+	for _, e := range r.events[before:] {
+		if p, ok := e.(wire.ToolProgress); ok {
+			got = append(got, string(p.Status)+" "+p.Message)
+		}
+	}
+	wantEqual(t, strings.Join(got, ", "), "running , running 1 of 2, complete ok")
 }
 
 func TestReload(t *testing.T) {
@@ -106,7 +127,7 @@ func TestReload(t *testing.T) {
 	r.ended(run)
 	r.close(first, "w1")
 	r.step(func() {
-		r.pool.HandleUserMessage(contextpool.Message{ID: "m2", Monitor: first, Text: "text of m1"})
+		r.pool.Messages.HandleUserMessage(contextpool.Message{ID: "m2", Monitor: first, Text: "text of m1"})
 	})
 	run = r.run("main-monitor-0-m2")
 	if !strings.Contains(run.Prompt, `<reload_options>`+"\n"+`[{"cacheId":"reload-1","label":"text of m1","similarity":1,"actions":2,"exact":true}]`) {
@@ -114,11 +135,11 @@ func TestReload(t *testing.T) {
 	}
 	r.crash()
 	run = r.run("main-monitor-0-m2")
-	wantEqual(t, len(r.pool.ReloadOptions(callerOf(run))), 1)
+	wantEqual(t, len(r.pool.Tools.ReloadOptions(callerOf(run))), 1)
 	reload := func(call, id string) (res providers.ToolResult) {
 		r.step(func() {
 			var err error
-			if res, err = r.pool.Reload(callerOf(run), callOf(call, "reload:cached"), id); err != nil {
+			if res, err = r.pool.Tools.Reload(callerOf(run), callOf(call, "reload:cached"), id); err != nil {
 				t.Error(err)
 			}
 		})
@@ -127,11 +148,11 @@ func TestReload(t *testing.T) {
 	if res := reload("c1", "reload-1"); res.IsError {
 		t.Fatalf("the reload gives %+v, want it done", res)
 	}
-	w, open := r.desk.Window(first, "w1")
+	w, open := r.desktop.Window(first, "w1")
 	if !open || w.Lock != run.Role {
 		t.Fatalf("window w1 is %+v, want it open and locked by %s", w, run.Role)
 	}
-	toast, ok := r.desk.Notices().Toast("reload-feedback-reload-1")
+	toast, ok := r.desktop.Notices().Toast("reload-feedback-reload-1")
 	if !ok || toast.Action == nil || toast.Action.EventID != "reload-1" {
 		t.Fatalf("the toast is %+v, want one with the action reload-1", toast)
 	}
@@ -139,9 +160,9 @@ func TestReload(t *testing.T) {
 		t.Fatalf("a reload of what is not cached gives %+v, want an error as result", res)
 	}
 	for range 3 {
-		r.step(func() { r.pool.ReloadFailed("reload-1") })
+		r.step(func() { r.pool.Tools.ReloadFailed("reload-1") })
 	}
-	wantEqual(t, len(r.pool.ReloadOptions(callerOf(run))), 0)
+	wantEqual(t, len(r.pool.Tools.ReloadOptions(callerOf(run))), 0)
 	r.crash()
 }
 
@@ -154,7 +175,7 @@ func TestReloadAmongManyTools(t *testing.T) {
 		r.begin(run, fmt.Sprintf("c%d", i), "http:post")
 	}
 	r.step(func() {
-		res, err := r.pool.Reload(callerOf(run), callOf("r", "system:reload_cached"), "nothing")
+		res, err := r.pool.Tools.Reload(callerOf(run), callOf("r", "system:reload_cached"), "nothing")
 		if err != nil || !res.IsError || !strings.Contains(res.Text, "nothing") {
 			t.Errorf("a reload of nothing gives %+v, error %v, want an error as result that names it", res, err)
 		}
@@ -235,12 +256,12 @@ func TestLongResultsAreCut(t *testing.T) {
 	for i := range 100 {
 		id := fmt.Sprintf("c%d", i)
 		r.step(func() {
-			if err := r.pool.BeginToolCall(callerOf(run), callOf(id, "http:get")); err != nil {
+			if err := r.pool.Tools.BeginToolCall(callerOf(run), callOf(id, "http:get")); err != nil {
 				t.Error(err)
 			}
 		})
 		r.step(func() {
-			err := r.pool.EndToolCall(callerOf(run), callOf(id, "http:get"), providers.ToolResult{
+			err := r.pool.Tools.EndToolCall(callerOf(run), callOf(id, "http:get"), providers.ToolResult{
 				Text: strings.Repeat("x", 100_000), Images: []providers.Image{{MediaType: "image/png", Data: make([]byte, 100_000)}},
 			})
 			if err != nil {
@@ -268,7 +289,7 @@ func TestDo(t *testing.T) {
 	r := newRigWith(t, budgetOf(0, 2, 0), second)
 	run := r.direct("m1", second)
 	do := func(actions ...wire.Action) (refused *desktop.Refusal) {
-		r.step(func() { refused = r.pool.ApplyActions(callerOf(run), actions...) })
+		r.step(func() { refused = r.pool.Tools.ApplyActions(callerOf(run), actions...) })
 		return refused
 	}
 	if refused := do(window("w1"), wire.WindowCapture{WindowID: "w1"}); refused != nil {

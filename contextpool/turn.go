@@ -34,7 +34,9 @@ type turn struct {
 	// this turn only.
 	Agent string `json:"agent"`
 	// Beside is the lasting window agent in parallel to which a button's turn runs.
-	Beside   string `json:"beside,omitempty"`
+	Beside string `json:"beside,omitempty"`
+	// Lasting says that Agent keeps its thread after the turn, for later turns: the main agent of a
+	// monitor or the agent of a window.
 	Lasting  bool   `json:"lasting,omitempty"`
 	Profile  string `json:"profile,omitempty"`
 	Provider string `json:"provider"`
@@ -61,10 +63,13 @@ type turn struct {
 	// says that the agent is deleted when the turn ends.
 	StopReason   string `json:"stopping,omitempty"`
 	DisposeAgent bool   `json:"doomed,omitempty"`
-	// InThread says that the thread has entries of this turn, which include the first KeptUnits
+	// InThread says that the thread has entries of this turn, which include the first ThreadUnits
 	// UTF-16 units of its text.
-	InThread  bool `json:"remembered,omitempty"`
-	KeptUnits int  `json:"kept,omitempty"`
+	InThread    bool `json:"remembered,omitempty"`
+	ThreadUnits int  `json:"kept,omitempty"`
+	// ParagraphAt is the length of the text when the newest message was added to the turn: the text after it is
+	// another paragraph. 0 if there was no text or no such message.
+	ParagraphAt int `json:"paragraphAt,omitempty"`
 	// RowUnits is the number of UTF-16 units of the text that are in rows already; TextRows
 	// counts those rows.
 	RowUnits int `json:"told,omitempty"`

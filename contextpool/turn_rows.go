@@ -23,8 +23,8 @@ type turnRows struct {
 // dropUnkeptText removes published text that is not in the thread, which the next run produces
 // again, and all published thinking.
 func (tr *turnRows) dropUnkeptText(t *turn) {
-	if t.textUnits > t.KeptUnits {
-		kept := utf16Prefix(t.text.String(), t.KeptUnits)
+	if t.textUnits > t.ThreadUnits {
+		kept := utf16Prefix(t.text.String(), t.ThreadUnits)
 		t.text.Reset()
 		t.text.WriteString(kept)
 		t.textUnits = utf16Len(kept)
@@ -75,8 +75,10 @@ const (
 
 // toolRow is the JSON text of a row about an ended tool call.
 type toolRow struct {
-	ID     string          `json:"id,omitempty"`
-	Tool   string          `json:"tool"`
+	ID   string `json:"id,omitempty"`
+	Tool string `json:"tool"`
+	// Title is the title of a tool of an MCP server.
+	Title  string          `json:"title,omitempty"`
 	Status wire.ToolStatus `json:"status"`
 	// Input is the tool's input with long values truncated.
 	Input  json.RawMessage `json:"input,omitempty"`
@@ -95,7 +97,7 @@ func (tr *turnRows) addToolRow(t *turn, n int, r toolRow) {
 
 // addCallRow adds the row of an ended call.
 func (tr *turnRows) addCallRow(t *turn, n int, use tools.Call, s wire.ToolStatus, result string) {
-	r := toolRow{ID: truncate(use.ID, nameBytes), Tool: use.Tool, Status: s, Input: rowInput(use.Input, tr.rowLimit()), Result: result}
+	r := toolRow{ID: truncate(use.ID, nameBytes), Tool: use.Tool, Title: use.Title, Status: s, Input: rowInput(use.Input, tr.rowLimit()), Result: result}
 	if began, ok := t.toolStarts[use.ID]; ok {
 		r.DurationMS = new(max(tr.step.Now().Sub(began).Milliseconds(), 0))
 	}
@@ -137,6 +139,16 @@ func (tr *turnRows) addTextRow(t *turn, h *thread) {
 func (t *turn) textWithoutRow() string {
 	text := t.text.String()
 	return text[len(utf16Prefix(text, t.RowUnits)):]
+}
+
+// inParagraph returns text, with the end of a paragraph before it if it is the first text after a message that
+// was added to the turn: what follows answers that message, too, and must not continue a line. Text that comes
+// after a row begins a row of its own.
+func (t *turn) inParagraph(text string) string {
+	if text == "" || t.RowUnits == t.textUnits || t.ParagraphAt == 0 || t.textUnits != t.ParagraphAt || strings.HasSuffix(t.text.String(), "\n\n") || strings.HasPrefix(text, "\n\n") {
+		return text
+	}
+	return "\n\n" + strings.TrimLeft(text, " \n")
 }
 
 // bufferThinking appends to the thinking text that will be in the next row.

@@ -35,6 +35,9 @@ func TestTurnChangesMatchTheMatrix(t *testing.T) {
 	seen, known := map[turnState]bool{}, map[turnEvent]bool{}
 	for _, line := range lines[1:] {
 		cells := strings.Fields(line)
+		if len(cells) != len(events)+1 {
+			t.Fatalf("got %d cells in the row %q, want %d", len(cells), line, len(events)+1)
+		}
 		from := stateNamed(cells[0])
 		seen[from] = true
 		for i, cell := range cells[1:] {

@@ -223,8 +223,8 @@ func TestLocksEndWithTheTurn(t *testing.T) {
 	r := newRig(t)
 	r.open(first, "w1")
 	run := r.direct("m1")
-	r.act(run, "c1", wire.WindowLock{WindowID: "w1", AgentID: "somebody else"})
-	w, _ := r.desk.Window(first, "w1")
+	r.act(run, "c1", wire.WindowLock{WindowID: "w1", AgentID: "another agent"})
+	w, _ := r.desktop.Window(first, "w1")
 	wantEqual(t, w.Lock, run.Role) // the lock belongs to the agent
 	r.toWindow("a", "w1")
 	res, err := r.act(r.run("window-w1"), "c1", wire.WindowClose{WindowID: "w1"})
@@ -232,7 +232,7 @@ func TestLocksEndWithTheTurn(t *testing.T) {
 		t.Fatalf("closing a window that another agent locks gives %+v, error %v, want an error as result", res, err)
 	}
 	r.ended(run)
-	w, _ = r.desk.Window(first, "w1")
+	w, _ = r.desktop.Window(first, "w1")
 	wantEqual(t, w.Lock, "")
 }
 
@@ -293,7 +293,7 @@ func TestQueuesAreBoundedInBytes(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	for i := range 20 {
 		r.step(func() {
-			r.pool.HandleWindowMessage(contextpool.Message{ID: wire.MessageID(fmt.Sprintf("a%d", i)), Monitor: first, Window: "w", Text: long})
+			r.pool.Messages.HandleWindowMessage(contextpool.Message{ID: wire.MessageID(fmt.Sprintf("a%d", i)), Monitor: first, Window: "w", Text: long})
 		})
 	}
 	r.wantStory("a15", "queued at 15")
@@ -301,7 +301,7 @@ func TestQueuesAreBoundedInBytes(t *testing.T) {
 	r.crash()
 	send := func(id string) {
 		r.step(func() {
-			r.pool.HandleWindowMessage(contextpool.Message{ID: wire.MessageID(id), Monitor: first, Window: "w", Text: long})
+			r.pool.Messages.HandleWindowMessage(contextpool.Message{ID: wire.MessageID(id), Monitor: first, Window: "w", Text: long})
 		})
 	}
 	send("b")
@@ -337,7 +337,7 @@ func TestPressesAreNamed(t *testing.T) {
 			a.ComponentPath = []string{path}
 		}
 		r.step(func() {
-			r.pool.HandleComponentAction(contextpool.Message{ID: "m1", Monitor: "monitor-0"}, a)
+			r.pool.Messages.HandleComponentAction(contextpool.Message{ID: "m1", Monitor: "monitor-0"}, a)
 		})
 		wantEqual(t, r.shown()[0], "user_feedback: "+want)
 	}

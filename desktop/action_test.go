@@ -132,6 +132,9 @@ func windowCases() map[string]actionCase {
 			before: []wire.Action{open("a"), wire.WindowLock{WindowID: "a", AgentID: "main-1"}},
 			action: wire.WindowUnlock{WindowID: "a", AgentID: "main-1"}, want: windows(at("a", front)),
 		},
+		"window.edit": { // which the hub resolves before it is logged
+			before: []wire.Action{open("a")}, action: wire.WindowEdit{WindowID: "a", Op: wire.EditText, Text: "b"}, want: windows(at("a", front)),
+		},
 		"window.capture": {
 			before: []wire.Action{open("a")}, action: wire.WindowCapture{WindowID: "a"}, want: windows(at("a", front)),
 		},

@@ -107,10 +107,12 @@ func (a *agents) setTool(p wire.ToolProgress, now wire.Millis) {
 		return
 	}
 	switch {
-	case p.Status == wire.ToolRunning && r.value.Tool != p.ToolName:
-		a.all.touch(r).Tool = p.ToolName
+	case p.Status == wire.ToolRunning && (r.value.Tool != p.ToolName || r.value.ToolProgress != p.Message):
+		state := a.all.touch(r)
+		state.Tool, state.ToolProgress = p.ToolName, p.Message
 	case p.Status != wire.ToolRunning && r.value.Tool == p.ToolName:
-		a.all.touch(r).Tool = ""
+		state := a.all.touch(r)
+		state.Tool, state.ToolProgress = "", ""
 	}
 }
 

@@ -100,6 +100,8 @@ func (c checker) check(action wire.Action) *Refusal {
 		return c.checkContent(k, a.Content)
 	case wire.WindowUpdateContent:
 		return c.checkUpdate(a)
+	case wire.WindowEdit:
+		return refuse(wire.CodeInvalidMessage, "window.edit is for users, as the only action of a message")
 	case wire.WindowLock:
 		return c.checkLock(a.WindowID, a.AgentID)
 	case wire.WindowUnlock:

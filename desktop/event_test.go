@@ -214,6 +214,8 @@ func TestAgents(t *testing.T) {
 		Text: "Ω𝛀!", Thinking: "hm", Tool: "window:create", StartedAt: 1_000_000,
 	}
 	waiting := queue(wire.QueuedMessage{ID: "m0", Timestamp: 1_000_000})
+	s.emit(wire.ToolProgress{AgentID: role, ToolName: "window:create", Status: wire.ToolRunning, Message: "1 of 2"})
+	agent.ToolProgress = "1 of 2"
 	checkParts(t, s, wire.SessionState{Agents: []wire.AgentState{agent}, Queues: waiting})
 	if status := s.Snapshot().Status; status != wire.SessionExecuting {
 		t.Errorf("status %s, want %s", status, wire.SessionExecuting)
@@ -221,7 +223,7 @@ func TestAgents(t *testing.T) {
 	s.emit(wire.MessageAccepted{MessageID: "m0", AgentID: role, How: wire.TakenSteered})
 	s.emit(wire.ToolProgress{AgentID: role, ToolName: "window:create", Status: wire.ToolComplete})
 	s.emit(wire.AgentResponse{AgentID: role, Delta: "new", Offset: 1})
-	agent.Text, agent.Tool = "Ωnew", ""
+	agent.Text, agent.Tool, agent.ToolProgress = "Ωnew", "", ""
 	checkParts(t, s, wire.SessionState{Agents: []wire.AgentState{agent}})
 	s.emit(wire.AgentResponse{AgentID: role, IsComplete: true})
 	s.emit(wire.MessageAccepted{MessageID: "m1", AgentID: role, Duplicate: true})

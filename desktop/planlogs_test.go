@@ -50,7 +50,7 @@ func planLog() []wire.Event {
 	blocked := step("c", "10")
 	blocked.Status, blocked.ResultSummary = wire.TodoBlocked, json.RawMessage(`{"why":1.50}`)
 	return logOf(
-		wire.HITLPaused{PausedBy: "nobody"}, // there is nothing to stand still
+		wire.HITLPaused{PausedBy: "unknown"}, // there is nothing to stand still
 		wire.MessageAccepted{MessageID: "m1", AgentID: "plan-1", MonitorID: "monitor-0", How: wire.TakenDirect},
 		wire.LayerStart{Layer: wire.LayerCognitive},
 		wire.HITLPaused{PausedBy: "user", Reason: "wait", CanResume: true},
@@ -100,7 +100,7 @@ func planLog() []wire.Event {
 			Status: "failed", Error: wire.PlanFailureError{Code: "EXECUTION_FAILED", FailedTodo: "c"}, PlanID: "plan-1",
 			PartialResults: &wire.PartialResults{AvailableData: json.RawMessage(`{"b":{"n":1e3}}`)},
 		},
-		wire.LayerStart{Layer: wire.LayerExecution}, // somebody has it tried again
+		wire.LayerStart{Layer: wire.LayerExecution}, // a user retries the failed todo
 		done("c", wire.TodoStatusCompleted, `null`),
 		wire.LayerComplete{Layer: wire.LayerExecution},
 		wire.LayerStart{Layer: wire.LayerResponse},

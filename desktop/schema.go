@@ -109,9 +109,14 @@ func idField[K ~string](id K) string { return fieldName(string(id)) }
 
 // anyTable is the interface of all tables.
 type anyTable interface {
+	// changes appends what changed since the last call.
 	changes(dst []Change) []Change
+	// all appends every entry.
 	all(dst []Change) []Change
+	// restore decodes the entries that changes wrote. An entry that cannot be decoded is an error.
 	restore(tables map[string]map[string][]byte) error
+	// empty removes all entries.
 	empty()
+	// join sets the mark that counts the changes of all tables.
 	join(m tableMark)
 }

@@ -247,6 +247,29 @@ func formLogs() []formLog {
 			act(`{"type":"window.updateContent","windowId":"`+id+`","operation":{"op":"clear"}}`, `{"type":"window.resize","windowId":"`+id+`","w":5,"h":6,"agentId":"main-1"}`)
 		}
 	}
+	for i, data := range []string{
+		`{"components":[{"type":"checklist","label":"l","items":[{"text":"a","done":true},{"text":"b","done":false}]}]}`,
+		`{"components":[{"type":"kanban","columns":[{"title":"t","cards":[{"text":"a","note":"n"},{"text":"","note":""}]}]}]}`,
+		`{"components":[{"type":"checklist","items":[{"text":"` + strings.Repeat("é", 1001) + `"}]}]}`,
+		`{"components":[{"type":"kanban","columns":[` + strings.Repeat(`{"title":"","cards":[]},`, 12) + `{"title":"","cards":[]}]}]}`,
+		`{"components":[{"type":"checklist","items":[` + strings.Repeat(`{"text":""},`, 500) + `{"text":""}]}]}`,
+		`{"components":[{"type":"checklist","items":null}]}`, `{"components":[{"type":"kanban","columns":[{"title":"t"}]}]}`,
+	} {
+		id := fmt.Sprintf("board%d", i)
+		act(
+			window(id, `"content":{"renderer":"component","data":{"components":[]}}`),
+			`{"type":"window.updateContent","windowId":"`+id+`","operation":{"op":"replace","data":`+data+`}}`,
+			// The log never has edits, only their results.
+			`{"type":"window.edit","windowId":"`+id+`","op":"check","was":"b","item":1,"done":true}`,
+		)
+	}
+	for i, formats := range []string{`[{"kind":"currency","currency":"EUR","decimals":2},{}]`, `[{"decimals":11}]`, `[{"kind":"roman"}]`, `null`} {
+		id := fmt.Sprintf("formats%d", i)
+		act(
+			window(id, `"content":{"renderer":"table","data":{"headers":[],"rows":[]}}`),
+			`{"type":"window.updateContent","windowId":"`+id+`","operation":{"op":"replace","data":{"headers":["a"],"rows":[["1"]],"formats":`+formats+`}}}`,
+		)
+	}
 	numbers := frames
 	frames = nil
 	act(`{"type":"app.badge","appId":"10","count":1}`, `{"type":"app.badge","appId":"9","count":2.0}`, `{"type":"app.badge","appId":"a","count":3}`,

@@ -127,7 +127,7 @@ some() { [ "$(heard)" -ge 100 ]; }
 within 30 "the first words" some
 
 victim=$(owner)
-[ -n "$victim" ] || fail "nobody owns the session"
+[ -n "$victim" ] || fail "no replica owns the session"
 before=$(heard)
 echo "hub $victim owns the session and has said about $before words: kill -9"
 at=$(now)
@@ -139,7 +139,7 @@ unset "pid[$victim]"
 taken() { grep '^{"type":"OWNER_CHANGED"' "$home/events" | grep -vq '"replica":"'"$victim"'"'; }
 within 15 "the take-over" taken
 took=$(($(now) - at))
-# The monitor is told a little later than the log, and names the dead one until then.
+# The admin view changes a little later than the log, and names the dead replica until then.
 heir=
 elsewhere() { heir=$(owner) && [ -n "$heir" ] && [ "$heir" != "$victim" ]; }
 within 15 "the monitor's word of the new owner" elsewhere

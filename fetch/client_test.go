@@ -21,6 +21,12 @@ import (
 // newClient returns a client that reaches the listed hosts, for users who have allowed nothing.
 func newClient(t *testing.T, hosts string) *fetch.Client {
 	t.Helper()
+	return resolvingClient(t, hosts, nil)
+}
+
+// resolvingClient is newClient with a resolver; nil means that of the system.
+func resolvingClient(t *testing.T, hosts string, resolver *net.Resolver) *fetch.Client {
+	t.Helper()
 	s, err := filestore.Open(t.TempDir(), filestore.Config{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +40,7 @@ func newClient(t *testing.T, hosts string) *fetch.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := fetch.New(fetch.NewDomains(s.Documents), list)
+	c := fetch.New(fetch.NewDomains(s.Documents), list.WithResolver(resolver))
 	t.Cleanup(c.Close)
 	return c
 }
@@ -47,7 +53,8 @@ func allowAll(t *testing.T, c *fetch.Client, user string) {
 	}
 }
 
-// No form of a private address is reached, even if all domains are allowed.
+// No form of a private address is reached, even if all domains are allowed. The resolver leads every
+// name to loopback, so that forms that are read as names are refused because of their address, too.
 func TestPrivateAddressesAreRefused(t *testing.T) {
 	t.Parallel()
 	var requests atomic.Int64
@@ -57,19 +64,31 @@ func TestPrivateAddressesAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newClient(t, "")
+	c := resolvingClient(t, "", answering([]string{"127.0.0.1"}))
 	allowAll(t, c, "ann")
-	for _, host := range []string{
-		"127.0.0.1", "localhost", "localhost.", "LOCALHOST", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "0.0.0.0", "[::]", "127.1", "2130706433", "0x7f000001", "017700000001", "0177.0.0.1",
-		"169.254.169.254", "[fd00:ec2::254]", "[fe80::1]", "10.0.0.1", "192.168.0.1", "100.64.0.1", "[64:ff9b::7f00:1]", "[2002:7f00:1::]", "１２７.0.0.1", "①27.0.0.1",
+	for host, want := range map[string]outbound.Class{
+		"127.0.0.1": outbound.Loopback, "127.255.255.254": outbound.Loopback, "[::1]": outbound.Loopback, "localhost": outbound.Loopback, "LOCALHOST": outbound.Loopback, "localhost.": outbound.Loopback,
+		"0.0.0.0": outbound.Unspecified, "[::]": outbound.Unspecified,
+		"0x7f000001": outbound.Loopback, "evil.example": outbound.Loopback,
+		"169.254.169.254": outbound.Metadata, "[fd00:ec2::254]": outbound.Metadata, "[fe80::1]": outbound.LinkLocal,
+		"10.0.0.1": outbound.Private, "172.16.0.1": outbound.Private, "192.168.0.1": outbound.Private, "100.64.0.1": outbound.SharedSpace,
+		// The dialer connects to IPv4-mapped addresses as IPv4 addresses.
+		"[::ffff:127.0.0.1]": outbound.Loopback, "[::ffff:7f00:1]": outbound.Loopback, "[::ffff:169.254.169.254]": outbound.Metadata,
+		"[64:ff9b::7f00:1]": outbound.Loopback, "[2002:7f00:1::]": outbound.Reserved,
+		// Digits of other scripts are read as ASCII ones.
+		"１２７.0.0.1": outbound.Loopback, "①27.0.0.1": outbound.Loopback,
 	} {
 		_, err := c.Do(t.Context(), "ann", fetch.Request{URL: "http://" + host + ":" + port + "/"})
-		_, refused := errors.AsType[*fetch.AddressError](err)
-		if !refused && !errors.Is(err, fetch.ErrURL) && !errors.Is(err, fetch.ErrUnreachable) {
-			t.Errorf("%s gives %v, want a refusal", host, err)
+		if refusal, ok := errors.AsType[*fetch.AddressError](err); !ok || refusal.Class != want {
+			t.Errorf("%s gives %v, want an address error of the class %s", host, err, want)
 		}
 		if err != nil && strings.Contains(err.Error(), "dial") {
 			t.Errorf("%s gives %v, want nothing about the network of the hub", host, err)
+		}
+	}
+	for _, host := range []string{"127.1", "2130706433", "017700000001", "0177.0.0.1"} { // neither addresses nor names of DNS
+		if _, err := c.Do(t.Context(), "ann", fetch.Request{URL: "http://" + host + ":" + port + "/"}); !errors.Is(err, fetch.ErrUnreachable) {
+			t.Errorf("%s gives %v, want %v", host, err, fetch.ErrUnreachable)
 		}
 	}
 	if n := requests.Load(); n != 0 {

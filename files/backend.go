@@ -15,6 +15,8 @@ var (
 	ErrChanged = errors.New("file has changed meanwhile")
 	// ErrExists says that there is a file or folder with the new name already.
 	ErrExists = errors.New("there is a file with this name")
+	// ErrNoSpace says that the disk is full. Nothing of the object is stored.
+	ErrNoSpace = errors.New("no space left for files")
 )
 
 // Area separates the kinds of objects that a session has in a [Backend].
@@ -25,6 +27,9 @@ const (
 	AreaFiles   Area = "files"
 	AreaTrash   Area = "trash"   // deleted files, until the deletion cannot be undone any more
 	AreaUploads Area = "uploads" // pieces of files that are not complete
+	// AreaCold has the content of sessions that the store has moved out. It belongs to the store:
+	// only the store knows whether an object is needed, so RemoveAll leaves it.
+	AreaCold Area = "cold"
 )
 
 // Key names an object, or with a prefix of its name a folder, in a [Backend]. The caller has
@@ -64,7 +69,7 @@ type Content interface {
 // filestest has its contract as tests.
 type Backend interface {
 	// Put stores an object as a whole or, if it or the reader fails, not at all. A negative size
-	// is unknown. The error is [ErrChanged] if the condition is not met, and [ErrName] if a folder
+	// is unknown. An object of [AreaCold] survives a power cut from then on. The error is [ErrChanged] if the condition is not met, and [ErrName] if a folder
 	// of the name is a file or the name is a folder.
 	Put(ctx context.Context, key Key, from io.Reader, size int64, c Condition) (Entry, error)
 	// Open opens an object; [ErrName] if it is not a file.
@@ -79,6 +84,6 @@ type Backend interface {
 	// Remove removes an object, and a folder with all that is in it. Folders that become empty go,
 	// too.
 	Remove(ctx context.Context, key Key) error
-	// RemoveAll removes all objects of a session.
+	// RemoveAll removes all objects of a session besides those of [AreaCold].
 	RemoveAll(ctx context.Context, session wire.SessionID) error
 }

@@ -58,7 +58,7 @@ func OpenFolder(dir string) (*Folder, error) {
 
 // removeStale removes unfinished files that a dead process left.
 func (f *Folder) removeStale() error {
-	for _, parent := range []string{".", "." + string(AreaUploads)} {
+	for _, parent := range []string{".", "." + string(AreaUploads), "." + string(AreaCold)} {
 		sessions, err := fs.ReadDir(f.root.FS(), parent)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -162,6 +162,19 @@ func closeRoot(root *os.Root) { _ = root.Close() }
 
 // Put implements [Backend].
 func (f *Folder) Put(ctx context.Context, key Key, from io.Reader, _ int64, c Condition) (Entry, error) {
+	e, err := f.put(ctx, key, from, c)
+	return e, asNoSpace(err)
+}
+
+// asNoSpace adds [ErrNoSpace] to the error of a full disk.
+func asNoSpace(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
+		return fmt.Errorf("%w: %w", ErrNoSpace, err)
+	}
+	return err
+}
+
+func (f *Folder) put(ctx context.Context, key Key, from io.Reader, c Condition) (Entry, error) {
 	root, err := f.areaRoot(key, true)
 	if err != nil {
 		return Entry{}, err
@@ -177,11 +190,36 @@ func (f *Folder) Put(ctx context.Context, key Key, from io.Reader, _ int64, c Co
 	if err := f.commit(root, temp, key, c); err != nil {
 		return Entry{}, errors.Join(err, root.Remove(temp))
 	}
+	if key.Area == AreaCold {
+		if err := f.syncFolders(key); err != nil {
+			return Entry{}, err
+		}
+	}
 	info, err := root.Stat(key.Name)
 	if err != nil {
 		return Entry{}, fmt.Errorf("stat new file: %w", err)
 	}
 	return entryOf(key.Name, info), nil
+}
+
+// syncFolders writes the folders of a new object to the disk, so that a power cut does not lose its name.
+func (f *Folder) syncFolders(key Key) error {
+	for dir := path.Join(areaFolder(key.Session, key.Area), path.Dir(key.Name)); ; dir = path.Dir(dir) {
+		if err := f.syncFolder(dir); err != nil {
+			return fmt.Errorf("sync folder of file: %w", err)
+		}
+		if dir == "." {
+			return nil
+		}
+	}
+}
+
+func (f *Folder) syncFolder(dir string) error {
+	d, err := f.root.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
 
 // receiveTemp writes the received bytes to a temporary file.
@@ -324,7 +362,7 @@ func (f *Folder) Open(_ context.Context, key Key) (Content, Entry, error) {
 }
 
 // List implements [Backend]. It leaves out links and everything else that is neither a file nor a folder.
-func (f *Folder) List(_ context.Context, key Key) ([]Entry, error) {
+func (f *Folder) List(ctx context.Context, key Key) ([]Entry, error) {
 	root, err := f.areaRoot(key, false)
 	if errors.Is(err, fs.ErrNotExist) && key.Name == "" {
 		return nil, nil
@@ -345,6 +383,8 @@ func (f *Folder) List(_ context.Context, key Key) ([]Entry, error) {
 	var entries []Entry
 	err = fs.WalkDir(root.FS(), top, func(name string, d fs.DirEntry, err error) error {
 		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
 		case errors.Is(err, fs.ErrNotExist) || name == top && err == nil:
 			return nil // removed meanwhile
 		case err != nil:
@@ -374,7 +414,7 @@ func (f *Folder) Move(_ context.Context, from, to Key) (Entry, error) {
 	defer closeRoot(source)
 	target, err := f.areaRoot(to, true)
 	if err != nil {
-		return Entry{}, err
+		return Entry{}, asNoSpace(err)
 	}
 	defer closeRoot(target)
 	if err := errors.Join(checkNoLinks(source, path.Dir(from.Name)), checkNoLinks(target, path.Dir(to.Name))); err != nil {
@@ -392,10 +432,10 @@ func (f *Folder) Move(_ context.Context, from, to Key) (Entry, error) {
 		return Entry{}, fmt.Errorf("%q: %w", to.Name, ErrExists)
 	}
 	if err := makeParent(target, to.Name); err != nil {
-		return Entry{}, err
+		return Entry{}, asNoSpace(err)
 	}
 	if err := f.root.Rename(path.Join(areaFolder(from.Session, from.Area), from.Name), path.Join(areaFolder(to.Session, to.Area), to.Name)); err != nil {
-		return Entry{}, fmt.Errorf("rename file: %w", err)
+		return Entry{}, fmt.Errorf("rename file: %w", asNoSpace(err))
 	}
 	removeEmpty(source, path.Dir(from.Name))
 	return entryOf(to.Name, info), nil
@@ -419,6 +459,12 @@ func (f *Folder) Remove(_ context.Context, key Key) error {
 		return fmt.Errorf("remove file: %w", err)
 	}
 	removeEmpty(root, path.Dir(key.Name))
+	if key.Area == AreaCold {
+		// Sessions come and go here, so their folders go, too. Another file in them keeps them.
+		folder := areaFolder(key.Session, key.Area)
+		_ = f.root.Remove(path.Join(folder, partial))
+		_ = f.root.Remove(folder)
+	}
 	return nil
 }
 

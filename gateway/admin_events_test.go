@@ -156,7 +156,7 @@ func TestAdminEvents(t *testing.T) {
 	if p := read("after=1-1"); !p.Trimmed {
 		t.Errorf("events after a position that is not there: got %+v, want them trimmed", p)
 	}
-	if p := read("agent=nobody"); len(p.Events) != 0 || p.Next != p.Top {
+	if p := read("agent=unknown"); len(p.Events) != 0 || p.Next != p.Top {
 		t.Errorf("events of an unknown agent: got %+v, want none up to the top", p)
 	}
 	if p := read("monitor=monitor-7"); len(p.Events) != 0 {
@@ -188,7 +188,7 @@ func TestAdminBadQueries(t *testing.T) {
 		}
 	}
 	for _, path := range []string{
-		"sessions/nobody/events", "sessions/nobody/tail", "sessions/a%20b/events", "sessions/a%20b/tail", "live?session=nobody", "sessions/a%20b",
+		"sessions/unknown/events", "sessions/unknown/tail", "sessions/a%20b/events", "sessions/a%20b/tail", "live?session=unknown", "sessions/a%20b",
 	} {
 		h.adminRequest(http.MethodGet, path, "", "").wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
 	}

@@ -50,6 +50,13 @@ func (s *Server) initAdmin() {
 		}
 	}
 	s.register(a.echo, all)
+	if s.pages.desktop != nil { // the films of sessions are drawn by the desktop
+		for _, name := range s.pages.desktop.Names() {
+			if strings.HasPrefix(name, "assets/") {
+				get(a.echo, "/"+name, s.pages.asset(name))
+			}
+		}
+	}
 	get(a.echo, "/", func(c echo.Context) error {
 		if c.QueryParam("token") != "" {
 			return s.pages.serveAdminPage(c)

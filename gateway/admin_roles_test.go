@@ -66,8 +66,8 @@ func adminGets(id string) []string {
 
 func adminActs(id string) []struct{ method, path string } {
 	return []struct{ method, path string }{
-		{http.MethodPost, "replicas/nobody/drain"},
-		{http.MethodPost, "replicas/nobody/undrain"},
+		{http.MethodPost, "replicas/unknown/drain"},
+		{http.MethodPost, "replicas/unknown/undrain"},
 		{http.MethodPost, "sessions/" + id + "/interrupt"},
 		{http.MethodPost, "sessions/" + id + "/messages/m-1/cancel"},
 		{http.MethodPost, "sessions/" + id + "/tabs/c-1/close"},
@@ -127,10 +127,10 @@ func TestAdminRoles(t *testing.T) {
 		if (page.status == http.StatusOK && string(page.body) == "the monitor") != who.read || !who.read && page.status != http.StatusNotFound {
 			t.Errorf("%s: page: got %d %.100s, want it allowed: %v", who.roles, page.status, page.body, who.read)
 		}
-		for _, a := range adminActs("ses-nobody") {
+		for _, a := range adminActs("ses-unknown") {
 			r := request{token: token}
 			if a.method == http.MethodPost {
-				r.body = `{"reason":"because","to":"nobody"}`
+				r.body = `{"reason":"because","to":"unknown"}`
 			}
 			got := h.rest(a.method, "/api/admin/"+a.path, r)
 			switch {

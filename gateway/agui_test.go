@@ -291,6 +291,63 @@ func TestAGUIConnectFollowsLaterTurns(t *testing.T) {
 	}
 }
 
+// A turn that asks a question is interrupted. A client that follows gets the state without the question, in
+// a run of its own with the id of its request.
+func TestAGUIFollowerGetsChangesBetweenTurns(t *testing.T) {
+	t.Parallel()
+	h := newAgentHub(t, false)
+	x := h.aguiThread("/agui", h.userToken("ann"), "thread")
+	x.say("run-0", "/say Zero.", nil)
+	follower := h.aguiThread("/agui/agent/desktop/connect", x.token, "thread")
+	asked := false
+	follower.run(aguiInput{RunID: "connect-1", ForwardedProps: map[string]any{"everdesk": map[string]any{"follow": true}}}, func(e aguitest.Event) bool {
+		switch {
+		case e.Type != "RUN_FINISHED":
+		case e.RunID == "run-1" && len(follower.Interrupts) == 1:
+			h.post("/agui/agent/desktop/stop/thread", x.token, "").wantStatus(http.StatusNoContent)
+		case e.RunID == "run-1":
+			h.rest(http.MethodPatch, "/api/sessions/thread", request{token: x.token, body: `{"title":"Renamed"}`}).wantStatus(http.StatusOK)
+		case string(follower.State["session"]["title"]) == `"Renamed"`:
+			return true
+		case !asked:
+			asked = true
+			x.say("run-1", "/ask Which one? | red | blue", nil)
+		}
+		return false
+	})
+	if last := follower.Events[len(follower.Events)-1]; last.RunID != "connect-1" || len(follower.State["questions"]) > 0 {
+		t.Errorf("the last run is %q with the questions %v, want one of the request without questions", last.RunID, follower.State["questions"])
+	}
+}
+
+// A client that follows gets the review of a plan as an interrupt, and the todos when another client has
+// approved the plan.
+func TestAGUIFollowerShowsAPlanThatAnotherClientApproves(t *testing.T) {
+	t.Parallel()
+	h := newAgentHub(t, false)
+	x := h.aguiThread("/agui", h.userToken("ann"), "thread")
+	x.say("run-0", "/say Zero.", nil)
+	follower := h.aguiThread("/agui/agent/desktop/connect", x.token, "thread")
+	planned, reviewed := false, false
+	follower.run(aguiInput{RunID: "connect-1", ForwardedProps: map[string]any{"everdesk": map[string]any{"follow": true}}}, func(e aguitest.Event) bool {
+		switch {
+		case e.Type != "RUN_FINISHED":
+			return false
+		case !planned:
+			planned = true
+			x.Messages = append(x.Messages, aguitest.Message{ID: "user-run-1", Role: "user", Content: json.RawMessage(`"/plan {\"todos\":[{\"id\":\"one\",\"task\":\"/say 1\"}]}"`)})
+			x.run(aguiInput{RunID: "run-1", ForwardedProps: map[string]any{"everdesk": map[string]any{"plan": true}}}, nil)
+		case !reviewed && len(follower.Interrupts) == 1:
+			reviewed = true
+			x.run(aguiInput{RunID: "run-2", Resume: []map[string]any{{"interruptId": follower.Interrupts[0].ID, "status": "resolved", "payload": map[string]any{"action": "approve"}}}}, nil)
+		}
+		return reviewed && strings.Contains(string(follower.State["todos"]["one"]), `"completed"`)
+	})
+	if !slices.Contains(follower.Types(), "STEP_FINISHED") {
+		t.Errorf("events of the follower %v, want the step of the todo", follower.Types())
+	}
+}
+
 func TestAGUIStopInterruptsTheTurn(t *testing.T) {
 	t.Parallel()
 	h := newAgentHub(t, false)

@@ -58,7 +58,7 @@ func TestViewsMayUseTheirDeclaredOrigins(t *testing.T) {
 	got := h.atApps(http.MethodGet, "/stage.html?view=1&connect=https://api.example.com&connect=wss://live.example.com&resource=https://*.cdn.example.com", request{}).wantStatus(http.StatusOK)
 	policy := got.header.Get("Content-Security-Policy")
 	for _, part := range []string{
-		"sandbox allow-scripts;", "default-src 'none';", "script-src 'self' 'unsafe-inline' 'unsafe-eval' blob: https://*.cdn.example.com;", "img-src data: blob: https://*.cdn.example.com;",
+		"sandbox allow-scripts;", "default-src 'none';", "script-src 'self' 'unsafe-inline' 'unsafe-eval' blob: data: https://*.cdn.example.com;", "img-src data: blob: https://*.cdn.example.com;",
 		"connect-src data: blob: https://api.example.com wss://live.example.com;", "form-action 'none';", "frame-ancestors http://" + h.addr,
 	} {
 		if !strings.Contains(policy, part) {

@@ -11,9 +11,9 @@ import (
 )
 
 // viewPolicy is the content security policy of the frame for a view of an MCP server. Compared with
-// framePolicy, scripts may evaluate text and run as workers, as maps and 3D libraries do, which gives no
-// access that inline scripts do not have. The declared origins are added.
-const viewPolicy = "sandbox allow-scripts; default-src 'none'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:%[1]s; style-src 'unsafe-inline' 'self'%[1]s; " +
+// framePolicy, scripts may evaluate text, run as workers and be imported from data: addresses, as libraries for
+// maps, 3D and PDF do, which gives no access that inline scripts do not have. The declared origins are added.
+const viewPolicy = "sandbox allow-scripts; default-src 'none'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob: data:%[1]s; style-src 'unsafe-inline' 'self'%[1]s; " +
 	"img-src data: blob:%[1]s; font-src data:%[1]s; media-src data: blob:%[1]s; connect-src data: blob:%[2]s; worker-src blob:; " +
 	"form-action 'none'; base-uri 'none'; frame-ancestors %[3]s"
 

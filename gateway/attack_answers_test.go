@@ -37,12 +37,12 @@ func (h *testHub) logEvents(id wire.SessionID, kind string) []wire.Event {
 // stateOf returns a session's state.
 func (h *testHub) stateOf(id wire.SessionID) wire.SessionState {
 	h.t.Helper()
-	room, err := h.hub.Open(h.t.Context(), id)
+	handle, err := h.hub.Open(h.t.Context(), id)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	defer room.Close()
-	state, err := room.Snapshot(h.t.Context(), nil)
+	defer handle.Close()
+	state, err := handle.Snapshot(h.t.Context(), nil)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -60,7 +60,7 @@ func (h *testHub) wantInvalid(bad wire.SessionID, token string) {
 func (h *testHub) wantDeletable(bad wire.SessionID) {
 	h.t.Helper()
 	h.adminRequest(http.MethodPost, "sessions/"+string(bad)+"/release", "", `{"reason":"try again"}`).wantStatus(http.StatusOK)
-	h.adminRequest(http.MethodDelete, "sessions/"+string(bad), "", `{"reason":"nobody can read it"}`).wantStatus(http.StatusOK)
+	h.adminRequest(http.MethodDelete, "sessions/"+string(bad), "", `{"reason":"it cannot be read"}`).wantStatus(http.StatusOK)
 	if info, err := h.store.Session(h.t.Context(), bad); !errors.Is(err, store.ErrNotFound) {
 		h.t.Errorf("deleted session in the store: got %+v, error %v, want %v", info, err, store.ErrNotFound)
 	}

@@ -38,7 +38,7 @@ func TestAttackRequestsFromForeignOrigins(t *testing.T) {
 	all := 0
 	for _, origin := range foreignOrigins(h.addr) {
 		// No lookup: a missing session is refused in the same way.
-		for _, path := range []string{sessionPath(id, "/actions"), sessionPath("ses-nobody", "/actions"), "/api/nope"} {
+		for _, path := range []string{sessionPath(id, "/actions"), sessionPath("ses-unknown", "/actions"), "/api/nope"} {
 			h.rest(http.MethodPost, path, request{token: ada, body: badgeRequest("mail"), header: header("Origin", origin)}).
 				wantProblem(http.StatusForbidden, wire.CodeForbidden)
 			all++
@@ -199,7 +199,7 @@ func TestAttackSessionIDsInPaths(t *testing.T) {
 	h := newTestHub(t)
 	ada := h.userToken("ada")
 	h.newSession("ada")
-	unknown := h.get(sessionPath("ses-nobody"), ada)
+	unknown := h.get(sessionPath("ses-unknown"), ada)
 	unknown.wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
 	foreign := h.get(sessionPath(h.newSession("bob")), ada)
 	if foreign.status != unknown.status || !bytes.Equal(foreign.body, unknown.body) {

@@ -36,7 +36,7 @@ func TestAttackForeignOrigin(t *testing.T) {
 	v := as(h.token("ann", time.Minute))
 	v.header = header("Origin", "https://evil.example")
 	// No lookup: a missing session would be a 404.
-	for _, path := range []string{"/ws/ses-nobody", "/ws", "/ws/" + string(h.newSession("ann"))} {
+	for _, path := range []string{"/ws/ses-unknown", "/ws", "/ws/" + string(h.newSession("ann"))} {
 		h.wantRefused(path, v, http.StatusForbidden, wire.CodeForbidden)
 	}
 	if got := h.server.Refusals().Origins; got != 3 {

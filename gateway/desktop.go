@@ -53,8 +53,8 @@ func (pg *pages) desktopOrSignIn(c echo.Context) error {
 	return pg.shell(c)
 }
 
-// joinPage serves the page for invited devices. The ticket is in the fragment of its URL, which only
-// the page sees; so the page needs no authentication.
+// joinPage serves the page for invited devices and for read-only links. The ticket or the link is in the fragment of
+// its URL, which only the page sees; so the page needs no authentication.
 func (pg *pages) joinPage(c echo.Context) error {
 	switch {
 	case pg.dir != "":

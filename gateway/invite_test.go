@@ -98,14 +98,14 @@ func TestInvitationLetsAnotherDeviceIn(t *testing.T) {
 	do(http.MethodPost, "/api/ws-ticket", `{"session":"`+string(other)+`"}`).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
 
 	// Signing out ends this device only.
-	desk := h.signIn(t, ada)
+	otherDevice := h.signIn(t, ada)
 	gone := cookieOf(t, do(http.MethodPost, "/api/logout", "").wantStatus(http.StatusNoContent))
 	if gone.Value != "" || gone.MaxAge >= 0 {
 		t.Errorf("cookie after the sign-out: got %+v, want it removed", gone)
 	}
 	x.wantClosed(wire.CloseLoggedOut)
 	do(http.MethodGet, "/api/me", "").wantProblem(http.StatusUnauthorized, wire.CodeAuthFailed)
-	h.rest(http.MethodGet, "/api/me", request{header: h.ownHeaders(desk)}).wantStatus(http.StatusOK)
+	h.rest(http.MethodGet, "/api/me", request{header: h.ownHeaders(otherDevice)}).wantStatus(http.StatusOK)
 }
 
 func withMedia(h http.Header) http.Header {
@@ -173,7 +173,7 @@ func TestInvitationsThatAreNone(t *testing.T) {
 	var first string
 	for name, got := range map[string]reply{
 		"used": h.join(used, nil), "unknown": h.join(strings.Repeat("A", 43), nil), "short": h.join("x", nil), "of a socket": h.join(socket.Ticket, nil),
-		"to a session that is gone": h.join(toGone, nil), "somebody else's": h.join(h.invite(ada, id).ticket(), eve),
+		"to a session that is gone": h.join(toGone, nil), "another user's": h.join(h.invite(ada, id).ticket(), eve),
 	} {
 		got.wantProblem(http.StatusUnauthorized, wire.CodeAuthFailed)
 		if first == "" {
@@ -195,8 +195,8 @@ func TestInvitationOnADeviceThatIsIn(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	ada, id, other := h.userToken("ada"), h.newSession("ada"), h.newSession("ada")
-	desk := h.signIn(t, ada)
-	if got := h.join(h.invite(ada, id).ticket(), desk).wantStatus(http.StatusOK); got.header.Get("Set-Cookie") != "" {
+	otherDevice := h.signIn(t, ada)
+	if got := h.join(h.invite(ada, id).ticket(), otherDevice).wantStatus(http.StatusOK); got.header.Get("Set-Cookie") != "" {
 		t.Errorf("headers with the cookie of a user: got %v, want no new cookie", got.header)
 	}
 	phone := cookieOf(t, h.join(h.invite(ada, id).ticket(), nil).wantStatus(http.StatusOK))

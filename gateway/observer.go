@@ -28,9 +28,9 @@ func observerOrNoop(o Observer) Observer {
 // Connections returns the number of streaming connections.
 func (s *Server) Connections() int { return s.streams.Connections() }
 
-// UserConnections returns the connections to this replica of the users that have the most, for
+// ConnectionsByUser returns the number of connections to this replica of the users that have the most, for
 // other replicas to count. Users with few connections are left out.
-func (s *Server) UserConnections() map[string]int { return s.streams.UserConnections() }
+func (s *Server) ConnectionsByUser() map[string]int { return s.streams.ConnectionsByUser() }
 
 // Draining reports whether the server drains, see [Server.Drain].
 func (s *Server) Draining() bool { return s.streams.Draining() }

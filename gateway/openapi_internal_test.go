@@ -7,13 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/gateway/openapi"
 )
 
 // The router and the API description have the same routes.
 func TestDescriptionHasTheRoutersRoutes(t *testing.T) {
 	t.Parallel()
-	s := New(Config{}, slog.New(slog.DiscardHandler), Deps{})
+	s := New(Config{}, slog.New(slog.DiscardHandler), Deps{Auth: &auth.Authority{}})
 	var doc struct {
 		Paths map[string]map[string]json.RawMessage
 	}

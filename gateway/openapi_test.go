@@ -209,7 +209,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	send := func(method, path, body string) reply {
 		t.Helper()
 		described, _, _ := strings.Cut(path, "?")
-		actual := strings.NewReplacer("{session}", string(id), "{user}", "bob", "{path}", "a/b.txt", "{replica}", "replica-1", "{message}", "m", "{connection}", "conn-1", "{name}", "mine", "{id}", "a", "{mode}", "a", "{server}", "files", "{backend}", "demo", "{app}", "counter", "{sandbox}", "1", "{trash}", "0-a-1", "{agent}", "desktop", "{thread}", "t", "{monitor}", "monitor-0", "{window}", "view", "{checkpoint}", "0123456").Replace(path)
+		actual := strings.NewReplacer("{session}", string(id), "{user}", "bob", "{path}", "a/b.txt", "{replica}", "replica-1", "{message}", "m", "{connection}", "conn-1", "{name}", "mine", "{id}", "a", "{mode}", "a", "{server}", "files", "{backend}", "demo", "{app}", "counter", "{sandbox}", "1", "{trash}", "0-a-1", "{agent}", "desktop", "{thread}", "t", "{link}", "0123456789abcdef", "{monitor}", "monitor-0", "{window}", "view", "{checkpoint}", "0123456").Replace(path)
 		r := request{token: root, body: body}
 		if strings.Contains(path, "{path}") {
 			r.header = header("Content-Type", "application/octet-stream")
@@ -236,7 +236,19 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	send(http.MethodPost, one+"/mcp-tokens", `{"name":"Editor","profile":"all","monitor":"monitor-0","ttl":60}`).wantStatus(http.StatusCreated).decode(&made)
 	send(http.MethodGet, one+"/mcp-tokens", "").wantStatus(http.StatusOK)
 	c.answer(t, http.MethodDelete, one+"/mcp-tokens/{token}", "", h.rest(http.MethodDelete, sessionPath(id, "/mcp-tokens/", made.ID), request{token: root}).wantStatus(http.StatusNoContent))
+	var madeLink struct{ ID, URL string }
+	send(http.MethodPost, one+"/links", `{"label":"Review","ttl":600}`).wantStatus(http.StatusCreated).decode(&madeLink)
+	send(http.MethodGet, one+"/links", "").wantStatus(http.StatusOK)
+	_, secret, _ := strings.Cut(madeLink.URL, "#")
+	send(http.MethodPost, "/api/links/open", `{"link":"`+secret+`"}`).wantStatus(http.StatusOK)
+	c.answer(t, http.MethodDelete, one+"/links/{link}", "", h.rest(http.MethodDelete, sessionPath(id, "/links/", madeLink.ID), request{token: root}).wantStatus(http.StatusNoContent))
 	send(http.MethodPost, one+"/actions", `{"actions":[`+window+`,`+icon+`]}`).wantStatus(http.StatusOK)
+	var emitted struct {
+		At wire.Position `json:"message_id"`
+	}
+	h.post(sessionPath(id, "/actions"), root, `{"actions":[`+window+`]}`).wantStatus(http.StatusOK).decode(&emitted)
+	guest := momentGuestOf(t, h, id, h.newMomentLink(root, id, emitted.At).secret())
+	c.answer(t, http.MethodGet, one+"/moment", "", h.rest(http.MethodGet, sessionPath(id, "/moment"), request{header: guest}).wantStatus(http.StatusOK))
 	send(http.MethodPost, one+"/messages", `{"content":"hi","messageId":"m"}`).wantProblem(http.StatusServiceUnavailable, wire.CodeProviderUnavailable)
 	send(http.MethodGet, one+"/snapshot", "").wantStatus(http.StatusOK)
 	send(http.MethodGet, one+"/snapshot?monitor=monitor-0", "").wantStatus(http.StatusOK)
@@ -321,12 +333,14 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	send(http.MethodPost, view+"/call", `{"tool":"a"}`).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
 	send(http.MethodPost, view+"/resource", `{"uri":"a://b"}`).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
 	send(http.MethodPost, "/api/secrets/rotate", "").wantProblem(http.StatusConflict, wire.CodeInvalidMessage)
+	send(http.MethodPut, one+"/owner", `{"user":"unknown"}`).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage) // it is not shared with them
 	send(http.MethodGet, one+"/transcript", "").wantStatus(http.StatusOK)
 	send(http.MethodPost, one+"/restore", "").wantStatus(http.StatusOK)
 	for _, path := range []string{"/api/domains", "/api/agents/stats", "/api/remote-info"} {
 		send(http.MethodGet, path, "").wantStatus(http.StatusOK)
 	}
 	send(http.MethodPatch, "/api/domains", `{"allowAllDomains":true}`).wantStatus(http.StatusOK)
+	send(http.MethodPost, "/api/demo/crash", "").wantStatus(http.StatusConflict) // nothing would start this hub again
 	send(http.MethodPost, "/api/approval-tests", `{"rules":{"autoApprovalEnabled":true,"alwaysAllowExecute":true,"allowedCommands":["git status"]},"command":"git push"}`).wantStatus(http.StatusOK)
 	send(http.MethodPost, "/api/fetch", `{"url":"http://127.0.0.1/"}`).wantProblem(http.StatusForbidden, wire.CodeForbidden)
 	send(http.MethodPost, "/api/ws-ticket", "").wantStatus(http.StatusOK)
@@ -337,6 +351,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	send(http.MethodPost, "/api/join", `{"ticket":"`+ticket+`"}`).wantStatus(http.StatusOK)
 	send(http.MethodPost, "/api/join", `{"ticket":"`+ticket+`"}`).wantProblem(http.StatusUnauthorized, wire.CodeAuthFailed)
 	send(http.MethodGet, "/join", "").wantStatus(http.StatusOK)
+	send(http.MethodGet, "/link", "").wantStatus(http.StatusOK)
 	send(http.MethodPost, "/api/tokens/keys", `{"user":"robot","roles":["user"],"name":"n","expires_in":60}`).wantStatus(http.StatusCreated)
 	var keys struct{ Keys []struct{ ID string } }
 	send(http.MethodGet, "/api/tokens/keys", "").wantStatus(http.StatusOK).decode(&keys)
@@ -344,7 +359,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	send(http.MethodPost, "/api/tokens/tickets", `{"user":"guest","session":"ses-1"}`).wantStatus(http.StatusOK)
 	c.answer(t, http.MethodDelete, one, "", h.rest(http.MethodDelete, sessionPath(doomed), request{token: root}).wantStatus(http.StatusNoContent))
 	h.waitForBody("/api/admin/replicas", root, `"replica-1"`)
-	for _, path := range []string{"me", "overview", "replicas", "sessions", "sessions/{session}", "sessions/{session}/events", "limits", "audit/verify"} {
+	for _, path := range []string{"me", "overview", "replicas", "sessions", "sessions/{session}", "sessions/{session}/events", "sessions/{session}/film", "limits", "audit/verify"} {
 		send(http.MethodGet, "/api/admin/"+path, "").wantStatus(http.StatusOK)
 	}
 	for _, path := range []string{"live", "sessions/{session}/tail"} {
@@ -354,7 +369,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	}
 	send(http.MethodPost, "/api/admin/sessions/{session}/messages/{message}/cancel", `{"reason":"why not"}`)
 	send(http.MethodPost, "/api/admin/sessions/{session}/tabs/{connection}/close", `{"reason":"why not"}`)
-	send(http.MethodPost, "/api/admin/sessions/{session}/handover", `{"reason":"why not","to":"nobody"}`)
+	send(http.MethodPost, "/api/admin/sessions/{session}/handover", `{"reason":"why not","to":"unknown"}`)
 	send(http.MethodGet, "/metrics", "").wantStatus(http.StatusOK)
 	send(http.MethodGet, "/admin", "").wantStatus(http.StatusOK)
 	c.answer(t, http.MethodGet, "/admin/{path}", "", h.get("/admin/sessions/1", root).wantStatus(http.StatusOK))

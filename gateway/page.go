@@ -107,6 +107,7 @@ func (pg *pages) renderSignInPage(c echo.Context, status int, notice string) err
 			state = words.shuttingDown
 		case p.Detail == problem.StoreFull:
 			state = words.storeFull
+		case p.Detail == problem.OtherFiles: // only cold sessions need it
 		default:
 			state = words.storeUnavailable
 		}

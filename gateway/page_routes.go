@@ -24,6 +24,10 @@ func (pg *pages) routes() []openapi.Route {
 			Detail: "The ticket is in the fragment of the URL, after the #.", Answers: openapi.Success(http.StatusOK, "A page.", html),
 		},
 		{
+			Method: http.MethodGet, Path: "/link", Handler: pg.joinPage, Tag: tag, Summary: "The desktop, read-only, for everyone who has a link",
+			Detail: "The secret of the link is in the fragment of the URL, after the #.", Answers: openapi.Success(http.StatusOK, "A page.", html),
+		},
+		{
 			Method: http.MethodGet, Path: "/login", Handler: pg.getLogin, Tag: tag, Summary: "The sign-in page", Query: token,
 			Answers: append(openapi.Success(http.StatusOK, "A page.", html), led),
 		},

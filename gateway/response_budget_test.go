@@ -88,12 +88,12 @@ func TestLargeAnswersAreFew(t *testing.T) { //nolint:paralleltest // it measures
 		id := h.sessionWithWindows(60)
 		eve := h.userToken("eve", "admin")
 		before := heap()
-		glance := func(i int, path string) string {
+		statusLine := func(i int, path string) string {
 			h.post(sessionPath(id, "/actions"), h.userToken("ada"), badgeRequest(fmt.Sprint("app-", i))).wantStatus(http.StatusOK)
 			return h.requestWithoutReading(sessionPath(id, path), eve)
 		}
 		n := 0
-		for glance(n, "/snapshot") == "HTTP/1.1 200" {
+		for statusLine(n, "/snapshot") == "HTTP/1.1 200" {
 			if n++; n > 10 {
 				t.Fatalf("got %d pages and no end, want at most 10", n)
 			}
@@ -103,8 +103,8 @@ func TestLargeAnswersAreFew(t *testing.T) { //nolint:paralleltest // it measures
 		h.get(sessionPath(id, "/events"), h.userToken("ada")).wantStatus(http.StatusOK)
 		answers := map[string]int{}
 		for i := range 16 { // without the bound they would hold 70 MiB
-			answers[glance(i, "/snapshot")]++
-			answers[glance(i, "/events?limit=1000&after=0-0")]++
+			answers[statusLine(i, "/snapshot")]++
+			answers[statusLine(i, "/events?limit=1000&after=0-0")]++
 		}
 		if grown := int64(heap()) - int64(before); grown > 48<<20 {
 			t.Errorf("memory of 32 unread answers: got %d MiB, want at most 48", grown>>20)

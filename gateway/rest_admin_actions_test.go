@@ -76,7 +76,7 @@ func TestAdminCancelsAMessage(t *testing.T) {
 	}
 	for _, h := range []*testHub{a, b} {
 		h.adminRequest(http.MethodPost, path+"/messages/m2/cancel", "", `{"reason":"x"}`).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
-		h.adminRequest(http.MethodPost, path+"/messages/nobody/cancel", "", `{"reason":"x"}`).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
+		h.adminRequest(http.MethodPost, path+"/messages/unknown/cancel", "", `{"reason":"x"}`).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
 		h.adminRequest(http.MethodPost, path+"/messages/m1/cancel", "", `{"reason":"x"}`).wantProblem(http.StatusConflict, wire.CodeSessionInvalidState)
 		h.adminRequest(http.MethodPost, path+"/interrupt", "", `{"reason":"x","monitorId":"nowhere"}`).wantProblem(http.StatusConflict, wire.CodeSessionInvalidState)
 		h.adminRequest(http.MethodPost, path+"/interrupt", "", `{"reason":"x","monitorId":"monitor-0","agentId":"a"}`).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
@@ -174,7 +174,7 @@ func TestAdminClosesATab(t *testing.T) {
 	here, there := known["x"], known["y"]
 	path := "sessions/" + string(id) + "/tabs/"
 	for _, h := range []*testHub{a, b} {
-		h.adminRequest(http.MethodPost, path+"nobody/close", "", `{"reason":"x"}`).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
+		h.adminRequest(http.MethodPost, path+"unknown/close", "", `{"reason":"x"}`).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
 		h.adminRequest(http.MethodPost, path+"a%20b/close", "", `{"reason":"x"}`).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
 		h.adminRequest(http.MethodPost, path+string(here)+"/close", "", `{"reason":""}`).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
 	}
@@ -244,7 +244,7 @@ func TestAdminHandsOver(t *testing.T) {
 		h.adminRequest(http.MethodPost, path, "", `{"reason":"x"}`).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
 		h.adminRequest(http.MethodPost, path, "", `{"reason":"x","to":"no name"}`).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
 	}
-	b.adminRequest(http.MethodPost, "sessions/nobody/handover", "", `{"reason":"x","to":"one"}`).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
+	b.adminRequest(http.MethodPost, "sessions/unknown/handover", "", `{"reason":"x","to":"one"}`).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
 	// Two concurrent handovers to different replicas are both executed, one after the other.
 	var wg sync.WaitGroup
 	for i, to := range []string{"one", "two", "one", "two"} {

@@ -1,13 +1,18 @@
 package gateway_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/everdesk/everdesk/apps"
+	"github.com/everdesk/everdesk/apps/build"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -219,4 +224,36 @@ func TestAppsOfTheMarketCanBeInstalled(t *testing.T) {
 	h.rest(http.MethodPut, "/api/apps/notes", request{token: vera}).wantProblem(http.StatusForbidden, wire.CodeForbidden)
 	h.get("/api/market", vera).wantProblem(http.StatusForbidden, wire.CodeForbidden)
 	h.get("/api/market", "").wantStatus(http.StatusUnauthorized)
+}
+
+// inProcess compiles apps without a process of its own.
+type inProcess struct{}
+
+func (inProcess) Compile(_ context.Context, s build.Source) ([]byte, error) { return build.Compile(s) }
+
+// An app in the folder of the operator that has a source and no page is compiled when it is installed.
+func TestAppsOfTheMarketAreCompiled(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	for name, text := range map[string]string{
+		"hello/app.json": `{"name":"Hello"}`, "hello/src/main.ts": `const name: string = "compiled page"; document.title = name;`,
+		"broken/app.json": `{"name":"Broken"}`, "broken/src/main.ts": `const = 1;`, "empty/app.json": `{"name":"Empty"}`,
+	} {
+		path := filepath.Join(folder, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := newTestHub(t, func(o *hubOptions) { o.market = folder })
+	ada := h.userToken("ada")
+	h.rest(http.MethodPut, "/api/apps/hello", request{token: ada}).wantStatus(http.StatusOK)
+	if b, err := h.userApps.Get("ada", "hello"); err != nil || !strings.Contains(string(b.Page()), "compiled page") {
+		t.Errorf("the page is %.200q (%v), want the compiled source", b.Page(), err)
+	}
+	for app, want := range map[string]string{"broken": "src/main.ts", "empty": "no file to begin with"} {
+		p := h.rest(http.MethodPut, "/api/apps/"+app, request{token: ada}).wantProblem(http.StatusUnprocessableEntity, wire.CodeInvalidMessage)
+		if !strings.Contains(p.Detail, want) {
+			t.Errorf("%s: the detail is %q, want %q in it", app, p.Detail, want)
+		}
+	}
 }

@@ -26,7 +26,7 @@ func TestMCPTokens(t *testing.T) {
 	if made.Name != "Editor" || made.Profile != "default" || made.Monitor != "monitor-0" || len(made.LastFour) != 4 || made.Token[len(made.Token)-4:] != made.LastFour {
 		t.Errorf("got %+v, want the token of Editor with the defaults", made)
 	}
-	if got, err := h.auth.MCPToken(t.Context(), made.Token); err != nil || got.Session != id {
+	if got, err := h.auth.MCPTokens.Authenticate(t.Context(), made.Token); err != nil || got.Session != id {
 		t.Errorf("the token is of %+v with error %v, want session %s", got, err, id)
 	}
 	var list struct{ Tokens []mcpToken }

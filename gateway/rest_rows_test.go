@@ -3,11 +3,13 @@ package gateway_test
 import (
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/everdesk/everdesk/history"
+	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -105,7 +107,7 @@ func TestConversationsAreReadInPages(t *testing.T) {
 			}
 		}
 		h.get(sessionPath(id, part), "").wantProblem(http.StatusUnauthorized, wire.CodeAuthRequired)
-		h.get(sessionPath("nobody", part), ada).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
+		h.get(sessionPath("unknown", part), ada).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
 		h.get(sessionPath(id, part), h.userToken("bob")).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
 	}
 	h.rest(http.MethodPut, sessionPath(id, "/shares/eve"), request{token: ada, body: `{"access":"viewer"}`}).wantStatus(http.StatusOK)
@@ -113,6 +115,27 @@ func TestConversationsAreReadInPages(t *testing.T) {
 	h.get(sessionPath(id, "/rows?limit=1"), h.userToken("eve")).wantStatus(http.StatusOK).decode(&rows)
 	if rows.String() != "10 true" {
 		t.Errorf("rows of a viewer: got %s, want 10 true", rows)
+	}
+}
+
+// A page has at most session.MaxRowPage rows, however large the limit of the query is.
+func TestPagesOfConversationsHaveALargestSize(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	ada := h.userToken("ada")
+	id := h.newSession("ada")
+	for i := range session.MaxRowPage + 1 {
+		h.post(sessionPath(id, "/messages"), ada, fmt.Sprintf(`{"content":"%d"}`, i)).wantProblem(http.StatusServiceUnavailable, wire.CodeProviderUnavailable)
+	}
+	for _, limit := range []string{strconv.Itoa(session.MaxRowPage), strconv.Itoa(session.MaxRowPage + 1), "99999", "99999999999999999999"} {
+		var rows rowsPage
+		h.get(sessionPath(id, "/rows?limit=", limit), ada).wantStatus(http.StatusOK).decode(&rows)
+		var notes notesPage
+		h.get(sessionPath(id, "/messages?limit=", limit), ada).wantStatus(http.StatusOK).decode(&notes)
+		if len(rows.Rows) != session.MaxRowPage || !rows.More || len(notes.Messages) != session.MaxRowPage || !notes.More {
+			t.Errorf("limit %s: got %d rows, more %t, and %d messages, more %t, want %d and more of both",
+				limit, len(rows.Rows), rows.More, len(notes.Messages), notes.More, session.MaxRowPage)
+		}
 	}
 }
 

@@ -262,5 +262,5 @@ func TestSessionFileRefusals(t *testing.T) {
 	h.get(sessionPath(id, "/export"), eve).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
 	h.rest(http.MethodPut, sessionPath(id, "/shares/eve"), request{token: ann, body: `{"access":"viewer"}`, header: header("Content-Type", "application/json")})
 	h.get(sessionPath(id, "/export"), eve).wantProblem(http.StatusForbidden, wire.CodeForbidden)
-	h.get(sessionPath("ses-nobody", "/export"), ann).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
+	h.get(sessionPath("ses-unknown", "/export"), ann).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
 }

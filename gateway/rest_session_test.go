@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -130,6 +131,8 @@ func TestListOfSessions(t *testing.T) {
 	h.get("/api/sessions?limit=100000", ada).wantStatus(http.StatusOK)
 }
 
+const emptyNotebook = `{"nbformat":4,"nbformat_minor":5,"metadata":{},"cells":[]}`
+
 // The access rights of every route about a session.
 func TestAccessOfAllRoutes(t *testing.T) {
 	t.Parallel()
@@ -161,6 +164,9 @@ func TestAccessOfAllRoutes(t *testing.T) {
 		{http.MethodPut, "/files/f", "x", acts},
 		{http.MethodPost, "/files/f", "x", acts},
 		{http.MethodDelete, "/files/nope", "", acts},
+		{http.MethodPut, "/notebooks/n", emptyNotebook, acts},
+		{http.MethodPut, "/notebooks/n?run=true", emptyNotebook, acts},
+		{http.MethodGet, "/notebooks/n", "", looks},
 		{http.MethodPatch, "", `{"title":"t"}`, owns},
 		{http.MethodPut, "/shares/zoe", `{"access":"viewer"}`, owns},
 		{http.MethodDelete, "/shares/zoe", "", owns},
@@ -213,6 +219,118 @@ func TestShares(t *testing.T) {
 	}
 	h.rest(http.MethodDelete, path, request{token: ada}).wantStatus(http.StatusNoContent)
 	h.get(sessionPath(id), bob).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
+}
+
+// A search finds words of titles and conversations, looks at 20 sessions per request, and only at those of the caller.
+func TestSessionsAreSearched(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	ada, bob := h.userToken("ada"), h.userToken("bob")
+	titled := h.newSession("ada")
+	h.rest(http.MethodPatch, sessionPath(titled), request{token: ada, body: `{"title":"Trip to Busan"}`}).wantStatus(http.StatusOK)
+	for range 24 {
+		h.newSession("ada")
+	}
+	search := func(token, text string) (found []wire.SessionID, requests int) {
+		t.Helper()
+		for after := ""; ; {
+			var list struct {
+				Sessions []card
+				Next     string
+			}
+			h.get("/api/sessions?limit=100&q="+url.QueryEscape(text)+"&after="+url.QueryEscape(after), token).wantStatus(http.StatusOK).decode(&list)
+			requests++
+			for _, one := range list.Sessions {
+				found = append(found, one.SessionID)
+			}
+			if after = list.Next; after == "" {
+				return found, requests
+			}
+		}
+	}
+	if found, n := search(ada, "busan TRIP"); !slices.Equal(found, []wire.SessionID{titled}) || n != 2 {
+		t.Errorf("the search finds %v in %d requests, want %s in 2", found, n, titled)
+	}
+	if found, _ := search(ada, "busan tomorrow"); len(found) != 0 {
+		t.Errorf("a word that is nowhere finds %v, want nothing", found)
+	}
+	if found, _ := search(bob, "busan"); len(found) != 0 {
+		t.Errorf("another user finds %v, want nothing", found)
+	}
+	if p := h.get("/api/sessions?q="+strings.Repeat("x", 201), ada).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage); p.Field != "q" {
+		t.Errorf("a long text: got field %q, want q", p.Field)
+	}
+	h.get("/api/sessions?q=busan&user=ada", h.userToken("root", "admin")).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
+}
+
+// The owner gives a session to a user with whom it is shared, and stays an operator. It counts for the new owner.
+func TestOwnerGivesASession(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t, func(p *hubOptions) { p.members, p.gateway.UserSessions = true, 2 })
+	ada, bob := h.userToken("ada"), h.userToken("bob")
+	id := h.newSession("ada")
+	owner := func(token, body string) reply {
+		return h.rest(http.MethodPut, sessionPath(id, "/owner"), request{token: token, body: body})
+	}
+	for _, body := range []string{`{"user":"bob"}`, `{"user":""}`, `{}`, `{"user":7}`, `{"user":"a\u0000"}`} {
+		if p := owner(ada, body).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage); p.Field != "user" {
+			t.Errorf("%s: got field %q, want user", body, p.Field)
+		}
+	}
+	owner(bob, `{"user":"bob"}`).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
+	h.rest(http.MethodPut, sessionPath(id, "/shares/bob"), request{token: ada, body: `{"access":"operator"}`}).wantStatus(http.StatusOK)
+	owner(bob, `{"user":"bob"}`).wantProblem(http.StatusForbidden, wire.CodeForbidden)
+	var shared struct {
+		Shares []struct {
+			User     string
+			Newcomer bool
+		}
+	}
+	h.get(sessionPath(id), ada).wantStatus(http.StatusOK).decode(&shared)
+	if got, want := fmt.Sprint(shared.Shares), "[{bob true}]"; got != want {
+		t.Errorf("before bob has a session the shares are %s, want %s", got, want)
+	}
+
+	// The limit is that of the new owner.
+	other := h.newSession("bob")
+	h.newSession("bob")
+	shared.Shares = nil
+	h.get(sessionPath(id), ada).wantStatus(http.StatusOK).decode(&shared)
+	if got, want := fmt.Sprint(shared.Shares), "[{bob false}]"; got != want {
+		t.Errorf("when bob has sessions the shares are %s, want %s", got, want)
+	}
+	owner(ada, `{"user":"bob"}`).wantProblem(http.StatusConflict, wire.CodeSessionInvalidState)
+	h.rest(http.MethodDelete, sessionPath(other), request{token: bob}).wantStatus(http.StatusNoContent)
+
+	var program mcpToken
+	h.post(sessionPath(id, "/mcp-tokens"), ada, `{"name":"Editor"}`).wantStatus(http.StatusCreated).decode(&program)
+	var got struct{ User, Access string }
+	owner(ada, `{"user":"bob"}`).wantStatus(http.StatusOK).decode(&got)
+	if got.User != "bob" || got.Access != "operator" {
+		t.Errorf("the owner before gets %+v, want the user bob and the access operator", got)
+	}
+	if t2, err := h.auth.MCPTokens.Authenticate(t.Context(), program.Token); err == nil {
+		t.Errorf("the program of the owner before has the token %+v, want it revoked", t2)
+	}
+	h.get(sessionPath(id), bob).wantStatus(http.StatusOK).decode(&got)
+	if got.Access != "owner" {
+		t.Errorf("the new owner has the access %q, want owner", got.Access)
+	}
+	h.rest(http.MethodPatch, sessionPath(id), request{token: ada, body: `{"title":"mine"}`}).wantProblem(http.StatusForbidden, wire.CodeForbidden)
+	h.post(sessionPath(id, "/actions"), ada, badgeRequest("mail")).wantStatus(http.StatusOK)
+	owner(ada, `{"user":"ada"}`).wantProblem(http.StatusForbidden, wire.CodeForbidden)
+	h.post("/api/sessions", bob, `{}`).wantProblem(http.StatusConflict, wire.CodeSessionInvalidState) // it counts for bob
+	h.newSession("ada")
+	h.newSession("ada")
+	var results []string
+	for _, r := range slices.Backward(h.auditRecords()) {
+		results = append(results, fmt.Sprint(r.Action, " ", r.Result))
+	}
+	results = slices.DeleteFunc(results, func(r string) bool { return !strings.HasPrefix(r, "session.give ") })
+	want := []string{"session.give begun", "session.give failed", "session.give begun", "session.give done"}
+	if !slices.Equal(results, want) {
+		t.Errorf("the audit log has %q, want %q", results, want)
+	}
 }
 
 // A credential for one session opens only that one.

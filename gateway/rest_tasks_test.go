@@ -26,6 +26,6 @@ func TestTasksAreForThoseWhoMaySeeTheSession(t *testing.T) {
 		}
 	}
 	h.get(sessionPath(id, part), "").wantProblem(http.StatusUnauthorized, wire.CodeAuthRequired)
-	h.get(sessionPath("nobody", part), ada).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
+	h.get(sessionPath("unknown", part), ada).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
 	h.get(sessionPath(id, part), h.userToken("bob")).wantProblem(http.StatusNotFound, wire.CodeSessionNotFound)
 }

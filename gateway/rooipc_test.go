@@ -4,8 +4,6 @@ import (
 	"bufio"
 	"encoding/json"
 	"net"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,125 +16,16 @@ import (
 // newIPCHub starts a hub with agents and an IPC socket for the user ann.
 func newIPCHub(t *testing.T, redis bool) (*testHub, string) {
 	t.Helper()
-	folder, err := os.MkdirTemp("", "ipc") //nolint:usetesting // paths of sockets must be short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(folder) })
-	path := filepath.Join(folder, "s")
+	path := rooipctest.SocketPath(t)
 	return newAgentHub(t, redis, func(p *hubOptions) { p.ipc, p.gateway.IPCUser = path, "ann" }), path
-}
-
-// ipcClient is a client of the socket. It reads only while a test waits.
-type ipcClient struct {
-	rooipctest.Client
-	t    *testing.T
-	conn net.Conn
-	in   *bufio.Reader
-	wait time.Duration
-}
-
-func dialIPC(t *testing.T, h *testHub, path string) *ipcClient {
-	t.Helper()
-	var d net.Dialer
-	conn, err := d.DialContext(t.Context(), "unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close() })
-	x := &ipcClient{t: t, conn: conn, in: bufio.NewReader(conn), wait: h.wait}
-	x.until("the Ack", func() bool { return x.ID != "" })
-	return x
-}
-
-func (x *ipcClient) write(data string) {
-	x.t.Helper()
-	if _, err := x.conn.Write([]byte(data)); err != nil {
-		x.t.Fatal(err)
-	}
-}
-
-// frame returns a command as bytes.
-func (x *ipcClient) frame(command string) string {
-	return `{"type":"message","data":{"type":"TaskCommand","origin":"client","clientId":"` + x.ID + `","data":` + command + `}}` + "\f"
-}
-
-func (x *ipcClient) send(command string) { x.t.Helper(); x.write(x.frame(command)) }
-
-// say sends a message to the task.
-func (x *ipcClient) say(text string) {
-	x.t.Helper()
-	data, err := json.Marshal(text)
-	if err != nil {
-		x.t.Fatal(err)
-	}
-	x.send(`{"commandName":"SendMessage","data":{"text":` + string(data) + `}}`)
-}
-
-// start starts a task.
-func (x *ipcClient) start(configuration, text string) {
-	x.t.Helper()
-	data, err := json.Marshal(text)
-	if err != nil {
-		x.t.Fatal(err)
-	}
-	x.send(`{"commandName":"StartNewTask","data":{"configuration":` + configuration + `,"text":` + string(data) + `}}`)
-}
-
-// until reads frames until a condition holds.
-func (x *ipcClient) until(what string, holds func() bool) {
-	x.t.Helper()
-	if err := x.conn.SetReadDeadline(time.Now().Add(x.wait)); err != nil {
-		x.t.Fatal(err)
-	}
-	for !holds() {
-		frame, err := rooipc.ReadFrame(x.in)
-		if err != nil {
-			x.t.Fatalf("before %s: %v; events %v, errors %+v", what, err, x.Names(), x.Errors)
-		}
-		if err := x.Apply(frame); err != nil {
-			x.t.Fatalf("%s: %v", frame, err)
-		}
-	}
-}
-
-// completed reads until the task itself has completed n times.
-func (x *ipcClient) completed(n int) {
-	x.t.Helper()
-	x.until("the end of the task", func() bool {
-		count := 0
-		for _, e := range x.Events {
-			if e.Name == "taskCompleted" && strings.Contains(string(e.Payload[3]), "false") {
-				count++
-			}
-		}
-		return count >= n
-	})
-}
-
-// task returns the id of the task.
-func (x *ipcClient) task() string {
-	for _, e := range x.Events {
-		if e.Name == "taskCreated" {
-			return strings.Trim(string(e.Payload[0]), `"`)
-		}
-	}
-	return ""
-}
-
-func (x *ipcClient) wantTexts(want ...string) {
-	x.t.Helper()
-	if got, grows := x.Texts("text"); !slices.Equal(got, want) || grows {
-		x.t.Errorf("texts %q, growing %v, want %q", got, grows, want)
-	}
 }
 
 func TestIPCTaskWithToolsAndSubtasks(t *testing.T) {
 	t.Parallel()
 	h, path := newIPCHub(t, true)
-	x := dialIPC(t, h, path)
-	x.start(`{"mode":"code"}`, "/window w1 Notes | hi\n/task web /say sub\n/say All done.")
-	x.completed(1)
+	x := rooipctest.Dial(t, path, h.wait)
+	x.StartTask(`{"mode":"code"}`, "/window w1 Notes | hi\n/task web /say sub\n/say All done.")
+	x.UntilCompleted(1)
 	texts, grows := x.Texts("text")
 	if grows || len(texts) == 0 || !strings.HasSuffix(texts[len(texts)-1], "All done.") {
 		t.Errorf("texts %q, growing %v, want the answer", texts, grows)
@@ -154,28 +43,28 @@ func TestIPCTaskWithToolsAndSubtasks(t *testing.T) {
 func TestIPCMessageAnswersAQuestionForWordsAndNoPermission(t *testing.T) {
 	t.Parallel()
 	h, path := newIPCHub(t, false)
-	x := dialIPC(t, h, path)
+	x := rooipctest.Dial(t, path, h.wait)
 	asked := func(kind string) func() bool {
 		return func() bool {
 			return slices.ContainsFunc(x.Rows, func(r rooipctest.Row) bool { return r.Ask == kind })
 		}
 	}
-	x.start(`{}`, "/ask Which one?\n/say After.")
-	x.until("the question", asked("followup"))
-	x.say("the blue one")
-	x.completed(1)
+	x.StartTask(`{}`, "/ask Which one?\n/say After.")
+	x.Until("the question", asked("followup"))
+	x.SendMessage("the blue one")
+	x.UntilCompleted(1)
 	texts, _ := x.Texts("text")
 	if all := strings.Join(texts, ""); !strings.Contains(all, "the blue one") || !strings.HasSuffix(all, "After.") {
 		t.Errorf("texts %q, want the answer in them", texts)
 	}
-	x.say(`/call shell {"command":"git push"}` + "\n/say Pushed.")
-	x.until("the permission", asked("command"))
-	x.say("yes")
-	x.until("the message waits", func() bool {
+	x.SendMessage(`/call shell {"command":"git push"}` + "\n/say Pushed.")
+	x.Until("the permission", asked("command"))
+	x.SendMessage("yes")
+	x.Until("the message waits", func() bool {
 		return slices.Contains(x.Names(), "queuedMessagesUpdated") || slices.ContainsFunc(x.Rows, func(r rooipctest.Row) bool { return r.Text == "yes" })
 	})
-	x.send(`{"commandName":"CancelTask"}`)
-	x.until("the end", func() bool { return slices.Contains(x.Names(), "taskAborted") })
+	x.Send(`{"commandName":"CancelTask"}`)
+	x.Until("the end", func() bool { return slices.Contains(x.Names(), "taskAborted") })
 	if texts, _ := x.Texts("text"); strings.Contains(strings.Join(texts, ""), "Pushed.") {
 		t.Errorf("texts %q: words granted a permission", texts)
 	}
@@ -189,52 +78,49 @@ func TestIPCCutClientGoesOn(t *testing.T) {
 		words[i] = "w" + jsonText(i+1)
 	}
 	want := strings.Join(words, " ")
-	grows := func(x *ipcClient) func() bool {
+	grows := func(x *rooipctest.Conn) func() bool {
 		return func() bool { _, grows := x.Texts("text"); return grows }
 	}
 
 	// The process connects again: its task goes on by itself.
-	x := dialIPC(t, h, path)
-	x.start(`{}`, "/stream 400 400")
-	x.until("some text", grows(x))
-	_ = x.conn.Close()
+	x := rooipctest.Dial(t, path, h.wait)
+	x.StartTask(`{}`, "/stream 400 400")
+	x.Until("some text", grows(x))
+	x.Close()
 	again := redialIPC(t, h, path)
 	again.Rows, again.Events = x.Rows, append(x.Events, again.Events...)
-	again.completed(1)
-	again.wantTexts(want)
-	task := again.task()
-	again.send(`{"commandName":"CloseTask"}`)
-	again.until("the task is left", func() bool { return slices.Contains(again.Names(), "taskUnfocused") })
+	again.UntilCompleted(1)
+	again.WantTexts(want)
+	task := again.Task()
+	again.Send(`{"commandName":"CloseTask"}`)
+	again.Until("the task is left", func() bool { return slices.Contains(again.Names(), "taskUnfocused") })
 
 	// A client that names what it saw gets what it missed.
-	again.send(`{"commandName":"ResumeTask","data":"` + task + `"}`)
-	again.say("/stream 400 400")
+	again.Send(`{"commandName":"ResumeTask","data":"` + task + `"}`)
+	again.SendMessage("/stream 400 400")
 	before := len(again.Rows)
-	again.until("more text", func() bool { return len(again.Rows) > before && grows(again)() })
+	again.Until("more text", func() bool { return len(again.Rows) > before && grows(again)() })
 	seq := again.Seq
-	again.send(`{"commandName":"CloseTask"}`)
-	again.until("the task is left", func() bool { return again.Names()[len(again.Names())-1] == "taskUnfocused" })
-	again.send(`{"commandName":"ResumeTask","data":"` + task + `","seq":"` + seq + `"}`)
-	again.completed(2)
-	again.wantTexts(want, want)
+	again.Send(`{"commandName":"CloseTask"}`)
+	again.Until("the task is left", func() bool { return again.Names()[len(again.Names())-1] == "taskUnfocused" })
+	again.Send(`{"commandName":"ResumeTask","data":"` + task + `","seq":"` + seq + `"}`)
+	again.UntilCompleted(2)
+	again.WantTexts(want, want)
 }
 
 // redialIPC connects until the hub goes on with the task of this process: it may not have noticed yet that
 // the last connection was closed.
-func redialIPC(t *testing.T, h *testHub, path string) *ipcClient {
+func redialIPC(t *testing.T, h *testHub, path string) *rooipctest.Conn {
 	t.Helper()
 	for end := time.Now().Add(h.wait); time.Now().Before(end); {
-		x := dialIPC(t, h, path)
-		if err := x.conn.SetReadDeadline(time.Now().Add(2 * time.Second)); err != nil {
-			t.Fatal(err)
-		}
-		if frame, err := rooipc.ReadFrame(x.in); err == nil {
+		x := rooipctest.Dial(t, path, h.wait)
+		if frame, err := x.ReadFrame(2 * time.Second); err == nil {
 			if err := x.Apply(frame); err != nil {
 				t.Fatalf("%s: %v", frame, err)
 			}
 			return x
 		}
-		_ = x.conn.Close()
+		x.Close()
 	}
 	t.Fatal("the hub did not go on with the task of the process")
 	return nil
@@ -252,7 +138,7 @@ func jsonText(v any) string {
 func TestIPCFramesOfAllKinds(t *testing.T) {
 	t.Parallel()
 	h, path := newIPCHub(t, false)
-	x := dialIPC(t, h, path)
+	x := rooipctest.Dial(t, path, h.wait)
 	answers := func() int {
 		n := 0
 		for _, name := range x.Names() {
@@ -263,14 +149,14 @@ func TestIPCFramesOfAllKinds(t *testing.T) {
 		return n
 	}
 	want := 0
-	modes := x.frame(`{"commandName":"GetModes"}`)
+	modes := x.Frame(`{"commandName":"GetModes"}`)
 	expect := func(name string, more int, pieces ...string) {
 		t.Helper()
 		for _, p := range pieces {
-			x.write(p)
+			x.Write(p)
 		}
 		want += more
-		x.until(name, func() bool { return answers() >= want })
+		x.Until(name, func() bool { return answers() >= want })
 		if got := answers(); got != want {
 			t.Errorf("%s: %d answers, want %d", name, got, want)
 		}
@@ -282,23 +168,27 @@ func TestIPCFramesOfAllKinds(t *testing.T) {
 	expect("a line break after a frame", 1, modes+"\n")                          // Roo-Code waits
 	expect("an event of node-ipc", 1, `{"type":"connect","data":{}}`+"\f"+modes) // Roo-Code dies
 	expect("a long frame", 1, strings.Replace(modes, `{"commandName":"GetModes"}`, `{"commandName":"GetModes","data":"`+strings.Repeat("말", 400<<10)+`"}`, 1))
+	expect("another event of node-ipc", 1, `{"type":"socket.disconnected","data":{}}`+"\f"+modes)
+	expect("data that the command does not have", 1, x.Frame(`{"commandName":"GetModes","data":{"a":1}}`))
 	if len(x.Errors) > 0 {
 		t.Fatalf("errors %+v, want none so far", x.Errors)
 	}
 	for _, c := range []struct{ name, frame, contains string }{ // Roo-Code reports none of these
 		{"broken JSON", "{\f", "JSON"},
 		{"data is a text", `{"type":"message","data":"x"}` + "\f", "TaskCommand"},
+		{"data is null", `{"type":"message","data":null}` + "\f", "TaskCommand"},
+		{"no task to cancel, with data", x.Frame(`{"commandName":"CancelTask","data":"ses-1"}`), "no task"},
 		{"no client id", strings.Replace(modes, `"clientId":"`+x.ID+`",`, "", 1), "clientId"},
 		{"another client's id", strings.Replace(modes, x.ID, "000000000000", 1), "Ack"}, // Roo-Code executes it
 		{"of a server", strings.Replace(modes, `"client"`, `"server"`, 1), "origin"},
-		{"a wrong type", x.frame(`{"commandName":"StartNewTask","data":{"configuration":{"autoApprovalEnabled":"yes"},"text":"a"}}`), "autoApprovalEnabled"},
-		{"no task", x.frame(`{"commandName":"SendMessage","data":{"text":"a"}}`), "no task"},
-		{"an unknown task", x.frame(`{"commandName":"ResumeTask","data":"ses-nowhere"}`), "no such session"},
-		{"an unknown command", x.frame(`{"commandName":"Fly"}`), "no such command"},
+		{"a wrong type", x.Frame(`{"commandName":"StartNewTask","data":{"configuration":{"autoApprovalEnabled":"yes"},"text":"a"}}`), "autoApprovalEnabled"},
+		{"no task", x.Frame(`{"commandName":"SendMessage","data":{"text":"a"}}`), "no task"},
+		{"an unknown task", x.Frame(`{"commandName":"ResumeTask","data":"ses-nowhere"}`), "no such session"},
+		{"an unknown command", x.Frame(`{"commandName":"Fly"}`), "no such command"},
 	} {
 		before := len(x.Errors)
-		x.write(c.frame)
-		x.until(c.name, func() bool { return len(x.Errors) > before })
+		x.Write(c.frame)
+		x.Until(c.name, func() bool { return len(x.Errors) > before })
 		if got := x.Errors[before].Message; !strings.Contains(got, c.contains) {
 			t.Errorf("%s: error %q, want one with %q", c.name, got, c.contains)
 		}
@@ -308,9 +198,9 @@ func TestIPCFramesOfAllKinds(t *testing.T) {
 		t.Errorf("%d sessions, want none: refused commands create nothing", got)
 	}
 	before := len(x.Errors)
-	_, _ = x.conn.Write([]byte(strings.Repeat("x", rooipc.MaxFrame+(64<<10)))) // it fails when the hub has enough
-	x.until("the frame is refused", func() bool { return len(x.Errors) > before })
-	if _, err := rooipc.ReadFrame(x.in); err == nil {
+	_, _ = x.TryWrite(strings.Repeat("x", rooipc.MaxFrame+(64<<10))) // it fails when the hub has enough
+	x.Until("the frame is refused", func() bool { return len(x.Errors) > before })
+	if _, err := x.ReadFrame(h.wait); err == nil {
 		t.Error("the connection is open after a frame without an end, want it closed")
 	}
 }
@@ -318,19 +208,19 @@ func TestIPCFramesOfAllKinds(t *testing.T) {
 func TestIPCAndAGUISeeTheSameConversation(t *testing.T) {
 	t.Parallel()
 	h, path := newIPCHub(t, true)
-	roo := dialIPC(t, h, path)
-	roo.start(`{}`, "/say From the socket.")
-	roo.completed(1)
-	web := h.aguiThread("/agui", h.userToken("ann"), roo.task())
+	roo := rooipctest.Dial(t, path, h.wait)
+	roo.StartTask(`{}`, "/say From the socket.")
+	roo.UntilCompleted(1)
+	web := h.aguiThread("/agui", h.userToken("ann"), roo.Task())
 	web.say("run-1", "/ask Which?\n/say From the page.", nil)
 	if len(web.Interrupts) != 1 {
 		t.Fatalf("interrupts %+v, want the question", web.Interrupts)
 	}
-	roo.until("the question", func() bool {
+	roo.Until("the question", func() bool {
 		return slices.ContainsFunc(roo.Rows, func(r rooipctest.Row) bool { return r.Ask == "followup" && !r.IsAnswered })
 	})
-	roo.say("the first")
-	roo.completed(2)
+	roo.SendMessage("the first")
+	roo.UntilCompleted(2)
 	web.run(aguiInput{RunID: "run-1"}, nil)
 	fresh := h.aguiThread("/agui/agent/desktop/connect", web.token, web.thread)
 	fresh.run(aguiInput{RunID: "connect-1"}, nil)
@@ -342,4 +232,67 @@ func TestIPCAndAGUISeeTheSameConversation(t *testing.T) {
 	if got := fresh.Texts("user"); !slices.Equal(got, users) {
 		t.Errorf("messages of users in the page %q, in the socket %q, want the same", got, users)
 	}
+}
+
+// Every client has a task of its own. A client may leave at once: its task needs no client.
+func TestIPCClientsHaveTheirOwnTasks(t *testing.T) {
+	t.Parallel()
+	h, path := newIPCHub(t, false)
+	var all []*rooipctest.Conn
+	for range 8 {
+		all = append(all, rooipctest.Dial(t, path, h.wait))
+	}
+	for i, x := range all {
+		x.StartTask(`{"zoom":3,"apiModelId":"unknown keys are ignored"}`, "/say Task "+jsonText(i)+".")
+	}
+	tasks := map[string]bool{}
+	for i, x := range all {
+		x.UntilCompleted(1)
+		x.WantTexts("Task " + jsonText(i) + ".")
+		tasks[x.Task()] = true
+	}
+	if len(tasks) != len(all) {
+		t.Errorf("%d tasks of %d clients, want one for each", len(tasks), len(all))
+	}
+	// A character that is split between two writes arrives whole.
+	split := all[0].Frame(`{"commandName":"SendMessage","data":{"text":"/say 한국어 말"}}`)
+	at := strings.Index(split, "국") + 1
+	all[0].Write(split[:at])
+	all[0].Write(split[at:])
+	all[0].UntilCompleted(2)
+	all[0].WantTexts("Task 0.", "한국어 말")
+
+	task := all[1].Task()
+	all[1].SendMessage("/nosteer\n/stream 100 400")
+	all[1].Until("some text", func() bool { _, grows := all[1].Texts("text"); return grows })
+	for _, x := range all[1:] {
+		x.Close()
+	}
+	all[0].Send(`{"commandName":"ResumeTask","data":"` + task + `"}`)
+	all[0].Until("the task of the client that left", func() bool {
+		return slices.ContainsFunc(all[0].Rows, func(r rooipctest.Row) bool {
+			return r.TaskID == task && strings.HasSuffix(r.Text, " w100") && (r.Partial == nil || !*r.Partial)
+		})
+	})
+}
+
+// A client above the limit is refused with a reason, and may connect later.
+func TestIPCRefusesMoreClientsThanItServes(t *testing.T) {
+	t.Parallel()
+	h, path := newIPCHub(t, false)
+	var all []*rooipctest.Conn
+	for range 64 {
+		all = append(all, rooipctest.Dial(t, path, h.wait))
+	}
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	frame, err := rooipc.ReadFrame(bufio.NewReader(conn))
+	if err != nil || !strings.Contains(string(frame), `"error":{`) || !strings.Contains(string(frame), "64 clients") {
+		t.Errorf("client 65 gets %s, error %v, want the reason", frame, err)
+	}
+	all[0].Send(`{"commandName":"GetModes"}`)
+	all[0].Until("an answer to a client that was there before", func() bool { return len(all[0].Events) > 0 })
 }

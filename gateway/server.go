@@ -182,6 +182,8 @@ type Deps struct {
 	UserApps *apps.Store
 	// Market has the apps that users can install; nil means none.
 	Market *apps.Market
+	// AppCompiler compiles those of them that have no page; nil means that they cannot be installed.
+	AppCompiler rest.AppCompiler
 	// MCP serves /mcp, the tools for agents and programs outside the hub; nil means no such endpoint.
 	MCP MCP
 	// ToolProfiles are the profiles of tools that programs can have, the default first.
@@ -189,6 +191,8 @@ type Deps struct {
 	// Providers are the names of the model backends, and Provider is the default for new sessions.
 	Providers []string
 	Provider  string
+	// Crash kills this process on request of the tour; nil if nothing would start it again.
+	Crash func()
 	// Desktop holds the files of the page at /, and Apps the files of the apps' own origin; nil
 	// means none.
 	Desktop *web.Site
@@ -258,20 +262,20 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 	}
 	observer, trace := observerOrNoop(d.Observer), traceWith(d.Tracer)
 	s.hosts = access.NewHosts(cfg.Hosts, cfg.Origins, cfg.TrustedProxies)
-	s.authenticator = access.NewAuthenticator(d.Auth, d.Limiter, s.hosts, &s.refused, cfg.QueryTokens)
-	sessions := access.NewSessions(d.Hub, d.Store.Documents, d.Files, log, s.cfg.UserSessions, func() { observer.Limited(limitSessions) }, d.Auth)
+	sessions := access.NewSessions(d.Hub, d.Store.Documents, d.Files, log, s.cfg.UserSessions, func() { observer.Limited(limitSessions) }, d.Auth.MCPTokens, d.Auth.Links)
+	s.authenticator = access.NewAuthenticator(d.Auth, d.Limiter, s.hosts, sessions, &s.refused, cfg.QueryTokens)
 	fitter := pictures.NewFitter()
+	s.actions = admin.NewActions(log, d.Audit, d.Membership)
 	s.streams = ws.New(ws.Config{
 		FrameBytes: s.cfg.FrameBytes, Heartbeat: s.cfg.Heartbeat, DrainAfter: s.cfg.DrainAfter, DrainGrace: s.cfg.DrainGrace,
 		UserConnections: s.cfg.UserConnections, Timeouts: s.cfg.Timeouts,
 	}, ws.Deps{
-		Log: log, Hub: d.Hub, Auth: d.Auth, Limits: d.Limiter, Store: d.Store.Events, Authenticator: s.authenticator, Sessions: sessions,
+		Log: log, Hub: d.Hub, Auth: d.Auth, Limits: d.Limiter, Store: d.Store.Events, Authenticator: s.authenticator, Sessions: sessions, Reads: s.actions,
 		Members: d.Membership, Observer: observer, Refused: &s.refused, Trace: trace, Settings: d.Settings, OnKeyRevoked: s.revokeMCP,
 		OnSettingsChanged: d.OnSettingsChanged,
 		Pictures:          fitter,
 	})
 	budget := httpio.NewBudget()
-	s.actions = admin.NewActions(log, d.Audit, d.Membership)
 	s.admin = admin.New(admin.Deps{
 		Log: log, Hub: d.Hub, Store: d.Store.Events, Sessions: sessions, Authenticator: s.authenticator, Budget: budget, Actions: s.actions,
 		Members: d.Membership, Audit: d.Audit, View: d.AdminView, Agents: d.Agents, AgentLimit: d.AgentLimit,
@@ -279,10 +283,10 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 	})
 	s.apps.hosts, s.apps.refused = s.hosts, &s.refused
 	s.rest = rest.New(rest.Deps{
-		Market: d.Market,
-		Log:    log, Hub: d.Hub, Auth: d.Auth, Limits: d.Limiter, Files: d.Files, Checkpoints: d.Checkpoints, CheckpointTransfer: d.CheckpointTransfer, Workspaces: d.Workspaces, Store: d.Store.Documents, Settings: d.Settings, Secrets: d.Secrets, Profiles: d.Profiles, Modes: d.Modes, Backends: d.Backends, Web: d.Web, MCPServers: d.MCPServers, Apps: d.UserApps, Hosts: s.hosts,
+		Market: d.Market, AppCompiler: d.AppCompiler,
+		Log: log, Hub: d.Hub, Auth: d.Auth, Limits: d.Limiter, Files: d.Files, Checkpoints: d.Checkpoints, CheckpointTransfer: d.CheckpointTransfer, Workspaces: d.Workspaces, Store: d.Store.Documents, Settings: d.Settings, Secrets: d.Secrets, Profiles: d.Profiles, Modes: d.Modes, Backends: d.Backends, Web: d.Web, MCPServers: d.MCPServers, Apps: d.UserApps, Hosts: s.hosts,
 		Authenticator: s.authenticator, Sessions: sessions, Actions: s.actions, Budget: budget, Connections: s.streams,
-		Stream: s.streams.ServeSSE, Trace: trace, AppsOrigin: s.apps.origin,
+		Stream: s.streams.ServeSSE, Trace: trace, Crash: d.Crash, AppsOrigin: s.apps.origin,
 		Version: cfg.Version, Providers: d.Providers, Provider: d.Provider, ToolProfiles: d.ToolProfiles,
 		Heartbeat: s.cfg.Heartbeat, FrameBytes: s.cfg.FrameBytes, UploadBytes: s.cfg.UploadBytes, Pictures: fitter,
 	})

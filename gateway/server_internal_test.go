@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/labstack/echo/v4"
+
+	"github.com/everdesk/everdesk/auth"
 )
 
 // A handler that panics in the middle of its response must not leave a response that looks
@@ -28,7 +30,7 @@ func TestBrokenAnswerDropsTheConnection(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := New(Config{}, slog.New(slog.NewTextHandler(t.Output(), nil)), Deps{})
+			s := New(Config{}, slog.New(slog.NewTextHandler(t.Output(), nil)), Deps{Auth: &auth.Authority{}})
 			s.echo.GET("/broken", handler)
 			defer func() {
 				if err, _ := recover().(error); !errors.Is(err, http.ErrAbortHandler) {

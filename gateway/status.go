@@ -28,6 +28,7 @@ type readiness struct {
 // health is the response of the health endpoints.
 type health struct {
 	Status string `json:"status"`
+	Detail string `json:"detail,omitempty" doc:"What an operator has to look at although the hub accepts clients."`
 }
 
 var healthForm = httpio.FormOf[health]()
@@ -41,10 +42,14 @@ func (r *readiness) health(c echo.Context) error {
 func (r *readiness) readyz(c echo.Context) error {
 	answer := health{Status: "ready"}
 	if p := r.check(c.Request().Context()); p != nil {
-		if p.Detail != problem.StoreFull {
+		switch p.Detail {
+		case problem.StoreFull:
+			answer.Status = "full"
+		case problem.OtherFiles:
+			answer.Detail = p.Detail
+		default:
 			return p
 		}
-		answer.Status = "full"
 	}
 	return healthForm.Answer(c, http.StatusOK, &answer)
 }
@@ -69,6 +74,8 @@ func (r *readiness) check(ctx context.Context) *problem.Error {
 	switch {
 	case errors.Is(err, store.ErrNoSpace):
 		return problem.New(wire.CodeStoreUnavailable, problem.StoreFull)
+	case errors.Is(err, store.ErrOtherFiles):
+		return problem.New(wire.CodeStoreUnavailable, problem.OtherFiles)
 	case err != nil: // any other error means that the store is unavailable
 		return problem.New(wire.CodeStoreUnavailable, "")
 	}

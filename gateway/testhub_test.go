@@ -44,10 +44,12 @@ import (
 
 // hubOptions configures a testHub.
 type hubOptions struct {
-	gateway gateway.Config
-	auth    auth.Config
-	limits  ratelimit.Config
-	session session.Config
+	provider string // of new sessions
+	crash    func()
+	gateway  gateway.Config
+	auth     auth.Config
+	limits   ratelimit.Config
+	session  session.Config
 	// store replaces the default store.
 	store func(*slog.Logger) (engine, error)
 	// counts wraps the counters of the rate limits.
@@ -77,6 +79,8 @@ type hubOptions struct {
 	ipc string
 	// mcpServers are those of the operator.
 	mcpServers []mcpclient.Server
+	// market is a folder with apps that users can install.
+	market string
 }
 
 // sessionStore is the part of a store that a session.Hub uses.
@@ -142,6 +146,7 @@ type testHub struct {
 	hub           *session.Hub
 	auth          *auth.Authority
 	fileStore     *files.Store
+	fileFolder    string // of the file store
 	userApps      *apps.Store
 	server        *gateway.Server
 	members       *membership.Membership
@@ -207,7 +212,8 @@ func newTestHub(tb testing.TB, tune ...func(*hubOptions)) *testHub {
 	if h.auth, err = auth.New(tb.Context(), p.auth, h.store); err != nil {
 		tb.Fatal(err)
 	}
-	if h.fileStore, err = files.Open(tb.TempDir(), files.Config{}); err != nil {
+	h.fileFolder = tb.TempDir()
+	if h.fileStore, err = files.Open(h.fileFolder, files.Config{}); err != nil {
 		tb.Fatal(err)
 	}
 	var counts ratelimit.Counts = h.store
@@ -226,7 +232,7 @@ func newTestHub(tb testing.TB, tune ...func(*hubOptions)) *testHub {
 			h.hub.Drain(ctx)
 			return h.server.DisconnectAll(ctx)
 		},
-		UserConnections: func() map[string]int { return h.server.UserConnections() },
+		UserConnections: func() map[string]int { return h.server.ConnectionsByUser() },
 		Execute: func(ctx context.Context, e membership.Command) membership.Answer {
 			return h.server.ExecuteCommand(ctx, e)
 		},
@@ -268,7 +274,7 @@ func newTestHub(tb testing.TB, tune ...func(*hubOptions)) *testHub {
 		}),
 	})
 	tb.Cleanup(servers.Close)
-	market, err := apps.NewMarket("")
+	market, err := apps.NewMarket(p.market)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -277,8 +283,8 @@ func newTestHub(tb testing.TB, tune ...func(*hubOptions)) *testHub {
 		Store: gateway.Store{Readiness: h.store, Events: h.store, Documents: h.store}, Hub: h.hub, Auth: h.auth, Limiter: ratelimit.New(p.limits, counts), Files: h.fileStore, MCP: p.mcp, ToolProfiles: []string{"default", "all"},
 		Desktop: p.desktop, Apps: p.apps, Settings: values, Secrets: hidden, Profiles: models, Modes: modes.New(h.store, func(ctx context.Context, user string) {
 			values.Publish(ctx, settings.Subject{User: user}, []string{modes.SettingName})
-		}), Backends: fakeBackends{}, Web: pages, MCPServers: servers, UserApps: h.userApps, Market: market,
-		Admin: p.admin, Metrics: p.metrics, AdminView: p.adminView, Tracer: p.tracer,
+		}), Backends: fakeBackends{}, Web: pages, MCPServers: servers, UserApps: h.userApps, Market: market, AppCompiler: inProcess{},
+		Admin: p.admin, Metrics: p.metrics, AdminView: p.adminView, Tracer: p.tracer, Provider: p.provider, Crash: p.crash,
 	})
 	if p.ownAdmin {
 		var lc net.ListenConfig

@@ -69,7 +69,7 @@ func TestView(t *testing.T) {
 		"the assistant's are merged":        {"u1 a2 a3", "u[u1] a[a2 a3]", ""},
 		"results, then what was steered":    {"u1 a2+A u3-A u4 a5", "u[u1] a[a2 +A] u[-A u4] a[a5]", ""},
 		"a steered message came before":     {"u1 a2+A u4 u3-A a5", "u[u1] a[a2 +A] u[-A u4] a[a5]", ""},
-		"a call that nobody answered":       {"u1 a2+A u3", "u[u1] a[a2 +A] u[-A u3]", ""},
+		"a call without an answer":          {"u1 a2+A u3", "u[u1] a[a2 +A] u[-A u3]", ""},
 		"an open call":                      {"u1 a2+A", "u[u1] a[a2 +A] u[-A]", "u[u1] a[a2 +A]"},
 		"one of two is open":                {"u1 a2+A+B u3-B", "u[u1] a[a2 +A +B] u[-A -B]", ""},
 		"it begins with the assistant":      {"a2 u3", "u[(The] a[a2] u[u3]", ""},

@@ -26,7 +26,7 @@ func TestLoadForeign(t *testing.T) {
 		"a marker":         {data: `[{"role":"user","content":"hi"},{"role":"assistant","content":"ho","truncationParent":"t"},{"role":"user","content":"more","truncationParent":"t"},{"role":"user","content":"[left out]","isTruncationMarker":true,"truncationId":"t"},{"role":"assistant","content":"so"}]`, want: "u0 a0|t u0|t M0=t a0", visible: "u0 M0=t a0"},
 		"an empty marker":  {data: `[{"role":"user","content":"","isTruncationMarker":true,"truncationId":"t"}]`, want: "M0=t", visible: " "},
 		"nonsense":         {data: `[1,null,"x",{},{"role":"system","content":"x"},{"role":"user"},{"role":"user","content":""},{"role":"user","content":"ok"}]`, want: "u0", skipped: 7},
-		"blocks nobody knows": {
+		"unknown blocks": {
 			data: `[{"role":"assistant","content":[{"type":"thinking","thinking":"x","signature":"y"},{"type":"smell"},7,{"type":"text","text":"ok"},{"type":"text","text":" "}]}]`, want: "a0", skipped: 3,
 		},
 		"fields of another kind": {data: `[{"role":"user","content":"hi","ts":"yesterday","isSummary":"yes","condenseId":7,"condenseParent":["s"]}]`, want: "u0"},

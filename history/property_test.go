@@ -19,7 +19,7 @@ import (
 func TestConversations(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
-		c := newTalk()
+		c := newConversation()
 		for range rapid.IntRange(1, 60).Draw(r, "steps") {
 			c.step(r)
 			c.checkInvariants(r)
@@ -93,7 +93,7 @@ type speaker struct {
 	results map[uint64][]wire.RowID // rows of tool results
 }
 
-func newTalk() *conversation {
+func newConversation() *conversation {
 	c := &conversation{next: 1, agents: map[string]*speaker{}, said: map[wire.RowID]bool{}, loose: map[wire.RowID]bool{}, seen: map[wire.RowID]map[string][]string{}}
 	for _, name := range []string{"main", "window"} {
 		c.agents[name] = &speaker{name: name, texts: map[uint64]wire.RowID{}, results: map[uint64][]wire.RowID{}}
@@ -183,8 +183,8 @@ func (c *conversation) take(s *speaker, row wire.RowID) {
 // reply adds an assistant message that calls tools, with or without a text.
 func (c *conversation) reply(r *rapid.T, s *speaker) {
 	var blocks []providers.Block
-	talks := rapid.Bool().Draw(r, "talks")
-	if talks {
+	hasText := rapid.Bool().Draw(r, "has text")
+	if hasText {
 		blocks = append(blocks, words("let me see"))
 	}
 	for range rapid.IntRange(1, 2).Draw(r, "calls") {
@@ -197,7 +197,7 @@ func (c *conversation) reply(r *rapid.T, s *speaker) {
 	if rapid.Bool().Draw(r, "thinks") {
 		c.rowOf(s, wire.UIRow{Say: wire.SayReasoning})
 	}
-	if talks {
+	if hasText {
 		s.texts[id] = c.rowOf(s, wire.UIRow{Say: wire.SayText})
 	}
 }

@@ -11,7 +11,7 @@ func TestRepair(t *testing.T) {
 	t.Parallel()
 	// want is the repaired message, view the request with the messages before it.
 	for name, c := range map[string]struct{ all, next, want, view string }{
-		"nobody spoke before":         {"", "u9", "u[u9]", "u[u9]"},
+		"no speaker before":           {"", "u9", "u[u9]", "u[u9]"},
 		"no results":                  {"u1 a2", "u9", "u[u9]", "u[u1] a[a2] u[u9]"},
 		"one that matches":            {"u1 a2+A", "u9-A", "u[-A]", "u[u1] a[a2 +A] u[-A]"},
 		"several that match":          {"u1 a2+A+B", "u9-B-A", "u[-B -A]", "u[u1] a[a2 +A +B] u[-A -B]"},

@@ -99,6 +99,17 @@ func (t *Tasks) Costs(id wire.TaskID) Costs {
 	return add(id, nil)
 }
 
+// HasWords reports whether a text has all words of a query, as [TaskQuery.Text] compares them.
+func HasWords(text, query string) bool {
+	text = normalizeText(text)
+	for word := range strings.FieldsSeq(normalizeText(query)) {
+		if !strings.Contains(text, word) {
+			return false
+		}
+	}
+	return true
+}
+
 // normalizeText returns a text for comparison: in lower case and with Korean syllables
 // composed, which some systems write decomposed.
 func normalizeText(s string) string {

@@ -309,7 +309,7 @@ func TestRebuildTasks(t *testing.T) {
 		{Say: wire.SayText, TS: 14, AgentID: "main-m1", Text: "all is done"},
 		endRow(t, 15, "main-m1", "m1", history.TurnEnd{Outcome: providers.Completed, TaskID: "t2", InputTokens: 7, CostUSD: 1}),
 		{Say: wire.SayAPIReqFinished, TS: 16, Text: "not JSON"},
-		{Say: wire.SayUserFeedback, TS: 17, MessageID: "m2", Text: "nobody did"},
+		{Say: wire.SayUserFeedback, TS: 17, MessageID: "m2", Text: "that is not done"},
 	})
 	found, _ := l.Find(history.TaskQuery{})
 	want := []history.FoundTask{{

@@ -168,6 +168,8 @@ type Kernel struct {
 	Connections int       `json:"connections"`
 	// Language is set by [Client.Open].
 	Language string `json:"-"`
+	// NoFiles says that code in the kernel does not see the files of the session. The caller of [Client.Open] sets it.
+	NoFiles bool `json:"-"`
 }
 
 // Kernel returns a kernel, or [ErrGone].

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
@@ -20,7 +21,7 @@ import (
 
 // Limits of a connection.
 const (
-	// maxFrame bounds the part of a frame that is read. The rest is dropped.
+	// maxFrame bounds the part of a frame that is kept. The rest is read and dropped, so that the connection goes on.
 	maxFrame      = 8 << 20
 	dialTimeout   = 30 * time.Second
 	writeTimeout  = 30 * time.Second
@@ -41,6 +42,8 @@ type Conn struct {
 
 	done chan struct{} // closed when the reader has ended
 	err  error         // set before done is closed
+
+	arrived atomic.Int64 // reads that brought something
 
 	mu sync.Mutex
 	// receive gets the messages in the order in which they came. While a replay is open, they wait in held.
@@ -119,7 +122,11 @@ func (c *Conn) Close() {
 func (c *Conn) read(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	var pinging sync.WaitGroup
-	pinging.Go(func() { c.ping(ctx) })
+	pinging.Go(func() {
+		if c.watch(ctx, c.ws.Ping) {
+			_ = c.ws.CloseNow()
+		}
+	})
 	for c.err == nil {
 		c.err = c.readFrame(ctx)
 	}
@@ -129,31 +136,48 @@ func (c *Conn) read(ctx context.Context) {
 	close(c.done)
 }
 
-// ping finds a connection that does not work any more.
-func (c *Conn) ping(ctx context.Context) {
+// watch waits until the connection does not work any more, or ctx ends, and reports whether it does not: nothing
+// arrives, and a ping has no answer. That answer comes after everything that the server has sent before, so alone it
+// proves nothing while a kernel publishes much.
+func (c *Conn) watch(ctx context.Context, ping func(context.Context) error) (failed bool) {
 	t := time.NewTicker(pingEvery)
 	defer t.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return
+			return false
 		case <-t.C:
 		}
+		before := c.arrived.Load()
 		bounded, cancel := context.WithTimeout(ctx, writeTimeout)
-		err := c.ws.Ping(bounded)
+		err := ping(bounded)
 		cancel()
-		if err != nil {
-			_ = c.ws.CloseNow()
-			return
+		if err != nil && c.arrived.Load() == before {
+			return true
 		}
 	}
 }
 
+// countingReader counts the reads that brought something.
+type countingReader struct {
+	io.Reader
+	n *atomic.Int64
+}
+
+func (r countingReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if n > 0 {
+		r.n.Add(1)
+	}
+	return n, err //nolint:wrapcheck // io.EOF must stay as it is
+}
+
 func (c *Conn) readFrame(ctx context.Context) error {
-	kind, r, err := c.ws.Reader(ctx)
+	kind, frame, err := c.ws.Reader(ctx)
 	if err != nil {
 		return fmt.Errorf("%w: the connection to the kernel ended: %w", ErrUnavailable, err)
 	}
+	r := countingReader{frame, &c.arrived}
 	data, err := io.ReadAll(io.LimitReader(r, maxFrame))
 	if err != nil {
 		return fmt.Errorf("%w: read from the kernel: %w", ErrUnavailable, err)
@@ -432,6 +456,9 @@ func (c *Conn) replayed(ctx context.Context, parent, after string) (all []Messag
 		return nil, false, ErrNoJournal
 	}
 	for _, r := range reply.Messages {
+		if r.Cut > 0 && string(r.Content) == "{}" {
+			r.Content = nil // nothing of it was kept
+		}
 		all = append(all, Message{
 			Channel: channelIOPub, Header: Header{ID: r.ID, Type: r.Type}, Parent: Header{ID: r.Parent}, Content: r.Content, Cut: r.Cut,
 		})

@@ -13,5 +13,14 @@
 // journal when they start: they remember their newest messages and send them again on request, even while code
 // runs. [Conn.Replay] asks for them. Other kernels have none, and what was read by a killed hub is lost.
 //
-// [Server] is a Jupyter server that the hub starts itself.
+// [Server] is a Jupyter server that hubs start themselves. It outlives a hub that is killed: its process id, start
+// time, port and token are in a file, and [UseServer] of the next hub with the same folder returns the same server, if
+// the process is still that one and accepts the token. Each hub that uses it has a file locked. A hub that stops ends the
+// server if it was the last one, and the server ends itself when no hub has had the lock for an hour.
+//
+//	server        | hub stops            | hub is killed         | next hub starts
+//	used by one   | ends                 | goes on, for an hour  | finds it
+//	used by more  | goes on              | goes on               | uses it, too
+//	has ended     |                      |                       | starts another one when a kernel is needed
+//	does not answer | ends, if no other hub uses it                | ends it and starts another one
 package kernels

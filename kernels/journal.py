@@ -11,16 +11,21 @@ def _everdesk_journal():
     kept, size, dropped, failed = collections.deque(), [0], [False], [False]
     kernel.everdesk_journal = kept
     published = ("stream", "display_data", "update_display_data", "execute_result", "execute_input", "error", "clear_output", "status")
-    most, most_entry = 4 << 20, 1 << 20
+    most, most_entry, most_text = 4 << 20, 1 << 20, 1 << 17
     most_variables, most_value = 50, 60
 
     def remember(msg):
         # As text, so that its size is known, and code that changes an object that it has displayed changes nothing here.
         content = json.dumps(msg["content"], default=str)
-        cut = len(content) if len(content) > most_entry else 0
+        cut, kept_content = 0, content
+        if len(content) > most_entry:  # of a text the beginning stays
+            kept_content = "{}"
+            if msg["header"]["msg_type"] == "stream":
+                kept_content = json.dumps({"name": msg["content"]["name"], "text": msg["content"]["text"][:most_text]})
+            cut = len(content) - len(kept_content)
         entry = {"msg_id": msg["header"]["msg_id"], "msg_type": msg["header"]["msg_type"],
                  "parent": msg["parent_header"].get("msg_id", "") if msg.get("parent_header") else "",
-                 "content": "{}" if cut else content, "cut": cut}
+                 "content": kept_content, "cut": cut}
         with lock:
             kept.append(entry)
             size[0] += 200 + len(entry["content"])

@@ -1,6 +1,7 @@
 package kernels_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,12 +20,12 @@ import (
 )
 
 // waitTime bounds waits that would otherwise hang.
-const waitTime = 90 * time.Second
+const waitTime = 5 * time.Minute
 
 // startServer starts a real Jupyter server.
 func startServer(t *testing.T) *kernels.Server {
 	t.Helper()
-	s, err := kernels.StartServer(t.Context(), kernels.ServerConfig{Dir: t.TempDir(), Root: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}})
+	s, err := kernels.UseServer(t.Context(), kernels.ServerConfig{AloneFor: time.Minute, Dir: t.TempDir(), Root: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,19 +33,20 @@ func startServer(t *testing.T) *kernels.Server {
 	return s
 }
 
-func newClient(t *testing.T, cfg kernels.Config) *kernels.Client {
-	t.Helper()
+func newClient(tb testing.TB, cfg kernels.Config) *kernels.Client {
+	tb.Helper()
+	cfg.PerUser = cmp.Or(cfg.PerUser, 32) // tests share a server
 	c, err := kernels.New(cfg)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(c.Close)
+	tb.Cleanup(c.Close)
 	return c
 }
 
 // session is a connection to a kernel of its own.
 type session struct {
-	t      *testing.T
+	tb     testing.TB
 	client *kernels.Client
 	kernel kernels.Kernel
 	conn   *kernels.Conn
@@ -70,44 +72,44 @@ func (s *session) receive(m kernels.Message) {
 }
 
 func (s *session) connect() {
-	s.t.Helper()
-	conn, err := s.client.Connect(s.t.Context(), s.kernel.ID, "client-1", s.receive)
+	s.tb.Helper()
+	conn, err := s.client.Connect(s.tb.Context(), s.kernel.ID, "client-1", s.receive)
 	if err != nil {
-		s.t.Fatal(err)
+		s.tb.Fatal(err)
 	}
 	s.conn = conn
-	s.t.Cleanup(conn.Close)
+	s.tb.Cleanup(conn.Close)
 }
 
-func open(t *testing.T, c *kernels.Client, name string) *session {
-	t.Helper()
-	s := &session{t: t, client: c, runs: map[string]*kernels.Run{}, state: make(chan wire.KernelState, 4)}
+func open(tb testing.TB, c *kernels.Client, name string) *session {
+	tb.Helper()
+	s := &session{tb: tb, client: c, runs: map[string]*kernels.Run{}, state: make(chan wire.KernelState, 4)}
 	var err error
-	if s.kernel, err = c.Open(t.Context(), kernels.Notebook{User: "u", Session: "ses-1", Name: name}); err != nil {
-		t.Fatal(err)
+	if s.kernel, err = c.Open(tb.Context(), kernels.Notebook{User: "u", Session: "ses-1", Name: name}); err != nil {
+		tb.Fatal(err)
 	}
 	s.connect()
 	s.conn.Resume()
-	if err := s.conn.Await(t.Context()); err != nil {
-		t.Fatal(err)
+	if err := s.conn.Await(tb.Context()); err != nil {
+		tb.Fatal(err)
 	}
-	if installed, err := s.conn.InstallJournal(t.Context()); err != nil || !installed {
-		t.Fatalf("the journal of a new kernel: got %v and %v, want that it was installed", installed, err)
+	if installed, err := s.conn.InstallJournal(tb.Context()); err != nil || !installed {
+		tb.Fatalf("the journal of a new kernel: got %v and %v, want that it was installed", installed, err)
 	}
 	return s
 }
 
 func (s *session) begin(id, code string) *kernels.Run {
-	s.t.Helper()
+	s.tb.Helper()
 	r := s.track(id, 0)
-	if err := s.conn.Execute(s.t.Context(), id, code); err != nil {
-		s.t.Fatal(err)
+	if err := s.conn.Execute(s.tb.Context(), id, code); err != nil {
+		s.tb.Fatal(err)
 	}
 	return r
 }
 
 func (s *session) track(id string, used int) *kernels.Run {
-	r := kernels.NewRun(id, used)
+	r := kernels.NewRun(id, used, 0)
 	s.mu.Lock()
 	s.runs[id] = r
 	s.mu.Unlock()
@@ -115,8 +117,8 @@ func (s *session) track(id string, used int) *kernels.Run {
 }
 
 // collect takes batches until until says that it has seen enough.
-func collect(t *testing.T, r *kernels.Run, until func(all kernels.Batch) bool) kernels.Batch {
-	t.Helper()
+func (s *session) collect(r *kernels.Run, until func(all kernels.Batch) bool) kernels.Batch {
+	s.tb.Helper()
 	var all kernels.Batch
 	end := time.After(waitTime)
 	for {
@@ -141,8 +143,10 @@ func collect(t *testing.T, r *kernels.Run, until func(all kernels.Batch) bool) k
 		}
 		select {
 		case <-r.Changed():
+		case <-s.conn.Done():
+			s.tb.Fatalf("the connection ended: %v", s.conn.Err())
 		case <-end:
-			t.Fatalf("the execution did not get there: %+v", all)
+			s.tb.Fatalf("the execution has %d outputs, %d bytes left out, the newest message %q, number %d, done %v", len(all.Outputs), all.Cut, all.LastMessage, all.Count, all.Done)
 		}
 	}
 }
@@ -150,8 +154,8 @@ func collect(t *testing.T, r *kernels.Run, until func(all kernels.Batch) bool) k
 func done(b kernels.Batch) bool { return b.Done }
 
 func (s *session) execute(id, code string) kernels.Batch {
-	s.t.Helper()
-	return collect(s.t, s.begin(id, code), done)
+	s.tb.Helper()
+	return s.collect(s.begin(id, code), done)
 }
 
 // shown returns the outputs as short texts. A kernel sends what it prints in any number of pieces.
@@ -194,10 +198,27 @@ func onTerminal(text string) string {
 
 const display = "from IPython.display import display, clear_output, HTML, Image\n"
 
-// The exchanges of executions, in both wire formats.
-func TestExecutions(t *testing.T) {
+// What one server is enough for.
+func TestKernelsOfAServer(t *testing.T) {
 	t.Parallel()
 	server := startServer(t)
+	for name, test := range map[string]func(*testing.T, *kernels.Server){
+		"executions":              testExecutions,
+		"interruptions and death": testInterruptionsAndDeath,
+		"a replay misses nothing": testReplayMissesNothing,
+		"the journal is bounded":  testJournalIsBoundedAndInstalledOnce,
+		"output is bounded":       testOutputIsBounded,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, server)
+		})
+	}
+}
+
+// The exchanges of executions, in both wire formats.
+func testExecutions(t *testing.T, server *kernels.Server) {
+	t.Helper()
 	for _, plain := range []bool{false, true} {
 		t.Run(fmt.Sprintf("plain=%v", plain), func(t *testing.T) {
 			t.Parallel()
@@ -236,30 +257,29 @@ func TestExecutions(t *testing.T) {
 }
 
 // Code may ask the user, is interrupted, and kernels die without an answer.
-func TestInterruptionsAndDeath(t *testing.T) {
-	t.Parallel()
-	server := startServer(t)
+func testInterruptionsAndDeath(t *testing.T, server *kernels.Server) {
+	t.Helper()
 	c := newClient(t, kernels.Config{URL: server.URL, Token: server.Token})
-	s := open(t, c, "n")
+	s := open(t, c, t.Name())
 
 	r := s.begin("ask", "input('who? ')")
-	asked := collect(t, r, func(b kernels.Batch) bool { return b.Input != nil })
+	asked := s.collect(r, func(b kernels.Batch) bool { return b.Input != nil })
 	if asked.Input.Prompt != "who? " || asked.Input.Password {
 		t.Errorf("the question: got %+v, want who?", asked.Input)
 	}
 	if err := s.conn.Input(t.Context(), *asked.Input, "bob"); err != nil {
 		t.Fatal(err)
 	}
-	if got := collect(t, r, done); shown(got.Outputs) != "execute_result:'bob'|" {
+	if got := s.collect(r, done); shown(got.Outputs) != "execute_result:'bob'|" {
 		t.Errorf("after the answer: got %q, want bob", shown(got.Outputs))
 	}
 
 	r = s.begin("loop", "print('begun', flush=True)\nwhile True: pass")
-	collect(t, r, func(b kernels.Batch) bool { return len(b.Outputs) > 0 })
+	s.collect(r, func(b kernels.Batch) bool { return len(b.Outputs) > 0 })
 	if err := c.Interrupt(t.Context(), s.kernel.ID); err != nil {
 		t.Fatal(err)
 	}
-	if got := collect(t, r, done); got.State != wire.CellFailed || !strings.Contains(shown(got.Outputs), "KeyboardInterrupt") {
+	if got := s.collect(r, done); got.State != wire.CellFailed || !strings.Contains(shown(got.Outputs), "KeyboardInterrupt") {
 		t.Errorf("interrupted: got %q and %s, want a KeyboardInterrupt", shown(got.Outputs), got.State)
 	}
 
@@ -275,17 +295,16 @@ func TestInterruptionsAndDeath(t *testing.T) {
 }
 
 // A hub that continues another one gets every output once, whatever the other one has read.
-func TestReplayMissesNothing(t *testing.T) {
-	t.Parallel()
-	server := startServer(t)
+func testReplayMissesNothing(t *testing.T, server *kernels.Server) {
+	t.Helper()
 	c := newClient(t, kernels.Config{URL: server.URL, Token: server.Token})
-	s := open(t, c, "n")
+	s := open(t, c, t.Name())
 	goOn := filepath.Join(t.TempDir(), "go-on")
 	first := s.begin("loop", "import os, time\nfor i in range(60):\n    print(i, flush=True)\n    while i == 20 and not os.path.exists("+strconv.Quote(goOn)+"): time.sleep(0.01)\n")
-	before := collect(t, first, func(b kernels.Batch) bool { return strings.Contains(shown(b.Outputs), "5\n") })
+	before := s.collect(first, func(b kernels.Batch) bool { return strings.Contains(shown(b.Outputs), "5\n") })
 	// The first hub reads more, and is killed before it has committed it.
 	if !strings.Contains(shown(before.Outputs), "20\n") {
-		collect(t, first, func(b kernels.Batch) bool { return strings.Contains(shown(b.Outputs), "20\n") })
+		s.collect(first, func(b kernels.Batch) bool { return strings.Contains(shown(b.Outputs), "20\n") })
 	}
 	s.conn.Close()
 	if err := os.WriteFile(goOn, nil, 0o600); err != nil {
@@ -298,7 +317,7 @@ func TestReplayMissesNothing(t *testing.T) {
 	if err != nil || !complete {
 		t.Fatalf("replay: got complete %v and %v, want all", complete, err)
 	}
-	after := collect(t, second, done)
+	after := s.collect(second, done)
 	var want strings.Builder
 	for i := range 60 {
 		fmt.Fprintf(&want, "%d\n", i)
@@ -311,18 +330,17 @@ func TestReplayMissesNothing(t *testing.T) {
 
 // The journal of a kernel is bounded, in whatever form code publishes, is installed once, and a kernel that cannot have
 // one says so.
-func TestJournalIsBoundedAndInstalledOnce(t *testing.T) {
-	t.Parallel()
-	server := startServer(t)
+func testJournalIsBoundedAndInstalledOnce(t *testing.T, server *kernels.Server) {
+	t.Helper()
 	c := newClient(t, kernels.Config{URL: server.URL, Token: server.Token})
-	s := open(t, c, "n")
+	s := open(t, c, t.Name())
 	if installed, err := s.conn.InstallJournal(t.Context()); err != nil || installed {
 		t.Errorf("the journal again: got %v and %v, want that it was there", installed, err)
 	}
 	for name, code := range map[string]string{
-		"tracebacks": "for i in range(20): get_ipython()._showtraceback(ValueError, 'x', ['y' * 900_000])",
-		"lists":      display + "for i in range(20): display({'text/plain': ['y' * 9_000] * 100}, raw=True)",
-		"lines":      "for i in range(20): print('y' * 900_000, flush=True)",
+		"tracebacks": "for i in range(8): get_ipython()._showtraceback(ValueError, 'x', ['y' * 900_000])",
+		"lists":      display + "for i in range(8): display({'text/plain': ['y' * 9_000] * 100}, raw=True)",
+		"lines":      "for i in range(8): print('y' * 900_000, flush=True)",
 	} {
 		s.execute(name, code)
 		got := s.execute("size of "+name, "sum(len(str(e)) for e in get_ipython().kernel.everdesk_journal)")
@@ -356,30 +374,50 @@ func TestJournalIsBoundedAndInstalledOnce(t *testing.T) {
 }
 
 // Output is bounded, however much code prints, and in whatever form.
-func TestOutputIsBounded(t *testing.T) {
-	t.Parallel()
-	server := startServer(t)
-	c := newClient(t, kernels.Config{URL: server.URL, Token: server.Token})
-	s := open(t, c, "n")
-	for name, code := range map[string]string{
-		"lines":   "for i in range(200_000): print('x'*99)",
-		"one":     "print('x'*30_000_000)",
-		"display": display + "for i in range(20): display(HTML('x'*200_000))",
-		"picture": display + "display(Image(data=b'\\x89PNG'+b'x'*3_000_000, format='png'))",
-		"result":  "'x'*5_000_000",
-		"error":   "raise ValueError('x'*5_000_000)",
-	} {
-		got := s.execute(name, code)
-		size := 0
-		for _, o := range got.Outputs {
-			size += len(o.Text) + len(o.Data) + len(o.Value)
-		}
-		if size > kernels.MaxOutput {
-			t.Errorf("%s: got %d bytes of output, want at most %d", name, size, kernels.MaxOutput)
-		}
-		if got.Cut == 0 && name != "error" {
-			t.Errorf("%s: got nothing cut, want the number of bytes that are missing", name)
-		}
+func testOutputIsBounded(t *testing.T, server *kernels.Server) {
+	t.Helper()
+	for _, plain := range []bool{false, true} {
+		t.Run(fmt.Sprintf("plain=%v", plain), func(t *testing.T) {
+			t.Parallel()
+			c := newClient(t, kernels.Config{URL: server.URL, Token: server.Token, PlainFrames: plain})
+			s := open(t, c, t.Name())
+			for i, test := range []struct {
+				code, want string
+				cut        int64
+				state      wire.CellState
+				both       bool // in both wire formats
+			}{
+				{"for i in range(20_000): print('x'*99)", "xxx", 1_500_000, wire.CellOK, false},
+				{"print('begin'); print('é\\n'*2_200_000); print('end')", "begin\né\n", 5_000_000, wire.CellOK, false},
+				{display + "for i in range(5): display(HTML('x'*200_000))", "xxx", 500_000, wire.CellOK, false},
+				{display + "display(Image(data=b'\\x89PNG'+b'x'*400_000, format='png'))", "[image/png of 0.5 MB is too large to be shown.]", 500_000, wire.CellOK, false},
+				{display + "display(Image(data=b'\\x89PNG'+b'x'*6_500_000, format='png')); print('end')", "[An output of ", 7_500_000, wire.CellOK, true},
+				{"'x'*600_000", "'xxx", 200_000, wire.CellOK, false},
+				{"'x'*8_500_000", "[An output of ", 7_500_000, wire.CellOK, false},
+				{"raise ValueError('x'*600_000)", "ValueError", 0, wire.CellFailed, false},
+				{"raise ValueError('x'*4_300_000)", "Error", 7_500_000, wire.CellFailed, true},
+				{"print('alive')", "alive", 0, wire.CellOK, true}, // the connection and the kernel go on
+			} {
+				if plain && !test.both {
+					continue
+				}
+				got := s.execute(fmt.Sprintf("run-%d-%v", i, plain), test.code)
+				size, text := 0, strings.Builder{}
+				for _, o := range got.Outputs {
+					size += len(o.Text) + len(o.Data) + len(o.Value)
+					text.WriteString(o.Name + o.Text + string(o.Data))
+				}
+				if size > kernels.MaxOutput+1000 || !strings.Contains(text.String(), test.want) {
+					t.Errorf("%s: got %d bytes that begin with %.100q, want at most %d, and %q in them", test.code, size, text.String(), kernels.MaxOutput, test.want)
+				}
+				if got.Cut < test.cut || test.cut == 0 && got.Cut > 0 && test.state == wire.CellOK || got.State != test.state {
+					t.Errorf("%s: got %d bytes cut and the state %s, want at least %d and %s", test.code, got.Cut, got.State, test.cut, test.state)
+				}
+			}
+			if err := s.conn.Err(); err != nil {
+				t.Errorf("the connection ended: %v", err)
+			}
+		})
 	}
 }
 

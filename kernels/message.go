@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 )
 
 // Channels of a kernel.
@@ -33,7 +35,8 @@ type Message struct {
 	// Parent is the header of the request that caused the message. It is empty for messages of the kernel itself.
 	Parent  Header
 	Content json.RawMessage
-	// Cut is the size of a message that was too large to be read. It has no content then.
+	// Cut is the number of bytes of a message that were too many to be read. Content is its beginning then, as complete
+	// JSON, or empty.
 	Cut int64
 }
 
@@ -134,7 +137,8 @@ func decodeV1(data []byte, size int64) (Message, error) {
 		if size <= int64(len(data)) {
 			return Message{}, errFrame
 		}
-		m.Cut = size
+		from := min(offset(4), uint64(len(data)))
+		m.Content, m.Cut = beginningOf(data[from:], size-int64(from)) //nolint:gosec // at most the length of data
 		return m, nil
 	}
 	m.Content = bytes.Clone(content) // without the buffers of the frame
@@ -174,7 +178,7 @@ func decodeJSON(data []byte, size int64) (Message, error) {
 	if size <= int64(len(data)) {
 		return Message{}, errFrame
 	}
-	m := Message{Channel: channelIOPub, Cut: size} // only outputs are that large
+	m := Message{Cut: size}
 	d := json.NewDecoder(bytes.NewReader(data))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return Message{}, errFrame
@@ -182,6 +186,11 @@ func decodeJSON(data []byte, size int64) (Message, error) {
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
+			break
+		}
+		if key == "content" {
+			from := d.InputOffset()
+			m.Content, m.Cut = beginningOf(bytes.TrimLeft(data[from:], ": "), size-from)
 			break
 		}
 		var into any = new(json.RawMessage)
@@ -198,5 +207,54 @@ func decodeJSON(data []byte, size int64) (Message, error) {
 	if m.Header.ID == "" {
 		return Message{}, errFrame
 	}
+	m.Channel = channelIOPub // it comes last, and was cut
+	switch {
+	case strings.HasSuffix(m.Header.Type, "_reply"):
+		m.Channel = channelShell
+	case m.Header.Type == "input_request":
+		m.Channel = channelStdin
+	}
 	return m, nil
+}
+
+// maxBeginning bounds what is kept of a content that was cut. It is more than the outputs of an execution may have.
+const maxBeginning = 1 << 20
+
+// beginningOf returns the beginning of a JSON object of the given size as a complete object, and the number of bytes that are
+// missing. An object that ends at another place than in a string has no beginning.
+func beginningOf(data []byte, size int64) (json.RawMessage, int64) {
+	data = data[:min(len(data), maxBeginning)]
+	var closers []byte
+	text, escape := false, 0 // within a text; the bytes of an escape sequence so far
+	for _, c := range data {
+		switch {
+		case text && escape == 1 && c == 'u':
+			escape = 2
+		case text && escape >= 2 && escape < 5:
+			escape++
+		case text && escape == 1, text && escape == 5:
+			escape = 0
+		case text && c == '\\':
+			escape = 1
+		case c == '"':
+			text = !text
+		case text:
+		case c == '{':
+			closers = append(closers, '}')
+		case c == '[':
+			closers = append(closers, ']')
+		case (c == '}' || c == ']') && len(closers) > 0:
+			closers = closers[:len(closers)-1]
+		}
+	}
+	if !text {
+		return nil, size
+	}
+	kept := data[:len(data)-escape]
+	whole := append(bytes.ToValidUTF8(kept, nil), '"')
+	slices.Reverse(closers)
+	if whole = append(whole, closers...); !json.Valid(whole) {
+		return nil, size
+	}
+	return whole, size - int64(len(kept))
 }

@@ -92,7 +92,17 @@ func (c *Client) Open(ctx context.Context, n Notebook) (Kernel, error) {
 	return s.Kernel, err
 }
 
-// makeRoom ends idle kernels until the budget allows one more, unless the notebook has a kernel.
+// HasFolder reports whether the server has the folder of a session, in which kernels start.
+func (c *Client) HasFolder(ctx context.Context, session string) (bool, error) {
+	err := c.call(ctx, http.MethodGet, "/api/contents/"+url.PathEscape(session)+"?content=0", nil, nil)
+	if errors.Is(err, ErrGone) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// makeRoom ends idle kernels until the budget allows one more, unless the notebook has a kernel: first those of the
+// same user, then the longest idle ones of others.
 func (c *Client) makeRoom(ctx context.Context, n Notebook) error {
 	all, err := c.sessions(ctx)
 	if err != nil {
@@ -101,23 +111,35 @@ func (c *Client) makeRoom(ctx context.Context, n Notebook) error {
 	if slices.ContainsFunc(all, func(s serverSession) bool { return s.Path == n.path() }) {
 		return nil
 	}
-	own := slices.DeleteFunc(slices.Clone(all), func(s serverSession) bool { user, _ := s.own(); return user != shortHash(n.User) })
-	for _, budget := range []struct {
-		of  []serverSession
-		max int
-	}{{own, c.cfg.PerUser}, {all, c.cfg.All}} {
-		for i := len(budget.of); i >= budget.max; i-- {
-			at := slices.IndexFunc(budget.of, idle)
-			if at < 0 {
-				return fmt.Errorf("%w: at most %d of a user and %d of the hub may run at a time", ErrTooMany, c.cfg.PerUser, c.cfg.All)
-			}
-			if err := c.end(ctx, budget.of[at].ID); err != nil {
-				return err
-			}
-			budget.of = slices.Delete(budget.of, at, at+1)
+	isOwn := func(s serverSession) bool { user, _ := s.own(); return user == shortHash(n.User) }
+	slices.SortStableFunc(all, func(a, b serverSession) int { return number(isOwn(b)) - number(isOwn(a)) })
+	own := 0
+	for own < len(all) && isOwn(all[own]) {
+		own++
+	}
+	for own >= c.cfg.PerUser || len(all) >= c.cfg.All {
+		among := all
+		if own >= c.cfg.PerUser {
+			among = all[:own]
 		}
+		at := slices.IndexFunc(among, idle)
+		if at < 0 {
+			return fmt.Errorf("%w: at most %d of a user and %d of the hub may run at a time", ErrTooMany, c.cfg.PerUser, c.cfg.All)
+		}
+		if err := c.end(ctx, all[at].ID); err != nil {
+			return err
+		}
+		own -= number(at < own)
+		all = slices.Delete(all, at, at+1)
 	}
 	return nil
+}
+
+func number(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 // idle reports whether no hub uses a kernel and it executes nothing.

@@ -1,7 +1,9 @@
 package kernels
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"sync"
 
@@ -65,9 +67,10 @@ type Run struct {
 	published  bool // the kernel has published something
 }
 
-// NewRun returns a collector for the execution with an id. used is the size of the outputs that it has already.
-func NewRun(id string, used int) *Run {
-	return &Run{id: id, changed: make(chan struct{}, 1), used: used, text: min(used, maxText)}
+// NewRun returns a collector for the execution with an id. used is the size of the outputs that it has already, and cut the
+// number of bytes that were left out of them.
+func NewRun(id string, used int, cut int64) *Run {
+	return &Run{id: id, changed: make(chan struct{}, 1), used: used, text: min(used, maxText), batch: Batch{Cut: cut}}
 }
 
 // Changed receives a value when there may be something to take.
@@ -142,25 +145,32 @@ func (r *Run) Receive(m Message) {
 	if m.Channel == channelIOPub {
 		r.batch.LastMessage, r.published = m.Header.ID, true
 	}
-	if m.Cut > 0 {
-		r.addCut(m)
+	if m.Cut > 0 && len(m.Content) == 0 {
+		r.addUnread(m)
 	} else {
 		r.add(m)
 	}
+	r.batch.Cut += m.Cut // after a message that clears the outputs
 	r.mu.Unlock()
 	r.signal()
 }
 
-// addCut takes a message that was too large to be read. The caller holds r.mu.
-func (r *Run) addCut(m Message) {
-	r.batch.Cut += m.Cut
+// addUnread takes a message that was too large to be read. The caller holds r.mu.
+func (r *Run) addUnread(m Message) {
 	switch m.Header.Type {
 	case "execute_reply": // only errors are that large
 		r.replied, r.batch.State = true, wire.CellFailed
 	case "error":
 		r.raised = true
 		r.output(wire.CellOutput{Type: wire.OutputError, Name: "Error", Value: "Its text is too large to be shown."})
+	case "display_data", "execute_result":
+		r.output(wire.CellOutput{Type: wire.OutputDisplay, Data: encodeForms(map[string]string{"text/plain": tooLarge("An output", m.Cut)})})
 	}
+}
+
+// tooLarge says that something was left out.
+func tooLarge(what string, size int64) string {
+	return fmt.Sprintf("[%s of %.1f MB is too large to be shown.]", what, float64(size)/(1<<20))
 }
 
 func (r *Run) signal() {
@@ -212,15 +222,18 @@ func (r *Run) add(m Message) {
 		r.addText(c)
 	case "error":
 		r.raised = true
+		if m.Cut > 0 { // its name comes last
+			c.ErrorName, c.ErrorValue = cmp.Or(c.ErrorName, "Error"), cmp.Or(c.ErrorValue, "Its text is too large to be shown.")
+		}
 		r.output(wire.CellOutput{Type: wire.OutputError, Name: bounded(c.ErrorName, 200), Value: bounded(c.ErrorValue, 4000), Text: bounded(strings.Join(c.Traceback, "\n"), 32<<10)})
 	case "display_data", "execute_result":
 		kind := wire.OutputDisplay
 		if m.Header.Type == "execute_result" {
 			kind = wire.OutputResult
 		}
-		r.output(wire.CellOutput{Type: kind, Data: r.dataOf(c.Data), DisplayID: bounded(c.Transient.DisplayID, 200)})
+		r.output(wire.CellOutput{Type: kind, Data: r.dataOf(c.Data, m.Cut), DisplayID: bounded(c.Transient.DisplayID, 200)})
 	case "update_display_data":
-		r.update(wire.CellOutput{Type: wire.OutputDisplay, Data: r.dataOf(c.Data), DisplayID: bounded(c.Transient.DisplayID, 200)})
+		r.update(wire.CellOutput{Type: wire.OutputDisplay, Data: r.dataOf(c.Data, m.Cut), DisplayID: bounded(c.Transient.DisplayID, 200)})
 	case "clear_output":
 		if r.clearNext = c.Wait; !c.Wait {
 			r.clear()
@@ -356,12 +369,18 @@ func (r *Run) update(o wire.CellOutput) {
 	}
 }
 
-// dataOf returns the forms of a display that are text, as JSON. The largest are left out until the rest fits.
-func (r *Run) dataOf(data map[string]json.RawMessage) json.RawMessage {
+// dataOf returns the forms of a display that are text, as JSON. The largest are left out until the rest fits, and the
+// plain text says so. cut is the number of bytes of the message that were not read: only plain text is of use without its
+// end.
+func (r *Run) dataOf(data map[string]json.RawMessage, cut int64) json.RawMessage {
 	forms, size := map[string]string{}, 0
+	var note strings.Builder
+	if cut > 0 {
+		note.WriteString(tooLarge("An output", cut) + "\n")
+	}
 	for kind, raw := range data {
 		value, ok := textForm(raw)
-		if !ok || len(kind) > 200 {
+		if !ok || len(kind) > 200 || cut > 0 && kind != "text/plain" {
 			continue
 		}
 		if strings.HasPrefix(kind, "image/") && kind != "image/svg+xml" {
@@ -385,9 +404,17 @@ func (r *Run) dataOf(data map[string]json.RawMessage) json.RawMessage {
 			continue
 		}
 		r.batch.Cut += int64(len(forms[largest]))
+		note.WriteString(tooLarge(largest, int64(len(forms[largest]))) + "\n")
 		size -= len(forms[largest])
 		delete(forms, largest)
 	}
+	if note.Len() > 0 {
+		forms["text/plain"] = note.String() + forms["text/plain"]
+	}
+	return encodeForms(forms)
+}
+
+func encodeForms(forms map[string]string) json.RawMessage {
 	encoded, _ := json.Marshal(forms) // strings only
 	return encoded
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/everdesk/everdesk/internal/truncation"
 )
 
 // Call is a call of a tool.
@@ -18,9 +20,19 @@ type Call struct {
 	Tool  string // its name at the server
 	Input json.RawMessage
 	// Caller identifies who calls. Questions of the server go to Ask if all its running calls have the same
-	// caller; nil means that nobody can be asked.
+	// caller; nil means that there is no user to ask.
 	Caller string
 	Ask    func(ctx context.Context, q Question) (Answer, error)
+	// Complete, unless nil, asks the model for a server with [Server.Sampling]. It asks the user first.
+	Complete func(ctx context.Context, r ModelRequest) (ModelAnswer, error)
+	// OnProgress, unless nil, receives what the server says about the progress of the call. It must not block.
+	OnProgress func(Progress)
+}
+
+// Progress is what a server says about the progress of a call. Total is 0 if it is unknown.
+type Progress struct {
+	Done, Total float64
+	Message     string
 }
 
 // UncertainError means that a call broke off: it may or may not have run.
@@ -42,7 +54,7 @@ var errSilent = errors.New("the call made no progress for too long; it may or ma
 
 // do executes a call. It starts the server if necessary.
 func (s *instance) do(ctx context.Context, in Call) (Result, error) {
-	c := &call{caller: in.Caller, ask: in.Ask, token: rand.Text(), progress: make(chan struct{}, 1)}
+	c := &call{caller: in.Caller, ask: in.Ask, complete: in.Complete, onProgress: in.OnProgress, token: rand.Text(), progress: make(chan struct{}, 1)}
 	session, err := s.acquire(ctx, c)
 	if err != nil {
 		return Result{}, fmt.Errorf("the MCP server %s is not available: %w", s.server.Name, err)
@@ -104,6 +116,21 @@ func (s *instance) silence() time.Duration {
 	return s.times.silence
 }
 
+// maxProgress bounds the text of a progress in bytes.
+const maxProgress = 500
+
+// findCall returns the running call with a progress token, or nil.
+func (s *instance) findCall(token any) *call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.calls {
+		if token == c.token {
+			return c
+		}
+	}
+	return nil
+}
+
 // touch notes progress of a call.
 func (c *call) touch() {
 	select {
@@ -116,7 +143,7 @@ func (c *call) touch() {
 func (s *instance) newClient(relist chan<- struct{}) *mcp.Client {
 	can := &mcp.ClientCapabilities{} // no roots
 	can.AddExtension(viewExtension, map[string]any{"mimeTypes": []string{viewType}})
-	client := mcp.NewClient(&s.client, &mcp.ClientOptions{
+	options := &mcp.ClientOptions{
 		Capabilities:       can,
 		ElicitationHandler: s.elicit,
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
@@ -126,15 +153,18 @@ func (s *instance) newClient(relist chan<- struct{}) *mcp.Client {
 			}
 		},
 		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			for c := range s.calls {
-				if r.Params.ProgressToken == c.token {
-					c.touch()
+			if c := s.findCall(r.Params.ProgressToken); c != nil {
+				c.touch()
+				if c.onProgress != nil {
+					c.onProgress(Progress{r.Params.Progress, r.Params.Total, truncation.BytesMarked(r.Params.Message, maxProgress, "…")})
 				}
 			}
 		},
-	})
+	}
+	if s.server.Sampling {
+		options.CreateMessageHandler = s.sample //nolint:staticcheck // it is deprecated, and servers use it
+	}
+	client := mcp.NewClient(&s.client, options)
 	client.AddSendingMiddleware(s.logging(Sent))
 	client.AddReceivingMiddleware(s.logging(Received))
 	return client

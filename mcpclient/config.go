@@ -15,6 +15,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/everdesk/everdesk/internal/truncation"
 )
 
 // Bounds of a configuration.
@@ -56,6 +58,8 @@ type Server struct {
 	Command string            `json:"command,omitempty"`
 	Args    []string          `json:"args,omitempty"`
 	Env     map[string]string `json:"env,omitempty"`
+	// EnvFile is a file with more variables for a program of the operator; those of Env take precedence.
+	EnvFile string            `json:"envFile,omitempty"`
 	Cwd     string            `json:"cwd,omitempty"`
 	URL     string            `json:"url,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
@@ -68,6 +72,8 @@ type Server struct {
 	Trusted bool `json:"trusted,omitempty"`
 	// Profiles limits the tool profiles that have its tools; empty means all.
 	Profiles []string `json:"profiles,omitempty"`
+	// Sampling lets the server ask the model of the caller during a call, after the user has agreed.
+	Sampling bool `json:"sampling,omitempty"`
 	// Timeout bounds how long a call may be silent, in seconds; 0 means the default.
 	Timeout int `json:"timeout,omitempty"`
 }
@@ -127,6 +133,9 @@ func Parse(data []byte) (Document, error) {
 		if err != nil {
 			return Document{}, err
 		}
+		if err := s.checkVariables(); err != nil {
+			return Document{}, err
+		}
 		d.Servers = append(d.Servers, s)
 		d.Warnings = append(d.Warnings, warnings...)
 	}
@@ -183,7 +192,11 @@ func ParseServer(name string, data []byte) (Server, []string, error) {
 	if len(data) > MaxConfig {
 		return Server{}, nil, wrong("", "the entry has %d bytes, at most %d are allowed", len(data), MaxConfig)
 	}
-	return parseServer(name, plainJSON(data))
+	s, warnings, err := parseServer(name, plainJSON(data))
+	if err != nil {
+		return s, nil, err
+	}
+	return s, warnings, s.checkVariables()
 }
 
 func parseServer(name string, raw json.RawMessage) (Server, []string, error) {
@@ -197,8 +210,8 @@ func parseServer(name string, raw json.RawMessage) (Server, []string, error) {
 	}
 	var kind, other string
 	targets := map[string]any{
-		"type": &kind, "transport": &kind, "command": &s.Command, "args": &s.Args, "env": &s.Env, "cwd": &s.Cwd, "url": &s.URL, "serverUrl": &other,
-		"httpUrl": &other, "headers": &s.Headers, "disabled": &s.Disabled, "scope": &s.Scope, "trusted": &s.Trusted, "profiles": &s.Profiles, "timeout": &s.Timeout,
+		"type": &kind, "transport": &kind, "command": &s.Command, "args": &s.Args, "env": &s.Env, "envFile": &s.EnvFile, "cwd": &s.Cwd, "url": &s.URL, "serverUrl": &other,
+		"httpUrl": &other, "headers": &s.Headers, "disabled": &s.Disabled, "scope": &s.Scope, "trusted": &s.Trusted, "profiles": &s.Profiles, "sampling": &s.Sampling, "timeout": &s.Timeout,
 	}
 	var ignored []string
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
@@ -231,7 +244,7 @@ func wanted(key string) string {
 		return "want a list of texts"
 	case "env", "headers":
 		return "want an object of texts"
-	case "disabled", "trusted":
+	case "disabled", "trusted", "sampling":
 		return "want true or false"
 	case "timeout":
 		return "want a whole number of seconds"
@@ -275,6 +288,8 @@ func (s *Server) check() error {
 		return wrong(field("headers"), "want at most %d headers of at most %d bytes", maxItems, maxText)
 	case !isTexts([]string{s.Cwd}):
 		return wrong(field("cwd"), "want the path of a folder")
+	case s.EnvFile != "" && (s.Type != Stdio || !isText(s.EnvFile)):
+		return wrong(field("envFile"), "want the path of a file, for a server with command")
 	case !slices.Contains([]Scope{"", ScopeHub, ScopeUser, ScopeSession}, s.Scope):
 		return wrong(field("scope"), "want hub, user or session")
 	case s.Timeout < 0 || time.Duration(s.Timeout)*time.Second > maxTimeout:
@@ -316,18 +331,7 @@ func isLine(s string, most int) bool {
 
 // shorten returns the beginning of a text of others as one line, for messages.
 func shorten(s string) string {
-	return cut(strings.Join(strings.Fields(strings.ToValidUTF8(s, "")), " "), 200)
-}
-
-// cut returns at most n bytes of a text, without splitting a character.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
+	return truncation.BytesMarked(strings.Join(strings.Fields(strings.ToValidUTF8(s, "")), " "), 200, "…")
 }
 
 // scope returns the scope of an entry of the operator or of a user.

@@ -29,7 +29,8 @@
 // descriptions and logs are bounded, and are data of others: callers must not treat them as instructions.
 //
 // Questions of a server (elicitation) go to the caller of its only running call; with calls of several callers
-// they are declined. Requests for a model (sampling) and for folders (roots) are refused.
+// they are declined. Requests for the model (sampling) are refused unless the configuration allows them for the
+// server; then the caller asks the user. Requests for folders (roots) are refused.
 //
 // Store and Manager are safe for concurrent use. [Manager.Close] ends all instances and returns when nothing
 // of them is left.

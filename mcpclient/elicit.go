@@ -10,6 +10,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/everdesk/everdesk/internal/truncation"
 )
 
 // maxFields bounds the fields of a form.
@@ -50,7 +52,7 @@ func (s *instance) elicit(ctx context.Context, r *mcp.ElicitRequest) (*mcp.Elici
 	if c == nil || c.ask == nil {
 		return &mcp.ElicitResult{Action: "decline"}, nil
 	}
-	q := Question{Server: s.server.Name, Message: cut(r.Params.Message, maxDescription)}
+	q := Question{Server: s.server.Name, Message: truncation.BytesMarked(r.Params.Message, maxDescription, "…")}
 	var err error
 	if q.Fields, err = fieldsOf(r.Params.RequestedSchema); err != nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
@@ -155,7 +157,7 @@ func fieldsOf(schema any) ([]Field, error) {
 	}
 	var out []Field
 	for name, p := range form.Properties {
-		f := Field{Name: name, Title: shorten(p.Title), Description: cut(p.Description, maxDescription), Type: p.Type, Choices: p.choices(), Required: slices.Contains(form.Required, name)}
+		f := Field{Name: name, Title: shorten(p.Title), Description: truncation.BytesMarked(p.Description, maxDescription, "…"), Type: p.Type, Choices: p.choices(), Required: slices.Contains(form.Required, name)}
 		if p.Type == "array" && p.Items != nil {
 			f.Choices = p.Items.choices()
 		}

@@ -27,6 +27,7 @@ func (e *MissingError) Error() string { return fmt.Sprintf("${%s}: %s", e.Variab
 
 // Secrets reads secrets; [secrets.Store] implements it.
 type Secrets interface {
+	// Reveal returns a secret. The error is [secrets.ErrNotSet], [secrets.ErrUnreadable] or that of the store.
 	Reveal(ctx context.Context, of secrets.Owner, name string) (secrets.Value, error)
 }
 
@@ -43,28 +44,57 @@ type expander struct {
 	used []string
 }
 
-// expand returns an entry without variables.
+// expand returns an entry without variables. Its errors name the field.
 func (e *expander) expand(ctx context.Context, s Server) (Server, error) {
 	var err error
-	text := func(t string) string {
-		return variables.ReplaceAllStringFunc(t, func(match string) string {
+	out := s.mapTexts(func(field, text string) string {
+		return variables.ReplaceAllStringFunc(text, func(match string) string {
 			value, failed := e.value(ctx, match[2:len(match)-1])
-			err = errors.Join(err, failed)
+			if failed != nil {
+				err = errors.Join(err, fmt.Errorf("%s: %w", field, failed))
+			}
 			return value
 		})
+	})
+	return out, err
+}
+
+// mapTexts returns an entry with each text that may contain variables replaced by what f returns for the name of its
+// field and the text.
+func (s *Server) mapTexts(f func(field, text string) string) Server {
+	out := *s
+	out.Command, out.Cwd, out.EnvFile, out.URL = f("command", s.Command), f("cwd", s.Cwd), f("envFile", s.EnvFile), f("url", s.URL)
+	out.Args = slices.Clone(s.Args)
+	for i := range out.Args {
+		out.Args[i] = f("args", out.Args[i])
 	}
-	s.Command, s.Cwd, s.URL = text(s.Command), text(s.Cwd), text(s.URL)
-	s.Args = slices.Clone(s.Args)
-	for i := range s.Args {
-		s.Args[i] = text(s.Args[i])
+	out.Env, out.Headers = maps.Clone(s.Env), maps.Clone(s.Headers)
+	for _, name := range slices.Sorted(maps.Keys(out.Env)) {
+		out.Env[name] = f("env."+name, out.Env[name])
 	}
-	s.Env, s.Headers = maps.Clone(s.Env), maps.Clone(s.Headers)
-	for _, all := range []map[string]string{s.Env, s.Headers} {
-		for _, name := range slices.Sorted(maps.Keys(all)) {
-			all[name] = text(all[name])
+	for _, name := range slices.Sorted(maps.Keys(out.Headers)) {
+		out.Headers[name] = f("headers."+name, out.Headers[name])
+	}
+	return out
+}
+
+// editorVariables are the names, or what is before their colon, of variables that only an editor has values for.
+var editorVariables = []string{"workspaceFolder", "workspaceFolderBasename", "workspaceRoot", "file", "fileDirname", "fileWorkspaceFolder", "cwd", "config", "command"}
+
+// checkVariables returns a [*FieldError] for the first variable that only an editor has a value for, or nil.
+func (s *Server) checkVariables() error {
+	var err error
+	s.mapTexts(func(field, text string) string {
+		for _, m := range variables.FindAllStringSubmatch(text, -1) {
+			name, _, hasDefault := strings.Cut(m[1], ":-")
+			kind, _, _ := strings.Cut(name, ":")
+			if err == nil && slices.Contains(editorVariables, kind) && !hasDefault {
+				err = wrong(s.Name+"."+field, "only an editor has a value for ${%s}; write what you mean, such as the path of the folder", shorten(name))
+			}
 		}
-	}
-	return s, err
+		return text
+	})
+	return err
 }
 
 // secretName returns the name of the secret that a variable stands for, if it does.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -62,12 +63,20 @@ type call struct {
 	caller string // who asks, for questions of the server
 	ask    func(ctx context.Context, q Question) (Answer, error)
 	token  string
+	// complete and onProgress are those of the Call.
+	complete   func(ctx context.Context, r ModelRequest) (ModelAnswer, error)
+	onProgress func(Progress)
+	samplings  atomic.Int32 // requests for the model
 	// progress has room for one and is signalled by progress of the call.
 	progress chan struct{}
 }
 
 // errEnded is the cause of an end that the hub wants.
 var errEnded = errors.New("the hub ends the server")
+
+// errReplaced means that an instance was ended for good before a call was sent to it: its server or a secret of it has
+// changed, or its place was needed.
+var errReplaced = errors.New("the server was changed or removed")
 
 // change applies an event to the state, if it has one there. It reports whether it has. The caller holds mu.
 func (s *instance) change(e event) bool {
@@ -111,6 +120,16 @@ func (s *instance) acquire(ctx context.Context, c *call) (*mcp.ClientSession, er
 	}
 }
 
+// awaitReady starts the server unless it runs, and waits until its tools are listed.
+func (s *instance) awaitReady(ctx context.Context) error {
+	c := &call{}
+	_, err := s.acquire(ctx, c)
+	if err == nil {
+		s.release(c)
+	}
+	return err
+}
+
 // startFailed returns the error of a start that has just failed, so that callers do not wait for the next one.
 func (s *instance) startFailed() error {
 	s.mu.Lock()
@@ -130,7 +149,7 @@ func (s *instance) failure() error {
 // holds mu.
 func (s *instance) need() (<-chan time.Time, error) {
 	if s.closed {
-		return nil, errors.New("the server was changed or removed")
+		return nil, errReplaced
 	}
 	switch s.state {
 	case Failed:

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/everdesk/everdesk/internal/truncation"
 )
 
 // Bounds of a log.
@@ -57,7 +59,7 @@ func (r *ring) append(from Source, text string) {
 	if len(r.lines) >= logLines {
 		r.lines = append(r.lines[:0], r.lines[1:]...)
 	}
-	r.lines = append(r.lines, Line{time.Now(), from, cut(r.redact(strings.ToValidUTF8(text, "\uFFFD")), logLine)})
+	r.lines = append(r.lines, Line{time.Now(), from, truncation.BytesMarked(r.redact(strings.ToValidUTF8(text, "\uFFFD")), logLine, "…")})
 }
 
 // redact returns a text without the secrets of the instance.
@@ -74,7 +76,7 @@ func (r *ring) redact(text string) string {
 func (r *ring) clean(text string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return cut(r.redact(text), 2*logLine)
+	return truncation.BytesMarked(r.redact(text), 2*logLine, "…")
 }
 
 // Write implements [io.Writer] for standard error.

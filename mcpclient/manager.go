@@ -85,10 +85,7 @@ type entry struct {
 }
 
 // list is the tools of a server, as they were listed last.
-type list struct {
-	tools    []Tool
-	revision string
-}
+type list struct{ tools []Tool }
 
 // NewManager returns a manager without running servers.
 func NewManager(cfg Config) *Manager {
@@ -313,6 +310,13 @@ func (m *Manager) makeRoom(user string) error {
 	return nil
 }
 
+// minHidden is the length in bytes from which on a value of a file of variables is removed from logs and errors. Shorter
+// ones, such as true, are words of other texts.
+const minHidden = 8
+
+// envFileOfUser says why a server of a user cannot name a file.
+const envFileOfUser = "files are read for servers of the operator only; put the variables into env, with ${secret:NAME} for secrets"
+
 // open returns the transport to a server. user is whose secrets it gets; "" means those of the hub.
 func (m *Manager) open(ctx context.Context, s source, user string, log *ring) (mcp.Transport, error) {
 	e := &expander{secrets: m.cfg.Secrets, owner: secrets.Owner{User: user}}
@@ -320,9 +324,21 @@ func (m *Manager) open(ctx context.Context, s source, user string, log *ring) (m
 		e.env = m.cfg.Env
 		e.home, _ = os.UserHomeDir() // a variable without a value is an error when it is used
 	}
+	if s.ofUser && s.EnvFile != "" {
+		return nil, wrong(s.Name+".envFile", envFileOfUser)
+	}
 	server, err := e.expand(ctx, s.Server)
 	if err != nil {
 		return nil, err
+	}
+	added, err := server.addEnvFile()
+	if err != nil {
+		return nil, err
+	}
+	for _, value := range added {
+		if len(value) >= minHidden {
+			e.used = append(e.used, value)
+		}
 	}
 	log.hide(e.used)
 	switch {

@@ -209,6 +209,44 @@ func TestProgramsGetOnlyTheDeclaredEnvironment(t *testing.T) {
 	}
 }
 
+// A secret that changes while a server starts starts it again; who waits for it gets the new one.
+func TestCallWaitsForTheServerWithTheNewSecret(t *testing.T) {
+	t.Parallel()
+	s, started := program("test"), filepath.Join(t.TempDir(), "started")
+	s.Args = append([]string{"-c", `echo >>"$0"; until [ -e "$0.go" ]; do sleep 0.02; done; exec "$@"`, started, s.Command}, s.Args...)
+	s.Command = "/bin/sh"
+	s.Env = map[string]string{"TOKEN": "${secret:token}"}
+	b := setUp(t, []mcpclient.Server{s}, nil)
+	set := func(value string) {
+		t.Helper()
+		if err := b.secrets.Set(t.Context(), secrets.Owner{}, "token", secrets.NewValue(value)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set("the-first")
+	type result struct {
+		text string
+		err  error
+	}
+	called := make(chan result, 1)
+	go func() {
+		text, err := b.call(ann, "test", "env", `{}`)
+		called <- result{text, err}
+	}()
+	await(t, "that the server starts", func() bool { return lines(t, started) == 1 })
+	set("the-second")
+	b.Invalidate("", "token")
+	if err := os.WriteFile(started+".go", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-called; got.err != nil || !strings.Contains(got.text, "TOKEN=the-second") {
+		t.Errorf("the call got %q and %v, want the environment with the second secret", got.text, got.err)
+	}
+	if got := lines(t, started); got != 2 {
+		t.Errorf("the server was started %d times, want 2", got)
+	}
+}
+
 func TestResultsAreMapped(t *testing.T) {
 	t.Parallel()
 	b := setUp(t, []mcpclient.Server{program("test")}, nil)

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/everdesk/everdesk/internal/truncation"
 )
 
 // Bounds of a result.
@@ -58,7 +60,7 @@ func resultOf(r *mcp.CallToolResult) Result {
 			parts = append(parts, string(data))
 		}
 	}
-	out.Text = cut(strings.ToValidUTF8(strings.Join(parts, "\n"), "\uFFFD"), maxResultText)
+	out.Text = truncation.BytesMarked(strings.ToValidUTF8(strings.Join(parts, "\n"), "\uFFFD"), maxResultText, "…")
 	return out
 }
 

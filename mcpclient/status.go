@@ -3,7 +3,6 @@ package mcpclient
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"time"
 )
@@ -111,15 +110,9 @@ func (m *Manager) Log(ctx context.Context, at Place, name string) ([]Line, error
 
 // Try starts a server, also in the pause after a failure, and lists its tools. Its error is that of the start.
 func (m *Manager) Try(ctx context.Context, at Place, name string) error {
-	s, err := m.sourceOf(ctx, at.User, name)
-	if err != nil {
-		return err
-	}
-	if s.Disabled {
-		return errDisabled
-	}
 	at.Session = cmp.Or(at.Session, "try") // a server of sessions gets one of its own
-	return m.ready(ctx, s, at, true)
+	return m.use(ctx, at, name, func(i *instance) error {
+		i.forgive()
+		return i.awaitReady(ctx)
+	})
 }
-
-var errDisabled = errors.New("the MCP server is disabled")

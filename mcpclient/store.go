@@ -36,7 +36,10 @@ var (
 
 // Documents is the part of the store of a hub that a [Store] uses.
 type Documents interface {
+	// Get returns a document with its version, or [store.ErrNotFound].
 	Get(ctx context.Context, collection, name string) (store.Document, error)
+	// Put writes a document if the stored version is d.Version (0: none), else the error is
+	// [store.ErrConflict]. It returns the new version.
 	Put(ctx context.Context, d store.Document) (version uint64, err error)
 }
 
@@ -86,12 +89,14 @@ func (s *Store) Read(ctx context.Context, user string) (Set, error) {
 
 // Put adds or replaces servers of a user and returns what the user has then. If version is not nil and not the
 // stored one, the error is [ErrConflict] and the set is the stored one. Other errors are [ErrStdio],
-// [ErrOfOperator], [ErrFull] or the store's.
+// [ErrOfOperator], [ErrFull], a [*FieldError] or the store's.
 func (s *Store) Put(ctx context.Context, user string, servers []Server, version *uint64) (Set, error) {
 	for _, one := range servers {
 		switch {
 		case one.Type == Stdio && !s.stdio:
 			return Set{}, fmt.Errorf("%s: %w", one.Name, ErrStdio)
+		case one.EnvFile != "":
+			return Set{}, wrong(one.Name+".envFile", envFileOfUser)
 		case slices.Contains(s.reserved, one.Name):
 			return Set{}, fmt.Errorf("%s: %w", one.Name, ErrOfOperator)
 		}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/everdesk/everdesk/internal/truncation"
 )
 
 // Bounds of the tools of a server.
@@ -69,7 +71,7 @@ func toolOf(s Server, t *mcp.Tool) (Tool, bool) {
 		return Tool{}, false
 	}
 	out := Tool{
-		Server: s.Name, Name: t.Name, ModelName: modelName(s.Name, t.Name), Title: shorten(t.Title), Description: cut(strings.ToValidUTF8(t.Description, ""), maxDescription),
+		Server: s.Name, Name: t.Name, ModelName: modelName(s.Name, t.Name), Title: shorten(t.Title), Description: truncation.BytesMarked(strings.ToValidUTF8(t.Description, ""), maxDescription, "…"),
 		Schema: schema, Trusted: s.Trusted, Profiles: s.Profiles, UI: uiOf(t.Meta), Hints: Hints{Destructive: true, OpenWorld: true},
 	}
 	if a := t.Annotations; a != nil {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -12,18 +12,16 @@ import (
 
 // setList stores the tools of a server.
 func (m *Manager) setList(key string, all []Tool) {
-	h := sha256.New()
-	_ = json.NewEncoder(h).Encode(all) // texts and numbers only
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.lists) > 10_000 {
 		clear(m.lists)
 	}
-	m.lists[key] = &list{all, hex.EncodeToString(h.Sum(nil)[:8])}
+	m.lists[key] = &list{all}
 }
 
-// Prepare makes the tools of all servers of a user known, as far as that is possible soon: it starts those whose
-// tools are not known and waits for them, but not for those that failed before. A server that fails has no tools.
+// Prepare makes the tools of the servers of a user known: it starts those whose tools are not known and waits for them
+// for at most prepareTimeout, but not for those that failed before. A server that fails has no tools.
 func (m *Manager) Prepare(ctx context.Context, at Place) {
 	ctx, cancel := context.WithTimeout(ctx, prepareTimeout)
 	defer cancel()
@@ -41,26 +39,10 @@ func (m *Manager) Prepare(ctx context.Context, at Place) {
 			continue
 		}
 		if i, err := m.instanceOf(s, at); err == nil && i.startUnlessFailed() {
-			wg.Go(func() { _ = m.ready(ctx, s, at, false) }) // the log of the server has the error
+			wg.Go(func() { _ = i.awaitReady(ctx) }) // the log of the server has the error
 		}
 	}
 	wg.Wait()
-}
-
-// ready starts a server unless it runs, and waits for it. now ends the pause after a failure.
-func (m *Manager) ready(ctx context.Context, s source, at Place, now bool) error {
-	i, err := m.instanceOf(s, at)
-	if err != nil {
-		return err
-	}
-	if now {
-		i.forgive()
-	}
-	c := &call{}
-	if _, err = i.acquire(ctx, c); err == nil {
-		i.release(c)
-	}
-	return err
 }
 
 // Tools returns the known tools of a user that agents may call, ordered by server.
@@ -125,12 +107,30 @@ func (m *Manager) Revision(user string) string {
 
 // Call calls a tool of a server. An error that is a [*UncertainError] means that the call may or may not have run;
 // others mean that it did not, unless ctx ended.
-func (m *Manager) Call(ctx context.Context, at Place, server string, c Call) (Result, error) {
-	_, i, err := m.find(ctx, at, server)
-	if err != nil {
-		return Result{}, err
+func (m *Manager) Call(ctx context.Context, at Place, server string, c Call) (r Result, err error) {
+	err = m.use(ctx, at, server, func(i *instance) error {
+		r, err = i.do(ctx, c)
+		return err
+	})
+	return r, err
+}
+
+// maxReplaced bounds how often in a row a call finds its instance replaced.
+const maxReplaced = 5
+
+// use calls f with the instance of an enabled server, and with the next one if the instance was replaced meanwhile: what
+// changes a server or a secret takes effect on this replica a moment after it is stored.
+func (m *Manager) use(ctx context.Context, at Place, server string, f func(*instance) error) (err error) {
+	for range maxReplaced {
+		var i *instance
+		if _, i, err = m.find(ctx, at, server); err != nil {
+			return err
+		}
+		if err = f(i); !errors.Is(err, errReplaced) {
+			return err
+		}
 	}
-	return i.do(ctx, c)
+	return err
 }
 
 // sourceOf returns a server of a user by its name.

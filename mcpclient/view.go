@@ -141,11 +141,9 @@ func (m *Manager) ViewTool(ctx context.Context, at Place, server, name string) (
 	}
 	l := find()
 	if l == nil {
-		c := &call{}
-		if _, err := i.acquire(ctx, c); err != nil {
+		if err := i.awaitReady(ctx); err != nil {
 			return Tool{}, false
 		}
-		i.release(c)
 		if l = find(); l == nil {
 			return Tool{}, false
 		}

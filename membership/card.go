@@ -38,6 +38,8 @@ type Card struct {
 	UserConnections map[string]int `json:"crowds,omitempty"`
 	// ReadsPacks says that the replica can read packed sessions.
 	ReadsPacks bool `json:"readsPacks,omitempty"`
+	// ReadsCold says that the replica can read sessions that were moved out of the store.
+	ReadsCold bool `json:"readsCold,omitempty"`
 }
 
 // Load is the load of a replica.

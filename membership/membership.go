@@ -181,7 +181,7 @@ func (f *Membership) Card() Card {
 	f.mu.Unlock()
 	return Card{
 		ID: f.cfg.ID, Process: f.process, Version: f.cfg.Version, State: state,
-		Started: f.started, URL: f.cfg.URL, Load: f.cfg.Load(), ReadsPacks: true,
+		Started: f.started, URL: f.cfg.URL, Load: f.cfg.Load(), ReadsPacks: true, ReadsCold: true,
 	}
 }
 
@@ -193,6 +193,9 @@ func (f *Membership) Alive(id wire.ReplicaID) bool {
 // AllReadPacks reports whether all live replicas can read packed sessions. It returns false
 // while that is unknown.
 func (f *Membership) AllReadPacks() bool { return f.replicas.allReadPacks(time.Now()) }
+
+// AllReadCold is AllReadPacks for sessions that were moved out of the store.
+func (f *Membership) AllReadCold() bool { return f.replicas.allReadCold(time.Now()) }
 
 // ConnectionsElsewhere returns the number of connections of a user to other replicas, as of
 // their last announcements.

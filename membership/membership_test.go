@@ -294,7 +294,7 @@ func TestAliveReplicas(t *testing.T) {
 		s := openFile(t)
 		link := &flaky{Announcements: s.listing}
 		a, b := start(t, parts{link, s.docs}, "a"), start(t, s, "b")
-		if !a.Alive("b") || !a.Alive("nobody") {
+		if !a.Alive("b") || !a.Alive("unknown") {
 			t.Error("b and an unknown replica before the first announcement: got dead, want alive")
 		}
 		time.Sleep(10 * time.Second)

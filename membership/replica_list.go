@@ -23,6 +23,7 @@ type replicaList struct {
 	settledAt       time.Time
 	listed          map[wire.ReplicaID]bool
 	readPacks       bool           // all of them can read packed sessions
+	readCold        bool           // and those that were moved out of the store
 	userConnections map[string]int // connections of users, of all other replicas together
 	// unlisted maps ids that were queried but not listed to the number of the last read
 	// that had begun before. Only a later read can tell that they are dead, because they
@@ -52,9 +53,9 @@ func (r *replicaList) end(number uint64, self wire.ReplicaID, all []Card, now ti
 	r.lastRead, r.readAt = number, now
 	clear(r.listed)
 	clear(r.userConnections)
-	r.readPacks = true
+	r.readPacks, r.readCold = true, true
 	for _, c := range all {
-		r.readPacks = r.readPacks && c.ReadsPacks
+		r.readPacks, r.readCold = r.readPacks && c.ReadsPacks, r.readCold && c.ReadsCold
 		r.listed[c.ID] = true
 		delete(r.unlisted, c.ID)
 		if c.ID == self {
@@ -89,7 +90,19 @@ func (r *replicaList) alive(id wire.ReplicaID, now time.Time) bool {
 func (r *replicaList) allReadPacks(now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.readPacks && now.Sub(r.readAt) <= r.ttl && !now.Before(r.settledAt)
+	return r.readPacks && r.isComplete(now)
+}
+
+// allReadCold is allReadPacks for sessions that were moved out of the store.
+func (r *replicaList) allReadCold(now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.readCold && r.isComplete(now)
+}
+
+// isComplete reports whether no replica may be alive that is not listed. The caller holds mu.
+func (r *replicaList) isComplete(now time.Time) bool {
+	return now.Sub(r.readAt) <= r.ttl && !now.Before(r.settledAt)
 }
 
 // connectionsElsewhere returns the number of connections of a user to other replicas.

@@ -16,7 +16,7 @@ func (c collector) Describe(to chan<- *prometheus.Desc) {
 		descSessions, descConnections, descAgents, descInUse, descLimit, descQueue, descPending, descOldest, descDraining,
 		descBuild, descAppend, descDelay, descBegin, descTakeover, descReplayed, descWait, descRTT, descEvents,
 		descDeliveries, descFenced, descResumes, descSlow, descRepeated, descErrors, descCloses, descLimited, descTokens,
-		descCost,
+		descCost, descCooled, descWarmed, descColdFailed,
 	} {
 		to <- d
 	}
@@ -41,6 +41,9 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	e.counter(descSlow, &m.slow)
 	e.counter(descRepeated, &m.repeated)
 	e.counters(descErrors, &m.errors)
+	e.counter(descCooled, &m.cooled)
+	e.histogram(descWarmed, m.warms)
+	e.counters(descColdFailed, &m.coldErrors)
 	e.counters(descCloses, &m.closes)
 	e.counters(descLimited, &m.limited)
 	e.counters(descTokens, &m.tokens)

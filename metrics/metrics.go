@@ -58,11 +58,11 @@ type Metrics struct {
 	registry *prometheus.Registry
 	levels   atomic.Pointer[func() Levels]
 
-	appends, delays, begins, takeovers, replays, waits, rtts *histogram
+	appends, delays, begins, takeovers, replays, waits, rtts, warms *histogram
 
-	events, deliveries, fenced, slow, repeated, nanodollars atomic.Uint64
+	events, deliveries, fenced, slow, repeated, nanodollars, cooled atomic.Uint64
 
-	resumes, errors, closes, limited, tokens counters
+	resumes, errors, closes, limited, tokens, coldErrors counters
 
 	rtt atomic.Int64 // the newest round trip to the store, in ns
 
@@ -78,10 +78,10 @@ func New(cfg Config) *Metrics {
 	m := &Metrics{
 		cfg: cfg, registry: prometheus.NewRegistry(),
 		appends: newHistogram(seconds, fastBounds), delays: newHistogram(seconds, fastBounds), rtts: newHistogram(seconds, fastBounds),
-		begins: newHistogram(seconds, slowBounds), takeovers: newHistogram(seconds, slowBounds),
+		begins: newHistogram(seconds, slowBounds), takeovers: newHistogram(seconds, slowBounds), warms: newHistogram(seconds, slowBounds),
 		waits: newHistogram(seconds, humanBounds), replays: newHistogram(1, countBounds),
 		resumes: newCounters(append([]string{reasonPosition}, reasons...)), errors: newCounters(failures),
-		closes: newCounters(closeCodes()), limited: newCounters(limits), tokens: newCounters(tokens),
+		closes: newCounters(closeCodes()), limited: newCounters(limits), tokens: newCounters(tokens), coldErrors: newCounters(coldFailures),
 	}
 	m.registry.MustRegister(
 		collector{m}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),

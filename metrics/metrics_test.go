@@ -96,8 +96,11 @@ func TestAllReportsAreExported(t *testing.T) {
 	m.Closed(1006)
 	m.Closed(4999)
 	m.Limited("messages")
-	m.Limited("nobody knows it")
+	m.Limited("an unknown limit")
 	m.Failed("no_space")
+	m.SessionCooled()
+	m.SessionWarmed(time.Millisecond)
+	m.ColdFailed("missing")
 	m.Spent(100, 20, 3, 4, 0.000_012_5)
 	m.Spent(-1, 0, 0, 0, math.Inf(-1))
 	seen := scrape(t, m)
@@ -145,6 +148,9 @@ func TestAllReportsAreExported(t *testing.T) {
 		`everdesk_rate_limited_total{limit="messages"}`:             1,
 		`everdesk_rate_limited_total{limit="other"}`:                1,
 		`everdesk_redis_errors_total{kind="no_space"}`:              1,
+		`everdesk_sessions_cooled_total`:                            1,
+		`everdesk_session_warm_seconds_count`:                       1,
+		`everdesk_cold_errors_total{kind="missing"}`:                1,
 		`everdesk_tokens_total{kind="input"}`:                       100,
 		`everdesk_tokens_total{kind="cache_write"}`:                 4,
 		`everdesk_cost_dollars_total`:                               0.0000125,

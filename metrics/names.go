@@ -34,6 +34,9 @@ var (
 	descSlow       = describe("slow_total", "Tabs closed because they were too slow.")
 	descRepeated   = describe("dup_messages_total", "Repeated messages, which had no second effect.")
 	descErrors     = describe("redis_errors_total", "Redis calls that failed after all retries.", "kind")
+	descCooled     = describe("sessions_cooled_total", "Unused sessions moved from Redis to the storage of files.")
+	descWarmed     = describe("session_warm_seconds", "Time to move a session back to Redis.")
+	descColdFailed = describe("cold_errors_total", "Cold sessions or their objects that could not be moved, read or removed.", "kind")
 	descCloses     = describe("ws_closes_total", "Closed WebSockets, by close code.", "code")
 	descLimited    = describe("rate_limited_total", "Requests, messages and connections refused by a limit, by limit.", "limit")
 	descTokens     = describe("tokens_total", "Tokens read and written by models.", "kind")
@@ -96,8 +99,9 @@ var (
 	reasons = []string{
 		string(wire.SnapshotFresh), string(wire.SnapshotTooMany), string(wire.SnapshotTrimmed), string(wire.SnapshotUnknown),
 	}
-	failures = []string{"unavailable", "no_space", "corrupt", "refused", "timeout"}
-	limits   = []string{
+	failures     = []string{"unavailable", "no_space", "corrupt", "refused", "timeout"}
+	coldFailures = []string{"cool", "remove", "missing", "damaged", "unavailable"}
+	limits       = []string{
 		"connects", "resumes", "strangers", "connections", "sessions", "messages", "interactions", "renewals",
 		"requests", "reads", "probes", "answers",
 	}

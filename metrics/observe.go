@@ -64,6 +64,15 @@ func (m *Metrics) Limited(limit string) { m.limited.add(limit, 1) }
 // Failed counts a failed call of the store.
 func (m *Metrics) Failed(kind string) { m.errors.add(kind, 1) }
 
+// SessionCooled counts a session that was moved out of the store.
+func (m *Metrics) SessionCooled() { m.cooled.Add(1) }
+
+// SessionWarmed counts a session that came back.
+func (m *Metrics) SessionWarmed(took time.Duration) { m.warms.add(int64(max(took, 0))) }
+
+// ColdFailed counts a failure of one of them.
+func (m *Metrics) ColdFailed(kind string) { m.coldErrors.add(kind, 1) }
+
 // Spent counts the tokens and cost of a model call.
 func (m *Metrics) Spent(input, output, cacheRead, cacheWrite int, dollars float64) {
 	m.tokens.add(tokenInput, count(input))

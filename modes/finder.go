@@ -12,6 +12,7 @@ import (
 
 // Reader reads the modes of a user; [Store] implements it.
 type Reader interface {
+	// Read returns the modes of a user, those of the hub included. The error is that of the store.
 	Read(ctx context.Context, user string) (Set, error)
 }
 

@@ -21,7 +21,7 @@ type Mode struct {
 	// ID identifies the mode among those of its user.
 	ID   string `json:"id"`
 	Name string `json:"name"`
-	// Instructions are for the agent, in addition to what it is told of its role.
+	// Instructions are for the agent, in addition to those of its role.
 	Instructions string `json:"instructions"`
 	// Tools is the tool profile.
 	Tools string `json:"toolProfile"`

@@ -30,7 +30,10 @@ var (
 
 // Documents is the part of the store of a hub that a [Store] uses.
 type Documents interface {
+	// Get returns a document with its version, or [store.ErrNotFound].
 	Get(ctx context.Context, collection, name string) (store.Document, error)
+	// Put writes a document if the stored version is d.Version (0: none), else the error is
+	// [store.ErrConflict]. It returns the new version.
 	Put(ctx context.Context, d store.Document) (version uint64, err error)
 }
 

@@ -23,7 +23,7 @@ const (
 )
 
 // ErrFormat means that a file is no notebook that can be read.
-var ErrFormat = errors.New("no notebook of the format 4")
+var ErrFormat = errors.New("no notebook that can be read")
 
 // file is a notebook as a file.
 type file struct {
@@ -93,6 +93,11 @@ func Decode(data []byte) (wire.Notebook, error) {
 	var f file
 	if err := json.Unmarshal(data, &f); err != nil {
 		return wire.Notebook{}, fmt.Errorf("%w: %w", ErrFormat, err)
+	}
+	if f.Format == 2 || f.Format == 3 {
+		if err := f.readOld(data); err != nil {
+			return wire.Notebook{}, fmt.Errorf("%w: %w", ErrFormat, err)
+		}
 	}
 	if f.Format != 4 {
 		return wire.Notebook{}, fmt.Errorf("%w: its version is %d.%d", ErrFormat, f.Format, f.Minor)

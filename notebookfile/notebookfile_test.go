@@ -3,8 +3,10 @@ package notebookfile_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,9 +79,40 @@ func TestWrittenNotebooksAreValid(t *testing.T) {
 	}
 }
 
+// Files of the formats before 4 are read as Jupyter converts them.
+func TestOldFilesAreRead(t *testing.T) {
+	t.Parallel()
+	const source = `{"nbformat":%d,"nbformat_minor":0,"metadata":{"name":"x"},"worksheets":[{"metadata":{},"cells":[
+{"cell_type":"heading","level":2,"metadata":{},"source":["Title"]},{"cell_type":"markdown","metadata":{},"source":"text"},
+{"cell_type":"code","collapsed":false,"input":["print(1)\n","2"],"language":"python","metadata":{},"prompt_number":7,"outputs":[
+{"output_type":"stream","stream":"stderr","text":["1\n"]},{"output_type":"pyout","prompt_number":7,"text":["2"],"html":"<b>2</b>","metadata":{}},
+{"output_type":"display_data","png":"aGk=\n","metadata":{}},{"output_type":"pyerr","ename":"E","evalue":"v","traceback":["t"]}]}]},
+{"cells":[{"cell_type":"raw","metadata":{},"source":"second sheet"}]}]}`
+	for _, version := range []int{2, 3} {
+		n, err := notebookfile.Decode(fmt.Appendf(nil, source, version))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, c := range n.Cells {
+			got = append(got, fmt.Sprintf("%s:%s:%d", c.Kind, c.Source, c.Count))
+			for _, o := range c.Outputs {
+				got = append(got, fmt.Sprintf("%s:%s:%s%s%s", o.Type, o.Name, o.Text, o.Data, o.Value))
+			}
+		}
+		want := []string{
+			"markdown:## Title:0", "markdown:text:0", "code:print(1)\n2:7", "stream:stderr:1\n", `execute_result::{"text/html":"\u003cb\u003e2\u003c/b\u003e","text/plain":"2"}`,
+			`display_data::{"image/png":"aGk="}`, "error:E:tv", "raw:second sheet:0",
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("version %d: got %q, want %q", version, got, want)
+		}
+	}
+}
+
 func TestBadFilesAreRefused(t *testing.T) {
 	t.Parallel()
-	for _, bad := range []string{"", "[]", "{}", `{"nbformat":3,"worksheets":[]}`, `{"nbformat":4,"cells":[{"source":{}}]}`} {
+	for _, bad := range []string{"", "[]", "{}", `{"nbformat":3}`, `{"nbformat":1,"cells":[]}`, `{"nbformat":5,"cells":[]}`, `{"nbformat":3,"worksheets":[{"cells":[{"input":1}]}]}`, `{"nbformat":4,"cells":[{"source":{}}]}`} {
 		if _, err := notebookfile.Decode([]byte(bad)); !errors.Is(err, notebookfile.ErrFormat) {
 			t.Errorf("%q: got %v, want that it is no notebook", bad, err)
 		}

@@ -59,7 +59,7 @@ func TestSlotsAreForAllBackgroundMonitorsTogether(t *testing.T) {
 	}
 	b.Release("a")
 	b.Release("a")
-	b.Release("nobody")
+	b.Release("unknown")
 	if !b.TryAcquire("monitor-3", "c") || b.TryAcquire("monitor-3", "d") {
 		t.Error("slots after one release: got other than one, want one")
 	}

@@ -14,7 +14,7 @@ var vocabulary = Tags{
 	"open_windows": true, "reload_options": true,
 	"recent_conversation": true, "previous_conversation": true,
 	"user": true, "assistant": true,
-	"environment": true, "memory": true, "your_role": true, "your_mode": true, "owner_instructions": true, "session_instructions": true, "not_your_tools": true, "now": true, "this_window": true,
+	"environment": true, "memory": true, "your_role": true, "your_mode": true, "owner_instructions": true, "session_instructions": true, "workspace_instructions": true, "not_your_tools": true, "now": true, "this_window": true,
 	"app_interaction": true,
 	"ui":              true,
 	"web_page":        true, outsideTag: true,

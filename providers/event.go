@@ -12,10 +12,10 @@ type Event struct {
 	Text string
 	// Entries are the new entries of EventEntries.
 	Entries []Entry
-	// Took are the ids of the messages that the entries contain, for EventEntries. EventTaken
+	// EntryMessages are the ids of the messages that the entries contain, for EventEntries. EventTaken
 	// is sent for each of them, too; but the hub must know when it stores the entries that
 	// these messages must not be sent again.
-	Took []string
+	EntryMessages []string
 	// Thread is the backend's own id of the conversation, for EventEntries.
 	Thread string
 	// Usage is the usage of one model call, for EventUsage.

@@ -10,6 +10,7 @@ import (
 type Provider interface {
 	// Name is the name that users choose, such as demo or anthropic.
 	Name() string
+	// Caps returns what the backend can do. It is the same for all sessions and never blocks.
 	Caps() Caps
 	// Open begins, continues or forks a conversation, see [Spec.From]. The context bounds only
 	// the opening.

@@ -23,7 +23,7 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 	addr := netip.MustParseAddr("192.0.2.1")
 	for _, n := range []int{1, 2, 3, 10, 100, 601} {
 		cfg := ratelimit.Config{Connects: n, Resumes: n, Strangers: n, Messages: n, Interactions: n, Renewals: n, Requests: n, Reads: n, Probes: n}
-		for name, door := range map[string]func(*testing.T) func() time.Duration{
+		for name, attempts := range map[string]func(*testing.T) func() time.Duration{
 			"message": func(*testing.T) func() time.Duration {
 				c := ratelimit.New(cfg, nil).NewConnection("ann")
 				return func() time.Duration { return c.Message(wire.UserMessage{}) }
@@ -68,7 +68,7 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 		} {
 			t.Run(fmt.Sprintf("%s/%d", name, n), func(t *testing.T) {
 				t.Parallel()
-				synctest.Test(t, func(t *testing.T) { storm(t, n, door(t)) })
+				synctest.Test(t, func(t *testing.T) { storm(t, n, attempts(t)) })
 			})
 		}
 	}

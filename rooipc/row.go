@@ -40,9 +40,9 @@ func messageEvent(task string, action wire.RowChange, m message) event {
 func (t *Task) emitRow(row wire.UIRow, action wire.RowChange) {
 	m := messageOf(row)
 	m.TS = t.rowTS(row)
-	if ts, ok := t.growing[row.AgentID]; ok && row.Say == wire.SayText && ts == m.TS {
+	if ts, ok := t.partial[row.AgentID]; ok && row.Say == wire.SayText && ts == m.TS {
 		action, m.Partial = wire.RowUpdated, new(false)
-		delete(t.growing, row.AgentID)
+		delete(t.partial, row.AgentID)
 	}
 	id := t.id
 	if s := t.subtasks[row.AgentID]; s != nil {
@@ -145,27 +145,27 @@ func (t *Task) textsBefore(message wire.MessageID, ts wire.Millis) (base float64
 	return float64(user.TS), before, true
 }
 
-// response takes a piece of a text, or the end of a message.
-func (t *Task) response(data wire.AgentResponse) {
+// applyResponse takes a piece of a text, or the end of a message.
+func (t *Task) applyResponse(data wire.AgentResponse) {
 	if isSubtask(data.AgentID) || data.Joined != "" {
 		return
 	}
 	if !data.IsComplete {
-		t.grown[data.AgentID] = data.MessageID
+		t.unsent[data.AgentID] = data.MessageID
 		return
 	}
-	delete(t.grown, data.AgentID)
-	if _, ok := t.growing[data.AgentID]; ok { // its text has no row
-		t.sendGrowing(data.AgentID, data.MessageID, false)
-		delete(t.growing, data.AgentID)
+	delete(t.unsent, data.AgentID)
+	if _, ok := t.partial[data.AgentID]; ok { // its text has no row
+		t.emitPartialText(data.AgentID, data.MessageID, false)
+		delete(t.partial, data.AgentID)
 	}
 }
 
 // maxTS is later than every row.
 const maxTS = wire.Millis(1<<63 - 1)
 
-// sendGrowing sends the text of a running turn that is not in rows yet.
-func (t *Task) sendGrowing(agent wire.AgentID, turn wire.MessageID, partial bool) {
+// emitPartialText sends the text of a running turn that is not in rows yet.
+func (t *Task) emitPartialText(agent wire.AgentID, turn wire.MessageID, partial bool) {
 	base, before, ok := t.textsBefore(turn, maxTS)
 	if !ok || len(before) >= textSteps-1 {
 		return
@@ -175,7 +175,7 @@ func (t *Task) sendGrowing(agent wire.AgentID, turn wire.MessageID, partial bool
 		text = strings.TrimPrefix(text, row.Text)
 	}
 	ts := base + float64(len(before)+1)/textSteps
-	sent, shown := t.growing[agent]
+	sent, shown := t.partial[agent]
 	shown = shown && sent == ts
 	if !shown && strings.TrimSpace(text) == "" {
 		return
@@ -184,6 +184,6 @@ func (t *Task) sendGrowing(agent wire.AgentID, turn wire.MessageID, partial bool
 	if shown {
 		action = wire.RowUpdated
 	}
-	t.growing[agent] = ts
+	t.partial[agent] = ts
 	t.out = append(t.out, messageEvent(t.id, action, message{TS: ts, Type: wire.RowSay, Say: wire.SayText, Text: text, Partial: &partial}))
 }

@@ -18,21 +18,21 @@ type Task struct {
 
 	// running are the agents of the session's own turns. The task is active while there is one.
 	running map[wire.AgentID]bool
-	// growing are the rows of texts that were sent and are not rows of the log yet, and grown the agents
-	// whose texts have changed since they were sent.
-	growing map[wire.AgentID]float64
-	grown   map[wire.AgentID]wire.MessageID
+	// partial has the ts of the rows of texts that were sent and are not rows of the log yet, and unsent
+	// the turns of agents whose texts have changed since they were sent.
+	partial map[wire.AgentID]float64
+	unsent  map[wire.AgentID]wire.MessageID
 
 	subtasks map[wire.AgentID]*subtask
-	// returned is the subtask of a task that returned last.
-	returned map[string]string
-	focus    string
+	// lastReturned is the subtask that returned last to a task.
+	lastReturned map[string]string
+	// focused is the task or subtask that a user of Roo would see.
+	focused string
 
-	// spent is the usage of ended turns, and usage that of running ones.
-	spent totals
-	usage map[wire.AgentID]totals
+	endedUsage   totals                  // of turns that have ended
+	runningUsage map[wire.AgentID]totals // of turns that run
 
-	out []event
+	out []event // not taken yet
 }
 
 // subtask is a task that an agent delegated.
@@ -45,8 +45,8 @@ type subtask struct {
 // NewTask returns the task of a session in its present state.
 func NewTask(id wire.SessionID, state wire.SessionState) *Task {
 	t := &Task{
-		id: string(id), focus: string(id), state: desktop.New(id), running: map[wire.AgentID]bool{}, growing: map[wire.AgentID]float64{},
-		grown: map[wire.AgentID]wire.MessageID{}, subtasks: map[wire.AgentID]*subtask{}, returned: map[string]string{}, usage: map[wire.AgentID]totals{},
+		id: string(id), focused: string(id), state: desktop.New(id), running: map[wire.AgentID]bool{}, partial: map[wire.AgentID]float64{},
+		unsent: map[wire.AgentID]wire.MessageID{}, subtasks: map[wire.AgentID]*subtask{}, lastReturned: map[string]string{}, runningUsage: map[wire.AgentID]totals{},
 	}
 	t.load(state)
 	return t
@@ -56,17 +56,17 @@ func NewTask(id wire.SessionID, state wire.SessionState) *Task {
 func (t *Task) load(state wire.SessionState) {
 	t.state.Apply(wire.Event{Session: wire.SessionID(t.id), Data: state})
 	clear(t.running)
-	clear(t.usage)
+	clear(t.runningUsage)
 	for _, a := range t.state.Agents() {
 		if a.Status == wire.AgentStatusIdle || isSubtask(a.Role) {
 			continue
 		}
 		t.running[a.Role] = true
 		if t.state.AgentText(a.Role) != "" {
-			t.grown[a.Role] = a.MessageID
+			t.unsent[a.Role] = a.MessageID
 		}
 	}
-	t.spent = t.spentIn(nil)
+	t.endedUsage = t.usageOfRows(nil)
 }
 
 // ID returns the id of the task.
@@ -86,19 +86,19 @@ func (t *Task) Take(at wire.Position) [][]byte {
 	return frames
 }
 
-// Created says that the task was created, and that the client watches it.
-func (t *Task) Created() {
+// EmitCreated says that the task was created, and that the client watches it.
+func (t *Task) EmitCreated() {
 	t.emit(eventTaskCreated, t.id)
 	t.emit(eventTaskFocused, t.id)
 }
 
-// Left says that the client does not watch the task any more.
-func (t *Task) Left() { t.emit(eventTaskUnfocused, t.focus) }
+// EmitUnfocused says that the client does not watch the task any more.
+func (t *Task) EmitUnfocused() { t.emit(eventTaskUnfocused, t.focused) }
 
-// Opened sends the task as it is: its newest rows and what it does. A client that has seen a part of it
+// EmitState sends the task as it is: its newest rows and what it does. A client that has seen a part of it
 // gets the same rows again, with the same ts.
-func (t *Task) Opened() {
-	t.Created()
+func (t *Task) EmitState() {
+	t.EmitCreated()
 	var open wire.Ask
 	for _, row := range t.rows() {
 		t.emitRow(row, wire.RowCreated)
@@ -110,7 +110,7 @@ func (t *Task) Opened() {
 		t.emit(eventTaskModeSwitched, t.id, mode)
 	}
 	for _, queue := range t.state.Snapshot().Queues {
-		t.queued(queue.Value)
+		t.emitQueue(queue.Value)
 	}
 	switch {
 	case open != "" && open.Class() == wire.AskInteractive:
@@ -128,13 +128,13 @@ func (t *Task) Opened() {
 // Restart continues with the present state, because the log no longer has what followed the last event.
 func (t *Task) Restart(state wire.SessionState) {
 	t.load(state)
-	t.Opened()
+	t.EmitState()
 }
 
 // Replay sends events of the log that the state has already, which the client missed. Of texts that grew
 // meanwhile it gets the present version.
 func (t *Task) Replay(missed []wire.Event) {
-	t.unwind(missed)
+	t.resetCounts(missed)
 	for _, e := range missed {
 		if _, ok := e.Data.(wire.AgentResponse); !ok {
 			t.translate(e.Data)
@@ -143,8 +143,8 @@ func (t *Task) Replay(missed []wire.Event) {
 	t.Flush()
 }
 
-// unwind sets what is counted to the values before the missed events.
-func (t *Task) unwind(missed []wire.Event) {
+// resetCounts sets what is counted to the values before the missed events.
+func (t *Task) resetCounts(missed []wire.Event) {
 	rows := map[wire.Millis]bool{}
 	for _, e := range slices.Backward(missed) {
 		switch data := e.Data.(type) {
@@ -159,28 +159,28 @@ func (t *Task) unwind(missed []wire.Event) {
 		}
 	}
 	maps.DeleteFunc(t.running, func(_ wire.AgentID, own bool) bool { return !own })
-	t.spent = t.spentIn(rows)
+	t.endedUsage = t.usageOfRows(rows)
 }
 
 // Apply takes the next event of the log. Texts that grow are sent by [Task.Flush].
 func (t *Task) Apply(e wire.Event) {
 	t.state.Apply(e)
 	if data, ok := e.Data.(wire.AgentResponse); ok {
-		t.response(data)
+		t.applyResponse(data)
 		return
 	}
 	t.translate(e.Data)
 }
 
-// Grown reports whether [Task.Flush] has something to send.
-func (t *Task) Grown() bool { return len(t.grown) > 0 }
+// HasUnsentText reports whether [Task.Flush] has something to send.
+func (t *Task) HasUnsentText() bool { return len(t.unsent) > 0 }
 
 // Flush sends the texts of running turns that have grown.
 func (t *Task) Flush() {
-	for _, agent := range slices.Sorted(maps.Keys(t.grown)) {
-		t.sendGrowing(agent, t.grown[agent], true)
+	for _, agent := range slices.Sorted(maps.Keys(t.unsent)) {
+		t.emitPartialText(agent, t.unsent[agent], true)
 	}
-	clear(t.grown)
+	clear(t.unsent)
 }
 
 func (t *Task) emit(name string, payload ...any) { t.out = append(t.out, event{name, payload}) }
@@ -190,20 +190,20 @@ func isSubtask(agent wire.AgentID) bool {
 	return strings.HasPrefix(string(agent), string(wire.AgentTask)+"-")
 }
 
-// idOf returns the id of the task that an event is about.
-func (t *Task) idOf(ref wire.Task) string {
+// taskID returns the id of the task that an event is about.
+func (t *Task) taskID(ref wire.Task) string {
 	if !isSubtask(ref.AgentID) {
 		return t.id
 	}
 	s := t.subtasks[ref.AgentID]
-	if s == nil || s.id != t.childID(ref.TaskID) {
-		s = &subtask{id: t.childID(ref.TaskID)}
+	if s == nil || s.id != t.subtaskID(ref.TaskID) {
+		s = &subtask{id: t.subtaskID(ref.TaskID)}
 		t.subtasks[ref.AgentID] = s
 	}
 	return s.id
 }
 
-func (t *Task) childID(id wire.TaskID) string { return t.id + "/" + string(id) }
+func (t *Task) subtaskID(id wire.TaskID) string { return t.id + "/" + string(id) }
 
 // translate sends what an event means to clients.
 func (t *Task) translate(data wire.ServerPayload) {
@@ -211,61 +211,61 @@ func (t *Task) translate(data wire.ServerPayload) {
 	case wire.MessageUpdated:
 		t.emitRow(data.Message, data.Action)
 	case wire.QueueUpdated:
-		t.queued(data.Messages)
+		t.emitQueue(data.Messages)
 	case wire.HistoryRewound:
-		t.Created() // as Roo does: the task is opened again, with fewer rows
+		t.EmitCreated() // as Roo does: the task is opened again, with fewer rows
 	case wire.ModeChanged:
 		if data.Mode.ID != "" {
 			t.emit(eventTaskModeSwitched, t.id, data.Mode.ID)
 		}
 	case wire.TaskModeSwitched:
-		t.emit(eventTaskModeSwitched, t.idOf(data.Task), data.Mode)
+		t.emit(eventTaskModeSwitched, t.taskID(data.Task), data.Mode)
 	case wire.TaskInteractive:
-		t.emit(eventTaskInteractive, t.idOf(data.Task))
+		t.emit(eventTaskInteractive, t.taskID(data.Task))
 	case wire.TaskResumable:
-		t.emit(eventTaskResumable, t.idOf(data.Task))
+		t.emit(eventTaskResumable, t.taskID(data.Task))
 	case wire.TaskIdle:
-		t.emit(eventTaskIdle, t.idOf(data.Task))
+		t.emit(eventTaskIdle, t.taskID(data.Task))
 	case wire.TaskActive:
-		t.emit(eventTaskActive, t.idOf(data.Task))
+		t.emit(eventTaskActive, t.taskID(data.Task))
 	case wire.TaskAskResponded:
-		t.emit(eventTaskAskResponded, t.idOf(data.Task))
+		t.emit(eventTaskAskResponded, t.taskID(data.Task))
 	case wire.TaskToolFailed:
-		t.emit(eventTaskToolFailed, t.idOf(data.Task), toolName(data.Tool), data.Error)
+		t.emit(eventTaskToolFailed, t.taskID(data.Task), toolName(data.Tool), data.Error)
 	case wire.TaskTokenUsageUpdated:
 		t.recordUsage(data.Task, data.TokenUsage, data.ToolUsage)
 		t.emitUsage(eventTaskUsage, data.Task)
 	default:
-		t.lifecycle(data)
+		t.translateLifecycle(data)
 	}
 }
 
-// lifecycle sends the begin and the end of turns and of subtasks.
-func (t *Task) lifecycle(data wire.ServerPayload) {
+// translateLifecycle sends the begin and the end of turns and of subtasks.
+func (t *Task) translateLifecycle(data wire.ServerPayload) {
 	switch data := data.(type) {
 	case wire.TaskCreated:
 		if isSubtask(data.AgentID) {
-			t.emit(eventTaskCreated, t.idOf(data.Task))
+			t.emit(eventTaskCreated, t.taskID(data.Task))
 		}
 	case wire.TaskStarted:
-		t.started(data.Task)
+		t.turnStarted(data.Task)
 	case wire.TaskCompleted:
 		t.recordUsage(data.Task, data.TokenUsage, data.ToolUsage)
-		t.ended(data.Task, true)
+		t.turnEnded(data.Task, true)
 	case wire.TaskAborted:
-		t.ended(data.Task, false)
+		t.turnEnded(data.Task, false)
 	case wire.TaskSpawned:
-		t.spawned(t.idOf(data.Task), t.childID(data.ChildTaskID))
+		t.subtaskSpawned(t.taskID(data.Task), t.subtaskID(data.ChildTaskID))
 	case wire.TaskPaused:
-		t.emit(eventTaskPaused, t.idOf(data.Task))
+		t.emit(eventTaskPaused, t.taskID(data.Task))
 	case wire.TaskUnpaused:
-		t.unpaused(t.idOf(data.Task))
+		t.parentUnpaused(t.taskID(data.Task))
 	}
 }
 
-func (t *Task) started(ref wire.Task) {
+func (t *Task) turnStarted(ref wire.Task) {
 	if isSubtask(ref.AgentID) {
-		t.emit(eventTaskStarted, t.idOf(ref))
+		t.emit(eventTaskStarted, t.taskID(ref))
 		return
 	}
 	if t.running[ref.AgentID] = true; len(t.running) == 1 {
@@ -273,9 +273,9 @@ func (t *Task) started(ref wire.Task) {
 	}
 }
 
-// ended sends the end of a turn. The task of the session ends with the last of its turns.
-func (t *Task) ended(ref wire.Task, completed bool) {
-	id := t.idOf(ref)
+// turnEnded sends the end of a turn. The task of the session ends with the last of its turns.
+func (t *Task) turnEnded(ref wire.Task, completed bool) {
+	id := t.taskID(ref)
 	if isSubtask(ref.AgentID) {
 		t.emitEnd(ref, id, completed)
 		t.returnSubtask(ref.AgentID)
@@ -287,7 +287,7 @@ func (t *Task) ended(ref wire.Task, completed bool) {
 		t.emitEnd(ref, id, completed)
 		t.emit(eventTaskIdle, id)
 	}
-	t.settleUsage(ref)
+	t.addEndedUsage(ref)
 }
 
 func (t *Task) emitEnd(ref wire.Task, id string, completed bool) {
@@ -304,14 +304,14 @@ func (t *Task) emitEnd(ref wire.Task, id string, completed bool) {
 func (t *Task) returnSubtask(agent wire.AgentID) {
 	s := t.subtasks[agent]
 	delete(t.subtasks, agent)
-	delete(t.usage, agent)
+	delete(t.runningUsage, agent)
 	if s.parent != "" {
-		t.returned[s.parent] = s.id
+		t.lastReturned[s.parent] = s.id
 		t.emit(eventDelegationDone, s.parent, s.id, s.result)
 	}
 }
 
-func (t *Task) spawned(parent, child string) {
+func (t *Task) subtaskSpawned(parent, child string) {
 	for _, s := range t.subtasks {
 		if s.id == child {
 			s.parent = parent
@@ -319,15 +319,15 @@ func (t *Task) spawned(parent, child string) {
 	}
 	t.emit(eventTaskSpawned, parent, child)
 	t.emit(eventDelegated, parent, child)
-	if t.focus == parent {
+	if t.focused == parent {
 		t.setFocus(child)
 	}
 }
 
-func (t *Task) unpaused(parent string) {
+func (t *Task) parentUnpaused(parent string) {
 	t.emit(eventTaskUnpaused, parent)
-	if child := t.returned[parent]; child != "" {
-		delete(t.returned, parent)
+	if child := t.lastReturned[parent]; child != "" {
+		delete(t.lastReturned, parent)
 		t.emit(eventDelegationResumed, parent, child)
 	}
 	t.setFocus(parent)
@@ -335,9 +335,9 @@ func (t *Task) unpaused(parent string) {
 
 // setFocus makes a task the one that the user would see.
 func (t *Task) setFocus(id string) {
-	if t.focus != id {
-		t.emit(eventTaskUnfocused, t.focus)
-		t.focus = id
+	if t.focused != id {
+		t.emit(eventTaskUnfocused, t.focused)
+		t.focused = id
 		t.emit(eventTaskFocused, id)
 	}
 }
@@ -350,7 +350,7 @@ type queuedMessage struct {
 	Images    []string       `json:"images,omitempty"`
 }
 
-func (t *Task) queued(all []wire.QueuedMessage) {
+func (t *Task) emitQueue(all []wire.QueuedMessage) {
 	list := []queuedMessage{}
 	for _, q := range all {
 		list = append(list, queuedMessage{q.Timestamp, q.ID, q.Text, q.Images})

@@ -35,7 +35,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{t: t, state: desktop.New(testSession), ts: 1000}
 	w.task = rooipc.NewTask(testSession, w.state.Snapshot())
-	w.task.Created()
+	w.task.EmitCreated()
 	w.take(wire.Position{})
 	return w
 }
@@ -79,7 +79,7 @@ func (w *world) resume() {
 	w.t.Helper()
 	w.task = rooipc.NewTask(testSession, w.state.Snapshot())
 	if w.client.Seq == "" {
-		w.task.Opened()
+		w.task.EmitState()
 	} else {
 		after, err := wire.ParsePosition(w.client.Seq)
 		if err != nil {

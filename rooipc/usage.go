@@ -54,9 +54,9 @@ func (a totals) add(b totals) totals {
 	return sum
 }
 
-// spentIn returns the usage of the turns of the session that have ended, as far as their rows are known,
+// usageOfRows returns the usage of the turns of the session that have ended, as far as their rows are known,
 // without some rows.
-func (t *Task) spentIn(without map[wire.Millis]bool) (sum totals) {
+func (t *Task) usageOfRows(without map[wire.Millis]bool) (sum totals) {
 	for _, row := range t.rows() {
 		var end turnEnd
 		if without[row.TS] || row.Say != wire.SayAPIReqFinished || isSubtask(row.AgentID) || json.Unmarshal([]byte(row.Text), &end) != nil {
@@ -67,7 +67,7 @@ func (t *Task) spentIn(without map[wire.Millis]bool) (sum totals) {
 			TotalCacheWrites: end.CacheWrites, TotalCost: end.CostUSD,
 		}})
 	}
-	sum.tools = t.spent.tools // rows do not have them
+	sum.tools = t.endedUsage.tools // rows do not have them
 	return sum
 }
 
@@ -79,14 +79,14 @@ func (t *Task) recordUsage(ref wire.Task, tokens wire.TokenUsage, tools wire.Obj
 		was := u.tools[name]
 		u.tools[name] = wire.ToolUses{Attempts: was.Attempts + field.Value.Attempts, Failures: was.Failures + field.Value.Failures}
 	}
-	t.usage[ref.AgentID] = u
+	t.runningUsage[ref.AgentID] = u
 }
 
-// settleUsage adds the usage of a turn of the session that has ended to that of the others.
-func (t *Task) settleUsage(ref wire.Task) {
-	if u, ok := t.usage[ref.AgentID]; ok {
-		t.spent = t.spent.add(u)
-		delete(t.usage, ref.AgentID)
+// addEndedUsage adds the usage of a turn of the session that has ended to that of the others.
+func (t *Task) addEndedUsage(ref wire.Task) {
+	if u, ok := t.runningUsage[ref.AgentID]; ok {
+		t.endedUsage = t.endedUsage.add(u)
+		delete(t.runningUsage, ref.AgentID)
 	}
 }
 
@@ -94,12 +94,12 @@ func (t *Task) settleUsage(ref wire.Task) {
 func (t *Task) usageOf(ref wire.Task) (wire.TokenUsage, map[string]wire.ToolUses) {
 	sum := totals{}
 	if isSubtask(ref.AgentID) {
-		sum = sum.add(t.usage[ref.AgentID])
+		sum = sum.add(t.runningUsage[ref.AgentID])
 	} else {
-		sum = sum.add(t.spent)
-		for _, agent := range slices.Sorted(maps.Keys(t.usage)) {
+		sum = sum.add(t.endedUsage)
+		for _, agent := range slices.Sorted(maps.Keys(t.runningUsage)) {
 			if !isSubtask(agent) {
-				sum = sum.add(t.usage[agent])
+				sum = sum.add(t.runningUsage[agent])
 			}
 		}
 	}
@@ -108,5 +108,5 @@ func (t *Task) usageOf(ref wire.Task) (wire.TokenUsage, map[string]wire.ToolUses
 
 func (t *Task) emitUsage(name string, ref wire.Task) {
 	tokens, tools := t.usageOf(ref)
-	t.emit(name, t.idOf(ref), tokens, tools)
+	t.emit(name, t.taskID(ref), tokens, tools)
 }

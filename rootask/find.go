@@ -35,6 +35,9 @@ func Find(folder string) ([]string, error) {
 		return []string{folder}, nil
 	}
 	for _, place := range []string{filepath.Join(folder, tasksName), folder} {
+		if info, err := os.Lstat(place); place != folder && err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			continue
+		}
 		found, err := tasksIn(place)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err

@@ -123,6 +123,13 @@ func TestFindRecognisesTasksAndStorageFolders(t *testing.T) {
 			t.Errorf("%s: %v, error %v, want %v", c.folder, got, err, c.want)
 		}
 	}
+	linked := t.TempDir()
+	if err := os.Symlink(filepath.Join(storage, "tasks"), filepath.Join(linked, "tasks")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := rootask.Find(linked); !errors.Is(err, rootask.ErrNoTask) {
+		t.Errorf("a folder with a link to tasks: %v, error %v, want %v", got, err, rootask.ErrNoTask)
+	}
 	if got, err := rootask.Find(t.TempDir()); !errors.Is(err, rootask.ErrNoTask) {
 		t.Errorf("an empty folder: %v, error %v, want %v", got, err, rootask.ErrNoTask)
 	}

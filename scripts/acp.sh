@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # acp.sh   installs the ACP client of npm below .bin/acp, unless it is there, builds the hub, and lets the
-# client use sessions through `hub acp`; see scripts/acp/client.mjs.
+# client use sessions through `hub acp`; see scripts/acp/client.mjs. Then it runs the first steps of docs/PROTOCOLS.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+scripts/need.sh redis-server
 sdk=2.4.0
 dir=$PWD/.bin/acp/$sdk
 if [ ! -d "$dir/node_modules" ]; then
@@ -16,3 +17,4 @@ if [ -z "${EVERDESK_BINARY:-}" ]; then
   scripts/build.sh "$EVERDESK_BINARY" ./cmd/hub
 fi
 ACP_PACKAGES=$dir node scripts/acp/client.mjs
+scripts/first-steps.sh ACP "$dir" "Hello from ACP" agent_message_chunk

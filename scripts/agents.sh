@@ -51,7 +51,7 @@ checks='(turns|refusals|interrupt|close|tools|steer|inject|resume|fork|images|fa
 # text that one of them wants absent, and some agents give their model a part or a file in place of a large
 # result.
 skip='(fork|tools)/(two_forks_differ|big_inputs_and_results)'
-run() { go test -tags agents -count=1 -timeout 60m -parallel "${PARALLEL:-2}" "$@"; }
+run() { "${GO:-go}" test -tags agents -count=1 -timeout 60m -parallel "${PARALLEL:-2}" "$@"; }
 failed=
 for agent in ${AGENTS:-claude codex opencode gemini qwen claude-agent-acp codex-acp}; do
   echo "$agent"

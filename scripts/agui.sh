@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # agui.sh   installs the AG-UI clients of npm (HttpAgent 1.0 and 0.0, CopilotKit) below .bin/agui, unless they are
-# there, builds the hub, and lets them talk to it; see scripts/agui/clients.mjs. Then it builds the example page with
-# CopilotKit's chat and uses it in a browser; see web/e2e/copilotkit.npm.ts.
+# there, builds the hub, and lets them talk to it; see scripts/agui/clients.mjs. It runs the first steps
+# of docs/PROTOCOLS.md. Then it builds the example page with CopilotKit's chat and uses it in a browser; see
+# web/e2e/copilotkit.npm.ts.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/need.sh redis-server chromium
@@ -18,6 +19,7 @@ if [ -z "${EVERDESK_BINARY:-}" ]; then
   scripts/build.sh "$EVERDESK_BINARY" ./cmd/hub
 fi
 AGUI_PACKAGES=$dir node scripts/agui/clients.mjs
+scripts/first-steps.sh AG-UI "$dir" "role: 'assistant'" "monitor-0/note-1"
 page=$dir-page
 if [ ! -d "$page/node_modules" ]; then
   mkdir -p "$page.new"

@@ -10,7 +10,7 @@ output=$(realpath -m "${1:?$usage}") package=${2:?$usage} module=${3:-.}
 echo "building $package"
 (
   sleep 2 >/dev/null 2>&1
-  echo "  the first build downloads and compiles all dependencies: 2 to 3 minutes on two cores; later ones take seconds"
+  echo "  the first build downloads and compiles all dependencies: 3 to 6 minutes on two cores; later ones take seconds"
 ) &
 note=$!
 trap 'kill $note 2>/dev/null || true' EXIT

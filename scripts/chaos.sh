@@ -30,7 +30,7 @@ failed=()
 for test in "${wanted[@]}"; do
   echo "== ${test#Test}"
   before=$(wc -l <"$results")
-  if ! go test -count=1 -timeout 40m ./internal/chaos -run "^$test\$" -chaos.full -chaos.report "$results"; then
+  if ! "${GO:-go}" test -count=1 -timeout 40m ./internal/chaos -run "^$test\$" -chaos.full -chaos.report "$results"; then
     failed+=("${test#Test}")
   elif [ "$(wc -l <"$results")" -eq "$before" ]; then
     echo "${test#Test} passed without a result" >&2
@@ -39,7 +39,7 @@ for test in "${wanted[@]}"; do
 done
 
 echo
-go run ./internal/hubtest/replay -table "$results"
+"${GO:-go}" run ./internal/hubtest/replay -table "$results"
 if [ ${#failed[@]} -gt 0 ]; then
   echo "failed: ${failed[*]}" >&2
   exit 1

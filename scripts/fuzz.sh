@@ -8,5 +8,5 @@ grep -rnoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | sort |
   while IFS=: read -r file _ declaration; do
     target=${declaration#func }
     echo "== $target in $(dirname "$file") for $duration"
-    go test -run '^$' -fuzz "^$target\$" -fuzztime "$duration" -fuzzminimizetime 1s "$(dirname "$file")"
+    "${GO:-go}" test -run '^$' -fuzz "^$target\$" -fuzztime "$duration" -fuzzminimizetime 1s "$(dirname "$file")"
   done

@@ -11,4 +11,4 @@ if [ ! -d "$dir/node_modules" ]; then
   (cd "$dir.new" && npm install --silent --no-audit --no-fund "@modelcontextprotocol/server-everything@$version" "@modelcontextprotocol/server-filesystem@$version" "@modelcontextprotocol/server-memory@$version")
   rm -rf "$dir" && mv "$dir.new" "$dir"
 fi
-MCP_SERVER_PACKAGES=$dir go test -count=1 -tags npmservers -run 'TestMCPServersFromNPM$' -v ./cmd/hub
+MCP_SERVER_PACKAGES=$dir "${GO:-go}" test -count=1 -tags npmservers -run 'TestMCPServersFromNPM$' -v ./cmd/hub

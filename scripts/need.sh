@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # need.sh PROGRAM…   makes sure that programs are installed. korean-fonts is not a
-# program, but pictures of the desktop need some; nor is python3-websockets, which
-# the example client in Python needs. node is Node 20 or newer, with npm. chromium is
-# its headless shell where apt has that, since tests take less time in it.
+# program, but pictures of the desktop need some; nor are python3-websockets, which
+# the example client in Python needs, and python3-matplotlib, with which notebooks
+# plot. node is Node 20 or newer, with npm. chromium is its headless shell where apt has
+# that, since tests take less time in it.
 #
 # As root on a Debian-like system it installs what is missing; otherwise it
 # prints one line with the command to run. It never installs Node: where it is missing, the
@@ -50,6 +51,7 @@ is_there() {
       major=${major#v}
       [ "${major%%.*}" -ge 20 ] 2>/dev/null && command -v npm >/dev/null
       ;;
+    python3-matplotlib) /usr/bin/python3 -c 'import matplotlib' 2>/dev/null ;;
     python3-websockets) /usr/bin/python3 -c 'import websockets' 2>/dev/null ;;
     *) command -v "$1" >/dev/null ;;
   esac

@@ -10,13 +10,13 @@ end=$((SECONDS + ${1:?usage: soak.sh SECONDS}))
 round=0
 while ((SECONDS < end)); do
   round=$((round + 1))
-  for package in $(go list ./store/... ./contextpool ./history ./approval ./workflow); do
+  for package in $("${GO:-go}" list ./store/... ./contextpool ./history ./approval ./workflow); do
     echo "== round $round: $package"
     more=()
     # Only programs that contain the library know its flags.
-    if go list -deps -test "$package" | grep -q '^pgregory.net/rapid$'; then
+    if "${GO:-go}" list -deps -test "$package" | grep -q '^pgregory.net/rapid$'; then
       more=(-rapid.checks=1000)
     fi
-    CGO_ENABLED=1 go test -race -count=1 -shuffle=on -timeout 60m "$package" "${more[@]}"
+    CGO_ENABLED=1 "${GO:-go}" test -race -count=1 -shuffle=on -timeout 60m "$package" "${more[@]}"
   done
 done

@@ -12,7 +12,7 @@
 # every change; before a change is proposed all parts run.
 #
 #   web     unit tests of the pages, in Node
-#   go      all Go packages but the next one, with the race detector
+#   go      all Go packages but the next one, with the race detector; make check tests internal/arch
 #   chaos   internal/chaos, alone: clusters of hubs need the whole machine
 #   python  the example client in Python, against a hub
 #   e2e     the pages in a browser, against hubs
@@ -22,7 +22,7 @@ export GO=${GO:-go}
 
 fast=
 all=(web go chaos python e2e)
-needed=(node gcc git redis-server chromium pdftotext promtool python3-websockets jupyter-server)
+needed=(node gcc git redis-server chromium pdftotext promtool python3-websockets jupyter-server python3-matplotlib)
 # Packages and tests that --fast leaves out: they start many processes, wait in real time
 # or compile programs.
 slow='/(browser|internal/(chaos|hubtest|redistest))$'
@@ -43,8 +43,8 @@ run_go() {
     CGO_ENABLED=0 "$GO" test -short -vet=off -p 4 -skip "$slow_tests" -timeout 10m ./session $packages
     return
   fi
-  packages=$("$GO" list ./... | grep -v /internal/chaos) || return
-  # check vets. The package that waits longest comes first, so that other packages run meanwhile.
+  packages=$("$GO" list ./... | grep -vE '/internal/(arch|chaos)$') || return
+  # check vets, and tests internal/arch. The package that waits longest comes first, so that other packages run meanwhile.
   # shellcheck disable=SC2086 # it is a list
   CGO_ENABLED=1 "$GO" test -race -vet=off -shuffle=on -timeout $limit ./session $packages
 }

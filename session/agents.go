@@ -59,7 +59,7 @@ type agents struct {
 	gaugesStale bool
 	parkedSince time.Time // since when no new tool starts; zero while tools may start
 
-	plan        planning
+	plan        ownedPlan
 	pool        *contextpool.Pool
 	runner      Runner
 	answerWaits answerWaits
@@ -123,13 +123,14 @@ func (ow *owner) startAgents(tables map[string]map[string][]byte, lists map[stri
 	if err := a.apps.restore(tables[appsTable]); err != nil {
 		return &store.CorruptError{Where: "apps of session " + string(ow.live.id), Reason: err.Error()}
 	}
-	a.checkpoints.desktops = cfg.CheckpointDesktops
+	a.checkpoints.desktops, a.checkpoints.toolWait = cfg.CheckpointDesktops, cfg.CheckpointWait
 	a.checkpoints.w, a.checkpoints.port, a.checkpoints.repo, a.checkpoints.log = &ow.w, port{ow}, cfg.Checkpoints, ow.live.log
 	if err := a.checkpoints.restore(tables[checkpointsTable]); err != nil {
 		return &store.CorruptError{Where: "checkpoints of session " + string(ow.live.id), Reason: err.Error()}
 	}
 	nb := &a.notebooks
-	nb.w, nb.port, nb.kernels, nb.off, nb.log = &ow.w, port{ow}, cfg.Kernels, cfg.KernelsOff, ow.live.log
+	nb.w, nb.port, nb.kernels, nb.off, nb.user, nb.log = &ow.w, port{ow}, cfg.Kernels, cfg.KernelsOff, ow.w.user, ow.live.log
+	nb.watch = &ow.kernelWatch
 	nb.ctx, nb.cancel = context.WithCancel(ow.held.ctx)
 	if err := nb.restore(tables[notebooksTable]); err != nil {
 		return &store.CorruptError{Where: "notebooks of session " + string(ow.live.id), Reason: err.Error()}
@@ -345,11 +346,11 @@ func (a *agents) parkTools(now time.Time) bool {
 
 // Report implements [agentpool.Sink].
 func (p port) Report(ctx context.Context, r agentpool.Report) error {
-	it := item{origin: r.RunID(), work: func() { p.l.agents.poolForUpdate().HandleReport(r) }}
+	it := item{origin: r.RunID(), work: func() { p.owner.agents.poolForUpdate().HandleReport(r) }}
 	if _, ok := r.(agentpool.Began); ok {
 		it.work = func() {
-			p.l.commands.replies.observeRunStart(r.RunID())
-			p.l.agents.poolForUpdate().HandleReport(r)
+			p.owner.commands.replies.observeRunStart(r.RunID())
+			p.owner.agents.poolForUpdate().HandleReport(r)
 		}
 		// The start must be committed before the model is called, else owners that die at this
 		// point would call it again and again.

@@ -119,7 +119,7 @@ func TestParallelButtons(t *testing.T) {
 	}
 }
 
-// A message to a new monitor waits for a free slot, its sender is told so, and then it runs.
+// A message to a new monitor waits for a free slot, its sender receives a notice of that, and then it runs.
 func TestNewMonitorWithoutAFreeAgent(t *testing.T) {
 	t.Parallel()
 	for name, open := range deployments() {

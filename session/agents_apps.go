@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
@@ -94,6 +93,18 @@ func (a *apps) all() []store.Op {
 	return ops
 }
 
+// forgetAllowed takes back what users have allowed views to use, and returns what is to be stored.
+func (a *apps) forgetAllowed() []store.Op {
+	var ops []store.Op
+	for _, known := range a.by {
+		if known.Allowed != nil {
+			known.Allowed = nil
+			ops = append(ops, known.storeOp())
+		}
+	}
+	return ops
+}
+
 func (a *app) storeOp() store.Op {
 	return store.Set(appsTable, appField(windowKey{a.Monitor, a.Window}), appFormat().Append(nil, a))
 }
@@ -156,10 +167,10 @@ func (p port) App(ctx context.Context, c tools.Caller, window wire.WindowID, r w
 		m, ok := answer.(wire.AppProtocolResponse)
 		return ok && at.isAnswer(r, m)
 	}
-	if err := p.openQuestion(c, appName(id), w, noWithdraw, func() *desktop.Refusal {
-		p.l.w.Emit(wire.AppProtocolRequest{
-			RequestID: id, WindowID: window, Request: r, Deadline: wire.Millis(p.l.w.now.Add(appTimeout).UnixMilli()),
-			AgentID: c.Agent, MonitorID: c.Monitor, MessageID: c.Turn, To: p.l.agents.tabFor(at, r),
+	if err := p.openQuestion(c, appName(id), w, noWithdraw, func() error {
+		p.owner.w.Emit(wire.AppProtocolRequest{
+			RequestID: id, WindowID: window, Request: r, Deadline: wire.Millis(p.owner.w.now.Add(appTimeout).UnixMilli()),
+			AgentID: c.Agent, MonitorID: c.Monitor, MessageID: c.Turn, To: p.owner.agents.tabFor(at, r),
 		})
 		return nil
 	}); err != nil {
@@ -171,12 +182,12 @@ func (p port) App(ctx context.Context, c tools.Caller, window wire.WindowID, r w
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case !answered:
-		p.cleanUp(func() { delete(p.l.agents.apps.readyIn, at) }) // that tab may be suspended; the next command is for all
+		p.cleanUp(func() { delete(p.owner.agents.apps.readyIn, at) }) // that tab may be suspended; the next command is for all
 		p.toolTimeout(c, r, fmt.Sprintf("The app in window %s did not answer.", window))
 		return nil, fmt.Errorf("the app in window %q did not answer", window)
 	}
 	if command, is := r.(wire.AppCommandRequest); is && ok {
-		if err := p.runInStep(ctx, func() { p.l.agents.recordCommand(at, command) }); err != nil {
+		if err := p.runInStep(ctx, func() { p.owner.agents.recordCommand(at, command) }); err != nil {
 			return nil, err
 		}
 	}
@@ -198,7 +209,7 @@ func (p port) toolTimeout(c tools.Caller, r wire.AppRequest, message string) {
 		Todo wire.TodoID `json:"todo_id"`
 		Tool string      `json:"tool"`
 	}{c.Todo, tool})
-	p.cleanUp(func() { p.l.w.Emit(notice) })
+	p.cleanUp(func() { p.owner.w.Emit(notice) })
 }
 
 // showsPage reports whether a window can have an app.
@@ -252,16 +263,16 @@ func (p port) waitAppReady(ctx context.Context, at windowKey) error {
 		if refused = ctx.Err(); refused != nil {
 			return
 		}
-		w, ok := p.l.w.state.Window(at.monitor, at.window)
+		w, ok := p.owner.w.state.Window(at.monitor, at.window)
 		switch {
 		case !ok:
 			refused = fmt.Errorf("there is no window %q", at.window)
 		case !showsPage(w.Content):
 			refused = fmt.Errorf("window %q shows no app", at.window)
-		case p.l.agents.apps.by[at] != nil:
+		case p.owner.agents.apps.by[at] != nil:
 			ready.answer <- struct{}{}
 		default:
-			p.l.agents.answerWaits.add(readyName(at), ready)
+			p.owner.agents.answerWaits.add(readyName(at), ready)
 		}
 	}); err != nil {
 		p.withdrawQuestion(readyName(at), ready, noWithdraw)
@@ -286,8 +297,11 @@ func (p port) Show(ctx context.Context, c tools.Caller, action func(wire.Request
 		f, ok := answer.(wire.RenderingFeedback)
 		return ok && at.matches(f.MonitorID, f.WindowID)
 	}
-	if err := p.openQuestion(c, showName(id), w, noWithdraw, func() *desktop.Refusal {
-		return p.l.agents.poolForUpdate().ApplyActions(c, shown)
+	if err := p.openQuestion(c, showName(id), w, noWithdraw, func() error {
+		if r := p.owner.agents.poolForUpdate().Tools.ApplyActions(c, shown); r != nil {
+			return errors.New(r.Reason)
+		}
+		return nil
 	}); err != nil {
 		return wire.RenderingFeedback{}, false, err
 	}
@@ -306,12 +320,12 @@ func (p port) awaitAnswerFor(d time.Duration, name string, w *answerWait) (answe
 		return v, true
 	case <-timer.C:
 	case <-w.ctx.Done():
-	case <-p.l.held.ctx.Done():
+	case <-p.owner.held.ctx.Done():
 		return nil, false
 	}
 	excuse := make(chan any, 1)
 	p.cleanUp(func() {
-		p.l.agents.answerWaits.remove(name, w)
+		p.owner.agents.answerWaits.remove(name, w)
 		excuse <- w.failure
 	})
 	select {

@@ -79,7 +79,7 @@ func TestMessageTooLargeToStartIsRejected(t *testing.T) {
 				o := startAgentHub(t, s, cfg)
 				d := o.newOverBudgetDesktop(t)
 				d.sendAndWait("x", wire.UserMessage{MonitorID: backgroundMonitor, Content: "/say all these windows"})
-				for i := range 90 { // of which the agent is told
+				for i := range 90 { // the agent's next prompt lists them
 					w := wire.WindowID(fmt.Sprintf("%03d-%s", i, strings.Repeat("w", 56)))
 					d.sendAndWait(wire.MessageID(fmt.Sprintf("e%d", i)), wire.Emit{MonitorID: backgroundMonitor, Actions: []wire.Action{window(w)}})
 				}

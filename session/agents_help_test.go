@@ -130,17 +130,17 @@ func startAgentHub(t *testing.T, s *deployment, cfg hubConfig) *agentHub {
 	backends, err := providers.NewTable(providers.TableConfig{Default: demo.Name, Logger: log},
 		append([]providers.Provider{demo.New(cfg.demo)}, cfg.otherProviders...)...)
 	requireNoError(t, err)
-	hands := tools.New(tools.Config{Files: s.fileStore, Documents: o.store, Servers: cfg.servers, Notebooks: cfg.notebooks, Version: "test", Logger: log})
+	executor := tools.New(tools.Config{Files: s.fileStore, Documents: o.store, Servers: cfg.servers, Notebooks: cfg.notebooks, Version: "test", Logger: log})
 	finder := modes.NewFinder(modes.New(o.store, nil), log)
 	o.limiter = agentpool.NewLimiter(o.store, cfg.limits, log)
-	runner := agentpool.NewRunner(agentpool.Config{Limiter: o.limiter, Providers: backends, Tools: hands, Logger: log})
+	runner := agentpool.NewRunner(agentpool.Config{Limiter: o.limiter, Providers: backends, Tools: executor, Logger: log})
 	cfg.session.Provider, cfg.session.Logger, cfg.session.Documents = demo.Name, log, o.store
 	cfg.session.NewRunner = func(ctx context.Context, e agentpool.SessionRef) session.Runner {
 		if cfg.onRunner != nil {
 			cfg.onRunner(e)
 		}
 		runs := runner.Session(ctx, e)
-		r := session.Runner{Runs: runs, Providers: runs, Views: hands, Modes: finder.Of(e.User), Close: runs.Close}
+		r := session.Runner{Runs: runs, Providers: runs, Views: executor, Modes: finder.Of(e.User), Close: runs.Close}
 		if cfg.wrapRunner != nil {
 			r.Runs = cfg.wrapRunner(runs)
 		}

@@ -9,8 +9,9 @@ import (
 	"github.com/everdesk/everdesk/workflow"
 )
 
-// planning is the plan of a session that is owned here.
-type planning struct {
+// ownedPlan is the plan of a session that this replica owns, with the jobs, results and events that wait for the end
+// of a call into the plan.
+type ownedPlan struct {
 	*workflow.Flow
 
 	// jobResults are the results that the plan has not processed. deliverJobResults passes them on
@@ -39,7 +40,7 @@ func (a *agents) restorePlan(cfg workflow.Config, table map[string][]byte) error
 // planStepWriter is the stepWriter of the plan, which can hold back its events.
 type planStepWriter struct {
 	*stepWriter
-	plan *planning
+	plan *ownedPlan
 }
 
 // Emit implements [workflow.StepWriter].
@@ -68,14 +69,14 @@ func (pe planExecutor) Stop(job, reason string) { pe.agents.poolForUpdate().Stop
 
 // Answered implements [workflow.Executor].
 func (pe planExecutor) Answered(e workflow.Answered) {
-	pe.agents.answerAfterCommit(inputName(e.Request), e)
+	pe.agents.answerAfterCommit(planQuestionName(e.Request), e)
 }
 
 // Close implements [workflow.Executor].
 func (pe planExecutor) Close(c workflow.Close) { pe.agents.poolForUpdate().EndPlan(c) }
 
-// inputName is the key of a question of a plan among the answer waits.
-func inputName(id wire.RequestID) string { return "h." + fieldName(string(id)) }
+// planQuestionName returns the key of a plan's question among the answer waits.
+func planQuestionName(id wire.RequestID) string { return "h." + fieldName(string(id)) }
 
 // deliverJobResults passes the results of jobs to the plan, including those of jobs that the plan
 // starts meanwhile and that end at once.
@@ -135,20 +136,20 @@ func (a *agents) activePlan() (workflow.Summary, bool) {
 
 // planOn reports whether a plan runs on a monitor.
 func (a *agents) planOn(monitor wire.MonitorID) bool {
-	now, ok := a.activePlan()
-	return ok && now.Monitor == monitor
+	active, ok := a.activePlan()
+	return ok && active.Monitor == monitor
 }
 
-// recordRewind sets messageRemoved if a rewind removes the row of the plan's message: since are the
-// rows concerned, stay those that remain.
-func (p *planning) recordRewind(since, stay []wire.UIRow) {
-	now, ok := p.Summary()
+// recordRewind sets messageRemoved if a rewind removes the row of the plan's message. Of the rows from the target of
+// the rewind on, before are those until now and after those that remain.
+func (p *ownedPlan) recordRewind(before, after []wire.UIRow) {
+	summary, ok := p.Summary()
 	has := func(rows []wire.UIRow) bool {
 		return slices.ContainsFunc(rows, func(r wire.UIRow) bool {
-			return r.MessageID == now.Message && r.Say == wire.SayUserFeedback
+			return r.MessageID == summary.Message && r.Say == wire.SayUserFeedback
 		})
 	}
-	p.messageRemoved = ok && has(since) && !has(stay)
+	p.messageRemoved = ok && has(before) && !has(after)
 }
 
 // planRewound updates the plan after a rewind of a monitor's conversation, which has ended the
@@ -158,7 +159,7 @@ func (a *agents) planRewound(c *Command, monitor wire.MonitorID) {
 	p := &a.plan
 	switch {
 	case p.messageRemoved:
-		a.dropPlan("its message was taken back")
+		a.dropPlan("a rewind removed its message")
 	case a.planOn(monitor):
 		p.Interrupted(c.From.Connection)
 	}

@@ -18,7 +18,7 @@ import (
 
 // port is the interface of an owner for its own agents. Their goroutines call it, and it turns the
 // calls into items of the mailbox.
-type port struct{ l *owner }
+type port struct{ owner *owner }
 
 // desktop returns the port in the roles that tools use.
 func (p port) desktop() tools.Desktop {
@@ -30,13 +30,13 @@ func (p port) desktop() tools.Desktop {
 func (p port) put(ctx context.Context, it item) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(p.l.held.ctx, cancel)()
-	if p.l.held.ctx.Err() != nil {
-		return context.Cause(p.l.held.ctx)
+	defer context.AfterFunc(p.owner.held.ctx, cancel)()
+	if p.owner.held.ctx.Err() != nil {
+		return context.Cause(p.owner.held.ctx)
 	}
-	err := p.l.live.mailbox.put(ctx, it)
-	if err != nil && p.l.held.ctx.Err() != nil {
-		return context.Cause(p.l.held.ctx)
+	err := p.owner.live.mailbox.put(ctx, it)
+	if err != nil && p.owner.held.ctx.Err() != nil {
+		return context.Cause(p.owner.held.ctx)
 	}
 	return err
 }
@@ -58,14 +58,14 @@ func (p port) putAndWait(ctx context.Context, it item) error {
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-p.l.held.ctx.Done():
-		return context.Cause(p.l.held.ctx)
+	case <-p.owner.held.ctx.Done():
+		return context.Cause(p.owner.held.ctx)
 	}
 }
 
 // View implements [tools.Steps].
 func (p port) View(ctx context.Context, look func(*desktop.State)) error {
-	return p.runInStep(ctx, func() { look(p.l.w.state) })
+	return p.runInStep(ctx, func() { look(p.owner.w.state) })
 }
 
 // Act implements [tools.Steps].
@@ -73,7 +73,7 @@ func (p port) Act(ctx context.Context, c tools.Caller, call tools.Call, plan fun
 	var r providers.ToolResult
 	var over error
 	if err := p.putAndWait(ctx, item{origin: string(c.Agent), startsTool: true, work: func() {
-		r, over = p.l.agents.poolForUpdate().ExecuteToolPlan(c, call, plan)
+		r, over = p.owner.agents.poolForUpdate().Tools.ExecuteToolPlan(c, call, plan)
 	}}); err != nil {
 		return providers.ToolResult{}, err // the work may still run and write r
 	}
@@ -82,7 +82,7 @@ func (p port) Act(ctx context.Context, c tools.Caller, call tools.Call, plan fun
 
 // Begin implements [tools.Steps].
 func (p port) Begin(ctx context.Context, c tools.Caller, call tools.Call) error {
-	if call.Writes && p.l.agents.checkpoints.repo != nil {
+	if call.Writes && p.owner.agents.checkpoints.repo != nil {
 		p.awaitTool(ctx, c)
 	}
 	var over error
@@ -91,19 +91,19 @@ func (p port) Begin(ctx context.Context, c tools.Caller, call tools.Call) error 
 		if over = ctx.Err(); over != nil {
 			return
 		}
-		if over = p.l.agents.poolForUpdate().BeginToolCall(c, call); over != nil {
+		if over = p.owner.agents.poolForUpdate().Tools.BeginToolCall(c, call); over != nil {
 			return
 		}
 		begun = true
 		if !call.Repeatable {
-			p.l.agents.openTools[toolUse{c.Agent, call.ID}] = true
+			p.owner.agents.openTools[toolUse{c.Agent, call.ID}] = true
 		}
 	}}); err != nil {
 		// No other code ends the call.
 		p.cleanUp(func() {
-			delete(p.l.agents.openTools, toolUse{c.Agent, call.ID})
+			delete(p.owner.agents.openTools, toolUse{c.Agent, call.ID})
 			if begun {
-				_ = p.l.agents.poolForUpdate().EndToolCall(c, call, providers.ToolResult{Text: "Interrupted before it began.", IsError: true})
+				_ = p.owner.agents.poolForUpdate().Tools.EndToolCall(c, call, providers.ToolResult{Text: "Interrupted before it began.", IsError: true})
 			}
 		})
 		return err
@@ -111,12 +111,17 @@ func (p port) Begin(ctx context.Context, c tools.Caller, call tools.Call) error 
 	return over
 }
 
+// ReportProgress implements [tools.Steps].
+func (p port) ReportProgress(ctx context.Context, c tools.Caller, call tools.Call, text string) error {
+	return p.put(ctx, item{origin: string(c.Agent), work: func() { p.owner.agents.poolForUpdate().Tools.ReportToolProgress(c, call, text) }})
+}
+
 // End implements [tools.Steps].
 func (p port) End(ctx context.Context, c tools.Caller, call tools.Call, r providers.ToolResult) error {
 	var over error
 	if err := p.putAndWait(ctx, item{origin: string(c.Agent), work: func() {
-		delete(p.l.agents.openTools, toolUse{c.Agent, call.ID})
-		over = p.l.agents.poolForUpdate().EndToolCall(c, call, r)
+		delete(p.owner.agents.openTools, toolUse{c.Agent, call.ID})
+		over = p.owner.agents.poolForUpdate().Tools.EndToolCall(c, call, r)
 	}}); err != nil {
 		return err
 	}
@@ -129,14 +134,14 @@ func (p port) Confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm,
 		q.ID = wire.DialogID(tools.QuestionPrefix + strings.ToLower(rand.Text()))
 	}
 	verdict, err := p.confirm(ctx, c, q, about, wait, func() ruling {
-		v, limit, outside := p.l.agents.poolForUpdate().Questions.DecideApproval(c, about)
+		v, limit, outside := p.owner.agents.poolForUpdate().Questions.DecideApproval(c, about)
 		if v == approval.Approve || v == approval.Deny {
-			return ruling{verdict: p.l.commands.questions.recordVerdict(c, contextpool.Inquiry{Dialog: q.ID, Call: about}, v), decided: true}
+			return ruling{verdict: p.owner.commands.questions.recordVerdict(c, contextpool.Inquiry{Dialog: q.ID, Call: about}, v), decided: true}
 		}
 		return ruling{limit: limit, outside: outside}
 	})
 	// An agent that is a program does it itself, in the workspace of the session.
-	if repo := p.l.agents.checkpoints.repo; err == nil && verdict.Confirmed && repo != nil && repo.HasFiles(p.l.w.id) {
+	if repo := p.owner.agents.checkpoints.repo; err == nil && verdict.Confirmed && repo != nil && repo.HasFiles(p.owner.w.id) {
 		p.awaitTool(ctx, c)
 	}
 	return verdict, err
@@ -145,7 +150,7 @@ func (p port) Confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm,
 // OutsideSources implements [tools.Trust].
 func (p port) OutsideSources(ctx context.Context, c tools.Caller, scope string) ([]string, error) {
 	var sources []string
-	if err := p.runInStep(ctx, func() { sources = p.l.agents.poolForUpdate().Questions.OutsideSources(c, scope) }); err != nil {
+	if err := p.runInStep(ctx, func() { sources = p.owner.agents.poolForUpdate().Questions.OutsideSources(c, scope) }); err != nil {
 		return nil, err // the step may still run and write sources
 	}
 	return sources, nil
@@ -153,13 +158,13 @@ func (p port) OutsideSources(ctx context.Context, c tools.Caller, scope string) 
 
 // AllowScope implements [tools.Trust].
 func (p port) AllowScope(ctx context.Context, c tools.Caller, scope string) error {
-	return p.runInStep(ctx, func() { p.l.agents.poolForUpdate().Questions.AllowScope(c, scope) })
+	return p.runInStep(ctx, func() { p.owner.agents.poolForUpdate().Questions.AllowScope(c, scope) })
 }
 
 // Proceed implements [tools.Users].
 func (p port) Proceed(ctx context.Context, c tools.Caller, call providers.ToolCall) (tools.Verdict, error) {
 	decide := func() ruling {
-		limit, over := p.l.agents.poolForUpdate().Questions.ExceedsLimit(c)
+		limit, over := p.owner.agents.poolForUpdate().Questions.ExceedsLimit(c)
 		return ruling{verdict: tools.Verdict{Confirmed: true, Answered: true}, limit: &limit, decided: !over}
 	}
 	var r ruling
@@ -191,17 +196,17 @@ func (p port) confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm,
 ) (tools.Verdict, error) {
 	w := newWait(ctx)
 	withdraw := func() {
-		if d, ok := p.l.w.state.Notices().Dialog(q.ID); ok {
-			p.l.commands.questions.closeDialog(d, ending{Reason: wire.ClosedCancelled}, "", "")
+		if d, ok := p.owner.w.state.Notices().Dialog(q.ID); ok {
+			p.owner.commands.questions.closeDialog(d, ending{Reason: wire.ClosedCancelled}, "", "")
 		}
 	}
-	err := p.openQuestion(c, dialogName(q.ID), w, withdraw, func() *desktop.Refusal {
+	err := p.openQuestion(c, dialogName(q.ID), w, withdraw, func() error {
 		// The turn may have asked already, at the previous owner.
-		if e, ok := p.l.commands.questions.keptAnswer(dialogName(q.ID)); ok {
+		if e, ok := p.owner.commands.questions.keptAnswer(dialogName(q.ID)); ok {
 			w.answer <- e.verdict()
 			return nil
 		}
-		if _, open := p.l.w.state.Notices().Dialog(q.ID); open {
+		if _, open := p.owner.w.state.Notices().Dialog(q.ID); open {
 			return nil
 		}
 		r := decide()
@@ -215,15 +220,18 @@ func (p port) confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm,
 		if len(r.outside) > 0 {
 			q = outsideDialog(q, r.outside)
 		}
-		if r := p.l.w.state.Check(c.Monitor, q); r != nil {
-			return r
+		if len(q.Message) > tools.MaxQuestion {
+			return tools.ErrQuestionTooLong
 		}
-		p.l.w.Emit(wire.ApprovalRequest{
+		if r := p.owner.w.state.Check(c.Monitor, q); r != nil {
+			return errors.New(r.Reason)
+		}
+		p.owner.w.Emit(wire.ApprovalRequest{
 			DialogID: q.ID, Title: q.Title, Message: q.Message, ConfirmText: q.ConfirmText, CancelText: q.CancelText,
-			PermissionOptions: q.PermissionOptions, Deadline: wire.Millis(p.l.w.now.Add(wait).UnixMilli()),
+			PermissionOptions: q.PermissionOptions, Deadline: wire.Millis(p.owner.w.now.Add(wait).UnixMilli()),
 			AgentID: c.Agent, MonitorID: c.Monitor, MessageID: c.Turn,
 		})
-		p.l.agents.poolForUpdate().Questions.AskUser(c, contextpool.Inquiry{Dialog: q.ID, Call: about, Limit: r.limit, Outside: r.outside})
+		p.owner.agents.poolForUpdate().Questions.AskUser(c, contextpool.Inquiry{Dialog: q.ID, Call: about, Limit: r.limit, Outside: r.outside})
 		return nil
 	})
 	if err != nil {
@@ -241,25 +249,25 @@ func (p port) Ask(ctx context.Context, c tools.Caller, q wire.Prompt, _ time.Dur
 	}
 	w := newWait(ctx)
 	withdraw := func() {
-		if open, ok := p.l.w.state.Notices().Prompt(q.ID); ok {
-			p.l.commands.questions.closePrompt(open, ending{Reason: wire.ClosedCancelled}, "", nil)
+		if open, ok := p.owner.w.state.Notices().Prompt(q.ID); ok {
+			p.owner.commands.questions.closePrompt(open, ending{Reason: wire.ClosedCancelled}, "", nil)
 		}
 	}
-	err := p.openQuestion(c, promptName(q.ID), w, withdraw, func() *desktop.Refusal {
-		if e, ok := p.l.commands.questions.keptAnswer(promptName(q.ID)); ok {
+	err := p.openQuestion(c, promptName(q.ID), w, withdraw, func() error {
+		if e, ok := p.owner.commands.questions.keptAnswer(promptName(q.ID)); ok {
 			w.answer <- e.response(q.ID)
 			return nil
 		}
-		if _, open := p.l.w.state.Notices().Prompt(q.ID); open {
+		if _, open := p.owner.w.state.Notices().Prompt(q.ID); open {
 			return nil
 		}
 		show := wire.PromptShow{Prompt: q}
-		if r := p.l.w.state.Check(c.Monitor, show); r != nil {
-			return r
+		if r := p.owner.w.state.Check(c.Monitor, show); r != nil {
+			return errors.New(r.Reason)
 		}
-		p.l.w.Emit(wire.Actions{Actions: []wire.Action{show}, AgentID: c.Agent, MonitorID: c.Monitor, MessageID: c.Turn})
-		p.l.agents.poolForUpdate().Questions.AskUser(c, contextpool.Inquiry{Prompt: &q})
-		if given, ok := p.l.commands.questions.answerFromQueue(c, q.ID); ok {
+		p.owner.w.Emit(wire.Actions{Actions: []wire.Action{show}, AgentID: c.Agent, MonitorID: c.Monitor, MessageID: c.Turn})
+		p.owner.agents.poolForUpdate().Questions.AskUser(c, contextpool.Inquiry{Prompt: &q})
+		if given, ok := p.owner.commands.questions.answerFromQueue(c, q.ID); ok {
 			w.answer <- given
 		}
 		return nil
@@ -274,20 +282,19 @@ func (p port) Ask(ctx context.Context, c tools.Caller, q wire.Prompt, _ time.Dur
 
 // openQuestion runs open within a step to ask a question for a running turn, and registers w for
 // the answer. It refuses a question that another call waits for: there is one answer.
-func (p port) openQuestion(c tools.Caller, name string, w *answerWait, withdraw func(), open func() *desktop.Refusal) error {
+func (p port) openQuestion(c tools.Caller, name string, w *answerWait, withdraw func(), open func() error) error {
 	var refused error
-	waits := &p.l.agents.answerWaits
+	waits := &p.owner.agents.answerWaits
 	if err := p.runInStep(w.ctx, func() {
 		switch {
 		case w.ctx.Err() != nil:
 			refused = w.ctx.Err()
-		case !p.l.agents.poolForUpdate().View.TurnActive(c):
+		case !p.owner.agents.poolForUpdate().View.TurnActive(c):
 			refused = errTurnOver
 		case waits.isAwaited(name):
 			refused = errAlreadyAsked
 		default:
-			if r := open(); r != nil {
-				refused = errors.New(r.Reason)
+			if refused = open(); refused != nil {
 				return
 			}
 			if len(w.answer) == 0 {
@@ -307,8 +314,8 @@ func (p port) awaitAnswer(name string, w *answerWait, withdraw func()) (any, err
 	select {
 	case v := <-w.answer:
 		return v, nil
-	case <-p.l.held.ctx.Done():
-		return nil, context.Cause(p.l.held.ctx)
+	case <-p.owner.held.ctx.Done():
+		return nil, context.Cause(p.owner.held.ctx)
 	case <-w.ctx.Done():
 	}
 	p.withdrawQuestion(name, w, withdraw)
@@ -319,7 +326,7 @@ func (p port) awaitAnswer(name string, w *answerWait, withdraw func()) (any, err
 // the same question meanwhile.
 func (p port) withdrawQuestion(name string, w *answerWait, withdraw func()) {
 	p.cleanUp(func() {
-		if p.l.agents.answerWaits.remove(name, w) && !p.l.agents.answerWaits.isAwaited(name) {
+		if p.owner.agents.answerWaits.remove(name, w) && !p.owner.agents.answerWaits.isAwaited(name) {
 			withdraw()
 		}
 	})
@@ -328,7 +335,7 @@ func (p port) withdrawQuestion(name string, w *answerWait, withdraw func()) {
 // cleanUp runs work in a step for a caller whose own context has ended. An error is ignored: after
 // the session is lost there is nothing to clean up.
 func (p port) cleanUp(work func()) {
-	bounded, cancel := context.WithTimeout(p.l.held.ctx, storeTimeout)
+	bounded, cancel := context.WithTimeout(p.owner.held.ctx, storeTimeout)
 	defer cancel()
 	_ = p.runInStep(bounded, work)
 }
@@ -346,7 +353,7 @@ func (p port) Delegate(ctx context.Context, c tools.Caller, t tools.Task) (provi
 		if ctx.Err() != nil {
 			return
 		}
-		p.l.agents.poolForUpdate().Delegate(c, t, func(r providers.ToolResult) { result <- r })
+		p.owner.agents.poolForUpdate().Tools.Delegate(c, t, func(r providers.ToolResult) { result <- r })
 	}}); err != nil {
 		return providers.ToolResult{}, err
 	}
@@ -355,15 +362,15 @@ func (p port) Delegate(ctx context.Context, c tools.Caller, t tools.Task) (provi
 		return r, nil
 	case <-ctx.Done():
 		return providers.ToolResult{}, ctx.Err()
-	case <-p.l.held.ctx.Done():
-		return providers.ToolResult{}, context.Cause(p.l.held.ctx)
+	case <-p.owner.held.ctx.Done():
+		return providers.ToolResult{}, context.Cause(p.owner.held.ctx)
 	}
 }
 
 // ReloadOptions implements [tools.Reloads].
 func (p port) ReloadOptions(ctx context.Context, c tools.Caller) ([]policies.ReloadOption, error) {
 	var options []policies.ReloadOption
-	if err := p.runInStep(ctx, func() { options = p.l.agents.poolForUpdate().ReloadOptions(c) }); err != nil {
+	if err := p.runInStep(ctx, func() { options = p.owner.agents.poolForUpdate().Tools.ReloadOptions(c) }); err != nil {
 		return nil, err
 	}
 	return options, nil
@@ -373,7 +380,7 @@ func (p port) ReloadOptions(ctx context.Context, c tools.Caller) ([]policies.Rel
 func (p port) Reload(ctx context.Context, c tools.Caller, call tools.Call, id string) (providers.ToolResult, error) {
 	var r providers.ToolResult
 	var over error
-	if err := p.putAndWait(ctx, item{origin: string(c.Agent), startsTool: true, work: func() { r, over = p.l.agents.poolForUpdate().Reload(c, call, id) }}); err != nil {
+	if err := p.putAndWait(ctx, item{origin: string(c.Agent), startsTool: true, work: func() { r, over = p.owner.agents.poolForUpdate().Tools.Reload(c, call, id) }}); err != nil {
 		return providers.ToolResult{}, err
 	}
 	return r, over

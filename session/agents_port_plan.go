@@ -19,7 +19,7 @@ var (
 func (p port) Progress(ctx context.Context, c tools.Caller, now wire.TodoProgress) error {
 	var refused error
 	if err := p.putAndWait(ctx, item{origin: string(c.Agent), work: func() {
-		if why := p.l.agents.plan.Progress(c.Job, now); why != nil {
+		if why := p.owner.agents.plan.Progress(c.Job, now); why != nil {
 			refused = errors.New(why.Reason)
 		}
 	}}); err != nil {
@@ -38,23 +38,23 @@ func (p port) Input(ctx context.Context, c tools.Caller, q wire.HITLInputRequest
 		switch {
 		case ctx.Err() != nil:
 			refused = ctx.Err()
-		case !p.l.agents.poolForUpdate().View.TurnActive(c):
+		case !p.owner.agents.poolForUpdate().View.TurnActive(c):
 			refused = errTurnOver
 		default:
-			id, known, why := p.l.agents.plan.Ask(c.Job, q)
+			id, known, why := p.owner.agents.plan.Ask(c.Job, q)
 			switch {
 			case why != nil:
 				refused = errors.New(why.Reason)
 			case known != nil:
 				w.answer <- *known
 			default:
-				name = inputName(id)
-				p.l.agents.answerWaits.add(name, w)
+				name = planQuestionName(id)
+				p.owner.agents.answerWaits.add(name, w)
 			}
 		}
 	})
 	if err != nil || refused != nil {
-		p.cleanUp(func() { p.l.agents.answerWaits.remove(name, w) }) // the work may have run despite the error
+		p.cleanUp(func() { p.owner.agents.answerWaits.remove(name, w) }) // the work may have run despite the error
 		return nil, errors.Join(err, refused)
 	}
 	got, err := p.awaitAnswer(name, w, func() {})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/providers/demo"
+	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -68,6 +69,12 @@ func TestApprovalRulesDeny(t *testing.T) {
 			run("m4", "git push")
 			if d.waitTurnEnd("m4"); !strings.Contains(d.turnText("m4"), "deny it") {
 				t.Errorf("the next owner's agent says %q, want that the rules deny it", d.turnText("m4"))
+			}
+			// Users are not asked about what is too long to be checked.
+			long := strings.Repeat("x", tools.MaxQuestion)
+			run("m6", "gitk "+long)
+			if d.waitTurnEnd("m6"); !strings.Contains(d.turnText("m6"), "more than 64 KiB") || len(payloads[wire.ApprovalRequest](d.all())) != 0 {
+				t.Errorf("the agent says %q, want that a long command cannot be checked, and no question", d.turnText("m6"))
 			}
 			run("m5", "gitk")
 			q := waitEvent(t, d.eventLog, anyOf[wire.ApprovalRequest])

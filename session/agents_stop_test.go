@@ -267,7 +267,7 @@ func TestSetProviderOfAgents(t *testing.T) {
 			d := o.newDesktop(t, "ses-1")
 			d.sendText(firstMonitor, "m1", "/say the word is xyzzy", "/hang")
 			d.waitTurnOutput("m1")
-			d.send("p1", wire.SetProvider{Provider: "nobody"})
+			d.send("p1", wire.SetProvider{Provider: "unknown"})
 			if r := waitEvent(t, d.eventLog, isAbout[wire.MessageRejected]("p1")); r.Code != wire.CodeProviderUnavailable {
 				t.Errorf("a provider that is not there is refused with %+v, want code %s", r, wire.CodeProviderUnavailable)
 			}

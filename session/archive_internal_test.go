@@ -15,7 +15,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// lossyStore is a store that acknowledges commits without storing them while it is told to.
+// lossyStore is a store that can be set to acknowledge commits without storing them.
 type lossyStore struct {
 	Store
 	forgets atomic.Bool

@@ -52,7 +52,7 @@ func (c *checkpointing) restoreWindows(data []byte) (changed int) {
 		return 0
 	}
 	wanted := map[windowKey]bool{}
-	dc := &c.port.l.commands.desktop
+	dc := &c.port.owner.commands.desktop
 	for _, w := range stored.Windows {
 		at := windowKey{w.MonitorID, w.WindowID}
 		wanted[at] = true

@@ -23,7 +23,10 @@ type Checkpoints interface {
 	// HasFiles reports whether a session has files or a workspace, or had files when a checkpoint was
 	// saved.
 	HasFiles(wire.SessionID) bool
+	// Save saves a checkpoint of the files with the windows. Without a change since the last one it saves nothing.
 	Save(ctx context.Context, id wire.SessionID, note checkpoints.Note, windows []byte) (checkpoints.Saved, error)
+	// Restore brings the files to the state of a checkpoint, after it has saved the present one. The result
+	// names that safety checkpoint also beside an error, which may leave a part of the changes.
 	Restore(ctx context.Context, id wire.SessionID, hash string, note checkpoints.Note, windows []byte) (checkpoints.Restored, error)
 	// Windows returns the windows that a checkpoint holds.
 	Windows(ctx context.Context, id wire.SessionID, hash string) ([]byte, error)
@@ -39,8 +42,6 @@ const (
 	maxMarks = 500
 	// maxKnownMessages bounds the messages and turns that are remembered for the tools of turns.
 	maxKnownMessages = 256
-	// toolSaveTimeout is how long a tool waits for the checkpoint before it.
-	toolSaveTimeout = 10 * time.Second
 )
 
 // Reasons of checkpoints.
@@ -71,6 +72,8 @@ type checkpointOp struct {
 	Answers bool `json:"answers,omitempty"`
 	// Then is a message that is submitted after the restore.
 	Then *checkpointMessage `json:"then,omitempty"`
+	// Late says that a tool did not wait for the save any longer, so that the checkpoint may have changes of that tool.
+	Late bool `json:"late,omitempty"`
 	// empty says that a session without files is saved too. windows are those of the moment of the
 	// request, or nil for those of the begin.
 	empty   bool
@@ -106,6 +109,8 @@ type checkpointing struct {
 	repo Checkpoints // nil if there are no checkpoints
 	// desktops says that sessions without files have checkpoints of their windows.
 	desktops bool
+	// toolWait is how long a tool waits for the checkpoint before it.
+	toolWait time.Duration
 	log      *slog.Logger
 	// stopped waits for the operation of this owner.
 	stopped sync.WaitGroup
@@ -115,6 +120,7 @@ type checkpointing struct {
 	// running says that an operation runs, wanted is the save to begin after it, and waiters are closed
 	// when there is nothing to do.
 	running bool
+	saving  *checkpointOp // the save that runs; nil while a restore or nothing runs
 	wanted  *checkpointOp
 	waiters []chan struct{}
 	// failed says that the last save failed, so that users are not told again.
@@ -271,14 +277,18 @@ func (c *checkpointing) requestSave(op *checkpointOp) {
 		}
 		return
 	}
-	c.running = true
+	c.startSave(op)
+}
+
+func (c *checkpointing) startSave(op *checkpointOp) {
+	c.running, c.saving = true, op
 	c.w.AfterCommit(func() { c.stopped.Go(func() { c.runSave(op) }) })
 }
 
 // awaitTool saves a checkpoint before the first tool of a turn that changes files, and waits for it and
 // for every other operation that runs.
 func (p port) awaitTool(ctx context.Context, caller tools.Caller) {
-	c := &p.l.agents.checkpoints
+	c := &p.owner.agents.checkpoints
 	done := make(chan struct{})
 	if err := p.runInStep(ctx, func() {
 		if c.available() && !c.saved[caller.Turn] {
@@ -300,13 +310,14 @@ func (p port) awaitTool(ctx context.Context, caller tools.Caller) {
 	}); err != nil {
 		return // the call itself fails for the same reason
 	}
-	timer := time.NewTimer(toolSaveTimeout)
+	timer := time.NewTimer(c.toolWait)
 	defer timer.Stop()
 	select {
 	case <-done:
 	case <-timer.C:
+		_ = p.runInStep(ctx, c.markLate) // as above
 	case <-ctx.Done():
-	case <-p.l.held.ctx.Done():
+	case <-p.owner.held.ctx.Done():
 	}
 }
 
@@ -324,14 +335,13 @@ func (c *checkpointing) recover() {
 	case c.state.Save != nil:
 		op := c.state.Save
 		op.empty = true
-		c.running = true
-		c.w.AfterCommit(func() { c.stopped.Go(func() { c.runSave(op) }) })
+		c.startSave(op)
 	}
 }
 
 // runSave saves a checkpoint. It runs beside the session.
 func (c *checkpointing) runSave(op *checkpointOp) {
-	ctx := c.port.l.held.ctx
+	ctx := c.port.owner.held.ctx
 	if !op.empty && !c.repo.HasFiles(c.w.id) {
 		c.finish(func() {})
 		return
@@ -359,9 +369,9 @@ func (op *checkpointOp) note() checkpoints.Note {
 
 // finish runs the end of an operation in a step, and begins the next one.
 func (c *checkpointing) finish(end func()) {
-	_ = c.port.put(c.port.l.held.ctx, item{work: func() { // an error means that the owner ended
+	_ = c.port.put(c.port.owner.held.ctx, item{work: func() { // an error means that the owner ended
 		end()
-		c.running = false
+		c.running, c.saving = false, nil
 		c.next()
 	}})
 }
@@ -397,6 +407,7 @@ func (c *checkpointing) endSave(op *checkpointOp, saved checkpoints.Saved, err e
 	c.failed, c.confirmed = false, max(c.confirmed, op.TS)
 	if saved.New {
 		c.announce(saved.Checkpoint, saved.From, op)
+		c.warnIfLate(saved.Checkpoint, op)
 	}
 }
 

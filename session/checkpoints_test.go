@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/everdesk/everdesk/checkpoints"
 	"github.com/everdesk/everdesk/session"
@@ -216,6 +217,35 @@ func TestSlowSaveDelaysNoMessage(t *testing.T) {
 	o = startAgentHub(t, s, withCheckpoints(f))
 	d = o.openDesktop(t, "ses-1")
 	d.savedFor("message")
+	d.waitIdle()
+}
+
+// A tool does not wait for ever for the checkpoint before it. The checkpoint may have what the tool wrote, and says so.
+func TestToolBeginsBeforeItsCheckpointIsSaved(t *testing.T) {
+	t.Parallel()
+	s := newFileDeployment(t)
+	f := newSessionFiles(t, s)
+	written := make(chan struct{})
+	f.saving = func(ctx context.Context, n checkpoints.Note) error {
+		if n.Reason == "tool" {
+			select {
+			case <-written:
+			case <-ctx.Done():
+			}
+		}
+		return ctx.Err()
+	}
+	cfg := withCheckpoints(f)
+	cfg.session.CheckpointWait = 50 * time.Millisecond
+	o := startAgentHub(t, s, cfg)
+	d := o.newDesktop(t, "ses-1")
+	d.sendText(firstMonitor, "m1", writeFile("a.txt", "one"))
+	d.waitTurnEnd("m1")
+	close(written)
+	saved := d.savedFor("tool")
+	if row := d.waitRow(wire.SayError); !strings.Contains(row.Text, saved.Hash[:7]) || !strings.Contains(row.Text, "may have some changes") {
+		t.Errorf("the row: got %q, want the checkpoint %.7s and what it may have", row.Text, saved.Hash)
+	}
 	d.waitIdle()
 }
 

@@ -20,8 +20,13 @@ type ClientCall = contextpool.ClientCall
 // Documents holds the results of tool calls that programs have made through another replica than the
 // owner of the session.
 type Documents interface {
+	// Get returns a document with its version, or [store.ErrNotFound].
 	Get(ctx context.Context, collection, name string) (store.Document, error)
+	// Put writes a document if the stored version is d.Version (0: none), else the error is
+	// [store.ErrConflict]. It returns the new version.
 	Put(ctx context.Context, d store.Document) (version uint64, err error)
+	// Remove deletes a document if the stored version is the given one; else, and if there is no such
+	// document, the error is [store.ErrConflict].
 	Remove(ctx context.Context, collection, name string, version uint64) error
 }
 
@@ -204,6 +209,9 @@ func (ow *owner) handleCallOrder(o *order) {
 		ow.agents.poolForUpdate().StopClientCalls(o.Call.Token, o.Call.ID, o.Reason)
 	case wire.Millis(ow.w.now.UnixMilli()) > o.Until:
 		ow.live.env.clientCalls.deliver(*o.Call, providers.ToolResult{Text: "The call reached the desktop too late and was not executed; call again.", IsError: true})
+	case o.Call.User != "" && o.Call.User != ow.w.user:
+		// It was admitted on behalf of the user before, and would use what belongs to the new one.
+		ow.live.env.clientCalls.deliver(*o.Call, providers.ToolResult{Text: "The desktop belongs to another user meanwhile; the call was not executed.", IsError: true})
 	case o.Call.Server != "" && ow.agents.runner.Views == nil:
 		ow.live.env.clientCalls.deliver(*o.Call, viewFailure("This hub has no MCP servers."))
 	case o.Call.Server != "":

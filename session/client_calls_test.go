@@ -55,6 +55,36 @@ func TestClientCallThroughAnyReplica(t *testing.T) {
 	}
 }
 
+// A call that was admitted for the user before is not executed on behalf of the new one; also not when it is for a view.
+func TestClientCallOfAFormerUser(t *testing.T) {
+	t.Parallel()
+	board := &boardServers{}
+	hub := startAgentHub(t, newFileDeployment(t), hubConfig{servers: board})
+	d := hub.newDesktop(t, "ses-1")
+	openBoard(d)
+	d.waitIdle()
+	requireNoError(t, hub.Share(t.Context(), d.id, "bob", session.ShareOperator))
+	requireNoError(t, hub.ChangeUser(t.Context(), d.id, "ada", "bob"))
+	old, now := clientCall("mcp-1", "window_list", `{}`), clientCall("mcp-2", "window_list", `{}`)
+	old.User, now.User = "ada", "bob"
+	view := viewCall("v-1", "count")
+	view.User, view.Pressed = "ada", true
+	if got, err := hub.CallTool(t.Context(), d.id, old); err != nil || !got.IsError || !strings.Contains(got.Text, "another user") {
+		t.Errorf("a call for the user before gives %+v and error %v, want a refusal", got, err)
+	}
+	if got := callBoard(t, hub, d, view)(); !got.IsError || len(board.called()) != 0 {
+		t.Errorf("a view of the user before gets %+v and the server got %q, want a refusal and no call", got, board.called())
+	}
+	if got, err := hub.CallTool(t.Context(), d.id, now); err != nil || got.IsError {
+		t.Errorf("a call for the new user gives %+v and error %v, want a list", got, err)
+	}
+	info, err := hub.Info(t.Context(), d.id)
+	requireNoError(t, err)
+	if info.UserChanges != 1 {
+		t.Errorf("the session was given %d times, want 1", info.UserChanges)
+	}
+}
+
 // asked starts a call that waits for the user, and returns its result and the question.
 func asked(t *testing.T, hub *agentHub, d *testDesktop, id wire.MessageID) (result func() (providers.ToolResult, error), stop context.CancelFunc) {
 	t.Helper()

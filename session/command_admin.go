@@ -64,7 +64,7 @@ func (cs *commands) removeQueuedMessage(id wire.MessageID) reply {
 	const byAdmin = "an administrator took it out of the queue"
 	var what contextpool.CancelResult
 	if cs.agents != nil {
-		what = cs.agents.poolForUpdate().CancelMessage(id, byAdmin)
+		what = cs.agents.poolForUpdate().Messages.CancelMessage(id, byAdmin)
 	}
 	switch what {
 	case contextpool.MessageRemoved:

@@ -102,7 +102,7 @@ func (c *checkpointing) startRestore() {
 
 // runRestore restores the files of a checkpoint. It runs beside the session.
 func (c *checkpointing) runRestore(op *checkpointOp, windows []byte) {
-	ctx := c.port.l.held.ctx
+	ctx := c.port.owner.held.ctx
 	done, err := c.repo.Restore(ctx, c.w.id, op.Hash, op.note(), windows)
 	var then []byte
 	if err == nil {
@@ -155,7 +155,7 @@ func (c *checkpointing) endRestore(op *checkpointOp, done checkpoints.Restored, 
 	c.w.Emit(e)
 	text := fmt.Sprintf("Files and windows were restored to the checkpoint %.7s: %d files and %d windows changed.", op.Hash, done.Changed, changed)
 	c.addRow(monitor, text, checkpointRow{To: op.Hash, Safety: done.Safety.Hash, Restored: true, Files: done.Changed})
-	replies := &c.port.l.commands.replies
+	replies := &c.port.owner.commands.replies
 	if known, ok := replies.ledger.find(op.Message); ok && op.Answers {
 		known.Reply = reply{Verdict: verdictEmitted, Monitor: monitor, At: at}
 		replies.ledger.update(op.Message, known, &c.w.step.ops)
@@ -175,7 +175,7 @@ func (c *checkpointing) submitThen(op *checkpointOp) {
 		}
 	}
 	before := c.w.lastTS + 1
-	c.port.l.commands.replies.submitToAgent(m, func() { c.port.l.agents.poolForUpdate().EndEdit(m) })
+	c.port.owner.commands.replies.submitToAgent(m, func() { c.port.owner.agents.poolForUpdate().EndEdit(m) })
 	c.messageArrived(m.ID, m.Monitor, before)
 }
 
@@ -186,7 +186,7 @@ func (c *checkpointing) fail(op *checkpointOp, err error) {
 	}
 	monitor, reason := c.monitorOf(op), "the files could not be restored: "+publicReason(err)
 	c.addErrorRow(monitor, "T"+reason[1:])
-	replies := &c.port.l.commands.replies
+	replies := &c.port.owner.commands.replies
 	rejected := wire.MessageRejected{Code: wire.CodeSessionInvalidState, Reason: reason, MonitorID: monitor, By: op.By}
 	switch {
 	case op.Answers && op.Message != "":

@@ -46,11 +46,11 @@ func (cv *conversation) doUserMessage(c *Command, m wire.UserMessage) reply {
 	}
 	if p, given, ok := cv.questions.promptAnsweredBy(message); ok {
 		return cv.replies.submitToAgent(message, func() {
-			cv.agents.poolForUpdate().AnswerByMessage(message, cmp.Or(p.Title, p.Message))
+			cv.agents.poolForUpdate().Messages.AnswerByMessage(message, cmp.Or(p.Title, p.Message))
 			cv.questions.closePrompt(p, ending{Reason: wire.ClosedAnswered, By: c.From.Connection, Answer: digest(given)}, c.Message.ID, &given)
 		})
 	}
-	return cv.replies.submitToAgent(message, func() { cv.agents.poolForUpdate().HandleUserMessage(message) })
+	return cv.replies.submitToAgent(message, func() { cv.agents.poolForUpdate().Messages.HandleUserMessage(message) })
 }
 
 func isBlank(text string) bool { return strings.TrimSpace(text) == "" }
@@ -116,7 +116,7 @@ func (cv *conversation) doWindowMessage(c *Command, m wire.WindowMessage) reply 
 	if message.Text, message.Viewer = m.Content, m.Viewer; isBlank(m.Content) {
 		return blankReply("content", message.Monitor)
 	}
-	return cv.replies.submitToAgent(message, func() { cv.agents.poolForUpdate().HandleWindowMessage(message) })
+	return cv.replies.submitToAgent(message, func() { cv.agents.poolForUpdate().Messages.HandleWindowMessage(message) })
 }
 
 // doComponentAction gives a click on a component to the agent of its window.
@@ -126,7 +126,7 @@ func (cv *conversation) doComponentAction(c *Command, m wire.ComponentAction) re
 		return refused
 	}
 	message.Text, message.Viewer = fmt.Sprintf("%s (%s)", m.Action, cmp.Or(m.WindowTitle, string(m.WindowID))), m.Viewer
-	return cv.replies.submitToAgent(message, func() { cv.agents.poolForUpdate().HandleComponentAction(message, m) })
+	return cv.replies.submitToAgent(message, func() { cv.agents.poolForUpdate().Messages.HandleComponentAction(message, m) })
 }
 
 // windowMessage returns a message, without text, to the agent of a window, on the monitor of the
@@ -212,7 +212,7 @@ func (dc *desktopCommands) doToastAction(c *Command, m wire.ToastAction) {
 		dc.emitActions(c, t.MonitorID, wire.ToastDismiss{ID: m.ToastID})
 	}
 	if dc.agents != nil {
-		dc.agents.poolForUpdate().ReloadFailed(m.EventID)
+		dc.agents.poolForUpdate().Tools.ReloadFailed(m.EventID)
 	}
 }
 

@@ -133,14 +133,14 @@ func (nb *notebooks) withdrawInput(run cellRun) {
 		return
 	}
 	if open, ok := nb.w.state.Notices().Prompt(inputPrompt(*run.Input)); ok {
-		nb.port.l.commands.questions.closePrompt(open, ending{Reason: wire.ClosedCancelled}, "", nil)
+		nb.port.owner.commands.questions.closePrompt(open, ending{Reason: wire.ClosedCancelled}, "", nil)
 	}
 }
 
 // askInput asks the user what code wants to know, and sends the answer to the kernel while the run continues.
 func (r *notebookRunner) askInput(ctx context.Context, run cellRun, in kernels.InputRequest) error {
 	id, w := inputPrompt(in), newWait(ctx)
-	waits := &r.nb.port.l.agents.answerWaits
+	waits := &r.nb.port.owner.agents.answerWaits
 	if err := r.step(ctx, run.ID, func(cr *cellRun) {
 		cr.Input = &in
 		r.nb.store(r.n)
@@ -173,10 +173,10 @@ func (r *notebookRunner) answerInput(ctx context.Context, run cellRun, in kernel
 	case v := <-w.answer:
 		given, _ = v.(wire.UserPromptResponse)
 	case <-conn.Done(): // resume asks again
-		r.nb.cleanUp(func() { r.nb.port.l.agents.answerWaits.remove(promptName(inputPrompt(in)), w) })
+		r.nb.cleanUp(func() { r.nb.port.owner.agents.answerWaits.remove(promptName(inputPrompt(in)), w) })
 		return
 	case <-ctx.Done():
-		r.nb.cleanUp(func() { r.nb.port.l.agents.answerWaits.remove(promptName(inputPrompt(in)), w) })
+		r.nb.cleanUp(func() { r.nb.port.owner.agents.answerWaits.remove(promptName(inputPrompt(in)), w) })
 		return
 	}
 	var kernel string

@@ -101,7 +101,7 @@ func (q *questions) answerRow(c *Command, m wire.AskResponse) reply {
 	}
 	dialog, prompt, open := q.agents.poolForUpdate().Questions.OpenQuestion(m.TS)
 	if !open {
-		if q.agents.poolForUpdate().AnswerResume(m.TS, m.Response == wire.AnswerYes || m.Response == wire.AnswerMessage, m.Text) {
+		if q.agents.poolForUpdate().Messages.AnswerResume(m.TS, m.Response == wire.AnswerYes || m.Response == wire.AnswerMessage, m.Text) {
 			return reply{}
 		}
 		row, ok := q.w.state.Rows().Row(m.TS)
@@ -194,7 +194,7 @@ func (q *questions) promptAnsweredBy(m contextpool.Message) (wire.OpenPrompt, wi
 	if _, prompts := q.w.state.Notices().Questions(); prompts == 0 || q.agents == nil || len(m.Images) > 0 || strings.TrimSpace(m.Text) == "" {
 		return wire.OpenPrompt{}, wire.UserPromptResponse{}, false
 	}
-	role, ok := q.agents.poolForUpdate().AnswerableTurn(m)
+	role, ok := q.agents.poolForUpdate().Messages.AnswerableTurn(m)
 	if !ok {
 		return wire.OpenPrompt{}, wire.UserPromptResponse{}, false
 	}
@@ -212,12 +212,12 @@ func (q *questions) promptAnsweredBy(m contextpool.Message) (wire.OpenPrompt, wi
 // agent, if one fits.
 func (q *questions) answerFromQueue(c tools.Caller, id wire.PromptID) (wire.UserPromptResponse, bool) {
 	p, open := q.w.state.Notices().Prompt(id)
-	m, waits := q.agents.poolForUpdate().QueuedAnswer(c, id)
+	m, waits := q.agents.poolForUpdate().Messages.QueuedAnswer(c, id)
 	given := textAnswer(p, m.Text)
 	if !open || !waits || p.InputField == nil || promptMismatch(p, given) != "" {
 		return wire.UserPromptResponse{}, false
 	}
-	q.agents.poolForUpdate().AnswerByQueued(m, cmp.Or(p.Title, p.Message))
+	q.agents.poolForUpdate().Messages.AnswerByQueued(m, cmp.Or(p.Title, p.Message))
 	q.closePrompt(p, ending{Reason: wire.ClosedAnswered, By: m.By, Answer: digest(given)}, m.ID, &given)
 	return given, true
 }

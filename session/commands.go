@@ -194,7 +194,7 @@ func (cs *commands) executeRare(c *Command) reply {
 		if c.From.isAdmin {
 			return cs.removeQueuedMessage(m.Target)
 		}
-		if cs.agents != nil && cs.agents.poolForUpdate().Withdraw(m.Target) {
+		if cs.agents != nil && cs.agents.poolForUpdate().Messages.Withdraw(m.Target) {
 			return reply{}
 		}
 		return refused(wire.CodeSessionInvalidState, "no such message is queued")
@@ -273,7 +273,14 @@ func (dc *desktopCommands) doEmit(c *Command, m wire.Emit) reply {
 	if slices.ContainsFunc(m.Actions, posesAsAgent) {
 		return refused(wire.CodeForbidden, "only agents can ask on behalf of an agent or for permissions")
 	}
-	if r := dc.w.state.CheckAll(monitor, m.Actions); r != nil {
+	about := ""
+	if edit, ok := editOf(m); ok {
+		set, sentence, why := dc.w.state.Edited(monitor, edit)
+		if why != nil {
+			return refusedBy(why)
+		}
+		m.Actions, about = []wire.Action{set}, sentence
+	} else if r := dc.w.state.CheckAll(monitor, m.Actions); r != nil {
 		return refused(r.Code, "%s", r.Reason)
 	}
 	if r := dc.ensureMonitor(monitor); r.Verdict == verdictRejected {
@@ -281,6 +288,9 @@ func (dc *desktopCommands) doEmit(c *Command, m wire.Emit) reply {
 	}
 	at := dc.w.nextPosition()
 	dc.w.Emit(wire.Actions{Actions: m.Actions, MonitorID: monitor, MessageID: c.Message.ID, By: c.From.Connection})
+	if about != "" {
+		dc.recordEdit(monitor, m.Actions[0], about)
+	}
 	for _, a := range m.Actions {
 		switch a := a.(type) {
 		case wire.PromptDismiss:

@@ -1,7 +1,10 @@
 package session_test
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -148,4 +151,34 @@ func TestDrainCountsASessionThatIsLoading(t *testing.T) {
 		close(slow.gate)
 		<-opened
 	})
+}
+
+// A session whose release is refused, because its lease is not the current one, is not logged as handed
+// over.
+func TestRefusedReleaseIsNoHandover(t *testing.T) {
+	t.Parallel()
+	for name, refused := range map[string]bool{"accepted": false, "refused": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				m := openFaultStore(t)
+				var logged bytes.Buffer // read after the hub has stopped
+				a, stop := startHub(t, m, "a", session.Config{Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+				createSession(t, a, "ses-1")
+				deliverBarrier(t, openHandle(t, a, "ses-1"))
+				var claim error
+				if refused {
+					m.setHooks(hooks{releasing: func() {
+						_, claim = m.testStore.Claim(context.Background(), "ses-1", "a", time.Minute)
+					}})
+				}
+				a.Drain(t.Context())
+				stop()
+				requireNoError(t, claim)
+				if got := strings.Contains(logged.String(), "session handed over"); got == refused {
+					t.Errorf("the log says that the session was handed over: %t, want %t:\n%s", got, !refused, logged.String())
+				}
+			})
+		})
+	}
 }

@@ -23,6 +23,8 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Errors with which a session or its owner ends.
 var (
+	// errUserChanged ends an owner, so that the next one has the tools, models and limits of the new user.
+	errUserChanged  = fmt.Errorf("%w: the session belongs to another user", errReload)
 	errOtherSession = errors.New("the id belongs to another session now")
 	errUnloaded     = errors.New("the session was unloaded")
 	errLost         = errors.New("the lease was lost")
@@ -68,6 +70,7 @@ func asError(err error) error {
 		{store.ErrCorrupt, wire.CodeSessionInvalidState, "the stored session cannot be read"},
 		{store.ErrNewerSchema, wire.CodeSessionInvalidState, "the stored session needs a newer version of the hub"},
 		{store.ErrNoSpace, wire.CodeStoreUnavailable, reasonFull},
+		{store.ErrOtherFiles, wire.CodeStoreUnavailable, store.ErrOtherFiles.Error()},
 		{store.ErrUnavailable, wire.CodeStoreUnavailable, reasonUnavailable},
 		{store.ErrClosed, wire.CodeStoreUnavailable, reasonUnavailable},
 		{errStale, wire.CodeStoreUnavailable, reasonUnavailable},

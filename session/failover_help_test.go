@@ -105,7 +105,9 @@ type storeLink struct {
 	deaf atomic.Bool // Receive yields nothing
 	// failLoads is the number of calls of Load that fail.
 	failLoads atomic.Int32
-	lost      atomic.Bool // Send succeeds, and a failover loses the command at once
+	// loseClaims is the number of claims that are executed and whose answers are lost.
+	loseClaims atomic.Int32
+	lost       atomic.Bool // Send succeeds, and a failover loses the command at once
 
 	mu       sync.Mutex // guards the following
 	sent     []store.Command
@@ -161,7 +163,11 @@ func (l *storeLink) ClaimShared(ctx context.Context, id wire.SessionID, by store
 	if err := l.err(); err != nil {
 		return store.Lease{}, err
 	}
-	return l.agentStore.ClaimShared(ctx, id, by, ttl)
+	lease, err := l.agentStore.ClaimShared(ctx, id, by, ttl)
+	if err == nil && l.loseClaims.Add(-1) >= 0 {
+		return store.Lease{}, store.ErrUnavailable
+	}
+	return lease, err
 }
 
 func (l *storeLink) RenewShared(ctx context.Context, by store.Incarnation, partition int, ttl time.Duration) (store.Renewal, error) {

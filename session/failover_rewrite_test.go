@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/everdesk/everdesk/internal/redistest"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -48,11 +49,14 @@ func TestRewritesDoNotCountAsAttemptsOfATurn(t *testing.T) {
 	})
 }
 
-// The owner keeps running, claims the session again after a failover, and cannot load it at first. The claims
-// under which it committed nothing do not make it believe that another replica has continued.
+// The owner keeps running, claims the session again after a failover, and cannot load it at first, or does not
+// get the answers to its claims. The claims under which it committed nothing do not make it believe that another
+// replica has continued.
 func TestRewriteAfterAnUnusedClaim(t *testing.T) {
 	t.Parallel()
-	for name, fails := range map[string]int32{"one": 1, "three": 3} {
+	for name, fails := range map[string]struct{ loads, claims int32 }{
+		"one load": {loads: 1}, "three loads": {loads: 3}, "one claim": {claims: 1}, "three claims": {claims: 3}, "both": {loads: 2, claims: 2},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -62,17 +66,45 @@ func TestRewriteAfterAnUnusedClaim(t *testing.T) {
 				deliverBarrier(t, d.handle)
 				f.store.takeCopy()
 				deliverAndWait(t, d.handle, command("c", "lost", emit(window("lost"))))
-				f.links[0].failLoads.Store(fails)
+				f.links[0].failLoads.Store(fails.loads)
+				f.links[0].loseClaims.Store(fails.claims)
 				f.failOver(0)
 				time.Sleep(time.Minute)
 				deliverBarrier(t, d.handle)
-				if got := f.links[0].failLoads.Load(); got >= 0 {
-					t.Errorf("%d more calls of Load could fail, want all to have failed", got)
+				if loads, claims := f.links[0].failLoads.Load(), f.links[0].loseClaims.Load(); loads >= 0 || claims >= 0 {
+					t.Errorf("%d more calls of Load and %d claims could fail, want all to have failed", loads, claims)
 				}
 				if got := d.windows(firstMonitor); len(got) != 1 {
 					t.Errorf("the windows are %v, want the one that the store lost", got)
 				}
 			})
 		})
+	}
+}
+
+// Redis goes back to a copy while the owner runs, and the answers to the next claims are lost.
+func TestRewriteAfterAnUnusedClaimInRedis(t *testing.T) {
+	t.Parallel()
+	server := redistest.Standalone(t)
+	s := deploymentOn(t, server)
+	open, link := s.openStore, &storeLink{}
+	s.openStore = func(t *testing.T) agentStore {
+		t.Helper()
+		link.agentStore = open(t)
+		return link
+	}
+	a := startAgentHub(t, s, hubConfig{logger: discardLogger()})
+	d := a.newDesktop(t, "ses-1")
+	deliverBarrier(t, d.handle)
+	copied := server.TakeCopy(t)
+	deliverAndWait(t, d.handle, command("c", "lost", emit(window("lost"))))
+	link.loseClaims.Store(2)
+	server.RevertTo(t, copied)
+	deliverBarrier(t, d.handle)
+	if got := link.loseClaims.Load(); got >= 0 {
+		t.Errorf("the answers to %d more claims could be lost, want all to have been", got)
+	}
+	if got := d.windows(firstMonitor); len(got) != 1 {
+		t.Errorf("the windows are %v, want the one that Redis lost", got)
 	}
 }

@@ -87,9 +87,20 @@ func TestFollowerLeavesASessionThatIsRewoundAgainToItsOwner(t *testing.T) {
 	})
 }
 
-// The owner of a session whose log went back is dead: a follower claims it after about one lease.
+// The owner of a session whose log went back is dead: a follower claims it after about one lease. It
+// reports the loss, also if the answer to its first claim is lost.
 func TestFollowerClaimsARewoundSessionOfADeadOwner(t *testing.T) {
 	t.Parallel()
+	for name, lostClaims := range map[string]int32{"at once": 0, "answer lost": 1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testRewoundSessionOfADeadOwner(t, lostClaims)
+		})
+	}
+}
+
+func testRewoundSessionOfADeadOwner(t *testing.T, lostClaims int32) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFailoverDeployment(t)
 		var logged bytes.Buffer // read while the hub is idle
@@ -101,6 +112,7 @@ func TestFollowerClaimsARewoundSessionOfADeadOwner(t *testing.T) {
 		time.Sleep(time.Second)
 		f.store.takeCopy()
 		waitPosition(t, far, deliverAndWait(t, d.handle, command("c", "lost", emit(window("lost")))).At)
+		f.links[1].loseClaims.Store(lostClaims)
 		f.failOver(1)
 		a.stop()
 		began := time.Now()
@@ -109,6 +121,9 @@ func TestFollowerClaimsARewoundSessionOfADeadOwner(t *testing.T) {
 			t.Errorf("the follower claimed after %v, want about a lease of 6s", took)
 		}
 		deliverBarrier(t, far)
+		if got := f.links[1].loseClaims.Load(); got > 0 {
+			t.Errorf("the answers to %d more claims could be lost, want none", got)
+		}
 		// The conversation reports the loss.
 		state, err := far.Snapshot(t.Context(), nil)
 		requireNoError(t, err)

@@ -35,10 +35,11 @@ type faultStore struct {
 
 // hooks are called around calls that few tests change.
 type hooks struct {
-	send     func(c store.Command, do func() (bool, error)) (bool, error)
-	loaded   func()
-	claimed  func(l store.Lease, err error) error
-	released func()
+	send    func(c store.Command, do func() (bool, error)) (bool, error)
+	loaded  func()
+	claimed func(l store.Lease, err error) error
+	// releasing is called before a release, and released after it.
+	releasing, released func()
 }
 
 func (m *faultStore) setHooks(h hooks) {
@@ -135,9 +136,15 @@ func (m *faultStore) Release(ctx context.Context, l store.Lease) error {
 	if err := m.err(l.Session); err != nil {
 		return err
 	}
+	if f := m.currentHooks().releasing; f != nil {
+		f()
+	}
 	err := m.testStore.Release(ctx, l)
 	if f := m.currentHooks().released; f != nil {
 		f()
+	}
+	if err == nil {
+		err = context.Cause(ctx) // an answer does not reach a caller that does not wait any more
 	}
 	return err
 }

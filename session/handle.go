@@ -74,6 +74,10 @@ func (hd *Handle) Watch(t *broadcast.Tab, m wire.MonitorID) {
 	hd.live.mailbox.signal()
 }
 
+// MovePointer sends the position of a user's pointer to the tabs of other users on this replica. A tab that is slow
+// misses it. It returns false for a position that it drops because the user sends too many.
+func (hd *Handle) MovePointer(p wire.PointerMoved) bool { return hd.live.center.MovePointer(p) }
+
 // Leave removes a tab and updates the presence list.
 func (hd *Handle) Leave(t *broadcast.Tab) {
 	t.Detach()
@@ -158,13 +162,13 @@ func (hd *Handle) DeliverAndWait(ctx context.Context, c Command) (Answer, error)
 
 // Snapshot returns the state of some or all monitors. It is shared: the caller must not change it.
 func (hd *Handle) Snapshot(ctx context.Context, monitors []wire.MonitorID) (wire.SessionState, error) {
-	s, err := hd.live.Snapshot(ctx, monitors)
+	s, err := hd.live.tabSource.Snapshot(ctx, monitors)
 	return s, asError(err)
 }
 
 // Read returns a page of the log.
 func (hd *Handle) Read(ctx context.Context, after wire.Position, limit int) ([]store.Event, error) {
-	events, err := hd.live.Read(ctx, after, limit)
+	events, err := hd.live.tabSource.Read(ctx, after, limit)
 	return events, err
 }
 

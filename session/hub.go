@@ -28,6 +28,12 @@ type Config struct {
 	// MayPack reports, without blocking, whether the store may pack sessions that become dormant:
 	// whether all replicas can read packs. Nil means always.
 	MayPack func() bool
+	// Cold moves unused sessions out of the store; nil means that the store cannot do so. ColdAfter
+	// is the time from which on a session is unused, 0 for never, and MayCool reports, without
+	// blocking, whether all replicas can open sessions that were moved. Nil means always.
+	Cold      ColdStore
+	ColdAfter time.Duration
+	MayCool   func() bool
 	// StalledAfter is how long the agents of a session with unfinished work may make no progress
 	// before the session counts as stalled. Default: 1 min.
 	StalledAfter time.Duration
@@ -63,6 +69,10 @@ type Config struct {
 	Checkpoints Checkpoints
 	// CheckpointDesktops saves the windows of sessions without files, too.
 	CheckpointDesktops bool
+	// CheckpointWait is how long a tool that writes waits for the checkpoint before it. It defaults to 10 s.
+	CheckpointWait time.Duration
+	// WatchFiles, unless nil, begins to look for what programs change in the files of a session.
+	WatchFiles func(context.Context, wire.SessionID) (FileWatch, error)
 	// Kernels executes the code of notebooks; nil means that nothing does, and KernelsOff says why.
 	Kernels    Kernels
 	KernelsOff string
@@ -87,6 +97,10 @@ func (c Config) withDefaults() Config {
 	if c.MayPack == nil {
 		c.MayPack = func() bool { return true }
 	}
+	if c.MayCool == nil {
+		c.MayCool = func() bool { return true }
+	}
+	c.CheckpointWait = cmp.Or(c.CheckpointWait, 10*time.Second)
 	c.StalledAfter = cmp.Or(c.StalledAfter, time.Minute)
 	c.SweepEvery = cmp.Or(c.SweepEvery, 500*time.Millisecond)
 	c.AnswersPerMinute = cmp.Or(c.AnswersPerMinute, 30)
@@ -126,8 +140,8 @@ func NewHub(cfg Config, s Store) *Hub {
 	}
 }
 
-// Run renews leases, claims sessions without an owner, probes the store and enforces Retention
-// until ctx ends. It returns when all goroutines of the hub have ended. It does not hand sessions
+// Run renews leases, claims sessions without an owner, probes the store and enforces Retention and
+// ColdAfter until ctx ends. It returns when all goroutines of the hub have ended. It does not hand sessions
 // over: call [Hub.Drain] first.
 func (h *Hub) Run(ctx context.Context) {
 	if h.env.cfg.Broadcast.Writers == nil {
@@ -139,6 +153,9 @@ func (h *Hub) Run(ctx context.Context) {
 	wg.Go(func() { h.leases.renewAll(ctx) })
 	wg.Go(func() { h.sweeper.sweepAll(ctx) })
 	wg.Go(func() { h.prober.probeAll(ctx) })
+	if h.env.cfg.Cold != nil {
+		wg.Go(func() { cooler{h.env, h.registry}.coolAll(ctx) })
+	}
 	if h.env.cfg.Retention > 0 {
 		wg.Go(func() { h.sweeper.retireAll(ctx) })
 	}

@@ -19,6 +19,7 @@ const (
 	maxUser   = 256 // bytes, the store's bound for names
 	maxShares = 100
 	maxOrders = 32 // newest order ids that are remembered
+	maxFormer = 16
 )
 
 // card is the part of a session that the directory stores and listings show.
@@ -27,6 +28,10 @@ type card struct {
 	// Name is the id that the client chose for the session. It does not change.
 	Name   wire.SessionID   `json:"name,omitempty"`
 	Shares map[string]Share `json:"shares,omitempty"`
+	// Former are the newest users to whom the session belonged before, the last one last.
+	Former []string `json:"former,omitempty"`
+	// Changes counts how often the session was given to another user. Earlier versions did not count.
+	Changes int `json:"changes,omitempty"`
 	// Orders are the ids of the newest orders that were executed or refused. A hub that sent an
 	// order to a remote owner finds the result here.
 	Orders []string `json:"orders,omitempty"`
@@ -88,6 +93,23 @@ func (c card) apply(o *order) (card, *Error) {
 	}
 	return c, nil
 }
+
+// withUser returns the card of a session that was given to another user: the one before stays an operator.
+// A name belongs to the user who gave it, so it goes.
+func (c card) withUser(user, was string) card {
+	c.Name, c.Shares = "", maps.Clone(c.Shares)
+	delete(c.Shares, user)
+	if c.Shares == nil {
+		c.Shares = map[string]Share{}
+	}
+	c.Shares[was] = ShareOperator
+	c.Changes = c.changes() + 1
+	c.Former = append(slices.Clone(c.Former[max(len(c.Former)+1-maxFormer, 0):]), was)
+	return c
+}
+
+// changes returns how often the session was given to another user.
+func (c card) changes() int { return max(c.Changes, len(c.Former)) }
 
 // withRefusal returns the card with the refusal of an order that is in Orders.
 func (c card) withRefusal(o *order, why *Error) card {
@@ -162,7 +184,7 @@ func asInfo(i store.Info) Info {
 	return Info{
 		ID: i.ID, User: i.User, Title: c.Title, Name: c.Name, Shares: c.Shares, Created: i.Created, Updated: i.Updated,
 		Working: i.Working, Owner: i.Owner, Top: i.Top, Quarantined: i.Quarantined,
-		Epoch: i.Epoch, Until: i.Until, Oldest: i.Oldest, Importing: c.Importing,
+		Epoch: i.Epoch, Until: i.Until, Oldest: i.Oldest, Importing: c.Importing, Former: c.Former, UserChanges: c.changes(),
 	}
 }
 

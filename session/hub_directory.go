@@ -18,13 +18,17 @@ type Info struct {
 	User  string
 	Title string
 	// Name is the id that the client chose for the session, or empty.
-	Name    wire.SessionID
-	Shares  map[string]Share
-	Created time.Time
-	Updated time.Time
-	Working bool
-	Owner   wire.ReplicaID
-	Top     wire.Position
+	Name   wire.SessionID
+	Shares map[string]Share
+	// Former are the newest users to whom the session belonged before, the last one last.
+	Former []string
+	// UserChanges counts how often the session was given to another user.
+	UserChanges int
+	Created     time.Time
+	Updated     time.Time
+	Working     bool
+	Owner       wire.ReplicaID
+	Top         wire.Position
 	// Epoch is that of the last claim, and Until when its lease expires.
 	Epoch uint64
 	Until time.Time
@@ -146,6 +150,17 @@ func (h *Hub) Share(ctx context.Context, id wire.SessionID, user string, s Share
 	return h.runOrder(ctx, id, &order{Kind: orderShare, User: user, Share: s})
 }
 
+// ChangeUser gives a session of the user from to another one, with whom it is shared. In one commit the session
+// belongs to the new user, and the one before becomes an operator. The error is [*Error] with
+// [wire.CodeInvalidMessage] if the session is not shared with the user, and with
+// [wire.CodeSessionInvalidState] while its agents are at work.
+func (h *Hub) ChangeUser(ctx context.Context, id wire.SessionID, from, user string) error {
+	if err := checkUser(user); err != nil {
+		return err
+	}
+	return h.runOrder(ctx, id, &order{Kind: orderUser, User: user, From: from})
+}
+
 // runOrder has the owner of a session execute an order that changes its card, and waits for that.
 func (h *Hub) runOrder(ctx context.Context, id wire.SessionID, o *order) error {
 	hd, err := h.Open(ctx, id)
@@ -176,7 +191,7 @@ func (h *Hub) runOrder(ctx context.Context, id wire.SessionID, o *order) error {
 		if why := now.refusal(o); why != nil {
 			return false, why
 		}
-		return now.has(o) || o.Kind != orderAct && wanted.equal(now), nil
+		return now.has(o) || (o.Kind == orderRename || o.Kind == orderShare) && wanted.equal(now), nil
 	})
 }
 

@@ -63,6 +63,6 @@ func (sp *storeProber) probe(ctx context.Context, p *partitionSessions) {
 		return
 	}
 	for _, ls := range p.sessions {
-		ls.setStoreIssue(ctx, issueProbe, isStoreUnavailable(err))
+		ls.storeHealth.set(ctx, issueProbe, isStoreUnavailable(err))
 	}
 }

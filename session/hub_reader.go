@@ -44,7 +44,7 @@ func (sr *storeReader) load(ctx context.Context, id wire.SessionID, user string)
 	if err != nil {
 		return loadedSession{}, fmt.Errorf("look session up: %w", err)
 	}
-	if user != "" && user != info.User {
+	if user != "" && user != info.User && !wasUser(info.Card, user) {
 		return loadedSession{}, fmt.Errorf("load session: %w: %w", store.ErrNotFound, errOtherSession)
 	}
 	at := kept.At

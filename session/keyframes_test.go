@@ -101,6 +101,92 @@ func TestFilmBeginsWhereTheLogIsWhole(t *testing.T) {
 	}
 }
 
+// The state at a position of the log is the one that the log gives there, from the beginning of the session and
+// from keyframes alike. Positions that the log does not have are errors.
+func TestStateAtAPositionOfTheLog(t *testing.T) {
+	t.Parallel()
+	s, err := filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Limits: store.Limits{LogEvents: 2000}})
+	requireNoError(t, err)
+	t.Cleanup(func() { requireNoError(t, s.Close()) })
+	joined := joinFile(s)
+	h, _ := startHub(t, joined, "a", session.Config{})
+	const id = "ses-1"
+	createSession(t, h, id)
+	r := openHandle(t, h, id)
+	for _, events := range []int{40, 3600} {
+		for i := range events {
+			w := window(wire.WindowID(fmt.Sprint("w", i%20)))
+			w.Title = fmt.Sprint(events, " ", i)
+			if c := command("c", wire.MessageID(fmt.Sprint(events, "-", i)), emit(w)); i%100 == 39 {
+				deliverAndWait(t, r, c)
+			} else {
+				deliver(t, r, c)
+			}
+		}
+		deliverAndWait(t, r, command("c", wire.MessageID(fmt.Sprint(events, "-end")), emit(window("end"))))
+		start, known, err := h.FilmStart(t.Context(), id)
+		requireNoError(t, err)
+		if !known || (start.State != nil) != (events > 2000) {
+			t.Fatalf("the film begins at %v with a state: %v (known: %v), want one only after many events", start.After, start.State != nil, known)
+		}
+		state := desktop.New(id)
+		if start.State != nil {
+			state.Apply(wire.Event{Session: id, Data: *start.State})
+		}
+		if start.State != nil {
+			got, err := h.StateAt(t.Context(), id, start.After)
+			requireNoError(t, err)
+			if want := state.Hash(); desktop.HashOf(got.State) != want {
+				t.Fatalf("at %v, the position of a keyframe: got another state, want that of the keyframe", start.After)
+			}
+		}
+		seen := 0
+		for after := start.After; ; {
+			page, err := joined.Read(t.Context(), id, after, 97)
+			requireNoError(t, err)
+			if len(page) == 0 {
+				break
+			}
+			for i, stored := range page {
+				e, err := wire.Native{}.DecodeEvent(stored.Frame)
+				requireNoError(t, err)
+				state.Apply(e)
+				after = stored.At
+				if i != 0 && i != len(page)-1 {
+					continue
+				}
+				seen++
+				got, err := h.StateAt(t.Context(), id, after)
+				requireNoError(t, err)
+				if want := state.Hash(); desktop.HashOf(got.State) != want || !got.Time.Equal(e.Time) || got.State.LastMessageID != after {
+					t.Fatalf("at %v: got a state of %v at %v, want the one of the log at %v", after, got.State.LastMessageID, got.Time, e.Time)
+				}
+			}
+		}
+		if seen == 0 {
+			t.Fatal("the log has no events, want some")
+		}
+	}
+	top, err := r.Snapshot(t.Context(), nil)
+	requireNoError(t, err)
+	at := top.LastMessageID
+	for _, bad := range []struct {
+		at   wire.Position
+		want error
+	}{
+		{wire.Position{Epoch: at.Epoch, Seq: at.Seq + 1}, store.ErrAhead},
+		{wire.Position{Epoch: at.Epoch - 1, Seq: 1 << 40}, store.ErrTrimmed},
+		{wire.Position{Epoch: 1, Seq: 1}, store.ErrTrimmed},
+	} {
+		if m, err := h.StateAt(t.Context(), id, bad.at); !errors.Is(err, bad.want) {
+			t.Errorf("at %v: got a state of %v and %v, want %v", bad.at, m.State.LastMessageID, err, bad.want)
+		}
+	}
+	if _, err := h.StateAt(t.Context(), "ses-none", at); err == nil {
+		t.Error("a session that does not exist has a state, want an error")
+	}
+}
+
 // unreadableStore is a store whose log can only be read from its beginning.
 type unreadableStore struct {
 	joinedStore

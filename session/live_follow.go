@@ -45,7 +45,7 @@ func (ls *liveSession) openCenter(ctx context.Context, to wire.Position) error {
 	if ls.center == nil {
 		cfg := ls.env.cfg.Broadcast
 		cfg.Writers = cmp.Or(cfg.Writers, ls.env.writers.Load())
-		ls.center = broadcast.NewCenter(cfg, ls.id, to, ls)
+		ls.center = broadcast.NewCenter(cfg, ls.id, to, &ls.tabSource)
 		return nil
 	}
 	for head := ls.center.Head(); head != to; head = ls.center.Head() {
@@ -56,7 +56,7 @@ func (ls *liveSession) openCenter(ctx context.Context, to wire.Position) error {
 		}
 		switch {
 		case errors.Is(err, store.ErrTrimmed), errors.Is(err, store.ErrUnknownPosition), errors.Is(err, store.ErrAhead):
-			ls.recordShown()
+			ls.regression.recordShown(ls.center)
 			ls.center.Restart(to)
 			return nil
 		case err != nil:
@@ -87,7 +87,7 @@ func (ls *liveSession) readUpTo(ctx context.Context, after, to wire.Position) ([
 func (ls *liveSession) publishCommitted(events []broadcast.Event) {
 	ls.publish(events)
 	ls.replyWaiters.matchEvents(events)
-	ls.forwarded.removeAnswered(events)
+	ls.deliveries.forwarded.removeAnswered(events)
 }
 
 // decodeEvents decodes stored frames. A frame that this hub does not understand is published
@@ -154,13 +154,14 @@ func (ls *liveSession) follow(ctx context.Context, owned *store.OwnedError) (sto
 	if err != nil {
 		return store.Lease{}, time.Time{}, err
 	}
-	ls.snapshotCache.clear()
+	ls.tabSource.cache.clear()
+	ls.regression.recordOwnClaim(got.state, ls.env.cfg.Replica)
 	if err := ls.openCenter(ctx, got.state.At()); err != nil {
 		return store.Lease{}, time.Time{}, err
 	}
 	f := &follower{live: ls, state: got.state, presenceNotBefore: time.Now(), claimAt: claimAt, sendResult: make(chan sendResult, 1)}
 	ls.missingSince = time.Time{}
-	ls.setStoreIssue(ctx, issueClaim, false)
+	ls.storeHealth.set(ctx, issueClaim, false)
 	ls.changeRole(eventFollowed)
 	if owned == nil {
 		ls.changeRole(eventDrained)
@@ -169,7 +170,7 @@ func (ls *liveSession) follow(ctx context.Context, owned *store.OwnedError) (sto
 	working, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	news := make(chan tailBatch)
-	wg.Go(func() { ls.tail(working, got.state.At(), news) })
+	wg.Go(func() { f.tail(working, got.state.At(), news) })
 	defer func() {
 		cancel()
 		wg.Wait()
@@ -180,7 +181,7 @@ func (ls *liveSession) follow(ctx context.Context, owned *store.OwnedError) (sto
 		f.sendLast(ctx)
 		ls.mailbox.requeue(f.unsent)
 		ls.storeFull.Store(false)
-		ls.setStoreIssue(ctx, issueSend, false)
+		ls.storeHealth.set(ctx, issueSend, false)
 		f.clearPresence(ctx)
 	}()
 	err = f.loop(working, news)
@@ -194,10 +195,10 @@ type tailBatch struct {
 	err    error
 }
 
-// tail reads the log for a follower until ctx ends or the tail ends with an error, which it also
+// tail reads the log until ctx ends or the tail ends with an error, which it also
 // sends.
-func (ls *liveSession) tail(ctx context.Context, after wire.Position, to chan<- tailBatch) {
-	for news, err := range ls.env.store.Tail(ctx, ls.id, after) {
+func (f *follower) tail(ctx context.Context, after wire.Position, to chan<- tailBatch) {
+	for news, err := range f.live.env.store.Tail(ctx, f.live.id, after) {
 		select {
 		case to <- tailBatch{events: decodeEvents(news.Events), vacant: news.Vacant, err: err}:
 		case <-ctx.Done():
@@ -250,7 +251,8 @@ func (f *follower) applyTail(n tailBatch) error {
 				f.claimAt = f.live.awaitOwner(&store.OwnedError{For: f.live.env.cfg.Lease}) // finds out which lease keeps the session
 			}
 		}
-		f.live.snapshotCache.clear()
+		f.live.regression.recordOwnClaim(f.state, f.live.env.cfg.Replica)
+		f.live.tabSource.cache.clear()
 		f.live.publishCommitted(n.events)
 	}
 	if n.vacant {
@@ -265,16 +267,16 @@ func (f *follower) processDue(ctx context.Context, now time.Time) error {
 	ls := f.live
 	if f.hasUnsent() {
 		// The items gather in the mailbox, which is bounded.
-		ls.answerSnapshots(ls.mailbox.takeSnapshotRequests(), f.state)
+		ls.tabSource.answerSnapshots(ls.mailbox.takeSnapshotRequests(), f.state)
 	} else {
 		f.unsent, f.snapshotRequests = ls.mailbox.takeAll(nil, f.snapshotRequests)
 		f.sendRetryAt = now
-		ls.answerSnapshots(f.snapshotRequests, f.state)
+		ls.tabSource.answerSnapshots(f.snapshotRequests, f.state)
 	}
 	f.forwardItems(ctx, now)
-	if lost := ls.forwarded.due(now, ls.mailbox.signal); len(lost) > 0 {
+	if lost := ls.deliveries.forwarded.due(now, ls.mailbox.signal); len(lost) > 0 {
 		f.sends.Go(func() {
-			if _, err := ls.resend(ctx, lost); err != nil && ctx.Err() == nil {
+			if _, err := ls.deliveries.resend(ctx, lost); err != nil && ctx.Err() == nil {
 				ls.log.WarnContext(ctx, "sending unanswered commands to the owner again failed, retrying", "err", err)
 			}
 		})
@@ -329,7 +331,7 @@ func (f *follower) tryClaim(ctx context.Context) error {
 	var lease store.Lease
 	var began time.Time
 	var err error
-	f.live.serveSnapshotsDuring(f.state, func() { lease, began, err = f.live.claim(ctx, nil) })
+	f.live.tabSource.serveSnapshotsDuring(f.state, func() { lease, began, err = f.live.claim(ctx, nil) })
 	owned, ok := errors.AsType[*store.OwnedError](err)
 	switch {
 	case err == nil:

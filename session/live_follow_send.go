@@ -17,10 +17,10 @@ func (f *follower) forwardItems(ctx context.Context, now time.Time) {
 	items := f.unsent
 	f.unsent, f.sending = nil, true
 	if f.relocation.add(len(items), now) && f.live.drainOrder.Load() == nil {
-		f.sends.Go(func() { f.live.requestOwnership(ctx) })
+		f.sends.Go(func() { f.requestOwnership(ctx) })
 	}
 	f.sends.Go(func() {
-		rest, err := f.live.sendItems(ctx, items)
+		rest, err := f.live.deliveries.sendItems(ctx, items)
 		f.sendResult <- sendResult{rest, err}
 	})
 }
@@ -56,5 +56,5 @@ func (f *follower) sendLast(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	items, _ := f.live.mailbox.takeAll(nil, nil)
-	f.unsent, _ = f.live.sendItems(ctx, append(f.unsent, items...)) // sendItems logs the error
+	f.unsent, _ = f.live.deliveries.sendItems(ctx, append(f.unsent, items...)) // sendItems logs the error
 }

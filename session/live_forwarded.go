@@ -2,7 +2,6 @@ package session
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -205,27 +204,4 @@ func (f *forwarded) sentAgain(c forwardedCommand) {
 		return
 	}
 	known.again = time.Now().Add(min(known.wait, resendLast))
-}
-
-// resend sends forwarded commands again. After an error other than a final refusal it returns the
-// error and the commands that are not sent.
-func (ls *liveSession) resend(ctx context.Context, commands []forwardedCommand) ([]forwardedCommand, error) {
-	for len(commands) > 0 {
-		var group []store.Command
-		for n, size := 0, 0; n < min(len(commands), groupCommands) && size < groupBytes; n++ {
-			group = append(group, commands[n].command)
-			size += len(commands[n].command.Data)
-		}
-		sent, err := ls.env.send(ctx, ls.id, group)
-		if isRefusedDelivery(err) {
-			sent, err = sent+1, nil
-		}
-		for _, c := range commands[:sent] {
-			ls.forwarded.sentAgain(c)
-		}
-		if commands = commands[sent:]; err != nil {
-			return commands, err
-		}
-	}
-	return nil, nil
 }

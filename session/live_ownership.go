@@ -180,6 +180,7 @@ type leaseState uint8
 
 const (
 	leaseHeld     leaseState = iota // renewed in time, as far as this replica knows
+	leaseEnding                     // the owner asks the store to release or delete the session
 	leaseReleased                   // released, so that any replica can claim the session at once
 	leaseLost                       // another replica has claimed the session
 	leaseStale                      // not renewed in time: another replica may claim the session
@@ -189,35 +190,44 @@ const (
 type leaseEvent uint8
 
 const (
-	leaseRelease leaseEvent = iota // the store accepted the release
+	leaseEnd     leaseEvent = iota // the owner begins to release or delete the session
+	leaseRelease                   // the store accepted the release
 	leaseFenced                    // the store refused the lease, or its inbox fails for good
 	leaseExpired                   // the last renewal is too long ago
 )
 
 // leaseTable has the next state of a lease for each state and event. A release that the store
 // accepts proves that the lease was valid until then, so it overrides every other end; a refusal
-// overrides staleness.
+// overrides staleness. While the owner ends the lease itself, a refusal of another call says nothing:
+// the inbox refuses the lease as soon as the store has released it, before the owner has the answer.
 var leaseTable = map[leaseState]map[leaseEvent]leaseState{
-	leaseHeld:     {leaseRelease: leaseReleased, leaseFenced: leaseLost, leaseExpired: leaseStale},
-	leaseReleased: {leaseRelease: leaseReleased, leaseFenced: leaseReleased, leaseExpired: leaseReleased},
-	leaseLost:     {leaseRelease: leaseReleased, leaseFenced: leaseLost, leaseExpired: leaseLost},
-	leaseStale:    {leaseRelease: leaseReleased, leaseFenced: leaseLost, leaseExpired: leaseStale},
+	leaseHeld:     {leaseEnd: leaseEnding, leaseRelease: leaseReleased, leaseFenced: leaseLost, leaseExpired: leaseStale},
+	leaseEnding:   {leaseEnd: leaseEnding, leaseRelease: leaseReleased, leaseFenced: leaseEnding, leaseExpired: leaseStale},
+	leaseReleased: {leaseEnd: leaseReleased, leaseRelease: leaseReleased, leaseFenced: leaseReleased, leaseExpired: leaseReleased},
+	leaseLost:     {leaseEnd: leaseLost, leaseRelease: leaseReleased, leaseFenced: leaseLost, leaseExpired: leaseLost},
+	leaseStale:    {leaseEnd: leaseStale, leaseRelease: leaseReleased, leaseFenced: leaseLost, leaseExpired: leaseStale},
 }
 
-// leaseErrors has the error with which an event ends the owner; a release ends it without one.
+// leaseErrors has the error with which an event ends the owner. An owner that ends the lease itself
+// ends without one.
 var leaseErrors = map[leaseEvent]error{leaseFenced: errLost, leaseExpired: errStale}
 
 // leaseStatus is the state of an owner's lease, for all goroutines.
 type leaseStatus struct{ state atomic.Uint32 }
 
 // is reports whether the lease is in a state.
-func (l *leaseStatus) is(s leaseState) bool { return leaseState(l.state.Load()) == s } //nolint:gosec // only end stores states
+func (l *leaseStatus) is(s leaseState) bool { return leaseState(l.state.Load()) == s } //nolint:gosec // only apply stores states
 
-// end applies an event and returns the error with which the owner ends because of it.
-func (l *leaseStatus) end(e leaseEvent) error {
+// apply applies an event and returns the error with which the owner ends because of it, or nil.
+func (l *leaseStatus) apply(e leaseEvent) error {
 	for {
 		was := l.state.Load()
-		if l.state.CompareAndSwap(was, uint32(leaseTable[leaseState(was)][e])) { //nolint:gosec // only end stores states
+		next := leaseTable[leaseState(was)][e] //nolint:gosec // only apply stores states
+		switch {
+		case !l.state.CompareAndSwap(was, uint32(next)):
+		case next == leaseEnding, next == leaseReleased:
+			return nil
+		default:
 			return leaseErrors[e]
 		}
 	}

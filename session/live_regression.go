@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/everdesk/everdesk/broadcast"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -17,15 +19,25 @@ type logRegression struct {
 	// time.
 	foundAt  time.Time
 	foundFor wire.Position
+	// ownClaim is the newest claim of this replica that was published here without its answer.
+	ownClaim wire.Position
 }
 
-// recordShown updates newestShown, before the Center goes back.
-func (ls *liveSession) recordShown() {
-	if ls.center == nil {
+// recordOwnClaim records that a followed session ends with a claim of this replica, whose answer was
+// lost. Nothing was committed under it, so it does not say that the log is complete.
+func (lr *logRegression) recordOwnClaim(state *desktop.State, replica wire.ReplicaID) {
+	if at := state.At(); at.Seq == 0 && state.Owner() == replica {
+		lr.ownClaim = at
+	}
+}
+
+// recordShown updates newestShown, before the Center goes back. There may be no Center yet.
+func (lr *logRegression) recordShown(center *broadcast.Center) {
+	if center == nil {
 		return
 	}
-	if head := ls.center.Head(); head.Compare(ls.regression.newestShown) > 0 {
-		ls.regression.newestShown = head
+	if head := center.Head(); head != lr.ownClaim && head.Compare(lr.newestShown) > 0 {
+		lr.newestShown = head
 	}
 }
 
@@ -37,7 +49,7 @@ func (ls *liveSession) recordShown() {
 //
 // A claim of any replica ends the wait, because its epoch is above everything published.
 func (ls *liveSession) leaveToOwner(ctx context.Context) error {
-	ls.recordShown()
+	ls.regression.recordShown(ls.center)
 	if ls.regression.newestShown == (wire.Position{}) {
 		return nil
 	}

@@ -8,10 +8,11 @@ import (
 )
 
 // A follower requests the ownership of a session after it has forwarded relocateAfter commands within
-// relocateWithin: owning it is cheaper than forwarding, and handing it over costs about as much as
-// forwarding so many commands. The next request follows after relocatePause at the earliest.
+// relocateWithin. Handing a session over costs about as much as forwarding 64 commands, and saves
+// every later command a way through the store. The next request follows after relocatePause at the
+// earliest.
 const (
-	relocateAfter  = 64
+	relocateAfter  = 16
 	relocateWithin = 10 * time.Second
 	relocatePause  = 30 * time.Second
 	relocatePoll   = 10 * time.Millisecond // first interval at which a follower polls the owner; doubled up to a second
@@ -45,7 +46,8 @@ func (r *relocation) add(commands int, now time.Time) bool {
 // polls the store until the session is released, and then makes the follower claim it. An owner that
 // refuses does not answer. The order is void when the owner's present lease expires. requestOwnership
 // polls a second longer: a session that is released to this replica must be claimed here.
-func (ls *liveSession) requestOwnership(ctx context.Context) {
+func (f *follower) requestOwnership(ctx context.Context) {
+	ls := f.live
 	ctx, cancel := context.WithTimeout(ctx, ls.env.cfg.Lease+time.Second)
 	defer cancel()
 	ordered := false

@@ -69,9 +69,9 @@ type liveSession struct {
 	tabChanges     tabChanges
 	storeFull      atomic.Bool // the store has no space for the step that is being committed, or for forwarded commands
 	replyWaiters   replyWaiters
-	forwarded      forwarded
 	storeHealth    storeHealth
-	snapshotCache  snapshotCache
+	deliveries     deliverySender // used by followers, and by new owners for what they forwarded before
+	tabSource      tabSource
 	ready          chan struct{} // closed when the session is loaded or has failed to load, see failure
 	done           chan struct{} // closed when the live session has ended
 	claimRequested atomic.Bool   // a follower is to claim the session now
@@ -105,10 +105,14 @@ type liveSession struct {
 }
 
 func newLiveSession(env *environment, rg sessionRegistry, id wire.SessionID) *liveSession {
-	return &liveSession{
+	ls := &liveSession{
 		env: env, registry: rg, id: id, lease: env.leases.acquire(env.store.Partition(id)), log: env.log.With("session", string(id)), mailbox: newMailbox(),
 		ready: make(chan struct{}), done: make(chan struct{}),
 	}
+	ls.storeHealth.log = ls.log
+	ls.deliveries = deliverySender{env: env, id: id, log: ls.log, mailbox: ls.mailbox, storeHealth: &ls.storeHealth}
+	ls.tabSource = tabSource{env: env, id: id, log: ls.log, mailbox: ls.mailbox, done: ls.done}
+	return ls
 }
 
 // run owns or follows the session until it is unused, cannot be kept, or ctx ends.
@@ -153,9 +157,9 @@ func (ls *liveSession) run(ctx context.Context) {
 			ls.log.WarnContext(ctx, "session has no owner here, retrying", "err", err)
 		}
 		if isStoreUnavailable(err) {
-			ls.setStoreIssue(ctx, issueClaim, true)
+			ls.storeHealth.set(ctx, issueClaim, true)
 		}
-		ls.serveSnapshotsDuring(prev.committedState(), func() {
+		ls.tabSource.serveSnapshotsDuring(prev.committedState(), func() {
 			sleep(ctx, wait/2+rand.N(wait/2)) //nolint:gosec // jitter needs no secrecy
 		})
 		ls.changeRole(eventRetry)
@@ -198,7 +202,7 @@ func (ls *liveSession) tooManyPanics(err error) bool {
 // ownOrFollow owns the session if it can claim it, else follows it, until the role changes.
 func (ls *liveSession) ownOrFollow(ctx context.Context, prev *owner) (*owner, error) {
 	if ls.drainOrder.Load() != nil {
-		if err := ls.abandonOwner(ctx, prev, store.Lease{}); err != nil {
+		if err := ls.abandonOwner(ctx, prev, wire.Position{}); err != nil {
 			return prev, err
 		}
 		if ls.isUnneeded(nil) {
@@ -210,7 +214,7 @@ func (ls *liveSession) ownOrFollow(ctx context.Context, prev *owner) (*owner, er
 	var lease store.Lease
 	var claimed time.Time
 	var err error
-	ls.serveSnapshotsDuring(prev.committedState(), func() {
+	ls.tabSource.serveSnapshotsDuring(prev.committedState(), func() {
 		lease, claimed, err = ls.claim(ctx, prev)
 		if errors.Is(err, store.ErrNotFound) && prev.hasFullState() {
 			if err = ls.recreate(ctx, prev); err == nil {
@@ -240,7 +244,7 @@ func (ls *liveSession) ownOrFollow(ctx context.Context, prev *owner) (*owner, er
 	if prev != nil && !prev.held.status.is(leaseReleased) {
 		ls.env.cfg.Observer.Fenced()
 	}
-	if err := ls.abandonOwner(ctx, prev, store.Lease{}); err != nil {
+	if err := ls.abandonOwner(ctx, prev, wire.Position{}); err != nil {
 		return prev, err
 	}
 	if ls.isUnneeded(nil) {
@@ -294,22 +298,22 @@ func (ls *liveSession) claim(ctx context.Context, prev *owner) (store.Lease, tim
 }
 
 // abandonOwner returns the unfinished items of an owner that ended here to the mailbox, together
-// with the accepted items that the store has lost, so that the next owner gets them.
-func (ls *liveSession) abandonOwner(ctx context.Context, prev *owner, lease store.Lease) error {
+// with the accepted items that the store has lost, so that the next owner gets them. before is the end
+// of the log when this replica claimed the session again, or zero when another replica owns it.
+func (ls *liveSession) abandonOwner(ctx context.Context, prev *owner, before wire.Position) error {
 	lost, err := ls.findLostItems(ctx, prev)
 	if err != nil {
 		return err
 	}
-	ls.requeueUnfinished(prev, lease)
+	ls.requeueUnfinished(prev, before)
 	ls.mailbox.requeue(lost)
 	return nil
 }
 
-// requeueUnfinished returns the items that an owner took and did not finish to the mailbox. lease
-// is the lease of this replica that follows the owner's, or the zero lease when another replica
-// owns the session.
-func (ls *liveSession) requeueUnfinished(prev *owner, lease store.Lease) {
-	undisturbed := prev != nil && lease.Epoch != 0 && prev.logBefore(lease).Epoch == prev.held.lease.Epoch
+// requeueUnfinished returns the items that an owner took and did not finish to the mailbox. before is
+// that of abandonOwner.
+func (ls *liveSession) requeueUnfinished(prev *owner, before wire.Position) {
+	undisturbed := prev != nil && before.Epoch == prev.held.lease.Epoch
 	if !undisturbed {
 		// Items from the inbox are still there, or another owner has consumed them.
 		if ls.mailbox.removeItems(func(it *item) bool { return it.deliveryID != "" }) {
@@ -383,6 +387,16 @@ func (ls *liveSession) shutDown(err error) {
 		ls.center.Close(code, reason)
 		ls.center.Wait()
 	}
+}
+
+// markReady records that the session is loaded and owned or followed here. Open returns, and tabs
+// may be notified.
+func (ls *liveSession) markReady(ctx context.Context) {
+	if ls.isReady() {
+		return
+	}
+	close(ls.ready)
+	ls.storeHealth.start(ctx, ls.center)
 }
 
 func (ls *liveSession) isReady() bool {

@@ -3,12 +3,12 @@ package session
 import (
 	"context"
 	"errors"
-	"runtime/debug"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/everdesk/everdesk/desktop"
+	"github.com/everdesk/everdesk/broadcast"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -39,88 +39,58 @@ func isStoreUnavailable(err error) bool {
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errStale)
 }
 
-// storeHealth records whether the store is available for a session, and whether its tabs know that.
+// storeHealth records whether the store is available for a session, and notifies the session's tabs when
+// that changes.
 type storeHealth struct {
+	log    *slog.Logger
 	issues atomic.Uint32 // written with mu held
 
-	mu       sync.Mutex // guards the following; held while tabs are notified, which does not block
-	notified bool       // tabs were notified that the store is unavailable
+	mu       sync.Mutex        // guards the following; held while tabs are notified, which does not block
+	center   *broadcast.Center // has the tabs; nil until the session is loaded
+	notified bool              // tabs were notified that the store is unavailable
 }
 
-// setStoreIssue sets or clears an issue and notifies all tabs here when the overall state changes. It
-// sets nothing once ctx, that of the failing operation, has ended: no code would clear it then.
-func (ls *liveSession) setStoreIssue(ctx context.Context, issue storeIssue, present bool) {
-	health := &ls.storeHealth
-	if (health.issues.Load()&uint32(issue) != 0) == present {
+// has reports whether one of these issues is set.
+func (h *storeHealth) has(issues storeIssue) bool { return storeIssue(h.issues.Load())&issues != 0 }
+
+// set sets or clears an issue and notifies all tabs here when the overall state changes. It sets nothing
+// once ctx, that of the failing operation, has ended: no code would clear it then.
+func (h *storeHealth) set(ctx context.Context, issue storeIssue, present bool) {
+	if h.has(issue) == present {
 		return
 	}
-	health.mu.Lock()
-	defer health.mu.Unlock()
-	now := health.issues.Load() &^ uint32(issue)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := h.issues.Load() &^ uint32(issue)
 	if present {
 		if ctx.Err() != nil {
 			return
 		}
 		now |= uint32(issue)
 	}
-	health.issues.Store(now)
-	ls.notifyStoreHealth(ctx)
+	h.issues.Store(now)
+	h.notifyTabs(ctx)
 }
 
-// markReady records that the session is loaded and owned or followed here. Open returns, and tabs
-// may be notified.
-func (ls *liveSession) markReady(ctx context.Context) {
-	if ls.isReady() {
-		return
-	}
-	close(ls.ready)
-	ls.storeHealth.mu.Lock()
-	defer ls.storeHealth.mu.Unlock()
-	ls.notifyStoreHealth(ctx)
+// start begins to notify the tabs of center.
+func (h *storeHealth) start(ctx context.Context, center *broadcast.Center) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.center = center
+	h.notifyTabs(ctx)
 }
 
-// notifyStoreHealth notifies the tabs if the state differs from the one that they know. The caller
-// holds ls.storeHealth.mu.
-func (ls *liveSession) notifyStoreHealth(ctx context.Context) {
-	gone := ls.storeHealth.issues.Load() != 0
-	if gone == ls.storeHealth.notified || !ls.isReady() || ls.center == nil {
+// notifyTabs notifies the tabs if the state differs from the one that they know; mu is held.
+func (h *storeHealth) notifyTabs(ctx context.Context) {
+	gone := h.issues.Load() != 0
+	if gone == h.notified || h.center == nil {
 		return
 	}
-	ls.storeHealth.notified = gone
+	h.notified = gone
 	if gone {
-		ls.log.WarnContext(ctx, "store unavailable, tabs notified")
+		h.log.WarnContext(ctx, "store unavailable, tabs notified")
 	} else {
-		ls.log.InfoContext(ctx, "store available again, tabs notified")
+		h.log.InfoContext(ctx, "store available again, tabs notified")
 	}
-	ls.center.Notify(wire.StoreStatus{Available: !gone, Since: wire.Millis(time.Now().UnixMilli())}, gone)
-}
-
-// serveSnapshotsDuring runs do, which may wait for the store, and answers snapshot requests from
-// state meanwhile. Without a state they wait.
-func (ls *liveSession) serveSnapshotsDuring(state *desktop.State, do func()) {
-	if state == nil {
-		do()
-		return
-	}
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		defer func() {
-			if v := recover(); v != nil { // the requests have to wait then
-				ls.log.Error("panic while answering snapshots", "panic", v, "stack", string(debug.Stack()))
-			}
-		}()
-		for {
-			ls.answerSnapshots(ls.mailbox.takeSnapshotRequests(), state)
-			select {
-			case <-ls.mailbox.wake:
-			case <-stop:
-				return
-			}
-		}
-	})
-	do()
-	close(stop)
-	wg.Wait()
-	ls.mailbox.signal() // the goroutine may have taken the token of an item
+	h.center.Notify(wire.StoreStatus{Available: !gone, Since: wire.Millis(time.Now().UnixMilli())}, gone)
 }

@@ -31,7 +31,7 @@ func (r *notebookRunner) start(ctx context.Context) error {
 	if err := r.nb.port.runInStep(ctx, func() {
 		content, _ := r.nb.w.state.Notebook(r.at.monitor, r.at.window)
 		name, client, before, journal = content.Kernel.Name, r.n.Client, r.n.Kernel, r.n.Journal
-		if before == "" {
+		if before == "" || content.Kernel.State == wire.KernelStopped {
 			r.nb.setKernel(r.at, wire.KernelStatus{State: wire.KernelStarting})
 		}
 	}); err != nil {
@@ -43,13 +43,13 @@ func (r *notebookRunner) start(ctx context.Context) error {
 	}
 	if k.ID != before {
 		if err := r.nb.port.runInStep(ctx, func() {
-			r.n.Kernel, r.n.Journal, r.n.JournalFailed = k.ID, false, false
+			r.n.Kernel, r.n.Journal, r.n.JournalFailed, r.n.NoFiles = k.ID, false, false, k.NoFiles
 			r.nb.store(r.n)
-			reason := ""
+			r.nb.setKernel(r.at, wire.KernelStatus{State: wire.KernelStarting, Name: k.Name, Language: k.Language})
 			if before != "" {
-				reason = "A new kernel was started: the previous one has ended, and its variables are gone."
+				r.note = "The kernel had ended and a new one was started: the variables of earlier cells are gone."
+				r.nb.addErrorRow(r.at, r.note)
 			}
-			r.nb.setKernel(r.at, wire.KernelStatus{State: wire.KernelStarting, Reason: reason, Name: k.Name, Language: k.Language})
 		}); err != nil {
 			return err
 		}

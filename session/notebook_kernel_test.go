@@ -133,7 +133,7 @@ func TestDeletedSessionsLeaveNoKernel(t *testing.T) {
 	}
 }
 
-// A kernel that died while it was idle gets a journal again, and the user is told that its variables are gone.
+// A kernel that died while it was idle gets a journal again, and a notification says that its variables are gone.
 func TestKernelThatDiedWhileIdle(t *testing.T) {
 	t.Parallel()
 	_, client := startJupyter(t)
@@ -156,5 +156,90 @@ func TestKernelThatDiedWhileIdle(t *testing.T) {
 	if row := d.waitRow(wire.SayError); !strings.Contains(row.Text, "variables are gone") {
 		t.Errorf("the row: got %q, want that the variables are gone", row.Text)
 	}
+	d.waitIdle()
+}
+
+// A kernel that never answers is ended by a restart: its cell says so, and the next one runs.
+func TestKernelThatNeverAnswersIsRestarted(t *testing.T) {
+	t.Parallel()
+	_, client := startJupyter(t)
+	d := startAgentHub(t, newFileDeployment(t), withKernels(client)).newDesktop(t, "ses-1")
+	d.openNotebook("n", "print('begun', flush=True)\nimport os, signal, time\ntime.sleep(0.5)\nos.kill(os.getpid(), signal.SIGSTOP)", "print('next')")
+	d.send("r1", wire.RunCells{WindowID: "n", CellIDs: []wire.CellID{"c1"}})
+	waitEvent(t, d.eventLog, func(e wire.CellOutputs) bool { return e.CellID == "c1" && len(e.Outputs) > 0 })
+	d.send("restart", wire.ControlKernel{WindowID: "n", Op: wire.KernelRestart})
+	if e := d.waitCell("n", "c1", done()...); e.State == wire.CellOK || e.Reason == "" {
+		t.Errorf("the cell of a kernel that did not answer: got %+v, want a failure with a reason", e)
+	}
+	d.send("r2", wire.RunCells{WindowID: "n", CellIDs: []wire.CellID{"c2"}})
+	d.waitCell("n", "c2", done()...)
+	if got := d.shownCell("n", "c2"); got != "ok:next\n" {
+		t.Errorf("the cell after the restart: got %q, want that it ran", got)
+	}
+	d.waitIdle()
+}
+
+// A kernel that ends while nothing runs is shown as stopped, also when the session is opened after it ended. The next
+// run says that its variables are gone, once.
+func TestKernelThatEndedWhileIdle(t *testing.T) {
+	t.Parallel()
+	_, client := startJupyter(t)
+	s := newFileDeployment(t)
+	o := startAgentHub(t, s, withKernels(client))
+	d := o.newDesktop(t, "ses-1")
+	d.openNotebook("n", "x = 1", "print('x' in globals())")
+	run := func(id wire.MessageID, cell wire.CellID) {
+		t.Helper()
+		d.send(id, wire.RunCells{WindowID: "n", CellIDs: []wire.CellID{cell}})
+		d.waitCell("n", cell, done()...)
+		for limit := time.Now().Add(2 * time.Minute); d.notebook("n").Kernel.State != wire.KernelIdle; <-time.After(20 * time.Millisecond) {
+			if time.Now().After(limit) {
+				t.Fatalf("the kernel after %s: got %+v, want it idle", cell, d.notebook("n").Kernel)
+			}
+		}
+	}
+	end := func() {
+		t.Helper()
+		for limit := time.Now().Add(2 * time.Minute); ; <-time.After(20 * time.Millisecond) {
+			n, err := client.Cull(t.Context(), time.Now().Add(time.Hour))
+			if err == nil && n == 1 {
+				return
+			}
+			if time.Now().After(limit) {
+				t.Fatalf("ending the idle kernel: got %d and %v, want 1", n, err)
+			}
+		}
+	}
+	wantStopped := func() {
+		t.Helper()
+		if e := waitEvent(t, d.eventLog, func(e wire.KernelStatus) bool { return e.State == wire.KernelStopped }); !strings.Contains(e.Reason, "variables are gone") {
+			t.Errorf("the kernel that has ended: got reason %q, want that its variables are gone", e.Reason)
+		}
+	}
+	run("r1", "c1")
+	o.CheckKernels(t.Context()) // it lives
+	if got := d.notebook("n").Kernel.State; got != wire.KernelIdle {
+		t.Errorf("a kernel that lives: got state %q, want %q", got, wire.KernelIdle)
+	}
+	end()
+	o.CheckKernels(t.Context())
+	wantStopped()
+	if got := d.notebook("n").Kernel; got.State != wire.KernelStopped || len(got.Variables) > 0 {
+		t.Errorf("the notebook: got %+v, want it stopped and without variables", got)
+	}
+	run("r2", "c2")
+	if got := d.shownCell("n", "c2"); got != "ok:False\n" {
+		t.Errorf("the cell after the end: got %q, want that x is gone", got)
+	}
+	if row := d.waitRow(wire.SayError); !strings.Contains(row.Text, "variables of earlier cells are gone") {
+		t.Errorf("the row: got %q, want that the variables are gone", row.Text)
+	}
+
+	// The same for a session that is opened later.
+	o.stop()
+	end()
+	o = startAgentHub(t, s, withKernels(client))
+	d = o.openDesktop(t, "ses-1")
+	wantStopped()
 	d.waitIdle()
 }

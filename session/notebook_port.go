@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,15 +15,31 @@ import (
 func (p port) ChangeNotebook(ctx context.Context, c tools.Caller, change wire.NotebookChanged) error {
 	var refused error
 	if err := p.putAndWait(ctx, item{origin: string(c.Agent), work: func() {
-		if r := p.l.w.state.CheckNotebook(change); r != nil {
+		if r := p.owner.w.state.CheckNotebook(change); r != nil {
 			refused = errors.New(r.Reason)
 			return
 		}
-		p.l.w.Emit(change)
+		p.owner.w.Emit(change)
 	}}); err != nil {
 		return err
 	}
 	return refused
+}
+
+// NotebooksOff returns why notebooks cannot run code on this hub; empty if they can.
+func (h *Hub) NotebooksOff() string {
+	if h.env.cfg.Kernels != nil {
+		return ""
+	}
+	return cmp.Or(h.env.cfg.KernelsOff, "it has no kernels")
+}
+
+// CheckRun implements [tools.Notebooks].
+func (p port) CheckRun(ctx context.Context, c tools.Caller, window wire.WindowID) (err error) {
+	if failed := p.runInStep(ctx, func() { err = p.owner.agents.notebooks.mayRun(windowKey{c.Monitor, window}, 1) }); failed != nil {
+		return failed
+	}
+	return err
 }
 
 // RunCell implements [tools.Notebooks].
@@ -46,10 +63,10 @@ func (p port) RunCell(ctx context.Context, c tools.Caller, window wire.WindowID,
 			return wire.Cell{}, errors.New("the cell was deleted, or the notebook was closed")
 		}
 		return end.cell, nil
-	case <-p.l.held.ctx.Done():
-		return wire.Cell{}, context.Cause(p.l.held.ctx)
+	case <-p.owner.held.ctx.Done():
+		return wire.Cell{}, context.Cause(p.owner.held.ctx)
 	case <-ctx.Done():
-		p.cleanUp(func() { p.l.agents.notebooks.cancelRun(at, run) })
+		p.cleanUp(func() { p.owner.agents.notebooks.cancelRun(at, run) })
 		return wire.Cell{}, ctx.Err()
 	}
 }
@@ -57,8 +74,8 @@ func (p port) RunCell(ctx context.Context, c tools.Caller, window wire.WindowID,
 // enqueueForAgent enqueues a cell within a step, if it has the source that was approved, and returns the run. done gets
 // its end.
 func (p port) enqueueForAgent(at windowKey, cell wire.CellID, source string, done chan<- runEnd) (run string, err error) {
-	nb := &p.l.agents.notebooks
-	content, ok := p.l.w.state.Notebook(at.monitor, at.window)
+	nb := &p.owner.agents.notebooks
+	content, ok := p.owner.w.state.Notebook(at.monitor, at.window)
 	if !ok {
 		return "", fmt.Errorf("there is no notebook %q", at.window)
 	}
@@ -102,12 +119,12 @@ func (nb *notebooks) cancelRun(at windowKey, id string) {
 
 // ControlKernel implements [tools.Notebooks].
 func (p port) ControlKernel(ctx context.Context, c tools.Caller, window wire.WindowID, op wire.KernelOp) error {
-	return p.runInStep(ctx, func() { p.l.agents.notebooks.control(windowKey{c.Monitor, window}, op) })
+	return p.runInStep(ctx, func() { p.owner.agents.notebooks.control(windowKey{c.Monitor, window}, op) })
 }
 
 // CompleteCode implements [tools.Notebooks].
 func (p port) CompleteCode(ctx context.Context, c tools.Caller, window wire.WindowID, code string, at int) (kernels.Completion, error) {
-	nb := &p.l.agents.notebooks
+	nb := &p.owner.agents.notebooks
 	var kernel string
 	if err := p.runInStep(ctx, func() {
 		if n := nb.all[windowKey{c.Monitor, window}]; n != nil {

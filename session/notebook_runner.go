@@ -47,6 +47,12 @@ type notebookRunner struct {
 	rest wire.KernelStatus
 	// variablesStale says that code ran since the kernel was asked for its variables.
 	variablesStale bool
+	// note is shown with the cell that runs.
+	note string
+	// files finds the files that cells change; nil before the first run. filesFull says that users know that there are too
+	// many.
+	files     FileWatch
+	filesFull bool
 
 	mu      sync.Mutex
 	current *kernels.Run // the run that gets the messages of the connection
@@ -75,9 +81,11 @@ func (r *notebookRunner) work(ctx context.Context) {
 		case op != "":
 			r.perform(ctx, op)
 		default:
+			r.watchFiles(ctx)
 			if err := r.execute(ctx, next); err != nil && ctx.Err() == nil {
 				r.fail(ctx, next, err)
 			}
+			r.publishFiles(ctx)
 		}
 	}
 	r.leave()
@@ -123,7 +131,7 @@ func (r *notebookRunner) disconnect() {
 
 // execute executes a run, or continues one that has begun.
 func (r *notebookRunner) execute(ctx context.Context, run cellRun) error {
-	r.setRun(kernels.NewRun(run.ID, 0))
+	r.setRun(kernels.NewRun(run.ID, 0, 0))
 	if run.Begun {
 		return r.resume(ctx, run)
 	}
@@ -144,9 +152,9 @@ func (r *notebookRunner) execute(ctx context.Context, run cellRun) error {
 			return
 		}
 		source, cr.Begun = cell.Source, true
-		r.rest, r.variablesStale = wire.KernelStatus{State: wire.KernelIdle}, true
+		r.rest, r.variablesStale = wire.KernelStatus{State: wire.KernelIdle, Reason: r.n.limits()}, true
 		r.nb.store(r.n)
-		r.nb.setKernel(r.at, wire.KernelStatus{State: wire.KernelBusy})
+		r.nb.setKernel(r.at, wire.KernelStatus{State: wire.KernelBusy, Reason: r.n.limits()})
 		r.nb.w.Emit(wire.CellExecuted{WindowID: r.at.window, MonitorID: r.at.monitor, CellID: cr.Cell, State: wire.CellRunning})
 	}); err != nil {
 		return ignoreEnded(err)
@@ -214,18 +222,19 @@ func (r *notebookRunner) dispatch(died chan<- wire.KernelState) func(kernels.Mes
 
 // resume continues a run that has begun, at this owner or a previous one.
 func (r *notebookRunner) resume(ctx context.Context, run cellRun) error {
+	r.disconnect() // else it may deliver messages that the replay brings again
 	var kernel, client, last string
 	var input *kernels.InputRequest
-	used := 0
+	used, cut := 0, int64(0)
 	if err := r.step(ctx, run.ID, func(cr *cellRun) {
 		kernel, client, last, input = r.n.Kernel, r.n.Client, cr.LastMessage, cr.Input
 		if c, ok := r.cell(cr.Cell); ok {
-			used = outputSize(c.Outputs)
+			used, cut = outputSize(c.Outputs), c.Cut
 		}
 	}); err != nil {
 		return ignoreEnded(err)
 	}
-	r.setRun(kernels.NewRun(run.ID, used))
+	r.setRun(kernels.NewRun(run.ID, used, cut))
 	r.variablesStale = true
 	if err := r.reconnect(ctx, kernel, client); err != nil {
 		return err
@@ -237,7 +246,7 @@ func (r *notebookRunner) resume(ctx context.Context, run cellRun) error {
 	}
 	if !complete {
 		if err := r.step(ctx, run.ID, func(cr *cellRun) {
-			r.nb.w.Emit(wire.CellOutputs{WindowID: r.at.window, MonitorID: r.at.monitor, CellID: cr.Cell, Outputs: []wire.CellOutput{{
+			r.nb.w.Emit(wire.CellOutputs{WindowID: r.at.window, MonitorID: r.at.monitor, CellID: cr.Cell, Cut: cut, Outputs: []wire.CellOutput{{
 				Type: wire.OutputStream, Name: "stderr", Text: "[The connection to the kernel was interrupted here. Some output may be missing.]\n",
 			}}})
 		}); err != nil {
@@ -300,6 +309,7 @@ func (r *notebookRunner) collect(ctx context.Context, run cellRun, resumed resum
 		case <-r.conn.Done():
 			return r.resume(ctx, run)
 		case <-r.run.Changed():
+			checks = 0 // the kernel is at work
 		case <-check.C:
 			result, err := r.check(ctx, run, resumed, &checks)
 			switch {
@@ -403,7 +413,8 @@ func (r *notebookRunner) flush(ctx context.Context, run cellRun) (wait time.Dura
 		cr.LastMessage = b.LastMessage
 		wait = outputEvery * time.Duration(1+(desktop.MaxContent-room)/(desktop.MaxContent/4))
 		if b.Done {
-			r.nb.endRun(r.at, r.n, *cr, wire.CellExecuted{State: b.State, Count: b.Count})
+			r.nb.endRun(r.at, r.n, *cr, wire.CellExecuted{State: b.State, Count: b.Count, Reason: r.note})
+			r.note = ""
 			return
 		}
 		r.nb.store(r.n)

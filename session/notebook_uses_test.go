@@ -76,3 +76,20 @@ func TestPrintedTextIsBounded(t *testing.T) {
 	}
 	d.waitIdle()
 }
+
+// A Jupyter server that belongs to another user refuses the hub: no code runs, and the notebook says why, without secrets.
+func TestNotebookOnAServerOfAnotherUser(t *testing.T) {
+	t.Parallel()
+	server, _ := startJupyter(t)
+	k, err := kernels.New(kernels.Config{URL: server.URL, Token: "of-another-user"})
+	requireNoError(t, err)
+	t.Cleanup(k.Close)
+	d := startAgentHub(t, newFileDeployment(t), withKernels(k)).newDesktop(t, "ses-1")
+	d.openNotebook("n", "print(1)")
+	d.send("r1", wire.RunCells{WindowID: "n"})
+	e := d.waitCell("n", "c1", done()...)
+	if e.State != wire.CellAborted || !strings.Contains(e.Reason, "refuses the token") || strings.Contains(e.Reason, server.URL) || strings.Contains(e.Reason, "of-another-user") {
+		t.Errorf("got %+v, want that the cell did not run because of the token, and neither that nor the address", e)
+	}
+	d.waitIdle()
+}

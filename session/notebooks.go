@@ -16,11 +16,20 @@ import (
 
 // Kernels executes the code of notebooks; [kernels.Client] implements it. The methods block.
 type Kernels interface {
+	// Open returns the kernel of a notebook and starts it if there is none. Two calls for a notebook return
+	// the same kernel. Beyond the limit of kernels the error is [kernels.ErrTooMany].
 	Open(ctx context.Context, n kernels.Notebook) (kernels.Kernel, error)
+	// Kernel returns a kernel, or [kernels.ErrGone].
 	Kernel(ctx context.Context, id string) (kernels.Kernel, error)
+	// Connect connects to the channels of a kernel under the name client, and ends an older connection of
+	// that name. One goroutine at a time calls receive, which must not block.
 	Connect(ctx context.Context, kernel, client string, receive func(kernels.Message)) (*kernels.Conn, error)
+	// Interrupt interrupts what a kernel executes.
 	Interrupt(ctx context.Context, id string) error
+	// Restart restarts a kernel, which keeps its id and loses its variables.
 	Restart(ctx context.Context, id string) error
+	// Remove ends the kernel of a notebook, busy or not; without a name those of all notebooks of the
+	// session. A notebook without a kernel is no error.
 	Remove(ctx context.Context, n kernels.Notebook) error
 }
 
@@ -60,6 +69,8 @@ type notebookState struct {
 	Journal bool `json:"journal,omitempty"`
 	// JournalFailed says that the user knows that the kernel cannot do that.
 	JournalFailed bool `json:"journalFailed,omitempty"`
+	// NoFiles says that code in the kernel does not see the files of the session.
+	NoFiles bool `json:"noFiles,omitempty"`
 	// Op is a restart or stop of the kernel that was accepted and is performed before the runs.
 	Op   wire.KernelOp `json:"op,omitempty"`
 	Runs []cellRun     `json:"runs,omitempty"`
@@ -89,12 +100,14 @@ type notebooks struct {
 	port    port
 	kernels Kernels
 	off     string // why there are no kernels
+	user    string // for whom kernels are counted
 	log     *slog.Logger
 	// cancel ends the goroutines of this owner, whose context is ctx, and stopped waits for them.
 	ctx     context.Context
 	cancel  context.CancelFunc
 	stopped sync.WaitGroup
 	all     map[windowKey]*openNotebook
+	watch   *kernelWatch
 }
 
 func (nb *notebooks) restore(table map[string][]byte) error {
@@ -160,7 +173,7 @@ func (nb *notebooks) open(at windowKey) *openNotebook {
 
 // place names the notebook for the server.
 func (nb *notebooks) place(at windowKey, kernel string) kernels.Notebook {
-	return kernels.Notebook{User: nb.w.user, Session: string(nb.w.id), Name: string(at.monitor) + "/" + string(at.window), Kernel: kernel}
+	return kernels.Notebook{User: nb.user, Session: string(nb.w.id), Name: string(at.monitor) + "/" + string(at.window), Kernel: kernel}
 }
 
 // find returns the window of a notebook, which may be on another monitor than the preferred one.
@@ -215,6 +228,7 @@ func (nb *notebooks) runnerEnded(r *notebookRunner) {
 	if nb.all[r.at] == r.n {
 		nb.startRunner(r.at, r.n)
 	}
+	nb.watchKernels()
 }
 
 // recover continues the runs of a previous owner.
@@ -228,6 +242,7 @@ func (nb *notebooks) recover() {
 		}
 		nb.startRunner(at, n)
 	}
+	nb.checkAfterRecovery()
 }
 
 // background sends a request to the server after the commit.
@@ -239,6 +254,14 @@ func (nb *notebooks) background(at windowKey, what string, do func(context.Conte
 			}
 		})
 	})
+}
+
+// limits returns what code in the kernel cannot do, as a sentence; empty if there is nothing.
+func (n *notebookState) limits() string {
+	if n.NoFiles {
+		return "The kernel is elsewhere: its code does not see the files of this desktop, and what it writes does not appear there."
+	}
+	return ""
 }
 
 // run returns the run with an id, or nil if it has ended.

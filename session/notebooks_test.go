@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -19,7 +20,7 @@ import (
 // startJupyter starts a real Jupyter server and returns it with a client.
 func startJupyter(t *testing.T) (*kernels.Server, *kernels.Client) {
 	t.Helper()
-	s, err := kernels.StartServer(t.Context(), kernels.ServerConfig{Dir: t.TempDir(), Root: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}})
+	s, err := kernels.UseServer(t.Context(), kernels.ServerConfig{AloneFor: time.Minute, Dir: t.TempDir(), Root: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}})
 	requireNoError(t, err)
 	t.Cleanup(s.Stop)
 	c, err := kernels.New(kernels.Config{URL: s.URL, Token: s.Token})
@@ -240,6 +241,32 @@ func TestNotebookIsTakenOver(t *testing.T) {
 	}
 }
 
+// What a previous owner left out of the outputs of a cell counts on.
+func TestTextLeftOutByAPreviousOwner(t *testing.T) {
+	t.Parallel()
+	_, k := startJupyter(t)
+	s := newFileDeployment(t)
+	o := startAgentHub(t, s, withKernels(k))
+	d := o.newDesktop(t, "ses-1")
+	gate := filepath.Join(t.TempDir(), "gate")
+	d.openNotebook("n", fmt.Sprintf("import os, time\nprint('x' * 200000, flush=True)\nwhile not os.path.exists(%q): time.sleep(0.05)\nprint('y' * 1000)", gate))
+	d.send("r1", wire.RunCells{WindowID: "n"})
+	waitEvent(t, d.eventLog, func(e wire.CellOutputs) bool { return e.Cut > 0 })
+	o.stop()
+	d = startAgentHub(t, s, withKernels(k)).openDesktop(t, "ses-1")
+	requireNoError(t, os.WriteFile(gate, nil, 0o600))
+	d.waitCell("n", "c1", done()...)
+	cell, shown := d.notebook("n").Cells[0], 0
+	for _, o := range cell.Outputs {
+		shown += len(o.Text)
+	}
+	const printed = 200_001 + 1001
+	if got := shown + int(cell.Cut); cell.State != wire.CellOK || got != printed {
+		t.Errorf("got state %s, %d bytes and %d left out, together %d; want it ok and %d together", cell.State, shown, cell.Cut, got, printed)
+	}
+	d.waitIdle()
+}
+
 // blindKernels answer nothing about an execution that began earlier.
 type blindKernels struct {
 	session.Kernels
@@ -292,6 +319,15 @@ func TestNotebookWithoutKernels(t *testing.T) {
 	}
 	d.sendAsGuest("g1", wire.RunCells{WindowID: "n"})
 	waitEvent(t, d.eventLog, func(r wire.MessageRejected) bool { return r.MessageID == "g1" })
+	// Code that cannot run needs no approval.
+	d.sendText(firstMonitor, "m1", `/call notebook:run_cell {"notebook":"n","code":"3"}`)
+	d.waitTurnEnd("m1")
+	if got := d.conversation(o.deployment, "main-monitor-0"); !strings.Contains(got, "not configured") {
+		t.Errorf("the agent got %q, want the reason why code cannot run", got)
+	}
+	if asked := payloads[wire.ApprovalRequest](d.all()); len(asked) > 0 {
+		t.Errorf("the user was asked %+v, want no question", asked)
+	}
 	d.waitIdle()
 }
 

@@ -16,6 +16,7 @@ type orderKind string
 const (
 	orderRename    orderKind = "rename"
 	orderShare     orderKind = "share"
+	orderUser      orderKind = "user" // give the session to another user
 	orderDelete    orderKind = "delete"
 	orderAct       orderKind = "act"        // an admin action
 	orderYield     orderKind = "yield"      // hand the session over to another replica
@@ -35,6 +36,8 @@ type order struct {
 	ID    string `json:"id,omitempty"`
 	Title string `json:"title,omitempty"`
 	User  string `json:"user,omitempty"`
+	// From belongs to orderUser: the order is refused if the session belongs to another user meanwhile.
+	From  string `json:"from,omitempty"`
 	Share Share  `json:"share,omitempty"`
 	// Message belongs to orderAct, in the native dialect.
 	Message json.RawMessage `json:"message,omitempty"`

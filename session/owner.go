@@ -25,6 +25,7 @@ type owner struct {
 	view      introspection
 
 	snapshotRequests []snapshotRequest
+	userChanged      bool           // the session was given to another user, which ends the loop
 	deleteErr        error          // the result of deleting the session, which ends the loop
 	heir             wire.ReplicaID // the replica that the session is to be handed to; empty for none
 	heirUntil        time.Time      // when the heir stops waiting, by the store's clock
@@ -34,7 +35,7 @@ type owner struct {
 	interrupted      interruptedStep
 	logLost          bool      // a part of the log was lost before this owner claimed the session
 	packAt           time.Time // when the session may be packed, after it became dormant
-	unusedClaims     unusedClaims
+	kernelWatch      kernelWatch
 	// storeLosses are the losses that the store reports in [store.LossTable], until they are shown
 	// in the conversation.
 	storeLosses map[string][]byte
@@ -106,14 +107,14 @@ func (ow *owner) runSteps() error {
 	ow.committer.items, ow.snapshotRequests = ow.live.mailbox.takeAll(ow.committer.items, ow.snapshotRequests)
 	if len(ow.snapshotRequests) > 0 {
 		ow.view.activity.begin(activitySnapshot, ow.live.env.uptime())
-		ow.live.answerSnapshots(ow.snapshotRequests, ow.w.state)
+		ow.live.tabSource.answerSnapshots(ow.snapshotRequests, ow.w.state)
 	}
 	now := time.Now()
 	ow.w.advanceClock(now)
 	since := now.Sub(ow.live.env.started)
 	for i := range ow.committer.items {
 		it := &ow.committer.items[i]
-		alone := it.alone || it.rewinds()
+		alone := it.alone || it.rewinds() || it.order != nil && it.order.Kind == orderUser
 		if alone && ow.committer.handled > ow.committer.committed {
 			if err := ow.committer.commit(); err != nil {
 				return err
@@ -133,6 +134,9 @@ func (ow *owner) runSteps() error {
 				return err
 			}
 			since = ow.live.env.uptime()
+		}
+		if ow.userChanged {
+			return ow.releaseSession(errUserChanged)
 		}
 	}
 	ow.view.activity.begin(activityDue, since)
@@ -242,6 +246,8 @@ func (ow *owner) handleOrder(it *item) {
 		}
 		ow.commands.card = next
 		ow.w.step.card = next.encode()
+	case orderUser:
+		ow.changeUser(it)
 	case orderAct:
 		ow.commands.handleAdminAction(it)
 	case orderYield:

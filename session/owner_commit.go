@@ -83,7 +83,7 @@ func (cm *committer) persist() ([]broadcast.Event, error) {
 	cm.keyframes.count(cm.w.step)
 	b := store.Batch{
 		Number: cm.batchNumber + 1, Prev: cm.w.top, Events: cm.w.step.frames, Ops: cm.w.step.ops,
-		Consumed: cm.w.step.consumed, Card: cm.w.step.card, Durable: cm.w.step.durable,
+		Consumed: cm.w.step.consumed, Card: cm.w.step.card, User: cm.w.step.user, Durable: cm.w.step.durable,
 	}
 	_, asked := cm.w.state.Notices().NextDeadline()
 	busy := asked || cm.agents.working()
@@ -125,7 +125,7 @@ func (cm *committer) publishStep(events []broadcast.Event) (done []item) {
 	done = cm.items[cm.committed:cm.handled]
 	cm.committed = cm.handled
 	if len(events) > 0 {
-		cm.live.snapshotCache.clear()
+		cm.live.tabSource.cache.clear()
 		cm.live.publishCommitted(events)
 	}
 	return done
@@ -155,14 +155,17 @@ func (cm *committer) commitBatch(b store.Batch) (receipt store.Receipt, again bo
 		case err == nil:
 			cm.stepState.apply(stepCommitted)
 			cm.live.env.cfg.Observer.Appended(len(b.Events), cm.live.env.uptime()-began)
-			cm.live.setStoreIssue(cm.held.ctx, issueCommit, false)
+			cm.live.storeHealth.set(cm.held.ctx, issueCommit, false)
 			if cm.live.storeFull.Load() {
 				cm.live.storeFull.Store(false)
 			}
 			return receipt, again, nil
 		case errors.Is(err, store.ErrFenced):
 			cm.stepState.apply(stepNotCommitted)
-			return receipt, again, cm.held.status.end(leaseFenced)
+			if err := cm.held.status.apply(leaseFenced); err != nil {
+				return receipt, again, err
+			}
+			return receipt, again, errLost // the owner ends the lease itself, but nothing was committed
 		case errors.Is(err, store.ErrGap):
 			cm.stepState.apply(stepNotCommitted)
 			cm.storeCopy.apply(copyGapFound)
@@ -193,10 +196,10 @@ func (cm *committer) commitBatch(b store.Batch) (receipt store.Receipt, again bo
 			}
 		}
 		if isStoreUnavailable(err) {
-			cm.live.setStoreIssue(cm.held.ctx, issueCommit, true)
+			cm.live.storeHealth.set(cm.held.ctx, issueCommit, true)
 		}
 		cm.live.log.WarnContext(cm.held.ctx, "commit failed, retrying", "err", err)
-		cm.live.serveSnapshotsDuring(committed, func() {
+		cm.live.tabSource.serveSnapshotsDuring(committed, func() {
 			sleep(cm.held.ctx, wait/2+rand.N(wait/2)) //nolint:gosec // jitter needs no secrecy
 		})
 	}

@@ -31,7 +31,7 @@ type inboxReceiver struct {
 func (in *inboxReceiver) sendBarrier(sent []item) []item {
 	all := append(sent, item{order: &order{Kind: orderBarrier}, sentAs: in.barrier})
 	for again := resendFirst; in.held.ctx.Err() == nil; again = min(2*again, resendLast) {
-		in.sendAll(in.live.forwarded.all(), all)
+		in.sendAll(in.live.deliveries.forwarded.all(), all)
 		select {
 		case <-in.barrierReceived:
 			return nil
@@ -46,8 +46,8 @@ func (in *inboxReceiver) sendBarrier(sent []item) []item {
 func (in *inboxReceiver) sendAll(older []forwardedCommand, items []item) {
 	for wait := retryFirst; in.held.ctx.Err() == nil; wait = min(2*wait, retryLast) {
 		var err error
-		if older, err = in.live.resend(in.held.ctx, older); err == nil {
-			if items, err = in.live.sendItems(in.held.ctx, items); err == nil {
+		if older, err = in.live.deliveries.resend(in.held.ctx, older); err == nil {
+			if items, err = in.live.deliveries.sendItems(in.held.ctx, items); err == nil {
 				return
 			}
 		}

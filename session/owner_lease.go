@@ -17,5 +17,9 @@ type heldLease struct {
 	status leaseStatus
 }
 
-// end ends the lease, and with it the owner.
-func (h *heldLease) end(e leaseEvent) { h.cancel(h.status.end(e)) }
+// end applies an event that ends the lease, and with it the owner.
+func (h *heldLease) end(e leaseEvent) {
+	if err := h.status.apply(e); err != nil {
+		h.cancel(err)
+	}
+}

@@ -47,15 +47,15 @@ func (w *stepWriter) trackQuestion(data wire.ServerPayload) {
 	case wire.ApprovalRequest:
 		w.openQuestions.add(dialogName(d.DialogID), w.now)
 	case wire.HITLPlanReview:
-		w.openQuestions.add(inputName(d.RequestID), w.now)
+		w.openQuestions.add(planQuestionName(d.RequestID), w.now)
 	case wire.HITLApprovalRequest:
-		w.openQuestions.add(inputName(d.RequestID), w.now)
+		w.openQuestions.add(planQuestionName(d.RequestID), w.now)
 	case wire.HITLInputRequest:
-		w.openQuestions.add(inputName(d.RequestID), w.now)
+		w.openQuestions.add(planQuestionName(d.RequestID), w.now)
 	case wire.HITLClarification:
-		w.openQuestions.add(inputName(d.RequestID), w.now)
+		w.openQuestions.add(planQuestionName(d.RequestID), w.now)
 	case wire.HITLClosed:
-		w.untrackQuestion(inputName(d.RequestID))
+		w.untrackQuestion(planQuestionName(d.RequestID))
 	}
 }
 

@@ -32,33 +32,9 @@ type interruptedStep struct {
 	consumed []string
 }
 
-// unusedClaims are the claims of this replica after an owner had ended, under whose leases nothing was
-// committed because the session could not be loaded. The zero value means none.
-type unusedClaims struct {
-	top  wire.Position // of the newest claim
-	prev wire.Position // end of the log before the oldest one
-}
-
-// addUnusedClaim records that nothing is committed under a lease of this replica. l may be nil.
-func (ow *owner) addUnusedClaim(lease store.Lease) {
-	if ow != nil {
-		ow.unusedClaims = unusedClaims{top: lease.Top(), prev: ow.logBefore(lease)}
-	}
-}
-
-// logBefore returns the end of the log before a lease of this replica, without the claims under which
-// nothing was committed.
-func (ow *owner) logBefore(next store.Lease) wire.Position {
-	if ow != nil && ow.unusedClaims != (unusedClaims{}) && next.Prev == ow.unusedClaims.top {
-		return ow.unusedClaims.prev
-	}
-	return next.Prev
-}
-
-// needsRewrite reports whether the store, which has granted lease next, lacks data that it had
-// acknowledged to this owner.
-func (ow *owner) needsRewrite(next store.Lease) bool {
-	before := ow.logBefore(next)
+// needsRewrite reports whether the store lacks data that it had acknowledged to this owner, if the log
+// ended at position before when this replica claimed the session again.
+func (ow *owner) needsRewrite(before wire.Position) bool {
 	switch {
 	case ow == nil || before.Epoch > ow.held.lease.Epoch: // another replica has continued from what the store has
 		return false
@@ -106,7 +82,7 @@ func (ls *liveSession) awaitsRecreation(ctx context.Context, err error) bool {
 		ls.missingSince = now
 		ls.log.WarnContext(ctx, "store lost a session, waiting for its owner to write it again")
 	}
-	ls.setStoreIssue(ctx, issueClaim, true)
+	ls.storeHealth.set(ctx, issueClaim, true)
 	return now.Sub(ls.missingSince) < rewriteTimeout
 }
 
@@ -114,6 +90,7 @@ func (ls *liveSession) awaitsRecreation(ctx context.Context, err error) bool {
 // has lost.
 func (ow *owner) inheritState(prev *owner) error {
 	ow.w.state, ow.commands.card, ow.commands.replies.ledger, ow.commands.questions.closed = prev.w.state, prev.commands.card, prev.commands.replies.ledger.clone(), prev.commands.questions.closed.clone()
+	ow.w.user = prev.w.user // as of the card
 	ow.commands.desktop.geometry, ow.w.archives = prev.commands.desktop.geometry, prev.w.archives.clone()
 	ow.committer.items, ow.committer.committed, ow.committer.handled = prev.committer.items, prev.committer.committed, prev.committer.handled
 	prev.committer.items = nil
@@ -185,7 +162,7 @@ func (ow *owner) rewrite(got loadedSession) error {
 		return err
 	}
 	ops := ow.allOps(append(rows, away...), got.tables, got.lists)
-	ow.w.step.card = ow.commands.card.encode()
+	ow.w.step.card, ow.w.step.user = ow.commands.card.encode(), ow.w.user
 	for _, portion := range splitOps(ops) {
 		ow.w.step.ops = append(ow.w.step.ops, portion...)
 		if _, err := ow.committer.persist(); err != nil {

@@ -41,33 +41,33 @@ func (ls *liveSession) own(ctx context.Context, lease store.Lease, claimed time.
 // takeOver would double the stack of an idle session if they were in own.
 func (ls *liveSession) takeOver(ctx context.Context, ow, prev *owner, claimed time.Time) (*owner, error) {
 	lease := ow.held.lease
-	unused := func(err error) (*owner, error) {
-		prev.addUnusedClaim(lease)
-		return prev, err
-	}
 	got, err := ls.load(ctx)
 	if err != nil {
-		return unused(err)
+		return prev, err
 	}
 	if got.state.At() != lease.Top() {
-		return unused(fmt.Errorf("%w: the log ends at %v and not with the claim of this replica", errLost, got.state.At()))
+		return prev, fmt.Errorf("%w: the log ends at %v and not with the claim of this replica", errLost, got.state.At())
+	}
+	before, err := ls.logBefore(ctx, prev, lease)
+	if err != nil {
+		return prev, err
 	}
 	ow.w.working, ow.w.user = got.info.Working, got.info.User
-	ls.snapshotCache.clear()
-	if prev.needsRewrite(lease) {
+	ls.tabSource.cache.clear()
+	if prev.needsRewrite(before) {
 		// The store lost data that it had acknowledged. The previous owner here still has it.
 		if err := ow.inheritState(prev); err != nil {
-			return unused(err)
+			return prev, err
 		}
 	} else {
 		if prev != nil {
 			ow.committer.oversized = prev.committer.oversized
 		}
-		if err := ls.abandonOwner(ctx, prev, lease); err != nil {
-			return unused(err)
+		if err := ls.abandonOwner(ctx, prev, before); err != nil {
+			return prev, err
 		}
-		ls.recordShown()
-		ow.logLost = lease.Prev.Compare(ls.regression.newestShown) < 0
+		ls.regression.recordShown(ls.center)
+		ow.logLost = before.Compare(ls.regression.newestShown) < 0
 		if err := ow.restore(got); err != nil {
 			return nil, err
 		}
@@ -89,12 +89,24 @@ func (ls *liveSession) takeOver(ctx context.Context, ow, prev *owner, claimed ti
 		return ow, err
 	}
 	ls.missingSince = time.Time{}
-	ls.setStoreIssue(ctx, issueClaim, false)
+	ls.storeHealth.set(ctx, issueClaim, false)
 	ls.changeRole(eventTookOver)
 	ls.markReady(ctx)
 	ls.observeTakeover(got, claimed)
 	ls.log.DebugContext(ctx, "session owned", "epoch", lease.Epoch)
 	return ow, nil
+}
+
+// logBefore returns the end of the log before a lease of this replica, without the claims of this
+// replica before it under which nothing was committed. prev is the last owner here, if there was one.
+func (ls *liveSession) logBefore(ctx context.Context, prev *owner, lease store.Lease) (wire.Position, error) {
+	var known []wire.Position
+	if prev != nil {
+		known = []wire.Position{prev.w.top, prev.held.lease.Prev}
+	} else if ls.regression.recordShown(ls.center); !ls.regression.newestShown.IsZero() {
+		known = []wire.Position{ls.regression.newestShown}
+	}
+	return ls.env.reader.logBefore(ctx, lease, known...)
 }
 
 // observeTakeover reports a takeover to the observer if the session was owned by another replica
@@ -114,9 +126,9 @@ func (ls *liveSession) observeTakeover(got loadedSession, claimed time.Time) {
 // the store is unavailable.
 func (ls *liveSession) ownerEnded(ctx context.Context) {
 	const ofOwners = issueCommit | issueRenew | issueSend
-	if storeIssue(ls.storeHealth.issues.Load())&ofOwners != 0 {
-		ls.setStoreIssue(ctx, issueClaim, true)
-		ls.setStoreIssue(ctx, ofOwners, false)
+	if ls.storeHealth.has(ofOwners) {
+		ls.storeHealth.set(ctx, issueClaim, true)
+		ls.storeHealth.set(ctx, ofOwners, false)
 	}
 }
 
@@ -162,7 +174,7 @@ func (ow *owner) commitTakeover() error {
 		}
 		if it := ow.committer.oversized; it != nil && (it.work == nil || it.origin != "") {
 			ow.agents.poolForUpdate().FailOversized(it.origin)
-			ow.agents.poolForUpdate().RejectOversized(it.queuedMessage)
+			ow.agents.poolForUpdate().Messages.RejectOversized(it.queuedMessage)
 			// The next step may be too large again; this one must be committed all the same.
 			if err := ow.committer.commit(); err != nil {
 				return err
@@ -259,16 +271,17 @@ func (ow *owner) releaseSession(cause error) error {
 	if errors.Is(cause, errDormant) && ow.live.env.cfg.MayPack() {
 		end = ow.live.env.store.Pack
 	}
+	ow.held.end(leaseEnd)
 	err := end(ctx, lease)
 	if err != nil && !errors.Is(err, store.ErrFenced) {
 		return fmt.Errorf("release session: %w", err)
 	}
 	if err == nil {
-		_ = ow.held.status.end(leaseRelease) // without an error: cause ends the owner
+		ow.held.end(leaseRelease)
 		ow.live.changeRole(eventReleased)
-	}
-	if errors.Is(cause, errDraining) {
-		ow.live.log.InfoContext(ctx, "session handed over", "epoch", ow.held.lease.Epoch, "to", string(lease.Heir))
+		if errors.Is(cause, errDraining) {
+			ow.live.log.InfoContext(ctx, "session handed over", "epoch", ow.held.lease.Epoch, "to", string(lease.Heir))
+		}
 	}
 	return cause
 }
@@ -276,12 +289,10 @@ func (ow *owner) releaseSession(cause error) error {
 // deleteSession deletes the session from the store. It returns store.ErrNotFound on success, which
 // ends the live session.
 func (ow *owner) deleteSession() error {
-	if ow.agents != nil {
-		ow.agents.notebooks.close() // else a runner could start a kernel meanwhile
-	}
-	ow.live.env.endKernels(ow.held.ctx, ow.live.id)
+	ow.endKernels()
 	ctx, cancel := context.WithTimeout(ow.held.ctx, storeTimeout)
 	defer cancel()
+	ow.held.end(leaseEnd)
 	if err := ow.live.env.store.Delete(ctx, ow.held.lease); err != nil {
 		return fmt.Errorf("delete session: %w", err)
 	}

@@ -26,6 +26,7 @@ type step struct {
 	ops      []store.Op
 	consumed []string
 	card     []byte
+	user     string // to whom the session belongs after the step, unless empty
 	bytes    int
 	// turnEnds are the final events of turns in this step, each with the whole text of the turn.
 	// The desktop state does not keep them, and a rewrite needs them.

@@ -112,7 +112,7 @@ func (ls *liveSession) findLostItems(ctx context.Context, prev *owner) ([]item, 
 	u := &prev.committer.unconfirmed
 	var failure error
 	isLost := func(at wire.Position) bool {
-		lost, err := ls.logLacks(ctx, at)
+		lost, err := ls.env.reader.logLacks(ctx, ls.id, at)
 		failure = errors.Join(failure, err)
 		return lost
 	}
@@ -139,20 +139,6 @@ func (ls *liveSession) findLostItems(ctx context.Context, prev *owner) ([]item, 
 	}
 	prev.committer.unconfirmed = unconfirmed{}
 	return items, nil
-}
-
-// logLacks reports whether the log lost a position that it had.
-func (ls *liveSession) logLacks(ctx context.Context, at wire.Position) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
-	_, err := ls.env.store.Read(ctx, ls.id, at, 1)
-	switch {
-	case errors.Is(err, store.ErrUnknownPosition), errors.Is(err, store.ErrAhead):
-		return true, nil
-	case errors.Is(err, store.ErrTrimmed), errors.Is(err, store.ErrNotFound):
-		return false, nil
-	}
-	return false, err
 }
 
 // lostOrders makes orders of lost items: one for each turn that has ended, with the messages that

@@ -1,9 +1,14 @@
 package session
 
 import (
+	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/store"
 )
 
 // The tests of the tables compare every cell with an expectation that is written as a grid: a row
@@ -145,22 +150,49 @@ func TestTimeWithoutAnOwner(t *testing.T) {
 
 func TestLeaseTable(t *testing.T) {
 	t.Parallel()
-	states, events := strings.Fields("held released lost stale"), strings.Fields("release fenced expired")
+	states, events := strings.Fields("held ending released lost stale"), strings.Fields("end release fenced expired")
 	const grid = `
-         release  fenced   expired
-held     released lost     stale
-released released released released
-lost     released lost     lost
-stale    released lost     stale`
+         end      release  fenced   expired
+held     ending   released lost     stale
+ending   ending   released ending   stale
+released released released released released
+lost     lost     released lost     lost
+stale    stale    released lost     stale`
 	checkGrid(t, grid, states, events, func(s, e int) string {
 		var l leaseStatus
 		l.state.Store(uint32(s))
-		err := l.end(leaseEvent(e))
-		if want := []error{nil, errLost, errStale}[e]; !errors.Is(err, want) {
+		err := l.apply(leaseEvent(e))
+		want := []error{nil, nil, errLost, errStale}[e]
+		if after := states[l.state.Load()]; after == "ending" || after == "released" {
+			want = nil
+		}
+		if !errors.Is(err, want) {
 			t.Errorf("%s on %s ends the owner with %v, want %v", states[s], events[e], err, want)
 		}
 		return states[l.state.Load()]
 	})
+}
+
+// fencedWriter refuses all commits.
+type fencedWriter struct{ Writer }
+
+func (fencedWriter) Commit(context.Context, store.Lease, store.Batch) (store.Receipt, error) {
+	return store.Receipt{}, store.ErrFenced
+}
+
+// A refused commit is no success, whatever the state of the lease.
+func TestFencedCommitFails(t *testing.T) {
+	t.Parallel()
+	for _, state := range []leaseState{leaseHeld, leaseEnding, leaseReleased, leaseLost, leaseStale} {
+		ls := &liveSession{env: &environment{store: Store{Writer: fencedWriter{}}, started: time.Now()}, log: slog.New(slog.DiscardHandler)}
+		ls.ownership.role.Store(uint32(roleOwning))
+		held := &heldLease{ctx: t.Context()}
+		held.status.state.Store(uint32(state))
+		cm := &committer{live: ls, held: held, view: &introspection{}}
+		if _, _, err := cm.commitBatch(store.Batch{Number: 1}); !errors.Is(err, errLost) {
+			t.Errorf("a refused commit ends with %v in state %d of the lease, want %v", err, state, errLost)
+		}
+	}
 }
 
 func TestStepTable(t *testing.T) {

@@ -28,15 +28,15 @@ func TestItemIsRefusedOnlyAfterItFailedAlone(t *testing.T) {
 // A cancelled snapshot request is removed from the mailbox.
 func TestCancelledSnapshotRequests(t *testing.T) {
 	t.Parallel()
-	ls := &liveSession{mailbox: newMailbox(), done: make(chan struct{})}
+	source := &tabSource{mailbox: newMailbox(), done: make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 3 {
-		if _, err := ls.Snapshot(ctx, nil); err == nil {
+		if _, err := source.Snapshot(ctx, nil); err == nil {
 			t.Error("got a snapshot for a cancelled request, want an error")
 		}
 	}
-	if n := len(ls.mailbox.snapshotRequests); n != 0 {
+	if n := len(source.mailbox.snapshotRequests); n != 0 {
 		t.Errorf("%d cancelled requests are left, want 0", n)
 	}
 }

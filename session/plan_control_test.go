@@ -89,7 +89,7 @@ func TestPlanIsStopped(t *testing.T) {
 		"interrupt plan":    {wire.InterruptAgent{AgentID: "plan-1"}, "the user interrupted it"},
 		"reset":             {wire.Reset{}, "the desktop was reset"},
 		"remove monitor":    {wire.RemoveMonitor{MonitorID: other}, "the monitor was removed"},
-		"rewind":            {wire.Rewind{MonitorID: other}, "its message was taken back"},
+		"rewind":            {wire.Rewind{MonitorID: other}, "a rewind removed its message"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

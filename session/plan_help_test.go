@@ -19,7 +19,7 @@ const fullPlan = `{"id":"one","task":"/say 1"},{"id":"two","task":"/say 2"},
 
 // planConfig configures a hub with plans: a failed todo is retried at once.
 func planConfig(cfg hubConfig) hubConfig {
-	cfg.session.Plan.Tools, cfg.session.Plan.Dangerous = tools.Profiles(), []string{tools.ProfileCode}
+	cfg.session.Plan.Tools = tools.Profiles()
 	if cfg.session.Plan.RetryFirst == 0 {
 		cfg.session.Plan.RetryFirst = time.Millisecond
 	}

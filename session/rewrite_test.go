@@ -150,7 +150,7 @@ func TestLostBatchWithoutEvents(t *testing.T) {
 		i, err := a.Info(t.Context(), "ses-1")
 		requireNoError(t, err)
 		if len(i.Shares) != 0 {
-			t.Errorf("after the store lost it, the session is shared with %v, want nobody", i.Shares)
+			t.Errorf("after the store lost it, the session is shared with %v, want no other user", i.Shares)
 		}
 	})
 }

@@ -177,7 +177,7 @@ func TestYieldIsForOneOwner(t *testing.T) {
 		if got := fmt.Sprint(logOwners(t, m)); got != "[a]" || b.Owns("ses-1") {
 			t.Errorf("the owners in the log are %s and b owns it: %v, want [a] and false", got, b.Owns("ses-1"))
 		}
-		if _, err := b.TakeOwnership(t.Context(), "nobody"); errorCode(err) != wire.CodeSessionNotFound {
+		if _, err := b.TakeOwnership(t.Context(), "unknown"); errorCode(err) != wire.CodeSessionNotFound {
 			t.Errorf("taking a session that does not exist gives %v, want code %s", err, wire.CodeSessionNotFound)
 		}
 		b.Drain(t.Context())

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -134,6 +135,27 @@ func TestDormantSessionsArePacked(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The inbox refuses the lease once the store has released it, before the owner has the answer. The
+// session is released all the same and not claimed again.
+func TestReleaseThatIsAnsweredLate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := &faultStore{testStore: openStore(t)}
+		h, _ := startHub(t, m, "a", session.Config{DormantAfter: time.Minute})
+		createSession(t, h, "ses-1")
+		openHandle(t, h, "ses-1").Close()
+		claims := 0
+		m.setHooks(hooks{
+			claimed:  func(store.Lease, error) error { claims++; return nil },
+			released: func() { time.Sleep(time.Second) },
+		})
+		time.Sleep(2 * time.Minute)
+		if i, err := m.Session(t.Context(), "ses-1"); err != nil || i.Owner != "" || claims != 0 {
+			t.Errorf("a released session is %+v, %v and was claimed %d times again, want no owner and 0", i, err, claims)
+		}
+	})
 }
 
 // Sessions that become dormant at the same time are packed one after the other.

@@ -40,7 +40,7 @@ var activityTable = sync.OnceValue(func() activityNames {
 		orders: map[orderKind]activity{}, messages: map[string]activity{},
 	}
 	for _, kind := range []orderKind{
-		orderRename, orderShare, orderDelete, orderAct, orderYield, orderRelocate, orderPresence, orderBarrier, orderRestore, orderCall, orderStopCalls, orderFiles,
+		orderRename, orderShare, orderUser, orderDelete, orderAct, orderYield, orderRelocate, orderPresence, orderBarrier, orderRestore, orderCall, orderStopCalls, orderFiles,
 	} {
 		d.orders[kind] = activity(len(d.names))
 		d.names = append(d.names, string(kind))

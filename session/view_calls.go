@@ -97,24 +97,25 @@ func (ow *owner) startViewCall(c ClientCall) {
 // startViewCall calls the tool in the background and delivers its result. Without a permission that the tool
 // needs, it asks for it.
 func (p port) startViewCall(c ClientCall, allowed bool) {
-	calls, deliver := p.l.agents.viewCalls, p.l.live.env.clientCalls.deliver
-	ctx, stop := context.WithCancelCause(p.l.held.ctx)
+	calls, deliver := p.owner.agents.viewCalls, p.owner.live.env.clientCalls.deliver
+	ctx, stop := context.WithCancelCause(p.owner.held.ctx)
 	if !calls.add(c.ID, stop) {
 		stop(nil)
 		deliver(c, viewFailure("The session executes too many calls of views; call again later."))
 		return
 	}
+	user := p.owner.w.user // now: a later step may give the session to another user
 	calls.wg.Go(func() {
 		defer stop(nil)
-		r, askFirst := p.l.agents.runner.Views.CallForView(ctx, tools.ViewCall{
-			User: p.l.w.user, Session: p.l.live.id, Window: c.Window, Server: c.Server, Tool: c.Tool, Input: c.Input, Allowed: allowed,
+		r, askFirst := p.owner.agents.runner.Views.CallForView(ctx, tools.ViewCall{
+			User: user, Session: p.owner.live.id, Window: c.Window, Server: c.Server, Tool: c.Tool, Input: c.Input, Allowed: allowed,
 		})
 		calls.remove(c.ID)
 		if !askFirst {
 			deliver(c, r)
 			return
 		}
-		if err := p.runInStep(ctx, func() { p.l.askForView(c) }); err != nil {
+		if err := p.runInStep(ctx, func() { p.owner.askForView(c) }); err != nil {
 			deliver(c, viewFailure("The call was interrupted before the user was asked."))
 		}
 	})
@@ -197,7 +198,9 @@ func (v *viewCalls) forgetView(at windowKey) {
 
 // ViewCall is a call of a tool of an MCP server by its view in a window.
 type ViewCall struct {
-	ID      wire.MessageID
+	ID wire.MessageID
+	// User is the user of the session, for whom the call was admitted.
+	User    string
 	Monitor wire.MonitorID
 	Window  wire.WindowID
 	Server  string
@@ -211,7 +214,7 @@ type ViewCall struct {
 // text of the result is the result of the server, as MCP defines it, unless it is an error.
 func (h *Hub) CallForView(ctx context.Context, id wire.SessionID, c ViewCall) (providers.ToolResult, error) {
 	return h.CallTool(ctx, id, ClientCall{
-		ID: c.ID, Token: "view", Name: c.Server, Monitor: c.Monitor, Profile: tools.ProfileAll, Tool: c.Tool, Input: c.Input,
+		ID: c.ID, Token: "view", Name: c.Server, User: c.User, Monitor: c.Monitor, Profile: tools.ProfileAll, Tool: c.Tool, Input: c.Input,
 		Server: c.Server, Window: c.Window, Pressed: c.Pressed,
 	})
 }

@@ -115,6 +115,30 @@ func TestViewAsksOnceForATool(t *testing.T) {
 	}
 }
 
+// What one user has allowed a view does not count for the user who gets the session.
+func TestViewAsksTheNewUserOfASession(t *testing.T) {
+	t.Parallel()
+	board := &boardServers{}
+	hub := startAgentHub(t, newFileDeployment(t), hubConfig{servers: board})
+	d := hub.newDesktop(t, "ses-1")
+	openBoard(d)
+	call := callBoard(t, hub, d, viewCall("v-1", "count"))
+	q := waitEvent(t, d.eventLog, anyOf[wire.ApprovalRequest])
+	d.send("", wire.DialogFeedback{DialogID: q.DialogID, Confirmed: true})
+	if r := call(); r.IsError {
+		t.Fatalf("an allowed call gives %+v, want a result", r)
+	}
+	d.waitIdle()
+	requireNoError(t, hub.Share(t.Context(), d.id, "bob", session.ShareOperator))
+	requireNoError(t, hub.ChangeUser(t.Context(), d.id, "ada", "bob"))
+	call = callBoard(t, hub, d, viewCall("v-2", "count"))
+	again := waitEvent(t, d.eventLog, func(p wire.ApprovalRequest) bool { return p.DialogID != q.DialogID })
+	deliver(t, d.handle, session.Command{From: session.Sender{Connection: "of-bob", User: "bob"}, Message: wire.Message{Data: wire.DialogFeedback{DialogID: again.DialogID}}})
+	if r := call(); !r.IsError || len(board.called()) != 1 {
+		t.Errorf("a call that the new user denied gives %+v and the server got %q, want a refusal and one call", r, board.called())
+	}
+}
+
 // A tool that the user denied is not asked about again until the user presses something in the view.
 func TestViewDoesNotAskAgainByItself(t *testing.T) {
 	t.Parallel()

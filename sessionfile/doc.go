@@ -13,6 +13,7 @@
 //	api/N.json        the same in the format of other programs, see [history.LoadForeign]; read, never written
 //	storage/...       the files of the session
 //	checkpoints.pack  the checkpoints of these files, if they were asked for
+//	workspaces/N.pack those of the workspace N, if they were asked for
 //
 // Work in progress is not exported: running agents, an active plan, queued messages, open
 // questions, presence.

@@ -24,7 +24,10 @@ const (
 	filesFolder  = "storage/"
 	// checkpointsName has the checkpoints of the files, if they were asked for.
 	checkpointsName = "checkpoints.pack"
-	linesEnding     = ".jsonl"
+	// workspacesFolder has those of workspaces, by the name of the workspace.
+	workspacesFolder = "workspaces/"
+	packEnding       = ".pack"
+	linesEnding      = ".jsonl"
 	// foreignEnding marks a thread in the format of another program.
 	foreignEnding = ".json"
 )
@@ -79,6 +82,9 @@ type Log struct {
 	Files []File
 	// Checkpoints are those of the files; nil if the file has none. The reader does not verify them; an import does.
 	Checkpoints *File
+	// Workspaces are the checkpoints of workspaces that Checkpoints name, with the names of the workspaces. They are
+	// not verified either.
+	Workspaces []File
 }
 
 // RefusedError says why a file is not accepted.

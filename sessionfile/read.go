@@ -38,6 +38,9 @@ const (
 	metadataBytes = 8 << 20
 )
 
+// MaxBytes is the default of [Limits].Bytes.
+const MaxBytes int64 = 256 << 20
+
 // reader validates and reads a session file.
 type reader struct {
 	parts map[string]*zip.File
@@ -49,7 +52,7 @@ type reader struct {
 // Read reads and validates a session file. A [*RefusedError] says why it is not accepted;
 // other errors are I/O errors of from.
 func Read(from io.ReaderAt, size int64, lim Limits) (*Log, error) {
-	r := &reader{parts: map[string]*zip.File{}, left: cmp.Or(lim.Bytes, 256<<20), kept: historyBytes}
+	r := &reader{parts: map[string]*zip.File{}, left: cmp.Or(lim.Bytes, MaxBytes), kept: historyBytes}
 	files, err := zip.NewReader(from, size)
 	if err != nil {
 		return nil, refuse("", "it is no zip file, or not all of one (%v)", err)
@@ -204,6 +207,9 @@ func (r *reader) log() (*Log, error) {
 	for name, part := range r.meta.Parts {
 		if path, is := strings.CutPrefix(name, filesFolder); is {
 			l.Files = append(l.Files, File{Name: path, Size: part.Bytes, Open: r.parts[name].Open})
+		}
+		if path, is := strings.CutPrefix(name, workspacesFolder); is && strings.HasSuffix(path, packEnding) {
+			l.Workspaces = append(l.Workspaces, File{Name: strings.TrimSuffix(path, packEnding), Size: part.Bytes, Open: r.parts[name].Open})
 		}
 		if name == checkpointsName {
 			l.Checkpoints = &File{Name: name, Size: part.Bytes, Open: r.parts[name].Open}

@@ -27,6 +27,8 @@ type Source struct {
 	Files   []File
 	// Checkpoints are those of the files; nil means none.
 	Checkpoints *File
+	// Workspaces are those of workspaces, with the names of the workspaces.
+	Workspaces []File
 }
 
 // File is a file in the storage of a session.
@@ -110,6 +112,11 @@ func (p *packer) pack(s Source) error {
 	}
 	if s.Checkpoints != nil {
 		if err := p.part(checkpointsName, func() error { return p.copy(*s.Checkpoints) }); err != nil {
+			return err
+		}
+	}
+	for _, f := range s.Workspaces {
+		if err := p.part(workspacesFolder+f.Name+packEnding, func() error { return p.copy(f) }); err != nil {
 			return err
 		}
 	}

@@ -70,7 +70,7 @@ func TestRooFile(t *testing.T) {
 			want: []string{"profile work|Work|anthropic|claude-1||roo-work", "secret roo-work=sk-1", "refused globalSettings"},
 		},
 		"an unknown provider is refused, the others are taken": {
-			file: rooFile(`"apiConfigs":{"a":{"apiProvider":"nobody","apiKey":"k"},"b":{"apiProvider":"openai-native","openAiNativeApiKey":"k2","apiModelId":"m"}}`, ""),
+			file: rooFile(`"apiConfigs":{"a":{"apiProvider":"unknown","apiKey":"k"},"b":{"apiProvider":"openai-native","openAiNativeApiKey":"k2","apiModelId":"m"}}`, ""),
 			want: []string{"profile b|b|openai|m||roo-b", "secret roo-b=k2", "refused providerProfiles.apiConfigs.a"},
 		},
 		"a retired provider is refused": {

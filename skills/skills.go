@@ -40,23 +40,48 @@ type Skill struct {
 	// Text is what it teaches.
 	Text string
 
-	dir string
+	// root is a folder that the texts cannot lead out of, and dir the one of the skill in it. A skill of the hub has
+	// none.
+	root, dir string
 }
 
 // validName is the form of a name.
 var validName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
-// Load reads all skills below a folder, in the order of their names. A skill that cannot be used does
-// not keep the others from being used: the error names it.
+// Load reads all skills below a folder, in the order of their names. A skill may be a link to a folder
+// elsewhere. A skill that cannot be used does not keep the others from being used: the error names it.
 func Load(dir string) ([]Skill, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("read skills: %w", err)
 	}
+	return readAll(entries, func(name string) (Skill, error) { return read(filepath.Join(dir, name), ".") })
+}
+
+// LoadWithin reads all skills below a folder of root, as [Load] does. Links that lead out of root are not followed.
+// It returns none if there is no such folder.
+func LoadWithin(root, dir string) ([]Skill, error) {
+	within, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, fmt.Errorf("read skills: %w", err)
+	}
+	defer func() { _ = within.Close() }() // opened for reading only
+	entries, err := fs.ReadDir(within.FS(), filepath.ToSlash(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read skills: %w", err)
+	}
+	return readAll(entries, func(name string) (Skill, error) { return read(root, filepath.Join(dir, name)) })
+}
+
+// readAll reads the skills of the entries of a folder.
+func readAll(entries []fs.DirEntry, read func(name string) (Skill, error)) ([]Skill, error) {
 	var all []Skill
 	var wrong []error
 	for _, e := range entries {
-		s, err := read(filepath.Join(dir, e.Name()))
+		s, err := read(e.Name())
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // no skill
 		case err != nil:
@@ -72,17 +97,17 @@ func Load(dir string) ([]Skill, error) {
 	return all, errors.Join(wrong...)
 }
 
-// read reads the skill of a folder.
-func read(dir string) (Skill, error) {
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+// read reads the skill of a folder below root.
+func read(root, dir string) (Skill, error) {
+	if info, err := os.Stat(filepath.Join(root, dir)); err != nil || !info.IsDir() {
 		return Skill{}, fs.ErrNotExist
 	}
-	text, err := readText(dir, fileName)
+	text, err := readText(root, filepath.Join(dir, fileName))
 	if err != nil {
 		return Skill{}, err
 	}
 	s, err := parse(text)
-	s.dir = dir
+	s.root, s.dir = root, dir
 	return s, err
 }
 
@@ -116,10 +141,10 @@ func parse(text string) (Skill, error) {
 // File returns another text of the skill. The name is relative to its folder and cannot lead out of
 // it.
 func (s Skill) File(name string) (string, error) {
-	if s.dir == "" {
+	if s.root == "" || !filepath.IsLocal(name) {
 		return "", ErrNoFile
 	}
-	text, err := readText(s.dir, name)
+	text, err := readText(s.root, filepath.Join(s.dir, name))
 	if err != nil {
 		return "", ErrNoFile
 	}
@@ -127,8 +152,8 @@ func (s Skill) File(name string) (string, error) {
 }
 
 // readText reads a text file below a folder.
-func readText(dir, name string) (string, error) {
-	root, err := os.OpenRoot(dir)
+func readText(folder, name string) (string, error) {
+	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return "", err
 	}

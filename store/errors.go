@@ -28,6 +28,7 @@ var (
 	ErrNewerSchema     = errors.New("stored data is of a newer version than this program")
 	ErrNoSpace         = errors.New("store is out of space")
 	ErrUnavailable     = errors.New("store is unavailable")
+	ErrOtherFiles      = errors.New("the storage of files is not the one that has the cold sessions")
 	ErrClosed          = errors.New("store is closed")
 )
 

@@ -16,7 +16,7 @@ func TestTypedErrorsMatchTheirSentinel(t *testing.T) {
 	sentinels := []error{
 		store.ErrNotFound, store.ErrExists, store.ErrOwned, store.ErrFenced, store.ErrGap, store.ErrTrimmed,
 		store.ErrUnknownPosition, store.ErrAhead, store.ErrConflict, store.ErrFull, store.ErrTooLarge, store.ErrInvalid,
-		store.ErrQuarantined, store.ErrCorrupt, store.ErrNewerSchema, store.ErrNoSpace, store.ErrUnavailable, store.ErrClosed,
+		store.ErrQuarantined, store.ErrCorrupt, store.ErrNewerSchema, store.ErrNoSpace, store.ErrUnavailable, store.ErrOtherFiles, store.ErrClosed,
 	}
 	for _, c := range []struct {
 		err  error

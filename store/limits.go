@@ -84,6 +84,11 @@ func (l Limits) CheckBatch(lease Lease, b Batch) error {
 			size += len(v)
 		}
 	}
+	if b.User != "" {
+		if err := CheckName("user", b.User); err != nil {
+			return err
+		}
+	}
 	for _, id := range b.Consumed {
 		if err := CheckName("command id", id); err != nil {
 			return err

@@ -74,6 +74,9 @@ type Batch struct {
 	Consumed []string
 	// Card, unless nil, replaces the card of the session.
 	Card []byte
+	// User, unless empty, is the user to whom the session belongs from now on. Listings of users
+	// change with the batch.
+	User string
 	// Working, unless nil, records whether the session has unfinished work and so needs an
 	// owner.
 	Working *bool

@@ -38,7 +38,7 @@ type commandInput struct {
 
 // app sends a request to the app in a window, after checking that the window exists and shows
 // a page.
-func (u *use) app(ctx context.Context, id wire.WindowID, r wire.AppRequest) (wire.AppResponse, error) {
+func (u windowCall) app(ctx context.Context, id wire.WindowID, r wire.AppRequest) (wire.AppResponse, error) {
 	var missing error
 	err := u.Desktop.Steps.View(ctx, func(s *desktop.State) {
 		w, err := u.find(s, id)
@@ -64,27 +64,27 @@ func queryApp(ctx context.Context, u *use, in queryInput) providers.ToolResult {
 		if in.StateKey == "manifest" {
 			request = wire.AppManifestRequest{}
 		}
-		answer, err := u.app(ctx, in.WindowID, request)
+		answer, err := windowCall{u}.app(ctx, in.WindowID, request)
 		if err != nil {
 			return providers.ToolResult{}, err
 		}
-		return u.appResult(in.WindowID, answer)
+		return windowCall{u}.appResult(in.WindowID, answer)
 	})
 }
 
 func commandApp(ctx context.Context, u *use, in commandInput) providers.ToolResult {
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
-		answer, err := u.app(ctx, in.WindowID, wire.AppCommandRequest{Command: in.Command, Params: in.Params})
+		answer, err := windowCall{u}.app(ctx, in.WindowID, wire.AppCommandRequest{Command: in.Command, Params: in.Params})
 		if err != nil {
 			return providers.ToolResult{}, err
 		}
-		return u.appResult(in.WindowID, answer)
+		return windowCall{u}.appResult(in.WindowID, answer)
 	})
 }
 
 // appResult converts the answer of an app to a tool result; an error reported by the app is
 // an error result. Both are data of the page.
-func (u *use) appResult(window wire.WindowID, answer wire.AppResponse) (providers.ToolResult, error) {
+func (u windowCall) appResult(window wire.WindowID, answer wire.AppResponse) (providers.ToolResult, error) {
 	var data json.RawMessage
 	var wrong string
 	switch a := answer.(type) {

@@ -15,17 +15,17 @@ import (
 func withApp(t *testing.T) *bench {
 	t.Helper()
 	b := setUp(t)
-	b.desk.show = func(wire.Action) (wire.RenderingFeedback, bool, error) { return wire.RenderingFeedback{}, false, nil }
+	b.desktop.show = func(wire.Action) (wire.RenderingFeedback, bool, error) { return wire.RenderingFeedback{}, false, nil }
 	b.must("window_create", `{"windowId":"app","title":"","content":{"renderer":"iframe","content":"/apps/x"}}`)
 	b.must("window_create", `{"windowId":"note","title":"","content":{"renderer":"text","content":"x"}}`)
-	b.desk.begun, b.desk.ended = nil, nil
+	b.desktop.begun, b.desktop.ended = nil, nil
 	return b
 }
 
 func TestUnreachableApps(t *testing.T) {
 	t.Parallel()
 	b := withApp(t)
-	b.desk.app = func(wire.AppRequest) (wire.AppResponse, error) {
+	b.desktop.app = func(wire.AppRequest) (wire.AppResponse, error) {
 		return nil, errors.New("the app in the window did not become ready")
 	}
 	for input, says := range map[string]string{
@@ -48,8 +48,8 @@ func TestUnreachableApps(t *testing.T) {
 			t.Errorf("command %s: %+v, want an error with %q", input, r, says)
 		}
 	}
-	if len(b.desk.requests) != 2 {
-		t.Errorf("%d requests reached the session, want none", len(b.desk.requests))
+	if len(b.desktop.requests) != 2 {
+		t.Errorf("%d requests reached the session, want none", len(b.desktop.requests))
 	}
 }
 
@@ -109,17 +109,17 @@ func TestAppsAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := withApp(t)
-			b.desk.app = func(wire.AppRequest) (wire.AppResponse, error) { return tt.answer, tt.err }
+			b.desktop.app = func(wire.AppRequest) (wire.AppResponse, error) { return tt.answer, tt.err }
 			r := b.call(tt.tool, tt.input)
 			if r.IsError != tt.isError || !strings.Contains(r.Text, tt.says) {
 				t.Errorf("result %+v, want error %v with %q", r, tt.isError, tt.says)
 			}
-			if diff := cmp.Diff([]wire.AppRequest{tt.request}, b.desk.requests); diff != "" {
+			if diff := cmp.Diff([]wire.AppRequest{tt.request}, b.desktop.requests); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}
 			// The effect of a command is unknown after a crash.
-			if got := b.desk.begun[0].call.Repeatable; got != (tt.tool == "window_app_query") || len(b.desk.ended) != 1 {
-				t.Errorf("repeatable is %v, %d ends, want %v and 1", got, len(b.desk.ended), tt.tool == "window_app_query")
+			if got := b.desktop.begun[0].call.Repeatable; got != (tt.tool == "window_app_query") || len(b.desktop.ended) != 1 {
+				t.Errorf("repeatable is %v, %d ends, want %v and 1", got, len(b.desktop.ended), tt.tool == "window_app_query")
 			}
 		})
 	}

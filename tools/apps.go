@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -22,7 +21,9 @@ import (
 
 // Compiler compiles and checks apps; [build.Runner] implements it.
 type Compiler interface {
+	// Compile returns the page of an app. What is wrong with the source is a [*build.Error].
 	Compile(ctx context.Context, s build.Source) ([]byte, error)
+	// Check looks for errors in a source, which are in the report. The error says that it could not look.
 	Check(ctx context.Context, s build.Source) (build.Report, error)
 }
 
@@ -120,9 +121,12 @@ func lineOf(id string, m apps.Manifest, hasSkill bool) appLine {
 // appURL returns the address of an app for the content of a window.
 func appURL(id string) string { return "/api/apps/" + id + "/" + apps.PageFile }
 
+// appCall is a call of a tool for the user's apps and their sandboxes.
+type appCall struct{ *use }
+
 // appError returns the error for the agent. Errors of the operating system may contain paths of the
 // host, so they are only logged.
-func (u *use) appError(what string, err error) error {
+func (u appCall) appError(what string, err error) error {
 	for _, plain := range []error{
 		apps.ErrID, apps.ErrManifest, apps.ErrNotFound, apps.ErrTooLarge, apps.ErrFull, files.ErrName, context.Canceled, context.DeadlineExceeded,
 	} {
@@ -176,10 +180,10 @@ func loadAppSkill(ctx context.Context, u *use, in appInput) providers.ToolResult
 	return u.run(ctx, func(context.Context) (providers.ToolResult, error) {
 		b, err := u.cfg.Apps.Store.Get(u.User, in.AppID)
 		if errors.Is(err, apps.ErrNotFound) {
-			return providers.ToolResult{}, fmt.Errorf("there is no app %q; the apps are: %s", in.AppID, u.appNames())
+			return providers.ToolResult{}, fmt.Errorf("there is no app %q; the apps are: %s", in.AppID, appCall{u}.appNames())
 		}
 		if err != nil {
-			return providers.ToolResult{}, u.appError(in.AppID, err)
+			return providers.ToolResult{}, appCall{u}.appError(in.AppID, err)
 		}
 		open := fmt.Sprintf("Open it with window_create, renderer iframe, content %s. ", appURL(in.AppID))
 		if b.Skill() == "" {
@@ -190,7 +194,7 @@ func loadAppSkill(ctx context.Context, u *use, in appInput) providers.ToolResult
 }
 
 // appNames lists the ids of the user's apps.
-func (u *use) appNames() string {
+func (u appCall) appNames() string {
 	var ids []string
 	for _, a := range u.installed(u.Caller) {
 		ids = append(ids, a.ID)
@@ -206,13 +210,13 @@ func readConfig(ctx context.Context, u *use, in readConfigInput) providers.ToolR
 		if in.Filename == "" {
 			names, err := u.cfg.Apps.Store.ListData(u.User, in.AppID)
 			if err != nil {
-				return providers.ToolResult{}, u.appError(in.AppID, err)
+				return providers.ToolResult{}, appCall{u}.appError(in.AppID, err)
 			}
 			return asJSON(append([]string{}, names...)), nil
 		}
 		data, err := u.cfg.Apps.Store.ReadData(u.User, in.AppID, in.Filename)
 		if err != nil {
-			return providers.ToolResult{}, u.appError(in.AppID, err)
+			return providers.ToolResult{}, appCall{u}.appError(in.AppID, err)
 		}
 		if !utf8.Valid(data) {
 			return failf("%q is not text (%d bytes).", in.Filename, len(data)), nil
@@ -235,12 +239,12 @@ func writeConfig(ctx context.Context, u *use, in writeConfigInput) providers.Too
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
 		data := contentBytes(in.Content)
 		if err := u.cfg.Apps.Store.WriteData(u.User, in.AppID, in.Filename, data); err != nil {
-			return providers.ToolResult{}, u.appError(in.AppID, err)
+			return providers.ToolResult{}, appCall{u}.appError(in.AppID, err)
 		}
 		if u.cfg.Apps.DataChanged != nil {
 			u.cfg.Apps.DataChanged(ctx, u.User, in.AppID, in.Filename)
 		}
-		u.refreshApps(ctx)
+		appCall{u}.refreshApps(ctx)
 		return textf("Wrote %d bytes to %q of the app %s.", len(data), in.Filename, in.AppID), nil
 	})
 }
@@ -256,7 +260,7 @@ func contentBytes(content json.RawMessage) []byte {
 
 // refreshApps makes the desktops of this session read apps again. Other desktops of the user do when
 // they are opened. It does not affect the call if the session does not take it.
-func (u *use) refreshApps(ctx context.Context) {
+func (u appCall) refreshApps(ctx context.Context) {
 	id := wire.MessageID(u.id("apps"))
 	err := u.Desktop.Mailbox.Submit(ctx, u.User, wire.Message{
 		Session: u.Session, ID: id, Data: wire.Emit{MessageID: id, Actions: []wire.Action{wire.RefreshApps{}}, MonitorID: u.Monitor},
@@ -302,20 +306,19 @@ func installApp(ctx context.Context, u *use, in appInput) providers.ToolResult {
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
 		b, err := u.cfg.Apps.Market.Get(in.AppID)
 		if err != nil {
-			return providers.ToolResult{}, u.appError(in.AppID, err)
+			return providers.ToolResult{}, appCall{u}.appError(in.AppID, err)
 		}
 		if b.Page() == nil {
 			page, err := u.cfg.Apps.Compiler.Compile(ctx, build.Source{Files: b.Files, Title: b.Manifest.Name})
 			if err != nil {
 				return providers.ToolResult{}, err
 			}
-			b.Files = maps.Clone(b.Files)
-			b.Files[apps.PageFile] = page
+			b = b.WithPage(page)
 		}
 		if err := u.cfg.Apps.Store.Deploy(u.User, in.AppID, b); err != nil {
-			return providers.ToolResult{}, u.appError(in.AppID, err)
+			return providers.ToolResult{}, appCall{u}.appError(in.AppID, err)
 		}
-		u.refreshApps(ctx)
+		appCall{u}.refreshApps(ctx)
 		return text(deployed(in.AppID, b.Manifest.Hidden)), nil
 	})
 }
@@ -333,7 +336,7 @@ func askToDelete(_ context.Context, u *use, in appInput) (*question, error) {
 	all := u.installed(u.Caller)
 	i := slices.IndexFunc(all, func(a apps.App) bool { return a.ID == in.AppID })
 	if i < 0 {
-		return nil, fmt.Errorf("there is no app %q; the apps are: %s", truncate(in.AppID, 100), u.appNames())
+		return nil, fmt.Errorf("there is no app %q; the apps are: %s", truncate(in.AppID, 100), appCall{u}.appNames())
 	}
 	return &question{
 		title: "Delete an app?", yes: "Delete", topic: "app_delete",
@@ -344,9 +347,9 @@ func askToDelete(_ context.Context, u *use, in appInput) (*question, error) {
 func deleteApp(ctx context.Context, u *use, in appInput) providers.ToolResult {
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
 		if err := u.cfg.Apps.Store.Remove(u.User, in.AppID); err != nil {
-			return providers.ToolResult{}, u.appError(in.AppID, err)
+			return providers.ToolResult{}, appCall{u}.appError(in.AppID, err)
 		}
-		u.refreshApps(ctx)
+		appCall{u}.refreshApps(ctx)
 		return textf("Deleted the app %s.", in.AppID), nil
 	})
 }

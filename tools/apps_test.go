@@ -93,11 +93,11 @@ func TestAnAppIsWrittenCompiledDeployedAndChanged(t *testing.T) {
 	if err != nil || !strings.Contains(string(page), "77") {
 		t.Errorf("the page is %s, %v, want the changed source in it", page, err)
 	}
-	if badge, ok := b.desk.actions[len(b.desk.actions)-1].(wire.AppBadge); !ok || badge.Count != 5 {
-		t.Errorf("actions are %v, want a badge", b.desk.actions)
+	if badge, ok := b.desktop.actions[len(b.desktop.actions)-1].(wire.AppBadge); !ok || badge.Count != 5 {
+		t.Errorf("actions are %v, want a badge", b.desktop.actions)
 	}
 	refreshed := 0
-	for _, m := range b.desk.submitted {
+	for _, m := range b.desktop.submitted {
 		if e, ok := m.Data.(wire.Emit); ok && len(e.Actions) == 1 && e.Actions[0] == (wire.RefreshApps{}) {
 			refreshed++
 		}
@@ -133,14 +133,14 @@ func TestMarketAppsAreInstalledAndDeleted(t *testing.T) {
 	if r, err := b.exec.Brief(t.Context(), w); err != nil || !strings.Contains(r.Whole(), "apps: counter (Counter)") {
 		t.Errorf("the system prompt is %s, %v, want the app", r.Whole(), err)
 	}
-	b.desk.confirm = no("")
+	b.desktop.confirm = no("")
 	if r := b.callAs(w, "apps_market_delete", `{"appId":"counter"}`); !r.IsError || !strings.Contains(r.Text, "said no") {
 		t.Errorf("apps_market_delete gives %+v, want a denial", r)
 	}
-	if q := b.desk.confirms[0]; !strings.Contains(q.Message, "Counter") || !strings.Contains(q.Message, "data") {
+	if q := b.desktop.confirms[0]; !strings.Contains(q.Message, "Counter") || !strings.Contains(q.Message, "data") {
 		t.Errorf("the question is %q, want the app and its data", q.Message)
 	}
-	b.desk.confirm = yes("")
+	b.desktop.confirm = yes("")
 	b.mustAs(w, "apps_market_delete", `{"appId":"counter"}`)
 	if r := b.callAs(w, "apps_list", `{}`); r.Text != "[]" {
 		t.Errorf("apps_list gives %+v, want none", r)

@@ -88,6 +88,7 @@ const (
 	deniedTag      = "not_your_tools"
 	environmentTag = "environment"
 	memoryTag      = "memory"
+	workspaceTag   = "workspace_instructions"
 
 	modeTag                = "your_mode"
 	ownerInstructionsTag   = "owner_instructions"
@@ -151,6 +152,7 @@ func (e *Executor) Brief(ctx context.Context, c Caller) (Briefing, error) {
 			{Tag: modeTag, Text: modeText(c.Mode)},
 			{Tag: ownerInstructionsTag, Text: policies.Neutralize(strings.TrimSpace(instructions))},
 			{Tag: sessionInstructionsTag, Text: policies.Neutralize(strings.TrimSpace(c.Instructions))},
+			{Tag: workspaceTag, Text: e.workspaceText(ctx, c)},
 			{Tag: deniedTag, Text: e.deniedTools(c), Shared: true},
 			{Tag: environmentTag, Text: strings.Join(lines, "\n")},
 			{Tag: memoryTag, Text: strings.Join(about, "\n")},

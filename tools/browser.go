@@ -20,18 +20,30 @@ import (
 
 // Pages shows web pages in the browser of a session; [browser.Manager] implements it.
 type Pages interface {
+	// Open shows a page in the browser of a session, which it starts if necessary. A domain that the user
+	// has not allowed is a [*fetch.DomainError].
 	Open(ctx context.Context, session wire.SessionID, user, address string) (browser.State, error)
+	// Page returns the page of a session as the last action left it, and whether there is one. It does not
+	// block.
 	Page(session wire.SessionID) (browser.State, bool)
+	// Extract returns the text and the links of the page, or of the first element that a selector names.
+	// Without a page or an element it fails.
 	Extract(ctx context.Context, session wire.SessionID, selector string) (browser.Text, error)
+	// Screenshot returns what the page shows, as a JPEG. Without a page it fails.
 	Screenshot(ctx context.Context, session wire.SessionID) ([]byte, browser.State, error)
+	// Close ends the browser of a session, if it has one.
 	Close(session wire.SessionID)
 }
 
 // PageInput acts on the page of a session; [browser.Manager] implements it.
 type PageInput interface {
+	// Click clicks the element that a selector, or else a text, names. Without such an element it fails.
 	Click(ctx context.Context, session wire.SessionID, selector, text string) (browser.State, error)
+	// Type replaces the text of the field that a selector names.
 	Type(ctx context.Context, session wire.SessionID, selector, text string) (browser.State, error)
+	// Press presses a key: a character, or a name such as Enter. An unknown name is an error.
 	Press(ctx context.Context, session wire.SessionID, key string) (browser.State, error)
+	// Scroll scrolls the page.
 	Scroll(ctx context.Context, session wire.SessionID, d browser.Direction) (browser.State, error)
 }
 
@@ -134,13 +146,13 @@ func pageCovers[T any](u *use, _ T) coverage {
 }
 
 func openPage(ctx context.Context, u *use, in openPageInput) providers.ToolResult {
-	return u.onPage(ctx, true, func(ctx context.Context) (browser.State, error) {
+	return browserCall{u}.onPage(ctx, true, func(ctx context.Context) (browser.State, error) {
 		return u.cfg.Browser.Pages.Open(ctx, u.Session, u.User, in.URL)
 	})
 }
 
 func clickPage(ctx context.Context, u *use, in clickInput) providers.ToolResult {
-	return u.onPage(ctx, false, func(ctx context.Context) (browser.State, error) {
+	return browserCall{u}.onPage(ctx, false, func(ctx context.Context) (browser.State, error) {
 		if (in.Selector == "") == (in.Text == "") {
 			return browser.State{}, errors.New("selector: either it or text must be there")
 		}
@@ -149,19 +161,19 @@ func clickPage(ctx context.Context, u *use, in clickInput) providers.ToolResult 
 }
 
 func typePage(ctx context.Context, u *use, in typeInput) providers.ToolResult {
-	return u.onPage(ctx, false, func(ctx context.Context) (browser.State, error) {
+	return browserCall{u}.onPage(ctx, false, func(ctx context.Context) (browser.State, error) {
 		return u.cfg.Browser.Input.Type(ctx, u.Session, in.Selector, in.Text)
 	})
 }
 
 func pressPage(ctx context.Context, u *use, in pressInput) providers.ToolResult {
-	return u.onPage(ctx, false, func(ctx context.Context) (browser.State, error) {
+	return browserCall{u}.onPage(ctx, false, func(ctx context.Context) (browser.State, error) {
 		return u.cfg.Browser.Input.Press(ctx, u.Session, in.Key)
 	})
 }
 
 func scrollPage(ctx context.Context, u *use, in scrollInput) providers.ToolResult {
-	return u.onPage(ctx, false, func(ctx context.Context) (browser.State, error) {
+	return browserCall{u}.onPage(ctx, false, func(ctx context.Context) (browser.State, error) {
 		d := browser.Direction(in.Direction)
 		if !slices.Contains([]browser.Direction{browser.Up, browser.Down, browser.Top, browser.Bottom}, d) {
 			return browser.State{}, errors.New("direction: want up, down, top or bottom")
@@ -216,9 +228,12 @@ func closePage(ctx context.Context, u *use, _ none) providers.ToolResult {
 	})
 }
 
+// browserCall is a call of a tool for the page in the browser.
+type browserCall struct{ *use }
+
 // onPage runs an action on the page and shows people what it led to. opens says that the window is opened
 // if it is not there; otherwise a person has closed it, and it stays closed.
-func (u *use) onPage(ctx context.Context, opens bool, act func(context.Context) (browser.State, error)) providers.ToolResult {
+func (u browserCall) onPage(ctx context.Context, opens bool, act func(context.Context) (browser.State, error)) providers.ToolResult {
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
 		state, err := act(ctx)
 		if refused, ok := errors.AsType[*fetch.DomainError](err); ok {
@@ -240,7 +255,7 @@ func pageState(s browser.State) providers.ToolResult {
 }
 
 // showPage puts a picture of the page into its window.
-func (u *use) showPage(ctx context.Context, opens bool) error {
+func (u browserCall) showPage(ctx context.Context, opens bool) error {
 	var there bool
 	if err := u.Desktop.Steps.View(ctx, func(s *desktop.State) { _, there = s.Window(u.Monitor, browserWindow) }); err != nil || !there && !opens {
 		return err
@@ -250,7 +265,7 @@ func (u *use) showPage(ctx context.Context, opens bool) error {
 		return err
 	}
 	// The id of the call makes a new name, so that no tab shows an older picture from its cache.
-	saved, err := u.cfg.Files.Save(ctx, u.Session, browserFolder+"/"+u.id("screen")+".jpg", bytes.NewReader(picture), int64(len(picture)))
+	saved, err := u.cfg.Files.SaveIf(ctx, u.Session, browserFolder+"/"+u.id("screen")+".jpg", bytes.NewReader(picture), int64(len(picture)), files.Condition{})
 	if err != nil {
 		return err
 	}
@@ -274,7 +289,7 @@ func (u *use) emit(ctx context.Context, kind string, actions ...wire.Action) {
 }
 
 // removeScreens removes all but the newest pictures.
-func (u *use) removeScreens(ctx context.Context) error {
+func (u browserCall) removeScreens(ctx context.Context) error {
 	all, err := u.cfg.Files.List(ctx, u.Session, browserFolder)
 	if err != nil {
 		return err

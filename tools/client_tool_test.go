@@ -15,7 +15,7 @@ func TestToolsOfTheSender(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
 	answer := wire.UserPromptResponse{Text: "green"}
-	b.desk.ask = func(wire.Prompt) (wire.UserPromptResponse, error) { return answer, nil }
+	b.desktop.ask = func(wire.Prompt) (wire.UserPromptResponse, error) { return answer, nil }
 	c := b.caller()
 	without := b.exec.Revision(c)
 	c.ClientTools = []wire.ClientTool{{Name: "pick", Description: "Picks.", Parameters: json.RawMessage(`{"type":"object","required":["of"]}`)}, {Name: "beep"}}
@@ -37,7 +37,7 @@ func TestToolsOfTheSender(t *testing.T) {
 			t.Errorf("%s gives %+v, want the answer of the program", name, r)
 		}
 	}
-	asked := b.desk.prompts[0]
+	asked := b.desktop.prompts[0]
 	want := &wire.ClientToolCall{Name: "pick", ToolUseID: asked.ClientTool.ToolUseID, Input: json.RawMessage(`{"of":"the door"}`)}
 	if diff := cmp.Diff(want, asked.ClientTool); diff != "" || asked.ClientTool.ToolUseID == "" || asked.InputField == nil {
 		t.Errorf("the prompt %+v differs (-want +got):\n%s", asked, diff)
@@ -46,7 +46,7 @@ func TestToolsOfTheSender(t *testing.T) {
 	if r := b.callAs(c, "client_beep", `{}`); !strings.Contains(r.Text, "did not answer") {
 		t.Errorf("a dismissed call gives %+v, want that the program did not answer", r)
 	}
-	n := len(b.desk.prompts)
+	n := len(b.desktop.prompts)
 	for input, says := range map[string]string{`[]`: "not an object", `{"x":"` + strings.Repeat("x", 40_000) + `"}`: "at most"} {
 		if r := b.callAs(c, "client_pick", input); !r.IsError || !strings.Contains(r.Text, says) {
 			t.Errorf("input %.20s gives %+v, want an error with %q", input, r, says)
@@ -55,19 +55,19 @@ func TestToolsOfTheSender(t *testing.T) {
 	if r := b.call("client_pick", `{}`); !r.IsError || !strings.Contains(r.Text, "There is no tool") {
 		t.Errorf("without the sender's tools client_pick gives %+v, want that there is no such tool", r)
 	}
-	if len(b.desk.prompts) != n {
-		t.Errorf("%d prompts after refused calls, want %d", len(b.desk.prompts), n)
+	if len(b.desktop.prompts) != n {
+		t.Errorf("%d prompts after refused calls, want %d", len(b.desktop.prompts), n)
 	}
 }
 
 func TestAgentThatReadOutsideDataAsksBeforeItCallsTheSender(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
-	b.desk.outside = []string{"example.org"}
+	b.desktop.outside = []string{"example.org"}
 	asked := b.answers(false)
 	c := b.caller()
 	c.ClientTools = []wire.ClientTool{{Name: "pick"}}
-	if r := b.callAs(c, "client_pick", `{}`); !r.IsError || len(*asked) != 1 || len(b.desk.prompts) != 0 {
-		t.Errorf("the call gives %+v after %d questions and %d prompts, want a refusal after one question", r, len(*asked), len(b.desk.prompts))
+	if r := b.callAs(c, "client_pick", `{}`); !r.IsError || len(*asked) != 1 || len(b.desktop.prompts) != 0 {
+		t.Errorf("the call gives %+v after %d questions and %d prompts, want a refusal after one question", r, len(*asked), len(b.desktop.prompts))
 	}
 }

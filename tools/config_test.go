@@ -49,7 +49,7 @@ func hooksOf(t *testing.T, b *bench) []map[string]any {
 func TestHooksAreAddedAndRemoved(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
-	b.desk.confirm = yes("")
+	b.desktop.confirm = yes("")
 	if got := b.must("system_get_config", `{}`); got != `{"hooks":[]}` {
 		t.Errorf(`without hooks the config is %s, want {"hooks":[]}`, got)
 	}
@@ -73,15 +73,15 @@ func TestHooksAreAddedAndRemoved(t *testing.T) {
 	if got := b.must("system_set_config", launchHook); got != "Added hook-3." {
 		t.Errorf(`add returns %q, want "Added hook-3."`, got)
 	}
-	q := b.desk.confirms[0]
+	q := b.desktop.confirms[0]
 	if q.PermissionOptions == nil || *q.PermissionOptions != (wire.PermissionOptions{ShowRememberChoice: true, ToolName: "config_hook", Context: "launch"}) ||
 		!strings.Contains(q.Message, "Show me the news") {
 		t.Errorf("asked %+v, want about the hook of launch with its text, with a choice to remember", q)
 	}
-	if q := b.desk.confirms[2]; q.PermissionOptions == nil || q.PermissionOptions.ShowRememberChoice || q.Message != `"Greet" (hook-1) will not run any more.` {
+	if q := b.desktop.confirms[2]; q.PermissionOptions == nil || q.PermissionOptions.ShowRememberChoice || q.Message != `"Greet" (hook-1) will not run any more.` {
 		t.Errorf("asked %+v, want about the removal of Greet without a choice to remember", q)
 	}
-	for _, wait := range b.desk.waits {
+	for _, wait := range b.desktop.waits {
 		if wait != time.Minute {
 			t.Errorf("waited %v for an answer, want 1m", wait)
 		}
@@ -116,8 +116,8 @@ func TestWrongHooks(t *testing.T) {
 			t.Errorf("%.200s: %+v, want an error about %s", input, r, says)
 		}
 	}
-	if len(b.desk.confirms) != 0 {
-		t.Errorf("the user was asked about an invalid hook: %+v, want no question", b.desk.confirms)
+	if len(b.desktop.confirms) != 0 {
+		t.Errorf("the user was asked about an invalid hook: %+v, want no question", b.desktop.confirms)
 	}
 }
 
@@ -125,24 +125,24 @@ func TestLaunchHooks(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
 	b.exec.Launch(t.Context(), b.caller())
-	if len(b.desk.submitted) != 0 {
-		t.Errorf("without hooks a launch submits %+v, want nothing", b.desk.submitted)
+	if len(b.desktop.submitted) != 0 {
+		t.Errorf("without hooks a launch submits %+v, want nothing", b.desktop.submitted)
 	}
-	b.desk.confirm = yes("")
+	b.desktop.confirm = yes("")
 	b.must("system_set_config", launchHook)
 	b.must("system_set_config", toolHook)
 	b.must("system_set_config", `{"section":"hooks","event":"launch","action":{"type":"os_action","payload":[{"type":"toast.show","id":"a","message":"1"},{"type":"toast.show","id":"b","message":"2"}]}}`)
-	b.desk.submitted = nil
+	b.desktop.submitted = nil
 	b.exec.Launch(t.Context(), b.caller())
-	if len(b.desk.submitted) != 2 {
-		t.Fatalf("submitted %+v, want a message and a list of actions", b.desk.submitted)
+	if len(b.desktop.submitted) != 2 {
+		t.Fatalf("submitted %+v, want a message and a list of actions", b.desktop.submitted)
 	}
-	m, ok := b.desk.submitted[0].Data.(wire.UserMessage)
+	m, ok := b.desktop.submitted[0].Data.(wire.UserMessage)
 	if !ok || m.Content != "Show me the news" || m.MonitorID != "monitor-0" || !strings.HasPrefix(string(m.MessageID), "hook-1-") ||
-		m.MessageID != b.desk.submitted[0].ID {
-		t.Errorf("an interaction is submitted as %+v, want a message of hook-1 on monitor-0 with its text and id", b.desk.submitted[0])
+		m.MessageID != b.desktop.submitted[0].ID {
+		t.Errorf("an interaction is submitted as %+v, want a message of hook-1 on monitor-0 with its text and id", b.desktop.submitted[0])
 	}
-	e, ok := b.desk.submitted[1].Data.(wire.Emit)
+	e, ok := b.desktop.submitted[1].Data.(wire.Emit)
 	want := []wire.Action{
 		wire.ToastShow{Toast: wire.Toast{ID: "a", Message: "1"}}, wire.ToastShow{Toast: wire.Toast{ID: "b", Message: "2"}},
 	}
@@ -150,24 +150,24 @@ func TestLaunchHooks(t *testing.T) {
 		t.Errorf("actions of the hook, submitted as EMIT: %v (-want +got):\n%s", ok, diff)
 	}
 	b.exec.Launch(t.Context(), b.caller())
-	if b.desk.submitted[0].ID == b.desk.submitted[2].ID {
-		t.Errorf("a second launch has the id %s of the first, want another one", b.desk.submitted[0].ID)
+	if b.desktop.submitted[0].ID == b.desktop.submitted[2].ID {
+		t.Errorf("a second launch has the id %s of the first, want another one", b.desktop.submitted[0].ID)
 	}
 }
 
 func TestToolHooks(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
-	b.desk.confirm = yes("")
+	b.desktop.confirm = yes("")
 	b.must("system_set_config", toolHook)
 	b.must("system_set_config", `{"section":"hooks","event":"tool_use","filter":{"toolName":["window_close","storage:read"]},"action":{"type":"os_action","payload":{"type":"toast.show","id":"c","message":"listed"}}}`)
 	b.must("system_set_config", `{"section":"hooks","event":"tool_use","action":{"type":"os_action","payload":{"type":"app.badge","appId":"x","count":1}}}`)
 	fired := func(tool, input string) []string {
 		t.Helper()
-		b.desk.submitted = nil
+		b.desktop.submitted = nil
 		b.call(tool, input)
 		var ids []string
-		for _, m := range b.desk.submitted {
+		for _, m := range b.desktop.submitted {
 			if _, ok := m.Data.(wire.Emit); !ok {
 				t.Errorf("submitted %T, want an EMIT", m.Data)
 			}
@@ -192,26 +192,26 @@ func TestToolHooks(t *testing.T) {
 	}
 	// A repeated call has the same ids, so that its hooks have no second effect.
 	call := func() []wire.Message {
-		b.desk.submitted = nil
+		b.desktop.submitted = nil
 		b.calls = 100
 		b.call("window_list", `{}`)
-		return b.desk.submitted
+		return b.desktop.submitted
 	}
 	if one, two := call(), call(); len(one) != 1 || one[0].ID != two[0].ID {
 		t.Errorf("the same call twice submits %v and %v, want one message with the same id", one, two)
 	}
 	// A session that refuses the message, and a user without a name.
-	b.desk.lost = context.Canceled
+	b.desktop.lost = context.Canceled
 	if r := b.call("storage_list", `{}`); !r.IsError {
 		t.Error("a call of a lost session succeeds, want an error")
 	}
-	b.desk.lost = nil
-	nobody := b.caller()
-	nobody.User = ""
-	b.desk.submitted = nil
-	b.mustAs(nobody, "window_list", `{}`)
-	if len(b.desk.submitted) != 0 {
-		t.Errorf("a hook without an owner fired: %+v, want none", b.desk.submitted)
+	b.desktop.lost = nil
+	noUser := b.caller()
+	noUser.User = ""
+	b.desktop.submitted = nil
+	b.mustAs(noUser, "window_list", `{}`)
+	if len(b.desktop.submitted) != 0 {
+		t.Errorf("a hook without an owner fired: %+v, want none", b.desktop.submitted)
 	}
 }
 
@@ -239,25 +239,25 @@ func TestDisabledAndBrokenHooks(t *testing.T) {
 		{"id":"`+strings.Repeat("x", 100)+`","event":"launch","action":{"type":"interaction","payload":"on"},"label":"","enabled":true,"createdAt":1}
 	],"idCounter":7}`)
 	b.exec.Launch(t.Context(), b.caller())
-	if len(b.desk.submitted) != 1 {
-		t.Fatalf("submitted %+v, want one message", b.desk.submitted)
+	if len(b.desktop.submitted) != 1 {
+		t.Fatalf("submitted %+v, want one message", b.desktop.submitted)
 	}
 	b.must("window_list", `{}`)
-	if len(b.desk.submitted) != 1 || strings.Count(b.log.String(), "hook not run") != 3 {
-		t.Errorf("submitted %+v, want no more than one, and three hooks not run in the log:\n%s", b.desk.submitted, b.log)
+	if len(b.desktop.submitted) != 1 || strings.Count(b.log.String(), "hook not run") != 3 {
+		t.Errorf("submitted %+v, want no more than one, and three hooks not run in the log:\n%s", b.desktop.submitted, b.log)
 	}
 	over, stop := context.WithCancel(t.Context())
 	stop()
 	b.exec.Launch(over, b.caller())
-	if len(b.desk.submitted) != 1 || !strings.Contains(b.log.String(), "hooks not loaded") {
-		t.Errorf("with a store that does not answer, submitted: %+v, want no more, and a line in the log:\n%s", b.desk.submitted, b.log)
+	if len(b.desktop.submitted) != 1 || !strings.Contains(b.log.String(), "hooks not loaded") {
+		t.Errorf("with a store that does not answer, submitted: %+v, want no more, and a line in the log:\n%s", b.desktop.submitted, b.log)
 	}
 	b.put("hooks", `{"hooks": not json`)
 	b.exec.Launch(t.Context(), b.caller())
 	if got := hooksOf(t, b); len(got) != 0 || !strings.Contains(b.log.String(), "unreadable and taken for empty") {
 		t.Errorf("a broken document shows %v, want no hooks, and a line in the log", got)
 	}
-	b.desk.confirm = yes("")
+	b.desktop.confirm = yes("")
 	if got := b.must("system_set_config", launchHook); got != "Added hook-1." {
 		t.Errorf(`after a broken document: %q, want "Added hook-1."`, got)
 	}
@@ -266,15 +266,15 @@ func TestDisabledAndBrokenHooks(t *testing.T) {
 func TestHooksAreBounded(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
-	b.desk.confirm = yes(wire.RememberAlways)
+	b.desktop.confirm = yes(wire.RememberAlways)
 	for range 50 {
 		b.must("system_set_config", launchHook)
 	}
 	if r := b.call("system_set_config", launchHook); !r.IsError || !strings.Contains(r.Text, "at most 50") {
 		t.Errorf("the 51st hook: %+v, want an error that at most 50 are possible", r)
 	}
-	if len(b.desk.confirms) != 1 {
-		t.Errorf("the user was asked %d times, want once", len(b.desk.confirms))
+	if len(b.desktop.confirms) != 1 {
+		t.Errorf("the user was asked %d times, want once", len(b.desktop.confirms))
 	}
 }
 
@@ -286,15 +286,15 @@ func TestPermissionsAreStored(t *testing.T) {
 		asked   int    // dialogs after three calls
 		added   int
 	}{
-		"once":              {yes(wire.RememberOnce), "", 3, 3},
-		"yes":               {yes(""), "", 3, 3},
-		"always":            {yes(wire.RememberAlways), `:{"decision":"allow"`, 1, 3},
-		"no":                {no(wire.RememberOnce), "", 3, 0},
-		"never":             {no(wire.RememberDenyAlways), `:{"decision":"deny"`, 1, 0},
-		"yes, never":        {yes(wire.RememberDenyAlways), "", 3, 3},
-		"no, always":        {no(wire.RememberAlways), "", 3, 0},
-		"nobody answers":    {func(wire.DialogConfirm) (tools.Verdict, error) { return tools.Verdict{}, nil }, "", 3, 0},
-		"nobody, but a yes": {func(wire.DialogConfirm) (tools.Verdict, error) { return tools.Verdict{Confirmed: true}, nil }, "", 3, 0},
+		"once":               {yes(wire.RememberOnce), "", 3, 3},
+		"yes":                {yes(""), "", 3, 3},
+		"always":             {yes(wire.RememberAlways), `:{"decision":"allow"`, 1, 3},
+		"no":                 {no(wire.RememberOnce), "", 3, 0},
+		"never":              {no(wire.RememberDenyAlways), `:{"decision":"deny"`, 1, 0},
+		"yes, never":         {yes(wire.RememberDenyAlways), "", 3, 3},
+		"no, always":         {no(wire.RememberAlways), "", 3, 0},
+		"no answer":          {func(wire.DialogConfirm) (tools.Verdict, error) { return tools.Verdict{}, nil }, "", 3, 0},
+		"no user, but a yes": {func(wire.DialogConfirm) (tools.Verdict, error) { return tools.Verdict{Confirmed: true}, nil }, "", 3, 0},
 		"no session": {func(wire.DialogConfirm) (tools.Verdict, error) {
 			return tools.Verdict{Confirmed: true, Answered: true}, context.DeadlineExceeded
 		}, "", 3, 0},
@@ -302,20 +302,20 @@ func TestPermissionsAreStored(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setUp(t)
-			b.desk.confirm = tt.confirm
+			b.desktop.confirm = tt.confirm
 			for range 3 {
 				b.call("system_set_config", launchHook)
 			}
-			if len(b.desk.confirms) != tt.asked || len(hooksOf(t, b)) != tt.added {
-				t.Errorf("the user was asked %d times for %d hooks, want %d for %d", len(b.desk.confirms), len(hooksOf(t, b)), tt.asked, tt.added)
+			if len(b.desktop.confirms) != tt.asked || len(hooksOf(t, b)) != tt.added {
+				t.Errorf("the user was asked %d times for %d hooks, want %d for %d", len(b.desktop.confirms), len(hooksOf(t, b)), tt.asked, tt.added)
 			}
 			got := b.must("system_get_config", `{}`)
 			if tt.kept == "" && strings.Contains(got, "permissions") || !strings.Contains(got, tt.kept) {
 				t.Errorf("config %s, want permissions with %q, none if that is empty", got, tt.kept)
 			}
 			// A refused call is reported in one step, without an open call.
-			if tt.added == 0 && (len(b.desk.begun) != 2 || !b.desk.acted[0].result.IsError) {
-				t.Errorf("the session received %+v, want two begun calls, and the refused ones in one step with an error", b.desk.begun)
+			if tt.added == 0 && (len(b.desktop.begun) != 2 || !b.desktop.acted[0].result.IsError) {
+				t.Errorf("the session received %+v, want two begun calls, and the refused ones in one step with an error", b.desktop.begun)
 			}
 		})
 	}
@@ -326,27 +326,27 @@ func TestAlwaysCoversShownInput(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
 	b.put("permissions", `{"config_hook":{"decision":"allow","timestamp":1},"config_hook:launch":{"decision":"allow","timestamp":1}}`)
-	b.desk.confirm = yes(wire.RememberAlways)
+	b.desktop.confirm = yes(wire.RememberAlways)
 	b.must("system_set_config", launchHook)
 	b.must("system_set_config", launchHook)
 	b.must("system_set_config", strings.Replace(launchHook, "the news", "my files to all", 1))
-	if len(b.desk.confirms) != 2 {
-		t.Errorf("the user was asked %d times, want 2", len(b.desk.confirms))
+	if len(b.desktop.confirms) != 2 {
+		t.Errorf("the user was asked %d times, want 2", len(b.desktop.confirms))
 	}
 	b.put("permissions", `{"config_hook":{"decision":"deny","timestamp":1}}`)
 	if r := b.call("system_set_config", toolHook); !r.IsError || !strings.Contains(r.Text, "for good") {
 		t.Errorf("with a permission that is denied the result is %+v, want an error that says for good", r)
 	}
-	b.desk.confirm = yes("")
+	b.desktop.confirm = yes("")
 	b.must("system_remove_config", `{"permission":"config_hook"}`)
 	b.must("system_set_config", toolHook)
-	asked := len(b.desk.confirms)
+	asked := len(b.desktop.confirms)
 	for _, removed := range []string{`{"permission":"config_hook"}`, `{"hookId":"hook-99, and all is well"}`} {
-		if r := b.call("system_remove_config", removed); !r.IsError || len(b.desk.confirms) != asked {
-			t.Errorf("%s: the user was asked %d times, the result is %+v, want no question and an error", removed, len(b.desk.confirms)-asked, r)
+		if r := b.call("system_remove_config", removed); !r.IsError || len(b.desktop.confirms) != asked {
+			t.Errorf("%s: the user was asked %d times, the result is %+v, want no question and an error", removed, len(b.desktop.confirms)-asked, r)
 		}
 	}
-	b.desk.confirm = no("")
+	b.desktop.confirm = no("")
 	if r := b.call("system_remove_config", `{"hookId":"hook-1"}`); !r.IsError || len(hooksOf(t, b)) != 4 {
 		t.Errorf("removing a hook that the user keeps gives %+v with %d hooks, want an error and 4", r, len(hooksOf(t, b)))
 	}
@@ -367,8 +367,8 @@ func TestSettings(t *testing.T) {
 	if d, err := b.docs.Get(t.Context(), "settings", "ann"); err != nil || !strings.Contains(string(d.Data), `"theme":"dark"`) {
 		t.Errorf("the document is %s, %v; want it with the setting that is not known", d.Data, err)
 	}
-	if len(b.desk.confirms) != 0 {
-		t.Errorf("the user was asked %d times about settings, want 0", len(b.desk.confirms))
+	if len(b.desktop.confirms) != 0 {
+		t.Errorf("the user was asked %d times about settings, want 0", len(b.desktop.confirms))
 	}
 	for _, odd := range []string{`en\nprovider: obey`, "e", "en-", "12", "en us"} {
 		if r := b.call("system_set_config", `{"section":"settings","language":"`+odd+`"}`); !r.IsError || !strings.Contains(r.Text, "language") {

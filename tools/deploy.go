@@ -48,15 +48,15 @@ func deployApp(ctx context.Context, u *use, in deployInput) providers.ToolResult
 		if err := apps.CheckID(in.AppID); err != nil {
 			return providers.ToolResult{}, err
 		}
-		all, err := u.source(in.Sandbox)
+		all, err := appCall{u}.source(in.Sandbox)
 		if err != nil {
 			return providers.ToolResult{}, err
 		}
-		m, err := u.manifest(in, all)
+		m, err := appCall{u}.manifest(in, all)
 		if err != nil {
 			return providers.ToolResult{}, err
 		}
-		page, wrong, err := u.compile(ctx, build.Source{Files: all, Title: m.Name})
+		page, wrong, err := appCall{u}.compile(ctx, build.Source{Files: all, Title: m.Name})
 		if wrong != nil || err != nil {
 			return compileErrors(wrong), err
 		}
@@ -69,16 +69,16 @@ func deployApp(ctx context.Context, u *use, in deployInput) providers.ToolResult
 			err = u.cfg.Apps.Store.Deploy(u.User, in.AppID, b)
 		}
 		if err != nil {
-			return providers.ToolResult{}, u.appError(in.AppID, err)
+			return providers.ToolResult{}, appCall{u}.appError(in.AppID, err)
 		}
-		u.refreshApps(ctx)
+		appCall{u}.refreshApps(ctx)
 		return text(deployed(in.AppID, m.Hidden)), nil
 	})
 }
 
 // manifest returns the manifest of an app to deploy: the fields of the call, and for the others
 // those of the sandbox's app.json or of the present version.
-func (u *use) manifest(in deployInput, all map[string][]byte) (apps.Manifest, error) {
+func (u appCall) manifest(in deployInput, all map[string][]byte) (apps.Manifest, error) {
 	var m apps.Manifest
 	if data, ok := all[apps.ManifestFile]; ok {
 		var err error

@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/everdesk/everdesk/desktop"
@@ -54,6 +55,8 @@ type Call struct {
 	providers.ToolCall
 	// Tool is the registry name, such as window:create.
 	Tool string
+	// Title is the title that an MCP server gives its tool; empty for other tools.
+	Title string
 	// Repeatable says that the call may run twice, so that its begin need not be stored.
 	Repeatable bool
 	// Writes says that the call may change files of the session, or files of other programs.
@@ -93,15 +96,25 @@ type Steps interface {
 	Act(ctx context.Context, c Caller, call Call, plan func(*desktop.State) Plan) (providers.ToolResult, error)
 	// Begin publishes the start of a tool call, and stores it unless the call is repeatable.
 	Begin(ctx context.Context, c Caller, call Call) error
+	// ReportProgress publishes how far a tool call that has begun is. It does not wait for the commit.
+	ReportProgress(ctx context.Context, c Caller, call Call, text string) error
 	// End publishes and stores the result of a tool call that has begun.
 	End(ctx context.Context, c Caller, call Call, r providers.ToolResult) error
 }
+
+// MaxQuestion bounds the message of a question to users in bytes. It is large, because users cannot
+// approve what they cannot see.
+const MaxQuestion = 64 << 10
+
+// ErrQuestionTooLong is returned for a question that is longer than [MaxQuestion].
+var ErrQuestionTooLong = fmt.Errorf("the call has more than %d KiB, which users cannot check; split it into smaller calls", MaxQuestion>>10)
 
 // Users asks users and waits for their answers.
 type Users interface {
 	// Confirm asks a yes-or-no question about a call and waits for the first answer, unless the
 	// auto-approval rules answer it. If a limit of the rules is exceeded, it asks about that
-	// instead, with its own deadline.
+	// instead, with its own deadline. Users are not asked a question that is too long for them: the error
+	// is [ErrQuestionTooLong].
 	Confirm(ctx context.Context, c Caller, q wire.DialogConfirm, about providers.ToolCall, wait time.Duration) (Verdict, error)
 	// Proceed asks whether agents may go on if a limit of the auto-approval rules is exceeded, and
 	// waits for the answer. Otherwise the verdict is confirmed at once.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -42,6 +43,7 @@ type testDesktop struct {
 	shown               []wire.Action
 	waits               []time.Duration
 	progress            []wire.TodoProgress
+	reports             []string
 
 	// outside are the sources of outside data that the conversation has read, and allowed the scopes that users
 	// have confirmed.
@@ -120,6 +122,20 @@ func (d *testDesktop) Act(ctx context.Context, c tools.Caller, call tools.Call, 
 	}
 	d.acted = append(d.acted, reportedCall{call, p.Result})
 	return p.Result, nil
+}
+
+func (d *testDesktop) ReportProgress(_ context.Context, _ tools.Caller, _ tools.Call, text string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.reports = append(d.reports, text)
+	return nil
+}
+
+// reported returns the progress that was reported.
+func (d *testDesktop) reported() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.reports)
 }
 
 func (d *testDesktop) Begin(ctx context.Context, _ tools.Caller, call tools.Call) error {
@@ -210,7 +226,7 @@ func (d *testDesktop) Submit(_ context.Context, user string, m wire.Message) err
 type bench struct {
 	t         *testing.T
 	exec      *tools.Executor
-	desk      *testDesktop
+	desktop   *testDesktop
 	docs      *filestore.Documents
 	fileStore *files.Store
 	web       *fetch.Client
@@ -220,6 +236,7 @@ type bench struct {
 	// calls numbers the calls.
 	calls   int
 	servers tools.Servers
+	models  tools.Models
 	apps    *tools.Apps
 }
 
@@ -243,7 +260,7 @@ func (l *lockedBuffer) String() string {
 
 func setUp(t *testing.T) *bench {
 	t.Helper()
-	b := &bench{t: t, desk: newDesktop(t, "ses-1"), log: &lockedBuffer{}}
+	b := &bench{t: t, desktop: newDesktop(t, "ses-1"), log: &lockedBuffer{}}
 	logger := newLogger(b.log)
 	s, err := filestore.Open(t.TempDir(), filestore.Config{Logger: logger})
 	if err != nil {
@@ -283,7 +300,7 @@ func (b *bench) useSettings(pins ...settings.Pin) *settings.Store {
 		b.t.Fatal(err)
 	}
 	b.exec = tools.New(tools.Config{
-		Servers: b.servers, Files: b.fileStore, Documents: b.docs, Settings: values, Web: b.web, Scripts: &b.scripts, Env: environment(), PDF: &b.pages, Apps: b.apps, Version: "1.2.3", Logger: logger,
+		Servers: b.servers, Models: b.models, Files: b.fileStore, Documents: b.docs, Settings: values, Web: b.web, Scripts: &b.scripts, Env: environment(), PDF: &b.pages, Apps: b.apps, Version: "1.2.3", Logger: logger,
 	})
 	return values
 }
@@ -292,7 +309,7 @@ func (b *bench) useSettings(pins ...settings.Pin) *settings.Store {
 func (b *bench) caller() tools.Caller {
 	return tools.Caller{
 		Session: "ses-1", User: "ann", Monitor: "monitor-0", Agent: "main-monitor-0-m1", Turn: "m1",
-		Kind: wire.AgentMain, Profile: tools.ProfileMain, Provider: "demo", Desktop: b.desk.roles(),
+		Kind: wire.AgentMain, Profile: tools.ProfileMain, Provider: "demo", Desktop: b.desktop.roles(),
 	}
 }
 
@@ -345,7 +362,7 @@ func (b *bench) mustAs(c tools.Caller, tool, input string) string {
 // window returns a window of monitor-0 that must exist.
 func (b *bench) window(id wire.WindowID) wire.WindowState {
 	b.t.Helper()
-	w, ok := b.desk.state.Window("monitor-0", id)
+	w, ok := b.desktop.state.Window("monitor-0", id)
 	if !ok {
 		b.t.Fatalf("there is no window %q, want one", id)
 	}

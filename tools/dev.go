@@ -100,7 +100,7 @@ type writeJSONInput struct {
 	Content  json.RawMessage `json:"content" jsonschema:"A JSON value, or a string of JSON."`
 }
 
-func (u *use) sandboxes() apps.Sandboxes { return u.cfg.Apps.Store.Sandboxes() }
+func (u appCall) sandboxes() apps.Sandboxes { return u.cfg.Apps.Store.Sandboxes() }
 
 // previewURL returns the address of the page of a sandbox for the content of a window.
 func previewURL(sandbox string) string { return "/api/sandbox/" + sandbox + "/" + distPage }
@@ -110,9 +110,9 @@ const distPage = "dist/" + apps.PageFile
 
 func readSource(ctx context.Context, u *use, in sourceInput) providers.ToolResult {
 	return u.run(ctx, func(context.Context) (providers.ToolResult, error) {
-		all, err := u.sandboxes().Files(u.User, in.SandboxID)
+		all, err := appCall{u}.sandboxes().Files(u.User, in.SandboxID)
 		if err != nil {
-			return providers.ToolResult{}, u.appError(in.SandboxID, err)
+			return providers.ToolResult{}, appCall{u}.appError(in.SandboxID, err)
 		}
 		names := slices.Sorted(maps.Keys(all))
 		if in.Path == "" {
@@ -138,12 +138,12 @@ func writeSource(ctx context.Context, u *use, in writeSourceInput) providers.Too
 		id := in.SandboxID
 		var err error
 		if id == "" {
-			id, err = u.sandboxes().Create(u.User, map[string][]byte{in.Path: []byte(in.Content)})
+			id, err = appCall{u}.sandboxes().Create(u.User, map[string][]byte{in.Path: []byte(in.Content)})
 		} else {
-			err = u.sandboxes().Write(u.User, id, in.Path, []byte(in.Content))
+			err = appCall{u}.sandboxes().Write(u.User, id, in.Path, []byte(in.Content))
 		}
 		if err != nil {
-			return providers.ToolResult{}, u.appError(id, err)
+			return providers.ToolResult{}, appCall{u}.appError(id, err)
 		}
 		return textf("Wrote %d bytes to %q of sandbox %s.", len(in.Content), in.Path, id), nil
 	})
@@ -152,7 +152,7 @@ func writeSource(ctx context.Context, u *use, in writeSourceInput) providers.Too
 func editSource(ctx context.Context, u *use, in editSourceInput) providers.ToolResult {
 	return u.run(ctx, func(context.Context) (providers.ToolResult, error) {
 		var wrong error // says what is wrong with the call, unlike errors of the disk
-		err := u.sandboxes().Edit(u.User, in.SandboxID, in.Path, func(old []byte, exists bool) ([]byte, error) {
+		err := appCall{u}.sandboxes().Edit(u.User, in.SandboxID, in.Path, func(old []byte, exists bool) ([]byte, error) {
 			n := strings.Count(string(old), in.OldString)
 			switch {
 			case !exists:
@@ -166,14 +166,14 @@ func editSource(ctx context.Context, u *use, in editSourceInput) providers.ToolR
 			return providers.ToolResult{}, wrong
 		}
 		if err != nil {
-			return providers.ToolResult{}, u.appError(in.SandboxID, err)
+			return providers.ToolResult{}, appCall{u}.appError(in.SandboxID, err)
 		}
 		return textf("Changed %q.", in.Path), nil
 	})
 }
 
 // source returns the source of a sandbox, without what was compiled from it.
-func (u *use) source(sandbox string) (map[string][]byte, error) {
+func (u appCall) source(sandbox string) (map[string][]byte, error) {
 	all, err := u.sandboxes().Files(u.User, sandbox)
 	if err != nil {
 		return nil, u.appError(sandbox, err)
@@ -183,7 +183,7 @@ func (u *use) source(sandbox string) (map[string][]byte, error) {
 }
 
 // compile compiles a source. What is wrong with it is the result for the model.
-func (u *use) compile(ctx context.Context, s build.Source) (page []byte, wrong *build.Error, err error) {
+func (u appCall) compile(ctx context.Context, s build.Source) (page []byte, wrong *build.Error, err error) {
 	page, err = u.cfg.Apps.Compiler.Compile(ctx, s)
 	if e, ok := errors.AsType[*build.Error](err); ok {
 		return nil, e, nil
@@ -197,16 +197,16 @@ func (u *use) compile(ctx context.Context, s build.Source) (page []byte, wrong *
 
 func compileApp(ctx context.Context, u *use, in compileInput) providers.ToolResult {
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
-		all, err := u.source(in.Sandbox)
+		all, err := appCall{u}.source(in.Sandbox)
 		if err != nil {
 			return providers.ToolResult{}, err
 		}
-		page, wrong, err := u.compile(ctx, build.Source{Files: all, Entry: in.Entry, Title: in.Title})
+		page, wrong, err := appCall{u}.compile(ctx, build.Source{Files: all, Entry: in.Entry, Title: in.Title})
 		if wrong != nil || err != nil {
 			return compileErrors(wrong), err
 		}
-		if err := u.sandboxes().Write(u.User, in.Sandbox, distPage, page); err != nil {
-			return providers.ToolResult{}, u.appError(in.Sandbox, err)
+		if err := (appCall{u}).sandboxes().Write(u.User, in.Sandbox, distPage, page); err != nil {
+			return providers.ToolResult{}, appCall{u}.appError(in.Sandbox, err)
 		}
 		return textf("Compiled: the page has %d bytes. Look at it with window_create, renderer iframe, content %s. Deploy it with dev_deploy.", len(page), previewURL(in.Sandbox)), nil
 	})
@@ -230,8 +230,8 @@ func compileComponents(ctx context.Context, u *use, in componentFileInput) provi
 		}
 		layout := wire.Layout{Components: in.Components, Cols: in.Cols, Gap: in.Gap}
 		data := u.forms.layout.Append(nil, &layout)
-		if err := u.sandboxes().Write(u.User, in.SandboxID, in.Filename, data); err != nil {
-			return providers.ToolResult{}, u.appError(in.SandboxID, err)
+		if err := (appCall{u}).sandboxes().Write(u.User, in.SandboxID, in.Filename, data); err != nil {
+			return providers.ToolResult{}, appCall{u}.appError(in.SandboxID, err)
 		}
 		return textf("Wrote %d components to %q of sandbox %s.", len(in.Components), in.Filename, in.SandboxID), nil
 	})
@@ -239,7 +239,7 @@ func compileComponents(ctx context.Context, u *use, in componentFileInput) provi
 
 func checkSource(ctx context.Context, u *use, in sandboxInput) providers.ToolResult {
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
-		all, err := u.source(in.Sandbox)
+		all, err := appCall{u}.source(in.Sandbox)
 		if err != nil {
 			return providers.ToolResult{}, err
 		}
@@ -264,15 +264,15 @@ func cloneApp(ctx context.Context, u *use, in appInput) providers.ToolResult {
 			b, err = u.cfg.Apps.Market.Get(in.AppID)
 		}
 		if err != nil {
-			return providers.ToolResult{}, u.appError(in.AppID, err)
+			return providers.ToolResult{}, appCall{u}.appError(in.AppID, err)
 		}
 		all := maps.Clone(b.Files)
 		if slices.ContainsFunc(build.Entries(), func(name string) bool { return name != apps.PageFile && all[name] != nil }) {
 			delete(all, apps.PageFile) // it is made from the source
 		}
-		id, err := u.sandboxes().Create(u.User, all)
+		id, err := appCall{u}.sandboxes().Create(u.User, all)
 		if err != nil {
-			return providers.ToolResult{}, u.appError(in.AppID, err)
+			return providers.ToolResult{}, appCall{u}.appError(in.AppID, err)
 		}
 		return textf("Copied %s to sandbox %s: %s.", in.AppID, id, strings.Join(slices.Sorted(maps.Keys(all)), ", ")), nil
 	})
@@ -286,7 +286,7 @@ func writeAppJSON(ctx context.Context, u *use, in writeJSONInput) providers.Tool
 		}
 		b, err := u.cfg.Apps.Store.Get(u.User, in.AppID)
 		if err != nil {
-			return providers.ToolResult{}, u.appError(in.AppID, err)
+			return providers.ToolResult{}, appCall{u}.appError(in.AppID, err)
 		}
 		b.Files[in.Filename] = content
 		b, err = apps.NewBundle(b.Files)
@@ -294,9 +294,9 @@ func writeAppJSON(ctx context.Context, u *use, in writeJSONInput) providers.Tool
 			err = u.cfg.Apps.Store.Deploy(u.User, in.AppID, b)
 		}
 		if err != nil {
-			return providers.ToolResult{}, u.appError(in.AppID, err)
+			return providers.ToolResult{}, appCall{u}.appError(in.AppID, err)
 		}
-		u.refreshApps(ctx)
+		appCall{u}.refreshApps(ctx)
 		return textf("Wrote %q of the app %s.", in.Filename, in.AppID), nil
 	})
 }

@@ -28,24 +28,37 @@ import (
 
 // Files stores the files of sessions; [files.Store] implements it.
 type Files interface {
-	Save(ctx context.Context, session wire.SessionID, name string, from io.Reader, size int64) (files.Entry, error)
+	// SaveIf writes a file atomically if the present one is as the condition says, else the error is
+	// [files.ErrChanged]; the empty condition allows everything. size is the number of bytes, or
+	// negative if unknown. After an error the old file is as it was.
 	SaveIf(ctx context.Context, session wire.SessionID, name string, from io.Reader, size int64, c files.Condition) (files.Entry, error)
+	// Open opens a file for reading; the caller closes it. A missing file is [fs.ErrNotExist].
 	Open(ctx context.Context, session wire.SessionID, name string) (files.Content, files.Entry, error)
+	// OpenLocal is Open for programs, which need a file of the operating system.
 	OpenLocal(ctx context.Context, session wire.SessionID, name string) (*os.File, files.Entry, error)
+	// List returns the content of a folder, ordered by name; an empty list for a session without files.
 	List(ctx context.Context, session wire.SessionID, folder string) ([]files.Entry, error)
+	// Remove removes a file for good, and the parent folders that become empty.
 	Remove(ctx context.Context, session wire.SessionID, name string) error
+	// Trash deletes a file or folder so that it can be restored for a day.
 	Trash(ctx context.Context, session wire.SessionID, name string) (files.Trashed, error)
 }
 
 // Settings reads and changes settings; [settings.Store] implements it.
 type Settings interface {
+	// Read returns the effective values for a subject. The error is that of the store.
 	Read(ctx context.Context, of settings.Subject) (settings.Values, error)
+	// Change changes values of a subject in its narrowest scope. Refused changes are in the outcome; the
+	// error is that of the store.
 	Change(ctx context.Context, of settings.Subject, by settings.Changer, changes []settings.Change) (settings.Outcome, error)
 }
 
 // Documents stores memory, hooks and permissions of users. It is a part of a store.
 type Documents interface {
+	// Get returns a document with its version, or [store.ErrNotFound].
 	Get(ctx context.Context, collection, name string) (store.Document, error)
+	// Put writes a document if the stored version is d.Version (0: none), else the error is
+	// [store.ErrConflict]. It returns the new version.
 	Put(ctx context.Context, d store.Document) (version uint64, err error)
 }
 
@@ -70,8 +83,12 @@ type Config struct {
 	Apps *Apps
 	// Skills are texts of the operator that agents can read.
 	Skills []skills.Skill
+	// Workspaces, unless nil, has the files that tell agents how to work in a session's workspace.
+	Workspaces Workspaces
 	// Servers, unless nil, has the tools of MCP servers.
 	Servers Servers
+	// Models asks models for MCP servers; nil means that servers cannot ask them.
+	Models Models
 	// Version is the hub's version.
 	Version string
 	Logger  *slog.Logger
@@ -192,6 +209,9 @@ func (e *Executor) Call(ctx context.Context, c Caller, call providers.ToolCall) 
 		return u.refuse(ctx, "There is no tool %q. The tools are: %s.", truncate(call.Name, 100), e.toolNames(c))
 	}
 	u.call.Tool = t.name
+	if t.of != nil {
+		u.call.Title = truncate(oneLine(t.of.title), 100)
+	}
 	if !e.tools.allowedIn(t, c.Mode) {
 		return u.refuse(ctx, "The mode %q does not have %s. The tools are: %s.", c.Mode.ID, modelName(t.name), e.toolNames(c))
 	}
@@ -206,10 +226,10 @@ func (e *Executor) Call(ctx context.Context, c Caller, call providers.ToolCall) 
 	if err != nil {
 		return u.refuse(ctx, "The input of %s is wrong: %v. %s", modelName(t.name), err, t.use.schema().takes)
 	}
-	if err := u.proceed(ctx); err != nil {
+	if err := (consent{u}).proceed(ctx); err != nil {
 		return u.refuse(ctx, "%s", sentence(err.Error()))
 	}
-	if err := u.mayRun(ctx, t, in); err != nil {
+	if err := (consent{u}).mayRun(ctx, t, in); err != nil {
 		return u.refuse(ctx, "%s", sentence(err.Error()))
 	}
 	u.call.Repeatable, u.call.Writes, u.fires = t.repeatable, t.writes, true

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -57,7 +56,7 @@ func TestProfiles(t *testing.T) {
 	env := []string{"system_get_env_var"}
 	icons := []string{"system_create_shortcut", "system_update_shortcut", "system_remove_shortcut", "system_list_shortcuts"}
 	want := map[string][]string{
-		"main": slices.Concat(window, common, only, icons, env), "nobody": nil, "": nil,
+		"main": slices.Concat(window, common, only, icons, env), "unknown": nil, "": nil,
 		"all":     slices.Concat(window, common, only, writes, web, script, icons, env, app),
 		"default": slices.Concat(window, common, writes, web, script, icons, env, app), "web": slices.Concat(window, common, writes, web),
 		"app": slices.Concat(window, common, writes, web, icons, app), "code": slices.Concat(window, common, writes, script, env),
@@ -144,10 +143,10 @@ func TestWrongCalls(t *testing.T) {
 			t.Errorf("%.40s %.100s: %.500q, want %q", tt.tool, tt.input, r.Text, tt.says)
 		}
 	}
-	if len(b.desk.acted) != b.calls || len(b.desk.begun) != 0 {
-		t.Errorf("of %d calls the session received %d in one step and %d begun, want all and none", b.calls, len(b.desk.acted), len(b.desk.begun))
+	if len(b.desktop.acted) != b.calls || len(b.desktop.begun) != 0 {
+		t.Errorf("of %d calls the session received %d in one step and %d begun, want all and none", b.calls, len(b.desktop.acted), len(b.desktop.begun))
 	}
-	for _, told := range b.desk.acted {
+	for _, told := range b.desktop.acted {
 		if len(told.call.Tool) > 100 || !told.result.IsError {
 			t.Errorf("the session received %+v, want a name of at most 100 bytes and an error", told)
 		}
@@ -156,10 +155,6 @@ func TestWrongCalls(t *testing.T) {
 
 // broken is a faulty store of documents.
 type broken struct{ tools.Documents }
-
-func (broken) Save(context.Context, wire.SessionID, string, io.Reader, int64) (files.Entry, error) {
-	panic("save")
-}
 
 func (broken) Open(context.Context, wire.SessionID, string) (files.Content, files.Entry, error) {
 	return nil, files.Entry{}, errors.New("open /var/lib/everdesk/ses-1/x: input/output error")
@@ -202,8 +197,8 @@ func TestPanicsAreResults(t *testing.T) {
 	if want := "The tool storage:write failed: " + wire.CodeExecutionFailed.Info().Message; !r.IsError || r.Text != want {
 		t.Errorf("got the result %+v, want the error %q", r, want)
 	}
-	if len(b.desk.ended) != 1 || !b.desk.ended[0].result.IsError || !strings.Contains(b.log.String(), "panic in a tool") {
-		t.Errorf("the session received %+v, want one error, and the panic in the log", b.desk.ended)
+	if len(b.desktop.ended) != 1 || !b.desktop.ended[0].result.IsError || !strings.Contains(b.log.String(), "panic in a tool") {
+		t.Errorf("the session received %+v, want one error, and the panic in the log", b.desktop.ended)
 	}
 	// Paths of the host are only in the log.
 	if r := b.call("storage_read", `{"path":"x"}`); !r.IsError || strings.Contains(r.Text, "/var/lib") || !strings.Contains(b.log.String(), "/var/lib") {
@@ -226,7 +221,7 @@ func TestPanicsAreResults(t *testing.T) {
 func TestALostSessionIsAResult(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
-	b.desk.lost = errors.New("the turn is over")
+	b.desktop.lost = errors.New("the turn is over")
 	for _, tool := range []string{"window_list", "storage_list", "system_list_reload_options"} {
 		if r := b.call(tool, `{}`); !r.IsError || !strings.Contains(r.Text, "the turn is over") {
 			t.Errorf("%s of a lost session gives %+v, want an error that the turn is over", tool, r)
@@ -239,7 +234,7 @@ func TestInterruptedCallsEnd(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
 	ctx, stop := context.WithCancelCause(t.Context())
-	b.desk.task = func(ctx context.Context, _ tools.Task) (tools.TaskResult, error) {
+	b.desktop.task = func(ctx context.Context, _ tools.Task) (tools.TaskResult, error) {
 		stop(errors.New("the user pressed stop"))
 		<-ctx.Done()
 		return tools.TaskResult{}, ctx.Err()
@@ -248,15 +243,15 @@ func TestInterruptedCallsEnd(t *testing.T) {
 	if !r.IsError || r.Text != "Interrupted: the user pressed stop." {
 		t.Errorf("an interrupted call gives %+v, want an error with its reason", r)
 	}
-	if len(b.desk.ended) != 1 || b.desk.ended[0].result.Text != r.Text {
-		t.Errorf("the session received %+v, want one end with %q", b.desk.ended, r.Text)
+	if len(b.desktop.ended) != 1 || b.desktop.ended[0].result.Text != r.Text {
+		t.Errorf("the session received %+v, want one end with %q", b.desktop.ended, r.Text)
 	}
 }
 
 func TestTasks(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
-	b.desk.task = func(_ context.Context, task tools.Task) (tools.TaskResult, error) {
+	b.desktop.task = func(_ context.Context, task tools.Task) (tools.TaskResult, error) {
 		if task.Profile == "web" {
 			return tools.TaskResult{Status: providers.Failed, Error: "Agent limit reached"}, nil
 		}
@@ -274,10 +269,10 @@ func TestTasks(t *testing.T) {
 	}
 	// The session gets the delegating call with the task. The call is repeatable.
 	want := []tools.Task{
-		{Profile: "default", Objective: "build it", Hint: "slowly", Call: b.desk.begun[0].call},
-		{Profile: "web", Objective: "look", Call: b.desk.begun[1].call},
+		{Profile: "default", Objective: "build it", Hint: "slowly", Call: b.desktop.begun[0].call},
+		{Profile: "web", Objective: "look", Call: b.desktop.begun[1].call},
 	}
-	if diff := cmp.Diff(want, b.desk.tasks); diff != "" || want[0].Call.ID != "call-1" || !want[0].Call.Repeatable {
+	if diff := cmp.Diff(want, b.desktop.tasks); diff != "" || want[0].Call.ID != "call-1" || !want[0].Call.Repeatable {
 		t.Errorf("the first call is %+v, want call-1, repeatable; tasks (-want +got):\n%s", want[0].Call, diff)
 	}
 	for _, input := range []string{`{}`, `{"objective":""}`, `{"objective":"x","profile":"main"}`} {
@@ -290,8 +285,8 @@ func TestTasks(t *testing.T) {
 	c.Kind = wire.AgentTask
 	for _, profile := range []string{"main", "default"} {
 		c.Profile = profile
-		if r := b.callAs(c, "task_run", `{"objective":"x"}`); !r.IsError || len(b.desk.tasks) != 2 {
-			t.Errorf("a task agent of profile %s that delegates gets %+v, with %d tasks; want an error and 2", profile, r, len(b.desk.tasks))
+		if r := b.callAs(c, "task_run", `{"objective":"x"}`); !r.IsError || len(b.desktop.tasks) != 2 {
+			t.Errorf("a task agent of profile %s that delegates gets %+v, with %d tasks; want an error and 2", profile, r, len(b.desktop.tasks))
 		}
 	}
 }
@@ -302,25 +297,25 @@ func TestReload(t *testing.T) {
 	if got := b.must("system_list_reload_options", `{}`); got != "[]" {
 		t.Errorf("without entries the options are %s, want []", got)
 	}
-	b.desk.options = []policies.ReloadOption{{CacheID: "reload-1", Label: "Open notes app", Similarity: 1, Actions: 2, Exact: true}}
+	b.desktop.options = []policies.ReloadOption{{CacheID: "reload-1", Label: "Open notes app", Similarity: 1, Actions: 2, Exact: true}}
 	if got, want := b.must("system_list_reload_options", `{}`), `[{"cacheId":"reload-1","label":"Open notes app","similarity":1,"actions":2,"exact":true}]`; got != want {
 		t.Errorf("the options are %s, want %s", got, want)
 	}
-	b.desk.reload = func(id string) providers.ToolResult { return providers.ToolResult{Text: "did " + id} }
+	b.desktop.reload = func(id string) providers.ToolResult { return providers.ToolResult{Text: "did " + id} }
 	if got := b.must("system_reload_cached", `{"cacheId":"reload-1"}`); got != "did reload-1" {
 		t.Errorf(`reload returns %q, want "did reload-1"`, got)
 	}
-	if got := b.desk.acted[len(b.desk.acted)-1].call; got.Tool != "system:reload_cached" || got.Repeatable {
+	if got := b.desktop.acted[len(b.desktop.acted)-1].call; got.Tool != "system:reload_cached" || got.Repeatable {
 		t.Errorf("the session received %+v, want system:reload_cached, not repeatable", got)
 	}
-	b.desk.confirm = yes("")
+	b.desktop.confirm = yes("")
 	b.must("system_set_config", `{"section":"hooks","event":"tool_use","filter":{"toolName":"system:reload_cached"},"action":{"type":"os_action","payload":{"type":"app.badge","appId":"x","count":1}}}`)
 	b.must("system_reload_cached", `{"cacheId":"reload-1"}`)
-	b.desk.reload = func(string) providers.ToolResult { return providers.ToolResult{Text: "unknown", IsError: true} }
-	if b.call("system_reload_cached", `{"cacheId":"reload-2"}`); len(b.desk.submitted) != 1 {
-		t.Errorf("a reload and a refused one ran %d hooks, want 1", len(b.desk.submitted))
+	b.desktop.reload = func(string) providers.ToolResult { return providers.ToolResult{Text: "unknown", IsError: true} }
+	if b.call("system_reload_cached", `{"cacheId":"reload-2"}`); len(b.desktop.submitted) != 1 {
+		t.Errorf("a reload and a refused one ran %d hooks, want 1", len(b.desktop.submitted))
 	}
-	b.desk.lost = errors.New("removed")
+	b.desktop.lost = errors.New("removed")
 	if r := b.call("system_reload_cached", `{"cacheId":"reload-1"}`); !r.IsError {
 		t.Error("a lost session reloads, want an error")
 	}
@@ -330,40 +325,40 @@ func TestAskingTheUser(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
 	var answer wire.UserPromptResponse
-	var trouble error
-	b.desk.ask = func(wire.Prompt) (wire.UserPromptResponse, error) { return answer, trouble }
+	var askErr error
+	b.desktop.ask = func(wire.Prompt) (wire.UserPromptResponse, error) { return answer, askErr }
 
 	answer = wire.UserPromptResponse{SelectedValues: []string{"b"}, Text: "because"}
 	if got := b.must("user_ask", `{"title":"T","message":"M","options":["a",{"value":"b","label":"B","description":"D"},{"value":"c"}],"multiSelect":true,"allowText":true}`); got != `{"selected":["b"],"text":"because"}` {
 		t.Errorf("the answer is %s, want b and its text", got)
 	}
 	want := wire.Prompt{
-		ID: b.desk.prompts[0].ID, Title: "T", Message: "M", MultiSelect: true, InputField: &wire.PromptInput{Type: wire.PromptText},
+		ID: b.desktop.prompts[0].ID, Title: "T", Message: "M", MultiSelect: true, InputField: &wire.PromptInput{Type: wire.PromptText},
 		Options: []wire.PromptOption{{Value: "a", Label: "a"}, {Value: "b", Label: "B", Description: "D"}, {Value: "c", Label: "c"}},
 	}
-	if diff := cmp.Diff(want, b.desk.prompts[0]); diff != "" || b.desk.prompts[0].ID.Validate() != nil {
-		t.Errorf("prompt with the id %q (-want +got):\n%s", b.desk.prompts[0].ID, diff)
+	if diff := cmp.Diff(want, b.desktop.prompts[0]); diff != "" || b.desktop.prompts[0].ID.Validate() != nil {
+		t.Errorf("prompt with the id %q (-want +got):\n%s", b.desktop.prompts[0].ID, diff)
 	}
 	answer = wire.UserPromptResponse{Text: "Ada"}
 	if got := b.must("user_request", `{"title":"T","message":"M","inputLabel":"Name","inputPlaceholder":"…","multiline":true}`); got != `{"text":"Ada"}` {
 		t.Errorf(`the answer is %s, want {"text":"Ada"}`, got)
 	}
-	if got := b.desk.prompts[1].InputField; *got != (wire.PromptInput{Label: "Name", Placeholder: "…", Type: wire.PromptTextarea}) {
+	if got := b.desktop.prompts[1].InputField; *got != (wire.PromptInput{Label: "Name", Placeholder: "…", Type: wire.PromptTextarea}) {
 		t.Errorf("the input field is %+v, want one of several lines with its label", got)
 	}
 	answer = wire.UserPromptResponse{Dismissed: true}
 	if got := b.must("user_request", `{"title":"T","message":"M"}`); got != "The user did not answer." {
 		t.Errorf("a dismissed request gives %s, want that the user did not answer", got)
 	}
-	answer, trouble = wire.UserPromptResponse{}, context.DeadlineExceeded
+	answer, askErr = wire.UserPromptResponse{}, context.DeadlineExceeded
 	if got := b.must("user_request", `{"title":"T","message":"M"}`); got != "The user did not answer." {
 		t.Errorf("an expired request gives %s, want that the user did not answer", got)
 	}
-	trouble = errors.New("50 prompts are open already")
+	askErr = errors.New("50 prompts are open already")
 	if r := b.call("user_request", `{"title":"T","message":"M"}`); !r.IsError || r.Text != "50 prompts are open already." {
 		t.Errorf("a refused request gives %+v, want an error with the reason", r)
 	}
-	for _, wait := range b.desk.waits {
+	for _, wait := range b.desktop.waits {
 		if wait != 5*time.Minute {
 			t.Errorf("waited %v, want 5m", wait)
 		}
@@ -457,7 +452,7 @@ func TestPlanToolsHaveNoSideEffects(t *testing.T) {
 	b := setUp(t)
 	b.must("window_create", `{"windowId":"w","title":"","content":{"renderer":"text","content":"x"}}`)
 	c := b.caller()
-	twice := &twice{testDesktop: b.desk}
+	twice := &twice{testDesktop: b.desktop}
 	c.Desktop.Steps = twice
 	for tool, input := range map[string]string{
 		"window_create":            `{"windowId":"v","title":"","content":{"renderer":"text","content":"x"}}`,

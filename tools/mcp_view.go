@@ -23,7 +23,7 @@ const (
 )
 
 // openView opens a window with the view of a call, if the tool has one, and returns the text about it for the model.
-func (u *use) openView(ctx context.Context, t mcpclient.Tool, input json.RawMessage, r mcpclient.Result) string {
+func (u serverCall) openView(ctx context.Context, t mcpclient.Tool, input json.RawMessage, r mcpclient.Result) string {
 	if !t.HasView() {
 		return ""
 	}

@@ -23,7 +23,7 @@ func withView(t *testing.T, trusted bool) (*bench, *fakeServers) {
 
 // submittedActions returns the actions that tools have submitted.
 func submittedActions(b *bench) (out []wire.Action) {
-	for _, m := range b.desk.submitted {
+	for _, m := range b.desktop.submitted {
 		if e, ok := m.Data.(wire.Emit); ok {
 			out = append(out, e.Actions...)
 		}
@@ -102,7 +102,7 @@ func TestQuestionOfAViewRunsNothing(t *testing.T) {
 	for _, yes := range []bool{true, false} {
 		b, f := withView(t, true)
 		var asked wire.DialogConfirm
-		b.desk.confirm = func(q wire.DialogConfirm) (tools.Verdict, error) {
+		b.desktop.confirm = func(q wire.DialogConfirm) (tools.Verdict, error) {
 			asked = q
 			return tools.Verdict{Answered: true, Confirmed: yes}, nil
 		}

@@ -23,7 +23,7 @@ func moveWindow(ctx context.Context, u *use, in moveInput) providers.ToolResult 
 		return u.refuse(ctx, "x, y, width, height: at least one is needed.")
 	}
 	return u.act(ctx, func(s *desktop.State) Plan {
-		w, err := u.find(s, in.WindowID)
+		w, err := windowCall{u}.find(s, in.WindowID)
 		if err != nil {
 			return Plan{Result: fail(sentence(err.Error()))}
 		}

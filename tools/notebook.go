@@ -24,9 +24,12 @@ import (
 type Notebooks interface {
 	// ChangeNotebook inserts, changes or deletes a cell.
 	ChangeNotebook(ctx context.Context, c Caller, p wire.NotebookChanged) error
+	// CheckRun returns why no cell of a notebook can be executed now, or nil.
+	CheckRun(ctx context.Context, c Caller, window wire.WindowID) error
 	// RunCell executes a cell and waits for its end. It refuses a cell with another source than the given one, which
 	// was approved. If ctx ends first, the code is interrupted.
 	RunCell(ctx context.Context, c Caller, window wire.WindowID, cell wire.CellID, source string) (wire.Cell, error)
+	// ControlKernel interrupts or restarts the kernel of a notebook. A notebook without one stays as it is.
 	ControlKernel(ctx context.Context, c Caller, window wire.WindowID, op wire.KernelOp) error
 	// CompleteCode returns how code may continue at a place, in characters.
 	CompleteCode(ctx context.Context, c Caller, window wire.WindowID, code string, at int) (kernels.Completion, error)
@@ -80,7 +83,7 @@ const notebookW, notebookH = 760, 560
 func openNotebook(ctx context.Context, u *use, in openNotebookInput) providers.ToolResult {
 	content := wire.Notebook{Kernel: wire.NotebookKernel{Name: in.Kernel}, Cells: []wire.Cell{}}
 	if in.File != "" {
-		data, err := u.readAll(ctx, in.File, notebookfile.MaxFile)
+		data, err := fileCall{u}.readAll(ctx, in.File, notebookfile.MaxFile)
 		if err != nil {
 			return u.refuse(ctx, "%s", sentence(err.Error()))
 		}
@@ -95,7 +98,7 @@ func openNotebook(ctx context.Context, u *use, in openNotebookInput) providers.T
 		})
 	}
 	return u.act(ctx, func(s *desktop.State) Plan {
-		id := u.raw(in.Notebook)
+		id := windowCall{u}.raw(in.Notebook)
 		w, h := float64(notebookW), float64(notebookH)
 		create := wire.WindowCreate{
 			WindowID: id, Title: cmp.Or(in.Title, string(id)), Bounds: place{Width: &w, Height: &h}.bounds(s, u.Caller, wire.WindowCreate{WindowID: id}),
@@ -144,15 +147,18 @@ type runCellInput struct {
 
 // coversOwnNotebook says that data of a notebook is no reason to ask before code in that notebook.
 func coversOwnNotebook(u *use, in runCellInput) coverage {
-	return coverage{own: notebookSource(u.raw(in.Notebook))}
+	return coverage{own: notebookSource(windowCall{u}.raw(in.Notebook))}
 }
 
 func notebookSource(id wire.WindowID) string { return "the notebook " + string(id) }
 
+// notebookCall is a call of a tool for a notebook.
+type notebookCall struct{ *use }
+
 // findNotebook returns a notebook of the caller's monitor.
-func (u *use) findNotebook(ctx context.Context, id wire.WindowID) (n wire.Notebook, err error) {
+func (u notebookCall) findNotebook(ctx context.Context, id wire.WindowID) (n wire.Notebook, err error) {
 	found := false
-	if err := u.Desktop.Steps.View(ctx, func(s *desktop.State) { n, found = s.Notebook(u.Monitor, u.raw(id)) }); err != nil {
+	if err := u.Desktop.Steps.View(ctx, func(s *desktop.State) { n, found = s.Notebook(u.Monitor, windowCall(u).raw(id)) }); err != nil {
 		return n, fmt.Errorf("the notebook cannot be read: %w", err)
 	}
 	if !found {
@@ -173,7 +179,7 @@ func findCell(n wire.Notebook, id wire.CellID) (wire.Cell, error) {
 // askToRun returns the question before code runs. Users see all of the code, because they cannot approve what they
 // cannot see.
 func askToRun(ctx context.Context, u *use, in runCellInput) (*question, error) {
-	n, err := u.findNotebook(ctx, in.Notebook)
+	n, err := notebookCall{u}.findNotebook(ctx, in.Notebook)
 	if err != nil {
 		return nil, err
 	}
@@ -194,14 +200,17 @@ func askToRun(ctx context.Context, u *use, in runCellInput) (*question, error) {
 	if utf8.RuneCountInString(code) > shownInput {
 		return nil, fmt.Errorf("the code has more than %d characters, which users cannot check; split it into cells", shownInput)
 	}
+	if err := u.Desktop.Notebooks.CheckRun(ctx, u.Caller, windowCall{u}.raw(in.Notebook)); err != nil {
+		return nil, err //nolint:wrapcheck // it says what is wrong
+	}
 	u.approvedCode = code
-	return &question{title: "Run code in " + string(u.raw(in.Notebook)) + "?", yes: "Run", topic: "notebook:run_cell", message: visible(code)}, nil
+	return &question{title: "Run code in " + string(windowCall{u}.raw(in.Notebook)) + "?", yes: "Run", topic: "notebook:run_cell", message: visible(code)}, nil
 }
 
 func runCell(ctx context.Context, u *use, in runCellInput) providers.ToolResult {
-	id := u.raw(in.Notebook)
+	id := windowCall{u}.raw(in.Notebook)
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
-		n, err := u.findNotebook(ctx, id)
+		n, err := notebookCall{u}.findNotebook(ctx, id)
 		if err != nil {
 			return providers.ToolResult{}, err
 		}
@@ -224,6 +233,9 @@ func runCell(ctx context.Context, u *use, in runCellInput) providers.ToolResult 
 		r := cellResult(c, cellRoom)
 		r.Text = fmt.Sprintf("Cell %s: %s.%s\n", c.ID, stateText(c), cmp.Or(" "+c.Reason, "")) + r.Text
 		r.IsError = c.State != wire.CellOK
+		if now, err := (notebookCall{u}).findNotebook(ctx, id); err == nil && now.Kernel.Reason != "" { // such as that it has no files
+			r.Text += "\nThe kernel: " + now.Kernel.Reason
+		}
 		return OutsideResult(notebookSource(id), r), nil
 	})
 }
@@ -327,7 +339,7 @@ type insertCellInput struct {
 }
 
 // changeCell changes a cell between Begin and End of the call.
-func (u *use) changeCell(ctx context.Context, p wire.NotebookChanged, done string) providers.ToolResult {
+func (u notebookCall) changeCell(ctx context.Context, p wire.NotebookChanged, done string) providers.ToolResult {
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
 		n, err := u.findNotebook(ctx, p.WindowID)
 		if err != nil {
@@ -340,7 +352,7 @@ func (u *use) changeCell(ctx context.Context, p wire.NotebookChanged, done strin
 		} else if last := len(n.Cells) - 1; p.After == "" && last >= 0 {
 			p.After = n.Cells[last].ID
 		}
-		p.WindowID, p.MonitorID, p.AgentID = u.raw(p.WindowID), u.Monitor, u.Agent
+		p.WindowID, p.MonitorID, p.AgentID = windowCall(u).raw(p.WindowID), u.Monitor, u.Agent
 		if err := u.Desktop.Notebooks.ChangeNotebook(ctx, u.Caller, p); err != nil {
 			return providers.ToolResult{}, err //nolint:wrapcheck // it says what is wrong
 		}
@@ -349,7 +361,7 @@ func (u *use) changeCell(ctx context.Context, p wire.NotebookChanged, done strin
 }
 
 func insertCell(ctx context.Context, u *use, in insertCellInput) providers.ToolResult {
-	return u.changeCell(ctx, wire.NotebookChanged{
+	return notebookCall{u}.changeCell(ctx, wire.NotebookChanged{
 		WindowID: in.Notebook, Op: wire.NotebookInsert, CellID: wire.CellID(u.id("cell")), Kind: cmp.Or(in.Kind, wire.CellCode), Source: in.Source, After: in.After,
 	}, "Added")
 }
@@ -361,7 +373,7 @@ type editCellInput struct {
 }
 
 func editCell(ctx context.Context, u *use, in editCellInput) providers.ToolResult {
-	return u.changeCell(ctx, wire.NotebookChanged{WindowID: in.Notebook, Op: wire.NotebookEdit, CellID: in.Cell, Source: in.Source}, "Changed")
+	return notebookCall{u}.changeCell(ctx, wire.NotebookChanged{WindowID: in.Notebook, Op: wire.NotebookEdit, CellID: in.Cell, Source: in.Source}, "Changed")
 }
 
 type cellInput struct {
@@ -370,7 +382,7 @@ type cellInput struct {
 }
 
 func deleteCell(ctx context.Context, u *use, in cellInput) providers.ToolResult {
-	return u.changeCell(ctx, wire.NotebookChanged{WindowID: in.Notebook, Op: wire.NotebookDelete, CellID: in.Cell}, "Deleted")
+	return notebookCall{u}.changeCell(ctx, wire.NotebookChanged{WindowID: in.Notebook, Op: wire.NotebookDelete, CellID: in.Cell}, "Deleted")
 }
 
 // notebookLine is a notebook in the result of notebook:list.
@@ -400,7 +412,7 @@ type readNotebookInput struct {
 
 func readNotebook(ctx context.Context, u *use, in readNotebookInput) providers.ToolResult {
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
-		n, err := u.findNotebook(ctx, in.Notebook)
+		n, err := notebookCall{u}.findNotebook(ctx, in.Notebook)
 		if err != nil {
 			return providers.ToolResult{}, err
 		}
@@ -426,7 +438,7 @@ func readNotebook(ctx context.Context, u *use, in readNotebookInput) providers.T
 			}
 		}
 		r.Text = cmp.Or(b.String(), "The notebook has no cells.")
-		return OutsideResult(notebookSource(u.raw(in.Notebook)), r), nil
+		return OutsideResult(notebookSource(windowCall{u}.raw(in.Notebook)), r), nil
 	})
 }
 
@@ -434,21 +446,21 @@ type kernelInput struct {
 	Notebook wire.WindowID `json:"notebook"`
 }
 
-func (u *use) controlKernel(ctx context.Context, in kernelInput, op wire.KernelOp, done string) providers.ToolResult {
+func (u notebookCall) controlKernel(ctx context.Context, in kernelInput, op wire.KernelOp, done string) providers.ToolResult {
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
 		if _, err := u.findNotebook(ctx, in.Notebook); err != nil {
 			return providers.ToolResult{}, err
 		}
-		return text(done), u.Desktop.Notebooks.ControlKernel(ctx, u.Caller, u.raw(in.Notebook), op)
+		return text(done), u.Desktop.Notebooks.ControlKernel(ctx, u.Caller, windowCall(u).raw(in.Notebook), op)
 	})
 }
 
 func interruptKernel(ctx context.Context, u *use, in kernelInput) providers.ToolResult {
-	return u.controlKernel(ctx, in, wire.KernelInterrupt, "Interrupted.")
+	return notebookCall{u}.controlKernel(ctx, in, wire.KernelInterrupt, "Interrupted.")
 }
 
 func restartKernel(ctx context.Context, u *use, in kernelInput) providers.ToolResult {
-	return u.controlKernel(ctx, in, wire.KernelRestart, "The kernel restarts. Its variables are gone.")
+	return notebookCall{u}.controlKernel(ctx, in, wire.KernelRestart, "The kernel restarts. Its variables are gone.")
 }
 
 type completeInput struct {
@@ -459,14 +471,14 @@ type completeInput struct {
 
 func completeCode(ctx context.Context, u *use, in completeInput) providers.ToolResult {
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
-		if _, err := u.findNotebook(ctx, in.Notebook); err != nil {
+		if _, err := (notebookCall{u}).findNotebook(ctx, in.Notebook); err != nil {
 			return providers.ToolResult{}, err
 		}
 		at := utf8.RuneCountInString(in.Code)
 		if in.Cursor != nil {
 			at = min(at, *in.Cursor)
 		}
-		c, err := u.Desktop.Notebooks.CompleteCode(ctx, u.Caller, u.raw(in.Notebook), in.Code, at)
+		c, err := u.Desktop.Notebooks.CompleteCode(ctx, u.Caller, windowCall{u}.raw(in.Notebook), in.Code, at)
 		if err != nil {
 			return providers.ToolResult{}, err //nolint:wrapcheck // it says what is wrong
 		}
@@ -476,6 +488,6 @@ func completeCode(ctx context.Context, u *use, in completeInput) providers.ToolR
 			rest = fmt.Sprintf("\n[cut: %d more]", len(c.Matches)-most)
 			c.Matches = c.Matches[:most]
 		}
-		return OutsideResult(notebookSource(u.raw(in.Notebook)), text(strings.Join(c.Matches, "\n")+rest)), nil
+		return OutsideResult(notebookSource(windowCall{u}.raw(in.Notebook)), text(strings.Join(c.Matches, "\n")+rest)), nil
 	})
 }

@@ -64,11 +64,11 @@ func (r *registry) canLeave(t *tool) bool {
 
 // mayRun returns nil if the call may run, else the reason why not. It asks what the tool wants to have asked.
 // An agent that has read outside data also asks for every call that leaves the hub or deletes something.
-func (u *use) mayRun(ctx context.Context, t *tool, in any) error {
+func (u consent) mayRun(ctx context.Context, t *tool, in any) error {
 	var asked *question
 	if t.use.ask != nil {
 		var err error
-		if asked, err = t.use.ask(ctx, u, in); err != nil {
+		if asked, err = t.use.ask(ctx, u.use, in); err != nil {
 			return err
 		}
 	}
@@ -86,26 +86,26 @@ func (u *use) mayRun(ctx context.Context, t *tool, in any) error {
 		title = "Use " + modelName(t.name)
 	}
 	if err := u.permitted(ctx, question{
-		title: title + "?", yes: "Allow", topic: t.name, message: modelName(t.name) + "\n" + visible(truncate(string(u.call.Input), shownInput)),
+		title: title + "?", yes: "Allow", topic: t.name, message: modelName(t.name) + "\n" + visible(string(u.call.Input)),
 	}, true); err != nil || scope == "" {
 		return err
 	}
 	return u.Desktop.Trust.AllowScope(ctx, u.Caller, scope)
 }
 
-// shownInput bounds the input of a call that users see, in characters. It is large, because they cannot
-// approve what they cannot see.
+// shownInput bounds the code of a cell that users approve, and the beginning of the input of a view, in
+// characters.
 const shownInput = 16 << 10
 
 // outsideSources returns the sources of outside data that the agent has read, if the user must be asked for
 // this call because of it, and what the answer covers.
-func (u *use) outsideSources(ctx context.Context, t *tool, in any) (sources []string, scope string, err error) {
+func (u consent) outsideSources(ctx context.Context, t *tool, in any) (sources []string, scope string, err error) {
 	if u.Desktop.Trust == nil || !u.tools.canLeave(t) {
 		return nil, "", nil
 	}
 	var c coverage
 	if t.covers != nil {
-		c = t.covers(u, in)
+		c = t.covers(u.use, in)
 	}
 	if c.harmless {
 		return nil, "", nil

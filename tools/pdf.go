@@ -17,8 +17,11 @@ import (
 
 // PDF reads PDF files; [pdf.Reader] implements it.
 type PDF interface {
+	// Pages returns the number of pages of a file.
 	Pages(ctx context.Context, f *os.File) (int, error)
+	// Text returns the text of pages, the first of which is 1, at most [pdf.MaxTextPages] of them.
 	Text(ctx context.Context, f *os.File, first, last int) ([]string, error)
+	// Picture returns a page as a JPEG.
 	Picture(ctx context.Context, f *os.File, page int) ([]byte, error)
 }
 
@@ -30,11 +33,14 @@ const (
 	asPictures pageAs = "pictures"
 )
 
+// pdfCall is a call that reads a PDF file.
+type pdfCall struct{ *use }
+
 // readPDF reads pages of a PDF file; done is false if the file is none.
-func (u *use) readPDF(ctx context.Context, in readInput) (r providers.ToolResult, done bool, err error) {
+func (u pdfCall) readPDF(ctx context.Context, in readInput) (r providers.ToolResult, done bool, err error) {
 	f, _, err := u.cfg.Files.OpenLocal(ctx, u.Session, in.Path)
 	if err != nil {
-		return r, true, u.storageError(in.Path, err)
+		return r, true, fileCall(u).storageError(in.Path, err)
 	}
 	defer func() { _ = f.Close() }() // opened for reading only
 	begin := make([]byte, 5)
@@ -65,18 +71,18 @@ func (u *use) readPDF(ctx context.Context, in readInput) (r providers.ToolResult
 
 // pdfError returns the error for the agent. Those of the system may contain paths of the host, so
 // they are only logged.
-func (u *use) pdfError(name string, err error) error {
+func (u pdfCall) pdfError(name string, err error) error {
 	for _, plain := range []error{pdf.ErrMissing, pdf.ErrEncrypted, pdf.ErrDamaged, pdf.ErrTooComplex, pdf.ErrTooLarge, context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, plain) {
 			return fmt.Errorf("%q: %w", truncate(name, 200), err)
 		}
 	}
-	return u.storageError(name, err)
+	return fileCall(u).storageError(name, err)
 }
 
 // pageTexts returns the text of pages, as many as a result has room for, marked as data, with a note
 // where to continue.
-func (u *use) pageTexts(ctx context.Context, f *os.File, in readInput, first, total int) (providers.ToolResult, error) {
+func (u pdfCall) pageTexts(ctx context.Context, f *os.File, in readInput, first, total int) (providers.ToolResult, error) {
 	texts, err := u.cfg.PDF.Text(ctx, f, first, min(total, first+pdf.MaxTextPages-1))
 	if err != nil {
 		return providers.ToolResult{}, u.pdfError(in.Path, err)
@@ -119,7 +125,7 @@ func (u *use) pageTexts(ctx context.Context, f *os.File, in readInput, first, to
 }
 
 // pagePictures returns pages as pictures.
-func (u *use) pagePictures(ctx context.Context, f *os.File, name string, first, total int) (providers.ToolResult, error) {
+func (u pdfCall) pagePictures(ctx context.Context, f *os.File, name string, first, total int) (providers.ToolResult, error) {
 	last := min(total, first+pdf.MaxPictures-1)
 	r := textf("Pages %d to %d of %d of %q as pictures.", first, last, total, name)
 	for page := first; page <= last; page++ {

@@ -53,9 +53,12 @@ var (
 	errUnanswered = errors.New("there was no answer in time, which means no")
 )
 
+// consent decides whether a call may run: the user's permissions, and questions to the user.
+type consent struct{ *use }
+
 // proceed asks the user if a limit of requests or cost is exceeded. Every tool call leads to another
 // request of the model, so that this is where agents can be stopped.
-func (u *use) proceed(ctx context.Context) error {
+func (u consent) proceed(ctx context.Context) error {
 	v, err := u.Desktop.Users.Proceed(ctx, u.Caller, u.call.ToolCall)
 	switch {
 	case err != nil:
@@ -74,7 +77,7 @@ func (u *use) proceed(ctx context.Context) error {
 // permitted returns nil if the call may run, else the reason why not. It uses the remembered
 // answer if there is one; otherwise the auto-approval rules or the user decide. With outside the agent has
 // read outside data: no remembered answer permits the call then.
-func (u *use) permitted(ctx context.Context, q question, outside bool) error {
+func (u consent) permitted(ctx context.Context, q question, outside bool) error {
 	dialog := wire.DialogConfirm{
 		ID: wire.DialogID(u.question(q.title, q.message)), Title: q.title, Message: q.message,
 		ConfirmText: q.yes, CancelText: "Cancel", ActionMeta: u.meta(),
@@ -121,7 +124,7 @@ func (u *use) permitted(ctx context.Context, q question, outside bool) error {
 
 // remember stores an answer that the user wants remembered. A failure does not change the
 // answer.
-func (u *use) remember(ctx context.Context, q question, v Verdict) {
+func (u consent) remember(ctx context.Context, q question, v Verdict) {
 	d := decision{Time: wire.Millis(time.Now().UnixMilli()), Context: q.context}
 	switch {
 	case v.Confirmed && v.Remember == wire.RememberAlways:

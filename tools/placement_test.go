@@ -25,7 +25,7 @@ func TestNewWindowsCoverNoOther(t *testing.T) {
 			for n := range 3 {
 				b.mustAs(c, "window_create", fmt.Sprintf(`{"windowId":"w%d","title":"W","content":{"renderer":"markdown","content":"# hi"}}`, n))
 			}
-			windows := b.desk.state.Windows("monitor-0")
+			windows := b.desktop.state.Windows("monitor-0")
 			for i, w := range windows {
 				if w.Bounds.X < 0 || w.Bounds.Y < 0 || w.Bounds.X+w.Bounds.W > width || w.Bounds.Y+w.Bounds.H > height {
 					t.Errorf("window %s is at %+v, want it inside %v×%v", w.WindowID, w.Bounds, width, height)
@@ -47,7 +47,7 @@ func TestAWindowOnAFullDesktopHidesNoTitle(t *testing.T) {
 		b.must("window_create", fmt.Sprintf(`{"windowId":"w%d","title":"W","content":{"renderer":"html","content":"x"}}`, n))
 	}
 	seen := map[[2]float64]wire.WindowID{}
-	for _, w := range b.desk.state.Windows("monitor-0") {
+	for _, w := range b.desktop.state.Windows("monitor-0") {
 		at := [2]float64{w.Bounds.X, w.Bounds.Y}
 		if other, taken := seen[at]; taken {
 			t.Errorf("windows %s and %s are both at %v, want different places", other, w.WindowID, at)

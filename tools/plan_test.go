@@ -39,7 +39,7 @@ func TestPlanToolsBelongToTodos(t *testing.T) {
 	if told, err := b.exec.Brief(t.Context(), b.todo()); err != nil || !strings.Contains(told.Whole(), "plan_input") {
 		t.Errorf("system prompt is %v, error %v, want plan_input in it", told, err)
 	}
-	if r := b.callAs(b.worker(), "plan_progress", `{"percentage":5}`); !r.IsError || len(b.desk.progress) != 0 || len(b.desk.acted) != 1 {
+	if r := b.callAs(b.worker(), "plan_progress", `{"percentage":5}`); !r.IsError || len(b.desktop.progress) != 0 || len(b.desktop.acted) != 1 {
 		t.Errorf("progress of an agent without a todo gives %+v, want an error", r)
 	}
 }
@@ -49,19 +49,19 @@ func TestPlanProgress(t *testing.T) {
 	b := setUp(t)
 	b.mustAs(b.todo(), "plan:progress", `{"percentage":42.5,"step":"reading","items_processed":3,"items_total":7}`)
 	want := []wire.TodoProgress{{TodoID: "collect", ProgressPercentage: 42.5, CurrentStep: "reading", ItemsProcessed: 3, ItemsTotal: 7}}
-	if diff := cmp.Diff(want, b.desk.progress); diff != "" {
+	if diff := cmp.Diff(want, b.desktop.progress); diff != "" {
 		t.Errorf("progress (-want +got):\n%s", diff)
 	}
 	for _, input := range []string{`{}`, `{"percentage":101}`, `{"percentage":-1}`, `{"percentage":"x"}`, `{"percentage":1,"items_total":-1}`} {
-		if r := b.callAs(b.todo(), "plan_progress", input); !r.IsError || len(b.desk.progress) != 1 {
+		if r := b.callAs(b.todo(), "plan_progress", input); !r.IsError || len(b.desktop.progress) != 1 {
 			t.Errorf("plan_progress %s gives %+v, want an error", input, r)
 		}
 	}
-	b.desk.lost = errors.New("the plan has ended")
+	b.desktop.lost = errors.New("the plan has ended")
 	if r := b.callAs(b.todo(), "plan_progress", `{"percentage":1}`); !r.IsError || r.Text != "The plan has ended." {
 		t.Errorf("progress of an ended plan gives %+v, want an error that it has ended", r)
 	}
-	if n := len(b.desk.acted) + len(b.desk.begun) + len(b.desk.ended); n != 0 {
+	if n := len(b.desktop.acted) + len(b.desktop.begun) + len(b.desktop.ended); n != 0 {
 		t.Errorf("the session received %d calls, want 0", n)
 	}
 }
@@ -71,7 +71,7 @@ func TestPlanInput(t *testing.T) {
 	b := setUp(t)
 	var asked []wire.HITLInputRequest
 	answer := json.RawMessage(`{"from":"2026-02-01","to":"2026-02-06"}`)
-	b.desk.input = func(q wire.HITLInputRequest) (json.RawMessage, error) {
+	b.desktop.input = func(q wire.HITLInputRequest) (json.RawMessage, error) {
 		asked = append(asked, q)
 		return answer, nil
 	}
@@ -108,7 +108,7 @@ func TestPlanInput(t *testing.T) {
 			t.Errorf("plan_input %s gives %+v, want an error", input, r)
 		}
 	}
-	if n := len(b.desk.acted) + len(b.desk.begun) + len(b.desk.ended); n != 0 {
+	if n := len(b.desktop.acted) + len(b.desktop.begun) + len(b.desktop.ended); n != 0 {
 		t.Errorf("the session received %d calls, want 0", n)
 	}
 }

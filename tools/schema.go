@@ -50,6 +50,7 @@ func schemaOf[T any]() inputSchema {
 
 // refiner is an input type that refines the schema derived from its fields.
 type refiner interface {
+	// refine changes s, which is the schema of the fields.
 	refine(s *jsonschema.Schema)
 }
 

@@ -13,6 +13,8 @@ import (
 
 // Scripts runs JavaScript; [runjs.Runner] implements it.
 type Scripts interface {
+	// Run executes a script in a new process and waits for its end. What the script throws is a
+	// [*runjs.ExceptionError].
 	Run(ctx context.Context, s runjs.Script) (runjs.Result, error)
 }
 

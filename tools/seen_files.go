@@ -19,7 +19,7 @@ type fileKey struct {
 	path  string
 }
 
-func (u *use) fileKey(path string) fileKey {
+func (u fileCall) fileKey(path string) fileKey {
 	k := fileKey{session: u.Session, monitor: u.Monitor, window: u.Window, path: path}
 	if u.Kind != wire.AgentMain && u.Kind != wire.AgentWindow {
 		k.agent = u.Agent

@@ -21,14 +21,23 @@ import (
 type Servers interface {
 	// Prepare makes the tools of a user known, as far as that is possible soon.
 	Prepare(ctx context.Context, at mcpclient.Place)
-	// Tools returns the known tools of a user, and Find one of them by its name for models.
+	// Tools returns the known tools of a user. It does not block.
 	Tools(user string) []mcpclient.Tool
+	// Find returns a tool of a user by its name for models. If it is not known, its server is started.
 	Find(ctx context.Context, at mcpclient.Place, name string) (mcpclient.Tool, bool)
 	// Revision changes when the tools of a user change.
 	Revision(user string) string
+	// Call calls a tool of a server. A [*mcpclient.UncertainError] means that it may or may not have run;
+	// other errors mean that it did not, unless ctx ended.
 	Call(ctx context.Context, at mcpclient.Place, server string, c mcpclient.Call) (mcpclient.Result, error)
 	// ViewTool returns a tool of a server that its views may call.
 	ViewTool(ctx context.Context, at mcpclient.Place, server, name string) (mcpclient.Tool, bool)
+}
+
+// Models asks the model of a turn on behalf of an MCP server.
+type Models interface {
+	// Complete returns the answer of the caller's model, which gets no tools and nothing of the conversation.
+	Complete(ctx context.Context, c Caller, r mcpclient.ModelRequest) (mcpclient.ModelAnswer, error)
 }
 
 // place returns where the servers of the caller run.
@@ -121,9 +130,9 @@ func serverTool(t mcpclient.Tool) *tool {
 			schema: func() inputSchema { return inputSchema{text: t.Schema, resolved: anyInput} },
 			decode: objectInput,
 			do: func(ctx context.Context, u *use, in any) providers.ToolResult {
-				return u.callServer(ctx, t, in.(json.RawMessage)) //nolint:forcetypeassert // it is what objectInput returns
+				return serverCall{u}.callServer(ctx, t, in.(json.RawMessage)) //nolint:forcetypeassert // it is what objectInput returns
 			},
-			ask: func(_ context.Context, u *use, _ any) (*question, error) { return u.serverQuestion(t), nil },
+			ask: func(_ context.Context, u *use, _ any) (*question, error) { return serverCall{u}.serverQuestion(t), nil },
 		},
 	}
 }
@@ -143,24 +152,32 @@ func objectInput(data []byte) (any, error) {
 	return json.RawMessage(data), nil
 }
 
+// serverCall is a call of a tool of an MCP server.
+type serverCall struct{ *use }
+
 // serverQuestion returns the question to the user before a call, or nil for a tool that only reads.
-func (u *use) serverQuestion(t mcpclient.Tool) *question {
+func (u serverCall) serverQuestion(t mcpclient.Tool) *question {
 	if t.OnlyReads() {
 		return nil
 	}
 	return &question{
 		title:   "Use " + visible(truncate(t.Name, 100)) + " of the MCP server " + visible(t.Server) + "?",
-		message: visible(truncate(string(u.call.Input), shownInput)), yes: "Allow", topic: t.ModelName,
+		message: visible(string(u.call.Input)), yes: "Allow", topic: t.ModelName,
 	}
 }
 
 // callServer calls a tool of an MCP server. The session knows that the call has begun, so that it is never
 // executed twice.
-func (u *use) callServer(ctx context.Context, t mcpclient.Tool, input json.RawMessage) providers.ToolResult {
+func (u serverCall) callServer(ctx context.Context, t mcpclient.Tool, input json.RawMessage) providers.ToolResult {
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
-		r, err := u.cfg.Servers.Call(ctx, u.place(), t.Server, mcpclient.Call{
-			Tool: t.Name, Input: input, Caller: string(u.Session) + "/" + string(u.Agent), Ask: u.askForServer,
-		})
+		call := mcpclient.Call{Tool: t.Name, Input: input, Caller: string(u.Session) + "/" + string(u.Agent), Ask: u.askForServer}
+		var stop func()
+		call.OnProgress, stop = u.reportProgress(ctx)
+		defer stop()
+		if u.cfg.Models != nil {
+			call.Complete = u.completeForServer
+		}
+		r, err := u.cfg.Servers.Call(ctx, u.place(), t.Server, call)
 		if err != nil && ctx.Err() != nil {
 			return providers.ToolResult{}, err
 		}
@@ -183,7 +200,7 @@ func (u *use) callServer(ctx context.Context, t mcpclient.Tool, input json.RawMe
 func serverSource(t mcpclient.Tool) string { return "the MCP server " + t.Server }
 
 // askForServer asks the user what a server wants to know, one field after the other.
-func (u *use) askForServer(ctx context.Context, q mcpclient.Question) (mcpclient.Answer, error) {
+func (u serverCall) askForServer(ctx context.Context, q mcpclient.Question) (mcpclient.Answer, error) {
 	title := "The MCP server " + visible(q.Server) + " asks"
 	if len(q.Fields) == 0 {
 		r, err := u.askField(ctx, title, q, mcpclient.Field{Type: "boolean", Title: "Continue"}, 0)
@@ -205,8 +222,31 @@ func (u *use) askForServer(ctx context.Context, q mcpclient.Question) (mcpclient
 	return a, nil
 }
 
+// errModelRefused tells a server that the user does not want it to ask the model.
+var errModelRefused = errors.New("the user does not allow the server to ask the model")
+
+// completeForServer asks the model for a server, if the user agrees. The user sees what the model is asked.
+func (u serverCall) completeForServer(ctx context.Context, r mcpclient.ModelRequest) (mcpclient.ModelAnswer, error) {
+	var text strings.Builder
+	if r.System != "" {
+		fmt.Fprintf(&text, "System: %s\n\n", r.System)
+	}
+	for _, m := range r.Messages {
+		text.WriteString(m.Text + "\n\n")
+	}
+	q := mcpclient.Question{Server: r.Server, Message: text.String()}
+	yes, err := u.askField(ctx, "The MCP server "+visible(r.Server)+" wants to ask the model", q, mcpclient.Field{Type: "boolean", Title: "Ask the model?"}, r.Number)
+	if err != nil {
+		return mcpclient.ModelAnswer{}, err
+	}
+	if yes != true {
+		return mcpclient.ModelAnswer{}, errModelRefused
+	}
+	return u.cfg.Models.Complete(ctx, u.Caller, r)
+}
+
 // askField asks for the value of one field. It is nil if the user gave none.
-func (u *use) askField(ctx context.Context, title string, q mcpclient.Question, f mcpclient.Field, index int) (any, error) {
+func (u serverCall) askField(ctx context.Context, title string, q mcpclient.Question, f mcpclient.Field, index int) (any, error) {
 	label := f.Title
 	if label == "" {
 		label = f.Name

@@ -45,8 +45,8 @@ func TestShortcutsAreMadeChangedListedAndRemoved(t *testing.T) {
 	if got := b.shortcuts(); !cmp.Equal(got, []map[string]any{want}) {
 		t.Errorf("the shortcuts are %v, want only %v", got, want)
 	}
-	if len(b.desk.begun) != 0 || len(b.desk.actions) != 4 {
-		t.Errorf("the session saw %d begun calls and %d actions, want none and 4: each call is one step", len(b.desk.begun), len(b.desk.actions))
+	if len(b.desktop.begun) != 0 || len(b.desktop.actions) != 4 {
+		t.Errorf("the session saw %d begun calls and %d actions, want none and 4: each call is one step", len(b.desktop.begun), len(b.desktop.actions))
 	}
 }
 
@@ -115,7 +115,7 @@ func TestShortcutsAreBounded(t *testing.T) {
 	for i := range actions {
 		actions[i] = wire.CreateShortcut{Shortcut: wire.Shortcut{ID: wire.ShortcutID(fmt.Sprint("s", i)), Label: "L", Type: wire.ShortcutURL}}
 	}
-	if r := b.desk.act(b.caller(), actions); r != nil {
+	if r := b.desktop.act(b.caller(), actions); r != nil {
 		t.Fatal(r)
 	}
 	if r := b.call("system_create_shortcut", `{"label":"L","icon":"i","type":"url","target":"https://x.org"}`); !r.IsError || !strings.Contains(r.Text, "already") {

@@ -57,9 +57,12 @@ type writeInput struct {
 	Content string `json:"content"`
 }
 
+// fileCall is a call that reads or changes the session's files.
+type fileCall struct{ *use }
+
 // storageError returns the error for the agent. Errors of the operating system may contain paths
 // of the host, so they are only logged.
-func (u *use) storageError(name string, err error) error {
+func (u fileCall) storageError(name string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		u.seen.forget(u.fileKey(name)) // a new file replaces nothing
 	}
@@ -77,7 +80,7 @@ func (u *use) storageError(name string, err error) error {
 }
 
 // readAll reads a whole file. A file of more than limit bytes is an error.
-func (u *use) readAll(ctx context.Context, name string, limit int64) ([]byte, error) {
+func (u fileCall) readAll(ctx context.Context, name string, limit int64) ([]byte, error) {
 	f, e, err := u.cfg.Files.Open(ctx, u.Session, name)
 	if err != nil {
 		return nil, u.storageError(name, err)
@@ -96,10 +99,10 @@ func (u *use) readAll(ctx context.Context, name string, limit int64) ([]byte, er
 
 func readFile(ctx context.Context, u *use, in readInput) providers.ToolResult {
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
-		if r, done, err := u.readPDF(ctx, in); done || err != nil {
+		if r, done, err := (pdfCall{u}).readPDF(ctx, in); done || err != nil {
 			return r, err
 		}
-		data, err := u.readAll(ctx, in.Path, max(maxText, maxImage))
+		data, err := fileCall{u}.readAll(ctx, in.Path, max(maxText, maxImage))
 		if err != nil {
 			return providers.ToolResult{}, err
 		}
@@ -181,7 +184,7 @@ func listFiles(ctx context.Context, u *use, in folderInput) providers.ToolResult
 		}
 		entries, err := u.cfg.Files.List(ctx, u.Session, folder)
 		if err != nil {
-			return providers.ToolResult{}, u.storageError(cmp.Or(folder, "/"), err)
+			return providers.ToolResult{}, fileCall{u}.storageError(cmp.Or(folder, "/"), err)
 		}
 		lines := []fileLine{}
 		for _, e := range entries[:min(len(entries), maxListed)] {
@@ -197,13 +200,13 @@ func listFiles(ctx context.Context, u *use, in folderInput) providers.ToolResult
 
 func writeFile(ctx context.Context, u *use, in writeInput) providers.ToolResult {
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
-		key := u.fileKey(in.Path)
+		key := fileCall{u}.fileKey(in.Path)
 		e, err := u.cfg.Files.SaveIf(ctx, u.Session, in.Path, strings.NewReader(in.Content), int64(len(in.Content)), files.Condition{ETag: u.seen.etag(key)})
 		if errors.Is(err, files.ErrChanged) {
 			return failf("%q was changed by somebody else since you read it, so it was not written. Read it again and keep that change.", truncate(in.Path, 200)), nil
 		}
 		if err != nil {
-			return providers.ToolResult{}, u.storageError(in.Path, err)
+			return providers.ToolResult{}, fileCall{u}.storageError(in.Path, err)
 		}
 		u.seen.record(key, e.ETag)
 		return textf("Wrote %d bytes to %q.", e.Size, e.Path), nil
@@ -213,9 +216,9 @@ func writeFile(ctx context.Context, u *use, in writeInput) providers.ToolResult 
 func deleteFile(ctx context.Context, u *use, in pathInput) providers.ToolResult {
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
 		if _, err := u.cfg.Files.Trash(ctx, u.Session, in.Path); err != nil {
-			return providers.ToolResult{}, u.storageError(in.Path, err)
+			return providers.ToolResult{}, fileCall{u}.storageError(in.Path, err)
 		}
-		u.seen.forget(u.fileKey(in.Path))
+		u.seen.forget(fileCall{u}.fileKey(in.Path))
 		return textf("Deleted %q. The user can undo that for a day.", in.Path), nil
 	})
 }

@@ -53,12 +53,12 @@ func TestFiles(t *testing.T) {
 		t.Errorf("a removed file: %+v, want an error that it is not there", r)
 	}
 	repeatable := map[string]bool{}
-	for _, told := range b.desk.begun {
+	for _, told := range b.desktop.begun {
 		repeatable[told.call.Tool] = told.call.Repeatable
 	}
 	want := map[string]bool{"storage:list": true, "storage:read": true, "storage:write": false, "storage:delete": false}
-	if diff := cmp.Diff(want, repeatable); diff != "" || len(b.desk.begun) != len(b.desk.ended) {
-		t.Errorf("repeatable calls (-want +got):\n%s\n%d begun, %d ended, want the same number", diff, len(b.desk.begun), len(b.desk.ended))
+	if diff := cmp.Diff(want, repeatable); diff != "" || len(b.desktop.begun) != len(b.desktop.ended) {
+		t.Errorf("repeatable calls (-want +got):\n%s\n%d begun, %d ended, want the same number", diff, len(b.desktop.begun), len(b.desktop.ended))
 	}
 }
 

@@ -29,7 +29,7 @@ func within(field, want string, err error) error {
 }
 
 // table decodes the table in a field and checks that each row has one cell per header.
-func (u *use) table(field string, data json.RawMessage) (wire.Table, error) {
+func (u windowCall) table(field string, data json.RawMessage) (wire.Table, error) {
 	t, err := u.forms.table.Decode(structured(data))
 	if err != nil {
 		return t, within(field, "a table is an object with headers and rows", err)
@@ -44,7 +44,7 @@ func (u *use) table(field string, data json.RawMessage) (wire.Table, error) {
 
 // structured adapts an operation to the content of its window: the replacement of a table or
 // components may be a string of JSON.
-func (u *use) structured(c wire.Content, op wire.UpdateOperation) (wire.UpdateOperation, error) {
+func (u windowCall) structured(c wire.Content, op wire.UpdateOperation) (wire.UpdateOperation, error) {
 	replace, ok := op.(wire.UpdateReplace)
 	if !ok {
 		return op, nil

@@ -15,15 +15,15 @@ import (
 func TestHooksAreShownWhole(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
-	b.desk.confirm = yes("")
+	b.desktop.confirm = yes("")
 	long := func(n int, end string) string {
 		return `{"section":"hooks","event":"launch","action":{"type":"interaction","payload":"` + strings.Repeat("very nice ", n) + end + `"}}`
 	}
 	b.must("system_set_config", long(200, `the\u202eend\n`))
-	if q := b.desk.confirms[0]; !strings.HasSuffix(q.Message, `very nice the\u{202e}end\n"`) {
+	if q := b.desktop.confirms[0]; !strings.HasSuffix(q.Message, `very nice the\u{202e}end\n"`) {
 		t.Errorf("shown %q, want the whole text with its hidden characters escaped", q.Message)
 	}
-	if r := b.call("system_set_config", long(1000, "")); !r.IsError || !strings.Contains(r.Text, "action.payload") || len(b.desk.confirms) != 1 {
+	if r := b.call("system_set_config", long(1000, "")); !r.IsError || !strings.Contains(r.Text, "action.payload") || len(b.desktop.confirms) != 1 {
 		t.Errorf("a text that is too long gives %+v, want an error about action.payload and no question", r)
 	}
 }
@@ -33,8 +33,8 @@ func TestHooksAreShownWhole(t *testing.T) {
 func TestQuestionsAreNamedByWhatTheyAsk(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
-	b.desk.confirm = no("")
-	b.desk.ask = func(wire.Prompt) (wire.UserPromptResponse, error) {
+	b.desktop.confirm = no("")
+	b.desktop.ask = func(wire.Prompt) (wire.UserPromptResponse, error) {
 		return wire.UserPromptResponse{Dismissed: true}, nil
 	}
 	ask := func(tool, input string) {
@@ -45,7 +45,7 @@ func TestQuestionsAreNamedByWhatTheyAsk(t *testing.T) {
 	ask("system_set_config", strings.Replace(launchHook, "news", "n\u200bews", 1))
 	ask("user_ask", `{"title":"t","message":"m","options":["a","b"]}`)
 	ask("user_ask", `{"title":"t","message":"m","options":["a","c"]}`)
-	q, p := b.desk.confirms, b.desk.prompts
+	q, p := b.desktop.confirms, b.desktop.prompts
 	if q[0].ID != q[1].ID || q[0].ID == q[2].ID || p[0].ID == p[1].ID || !strings.HasPrefix(string(p[0].ID), tools.QuestionPrefix) {
 		t.Errorf("asked %+v and %+v, want the same id only for the same question, with the prefix %q", q, p, tools.QuestionPrefix)
 	}
@@ -81,10 +81,10 @@ func TestMemoryChangesAreShown(t *testing.T) {
 	b := setUp(t)
 	b.must("system_memorize", `{"content":"likes tea"}`)
 	b.must("system_memorize", `{"content":"likes tea"}`) // already remembered
-	if len(b.desk.submitted) != 1 {
-		t.Fatalf("submitted %+v, want one toast", b.desk.submitted)
+	if len(b.desktop.submitted) != 1 {
+		t.Fatalf("submitted %+v, want one toast", b.desktop.submitted)
 	}
-	e, _ := b.desk.submitted[0].Data.(wire.Emit)
+	e, _ := b.desktop.submitted[0].Data.(wire.Emit)
 	if toast, ok := e.Actions[0].(wire.ToastShow); !ok || !strings.Contains(toast.Message, "likes tea") || e.MonitorID != "monitor-0" {
 		t.Errorf("submitted %+v, want a toast with the memory on monitor-0", e)
 	}
@@ -97,18 +97,18 @@ func TestHooksWaitForTheSession(t *testing.T) {
 	b.put("hooks", `{"hooks":[{"id":"hook-1","event":"tool_use","enabled":true,"action":{"type":"os_action","payload":{"type":"toast.show","id":"h","message":"m"}}}]}`)
 	b.call("window_close", `{"windowId":"none"}`)
 	b.call("window_create_component", `{"windowId":"w","title":"t","components":[]}`)
-	if len(b.desk.submitted) != 0 {
-		t.Errorf("calls that did nothing fired %+v, want nothing", b.desk.submitted)
+	if len(b.desktop.submitted) != 0 {
+		t.Errorf("calls that did nothing fired %+v, want nothing", b.desktop.submitted)
 	}
 	b.must("window_list", `{}`)
 	b.must("system_list_memories", `{}`)
-	if len(b.desk.submitted) != 2 {
-		t.Errorf("two calls fired %+v, want two hooks", b.desk.submitted)
+	if len(b.desktop.submitted) != 2 {
+		t.Errorf("two calls fired %+v, want two hooks", b.desktop.submitted)
 	}
-	b.desk.lost = errors.New("lost")
+	b.desktop.lost = errors.New("lost")
 	b.call("window_list", `{}`)
 	b.call("system_list_memories", `{}`)
-	if len(b.desk.submitted) != 2 {
-		t.Errorf("after the loss of the session %+v are fired, want the two from before", b.desk.submitted)
+	if len(b.desktop.submitted) != 2 {
+		t.Errorf("after the loss of the session %+v are fired, want the two from before", b.desktop.submitted)
 	}
 }

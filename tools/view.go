@@ -32,7 +32,7 @@ func listWindows(ctx context.Context, u *use, _ none) providers.ToolResult {
 		lines := []windowLine{}
 		focused, _ := s.Focused(u.Monitor)
 		for _, w := range s.Windows(u.Monitor) {
-			kind, _ := u.shown(w.Content)
+			kind, _ := windowCall{u}.shown(w.Content)
 			lines = append(lines, windowLine{
 				WindowID: w.WindowID, Title: w.Title, Renderer: kind, Bounds: w.Bounds,
 				Minimized: w.Minimized, Maximized: w.Maximized, LockedBy: w.Lock, Focused: w.WindowID == focused.WindowID,
@@ -43,7 +43,7 @@ func listWindows(ctx context.Context, u *use, _ none) providers.ToolResult {
 }
 
 // shown returns the renderer of a window's content, and the content as text or JSON.
-func (u *use) shown(c wire.Content) (kind, body string) {
+func (u windowCall) shown(c wire.Content) (kind, body string) {
 	var parts struct {
 		Renderer string          `json:"renderer"`
 		Data     json.RawMessage `json:"data"`
@@ -70,15 +70,15 @@ const captureTimeout = 5 * time.Second
 
 func viewWindow(ctx context.Context, u *use, in viewInput) providers.ToolResult {
 	if !in.IncludeImage {
-		return u.act(ctx, func(s *desktop.State) Plan { return Plan{Result: u.view(s, in.WindowID)} })
+		return u.act(ctx, func(s *desktop.State) Plan { return Plan{Result: windowCall{u}.view(s, in.WindowID)} })
 	}
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
 		var r providers.ToolResult
 		isPage := false
 		if err := u.Desktop.Steps.View(ctx, func(s *desktop.State) {
-			r = u.view(s, in.WindowID)
-			if w, err := u.find(s, in.WindowID); err == nil {
-				kind, _ := u.shown(w.Content)
+			r = windowCall{u}.view(s, in.WindowID)
+			if w, err := (windowCall{u}).find(s, in.WindowID); err == nil {
+				kind, _ := windowCall{u}.shown(w.Content)
 				isPage = kind == "html" || kind == "iframe"
 			}
 		}); err != nil {
@@ -88,7 +88,7 @@ func viewWindow(ctx context.Context, u *use, in viewInput) providers.ToolResult 
 			return r, nil
 		}
 		f, answered, err := u.Desktop.Tabs.Show(ctx, u.Caller, func(id wire.RequestID) wire.Action {
-			return wire.WindowCapture{WindowID: u.raw(in.WindowID), ActionMeta: wire.ActionMeta{AgentID: u.Agent, RequestID: id}}
+			return wire.WindowCapture{WindowID: windowCall{u}.raw(in.WindowID), ActionMeta: wire.ActionMeta{AgentID: u.Agent, RequestID: id}}
 		}, captureTimeout)
 		if err != nil {
 			return r, err
@@ -107,7 +107,7 @@ func viewWindow(ctx context.Context, u *use, in viewInput) providers.ToolResult 
 }
 
 // view returns a description of a window and its content as text.
-func (u *use) view(s *desktop.State, id wire.WindowID) providers.ToolResult {
+func (u windowCall) view(s *desktop.State, id wire.WindowID) providers.ToolResult {
 	w, err := u.find(s, id)
 	if err != nil {
 		return fail(sentence(err.Error()))

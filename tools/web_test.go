@@ -102,19 +102,19 @@ func TestDomainsAreAllowedByTheUser(t *testing.T) {
 		t.Errorf("a domain that is not allowed gives %+v, want an error that says how to ask", r)
 	}
 	ask := `{"domain":"127.0.0.1","reason":"to read\u202e a page"}`
-	b.desk.confirm = no("")
+	b.desktop.confirm = no("")
 	if r := b.callAs(b.worker(), "system_request_allowing_domain", ask); !r.IsError {
 		t.Errorf("a no gives %+v, want an error", r)
 	}
-	b.desk.confirm = yes("")
+	b.desktop.confirm = yes("")
 	b.mustAs(b.worker(), "system_request_allowing_domain", ask)
-	if q := b.desk.confirms[1]; q.Title != "Allow 127.0.0.1?" || !strings.HasSuffix(q.Message, `to read\u{202e} a page`) || q.PermissionOptions.ShowRememberChoice {
+	if q := b.desktop.confirms[1]; q.Title != "Allow 127.0.0.1?" || !strings.HasSuffix(q.Message, `to read\u{202e} a page`) || q.PermissionOptions.ShowRememberChoice {
 		t.Errorf("asked %+v, want the domain and the reason, without an answer for ever", q)
 	}
 	b.mustAs(b.worker(), "system_http_get", get)
 	b.mustAs(b.worker(), "system_request_allowing_domain", ask)
-	if len(b.desk.confirms) != 2 {
-		t.Errorf("asked %d times, want no question about an allowed domain", len(b.desk.confirms))
+	if len(b.desktop.confirms) != 2 {
+		t.Errorf("asked %d times, want no question about an allowed domain", len(b.desktop.confirms))
 	}
 	if _, err := b.web.Domains().Change(t.Context(), "ann", fetch.Change{Remove: []string{"127.0.0.1"}}); err != nil {
 		t.Fatal(err)

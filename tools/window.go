@@ -103,9 +103,12 @@ type layoutInput struct {
 	Gap        wire.Gap         `json:"gap,omitempty" jsonschema:"The space between components; md by default."`
 }
 
+// windowCall is a call that reads or changes windows.
+type windowCall struct{ *use }
+
 // raw returns a window's id without the prefix "<monitor>/" of the caller's monitor, which models
 // sometimes add.
-func (u *use) raw(id wire.WindowID) wire.WindowID {
+func (u windowCall) raw(id wire.WindowID) wire.WindowID {
 	if raw, ok := strings.CutPrefix(string(id), string(u.Monitor)+"/"); ok && raw != "" {
 		return wire.WindowID(raw)
 	}
@@ -113,13 +116,13 @@ func (u *use) raw(id wire.WindowID) wire.WindowID {
 }
 
 // foreign reports whether an id has the prefix of another existing monitor.
-func (u *use) foreign(s *desktop.State, id wire.WindowID) bool {
+func (u windowCall) foreign(s *desktop.State, id wire.WindowID) bool {
 	monitor, _, ok := strings.Cut(string(id), "/")
 	return ok && monitor != string(u.Monitor) && s.HasMonitor(wire.MonitorID(monitor))
 }
 
 // find returns a window of the caller's monitor. The error lists the open windows.
-func (u *use) find(s *desktop.State, id wire.WindowID) (wire.WindowState, error) {
+func (u windowCall) find(s *desktop.State, id wire.WindowID) (wire.WindowState, error) {
 	w, ok := s.Window(u.Monitor, u.raw(id))
 	if ok && w.MonitorID == u.Monitor {
 		return w, nil
@@ -135,7 +138,7 @@ func (u *use) find(s *desktop.State, id wire.WindowID) (wire.WindowState, error)
 }
 
 // change executes an action on an existing window; did is the verb of the result.
-func (u *use) change(ctx context.Context, id wire.WindowID, did string, action func(wire.WindowState) wire.Action) providers.ToolResult {
+func (u windowCall) change(ctx context.Context, id wire.WindowID, did string, action func(wire.WindowState) wire.Action) providers.ToolResult {
 	return u.act(ctx, func(s *desktop.State) Plan {
 		w, err := u.find(s, id)
 		if err != nil {
@@ -147,7 +150,7 @@ func (u *use) change(ctx context.Context, id wire.WindowID, did string, action f
 
 // opening completes the action that opens a window with the id, bounds and agent, and returns it
 // with the text of the result.
-func (u *use) opening(s *desktop.State, a wire.WindowCreate, p place) (wire.WindowCreate, string, error) {
+func (u windowCall) opening(s *desktop.State, a wire.WindowCreate, p place) (wire.WindowCreate, string, error) {
 	if u.foreign(s, a.WindowID) {
 		return a, "", fmt.Errorf("the id %q names another monitor; windows open on your own", a.WindowID)
 	}
@@ -163,7 +166,7 @@ func (u *use) opening(s *desktop.State, a wire.WindowCreate, p place) (wire.Wind
 
 // open opens a window or replaces the one with the same id. source, unless empty, names where its content
 // comes from.
-func (u *use) open(ctx context.Context, a wire.WindowCreate, p place, source string) providers.ToolResult {
+func (u windowCall) open(ctx context.Context, a wire.WindowCreate, p place, source string) providers.ToolResult {
 	return u.act(ctx, func(s *desktop.State) Plan {
 		a, said, err := u.opening(s, a, p)
 		if err != nil {
@@ -178,18 +181,18 @@ func (u *use) open(ctx context.Context, a wire.WindowCreate, p place, source str
 const iframeTimeout = 2 * time.Second
 
 func createWindow(ctx context.Context, u *use, in createInput) providers.ToolResult {
-	content, err := u.content(in.Content.Renderer, in.Content.Content)
+	content, err := windowCall{u}.content(in.Content.Renderer, in.Content.Content)
 	if err != nil {
 		return u.refuse(ctx, "%s", sentence(err.Error()))
 	}
 	a := wire.WindowCreate{WindowID: in.WindowID, Title: in.Title, Content: content, WindowLook: in.drawn(), Minimized: in.Minimized}
 	if in.Content.Renderer != "iframe" {
-		return u.open(ctx, a, in.place, "")
+		return windowCall{u}.open(ctx, a, in.place, "")
 	}
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
 		var said string
 		var wrong error
-		if err := u.Desktop.Steps.View(ctx, func(s *desktop.State) { a, said, wrong = u.opening(s, a, in.place) }); err != nil {
+		if err := u.Desktop.Steps.View(ctx, func(s *desktop.State) { a, said, wrong = windowCall{u}.opening(s, a, in.place) }); err != nil {
 			return providers.ToolResult{}, err
 		}
 		if wrong != nil {
@@ -211,7 +214,7 @@ func createWindow(ctx context.Context, u *use, in createInput) providers.ToolRes
 }
 
 // content decodes the content of a new window for a renderer.
-func (u *use) content(r renderer, data json.RawMessage) (wire.Content, error) {
+func (u windowCall) content(r renderer, data json.RawMessage) (wire.Content, error) {
 	const field = "content.content"
 	switch r {
 	case "table":
@@ -322,20 +325,20 @@ func createComponents(ctx context.Context, u *use, in createComponentsInput) pro
 	content, err := in.layout()
 	source := ""
 	if in.JSONFile != "" && len(in.Components) == 0 {
-		content, err = u.layoutFile(ctx, in.JSONFile)
+		content, err = windowCall{u}.layoutFile(ctx, in.JSONFile)
 		source = fileSource(in.JSONFile)
 	}
 	if err != nil {
 		return u.refuse(ctx, "%s", sentence(err.Error()))
 	}
-	return u.open(ctx, wire.WindowCreate{
+	return windowCall{u}.open(ctx, wire.WindowCreate{
 		WindowID: in.WindowID, Title: in.Title, Content: content, WindowLook: in.drawn(), Minimized: in.Minimized,
 	}, in.place, source)
 }
 
 // layoutFile reads components from storage.
-func (u *use) layoutFile(ctx context.Context, name string) (wire.ComponentContent, error) {
-	data, err := u.readAll(ctx, name, desktop.MaxContent)
+func (u windowCall) layoutFile(ctx context.Context, name string) (wire.ComponentContent, error) {
+	data, err := fileCall(u).readAll(ctx, name, desktop.MaxContent)
 	if err != nil {
 		return wire.ComponentContent{}, fmt.Errorf("jsonfile: %w", err)
 	}
@@ -379,18 +382,18 @@ func updateWindow(ctx context.Context, u *use, in updateInput) providers.ToolRes
 		op = wire.UpdateClear{}
 	}
 	return u.act(ctx, func(s *desktop.State) Plan {
-		w, err := u.find(s, in.WindowID)
+		w, err := windowCall{u}.find(s, in.WindowID)
 		if err != nil {
 			return Plan{Result: fail(sentence(err.Error()))}
 		}
-		fitting, err := u.structured(w.Content, op)
+		fitting, err := windowCall{u}.structured(w.Content, op)
 		if err != nil {
 			return Plan{Result: fail(sentence(err.Error()))}
 		}
 		var a wire.Action = wire.WindowUpdateContent{WindowID: w.WindowID, Operation: fitting, ActionMeta: u.meta()}
 		if replace, ok := fitting.(wire.UpdateReplace); ok && wire.RendererOf(w.Content) == "chart" {
 			// The whole content, since desktops that draw no charts have a table instead.
-			content, err := u.content("chart", replace.Data)
+			content, err := windowCall{u}.content("chart", replace.Data)
 			if err != nil {
 				return Plan{Result: fail(sentence(err.Error()))}
 			}
@@ -410,7 +413,7 @@ func updateComponents(ctx context.Context, u *use, in updateComponentsInput) pro
 	if err != nil {
 		return u.refuse(ctx, "%s", sentence(err.Error()))
 	}
-	return u.change(ctx, in.WindowID, "Updated", func(w wire.WindowState) wire.Action {
+	return windowCall{u}.change(ctx, in.WindowID, "Updated", func(w wire.WindowState) wire.Action {
 		return wire.WindowSetContent{WindowID: w.WindowID, Content: content, ActionMeta: u.meta()}
 	})
 }
@@ -420,7 +423,7 @@ type windowInput struct {
 }
 
 func closeWindow(ctx context.Context, u *use, in windowInput) providers.ToolResult {
-	return u.change(ctx, in.WindowID, "Closed", func(w wire.WindowState) wire.Action {
+	return windowCall{u}.change(ctx, in.WindowID, "Closed", func(w wire.WindowState) wire.Action {
 		return wire.WindowClose{WindowID: w.WindowID, ActionMeta: u.meta()}
 	})
 }
@@ -433,13 +436,13 @@ type lockInput struct {
 }
 
 func lockWindow(ctx context.Context, u *use, in lockInput) providers.ToolResult {
-	return u.change(ctx, in.WindowID, "Locked", func(w wire.WindowState) wire.Action {
+	return windowCall{u}.change(ctx, in.WindowID, "Locked", func(w wire.WindowState) wire.Action {
 		return wire.WindowLock{WindowID: w.WindowID, AgentID: u.Agent}
 	})
 }
 
 func unlockWindow(ctx context.Context, u *use, in lockInput) providers.ToolResult {
-	return u.change(ctx, in.WindowID, "Unlocked", func(w wire.WindowState) wire.Action {
+	return windowCall{u}.change(ctx, in.WindowID, "Unlocked", func(w wire.WindowState) wire.Action {
 		return wire.WindowUnlock{WindowID: w.WindowID, AgentID: u.Agent}
 	})
 }

@@ -58,21 +58,21 @@ func TestWindowsOpenAndChange(t *testing.T) {
 		t.Errorf(`a replaced window is %+v, want "Again" at the same place`, w)
 	}
 	b.must("window_close", `{"windowId":"w1"}`)
-	if _, ok := b.desk.state.Window("monitor-0", "w1"); ok {
+	if _, ok := b.desktop.state.Window("monitor-0", "w1"); ok {
 		t.Error("window w1 is open after its close, want it gone")
 	}
-	for _, a := range b.desk.actions {
+	for _, a := range b.desktop.actions {
 		if wire.AgentID("main-monitor-0-m1") != agentOf(t, a) {
 			t.Errorf("%T is of %s, want the caller main-monitor-0-m1", a, agentOf(t, a))
 		}
 	}
-	for _, told := range b.desk.acted {
+	for _, told := range b.desktop.acted {
 		if !strings.HasPrefix(told.call.Tool, "window:") || told.result.Text == "" {
 			t.Errorf("the session received %+v, want a window tool with a result", told)
 		}
 	}
-	if len(b.desk.acted) != b.calls || len(b.desk.begun) != 0 {
-		t.Errorf("%d calls made %d plans and %d others, want a plan each", b.calls, len(b.desk.acted), len(b.desk.begun))
+	if len(b.desktop.acted) != b.calls || len(b.desktop.begun) != 0 {
+		t.Errorf("%d calls made %d plans and %d others, want a plan each", b.calls, len(b.desktop.acted), len(b.desktop.begun))
 	}
 }
 
@@ -160,7 +160,7 @@ func TestLocksBelongToCaller(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
 	b.must("window_create", `{"windowId":"w","title":"","content":{"renderer":"text","content":"x"}}`)
-	b.must("window_lock", `{"windowId":"w","agentId":"somebody-else"}`)
+	b.must("window_lock", `{"windowId":"w","agentId":"another-agent"}`)
 	if got := b.window("w").Lock; got != "main-monitor-0-m1" {
 		t.Errorf("locked by %q, want the caller main-monitor-0-m1", got)
 	}
@@ -177,7 +177,7 @@ func TestLocksBelongToCaller(t *testing.T) {
 	}
 	b.must("window_unlock", `{"windowId":"w"}`)
 	if got := b.window("w").Lock; got != "" {
-		t.Errorf("locked by %q, want nobody", got)
+		t.Errorf("locked by %q, want no agent", got)
 	}
 	b.mustAs(other, "window_close", `{"windowId":"w"}`)
 }
@@ -210,7 +210,7 @@ func TestMonitorsAreIsolated(t *testing.T) {
 	if r := b.call("window_create", `{"windowId":"monitor-1/secret","title":"","content":{"renderer":"text","content":"x"}}`); !r.IsError {
 		t.Errorf("a window was opened on another monitor: %s, want an error", r.Text)
 	}
-	if w, ok := b.desk.state.Window("monitor-1", "secret"); !ok || w.Lock != "" || w.Content != (wire.TextContent{Data: "hidden"}) {
+	if w, ok := b.desktop.state.Window("monitor-1", "secret"); !ok || w.Lock != "" || w.Content != (wire.TextContent{Data: "hidden"}) {
 		t.Errorf("the other monitor's window is now %+v, want it unchanged", w)
 	}
 }
@@ -233,17 +233,17 @@ func TestIframeWaitsForTheTab(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setUp(t)
-			b.desk.show = func(wire.Action) (wire.RenderingFeedback, bool, error) { return tt.feedback, tt.answered, tt.err }
+			b.desktop.show = func(wire.Action) (wire.RenderingFeedback, bool, error) { return tt.feedback, tt.answered, tt.err }
 			r := b.call("window_create", create)
 			if r.IsError != tt.isError || !strings.Contains(r.Text, tt.says) {
 				t.Errorf("result %+v, want error %v with %q", r, tt.isError, tt.says)
 			}
-			a, ok := b.desk.shown[0].(wire.WindowCreate)
-			if !ok || a.RequestID != "req-1" || a.AgentID != "main-monitor-0-m1" || b.desk.waits[0] != 2*time.Second {
-				t.Errorf("shown are %+v, waited was %v, want the window of the caller with a request id for 2s", b.desk.shown, b.desk.waits)
+			a, ok := b.desktop.shown[0].(wire.WindowCreate)
+			if !ok || a.RequestID != "req-1" || a.AgentID != "main-monitor-0-m1" || b.desktop.waits[0] != 2*time.Second {
+				t.Errorf("shown are %+v, waited was %v, want the window of the caller with a request id for 2s", b.desktop.shown, b.desktop.waits)
 			}
-			if len(b.desk.begun) != 1 || len(b.desk.ended) != 1 || b.desk.ended[0].result.Text != r.Text || !b.desk.begun[0].call.Repeatable {
-				t.Errorf("the session received %+v, %+v, want one repeatable call and its end with %q", b.desk.begun, b.desk.ended, r.Text)
+			if len(b.desktop.begun) != 1 || len(b.desktop.ended) != 1 || b.desktop.ended[0].result.Text != r.Text || !b.desktop.begun[0].call.Repeatable {
+				t.Errorf("the session received %+v, %+v, want one repeatable call and its end with %q", b.desktop.begun, b.desktop.ended, r.Text)
 			}
 		})
 	}
@@ -252,7 +252,7 @@ func TestIframeWaitsForTheTab(t *testing.T) {
 func TestOnlyPagesAreFramed(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
-	b.desk.show = func(wire.Action) (wire.RenderingFeedback, bool, error) { return wire.RenderingFeedback{}, false, nil }
+	b.desktop.show = func(wire.Action) (wire.RenderingFeedback, bool, error) { return wire.RenderingFeedback{}, false, nil }
 	for _, address := range []string{"javascript:alert(1)", "data:text/html,x", "", "file:///etc/passwd", "JaVaScRiPt:x", "\u0001javascript:x", "java\nscript:x"} {
 		input := `{"windowId":"w","title":"","content":{"renderer":"iframe","content":` + string(quote(address)) + `}}`
 		if r := b.call("window_create", input); !r.IsError {
@@ -268,7 +268,7 @@ func TestOnlyPagesAreFramed(t *testing.T) {
 func TestPagesStayPages(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
-	b.desk.show = func(wire.Action) (wire.RenderingFeedback, bool, error) { return wire.RenderingFeedback{}, false, nil }
+	b.desktop.show = func(wire.Action) (wire.RenderingFeedback, bool, error) { return wire.RenderingFeedback{}, false, nil }
 	b.must("window_create", `{"windowId":"w","title":"","content":{"renderer":"iframe","content":"https://example.org/"}}`)
 	before := b.window("w")
 	for _, content := range []string{
@@ -332,7 +332,7 @@ func TestViewWithAPicture(t *testing.T) {
 		says     string
 	}{
 		"picture":       {wire.RenderingFeedback{Success: true, ImageData: base64.StdEncoding.EncodeToString(png)}, true, []providers.Image{{MediaType: "image/png", Data: png}}, "hello"},
-		"nobody":        {wire.RenderingFeedback{}, false, nil, "no browser shows the window"},
+		"no browser":    {wire.RenderingFeedback{}, false, nil, "no browser shows the window"},
 		"failed":        {wire.RenderingFeedback{Error: "tainted"}, true, nil, "tainted"},
 		"not base64":    {wire.RenderingFeedback{Success: true, ImageData: "???"}, true, nil, "something else"},
 		"not a picture": {wire.RenderingFeedback{Success: true, ImageData: base64.StdEncoding.EncodeToString([]byte("hi"))}, true, nil, "something else"},
@@ -342,7 +342,7 @@ func TestViewWithAPicture(t *testing.T) {
 			t.Parallel()
 			b := setUp(t)
 			b.must("window_create", `{"windowId":"w","title":"","content":{"renderer":"text","content":"hello"}}`)
-			b.desk.show = func(wire.Action) (wire.RenderingFeedback, bool, error) { return tt.feedback, tt.answered, nil }
+			b.desktop.show = func(wire.Action) (wire.RenderingFeedback, bool, error) { return tt.feedback, tt.answered, nil }
 			r := b.call("window_view", `{"windowId":"w","includeImage":true}`)
 			if r.IsError || !strings.Contains(r.Text, "hello") || !strings.Contains(r.Text, tt.says) {
 				t.Errorf("result %.300q, want the text and %q", r.Text, tt.says)
@@ -350,13 +350,13 @@ func TestViewWithAPicture(t *testing.T) {
 			if diff := cmp.Diff(tt.images, r.Images); diff != "" {
 				t.Errorf("images (-want +got):\n%s", diff)
 			}
-			if a, ok := b.desk.shown[0].(wire.WindowCapture); !ok || a.RequestID != "req-1" || b.desk.waits[0] != 5*time.Second {
-				t.Errorf("shown are %+v, waited was %v, want a capture with a request id for 5s", b.desk.shown, b.desk.waits)
+			if a, ok := b.desktop.shown[0].(wire.WindowCapture); !ok || a.RequestID != "req-1" || b.desktop.waits[0] != 5*time.Second {
+				t.Errorf("shown are %+v, waited was %v, want a capture with a request id for 5s", b.desktop.shown, b.desktop.waits)
 			}
 		})
 	}
 	b := setUp(t)
-	if r := b.call("window_view", `{"windowId":"w","includeImage":true}`); !r.IsError || len(b.desk.shown) != 0 {
+	if r := b.call("window_view", `{"windowId":"w","includeImage":true}`); !r.IsError || len(b.desktop.shown) != 0 {
 		t.Errorf("a picture of a window that is not there gives %+v, want an error and nothing shown", r)
 	}
 }
@@ -365,7 +365,7 @@ func TestNotices(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
 	b.must("window_show_notification", `{"id":"n1","title":"T","body":"B","icon":"🔔"}`)
-	if n, ok := b.desk.state.Notices().Notification("n1"); !ok || n.Title != "T" || n.Body != "B" || n.Icon != "🔔" {
+	if n, ok := b.desktop.state.Notices().Notification("n1"); !ok || n.Title != "T" || n.Body != "B" || n.Icon != "🔔" {
 		t.Errorf("notification %+v, want T with its body and icon", n)
 	}
 	b.must("window_dismiss_notification", `{"id":"n1"}`)
@@ -373,12 +373,12 @@ func TestNotices(t *testing.T) {
 		t.Error("a notification was dismissed twice, want an error")
 	}
 	b.must("window_show_toast", `{"id":"t1","message":"Saved","variant":"success","duration":60000}`)
-	if n, ok := b.desk.state.Notices().Toast("t1"); !ok || n.Message != "Saved" || n.Variant != wire.NoticeSuccess || n.Duration != 60000 {
+	if n, ok := b.desktop.state.Notices().Toast("t1"); !ok || n.Message != "Saved" || n.Variant != wire.NoticeSuccess || n.Duration != 60000 {
 		t.Errorf(`toast %+v, want "Saved" as success for 60000 ms`, n)
 	}
 	b.must("window_dismiss_toast", `{"id":"t1"}`)
 	one, two := b.must("window_show_toast", `{"message":"a"}`), b.must("window_show_toast", `{"message":"b"}`)
-	if one == two || len(b.desk.state.Notices().Toasts()) != 2 {
+	if one == two || len(b.desktop.state.Notices().Toasts()) != 2 {
 		t.Errorf("toasts without an id give %s and %s, want two toasts", one, two)
 	}
 	if r := b.call("window_show_toast", `{"message":"a","variant":"loud"}`); !r.IsError || !strings.Contains(r.Text, "variant") {

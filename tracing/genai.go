@@ -1,8 +1,10 @@
 package tracing
 
+import "strings"
+
 // Names of spans and attributes. The names of gen_ai are those of the semantic conventions for
-// generative AI, which are still in development: when they change, change them here. None of the
-// attributes holds content.
+// generative AI, which are still in development: when they change, change them here. They are used
+// through [Tracer.genAI]. None of the attributes holds content.
 const (
 	spanAccept  = "accept"
 	spanQueue   = "queue"
@@ -27,16 +29,31 @@ const (
 
 	errorType = "error.type"
 
-	deskMessage   = "everdesk.message_id"
-	deskSession   = "everdesk.session_id"
-	deskReplica   = "everdesk.replica"
-	deskEpoch     = "everdesk.epoch"
-	deskAttempt   = "everdesk.attempt"
-	deskAnswer    = "everdesk.answer"
-	deskDuplicate = "everdesk.duplicate"
-	deskHow       = "everdesk.taken"
-	deskOutcome   = "everdesk.outcome"
-	deskEvents    = "everdesk.events"
-	deskPosition  = "everdesk.position"
-	deskTabs      = "everdesk.tabs"
+	hubMessage   = "everdesk.message_id"
+	hubSession   = "everdesk.session_id"
+	hubReplica   = "everdesk.replica"
+	hubEpoch     = "everdesk.epoch"
+	hubAttempt   = "everdesk.attempt"
+	hubAnswer    = "everdesk.answer"
+	hubDuplicate = "everdesk.duplicate"
+	hubTaken     = "everdesk.taken"
+	hubOutcome   = "everdesk.outcome"
+	hubEvents    = "everdesk.events"
+	hubPosition  = "everdesk.position"
+	hubTabs      = "everdesk.tabs"
 )
+
+// Prefixes of the names of attributes.
+const (
+	genPrefix = "gen_ai."
+	hubPrefix = "everdesk."
+)
+
+// genAI returns the name of an attribute of the semantic conventions for generative AI, or the hub's own
+// name for it if the conventions are not wanted.
+func (t *Tracer) genAI(name string) string {
+	if t.cfg.GenAI {
+		return name
+	}
+	return hubPrefix + strings.TrimPrefix(name, genPrefix)
+}

@@ -72,8 +72,8 @@ func (t *Tracer) Committed(session wire.SessionID, epoch uint64, events []broadc
 			continue
 		}
 		_, span := t.tracer.Start(childContext(root), spanAppend, trace.WithTimestamp(began), t.attributes(session, message,
-			attribute.String(deskAnswer, promise), attribute.Int64(deskEpoch, int64(epoch)), //nolint:gosec // epochs are milliseconds
-			attribute.Int(deskEvents, len(events)), attribute.String(deskPosition, e.At.String())))
+			attribute.String(hubAnswer, promise), attribute.Int64(hubEpoch, int64(epoch)), //nolint:gosec // epochs are milliseconds
+			attribute.Int(hubEvents, len(events)), attribute.String(hubPosition, e.At.String())))
 		span.End(trace.WithTimestamp(now))
 	}
 }
@@ -109,11 +109,11 @@ func (t *Tracer) Published(session wire.SessionID, events []broadcast.Event, tab
 		e := &events[i]
 		switch p := e.Data.(type) {
 		case wire.MessageAccepted:
-			t.endAccept(session, p.MessageID, p.Duplicate, attribute.String(deskAnswer, "accepted"), attribute.String(deskHow, string(p.How)))
+			t.endAccept(session, p.MessageID, p.Duplicate, attribute.String(hubAnswer, "accepted"), attribute.String(hubTaken, string(p.How)))
 		case wire.MessageQueued:
-			t.endAccept(session, p.MessageID, p.Duplicate, attribute.String(deskAnswer, "queued"))
+			t.endAccept(session, p.MessageID, p.Duplicate, attribute.String(hubAnswer, "queued"))
 		case wire.MessageRejected:
-			t.endAccept(session, p.MessageID, p.Duplicate, attribute.String(deskAnswer, "rejected"), attribute.Int(errorType, int(p.Code)))
+			t.endAccept(session, p.MessageID, p.Duplicate, attribute.String(hubAnswer, "rejected"), attribute.Int(errorType, int(p.Code)))
 		case wire.AgentResponse:
 			if p.IsComplete {
 				t.recordDelivery(session, p.MessageID, e, string(p.Outcome), tabs, began)
@@ -148,7 +148,7 @@ func (t *Tracer) endAccept(session wire.SessionID, message wire.MessageID, dupli
 	}
 	ctx := childContext(root)
 	if duplicate {
-		options = append(options, trace.WithAttributes(attribute.Bool(deskDuplicate, true)))
+		options = append(options, trace.WithAttributes(attribute.Bool(hubDuplicate, true)))
 	} else {
 		ctx = context.WithValue(context.Background(), rootKey{}, root)
 		options = append(options, trace.WithNewRoot())
@@ -168,7 +168,7 @@ func (t *Tracer) recordDelivery(session wire.SessionID, message wire.MessageID, 
 		return
 	}
 	_, span := t.tracer.Start(childContext(root), spanDeliver, trace.WithTimestamp(began), trace.WithSpanKind(trace.SpanKindProducer),
-		t.attributes(session, message, attribute.Int(deskTabs, tabs), attribute.String(deskOutcome, outcome), attribute.String(deskPosition, e.At.String())))
+		t.attributes(session, message, attribute.Int(hubTabs, tabs), attribute.String(hubOutcome, outcome), attribute.String(hubPosition, e.At.String())))
 	if outcome == string(wire.OutcomeFailed) {
 		span.SetStatus(codes.Error, "")
 	}

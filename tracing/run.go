@@ -60,8 +60,8 @@ func (r *run) begin(at time.Time) (context.Context, trace.Span) {
 	defer r.mu.Unlock()
 	if r.span == nil {
 		r.ctx, r.span = r.t.tracer.Start(childContext(r.root), operationAgent+" "+string(r.run.Kind), trace.WithTimestamp(at), r.attributes(
-			attribute.String(genOperation, operationAgent), attribute.String(genProvider, r.run.Provider),
-			attribute.String(genAgentID, string(r.run.Role)), attribute.String(genAgentName, string(r.run.Kind)),
+			attribute.String(r.t.genAI(genOperation), operationAgent), attribute.String(r.t.genAI(genProvider), r.run.Provider),
+			attribute.String(r.t.genAI(genAgentID), string(r.run.Role)), attribute.String(r.t.genAI(genAgentName), string(r.run.Kind)),
 		))
 	}
 	return r.ctx, r.span
@@ -70,8 +70,8 @@ func (r *run) begin(at time.Time) (context.Context, trace.Span) {
 // attributes returns the attributes of all spans of the run.
 func (r *run) attributes(more ...attribute.KeyValue) trace.SpanStartEventOption {
 	return r.t.attributes(r.session, r.run.Turn, append(more,
-		attribute.Int64(deskEpoch, int64(r.epoch)), //nolint:gosec // epochs are milliseconds
-		attribute.Int(deskAttempt, r.run.Attempt))...)
+		attribute.Int64(hubEpoch, int64(r.epoch)), //nolint:gosec // epochs are milliseconds
+		attribute.Int(hubAttempt, r.run.Attempt))...)
 }
 
 // ModelCall implements [agentpool.RunTrace].
@@ -81,12 +81,12 @@ func (r *run) ModelCall(a providers.ModelCall) {
 	r.usage = r.usage.Add(a.Usage)
 	r.mu.Unlock()
 	_, span := r.t.tracer.Start(ctx, operationChat+" "+a.Model, trace.WithTimestamp(a.Began), trace.WithSpanKind(trace.SpanKindClient), r.attributes(
-		attribute.String(genOperation, operationChat), attribute.String(genProvider, r.run.Provider), attribute.String(genModel, a.Model),
+		attribute.String(r.t.genAI(genOperation), operationChat), attribute.String(r.t.genAI(genProvider), r.run.Provider), attribute.String(r.t.genAI(genModel), a.Model),
 	))
 	if !a.First.IsZero() {
-		span.SetAttributes(attribute.Float64(genFirstChunk, a.First.Sub(a.Began).Seconds()))
+		span.SetAttributes(attribute.Float64(r.t.genAI(genFirstChunk), a.First.Sub(a.Began).Seconds()))
 	}
-	span.SetAttributes(usageAttributes(a.Usage)...)
+	span.SetAttributes(r.usageAttributes(a.Usage)...)
 	if a.Err != nil {
 		setError(span, a.Err)
 	}
@@ -94,13 +94,13 @@ func (r *run) ModelCall(a providers.ModelCall) {
 }
 
 // usageAttributes returns the token counts of a model call. Cached tokens are part of the input.
-func usageAttributes(u providers.Usage) []attribute.KeyValue {
+func (r *run) usageAttributes(u providers.Usage) []attribute.KeyValue {
 	if u == (providers.Usage{}) {
 		return nil
 	}
 	return []attribute.KeyValue{
-		attribute.Int(genInput, u.Input+u.CacheRead+u.CacheWrite), attribute.Int(genOutput, u.Output),
-		attribute.Int(genCacheRead, u.CacheRead), attribute.Int(genCacheWrite, u.CacheWrite),
+		attribute.Int(r.t.genAI(genInput), u.Input+u.CacheRead+u.CacheWrite), attribute.Int(r.t.genAI(genOutput), u.Output),
+		attribute.Int(r.t.genAI(genCacheRead), u.CacheRead), attribute.Int(r.t.genAI(genCacheWrite), u.CacheWrite),
 	}
 }
 
@@ -128,10 +128,10 @@ func (r *run) Tool(c providers.ToolCall) func(providers.ToolResult) {
 	}
 	ctx, _ := r.begin(time.Now())
 	_, span := r.t.tracer.Start(ctx, operationTool+" "+tool, r.attributes(
-		attribute.String(genOperation, operationTool), attribute.String(genToolName, tool),
+		attribute.String(r.t.genAI(genOperation), operationTool), attribute.String(r.t.genAI(genToolName), tool),
 	))
 	if plainName.MatchString(c.ID) {
-		span.SetAttributes(attribute.String(genToolCall, c.ID))
+		span.SetAttributes(attribute.String(r.t.genAI(genToolCall), c.ID))
 	}
 	return func(result providers.ToolResult) {
 		if result.IsError {
@@ -146,7 +146,7 @@ func (r *run) Tool(c providers.ToolCall) func(providers.ToolResult) {
 func (r *run) Ended(e agentpool.Ended, left bool) {
 	_, span := r.begin(r.created)
 	r.mu.Lock()
-	span.SetAttributes(usageAttributes(r.usage)...)
+	span.SetAttributes(r.usageAttributes(r.usage)...)
 	r.mu.Unlock()
 	outcome := string(e.Outcome)
 	switch {
@@ -155,6 +155,6 @@ func (r *run) Ended(e agentpool.Ended, left bool) {
 	case e.Outcome == providers.Failed && e.Failure != nil:
 		setError(span, e.Failure)
 	}
-	span.SetAttributes(attribute.String(deskOutcome, outcome))
+	span.SetAttributes(attribute.String(hubOutcome, outcome))
 	span.End()
 }

@@ -34,7 +34,10 @@ type Config struct {
 	Headers string
 	// Ratio is the share of messages that is traced. Replicas with the same ratio choose the same
 	// messages.
-	Ratio   float64
+	Ratio float64
+	// GenAI names the attributes of agents, models and tools as the semantic conventions for generative
+	// AI do. Those are in development; otherwise the names begin with everdesk and do not change.
+	GenAI   bool
 	Replica wire.ReplicaID
 	Version string
 	Logger  *slog.Logger
@@ -107,7 +110,7 @@ func childContext(root trace.SpanContextConfig) context.Context {
 // attributes returns the attributes of every span.
 func (t *Tracer) attributes(session wire.SessionID, message wire.MessageID, more ...attribute.KeyValue) trace.SpanStartEventOption {
 	return trace.WithAttributes(append(more,
-		attribute.String(deskSession, string(session)), attribute.String(deskMessage, string(message)),
-		attribute.String(deskReplica, string(t.cfg.Replica)),
+		attribute.String(hubSession, string(session)), attribute.String(hubMessage, string(message)),
+		attribute.String(hubReplica, string(t.cfg.Replica)),
 	)...)
 }

@@ -6,6 +6,7 @@ const kinds: Record<string, string> = {
   test: "e2e/**/*.test.ts",
   shots: "e2e/**/*.shots.ts",
   numbers: "e2e/**/*.numbers.ts",
+  soak: "e2e/**/*.soak.ts",
   npm: "e2e/**/*.npm.ts",
 };
 

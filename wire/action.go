@@ -28,6 +28,7 @@ func actionUnion() union {
 		variant[WindowSetTitle]("window.setTitle"),
 		variant[WindowSetContent]("window.setContent"),
 		variant[WindowUpdateContent]("window.updateContent"),
+		variant[WindowEdit]("window.edit"),
 		variant[WindowLock]("window.lock"),
 		variant[WindowUnlock]("window.unlock"),
 		variant[WindowCapture]("window.capture"),

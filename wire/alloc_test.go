@@ -32,7 +32,7 @@ func sampleEvents(tb testing.TB, e wire.Entry) []wire.Event {
 
 //nolint:paralleltest // it counts the allocations of the whole process
 func TestEncodingAllocatesAtMostItsBuffer(t *testing.T) {
-	room := make([]byte, 0, 1<<20)
+	buf := make([]byte, 0, 1<<20)
 	for _, e := range wire.Events().All() {
 		if e.Direction != wire.FromServer {
 			continue
@@ -46,7 +46,7 @@ func TestEncodingAllocatesAtMostItsBuffer(t *testing.T) {
 			if n := testing.AllocsPerRun(10, func() { wire.AppendEvent(nil, event) }); n > most {
 				t.Errorf("allocations without a buffer: got %v, want at most %v for %s", n, most, frame)
 			}
-			if n := testing.AllocsPerRun(10, func() { wire.AppendEvent(room, event) }); n > 0 {
+			if n := testing.AllocsPerRun(10, func() { wire.AppendEvent(buf, event) }); n > 0 {
 				t.Errorf("allocations with a buffer: got %v, want 0 for %s", n, frame)
 			}
 		}
@@ -80,10 +80,10 @@ func delta() wire.Event {
 }
 
 func BenchmarkAppendEvent(b *testing.B) {
-	e, room := delta(), make([]byte, 0, 4096)
+	e, buf := delta(), make([]byte, 0, 4096)
 	b.ReportAllocs()
 	for b.Loop() {
-		wire.AppendEvent(room, e)
+		wire.AppendEvent(buf, e)
 	}
 }
 
@@ -142,9 +142,9 @@ func BenchmarkAppendActions(b *testing.B) {
 	e := delta()
 	e.Data = wire.Actions{Actions: emit.Actions, MonitorID: emit.MonitorID, By: "con-1794700741596-a1b2c3d"}
 	var h wire.Heading
-	room := make([]byte, 0, 4096)
+	buf := make([]byte, 0, 4096)
 	b.ReportAllocs()
 	for b.Loop() {
-		h.AppendEvent(room, &e)
+		h.AppendEvent(buf, &e)
 	}
 }

@@ -11,13 +11,13 @@ import (
 // named are the types that the design names.
 const (
 	namedClient = `USER_MESSAGE WINDOW_MESSAGE COMPONENT_ACTION INTERRUPT INTERRUPT_AGENT RESET SET_PROVIDER SET_MODE SET_INSTRUCTIONS SET_AUTO_APPROVAL
-		RENDERING_FEEDBACK DIALOG_FEEDBACK TOAST_ACTION USER_INTERACTION APP_PROTOCOL_RESPONSE APP_PROTOCOL_READY VIEW_USED NOTEBOOK_EDIT RUN_CELLS CONTROL_KERNEL
+		RENDERING_FEEDBACK DIALOG_FEEDBACK TOAST_ACTION USER_INTERACTION APP_PROTOCOL_RESPONSE APP_PROTOCOL_READY VIEW_USED POINTER NOTEBOOK_EDIT RUN_CELLS CONTROL_KERNEL
 		USER_PROMPT_RESPONSE SUBSCRIBE_MONITOR REMOVE_MONITOR auth pong hitl_plan_response hitl_approval_response
 		hitl_input_response hitl_clarification_response control_pause control_resume control_cancel control_retry
 		control_skip ASK_RESPONSE RESTORE_CHECKPOINT SET_CHECKPOINTS REWIND EDIT_MESSAGE DELETE_QUEUED_MESSAGE CONDENSE EMIT`
 	namedServer = `ACTIONS AGENT_THINKING AGENT_RESPONSE CONNECTION_STATUS TOOL_PROGRESS ERROR WINDOW_AGENT_STATUS
-		MESSAGE_ACCEPTED MESSAGE_QUEUED MESSAGE_REJECTED MESSAGE_REPEATED APPROVAL_REQUEST APP_PROTOCOL_REQUEST VIEW_ACTIVE MONITOR_STATUS
-		DIALOG_CLOSED PROMPT_CLOSED PRESENCE OWNER_CHANGED PROVIDER_CHANGED MODE_CHANGED INSTRUCTIONS_CHANGED AUTO_APPROVAL_CHANGED SESSION_RENAMED TURN_INTERRUPTED session_state ping auth_result auth_refresh_required layer_start
+		MESSAGE_ACCEPTED MESSAGE_QUEUED MESSAGE_REJECTED MESSAGE_REPEATED APPROVAL_REQUEST APP_PROTOCOL_REQUEST VIEW_ACTIVE POINTER_MOVED MONITOR_STATUS
+		DIALOG_CLOSED PROMPT_CLOSED PRESENCE OWNER_CHANGED PROVIDER_CHANGED MODE_CHANGED INSTRUCTIONS_CHANGED AUTO_APPROVAL_CHANGED SESSION_RENAMED SESSION_USER_CHANGED TURN_INTERRUPTED session_state ping auth_result auth_refresh_required layer_start
 		layer_complete plan_generated plan_approved plan_modified todo_started todo_progress todo_completed todo_failed
 		execution_progress hitl_plan_review hitl_approval_request hitl_input_request hitl_clarification hitl_paused hitl_resumed hitl_closed todo_updated
 		complete failed plan_cleared error reconnect store_status SETTINGS_CHANGED messageUpdated HISTORY_REWOUND CHECKPOINT_SAVED CHECKPOINT_RESTORED QUEUE_UPDATED taskCreated
@@ -55,7 +55,7 @@ func TestTransientEvents(t *testing.T) {
 			t.Errorf("%s comes from a client and cannot be in the log", e.Type)
 		}
 	}
-	want := []string{"session_state", "ping", "auth_result", "auth_refresh_required", "reconnect", "store_status", "SETTINGS_CHANGED", "CONNECTION_STATUS", "EMITTED"}
+	want := []string{"POINTER_MOVED", "session_state", "ping", "auth_result", "auth_refresh_required", "reconnect", "store_status", "SETTINGS_CHANGED", "CONNECTION_STATUS", "EMITTED"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

@@ -41,6 +41,8 @@ func componentUnion() union {
 		variant[BadgeComponent]("badge"),
 		variant[ProgressComponent]("progress"),
 		variant[ImageComponent]("image"),
+		variant[ChecklistComponent]("checklist"),
+		variant[KanbanComponent]("kanban"),
 	)
 }
 

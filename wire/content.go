@@ -70,6 +70,34 @@ type TableContent struct {
 type Table struct {
 	Headers []string   `json:"headers"`
 	Rows    [][]string `json:"rows"`
+	// Formats say how the numbers of each column are written; absent or shorter means as they are.
+	Formats []ColumnFormat `json:"formats,omitempty" wire:"max=200"`
+}
+
+// ColumnFormat says how desktops write the numbers of a column. Cells that are no plain numbers stay as they are.
+type ColumnFormat struct {
+	// Kind defaults to auto.
+	Kind NumberKind `json:"kind,omitempty"`
+	// Currency is the code of the currency of a kind of that name, as in EUR.
+	Currency string `json:"currency,omitempty" wire:"max=3"`
+	// Decimals is the number of digits after the point; absent means as many as the cell has.
+	Decimals *int `json:"decimals,omitempty" wire:"min=0,max=10"`
+}
+
+// NumberKind is the meaning of the numbers of a column.
+type NumberKind string
+
+// The kinds of numbers.
+const (
+	NumberAuto     NumberKind = "auto"     // right-aligned, separators from 10,000 on
+	NumberText     NumberKind = "text"     // no numbers, as in ids and years
+	NumberPlain    NumberKind = "number"   // with separators of thousands
+	NumberPercent  NumberKind = "percent"  // 0.25 is 25 %
+	NumberCurrency NumberKind = "currency" // an amount of money
+)
+
+func (NumberKind) values() []string {
+	return list(NumberAuto, NumberText, NumberPlain, NumberPercent, NumberCurrency)
 }
 
 // IframeContent is another page.

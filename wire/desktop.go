@@ -114,33 +114,55 @@ func asActions(e Event) Actions {
 	return Actions{}
 }
 
-// chartsAsTables returns the actions with tables instead of charts, which such a desktop does not draw. It changes
-// nothing in the argument.
-func chartsAsTables(actions []Action) []Action {
+// drawable returns the actions with content that such a desktop draws: tables instead of charts, texts instead of
+// checklists and boards. It changes nothing in the argument.
+func drawable(actions []Action) []Action {
 	changed := actions
 	for i, action := range actions {
-		var table Action
+		var other Action
 		switch a := action.(type) {
 		case WindowCreate:
-			if c, ok := a.Content.(ChartContent); ok {
-				a.Content = TableContent{Data: c.Data.Table()}
-				table = a
+			if c, ok := drawableContent(a.Content); ok {
+				a.Content = c
+				other = a
 			}
 		case WindowSetContent:
-			if c, ok := a.Content.(ChartContent); ok {
-				a.Content = TableContent{Data: c.Data.Table()}
-				table = a
+			if c, ok := drawableContent(a.Content); ok {
+				a.Content = c
+				other = a
 			}
 		}
-		if table == nil {
+		if other == nil {
 			continue
 		}
 		if &changed[0] == &actions[0] {
 			changed = slices.Clone(actions)
 		}
-		changed[i] = table
+		changed[i] = other
 	}
 	return changed
+}
+
+// drawableContent returns what such a desktop draws instead of a content, if it cannot draw that.
+func drawableContent(content Content) (Content, bool) {
+	switch c := content.(type) {
+	case ChartContent:
+		return TableContent{Data: c.Data.Table()}, true
+	case ComponentContent:
+		if slices.ContainsFunc(c.Data.Components, isBoard) {
+			c.Data.Components = plainComponents(c.Data.Components)
+			return c, true
+		}
+	}
+	return content, false
+}
+
+func isBoard(c Component) bool {
+	switch c.(type) {
+	case ChecklistComponent, KanbanComponent:
+		return true
+	}
+	return false
 }
 
 func toast(id NoticeID, message string, variant NoticeVariant) ToastShow {
@@ -159,7 +181,7 @@ func noticeID(kind string, e Event) NoticeID {
 // frame returns the flat frame of a payload, with the text in rest before its fields.
 func (d Desktop) frame(payload any, rest string) []byte {
 	if p, ok := payload.(Actions); ok {
-		p.Actions = chartsAsTables(p.Actions)
+		p.Actions = drawable(p.Actions)
 		payload = p
 	}
 	if d.Numbered {

@@ -88,7 +88,7 @@ type ToolProgress struct {
 	// ToolName is namespace and tool, such as window:create.
 	ToolName string     `json:"toolName"`
 	Status   ToolStatus `json:"status"`
-	// Message is the tool's result as text.
+	// Message is the tool's result as text, or how far it is while it runs.
 	Message   string          `json:"message,omitempty"`
 	ToolInput json.RawMessage `json:"toolInput,omitempty"`
 	// ToolUseID pairs the start of a call with its end.
@@ -246,6 +246,21 @@ type ViewActive struct {
 	By ConnectionID `json:"by"`
 }
 
+// PointerMoved says where the pointer of another user is on a monitor. It is not in the log, and pointers of tabs on
+// other replicas are not sent. A pointer that has not moved for some seconds is of no interest.
+type PointerMoved struct {
+	Outbound
+	// ConnectionID is that of the tab with the pointer.
+	ConnectionID ConnectionID `json:"connectionId"`
+	User         string       `json:"user,omitempty"`
+	MonitorID    MonitorID    `json:"monitorId"`
+	// X and Y are ten-thousandths of the width and the height of the area for windows.
+	X int `json:"x" wire:"min=0,max=10000"`
+	Y int `json:"y" wire:"min=0,max=10000"`
+	// Gone says that the pointer has left the monitor.
+	Gone bool `json:"gone,omitempty"`
+}
+
 // MonitorStatus reports the state of a monitor.
 type MonitorStatus struct {
 	Outbound
@@ -386,6 +401,14 @@ type OwnerChanged struct {
 type SessionRenamed struct {
 	Outbound
 	Title string `json:"title"`
+}
+
+// SessionUserChanged says that the session belongs to another user from now on. Its user before stays an
+// operator.
+type SessionUserChanged struct {
+	Outbound
+	User     string `json:"user"`
+	Previous string `json:"previous"`
 }
 
 // FilesChanged says that files of the session have changed, whichever person, program, agent or replica

@@ -278,6 +278,20 @@ type ViewUsed struct {
 	Context *string `json:"context,omitempty" wire:"max=8192"`
 }
 
+// Pointer says where the user's pointer is on a monitor. The hub sends it to the tabs of other users on the same replica
+// and stores it nowhere. It sends ten positions per second of each user and drops the others without an error; a
+// connection that sends thousands per second is closed with 4429.
+type Pointer struct {
+	Inbound
+	MonitorID MonitorID `json:"monitorId"`
+	// X and Y are ten-thousandths of the width and the height of the area for windows.
+	X int `json:"x" wire:"min=0,max=10000"`
+	Y int `json:"y" wire:"min=0,max=10000"`
+	// Gone says that the pointer has left the monitor.
+	Gone      bool      `json:"gone,omitempty"`
+	MessageID MessageID `json:"messageId,omitempty"`
+}
+
 // UserPromptResponse answers a prompt.
 type UserPromptResponse struct {
 	Inbound

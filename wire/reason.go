@@ -19,6 +19,7 @@ const (
 	ReasonNoProvider        ReasonCode = "no_provider"
 	ReasonOverBudget        ReasonCode = "over_budget"
 	ReasonTooManyAgents     ReasonCode = "too_many_agents"
+	ReasonContentChanged    ReasonCode = "content_changed"
 )
 
 // ReasonInfo describes the code of a reason.
@@ -40,6 +41,7 @@ var reasons = [...]ReasonInfo{
 	{ReasonNoProvider, "the session's provider is not available"},
 	{ReasonOverBudget, "the monitor has used up its budget"},
 	{ReasonTooManyAgents, "the session has as many running turns as it may have"},
+	{ReasonContentChanged, "the content of the window changed before the edit arrived"},
 }
 
 // Reasons returns the table of the codes of reasons.

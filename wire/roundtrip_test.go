@@ -74,7 +74,7 @@ func checkDesktop(t *rapid.T, e wire.Entry, event wire.Event) {
 		if err != nil {
 			t.Fatalf("decode %s: %v", frame, err)
 		}
-		if want := chartsAsTables(event.Data); e.Desktop == wire.FormFlat && !reflect.DeepEqual(flat.Data, want) {
+		if want := flatContents(event.Data); e.Desktop == wire.FormFlat && !reflect.DeepEqual(flat.Data, want) {
 			t.Fatalf("%s\nbecame %+v\nwant %+v", frame, flat.Data, want)
 		}
 	}
@@ -86,9 +86,9 @@ func checkDesktop(t *rapid.T, e wire.Entry, event wire.Event) {
 	}
 }
 
-// chartsAsTables returns data with every chart as the table that the desktop
-// dialect shows instead of it.
-func chartsAsTables(data wire.ServerPayload) wire.ServerPayload {
+// flatContents returns data with what the desktop dialect shows instead of charts,
+// checklists and boards.
+func flatContents(data wire.ServerPayload) wire.ServerPayload {
 	actions, ok := data.(wire.Actions)
 	if !ok {
 		return data
@@ -97,21 +97,60 @@ func chartsAsTables(data wire.ServerPayload) wire.ServerPayload {
 	for i, action := range actions.Actions {
 		switch a := action.(type) {
 		case wire.WindowCreate:
-			a.Content = chartAsTable(a.Content)
+			a.Content = flatContent(a.Content)
 			actions.Actions[i] = a
 		case wire.WindowSetContent:
-			a.Content = chartAsTable(a.Content)
+			a.Content = flatContent(a.Content)
 			actions.Actions[i] = a
 		}
 	}
 	return actions
 }
 
-func chartAsTable(content wire.Content) wire.Content {
-	if c, ok := content.(wire.ChartContent); ok {
+func flatContent(content wire.Content) wire.Content {
+	switch c := content.(type) {
+	case wire.ChartContent:
 		return wire.TableContent{Data: c.Data.Table()}
+	case wire.ComponentContent:
+		c.Data.Components = boardsAsTexts(c.Data.Components)
+		return c
 	}
 	return content
+}
+
+// boardsAsTexts returns components with a text for every item of a checklist and every card of a board.
+func boardsAsTexts(all []wire.Component) (texts []wire.Component) {
+	text := func(content string, variant wire.TextVariant) {
+		texts = append(texts, wire.TextComponent{Content: content, Variant: variant})
+	}
+	for _, component := range all {
+		switch c := component.(type) {
+		case wire.ChecklistComponent:
+			if c.Label != "" {
+				text(c.Label, wire.TextSubheading)
+			}
+			for _, item := range c.Items {
+				text(map[bool]string{false: "☐ ", true: "☑ "}[item.Done]+item.Text, "")
+			}
+		case wire.KanbanComponent:
+			if c.Label != "" {
+				text(c.Label, wire.TextHeading)
+			}
+			for _, column := range c.Columns {
+				text(column.Title, wire.TextSubheading)
+				for _, card := range column.Cards {
+					note := ""
+					if card.Note != "" {
+						note = " (" + card.Note + ")"
+					}
+					text("• "+card.Text+note, "")
+				}
+			}
+		default:
+			texts = append(texts, c)
+		}
+	}
+	return texts
 }
 
 func TestPeekAgreesWithDecoding(t *testing.T) {

@@ -141,9 +141,10 @@ type AgentState struct {
 	// Text and Thinking are the texts of the turn so far.
 	Text     string `json:"text,omitempty"`
 	Thinking string `json:"thinking,omitempty"`
-	// Tool is the running tool.
-	Tool      string `json:"tool,omitempty"`
-	StartedAt Millis `json:"startedAt,omitempty"`
+	// Tool is the running tool, and ToolProgress how far it is, if it says so.
+	Tool         string `json:"tool,omitempty"`
+	ToolProgress string `json:"toolProgress,omitempty"`
+	StartedAt    Millis `json:"startedAt,omitempty"`
 }
 
 // AgentKind is the kind of an agent.

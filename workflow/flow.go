@@ -35,9 +35,9 @@ type Config struct {
 	// RetryFirst is the delay before the first retry of a failed todo. It doubles with
 	// every retry, up to 30 s. Default 1 s.
 	RetryFirst time.Duration
-	// Tools are the tool profiles that a todo can name; Dangerous are those of them that
-	// need an approval.
-	Tools, Dangerous []string
+	// Tools are the tool profiles that a todo can name. None of them needs an approval of its own: each
+	// call that can do harm asks.
+	Tools []string
 	// Modes returns the ids of the modes that a todo can name; nil means none.
 	Modes func() []string
 }

@@ -428,7 +428,7 @@ func TestRandomRuns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &randomRun{t: t, open: map[wire.MessageID]bool{}, asked: map[wire.RequestID]string{}, uncertainTodos: newUncertainTodos()}
 		c.rig = newRigWith(t, workflow.Config{
-			Session: "ses-1", Parallel: rapid.IntRange(1, 3).Draw(t, "parallel"), Tools: []string{"shell"}, Dangerous: []string{"shell"},
+			Session: "ses-1", Parallel: rapid.IntRange(1, 3).Draw(t, "parallel"), Tools: []string{"shell"},
 		})
 		for range rapid.SampledFrom([]int{60, 20, 150}).Draw(t, "steps") {
 			c.randomStep()

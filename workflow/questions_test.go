@@ -77,7 +77,7 @@ plan cancelled HITL_TIMEOUT : {}`, ""},
 	}
 }
 
-// A todo needs approval if the plan requires it, if its cost is high, or if its tool can do harm.
+// A todo needs approval if the plan requires it or if its cost is high, whatever its tools are: their calls ask.
 func TestApproval(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -88,8 +88,7 @@ func TestApproval(t *testing.T) {
 		"reason": {`"approval_reason":"it writes"`, "it writes"},
 		"cost":   {`"estimated_cost_usd":0.25`, "This is estimated to cost $0.25."},
 		"cheap":  {`"estimated_cost_usd":0.24`, ""},
-		"tool":   {`"tool":"shell"`, "The tool shell can do harm."},
-		"tame":   {`"tool":"web"`, ""},
+		"tool":   {`"tool":"shell"`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

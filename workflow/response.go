@@ -10,12 +10,13 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
+// Limits of the plan's answer.
 const (
-	maxText        = 64 << 10 // bytes of an answer
-	maxSummary     = 2 << 10
-	maxAttachments = 20
-	maxActions     = 10
-	maxPath        = 1024
+	maxText        = 64 << 10 // bytes of the text
+	maxSummary     = 2 << 10  // bytes of the summary
+	maxAttachments = 20       // attachments
+	maxActions     = 10       // proposed next actions
+	maxPath        = 1024     // bytes of the path of an attachment
 	// maxProse bounds the prose around the JSON of an answer, in bytes. With more prose the
 	// JSON is taken for an example within the text.
 	maxProse = 200

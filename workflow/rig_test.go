@@ -42,7 +42,7 @@ type rig struct {
 }
 
 func newRig(t tester) *rig {
-	return newRigWith(t, workflow.Config{Session: "ses-1", Tools: []string{"web", "shell"}, Dangerous: []string{"shell"}})
+	return newRigWith(t, workflow.Config{Session: "ses-1", Tools: []string{"web", "shell"}})
 }
 
 func newRigWith(t tester, cfg workflow.Config) *rig {

@@ -168,7 +168,7 @@ type todo struct {
 	HaltReason string          `json:"haltWhy,omitempty"`
 	HaltBy     wire.MessageID  `json:"haltBy,omitempty"`
 	Began      wire.Millis     `json:"began,omitempty"`
-	Took       int             `json:"took,omitempty"`
+	DurationMS int             `json:"took,omitempty"`
 	Result     json.RawMessage `json:"result,omitempty"`
 	Error      *wire.TodoError `json:"error,omitempty"`
 
@@ -235,7 +235,7 @@ func (t *todo) wire() wire.Todo {
 		ProgressPercentage: t.Progress.Percentage, CurrentStep: t.Progress.Step,
 		ItemsProcessed: t.Progress.Processed, ItemsTotal: t.Progress.Total,
 		RetryCount: t.Retries, MaxRetries: t.maxRetries(), RetryAt: t.RetryAt,
-		StartedAt: t.Began, AgentID: t.Agent, DurationMS: t.Took, Error: t.Error, ResultSummary: t.Result,
+		StartedAt: t.Began, AgentID: t.Agent, DurationMS: t.DurationMS, Error: t.Error, ResultSummary: t.Result,
 	}
 	if out.DependsOn == nil {
 		out.DependsOn = []wire.TodoID{}

@@ -40,6 +40,8 @@ type Interrupt struct {
 	Reason     string `json:"reason"`
 	Message    string `json:"message"`
 	ToolCallID string `json:"toolCallId"`
+	// ResponseSchema describes the answer.
+	ResponseSchema json.RawMessage `json:"responseSchema"`
 }
 
 // Event is an event of a run.
@@ -60,6 +62,7 @@ type Event struct {
 	Name         string          `json:"name"`
 	Message      string          `json:"message"`
 	Code         string          `json:"code"`
+	Usage        json.RawMessage `json:"usage"`
 	Outcome      *struct {
 		Type       string      `json:"type"`
 		Interrupts []Interrupt `json:"interrupts"`

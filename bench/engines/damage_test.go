@@ -212,7 +212,7 @@ func TestMain(m *testing.M) {
 	args := strings.Split(os.Getenv("ENGINES_PROGRAM"), " ")
 	switch args[0] {
 	case "write": // and kill itself
-		testing.Benchmark(func(b *testing.B) { //nolint:thelper // it helps nobody, it is the program
+		testing.Benchmark(func(b *testing.B) { //nolint:thelper // it is the program, not a test helper
 			write(b, args[1], args[2], written)
 			ok(b, syscall.Kill(os.Getpid(), syscall.SIGKILL))
 		})

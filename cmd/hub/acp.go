@@ -36,10 +36,17 @@ func knownACP() map[string]string {
 			"ANTHROPIC_API_KEY=$ANTHROPIC_API_KEY OPENAI_API_KEY=$OPENAI_API_KEY opencode acp",
 		"qwen":             "OPENAI_API_KEY=$OPENAI_API_KEY OPENAI_BASE_URL=$OPENAI_BASE_URL OPENAI_MODEL=$OPENAI_MODEL qwen --acp",
 		"claude-agent-acp": "ANTHROPIC_API_KEY=$ANTHROPIC_API_KEY CLAUDE_CODE_SUBPROCESS_ENV_SCRUB=1 claude-agent-acp",
-		"codex-acp": `OPENAI_API_KEY=$OPENAI_API_KEY INITIAL_AGENT_MODE=read-only CODEX_CONFIG={"shell_environment_policy":{"inherit":"core"}} ` +
-			"codex-acp",
+		codexACP: `OPENAI_API_KEY=$OPENAI_API_KEY INITIAL_AGENT_MODE=read-only CODEX_CONFIG={"shell_environment_policy":{"inherit":"core"}} ` +
+			codexACP,
 	}
 }
+
+// codexACP is the name of the adapter of Codex, and codexWritingMode its mode in which commands may write in
+// the working directory.
+const (
+	codexACP         = "codex-acp"
+	codexWritingMode = "agent"
+)
 
 // builtinProviders are the names that --provider knows without --acp-commands.
 var builtinProviders = []string{"auto", "demo", "anthropic", "openai", "ollama", "claude", "codex"}
@@ -118,6 +125,18 @@ func (c acpCommand) environment(lookup func(string) (string, bool)) (env, secret
 	return env, secrets
 }
 
+// config returns the settings of the agent's provider.
+func (c acpCommand) config(a agentConfig, lookup func(string) (string, bool), log *slog.Logger) acp.Config {
+	env, secrets := c.environment(lookup)
+	cfg := acp.Config{
+		Name: c.name, Path: c.path, Args: c.args, Env: env, Secrets: secrets, Home: filepath.Join(a.folder, c.name), Logger: log,
+	}
+	if c.name == codexACP && a.codexSandbox == writingSandbox {
+		cfg.Modes = append([]string{codexWritingMode}, acp.AskingModes()...)
+	}
+	return cfg
+}
+
 // findACP returns the agents that speak the Agent Client Protocol.
 func findACP(c agentConfig, log *slog.Logger) (all []backend) {
 	enabled := slices.Contains(c.programs, acpAgents)
@@ -132,11 +151,7 @@ func findACP(c agentConfig, log *slog.Logger) (all []backend) {
 			continue
 		}
 		all = append(all, backend{command.name, "it is enabled", func() (providers.Provider, error) {
-			env, secrets := command.environment(os.LookupEnv)
-			return acp.New(acp.Config{
-				Name: command.name, Path: command.path, Args: command.args, Env: env, Secrets: secrets,
-				Home: filepath.Join(c.folder, command.name), Logger: log,
-			})
+			return acp.New(command.config(c, os.LookupEnv, log))
 		}})
 	}
 	return all

@@ -23,11 +23,15 @@ type editor struct {
 	conn *jsonrpc.Conn
 	// choose answers questions with an option; nil leaves them open.
 	choose func(options []string) string
+	// fill answers forms; nil announces that there are none.
+	fill func(schema json.RawMessage) (action string, content map[string]any)
 
 	mu      sync.Mutex // guards the following
 	updates []editorUpdate
 	asked   []string // questions that were asked
-	changed chan struct{}
+	// withdrawn counts the questions that were answered elsewhere.
+	withdrawn int
+	changed   chan struct{}
 }
 
 // editorUpdate is an update of a session.
@@ -37,6 +41,10 @@ type editorUpdate struct {
 	Status  string          `json:"status"`
 	Mode    string          `json:"currentModeId"`
 	Content json.RawMessage `json:"content"`
+	Entries []struct {
+		Content string `json:"content"`
+		Status  string `json:"status"`
+	} `json:"entries"`
 }
 
 func (u editorUpdate) text() string {
@@ -49,6 +57,12 @@ func (u editorUpdate) text() string {
 
 // startEditor starts `hub acp` for a hub.
 func startEditor(t *testing.T, h hubRun, choose func([]string) string, args ...string) *editor {
+	t.Helper()
+	return (&editor{t: t, choose: choose, changed: make(chan struct{}, 1)}).start(h, args...)
+}
+
+func (e *editor) start(h hubRun, args ...string) *editor {
+	t := e.t
 	t.Helper()
 	c, err := commandNamed("acp")
 	if err != nil {
@@ -64,7 +78,6 @@ func startEditor(t *testing.T, h hubRun, choose func([]string) string, args ...s
 		})
 		_ = out.Close()
 	}()
-	e := &editor{t: t, choose: choose, changed: make(chan struct{}, 1)}
 	e.conn = jsonrpc.New(jsonrpc.Config{
 		Write:    func(_ context.Context, line []byte) error { _, err := toHub.Write(append(line, '\n')); return err },
 		Notified: e.notified, Serve: e.serve,
@@ -91,7 +104,11 @@ func startEditor(t *testing.T, h hubRun, choose func([]string) string, args ...s
 			LoadSession bool `json:"loadSession"`
 		} `json:"agentCapabilities"`
 	}
-	e.call("initialize", map[string]any{"protocolVersion": 1, "clientCapabilities": map[string]any{}}, &hello)
+	can := map[string]any{}
+	if e.fill != nil {
+		can["elicitation"] = map[string]any{"form": map[string]any{}}
+	}
+	e.call("initialize", map[string]any{"protocolVersion": 1, "clientCapabilities": can}, &hello)
 	if hello.ProtocolVersion != 1 || !hello.AgentCapabilities.LoadSession {
 		t.Fatalf("initialize: %+v, want version 1 with loadSession", hello)
 	}
@@ -109,12 +126,24 @@ func (e *editor) notified(method string, params json.RawMessage) {
 	var p struct {
 		Update editorUpdate `json:"update"`
 	}
+	if method == "$/cancel_request" {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.withdrawn++
+		e.signal()
+		return
+	}
 	if err := json.Unmarshal(params, &p); err != nil || method != "session/update" {
 		e.t.Errorf("notification %s %s: %v", method, params, err)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.updates = append(e.updates, p.Update)
+	e.signal()
+}
+
+// signal wakes await.
+func (e *editor) signal() {
 	select {
 	case e.changed <- struct{}{}:
 	default:
@@ -129,6 +158,11 @@ func (e *editor) serve(ctx context.Context, c jsonrpc.Served) (any, error) {
 		Options []struct {
 			ID string `json:"optionId"`
 		} `json:"options"`
+		Schema json.RawMessage `json:"requestedSchema"`
+	}
+	if c.Method == "elicitation/create" && e.fill != nil && json.Unmarshal(c.Params, &p) == nil {
+		action, content := e.fill(p.Schema)
+		return map[string]any{"action": action, "content": content}, nil
 	}
 	if c.Method != "session/request_permission" || json.Unmarshal(c.Params, &p) != nil {
 		return nil, jsonrpc.NoMethod(c.Method)
@@ -139,6 +173,7 @@ func (e *editor) serve(ctx context.Context, c jsonrpc.Served) (any, error) {
 	}
 	e.mu.Lock()
 	e.asked = append(e.asked, p.ToolCall.Title)
+	e.signal()
 	e.mu.Unlock()
 	if e.choose == nil {
 		<-ctx.Done()
@@ -228,6 +263,56 @@ func TestEditorPromptsASession(t *testing.T) {
 	}
 }
 
+// An editor with forms can answer every question. An editor without forms gets a notice that names the
+// desktop as the place to answer.
+func TestEditorFillsForms(t *testing.T) {
+	t.Parallel()
+	h := startHub(t, "--store", "file:"+t.TempDir(), "--rate-limits", "off")
+	var mu sync.Mutex // guards schemas
+	var schemas []string
+	e := (&editor{t: t, changed: make(chan struct{}, 1), fill: func(schema json.RawMessage) (string, map[string]any) {
+		mu.Lock()
+		defer mu.Unlock()
+		schemas = append(schemas, string(schema))
+		switch len(schemas) {
+		case 1:
+			return "accept", map[string]any{"text": "Busan"}
+		case 2:
+			return "decline", nil
+		}
+		return "cancel", nil
+	}}).start(h)
+	id := e.open()
+	if why, err := e.prompt(id, "/ask Where to?\n/say Over."); why != "end_turn" || err != nil {
+		t.Errorf("stopped with %q and %v, want end_turn", why, err)
+	}
+	if got := e.texts("agent_message_chunk"); !strings.Contains(got, "Busan") || !strings.HasSuffix(got, "Over.") {
+		t.Errorf("text %q, want the answer of the form", got)
+	}
+	mu.Lock()
+	if want := `{"type":"object","title":`; len(schemas) != 1 || !strings.HasPrefix(schemas[0], want) || !strings.Contains(schemas[0], `"required":["text"]`) {
+		t.Errorf("schemas %q, want one with a required text", schemas)
+	}
+	mu.Unlock()
+	if why, err := e.prompt(id, "/ask And when?\n/say Over again."); why != "end_turn" || err != nil {
+		t.Errorf("after a declined form: stopped with %q and %v, want end_turn", why, err)
+	}
+
+	plain := startEditor(t, h, nil)
+	plain.call("session/load", map[string]any{"sessionId": id, "cwd": "/", "mcpServers": []any{}}, nil)
+	stopped := make(chan error, 1)
+	go func() { _, err := plain.prompt(id, "/ask Who comes?"); stopped <- err }()
+	plain.await("the notice about the question has come", func() bool {
+		return strings.Contains(plain.texts("agent_thought_chunk"), "Answer this question in the desktop: Who comes?")
+	})
+	if err := plain.conn.Notify(t.Context(), "session/cancel", map[string]any{"sessionId": id}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestEditorSharesASession(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, "--store", "file:"+t.TempDir(), "--rate-limits", "off")
@@ -265,9 +350,15 @@ func TestEditorSharesASession(t *testing.T) {
 			Cwd       string         `json:"cwd"`
 		} `json:"sessions"`
 	}
-	other.call("session/list", map[string]any{}, &list)
-	if len(list.Sessions) != 1 || list.Sessions[0].SessionID != id || list.Sessions[0].Cwd == "" {
-		t.Errorf("sessions %+v, want one with a cwd", list.Sessions)
+	// The sessions are in the folder that the editor named, or else in the root.
+	for _, c := range []struct {
+		params map[string]any
+		want   string
+	}{{map[string]any{}, "/"}, {map[string]any{"cwd": "/project"}, "/project"}, {map[string]any{}, "/project"}} {
+		other.call("session/list", c.params, &list)
+		if len(list.Sessions) != 1 || list.Sessions[0].SessionID != id || list.Sessions[0].Cwd != c.want {
+			t.Errorf("session/list %v: %+v, want one session in %s", c.params, list.Sessions, c.want)
+		}
 	}
 	other.call("session/load", map[string]any{"sessionId": id, "cwd": "/", "mcpServers": []any{}}, nil)
 	if got := other.texts("user_message_chunk"); got != "/say From the tab./stream 100000 100" {
@@ -297,6 +388,8 @@ func TestEditorMistakes(t *testing.T) {
 		"missing session": {"session/load", map[string]any{"sessionId": "ses-aaaaaaaaaaaaaaaaaaaaaaaaaa"}, jsonrpc.CodeInvalidParams},
 		"wrong type":      {"session/prompt", map[string]any{"sessionId": 7}, jsonrpc.CodeInvalidParams},
 		"empty prompt":    {"session/prompt", map[string]any{"sessionId": id, "prompt": []any{}}, jsonrpc.CodeInvalidParams},
+		"audio":           {"session/prompt", map[string]any{"sessionId": id, "prompt": []any{map[string]any{"type": "audio", "data": "AA==", "mimeType": "audio/wav"}}}, jsonrpc.CodeInvalidParams},
+		"binary resource": {"session/prompt", map[string]any{"sessionId": id, "prompt": []any{map[string]any{"type": "resource", "resource": map[string]any{"uri": "file:///a", "blob": "AA=="}}}}, jsonrpc.CodeInvalidParams},
 		"unknown mode":    {"session/set_mode", map[string]any{"sessionId": id, "modeId": "sleep"}, jsonrpc.CodeInvalidParams},
 	} {
 		err := e.conn.Call(t.Context(), c.method, c.params, nil)

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/everdesk/everdesk/internal/redistest"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -23,14 +24,53 @@ const agentKey = "sk-canary-91c3e7"
 
 // programAgent returns a provider whose agents are processes: the stand-in for agents that speak the
 // Agent Client Protocol. They store their conversations in home.
-func programAgent(home string) mind {
-	return mind{
+func programAgent(home string) testProvider {
+	return testProvider{
 		name: "mine",
 		args: []string{
 			"--provider", "mine", "--agents", "acp", "--agents-folder", filepath.Join(home, "agents"), "--warm-providers", "0",
 			"--acp-commands", "mine=AGENT_KEY=$MY_KEY STAND_IN_HOME=" + home + " GORACE=atexit_sleep_ms=0 acp-agent acp",
 		},
 		env: []string{"MY_KEY=" + agentKey, "HOME=" + home},
+	}
+}
+
+// agentProgram is a kind of agent whose agents are processes.
+type agentProgram struct {
+	// shell is the name of its tool for commands.
+	shell string
+	// provider returns a provider whose agents store their conversations in stored(home).
+	provider func(home string) testProvider
+	stored   func(home string) string
+}
+
+// agentPrograms returns the stand-ins for agents that are programs.
+func agentPrograms() map[string]agentProgram {
+	named := func(name, shell string, args ...string) agentProgram {
+		return agentProgram{
+			shell: shell,
+			provider: func(home string) testProvider {
+				folder := filepath.Join(home, "agents")
+				return testProvider{name: name, args: append([]string{"--provider", name, "--agents", name, "--agents-folder", folder, "--warm-providers", "0"}, args...)}
+			},
+			stored: func(home string) string { return filepath.Join(home, "agents", name) },
+		}
+	}
+	return map[string]agentProgram{
+		"acp":    {shell: "shell", provider: programAgent, stored: func(home string) string { return home }},
+		"claude": named("claude", "Bash"),
+		"codex":  named("codex", "shell", "--codex-sandbox", "workspace-write"),
+	}
+}
+
+// everyProgram runs a test with each kind of agent that is a program.
+func everyProgram(t *testing.T, test func(t *testing.T, p agentProgram, home string)) {
+	t.Helper()
+	for name, p := range agentPrograms() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, p, t.TempDir())
+		})
 	}
 }
 
@@ -85,15 +125,19 @@ func untilNoAgents(t *testing.T, home string) {
 // one. The agent is steered and interrupted, and its process serves all turns.
 func TestAgentProcessTwoTabs(t *testing.T) {
 	t.Parallel()
-	home := t.TempDir()
-	s := serveProcess(t, programAgent(home))
+	everyProgram(t, testTwoTabs)
+}
+
+func testTwoTabs(t *testing.T, p agentProgram, home string) {
+	t.Helper()
+	s := serveProcess(t, p.provider(home))
 	id, x := openSession(t, s)
 	other := attachTo(t, s, id)
 	other.until(t, "── session ses-")
 
 	x.say(t, "/shell echo made > here.txt; echo it is $((40+2))")
 	x.until(t, `\? May the agent do this\?`)
-	other.until(t, `\? May the agent do this\?: shell .*"command":"echo made > here.txt; echo it is`)
+	other.until(t, `\? May the agent do this\?: `+p.shell+` .*"command":"echo made > here.txt; echo it is`)
 	other.say(t, ":yes")
 	x.until(t, `question #\w{4} answered with yes$`, `it is 42`, `main: done in `)
 	if raw, err := os.ReadFile(filepath.Join(sessionFolder(filepath.Join(home, "agents"), id), "here.txt")); err != nil || string(raw) != "made\n" {
@@ -117,7 +161,7 @@ func TestAgentProcessTwoTabs(t *testing.T) {
 	x.until(t, `main: interrupted after `)
 	x.say(t, "/recall")
 	x.until(t, `begun`, `main: done in `)
-	if names, err := filepath.Glob(filepath.Join(home, "pid-*")); err != nil || len(names) != 1 {
+	if names, err := filepath.Glob(filepath.Join(p.stored(home), "pid-*")); err != nil || len(names) != 1 {
 		t.Errorf("%d processes were started (%v), want one for all turns", len(names), err)
 	}
 
@@ -126,7 +170,7 @@ func TestAgentProcessTwoTabs(t *testing.T) {
 	if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the folder of a deleted session: %v, want it to be gone", err)
 	}
-	untilNoAgents(t, home)
+	untilNoAgents(t, p.stored(home))
 	if code := s.stop(t); code != 0 {
 		t.Errorf("the hub ended with code %d, want 0", code)
 	}
@@ -144,52 +188,101 @@ var agentStates = map[string]struct{ say, sees string }{
 // A killed hub leaves no process of an agent, and the next hub goes on with the conversation.
 func TestAgentProcessHubKilled(t *testing.T) {
 	t.Parallel()
-	for name, state := range agentStates {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			home := t.TempDir()
-			s := serveProcess(t, programAgent(home), "--lease", "2s")
-			_, x := openSession(t, s)
-			x.say(t, `/say "marmalade"`)
-			x.until(t, `^main: marmalade$`, `main: done in `)
-			x.say(t, strings.Split(state.say, "\n")...)
-			x.until(t, state.sees)
-			s.kill()
-			untilNoAgents(t, home)
-			s.again(t)
-			x.until(t, `replica \S+ has taken the session$`)
-			if name != "idle" {
-				x.say(t, ":stop")
-				x.until(t, `main: (interrupted|failed|done)`)
-			}
-			x.say(t, "/recall")
-			x.until(t, `marmalade`, `main: done in `)
-			if code := s.stop(t); code != 0 {
-				t.Errorf("the hub ended with code %d, want 0", code)
-			}
-			untilNoAgents(t, home)
-		})
+	everyProgram(t, func(t *testing.T, p agentProgram, home string) {
+		t.Helper()
+		for name, state := range agentStates {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				testHubKilled(t, p, filepath.Join(home, name), name, state.say, state.sees)
+			})
+		}
+	})
+}
+
+func testHubKilled(t *testing.T, p agentProgram, home, name, say, sees string) {
+	t.Helper()
+	if err := os.Mkdir(home, 0o700); err != nil {
+		t.Fatal(err)
 	}
+	s := serveProcess(t, p.provider(home), "--lease", "2s")
+	_, x := openSession(t, s)
+	x.say(t, `/say "marmalade"`)
+	x.until(t, `^main: marmalade$`, `main: done in `)
+	x.say(t, strings.Split(say, "\n")...)
+	x.until(t, sees)
+	s.kill()
+	untilNoAgents(t, p.stored(home))
+	s.again(t)
+	x.until(t, `replica \S+ has taken the session$`)
+	if name != "idle" {
+		x.say(t, ":stop")
+		x.until(t, `main: (interrupted|failed|done)`)
+	}
+	x.say(t, "/recall")
+	x.until(t, `marmalade`, `main: done in `)
+	if code := s.stop(t); code != 0 {
+		t.Errorf("the hub ended with code %d, want 0", code)
+	}
+	untilNoAgents(t, p.stored(home))
+}
+
+// A session whose hub was killed goes on at another one that has no files of the agent: the agent gets the
+// conversation as a transcript.
+func TestAgentProcessTakenOver(t *testing.T) {
+	t.Parallel()
+	everyProgram(t, func(t *testing.T, p agentProgram, home string) {
+		t.Helper()
+		store := []string{"--store", redistest.Standalone(t).URL(), "--lease", "2s"}
+		hub := func(name string) (*server, string) {
+			own := filepath.Join(home, name)
+			if err := os.Mkdir(own, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			return serveProcess(t, p.provider(own), store...), p.stored(own)
+		}
+		first, files := hub("first")
+		second, others := hub("second")
+		id, x := openSession(t, first)
+		x.say(t, `/say "marmalade"`)
+		x.until(t, `^main: marmalade$`, `main: done in `)
+		first.kill()
+		untilNoAgents(t, files)
+		y := attachTo(t, second, id)
+		y.until(t, "── session ses-")
+		y.say(t, "/recall")
+		y.until(t, `marmalade`, `main: done in `)
+		if pids := agentPIDs(t, others); len(pids) != 1 {
+			t.Errorf("%d agents run at the second hub, want one", len(pids))
+		}
+		if code := second.stop(t); code != 0 {
+			t.Errorf("the hub ended with code %d, want 0", code)
+		}
+		untilNoAgents(t, others)
+	})
 }
 
 // When the agent is killed, the turn ends with the reason, and the next one goes on with the
 // conversation.
 func TestAgentProcessKilled(t *testing.T) {
 	t.Parallel()
-	home := t.TempDir()
-	s := serveProcess(t, programAgent(home))
+	everyProgram(t, testAgentKilled)
+}
+
+func testAgentKilled(t *testing.T, p agentProgram, home string) {
+	t.Helper()
+	s := serveProcess(t, p.provider(home))
 	for name, state := range agentStates {
 		_, x := openSession(t, s)
 		x.say(t, `/say "marmalade"`)
 		x.until(t, `^main: marmalade$`, `main: done in `)
 		x.say(t, strings.Split(state.say, "\n")...)
 		x.until(t, state.sees)
-		for _, pid := range agentPIDs(t, home) {
+		for _, pid := range agentPIDs(t, p.stored(home)) {
 			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
 		}
-		untilNoAgents(t, home)
+		untilNoAgents(t, p.stored(home))
 		if name != "idle" {
 			x.until(t, `main: failed`)
 		}
@@ -199,7 +292,7 @@ func TestAgentProcessKilled(t *testing.T) {
 	if code := s.stop(t); code != 0 {
 		t.Errorf("the hub ended with code %d, want 0", code)
 	}
-	untilNoAgents(t, home)
+	untilNoAgents(t, p.stored(home))
 }
 
 // After many sessions with a process each, the hub has as many descriptors as before, and no process
@@ -274,7 +367,7 @@ func lookForKey(t *testing.T, hub int, agents []int) {
 func otherTest(pid int) bool {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm")
 	name := strings.TrimSpace(string(raw))
-	return err != nil || name == "hub" || name == "acp-agent"
+	return err != nil || name == "hub" || name == "acp-agent" || name == "claude" || name == "codex"
 }
 
 // descriptors returns the number of open descriptors of a process.

@@ -7,7 +7,7 @@ import (
 
 func TestAgentsDirectAndSteered(t *testing.T) {
 	t.Parallel()
-	everyMind(t, func(t *testing.T, m mind) {
+	eachProvider(t, func(t *testing.T, m testProvider) {
 		t.Helper()
 		s, _, x := openTerminal(t, m)
 		if s.answers != m.start {
@@ -67,7 +67,7 @@ func TestAgentsQueuedAndRejected(t *testing.T) {
 // A monitor whose turn waits for a free agent queues the messages that arrive meanwhile.
 func TestAgentsWaitForOneAnother(t *testing.T) {
 	t.Parallel()
-	everyMind(t, func(t *testing.T, m mind) {
+	eachProvider(t, func(t *testing.T, m testProvider) {
 		t.Helper()
 		_, _, x := openTerminal(t, m, "--max-agents", "1")
 		x.say(t, m.say("begun"), "/hang")
@@ -91,7 +91,7 @@ func TestAgentsWaitForOneAnother(t *testing.T) {
 
 func TestAgentsOfWindows(t *testing.T) {
 	t.Parallel()
-	everyMind(t, func(t *testing.T, m mind) {
+	eachProvider(t, func(t *testing.T, m testProvider) {
 		t.Helper()
 		_, _, x := openTerminal(t, m)
 		x.say(t, m.window("notes", "Notes", "# Hi"))
@@ -109,7 +109,7 @@ func TestAgentsOfWindows(t *testing.T) {
 // another terminal.
 func TestAgentsOfTasks(t *testing.T) {
 	t.Parallel()
-	everyMind(t, func(t *testing.T, m mind) {
+	eachProvider(t, func(t *testing.T, m testProvider) {
 		t.Helper()
 		s, id, x := openTerminal(t, m)
 		other := attachTo(t, s, id)
@@ -133,7 +133,7 @@ func TestAgentsOfTasks(t *testing.T) {
 func TestAgentsAreAnsweredElsewhere(t *testing.T) {
 	t.Parallel()
 	const hook = `/call system_set_config {"section":"hooks","event":"launch","label":"Greet","action":{"type":"os_action","payload":{"type":"toast.show","id":"t","message":"Hi"}}}`
-	everyMind(t, func(t *testing.T, m mind) {
+	eachProvider(t, func(t *testing.T, m testProvider) {
 		t.Helper()
 		s, id, x := openTerminal(t, m)
 		other := attachTo(t, s, id)
@@ -162,7 +162,7 @@ func TestAgentsAreAnsweredElsewhere(t *testing.T) {
 // exceeded.
 func TestAgentsOverBudget(t *testing.T) {
 	t.Parallel()
-	everyMind(t, func(t *testing.T, m mind) {
+	eachProvider(t, func(t *testing.T, m testProvider) {
 		t.Helper()
 		_, _, x := openTerminal(t, m, "--monitor-max-output-per-min", "200", "--monitor-max-actions-per-min", "2")
 		x.say(t, ":monitor monitor-1")

@@ -22,6 +22,7 @@ import (
 	"github.com/everdesk/everdesk/fetch"
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/gateway"
+	"github.com/everdesk/everdesk/kernels"
 	"github.com/everdesk/everdesk/mcpclient"
 	"github.com/everdesk/everdesk/membership"
 	"github.com/everdesk/everdesk/metrics"
@@ -112,7 +113,7 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 	if h.checkpoints, err = openCheckpoints(ctx, cfg, h.workspaces, p.log); err != nil {
 		return nil, err
 	}
-	if h.files, err = openFiles(ctx, cfg, files.Config{
+	if h.files, err = openFiles(ctx, cfg, store, files.Config{
 		FileBytes: cfg.gateway.UploadBytes,
 		Changed:   func(ctx context.Context, id wire.SessionID, c []files.Change) { h.publishFiles(ctx, p.log, id, c) },
 		Removed: func(id wire.SessionID) error {
@@ -162,7 +163,7 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 	domains := fetch.NewDomains(store.documents)
 	h.web = fetch.New(domains, cfg.agents.webHosts)
 	h.browsers = newBrowsers(cfg.agents, domains, p.log)
-	if h.jupyter, h.noJupyter = newJupyter(cfg, p.log); h.noJupyter != nil {
+	if h.jupyter, h.noJupyter = newJupyter(cfg, p.log, kernels.FindServer); h.noJupyter != nil {
 		if !errors.Is(h.noJupyter, errNoJupyter) {
 			return nil, h.noJupyter
 		}
@@ -178,7 +179,7 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 		Files: h.files, Documents: store.documents, Settings: values, Web: h.web, Browser: browserTools(h.browsers), Scripts: runjs.New(runjs.Config{Path: program}), PDF: pdf.New(pdf.Config{Path: program}), Apps: h.apps,
 		Env:       tools.Env{Names: cfg.agents.envVars, Lookup: os.LookupEnv},
 		Notebooks: h.jupyter != nil,
-		Skills:    loadSkills(cfg.agents.skills, p.log), Servers: h.servers, Version: version(), Logger: p.log,
+		Skills:    loadSkills(cfg.agents.skills, p.log), Workspaces: h.workspaces, Servers: h.servers, Models: completer{h.models}, Version: version(), Logger: p.log,
 	})
 	h.mcp = mcpserver.New(h.executor, mcpserver.Config{
 		Version: version(), Clients: mcpClients{authority: h.authority, hub: func() *session.Hub { return h.hub }}, Logger: p.log,
@@ -186,12 +187,12 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 	h.mcp.SetURL(openURL(p.addr))
 	h.runner = agentpool.NewRunner(h.runnerConfig(cfg, p))
 	h.members = membership.New(h.membershipConfig(p), store.replicas, store.documents)
-	h.hub = session.NewHub(h.sessionConfig(cfg, p, store.documents), store.sessions)
+	h.hub = session.NewHub(h.sessionConfig(cfg, p, store), store.sessions)
 	h.adminView = adminview.New(adminview.Config{Replica: p.replica, Sample: p.metrics.Sample, Logger: p.log}, h.hub, h.members, store.documents, store.sessions)
 	deps := gateway.Deps{
-		Market: h.apps.Market,
-		Store:  gateway.Store{Readiness: store.readiness, Events: store.sessions, Documents: store.documents},
-		Hub:    h.hub, Auth: h.authority, Limiter: ratelimit.New(cfg.rateLimits(p), store.rates), Files: h.files, Checkpoints: h.checkpoints, CheckpointTransfer: h.checkpoints, Workspaces: h.workspaces, Settings: values, OnSettingsChanged: h.onSettingsChanged(values), Secrets: secretStore, Profiles: modelProfiles, Modes: modeStore, Backends: &modelProbe{h.opener, secretStore}, Web: h.web, MCPServers: h.servers, UserApps: h.apps.Store,
+		Market: h.apps.Market, AppCompiler: h.apps.Compiler,
+		Store: gateway.Store{Readiness: store.readiness, Events: store.sessions, Documents: store.documents},
+		Hub:   h.hub, Auth: h.authority, Limiter: ratelimit.New(cfg.rateLimits(p), store.rates), Files: h.files, Checkpoints: h.checkpoints, CheckpointTransfer: h.checkpoints, Workspaces: h.workspaces, Settings: values, OnSettingsChanged: h.onSettingsChanged(values), Secrets: secretStore, Profiles: modelProfiles, Modes: modeStore, Backends: &modelProbe{h.opener, secretStore}, Web: h.web, MCPServers: h.servers, UserApps: h.apps.Store,
 		MCP: h.mcp, ToolProfiles: append(tools.Profiles(), tools.ProfileAll, tools.ProfileMain), Providers: h.backends.Names(), Provider: h.backends.Default().Name(),
 		Desktop: web.Desktop(), Apps: web.Apps(), Admin: web.Admin(), AdminView: h.adminView, Metrics: p.metrics.Handler(),
 		Membership: h.members, Audit: audit.New(store.documents, p.log), Agents: h.limiter, AgentLimit: h.limiter.Limits().Agents,
@@ -199,6 +200,9 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 	}
 	if h.tracer != nil {
 		deps.Tracer = h.tracer
+	}
+	if cfg.supervised && canKillItself() {
+		deps.Crash = func() { killItself(p.log) }
 	}
 	h.server = gateway.New(cfg.gatewayConfig(p), p.log, deps)
 	p.metrics.SetLevels(h.levels)
@@ -254,7 +258,7 @@ func (h *App) runnerConfig(cfg config, p process) agentpool.Config {
 func (h *App) membershipConfig(p process) membership.Config {
 	return membership.Config{
 		ID: p.replica, Version: version(), URL: openURL(p.addr), Load: h.load,
-		UserConnections: func() map[string]int { return h.server.UserConnections() },
+		UserConnections: func() map[string]int { return h.server.ConnectionsByUser() },
 		Execute: func(ctx context.Context, e membership.Command) membership.Answer {
 			return h.server.ExecuteCommand(ctx, e)
 		},
@@ -263,9 +267,9 @@ func (h *App) membershipConfig(p process) membership.Config {
 }
 
 // sessionConfig completes the settings of sessions with the components that they use.
-func (h *App) sessionConfig(cfg config, p process, documents session.Documents) session.Config {
+func (h *App) sessionConfig(cfg config, p process, store openStore) session.Config {
 	c := cfg.session
-	c.Replica, c.Logger, c.Documents = p.replica, p.log, documents
+	c.Replica, c.Logger, c.Documents, c.Cold = p.replica, p.log, store.documents, store.cold
 	c.Observer, c.MessageObserver, c.Broadcast.Observer = p.metrics, p.metrics, p.metrics
 	c.Broadcast.Heartbeat = cfg.gateway.Heartbeat
 	if cfg.limits.Off {
@@ -275,20 +279,24 @@ func (h *App) sessionConfig(cfg config, p process, documents session.Documents) 
 		if err := h.files.RemoveAll(context.Background(), id); err != nil {
 			p.log.Warn("deleting files of an expired session failed", "session", id, "err", err)
 		}
-		if err := h.authority.RemoveMCPTokens(context.Background(), id); err != nil { // they expire
+		if err := h.authority.MCPTokens.RemoveAll(context.Background(), id); err != nil { // they expire
 			p.log.Warn("deleting MCP tokens of an expired session failed", "session", id, "err", err)
+		}
+		if err := h.authority.Links.RemoveAll(context.Background(), id); err != nil { // they expire, too
+			p.log.Warn("deleting links of an expired session failed", "session", id, "err", err)
 		}
 	}
 	if h.checkpoints.Available() == nil {
 		c.Checkpoints, c.CheckpointDesktops = h.checkpoints, cfg.agents.checkpointDesktops
 	}
+	c.WatchFiles = func(ctx context.Context, id wire.SessionID) (session.FileWatch, error) { return h.files.Watch(ctx, id) }
 	if h.jupyter != nil {
 		c.Kernels = h.jupyter
 	} else {
 		c.KernelsOff = h.noJupyter.Error()
 	}
 	c.Alive = h.members.Alive
-	c.MayPack = h.members.AllReadPacks
+	c.MayPack, c.MayCool = h.members.AllReadPacks, h.members.AllReadCold
 	if h.tracer != nil {
 		c.Tracer = h.tracer
 	}
@@ -296,7 +304,7 @@ func (h *App) sessionConfig(cfg config, p process, documents session.Documents) 
 	c.CondenseAt = cfg.agents.condenseAt
 	c.Titles = cfg.agents.titles
 	c.Plan = cfg.agents.plan
-	c.Plan.Tools, c.Plan.Dangerous = tools.Profiles(), []string{tools.ProfileCode}
+	c.Plan.Tools = tools.Profiles()
 	c.NewRunner = func(ctx context.Context, e agentpool.SessionRef) session.Runner {
 		h.server.WatchNotices() // from now on it may cache profiles and keep sessions with a key open
 		r := h.runner.Session(ctx, e)
@@ -372,7 +380,7 @@ func (h *App) run(ctx context.Context, ln net.Listener, grace time.Duration, log
 	wg.Go(func() { h.hub.Run(running) })
 	wg.Go(func() { h.limiter.Run(running) })
 	if h.jupyter != nil {
-		wg.Go(func() { h.jupyter.Run(running) })
+		wg.Go(func() { h.jupyter.Run(running, h.hub.CheckKernels) })
 	}
 	wg.Go(func() { h.members.Run(running) })
 	wg.Go(func() { h.adminView.Run(running) })

@@ -139,7 +139,7 @@ func TestAttachEnds(t *testing.T) {
 		"attach as a stranger": {[]string{"--server", plainURL, "ses-12345678"}, "Say who you are with --token or HUB_TOKEN"},
 		"no such session":      {[]string{"--server", plainURL, "--token", token, "ses-12345678"}, "hub refused the connection with 404"},
 		"wrong token":          {[]string{"--server", plainURL, "--token", "x", "ses-12345678"}, "hub refused the connection with 401"},
-		"nobody there":         {[]string{"--server", "http://127.0.0.1:1"}, "connection refused"},
+		"no hub there":         {[]string{"--server", "http://127.0.0.1:1"}, "connection refused"},
 		"mistake":              {[]string{"--server", "x"}, "flag --server: want a URL"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -181,7 +181,7 @@ func TestAttachTerminal(t *testing.T) {
 		{":window x hello", `there is no window "x"; see :windows`},
 		{":press w", "want a window and what its button does"},
 		{`:press w "save it" one`, "window-w/one: done in "},
-		{":stop nobody", `neither an agent nor a monitor is called "nobody"`},
+		{":stop unknown", `neither an agent nor a monitor is called "unknown"`},
 		{":stop", ""},
 		{":unqueue", "there is no message that waits"},
 		{":agents", "no agent works; answers come from demo"},

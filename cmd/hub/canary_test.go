@@ -175,7 +175,7 @@ func recordAll(t *testing.T, r io.ReadCloser) *record {
 // until waits until the record has a text.
 func (r *record) until(t *testing.T, what, text string) {
 	t.Helper()
-	timeout := time.After(patienceOfTests)
+	timeout := time.After(waitTimeout)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for !strings.Contains(r.String(), text) {
@@ -419,7 +419,7 @@ func (c canaryRun) readEverything(id wire.SessionID) {
 	for _, path := range []string{
 		"/api/secrets", "/api/secrets?scope=hub", "/api/settings", "/api/settings/values", "/api/settings/catalogue", "/api/model-profiles", "/api/backends",
 		"/api/providers", "/api/hub", "/api/me", "/api/agents/stats", "/api/sessions", "/api/domains", "/api/remote-info", "/api/openapi.json",
-		here, here + "/snapshot", here + "/events", here + "/rows", here + "/messages", here + "/tasks", here + "/transcript", here + "/mcp-tokens", here + "/files",
+		here, here + "/snapshot", here + "/events", here + "/rows", here + "/messages", here + "/tasks", here + "/transcript", here + "/mcp-tokens", here + "/links", here + "/files",
 		"/api/admin/me", "/api/admin/audit", "/api/admin/audit/verify", "/api/admin/limits", "/api/admin/overview", "/api/admin/replicas", "/api/admin/sessions",
 		there, there + "/events", "/metrics", "/healthz", "/readyz",
 	} {

@@ -28,8 +28,10 @@ type sessionCheckpoints struct {
 // openCheckpoints opens the checkpoints beside the files of sessions. Without a usable git there are none,
 // and everything else works.
 func openCheckpoints(ctx context.Context, cfg config, spaces *workspaces.Store, log *slog.Logger) (*sessionCheckpoints, error) {
-	if cfg.filesBucket != nil { // they are made of a folder
-		return &sessionCheckpoints{reason: "the files of sessions are in a bucket"}, nil
+	if cfg.filesBucket != nil {
+		const reason = "the files of sessions are in a bucket, and checkpoints need a folder"
+		log.InfoContext(ctx, "checkpoints are off", "reason", reason)
+		return &sessionCheckpoints{reason: reason}, nil
 	}
 	files, err := filepath.Abs(cfg.filesFolder())
 	if err != nil {
@@ -160,6 +162,30 @@ func (c *sessionCheckpoints) Import(ctx context.Context, id wire.SessionID, in i
 		return nil, err
 	}
 	return c.store.Import(ctx, c.worktree(id), string(id), in) //nolint:wrapcheck // as above
+}
+
+// Workspaces returns the names of the workspaces that the checkpoints of a session name.
+func (c *sessionCheckpoints) Workspaces(ctx context.Context, id wire.SessionID) ([]string, error) {
+	if err := c.Available(); err != nil {
+		return nil, err
+	}
+	return c.store.Workspaces(ctx, c.worktree(id), string(id)) //nolint:wrapcheck // as above
+}
+
+// ExportWorkspace writes the checkpoints of a session in a workspace.
+func (c *sessionCheckpoints) ExportWorkspace(ctx context.Context, id wire.SessionID, name string, out io.Writer) (int, error) {
+	if err := c.Available(); err != nil {
+		return 0, err
+	}
+	return c.store.ExportWorkspace(ctx, string(id), name, out) //nolint:wrapcheck // as above
+}
+
+// ImportWorkspace adds exported checkpoints of a workspace to a new session.
+func (c *sessionCheckpoints) ImportWorkspace(ctx context.Context, id wire.SessionID, name string, in io.Reader) error {
+	if err := c.Available(); err != nil {
+		return err
+	}
+	return c.store.ImportWorkspace(ctx, string(id), name, in) //nolint:wrapcheck // as above
 }
 
 // removeSession removes the checkpoints of a session.

@@ -11,15 +11,15 @@ import (
 )
 
 // writeByAgent sends a message to a session that writes a file, and waits for the end of the turn.
-func writeByAgent(t *testing.T, talk *attachRun, id, name, text string) {
+func writeByAgent(t *testing.T, attached *attachRun, id, name, text string) {
 	t.Helper()
 	content, err := json.Marshal(`/task default /call storage:write {"path":"` + name + `","content":"` + text + `"}`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	talk.say(t, `{"type":"USER_MESSAGE","data":{"messageId":"`+id+`","content":`+string(content)+`}}`)
+	attached.say(t, `{"type":"USER_MESSAGE","data":{"messageId":"`+id+`","content":`+string(content)+`}}`)
 	for {
-		line := talk.until(t, `"isComplete":true`)
+		line := attached.until(t, `"isComplete":true`)
 		if strings.Contains(line, `"messageId":"`+id+`"`) {
 			return
 		}
@@ -30,12 +30,12 @@ func writeByAgent(t *testing.T, talk *attachRun, id, name, text string) {
 func TestCheckpointsInATerminal(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	hub := serveProcess(t, mind{args: []string{"--provider", "demo"}}, "--files-dir", folder)
-	talk := startAttach(t, "--server", hub.url, "--json", "--new", "Mine")
+	hub := serveProcess(t, testProvider{args: []string{"--provider", "demo"}}, "--files-dir", folder)
+	attached := startAttach(t, "--server", hub.url, "--json", "--new", "Mine")
 	var state struct {
 		Session string `json:"session_id"`
 	}
-	if err := json.Unmarshal([]byte(talk.until(t, `"type":"session_state"`)), &state); err != nil {
+	if err := json.Unmarshal([]byte(attached.until(t, `"type":"session_state"`)), &state); err != nil {
 		t.Fatal(err)
 	}
 	id := state.Session
@@ -46,8 +46,8 @@ func TestCheckpointsInATerminal(t *testing.T) {
 		}
 		return string(text)
 	}
-	writeByAgent(t, talk, "m1", "a.txt", "one")
-	writeByAgent(t, talk, "m2", "a.txt", "two")
+	writeByAgent(t, attached, "m1", "a.txt", "one")
+	writeByAgent(t, attached, "m2", "a.txt", "two")
 	hub.kill()
 	hub.again(t)
 	out, _ := call(t, command.ExitOK, "checkpoints", "--server", hub.url, id)

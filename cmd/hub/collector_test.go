@@ -131,7 +131,7 @@ func values(list []otlpAttribute) map[string]any {
 // of their start.
 func (c *collector) about(t *testing.T, message wire.MessageID, enough func([]seenSpan) bool) []seenSpan {
 	t.Helper()
-	late := time.After(patienceOfTests)
+	late := time.After(waitTimeout)
 	for {
 		c.mu.Lock()
 		grown := c.grown

@@ -52,6 +52,7 @@ func load(flags found, environ []string, wrong *command.UsageErrors) (config, []
 	}
 	cfg.applyShortLease(all, wrong)
 	cfg.checkProvider(all, wrong)
+	cfg.checkCold(all, wrong)
 	return cfg, all
 }
 

@@ -177,7 +177,7 @@ func count(t *testing.T, line string, ended map[wire.MessageID]int) {
 // the turn should continue, and any terminal can answer.
 func TestCrashInATool(t *testing.T) {
 	t.Parallel()
-	everyMind(t, func(t *testing.T, m mind) {
+	eachProvider(t, func(t *testing.T, m testProvider) {
 		t.Helper()
 		s := serveProcess(t, m, "--lease", "2s")
 		id, x := openSession(t, s)
@@ -241,6 +241,6 @@ func TestProviderSwitch(t *testing.T) {
 	x.until(t, `answers come from anthropic now$`)
 	x.say(t, "/recall")
 	x.until(t, `^main: /say I am the demo$`, `^    I am the demo$`, `main: done in `)
-	x.say(t, ":provider nobody")
-	x.until(t, `error: there is no provider "nobody"`)
+	x.say(t, ":provider unknown")
+	x.until(t, `error: there is no provider "unknown"`)
 }

@@ -28,16 +28,16 @@ func TestExportAndImport(t *testing.T) {
 	t.Parallel()
 	from := startHub(t, "--auth", "none", "--store", "file:"+t.TempDir())
 	to := startHub(t, "--auth", "none", "--store", "file:"+t.TempDir())
-	talk := startAttach(t, "--server", from.url, "--json", "--new", "Mine")
+	attached := startAttach(t, "--server", from.url, "--json", "--new", "Mine")
 	var state struct {
 		Session string `json:"session_id"`
 	}
-	if err := json.Unmarshal([]byte(talk.until(t, `"type":"session_state"`)), &state); err != nil {
+	if err := json.Unmarshal([]byte(attached.until(t, `"type":"session_state"`)), &state); err != nil {
 		t.Fatal(err)
 	}
 	id := state.Session
-	talk.say(t, `{"type":"USER_MESSAGE","data":{"messageId":"m1","content":"/window w One | hello"}}`)
-	talk.until(t, `"isComplete":true`)
+	attached.say(t, `{"type":"USER_MESSAGE","data":{"messageId":"m1","content":"/window w One | hello"}}`)
+	attached.until(t, `"isComplete":true`)
 	file := filepath.Join(t.TempDir(), "mine.zip")
 	if out, _ := call(t, command.ExitOK, "export", "--server", from.url, "--out", file, id); !strings.Contains(out, file) {
 		t.Errorf("output of export: got %q, want the file %s", out, file)
@@ -63,10 +63,10 @@ func TestExportAndImport(t *testing.T) {
 	if _, says := call(t, command.ExitFailure, "import", "--server", to.url, bad); !strings.Contains(says, "refused") {
 		t.Errorf("import of a bad file: got %q, want it refused", says)
 	}
-	if _, says := call(t, command.ExitFailure, "export", "--server", to.url, "ses-nobody"); !strings.Contains(says, "404") {
+	if _, says := call(t, command.ExitFailure, "export", "--server", to.url, "ses-unknown"); !strings.Contains(says, "404") {
 		t.Errorf("export of an unknown session: got %q, want status 404", says)
 	}
-	if _, err := os.Stat("ses-nobody.zip"); err == nil {
+	if _, err := os.Stat("ses-unknown.zip"); err == nil {
 		t.Error("a file was left of an export that failed")
 	}
 	if _, says := call(t, command.ExitUsage, "import", "--server", to.url, "--policy", "wrong", file); !strings.Contains(says, "full, main_and_selected_windows or summarize_old_windows") {
@@ -102,13 +102,13 @@ func TestImportTasksOfRooCode(t *testing.T) {
 	}
 	_, line, _ := strings.Cut("\n"+report, "\nses-")
 	id, _, _ := strings.Cut("ses-"+line, ":")
-	talk := startAttach(t, "--server", hub.url, "--json", id)
-	if got := talk.until(t, `"type":"session_state"`); !strings.Contains(got, "A hybrid.") {
+	attached := startAttach(t, "--server", hub.url, "--json", id)
+	if got := attached.until(t, `"type":"session_state"`); !strings.Contains(got, "A hybrid.") {
 		t.Errorf("state %s, want the rows of the task", got)
 	}
-	talk.say(t, `{"type":"USER_MESSAGE","data":{"messageId":"m1","content":"/recall"}}`)
-	talk.until(t, "zebrule")
-	talk.until(t, `"isComplete":true`)
+	attached.say(t, `{"type":"USER_MESSAGE","data":{"messageId":"m1","content":"/recall"}}`)
+	attached.until(t, "zebrule")
+	attached.until(t, `"isComplete":true`)
 	call(t, command.ExitUsage, "import", "--server", hub.url, "--title", "x", storage)
 	if _, says := call(t, command.ExitFailure, "import", "--server", hub.url, t.TempDir()); !strings.Contains(says, "no task of Roo-Code") {
 		t.Errorf("import of an empty folder: got %q, want the reason", says)

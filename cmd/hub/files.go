@@ -33,18 +33,26 @@ func parseFiles(c *config, s string) error {
 	return nil
 }
 
-// openFiles opens the file store: in a bucket if there is one, else in a folder.
-func openFiles(ctx context.Context, cfg config, c files.Config) (*files.Store, error) {
-	if cfg.filesBucket == nil {
-		return files.Open(cfg.filesFolder(), c)
-	}
-	ctx, cancel := context.WithTimeout(ctx, openBucketTimeout)
-	defer cancel()
-	b, err := s3files.Open(ctx, *cfg.filesBucket)
+// openFiles opens the file store, in a bucket if there is one, else in a folder. Cold sessions of the
+// store are there, too.
+func openFiles(ctx context.Context, cfg config, store openStore, c files.Config) (*files.Store, error) {
+	b, err := openBackend(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
+	if store.objects != nil {
+		store.objects.backend = b
+	}
 	return files.New(b, c), nil
+}
+
+func openBackend(ctx context.Context, cfg config) (files.Backend, error) {
+	if cfg.filesBucket == nil {
+		return files.OpenFolder(cfg.filesFolder())
+	}
+	ctx, cancel := context.WithTimeout(ctx, openBucketTimeout)
+	defer cancel()
+	return s3files.Open(ctx, *cfg.filesBucket)
 }
 
 // openBucketTimeout bounds the first requests to a bucket.

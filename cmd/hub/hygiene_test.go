@@ -122,10 +122,10 @@ func TestLogHasNoContentAndNoCredentials(t *testing.T) {
 	_, token, _ := strings.Cut(h.invitation, "token=")
 	secrets := map[string]string{"text": marked, "token": token, "model key": modelKey}
 
-	nobody := visitor{t, h.url, http.Header{}}
-	nobody.do(http.MethodPost, "/api/login", `{"token":"wrong-`+marked+`"}`, http.StatusUnauthorized, nil)
-	nobody.do(http.MethodGet, "/?token=wrong-"+marked, "", http.StatusUnauthorized, nil)
-	signed := nobody.do(http.MethodGet, "/?token="+token, "", http.StatusSeeOther, nil)
+	stranger := visitor{t, h.url, http.Header{}}
+	stranger.do(http.MethodPost, "/api/login", `{"token":"wrong-`+marked+`"}`, http.StatusUnauthorized, nil)
+	stranger.do(http.MethodGet, "/?token=wrong-"+marked, "", http.StatusUnauthorized, nil)
+	signed := stranger.do(http.MethodGet, "/?token="+token, "", http.StatusSeeOther, nil)
 	secrets["cookie"] = signed[0].Value
 
 	admin := visitor{t, h.url, http.Header{"Authorization": {"Bearer " + token}}}

@@ -13,6 +13,8 @@ import (
 	"github.com/everdesk/everdesk/internal/redistest"
 	"github.com/everdesk/everdesk/mcpclient/mcptest"
 	"github.com/everdesk/everdesk/providers/acp/acptest"
+	"github.com/everdesk/everdesk/providers/claude/claudetest"
+	"github.com/everdesk/everdesk/providers/codex/codextest"
 )
 
 // leakChecked runs the tests and then checks that no goroutine is left. testscript does not use it
@@ -40,5 +42,10 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	}
 	redislog.Disable() // as main does; tests kill Redis servers
-	testscript.Main(leakChecked{m}, map[string]func(){"hub": main, "acp-agent": func() { acptest.Run(os.Getenv("STAND_IN_HOME"), "load") }})
+	testscript.Main(leakChecked{m}, map[string]func(){
+		"hub":       main,
+		"acp-agent": func() { acptest.Run(os.Getenv("STAND_IN_HOME"), "load") },
+		"claude":    func() { claudetest.Run(os.Getenv("HOME")) },
+		"codex":     func() { codextest.Run(os.Getenv("HOME")) },
+	})
 }

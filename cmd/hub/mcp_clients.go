@@ -26,7 +26,7 @@ func (mcpClients) ID(token string) (string, bool) { return auth.MCPTokenID(token
 
 // Expires implements [mcpserver.Clients].
 func (m mcpClients) Expires(ctx context.Context, token string) (time.Time, error) {
-	at, err := m.authority.MCPTokenExpires(ctx, token)
+	at, err := m.authority.MCPTokens.Expires(ctx, token)
 	return at, refusal(err)
 }
 
@@ -43,7 +43,7 @@ func refusal(err error) error {
 
 // Admit implements [mcpserver.Clients].
 func (m mcpClients) Admit(ctx context.Context, token string) (mcpserver.Client, error) {
-	t, err := m.authority.MCPToken(ctx, token)
+	t, err := m.authority.MCPTokens.Authenticate(ctx, token)
 	if err != nil {
 		return mcpserver.Client{}, refusal(err)
 	}
@@ -55,11 +55,14 @@ func (m mcpClients) Admit(ctx context.Context, token string) (mcpserver.Client, 
 	if err != nil {
 		return mcpserver.Client{}, fmt.Errorf("look up the session of the MCP token: %w", err)
 	}
+	if !t.ValidFor(info.User, info.UserChanges) {
+		return mcpserver.Client{}, mcpserver.ErrRefused // the session was given to another user
+	}
 	return mcpserver.Client{
 		Caller: tools.Caller{Profile: t.Profile, User: info.User, Session: t.Session}, Expires: t.Expires,
 		Execute: func(ctx context.Context, call providers.ToolCall) providers.ToolResult {
 			r, err := m.hub().CallTool(ctx, t.Session, session.ClientCall{
-				ID: wire.MessageID(call.ID), Token: t.ID, Name: t.Name, Monitor: t.Monitor, Profile: t.Profile, Tool: call.Name, Input: call.Input,
+				ID: wire.MessageID(call.ID), Token: t.ID, Name: t.Name, User: info.User, Monitor: t.Monitor, Profile: t.Profile, Tool: call.Name, Input: call.Input,
 			})
 			if err != nil {
 				return providers.ToolResult{Text: fmt.Sprintf("The desktop did not take the call: %v.", err), IsError: true}

@@ -73,7 +73,7 @@ func counted(t *testing.T, url string, want series) series {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(patienceOfTests)
+	deadline := time.After(waitTimeout)
 	for {
 		got := scrape(t, url)
 		missing := ""

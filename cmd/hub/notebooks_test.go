@@ -2,26 +2,34 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/everdesk/everdesk/cmd/hub/internal/command"
+	"github.com/everdesk/everdesk/kernels"
+	"github.com/everdesk/everdesk/wire"
 )
 
 // A script runs in a notebook of a session, with the Jupyter server that the hub starts, in the folder of the
-// session's files. The server and its kernels end with the hub, however that ends.
+// session's files. The server and its kernels end when the hub stops.
 func TestScriptsRunInATerminal(t *testing.T) {
 	t.Parallel()
 	files, dir := t.TempDir(), t.TempDir()
-	hub := serveProcess(t, mind{args: []string{"--provider", "demo"}}, "--files-dir", files, "--jupyter", "auto")
-	talk := startAttach(t, "--server", hub.url, "--json", "--new", "Mine")
+	hub := serveProcess(t, testProvider{args: []string{"--provider", "demo"}}, "--files-dir", files, "--jupyter", "auto")
+	attached := startAttach(t, "--server", hub.url, "--json", "--new", "Mine")
 	var state struct {
 		Session string `json:"session_id"`
 	}
-	if err := json.Unmarshal([]byte(talk.until(t, `"type":"session_state"`)), &state); err != nil {
+	if err := json.Unmarshal([]byte(attached.until(t, `"type":"session_state"`)), &state); err != nil {
 		t.Fatal(err)
 	}
 	good, bad := filepath.Join(dir, "good.py"), filepath.Join(dir, "bad.py")
@@ -62,16 +70,110 @@ func TestScriptsRunInATerminal(t *testing.T) {
 	if len(strings.Fields(pids)) != 2 {
 		t.Fatalf("the processes of the kernel and its server: got %q, want two numbers", pids)
 	}
-	if err := hub.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+
+	// Code of a terminal, which also interrupts it.
+	x := attachTo(t, hub, wire.SessionID(state.Session))
+	x.say(t, ":run print('be' + 'gun', flush=True)", "while True: pass")
+	x.until(t, "console │ begun")
+	x.say(t, ":interrupt")
+	x.until(t, "console │ KeyboardInterrupt")
+
+	hub.stop(t)
 	for pid := range strings.FieldsSeq(pids) {
 		for end := time.Now().Add(time.Minute); !hasEnded(pid); <-time.After(20 * time.Millisecond) {
 			if time.Now().After(end) {
-				t.Fatalf("process %s of %q runs although the hub was killed", pid, pids)
+				t.Fatalf("process %s of %q runs although the hub has stopped", pid, pids)
 			}
 		}
 	}
+}
+
+// The Jupyter server that a hub starts goes on when the hub is killed while a cell prints. The next hub has every line
+// once, and the cell ends as if nothing had happened. The server ends with the hub that stops.
+func TestCellsGoOnWhenASupervisedHubIsKilled(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := superviseProcess(t, testProvider{args: []string{"--provider", "demo"}}, "--files-dir", dir, "--jupyter", "auto")
+	session := createSession(t, s.url)
+	x := attachTo(t, s, session, "--json")
+	x.until(t, `"type":"session_state"`)
+	goOn := filepath.Join(dir, "go-on")
+	code, err := json.Marshal("import os, time\nprint(os.getpid(), os.getppid())\nfor i in range(200):\n    print('line', i, flush=True)\n    while i == 100 and not os.path.exists(" + strconv.Quote(goOn) + "): time.sleep(0.01)\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.say(t, `{"type":"RUN_CELLS","data":{"messageId":"r-1","windowId":"console","code":`+string(code)+`}}`)
+	x.until(t, `line 10\\n`)
+	status, wait := crash(t, s.url)
+	for status == http.StatusTooManyRequests {
+		<-time.After(wait + 10*time.Millisecond)
+		status, wait = crash(t, s.url)
+	}
+	if status != http.StatusNoContent {
+		t.Fatalf("the crash is answered with %d, want %d", status, http.StatusNoContent)
+	}
+	if err := os.WriteFile(goOn, nil, 0o600); err != nil { // the rest is printed with or without a hub
+		t.Fatal(err)
+	}
+	x.until(t, "OWNER_CHANGED")
+	if state := x.until(t, `CELL_EXECUTED.*"state":"(ok|error|aborted|unknown)"`)[0]; state != "ok" {
+		t.Fatalf("the cell ended as %s, want ok", state)
+	}
+	var file struct {
+		Cells []struct {
+			Outputs []struct {
+				Text string `json:"text"`
+			} `json:"outputs"`
+		} `json:"cells"`
+	}
+	if _, text := getPage(t, s.url+"/api/sessions/"+string(session)+"/notebooks/console"); json.Unmarshal([]byte(text), &file) != nil || len(file.Cells) != 1 {
+		t.Fatalf("the notebook: got %.300q, want a file with one cell", text)
+	}
+	var got strings.Builder
+	for _, o := range file.Cells[0].Outputs {
+		got.WriteString(o.Text)
+	}
+	pids, lines, _ := strings.Cut(got.String(), "\n")
+	var want strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&want, "line %d\n", i)
+	}
+	if lines != want.String() {
+		t.Errorf("the lines of the cell: got %q, want 0 to 199 once", lines)
+	}
+	for pid := range strings.FieldsSeq(pids) {
+		if hasEnded(pid) {
+			t.Errorf("process %s of %q has ended, want that the kernel and its server go on", pid, pids)
+		}
+	}
+	s.stop(t)
+	for pid := range strings.FieldsSeq(pids) {
+		for end := time.Now().Add(time.Minute); !hasEnded(pid); <-time.After(20 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("process %s of %q runs although the hub has stopped", pid, pids)
+			}
+		}
+	}
+}
+
+// A file that code writes appears in all tabs when its cell ends. The server of --jupyter auto ends with a hub that is
+// stopped: the next hub shows that the kernel is gone, starts no server for that, and says so again when a cell runs.
+func TestNotebookAfterTheHubWasStopped(t *testing.T) {
+	t.Parallel()
+	s := serveProcess(t, testProvider{args: []string{"--provider", "demo"}}, "--files-dir", t.TempDir(), "--agents-folder", t.TempDir(), "--jupyter", "auto")
+	session := createSession(t, s.url)
+	x := attachTo(t, s, session, "--json")
+	x.until(t, `"type":"session_state"`)
+	const plot = "import matplotlib; matplotlib.use('agg'); import matplotlib.pyplot as p; p.plot([1, 2]); p.savefig('plot.png'); x = 1"
+	x.say(t, `{"type":"RUN_CELLS","data":{"messageId":"r-1","windowId":"console","code":"`+plot+`"}}`)
+	x.until(t, `FILES_CHANGED.*"path":"plot.png"`)
+	s.stop(t)
+	s.start(t, "127.0.0.1:0")
+	x = attachTo(t, s, session, "--json")
+	x.until(t, `"state":"stopped"`) // in the state that the tab gets first, or in an event after it
+	x.say(t, `{"type":"RUN_CELLS","data":{"messageId":"r-2","windowId":"console","code":"print('x' in globals())"}}`)
+	x.until(t, `CELL_EXECUTED.*variables of earlier cells are gone`)
+	s.stop(t)
 }
 
 // hasEnded reports whether a process has ended, although its parent may not have waited for it.
@@ -84,15 +186,40 @@ func hasEnded(pid string) bool {
 	return strings.HasPrefix(state, "Z") || strings.HasPrefix(state, "X")
 }
 
+// A hub runs code on a server elsewhere, with the token of its settings. The server goes on when the hub stops.
+func TestScriptsRunOnAServerElsewhere(t *testing.T) {
+	t.Parallel()
+	jupyter, err := kernels.UseServer(t.Context(), kernels.ServerConfig{AloneFor: time.Minute, Dir: t.TempDir(), Root: t.TempDir(), Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(jupyter.Stop)
+	name := filepath.Join(t.TempDir(), "a.py")
+	if err := os.WriteFile(name, []byte("print(6 * 7)"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for token, want := range map[string]int{jupyter.Token: command.ExitOK, "of-another-user": command.ExitFailure} {
+		hub := serveProcess(t, testProvider{args: []string{"--provider", "demo"}, env: []string{"HUB_JUPYTER_TOKEN=" + token}}, "--jupyter-url", jupyter.URL)
+		out, problems := call(t, want, "run", "--server", hub.url, string(createSession(t, hub.url)), name)
+		if want == command.ExitOK && out != "42" || want != command.ExitOK && !strings.Contains(problems, "refuses the token") {
+			t.Errorf("the token %.5s…: got %q and %q, want 42, or that the token is refused", token, out, problems)
+		}
+		hub.stop(t)
+	}
+	if !jupyter.Alive() {
+		t.Error("the server ended with a hub that has not started it")
+	}
+}
+
 // Without a Jupyter server running says how to get one.
 func TestScriptsNeedAJupyterServer(t *testing.T) {
 	t.Parallel()
-	hub := serveProcess(t, mind{args: []string{"--provider", "demo"}})
-	talk := startAttach(t, "--server", hub.url, "--json", "--new", "Mine")
+	hub := serveProcess(t, testProvider{args: []string{"--provider", "demo"}})
+	attached := startAttach(t, "--server", hub.url, "--json", "--new", "Mine")
 	var state struct {
 		Session string `json:"session_id"`
 	}
-	if err := json.Unmarshal([]byte(talk.until(t, `"type":"session_state"`)), &state); err != nil {
+	if err := json.Unmarshal([]byte(attached.until(t, `"type":"session_state"`)), &state); err != nil {
 		t.Fatal(err)
 	}
 	name := filepath.Join(t.TempDir(), "a.py")
@@ -101,5 +228,59 @@ func TestScriptsNeedAJupyterServer(t *testing.T) {
 	}
 	if _, problems := call(t, command.ExitFailure, "run", "--server", hub.url, state.Session, name); !strings.Contains(problems, "--jupyter auto") {
 		t.Errorf("got %q, want what the operator has to do", problems)
+	}
+}
+
+// A server that was killed is replaced when the next kernel is needed, also by a hub that finds only its record.
+func TestJupyterServerThatWasKilledIsReplaced(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	newHub := func() *jupyter {
+		j := &jupyter{cfg: jupyterConfig{mode: "auto"}, dir: dir, log: slog.New(slog.DiscardHandler), lock: make(chan struct{}, 1)}
+		j.lock <- struct{}{}
+		t.Cleanup(j.Close)
+		return j
+	}
+	j, other := newHub(), newHub()
+	if err := other.Remove(t.Context(), kernels.Notebook{Session: "ses-1"}); err != nil || other.server != nil {
+		t.Fatalf("ending kernels without a server: got %v and %v, want that nothing starts", err, other.server)
+	}
+	urls := map[string]bool{}
+	for _, hub := range []*jupyter{j, j, other} { // the last one has never used it
+		if _, err := hub.use(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		urls[hub.server.URL] = true
+		var record struct{ PID int }
+		data, err := os.ReadFile(filepath.Join(dir, "server.json"))
+		if err == nil {
+			err = json.Unmarshal(data, &record)
+		}
+		if err == nil {
+			err = syscall.Kill(record.PID, syscall.SIGKILL)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for end := time.Now().Add(time.Minute); hub.server.Alive(); <-time.After(10 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatal("the killed server is taken for alive")
+			}
+		}
+	}
+	if len(urls) != 3 {
+		t.Errorf("servers: got %v, want a new one each time", urls)
+	}
+}
+
+// A hub that shall start a server which is not installed runs without it, and the page says what to install.
+func TestHubWithoutAnInstalledJupyterServer(t *testing.T) {
+	t.Parallel()
+	cfg := config{}
+	cfg.agents.jupyter.mode = "auto"
+	missing := errors.New("jupyter-server is not installed")
+	_, err := newJupyter(cfg, slog.New(slog.DiscardHandler), func() (string, error) { return "", missing })
+	if !errors.Is(err, errNoJupyter) || err.Error() != missing.Error() {
+		t.Errorf("got %v, want that there is no server, and only what is missing", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/everdesk/everdesk/profiles"
 	"github.com/everdesk/everdesk/profiles/backends"
 	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/providers/agent"
 	"github.com/everdesk/everdesk/providers/anthropic"
 	"github.com/everdesk/everdesk/providers/claude"
 	"github.com/everdesk/everdesk/providers/codex"
@@ -154,16 +155,24 @@ func (o *modelOpener) openProgram(p profiles.Profile, key string) (_ providers.P
 		return shared, false, nil
 	case p.Backend == claude.Name:
 		cfg := claudeConfig(o.agents, o.log)
-		cfg.Key = key
+		cfg.Key, cfg.Writers = key, writersOf(shared)
 		made, err = claude.New(cfg)
 	case p.Backend == codex.Name:
 		cfg := codexConfig(o.agents, o.log)
-		cfg.Key = key
+		cfg.Key, cfg.Writers = key, writersOf(shared)
 		made, err = codex.New(cfg)
 	default:
 		return shared, false, nil
 	}
 	return made, err == nil, err
+}
+
+// writersOf returns the open conversations of a program, which those with other keys share with its home.
+func writersOf(p providers.Provider) *agent.Writers {
+	if program, ok := p.(*agent.Provider); ok {
+		return program.Writers()
+	}
+	return nil
 }
 
 // newModels returns the models of profiles.

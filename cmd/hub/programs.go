@@ -86,10 +86,16 @@ func findCodex(c agentConfig, log *slog.Logger) backend {
 	}}
 }
 
+// The sandboxes of commands of Codex.
+const (
+	readOnlySandbox = "read-only"
+	writingSandbox  = "workspace-write"
+)
+
 // codexConfig returns the settings of Codex. Its process gets the key of the flag, never a secret of the
 // hub.
 func codexConfig(c agentConfig, log *slog.Logger) codex.Config {
-	cfg := codex.Config{Home: filepath.Join(c.folder, codex.Name), Key: c.openai.key, Logger: log}
+	cfg := codex.Config{Home: filepath.Join(c.folder, codex.Name), Key: c.openai.key, Write: c.codexSandbox == writingSandbox, Logger: log}
 	if cfg.Key != "" {
 		cfg.Model = c.openai.model
 	}

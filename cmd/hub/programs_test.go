@@ -1,12 +1,17 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/everdesk/everdesk/cmd/hub/internal/command"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/providers/demo"
 	"github.com/everdesk/everdesk/providers/openai"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -67,6 +72,59 @@ func TestProgramsGetNoSecretOfTheHub(t *testing.T) {
 		}
 		if b := findAnthropic(c, log); b.make == nil {
 			t.Errorf("anthropic is not available: %s; want it with the key of the secrets", b.why)
+		}
+	}
+}
+
+// preparing is a provider that can be kept ready.
+type preparing struct {
+	providers.Provider
+	name string
+}
+
+func (p preparing) Name() string                    { return p.name }
+func (p preparing) Warm(context.Context, int) error { return nil }
+
+// Every program that users can choose is kept ready, and the default provider.
+func TestWarmProviders(t *testing.T) {
+	t.Parallel()
+	all := []providers.Provider{demo.New(demo.Config{}), preparing{name: "codex"}, preparing{name: "mine"}}
+	for chosen, want := range map[string]string{"demo": "demo codex mine", "mine": "mine codex"} {
+		if got := strings.Join(warmProviders(chosen, all), " "); got != want {
+			t.Errorf("with the default %s, %q are kept ready, want %q", chosen, got, want)
+		}
+	}
+}
+
+// Commands of Codex may write only if the operator says so, for the program, for a program with the key of a
+// user, and for the adapter.
+func TestCodexSandbox(t *testing.T) {
+	t.Parallel()
+	log := slog.New(slog.DiscardHandler)
+	for _, tt := range []struct {
+		args  []string
+		write bool
+		modes string
+	}{
+		{nil, false, "[]"},
+		{[]string{"--codex-sandbox", "read-only"}, false, "[]"},
+		{[]string{"--codex-sandbox", "workspace-write"}, true, "[agent default read-only]"},
+	} {
+		var wrong command.UsageErrors
+		flags, _ := parseFlags(append(tt.args, "--agents", "codex,acp", "--acp-commands", "codex-acp; gemini"), &wrong)
+		c, _ := load(flags, nil, &wrong)
+		if len(wrong) > 0 {
+			t.Fatal(wrong)
+		}
+		if got := codexConfig(c.agents, log).Write; got != tt.write {
+			t.Errorf("%q: commands of codex may write: %v, want %v", tt.args, got, tt.write)
+		}
+		none := func(string) (string, bool) { return "", false }
+		if got := fmt.Sprint(c.agents.acp[0].config(c.agents, none, log).Modes); got != tt.modes {
+			t.Errorf("%q: the modes of codex-acp are %s, want %s", tt.args, got, tt.modes)
+		}
+		if got := c.agents.acp[1].config(c.agents, none, log).Modes; got != nil {
+			t.Errorf("%q: the modes of gemini are %q, want those in which it asks", tt.args, got)
 		}
 	}
 }

@@ -160,6 +160,18 @@ func openProviders(ctx context.Context, c agentConfig, log *slog.Logger) (_ *pro
 	if c.provider == chosen {
 		why = "it was asked for"
 	}
-	table, err := providers.NewTable(providers.TableConfig{Default: chosen, Size: c.warm, Aliases: aliases(), Logger: log}, there...)
+	table, err := providers.NewTable(providers.TableConfig{Default: chosen, Warm: warmProviders(chosen, there), Size: c.warm, Aliases: aliases(), Logger: log}, there...)
 	return table, why, err
+}
+
+// warmProviders returns the providers to keep ready: the default one, and the enabled programs, because users
+// can choose them.
+func warmProviders(chosen string, all []providers.Provider) []string {
+	names := []string{chosen}
+	for _, p := range all {
+		if _, prepares := p.(providers.Warmer); prepares && p.Name() != chosen {
+			names = append(names, p.Name())
+		}
+	}
+	return names
 }

@@ -34,7 +34,7 @@ func TestEmploy(t *testing.T) {
 	}
 	t.Cleanup(func() { silent.Close() })
 
-	const nobody = "http://127.0.0.1:1/v1"
+	const unreachable = "http://127.0.0.1:1/v1"
 	anthropicKey, openaiKey := modelConfig{url: "https://api.anthropic.com", key: "k", model: "claude"}, modelConfig{url: openai.DefaultBaseURL, key: "k", model: "gpt"}
 	none := modelConfig{url: openai.DefaultBaseURL}
 	for name, tt := range map[string]struct {
@@ -43,17 +43,17 @@ func TestEmploy(t *testing.T) {
 		there string
 		err   string
 	}{
-		"nothing":           {agentConfig{provider: "auto", openai: none, ollama: modelConfig{url: nobody}}, "demo: no key of a model is set, and no Ollama answers at " + nobody, "demo", ""},
+		"nothing":           {agentConfig{provider: "auto", openai: none, ollama: modelConfig{url: unreachable}}, "demo: no key of a model is set, and no Ollama answers at " + unreachable, "demo", ""},
 		"both keys":         {agentConfig{provider: "auto", anthropic: anthropicKey, openai: openaiKey, ollama: modelConfig{url: url + "/v1"}}, "anthropic: its key is set; the model is claude", "anthropic openai ollama demo", ""},
-		"one key":           {agentConfig{provider: "auto", openai: openaiKey, ollama: modelConfig{url: nobody}}, "openai: its key is set; the model is gpt", "openai demo", ""},
-		"only a URL":        {agentConfig{provider: "auto", openai: modelConfig{url: "http://127.0.0.1:1/v1", key: "", model: "qwen"}, ollama: modelConfig{url: nobody}}, "openai: its URL is set; the model is qwen", "openai demo", ""},
+		"one key":           {agentConfig{provider: "auto", openai: openaiKey, ollama: modelConfig{url: unreachable}}, "openai: its key is set; the model is gpt", "openai demo", ""},
+		"only a URL":        {agentConfig{provider: "auto", openai: modelConfig{url: "http://127.0.0.1:1/v1", key: "", model: "qwen"}, ollama: modelConfig{url: unreachable}}, "openai: its URL is set; the model is qwen", "openai demo", ""},
 		"Ollama":            {agentConfig{provider: "auto", openai: none, ollama: modelConfig{url: url + "/v1"}}, "ollama: it answers at " + url + "/v1; the model is llama", "ollama demo", ""},
 		"Ollama with model": {agentConfig{provider: "ollama", openai: none, ollama: modelConfig{url: url + "/v1", model: "mine"}}, "ollama: it was asked for", "ollama demo", ""},
 		"empty Ollama":      {agentConfig{provider: "auto", openai: none, ollama: modelConfig{url: empty + "/v1"}}, "demo: no key of a model is set, and the Ollama at " + empty + "/v1 has no model", "demo", ""},
 		"silent Ollama":     {agentConfig{provider: "auto", openai: none, ollama: modelConfig{url: "http://" + silent.Addr().String()}}, "demo: no key of a model is set, and no Ollama answers at http://" + silent.Addr().String(), "demo", ""},
 		"demo asked for":    {agentConfig{provider: "demo", anthropic: anthropicKey, openai: openaiKey, ollama: modelConfig{url: url + "/v1"}}, "demo: it was asked for", "anthropic openai demo", ""},
 		"no key":            {cfg: agentConfig{provider: "anthropic", openai: none}, err: "--provider anthropic: no key is set: ANTHROPIC_API_KEY or --anthropic-key"},
-		"no Ollama":         {cfg: agentConfig{provider: "ollama", openai: none, ollama: modelConfig{url: nobody}}, err: "--provider ollama: no Ollama answers at " + nobody},
+		"no Ollama":         {cfg: agentConfig{provider: "ollama", openai: none, ollama: modelConfig{url: unreachable}}, err: "--provider ollama: no Ollama answers at " + unreachable},
 		"impossible key":    {cfg: agentConfig{provider: "demo", anthropic: anthropicKey, openai: modelConfig{url: openai.DefaultBaseURL, key: "a\nb", model: "gpt"}}, err: "provider openai: the key of the model server has characters that no key has"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -43,7 +43,7 @@ func TestReadinessFollowsRedis(t *testing.T) {
 	h := startHub(t, "--store", redis.URL())
 	await := func(want int) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), patienceOfTests)
+		ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 		defer cancel()
 		for ctx.Err() == nil {
 			if h.status(t, "/readyz") == want {

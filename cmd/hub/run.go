@@ -20,6 +20,7 @@ import (
 	"github.com/everdesk/everdesk/cmd/hub/internal/health"
 	"github.com/everdesk/everdesk/cmd/hub/internal/preferences"
 	"github.com/everdesk/everdesk/cmd/hub/internal/states"
+	"github.com/everdesk/everdesk/cmd/hub/internal/supervise"
 	"github.com/everdesk/everdesk/cmd/hub/internal/token"
 )
 
@@ -27,6 +28,7 @@ import (
 func commands() []command.Command {
 	return []command.Command{
 		{Name: "serve", Args: "[flags]", Help: "run the hub until SIGTERM or SIGINT (the default)", Run: serve},
+		supervise.Command(),
 		attach.Command(),
 		bridge.Command(),
 		acp.Command(version()),

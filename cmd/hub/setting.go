@@ -46,6 +46,8 @@ type config struct {
 	replica                  wire.ReplicaID // empty: serve generates one
 	// shortLease selects a short lease; see applyShortLease.
 	shortLease bool
+	// supervised is set if this process is started again after a crash.
+	supervised bool
 }
 
 // shortLease is the lease with --short-lease.
@@ -185,6 +187,13 @@ func processSettings() []setting {
 			help: "the name of this process among the hubs that share a store; a new random name per\n" +
 				"start by default. Two running hubs must not have the same name",
 			parse: func(c *config, s string) error { return parseReplica(&c.replica, s) },
+		},
+		{
+			name: "supervised", value: "false",
+			help: "something starts this hub again when a signal ends it, as hub supervise, systemd and Kubernetes\n" +
+				"do. With the demo provider admins may then kill it in the tour. hub supervise sets it.\n" +
+				"Without effect on Windows and in process 1 of a container, which cannot be killed from inside",
+			parse: func(c *config, s string) (err error) { c.supervised, err = parseSwitch(s); return err },
 		},
 	}
 }

@@ -55,6 +55,8 @@ type agentConfig struct {
 	// programs are the enabled agents that are programs, and folder is theirs.
 	programs []string
 	folder   string
+	// codexSandbox is the sandbox of commands of Codex: readOnlySandbox or writingSandbox.
+	codexSandbox string
 	// workspaces are the folders in which they may work.
 	workspaces []string
 	// acp are the agents that speak the Agent Client Protocol.
@@ -86,9 +88,18 @@ func agentSettings() []setting {
 		{
 			name: "agents", arg: "NAMES",
 			help: "installed programs to offer as providers, with commas: claude (Claude Code), codex, acp (those\n" +
-				"of --acp-commands). They run as the user of the hub, read files, and change files and run\n" +
-				"commands after approval",
+				"of --acp-commands). They run as the user of the hub, read files, and ask before they change files or\n" +
+				"run commands that are not known to be harmless. --codex-sandbox says what those of Codex may write",
 			parse: func(c *config, s string) error { return parseAgents(&c.agents.programs, s) },
+		},
+		{
+			name: "codex-sandbox", arg: "MODE", value: readOnlySandbox,
+			help: "the sandbox of Codex for commands, approved ones too: read-only, or workspace-write, in which they may\n" +
+				"write in the working directory of the session and in folders of temporary files. It holds for codex\n" +
+				"and codex-acp",
+			parse: func(c *config, s string) error {
+				return oneOf(&c.agents.codexSandbox, s, readOnlySandbox, writingSandbox)
+			},
 		},
 		{
 			name: "acp-commands", arg: "COMMANDS",
@@ -141,7 +152,7 @@ func agentSettings() []setting {
 		},
 		{
 			name: "warm-providers", arg: "N", value: "1",
-			help:  "number of processes to keep ready, for a provider that runs processes",
+			help:  "number of processes to keep ready, of each agent of --agents but claude; they do not count for --max-agents",
 			parse: func(c *config, s string) error { return parseCount(&c.agents.warm, s, 0, 100) },
 		},
 		{
@@ -307,7 +318,8 @@ func agentSettings() []setting {
 		{
 			name: "jupyter", arg: "auto|off", value: "off",
 			help: "auto: the hub starts the installed jupyter-server when a notebook needs it, and its kernels run as the\n" +
-				"user of the hub, which is for one user or for people who trust each other; off: no server of its own",
+				"user of the hub, which is for one user or for people who trust each other. It goes on when the hub is\n" +
+				"killed, and ends when the hub stops; off: no server of its own",
 			parse: func(c *config, s string) error { return oneOf(&c.agents.jupyter.mode, s, "auto", "off") },
 		},
 		{

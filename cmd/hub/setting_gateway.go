@@ -185,6 +185,12 @@ func sessionSettings() []setting {
 			},
 		},
 		{
+			name: "cold-after", arg: "DURATION", value: "0",
+			help: "move sessions that were not used for this time from Redis to the storage of --files, as in 720h;\n" +
+				"they stay in all lists and come back when they are opened. 0 means never. Only with Redis",
+			parse: func(c *config, s string) (err error) { c.session.ColdAfter, err = command.ParseDuration(s); return err },
+		},
+		{
 			name: "retention", arg: "DURATION", value: "0",
 			help:  "delete sessions that were not used for this time; 0 means never",
 			parse: func(c *config, s string) (err error) { c.session.Retention, err = command.ParseDuration(s); return err },

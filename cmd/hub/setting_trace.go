@@ -13,6 +13,8 @@ type traceConfig struct {
 	endpoint string // empty means off
 	headers  string
 	ratio    float64
+	// genAI names attributes as the semantic conventions for generative AI do.
+	genAI bool
 }
 
 // traceSettings returns the settings of tracing.
@@ -39,6 +41,13 @@ func traceSettings() []setting {
 			help:  "the part of all messages that is traced, from 0 to 1; use the same on all replicas",
 			parse: func(c *config, s string) error { return parseRatio(&c.trace.ratio, s) },
 		},
+		{
+			name: "trace-genai", value: "false",
+			help: "name the attributes of agents, models and tools in traces as the semantic conventions of OpenTelemetry\n" +
+				"for generative AI do, as in gen_ai.request.model; they are in development and may change. Otherwise\n" +
+				"the names begin with everdesk",
+			parse: func(c *config, s string) (err error) { c.trace.genAI, err = parseSwitch(s); return err },
+		},
 	}
 }
 
@@ -58,6 +67,6 @@ func (c config) tracer(ctx context.Context, p process) (*tracing.Tracer, error) 
 	}
 	p.log.InfoContext(ctx, "tracing enabled", "endpoint", c.trace.endpoint, "ratio", c.trace.ratio)
 	return tracing.New(ctx, tracing.Config{
-		Endpoint: c.trace.endpoint, Headers: c.trace.headers, Ratio: c.trace.ratio, Replica: p.replica, Version: version(), Logger: p.log,
+		Endpoint: c.trace.endpoint, Headers: c.trace.headers, Ratio: c.trace.ratio, GenAI: c.trace.genAI, Replica: p.replica, Version: version(), Logger: p.log,
 	})
 }

@@ -26,7 +26,10 @@ type openStore struct {
 	semaphores agentpool.Semaphores
 	rates      ratelimit.Counts
 	readiness  gateway.StoreReadiness
-	close      func() error
+	// cold and objects are nil unless the store can move sessions to the storage of files.
+	cold    session.ColdStore
+	objects *coldObjects
+	close   func() error
 }
 
 // storeKind selects an implementation of the store.
@@ -90,13 +93,14 @@ func (c storeConfig) open(ctx context.Context, log *slog.Logger) (openStore, err
 		return fileEngine(s), nil
 	}
 	client := redis.NewUniversalClient(c.redis)
+	objects := &coldObjects{}
 	s, err := redisstore.Open(ctx, client, redisstore.Config{
-		Prefix: c.prefix, AllowEviction: c.allowEviction, Observer: c.observer, Logger: log,
+		Prefix: c.prefix, Objects: objects, AllowEviction: c.allowEviction, Observer: c.observer, Logger: log,
 	})
 	if err != nil {
 		return openStore{}, errors.Join(err, client.Close())
 	}
-	return redisEngine(s, client), nil
+	return redisEngine(s, client, objects), nil
 }
 
 func fileEngine(s *filestore.Store) openStore {
@@ -107,9 +111,10 @@ func fileEngine(s *filestore.Store) openStore {
 }
 
 // redisEngine closes the client with the store, which does not close it itself.
-func redisEngine(s *redisstore.Store, client redis.UniversalClient) openStore {
+func redisEngine(s *redisstore.Store, client redis.UniversalClient, objects *coldObjects) openStore {
 	return openStore{
 		sessions: session.StoreOf(s.Sessions), documents: s.Documents, replicas: s.Replicas, semaphores: s.Semaphores, rates: s.Rates,
+		cold: s.Cold, objects: objects,
 		readiness: s, close: func() error { return errors.Join(s.Close(), client.Close()) },
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -23,8 +24,8 @@ import (
 // lines of output. A hub has a process of its own in the tests that kill it. All else runs in the
 // process of the test, because with the race detector each start of a process takes long.
 
-// mind is a provider with the settings that select it and the directives that control it.
-type mind struct {
+// testProvider is a provider with the settings that select it and the directives that control it.
+type testProvider struct {
 	name string
 	args []string
 	env  []string
@@ -36,7 +37,7 @@ type mind struct {
 }
 
 // testProviders returns the demo and every model API.
-func testProviders(t *testing.T) []mind {
+func testProviders(t *testing.T) []testProvider {
 	t.Helper()
 	model := fakemodel.New()
 	model.Models = []string{"llama"}
@@ -45,7 +46,7 @@ func testProviders(t *testing.T) []mind {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return []mind{
+	return []testProvider{
 		{name: "demo", args: []string{"--provider", "demo"}, start: "Answers come from demo: it was asked for."},
 		{
 			name: "anthropic", fake: true, env: []string{"ANTHROPIC_API_KEY=k", "ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_MODEL=m", "OPENAI_API_KEY=k"},
@@ -66,8 +67,8 @@ func testProviders(t *testing.T) []mind {
 	}
 }
 
-// everyMind runs a test with each of testProviders, as a subtest.
-func everyMind(t *testing.T, test func(t *testing.T, m mind)) {
+// eachProvider runs a test with each of testProviders, as a subtest.
+func eachProvider(t *testing.T, test func(t *testing.T, m testProvider)) {
 	t.Helper()
 	for _, m := range testProviders(t) {
 		t.Run(m.name, func(t *testing.T) {
@@ -78,28 +79,28 @@ func everyMind(t *testing.T, test func(t *testing.T, m mind)) {
 }
 
 // say returns the directive for a line of text.
-func (m mind) say(text string) string {
+func (m testProvider) say(text string) string {
 	if m.fake {
 		return `/say "` + text + `\n"`
 	}
 	return `/say ` + text + `\n`
 }
 
-func (m mind) window(id, title, text string) string {
+func (m testProvider) window(id, title, text string) string {
 	if m.fake {
 		return fmt.Sprintf(`/call window_create {"windowId":%q,"title":%q,"content":{"renderer":"markdown","content":%q}}`, id, title, text)
 	}
 	return fmt.Sprintf("/window %s %s | %s", id, title, text)
 }
 
-func (m mind) ask(text, a, b string) string {
+func (m testProvider) ask(text, a, b string) string {
 	if m.fake {
 		return fmt.Sprintf(`/call user_ask {"title":"A question","message":%q,"options":[%q,%q]}`, text, a, b)
 	}
 	return fmt.Sprintf("/ask %s | %s | %s", text, a, b)
 }
 
-func (m mind) task(directive string) string {
+func (m testProvider) task(directive string) string {
 	if m.fake {
 		return fmt.Sprintf(`/call task_run {"profile":"default","objective":%q}`, directive)
 	}
@@ -111,13 +112,14 @@ type server struct {
 	url     string
 	answers string    // the line about the provider that it prints
 	cmd     *exec.Cmd // nil for a hub in the process of the test
+	command string    // serve unless set
 	args    []string
 	env     []string
 	log     io.Writer // the output of the test if nil
 }
 
 // serveHere starts a hub in the process of the test.
-func serveHere(t *testing.T, m mind, args ...string) *server {
+func serveHere(t *testing.T, m testProvider, args ...string) *server {
 	t.Helper()
 	s := newServer(t, m, args)
 	h := runHub(t, t.Output(), s.env, s.commandLine("127.0.0.1:0"))
@@ -126,14 +128,14 @@ func serveHere(t *testing.T, m mind, args ...string) *server {
 }
 
 // serveProcess starts a hub in a process of its own, by default with a new file store.
-func serveProcess(t *testing.T, m mind, args ...string) *server {
+func serveProcess(t *testing.T, m testProvider, args ...string) *server {
 	t.Helper()
 	s := newServer(t, m, args)
 	s.start(t, "127.0.0.1:0")
 	return s
 }
 
-func newServer(t *testing.T, m mind, args []string) *server {
+func newServer(t *testing.T, m testProvider, args []string) *server {
 	t.Helper()
 	s := &server{args: append(slices.Clone(m.args), args...), env: m.env}
 	if !slices.Contains(s.args, "--store") {
@@ -144,7 +146,7 @@ func newServer(t *testing.T, m mind, args []string) *server {
 
 // commandLine returns the arguments of the hub for an address.
 func (s *server) commandLine(addr string) []string {
-	args := append([]string{"serve", "--addr", addr, "--rate-limits", "off"}, s.args...)
+	args := append([]string{cmp.Or(s.command, "serve"), "--addr", addr, "--rate-limits", "off"}, s.args...)
 	if !slices.Contains(s.args, "--log-level") {
 		args = append(args, "--log-level", "warn")
 	}
@@ -258,9 +260,9 @@ func (x *terminal) say(t *testing.T, lines ...string) {
 	}
 }
 
-// patienceOfTests is the timeout of a wait. It only ends waits for output that never comes, and
+// waitTimeout is the timeout of a wait. It only ends waits for output that never comes, and
 // does not measure speed.
-const patienceOfTests = 2 * time.Minute
+const waitTimeout = 2 * time.Minute
 
 // nextLine returns the next line of the terminal.
 func (x *terminal) nextLine(t *testing.T, want any) string {
@@ -272,7 +274,7 @@ func (x *terminal) nextLine(t *testing.T, want any) string {
 		}
 		x.seen = append(x.seen, line)
 		return line
-	case <-time.After(patienceOfTests):
+	case <-time.After(waitTimeout):
 		t.Fatalf("terminal never showed %q", want)
 	}
 	return ""
@@ -310,7 +312,7 @@ func (x *terminal) untilAll(t *testing.T, patterns ...string) {
 }
 
 // openTerminal starts a hub in the process of the test, creates a session and attaches a terminal.
-func openTerminal(t *testing.T, m mind, args ...string) (*server, wire.SessionID, *terminal) {
+func openTerminal(t *testing.T, m testProvider, args ...string) (*server, wire.SessionID, *terminal) {
 	t.Helper()
 	s := serveHere(t, m, append(args, "--files-dir", t.TempDir())...)
 	id, x := openSession(t, s)

@@ -207,7 +207,7 @@ func endOf(err error) error {
 // kill attaches a terminal and kills it after a few events.
 func kill(t *testing.T, url string, session wire.SessionID) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patienceOfTests) // the end of ctx kills the terminal with SIGKILL
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout) // the end of ctx kills the terminal with SIGKILL
 	defer cancel()
 	lines := attached(t, ctx, url, session)
 	for seen := 0; seen < 3 && lines.Scan(); {

@@ -253,12 +253,14 @@ func TestKilledInShortTools(t *testing.T) {
 	for name, tt := range map[string]struct {
 		tool, call string
 		profile    string // of the task; empty for the main agent
+		// before is a call that makes what the tool deletes, and asks what the user is asked before the tool.
+		before, asks string
 		// effects returns how often the effect is there.
 		effects func(t *testing.T, r *killRound) int
 	}{
 		"file": {
-			"storage:write", `storage_write {"path":"a.txt","content":"text"}`, "default",
-			func(t *testing.T, r *killRound) int {
+			tool: "storage:write", call: `storage_write {"path":"a.txt","content":"text"}`, profile: "default",
+			effects: func(t *testing.T, r *killRound) int {
 				t.Helper()
 				var list struct{ Files []struct{ Path string } }
 				r.get(t, r.base+"/files", &list)
@@ -266,8 +268,8 @@ func TestKilledInShortTools(t *testing.T) {
 			},
 		},
 		"shortcut": {
-			"system:create_shortcut", `system_create_shortcut {"label":"News","icon":"N","type":"action","target":"news"}`, "",
-			func(t *testing.T, r *killRound) int {
+			tool: "system:create_shortcut", call: `system_create_shortcut {"label":"News","icon":"N","type":"action","target":"news"}`,
+			effects: func(t *testing.T, r *killRound) int {
 				t.Helper()
 				var s struct{ Shortcuts []json.RawMessage }
 				r.get(t, r.base+"/snapshot", &s)
@@ -275,8 +277,8 @@ func TestKilledInShortTools(t *testing.T) {
 			},
 		},
 		"memory": {
-			"system:memorize", `system_memorize {"content":"likes tea"}`, "",
-			func(t *testing.T, r *killRound) int {
+			tool: "system:memorize", call: `system_memorize {"content":"likes tea"}`,
+			effects: func(t *testing.T, r *killRound) int {
 				t.Helper()
 				r.x.say(t, `/call system_list_memories {}`)
 				found := r.x.until(t, `system:list_memories is done: (.*)`)[0]
@@ -285,21 +287,49 @@ func TestKilledInShortTools(t *testing.T) {
 			},
 		},
 		"app": {
-			"apps:market_get", `apps_market_get {"appId":"counter"}`, "app",
-			func(t *testing.T, r *killRound) int {
+			tool: "apps:market_get", call: `apps_market_get {"appId":"counter"}`, profile: "app",
+			effects: func(t *testing.T, r *killRound) int {
 				t.Helper()
 				return r.installed(t)
+			},
+		},
+		"deletion of a file": {
+			tool: "storage:delete", call: `storage_delete {"path":"a.txt"}`, profile: "default", before: `storage_write {"path":"a.txt","content":"text"}`,
+			effects: func(t *testing.T, r *killRound) int {
+				t.Helper()
+				var list struct{ Files []struct{ Path string } }
+				r.get(t, r.base+"/files", &list)
+				return 1 - len(list.Files)
+			},
+		},
+		"deletion of an app": {
+			tool: "apps:market_delete", call: `apps_market_delete {"appId":"counter"}`, profile: "app", before: `apps_market_get {"appId":"counter"}`, asks: `\? Delete an app\?`,
+			effects: func(t *testing.T, r *killRound) int {
+				t.Helper()
+				return 1 - r.installed(t)
 			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newKillRound(t)
-			call := "/call " + tt.call
-			if tt.profile != "" {
-				call = "/task " + tt.profile + " " + call
+			say := func(call string) {
+				t.Helper()
+				call = "/call " + call
+				if tt.profile != "" {
+					call = "/task " + tt.profile + " " + call
+				}
+				r.x.say(t, call)
 			}
-			r.x.say(t, call)
+			if tt.before != "" {
+				say(tt.before)
+				r.x.until(t, `main: done in `)
+			}
+			say(tt.call)
+			if tt.asks != "" {
+				r.x.until(t, tt.asks)
+				r.x.say(t, ":yes")
+			}
 			r.x.until(t, `(: uses `+tt.tool+` |: `+tt.tool+` is done|→ main \(direct\)$)`)
 			r.kill()
 			r.again(t)

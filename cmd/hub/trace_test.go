@@ -46,7 +46,7 @@ func TestTraceOfAMessage(t *testing.T) {
 	c := startCollector(t)
 	model := testProviders(t)[1]
 	model.env = append(slices.Clone(model.env), "OTEL_EXPORTER_OTLP_HEADERS=api-key=s%20cret", "HUB_OTLP_ENDPOINT="+c.url)
-	s := serveProcess(t, model, "--replica-id", "alpha")
+	s := serveProcess(t, model, "--replica-id", "alpha", "--trace-genai")
 	session := createSession(t, s.url)
 	x := attachTo(t, s, session, "--json")
 	x.until(t, `"type":"session_state"`)
@@ -150,12 +150,20 @@ func TestTraceGoesOnAfterATakeOver(t *testing.T) {
 		return has(all, "invoke_agent main", "everdesk.attempt", int64(2)) && has(all, "append", "everdesk.answer", "ended") &&
 			has(all, "deliver", "everdesk.replica", "two")
 	})
+	if !has(after, "invoke_agent main", "everdesk.operation.name", "invoke_agent") {
+		t.Error("the run has no everdesk.operation.name, want the names of the hub without --trace-genai")
+	}
 	if root := oneTrace(t, after); root.name != "accept" || root.by() != "two" {
 		t.Errorf("root: got %s of %v, want accept of two", root.name, root.by())
 	}
 	for _, s := range after {
 		if s.trace != before[0].trace {
 			t.Errorf("trace of %s: got %s, want %s as before the takeover", s.name, s.trace, before[0].trace)
+		}
+		for name := range s.attributes {
+			if strings.HasPrefix(name, "gen_ai.") {
+				t.Errorf("%s has the attribute %s, want none of the conventions without --trace-genai", s.name, name)
+			}
 		}
 		if s.attributes["everdesk.attempt"] == int64(2) && s.by() == "one" {
 			t.Errorf("second attempt %s: got it by one, want it by two", s.name)

@@ -76,6 +76,9 @@ func TestAgentsWorkInTheWorkspaceOfASession(t *testing.T) {
 	if err := os.Symlink(home, filepath.Join(allowed, "out")); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(filepath.Join(project, "AGENTS.md"), []byte("Use tabs."), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	users := sumTree(t, filepath.Join(project, ".git"))
 
 	s := serveProcess(t, programAgent(home), "--workspaces", allowed)
@@ -85,8 +88,8 @@ func TestAgentsWorkInTheWorkspaceOfASession(t *testing.T) {
 			t.Errorf("choosing %s: got %d %s, want %d", folder, status, body, http.StatusBadRequest)
 		}
 	}
-	if status, body := chooseWorkspace(t, s, id, project); status != http.StatusOK || !strings.Contains(body, "project") {
-		t.Fatalf("choosing a workspace: got %d %s, want %d", status, body, http.StatusOK)
+	if status, body := chooseWorkspace(t, s, id, project); status != http.StatusOK || !strings.Contains(body, "project") || !strings.Contains(body, "Use tabs.") {
+		t.Fatalf("choosing a workspace: got %d %s, want %d with the text of AGENTS.md", status, body, http.StatusOK)
 	}
 	read := func() string {
 		text, err := os.ReadFile(filepath.Join(project, "a.txt"))
@@ -123,6 +126,36 @@ func TestAgentsWorkInTheWorkspaceOfASession(t *testing.T) {
 	}
 	if got := sumTree(t, filepath.Join(project, ".git")); !maps.Equal(got, users) {
 		t.Errorf("the user's repository has changed: got %v, want %v", got, users)
+	}
+
+	// The session moves with the checkpoints of its workspace. Another session can compare them, and restore them when it
+	// works in a folder of that name.
+	file := filepath.Join(home, "session.zip")
+	call(t, command.ExitOK, "export", "--server", s.url, "--with-workspaces", "--out", file, string(id))
+	out, _ = call(t, command.ExitOK, "import", "--server", s.url, file)
+	copied := wire.SessionID(strings.TrimSpace(out))
+	first := strings.Fields(lines[0])[1]
+	if out, _ := call(t, command.ExitOK, "diff", "--server", s.url, string(copied), first, last); !strings.Contains(out, "/imported/project/a.txt") {
+		t.Errorf("diff of imported checkpoints: got %q, want the file of the workspace", out)
+	}
+	call(t, command.ExitOK, "restore", "--server", s.url, string(copied), last)
+	if got := read(); got != "two" {
+		t.Errorf("restored in a session without a workspace: a.txt is %q, want two", got)
+	}
+	if status, body := chooseWorkspace(t, s, copied, project); status != http.StatusOK {
+		t.Fatalf("choosing the workspace for the imported session: got %d %s, want %d", status, body, http.StatusOK)
+	}
+	call(t, command.ExitOK, "restore", "--server", s.url, string(copied), last)
+	if got := read(); got != "one" {
+		t.Errorf("restored in the imported session: a.txt is %q, want one", got)
+	}
+	if got := sumTree(t, filepath.Join(project, ".git")); !maps.Equal(got, users) {
+		t.Errorf("the user's repository has changed after an import: got %v, want %v", got, users)
+	}
+	call(t, command.ExitOK, "export", "--server", s.url, "--checkpoints", "--force", "--out", file, string(id))
+	out, _ = call(t, command.ExitOK, "import", "--server", s.url, file)
+	if out, _ := call(t, command.ExitOK, "diff", "--server", s.url, strings.TrimSpace(out), first, last); strings.Contains(out, "a.txt") {
+		t.Errorf("diff without the checkpoints of the workspace: got %q, want none of its files", out)
 	}
 
 	// A workspace that is gone ends turns with the reason, and the session can choose none.

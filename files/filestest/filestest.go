@@ -290,6 +290,7 @@ func separate(t *testing.T, b files.Backend) {
 		{Session: "ses-1", Area: files.AreaFiles, Name: "a"},
 		{Session: "ses-1", Area: files.AreaTrash, Name: "a"},
 		{Session: "ses-1", Area: files.AreaUploads, Name: "a"},
+		{Session: "ses-1", Area: files.AreaCold, Name: "a"},
 		{Session: "ses-10", Area: files.AreaFiles, Name: "a"},
 		{Session: "ses-10", Area: files.AreaTrash, Name: "a"},
 	}
@@ -308,9 +309,13 @@ func separate(t *testing.T, b files.Backend) {
 	for _, k := range keys[:3] {
 		missing(t, b, k)
 	}
-	for _, k := range keys[3:] {
+	for _, k := range keys[3:] { // those of the store stay
 		wantPaths(t, b, files.Key{Session: k.Session, Area: k.Area}, "a")
 	}
+	if err := b.Remove(t.Context(), keys[3]); err != nil {
+		t.Fatal(err)
+	}
+	missing(t, b, keys[3])
 }
 
 func strangeNames(t *testing.T, b files.Backend) {

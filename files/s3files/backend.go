@@ -36,6 +36,10 @@ func (b *Backend) prefixed(key string) string {
 
 // areaKey returns the beginning of all keys of a session's area, with a slash at its end.
 func (b *Backend) areaKey(session wire.SessionID, a files.Area) string {
+	if a == files.AreaCold {
+		// RemoveAll, also that of earlier versions, removes all that is below the session.
+		return b.prefixed("." + string(a) + "/" + string(session) + "/")
+	}
 	return b.prefixed(string(session) + "/" + string(a) + "/")
 }
 
@@ -186,7 +190,8 @@ func (b *Backend) list(ctx context.Context, prefix string, most int) ([]minio.Ob
 	var all []minio.ObjectInfo
 	for o := range b.client.ListObjectsIter(ctx, b.bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: true, MaxKeys: most}) {
 		if o.Err != nil {
-			return nil, translate("list files", o.Err)
+			// Not translated: 404 means that there is no bucket, and not that there are no files.
+			return nil, fmt.Errorf("list files: %w", o.Err)
 		}
 		if strings.HasSuffix(o.Key, "/") {
 			continue // some servers have an object for a folder
@@ -216,12 +221,17 @@ func (b *Backend) Open(ctx context.Context, key files.Key) (files.Content, files
 	return o, entryOf(key.Name, info), nil
 }
 
-// openError returns the error for a key without an object, which may be a folder.
+// openError returns the error for a key without an object, which may be a folder. The object is missing
+// only if the bucket can be listed: without the bucket, or behind a wrong proxy, all answers are 404.
 func (b *Backend) openError(ctx context.Context, key string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if below, lerr := b.list(ctx, key+"/", 1); lerr == nil && len(below) > 0 {
+	below, lerr := b.list(ctx, key+"/", 1)
+	if lerr != nil {
+		return lerr
+	}
+	if len(below) > 0 {
 		return fmt.Errorf("%w: it is a folder", files.ErrName)
 	}
 	return err

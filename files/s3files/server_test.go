@@ -11,30 +11,23 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
-	"net/http"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/files/filestest"
 	"github.com/everdesk/everdesk/files/s3files"
+	"github.com/everdesk/everdesk/files/s3files/s3test"
 )
 
-const (
-	accessKey = "everdesk-test"
-	secretKey = "everdesk-test-secret"
-	bucket    = "desk"
-	// waitLimit is for hangs: many times what the server needs to start.
-	waitLimit = time.Minute
-)
+// waitLimit is for hangs: many times what the server needs to start.
+const waitLimit = time.Minute
 
 func TestMain(m *testing.M) {
-	for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": accessKey, "AWS_SECRET_ACCESS_KEY": secretKey} {
+	for name, value := range s3test.Credentials() {
 		if err := os.Setenv(name, value); err != nil {
 			panic(err)
 		}
@@ -42,62 +35,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// server is a real S3 server, a process of its own that a test can kill.
-type server struct {
-	addr, dir string
-	process   *exec.Cmd
-}
-
-// newServer starts a server with an empty bucket.
-func newServer(t *testing.T) *server {
+func open(t *testing.T, s *s3test.Server, prefix string) *s3files.Backend {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &server{addr: ln.Addr().String(), dir: t.TempDir()}
-	if err := errors.Join(ln.Close(), os.MkdirAll(filepath.Join(s.dir, "root", bucket), 0o700), os.MkdirAll(filepath.Join(s.dir, "meta"), 0o700)); err != nil {
-		t.Fatal(err)
-	}
-	s.start(t)
-	t.Cleanup(s.kill)
-	return s
-}
-
-func (s *server) start(t *testing.T) {
-	t.Helper()
-	program := os.Getenv("VERSITYGW")
-	if program == "" {
-		t.Fatal("VERSITYGW is not set; run make test-s3")
-	}
-	s.process = exec.Command(program, "--access", accessKey, "--secret", secretKey, "--port", s.addr, "--quiet",
-		"posix", "--sidecar", filepath.Join(s.dir, "meta"), filepath.Join(s.dir, "root"))
-	s.process.Stderr = os.Stderr
-	if err := s.process.Start(); err != nil {
-		t.Fatal(err)
-	}
-	client := &http.Client{Timeout: 5 * time.Second}
-	for until := time.Now().Add(waitLimit); ; {
-		res, err := client.Get("http://" + s.addr + "/")
-		if err == nil {
-			_ = res.Body.Close()
-			return
-		}
-		if time.Now().After(until) {
-			t.Fatalf("the server does not answer: %v", err)
-		}
-	}
-}
-
-// kill ends the server as a power cut does.
-func (s *server) kill() {
-	_ = s.process.Process.Kill()
-	_ = s.process.Wait() // the error says that it was killed
-}
-
-func (s *server) open(t *testing.T, prefix string) *s3files.Backend {
-	t.Helper()
-	cfg, err := s3files.Parse("s3://" + bucket + "/" + prefix + "?endpoint=http://" + s.addr + "&region=us-east-1")
+	cfg, err := s3files.Parse(s.Address(prefix))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,12 +50,11 @@ func (s *server) open(t *testing.T, prefix string) *s3files.Backend {
 
 func TestS3IsABackend(t *testing.T) {
 	t.Parallel()
-	s := newServer(t)
-	n := 0
+	s := s3test.New(t)
+	var n atomic.Int64 // the tests of the contract run in parallel
 	filestest.Run(t, func(t *testing.T) files.Backend {
 		t.Helper()
-		n++
-		return s.open(t, fmt.Sprintf("test-%d", n))
+		return open(t, s, fmt.Sprintf("test-%d", n.Add(1)))
 	})
 }
 
@@ -140,8 +79,8 @@ func (r *killingReader) Read(p []byte) (int, error) {
 // acknowledged. Readers never see a part of the file.
 func TestServerDiesInAnUpload(t *testing.T) {
 	t.Parallel()
-	s := newServer(t)
-	one, two := files.New(s.open(t, "r"), files.Config{}), files.New(s.open(t, "r"), files.Config{})
+	s := s3test.New(t)
+	one, two := files.New(open(t, s, "r"), files.Config{}), files.New(open(t, s, "r"), files.Config{})
 	content := bytes.Repeat([]byte("0123456789abcdef"), 3<<20/16)
 	const piece = 1 << 20
 	u, err := one.StartUpload(t.Context(), "ses-1", "big.bin", int64(len(content)), files.Condition{Absent: true})
@@ -153,11 +92,11 @@ func TestServerDiesInAnUpload(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
 	defer cancel()
-	cut := &killingReader{from: bytes.NewReader(content[piece : 2*piece]), after: piece / 2, kill: s.kill}
+	cut := &killingReader{from: bytes.NewReader(content[piece : 2*piece]), after: piece / 2, kill: s.Kill}
 	if got, err := one.Append(ctx, "ses-1", u.ID, piece, cut, piece); err == nil {
 		t.Fatalf("the piece during which the server died: got %+v, want an error", got)
 	}
-	s.start(t)
+	s.Start(t)
 	state, err := two.Upload(t.Context(), "ses-1", u.ID)
 	if err != nil || state.Offset != piece {
 		t.Fatalf("the upload after the death: got %+v, %v, want %d bytes", state, err, piece)
@@ -186,8 +125,8 @@ func TestServerDiesInAnUpload(t *testing.T) {
 // Two replicas see the same files, and a change of one is not lost by the other.
 func TestReplicasShareFiles(t *testing.T) {
 	t.Parallel()
-	s := newServer(t)
-	one, two := files.New(s.open(t, "r"), files.Config{}), files.New(s.open(t, "r"), files.Config{})
+	s := s3test.New(t)
+	one, two := files.New(open(t, s, "r"), files.Config{}), files.New(open(t, s, "r"), files.Config{})
 	first, err := one.Save(t.Context(), "ses-1", "dir/a.md", strings.NewReader("one"), 3)
 	if err != nil {
 		t.Fatal(err)

@@ -24,14 +24,15 @@ type Authenticator struct {
 	auth        *auth.Authority
 	limits      *ratelimit.Limiter
 	hosts       *Hosts
+	sessions    *Sessions
 	refused     *RefusalCounts
 	queryTokens bool
 }
 
 // NewAuthenticator returns an Authenticator that counts refused requests in refused. With queryTokens
 // it accepts tokens in the query of requests to which browsers cannot add a header.
-func NewAuthenticator(people *auth.Authority, limits *ratelimit.Limiter, hosts *Hosts, refused *RefusalCounts, queryTokens bool) *Authenticator {
-	return &Authenticator{auth: people, limits: limits, hosts: hosts, refused: refused, queryTokens: queryTokens}
+func NewAuthenticator(people *auth.Authority, limits *ratelimit.Limiter, hosts *Hosts, sessions *Sessions, refused *RefusalCounts, queryTokens bool) *Authenticator {
+	return &Authenticator{auth: people, limits: limits, hosts: hosts, sessions: sessions, refused: refused, queryTokens: queryTokens}
 }
 
 // Guard returns handler behind an access check.
@@ -69,6 +70,16 @@ func (a *Authenticator) Authenticate(ctx context.Context, c echo.Context) (auth.
 	r := c.Request()
 	if who, ok := a.auth.Anonymous(); ok {
 		return who, nil
+	}
+	if token := a.linkToken(c); token != "" && !hasHeaderCredential(r) {
+		if who, ok := a.signedInUser(ctx, c); ok {
+			return who, nil
+		}
+		who, err := a.identifyLink(ctx, c, token)
+		if err == nil || a.Cookie(c) == "" {
+			return who, err
+		}
+		// The link has ended, does not open this route, or the store failed. The user who is signed in may have access.
 	}
 	if header := r.Header.Get(echo.HeaderAuthorization); header != "" {
 		scheme, token, _ := strings.Cut(header, " ")
@@ -269,10 +280,14 @@ func (a *Authenticator) SignIn(c echo.Context, token string) (auth.Identity, err
 	return id, nil
 }
 
-// UsesCookie reports whether the cookie is the only credential of a request.
+// hasHeaderCredential reports whether a request authenticates with a header.
+func hasHeaderCredential(r *http.Request) bool {
+	return r.Header.Get(echo.HeaderAuthorization) != "" || r.Header.Get(HeaderAPIKey) != ""
+}
+
+// UsesCookie reports whether a cookie is the only credential of a request.
 func (a *Authenticator) UsesCookie(c echo.Context) bool {
-	h := c.Request().Header
-	return h.Get(echo.HeaderAuthorization) == "" && h.Get(HeaderAPIKey) == "" && a.Cookie(c) != ""
+	return !hasHeaderCredential(c.Request()) && (a.Cookie(c) != "" || a.linkToken(c) != "")
 }
 
 // WantsStream reports whether a client prefers Server-Sent Events.

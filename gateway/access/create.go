@@ -78,6 +78,36 @@ func (s *Sessions) createLocked(ctx context.Context, n session.NewSession) (sess
 	}
 }
 
+// Give gives a session to another user, with whom it is shared, unless that user has reached the limit. Replicas do
+// not lock each other out, so a user who gets several sessions at the same moment may have a few more.
+func (s *Sessions) Give(ctx context.Context, info session.Info, user string) error {
+	ctx, cancel := context.WithTimeout(ctx, OpenTimeout)
+	defer cancel()
+	release, err := s.createLocks.acquire(ctx, user)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if s.limit >= 0 {
+		theirs, err := s.hub.List(ctx, store.Query{User: user, Recent: true, Limit: 1})
+		if err != nil {
+			return err
+		}
+		if theirs.Total >= s.limit {
+			s.limited()
+			return problem.New(wire.CodeSessionInvalidState, fmt.Sprintf("%s has %d sessions, and no more are allowed.", user, theirs.Total))
+		}
+	}
+	if err := s.hub.ChangeUser(ctx, info.ID, info.User, user); err != nil {
+		return err
+	}
+	s.deleteName(ctx, info)                                     // it belongs to the user before
+	if err := s.mcpTokens.RemoveAll(ctx, info.ID); err != nil { // they are of no use any more, and expire
+		s.log.WarnContext(ctx, "deleting MCP tokens of the former user failed", "session", info.ID, "err", err)
+	}
+	return nil
+}
+
 const (
 	// concurrentCreates is how many sessions all replicas together could create for one user at the
 	// same moment.

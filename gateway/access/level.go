@@ -23,7 +23,7 @@ const (
 // May reports whether the access suffices for a client's message.
 func (a Level) May(p wire.ClientPayload) bool {
 	switch p.(type) {
-	case wire.Auth, wire.Pong, wire.SubscribeMonitor:
+	case wire.Auth, wire.Pong, wire.SubscribeMonitor, wire.Pointer:
 		return a >= Viewer
 	default:
 		return a >= Operator
@@ -34,6 +34,12 @@ func (a Level) May(p wire.ClientPayload) bool {
 // a user.
 func LevelOf(who auth.Identity, info session.Info) Level {
 	granted := None
+	if who.Link != "" { // its name is no user's, so no share and no role counts
+		if who.Session == info.ID && who.Moment.IsZero() { // a moment is not in the session any more
+			granted = Viewer
+		}
+		return granted
+	}
 	switch {
 	case info.User == who.User || who.Has(auth.RoleAdmin):
 		granted = Owner

@@ -38,20 +38,20 @@ type Sessions struct {
 	limit   int
 	limited func()
 
-	tokens      Tokens
-	createLocks createLocks
+	mcpTokens, links Credentials
+	createLocks      createLocks
 }
 
-// Tokens is the part of package auth that stores the MCP tokens of sessions.
-type Tokens interface {
-	// RemoveMCPTokens deletes the tokens of a session.
-	RemoveMCPTokens(ctx context.Context, id wire.SessionID) error
+// Credentials is the part of package auth that stores the MCP tokens, or the links, of sessions.
+type Credentials interface {
+	// RemoveAll deletes those of a session. Clients that use them are refused from then on.
+	RemoveAll(ctx context.Context, id wire.SessionID) error
 }
 
 // NewSessions returns a Sessions that creates at most limit sessions per user, or any number if limit
 // is negative, and calls limited when a user has reached the limit.
-func NewSessions(hub *session.Hub, names Documents, uploads *files.Store, log *slog.Logger, limit int, limited func(), tokens Tokens) *Sessions {
-	return &Sessions{hub: hub, store: names, files: uploads, log: log, limit: limit, limited: limited, tokens: tokens}
+func NewSessions(hub *session.Hub, names Documents, uploads *files.Store, log *slog.Logger, limit int, limited func(), mcpTokens, links Credentials) *Sessions {
+	return &Sessions{hub: hub, store: names, files: uploads, log: log, limit: limit, limited: limited, mcpTokens: mcpTokens, links: links}
 }
 
 // Remove deletes a session and its files.
@@ -62,12 +62,19 @@ func (s *Sessions) Remove(ctx context.Context, id wire.SessionID) error {
 	if err := s.files.RemoveAll(ctx, id); err != nil {
 		return err
 	}
+	// The links, too: those to a moment hold what the session has shown.
+	if err := s.links.RemoveAll(ctx, id); err != nil {
+		return err
+	}
 	if err := s.hub.Delete(ctx, id); err != nil {
 		return err
 	}
 	s.deleteName(ctx, info)
-	if err := s.tokens.RemoveMCPTokens(ctx, id); err != nil { // they are of no use any more, and expire
+	if err := s.mcpTokens.RemoveAll(ctx, id); err != nil { // they are of no use any more, and expire
 		s.log.WarnContext(ctx, "deleting MCP tokens of a deleted session failed", "session", id, "err", err)
+	}
+	if err := s.links.RemoveAll(ctx, id); err != nil { // made meanwhile
+		s.log.WarnContext(ctx, "deleting links of a deleted session failed", "session", id, "err", err)
 	}
 	// A file may have been uploaded meanwhile. The session is deleted now, whether or not this
 	// fails.

@@ -60,6 +60,7 @@ type API struct {
 	streams  *adminStreams
 	audit    auditHandlers
 	logs     eventLogs
+	films    films
 	views    views
 	commands commands
 	enabled  bool // there are a membership and an audit log
@@ -68,7 +69,7 @@ type API struct {
 // New returns the admin API.
 func New(d Deps) *API {
 	streams := newAdminStreams(d.Log, d.Authenticator)
-	v := views{hub: d.Hub, adminView: d.View, streams: streams, members: d.Members, agents: d.Agents}
+	v := views{hub: d.Hub, adminView: d.View, streams: streams, members: d.Members, agents: d.Agents, actions: d.Actions}
 	v.limits.UserSessions, v.limits.UserConnections = d.UserSessions, d.UserConnections
 	if d.Agents != nil {
 		v.limits.Agents.Limit = d.AgentLimit
@@ -76,7 +77,8 @@ func New(d Deps) *API {
 	return &API{
 		streams:  streams,
 		audit:    auditHandlers{log: d.Log, audit: d.Audit},
-		logs:     eventLogs{hub: d.Hub, store: d.Store, budget: d.Budget, streams: streams},
+		logs:     eventLogs{hub: d.Hub, store: d.Store, budget: d.Budget, streams: streams, actions: d.Actions},
+		films:    films{hub: d.Hub, budget: d.Budget, actions: d.Actions},
 		views:    v,
 		commands: commands{hub: d.Hub, sessions: d.Sessions, members: d.Members, actions: d.Actions, frameBytes: d.FrameBytes},
 		enabled:  d.Actions.audited(),
@@ -88,7 +90,7 @@ func (a *API) Routes() []openapi.Route {
 	if !a.enabled {
 		return nil
 	}
-	return slices.Concat(a.views.routes(), a.logs.routes(), a.views.sessionRoutes(), a.audit.routes(), a.commands.routes())
+	return slices.Concat(a.views.routes(), a.logs.routes(), a.films.routes(), a.views.sessionRoutes(), a.audit.routes(), a.commands.routes())
 }
 
 // Enabled reports whether there is an admin API.
@@ -126,7 +128,7 @@ func (v *views) routes() []openapi.Route {
 	}
 }
 
-const contentNote = "Without the role admin:content the response has no texts of users and agents."
+const contentNote = "Without the role admin:content the response has no texts of users and agents. With it, the audit log names the caller."
 
 // sessionRoutes are the routes of the admin view of all sessions.
 func (v *views) sessionRoutes() []openapi.Route {

@@ -32,6 +32,7 @@ type eventLogs struct {
 	store   EventStore
 	budget  *httpio.Budget
 	streams *adminStreams
+	actions *Actions
 }
 
 // maxScannedEvents bounds the events that are read for one page of matching ones.
@@ -101,7 +102,9 @@ func (l *eventLogs) parseQuery(c echo.Context) (info session.Info, after wire.Po
 	if err := read.err(); err != nil {
 		return info, after, want, err
 	}
-	info, err = l.hub.Info(c.Request().Context(), id)
+	if info, err = l.hub.Info(c.Request().Context(), id); err == nil {
+		err = l.actions.recordOpening(c, viewLog, string(info.ID))
+	}
 	return info, after, want, err
 }
 

@@ -23,6 +23,8 @@ type Actions struct {
 	audit   *audit.Log // nil without an admin API
 	members Membership // nil without an admin API
 	running runningActions
+	// openings are the views of admins that were recorded.
+	openings openings
 }
 
 // NewActions returns an Actions without any action in execution.
@@ -30,7 +32,8 @@ func NewActions(log *slog.Logger, records *audit.Log, members Membership) *Actio
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Actions{
 		log: log, audit: records, members: members,
-		running: runningActions{running: map[adminActionKey]*runningAction{}, ctx: ctx, cancel: cancel},
+		running:  runningActions{running: map[adminActionKey]*runningAction{}, ctx: ctx, cancel: cancel},
+		openings: openings{now: time.Now, open: map[opening]*openView{}},
 	}
 }
 

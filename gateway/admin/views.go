@@ -34,6 +34,7 @@ type views struct {
 	members   Membership
 	agents    Agents // nil if none are counted
 	limits    limitsCard
+	actions   *Actions
 }
 
 // View is the read model of all sessions, see package adminview.
@@ -130,6 +131,9 @@ func (v *views) listSessions(c echo.Context) error {
 	}
 	if !seesContent(c) {
 		page.Rows = redacted(page.Rows)
+	}
+	if err := v.actions.recordOpening(c, viewSessions, ""); err != nil {
+		return err
 	}
 	return adminPageForm.Answer(c, http.StatusOK, &page)
 }
@@ -243,6 +247,9 @@ func (v *views) getSession(c echo.Context) error {
 	if !seesContent(c) {
 		d = d.Redacted()
 	}
+	if err := v.actions.recordOpening(c, viewDetail, string(id)); err != nil {
+		return err
+	}
 	return adminDetailForm.Answer(c, http.StatusOK, &d)
 }
 
@@ -258,6 +265,16 @@ func (v *views) serveLive(c echo.Context) error {
 	}
 	if interest.Session != "" {
 		if _, err := v.hub.Info(c.Request().Context(), interest.Session); err != nil {
+			return err
+		}
+	}
+	if interest.Session != "" {
+		if err := v.actions.recordOpening(c, viewDetail, string(interest.Session)); err != nil {
+			return err
+		}
+	}
+	if interest.Rows {
+		if err := v.actions.recordOpening(c, viewSessions, ""); err != nil {
 			return err
 		}
 	}

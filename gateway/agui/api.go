@@ -187,6 +187,8 @@ func (a *API) sessionOf(c echo.Context, id wire.SessionID, least access.Level) (
 	}
 	if least == access.Operator {
 		err = a.Actions.RecordEntry(c, info)
+	} else {
+		err = a.Actions.RecordRead(c, info)
 	}
 	return info, err
 }

@@ -101,7 +101,7 @@ func parameterName(p string) string {
 
 // pathDocs describes the parameters of paths.
 var pathDocs = map[string]string{ //nolint:gosec // descriptions
-	"session": "The session.", "user": "Another user.", "path": "The file, with slashes between folders.", "key": "The key's id.", "token": "The id of an MCP token.", "name": "The name of a secret.", "id": "The id of a model profile.", "mode": "The id of a mode.", "server": "The name of an MCP server.",
+	"session": "The session.", "user": "Another user.", "path": "The file, with slashes between folders.", "key": "The key's id.", "token": "The id of an MCP token.", "link": "The id of a read-only link.", "name": "The name of a secret.", "id": "The id of a model profile.", "mode": "The id of a mode.", "server": "The name of an MCP server.",
 	"backend": "The name of a model backend.", "app": "The id of an app.", "agent": "The agent, desktop.", "thread": "The thread: the id or the name of a session.", "sandbox": "The id of a sandbox.", "upload": "The id of an upload.", "trash": "The id of a deletion.", "monitor": "The monitor of a window.", "window": "The id of a window.", "checkpoint": "A checkpoint, or the first 7 or more characters of it.",
 	"replica": "The name of a replica.", "message": "The messageId.", "connection": "The connection of a tab.",
 }

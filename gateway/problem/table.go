@@ -23,6 +23,9 @@ import (
 // StoreFull is the detail for a store that answers but is full. Callers recognise a full store by it.
 const StoreFull = "The store is full; try again in a moment."
 
+// OtherFiles is the detail for a session that is in another storage of files than the one of this hub.
+const OtherFiles = "The storage of files of this hub is not the one that has the cold sessions; try again later."
+
 // row is one row of the table: the outcome of some errors.
 type row struct {
 	errs []error
@@ -49,6 +52,7 @@ func table() []row {
 		{errs: []error{files.ErrChanged}, code: wire.CodeSessionInvalidState, status: http.StatusPreconditionFailed, detail: "The file has changed meanwhile."},
 		{errs: []error{files.ErrExists}, code: wire.CodeSessionInvalidState, status: http.StatusConflict, detail: "There is a file or folder with this name."},
 		{errs: []error{files.ErrOffset}, code: wire.CodeSessionInvalidState, status: http.StatusConflict, detail: "The upload has another offset."},
+		{errs: []error{files.ErrNoSpace}, code: wire.CodeMessageTooLarge, status: http.StatusInsufficientStorage, detail: "The disk of files is full; an operator has to look at it."},
 		{errs: []error{files.ErrName}, code: wire.CodeInvalidMessage, showsText: true, field: "path"},
 		{errs: []error{checkpoints.ErrUnavailable}, code: wire.CodeSessionInvalidState, status: http.StatusServiceUnavailable, detail: "Checkpoints are not available on this hub."},
 		{errs: []error{checkpoints.ErrUnknown}, code: wire.CodeInvalidMessage, status: http.StatusNotFound, detail: "There is no such checkpoint."},
@@ -76,6 +80,7 @@ func table() []row {
 		{errs: []error{store.ErrInvalid, store.ErrTooLarge}, code: wire.CodeInvalidMessage, detail: "That cannot be kept."},
 		{errs: []error{auth.ErrIssuer}, code: wire.CodeIssuerUnavailable},
 		{errs: []error{store.ErrNoSpace}, code: wire.CodeStoreUnavailable, detail: StoreFull},
+		{errs: []error{store.ErrOtherFiles}, code: wire.CodeStoreUnavailable, detail: OtherFiles},
 		{errs: []error{store.ErrUnavailable, store.ErrClosed}, code: wire.CodeStoreUnavailable},
 		{
 			errs: []error{context.DeadlineExceeded}, code: wire.CodeConnectionTimeout, status: http.StatusGatewayTimeout,

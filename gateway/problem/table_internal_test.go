@@ -32,12 +32,12 @@ func inTable() map[string]error {
 		"files.ErrChanged": files.ErrChanged, "files.ErrExists": files.ErrExists, "files.ErrOffset": files.ErrOffset,
 		"apps.ErrID": apps.ErrID, "apps.ErrManifest": apps.ErrManifest, "apps.ErrTooLarge": apps.ErrTooLarge, "apps.ErrFull": apps.ErrFull, "apps.ErrNotFound": apps.ErrNotFound,
 		"checkpoints.ErrUnavailable": checkpoints.ErrUnavailable, "checkpoints.ErrUnknown": checkpoints.ErrUnknown, "checkpoints.ErrTooLarge": checkpoints.ErrTooLarge,
-		"checkpoints.ErrTooSlow": checkpoints.ErrTooSlow, "checkpoints.ErrNoSpace": checkpoints.ErrNoSpace, "checkpoints.ErrProtected": checkpoints.ErrProtected,
+		"files.ErrNoSpace": files.ErrNoSpace, "checkpoints.ErrTooSlow": checkpoints.ErrTooSlow, "checkpoints.ErrNoSpace": checkpoints.ErrNoSpace, "checkpoints.ErrProtected": checkpoints.ErrProtected,
 		"checkpoints.ErrBlocked": checkpoints.ErrBlocked, "checkpoints.ErrTransfer": checkpoints.ErrTransfer, "workspaces.ErrNotAllowed": workspaces.ErrNotAllowed,
 		"store.ErrTrimmed": store.ErrTrimmed, "store.ErrUnknownPosition": store.ErrUnknownPosition, "store.ErrAhead": store.ErrAhead,
 		"store.ErrCorrupt": store.ErrCorrupt, "store.ErrQuarantined": store.ErrQuarantined,
 		"store.ErrInvalid": store.ErrInvalid, "store.ErrTooLarge": store.ErrTooLarge,
-		"store.ErrNoSpace": store.ErrNoSpace, "store.ErrUnavailable": store.ErrUnavailable, "store.ErrClosed": store.ErrClosed,
+		"store.ErrNoSpace": store.ErrNoSpace, "store.ErrUnavailable": store.ErrUnavailable, "store.ErrClosed": store.ErrClosed, "store.ErrOtherFiles": store.ErrOtherFiles,
 		"auth.ErrIssuer": auth.ErrIssuer,
 	}
 }
@@ -49,6 +49,7 @@ var internal = map[string]string{
 	"store.ErrConflict": "callers retry", "store.ErrFull": "sessions refuse with a code", "store.ErrNewerSchema": "the hub does not start",
 	"audit.ErrInvalid": "handlers check the record", "audit.ErrReused": "handlers refuse with a code",
 	"auth.ErrTooManyMCPTokens": "handlers refuse with a code",
+	"auth.ErrTooManyLinks":     "handlers refuse with a code",
 	"membership.ErrUnknown":    "handlers refuse with a code", "adminview.ErrQuery": "handlers refuse with a code",
 	"broadcast.ErrClosed": "sessions retry", "session.ErrClosed": "sessions retry",
 }

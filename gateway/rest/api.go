@@ -54,10 +54,14 @@ type Deps struct {
 	Connections        Connections
 	// Market has the apps that users can install; nil means none.
 	Market *apps.Market
+	// AppCompiler compiles those of them that have no page; nil means that they cannot be installed.
+	AppCompiler AppCompiler
 	// Stream responds to a request for a session's log with Server-Sent Events.
 	Stream echo.HandlerFunc
 	// Trace starts the trace of a message; traceparent is the client's, not validated.
 	Trace func(id wire.SessionID, m *wire.Message, traceparent string)
+	// Crash kills this process; nil if nothing would start it again.
+	Crash func()
 	// AppsOrigin returns the origin of the apps for the sender of a request, or "".
 	AppsOrigin func(*http.Request) string
 
@@ -97,13 +101,14 @@ type API struct {
 	signIns   signIns
 	tokens    tokens
 	mcpTokens mcpTokens
+	links     links
 	notebooks notebookHandlers
 }
 
 // New returns the REST API.
 func New(d Deps) *API {
 	requests := &sessionRequests{hub: d.Hub, sessions: d.Sessions, actions: d.Actions, trace: d.Trace}
-	userApps := appHandlers{requests: requests, apps: d.Apps, market: d.Market, settings: d.Settings, log: d.Log}
+	userApps := appHandlers{requests: requests, apps: d.Apps, market: d.Market, compiler: d.AppCompiler, settings: d.Settings, log: d.Log}
 	return &API{
 		apps: userApps,
 		sessions: sessionHandlers{
@@ -119,8 +124,9 @@ func New(d Deps) *API {
 		notebooks: notebookHandlers{requests: requests},
 		files:     fileHandlers{requests: requests, files: d.Files, uploadBytes: d.UploadBytes},
 		desktop: desktopHandlers{
-			requests: requests, apps: &userApps, settings: d.Settings, budget: d.Budget, version: d.Version, providers: d.Providers, provider: d.Provider,
+			requests: requests, hub: d.Hub, apps: &userApps, settings: d.Settings, budget: d.Budget, version: d.Version, providers: d.Providers, provider: d.Provider,
 			appsOrigin: d.AppsOrigin, frameBytes: d.FrameBytes,
+			crash: &crashHandler{kill: d.Crash, provider: d.Provider, authenticator: d.Authenticator, log: d.Log, began: time.Now()},
 		},
 		settings: settingHandlers{settings: d.Settings, actions: d.Actions, frameBytes: d.FrameBytes},
 		profiles: profileHandlers{profiles: d.Profiles, frameBytes: d.FrameBytes},
@@ -135,6 +141,10 @@ func New(d Deps) *API {
 			connections: d.Connections, frameBytes: d.FrameBytes,
 		},
 		tokens: tokens{auth: d.Auth, actions: d.Actions, log: d.Log, frameBytes: d.FrameBytes},
+		links: links{
+			requests: requests, sessions: d.Sessions, auth: d.Auth, limits: d.Limits, budget: d.Budget, authenticator: d.Authenticator, hosts: d.Hosts, actions: d.Actions,
+			appsOrigin: d.AppsOrigin, frameBytes: d.FrameBytes,
+		},
 		mcpTokens: mcpTokens{
 			requests: requests, auth: d.Auth, hub: d.Hub, actions: d.Actions, log: d.Log, profiles: d.ToolProfiles, frameBytes: d.FrameBytes,
 		},
@@ -145,6 +155,6 @@ func New(d Deps) *API {
 func (a *API) Routes() []openapi.Route {
 	return slices.Concat(
 		a.sessions.routes(), a.exports.routes(), a.messages.routes(), a.histories.routes(), a.plans.routes(),
-		a.files.routes(), a.states.routes(), a.spaces.routes(), a.notebooks.routes(), a.desktop.routes(), a.settings.routes(), a.secrets.routes(), a.profiles.routes(), a.modes.routes(), a.backends.routes(), a.web.routes(), a.servers.routes(), a.views.routes(), a.apps.routes(), a.signIns.routes(), a.tokens.routes(), a.mcpTokens.routes(),
+		a.files.routes(), a.states.routes(), a.spaces.routes(), a.notebooks.routes(), a.desktop.routes(), a.settings.routes(), a.secrets.routes(), a.profiles.routes(), a.modes.routes(), a.backends.routes(), a.web.routes(), a.servers.routes(), a.views.routes(), a.apps.routes(), a.signIns.routes(), a.tokens.routes(), a.mcpTokens.routes(), a.links.routes(),
 	)
 }

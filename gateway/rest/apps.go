@@ -28,6 +28,7 @@ type appHandlers struct {
 	requests *sessionRequests
 	apps     *apps.Store     // nil means that this hub has none
 	market   *apps.Market    // may be nil
+	compiler AppCompiler     // may be nil
 	settings *settings.Store // publishes changes of data; may be nil
 	log      *slog.Logger
 }

@@ -21,8 +21,13 @@ import (
 type Checkpoints interface {
 	// Available returns why there are no checkpoints, or nil.
 	Available() error
+	// List returns the checkpoints of a session, the oldest first.
 	List(ctx context.Context, id wire.SessionID) ([]checkpoints.Checkpoint, error)
+	// Compare lists the files that differ between two checkpoints, or between one and the present
+	// state. An unknown checkpoint is an error.
 	Compare(ctx context.Context, id wire.SessionID, from, to string) ([]checkpoints.Change, error)
+	// Patch returns the difference of one file in the format of git, or of all files if path is empty,
+	// at most limit bytes, and whether that is all.
 	Patch(ctx context.Context, id wire.SessionID, from, to, path string, limit int) (text string, whole bool, err error)
 	// Windows returns the windows that a checkpoint holds, as the session encoded them, or nothing.
 	Windows(ctx context.Context, id wire.SessionID, hash string) ([]byte, error)

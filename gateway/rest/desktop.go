@@ -20,6 +20,7 @@ import (
 // desktopHandlers serve what desktops request when they start: settings, icons and the hub itself.
 type desktopHandlers struct {
 	requests   *sessionRequests
+	hub        *session.Hub
 	apps       *appHandlers
 	settings   *settings.Store
 	budget     *httpio.Budget
@@ -27,6 +28,7 @@ type desktopHandlers struct {
 	providers  []string
 	provider   string // the model backend of new sessions, or ""
 	appsOrigin func(*http.Request) string
+	crash      *crashHandler
 	frameBytes int64
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"math"
 	"mime"
 	"net/http"
 	"path"
@@ -123,6 +124,9 @@ func (fh *fileHandlers) archive(c echo.Context) error {
 	if len(all) > maxExportFiles {
 		return problem.New(wire.CodeSessionInvalidState, "There are too many files for one archive.")
 	}
+	if sizeOf(all) > maxArchiveBytes {
+		return problem.New(wire.CodeSessionInvalidState, "The files are too large for one archive; download them one by one.")
+	}
 	_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Now().Add(transferTimeout))
 	h := c.Response().Header()
 	h.Set(echo.HeaderContentType, mediaZip)
@@ -134,6 +138,19 @@ func (fh *fileHandlers) archive(c echo.Context) error {
 		panic(http.ErrAbortHandler) // the response has begun: only aborting it shows that it is incomplete
 	}
 	return nil
+}
+
+// maxArchiveBytes bounds the files of an archive. A session is allowed less, but programs that write into its folder
+// may leave larger files there.
+const maxArchiveBytes = 1 << 30
+
+func sizeOf(all []files.Entry) (n int64) {
+	for _, e := range all {
+		if n += e.Size; n < 0 { // files of programs may be sparse
+			return math.MaxInt64
+		}
+	}
+	return n
 }
 
 func (fh *fileHandlers) writeArchive(c echo.Context, id wire.SessionID, folder string, all []files.Entry) error {
@@ -162,6 +179,6 @@ func (fh *fileHandlers) addToArchive(c echo.Context, out *zip.Writer, id wire.Se
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(w, f)
+	_, err = io.Copy(w, io.LimitReader(f, e.Size)) // it may have grown
 	return err
 }

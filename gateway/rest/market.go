@@ -1,18 +1,29 @@
 package rest
 
 import (
+	"context"
+	"errors"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/everdesk/everdesk/apps"
+	"github.com/everdesk/everdesk/apps/build"
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/gateway/access"
 	"github.com/everdesk/everdesk/gateway/httpio"
 	"github.com/everdesk/everdesk/gateway/openapi"
 	"github.com/everdesk/everdesk/gateway/problem"
+	"github.com/everdesk/everdesk/internal/truncation"
 	"github.com/everdesk/everdesk/wire"
 )
+
+// AppCompiler compiles apps of the market that have a source and no page.
+type AppCompiler interface {
+	// Compile returns the document that a source makes. What is wrong with the source is a [*build.Error]. It returns
+	// when the context ends, and within a minute.
+	Compile(ctx context.Context, s build.Source) ([]byte, error)
+}
 
 // marketApp is an app that the caller can install.
 type marketApp struct {
@@ -41,8 +52,9 @@ func (ah *appHandlers) marketRoutes() []openapi.Route {
 		{
 			Method: http.MethodPut, Path: "/api/apps/:app", Guard: openapi.GuardIdentity, Handler: ah.install, Tag: tag,
 			Summary: "Install an app of the market for the caller",
-			Detail:  "It replaces the pages of an installed app with that id and keeps its data. An app without a page is compiled by agents only.",
-			Answers: openapi.Success(http.StatusOK, "The app.", openapi.JSONBody(installedForm)),
+			Detail:  "It replaces the pages of an installed app with that id and keeps its data. An app that has a source and no page is compiled.",
+			Answers: append(openapi.Success(http.StatusOK, "The app.", openapi.JSONBody(installedForm)),
+				openapi.Answer{Status: http.StatusUnprocessableEntity, Doc: "The source of the app has errors.", Content: openapi.Problems()}),
 		},
 	}
 }
@@ -93,6 +105,11 @@ func (ah *appHandlers) install(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	if b.Page() == nil {
+		if b, err = ah.compiled(c.Request().Context(), id, b); err != nil {
+			return err
+		}
+	}
 	if err := ah.apps.Deploy(user, id, b); err != nil {
 		return err
 	}
@@ -103,3 +120,24 @@ func (ah *appHandlers) install(c echo.Context) error {
 	}
 	return apps.ErrNotFound // removed in between
 }
+
+// compiled returns an app of the market with the page that its source makes.
+func (ah *appHandlers) compiled(ctx context.Context, id string, b apps.Bundle) (apps.Bundle, error) {
+	if ah.compiler == nil {
+		return b, problem.Status(http.StatusUnprocessableEntity, "The app has no page, and this hub compiles no apps.")
+	}
+	page, err := ah.compiler.Compile(ctx, build.Source{Files: b.Files, Title: b.Manifest.Name})
+	if wrong, ok := errors.AsType[*build.Error](err); ok {
+		return b, problem.Status(http.StatusUnprocessableEntity, "The app cannot be compiled. "+truncation.Runes(wrong.Error(), maxCompileText))
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			ah.log.Warn("compiling an app of the market failed", "app", id, "error", err)
+		}
+		return b, err
+	}
+	return b.WithPage(page), nil
+}
+
+// maxCompileText bounds the errors of the compiler in an answer, in characters.
+const maxCompileText = 1000

@@ -23,11 +23,18 @@ import (
 
 // MCPServers runs the MCP servers of users; [mcpclient.Manager] implements it.
 type MCPServers interface {
+	// Store returns the configured servers of users; it is never nil.
 	Store() *mcpclient.Store
+	// Status returns all servers of a user and the version of those that the user configured.
 	Status(ctx context.Context, at mcpclient.Place) ([]mcpclient.Status, uint64, error)
+	// Log returns the last lines about a server, the oldest first. An unknown server is an error.
 	Log(ctx context.Context, at mcpclient.Place, name string) ([]mcpclient.Line, error)
+	// Try starts a server, also in the pause after a failure, and lists its tools. The error is that of
+	// the start.
 	Try(ctx context.Context, at mcpclient.Place, name string) error
+	// View reads a view of a server, which it starts if necessary.
 	View(ctx context.Context, at mcpclient.Place, server, uri string) (mcpclient.View, error)
+	// Resource reads a resource of a server for one of its views, in the form that MCP defines.
 	Resource(ctx context.Context, at mcpclient.Place, server, uri string) (json.RawMessage, error)
 }
 
@@ -53,6 +60,7 @@ type mcpServer struct {
 	Headers  wire.Object[string, string] `json:"headers,omitempty"`
 	Disabled bool                        `json:"disabled,omitempty"`
 	Trusted  bool                        `json:"trusted,omitempty" doc:"Whether tools that say that they only read run without a question."`
+	Sampling bool                        `json:"sampling,omitempty" doc:"Whether it may ask the model during a call, after the user has agreed."`
 	Scope    string                      `json:"scope" doc:"Who shares an instance: hub, user or session."`
 	Profiles []string                    `json:"profiles,omitempty" doc:"The tool profiles that have its tools; absent for all."`
 	Timeout  int                         `json:"timeout,omitempty" doc:"How many seconds a call may be silent."`
@@ -100,6 +108,7 @@ type newMCPServer struct {
 	Headers  wire.Object[string, string] `json:"headers,omitempty"`
 	Disabled bool                        `json:"disabled,omitempty"`
 	Trusted  bool                        `json:"trusted,omitempty"`
+	Sampling bool                        `json:"sampling,omitempty"`
 	Scope    string                      `json:"scope,omitempty" wire:"max=16"`
 	Profiles []string                    `json:"profiles,omitempty" wire:"max=16"`
 	Timeout  int                         `json:"timeout,omitempty" wire:"min=0,max=3600"`
@@ -217,7 +226,7 @@ func (h *mcpServerHandlers) put(c echo.Context) error {
 	}
 	data, err := json.Marshal(mcpclient.Server{
 		Type: mcpclient.Transport(in.Type), Command: in.Command, Args: in.Args, Env: mapOf(in.Env), Cwd: in.Cwd, URL: in.URL, Headers: mapOf(in.Headers),
-		Disabled: in.Disabled, Trusted: in.Trusted, Scope: mcpclient.Scope(in.Scope), Profiles: in.Profiles, Timeout: in.Timeout,
+		Disabled: in.Disabled, Trusted: in.Trusted, Sampling: in.Sampling, Scope: mcpclient.Scope(in.Scope), Profiles: in.Profiles, Timeout: in.Timeout,
 	})
 	if err != nil {
 		return err
@@ -319,7 +328,7 @@ func (h *mcpServerHandlers) answer(c echo.Context, at mcpclient.Place, answer mc
 // wrote, is for admins.
 func serverView(s mcpclient.Status, admin bool) mcpServer {
 	v := mcpServer{
-		Name: s.Name, Own: s.OfUser, Type: string(s.Type), Disabled: s.Disabled, Trusted: s.Trusted, Scope: string(s.Scope), Profiles: s.Profiles,
+		Name: s.Name, Own: s.OfUser, Type: string(s.Type), Disabled: s.Disabled, Trusted: s.Trusted, Sampling: s.Sampling, Scope: string(s.Scope), Profiles: s.Profiles,
 		Timeout: s.Timeout, Secrets: s.Secrets, State: string(s.State), Error: s.Error, Calls: s.Calls,
 	}
 	if s.OfUser {

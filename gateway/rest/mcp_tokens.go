@@ -120,7 +120,7 @@ func (m *mcpTokens) create(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	t := auth.MCPToken{Session: info.ID, Name: in.Name, Profile: cmp.Or(in.Profile, m.profiles[0]), Monitor: cmp.Or(in.Monitor, firstMonitor), Lease: time.Duration(in.Lease) * time.Second}
+	t := auth.MCPToken{Session: info.ID, User: info.User, UserChanges: info.UserChanges, Name: in.Name, Profile: cmp.Or(in.Profile, m.profiles[0]), Monitor: cmp.Or(in.Monitor, firstMonitor), Lease: time.Duration(in.Lease) * time.Second}
 	switch {
 	case !slices.Contains(m.profiles, t.Profile):
 		return problem.Query("profile", "Want "+strings.Join(m.profiles, ", ")+".")
@@ -131,7 +131,7 @@ func (m *mcpTokens) create(c echo.Context) error {
 	}
 	ttl, token := cmp.Or(time.Duration(in.TTL)*time.Second, mcpTokenLife), ""
 	err = m.actions.PerformWithoutReason(c, admin.Action{Action: "mcp-token.make", Target: string(info.ID), Execute: func(ctx context.Context, _ string) (_ string, err error) {
-		token, t, err = m.auth.NewMCPToken(ctx, t, ttl)
+		token, t, err = m.auth.MCPTokens.Create(ctx, t, ttl)
 		if errors.Is(err, auth.ErrTooManyMCPTokens) {
 			err = problem.New(wire.CodeSessionInvalidState, fmt.Sprintf("The session has %d MCP tokens already; revoke one of them.", auth.MaxMCPTokens))
 		}
@@ -160,7 +160,7 @@ func (m *mcpTokens) list(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	all, err := m.auth.MCPTokens(c.Request().Context(), info.ID)
+	all, err := m.auth.MCPTokens.List(c.Request().Context(), info.ID)
 	if err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func (m *mcpTokens) revoke(c echo.Context) error {
 	err = m.actions.PerformWithoutReason(c, admin.Action{
 		Action: "mcp-token.end", Target: string(info.ID) + "/" + id, DoneIfGoneOnRetry: true,
 		Execute: func(ctx context.Context, _ string) (string, error) {
-			err := m.auth.RevokeMCPToken(ctx, info.ID, info.User, id)
+			err := m.auth.MCPTokens.Revoke(ctx, info.ID, info.User, id)
 			if errors.Is(err, store.ErrNotFound) {
 				err = problem.Status(http.StatusNotFound, "There is no such MCP token.")
 			}

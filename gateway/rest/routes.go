@@ -24,6 +24,7 @@ func (s *sessionHandlers) routes() []openapi.Route {
 			Query: []openapi.Param{
 				httpio.ListLimit.Param(),
 				{Name: "after", Doc: "The next of the previous page."},
+				{Name: "q", Doc: "Only sessions of the caller with all these words in their title, or in a request or result of their conversation. Each request looks at 20 sessions at most; a page may be empty and have a next."},
 				{Name: "user", Doc: "Another user's sessions; for admins."},
 				{Name: "all", Doc: "true for all users' sessions; for admins."},
 			},
@@ -54,6 +55,14 @@ func (s *sessionHandlers) routes() []openapi.Route {
 			Summary: "Share a session with another user", Body: openapi.JSONBody(newShareForm),
 			Detail:  "For its owner. A viewer reads, an operator also sends messages, answers and acts.",
 			Answers: openapi.Success(http.StatusOK, "The changed session.", openapi.JSONBody(cardForm)),
+		},
+		{
+			Method: http.MethodPut, Path: "/api/sessions/:session/owner", Guard: openapi.GuardIdentity, Handler: s.putOwner, Tag: tag,
+			Summary: "Give a session to another user", Body: openapi.JSONBody(newOwnerForm),
+			Detail: "For its owner, who stays an operator. The session must be shared with the user: else 400. " +
+				"409 while agents are at work or wait for an answer, and when the user has reached the limit of sessions. " +
+				"Its chosen model, mode and auto-approval rules and its MCP tokens end; all of it happens, or none.",
+			Answers: openapi.Success(http.StatusOK, "The session, as the caller sees it now.", openapi.JSONBody(cardForm)),
 		},
 		{
 			Method: http.MethodDelete, Path: "/api/sessions/:session/shares/:user", Guard: openapi.GuardIdentity, Handler: s.deleteShare, Tag: tag,

@@ -14,6 +14,12 @@ func (o *desktopHandlers) routes() []openapi.Route {
 			Summary: "What a desktop needs to know about the hub", Answers: openapi.Success(http.StatusOK, "The hub.", openapi.JSONBody(hubForm)),
 		},
 		{
+			Method: http.MethodPost, Path: "/api/demo/crash", Guard: openapi.GuardIdentity, Handler: o.crash.post, Tag: tag,
+			Summary: "Kill the hub's process, as the tour of the demo does to show that nothing is lost",
+			Detail:  "The process gets SIGKILL right after the reply, and its supervisor starts it again. Only for admins, with the demo provider and --supervised.",
+			Answers: openapi.NoContent("The process is about to be killed."),
+		},
+		{
 			Method: http.MethodPost, Path: "/api/approval-tests", Guard: openapi.GuardIdentity, Handler: o.testApproval, Tag: tag,
 			Summary: "How auto-approval rules decide on a command line", Detail: "Nothing is run or stored.", Body: openapi.JSONBody(approvalTestForm),
 			Answers: openapi.Success(http.StatusOK, "The decision and its reason.", openapi.JSONBody(approvalResultForm)),

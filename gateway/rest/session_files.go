@@ -47,6 +47,12 @@ type CheckpointTransfer interface {
 	Export(ctx context.Context, id wire.SessionID, out io.Writer) (int, error)
 	// Import adds checkpoints to a session that has none.
 	Import(ctx context.Context, id wire.SessionID, in io.Reader) ([]checkpoints.Checkpoint, error)
+	// Workspaces returns the names of the workspaces that the checkpoints of a session name.
+	Workspaces(ctx context.Context, id wire.SessionID) ([]string, error)
+	// ExportWorkspace is Export for one workspace that the checkpoints of the session name.
+	ExportWorkspace(ctx context.Context, id wire.SessionID, name string, out io.Writer) (int, error)
+	// ImportWorkspace is Import for one workspace. An error may leave a part of the checkpoints.
+	ImportWorkspace(ctx context.Context, id wire.SessionID, name string, in io.Reader) error
 }
 
 const (
@@ -68,7 +74,7 @@ func (s *sessionFiles) routes() []openapi.Route {
 			Summary: "Export a session as a file",
 			Detail: "A zip with metadata.json, messages.jsonl, the visible rows, the model histories, the desktop state and the session's files. " +
 				"Running turns are not included. Needs operator access.",
-			Query:   []openapi.Param{{Name: "checkpoints", Doc: "true includes the checkpoints of the session's files, if there are any; not those of a workspace."}},
+			Query:   []openapi.Param{{Name: "checkpoints", Doc: "true includes the checkpoints of the session's files, if there are any; workspaces also those of its workspaces, for users with an account."}},
 			Answers: openapi.Success(http.StatusOK, "The session file. A truncated file means that the export failed; importing it is refused.", openapi.Bytes(mediaZip)),
 		},
 		{
@@ -99,13 +105,10 @@ func (s *sessionFiles) export(c echo.Context) error {
 	if source.Files, err = s.filesOf(c.Request().Context(), info.ID); err != nil {
 		return err
 	}
-	if c.QueryParam("checkpoints") == "true" {
-		saved, closed, err := s.exportCheckpoints(c.Request().Context(), info.ID)
-		if err != nil {
-			return err
-		}
-		defer closed()
-		source.Checkpoints = saved
+	closed, err := s.addCheckpoints(c, info.ID, &source)
+	defer closed()
+	if err != nil {
+		return err
 	}
 	source.Meta.ExportedAt = time.Now().UTC()
 	_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Now().Add(transferTimeout))
@@ -123,60 +126,14 @@ func (s *sessionFiles) export(c echo.Context) error {
 	return nil
 }
 
-// exportCheckpoints writes the checkpoints of a session to a temporary file, so that an error is known
-// before the response begins. The result is nil if there are none.
-func (s *sessionFiles) exportCheckpoints(ctx context.Context, id wire.SessionID) (*sessionfile.File, func(), error) {
-	if s.checkpoints == nil {
-		return nil, nil, checkpoints.ErrUnavailable
-	}
-	f, err := os.CreateTemp("", "everdesk-checkpoints-*")
-	if err != nil {
-		return nil, nil, fmt.Errorf("store the checkpoints: %w", err)
-	}
-	closed := func() {
-		_ = f.Close()
-		_ = os.Remove(f.Name())
-	}
-	n, err := s.checkpoints.Export(ctx, id, f)
-	var size int64
-	if err == nil {
-		size, err = f.Seek(0, io.SeekEnd)
-	}
-	if err != nil {
-		closed()
-		return nil, nil, err
-	}
-	if n == 0 {
-		return nil, closed, nil
-	}
-	return &sessionfile.File{Size: size, Open: func() (io.ReadCloser, error) {
-		return io.NopCloser(io.NewSectionReader(f, 0, size)), nil
-	}}, closed, nil
-}
-
-// importCheckpoints adds the checkpoints of a session file to a new session.
-func (s *sessionFiles) importCheckpoints(ctx context.Context, id wire.SessionID, made *session.Import, f *sessionfile.File) error {
-	if f == nil || s.checkpoints == nil || s.checkpoints.Available() != nil {
-		return nil
-	}
-	if err := made.Renew(ctx); err != nil {
-		return err
-	}
-	from, err := f.Open()
-	if err != nil {
-		return fmt.Errorf("read the checkpoints: %w", err)
-	}
-	defer func() { _ = from.Close() }()
-	saved, err := s.checkpoints.Import(ctx, id, from)
-	made.AddCheckpoints(saved)
-	return err
-}
-
 // filesOf returns the files of a session.
 func (s *sessionFiles) filesOf(ctx context.Context, id wire.SessionID) ([]sessionfile.File, error) {
 	all, err := s.files.ListAll(ctx, id, "")
 	if err != nil {
 		return nil, err
+	}
+	if sizeOf(all) > sessionfile.MaxBytes {
+		return nil, problem.New(wire.CodeSessionInvalidState, fmt.Sprintf("The files have more than %d bytes, so no hub would import them.", sessionfile.MaxBytes))
 	}
 	var found []sessionfile.File
 	for _, e := range all {
@@ -222,7 +179,7 @@ func (s *sessionFiles) importFile(c echo.Context) error {
 		}
 	}
 	if q.Get("checkpoints") == "false" {
-		log.Checkpoints = nil
+		log.Checkpoints, log.Workspaces = nil, nil
 	}
 	title := log.Meta.Title
 	if q.Has("title") {
@@ -293,7 +250,7 @@ func (s *sessionFiles) fill(ctx context.Context, info session.Info, title string
 			return err
 		}
 	}
-	if err := s.importCheckpoints(ctx, info.ID, made, log.Checkpoints); err != nil {
+	if err := s.importCheckpoints(ctx, info.ID, made, log); err != nil {
 		return err
 	}
 	if err := made.Renew(ctx); err != nil {

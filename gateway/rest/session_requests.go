@@ -35,8 +35,12 @@ func (r *sessionRequests) require(c echo.Context, least access.Level) (session.I
 	if granted < least {
 		return session.Info{}, problem.New(wire.CodeForbidden, "")
 	}
-	if least == access.Operator { // Level as owner is audited with the action itself
+	switch least {
+	case access.Viewer:
+		err = r.actions.RecordRead(c, info)
+	case access.Operator:
 		err = r.actions.RecordEntry(c, info)
+	default: // Level as owner is audited with the action itself
 	}
 	return info, err
 }
@@ -56,8 +60,15 @@ func (r *sessionRequests) current(c echo.Context, least access.Level) (session.I
 	if err == nil && granted < least {
 		err = problem.New(wire.CodeForbidden, "")
 	}
-	if err == nil && least == access.Operator {
+	if err != nil {
+		return info, err
+	}
+	switch least {
+	case access.Viewer:
+		err = r.actions.RecordRead(c, info)
+	case access.Operator:
 		err = r.actions.RecordEntry(c, info)
+	default: // as above
 	}
 	return info, err
 }

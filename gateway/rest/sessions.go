@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -52,6 +53,7 @@ type sessionCard struct {
 	Working   bool            `json:"working" doc:"Whether it has unfinished work."`
 	Owner     wire.ReplicaID  `json:"owner,omitempty" doc:"The replica that owns it."`
 	Top       wire.Position   `json:"top,omitzero" doc:"The position of its newest event."`
+	Found     string          `json:"found,omitempty" doc:"With q: the beginning of the newest task in whose request or result the words are."`
 	// SetAside says that the session is quarantined.
 	SetAside bool `json:"setAside,omitempty" doc:"It is quarantined: its data cannot be read, and an operator has to act."`
 }
@@ -70,8 +72,9 @@ type sessionAgent struct {
 
 // shareGrant is the access of another user to a session.
 type shareGrant struct {
-	User   string `json:"user"`
-	Access string `json:"access" doc:"viewer or operator."`
+	User     string `json:"user"`
+	Access   string `json:"access" doc:"viewer or operator."`
+	Newcomer bool   `json:"newcomer,omitempty" doc:"The user has no session on this hub, so the name may be mistyped. Only in answers about one session."`
 }
 
 type sessionList struct {
@@ -88,6 +91,10 @@ type sessionPatch struct {
 	Title *string `json:"title,omitempty"`
 }
 
+type newOwner struct {
+	User string `json:"user" wire:"min=1,max=256" doc:"The user to whom the session is to belong. It must be shared with them."`
+}
+
 type newShare struct {
 	Access string `json:"access" doc:"viewer or operator."`
 }
@@ -98,6 +105,7 @@ var (
 	newSessionForm   = httpio.FormOf[newSession]()
 	sessionPatchForm = httpio.FormOf[sessionPatch]()
 	newShareForm     = httpio.FormOf[newShare]()
+	newOwnerForm     = httpio.FormOf[newOwner]()
 )
 
 // cardOf describes a session to a caller; provider is the model backend of new sessions, or "".
@@ -110,7 +118,7 @@ func cardOf(id auth.Identity, info session.Info, provider string) sessionCard {
 	}
 	if granted == access.Owner {
 		for user, share := range info.Shares {
-			card.Shares = append(card.Shares, shareGrant{user, string(share)})
+			card.Shares = append(card.Shares, shareGrant{User: user, Access: string(share)})
 		}
 		slices.SortFunc(card.Shares, func(a, b shareGrant) int { return cmp.Compare(a.User, b.User) })
 	}
@@ -173,6 +181,17 @@ func (s *sessionHandlers) list(c echo.Context) error {
 	if _, err := store.ParseRecentCursor(after); after != "" && err != nil {
 		return problem.Query("after", "Want the next of an earlier page.")
 	}
+	if text := c.QueryParam("q"); text != "" {
+		if user != me.User {
+			return problem.Query("q", "Only the caller's own sessions can be searched.")
+		}
+		return s.search(c, me, text, after, limit)
+	}
+	if user != me.User {
+		if err := s.requests.actions.RecordList(c, user); err != nil {
+			return err
+		}
+	}
 	page, err := s.visible(c.Request().Context(), me, user, after, limit)
 	if err != nil {
 		return err
@@ -226,14 +245,39 @@ func (s *sessionHandlers) cardNamed(id auth.Identity, info session.Info, called 
 }
 
 func (s *sessionHandlers) get(c echo.Context) error {
+	return s.answer(c, s.requests.actions.RecordRead)
+}
+
+// respond responds with a session after a change, which was audited itself.
+func (s *sessionHandlers) respond(c echo.Context) error {
+	return s.answer(c, func(echo.Context, session.Info) error { return nil })
+}
+
+func (s *sessionHandlers) answer(c echo.Context, record func(echo.Context, session.Info) error) error {
 	// Quarantined sessions are included: that is how users learn of it.
 	called := wire.SessionID(c.Param("session"))
 	granted, info, err := s.sessions.Access(c.Request().Context(), access.Caller(c), called)
 	if err != nil && granted == access.None {
 		return err
 	}
+	if err := record(c, info); err != nil {
+		return err
+	}
 	card := s.cardNamed(access.Caller(c), info, called)
+	s.markNewcomers(c.Request().Context(), card.Shares)
 	return cardForm.Answer(c, http.StatusOK, &card)
+}
+
+// maxNewcomers bounds how many users are looked up for one answer.
+const maxNewcomers = 16
+
+// markNewcomers marks the users who have no session of their own. The hub has no list of users, so this is how the
+// owner notices a mistyped name.
+func (s *sessionHandlers) markNewcomers(ctx context.Context, shares []shareGrant) {
+	for i := range min(len(shares), maxNewcomers) {
+		theirs, err := s.hub.List(ctx, store.Query{User: shares[i].User, Limit: 1})
+		shares[i].Newcomer = err == nil && len(theirs.Items) == 0
+	}
 }
 
 func (s *sessionHandlers) patch(c echo.Context) error {
@@ -253,7 +297,7 @@ func (s *sessionHandlers) patch(c echo.Context) error {
 			return err
 		}
 	}
-	return s.get(c)
+	return s.respond(c)
 }
 
 func (s *sessionHandlers) delete(c echo.Context) error {
@@ -287,7 +331,7 @@ func (s *sessionHandlers) putShare(c echo.Context) error {
 		return err
 	}
 	s.connections.RecheckSession(info.ID)
-	return s.get(c)
+	return s.respond(c)
 }
 
 func (s *sessionHandlers) deleteShare(c echo.Context) error {
@@ -300,6 +344,29 @@ func (s *sessionHandlers) deleteShare(c echo.Context) error {
 	}
 	s.connections.RecheckSession(info.ID)
 	return c.NoContent(http.StatusNoContent)
+}
+
+// putOwner gives the session to another user.
+func (s *sessionHandlers) putOwner(c echo.Context) error {
+	info, err := s.requests.require(c, access.Owner)
+	if err != nil {
+		return err
+	}
+	in, err := newOwnerForm.Read(c, s.frameBytes)
+	if err != nil {
+		return err
+	}
+	if info.Shares[in.User] == "" && in.User != info.User { // before the audit log, which is for what could happen
+		return problem.Query("user", "The session is not shared with this user; invite them first.")
+	}
+	err = s.actions.PerformWithoutReason(c, admin.Action{Action: "session.give", Target: string(info.ID), Execute: func(ctx context.Context, _ string) (string, error) {
+		return fmt.Sprintf("from: %q; to: %q", info.User, in.User), s.sessions.Give(ctx, info, in.User)
+	}})
+	if err != nil {
+		return err
+	}
+	s.connections.RecheckSession(info.ID)
+	return s.respond(c)
 }
 
 // setShare changes the access of another user to a session; as is empty to remove it.

@@ -142,7 +142,7 @@ func (h *viewHandlers) call(c echo.Context) error {
 	ctx, cancel := h.limit(c, viewCallTimeout)
 	defer cancel()
 	r, err := h.hub.CallForView(ctx, info.ID, session.ViewCall{
-		ID: wire.MessageID("view-" + strings.ToLower(rand.Text())), Monitor: wire.MonitorID(httpio.PathParam(c, "monitor")),
+		ID: wire.MessageID("view-" + strings.ToLower(rand.Text())), User: info.User, Monitor: wire.MonitorID(httpio.PathParam(c, "monitor")),
 		Window: wire.WindowID(httpio.PathParam(c, "window")), Server: app.Server, Tool: in.Tool, Input: in.Input, Pressed: in.Pressed,
 	})
 	if err != nil {

@@ -23,7 +23,9 @@ import (
 
 // Web requests pages for apps; [fetch.Client] implements it.
 type Web interface {
+	// Do makes a request for a user. A domain that the user has not allowed is a [*fetch.DomainError].
 	Do(ctx context.Context, user string, r fetch.Request) (fetch.Response, error)
+	// Domains returns the domains that users have allowed; it is never nil.
 	Domains() *fetch.Domains
 }
 

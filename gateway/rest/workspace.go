@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -22,9 +23,18 @@ type workspaceHandlers struct {
 }
 
 type workspaceState struct {
-	Folder  string   `json:"folder" doc:"The folder in which agents of the session work that are programs; empty for a folder of the session."`
-	Folders []string `json:"folders" doc:"The allowed folders, and some folders in them. Others in them can be chosen too."`
-	Invalid bool     `json:"invalid,omitempty" doc:"The folder is not allowed any more, or does not exist any more: such agents fail."`
+	Folder          string           `json:"folder" doc:"The folder in which agents of the session work that are programs; empty for a folder of the session."`
+	Folders         []string         `json:"folders" doc:"The allowed folders, and some folders in them. Others in them can be chosen too."`
+	Invalid         bool             `json:"invalid,omitempty" doc:"The folder is not allowed any more, or does not exist any more: such agents fail."`
+	Instructions    string           `json:"instructions,omitempty" doc:"The text of AGENTS.md in the folder, which all agents of the session get."`
+	InstructionsCut bool             `json:"instructionsCut,omitempty" doc:"The file is longer: agents get what is shown here."`
+	Skills          []workspaceSkill `json:"skills" doc:"The guides in the folders .agents/skills and .claude/skills, which all agents of the session can read."`
+	Unusable        string           `json:"unusable,omitempty" doc:"Why files for agents in the folder are not used."`
+}
+
+type workspaceSkill struct {
+	Name  string `json:"name" doc:"What agents call it."`
+	About string `json:"about" doc:"What it teaches and when to read it."`
 }
 
 type workspaceChoice struct {
@@ -97,7 +107,7 @@ func requireAccount(c echo.Context) error {
 }
 
 func (h *workspaceHandlers) answer(c echo.Context, id wire.SessionID) error {
-	out := workspaceState{Folders: []string{}}
+	out := workspaceState{Folders: []string{}, Skills: []workspaceSkill{}}
 	if h.workspaces == nil {
 		return workspaceStateForm.Answer(c, http.StatusOK, &out)
 	}
@@ -106,8 +116,18 @@ func (h *workspaceHandlers) answer(c echo.Context, id wire.SessionID) error {
 	if out.Folder, err = h.workspaces.Chosen(ctx, id); err != nil {
 		return err
 	}
-	if _, err := h.workspaces.Of(ctx, id); err != nil {
+	g, err := h.workspaces.GuidanceOf(ctx, id)
+	if errors.Is(err, workspaces.ErrNotAllowed) {
 		out.Invalid = true
+	} else if err != nil {
+		return err
+	}
+	if g.Unusable != nil {
+		out.Unusable = g.Unusable.Error()
+	}
+	out.Instructions, out.InstructionsCut = g.Instructions, g.Cut
+	for _, s := range g.Skills {
+		out.Skills = append(out.Skills, workspaceSkill{Name: s.Name, About: s.About})
 	}
 	out.Folders = append(out.Folders, h.workspaces.Folders()...)
 	return workspaceStateForm.Answer(c, http.StatusOK, &out)

@@ -35,7 +35,7 @@ type client struct {
 	id     string
 	// connection names the client in the log.
 	connection wire.ConnectionID
-	task       *following // nil if it has none
+	task       *taskStream // nil if it has none
 
 	writing sync.Mutex
 }
@@ -61,8 +61,8 @@ func (c *client) serve() {
 	if !c.write(rooipc.Ack(c.id, os.Getpid(), os.Getppid())) {
 		return
 	}
-	if t, ok := c.server.takeLeft(c.peer.pid, time.Now()); ok {
-		c.report("", c.resumeLeft(ctx, t))
+	if t, ok := c.server.takeKeptTask(c.peer.pid, time.Now()); ok {
+		c.report("", c.resumeKept(ctx, t))
 	}
 	err := c.readAll(ctx)
 	if errors.Is(err, rooipc.ErrFrameTooLarge) {
@@ -71,7 +71,7 @@ func (c *client) serve() {
 	log.Debug("client of the IPC socket disconnected", "err", err)
 	if c.task != nil {
 		c.task.stop()
-		c.server.leave(c.peer.pid, leftTask{c.task.handle.Session(), c.task.safePosition(time.Now()), time.Now()})
+		c.server.keepTask(c.peer.pid, keptTask{c.task.handle.Session(), c.task.safePosition(time.Now()), time.Now()})
 	}
 }
 

@@ -80,7 +80,7 @@ func (c *client) startTask(ctx context.Context, command rooipc.Command) error {
 		return err
 	}
 	err = c.follow(ctx, info.ID, func(t *rooipc.Task, _ *session.Handle, _ wire.Position) error {
-		t.Created()
+		t.EmitCreated()
 		return nil
 	})
 	if err != nil {
@@ -124,8 +124,8 @@ func (c *client) resumeTask(ctx context.Context, command rooipc.Command) error {
 	return c.resume(ctx, info.ID, command.After)
 }
 
-// resumeLeft goes on with the task that the process had when it disconnected, if it still exists.
-func (c *client) resumeLeft(ctx context.Context, t leftTask) error {
+// resumeKept goes on with the task that the process had when it disconnected, if it still exists.
+func (c *client) resumeKept(ctx context.Context, t keptTask) error {
 	_, info, err := c.server.Sessions.Access(ctx, c.server.who(), t.session)
 	if access.IsNotFound(err) {
 		return nil
@@ -147,7 +147,7 @@ func (c *client) resume(ctx context.Context, id wire.SessionID, after wire.Posit
 				return err
 			}
 		}
-		t.Opened()
+		t.EmitState()
 		return nil
 	})
 }

@@ -43,6 +43,12 @@ func listen(ctx context.Context, path string) (*net.UnixListener, error) {
 	if err := checkFolder(folder); err != nil {
 		return nil, err
 	}
+	// Otherwise a hub that starts at the same time could remove the new socket as a stale one.
+	unlock, err := lockFolder(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	if err := removeStale(ctx, path); err != nil {
 		return nil, err
 	}

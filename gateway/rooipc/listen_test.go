@@ -6,7 +6,10 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -49,9 +52,9 @@ func TestListenCreatesAClosedFolder(t *testing.T) {
 	}
 }
 
-func TestListenReplacesASocketThatAKilledProcessLeft(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(shortFolder(t), "roo.sock")
+// leaveSocket leaves a socket as a killed process does.
+func leaveSocket(t *testing.T, path string) {
+	t.Helper()
 	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +63,39 @@ func TestListenReplacesASocketThatAKilledProcessLeft(t *testing.T) {
 	if err := ln.Close(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func TestListenReplacesASocketThatAKilledProcessLeft(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(shortFolder(t), "roo.sock")
+	leaveSocket(t, path)
 	mustListen(t, path)
+}
+
+func TestOnlyOneOfManyThatStartTogetherListens(t *testing.T) {
+	t.Parallel()
+	folder := shortFolder(t)
+	for round := range 200 {
+		path := filepath.Join(folder, strconv.Itoa(round))
+		leaveSocket(t, path)
+		var all sync.WaitGroup
+		var opened atomic.Int32
+		begin := make(chan struct{})
+		for range 8 {
+			all.Go(func() {
+				<-begin
+				if ln, err := rooipc.Listen(t.Context(), path); err == nil {
+					opened.Add(1)
+					t.Cleanup(func() { _ = ln.Close() })
+				}
+			})
+		}
+		close(begin)
+		all.Wait()
+		if n := opened.Load(); n != 1 {
+			t.Fatalf("round %d: %d listen, want 1", round, n)
+		}
+	}
 }
 
 func TestListenRefuses(t *testing.T) {

@@ -2,7 +2,13 @@
 
 package rooipc
 
-import "io/fs"
+import (
+	"errors"
+	"io/fs"
+)
 
 // isOwn is not known here; see checkPeers.
 func isOwn(fs.FileInfo) bool { return false }
+
+// lockFolder is not known here; see checkPeers.
+func lockFolder(string) (unlock func(), err error) { return nil, errors.ErrUnsupported }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/gateway/access"
+	"github.com/everdesk/everdesk/gateway/problem"
 	"github.com/everdesk/everdesk/modes"
 	"github.com/everdesk/everdesk/pictures"
 	"github.com/everdesk/everdesk/profiles"
@@ -48,7 +49,7 @@ type Server struct {
 
 	mu      sync.Mutex
 	clients map[*client]struct{}
-	left    leftTasks
+	kept    keptTasks
 	ln      *net.UnixListener
 	closed  bool
 	wg      sync.WaitGroup
@@ -108,14 +109,19 @@ func (s *Server) accept(conn *net.UnixConn) {
 		_ = conn.Close()
 		return
 	}
+	c := newClient(s, conn, p)
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed || len(s.clients) >= maxClients {
-		s.Log.Warn("client of the IPC socket refused", "clients", len(s.clients))
+	full := len(s.clients) >= maxClients
+	if s.closed || full {
+		s.mu.Unlock()
+		s.Log.Warn("client of the IPC socket refused", "clients", maxClients)
+		if full { // the frame fits into the buffer of the socket, so the write does not wait
+			c.report("", problem.New(wire.CodeRateLimited, fmt.Sprintf("The hub has %d clients, which are all it serves.", maxClients)))
+		}
 		_ = conn.Close()
 		return
 	}
-	c := newClient(s, conn, p)
+	defer s.mu.Unlock()
 	s.clients[c] = struct{}{}
 	s.wg.Go(func() {
 		defer s.remove(c)
@@ -154,45 +160,45 @@ func (s *Server) Close(ctx context.Context) {
 
 // Bounds of the tasks that are kept for clients which connect again.
 const (
-	maxLeft  = 256
-	leftTime = time.Minute
+	maxKept  = 256
+	keptTime = time.Minute
 )
 
-// leftTasks are the tasks of clients that disconnected, by process.
-type leftTasks map[int]leftTask
+// keptTasks are the tasks of clients that disconnected, by process.
+type keptTasks map[int]keptTask
 
-type leftTask struct {
+type keptTask struct {
 	session wire.SessionID
 	at      wire.Position
 	when    time.Time
 }
 
-// leave keeps the task of a process that may connect again.
-func (s *Server) leave(pid int, t leftTask) {
+// keepTask keeps the task of a process that may connect again.
+func (s *Server) keepTask(pid int, t keptTask) {
 	if pid == 0 {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for other, old := range s.left {
-		if t.when.Sub(old.when) > leftTime {
-			delete(s.left, other)
+	for other, old := range s.kept {
+		if t.when.Sub(old.when) > keptTime {
+			delete(s.kept, other)
 		}
 	}
-	if len(s.left) >= maxLeft {
+	if len(s.kept) >= maxKept {
 		return
 	}
-	if s.left == nil {
-		s.left = leftTasks{}
+	if s.kept == nil {
+		s.kept = keptTasks{}
 	}
-	s.left[pid] = t
+	s.kept[pid] = t
 }
 
-// takeLeft returns the task that a process had when it disconnected.
-func (s *Server) takeLeft(pid int, now time.Time) (leftTask, bool) {
+// takeKeptTask returns the task that a process had when it disconnected.
+func (s *Server) takeKeptTask(pid int, now time.Time) (keptTask, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t, ok := s.left[pid]
-	delete(s.left, pid)
-	return t, ok && now.Sub(t.when) <= leftTime
+	t, ok := s.kept[pid]
+	delete(s.kept, pid)
+	return t, ok && now.Sub(t.when) <= keptTime
 }

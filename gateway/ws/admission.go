@@ -31,6 +31,12 @@ type EventStore interface {
 	Read(ctx context.Context, session wire.SessionID, after wire.Position, limit int) ([]store.Event, error)
 }
 
+// Reads audits what admins read.
+type Reads interface {
+	// RecordConnection audits that an admin connects to a session of another user, over a route.
+	RecordConnection(ctx context.Context, who auth.Identity, address, route string, info session.Info) error
+}
+
 // limitConnections is the name of the limit on a user's connections.
 const limitConnections = "connections"
 
@@ -43,6 +49,7 @@ type admission struct {
 	store           EventStore
 	authenticator   *access.Authenticator
 	sessions        *access.Sessions
+	reads           Reads
 	members         Connected // nil for the only replica
 	observer        Observer
 	refused         *access.RefusalCounts
@@ -141,7 +148,7 @@ func (a *admission) authorizeAdmitted(ctx context.Context, who auth.Identity, r 
 	}
 	granted, info, err := a.sessions.Access(ctx, who, r.session)
 	r.session = cmp.Or(info.ID, r.session)
-	return granted, err
+	return a.recorded(ctx, who, r, granted, info, err)
 }
 
 // authorizeNative is authorizeAdmitted for clients that have their session in the path. A name that
@@ -163,7 +170,18 @@ func (a *admission) authorizeNative(ctx context.Context, who auth.Identity, r *c
 	if r.session != called {
 		r.name = called
 	}
-	return granted, err
+	return a.recorded(ctx, who, r, granted, info, err)
+}
+
+// recorded returns the access to a session after it was audited, if it must be.
+func (a *admission) recorded(ctx context.Context, who auth.Identity, r *connectRequest, granted access.Level, info session.Info, err error) (access.Level, error) {
+	if err != nil || granted == access.None {
+		return granted, err
+	}
+	if err := a.reads.RecordConnection(ctx, who, r.address, r.route, info); err != nil {
+		return access.None, err
+	}
+	return granted, nil
 }
 
 // connectionLimitRetry is the retry delay of a user with too many connections to this replica, and

@@ -14,7 +14,7 @@ import (
 )
 
 // conn is one streaming connection. There may be ten thousand idle ones, so it has no timer, no
-// context and no buffer of its own; the registry and [shared] provide these.
+// context and no buffer of its own; the registry and [connResources] provide these.
 //
 // Ownership: a connection is either parked at the poller or served by one goroutine at a time, which
 // may be one of the poller. All fields but peer belong to that goroutine.
@@ -35,7 +35,7 @@ type conn struct {
 func newConn(s *Server, p protocol) *conn {
 	c := &conn{s: s}
 	c.peer.log, c.peer.timeouts, c.peer.conn = s.log, &s.cfg.Timeouts, c
-	c.peer.id, c.peer.protocol, c.peer.shared = access.NewConnectionID(), p, s.shared
+	c.peer.id, c.peer.protocol, c.peer.resources = access.NewConnectionID(), p, s.resources
 	c.frames = frameReader{link: &c.peer.link, limit: s.cfg.FrameBytes, peer: &c.peer}
 	c.inbox = inbox{peer: &c.peer, admission: s.admission, rights: s.rights, sessions: s.sessions, trace: s.trace, from: session.Sender{Connection: c.peer.id}}
 	return c

@@ -130,7 +130,7 @@ func pair(t *testing.T) (server, client net.Conn) {
 func TestLinkReadsEverythingAndHoldsNothing(t *testing.T) {
 	t.Parallel()
 	server, client := pair(t)
-	l := &link{Socket: broadcast.Socket{Conn: server}, shared: newShared(nil), unread: []byte("early ")}
+	l := &link{Socket: broadcast.Socket{Conn: server}, resources: newConnResources(nil), unread: []byte("early ")}
 	want := make([]byte, 1<<20)
 	for i := range want {
 		want[i] = byte(rand.Uint32())

@@ -5,6 +5,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/everdesk/everdesk/gateway/access"
 	"github.com/everdesk/everdesk/gateway/problem"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -19,6 +20,8 @@ const (
 // connectRequest holds the parameters of a streaming connection.
 type connectRequest struct {
 	protocol   protocol
+	address    string         // of the client
+	route      string         // method and path of the endpoint
 	session    wire.SessionID // for the desktop protocol only a preference, see [access.Sessions.ResolveDesktop]
 	name       wire.SessionID // the session's name as the client sent it; empty if it sent the id
 	client     wire.ClientID
@@ -45,7 +48,7 @@ type connectRequest struct {
 // nativeConnectRequest parses the request of a client that has its session in the path.
 func nativeConnectRequest(c echo.Context, p protocol) (connectRequest, error) {
 	q := c.QueryParams()
-	r := connectRequest{protocol: p, session: wire.SessionID(c.Param("session")), resumeFrom: truncatePosition(q.Get("resume_from"))}
+	r := connectRequest{protocol: p, address: access.Address(c).String(), route: c.Request().Method + " " + c.Path(), session: wire.SessionID(c.Param("session")), resumeFrom: truncatePosition(q.Get("resume_from"))}
 	if err := r.session.Validate(); err != nil {
 		return r, problem.New(wire.CodeInvalidMessage, err.Error())
 	}
@@ -58,7 +61,7 @@ func nativeConnectRequest(c echo.Context, p protocol) (connectRequest, error) {
 // hub has issued it.
 func desktopConnectRequest(c echo.Context) (connectRequest, error) {
 	q := c.QueryParams()
-	r := connectRequest{protocol: protocolDesktop, session: wire.SessionID(q.Get("sessionId")), resumeFrom: truncatePosition(q.Get("resume_from"))}
+	r := connectRequest{protocol: protocolDesktop, address: access.Address(c).String(), route: c.Request().Method + " " + c.Path(), session: wire.SessionID(q.Get("sessionId")), resumeFrom: truncatePosition(q.Get("resume_from"))}
 	if r.session != "" {
 		if err := r.session.Validate(); err != nil {
 			return r, problem.New(wire.CodeInvalidMessage, err.Error())

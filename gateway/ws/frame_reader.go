@@ -79,7 +79,7 @@ func (f *frameReader) read(limit int64, handle func(frame []byte)) error {
 	if kind != websocket.MessageText {
 		return &frameError{wire.CloseUnsupported, "only text frames are understood"}
 	}
-	buf, _ := f.link.shared.frameBuffers.Get().(*[]byte)
+	buf, _ := f.link.resources.frameBuffers.Get().(*[]byte)
 	*buf, err = appendFrame(r, (*buf)[:0], limit)
 	switch {
 	case errors.Is(err, errFrameTooBig) && limit == f.limit && pictures.HasPicture(*buf):
@@ -90,7 +90,7 @@ func (f *frameReader) read(limit int64, handle func(frame []byte)) error {
 	default:
 		handle(*buf)
 	}
-	f.link.shared.putFrameBuffer(buf, f.limit)
+	f.link.resources.putFrameBuffer(buf, f.limit)
 	return err
 }
 
@@ -107,7 +107,7 @@ func (f *frameReader) readBuffered(handle func(frame []byte)) (found bool, err e
 	if end == 0 || int64(len(text)) > f.limit {
 		return false, nil
 	}
-	buf, _ := f.link.shared.frameBuffers.Get().(*[]byte)
+	buf, _ := f.link.resources.frameBuffers.Get().(*[]byte)
 	*buf = appendUnmasked((*buf)[:0], text, mask)
 	f.link.consume(end) // before handle, which may block: the read buffer must be back in the pool by then
 	if utf8.Valid(*buf) {
@@ -115,7 +115,7 @@ func (f *frameReader) readBuffered(handle func(frame []byte)) (found bool, err e
 	} else {
 		err = errInvalidText()
 	}
-	f.link.shared.putFrameBuffer(buf, f.limit)
+	f.link.resources.putFrameBuffer(buf, f.limit)
 	return true, err
 }
 
@@ -183,6 +183,18 @@ func controlEnd(data []byte, first byte) int {
 		return end
 	}
 	return 0
+}
+
+// isPartOfControl reports whether data is the beginning of a ping or a pong that clients may send, without
+// its end.
+func isPartOfControl(data []byte) bool {
+	if len(data) == 0 || data[0] != finalPing && data[0] != finalPong {
+		return false
+	}
+	if len(data) == 1 {
+		return true
+	}
+	return data[1] >= maskBit && data[1]-maskBit < length16 && controlEnd(data, data[0]) == 0
 }
 
 // appendUnmasked appends the unmasked text to dst.

@@ -3,9 +3,13 @@ package ws
 import (
 	"bytes"
 	"encoding/binary"
+	"io"
+	"net"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/everdesk/everdesk/broadcast"
 )
 
 // clientFrame returns a masked frame.
@@ -87,4 +91,74 @@ func TestPongFrames(t *testing.T) {
 			t.Errorf("%s: ends at %d, want %d", name, got, c.end)
 		}
 	}
+}
+
+// A ping of which only a part has arrived is completed before the library would have to read it, and what
+// follows is kept.
+func TestPartOfAPingIsCompleted(t *testing.T) {
+	t.Parallel()
+	frame := append(clientFrame(finalPing, "are you there?"), clientFrame(finalText, "text")...)
+	for n := 1; n < len(frame); n++ {
+		server, client := socketPair(t)
+		l := &link{Socket: broadcast.Socket{Conn: server}, resources: newConnResources(nil), unread: bytes.Clone(frame[:n])}
+		l.initRawConn()
+		if _, err := client.Write(frame[n:]); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.waitReadable(); err != nil {
+			t.Fatal(err)
+		}
+		masked, mask, end := parsePingFrame(l.unread)
+		if got := string(appendUnmasked(nil, masked, mask)); end == 0 || got != "are you there?" {
+			t.Fatalf("after %d bytes: got a ping with %q, want one with %q", n, got, "are you there?")
+		}
+		l.consume(end)
+		text := make([]byte, len(frame)-end)
+		if _, err := io.ReadFull(l, text); err != nil || !bytes.Equal(text, frame[end:]) {
+			t.Fatalf("after %d bytes: got %x and %v behind the ping, want %x", n, text, err, frame[end:])
+		}
+	}
+}
+
+// Only pings and pongs that a client may send are waited for.
+func TestPartsOfControlFrames(t *testing.T) {
+	t.Parallel()
+	whole := clientFrame(finalPong, "x")
+	for name, c := range map[string]struct {
+		data []byte
+		want bool
+	}{
+		"nothing":     {nil, false},
+		"one byte":    {whole[:1], true},
+		"all but one": {whole[:len(whole)-1], true},
+		"all":         {whole, false},
+		"and more":    {append(bytes.Clone(whole), 1), false},
+		"text":        {[]byte{finalText}, false},
+		"a close":     {[]byte{closeFrameByte}, false},
+		"not masked":  {[]byte{finalPing, 3}, false},
+		"too long":    {[]byte{finalPing, maskBit | length16}, false},
+	} {
+		if got := isPartOfControl(c.data); got != c.want {
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// socketPair returns both ends of a connection.
+func socketPair(t *testing.T) (server, client net.Conn) {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	if client, err = (&net.Dialer{}).DialContext(t.Context(), "tcp", listener.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	if server, err = listener.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	return server, client
 }

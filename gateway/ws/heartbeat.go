@@ -57,7 +57,7 @@ func (h *heartbeat) run() {
 		case now := <-clock.C:
 			h.checkCredentials(&w, now)
 		case <-ticker.C:
-			h.advanceWheel(h.registry.shared.ticks.Add(1))
+			h.advanceWheel(h.registry.resources.ticks.Add(1))
 			if b.subsided(h.registry.accepted.Load(), allocatedBytes()) {
 				h.registry.wg.Go(debug.FreeOSMemory)
 			}
@@ -199,6 +199,9 @@ func (h *heartbeat) checkExpiry(c *peer, now time.Time) {
 	switch {
 	case c.tab.Load() == nil || c.closing():
 	case who.Expires.IsZero() || now.Before(who.Expires):
+	case who.Link != "": // its user has no other credential to send
+		c.sendToTab(wire.CodeTokenExpired.Notice(""))
+		c.closeWith(wire.CloseUnauthorized, "the link has expired")
 	case c.heartbeat.refreshRequestedFor != who:
 		grace := h.timeouts.Refresh
 		c.heartbeat.refreshRequestedFor, c.heartbeat.refreshDeadline = who, now.Add(grace)

@@ -29,6 +29,8 @@ type inbox struct {
 	handle *session.Handle // nil before the session is attached and after it is detached
 	limits ratelimit.Connection
 	from   session.Sender // Connection is set from the start, the other fields by attachSession
+
+	pointer pointer
 }
 
 // pendingWork is what is left of a frame because it could block. The zero value means nothing.
@@ -61,12 +63,12 @@ func (in *inbox) accept(frame []byte) (left pendingWork) {
 	if isPong(frame) {
 		return pendingWork{}
 	}
-	commands, _ := in.peer.shared.commandBuffers.Get().(*[]session.Command)
+	commands, _ := in.peer.resources.commandBuffers.Get().(*[]session.Command)
 	defer func() {
 		if rest := in.tryDeliver(commands); len(rest) > 0 {
 			left.commands = rest
 		}
-		in.peer.shared.commandBuffers.Put(commands)
+		in.peer.resources.commandBuffers.Put(commands)
 	}()
 	if in.peer.protocol != protocolBatch {
 		if !in.acceptGuarded(frame, commands) {
@@ -170,9 +172,12 @@ func (in *inbox) acceptMessage(frame []byte, commands *[]session.Command) bool {
 	if !ok {
 		return true
 	}
-	switch m.Data.(type) {
+	switch p := m.Data.(type) {
 	case wire.Pong:
 		return true // its arrival counts, which the link has recorded
+	case wire.Pointer:
+		in.movePointer(p, time.Now())
+		return true
 	case wire.Auth, wire.SubscribeMonitor:
 		return false
 	}

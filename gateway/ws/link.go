@@ -1,6 +1,7 @@
 package ws
 
 import (
+	"bytes"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -23,9 +24,9 @@ const (
 // closeFrameByte is the first byte of a WebSocket close frame.
 const closeFrameByte = 0x88
 
-// shared is what all connections of a server share: pools of buffers, the fitter of pictures, and the
+// connResources holds what all connections of a server use together: pools of buffers, the fitter of pictures, and the
 // clock of the heartbeat.
-type shared struct {
+type connResources struct {
 	readBuffers    sync.Pool // of *[readBufferBytes]byte
 	frameBuffers   sync.Pool // of *[]byte
 	commandBuffers sync.Pool // of *[]session.Command
@@ -35,8 +36,8 @@ type shared struct {
 	ticks atomic.Int64
 }
 
-func newShared(fitter *pictures.Fitter) *shared {
-	s := &shared{fitter: fitter}
+func newConnResources(fitter *pictures.Fitter) *connResources {
+	s := &connResources{fitter: fitter}
 	s.readBuffers.New = func() any { return new([readBufferBytes]byte) }
 	s.commandBuffers.New = func() any { return new([]session.Command) }
 	s.frameBuffers.New = func() any { return new(make([]byte, 0, initialFrameBytes)) }
@@ -44,7 +45,7 @@ func newShared(fitter *pictures.Fitter) *shared {
 }
 
 // putFrameBuffer returns a buffer to the pool, unless it has grown far beyond the size of a frame.
-func (s *shared) putFrameBuffer(buf *[]byte, frameBytes int64) {
+func (s *connResources) putFrameBuffer(buf *[]byte, frameBytes int64) {
 	if int64(cap(*buf)) <= 2*frameBytes {
 		s.frameBuffers.Put(buf)
 	}
@@ -63,26 +64,45 @@ type link struct {
 	// The following fields belong to the reading goroutine, except fd and lastSeen. Fields that are
 	// used for each frame lie together, here and in [peer]: they are not in the CPU cache when an
 	// idle connection wakes up.
-	readErr  error                 // result of the last fillNow that read nothing
-	raw      syscall.RawConn       // nil if only Conn.Read works
-	tryFill  func(fd uintptr) bool // fillNow, for RawConn.Read
-	fillOnce func(fd uintptr)      // fillNow, for RawConn.Control
-	fd       int                   // descriptor of Conn, if raw is set
-	shared   *shared
-	buffer   *[readBufferBytes]byte // pooled buffer that holds unread, or nil
-	unread   []byte                 // Read from the socket, not yet consumed
-	// lastSeen is the [shared].ticks value at which the client last sent something.
+	readErr   error                 // result of the last fillNow that read nothing
+	raw       syscall.RawConn       // nil if only Conn.Read works
+	tryFill   func(fd uintptr) bool // fillNow, for RawConn.Read
+	fillOnce  func(fd uintptr)      // fillNow, for RawConn.Control
+	fd        int                   // descriptor of Conn, if raw is set
+	resources *connResources
+	buffer    *[readBufferBytes]byte // pooled buffer that holds unread, or nil
+	unread    []byte                 // Read from the socket, not yet consumed
+	// lastSeen is the [connResources].ticks value at which the client last sent something.
 	lastSeen atomic.Int64
 }
 
 // waitReadable waits until there is something to read, where that works without a buffer. The
 // library would block at the end of a deep call chain whose stack frames are out of the CPU cache
 // when an idle connection wakes up.
+//
+// If that is the beginning of a ping or a pong, it waits for the rest: the library would read the frame
+// and then block for the next one. net/http, for example, leaves one byte of what a client sends while
+// its request is still handled.
 func (l *link) waitReadable() error {
-	if len(l.unread) > 0 || l.raw == nil {
+	if l.raw == nil {
 		return nil
 	}
-	return l.fill()
+	if len(l.unread) == 0 {
+		if err := l.fill(); err != nil {
+			return err
+		}
+	}
+	for isPartOfControl(l.unread) {
+		part := bytes.Clone(l.unread)
+		l.consume(len(part))
+		if err := l.fill(); err != nil {
+			return err
+		}
+		whole := append(part, l.unread...)
+		l.consume(len(l.unread))
+		l.unread = whole
+	}
+	return nil
 }
 
 // fill waits without a buffer until data arrives and reads it with one system call.
@@ -131,13 +151,13 @@ func (l *link) consume(n int) {
 	}
 	l.unread = nil
 	if l.buffer != nil {
-		l.shared.readBuffers.Put(l.buffer)
+		l.resources.readBuffers.Put(l.buffer)
 		l.buffer = nil
 	}
 }
 
 func (l *link) recordActivity(n int) {
-	if tick := l.shared.ticks.Load(); n > 0 && l.lastSeen.Load() != tick { // storing is slower than loading
+	if tick := l.resources.ticks.Load(); n > 0 && l.lastSeen.Load() != tick { // storing is slower than loading
 		l.lastSeen.Store(tick)
 	}
 }
@@ -146,7 +166,7 @@ func (l *link) recordActivity(n int) {
 // heard. The result ends that.
 func (l *link) stopReading() (resume func()) {
 	l.lastSeen.Store(math.MaxInt64)
-	return func() { l.lastSeen.Store(l.shared.ticks.Load()) }
+	return func() { l.lastSeen.Store(l.resources.ticks.Load()) }
 }
 
 // Write implements [net.Conn] for the library, which passes whole frames.

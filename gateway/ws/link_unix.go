@@ -27,7 +27,7 @@ func (l *link) initRawConn() {
 // fillNow reads the available data without blocking. It reports whether waiting is over: data was
 // read, or readErr is set.
 func (l *link) fillNow(fd uintptr) bool {
-	big, _ := l.shared.readBuffers.Get().(*[readBufferBytes]byte)
+	big, _ := l.resources.readBuffers.Get().(*[readBufferBytes]byte)
 	n, err := syscall.Read(int(fd), big[:])
 	for err == syscall.EINTR {
 		n, err = syscall.Read(int(fd), big[:])
@@ -37,7 +37,7 @@ func (l *link) fillNow(fd uintptr) bool {
 		l.recordActivity(n)
 		return true
 	}
-	l.shared.readBuffers.Put(big)
+	l.resources.readBuffers.Put(big)
 	switch err {
 	case syscall.EAGAIN:
 		return false

@@ -38,7 +38,7 @@ func (e *refusedFrameError) Error() string { return e.reason }
 func (f *frameReader) readPictures(r io.Reader, begun []byte, handle func(frame []byte)) error {
 	wait, cancel := context.WithTimeout(context.Background(), pictureWait)
 	defer cancel()
-	release, err := f.link.shared.fitter.Acquire(wait)
+	release, err := f.link.resources.fitter.Acquire(wait)
 	if err != nil {
 		return discard(r, len(begun), &refusedFrameError{wire.CodeRateLimited, "too many pictures arrive at once", nil})
 	}
@@ -56,7 +56,7 @@ func (f *frameReader) readPictures(r io.Reader, begun []byte, handle func(frame 
 		return errInvalidText()
 	}
 	resume := f.link.stopReading()
-	fitted, err := f.link.shared.fitter.Fit(context.Background(), frame)
+	fitted, err := f.link.resources.fitter.Fit(context.Background(), frame)
 	resume()
 	if bad, ok := errors.AsType[*pictures.Error](err); ok {
 		return &refusedFrameError{wire.CodeInvalidMessage, bad.Reason, pictures.Without(frame)}

@@ -24,9 +24,9 @@ const wheelSlots = 30
 // the heartbeat and one that receives revocations. They start with the first connection or request
 // of MCP and end with [registry.closeAll], which waits for them.
 type registry struct {
-	log    *slog.Logger
-	cfg    *Config
-	shared *shared
+	log       *slog.Logger
+	cfg       *Config
+	resources *connResources
 	// background are the functions that run as long as there are connections.
 	background []func()
 	draining   atomic.Bool // no connection may be added
@@ -47,8 +47,8 @@ type registry struct {
 	userConnections map[string]int // connections per user that are attached or about to be
 }
 
-func newRegistry(log *slog.Logger, cfg *Config, s *shared) *registry {
-	d := &registry{log: log, cfg: cfg, shared: s, userConnections: map[string]int{}}
+func newRegistry(log *slog.Logger, cfg *Config, s *connResources) *registry {
+	d := &registry{log: log, cfg: cfg, resources: s, userConnections: map[string]int{}}
 	d.ctx, d.stop = context.WithCancel(context.Background())
 	return d
 }
@@ -71,7 +71,7 @@ func (d *registry) add(c *peer, setPoller func(*poller)) bool {
 		setPoller(d.poller)
 	}
 	d.accepted.Add(1)
-	c.lastSeen.Store(d.shared.ticks.Load())
+	c.lastSeen.Store(d.resources.ticks.Load())
 	c.slot = rand.IntN(wheelSlots) //nolint:gosec // unpredictability is not needed
 	c.index = len(d.wheel[c.slot])
 	d.wheel[c.slot] = append(d.wheel[c.slot], c)
@@ -212,7 +212,7 @@ func (d *registry) notifyChanged(c settings.Changed) {
 	event := wire.SettingsChanged{Scope: c.Scope, Names: c.Names}
 	for _, p := range d.all() {
 		who := p.identity.Load()
-		if who == nil {
+		if who == nil || who.Link != "" { // a link opens no settings
 			continue
 		}
 		switch {

@@ -8,8 +8,8 @@ import (
 	"github.com/everdesk/everdesk/auth"
 )
 
-// revokedKey names the credentials that a revocation ends: one API key of a user, or all of them if
-// key is empty.
+// revokedKey names the credentials that a revocation ends: one API key or link of a user, or all of
+// them if key is empty.
 type revokedKey struct{ user, key string }
 
 // revocationTime is the time of a revocation.
@@ -49,7 +49,7 @@ func (rv *revocations) since(who *auth.Identity, checked time.Time) bool {
 	defer rv.mu.Unlock()
 	for _, what := range []revokedKey{{user: who.User}, {who.User, who.Key}} {
 		l, ok := rv.byKey[what]
-		if ok && !l.received.Before(checked) && !who.Since.After(l.at) {
+		if ok && !l.received.Before(checked) && (auth.Revocation{User: what.user, Key: what.key, At: l.at}).Ends(*who) {
 			return true
 		}
 	}

@@ -18,6 +18,7 @@ import (
 type rights struct {
 	registry *registry
 	sessions *access.Sessions
+	auth     *auth.Authority
 	// version counts the changes of access rights made on this replica, so that a client that is
 	// connecting meanwhile notices one.
 	version     atomic.Uint64
@@ -36,8 +37,8 @@ func (r *rights) recheckSession(id wire.SessionID) {
 // access stays as it was.
 func (r *rights) recheck(conns []*peer) {
 	type key struct {
-		user, roles string
-		session     wire.SessionID
+		user, roles, link string
+		session           wire.SessionID
 	}
 	type answer struct {
 		level access.Level
@@ -49,17 +50,23 @@ func (r *rights) recheck(conns []*peer) {
 			continue
 		}
 		who := c.identity.Load()
-		k := key{who.User, strings.Join(authResult(*who).Roles, " "), c.session}
+		k := key{who.User, strings.Join(authResult(*who).Roles, " "), who.Link, c.session}
 		a, ok := known[k]
 		if !ok {
 			ctx, cancel := context.WithTimeout(r.registry.ctx, access.OpenTimeout)
 			a.level, _, a.err = r.sessions.Access(ctx, *who, c.session)
+			if a.err == nil && who.Link != "" { // it gives access as long as it exists, and its revocation may be lost
+				a.err = r.auth.Links.Check(ctx, who.Session, who.Link)
+			}
 			cancel()
 			known[k] = a
 		}
 		if e, ok := errors.AsType[*session.Error](a.err); ok && e.Code == wire.CodeSessionNotFound {
 			c.sendToTab(e.Code.Notice(""))
 			c.closeWith(wire.CloseNotFound, "no longer allowed")
+		}
+		if _, ended := errors.AsType[*auth.Error](a.err); ended {
+			c.closeWith(signedOut())
 		}
 		if a.err == nil {
 			r.update(c, who, who, a.level)

@@ -51,6 +51,8 @@ type Deps struct {
 	Store         EventStore
 	Authenticator *access.Authenticator
 	Sessions      *access.Sessions
+	// Reads audits what admins read.
+	Reads Reads
 	// Members is nil for the only replica.
 	Members  Connected
 	Observer Observer
@@ -81,7 +83,7 @@ type Server struct {
 	refused       *access.RefusalCounts
 	trace         func(id wire.SessionID, m *wire.Message, traceparent string)
 
-	shared    *shared
+	resources *connResources
 	registry  *registry
 	rights    *rights
 	admission *admission
@@ -91,17 +93,17 @@ type Server struct {
 func New(cfg Config, d Deps) *Server {
 	s := &Server{
 		cfg: cfg, log: d.Log, hub: d.Hub, limits: d.Limits, authenticator: d.Authenticator, sessions: d.Sessions,
-		observer: d.Observer, refused: d.Refused, trace: d.Trace, shared: newShared(d.Pictures),
+		observer: d.Observer, refused: d.Refused, trace: d.Trace, resources: newConnResources(d.Pictures),
 	}
-	s.registry = newRegistry(d.Log, &s.cfg, s.shared)
-	s.rights = &rights{registry: s.registry, sessions: d.Sessions, revocations: revocations{byKey: map[revokedKey]revocationTime{}}}
+	s.registry = newRegistry(d.Log, &s.cfg, s.resources)
+	s.rights = &rights{registry: s.registry, sessions: d.Sessions, auth: d.Auth, revocations: revocations{byKey: map[revokedKey]revocationTime{}}}
 	s.admission = &admission{
-		log: d.Log, auth: d.Auth, limits: d.Limits, store: d.Store, authenticator: d.Authenticator, sessions: d.Sessions,
+		log: d.Log, auth: d.Auth, limits: d.Limits, store: d.Store, authenticator: d.Authenticator, sessions: d.Sessions, reads: d.Reads,
 		members: d.Members, observer: d.Observer, refused: d.Refused, userConnections: cfg.UserConnections,
 		registry: s.registry, rights: s.rights, gate: newAuthGate(),
 	}
-	beat := &heartbeat{registry: s.registry, rights: s.rights, interval: cfg.Heartbeat, timeouts: &s.cfg.Timeouts}
-	s.registry.background = []func(){beat.run, func() {
+	heartbeats := &heartbeat{registry: s.registry, rights: s.rights, interval: cfg.Heartbeat, timeouts: &s.cfg.Timeouts}
+	s.registry.background = []func(){heartbeats.run, func() {
 		d.Auth.Watch(s.registry.ctx, func(r auth.Revocation) {
 			s.rights.revoke(r)
 			if r.Key != "" && d.OnKeyRevoked != nil {
@@ -145,9 +147,9 @@ func (s *Server) Stopping() context.Context { return s.registry.ctx }
 // Connections returns the number of streaming connections.
 func (s *Server) Connections() int { return s.registry.count() }
 
-// UserConnections returns the connections to this replica of the users that have the most, for other
+// ConnectionsByUser returns the number of connections to this replica of the users that have the most, for other
 // replicas to count. Users with few connections are left out.
-func (s *Server) UserConnections() map[string]int { return s.registry.busiest(s.cfg.UserConnections) }
+func (s *Server) ConnectionsByUser() map[string]int { return s.registry.busiest(s.cfg.UserConnections) }
 
 // RecheckSession applies a change of access rights, made on this replica, to the connections to a
 // session. Other replicas notice with their periodic recheck.

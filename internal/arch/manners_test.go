@@ -132,7 +132,7 @@ func TestNothingHappensAtImport(t *testing.T) {
 // Sleeping is free in a synctest bubble, so files that import synctest are not checked.
 // Elsewhere it is either too long or too short; a comment on the same line that begins with
 // "real time:" can justify it.
-func TestNobodySleepsForReal(t *testing.T) {
+func TestNoTestSleepsForReal(t *testing.T) {
 	t.Parallel()
 	for _, p := range packages(t) {
 		for _, s := range sources(t, p) {

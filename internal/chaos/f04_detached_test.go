@@ -60,7 +60,7 @@ type detachResults struct {
 	lost     int        // those without a row, an end or an effect
 	calls    int        // messages that call a tool
 	twice    int        // those with more than one effect
-	reported int        // those without an effect in a session that reports a loss
+	reported int        // those without an effect in a conversation that reports a loss
 }
 
 func (k *detachResults) report(t *testing.T, began time.Time) {
@@ -72,7 +72,7 @@ func (k *detachResults) report(t *testing.T, began time.Time) {
 			{Name: "accepted messages lost", Value: fmt.Sprintf("%d of %d", k.lost, k.acked), Wanted: "0"},
 			{Name: "tool calls", Value: strconv.Itoa(k.calls)},
 			{Name: "duplicate effects", Value: strconv.Itoa(k.twice), Wanted: "0"},
-			{Name: "calls lost and reported", Value: strconv.Itoa(k.reported)},
+			{Name: "calls lost and reported", Value: strconv.Itoa(k.reported), Wanted: "0"},
 			{Name: "round p50", Value: roundDuration(k.spans.quantile(0.5))},
 		},
 	})
@@ -103,6 +103,9 @@ func (k *detachResults) runCluster(t *testing.T, name string, rounds int, rng *r
 		id, text := wire.MessageID(fmt.Sprintf("open-%d", s)), "/nosteer\n/window w1 Notes | :"
 		if err := rig.tabs[3*s].Send(t.Context(), id, text, ""); err != nil {
 			t.Fatal(err)
+		}
+		if _, err := rig.tabs[3*s].AwaitEnd(t.Context(), id); err != nil {
+			t.Fatalf("the window of session %d is not open: %v", s, err)
 		}
 	}
 	for round := range rounds {
@@ -181,10 +184,10 @@ func detachedCall(id wire.MessageID, rng *rand.Rand) string {
 	}[rng.IntN(4)]
 }
 
-// count checks every accepted message in the final rows of the conversation and in the window. A
-// turn that messages have joined may be given up together with them. So in the steered session a
-// call must have its effect only if its message ended as completed, unless the conversation reports
-// a loss.
+// count checks every accepted message in the final rows of the conversation and in the window. Every
+// message ends, in the steered session also as a part of the turn that it joined. Such a turn may be
+// given up together with its messages, so there a call must have its effect only if its message ended as
+// completed.
 func (k *detachResults) count(t *testing.T, rig *ensemble, session wire.SessionID, steered bool) {
 	t.Helper()
 	rows, notes := rowsBy(t, rig.f, session), windowText(t, rig.f, session)
@@ -210,8 +213,12 @@ func (k *detachResults) count(t *testing.T, rig *ensemble, session wire.SessionI
 		case !steered && !rows.ended[id]:
 			k.lost++
 			t.Errorf("%s in %s was accepted at %v and its turn has no end among the rows", id, session, e.T)
+		case !rows.ended[id] && outcomes[id] == "":
+			k.lost++
+			t.Errorf("%s in %s was accepted at %v and has no end, neither among the rows nor in an event", id, session, e.T)
 		case wanted && effects == 0 && rows.lost:
 			k.reported++
+			t.Errorf("%s in %s was accepted at %v, ended as %q and had no effect; the conversation reports a loss", id, session, e.T, outcomes[id])
 		case wanted && effects == 0:
 			k.lost++
 			t.Errorf("%s in %s was accepted at %v, ended as %q and had no effect", id, session, e.T, outcomes[id])

@@ -72,7 +72,7 @@ func openCrowd(ctx context.Context, g crowdConfig) (*crowd, error) {
 		c.mu.Unlock()
 		return d.DialContext(ctx, network, addr)
 	}}}
-	room := make(chan struct{}, dialBatch)
+	dialSlots := make(chan struct{}, dialBatch)
 	for i, session := range g.Sessions {
 		tab, err := client.New(client.Config{URL: g.URL, Session: session, HTTPClient: web, OnLink: func(_ context.Context, l client.Link) {
 			c.mu.Lock()
@@ -83,7 +83,7 @@ func openCrowd(ctx context.Context, g crowdConfig) (*crowd, error) {
 			return nil, err
 		}
 		select {
-		case room <- struct{}{}:
+		case dialSlots <- struct{}{}:
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
@@ -99,12 +99,12 @@ func openCrowd(ctx context.Context, g crowdConfig) (*crowd, error) {
 			case <-tab.Ready():
 			case <-ctx.Done():
 			}
-			<-room
+			<-dialSlots
 		}()
 	}
 	for range dialBatch {
 		select {
-		case room <- struct{}{}:
+		case dialSlots <- struct{}{}:
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}

@@ -66,7 +66,8 @@ func (e *Ensemble) Lag(d time.Duration) {
 	}
 }
 
-// replicateFrom makes server i a replica of another one and waits until it is in sync.
+// replicateFrom makes server i a replica of another one and waits until it is in sync
+// and receives changes.
 func (e *Ensemble) replicateFrom(tb testing.TB, i, master int) {
 	tb.Helper()
 	s := e.Servers[i]
@@ -77,6 +78,7 @@ func (e *Ensemble) replicateFrom(tb testing.TB, i, master int) {
 	}
 	poll(tb, "replica on "+s.Addr, s, func(ctx context.Context) error { return client.ReplicaOf(ctx, host, port).Err() })
 	poll(tb, "replica on "+s.Addr, s, replicaIsInSync(client))
+	poll(tb, "replica on "+s.Addr, s, receivesChanges(e.Servers[master].Client(tb), client))
 }
 
 // Master returns the index of the master in Servers, the number of its online replicas, and the

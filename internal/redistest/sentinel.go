@@ -36,6 +36,7 @@ func Sentinel(tb testing.TB, args ...string) *Watched {
 	w := &Watched{Master: start(tb, args...)}
 	w.Replica = start(tb, append(args, "--replicaof", spaced(w.Master.Addr))...)
 	poll(tb, "replica on "+w.Replica.Addr, w.Replica, replicaIsInSync(w.Replica.Client(tb)))
+	poll(tb, "replica on "+w.Replica.Addr, w.Replica, receivesChanges(w.Master.Client(tb), w.Replica.Client(tb)))
 	w.Sentinels = startSentinels(tb, w.Master.Addr, w.Replica.Addr)
 	return w
 }
@@ -143,6 +144,8 @@ func startSentinels(tb testing.TB, master string, replicas ...string) []*Server 
 // spaced converts HOST:PORT to "HOST PORT", the form in Redis' configuration.
 func spaced(addr string) string { return strings.Replace(addr, ":", " ", 1) }
 
+// replicaIsInSync returns a function that fails unless the replica has the data of its master. It
+// does not mean that the replica receives changes already: see receivesChanges.
 func replicaIsInSync(client *redis.Client) func(context.Context) error {
 	return func(ctx context.Context) error {
 		info, err := client.Info(ctx, "replication").Result()
@@ -154,6 +157,44 @@ func replicaIsInSync(client *redis.Client) func(context.Context) error {
 		}
 		return nil
 	}
+}
+
+// receivesChanges returns a function that fails until the replica has received a change that the
+// function made at its first call. After a diskless synchronisation a master sends changes only
+// from the replica's next acknowledgement on, which takes up to a second.
+func receivesChanges(master, replica *redis.Client) func(context.Context) error {
+	wanted := -1
+	return func(ctx context.Context) error {
+		if wanted < 0 {
+			if err := master.Publish(ctx, "redistest", "").Err(); err != nil {
+				return err
+			}
+			at, err := replicationField(ctx, master, "master_repl_offset")
+			if err != nil {
+				return err
+			}
+			wanted = at
+		}
+		got, err := replicationField(ctx, replica, "slave_repl_offset")
+		if err == nil && got < wanted {
+			err = fmt.Errorf("receives no changes: at %d of %d", got, wanted)
+		}
+		return err
+	}
+}
+
+// replicationField returns a number from the replication section of INFO.
+func replicationField(ctx context.Context, client *redis.Client, name string) (int, error) {
+	info, err := client.Info(ctx, "replication").Result()
+	if err != nil {
+		return 0, err
+	}
+	_, after, found := strings.Cut(info, name+":")
+	if !found {
+		return 0, fmt.Errorf("INFO has no %s", name)
+	}
+	value, _, _ := strings.Cut(after, "\r\n")
+	return strconv.Atoi(value)
 }
 
 // sentinelKnowsAll returns a function that fails unless the Sentinel knows enough to decide

@@ -18,8 +18,8 @@ import type { ShapeSource } from "./shape.js";
 
 /**
  * The forms by name. A field whose name ends in "?" is left out when it is empty; one that ends in "?!" only when it
- * is absent; one that ends in "?=word" is null instead in an object whose first field is that word. Every visit pays for this, so forms that are alike have one name, and only those that somebody asks for
- * by name have a long one.
+ * is absent; one that ends in "?=word" is null instead in an object whose first field is that word. Each
+ * page load downloads this table, so equal forms share one name, and only forms that code uses by name have a long one.
  */
 export const shapes: Record<string, ShapeSource> = {
 `

@@ -3,6 +3,7 @@ package mcptest
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -55,8 +56,7 @@ func run(flags []string) error {
 			fmt.Fprintln(os.Stderr, value)
 			os.Exit(3)
 		case "mute":
-			_, _ = os.Stdin.Read(make([]byte, 1))
-			select {}
+			_, _ = io.Copy(io.Discard, os.Stdin)
 		case "child":
 			c := exec.Command("sleep", "600") //nolint:noctx // it is to outlive this process
 			if err := c.Start(); err != nil {
@@ -218,6 +218,7 @@ func addRequests(s *mcp.Server, old bool) {
 		}
 		return text(fmt.Sprintf("%s %v", a.Action, a.Content)), nil, nil
 	})
+	addSampling(s, old)
 	mcp.AddTool(s, &mcp.Tool{Name: "grow"}, func(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, any, error) {
 		mcp.AddTool(s, &mcp.Tool{Name: "grown"}, func(context.Context, *mcp.CallToolRequest, none) (*mcp.CallToolResult, any, error) {
 			return text("new"), nil, nil
@@ -238,6 +239,44 @@ func addRequests(s *mcp.Server, old bool) {
 		}
 		return text("done"), nil, nil
 	})
+}
+
+// addSampling adds a tool that asks the model as often as its input says, and returns the answers.
+func addSampling(s *mcp.Server, old bool) {
+	//nolint:staticcheck // sampling is deprecated, and servers use it
+	question := &mcp.CreateMessageParams{
+		SystemPrompt: "Be brief.", MaxTokens: 100,
+		Messages: []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: "What is 6 times 7?"}}},
+	}
+	mcp.AddTool(s, &mcp.Tool{Name: "sample"}, func(ctx context.Context, r *mcp.CallToolRequest, in stepsInput) (*mcp.CallToolResult, any, error) {
+		if !old {
+			a, answered := r.Params.InputResponses["model"].(*mcp.CreateMessageWithToolsResult) //nolint:staticcheck // as above
+			if !answered {
+				return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"model": question}}, nil, nil
+			}
+			return text(said(a.Content...) + " by " + a.Model), nil, nil
+		}
+		answers := []string{}
+		for range max(in.Count, 1) {
+			a, err := r.Session.CreateMessage(ctx, question) //nolint:staticcheck // as above
+			if err != nil {
+				return nil, nil, err
+			}
+			answers = append(answers, said(a.Content)+" by "+a.Model)
+		}
+		return text(strings.Join(answers, ", ")), nil, nil
+	})
+}
+
+// said returns the text of an answer.
+func said(content ...mcp.Content) string {
+	var b strings.Builder
+	for _, c := range content {
+		if t, ok := c.(*mcp.TextContent); ok {
+			b.WriteString(t.Text)
+		}
+	}
+	return b.String()
 }
 
 type stepsInput struct {

@@ -13,11 +13,13 @@ import (
 
 // Table holds the backends of the hub.
 type Table interface {
+	// Get returns the backend of that name, and whether there is one.
 	Get(name string) (providers.Provider, bool)
 }
 
 // Profiles reads the profiles of a user.
 type Profiles interface {
+	// Read returns the profiles and roles of a user. The error is that of the store.
 	Read(ctx context.Context, user string) (profiles.Set, error)
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -36,8 +35,7 @@ type backend struct {
 	// Set by connect, before a conversation begins.
 	session *agent.Session
 	tools   []providers.Tool
-	dir     string
-	root    *os.Root // the working directory
+	dir     workDir
 
 	mu          sync.Mutex    // guards the following
 	id          string        // the agent's id of the conversation
@@ -58,10 +56,7 @@ type backend struct {
 	writable    map[string]bool // files that approved calls of the turn change
 	plan        string
 	plans       int
-	usd         float64 // cost that the agent has reported
-	resumed     bool    // the conversation has earlier turns
-	usdKnown    bool
-	spent       float64 // cost since the last report of usage
+	costs       costs
 }
 
 // launch starts the program and does the part of the handshake that no session is needed for.
@@ -95,7 +90,7 @@ func connect(ctx context.Context, cfg Config, o agent.Opening) (agent.Backend, e
 	root, err := os.OpenRoot(o.Dir)
 	if err == nil {
 		b.mu.Lock()
-		b.session, b.tools, b.dir, b.root = o.Session, o.Spec.Tools, o.Dir, root
+		b.session, b.tools, b.dir = o.Session, o.Spec.Tools, workDir{o.Dir, root}
 		b.mu.Unlock()
 		err = b.open(ctx, o)
 	}
@@ -168,31 +163,7 @@ func (b *backend) Start(ctx context.Context, m agent.Message) error {
 
 // begin sends a prompt; order is held.
 func (b *backend) begin(ctx context.Context, messages []agent.Message) (*jsonrpc.Pending, error) {
-	return b.conn.Begin(ctx, "session/prompt", map[string]any{"sessionId": b.ID(), "prompt": b.prompt(messages)}, nil)
-}
-
-// notACommand precedes a message that begins with a slash. Agents take such a message for a command of
-// their own and ignore space before it; OpenCode drops an unknown one without an error.
-const notACommand = "The message of the user:\n"
-
-// prompt returns messages as the agent expects them.
-func (b *backend) prompt(messages []agent.Message) (blocks []map[string]any) {
-	for _, m := range messages {
-		if text := m.Text; text != "" {
-			if strings.HasPrefix(strings.TrimSpace(text), "/") {
-				text = notACommand + text
-			}
-			blocks = append(blocks, map[string]any{"type": "text", "text": text})
-		}
-		for _, i := range m.Images {
-			if !b.able.Capabilities.Prompt.Image {
-				blocks = append(blocks, map[string]any{"type": "text", "text": "\n(The user added an image here, which you cannot read.)"})
-				continue
-			}
-			blocks = append(blocks, map[string]any{"type": "image", "mimeType": i.MediaType, "data": i.Data})
-		}
-	}
-	return blocks
+	return b.conn.Begin(ctx, "session/prompt", map[string]any{"sessionId": b.ID(), "prompt": b.able.prompt(messages)}, nil)
 }
 
 // follow waits for the end of a prompt, sends the steered messages after it, and reports the end of
@@ -322,7 +293,7 @@ func (b *backend) inject(ctx context.Context, m agent.Message) bool {
 	}
 	const injected = "injected"
 	p, err := b.conn.Begin(ctx, "_session/steering", map[string]any{
-		"sessionId": b.ID(), "prompt": b.prompt([]agent.Message{m}),
+		"sessionId": b.ID(), "prompt": b.able.prompt([]agent.Message{m}),
 		"_meta": map[string]any{"steering": map[string]any{"idleBehavior": "promptRequired"}},
 	}, func(raw json.RawMessage) {
 		if decode[answer](raw).Outcome == injected {
@@ -413,10 +384,10 @@ func (b *backend) Close() error {
 	<-b.ended
 	b.cancel()
 	b.wg.Wait()
-	if b.root == nil {
+	if b.dir.root == nil {
 		return nil
 	}
-	return b.root.Close()
+	return b.dir.root.Close()
 }
 
 // decode decodes parameters; what does not fit stays empty, because the protocol grows.

@@ -92,7 +92,7 @@ func (b *backend) merge(r report) toolCall {
 	}
 	c.terminal = truncation.Bytes(c.terminal+r.Meta.Delta.Data+r.Meta.Output.Data, maxTerminal)
 	if c.hub == "" {
-		c.hub = b.hubTool(c.report)
+		c.hub = hubTool(b.tools, c.report)
 	}
 	return *c
 }
@@ -100,13 +100,13 @@ func (b *backend) merge(r report) toolCall {
 // hubTool returns the tool of the hub that a call is of; empty if it is none. Only the exact names
 // count that agents are known to build, and no kind that has an effect of its own: such a call needs
 // no approval, because the hub asks itself where it has to.
-func (b *backend) hubTool(r report) string {
+func hubTool(tools []providers.Tool, r report) string {
 	switch r.Kind {
 	case "execute", "edit", "delete", "move", "read", "fetch", "switch_mode":
 		return ""
 	}
 	id, _, _ := strings.Cut(r.ID, "-")
-	for _, t := range b.tools {
+	for _, t := range tools {
 		switch r.Title {
 		case serverName + "_" + t.Name, "mcp__" + serverName + "__" + t.Name, "mcp_" + serverName + "_" + t.Name,
 			"Tool: " + serverName + "/" + t.Name, serverName + "/" + t.Name, t.Name + " (" + serverName + " MCP Server)":
@@ -213,7 +213,7 @@ func (b *backend) updateCall(r report) {
 	if !done || c.ended {
 		return
 	}
-	b.session.ToolEnded(c.ID, providers.ToolResult{Text: b.result(c), IsError: c.Status == "failed"})
+	b.session.ToolEnded(c.ID, providers.ToolResult{Text: c.result(b.dir), IsError: c.Status == "failed"})
 	b.mu.Lock()
 	if known := b.calls[c.ID]; known != nil {
 		known.ended = true
@@ -248,7 +248,7 @@ func (b *backend) startCall(c toolCall) {
 	case c.hub != "":
 		b.session.ToolStarted(providers.ToolCall{ID: c.ID, Name: c.hub, Input: providers.WholeInput(c.Input)})
 	default:
-		b.session.ToolStarted(b.translate(c))
+		b.session.ToolStarted(c.translate(b.dir))
 	}
 }
 
@@ -261,7 +261,7 @@ func (b *backend) notifyReport() {
 }
 
 // result returns the result of a call as text.
-func (b *backend) result(c toolCall) string {
+func (c toolCall) result(dir workDir) string {
 	var parts []string
 	for _, p := range c.Content {
 		switch p.Type {
@@ -270,7 +270,7 @@ func (b *backend) result(c toolCall) string {
 				parts = append(parts, text)
 			}
 		case "diff":
-			parts = append(parts, diff(b.relative(p.Path), p.Old, p.New))
+			parts = append(parts, diff(dir.relative(p.Path), p.Old, p.New))
 		}
 	}
 	if len(parts) == 0 && c.terminal != "" {
@@ -287,13 +287,13 @@ func (b *backend) result(c toolCall) string {
 
 // translate returns a call with the names that the hub's rules know: commands with the command line,
 // changes of files as a patch, and paths in the working directory as relative ones.
-func (b *backend) translate(c toolCall) providers.ToolCall {
+func (c toolCall) translate(dir workDir) providers.ToolCall {
 	out := providers.ToolCall{ID: c.ID, Name: c.Kind}
 	switch c.Kind {
 	case "execute":
-		out.Name, out.Input = "shell", b.command(c)
+		out.Name, out.Input = "shell", c.command(dir)
 	case "edit":
-		if patch := b.patch(c); patch != "" {
+		if patch := c.patch(dir); patch != "" {
 			out.Name, out.Input = "apply_patch", encode(map[string]any{"patch": patch})
 		}
 	case "search":
@@ -302,7 +302,7 @@ func (b *backend) translate(c toolCall) providers.ToolCall {
 		out.Name = toolName(c.Title)
 	}
 	if out.Input == nil {
-		out.Input = b.ownInput(c)
+		out.Input = c.ownInput(dir)
 	}
 	return out
 }
@@ -318,7 +318,7 @@ func toolName(title string) string {
 
 // command returns the input of a command. Without a command line of which the agent says that it
 // runs it, there is only its title, which no rule approves.
-func (b *backend) command(c toolCall) json.RawMessage {
+func (c toolCall) command(dir workDir) json.RawMessage {
 	in := decode[struct {
 		Command json.RawMessage `json:"command"`
 		Cmd     json.RawMessage `json:"cmd"`
@@ -337,9 +337,9 @@ func (b *backend) command(c toolCall) json.RawMessage {
 		return encode(map[string]any{"title": c.Title, "input": c.Input})
 	}
 	out := map[string]any{"command": text}
-	for _, dir := range []string{in.Dir, in.WorkDir} {
-		if dir != "" {
-			out["cwd"] = b.relative(dir)
+	for _, cwd := range []string{in.Dir, in.WorkDir} {
+		if cwd != "" {
+			out["cwd"] = dir.relative(cwd)
 		}
 	}
 	return encode(out)
@@ -366,18 +366,18 @@ func commandLine(words []string) string {
 const plainRunes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-"
 
 // patch returns the changes of files of a call.
-func (b *backend) patch(c toolCall) string {
+func (c toolCall) patch(dir workDir) string {
 	var d strings.Builder
 	for _, p := range c.Content {
 		if p.Type == "diff" {
-			d.WriteString(diff(b.relative(p.Path), p.Old, p.New))
+			d.WriteString(diff(dir.relative(p.Path), p.Old, p.New))
 		}
 	}
 	return d.String()
 }
 
 // ownInput returns the agent's input with the files that the call is about.
-func (b *backend) ownInput(c toolCall) json.RawMessage {
+func (c toolCall) ownInput(dir workDir) json.RawMessage {
 	in := decode[map[string]any](c.Input)
 	if in == nil {
 		in = map[string]any{}
@@ -387,12 +387,12 @@ func (b *backend) ownInput(c toolCall) json.RawMessage {
 	}
 	for key, v := range in {
 		if text, ok := v.(string); ok && filepath.IsAbs(text) {
-			in[key] = b.relative(text)
+			in[key] = dir.relative(text)
 		}
 	}
 	var files []string
 	for _, l := range c.Locations {
-		files = append(files, b.relative(l.Path))
+		files = append(files, dir.relative(l.Path))
 	}
 	if len(files) > 0 {
 		in["files"] = files
@@ -401,14 +401,6 @@ func (b *backend) ownInput(c toolCall) json.RawMessage {
 		in["title"] = c.Title
 	}
 	return encode(in)
-}
-
-// relative returns a path below the working directory without that, and others unchanged.
-func (b *backend) relative(path string) string {
-	if rel, ok := b.inside(path); ok {
-		return rel
-	}
-	return path
 }
 
 // encode encodes a value as people read it, without escapes for HTML.

@@ -14,7 +14,7 @@ import (
 // working directory decide on them.
 func TestTranslate(t *testing.T) {
 	t.Parallel()
-	b := &backend{dir: "/work", tools: []providers.Tool{{Name: "look"}}}
+	dir := workDir{path: "/work"}
 	rules := wire.AutoApproval{
 		AutoApprovalEnabled: true, AlwaysAllowReadOnly: true, AlwaysAllowWrite: true, AlwaysAllowExecute: true, AllowedCommands: []string{"git status"},
 	}
@@ -41,7 +41,7 @@ func TestTranslate(t *testing.T) {
 		"without everything": {`{}`, "agent tool", `{}`, approval.AskUser},
 	} {
 		c := toolCall{report: decode[report](json.RawMessage(tt.report))}
-		got := b.translate(c)
+		got := c.translate(dir)
 		if got.Name != tt.tool || string(got.Input) != tt.input {
 			t.Errorf("%s: got %s %s, want %s %s", name, got.Name, got.Input, tt.tool, tt.input)
 		}
@@ -54,7 +54,7 @@ func TestTranslate(t *testing.T) {
 // Calls of the hub's tools need no approval of the agent. Nothing else passes for one.
 func TestHubTool(t *testing.T) {
 	t.Parallel()
-	b := &backend{tools: []providers.Tool{{Name: "look"}}}
+	tools := []providers.Tool{{Name: "look"}}
 	for text, want := range map[string]string{
 		`{"title":"everdesk_look","kind":"other"}`:                       "look",
 		`{"title":"mcp__everdesk__look"}`:                                "look",
@@ -69,7 +69,7 @@ func TestHubTool(t *testing.T) {
 		`{"title":"everdesk_look","kind":"delete","rawInput":{"a":1}}`:   "",
 		`{"title":"everdesk_look ","kind":"fetch","rawInput":{"a":"b"}}`: "",
 	} {
-		if got := b.hubTool(decode[report](json.RawMessage(text))); got != want {
+		if got := hubTool(tools, decode[report](json.RawMessage(text))); got != want {
 			t.Errorf("%s: got %q, want %q", text, got, want)
 		}
 	}
@@ -103,7 +103,7 @@ func TestTerminalOutputIsTheResult(t *testing.T) {
 	} {
 		c = b.merge(decode[report](json.RawMessage(text)))
 	}
-	if got := b.result(c); got != "a\nbc\n" {
+	if got := c.result(workDir{}); got != "a\nbc\n" {
 		t.Errorf("the result is %q, want all pieces", got)
 	}
 	if c = b.merge(report{ID: "1", Meta: reportMeta{Delta: terminalOutput{strings.Repeat("x", 2*maxTerminal)}}}); len(c.terminal) != maxTerminal {

@@ -127,6 +127,8 @@ func TestKeyStaysSecret(t *testing.T) {
 func TestApproval(t *testing.T) {
 	t.Parallel()
 	for _, abilities := range []string{"", "auto"} {
-		agenttest.Approval(t, newProvider(abilities), func(string) string { return `/ask Bash {"command":"touch a.txt"}` }, "shell", `"touch a.txt"`)
+		agenttest.Approval(t, newProvider(abilities), agenttest.Asked{
+			Directive: func(string) string { return `/ask Bash {"command":"touch a.txt"}` }, Tool: "shell", Text: `"touch a.txt"`, File: "a.txt",
+		})
 	}
 }

@@ -49,6 +49,39 @@ type abilities struct {
 	} `json:"_meta"`
 }
 
+// signInMethods returns the names of the agent's ways to sign in.
+func (a abilities) signInMethods() string {
+	var names []string
+	for _, m := range a.Auth {
+		names = append(names, m.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// notACommand precedes a message that begins with a slash. Agents take such a message for a command of
+// their own and ignore space before it; OpenCode drops an unknown one without an error.
+const notACommand = "The message of the user:\n"
+
+// prompt returns messages as the agent expects them.
+func (a abilities) prompt(messages []agent.Message) (blocks []map[string]any) {
+	for _, m := range messages {
+		if text := m.Text; text != "" {
+			if strings.HasPrefix(strings.TrimSpace(text), "/") {
+				text = notACommand + text
+			}
+			blocks = append(blocks, map[string]any{"type": "text", "text": text})
+		}
+		for _, i := range m.Images {
+			if !a.Capabilities.Prompt.Image {
+				blocks = append(blocks, map[string]any{"type": "text", "text": "\n(The user added an image here, which you cannot read.)"})
+				continue
+			}
+			blocks = append(blocks, map[string]any{"type": "image", "mimeType": i.MediaType, "data": i.Data})
+		}
+	}
+	return blocks
+}
+
 // initialize exchanges what both ends support.
 func (b *backend) initialize(ctx context.Context) error {
 	err := b.conn.Call(ctx, "initialize", map[string]any{
@@ -100,7 +133,7 @@ func (b *backend) resume(ctx context.Context, o agent.Opening, servers []any) er
 		return err
 	}
 	b.mu.Lock()
-	b.id, b.resumed = o.Resume, true
+	b.id, b.costs.resumed = o.Resume, true
 	b.mu.Unlock()
 	return b.setMode(ctx, r)
 }
@@ -116,13 +149,17 @@ type opened struct {
 	} `json:"modes"`
 }
 
-// askingModes are the modes in which known agents ask before they change something.
-func askingModes() []string { return []string{"default", "read-only"} }
+// AskingModes returns the modes in which known agents ask before they change something.
+func AskingModes() []string { return []string{"default", "read-only"} }
 
-// setMode makes the agent ask before it changes something, if it has a mode for that: some begin in one
-// in which a model decides what needs no approval, and remember the mode of an earlier conversation.
+// setMode sets the first mode of the settings that the agent has. Some agents begin in a mode in which a
+// model decides what needs no approval, and remember the mode of an earlier conversation.
 func (b *backend) setMode(ctx context.Context, r opened) error {
-	for _, mode := range askingModes() {
+	modes := b.cfg.Modes
+	if len(modes) == 0 {
+		modes = AskingModes()
+	}
+	for _, mode := range modes {
 		for _, m := range r.Modes.Available {
 			if m.ID != mode {
 				continue
@@ -131,7 +168,7 @@ func (b *backend) setMode(ctx context.Context, r opened) error {
 				return nil
 			}
 			if err := b.conn.Call(ctx, "session/set_mode", map[string]any{"sessionId": b.ID(), "modeId": mode}, nil); err != nil {
-				return fmt.Errorf("set the mode %s in which the agent asks: %w", mode, err)
+				return fmt.Errorf("set the mode %s of the agent: %w", mode, err)
 			}
 			return nil
 		}
@@ -144,7 +181,7 @@ func (b *backend) begins(ctx context.Context, method string, params map[string]a
 	var r opened
 	if err := b.conn.Call(ctx, method, params, &r); err != nil {
 		if e, ok := errors.AsType[*jsonrpc.Error](err); ok && e.Code == codeAuth {
-			return fmt.Errorf("the agent wants a login (%s): give it a key as a variable, or sign in with the program and HOME=%s: %w", b.methods(), b.cfg.Home, err)
+			return fmt.Errorf("the agent wants a login (%s): give it a key as a variable, or sign in with the program and HOME=%s: %w", b.able.signInMethods(), b.cfg.Home, err)
 		}
 		return err
 	}
@@ -155,15 +192,6 @@ func (b *backend) begins(ctx context.Context, method string, params map[string]a
 	b.id = r.ID
 	b.mu.Unlock()
 	return b.setMode(ctx, r)
-}
-
-// methods returns the names of the agent's ways to sign in.
-func (b *backend) methods() string {
-	var names []string
-	for _, m := range b.able.Auth {
-		names = append(names, m.Name)
-	}
-	return strings.Join(names, ", ")
 }
 
 // servers returns the MCP server with the hub's tools, if there are any.

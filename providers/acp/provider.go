@@ -28,6 +28,9 @@ type Config struct {
 	// values that must not occur in arguments and errors.
 	Env     []string
 	Secrets []string
+	// Modes are the modes to use, the preferred one first, of those that the agent has; [AskingModes]
+	// unless set.
+	Modes []string
 	// Home is the folder in which the program stores its conversations and settings.
 	Home   string
 	Logger *slog.Logger
@@ -57,7 +60,7 @@ func New(cfg Config) (*agent.Provider, error) {
 		}
 	}
 	if err := cfg.writeStartFile(); err != nil {
-		return nil, fmt.Errorf("create the folder of %s: %w", cfg.Name, err)
+		return nil, fmt.Errorf("write the start file of %s: %w", cfg.Name, err)
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -74,7 +77,7 @@ func New(cfg Config) (*agent.Provider, error) {
 
 func (cfg Config) temp() string { return filepath.Join(cfg.Home, "tmp") }
 
-// startFile is the file that a bash reads which an agent starts for a command.
+// startFile returns the path of a script that bash runs first (BASH_ENV) when the agent starts it for a command.
 func (cfg Config) startFile() string { return filepath.Join(cfg.Home, "bash-env.sh") }
 
 // writeStartFile writes the file that removes the variables with secrets, so that commands of the agent

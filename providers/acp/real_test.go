@@ -195,9 +195,10 @@ func TestRealApproval(t *testing.T) {
 	t.Parallel()
 	eachReal(t, func(t *testing.T, name string, a realAgent) {
 		t.Helper()
-		agenttest.Approval(t, realAt(name, fakemodel.Start(t)), func(string) string {
-			return strings.ReplaceAll(cmp.Or(a.asking, a.shell), "%s", `"touch a.txt"`)
-		}, "shell", "touch a.txt")
+		agenttest.Approval(t, realAt(name, fakemodel.Start(t)), agenttest.Asked{
+			Directive: func(string) string { return strings.ReplaceAll(cmp.Or(a.asking, a.shell), "%s", `"touch a.txt"`) },
+			Tool:      "shell", Text: "touch a.txt", File: "a.txt",
+		})
 	})
 }
 

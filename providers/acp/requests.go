@@ -3,18 +3,10 @@ package acp
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/providers/jsonrpc"
 )
-
-// maxFile bounds a file that an agent reads through the hub, in bytes.
-const maxFile = 8 << 20
 
 // serve executes a request of the agent, on a goroutine of its own.
 func (b *backend) serve(ctx context.Context, c jsonrpc.Served) (any, error) {
@@ -22,7 +14,8 @@ func (b *backend) serve(ctx context.Context, c jsonrpc.Served) (any, error) {
 	case "session/request_permission":
 		return b.permission(ctx, c)
 	case "fs/read_text_file":
-		return b.readFile(decode[fileRequest](c.Params))
+		r := decode[fileRequest](c.Params)
+		return b.dir.readLines(r.Path, r.Line, r.Limit)
 	case "fs/write_text_file":
 		return b.writeFile(ctx, c.ID, decode[fileRequest](c.Params))
 	default:
@@ -48,7 +41,7 @@ func (b *backend) permission(ctx context.Context, c jsonrpc.Served) (any, error)
 		b.startCall(call) // some agents report no other beginning of it
 		return selected(p.Options, "allow_once", "allow_always"), nil
 	}
-	d, ok, err := b.ask(ctx, c.ID, b.translate(call))
+	d, ok, err := b.ask(ctx, c.ID, call.translate(b.dir))
 	switch {
 	case err != nil:
 		return nil, err
@@ -105,7 +98,7 @@ func (b *backend) allowWrites(c toolCall) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, p := range c.Content {
-		if rel, ok := b.inside(p.Path); ok && p.Type == "diff" {
+		if rel, ok := b.dir.inside(p.Path); ok && p.Type == "diff" {
 			b.writable[rel] = true
 		}
 	}
@@ -119,67 +112,9 @@ type fileRequest struct {
 	Limit   int    `json:"limit"`
 }
 
-// errOutside refuses a file that the agent may not touch through the hub.
-var errOutside = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the file is not in the working directory"}
-
-// inside returns the path of a file relative to the working directory. Whether symbolic links lead
-// out of that is checked when the file is opened.
-func (b *backend) inside(path string) (string, bool) {
-	dirs := []string{b.dir}
-	if target, err := filepath.EvalSymlinks(b.dir); err == nil {
-		dirs = append(dirs, target)
-	}
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(b.dir, path)
-	}
-	for _, dir := range dirs {
-		if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
-			return rel, true
-		}
-	}
-	return "", false
-}
-
-// readFile reads a file, or some lines of it.
-func (b *backend) readFile(r fileRequest) (any, error) {
-	rel, ok := b.inside(r.Path)
-	if !ok {
-		return nil, errOutside
-	}
-	f, err := b.root.Open(rel)
-	if err != nil {
-		return nil, fileError(err)
-	}
-	defer f.Close() //nolint:errcheck // it was only read
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "it is not a file"}
-	}
-	raw, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	switch {
-	case err != nil:
-		return nil, fileError(err)
-	case len(raw) > maxFile:
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the file has more than %d bytes", maxFile)}
-	}
-	return map[string]any{"content": section(string(raw), r.Line, r.Limit)}, nil
-}
-
-// section returns the lines from a line on, which counts from 1, at most limit ones; 0 means all.
-func section(text string, line, limit int) string {
-	if line <= 1 && limit <= 0 {
-		return text
-	}
-	all := strings.SplitAfter(text, "\n")
-	all = all[min(max(line-1, 0), len(all)):]
-	if limit > 0 {
-		all = all[:min(limit, len(all))]
-	}
-	return strings.Join(all, "")
-}
-
 // writeFile writes a file. Users are asked unless they have approved the call that does so.
 func (b *backend) writeFile(ctx context.Context, question string, r fileRequest) (any, error) {
-	rel, ok := b.inside(r.Path)
+	rel, ok := b.dir.inside(r.Path)
 	if !ok {
 		return nil, errOutside
 	}
@@ -187,31 +122,15 @@ func (b *backend) writeFile(ctx context.Context, question string, r fileRequest)
 	approved := b.running && b.writable[rel]
 	b.mu.Unlock()
 	if !approved {
-		before := ""
-		if raw, err := b.root.ReadFile(rel); err == nil {
-			before = string(raw)
-		}
 		d, ok, err := b.ask(ctx, question, providers.ToolCall{
-			ID: "write-" + question, Name: "apply_patch", Input: encode(map[string]any{"patch": diff(rel, before, r.Content)}),
+			ID: "write-" + question, Name: "apply_patch", Input: encode(map[string]any{"patch": diff(rel, b.dir.content(rel), r.Content)}),
 		})
 		if err != nil || !ok || !d.Allow {
 			return nil, errors.Join(&jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "the user did not allow it"}, err)
 		}
 	}
-	err := b.root.MkdirAll(filepath.Dir(rel), 0o700)
-	if err == nil {
-		err = b.root.WriteFile(rel, []byte(r.Content), 0o600)
-	}
-	if err != nil {
-		return nil, fileError(err)
+	if err := b.dir.write(rel, r.Content); err != nil {
+		return nil, err
 	}
 	return map[string]any{}, nil
-}
-
-// fileError returns an error of a file without the place of the working directory.
-func fileError(err error) error {
-	if p, ok := errors.AsType[*os.PathError](err); ok {
-		err = fmt.Errorf("%s %s: %w", p.Op, p.Path, p.Err)
-	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: err.Error()}
 }

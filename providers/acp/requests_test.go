@@ -15,8 +15,8 @@ import (
 	"github.com/everdesk/everdesk/providers/agent/agenttest"
 )
 
-// talk runs turns of a stand-in in a folder, and answers all questions with yes or no.
-type talk struct {
+// turnRunner runs turns of a stand-in in a folder, and answers all questions with yes or no.
+type turnRunner struct {
 	session providers.Session
 	ended   chan providers.Event
 
@@ -26,8 +26,8 @@ type talk struct {
 	all   []providers.Event
 }
 
-// newTalk opens a session. Its folder has a file a.txt, and a symbolic link to a file outside.
-func newTalk(t *testing.T, allow bool) (x *talk, dir, outside string) {
+// newTurnRunner opens a session. Its folder has a file a.txt, and a symbolic link to a file outside.
+func newTurnRunner(t *testing.T, allow bool) (x *turnRunner, dir, outside string) {
 	t.Helper()
 	dir, outside = t.TempDir(), filepath.Join(t.TempDir(), "secret.txt")
 	for name, text := range map[string]string{filepath.Join(dir, "a.txt"): "one\ntwo\nthree\n", outside: "secret"} {
@@ -49,7 +49,7 @@ func newTalk(t *testing.T, allow bool) (x *talk, dir, outside string) {
 			t.Errorf("close: %v", err)
 		}
 	})
-	x = &talk{ended: make(chan providers.Event, 1)}
+	x = &turnRunner{ended: make(chan providers.Event, 1)}
 	answers := make(chan string, 10)
 	x.session, err = p.Open(t.Context(), providers.Spec{Dir: dir, OnEvent: func(e providers.Event) {
 		x.mu.Lock()
@@ -79,7 +79,7 @@ func newTalk(t *testing.T, allow bool) (x *talk, dir, outside string) {
 }
 
 // turn runs a turn and returns its text and what was asked in it.
-func (x *talk) turn(t *testing.T, id, text string) (said string, asked []providers.ToolCall) {
+func (x *turnRunner) turn(t *testing.T, id, text string) (said string, asked []providers.ToolCall) {
 	t.Helper()
 	x.mu.Lock()
 	x.text.Reset()
@@ -104,7 +104,7 @@ func (x *talk) turn(t *testing.T, id, text string) (said string, asked []provide
 // An agent reads files in its working directory only.
 func TestReadFile(t *testing.T) {
 	t.Parallel()
-	x, _, outside := newTalk(t, true)
+	x, _, outside := newTurnRunner(t, true)
 	for i, tt := range []struct{ params, want string }{
 		{`{"path":"DIR/a.txt"}`, `{"content":"one\ntwo\nthree\n"}`},
 		{`{"path":"DIR/a.txt","line":2,"limit":1}`, `{"content":"two\n"}`},
@@ -127,7 +127,7 @@ func TestReadFile(t *testing.T) {
 func TestWriteFile(t *testing.T) {
 	t.Parallel()
 	for _, allow := range []bool{true, false} {
-		x, dir, outside := newTalk(t, allow)
+		x, dir, outside := newTurnRunner(t, allow)
 		_, asked := x.turn(t, "m-1", `/request fs/write_text_file {"path":"DIR/new/b.txt","content":"hello\n"}`)
 		if len(asked) != 1 || asked[0].Name != "apply_patch" || string(asked[0].Input) != `{"patch":"+++ new/b.txt\n@@\n+hello\n"}` {
 			t.Errorf("asked was %+v, want the patch", asked)
@@ -150,7 +150,7 @@ func TestWriteFile(t *testing.T) {
 // A write that an approved call announced is not asked for again, in this turn.
 func TestWriteFileOfApprovedCall(t *testing.T) {
 	t.Parallel()
-	x, dir, _ := newTalk(t, true)
+	x, dir, _ := newTurnRunner(t, true)
 	const permission = `/request session/request_permission {"toolCall":{"toolCallId":"c-1","kind":"edit","title":"Edit a.txt","content":[` +
 		`{"type":"diff","path":"DIR/a.txt","oldText":"one\n","newText":"changed\n"}]},"options":[{"optionId":"y","kind":"allow_once"},{"optionId":"z","kind":"allow_always"}]}` + "\n"
 	const write = `/request fs/write_text_file {"path":"DIR/a.txt","content":"changed\n"}`
@@ -169,7 +169,7 @@ func TestWriteFileOfApprovedCall(t *testing.T) {
 // What the hub does not offer is refused, and an agent that offers only a permanent approval gets none.
 func TestRefusedRequests(t *testing.T) {
 	t.Parallel()
-	x, _, _ := newTalk(t, true)
+	x, _, _ := newTurnRunner(t, true)
 	for i, tt := range []struct{ request, want string }{
 		{`terminal/create {"command":"ls"}`, "-32601"},
 		{`session/request_permission {"toolCall":{"toolCallId":"c"},"options":[{"optionId":"z","kind":"allow_always"}]}`, "cancelled"},
@@ -183,7 +183,7 @@ func TestRefusedRequests(t *testing.T) {
 // Thoughts, plans, costs and calls with patches are reported; unknown updates are ignored.
 func TestUpdates(t *testing.T) {
 	t.Parallel()
-	x, _, _ := newTalk(t, true)
+	x, _, _ := newTurnRunner(t, true)
 	x.turn(t, "m-1", strings.Join([]string{
 		`/send agent_thought_chunk {"content":{"type":"text","text":"hm"}}`,
 		`/send plan {"entries":[{"content":"look","status":"pending","priority":"high"}]}`,

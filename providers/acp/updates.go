@@ -73,7 +73,9 @@ func (b *backend) notified(method string, params json.RawMessage) {
 	b.mu.Unlock()
 	u := decode[update](n.Update)
 	if u.Kind == "usage_update" {
-		b.addCost(u)
+		b.mu.Lock()
+		b.costs.add(u)
+		b.mu.Unlock()
 	}
 	if foreign {
 		return
@@ -107,18 +109,31 @@ func (b *backend) reportPlan(entries []planEntry) {
 	b.session.ToolEnded(id, providers.ToolResult{Text: "noted"})
 }
 
-// addCost counts the cost that an agent reports as a sum over its conversation. The first sum of a
-// conversation that was resumed contains earlier turns and counts nothing.
-func (b *backend) addCost(u update) {
+// costs counts the cost of a conversation, which the agent reports as a sum in US dollars.
+type costs struct {
+	sum     float64 // newest sum that the agent has reported
+	known   bool    // the agent has reported one
+	resumed bool    // the conversation has earlier turns, which the first sum contains
+	pending float64 // cost since the last flush
+}
+
+// add counts what a new sum adds to the one before. The first sum of a conversation that was resumed
+// counts nothing.
+func (c *costs) add(u update) {
 	if u.Cost == nil || u.Cost.Currency != "USD" {
 		return
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.usdKnown || !b.resumed {
-		b.spent += max(0, u.Cost.Amount-b.usd)
+	if c.known || !c.resumed {
+		c.pending += max(0, u.Cost.Amount-c.sum)
 	}
-	b.usd, b.usdKnown = u.Cost.Amount, true
+	c.sum, c.known = u.Cost.Amount, true
+}
+
+// flush returns the cost since the last call.
+func (c *costs) flush() float64 {
+	cost := c.pending
+	c.pending = 0
+	return cost
 }
 
 // promptResult is the answer to a prompt.
@@ -135,8 +150,7 @@ type promptResult struct {
 // reportUsage reports the usage of a prompt, if the agent has told it.
 func (b *backend) reportUsage(r promptResult) {
 	b.mu.Lock()
-	u := providers.Usage{USD: b.spent}
-	b.spent = 0
+	u := providers.Usage{USD: b.costs.flush()}
 	b.mu.Unlock()
 	if r.Usage != nil {
 		u.Input, u.Output, u.CacheRead, u.CacheWrite = r.Usage.Input, r.Usage.Output, r.Usage.CacheRead, r.Usage.CacheWrite

@@ -2,8 +2,10 @@ package agent_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/providers/agent"
@@ -13,12 +15,17 @@ import (
 type recorder struct {
 	session *agent.Session
 	texts   []string
+	// taking, unless nil, is called while the agent takes a message.
+	taking func(context.Context) error
 }
 
 func (r *recorder) ID() string { return "own" }
 
-func (r *recorder) Start(_ context.Context, m agent.Message) error {
+func (r *recorder) Start(ctx context.Context, m agent.Message) error {
 	r.texts = append(r.texts, m.Text)
+	if r.taking != nil {
+		return r.taking(ctx)
+	}
 	return nil
 }
 
@@ -75,4 +82,62 @@ func TestWhatWasNotTakenIsSentAgain(t *testing.T) {
 	if r.texts[2] != "third" {
 		t.Errorf("the third message is %q, want nothing before it", r.texts[2])
 	}
+}
+
+// A turn that is interrupted while the agent takes its message leaves the session open: the agent gets the
+// whole message, and then the interrupt.
+func TestInterruptWhileTheAgentTakesAMessage(t *testing.T) {
+	t.Parallel()
+	caller, interrupt := context.WithCancel(t.Context())
+	r := &recorder{taking: func(ctx context.Context) error {
+		interrupt()
+		return ctx.Err()
+	}}
+	p := agent.New(agent.Config{Name: "test", Temp: t.TempDir(), Connect: func(_ context.Context, o agent.Opening) (agent.Backend, error) {
+		r.session = o.Session
+		return r, nil
+	}})
+	defer p.Close()
+	s, err := p.Open(t.Context(), providers.Spec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Send(caller, providers.Message{ID: "m-1", Mode: providers.Start, Text: "first"}); err != nil {
+		t.Fatalf("the message of an interrupted turn: %v, want it taken", err)
+	}
+	if err := s.Interrupt(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.taking = nil
+	if err := s.Send(t.Context(), providers.Message{ID: "m-2", Mode: providers.Start, Text: "second"}); err != nil {
+		t.Errorf("the next message: %v, want it taken by the same session", err)
+	}
+}
+
+// An agent that does not take the message of an interrupted turn has a moment to do so; then its session ends.
+func TestAgentThatTakesNoMessage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		caller, interrupt := context.WithCancel(t.Context())
+		r := &recorder{taking: func(ctx context.Context) error {
+			interrupt()
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}}
+		p := agent.New(agent.Config{Name: "test", Temp: t.TempDir(), Connect: func(_ context.Context, o agent.Opening) (agent.Backend, error) {
+			r.session = o.Session
+			return r, nil
+		}})
+		defer p.Close()
+		s, err := p.Open(t.Context(), providers.Spec{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Send(caller, providers.Message{ID: "m-1", Mode: providers.Start, Text: "first"}); !errors.Is(err, context.Canceled) {
+			t.Errorf("a message that is never taken: %v, want the reason of its interrupt", err)
+		}
+		if err := s.Send(t.Context(), providers.Message{ID: "m-2", Mode: providers.Start, Text: "second"}); !errors.Is(err, providers.ErrClosed) {
+			t.Errorf("the next message: %v, want that the session is closed", err)
+		}
+	})
 }

@@ -74,6 +74,9 @@ type Config struct {
 	// Prepare starts a program that any later session can use; nil if a program belongs to its
 	// session from the start.
 	Prepare func(ctx context.Context) (Prepared, error)
+	// Writers has the conversations that programs with the same home have open; one of its own unless
+	// set.
+	Writers *Writers
 	// Temp is the folder of temporary working directories, for sessions without a directory; the
 	// system's folder unless set.
 	Temp string
@@ -105,6 +108,9 @@ func New(cfg Config) *Provider {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	if cfg.Writers == nil {
+		cfg.Writers = NewWriters()
+	}
 	p := &Provider{cfg: cfg, open: map[*Session]struct{}{}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	return p
@@ -115,6 +121,10 @@ func (p *Provider) Name() string { return p.cfg.Name }
 
 // Caps implements [providers.Provider].
 func (p *Provider) Caps() providers.Caps { return p.cfg.Caps }
+
+// Writers returns the conversations that programs with the home of this provider have open, for further
+// providers with this home.
+func (p *Provider) Writers() *Writers { return p.cfg.Writers }
 
 // Started returns the number of programs that were started.
 func (p *Provider) Started() int { return int(p.started.Load()) }
@@ -168,29 +178,21 @@ func (p *Provider) directory(dir string) (string, bool, error) {
 	return dir, true, err
 }
 
-// connect resumes the agent's own conversation if it is the one to continue, or begins a new one.
+// connect resumes the agent's own conversation if it is the one to continue, or begins a new one. A
+// conversation that another program writes is forked.
 func (p *Provider) connect(ctx context.Context, spec providers.Spec, dir string) (*Session, error) {
 	if id, ok := ownThread(p.cfg.Name, spec.From); ok && p.cfg.Caps.Resume {
-		s, err := p.start(ctx, Opening{Spec: spec, Resume: id, Fork: spec.Fork || p.isOpen(id), Dir: dir})
+		claimed := !spec.Fork && p.cfg.Writers.claim(id)
+		s, err := p.start(ctx, Opening{Spec: spec, Resume: id, Fork: !claimed, Dir: dir})
+		if claimed && (err != nil || s.thread != id) {
+			p.cfg.Writers.release(id)
+		}
 		if err == nil || ctx.Err() != nil {
 			return s, err
 		}
 		p.cfg.Logger.InfoContext(ctx, "agent does not resume its conversation, sending it a transcript", "provider", p.cfg.Name, "agent", spec.Agent, "error", err)
 	}
 	return p.start(ctx, Opening{Spec: spec, Dir: dir})
-}
-
-// isOpen reports whether a session has the agent's conversation open: two programs must not write
-// the same one.
-func (p *Provider) isOpen(id string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for s := range p.open {
-		if s.backend.ID() == id {
-			return true
-		}
-	}
-	return false
 }
 
 // start starts a program.
@@ -213,7 +215,8 @@ func (p *Provider) start(ctx context.Context, o Opening) (*Session, error) {
 	if o.Prepared == nil {
 		p.started.Add(1)
 	}
-	s.backend = backend
+	s.connected(backend)
+	p.cfg.Writers.claim(s.thread) // unless connect has
 	return s, nil
 }
 
@@ -247,4 +250,5 @@ func (p *Provider) remove(s *Session) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.open, s)
+	p.cfg.Writers.release(s.thread)
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/everdesk/everdesk/providers"
 )
@@ -30,6 +31,7 @@ type Session struct {
 	spec      providers.Spec
 	tools     map[string]providers.Tool
 	backend   Backend
+	thread    string // the agent's own id of the conversation
 	out       *outbox
 	temporary string        // working directory to remove
 	sending   chan struct{} // has one element while the backend is given a message
@@ -40,9 +42,10 @@ type Session struct {
 
 	mu      sync.Mutex // guards the following
 	state   state
+	ready   bool // the agent is connected; before that the end of its program is not reported
 	turn    *turn
 	last    *turn // the newest turn, even if it has ended
-	digest  digest
+	entries entryRecorder
 	from    []providers.Entry // the conversation to continue, until the first turn
 	preface string            // what the agent has to know before the next message
 }
@@ -50,7 +53,7 @@ type Session struct {
 func newSession(p *Provider, spec providers.Spec) *Session {
 	s := &Session{
 		p: p, spec: spec, tools: map[string]providers.Tool{}, sending: make(chan struct{}, 1), closed: make(chan struct{}),
-		digest: newDigest(spec.From.Entries), from: spec.From.Entries,
+		entries: entryRecorder{digest: newDigest(spec.From.Entries)}, from: spec.From.Entries,
 	}
 	for _, t := range spec.Tools {
 		s.tools[t.Name] = t
@@ -61,6 +64,7 @@ func newSession(p *Provider, spec providers.Spec) *Session {
 		deliver = func(providers.Event) {}
 	}
 	s.out = newOutbox(deliver)
+	s.entries.out = s.out
 	return s
 }
 
@@ -160,7 +164,9 @@ func (s *Session) give(ctx context.Context, t *turn, m providers.Message) error 
 		<-s.sending
 		return nil
 	}
-	err := s.backend.Start(ctx, Message{ID: m.ID, Text: text, Images: m.Images})
+	whole, stop := withGrace(ctx, startGrace)
+	err := s.backend.Start(whole, Message{ID: m.ID, Text: text, Images: m.Images})
+	stop()
 	<-s.sending
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,6 +177,27 @@ func (s *Session) give(ctx context.Context, t *turn, m providers.Message) error 
 		return nil
 	}
 	return s.abandonLocked(t, err)
+}
+
+// startGrace is how much longer than its caller an agent may take to accept a message. A caller that
+// interrupts a turn right after its beginning would otherwise cut the message, and with it the session;
+// with it the interrupt follows the whole message.
+const startGrace = 2 * time.Second
+
+// withGrace returns a context that ends some time after ctx.
+func withGrace(ctx context.Context, grace time.Duration) (longer context.Context, stop func()) {
+	longer, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	unregister := context.AfterFunc(ctx, func() {
+		select {
+		case <-longer.Done():
+		case <-time.After(grace):
+			cancel(context.Cause(ctx))
+		}
+	})
+	return longer, func() {
+		unregister()
+		cancel(nil)
+	}
 }
 
 // beginPart marks the agent as working on the turn, before it has the message, so that an interrupt
@@ -277,7 +304,7 @@ func (s *Session) inject(m providers.Message) error {
 		id = s.turn.id
 		s.announceLocked(s.turn)
 	}
-	s.addMessageLocked(id, m, "")
+	s.entries.addMessage(id, "", m)
 	return nil
 }
 

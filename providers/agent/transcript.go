@@ -83,7 +83,7 @@ func continuation(results []providers.Block) string {
 func newestCalls(entries []providers.Entry) (calls []providers.Block, results map[string]providers.Block) {
 	results = map[string]providers.Block{}
 	for _, e := range slices.Backward(entries) {
-		talks := false
+		hasOther := false
 		for _, b := range slices.Backward(e.Blocks) {
 			switch b.Kind {
 			case providers.BlockToolCall:
@@ -91,10 +91,10 @@ func newestCalls(entries []providers.Entry) (calls []providers.Block, results ma
 			case providers.BlockToolResult:
 				results[b.Call] = b
 			default:
-				talks = true
+				hasOther = true
 			}
 		}
-		if talks {
+		if hasOther {
 			break
 		}
 	}

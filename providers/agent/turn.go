@@ -53,40 +53,12 @@ func (s *Session) announceLocked(t *turn) {
 
 func (s *Session) emit(e providers.Event) { s.out.push(&e, nil) }
 
-// entriesLocked adds entries to the conversation; mu is held.
-func (s *Session) entriesLocked(turn, thread string, took []string, entries ...providers.Entry) {
-	s.emit(providers.Event{Kind: providers.EventEntries, Message: turn, Entries: entries, Took: took, Thread: thread})
-}
-
-// addLocked adds an entry that the agent has; mu is held.
-func (s *Session) addLocked(t *turn, role providers.Role, blocks ...providers.Block) {
-	e := providers.Entry{Role: role, Turn: t.id, Blocks: blocks}
-	s.digest.add([]providers.Entry{e})
-	s.entriesLocked(t.id, threadID(s.backend.ID(), s.digest), nil, e)
-}
-
-// addMessageLocked adds a message of the user. The thread is empty if the agent does not have the
-// message yet; mu is held.
-func (s *Session) addMessageLocked(turn string, m providers.Message, own string) providers.Entry {
-	e := providers.Entry{Role: providers.RoleUser, Turn: turn}
-	if strings.TrimSpace(m.Text) != "" {
-		e.Blocks = append(e.Blocks, providers.Block{Kind: providers.BlockText, Text: m.Text, Origin: m.Origin()})
-	}
-	for _, i := range m.Images {
-		e.Blocks = append(e.Blocks, providers.Block{Kind: providers.BlockImage, Image: &i, Origin: m.Origin()})
-	}
-	s.digest.add([]providers.Entry{e})
-	s.entriesLocked(turn, threadID(own, s.digest), []string{m.ID}, e)
-	s.emit(providers.Event{Kind: providers.EventTaken, Message: m.ID})
-	return e
-}
-
 // flushLocked adds the published text to the conversation; mu is held.
 func (s *Session) flushLocked(t *turn) {
 	text := t.text.String()
 	t.text.Reset()
 	if strings.TrimSpace(text) != "" {
-		s.addLocked(t, providers.RoleAssistant, providers.Block{Kind: providers.BlockText, Text: text})
+		s.entries.add(t.id, s.backend.ID(), providers.RoleAssistant, providers.Block{Kind: providers.BlockText, Text: text})
 	}
 }
 
@@ -103,7 +75,7 @@ func (s *Session) takeLocked(t *turn, id string) {
 	s.announceLocked(t)
 	s.flushLocked(t)
 	if m.Mode != providers.Continue {
-		s.addMessageLocked(t.id, m, s.backend.ID())
+		s.entries.addMessage(t.id, s.backend.ID(), m)
 	}
 }
 
@@ -215,6 +187,16 @@ func (s *Session) Ended(outcome providers.Outcome, err error) {
 	s.wg.Go(func() { _ = s.give(t.ctx, t, m) }) // an error has ended the session
 }
 
+// connected sets the backend. A program that has ended meanwhile is reported.
+func (s *Session) connected(b Backend) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.backend, s.thread, s.ready = b, b.ID(), true
+	if s.state == exited {
+		s.out.push(&providers.Event{Kind: providers.EventExit}, nil)
+	}
+}
+
 // Exited reports that the program has ended by itself. A turn that it has not accepted yet never was,
 // and its message can be sent to another program.
 func (s *Session) Exited(err error) {
@@ -224,6 +206,9 @@ func (s *Session) Exited(err error) {
 		return
 	}
 	s.state = exited
+	if !s.ready {
+		return
+	}
 	if t := s.turn; t != nil && t.announced {
 		s.finishLocked(t, providers.Failed, err)
 	} else if t != nil {
@@ -253,7 +238,7 @@ func (s *Session) finishLocked(t *turn, outcome providers.Outcome, err error) {
 	s.preface = t.preface + s.preface
 	if m, ok := t.waiting[t.id]; ok && m.Mode != providers.Continue {
 		// The agent did not take the message that began the turn. It learns of it with the next one.
-		s.preface += transcript([]providers.Entry{s.addMessageLocked(t.id, m, "")})
+		s.preface += transcript([]providers.Entry{s.entries.addMessage(t.id, "", m)})
 	}
 	for _, id := range slices.Sorted(maps.Keys(t.open)) {
 		s.resultLocked(t, id, providers.ToolResult{Text: "The turn ended before the result arrived.", IsError: true})

@@ -260,7 +260,7 @@ data: {"type":"message_stop"}
 
 func TestUsageAndCost(t *testing.T) {
 	t.Parallel()
-	for model, usd := range map[string]float64{"claude-sonnet-4-5-20250929": 0.011625, "somebody-elses": 0} {
+	for model, usd := range map[string]float64{"claude-sonnet-4-5-20250929": 0.011625, "unknown-model": 0} {
 		t.Run(model, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -287,7 +287,7 @@ func TestUsageAndCost(t *testing.T) {
 	}
 }
 
-func TestTrouble(t *testing.T) {
+func TestFailures(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		prompt string
@@ -380,7 +380,7 @@ func TestBrokenReplyIsContinued(t *testing.T) {
 	}
 }
 
-func TestTroubleThatPasses(t *testing.T) {
+func TestTransientFailures(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()

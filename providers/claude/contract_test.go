@@ -68,5 +68,12 @@ func TestKeyStaysSecret(t *testing.T) {
 
 func TestApproval(t *testing.T) {
 	t.Parallel()
-	agenttest.Approval(t, newProvider, func(string) string { return `/ask Bash {"command":"touch a.txt"}` }, "Bash", "touch a.txt")
+	for tool, input := range map[string]string{
+		"Bash":  `{"command":"touch a.txt"}`,
+		"Write": `{"file_path":"a.txt","content":"hello"}`,
+	} {
+		agenttest.Approval(t, newProvider, agenttest.Asked{
+			Directive: func(string) string { return "/ask " + tool + " " + input }, Tool: tool, Text: "a.txt", File: "a.txt",
+		})
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/everdesk/everdesk/providers/agent/agenttest"
+	"github.com/everdesk/everdesk/providers/claude/claudetest"
 )
 
 // standInHome is the variable that turns the test binary into a stand-in for Claude Code. Its value
@@ -15,8 +16,7 @@ const standInHome = "CLAUDE_TEST_STAND_IN"
 
 func TestMain(m *testing.M) {
 	if home := os.Getenv(standInHome); home != "" {
-		agenttest.WritePID(home)
-		standIn(home)
+		claudetest.Run(home)
 		return
 	}
 	if agenttest.Leaks(leaking()) {

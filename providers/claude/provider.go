@@ -32,6 +32,8 @@ type Config struct {
 	Key   string
 	URL   string
 	Model string
+	// Writers has the conversations that programs with this home have open, see [agent.Config].
+	Writers *agent.Writers
 	// Env holds further variables of the program.
 	Env    []string
 	Logger *slog.Logger
@@ -66,7 +68,7 @@ func New(cfg Config) (*agent.Provider, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	return agent.New(agent.Config{
-		Name: Name, Logger: cfg.Logger, Secrets: []string{cfg.Key},
+		Name: Name, Logger: cfg.Logger, Secrets: []string{cfg.Key}, Writers: cfg.Writers,
 		Caps: providers.Caps{Steer: true, Fork: true, Resume: true, Inject: true, Images: true, Process: true},
 		Connect: func(ctx context.Context, o agent.Opening) (agent.Backend, error) {
 			return connect(ctx, cfg, o)

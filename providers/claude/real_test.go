@@ -82,9 +82,14 @@ func TestRealKeyStaysSecret(t *testing.T) {
 
 func TestRealApproval(t *testing.T) {
 	t.Parallel()
-	agenttest.Approval(t, newReal(t), func(dir string) string {
-		return `/call Write {"file_path":"` + dir + `/a.txt","content":"hello"}`
-	}, "Write", "a.txt")
+	for tool, call := range map[string]string{
+		"Write": `/call Write {"file_path":"DIR/a.txt","content":"hello"}`,
+		"Bash":  `/call Bash {"command":"touch a.txt","description":"a test"}`,
+	} {
+		agenttest.Approval(t, newReal(t), agenttest.Asked{
+			Directive: func(dir string) string { return strings.ReplaceAll(call, "DIR", dir) }, Tool: tool, Text: "a.txt", File: "a.txt",
+		})
+	}
 }
 
 func TestRealShellHasNoKey(t *testing.T) {

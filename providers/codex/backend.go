@@ -30,18 +30,18 @@ type backend struct {
 	conn    *jsonrpc.Conn
 	ended   chan struct{}
 
-	// Set by connect, before a thread begins.
-	session *agent.Session
+	mu      sync.Mutex     // guards the following
+	session *agent.Session // nil until a session uses the program; tools and dir do not change afterwards
+	tools   string         // digest of the tools
+	dir     string         // the working directory
 	thread  string
-	tools   string // digest of the tools
-
-	mu       sync.Mutex    // guards the following
-	turn     string        // id of the running turn
-	over     string        // id of the turn that completed last
-	begun    chan struct{} // closed when the turn has started or ended
-	asked    map[string]chan providers.Decision
-	streamed map[string]int    // published bytes of messages, by item
-	changes  map[string]string // diffs of file changes, by item
+	turn    string        // id of the running turn
+	over    string        // id of the turn that completed last
+	begun   chan struct{} // closed when the turn has started or ended
+	asked   map[string]chan providers.Decision
+	// streamed has the published bytes of messages, and calls the running calls, by item.
+	streamed map[string]int
+	calls    map[string]providers.ToolCall
 }
 
 // connect starts the program and begins, resumes or forks a thread.
@@ -64,7 +64,7 @@ func connect(ctx context.Context, cfg Config, o agent.Opening) (agent.Backend, e
 		}
 	}
 	b.mu.Lock()
-	b.session, b.tools = o.Session, digest
+	b.session, b.tools, b.dir = o.Session, digest, o.Dir
 	b.mu.Unlock()
 	if err := b.open(ctx, o, resume, described); err != nil {
 		return nil, errors.Join(err, b.Close())
@@ -81,7 +81,7 @@ func launch(ctx context.Context, cfg Config) (*backend, error) {
 	}
 	b := &backend{
 		cfg: cfg, process: process, ended: make(chan struct{}),
-		asked: map[string]chan providers.Decision{}, streamed: map[string]int{}, changes: map[string]string{},
+		asked: map[string]chan providers.Decision{}, streamed: map[string]int{}, calls: map[string]providers.ToolCall{},
 	}
 	b.conn = jsonrpc.New(jsonrpc.Config{Bare: true, Write: process.Write, Notified: b.notified, Serve: b.serve})
 	go b.read()

@@ -66,7 +66,38 @@ func TestKeyStaysSecret(t *testing.T) {
 	agenttest.KeyStaysSecret(t, newProvider)
 }
 
+// newWriting returns a provider of stand-ins whose commands may write.
+func newWriting(home string) (providers.Provider, error) {
+	return codex.New(codex.Config{
+		Path: os.Args[0], Home: home, Key: agenttest.Key, Write: true, Env: []string{standInHome + "=" + home, "GORACE=atexit_sleep_ms=0"},
+	})
+}
+
 func TestApproval(t *testing.T) {
 	t.Parallel()
-	agenttest.Approval(t, newProvider, func(string) string { return `/ask Bash {"command":"touch a.txt"}` }, "shell", "touch a.txt")
+	says := func(text string) func(string) string { return func(string) string { return text } }
+	for name, tt := range map[string]struct {
+		new  agenttest.NewProvider
+		call agenttest.Asked
+	}{
+		"command": {newWriting, agenttest.Asked{
+			Directive: says(`/ask Bash {"command":"touch a.txt"}`), Tool: "shell", Text: `{"command":"touch a.txt","cwd":"."}`, File: "a.txt",
+		}},
+		"command in the read-only sandbox": {newProvider, agenttest.Asked{
+			Directive: says(`/ask Bash {"command":"touch a.txt"}`), Tool: "shell", Text: "touch a.txt", File: "a.txt", Refused: true,
+		}},
+		"patch": {newProvider, agenttest.Asked{
+			Directive: says(`/ask apply_patch {"file_path":"b.txt","content":"hello\n<b>\n"}`), Tool: "apply_patch",
+			Text: `{"patch":"+++ b.txt\n+hello\n+<b>\n"}`, File: "b.txt",
+		}},
+		"tool of an MCP server": {newProvider, agenttest.Asked{
+			Directive: says(`/ask mcp {"server":"files","tool":"write","arguments":{"path":"c.txt","n":1}}`), Tool: "mcp__files__write",
+			Text: `{"path":"c.txt","n":1}`, File: "c.txt", Refused: true, // there is no server
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			agenttest.Approval(t, tt.new, tt.call)
+		})
+	}
 }

@@ -8,7 +8,8 @@
 //	steer         | turn/steer: it cuts off a reply, and waits for a tool
 //	interrupt     | turn/interrupt, then thread/backgroundTerminals/clean for commands left running
 //	end of a turn | turn/completed
-//	approval      | item/commandExecution/requestApproval, item/fileChange/requestApproval
+//	approval      | item/commandExecution/requestApproval, item/fileChange/requestApproval, and
+//	              | mcpServer/elicitation/request for tools of MCP servers in the program's settings
 //	resume, fork  | thread/resume, thread/fork; a thread keeps its tools, so that one with other
 //	              | tools begins anew
 //	tools         | dynamic tools, whose calls are requests over the same lines: there is no port and

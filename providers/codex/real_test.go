@@ -3,11 +3,14 @@
 package codex_test
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
 
+	"github.com/everdesk/everdesk/mcpclient/mcptest"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/providers/agent"
 	"github.com/everdesk/everdesk/providers/agent/agenttest"
@@ -23,9 +26,27 @@ func newReal(t *testing.T) agenttest.NewProvider {
 }
 
 // realAt returns a function that returns providers of the real program, with the model at a URL.
-func realAt(url string) agenttest.NewProvider {
+func realAt(url string) agenttest.NewProvider { return realSandbox(url, false) }
+
+// realSandbox returns such a function for a sandbox in which commands may write, or may not.
+func realSandbox(url string, write bool) agenttest.NewProvider {
 	return func(home string) (providers.Provider, error) {
-		return codex.New(codex.Config{Path: os.Getenv("CODEX_BIN"), Home: home, Key: agenttest.Key, URL: url + "/v1", Model: "gpt-5.1"})
+		return codex.New(codex.Config{Path: os.Getenv("CODEX_BIN"), Home: home, Key: agenttest.Key, URL: url + "/v1", Model: "gpt-5.1", Write: write})
+	}
+}
+
+// realServer returns such a function for a program whose settings have an MCP server.
+func realServer(url string) agenttest.NewProvider {
+	return func(home string) (providers.Provider, error) {
+		path, args := mcptest.Command()
+		settings := fmt.Sprintf("[mcp_servers.files]\ncommand = %q\nargs = [%q]\n", path, args[0])
+		if err := os.MkdirAll(filepath.Join(home, "home"), 0o700); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(filepath.Join(home, "home", "config.toml"), []byte(settings), 0o600); err != nil {
+			return nil, err
+		}
+		return realAt(url)(home)
 	}
 }
 
@@ -76,7 +97,34 @@ func TestRealKeyStaysSecret(t *testing.T) {
 
 func TestRealApproval(t *testing.T) {
 	t.Parallel()
-	agenttest.Approval(t, newReal(t), func(string) string { return `/call exec_command {"cmd":"touch a.txt"}` }, "shell", "touch a.txt")
+	url := fakemodel.Start(t)
+	says := func(text string) func(string) string { return func(string) string { return text } }
+	command := agenttest.Asked{Directive: says(`/call exec_command {"cmd":"touch a.txt"}`), Tool: "shell", Text: `{"command":"touch a.txt","cwd":"."}`, File: "a.txt"}
+	refused := command
+	refused.Refused = true
+	patch := agenttest.Asked{
+		Directive: says(`/call exec_command {"cmd":"apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: b.txt\n+hello\n*** End Patch\nEOF\n"}`),
+		Tool:      "apply_patch", Text: `{"patch":"+++ b.txt\n+hello\n"}`, File: "b.txt",
+	}
+	for name, tt := range map[string]struct {
+		write bool
+		call  agenttest.Asked
+	}{
+		"command": {true, command}, "command in the read-only sandbox": {false, refused}, "patch": {true, patch},
+		"patch in the read-only sandbox": {false, patch},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			agenttest.Approval(t, realSandbox(url, tt.write), tt.call)
+		})
+	}
+	t.Run("tool of an MCP server", func(t *testing.T) {
+		t.Parallel()
+		agenttest.Approval(t, realServer(url), agenttest.Asked{
+			Directive: func(dir string) string { return `/call mcp__files.write {"file":"` + dir + `/c.txt"}` },
+			Tool:      "mcp__files__write", Text: "c.txt", File: "c.txt",
+		})
+	})
 }
 
 func TestRealShellHasNoKey(t *testing.T) {

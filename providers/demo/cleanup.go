@@ -21,8 +21,11 @@ func reports() []report {
 	return []report{{"sales-2023-q1.pdf", "2023-04-03", "12.4"}, {"sales-2023-q2.pdf", "2023-07-05", "14.1"}, {"audit-2022.pdf", "2022-12-19", "31.8"}}
 }
 
+// cleanUpScene plays the approval of a cleanup.
+type cleanUpScene struct{ words }
+
 // cleanUp returns the steps of a scene that asks for approval to delete something.
-func (w words) cleanUp() []step {
+func (w cleanUpScene) cleanUp() []step {
 	rows, names := [][]string{}, []string{}
 	for _, r := range reports() {
 		rows, names = append(rows, []string{r.name, r.date, r.megabytes}), append(names, r.name)
@@ -42,7 +45,7 @@ func (w words) cleanUp() []step {
 }
 
 // decided returns the steps after the user's decision.
-func (w words) decided(outcomes []outcome) []step {
+func (w cleanUpScene) decided(outcomes []outcome) []step {
 	allowed := !outcomes[0].result.IsError
 	said, state, colour := w.in("You said no, so I kept all three reports.", "안 된다고 하셔서 보고서 세 개를 그대로 두었어요."), w.in("kept", "보관"), "warning"
 	mark, tint := "·", "muted"
@@ -83,7 +86,7 @@ func (w words) decided(outcomes []outcome) []step {
 }
 
 // summary returns the steps that show a summary in the chosen format.
-func (w words) summary(outcomes []outcome) []step {
+func (w cleanUpScene) summary(outcomes []outcome) []step {
 	var answer struct {
 		Selected []string `json:"selected"`
 	}

@@ -20,9 +20,12 @@ var (
 	asksAll    = regexp.MustCompile(`(?i)\b(?:all|every|everything|windows)\b|모두|모든|전부|다 닫|창들`)
 )
 
+// windowCommands answers commands on windows: open, close, change, tidy up and undo.
+type windowCommands struct{ words }
+
 // command returns the steps of a command on open windows, or nil if the text is none. asked are the
 // kinds of windows that it names.
-func (w words) command(order string, asked []kind) []step {
+func (w windowCommands) command(order string, asked []kind) []step {
 	switch {
 	case asksUndo.MatchString(order):
 		return w.undo()
@@ -31,13 +34,13 @@ func (w words) command(order string, asked []kind) []step {
 	}
 	for _, c := range []struct {
 		asked *regexp.Regexp
-		do    func(words, openWindow) []step
+		do    func(openWindow) []step
 	}{
-		{asksBigger, func(w words, o openWindow) []step { return w.scaled(o, 1.3) }},
-		{asksSmall, func(w words, o openWindow) []step { return w.scaled(o, 0.77) }},
-		{asksShort, words.shortened},
-		{asksDark, func(w words, o openWindow) []step { return w.tinted(o, "dark") }},
-		{asksLight, func(w words, o openWindow) []step { return w.tinted(o, "light") }},
+		{asksBigger, func(o openWindow) []step { return w.scaled(o, 1.3) }},
+		{asksSmall, func(o openWindow) []step { return w.scaled(o, 0.77) }},
+		{asksShort, w.shortened},
+		{asksDark, func(o openWindow) []step { return w.tinted(o, "dark") }},
+		{asksLight, func(o openWindow) []step { return w.tinted(o, "light") }},
 	} {
 		if !c.asked.MatchString(order) {
 			continue
@@ -45,7 +48,7 @@ func (w words) command(order string, asked []kind) []step {
 		target, ok := w.target(order, asked)
 		switch {
 		case ok:
-			return c.do(w, target)
+			return c.do(target)
 		case len(asked) > 0:
 			return nil // there is none yet, so the message asks for a new one
 		default:
@@ -58,7 +61,7 @@ func (w words) command(order string, asked []kind) []step {
 
 // target returns the open window that a command is about: the newest of the named kind, the one whose
 // title the text contains, or the one that the conversation used last.
-func (w words) target(order string, asked []kind) (openWindow, bool) {
+func (w windowCommands) target(order string, asked []kind) (openWindow, bool) {
 	if len(asked) > 0 {
 		n, best := 0, openWindow{}
 		for _, o := range w.open {
@@ -96,7 +99,7 @@ func (o openWindow) named() string {
 }
 
 // closeOpen returns the steps that close all windows, or the one that the text is about.
-func (w words) closeOpen(order string) []step {
+func (w windowCommands) closeOpen(order string) []step {
 	if len(w.open) == 0 {
 		return []step{say(w.in("There is no window to close.", "닫을 창이 없어요."))}
 	}
@@ -135,7 +138,7 @@ const (
 )
 
 // scaled returns the step that makes a window larger or smaller.
-func (w words) scaled(o openWindow, by float64) []step {
+func (w windowCommands) scaled(o openWindow, by float64) []step {
 	if o.width == 0 || o.height == 0 {
 		o.width, o.height = usualWidth, usualHeight
 	}
@@ -151,7 +154,7 @@ func (w words) scaled(o openWindow, by float64) []step {
 }
 
 // shortened returns the steps that keep the first half of a text or table. Other windows become less tall.
-func (w words) shortened(o openWindow) []step {
+func (w windowCommands) shortened(o openWindow) []step {
 	known, _ := recollect(turns(w.before))
 	renderer, content := known[o.id].body()
 	var shorter any
@@ -186,7 +189,7 @@ func (w words) shortened(o openWindow) []step {
 var pageTheme = regexp.MustCompile(`^<!doctype html><html lang="(en|ko)"(?: class="(dark|light)")?`)
 
 // tinted returns the steps that give a page of the demo its dark or light colours.
-func (w words) tinted(o openWindow, theme string) []step {
+func (w windowCommands) tinted(o openWindow, theme string) []step {
 	known, _ := recollect(turns(w.before))
 	_, content := known[o.id].body()
 	page, _ := content.(string)

@@ -35,11 +35,11 @@ var intents = []intent{
 	{"snake", "Snake", "뱀 게임", `\bsnake(?: game)?\b|뱀\s*게임|스네이크|지렁이\s*게임`, [2]string{"Play snake", "뱀 게임 하자"}, "snake.html", 420, 540},
 	{"game2048", "2048", "2048", `\b2048\b|\b(?:small |a )?games?\b|\bpuzzle\b|게임|퍼즐`, [2]string{"Play a small game", "작은 게임 하나 열어 줘"}, "game2048.html", 400, 580},
 	{"quiz", "Quiz", "퀴즈", `\bquiz(?:zes)?\b|\btrivia\b|퀴즈|문제\s*내`, [2]string{"Give me a quiz", "퀴즈 내 줘"}, "quiz.html", 460, 540},
-	{"shopping", "Shopping list", "장보기 목록", `\b(?:shopping|grocer(?:y|ies))(?: list)?\b|장보기|장볼|쇼핑\s*목록|살\s*것`, [2]string{"Make a shopping list", "장보기 목록 만들어 줘"}, "checklist.html", 400, 520},
-	{"reading", "Reading list", "읽을 책", `\b(?:reading|book) list\b|\bbooks to read\b|읽을\s*책|독서\s*목록|책\s*목록`, [2]string{"Make a reading list", "읽을 책 목록 만들어 줘"}, "checklist.html", 460, 460},
-	{"packing", "Packing list", "여행 짐 목록", `\bpacking(?: list)?\b|여행\s*짐|짐\s*(?:싸기|목록)|(?:여행\s*)?준비물`, [2]string{"Make a packing list", "여행 짐 목록 만들어 줘"}, "checklist.html", 400, 520},
-	{"kanban", "Board", "칸반 보드", `\bkan\s?ban\b|\b(?:task |project )board\b|칸반|작업\s*보드|프로젝트\s*보드`, [2]string{"Open a kanban board", "칸반 보드 열어 줘"}, "kanban.html", 680, 460},
-	{"todo", "To-do list", "할 일 목록", `\bto-?dos?(?: list)?\b|\bto do list\b|\bcheck\s?list\b|\btask list\b|할\s*일|체크\s*리스트|투두`, [2]string{"Make a to-do list", "할 일 목록 만들어 줘"}, "checklist.html", 400, 480},
+	{"shopping", "Shopping list", "장보기 목록", `\b(?:shopping|grocer(?:y|ies))(?: list)?\b|장보기|장볼|쇼핑\s*목록|살\s*것`, [2]string{"Make a shopping list", "장보기 목록 만들어 줘"}, "", 400, 520},
+	{"reading", "Reading list", "읽을 책", `\b(?:reading|book) list\b|\bbooks to read\b|읽을\s*책|독서\s*목록|책\s*목록`, [2]string{"Make a reading list", "읽을 책 목록 만들어 줘"}, "", 460, 460},
+	{"packing", "Packing list", "여행 짐 목록", `\bpacking(?: list)?\b|여행\s*짐|짐\s*(?:싸기|목록)|(?:여행\s*)?준비물`, [2]string{"Make a packing list", "여행 짐 목록 만들어 줘"}, "", 400, 520},
+	{"kanban", "Board", "칸반 보드", `\bkan\s?ban\b|\b(?:task |project )board\b|칸반|작업\s*보드|프로젝트\s*보드`, [2]string{"Open a kanban board", "칸반 보드 열어 줘"}, "", 680, 460},
+	{"todo", "To-do list", "할 일 목록", `\bto-?dos?(?: list)?\b|\bto do list\b|\bcheck\s?list\b|\btask list\b|할\s*일|체크\s*리스트|투두`, [2]string{"Make a to-do list", "할 일 목록 만들어 줘"}, "", 400, 480},
 	{"habits", "Habit tracker", "습관 기록", `\bhabits?\b|습관`, [2]string{"Track my habits", "습관 기록 만들어 줘"}, "habits.html", 560, 400},
 	{"pomodoro", "Pomodoro", "포모도로", `\bpomodoro(?: timer)?\b|\bfocus timer\b|[포뽀]모도로(?:\s*타이머)?|집중\s*타이머`, [2]string{"Start a pomodoro", "포모도로 타이머 열어 줘"}, "timer.html", 400, 340},
 	{"stopwatch", "Stopwatch", "스톱워치", `\bstop\s?watch\b|스톱\s*워치|초시계`, [2]string{"Open a stopwatch", "스톱워치 열어 줘"}, "timer.html", 400, 420},
@@ -80,6 +80,12 @@ func (i intent) window(w words, id, title string) providers.ToolCall {
 	at := spot{width: i.width, height: i.height}
 	if i.name == "chart" {
 		return w.chart(id, title, at)
+	}
+	if l, ok := listOf(i.name); ok {
+		return w.checklist(l, id, title, at)
+	}
+	if i.name == "kanban" {
+		return w.kanban(id, title, at)
 	}
 	if strings.HasSuffix(i.file, ".html") {
 		return show(id, title, "html", w.page(i), at)

@@ -27,7 +27,10 @@ type stage struct {
 	wait time.Duration
 }
 
-func (w words) jobs() []job {
+// launchScene plays the launch that task agents prepare.
+type launchScene struct{ words }
+
+func (w launchScene) jobs() []job {
 	if w.korean {
 		return []job{
 			{
@@ -62,7 +65,7 @@ func (w words) jobs() []job {
 
 // launch returns the steps of a scene that shows a plan and runs a task agent for each job,
 // concurrently.
-func (w words) launch() []step {
+func (w launchScene) launch() []step {
 	jobs := w.jobs()
 	tasks := step{kind: stepCall, after: tellErrors, then: w.launched}
 	for n := range jobs {
@@ -89,7 +92,7 @@ func (w words) launch() []step {
 }
 
 // planned returns the components of the plan's window: each job with its state and result.
-func (w words) planned(how []object, found []string) []object {
+func (w launchScene) planned(how []object, found []string) []object {
 	var components []object
 	for n, j := range w.jobs() {
 		what := caption(w.in("its agent has a window of its own", "에이전트가 따로 창을 열고 일해요"))
@@ -102,7 +105,7 @@ func (w words) planned(how []object, found []string) []object {
 }
 
 // launched returns the steps that show the results of the tasks.
-func (w words) launched(outcomes []outcome) []step {
+func (w launchScene) launched(outcomes []outcome) []step {
 	jobs := w.jobs()
 	how, found, good := []object{}, []string{}, 0
 	for n, j := range jobs {
@@ -122,7 +125,7 @@ func (w words) launched(outcomes []outcome) []step {
 var jobNumber = regexp.MustCompile(`\d+`)
 
 // launchTask returns the steps of one task agent.
-func (w words) launchTask() []step {
+func (w launchScene) launchTask() []step {
 	jobs := w.jobs()
 	n, err := strconv.Atoi(jobNumber.FindString(w.content))
 	if err != nil || n < 1 || n > len(jobs) {
@@ -138,7 +141,7 @@ func (w words) launchTask() []step {
 }
 
 // progress returns the components of a job's window after the given number of stages.
-func (w words) progress(j job, done int) []object {
+func (w launchScene) progress(j job, done int) []object {
 	state, colour := badge(w.in("working", "진행 중"), "info"), "default"
 	if done == len(j.stages) {
 		state, colour = badge(w.in("done", "완료"), "success"), "success"

@@ -37,7 +37,7 @@ type demoSession struct {
 // everyTool lists the tools of a desktop.
 var everyTool = []string{
 	"window_create", "window_create_component", "window_update", "window_update_component", "window_move", "window_list", "window_close",
-	"window_show_notification", "window_show_toast", "user_ask", "user_request", "task_run",
+	"window_show_notification", "window_show_toast", "user_ask", "user_request", "task_run", "notebook_open", "notebook_run_cell",
 }
 
 // newDemoSession opens a session. Without names it has all tools.

@@ -17,13 +17,14 @@ type scene struct {
 // scenes are matched in this order. Window ids are fixed, so a scene that is played again uses
 // the same windows.
 var scenes = []scene{
-	{regexp.MustCompile(`(?i)^\W*(?:launch task \d|출시 작업 \d)`), words.launchTask},
+	{regexp.MustCompile(`(?i)\bpull\b.*\bplug\b|전원.*뽑`), words.longAnswer},
+	{regexp.MustCompile(`(?i)^\W*(?:launch task \d|출시 작업 \d)`), func(w words) []step { return launchScene{w}.launchTask() }},
 	{regexp.MustCompile(`(?i)\bask\b.*\b(?:delet|remov|eras)|\b(?:delete|remove|erase)\b.*\breports?\b|` +
-		`(?:지우|지워|삭제).*(?:물어|확인|허락)|(?:물어|허락).*(?:지우|지워|삭제)|보고서.*(?:지우|지워|삭제)`), words.cleanUp},
+		`(?:지우|지워|삭제).*(?:물어|확인|허락)|(?:물어|허락).*(?:지우|지워|삭제)|보고서.*(?:지우|지워|삭제)`), func(w words) []step { return cleanUpScene{w}.cleanUp() }},
 	{regexp.MustCompile(`(?i)\b(?:plan|prepare|organi[sz]e)\b.*\b(?:launch|release)\b|\b(?:parallel|concurrent)\s+tasks?\b|` +
-		`출시.*(?:계획|준비|병렬)|병렬\s*작업`), words.launch},
+		`출시.*(?:계획|준비|병렬)|병렬\s*작업`), func(w words) []step { return launchScene{w}.launch() }},
 	{regexp.MustCompile(`(?i)\b(?:watch|monitor|follow|observe|run|start)\b.*\bbuilds?\b|빌드.*(?:지켜|감시|봐|돌려|확인)`), words.build},
-	{regexp.MustCompile(`(?i)\b(?:show|open|make|create|give)\b.*\bwindows\b|창\S*\s.*(?:보여|열어|띄워|만들어)|(?:몇|여러)\s*개?의?\s*창`), words.showcase},
+	{regexp.MustCompile(`(?i)\b(?:show|open|make|create|give)\b.*\bwindows\b|창\S*\s.*(?:보여|열어|띄워|만들어)|(?:몇|여러)\s*개?의?\s*창`), func(w words) []step { return showcaseScene{w}.showcase() }},
 }
 
 // scene returns the steps of the scene for a text, or nil.
@@ -44,7 +45,7 @@ const (
 
 // fitted scales the windows of a scene to the screen of the user. On a very large one they are in the middle.
 func (w words) fitted(steps []step) []step {
-	width, height := w.screen()
+	width, height := windowCommands{w}.screen()
 	scaleX := min(max(float64(width)/sceneWidth, minScale), maxScale)
 	scaleY := min(max(float64(height)/sceneHeight, minScale), maxScale)
 	left := max(0, (float64(width)-sceneWidth*scaleX)/2)

@@ -118,7 +118,7 @@ func (s *session) inject(m providers.Message) {
 	e := providers.Entry{Role: providers.RoleUser, Turn: m.ID, Blocks: blocksOf(m)}
 	s.keep(e)
 	s.spec.OnEvent(providers.Event{Kind: providers.EventTaken, Message: m.ID})
-	s.spec.OnEvent(providers.Event{Kind: providers.EventEntries, Message: m.ID, Entries: []providers.Entry{e}, Took: []string{m.ID}})
+	s.spec.OnEvent(providers.Event{Kind: providers.EventEntries, Message: m.ID, Entries: []providers.Entry{e}, EntryMessages: []string{m.ID}})
 }
 
 // keep appends entries and drops the oldest ones beyond the bounds. To avoid copying every time,

@@ -17,9 +17,12 @@ const (
 	todayWindow     = "tour-today"
 )
 
+// showcaseScene plays the tour of windows.
+type showcaseScene struct{ words }
+
 // showcase returns the steps that open five kinds of windows. The text of the first grows while
 // the others open.
-func (w words) showcase() []step {
+func (w showcaseScene) showcase() []step {
 	brief := w.brief()
 	steps := []step{
 		think(w.in(
@@ -48,7 +51,7 @@ func (w words) showcase() []step {
 }
 
 // brief returns the pieces of the growing text.
-func (w words) brief() []string {
+func (w showcaseScene) brief() []string {
 	if w.korean {
 		return []string{
 			"# 오로라 프로젝트\n\n*클라우드 없이 집에서 쓰는 베란다 날씨 관측기*\n",
@@ -70,7 +73,7 @@ func (w words) brief() []string {
 }
 
 // pipeline returns the content of the table window.
-func (w words) pipeline() object {
+func (w showcaseScene) pipeline() object {
 	headers, rows := "Customer|Country|Stage|Value (€)|Chance (%)", `Nordlicht GmbH|Germany|Proposal|48200|60
 Blue Harbor Ltd|Ireland|Qualified|12900|35
 Hanbit Energy|South Korea|Negotiation|96500|75
@@ -106,7 +109,7 @@ Polder Farms|Netherlands|Won|39900|100`
 
 // dashboard returns the call that shows progress bars and buttons after n refreshes, in a new
 // window if open is set, else in the existing one.
-func (w words) dashboard(n int, open bool) providers.ToolCall {
+func (w showcaseScene) dashboard(n int, open bool) providers.ToolCall {
 	grown := func(value, by int) int { return min(value+n*by, 100) }
 	state, colour := w.in("on track", "순조로움"), "success"
 	if grown(86, 4) == 100 {
@@ -127,7 +130,7 @@ func (w words) dashboard(n int, open bool) providers.ToolCall {
 }
 
 // today returns the call that opens a widget with an agenda.
-func (w words) today() providers.ToolCall {
+func (w showcaseScene) today() providers.ToolCall {
 	at := spot{24, 480, 416, 180}
 	return providers.ToolCall{Name: "window_create_component", Input: input(at.of(object{
 		"windowId": todayWindow, "title": w.in("Today", "오늘"), "variant": "widget", "cols": []float64{1, 3, 1}, "gap": "md",
@@ -140,7 +143,7 @@ func (w words) today() providers.ToolCall {
 }
 
 // refreshed returns how often the dashboard was refreshed in the conversation.
-func (w words) refreshed() (n int) {
+func (w showcaseScene) refreshed() (n int) {
 	for _, e := range w.before {
 		for _, b := range e.Blocks {
 			if b.Kind == providers.BlockToolCall && b.Tool == "window_update_component" && strings.Contains(string(b.Input), `"`+dashboardWindow+`"`) {

@@ -43,6 +43,8 @@ const (
 	stepFill
 	stepUsage
 	stepPut
+	stepRecite
+	stepStore
 )
 
 // withStepIDs sets the ids of the steps caused by a message or a step.
@@ -75,6 +77,11 @@ func (st step) do(t *turn) error {
 		return t.think(st.text)
 	case stepSleep:
 		return t.wait(st.wait)
+	case stepRecite:
+		return t.recite(st.text, st.wait)
+	case stepStore:
+		t.flush()
+		return nil
 	case stepStream:
 		return t.stream(st.n, st.rate)
 	case stepCall:
@@ -168,6 +175,25 @@ func (t *turn) stream(n, rate int) error {
 			word = "\n" + word
 		}
 		if err := t.speak(word); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recite emits a paragraph, one word in each interval.
+func (t *turn) recite(text string, interval time.Duration) error {
+	for i, word := range strings.Fields(text) {
+		switch {
+		case i > 0:
+			word = " " + word
+		case t.spoken:
+			word = "\n\n" + word
+		}
+		if err := t.speak(word); err != nil {
+			return err
+		}
+		if err := t.wait(interval); err != nil {
 			return err
 		}
 	}

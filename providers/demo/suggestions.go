@@ -10,10 +10,13 @@ import (
 // suggestionsWindow is the id of the window with requests that users click.
 const suggestionsWindow = "suggestions"
 
+// suggestions answers messages that no rule knows, and pressed suggestions.
+type suggestions struct{ words }
+
 // missed returns the steps for a text that no rule knows: an honest answer, and three suggestions to
 // click. Without a tool for windows, or for clients without a screen, the suggestions are only in the
 // answer.
-func (w words) missed(text string) []step {
+func (w suggestions) missed(text string) []step {
 	said := fmt.Sprintf(w.in("You said: “%s”. I am the demo: no AI model answers here, and none of my rules knows this. Type help to see what I know, or pick one of these:",
 		"“%s”라고 하셨네요. 저는 데모라서 AI 모델 없이 정해진 말만 알아들어요. 도움이라고 쓰시면 제가 아는 말을 보여 드려요. 아니면 이 가운데 하나를 골라 보세요:"), shorten(text, 200))
 	ideas := w.ideas(utf8.RuneCountInString(text))
@@ -26,7 +29,7 @@ func (w words) missed(text string) []step {
 
 // ideas returns three requests that the demo knows. Those that the user has not tried come first; seed
 // varies them.
-func (w words) ideas(seed int) (ideas []string) {
+func (w suggestions) ideas(seed int) (ideas []string) {
 	var fresh, known []string
 	for _, i := range intents {
 		if w.newest(i.name) == 0 {
@@ -47,7 +50,7 @@ func (w words) ideas(seed int) (ideas []string) {
 }
 
 // suggestionButtons returns a heading and the requests as buttons. A button's action is its request.
-func (w words) suggestionButtons(ideas []string) []object {
+func (w suggestions) suggestionButtons(ideas []string) []object {
 	components := []object{heading(w.in("Try one of these", "이런 건 어떠세요?"))}
 	for n, idea := range ideas {
 		look := "secondary"
@@ -61,14 +64,14 @@ func (w words) suggestionButtons(ideas []string) []object {
 
 // suggested returns the steps for a pressed suggestion: what it asks for, and other suggestions in its
 // window. It returns nil if the action is no suggestion.
-func (w words) suggested(action string) []step {
+func (w suggestions) suggested(action string) []step {
 	for n, i := range intents {
 		if !slices.Contains(i.requests[:], action) {
 			continue
 		}
 		w.content, w.korean = action, isKorean(action)
-		steps := w.opening(askedKinds(action))
-		if _, ok := w.tools["window_update_component"]; ok && w.isOpen(suggestionsWindow) {
+		steps := windowCommands(w).opening(askedKinds(action))
+		if _, ok := w.tools["window_update_component"]; ok && windowCommands(w).isOpen(suggestionsWindow) {
 			steps = append(steps, call(renew(suggestionsWindow, 1, w.suggestionButtons(w.ideas(n+1))...)))
 		}
 		return steps

@@ -10,7 +10,7 @@ import (
 )
 
 // tidy returns the steps that look where the windows are and place them side by side.
-func (w words) tidy() []step {
+func (w windowCommands) tidy() []step {
 	if len(w.open) == 0 {
 		return []step{say(w.in("There is no window to arrange.", "정리할 창이 없어요."))}
 	}
@@ -19,7 +19,7 @@ func (w words) tidy() []step {
 }
 
 // arranged returns the step that moves the listed windows. Minimized ones stay out of sight.
-func (w words) arranged(o []outcome) []step {
+func (w windowCommands) arranged(o []outcome) []step {
 	var windows []listedWindow
 	for _, l := range readList(o[0].result.Text) {
 		if !l.Minimized {
@@ -41,7 +41,7 @@ func (w words) arranged(o []outcome) []step {
 var saysScreen = regexp.MustCompile(`(?m)^screen: (\d{2,5})×(\d{2,5}) pixels`)
 
 // screen returns the area for windows in pixels: that of the user's desktop, or the size for which the scenes are made.
-func (w words) screen() (width, height int) {
+func (w windowCommands) screen() (width, height int) {
 	width, height = sceneWidth, sceneHeight
 	if m := saysScreen.FindStringSubmatch(w.spec.System); m != nil {
 		width, _ = strconv.Atoi(m[1])  // the pattern allows digits only

@@ -220,7 +220,7 @@ func (t *turn) remember(took []string, entries ...providers.Entry) {
 		return
 	}
 	t.s.keep(entries...)
-	t.emit(providers.Event{Kind: providers.EventEntries, Entries: entries, Took: took})
+	t.emit(providers.Event{Kind: providers.EventEntries, Entries: entries, EntryMessages: took})
 }
 
 // usage returns simulated usage at four bytes per token, unless /usage has set it.

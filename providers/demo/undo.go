@@ -10,7 +10,7 @@ import (
 
 // undo returns the steps that reverse what the newest turn did to windows. A second undo reverses the
 // turn before it: turns that were undone do not count.
-func (w words) undo() []step {
+func (w windowCommands) undo() []step {
 	nothing := []step{say(w.in("I remember nothing that I could undo.", "되돌릴 것이 기억나지 않아요."))}
 	past := turns(w.before)
 	at, skip := len(past)-1, 0
@@ -69,7 +69,7 @@ func (w words) undo() []step {
 }
 
 // isOpen reports whether a window is in the hub's list of open windows.
-func (w words) isOpen(id string) bool {
+func (w windowCommands) isOpen(id string) bool {
 	for _, o := range w.open {
 		if o.id == id {
 			return true

@@ -105,7 +105,7 @@ var (
 // values.
 func (w words) pressed() []step {
 	c := w.click
-	if steps := w.suggested(c.action); steps != nil {
+	if steps := (suggestions{w}).suggested(c.action); steps != nil {
 		return steps
 	}
 	w.korean = isKorean(c.window) || w.korean
@@ -113,7 +113,8 @@ func (w words) pressed() []step {
 	switch {
 	case len(c.fields) > 0:
 	case c.action == "refresh" && slices.Contains(w.windows, dashboardWindow):
-		return []step{call(w.dashboard(w.refreshed()+1, false)), say(w.in("The dashboard is up to date.", "대시보드를 새로 고쳤어요."))}
+		tour := showcaseScene{w}
+		return []step{call(tour.dashboard(tour.refreshed()+1, false)), say(w.in("The dashboard is up to date.", "대시보드를 새로 고쳤어요."))}
 	case c.action == "notify":
 		return []step{w.notify(w.in("Release 2.4 is on track.", "버전 2.4는 순조로워요."))}
 	default:
@@ -185,7 +186,7 @@ func (w words) newest(kind string) (highest int) {
 
 // newestOpen returns the highest number among the open windows of a kind. Without a list of open windows
 // the conversation counts.
-func (w words) newestOpen(kind string) (highest int) {
+func (w windowCommands) newestOpen(kind string) (highest int) {
 	if len(w.windows) == 0 {
 		return w.newest(kind)
 	}

@@ -81,29 +81,32 @@ func (w words) answer(pictures int) []step {
 		return []step{say(introduction(w.korean))}
 	}
 	order, _, _ := strings.Cut(strings.ReplaceAll(text, "：", ":"), ":")
+	if steps := (notebookScene{w}).computing(order); steps != nil {
+		return steps
+	}
 	asked := askedKinds(order)
-	if steps := w.command(order, asked); steps != nil {
+	if steps := (windowCommands{w}).command(order, asked); steps != nil {
 		return steps
 	}
 	switch {
 	case len(asked) > 0 && asksClose.MatchString(order):
-		return w.closing(asked)
+		return windowCommands{w}.closing(asked)
 	case len(asked) > 0:
-		return w.opening(asked)
+		return windowCommands{w}.opening(asked)
 	}
 	if played := w.scene(order); played != nil {
 		return played
 	}
 	switch {
 	case asksClose.MatchString(order):
-		return w.closeOpen(order)
+		return windowCommands{w}.closeOpen(order)
 	case asksNotify.MatchString(order):
 		return []step{w.notification()}
 	case greets.MatchString(text):
 		return []step{say(w.in("Hello! I am the demo: no AI model answers here, only a few rules. Say “show me some windows”, or help to see what else I can do.",
 			"안녕하세요! 저는 데모예요. AI 모델 없이 몇 가지 규칙으로 답해요. “창을 몇 개 보여 줘”라고 해 보시거나, 도움이라고 써 보세요."))}
 	default:
-		return w.missed(text)
+		return suggestions{w}.missed(text)
 	}
 }
 
@@ -123,13 +126,13 @@ func askedKinds(order string) (asked []kind) {
 }
 
 // opening returns the step that opens a window of each requested kind.
-func (w words) opening(asked []kind) []step {
+func (w windowCommands) opening(asked []kind) []step {
 	st := step{kind: stepCall}
 	var titles []string
 	for _, k := range asked {
 		n := w.newest(k.name) + 1
 		title := w.title(k, n)
-		st.calls = append(st.calls, k.make(w, fmt.Sprintf("%s-%d", k.name, n), title))
+		st.calls = append(st.calls, k.make(w.words, fmt.Sprintf("%s-%d", k.name, n), title))
 		titles = append(titles, "“"+title+"”")
 	}
 	st.after = w.success(fmt.Sprintf(w.in("I opened %s.", "%s 창을 열었어요."), strings.Join(titles, ", ")))
@@ -137,7 +140,7 @@ func (w words) opening(asked []kind) []step {
 }
 
 // closing returns the steps that close the newest window of each requested kind.
-func (w words) closing(asked []kind) (steps []step) {
+func (w windowCommands) closing(asked []kind) (steps []step) {
 	for _, k := range asked {
 		n := w.newestOpen(k.name)
 		if n == 0 {
@@ -238,6 +241,7 @@ func help(korean bool) string {
 - 오래된 보고서를 지우기 전에 물어봐 줘
 - 제품 출시를 병렬 작업으로 계획해 줘
 - 백그라운드에서 빌드를 지켜봐 줘
+- 이 CSV의 월별 합계를 그려 줘
 - 메모 열어 줘: 우유 사기
 - 표 보여 줘: 이름, 가격, 수량
 - 양식 만들어 줘: 이름, 이메일
@@ -256,6 +260,7 @@ Try one of these:
 - ask me before you delete the old reports
 - plan a product launch with parallel tasks
 - watch the build in the background
+- plot the monthly sums of this CSV
 - open a note: buy milk
 - show a table: name, price, amount
 - make a form: name, e-mail

@@ -86,7 +86,7 @@ func TestDirectives(t *testing.T) {
 		"nothing is left":          {[]string{user("/call win {}"), called}, "", `"finish_reason":"stop"`},
 		"all it can read":          {[]string{user("first"), called, user("/recall")}, "first\nit is open\n/recall", ""},
 		"escaped input":            {[]string{user("/call win {&#34;a&#34;:1}")}, "", `{\"a`},
-		"what nobody knows":        {[]string{user("/dance")}, "There is no directive /dance.", ""},
+		"unknown directive":        {[]string{user("/dance")}, "There is no directive /dance.", ""},
 		"an error in the stream":   {[]string{user("/say a\n/fail overloaded too much")}, "a", `"message":"too much"`},
 		"an end before the end":    {[]string{user("/say a\n/end")}, "a", ""},
 		"a summary":                {[]string{user("/say old"), `{"role":"assistant","content":"old"}`, user("The conversation above is about to be replaced by a summary that you write now.\n/say x")}, "All of it in short: 2 messages.", ""},

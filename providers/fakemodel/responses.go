@@ -60,9 +60,9 @@ func readResponses(body []byte) ([]said, error) {
 // responses writes replies of the Responses API.
 type responses struct {
 	*stream
-	next int    // index of the open or next item
-	said string // text of the open message
-	mind string // text of the open reasoning
+	next      int    // index of the open or next item
+	said      string // text of the open message
+	reasoning string // text of the open reasoning
 }
 
 func speakResponses(s *stream) voice { return &responses{stream: s} }
@@ -85,10 +85,10 @@ func (r *responses) text(piece string) {
 
 func (r *responses) think(piece string) {
 	r.message()
-	if r.mind == "" {
+	if r.reasoning == "" {
 		r.event("response.output_item.added", object{"item": object{"type": "reasoning", "summary": []any{}}})
 	}
-	r.mind += piece
+	r.reasoning += piece
 	r.event("response.reasoning_summary_text.delta", object{"summary_index": 0, "delta": piece})
 }
 
@@ -105,12 +105,12 @@ func (r *responses) message() {
 
 // reasoned closes the open reasoning.
 func (r *responses) reasoned() {
-	if r.mind != "" {
+	if r.reasoning != "" {
 		r.event("response.output_item.done", object{"item": object{
 			"type": "reasoning", "id": "rs_" + rand.Text(), "encrypted_content": "sealed by the fake",
-			"summary": []object{{"type": "summary_text", "text": r.mind}},
+			"summary": []object{{"type": "summary_text", "text": r.reasoning}},
 		}})
-		r.mind = ""
+		r.reasoning = ""
 		r.next++
 	}
 }

@@ -262,7 +262,7 @@ func (p *player) endAbnormally(l line) bool {
 		case what == "refused":
 			p.voice.end("refused")
 		case p.out.begun:
-			p.voice.fail(troubles[what].kind, cmp.Or(text, troubles[what].text))
+			p.voice.fail(failures[what].kind, cmp.Or(text, failures[what].text))
 		default:
 			refuse(p.out.w, what, text)
 		}
@@ -336,8 +336,8 @@ func unquote(text string) string {
 	return text
 }
 
-// troubles are the responses to /fail.
-var troubles = map[string]struct {
+// failures are the responses to /fail.
+var failures = map[string]struct {
 	status     int
 	kind, text string
 }{
@@ -351,7 +351,7 @@ var troubles = map[string]struct {
 
 // refuse sends an error instead of a stream.
 func refuse(w http.ResponseWriter, what, text string) {
-	t, ok := troubles[what]
+	t, ok := failures[what]
 	if !ok {
 		t.status, _ = strconv.Atoi(what)
 		t.status = max(t.status, http.StatusBadRequest)

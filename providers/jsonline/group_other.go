@@ -21,3 +21,6 @@ func killTree(p *os.Process) { _ = p.Kill() }
 
 // awaitExit returns at once.
 func awaitExit(int) bool { return false }
+
+// KillTree kills the process.
+func KillTree(p *os.Process) { killTree(p) }

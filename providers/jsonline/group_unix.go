@@ -29,3 +29,7 @@ func killTree(p *os.Process) {
 		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
 	}
 }
+
+// KillTree kills a process, its group and all descendants. It is for a process that leads a group and was not started
+// by [Start].
+func KillTree(p *os.Process) { killTree(p) }

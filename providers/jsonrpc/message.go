@@ -8,6 +8,7 @@ import (
 
 // Codes of errors.
 const (
+	CodeParse          = -32700
 	CodeInvalidRequest = -32600
 	CodeNoMethod       = -32601
 	CodeInvalidParams  = -32602

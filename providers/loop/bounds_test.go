@@ -49,7 +49,7 @@ func TestTooLongErrorIsNotPermanent(t *testing.T) {
 	t.Parallel()
 	picky := func(ctx context.Context, r loop.Request, say func(loop.Piece)) (loop.Reply, error) {
 		if length(r) > 100 {
-			return loop.Reply{}, trouble(providers.ContextLength)
+			return loop.Reply{}, failure(providers.ContextLength)
 		}
 		return says("done")(ctx, r, say)
 	}

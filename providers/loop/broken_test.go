@@ -35,7 +35,7 @@ func TestBrokenReplyIsContinued(t *testing.T) {
 	t.Parallel()
 	silent := &providers.Failure{Class: providers.Transport, Err: fmt.Errorf("read: %w", providers.ErrSilent)}
 	for name, f := range map[string]*providers.Failure{
-		"transport": trouble(providers.Transport), "overloaded": trouble(providers.Overloaded), "rate": trouble(providers.Rate), "silence": silent,
+		"transport": failure(providers.Transport), "overloaded": failure(providers.Overloaded), "rate": failure(providers.Rate), "silence": silent,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -65,7 +65,7 @@ func TestBrokenReplyIsContinued(t *testing.T) {
 // The bound counts replies in a row that break off, so that a long turn on a bad connection ends.
 func TestContinuationsAreBounded(t *testing.T) {
 	t.Parallel()
-	f := trouble(providers.Transport)
+	f := failure(providers.Transport)
 	var flaky []answer
 	for i := range 15 { // 30 rounds, and 15 breaks
 		flaky = append(flaky, breaks(fmt.Sprintf("half %d ", i), f), wants(call(fmt.Sprint("c", i), "win")))
@@ -91,7 +91,7 @@ func TestContinuationsAreBounded(t *testing.T) {
 func TestRefusedReplyIsNotContinued(t *testing.T) {
 	t.Parallel()
 	for _, class := range []providers.Class{providers.Refused, providers.Invalid, providers.Auth, providers.ContextLength} {
-		k := open(t, providers.Spec{}, breaks("half", trouble(class)))
+		k := open(t, providers.Spec{}, breaks("half", failure(class)))
 		k.send("m", providers.Start, "go")
 		if e := k.end("m"); e.Outcome != providers.Failed || k.model.count() != 1 {
 			t.Errorf("after %s the turn ended %s after %d calls, want %s after 1", class, e.Outcome, k.model.count(), providers.Failed)

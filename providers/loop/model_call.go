@@ -130,7 +130,7 @@ func pause(f *providers.Failure, try int) (time.Duration, bool) {
 		return f.RetryAfter, true
 	}
 	wait := min(minRetryWait<<try, maxRetryWait)
-	return wait - rand.N(wait/4), true //nolint:gosec // G404: chance keeps clients apart, nobody gains by guessing it
+	return wait - rand.N(wait/4), true //nolint:gosec // G404: the random part spreads the retries of clients; it protects nothing
 }
 
 // shorten leaves out the older half of the turns before the newest, or, if there is only one

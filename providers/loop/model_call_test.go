@@ -16,7 +16,7 @@ import (
 func TestTransientErrorsAreRetried(t *testing.T) {
 	t.Parallel()
 	later := func(d time.Duration) *providers.Failure {
-		f := trouble(providers.Rate)
+		f := failure(providers.Rate)
 		f.RetryAfter = d
 		return f
 	}
@@ -26,18 +26,18 @@ func TestTransientErrorsAreRetried(t *testing.T) {
 		asked   int
 		waits   []time.Duration // at least three quarters of it, at most all
 	}{
-		"once":            {[]answer{fails(trouble(providers.Overloaded))}, providers.Completed, 2, []time.Duration{500 * time.Millisecond}},
-		"twice":           {[]answer{fails(trouble(providers.Rate)), fails(trouble(providers.Transport))}, providers.Completed, 3, []time.Duration{500 * time.Millisecond, time.Second}},
-		"three times":     {[]answer{fails(trouble(providers.Rate)), fails(trouble(providers.Rate)), fails(trouble(providers.Rate))}, providers.Failed, 3, []time.Duration{500 * time.Millisecond, time.Second}},
+		"once":            {[]answer{fails(failure(providers.Overloaded))}, providers.Completed, 2, []time.Duration{500 * time.Millisecond}},
+		"twice":           {[]answer{fails(failure(providers.Rate)), fails(failure(providers.Transport))}, providers.Completed, 3, []time.Duration{500 * time.Millisecond, time.Second}},
+		"three times":     {[]answer{fails(failure(providers.Rate)), fails(failure(providers.Rate)), fails(failure(providers.Rate))}, providers.Failed, 3, []time.Duration{500 * time.Millisecond, time.Second}},
 		"as the API says": {[]answer{fails(later(20 * time.Second))}, providers.Completed, 2, []time.Duration{20 * time.Second}},
 		"too late":        {[]answer{fails(later(time.Hour))}, providers.Failed, 1, nil},
-		"the wrong key":   {[]answer{fails(trouble(providers.Auth))}, providers.Failed, 1, nil},
+		"the wrong key":   {[]answer{fails(failure(providers.Auth))}, providers.Failed, 1, nil},
 		"silence": {[]answer{fails(&providers.Failure{
 			Class: providers.Transport, Err: fmt.Errorf("read the stream: %w", providers.ErrSilent),
 		})}, providers.Failed, 1, nil},
 		"only thinking, then a break": {[]answer{func(_ context.Context, _ loop.Request, say func(loop.Piece)) (loop.Reply, error) {
 			say(loop.Piece{Thinking: "hm"})
-			return loop.Reply{}, trouble(providers.Transport)
+			return loop.Reply{}, failure(providers.Transport)
 		}}, providers.Completed, 2, []time.Duration{0}},
 	}
 	for name, tt := range tests {
@@ -74,7 +74,7 @@ func TestSteerEndsTheWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		f := trouble(providers.Rate)
+		f := failure(providers.Rate)
 		f.RetryAfter = 30 * time.Second
 		k := open(t, providers.Spec{}, fails(f))
 		k.send("m", providers.Start, "go")
@@ -102,7 +102,7 @@ func history(turns int, words string) (out []providers.Entry) {
 
 func TestTooLongConversationsAreShortened(t *testing.T) {
 	t.Parallel()
-	tooLong := trouble(providers.ContextLength)
+	tooLong := failure(providers.ContextLength)
 	k := open(t, providers.Spec{From: providers.Thread{Entries: history(5, "")}}, fails(tooLong))
 	k.send("m", providers.Start, "go")
 	if e := k.end("m"); e.Outcome != providers.Completed {
@@ -139,7 +139,7 @@ func TestWholeConversationsAreNotShortened(t *testing.T) {
 		answers []answer
 		asked   int
 	}{
-		"too many tokens": {"", []answer{fails(trouble(providers.ContextLength))}, 1},
+		"too many tokens": {"", []answer{fails(failure(providers.ContextLength))}, 1},
 		"too many bytes":  {strings.Repeat("x", loop.MaxBytes/8), nil, 0},
 	}
 	for name, tt := range tests {
@@ -220,7 +220,7 @@ func TestEveryCallIsTold(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			return loop.Reply{Model: "m-1", Blocks: []providers.Block{text("hello")}, Usage: providers.Usage{Input: 7, Output: 2}}, nil
 		}
-		k := open(t, providers.Spec{OnModelCall: func(a providers.ModelCall) { asked = append(asked, a) }}, fails(trouble(providers.Rate)), slow)
+		k := open(t, providers.Spec{OnModelCall: func(a providers.ModelCall) { asked = append(asked, a) }}, fails(failure(providers.Rate)), slow)
 		k.send("m", providers.Start, "go")
 		k.end("m")
 		if len(asked) != 2 {

@@ -89,7 +89,7 @@ func call(id, tool string) providers.Block {
 	return providers.Block{Kind: providers.BlockToolCall, Call: id, Tool: tool, Input: json.RawMessage(`{}`)}
 }
 
-func trouble(c providers.Class) *providers.Failure {
+func failure(c providers.Class) *providers.Failure {
 	return &providers.Failure{Class: c, Err: errors.New("on purpose")}
 }
 

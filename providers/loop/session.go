@@ -255,5 +255,5 @@ func (s *session) addEntriesWith(turn string, took []string, entries []providers
 	for _, e := range entries {
 		s.size += size(e)
 	}
-	s.emit(providers.Event{Kind: providers.EventEntries, Message: turn, Entries: entries, Took: took})
+	s.emit(providers.Event{Kind: providers.EventEntries, Message: turn, Entries: entries, EntryMessages: took})
 }

@@ -72,6 +72,7 @@ type client struct {
 
 // reader assembles a reply from a stream.
 type reader interface {
+	// event adds an event of the stream and reports whether the reply is complete.
 	event(e sse.Event) (done bool, err error)
 	// end interprets the end of the stream.
 	end(err error) error

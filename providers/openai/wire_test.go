@@ -312,7 +312,7 @@ data: [DONE]
 	})
 }
 
-func TestTrouble(t *testing.T) {
+func TestFailures(t *testing.T) {
 	t.Parallel()
 	type test struct {
 		prompt string

@@ -60,7 +60,7 @@ func (h Hosts) Dial(ctx context.Context, network, address string) (net.Conn, err
 	if err != nil {
 		return nil, &providers.Failure{Class: providers.Invalid, Err: err}
 	}
-	d := net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second, Control: func(_, resolved string, _ syscall.RawConn) error {
+	d := net.Dialer{Resolver: h.resolver, Timeout: dialTimeout, KeepAlive: 30 * time.Second, Control: func(_, resolved string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(resolved)
 		if err != nil {
 			return &providers.Failure{Class: providers.Invalid, Err: errors.New("the server has no internet address")}

@@ -15,6 +15,8 @@ import (
 type Hosts struct {
 	names    []listedName
 	networks []listedNetwork
+	// resolver resolves names; nil means the resolver of the system.
+	resolver *net.Resolver
 }
 
 // listedName is a host name. Its port is 0 if every port is meant.
@@ -94,7 +96,7 @@ func canonicalName(name string) string { return strings.TrimSuffix(strings.ToLow
 // With returns the list and the servers of URLs, which the operator has configured elsewhere. It
 // ignores what is no URL of a server.
 func (h Hosts) With(urls ...string) Hosts {
-	h = Hosts{slices.Clone(h.names), slices.Clone(h.networks)}
+	h.names, h.networks = slices.Clone(h.names), slices.Clone(h.networks)
 	for _, text := range urls {
 		u, err := url.Parse(text)
 		if err != nil || u.Hostname() == "" {
@@ -102,6 +104,12 @@ func (h Hosts) With(urls ...string) Hosts {
 		}
 		_ = h.add(net.JoinHostPort(u.Hostname(), portOf(u))) // an invalid host is not reachable anyway
 	}
+	return h
+}
+
+// WithResolver returns the list for connections whose names r resolves instead of the system.
+func (h Hosts) WithResolver(r *net.Resolver) Hosts {
+	h.resolver = r
 	return h
 }
 

@@ -83,7 +83,7 @@ func defects() map[string]*defective {
 		"does not tell what to remember":  {spec: drops(providers.EventEntries)},
 		"does not tell what a turn took":  {spec: drops(providers.EventUsage)},
 		"does not tell which messages it remembers": {spec: hears(func(e providers.Event, hear func(providers.Event)) {
-			e.Took = nil
+			e.EntryMessages = nil
 			hear(e)
 		})},
 		"tells the end twice": {spec: hears(func(e providers.Event, hear func(providers.Event)) {
@@ -112,7 +112,7 @@ func defects() map[string]*defective {
 		"remembers no results":        {spec: omitsResults},
 		"remembers errors as fine":    {spec: recordsErrorsAsSuccess},
 		"fails without a class":       {spec: failsWithoutClass},
-		"calls nobody at once":        {spec: callsInTurn},
+		"makes no calls at once":      {spec: callsInTurn},
 		"calls everybody at once":     {spec: callsAtOnce},
 		"forgets what was said":       {spec: func(s *providers.Spec) { s.From = providers.Thread{} }},
 		"opens with an ended context": {open: context.WithoutCancel},

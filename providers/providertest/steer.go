@@ -126,8 +126,8 @@ func steerLate(r *rig) {
 			}
 			for _, e := range all {
 				has := strings.Contains(textOf(e.Entries, providers.RoleUser), text)
-				if names := slices.Contains(e.Took, fmt.Sprintf("s-%d", i)); has != names {
-					t.Errorf("message %d: its text is among entries: %v, and Took names it: %v, want the same", i, has, names)
+				if names := slices.Contains(e.EntryMessages, fmt.Sprintf("s-%d", i)); has != names {
+					t.Errorf("message %d: its text is among entries: %v, and EntryMessages has it: %v, want the same", i, has, names)
 				}
 			}
 		}

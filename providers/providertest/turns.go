@@ -155,13 +155,13 @@ func turnSlowNeighbour(r *rig) {
 }
 
 func turnNeighbours(r *rig) {
-	var talks []*testSession
+	var sessions []*testSession
 	for n := range 8 {
 		t := r.open()
 		t.begin("m", Say(fmt.Sprint("mine is ", n)))
-		talks = append(talks, t)
+		sessions = append(sessions, t)
 	}
-	for n, t := range talks {
+	for n, t := range sessions {
 		if got, want := t.end("m", providers.Completed), fmt.Sprint("mine is ", n); got != want {
 			t.Errorf("session %d said %q, want %q", n, got, want)
 		}

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
@@ -31,9 +31,20 @@ function freePort() {
   });
 }
 
+/** Whether a server accepts connections on a port. */
+function listens(port) {
+  return new Promise((done) => {
+    const probe = connect(port, "127.0.0.1");
+    probe.once("error", () => done(false)).once("connect", () => {
+      probe.destroy();
+      done(true);
+    });
+  });
+}
+
 const running = new Set();
-function start(args, stdin) {
-  const child = spawn(binary, args, { cwd: folder, stdio: stdin ? ["pipe", "pipe", "inherit"] : ["ignore", "ignore", "inherit"] });
+function start(args, stdin, program = binary) {
+  const child = spawn(program, args, { cwd: folder, stdio: stdin ? ["pipe", "pipe", "inherit"] : ["ignore", "ignore", "inherit"] });
   running.add(child);
   child.ended = new Promise((done) => child.once("exit", done)).then(() => running.delete(child));
   return child;
@@ -50,8 +61,8 @@ async function launch() {
 
 /** An editor: the client of npm with its own `hub acp`. */
 class Editor {
-  constructor(choose) {
-    this.process = start(["acp", "--server", url], true);
+  constructor(choose, server = url) {
+    this.process = start(["acp", "--server", server], true);
     this.updates = [];
     this.withdrawn = 0;
     const app = newClient({ name: "test" })
@@ -125,6 +136,8 @@ try {
     await until("the other has seen it", () => other.text().endsWith("Both."));
     await until("its question is withdrawn", () => other.withdrawn === 1);
     assert.ok(other.text("user_message_chunk").includes("/say Both."));
+    assert.deepEqual(await other.prompt(id, '/call shell {"command":"git push"}\n/say Allowed by the other.'), { stopReason: "end_turn" });
+    assert.match(other.text(), /allowed it.*Allowed by the other\.$/s);
     other.process.stdin.end();
     await other.process.ended;
   });
@@ -137,6 +150,37 @@ try {
     await launch();
     assert.deepEqual(await answer, { stopReason: "end_turn" });
     assert.equal(editor.text().slice(before), words(400));
+  });
+  await check("mistakes", async () => {
+    for (const [method, params] of [["session/load", { sessionId: "ses-nowhere", cwd: folder, mcpServers: [] }], ["session/set_mode", { sessionId: id, modeId: "sleep" }]]) {
+      const reason = await editor.agent.request(method, params).then(() => "none", (e) => e);
+      assert.equal(reason.code, -32602, `${method}: ${reason}`);
+    }
+  });
+  await check("a killed hub whose session another one takes over", async () => {
+    const redisPort = await freePort();
+    start(["--port", String(redisPort), "--save", "", "--appendonly", "no"], false, "redis-server");
+    await until("Redis listens", () => listens(redisPort));
+    const replica = async () => {
+      const port = await freePort();
+      const process = start(["serve", "--addr", `127.0.0.1:${port}`, "--apps-addr", "off", "--auth", "none", "--store", `redis://127.0.0.1:${redisPort}/0`, "--files-dir", join(folder, "files"), "--provider", "demo", "--rate-limits", "off", "--lease", "2s", "--log-level", "error"]);
+      const url = `http://127.0.0.1:${port}`;
+      await until("the replica is ready", async () => (await fetch(`${url}/readyz`).catch(() => undefined))?.ok);
+      return { process, url };
+    };
+    const owner = await replica();
+    const other = await replica();
+    const first = new Editor(undefined, owner.url);
+    const shared = await first.open();
+    await first.prompt(shared, "/say Begun.");
+    const second = new Editor(undefined, other.url);
+    await second.agent.request("initialize", { protocolVersion: 1, clientCapabilities: {} });
+    await second.agent.request("session/load", { sessionId: shared, cwd: folder, mcpServers: [] });
+    const answer = second.prompt(shared, "/stream 400 200");
+    await until("the answer streams", () => second.text().includes("w20 "));
+    owner.process.kill("SIGKILL");
+    assert.deepEqual(await answer, { stopReason: "end_turn" });
+    assert.equal(second.text(), `Begun.${words(400)}`);
   });
   await check("a killed hub acp", async () => {
     const lost = editor.prompt(id, "/stream 300 200").catch(() => "closed");

@@ -7,7 +7,7 @@ import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -37,6 +37,17 @@ function freePort() {
     const server = createServer().listen(0, "127.0.0.1", () => {
       const { port } = server.address();
       server.close(() => done(port));
+    });
+  });
+}
+
+/** Whether a server accepts connections on a port. */
+function listens(port) {
+  return new Promise((done) => {
+    const probe = connect(port, "127.0.0.1");
+    probe.once("error", () => done(false)).once("connect", () => {
+      probe.destroy();
+      done(true);
     });
   });
 }
@@ -132,6 +143,25 @@ const tests = {
     assert.match(t.texts.at(-1), /allowed it/);
   },
 
+  async "a permission that another tab gives"(Agent, hub) {
+    const t = new Thread(Agent, hub);
+    await t.say('/call shell {"command":"git push"}\n/say Done.');
+    const [approval] = t.agent.pendingInterrupts;
+    const tab = new Thread(Agent, hub, t.agent.threadId);
+    assert.equal(await tab.run({ resume: [{ interruptId: approval.id, status: "resolved", payload: { approved: true } }] }), undefined);
+    // A late answer of the first one changes nothing; it gets the rest of the turn.
+    assert.equal(await t.run({ resume: [{ interruptId: approval.id, status: "resolved", payload: { approved: false } }] }), undefined);
+    assert.match(t.texts.at(-1), /allowed it.*Done\./s);
+  },
+
+  async "bad input"(Agent, hub) {
+    const t = new Thread(Agent, hub);
+    t.agent.messages.push({ id: randomUUID(), role: "user", content: "hi" });
+    const reason = await t.run({ runId: "x".repeat(100) }).then(() => "none", (e) => e);
+    assert.equal(reason.status, 400);
+    assert.equal(reason.payload.field, "runId", JSON.stringify(reason.payload));
+  },
+
   async "tools of the frontend"(Agent, hub) {
     const t = new Thread(Agent, hub);
     const tools = [{ name: "pick_colour", description: "Lets the user pick a colour.", parameters: { type: "object", properties: {} } }];
@@ -142,6 +172,24 @@ const tests = {
     assert.equal(await t.run({ tools }), undefined);
     assert.match(t.texts.at(-1), /green.*After\./s);
     assert.equal(t.agent.messages.length, 4, JSON.stringify(t.agent.messages));
+  },
+
+  async "a conversation with more rows than the hub holds keeps its beginning"(Agent, hub) {
+    const t = new Thread(Agent, hub);
+    for (let i = 0; i < 80; i++) await t.say(`/say Answer ${i}.`);
+    assert.equal(t.texts.length, 80);
+    t.agent.url = `${hub.url}/agui/agent/desktop/connect`;
+    await t.run();
+    assert.equal(t.texts.length, 80, `after connecting: ${t.texts[0]} is the first`);
+    const following = t.run({ forwardedProps: { everdesk: { follow: true } } }).catch((reason) => assert.match(String(reason), /terminated|abort|socket|network/i));
+    const other = new Thread(Agent, hub, t.agent.threadId);
+    for (const text of ["One more.", "Another one."]) {
+      await other.say(`/say ${text}`);
+      await until("the turn is shown", () => t.texts.at(-1) === text);
+    }
+    assert.deepEqual([t.texts.length, t.texts[0]], [82, "Answer 0."]);
+    t.agent.abortRun();
+    await following;
   },
 
   async "a failed turn"(Agent, hub) {
@@ -225,6 +273,7 @@ try {
   const single = await Hub.start(folder, `file:${join(folder, "data")}`);
   const redisPort = await freePort();
   start("redis-server", ["--port", String(redisPort), "--save", "", "--appendonly", "no"], folder);
+  await until("Redis listens", () => listens(redisPort));
   const store = `redis://127.0.0.1:${redisPort}/0`;
   const replicas = [await Hub.start(folder, store), await Hub.start(folder, store)];
   for (const [client, Agent] of Object.entries(clients)) {

@@ -139,7 +139,7 @@ async function callAll(client, via) {
   }
   let structured = 0;
   for (const name of Object.keys(calls)) {
-    const result = await client.callTool({ name, arguments: calls[name][0] });
+    const result = await client.callTool({ name, arguments: calls[name][0] }).catch((error) => assert.fail(`${via}: ${name}: ${error}`));
     check(name, result, via);
     const schema = tools.find((t) => t.name === name).outputSchema;
     if (schema !== undefined && !result.isError) {
@@ -186,6 +186,8 @@ function toolArgs(values) {
 
 const hub = await Hub.start();
 try {
+  // Nobody answers here: after a file was read the hub would ask before anything is deleted or remembered.
+  await hub.ask("PUT", "/api/auto-approval", { rules: { autoApprovalEnabled: true, alwaysAllowWrite: true, alwaysAllowAfterOutsideData: true }, version: 0 });
   const { sessionId: session } = await hub.ask("POST", "/api/sessions", { title: "MCP" });
   const newToken = () => hub.ask("POST", `/api/sessions/${session}/mcp-tokens`, { name: "SDK", profile: "all", ttl: 3600 });
   const first = await newToken();

@@ -34,11 +34,22 @@ function freePort() {
   });
 }
 
+/** Whether a server accepts connections on a port. */
+function listens(port) {
+  return new Promise((done) => {
+    const probe = connect(port, "127.0.0.1");
+    probe.once("error", () => done(false)).once("connect", () => {
+      probe.destroy();
+      done(true);
+    });
+  });
+}
+
 /** A hub that can be killed and started again. */
 class Hub {
-  static async start(folder) {
+  static async start(folder, store = `file:${join(folder, "data")}`, name = "roo") {
     const hub = new Hub();
-    Object.assign(hub, { folder, port: await freePort(), socket: join(folder, "run", "roo.sock") });
+    Object.assign(hub, { folder, store, port: await freePort(), socket: join(folder, "run", `${name}.sock`) });
     hub.url = `http://127.0.0.1:${hub.port}`;
     await hub.launch();
     return hub;
@@ -46,7 +57,7 @@ class Hub {
 
   async launch() {
     this.process = spawn(process.env.EVERDESK_BINARY, [
-      "serve", "--addr", `127.0.0.1:${this.port}`, "--apps-addr", "off", "--store", `file:${join(this.folder, "data")}`, "--provider", "demo",
+      "serve", "--addr", `127.0.0.1:${this.port}`, "--apps-addr", "off", "--store", this.store, "--files-dir", join(this.folder, "files"), "--provider", "demo",
       "--rate-limits", "off", "--auth", "none", "--lease", "2s", "--log-level", "error", "--ipc-socket", this.socket,
     ], { cwd: this.folder, stdio: ["ignore", "ignore", "inherit"] });
     this.ended = new Promise((done) => this.process.once("exit", done));
@@ -208,6 +219,24 @@ const tests = {
     await c.wait("taskAborted");
   },
 
+  async "a permission that a tab gives"(hub, c) {
+    const asked = c.wait("taskInteractive");
+    const done = c.completed();
+    c.command("StartNewTask", { configuration: {}, text: '/call shell {"command":"git push"}\n/say Pushed.' });
+    const [task] = await asked;
+    const tab = new WebSocket(`${hub.url.replace("http", "ws")}/ws/${task}`, "everdesk.v2");
+    tab.on("message", (text) => {
+      const { type, data } = JSON.parse(text);
+      for (const { dialogId } of type === "session_state" ? data.dialogs : []) {
+        tab.send(JSON.stringify({ type: "DIALOG_FEEDBACK", message_id: `m-${Math.random()}`, data: { dialogId, confirmed: true } }));
+      }
+    });
+    await done;
+    assert.match(c.texts().join("|"), /allowed it[^]*Pushed\./);
+    assert.ok(c.count("taskAskResponded") > 0);
+    tab.terminate();
+  },
+
   async "rules of the configuration approve"(hub, c) {
     await c.start('/call shell {"command":"git status"}\n/say Done.', { autoApprovalEnabled: true, alwaysAllowExecute: true, allowedCommands: ["git status"] });
     assert.match(c.texts().join("|"), /Done\./);
@@ -288,6 +317,37 @@ const tests = {
   },
 };
 
+/** A client goes on at the socket of another hub, which takes the session of the killed one over. */
+async function takeOver() {
+  const redisPort = await freePort();
+  const redis = spawn("redis-server", ["--port", String(redisPort), "--save", "", "--appendonly", "no"], { stdio: "ignore" });
+  await until("Redis listens", () => listens(redisPort));
+  const store = `redis://127.0.0.1:${redisPort}/0`;
+  const hubs = [await Hub.start(folder, store, "one"), await Hub.start(folder, store, "two")];
+  try {
+    const first = new Client(hubs[0]);
+    await first.ready();
+    const started = first.wait("taskStarted");
+    first.command("StartNewTask", { configuration: {}, text: "/stream 400 200" });
+    const [task] = await started;
+    await until("some text", () => first.texts(true).length > 0);
+    await hubs[0].kill();
+    const next = new Client(hubs[1]);
+    await next.ready();
+    next.rows = first.rows;
+    const done = next.completed();
+    next.command("ResumeTask", task, { seq: first.seq });
+    await done;
+    assert.deepEqual(next.texts(), [words(400)]);
+    assert.deepEqual(next.texts(true), []);
+    first.ipc.disconnect("hub");
+    await next.close();
+  } finally {
+    await Promise.all(hubs.map((h) => h.kill()));
+    redis.kill("SIGKILL");
+  }
+}
+
 const folder = await mkdtemp(join(tmpdir(), "roo-"));
 let hub;
 process.on("exit", () => hub?.process.kill("SIGKILL"));
@@ -303,6 +363,11 @@ try {
     await client.close();
     passed++;
     console.log(`ok  ${name}`);
+  }
+  if (!process.argv[2]) {
+    await takeOver();
+    passed++;
+    console.log("ok  a killed hub whose session another one takes over");
   }
 } finally {
   await hub?.kill();

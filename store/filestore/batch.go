@@ -21,6 +21,9 @@ func (w *batchWriter) build(p *pendingCommit, b *store.Batch) error {
 	if b.Working != nil {
 		m.working = *b.Working
 	}
+	if b.User != "" {
+		m.user = b.User
+	}
 	if len(b.Events) > 0 {
 		if err := w.appendEntry(out, m, b.Prev.Epoch, b.Prev.Seq+1, b.Events); err != nil {
 			return err

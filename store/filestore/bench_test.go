@@ -66,7 +66,7 @@ func stepper(b *testing.B, s *filestore.Store, id wire.SessionID) func() error {
 	for i := range 10 {
 		batch.Ops = append(batch.Ops, store.Set("windows", fmt.Sprintf("window-%d", i), bytes.Repeat([]byte{'w'}, 300)))
 	}
-	ctx, cancel := context.WithCancel(b.Context()) // as somebody has who gives up one day
+	ctx, cancel := context.WithCancel(b.Context()) // a context that can end, as in the hub
 	b.Cleanup(cancel)
 	step := func() error {
 		batch.Number++

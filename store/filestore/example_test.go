@@ -11,7 +11,7 @@ import (
 	"github.com/everdesk/everdesk/store/filestore"
 )
 
-// A session is created, owned, written to and read; then somebody else takes it
+// A session is created, owned, written to and read; then another owner takes it
 // over, and the first owner cannot write any more.
 func Example() {
 	dir, err := os.MkdirTemp("", "everdesk")

@@ -134,7 +134,7 @@ func TestFullDisk(t *testing.T) {
 	// private to one.
 	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EINVAL) {
 		dir := t.TempDir()
-		// Without a namespace nobody else takes the disk away.
+		// Without a namespace of its own the test has to unmount the disk.
 		t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
 		err = command(t, "fill", dir).Run()
 	}

@@ -90,7 +90,7 @@ func writeUntilKilled(args []string) error {
 	say := func(format string, args ...any) {
 		mu.Lock()
 		defer mu.Unlock()
-		_, _ = fmt.Fprintf(os.Stdout, format+"\n", args...) // if nobody listens the kill is near
+		_, _ = fmt.Fprintf(os.Stdout, format+"\n", args...) // writing fails only if the parent is about to kill this process
 	}
 	errs := make(chan error)
 	for i := range killSessions {
@@ -294,7 +294,7 @@ func (a *acknowledged) checkState(t *testing.T, id wire.SessionID, state store.S
 	}
 	switch {
 	case epoch == a.epoch[id] && (number == a.number[id] || number == a.number[id]+1):
-	case epoch > a.epoch[id] && number <= 1: // of a claim that nobody heard of
+	case epoch > a.epoch[id] && number <= 1: // of a claim that was not acknowledged
 	default:
 		t.Fatalf("newest batch of %s is %d-%d, acknowledged was %d-%d, want that or the next one", id, epoch, number, a.epoch[id], a.number[id])
 	}

@@ -82,8 +82,8 @@ func TestTwoProcesses(t *testing.T) {
 	}
 }
 
-// sleepingSessions is a program that prints how many bytes of memory a session
-// costs that nobody uses.
+// sleepingSessions is a program that prints how many bytes of memory an unused
+// session costs.
 func sleepingSessions(args []string) error {
 	const sessions = 800
 	ctx := context.Background()
@@ -145,8 +145,8 @@ func TestMemoryOfSleepingSessions(t *testing.T) {
 	var asleep int
 	_, err = fmt.Sscan(string(out), &asleep)
 	ok(t, err)
-	t.Logf("a session that nobody uses takes %d bytes", asleep)
+	t.Logf("an unused session takes %d bytes", asleep)
 	if asleep > 2048 {
-		t.Errorf("a session that nobody uses takes %d bytes of memory, want at most 2048", asleep)
+		t.Errorf("an unused session takes %d bytes of memory, want at most 2048", asleep)
 	}
 }

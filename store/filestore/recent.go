@@ -74,6 +74,20 @@ func (r *registry) moveRecent(e *session, user string, second int64) {
 	}
 }
 
+// changeUser moves a session from the listings of a user to those of another one. The caller holds
+// the session's write lock.
+func (r *registry) changeUser(e *session, was, user string, second int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.sessions[e.id] != e {
+		return
+	}
+	r.unlistUserLocked(e, was)
+	r.unlistRecentLocked(e, was)
+	r.byUser[user] = insert(r.byUser[user], e.id)
+	r.listRecentLocked(e, user, second)
+}
+
 // recentPage returns the ids of at most limit sessions by last change after a place, or from
 // the newest on if after is nil, of a user unless user is empty; also the place of the last
 // one if there are more, and the number of all.

@@ -112,13 +112,18 @@ func (r *registry) remove(e *session) {
 	e.absent = true
 	delete(r.sessions, e.id)
 	r.ids = remove(r.ids, e.id)
-	if rest := remove(r.byUser[e.meta.user], e.id); len(rest) > 0 {
-		r.byUser[e.meta.user] = rest
-	} else {
-		delete(r.byUser, e.meta.user)
-	}
+	r.unlistUserLocked(e, e.meta.user)
 	r.unlistRecentLocked(e, e.meta.user)
 	e.notifyWaitersLocked()
+}
+
+// unlistUserLocked removes a session from the sorted ids of a user.
+func (r *registry) unlistUserLocked(e *session, user string) {
+	if rest := remove(r.byUser[user], e.id); len(rest) > 0 {
+		r.byUser[user] = rest
+	} else {
+		delete(r.byUser, user)
+	}
 }
 
 func insert(ids []wire.SessionID, id wire.SessionID) []wire.SessionID {

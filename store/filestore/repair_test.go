@@ -43,7 +43,7 @@ func TestDamageOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	dir, file := wounded(t)
 	synctest.Test(t, func(t *testing.T) {
-		for _, room := range []bool{false, true} {
+		for _, spaceFreed := range []bool{false, true} {
 			var d slowDisk
 			d.full.Store(true)
 			s := open(t, dir, filestore.Config{}.WithFiles(d.open))
@@ -58,7 +58,7 @@ func TestDamageOnAFullDisk(t *testing.T) {
 			if events, err := s.Sessions.Read(t.Context(), "other", wire.Position{}, 100); err != nil || len(events) != 18 {
 				t.Errorf("the other session has %d events, error %v, want 18 and none", len(events), err)
 			}
-			if room {
+			if spaceFreed {
 				d.full.Store(false)
 				time.Sleep(2 * time.Second)
 				synctest.Wait()
@@ -184,7 +184,7 @@ func TestDamageOfADeletedSession(t *testing.T) {
 }
 
 // TestVacancyDuringAClaim tails a session between the moment the log has a claim
-// and the moment the store knows of it. Nobody is told that it is vacant then.
+// and the moment the store knows of it. The tail does not report it as vacant then.
 func TestVacancyDuringAClaim(t *testing.T) {
 	t.Parallel()
 	dir := quickDir(t)

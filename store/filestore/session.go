@@ -134,10 +134,13 @@ func (e *session) finishWrite(err error, m *meta) {
 		if m.sent != e.meta.sent || m.epoch != e.meta.epoch || m.owner != e.meta.owner {
 			e.inboxChanged.notifyAll() // only for commands and new owners: an owner's own commits must not wake its Receive
 		}
+		was := e.meta.user
 		e.meta = *m
 		e.changed.notifyAll()
 		e.mu.Unlock()
-		if second := m.updated.Unix(); second != e.listedAt.Load() {
+		if second := m.updated.Unix(); was != m.user {
+			e.registry.changeUser(e, was, m.user, second)
+		} else if second != e.listedAt.Load() {
 			e.registry.moveRecent(e, m.user, second)
 		}
 	}

@@ -252,8 +252,8 @@ func TestBrokenSessionInAPipeline(t *testing.T) {
 	}
 }
 
-// TestTailLearnsOfALoss has a tail that has seen what the store then forgets,
-// and that is told only of what came after.
+// TestTailLearnsOfALoss has a tail that has seen batches which the store then loses,
+// and that receives only the batches written after that.
 func TestTailLearnsOfALoss(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, redistest.Standalone(t).URL())

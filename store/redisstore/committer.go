@@ -70,7 +70,7 @@ func (c *committer) commit(ctx context.Context, l store.Lease, b store.Batch) (v
 		return nil, false, err // w may still be in flight, so it is not reused
 	}
 	v, durable = w.value, w.replicated
-	if !w.published {
+	if !w.republishing {
 		c.putWrite(w)
 	}
 	return v, durable, nil
@@ -151,16 +151,23 @@ func (l *serverQueue) cancel(w *write) {
 	}
 }
 
-// sendLoop sends pipelines until the queue is empty.
+// sendLoop sends pipelines until the queue is empty. A write of a session with followers is done
+// when its entry is published, one pipeline after it was committed: the tabs of all replicas then
+// get its events at about the same time, so that what they send in reply shares the next commit.
 func (l *serverQueue) sendLoop() {
 	p := l.pipeline()
 	for l.fillPipeline(p) {
 		l.exec(p)
-		l.queueForPublish(p.writes)
-		for _, w := range p.writes {
-			w.done <- struct{}{} // w must not be used from here on
-		}
+		finishWrites(p.toPublish)
+		finishWrites(l.queueForPublish(p.writes))
 		p.reset()
+	}
+}
+
+// finishWrites wakes the callers that wait for writes, which must not be used afterwards.
+func finishWrites(writes []*write) {
+	for _, w := range writes {
+		w.done <- struct{}{}
 	}
 }
 
@@ -196,17 +203,21 @@ func (l *serverQueue) fillPipeline(p *pipeline) bool {
 	return true
 }
 
-// queueForPublish queues the entries of sessions with followers; the next pipeline
-// publishes them. If that never happens, followers find the entries in the log at the next
-// check.
-func (l *serverQueue) queueForPublish(writes []*write) {
+// queueForPublish queues the entries of sessions with followers, which the next pipeline
+// publishes, and returns the other writes. If an entry is never published, followers find it in
+// the log at the next check.
+func (l *serverQueue) queueForPublish(writes []*write) (others []*write) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	others = writes[:0]
 	for _, w := range writes {
-		if w.published = w.hasFollowers(); w.published {
+		if w.hasFollowers() {
 			l.toPublish = append(l.toPublish, w)
+		} else {
+			others = append(others, w)
 		}
 	}
+	return others
 }
 
 // hasFollowers reports whether a batch was applied and the channel of the session has

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"os"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,6 +19,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if address := os.Getenv(coolVariable); address != "" {
+		coolUntilKilled(address)
+	}
 	// Most tests wait for Redis or for its clock, so a few processors can have
 	// many of them under way.
 	flag.Parse()
@@ -85,7 +89,7 @@ func deploy(t *testing.T, url string) *deployment {
 	return d
 }
 
-// prefix is one that nobody else has.
+// prefix returns a key prefix that no other store of the test has.
 func (d *deployment) prefix() string { return fmt.Sprint("test", d.stores.Add(1)) }
 
 // config is one for tests, which are in more of a hurry than people.

@@ -33,9 +33,16 @@ func (s *Sessions) Discard(ctx context.Context, session wire.SessionID) error {
 	if err != nil {
 		return err
 	}
+	objects, err := s.cold.noteAll(ctx, session, 0)
+	if err != nil {
+		return fmt.Errorf("discard session: %w", err)
+	}
 	r, err := s.calls.callSession(ctx, "discard session", notRetryable, session, s.scripts.discard, append(lists, own...), string(session), others)
 	if err == nil && r.word == "CONFLICT" {
 		err = fmt.Errorf("discard session %s: it is not quarantined: %w", session, store.ErrConflict)
+	}
+	if err == nil {
+		s.cold.removeAll(ctx, session, objects)
 	}
 	return err
 }

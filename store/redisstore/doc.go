@@ -54,8 +54,9 @@
 // # Notifications
 //
 // The commit script returns the number of subscribers of the session's channel. If there are
-// any, the committing process publishes the entry right after the commit. Claims, releases and
-// deletions are published by their scripts. The owner listens to another channel, that of its
+// any, the committing process publishes the entry with its next pipeline, and Commit returns
+// after that: tabs at all replicas get the events at about the same time, so that what they send
+// in reply shares a commit. Claims, releases and deletions are published by their scripts. The owner listens to another channel, that of its
 // inbox, on which commands and claims are announced. Messages are hints: a tail yields one only
 // if it continues what the tail yielded before, and reads the log otherwise; the owner does the
 // same with commands and the inbox. A tail also reads the log after every new pub/sub

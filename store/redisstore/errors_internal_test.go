@@ -13,7 +13,7 @@ type answer string
 func (a answer) Error() string { return string(a) }
 func (a answer) RedisError()   {}
 
-// TestKilledScript makes sure that what somebody stopped is not taken for broken.
+// TestKilledScript makes sure that a script that an operator killed is not reported as corrupt data.
 func TestKilledScript(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{

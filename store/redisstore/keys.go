@@ -83,8 +83,16 @@ func (k sessionKeys) done() string { return k.base + "done" }
 // names is a set of the structures that exist: "t:<table>" and "l:<list>".
 func (k sessionKeys) names() string { return k.base + "names" }
 
-// pack is a string: the whole content of a dormant session.
+// pack is a string: the whole content of a dormant session, or the reference to the object that
+// has it.
 func (k sessionKeys) pack() string { return k.base + "pack" }
+
+// objects is a sorted set, with the key "cold": not the cold sessions, but objects that no reference of the
+// partition needs, by the time in ms at which they were noted, or 0 if none will ever need them.
+// Discard notes objects that are still needed, too.
+func (k sessionKeys) objects() string { return k.space.objects(k.partition) }
+
+func (k keyspace) objects(partition uint16) string { return k.at(partition, "cold") }
 
 // structure is the key of a table or a list.
 func (k sessionKeys) structure(name string) string { return k.base + name }
@@ -134,6 +142,9 @@ func (k keyspace) replicas() []string {
 	p := partition("replicas")
 	return []string{k.at(p, "replicas"), k.at(p, "replicas.cards")}
 }
+
+// storage is a string: the id of the storage that has the cold sessions.
+func (k keyspace) storage() string { return k.at(partition("storage"), "storage") }
 
 // format is a string: the version of the stored format.
 func (k keyspace) format() string { return k.at(partition("format"), "format") }

@@ -218,8 +218,19 @@ func (s *Sessions) Delete(ctx context.Context, l store.Lease) error {
 		for _, name := range known.names {
 			keys = append(keys, k.structure(name))
 		}
+		var objects []string
+		if known.cooled {
+			// The claim has noted the object that the session came from, so it goes a day later if
+			// the storage does not answer now.
+			if objects, err = s.cold.noteAll(ctx, l.Session, l.Epoch); err != nil {
+				s.log.WarnContext(ctx, "objects of a session not listed before its deletion", "session", l.Session, "err", err)
+			}
+		}
 		r, err := s.calls.callSession(ctx, "delete session", notRetryable, l.Session, s.scripts.remove, keys,
 			string(l.Session), string(l.Replica), epochText(l), known.version)
+		if err == nil && r.word == "OK" {
+			s.cold.removeAll(ctx, l.Session, objects)
+		}
 		if err != nil || r.word != "CHANGED" {
 			return err
 		}
@@ -231,6 +242,7 @@ func (s *Sessions) Delete(ctx context.Context, l store.Lease) error {
 type structures struct {
 	missing bool
 	user    string
+	cooled  bool   // it was cold once, so it may have objects
 	version string // changes whenever names change
 	names   []string
 }
@@ -243,7 +255,7 @@ func (c *sessionCaller) structures(ctx context.Context, what string, id wire.Ses
 		_, err := server.Pipelined(ctx, func(p redis.Pipeliner) error {
 			// The version is read first: if the names change in between, it does
 			// not match and the script refuses.
-			meta = p.HMGet(ctx, k.meta(), "names", "user")
+			meta = p.HMGet(ctx, k.meta(), "names", "user", "cooled")
 			names = p.SMembers(ctx, k.names())
 			return nil
 		})
@@ -254,7 +266,7 @@ func (c *sessionCaller) structures(ctx context.Context, what string, id wire.Ses
 	}
 	version, ok := meta.Val()[0].(string)
 	user, _ := meta.Val()[1].(string)
-	return structures{missing: !ok, user: user, version: version, names: names.Val()}, nil
+	return structures{missing: !ok, user: user, cooled: meta.Val()[2] != nil, version: version, names: names.Val()}, nil
 }
 
 func checkLease(l store.Lease) error { return errors.Join(l.Session.Validate(), l.Replica.Validate()) }

@@ -14,7 +14,7 @@ import (
 )
 
 // An owner listens for commands and has no use for its own batches, so they are
-// published only if somebody follows: another hub, or this one.
+// published only if a hub follows the session: another one, or this one.
 func TestBatchesArePublishedForFollowersOnly(t *testing.T) {
 	t.Parallel()
 	server := redistest.Standalone(t)

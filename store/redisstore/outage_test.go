@@ -46,7 +46,7 @@ func TestLostAnswers(t *testing.T) {
 		break
 	}
 
-	// What must not be repeated is not: the caller is told, and it happened once.
+	// A write that must not be repeated runs once, and the caller gets an error.
 	// The scripts are known by then, or their absence would be the lost answer.
 	if _, err := s.Documents.Put(ctx, store.Document{Collection: "c", Name: "first"}); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -22,6 +23,8 @@ type packer struct {
 	*caller
 	calls     *sessionCaller
 	codec     *codec
+	objects   Objects // nil if there are none
+	storage   *storage
 	deflaters deflaters
 	// marked says that the format of the store allows packs.
 	marked atomic.Bool
@@ -123,6 +126,10 @@ func (p *packer) markFormat(ctx context.Context) error {
 	}
 	key := p.keys.format()
 	err := p.runOnServer(ctx, "write store format", retryable, key, func(ctx context.Context, server *redis.Client) error {
+		// A full Redis refuses the write, which is needed only once in the life of a store.
+		if found, err := server.Get(ctx, key).Int(); err == nil && found == formatPacks {
+			return nil
+		}
 		return server.Set(ctx, key, formatPacks, 0).Err()
 	})
 	if err == nil {
@@ -135,16 +142,12 @@ func (p *packer) markFormat(ctx context.Context) error {
 func (p *packer) unpack(ctx context.Context, session wire.SessionID) error {
 	const what = "unpack session"
 	k := p.keys.session(session)
-	var value string
-	err := p.runOnServer(ctx, what+" "+string(session), retryable, k.pack(), func(ctx context.Context, server *redis.Client) error {
-		var err error
-		value, err = server.Get(ctx, k.pack()).Result()
-		return err
-	})
+	begin := time.Now()
+	value, err := p.value(ctx, session)
 	if err != nil {
-		return p.calls.sessionError(ctx, session, err)
+		return err
 	}
-	content, err := decodePack(string(session), value)
+	content, object, err := p.decode(ctx, session, value)
 	if value == "" {
 		err = &store.CorruptError{Where: "key " + k.pack(), Reason: "missing"}
 		if is, failed := p.isPacked(ctx, k); failed != nil || !is {
@@ -156,7 +159,10 @@ func (p *packer) unpack(ctx context.Context, session wire.SessionID) error {
 	}
 	sum := sha1.Sum([]byte(value)) //nolint:gosec // a checksum
 	keys := []string{k.meta(), k.pack(), k.log(), k.ids(), k.done(), k.names(), k.inbox()}
-	args := []any{hex.EncodeToString(sum[:])}
+	args := []any{hex.EncodeToString(sum[:]), ""}
+	if object != "" {
+		args[1] = objectOf(session, object)
+	}
 	add := func(name string, items []string) {
 		args = append(args, name, len(items))
 		for _, item := range items {
@@ -170,8 +176,21 @@ func (p *packer) unpack(ctx context.Context, session wire.SessionID) error {
 		keys = append(keys, k.structure(s.name))
 		add(s.name, s.items)
 	}
-	_, err = p.calls.callSession(ctx, what, retryable, session, p.scripts.unpack, keys, args...)
+	r, err := p.calls.callSession(ctx, what, retryable, session, p.scripts.unpack, keys, args...)
+	if err == nil && r.word == "OK" && object != "" {
+		p.cfg.Observer.SessionWarmed(time.Since(begin))
+	}
 	return err
+}
+
+// decode opens the pack that a value from Redis is or refers to, and returns the name of the object
+// that has it, or "".
+func (p *packer) decode(ctx context.Context, session wire.SessionID, value string) (content *packed, object string, err error) {
+	if value, object, err = p.resolve(ctx, session, value); err != nil {
+		return nil, "", err
+	}
+	content, err = decodePack(string(session), value)
+	return content, object, err
 }
 
 func (p *packer) isPacked(ctx context.Context, k sessionKeys) (is bool, err error) {
@@ -206,7 +225,7 @@ func (p *packer) open(ctx context.Context, id wire.SessionID, r reply) (*packed,
 	if err != nil {
 		return nil, top, p.calls.handleCorrupt(ctx, id, &store.CorruptError{Where: "top of the log", Reason: err.Error()})
 	}
-	content, err := decodePack(string(id), r.text(1))
+	content, _, err := p.decode(ctx, id, r.text(1))
 	if err != nil {
 		return nil, top, p.calls.handleCorrupt(ctx, id, err)
 	}

@@ -44,9 +44,8 @@ func (l *serverQueue) exec(p *pipeline) {
 	// A server without the script has executed nothing, and the second attempt sends the
 	// script's source. A script that failed at one batch has not processed the batches
 	// after it; the second time it skips the batches already applied.
-	if failed := l.send(p, l.transactions(p), false); len(failed) > 0 {
-		p.toPublish = nil
-		l.send(p, failed, true)
+	if failed := l.send(p, p.toPublish, l.transactions(p), false); len(failed) > 0 {
+		l.send(p, nil, failed, true)
 	}
 }
 
@@ -74,11 +73,11 @@ func (l *serverQueue) transactions(p *pipeline) []*transaction {
 	return all
 }
 
-// send sends transactions. It returns those whose script failed.
-func (l *serverQueue) send(p *pipeline, transactions []*transaction, byText bool) (failed []*transaction) {
+// send publishes entries and sends transactions. It returns the transactions whose script failed.
+func (l *serverQueue) send(p *pipeline, toPublish []*write, transactions []*transaction, byText bool) (failed []*transaction) {
 	ctx := l.runCtx
 	p.cmds, p.args = p.cmds[:0], p.args[:0]
-	for _, w := range p.toPublish {
+	for _, w := range toPublish {
 		p.cmds = append(p.cmds, redis.NewCmd(ctx, "spublish", &w.keys[0], &w.entry))
 	}
 	for i, t := range transactions {
@@ -93,7 +92,7 @@ func (l *serverQueue) send(p *pipeline, transactions []*transaction, byText bool
 	pipe := l.server.Pipeline()
 	_ = pipe.BatchProcess(ctx, p.cmds...) // only queues, cannot fail
 	_, _ = pipe.Exec(ctx)                 // every command has its own error
-	l.republish(p)
+	l.republish(toPublish, p.cmds)
 	replicated := wait != nil && wait.Err() == nil && wait.Val() > 0
 	if wait != nil && !replicated {
 		l.replicas.invalidate()
@@ -106,12 +105,13 @@ func (l *serverQueue) send(p *pipeline, transactions []*transaction, byText bool
 	return failed
 }
 
-// republish publishes the entries of a pipeline again whose publication may have failed, until
-// it succeeds: followers do not read the log while their connections work.
-func (l *serverQueue) republish(p *pipeline) {
+// republish publishes the entries again whose publication may have failed, until it succeeds:
+// followers do not read the log while their connections work. cmds begins with the publications.
+func (l *serverQueue) republish(published []*write, cmds []redis.Cmder) {
 	var failed []*write
-	for i, w := range p.toPublish {
-		if err := p.cmds[i].Err(); err != nil && classifyError(err) != outcomeRefused {
+	for i, w := range published {
+		if err := cmds[i].Err(); err != nil && classifyError(err) != outcomeRefused {
+			w.republishing = true
 			failed = append(failed, w)
 		}
 	}

@@ -101,7 +101,7 @@ func TestRelistGoesOn(t *testing.T) {
 		}
 		return err
 	})
-	// When all is done nobody begins again, not even if the note is not ours.
+	// When all is listed no hub begins again, not even if another hub wrote the marker.
 	mending := redisstore.SharedKeys(prefix, ids[0], "user")["mending"]
 	if err := d.client.Del(t.Context(), mending).Err(); err != nil {
 		t.Fatal(err)

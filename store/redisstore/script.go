@@ -26,6 +26,8 @@ type scripts struct {
 	quarantine, unattended, announce, replicas              *script
 	moveAside, listSession, endRebuild, listRecent          *script
 	gather, pack, unpack                                    *script
+	cool, noteObject, condemn, listUnused, listCold         *script
+	storage                                                 *script
 	acquire, renewSlot, releaseSlot, slotUse, take          *script
 	getDocument, putDocument, removeDocument, listDocuments *script
 }
@@ -56,6 +58,12 @@ func loadScripts() scripts {
 		gather:      loadScript("gather"),
 		pack:        loadScript("pack"),
 		unpack:      loadScript("unpack"),
+		cool:        loadScript("cool"),
+		noteObject:  loadScript("noteobject"),
+		condemn:     loadScript("condemn"),
+		listUnused:  loadScript("listunused"),
+		listCold:    loadScript("listcold"),
+		storage:     loadScript("storage"),
 
 		acquire:     loadScript("acquire", "slots"),
 		renewSlot:   loadScript("renewslot", "slots"),

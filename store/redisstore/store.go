@@ -26,6 +26,8 @@ type Config struct {
 	Logger *slog.Logger
 	// Observer is notified of failed calls; nil means none.
 	Observer Observer
+	// Objects keeps the packs of cold sessions. Without it cold sessions cannot be read.
+	Objects Objects
 	// AllowEviction accepts a Redis that may evict keys when its memory is full. Sessions
 	// can then be lost.
 	AllowEviction bool
@@ -49,17 +51,27 @@ type Config struct {
 	SlotEvery time.Duration
 }
 
-// Observer counts failed calls. Its methods must not block.
+// Observer counts failed calls and cold sessions. Its methods must not block.
 type Observer interface {
 	// Failed is called for a call that failed after all retries, with the kind unavailable,
 	// no_space, corrupt, refused or timeout.
 	Failed(kind string)
+	// SessionCooled is called for a session that was moved to an object.
+	SessionCooled()
+	// SessionWarmed is called for a session that came back from an object, with the time that it took.
+	SessionWarmed(took time.Duration)
+	// ColdFailed is called if one of them failed: with cool or remove if an object could not be written
+	// or removed, with missing, damaged or unavailable if one could not be read.
+	ColdFailed(kind string)
 }
 
 // noopObserver ignores all calls.
 type noopObserver struct{}
 
-func (noopObserver) Failed(string) {}
+func (noopObserver) Failed(string)               {}
+func (noopObserver) SessionCooled()              {}
+func (noopObserver) SessionWarmed(time.Duration) {}
+func (noopObserver) ColdFailed(string)           {}
 
 func (c Config) withDefaults() Config {
 	c.Prefix = cmp.Or(c.Prefix, "everdesk")
@@ -101,6 +113,7 @@ type Store struct {
 	*caller
 
 	Sessions   *Sessions
+	Cold       *Cold
 	Documents  *Documents
 	Semaphores *Semaphores
 	Replicas   *Replicas
@@ -132,6 +145,7 @@ func Open(ctx context.Context, client redis.UniversalClient, cfg Config) (*Store
 		Replicas:   &Replicas{caller: c, rebuilder: lists},
 		Rates:      &Rates{caller: c, rebuilder: lists},
 	}
+	s.Cold = s.Sessions.cold
 	c.start(s.Sessions.tails.checkLoop)
 	return s, nil
 }
@@ -152,14 +166,18 @@ func (s *Store) Close() error {
 const probeScript = "#!lua\nreturn 1"
 
 // Ready returns nil if all masters accept writes, and [store.ErrNoSpace] if one has no
-// memory or disk space.
+// memory or disk space. It is [store.ErrOtherFiles] if it accepts writes and another storage
+// than that of this process has the cold sessions.
 func (s *Store) Ready(ctx context.Context) error {
 	probe := func(ctx context.Context, server *redis.Client) error {
 		return server.Eval(ctx, probeScript, nil).Err()
 	}
 	err := s.runOnServer(ctx, "check redis", retryable, s.keys.format(), probe)
-	if err != nil || s.servers.cluster == nil {
+	if err == nil && s.servers.cluster != nil {
+		err = s.contractError(ctx, "check redis", s.servers.each(ctx, probe))
+	}
+	if err != nil {
 		return err
 	}
-	return s.contractError(ctx, "check redis", s.servers.each(ctx, probe))
+	return s.Cold.storage.ready(ctx)
 }

@@ -31,8 +31,9 @@ type write struct {
 	done       chan struct{} // buffered; receives a token when the results below are set
 	value      any
 	replicated bool // a second node has the batch
-	published  bool // the entry is queued for publishing, so the write is not reused
-	err        error
+	// republishing means that the entry is being published again, so the write is not reused.
+	republishing bool
+	err          error
 }
 
 // arg is an argument of a command. go-redis encodes a pointer to it without copying.
@@ -104,7 +105,7 @@ func (c *codec) encode(w *write, l store.Lease, b store.Batch) {
 	w.addInt(len(b.Events)<<32 + bytes)
 	further := len(w.args)
 	w.args = append(w.args, nil) // placeholder for the number of further arguments
-	if b.Card != nil || b.Working != nil || len(b.Ops)+len(b.Consumed) > 0 {
+	if b.Card != nil || b.Working != nil || b.User != "" || len(b.Ops)+len(b.Consumed) > 0 {
 		c.encodeChanges(w, base, b)
 	}
 	w.args[further] = w.digits(len(w.args) - further - 1)
@@ -166,6 +167,11 @@ func (c *codec) encodeChanges(w *write, base int, b store.Batch) {
 	}
 	for i := range b.Ops {
 		c.encodeOp(w, &b.Ops[i])
+	}
+	if b.User != "" {
+		w.addArg("", "O")
+		w.addInt(1 + len(w.structures) - len(w.keys)) // the number of the first key, as commit.lua counts structures
+		w.addArg("", b.User)
 	}
 	clear(w.structures) // release the caller's strings
 	w.structures = w.structures[:0]

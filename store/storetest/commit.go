@@ -17,6 +17,7 @@ func commitChecks() []check {
 		{name: "frames are kept byte for byte", run: commitFrames},
 		{name: "all parts of a batch become visible", run: commitAllParts},
 		{name: "what a batch leaves out stays", run: commitLeavesOut},
+		{name: "a batch gives the session to another user", run: commitChangesUser},
 		{name: "a batch without events changes no position", run: commitWithoutEvents},
 		{name: "an empty batch takes a number", run: commitEmpty},
 		{name: "consuming what is not there is no error", run: commitConsumesUnknown},
@@ -96,6 +97,43 @@ func commitAllParts(r *rig) {
 		r.Errorf("info is %+v, want the card, working, at %v", v.Info, p.top)
 	}
 	r.same("inbox", r.inbox(p.lease, 1), []store.Command{{ID: "c2", Data: []byte("two")}})
+}
+
+func commitChangesUser(r *rig) {
+	p := r.createAndClaim("s", "a")
+	p.commit(store.Batch{
+		User: "heir", Working: new(true), Events: p.frames(2), Card: []byte("given"),
+		Ops: []store.Op{store.Set("t", "f", []byte("v")), store.Push("l", []byte("i"))},
+	})
+	check := func(r *rig) {
+		r.Helper()
+		if i := r.info("s"); i.User != "heir" || string(i.Card) != "given" || !i.Working {
+			r.Errorf("info is %+v, want the user heir, the card given and work", i)
+		}
+		for _, recent := range []bool{false, true} {
+			r.same("sessions of the user before", sessionIDs(r.walk(store.Query{User: "user", Recent: recent}, nil)), []wire.SessionID(nil))
+			r.same("sessions of the new user", sessionIDs(r.walk(store.Query{User: "heir", Recent: recent}, nil)), []wire.SessionID{"s"})
+			r.same("all sessions", sessionIDs(r.walk(store.Query{Recent: recent}, nil)), []wire.SessionID{"s"})
+		}
+		if s := r.load("s"); string(s.Tables["t"]["f"]) != "v" || len(s.Lists["l"]) != 1 {
+			r.Errorf("state is %+v, want the table and the list of the batch", s)
+		}
+	}
+	check(r)
+	check(r.secondHandle())
+	p.commit(store.Batch{User: "heir"}) // no change, and nothing else in the batch
+	check(r)
+	p.commit(store.Batch{User: "user", Working: new(false)})
+	if i := r.info("s"); i.User != "user" || string(i.Card) != "given" || i.Working {
+		r.Errorf("info after the way back is %+v, want user, the card given and no work", i)
+	}
+	r.same("sessions of the user", sessionIDs(r.walk(store.Query{User: "user"}, nil)), []wire.SessionID{"s"})
+	b := store.Batch{Number: p.number + 1, Prev: p.top, User: "a\x00b"}
+	if _, err := r.Leases.Commit(r.ctx, p.lease, b); !errors.Is(err, store.ErrInvalid) {
+		r.Errorf("a batch with an invalid user: %v, want ErrInvalid", err)
+	}
+	r.ok(r.Lifecycle.Delete(r.ctx, p.lease))
+	r.same("sessions of the user after the deletion", sessionIDs(r.walk(store.Query{User: "user"}, nil)), []wire.SessionID(nil))
 }
 
 func commitLeavesOut(r *rig) {

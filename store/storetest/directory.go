@@ -172,8 +172,8 @@ func directoryUsers(r *rig) {
 			}
 		}
 	}
-	if got := r.walk(store.Query{User: "nobody"}, nil); len(got) != 0 {
-		r.Errorf("sessions of nobody are %v, want none", got)
+	if got := r.walk(store.Query{User: "unknown"}, nil); len(got) != 0 {
+		r.Errorf("sessions of an unknown user are %v, want none", got)
 	}
 }
 

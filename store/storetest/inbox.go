@@ -30,7 +30,7 @@ func inboxChecks() []check {
 		{name: "a waiting receiver learns that it released", run: inboxFencedReleased},
 		{name: "a waiting receiver learns of a deletion", run: inboxFencedDeleted},
 		{name: "a waiting receiver learns of a quarantine", run: inboxQuarantined},
-		{name: "an expired lease nobody took receives", run: inboxExpired},
+		{name: "an expired lease that was not claimed receives", run: inboxExpired},
 		{name: "a cancelled receiver ends", run: inboxCancelled},
 		{name: "many senders", run: inboxManySenders},
 		{name: "any bytes are kept", run: inboxBytes},

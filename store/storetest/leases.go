@@ -23,7 +23,7 @@ func leaseChecks() []check {
 		{name: "renew keeps others away", run: renewKeeps},
 		{name: "renewing for no time is ErrInvalid", run: renewInvalid},
 		{name: "the holder may claim again", run: holderClaimsAgain},
-		{name: "an expired lease nobody took is still good", run: expiredStillGood},
+		{name: "an expired lease that was not claimed is still good", run: expiredStillGood},
 		{name: "epochs grow with every claim", run: epochsGrow},
 		{name: "epochs grow over deletion", run: epochsGrowOverDeletion},
 		{name: "epochs are not before the clock", run: epochsFollowClock},
@@ -146,7 +146,7 @@ func claimAfterExpiry(r *rig) {
 	p.write(3)
 	r.expire()
 	if got := r.info("s").Owner; got != "a" {
-		r.Errorf("owner of an expired lease is %q, want a until somebody takes it", got)
+		r.Errorf("owner of an expired lease is %q, want a until another replica claims it", got)
 	}
 	l := r.secondHandle().claim("s", "b")
 	if l.Prev != p.top || l.Replica != "b" {

@@ -11,10 +11,10 @@ import (
 // never existed.
 func lostChecks() []check {
 	return []check{
-		{name: "a forgotten session is made again", run: lostRecreated},
-		{name: "nobody else takes a session that is made again", run: lostOwned},
-		{name: "a deleted session is not made again", run: lostOrDeleted},
-		{name: "a lease of another session makes none again", run: lostInvalid},
+		{name: "a lost session is recreated", run: lostRecreated},
+		{name: "a recreated session has an owner", run: lostOwned},
+		{name: "a deleted session is not recreated", run: lostOrDeleted},
+		{name: "Recreate refuses bad arguments", run: lostInvalid},
 	}
 }
 
@@ -48,7 +48,7 @@ func lostRecreated(r *rig) {
 	if got := r.walk(store.Query{User: "user"}, nil); len(got) != 1 {
 		r.Errorf("listing shows %v, want the session", got)
 	}
-	r.is(r.Lifecycle.Recreate(r.ctx, l, store.NewSession{ID: "s", User: "user"}), store.ErrExists, "Recreate once more")
+	r.is(r.Lifecycle.Recreate(r.ctx, l, store.NewSession{ID: "s", User: "user"}), store.ErrExists, "Recreate of a session that exists")
 	// The next batch of the owner is a gap.
 	_, err := r.Leases.Commit(r.ctx, l, store.Batch{Number: 8, Prev: wire.Position{Epoch: l.Epoch, Seq: 5}, Events: r.writer(l).frames(1)})
 	r.isGap(err, wire.Position{}, 0)
@@ -61,7 +61,7 @@ func lostRecreated(r *rig) {
 		r.Errorf("log has %d events, want 4", len(got))
 	}
 	_, err = r.Contents.Read(r.ctx, "s", wire.Position{Epoch: l.Epoch, Seq: 5}, 10)
-	r.is(err, store.ErrTrimmed, "Read after a forgotten position")
+	r.is(err, store.ErrTrimmed, "Read after a lost position")
 }
 
 func lostOwned(r *rig) {
@@ -106,11 +106,11 @@ func lostInvalid(r *rig) {
 	r.is(r.Lifecycle.Recreate(r.ctx, l, n), store.ErrInvalid, "Recreate without an epoch")
 	l = r.lostLease("s", "a")
 	l.TTL = 0
-	r.is(r.Lifecycle.Recreate(r.ctx, l, n), store.ErrInvalid, "Recreate for no time")
+	r.is(r.Lifecycle.Recreate(r.ctx, l, n), store.ErrInvalid, "Recreate with a TTL of 0")
 	l = r.lostLease("s", "a:b")
-	r.is(r.Lifecycle.Recreate(r.ctx, l, n), wire.ErrID, "Recreate by a bad replica")
+	r.is(r.Lifecycle.Recreate(r.ctx, l, n), wire.ErrID, "Recreate by a replica with a bad id")
 	l, n.User = r.lostLease("s", "a"), ""
-	r.is(r.Lifecycle.Recreate(r.ctx, l, n), store.ErrInvalid, "Recreate for nobody")
+	r.is(r.Lifecycle.Recreate(r.ctx, l, n), store.ErrInvalid, "Recreate without a user")
 	_, err := r.Directory.Session(r.ctx, "s")
-	r.is(err, store.ErrNotFound, "Session that was not made")
+	r.is(err, store.ErrNotFound, "Session that was not recreated")
 }

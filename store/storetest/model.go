@@ -299,6 +299,9 @@ func (m *model) commit(l store.Lease, b store.Batch) (store.Receipt, error) {
 	if b.Working != nil {
 		s.info.Working = *b.Working
 	}
+	if b.User != "" {
+		s.info.User = b.User
+	}
 	s.info.Updated = m.clock()
 	s.number, s.receipt = b.Number, store.Receipt{Top: top}
 	return s.receipt, nil

@@ -163,6 +163,9 @@ func batches() *rapid.Generator[store.Batch] {
 		if rapid.Bool().Draw(t, "working") {
 			b.Working = new(rapid.Bool().Draw(t, "value of working"))
 		}
+		if rapid.IntRange(0, 3).Draw(t, "user") == 0 {
+			b.User = fmt.Sprint("user", rapid.IntRange(0, 1).Draw(t, "value of user"))
+		}
 		return b
 	})
 }

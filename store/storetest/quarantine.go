@@ -39,7 +39,7 @@ func (p *leaseWriter) refusesWrites(reason string) {
 	id := p.lease.Session
 	_, err := p.Leases.Claim(p.ctx, id, p.lease.Replica, p.long())
 	p.isQuarantined(err, id, reason)
-	_, err = p.Leases.Claim(p.ctx, id, "somebody-else", p.long())
+	_, err = p.Leases.Claim(p.ctx, id, "other", p.long())
 	if !errors.Is(err, store.ErrOwned) {
 		p.isQuarantined(err, id, reason)
 	}

@@ -83,8 +83,8 @@ func recentOrder(r *rig) {
 	r.ok(r.Leases.Release(r.ctx, q.lease))
 	r.ok(r.Directory.Quarantine(r.ctx, "b", "because"))
 	r.same("a release and a quarantine are no changes", r.recent(store.Query{}, nil), []wire.SessionID{"c", "a", "b"})
-	if got := r.recent(store.Query{User: "nobody"}, nil); len(got) != 0 {
-		r.Errorf("sessions of nobody are %v", got)
+	if got := r.recent(store.Query{User: "unknown"}, nil); len(got) != 0 {
+		r.Errorf("sessions of an unknown user are %v, want none", got)
 	}
 }
 

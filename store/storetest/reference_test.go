@@ -98,7 +98,7 @@ func (e *reference) await(ctx context.Context, look func() (found bool, err erro
 		}
 		select {
 		case <-changed:
-		case <-time.After(time.Second): // somebody's time may have run out
+		case <-time.After(time.Second): // a lease may have expired
 		case <-ctx.Done():
 		}
 	}

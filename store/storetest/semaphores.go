@@ -296,7 +296,7 @@ func slotsFair(r *rig) {
 		{"a3", "a4", "a and b hold none, and a4 is older than b2"},
 		{"c1", "b2", "only b of those who wait holds none"},
 		{"b2", "b3", "only b of those who wait holds none"},
-		{"a4", "a5", "nobody else waits"},
+		{"a4", "a5", "no other waits"},
 	} {
 		r.ok(r.Semaphores.ReleaseSlot(r.ctx, held[step.release]))
 		s := q.next()

@@ -12,20 +12,20 @@ import (
 // partition.
 func sharedLeaseChecks() []check {
 	return []check{
-		{name: "a shared claim names the incarnation", run: sharedClaim},
-		{name: "a shared claim is refused while the incarnation has a live lease", run: sharedRefused},
-		{name: "one renewal keeps all sessions", run: sharedRenewal},
-		{name: "the end of a shared lease frees all sessions", run: sharedExpiry},
-		{name: "a renewal keeps nothing of another incarnation", run: sharedOtherIncarnation},
-		{name: "the next incarnation of a replica claims at once", run: sharedNextIncarnation},
-		{name: "an incarnation that lost a session keeps the others", run: sharedLosesOne},
-		{name: "an expired shared lease is renewed", run: sharedRenewedLate},
-		{name: "a released session is not kept by its lease", run: sharedRelease},
-		{name: "a claim of a lease of its own ends the shared one", run: sharedThenOwn},
-		{name: "unattended follow the shared lease", run: sharedUnattended},
-		{name: "unattended follow the shared lease after a quarantine", run: sharedQuarantine},
-		{name: "a renewal knows the lease and those of others", run: sharedRenewalResult},
-		{name: "an invalid incarnation is refused", run: sharedInvalid},
+		{name: "a shared claim names the incarnation", run: withSharedLeases(sharedClaim)},
+		{name: "a shared claim is refused while the incarnation has a live lease", run: withSharedLeases(sharedRefused)},
+		{name: "one renewal keeps all sessions", run: withSharedLeases(sharedRenewal)},
+		{name: "the end of a shared lease frees all sessions", run: withSharedLeases(sharedExpiry)},
+		{name: "a renewal keeps nothing of another incarnation", run: withSharedLeases(sharedOtherIncarnation)},
+		{name: "the next incarnation of a replica claims at once", run: withSharedLeases(sharedNextIncarnation)},
+		{name: "an incarnation that lost a session keeps the others", run: withSharedLeases(sharedLosesOne)},
+		{name: "an expired shared lease is renewed", run: withSharedLeases(sharedRenewedLate)},
+		{name: "a released session is not kept by its lease", run: withSharedLeases(sharedRelease)},
+		{name: "a claim of a lease of its own ends the shared one", run: withSharedLeases(sharedThenOwn)},
+		{name: "unattended follow the shared lease", run: withSharedLeases(sharedUnattended)},
+		{name: "unattended follow the shared lease after a quarantine", run: withSharedLeases(sharedQuarantine)},
+		{name: "a renewal knows the lease and those of others", run: withSharedLeases(sharedRenewalResult)},
+		{name: "an invalid incarnation is refused", run: withSharedLeases(sharedInvalid)},
 	}
 }
 
@@ -34,8 +34,15 @@ func incarnation(replica wire.ReplicaID, n uint64) store.Incarnation {
 	return store.Incarnation{Replica: replica, Number: 1<<52 + 1000*uint64(replica[0]) + n}
 }
 
+// sharedLeases is a rig for leases of incarnations.
+type sharedLeases struct{ *rig }
+
+func withSharedLeases(run func(sharedLeases)) func(*rig) {
+	return func(r *rig) { run(sharedLeases{r}) }
+}
+
 // claimShared claims sessions, which it creates unless they exist, and returns their writers.
-func (r *rig) claimShared(by store.Incarnation, ttl time.Duration, ids ...wire.SessionID) []*leaseWriter {
+func (r sharedLeases) claimShared(by store.Incarnation, ttl time.Duration, ids ...wire.SessionID) []*leaseWriter {
 	r.Helper()
 	var all []*leaseWriter
 	for _, id := range ids {
@@ -50,7 +57,7 @@ func (r *rig) claimShared(by store.Incarnation, ttl time.Duration, ids ...wire.S
 }
 
 // renewShared renews the lease of an incarnation in all partitions of sessions.
-func (r *rig) renewShared(by store.Incarnation, ttl time.Duration, ids ...wire.SessionID) {
+func (r sharedLeases) renewShared(by store.Incarnation, ttl time.Duration, ids ...wire.SessionID) {
 	r.Helper()
 	for _, id := range ids {
 		_, err := r.Leases.RenewShared(r.ctx, by, r.Directory.Partition(id), ttl)
@@ -59,7 +66,7 @@ func (r *rig) renewShared(by store.Incarnation, ttl time.Duration, ids ...wire.S
 }
 
 // ownedBy fails the check unless a claim of replica "z" is refused in favour of an incarnation.
-func (r *rig) ownedBy(id wire.SessionID, by store.Incarnation) {
+func (r sharedLeases) ownedBy(id wire.SessionID, by store.Incarnation) {
 	r.Helper()
 	_, err := r.secondHandle().Leases.ClaimShared(r.ctx, id, incarnation("z", 1), r.long())
 	owned, ok := errors.AsType[*store.OwnedError](err)
@@ -68,7 +75,7 @@ func (r *rig) ownedBy(id wire.SessionID, by store.Incarnation) {
 	}
 }
 
-func sharedClaim(r *rig) {
+func sharedClaim(r sharedLeases) {
 	r.create("s")
 	by := incarnation("a", 1)
 	l, err := r.Leases.ClaimShared(r.ctx, "s", by, r.long())
@@ -84,7 +91,7 @@ func sharedClaim(r *rig) {
 	r.writer(l).write(1)
 }
 
-func sharedRefused(r *rig) {
+func sharedRefused(r sharedLeases) {
 	by := incarnation("a", 1)
 	p := r.claimShared(by, r.long(), "s")[0]
 	r.ownedBy("s", by)
@@ -93,7 +100,7 @@ func sharedRefused(r *rig) {
 	p.write(1)
 }
 
-func sharedRenewal(r *rig) {
+func sharedRenewal(r sharedLeases) {
 	by, ttl := incarnation("a", 1), r.renewed()
 	ids := []wire.SessionID{"s", "t", "u"}
 	all := r.claimShared(by, ttl, ids...)
@@ -111,14 +118,14 @@ func sharedRenewal(r *rig) {
 	all[2].write(1)
 }
 
-func sharedExpiry(r *rig) {
+func sharedExpiry(r sharedLeases) {
 	ids := []wire.SessionID{"s", "t", "u"}
 	all := r.claimShared(incarnation("a", 1), r.short(), ids...)
 	r.expire()
 	if got := r.info("s").Owner; got != "a" {
 		r.Errorf("owner of an expired lease is %q, want a until another replica claims", got)
 	}
-	other := r.secondHandle()
+	other := sharedLeases{r.secondHandle()}
 	for i, q := range other.claimShared(incarnation("b", 1), r.long(), ids...) {
 		if q.lease.Prev != all[i].top || q.lease.Epoch <= all[i].lease.Epoch {
 			r.Errorf("lease is %+v, want one after %+v", q.lease, all[i].lease)
@@ -134,7 +141,7 @@ func sharedExpiry(r *rig) {
 	}
 }
 
-func sharedOtherIncarnation(r *rig) {
+func sharedOtherIncarnation(r sharedLeases) {
 	r.claimShared(incarnation("a", 1), r.short(), "s")
 	r.claimShared(incarnation("a", 2), r.long(), "t")
 	r.renewShared(incarnation("a", 2), r.long(), "s", "t")
@@ -144,7 +151,7 @@ func sharedOtherIncarnation(r *rig) {
 	r.ownedBy("t", incarnation("a", 2))
 }
 
-func sharedNextIncarnation(r *rig) {
+func sharedNextIncarnation(r sharedLeases) {
 	p := r.claimShared(incarnation("a", 1), r.long(), "s")[0]
 	q := r.claimShared(incarnation("a", 2), r.short(), "s")[0]
 	_, err := p.try(p.next(store.Batch{Events: p.frames(1)}))
@@ -154,11 +161,11 @@ func sharedNextIncarnation(r *rig) {
 	r.claimShared(incarnation("b", 1), r.long(), "s")
 }
 
-func sharedLosesOne(r *rig) {
+func sharedLosesOne(r sharedLeases) {
 	by := incarnation("a", 1)
 	all := r.claimShared(by, r.short(), "s", "t")
 	r.expire()
-	r.secondHandle().claimShared(incarnation("b", 1), r.long(), "s")
+	sharedLeases{r.secondHandle()}.claimShared(incarnation("b", 1), r.long(), "s")
 	r.renewShared(by, r.long(), "s", "t")
 	_, err := all[0].try(all[0].next(store.Batch{Events: all[0].frames(1)}))
 	r.is(err, store.ErrFenced, "Commit to the lost session")
@@ -167,7 +174,7 @@ func sharedLosesOne(r *rig) {
 	r.ownedBy("t", by)
 }
 
-func sharedRenewedLate(r *rig) {
+func sharedRenewedLate(r sharedLeases) {
 	by := incarnation("a", 1)
 	p := r.claimShared(by, r.short(), "s")[0]
 	r.expire()
@@ -178,7 +185,7 @@ func sharedRenewedLate(r *rig) {
 	r.ok(r.Lifecycle.Delete(r.ctx, p.lease))
 }
 
-func sharedRelease(r *rig) {
+func sharedRelease(r sharedLeases) {
 	by := incarnation("a", 1)
 	all := r.claimShared(by, r.short(), "s", "t")
 	r.ok(r.Leases.Release(r.ctx, all[0].lease))
@@ -195,7 +202,7 @@ func sharedRelease(r *rig) {
 	r.claimShared(incarnation("c", 1), r.long(), "t")
 }
 
-func sharedThenOwn(r *rig) {
+func sharedThenOwn(r sharedLeases) {
 	by := incarnation("a", 1)
 	p := r.claimShared(by, r.long(), "s")[0]
 	r.ok(r.Leases.Release(r.ctx, p.lease))
@@ -207,7 +214,7 @@ func sharedThenOwn(r *rig) {
 	r.claim("s", "c")
 }
 
-func sharedUnattended(r *rig) {
+func sharedUnattended(r sharedLeases) {
 	by, ids := incarnation("a", 1), []wire.SessionID{"s", "t"}
 	for _, p := range r.claimShared(by, r.long(), append(ids, "idle")...) {
 		if p.lease.Session != "idle" {
@@ -225,7 +232,7 @@ func sharedUnattended(r *rig) {
 	r.ownedBy("kept", incarnation("b", 1))
 }
 
-func sharedQuarantine(r *rig) {
+func sharedQuarantine(r sharedLeases) {
 	by := incarnation("a", 1)
 	p := r.claimShared(by, r.short(), "s")[0]
 	p.commit(store.Batch{Working: new(true)})
@@ -239,7 +246,7 @@ func sharedQuarantine(r *rig) {
 	r.unattended("s")
 }
 
-func sharedRenewalResult(r *rig) {
+func sharedRenewalResult(r sharedLeases) {
 	r.create("s")
 	partition := r.Directory.Partition("s")
 	renew := func(by store.Incarnation, ttl time.Duration) store.Renewal {
@@ -265,7 +272,7 @@ func sharedRenewalResult(r *rig) {
 	}
 }
 
-func sharedInvalid(r *rig) {
+func sharedInvalid(r sharedLeases) {
 	p := r.claimShared(incarnation("a", 1), r.long(), "s")[0]
 	r.is(r.Leases.Renew(r.ctx, p.lease), store.ErrInvalid, "Renew of a shared lease")
 	for _, bad := range []store.Incarnation{{Replica: "a"}, {Replica: "a", Number: 7}, {Replica: "a", Number: 1 << 53}} {

@@ -80,8 +80,9 @@ type toolset struct {
 
 // changing are tools that differ between users and change; [tools.Executor] implements it.
 type changing interface {
-	// Prepare makes the tools of a caller known, and Revision changes when they change.
+	// Prepare makes the tools of a caller known, as far as that is possible soon.
 	Prepare(ctx context.Context, c tools.Caller)
+	// Revision returns a text that changes when the tools of the caller change.
 	Revision(c tools.Caller) string
 }
 

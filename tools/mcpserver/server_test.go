@@ -40,7 +40,7 @@ type testSession struct {
 	asks chan struct{}
 }
 
-func newRoom(session wire.SessionID) *testSession { return &testSession{state: desktop.New(session)} }
+func newSession(id wire.SessionID) *testSession { return &testSession{state: desktop.New(id)} }
 
 func (r *testSession) Act(_ context.Context, c tools.Caller, _ tools.Call, plan func(*desktop.State) tools.Plan) (providers.ToolResult, error) {
 	r.mu.Lock()
@@ -213,7 +213,7 @@ func note(id string) map[string]any {
 func TestListAndCall(t *testing.T) {
 	t.Parallel()
 	h := setUp(t, mcpserver.Config{})
-	r := newRoom("ses-1")
+	r := newSession("ses-1")
 	e, revoke := h.issue(agent(r, tools.ProfileMain, "main-monitor-0-m1"))
 	defer revoke()
 	if e.URL != h.url+"/mcp" || len(e.Token) != 43 {
@@ -246,7 +246,7 @@ func TestListAndCall(t *testing.T) {
 func TestDialogsReachTheSession(t *testing.T) {
 	t.Parallel()
 	h := setUp(t, mcpserver.Config{})
-	mine, other := newRoom("ses-1"), newRoom("ses-2")
+	mine, other := newSession("ses-1"), newSession("ses-2")
 	e, revoke := h.issue(agent(mine, tools.ProfileMain, "a"))
 	defer revoke()
 	_, revokeOther := h.issue(agent(other, tools.ProfileMain, "b"))
@@ -263,7 +263,7 @@ func TestDialogsReachTheSession(t *testing.T) {
 func TestProfilesAreIsolated(t *testing.T) {
 	t.Parallel()
 	h := setUp(t, mcpserver.Config{})
-	r := newRoom("ses-1")
+	r := newSession("ses-1")
 	e, revoke := h.issue(agent(r, tools.ProfileCode, "task-m1-1"))
 	defer revoke()
 	s := h.connect(e)
@@ -308,7 +308,7 @@ const (
 func TestRawRequests(t *testing.T) {
 	t.Parallel()
 	h := setUp(t, mcpserver.Config{MaxBody: 4096})
-	r := newRoom("ses-1")
+	r := newSession("ses-1")
 	e, revoke := h.issue(agent(r, tools.ProfileDefault, "a"))
 	good := "Bearer " + e.Token
 	status, header, body := h.post(good, http.MethodPost, createRequest)
@@ -364,7 +364,7 @@ func TestRawRequests(t *testing.T) {
 func TestWithoutMCPToken(t *testing.T) {
 	t.Parallel()
 	h := setUp(t, mcpserver.Config{})
-	r := newRoom("ses-1")
+	r := newSession("ses-1")
 	e, revoke := h.issue(agent(r, tools.ProfileMain, "a"))
 	gone, revokeGone := h.issue(agent(r, tools.ProfileMain, "b"))
 	defer revoke()
@@ -397,7 +397,7 @@ func TestWithoutMCPToken(t *testing.T) {
 func TestRevokedWhileACallRuns(t *testing.T) {
 	t.Parallel()
 	h := setUp(t, mcpserver.Config{})
-	r := newRoom("ses-1")
+	r := newSession("ses-1")
 	r.asks = make(chan struct{})
 	e, revoke := h.issue(agent(r, tools.ProfileMain, "a"))
 	type answer struct {
@@ -426,7 +426,7 @@ func TestRevokedWhileACallRuns(t *testing.T) {
 func TestCallsAreBounded(t *testing.T) {
 	t.Parallel()
 	h := setUp(t, mcpserver.Config{MaxCalls: 2})
-	r := newRoom("ses-1")
+	r := newSession("ses-1")
 	r.asks = make(chan struct{})
 	e, revoke := h.issue(agent(r, tools.ProfileMain, "a"))
 	other, revokeOther := h.issue(agent(r, tools.ProfileMain, "b"))
@@ -451,10 +451,10 @@ func TestCallsAreBounded(t *testing.T) {
 func TestAgentsAreIsolated(t *testing.T) {
 	t.Parallel()
 	h := setUp(t, mcpserver.Config{})
-	rooms := []*testSession{newRoom("ses-0"), newRoom("ses-1"), newRoom("ses-2")}
+	sessions := []*testSession{newSession("ses-0"), newSession("ses-1"), newSession("ses-2")}
 	var wg sync.WaitGroup
 	for i := range 9 {
-		r := rooms[i%len(rooms)]
+		r := sessions[i%len(sessions)]
 		profile := []string{tools.ProfileMain, tools.ProfileDefault}[i%2]
 		e, revoke := h.issue(agent(r, profile, fmt.Sprintf("agent-%d", i)))
 		t.Cleanup(revoke)
@@ -477,14 +477,14 @@ func TestAgentsAreIsolated(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	for i, r := range rooms {
+	for i, r := range sessions {
 		ids := r.windows()
 		if len(ids) != 15 {
 			t.Errorf("%d windows in %s, want 15", len(ids), r.state.Session())
 		}
 		for _, id := range ids {
 			var who, n int
-			if _, err := fmt.Sscanf(id, "w-%d-%d", &who, &n); err != nil || who%len(rooms) != i {
+			if _, err := fmt.Sscanf(id, "w-%d-%d", &who, &n); err != nil || who%len(sessions) != i {
 				t.Errorf("window %s is in %s, want the session of its agent", id, r.state.Session())
 			}
 		}

@@ -45,7 +45,7 @@ async function choose(page: Page, backend: string): Promise<void> {
 }
 
 /** Sends a message and waits for its answer. */
-async function talk(page: Page, text: string): Promise<void> {
+async function sendTurn(page: Page, text: string): Promise<void> {
   await tabTo(page, "[data-command-bar]");
   await page.keyboard.insertText(`/say ${text}`);
   await page.keyboard.press("Enter");
@@ -88,7 +88,7 @@ describe("in English", () => {
     await keyboard.press("Enter");
     await page.locator("form.models-new").waitFor({ state: "detached" });
     await until(() => chip(page)).toBe("fake");
-    await talk(page, "The first answer.");
+    await sendTurn(page, "The first answer.");
     expect(model.requests.at(-1)!.at(-1)!.blocks.join()).toContain("The first answer.");
 
     desktop.guard.expectLostHub();
@@ -97,9 +97,9 @@ describe("in English", () => {
     await page.goto(desktop.address(session));
     await waitForLink(page, "live");
     await until(() => chip(page)).toBe("fake");
-    await talk(page, "Still here.");
+    await sendTurn(page, "Still here.");
     const other = await desktop.tab({ profile: page.context() });
-    await talk(other, "Also in a new session.");
+    await sendTurn(other, "Also in a new session.");
     await until(() => chip(other)).toBe("fake");
 
     const text = JSON.stringify([await desktop.hub.rest.events(session), await desktop.hub.rest.request("GET", "/api/model-profiles"), await desktop.hub.rest.request("GET", "/api/secrets")]);
@@ -151,7 +151,7 @@ describe("in Korean", () => {
     expect(await page.locator("[data-models=passed]").innerText()).toContain("무료");
     await page.keyboard.press("Enter");
     await until(() => chip(page)).toBe("fake");
-    await talk(page, "첫 번째 답변이에요.");
+    await sendTurn(page, "첫 번째 답변이에요.");
 
     desktop.guard.expectLostHub();
     await desktop.hub.kill();
@@ -159,6 +159,6 @@ describe("in Korean", () => {
     await page.goto(desktop.address(session));
     await waitForLink(page, "live");
     await until(() => chip(page)).toBe("fake");
-    await talk(page, "아직 있어요.");
+    await sendTurn(page, "아직 있어요.");
   });
 });

@@ -37,6 +37,7 @@ it("allowed domains are listed, added and taken back by keyboard", async () => {
   await page.reload();
   await waitForLink(page, "live");
   await page.keyboard.press("ControlOrMeta+k");
+  await page.getByRole("combobox").waitFor(); // the list of commands loads when it is first opened
   await page.keyboard.type("Allowed domains");
   await page.keyboard.press("Enter");
   await panel.locator('[data-domain="news.example.com"]').waitFor();

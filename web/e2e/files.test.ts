@@ -4,7 +4,8 @@ import { readFile } from "node:fs/promises";
 import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
 import type { SessionID } from "../core/src/index.js";
-import { commandBar, sendMessage, until, waitForRow } from "./harness/desktop-page.js";
+import { showWindow } from "./harness/content.js";
+import { commandBar, sendMessage, until, waitForRow, windowOf } from "./harness/desktop-page.js";
 import { desktopFixture, ready } from "./harness/fixture.js";
 
 const desktop = desktopFixture();
@@ -83,7 +84,7 @@ it("any file can be attached to a message, which then names it", async () => {
   expect(await stored(session, "notes.txt")).toBe("hello");
 });
 
-it("a text is edited beside an agent: the editor shows changes, and nobody overwrites the other unknowingly", async () => {
+it("a text is edited beside an agent: the editor shows changes, and neither overwrites the other unknowingly", async () => {
   desktop.guard.expect(/412 \(Precondition Failed\)/);
   const session = await desktop.hub.rest.newSession("edit");
   await put(session, "plan.txt", "one\n");
@@ -289,4 +290,42 @@ it("hostile names and contents stay harmless", async () => {
     at.dispatchEvent(e);
   });
   await until(() => page.locator('[data-upload="failed"]').innerText()).toContain("too large");
+});
+
+it("a notebook file opens as a notebook, in both tabs", async () => {
+  desktop.guard.expect(/4\d\d \(/);
+  const session = await desktop.hub.rest.newSession("as notebook");
+  const [page, other] = [await desktop.tab({ session }), await desktop.tab({ session })];
+  const cells = [{ cell_type: "markdown", source: ["# Head"] }, { cell_type: "code", source: "1+1", outputs: [] }];
+  await put(session, "book.ipynb", JSON.stringify({ cells, metadata: {}, nbformat: 4, nbformat_minor: 4 }));
+  await put(session, "broken.ipynb", "{");
+  await openFile(page, "book.ipynb");
+  await page.locator('[data-file="book.ipynb"]').getByRole("button", { name: "Open as notebook" }).click();
+  for (const tab of [page, other]) {
+    const notebook = tab.locator('[data-window-id="notebook-1"]');
+    await notebook.getByRole("heading", { name: "Head" }).waitFor();
+    await until(() => notebook.locator(".cm-content").allInnerTexts().then((all) => all.join())).toContain("1+1");
+  }
+  await openFile(page, "broken.ipynb");
+  await page.locator('[data-file="broken.ipynb"]').getByRole("button", { name: "Open as notebook" }).evaluate((e) => (e as HTMLElement).click());
+  await page.locator('[data-file="broken.ipynb"]').getByRole("alert").first().waitFor();
+  expect(await page.locator('[data-window-id="notebook-2"]').count(), "notebooks of a broken file").toBe(0);
+});
+
+it("pages in windows get no events while files are dragged over the desktop, so that they can be dropped there", async () => {
+  const session = await desktop.hub.rest.newSession("frames");
+  const page = await desktop.tab({ session });
+  await showWindow(desktop.hub, session, page, "page", { renderer: "html", data: "<p>Hello</p>" });
+  const frame = windowOf(page, "page").locator("iframe");
+  await frame.waitFor();
+  const events = (): Promise<string> => frame.evaluate((e) => getComputedStyle(e).pointerEvents);
+  expect(await events(), "before the drag").toBe("auto");
+  const during = await frame.evaluate((e) => {
+    const data = new DataTransfer();
+    data.items.add(new File(["a"], "a.txt"));
+    document.body.dispatchEvent(new DragEvent("dragenter", { bubbles: true, cancelable: true, dataTransfer: data }));
+    return getComputedStyle(e).pointerEvents;
+  });
+  expect(during, "during the drag").toBe("none");
+  await until(events).toBe("auto"); // a drag that sends no events any more has ended
 });

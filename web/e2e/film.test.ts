@@ -14,7 +14,7 @@ const filmWindow = (page: Page, id: string): Locator => film(page).locator(`[dat
 const position = async (page: Page): Promise<number> => Number(await film(page).locator("[data-film-position]").getAttribute("data-film-position"));
 
 /** The words of the conversation beside the film. */
-const said = async (page: Page): Promise<string> => film(page).locator(".film-talk").innerText();
+const said = async (page: Page): Promise<string> => film(page).locator(".film-conversation").innerText();
 
 /** Opens the film with the command palette, by keyboard. */
 async function openFilm(page: Page): Promise<void> {

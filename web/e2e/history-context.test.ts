@@ -38,7 +38,7 @@ const summary = "Summary of the conversation so far:\n\nAll of it in short: 8 me
 it("a model gets the summary and the remaining messages, and the originals again after the summary is rewound", async () => {
   const session = await desktop.hub.rest.newSession("history");
   const page = await desktop.tab({ session });
-  const talk = async (text: string, answer: string): Promise<void> => {
+  const sendTurn = async (text: string, answer: string): Promise<void> => {
     await sendMessage(page, text);
     await waitForAnswer(session, page, answer);
   };
@@ -47,19 +47,19 @@ it("a model gets the summary and the remaining messages, and the originals again
     await waitForAnswer(session, page, answer);
   };
 
-  await talk("/say The kettle is on.", "The kettle is on.");
-  await talk(opens, "Here is the list.");
+  await sendTurn("/say The kettle is on.", "The kettle is on.");
+  await sendTurn(opens, "Here is the list.");
   await windowOf(page, "list").waitFor();
-  await talk("/say Two cups it is.", "Two cups it is.");
+  await sendTurn("/say Two cups it is.", "Two cups it is.");
   expect(lastRequest()).toEqual([...beginning, user(later("/say Two cups it is."))]);
 
   await page.getByRole("button", { name: "Sum up", exact: true }).click();
   await page.locator("[data-row][data-kind=condensed]").waitFor();
   await waitUntilIdle(session);
-  await talk("/say The milk is in.", "The milk is in.");
+  await sendTurn("/say The milk is in.", "The milk is in.");
   expect(lastRequest()).toEqual([user(summary, later("/say The milk is in."))]);
-  await talk("/say The sugar is in.", "The sugar is in.");
-  await talk("/say It is ready.", "It is ready.");
+  await sendTurn("/say The sugar is in.", "The sugar is in.");
+  await sendTurn("/say It is ready.", "It is ready.");
 
   await edit("The sugar is in", "/say No sugar.", "No sugar.");
   expect(lastRequest()).toEqual([user(summary, later("/say The milk is in.")), assistant("The milk is in."), user(later("/say No sugar."))]);
@@ -74,7 +74,7 @@ it("a model gets the summary and the remaining messages, and the originals again
   expect(await shownRows(page, "condensed")).toEqual([]);
   await expectSameInTabs(session, page);
 
-  await talk("/say Enjoy.", "Enjoy.");
+  await sendTurn("/say Enjoy.", "Enjoy.");
   expect(lastRequest()).toEqual([...beginning, user(later("/say One cup it is.")), assistant("One cup it is."), user(later("/say Enjoy."))]);
 });
 

@@ -208,12 +208,12 @@ it("tasks can be searched and lead to their messages", async () => {
 
 it("rows dropped from the desktop state are loaded when scrolling there, and searched", async () => {
   const session = await desktop.hub.rest.newSession("older");
-  const talk = async (content: string): Promise<void> => {
+  const sendTurn = async (content: string): Promise<void> => {
     await desktop.hub.rest.sendMessage(session, content);
     await until(async () => ((await desktop.hub.rest.snapshot(session)).agents ?? []).every((a) => a.status === "idle")).toBe(true);
   };
-  await talk("/say a needle at the beginning");
-  for (let n = 0; n < 10; n++) await talk(`/think so\n${"/say look\n/call window_list {}\n".repeat(10)}/say answer ${n}!`);
+  await sendTurn("/say a needle at the beginning");
+  for (let n = 0; n < 10; n++) await sendTurn(`/think so\n${"/say look\n/call window_list {}\n".repeat(10)}/say answer ${n}!`);
   await until(async () => (await desktop.hub.rest.rows(session)).length).toBe(200);
   const page = await desktop.tab({ session });
   const log = page.getByRole("log");

@@ -7,7 +7,7 @@ import type { SessionID } from "../core/src/index.js";
 import type { Prefs } from "../desktop/src/shell/prefs.js";
 import { findViolations } from "./harness/axe.js";
 import { showWindow } from "./harness/content.js";
-import { questionCard, sendMessage, until, waitForRow, windowOf } from "./harness/desktop-page.js";
+import { questionCard, sendMessage, until, waitForRow, waitUntilArmed, windowOf } from "./harness/desktop-page.js";
 import { desktopFixture } from "./harness/fixture.js";
 
 const desktop = desktopFixture();
@@ -71,7 +71,7 @@ describe.each(languages)("in %s", (language) => {
     await page.keyboard.press("Escape");
     await until(() => page.locator("dialog[open]").count()).toBe(0);
     await page.locator("header button:has(.icon-button-count)").first().click();
-    await page.getByText("Add a hook?").last().waitFor();
+    await page.getByText(language === "ko" ? "자동 실행을 추가할까요?" : "Add a hook?").last().waitFor();
     await look("inbox");
     expect(found).toEqual({});
   });
@@ -86,6 +86,43 @@ describe.each(languages)("in %s", (language) => {
     const session = await fullDesktop();
     const page = await open(session, { language, theme: "dark" }, { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true });
     expect(await findViolations(page)).toEqual([]);
+  });
+
+  it("launcher, a board, a list, a table, the card of a plan and the film, also on a phone", { timeout: 180_000 }, async () => {
+    const session = await desktop.hub.rest.newSession("panels");
+    const page = await open(session, { language, theme: "dark" }, { viewport: { width: 1440, height: 900 } });
+    const found: Record<string, string[]> = {};
+    const look = async (state: string): Promise<void> => {
+      const bad = await findViolations(page);
+      if (bad.length > 0) found[state] = bad;
+    };
+    await sendMessage(page, "show a table");
+    await sendMessage(page, "make a to-do list: milk, eggs");
+    await windowOf(page, "todo-1").getByRole("checkbox").first().waitFor();
+    await sendMessage(page, "open a kanban board: plan, build");
+    await page.locator(".kanban-card").first().waitFor();
+    await sendMessage(page, `/plan ${JSON.stringify({ todos: [{ id: "make", task: 'Make it; /call storage_write {"path":"report.md","content":"# R"}; /say made' }] })}`);
+    const approve = questionCard(page).getByRole("button", { name: language === "ko" ? /^승인/ : /^approve/i });
+    await waitUntilArmed(approve);
+    await approve.click();
+    await page.locator("[data-plan-end=complete]").waitFor();
+    await page.keyboard.press("Alt+KeyT");
+    await look("windows and the card of a plan");
+    await page.locator("main").focus();
+    await page.keyboard.press("Alt+a");
+    await page.locator("dialog[open] [data-template=trip]").waitFor();
+    await look("launcher");
+    await page.keyboard.press("Escape");
+    await until(() => page.locator("dialog[open]").count()).toBe(0);
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.locator("[data-page=inbox]").waitFor(); // a busy page draws the layout for phones later
+    await look("phone");
+    await page.goto(`${desktop.address(session)}&film=1-1`);
+    await page.locator('dialog.film[data-film="ready"]').waitFor();
+    await look("film on a phone");
+    await page.setViewportSize({ width: 1440, height: 900 });
+    await look("film");
+    expect(found).toEqual({});
   });
 
   it("the sign-in page", async () => {

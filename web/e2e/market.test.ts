@@ -2,6 +2,7 @@
 
 import type { FrameLocator, Page } from "playwright-core";
 import { expect, it } from "vitest";
+import { findViolations } from "./harness/axe.js";
 import { until, windowOf } from "./harness/desktop-page.js";
 import { desktopFixture } from "./harness/fixture.js";
 import { callTool } from "./harness/tools.js";
@@ -81,4 +82,36 @@ it("calculator: an agent calculates, and people see it", async () => {
   await until(() => app.locator("#history").innerText()).toContain("80");
   expect(await callTool(desktop.hub, session, "window_app_command", { windowId: "app-calculator", command: "calculate", params: { expression: "2+" } })).toContain("error");
   expect(await callTool(desktop.hub, session, "window_app_command", { windowId: "app-calculator", command: "explode" })).toContain("unknown command");
+});
+
+/** A command and a query of every other app; what its window shows after the command, also after a reload. */
+const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="30"><rect width="40" height="30" fill="red"/></svg>';
+const uses: [app: string, command: string, params: object, query: string, answer: string, shown: string | RegExp][] = [
+  ["calendar", "add", { date: new Date().toISOString().slice(0, 10), title: "Concert", time: "19:30" }, "month", "entries", "Concert"],
+  ["chart-studio", "set", { type: "bar", title: "Tea", headers: ["day", "cups"], rows: [["Mon", 3], ["Tue", 5]] }, "summary", "5", "Tea"],
+  ["csv-explorer", "open", { content: "name,sum\nKim,30\nLee,4\n", name: "sales.csv" }, "table", "sum", "Kim"],
+  ["image-viewer", "open", { content: svg, name: "red.svg" }, "view", "red.svg", "red.svg"],
+  ["markdown-editor", "open", { content: "# Plan", name: "plan.md" }, "words", "1", "Plan"],
+  ["notes", "create", { text: "Milk" }, "notes", "Milk", "Milk"],
+  ["timer", "start", { minutes: 90, label: "Roast" }, "timers", "Roast", /Roast/],
+];
+
+it.each(uses)("%s: an agent uses it, people see it, and it stays after a reload", async (app, command, params, query, answer, shown) => {
+  const session = await desktop.hub.rest.newSession(app);
+  const page = await desktop.tab({ session });
+  expect(await callTool(desktop.hub, session, "apps_market_get", { appId: app })).toContain("installed");
+  await openApp(page, app);
+  const text = (): Promise<string> =>
+    windowOf(page, `app-${app}`)
+      .frameLocator("iframe")
+      .locator("body")
+      .evaluate((body) => [(body as HTMLElement).innerText, ...[...body.querySelectorAll<HTMLInputElement>("input, textarea")].map((field) => field.value)].join("\n"));
+  const window = { windowId: `app-${app}` };
+  expect(await callTool(desktop.hub, session, "window_app_command", { ...window, command, params })).toContain("complete");
+  await until(text).toMatch(shown);
+  expect(await callTool(desktop.hub, session, "window_app_query", { ...window, stateKey: query })).toContain(answer);
+  const frame = page.frames().find((f) => f.url().startsWith(desktop.hub.appsUrl))!;
+  expect(await findViolations(frame), "violations of the app").toEqual([]);
+  await page.reload();
+  await until(text).toMatch(shown);
 });

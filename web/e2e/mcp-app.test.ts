@@ -108,7 +108,7 @@ it("a view calls tools of its server after the user allowed it, once for the win
   const press = (name: string): Promise<void> => view(page, board).getByRole("button", { name }).click();
   await press("Count");
   const allow = questionCard(page).getByRole("button", { name: /^(approve|allow)/i }).first();
-  expect(await questionCard(page).innerText()).toContain("Let a window use count of the MCP server board?");
+  expect(await questionCard(page).innerText()).toContain("Let a window use “count” of the MCP server “board”?");
   await waitUntilArmed(allow);
   await allow.click();
   await until(() => read(page, board, "answer")).toBe("count 1");

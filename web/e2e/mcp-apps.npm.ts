@@ -3,6 +3,7 @@
 
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
+import { hostname } from "node:os";
 import { extname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { BrowserContext, FrameLocator, Page } from "playwright-core";
@@ -17,7 +18,9 @@ const folder = process.env.MCP_APP_PACKAGES ?? "";
 interface Tried {
   tool: string;
   input: object;
-  /** Whether the view shows what it is to show. */
+  /** More arguments of its program. */
+  args?: string[];
+  /** Whether the view shows what its document alone does not contain: a value of the tool's result or input, or what its library draws. */
   shows: (view: FrameLocator) => Promise<boolean>;
   /** The origins that the view declares and uses. */
   origins?: string[];
@@ -27,7 +30,7 @@ interface Tried {
   expects?: RegExp[];
 }
 
-/** A PDF file. */
+/** A PDF file with three pages. */
 const paper = fileURLToPath(new URL("harness/paper.pdf", import.meta.url));
 
 const types: Record<string, string> = { ".js": "text/javascript", ".css": "text/css", ".json": "application/json", ".png": "image/png", ".jpg": "image/jpeg", ".wasm": "application/wasm" };
@@ -44,24 +47,30 @@ async function serveMap(profile: BrowserContext): Promise<void> {
   await profile.route("https://*.openstreetmap.org/**", (route) => route.fulfill({ body: tile, headers, contentType: "image/png" }));
 }
 
-const has = (selector: string, text: RegExp) => async (view: FrameLocator): Promise<boolean> => text.test((await view.locator(selector).first().textContent()) ?? "");
+const has = (selector: string, text: string | RegExp) => async (view: FrameLocator): Promise<boolean> => {
+  const found = view.locator(selector).first();
+  if ((await found.count()) === 0) return false;
+  const shown = (await found.textContent()) ?? "";
+  return typeof text === "string" ? shown.includes(text) : text.test(shown);
+};
 
 const servers: Record<string, Tried> = {
-  "server-basic-vanillajs": { tool: "get-time", input: {}, shows: has("body", /\d{4}-\d\d-\d\dT/) },
-  "server-budget-allocator": { tool: "get-budget-data", input: {}, shows: has("body", /Budget/i) },
-  "server-system-monitor": { tool: "get-system-info", input: {}, shows: has("body", /CPU|Memory/i) },
+  "server-basic-vanillajs": { tool: "get-time", input: {}, shows: has("#server-time", /^\d{4}-\d\d-\d\dT/) },
+  "server-budget-allocator": { tool: "get-budget-data", input: {}, shows: has("#sliders-container", "Marketing") },
+  "server-system-monitor": { tool: "get-system-info", input: {}, shows: has("#info-hostname", hostname()) },
   "server-threejs": {
     tool: "show_threejs_scene",
-    input: { code: "const scene = new THREE.Scene(); const camera = new THREE.PerspectiveCamera(75, width / height, 0.1, 10); const renderer = new THREE.WebGLRenderer({ canvas }); renderer.setSize(width, height); renderer.render(scene, camera);" },
-    shows: async (view) => (await view.locator("canvas").count()) > 0,
+    input: { code: "const scene = new THREE.Scene(); canvas.dataset.scene = scene.type; const camera = new THREE.PerspectiveCamera(75, width / height, 0.1, 10); const renderer = new THREE.WebGLRenderer({ canvas }); renderer.setSize(width, height); renderer.render(scene, camera);" },
+    shows: async (view) => (await view.locator('canvas[data-scene="Scene"]').count()) > 0,
     expects: [/WebGL|GPU|GL Driver/i],
   },
   "server-pdf": {
     tool: "display_pdf",
     input: { url: pathToFileURL(paper).href },
-    shows: async (view) => (await view.locator("canvas").count()) > 0,
+    args: [paper], // the server opens no other file
+    shows: has("#total-pages", "of 3"),
     origins: ["https://unpkg.com"],
-    expects: [/unpkg|ERR_/i],
+    expects: [/unpkg|ERR_/i, /localStorage/], // views have no storage
   },
   "server-map": {
     tool: "show-map",
@@ -94,7 +103,7 @@ async function openView(page: Page, session: SessionID, name: string, t: Tried):
   const bin = JSON.parse(readFileSync(join(packageOf(name), "package.json"), "utf8")) as { bin: Record<string, string> };
   const program = join(packageOf(name), Object.values(bin.bin)[0]!);
   // As pasted from the documentation of the server, with the installed program in place of npx.
-  const config = { mcpServers: { [name]: { command: process.execPath, args: [program, "--stdio"] } } };
+  const config = { mcpServers: { [name]: { command: process.execPath, args: [program, "--stdio", ...(t.args ?? [])] } } };
   await desktop.hub.rest.request("POST", "/api/mcp-servers", { config: JSON.stringify(config) });
   await desktop.hub.rest.sendMessage(session, `/call ${modelName(name, t.tool)} ${JSON.stringify(t.input)}`);
   await approve(page);

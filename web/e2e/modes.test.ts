@@ -8,7 +8,7 @@ import { desktopFixture } from "./harness/fixture.js";
 
 const desktop = desktopFixture();
 
-const chip = (page: Page): Promise<string> => page.locator(".topbar-mode-name").innerText();
+const modeName = (page: Page): Promise<string> => page.locator(".topbar-mode-name").innerText();
 
 /** Opens the menu of the mode with the keyboard. */
 async function openMenu(page: Page): Promise<void> {
@@ -22,33 +22,33 @@ it("the owner chooses a mode with the keyboard and in the palette; other tabs an
   await desktop.hub.rest.request("PUT", "/api/modes/review", { name: "Review", instructions: "Look for faults. Name them.", toolProfile: "read" });
   const page = await desktop.tab({ session });
   const korean = await desktop.tab({ session, prefs: { language: "ko" } });
-  await until(() => chip(page)).toBe("No mode");
+  await until(() => modeName(page)).toBe("No mode");
 
   await openMenu(page);
   expect(await page.locator("[role=menu]").innerText()).toContain("Look for faults.");
   expect(await findViolations(page), "violations of the menu").toEqual([]);
   for (let n = 0; n < 3; n++) await page.keyboard.press("ArrowDown");
   await page.keyboard.press("Enter");
-  await until(() => chip(page)).toBe("Ask");
-  await until(() => chip(korean)).toBe("질문");
+  await until(() => modeName(page)).toBe("Ask");
+  await until(() => modeName(korean)).toBe("질문");
   expect((await desktop.hub.rest.snapshot(session)).agentMode).toMatchObject({ id: "ask", toolProfile: "read" });
 
   await page.keyboard.press("Control+k");
   await page.keyboard.insertText("mode review");
   await page.locator('[data-entry="mode.review"][aria-selected=true]').waitFor();
   await page.keyboard.press("Enter");
-  await until(() => chip(page)).toBe("Review");
+  await until(() => modeName(page)).toBe("Review");
 
   desktop.guard.expectLostHub();
   await desktop.hub.kill();
   await desktop.hub.up();
   await waitForLink(page, "live");
   await page.reload();
-  await until(() => chip(page)).toBe("Review");
+  await until(() => modeName(page)).toBe("Review");
   await openMenu(page);
   await page.keyboard.press("Home");
   await page.keyboard.press("Enter");
-  await until(() => chip(page)).toBe("No mode");
+  await until(() => modeName(page)).toBe("No mode");
 });
 
 /** Opens the panel of the modes from the menu. */
@@ -76,7 +76,7 @@ it("a user adds, changes and deletes a mode; a change in another tab is reported
   const row = page.locator('.models-row[data-mode="test-writer"]');
   await row.waitFor();
   await row.getByRole("button", { name: "Use" }).press("Enter");
-  await until(() => chip(page)).toBe("Test writer");
+  await until(() => modeName(page)).toBe("Test writer");
   expect((await rest.snapshot(session)).agentMode).toMatchObject({ id: "test-writer", toolProfile: "show", ownRules: true });
 
   await row.getByRole("button", { name: "Change" }).press("Enter");
@@ -96,7 +96,7 @@ it("a user adds, changes and deletes a mode; a change in another tab is reported
   await row.getByRole("button", { name: "Delete" }).press("Enter");
   await page.locator("[data-modes=remove]").press("Enter");
   await row.waitFor({ state: "detached" });
-  await until(() => chip(page)).toBe("Test writer");
+  await until(() => modeName(page)).toBe("Test writer");
 });
 
 it("the owner writes instructions of the session, and other tabs have them", async () => {
@@ -118,12 +118,12 @@ it("an invited device sees the mode and cannot change it", async () => {
   await openMenu(page);
   await page.keyboard.press("ArrowDown");
   await page.keyboard.press("Enter");
-  await until(() => chip(page)).toBe("Code");
+  await until(() => modeName(page)).toBe("Code");
   const { url } = await page.evaluate(async (of) => (await fetch("/api/join-tickets", { method: "POST", body: JSON.stringify({ session: of }), headers: { "Content-Type": "application/json" } })).json() as Promise<{ url: string }>, session);
   const guest = await (await desktop.profile()).newPage();
   await guest.goto(url);
   await guest.getByRole("button", { name: "Join", exact: true }).click();
-  await until(() => chip(guest)).toBe("Code");
+  await until(() => modeName(guest)).toBe("Code");
   expect(await guest.locator("button.topbar-mode").count()).toBe(0);
   expect(await findViolations(guest), "violations of the guest's page").toEqual([]);
 });

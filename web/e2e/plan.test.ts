@@ -47,7 +47,7 @@ it("a plan is reviewed, changed, run, paused, resumed after a restart of the hub
     { id: "dates", task: "Choose the week; /say chosen", depends_on: ["read"], inputs: [week] },
     { id: "send", task: "Send the invitations; /say sent", depends_on: ["prices", "dates"], requires_approval: true, approval_reason: "sixty people get mail" },
     { id: "sum", task: "Sum up; /say summed", depends_on: ["send"] },
-    { id: "extra", task: "Something nobody needs", depends_on: ["read"] },
+    { id: "extra", task: "Something without use", depends_on: ["read"] },
   ];
   await commandBar(page).fill(planOf(...todos));
   await commandBar(page).press("Enter");
@@ -244,10 +244,36 @@ it("of two tabs that answer one counts, and a failed plan continues without the 
   await panel(one).locator("[data-plan-result=failed]").getByText("no luck").first().waitFor();
   expect(await statusOf(session)).toEqual({ bad: "failed", next: "blocked" });
   expect(await findViolations(one)).toEqual([]);
+  const end = one.locator("[data-plan-end=failed]");
+  await end.getByText("It failed at: Try").waitFor();
+  await end.getByRole("button", { name: "Try again" }).waitFor();
   await box(one, "bad").click();
+  await panel(one).locator("[data-details=bad]").getByText("The model could not work with the request. (no luck)").waitFor();
   await panel(one).locator("[data-details=bad]").getByRole("button", { name: "Skip" }).click();
   await Promise.all([one, two].map((tab) => waitForResult(tab)));
   expect(await statusOf(session)).toEqual({ bad: "skipped", next: "completed" });
+});
+
+it("a plan ends in a card with its files and windows, and the results of its tasks, collapsed", async () => {
+  const session = await desktop.hub.rest.newSession("card");
+  const page = await desktop.tab({ session });
+  const write = '/call storage_write {"path":"report.md","content":"# Report"}';
+  const open = '/call window_create {"windowId":"prices","title":"Prices","content":{"renderer":"text","content":"10"}}';
+  await commandBar(page).fill(planOf({ id: "make", task: `Make both; ${write}; ${open}; /say {"summary":"both made","count":2}` }));
+  await commandBar(page).press("Enter");
+  await press(page, /^approve/i);
+  const card = page.locator("[data-plan-end=complete]");
+  await card.waitFor();
+  expect(await card.innerText(), "no JSON").not.toMatch(/[{}]/);
+  await card.getByRole("button", { name: "report.md" }).click();
+  await page.locator("[data-window-id]").filter({ hasText: "report.md" }).waitFor();
+  await card.getByRole("button", { name: "Prices" }).click();
+  await page.locator("[data-window-id=prices][data-focused]").waitFor();
+  expect(await page.locator("[data-row]:not([data-kind=user])").getByText("both made").count(), "results that are not collapsed").toBe(0);
+  await card.getByRole("button", { name: /Result of 1 task/ }).click();
+  await card.locator("article").getByText("both made").first().waitFor();
+  expect(await page.getByText(/Done in \d+ ms/).count(), "lines about the ends of tasks").toBe(0);
+  expect(await findViolations(page)).toEqual([]);
 });
 
 it("on a phone a plan is a list, and is stopped by touch", async () => {

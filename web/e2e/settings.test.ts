@@ -1,6 +1,6 @@
 // The settings of the user: made from the catalogue of the hub, saved one by one, shared by tabs, all by keyboard.
 
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Locator, Page } from "playwright-core";
@@ -14,7 +14,12 @@ const pins = join(folder, "pins.yaml");
 writeFileSync(pins, "iconSize: large\n");
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const desktop = desktopFixture({ flags: ["--pinned-settings", pins] });
+const allowed = join(realpathSync(folder), "projects");
+const project = join(allowed, "shop");
+mkdirSync(project, { recursive: true });
+writeFileSync(join(project, "AGENTS.md"), "Prices are in cents.\n");
+
+const desktop = desktopFixture({ flags: ["--pinned-settings", pins, "--workspaces", allowed] });
 
 /** Opens the settings with the palette. */
 async function openSettings(page: Page, word: string): Promise<void> {
@@ -103,4 +108,35 @@ it("a wallpaper and an accent follow the user to another browser", async () => {
   const elsewhere = await desktop.tab();
   await elsewhere.locator(".app-wall.wall-dusk").waitFor({ state: "attached" });
   await until(() => accent(elsewhere)).toBe("violet");
+});
+
+it("a session gets a folder of the operator with the keyboard, and other folders are refused with the reason", async () => {
+  desktop.guard.expect(/status of 4\d\d/);
+  const session = await desktop.hub.rest.newSession("shop");
+  const page = await desktop.tab({ session });
+  await openSettings(page, "settings");
+  const panel = page.locator("[data-workspace]");
+  await panel.waitFor();
+  const choose = async (path: string): Promise<void> => {
+    await panel.locator("input").focus();
+    await page.keyboard.press("Control+a");
+    await page.keyboard.insertText(path);
+    await page.keyboard.press("Enter");
+  };
+  expect(await panel.locator("option").evaluateAll((all) => all.map((o) => (o as HTMLOptionElement).value))).toEqual([allowed, project]);
+  await choose("/etc");
+  await panel.locator("[role=status]").getByText("That did not work").waitFor();
+  expect(await panel.getAttribute("data-workspace")).toBe("");
+  await choose(project);
+  await page.locator(`[data-workspace="${project}"]`).waitFor();
+  await panel.getByText("AGENTS.md").click();
+  await panel.getByText("Prices are in cents.").waitFor();
+  // It is the session's: another tab has it, another session does not.
+  const [same, other] = [await desktop.tab({ session }), await desktop.tab({ session: await desktop.hub.rest.newSession("other") })];
+  await openSettings(same, "settings");
+  await same.locator(`[data-workspace="${project}"]`).waitFor();
+  await openSettings(other, "settings");
+  await other.locator('[data-workspace=""]').waitFor();
+  await choose("");
+  await page.locator('[data-workspace=""]').waitFor();
 });

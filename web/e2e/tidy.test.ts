@@ -21,8 +21,7 @@ const bars = { kind: "bar", labels: ["Mon", "Tue", "Wed"], series: [{ name: "Tea
 
 async function openScene(width: number, height: number): Promise<{ session: SessionID; page: Page }> {
   const session = await desktop.hub.rest.newSession("tidy");
-  const page = await desktop.tab({ session });
-  await page.setViewportSize({ width, height });
+  const page = await desktop.tab({ session, context: { viewport: { width, height } } });
   const actions = Object.entries(scene).map(([windowId, bounds]) => ({
     type: "window.create",
     windowId,
@@ -72,6 +71,26 @@ it("a layout for a larger screen does not overlap at 1024×700; tidy up, undo, c
   await until(async () => (await shownWindows(page)).length).toBe(1);
   await page.keyboard.press("Control+KeyZ");
   await until(() => shownWindows(page)).toEqual(["brief", "chart", "table", "today"]);
+});
+
+it("at 3840×2160 a layout is larger, in the middle, and stays when a person moves one of its windows", { timeout: 120_000 }, async () => {
+  const { session, page } = await openScene(3840, 2160);
+  const canvas = await page.locator(".win-canvas").evaluate((el) => ({ w: el.clientWidth, h: el.clientHeight }));
+  await until(async () => (await shownBounds(page, "brief")).w).toBe(Math.round(scene.brief!.w * 1.6));
+  expect(await overlaps(page)).toEqual([]);
+  const all = await Promise.all(Object.keys(scene).map((id) => shownBounds(page, id)));
+  const [left, right] = [Math.min(...all.map((b) => b.x)), Math.max(...all.map((b) => b.x + b.w))];
+  const [top, bottom] = [Math.min(...all.map((b) => b.y)), Math.max(...all.map((b) => b.y + b.h))];
+  expect(Math.abs(left - (canvas.w - right)), `left ${left}, right ${right} of ${canvas.w}`).toBeLessThanOrEqual(4);
+  expect(Math.abs(top - (canvas.h - bottom)), `top ${top}, bottom ${bottom} of ${canvas.h}`).toBeLessThanOrEqual(4);
+
+  const others = ["table", "chart", "today"];
+  const before = await Promise.all(others.map((id) => shownBounds(page, id)));
+  await titleBar(page, "brief").focus();
+  await page.keyboard.press("ArrowLeft");
+  await until(async () => (await desktop.hub.rest.window(session, "brief"))?.placed).toBe(true);
+  expect(await Promise.all(others.map((id) => shownBounds(page, id)))).toEqual(before);
+  expect((await shownBounds(page, "brief")).w).toBe(Math.round(scene.brief!.w * 1.6));
 });
 
 it("the overview shows all windows and is used with the keyboard alone", { timeout: 60_000 }, async () => {
@@ -124,4 +143,61 @@ it("a note is written by hand, and its earlier version is shown again", { timeou
   await page.getByRole("menuitem", { name: "Earlier versions…" }).click();
   await page.getByRole("dialog", { name: "Versions of Note" }).getByRole("button", { name: "Now" }).waitFor();
   expect(await findViolations(page)).toEqual([]);
+});
+
+it("windows side by side are a group: a border, the overview, minimising and undo concern all of them, also after a reload", { timeout: 120_000 }, async () => {
+  const { session, page } = await openScene(1280, 720);
+  await page.waitForLoadState("networkidle"); // panels that arrive later change the size of the canvas
+  await titleBar(page, "brief").focus();
+  const loose = (await shownBounds(page, "brief")).w;
+  await page.keyboard.press("Alt+ArrowLeft");
+  await until(async () => (await shownBounds(page, "brief")).w).not.toBe(loose);
+  await titleBar(page, "table").focus();
+  await page.keyboard.press("Alt+ArrowRight");
+  const both = async () => ({ left: await shownBounds(page, "brief"), right: await shownBounds(page, "table") });
+  await until(async () => (await both()).right.x - (await both()).left.w).toBe(16);
+  await until(async () => (await desktop.hub.rest.window(session, "table"))?.bounds.x).toBe((await both()).right.x);
+  await page.reload();
+  await titleBar(page, "table").waitFor();
+  await page.waitForLoadState("networkidle");
+  const before = await both();
+
+  // The border is dragged, then moved with keys; each is one step to undo.
+  const y = await page.locator(".win-canvas").evaluate((el) => el.getBoundingClientRect().y + el.clientHeight / 2);
+  await page.mouse.move(before.right.x + 1, y);
+  await page.mouse.down();
+  await page.mouse.move(before.right.x + 61, y, { steps: 4 });
+  await page.mouse.up();
+  await until(both).toEqual({ left: { ...before.left, w: before.left.w + 60 }, right: { ...before.right, x: before.right.x + 60, w: before.right.w - 60 } });
+  await titleBar(page, "brief").focus();
+  await page.keyboard.press("Shift+ArrowLeft");
+  await until(async () => (await both()).right.x).toBe(before.right.x + 44);
+  await page.keyboard.press("Control+KeyZ");
+  await until(async () => (await both()).right.x).toBe(before.right.x + 60);
+  await page.keyboard.press("Control+KeyZ");
+  await until(both).toEqual(before);
+
+  // Other windows are above it until the overview brings the whole group to the front.
+  await titleBar(page, "chart").focus();
+  await page.keyboard.press("Alt+KeyW");
+  const overview = page.getByRole("dialog", { name: "Overview of all windows" });
+  await overview.getByText("table + brief").or(overview.getByText("brief + table")).waitFor();
+  expect(await findViolations(page)).toEqual([]);
+  await overview.getByRole("button", { name: "Show brief with its group" }).press("Enter");
+  const order = async (): Promise<string[]> => {
+    const windows = await Promise.all(Object.keys(scene).map(async (id) => ({ id, z: (await desktop.hub.rest.window(session, id))?.z ?? 0 })));
+    return windows.sort((a, b) => b.z - a.z).map((w) => w.id);
+  };
+  await until(async () => (await order()).slice(0, 2)).toEqual(["brief", "table"]);
+
+  await titleBar(page, "brief").focus();
+  await page.keyboard.press("Shift+F10");
+  await page.getByRole("menuitem", { name: "Minimise the group" }).press("Enter");
+  const visible = (): Promise<string[]> => page.locator("section[data-window-id]:not([data-hidden])").evaluateAll((all) => all.map((w) => w.getAttribute("data-window-id")!).sort());
+  await until(visible).toEqual(["chart", "today"]);
+  const entry = page.getByRole("group", { name: "Minimised windows" }).getByRole("button");
+  await until(() => entry.count()).toBe(1);
+  await entry.press("Enter");
+  await until(visible).toEqual(["brief", "chart", "table", "today"]);
+  expect(await both()).toEqual(before);
 });

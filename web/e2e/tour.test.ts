@@ -2,6 +2,7 @@
 
 import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
+import { findViolations } from "./harness/axe.js";
 import { centre, drag, questionCard, shownBounds, shownRows, shownWindows, titleBar, until, waitForLink, waitUntilArmed, windowOf } from "./harness/desktop-page.js";
 import { desktopFixture, ready } from "./harness/fixture.js";
 
@@ -132,4 +133,25 @@ it("windows that the tour opens are completely visible on a small laptop", async
   await save.scrollIntoViewIfNeeded();
   await save.click();
   await windowOf(page, "form-1").getByText("Thank you!").waitFor();
+  // This hub would not come back, so the tour does not offer to kill it.
+  const unfold = page.getByRole("button", { name: "Unfold the tour" });
+  if (await unfold.isVisible()) await unfold.click();
+  await page.locator("[data-step=restart]").waitFor();
+  expect(await page.locator("[data-step=plug]").count()).toBe(0);
+});
+
+it("an empty desktop offers the sessions that were used last, with miniatures", async () => {
+  const old = await desktop.hub.rest.newSession("Garden");
+  await desktop.hub.rest.runActions(old, [{ type: "window.create", windowId: "beds", title: "Beds", bounds: { x: 10, y: 10, w: 300, h: 200 }, content: { renderer: "text", data: "beds" } }]);
+  for (const [width, height] of [[1440, 900], [1024, 700], [390, 844]] as const) {
+    const page = await desktop.tab({ session: await desktop.hub.rest.newSession("New"), context: { viewport: { width, height } } });
+    const recent = page.locator(`[data-recent="${old}"]`);
+    await recent.locator('[data-windows="1"]').waitFor({ state: "attached" });
+    expect(await page.locator("[data-recent]").count(), `offers at ${width}×${height}`).toBeLessThanOrEqual(3);
+    expect(await findViolations(page), `violations at ${width}×${height}`).toEqual([]);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `fits ${width}×${height}`).toBe(true);
+    await recent.press("Enter");
+    await page.waitForURL((url) => url.searchParams.get("session") === old);
+    if (width > 768) await windowOf(page, "beds").waitFor();
+  }
 });

@@ -25,19 +25,19 @@ type fake struct {
 	out       *json.Encoder
 	outMu     sync.Mutex
 
-	mu       sync.Mutex
-	id       string // of the conversation
-	talk     *agenttest.Conversation
-	mcp      mcpClient
-	dir      string
-	ctx      context.Context // of the running prompt
-	cancel   context.CancelFunc
-	running  bool
-	asks     bool          // in the mode in which it asks
-	injected []string      // steered messages
-	steered  chan struct{} // closed when there are some
-	ids      int
-	replies  map[string]chan json.RawMessage
+	mu           sync.Mutex
+	id           string // of the conversation
+	conversation *agenttest.Conversation
+	mcp          mcpClient
+	dir          string
+	ctx          context.Context // of the running prompt
+	cancel       context.CancelFunc
+	running      bool
+	asks         bool          // in the mode in which it asks
+	injected     []string      // steered messages
+	steered      chan struct{} // closed when there are some
+	ids          int
+	replies      map[string]chan json.RawMessage
 }
 
 type rpc struct {
@@ -197,21 +197,21 @@ func (f *fake) openLocked(m rpc) (object, error) {
 		MCPServers []mcpClient `json:"mcpServers"`
 	}
 	_ = json.Unmarshal(m.Params, &p)
-	f.talk, f.id, f.dir = &agenttest.Conversation{}, "conversation-"+strconv.Itoa(os.Getpid()), p.Dir
+	f.conversation, f.id, f.dir = &agenttest.Conversation{}, "conversation-"+strconv.Itoa(os.Getpid()), p.Dir
 	if len(p.MCPServers) > 0 {
 		f.mcp = p.MCPServers[0]
 	}
 	if m.Method == "session/new" {
 		return object{"sessionId": f.id}, nil
 	}
-	talk, err := agenttest.Load(f.home, p.SessionID)
+	conversation, err := agenttest.Load(f.home, p.SessionID)
 	if err != nil {
 		return nil, &rpcError{code: -32602, message: "no conversation " + p.SessionID}
 	}
-	f.talk = talk
+	f.conversation = conversation
 	if m.Method == "session/load" {
 		f.id = p.SessionID
-		for _, m := range talk.Messages { // agents replay what was said
+		for _, m := range conversation.Messages { // agents replay what was said
 			f.update("agent_message_chunk", object{"content": object{"type": "text", "text": m.Text}})
 		}
 	}
@@ -227,8 +227,8 @@ func (f *fake) run(ctx context.Context, id json.RawMessage, text string) {
 		f.mu.Unlock()
 		return
 	}
-	f.talk.User(text)
-	_ = f.talk.Store(f.home, f.id)
+	f.conversation.User(text)
+	_ = f.conversation.Store(f.home, f.id)
 	f.mu.Unlock()
 	var err error
 	for more := true; more && err == nil && ctx.Err() == nil; {
@@ -236,10 +236,10 @@ func (f *fake) run(ctx context.Context, id json.RawMessage, text string) {
 		f.mu.Lock()
 		if len(f.injected) > 0 {
 			for _, text := range f.injected {
-				f.talk.User(text)
+				f.conversation.User(text)
 			}
 			f.injected, more, f.steered = nil, true, make(chan struct{})
-			_ = f.talk.Store(f.home, f.id)
+			_ = f.conversation.Store(f.home, f.id)
 		}
 		if !more || err != nil || ctx.Err() != nil {
 			f.running = false // nothing is injected any more
@@ -248,7 +248,7 @@ func (f *fake) run(ctx context.Context, id json.RawMessage, text string) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	_ = f.talk.Store(f.home, f.id)
+	_ = f.conversation.Store(f.home, f.id)
 	result := object{"stopReason": "end_turn", "usage": object{"inputTokens": 140, "outputTokens": 12, "totalTokens": 1052, "cachedReadTokens": 900}}
 	var e *rpcError
 	switch {
@@ -281,7 +281,7 @@ func (f *fake) answer(ctx context.Context) (more bool, err error) {
 		f.update("agent_message_chunk", object{"content": object{"type": "text", "text": text}})
 	}
 	f.mu.Lock()
-	steps, steered := f.talk.Reply(), f.steered
+	steps, steered := f.conversation.Reply(), f.steered
 	f.mu.Unlock()
 	var calls []agenttest.Step
 	for _, s := range steps {
@@ -328,8 +328,8 @@ func (f *fake) answer(ctx context.Context) (more bool, err error) {
 func (f *fake) add(m agenttest.Message) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.talk.Messages = append(f.talk.Messages, m)
-	_ = f.talk.Store(f.home, f.id)
+	f.conversation.Messages = append(f.conversation.Messages, m)
+	_ = f.conversation.Store(f.home, f.id)
 }
 
 // failureOf returns the error of a prompt.
@@ -366,7 +366,16 @@ func (f *fake) ask(ctx context.Context, s agenttest.Step) string {
 	_ = json.Unmarshal(raw, &answer)
 	switch answer.Outcome.OptionID {
 	case "once":
-		f.update("tool_call_update", object{"toolCallId": id, "status": "completed"})
+		out, err := s.Execute(f.dir)
+		if err != nil {
+			f.update("tool_call_update", object{"toolCallId": id, "status": "failed"})
+			out += err.Error()
+		} else {
+			f.update("tool_call_update", object{"toolCallId": id, "status": "completed"})
+		}
+		if s.Verb == "shell" {
+			return out
+		}
 		return "approved"
 	case "reject":
 		f.update("tool_call_update", object{"toolCallId": id, "status": "failed"})

@@ -3,5 +3,4 @@
 //
 //	/send KIND {json}       send an update of that kind
 //	/request METHOD {json}  send a request and say the result; DIR is the working directory
-//	/shell COMMAND          run a command after approval and say its output
 package acptest

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"os/exec"
 	"strings"
 	"sync"
 	"time"
@@ -86,26 +85,6 @@ func (f *fake) extra(ctx context.Context, s agenttest.Step, say func(string)) {
 	case "request":
 		say(string(f.request(ctx, kind, params)))
 	case "shell":
-		f.shell(ctx, s.Text, say)
+		say(f.ask(ctx, s))
 	}
-}
-
-// shell runs a command after approval and says its output.
-func (f *fake) shell(ctx context.Context, command string, say func(string)) {
-	input, err := json.Marshal(object{"command": command})
-	if err != nil {
-		say(err.Error())
-		return
-	}
-	if answer := f.ask(ctx, agenttest.Step{Input: input}); answer != "approved" {
-		say(answer)
-		return
-	}
-	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", command) //nolint:gosec // the test chooses it
-	cmd.Dir = f.dir
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		out = append(out, err.Error()...)
-	}
-	say(string(out))
 }

@@ -1,6 +1,7 @@
 package agenttest
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -75,7 +76,8 @@ func (c *Conversation) User(text string) {
 
 // Step is a part of a reply.
 type Step struct {
-	// Verb is say, call, ask, hang or fail.
+	// Verb is say, call, ask, shell, hang or fail. A shell is a question, too; unless it is denied, the
+	// stand-in says the output of the command.
 	Verb string
 	// Text is the text to say, or the class of the failure.
 	Text string
@@ -136,6 +138,14 @@ func (c *Conversation) step(line string) Step {
 	case "call", "ask":
 		tool, input, _ := strings.Cut(rest, " ")
 		return Step{Verb: verb, Tool: tool, Input: json.RawMessage(input)}
+	case "shell":
+		var input bytes.Buffer
+		e := json.NewEncoder(&input)
+		e.SetEscapeHTML(false)
+		if err := e.Encode(map[string]string{"command": rest}); err != nil {
+			panic(err) // never for texts
+		}
+		return Step{Verb: verb, Text: rest, Tool: "Bash", Input: bytes.TrimSpace(input.Bytes())}
 	case "results":
 		return Step{Verb: "say", Text: c.results()}
 	case "recall":

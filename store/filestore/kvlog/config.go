@@ -48,7 +48,9 @@ type File interface {
 	io.ReaderAt
 	io.WriterAt
 	io.Closer
+	// Truncate changes the size of the file.
 	Truncate(size int64) error
+	// Sync returns after everything that was written is on the disk.
 	Sync() error
 }
 

@@ -154,7 +154,7 @@ func TestTruncationAtEveryByte(t *testing.T) {
 
 // TestTruncationBeforeTheNewestSegment cuts the segment before the newest one
 // off everywhere, as a power cut does when the system had written the newest one
-// first. What is left is the batches up to there, or damage is told if what is
+// first. What is left is the batches up to there, or the log reports damage if what is
 // missing was known to be on disk.
 func TestTruncationBeforeTheNewestSegment(t *testing.T) {
 	t.Parallel()
@@ -276,7 +276,7 @@ func TestFlippedBitsInSafeData(t *testing.T) {
 
 // checkDamaged compares what is left of a log with what was in it. A bucket that
 // no damage names must be whole, but for its newest record if there is damage
-// that nobody could name.
+// without a name.
 func (h history) checkDamaged(t *testing.T, off int, got content, damages []kvlog.Damage) {
 	t.Helper()
 	named, unnamed := map[string]bool{}, false
@@ -304,8 +304,8 @@ func (h history) checkDamaged(t *testing.T, off int, got content, damages []kvlo
 	}
 }
 
-// TestFlippedBitsInUnsafeData flips bits in a log whose end nobody was told to be
-// on disk, as a power cut may do. The log ends before the first bad record, and
+// TestFlippedBitsInUnsafeData flips bits in a log whose end was not reported to
+// be on disk, as a power cut may do. The log ends before the first bad record, and
 // what came after it is kept aside.
 func TestFlippedBitsInUnsafeData(t *testing.T) {
 	t.Parallel()

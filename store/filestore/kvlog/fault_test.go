@@ -182,8 +182,8 @@ func TestCompactionWaitsForSpace(t *testing.T) {
 	})
 }
 
-// TestFailedSync makes an fsync fail. After that nobody knows what is on disk,
-// so nothing more is taken until the log is opened again.
+// TestFailedSync makes an fsync fail. After that it is unknown what is on disk,
+// so the log refuses writes until it is opened again.
 func TestFailedSync(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("i/o error")
@@ -197,7 +197,7 @@ func TestFailedSync(t *testing.T) {
 			d.set(func(d *disk) { d.syncErr = broken })
 			err := l.Apply(batch("b", "during", "value"))
 			if mode == kvlog.SyncInterval {
-				ok(t, err) // it was written, and nobody asked for more
+				ok(t, err) // it was written, and the mode promises no more
 				is(t, l.Sync(t.Context()), broken)
 			} else {
 				is(t, err, broken)
@@ -222,8 +222,8 @@ func TestFailedSync(t *testing.T) {
 	}
 }
 
-// TestBrokenLogIsQuiet has compaction find that the log is broken. It says so
-// once and not every second from then on, and nobody waits for it.
+// TestBrokenLogIsQuiet has compaction find that the log is broken. It logs
+// that once, and not every second from then on.
 func TestBrokenLogIsQuiet(t *testing.T) {
 	t.Parallel()
 	dir := quickDir(t)

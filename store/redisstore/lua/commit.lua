@@ -11,7 +11,8 @@
 --   If there are further arguments: 1 card or '', 2 '' or the working flag ('1' or '0') followed
 --   by the session, 3 number of structures, 4 number of consumed ids, then the names
 --   of the structures ('t:' table, 'l:' list), the ids, and the ops: a letter, the
---   number of the structure, and the op's own arguments.
+--   number of the structure, and the op's own arguments. A new user is the op O; its
+--   number is that of the key of meta, which is negative.
 -- Returns for each batch: 1 + the number of subscribers of the session's channel if
 --   it was applied (1 for a batch without events), {'STATE', state or ''} if the
 --   session is in another state, {'CORRUPT', key}, or {'INDEX', key} if the broken
@@ -113,6 +114,7 @@ local ops = {
     return 1
   end,
   D = function(key) redis.call('UNLINK', key) return 0 end,
+  O = function(meta, i) changeUser(meta, ARGV[i], now) return 1 end,
 }
 
 -- applyChanges applies everything of a batch except its events.

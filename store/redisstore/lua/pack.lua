@@ -1,5 +1,5 @@
-#!lua
--- Replaces the content of a session by its pack and ends the lease.
+#!lua flags=allow-oom
+-- Replaces the content of a session by its pack, which is smaller, and ends the lease.
 --
 -- KEYS: 1 meta, 2 pack, 3 working of the partition, 4 inbox, 5... all other keys of the
 --   session.

@@ -21,6 +21,21 @@ local function listRecent(meta, user, ms)
   redis.pcall('ZADD', mine, second, session)
 end
 
+-- changeUser makes a session that changed at a time in ms belong to another user, and moves it from the
+-- lists of the one to those of the other.
+local function changeUser(meta, user, ms)
+  local was = redis.call('HGET', meta, 'user')
+  if was == user then return end
+  local tag, session = string.match(meta, '^(.-{p%d+}:)s:(.+):meta$')
+  redis.call('HSET', meta, 'user', user)
+  redis.pcall('ZADD', tag .. 'user:' .. user, 0, session)
+  if was then
+    redis.pcall('ZREM', tag .. 'user:' .. was, session)
+    redis.pcall('ZREM', tag .. 'recent:' .. was, session)
+  end
+  listRecent(meta, user, ms)
+end
+
 -- unlistRecent removes a session from the sets.
 local function unlistRecent(meta, user)
   local all, mine, session = recentSets(meta, user)

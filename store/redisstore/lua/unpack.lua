@@ -2,7 +2,8 @@
 -- Replaces the pack of a session by its content.
 --
 -- KEYS: 1 meta, 2 pack, 3 log, 4 ids, 5 done, 6 names, 7 inbox, 8... all tables and lists.
--- ARGV: 1 SHA-1 of the pack; then for the log, ids, done and each table and list: its name,
+-- ARGV: 1 SHA-1 of the pack or reference, 2 session and name of the object that has the pack, or
+--   '' for none; then for the log, ids, done and each table and list: its name,
 --   the number of its arguments, and its arguments: positions and entries of the log, fields
 --   and values of tables, items of lists.
 -- Returns 1, or {'CHANGED'} if there is no such pack any more.
@@ -12,7 +13,7 @@
 local pack = redis.call('HEXISTS', KEYS[1], 'packed') == 1 and redis.call('GET', KEYS[2])
 if not pack or redis.sha1hex(pack) ~= ARGV[1] then return {'CHANGED'} end
 for i = 3, #KEYS do redis.call('UNLINK', KEYS[i]) end
-local a = 2
+local a = 3
 
 -- fill calls a command with the arguments of a structure, in parts.
 local function fill(command, key)
@@ -43,4 +44,9 @@ end
 redis.call('HINCRBY', KEYS[1], 'names', 1)
 redis.call('HDEL', KEYS[1], 'packed')
 redis.call('UNLINK', KEYS[2])
+if ARGV[2] ~= '' then -- the object is not needed any more
+  local t = redis.call('TIME')
+  redis.pcall('ZADD', string.match(KEYS[1], '^(.-{p%d+}:)s:') .. 'cold',
+    string.format('%.0f', t[1] * 1000 + math.floor(t[2] / 1000)), ARGV[2])
+end
 return 1

@@ -192,6 +192,8 @@ export const session = catalogue({
   copyId: ["Copy the id", "ID 복사"],
   copied: ["Copied", "복사했어요"],
   actions: ["Actions", "조치"],
+  film: ["Watch as a film", "영화처럼 보기"],
+  filmNot: ["A film shows texts: it needs the role admin:content.", "영화에는 내용이 보여요. admin:content 역할이 필요해요."],
   interrupt: ["Interrupt", "중단"],
   handOver: ["Hand over", "넘기기"],
   reset: ["Reset", "초기화"],

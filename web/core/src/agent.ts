@@ -125,8 +125,9 @@ export function useTool(d: Draft, p: ToolProgress, now: number): void {
   const a = runningAgent(d, p, now);
   if (a === undefined) return;
   const tool = a.tool ?? "";
-  if (p.status === "running" && tool !== p.toolName) change(d, a, { tool: p.toolName });
-  if (p.status !== "running" && tool === p.toolName) change(d, a, { tool: "" });
+  const progress = p.message ?? "";
+  if (p.status === "running" && (tool !== p.toolName || (a.toolProgress ?? "") !== progress)) change(d, a, { tool: p.toolName, toolProgress: progress });
+  if (p.status !== "running" && tool === p.toolName) change(d, a, { tool: "", toolProgress: "" });
 }
 
 export function setWindowAgent(d: Draft, p: WindowAgentStatus, now: number): void {

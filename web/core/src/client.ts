@@ -132,6 +132,11 @@ export class Client {
     this.step({ type: "retry" });
   }
 
+  /** Sends the position of the pointer if the connection is open. It is neither kept nor answered. */
+  point(data: ClientPayloads["POINTER"]): void {
+    if (this.current.link.phase === "live" && this.current.link.released) this.write({ type: "POINTER", data });
+  }
+
   /** Enqueues a message and returns its id, or undefined when too many messages are unanswered. */
   send<T extends keyof ClientPayloads>(type: T, data: ClientPayloads[T]): MessageID | undefined {
     const given = (data as { messageId?: MessageID }).messageId;

@@ -5,234 +5,245 @@ import type { ShapeSource } from "./shape.js";
 
 /**
  * The forms by name. A field whose name ends in "?" is left out when it is empty; one that ends in "?!" only when it
- * is absent; one that ends in "?=word" is null instead in an object whose first field is that word. Every visit pays for this, so forms that are alike have one name, and only those that somebody asks for
- * by name have a long one.
+ * is absent; one that ends in "?=word" is null instead in an object whose first field is that word. Each
+ * page load downloads this table, so equal forms share one name, and only forms that code uses by name have a long one.
  */
 export const shapes: Record<string, ShapeSource> = {
   _0: { kind: "string", values: ["openai", "anthropic"] }, // APIProtocol
-  Action: { kind: "union", tag: "type", variants: { "window.create": "_5z", "window.close": "_5y", "window.focus": "_5y", "window.minimize": "_5y", "window.maximize": "_5y", "window.restore": "_5y", "window.move": "_61", "window.resize": "_62", "window.setTitle": "_64", "window.setContent": "_63", "window.updateContent": "_66", "window.lock": "_60", "window.unlock": "_60", "window.capture": "_5y", "notification.show": "_36", "notification.dismiss": "_35", "toast.show": "_59", "toast.dismiss": "_35", "dialog.confirm": "_1n", "user.prompt.show": "_44", "user.prompt.dismiss": "_35", "app.badge": "_b", "desktop.refreshApps": "_49", "desktop.createShortcut": "_1l", "desktop.removeShortcut": "_4a", "desktop.updateShortcut": "_5t" } }, // Action
+  Action: { kind: "union", tag: "type", variants: { "window.create": "_69", "window.close": "_68", "window.focus": "_68", "window.minimize": "_68", "window.maximize": "_68", "window.restore": "_68", "window.move": "_6c", "window.resize": "_6d", "window.setTitle": "_6f", "window.setContent": "_6e", "window.updateContent": "_6h", "window.edit": "_6a", "window.lock": "_6b", "window.unlock": "_6b", "window.capture": "_68", "notification.show": "_3d", "notification.dismiss": "_3c", "toast.show": "_5j", "toast.dismiss": "_3c", "dialog.confirm": "_1q", "user.prompt.show": "_4d", "user.prompt.dismiss": "_3c", "app.badge": "_b", "desktop.refreshApps": "_4i", "desktop.createShortcut": "_1o", "desktop.removeShortcut": "_4j", "desktop.updateShortcut": "_63" } }, // Action
   _2: { kind: "object", fields: { "actions": { kind: "list", of: "Action" }, "agentId?": "_4", "monitorId?": "_y", "messageId?": "_d", "by?": "_y" } }, // Actions
-  _3: { kind: "object", fields: { "error": { kind: "string" }, "code?": "_1b", "agentId?": "_4", "monitorId?": "_y", "messageId?": "_d" } }, // AgentError
+  _3: { kind: "object", fields: { "error": { kind: "string" }, "code?": "_1d", "agentId?": "_4", "monitorId?": "_y", "messageId?": "_d" } }, // AgentError
   _4: { kind: "string", pattern: "^[^\\x00-\\x1f\\x7f-\\x9f]{1,192}$" }, // AgentID, RequestID
   _5: { kind: "string", values: ["main", "ephemeral", "window", "task", "client"] }, // AgentKind
   _6: { kind: "object", fields: { "id": { kind: "string" }, "name?": { kind: "string" }, "toolProfile?": { kind: "string" }, "model?": { kind: "string" }, "modelMissing?": { kind: "boolean" }, "ownRules?": { kind: "boolean" } } }, // AgentMode
-  _7: { kind: "object", fields: { "content?": { kind: "string" }, "delta?": { kind: "string" }, "offset?": { kind: "integer", min: 0, max: 9007199254740991 }, "isComplete": { kind: "boolean" }, "outcome?": "_3a", "reason?": { kind: "string" }, "usage?!": "_5u", "durationMs?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "monitorId?": "_y", "messageId?": "_d", "joined?": "_d" } }, // AgentResponse
-  _8: { kind: "object", fields: { "role": "_4", "kind": "_5", "monitorId?": "_y", "windowId?": "_d", "status": "_9", "messageId?": "_d", "text?": { kind: "string" }, "thinking?": { kind: "string" }, "tool?": { kind: "string" }, "startedAt?": "_1b" } }, // AgentState
+  _7: { kind: "object", fields: { "content?": { kind: "string" }, "delta?": { kind: "string" }, "offset?": { kind: "integer", min: 0, max: 9007199254740991 }, "isComplete": { kind: "boolean" }, "outcome?": "_3i", "reason?": { kind: "string" }, "usage?!": "_64", "durationMs?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "monitorId?": "_y", "messageId?": "_d", "joined?": "_d" } }, // AgentResponse
+  _8: { kind: "object", fields: { "role": "_4", "kind": "_5", "monitorId?": "_y", "windowId?": "_d", "status": "_9", "messageId?": "_d", "text?": { kind: "string" }, "thinking?": { kind: "string" }, "tool?": { kind: "string" }, "toolProgress?": { kind: "string" }, "startedAt?": "_1d" } }, // AgentState
   _9: { kind: "string", values: ["idle", "running", "waiting"] }, // AgentStatus
   _a: { kind: "object", fields: { "content?": { kind: "string" }, "delta?": { kind: "string" }, "offset?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "monitorId?": "_y", "messageId?": "_d" } }, // AgentThinking
   _b: { kind: "object", fields: { "appId": "_d", "count": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "requestId?": "_4" } }, // AppBadge
   _c: { kind: "object", fields: { "command": { kind: "string" }, "params?": { kind: "any" } } }, // AppCommandRequest
   _d: { kind: "string", pattern: "^[^\\x00-\\x1f\\x7f-\\x9f]{1,64}$" }, // AppID, ClientID, DialogID, MessageID, NoticeID, PlanID, PromptID, ShortcutID, TaskID, TodoID, WindowID
   _e: { kind: "object", fields: {  } }, // AppManifestRequest, Ping, UpdateClear
-  _f: { kind: "object", fields: { "requestId": "_4", "windowId": "_d", "request": "_h", "deadline?": "_1b", "agentId?": "_4", "monitorId?": "_y", "messageId?": "_d", "to?": "_y" } }, // AppProtocolRequest
+  _f: { kind: "object", fields: { "requestId": "_4", "windowId": "_d", "request": "_h", "deadline?": "_1d", "agentId?": "_4", "monitorId?": "_y", "messageId?": "_d", "to?": "_y" } }, // AppProtocolRequest
   _g: { kind: "object", fields: { "stateKey": { kind: "string" } } }, // AppQueryRequest
   _h: { kind: "union", tag: "kind", variants: { "manifest": "_e", "query": "_g", "command": "_c" } }, // AppRequest
-  _i: { kind: "object", fields: { "dialogId": "_d", "title": { kind: "string" }, "message": { kind: "string" }, "confirmText?": { kind: "string" }, "cancelText?": { kind: "string" }, "permissionOptions?!": "_3e", "deadline?": "_1b", "agentId?": "_4", "monitorId?": "_y", "messageId?": "_d" } }, // ApprovalRequest
+  _i: { kind: "object", fields: { "dialogId": "_d", "title": { kind: "string" }, "message": { kind: "string" }, "confirmText?": { kind: "string" }, "cancelText?": { kind: "string" }, "permissionOptions?!": "_3m", "deadline?": "_1d", "agentId?": "_4", "monitorId?": "_y", "messageId?": "_d" } }, // ApprovalRequest
   _j: { kind: "string", values: ["followup", "command", "command_output", "completion_result", "tool", "api_req_failed", "resume_task", "resume_completed_task", "mistake_limit_reached", "use_mcp_server", "auto_approval_max_req_reached", "browser_action_launch"] }, // Ask
-  _k: { kind: "object", fields: { "expires_at": "_1b", "grace_ms": { kind: "integer", min: 0, max: 9007199254740991 } } }, // AuthRefreshRequired
+  _k: { kind: "object", fields: { "expires_at": "_1d", "grace_ms": { kind: "integer", min: 0, max: 9007199254740991 } } }, // AuthRefreshRequired
   _l: { kind: "object", fields: { "ok": { kind: "boolean" }, "user?": { kind: "string" }, "roles?": { kind: "list", of: { kind: "string" } } } }, // AuthResult
   _m: { kind: "object", fields: { "autoApprovalEnabled?": { kind: "boolean" }, "alwaysAllowReadOnly?": { kind: "boolean" }, "alwaysAllowReadOnlyOutsideWorkspace?": { kind: "boolean" }, "alwaysAllowWrite?": { kind: "boolean" }, "alwaysAllowWriteOutsideWorkspace?": { kind: "boolean" }, "alwaysAllowWriteProtected?": { kind: "boolean" }, "alwaysAllowExecute?": { kind: "boolean" }, "allowedCommands?": { kind: "list", of: { kind: "string" }, maxLength: 500 }, "deniedCommands?": { kind: "list", of: { kind: "string" }, maxLength: 500 }, "alwaysAllowMcp?": { kind: "boolean" }, "allowedMcpTools?": { kind: "list", of: { kind: "string" }, maxLength: 500 }, "alwaysAllowModeSwitch?": { kind: "boolean" }, "alwaysAllowSubtasks?": { kind: "boolean" }, "alwaysAllowFollowupQuestions?": { kind: "boolean" }, "followupAutoApproveTimeoutMs?": { kind: "integer", min: 0, max: 86400000 }, "allowedMaxRequests?": { kind: "integer", min: 0, max: 9007199254740991 }, "allowedMaxCost?": { kind: "number", min: 0 }, "alwaysAllowAfterOutsideData?": { kind: "boolean" } } }, // AutoApproval
   _n: { kind: "object", fields: { "rules": "_m", "useDefault?": { kind: "boolean" }, "by?": "_y", "messageId?": "_d" } }, // AutoApprovalChanged
   _o: { kind: "object", fields: { "label": { kind: "string" }, "variant?": "_p" } }, // BadgeComponent
   _p: { kind: "string", values: ["default", "success", "warning", "error", "info"] }, // BadgeVariant
   _q: { kind: "object", fields: { "x": { kind: "number" }, "y": { kind: "number" }, "w": { kind: "number" }, "h": { kind: "number" } } }, // Bounds
-  Budget: { kind: "object", fields: { "actions": { kind: "integer", min: 0, max: 9007199254740991 }, "actionsLimit": { kind: "integer", min: 0, max: 9007199254740991 }, "output": { kind: "integer", min: 0, max: 9007199254740991 }, "outputLimit": { kind: "integer", min: 0, max: 9007199254740991 }, "running": { kind: "integer", min: 0, max: 9007199254740991 }, "runningLimit": { kind: "integer", min: 0, max: 9007199254740991 }, "denied?": "_s", "until?": "_1b" } }, // Budget
+  Budget: { kind: "object", fields: { "actions": { kind: "integer", min: 0, max: 9007199254740991 }, "actionsLimit": { kind: "integer", min: 0, max: 9007199254740991 }, "output": { kind: "integer", min: 0, max: 9007199254740991 }, "outputLimit": { kind: "integer", min: 0, max: 9007199254740991 }, "running": { kind: "integer", min: 0, max: 9007199254740991 }, "runningLimit": { kind: "integer", min: 0, max: 9007199254740991 }, "denied?": "_s", "until?": "_1d" } }, // Budget
   _s: { kind: "string", values: ["slots", "actions", "output"] }, // BudgetKind
   _t: { kind: "object", fields: { "label": { kind: "string" }, "action": { kind: "string" }, "variant?": "_v", "size?": "_u", "disabled?": { kind: "boolean" }, "icon?": { kind: "string" }, "parallel?!": { kind: "boolean" }, "submitForm?": { kind: "string" } } }, // ButtonComponent
   _u: { kind: "string", values: ["sm", "md", "lg"] }, // ButtonSize
   _v: { kind: "string", values: ["primary", "secondary", "ghost", "danger"] }, // ButtonVariant
-  _w: { kind: "object", fields: { "id": "_y", "kind": "_z", "source": { kind: "string" }, "agentId?": "_4", "state?": "_12", "reason?": { kind: "string" }, "count?": { kind: "integer", min: 0, max: 9007199254740991 }, "began?": "_1b", "ended?": "_1b", "outputs?": { kind: "list", of: "_10" }, "cut?": { kind: "integer", min: 0, max: 9007199254740991 }, "metadata?": { kind: "any" } } }, // Cell
+  _w: { kind: "object", fields: { "id": "_y", "kind": "_z", "source": { kind: "string" }, "agentId?": "_4", "state?": "_12", "reason?": { kind: "string" }, "count?": { kind: "integer", min: 0, max: 9007199254740991 }, "began?": "_1d", "ended?": "_1d", "outputs?": { kind: "list", of: "_10" }, "cut?": { kind: "integer", min: 0, max: 9007199254740991 }, "metadata?": { kind: "any" } } }, // Cell
   _x: { kind: "object", fields: { "windowId": "_d", "cellId": "_y", "state": "_12", "reason?": { kind: "string" }, "count?": { kind: "integer", min: 0, max: 9007199254740991 }, "monitorId?": "_y" } }, // CellExecuted
   _y: { kind: "string", pattern: "^[0-9A-Za-z_-]{1,64}$" }, // CellID, ConnectionID, MonitorID, ReplicaID, SessionID
   _z: { kind: "string", values: ["code", "markdown", "raw"] }, // CellKind
-  _10: { kind: "object", fields: { "type": "_3b", "name?": { kind: "string" }, "text?": { kind: "string" }, "value?": { kind: "string" }, "data?": { kind: "any" }, "displayId?": { kind: "string" } } }, // CellOutput
+  _10: { kind: "object", fields: { "type": "_3j", "name?": { kind: "string" }, "text?": { kind: "string" }, "value?": { kind: "string" }, "data?": { kind: "any" }, "displayId?": { kind: "string" } } }, // CellOutput
   _11: { kind: "object", fields: { "windowId": "_d", "cellId": "_y", "clear?": { kind: "boolean" }, "outputs?": { kind: "list", of: "_10" }, "updates?": { kind: "list", of: "_10" }, "cut?": { kind: "integer", min: 0, max: 9007199254740991 }, "monitorId?": "_y" } }, // CellOutputs
   _12: { kind: "string", values: ["queued", "running", "ok", "error", "aborted", "unknown"] }, // CellState
   _13: { kind: "object", fields: { "kind": "_15", "labels?": { kind: "list", of: { kind: "string" }, maxLength: 2000 }, "series": { kind: "list", of: "_16", maxLength: 12 }, "description?": { kind: "string", maxLength: 1000 }, "xTitle?": { kind: "string", maxLength: 200 }, "yTitle?": { kind: "string", maxLength: 200 }, "unit?": { kind: "string", maxLength: 20 }, "stacked?": { kind: "boolean" } } }, // Chart
   _14: { kind: "object", fields: { "data": "_13" } }, // ChartContent
   _15: { kind: "string", values: ["line", "bar", "area", "pie", "scatter"] }, // ChartKind
   _16: { kind: "object", fields: { "name?": { kind: "string", maxLength: 200 }, "values?": { kind: "list", of: { kind: "number" }, maxLength: 2000 }, "points?": { kind: "list", of: { kind: "list", of: { kind: "number" } }, maxLength: 2000 } } }, // ChartSeries
-  _17: { kind: "object", fields: { "hash": { kind: "string" }, "safety?": { kind: "string" }, "files": { kind: "integer", min: 0, max: 9007199254740991 }, "windows": { kind: "integer", min: 0, max: 9007199254740991 }, "error?": { kind: "string" }, "monitorId?": "_y", "messageId?": "_d", "by?": "_y" } }, // CheckpointRestored
-  _18: { kind: "object", fields: { "hash": { kind: "string" }, "ts": "_1b", "from?": { kind: "string" }, "reason?": { kind: "string" }, "monitorId?": "_y" } }, // CheckpointSaved
-  _19: { kind: "object", fields: { "name": { kind: "string" }, "toolUseId": { kind: "string" }, "input": { kind: "any" } } }, // ClientToolCall
-  _1a: { kind: "string", values: ["answered", "dismissed", "expired", "cancelled"] }, // CloseReason
-  _1b: { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, // Code, Millis
-  _1c: { kind: "choice", options: [{ of: { kind: "integer", min: 1, max: 9007199254740991 }, keepsZero: false }, { of: { kind: "list", of: { kind: "number" }, minLength: 1 }, keepsZero: false }] }, // Columns
-  _1d: { kind: "union", tag: "type", variants: { "button": "_t", "input": "_2d", "select": "_4g", "text": "_56", "badge": "_o", "progress": "_3x", "image": "_2a" } }, // Component
-  _1e: { kind: "object", fields: { "data": "_2n" } }, // ComponentContent
-  _1f: { kind: "object", fields: { "connectionId": "_y", "clientId?": "_d", "user?": { kind: "string" }, "monitors?": { kind: "list", of: "_y" }, "since?": "_1b" } }, // Connection
-  _1g: { kind: "object", fields: { "status": "_2o", "provider?": { kind: "string" }, "sessionId?": "_y", "error?": { kind: "string" } } }, // ConnectionStatus
-  Content: { kind: "union", tag: "renderer", variants: { "markdown": "_24", "html": "_24", "text": "_24", "table": "_4w", "iframe": "_28", "component": "_1e", "mcp-app": "_2q", "notebook": "_31", "chart": "_14" }, other: "_39" }, // Content
-  _1i: { kind: "object", fields: { "cost": { kind: "number" }, "prevContextTokens": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "newContextTokens": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "summary": { kind: "string" }, "condenseId?": { kind: "string" } } }, // ContextCondense
-  _1j: { kind: "object", fields: { "truncationId": { kind: "string" }, "messagesRemoved": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "prevContextTokens": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "newContextTokens": { kind: "integer", min: -9007199254740991, max: 9007199254740991 } } }, // ContextTruncation
-  _1k: { kind: "object", fields: { "tokens": { kind: "integer", min: 0, max: 9007199254740991 }, "window?": { kind: "integer", min: 0, max: 9007199254740991 }, "condensing?": { kind: "boolean" } } }, // ContextUse
-  _1l: { kind: "object", fields: { "shortcut": "_4m", "agentId?": "_4", "requestId?": "_4" } }, // CreateShortcut
-  _1m: { kind: "object", fields: { "dialogId": "_d", "reason": "_1a", "answeredBy?": "_y", "confirmed?": { kind: "boolean" }, "monitorId?": "_y", "messageId?": "_d" } }, // DialogClosed
-  _1n: { kind: "object", fields: { "id": "_d", "title": { kind: "string" }, "message": { kind: "string" }, "confirmText?": { kind: "string" }, "cancelText?": { kind: "string" }, "permissionOptions?!": "_3e", "agentId?": "_4", "requestId?": "_4" } }, // DialogConfirm
-  _1o: { kind: "string", values: ["top", "bottom"] }, // DockEdge
-  _1p: { kind: "object", fields: { "messageId": "_d", "message_id": "_3v" } }, // Emitted
-  _1q: { kind: "object", fields: { "code": "_1b", "name": { kind: "string" }, "message": { kind: "string" }, "context?": { kind: "any" }, "recoverable": { kind: "boolean" }, "suggested_action?": "_4u", "retry_after_ms?": { kind: "integer", min: 0, max: 9007199254740991 }, "messageId?": "_d", "field?": { kind: "string" } } }, // ErrorNotice
-  _1r: { kind: "object", fields: { "total_todos": { kind: "integer", min: 0, max: 9007199254740991 }, "completed": { kind: "integer", min: 0, max: 9007199254740991 }, "in_progress": { kind: "integer", min: 0, max: 9007199254740991 }, "pending": { kind: "integer", min: 0, max: 9007199254740991 }, "failed": { kind: "integer", min: 0, max: 9007199254740991 }, "blocked?": { kind: "integer", min: 0, max: 9007199254740991 }, "skipped?": { kind: "integer", min: 0, max: 9007199254740991 }, "progress_percentage": { kind: "number", min: 0, max: 100 }, "current_todo?!": "_5g" } }, // ExecutionProgress
-  _1s: { kind: "object", fields: { "path": { kind: "string" }, "isDirectory?": { kind: "boolean" }, "removed?": { kind: "boolean" }, "size?": { kind: "integer", min: 0, max: 9007199254740991 }, "etag?": { kind: "string" } } }, // FileChange
-  _1t: { kind: "object", fields: { "files": { kind: "list", of: "_1s", minLength: 1 } } }, // FilesChanged
-  _1u: { kind: "string", values: ["none", "sm", "md", "lg"] }, // Gap
-  _1v: { kind: "object", fields: { "after_ms": { kind: "integer", min: 0, max: 9007199254740991 }, "reason?": { kind: "string" } } }, // GoElsewhere
-  _1w: { kind: "object", fields: { "request_id": "_4", "todo_id": "_d", "todo": "_5a", "reason": { kind: "string" }, "options": { kind: "list", of: "_5b" }, "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "_1b" } }, // HITLApprovalRequest
-  _1x: { kind: "object", fields: { "request_id": "_4", "original_input": { kind: "string" }, "ambiguity?": { kind: "string" }, "question": { kind: "string" }, "input_type": "_2e", "suggestions?": { kind: "list", of: { kind: "string" } }, "required": { kind: "boolean" }, "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "_1b" } }, // HITLClarification
-  _1y: { kind: "object", fields: { "request_id": "_4", "reason": "_1a", "action?": { kind: "string" }, "value?": { kind: "any" }, "answered_by?": "_y", "messageId?": "_d" } }, // HITLClosed
-  _1z: { kind: "object", fields: { "request_id": "_4", "field": { kind: "string" }, "question": { kind: "string" }, "input_type": "_2e", "options?": { kind: "list", of: "_38" }, "required": { kind: "boolean" }, "default_value?": { kind: "any" }, "range?": { kind: "boolean" }, "min?!": { kind: "number" }, "max?!": { kind: "number" }, "todo_id?": "_d", "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "_1b" } }, // HITLInputRequest
-  _20: { kind: "object", fields: { "paused_by": { kind: "string" }, "reason?": { kind: "string" }, "current_todo?": "_d", "completed_todos": { kind: "list", of: "_d" }, "can_resume": { kind: "boolean" }, "messageId?": "_d" } }, // HITLPaused
-  _21: { kind: "object", fields: { "request_id": "_4", "plan_id": "_d", "plan": "_3i", "message": { kind: "string" }, "options": { kind: "list", of: "_3f" }, "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "_1b" } }, // HITLPlanReview
-  _22: { kind: "union", tag: "type", variants: { "hitl_plan_review": "_21", "hitl_approval_request": "_1w", "hitl_input_request": "_1z", "hitl_clarification": "_1x" } }, // HITLRequest
-  _23: { kind: "object", fields: { "plan_id?": "_d", "resumed_by": { kind: "string" }, "messageId?": "_d" } }, // HITLResumed
-  _24: { kind: "object", fields: { "data": { kind: "string" } } }, // HTMLContent, MarkdownContent, TextContent
-  _25: { kind: "object", fields: { "ts": "_1b", "removed": { kind: "integer", min: 0, max: 9007199254740991 }, "included?": { kind: "boolean" }, "kept?": { kind: "list", of: "_1b" }, "restored?": { kind: "list", of: "_5p" }, "revision?": { kind: "integer", min: 0, max: 9007199254740991 }, "checkpoint?": { kind: "string" }, "monitorId?": "_y", "messageId?": "_d", "by?": "_y" } }, // HistoryRewound
-  _26: { kind: "string", values: ["emoji", "image"] }, // IconType
-  _27: { kind: "object", fields: { "url": { kind: "string" }, "sandbox?": { kind: "string" } } }, // Iframe
-  _28: { kind: "object", fields: { "data": "_29" } }, // IframeContent
-  _29: { kind: "choice", options: [{ of: { kind: "string" }, keepsZero: false }, { of: "_27", keepsZero: true }] }, // IframeSource
-  _2a: { kind: "object", fields: { "src": { kind: "string" }, "width?!": "_2c", "height?!": "_2c", "fit?": "_2b" } }, // ImageComponent
-  _2b: { kind: "string", values: ["contain", "cover", "fill"] }, // ImageFit
-  _2c: { kind: "choice", options: [{ of: { kind: "number" }, keepsZero: true }, { of: { kind: "string" }, keepsZero: true }] }, // ImageSize
-  _2d: { kind: "object", fields: { "name": { kind: "string" }, "formId?": { kind: "string" }, "label?": { kind: "string" }, "placeholder?": { kind: "string" }, "defaultValue?": { kind: "string" }, "variant?": "_2f", "rows?": { kind: "integer", min: 0, max: 9007199254740991 }, "disabled?": { kind: "boolean" } } }, // InputComponent
-  _2e: { kind: "string", values: ["text", "choice", "multi", "number", "date", "confirm"] }, // InputType
-  _2f: { kind: "string", values: ["text", "email", "password", "number", "url"] }, // InputVariant
-  _2g: { kind: "object", fields: { "instructions": { kind: "string" }, "by?": "_y", "messageId?": "_d" } }, // InstructionsChanged
-  _2h: { kind: "string", values: ["starting", "idle", "busy", "restarting", "dead", "stopped"] }, // KernelState
-  _2i: { kind: "object", fields: { "windowId": "_d", "state": "_2h", "reason?": { kind: "string" }, "name?": { kind: "string" }, "language?": { kind: "string" }, "variables?": { kind: "list", of: "_2j", maxLength: 50 }, "monitorId?": "_y" } }, // KernelStatus
-  _2j: { kind: "object", fields: { "name": { kind: "string" }, "type": { kind: "string" }, "value?": { kind: "string" } } }, // KernelVariable
-  _2k: { kind: "string", values: ["cognitive", "planning", "execution", "response"] }, // Layer
-  _2l: { kind: "object", fields: { "layer": "_2k", "result?": { kind: "any" }, "next_layer?": "_2k", "duration_ms?": { kind: "integer", min: 0, max: 9007199254740991 } } }, // LayerComplete
-  _2m: { kind: "object", fields: { "layer": "_2k", "description?": { kind: "string" } } }, // LayerStart
-  _2n: { kind: "object", fields: { "components": { kind: "list", of: "_1d" }, "cols?!": "_1c", "gap?": "_1u" } }, // Layout
-  _2o: { kind: "string", values: ["connected", "disconnected", "error"] }, // LinkStatus
-  _2p: { kind: "object", fields: { "server": { kind: "string" }, "tool": { kind: "string" }, "uri": { kind: "string" }, "input?": { kind: "any" }, "result?": { kind: "any" } } }, // MCPApp
-  _2q: { kind: "object", fields: { "data": "_2p" } }, // MCPAppContent
-  _2r: { kind: "object", fields: { "messageId": "_d", "agentId": "_4", "monitorId?": "_y", "how?": "_4x", "by?": "_y", "duplicate?": { kind: "boolean" }, "to?": "_y" } }, // MessageAccepted
-  _2s: { kind: "object", fields: { "messageId": "_d", "position": { kind: "integer", min: 1, max: 9007199254740991 }, "monitorId?": "_y", "by?": "_y", "duplicate?": { kind: "boolean" }, "to?": "_y" } }, // MessageQueued
-  _2t: { kind: "object", fields: { "messageId": "_d", "code": "_1b", "reason": { kind: "string" }, "reasonCode?": "_48", "field?": { kind: "string" }, "monitorId?": "_y", "by?": "_y", "duplicate?": { kind: "boolean" }, "to?": "_y" } }, // MessageRejected
-  _2u: { kind: "object", fields: { "messageId": "_d", "monitorId?": "_y", "first": "_3v", "to": "_y" } }, // MessageRepeated
-  _2v: { kind: "object", fields: { "action": "_4b", "message": "_5p", "taskId?": "_d", "monitorId?": "_y", "agentId?": "_4", "messageId?": "_d" } }, // MessageUpdated
-  _2w: { kind: "object", fields: { "mode": "_6", "by?": "_y", "messageId?": "_d" } }, // ModeChanged
-  _2x: { kind: "string", values: ["idle", "running", "waiting", "over_budget", "removed"] }, // MonitorState
-  _2y: { kind: "object", fields: { "monitorId": "_y", "state": "_2x", "queue": { kind: "integer", min: 0, max: 9007199254740991 }, "budget?!": "Budget", "context?!": "_1k", "revision?": { kind: "integer", min: 0, max: 9007199254740991 }, "messageId?": "_d" } }, // MonitorStatus
-  _2z: { kind: "object", fields: { "kernel?": "_32", "cells": { kind: "list", of: "_w" }, "metadata?": { kind: "any" } } }, // Notebook
-  _30: { kind: "object", fields: { "windowId": "_d", "op": "_33", "cellId": "_y", "kind?": "_z", "source?": { kind: "string" }, "after?": "_y", "monitorId?": "_y", "agentId?": "_4", "by?": "_y" } }, // NotebookChanged
-  _31: { kind: "object", fields: { "data": "_2z" } }, // NotebookContent
-  _32: { kind: "object", fields: { "name?": { kind: "string" }, "language?": { kind: "string" }, "state?": "_2h", "reason?": { kind: "string" }, "variables?": { kind: "list", of: "_2j" } } }, // NotebookKernel
-  _33: { kind: "string", values: ["insert", "edit", "delete", "move", "clear"] }, // NotebookOp
-  _34: { kind: "string", values: ["info", "success", "warning", "error"] }, // NoticeVariant
-  _35: { kind: "object", fields: { "id": "_d", "agentId?": "_4", "requestId?": "_4" } }, // NotificationDismiss, PromptDismiss, ToastDismiss
-  _36: { kind: "object", fields: { "id": "_d", "title": { kind: "string" }, "body": { kind: "string" }, "icon?": { kind: "string" }, "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "requestId?": "_4" } }, // NotificationShow
-  _37: { kind: "object", fields: { "id": "_d", "title": { kind: "string" }, "message": { kind: "string" }, "options?": { kind: "list", of: "_43" }, "multiSelect?": { kind: "boolean" }, "inputField?!": "_41", "allowDismiss?!": { kind: "boolean" }, "clientTool?!": "_19", "deadline?": "_1b", "agentId?": "_4", "monitorId?": "_y" } }, // OpenPrompt
-  _38: { kind: "object", fields: { "value": { kind: "string" }, "label": { kind: "string" } } }, // Option
-  _39: { kind: "object", fields: { "renderer": { kind: "string" }, "data": { kind: "any" } } }, // OtherContent
-  _3a: { kind: "string", values: ["completed", "failed", "interrupted"] }, // Outcome
-  _3b: { kind: "string", values: ["stream", "display_data", "execute_result", "error"] }, // OutputType
-  _3c: { kind: "object", fields: { "replica": "_y", "epoch": { kind: "integer", min: 0, max: 9007199254740991 }, "prev?": "_3v" } }, // OwnerChanged
-  _3d: { kind: "object", fields: { "completed_todos": { kind: "list", of: "_d" }, "available_data?": { kind: "any" } } }, // PartialResults
-  _3e: { kind: "object", fields: { "showRememberChoice": { kind: "boolean" }, "toolName": { kind: "string" }, "context?": { kind: "string" } } }, // PermissionOptions
-  _3f: { kind: "string", values: ["approve", "modify", "reject"] }, // PlanAnswer
-  _3g: { kind: "object", fields: { "plan_id": "_d", "approved_by": { kind: "string" }, "execution_starting": { kind: "boolean" }, "messageId?": "_d" } }, // PlanApproved
-  _3h: { kind: "object", fields: { "type": { kind: "string" }, "title": { kind: "string" }, "url": { kind: "string" } } }, // PlanAttachment
-  _3i: { kind: "object", fields: { "todos": { kind: "list", of: "_5a" }, "dependency_graph": { kind: "map", key: "_d", of: { kind: "list", of: "_d" } }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "mermaid_diagram?": { kind: "string" } } }, // PlanBody
-  _3j: { kind: "object", fields: { "action": "_3m", "todo_id": "_d", "task?": { kind: "string" } } }, // PlanChange
-  _3k: { kind: "object", fields: { "plan_id?": "_d" } }, // PlanCleared
-  _3l: { kind: "object", fields: { "status": { kind: "string" }, "response": "_3r", "statistics?!": "_3t", "report_paths": { kind: "list", of: { kind: "string" } }, "plan_id?": "_d", "messageId?": "_d" } }, // PlanComplete
-  _3m: { kind: "string", values: ["add", "remove", "update"] }, // PlanEdit
-  _3n: { kind: "object", fields: { "status": { kind: "string" }, "error": "_3o", "partial_results?!": "_3d", "statistics?!": "_3t", "plan_id?": "_d", "messageId?": "_d" } }, // PlanFailure
-  _3o: { kind: "object", fields: { "code": { kind: "string" }, "message": { kind: "string" }, "failed_todo?": "_d", "recoverable": { kind: "boolean" } } }, // PlanFailureError
-  _3p: { kind: "object", fields: { "plan_id": "_d", "version": { kind: "integer", min: 1, max: 9007199254740991 }, "status": "_3u", "todos": { kind: "list", of: "_5a" }, "dependency_graph": { kind: "map", key: "_d", of: { kind: "list", of: "_d" } }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "mermaid_diagram?": { kind: "string" }, "request?": { kind: "string" }, "messageId?": "_d" } }, // PlanGenerated
-  _3q: { kind: "object", fields: { "plan_id": "_d", "old_version": { kind: "integer", min: 1, max: 9007199254740991 }, "new_version": { kind: "integer", min: 1, max: 9007199254740991 }, "changes": { kind: "list", of: "_3j" }, "updated_todos": { kind: "list", of: "_5a" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "mermaid_diagram?": { kind: "string" }, "messageId?": "_d" } }, // PlanModified
-  _3r: { kind: "object", fields: { "format": { kind: "string" }, "text": { kind: "string" }, "summary?": { kind: "string" }, "attachments": { kind: "list", of: "_3h" }, "next_actions": { kind: "list", of: { kind: "string" } } } }, // PlanResponse
-  _3s: { kind: "object", fields: { "id?": "_d", "status": "_3u", "version?": { kind: "integer", min: 0, max: 9007199254740991 }, "total_todos": { kind: "integer", min: 0, max: 9007199254740991 }, "mermaid_diagram?": { kind: "string" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "request?": { kind: "string" }, "messageId?": "_d", "started_at?": "_1b", "paused_by?": { kind: "string" }, "pause_reason?": { kind: "string" }, "complete?!": "_3l", "failed?!": "_3n" } }, // PlanState
-  _3t: { kind: "object", fields: { "total_todos": { kind: "integer", min: 0, max: 9007199254740991 }, "completed": { kind: "integer", min: 0, max: 9007199254740991 }, "failed": { kind: "integer", min: 0, max: 9007199254740991 }, "skipped?": { kind: "integer", min: 0, max: 9007199254740991 }, "execution_time_ms": { kind: "integer", min: 0, max: 9007199254740991 }, "tokens_used": { kind: "integer", min: 0, max: 9007199254740991 }, "cost_usd": { kind: "number", min: 0 }, "cost_unknown?": { kind: "boolean" } } }, // PlanStatistics
-  _3u: { kind: "string", values: ["pending_approval", "approved", "executing", "paused", "completed", "failed", "rejected", "cancelled"] }, // PlanStatus
-  _3v: { kind: "position" }, // Position
-  _3w: { kind: "object", fields: { "connections": { kind: "list", of: "_1f" }, "total?": { kind: "integer", min: 0, max: 9007199254740991 } } }, // Presence
-  _3x: { kind: "object", fields: { "value": { kind: "number", min: 0, max: 100 }, "label?": { kind: "string" }, "variant?": "_3z", "showValue?": { kind: "boolean" } } }, // ProgressComponent
-  _3y: { kind: "object", fields: { "icon?": { kind: "string" }, "text?": { kind: "string" } } }, // ProgressStatus
-  _3z: { kind: "string", values: ["default", "success", "warning", "error"] }, // ProgressVariant
-  _40: { kind: "object", fields: { "promptId": "_d", "reason": "_1a", "answeredBy?": "_y", "monitorId?": "_y", "messageId?": "_d" } }, // PromptClosed
-  _41: { kind: "object", fields: { "label?": { kind: "string" }, "placeholder?": { kind: "string" }, "type?": "_42" } }, // PromptInput
-  _42: { kind: "string", values: ["text", "textarea", "password"] }, // PromptInputType
-  _43: { kind: "object", fields: { "value": { kind: "string" }, "label": { kind: "string" }, "description?": { kind: "string" } } }, // PromptOption
-  _44: { kind: "object", fields: { "id": "_d", "title": { kind: "string" }, "message": { kind: "string" }, "options?": { kind: "list", of: "_43" }, "multiSelect?": { kind: "boolean" }, "inputField?!": "_41", "allowDismiss?!": { kind: "boolean" }, "clientTool?!": "_19", "agentId?": "_4", "requestId?": "_4" } }, // PromptShow
-  _45: { kind: "object", fields: { "provider": { kind: "string" } } }, // ProviderChanged
-  _46: { kind: "object", fields: { "monitorId": "_y", "messages": { kind: "list", of: "QueuedMessage" }, "messageId?": "_d" } }, // QueueUpdated
-  QueuedMessage: { kind: "object", fields: { "timestamp": "_1b", "id": "_d", "text": { kind: "string" }, "images?": { kind: "list", of: { kind: "string" } }, "windowId?": "_d" } }, // QueuedMessage
-  _48: { kind: "string" }, // ReasonCode
-  _49: { kind: "object", fields: { "agentId?": "_4", "requestId?": "_4" } }, // RefreshApps
-  _4a: { kind: "object", fields: { "shortcutId": "_d", "agentId?": "_4", "requestId?": "_4" } }, // RemoveShortcut
-  _4b: { kind: "string", values: ["created", "updated"] }, // RowChange
-  _4c: { kind: "integer", min: 0, max: 9007199254740991 }, // RowID
-  _4d: { kind: "string", values: ["ask", "say"] }, // RowType
-  _4e: { kind: "string", values: ["error", "api_req_started", "api_req_finished", "api_req_retried", "api_req_retry_delayed", "api_req_rate_limit_wait", "api_req_deleted", "text", "image", "reasoning", "completion_result", "user_feedback", "user_feedback_diff", "command_output", "shell_integration_warning", "mcp_server_request_started", "mcp_server_response", "subtask_result", "checkpoint_saved", "rooignore_error", "diff_error", "condense_context", "condense_context_error", "sliding_window_truncation", "codebase_search_result", "user_edit_todos", "too_many_tools_warning", "tool", "browser_action", "browser_action_result", "browser_session_status"] }, // Say
-  _4f: { kind: "choice", options: [{ of: { kind: "string" }, keepsZero: true }, { of: { kind: "number" }, keepsZero: true }, { of: { kind: "boolean" }, keepsZero: true }] }, // Scalar
-  _4g: { kind: "object", fields: { "name": { kind: "string" }, "options": { kind: "list", of: "_38" }, "formId?": { kind: "string" }, "label?": { kind: "string" }, "defaultValue?": { kind: "string" }, "placeholder?": { kind: "string" }, "disabled?": { kind: "boolean" } } }, // SelectComponent
-  _4h: { kind: "object", fields: { "title": { kind: "string" } } }, // SessionRenamed
-  SessionState: { kind: "object", fields: { "mode": "_4s", "reason?": "_4r", "replay_until?": "_3v", "heartbeat_ms": { kind: "integer", min: 1, max: 9007199254740991 }, "status?": "_4j", "title?": { kind: "string" }, "owner?": "_y", "provider?": { kind: "string" }, "autoApproval?!": "_m", "agentMode?!": "_6", "instructions?": { kind: "string" }, "current_layer?=snapshot": "_2k", "monitors?": { kind: "list", of: "_2y" }, "windows?": { kind: "list", of: "_65" }, "agents?": { kind: "list", of: "_8" }, "queues?": { kind: "map", key: "_y", of: { kind: "list", of: "QueuedMessage" } }, "budgets?": { kind: "map", key: "_y", of: "Budget" }, "dialogs?": { kind: "list", of: "_i" }, "prompts?": { kind: "list", of: "_37" }, "notifications?": { kind: "list", of: "_4p" }, "toasts?": { kind: "list", of: "_4q" }, "shortcuts?": { kind: "list", of: "_4m" }, "badges?": { kind: "map", key: "_d", of: { kind: "integer", min: 0, max: 9007199254740991 } }, "hitl_pending?=snapshot": "_22", "hitl_requests?": { kind: "list", of: "_22" }, "plan?=snapshot": "_3s", "todos?!": { kind: "list", of: "_5a" }, "recent_messages?": { kind: "list", of: "_5p" }, "connections?": { kind: "integer", min: 0, max: 9007199254740991 }, "presence?": { kind: "list", of: "_1f" }, "last_message_id?": "_3v" } }, // SessionState
-  _4j: { kind: "string", values: ["idle", "executing", "waiting", "paused", "unowned"] }, // SessionStatus
-  _4k: { kind: "string", values: ["hub", "user", "session"] }, // SettingScope
-  _4l: { kind: "object", fields: { "scope": "_4k", "names": { kind: "list", of: { kind: "string" } } } }, // SettingsChanged
-  _4m: { kind: "object", fields: { "id": "_d", "label": { kind: "string" }, "icon": { kind: "string" }, "iconType?": "_26", "type": "_4o", "target": { kind: "string" }, "osActions?": { kind: "list", of: "Action" }, "createdAt": "_1b" } }, // Shortcut
-  _4n: { kind: "object", fields: { "label?!": { kind: "string" }, "icon?!": { kind: "string" }, "iconType?": "_26", "type?": "_4o", "target?!": { kind: "string" }, "osActions?!": { kind: "list", of: "Action" } } }, // ShortcutPatch
-  _4o: { kind: "string", values: ["file", "url", "action"] }, // ShortcutType
-  _4p: { kind: "object", fields: { "id": "_d", "title": { kind: "string" }, "body": { kind: "string" }, "icon?": { kind: "string" }, "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "since?": "_1b", "monitorId?": "_y" } }, // ShownNotification
-  _4q: { kind: "object", fields: { "id": "_d", "message": { kind: "string" }, "variant?": "_34", "action?!": "_58", "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "since?": "_1b", "monitorId?": "_y" } }, // ShownToast
-  _4r: { kind: "string", values: ["fresh", "trimmed", "unknown", "too_many"] }, // SnapshotReason
-  _4s: { kind: "string", values: ["resume", "snapshot"] }, // StateMode
-  _4t: { kind: "object", fields: { "available": { kind: "boolean" }, "since": "_1b" } }, // StoreStatus
-  _4u: { kind: "string", values: ["retry", "wait", "reconnect", "fix_message", "authenticate", "refresh_token", "create_session", "free_something", "retry_or_skip"] }, // SuggestedAction
-  _4v: { kind: "object", fields: { "headers": { kind: "list", of: { kind: "string" } }, "rows": { kind: "list", of: { kind: "list", of: { kind: "string" } } } } }, // Table
-  _4w: { kind: "object", fields: { "data": "_4v" } }, // TableContent
-  _4x: { kind: "string", values: ["direct", "steered", "ephemeral"] }, // Taken
-  _4y: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_y", "agentId?": "_4", "messageId?": "_d" } }, // TaskAborted, TaskActive, TaskAskResponded, TaskCreated, TaskFocused, TaskIdle, TaskInteractive, TaskPaused, TaskResumable, TaskStarted, TaskUnfocused, TaskUnpaused, TaskUserMessage
-  _4z: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_y", "agentId?": "_4", "messageId?": "_d", "tokenUsage": "_5k", "toolUsage": { kind: "map", key: { kind: "string" }, of: "_5n" }, "isSubtask?": { kind: "boolean" } } }, // TaskCompleted
-  _50: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_y", "agentId?": "_4", "messageId?": "_d", "mode": { kind: "string" } } }, // TaskModeSwitched
-  _51: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_y", "agentId?": "_4", "messageId?": "_d", "childTaskId": "_d" } }, // TaskSpawned
-  _52: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_y", "agentId?": "_4", "messageId?": "_d", "tokenUsage": "_5k", "toolUsage": { kind: "map", key: { kind: "string" }, of: "_5n" } } }, // TaskTokenUsageUpdated
-  _53: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_y", "agentId?": "_4", "messageId?": "_d", "tool": { kind: "string" }, "error": { kind: "string" } } }, // TaskToolFailed
-  _54: { kind: "string", values: ["left", "center", "right"] }, // TextAlign
-  _55: { kind: "string", values: ["default", "muted", "accent", "success", "warning", "error"] }, // TextColor
-  _56: { kind: "object", fields: { "content": { kind: "string" }, "variant?": "_57", "color?": "_55", "textAlign?": "_54" } }, // TextComponent
-  _57: { kind: "string", values: ["body", "heading", "subheading", "caption", "code"] }, // TextVariant
-  _58: { kind: "object", fields: { "label": { kind: "string" }, "eventId": { kind: "string" } } }, // ToastButton
-  _59: { kind: "object", fields: { "id": "_d", "message": { kind: "string" }, "variant?": "_34", "action?!": "_58", "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "requestId?": "_4" } }, // ToastShow
-  _5a: { kind: "object", fields: { "id": "_d", "task": { kind: "string" }, "tool?": { kind: "string" }, "mode?": { kind: "string" }, "status?": "_5i", "priority?": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "depends_on": { kind: "list", of: "_d" }, "requires_approval?": { kind: "boolean" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "progress_percentage?": { kind: "number", min: 0, max: 100 }, "current_step?": { kind: "string" }, "retry_count?": { kind: "integer", min: 0, max: 9007199254740991 }, "max_retries?": { kind: "integer", min: 0, max: 9007199254740991 }, "items_processed?": { kind: "integer", min: 0, max: 9007199254740991 }, "items_total?": { kind: "integer", min: 0, max: 9007199254740991 }, "started_at?": "_1b", "retry_at?": "_1b", "agent_id?": "_4", "duration_ms?": { kind: "integer", min: 0, max: 9007199254740991 }, "error?!": "_5d", "result_summary?": { kind: "any" } } }, // Todo
-  _5b: { kind: "string", values: ["approve", "skip", "reject"] }, // TodoAnswer
-  _5c: { kind: "object", fields: { "todo_id": "_d", "task": { kind: "string" }, "status": "_5i", "result_summary?": { kind: "any" }, "duration_ms": { kind: "integer", min: 0, max: 9007199254740991 }, "next_todos": { kind: "list", of: "_d" }, "messageId?": "_d" } }, // TodoCompleted
-  _5d: { kind: "object", fields: { "code": { kind: "string" }, "message": { kind: "string" }, "recoverable": { kind: "boolean" } } }, // TodoError
-  _5e: { kind: "object", fields: { "todo_id": "_d", "task": { kind: "string" }, "status": "_5i", "error": "_5d", "retry_count": { kind: "integer", min: 0, max: 9007199254740991 }, "max_retries": { kind: "integer", min: 0, max: 9007199254740991 }, "retry_at?": "_1b" } }, // TodoFailed
-  _5f: { kind: "object", fields: { "todo_id": "_d", "progress_percentage": { kind: "number", min: 0, max: 100 }, "current_step?": { kind: "string" }, "items_processed?": { kind: "integer", min: 0, max: 9007199254740991 }, "items_total?": { kind: "integer", min: 0, max: 9007199254740991 } } }, // TodoProgress
-  _5g: { kind: "object", fields: { "id": "_d", "task": { kind: "string" } } }, // TodoRef
-  _5h: { kind: "object", fields: { "todo_id": "_d", "task": { kind: "string" }, "tool?": { kind: "string" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "agent_id?": "_4", "messageId?": "_d" } }, // TodoStarted
-  _5i: { kind: "string", values: ["pending", "blocked", "needs_approval", "needs_input", "in_progress", "completed", "failed", "skipped", "cancelled"] }, // TodoStatus
-  _5j: { kind: "object", fields: { "todo": "_5a", "messageId?": "_d" } }, // TodoUpdated
-  _5k: { kind: "object", fields: { "totalTokensIn": { kind: "integer", min: 0, max: 9007199254740991 }, "totalTokensOut": { kind: "integer", min: 0, max: 9007199254740991 }, "totalCacheWrites?": { kind: "integer", min: 0, max: 9007199254740991 }, "totalCacheReads?": { kind: "integer", min: 0, max: 9007199254740991 }, "totalCost": { kind: "number", min: 0 }, "contextTokens": { kind: "integer", min: 0, max: 9007199254740991 }, "costUnknown?": { kind: "boolean" } } }, // TokenUsage
-  _5l: { kind: "object", fields: { "toolName": { kind: "string" }, "status": "_5m", "message?": { kind: "string" }, "toolInput?": { kind: "any" }, "toolUseId?": { kind: "string" }, "agentId?": "_4", "monitorId?": "_y", "messageId?": "_d" } }, // ToolProgress
-  _5m: { kind: "string", values: ["running", "complete", "error"] }, // ToolStatus
-  _5n: { kind: "object", fields: { "attempts": { kind: "integer", min: 0, max: 9007199254740991 }, "failures": { kind: "integer", min: 0, max: 9007199254740991 } } }, // ToolUses
-  _5o: { kind: "object", fields: { "messageId": "_d", "agentId": "_4", "reason": { kind: "string" }, "resumable": { kind: "boolean" }, "monitorId?": "_y" } }, // TurnInterrupted
-  _5p: { kind: "object", fields: { "ts": "_1b", "id?": "_4c", "type": "_4d", "ask?": "_j", "say?": "_4e", "text?": { kind: "string" }, "images?": { kind: "list", of: { kind: "string" } }, "partial?!": { kind: "boolean" }, "reasoning?": { kind: "string" }, "reasonCode?": "_48", "thread?": { kind: "string" }, "conversationHistoryIndex?!": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "checkpoint?": { kind: "any" }, "progressStatus?!": "_3y", "contextCondense?!": "_1i", "contextTruncation?!": "_1j", "isProtected?": { kind: "boolean" }, "apiProtocol?": "_0", "isAnswered?": { kind: "boolean" }, "monitorId?": "_y", "agentId?": "_4", "messageId?": "_d", "windowId?": "_d" } }, // UIRow
-  _5q: { kind: "object", fields: { "data": { kind: "any" } } }, // UpdateAppend, UpdatePrepend, UpdateReplace
-  _5r: { kind: "object", fields: { "position": { kind: "integer", min: 0, max: 9007199254740991 }, "data": { kind: "any" } } }, // UpdateInsertAt
-  _5s: { kind: "union", tag: "op", variants: { "append": "_5q", "prepend": "_5q", "replace": "_5q", "insertAt": "_5r", "clear": "_e" } }, // UpdateOperation
-  _5t: { kind: "object", fields: { "shortcutId": "_d", "updates": "_4n", "agentId?": "_4", "requestId?": "_4" } }, // UpdateShortcut
-  _5u: { kind: "object", fields: { "inputTokens": { kind: "integer", min: 0, max: 9007199254740991 }, "outputTokens": { kind: "integer", min: 0, max: 9007199254740991 }, "cacheReadTokens?": { kind: "integer", min: 0, max: 9007199254740991 }, "cacheWriteTokens?": { kind: "integer", min: 0, max: 9007199254740991 }, "costUsd?": { kind: "number", min: 0 }, "costUnknown?": { kind: "boolean" } } }, // Usage
-  _5v: { kind: "object", fields: { "windowId": "_d", "monitorId": "_y", "by": "_y" } }, // ViewActive
-  _5w: { kind: "string", values: ["assigned", "active", "released"] }, // WindowAgentChange
-  _5x: { kind: "object", fields: { "windowId": "_d", "agentId": "_4", "status": "_5w", "monitorId?": "_y", "messageId?": "_d" } }, // WindowAgentStatus
-  _5y: { kind: "object", fields: { "windowId": "_d", "agentId?": "_4", "requestId?": "_4" } }, // WindowCapture, WindowClose, WindowFocus, WindowMaximize, WindowMinimize, WindowRestore
-  _5z: { kind: "object", fields: { "windowId": "_d", "title": { kind: "string" }, "bounds": "_q", "content": "Content", "variant?": "_67", "dockEdge?": "_1o", "frameless?": { kind: "boolean" }, "windowStyle?": { kind: "map", key: { kind: "string" }, of: "_4f" }, "minimized?": { kind: "boolean" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowCreate
-  _60: { kind: "object", fields: { "windowId": "_d", "agentId": "_4", "requestId?": "_4" } }, // WindowLock, WindowUnlock
-  _61: { kind: "object", fields: { "windowId": "_d", "x": { kind: "number" }, "y": { kind: "number" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowMove
-  _62: { kind: "object", fields: { "windowId": "_d", "w": { kind: "number" }, "h": { kind: "number" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowResize
-  _63: { kind: "object", fields: { "windowId": "_d", "content": "Content", "agentId?": "_4", "requestId?": "_4" } }, // WindowSetContent
-  _64: { kind: "object", fields: { "windowId": "_d", "title": { kind: "string" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowSetTitle
-  _65: { kind: "object", fields: { "windowId": "_d", "monitorId": "_y", "title": { kind: "string" }, "bounds": "_q", "content": "Content", "variant?": "_67", "dockEdge?": "_1o", "frameless?": { kind: "boolean" }, "windowStyle?": { kind: "map", key: { kind: "string" }, of: "_4f" }, "minimized?": { kind: "boolean" }, "maximized?": { kind: "boolean" }, "restoreBounds?!": "_q", "z?": { kind: "integer", min: 0, max: 9007199254740991 }, "lock?": "_4", "groupId?": "_d", "appId?": "_d", "placed?": { kind: "boolean" } } }, // WindowState
-  _66: { kind: "object", fields: { "windowId": "_d", "operation": "_5s", "renderer?": { kind: "string" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowUpdateContent
-  _67: { kind: "string", values: ["standard", "widget", "panel"] }, // WindowVariant
+  _17: { kind: "object", fields: { "label?": { kind: "string", maxLength: 200 }, "items": { kind: "list", of: "_18", maxLength: 500 } } }, // ChecklistComponent
+  _18: { kind: "object", fields: { "text": { kind: "string", maxLength: 1000 }, "done?": { kind: "boolean" } } }, // ChecklistItem
+  _19: { kind: "object", fields: { "hash": { kind: "string" }, "safety?": { kind: "string" }, "files": { kind: "integer", min: 0, max: 9007199254740991 }, "windows": { kind: "integer", min: 0, max: 9007199254740991 }, "error?": { kind: "string" }, "monitorId?": "_y", "messageId?": "_d", "by?": "_y" } }, // CheckpointRestored
+  _1a: { kind: "object", fields: { "hash": { kind: "string" }, "ts": "_1d", "from?": { kind: "string" }, "reason?": { kind: "string" }, "monitorId?": "_y" } }, // CheckpointSaved
+  _1b: { kind: "object", fields: { "name": { kind: "string" }, "toolUseId": { kind: "string" }, "input": { kind: "any" } } }, // ClientToolCall
+  _1c: { kind: "string", values: ["answered", "dismissed", "expired", "cancelled"] }, // CloseReason
+  _1d: { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, // Code, Millis
+  _1e: { kind: "object", fields: { "kind?": "_3e", "currency?": { kind: "string", maxLength: 3 }, "decimals?!": { kind: "integer", min: 0, max: 10 } } }, // ColumnFormat
+  _1f: { kind: "choice", options: [{ of: { kind: "integer", min: 1, max: 9007199254740991 }, keepsZero: false }, { of: { kind: "list", of: { kind: "number" }, minLength: 1 }, keepsZero: false }] }, // Columns
+  _1g: { kind: "union", tag: "type", variants: { "button": "_t", "input": "_2h", "select": "_4p", "text": "_5g", "badge": "_o", "progress": "_46", "image": "_2e", "checklist": "_17", "kanban": "_2n" } }, // Component
+  _1h: { kind: "object", fields: { "data": "_2u" } }, // ComponentContent
+  _1i: { kind: "object", fields: { "connectionId": "_y", "clientId?": "_d", "user?": { kind: "string" }, "monitors?": { kind: "list", of: "_y" }, "since?": "_1d" } }, // Connection
+  _1j: { kind: "object", fields: { "status": "_2v", "provider?": { kind: "string" }, "sessionId?": "_y", "error?": { kind: "string" } } }, // ConnectionStatus
+  Content: { kind: "union", tag: "renderer", variants: { "markdown": "_28", "html": "_28", "text": "_28", "table": "_56", "iframe": "_2c", "component": "_1h", "mcp-app": "_2x", "notebook": "_38", "chart": "_14" }, other: "_3h" }, // Content
+  _1l: { kind: "object", fields: { "cost": { kind: "number" }, "prevContextTokens": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "newContextTokens": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "summary": { kind: "string" }, "condenseId?": { kind: "string" } } }, // ContextCondense
+  _1m: { kind: "object", fields: { "truncationId": { kind: "string" }, "messagesRemoved": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "prevContextTokens": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "newContextTokens": { kind: "integer", min: -9007199254740991, max: 9007199254740991 } } }, // ContextTruncation
+  _1n: { kind: "object", fields: { "tokens": { kind: "integer", min: 0, max: 9007199254740991 }, "window?": { kind: "integer", min: 0, max: 9007199254740991 }, "condensing?": { kind: "boolean" } } }, // ContextUse
+  _1o: { kind: "object", fields: { "shortcut": "_4w", "agentId?": "_4", "requestId?": "_4" } }, // CreateShortcut
+  _1p: { kind: "object", fields: { "dialogId": "_d", "reason": "_1c", "answeredBy?": "_y", "confirmed?": { kind: "boolean" }, "monitorId?": "_y", "messageId?": "_d" } }, // DialogClosed
+  _1q: { kind: "object", fields: { "id": "_d", "title": { kind: "string" }, "message": { kind: "string" }, "confirmText?": { kind: "string" }, "cancelText?": { kind: "string" }, "permissionOptions?!": "_3m", "agentId?": "_4", "requestId?": "_4" } }, // DialogConfirm
+  _1r: { kind: "string", values: ["top", "bottom"] }, // DockEdge
+  _1s: { kind: "string", values: ["check", "add", "rename", "remove", "move", "cell", "text"] }, // EditOp
+  _1t: { kind: "object", fields: { "messageId": "_d", "message_id": "_44" } }, // Emitted
+  _1u: { kind: "object", fields: { "code": "_1d", "name": { kind: "string" }, "message": { kind: "string" }, "context?": { kind: "any" }, "recoverable": { kind: "boolean" }, "suggested_action?": "_54", "retry_after_ms?": { kind: "integer", min: 0, max: 9007199254740991 }, "messageId?": "_d", "field?": { kind: "string" } } }, // ErrorNotice
+  _1v: { kind: "object", fields: { "total_todos": { kind: "integer", min: 0, max: 9007199254740991 }, "completed": { kind: "integer", min: 0, max: 9007199254740991 }, "in_progress": { kind: "integer", min: 0, max: 9007199254740991 }, "pending": { kind: "integer", min: 0, max: 9007199254740991 }, "failed": { kind: "integer", min: 0, max: 9007199254740991 }, "blocked?": { kind: "integer", min: 0, max: 9007199254740991 }, "skipped?": { kind: "integer", min: 0, max: 9007199254740991 }, "progress_percentage": { kind: "number", min: 0, max: 100 }, "current_todo?!": "_5q" } }, // ExecutionProgress
+  _1w: { kind: "object", fields: { "path": { kind: "string" }, "isDirectory?": { kind: "boolean" }, "removed?": { kind: "boolean" }, "size?": { kind: "integer", min: 0, max: 9007199254740991 }, "etag?": { kind: "string" } } }, // FileChange
+  _1x: { kind: "object", fields: { "files": { kind: "list", of: "_1w", minLength: 1 } } }, // FilesChanged
+  _1y: { kind: "string", values: ["none", "sm", "md", "lg"] }, // Gap
+  _1z: { kind: "object", fields: { "after_ms": { kind: "integer", min: 0, max: 9007199254740991 }, "reason?": { kind: "string" } } }, // GoElsewhere
+  _20: { kind: "object", fields: { "request_id": "_4", "todo_id": "_d", "todo": "_5k", "reason": { kind: "string" }, "options": { kind: "list", of: "_5l" }, "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "_1d" } }, // HITLApprovalRequest
+  _21: { kind: "object", fields: { "request_id": "_4", "original_input": { kind: "string" }, "ambiguity?": { kind: "string" }, "question": { kind: "string" }, "input_type": "_2i", "suggestions?": { kind: "list", of: { kind: "string" } }, "required": { kind: "boolean" }, "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "_1d" } }, // HITLClarification
+  _22: { kind: "object", fields: { "request_id": "_4", "reason": "_1c", "action?": { kind: "string" }, "value?": { kind: "any" }, "answered_by?": "_y", "messageId?": "_d" } }, // HITLClosed
+  _23: { kind: "object", fields: { "request_id": "_4", "field": { kind: "string" }, "question": { kind: "string" }, "input_type": "_2i", "options?": { kind: "list", of: "_3g" }, "required": { kind: "boolean" }, "default_value?": { kind: "any" }, "range?": { kind: "boolean" }, "min?!": { kind: "number" }, "max?!": { kind: "number" }, "todo_id?": "_d", "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "_1d" } }, // HITLInputRequest
+  _24: { kind: "object", fields: { "paused_by": { kind: "string" }, "reason?": { kind: "string" }, "current_todo?": "_d", "completed_todos": { kind: "list", of: "_d" }, "can_resume": { kind: "boolean" }, "messageId?": "_d" } }, // HITLPaused
+  _25: { kind: "object", fields: { "request_id": "_4", "plan_id": "_d", "plan": "_3q", "message": { kind: "string" }, "options": { kind: "list", of: "_3n" }, "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "_1d" } }, // HITLPlanReview
+  _26: { kind: "union", tag: "type", variants: { "hitl_plan_review": "_25", "hitl_approval_request": "_20", "hitl_input_request": "_23", "hitl_clarification": "_21" } }, // HITLRequest
+  _27: { kind: "object", fields: { "plan_id?": "_d", "resumed_by": { kind: "string" }, "messageId?": "_d" } }, // HITLResumed
+  _28: { kind: "object", fields: { "data": { kind: "string" } } }, // HTMLContent, MarkdownContent, TextContent
+  _29: { kind: "object", fields: { "ts": "_1d", "removed": { kind: "integer", min: 0, max: 9007199254740991 }, "included?": { kind: "boolean" }, "kept?": { kind: "list", of: "_1d" }, "restored?": { kind: "list", of: "_5z" }, "revision?": { kind: "integer", min: 0, max: 9007199254740991 }, "checkpoint?": { kind: "string" }, "monitorId?": "_y", "messageId?": "_d", "by?": "_y" } }, // HistoryRewound
+  _2a: { kind: "string", values: ["emoji", "image"] }, // IconType
+  _2b: { kind: "object", fields: { "url": { kind: "string" }, "sandbox?": { kind: "string" } } }, // Iframe
+  _2c: { kind: "object", fields: { "data": "_2d" } }, // IframeContent
+  _2d: { kind: "choice", options: [{ of: { kind: "string" }, keepsZero: false }, { of: "_2b", keepsZero: true }] }, // IframeSource
+  _2e: { kind: "object", fields: { "src": { kind: "string" }, "width?!": "_2g", "height?!": "_2g", "fit?": "_2f" } }, // ImageComponent
+  _2f: { kind: "string", values: ["contain", "cover", "fill"] }, // ImageFit
+  _2g: { kind: "choice", options: [{ of: { kind: "number" }, keepsZero: true }, { of: { kind: "string" }, keepsZero: true }] }, // ImageSize
+  _2h: { kind: "object", fields: { "name": { kind: "string" }, "formId?": { kind: "string" }, "label?": { kind: "string" }, "placeholder?": { kind: "string" }, "defaultValue?": { kind: "string" }, "variant?": "_2j", "rows?": { kind: "integer", min: 0, max: 9007199254740991 }, "disabled?": { kind: "boolean" } } }, // InputComponent
+  _2i: { kind: "string", values: ["text", "choice", "multi", "number", "date", "confirm"] }, // InputType
+  _2j: { kind: "string", values: ["text", "email", "password", "number", "url"] }, // InputVariant
+  _2k: { kind: "object", fields: { "instructions": { kind: "string" }, "by?": "_y", "messageId?": "_d" } }, // InstructionsChanged
+  _2l: { kind: "object", fields: { "text": { kind: "string", maxLength: 1000 }, "note?": { kind: "string", maxLength: 200 } } }, // KanbanCard
+  _2m: { kind: "object", fields: { "title": { kind: "string", maxLength: 200 }, "cards": { kind: "list", of: "_2l", maxLength: 300 } } }, // KanbanColumn
+  _2n: { kind: "object", fields: { "label?": { kind: "string", maxLength: 200 }, "columns": { kind: "list", of: "_2m", maxLength: 12 } } }, // KanbanComponent
+  _2o: { kind: "string", values: ["starting", "idle", "busy", "restarting", "dead", "stopped"] }, // KernelState
+  _2p: { kind: "object", fields: { "windowId": "_d", "state": "_2o", "reason?": { kind: "string" }, "name?": { kind: "string" }, "language?": { kind: "string" }, "variables?": { kind: "list", of: "_2q", maxLength: 50 }, "monitorId?": "_y" } }, // KernelStatus
+  _2q: { kind: "object", fields: { "name": { kind: "string" }, "type": { kind: "string" }, "value?": { kind: "string" } } }, // KernelVariable
+  _2r: { kind: "string", values: ["cognitive", "planning", "execution", "response"] }, // Layer
+  _2s: { kind: "object", fields: { "layer": "_2r", "result?": { kind: "any" }, "next_layer?": "_2r", "duration_ms?": { kind: "integer", min: 0, max: 9007199254740991 } } }, // LayerComplete
+  _2t: { kind: "object", fields: { "layer": "_2r", "description?": { kind: "string" } } }, // LayerStart
+  _2u: { kind: "object", fields: { "components": { kind: "list", of: "_1g" }, "cols?!": "_1f", "gap?": "_1y" } }, // Layout
+  _2v: { kind: "string", values: ["connected", "disconnected", "error"] }, // LinkStatus
+  _2w: { kind: "object", fields: { "server": { kind: "string" }, "tool": { kind: "string" }, "uri": { kind: "string" }, "input?": { kind: "any" }, "result?": { kind: "any" } } }, // MCPApp
+  _2x: { kind: "object", fields: { "data": "_2w" } }, // MCPAppContent
+  _2y: { kind: "object", fields: { "messageId": "_d", "agentId": "_4", "monitorId?": "_y", "how?": "_57", "by?": "_y", "duplicate?": { kind: "boolean" }, "to?": "_y" } }, // MessageAccepted
+  _2z: { kind: "object", fields: { "messageId": "_d", "position": { kind: "integer", min: 1, max: 9007199254740991 }, "monitorId?": "_y", "by?": "_y", "duplicate?": { kind: "boolean" }, "to?": "_y" } }, // MessageQueued
+  _30: { kind: "object", fields: { "messageId": "_d", "code": "_1d", "reason": { kind: "string" }, "reasonCode?": "_4h", "field?": { kind: "string" }, "monitorId?": "_y", "by?": "_y", "duplicate?": { kind: "boolean" }, "to?": "_y" } }, // MessageRejected
+  _31: { kind: "object", fields: { "messageId": "_d", "monitorId?": "_y", "first": "_44", "to": "_y" } }, // MessageRepeated
+  _32: { kind: "object", fields: { "action": "_4k", "message": "_5z", "taskId?": "_d", "monitorId?": "_y", "agentId?": "_4", "messageId?": "_d" } }, // MessageUpdated
+  _33: { kind: "object", fields: { "mode": "_6", "by?": "_y", "messageId?": "_d" } }, // ModeChanged
+  _34: { kind: "string", values: ["idle", "running", "waiting", "over_budget", "removed"] }, // MonitorState
+  _35: { kind: "object", fields: { "monitorId": "_y", "state": "_34", "queue": { kind: "integer", min: 0, max: 9007199254740991 }, "budget?!": "Budget", "context?!": "_1n", "revision?": { kind: "integer", min: 0, max: 9007199254740991 }, "messageId?": "_d" } }, // MonitorStatus
+  _36: { kind: "object", fields: { "kernel?": "_39", "cells": { kind: "list", of: "_w" }, "metadata?": { kind: "any" } } }, // Notebook
+  _37: { kind: "object", fields: { "windowId": "_d", "op": "_3a", "cellId": "_y", "kind?": "_z", "source?": { kind: "string" }, "after?": "_y", "monitorId?": "_y", "agentId?": "_4", "by?": "_y" } }, // NotebookChanged
+  _38: { kind: "object", fields: { "data": "_36" } }, // NotebookContent
+  _39: { kind: "object", fields: { "name?": { kind: "string" }, "language?": { kind: "string" }, "state?": "_2o", "reason?": { kind: "string" }, "variables?": { kind: "list", of: "_2q" } } }, // NotebookKernel
+  _3a: { kind: "string", values: ["insert", "edit", "delete", "move", "clear"] }, // NotebookOp
+  _3b: { kind: "string", values: ["info", "success", "warning", "error"] }, // NoticeVariant
+  _3c: { kind: "object", fields: { "id": "_d", "agentId?": "_4", "requestId?": "_4" } }, // NotificationDismiss, PromptDismiss, ToastDismiss
+  _3d: { kind: "object", fields: { "id": "_d", "title": { kind: "string" }, "body": { kind: "string" }, "icon?": { kind: "string" }, "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "requestId?": "_4" } }, // NotificationShow
+  _3e: { kind: "string", values: ["auto", "text", "number", "percent", "currency"] }, // NumberKind
+  _3f: { kind: "object", fields: { "id": "_d", "title": { kind: "string" }, "message": { kind: "string" }, "options?": { kind: "list", of: "_4c" }, "multiSelect?": { kind: "boolean" }, "inputField?!": "_4a", "allowDismiss?!": { kind: "boolean" }, "clientTool?!": "_1b", "deadline?": "_1d", "agentId?": "_4", "monitorId?": "_y" } }, // OpenPrompt
+  _3g: { kind: "object", fields: { "value": { kind: "string" }, "label": { kind: "string" } } }, // Option
+  _3h: { kind: "object", fields: { "renderer": { kind: "string" }, "data": { kind: "any" } } }, // OtherContent
+  _3i: { kind: "string", values: ["completed", "failed", "interrupted"] }, // Outcome
+  _3j: { kind: "string", values: ["stream", "display_data", "execute_result", "error"] }, // OutputType
+  _3k: { kind: "object", fields: { "replica": "_y", "epoch": { kind: "integer", min: 0, max: 9007199254740991 }, "prev?": "_44" } }, // OwnerChanged
+  _3l: { kind: "object", fields: { "completed_todos": { kind: "list", of: "_d" }, "available_data?": { kind: "any" } } }, // PartialResults
+  _3m: { kind: "object", fields: { "showRememberChoice": { kind: "boolean" }, "toolName": { kind: "string" }, "context?": { kind: "string" } } }, // PermissionOptions
+  _3n: { kind: "string", values: ["approve", "modify", "reject"] }, // PlanAnswer
+  _3o: { kind: "object", fields: { "plan_id": "_d", "approved_by": { kind: "string" }, "execution_starting": { kind: "boolean" }, "messageId?": "_d" } }, // PlanApproved
+  _3p: { kind: "object", fields: { "type": { kind: "string" }, "title": { kind: "string" }, "url": { kind: "string" } } }, // PlanAttachment
+  _3q: { kind: "object", fields: { "todos": { kind: "list", of: "_5k" }, "dependency_graph": { kind: "map", key: "_d", of: { kind: "list", of: "_d" } }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "mermaid_diagram?": { kind: "string" } } }, // PlanBody
+  _3r: { kind: "object", fields: { "action": "_3u", "todo_id": "_d", "task?": { kind: "string" } } }, // PlanChange
+  _3s: { kind: "object", fields: { "plan_id?": "_d" } }, // PlanCleared
+  _3t: { kind: "object", fields: { "status": { kind: "string" }, "response": "_3z", "statistics?!": "_41", "report_paths": { kind: "list", of: { kind: "string" } }, "plan_id?": "_d", "messageId?": "_d" } }, // PlanComplete
+  _3u: { kind: "string", values: ["add", "remove", "update"] }, // PlanEdit
+  _3v: { kind: "object", fields: { "status": { kind: "string" }, "error": "_3w", "partial_results?!": "_3l", "statistics?!": "_41", "plan_id?": "_d", "messageId?": "_d" } }, // PlanFailure
+  _3w: { kind: "object", fields: { "code": { kind: "string" }, "message": { kind: "string" }, "failed_todo?": "_d", "recoverable": { kind: "boolean" } } }, // PlanFailureError
+  _3x: { kind: "object", fields: { "plan_id": "_d", "version": { kind: "integer", min: 1, max: 9007199254740991 }, "status": "_42", "todos": { kind: "list", of: "_5k" }, "dependency_graph": { kind: "map", key: "_d", of: { kind: "list", of: "_d" } }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "mermaid_diagram?": { kind: "string" }, "request?": { kind: "string" }, "messageId?": "_d" } }, // PlanGenerated
+  _3y: { kind: "object", fields: { "plan_id": "_d", "old_version": { kind: "integer", min: 1, max: 9007199254740991 }, "new_version": { kind: "integer", min: 1, max: 9007199254740991 }, "changes": { kind: "list", of: "_3r" }, "updated_todos": { kind: "list", of: "_5k" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "mermaid_diagram?": { kind: "string" }, "messageId?": "_d" } }, // PlanModified
+  _3z: { kind: "object", fields: { "format": { kind: "string" }, "text": { kind: "string" }, "summary?": { kind: "string" }, "attachments": { kind: "list", of: "_3p" }, "next_actions": { kind: "list", of: { kind: "string" } } } }, // PlanResponse
+  _40: { kind: "object", fields: { "id?": "_d", "status": "_42", "version?": { kind: "integer", min: 0, max: 9007199254740991 }, "total_todos": { kind: "integer", min: 0, max: 9007199254740991 }, "mermaid_diagram?": { kind: "string" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "request?": { kind: "string" }, "messageId?": "_d", "started_at?": "_1d", "paused_by?": { kind: "string" }, "pause_reason?": { kind: "string" }, "complete?!": "_3t", "failed?!": "_3v" } }, // PlanState
+  _41: { kind: "object", fields: { "total_todos": { kind: "integer", min: 0, max: 9007199254740991 }, "completed": { kind: "integer", min: 0, max: 9007199254740991 }, "failed": { kind: "integer", min: 0, max: 9007199254740991 }, "skipped?": { kind: "integer", min: 0, max: 9007199254740991 }, "execution_time_ms": { kind: "integer", min: 0, max: 9007199254740991 }, "tokens_used": { kind: "integer", min: 0, max: 9007199254740991 }, "cost_usd": { kind: "number", min: 0 }, "cost_unknown?": { kind: "boolean" } } }, // PlanStatistics
+  _42: { kind: "string", values: ["pending_approval", "approved", "executing", "paused", "completed", "failed", "rejected", "cancelled"] }, // PlanStatus
+  _43: { kind: "object", fields: { "connectionId": "_y", "user?": { kind: "string" }, "monitorId": "_y", "x": { kind: "integer", min: 0, max: 10000 }, "y": { kind: "integer", min: 0, max: 10000 }, "gone?": { kind: "boolean" } } }, // PointerMoved
+  _44: { kind: "position" }, // Position
+  _45: { kind: "object", fields: { "connections": { kind: "list", of: "_1i" }, "total?": { kind: "integer", min: 0, max: 9007199254740991 } } }, // Presence
+  _46: { kind: "object", fields: { "value": { kind: "number", min: 0, max: 100 }, "label?": { kind: "string" }, "variant?": "_48", "showValue?": { kind: "boolean" } } }, // ProgressComponent
+  _47: { kind: "object", fields: { "icon?": { kind: "string" }, "text?": { kind: "string" } } }, // ProgressStatus
+  _48: { kind: "string", values: ["default", "success", "warning", "error"] }, // ProgressVariant
+  _49: { kind: "object", fields: { "promptId": "_d", "reason": "_1c", "answeredBy?": "_y", "monitorId?": "_y", "messageId?": "_d" } }, // PromptClosed
+  _4a: { kind: "object", fields: { "label?": { kind: "string" }, "placeholder?": { kind: "string" }, "type?": "_4b" } }, // PromptInput
+  _4b: { kind: "string", values: ["text", "textarea", "password"] }, // PromptInputType
+  _4c: { kind: "object", fields: { "value": { kind: "string" }, "label": { kind: "string" }, "description?": { kind: "string" } } }, // PromptOption
+  _4d: { kind: "object", fields: { "id": "_d", "title": { kind: "string" }, "message": { kind: "string" }, "options?": { kind: "list", of: "_4c" }, "multiSelect?": { kind: "boolean" }, "inputField?!": "_4a", "allowDismiss?!": { kind: "boolean" }, "clientTool?!": "_1b", "agentId?": "_4", "requestId?": "_4" } }, // PromptShow
+  _4e: { kind: "object", fields: { "provider": { kind: "string" } } }, // ProviderChanged
+  _4f: { kind: "object", fields: { "monitorId": "_y", "messages": { kind: "list", of: "QueuedMessage" }, "messageId?": "_d" } }, // QueueUpdated
+  QueuedMessage: { kind: "object", fields: { "timestamp": "_1d", "id": "_d", "text": { kind: "string" }, "images?": { kind: "list", of: { kind: "string" } }, "windowId?": "_d" } }, // QueuedMessage
+  _4h: { kind: "string" }, // ReasonCode
+  _4i: { kind: "object", fields: { "agentId?": "_4", "requestId?": "_4" } }, // RefreshApps
+  _4j: { kind: "object", fields: { "shortcutId": "_d", "agentId?": "_4", "requestId?": "_4" } }, // RemoveShortcut
+  _4k: { kind: "string", values: ["created", "updated"] }, // RowChange
+  _4l: { kind: "integer", min: 0, max: 9007199254740991 }, // RowID
+  _4m: { kind: "string", values: ["ask", "say"] }, // RowType
+  _4n: { kind: "string", values: ["error", "api_req_started", "api_req_finished", "api_req_retried", "api_req_retry_delayed", "api_req_rate_limit_wait", "api_req_deleted", "text", "image", "reasoning", "completion_result", "user_feedback", "user_feedback_diff", "command_output", "shell_integration_warning", "mcp_server_request_started", "mcp_server_response", "subtask_result", "checkpoint_saved", "rooignore_error", "diff_error", "condense_context", "condense_context_error", "sliding_window_truncation", "codebase_search_result", "user_edit_todos", "too_many_tools_warning", "tool", "browser_action", "browser_action_result", "browser_session_status"] }, // Say
+  _4o: { kind: "choice", options: [{ of: { kind: "string" }, keepsZero: true }, { of: { kind: "number" }, keepsZero: true }, { of: { kind: "boolean" }, keepsZero: true }] }, // Scalar
+  _4p: { kind: "object", fields: { "name": { kind: "string" }, "options": { kind: "list", of: "_3g" }, "formId?": { kind: "string" }, "label?": { kind: "string" }, "defaultValue?": { kind: "string" }, "placeholder?": { kind: "string" }, "disabled?": { kind: "boolean" } } }, // SelectComponent
+  _4q: { kind: "object", fields: { "title": { kind: "string" } } }, // SessionRenamed
+  SessionState: { kind: "object", fields: { "mode": "_52", "reason?": "_51", "replay_until?": "_44", "heartbeat_ms": { kind: "integer", min: 1, max: 9007199254740991 }, "status?": "_4s", "title?": { kind: "string" }, "owner?": "_y", "provider?": { kind: "string" }, "autoApproval?!": "_m", "agentMode?!": "_6", "instructions?": { kind: "string" }, "current_layer?=snapshot": "_2r", "monitors?": { kind: "list", of: "_35" }, "windows?": { kind: "list", of: "_6g" }, "agents?": { kind: "list", of: "_8" }, "queues?": { kind: "map", key: "_y", of: { kind: "list", of: "QueuedMessage" } }, "budgets?": { kind: "map", key: "_y", of: "Budget" }, "dialogs?": { kind: "list", of: "_i" }, "prompts?": { kind: "list", of: "_3f" }, "notifications?": { kind: "list", of: "_4z" }, "toasts?": { kind: "list", of: "_50" }, "shortcuts?": { kind: "list", of: "_4w" }, "badges?": { kind: "map", key: "_d", of: { kind: "integer", min: 0, max: 9007199254740991 } }, "hitl_pending?=snapshot": "_26", "hitl_requests?": { kind: "list", of: "_26" }, "plan?=snapshot": "_40", "todos?!": { kind: "list", of: "_5k" }, "recent_messages?": { kind: "list", of: "_5z" }, "connections?": { kind: "integer", min: 0, max: 9007199254740991 }, "presence?": { kind: "list", of: "_1i" }, "last_message_id?": "_44" } }, // SessionState
+  _4s: { kind: "string", values: ["idle", "executing", "waiting", "paused", "unowned"] }, // SessionStatus
+  _4t: { kind: "object", fields: { "user": { kind: "string" }, "previous": { kind: "string" } } }, // SessionUserChanged
+  _4u: { kind: "string", values: ["hub", "user", "session"] }, // SettingScope
+  _4v: { kind: "object", fields: { "scope": "_4u", "names": { kind: "list", of: { kind: "string" } } } }, // SettingsChanged
+  _4w: { kind: "object", fields: { "id": "_d", "label": { kind: "string" }, "icon": { kind: "string" }, "iconType?": "_2a", "type": "_4y", "target": { kind: "string" }, "osActions?": { kind: "list", of: "Action" }, "createdAt": "_1d" } }, // Shortcut
+  _4x: { kind: "object", fields: { "label?!": { kind: "string" }, "icon?!": { kind: "string" }, "iconType?": "_2a", "type?": "_4y", "target?!": { kind: "string" }, "osActions?!": { kind: "list", of: "Action" } } }, // ShortcutPatch
+  _4y: { kind: "string", values: ["file", "url", "action"] }, // ShortcutType
+  _4z: { kind: "object", fields: { "id": "_d", "title": { kind: "string" }, "body": { kind: "string" }, "icon?": { kind: "string" }, "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "since?": "_1d", "monitorId?": "_y" } }, // ShownNotification
+  _50: { kind: "object", fields: { "id": "_d", "message": { kind: "string" }, "variant?": "_3b", "action?!": "_5i", "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "since?": "_1d", "monitorId?": "_y" } }, // ShownToast
+  _51: { kind: "string", values: ["fresh", "trimmed", "unknown", "too_many"] }, // SnapshotReason
+  _52: { kind: "string", values: ["resume", "snapshot"] }, // StateMode
+  _53: { kind: "object", fields: { "available": { kind: "boolean" }, "since": "_1d" } }, // StoreStatus
+  _54: { kind: "string", values: ["retry", "wait", "reconnect", "fix_message", "authenticate", "refresh_token", "create_session", "free_something", "retry_or_skip"] }, // SuggestedAction
+  _55: { kind: "object", fields: { "headers": { kind: "list", of: { kind: "string" } }, "rows": { kind: "list", of: { kind: "list", of: { kind: "string" } } }, "formats?": { kind: "list", of: "_1e", maxLength: 200 } } }, // Table
+  _56: { kind: "object", fields: { "data": "_55" } }, // TableContent
+  _57: { kind: "string", values: ["direct", "steered", "ephemeral"] }, // Taken
+  _58: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_y", "agentId?": "_4", "messageId?": "_d" } }, // TaskAborted, TaskActive, TaskAskResponded, TaskCreated, TaskFocused, TaskIdle, TaskInteractive, TaskPaused, TaskResumable, TaskStarted, TaskUnfocused, TaskUnpaused, TaskUserMessage
+  _59: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_y", "agentId?": "_4", "messageId?": "_d", "tokenUsage": "_5u", "toolUsage": { kind: "map", key: { kind: "string" }, of: "_5x" }, "isSubtask?": { kind: "boolean" } } }, // TaskCompleted
+  _5a: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_y", "agentId?": "_4", "messageId?": "_d", "mode": { kind: "string" } } }, // TaskModeSwitched
+  _5b: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_y", "agentId?": "_4", "messageId?": "_d", "childTaskId": "_d" } }, // TaskSpawned
+  _5c: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_y", "agentId?": "_4", "messageId?": "_d", "tokenUsage": "_5u", "toolUsage": { kind: "map", key: { kind: "string" }, of: "_5x" } } }, // TaskTokenUsageUpdated
+  _5d: { kind: "object", fields: { "taskId": "_d", "monitorId?": "_y", "agentId?": "_4", "messageId?": "_d", "tool": { kind: "string" }, "error": { kind: "string" } } }, // TaskToolFailed
+  _5e: { kind: "string", values: ["left", "center", "right"] }, // TextAlign
+  _5f: { kind: "string", values: ["default", "muted", "accent", "success", "warning", "error"] }, // TextColor
+  _5g: { kind: "object", fields: { "content": { kind: "string" }, "variant?": "_5h", "color?": "_5f", "textAlign?": "_5e" } }, // TextComponent
+  _5h: { kind: "string", values: ["body", "heading", "subheading", "caption", "code"] }, // TextVariant
+  _5i: { kind: "object", fields: { "label": { kind: "string" }, "eventId": { kind: "string" } } }, // ToastButton
+  _5j: { kind: "object", fields: { "id": "_d", "message": { kind: "string" }, "variant?": "_3b", "action?!": "_5i", "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "requestId?": "_4" } }, // ToastShow
+  _5k: { kind: "object", fields: { "id": "_d", "task": { kind: "string" }, "tool?": { kind: "string" }, "mode?": { kind: "string" }, "status?": "_5s", "priority?": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "depends_on": { kind: "list", of: "_d" }, "requires_approval?": { kind: "boolean" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "progress_percentage?": { kind: "number", min: 0, max: 100 }, "current_step?": { kind: "string" }, "retry_count?": { kind: "integer", min: 0, max: 9007199254740991 }, "max_retries?": { kind: "integer", min: 0, max: 9007199254740991 }, "items_processed?": { kind: "integer", min: 0, max: 9007199254740991 }, "items_total?": { kind: "integer", min: 0, max: 9007199254740991 }, "started_at?": "_1d", "retry_at?": "_1d", "agent_id?": "_4", "duration_ms?": { kind: "integer", min: 0, max: 9007199254740991 }, "error?!": "_5n", "result_summary?": { kind: "any" } } }, // Todo
+  _5l: { kind: "string", values: ["approve", "skip", "reject"] }, // TodoAnswer
+  _5m: { kind: "object", fields: { "todo_id": "_d", "task": { kind: "string" }, "status": "_5s", "result_summary?": { kind: "any" }, "duration_ms": { kind: "integer", min: 0, max: 9007199254740991 }, "next_todos": { kind: "list", of: "_d" }, "messageId?": "_d" } }, // TodoCompleted
+  _5n: { kind: "object", fields: { "code": { kind: "string" }, "message": { kind: "string" }, "recoverable": { kind: "boolean" } } }, // TodoError
+  _5o: { kind: "object", fields: { "todo_id": "_d", "task": { kind: "string" }, "status": "_5s", "error": "_5n", "retry_count": { kind: "integer", min: 0, max: 9007199254740991 }, "max_retries": { kind: "integer", min: 0, max: 9007199254740991 }, "retry_at?": "_1d" } }, // TodoFailed
+  _5p: { kind: "object", fields: { "todo_id": "_d", "progress_percentage": { kind: "number", min: 0, max: 100 }, "current_step?": { kind: "string" }, "items_processed?": { kind: "integer", min: 0, max: 9007199254740991 }, "items_total?": { kind: "integer", min: 0, max: 9007199254740991 } } }, // TodoProgress
+  _5q: { kind: "object", fields: { "id": "_d", "task": { kind: "string" } } }, // TodoRef
+  _5r: { kind: "object", fields: { "todo_id": "_d", "task": { kind: "string" }, "tool?": { kind: "string" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "agent_id?": "_4", "messageId?": "_d" } }, // TodoStarted
+  _5s: { kind: "string", values: ["pending", "blocked", "needs_approval", "needs_input", "in_progress", "completed", "failed", "skipped", "cancelled"] }, // TodoStatus
+  _5t: { kind: "object", fields: { "todo": "_5k", "messageId?": "_d" } }, // TodoUpdated
+  _5u: { kind: "object", fields: { "totalTokensIn": { kind: "integer", min: 0, max: 9007199254740991 }, "totalTokensOut": { kind: "integer", min: 0, max: 9007199254740991 }, "totalCacheWrites?": { kind: "integer", min: 0, max: 9007199254740991 }, "totalCacheReads?": { kind: "integer", min: 0, max: 9007199254740991 }, "totalCost": { kind: "number", min: 0 }, "contextTokens": { kind: "integer", min: 0, max: 9007199254740991 }, "costUnknown?": { kind: "boolean" } } }, // TokenUsage
+  _5v: { kind: "object", fields: { "toolName": { kind: "string" }, "status": "_5w", "message?": { kind: "string" }, "toolInput?": { kind: "any" }, "toolUseId?": { kind: "string" }, "agentId?": "_4", "monitorId?": "_y", "messageId?": "_d" } }, // ToolProgress
+  _5w: { kind: "string", values: ["running", "complete", "error"] }, // ToolStatus
+  _5x: { kind: "object", fields: { "attempts": { kind: "integer", min: 0, max: 9007199254740991 }, "failures": { kind: "integer", min: 0, max: 9007199254740991 } } }, // ToolUses
+  _5y: { kind: "object", fields: { "messageId": "_d", "agentId": "_4", "reason": { kind: "string" }, "resumable": { kind: "boolean" }, "monitorId?": "_y" } }, // TurnInterrupted
+  _5z: { kind: "object", fields: { "ts": "_1d", "id?": "_4l", "type": "_4m", "ask?": "_j", "say?": "_4n", "text?": { kind: "string" }, "images?": { kind: "list", of: { kind: "string" } }, "partial?!": { kind: "boolean" }, "reasoning?": { kind: "string" }, "reasonCode?": "_4h", "thread?": { kind: "string" }, "conversationHistoryIndex?!": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "checkpoint?": { kind: "any" }, "progressStatus?!": "_47", "contextCondense?!": "_1l", "contextTruncation?!": "_1m", "isProtected?": { kind: "boolean" }, "apiProtocol?": "_0", "isAnswered?": { kind: "boolean" }, "monitorId?": "_y", "agentId?": "_4", "messageId?": "_d", "windowId?": "_d" } }, // UIRow
+  _60: { kind: "object", fields: { "data": { kind: "any" } } }, // UpdateAppend, UpdatePrepend, UpdateReplace
+  _61: { kind: "object", fields: { "position": { kind: "integer", min: 0, max: 9007199254740991 }, "data": { kind: "any" } } }, // UpdateInsertAt
+  _62: { kind: "union", tag: "op", variants: { "append": "_60", "prepend": "_60", "replace": "_60", "insertAt": "_61", "clear": "_e" } }, // UpdateOperation
+  _63: { kind: "object", fields: { "shortcutId": "_d", "updates": "_4x", "agentId?": "_4", "requestId?": "_4" } }, // UpdateShortcut
+  _64: { kind: "object", fields: { "inputTokens": { kind: "integer", min: 0, max: 9007199254740991 }, "outputTokens": { kind: "integer", min: 0, max: 9007199254740991 }, "cacheReadTokens?": { kind: "integer", min: 0, max: 9007199254740991 }, "cacheWriteTokens?": { kind: "integer", min: 0, max: 9007199254740991 }, "costUsd?": { kind: "number", min: 0 }, "costUnknown?": { kind: "boolean" } } }, // Usage
+  _65: { kind: "object", fields: { "windowId": "_d", "monitorId": "_y", "by": "_y" } }, // ViewActive
+  _66: { kind: "string", values: ["assigned", "active", "released"] }, // WindowAgentChange
+  _67: { kind: "object", fields: { "windowId": "_d", "agentId": "_4", "status": "_66", "monitorId?": "_y", "messageId?": "_d" } }, // WindowAgentStatus
+  _68: { kind: "object", fields: { "windowId": "_d", "agentId?": "_4", "requestId?": "_4" } }, // WindowCapture, WindowClose, WindowFocus, WindowMaximize, WindowMinimize, WindowRestore
+  _69: { kind: "object", fields: { "windowId": "_d", "title": { kind: "string" }, "bounds": "_q", "content": "Content", "variant?": "_6i", "dockEdge?": "_1r", "frameless?": { kind: "boolean" }, "windowStyle?": { kind: "map", key: { kind: "string" }, of: "_4o" }, "minimized?": { kind: "boolean" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowCreate
+  _6a: { kind: "object", fields: { "windowId": "_d", "op": "_1s", "component?": { kind: "integer", min: 0, max: 9007199254740991 }, "column?": { kind: "integer", min: 0, max: 9007199254740991 }, "item?": { kind: "integer", min: 0, max: 9007199254740991 }, "was?": { kind: "string" }, "text?": { kind: "string" }, "done?": { kind: "boolean" }, "toColumn?": { kind: "integer", min: 0, max: 9007199254740991 }, "toItem?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "requestId?": "_4" } }, // WindowEdit
+  _6b: { kind: "object", fields: { "windowId": "_d", "agentId": "_4", "requestId?": "_4" } }, // WindowLock, WindowUnlock
+  _6c: { kind: "object", fields: { "windowId": "_d", "x": { kind: "number" }, "y": { kind: "number" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowMove
+  _6d: { kind: "object", fields: { "windowId": "_d", "w": { kind: "number" }, "h": { kind: "number" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowResize
+  _6e: { kind: "object", fields: { "windowId": "_d", "content": "Content", "agentId?": "_4", "requestId?": "_4" } }, // WindowSetContent
+  _6f: { kind: "object", fields: { "windowId": "_d", "title": { kind: "string" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowSetTitle
+  _6g: { kind: "object", fields: { "windowId": "_d", "monitorId": "_y", "title": { kind: "string" }, "bounds": "_q", "content": "Content", "variant?": "_6i", "dockEdge?": "_1r", "frameless?": { kind: "boolean" }, "windowStyle?": { kind: "map", key: { kind: "string" }, of: "_4o" }, "minimized?": { kind: "boolean" }, "maximized?": { kind: "boolean" }, "restoreBounds?!": "_q", "z?": { kind: "integer", min: 0, max: 9007199254740991 }, "lock?": "_4", "groupId?": "_d", "appId?": "_d", "placed?": { kind: "boolean" } } }, // WindowState
+  _6h: { kind: "object", fields: { "windowId": "_d", "operation": "_62", "renderer?": { kind: "string" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowUpdateContent
+  _6i: { kind: "string", values: ["standard", "widget", "panel"] }, // WindowVariant
 };
 
 /** The forms of payloads by type. */
@@ -240,84 +251,86 @@ export const payloads: Record<string, string> = {
   ACTIONS: "_2",
   AGENT_THINKING: "_a",
   AGENT_RESPONSE: "_7",
-  TOOL_PROGRESS: "_5l",
+  TOOL_PROGRESS: "_5v",
   ERROR: "_3",
-  WINDOW_AGENT_STATUS: "_5x",
-  MESSAGE_ACCEPTED: "_2r",
-  MESSAGE_QUEUED: "_2s",
-  MESSAGE_REJECTED: "_2t",
+  WINDOW_AGENT_STATUS: "_67",
+  MESSAGE_ACCEPTED: "_2y",
+  MESSAGE_QUEUED: "_2z",
+  MESSAGE_REJECTED: "_30",
   APPROVAL_REQUEST: "_i",
   APP_PROTOCOL_REQUEST: "_f",
-  VIEW_ACTIVE: "_5v",
-  NOTEBOOK_CHANGED: "_30",
+  VIEW_ACTIVE: "_65",
+  NOTEBOOK_CHANGED: "_37",
   CELL_EXECUTED: "_x",
   CELL_OUTPUTS: "_11",
-  KERNEL_STATUS: "_2i",
-  MONITOR_STATUS: "_2y",
-  DIALOG_CLOSED: "_1m",
-  PROMPT_CLOSED: "_40",
-  PRESENCE: "_3w",
-  OWNER_CHANGED: "_3c",
-  SESSION_RENAMED: "_4h",
-  FILES_CHANGED: "_1t",
-  PROVIDER_CHANGED: "_45",
-  TURN_INTERRUPTED: "_5o",
+  KERNEL_STATUS: "_2p",
+  POINTER_MOVED: "_43",
+  MONITOR_STATUS: "_35",
+  DIALOG_CLOSED: "_1p",
+  PROMPT_CLOSED: "_49",
+  PRESENCE: "_45",
+  OWNER_CHANGED: "_3k",
+  SESSION_RENAMED: "_4q",
+  SESSION_USER_CHANGED: "_4t",
+  FILES_CHANGED: "_1x",
+  PROVIDER_CHANGED: "_4e",
+  TURN_INTERRUPTED: "_5y",
   session_state: "SessionState",
   ping: "_e",
   auth_result: "_l",
   auth_refresh_required: "_k",
-  error: "_1q",
-  reconnect: "_1v",
-  store_status: "_4t",
-  SETTINGS_CHANGED: "_4l",
-  CONNECTION_STATUS: "_1g",
-  layer_start: "_2m",
-  layer_complete: "_2l",
-  plan_generated: "_3p",
-  plan_approved: "_3g",
-  plan_modified: "_3q",
-  todo_started: "_5h",
-  todo_progress: "_5f",
-  todo_updated: "_5j",
-  todo_completed: "_5c",
-  todo_failed: "_5e",
-  execution_progress: "_1r",
-  hitl_plan_review: "_21",
-  hitl_approval_request: "_1w",
-  hitl_input_request: "_1z",
-  hitl_clarification: "_1x",
-  hitl_paused: "_20",
-  hitl_resumed: "_23",
-  hitl_closed: "_1y",
-  complete: "_3l",
-  failed: "_3n",
-  plan_cleared: "_3k",
-  messageUpdated: "_2v",
-  HISTORY_REWOUND: "_25",
-  CHECKPOINT_SAVED: "_18",
-  CHECKPOINT_RESTORED: "_17",
-  QUEUE_UPDATED: "_46",
-  MODE_CHANGED: "_2w",
-  INSTRUCTIONS_CHANGED: "_2g",
+  error: "_1u",
+  reconnect: "_1z",
+  store_status: "_53",
+  SETTINGS_CHANGED: "_4v",
+  CONNECTION_STATUS: "_1j",
+  layer_start: "_2t",
+  layer_complete: "_2s",
+  plan_generated: "_3x",
+  plan_approved: "_3o",
+  plan_modified: "_3y",
+  todo_started: "_5r",
+  todo_progress: "_5p",
+  todo_updated: "_5t",
+  todo_completed: "_5m",
+  todo_failed: "_5o",
+  execution_progress: "_1v",
+  hitl_plan_review: "_25",
+  hitl_approval_request: "_20",
+  hitl_input_request: "_23",
+  hitl_clarification: "_21",
+  hitl_paused: "_24",
+  hitl_resumed: "_27",
+  hitl_closed: "_22",
+  complete: "_3t",
+  failed: "_3v",
+  plan_cleared: "_3s",
+  messageUpdated: "_32",
+  HISTORY_REWOUND: "_29",
+  CHECKPOINT_SAVED: "_1a",
+  CHECKPOINT_RESTORED: "_19",
+  QUEUE_UPDATED: "_4f",
+  MODE_CHANGED: "_33",
+  INSTRUCTIONS_CHANGED: "_2k",
   AUTO_APPROVAL_CHANGED: "_n",
-  taskCreated: "_4y",
-  taskStarted: "_4y",
-  taskCompleted: "_4z",
-  taskAborted: "_4y",
-  taskFocused: "_4y",
-  taskUnfocused: "_4y",
-  taskActive: "_4y",
-  taskInteractive: "_4y",
-  taskResumable: "_4y",
-  taskIdle: "_4y",
-  taskPaused: "_4y",
-  taskUnpaused: "_4y",
-  taskSpawned: "_51",
-  taskModeSwitched: "_50",
-  taskAskResponded: "_4y",
-  taskUserMessage: "_4y",
-  taskToolFailed: "_53",
-  taskTokenUsageUpdated: "_52",
-  MESSAGE_REPEATED: "_2u",
-  EMITTED: "_1p",
+  taskCreated: "_58",
+  taskStarted: "_58",
+  taskCompleted: "_59",
+  taskAborted: "_58",
+  taskFocused: "_58",
+  taskUnfocused: "_58",
+  taskActive: "_58",
+  taskInteractive: "_58",
+  taskResumable: "_58",
+  taskIdle: "_58",
+  taskPaused: "_58",
+  taskUnpaused: "_58",
+  taskSpawned: "_5b",
+  taskModeSwitched: "_5a",
+  taskAskResponded: "_58",
+  taskUserMessage: "_58",
+  taskToolFailed: "_5d",
+  taskTokenUsageUpdated: "_5c",
+  MESSAGE_REPEATED: "_31",
+  EMITTED: "_1t",
 };

@@ -118,7 +118,7 @@ export interface LeaderOptions {
 type LeaderMessage = { word: "lead" | "leave" | "ask"; tab: string } | { word: "shown"; tab: string; key: string };
 
 /** The heartbeat interval of the leader and the silence after which another tab takes over, in ms. */
-export const lease = { beat: 1_000, end: 3_500 } as const;
+export const lease = { renewal: 1_000, end: 3_500 } as const;
 
 /** Elects one tab of a browser as the leader. For a moment there may be none; two are possible only without locks. */
 export class Leader {
@@ -218,7 +218,7 @@ export class Leader {
     clock.clearTimeout(this.timer);
     const now = clock.now();
     // The delay differs by tab, so that tabs do not take over simultaneously.
-    const wait = this.state ? lease.beat : Math.max(this.heard + lease.end - now, 0) + takeoverDelay(tab);
+    const wait = this.state ? lease.renewal : Math.max(this.heard + lease.end - now, 0) + takeoverDelay(tab);
     this.timer = clock.setTimeout(() => {
       if (this.closed) return;
       // A leader that was frozen longer than its lease may have been replaced.

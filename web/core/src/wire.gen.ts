@@ -56,6 +56,8 @@ export interface ClientPayloads {
   CONTROL_KERNEL: ControlKernel;
   /** The user uses the view of an MCP server in this tab. */
   VIEW_USED: ViewUsed;
+  /** The user moves the pointer over a monitor. */
+  POINTER: Pointer;
   /** Answers a prompt. */
   USER_PROMPT_RESPONSE: UserPromptResponse;
   /** This connection shows a monitor. */
@@ -147,6 +149,8 @@ export interface ServerPayloads {
   CELL_OUTPUTS: CellOutputs;
   /** The kernel of a notebook is in another state. */
   KERNEL_STATUS: KernelStatus;
+  /** Another user moves the pointer over a monitor. */
+  POINTER_MOVED: PointerMoved;
   /** The state of a monitor. */
   MONITOR_STATUS: MonitorStatus;
   /** A dialog was closed. */
@@ -159,6 +163,8 @@ export interface ServerPayloads {
   OWNER_CHANGED: OwnerChanged;
   /** The session has a new title. */
   SESSION_RENAMED: SessionRenamed;
+  /** The session belongs to another user. */
+  SESSION_USER_CHANGED: SessionUserChanged;
   /** Files of the session have changed. */
   FILES_CHANGED: FilesChanged;
   /** The session has a new provider. */
@@ -304,6 +310,7 @@ export type Action =
   | ({ type: "window.setTitle" } & WindowSetTitle)
   | ({ type: "window.setContent" } & WindowSetContent)
   | ({ type: "window.updateContent" } & WindowUpdateContent)
+  | ({ type: "window.edit" } & WindowEdit)
   | ({ type: "window.lock" } & WindowLock)
   | ({ type: "window.unlock" } & WindowUnlock)
   | ({ type: "window.capture" } & WindowCapture)
@@ -395,8 +402,9 @@ export interface AgentState {
   /** Text and Thinking are the texts of the turn so far. */
   text?: string;
   thinking?: string;
-  /** Tool is the running tool. */
+  /** Tool is the running tool, and ToolProgress how far it is, if it says so. */
   tool?: string;
+  toolProgress?: string;
   startedAt?: Millis;
 }
 
@@ -774,6 +782,18 @@ export interface ChartSeries {
   points?: number[][];
 }
 
+/** ChecklistComponent is a list of things to do. Users tick, add, rename, move and remove items; WindowEdit stores that. */
+export interface ChecklistComponent {
+  label?: string;
+  items: ChecklistItem[];
+}
+
+/** ChecklistItem is one thing to do. */
+export interface ChecklistItem {
+  text: string;
+  done?: boolean;
+}
+
 /** CheckpointRestored says that files and windows are in the state of a checkpoint, or why not. */
 export interface CheckpointRestored {
   hash: string;
@@ -828,6 +848,16 @@ export type CloseReason = "answered" | "dismissed" | "expired" | "cancelled";
 /** Code is the number of an error. The first digit is the area: 1 connection, 2 authentication, 3 session, 4 execution, 5 human in the loop. */
 export type Code = number;
 
+/** ColumnFormat says how desktops write the numbers of a column. Cells that are no plain numbers stay as they are. */
+export interface ColumnFormat {
+  /** Kind defaults to auto. */
+  kind?: NumberKind;
+  /** Currency is the code of the currency of a kind of that name, as in EUR. */
+  currency?: string;
+  /** Decimals is the number of digits after the point; absent means as many as the cell has. */
+  decimals?: number;
+}
+
 /** Columns is a number of equal columns, or their widths relative to each other. */
 export type Columns = number | number[];
 
@@ -839,7 +869,9 @@ export type Component =
   | ({ type: "text" } & TextComponent)
   | ({ type: "badge" } & BadgeComponent)
   | ({ type: "progress" } & ProgressComponent)
-  | ({ type: "image" } & ImageComponent);
+  | ({ type: "image" } & ImageComponent)
+  | ({ type: "checklist" } & ChecklistComponent)
+  | ({ type: "kanban" } & KanbanComponent);
 
 /** ComponentAction is a press on a button in a window. */
 export interface ComponentAction {
@@ -1035,6 +1067,9 @@ export interface EditMessage {
   monitorId?: MonitorID;
   messageId?: MessageID;
 }
+
+/** EditOp is the kind of a user's edit. */
+export type EditOp = "check" | "add" | "rename" | "remove" | "move" | "cell" | "text";
 
 /** Emit lets an external program execute actions in the session. */
 export interface Emit {
@@ -1350,6 +1385,25 @@ export type InterruptQueues = "keep" | "drop";
 /** InterruptScope is the extent of an interrupt. */
 export type InterruptScope = "session" | "monitor" | "agent";
 
+/** KanbanCard is one card of a board. */
+export interface KanbanCard {
+  text: string;
+  /** Note is a smaller line below the text, as in a name or a date. */
+  note?: string;
+}
+
+/** KanbanColumn is one column of a board. */
+export interface KanbanColumn {
+  title: string;
+  cards: KanbanCard[];
+}
+
+/** KanbanComponent is a board: columns of cards. Users add, rename, move and remove cards; WindowEdit stores that. */
+export interface KanbanComponent {
+  label?: string;
+  columns: KanbanColumn[];
+}
+
 /** KernelOp is an operation on a kernel. */
 export type KernelOp = "interrupt" | "restart" | "stop";
 
@@ -1610,6 +1664,9 @@ export interface NotificationShow {
   requestId?: RequestID;
 }
 
+/** NumberKind is the meaning of the numbers of a column. */
+export type NumberKind = "auto" | "text" | "number" | "percent" | "currency";
+
 /** OpenPrompt is an open prompt. */
 export interface OpenPrompt {
   id: PromptID;
@@ -1829,6 +1886,30 @@ export interface PlanStatistics {
 
 /** PlanStatus is the status of a plan. */
 export type PlanStatus = "pending_approval" | "approved" | "executing" | "paused" | "completed" | "failed" | "rejected" | "cancelled";
+
+/** Pointer says where the user's pointer is on a monitor. The hub sends it to the tabs of other users on the same replica and stores it nowhere. It sends ten positions per second of each user and drops the others without an error; a connection that sends thousands per second is closed with 4429. */
+export interface Pointer {
+  monitorId: MonitorID;
+  /** X and Y are ten-thousandths of the width and the height of the area for windows. */
+  x: number;
+  y: number;
+  /** Gone says that the pointer has left the monitor. */
+  gone?: boolean;
+  messageId?: MessageID;
+}
+
+/** PointerMoved says where the pointer of another user is on a monitor. It is not in the log, and pointers of tabs on other replicas are not sent. A pointer that has not moved for some seconds is of no interest. */
+export interface PointerMoved {
+  /** ConnectionID is that of the tab with the pointer. */
+  connectionId: ConnectionID;
+  user?: string;
+  monitorId: MonitorID;
+  /** X and Y are ten-thousandths of the width and the height of the area for windows. */
+  x: number;
+  y: number;
+  /** Gone says that the pointer has left the monitor. */
+  gone?: boolean;
+}
 
 /** Pong answers a ping. */
 export type Pong = Record<string, never>;
@@ -2133,6 +2214,12 @@ export interface SessionState {
 /** SessionStatus is the activity of a session. */
 export type SessionStatus = "idle" | "executing" | "waiting" | "paused" | "unowned";
 
+/** SessionUserChanged says that the session belongs to another user from now on. Its user before stays an operator. */
+export interface SessionUserChanged {
+  user: string;
+  previous: string;
+}
+
 /** SetAutoApproval replaces the auto-approval rules of the session. With useDefault the session has no rules of its own any more and follows those that its user has as the default. */
 export interface SetAutoApproval {
   rules?: AutoApproval;
@@ -2260,6 +2347,8 @@ export type SuggestedAction = "retry" | "wait" | "reconnect" | "fix_message" | "
 export interface Table {
   headers: string[];
   rows: string[][];
+  /** Formats say how the numbers of each column are written; absent or shorter means as they are. */
+  formats?: ColumnFormat[];
 }
 
 /** TableContent is a table. */
@@ -2607,7 +2696,7 @@ export interface ToolProgress {
   /** ToolName is namespace and tool, such as window:create. */
   toolName: string;
   status: ToolStatus;
-  /** Message is the tool's result as text. */
+  /** Message is the tool's result as text, or how far it is while it runs. */
   message?: string;
   toolInput?: unknown;
   /** ToolUseID pairs the start of a call with its end. */
@@ -2848,6 +2937,31 @@ export interface WindowCreate {
   requestId?: RequestID;
 }
 
+/** WindowEdit is a change that a user makes in the content of a window: in a checklist, a board, a table or a text. Only EMIT takes it, as its only action. The hub applies it to the content of that moment and logs the result as `window.setContent`, so two users can change different items at the same time. It rejects the edit with the reason code `content_changed` if the item is not what `was` says. */
+export interface WindowEdit {
+  windowId: WindowID;
+  op: EditOp;
+  /** Component is the index of the checklist or board in its layout. */
+  component?: number;
+  /** Column is the index of the column of a board or table. */
+  column?: number;
+  /** Item is the index of the item, the card in its column, or the row. For add it is the place of the new one; absent is the first place, and one behind the end is the last. */
+  item?: number;
+  /** Was is the text of the item, card or cell before the edit, for a row its cells with tabs between them, for op text the whole text. An item or card that has moved since is found by it. Not used by add. */
+  was?: string;
+  /** Text is the new text. For a new row it is its cells with tabs between them. */
+  text?: string;
+  /** Done is the state of an item after op check. */
+  done?: boolean;
+  /** ToColumn and ToItem are the place after a move, counted without the moved card or item. */
+  toColumn?: number;
+  toItem?: number;
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so every action of an agent should have it. */
+  agentId?: AgentID;
+  /** RequestID is set when the hub waits for RENDERING_FEEDBACK. */
+  requestId?: RequestID;
+}
+
 /** WindowFocus raises a window and un-minimizes it. */
 export interface WindowFocus {
   windowId: WindowID;
@@ -3014,6 +3128,7 @@ export const catalog = {
   RUN_CELLS: { direction: "client", family: "desktop", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
   CONTROL_KERNEL: { direction: "client", family: "desktop", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
   VIEW_USED: { direction: "client", family: "desktop", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
+  POINTER: { direction: "client", family: "desktop", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
   USER_PROMPT_RESPONSE: { direction: "client", family: "desktop", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
   SUBSCRIBE_MONITOR: { direction: "client", family: "desktop", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
   REMOVE_MONITOR: { direction: "client", family: "desktop", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
@@ -3055,12 +3170,14 @@ export const catalog = {
   CELL_EXECUTED: { direction: "server", family: "desktop", durable: true, monitor: "monitorId", agent: "", message: "" },
   CELL_OUTPUTS: { direction: "server", family: "desktop", durable: true, monitor: "monitorId", agent: "", message: "" },
   KERNEL_STATUS: { direction: "server", family: "desktop", durable: true, monitor: "monitorId", agent: "", message: "" },
+  POINTER_MOVED: { direction: "server", family: "desktop", durable: false, monitor: "monitorId", agent: "", message: "" },
   MONITOR_STATUS: { direction: "server", family: "desktop", durable: true, monitor: "monitorId", agent: "", message: "messageId" },
   DIALOG_CLOSED: { direction: "server", family: "desktop", durable: true, monitor: "monitorId", agent: "", message: "messageId" },
   PROMPT_CLOSED: { direction: "server", family: "desktop", durable: true, monitor: "monitorId", agent: "", message: "messageId" },
   PRESENCE: { direction: "server", family: "desktop", durable: true, monitor: "", agent: "", message: "" },
   OWNER_CHANGED: { direction: "server", family: "desktop", durable: true, monitor: "", agent: "", message: "" },
   SESSION_RENAMED: { direction: "server", family: "desktop", durable: true, monitor: "", agent: "", message: "" },
+  SESSION_USER_CHANGED: { direction: "server", family: "desktop", durable: true, monitor: "", agent: "", message: "" },
   FILES_CHANGED: { direction: "server", family: "desktop", durable: true, monitor: "", agent: "", message: "" },
   PROVIDER_CHANGED: { direction: "server", family: "desktop", durable: true, monitor: "", agent: "", message: "" },
   TURN_INTERRUPTED: { direction: "server", family: "desktop", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
@@ -3166,6 +3283,7 @@ export const reasonCodes = {
   no_provider: "the session's provider is not available",
   over_budget: "the monitor has used up its budget",
   too_many_agents: "the session has as many running turns as it may have",
+  content_changed: "the content of the window changed before the edit arrived",
 } as const;
 
 /** The close codes and what a client does after them. */

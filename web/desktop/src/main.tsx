@@ -24,6 +24,7 @@ const t = texts[language];
 applyInitialTheme(prefs, language);
 
 if (location.pathname === "/join") askToJoin();
+else if (/^\/(link$|admin\/film\/)/.test(location.pathname)) void look();
 else void start();
 
 async function start(): Promise<void> {
@@ -62,6 +63,13 @@ function askToJoin(): void {
       <Invitation language={language} host={location.host} onJoin={() => void join(ticket)} />
     </Suspense>,
   );
+}
+
+/** Shows the session of a read-only link, or for an admin the film of a session. The address says which. */
+async function look(): Promise<void> {
+  renderWaiting(t.connecting);
+  const { startGuest } = await import("./film/guest.js");
+  await startGuest({ root, language, boot });
 }
 
 async function join(ticket: string): Promise<void> {

@@ -16,6 +16,8 @@ export interface HubOptions {
   /** Whether the store is Redis instead of files: a new one, or that of another hub. */
   redis?: boolean | Redis;
   flags?: readonly string[];
+  /** Whether the hub is started again when it is killed from inside. */
+  supervised?: boolean;
 }
 
 export class Hub {
@@ -26,16 +28,18 @@ export class Hub {
   /** The Redis of the store; undefined for files. */
   readonly redis: Redis | undefined;
   private readonly folder: string;
+  private readonly command: "serve" | "supervise";
   private readonly flags: readonly string[];
   private readonly ownsRedis: boolean;
   private program: Program | undefined;
   private entryURL = "";
 
-  private constructor(folder: string, ports: readonly number[], flags: readonly string[], redis: Redis | undefined, ownsRedis: boolean) {
+  private constructor(folder: string, ports: readonly number[], command: "serve" | "supervise", flags: readonly string[], redis: Redis | undefined, ownsRedis: boolean) {
     this.folder = folder;
     this.url = `http://127.0.0.1:${ports[0]}`;
     this.appsUrl = `http://127.0.0.1:${ports[1]}`;
     this.redis = redis;
+    this.command = command;
     this.flags = flags;
     this.ownsRedis = ownsRedis;
   }
@@ -51,7 +55,7 @@ export class Hub {
     if (options.flags?.includes("--provider") !== true) flags.push("--provider", "demo");
     if (options.limited !== true) flags.push("--rate-limits", "off");
     flags.push(...(options.flags ?? []));
-    const hub = new Hub(folder, [main, apps], flags, redis, own !== undefined);
+    const hub = new Hub(folder, [main, apps], options.supervised === true ? "supervise" : "serve", flags, redis, own !== undefined);
     try {
       await hub.up();
     } catch (e) {
@@ -72,7 +76,7 @@ export class Hub {
 
   /** Starts the hub, again with its data if it ran before. */
   async up(): Promise<void> {
-    this.program = new Program(inject("hubBinary"), ["serve", ...this.flags], this.folder);
+    this.program = new Program(inject("hubBinary"), [this.command, ...this.flags], this.folder);
     this.entryURL = (await this.program.waitForOutput(/Everdesk is running: (\S+)/))[1]!;
   }
 

@@ -1,5 +1,6 @@
-import { type BaseEvent, EventType, HttpAgent, type RunAgentInput, runHttpRequest, transformHttpEventStream } from "@ag-ui/client";
-import { Observable } from "rxjs";
+import { type AgentSubscriber, type BaseEvent, EventType, HttpAgent, type Interrupt, type Message, type RunAgentInput, type RunAgentParameters, type RunAgentResult, runHttpRequest, transformHttpEventStream } from "@ag-ui/client";
+import { EMPTY, Observable, of, ReplaySubject } from "rxjs";
+import { lasting } from "./lasting.js";
 
 /** Where the hub is, which thread of the user to show, and the headers of its requests. */
 export interface Place {
@@ -8,80 +9,159 @@ export interface Place {
   headers?: Record<string, string>;
 }
 
-/** Events that close what an event of another type opened: clients reject a run that ends with an open part. */
-const ends: Partial<Record<string, [end: EventType, id: "messageId" | "toolCallId" | "stepName"]>> = {
-  [EventType.TEXT_MESSAGE_START]: [EventType.TEXT_MESSAGE_END, "messageId"],
-  [EventType.TOOL_CALL_START]: [EventType.TOOL_CALL_END, "toolCallId"],
-  [EventType.REASONING_START]: [EventType.REASONING_END, "messageId"],
-  [EventType.REASONING_MESSAGE_START]: [EventType.REASONING_MESSAGE_END, "messageId"],
-  [EventType.STEP_STARTED]: [EventType.STEP_FINISHED, "stepName"],
-};
+type Fields = BaseEvent & { runId?: string; messages?: Message[]; outcome?: { interrupts?: Interrupt[] } };
 
-type Fields = BaseEvent & { code?: string; messageId?: string; toolCallId?: string; stepName?: string };
+/** The pause between a run of this client and the stream with those of others: one run often follows another. */
+const idleTime = 250;
+
+/** Events that say how the session is, not what a turn does. */
+const stateful: string[] = [EventType.RUN_STARTED, EventType.STATE_SNAPSHOT, EventType.STATE_DELTA, EventType.MESSAGES_SNAPSHOT];
 
 /**
  * An HttpAgent for a session of Everdesk. connect() shows the conversation and the turn that runs, which HttpAgent
- * itself cannot. A run goes on after a lost connection: the same request is sent again, the hub executes nothing twice
- * and sends what the client has missed.
+ * itself cannot, and follow() the turns that other clients begin. A run goes on after a lost connection: the same
+ * request is sent again, the hub executes nothing twice and sends what the client has missed.
  */
 export class EverdeskAgent extends HttpAgent {
+  /** Shows the run in `next`, by calling connectAgent(). Set while the agent follows. */
+  private show: (() => Promise<unknown>) | undefined;
+  private next: Observable<BaseEvent> | undefined;
+  private runs = 0; // that this client has begun and that have not ended
+  private stopWatching = () => {};
+
   constructor(private readonly place: Place) {
     super({ url: `${place.hub}/agui/agent/desktop/run`, threadId: place.threadId, headers: place.headers });
   }
 
+  /**
+   * Sends a message that is typed while a question is open, for which HttpAgent wants an answer first. If the question
+   * wants words, the message is the answer; a permission is never given so, and its question stays.
+   */
+  override runAgent(parameters: RunAgentParameters = {}, subscriber?: AgentSubscriber): Promise<RunAgentResult> {
+    const message = this.messages.at(-1);
+    if (parameters.resume || message?.role !== "user") return super.runAgent(parameters, subscriber);
+    const [question, another] = this.pendingInterrupts;
+    const { text, value } = (question?.responseSchema?.properties ?? {}) as { text?: object; value?: object };
+    if (!question || another || typeof message.content !== "string" || !(text || value)) {
+      this.pendingInterrupts = [];
+      return super.runAgent(parameters, subscriber);
+    }
+    this.setMessages(this.messages.slice(0, -1));
+    const payload = value ? { value: message.content } : { text: message.content };
+    return super.runAgent({ ...parameters, resume: [{ interruptId: question.id, status: "resolved", payload }] }, subscriber);
+  }
+
   override run(input: RunAgentInput): Observable<BaseEvent> {
-    return this.lasting(() => super.run(input));
+    return this.alone(lasting(() => super.run(input), this.abortController.signal));
   }
 
   override connect(input: RunAgentInput): Observable<BaseEvent> {
-    const url = `${this.place.hub}/agui/agent/desktop/connect`;
-    return this.lasting(() => transformHttpEventStream(runHttpRequest(() => fetch(url, this.requestInit(input)))));
+    if (this.runs > 0) return EMPTY; // begun meanwhile
+    const next = this.next;
+    this.next = undefined;
+    const { signal } = this.abortController;
+    return next ?? this.alone(lasting(() => this.open(input, signal), signal));
+  }
+
+  /** Interrupts the turn, which ends its run. Closing the connection would interrupt nothing. */
+  override abortRun(): void {
+    const url = `${this.place.hub}/agui/agent/desktop/stop/${encodeURIComponent(this.threadId)}`;
+    this.fetch(url, { method: "POST", headers: this.headers }).then(
+      (answer) => answer.ok || super.abortRun(),
+      () => super.abortRun(),
+    );
   }
 
   override clone(): this {
     const copy = super.clone();
-    return Object.assign(copy, { place: this.place });
+    return Object.assign(copy, { place: this.place, runs: 0, stopWatching: () => {} }) as this;
   }
 
-  /** A stream that begins again, under the same run, until its final event has come. */
-  private lasting(open: () => Observable<BaseEvent>): Observable<BaseEvent> {
+  /**
+   * Shows the turns that other clients begin while this one has no run, until the returned function is called. show is
+   * called for each of them and calls connectAgent().
+   */
+  follow(show: () => Promise<unknown> = () => this.connectAgent()): () => void {
+    this.show = show;
+    this.watchSoon();
+    return () => {
+      this.show = undefined;
+      this.stopWatching();
+    };
+  }
+
+  private open(input: RunAgentInput, signal: AbortSignal): Observable<BaseEvent> {
+    const url = `${this.place.hub}/agui/agent/desktop/connect`;
+    return transformHttpEventStream(runHttpRequest(() => this.fetch(url, { ...this.requestInit(input), signal })));
+  }
+
+  /** A run of this client, beside which it does not follow others. */
+  private alone(run: Observable<BaseEvent>): Observable<BaseEvent> {
     return new Observable((client) => {
-      const parts = new Map<string, BaseEvent>();
-      let started = false;
-      let finished = false;
-      let attempts = 0;
-      let timer: ReturnType<typeof setTimeout> | undefined;
-      let stream = { unsubscribe() {} };
-      const retry = (reason?: unknown) => {
-        if (finished || client.closed || this.abortController.signal.aborted || (!started && attempts > 0)) {
-          return reason && !finished ? client.error(reason) : client.complete();
-        }
-        for (const end of parts.values()) client.next(end);
-        parts.clear();
-        timer = setTimeout(begin, Math.min(5000, 250 * 2 ** attempts++));
-      };
-      const next = (event: Fields) => {
-        if (event.type === EventType.RUN_ERROR && event.code === "reconnect") return; // the hub stops; another one goes on
-        if (event.type === EventType.RUN_STARTED) {
-          attempts = 0;
-          if (started) return;
-          started = true;
-        }
-        const end = ends[event.type];
-        if (end) parts.set(`${end[0]} ${event[end[1]]}`, { type: end[0], [end[1]]: event[end[1]] } as BaseEvent);
-        const name = event.messageId ?? event.toolCallId ?? event.stepName;
-        parts.delete(`${event.type} ${name}`);
-        finished = event.type === EventType.RUN_FINISHED || event.type === EventType.RUN_ERROR;
-        client.next(event);
-      };
-      const begin = () => {
-        stream = open().subscribe({ next, error: retry, complete: () => retry() });
-      };
-      begin();
+      this.runs++;
+      this.stopWatching();
+      const stream = run.subscribe(client);
       return () => {
-        clearTimeout(timer);
         stream.unsubscribe();
+        this.runs--;
+        this.watchSoon();
       };
     });
+  }
+
+  private watchSoon(): void {
+    this.stopWatching();
+    const timer = setTimeout(() => this.show && this.runs === 0 && this.watch(), idleTime);
+    this.stopWatching = () => clearTimeout(timer);
+  }
+
+  /**
+   * Follows the session on a stream of its own. Its runs with the id of the request say how the session is, at the
+   * beginning and after changes between turns; a turn that runs follows the first of them. The others are turns.
+   */
+  private watch(): void {
+    const closed = new AbortController();
+    const input = this.prepareRunAgentInput({ forwardedProps: { everdesk: { follow: true } } });
+    let held: Fields[] = []; // a run with the id of the request, until it is clear what it is
+    let shown: ReplaySubject<BaseEvent> | undefined;
+    const take = (event: Fields) => {
+      if (!shown) {
+        held.push(event);
+        const isTurn = held[0]?.runId !== input.runId;
+        if (!isTurn && stateful.includes(event.type)) return;
+        const run = held;
+        held = [];
+        if (!isTurn && event.type === EventType.RUN_FINISHED && !this.isNews(run)) return this.applyState(run);
+        this.pendingInterrupts = []; // answered elsewhere, unless the run ends with them
+        this.next = shown = new ReplaySubject();
+        for (const e of run) shown.next(e);
+        void this.show?.();
+      } else shown.next(event);
+      if (event.type !== EventType.RUN_FINISHED && event.type !== EventType.RUN_ERROR) return;
+      shown.complete();
+      shown = undefined;
+    };
+    const stream = lasting(() => this.open(input, closed.signal), closed.signal, true).subscribe({ next: take, error: () => shown?.complete() });
+    this.stopWatching = () => {
+      closed.abort();
+      stream.unsubscribe();
+      shown?.complete();
+      this.next = undefined;
+    };
+  }
+
+  /** Whether a run has a message or a question that this client has not, or ends one of its questions. */
+  private isNews(run: Fields[]): boolean {
+    const ids = (all: Interrupt[] = []) => all.map((i) => i.id).sort().join(" ");
+    const content = (m: Message) => JSON.stringify([m.role === "tool" ? m.toolCallId : m.id, m.content ?? "", m.role === "assistant" ? (m.toolCalls ?? []) : []]);
+    const known = new Set(this.messages.map(content));
+    return ids(run.at(-1)?.outcome?.interrupts) !== ids(this.pendingInterrupts) || run.some((e) => e.messages?.some((m) => !known.has(content(m))));
+  }
+
+  /** Takes the state of the desktop from a run, without showing the run. */
+  private applyState(run: Fields[]): void {
+    const input = this.prepareRunAgentInput();
+    const events = run.filter((e) => e.type === EventType.STATE_SNAPSHOT || e.type === EventType.STATE_DELTA);
+    this.processApplyEvents(input, this.apply(input, of(...events), this.subscribers), this.subscribers).subscribe();
   }
 }

@@ -1,11 +1,13 @@
 // CopilotKit's own chat on a session of Everdesk, without a runtime of CopilotKit: everything that is said here is in
 // the desktop, too, and the other way round. ?hub= and ?thread= say where and what; #token= authenticates.
 
-import { CopilotChat, CopilotKitProvider, useFrontendTool } from "@copilotkit/react-core/v2";
+import { CopilotChat, CopilotKitProvider, useCopilotKit, useFrontendTool } from "@copilotkit/react-core/v2";
 import "@copilotkit/react-core/v2/styles.css";
+import { useEffect } from "react";
 import { createRoot } from "react-dom/client";
 import { z } from "zod";
 import { EverdeskAgent } from "./everdesk-agent.js";
+import { Questions } from "./questions.js";
 
 const query = new URLSearchParams(location.search);
 const token = new URLSearchParams(location.hash.slice(1)).get("token");
@@ -30,9 +32,18 @@ function Tools() {
   return null;
 }
 
+/** Shows what other clients of the session do. */
+function Others() {
+  const { copilotkit } = useCopilotKit();
+  useEffect(() => agent.follow(() => copilotkit.connectAgent({ agent })), [copilotkit]);
+  return null;
+}
+
 createRoot(document.getElementById("root")!).render(
   <CopilotKitProvider selfManagedAgents={{ desktop: agent }}>
     <Tools />
+    <Questions />
+    <Others />
     <CopilotChat agentId="desktop" threadId={threadId} />
   </CopilotKitProvider>,
 );

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/everdesk/everdesk/wire"
@@ -80,7 +81,7 @@ type listed struct {
 
 type listedSession struct {
 	SessionID wire.SessionID `json:"sessionId"`
-	// Cwd is required. Files of a session are in the hub, so there is none on this machine.
+	// Cwd is required. Files of a session are in the hub, so it is the folder that the client names.
 	Cwd       string `json:"cwd"`
 	Title     string `json:"title,omitempty"`
 	UpdatedAt string `json:"updatedAt,omitempty"`
@@ -123,8 +124,8 @@ type block struct {
 }
 
 type blockResource struct {
-	URI  string `json:"uri"`
-	Text string `json:"text"`
+	URI  string  `json:"uri"`
+	Text *string `json:"text"` // nil in binary resources
 }
 
 func textBlock(text string) block { return block{Type: "text", Text: text} }
@@ -168,11 +169,42 @@ type permissionAnswer struct {
 	} `json:"outcome"`
 }
 
-// userMessage returns the message of a prompt.
-func userMessage(prompt []block) wire.UserMessage {
+// formRequest are the parameters of elicitation/create.
+type formRequest struct {
+	SessionID wire.SessionID `json:"sessionId"`
+	Mode      string         `json:"mode"`
+	Message   string         `json:"message"`
+	Schema    struct {
+		Type       string               `json:"type"`
+		Title      string               `json:"title,omitempty"`
+		Properties map[string]formField `json:"properties"`
+		Required   []string             `json:"required,omitempty"`
+	} `json:"requestedSchema"`
+}
+
+// formField is a field of a form: a text, one of several options, or some of them.
+type formField struct {
+	Type        string       `json:"type"`
+	Title       string       `json:"title,omitempty"`
+	Description string       `json:"description,omitempty"`
+	OneOf       []formOption `json:"oneOf,omitempty"`
+	Items       *formItems   `json:"items,omitempty"`
+}
+
+type formItems struct {
+	AnyOf []formOption `json:"anyOf"`
+}
+
+type formOption struct {
+	Value string `json:"const"`
+	Title string `json:"title"`
+}
+
+// userMessage returns the message of a prompt. The error says which part of it the hub does not take.
+func userMessage(prompt []block) (wire.UserMessage, error) {
 	var m wire.UserMessage
 	var text strings.Builder
-	for _, b := range prompt {
+	for i, b := range prompt {
 		piece := ""
 		switch {
 		case b.Type == "text":
@@ -181,8 +213,10 @@ func userMessage(prompt []block) wire.UserMessage {
 			m.Interactions = append(m.Interactions, wire.UserInteraction{Type: wire.DidDraw, ImageData: "data:" + b.MimeType + ";base64," + b.Data})
 		case b.Type == "resource_link":
 			piece = b.Name + " (" + b.URI + ")"
-		case b.Type == "resource" && b.Resource != nil:
-			piece = b.Resource.URI + "\n```\n" + b.Resource.Text + "\n```"
+		case b.Type == "resource" && b.Resource != nil && b.Resource.Text != nil:
+			piece = b.Resource.URI + "\n```\n" + *b.Resource.Text + "\n```"
+		default:
+			return m, fmt.Errorf("prompt[%d]: the hub takes text, pictures, links, and resources with their text, not this %q", i, b.Type)
 		}
 		if piece != "" && text.Len() > 0 {
 			text.WriteByte('\n')
@@ -190,5 +224,5 @@ func userMessage(prompt []block) wire.UserMessage {
 		text.WriteString(piece)
 	}
 	m.Content = text.String()
-	return m
+	return m, nil
 }

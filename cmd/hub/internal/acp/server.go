@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/everdesk/everdesk/cmd/hub/internal/command"
@@ -33,19 +35,23 @@ type server struct {
 	name    wire.SessionID
 	version string
 	conn    *jsonrpc.Conn
-	ctx     context.Context //nolint:containedctx // of the sessions, which outlive the calls that open them
+	// hasForms says that the client can show forms (elicitation).
+	hasForms atomic.Bool
+	ctx      context.Context //nolint:containedctx // of the sessions, which outlive the calls that open them
 
 	outMu sync.Mutex // guards out
 	out   io.Writer
 	errMu sync.Mutex // guards err
 	err   io.Writer
 
-	mu       sync.Mutex // guards sessions
+	mu       sync.Mutex // guards the following
+	cwd      string     // the folder that the client named last
 	sessions map[wire.SessionID]*openSession
+	arrived  map[string]*arrivedPrompt // prompts that were read and are not registered yet, by the id of the call
 }
 
 func newServer(hub *remote.Hub, name wire.SessionID, version string, out, err io.Writer) *server {
-	return &server{hub: hub, name: name, version: version, out: out, err: err, sessions: map[wire.SessionID]*openSession{}}
+	return &server{hub: hub, name: name, version: version, out: out, err: err, sessions: map[wire.SessionID]*openSession{}, arrived: map[string]*arrivedPrompt{}}
 }
 
 // run serves the client until its input ends or ctx does.
@@ -63,10 +69,14 @@ func (s *server) run(ctx context.Context, in io.Reader) error {
 	for {
 		select {
 		case line := <-lines:
+			s.recordPrompt(line)
 			if err := s.conn.Receive(line); err != nil {
-				s.logf("ignored a line that is no JSON-RPC: %v", err)
+				s.refuseLine(ctx, line, err)
 			}
 		case err := <-failed:
+			if err != nil {
+				s.refuseLine(ctx, nil, err)
+			}
 			return err
 		case <-ctx.Done():
 			return nil
@@ -80,6 +90,28 @@ func (s *server) write(_ context.Context, line []byte) error {
 	defer s.outMu.Unlock()
 	_, err := s.out.Write(append(line, '\n'))
 	return err
+}
+
+// refuseLine answers a line that is no message, so that it has no id. An error is not answered with
+// another one: the client may do the same.
+func (s *server) refuseLine(ctx context.Context, line []byte, why error) {
+	s.logf("bad input: %v", why)
+	var m struct {
+		Error json.RawMessage `json:"error"`
+	}
+	code := jsonrpc.CodeInvalidRequest
+	if !json.Valid(line) {
+		code = jsonrpc.CodeParse
+	} else if json.Unmarshal(line, &m) == nil && m.Error != nil {
+		return
+	}
+	answer, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": nil, "error": &jsonrpc.Error{Code: code, Message: why.Error()}})
+	if err == nil {
+		err = s.write(ctx, answer)
+	}
+	if err != nil {
+		s.logf("answer to bad input: %v", err)
+	}
 }
 
 // logf writes a line for people. Standard output has only messages.
@@ -98,6 +130,7 @@ func (s *server) notified(method string, params json.RawMessage) {
 	if json.Unmarshal(params, &p) != nil {
 		return
 	}
+	s.cancelArrived(p.SessionID)
 	if o := s.session(p.SessionID); o != nil {
 		o.cancel(s.ctx)
 	}
@@ -110,23 +143,34 @@ func (s *server) serve(ctx context.Context, c jsonrpc.Served) (any, error) {
 		Prompt []block `json:"prompt"`
 		ModeID string  `json:"modeId"`
 		Cursor string  `json:"cursor"`
+		Cwd    string  `json:"cwd"`
+		Client struct {
+			Elicitation struct {
+				Form *struct{} `json:"form"`
+			} `json:"elicitation"`
+		} `json:"clientCapabilities"`
 	}
 	if len(c.Params) > 0 {
 		if err := json.Unmarshal(c.Params, &p); err != nil {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
 		}
 	}
+	cwd := s.folder(p.Cwd)
 	switch c.Method {
 	case "initialize":
+		s.hasForms.Store(p.Client.Elicitation.Form != nil)
 		return s.initialize(), nil
 	case "authenticate", "logout":
 		return struct{}{}, nil
 	case "session/list":
-		return s.list(ctx, p.Cursor)
+		return s.list(ctx, p.Cursor, cwd)
 	case "session/new":
 		return s.create(ctx)
 	case "session/load", "session/resume":
 		return opened{Modes: modesWith(modeChat)}, s.attach(ctx, p.SessionID, c.Method == "session/load")
+	}
+	if c.Method == "session/prompt" {
+		defer s.forgetPrompt(c.ID)
 	}
 	o := s.session(p.SessionID)
 	if o == nil {
@@ -137,7 +181,7 @@ func (s *server) serve(ctx context.Context, c jsonrpc.Served) (any, error) {
 	}
 	switch c.Method {
 	case "session/prompt":
-		return o.prompt(ctx, p.Prompt)
+		return o.prompt(ctx, c.ID, p.Prompt)
 	case "session/set_mode":
 		return struct{}{}, o.setMode(p.ModeID)
 	case "session/close":
@@ -158,8 +202,17 @@ func (s *server) initialize() initialized {
 	return i
 }
 
-// list returns a page of the sessions of the user.
-func (s *server) list(ctx context.Context, cursor string) (listed, error) {
+// folder returns the folder of all sessions for the client: the one it names, or else the one it named
+// last. A session has none, and editors hide sessions that are not in the folder of their project.
+func (s *server) folder(named string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cwd = cmp.Or(named, s.cwd, "/")
+	return s.cwd
+}
+
+// list returns a page of the sessions of the user, all of them in one folder of the client.
+func (s *server) list(ctx context.Context, cursor, cwd string) (listed, error) {
 	var page struct {
 		Sessions []struct {
 			SessionID wire.SessionID `json:"sessionId"`
@@ -179,7 +232,7 @@ func (s *server) list(ctx context.Context, cursor string) (listed, error) {
 	}
 	all := listed{Sessions: []listedSession{}, NextCursor: page.Next}
 	for _, x := range page.Sessions {
-		all.Sessions = append(all.Sessions, listedSession{SessionID: x.SessionID, Cwd: "/", Title: x.Title, UpdatedAt: x.Metadata.LastActivity})
+		all.Sessions = append(all.Sessions, listedSession{SessionID: x.SessionID, Cwd: cwd, Title: x.Title, UpdatedAt: x.Metadata.LastActivity})
 	}
 	return all, nil
 }
@@ -236,11 +289,15 @@ func (s *server) attach(ctx context.Context, id wire.SessionID, replay bool) err
 		return err
 	}
 	s.mu.Lock()
-	full := len(s.sessions) >= maxOpen
+	other := s.sessions[id] // opened meanwhile
+	full := other == nil && len(s.sessions) >= maxOpen
 	if !full {
 		s.sessions[id] = o
 	}
 	s.mu.Unlock()
+	if other != nil {
+		other.leave()
+	}
 	if full {
 		o.leave()
 		return &jsonrpc.Error{Code: codeFailed, Message: fmt.Sprintf("%d sessions are open; close one first.", maxOpen)}

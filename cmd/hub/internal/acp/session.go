@@ -29,6 +29,7 @@ type openSession struct {
 	asked      map[string]context.CancelFunc // withdraws a question
 
 	mu      sync.Mutex // guards the following
+	left    bool       // nothing is started any more
 	mode    string
 	prompts map[wire.MessageID]*prompt
 	own     map[wire.MessageID]bool // all prompts so far
@@ -37,7 +38,10 @@ type openSession struct {
 // prompt is a prompt of the client that has not ended.
 type prompt struct {
 	agent wire.AgentID // that works on it, once it is known
-	ended chan wire.AgentResponse
+	// isGuest says that it joined a turn which another client began, and isCancelled that this client does
+	// not want its answer any more.
+	isGuest, isCancelled bool
+	ended                chan wire.AgentResponse
 }
 
 // open attaches to a session. It returns when the client has the conversation so far, if replay is set.
@@ -46,7 +50,7 @@ func (s *server) open(ctx context.Context, id wire.SessionID, replay bool) (*ope
 	o := &openSession{server: s, id: id, stop: stop, replay: replay, started: make(chan struct{}), asked: map[string]context.CancelFunc{}, mode: modeChat, prompts: map[wire.MessageID]*prompt{}, own: map[wire.MessageID]bool{}}
 	desktop := *s.hub.URL
 	desktop.RawQuery = "session=" + string(id)
-	o.translator = newTranslator(desktop.String(), o.isOwn, o.send)
+	o.translator = newTranslator(desktop.String(), s.hub.URL.JoinPath("api", "sessions", string(id), "files"), o.isOwn, o.send)
 	var err error
 	o.client, err = client.New(client.Config{
 		URL: s.hub.URL.String(), Session: id, Token: s.hub.Token, Monitors: []wire.MonitorID{monitor},
@@ -74,6 +78,9 @@ const monitor wire.MonitorID = "monitor-0"
 
 // leave detaches from the session, which goes on.
 func (o *openSession) leave() {
+	o.mu.Lock()
+	o.left = true
+	o.mu.Unlock()
 	o.stop()
 	o.work.Wait()
 	o.mu.Lock()
@@ -100,17 +107,16 @@ func (o *openSession) event(ctx context.Context, e client.Event) {
 		}
 		return
 	case wire.MessageAccepted:
-		o.mu.Lock()
-		if p := o.prompts[data.MessageID]; p != nil {
-			p.agent = data.AgentID
-		}
-		o.mu.Unlock()
+		o.promptAccepted(ctx, data)
+	case wire.MessageRejected: // a prompt that waited was removed; the refusal of a new one is the answer to Send
+		defer o.endPrompt(wire.AgentResponse{MessageID: data.MessageID, IsComplete: true, Outcome: wire.OutcomeInterrupted})
 	case wire.AgentResponse:
 		defer o.endPrompt(data) // after its last text
 	}
 	o.translator.event(e.Data, o.client.State)
 	switch e.Data.(type) {
-	case wire.ApprovalRequest, wire.DialogClosed, wire.PromptClosed, wire.Actions:
+	case wire.ApprovalRequest, wire.DialogClosed, wire.PromptClosed, wire.Actions,
+		wire.HITLPlanReview, wire.HITLApprovalRequest, wire.HITLInputRequest, wire.HITLClarification, wire.HITLClosed:
 		state := o.client.State()
 		o.askNew(ctx, &state)
 	}
@@ -191,17 +197,16 @@ type stopReason struct {
 }
 
 // prompt sends a message and waits for the end of its turn.
-func (o *openSession) prompt(ctx context.Context, blocks []block) (any, error) {
-	m := userMessage(blocks)
+func (o *openSession) prompt(ctx context.Context, call string, blocks []block) (any, error) {
+	m, err := userMessage(blocks)
+	if err != nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
+	}
 	m.MessageID, m.MonitorID = wire.MessageID("acp-"+rand.Text()), monitor
 	p := &prompt{ended: make(chan wire.AgentResponse, 1)}
-	o.mu.Lock()
-	if o.mode == modePlan {
-		m.Mode = wire.ModePlan
+	if !o.register(call, &m, p) {
+		return stopReason{"cancelled"}, nil
 	}
-	o.prompts[m.MessageID] = p
-	o.own[m.MessageID] = true
-	o.mu.Unlock()
 	if _, err := o.client.Send(ctx, m); err != nil {
 		o.mu.Lock()
 		delete(o.prompts, m.MessageID)
@@ -227,23 +232,6 @@ func (o *openSession) prompt(ctx context.Context, blocks []block) (any, error) {
 
 // codeFailed is the code of a failed turn: the range of errors that an implementation defines.
 const codeFailed = -32000
-
-// cancel interrupts the turns of the prompts of this client.
-func (o *openSession) cancel(ctx context.Context) {
-	o.mu.Lock()
-	agents := map[wire.AgentID]bool{}
-	for _, p := range o.prompts {
-		if p.agent != "" {
-			agents[p.agent] = true
-		}
-	}
-	o.mu.Unlock()
-	for agent := range agents {
-		if err := o.client.Post(ctx, wire.Interrupt{Scope: wire.ScopeAgent, AgentID: agent}); err != nil {
-			o.server.logf("session %s: interrupt: %v", o.id, err)
-		}
-	}
-}
 
 // setMode sets how prompts are taken from now on.
 func (o *openSession) setMode(id string) error {

@@ -3,6 +3,8 @@ package acp
 import (
 	"cmp"
 	"encoding/json"
+	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/everdesk/everdesk/internal/turntext"
@@ -12,8 +14,9 @@ import (
 // translator turns the log of a session into updates.
 type translator struct {
 	send func(update)
-	// desktop is the address of the session in a browser.
+	// desktop is the address of the session in a browser, and files that of its files.
 	desktop string
+	files   *url.URL
 	// isOwn reports whether a message is one of this client, which it shows itself.
 	isOwn func(wire.MessageID) bool
 	// turns are the running turns whose text is shown, by agent.
@@ -24,11 +27,17 @@ type translator struct {
 type turn struct {
 	message wire.MessageID
 	text    turntext.Sent
-	calls   []string // the tool calls that run, the newest last
+	calls   []call // the tool calls that run, the newest last
 }
 
-func newTranslator(desktop string, isOwn func(wire.MessageID) bool, send func(update)) *translator {
-	return &translator{send: send, desktop: desktop, isOwn: isOwn, turns: map[wire.AgentID]*turn{}}
+// call is a tool call.
+type call struct {
+	id, tool string
+	input    json.RawMessage
+}
+
+func newTranslator(desktop string, files *url.URL, isOwn func(wire.MessageID) bool, send func(update)) *translator {
+	return &translator{send: send, desktop: desktop, files: files, isOwn: isOwn, turns: map[wire.AgentID]*turn{}}
 }
 
 // replay sends the conversation so far.
@@ -110,7 +119,7 @@ func (t *translator) event(data wire.ServerPayload, s func() wire.SessionState) 
 		}
 	case wire.ToolProgress:
 		if r := t.turns[data.AgentID]; r != nil {
-			t.call(r, data)
+			t.toolProgress(r, data)
 		}
 	case wire.SessionRenamed:
 		t.send(update{Kind: updateInfo, Title: data.Title})
@@ -144,27 +153,30 @@ func (t *translator) row(row wire.UIRow) {
 	}
 }
 
-// call sends the beginning or the end of a tool call.
-func (t *translator) call(r *turn, data wire.ToolProgress) {
+// toolProgress sends the beginning or the end of a tool call.
+func (t *translator) toolProgress(r *turn, data wire.ToolProgress) {
 	id := string(r.message) + "." + cmp.Or(data.ToolUseID, data.ToolName)
+	if data.Status == wire.ToolRunning && slices.ContainsFunc(r.calls, func(c call) bool { return c.id == id }) {
+		t.send(update{Kind: updateCallChange, ToolCallID: id, Status: "in_progress", Content: []toolContent{{"content", textBlock(data.Message)}}})
+		return
+	}
 	if data.Status == wire.ToolRunning {
-		r.calls = append(r.calls, id)
+		r.calls = append(r.calls, call{id, data.ToolName, data.ToolInput})
 		t.send(update{Kind: updateCall, ToolCallID: id, Title: data.ToolName, ToolKind: kindOf(data.ToolName), Status: "in_progress", RawInput: data.ToolInput})
 		return
 	}
 	for i, running := range r.calls {
-		if running == id {
+		if running.id == id {
 			r.calls = append(r.calls[:i], r.calls[i+1:]...)
-			t.send(t.callEnd(id, data.ToolName, data.Status, data.Message))
+			t.send(t.callEnd(running, data.Status, data.Message))
 			return
 		}
 	}
 }
 
-// callEnd returns the update for a call that has ended. Windows are shown in the desktop, so their
-// calls have a link to it.
-func (t *translator) callEnd(id, tool string, status wire.ToolStatus, result string) update {
-	u := update{Kind: updateCallChange, ToolCallID: id, Status: "completed"}
+// callEnd returns the update for a call that has ended.
+func (t *translator) callEnd(c call, status wire.ToolStatus, result string) update {
+	u := update{Kind: updateCallChange, ToolCallID: c.id, Status: "completed"}
 	if status == wire.ToolError {
 		u.Status = "failed"
 	}
@@ -172,13 +184,31 @@ func (t *translator) callEnd(id, tool string, status wire.ToolStatus, result str
 	if result != "" {
 		content = append(content, toolContent{"content", textBlock(result)})
 	}
-	if strings.HasPrefix(tool, "window:") {
-		content = append(content, toolContent{"content", block{Type: "resource_link", URI: t.desktop, Name: "Everdesk"}})
+	if link, ok := t.link(c); ok && status != wire.ToolError {
+		content = append(content, toolContent{"content", link})
 	}
 	if len(content) > 0 {
 		u.Content = content
 	}
 	return u
+}
+
+// link returns the link of a call, if it has one: windows are shown in the desktop, and files of the session
+// are in the hub, not on the machine of the client.
+func (t *translator) link(c call) (block, bool) {
+	switch {
+	case strings.HasPrefix(c.tool, "window:"):
+		return block{Type: "resource_link", URI: t.desktop, Name: "Everdesk"}, true
+	case c.tool == "storage:write", c.tool == "storage:read":
+		var in struct {
+			Path string `json:"path"`
+		}
+		if json.Unmarshal(c.input, &in) != nil || in.Path == "" {
+			return block{}, false
+		}
+		return block{Type: "resource_link", URI: t.files.JoinPath(strings.Split(in.Path, "/")...).String(), Name: in.Path}, true
+	}
+	return block{}, false
 }
 
 // callRow sends a call of the past.
@@ -194,7 +224,7 @@ func (t *translator) callRow(row wire.UIRow) {
 		return
 	}
 	id := string(row.MessageID) + "." + c.ID
-	end := t.callEnd(id, c.Tool, c.Status, c.Result)
+	end := t.callEnd(call{id, c.Tool, c.Input}, c.Status, c.Result)
 	end.Kind, end.Title, end.ToolKind, end.RawInput = updateCall, c.Tool, kindOf(c.Tool), c.Input
 	t.send(end)
 }
@@ -202,7 +232,7 @@ func (t *translator) callRow(row wire.UIRow) {
 // lastCall returns the tool call of an agent that asks a question, or "".
 func (t *translator) lastCall(agent wire.AgentID) string {
 	if r := t.turns[agent]; r != nil && len(r.calls) > 0 {
-		return r.calls[len(r.calls)-1]
+		return r.calls[len(r.calls)-1].id
 	}
 	return ""
 }

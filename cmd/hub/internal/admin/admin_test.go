@@ -21,16 +21,16 @@ import (
 
 // adminDesk is a server with fixed answers of the admin API. It records the requests and their
 // idempotency keys.
-type adminDesk struct {
+type adminServer struct {
 	*httptest.Server
 	mu    sync.Mutex
 	asked []string
 	keys  []string
 }
 
-func newAdminDesk(t *testing.T, routes map[string]http.HandlerFunc) *adminDesk {
+func newAdminServer(t *testing.T, routes map[string]http.HandlerFunc) *adminServer {
 	t.Helper()
-	d := &adminDesk{}
+	d := &adminServer{}
 	mux := http.NewServeMux()
 	for pattern, handle := range routes {
 		mux.HandleFunc(pattern, handle)
@@ -48,7 +48,7 @@ func newAdminDesk(t *testing.T, routes map[string]http.HandlerFunc) *adminDesk {
 }
 
 // last returns the last request.
-func (d *adminDesk) last() string {
+func (d *adminServer) last() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.asked) == 0 {
@@ -58,7 +58,7 @@ func (d *adminDesk) last() string {
 }
 
 // admin runs hub admin against the server.
-func (d *adminDesk) admin(ctx context.Context, args ...string) (code int, stdout, stderr string) {
+func (d *adminServer) admin(ctx context.Context, args ...string) (code int, stdout, stderr string) {
 	return execute(ctx, command.Local{}, append(append([]string{"admin"}, args...), "--server", d.URL, "--token", "t")...)
 }
 
@@ -107,7 +107,7 @@ func rowsOf(n int) http.HandlerFunc {
 
 func TestAdminSessionsFollowsPages(t *testing.T) {
 	t.Parallel()
-	d := newAdminDesk(t, map[string]http.HandlerFunc{"GET /api/admin/sessions": rowsOf(250)})
+	d := newAdminServer(t, map[string]http.HandlerFunc{"GET /api/admin/sessions": rowsOf(250)})
 	code, out, _ := d.admin(t.Context(), "sessions")
 	if code != command.ExitOK || strings.Count(out, "ses-") != 250 || len(d.asked) != 3 {
 		t.Errorf("sessions: got code %d, %d rows, requests %q, want code %d, 250 rows, three requests", code, strings.Count(out, "ses-"), d.asked, command.ExitOK)
@@ -131,7 +131,7 @@ func TestAdminSessionsFollowsPages(t *testing.T) {
 
 func TestAdminFilters(t *testing.T) {
 	t.Parallel()
-	d := newAdminDesk(t, map[string]http.HandlerFunc{"GET /api/admin/sessions": rowsOf(0)})
+	d := newAdminServer(t, map[string]http.HandlerFunc{"GET /api/admin/sessions": rowsOf(0)})
 	code, out, _ := d.admin(t.Context(), "sessions", "--user", "ann b", "--status=working", "--owner", "one", "--text", "a&b", "--stuck", "--questions",
 		"--errors", "--no-tabs", "--sort", "cost", "--desc")
 	want := "GET /api/admin/sessions?desc=true&errors=true&limit=100&owner=one&questions=true&sort=cost&status=working&stuck=true&tabs=0&text=a%26b&user=ann+b"
@@ -189,7 +189,7 @@ func TestAdminShow(t *testing.T) {
 		Owners:   []adminview.Owner{{Replica: "one", Epoch: 3}},
 		Messages: []adminview.Message{{MessageID: "m-1", Verdict: "accepted"}},
 	}
-	d := newAdminDesk(t, map[string]http.HandlerFunc{"GET /api/admin/sessions/ses-1": answerWith(detail)})
+	d := newAdminServer(t, map[string]http.HandlerFunc{"GET /api/admin/sessions/ses-1": answerWith(detail)})
 	code, out, _ := d.admin(t.Context(), "show", "ses-1")
 	if code != command.ExitOK {
 		t.Fatalf("show: got code %d, want %d", code, command.ExitOK)
@@ -211,7 +211,7 @@ func TestAdminShow(t *testing.T) {
 
 func TestAdminOverview(t *testing.T) {
 	t.Parallel()
-	d := newAdminDesk(t, map[string]http.HandlerFunc{"GET /api/admin/overview": answerWith(adminview.Overview{
+	d := newAdminServer(t, map[string]http.HandlerFunc{"GET /api/admin/overview": answerWith(adminview.Overview{
 		Replicas: []adminview.Replica{{ID: "one", State: "serving", Sample: adminview.Sample{AppendP99: 0.0123, ResidentBytes: 200 << 20}}},
 		Totals:   adminview.Totals{Sessions: 5, ByStatus: map[adminview.Status]int{adminview.Idle: 3, adminview.Working: 2}},
 		Alerts:   []adminview.Alert{{Kind: "stuck", Count: 2, Where: "one"}},
@@ -227,7 +227,7 @@ func TestAdminOverview(t *testing.T) {
 func TestAdminActions(t *testing.T) {
 	t.Parallel()
 	record := answerWith(map[string]any{"id": "adm-1", "time": 1700000000000, "action": "session.x", "target": "ses-1"})
-	d := newAdminDesk(t, map[string]http.HandlerFunc{"POST /": record, "DELETE /": record})
+	d := newAdminServer(t, map[string]http.HandlerFunc{"POST /": record, "DELETE /": record})
 	for args, want := range map[string]string{
 		"interrupt ses-1": `POST /api/admin/sessions/ses-1/interrupt {"reason":"why"}`,
 		"interrupt ses-1 --agent agent-1 --monitor m-1": `POST /api/admin/sessions/ses-1/interrupt {"agentId":"agent-1","monitorId":"m-1","reason":"why"}`,
@@ -254,7 +254,7 @@ func TestAdminActions(t *testing.T) {
 func TestAdminActsOnce(t *testing.T) {
 	t.Parallel()
 	var once sync.Once
-	d := newAdminDesk(t, map[string]http.HandlerFunc{"POST /": func(w http.ResponseWriter, r *http.Request) {
+	d := newAdminServer(t, map[string]http.HandlerFunc{"POST /": func(w http.ResponseWriter, r *http.Request) {
 		lost := false
 		once.Do(func() { lost = true })
 		if lost {
@@ -276,7 +276,7 @@ func TestAdminMistakes(t *testing.T) {
 			_ = json.NewEncoder(w).Encode(wire.Problem{Detail: detail})
 		}
 	}
-	d := newAdminDesk(t, map[string]http.HandlerFunc{
+	d := newAdminServer(t, map[string]http.HandlerFunc{
 		"GET /":  problem(http.StatusNotFound, "Nothing is at that address."),
 		"POST /": problem(http.StatusForbidden, "Looking is allowed,\x1b[31m acting is not."),
 		"GET /api/admin/sessions": func(w http.ResponseWriter, r *http.Request) {
@@ -324,7 +324,7 @@ func TestAdminMistakes(t *testing.T) {
 
 func TestAdminAudit(t *testing.T) {
 	t.Parallel()
-	d := newAdminDesk(t, map[string]http.HandlerFunc{
+	d := newAdminServer(t, map[string]http.HandlerFunc{
 		"GET /api/admin/audit": answerWith(map[string]any{"records": []any{
 			map[string]any{"id": "a-1", "time": 1700000000000, "who": "ann", "action": "session.reset", "target": "ses-1", "reason": "stuck\nagain", "result": "done"},
 			map[string]any{"id": "a-0", "time": "2023-11-14T22:13:19Z", "who": "ann", "action": "session.reset", "target": "ses-1", "reason": "stuck", "result": "begun"},
@@ -352,8 +352,8 @@ func TestAdminTailGoesOn(t *testing.T) {
 	event := func(w http.ResponseWriter, at, text string) {
 		fmt.Fprintf(w, ": a comment\n\nevent: event\nid: %s\ndata: {\"type\":\"X\",\"message_id\":%q,\ndata: \"timestamp\":\"2026-01-02T03:04:05.000Z\",\"data\":{\"a\":%q}}\n\n", at, at, text)
 	}
-	var d *adminDesk
-	d = newAdminDesk(t, map[string]http.HandlerFunc{"GET /api/admin/sessions/ses-1/tail": func(w http.ResponseWriter, r *http.Request) {
+	var d *adminServer
+	d = newAdminServer(t, map[string]http.HandlerFunc{"GET /api/admin/sessions/ses-1/tail": func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Query().Get("after") {
 		case "1-5":
 			fmt.Fprint(w, "event: trimmed\ndata: {\"from\":\"1-5\"}\n\n")
@@ -383,7 +383,7 @@ func TestAdminTailGoesOn(t *testing.T) {
 // refusal, tail ends with that error.
 func TestAdminTailBeginsNow(t *testing.T) {
 	t.Parallel()
-	d := newAdminDesk(t, map[string]http.HandlerFunc{
+	d := newAdminServer(t, map[string]http.HandlerFunc{
 		"GET /api/admin/sessions/ses-1/events": answerWith(map[string]any{"events": []any{}, "top": "3-7"}),
 		"GET /api/admin/sessions/ses-1/tail": func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, "event: problem\ndata: {\"status\":403,\"detail\":\"What you may see has changed.\"}\n\n")
@@ -403,7 +403,7 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on 
 // tail ends when it cannot print; a new connection would not help.
 func TestAdminTailEndsWithItsOutput(t *testing.T) {
 	t.Parallel()
-	d := newAdminDesk(t, map[string]http.HandlerFunc{"GET /api/admin/sessions/ses-1/tail": func(w http.ResponseWriter, _ *http.Request) {
+	d := newAdminServer(t, map[string]http.HandlerFunc{"GET /api/admin/sessions/ses-1/tail": func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, "event: event\nid: 1-8\ndata: {\"type\":\"X\",\"message_id\":\"1-8\",\"timestamp\":\"2026-01-02T03:04:05.000Z\",\"data\":{}}\n\n")
 	}})
 	for _, form := range []string{"", "--json"} {

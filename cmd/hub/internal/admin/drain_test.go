@@ -10,7 +10,7 @@ import (
 )
 
 // drain --wait reports why it could not poll the state of the replica.
-func TestDrainThatNobodyCanFollow(t *testing.T) {
+func TestDrainThatCannotBeFollowed(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {

@@ -11,7 +11,7 @@ import (
 // Without --server the request goes to the admin address of the local hub.
 func TestReplicasAtTheAdminAddress(t *testing.T) {
 	t.Parallel()
-	d := newAdminDesk(t, map[string]http.HandlerFunc{
+	d := newAdminServer(t, map[string]http.HandlerFunc{
 		"GET /api/admin/replicas": answerWith(map[string]any{"replicas": []any{map[string]any{"id": "one", "state": "serving"}}}),
 	})
 	for _, args := range [][]string{{"replicas"}, {"admin", "replicas"}} {
@@ -25,7 +25,7 @@ func TestReplicasAtTheAdminAddress(t *testing.T) {
 // At an address without the admin API the error names the possible causes.
 func TestReplicasElsewhere(t *testing.T) {
 	t.Parallel()
-	d := newAdminDesk(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, _ *http.Request) {
+	d := newAdminServer(t, map[string]http.HandlerFunc{"/": func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/problem+json")
 		w.WriteHeader(http.StatusNotFound)
 		_, _ = w.Write([]byte(`{"status":404,"detail":"Nothing is at that address."}`))

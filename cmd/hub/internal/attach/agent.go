@@ -120,6 +120,10 @@ func (v *view) tool(d wire.ToolProgress) {
 	}
 	switch d.Status {
 	case wire.ToolRunning:
+		if message != "" {
+			v.out.line(tintDim, "%s: %s%s", label, name, message)
+			return
+		}
 		v.out.line(tintDim, "%s: uses %s %s", label, name, terminal.Shorten(terminal.OneLine(string(d.ToolInput)), 100))
 	case wire.ToolError:
 		v.out.line(tintYellow, "%s: %s did not work%s", label, name, message)

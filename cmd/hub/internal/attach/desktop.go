@@ -210,13 +210,46 @@ func contentText(c wire.Content) string {
 	case wire.IframeContent:
 		return "page " + terminal.Shorten(terminal.OneLine(cmp.Or(d.Data.URL, frameURL(d.Data.Frame))), 80)
 	case wire.ComponentContent:
-		return "components"
+		return componentsText(d.Data.Components)
 	case wire.MCPAppContent:
 		return "view of " + terminal.Shorten(terminal.OneLine(d.Data.Tool+" of the MCP server "+d.Data.Server), 80)
 	case wire.OtherContent:
 		return "content for " + terminal.OneLine(d.Renderer)
 	}
 	return "nothing"
+}
+
+// componentsText describes components: the items of checklists and the columns of boards, which users change.
+func componentsText(all []wire.Component) string {
+	var parts []string
+	for _, component := range all {
+		switch c := component.(type) {
+		case wire.ChecklistComponent:
+			items := make([]string, len(c.Items))
+			for i, item := range c.Items {
+				mark := "[ ] "
+				if item.Done {
+					mark = "[x] "
+				}
+				items[i] = mark + item.Text
+			}
+			parts = append(parts, strings.Join(items, "  "))
+		case wire.KanbanComponent:
+			columns := make([]string, len(c.Columns))
+			for i, column := range c.Columns {
+				cards := make([]string, len(column.Cards))
+				for n, card := range column.Cards {
+					cards[n] = card.Text
+				}
+				columns[i] = column.Title + ": " + strings.Join(cards, ", ")
+			}
+			parts = append(parts, strings.Join(columns, " | "))
+		}
+	}
+	if len(parts) == 0 {
+		return "components"
+	}
+	return terminal.Shorten(terminal.OneLine(strings.Join(parts, "; ")), 300)
 }
 
 func frameURL(f *wire.Iframe) string {

@@ -19,12 +19,22 @@ func Exit(stderr io.Writer, err error) int {
 	if err == nil {
 		return ExitOK
 	}
+	if code, ok := errors.AsType[CodeError](err); ok {
+		return int(code)
+	}
 	fmt.Fprintf(stderr, "hub: %v\n", err)
 	if _, ok := errors.AsType[UsageErrors](err); ok {
 		return ExitUsage
 	}
 	return ExitFailure
 }
+
+// CodeError is the exit code of a child process that has printed its errors itself, so that Exit prints
+// nothing.
+type CodeError int
+
+// Error implements error.
+func (c CodeError) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 
 // UsageErrors collects all mistakes in arguments and settings. As an error it has the exit code
 // ExitUsage.

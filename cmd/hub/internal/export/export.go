@@ -30,7 +30,8 @@ func Command() command.Command {
 			--token TOKEN     your token, also as HUB_TOKEN
 			--out FILE        the file; SESSION.zip by default, - for standard output
 			--force           replace an existing file
-			--checkpoints     with the checkpoints of the session's files`,
+			--checkpoints     with the checkpoints of the session's files
+			--with-workspaces with these, and with those of its workspaces`,
 		Run: exportSession,
 	}
 }
@@ -43,14 +44,15 @@ func ImportCommand() command.Command {
 			--token TOKEN     your token, also as HUB_TOKEN
 			--policy POLICY   full, main_and_selected_windows or summarize_old_windows
 			--window ID       a window to restore; may be repeated
-			--title TITLE     title of the session; that of the file by default`,
+			--title TITLE     title of the session; that of the file by default
+			--no-checkpoints  without the checkpoints that the file has`,
 		Run: importSession,
 	}
 }
 
 func exportSession(ctx context.Context, p command.Call) error {
 	var wrong command.UsageErrors
-	hub, flags, rest := remote.Parse(p, map[string]command.Arity{"out": command.Value, "force": command.NoValue, "checkpoints": command.NoValue}, &wrong)
+	hub, flags, rest := remote.Parse(p, map[string]command.Arity{"out": command.Value, "force": command.NoValue, "checkpoints": command.NoValue, "with-workspaces": command.NoValue}, &wrong)
 	if len(rest) == 0 {
 		wrong.Add("say which session")
 		return wrong.OrNil()
@@ -70,7 +72,10 @@ func exportSession(ctx context.Context, p command.Call) error {
 	ctx, cancel := context.WithTimeout(ctx, logTimeout)
 	defer cancel()
 	from := hub.URL.JoinPath("api", "sessions", string(id), "export")
-	if flags.Has("checkpoints") {
+	switch {
+	case flags.Has("with-workspaces"):
+		from.RawQuery = "checkpoints=workspaces"
+	case flags.Has("checkpoints"):
 		from.RawQuery = "checkpoints=true"
 	}
 	res, err := hub.Transfer(ctx, http.MethodGet, from, nil, 0)
@@ -110,7 +115,7 @@ func saveWhole(name string, from io.Reader) (size int64, err error) {
 
 func importSession(ctx context.Context, p command.Call) error {
 	var wrong command.UsageErrors
-	hub, flags, rest := remote.Parse(p, map[string]command.Arity{"policy": command.Value, "window": command.Value, "title": command.Value}, &wrong)
+	hub, flags, rest := remote.Parse(p, map[string]command.Arity{"policy": command.Value, "window": command.Value, "title": command.Value, "no-checkpoints": command.NoValue}, &wrong)
 	if len(rest) == 0 {
 		wrong.Add("say which file")
 		return wrong.OrNil()
@@ -149,6 +154,9 @@ func importSession(ctx context.Context, p command.Call) error {
 		}
 	}
 	q["window"] = flags["window"]
+	if flags.Has("no-checkpoints") {
+		q.Set("checkpoints", "false")
+	}
 	id, err := upload(ctx, hub, f, about.Size(), q)
 	if err != nil {
 		return fmt.Errorf("import %s: %w", rest[0], err)

@@ -62,9 +62,13 @@ const tokenTTL = time.Hour
 
 // credentials creates and revokes credentials: in the store, or through a running hub.
 type credentials interface {
+	// NewTicket returns a one-time ticket for who; unless session is empty, it is valid in that session only.
 	NewTicket(ctx context.Context, who auth.Identity, session wire.SessionID) (string, error)
+	// NewKey creates an API key with a name for who and returns it. It cannot be read again.
 	NewKey(ctx context.Context, who auth.Identity, name string) (string, error)
+	// Keys returns a page of API keys in the order of their ids, beginning after one.
 	Keys(ctx context.Context, after string, limit int) (store.Page[auth.Key], error)
+	// RevokeKey deletes an API key; an unknown one is an error.
 	RevokeKey(ctx context.Context, id string) error
 }
 

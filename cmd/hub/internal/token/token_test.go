@@ -314,8 +314,8 @@ func TestTokenMistakes(t *testing.T) {
 		"no value":       {"key --user", []string{"--user: needs a value"}},
 		"twice":          {"key --user a --user b", []string{"--user: given twice"}},
 		"no setting":     {"keys --nothing", []string{"--nothing"}},
-		"key of nobody":  {"key --role viewer", []string{"--user"}},
-		"for nobody":     {"ticket --session ses-12345678", []string{"--user"}},
+		"key of no user": {"key --role viewer", []string{"--user"}},
+		"for no user":    {"ticket --session ses-12345678", []string{"--user"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,5 +1,6 @@
 import { ArrowLeft } from "lucide-react";
-import { type ReactNode, useEffect, useState } from "react";
+import { type ReactNode, useEffect, useId, useState } from "react";
+import { Button } from "../../../desktop/src/ui/button.js";
 import { adminActions } from "../actions/action.js";
 import { ActionButton } from "../actions/button.js";
 import type { Detail } from "../api/types.js";
@@ -107,6 +108,7 @@ function Head({ detail, now }: { detail: Detail; now: number }): ReactNode {
         ))}
       </dl>
       <div className="session-actions" role="group" aria-label={t.actions}>
+        <FilmLink session={row.sessionId} content={content} />
         <ActionButton action={adminActions.interruptSession(row.sessionId)}>{t.interrupt}</ActionButton>
         <ActionButton action={adminActions.handOver(row.sessionId, others)} {...(others.length === 0 ? { refused: t.nobodyElse } : {})}>
           {t.handOver}
@@ -120,5 +122,30 @@ function Head({ detail, now }: { detail: Detail; now: number }): ReactNode {
         </ActionButton>
       </div>
     </header>
+  );
+}
+
+/** Opens the film of the session, which the hub draws with the components of the desktop. It has texts, so it needs the role for them. */
+function FilmLink({ session, content }: { session: string; content: boolean }): ReactNode {
+  const t = useTexts(texts);
+  const why = useId();
+  return (
+    <>
+      <Button
+        size="sm"
+        aria-disabled={!content}
+        aria-describedby={content ? undefined : why}
+        title={content ? undefined : t.filmNot}
+        data-watch-film
+        onClick={() => content && location.assign(`/admin/film/${encodeURIComponent(session)}`)}
+      >
+        {t.film}
+      </Button>
+      {!content && (
+        <span id={why} className="hidden-text">
+          {t.filmNot}
+        </span>
+      )}
+    </>
   );
 }

@@ -7,7 +7,7 @@ import { asks as texts } from "../texts/asks.js";
 import { Button } from "../ui/button.js";
 import { Kbd } from "../ui/kbd.js";
 import { usePress } from "./arming.js";
-import { consequenceOf } from "./facts.js";
+import { consequenceOf, hubQuestionOf } from "./facts.js";
 import { escapeInvisible } from "./invisible.js";
 import { LaterButton } from "./later-button.js";
 import type { AnswerKeys } from "./view.js";
@@ -36,7 +36,7 @@ export function ApprovalForm({ request, ready, keys, onLater }: ApprovalFormProp
   });
   // The agent that asks for a permission does not choose the labels of the buttons.
   const approveLabel = permission === undefined && request.confirmText ? escapeInvisible(request.confirmText) : (consequence?.verb ?? t.approve);
-  const rejectLabel = permission === undefined && request.cancelText ? escapeInvisible(request.cancelText) : t.reject;
+  const rejectLabel = permission === undefined && request.cancelText ? escapeInvisible(request.cancelText) : (hubQuestionOf({ request }, t)?.refuse ?? t.reject);
   return (
     <>
       <div className="asks-buttons">

@@ -3,6 +3,7 @@
 
 import type { asks as texts } from "../texts/asks.js";
 import { parseArguments } from "./arguments.js";
+import { patchedFiles } from "./diff.js";
 import { escapeInvisible } from "./invisible.js";
 
 export type Words = (typeof texts)["en"];
@@ -44,10 +45,16 @@ export function describeCall(tool: string, message: string, t: Words): Consequen
     const what = many !== undefined ? t.files(many) : one !== "" ? t.quoted(one) : t.something;
     return { title: t.deleteTitle(what), verb: t.deleteVerb, effect: t.deleteEffect, danger: true };
   }
+  const mcp = /^mcp__(.+?)__(.+)$/s.exec(tool);
+  if (mcp !== null) return { title: t.serverTitle(shorten(mcp[2]!), shorten(mcp[1]!)), verb: t.allowVerb, effect: t.serverEffect, danger: false };
   const command = commandNames.map((n) => args.get(n)).find((v) => v !== undefined) ?? (args.size === 1 ? args.get("") : undefined);
   if (has("bash", "shell", "command", "exec", "execute", "terminal", "run") && command !== undefined) {
     const danger = dangerous.test(`${command} `);
     return { title: t.runTitle, verb: t.runVerb, effect: danger ? t.runDanger : t.runEffect, danger };
+  }
+  const patched = patchedFiles(args.get("patch") ?? "");
+  if (has("patch") && patched.length > 0) {
+    return { title: t.writeTitle(namesOf(patched, t)), verb: t.writeVerb, effect: t.writeEffect, danger: false };
   }
   if (has("write", "edit", "replace", "patch", "append", "create", "save") && has("file", "files", "write", "edit", "patch") && one !== "") {
     return { title: t.writeTitle(t.quoted(one)), verb: t.writeVerb, effect: t.writeEffect, danger: false };
@@ -65,6 +72,12 @@ function listIn(args: ReadonlyMap<string, string>): number | undefined {
     if (value.startsWith("• ")) return value.split("\n").length;
   }
   return undefined;
+}
+
+/** Up to three names of files, and the number of all if there are more. */
+function namesOf(files: readonly string[], t: Words): string {
+  const shown = files.slice(0, 3).map((f) => t.quoted(shorten(f))).join(", ");
+  return files.length > 3 ? `${shown}… (${t.files(files.length)})` : shown;
 }
 
 function hostIn(address: string): string {

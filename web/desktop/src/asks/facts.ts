@@ -2,6 +2,7 @@
 
 import { type AgentID, type DesktopState, firstMonitor, type MonitorID } from "../../../core/src/index.js";
 import { type Consequence, describeCall, type Words } from "./consequence.js";
+import { type HubQuestion, translateHubQuestion } from "./hub-questions.js";
 import { escapeInvisible } from "./invisible.js";
 import type { Ask } from "./order.js";
 
@@ -23,7 +24,10 @@ const defaultPermissionTitle = "May the agent do this?";
 
 /** The title of a question. The page translates the titles that the hub writes itself. */
 export function titleOf({ request }: Pick<Ask, "request">, t: Words): string {
-  if ("title" in request) return request.title === defaultPermissionTitle ? (consequenceOf({ request }, t)?.title ?? t.permission) : escapeInvisible(request.title);
+  if ("title" in request) {
+    if (request.title === defaultPermissionTitle) return consequenceOf({ request }, t)?.title ?? t.permission;
+    return hubQuestionOf({ request }, t)?.title ?? escapeInvisible(request.title);
+  }
   switch (request.type) {
     case "hitl_plan_review":
       return t.review;
@@ -34,10 +38,17 @@ export function titleOf({ request }: Pick<Ask, "request">, t: Words): string {
   }
 }
 
-/** What a tool of a provider would do; undefined for other questions and unknown tools. */
+/** A question that the hub writes itself, in the words of the page; undefined for other questions. */
+export function hubQuestionOf({ request }: Pick<Ask, "request">, t: Words): HubQuestion | undefined {
+  const tool = "permissionOptions" in request ? request.permissionOptions?.toolName : undefined;
+  return tool === undefined || !("message" in request) || !("title" in request) ? undefined : translateHubQuestion(tool, request.title, request.message, t);
+}
+
+/** What a tool would do; undefined for other questions and unknown tools. */
 export function consequenceOf({ request }: Pick<Ask, "request">, t: Words): Consequence | undefined {
   const tool = "permissionOptions" in request ? request.permissionOptions?.toolName : undefined;
-  return tool === undefined || !("message" in request) ? undefined : describeCall(tool, request.message, t);
+  if (tool === undefined || !("message" in request)) return undefined;
+  return hubQuestionOf({ request }, t) ?? describeCall(tool, request.message, t);
 }
 
 /** The message that the hub gives every plan review. */

@@ -12,7 +12,8 @@ import { answerState } from "./answers.js";
 import { ApprovalForm } from "./approval.js";
 import { parseArguments } from "./arguments.js";
 import { armDelay } from "./arming.js";
-import { consequenceOf, originOf, titleOf } from "./facts.js";
+import { splitChange } from "./diff.js";
+import { consequenceOf, hubQuestionOf, originOf, titleOf } from "./facts.js";
 import { escapeInvisible } from "./invisible.js";
 import { type Ask, type PlanAsk, timeLeft } from "./order.js";
 import { PlanForm, PlanOrigin } from "./plan.js";
@@ -108,10 +109,10 @@ export function AskView({ ask, armed, titleId, onLater }: AskViewProps): ReactNo
 /** The message of a question. The arguments of tools are shown as a list. */
 function Details({ ask }: { ask: Exclude<Ask, PlanAsk> }): ReactNode {
   const t = useTexts(texts);
-  const { message } = ask.request;
+  const message = hubQuestionOf(ask, t)?.message ?? ask.request.message;
   const tool = ask.kind === "approval" ? ask.request.permissionOptions?.toolName : undefined;
   const args = useMemo(() => (tool === undefined ? undefined : parseArguments(message, tool)), [message, tool]);
-  if (args?.length === 0) return null;
+  if (args?.length === 0 || message === "") return null;
   if (args === undefined || args[0]!.name === "") {
     return (
       <pre className={ask.kind === "approval" ? "asks-message asks-message-code" : "asks-message"} tabIndex={0} role="group" aria-label={t.details} data-scrolls>
@@ -119,16 +120,26 @@ function Details({ ask }: { ask: Exclude<Ask, PlanAsk> }): ReactNode {
       </pre>
     );
   }
+  const split = splitChange(args);
   return (
     <div className="asks-message asks-message-code" tabIndex={0} role="group" aria-label={t.details} data-scrolls>
       <dl className="asks-arguments">
-        {args.map(({ name, value }) => (
+        {(split?.rest ?? args).map(({ name, value }) => (
           <div key={name}>
             <dt>{escapeInvisible(name)}</dt>
             <dd>{escapeInvisible(value)}</dd>
           </div>
         ))}
       </dl>
+      {split !== undefined && (
+        <pre className="asks-diff" aria-label={t.change}>
+          {split.change.map((line, n) => (
+            <span key={n} className={`asks-diff-${line.kind}`}>
+              {escapeInvisible(line.text)}
+            </span>
+          ))}
+        </pre>
+      )}
     </div>
   );
 }

@@ -21,7 +21,16 @@ export interface App {
   frameless?: boolean;
   width?: number;
   height?: number;
+  /** The commands that open files with some extensions. */
+  fileAssociations?: FileAssociation[];
   url: string;
+}
+
+export interface FileAssociation {
+  extensions: string[];
+  command: string;
+  /** The parameter that gets the content of the file. */
+  paramKey: string;
 }
 
 /** All apps of the session's owner. */

@@ -1,9 +1,9 @@
-import { ArchiveRestore, LayoutGrid, LayoutPanelLeft, Settings, StickyNote, Undo2, X } from "lucide-react";
-import type { ReactNode } from "react";
+import { ArchiveRestore, LayoutGrid, LayoutPanelLeft, NotebookPen, Settings, StickyNote, Undo2, X } from "lucide-react";
+import { type ReactNode, useContext } from "react";
 import { createPortal } from "react-dom";
 import { useTexts } from "../i18n/use.js";
-import type { DeskAction } from "../shell/commands.js";
-import { useCommands, useShell } from "../shell/context.js";
+import type { WindowsAction } from "../shell/commands.js";
+import { ShellContext, useShell } from "../shell/context.js";
 import { windows as texts } from "../texts/windows.js";
 import { Kbd } from "../ui/kbd.js";
 import { MenuItem, MenuList } from "../ui/menu.js";
@@ -12,17 +12,26 @@ import { useWindowManager } from "./context.js";
 /** The context menu of the desktop. */
 export default function DesktopMenu({ at, onClosed }: { at: { x: number; y: number }; onClosed: () => void }): ReactNode {
   const t = useTexts(texts);
-  const commands = useCommands();
+  const { store, commands } = useContext(ShellContext)!;
   const { history } = useWindowManager();
   const none = useShell((s) => s.desktop.windows.size === 0);
-  const run = (action: DeskAction) => (): void => {
+  const run = (action: WindowsAction) => (): void => {
     onClosed();
-    commands.desk?.(action);
+    commands.runOnWindows?.(action);
   };
   return createPortal(
     <MenuList key={`${at.x} ${at.y}`} label={t.desktop} place={() => at} onClosed={onClosed}>
       <MenuItem icon={<StickyNote size={14} />} onSelect={run("newNote")}>
         {t.newNote}
+      </MenuItem>
+      <MenuItem
+        icon={<NotebookPen size={14} />}
+        onSelect={() => {
+          onClosed();
+          void import("../content/notebook/open.js").then(({ openNotebook }) => openNotebook(commands, store.getState()));
+        }}
+      >
+        {t.newNotebook}
       </MenuItem>
       <hr />
       <MenuItem icon={<LayoutPanelLeft size={14} />} hint={<Kbd combo="alt+t" />} disabled={none} onSelect={run("tidy")}>

@@ -3,7 +3,9 @@
 
 import { type Bounds, isStandard, type WindowState } from "../../../core/src/index.js";
 import { type Edge, minSizeOf, moved, resized, type Zone, zoneAt } from "./geometry.js";
-import type { WindowManager } from "./manager.js";
+import { elementOf } from "./keys.js";
+import type { SharedBorder, WindowManager } from "./manager.js";
+import type { Place } from "./pending-placement.js";
 import { keyOf } from "./stack.js";
 
 /** The distance in px from which a pointer movement is a drag; less is a click. */
@@ -11,6 +13,10 @@ const threshold = 4;
 
 export function transformOf(b: Bounds): string {
   return `translate(${b.x}px, ${b.y}px)`;
+}
+
+function drawAt(el: HTMLElement | undefined, b: Bounds): void {
+  if (el !== undefined) Object.assign(el.style, { transform: transformOf(b), width: `${b.w}px`, height: `${b.h}px` });
 }
 
 /** Starts to drag a window, or one of its edges, when a pointer is pressed on it. */
@@ -24,6 +30,9 @@ class Drag {
   private readonly key: string;
   private from: Bounds | undefined;
   private zone: Zone | undefined;
+  /** The border that is dragged, if other windows share it, and where they were. */
+  private border: SharedBorder | undefined;
+  private others: Map<string, Place> | undefined;
   private lastEvent: PointerEvent;
   private request = 0;
   private readonly abort = new AbortController();
@@ -82,6 +91,9 @@ class Drag {
     this.frame.setPointerCapture(this.down.pointerId);
     this.frame.dataset.moving = this.edge ?? "move";
     this.canvas.dataset.dragging = this.edge ?? "move";
+    this.border = this.edge && this.manager.groups?.border(this.w, this.edge);
+    this.others = this.border && new Map(this.border.others.map((o) => [keyOf(o), this.manager.currentPlace(o)]));
+    this.border?.others.forEach((o) => this.manager.beginDrag(o, this.edge, 0, 0));
     this.from = this.manager.beginDrag(this.w, this.edge, this.down.clientX - this.origin.x, this.down.clientY - this.origin.y);
   }
 
@@ -90,25 +102,29 @@ class Drag {
     const { from } = this;
     if (from === undefined) return;
     if (this.manager.window(this.key) === undefined) {
+      this.others?.forEach((was, key) => this.manager.cancelDrag(key, was));
       this.stop();
       return this.manager.discardDrag(this.key);
     }
     const dx = this.lastEvent.clientX - this.down.clientX;
     const dy = this.lastEvent.clientY - this.down.clientY;
-    const { style } = this.frame;
     if (this.edge === undefined) {
       const b = moved(from, dx, dy, this.area);
-      style.transform = transformOf(b);
+      this.frame.style.transform = transformOf(b);
       this.manager.dragTo(this.key, b);
       this.preview();
       return;
     }
     const area = this.w.variant === "panel" ? { ...this.area, y: 0, h: this.origin.height } : this.area;
     const b = resized(from, this.edge, dx, dy, area, minSizeOf(this.w));
-    style.transform = transformOf(b);
-    style.width = `${b.w}px`;
-    style.height = `${b.h}px`;
-    this.manager.dragTo(this.key, b);
+    (this.border?.move(b) ?? new Map([[this.key, b]])).forEach((to, key) => {
+      drawAt(this.elementOf(key), to);
+      if (this.manager.window(key) !== undefined) this.manager.dragTo(key, to);
+    });
+  }
+
+  private elementOf(key: string): HTMLElement | undefined {
+    return key === this.key ? this.frame : elementOf(key);
   }
 
   private preview(): void {
@@ -123,17 +139,20 @@ class Drag {
     if (dragged && this.request !== 0) this.draw();
     this.stop();
     if (!dragged) return;
-    if (commit) this.manager.endDrag(this.key, this.zone, this.original);
-    else this.manager.cancelDrag(this.key, this.original);
-    this.drawFinal();
+    if (commit) this.manager.endDrag(this.key, this.zone, this.original, this.others);
+    else {
+      this.manager.cancelDrag(this.key, this.original);
+      this.others?.forEach((was, key) => this.manager.cancelDrag(key, was));
+    }
+    this.drawFinal(this.key);
+    this.others?.forEach((_, key) => this.drawFinal(key));
   }
 
   /** Draws the final placement: React last rendered the window before the drag and may see no change since then. */
-  private drawFinal(): void {
-    const w = this.manager.window(this.key);
+  private drawFinal(key: string): void {
+    const w = this.manager.window(key);
     if (w === undefined || this.manager.place(w).maximized) return;
-    const b = this.manager.drawnBounds(w);
-    Object.assign(this.frame.style, { transform: transformOf(b), width: `${b.w}px`, height: `${b.h}px` });
+    drawAt(this.elementOf(key), this.manager.drawnBounds(w));
   }
 
   private stop(): void {

@@ -2,7 +2,7 @@ import "./versions.css";
 import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from "react";
 import type { WindowState } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
-import { useCommands } from "../shell/context.js";
+import { useCommands, useShell } from "../shell/context.js";
 import { windows as texts } from "../texts/windows.js";
 import { Button } from "../ui/button.js";
 import { isComposing } from "../ui/keys.js";
@@ -11,17 +11,26 @@ import { isComposing } from "../ui/keys.js";
 export default function TextEditor({ window: w, onClosed }: { window: WindowState; onClosed: () => void }): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
-  const [before] = useState(typeof w.content.data === "string" ? w.content.data : "");
+  const now = typeof w.content.data === "string" ? w.content.data : "";
+  const [before] = useState(now);
   const [text, setText] = useState(before);
+  const [sent, setSent] = useState<string>();
+  const item = useShell((s) => (sent === undefined ? undefined : s.outbox.items.find((i) => i.id === sent)));
+  const rejected = item?.status === "rejected";
   const field = useRef<HTMLTextAreaElement>(null);
   useEffect(() => field.current?.focus(), []);
+  // A rejected text stays in the field. Saving again replaces what the window shows by then.
+  useEffect(() => {
+    if (item !== undefined && item.status !== "sending" && !rejected) onClosed();
+    else if (rejected && item.reasonCode !== "content_changed") commands.notify(item.reason ?? "", "warning");
+  }, [item?.status]);
   const save = (): void => {
-    if (text !== before) {
-      const content = { renderer: w.content.renderer, data: text } as WindowState["content"];
-      const sent = commands.send("EMIT", { actions: [{ type: "window.setContent", windowId: w.windowId, content }], monitorId: w.monitorId });
-      if (sent === undefined) return commands.notify(t.notReopened, "warning");
-    }
-    onClosed();
+    if (item?.status === "sending") return;
+    if (text === before || text === now) return onClosed();
+    const edit = { type: "window.edit", windowId: w.windowId, op: "text", was: now, text } as const;
+    const id = commands.send("EMIT", { actions: [edit], monitorId: w.monitorId });
+    if (id === undefined) return commands.notify(t.notReopened, "warning");
+    setSent(id);
   };
   const press = (e: KeyboardEvent): void => {
     if (isComposing(e)) return;
@@ -36,7 +45,7 @@ export default function TextEditor({ window: w, onClosed }: { window: WindowStat
     <div className="win-editor">
       <textarea ref={field} className="win-editor-text" aria-label={t.editing(w.title || t.untitled)} placeholder={t.editHint} value={text} onChange={(e) => setText(e.target.value)} onKeyDown={press} />
       <footer className="win-editor-foot">
-        {typeof w.content.data === "string" && w.content.data !== before && <span>{t.changedMeanwhile}</span>}
+        {((now !== before && sent === undefined) || rejected) && <span role="status">{t.changedMeanwhile}</span>}
         <Button size="sm" onClick={onClosed}>
           {t.discard}
         </Button>

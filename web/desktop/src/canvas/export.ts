@@ -1,6 +1,6 @@
 // What a window shows, as text and as files that people take along.
 
-import type { Content, WindowState } from "../../../core/src/index.js";
+import type { Component, Content, WindowState } from "../../../core/src/index.js";
 import { tableOf } from "../content/chart/model.js";
 import { toTsv } from "../content/rows.js";
 
@@ -18,14 +18,41 @@ function tableIn(content: Content): Table | undefined {
   return tableOf(content.data, { x: "", series: (n) => series[n]?.name || String(n + 1) });
 }
 
-/** The text of a window for the clipboard: a table becomes one for spreadsheets. */
+/** The text of a window for the clipboard: a table becomes one for spreadsheets, components become Markdown. */
 export function textOf({ content }: Pick<WindowState, "content">): string {
   const table = tableIn(content);
   if (table !== undefined) return toTsv(table.headers, table.rows.map((row) => [...row]));
+  if (content.renderer === "component") return content.data.components.map(markdownOf).filter((text) => text !== "").join("\n\n");
+  if (content.renderer === "notebook") return content.data.cells.map((cell) => cell.source).join("\n\n");
   return typeof content.data === "string" ? content.data : JSON.stringify(content.data, null, 2);
 }
 
-/** The kinds of files that a window can be exported as. */
+/** What a component says, as Markdown. Buttons say nothing. */
+function markdownOf(c: Component): string {
+  const under = (label: string | undefined, lines: readonly string[]): string => [...(label ? [`**${label}**`, ""] : []), ...lines].join("\n");
+  switch (c.type) {
+    case "text":
+      return c.content;
+    case "badge":
+      return c.label;
+    case "progress":
+      return `${c.label ? `${c.label}: ` : ""}${Math.round(c.value)} %`;
+    case "input":
+    case "select":
+      return [c.label ?? c.name, c.defaultValue].filter((part) => part).join(": ");
+    case "checklist":
+      return under(c.label, c.items.map((item) => `- [${item.done ? "x" : " "}] ${item.text}`));
+    case "kanban":
+      return under(
+        c.label,
+        c.columns.map(({ title, cards }) => under(title, cards.map((card) => `- ${card.text}${card.note ? `: ${card.note}` : ""}`))).flatMap((column, at) => (at > 0 ? ["", column] : [column])),
+      );
+    default:
+      return "";
+  }
+}
+
+/** The kinds of files that a window can be exported as. Notebooks and pages have none here: they are saved from their own window. */
 export function exportKinds({ content }: Pick<WindowState, "content">): ExportKind[] {
   switch (content.renderer) {
     case "markdown":
@@ -38,6 +65,11 @@ export function exportKinds({ content }: Pick<WindowState, "content">): ExportKi
       return ["csv", "png"];
     case "html":
       return ["html"];
+    case "component":
+      return ["md"];
+    case "notebook":
+    case "iframe":
+      return [];
     default:
       return ["json"];
   }

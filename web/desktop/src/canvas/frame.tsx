@@ -36,7 +36,7 @@ const closingTime = 3000;
 export const Frame = memo(function Frame({ window: w, shown, front, canvas, area, scale, panels }: FrameProps): ReactNode {
   const manager = useWindowManager();
   const services = useContext(ShellContext)!;
-  const seat = useCanvasState((b) => b.overview?.get(keyOf(w)));
+  const slot = useCanvasState((b) => b.overview?.get(keyOf(w)));
   const key = keyOf(w);
   const pending = useCanvasState((b) => b.pendings.get(key)?.place);
   const raised = useCanvasState((b) => b.raised === key);
@@ -58,13 +58,13 @@ export const Frame = memo(function Frame({ window: w, shown, front, canvas, area
 
   const place = pending ?? placeOf(w);
   const maximized = place.maximized && isStandard(w);
-  const hidden = !shown || (w.minimized === true && seat === undefined);
+  const hidden = !shown || (w.minimized === true && slot === undefined);
   const box = boxOf(manager, w, place, canvas, area, scale, panels);
   const toTitleBar = (): void => frame.current?.querySelector<HTMLElement>("[data-title-bar]")?.focus({ preventScroll: true });
   const close = (): void => {
     setClosing(true);
     manager.close([w]);
-    void import("./desk.js").then(({ announceClosed }) => announceClosed([w], manager, services));
+    void import("./windows-actions.js").then(({ announceClosed }) => announceClosed([w], manager, services));
   };
   const grab = (e: PointerEvent<HTMLElement>, edge?: Edge): void => {
     if (frame.current !== null && (w.variant !== "panel" || edge !== undefined)) startDrag(manager, frame.current, w, e.nativeEvent, edge);
@@ -77,7 +77,7 @@ export const Frame = memo(function Frame({ window: w, shown, front, canvas, area
       aria-modal="false"
       aria-labelledby={titleId}
       tabIndex={-1}
-      inert={hidden || seat !== undefined}
+      inert={hidden || slot !== undefined}
       data-window-id={w.windowId}
       data-monitor-id={w.monitorId}
       data-variant={w.variant ?? "standard"}
@@ -88,7 +88,7 @@ export const Frame = memo(function Frame({ window: w, shown, front, canvas, area
       data-hidden={hidden || undefined}
       data-away={!shown || undefined}
       data-closing={closing || undefined}
-      style={{ ...(seat === undefined ? box : { ...box, ...seatStyle(manager, w, seat) }), zIndex: w.variant === "panel" ? aboveWindows + 2 : onTop ? aboveWindows + 3 : raised ? aboveWindows + 1 : (w.z ?? 0) }}
+      style={{ ...(slot === undefined ? box : { ...box, ...slotStyle(manager, w, slot) }), zIndex: w.variant === "panel" ? aboveWindows + 2 : onTop ? aboveWindows + 3 : raised ? aboveWindows + 1 : (w.z ?? 0) }}
       onPointerDownCapture={(e) => {
         manager.raise(w);
         if (e.altKey && e.button === 0) {
@@ -161,9 +161,9 @@ function isBlankNote(w: WindowState): boolean {
 }
 
 /** A window in the overview keeps its size, so that its content is not laid out again, and is drawn smaller. */
-function seatStyle(manager: WindowManager, w: WindowState, seat: Bounds): CSSProperties {
+function slotStyle(manager: WindowManager, w: WindowState, slot: Bounds): CSSProperties {
   const { w: width, h: height } = manager.drawnBounds(w);
-  return { transform: `translate(${seat.x}px, ${seat.y}px) scale(${seat.w / width})`, transformOrigin: "0 0", width, height };
+  return { transform: `translate(${slot.x}px, ${slot.y}px) scale(${slot.w / width})`, transformOrigin: "0 0", width, height };
 }
 
 /**

@@ -9,7 +9,7 @@ export type Step = { readonly placed: ReadonlyMap<string, Place> } | { readonly 
 
 const maxSteps = 50;
 const maxClosed = 20;
-/** Placements of one window within this time are one step, in ms: a key that is held down moves a window often. */
+/** Placements of the same windows within this time are one step, in ms: a key that is held down moves a window often. */
 const sameStep = 800;
 
 export class WindowHistory {
@@ -26,11 +26,11 @@ export class WindowHistory {
     return this.steps.length === 0;
   }
 
-  /** Records where windows were before the user placed them. */
-  addPlaced(placed: ReadonlyMap<string, Place>, now: number): void {
+  /** Records where windows were before the user placed them. A drag is a step of its own. */
+  addPlaced(placed: ReadonlyMap<string, Place>, now: number, drag = false): void {
     const last = this.steps.at(-1);
-    const again = last !== undefined && "placed" in last && now - this.lastPlaced < sameStep && placed.size === 1 && last.placed.size === 1 && placed.has([...last.placed.keys()][0]!);
-    this.lastPlaced = now;
+    const again = !drag && last !== undefined && "placed" in last && now - this.lastPlaced < sameStep && placed.size === last.placed.size && [...placed.keys()].every((key) => last.placed.has(key));
+    this.lastPlaced = drag ? 0 : now;
     if (!again) this.add({ placed });
   }
 

@@ -4,7 +4,7 @@ import { lazy, type ReactNode, Suspense, useContext, useEffect, useLayoutEffect,
 import { useStore } from "zustand";
 import type { MonitorID } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
-import { ShellContext, useShell } from "../shell/context.js";
+import { ShellContext, useEvents, useShell } from "../shell/context.js";
 import { useMonitor } from "../shell/select.js";
 import type { Shell } from "../shell/shell.js";
 import { canvas as texts } from "../texts/entry.js";
@@ -14,25 +14,28 @@ import { WindowManagerContext } from "./context.js";
 import { Frame } from "./frame.js";
 import { workArea } from "./geometry.js";
 import { useCanvasKeys, useFocusReturn } from "./keys.js";
-import { layoutScale } from "./layout.js";
 import { WindowManager } from "./manager.js";
-import { aboveWindows, frontOf, isVisible, keyOf, mountedWindows, panelsOf, recentAfter } from "./stack.js";
+import { aboveWindows, frontOf, isVisible, keyOf, mountedWindows, panelsOf, recentMonitors } from "./stack.js";
 
 export { WindowBody, WindowIcon } from "./body.js";
 
 const DesktopMenu = lazy(() => import("./desktop-menu.js"));
 const Overview = lazy(async () => ({ default: (await import("./overview.js")).Overview }));
+const Cursors = lazy(async () => ({ default: (await import("./cursors.js")).Cursors }));
 const Icons = lazy(async () => ({ default: (await import("./icons.js")).Icons }));
 
 /** The windows of the monitor that this tab shows, filling the parent. */
 export function Canvas(): ReactNode {
   const bench = useContext(ShellContext)!;
   const [manager] = useState(() => new WindowManager(bench.store, bench.commands));
-  useEffect(() => manager.start(), [manager]);
   useEffect(() => {
-    bench.commands.desk = (action) => void import("./desk.js").then((desk) => desk.runDeskAction(action, manager, bench));
+    void import("./groups.js").then(({ Groups }) => void (manager.groups = new Groups(manager)));
+    return manager.start();
+  }, [manager]);
+  useEffect(() => {
+    bench.commands.runOnWindows = (action) => void import("./windows-actions.js").then((actions) => actions.runWindowsAction(action, manager, bench));
     return () => {
-      bench.commands.desk = undefined;
+      bench.commands.runOnWindows = undefined;
     };
   }, [manager, bench]);
   return (
@@ -52,8 +55,8 @@ function Windows({ manager }: { manager: WindowManager }): ReactNode {
   const raised = useStore(manager.store, (b) => b.raised);
   const panels = useStableList(useMemo(() => panelsOf(here, monitor), [here, monitor]));
   const area = useMemo(() => workArea(canvas, panels), [canvas, panels]);
-  const { x: scaleX, y: scaleY } = layoutScale(here, monitor, area);
-  const scale = useMemo(() => ({ x: scaleX, y: scaleY }), [scaleX, scaleY]);
+  const { x, y, dx, dy } = manager.layouts.scale(here, monitor, area);
+  const scale = useMemo(() => ({ x, y, dx, dy }), [x, y, dx, dy]);
   const frontWindow = frontOf(here, monitor);
   const raisedWindow = all.get(raised);
   const front = raisedWindow !== undefined && isVisible(raisedWindow, monitor) ? raised : frontWindow === undefined ? "" : keyOf(frontWindow);
@@ -69,7 +72,11 @@ function Windows({ manager }: { manager: WindowManager }): ReactNode {
   }, [manager]);
   const overview = useStore(manager.store, (b) => b.overview);
   const [menu, setMenu] = useDesktopMenu(root);
+  const shared = useShell((s) => s.desktop.presence.some((c) => c.user !== s.me.user));
   useCanvasKeys(manager);
+  useEvents((e, replayed) => {
+    if (e.type === "ACTIONS" && !replayed) void import("./arrival.js").then(({ showWindowArrivals }) => showWindowArrivals(e.data));
+  });
   useFocusReturn(manager, here);
   return (
     <div ref={root} className="win-canvas" data-overview-open={overview !== undefined || undefined}>
@@ -92,6 +99,7 @@ function Windows({ manager }: { manager: WindowManager }): ReactNode {
         ))}
       <SnapPreview manager={manager} />
       <Suspense>
+        {shared && <Cursors monitor={monitor} />}
         {overview !== undefined && <Overview layout={overview} />}
         {menu !== undefined && <DesktopMenu at={menu} onClosed={() => setMenu(undefined)} />}
       </Suspense>
@@ -126,7 +134,7 @@ function useDesktopMenu(root: { current: HTMLElement | null }): [Point | undefin
 function useRecentMonitors(monitor: MonitorID): readonly MonitorID[] {
   const [shown, setShown] = useState<{ now: MonitorID; recent: readonly MonitorID[] }>({ now: monitor, recent: [] });
   if (shown.now === monitor) return shown.recent;
-  const recent = recentAfter(shown.recent, shown.now, monitor);
+  const recent = recentMonitors(shown.recent, shown.now, monitor);
   setShown({ now: monitor, recent });
   return recent;
 }

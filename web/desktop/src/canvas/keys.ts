@@ -10,7 +10,7 @@ import { type CanvasShortcutID, canvasShortcuts, whileTyping } from "./shortcuts
 import { cycleOrder } from "./stack.js";
 
 /** The element of a window, by its key. */
-function elementOf(key: string): HTMLElement | undefined {
+export function elementOf(key: string): HTMLElement | undefined {
   const all = document.querySelectorAll<HTMLElement>("section[data-window-id]");
   return [...all].find((el) => keyOfElement(el) === key);
 }

@@ -7,7 +7,7 @@ import type { Commands } from "../shell/commands.js";
 import type { Shell, ShellStore } from "../shell/shell.js";
 import { type Edge, fitReachable, minSizeOf, moved, panelBounds, resized, restoredUnderPointer, rounded, type Size, sameBounds, workArea, type Zone, zoneBounds, zoneOf } from "./geometry.js";
 import { WindowHistory } from "./history.js";
-import { fitScaled, layoutScale, type Scale } from "./layout.js";
+import { AgentLayouts, fitScaled, type Scale } from "./layout.js";
 import { confirmTimeout, newPlacement, type PendingPlacement, type Place, placeOf, planUpdate, reconcile } from "./pending-placement.js";
 import { frontOf, isOnTop, isVisible, keyOf, panelsOf } from "./stack.js";
 
@@ -25,12 +25,30 @@ export interface CanvasState {
   readonly onTop: ReadonlySet<string>;
 }
 
+/** The border that a dragged window shares with others of its group. */
+export interface SharedBorder {
+  readonly others: readonly WindowState[];
+  /** The bounds of all windows along the border if the dragged one had these. */
+  move(to: Bounds): ReadonlyMap<string, Bounds>;
+}
+
+/** The rules of windows that are side by side; they load after the first paint. */
+export interface GroupRules {
+  /** The windows of a window's group, that window first; empty if it has none. */
+  of(w: WindowState): readonly WindowState[];
+  border(w: WindowState, edge: Edge): SharedBorder | undefined;
+  /** Moves the border that a window shares; false if it shares none. */
+  nudge(w: WindowState, dx: number, dy: number): boolean;
+}
+
 /** The interval between updates sent to the hub during a drag, in ms. */
 const sendInterval = 100;
 
 export class WindowManager {
   readonly store: StoreApi<CanvasState>;
   readonly history = new WindowHistory();
+  readonly layouts = new AgentLayouts();
+  groups: GroupRules | undefined;
   private readonly shell: ShellStore;
   private readonly commands: Commands;
   private readonly now: () => number;
@@ -79,6 +97,10 @@ export class WindowManager {
     return this.shell.getState().desktop.windows.get(key);
   }
 
+  windows(): WindowState[] {
+    return [...this.shell.getState().desktop.windows.values()];
+  }
+
   front(): WindowState | undefined {
     const { raised } = this.store.getState();
     const { desktop, view } = this.shell.getState();
@@ -120,7 +142,7 @@ export class WindowManager {
   /** The scale of the windows that agents placed. */
   private scale(area: Bounds): Scale {
     const { desktop, view } = this.shell.getState();
-    return layoutScale(desktop.windows.values(), shownMonitor(view, desktop), area);
+    return this.layouts.scale(desktop.windows.values(), shownMonitor(view, desktop), area);
   }
 
   /** The place at which a window is drawn; of a maximised one, the place to which it returns. */
@@ -229,6 +251,7 @@ export class WindowManager {
       if (how === "resize") this.userPlace(w, { bounds: { ...w.bounds, h: from.h + (w.dockEdge === "top" ? dy : -dy) }, maximized: false });
       return;
     }
+    if (how === "resize" && this.groups?.nudge(w, dx, dy)) return;
     const bounds = how === "move" ? moved(from, dx, dy, area) : resized(from, "se", dx, dy, area, minSizeOf(w));
     if (sameBounds(bounds, from)) return;
     this.userPlace(w, { bounds: rounded(bounds), maximized: false });
@@ -262,18 +285,23 @@ export class WindowManager {
     this.store.setState({ preview });
   }
 
-  /** Ends a drag, at the current place or in a zone. */
-  endDrag(key: string, zone: Zone | undefined, was: Place): void {
+  /** Ends a drag, at the current place or in a zone. The windows that shared the moved border had the places of others. */
+  endDrag(key: string, zone: Zone | undefined, was: Place, others?: ReadonlyMap<string, Place>): void {
     const w = this.window(key);
     const at = this.dragged.get(key);
     this.dragged.delete(key);
     this.store.setState({ preview: undefined });
+    others?.forEach((_, other) => {
+      const to = this.dragged.get(other);
+      this.dragged.delete(other);
+      if (to !== undefined) this.requestPlace(other, to);
+    });
     if (w === undefined || at === undefined) return;
     const area = this.area();
-    this.history.addPlaced(new Map([[key, was]]), this.now());
+    this.history.addPlaced(new Map([[key, was], ...(others ?? [])]), this.now(), true);
     if (zone === "full") return this.requestPlace(key, { bounds: was.bounds, maximized: true });
     if (zone === undefined) {
-      this.boundsBeforeSnap.delete(key);
+      if (others === undefined) this.boundsBeforeSnap.delete(key);
       return this.requestPlace(key, at);
     }
     if (!was.maximized && zoneOf(was.bounds, area) === undefined) this.boundsBeforeSnap.set(key, was.bounds);

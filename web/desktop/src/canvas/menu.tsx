@@ -1,19 +1,21 @@
 import "./overview.css";
-import { AppWindow, ArrowDownLeft, ArrowDownRight, ArrowUpLeft, ArrowUpRight, Copy, CopyPlus, Download, Expand, History, MessageSquareText, Minus, MonitorUp, PanelLeft, PanelRight, Pencil, Pin, PinOff, Square, X } from "lucide-react";
+import { AppWindow, ArrowDownLeft, ArrowDownRight, ArrowUpLeft, ArrowUpRight, Copy, CopyPlus, Download, Expand, Group, History, MessageSquareText, Minus, MonitorUp, PanelLeft, PanelRight, Pencil, Pin, PinOff, Square, Ungroup, X } from "lucide-react";
 import type { ReactNode } from "react";
-import { isStandard, limits, type MonitorID, type WindowState } from "../../../core/src/index.js";
+import { isStandard, limits, type MessageID, type MonitorID, type WindowState } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
-import { useCommands, useShell } from "../shell/context.js";
+import { useCommands, useShell, useShellStore } from "../shell/context.js";
 import { monitorNumber } from "../shell/select.js";
 import { canvas as texts, ui } from "../texts/entry.js";
 import { windows as moreTexts } from "../texts/windows.js";
 import { Kbd } from "../ui/kbd.js";
 import { MenuItem, MenuList } from "../ui/menu.js";
+import { afterAcceptance } from "./accepted.js";
 import { useCanvasState, useWindowManager } from "./context.js";
-import { reopening } from "./desk.js";
 import { exportKinds, exportWindow, textOf } from "./export.js";
 import type { Zone } from "./geometry.js";
+import { bringForward } from "./groups.js";
 import { keyOf } from "./stack.js";
+import { reopening } from "./windows-actions.js";
 
 export interface WindowMenuProps {
   window: WindowState;
@@ -38,9 +40,11 @@ export default function WindowMenu({ window: w, at, maximized, frame, onAsk, onE
   const { notCopied, copied } = useTexts(ui);
   const manager = useWindowManager();
   const commands = useCommands();
+  const store = useShellStore();
   const session = useShell((s) => s.session);
   const monitors = useShell((s) => s.desktop.monitors);
   const onTop = useCanvasState((b) => b.onTop.has(keyOf(w)));
+  const group = manager.groups?.of(w) ?? [];
   const editable = w.content.renderer === "markdown" || w.content.renderer === "text";
   const pick = (act: () => void, back = true) => (): void => {
     onClosed(back);
@@ -58,15 +62,18 @@ export default function WindowMenu({ window: w, at, maximized, frame, onAsk, onE
     const written = navigator.clipboard?.writeText(textOf(w)) ?? Promise.reject(new Error("no clipboard"));
     written.then(() => commands.notify(copied, "success", 2000), () => commands.notify(notCopied, "warning"));
   };
-  const openCopy = (monitorId: MonitorID, windowId: string, shift: number): boolean => {
+  const openCopy = (monitorId: MonitorID, windowId: string, shift: number): MessageID | undefined => {
     const bounds = w.restoreBounds ?? w.bounds;
     const copied = { ...w, windowId, bounds: { ...bounds, x: bounds.x + shift, y: bounds.y + shift } };
-    return commands.send("EMIT", { actions: reopening(copied), monitorId }) !== undefined;
+    return commands.send("EMIT", { actions: reopening(copied), monitorId });
   };
   const moveTo = (monitor: MonitorID): void => {
-    if (!openCopy(monitor, freeID(w.windowId, monitor), 0)) return commands.notify(more.tooMuch, "warning");
-    commands.closeWindow(w);
-    commands.notify(more.moved(monitorNumber(monitor)), "success");
+    const sent = openCopy(monitor, freeID(w.windowId, monitor), 0);
+    if (sent === undefined) return commands.notify(more.tooMuch, "warning");
+    afterAcceptance(store, sent, () => {
+      commands.closeWindow(w);
+      commands.notify(more.moved(monitorNumber(monitor)), "success");
+    });
   };
   const freeID = (id: string, monitor: MonitorID): string => {
     let free = id;
@@ -154,6 +161,16 @@ export default function WindowMenu({ window: w, at, maximized, frame, onAsk, onE
             <MenuItem icon={<Minus {...icon} />} onSelect={pick(() => (manager.live ? commands.toggleMinimized(w) : commands.notify(t.needsLink, "warning")), false)}>
               {t.minimize}
             </MenuItem>
+            {group.length > 1 && (
+              <>
+                <MenuItem icon={<Group {...icon} />} onSelect={pick(() => bringForward(group, commands))}>
+                  {more.groupForward}
+                </MenuItem>
+                <MenuItem icon={<Ungroup {...icon} />} onSelect={pick(() => (manager.live ? group.forEach((o) => commands.toggleMinimized(o)) : commands.notify(t.needsLink, "warning")), false)}>
+                  {more.groupMinimise}
+                </MenuItem>
+              </>
+            )}
             <hr />
             <div className="win-menu-zones">
               {snap("left", more.snapLeft, <PanelLeft {...icon} />)}

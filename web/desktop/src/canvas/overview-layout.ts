@@ -9,10 +9,36 @@ import { keyOf } from "./stack.js";
 const space = 28;
 const titleSpace = 30;
 
+/** The windows of a group keep their places beside each other. */
 export function overviewLayout(windows: readonly WindowState[], manager: WindowManager): Map<string, Bounds> {
-  const sizes = windows.map((w) => ({ key: keyOf(w), ...manager.drawnBounds(w) }));
+  const groups = new Map<string, readonly WindowState[]>();
+  const placed = new Set<WindowState>();
+  for (const w of windows) {
+    if (placed.has(w)) continue;
+    const group = (manager.groups?.of(w) ?? []).filter((o) => !placed.has(o));
+    groups.set(keyOf(w), group.length > 1 ? group : [w]);
+    for (const o of groups.get(keyOf(w))!) placed.add(o);
+  }
+  const sizes = [...groups].map(([key, group]) => ({ key, ...around(group.map((w) => manager.drawnBounds(w))) }));
   sizes.sort((a, b) => a.y - b.y || a.x - b.x);
-  return gridLayout(sizes, manager.area());
+  const out = new Map<string, Bounds>();
+  const slots = gridLayout(sizes, manager.area());
+  for (const group of sizes) {
+    const slot = slots.get(group.key)!;
+    const scale = slot.w / group.w;
+    for (const w of groups.get(group.key)!) {
+      const b = manager.drawnBounds(w);
+      out.set(keyOf(w), { x: slot.x + (b.x - group.x) * scale, y: slot.y + (b.y - group.y) * scale, w: b.w * scale, h: b.h * scale });
+    }
+  }
+  return out;
+}
+
+/** The smallest bounds that contain all of some. */
+export function around(all: readonly Bounds[]): Bounds {
+  const x = Math.min(...all.map((b) => b.x));
+  const y = Math.min(...all.map((b) => b.y));
+  return { x, y, w: Math.max(...all.map((b) => b.x + b.w)) - x, h: Math.max(...all.map((b) => b.y + b.h)) - y };
 }
 
 /** Cells of a grid, each with one window in its proportions. */

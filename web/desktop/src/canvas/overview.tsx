@@ -2,14 +2,15 @@
 
 import "./overview.css";
 import { type KeyboardEvent, type ReactNode, useEffect, useRef } from "react";
-import type { Bounds } from "../../../core/src/index.js";
+import type { Bounds, WindowState } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { windows as texts } from "../texts/windows.js";
 import { useWindowManager } from "./context.js";
+import { bringForward } from "./groups.js";
 import { focusWindow } from "./keys.js";
 import { nearestInDirection } from "./nearest.js";
-import { overviewLayout } from "./overview-layout.js";
+import { around, overviewLayout } from "./overview-layout.js";
 import { aboveWindows, keyOf } from "./stack.js";
 
 export function Overview({ layout }: { layout: ReadonlyMap<string, Bounds> }): ReactNode {
@@ -20,6 +21,14 @@ export function Overview({ layout }: { layout: ReadonlyMap<string, Bounds> }): R
   const root = useRef<HTMLDivElement>(null);
   const front = useRef(manager.front());
   const shown = [...layout.keys()].flatMap((key) => windows.get(key) ?? []);
+
+  const groups = new Map<string, readonly WindowState[]>();
+  for (const w of shown) {
+    const group = manager.groups?.of(w) ?? [];
+    if (group.length > 1) groups.set(keyOf(w), group);
+  }
+  // Each group once: of its first window.
+  const firsts = shown.filter((w) => groups.get(keyOf(w))?.every((o) => shown.indexOf(o) >= shown.indexOf(w)));
 
   const buttons = (): HTMLElement[] => [...root.current!.querySelectorAll<HTMLElement>("[data-overview]")];
   useEffect(() => {
@@ -37,7 +46,7 @@ export function Overview({ layout }: { layout: ReadonlyMap<string, Bounds> }): R
     manager.showOverview(undefined);
     const w = key === undefined ? front.current : windows.get(key);
     if (w === undefined) return;
-    if (key !== undefined) commands.focusWindow(w);
+    if (key !== undefined) bringForward(groups.get(key) ?? [w], commands);
     // The windows cannot have the focus until they are drawn again.
     requestAnimationFrame(() => focusWindow(keyOf(w)));
   };
@@ -81,7 +90,8 @@ export function Overview({ layout }: { layout: ReadonlyMap<string, Bounds> }): R
             type="button"
             className="win-overview-window"
             data-overview={key}
-            aria-label={t.show(title)}
+            data-grouped={groups.has(key) || undefined}
+            aria-label={groups.has(key) ? t.showGroup(title) : t.show(title)}
             style={{ left: b.x, top: b.y, width: b.w, height: b.h }}
             onClick={() => leave(key)}
           >
@@ -90,6 +100,15 @@ export function Overview({ layout }: { layout: ReadonlyMap<string, Bounds> }): R
               {w.minimized === true && ` (${t.minimized})`}
             </span>
           </button>
+        );
+      })}
+      {firsts.map((w) => {
+        const group = groups.get(keyOf(w))!;
+        const b = around(group.flatMap((o) => layout.get(keyOf(o)) ?? []));
+        return (
+          <div key={keyOf(w)} className="win-overview-group" aria-hidden style={{ left: b.x, top: b.y, width: b.w, height: b.h }}>
+            <span className="win-overview-title">{group.map((o) => o.title || t.untitled).join(" + ")}</span>
+          </div>
         );
       })}
       <p className="win-overview-hint">{t.overviewHint}</p>

@@ -4,8 +4,11 @@ import { byZ, isStandard, type MonitorID, type WindowState, windowKey } from "..
 
 type Windows = ReadonlyMap<string, WindowState>;
 
-/** The first z-index above all windows, for the snap preview, the raised window and panels. */
-export const aboveWindows = 1 << 22;
+/**
+ * The first z-index above all windows, for the snap preview, the raised window and panels. The hub gives each
+ * window its z-index, from 1 to 2,097,151.
+ */
+export const aboveWindows = 4_194_304;
 
 export function keyOf(w: WindowState): string {
   return windowKey(w.monitorId, w.windowId);
@@ -48,11 +51,12 @@ function hasIframe(w: WindowState): boolean {
   return w.content.renderer === "iframe" || w.content.renderer === "html";
 }
 
+/** How many monitors, besides the shown one, keep their iframes in the document. */
 const maxRecent = 2;
 
-/** The recently shown monitors after a change of the monitor, the newest first. */
-export function recentAfter(recent: readonly MonitorID[], left: MonitorID, now: MonitorID): readonly MonitorID[] {
-  return [left, ...recent.filter((m) => m !== left)].filter((m) => m !== now).slice(0, maxRecent);
+/** The list of recently shown monitors, newest first, after the user has changed from one monitor to another. */
+export function recentMonitors(recent: readonly MonitorID[], from: MonitorID, to: MonitorID): readonly MonitorID[] {
+  return [from, ...recent.filter((m) => m !== from)].filter((m) => m !== to).slice(0, maxRecent);
 }
 
 /** The windows to cycle through, from front to back. */

@@ -40,7 +40,7 @@ export function Content({ window: w }: { window: WindowState }): ReactNode {
 }
 
 // Renderers that few windows need are loaded on demand.
-const TableView = lazy(() => import("./table.js").then((m) => ({ default: m.TableView })));
+const EditedTable = lazy(() => import("./board/edited-table.js").then((m) => ({ default: m.EditedTable })));
 const ChartView = lazy(() => import("./chart/index.js").then((m) => ({ default: m.ChartView })));
 const LayoutView = lazy(() => import("./layout/index.js").then((m) => ({ default: m.LayoutView })));
 const AppFrame = lazy(() => import("./app-frame/index.js").then((m) => ({ default: m.AppFrame })));
@@ -56,7 +56,7 @@ const ContentView = memo(
       case "markdown":
         return <Document text={content.data} label={w.title} />;
       case "table":
-        return <TableView table={content.data} label={w.title} />;
+        return <EditedTable window={w} content={content} />;
       case "chart":
         return <ChartView chart={content.data} label={w.title} />;
       case "component":

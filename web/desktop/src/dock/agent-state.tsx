@@ -72,7 +72,7 @@ export function useAgentState(agent: Agent): AgentState {
   const storeless = useShell((s) => isStoreUnavailable(s.link));
   const quiet = stale || storeless || doing.what === "waiting" ? undefined : quietFor(lastSign, now);
   return {
-    doing: doing.what === "tool" ? t.tool(doing.tool) : t[doing.what],
+    doing: doing.what === "tool" ? [t.tool(doing.tool), doing.progress].filter((s) => s !== "").join(" · ") : t[doing.what],
     elapsed: format.elapsed(hubNow - (agent.startedAt ?? hubNow)),
     quiet: quiet === undefined ? undefined : t.quiet(format.elapsed(quiet)),
     stale,

@@ -13,12 +13,12 @@ export function workingAgents(agents: DesktopState["agents"]): Agent[] {
     .sort((a, b) => (a.startedAt ?? 0) - (b.startedAt ?? 0) || (a.role < b.role ? -1 : 1));
 }
 
-export type Doing = { what: "tool"; tool: string } | { what: "waiting" | "writing" | "thinking" | "working" };
+export type Doing = { what: "tool"; tool: string; progress: string } | { what: "waiting" | "writing" | "thinking" | "working" };
 
 /** The activity of an agent by its events. An agent with an open question is waiting for the answer. */
 export function doingOf(agent: Agent, asks = false): Doing {
   if (asks) return { what: "waiting" };
-  if (agent.tool) return { what: "tool", tool: agent.tool };
+  if (agent.tool) return { what: "tool", tool: agent.tool, progress: agent.toolProgress ?? "" };
   if (agent.status === "waiting") return { what: "waiting" };
   if (agent.text !== "") return { what: "writing" };
   return { what: agent.thinking !== "" ? "thinking" : "working" };

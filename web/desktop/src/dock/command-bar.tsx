@@ -21,6 +21,7 @@ import { usePictures } from "./use-pictures.js";
 
 const SlashList = lazy(async () => ({ default: (await import("./slash-list.js")).SlashList }));
 const Thumbs = lazy(async () => ({ default: (await import("./thumbs.js")).Thumbs }));
+const VoiceButton = lazy(async () => ({ default: (await import("./voice-button.js")).VoiceButton }));
 const LastStatus = lazy(async () => ({ default: (await import("./last-status.js")).LastStatus }));
 
 /** The field for messages to the agent of the shown monitor. */
@@ -61,9 +62,9 @@ export function CommandBar(): ReactNode {
     let content = typed.trim().normalize("NFC");
     const attached = pictures.pictures.length > 0;
     if (content === "" && !attached) return;
-    const wish = planIn(content);
-    const slash = attached || wish !== undefined ? undefined : parseSlash(content, world);
-    content = wish ?? content;
+    const planRequest = planIn(content);
+    const slash = attached || planRequest !== undefined ? undefined : parseSlash(content, world);
+    content = planRequest ?? content;
     if (slash !== undefined) {
       if ("wrong" in slash) {
         const choices = suggest(`/${slash.name} `, world).map((s) => s.text.split(" ")[1]!);
@@ -80,7 +81,7 @@ export function CommandBar(): ReactNode {
     }
     const urls = fitted.map((f) => f.url);
     if (!fits(content, urls)) return commands.notify(t.tooLong, "warning");
-    if (commands.sendMessage(content, monitor, urls, planFirst || wish !== undefined) === undefined) return commands.notify(t.keptDraft, "warning", 6000);
+    if (commands.sendMessage(content, monitor, urls, planFirst || planRequest !== undefined) === undefined) return commands.notify(t.keptDraft, "warning", 6000);
     commands.setPlanFirst(false);
     pictures.clear();
     clearDraft();
@@ -140,7 +141,7 @@ export function CommandBar(): ReactNode {
             className="dock-field"
             rows={1}
             value={draft}
-            placeholder={planFirst ? t.placeholderPlan : runs !== undefined ? t.placeholderRunning : narrow ? t.placeholderShort : t.placeholder}
+            placeholder={placeholderOf(t, planFirst, runs !== undefined, narrow)}
             aria-label={t.say}
             aria-describedby={hint}
             aria-autocomplete="list"
@@ -188,6 +189,7 @@ export function CommandBar(): ReactNode {
             {pinned ? <Pin size={12} aria-hidden /> : <Monitor size={12} aria-hidden />}
             <span>{t.target(number)}</span>
           </span>
+          <Suspense>{canDictate && <VoiceButton draft={draft} setDraft={setDraft} />}</Suspense>
           {runs !== undefined && <IconButton icon={Square} size={14} className="dock-stop" label={t.stop} disabled={stopping} onClick={stop} />}
           <button
             type="submit"
@@ -211,6 +213,13 @@ export function CommandBar(): ReactNode {
       {confirmingReset && <ResetQuestion onClose={() => setConfirmingReset(false)} />}
     </>
   );
+}
+
+/** The text of the empty field. Each has a form for a narrow field, which would cut it. */
+export function placeholderOf(t: (typeof texts)["en"], plan: boolean, running: boolean, narrow: boolean): string {
+  if (plan) return narrow ? t.placeholderPlanShort : t.placeholderPlan;
+  if (running) return narrow ? t.placeholderRunningShort : t.placeholderRunning;
+  return narrow ? t.placeholderShort : t.placeholder;
 }
 
 function ResetQuestion({ onClose }: { onClose: () => void }): ReactNode {
@@ -325,9 +334,13 @@ function useHistory(
   };
 }
 
+/** Whether the browser can turn speech into text. */
+const canDictate = "SpeechRecognition" in globalThis || "webkitSpeechRecognition" in globalThis;
+
 /** The longest stored draft, in characters. */
 const mostDraft = 64 << 10;
 
+/** The width of the field from which on the longest placeholder fits, in px. */
 const wholePlaceholder = 260;
 
 const mostHeight = 8 * 20 + 12;

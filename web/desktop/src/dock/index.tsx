@@ -8,11 +8,12 @@ import { dock as texts } from "../texts/entry.js";
 import { IconButton } from "../ui/button.js";
 import { workingAgents } from "./agents.js";
 import { CommandBar } from "./command-bar.js";
-import { MinimisedWindows, usualEntry } from "./minimised.js";
 import { AgentPills, pillWidth } from "./pills.js";
 
 export { CommandBar } from "./command-bar.js";
 
+/** The usual width of a minimised window, in px. */
+const usualEntry = 156;
 /** The space that the button of the overview needs, in px. */
 const overviewWidth = 40;
 
@@ -21,9 +22,10 @@ function OverviewButton(): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
   const some = useWindows(useMonitor()).length > 0;
-  return some && <IconButton icon={LayoutGrid} size={16} label={t.overview} className="dock-overview" onClick={() => commands.desk?.("overview")} />;
+  return some && <IconButton icon={LayoutGrid} size={16} label={t.overview} className="dock-overview" onClick={() => commands.runOnWindows?.("overview")} />;
 }
 
+const MinimisedWindows = lazy(async () => ({ default: (await import("./minimised.js")).MinimisedWindows }));
 const PinnedApps = lazy(async () => ({ default: (await import("../launcher/pinned.js")).PinnedApps }));
 
 export function Dock(): ReactNode {
@@ -34,7 +36,9 @@ export function Dock(): ReactNode {
     <div className="dock" style={want}>
       <div className="dock-left">
         <OverviewButton />
-        <MinimisedWindows />
+        <Suspense>
+          <MinimisedWindows />
+        </Suspense>
       </div>
       <div className="dock-centre">
         <Suspense fallback={<span className="dock-launcher" />}>

@@ -1,5 +1,7 @@
 import { type ReactNode, useMemo } from "react";
+import type { WindowState } from "../../../core/src/index.js";
 import { WindowIcon } from "../canvas/body.js";
+import { bringForward, minimisedGroups } from "../canvas/groups.js";
 import { useTexts } from "../i18n/use.js";
 import { useCommands } from "../shell/context.js";
 import { useMonitor, useWindows } from "../shell/select.js";
@@ -7,28 +9,29 @@ import { dock as texts } from "../texts/entry.js";
 import { Menu, MenuItem } from "../ui/menu.js";
 import { useFitting } from "./fitting.js";
 
-/** The minimised windows of the monitor. Those that do not fit are in a menu. */
+/** The minimised windows of the monitor, those of one group as one entry. Those that do not fit are in a menu. */
 export function MinimisedWindows(): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
   const windows = useWindows(useMonitor());
-  const minimised = useMemo(() => windows.filter((w) => w.minimized === true), [windows]);
+  const minimised = useMemo(() => minimisedGroups(windows), [windows]);
+  const titleOf = (group: readonly WindowState[]): string => group.map((w) => w.title || t.untitled).join(" + ");
   const { ref, count } = useFitting(entryWidth, moreWidth, minimised.length);
   const rest = minimised.slice(count);
   return (
     <div className="dock-windows" ref={ref} role="group" aria-label={t.minimised}>
-      {minimised.slice(0, count).map((w) => (
+      {minimised.slice(0, count).map((group) => (
         <button
-          key={w.windowId}
+          key={group[0]!.windowId}
           type="button"
           className="dock-window"
-          data-dock-window={w.windowId}
-          title={w.title || t.untitled}
-          aria-label={t.restore(w.title || t.untitled)}
-          onClick={() => commands.focusWindow(w)}
+          data-dock-window={group.map((w) => w.windowId).join(" ")}
+          title={titleOf(group)}
+          aria-label={t.restore(titleOf(group))}
+          onClick={() => bringForward(group, commands)}
         >
-          <WindowIcon window={w} />
-          <span>{w.title || t.untitled}</span>
+          <WindowIcon window={group[0]!} />
+          <span>{titleOf(group)}</span>
         </button>
       ))}
       {rest.length > 0 && (
@@ -41,16 +44,16 @@ export function MinimisedWindows(): ReactNode {
           )}
         >
           {(close) =>
-            rest.map((w) => (
+            rest.map((group) => (
               <MenuItem
-                key={w.windowId}
-                icon={<WindowIcon window={w} />}
+                key={group[0]!.windowId}
+                icon={<WindowIcon window={group[0]!} />}
                 onSelect={() => {
                   close();
-                  commands.focusWindow(w);
+                  bringForward(group, commands);
                 }}
               >
-                {w.title || t.untitled}
+                {titleOf(group)}
               </MenuItem>
             ))
           }
@@ -62,6 +65,4 @@ export function MinimisedWindows(): ReactNode {
 
 /** The minimum width of an entry with its gap, in px. */
 const entryWidth = 92;
-/** The usual width of an entry, in px. */
-export const usualEntry = 156;
 const moreWidth = 44;

@@ -74,8 +74,8 @@ function isName(name: string): name is SlashName {
  * hub recognizes it; without an argument, the command only shows the plan.
  */
 export function planIn(text: string): string | undefined {
-  const wish = /^\/plan\s+(\S[^]*)$/i.exec(text)?.[1]?.trim();
-  return wish?.startsWith("{") ? text : wish;
+  const request = /^\/plan\s+(\S[^]*)$/i.exec(text)?.[1]?.trim();
+  return request?.startsWith("{") ? text : request;
 }
 
 /** Parses a line: a command, a command with a missing or wrong argument, or undefined if the line is for the agent. */

@@ -17,6 +17,7 @@ import { onMac } from "../ui/keys.js";
 import { AskCards } from "./ask-cards.js";
 import { EntryRow } from "./entry-row.js";
 import { useFollowing } from "./follow.js";
+import { PlanEndRow } from "./plan-end-row.js";
 import { StepGroupRow } from "./step-group-row.js";
 import { useEntries, useGroupedEntries } from "./use-entries.js";
 import { Announcer, WorkingAgents } from "./working-agents.js";
@@ -125,7 +126,10 @@ export function Conversation({ onClose }: { onClose?: () => void }): ReactNode {
             <EarlierRows older={older} scroller={scroller} keepPlace={keepPlace} />
             <MessageActionsContext value={actions}>
               <FoundContext value={found}>
-                {runs.map((e) => (e.kind === "steps" ? <StepGroupRow key={e.key} run={e} named={all} /> : <EntryRow key={e.key} entry={e} named={all} />))}
+                {runs.map((e) => {
+                  if (e.kind === "steps") return <StepGroupRow key={e.key} run={e} named={all} />;
+                  return e.kind === "plan" ? <PlanEndRow key={e.key} plan={e} named={all} /> : <EntryRow key={e.key} entry={e} named={all} />;
+                })}
               </FoundContext>
             </MessageActionsContext>
             <WorkingAgents monitor={shown} />

@@ -19,8 +19,10 @@ import { type Entry, type RowEntry, sameEntry } from "./entries.js";
 import { ErrorCard } from "./error-card.js";
 import { isLong, LongText } from "./long-text.js";
 import { MessageRow } from "./message-row.js";
+import { readableText } from "./plan-ends.js";
 import { useReason } from "./reasons.js";
 import { interruptionReason, parseQuestion, parseToolCall, parseTurnEnd } from "./tool.js";
+import { describeAction } from "./tool-actions.js";
 
 interface Props {
   entry: Entry;
@@ -119,7 +121,7 @@ function Answer({ row, subtask, tag }: { row: UIRow; subtask: boolean; tag: Reac
   if (task !== undefined) name = task === "" ? t.answerOfPlan : task;
   else if (number !== undefined) name = t.subtask(t.task(number));
   else if (window !== undefined) name = t.ofWindow(title);
-  const text = row.text ?? "";
+  const text = subtask ? readableText(row.text ?? "") : (row.text ?? "");
   const found = useFound() === row.ts;
   if (subtask) {
     return (
@@ -190,7 +192,7 @@ function ToolRow({ row }: { row: UIRow }): ReactNode {
   const format = useFormat();
   const toolCalls = useTexts(toolCallTexts);
   const call = parseToolCall(row);
-  const action = call.failed ? undefined : call.action;
+  const { action } = call;
   const title = useShell((s) => (action?.window === undefined ? "" : titleIn(s.desktop, row.monitorId ?? "", action.window)));
   const ms = call.durationMs;
   return (
@@ -201,11 +203,9 @@ function ToolRow({ row }: { row: UIRow }): ReactNode {
         {...(call.failed ? { tone: "danger" as const } : {})}
         title={
           <>
-            {action === undefined && <code>{call.tool || t.anyTool}</code>}
-            <span>
-              {call.failed && `${t.toolFailed}: ${call.result.replace(/\s+/g, " ").slice(0, 160)}`}
-              {!call.failed && (action === undefined ? call.about : toolCalls[action.kind](action.what || title || action.window || ""))}
-            </span>
+            <span>{action === undefined ? call.about : describeAction(toolCalls, action, title, call.failed)}</span>
+            {action?.kind === "used" && !call.failed && call.about !== "" && <span>{call.about}</span>}
+            {call.failed && <span>{`${t.toolFailed}: ${call.result.replace(/\s+/g, " ").slice(0, 160)}`}</span>}
           </>
         }
         end={

@@ -28,8 +28,8 @@ export function useFollowing(keys: readonly string[], list: string): Following {
   const seen = useRef<ReadonlySet<string>>(new Set());
 
   const toEnd = useCallback(() => {
-    const box = scroller.current!;
-    box.scrollTop = box.scrollHeight;
+    const box = scroller.current; // null after the layout of the page changed, until the observer is disconnected
+    if (box !== null) box.scrollTop = box.scrollHeight;
   }, []);
   const jump = useCallback(() => {
     stick.current = true;

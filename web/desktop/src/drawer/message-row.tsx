@@ -33,6 +33,8 @@ export function MessageRow({ entry: e, tag }: { entry: MessageEntry; tag: ReactN
   const editing = !open && actions !== undefined && actions.editing === e.ts;
   const found = useFound() === e.ts;
   const window = useShell((s) => (e.window === undefined ? undefined : titleOf(s.desktop, e.monitorId, e.window)));
+  // Those who only look on have sent nothing.
+  const looksOn = useShell((s) => s.me.roles.every((r) => r === "viewer"));
   return (
     <article
       className={open ? "drawer-row drawer-user drawer-open" : "drawer-row drawer-user"}
@@ -44,7 +46,7 @@ export function MessageRow({ entry: e, tag }: { entry: MessageEntry; tag: ReactN
       <div className="drawer-row-head">
         {tag}
         <span className="drawer-row-name">
-          {t.you}
+          {looksOn ? t.user : t.you}
           {window !== undefined && pressIn(e.text, window) === undefined && <span className="drawer-to"> {t.toWindow(window)}</span>}
         </span>
         <time className="drawer-time" dateTime={new Date(e.ts).toISOString()}>

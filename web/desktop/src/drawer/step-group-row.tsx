@@ -1,12 +1,15 @@
 import { ListCollapse } from "lucide-react";
 import { memo, type ReactNode, useMemo } from "react";
-import { kindOfRole } from "../dock/agents.js";
+import { kindOfRole, titleIn } from "../dock/agents.js";
 import { useFound } from "../history/conversation-state.js";
 import { useFormat, useTexts } from "../i18n/use.js";
+import { useShell } from "../shell/context.js";
 import { drawer as texts } from "../texts/drawer.js";
+import { toolCalls as toolCallTexts } from "../texts/tool-calls.js";
 import { Collapsible } from "./collapsible.js";
 import { EntryRow } from "./entry-row.js";
 import { type StepGroup, sameStepGroup, summaryOf } from "./step-groups.js";
+import { describeActions } from "./tool-actions.js";
 
 interface Props {
   run: StepGroup;
@@ -20,7 +23,9 @@ export const StepGroupRow = memo(
     const t = useTexts(texts);
     const format = useFormat();
     const found = useFound();
-    const { tools, durationMs: ms, failed } = useMemo(() => summaryOf(run.steps), [run.steps]);
+    const toolCalls = useTexts(toolCallTexts);
+    const { actions, durationMs: ms, failed } = useMemo(() => summaryOf(run.steps), [run.steps]);
+    const done = useShell((s) => describeActions(toolCalls, actions, (window) => titleIn(s.desktop, run.steps[0]!.monitorId, window)));
     const ofTask = kindOfRole(run.steps[0]!.row.agentId ?? "") === "task";
     return (
       <div className={ofTask ? "drawer-run drawer-run-of-task" : "drawer-run"} data-run={run.ts}>
@@ -31,7 +36,7 @@ export const StepGroupRow = memo(
             <>
               <b>{t.steps(run.steps.length)}</b>
               {failed.length > 0 && <b className="drawer-danger">{t.stepsFailed(failed.length)}</b>}
-              <span>{tools}</span>
+              <span>{done}</span>
             </>
           }
           end={ms > 0 && <span className="drawer-time">{ms < 1000 ? `${Math.round(ms)} ms` : format.elapsed(ms)}</span>}

@@ -2,7 +2,9 @@
 
 import type { AgentID } from "../../../core/src/index.js";
 import { type Entry, type RowEntry, sameEntry } from "./entries.js";
+import type { PlanEnd } from "./plan-ends.js";
 import { parseToolCall } from "./tool.js";
+import type { ToolAction } from "./tool-actions.js";
 
 /** Consecutive steps of one turn. */
 export interface StepGroup {
@@ -16,8 +18,8 @@ export interface StepGroup {
 const maxUngrouped = 3;
 
 /** Groups consecutive steps. The newest step of a working agent stays visible. */
-export function groupSteps(entries: readonly Entry[], working: ReadonlySet<AgentID>): (Entry | StepGroup)[] {
-  const all: (Entry | StepGroup)[] = [];
+export function groupSteps<T extends Entry | PlanEnd>(entries: readonly T[], working: ReadonlySet<AgentID>): (T | RowEntry | StepGroup)[] {
+  const all: (T | RowEntry | StepGroup)[] = [];
   let steps: RowEntry[] = [];
   const close = (atEnd: boolean): void => {
     const continues = atEnd && steps.length > 0 && working.has(steps[0]!.row.agentId ?? "");
@@ -45,26 +47,26 @@ export function sameStepGroup(a: StepGroup, b: StepGroup): boolean {
 }
 
 export interface StepSummary {
-  /** The tools in the order of their first use, with the number of calls if more than one. */
-  readonly tools: string;
+  /** What the calls did that did not fail, in their order. */
+  readonly actions: readonly ToolAction[];
   /** The time from the start of the first step, if known, to the end of the last. */
   readonly durationMs: number;
   readonly failed: readonly RowEntry[];
 }
 
 export function summaryOf(steps: readonly RowEntry[]): StepSummary {
-  const counts = new Map<string, number>();
+  const actions: ToolAction[] = [];
   const failed: RowEntry[] = [];
   for (const s of steps) {
     if (s.kind !== "tool") continue;
     const call = parseToolCall(s.row);
-    if (call.tool !== "") counts.set(call.tool, (counts.get(call.tool) ?? 0) + 1);
     if (call.failed) failed.push(s);
+    else if (call.action !== undefined) actions.push(call.action);
   }
   const first = steps[0]!;
   const before = first.kind === "tool" ? (parseToolCall(first.row).durationMs ?? 0) : 0;
   return {
-    tools: [...counts].map(([tool, n]) => (n > 1 ? `${tool} ×${n}` : tool)).join(", "),
+    actions,
     durationMs: Math.max(0, steps.at(-1)!.ts - first.ts + before),
     failed,
   };

@@ -9,7 +9,7 @@ export interface ToolCall {
   readonly failed: boolean;
   /** A summary of the input in one line; may be empty. */
   readonly about: string;
-  /** The action, for the hub's own tools. */
+  /** What the call does; undefined for rows that are not calls. */
   readonly action: ToolAction | undefined;
   readonly input: string;
   readonly result: string;
@@ -49,7 +49,7 @@ export function parseToolCall(row: UIRow): ToolCall {
     tool: v.tool,
     failed: v.status === "error",
     about: summarizeInput(v.input),
-    action: toolActionOf(v.tool, v.input),
+    action: toolActionOf(v.tool, v.input, typeof v.title === "string" ? v.title : ""),
     input: pretty(v.input),
     result: typeof v.result === "string" ? prettyText(v.result) : pretty(v.result),
     durationMs: typeof v.durationMs === "number" ? v.durationMs : undefined,

@@ -4,6 +4,7 @@ import type { AgentID, DesktopState, MessageID, MonitorID, WindowID } from "../.
 import { workingAgents } from "../dock/agents.js";
 import { useShell } from "../shell/context.js";
 import { type Entry, entriesOf, isAboutMessages, withDays } from "./entries.js";
+import { type PlanEnd, withPlanEnds } from "./plan-ends.js";
 import { groupSteps, type StepGroup } from "./step-groups.js";
 
 /** The entries of rows, with queued and pending messages. */
@@ -18,12 +19,12 @@ export function useEntries(rows: DesktopState["rows"], monitor: MonitorID | unde
 }
 
 /**
- * The entries with their steps grouped. Agents change with every word they write; this depends only on which agents
+ * The entries with their steps grouped and the ends of plans. Agents change with every word they write; this depends only on which agents
  * work.
  */
-export function useGroupedEntries(entries: readonly Entry[]): (Entry | StepGroup)[] {
+export function useGroupedEntries(entries: readonly Entry[]): (Entry | PlanEnd | StepGroup)[] {
   const roles = useShell((s) => JSON.stringify(workingAgents(s.desktop.agents).map((a) => a.role)));
-  return useMemo(() => groupSteps(entries, new Set(JSON.parse(roles) as AgentID[])), [entries, roles]);
+  return useMemo(() => groupSteps(withPlanEnds(entries), new Set(JSON.parse(roles) as AgentID[])), [entries, roles]);
 }
 
 /** The windows whose agents work on messages. Agents change with every word they write; this value does not. */

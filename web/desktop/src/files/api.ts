@@ -61,6 +61,17 @@ export class FilesApi {
     return (await r.json()) as FileEntry;
   }
 
+  /** Opens a window with a notebook file, in which its cells can run. */
+  openNotebook = async (file: BodyInit, windowId: string, monitorId: string, title: string): Promise<void> => {
+    const query = new URLSearchParams({ monitor: monitorId, title }).toString();
+    const r = await fetch(`${this.home}/notebooks/${encodeURIComponent(windowId)}?${query}`, {
+      method: "PUT",
+      headers: { "Content-Type": "application/x-ipynb+json" },
+      body: file,
+    });
+    if (!r.ok) throw await problemOf(r);
+  };
+
   move = async (from: string, to: string): Promise<FileEntry> => (await (await this.ask("POST", "/file-moves", { from, to })).json()) as FileEntry;
 
   /** Deletes a file or folder; returns the URL that undoes it. */

@@ -3,6 +3,7 @@
 import "./files.css";
 import { ArrowLeft, Download, File, FileAudio, FileCode, FileImage, FileText, FileVideo, Folder, type LucideIcon, PackageOpen, Pencil, Table2, Trash2, Upload } from "lucide-react";
 import { type KeyboardEvent, type ReactNode, useContext, useMemo, useRef, useState } from "react";
+import { type App, useApps } from "../canvas/apps.js";
 import { useFormat, useTexts } from "../i18n/use.js";
 import type { Page } from "../shell/boot.js";
 import { PageContext, ShellContext, useCommands, useShell } from "../shell/context.js";
@@ -13,6 +14,7 @@ import { type FileEntry, reasonOf } from "./api.js";
 import { uploadsOf } from "./attach.js";
 import { listOf, useKnownFiles } from "./known.js";
 import { openFile } from "./open.js";
+import { OpenWith, openersOf, openWith } from "./open-with.js";
 import { baseName, type FileKind, fileURL, joinPath, kindOf, parentOf, sizeText } from "./paths.js";
 
 const icons: Record<FileKind, LucideIcon> = {
@@ -52,6 +54,7 @@ function Browser({ page, begin }: { page: Page; begin: string }): ReactNode {
   const commands = useCommands();
   const list = listOf(page);
   const known = useKnownFiles();
+  const apps = useApps();
   const [folder, setFolder] = useState(begin);
   const [renaming, setRenaming] = useState<FileEntry>();
   const [deleted, setDeleted] = useState<{ path: string; undo: string }>();
@@ -131,7 +134,7 @@ function Browser({ page, begin }: { page: Page; begin: string }): ReactNode {
         {!known.ready && known.problem === "" && <p className="files-note">{t.loading}</p>}
         <ul ref={rows} className="files-list" aria-label={t.title} onKeyDown={press}>
           {entries.map((e) => (
-            <Row key={e.path} entry={e} onEnter={() => setFolder(e.path)} onRename={() => setRenaming(e)} onRemove={() => remove(e)} />
+            <Row key={e.path} entry={e} page={page} apps={apps} onEnter={() => setFolder(e.path)} onRename={() => setRenaming(e)} onRemove={() => remove(e)} />
           ))}
         </ul>
       </div>
@@ -154,21 +157,30 @@ function Browser({ page, begin }: { page: Page; begin: string }): ReactNode {
 
 interface RowProps {
   entry: FileEntry;
+  page: Page;
+  apps: readonly App[];
   onEnter: () => void;
   onRename: () => void;
   onRemove: () => void;
 }
 
-function Row({ entry: e, onEnter, onRename, onRemove }: RowProps): ReactNode {
+function Row({ entry: e, page, apps, onEnter, onRename, onRemove }: RowProps): ReactNode {
   const t = useTexts(texts);
   const format = useFormat();
   const { store, commands } = useContext(ShellContext)!;
   const session = useShell((s) => s.session);
   const name = baseName(e.path);
+  const open = (): void => {
+    // What the desktop cannot show is opened with an app that can.
+    const opener = kindOf(e.path) === "other" ? openersOf(e.path, apps)[0] : undefined;
+    if (e.isDirectory) onEnter();
+    else if (opener !== undefined) void openWith(page, e.path, opener);
+    else openFile(commands, store.getState(), e.path);
+  };
   const Icon = e.isDirectory ? Folder : icons[kindOf(e.path)];
   return (
     <li className="files-row" data-entry={e.path}>
-      <button type="button" className="files-name" aria-label={t.open(name)} title={e.path} onClick={() => (e.isDirectory ? onEnter() : openFile(commands, store.getState(), e.path))}>
+      <button type="button" className="files-name" aria-label={t.open(name)} title={e.path} onClick={open}>
         <Icon size={16} aria-hidden />
         <span>{name}</span>
       </button>
@@ -176,6 +188,7 @@ function Row({ entry: e, onEnter, onRename, onRemove }: RowProps): ReactNode {
       <time className="files-fact files-time" dateTime={e.modifiedAt}>
         {format.moment(Date.parse(e.modifiedAt))}
       </time>
+      {!e.isDirectory && <OpenWith path={e.path} apps={apps} />}
       <IconButton icon={Pencil} size={14} label={t.renameOf(name)} aria-keyshortcuts="F2" onClick={onRename} />
       {!e.isDirectory && (
         <a className="icon-button" href={`${fileURL(session, e.path)}?download=true`} download={name} aria-label={t.downloadOf(name)} title={t.downloadOf(name)}>

@@ -11,27 +11,37 @@ export function useFileDrops(): boolean {
   useEffect(() => {
     if (page === undefined) return;
     let timer: ReturnType<typeof setTimeout> | undefined;
+    const root = document.documentElement;
+    const ended = (): void => {
+      clearTimeout(timer);
+      root.toggleAttribute("data-file-drag", false);
+      setDragging(false);
+    };
     const over = (e: DragEvent): void => {
       if (!hasFiles(e)) return;
+      // Frames get no events from now on, before the pointer can be over one: it would take the files.
+      root.toggleAttribute("data-file-drag", true);
       clearTimeout(timer);
-      timer = setTimeout(() => setDragging(false), 400); // dragover repeats while files are over the page
+      timer = setTimeout(ended, 400); // dragover repeats while files are over the page
       if (e.defaultPrevented) return setDragging(false); // the command bar says that it takes them
       e.preventDefault();
       e.dataTransfer.dropEffect = "copy";
       setDragging(true);
     };
     const dropped = (e: DragEvent): void => {
-      setDragging(false);
+      ended();
       if (!hasFiles(e) || e.defaultPrevented) return;
       e.preventDefault();
       const files = [...e.dataTransfer.files]; // the list is empty after the event
       const folder = folderAt(e.target);
       void import("./attach.js").then(({ uploadsOf }) => uploadsOf(page).add(files, folder));
     };
+    addEventListener("dragenter", over);
     addEventListener("dragover", over);
     addEventListener("drop", dropped);
     return () => {
-      clearTimeout(timer);
+      ended();
+      removeEventListener("dragenter", over);
       removeEventListener("dragover", over);
       removeEventListener("drop", dropped);
     };

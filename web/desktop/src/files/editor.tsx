@@ -61,6 +61,26 @@ const look = EditorView.theme({
   ".cm-panels": { backgroundColor: "var(--surface-2)", color: "var(--ink)" },
 });
 
+/**
+ * Moves the focus from an editor to the first control of its part of the page. Tab skips the editor until the focus has left that
+ * part: else it would lead back, and what follows the editor could not be reached.
+ */
+function leave(host: HTMLElement, content: HTMLElement): void {
+  const part = host.closest<HTMLElement>("[data-file], [data-cell]");
+  const first = part?.querySelector<HTMLElement>("button, a");
+  if (part === null || !first) return;
+  first.focus();
+  content.tabIndex = -1;
+  const restore = (e: FocusEvent): void => {
+    if (e.type === "focusout" && part.contains(e.relatedTarget as Node | null)) return;
+    content.tabIndex = 0;
+    part.removeEventListener("focusout", restore);
+    content.removeEventListener("focus", restore);
+  };
+  part.addEventListener("focusout", restore);
+  content.addEventListener("focus", restore);
+}
+
 /** A text in an editor. Another `text` replaces the content unless the user typed it. */
 export default function Editor({ name, label, text, onChange, onSave, onRun, className = "files-editor" }: EditorProps): ReactNode {
   const host = useRef<HTMLDivElement>(null);
@@ -102,7 +122,7 @@ export default function Editor({ name, label, text, onChange, onSave, onRun, cla
     // Plain keys are text here. The page sees only the element with the shadow root and would take them for shortcuts. Escape
     // leaves the editor, because Tab indents.
     const keep = (e: KeyboardEvent): void => {
-      if (e.key === "Escape" && !e.defaultPrevented) at.closest<HTMLElement>("[data-file], [data-cell]")?.querySelector<HTMLElement>("button, a")?.focus();
+      if (e.key === "Escape" && !e.defaultPrevented) leave(at, editor.contentDOM);
       if (!(e.altKey || e.key === "F6" || ((e.ctrlKey || e.metaKey) && e.key.toLowerCase() === "k"))) e.stopPropagation();
     };
     at.addEventListener("keydown", keep);

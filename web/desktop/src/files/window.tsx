@@ -4,6 +4,7 @@ import "./files.css";
 import { Download, Eye, FileX, Pencil, Save } from "lucide-react";
 import { lazy, type ReactNode, Suspense, useCallback, useContext, useEffect, useMemo, useRef, useState } from "react";
 import type { WindowState } from "../../../core/src/index.js";
+import { useApps } from "../canvas/apps.js";
 import { AppFrame } from "../content/app-frame/index.js";
 import { Card } from "../content/card.js";
 import MarkdownView from "../content/markdown/view.js";
@@ -13,9 +14,12 @@ import { PageContext, useEvents, useShell } from "../shell/context.js";
 import { files as texts } from "../texts/files.js";
 import { Button, IconButton } from "../ui/button.js";
 import { type FilesApi, hasChanged, reasonOf } from "./api.js";
+import { OpenAsNotebook } from "./as-notebook.js";
+import { textOf } from "./bytes.js";
 import { readCSV } from "./csv.js";
 import { listOf } from "./known.js";
 import { Notebook } from "./notebook.js";
+import { OpenWith } from "./open-with.js";
 import { baseName, type FileKind, fileURL, kindOf, sizeText } from "./paths.js";
 import { PDFView } from "./pdf.js";
 
@@ -58,12 +62,14 @@ function Shown({ window: w, path, api }: ShownProps): ReactNode {
 function Bar({ path, children }: { path: string; children?: ReactNode }): ReactNode {
   const t = useTexts(texts);
   const session = useShell((s) => s.session);
+  const apps = useApps();
   return (
     <div className="files-bar">
       <span className="files-path" title={path}>
         {path}
       </span>
       {children}
+      <OpenWith path={path} apps={apps} />
       <a className="icon-button" href={`${fileURL(session, path)}?download=true`} download={baseName(path)} aria-label={t.downloadOf(baseName(path))} title={t.download}>
         <Download size={16} aria-hidden />
       </a>
@@ -152,6 +158,7 @@ function TextWindow({ window: w, path, api, kind }: ShownProps & { kind: FileKin
   const t = useTexts(texts);
   const { doc, problem, saving, read, save, type } = useText(path, api);
   const [editing, setEditing] = useState(kind === "text");
+  const [openProblem, setOpenProblem] = useState("");
   const cut = doc !== undefined && doc.size > mostText;
   const dirty = doc !== undefined && doc.draft !== doc.stored;
   const canPreview = kind !== "text";
@@ -161,6 +168,7 @@ function TextWindow({ window: w, path, api, kind }: ShownProps & { kind: FileKin
         <span className="files-state" role="status">
           {saving ? t.saving : dirty ? t.unsaved : editing && doc !== undefined && !cut ? t.saved : ""}
         </span>
+        {kind === "notebook" && doc !== undefined && <OpenAsNotebook window={w} path={path} draft={cut ? undefined : doc.draft} api={api} onProblem={setOpenProblem} />}
         {canPreview && !cut && (
           <IconButton icon={editing ? Eye : Pencil} label={editing ? t.preview : t.edit} onClick={() => setEditing(!editing)} />
         )}
@@ -179,9 +187,9 @@ function TextWindow({ window: w, path, api, kind }: ShownProps & { kind: FileKin
           </Button>
         </div>
       )}
-      {problem !== "" && doc !== undefined && (
+      {(problem !== "" || openProblem !== "") && doc !== undefined && (
         <p className="files-note" role="alert">
-          {t.failed(problem)}
+          {t.failed(problem || openProblem)}
         </p>
       )}
       {cut && <p className="files-note">{t.shortened(sizeText(mostText))}</p>}
@@ -258,16 +266,6 @@ function useText(path: string, api: FilesApi) {
   };
   const type = (draft: string): void => setDoc((d) => d && { ...d, draft });
   return { doc, problem, saving, read, save, type };
-}
-
-/** The text in the bytes of a file; undefined if they are no text. The end of a part may be within a character. */
-export function textOf(data: ArrayBuffer, part: boolean): string | undefined {
-  try {
-    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(data, { stream: part });
-    return text.includes("\0") ? undefined : text;
-  } catch {
-    return undefined;
-  }
 }
 
 function Preview({ window: w, kind, name, text }: { window: WindowState; kind: FileKind; name: string; text: string }): ReactNode {

@@ -1,9 +1,8 @@
-import { Link2, Pause, Play, SkipBack, SkipForward } from "lucide-react";
-import { type ReactNode, type Ref, useState } from "react";
+import { Pause, Play, SkipBack, SkipForward } from "lucide-react";
+import type { ReactNode, Ref } from "react";
 import { useFormat, useTexts } from "../i18n/use.js";
-import { useShell } from "../shell/context.js";
 import { film as texts } from "../texts/film.js";
-import { Button, IconButton } from "../ui/button.js";
+import { IconButton } from "../ui/button.js";
 import type { Mark } from "./timeline.js";
 import type { FilmReel } from "./use-film.js";
 
@@ -87,34 +86,8 @@ export function Controls({ ref, reel, position, label, playing, speed, onSeek, o
           </select>
         </label>
         {children}
-        <Share at={reel.positionAt(position)} />
         <span className="film-hint">{t.keys}</span>
       </div>
     </footer>
-  );
-}
-
-/** Copies a link that opens the film at this moment. Only people who may read the session can open it. */
-function Share({ at }: { at: string }): ReactNode {
-  const t = useTexts(texts);
-  const session = useShell((s) => s.session);
-  const [copied, setCopied] = useState<"" | "copied" | "failed">("");
-  const link = `${location.origin}/?${new URLSearchParams({ session, film: at })}`;
-  const copy = (): void => {
-    Promise.resolve(navigator.clipboard?.writeText(link) ?? Promise.reject(new Error("no clipboard"))).then(
-      () => setCopied("copied"),
-      () => setCopied("failed"),
-    );
-  };
-  return (
-    <>
-      <Button icon={Link2} disabled={at === ""} onClick={copy} data-film-share={link}>
-        {t.share}
-      </Button>
-      <span className="film-hint" role="status">
-        {copied === "copied" && t.shared}
-        {copied === "failed" && link}
-      </span>
-    </>
   );
 }

@@ -13,18 +13,15 @@ import { Button, IconButton } from "../ui/button.js";
 import { CompareButton } from "./compare.js";
 import { Controls } from "./controls.js";
 import { GoBack } from "./go-back.js";
-import { Scene, Stage, Talk } from "./scene.js";
+import { Conversation, Scene, Stage } from "./scene.js";
+import { Share } from "./share.js";
 import { neighbour } from "./timeline.js";
 import { type FilmReel, useFilm } from "./use-film.js";
 import { usePlay } from "./use-play.js";
 
 /** The film of the session over the whole page. */
 export function FilmPanel(): ReactNode {
-  const t = useTexts(texts);
   const commands = useCommands();
-  const dialog = useRef<HTMLDialogElement>(null);
-  const heading = useId();
-  const reel = useFilm();
   const close = useCallback(() => {
     commands.openPanel("");
     const query = new URLSearchParams(location.search);
@@ -32,6 +29,28 @@ export function FilmPanel(): ReactNode {
     query.delete("film");
     history.replaceState(null, "", `/?${query}`);
   }, [commands]);
+  return (
+    <FilmDialog onClose={close}>
+      {(reel, position) => (
+        <>
+          <CompareButton from={reel.marks.findLast((m) => m.moment <= position && m.kind === "checkpoint")?.hash} />
+          <GoBack reel={reel} position={position} onGone={close} />
+          <Share at={reel.positionAt(position)} />
+        </>
+      )}
+    </FilmDialog>
+  );
+}
+
+/** What a user can do at a moment besides looking. */
+type Tools = (reel: FilmReel, position: number) => ReactNode;
+
+/** The film of the session of the shell. */
+export function FilmDialog({ onClose, children }: { onClose: () => void; children?: Tools }): ReactNode {
+  const t = useTexts(texts);
+  const dialog = useRef<HTMLDialogElement>(null);
+  const heading = useId();
+  const reel = useFilm();
   useEffect(() => {
     const el = dialog.current!;
     const before = document.activeElement;
@@ -49,13 +68,13 @@ export function FilmPanel(): ReactNode {
       data-film={reel.state}
       onCancel={(e) => {
         e.preventDefault();
-        close();
+        onClose();
       }}
     >
       <header className="film-head">
         <h2 id={heading}>{t.title}</h2>
         {reel.state === "ready" && <span className="film-hint">{t.readOnly}</span>}
-        <IconButton icon={X} label={t.close} onClick={close} />
+        <IconButton icon={X} label={t.close} onClick={onClose} />
       </header>
       {reel.state === "loading" && (
         <p className="film-wait" role="status">
@@ -68,12 +87,12 @@ export function FilmPanel(): ReactNode {
           <Button onClick={reel.again}>{t.again}</Button>
         </div>
       )}
-      {reel.state === "ready" && <Shown reel={reel} onClose={close} />}
+      {reel.state === "ready" && <Shown reel={reel} tools={children} />}
     </dialog>
   );
 }
 
-function Shown({ reel, onClose }: { reel: FilmReel; onClose: () => void }): ReactNode {
+function Shown({ reel, tools }: { reel: FilmReel; tools: Tools | undefined }): ReactNode {
   const t = useTexts(texts);
   const format = useFormat();
   const begin = useShell((s) => shownMonitor(s.view, s.desktop));
@@ -118,7 +137,7 @@ function Shown({ reel, onClose }: { reel: FilmReel; onClose: () => void }): Reac
       <div className="film-scene" data-film-at={reel.positionAt(position)}>
         <Scene desktop={desktop} monitor={monitor}>
           <Stage />
-          {earlier ? <p className="film-talk film-note">{t.earlier}</p> : <Talk />}
+          {earlier ? <p className="film-conversation film-note">{t.earlier}</p> : <Conversation />}
         </Scene>
       </div>
       <Controls
@@ -145,8 +164,7 @@ function Shown({ reel, onClose }: { reel: FilmReel; onClose: () => void }): Reac
             </select>
           </label>
         )}
-        <CompareButton from={reel.marks.findLast((m) => m.moment <= position && m.kind === "checkpoint")?.hash} />
-        <GoBack reel={reel} position={position} onGone={onClose} />
+        {tools?.(reel, position)}
       </Controls>
     </div>
   );

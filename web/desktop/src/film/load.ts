@@ -1,7 +1,7 @@
 // Reads the film of a session: the state at its beginning, and the log page by page.
 
 import { decodeEvent, type Position, type SessionID, type SessionState, type WindowState } from "../../../core/src/index.js";
-import type { Api } from "../shell/api.js";
+import { type Api, ApiError } from "../shell/api.js";
 import { Film } from "./film.js";
 
 /** Where the film of a session begins. */
@@ -16,6 +16,8 @@ interface EventPage {
   events: unknown[];
   next: Position;
   top: Position;
+  /** Whether the hub left out events that the log no longer has, as it does for admins. */
+  trimmed?: boolean;
 }
 
 /** A saved state from before the film: only its windows are known. */
@@ -58,6 +60,7 @@ export async function readOn(api: Api, session: SessionID, film: Film, from: Pos
     signal.throwIfAborted();
     const query = new URLSearchParams({ limit: String(pageSize), ...(after === "0-0" ? {} : { after }) });
     const page = await api.ask<EventPage>("GET", `/api/sessions/${encodeURIComponent(session)}/events?${query}`);
+    if (page.trimmed === true) throw new ApiError(trimmed, 0, "");
     film.append(page.events.flatMap((e) => decodeEvent(JSON.stringify(e)) ?? []));
     onProgress(film.length);
     if (page.next === after || page.next === page.top) return;

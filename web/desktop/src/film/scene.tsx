@@ -13,6 +13,7 @@ import { Card } from "../content/card.js";
 import { Markdown } from "../content/index.js";
 import { workingAgents } from "../dock/agents.js";
 import { EntryRow } from "../drawer/entry-row.js";
+import { PlanEndRow } from "../drawer/plan-end-row.js";
 import { StepGroupRow } from "../drawer/step-group-row.js";
 import { useEntries, useGroupedEntries } from "../drawer/use-entries.js";
 import { useTexts } from "../i18n/use.js";
@@ -124,7 +125,7 @@ const FilmWindow = memo(function FilmWindow({ window: w, content, ...b }: { wind
 });
 
 /** The conversation of a moment, at its end. */
-export function Talk(): ReactNode {
+export function Conversation(): ReactNode {
   const t = useTexts(texts);
   const monitor = useMonitor();
   const rows = useShell((s) => s.desktop.rows);
@@ -138,10 +139,13 @@ export function Talk(): ReactNode {
     el.scrollTop = el.scrollHeight;
   });
   return (
-    <div ref={scroller} className="film-talk" tabIndex={0} role="log" aria-live="off" aria-label={t.conversation}>
+    <div ref={scroller} className="film-conversation" tabIndex={0} role="log" aria-live="off" aria-label={t.conversation}>
       <div className="film-rows" inert>
         {runs.length === 0 && working.length === 0 && <p className="film-note">{t.noRows}</p>}
-        {runs.map((e) => (e.kind === "steps" ? <StepGroupRow key={e.key} run={e} named={false} /> : <EntryRow key={e.key} entry={e} named={false} />))}
+        {runs.map((e) => {
+          if (e.kind === "steps") return <StepGroupRow key={e.key} run={e} named={false} />;
+          return e.kind === "plan" ? <PlanEndRow key={e.key} plan={e} named={false} /> : <EntryRow key={e.key} entry={e} named={false} />;
+        })}
         {working.map((a) => (
           <article key={a.role} className="film-agent" data-film-agent={a.role}>
             <p className="film-note">{t.working}</p>

@@ -29,7 +29,7 @@ export function ContextMeter({ monitor }: { monitor: MonitorID }): ReactNode {
         ) : (
           <>
             {state !== "unknown" && <Ring part={part} size={16} label={label} tone={({ calm: "accent", near: "warning", over: "danger" } as const)[state]} />}
-            <span>{state === "unknown" ? shortTokens(tokens) : `${shortTokens(tokens)} / ${shortTokens(window)} · ${percent} %`}</span>
+            <span>{state === "unknown" ? shortTokens(tokens) : t.meterShort(percent)}</span>
           </>
         )}
         <span className="hidden-text">{tip}</span>

@@ -71,12 +71,13 @@ function belongsBefore(row: UIRow, cut: Cut, later: readonly UIRow[]): boolean {
   return later.some((r) => r.say !== "user_feedback" && r.messageId === row.messageId && row.messageId !== undefined && belongsBefore(r, cut, later));
 }
 
-/** The first line of a row, for a list. `describe` puts actions of the hub's tools into words. */
-export function lineOf(row: UIRow, describe: (action: ToolAction) => string): string {
+/** The first line of a row, for a list. `describe` puts actions of tools into words. */
+export function lineOf(row: UIRow, describe: (action: ToolAction, failed: boolean) => string): string {
   switch (kindOf(row)) {
     case "tool": {
-      const { tool, about, action, failed } = parseToolCall(row);
-      return action === undefined || failed ? `${tool} ${about}`.trim() : describe(action);
+      const { about, action, failed } = parseToolCall(row);
+      if (action === undefined) return about;
+      return action.kind === "used" ? `${describe(action, failed)} ${about}`.trim() : describe(action, failed);
     }
     default:
       return summarizeInput((row.text ?? "").trim().split("\n", 1)[0]!);

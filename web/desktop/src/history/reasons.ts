@@ -17,6 +17,7 @@ const reasons = {
   no_provider: "whyNoProvider",
   over_budget: "whyBudget",
   too_many_agents: "whyManyAgents",
+  content_changed: "whyContent",
 } as const satisfies Record<keyof typeof reasonCodes, keyof (typeof texts)["en"]>;
 
 export type Reason = (typeof reasons)[keyof typeof reasons];

@@ -3,7 +3,7 @@ import { type DesktopState, firstMonitor, hasEnded, type MessageID, type Sent } 
 import { titleIn, workingAgents } from "../dock/agents.js";
 import { usePutBack } from "../dock/drafts.js";
 import { kindOf, type MessageEntry } from "../drawer/entries.js";
-import type { ToolAction } from "../drawer/tool-actions.js";
+import { describeAction, type ToolAction } from "../drawer/tool-actions.js";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { gesturesIn } from "../shell/gesture.js";
@@ -131,9 +131,9 @@ function Consequences({ preview: p, entry, files }: { preview: Preview; entry: M
   const toolCalls = useTexts(toolCallTexts);
   const amounts = useAmounts();
   const windows = useShell((s) => s.desktop.windows);
-  const describe = ({ kind, what, window }: ToolAction): string => {
-    const title = window === undefined ? "" : titleIn({ windows }, entry.monitorId, window);
-    return toolCalls[kind](what || title || window || "");
+  const describe = (action: ToolAction, failed: boolean): string => {
+    const title = action.window === undefined ? "" : titleIn({ windows }, entry.monitorId, action.window);
+    return describeAction(toolCalls, action, title, failed);
   };
   const agents = useShell((s) => workingAgents(s.desktop.agents).filter((a) => a.monitorId === entry.monitorId).length);
   const lines = useMemo(() => listedRows(p.removed), [p]);

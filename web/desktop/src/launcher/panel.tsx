@@ -1,4 +1,4 @@
-import { AppWindow, Download, Pin, PinOff, Search } from "lucide-react";
+import { AppWindow, Download, NotebookPen, Pin, PinOff, Search } from "lucide-react";
 import { type ReactNode, useContext, useEffect, useState } from "react";
 import { type App, openApp, useApps } from "../canvas/apps.js";
 import { hueOf } from "../canvas/kind.js";
@@ -51,12 +51,18 @@ export function LauncherPanel(): ReactNode {
     close();
     openTemplate(id);
   };
+  const blanks = matching([{ id: "notebook", name: t.notebook, description: t.notebookHint }], text);
+  const openBlank = (): void => {
+    close();
+    void import("../content/notebook/open.js").then(({ openNotebook }) => openNotebook(commands, store.getState()));
+  };
   const openFirst = (): void => {
     if (mine[0] !== undefined) launch(mine[0]);
     else if (offers[0] !== undefined) void installAndOpen(offers[0]);
     else if (templates[0] !== undefined) pickTemplate(templates[0]);
+    else if (blanks.length > 0) openBlank();
   };
-  const nothing = mine.length + offers.length + templates.length === 0;
+  const nothing = mine.length + offers.length + templates.length + blanks.length === 0;
   return (
     <Modal title={t.title} closeLabel={t.close} onClose={close} shape="wide">
       <form
@@ -122,6 +128,21 @@ export function LauncherPanel(): ReactNode {
           <section aria-label={t.templates}>
             <h3>{t.templates}</h3>
             <TemplateList ids={templates} onOpen={pickTemplate} />
+          </section>
+        )}
+        {blanks.length > 0 && (
+          <section aria-label={t.blank}>
+            <h3>{t.blank}</h3>
+            <ul className="launcher-apps">
+              <li className="launcher-app">
+                <button type="button" className="launcher-open" data-launch="notebook" title={t.notebookHint} onClick={openBlank}>
+                  <span className={`launcher-tile kind kind-${hueOf("notebook")}`} aria-hidden>
+                    <NotebookPen size={20} />
+                  </span>
+                  <span className="launcher-name">{t.notebook}</span>
+                </button>
+              </li>
+            </ul>
           </section>
         )}
         {market === undefined && hasAccount && <p role="status">{t.reading}</p>}

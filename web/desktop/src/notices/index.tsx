@@ -1,7 +1,9 @@
 import "./notices.css";
 import { lazy, type ReactNode, Suspense, useEffect } from "react";
-import { useShell } from "../shell/context.js";
+import { useTexts } from "../i18n/use.js";
+import { useCommands, useEvents, useShell } from "../shell/context.js";
 import { useQuestionCount } from "../shell/select.js";
+import { notices as texts } from "../texts/notices.js";
 import { pageTitle } from "./announcements.js";
 import { useBrowserNotices } from "./browser-notifications.js";
 import { useReadMark } from "./read-mark.js";
@@ -18,6 +20,7 @@ export function Notices(): ReactNode {
   const questions = useQuestionCount();
   const read = useReadMark();
   useBrowserNotices();
+  useUserChangeNotice();
 
   const waiting = questions + countUnread(notifications.values(), read.until);
   useEffect(() => {
@@ -29,4 +32,15 @@ export function Notices(): ReactNode {
       <Suspense>{panel === "notifications" && <Centre readUntil={read.before} />}</Suspense>
     </>
   );
+}
+
+/** Says in every tab that the session belongs to another user now. */
+function useUserChangeNotice(): void {
+  const t = useTexts(texts);
+  const commands = useCommands();
+  const me = useShell((s) => s.me.user);
+  useEvents((e) => {
+    if (e.type !== "SESSION_USER_CHANGED") return;
+    commands.notify(e.data.user === me ? t.givenToYou(e.data.previous) : t.given(e.data.user), "info", 8000);
+  });
 }

@@ -4,7 +4,7 @@ import type { LucideIcon } from "lucide-react";
 import { Bell, Blocks, CircleHelp, CircleStop, Compass, FolderOpen, FoldVertical, Inbox, KeyRound, Languages, LayoutGrid, ListTodo, ListTree, MessageSquare, MonitorCheck, NotebookPen, OctagonX, Palette, Plug, Plus, QrCode, RefreshCw, RotateCcw, Search, Settings, ShieldCheck, SlidersHorizontal, SquarePlus } from "lucide-react";
 import { limits, shownMonitor } from "../../../core/src/index.js";
 import { focusCommandBar } from "../dock/drafts.js";
-import type { Commands, DeskAction } from "../shell/commands.js";
+import type { Commands, WindowsAction } from "../shell/commands.js";
 import type { Theme } from "../shell/prefs.js";
 import { hasAccount, isMonitorGone } from "../shell/select.js";
 import type { Panel, Shell } from "../shell/shell.js";
@@ -98,7 +98,7 @@ const panelActions: Action[] = [
   { id: "tour", group: "actions", icon: Compass, title: (t) => t.showTour, when: always, run: (c) => c.showTour(true) },
 ];
 
-function windowAction(id: DeskAction, icon: LucideIcon, title: (t: Texts) => string, combo?: Combo): Action {
+function windowAction(id: WindowsAction, icon: LucideIcon, title: (t: Texts) => string, combo?: Combo): Action {
   const needsWindows = id !== "undo" && id !== "reopen" && id !== "newNote";
   return {
     id: `windows.${id}`,
@@ -106,7 +106,7 @@ function windowAction(id: DeskAction, icon: LucideIcon, title: (t: Texts) => str
     icon,
     title,
     when: (s) => !needsWindows || s.desktop.windows.size > 0,
-    run: (c) => c.desk?.(id),
+    run: (c) => c.runOnWindows?.(id),
     ...(combo === undefined ? {} : { combo }),
   };
 }

@@ -3,6 +3,7 @@ import { type ReactNode, useId } from "react";
 import type { AgentID, Todo } from "../../../core/src/index.js";
 import { escapeInvisible } from "../asks/invisible.js";
 import { useAgentState } from "../dock/agent-state.js";
+import { useReason } from "../drawer/reasons.js";
 import { Linked } from "../files/linked.js";
 import { useFormat, useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
@@ -22,6 +23,7 @@ interface DetailsProps {
 /** One todo with its details and actions. */
 export function Details({ todo, facts, onClose }: DetailsProps): ReactNode {
   const t = useTexts(texts);
+  const inWords = useReason();
   const format = useFormat();
   const heading = useId();
   const tries = todo.retry_count ?? 0;
@@ -56,9 +58,9 @@ export function Details({ todo, facts, onClose }: DetailsProps): ReactNode {
         </dl>
       )}
       {todo.error !== undefined && todo.status !== "completed" && (
-        <div className="plan-trouble">
-          <h4>{t.trouble}</h4>
-          <p>{escapeInvisible(todo.error.message || todo.error.code)}</p>
+        <div className="plan-failure">
+          <h4>{t.failure}</h4>
+          <p>{escapeInvisible(inWords(todo.error.message || todo.error.code))}</p>
         </div>
       )}
       <Result summary={todo.result_summary} />
@@ -149,7 +151,7 @@ function TodoActions({ todo, facts }: { todo: Todo; facts: Facts }): ReactNode {
             }
           }}
         >
-          {t.talk}
+          {t.conversation}
         </Button>
       )}
     </div>

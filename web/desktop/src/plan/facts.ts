@@ -127,13 +127,34 @@ export function askAbout(id: TodoID, asks: readonly HITLRequest[]): HITLRequest 
   return asks.find((a) => (a.type === "hitl_approval_request" || a.type === "hitl_input_request") && a.todo_id === id);
 }
 
-/** The result of a todo for display: a text, or fields by name. */
+/** The result of a todo for display: a text, or fields by name. JSON in a text becomes fields. */
 export function resultOf(summary: unknown): { text: string } | { fields: { name: string; value: string }[] } | undefined {
-  if (summary === undefined || summary === null || summary === "") return undefined;
-  if (typeof summary !== "object") return { text: String(summary) };
-  if (Array.isArray(summary)) return { text: JSON.stringify(summary, null, 2) };
-  const entries = Object.entries(summary);
+  const value = parsed(summary);
+  if (value === undefined || value === null || value === "") return undefined;
+  if (typeof value !== "object" || Array.isArray(value)) return { text: readable(value) };
+  const entries = Object.entries(value);
   if (entries.length === 0) return undefined;
-  if (entries.length === 1 && entries[0]![0] === "text" && typeof entries[0]![1] === "string") return { text: entries[0]![1] };
-  return { fields: entries.map(([name, v]) => ({ name, value: typeof v === "string" ? v : JSON.stringify(v) })) };
+  if (entries.length === 1 && ["text", "summary", "result"].includes(entries[0]![0])) return { text: readable(entries[0]![1]) };
+  return { fields: entries.map(([name, v]) => ({ name: name.replaceAll(/[_-]+/g, " "), value: readable(v) })) };
+}
+
+/** The object or list in a text, which agents may put between fences; other values stay as they are. */
+function parsed(value: unknown): unknown {
+  if (typeof value !== "string") return value;
+  const json = /^\s*(?:```(?:json)?\s*)?([[{][\s\S]*[\]}])\s*(?:```\s*)?$/.exec(value)?.[1];
+  if (json === undefined) return value;
+  try {
+    return JSON.parse(json) as unknown;
+  } catch {
+    return value;
+  }
+}
+
+/** A value in words: an item of a list per line, the fields of an object behind each other. */
+function readable(v: unknown): string {
+  if (Array.isArray(v)) return v.map((item) => `• ${readable(item)}`).join("\n");
+  if (typeof v !== "object" || v === null) return v === null ? "–" : String(v);
+  return Object.entries(v)
+    .map(([name, value]) => `${name.replaceAll(/[_-]+/g, " ")}: ${readable(value)}`)
+    .join(", ");
 }

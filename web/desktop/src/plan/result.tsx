@@ -1,10 +1,12 @@
 import { CircleCheck, CircleSlash, CircleX, CornerDownLeft, FileText, RotateCw } from "lucide-react";
-import type { ReactNode } from "react";
-import type { PlanAttachment, PlanComplete, PlanFailure, PlanStatistics } from "../../../core/src/index.js";
+import { type ReactNode, useMemo } from "react";
+import type { MessageID, PlanAttachment, PlanComplete, PlanFailure, PlanStatistics } from "../../../core/src/index.js";
 import { escapeInvisible } from "../asks/invisible.js";
 import { ownFile } from "../content/addresses.js";
 import { Markdown } from "../content/index.js";
+import { planTodo } from "../dock/agents.js";
 import { usePutBack } from "../dock/drafts.js";
+import { type PlanThings, readableText, thingsOf } from "../drawer/plan-ends.js";
 import { Linked, useFileLinks } from "../files/linked.js";
 import { useFormat, useTexts } from "../i18n/use.js";
 import { useShell } from "../shell/context.js";
@@ -14,11 +16,14 @@ import { Button } from "../ui/button.js";
 import { CopyButton } from "../ui/copy.js";
 import { useControl } from "./control.js";
 import { type Facts, resultOf } from "./facts.js";
+import { Things } from "./things.js";
 
 /** The result of a completed plan. */
 export function Completed({ complete }: { complete: PlanComplete }): ReactNode {
   const t = useTexts(texts);
-  const putBack = usePutBack(useMonitor());
+  const made = useThings(complete.messageId);
+  const monitor = useMonitor();
+  const putBack = usePutBack(monitor);
   const { response } = complete;
   return (
     <section className="plan-card plan-card-done" aria-label={t.answerTitle} data-plan-result="complete">
@@ -30,7 +35,8 @@ export function Completed({ complete }: { complete: PlanComplete }): ReactNode {
       {!!response.summary && <p className="plan-summary">
           <Linked text={escapeInvisible(response.summary)} />
         </p>}
-      <Markdown text={response.text} />
+      <Things {...made} monitor={monitor} />
+      <Markdown text={readableText(response.text)} />
       {complete.status === "partial" && <p className="plan-note">{t.partly}</p>}
       {response.attachments.length > 0 && (
         <>
@@ -59,6 +65,16 @@ export function Completed({ complete }: { complete: PlanComplete }): ReactNode {
       <Statistics statistics={complete.statistics} />
     </section>
   );
+}
+
+/** What the agents of the plan made, by their rows. */
+function useThings(messageId: MessageID | undefined): PlanThings {
+  const rows = useShell((s) => s.desktop.rows);
+  return useMemo(() => {
+    const all = [...rows.values()].map((r) => r.row);
+    const role = all.findLast((r) => planTodo(r.agentId) === "" && r.messageId === messageId)?.agentId ?? "";
+    return thingsOf(all, role);
+  }, [rows, messageId]);
 }
 
 /** A file of the session. Other addresses are not linked: the model may have invented them. */
@@ -90,7 +106,7 @@ export function Failed({ failed, facts }: { failed: PlanFailure; facts: Facts })
   const control = useControl();
   const { error, partial_results: partial } = failed;
   const cancelled = failed.status === "cancelled";
-  const todo = facts.todos.find((d) => d.id === error.failed_todo) ?? facts.todos.find((d) => d.status === "failed");
+  const failedTodos = facts.todos.filter((d) => d.status === "failed" || d.id === error.failed_todo);
   const Icon = cancelled ? CircleSlash : CircleX;
   const known: Partial<Record<string, string>> = t as unknown as Record<string, string>;
   const reason = /^[A-Z_]+$/.test(error.code) ? known[error.code] : undefined;
@@ -101,14 +117,15 @@ export function Failed({ failed, facts }: { failed: PlanFailure; facts: Facts })
         {cancelled ? t.cancelledTitle : t.failedTitle}
       </h3>
       <p>{[reason, error.message ? escapeInvisible(error.message) : undefined].filter(Boolean).join(" ") || t.noReason}</p>
-      {todo !== undefined && !cancelled && (
-        <>
-          <p>{t.failedTodo(escapeInvisible(todo.task))}</p>
-          <Button size="sm" icon={RotateCw} onClick={() => control("control_retry", { todo_id: todo.id })}>
-            {t.retryTodo}
-          </Button>
-        </>
-      )}
+      {!cancelled &&
+        failedTodos.map((todo) => (
+          <div key={todo.id} data-failed={todo.id}>
+            <p>{t.failedTodo(escapeInvisible(todo.task))}</p>
+            <Button size="sm" icon={RotateCw} onClick={() => control("control_retry", { todo_id: todo.id })}>
+              {t.retryTodo}
+            </Button>
+          </div>
+        ))}
       <Partial data={partial?.available_data} facts={facts} />
       <Statistics statistics={failed.statistics} />
     </section>

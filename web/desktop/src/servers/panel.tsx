@@ -16,11 +16,14 @@ export function ServersPanel(): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
   const [servers, setServers] = useState<MCPServers>();
+  const [secrets, setSecrets] = useState<readonly string[]>([]);
   const [reason, setReason] = useState("");
   const read = useCallback(async (): Promise<void> => {
     setReason("");
     try {
-      setServers(await commands.api.mcpServers());
+      const [all, names] = await Promise.all([commands.api.mcpServers(), commands.api.secretNames()]);
+      setServers(all);
+      setSecrets(names);
     } catch (error) {
       setReason(reasonOf(error));
     }
@@ -43,7 +46,7 @@ export function ServersPanel(): ReactNode {
           {servers.servers === null || servers.servers.length === 0 ? <p>{t.none}</p> : null}
           <ul>
             {(servers.servers ?? []).map((s) => (
-              <ServerRow key={s.name} server={s} version={servers.version} onChanged={setServers} />
+              <ServerRow key={s.name} server={s} version={servers.version} known={secrets} onChanged={setServers} onSecret={(name) => setSecrets((all) => [...all, name])} />
             ))}
           </ul>
           <AddServers servers={servers} onChanged={setServers} />
@@ -68,7 +71,7 @@ function AddServers({ servers, onChanged }: { servers: MCPServers; onChanged: (a
       const all = await commands.api.addMCPServers(config, servers.version);
       onChanged(all);
       setConfig("");
-      setNotes([...(all.warnings ?? []), ...(all.inputs ?? []).map((name) => t.needs(name))]);
+      setNotes(all.warnings ?? []);
     } catch (error) {
       setProblem(isConflict(error) ? t.conflict : t.failed(reasonOf(error)));
       if (isConflict(error)) onChanged(await commands.api.mcpServers());

@@ -1,8 +1,8 @@
-import { Play, ScrollText, Trash2 } from "lucide-react";
-import { type ReactNode, useState } from "react";
+import { KeyRound, Play, Power, PowerOff, ScrollText, Trash2 } from "lucide-react";
+import { type FormEvent, type ReactNode, useState } from "react";
 import { useTexts } from "../i18n/use.js";
 import { reasonOf } from "../models/panel.js";
-import type { MCPServer, MCPServerLine, MCPServers } from "../shell/api.js";
+import { isConflict, type MCPServer, type MCPServerLine, type MCPServers } from "../shell/api.js";
 import { useCommands } from "../shell/context.js";
 import { servers as texts } from "../texts/servers.js";
 import { Button, IconButton } from "../ui/button.js";
@@ -10,11 +10,15 @@ import { Button, IconButton } from "../ui/button.js";
 interface ServerRowProps {
   server: MCPServer;
   version: number;
+  /** The names of the secrets that the user has set. */
+  known: readonly string[];
   onChanged: (all: MCPServers) => void;
+  /** Called after the user has set a secret. */
+  onSecret: (name: string) => void;
 }
 
 /** A server in the list, with its state, tools, last error and log. */
-export function ServerRow({ server: s, version, onChanged }: ServerRowProps): ReactNode {
+export function ServerRow({ server: s, version, known, onChanged, onSecret }: ServerRowProps): ReactNode {
   const t = useTexts(texts);
   const { api } = useCommands();
   const [busy, setBusy] = useState(false);
@@ -24,11 +28,19 @@ export function ServerRow({ server: s, version, onChanged }: ServerRowProps): Re
   const act = async (what: () => Promise<void>): Promise<void> => {
     setBusy(true);
     setProblem("");
-    await what().catch((error: unknown) => setProblem(t.failed(reasonOf(error))));
+    try {
+      await what();
+    } catch (error) {
+      setProblem(isConflict(error) ? t.conflict : t.failed(reasonOf(error)));
+      if (isConflict(error)) await api.mcpServers().then(onChanged, () => undefined);
+    }
     setBusy(false);
   };
   const tools = s.tools ?? [];
-  const state = busy ? t.trying : s.disabled === true ? t.disabled : s.state === "failed" ? t.broken : t[s.state];
+  const off = s.disabled === true;
+  // A server that the whole hub shares has the secrets of the hub.
+  const missing = s.scope === "hub" ? [] : (s.secrets ?? []).filter((name) => !known.includes(name));
+  const state = busy ? t.trying : off ? t.disabled : s.state === "failed" ? t.broken : t[s.state];
   return (
     <li className="models-row" data-server={s.name}>
       <div className="models-row-text">
@@ -41,7 +53,7 @@ export function ServerRow({ server: s, version, onChanged }: ServerRowProps): Re
         {(s.secrets ?? []).length > 0 && <span className="models-note">{t.secrets((s.secrets ?? []).join(", "))}</span>}
       </div>
       <div className="models-row-tools">
-        <Button size="sm" icon={Play} disabled={busy || s.disabled === true} aria-label={t.tryOf(s.name)} onClick={() => void act(async () => onChanged(await api.tryMCPServer(s.name)))}>
+        <Button size="sm" icon={Play} disabled={busy || off} aria-label={t.tryOf(s.name)} onClick={() => void act(async () => onChanged(await api.tryMCPServer(s.name)))}>
           {t.try}
         </Button>
         <IconButton
@@ -50,8 +62,19 @@ export function ServerRow({ server: s, version, onChanged }: ServerRowProps): Re
           aria-expanded={log !== undefined}
           onClick={() => (log === undefined ? void act(async () => setLog((await api.mcpServerLog(s.name)).lines)) : setLog(undefined))}
         />
+        {s.own && (
+          <IconButton
+            icon={off ? PowerOff : Power}
+            label={off ? t.switchOnOf(s.name) : t.switchOffOf(s.name)}
+            disabled={busy}
+            onClick={() => void act(async () => onChanged(await api.switchMCPServer(s, !off, version)))}
+          />
+        )}
         {s.own && <IconButton icon={Trash2} label={t.removeOf(s.name)} onClick={() => setAsking(true)} />}
       </div>
+      {missing.map((name) => (
+        <SecretField key={name} name={name} onSet={(value) => act(async () => api.putSecret(name, value).then(() => onSecret(name)))} />
+      ))}
       {asking && (
         <div className="servers-part" role="group" aria-label={t.removeOf(s.name)}>
           <p className="models-note">{t.removeAsk}</p>
@@ -86,5 +109,26 @@ export function ServerRow({ server: s, version, onChanged }: ServerRowProps): Re
         </pre>
       )}
     </li>
+  );
+}
+
+/** The field for a secret that a server needs and the user has not set. */
+function SecretField({ name, onSet }: { name: string; onSet: (value: string) => Promise<void> }): ReactNode {
+  const t = useTexts(texts);
+  const [value, setValue] = useState("");
+  const set = (e: FormEvent): void => {
+    e.preventDefault();
+    if (value !== "") void onSet(value);
+  };
+  return (
+    <form className="servers-part" onSubmit={set} data-secret={name}>
+      <label className="servers-secret">
+        {t.secret(name)}
+        <input className="field" type="password" autoComplete="off" value={value} onChange={(e) => setValue(e.target.value)} />
+      </label>
+      <Button size="sm" type="submit" icon={KeyRound} disabled={value === ""}>
+        {t.saveSecret}
+      </Button>
+    </form>
   );
 }

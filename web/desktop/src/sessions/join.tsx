@@ -66,20 +66,22 @@ function Ready({ code, onRenew }: { code: Code; onRenew: () => void }): ReactNod
   const now = useNow(500);
   const left = Math.max(0, Math.ceil((code.until - now) / 1000));
   const expired = left === 0;
-  // A phone cannot use the code of a loopback address; another browser on this computer can.
-  const [wanted, setWanted] = useState(!code.loopback);
-  if (!wanted) {
+  // A phone cannot use the address of a loopback, so that there is no code to scan. Another browser on this computer can.
+  if (code.loopback) {
     return (
       <>
         <LoopbackWarning />
-        <Button onClick={() => setWanted(true)}>{t.showAnyway}</Button>
+        {!expired && (
+          <p>
+            {t.hereOnly} <CopyButton text={code.url} label={t.copyLink} wide />
+          </p>
+        )}
       </>
     );
   }
   return (
     <>
-      {code.loopback && <p>{t.hereOnly}</p>}
-      {!code.loopback && <p>{t.joinHint}</p>}
+      <p>{t.joinHint}</p>
       <div className={expired ? "sessions-qr sessions-qr-over" : "sessions-qr"}>
         <svg viewBox={`0 0 ${code.size} ${code.size}`} role="img" aria-label={t.code} shapeRendering="crispEdges">
           {code.bars.map((b) => (
@@ -106,6 +108,11 @@ function Ready({ code, onRenew }: { code: Code; onRenew: () => void }): ReactNod
   );
 }
 
+/** The port of the hub. An address without one has that of its scheme. */
+export function portOf({ port, protocol }: Pick<Location, "port" | "protocol">): string {
+  return port || (protocol === "https:" ? "443" : "80");
+}
+
 /** The warning that phones cannot reach a loopback address. */
 function LoopbackWarning(): ReactNode {
   const t = useTexts(texts);
@@ -116,7 +123,7 @@ function LoopbackWarning(): ReactNode {
         {t.loopback}
       </h3>
       <p>{t.loopbackHint}</p>
-      <Command lines={`hub serve --addr 0.0.0.0:${location.port || "8080"} --hosts 192.168.0.10`} />
+      <Command lines={`hub serve --addr 0.0.0.0:${portOf(location)} --hosts 192.168.0.10`} />
       <p>{t.loopbackCare}</p>
     </section>
   );

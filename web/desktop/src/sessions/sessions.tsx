@@ -9,6 +9,7 @@ import { isComposing } from "../ui/keys.js";
 import { Modal } from "../ui/modal.js";
 import { sortByUse, stateOf, usedAt } from "./list.js";
 import { findSessions, type Preview, usePreviews } from "./previews.js";
+import { useSearch } from "./search.js";
 import { SessionThumbnail } from "./thumbnail.js";
 
 type State = { type: "reading" } | { type: "failed"; reason: string } | { type: "ready"; sessions: SessionCard[] };
@@ -53,18 +54,21 @@ function SessionList({ cards, onChange }: { cards: readonly SessionCard[]; onCha
   const t = useTexts(texts);
   const [text, setText] = useState("");
   const previews = usePreviews(cards);
-  const found = findSessions(cards, previews, text);
+  const { cards: byHub, searching } = useSearch(text);
+  const here = findSessions(cards, previews, text);
+  const shown = new Set(here.map((c) => c.sessionId));
+  const found = [...here, ...[...byHub.values()].filter((c) => !shown.has(c.sessionId))];
   return (
     <>
       {cards.length > 1 && <input className="field sessions-search" type="search" aria-label={t.search} placeholder={t.search} value={text} onChange={(e) => setText(e.target.value)} />}
       {found.length === 0 && (
         <p className="sessions-lead" role="status">
-          {t.notFound}
+          {searching ? t.searching : t.notFound}
         </p>
       )}
       <ul className="sessions-list">
         {found.map((s) => (
-          <SessionRow key={s.sessionId} card={s} preview={previews.get(s.sessionId)} onChange={onChange} />
+          <SessionRow key={s.sessionId} card={s} excerpt={byHub.get(s.sessionId)?.found} preview={previews.get(s.sessionId)} onChange={onChange} />
         ))}
       </ul>
     </>
@@ -109,7 +113,7 @@ function NewSession(): ReactNode {
 
 type Mode = "plain" | "rename" | "remove";
 
-function SessionRow({ card, preview, onChange }: { card: SessionCard; preview: Preview | undefined; onChange: () => void }): ReactNode {
+function SessionRow({ card, excerpt, preview, onChange }: { card: SessionCard; excerpt: string | undefined; preview: Preview | undefined; onChange: () => void }): ReactNode {
   const t = useTexts(texts);
   const format = useFormat();
   const commands = useCommands();
@@ -168,6 +172,7 @@ function SessionRow({ card, preview, onChange }: { card: SessionCard; preview: P
             <span className={`sessions-state sessions-state-${state}`}>{t[state]}</span>
             {state === "setAside" && <span>{t.setAsideHint}</span>}
             {used > 0 && <span>{t.used(format.moment(used))}</span>}
+            {excerpt !== undefined && <q>{excerpt}</q>}
             {preview !== undefined && preview.length > 0 && <span>{t.windows(preview.length)}</span>}
             {card.user !== me && <span>{t.by(card.user)}</span>}
           </span>

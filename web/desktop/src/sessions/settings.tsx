@@ -20,6 +20,7 @@ export function SettingsPanel(): ReactNode {
       <Accents />
       <Languages />
       <Notifications />
+      <PointerSwitch />
       <Workspace />
       <AccountSettings />
       <About />
@@ -181,6 +182,33 @@ function Notifications(): ReactNode {
         disabled={permission === "missing" || permission === "denied"}
         className="sessions-switch"
         onClick={() => void toggle()}
+      >
+        <span className="sessions-knob" aria-hidden />
+        <span className="sessions-switch-text">{on ? t.notifyOn : t.notifyOff}</span>
+      </button>
+    </section>
+  );
+}
+
+/** Whether other people see the pointer of this browser. */
+function PointerSwitch(): ReactNode {
+  const t = useTexts(texts);
+  const commands = useCommands();
+  const on = useShell((s) => s.prefs.pointer);
+  return (
+    <section className="sessions-set sessions-switch-row">
+      <div>
+        <h3 id="sessions-pointer">{t.pointer}</h3>
+        <p id="sessions-pointer-hint">{t.pointerHint}</p>
+      </div>
+      <button
+        type="button"
+        role="switch"
+        aria-checked={on}
+        aria-labelledby="sessions-pointer"
+        aria-describedby="sessions-pointer-hint"
+        className="sessions-switch"
+        onClick={() => commands.setPrefs({ pointer: !on })}
       >
         <span className="sessions-knob" aria-hidden />
         <span className="sessions-switch-text">{on ? t.notifyOn : t.notifyOff}</span>

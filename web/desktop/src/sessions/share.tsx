@@ -1,12 +1,13 @@
-import { Link2, RefreshCw, Trash2, UserPlus } from "lucide-react";
+import { Crown, Link2, RefreshCw, Trash2, UserPlus } from "lucide-react";
 import { type FormEvent, type ReactNode, useCallback, useEffect, useMemo, useState } from "react";
 import { useTexts } from "../i18n/use.js";
-import type { SessionCard } from "../shell/api.js";
-import { useCommands, useShell } from "../shell/context.js";
+import { ApiError, type SessionCard } from "../shell/api.js";
+import { useCommands, useEvents, useShell } from "../shell/context.js";
 import { share as texts } from "../texts/share.js";
 import { Button, IconButton } from "../ui/button.js";
 import { CopyButton } from "../ui/copy.js";
 import { Modal } from "../ui/modal.js";
+import { Links } from "./links.js";
 
 type Access = "viewer" | "operator";
 
@@ -20,7 +21,10 @@ export function SharePanel(): ReactNode {
   const [card, setCard] = useState<SessionCard>();
   const [problem, setProblem] = useState("");
   const [busy, setBusy] = useState(false);
+  const [heir, setHeir] = useState("");
+  const [invited, setInvited] = useState("");
   const here = useMemo(() => new Set(presence.map((c) => c.user ?? "")), [presence]);
+  const onProblem = useCallback((error: unknown) => setProblem(reasonOf(error)), []);
   const read = useCallback(() => {
     commands.api.session(session).then(
       (c) => {
@@ -31,6 +35,11 @@ export function SharePanel(): ReactNode {
     );
   }, [commands, session]);
   useEffect(read, [read]);
+  useEvents((e) => {
+    if (e.type !== "SESSION_USER_CHANGED") return;
+    setHeir("");
+    read();
+  });
   const change = (what: Promise<unknown>): Promise<void> => {
     setBusy(true);
     return what
@@ -39,6 +48,17 @@ export function SharePanel(): ReactNode {
   };
   const path = (user: string): string => `/api/sessions/${encodeURIComponent(session)}/shares/${encodeURIComponent(user)}`;
   const put = (user: string, access: Access): Promise<void> => change(commands.api.ask("PUT", path(user), { access }));
+  const give = (user: string): void => {
+    setBusy(true);
+    setProblem("");
+    commands.api
+      .ask("PUT", `/api/sessions/${encodeURIComponent(session)}/owner`, { user })
+      .then(read, (error: unknown) => setProblem(error instanceof ApiError && error.status === 409 ? t.giveRefused(user) : reasonOf(error)))
+      .finally(() => {
+        setHeir("");
+        setBusy(false);
+      });
+  };
   const owner = card?.access === "owner";
   const shares = card?.shares ?? [];
   return (
@@ -58,13 +78,14 @@ export function SharePanel(): ReactNode {
               <span>{t.owner}</span>
             </Person>
             {shares.map((s) => (
-              <Person key={s.user} name={s.user} own={s.user === me} here={here.has(s.user)}>
+              <Person key={s.user} name={s.user} own={s.user === me} here={here.has(s.user)} newcomer={s.newcomer}>
                 {owner ? (
                   <>
                     <select className="field" aria-label={t.accessOf(s.user)} value={s.access} disabled={busy} onChange={(e) => void put(s.user, e.target.value as Access)}>
                       <option value="viewer">{t.viewer}</option>
                       <option value="operator">{t.operator}</option>
                     </select>
+                    <IconButton icon={Crown} label={t.give(s.user)} disabled={busy} onClick={() => setHeir(s.user)} />
                     <IconButton icon={Trash2} label={t.remove(s.user)} disabled={busy} onClick={() => void change(commands.api.ask("DELETE", path(s.user)))} />
                   </>
                 ) : (
@@ -74,7 +95,12 @@ export function SharePanel(): ReactNode {
             ))}
           </ul>
         )}
-        {owner && <Invite busy={busy} onInvite={put} />}
+        <p role="status" className="sessions-invited">
+          {shares.some((s) => s.user === invited) && t.invited(invited)}
+        </p>
+        {owner && heir !== "" && <Give user={heir} newcomer={shares.some((s) => s.user === heir && s.newcomer)} busy={busy} onGive={() => give(heir)} onCancel={() => setHeir("")} />}
+        {owner && <Invite busy={busy} onInvite={(user, access) => put(user, access).then(() => setInvited(user))} />}
+        {owner && <Links onProblem={onProblem} />}
         {card !== undefined && !owner && <p className="sessions-lead">{t.ownerOnly}</p>}
         <div className="sessions-link">
           <Link2 size={16} aria-hidden />
@@ -90,7 +116,25 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-function Person({ name, own, here, children }: { name: string; own: boolean; here: boolean; children: ReactNode }): ReactNode {
+/** Asks before the session is given away, because the owner cannot take it back. */
+function Give({ user, newcomer, busy, onGive, onCancel }: { user: string; newcomer: boolean; busy: boolean; onGive: () => void; onCancel: () => void }): ReactNode {
+  const t = useTexts(texts);
+  return (
+    <div role="alertdialog" aria-label={t.give(user)} className="sessions-give">
+      <strong>{t.giveMeans(user)}</strong>
+      {newcomer && <p>{t.newcomer}</p>}
+      <p>{t.giveHint}</p>
+      <Button size="sm" autoFocus disabled={busy} onClick={onCancel}>
+        {t.keep}
+      </Button>
+      <Button size="sm" kind="danger" icon={Crown} disabled={busy} onClick={onGive}>
+        {t.give(user)}
+      </Button>
+    </div>
+  );
+}
+
+function Person({ name, own, here, newcomer, children }: { name: string; own: boolean; here: boolean; newcomer?: boolean | undefined; children: ReactNode }): ReactNode {
   const t = useTexts(texts);
   return (
     <li className="sessions-person" data-person={name}>
@@ -98,6 +142,7 @@ function Person({ name, own, here, children }: { name: string; own: boolean; her
         {name}
         {own && <small> {t.you}</small>}
         {here && <small className="sessions-here">{t.here}</small>}
+        {newcomer && !here && <small className="sessions-newcomer">{t.newcomer}</small>}
       </span>
       {children}
     </li>

@@ -11,6 +11,12 @@ interface State {
   /** Folders to choose from; none if the operator allows none. */
   folders: string[];
   invalid?: boolean;
+  /** The text of AGENTS.md in the folder. */
+  instructions?: string;
+  instructionsCut?: boolean;
+  skills: { name: string; about: string }[];
+  /** Why files for agents in the folder are not used. */
+  unusable?: string;
 }
 
 /** The folder in which agents of this session work. It is shown only where the operator allows folders. */
@@ -65,6 +71,35 @@ export function Workspace(): ReactNode {
         <Button type="submit">{t.save}</Button>
       </form>
       <p role="status">{said}</p>
+      <Guidance state={state} />
     </section>
+  );
+}
+
+/** What the files of the folder tell agents. */
+function Guidance({ state }: { state: State }): ReactNode {
+  const t = useTexts(texts);
+  return (
+    <>
+      {state.instructions !== undefined && (
+        <details>
+          <summary>{state.instructionsCut === true ? t.instructionsCut : t.instructions}</summary>
+          <pre tabIndex={0}>{state.instructions}</pre>
+        </details>
+      )}
+      {state.skills.length > 0 && (
+        <details>
+          <summary>{t.skills(state.skills.length)}</summary>
+          <ul>
+            {state.skills.map((s) => (
+              <li key={s.name}>
+                <strong>{s.name}</strong>: {s.about}
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+      {state.unusable !== undefined && <p role="note">{t.unusable(state.unusable)}</p>}
+    </>
   );
 }

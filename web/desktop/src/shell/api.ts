@@ -21,7 +21,9 @@ export interface SessionCard {
   /** The access of the signed-in user. */
   access: "viewer" | "operator" | "owner";
   /** The users it is shared with; only its owner sees them. */
-  shares?: { user: string; access: "viewer" | "operator" }[];
+  shares?: { user: string; access: "viewer" | "operator"; newcomer?: boolean }[];
+  /** The part of the conversation that a search found. */
+  found?: string;
   /** Whether it has unfinished work. */
   working: boolean;
   /** Whether it is quarantined because its data cannot be read. */
@@ -46,6 +48,10 @@ export interface HubInfo {
   /** The available providers, and the one of new sessions. */
   providers: string[];
   provider: string;
+  /** Whether the user may kill the hub in the tour, because it is started again. */
+  canCrash?: boolean;
+  /** Why notebooks cannot run code; absent when they can. */
+  notebooksOff?: string;
 }
 
 /** A model backend that a profile can have. */
@@ -147,8 +153,17 @@ export interface MCPServer {
   type: string;
   command?: string;
   args?: string[];
+  env?: Record<string, string>;
+  cwd?: string;
   url?: string;
+  headers?: Record<string, string>;
   disabled?: boolean;
+  trusted?: boolean;
+  sampling?: boolean;
+  scope?: string;
+  profiles?: string[];
+  timeout?: number;
+  /** The names of the secrets that it needs. */
   secrets?: string[];
   state: "stopped" | "starting" | "ready" | "failed" | "stopping";
   error?: string;
@@ -161,8 +176,6 @@ export interface MCPServers {
   /** Whether servers of the user may be programs. */
   commands?: boolean;
   warnings?: string[];
-  /** Secrets that an added configuration asks for. */
-  inputs?: string[];
 }
 
 /** A line of the log of an MCP server. */
@@ -304,6 +317,12 @@ export class Api {
   mcpServers = (): Promise<MCPServers> => this.ask("GET", "/api/mcp-servers");
   /** Adds the servers of a configuration. If the servers have another version than `version`, the status is 409. */
   addMCPServers = (config: string, version: number): Promise<MCPServers> => this.ask("POST", "/api/mcp-servers", { config, version });
+  /** Switches a server of the user on or off. If the servers have another version than `version`, the status is 409. */
+  switchMCPServer = (s: MCPServer, disabled: boolean, version: number): Promise<MCPServers> => {
+    const { type, command, args, env, cwd, url, headers, trusted, sampling, scope, profiles, timeout } = s;
+    const entry = { type, command, args, env, cwd, url, headers, trusted, sampling, scope, profiles, timeout, disabled, version };
+    return this.ask("PUT", `/api/mcp-servers/${encodeURIComponent(s.name)}`, entry);
+  };
   deleteMCPServer = (name: string, version: number): Promise<MCPServers> => this.ask("DELETE", `/api/mcp-servers/${encodeURIComponent(name)}?${queryOf({ version })}`);
   tryMCPServer = (name: string): Promise<MCPServers> => this.ask("POST", `/api/mcp-servers/${encodeURIComponent(name)}/try`);
   mcpServerLog = (name: string): Promise<{ lines: MCPServerLine[] }> => this.ask("GET", `/api/mcp-servers/${encodeURIComponent(name)}/log`);
@@ -316,6 +335,11 @@ export class Api {
   settingValues = (): Promise<SettingValues> => this.ask("GET", "/api/settings/values");
   /** Changes a setting; null returns to the default. If its value is no longer `was`, the change is refused as a conflict. */
   changeSetting = (name: string, value: unknown, was: unknown): Promise<SettingValues> => this.ask("PATCH", "/api/settings/values", { values: { [name]: value }, was: { [name]: was } });
+  /** The names of the secrets of the user that are set and can be read. */
+  secretNames = async (): Promise<string[]> => {
+    const all = await this.ask<{ secrets: { name: string; set: boolean; unreadable?: string }[] | null }>("GET", "/api/secrets");
+    return (all.secrets ?? []).filter((s) => s.set && s.unreadable === undefined).map((s) => s.name);
+  };
   putSecret = (name: string, value: string): Promise<void> => this.ask("PUT", `/api/secrets/${encodeURIComponent(name)}`, { value });
   signOut = (): Promise<void> => this.ask("POST", "/api/logout");
 

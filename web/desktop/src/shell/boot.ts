@@ -4,7 +4,7 @@
 import { Client, type HubEvent, newView, type SessionID, saveView } from "../../../core/src/index.js";
 import { languageOf } from "../i18n/texts.js";
 import { accountNames } from "./account.js";
-import { Api } from "./api.js";
+import { Api, type HubInfo, type Me } from "./api.js";
 import { Commands } from "./commands.js";
 import type { ShellServices } from "./context.js";
 import { StateFollower } from "./follower.js";
@@ -25,14 +25,21 @@ export interface Page extends ShellServices {
 
 export type Listener = (event: HubEvent, replayed: boolean) => void;
 
-/** Identifies the user, chooses the session and connects to it. */
-export async function boot(): Promise<Page> {
+/** Someone who looks at one session with a link, without signing in. */
+export interface Guest {
+  readonly me: Me;
+  readonly hub: HubInfo;
+  readonly session: SessionID;
+}
+
+/** Identifies the user, unless there is a guest, chooses the session and connects to it. */
+export async function boot(guest?: Guest): Promise<Page> {
   const api = new Api((input, init) => fetch(input, { credentials: "same-origin", ...init }));
   const query = new URLSearchParams(location.search);
   const random = (): string => crypto.getRandomValues(new Uint32Array(2)).join("-");
-  const [me, hub, tab] = await Promise.all([api.me(), api.hub(), nameTab({ storage: forTab, locks: navigator.locks, random })]);
-  const session = query.get("session") ?? (await chooseSession(api));
-  if (query.get("session") === null) {
+  const [me, hub, tab] = await Promise.all([guest?.me ?? api.me(), guest?.hub ?? api.hub(), nameTab({ storage: forTab, locks: navigator.locks, random })]);
+  const session = guest?.session ?? query.get("session") ?? (await chooseSession(api));
+  if (guest === undefined && query.get("session") === null) {
     query.set("session", session);
     history.replaceState(null, "", `/?${query}`);
   }

@@ -45,12 +45,12 @@ export interface CommandsOptions {
 }
 
 /** A command on all windows of the shown monitor. */
-export type DeskAction = "tidy" | "overview" | "undo" | "reopen" | "closeAll" | "newNote";
+export type WindowsAction = "tidy" | "overview" | "undo" | "reopen" | "closeAll" | "newNote";
 
 export class Commands {
   readonly api: Api;
   /** Runs a command on the windows; absent while no canvas is drawn. */
-  desk: ((action: DeskAction) => void) | undefined;
+  runOnWindows: ((action: WindowsAction) => void) | undefined;
   private readonly o: CommandsOptions;
   private lastNotice = 0;
   /** The monitor to show as soon as it exists. */

@@ -27,6 +27,11 @@ export function useShell<T>(select: (s: Shell) => T): T {
   return useStore(useShellServices().store, select);
 }
 
+/** The state of the page, for code that runs outside of a drawing. */
+export function useShellStore(): ShellStore {
+  return useShellServices().store;
+}
+
 /** The commands of the page. */
 export function useCommands(): Commands {
   return useShellServices().commands;

@@ -11,6 +11,8 @@ export interface Prefs {
   readonly language: Language | "system";
   /** Whether to show browser notifications for finished and failed work and for questions. */
   readonly notify: boolean;
+  /** Whether other people in the session see the pointer of this browser. */
+  readonly pointer: boolean;
   /** Whether the tour was closed. */
   readonly toured: boolean;
   /** The looks that the user chose last, which the page has until it has read the user's settings. */
@@ -20,7 +22,7 @@ export interface Prefs {
 
 export const prefsKey = "everdesk.prefs";
 
-const defaults: Prefs = { theme: "system", language: "system", notify: false, toured: false, wallpaper: wallpapers[0], accent: accents[0] };
+const defaults: Prefs = { theme: "system", language: "system", notify: false, pointer: true, toured: false, wallpaper: wallpapers[0], accent: accents[0] };
 
 export function readPrefs(text: string | null): Prefs {
   try {
@@ -29,6 +31,7 @@ export function readPrefs(text: string | null): Prefs {
       theme: v.theme === "dark" || v.theme === "light" || v.theme === "contrast" ? v.theme : defaults.theme,
       language: v.language === "en" || v.language === "ko" ? v.language : defaults.language,
       notify: v.notify === true,
+      pointer: v.pointer !== false,
       toured: v.toured === true,
       wallpaper: wallpaperOf(v.wallpaper),
       accent: accentOf(v.accent),

@@ -20,7 +20,7 @@ export const account = catalogue({
     (now: string) => `It was changed in another tab and is now “${now}”. What you typed is still here; save it again to replace that.`,
     (now) => `다른 탭에서 바뀌었어요. 지금 값: “${now}”. 입력한 내용은 그대로 있어요. 다시 저장하면 바뀌어요.`,
   ],
-  invalid: [(detail: string) => `A stored value is not valid and not used: ${detail}`, (detail) => `저장된 값이 올바르지 않아 쓰지 않아요: ${detail}`],
+  invalid: [(detail: string) => `One saved setting cannot be read, so the default applies: ${detail}`, (detail) => `저장된 설정 하나를 읽을 수 없어 기본값을 써요: ${detail}`],
   wantNumber: ["Enter a number.", "숫자를 입력해 주세요."],
   wantWhole: ["Enter a whole number.", "정수를 입력해 주세요."],
   wantRange: [(min: string, max: string) => `Enter a number from ${min} to ${max}.`, (min, max) => `${min}–${max} 범위의 숫자를 입력해 주세요.`],

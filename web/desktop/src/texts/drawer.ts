@@ -32,6 +32,7 @@ export const drawer = catalogue({
   ],
 
   you: ["You", "나"],
+  user: ["User", "사용자"],
   toWindow: [(title: string) => `to “${title}”`, (title) => `“${title}” 창에`],
   enlarge: ["Show the picture larger", "사진 크게 보기"],
   shrink: ["Show the picture smaller", "사진 작게 보기"],
@@ -84,7 +85,6 @@ export const drawer = catalogue({
   toolDone: ["Done", "완료"],
   toolFailed: ["Failed", "실패"],
   result: ["Result", "결과"],
-  anyTool: ["Tool", "도구"],
   inputOf: [(tool: string) => `Input of ${tool}`, (tool) => `${tool} 입력`],
   resultOf: [(tool: string) => `Result of ${tool}`, (tool) => `${tool} 결과`],
   retry: ["Trying again", "다시 시도 중"],
@@ -102,7 +102,7 @@ export const drawer = catalogue({
   endCompleted: [(time: string) => `Done in ${time}`, (time) => `${time} 만에 완료`],
   endFailed: [(time: string) => `Failed after ${time}`, (time) => `${time} 뒤 실패`],
   endInterrupted: [(time: string) => `Stopped after ${time}`, (time) => `${time} 뒤 중지`],
-  tokens: [(input: string, output: string) => `${input} in, ${output} out`, (input, output) => `입력 ${input}, 출력 ${output}`],
+  tokens: [(input: string, output: string) => `${input} tokens read, ${output} written`, (input, output) => `토큰 ${input}개 읽고 ${output}개 씀`],
   tokensTip: [(cached: string) => `Tokens; ${cached} more came from the cache`, (cached) => `토큰 수예요. 캐시에서 ${cached}개를 더 읽었어요`],
 
   stop: [(name: string) => `Stop ${name}`, (name) => `${name} 중지`],

@@ -248,6 +248,8 @@ export const dock = catalogue({
   placeholder: ["Ask for anything, / for commands", "무엇이든 물어보세요. 명령은 / 입력"],
   placeholderShort: ["Ask for anything", "무엇이든 물어보세요"],
   placeholderRunning: ["Add to what is being done", "진행 중인 작업에 덧붙여 보세요"],
+  placeholderRunningShort: ["Add to it", "덧붙이기"],
+  placeholderPlanShort: ["Plan what?", "무엇을 계획할까요?"],
   placeholderPlan: ["What is to be planned?", "무엇을 계획할까요?"],
   planFirst: ["Plan", "계획"],
   planOffTip: ["Plan first: you review a plan before it is done (Alt+P)", "먼저 계획하기: 실행하기 전에 계획을 검토해요 (Alt+P)"],

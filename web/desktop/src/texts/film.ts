@@ -6,6 +6,7 @@ export const film = catalogue({
   slash: ["Watch what happened as a film", "지난 일을 영화처럼 보기"],
   title: ["Time machine", "타임머신"],
   close: ["Close", "닫기"],
+  titleOf: [(session: string) => `Time machine of ${session}`, (session) => `타임머신: ${session}`],
   readOnly: ["You are watching what happened. Nothing changes.", "지난 일을 보고 있어요. 아무것도 바뀌지 않아요."],
   loading: [(n: number) => (n === 0 ? "Reading what happened…" : `Reading what happened… ${n} steps`), (n) => (n === 0 ? "지난 일을 불러오는 중…" : `지난 일을 불러오는 중… ${n}단계`)],
   failed: [(why: string) => `What happened could not be read: ${why}`, (why) => `지난 일을 불러오지 못했어요: ${why}`],
@@ -35,6 +36,12 @@ export const film = catalogue({
   markCheckpoint: ["Saved state", "저장된 상태"],
   markRestore: ["Restored", "되돌림"],
   share: ["Share this moment", "이 순간 공유"],
+  shareLabel: ["Moment", "순간"],
+  sharedUntil: [
+    (until: string) => `Link copied. Everyone who has it sees this moment and nothing else, until ${until}.`,
+    (until) => `링크를 복사했어요. 링크가 있으면 누구나 이 순간만 볼 수 있어요. 기한: ${until}`,
+  ],
+  shareFailed: [(why: string) => `No link was made: ${why}`, (why) => `링크를 만들지 못했어요: ${why}`],
   shared: ["Link copied. It opens for people who may see this session.", "링크를 복사했어요. 이 세션을 볼 수 있는 사람에게 열려요."],
 
   // going back

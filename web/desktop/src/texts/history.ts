@@ -99,6 +99,7 @@ export const history = catalogue({
 
   // the meter
   meter: [(percent: number) => `Memory of the agent: ${percent} % full`, (percent) => `에이전트의 기억: ${percent}% 참`],
+  meterShort: [(percent: number) => `${percent} % full`, (percent) => `${percent}% 참`],
   meterTokens: [(tokens: string) => `Memory of the agent: ${tokens} tokens`, (tokens) => `에이전트의 기억: 토큰 ${tokens}개`],
   meterTip: [(tokens: string, window: string) => `${tokens} of ${window} tokens`, (tokens, window) => `토큰 ${window}개 중 ${tokens}개`],
   near: ["little room left", "남은 자리가 적어요"],
@@ -128,7 +129,7 @@ export const history = catalogue({
   noTasksFound: ["No task fits", "맞는 작업이 없어요"],
   tasksFailed: ["The tasks could not be read.", "작업을 불러오지 못했어요."],
   tasksLoading: ["Loading the tasks…", "작업을 불러오는 중…"],
-  tokens: [(input: string, output: string) => `${input} in, ${output} out`, (input, output) => `입력 ${input}, 출력 ${output}`],
+  tokens: [(input: string, output: string) => `${input} tokens read, ${output} written`, (input, output) => `토큰 ${input}개 읽고 ${output}개 씀`],
   costOwn: [(own: string, total: string) => `${own} itself, ${total} with what it handed on`, (own, total) => `자체 ${own}, 맡긴 것까지 ${total}`],
   goToTask: ["Show in the conversation", "대화에서 보기"],
   notThere: ["It is not in the conversation any more", "이제 대화에 없어요"],
@@ -158,4 +159,5 @@ export const history = catalogue({
   whyNoProvider: ["No model is connected.", "연결된 모델이 없어요."],
   whyBudget: ["The monitor has used up its budget.", "모니터의 예산을 모두 썼어요."],
   whyManyAgents: ["Too many agents are running.", "실행 중인 에이전트가 너무 많아요."],
+  whyContent: ["The window was changed in the meantime.", "그사이 창의 내용이 바뀌었어요."],
 });

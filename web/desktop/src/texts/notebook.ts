@@ -49,5 +49,6 @@ export const notebook = catalogue({
   variable: ["Name", "이름"],
   type: ["Type", "형식"],
   value: ["Value", "값"],
+  off: [(reason: string) => `Notebooks cannot run code on this hub: ${reason}`, (reason) => `이 허브에서는 노트북 코드를 실행할 수 없어요: ${reason}`],
   download: ["Download as .ipynb", ".ipynb로 받기"],
 });

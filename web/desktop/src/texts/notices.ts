@@ -18,6 +18,8 @@ export const notices = catalogue({
   warning: ["Careful", "주의"],
   error: ["Problem", "문제"],
   pressed: ["Told the agent", "에이전트에게 알렸어요"],
+  given: [(user: string) => `${user} is the owner of this session now.`, (user) => `이 세션의 새 소유자: ${user}`],
+  givenToYou: [(from: string) => `${from} handed this session over to you.`, (from) => `이제 이 세션의 소유자예요. 넘겨준 사람: ${from}`],
   finished: ["Finished", "끝났어요"],
   failed: ["Failed", "실패했어요"],
   needsYou: ["Needs you", "확인이 필요해요"],

@@ -18,7 +18,7 @@ export const phone = catalogue({
   monitor: [(n: number) => `Monitor ${n}`, (n) => `모니터 ${n}`],
   monitors: ["Monitors", "모니터"],
   addMonitor: ["New monitor", "새 모니터"],
-  untitled: ["Window without a title", "제목 없는 창"],
+  untitled: ["Untitled window", "제목 없는 창"],
   minimised: ["minimised", "최소화됨"],
   working: ["working", "작업 중"],
 });

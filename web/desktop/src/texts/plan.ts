@@ -76,9 +76,9 @@ export const plan = catalogue({
   items: [(n: number, of: number) => `${n} of ${of}`, (n, of) => `${of}개 중 ${n}개`],
   asksFirst: ["asks before it runs", "실행 전에 물어봐요"],
   agent: ["Agent", "에이전트"],
-  talk: ["Show the conversation", "대화 보기"],
+  conversation: ["Show the conversation", "대화 보기"],
   result: ["Result", "결과"],
-  trouble: ["What went wrong", "무엇이 잘못됐나요"],
+  failure: ["What went wrong", "무엇이 잘못됐나요"],
   retry: ["Try again", "다시 시도"],
   skip: ["Skip", "건너뛰기"],
   approve: ["Decide", "결정하기"],
@@ -113,6 +113,10 @@ export const plan = catalogue({
   full: ["Too much is still on its way. Try again in a moment.", "아직 보내는 중인 것이 많아요. 잠시 후 다시 시도해 주세요."],
 
   // results
+  doneTitle: ["The plan is finished", "계획이 끝났어요"],
+  things: ["Files and windows of the plan", "계획에서 만든 파일과 창"],
+  openWindow: ["Show this window", "이 창 보기"],
+  taskResults: [(n: number) => (n === 1 ? "Result of 1 task" : `Results of ${n} tasks`), (n) => `작업 ${n}개의 결과`],
   answerTitle: ["Answer", "답변"],
   partly: ["Some tasks were skipped.", "건너뛴 작업이 있어요."],
   attachments: ["Files", "파일"],

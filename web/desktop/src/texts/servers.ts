@@ -30,9 +30,12 @@ export const servers = catalogue({
   tools: [(n: number) => (n === 1 ? "1 tool" : `${String(n)} tools`), (n) => `도구 ${String(n)}개`],
   paste: ["Paste the servers that you have in Claude Desktop, VS Code or Cursor", "Claude Desktop, VS Code, Cursor에서 쓰는 서버 설정을 붙여 넣으세요"],
   commands: [`Servers may be addresses or programs. Write secrets as \${secret:NAME}.`, `주소나 프로그램을 쓸 수 있어요. 비밀은 \${secret:이름} 형식으로 쓰세요.`],
-  noCommands: [`Servers are addresses; this hub runs no programs of users. Write secrets as \${secret:NAME}.`, `주소만 쓸 수 있어요. 이 허브는 사용자의 프로그램을 실행하지 않아요. 비밀은 \${secret:이름} 형식으로 쓰세요.`],
+  noCommands: [`Servers are addresses; this hub runs no programs of users unless its operator allows it (--user-mcp-commands on). Write secrets as \${secret:NAME}.`, `주소만 쓸 수 있어요. 운영자가 허용하지 않으면(--user-mcp-commands on) 이 허브는 사용자의 프로그램을 실행하지 않아요. 비밀은 \${secret:이름} 형식으로 쓰세요.`],
   add: ["Add servers", "서버 추가"],
-  needs: [(name: string) => `Set the secret ${name}.`, (name) => `비밀 ${name}을(를) 설정하세요.`],
+  secret: [(name: string) => `Secret ${name}, which this server needs`, (name) => `이 서버에 필요한 비밀: ${name}`],
+  saveSecret: ["Save", "저장"],
+  switchOnOf: [(name: string) => `Switch on ${name}`, (name) => `켜기: ${name}`],
+  switchOffOf: [(name: string) => `Switch off ${name}`, (name) => `끄기: ${name}`],
   conflict: ["Your servers were changed in another tab. Press it again.", "다른 탭에서 서버가 바뀌었어요. 다시 눌러 주세요."],
 });
 

@@ -12,5 +12,9 @@ export const workspace = catalogue({
   placeholder: ["A folder of its own", "세션만의 폴더"],
   save: ["Choose", "선택"],
   saved: ["Chosen.", "선택했어요."],
+  instructions: ["AGENTS.md, which all agents of this session get", "이 세션의 모든 에이전트가 받는 AGENTS.md"],
+  instructionsCut: ["The beginning of AGENTS.md, which all agents of this session get", "이 세션의 모든 에이전트가 받는 AGENTS.md의 앞부분"],
+  skills: [(n: number) => (n === 1 ? "1 guide, which agents can read" : `${n} guides, which agents can read`), (n) => `에이전트가 읽을 수 있는 안내서 ${n}개`],
+  unusable: [(reason: string) => `Some files for agents are not used: ${reason}`, (reason) => `쓸 수 없는 에이전트용 파일이 있어요: ${reason}`],
   failed: [(reason: string) => `That did not work: ${reason}`, (reason) => `잘 안 됐어요: ${reason}`],
 });

@@ -55,7 +55,7 @@ export function MainMenu(): ReactNode {
               {t.palette}
             </MenuItem>
             {!phone && (
-              <MenuItem icon={<LayoutGrid {...icon} />} hint={<Kbd combo="alt+t" />} onSelect={item(() => commands.desk?.("tidy"))}>
+              <MenuItem icon={<LayoutGrid {...icon} />} hint={<Kbd combo="alt+t" />} onSelect={item(() => commands.runOnWindows?.("tidy"))}>
                 {t.tidy}
               </MenuItem>
             )}

@@ -1,12 +1,13 @@
 import { ChevronDown, ChevronUp, Circle, CircleCheck, CircleDashed, Move, RotateCw, X } from "lucide-react";
-import { type PointerEvent, type ReactNode, type RefObject, useLayoutEffect, useRef, useState } from "react";
+import { type PointerEvent, type ReactNode, type RefObject, useCallback, useLayoutEffect, useRef, useState } from "react";
 import { firstMonitor, type WindowState, windowKey } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { useHasAccount, useMonitor, useMonitors, useWindows } from "../shell/select.js";
 import { tour as texts } from "../texts/tour.js";
 import { IconButton } from "../ui/button.js";
-import { type AgentStep, agentSteps, avoidWindows, type Mark, markOf, nearestCorner, nextCorner, type Progress, type Step, type Surroundings, type UserStep, userSteps, withDone } from "./steps.js";
+import { type AgentStep, agentSteps, avoidWindows, type Mark, markOf, nearestCorner, nextCorner, offeredSteps, type Progress, type Step, type Surroundings, type UserStep, withDone } from "./steps.js";
+import { type Plug, useCanPlug, usePlug } from "./use-plug.js";
 
 interface ChecklistProps {
   progress: Progress;
@@ -21,8 +22,10 @@ export function Checklist({ progress, change, onShow }: ChecklistProps): ReactNo
   const outbox = useShell((s) => s.outbox.items);
   const drag = useDrag((x, y, width, height) => change((p) => ({ ...p, corner: nearestCorner(x, y, width, height), put: true })));
   const root = useAvoidWindows(change);
-  const all: Step[] = [...agentSteps, ...userSteps];
-  const marks = new Map(all.map((s) => [s, markOf(s, progress, outbox)]));
+  const offered = offeredSteps(useCanPlug());
+  const plug = usePlug(useCallback(() => change((p) => withDone(p, ["plug"])), [change]));
+  const all: Step[] = [...agentSteps, ...offered];
+  const marks = new Map(all.map((s) => [s, s === "plug" ? plugMark(plug, markOf(s, progress, outbox)) : markOf(s, progress, outbox)]));
   const done = all.filter((s) => marks.get(s) === "done");
   const next = all.find((s) => marks.get(s) === "open");
   // While collapsed, it still shows the current or the next step.
@@ -50,8 +53,8 @@ export function Checklist({ progress, change, onShow }: ChecklistProps): ReactNo
           <StepItem key={s} step={s} next={s === next && !progress.folded} mark={marks.get(s)!} onClick={() => onShow(s)} />
         ))}
         {!progress.folded && <li className="tour-gap" aria-hidden />}
-        {userSteps.filter(shown).map((s) => (
-          <UserStepItem key={s} step={s} next={s === next && !progress.folded} mark={marks.get(s)!} onDone={() => change((p) => withDone(p, [s]))} />
+        {offered.filter(shown).map((s) => (
+          <UserStepItem key={s} step={s} plug={plug} next={s === next && !progress.folded} mark={marks.get(s)!} onDone={() => change((p) => withDone(p, [s]))} />
         ))}
       </ul>
     </section>
@@ -92,11 +95,13 @@ function surroundings(list: HTMLElement): Surroundings {
 }
 
 /** A step that the user does. */
-function UserStepItem({ step, onDone, ...rest }: { step: UserStep; next: boolean; mark: Mark; onDone: () => void }): ReactNode {
+function UserStepItem({ step, plug, onDone, ...rest }: { step: UserStep; plug: Plug; next: boolean; mark: Mark; onDone: () => void }): ReactNode {
   const commands = useCommands();
   const monitors = useMonitors();
   const hasAccount = useHasAccount();
   switch (step) {
+    case "plug":
+      return <StepItem step={step} {...rest} note={plug.note} onClick={plug.start} />;
     case "secondTab":
       return <StepItem step={step} {...rest} onClick={() => window.open(commands.addressOf(), "_blank", "noopener")} />;
     case "ownTab":
@@ -117,15 +122,21 @@ function UserStepItem({ step, onDone, ...rest }: { step: UserStep; next: boolean
   }
 }
 
-/** A step. Only the next step is explained, so that the list stays small. */
-function StepItem({ step, next, mark, onClick }: { step: Step; next: boolean; mark: Mark; onClick?: () => void }): ReactNode {
+/** The state of the step that kills the hub: its run in this tab, if there is one. */
+function plugMark({ phase }: Plug, otherwise: Mark): Mark {
+  if (phase === undefined || phase === "done") return otherwise;
+  return phase === "failed" ? "failed" : "going";
+}
+
+/** A step. Only the next step, and one with a note about its progress, is explained, so that the list stays small. */
+function StepItem({ step, next, mark, note, onClick }: { step: Step; next: boolean; mark: Mark; note?: string | undefined; onClick?: () => void }): ReactNode {
   const t = useTexts(texts);
   const inside = (
     <>
       <MarkIcon mark={mark} />
       <span className="tour-step-text">
         <span>{t[step]}</span>
-        {(next || mark === "failed") && <small>{mark === "failed" ? t.failed : t[`${step}Hint`]}</small>}
+        {(next || mark === "failed" || note !== undefined) && <small>{mark === "failed" ? t.failed : (note ?? t[`${step}Hint`])}</small>}
       </span>
       {mark !== "open" && mark !== "failed" && <span className="hidden-text">{t[mark]}</span>}
     </>

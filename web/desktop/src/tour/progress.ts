@@ -12,8 +12,7 @@ export function useToured(): boolean | undefined {
   const here = useShell((s) => s.prefs.toured);
   const steps = useShell((s) => s.account?.tourSteps);
   const guest = !useHasAccount();
-  if (here || guest) return here;
-  return steps?.includes(closedMark);
+  return guest ? here : steps?.includes(closedMark);
 }
 
 /**

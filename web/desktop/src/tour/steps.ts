@@ -7,7 +7,7 @@ import type { Language } from "../i18n/texts.js";
 export const agentSteps = ["windows", "form", "approval", "plan", "background"] as const;
 
 /** The steps without an agent. */
-export const userSteps = ["secondTab", "ownTab", "restart", "model"] as const;
+export const userSteps = ["plug", "secondTab", "ownTab", "restart", "model"] as const;
 
 export type AgentStep = (typeof agentSteps)[number];
 export type UserStep = (typeof userSteps)[number];
@@ -25,6 +25,11 @@ export const closedMark = "closed";
 export function knownSteps(names: readonly string[]): Step[] {
   const all: readonly string[] = [...agentSteps, ...userSteps];
   return names.filter((s): s is Step => all.includes(s));
+}
+
+/** The steps without an agent that are offered: the tour kills the hub itself if that comes back, else the user may. */
+export function offeredSteps(canPlug: boolean): UserStep[] {
+  return userSteps.filter((s) => s !== (canPlug ? "restart" : "plug"));
 }
 
 /** The progress of a tab in a session; stored for the next page load. The done steps are those of the user. */

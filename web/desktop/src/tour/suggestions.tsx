@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 import { useTexts } from "../i18n/use.js";
 import { TemplateList } from "../launcher/template-list.js";
 import { useTemplate } from "../launcher/use-template.js";
+import { RecentSessions } from "../sessions/recent.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { useHasAccount, useMonitor } from "../shell/select.js";
 import type { Shell } from "../shell/shell.js";
@@ -55,6 +56,7 @@ export function Examples(): ReactNode {
           <>
             <h2>{t.template}</h2>
             <TemplateList onOpen={openTemplate} />
+            <RecentSessions />
           </>
         )}
       </section>

@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 import { useTexts } from "../i18n/use.js";
 import { TemplateList } from "../launcher/template-list.js";
 import { useTemplate } from "../launcher/use-template.js";
+import { RecentSessions } from "../sessions/recent.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { useHasAccount } from "../shell/select.js";
 import { tour as texts } from "../texts/tour.js";
@@ -79,6 +80,7 @@ export function Welcome({ onShow }: { onShow: (step: AgentStep) => void }): Reac
                 </Button>
               </section>
             )}
+            {hasAccount && <RecentSessions />}
           </div>
         </div>
         <footer className="tour-foot">

@@ -27,6 +27,18 @@ test("other tools", () => {
   expect(call("make_coffee", { sugar: 2 })).toBeUndefined();
 });
 
+test("a tool of an MCP server has its name and that of the server", () => {
+  expect(call("mcp__files__write_file", { path: "a.txt" })).toMatchObject({ title: "Use write_file of the MCP server files?", verb: "Allow", danger: false });
+  expect(call("mcp__files__delete_file", { path: "a.txt" })).toMatchObject({ title: "Delete “a.txt” permanently?", danger: true });
+});
+
+test("a patch names its files", () => {
+  expect(call("apply_patch", { patch: "+++ a.txt\n+x\n" })?.title).toBe("Change “a.txt”?");
+  expect(call("apply_patch", { patch: "+++ a\n+x\n+++ b\n+x\n" })?.title).toBe("Change “a”, “b”?");
+  expect(call("apply_patch", { patch: ["a", "b", "c", "d"].map((f) => `+++ ${f}\n+x\n`).join("") })?.title).toBe("Change “a”, “b”, “c”… (4 files)?");
+  expect(call("apply_patch", { patch: "" })).toBeUndefined();
+});
+
 test("a name cannot hide its end or look like another text", () => {
   const title = call("delete", { path: `${"x".repeat(80)}.png\u202e` })!.title;
   expect(title.length).toBeLessThan(120);

@@ -4,7 +4,7 @@ import { clickText } from "../../src/canvas/icon.js";
 import { safeStyle } from "../../src/canvas/look.js";
 import { extentOf, miniature } from "../../src/canvas/miniature.js";
 import { canvasShortcuts, titleBarShortcuts } from "../../src/canvas/shortcuts.js";
-import { cycleOrder, frontOf, isOnTop, mountedWindows, recentAfter } from "../../src/canvas/stack.js";
+import { cycleOrder, frontOf, isOnTop, mountedWindows, recentMonitors } from "../../src/canvas/stack.js";
 import { windows as texts } from "../../src/texts/windows.js";
 
 function win(windowId: string, more: Partial<WindowState> = {}): WindowState {
@@ -46,12 +46,12 @@ test("windows keep their order in the document whatever their z, and iframes of 
 
 test("the last two monitors are remembered", () => {
   let recent: readonly string[] = [];
-  recent = recentAfter(recent, "monitor-0", "monitor-1");
-  recent = recentAfter(recent, "monitor-1", "monitor-2");
+  recent = recentMonitors(recent, "monitor-0", "monitor-1");
+  recent = recentMonitors(recent, "monitor-1", "monitor-2");
   expect(recent).toEqual(["monitor-1", "monitor-0"]);
-  recent = recentAfter(recent, "monitor-2", "monitor-1");
+  recent = recentMonitors(recent, "monitor-2", "monitor-1");
   expect(recent).toEqual(["monitor-2", "monitor-0"]);
-  expect(recentAfter(recent, "monitor-1", "monitor-3")).toEqual(["monitor-1", "monitor-2"]);
+  expect(recentMonitors(recent, "monitor-1", "monitor-3")).toEqual(["monitor-1", "monitor-2"]);
 });
 
 test("the text of an icon cannot end the tag early", () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Bounds, WindowState } from "../../../core/src/index.js";
 import { WindowHistory } from "../../src/canvas/history.js";
-import { fitScaled, layoutScale } from "../../src/canvas/layout.js";
+import { AgentLayouts, fitScaled, type Scale } from "../../src/canvas/layout.js";
 import { nearestInDirection } from "../../src/canvas/nearest.js";
 import { gridLayout } from "../../src/canvas/overview-layout.js";
 import { type Item, tidyLayout } from "../../src/canvas/tidy.js";
@@ -60,11 +60,11 @@ describe.each(Object.entries(screens))("on %s", (_, area) => {
       { x: 24, y: 480, w: 416, h: 180 },
     ];
     const windows = scene.map((bounds, n) => win(`w${n}`, bounds));
-    const scale = layoutScale(windows, "monitor-0", area);
+    const scale = layoutScale(windows, area);
     const drawn = scene.map((b) => fitScaled(b, area, { w: 240, h: 120 }, scale));
     expect(overlapping(drawn)).toBe(0);
     expect(drawn.filter((b) => !inside(b, area))).toEqual([]);
-    if (area.w >= 1024 && area.h >= 700) expect(drawn).toEqual(scene);
+    if (area.w >= 1024 && area.h >= 700 && area.w <= 1920) expect(drawn).toEqual(scene);
   });
 });
 
@@ -85,9 +85,49 @@ test("tidy windows keep their order and their size where there is room", () => {
 test("windows that a person placed and windows far outside do not scale a layout", () => {
   const area = { x: 0, y: 0, w: 1000, h: 700 };
   const one = win("a", { x: 100, y: 100, w: 400, h: 300 });
-  expect(layoutScale([one, win("b", { x: 800, y: 10, w: 400, h: 300 }, { placed: true })], "monitor-0", area)).toEqual({ x: 1, y: 1 });
-  expect(layoutScale([one, win("b", { x: 90000, y: 10, w: 400, h: 300 })], "monitor-0", area)).toEqual({ x: 1, y: 1 });
-  expect(layoutScale([one, win("b", { x: 800, y: 10, w: 400, h: 300 })], "monitor-0", area).x).toBeCloseTo(992 / 1200, 5);
+  expect(layoutScale([one, win("b", { x: 800, y: 10, w: 400, h: 300 }, { placed: true })], area)).toEqual(unscaled);
+  expect(layoutScale([one, win("b", { x: 90000, y: 10, w: 400, h: 300 })], area)).toEqual(unscaled);
+  expect(layoutScale([one, win("b", { x: 800, y: 10, w: 400, h: 300 })], area).x).toBeCloseTo(992 / 1200, 5);
+});
+
+const unscaled: Scale = { x: 1, y: 1, dx: 0, dy: 0 };
+
+const layoutScale = (windows: readonly WindowState[], area: Bounds): Scale => new AgentLayouts().scale(windows, "monitor-0", area);
+
+describe("on a large screen", () => {
+  const left = win("left", { x: 24, y: 24, w: 400, h: 600 });
+  const right = win("right", { x: 440, y: 24, w: 576, h: 600 });
+
+  test.each([
+    ["4K", { x: 0, y: 0, w: 3440, h: 2040 }, 1.6],
+    ["1440p, below a panel", { x: 0, y: 40, w: 2400, h: 1290 }, 1290 / 1080],
+    ["wide", { x: 0, y: 0, w: 3440, h: 1200 }, 1200 / 1080],
+    ["usual", { x: 0, y: 0, w: 1920, h: 1080 }, 1],
+  ])("%s: a layout is larger and in the middle", (_, area, growth) => {
+    const scale = layoutScale([left, right], area);
+    expect([scale.x, scale.y]).toEqual([growth, growth]);
+    const [a, b] = [left, right].map((w) => fitScaled(w.bounds, area, { w: 240, h: 120 }, scale)) as [Bounds, Bounds];
+    if (growth === 1) return expect([a, b]).toEqual([left.bounds, right.bounds]);
+    expect(Math.abs(a.x - area.x - (area.x + area.w - b.x - b.w))).toBeLessThanOrEqual(2);
+    expect(Math.abs(a.y - area.y - (area.y + area.h - a.y - a.h))).toBeLessThanOrEqual(2);
+    expect(b.x - a.x - a.w).toBeCloseTo(16 * growth, -0.5);
+  });
+
+  test("a layout that uses the whole screen is not larger, one for an even larger screen is smaller", () => {
+    const area = { x: 0, y: 0, w: 3440, h: 2040 };
+    expect(layoutScale([left, win("far", { x: 2800, y: 1500, w: 600, h: 500 })], area)).toMatchObject({ x: 1, y: 1 });
+    expect(layoutScale([left, win("far", { x: 3800, y: 100, w: 600, h: 500 })], area).x).toBeLessThan(1);
+  });
+
+  test("other windows stay where they are when a person moves one; an agent or a closed window changes the layout", () => {
+    const area = { x: 0, y: 0, w: 3440, h: 2040 };
+    const layouts = new AgentLayouts();
+    const scaleOf = (...windows: WindowState[]): Scale => layouts.scale(windows, "monitor-0", area);
+    const first = scaleOf(left, right);
+    expect(scaleOf(left, { ...right, bounds: { x: 3000, y: 900, w: 400, h: 300 }, placed: true })).toEqual(first);
+    expect(scaleOf(left, { ...right, bounds: { x: 900, y: 24, w: 576, h: 600 } })).not.toEqual(first);
+    expect(scaleOf(left)).toEqual(unscaled);
+  });
 });
 
 test("arrow keys go to the nearest window in their direction", () => {

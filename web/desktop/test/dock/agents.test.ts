@@ -41,7 +41,8 @@ test("a role determines the kind of an agent", () => {
 });
 
 test("the activity of an agent", () => {
-  expect(doingOf(agent({ tool: "window:create", text: "x" }))).toEqual({ what: "tool", tool: "window:create" });
+  expect(doingOf(agent({ tool: "window:create", text: "x" }))).toEqual({ what: "tool", tool: "window:create", progress: "" });
+  expect(doingOf(agent({ tool: "mcp__x__y", toolProgress: "1 of 2" }))).toEqual({ what: "tool", tool: "mcp__x__y", progress: "1 of 2" });
   expect(doingOf(agent({ status: "waiting" })).what).toBe("waiting");
   expect(doingOf(agent({ text: "x", thinking: "y" })).what).toBe("writing");
   expect(doingOf(agent({ thinking: "y" })).what).toBe("thinking");

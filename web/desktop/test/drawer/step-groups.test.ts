@@ -52,10 +52,10 @@ describe("groupSteps", () => {
   });
 });
 
-test("a group shows its tools, its duration and its failures", () => {
+test("a group has its actions, its duration and its failures", () => {
   const rows = [tool(1_000, { durationMs: 400 }), tool(1_500), tool(2_000, { tool: "http:get", status: "error" }), other(2_500, "reasoning")];
-  const { tools, durationMs, failed } = summaryOf((groupSteps(entries(rows), new Set())[0] as StepGroup).steps);
-  expect(tools).toBe("window:update ×2, http:get");
+  const { actions, durationMs, failed } = summaryOf((groupSteps(entries(rows), new Set())[0] as StepGroup).steps);
+  expect(actions.map((a) => a.kind), "a failed call did nothing").toEqual(["updated", "updated"]);
   expect(durationMs).toBe(1_900);
   expect(failed.map((f) => f.ts)).toEqual([2_000]);
 });

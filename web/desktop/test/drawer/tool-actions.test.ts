@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
+import annotations from "../../../../tools/annotations.go?raw";
 import { buttonLabel } from "../../src/drawer/message-content.js";
-import { toolActionOf } from "../../src/drawer/tool-actions.js";
+import { describeAction, describeActions, toolActionOf } from "../../src/drawer/tool-actions.js";
+import { toolCalls } from "../../src/texts/tool-calls.js";
 
 test.each([
   ["window:create", { windowId: "w", title: "Visitors" }, { kind: "opened", what: "Visitors", window: "w" }],
@@ -15,13 +17,58 @@ test.each([
 });
 
 test.each([
-  ["files:delete", { path: "a" }],
-  ["constructor", { title: "a" }],
-  ["window:create", '{"content":"cut before anything tells'],
-  ["window:create", { title: 5 }],
-  ["task:run", null],
-])("%s %j has no description", (tool, input) => {
-  expect(toolActionOf(tool, input)).toBeUndefined();
+  ["files:delete", { path: "a" }, "", "used", "files delete"],
+  ["constructor", { title: "a" }, "", "used", "constructor"],
+  ["mcp__github__create_issue", {}, "", "used", "create issue (github)"],
+  ["mcp__github__create_issue", {}, "Create an issue", "used", "Create an issue"],
+  ["deleteReports", {}, "", "used", "delete reports"],
+  ["window:create", '{"content":"cut before anything tells', "", "opened", ""],
+  ["window:create", { title: 5 }, "", "opened", ""],
+  ["task:run", null, "", "task", ""],
+])("%s %j with the title %j is %s %s", (tool, input, title, kind, what) => {
+  expect(toolActionOf(tool, input, title)).toEqual({ kind, what, window: undefined });
+});
+
+const hubTools = [...annotations.matchAll(/^\t\t"([a-z]+:[a-z_]+)": +\{title: /gm)].map((m) => m[1]!);
+
+test("every tool of the hub has words in both languages", () => {
+  expect(hubTools.length, "the tools that were found").toBeGreaterThan(70);
+  expect(hubTools.filter((tool) => toolActionOf(tool, {}).kind === "used")).toEqual([]);
+  for (const tool of hubTools) {
+    for (const t of [toolCalls.en, toolCalls.ko]) {
+      const { kind } = toolActionOf(tool, {});
+      for (const said of [t[kind](1, "A"), t[kind](1, ""), t[kind](3, ""), t[kind](1, "", true)]) {
+        expect(said, tool).not.toMatch(/[%#:_]$|[%#_]|^\s|\s$|^$/);
+      }
+    }
+  }
+});
+
+test("several calls are one line of words, in which an object counts once", () => {
+  const actions = [
+    toolActionOf("window:create", { windowId: "a", title: "A" }),
+    toolActionOf("window:create", { windowId: "b", title: "B" }),
+    toolActionOf("window:create_component", { windowId: "c", title: "C" }),
+    toolActionOf("storage:read", { path: "x.md" }),
+    toolActionOf("storage:read", { path: "y.md" }),
+    toolActionOf("window:update", { windowId: "a" }),
+    toolActionOf("window:update", { windowId: "a" }),
+    toolActionOf("mcp__maps__find_way", {}),
+    toolActionOf("mcp__maps__find_way", {}),
+    toolActionOf("browser:click", {}),
+    toolActionOf("browser:click", {}),
+  ];
+  const titles = (window: string): string => `Title ${window}`;
+  expect(describeActions(toolCalls.en, actions, titles)).toBe(
+    "Opened 3 windows, read 2 files, updated “Title a”, used “find way (maps)” 2 times, clicked 2 times on web pages",
+  );
+  expect(describeActions(toolCalls.ko, actions, titles)).toBe("창 3개 열기, 파일 2개 읽기, “Title a” 업데이트, “find way (maps)” 사용 2회, 웹 페이지 2번 클릭");
+});
+
+test("a failed action is said in the base form", () => {
+  const action = toolActionOf("storage:delete", { path: "a.md" });
+  expect(describeAction(toolCalls.en, action, "", true)).toBe("Delete a.md");
+  expect(describeAction(toolCalls.en, action, "")).toBe("Deleted a.md");
 });
 
 test("a press is described by the label of the button", () => {

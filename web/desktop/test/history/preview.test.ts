@@ -22,7 +22,7 @@ function preview(rows: UIRow[], target: number, queued: ReadonlySet<string> = no
 const ids = (rows: readonly UIRow[]): (number | undefined)[] => rows.map((r) => r.id);
 
 describe("a rewind removes", () => {
-  const talk = [
+  const rows = [
     row(1, "user_feedback", "m1", 0),
     row(2, "text", "m1", 4),
     row(3, "api_req_finished", "m1", 4),
@@ -33,22 +33,22 @@ describe("a rewind removes", () => {
   ];
 
   test("the row and everything after it", () => {
-    const p = preview(talk, 4);
+    const p = preview(rows, 4);
     expect(ids(p.removed)).toEqual([4, 5, 6, 7]);
     expect(p).toMatchObject({ messages: 1, answers: 1, tools: 1, queued: 0, condensed: 0, truncated: 0, remaining: [] });
   });
 
   test("everything with the first row", () => {
-    expect(preview(talk, 1)).toMatchObject({ messages: 2, answers: 2, tools: 1 });
+    expect(preview(rows, 1)).toMatchObject({ messages: 2, answers: 2, tools: 1 });
   });
 
   test("nothing before it, in whatever order rows come", () => {
-    expect(ids(preview([...talk].reverse(), 4).removed)).toEqual([4, 5, 6, 7]);
+    expect(ids(preview([...rows].reverse(), 4).removed)).toEqual([4, 5, 6, 7]);
   });
 
   test("no row without an id except older ones", () => {
     const { id: _, ...old } = row(9, "text", "m0", 0, { ts: 5 });
-    expect(ids(preview([old, ...talk], 4).removed)).toEqual([4, 5, 6, 7]);
+    expect(ids(preview([old, ...rows], 4).removed)).toEqual([4, 5, 6, 7]);
   });
 });
 
@@ -109,7 +109,7 @@ test("condensing and truncation are undone with their rows", () => {
 test("rows have a line for a list", () => {
   const tell = ({ kind, what }: ToolAction): string => `${kind} ${what}`;
   expect(lineOf(row(1, "user_feedback", "m", 0, { text: "  first\nsecond" }), tell)).toBe("first");
-  expect(lineOf(tool(2, "m", 0), tell)).toBe("http:get http://x");
+  expect(lineOf(tool(2, "m", 0), tell)).toBe("used http get http://x");
   const opened = { tool: "window:create", status: "complete", input: { windowId: "w", title: "Notes" } };
   expect(lineOf(row(2, "tool", "m", 0, { text: JSON.stringify(opened) }), tell)).toBe("opened Notes");
   expect(lineOf(row(3, "text", "m", 0, { text: "x".repeat(500) }), tell)).toHaveLength(160);

@@ -89,7 +89,7 @@ test("results are shown as text or by name", () => {
   expect(resultOf({})).toBeUndefined();
   expect(resultOf({ text: "done" })).toEqual({ text: "done" });
   expect(resultOf("done")).toEqual({ text: "done" });
-  expect(resultOf([1])).toEqual({ text: "[\n  1\n]" });
+  expect(resultOf([1])).toEqual({ text: "• 1" });
   expect(resultOf({ text: "x", n: 3 })).toEqual({ fields: [{ name: "text", value: "x" }, { name: "n", value: "3" }] });
 });
 

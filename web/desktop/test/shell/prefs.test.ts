@@ -4,13 +4,13 @@ import { keepPrefs, prefsKey, readPrefs } from "../../src/shell/prefs.js";
 
 test("preferences survive storing", () => {
   const kept = new Map<string, string>();
-  const prefs = { theme: "contrast", language: "ko", notify: true, toured: true, wallpaper: "dusk", accent: "rose" } as const;
+  const prefs = { theme: "contrast", language: "ko", notify: true, pointer: false, toured: true, wallpaper: "dusk", accent: "rose" } as const;
   keepPrefs(prefs, { getItem: () => null, removeItem: () => undefined, setItem: (k, v) => void kept.set(k, v) });
   expect(readPrefs(kept.get(prefsKey)!)).toEqual(prefs);
 });
 
 test.each([null, "", "null", "[]", "7", "{", '{"theme":"pink","language":1,"notify":"yes","toured":{},"wallpaper":"cats","accent":1}'])("invalid values in %j give the defaults", (text) => {
-  expect(readPrefs(text)).toEqual({ theme: "system", language: "system", notify: false, toured: false, wallpaper: "aurora", accent: "teal" });
+  expect(readPrefs(text)).toEqual({ theme: "system", language: "system", notify: false, pointer: true, toured: false, wallpaper: "aurora", accent: "teal" });
 });
 
 test("a full or forbidden storage does not stop the page", () => {

@@ -1,5 +1,5 @@
 import { Unplug } from "lucide-react";
-import { type ReactNode, useContext, useEffect, useRef, useState } from "react";
+import { type ReactNode, useCallback, useContext, useEffect, useRef, useState } from "react";
 import type { PageMessage } from "../../../../apps/protocol.js";
 import type { WindowState } from "../../../../core/src/index.js";
 import { useTexts } from "../../i18n/use.js";
@@ -9,6 +9,7 @@ import { Button } from "../../ui/button.js";
 import { externalURL } from "../addresses.js";
 import { Card } from "../card.js";
 import { LeaveDialog } from "../leave-dialog.js";
+import { appCommandsOf } from "./app-commands.js";
 import { type CaptureRequest, captureEvent } from "./capture.js";
 import { Channel } from "./channel.js";
 import { newToken, useHandshake } from "./handshake.js";
@@ -17,6 +18,9 @@ import { useAppStorage } from "./storage.js";
 
 /** How long a page may take to send hello, in ms. */
 const helloTimeout = 10_000;
+
+/** How long an app may take for a command of the page, in ms: files can be large. */
+const commandTimeout = 30_000;
 
 /**
  * An HTML document of an agent in a sandboxed frame of another origin, without network. The same document is not loaded
@@ -59,9 +63,10 @@ function AppFrameContent({ window: w, origin, html, app, onAgain }: AppFrameCont
   const frame = useRef<HTMLIFrameElement>(null);
   const channel = useRef<Channel>(undefined);
   const store = useAppStorage(app, channel);
+  const flush = usePageCommands(app, w, channel);
   const latest = useRef(w);
   latest.current = w;
-  const [rates] = useState(() => ({ ready: new Rate(1), talk: new Rate(1), turns: new Rate(12, 60_000), leave: new Rate(1) }));
+  const [rates] = useState(() => ({ ready: new Rate(1), message: new Rate(1), turns: new Rate(12, 60_000), leave: new Rate(1) }));
   // A page may send messages or open links for the user only right after the user clicked or pressed a key in this
   // frame.
   const inUse = (): boolean => navigator.userActivation.isActive && document.activeElement === frame.current;
@@ -79,10 +84,11 @@ function AppFrameContent({ window: w, origin, html, app, onAgain }: AppFrameCont
       case "everdesk:storage":
         return store(told);
       case "yaar:app-ready":
+        flush();
         if (rates.ready.allow(now)) commands.send("APP_PROTOCOL_READY", { windowId: latest.current.windowId, monitorId: latest.current.monitorId });
         return;
       case "yaar:app-interaction":
-        if (inUse() && rates.talk.allow(now) && rates.turns.allow(now)) commands.sendToWindow(latest.current, interactionText(told.content));
+        if (inUse() && rates.message.allow(now) && rates.turns.allow(now)) commands.sendToWindow(latest.current, interactionText(told.content));
     }
   };
   const onFlood = (): void => setState("flood");
@@ -165,4 +171,24 @@ function useAppRequests(w: WindowState, channel: { current: Channel | undefined 
       commands.send("APP_PROTOCOL_RESPONSE", { requestId, windowId, monitorId: w.monitorId, response: responseOf(request.kind, a) });
     });
   });
+}
+
+/** Sends the commands of this page to the app of a window; the result says that the app is ready. */
+function usePageCommands(app: string | undefined, w: WindowState, channel: { current: Channel | undefined }): () => void {
+  const page = useContext(PageContext);
+  const { monitorId } = w;
+  const ready = useRef<Channel>(undefined);
+  const flush = useCallback((): void => {
+    const to = channel.current;
+    if (app === undefined || page === undefined || to === undefined || ready.current !== to) return;
+    for (const c of appCommandsOf(page).take(app, monitorId)) {
+      const request = { type: "yaar:app-command-request", requestId: crypto.randomUUID(), command: c.command, params: c.params } as const;
+      void to.sendRequest(request, commandTimeout).then((a) => a.error !== undefined && c.onFailed(a.error));
+    }
+  }, [app, page, monitorId, channel]);
+  useEffect(() => (page === undefined ? undefined : appCommandsOf(page).watch(flush)), [page, flush]);
+  return () => {
+    ready.current = channel.current;
+    flush();
+  };
 }

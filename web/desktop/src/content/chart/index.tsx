@@ -2,15 +2,17 @@
 
 import "./chart.css";
 import { ChartColumn, Table2 } from "lucide-react";
-import { type KeyboardEvent, type ReactNode, useId, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { type KeyboardEvent, lazy, type ReactNode, useId, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useTexts } from "../../i18n/use.js";
 import { useShell } from "../../shell/context.js";
 import { chart as texts } from "../../texts/chart.js";
 import { IconButton } from "../../ui/button.js";
-import { TableView } from "../table.js";
 import { type Chart, tableOf } from "./model.js";
 import { Pie } from "./pie.js";
 import { type Point, XYPlot } from "./plot.js";
+
+// Tables load with the first window that has one.
+const TableView = lazy(() => import("../table.js").then((m) => ({ default: m.TableView })));
 
 export function ChartView({ chart, label }: { chart: Chart; label: string }): ReactNode {
   const t = useTexts(texts);

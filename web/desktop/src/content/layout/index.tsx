@@ -1,4 +1,4 @@
-import { type KeyboardEvent, type ReactNode, useMemo, useState } from "react";
+import { type KeyboardEvent, lazy, type ReactNode, useMemo, useState } from "react";
 import type { ButtonComponent, Component, Layout, WindowState } from "../../../../core/src/index.js";
 import { useTexts } from "../../i18n/use.js";
 import { useCommands } from "../../shell/context.js";
@@ -8,6 +8,10 @@ import { ActionButton } from "./action-button.js";
 import { Badge, Picture, Progress, TextView } from "./components.js";
 import { Field } from "./field.js";
 import { columnsOf, type EnteredValues, fieldKey, formData, isField, retainValues, shownValue, submitButton } from "./form.js";
+
+// Few windows have them.
+const Checklist = lazy(() => import("../board/index.js").then((m) => ({ default: m.ChecklistView })));
+const Kanban = lazy(() => import("../board/index.js").then((m) => ({ default: m.KanbanView })));
 
 /** How long a button ignores clicks after one, so that a double click counts once, in ms. */
 const cooldown = 800;
@@ -43,7 +47,7 @@ export function LayoutView({ window: w, layout }: { window: WindowState; layout:
     press(button);
   };
 
-  const draw = (c: Component): ReactNode => {
+  const draw = (c: Component, index: number): ReactNode => {
     if (isField(c)) {
       const change = (value: string): void => setTyped(new Map(values).set(fieldKey(c), value));
       return <Field field={c} value={shownValue(c, values)} onChange={change} onKeyDown={(e) => enter(e, c.formId)} />;
@@ -59,14 +63,18 @@ export function LayoutView({ window: w, layout }: { window: WindowState; layout:
         return <Progress progress={c} />;
       case "image":
         return <Picture image={c} />;
+      case "checklist":
+        return <Checklist window={w} layout={layout} component={index} />;
+      case "kanban":
+        return <Kanban window={w} layout={layout} component={index} />;
     }
   };
   return (
     <div className="content-scroll" tabIndex={0} role="group" aria-label={w.title}>
       <div className={`content-layout content-gap-${layout.gap ?? "md"}`} style={{ gridTemplateColumns: columnsOf(layout.cols) }}>
-        {withKeys(layout.components).map(([key, c]) => (
+        {withKeys(layout.components).map(([key, c], index) => (
           <div key={key} className={`content-cell content-cell-${c.type}`}>
-            {draw(c)}
+            {draw(c, index)}
           </div>
         ))}
       </div>

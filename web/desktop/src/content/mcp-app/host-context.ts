@@ -1,4 +1,4 @@
-// What a view is told about the desktop around it.
+// The facts about the desktop that a view receives: theme, size, language.
 
 import type { McpUiHostContext } from "@modelcontextprotocol/ext-apps/app-bridge";
 

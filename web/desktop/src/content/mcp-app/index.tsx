@@ -120,7 +120,7 @@ function ViewFrame({ window: w, app, origin, shown, onAgain, onElsewhere }: View
   const [state, setState] = useState<"loading" | "ready" | "flood">("loading");
   const [leave, setLeave] = useState("");
   const [offer, setOffer] = useState<Offer>();
-  const [rates] = useState(() => ({ leave: new Rate(1), talk: new Rate(1), turns: new Rate(12, 60_000) }));
+  const [rates] = useState(() => ({ leave: new Rate(1), message: new Rate(1), turns: new Rate(12, 60_000) }));
   const active = useRef(false);
   const told = useRef<{ timer?: ReturnType<typeof setTimeout>; context?: string }>({});
   useEffect(() => () => clearTimeout(told.current.timer), []);
@@ -135,10 +135,10 @@ function ViewFrame({ window: w, app, origin, shown, onAgain, onElsewhere }: View
     setLeave(url);
     return true;
   };
-  /** Makes this tab the active view of the window, with what the model is told about it. */
+  /** Makes this tab the active view of the window, and sets the context that the model gets from it. */
   const use = (context?: string): void => {
     if (inUse()) active.current = true;
-    // A view that nobody has used here does not speak for the one that is used in another tab.
+    // A view that was not used in this tab does not replace the context of the one that is used in another tab.
     else if (context === undefined || !active.current) return;
     if (context !== undefined) told.current.context = context;
     // Views report every movement, so that the newest report of an interval is sent at its end.
@@ -153,7 +153,7 @@ function ViewFrame({ window: w, app, origin, shown, onAgain, onElsewhere }: View
     offerLink,
     offerMessage(text) {
       const at = Date.now();
-      if (text.trim() === "" || text.length > maxMessage || !inUse() || !rates.talk.allow(at) || !rates.turns.allow(at)) return Promise.resolve(false);
+      if (text.trim() === "" || text.length > maxMessage || !inUse() || !rates.message.allow(at) || !rates.turns.allow(at)) return Promise.resolve(false);
       return new Promise((answer) => setOffer({ text, answer }));
     },
     setModelContext: (text) => use(text.slice(0, maxContext)),

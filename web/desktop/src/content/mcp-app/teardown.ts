@@ -1,4 +1,4 @@
-// A view is told that it ends before its frame is removed.
+// A view gets a request to end before its frame is removed.
 
 /** An element whose children can be moved without loading frames again. */
 interface Mover {

@@ -46,10 +46,14 @@ function Variables({ all }: { all: readonly KernelVariable[] }): ReactNode {
   );
 }
 
+/** The id of a message, so that a refusal of the hub names it. */
+const named = (): { messageId: MessageID } => ({ messageId: `notebook-${newCellID()}` });
+
 export function NotebookView({ window: w, notebook: n }: { window: WindowState; notebook: Notebook }): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
   const session = useShell((s) => s.session);
+  const off = useShell((s) => s.hub.notebooksOff);
   const [sent, setSent] = useState<MessageID>();
   const [refused, setRefused] = useState<{ id: MessageID; reason: string }>();
   useEvents((e) => {
@@ -61,15 +65,15 @@ export function NotebookView({ window: w, notebook: n }: { window: WindowState; 
   const actions = useMemo((): CellActions => {
     const at = (): { windowId: string; monitorId: string } => ({ windowId: latest.current.w.windowId, monitorId: latest.current.w.monitorId });
     return {
-      change: (c) => setSent(commands.send("NOTEBOOK_EDIT", { ...c, ...at() })),
-      run: (id) => setSent(commands.send("RUN_CELLS", { cellIds: [id], ...at() })),
+      change: (c) => setSent(commands.send("NOTEBOOK_EDIT", { ...c, ...at(), ...named() })),
+      run: (id) => setSent(commands.send("RUN_CELLS", { cellIds: [id], ...at(), ...named() })),
       move(id, by) {
         const { cells } = latest.current.n;
         const i = cells.findIndex((c) => c.id === id);
         const to = i + by;
         if (i < 0 || to < 0 || to >= cells.length) return;
         const before = by < 0 ? cells[to - 1] : cells[to];
-        setSent(commands.send("NOTEBOOK_EDIT", { op: "move", cellId: id, ...(before === undefined ? {} : { after: before.id }), ...at() }));
+        setSent(commands.send("NOTEBOOK_EDIT", { op: "move", cellId: id, ...(before === undefined ? {} : { after: before.id }), ...at(), ...named() }));
       },
     };
   }, [commands]);
@@ -77,8 +81,8 @@ export function NotebookView({ window: w, notebook: n }: { window: WindowState; 
     const last = n.cells.at(-1);
     actions.change({ op: "insert", cellId: newCellID(), kind, source: "", ...(last === undefined ? {} : { after: last.id }) });
   };
-  const control = (op: KernelOp): void => setSent(commands.send("CONTROL_KERNEL", { op, windowId: w.windowId, monitorId: w.monitorId }));
-  const runAll = (): void => setSent(commands.send("RUN_CELLS", { windowId: w.windowId, monitorId: w.monitorId }));
+  const control = (op: KernelOp): void => setSent(commands.send("CONTROL_KERNEL", { op, windowId: w.windowId, monitorId: w.monitorId, ...named() }));
+  const runAll = (): void => setSent(commands.send("RUN_CELLS", { windowId: w.windowId, monitorId: w.monitorId, ...named() }));
   const state = n.kernel?.state;
   // After a restored checkpoint, an opened file or a stop of the kernel.
   const older = (state === undefined || state === "stopped") && n.cells.some((c) => c.state === "ok");
@@ -122,6 +126,7 @@ export function NotebookView({ window: w, notebook: n }: { window: WindowState; 
           {t.failed(refused.reason)}
         </p>
       )}
+      {off !== undefined && <p className="notebook-note">{t.off(off)}</p>}
       {n.kernel?.reason && <p className="notebook-note">{n.kernel.reason}</p>}
       {older && (
         <p className="notebook-note">

@@ -1,0 +1,85 @@
+package agui
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/everdesk/everdesk/desktop"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// turnFinder finds the turns of a monitor, and what became of their messages, in the state of the session.
+type turnFinder struct {
+	state   *desktop.State
+	monitor wire.MonitorID
+}
+
+// running returns the turn of the main agent of the monitor, or that of the plan, if one runs.
+func (t turnFinder) running() wire.MessageID {
+	plan := t.ofPlan()
+	running := wire.MessageID("")
+	for _, a := range t.state.Agents() {
+		switch {
+		case a.MonitorID != t.monitor || a.Status == wire.AgentStatusIdle || a.MessageID == "":
+		case a.Kind == wire.AgentMain:
+			return a.MessageID
+		case a.MessageID == plan:
+			running = plan
+		}
+	}
+	return running
+}
+
+// ofPlan returns the turn that makes and executes the plan of the session, or "".
+func (t turnFinder) ofPlan() wire.MessageID {
+	if plan := t.state.Snapshot().Plan; plan != nil {
+		return plan.MessageID
+	}
+	return ""
+}
+
+// refusal returns why a message was not taken, for example because a user removed it from the queue.
+func (t turnFinder) refusal(message wire.MessageID) (reason string, refused bool) {
+	row, ok := t.state.Rows().UserRow(message)
+	if !ok || !isRefused(&row) {
+		return "", false
+	}
+	return row.ProgressStatus.Text, true
+}
+
+// isQueued reports whether a message waits for its agent.
+func (t turnFinder) isQueued(message wire.MessageID) bool {
+	for _, queue := range t.state.Snapshot().Queues {
+		if slices.ContainsFunc(queue.Value, func(q wire.QueuedMessage) bool { return q.ID == message }) {
+			return true
+		}
+	}
+	return false
+}
+
+// isAsked reports whether a turn waits for the answer to a question.
+func (t turnFinder) isAsked(turn wire.MessageID) bool {
+	view := t.state.Snapshot()
+	for _, q := range questionsOf(&view) {
+		if q.turn == turn || turnOfAgent(&view, q.agent) == turn {
+			return true
+		}
+	}
+	return false
+}
+
+// end returns how a turn ended, from its last row.
+func (t turnFinder) end(turn wire.MessageID) (wire.AgentResponse, bool) {
+	for _, row := range t.state.Rows().On(t.monitor) {
+		if row.MessageID != turn || row.Say != wire.SayAPIReqFinished {
+			continue
+		}
+		var end struct {
+			Outcome wire.Outcome `json:"outcome"`
+			Reason  string       `json:"reason"`
+		}
+		_ = json.Unmarshal([]byte(row.Text), &end) // an unknown outcome is success
+		return wire.AgentResponse{MessageID: turn, IsComplete: true, Outcome: end.Outcome, Reason: end.Reason}, true
+	}
+	return wire.AgentResponse{}, false
+}

@@ -1,0 +1,90 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/everdesk/everdesk/providers"
+)
+
+// quiet is a backend with an id that does nothing.
+type quiet string
+
+func (q quiet) ID() string                                             { return string(q) }
+func (quiet) Start(context.Context, Message) error                     { return nil }
+func (quiet) Steer(context.Context, Message) error                     { return nil }
+func (quiet) Interrupt(context.Context) error                          { return nil }
+func (quiet) Answer(context.Context, string, providers.Decision) error { return nil }
+func (quiet) Close() error                                             { return nil }
+
+// Of two providers whose programs have one home, only one program writes a conversation at a time.
+func TestOneWriterPerHome(t *testing.T) {
+	t.Parallel()
+	var opened []string
+	connect := func(_ context.Context, o Opening) (Backend, error) {
+		opened = append(opened, fmt.Sprintf("%s %v", o.Resume, o.Fork))
+		if o.Fork {
+			return quiet(fmt.Sprint("copy-", len(opened))), nil
+		}
+		return quiet(o.Resume), nil
+	}
+	first := New(Config{Name: "test", Caps: providers.Caps{Resume: true}, Temp: t.TempDir(), Connect: connect})
+	second := New(Config{Name: "test", Caps: providers.Caps{Resume: true}, Temp: t.TempDir(), Connect: connect, Writers: first.Writers()})
+	entries := []providers.Entry{said(providers.RoleUser, "hello")}
+	spec := providers.Spec{From: providers.Thread{ID: threadID("own", newDigest(entries)), Provider: "test", Entries: entries}}
+	open := func(p *Provider) providers.Session {
+		t.Helper()
+		s, err := p.Open(t.Context(), spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s := open(first)
+	open(second)
+	open(first)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	open(second)
+	if want := []string{"own false", "own true", "own true", "own false"}; !slices.Equal(opened, want) {
+		t.Errorf("the conversations were opened as %q, want %q", opened, want)
+	}
+	for _, p := range []*Provider{first, second} {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A program that ends because it does not have the conversation to resume is no end of the session, which goes
+// on with a transcript.
+func TestFailedResumeIsNotReportedAsTheEnd(t *testing.T) {
+	t.Parallel()
+	connect := func(_ context.Context, o Opening) (Backend, error) {
+		if o.Resume != "" {
+			o.Session.Exited(errors.New("exit status 1"))
+			return nil, errors.New("no conversation found")
+		}
+		return quiet("new"), nil
+	}
+	p := New(Config{Name: "test", Caps: providers.Caps{Resume: true}, Temp: t.TempDir(), Connect: connect})
+	entries := []providers.Entry{said(providers.RoleUser, "hello")}
+	var events []providers.EventKind
+	s, err := p.Open(t.Context(), providers.Spec{
+		From:    providers.Thread{ID: threadID("own", newDigest(entries)), Provider: "test", Entries: entries},
+		OnEvent: func(e providers.Event) { events = append(events, e.Kind) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Close(); err != nil { // delivers all events
+		t.Error(err)
+	}
+	if s.ID() != "new" || len(events) > 0 {
+		t.Errorf("the conversation is %s with the events %q, want a new one without events", s.ID(), events)
+	}
+}

@@ -1,0 +1,27 @@
+package session
+
+import "github.com/everdesk/everdesk/wire"
+
+// didEdit is the kind of interaction that tells agents of an edit. Clients cannot send it: they send the edit.
+const didEdit wire.InteractionType = "window.edit"
+
+// editOf returns the edit of a user that a message consists of.
+func editOf(m wire.Emit) (wire.WindowEdit, bool) {
+	if len(m.Actions) != 1 {
+		return wire.WindowEdit{}, false
+	}
+	edit, ok := m.Actions[0].(wire.WindowEdit)
+	return edit, ok
+}
+
+// recordEdit adds an edit of a window to the timeline of its monitor, so that the next turn of the main agent there
+// learns of it.
+func (dc *desktopCommands) recordEdit(monitor wire.MonitorID, edited wire.Action, about string) {
+	w, ok := dc.w.state.Window(monitor, windowOf(edited))
+	if !ok || dc.agents == nil {
+		return
+	}
+	dc.agents.poolForUpdate().RecordInteraction(w.MonitorID, wire.UserInteraction{
+		Type: didEdit, WindowID: w.WindowID, Instruction: about, Timestamp: wire.Millis(dc.w.now.UnixMilli()),
+	})
+}
