@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(redistest.Dialing), goleak.Cleanup(func(code int) {
 		_ = os.RemoveAll(folder)
 		os.Exit(code)
 	}))

@@ -11,7 +11,7 @@ import (
 	"github.com/everdesk/everdesk/internal/redistest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(redistest.Dialing)) }
 
 func TestStandaloneSurvivesAKillOnItsPort(t *testing.T) {
 	t.Parallel()
