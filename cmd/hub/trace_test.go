@@ -146,9 +146,10 @@ func TestTraceGoesOnAfterATakeOver(t *testing.T) {
 	x.until(t, `"type":"OWNER_CHANGED"`, `"delta":"begun"`)
 	x.say(t, ":stop")
 	x.until(t, `"type":"AGENT_RESPONSE".*"isComplete":true`)
+	// On a busy machine "one" may have lost its lease and begun a second attempt itself.
 	after := c.about(t, "m1", func(all []seenSpan) bool {
-		return has(all, "invoke_agent main", "everdesk.attempt", int64(2)) && has(all, "append", "everdesk.answer", "ended") &&
-			has(all, "deliver", "everdesk.replica", "two")
+		return slices.ContainsFunc(all, func(s seenSpan) bool { return s.name == "invoke_agent main" && s.by() != "one" }) &&
+			has(all, "append", "everdesk.answer", "ended") && has(all, "deliver", "everdesk.replica", "two")
 	})
 	if !has(after, "invoke_agent main", "everdesk.operation.name", "invoke_agent") {
 		t.Error("the run has no everdesk.operation.name, want the names of the hub without --trace-genai")
@@ -165,8 +166,8 @@ func TestTraceGoesOnAfterATakeOver(t *testing.T) {
 				t.Errorf("%s has the attribute %s, want none of the conventions without --trace-genai", s.name, name)
 			}
 		}
-		if s.attributes["everdesk.attempt"] == int64(2) && s.by() == "one" {
-			t.Errorf("second attempt %s: got it by one, want it by two", s.name)
+		if s.name == "invoke_agent main" && s.attributes["everdesk.attempt"] == int64(1) && s.by() != "one" {
+			t.Errorf("first attempt: got it by %v, want it by one", s.by())
 		}
 	}
 }
