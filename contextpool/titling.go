@@ -65,8 +65,8 @@ func (s *turnSet) titleRunsUsed(t *turn) bool {
 	return s.about.TitleSettled || t.running() && s.about.TitleRuns >= maxTitleRuns
 }
 
-// settleTitle records that the hub finds no title for the session any more.
-func (s *turnSet) settleTitle() {
+// stopTitling records that the hub finds no title for the session any more.
+func (s *turnSet) stopTitling() {
 	if !s.about.TitleSettled {
 		s.about.TitleSettled = true
 		s.storeState()
@@ -146,14 +146,14 @@ func (e *turnEnder) endTitle(t *turn, outcome providers.Outcome, reason string) 
 		}
 	}
 	if title != "" {
-		e.turns.settleTitle()
+		e.turns.stopTitling()
 	}
 	e.ends.TitleEnded(title, reason)
 }
 
 // TitleChanged is called when a person changes the title of the session. The hub finds none any more.
 func (p *Pool) TitleChanged() {
-	p.turns.settleTitle()
+	p.turns.stopTitling()
 	if t := p.turns.titleTurn(); t != nil {
 		p.ender.stop(t, "the session was given a title")
 	}
