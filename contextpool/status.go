@@ -34,7 +34,7 @@ func (sr *statusReporter) emitChanged() {
 	}
 }
 
-// statusOf returns the current status of a monitor. Queue counts the messages to its main
+// statusOf returns the current status of a monitor. Its Queue counts the messages to the main
 // agent.
 func (sr *statusReporter) statusOf(monitor wire.MonitorID) wire.MonitorStatus {
 	s := wire.MonitorStatus{MonitorID: monitor, State: wire.MonitorIdle, Queue: sr.queues.main.Len(string(monitor)), Revision: sr.revision(monitor)}

@@ -54,7 +54,7 @@ func contentText(c wire.Content) string {
 	return text
 }
 
-// hasUserText reports whether a visible message of the user in the thread contains the text.
+// hasUserText reports whether a visible message of a user in the thread contains the text.
 func (h *thread) hasUserText(text string) bool {
 	if h == nil {
 		return false

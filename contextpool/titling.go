@@ -45,7 +45,7 @@ type answer struct {
 	asked, said string
 }
 
-// recordAnswer remembers a completed turn for beginTitle, if it has answered a user.
+// recordAnswer records a completed turn for beginTitle, if it has answered a user.
 func (s *turnSet) recordAnswer(t *turn, text string) {
 	if t.messageID() == "" || t.Client != nil || t.Job != nil || strings.TrimSpace(text) == "" || t.rewound {
 		return
@@ -54,7 +54,7 @@ func (s *turnSet) recordAnswer(t *turn, text string) {
 }
 
 // countTitleRun counts a run that tries to find the title. It is committed before the model is
-// called, so that owners that die during the call do not call it again and again.
+// called, so that the call is not repeated without limit when owners are killed during it.
 func (s *turnSet) countTitleRun() {
 	s.about.TitleRuns++
 	s.storeState()
@@ -65,7 +65,7 @@ func (s *turnSet) titleRunsUsed(t *turn) bool {
 	return s.about.TitleSettled || t.running() && s.about.TitleRuns >= maxTitleRuns
 }
 
-// stopTitling records that the hub finds no title for the session any more.
+// stopTitling records that the hub does not look for a title of the session any more.
 func (s *turnSet) stopTitling() {
 	if !s.about.TitleSettled {
 		s.about.TitleSettled = true
