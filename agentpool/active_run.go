@@ -359,7 +359,7 @@ func (ar *activeRun) awaitOpen(ctx context.Context, open func() (providers.Sessi
 
 // finish releases everything that the run holds and reports its end.
 func (ar *activeRun) finish(end Ended) {
-	defer ar.runner.removeRun(ar) // Dispose works until then
+	defer ar.runner.removeRun(ar) // Dispose finds the run until then
 	ar.flush()
 	refused := ar.markEnded()
 	ar.waitQuiet()

@@ -68,7 +68,7 @@ func (t *providerSession) handleEvent(e providers.Event) {
 
 // handleToolCall executes a tool for the run that uses the session. Between two turns it refuses the call. A
 // late call of a turn that has ended counts for the turn that runs when it arrives: over MCP it
-// cannot be told from a call of that turn, and there users see it and can stop it.
+// cannot be distinguished from a call of that turn, and there users see it and can stop it.
 func (t *providerSession) handleToolCall(ctx context.Context, call providers.ToolCall) providers.ToolResult {
 	t.mu.Lock()
 	ar := t.run
