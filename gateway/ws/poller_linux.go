@@ -124,7 +124,7 @@ func (l *eventLoop) add(c pollable, fd int) bool {
 	return true
 }
 
-// take removes a connection from the loop. It reports false if it is not parked here.
+// take removes a parked connection from the loop. It reports false if the connection is not parked here.
 func (l *eventLoop) take(c pollable) bool {
 	_, fd := c.descriptor()
 	l.mu.Lock()
