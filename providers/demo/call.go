@@ -49,11 +49,11 @@ func (t *turn) finishCalls(calls []providers.ToolCall, done map[string]providers
 	if err := context.Cause(t.ctx); err != nil {
 		return err
 	}
-	return t.follow(st, outcomes)
+	return t.emitResults(st, outcomes)
 }
 
-// follow emits the text about the results of a step, and inserts the steps that they cause.
-func (t *turn) follow(st step, outcomes []outcome) error {
+// emitResults emits the text about the results of a step, and inserts the steps that they cause.
+func (t *turn) emitResults(st step, outcomes []outcome) error {
 	if st.then != nil {
 		t.script = append(withStepIDs(st.id, st.then(outcomes)), t.script...)
 	}

@@ -66,8 +66,8 @@ func call(calls ...providers.ToolCall) step {
 	return step{kind: stepCall, calls: calls, after: tellErrors}
 }
 
-// do executes the step.
-func (st step) do(t *turn) error {
+// execute executes the step.
+func (st step) execute(t *turn) error {
 	switch st.kind {
 	case stepSay:
 		return t.say(st.text)
@@ -76,7 +76,7 @@ func (st step) do(t *turn) error {
 	case stepThink:
 		return t.think(st.text)
 	case stepSleep:
-		return t.wait(st.wait)
+		return t.waitFor(st.wait)
 	case stepRecite:
 		return t.recite(st.text, st.wait)
 	case stepStore:
@@ -113,7 +113,7 @@ func (t *turn) say(text string) error {
 	}
 	for n, piece := range pieces(text) {
 		if n > 0 {
-			if err := t.wait(t.s.provider.cfg.Pace); err != nil {
+			if err := t.waitFor(t.s.provider.cfg.Pace); err != nil {
 				return err
 			}
 		}
@@ -147,7 +147,7 @@ func (t *turn) spend(piece string) error {
 func (t *turn) think(text string) error {
 	for n, piece := range pieces(text) {
 		if n > 0 {
-			if err := t.wait(t.s.provider.cfg.Pace); err != nil {
+			if err := t.waitFor(t.s.provider.cfg.Pace); err != nil {
 				return err
 			}
 		}
@@ -164,7 +164,7 @@ func (t *turn) think(text string) error {
 func (t *turn) stream(n, rate int) error {
 	began := time.Now()
 	for i := range n {
-		if err := t.wait(time.Until(began.Add(time.Duration(i) * time.Second / time.Duration(rate)))); err != nil {
+		if err := t.waitFor(time.Until(began.Add(time.Duration(i) * time.Second / time.Duration(rate)))); err != nil {
 			return err
 		}
 		word := "w" + strconv.Itoa(i+1)
@@ -193,7 +193,7 @@ func (t *turn) recite(text string, interval time.Duration) error {
 		if err := t.speak(word); err != nil {
 			return err
 		}
-		if err := t.wait(interval); err != nil {
+		if err := t.waitFor(interval); err != nil {
 			return err
 		}
 	}

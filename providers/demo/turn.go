@@ -71,7 +71,7 @@ func (t *turn) post(m providers.Message) error {
 func (t *turn) run() {
 	defer t.cancel()
 	t.emit(providers.Event{Kind: providers.EventTurnStart})
-	err := t.act()
+	err := t.runScript()
 	t.leave()
 	t.flush()
 	end := providers.Event{Kind: providers.EventTurnEnd, Outcome: providers.Completed}
@@ -83,8 +83,8 @@ func (t *turn) run() {
 	t.emit(end)
 }
 
-// act executes the turn's script. A panic fails the turn and not the hub.
-func (t *turn) act() (err error) {
+// runScript executes the turn's script. A panic fails the turn and not the hub.
+func (t *turn) runScript() (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = &providers.Failure{Class: providers.Invalid, Err: fmt.Errorf("internal error: %v", v)}
@@ -122,7 +122,7 @@ func (t *turn) play() error {
 		}
 		next := t.script[0]
 		t.script, t.at, t.stepDone = t.script[1:], next.id, false
-		if err := next.do(t); err != nil {
+		if err := next.execute(t); err != nil {
 			return err
 		}
 		t.stepDone = true
@@ -219,7 +219,7 @@ func (t *turn) remember(took []string, entries ...providers.Entry) {
 	if len(entries) == 0 {
 		return
 	}
-	t.s.keep(entries...)
+	t.s.appendEntries(entries...)
 	t.emit(providers.Event{Kind: providers.EventEntries, Entries: entries, EntryMessages: took})
 }
 
@@ -249,8 +249,8 @@ func (t *turn) emit(e providers.Event) {
 	t.s.spec.OnEvent(e)
 }
 
-// wait waits for d and collects messages meanwhile.
-func (t *turn) wait(d time.Duration) error {
+// waitFor waits for d and collects messages meanwhile.
+func (t *turn) waitFor(d time.Duration) error {
 	if d <= 0 {
 		return context.Cause(t.ctx)
 	}
