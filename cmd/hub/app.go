@@ -101,7 +101,7 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 	if h.authority, err = auth.New(ctx, cfg.authority(p), store.documents); err != nil {
 		return nil, err
 	}
-	if err = leaveToken(cfg.store, h.authority.InstallationToken()); err != nil {
+	if err = writeTokenFile(cfg.store, h.authority.InstallationToken()); err != nil {
 		return nil, err
 	}
 	if cfg.agents.folder, err = cfg.agentsFolder(); err != nil {
