@@ -7,7 +7,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// maxUnlisted bounds the unlisted ids that are remembered.
+// maxUnlisted bounds the unlisted ids that are kept.
 const maxUnlisted = 4096
 
 // replicaList holds the live replicas as of the last read.
@@ -26,7 +26,7 @@ type replicaList struct {
 	readCold        bool           // and those that were moved out of the store
 	userConnections map[string]int // connections of users, of all other replicas together
 	// unlisted maps ids that were queried but not listed to the number of the last read
-	// that had begun before. Only a later read can tell that they are dead, because they
+	// that had begun before. Only a later read can show that they are dead, because they
 	// may have been announced meanwhile.
 	unlisted map[wire.ReplicaID]uint64
 }
