@@ -112,7 +112,7 @@ func (s *Session) executeLocked(ctx context.Context, t *turn, c providers.ToolCa
 func (s *Session) resume(m providers.Message) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	from := providers.Mended(s.from, providers.Mending{Open: true})
+	from := providers.Corrected(s.from, providers.CorrectOptions{Open: true})
 	if s.state == open && s.turn == nil && len(from) == 0 {
 		return invalid("there is no turn to continue")
 	}

@@ -18,7 +18,7 @@ var escape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 func transcript(entries []providers.Entry) string {
 	var parts []string
 	size := 0
-	for _, e := range slices.Backward(providers.Mended(entries, providers.Mending{Open: true})) {
+	for _, e := range slices.Backward(providers.Corrected(entries, providers.CorrectOptions{Open: true})) {
 		for _, b := range slices.Backward(e.Blocks) {
 			part := renderBlock(e.Role, b)
 			if size += len(part); size > maxTranscript {

@@ -101,7 +101,7 @@ func (t *turn) runScript() (err error) {
 	}
 	// The demo stands in for models: a conversation that could not be sent to a model fails
 	// here, too.
-	if err := providers.Checked(providers.Mended(t.s.entries, providers.Mending{Backend: t.s.provider.Name()})); err != nil {
+	if err := providers.Checked(providers.Corrected(t.s.entries, providers.CorrectOptions{Backend: t.s.provider.Name()})); err != nil {
 		return err
 	}
 	return t.play()

@@ -81,7 +81,7 @@ func (s *session) callModel(t *turn) (reply Reply, seen bool, err error) {
 func (s *session) stream(ctx context.Context, t *turn) (reply Reply, seen bool, err error) {
 	r := Request{
 		Model: s.spec.Model, Effort: s.spec.Effort, System: s.spec.System, Tools: s.spec.Tools,
-		Entries: providers.Mended(s.thread, providers.Mending{Backend: s.p.cfg.Name}),
+		Entries: providers.Corrected(s.thread, providers.CorrectOptions{Backend: s.p.cfg.Name}),
 	}
 	if err := providers.Checked(r.Entries); err != nil {
 		return Reply{}, false, err

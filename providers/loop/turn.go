@@ -94,7 +94,7 @@ func (s *session) runRound(t *turn) (bool, error) {
 		// Published text stays. Tools are not called: the reply is incomplete, and the model
 		// may want something else now.
 		entry.Blocks = slices.DeleteFunc(entry.Blocks, func(b providers.Block) bool { return b.Kind == providers.BlockToolCall })
-		entry.Blocks = providers.Untail(entry.Blocks)
+		entry.Blocks = providers.TrimPrivateTail(entry.Blocks)
 	}
 	if err == nil {
 		t.broken = 0
@@ -130,7 +130,7 @@ func (s *session) addResults(t *turn, wanted []providers.Block, done map[string]
 // continueLong asks the model to continue a reply that became too long.
 func (s *session) continueLong(t *turn, entry providers.Entry) error {
 	t.long++
-	entry.Blocks = providers.Untail(entry.Blocks)
+	entry.Blocks = providers.TrimPrivateTail(entry.Blocks)
 	if t.long > maxLong {
 		s.addEntries(t.id, entry)
 		return &providers.Failure{Class: providers.Invalid, Err: errors.New("the model's answers are longer than they may be")}
