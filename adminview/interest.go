@@ -101,9 +101,9 @@ func (lo *interestTracker) read(ctx context.Context, s Documents, now time.Time)
 	return nil
 }
 
-// others reports whether an admin looks through another replica, and at which sessions:
+// interestsOfOthers reports whether an admin looks through another replica, and at which sessions:
 // first the first ones of each replica.
-func (lo *interestTracker) others(self wire.ReplicaID, now time.Time) (bool, []wire.SessionID) {
+func (lo *interestTracker) interestsOfOthers(self wire.ReplicaID, now time.Time) (bool, []wire.SessionID) {
 	looked, most := false, 0
 	var lists [][]wire.SessionID
 	for _, id := range slices.Sorted(maps.Keys(lo.now.Lookers)) {

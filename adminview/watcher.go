@@ -222,7 +222,7 @@ func (w *Watcher) round(ctx context.Context, now time.Time) {
 		w.warned = false
 	}
 	w.warn(ctx, "publish interest", err)
-	asked, theirs := w.lookout.others(w.cfg.Replica, now)
+	asked, theirs := w.lookout.interestsOfOthers(w.cfg.Replica, now)
 	theirs = w.limitSessions(ctx, theirs, now)
 	if !wants {
 		w.publishView(nil)

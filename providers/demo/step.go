@@ -70,7 +70,7 @@ func call(calls ...providers.ToolCall) step {
 func (st step) execute(t *turn) error {
 	switch st.kind {
 	case stepSay:
-		return t.say(st.text)
+		return t.emitText(st.text)
 	case stepPut:
 		return t.speak(st.text)
 	case stepThink:
@@ -87,24 +87,24 @@ func (st step) execute(t *turn) error {
 	case stepCall:
 		return t.callTools(st)
 	case stepRecall:
-		return t.say(recalled(everything(t.s.entries)))
+		return t.emitText(recalled(everything(t.s.entries)))
 	case stepFail:
 		return st.failure
 	case stepHang:
 		return t.hang()
 	case stepFill:
 		t.text.WriteString(strings.Repeat("ful ", st.n))
-		return t.say(fmt.Sprintf("I remember %d tokens more now.", st.n))
+		return t.emitText(fmt.Sprintf("I remember %d tokens more now.", st.n))
 	case stepUsage:
 		t.claim = &providers.Usage{Input: st.n, Output: st.rate}
-		return t.say(fmt.Sprintf("This took %d tokens to read and %d to write.", st.n, st.rate))
+		return t.emitText(fmt.Sprintf("This took %d tokens to read and %d to write.", st.n, st.rate))
 	default:
 		return fmt.Errorf("there is no step %d", st.kind)
 	}
 }
 
-// say emits text on a line of its own.
-func (t *turn) say(text string) error {
+// emitText emits text on a line of its own.
+func (t *turn) emitText(text string) error {
 	if text == "" {
 		return nil
 	}

@@ -72,7 +72,7 @@ func (t *turn) run() {
 	defer t.cancel()
 	t.emit(providers.Event{Kind: providers.EventTurnStart})
 	err := t.runScript()
-	t.leave()
+	t.becomeIdle()
 	t.flush()
 	end := providers.Event{Kind: providers.EventTurnEnd, Outcome: providers.Completed}
 	if f, ok := errors.AsType[*providers.Failure](err); ok {
@@ -146,8 +146,8 @@ func (t *turn) endIfIdle() bool {
 	return true
 }
 
-// leave makes the session idle and drops the messages that are left.
-func (t *turn) leave() {
+// becomeIdle makes the session idle and drops the messages that are left.
+func (t *turn) becomeIdle() {
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()
 	if t.s.turn == t {

@@ -50,8 +50,8 @@ func stopSteps() []stopStep {
 	}
 }
 
-// own waits for the end of the process and ends everything that belongs to it.
-func (p *Process) own(stderr *os.File) {
+// supervise waits for the end of the process and ends everything that belongs to it.
+func (p *Process) supervise(stderr *os.File) {
 	var wg, readers sync.WaitGroup
 	readers.Go(func() { p.tail.readAll(stderr) })
 	wg.Go(p.writeLines)
