@@ -15,11 +15,11 @@ const (
 	// scanEvery is the interval at which the directory of all sessions is read while an
 	// admin watches.
 	scanEvery = 10 * time.Second
-	// scanAgain is the retry interval after a failed scan, and the maximum age of the
+	// scanRetry is the retry interval after a failed scan, and the maximum age of the
 	// directory for a list request.
-	scanAgain = time.Second
-	// scanFor is the timeout of a scan.
-	scanFor = 30 * time.Second
+	scanRetry = time.Second
+	// scanTimeout is the timeout of a scan.
+	scanTimeout = 30 * time.Second
 	// maxSessions bounds the sessions of the directory: those that changed last. Older
 	// dormant ones are counted, and read from the store for the queries that need them.
 	maxSessions = 2_000
@@ -27,10 +27,10 @@ const (
 	scanPage = 500
 	// scanMargin is the time before the previous scan from which on changes are read again.
 	scanMargin = 5 * time.Second
-	// lookups bounds the sessions looked up in one round. lookAgain is the minimum time
+	// lookups bounds the sessions looked up in one round. lookupRetry is the minimum time
 	// before a session is looked up again because reports contradict its entry.
-	lookups   = 64
-	lookAgain = 2 * time.Second
+	lookups     = 64
+	lookupRetry = 2 * time.Second
 )
 
 // entry is the directory's record of a session.
@@ -58,23 +58,23 @@ func entryOf(i session.Info, now time.Time) entry {
 // Run owns it. When the last admin leaves it is replaced, and reads still in progress write to
 // the old one.
 type directory struct {
-	by       map[wire.SessionID]entry
-	total    int       // sessions in the store
-	scanned  time.Time // start of the last completed scan; zero before the first
-	begun    time.Time // start of the last scan
-	scanning bool
-	looking  bool      // a lookup is in progress
-	looked   time.Time // start of the last lookup
+	by         map[wire.SessionID]entry
+	total      int       // sessions in the store
+	scanned    time.Time // start of the last completed scan; zero before the first
+	begun      time.Time // start of the last scan
+	scanning   bool
+	lookingUp  bool      // a lookup is in progress
+	lookedUpAt time.Time // start of the last lookup
 }
 
 // refreshDirectory starts the reads that are due. reported holds the rows that owners
 // report now, before those of the previous round.
 func (w *Watcher) refreshDirectory(ctx context.Context, reported, before map[wire.SessionID]*Row, now time.Time) {
 	d := w.directory // the one at the start of this read, not a later one
-	if age := now.Sub(d.begun); !d.scanning && (age >= scanEvery || d.scanned.Before(w.directoryNeededAt()) && age >= scanAgain) {
+	if age := now.Sub(d.begun); !d.scanning && (age >= scanEvery || d.scanned.Before(w.directoryNeededAt()) && age >= scanRetry) {
 		d.scanning, d.begun = true, now
 		before := scanResult{by: maps.Clone(d.by), total: d.total, at: d.scanned}
-		w.background(ctx, scanFor, func(ctx context.Context) func() {
+		w.background(ctx, scanTimeout, func(ctx context.Context) func() {
 			found, err := w.scan(ctx, before, now)
 			return func() {
 				d.scanning = false
@@ -85,12 +85,12 @@ func (w *Watcher) refreshDirectory(ctx context.Context, reported, before map[wir
 			}
 		})
 	}
-	if d.looking || d.scanned.IsZero() || now.Sub(d.looked) < w.cfg.Every {
+	if d.lookingUp || d.scanned.IsZero() || now.Sub(d.lookedUpAt) < w.cfg.Every {
 		return
 	}
 	var ids []wire.SessionID
 	want := func(id wire.SessionID) {
-		if e, ok := d.by[id]; len(ids) < lookups && (!ok || now.Sub(e.looked) >= lookAgain) {
+		if e, ok := d.by[id]; len(ids) < lookups && (!ok || now.Sub(e.looked) >= lookupRetry) {
 			ids = append(ids, id)
 		}
 	}
@@ -115,11 +115,11 @@ func (w *Watcher) refreshDirectory(ctx context.Context, reported, before map[wir
 	if len(ids) == 0 {
 		return
 	}
-	d.looking, d.looked = true, now
-	w.background(ctx, scanFor, func(ctx context.Context) func() {
+	d.lookingUp, d.lookedUpAt = true, now
+	w.background(ctx, scanTimeout, func(ctx context.Context) func() {
 		found, gone := w.lookUp(ctx, ids, now)
 		return func() {
-			d.looking = false
+			d.lookingUp = false
 			maps.Copy(d.by, found)
 			for _, id := range gone {
 				delete(d.by, id)
@@ -216,7 +216,7 @@ func (w *Watcher) scanRecent(ctx context.Context, before scanResult, now time.Ti
 // lookUp reads the directory entries of some sessions.
 func (w *Watcher) lookUp(ctx context.Context, ids []wire.SessionID, now time.Time) (found map[wire.SessionID]entry, gone []wire.SessionID) {
 	infos, failures := make([]session.Info, len(ids)), make([]error, len(ids))
-	_ = together(len(ids), func(i int) error {
+	_ = forEachConcurrently(len(ids), func(i int) error {
 		infos[i], failures[i] = w.hub.Info(ctx, ids[i])
 		return nil
 	})

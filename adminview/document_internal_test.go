@@ -60,8 +60,8 @@ func FuzzDecode(f *testing.F) {
 				t.Errorf("decoded history: got %d points, merged to %v, want at most %d, sorted by time", len(h.Points), all, keptSlots)
 			}
 		}
-		if i, err := readInterests(data); err == nil && len(i.Lookers) > maxLookers {
-			t.Errorf("decoded lookers: got %d, want at most %d", len(i.Lookers), maxLookers)
+		if i, err := readInterests(data); err == nil && len(i.Lookers) > maxInterestedReplicas {
+			t.Errorf("decoded lookers: got %d, want at most %d", len(i.Lookers), maxInterestedReplicas)
 		}
 	})
 }

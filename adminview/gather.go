@@ -11,8 +11,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// silentAfter is the time without a new report after which a replica is an alert.
-const silentAfter = 3 * time.Second
+// silenceTimeout is the time without a new report after which a replica is an alert.
+const silenceTimeout = 3 * time.Second
 
 // peer is another replica with its reports. The goroutine of Run owns it.
 type peer struct {
@@ -38,7 +38,7 @@ func (p *peer) silent(now time.Time) bool {
 	if p.at.After(last) {
 		last = p.at
 	}
-	return now.Sub(last) > silentAfter
+	return now.Sub(last) > silenceTimeout
 }
 
 // complete reports whether all rows and the history are read.
@@ -90,7 +90,7 @@ func (p *peer) refreshRows(ctx context.Context, s Documents) error {
 	if len(p.chunks) == len(next) {
 		copy(next, p.chunks)
 	}
-	err := together(len(next), func(i int) error {
+	err := forEachConcurrently(len(next), func(i int) error {
 		if next[i].number == p.head.Chunks[i] {
 			return nil
 		}
@@ -174,7 +174,7 @@ func (w *Watcher) gather(ctx context.Context, wanted []wire.SessionID, now time.
 		others = append(others, p)
 	}
 	w.removeGone(alive, now)
-	err = errors.Join(err, together(len(others), func(i int) error {
+	err = errors.Join(err, forEachConcurrently(len(others), func(i int) error {
 		err := others[i].refresh(ctx, w.docs, wanted, now)
 		if errors.Is(err, store.ErrNotFound) {
 			return nil // not reporting yet, or no longer
@@ -184,13 +184,13 @@ func (w *Watcher) gather(ctx context.Context, wanted []wire.SessionID, now time.
 	w.warn(ctx, "read reports of replicas", err)
 }
 
-// goneFor is how long a replica that vanished is an alert.
-const goneFor = 2 * time.Minute
+// goneAlertTime is how long a replica that vanished is an alert.
+const goneAlertTime = 2 * time.Minute
 
 // removeGone removes replicas that are no longer alive. Those that did not announce their
 // stop become alerts.
 func (w *Watcher) removeGone(alive map[wire.ReplicaID]bool, now time.Time) {
-	maps.DeleteFunc(w.gone, func(_ wire.ReplicaID, since time.Time) bool { return now.Sub(since) > goneFor })
+	maps.DeleteFunc(w.gone, func(_ wire.ReplicaID, since time.Time) bool { return now.Sub(since) > goneAlertTime })
 	maps.DeleteFunc(w.peers, func(id wire.ReplicaID, p *peer) bool {
 		if !alive[id] && p.card.State == membership.Serving {
 			w.gone[id] = now

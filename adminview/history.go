@@ -64,9 +64,9 @@ func grown(before, now uint64) uint64 {
 	return now - before
 }
 
-// memory holds the samples of this process in the last 15 minutes. The zero value is ready
+// sampleHistory holds the samples of this process in the last 15 minutes. The zero value is ready
 // to use; the goroutine of Run owns it.
-type memory struct {
+type sampleHistory struct {
 	slots []slot // oldest first
 }
 
@@ -80,13 +80,13 @@ type slot struct {
 }
 
 // due reports whether the current slot has no sample yet.
-func (m *memory) due(now time.Time) bool {
+func (m *sampleHistory) due(now time.Time) bool {
 	n := len(m.slots)
 	return n == 0 || m.slots[n-1].number != slotOf(now)
 }
 
 // add stores a sample.
-func (m *memory) add(now time.Time, s Sample) {
+func (m *sampleHistory) add(now time.Time, s Sample) {
 	var before Sample // the counters of a process start at 0
 	if n := len(m.slots); n > 0 {
 		before = m.slots[n-1].last
@@ -110,7 +110,7 @@ func (m *memory) add(now time.Time, s Sample) {
 }
 
 // latest returns the last sample.
-func (m *memory) latest() Sample {
+func (m *sampleHistory) latest() Sample {
 	if len(m.slots) == 0 {
 		return Sample{}
 	}
@@ -118,7 +118,7 @@ func (m *memory) latest() Sample {
 }
 
 // recent returns the growth of the counters in the last [recently].
-func (m *memory) recent(now time.Time) recent {
+func (m *sampleHistory) recent(now time.Time) recent {
 	var before, is Sample // the counters of a process start at 0
 	for i := range m.slots {
 		if now.Sub(m.slots[i].at) >= recently {
@@ -133,7 +133,7 @@ func (m *memory) recent(now time.Time) recent {
 }
 
 // points returns the completed slots of the last 15 minutes.
-func (m *memory) points(now time.Time) []Point {
+func (m *sampleHistory) points(now time.Time) []Point {
 	points := make([]Point, 0, len(m.slots))
 	current := slotOf(now)
 	for i := range m.slots {

@@ -11,7 +11,7 @@ import (
 
 func TestCountersAlertForTenMinutes(t *testing.T) {
 	t.Parallel()
-	var m memory
+	var m sampleHistory
 	start := time.UnixMilli(1_700_000_000_000)
 	m.add(start, Sample{Fenced: 3}) // since the process began
 	if r := m.recent(start); r.Fenced != 3 {
@@ -47,7 +47,7 @@ func TestCountersAlertForTenMinutes(t *testing.T) {
 
 func TestHistoryCoversQuarterHour(t *testing.T) {
 	t.Parallel()
-	var m memory
+	var m sampleHistory
 	start := time.UnixMilli(1_700_000_000_000)
 	now := start
 	for i := range uint64(4 * keptSlots) { // two in each slot

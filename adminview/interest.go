@@ -16,25 +16,25 @@ import (
 
 // Lifetimes of an interest.
 const (
-	// interestAgain is the renewal interval.
-	interestAgain = 2 * time.Second
-	// interestFor is how long an interest counts without renewal.
-	interestFor = 6 * time.Second
+	// interestRenewal is the renewal interval.
+	interestRenewal = 2 * time.Second
+	// interestLifetime is how long an interest counts without renewal.
+	interestLifetime = 6 * time.Second
 	// interestTTL is the TTL of the document.
 	interestTTL = 10 * time.Second
-	// maxLookers bounds the replicas in the document.
-	maxLookers = 256
+	// maxInterestedReplicas bounds the replicas in the document.
+	maxInterestedReplicas = 256
 )
 
 // interests is the one document that names the replicas through which admins look, and the
 // sessions.
 type interests struct {
-	Format  int                       `json:"v"`
-	Lookers map[wire.ReplicaID]looker `json:"lookers,omitempty"`
+	Format  int                                  `json:"v"`
+	Lookers map[wire.ReplicaID]interestedReplica `json:"lookers,omitempty"`
 }
 
-// looker is a replica through which an admin looks.
-type looker struct {
+// interestedReplica is a replica through which an admin looks.
+type interestedReplica struct {
 	// Renewal has another value after every renewal. It is not a time for other replicas, because clocks
 	// differ.
 	Renewal  string           `json:"beat"`
@@ -46,7 +46,7 @@ func readInterests(data []byte) (interests, error) {
 	if err := json.Unmarshal(data, &i); err != nil {
 		return interests{}, fmt.Errorf("%w: %w", errForeign, err)
 	}
-	if i.Format != format || len(i.Lookers) > maxLookers {
+	if i.Format != format || len(i.Lookers) > maxInterestedReplicas {
 		return interests{}, errForeign
 	}
 	for id, l := range i.Lookers {
@@ -60,12 +60,12 @@ func readInterests(data []byte) (interests, error) {
 	return i, nil
 }
 
-// lookout tracks the interests of all replicas. The goroutine of Run owns it.
-type lookout struct {
+// interestTracker tracks the interests of all replicas. The goroutine of Run owns it.
+type interestTracker struct {
 	version     uint64 // of the document; 0 if there is none
 	now         interests
 	seen        map[wire.ReplicaID]renewal
-	published   looker // the last published interest of this replica
+	published   interestedReplica // the last published interest of this replica
 	publishedAt time.Time
 }
 
@@ -76,7 +76,7 @@ type renewal struct {
 }
 
 // read reads the document. After an error the interests stay as they were.
-func (lo *lookout) read(ctx context.Context, s Documents, now time.Time) error {
+func (lo *interestTracker) read(ctx context.Context, s Documents, now time.Time) error {
 	d, err := s.Get(ctx, collection, interestName)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -101,13 +101,13 @@ func (lo *lookout) read(ctx context.Context, s Documents, now time.Time) error {
 	return nil
 }
 
-// others reports whether an admin looks through another replica, and at which sessions:
+// interestsOfOthers reports whether an admin looks through another replica, and at which sessions:
 // first the first ones of each replica.
-func (lo *lookout) others(self wire.ReplicaID, now time.Time) (bool, []wire.SessionID) {
+func (lo *interestTracker) interestsOfOthers(self wire.ReplicaID, now time.Time) (bool, []wire.SessionID) {
 	looked, most := false, 0
 	var lists [][]wire.SessionID
 	for _, id := range slices.Sorted(maps.Keys(lo.now.Lookers)) {
-		if id != self && now.Sub(lo.seen[id].at) < interestFor {
+		if id != self && now.Sub(lo.seen[id].at) < interestLifetime {
 			sessions := lo.now.Lookers[id].Sessions
 			lists = append(lists, sessions)
 			looked, most = true, max(most, len(sessions))
@@ -128,23 +128,23 @@ func (lo *lookout) others(self wire.ReplicaID, now time.Time) (bool, []wire.Sess
 
 // publish writes the interest of this replica, unless the document has it. Without wants it
 // removes the interest.
-func (lo *lookout) publish(ctx context.Context, s Documents, self wire.ReplicaID, wants bool, sessions []wire.SessionID, now time.Time) error {
+func (lo *interestTracker) publish(ctx context.Context, s Documents, self wire.ReplicaID, wants bool, sessions []wire.SessionID, now time.Time) error {
 	mine, there := lo.now.Lookers[self]
 	switch {
 	case !wants && !there:
 		return nil
-	case wants && there && mine.Renewal == lo.published.Renewal && slices.Equal(mine.Sessions, sessions) && now.Sub(lo.publishedAt) < interestAgain:
+	case wants && there && mine.Renewal == lo.published.Renewal && slices.Equal(mine.Sessions, sessions) && now.Sub(lo.publishedAt) < interestRenewal:
 		return nil
 	}
 	for range 3 {
-		next := interests{Format: format, Lookers: map[wire.ReplicaID]looker{}}
+		next := interests{Format: format, Lookers: map[wire.ReplicaID]interestedReplica{}}
 		for id, l := range lo.now.Lookers {
-			if id != self && now.Sub(lo.seen[id].at) < interestFor {
+			if id != self && now.Sub(lo.seen[id].at) < interestLifetime {
 				next.Lookers[id] = l
 			}
 		}
 		if wants {
-			next.Lookers[self] = looker{Renewal: strconv.FormatInt(now.UnixNano(), 10), Sessions: sessions}
+			next.Lookers[self] = interestedReplica{Renewal: strconv.FormatInt(now.UnixNano(), 10), Sessions: sessions}
 		}
 		data, err := json.Marshal(next)
 		if err != nil {

@@ -22,7 +22,7 @@ func (w *Watcher) pageOf(ctx context.Context, q *Query, v *view) (Page, error) {
 		if err != nil {
 			return Page{}, err
 		}
-		rows = v.with(more)
+		rows = v.withRows(more)
 	}
 	p, err := q.page(rows)
 	if err != nil || v.total <= len(rows) || !q.isPlain() {
@@ -44,8 +44,8 @@ func (q *Query) isPlain() bool {
 	return q.Sort == "updated" && *q == all
 }
 
-// with returns the rows of the view and further ones that it does not have.
-func (v *view) with(more []Row) []Row {
+// withRows returns the rows of the view and further ones that it does not have.
+func (v *view) withRows(more []Row) []Row {
 	rows := v.rows
 	for _, r := range more {
 		if !v.has(r.SessionID) {

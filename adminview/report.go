@@ -28,8 +28,8 @@ const (
 	partAgain  = 2 * time.Second
 )
 
-// atOnce bounds concurrent reads and writes of documents.
-const atOnce = 8
+// maxConcurrentDocuments bounds concurrent reads and writes of documents.
+const maxConcurrentDocuments = 8
 
 // rowOf converts the owner's status of a session.
 func rowOf(s *session.Status, owner wire.ReplicaID) Row {
@@ -70,7 +70,7 @@ func rowsOf(census []session.Status, owner wire.ReplicaID) []Row {
 
 func byID(a, b Row) int { return cmp.Compare(a.SessionID, b.SessionID) }
 
-// reporter writes the reports of this replica, for admins who look through other replicas.
+// reporter writes the reports of this replica, for admins whose requests other replicas serve.
 // The goroutine of Run owns it.
 type reporter struct {
 	self    wire.ReplicaID
@@ -111,7 +111,7 @@ func newReporter(self wire.ReplicaID) *reporter {
 }
 
 // publish writes the changed documents, the head last because it refers to the others.
-func (r *reporter) publish(ctx context.Context, s Documents, rows []Row, parts map[wire.SessionID]part, measured *memory, now time.Time) error {
+func (r *reporter) publish(ctx context.Context, s Documents, rows []Row, parts map[wire.SessionID]part, measured *sampleHistory, now time.Time) error {
 	err := errors.Join(r.publishRows(ctx, s, rows, now), r.publishParts(ctx, s, parts, now), r.publishHistory(ctx, s, measured, now))
 	if err != nil {
 		return err // the documents in the store stay consistent
@@ -131,7 +131,7 @@ func (r *reporter) publish(ctx context.Context, s Documents, rows []Row, parts m
 }
 
 // publishHistory writes the history when it has a new point.
-func (r *reporter) publishHistory(ctx context.Context, s Documents, measured *memory, now time.Time) error {
+func (r *reporter) publishHistory(ctx context.Context, s Documents, measured *sampleHistory, now time.Time) error {
 	points := measured.points(now)
 	if len(points) == 0 {
 		return nil
@@ -154,7 +154,7 @@ func (r *reporter) publishRows(ctx context.Context, s Documents, rows []Row, now
 	if len(chunks) != len(r.chunks) {
 		r.resize(len(chunks))
 	}
-	return together(len(chunks), func(i int) error {
+	return forEachConcurrently(len(chunks), func(i int) error {
 		c := &r.chunks[i]
 		if c.number > 0 && slices.Equal(c.rows, chunks[i]) && now.Sub(c.at) < chunkAgain {
 			return nil
@@ -261,12 +261,12 @@ func split(rows []Row, n int) [][]Row {
 	return chunks
 }
 
-// together calls do for 0 to n-1, at most [atOnce] at a time, and joins the errors.
-func together(n int, do func(int) error) error {
+// forEachConcurrently calls do for 0 to n-1, at most [maxConcurrentDocuments] at a time, and joins the errors.
+func forEachConcurrently(n int, do func(int) error) error {
 	var wg sync.WaitGroup
 	failures := make([]error, n)
 	next := make(chan int)
-	for range min(n, atOnce) {
+	for range min(n, maxConcurrentDocuments) {
 		wg.Go(func() {
 			for i := range next {
 				failures[i] = do(i)

@@ -57,7 +57,7 @@ func (w *Watcher) detail(ctx context.Context, row Row, own map[wire.SessionID]pa
 func (w *Watcher) readStored(ctx context.Context, s *storedDetail, row Row, readDetail bool, now time.Time) {
 	s.reading = true
 	w.storedReads++
-	w.background(ctx, scanFor, func(ctx context.Context) func() {
+	w.background(ctx, scanTimeout, func(ctx context.Context) func() {
 		info, err := w.hub.Info(ctx, row.SessionID)
 		var owners []Owner
 		if err == nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// quietFor is the time a session may wait for the user before it is overdue.
-const quietFor = time.Minute
+// overdueAfter is the time a session may wait for the user before it is overdue.
+const overdueAfter = time.Minute
 
 // view is the merged state at one moment. It is immutable once published.
 type view struct {
@@ -39,15 +39,15 @@ func collect(into map[wire.SessionID]*Row, lists ...[]Row) {
 	for _, rows := range lists {
 		for i := range rows {
 			r := &rows[i]
-			if was, ok := into[r.SessionID]; !ok || r.better(was) {
+			if was, ok := into[r.SessionID]; !ok || r.precedes(was) {
 				into[r.SessionID] = r
 			}
 		}
 	}
 }
 
-// better reports whether r takes precedence over the other row of the same session.
-func (r *Row) better(other *Row) bool {
+// precedes reports whether r takes precedence over the other row of the same session.
+func (r *Row) precedes(other *Row) bool {
 	if r.Epoch != other.Epoch {
 		return r.Epoch > other.Epoch
 	}
@@ -116,9 +116,9 @@ func unreported(e *entry, alive map[wire.ReplicaID]bool) Row {
 	return row
 }
 
-// quiet reports whether a session has had no event for quietFor.
+// quiet reports whether a session has had no event for overdueAfter.
 func quiet(r *Row, now time.Time) bool {
-	return r.UpdatedAt > 0 && now.UnixMilli()-int64(r.UpdatedAt) > quietFor.Milliseconds()
+	return r.UpdatedAt > 0 && now.UnixMilli()-int64(r.UpdatedAt) > overdueAfter.Milliseconds()
 }
 
 // diff returns the changed rows and removed ids between two sorted lists.

@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// queryFor is how long the interest lasts after a query, in case it is repeated.
-	queryFor = 5 * time.Second
-	// waitFor is the maximum time a query waits for all replicas to report.
-	waitFor = 1500 * time.Millisecond
+	// queryInterestTime is how long the interest lasts after a query, in case it is repeated.
+	queryInterestTime = 5 * time.Second
+	// queryTimeout is the maximum time a query waits for all replicas to report.
+	queryTimeout = 1500 * time.Millisecond
 	// updateRows bounds the rows of an update.
 	updateRows = 500
 )
@@ -76,17 +76,17 @@ func (w *Watcher) latest() (*view, <-chan struct{}) {
 }
 
 // queryView registers a short interest in a session ("" for all), and returns the first
-// view for which enough holds, or the current one after waitFor.
+// view for which enough holds, or the current one after queryTimeout.
 func (w *Watcher) queryView(ctx context.Context, id wire.SessionID, enough func(*view) bool) (*view, error) {
 	w.mu.Lock()
-	until := time.Now().Add(queryFor)
+	until := time.Now().Add(queryInterestTime)
 	_, known := w.queries[id]
 	w.queries[id] = until
 	w.mu.Unlock()
 	if !known {
 		w.requestRound()
 	}
-	timeout := time.NewTimer(waitFor)
+	timeout := time.NewTimer(queryTimeout)
 	defer timeout.Stop()
 	for {
 		v, changed := w.latest()
@@ -123,7 +123,7 @@ func (w *Watcher) Sessions(ctx context.Context, q Query) (Page, error) {
 	if err := q.check(); err != nil {
 		return Page{}, err
 	}
-	asOf := time.Now().Add(-scanAgain)
+	asOf := time.Now().Add(-scanRetry)
 	w.mu.Lock()
 	w.listed = asOf
 	stale := w.current == nil || w.current.scanned.Before(asOf)
@@ -138,7 +138,7 @@ func (w *Watcher) Sessions(ctx context.Context, q Query) (Page, error) {
 	return w.pageOf(ctx, &q, v)
 }
 
-// Detail returns everything known about a session. It waits up to [waitFor] for the owner's
+// Detail returns everything known about a session. It waits up to [queryTimeout] for the owner's
 // report. The error is a [*session.Error] if there is no such session.
 func (w *Watcher) Detail(ctx context.Context, id wire.SessionID) (Detail, error) {
 	info, err := w.hub.Info(ctx, id)
@@ -203,7 +203,7 @@ type watch struct {
 }
 
 func (w *watch) run(ctx context.Context) {
-	timeout := time.NewTimer(waitFor)
+	timeout := time.NewTimer(queryTimeout)
 	defer timeout.Stop()
 	timedOut := false
 	for {

@@ -93,11 +93,11 @@ type Watcher struct {
 	logs     Log
 	// poke requests a round immediately. done passes results of background reads to the
 	// goroutine of Run.
-	poke chan struct{}
-	done chan func()
+	wakeRound chan struct{}
+	done      chan func()
 
 	// The following fields belong to the goroutine of Run.
-	lookout       lookout
+	lookout       interestTracker
 	reporter      *reporter
 	cards         []membership.Card // the last known cards
 	peers         map[wire.ReplicaID]*peer
@@ -107,7 +107,7 @@ type Watcher struct {
 	last          map[wire.SessionID]part // the last parts of own sessions
 	stored        map[wire.SessionID]*storedDetail
 	storedReads   int // number of reads in progress
-	measured      memory
+	measured      sampleHistory
 	gone          map[wire.ReplicaID]time.Time // alert start of replicas that vanished
 	warned        bool
 	warnedCrowded time.Time      // time of the last warning about too many sessions
@@ -126,7 +126,7 @@ type Watcher struct {
 func New(cfg Config, h Hub, l ReplicaLister, docs Documents, logs Log) *Watcher {
 	cfg = cfg.withDefaults()
 	w := &Watcher{
-		cfg: cfg, hub: h, replicas: l, docs: docs, logs: logs, poke: make(chan struct{}, 1), done: make(chan func()),
+		cfg: cfg, hub: h, replicas: l, docs: docs, logs: logs, wakeRound: make(chan struct{}, 1), done: make(chan func()),
 		reporter: newReporter(cfg.Replica), watching: map[*Interest]bool{}, queries: map[wire.SessionID]time.Time{},
 		changed: make(chan struct{}),
 	}
@@ -150,8 +150,8 @@ func (w *Watcher) Run(ctx context.Context) {
 			found()
 			continue
 		case <-timer.C:
-		case <-w.poke:
-			timer.Reset(max(hurryEvery-time.Since(last), 0))
+		case <-w.wakeRound:
+			timer.Reset(max(minRoundInterval-time.Since(last), 0))
 			continue
 		case <-ctx.Done():
 			return
@@ -162,8 +162,8 @@ func (w *Watcher) Run(ctx context.Context) {
 	}
 }
 
-// hurryEvery is the minimum interval between rounds.
-const hurryEvery = 50 * time.Millisecond
+// minRoundInterval is the minimum interval between rounds.
+const minRoundInterval = 50 * time.Millisecond
 
 // background runs do in a goroutine with a timeout. The goroutine of Run executes the
 // function that do returns.
@@ -183,7 +183,7 @@ func (w *Watcher) background(ctx context.Context, limit time.Duration, do func(c
 // requestRound requests a round immediately.
 func (w *Watcher) requestRound() {
 	select {
-	case w.poke <- struct{}{}:
+	case w.wakeRound <- struct{}{}:
 	default:
 	}
 }
@@ -222,7 +222,7 @@ func (w *Watcher) round(ctx context.Context, now time.Time) {
 		w.warned = false
 	}
 	w.warn(ctx, "publish interest", err)
-	asked, theirs := w.lookout.others(w.cfg.Replica, now)
+	asked, theirs := w.lookout.interestsOfOthers(w.cfg.Replica, now)
 	theirs = w.limitSessions(ctx, theirs, now)
 	if !wants {
 		w.publishView(nil)

@@ -162,7 +162,7 @@ func (ar *activeRun) runTurn() (Ended, error) {
 		return Ended{}, err
 	}
 	defer context.AfterFunc(ar.slot.lostCtx, func() { ar.interrupt(lostSlot) })()
-	if err := ar.begin(); err != nil {
+	if err := ar.reportBegan(); err != nil {
 		return Ended{}, err
 	}
 	if err := ar.preparePrompt(p.Caps()); err != nil {
@@ -178,7 +178,7 @@ func (ar *activeRun) runTurn() (Ended, error) {
 		if err := context.Cause(ar.workCtx); err != nil {
 			return Ended{}, err
 		}
-		end, err := ar.turn()
+		end, err := ar.executeTurn()
 		if reused && errors.Is(err, providers.ErrClosed) && ar.workCtx.Err() == nil {
 			ar.log.DebugContext(ar.ctx, "provider session had ended, opening a new one")
 			ar.runner.closeSession(ar.providerSession)
@@ -258,9 +258,9 @@ func (ar *activeRun) open(p providers.Provider) (err error) {
 	}
 	switch {
 	case withTools && caps.Prefix:
-		spec.Tools, spec.Call = cfg.Tools.AllTools(ar.caller), t.call
+		spec.Tools, spec.Call = cfg.Tools.AllTools(ar.caller), t.handleToolCall
 	case withTools:
-		spec.Tools, spec.Call = cfg.Tools.Tools(ar.caller), t.call
+		spec.Tools, spec.Call = cfg.Tools.Tools(ar.caller), t.handleToolCall
 	}
 	if ar.NoTools {
 		spec.Call = refuseCall
@@ -344,7 +344,7 @@ func (ar *activeRun) awaitOpen(ctx context.Context, open func() (providers.Sessi
 		case err := <-failed:
 			return nil, err
 		case e := <-ar.eventSource():
-			if ar.handle(e) != nil {
+			if ar.handleEvent(e) != nil {
 				return nil, providers.ErrClosed
 			}
 		case <-ar.output.due:
@@ -359,7 +359,7 @@ func (ar *activeRun) awaitOpen(ctx context.Context, open func() (providers.Sessi
 
 // finish releases everything that the run holds and reports its end.
 func (ar *activeRun) finish(end Ended) {
-	defer ar.runner.removeRun(ar) // Dispose works until then
+	defer ar.runner.removeRun(ar) // Dispose finds the run until then
 	ar.flush()
 	refused := ar.markEnded()
 	ar.waitQuiet()
@@ -431,8 +431,8 @@ func (ar *activeRun) report(r Report) {
 	}
 }
 
-// begin records and reports that the run begins. It returns the reason if the run was already stopped.
-func (ar *activeRun) begin() error {
+// reportBegan records and reports that the run begins. It returns the reason if the run was already stopped.
+func (ar *activeRun) reportBegan() error {
 	ar.beganAt = time.Now()
 	if ar.trace != nil {
 		ar.trace.Began()

@@ -66,7 +66,7 @@ type Claim struct {
 	Session wire.SessionID
 	// User may be empty; then PerUser does not apply.
 	User string
-	// Holder describes the agent to people who inspect the store. It need not be unique.
+	// Holder describes the agent, for operators who inspect the store. It need not be unique.
 	Holder string
 }
 

@@ -66,17 +66,17 @@ func (t *providerSession) handleEvent(e providers.Event) {
 	}
 }
 
-// call executes a tool for the run that uses the session. Between two turns it refuses the call. A
+// handleToolCall executes a tool for the run that uses the session. Between two turns it refuses the call. A
 // late call of a turn that has ended counts for the turn that runs when it arrives: over MCP it
-// cannot be told from a call of that turn, and there users see it and can stop it.
-func (t *providerSession) call(ctx context.Context, call providers.ToolCall) providers.ToolResult {
+// cannot be distinguished from a call of that turn, and there users see it and can stop it.
+func (t *providerSession) handleToolCall(ctx context.Context, call providers.ToolCall) providers.ToolResult {
 	t.mu.Lock()
 	ar := t.run
 	t.mu.Unlock()
 	if ar == nil {
 		return providers.ToolResult{Text: "No turn is running. Tools can be called only while the agent works on a message.", IsError: true}
 	}
-	return ar.call(ctx, call)
+	return ar.handleToolCall(ctx, call)
 }
 
 // assignTo assigns the session to a run and reports whether the backend still has it open.

@@ -212,10 +212,10 @@ func (c *SessionRunner) Launch() {
 }
 
 // removeRun removes a run from those that can be steered and interrupted.
-func (c *SessionRunner) removeRun(l *activeRun) {
+func (c *SessionRunner) removeRun(ar *activeRun) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.runs[l.ID] == l {
-		delete(c.runs, l.ID)
+	if c.runs[ar.ID] == ar {
+		delete(c.runs, ar.ID)
 	}
 }

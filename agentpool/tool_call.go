@@ -15,9 +15,9 @@ import (
 // answerTimeout is the time that users have to answer an approval.
 const answerTimeout = time.Minute
 
-// call executes a tool after all earlier text is reported. The backend calls it, possibly
+// handleToolCall executes a tool after all earlier text is reported. The backend calls it, possibly
 // several times concurrently.
-func (ar *activeRun) call(turn context.Context, call providers.ToolCall) (r providers.ToolResult) {
+func (ar *activeRun) handleToolCall(turn context.Context, call providers.ToolCall) (r providers.ToolResult) {
 	if !ar.enter() {
 		return turnOver()
 	}
@@ -52,7 +52,7 @@ func (ar *activeRun) call(turn context.Context, call providers.ToolCall) (r prov
 
 // executeCall executes the tool call of a run that has no backend.
 func (ar *activeRun) executeCall() (Ended, error) {
-	if err := ar.begin(); err != nil {
+	if err := ar.reportBegan(); err != nil {
 		return Ended{}, err
 	}
 	r := ar.tracedCall(*ar.Call, func() providers.ToolResult { return ar.runner.parent.cfg.Tools.Call(ar.workCtx, ar.caller, *ar.Call) })

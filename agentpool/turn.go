@@ -9,9 +9,9 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// turn sends the prompt and handles events until the turn ends. An error means that the turn
+// executeTurn sends the prompt and handles events until the turn ends. An error means that the turn
 // did not begin, or that the backend does not end it.
-func (ar *activeRun) turn() (Ended, error) {
+func (ar *activeRun) executeTurn() (Ended, error) {
 	session := ar.providerSession.session
 	m := providers.Message{ID: string(ar.Turn), Text: ar.Prompt, Images: ar.Images, Mode: providers.Start}
 	if ar.Continue {
@@ -34,7 +34,7 @@ func (ar *activeRun) turn() (Ended, error) {
 			if begun = begun || e.Kind == providers.EventTurnStart; !begun && e.Kind == providers.EventExit {
 				return Ended{}, fmt.Errorf("begin the turn: the backend has ended: %w", providers.ErrClosed)
 			}
-			if end := ar.handle(e); end != nil {
+			if end := ar.handleEvent(e); end != nil {
 				return *end, nil
 			}
 		case <-ar.output.due:
@@ -108,8 +108,8 @@ func (ar *activeRun) deliver(e providers.Event, sessionOver <-chan struct{}) {
 	}
 }
 
-// handle reports an event and returns the end of the run if the event ends it.
-func (ar *activeRun) handle(e providers.Event) *Ended {
+// handleEvent reports an event and returns the end of the run if the event ends it.
+func (ar *activeRun) handleEvent(e providers.Event) *Ended {
 	of := RunRef{ar.ID}
 	switch e.Kind {
 	case providers.EventText:

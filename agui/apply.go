@@ -13,7 +13,7 @@ func (r *Run) Apply(e wire.Event) {
 	}
 	r.state.Apply(e)
 	if row, ok := e.Data.(wire.MessageUpdated); ok && r.follows && row.Action == wire.RowCreated {
-		r.remember() // a turn may have more rows than the hub holds
+		r.updateKnown() // a turn may have more rows than the hub holds
 	}
 	if r.phase == phaseBetween {
 		if changesDocument(e.Data) {

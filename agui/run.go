@@ -107,7 +107,7 @@ func (r *Run) Expect(own wire.MessageID) { r.own, r.turn = own, own }
 // one runs.
 func (r *Run) Attach(turn wire.MessageID, wait bool) {
 	if turn == "" {
-		r.remember()
+		r.updateKnown()
 		r.emit(event{Type: typeMessagesSnapshot, Messages: &r.known})
 		if r.join(r.turns.running()) {
 			r.checkQuestions()
@@ -185,8 +185,8 @@ func (r *Run) join(turn wire.MessageID) bool {
 	return true
 }
 
-// remember takes the newest messages into the client's conversation.
-func (r *Run) remember() { r.known = bounded(conversation(r.state, r.monitor, r.known)) }
+// updateKnown adds the newest messages to the conversation that the client has.
+func (r *Run) updateKnown() { r.known = bounded(conversation(r.state, r.monitor, r.known)) }
 
 // sendTurn replaces what the client has of a turn.
 func (r *Run) sendTurn(turn wire.MessageID, text string) {

@@ -114,33 +114,33 @@ func longestMatch(prefixes []prefix, first string, words []shellWord) (does, may
 
 // deniedLength returns the sizes of the longest denied prefix that words match and that
 // they could match, comparing the command name both as written and without its directory.
-func (r commandRules) deniedLength(words []shellWord) (bad, feared int) {
-	bad, feared = longestMatch(r.deny, words[0].text, words)
-	b, f := longestMatch(r.deny, words[0].name(), words)
-	return max(bad, b), max(feared, f)
+func (r commandRules) deniedLength(words []shellWord) (does, may int) {
+	does, may = longestMatch(r.deny, words[0].text, words)
+	d, m := longestMatch(r.deny, words[0].name(), words)
+	return max(does, d), max(may, m)
 }
 
 // judge returns the verdict on one command, and whether the command is simple: without
 // shell keywords, interpreters or arithmetic that could run further commands.
 func (r commandRules) judge(words []shellWord) (v Verdict, plain bool) {
-	good, _ := longestMatch(r.allow, words[0].text, words)
-	bad, feared := r.deniedLength(words)
+	allowed, _ := longestMatch(r.allow, words[0].text, words)
+	denied, mayBeDenied := r.deniedLength(words)
 	for len(words) > 1 && words[0].assigns() {
 		words = words[1:]
 	}
 	plain = !words[0].evaluatesArithmetic(words[1:])
 	for i, w := range words {
-		b, f := r.deniedLength(words[i:])
-		bad, feared = max(bad, b), max(feared, f)
+		d, m := r.deniedLength(words[i:])
+		denied, mayBeDenied = max(denied, d), max(mayBeDenied, m)
 		plain = plain && !shellKeywords[w.name()] && (len(r.deny) == 0 || !interpreters[w.name()])
 		if !wrapperCommands[words[0].name()] && !interpreters[words[0].name()] {
 			break // the remaining words are arguments
 		}
 	}
 	switch {
-	case bad > 0 && bad >= good:
+	case denied > 0 && denied >= allowed:
 		return Deny, plain
-	case good == 0 || feared >= good && feared > 0:
+	case allowed == 0 || mayBeDenied >= allowed && mayBeDenied > 0:
 		return AskUser, plain
 	}
 	return Approve, plain
@@ -167,11 +167,11 @@ func (r commandRules) deniesAnywhere(line string) bool {
 			words = append(words, shellWord{text: text})
 		}
 		for i := range words {
-			good, _ := longestMatch(r.allow, words[i].text, words[i:])
-			bad, _ := r.deniedLength(words[i:])
+			allowed, _ := longestMatch(r.allow, words[i].text, words[i:])
+			denied, _ := r.deniedLength(words[i:])
 			// Behind the first word of a part, the prefix * does not count: those words are
 			// probably arguments.
-			if bad > 0 && bad >= good && (i == 0 || bad > len("*")) {
+			if denied > 0 && denied >= allowed && (i == 0 || denied > len("*")) {
 				return true
 			}
 		}

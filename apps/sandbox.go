@@ -106,8 +106,8 @@ func makePlace(root *os.Root) error {
 	return nil
 }
 
-// with calls do with the folder of a sandbox.
-func (b Sandboxes) with(user, id string, do func(root *os.Root, folder string) error) error {
+// withSandbox calls do with the folder of a sandbox.
+func (b Sandboxes) withSandbox(user, id string, do func(root *os.Root, folder string) error) error {
 	if err := checkSandbox(id); err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (b Sandboxes) with(user, id string, do func(root *os.Root, folder string) e
 
 // Files returns all files of a sandbox.
 func (b Sandboxes) Files(user, id string) (all map[string][]byte, err error) {
-	err = b.with(user, id, func(root *os.Root, folder string) error {
+	err = b.withSandbox(user, id, func(root *os.Root, folder string) error {
 		sub, err := root.OpenRoot(folder)
 		if err != nil {
 			return fmt.Errorf("open sandbox: %w", notFound(err))
@@ -163,7 +163,7 @@ func (b Sandboxes) Edit(user, id, name string, change func(old []byte, exists bo
 	if err := checkFiles(all); err != nil {
 		return err
 	}
-	return b.with(user, id, func(root *os.Root, folder string) error {
+	return b.withSandbox(user, id, func(root *os.Root, folder string) error {
 		if err := writeFile(root, path.Join(folder, name), content); err != nil {
 			return err
 		}

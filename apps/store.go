@@ -262,15 +262,15 @@ func (s *Store) Deploy(user, id string, b Bundle) error {
 	if err := s.writeVersion(root, path.Join(appFolder(id), version), b.Files); err != nil {
 		return errors.Join(err, root.RemoveAll(path.Join(appFolder(id), version)))
 	}
-	s.step("written")
+	s.beforeStep("written")
 	if err := writeFile(root, path.Join(appFolder(id), currentFile), []byte(version)); err != nil {
 		return errors.Join(err, root.RemoveAll(path.Join(appFolder(id), version)))
 	}
-	s.step("published")
+	s.beforeStep("published")
 	return removeOld(root, id, old)
 }
 
-func (s *Store) step(name string) {
+func (s *Store) beforeStep(name string) {
 	if s.pause != nil {
 		s.pause(name)
 	}
@@ -301,7 +301,7 @@ func (s *Store) writeVersion(root *os.Root, folder string, all map[string][]byte
 		if err := writeNew(root, to, data); err != nil {
 			return err
 		}
-		s.step("file")
+		s.beforeStep("file")
 	}
 	return nil
 }
@@ -354,7 +354,7 @@ func (s *Store) Remove(user, id string) error {
 	if err := root.Remove(path.Join(appFolder(id), currentFile)); err != nil {
 		return fmt.Errorf("remove app: %w", notFound(err))
 	}
-	s.step("unlisted")
+	s.beforeStep("unlisted")
 	if err := root.RemoveAll(appFolder(id)); err != nil {
 		return fmt.Errorf("remove files of the app: %w", err)
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // keyPrefix begins every API key, so that scanners for leaked secrets can find them and that they
-// can be told from other bearer tokens.
+// can be distinguished from other bearer tokens.
 const keyPrefix = "edk_"
 
 // keyIDLength is the length of a key's id: 8 bytes in hex.

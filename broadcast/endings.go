@@ -21,7 +21,7 @@ const (
 	endingsPageEvents = 512
 	// maxEndings bounds the endings of each kind that a client is sent: the newest.
 	maxEndings = 500
-	// maxDeparted bounds the detached tabs that are remembered.
+	// maxDeparted bounds the detached tabs that are kept.
 	maxDeparted = 64
 )
 
@@ -32,7 +32,7 @@ type departed struct {
 	at         wire.Position // everything up to it was sent
 }
 
-// recordDeparted remembers the position of a tab of the desktop dialect. The caller holds
+// recordDeparted records the position of a tab of the desktop dialect. The caller holds
 // c.mu.
 func (c *Center) recordDeparted(t *Tab) {
 	if !t.form.isDesktop() {

@@ -146,7 +146,7 @@ func New(cfg Config) *Manager {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	m := &Manager{cfg: cfg, stop: cancel, done: make(chan struct{}), sessions: map[wire.SessionID]*slot{}}
-	go m.watch(ctx)
+	go m.endUnused(ctx)
 	return m
 }
 
@@ -172,10 +172,10 @@ func (m *Manager) Open(ctx context.Context, session wire.SessionID, user, addres
 	}
 	state, err := s.tab.open(ctx, address)
 	m.record(s, state, err)
-	return state, s.check(err)
+	return state, s.dropIfEnded(err)
 }
 
-// record remembers the page that an action has led to.
+// record stores the page that an action has led to.
 func (m *Manager) record(s *slot, state State, err error) {
 	if err == nil {
 		m.mu.Lock()
@@ -274,11 +274,11 @@ func act[T any](ctx context.Context, m *Manager, session wire.SessionID, do func
 	if state, ok := any(out).(State); ok {
 		m.record(s, state, err)
 	}
-	return out, s.check(err)
+	return out, s.dropIfEnded(err)
 }
 
-// check drops a browser that has ended.
-func (s *slot) check(err error) error {
+// dropIfEnded drops a browser that has ended.
+func (s *slot) dropIfEnded(err error) error {
 	if s.tab != nil && s.tab.lost() {
 		s.tab.close()
 		s.tab = nil
@@ -390,8 +390,8 @@ func (m *Manager) release(session wire.SessionID, s *slot) {
 	<-s.turn // a Close that waits for this ends the browser
 }
 
-// watch ends browsers that are idle or too large, until ctx ends.
-func (m *Manager) watch(ctx context.Context) {
+// endUnused ends browsers that are idle or too large, until ctx ends.
+func (m *Manager) endUnused(ctx context.Context) {
 	defer close(m.done)
 	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()

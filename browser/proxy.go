@@ -20,7 +20,7 @@ import (
 const (
 	headerTimeout   = 10 * time.Second
 	maxProxyHeaders = 64 << 10
-	// maxRefusals bounds the refusals that are remembered: a page may try any number of servers.
+	// maxRefusals bounds the refusals that are kept: a page may try any number of servers.
 	maxRefusals = 1000
 )
 
@@ -83,7 +83,7 @@ func (p *proxy) close() {
 	}
 }
 
-// dial connects to a checked address, and remembers a refusal for [proxy.refusal].
+// dial connects to a checked address, and records a refusal for [proxy.refusal].
 func (p *proxy) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := p.hosts.Dial(ctx, network, address)
 	refused, ok := errors.AsType[*outbound.AddressError](err)
@@ -153,7 +153,7 @@ func (p *proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 	<-sent
 }
 
-// closeWrite tells the other end that nothing follows.
+// closeWrite ends the data to the other end of the connection.
 func closeWrite(c net.Conn) {
 	if half, ok := c.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite() // the connection may be closed already

@@ -140,7 +140,7 @@ func (t *tab) prepare() error {
 			_, _ = chromedp.Call(t.ctx, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: false})
 		}
 	}()
-	t.network.follow(t.ctx)
+	t.network.countRequests(t.ctx)
 	if _, err := chromedp.Call(t.ctx, cdpfetch.Enable, cdpfetch.EnableParams{
 		Patterns: []*cdpfetch.RequestPattern{{URLPattern: "*", ResourceType: network.ResourceTypeDocument}},
 	}); err != nil {
@@ -189,8 +189,8 @@ func checkPage(ctx context.Context, allowed func(context.Context, string) error,
 	return err
 }
 
-// do runs an action, waits until the page requests nothing more, and returns its state.
-func (t *tab) do(ctx context.Context, act func(context.Context) error) (State, error) {
+// act runs an action, waits until the page requests nothing more, and returns its state.
+func (t *tab) act(ctx context.Context, act func(context.Context) error) (State, error) {
 	inner, cancel := context.WithTimeoutCause(t.ctx, actionTimeout, ErrTimeout)
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
@@ -200,12 +200,12 @@ func (t *tab) do(ctx context.Context, act func(context.Context) error) (State, e
 	if err := act(inner); err != nil {
 		return State{}, t.reason(ctx, inner, err)
 	}
-	t.network.settle(inner)
+	t.network.waitQuiet(inner)
 	if err := t.takeRefusal(); err != nil {
 		return State{}, err
 	}
 	var s State
-	if err := t.call(inner, &s, "state"); err != nil {
+	if err := t.callScript(inner, &s, "state"); err != nil {
 		return State{}, t.reason(ctx, inner, err)
 	}
 	return s, nil
@@ -250,8 +250,8 @@ func (t *tab) lost() bool {
 	}
 }
 
-// call runs a function of page.js and decodes what it returns.
-func (t *tab) call(ctx context.Context, into any, function string, args ...any) error {
+// callScript runs a function of page.js and decodes what it returns.
+func (t *tab) callScript(ctx context.Context, into any, function string, args ...any) error {
 	texts := make([]string, len(args))
 	for i, a := range args {
 		data, err := json.Marshal(a)
@@ -277,7 +277,7 @@ func (t *tab) open(ctx context.Context, address string) (State, error) {
 	if err != nil {
 		return State{}, ErrURL
 	}
-	return t.do(ctx, func(ctx context.Context) error {
+	return t.act(ctx, func(ctx context.Context) error {
 		r, err := chromedp.Call(ctx, page.Navigate, page.NavigateParams{URL: u.String()})
 		if err != nil {
 			return err
@@ -301,9 +301,9 @@ type place struct {
 }
 
 func (t *tab) click(ctx context.Context, selector, text string) (State, error) {
-	return t.do(ctx, func(ctx context.Context) error {
+	return t.act(ctx, func(ctx context.Context) error {
 		var at place
-		if err := t.call(ctx, &at, "locate", selector, text); err != nil {
+		if err := t.callScript(ctx, &at, "locate", selector, text); err != nil {
 			return err
 		}
 		if !at.Found {
@@ -314,9 +314,9 @@ func (t *tab) click(ctx context.Context, selector, text string) (State, error) {
 }
 
 func (t *tab) write(ctx context.Context, selector, text string) (State, error) {
-	return t.do(ctx, func(ctx context.Context) error {
+	return t.act(ctx, func(ctx context.Context) error {
 		var at place
-		if err := t.call(ctx, &at, "focus", selector); err != nil {
+		if err := t.callScript(ctx, &at, "focus", selector); err != nil {
 			return err
 		}
 		switch {
@@ -331,13 +331,13 @@ func (t *tab) write(ctx context.Context, selector, text string) (State, error) {
 }
 
 func (t *tab) press(ctx context.Context, key string) (State, error) {
-	return t.do(ctx, func(ctx context.Context) error { return chromedp.Do(ctx, chromedp.KeyEvent(key)) })
+	return t.act(ctx, func(ctx context.Context) error { return chromedp.Do(ctx, chromedp.KeyEvent(key)) })
 }
 
 func (t *tab) scroll(ctx context.Context, d Direction) (State, error) {
-	return t.do(ctx, func(ctx context.Context) error {
+	return t.act(ctx, func(ctx context.Context) error {
 		var at struct{}
-		return t.call(ctx, &at, "scroll", d)
+		return t.callScript(ctx, &at, "scroll", d)
 	})
 }
 
@@ -346,7 +346,9 @@ func (t *tab) extract(ctx context.Context, selector string) (Text, error) {
 		Text
 		Found bool `json:"found"`
 	}
-	state, err := t.do(ctx, func(ctx context.Context) error { return t.call(ctx, &out, "extract", selector, maxText, maxLinks) })
+	state, err := t.act(ctx, func(ctx context.Context) error {
+		return t.callScript(ctx, &out, "extract", selector, maxText, maxLinks)
+	})
 	switch {
 	case err != nil:
 		return Text{}, err
@@ -360,7 +362,7 @@ func (t *tab) extract(ctx context.Context, selector string) (Text, error) {
 // screenshot returns what the page shows, as a JPEG.
 func (t *tab) screenshot(ctx context.Context) ([]byte, State, error) {
 	var picture []byte
-	state, err := t.do(ctx, func(ctx context.Context) error {
+	state, err := t.act(ctx, func(ctx context.Context) error {
 		quality := int64(70)
 		r, err := chromedp.Call(ctx, page.CaptureScreenshot, page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatJpeg, Quality: &quality})
 		picture = r.Data
@@ -391,8 +393,8 @@ type activity struct {
 	changed time.Time
 }
 
-// follow counts requests until ctx ends.
-func (a *activity) follow(ctx context.Context) {
+// countRequests counts requests until ctx ends.
+func (a *activity) countRequests(ctx context.Context) {
 	a.open = map[network.RequestID]bool{}
 	watch(ctx, network.RequestWillBeSent, func(e network.EventRequestWillBeSent) { a.set(e.RequestID, true) })
 	watch(ctx, network.LoadingFinished, func(e network.EventLoadingFinished) { a.set(e.RequestID, false) })
@@ -423,9 +425,9 @@ func (a *activity) set(id network.RequestID, open bool) {
 	}
 }
 
-// settle returns when the page has requested nothing for settleTime, or after settleTimeout: some pages
+// waitQuiet returns when the page has requested nothing for settleTime, or after settleTimeout: some pages
 // never stop.
-func (a *activity) settle(ctx context.Context) {
+func (a *activity) waitQuiet(ctx context.Context) {
 	began := time.Now()
 	tick := time.NewTicker(settleTime / 10)
 	defer tick.Stop()

@@ -65,7 +65,7 @@ func (s *Store) RestoreFolders(ctx context.Context, f Folders, session, hash str
 	if err != nil {
 		return Restored{}, err
 	}
-	withWorkspace := target.Workspace != "" && s.fits(f, session, target.Workspace)
+	withWorkspace := target.Workspace != "" && s.isOfWorkspace(f, session, target.Workspace)
 	if withWorkspace { // before anything changes
 		if err := s.adopt(ctx, f.Workspace, session, target.Workspace); err != nil {
 			return Restored{}, fmt.Errorf("workspace: %w", err)
@@ -168,7 +168,7 @@ func (s *Store) workspacePair(ctx context.Context, f Folders, session, from, to 
 	if names[0] == "" || names[1] == "" {
 		return p, nil
 	}
-	if s.fits(f, session, names[0]) && s.fits(f, session, names[1]) {
+	if s.isOfWorkspace(f, session, names[0]) && s.isOfWorkspace(f, session, names[1]) {
 		p.in, p.prefix = f.Workspace, f.Workspace.pathOf("")
 		return p, errors.Join(s.adopt(ctx, f.Workspace, session, names[0]), s.adopt(ctx, f.Workspace, session, names[1]))
 	}

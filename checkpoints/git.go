@@ -103,9 +103,9 @@ func (e *gitError) Error() string {
 }
 func (e *gitError) Unwrap() error { return e.err }
 
-// says reports whether git itself wrote a text. Only texts of git that are checked by a test are
+// gitWrote reports whether git itself wrote a text. Only texts of git that are checked by a test are
 // looked for.
-func says(err error, text string) bool {
+func gitWrote(err error, text string) bool {
 	var g *gitError
 	return errors.As(err, &g) && strings.Contains(g.text, text)
 }
@@ -126,7 +126,7 @@ func (s *Store) run(ctx context.Context, c call) ([]byte, error) {
 	}
 	cmd.Stdin = bytes.NewReader(c.stdin)
 	cmd.WaitDelay = killDelay
-	separate(cmd, c.held)
+	detachGit(cmd, c.held)
 	out, text := &boundedBuffer{limit: c.maxOut}, &boundedBuffer{limit: 4 << 10}
 	cmd.Stdout, cmd.Stderr = out, text
 	if c.in != nil {

@@ -66,7 +66,7 @@ func checkSession(session string) error {
 
 // List returns the checkpoints of a session in a worktree, the oldest first.
 func (s *Store) List(ctx context.Context, w Worktree, session string) ([]Checkpoint, error) {
-	ctx, cancel := s.bound(ctx)
+	ctx, cancel := s.withTimeout(ctx)
 	defer cancel()
 	r, err := s.open(ctx, w)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -135,7 +135,7 @@ func Find(all []Checkpoint, hash string) (Checkpoint, error) {
 
 // Windows returns what the checkpoint holds of the session's desktop, as it was given to Save.
 func (s *Store) Windows(ctx context.Context, w Worktree, session, hash string) ([]byte, error) {
-	ctx, cancel := s.bound(ctx)
+	ctx, cancel := s.withTimeout(ctx)
 	defer cancel()
 	r, err := s.open(ctx, w)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -156,7 +156,7 @@ func (s *Store) Windows(ctx context.Context, w Worktree, session, hash string) (
 	return out, nil
 }
 
-// bound gives an operation the time that it may take.
-func (s *Store) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+// withTimeout gives an operation the time that it may take.
+func (s *Store) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, s.cfg.Timeout, fmt.Errorf("%w: git did not finish within %v", ErrTooSlow, s.cfg.Timeout))
 }

@@ -12,4 +12,4 @@ import (
 // excludes operations inside of a process.
 func lockFile(context.Context, *os.File) error { return nil }
 
-func separate(*exec.Cmd, *os.File) {}
+func detachGit(*exec.Cmd, *os.File) {}

@@ -35,9 +35,9 @@ func lockFile(ctx context.Context, f *os.File) error {
 	}
 }
 
-// separate gives git a group of its own, so that signals of the hub's terminal do not reach it: git
+// detachGit gives git a group of its own, so that signals of the hub's terminal do not reach it: git
 // would stop in the middle of a save. It inherits the locked file.
-func separate(cmd *exec.Cmd, held *os.File) {
+func detachGit(cmd *exec.Cmd, held *os.File) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if held != nil {
 		cmd.ExtraFiles = []*os.File{held}

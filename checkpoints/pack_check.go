@@ -55,37 +55,37 @@ func (p *packFilter) ReadByte() (byte, error) {
 	return b, err //nolint:wrapcheck // as above
 }
 
-func (p *packFilter) pass() error {
+func (p *packFilter) flushHeld() error {
 	_, err := p.held.WriteTo(p.out)
 	return err //nolint:wrapcheck // as above
 }
 
-// run passes the whole pack on. It is [ErrTooLarge] or [ErrTransfer] if the pack is refused.
-func (p *packFilter) run() error {
+// filter passes the whole pack on. It is [ErrTooLarge] or [ErrTransfer] if the pack is refused.
+func (p *packFilter) filter() error {
 	var head [12]byte
 	if _, err := io.ReadFull(p, head[:]); err != nil || string(head[:4]) != "PACK" {
 		return fmt.Errorf("%w: there is no pack", ErrTransfer)
 	}
 	for range binary.BigEndian.Uint32(head[8:]) {
-		if err := p.object(); err != nil {
+		if err := p.filterObject(); err != nil {
 			return err
 		}
 	}
 	if _, err := io.Copy(io.Discard, io.LimitReader(p, 64)); err != nil { // the checksum
 		return fmt.Errorf("%w: %w", ErrTransfer, err)
 	}
-	return p.pass()
+	return p.flushHeld()
 }
 
-func (p *packFilter) object() error {
+func (p *packFilter) filterObject() error {
 	kind, size, err := p.header()
 	if err != nil {
 		return err
 	}
-	if err := p.check(kind, size); err != nil {
+	if err := p.checkSize(kind, size); err != nil {
 		return err
 	}
-	if err := p.open(); err != nil {
+	if err := p.openObject(); err != nil {
 		return err
 	}
 	content := bufio.NewReader(p.zlib)
@@ -98,14 +98,14 @@ func (p *packFilter) object() error {
 				return fmt.Errorf("%w: a delta cannot be read", ErrTransfer)
 			}
 			if rest += int64(uvarintLen(n)); i == 1 {
-				if n > uint64(p.limit.FileBytes) || p.take(int64(n)) != nil { //nolint:gosec // the limit is positive
+				if n > uint64(p.limit.FileBytes) || p.reserveBytes(int64(n)) != nil { //nolint:gosec // the limit is positive
 					return fmt.Errorf("%w: a file of imported checkpoints", ErrTooLarge)
 				}
 			}
 		}
 		size -= rest
 	}
-	if err := p.pass(); err != nil {
+	if err := p.flushHeld(); err != nil {
 		return err
 	}
 	return p.copyRest(content, size)
@@ -120,7 +120,7 @@ func (p *packFilter) copyRest(content io.Reader, size int64) error {
 			return fmt.Errorf("%w: an object is cut", ErrTransfer)
 		}
 		if p.held.Len() >= heldBytes {
-			if err := p.pass(); err != nil {
+			if err := p.flushHeld(); err != nil {
 				return err
 			}
 		}
@@ -157,26 +157,26 @@ func (p *packFilter) header() (kind byte, size int64, err error) {
 	return kind, size, nil
 }
 
-func (p *packFilter) check(kind byte, size int64) error {
+func (p *packFilter) checkSize(kind byte, size int64) error {
 	limit := p.limit.FileBytes
 	if kind != packBlob && kind != packOfsDelta && kind != packRefDelta {
 		limit = min(limit, maxTreeBytes)
 	}
-	if size > limit || p.take(size) != nil {
+	if size > limit || p.reserveBytes(size) != nil {
 		return fmt.Errorf("%w: a file of imported checkpoints", ErrTooLarge)
 	}
 	return nil
 }
 
-func (p *packFilter) take(size int64) error {
+func (p *packFilter) reserveBytes(size int64) error {
 	if p.left -= size; p.left < 0 {
 		return ErrTooLarge
 	}
 	return nil
 }
 
-// open begins to decompress an object.
-func (p *packFilter) open() (err error) {
+// openObject begins to decompress an object.
+func (p *packFilter) openObject() (err error) {
 	if reset, ok := p.zlib.(zlib.Resetter); ok {
 		err = reset.Reset(p, nil)
 	} else {

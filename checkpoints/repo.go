@@ -217,7 +217,7 @@ func (r *repo) treeGit(ctx context.Context, stdin []byte, args ...string) ([]byt
 func (r *repo) call(ctx context.Context, c call) ([]byte, error) {
 	c.repo, c.index, c.held = r.dir, r.index, r.held
 	out, err := r.s.run(ctx, c)
-	if err == nil || c.in != nil || c.out != nil || !says(err, lockSuffix+"': File exists") {
+	if err == nil || c.in != nil || c.out != nil || !gitWrote(err, lockSuffix+"': File exists") {
 		return out, err
 	}
 	if err := r.removeLocks(); err != nil {

@@ -44,7 +44,7 @@ const restoreTries = 3
 // result names the safety checkpoint also when an error is returned after it was saved: the
 // worktree may then have a part of the changes.
 func (s *Store) Restore(ctx context.Context, w Worktree, session, hash string, note Note, windows []byte) (Restored, error) {
-	ctx, cancel := s.bound(ctx)
+	ctx, cancel := s.withTimeout(ctx)
 	defer cancel()
 	r, err := s.open(ctx, w)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -67,7 +67,7 @@ func (s *Store) Restore(ctx context.Context, w Worktree, session, hash string, n
 			return result, r.storeIndex()
 		}
 		// Git refuses before it changes anything if a file changed since the safety checkpoint.
-		if try == restoreTries || !says(err, "not uptodate") && !says(err, "would be overwritten") {
+		if try == restoreTries || !gitWrote(err, "not uptodate") && !gitWrote(err, "would be overwritten") {
 			return result, err
 		}
 	}
@@ -78,7 +78,7 @@ func (r *repo) restore(ctx context.Context, session string, target Checkpoint, n
 	if _, _, err := r.stage(ctx); err != nil {
 		return result, err
 	}
-	now, err := r.cover(ctx, target.Files)
+	now, err := r.coverTarget(ctx, target.Files)
 	if err != nil {
 		return result, err
 	}
@@ -145,10 +145,10 @@ func firstOf(all []Checkpoint, op string) (Checkpoint, bool) {
 	return Checkpoint{}, false
 }
 
-// cover adds to the index whatever lies where the target has a file but the index has none, such as
+// coverTarget adds to the index whatever lies where the target has a file but the index has none, such as
 // a file that is ignored by now: the restore replaces it, so the safety checkpoint must have it. It
 // returns the tree of the index.
-func (r *repo) cover(ctx context.Context, target string) (string, error) {
+func (r *repo) coverTarget(ctx context.Context, target string) (string, error) {
 	out, err := r.git(ctx, nil, "diff-index", "--cached", "-z", "--name-only", "--no-renames", "--diff-filter=D", target)
 	if err != nil {
 		return "", fmt.Errorf("compare checkpoints: %w", err)
@@ -158,7 +158,7 @@ func (r *repo) cover(ctx context.Context, target string) (string, error) {
 		if name == "" {
 			continue
 		}
-		if err := c.path(name); err != nil {
+		if err := c.addObstacles(name); err != nil {
 			return "", err
 		}
 	}
@@ -179,13 +179,13 @@ type cover struct {
 	names bytes.Buffer // each ended by a zero byte
 }
 
-// path looks at a path that the restore creates, and at its folders.
-func (c *cover) path(name string) error {
+// addObstacles looks at a path that the restore creates, and at its folders.
+func (c *cover) addObstacles(name string) error {
 	for i := range len(name) {
 		if name[i] != '/' || c.seen[name[:i]] {
 			continue
 		}
-		info, err := os.Lstat(c.at(name[:i]))
+		info, err := os.Lstat(c.absolute(name[:i]))
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
@@ -197,7 +197,7 @@ func (c *cover) path(name string) error {
 		}
 		c.seen[name[:i]] = true
 	}
-	info, err := os.Lstat(c.at(name))
+	info, err := os.Lstat(c.absolute(name))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
@@ -207,7 +207,7 @@ func (c *cover) path(name string) error {
 		return c.add(name, info.Mode())
 	}
 	// A folder where a file is needed: all of it is replaced.
-	return filepath.WalkDir(c.at(name), func(path string, d fs.DirEntry, err error) error {
+	return filepath.WalkDir(c.absolute(name), func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return fmt.Errorf("look at %s: %w", path, err)
 		}
@@ -225,7 +225,7 @@ func (c *cover) path(name string) error {
 	})
 }
 
-func (c *cover) at(name string) string { return filepath.Join(c.root, filepath.FromSlash(name)) }
+func (c *cover) absolute(name string) string { return filepath.Join(c.root, filepath.FromSlash(name)) }
 
 func (c *cover) add(name string, mode fs.FileMode) error {
 	if !mode.IsRegular() && mode&fs.ModeSymlink == 0 {

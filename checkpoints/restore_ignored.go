@@ -59,7 +59,7 @@ func (r *repo) withIgnored(ctx context.Context, now, target string) (string, err
 	if entries.Len() == 0 {
 		return target, nil
 	}
-	return r.extend(ctx, target, entries.Bytes())
+	return r.extendTree(ctx, target, entries.Bytes())
 }
 
 // below reports whether a path lies below one of a set, which is a file.
@@ -122,8 +122,8 @@ func (r *repo) ignoredBy(ctx context.Context, tree string, paths map[string]stri
 	return ignored, nil
 }
 
-// extend returns a tree with more entries, in the format of git update-index --index-info.
-func (r *repo) extend(ctx context.Context, tree string, entries []byte) (string, error) {
+// extendTree returns a tree with more entries, in the format of git update-index --index-info.
+func (r *repo) extendTree(ctx context.Context, tree string, entries []byte) (string, error) {
 	other := *r
 	other.index = r.index + "-extended"
 	defer func() { _ = os.Remove(other.index) }() // the next operation removes it otherwise

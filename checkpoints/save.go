@@ -35,7 +35,7 @@ func (s *Store) Save(ctx context.Context, w Worktree, session string, note Note,
 	if err := checkSession(session); err != nil {
 		return Saved{}, err
 	}
-	ctx, cancel := s.bound(ctx)
+	ctx, cancel := s.withTimeout(ctx)
 	defer cancel()
 	r, err := s.openOrCreate(ctx, w)
 	if err != nil {
@@ -126,7 +126,7 @@ func (r *repo) update(ctx context.Context) (left []string, err error) {
 	}
 	c := changes{limit: r.s.cfg, root: r.w.Path, seen: map[string]bool{}, inside: map[string]bool{}}
 	for name := range strings.SplitSeq(string(out), "\x00") {
-		if err := c.note(name); err != nil {
+		if err := c.classify(name); err != nil {
 			return nil, err
 		}
 	}
@@ -178,13 +178,13 @@ type changes struct {
 	bytes         int64
 }
 
-// note decides what happens to one path.
-func (c *changes) note(name string) error {
+// classify decides what happens to one path.
+func (c *changes) classify(name string) error {
 	switch {
 	case name == "" || c.seen[name] || c.inRepository(parent(name)):
 		return nil
 	case strings.HasSuffix(name, "/"): // a repository
-		c.leave(name)
+		c.addLeftOut(name)
 		return nil
 	}
 	c.seen[name] = true
@@ -195,14 +195,14 @@ func (c *changes) note(name string) error {
 		c.gone.WriteString(name + "\x00")
 		return nil
 	case err != nil:
-		c.leave(name) // the last known state of it stays in the index
-		return nil    //nolint:nilerr // it is reported
+		c.addLeftOut(name) // the last known state of it stays in the index
+		return nil         //nolint:nilerr // it is reported
 	case info.Mode()&fs.ModeSymlink != 0:
 	case !info.Mode().IsRegular():
 		c.gone.WriteString(name + "\x00") // a folder or a device took its place
 		return nil
 	case info.Size() > c.limit.FileBytes || !readable(path):
-		c.leave(name)
+		c.addLeftOut(name)
 		return nil
 	}
 	c.files++
@@ -247,7 +247,7 @@ func (c *changes) inRepository(folder string) bool {
 	if !known {
 		_, err := os.Lstat(filepath.Join(c.root, filepath.FromSlash(folder), ".git"))
 		if err == nil {
-			c.leave(folder + "/")
+			c.addLeftOut(folder + "/")
 		}
 		is = err == nil || c.inRepository(parent(folder))
 		c.inside[folder] = is
@@ -255,8 +255,8 @@ func (c *changes) inRepository(folder string) bool {
 	return is
 }
 
-// leave notes once that something is not part of the checkpoint.
-func (c *changes) leave(name string) {
+// addLeftOut notes once that something is not part of the checkpoint.
+func (c *changes) addLeftOut(name string) {
 	if !slices.Contains(c.left, name) {
 		c.left = append(c.left, name)
 	}

@@ -36,7 +36,7 @@ var ErrTransfer = errors.New("data are no exported checkpoints")
 // Export writes the checkpoints of a session in a worktree, with everything that they need, and
 // returns their number. Without checkpoints it writes nothing.
 func (s *Store) Export(ctx context.Context, w Worktree, session string, out io.Writer) (int, error) {
-	ctx, cancel := s.bound(ctx)
+	ctx, cancel := s.withTimeout(ctx)
 	defer cancel()
 	r, err := s.open(ctx, w)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -86,7 +86,7 @@ func (s *Store) Import(ctx context.Context, w Worktree, session string, in io.Re
 }
 
 func (s *Store) importPack(ctx context.Context, w Worktree, session string, head transferHead, pack *bufio.Reader) ([]Checkpoint, error) {
-	ctx, cancel := s.bound(ctx)
+	ctx, cancel := s.withTimeout(ctx)
 	defer cancel()
 	r, err := s.openOrCreate(ctx, w)
 	if err != nil {
@@ -140,7 +140,7 @@ func (r *repo) receive(ctx context.Context, pack *bufio.Reader) error {
 	from, to := io.Pipe()
 	filtered := make(chan error, 1)
 	go func() { // ends when the pack is refused or read, or git has ended
-		err := newPackFilter(pack, to, r.s.cfg).run()
+		err := newPackFilter(pack, to, r.s.cfg).filter()
 		filtered <- err
 		_ = to.CloseWithError(err) // never fails
 	}()

@@ -65,19 +65,19 @@ func (r *repo) checkObjects(ctx context.Context) error {
 	if out, err = r.call(ctx, call{args: []string{"cat-file", "--batch"}, stdin: []byte(names.String()), maxOut: maxTrees}); err != nil {
 		return fmt.Errorf("check checkpoints: %w", err)
 	}
-	if err := e.read(out); err != nil {
+	if err := e.readTrees(out); err != nil {
 		return err
 	}
 	for name := range e.trees {
-		if _, err := e.of(name); err != nil {
+		if _, err := e.extentOf(name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// read splits the output of cat-file --batch into trees.
-func (e *extents) read(out []byte) error {
+// readTrees splits the output of cat-file --batch into trees.
+func (e *extents) readTrees(out []byte) error {
 	for len(out) > 0 {
 		line, rest, _ := bytes.Cut(out, []byte("\n"))
 		word := strings.Fields(string(line))
@@ -93,8 +93,8 @@ func (e *extents) read(out []byte) error {
 	return nil
 }
 
-// of returns the extent of a tree.
-func (e *extents) of(name string) (extent, error) {
+// extentOf returns the extent of a tree.
+func (e *extents) extentOf(name string) (extent, error) {
 	if x, ok := e.known[name]; ok {
 		return x, nil
 	}
@@ -111,7 +111,7 @@ func (e *extents) of(name string) (extent, error) {
 			x.bytes += e.sizes[child]
 			continue
 		}
-		in, err := e.of(child)
+		in, err := e.extentOf(child)
 		if err != nil {
 			return x, err
 		}
@@ -119,15 +119,15 @@ func (e *extents) of(name string) (extent, error) {
 		x.bytes += in.bytes
 		x.depth = max(x.depth, in.depth+1)
 		// Checked here, too, so that the numbers cannot overflow.
-		if err := e.check(x); err != nil {
+		if err := e.checkExtent(x); err != nil {
 			return x, err
 		}
 	}
 	e.known[name] = x
-	return x, e.check(x)
+	return x, e.checkExtent(x)
 }
 
-func (e *extents) check(x extent) error {
+func (e *extents) checkExtent(x extent) error {
 	if x.files > expansion*int64(e.limit.MaxFiles) || x.bytes > expansion*e.limit.MaxBytes || x.depth > maxDepth {
 		return fmt.Errorf("%w: a state of imported checkpoints", ErrTooLarge)
 	}

@@ -120,9 +120,9 @@ func (s *Store) importedFolder(session, workspace string) (string, bool) {
 	return r.folder(), true
 }
 
-// fits reports whether a checkpoint of a workspace belongs to the present workspace of a session: it was saved there,
+// isOfWorkspace reports whether a checkpoint of a workspace belongs to the present workspace of a session: it was saved there,
 // or it was imported and its folder has the same name.
-func (s *Store) fits(f Folders, session, workspace string) bool {
+func (s *Store) isOfWorkspace(f Folders, session, workspace string) bool {
 	if !f.hasWorkspace() || workspace == f.Workspace.Name {
 		return f.hasWorkspace()
 	}
@@ -169,7 +169,7 @@ func (s *Store) adopt(ctx context.Context, to Worktree, session, workspace strin
 
 // packInto writes checkpoints with everything that they need to a file.
 func (s *Store) packInto(ctx context.Context, w Worktree, which []Checkpoint, out io.Writer) error {
-	ctx, cancel := s.bound(ctx)
+	ctx, cancel := s.withTimeout(ctx)
 	defer cancel()
 	r, err := s.open(ctx, w)
 	if err != nil {
@@ -188,7 +188,7 @@ func (s *Store) packInto(ctx context.Context, w Worktree, which []Checkpoint, ou
 
 // adoptPack adds checkpoints to a repository. Their objects were checked when they were imported.
 func (s *Store) adoptPack(ctx context.Context, w Worktree, session string, which []Checkpoint, pack io.Reader) error {
-	ctx, cancel := s.bound(ctx)
+	ctx, cancel := s.withTimeout(ctx)
 	defer cancel()
 	r, err := s.openOrCreate(ctx, w)
 	if err != nil {

@@ -126,7 +126,7 @@ func TestCutsOfARealHub(t *testing.T) {
 			t.Fatalf("message %d: %v", n, err)
 		}
 	}
-	line.mend()
+	line.allowConnections()
 	if _, err := clients[0].Send(ctx, wire.Emit{Actions: []wire.Action{
 		wire.NotificationShow{Notification: wire.Notification{ID: end, Title: "end"}},
 	}}); err != nil {
@@ -152,8 +152,8 @@ type cuttingProxy struct {
 	good bool
 }
 
-// mend lets further connections live.
-func (l *cuttingProxy) mend() {
+// allowConnections lets further connections live.
+func (l *cuttingProxy) allowConnections() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.good = true

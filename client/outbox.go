@@ -100,7 +100,7 @@ func (o *outbox) next(conn uint64) (*Pending, time.Duration) {
 			continue
 		}
 		now := time.Now()
-		if wait := o.pace.wait(now); wait > 0 {
+		if wait := o.pace.delay(now); wait > 0 {
 			return nil, wait
 		}
 		o.pace.last = now

@@ -36,8 +36,8 @@ type pace struct {
 	last time.Time
 }
 
-// wait returns the delay until the next message.
-func (p *pace) wait(now time.Time) time.Duration {
+// delay returns the delay until the next message.
+func (p *pace) delay(now time.Time) time.Duration {
 	wait := p.hold.Sub(now)
 	if p.gap > 0 {
 		wait = max(wait, p.last.Add(p.gap).Sub(now))

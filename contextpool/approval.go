@@ -70,7 +70,7 @@ func (t *turn) deniesCall(call providers.ToolCall) bool {
 func (qs *Questions) restoreApprovalUsage(tables map[string]map[string][]byte) error {
 	if data, ok := tables[approvalTable][approvalField]; ok {
 		if err := decode(data, &qs.approvalUsage); err != nil {
-			return fmt.Errorf("what was spent: %w", err)
+			return fmt.Errorf("usage under the approval rules: %w", err)
 		}
 	}
 	return nil

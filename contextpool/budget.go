@@ -46,7 +46,7 @@ func (b *monitorBudget) acquire(t *turn) {
 	}
 }
 
-// release ends acquireBudget.
+// release undoes acquire.
 func (b *monitorBudget) release(t *turn) { b.policy.Release(t.key()) }
 
 // spendOutput counts published bytes of text.

@@ -55,7 +55,7 @@ func (p *Pool) StopClientCalls(token string, id wire.MessageID, reason string) {
 	p.advance()
 }
 
-// startClientCall does what [Pool.StartClientCall] says.
+// startClientCall implements [Pool.StartClientCall].
 func (s *turnStarter) startClientCall(c ClientCall) {
 	switch {
 	case slices.ContainsFunc(s.turns.sorted(), func(t *turn) bool { return t.Client != nil && t.Client.ID == c.ID }):

@@ -45,7 +45,7 @@ func spanItems(spans []span, items [][]byte) (out [][]byte) {
 	return out
 }
 
-// repairColdLists does what [Pool.RepairColdLists] says.
+// repairColdLists implements [Pool.RepairColdLists].
 func (s *threadSet) repairColdLists(tables map[string]map[string][]byte) ([]store.Op, error) {
 	var ops []store.Op
 	for _, agent := range sortedKeys(tables[threadTable]) {
@@ -61,7 +61,7 @@ func (s *threadSet) repairColdLists(tables map[string]map[string][]byte) ([]stor
 		}
 		items, err := s.state.ReadColdList(h.coldList())
 		if err != nil {
-			return nil, fmt.Errorf("what was moved away of %s: %w", agent, err)
+			return nil, fmt.Errorf("cold list of %s: %w", agent, err)
 		}
 		var spans []span
 		spans, h.Cold = matchChunks(h.Cold, items)

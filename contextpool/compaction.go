@@ -23,7 +23,7 @@ var (
 	errTooMany    = &history.Error{Code: wire.ReasonTooManyAgents, Text: "too many agents are running"}
 )
 
-// condense does what [Pool.Condense] says.
+// condense implements [Pool.Condense].
 func (c *compaction) condense(monitor wire.MonitorID) error {
 	h := c.threads.byAgent[mainAgent(monitor)]
 	if h == nil {

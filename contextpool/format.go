@@ -19,7 +19,7 @@ import (
 )
 
 // errTrailing means that a stored value is followed by more data.
-var errTrailing = errors.New("something follows the value")
+var errTrailing = errors.New("the value is followed by more data")
 
 // encode returns the stored form of a value. All stored types have one, and raw JSON in them
 // was validated before; anything else panics.
@@ -102,7 +102,7 @@ func utf16Prefix(text string, limit int) string {
 }
 
 // errMisplaced means that a stored value does not match the key it is stored under.
-var errMisplaced = errors.New("it is of something else")
+var errMisplaced = errors.New("the value belongs to another key")
 
 var actionFormat = sync.OnceValue(wire.FormatOf[wire.Action])
 

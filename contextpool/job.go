@@ -30,7 +30,7 @@ const (
 	requestBytes = 500
 )
 
-// startJob does what [Pool.StartJob] says.
+// startJob implements [Pool.StartJob].
 func (s *turnStarter) startJob(j workflow.Job) {
 	if s.turns.ofJob(j.Name) != nil {
 		return

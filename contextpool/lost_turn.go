@@ -26,7 +26,7 @@ type LostTurnEnd struct {
 	Actions []wire.Action
 }
 
-// canRestoreTurnEnd does what [Pool.CanRestoreTurnEnd] says.
+// canRestoreTurnEnd implements [Pool.CanRestoreTurnEnd].
 func (rc *recovery) canRestoreTurnEnd(c LostTurnEnd) bool {
 	t := rc.findLostTurn(c)
 	run := ""
@@ -57,7 +57,7 @@ func (rc *recovery) findLostTurn(c LostTurnEnd) *turn {
 	return nil
 }
 
-// restoreTurnEnd does what [Pool.RestoreTurnEnd] says.
+// restoreTurnEnd implements [Pool.RestoreTurnEnd].
 func (rc *recovery) restoreTurnEnd(c LostTurnEnd) (refused *desktop.Refusal) {
 	t := rc.findLostTurn(c)
 	if t != nil {

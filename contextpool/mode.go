@@ -29,7 +29,7 @@ type chosenMode struct {
 	modes.Mode
 	// ProviderChosen says that a provider was chosen after the mode, so that the mode's does not count.
 	ProviderChosen bool `json:"providerChosen,omitempty"`
-	// Missing is the model profile of the mode that did not exist when users were last told so.
+	// Missing is the model profile of the mode that did not exist when a row about that was last added.
 	Missing string `json:"missing,omitempty"`
 }
 

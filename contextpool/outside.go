@@ -18,7 +18,7 @@ const (
 	// maxSources bounds the sources of a monitor. Further ones count as moreSources.
 	maxSources  = 16
 	moreSources = "other sources"
-	// importedSource is the source of a session that was imported: anybody may have written the file.
+	// importedSource is the source of an imported session: its file may have any author.
 	importedSource = "an imported session"
 	// maxScopes bounds the scopes that users have confirmed in one turn.
 	maxScopes = 64
@@ -26,7 +26,7 @@ const (
 
 // outsideData records which data from outside the hub the agents of each monitor have read. All agents of a
 // monitor share it: they read each other's windows, answers and timeline, and later turns read the
-// conversation again. Only a reset forgets it, because windows stay when a conversation is rewound or
+// conversation again. Only a reset deletes it, because windows stay when a conversation is rewound or
 // condensed.
 type outsideData struct {
 	*services
@@ -65,7 +65,7 @@ func (o *outsideData) addCalls(monitor wire.MonitorID, entries []providers.Entry
 	}
 }
 
-// clear forgets the sources of the selected monitors.
+// clear deletes the sources of the selected monitors.
 func (o *outsideData) clear(on func(wire.MonitorID) bool) {
 	for _, monitor := range sortedKeys(o.byMonitor) {
 		if on(monitor) {

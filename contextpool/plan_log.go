@@ -18,14 +18,14 @@ type planLog struct {
 	queues     *queues
 }
 
-// begin does what [Pool.BeginPlan] says.
+// begin implements [Pool.BeginPlan].
 func (p *planLog) begin(m Message, role wire.AgentID) {
 	p.queues.addMessageRow(&m, m.Text)
 	p.queues.accept(&m, role, wire.TakenDirect)
 	p.transcript.recordPlan(policies.SpeakerUser, m.Monitor, m.Text, m.Row)
 }
 
-// end does what [Pool.EndPlan] says.
+// end implements [Pool.EndPlan].
 func (p *planLog) end(c workflow.Close) {
 	row := wire.UIRow{Type: wire.RowSay, Say: wire.SayText, MonitorID: c.Monitor, AgentID: c.Role, MessageID: c.Message}
 	text := truncate(c.Text, jobTextBytes)

@@ -29,8 +29,8 @@ type Config struct {
 	Titles bool
 	// Modes finds the modes of the session's user; nil means that there are none.
 	Modes Modes
-	// ViewContexts returns what the views of MCP servers on a monitor tell agents, unless they have read it
-	// already; nil means nothing. It is called within the step in which a turn begins.
+	// ViewContexts returns the texts for agents of the views of MCP servers on a monitor that no agent has read
+	// yet; nil means that there are none. It is called within the step in which a turn begins.
 	ViewContexts func(wire.MonitorID) []policies.ViewContext
 }
 

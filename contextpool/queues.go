@@ -49,7 +49,7 @@ func (qu *queues) addMessageRow(m *Message, text string) {
 }
 
 // ensureUniqueID appends a number to the id of a message if a message under way has the same
-// id. The session remembers used ids only for a limited time.
+// id. The session stores used ids only for a limited time.
 func (qu *queues) ensureUniqueID(m *Message) {
 	given := m.ID
 	for n := 2; qu.knowsMessage(m.ID); n++ {
@@ -122,7 +122,7 @@ func (qu *queues) restore(tables map[string]map[string][]byte) error {
 		}
 		var said queuedContent
 		if err := decode(tables[saidTable][field], &said); err != nil {
-			return fmt.Errorf("what queued message %s says: %w", field, err)
+			return fmt.Errorf("content of queued message %s: %w", field, err)
 		}
 		w.Text, w.Images, w.Tools = said.Text, said.Images, said.Tools
 		all = append(all, w)

@@ -18,7 +18,7 @@ type resets struct {
 	status     *statusReporter
 }
 
-// interrupt does what [Pool.Interrupt] says.
+// interrupt implements [Pool.Interrupt].
 func (r *resets) interrupt(scope wire.InterruptScope, monitor wire.MonitorID, agent wire.AgentID, queues wire.InterruptQueues) bool {
 	found := scope != wire.ScopeAgent
 	for _, t := range r.turns.sorted() {

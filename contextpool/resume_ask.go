@@ -27,7 +27,7 @@ func (qs *Questions) restoreAsks(tables map[string]map[string][]byte) error {
 	return nil
 }
 
-// asksKept bounds the resumable turns that are remembered.
+// asksKept bounds the resumable turns that are kept.
 const asksKept = 20
 
 // resumeAsk is a turn that was cut off and continues if the user wants.

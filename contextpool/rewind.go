@@ -162,7 +162,7 @@ func (r *resets) applyRewind(u *rewindPlan) {
 	for _, agent := range sortedKeys(touched) {
 		r.disposeAgent(agent)
 	}
-	status := r.status.of(u.Monitor)
+	status := r.status.statusOf(u.Monitor)
 	status.Revision = said.Revision
 	r.step.Emit(status)
 }

@@ -26,7 +26,7 @@ type router struct {
 	lastBegun     wire.MessageID // see [View.LastBegun]
 }
 
-// answerResume does what [Messages.AnswerResume] says.
+// answerResume implements [Messages.AnswerResume].
 func (r *router) answerResume(ts wire.Millis, yes bool, text string) bool {
 	a := r.questions.resumeAsks[ts]
 	if a == nil {

@@ -66,7 +66,7 @@ type StateReader interface {
 	ReadColdList(list string) ([][]byte, error)
 }
 
-// EndListener learns in the same step what ends. Its methods do not call back into the pool.
+// EndListener is notified of what ends, in the same step. Its methods do not call back into the pool.
 type EndListener interface {
 	// CancelQuestions closes the open questions of an agent whose turn has ended.
 	CancelQuestions(agent wire.AgentID)

@@ -20,7 +20,7 @@ type statusReporter struct {
 // context use differs from the published one.
 func (sr *statusReporter) emitChanged() {
 	for _, shown := range sr.state.Desktop().Monitors() {
-		now := sr.of(shown.MonitorID)
+		now := sr.statusOf(shown.MonitorID)
 		var shownBudget, budget wire.Budget
 		if shown.Budget != nil {
 			shownBudget = *shown.Budget
@@ -34,9 +34,9 @@ func (sr *statusReporter) emitChanged() {
 	}
 }
 
-// of returns the current status of a monitor. Queue counts the messages to its main
+// statusOf returns the current status of a monitor. Its Queue counts the messages to the main
 // agent.
-func (sr *statusReporter) of(monitor wire.MonitorID) wire.MonitorStatus {
+func (sr *statusReporter) statusOf(monitor wire.MonitorID) wire.MonitorStatus {
 	s := wire.MonitorStatus{MonitorID: monitor, State: wire.MonitorIdle, Queue: sr.queues.main.Len(string(monitor)), Revision: sr.revision(monitor)}
 	s.Context = sr.compaction.contextUse(monitor)
 	running := slices.ContainsFunc(sr.turns.sorted(), func(t *turn) bool { return t.Monitor == monitor && !t.isTitling() })

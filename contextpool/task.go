@@ -16,7 +16,7 @@ import (
 // summaryBytes bounds the final text of a task agent that its parent reads.
 const summaryBytes = 32 << 10
 
-// delegate does what [TurnTools.Delegate] says.
+// delegate implements [TurnTools.Delegate].
 func (s *turnStarter) delegate(c tools.Caller, task tools.Task, done func(providers.ToolResult)) {
 	fail := func(outcome providers.Outcome, why string) {
 		s.step.AfterCommit(func() { done(tools.TaskResult{Status: outcome, Error: why}.Result()) })

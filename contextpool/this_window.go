@@ -32,7 +32,7 @@ func (s *turnStarter) thisWindow(m *queuedMessage) *policies.ThisWindow {
 			this.Group = append(this.Group, other.WindowID)
 		}
 	}
-	this.Unchanged = s.threads.byAgent[m.Agent].reads(this.Block())
+	this.Unchanged = s.threads.byAgent[m.Agent].hasUserText(this.Block())
 	return this
 }
 
@@ -54,8 +54,8 @@ func contentText(c wire.Content) string {
 	return text
 }
 
-// reads reports whether a visible message of the user in the thread contains the text.
-func (h *thread) reads(text string) bool {
+// hasUserText reports whether a visible message of a user in the thread contains the text.
+func (h *thread) hasUserText(text string) bool {
 	if h == nil {
 		return false
 	}

@@ -29,7 +29,7 @@ func (s *threadSet) loadThreadCut(h *thread) (*threadCut, error) {
 	}
 	items, err := s.state.ReadColdList(h.coldList())
 	if err != nil {
-		return nil, fmt.Errorf("what was moved away of %s: %w", h.agent, err)
+		return nil, fmt.Errorf("cold list of %s: %w", h.agent, err)
 	}
 	merged, err := h.mergeCold(items)
 	if err != nil {
@@ -99,7 +99,7 @@ func commonPrefix(a, b []history.Message) (n int) {
 	return n
 }
 
-// applyThreadCut makes a thread what the rewind leaves of it. Messages that are visible again
+// applyThreadCut reduces a thread to what the rewind keeps. Messages that are visible again
 // move back from the cold list.
 func (s *threadSet) applyThreadCut(g *threadCut) {
 	h, hot := g.h, g.hotMessages()

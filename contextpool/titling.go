@@ -45,7 +45,7 @@ type answer struct {
 	asked, said string
 }
 
-// recordAnswer remembers a completed turn for beginTitle, if it has answered a user.
+// recordAnswer records a completed turn for beginTitle, if it has answered a user.
 func (s *turnSet) recordAnswer(t *turn, text string) {
 	if t.messageID() == "" || t.Client != nil || t.Job != nil || strings.TrimSpace(text) == "" || t.rewound {
 		return
@@ -54,7 +54,7 @@ func (s *turnSet) recordAnswer(t *turn, text string) {
 }
 
 // countTitleRun counts a run that tries to find the title. It is committed before the model is
-// called, so that owners that die during the call do not call it again and again.
+// called, so that the call is not repeated without limit when owners are killed during it.
 func (s *turnSet) countTitleRun() {
 	s.about.TitleRuns++
 	s.storeState()
@@ -65,8 +65,8 @@ func (s *turnSet) titleRunsUsed(t *turn) bool {
 	return s.about.TitleSettled || t.running() && s.about.TitleRuns >= maxTitleRuns
 }
 
-// settleTitle records that the hub finds no title for the session any more.
-func (s *turnSet) settleTitle() {
+// stopTitling records that the hub does not look for a title of the session any more.
+func (s *turnSet) stopTitling() {
 	if !s.about.TitleSettled {
 		s.about.TitleSettled = true
 		s.storeState()
@@ -146,14 +146,14 @@ func (e *turnEnder) endTitle(t *turn, outcome providers.Outcome, reason string) 
 		}
 	}
 	if title != "" {
-		e.turns.settleTitle()
+		e.turns.stopTitling()
 	}
 	e.ends.TitleEnded(title, reason)
 }
 
 // TitleChanged is called when a person changes the title of the session. The hub finds none any more.
 func (p *Pool) TitleChanged() {
-	p.turns.settleTitle()
+	p.turns.stopTitling()
 	if t := p.turns.titleTurn(); t != nil {
 		p.ender.stop(t, "the session was given a title")
 	}

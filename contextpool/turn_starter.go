@@ -162,7 +162,7 @@ func (s *turnStarter) fillPrompt(t *turn, w *queuedMessage) {
 	}
 }
 
-// viewContexts returns what views tell the agent of a turn that begins. It is outside data.
+// viewContexts returns the texts of views for the agent of a turn that begins. They are outside data.
 func (s *turnStarter) viewContexts(monitor wire.MonitorID) []policies.ViewContext {
 	if s.cfg.ViewContexts == nil {
 		return nil

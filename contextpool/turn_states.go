@@ -3,8 +3,8 @@ package contextpool
 // turnState is the state of a turn.
 type turnState string
 
-// States of a turn. A turn that is being stopped remembers whether it has a run and whether that
-// runs.
+// States of a turn. The states of a turn that is being stopped still say whether it has a run and whether that
+// executes.
 const (
 	// turnAccepted: the turn has a run that waits for a slot and a provider.
 	turnAccepted turnState = "accepted"

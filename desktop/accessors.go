@@ -36,7 +36,7 @@ func (s *State) Windows(monitor wire.MonitorID) []wire.WindowState {
 // Window returns the window that an id denotes for an action on a monitor.
 func (s *State) Window(monitor wire.MonitorID, id wire.WindowID) (wire.WindowState, bool) {
 	if _, r := s.surface.windows.find(monitor, id); r != nil {
-		return s.surface.windows.whole(&r.value), true
+		return s.surface.windows.withContent(&r.value), true
 	}
 	return wire.WindowState{}, false
 }
@@ -60,7 +60,7 @@ func (s *State) FindWindow(id wire.WindowID, prefer wire.MonitorID) (wire.Window
 	if found == nil {
 		return wire.WindowState{}, false
 	}
-	return s.surface.windows.whole(found), true
+	return s.surface.windows.withContent(found), true
 }
 
 // Focused returns the focused window of a monitor: the frontmost standard window that is
@@ -76,7 +76,7 @@ func (s *State) Focused(monitor wire.MonitorID) (wire.WindowState, bool) {
 	if front == nil {
 		return wire.WindowState{}, false
 	}
-	return s.surface.windows.whole(front), true
+	return s.surface.windows.withContent(front), true
 }
 
 // AgentText returns the text of an agent's running turn so far.

@@ -50,8 +50,8 @@ func agentsByStart(a, b *wire.AgentState) int {
 	return cmp.Or(cmp.Compare(a.StartedAt, b.StartedAt), cmp.Compare(a.Role, b.Role))
 }
 
-// running is agent for events that only a running agent causes.
-func (a *agents) running(role wire.AgentID, monitor wire.MonitorID, message wire.MessageID, now wire.Millis) *record[wire.AgentState] {
+// runningAgent is agent for events that only a running agent causes.
+func (a *agents) runningAgent(role wire.AgentID, monitor wire.MonitorID, message wire.MessageID, now wire.Millis) *record[wire.AgentState] {
 	r := a.agent(role, monitor, message, now)
 	if r != nil && r.value.Status != wire.AgentStatusRunning {
 		a.all.touch(r).Status = wire.AgentStatusRunning
@@ -71,7 +71,7 @@ func (a *agents) end(role wire.AgentID) {
 
 // accept starts or continues the turn of the agent that took a message.
 func (a *agents) accept(p wire.MessageAccepted, now wire.Millis) {
-	r := a.running(p.AgentID, p.MonitorID, p.MessageID, now)
+	r := a.runningAgent(p.AgentID, p.MonitorID, p.MessageID, now)
 	if r == nil || p.How == wire.TakenSteered {
 		return
 	}
@@ -85,24 +85,24 @@ func (a *agents) accept(p wire.MessageAccepted, now wire.Millis) {
 	}
 }
 
-func (a *agents) think(p wire.AgentThinking, now wire.Millis) {
-	if a.running(p.AgentID, p.MonitorID, p.MessageID, now) != nil {
+func (a *agents) applyThinking(p wire.AgentThinking, now wire.Millis) {
+	if a.runningAgent(p.AgentID, p.MonitorID, p.MessageID, now) != nil {
 		a.texts.add(streamKey{p.AgentID, true}, p.Content, p.Delta, p.Offset)
 	}
 }
 
-func (a *agents) respond(p wire.AgentResponse, now wire.Millis) {
+func (a *agents) applyResponse(p wire.AgentResponse, now wire.Millis) {
 	if p.IsComplete {
 		a.end(p.AgentID)
 		return
 	}
-	if a.running(p.AgentID, p.MonitorID, p.MessageID, now) != nil {
+	if a.runningAgent(p.AgentID, p.MonitorID, p.MessageID, now) != nil {
 		a.texts.add(streamKey{p.AgentID, false}, p.Content, p.Delta, p.Offset)
 	}
 }
 
 func (a *agents) setTool(p wire.ToolProgress, now wire.Millis) {
-	r := a.running(p.AgentID, p.MonitorID, p.MessageID, now)
+	r := a.runningAgent(p.AgentID, p.MonitorID, p.MessageID, now)
 	if r == nil {
 		return
 	}

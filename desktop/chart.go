@@ -6,7 +6,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Limits of a chart. More could not be told apart on a screen.
+// Limits of a chart. More could not be distinguished on a screen.
 const (
 	MaxChartSeries = 12
 	MaxChartValues = 2000 // of one series

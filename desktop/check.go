@@ -9,7 +9,7 @@ import (
 )
 
 // Refusal says why an action is not allowed.
-type Refusal struct { //nolint:errname // it is an answer to whoever asked, not a fault
+type Refusal struct { //nolint:errname // it is an answer to the caller, not a fault
 	Code   wire.Code
 	Reason string
 	// ReasonCode names the reason for clients, or is empty.
@@ -53,7 +53,7 @@ func (s *State) CheckAll(monitor wire.MonitorID, actions []wire.Action) *Refusal
 			r.Reason = fmt.Sprintf("action %d: %s", i, r.Reason)
 			return r
 		}
-		c.on.act(actionContext{monitor: c.monitor}, a)
+		c.on.applyAction(actionContext{monitor: c.monitor}, a)
 	}
 	return nil
 }
@@ -109,7 +109,7 @@ func (c checker) check(action wire.Action) *Refusal {
 	case wire.WindowCapture:
 		return c.checkWindow(a.WindowID)
 	default:
-		if value, is := pointed(action); is {
+		if value, is := pointedTo(action); is {
 			return c.check(value)
 		}
 		return c.checkOther(a)
@@ -287,7 +287,7 @@ func contentSize(c wire.Content) int {
 }
 
 // checkUpdate checks an update of content. It is stricter than [State.Apply]: adding to a
-// content that is no text is refused, so that the agent learns of it.
+// content that is no text is refused, so that the agent gets the reason.
 func (c checker) checkUpdate(a wire.WindowUpdateContent) *Refusal {
 	k, refusal := c.findUnlocked(a.WindowID, a.AgentID)
 	if refusal != nil {

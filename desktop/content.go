@@ -56,8 +56,8 @@ func textContent(renderer, text string) (wire.Content, bool) {
 	return nil, false
 }
 
-// fit decodes data for a renderer, and reports whether it is valid for it.
-func fit(renderer string, data json.RawMessage) (wire.Content, bool) {
+// decodeContent decodes data for a renderer, and reports whether it is valid for it.
+func decodeContent(renderer string, data json.RawMessage) (wire.Content, bool) {
 	c, err := theSchema().content.DecodeOwn(appendContent(nil, wire.OtherContent{Renderer: renderer, Data: data}))
 	return c, err == nil
 }
@@ -65,8 +65,8 @@ func fit(renderer string, data json.RawMessage) (wire.Content, bool) {
 // appendContent appends the encoded content.
 func appendContent(dst []byte, c wire.Content) []byte { return theSchema().content.Append(dst, &c) }
 
-// blank returns the content of a renderer after a clear.
-func blank(renderer string) wire.Content {
+// emptyContent returns the content of a renderer after a clear.
+func emptyContent(renderer string) wire.Content {
 	if c, ok := textContent(renderer, ""); ok {
 		return c
 	}
@@ -105,9 +105,9 @@ func updated(c wire.Content, op wire.UpdateOperation, renderer string) (wire.Con
 	case wire.UpdateInsertAt:
 		data, at = op.Data, byteOffset(text, op.Position)
 	case wire.UpdateReplace:
-		return fit(renderer, op.Data)
+		return decodeContent(renderer, op.Data)
 	case wire.UpdateClear:
-		return blank(renderer), true
+		return emptyContent(renderer), true
 	default:
 		return nil, false
 	}
@@ -116,7 +116,7 @@ func updated(c wire.Content, op wire.UpdateOperation, renderer string) (wire.Con
 			return sum, true
 		}
 	}
-	return fit(renderer, data)
+	return decodeContent(renderer, data)
 }
 
 // byteOffset returns the byte offset of a position in UTF-16 units. A position behind the
@@ -146,8 +146,8 @@ func utf16Units(text string) int {
 	return n
 }
 
-// mended replaces each invalid UTF-8 byte by U+FFFD, as decoding a frame does.
-func mended(text string) string {
+// validUTF8 replaces each invalid UTF-8 byte by U+FFFD, as decoding a frame does.
+func validUTF8(text string) string {
 	if utf8.ValidString(text) {
 		return text
 	}

@@ -66,10 +66,10 @@ func editText(text string, e wire.WindowEdit) (string, string, *Refusal) {
 	if e.Op != wire.EditText {
 		return "", "", noSuchEdit(e, "text")
 	}
-	if mended(e.Was) != text {
+	if validUTF8(e.Was) != text {
 		return "", "", changedMeanwhile("text")
 	}
-	return mended(e.Text), "changed the text", nil
+	return validUTF8(e.Text), "changed the text", nil
 }
 
 func editLayout(l *wire.Layout, e wire.WindowEdit) (string, *Refusal) {
@@ -98,7 +98,7 @@ func editLayout(l *wire.Layout, e wire.WindowEdit) (string, *Refusal) {
 
 // itemText returns a new text of an item or a card.
 func itemText(e wire.WindowEdit) (string, *Refusal) {
-	text := strings.TrimSpace(mended(e.Text))
+	text := strings.TrimSpace(validUTF8(e.Text))
 	if text == "" {
 		return "", refuse(wire.CodeInvalidMessage, "text: is empty")
 	}
@@ -256,7 +256,7 @@ func rowText(row []string) string { return strings.Join(row, "\t") }
 
 func editTable(t *wire.Table, e wire.WindowEdit) (string, *Refusal) {
 	t.Rows = slices.Clone(t.Rows)
-	text := mended(e.Text)
+	text := validUTF8(e.Text)
 	switch e.Op {
 	case wire.EditAdd:
 		row := strings.Split(text, "\t")

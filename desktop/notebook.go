@@ -70,14 +70,14 @@ func (ws *windows) changeNotebook(p wire.NotebookChanged) {
 	i := indexCell(n.Cells, p.CellID)
 	switch {
 	case p.Op == wire.NotebookInsert && i < 0 && len(n.Cells) < MaxCells:
-		c := wire.Cell{ID: p.CellID, Kind: cmp.Or(p.Kind, wire.CellCode), Source: mended(p.Source), AgentID: p.AgentID}
+		c := wire.Cell{ID: p.CellID, Kind: cmp.Or(p.Kind, wire.CellCode), Source: validUTF8(p.Source), AgentID: p.AgentID}
 		n.Cells = insertCell(n.Cells, c, p.After)
 	case i < 0:
 		return
 	case p.Op == wire.NotebookEdit:
 		n.Cells = slices.Clone(n.Cells)
 		c := &n.Cells[i]
-		c.Source, c.Kind, c.AgentID = mended(p.Source), cmp.Or(p.Kind, c.Kind), p.AgentID
+		c.Source, c.Kind, c.AgentID = validUTF8(p.Source), cmp.Or(p.Kind, c.Kind), p.AgentID
 	case p.Op == wire.NotebookDelete:
 		n.Cells = slices.Delete(slices.Clone(n.Cells), i, i+1)
 	case p.Op == wire.NotebookMove:
@@ -106,7 +106,7 @@ func insertCell(cells []wire.Cell, c wire.Cell, after wire.CellID) []wire.Cell {
 // executeCell changes how far the execution of a cell is.
 func (ws *windows) executeCell(p wire.CellExecuted, now wire.Millis) {
 	ws.editCell(p.MonitorID, p.WindowID, p.CellID, func(c *wire.Cell) {
-		c.State, c.Reason = p.State, mended(p.Reason)
+		c.State, c.Reason = p.State, validUTF8(p.Reason)
 		switch p.State {
 		case wire.CellQueued:
 		case wire.CellRunning:
@@ -126,7 +126,7 @@ func (ws *windows) addOutputs(p wire.CellOutputs) {
 		c.Cut = p.Cut
 		c.Outputs = slices.Clone(c.Outputs)
 		for _, o := range p.Outputs {
-			o.Text, o.Name, o.Value = mended(o.Text), mended(o.Name), mended(o.Value)
+			o.Text, o.Name, o.Value = validUTF8(o.Text), validUTF8(o.Name), validUTF8(o.Value)
 			if last := len(c.Outputs) - 1; last >= 0 && continues(&c.Outputs[last], &o) {
 				c.Outputs[last].Text += o.Text
 				continue
@@ -172,19 +172,19 @@ func (ws *windows) setKernel(p wire.KernelStatus) {
 	if !ok {
 		return
 	}
-	n.Kernel.State, n.Kernel.Reason = p.State, mended(p.Reason)
+	n.Kernel.State, n.Kernel.Reason = p.State, validUTF8(p.Reason)
 	n.Kernel.Name, n.Kernel.Language = cmp.Or(p.Name, n.Kernel.Name), cmp.Or(p.Language, n.Kernel.Language)
 	if p.State != wire.KernelBusy {
 		n.Kernel.Variables = nil
 		for _, v := range p.Variables {
-			n.Kernel.Variables = append(n.Kernel.Variables, wire.KernelVariable{Name: mended(v.Name), Type: mended(v.Type), Value: mended(v.Value)})
+			n.Kernel.Variables = append(n.Kernel.Variables, wire.KernelVariable{Name: validUTF8(v.Name), Type: validUTF8(v.Type), Value: validUTF8(v.Value)})
 		}
 	}
 	ws.setNotebook(k, n)
 }
 
-// atRest returns a content without executions: no kernel works for a notebook that an action opens.
-func atRest(c wire.Content) wire.Content {
+// withoutExecutions returns a content without executions: no kernel works for a notebook that an action opens.
+func withoutExecutions(c wire.Content) wire.Content {
 	nb, ok := plainContent(c).(wire.NotebookContent)
 	if !ok {
 		return c

@@ -44,11 +44,11 @@ func (pl *plan) apply(data wire.ServerPayload, now wire.Millis) {
 			pl.layer.drop(only{})
 		}
 	case wire.PlanGenerated:
-		pl.generate(p)
+		pl.applyGenerated(p)
 	case wire.PlanApproved:
 		pl.setStatus(wire.PlanStatusApproved)
 	case wire.PlanModified:
-		pl.modify(p)
+		pl.applyModified(p)
 	case wire.HITLPlanReview:
 		pl.openRequest(p.RequestID, p)
 	case wire.HITLApprovalRequest:
@@ -64,7 +64,7 @@ func (pl *plan) apply(data wire.ServerPayload, now wire.Millis) {
 	case wire.HITLResumed:
 		pl.resume()
 	case wire.PlanComplete:
-		p.Response.Text = mended(p.Response.Text)
+		p.Response.Text = validUTF8(p.Response.Text)
 		p.Response.Text = p.Response.Text[:wholeRunes(p.Response.Text, maxResponse)]
 		pl.end(wire.PlanState{ID: p.PlanID, MessageID: p.MessageID, Status: wire.PlanCompleted, Complete: &p})
 	case wire.PlanFailure:
@@ -139,7 +139,7 @@ func (pl *plan) setStatus(status wire.PlanStatus) {
 	}
 }
 
-func (pl *plan) generate(p wire.PlanGenerated) {
+func (pl *plan) applyGenerated(p wire.PlanGenerated) {
 	pl.putTodos(p.Todos)
 	plan := wire.PlanState{
 		ID: p.PlanID, Status: p.Status, Version: p.Version, TotalTodos: pl.todos.len(), MermaidDiagram: p.MermaidDiagram,
@@ -152,7 +152,7 @@ func (pl *plan) generate(p wire.PlanGenerated) {
 	pl.current.put(only{}, plan)
 }
 
-func (pl *plan) modify(p wire.PlanModified) {
+func (pl *plan) applyModified(p wire.PlanModified) {
 	r := pl.current.get(only{})
 	if r == nil {
 		return
@@ -175,13 +175,13 @@ func (pl *plan) pause(p wire.HITLPaused, now wire.Millis) {
 	for _, r := range pl.requests.items {
 		if d := r.value.Request.Deadline(); d.ExpiresAt != 0 {
 			q := pl.requests.touch(r)
-			q.Request = withDeadline(q.Request, stopped(d, now))
+			q.Request = withDeadline(q.Request, pausedDeadline(d, now))
 		}
 	}
 }
 
-// stopped converts a deadline to the remaining time.
-func stopped(d wire.HITLDeadline, now wire.Millis) wire.HITLDeadline {
+// pausedDeadline converts a deadline to the remaining time.
+func pausedDeadline(d wire.HITLDeadline, now wire.Millis) wire.HITLDeadline {
 	return wire.HITLDeadline{TimeoutSec: int(max((d.ExpiresAt-now+999)/1000, 1))}
 }
 

@@ -36,7 +36,7 @@ func (rs *Rows) put(row wire.UIRow) {
 	if old := rs.all.get(row.TS); old != nil {
 		rs.bytes -= rowSize(&old.value)
 	}
-	row.Text, row.Reasoning = mended(row.Text), mended(row.Reasoning)
+	row.Text, row.Reasoning = validUTF8(row.Text), validUTF8(row.Reasoning)
 	rs.bytes += rowSize(&row)
 	rs.all.put(row.TS, row)
 	for rs.all.len() > MaxRows || rs.bytes > MaxRowBytes && rs.all.len() > 1 {
@@ -51,7 +51,7 @@ func byTS(a, b *wire.UIRow) int { return cmp.Compare(a.TS, b.TS) }
 func rowSize(r *wire.UIRow) int {
 	n := len(r.Text) + len(r.Reasoning)
 	for _, image := range r.Images {
-		n += len(mended(image))
+		n += len(validUTF8(image))
 	}
 	return n
 }

@@ -131,7 +131,7 @@ func (s *State) applyPayload(data wire.ServerPayload, now wire.Millis) {
 	case wire.Actions:
 		in := actionContext{monitor: cmp.Or(p.MonitorID, firstMonitor), agent: p.AgentID, message: p.MessageID, now: now}
 		for _, a := range p.Actions {
-			s.surface.act(in, a)
+			s.surface.applyAction(in, a)
 		}
 	case wire.MonitorStatus:
 		s.surface.setMonitor(p)
@@ -167,9 +167,9 @@ func (s *State) applyPayload(data wire.ServerPayload, now wire.Millis) {
 	case wire.QueueUpdated:
 		s.surface.monitors.setQueue(p)
 	case wire.AgentThinking:
-		s.agents.think(p, now)
+		s.agents.applyThinking(p, now)
 	case wire.AgentResponse:
-		s.agents.respond(p, now)
+		s.agents.applyResponse(p, now)
 	case wire.ToolProgress:
 		s.agents.setTool(p, now)
 	case wire.WindowAgentStatus:
@@ -206,14 +206,14 @@ func millis(t time.Time) wire.Millis { return wire.Millis(t.UnixMilli()) }
 // plain returns the value that v points to if v is a pointer in an interface; both encode
 // alike.
 func plain[T any](v T) T {
-	if value, is := pointed(v); is {
+	if value, is := pointedTo(v); is {
 		return value
 	}
 	return v
 }
 
-// pointed returns the value that an interface holds a pointer to, if it does.
-func pointed[T any](v T) (value T, is bool) {
+// pointedTo returns the value that an interface holds a pointer to, if it does.
+func pointedTo[T any](v T) (value T, is bool) {
 	p := reflect.ValueOf(v)
 	if p.Kind() != reflect.Pointer || p.IsNil() {
 		return value, false

@@ -23,12 +23,12 @@ type actionContext struct {
 	now     wire.Millis
 }
 
-// act applies one action.
-func (sf *surface) act(in actionContext, action wire.Action) {
+// applyAction applies one action.
+func (sf *surface) applyAction(in actionContext, action wire.Action) {
 	switch a := action.(type) {
 	case wire.WindowCreate:
 		if a.WindowID != "" && sf.monitors.add(in.monitor) {
-			a.Content = atRest(a.Content)
+			a.Content = withoutExecutions(a.Content)
 			sf.windows.create(in, a)
 		}
 	case wire.WindowClose:
@@ -56,7 +56,7 @@ func (sf *surface) act(in actionContext, action wire.Action) {
 			w.Title = a.Title
 		}
 	case wire.WindowSetContent:
-		sf.windows.fill(in.monitor, a.WindowID, atRest(a.Content))
+		sf.windows.fill(in.monitor, a.WindowID, withoutExecutions(a.Content))
 	case wire.WindowUpdateContent:
 		sf.windows.updateContent(in.monitor, a)
 	case wire.WindowLock:
@@ -68,17 +68,17 @@ func (sf *surface) act(in actionContext, action wire.Action) {
 			w.Lock = ""
 		}
 	default:
-		if value, is := pointed(action); is {
-			sf.act(in, value)
+		if value, is := pointedTo(action); is {
+			sf.applyAction(in, value)
 			return
 		}
-		sf.actOther(in, a)
+		sf.applyOther(in, a)
 	}
 }
 
-// actOther applies the actions that concern no window. Captures and app refreshes leave no
+// applyOther applies the actions that concern no window. Captures and app refreshes leave no
 // state.
-func (sf *surface) actOther(in actionContext, action wire.Action) {
+func (sf *surface) applyOther(in actionContext, action wire.Action) {
 	switch a := action.(type) {
 	case wire.NotificationShow:
 		if a.ID != "" && sf.monitors.add(in.monitor) {

@@ -70,7 +70,7 @@ func (t *texts) add(k streamKey, content, delta string, offset int) {
 	if offset < st.units {
 		t.truncate(k, offset)
 	}
-	t.extend(k, mended(delta))
+	t.extend(k, validUTF8(delta))
 }
 
 // truncate shortens a text to a length in UTF-16 units.

@@ -46,8 +46,8 @@ func (ws *windows) edit(monitor wire.MonitorID, id wire.WindowID) *wire.WindowSt
 	return ws.all.touch(r)
 }
 
-// whole returns a window with its content.
-func (ws *windows) whole(w *wire.WindowState) wire.WindowState {
+// withContent returns a window with its content.
+func (ws *windows) withContent(w *wire.WindowState) wire.WindowState {
 	all := *w
 	all.Content = ws.contentOf(windowKey{w.MonitorID, w.WindowID})
 	return all
@@ -283,7 +283,7 @@ func finiteBounds(b wire.Bounds) wire.Bounds {
 func (ws *windows) list(shown func(wire.MonitorID) bool) []wire.WindowState {
 	list := ws.all.sorted(func(w *wire.WindowState) bool { return shown(w.MonitorID) }, byZ)
 	for i := range list {
-		list[i] = ws.whole(&list[i])
+		list[i] = ws.withContent(&list[i])
 	}
 	return list
 }

@@ -124,7 +124,7 @@ func (ws *windows) append(k windowKey, more string) {
 	if wt == nil {
 		text, _ := textOf(r.value.Content)
 		if len(text) <= wholeText || !utf8.ValidString(text) { // offsets are those in stored text
-			c, _ := textContent(wire.RendererOf(r.value.Content), mended(text)+more)
+			c, _ := textContent(wire.RendererOf(r.value.Content), validUTF8(text)+more)
 			ws.setContent(k, c)
 			return
 		}

@@ -71,7 +71,7 @@ type AddressError struct {
 	Class  outbound.Class
 }
 
-// Error implements error. It does not tell the address: the answers of an internal name server are
+// Error implements error. The text does not contain the address: the answers of an internal name server are
 // not for users.
 func (e *AddressError) Error() string {
 	return fmt.Sprintf("the address of %.253s is %s; an operator can list it in --web-hosts", e.Domain, e.Class)
@@ -128,7 +128,7 @@ func (c *Client) Do(ctx context.Context, user string, r Request) (Response, erro
 	if err != nil {
 		return Response{}, err
 	}
-	if err := check(req.URL, allowed, false); err != nil {
+	if err := checkURL(req.URL, allowed, false); err != nil {
 		return Response{}, err
 	}
 	client := *c.http.Client
@@ -139,7 +139,7 @@ func (c *Client) Do(ctx context.Context, user string, r Request) (Response, erro
 		case len(before) > maxRedirects:
 			return ErrRedirects
 		}
-		return check(next.URL, allowed, true)
+		return checkURL(next.URL, allowed, true)
 	}
 	res, err := client.Do(req)
 	if err != nil {
@@ -196,8 +196,8 @@ func reserved(name string) bool {
 	return strings.HasPrefix(http.CanonicalHeaderKey(name), "Proxy-")
 }
 
-// check returns why a URL may not be requested, or nil.
-func check(u *url.URL, allowed List, redirect bool) error {
+// checkURL returns why a URL may not be requested, or nil.
+func checkURL(u *url.URL, allowed List, redirect bool) error {
 	if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
 		return ErrURL
 	}

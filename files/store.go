@@ -264,7 +264,7 @@ func (s *Store) Remove(ctx context.Context, session wire.SessionID, name string)
 func (s *Store) mustBeFile(ctx context.Context, key Key) error {
 	f, _, err := s.backend.Open(ctx, key)
 	if err == nil {
-		_ = f.Close() // only opened to learn what it is
+		_ = f.Close() // only opened to check that it is a file
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		if below, lerr := s.backend.List(ctx, key); lerr == nil && len(below) > 0 {

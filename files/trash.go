@@ -33,7 +33,7 @@ type Trashed struct {
 }
 
 // trashID returns the id of a deletion: its time, a random part, and how many parts the path has, so
-// that the first segments of the objects below the id tell what was deleted.
+// that the first segments of the objects below the id show what was deleted.
 func trashID(at time.Time, path string) string {
 	return fmt.Sprintf("%012x-%s-%d", at.UnixMilli(), strings.ToLower(rand.Text()[:10]), strings.Count(path, "/")+1)
 }

@@ -30,7 +30,7 @@ func callRecovering(next echo.HandlerFunc, c echo.Context) (err error) {
 		switch p := recover(); p {
 		case nil:
 		case http.ErrAbortHandler:
-			panic(p) // tells net/http to abort the connection
+			panic(p) // makes net/http abort the connection
 		default:
 			err = &problem.PanicError{Value: p, Stack: debug.Stack()}
 		}

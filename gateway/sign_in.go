@@ -16,7 +16,7 @@ import (
 )
 
 // signInByLink is signInAndRedirect for a token in the URL. An attacker can make such a link and
-// have a user click on it, who would then work as another user. So it accepts only the
+// make a user open it, who would then work as another user. So it accepts only the
 // installation's token, which belongs to one user, and a request from another site replaces no
 // valid cookie.
 func (pg *pages) signInByLink(c echo.Context, token string) error {

@@ -54,13 +54,13 @@ func CondenseRequest(in []Message, images bool) []providers.Entry {
 		last.Blocks = append(last.Blocks, textBlock(resultText(providers.Block{Call: c.Call, Tool: c.Tool, Text: noResultText, IsError: true})))
 	}
 	last.Blocks = append(last.Blocks, textBlock(CondensePrompt))
-	return providers.Mended(append(out, last), providers.Mending{})
+	return providers.Corrected(append(out, last), providers.CorrectOptions{})
 }
 
 // Plain converts messages for a request without tools: tool calls and results become text,
 // images become a placeholder unless images is set.
 func Plain(in []Message, images bool) []providers.Entry {
-	return providers.Mended(plain(in, images), providers.Mending{})
+	return providers.Corrected(plain(in, images), providers.CorrectOptions{})
 }
 
 func plain(in []Message, images bool) []providers.Entry {

@@ -5,14 +5,16 @@ import "github.com/everdesk/everdesk/providers"
 // View returns the messages of a thread to send to a model. They always pass
 // [providers.Check]: neighbours of the same role are merged, every call is followed by its
 // result, and no message is empty.
-func View(all []Message) []providers.Entry { return mended(all, providers.Mending{}) }
+func View(all []Message) []providers.Entry { return corrected(all, providers.CorrectOptions{}) }
 
 // OpenView is [View] for a thread whose turn continues: calls of the newest message stay
 // without results, because the tools have yet to run.
-func OpenView(all []Message) []providers.Entry { return mended(all, providers.Mending{Open: true}) }
+func OpenView(all []Message) []providers.Entry {
+	return corrected(all, providers.CorrectOptions{Open: true})
+}
 
-func mended(all []Message, m providers.Mending) []providers.Entry {
-	return providers.Mended(entriesOf(Effective(all)), m)
+func corrected(all []Message, m providers.CorrectOptions) []providers.Entry {
+	return providers.Corrected(entriesOf(Effective(all)), m)
 }
 
 func entriesOf(all []Message) []providers.Entry {

@@ -47,7 +47,7 @@ const (
 	startTimeout = 60 * time.Second
 	// stopTimeout bounds the wait for a hub that is starting the server which this one is about to end.
 	stopTimeout = 5 * time.Second
-	// maxLog is how much the server may print before [TidyLog] forgets it.
+	// maxLog is the size in bytes above which [TidyLog] empties the log of the server.
 	maxLog = 1 << 20
 )
 

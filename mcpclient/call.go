@@ -52,8 +52,8 @@ func (e *UncertainError) Unwrap() error { return e.Err }
 // errSilent is the cause of the end of a call without progress.
 var errSilent = errors.New("the call made no progress for too long; it may or may not have run")
 
-// do executes a call. It starts the server if necessary.
-func (s *instance) do(ctx context.Context, in Call) (Result, error) {
+// callTool executes a call. It starts the server if necessary.
+func (s *instance) callTool(ctx context.Context, in Call) (Result, error) {
 	c := &call{caller: in.Caller, ask: in.Ask, complete: in.Complete, onProgress: in.OnProgress, token: rand.Text(), progress: make(chan struct{}, 1)}
 	session, err := s.acquire(ctx, c)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *instance) do(ctx context.Context, in Call) (Result, error) {
 	case answered:
 		return Result{Text: "The server refused the call: " + s.log.clean(refused.Error()), IsError: true}, nil
 	}
-	s.loseCall(session)
+	s.abandonSession(session)
 	return Result{}, &UncertainError{s.server.Name, errors.New(s.log.clean(err.Error()))}
 }
 
@@ -92,7 +92,7 @@ func (s *instance) release(c *call) {
 
 // limitSilence cancels a call that makes no progress.
 func (s *instance) limitSilence(c *call, over <-chan struct{}, cancel context.CancelCauseFunc) {
-	limit := s.silence()
+	limit := s.maxSilence()
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	for {
@@ -108,8 +108,8 @@ func (s *instance) limitSilence(c *call, over <-chan struct{}, cancel context.Ca
 	}
 }
 
-// silence returns how long a call may be without progress.
-func (s *instance) silence() time.Duration {
+// maxSilence returns how long a call may be without progress.
+func (s *instance) maxSilence() time.Duration {
 	if s.server.Timeout > 0 {
 		return time.Duration(s.server.Timeout) * time.Second
 	}
@@ -131,8 +131,8 @@ func (s *instance) findCall(token any) *call {
 	return nil
 }
 
-// touch notes progress of a call.
-func (c *call) touch() {
+// recordProgress resets the time that the call may be silent.
+func (c *call) recordProgress() {
 	select {
 	case c.progress <- struct{}{}:
 	default:
@@ -145,7 +145,7 @@ func (s *instance) newClient(relist chan<- struct{}) *mcp.Client {
 	can.AddExtension(viewExtension, map[string]any{"mimeTypes": []string{viewType}})
 	options := &mcp.ClientOptions{
 		Capabilities:       can,
-		ElicitationHandler: s.elicit,
+		ElicitationHandler: s.answerElicitation,
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
 			select {
 			case relist <- struct{}{}:
@@ -154,7 +154,7 @@ func (s *instance) newClient(relist chan<- struct{}) *mcp.Client {
 		},
 		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
 			if c := s.findCall(r.Params.ProgressToken); c != nil {
-				c.touch()
+				c.recordProgress()
 				if c.onProgress != nil {
 					c.onProgress(Progress{r.Params.Progress, r.Params.Total, truncation.BytesMarked(r.Params.Message, maxProgress, "…")})
 				}
@@ -162,7 +162,7 @@ func (s *instance) newClient(relist chan<- struct{}) *mcp.Client {
 		},
 	}
 	if s.server.Sampling {
-		options.CreateMessageHandler = s.sample //nolint:staticcheck // it is deprecated, and servers use it
+		options.CreateMessageHandler = s.completeModelRequest //nolint:staticcheck // it is deprecated, and servers use it
 	}
 	client := mcp.NewClient(&s.client, options)
 	client.AddSendingMiddleware(s.logging(Sent))

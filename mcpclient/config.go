@@ -67,7 +67,7 @@ type Server struct {
 	Disabled bool `json:"disabled,omitempty"`
 	// Scope is empty for the default: ScopeHub for servers of the operator, ScopeUser for those of users.
 	Scope Scope `json:"scope,omitempty"`
-	// Trusted says that the annotations of its tools are believed: those that only read run without a
+	// Trusted says that the annotations of its tools count: those that only read run without a
 	// question.
 	Trusted bool `json:"trusted,omitempty"`
 	// Profiles limits the tool profiles that have its tools; empty means all.

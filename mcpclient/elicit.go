@@ -43,8 +43,8 @@ type Answer struct {
 	Values   map[string]any
 }
 
-// elicit answers a question of the server.
-func (s *instance) elicit(ctx context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+// answerElicitation answers a question of the server.
+func (s *instance) answerElicitation(ctx context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 	if r.Params.Mode != "" && r.Params.Mode != "form" {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "only forms can be filled in"}
 	}
@@ -57,7 +57,7 @@ func (s *instance) elicit(ctx context.Context, r *mcp.ElicitRequest) (*mcp.Elici
 	if q.Fields, err = fieldsOf(r.Params.RequestedSchema); err != nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
 	}
-	stop := s.keepAwake(c)
+	stop := s.keepInProgress(c)
 	defer stop()
 	a, err := c.ask(ctx, q)
 	switch {
@@ -69,15 +69,15 @@ func (s *instance) elicit(ctx context.Context, r *mcp.ElicitRequest) (*mcp.Elici
 	return &mcp.ElicitResult{Action: "accept", Content: a.Values}, nil
 }
 
-// keepAwake makes a call count as in progress while a person is asked, until the returned function is called.
-func (s *instance) keepAwake(c *call) func() {
+// keepInProgress makes a call count as in progress while a person is asked, until the returned function is called.
+func (s *instance) keepInProgress(c *call) func() {
 	var wg sync.WaitGroup
 	done := make(chan struct{})
 	wg.Go(func() {
-		t := time.NewTicker(max(s.silence()/4, time.Millisecond))
+		t := time.NewTicker(max(s.maxSilence()/4, time.Millisecond))
 		defer t.Stop()
 		for {
-			c.touch()
+			c.recordProgress()
 			select {
 			case <-t.C:
 			case <-done:
@@ -91,7 +91,7 @@ func (s *instance) keepAwake(c *call) func() {
 	}
 }
 
-// onlyCaller returns a running call if all of them have the same caller, else nil: the protocol does not tell
+// onlyCaller returns a running call if all of them have the same caller, else nil: the protocol does not say
 // which call a question belongs to, and another user must not see it.
 func (s *instance) onlyCaller() *call {
 	s.mu.Lock()

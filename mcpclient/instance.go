@@ -78,8 +78,8 @@ var errEnded = errors.New("the hub ends the server")
 // changed, or its place was needed.
 var errReplaced = errors.New("the server was changed or removed")
 
-// change applies an event to the state, if it has one there. It reports whether it has. The caller holds mu.
-func (s *instance) change(e event) bool {
+// applyEvent applies an event to the state, if it has one there. It reports whether it has. The caller holds mu.
+func (s *instance) applyEvent(e event) bool {
 	next, ok := transitions[s.state][e]
 	if !ok {
 		return false
@@ -102,7 +102,7 @@ func (s *instance) acquire(ctx context.Context, c *call) (*mcp.ClientSession, er
 			s.mu.Unlock()
 			return session, nil
 		}
-		wait, err := s.need()
+		wait, err := s.startIfNeeded()
 		changed := s.changed
 		s.mu.Unlock()
 		if err != nil {
@@ -145,9 +145,9 @@ func (s *instance) failure() error {
 	return fmt.Errorf("%w (attempt %d, the next one in %s)", s.err, s.failures, max(time.Until(s.retryAt), 0).Round(time.Second))
 }
 
-// need starts the server if it does not run. A channel is returned if it is in a pause, which ends then. The caller
+// startIfNeeded starts the server if it does not run. A channel is returned if it is in a pause, which ends then. The caller
 // holds mu.
-func (s *instance) need() (<-chan time.Time, error) {
+func (s *instance) startIfNeeded() (<-chan time.Time, error) {
 	if s.closed {
 		return nil, errReplaced
 	}
@@ -167,7 +167,7 @@ func (s *instance) need() (<-chan time.Time, error) {
 
 // launch starts the goroutine of the instance. The caller holds mu.
 func (s *instance) launch() {
-	if !s.change(needed) {
+	if !s.applyEvent(needed) {
 		return
 	}
 	ctx, stop := context.WithCancelCause(context.Background())
@@ -180,13 +180,13 @@ func (s *instance) launch() {
 
 // run runs the server until it ends. It is the goroutine of the instance.
 func (s *instance) run(ctx context.Context) {
-	started, err := s.serve(ctx)
+	started, err := s.runOnce(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.session, s.stop = nil, nil
 	if s.state == Stopping || errors.Is(context.Cause(ctx), errEnded) {
-		s.change(ended)
-		s.change(gone)
+		s.applyEvent(ended)
+		s.applyEvent(gone)
 		return
 	}
 	if !started.IsZero() && time.Since(started) >= s.times.steady {
@@ -196,11 +196,11 @@ func (s *instance) run(ctx context.Context) {
 	s.err = errors.New(s.log.clean(err.Error()))
 	s.retryAt = time.Now().Add(backoff(s.failures, s.times.firstPause, s.times.maxPause))
 	s.log.add(FromHub, s.err.Error())
-	s.change(broke)
+	s.applyEvent(broke)
 }
 
-// serve starts the server and waits for its end. It returns when it became ready, if it did, and why it ended.
-func (s *instance) serve(ctx context.Context) (ready time.Time, err error) {
+// runOnce starts the server and waits for its end. It returns when it became ready, if it did, and why it ended.
+func (s *instance) runOnce(ctx context.Context) (ready time.Time, err error) {
 	starting, cancel := context.WithTimeoutCause(ctx, s.times.start, fmt.Errorf("the server did not answer within %s", s.times.start))
 	defer cancel()
 	transport, err := s.open(starting, s.log)
@@ -210,7 +210,7 @@ func (s *instance) serve(ctx context.Context) (ready time.Time, err error) {
 	relist := make(chan struct{}, 1)
 	session, err := s.newClient(relist).Connect(starting, transport, nil)
 	if err != nil {
-		return ready, reason(starting, transport, fmt.Errorf("connect: %w", err))
+		return ready, endReason(starting, transport, fmt.Errorf("connect: %w", err))
 	}
 	gone := make(chan error, 1)
 	s.spawn(func() { gone <- session.Wait() })
@@ -218,21 +218,21 @@ func (s *instance) serve(ctx context.Context) (ready time.Time, err error) {
 		_ = session.Close() // it may be broken already
 		<-gone
 	}()
-	if err := s.list(starting, session); err != nil {
-		return ready, reason(starting, transport, err)
+	if err := s.listTools(starting, session); err != nil {
+		return ready, endReason(starting, transport, err)
 	}
 	ready = time.Now()
 	s.mu.Lock()
 	lost := make(chan struct{})
 	s.session, s.lost, s.lastUsed = session, lost, ready
-	s.change(started)
+	s.applyEvent(started)
 	s.mu.Unlock()
 	err = s.watch(ctx, session, gone, watched{relist, lost})
-	return ready, reason(ctx, transport, err)
+	return ready, endReason(ctx, transport, err)
 }
 
-// reason returns the most useful of several reasons for the end of a server.
-func reason(ctx context.Context, t mcp.Transport, err error) error {
+// endReason returns the most useful of several reasons for the end of a server.
+func endReason(ctx context.Context, t mcp.Transport, err error) error {
 	if p, ok := t.(*program); ok && p.ended() != nil {
 		return p.ended()
 	}
@@ -260,7 +260,7 @@ func (s *instance) watch(ctx context.Context, session *mcp.ClientSession, gone c
 			return err
 		case <-ctx.Done():
 			s.mu.Lock()
-			s.change(ended)
+			s.applyEvent(ended)
 			s.mu.Unlock()
 			return context.Cause(ctx)
 		case <-on.lost: // a session over HTTP does not notice it
@@ -272,7 +272,7 @@ func (s *instance) watch(ctx context.Context, session *mcp.ClientSession, gone c
 		case <-settled:
 			settled = nil
 			listing, cancel := context.WithTimeout(ctx, s.times.start)
-			err := s.list(listing, session)
+			err := s.listTools(listing, session)
 			cancel()
 			if err != nil {
 				s.log.add(FromHub, "list tools: "+err.Error())
@@ -289,7 +289,7 @@ func (s *instance) watch(ctx context.Context, session *mcp.ClientSession, gone c
 func (s *instance) endIfIdle(since time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.state == Ready && len(s.calls) == 0 && time.Since(s.lastUsed) >= since && s.change(ended)
+	return s.state == Ready && len(s.calls) == 0 && time.Since(s.lastUsed) >= since && s.applyEvent(ended)
 }
 
 // end ends the server and keeps it from being started again. It does not wait.
@@ -301,18 +301,18 @@ func (s *instance) end() {
 		s.stop(errEnded)
 		return
 	}
-	s.change(ended)
+	s.applyEvent(ended)
 }
 
-// forgive makes the next need start a failed server at once.
-func (s *instance) forgive() {
+// skipPause ends the pause after a failure: the next call of startIfNeeded starts the server at once.
+func (s *instance) skipPause() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.retryAt = time.Time{}
 }
 
-// loseCall ends the session of a call that was lost.
-func (s *instance) loseCall(session *mcp.ClientSession) {
+// abandonSession ends the session of a call that was lost.
+func (s *instance) abandonSession(session *mcp.ClientSession) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.session == session && s.lost != nil {
@@ -327,13 +327,13 @@ func (s *instance) startUnlessFailed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.state == Stopped || s.state == Failed && !time.Now().Before(s.retryAt) {
-		_, _ = s.need() // a server that was removed is not started
+		_, _ = s.startIfNeeded() // a server that was removed is not started
 	}
 	return s.failures == 0 || s.state == Ready
 }
 
-// list lists the tools of the server.
-func (s *instance) list(ctx context.Context, session *mcp.ClientSession) error {
+// listTools lists the tools of the server.
+func (s *instance) listTools(ctx context.Context, session *mcp.ClientSession) error {
 	var all []Tool
 	if r := session.InitializeResult(); r != nil && r.Capabilities != nil && r.Capabilities.Tools == nil {
 		s.listed(all)

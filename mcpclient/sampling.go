@@ -25,7 +25,7 @@ type ModelRequest struct {
 	Messages []ModelMessage
 }
 
-// ModelMessage is a message of a [ModelRequest]. FromModel says that the model is to believe that it said it.
+// ModelMessage is a message of a [ModelRequest]. FromModel says that it is sent as an earlier answer of the model.
 type ModelMessage struct {
 	Text      string
 	FromModel bool
@@ -34,9 +34,9 @@ type ModelMessage struct {
 // ModelAnswer is the answer of the model.
 type ModelAnswer struct{ Text, Model string }
 
-// sample answers a server that asks for the model. The request belongs to the running calls of one caller, as
+// completeModelRequest answers a server that asks for the model. The request belongs to the running calls of one caller, as
 // that of [instance.elicit] does.
-func (s *instance) sample(ctx context.Context, r *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) { //nolint:staticcheck // it is deprecated, and servers use it
+func (s *instance) completeModelRequest(ctx context.Context, r *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) { //nolint:staticcheck // it is deprecated, and servers use it
 	c := s.onlyCaller()
 	if c == nil || c.complete == nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "no call is running for which the model could be asked"}
@@ -50,7 +50,7 @@ func (s *instance) sample(ctx context.Context, r *mcp.CreateMessageRequest) (*mc
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("a call may ask the model at most %d times", maxSamplings)}
 	}
 	request.Server = s.server.Name
-	stop := s.keepAwake(c)
+	stop := s.keepInProgress(c)
 	defer stop()
 	a, err := c.complete(ctx, request)
 	if err != nil {

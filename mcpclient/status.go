@@ -62,7 +62,7 @@ func lastLines(all []Line) []Line {
 	return all[max(len(all)-logLines, 0):]
 }
 
-// rank orders the states by how much they tell about several instances.
+// rank orders the states: the one with the highest rank is shown for all instances of a server.
 func rank(s State) int {
 	return map[State]int{Stopped: 0, Stopping: 1, Failed: 2, Starting: 3, Ready: 4}[s]
 }
@@ -111,8 +111,8 @@ func (m *Manager) Log(ctx context.Context, at Place, name string) ([]Line, error
 // Try starts a server, also in the pause after a failure, and lists its tools. Its error is that of the start.
 func (m *Manager) Try(ctx context.Context, at Place, name string) error {
 	at.Session = cmp.Or(at.Session, "try") // a server of sessions gets one of its own
-	return m.use(ctx, at, name, func(i *instance) error {
-		i.forgive()
+	return m.withInstance(ctx, at, name, func(i *instance) error {
+		i.skipPause()
 		return i.awaitReady(ctx)
 	})
 }

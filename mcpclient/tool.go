@@ -27,7 +27,7 @@ type Tool struct {
 	// Schema is the JSON Schema of the input, which is an object.
 	Schema json.RawMessage
 	Hints  Hints
-	// Trusted says that the hints are believed, and Profiles limits the tool profiles that have the tool.
+	// Trusted says that the hints count, and Profiles limits the tool profiles that have the tool.
 	Trusted  bool
 	Profiles []string
 	// UI is the view of the tool; nil if it has none.
@@ -45,7 +45,7 @@ type UI struct {
 	Visibility  []string `json:"visibility"`
 }
 
-// OnlyReads reports whether the tool is believed to change nothing.
+// OnlyReads reports whether a trusted server declares that the tool changes nothing.
 func (t *Tool) OnlyReads() bool { return t.Trusted && t.Hints.ReadOnly }
 
 // isForModels reports whether agents may call the tool, not only its view.

@@ -108,8 +108,8 @@ func (m *Manager) Revision(user string) string {
 // Call calls a tool of a server. An error that is a [*UncertainError] means that the call may or may not have run;
 // others mean that it did not, unless ctx ended.
 func (m *Manager) Call(ctx context.Context, at Place, server string, c Call) (r Result, err error) {
-	err = m.use(ctx, at, server, func(i *instance) error {
-		r, err = i.do(ctx, c)
+	err = m.withInstance(ctx, at, server, func(i *instance) error {
+		r, err = i.callTool(ctx, c)
 		return err
 	})
 	return r, err
@@ -118,12 +118,12 @@ func (m *Manager) Call(ctx context.Context, at Place, server string, c Call) (r 
 // maxReplaced bounds how often in a row a call finds its instance replaced.
 const maxReplaced = 5
 
-// use calls f with the instance of an enabled server, and with the next one if the instance was replaced meanwhile: what
+// withInstance calls f with the instance of an enabled server, and with the next one if the instance was replaced meanwhile: what
 // changes a server or a secret takes effect on this replica a moment after it is stored.
-func (m *Manager) use(ctx context.Context, at Place, server string, f func(*instance) error) (err error) {
+func (m *Manager) withInstance(ctx context.Context, at Place, server string, f func(*instance) error) (err error) {
 	for range maxReplaced {
 		var i *instance
-		if _, i, err = m.find(ctx, at, server); err != nil {
+		if _, i, err = m.findEnabled(ctx, at, server); err != nil {
 			return err
 		}
 		if err = f(i); !errors.Is(err, errReplaced) {

@@ -88,7 +88,7 @@ func (m *Manager) View(ctx context.Context, at Place, server, uri string) (View,
 	if !isViewURI(uri) {
 		return View{}, fmt.Errorf("%w: %q is not an address of one", ErrNoView, shorten(uri))
 	}
-	s, i, err := m.find(ctx, at, server)
+	s, i, err := m.findEnabled(ctx, at, server)
 	if err != nil {
 		return View{}, err
 	}
@@ -110,7 +110,7 @@ func (m *Manager) View(ctx context.Context, at Place, server, uri string) (View,
 
 // Resource reads a resource of a server for one of its views, and returns it as MCP defines it.
 func (m *Manager) Resource(ctx context.Context, at Place, server, uri string) (json.RawMessage, error) {
-	_, i, err := m.find(ctx, at, server)
+	_, i, err := m.findEnabled(ctx, at, server)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (m *Manager) Resource(ctx context.Context, at Place, server, uri string) (j
 
 // ViewTool returns a tool of a server that its views may call. If it is not known, the server is started.
 func (m *Manager) ViewTool(ctx context.Context, at Place, server, name string) (Tool, bool) {
-	s, i, err := m.find(ctx, at, server)
+	s, i, err := m.findEnabled(ctx, at, server)
 	if err != nil {
 		return Tool{}, false
 	}
@@ -155,8 +155,8 @@ func (m *Manager) ViewTool(ctx context.Context, at Place, server, name string) (
 	return l.tools[found], true
 }
 
-// find returns an enabled server of a user and its instance.
-func (m *Manager) find(ctx context.Context, at Place, server string) (source, *instance, error) {
+// findEnabled returns an enabled server of a user and its instance.
+func (m *Manager) findEnabled(ctx context.Context, at Place, server string) (source, *instance, error) {
 	s, err := m.sourceOf(ctx, at.User, server)
 	if err != nil {
 		return source{}, nil, err
@@ -183,7 +183,7 @@ func (s *instance) readResource(ctx context.Context, uri string) (*mcp.ReadResou
 		return r, nil
 	}
 	if _, answered := errors.AsType[*jsonrpc.Error](err); !answered && ctx.Err() == nil {
-		s.loseCall(session)
+		s.abandonSession(session)
 	}
 	return nil, fmt.Errorf("the MCP server %s: read %s: %s", s.server.Name, shorten(uri), s.log.clean(err.Error()))
 }

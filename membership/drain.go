@@ -32,7 +32,7 @@ func (f *Membership) applyOrder(ctx, limited context.Context) error {
 	case OrderDrain:
 		f.drain(ctx, w.ID)
 	case OrderServe:
-		f.serve(ctx, w)
+		f.revokeDrain(ctx, w)
 	default:
 		f.log.WarnContext(ctx, "unknown order ignored", "order", string(w.Order))
 	}
@@ -83,8 +83,8 @@ func (f *Membership) drain(ctx context.Context, order string) {
 	}()
 }
 
-// serve revokes a drain and accepts sessions again.
-func (f *Membership) serve(ctx context.Context, w ReplicaOrder) {
+// revokeDrain revokes a drain and accepts sessions again.
+func (f *Membership) revokeDrain(ctx context.Context, w ReplicaOrder) {
 	f.stopTransition()
 	t := &transition{cancel: func() {}, done: make(chan struct{})}
 	f.mu.Lock()

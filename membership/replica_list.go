@@ -7,7 +7,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// maxUnlisted bounds the unlisted ids that are remembered.
+// maxUnlisted bounds the unlisted ids that are kept.
 const maxUnlisted = 4096
 
 // replicaList holds the live replicas as of the last read.
@@ -18,15 +18,15 @@ type replicaList struct {
 	lastBegun uint64     // number of the last read that began
 	lastRead  uint64     // number of the last read that succeeded
 	readAt    time.Time  // time of that read
-	// settledAt is the time at which, after an outage of the store, every live replica has
+	// allAnnouncedAt is the time at which, after an outage of the store, every live replica has
 	// had the time to announce itself again.
-	settledAt       time.Time
+	allAnnouncedAt  time.Time
 	listed          map[wire.ReplicaID]bool
 	readPacks       bool           // all of them can read packed sessions
 	readCold        bool           // and those that were moved out of the store
 	userConnections map[string]int // connections of users, of all other replicas together
 	// unlisted maps ids that were queried but not listed to the number of the last read
-	// that had begun before. Only a later read can tell that they are dead, because they
+	// that had begun before. Only a later read can show that they are dead, because they
 	// may have been announced meanwhile.
 	unlisted map[wire.ReplicaID]uint64
 }
@@ -48,7 +48,7 @@ func (r *replicaList) end(number uint64, self wire.ReplicaID, all []Card, now ti
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if now.Sub(r.readAt) > r.ttl/2 {
-		r.settledAt = now.Add(r.ttl) // other replicas may have been unable to announce themselves
+		r.allAnnouncedAt = now.Add(r.ttl) // other replicas may have been unable to announce themselves
 	}
 	r.lastRead, r.readAt = number, now
 	clear(r.listed)
@@ -74,7 +74,7 @@ func (r *replicaList) end(number uint64, self wire.ReplicaID, all []Card, now ti
 func (r *replicaList) alive(id wire.ReplicaID, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.listed[id] || r.readAt.IsZero() || now.Sub(r.readAt) > r.ttl || now.Before(r.settledAt) {
+	if r.listed[id] || r.readAt.IsZero() || now.Sub(r.readAt) > r.ttl || now.Before(r.allAnnouncedAt) {
 		return true
 	}
 	since, doubted := r.unlisted[id]
@@ -102,7 +102,7 @@ func (r *replicaList) allReadCold(now time.Time) bool {
 
 // isComplete reports whether no replica may be alive that is not listed. The caller holds mu.
 func (r *replicaList) isComplete(now time.Time) bool {
-	return now.Sub(r.readAt) <= r.ttl && !now.Before(r.settledAt)
+	return now.Sub(r.readAt) <= r.ttl && !now.Before(r.allAnnouncedAt)
 }
 
 // connectionsElsewhere returns the number of connections of a user to other replicas.

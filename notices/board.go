@@ -112,7 +112,7 @@ type listing struct {
 	first  bool               // the list was not yet read to its end
 }
 
-// edition tells two notices of one name apart. A notice that replaces an expired one has its version
+// edition distinguishes two notices of one name. A notice that replaces an expired one has its version
 // again, but other data.
 type edition struct {
 	version uint64

@@ -19,7 +19,7 @@ type MainPrompt struct {
 	// Timeline is the output of [FormatTimeline] for the events on the monitor since the last
 	// turn.
 	Timeline string
-	// Views is what views of MCP servers tell agents.
+	// Views are the texts for agents of the views of MCP servers.
 	Views []ViewContext
 	// Draw says that a drawing of the user is attached as an image.
 	Draw bool

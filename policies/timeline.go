@@ -126,7 +126,7 @@ func (e TimelineEntry) is(verb string, window wire.WindowID) bool {
 	return e.Kind == EntryUser && e.Verb == verb && e.Window == window
 }
 
-// setsBounds reports whether the entry tells the position or the size of a window.
+// setsBounds reports whether the entry is about the position or the size of a window.
 func (e TimelineEntry) setsBounds() bool {
 	return e.Kind == EntryUser && e.Window != "" && (e.Verb == verbMove || e.Verb == verbResize)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// ViewContext is what the view of an MCP server in a window tells agents.
+// ViewContext is the text for agents of the view of an MCP server in a window.
 type ViewContext struct {
 	Window wire.WindowID
 	Server string

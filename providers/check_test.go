@@ -78,33 +78,33 @@ func TestCheck(t *testing.T) {
 				t.Errorf("a request fails with %v, want class %s only if the check finds something", f, providers.Invalid)
 			}
 			for _, backend := range []string{"", "here", "elsewhere"} {
-				if err := providers.Check(providers.Mended(c.entries, providers.Mending{Backend: backend})); err != nil {
-					t.Errorf("mended for %q: %v", backend, err)
+				if err := providers.Check(providers.Corrected(c.entries, providers.CorrectOptions{Backend: backend})); err != nil {
+					t.Errorf("corrected for %q: %v", backend, err)
 				}
 			}
 		})
 	}
 }
 
-// Mended does not change a valid conversation, and is idempotent.
+// Corrected does not change a valid conversation, and is idempotent.
 func TestRepairIsStable(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		entries := rapid.SliceOfN(anyEntry(), 0, 8).Draw(r, "entries")
 		before := encoded(r, entries)
-		once := providers.Mended(entries, providers.Mending{})
+		once := providers.Corrected(entries, providers.CorrectOptions{})
 		if after := encoded(r, entries); after != before {
-			r.Fatalf("Mended changed its argument, want it unchanged:\n%s\n%s", before, after)
+			r.Fatalf("Corrected changed its argument, want it unchanged:\n%s\n%s", before, after)
 		}
 		if err := providers.Check(once); err != nil {
 			r.Fatalf("%v\n%s\n%s", err, before, encoded(r, once))
 		}
-		if a, b := encoded(r, once), encoded(r, providers.Mended(once, providers.Mending{})); a != b {
-			r.Fatalf("mended again it differs, want the same:\n%s\n%s", a, b)
+		if a, b := encoded(r, once), encoded(r, providers.Corrected(once, providers.CorrectOptions{})); a != b {
+			r.Fatalf("corrected again it differs, want the same:\n%s\n%s", a, b)
 		}
-		open := providers.Mended(entries, providers.Mending{Open: true})
+		open := providers.Corrected(entries, providers.CorrectOptions{Open: true})
 		if n := len(open); n > len(once) || encoded(r, once[:n]) != encoded(r, open) {
-			r.Fatalf("mended with Open it differs in more than its end, want a prefix:\n%s\n%s", encoded(r, once), encoded(r, open))
+			r.Fatalf("corrected with Open it differs in more than its end, want a prefix:\n%s\n%s", encoded(r, once), encoded(r, open))
 		}
 	})
 }
@@ -149,10 +149,10 @@ func TestMendedEntryIsOfTheTurnItBegins(t *testing.T) {
 		e.Turn = turn
 		return e
 	}
-	all := providers.Mended([]providers.Entry{
+	all := providers.Corrected([]providers.Entry{
 		of("m1", user(text("one"))), of("m1", assistant(call("c"))), of("m1", user(result("c"))),
 		of("m2", user(text("two"))), of("m2", assistant(text("on it"))),
-	}, providers.Mending{})
+	}, providers.CorrectOptions{})
 	want := []string{"m1", "m1", "m2", "m2"}
 	for i, e := range all {
 		if i >= len(want) || e.Turn != want[i] {

@@ -15,7 +15,7 @@
 // A conversation that is sent to a model begins with the user, alternates, and has every tool
 // call followed by its result. [Check] verifies this, and every backend that sends a
 // conversation calls it last: a conversation that does not pass is not sent, and the turn fails
-// as [Invalid]. [Mended] makes any conversation pass.
+// as [Invalid]. [Corrected] makes any conversation pass.
 //
 // A [Table] holds the providers of a hub by name, keeps those ready that take a while to start,
 // and retries and logs when that fails. It refuses duplicate names. Nothing registers itself:

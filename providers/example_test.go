@@ -9,8 +9,8 @@ import (
 )
 
 // A call of a tool needs its result before the conversation can be sent to a model.
-// Mended completes a conversation that was cut off.
-func ExampleMended() {
+// Corrected completes a conversation that was cut off.
+func ExampleCorrected() {
 	cut := []providers.Entry{
 		{Role: providers.RoleUser, Blocks: []providers.Block{{Kind: providers.BlockText, Text: "What is in notes.md?"}}},
 		{Role: providers.RoleAssistant, Blocks: []providers.Block{
@@ -18,8 +18,8 @@ func ExampleMended() {
 		}},
 	}
 	fmt.Println(providers.Check(cut) != nil)
-	mended := providers.Mended(cut, providers.Mending{})
-	fmt.Println(providers.Check(mended), len(mended), mended[2].Blocks[0].IsError)
+	corrected := providers.Corrected(cut, providers.CorrectOptions{})
+	fmt.Println(providers.Check(corrected), len(corrected), corrected[2].Blocks[0].IsError)
 	// Output:
 	// true
 	// <nil> 3 true

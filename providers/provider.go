@@ -102,7 +102,7 @@ type Endpoint struct {
 type Session interface {
 	// ID returns the backend's own id of the conversation; empty if it has none.
 	ID() string
-	// Send returns when the backend has the message; [EventTaken] tells that the model has it.
+	// Send returns when the backend has the message; [EventTaken] reports that the model has it.
 	// Errors: [ErrBusy] if a turn runs and the mode is start or continue, [ErrIdle] if none
 	// runs and the mode is steer or queue, [ErrNoSteer] if the running turn accepts no
 	// messages. A steered or queued message that was not taken when the turn ends is not part

@@ -29,7 +29,7 @@ func Redact(text string, keys ...string) string {
 		}
 		text = strings.ReplaceAll(text, key, redactedKey)
 		if len(key) < 2*minKeyStart {
-			continue // its encoded forms are too short to be told from other text
+			continue // its encoded forms are too short to be distinguished from other text
 		}
 		for _, form := range encodedForms(key) {
 			text = strings.ReplaceAll(text, form, redactedKey)

@@ -28,6 +28,6 @@
 // # Bounds
 //
 // Refusals return how long to wait. Memory is bounded: at least the last 4,096 addresses
-// and users are remembered and at most twice as many; a dropped one starts with a full
+// and users are kept and at most twice as many; a dropped one starts with a full
 // limit.
 package ratelimit

@@ -81,7 +81,7 @@ func (c Config) withDefaults() Config {
 }
 
 const (
-	// rememberedKeys is the number of users and of addresses that are remembered at least.
+	// rememberedKeys is the least number of users and of addresses whose limits are kept.
 	rememberedKeys = 4096
 	// burstPart is the divisor of a limit for its burst. Half of the limit of an address may pass
 	// at once, since a starting browser opens its tabs together, and half of the renewals, of which

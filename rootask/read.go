@@ -51,12 +51,12 @@ func Read(folder string) (*Task, error) {
 	if err == nil && rows == nil {
 		rows, err = readFile(root, legacyRowsName)
 	}
-	t.note(err)
+	t.addOmission(err)
 	if rows != nil {
 		t.readRows(rows)
 	}
 	messages, err := readFile(root, messagesName)
-	t.note(err)
+	t.addOmission(err)
 	if messages != nil {
 		t.readMessages(messages)
 	}
@@ -64,13 +64,13 @@ func Read(folder string) (*Task, error) {
 		return nil, fmt.Errorf("%w%s", ErrEmpty, strings.Join(append([]string{""}, t.Left...), "; "))
 	}
 	item, err := readFile(root, itemName)
-	t.note(err)
+	t.addOmission(err)
 	t.setTitle(item)
 	return t, nil
 }
 
-// note adds an error to what was left out.
-func (t *Task) note(err error) {
+// addOmission adds an error to what was left out.
+func (t *Task) addOmission(err error) {
 	if err != nil {
 		t.Left = append(t.Left, err.Error())
 	}

@@ -5,7 +5,7 @@
 // opened. Its key is one of a [Keyring]: the first key seals, the others open what was sealed before
 // a rotation. The store has the id of the key beside each secret, never a key.
 //
-// A secret is write-only for clients: [Store.List] tells that it is set, its last four characters and
+// A secret is write-only for clients: [Store.List] returns that it is set, its last four characters and
 // when it was changed. Only [Store.Reveal] returns it, as a [Value], which prints as "(secret)" in
 // logs, errors and JSON.
 //

@@ -44,7 +44,7 @@ type toolUse struct {
 	call  string
 }
 
-// agents is what an owner knows of its agents. It belongs to the goroutine of the session.
+// agents is the state of the agents of an owned session. It belongs to the goroutine of the session.
 type agents struct {
 	w *stepWriter
 
@@ -85,7 +85,7 @@ const (
 	maxLateSenders  = 16
 )
 
-// addLateSender remembers a connection that is to get the reply to a message, within the bounds
+// addLateSender records a connection that is to get the reply to a message, within the bounds
 // above.
 func (a *agents) addLateSender(id wire.MessageID, from wire.ConnectionID) {
 	known, found := a.lateSenders[id]

@@ -39,7 +39,7 @@ type app struct {
 	Commands []wire.AppCommandRequest `json:"c,omitempty"`
 	// Allowed are the tools that users have allowed the view of an MCP server to use.
 	Allowed []string `json:"a,omitempty"`
-	// Context is what the view tells agents, and ContextRead says that the main agent has read it.
+	// Context is the text that the view provides for agents, and ContextRead says that the main agent has read it.
 	Context     string `json:"x,omitempty"`
 	ContextRead bool   `json:"r,omitempty"`
 }
@@ -93,7 +93,7 @@ func (a *apps) all() []store.Op {
 	return ops
 }
 
-// forgetAllowed takes back what users have allowed views to use, and returns what is to be stored.
+// forgetAllowed removes the permissions that users have granted to views, and returns the ops that store that.
 func (a *apps) forgetAllowed() []store.Op {
 	var ops []store.Op
 	for _, known := range a.by {

@@ -14,7 +14,7 @@ func (c *checkpointing) markLate() {
 			continue
 		}
 		op.Late = true
-		if c.state.Save == op { // the next owner must know it, too
+		if c.state.Save == op { // stored, so that the next owner adds the row, too
 			c.storeState()
 		}
 	}

@@ -40,7 +40,7 @@ const (
 	checkpointMarks  = "mark."
 	// maxMarks bounds the checkpoints that a session knows. The oldest are dropped.
 	maxMarks = 500
-	// maxKnownMessages bounds the messages and turns that are remembered for the tools of turns.
+	// maxKnownMessages bounds the messages and turns that are kept for the tools of turns.
 	maxKnownMessages = 256
 )
 
@@ -112,7 +112,7 @@ type checkpointing struct {
 	// toolWait is how long a tool waits for the checkpoint before it.
 	toolWait time.Duration
 	log      *slog.Logger
-	// stopped waits for the operation of this owner.
+	// stopped is done when the operation of this owner has ended.
 	stopped sync.WaitGroup
 
 	state checkpointState
@@ -123,7 +123,7 @@ type checkpointing struct {
 	saving  *checkpointOp // the save that runs; nil while a restore or nothing runs
 	wanted  *checkpointOp
 	waiters []chan struct{}
-	// failed says that the last save failed, so that users are not told again.
+	// failed says that the last save failed, so that the next failure adds no row.
 	failed bool
 	// confirmed is the row up to which the last checkpoint is known to hold. messages are the rows at
 	// which messages arrived, lastMessage is the newest of them, and saved are the turns whose first
@@ -356,28 +356,28 @@ func (c *checkpointing) runSave(op *checkpointOp) {
 	}); err != nil {
 		return // the next owner knows nothing of it, or repeats it
 	}
-	saved, err := c.repo.Save(ctx, c.w.id, op.note(), windows)
+	saved, err := c.repo.Save(ctx, c.w.id, op.toNote(), windows)
 	if ctx.Err() != nil {
 		return
 	}
 	c.finish(func() { c.endSave(op, saved, err) })
 }
 
-func (op *checkpointOp) note() checkpoints.Note {
+func (op *checkpointOp) toNote() checkpoints.Note {
 	return checkpoints.Note{Reason: op.Reason, Message: string(op.Message), Monitor: string(op.Monitor), TS: int64(op.TS), Op: op.ID}
 }
 
-// finish runs the end of an operation in a step, and begins the next one.
+// finish runs end, which ends an operation, in a step, and begins the next operation.
 func (c *checkpointing) finish(end func()) {
 	_ = c.port.put(c.port.owner.held.ctx, item{work: func() { // an error means that the owner ended
 		end()
 		c.running, c.saving = false, nil
-		c.next()
+		c.startNext()
 	}})
 }
 
-// next begins what waits.
-func (c *checkpointing) next() {
+// startNext begins the restore or the save that waits, or wakes the waiters if there is none.
+func (c *checkpointing) startNext() {
 	switch op := c.wanted; {
 	case c.state.Restore != nil:
 		c.startRestore()

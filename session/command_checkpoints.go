@@ -103,7 +103,7 @@ func (c *checkpointing) startRestore() {
 // runRestore restores the files of a checkpoint. It runs beside the session.
 func (c *checkpointing) runRestore(op *checkpointOp, windows []byte) {
 	ctx := c.port.owner.held.ctx
-	done, err := c.repo.Restore(ctx, c.w.id, op.Hash, op.note(), windows)
+	done, err := c.repo.Restore(ctx, c.w.id, op.Hash, op.toNote(), windows)
 	var then []byte
 	if err == nil {
 		then = c.readWindows(ctx, op.Hash)

@@ -2,7 +2,7 @@ package session
 
 import "github.com/everdesk/everdesk/wire"
 
-// didEdit is the kind of interaction that tells agents of an edit. Clients cannot send it: they send the edit.
+// didEdit is the kind of the timeline entry about an edit. Clients cannot send it: they send the edit.
 const didEdit wire.InteractionType = "window.edit"
 
 // editOf returns the edit of a user that a message consists of.
@@ -14,8 +14,7 @@ func editOf(m wire.Emit) (wire.WindowEdit, bool) {
 	return edit, ok
 }
 
-// recordEdit adds an edit of a window to the timeline of its monitor, so that the next turn of the main agent there
-// learns of it.
+// recordEdit adds an edit of a window to the timeline of its monitor, which the main agent reads in its next turn.
 func (dc *desktopCommands) recordEdit(monitor wire.MonitorID, edited wire.Action, about string) {
 	w, ok := dc.w.state.Window(monitor, windowOf(edited))
 	if !ok || dc.agents == nil {

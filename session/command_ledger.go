@@ -81,7 +81,7 @@ type entry struct {
 
 var entryFormat = sync.OnceValue(wire.FormatOf[entry])
 
-// ledger remembers the ids of messages and their replies, so that a repeated message has no second
+// ledger records the ids of messages and their replies, so that a repeated message has no second
 // effect. The zero value is empty.
 type ledger struct {
 	by    map[wire.MessageID]entry

@@ -42,8 +42,8 @@ func limitDialog(q wire.DialogConfirm, limit approval.Limit) wire.DialogConfirm 
 	return q
 }
 
-// outsideDialog adds to a permission question why it is asked: the agent has read outside data. The answer is
-// not remembered.
+// outsideDialog adds to a permission question why it is asked: the agent has read outside data. The answer holds
+// for this call only.
 func outsideDialog(q wire.DialogConfirm, sources []string) wire.DialogConfirm {
 	q.Message += "\n\nThe agent asks because this conversation has read data from " + strings.Join(sources, ", ") +
 		". Such data can contain instructions of others."

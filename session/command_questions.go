@@ -15,7 +15,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Closed questions are remembered, so that a late answer gets the reason of its refusal.
+// The newest closed questions are stored, so that a late answer gets the reason of its refusal.
 const (
 	closedTable        = "closed"
 	maxClosedQuestions = 200
@@ -85,7 +85,7 @@ func (q *closedQuestions) find(name string) (ending, bool) {
 	return e, ok
 }
 
-// add remembers how a question ended, and drops the oldest beyond maxClosedQuestions.
+// add records how a question ended, and drops the oldest beyond maxClosedQuestions.
 func (q *closedQuestions) add(name string, e ending, ops *[]store.Op) {
 	if q.by == nil {
 		q.by = map[string]ending{}
@@ -170,7 +170,7 @@ func (q *questions) expireOne() bool {
 	return true
 }
 
-// closeDialog closes a dialog. remember is the answer's choice for further calls.
+// closeDialog closes a dialog. remember is the user's choice for later calls of the same kind.
 func (q *questions) closeDialog(d wire.ApprovalRequest, e ending, message wire.MessageID, remember wire.RememberChoice) {
 	if q.agents != nil && q.agents.pool.Questions.IsLimitQuestion(d.DialogID) {
 		remember = wire.RememberOnce // the question was not whether the call is allowed in general
@@ -184,7 +184,7 @@ func (q *questions) closeDialog(d wire.ApprovalRequest, e ending, message wire.M
 	q.updateQuestionRow(d.DialogID, "", e)
 }
 
-// endQuestion remembers how a question ended and passes the answer to the waiting agent after the
+// endQuestion records how a question ended and passes the answer to the waiting agent after the
 // commit. The answer is stored for the case that the agent asks again, which is the same call of
 // the same turn at the next owner: the ids of questions are derived from the call.
 func (q *questions) endQuestion(name string, agent wire.AgentID, e ending, answer any) {
@@ -221,7 +221,7 @@ func (q *questions) closePrompt(p wire.OpenPrompt, e ending, message wire.Messag
 	q.updateQuestionRow("", p.ID, e)
 }
 
-// answerDialog accepts the first answer to a dialog. A remembered choice applies to all sessions of
+// answerDialog accepts the first answer to a dialog. A choice for later calls applies to all sessions of
 // the user, so an invited sender can answer for this call only.
 func (q *questions) answerDialog(c *Command, m wire.DialogFeedback, text string) reply {
 	if c.From.Invited {

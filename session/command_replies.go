@@ -9,7 +9,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// replies answers commands and remembers the answers, so that a repeated message gets the same
+// replies answers commands and records the answers, so that a repeated message gets the same
 // answer and has no second effect.
 type replies struct {
 	w         *stepWriter
@@ -77,7 +77,7 @@ func (rp *replies) refuseCommand(c *Command, e *Error) {
 	rp.emitReply(c, reply{Verdict: verdictRejected, Code: e.Code, Reason: e.Reason}, false)
 }
 
-// emitPlanAccepted tells the sender that the plan has accepted a message.
+// emitPlanAccepted emits MESSAGE_ACCEPTED for a message that the plan has accepted.
 func (rp *replies) emitPlanAccepted(c *Command, r reply) {
 	rp.w.Emit(wire.MessageAccepted{
 		MessageID: c.Message.ID, AgentID: r.Agent, MonitorID: r.Monitor, How: r.How,

@@ -8,7 +8,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// handleViewUsed records that a tab has the active view of a window, and what the view tells agents.
+// handleViewUsed records that a tab has the active view of a window, and the text of the view for agents.
 func (dc *desktopCommands) handleViewUsed(c *Command, m wire.ViewUsed) reply {
 	w, ok := dc.windowOf(c, m.MonitorID, m.WindowID)
 	if !ok {
@@ -35,7 +35,8 @@ func (dc *desktopCommands) handleViewUsed(c *Command, m wire.ViewUsed) reply {
 	return reply{}
 }
 
-// takeViewContexts returns what views on a monitor tell agents, unless they have read it already.
+// takeViewContexts returns the texts for agents of the views on a monitor that the main agent has not read yet, and
+// marks them as read.
 func (a *agents) takeViewContexts(monitor wire.MonitorID) (out []policies.ViewContext) {
 	for at, known := range a.apps.by {
 		if at.monitor != monitor || known.Context == "" || known.ContextRead {

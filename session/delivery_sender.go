@@ -46,7 +46,7 @@ func (s *deliverySender) sendItems(ctx context.Context, items []item) ([]item, e
 	return nil, nil
 }
 
-// sendGroup sends the first items in one call and remembers the commands among them until they are
+// sendGroup sends the first items in one call and keeps the commands among them until they are
 // answered. It returns the number of items that need not be sent again.
 func (s *deliverySender) sendGroup(ctx context.Context, items []item) (int, error) {
 	var group []store.Command

@@ -18,7 +18,7 @@ const (
 	maxTitle  = 200
 	maxUser   = 256 // bytes, the store's bound for names
 	maxShares = 100
-	maxOrders = 32 // newest order ids that are remembered
+	maxOrders = 32 // newest order ids that are kept
 	maxFormer = 16
 )
 

@@ -269,8 +269,8 @@ func (d *deletion) try(ctx context.Context) (bool, error) {
 	return false, h.env.sendOrder(ctx, d.id, o)
 }
 
-// poll calls is with growing pauses until it returns true or an error, or done has a result.
-func poll(ctx context.Context, done <-chan error, is func() (bool, error)) error {
+// poll calls condition with growing pauses until it returns true or an error, or done has a result.
+func poll(ctx context.Context, done <-chan error, condition func() (bool, error)) error {
 	for wait := pollFirst; ; wait = min(2*wait, pollLast) {
 		select {
 		case err := <-done:
@@ -279,7 +279,7 @@ func poll(ctx context.Context, done <-chan error, is func() (bool, error)) error
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		if ok, err := is(); ok || err != nil {
+		if ok, err := condition(); ok || err != nil {
 			return err
 		}
 	}

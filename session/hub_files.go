@@ -6,7 +6,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// PublishFiles makes the tabs of a session, on all replicas, learn that files have changed. It does
+// PublishFiles notifies the tabs of a session, on all replicas, that files have changed. It does
 // nothing if no replica has the session loaded: there are no tabs then, and those that
 // connect later read the files anyway.
 func (h *Hub) PublishFiles(ctx context.Context, id wire.SessionID, changes []wire.FileChange) error {

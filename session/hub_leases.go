@@ -47,8 +47,7 @@ func (p *partitionLease) extend(began time.Duration) {
 	}
 }
 
-// watch makes the replica notice when the lease of another incarnation ends, of which it has learned
-// by a refused claim.
+// watch records when the lease of another incarnation ends, as a refused claim has reported it.
 func (p *partitionLease) watch(owned *store.OwnedError) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -168,7 +167,7 @@ func (lr *leaseRenewer) renewAll(ctx context.Context) {
 	}
 }
 
-// renew renews the lease of one partition and handles what it learns.
+// renew renews the lease of one partition and handles the leases of others that have ended.
 func (lr *leaseRenewer) renew(ctx context.Context, p *partitionLease) {
 	limited, cancel := context.WithTimeout(ctx, lr.env.cfg.Lease/3)
 	defer cancel()

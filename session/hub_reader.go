@@ -97,11 +97,11 @@ func (sr *storeReader) readRows(ctx context.Context, id wire.SessionID, list str
 // distance returns an upper bound of the number of rows between the target and a row; it is
 // negative for rows before the target. findRow reads the end first, then the earliest possible
 // place according to distance, and then bisects.
-func (sr *storeReader) findRow(ctx context.Context, id wire.SessionID, list string, far func(wire.UIRow) int64) (int, error) {
+func (sr *storeReader) findRow(ctx context.Context, id wire.SessionID, list string, distance func(wire.UIRow) int64) (int, error) {
 	page, err := sr.readRows(ctx, id, list, -searchPage, searchPage)
 	low, high := 0, page.total
 	for guess := true; err == nil; guess = false {
-		i := slices.IndexFunc(page.rows, func(r wire.UIRow) bool { return far(r) >= 0 })
+		i := slices.IndexFunc(page.rows, func(r wire.UIRow) bool { return distance(r) >= 0 })
 		switch {
 		case i > 0:
 			return page.from + i, nil
@@ -115,7 +115,7 @@ func (sr *storeReader) findRow(ctx context.Context, id wire.SessionID, list stri
 		}
 		from := max(low, (low+high-searchPage)/2)
 		if guess && i == 0 {
-			low = int(max(int64(low), int64(high)-far(page.rows[0])))
+			low = int(max(int64(low), int64(high)-distance(page.rows[0])))
 			from = low
 		}
 		page, err = sr.readRows(ctx, id, list, from, searchPage)

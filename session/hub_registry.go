@@ -88,8 +88,8 @@ func (rg *registry) releaseSession(ls *liveSession) {
 	}
 }
 
-// removeSession removes k from the registry and reports whether it did. Without force it refuses
-// while k has handles or items.
+// removeSession removes ls from the registry and reports whether it did. Unless anyway is set, it refuses
+// while ls has handles or items.
 func (rg *registry) removeSession(ls *liveSession, anyway bool) bool {
 	rg.mu.Lock()
 	defer rg.mu.Unlock()

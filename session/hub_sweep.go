@@ -20,7 +20,7 @@ type sweeper struct {
 	registry *registry
 }
 
-// sweepAll searches for sessions with unfinished work and no owner and owns them, until ctx ends.
+// sweepAll searches for sessions with unfinished work and no owner and makes this replica claim them, until ctx ends.
 func (sw *sweeper) sweepAll(ctx context.Context) {
 	tried := attempts{}
 	for sleep(ctx, sw.env.cfg.SweepEvery/2+rand.N(sw.env.cfg.SweepEvery)) { //nolint:gosec // jitter needs no secrecy
@@ -51,14 +51,14 @@ func (sw *sweeper) sweepAll(ctx context.Context) {
 	}
 }
 
-// The pause of the sweeper before it tries to own the same session again grows from minAttemptPause
+// The pause of the sweeper before it tries to claim the same session again grows from minAttemptPause
 // to maxAttemptPause.
 const (
 	minAttemptPause = time.Second
 	maxAttemptPause = time.Minute
 )
 
-// attempts are the sessions that the sweeper has tried to own.
+// attempts are the sessions that the sweeper has tried to claim.
 type attempts map[wire.SessionID]attempt
 
 type attempt struct {

@@ -41,11 +41,11 @@ var keyframeFormat = sync.OnceValue(wire.FormatOf[wire.SessionState])
 type keyframes struct {
 	w    *stepWriter
 	port port
-	// stopped waits for the encoding of this owner.
+	// stopped is done when the encoding of this owner has ended.
 	stopped sync.WaitGroup
 
 	events, bytes int // since the last keyframe
-	written       int // the events that the store knows of
+	written       int // value of events that is in the store
 	taking        bool
 }
 
@@ -76,8 +76,8 @@ func (k *keyframes) count(s *step) {
 	}
 }
 
-// take stores a keyframe of the committed state if one is due.
-func (k *keyframes) take() {
+// storeIfDue stores a keyframe of the committed state if one is due.
+func (k *keyframes) storeIfDue() {
 	if k.taking || k.events < keyframeEvents && k.bytes < keyframeBytes {
 		return
 	}
@@ -87,7 +87,7 @@ func (k *keyframes) take() {
 	k.stopped.Go(func() {
 		data, err := encodeKeyframe(state)
 		if err != nil {
-			k.w.log.Warn("a keyframe was left out", "err", err)
+			k.w.log.Warn("keyframe not stored", "err", err)
 		}
 		_ = k.port.put(k.w.held.ctx, item{work: func() { // an error means that the owner ended
 			k.taking = false

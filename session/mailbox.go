@@ -241,18 +241,18 @@ func (m *mailbox) signal() {
 
 // takeAll returns all items and snapshot requests. The mailbox reuses the slices passed in, which
 // takeAll clears.
-func (m *mailbox) takeAll(items []item, peeks []snapshotRequest) ([]item, []snapshotRequest) {
+func (m *mailbox) takeAll(items []item, requests []snapshotRequest) ([]item, []snapshotRequest) {
 	clear(items)
-	clear(peeks)
+	clear(requests)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	items, m.items = m.items, items[:0]
-	peeks, m.snapshotRequests = m.snapshotRequests, peeks[:0]
+	requests, m.snapshotRequests = m.snapshotRequests, requests[:0]
 	if m.spaceFreed != nil {
 		close(m.spaceFreed)
 		m.spaceFreed = nil
 	}
-	return items, peeks
+	return items, requests
 }
 
 // close refuses further items with why, and returns the items that were not taken.

@@ -203,7 +203,7 @@ func (nb *notebooks) control(at windowKey, op wire.KernelOp) {
 		}
 		return
 	}
-	nb.abortRuns(at, n, wire.CellAborted, controlled(op))
+	nb.abortRuns(at, n, wire.CellAborted, kernelOpDone(op))
 	if nb.kernels == nil || n.Kernel == "" && n.runner == nil {
 		nb.setKernel(at, wire.KernelStatus{State: wire.KernelStopped})
 		return
@@ -224,8 +224,8 @@ func (nb *notebooks) begin(at windowKey, n *openNotebook, op wire.KernelOp) {
 	nb.startRunner(at, n)
 }
 
-// controlled says what was done.
-func controlled(op wire.KernelOp) string {
+// kernelOpDone says what was done.
+func kernelOpDone(op wire.KernelOp) string {
 	if op == wire.KernelStop {
 		return "The kernel was stopped."
 	}
@@ -256,7 +256,7 @@ func (r *notebookRunner) perform(ctx context.Context, op wire.KernelOp) {
 		r.nb.log.WarnContext(ctx, "request to the Jupyter server failed", "request", string(op)+" a kernel", "window", r.at.window, "err", err)
 	}
 	_ = r.nb.port.runInStep(ctx, func() { // an error means that the runner was stopped
-		r.rest = wire.KernelStatus{State: wire.KernelIdle, Reason: controlled(op) + " Its variables are gone."}
+		r.rest = wire.KernelStatus{State: wire.KernelIdle, Reason: kernelOpDone(op) + " Its variables are gone."}
 		if op == wire.KernelStop {
 			r.rest.State = wire.KernelStopped
 		}

@@ -146,7 +146,7 @@ func decodeItem(data []byte) (item, error) {
 	}
 	var p inboxItem
 	if err := json.Unmarshal(data, &p); err != nil {
-		return item{}, fmt.Errorf("unencode inbox item: %w", err)
+		return item{}, fmt.Errorf("decode inbox item: %w", err)
 	}
 	if p.Order != nil {
 		return item{order: p.Order}, nil
@@ -159,7 +159,7 @@ func decodeItem(data []byte) (item, error) {
 		}, nil
 	}
 	if len(p.Message) == 0 {
-		return item{}, errors.New("unencode inbox item: neither order nor message")
+		return item{}, errors.New("decode inbox item: neither an order nor a message")
 	}
 	m, err := wire.Native{}.DecodeMessage(p.Message)
 	if e, ok := errors.AsType[*wire.Error](err); ok {

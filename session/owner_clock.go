@@ -32,9 +32,9 @@ type dueTimer struct {
 	at    time.Time // zero while it is stopped
 }
 
-// set schedules ring for a time, or stops the timer if at is zero. A time in the past fires at
+// set schedules fire for a time, or stops the timer if at is zero. A time in the past fires at
 // once, even if it has fired already.
-func (t *dueTimer) set(at time.Time, ring func()) {
+func (t *dueTimer) set(at time.Time, fire func()) {
 	switch {
 	case at.IsZero():
 		t.stop()
@@ -44,7 +44,7 @@ func (t *dueTimer) set(at time.Time, ring func()) {
 	}
 	t.at = at
 	if t.timer == nil {
-		t.timer = time.AfterFunc(time.Until(at), ring)
+		t.timer = time.AfterFunc(time.Until(at), fire)
 	} else {
 		t.timer.Reset(time.Until(at))
 	}

@@ -61,7 +61,7 @@ func (cm *committer) commit() error {
 	}
 	defer finishItems(cm.publishStep(events))
 	cm.view.reportGauges()
-	cm.keyframes.take()
+	cm.keyframes.storeIfDue()
 	cm.w.step.reuseEvents(events)
 	if len(effects) > 0 {
 		defer cm.view.activity.restore(cm.view.activity.begin(activityEffects, cm.live.env.uptime()))

@@ -13,7 +13,7 @@ type commitTimer struct{ *deadlineContext }
 // start returns a context that ends after commitTimeout, unless stop is called before.
 func (ct *commitTimer) start(parent context.Context, e *environment) context.Context {
 	if ct.deadlineContext == nil || ct.ended.Load() {
-		ct.deadlineContext = newWatch(parent, e)
+		ct.deadlineContext = newDeadlineContext(parent, e)
 	}
 	ct.until.Store(int64(e.uptime() + commitTimeout))
 	ct.arm(commitTimeout)
@@ -33,7 +33,7 @@ type deadlineContext struct {
 	ended  atomic.Bool  // ctx has ended because of a timeout
 }
 
-func newWatch(parent context.Context, e *environment) *deadlineContext {
+func newDeadlineContext(parent context.Context, e *environment) *deadlineContext {
 	c := &deadlineContext{env: e}
 	c.ctx, c.cancel = context.WithCancelCause(parent)
 	c.armed.Store(true)

@@ -119,7 +119,7 @@ func (in *inboxReceiver) decodeDelivery(c store.Command) item {
 // recentIDLimit is more than an inbox holds.
 const recentIDLimit = 1024
 
-// recentIDs remembers the newest ids, up to a limit.
+// recentIDs holds the newest ids, up to a limit.
 type recentIDs struct {
 	limit int
 	known map[string]struct{}
@@ -127,7 +127,7 @@ type recentIDs struct {
 	next  int
 }
 
-// add remembers an id and reports whether it was unknown.
+// add adds an id and reports whether it was unknown.
 func (r *recentIDs) add(id string) bool {
 	if _, ok := r.known[id]; ok {
 		return false

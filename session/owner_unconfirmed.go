@@ -13,7 +13,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Bounds of what an owner remembers of accepted items that no second store node is known to have.
+// Bounds of the accepted items that an owner keeps because no second store node is known to have them.
 // One order with all of it fits into an inbox.
 const (
 	unconfirmedItems = 256
@@ -44,7 +44,7 @@ type unconfirmed struct {
 	droppedAt time.Time
 }
 
-// add remembers an item and drops the oldest ones while there are too many.
+// add adds an item and drops the oldest ones while there are too many.
 func (u *unconfirmed) add(a acceptedItem) {
 	u.items = append(u.items, a)
 	u.bytes += len(a.data)
@@ -126,7 +126,7 @@ func (ls *liveSession) findLostItems(ctx context.Context, prev *owner) ([]item, 
 	}
 	orders := lostOrders(prev, u.items[first:])
 	if missing > 0 {
-		ls.log.ErrorContext(ctx, "accepted messages lost: the store lost more than the owner remembers", "log", u.dropped)
+		ls.log.ErrorContext(ctx, "accepted messages lost: the store lost more than the owner has kept", "log", u.dropped)
 		orders = append(orders, &order{Kind: orderRestore, Lost: true})
 	}
 	if len(orders) > 0 {
@@ -176,8 +176,8 @@ func lostOrders(prev *owner, lost []acceptedItem) []*order {
 	return orders
 }
 
-// recordUnconfirmed remembers what the step that was just committed has accepted. When a second
-// node has the step, it also has everything before it, and nothing needs to be remembered. During a
+// recordUnconfirmed keeps what the step that was just committed has accepted. When a second
+// node has the step, it also has everything before it, and nothing needs to be kept. During a
 // rewrite nothing changes: until it is complete the store may lack what was accepted before.
 func (cm *committer) recordUnconfirmed(receipt store.Receipt, ends []wire.AgentResponse) {
 	switch {

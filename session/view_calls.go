@@ -187,7 +187,7 @@ func (a *agents) appOf(at windowKey) *app {
 	return known
 }
 
-// forgetView forgets what users have denied to the view in a closed window.
+// forgetView removes the denials of users for the view in a closed window.
 func (v *viewCalls) forgetView(at windowKey) {
 	for key := range v.denied {
 		if key.windowKey == at {

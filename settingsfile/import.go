@@ -124,7 +124,7 @@ func (im *Import) AddSecrets(all map[string]secrets.Value) {
 	}
 }
 
-func (im *Import) note(key string, outcome Outcome, format string, args ...any) {
+func (im *Import) addResult(key string, outcome Outcome, format string, args ...any) {
 	im.Notes = append(im.Notes, Note{Key: key, Outcome: outcome, Detail: fmt.Sprintf(format, args...)})
 }
 
@@ -158,7 +158,7 @@ func (im *Import) parseOwn(fields map[string]json.RawMessage) error {
 			im.ownObject(key, value, func(name string, v json.RawMessage) {
 				id, ok := text(v)
 				if !ok || id == "" {
-					im.note(key+"."+name, Refused, "want the id of a profile")
+					im.addResult(key+"."+name, Refused, "want the id of a profile")
 					return
 				}
 				im.Items = append(im.Items, Item{Kind: KindRole, Key: key + "." + name, Name: name, Profile: id})
@@ -170,7 +170,7 @@ func (im *Import) parseOwn(fields map[string]json.RawMessage) error {
 		case "secrets":
 			im.ownSecrets(value)
 		default:
-			im.note(key, Unknown, noSuchSetting)
+			im.addResult(key, Unknown, noSuchSetting)
 		}
 	}
 	return nil
@@ -180,7 +180,7 @@ func (im *Import) parseOwn(fields map[string]json.RawMessage) error {
 func (im *Import) ownObject(key string, value json.RawMessage, each func(name string, v json.RawMessage)) {
 	all, ok := object(value)
 	if !ok {
-		im.note(key, Refused, "want an object")
+		im.addResult(key, Refused, "want an object")
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		each(name, all[name])
@@ -190,14 +190,14 @@ func (im *Import) ownObject(key string, value json.RawMessage, each func(name st
 func (im *Import) ownProfiles(value json.RawMessage) {
 	var list []json.RawMessage
 	if json.Unmarshal(value, &list) != nil {
-		im.note("modelProfiles", Refused, "want a list")
+		im.addResult("modelProfiles", Refused, "want a list")
 		return
 	}
 	for i, one := range list {
 		key := fmt.Sprintf("modelProfiles[%d]", i)
 		var p profiles.Profile
 		if _, ok := object(one); !ok || json.Unmarshal(one, &p) != nil {
-			im.note(key, Refused, "want an object with the fields of a profile")
+			im.addResult(key, Refused, "want an object with the fields of a profile")
 			continue
 		}
 		im.addProfile(key, p)
@@ -207,18 +207,18 @@ func (im *Import) ownProfiles(value json.RawMessage) {
 func (im *Import) ownModes(value json.RawMessage) {
 	var list []json.RawMessage
 	if json.Unmarshal(value, &list) != nil {
-		im.note("modes", Refused, "want a list")
+		im.addResult("modes", Refused, "want a list")
 		return
 	}
 	for i, one := range list {
 		key := fmt.Sprintf("modes[%d]", i)
 		var m modes.Mode
 		if _, ok := object(one); !ok || json.Unmarshal(one, &m) != nil {
-			im.note(key, Refused, "want an object with the fields of a mode")
+			im.addResult(key, Refused, "want an object with the fields of a mode")
 			continue
 		}
 		if err := m.Check(); err != nil {
-			im.note(key, Refused, "%v", err)
+			im.addResult(key, Refused, "%v", err)
 			continue
 		}
 		im.Items = append(im.Items, Item{Kind: KindMode, Key: key, Mode: m})
@@ -233,11 +233,11 @@ func (im *Import) ownApproval(value json.RawMessage) {
 	im.ownObject(item.Key, value, func(name string, v json.RawMessage) {
 		key := item.Key + "." + name
 		if !isRule[name] {
-			im.note(key, Unknown, noSuchSetting)
+			im.addResult(key, Unknown, noSuchSetting)
 			return
 		}
 		if err := setRule(&item.Approval, name, v); err != nil {
-			im.note(key, Refused, "%v", err)
+			im.addResult(key, Refused, "%v", err)
 			return
 		}
 		item.Keys = append(item.Keys, key)
@@ -253,7 +253,7 @@ func (im *Import) ownApproval(value json.RawMessage) {
 // addProfile adds a profile if it is valid, and reports whether it is.
 func (im *Import) addProfile(key string, p profiles.Profile) bool {
 	if err := p.Check(); err != nil {
-		im.note(key, Refused, "%v", err)
+		im.addResult(key, Refused, "%v", err)
 		return false
 	}
 	im.Items = append(im.Items, Item{Kind: KindProfile, Key: key, Model: p})
@@ -263,18 +263,18 @@ func (im *Import) addProfile(key string, p profiles.Profile) bool {
 func (im *Import) ownSecrets(value json.RawMessage) {
 	var s fileSecrets
 	if _, ok := object(value); !ok || json.Unmarshal(value, &s) != nil {
-		im.note("secrets", Refused, "want an object with names")
+		im.addResult("secrets", Refused, "want an object with names")
 		return
 	}
 	if im.Sealed = s.Sealed; s.Sealed != "" {
 		return
 	}
 	for _, name := range s.Names {
-		im.note("secrets."+name, LeftOut, "the file has no value; set it with hub secrets set")
+		im.addResult("secrets."+name, LeftOut, "the file has no value; set it with hub secrets set")
 	}
 }
 
-// object decodes a JSON object, and reports whether it is one. Unlike structs, maps tell upper from lower case.
+// object decodes a JSON object, and reports whether it is one. Unlike structs, maps distinguish upper and lower case.
 func object(data []byte) (map[string]json.RawMessage, bool) {
 	var fields map[string]json.RawMessage
 	if !utf8.Valid(data) || json.Unmarshal(data, &fields) != nil || fields == nil {

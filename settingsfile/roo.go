@@ -39,7 +39,7 @@ func (im *Import) parseRoo(fields map[string]json.RawMessage, have Have) error {
 		case "globalSettings":
 			im.rooGlobal(fields[key], all)
 		default:
-			im.note(key, Unknown, noSuchSetting)
+			im.addResult(key, Unknown, noSuchSetting)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(providers)) {
@@ -50,7 +50,7 @@ func (im *Import) parseRoo(fields map[string]json.RawMessage, have Have) error {
 		case "modeApiConfigs":
 			all.models("providerProfiles."+key, providers[key], ids.byRooID)
 		default:
-			im.note("providerProfiles."+key, Unknown, noSuchSetting)
+			im.addResult("providerProfiles."+key, Unknown, noSuchSetting)
 		}
 	}
 	return nil
@@ -64,11 +64,11 @@ func (im *Import) rooCurrent(value json.RawMessage, ids *rooIDs) {
 	id := ids.byName[name]
 	if !ok || id == "" {
 		if len(ids.taken) == 0 {
-			im.note(key, Refused, "there is no such profile in the file that can be taken")
+			im.addResult(key, Refused, "there is no such profile in the file that can be taken")
 			return
 		}
 		id = ids.taken[0]
-		im.note(key, Refused, "there is no such profile in the file that can be taken; %s becomes the default instead", id)
+		im.addResult(key, Refused, "there is no such profile in the file that can be taken; %s becomes the default instead", id)
 	}
 	im.Items = append(im.Items, Item{Kind: KindRole, Key: key, Name: string(profiles.RoleMain), Profile: id})
 }
@@ -119,21 +119,21 @@ func (im *Import) rooProfile(name string, value json.RawMessage, ids *rooIDs) {
 	key := rooKey + name
 	fields, ok := object(value)
 	if !ok {
-		im.note(key, Refused, "want an object")
+		im.addResult(key, Refused, "want an object")
 		return
 	}
 	provider, ok := text(fields["apiProvider"])
 	if !ok {
-		im.note(key, Refused, "apiProvider: want the name of a provider")
+		im.addResult(key, Refused, "apiProvider: want the name of a provider")
 		return
 	}
 	known, ok := rooProviders()[provider]
 	switch {
 	case slices.Contains(rooRetired(), provider):
-		im.note(key, Refused, "apiProvider: Roo-Code has retired this provider, and there is no backend for it here")
+		im.addResult(key, Refused, "apiProvider: Roo-Code has retired this provider, and there is no backend for it here")
 		return
 	case !ok:
-		im.note(key, Refused, "apiProvider: there is no backend for this provider here")
+		im.addResult(key, Refused, "apiProvider: there is no backend for this provider here")
 		return
 	}
 	r := rooReader{im: im, key: key, fields: fields, used: map[string]bool{"id": true, "apiProvider": true}}
@@ -179,7 +179,7 @@ func (r *rooReader) text(field string) string {
 	r.used[field] = true
 	s, isText := text(value)
 	if !isText && string(value) != "null" {
-		r.im.note(r.key+"."+field, Refused, "want a text")
+		r.im.addResult(r.key+"."+field, Refused, "want a text")
 	}
 	return s
 }
@@ -193,7 +193,7 @@ func (r *rooReader) effort() string {
 		return ""
 	}
 	if effort != "" && !slices.Contains(profiles.Efforts(), effort) {
-		r.im.note(r.key+"."+field, Refused, "want one of %s", strings.Join(profiles.Efforts(), ", "))
+		r.im.addResult(r.key+"."+field, Refused, "want one of %s", strings.Join(profiles.Efforts(), ", "))
 		return ""
 	}
 	return effort
@@ -210,14 +210,14 @@ func (r *rooReader) modelInfo(p *profiles.Profile) {
 	info, ok := object(value)
 	if !ok {
 		if string(value) != "null" {
-			r.im.note(r.key+"."+field, Refused, "want an object")
+			r.im.addResult(r.key+"."+field, Refused, "want an object")
 		}
 		return
 	}
 	number := func(name string) *float64 {
 		var n *float64
 		if raw, ok := info[name]; ok && json.Unmarshal(raw, &n) != nil {
-			r.im.note(r.key+"."+field+"."+name, Refused, "want a number")
+			r.im.addResult(r.key+"."+field+"."+name, Refused, "want a number")
 			return nil
 		}
 		return n
@@ -240,9 +240,9 @@ func (r *rooReader) noteUnused() {
 		switch {
 		case r.used[field] || string(r.fields[field]) == "null":
 		case rooIsSecret(field):
-			r.im.note(r.key+"."+field, Refused, "it is the key of another provider than that of the profile")
+			r.im.addResult(r.key+"."+field, Refused, "it is the key of another provider than that of the profile")
 		default:
-			r.im.note(r.key+"."+field, Unknown, noSuchSetting)
+			r.im.addResult(r.key+"."+field, Unknown, noSuchSetting)
 		}
 	}
 }
@@ -252,7 +252,7 @@ func (im *Import) rooGlobal(value json.RawMessage, all *rooModes) {
 	const prefix = "globalSettings."
 	fields, ok := object(value)
 	if !ok {
-		im.note("globalSettings", Refused, "want an object")
+		im.addResult("globalSettings", Refused, "want an object")
 		return
 	}
 	approval := Item{Kind: KindApproval, Key: "globalSettings"}
@@ -262,14 +262,14 @@ func (im *Import) rooGlobal(value json.RawMessage, all *rooModes) {
 		switch {
 		case isRule[name]:
 			if err := setRule(&approval.Approval, name, v); err != nil {
-				im.note(prefix+name, Refused, "%v", err)
+				im.addResult(prefix+name, Refused, "%v", err)
 				continue
 			}
 			approval.Keys = append(approval.Keys, prefix+name)
 		case rooIsSecret(name):
 			secret, ok := text(v)
 			if !ok || secret == "" {
-				im.note(prefix+name, Refused, "want a text")
+				im.addResult(prefix+name, Refused, "want a text")
 				continue
 			}
 			im.Items = append(im.Items, Item{Kind: KindSecret, Key: prefix + name, Name: "roo-" + name, Secret: secrets.NewValue(secret)})
@@ -278,7 +278,7 @@ func (im *Import) rooGlobal(value json.RawMessage, all *rooModes) {
 		case name == "language" || name == "customInstructions":
 			im.Items = append(im.Items, Item{Kind: KindSetting, Key: prefix + name, Name: name, Value: v})
 		default:
-			im.note(prefix+name, Unknown, noSuchSetting)
+			im.addResult(prefix+name, Unknown, noSuchSetting)
 		}
 	}
 	if len(approval.Keys) > 0 {

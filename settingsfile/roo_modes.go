@@ -30,7 +30,7 @@ func newRooModes(im *Import, have Have) *rooModes {
 func (r *rooModes) custom(key string, value json.RawMessage) {
 	var list []json.RawMessage
 	if json.Unmarshal(value, &list) != nil {
-		r.im.note(key, Refused, "want a list")
+		r.im.addResult(key, Refused, "want a list")
 		return
 	}
 	for i, one := range list {
@@ -42,7 +42,7 @@ func (r *rooModes) custom(key string, value json.RawMessage) {
 func (r *rooModes) mode(key string, value json.RawMessage) {
 	fields, ok := object(value)
 	if !ok {
-		r.im.note(key, Refused, "want an object")
+		r.im.addResult(key, Refused, "want an object")
 		return
 	}
 	read := rooReader{im: r.im, key: key, fields: fields, used: map[string]bool{"groups": true, "source": true}}
@@ -62,7 +62,7 @@ func (r *rooModes) mode(key string, value json.RawMessage) {
 func (r *rooModes) tools(key string, value json.RawMessage) string {
 	var groups []json.RawMessage
 	if json.Unmarshal(value, &groups) != nil {
-		r.im.note(key, Refused, "want a list of groups of tools")
+		r.im.addResult(key, Refused, "want a list of groups of tools")
 		return ""
 	}
 	profile := modes.ToolsRead
@@ -74,16 +74,16 @@ func (r *rooModes) tools(key string, value json.RawMessage) string {
 		}
 		switch {
 		case !ok:
-			r.im.note(fmt.Sprintf("%s[%d]", key, i), Refused, "want the name of a group")
+			r.im.addResult(fmt.Sprintf("%s[%d]", key, i), Refused, "want the name of a group")
 		case len(limited) > 1:
-			r.im.note(fmt.Sprintf("%s[%d]", key, i), LeftOut, "a mode cannot be limited to some files; it changes none")
+			r.im.addResult(fmt.Sprintf("%s[%d]", key, i), LeftOut, "a mode cannot be limited to some files; it changes none")
 			if profile == modes.ToolsRead {
 				profile = modes.ToolsShow
 			}
 		case name == "edit" || name == "command" || name == "mcp":
 			profile = modes.ToolsAll
 		case name != "read" && name != "browser" && name != "modes":
-			r.im.note(fmt.Sprintf("%s[%d]", key, i), Unknown, noSuchSetting)
+			r.im.addResult(fmt.Sprintf("%s[%d]", key, i), Unknown, noSuchSetting)
 		}
 	}
 	return profile
@@ -95,9 +95,9 @@ func (r *rooModes) add(key string, m modes.Mode) {
 	_, twice := r.taken[m.ID]
 	switch {
 	case err != nil:
-		r.im.note(key, Refused, "%v", err)
+		r.im.addResult(key, Refused, "%v", err)
 	case twice:
-		r.im.note(key, Refused, "the file has another mode with this slug")
+		r.im.addResult(key, Refused, "the file has another mode with this slug")
 	default:
 		r.taken[m.ID], r.keys[m.ID] = m, key
 	}
@@ -107,14 +107,14 @@ func (r *rooModes) add(key string, m modes.Mode) {
 func (r *rooModes) models(key string, value json.RawMessage, byRooID map[string]string) {
 	all, ok := object(value)
 	if !ok {
-		r.im.note(key, Refused, "want an object")
+		r.im.addResult(key, Refused, "want an object")
 		return
 	}
 	for _, slug := range slices.Sorted(maps.Keys(all)) {
 		at := key + "." + slug
 		id, ok := text(all[slug])
 		if !ok {
-			r.im.note(at, Refused, "want the id of a profile")
+			r.im.addResult(at, Refused, "want the id of a profile")
 			continue
 		}
 		m, known := r.taken[strings.ToLower(slug)]
@@ -125,9 +125,9 @@ func (r *rooModes) models(key string, value json.RawMessage, byRooID map[string]
 		}
 		switch {
 		case !known:
-			r.im.note(at, Unknown, "there is no such mode here")
+			r.im.addResult(at, Unknown, "there is no such mode here")
 		case byRooID[id] == "":
-			r.im.note(at, Refused, "there is no such profile in the file that can be taken")
+			r.im.addResult(at, Refused, "there is no such profile in the file that can be taken")
 			if _, taken := r.taken[m.ID]; !taken {
 				delete(r.keys, m.ID)
 			}
@@ -135,7 +135,7 @@ func (r *rooModes) models(key string, value json.RawMessage, byRooID map[string]
 			m.Model = byRooID[id]
 			r.taken[m.ID] = m
 			if r.keys[m.ID] != at {
-				r.im.note(at, Taken, "with the mode")
+				r.im.addResult(at, Taken, "with the mode")
 			}
 		}
 	}

@@ -47,7 +47,7 @@
 // RenewShared extends the lease of an incarnation in a partition, and so that of all
 // sessions that name it, to ttl from now, and creates it if there is none. It also returns
 // the live leases of other incarnations, so that a replica which follows thousands of
-// sessions learns from one call which owners are gone. An expired lease can still be renewed:
+// sessions gets from one call which owners are gone. An expired lease can still be renewed:
 // it keeps the sessions that no other replica has claimed.
 //
 //	Release(ctx, Lease) error
@@ -142,7 +142,7 @@
 // A command stays in the inbox until a batch consumes it, and every later Receive of the
 // current owner yields it again. Receive ends with the first error: that of the context,
 // [ErrClosed], [ErrFenced] once the lease is stale or the session deleted, or
-// [*QuarantinedError] once the session is quarantined: so an idle owner learns of damage that
+// [*QuarantinedError] once the session is quarantined: so an idle owner is notified of damage that
 // another replica has found.
 //
 // # Directory

@@ -33,6 +33,7 @@ import (
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/ratelimit"
 	"github.com/everdesk/everdesk/runjs"
+	"github.com/everdesk/everdesk/secrets"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/settings"
 	"github.com/everdesk/everdesk/tools"
@@ -85,6 +86,14 @@ type process struct {
 	log     *slog.Logger
 }
 
+// userStores are the stores of what users configure.
+type userStores struct {
+	settings *settings.Store
+	secrets  *secrets.Store
+	profiles *profiles.Store
+	modes    *modes.Store
+}
+
 // build creates and connects the components, each after those that it uses. It serves nothing;
 // run does.
 func build(ctx context.Context, cfg config, p process, store openStore) (_ *App, err error) {
@@ -101,78 +110,108 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 	if h.authority, err = auth.New(ctx, cfg.authority(p), store.documents); err != nil {
 		return nil, err
 	}
-	if err = leaveToken(cfg.store, h.authority.InstallationToken()); err != nil {
+	if err = writeTokenFile(cfg.store, h.authority.InstallationToken()); err != nil {
 		return nil, err
 	}
 	if cfg.agents.folder, err = cfg.agentsFolder(); err != nil {
 		return nil, err
 	}
-	if h.workspaces, err = workspaces.New(store.documents, cfg.agents.workspaces); err != nil {
-		return nil, err
-	}
-	if h.checkpoints, err = openCheckpoints(ctx, cfg, h.workspaces, p.log); err != nil {
-		return nil, err
-	}
-	if h.files, err = openFiles(ctx, cfg, store, files.Config{
-		FileBytes: cfg.gateway.UploadBytes,
-		Changed:   func(ctx context.Context, id wire.SessionID, c []files.Change) { h.publishFiles(ctx, p.log, id, c) },
-		Removed: func(id wire.SessionID) error {
-			return errors.Join(os.RemoveAll(sessionFolder(cfg.agents.folder, id)), h.checkpoints.removeSession(id), h.workspaces.Remove(context.Background(), id))
-		},
-	}); err != nil {
+	if err = h.openFolders(ctx, cfg, p, store); err != nil {
 		return nil, err
 	}
 	if h.tracer, err = cfg.tracer(ctx, p); err != nil {
 		return nil, err
 	}
-	values, err := openSettings(cfg, p, store.documents)
-	if err != nil {
+	users := userStores{}
+	if users.settings, err = openSettings(cfg, p, store.documents); err != nil {
 		return nil, err
 	}
-	secretStore, err := openSecrets(cfg, store.documents, func(ctx context.Context, user string, names ...string) {
+	values := users.settings
+	if users.secrets, err = openSecrets(cfg, store.documents, func(ctx context.Context, user string, names ...string) {
 		h.settingsChanged(ctx, values, user, names...)
+	}); err != nil {
+		return nil, err
+	}
+	if cfg.agents, err = cfg.agents.withSecrets(ctx, p, users.secrets); err != nil {
+		return nil, err
+	}
+	if err = h.openModels(ctx, cfg, p, store, &users); err != nil {
+		return nil, err
+	}
+	h.limiter = agentpool.NewLimiter(store.semaphores, cfg.agentLimits(), p.log)
+	if err = h.buildTools(ctx, cfg, p, store, users); err != nil {
+		return nil, err
+	}
+	h.runner = agentpool.NewRunner(h.runnerConfig(cfg, p))
+	h.members = membership.New(h.membershipConfig(p), store.replicas, store.documents)
+	h.hub = session.NewHub(h.sessionConfig(cfg, p, store), store.sessions)
+	h.adminView = adminview.New(adminview.Config{Replica: p.replica, Sample: p.metrics.Sample, Logger: p.log}, h.hub, h.members, store.documents, store.sessions)
+	h.server = gateway.New(cfg.gatewayConfig(p), p.log, h.gatewayDeps(cfg, p, store, users))
+	p.metrics.SetLevels(h.levels)
+	return h, nil
+}
+
+// openFolders opens the workspaces, the checkpoints and the files of sessions.
+func (h *App) openFolders(ctx context.Context, cfg config, p process, store openStore) (err error) {
+	if h.workspaces, err = workspaces.New(store.documents, cfg.agents.workspaces); err != nil {
+		return err
+	}
+	if h.checkpoints, err = openCheckpoints(ctx, cfg, h.workspaces, p.log); err != nil {
+		return err
+	}
+	h.files, err = openFiles(ctx, cfg, store, files.Config{
+		FileBytes: cfg.gateway.UploadBytes,
+		Changed:   func(ctx context.Context, id wire.SessionID, c []files.Change) { h.publishFiles(ctx, p.log, id, c) },
+		Removed: func(id wire.SessionID) error {
+			return errors.Join(os.RemoveAll(sessionFolder(cfg.agents.folder, id)), h.checkpoints.removeSession(id), h.workspaces.Remove(context.Background(), id))
+		},
 	})
-	if err != nil {
-		return nil, err
-	}
-	if cfg.agents, err = cfg.agents.withSecrets(ctx, p, secretStore); err != nil {
-		return nil, err
-	}
+	return err
+}
+
+// openModels opens the model backends and the stores of the model profiles and modes of users, which it adds to users.
+func (h *App) openModels(ctx context.Context, cfg config, p process, store openStore, users *userStores) (err error) {
 	if h.backends, h.defaultReason, err = openProviders(ctx, cfg.agents, p.log); err != nil {
-		return nil, err
+		return err
 	}
+	values := users.settings
 	h.opener = newModelOpener(cfg.agents, h.backends, p.log)
-	modelProfiles := profiles.New(store.documents, profiles.Config{
+	users.profiles = profiles.New(store.documents, profiles.Config{
 		Pinned: h.opener.hubProfiles(), Backends: h.opener.backendNames(), Reserved: slices.Collect(maps.Keys(aliases())), CheckProfile: h.opener.check,
 		Changed: func(ctx context.Context, user string) { h.settingsChanged(ctx, values, user, profiles.SettingName) },
 	})
-	h.models = newModels(h.opener, modelProfiles, secretStore)
-	modeStore := modes.New(store.documents, func(ctx context.Context, user string) {
+	h.models = newModels(h.opener, users.profiles, users.secrets)
+	users.modes = modes.New(store.documents, func(ctx context.Context, user string) {
 		h.modes.Invalidate(user)
 		h.settingsChanged(ctx, values, user, modes.SettingName)
 	})
-	h.modes = modes.NewFinder(modeStore, p.log)
-	h.limiter = agentpool.NewLimiter(store.semaphores, cfg.agentLimits(), p.log)
+	h.modes = modes.NewFinder(users.modes, p.log)
+	return nil
+}
+
+// buildTools creates the executor of the tools of agents with everything that tools use, and the same tools over MCP.
+func (h *App) buildTools(ctx context.Context, cfg config, p process, store openStore, users userStores) error {
 	program, err := executable()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if h.apps, err = openApps(cfg, program); err != nil {
-		return nil, err
+		return err
 	}
 	domains := fetch.NewDomains(store.documents)
 	h.web = fetch.New(domains, cfg.agents.webHosts)
 	h.browsers = newBrowsers(cfg.agents, domains, p.log)
 	if h.jupyter, h.noJupyter = newJupyter(cfg, p.log, kernels.FindServer); h.noJupyter != nil {
 		if !errors.Is(h.noJupyter, errNoJupyter) {
-			return nil, h.noJupyter
+			return h.noJupyter
 		}
 		p.log.InfoContext(ctx, "notebooks cannot run code", "reason", h.noJupyter)
 	}
-	if h.servers, err = newMCPServers(cfg, p, store.documents, secretStore, func(ctx context.Context, user string) {
+	values := users.settings
+	if h.servers, err = newMCPServers(cfg, p, store.documents, users.secrets, func(ctx context.Context, user string) {
 		h.settingsChanged(ctx, values, user, mcpclient.SettingName)
 	}); err != nil {
-		return nil, err
+		return err
 	}
 	h.apps.DataChanged = values.PublishAppData
 	h.executor = tools.New(tools.Config{
@@ -185,14 +224,15 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 		Version: version(), Clients: mcpClients{authority: h.authority, hub: func() *session.Hub { return h.hub }}, Logger: p.log,
 	})
 	h.mcp.SetURL(openURL(p.addr))
-	h.runner = agentpool.NewRunner(h.runnerConfig(cfg, p))
-	h.members = membership.New(h.membershipConfig(p), store.replicas, store.documents)
-	h.hub = session.NewHub(h.sessionConfig(cfg, p, store), store.sessions)
-	h.adminView = adminview.New(adminview.Config{Replica: p.replica, Sample: p.metrics.Sample, Logger: p.log}, h.hub, h.members, store.documents, store.sessions)
+	return nil
+}
+
+// gatewayDeps returns the components that the gateway serves.
+func (h *App) gatewayDeps(cfg config, p process, store openStore, users userStores) gateway.Deps {
 	deps := gateway.Deps{
 		Market: h.apps.Market, AppCompiler: h.apps.Compiler,
 		Store: gateway.Store{Readiness: store.readiness, Events: store.sessions, Documents: store.documents},
-		Hub:   h.hub, Auth: h.authority, Limiter: ratelimit.New(cfg.rateLimits(p), store.rates), Files: h.files, Checkpoints: h.checkpoints, CheckpointTransfer: h.checkpoints, Workspaces: h.workspaces, Settings: values, OnSettingsChanged: h.onSettingsChanged(values), Secrets: secretStore, Profiles: modelProfiles, Modes: modeStore, Backends: &modelProbe{h.opener, secretStore}, Web: h.web, MCPServers: h.servers, UserApps: h.apps.Store,
+		Hub:   h.hub, Auth: h.authority, Limiter: ratelimit.New(cfg.rateLimits(p), store.rates), Files: h.files, Checkpoints: h.checkpoints, CheckpointTransfer: h.checkpoints, Workspaces: h.workspaces, Settings: users.settings, OnSettingsChanged: h.onSettingsChanged(users.settings), Secrets: users.secrets, Profiles: users.profiles, Modes: users.modes, Backends: &modelProbe{h.opener, users.secrets}, Web: h.web, MCPServers: h.servers, UserApps: h.apps.Store,
 		MCP: h.mcp, ToolProfiles: append(tools.Profiles(), tools.ProfileAll, tools.ProfileMain), Providers: h.backends.Names(), Provider: h.backends.Default().Name(),
 		Desktop: web.Desktop(), Apps: web.Apps(), Admin: web.Admin(), AdminView: h.adminView, Metrics: p.metrics.Handler(),
 		Membership: h.members, Audit: audit.New(store.documents, p.log), Agents: h.limiter, AgentLimit: h.limiter.Limits().Agents,
@@ -204,9 +244,7 @@ func build(ctx context.Context, cfg config, p process, store openStore) (_ *App,
 	if cfg.supervised && canKillItself() {
 		deps.Crash = func() { killItself(p.log) }
 	}
-	h.server = gateway.New(cfg.gatewayConfig(p), p.log, deps)
-	p.metrics.SetLevels(h.levels)
-	return h, nil
+	return deps
 }
 
 // settingsChanged publishes that settings, secrets or profiles of a user have changed; user is empty for

@@ -113,7 +113,7 @@ func TestTokenFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte("old"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if err := leaveToken(at, "secret"); err != nil {
+	if err := writeTokenFile(at, "secret"); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(path)
@@ -121,14 +121,14 @@ func TestTokenFile(t *testing.T) {
 		t.Errorf("token file: got mode %v, error %v, token %q, want mode 0600 and the token secret", info.Mode(), err, remote.LocalToken(folder))
 	}
 	for range 2 {
-		if err := leaveToken(at, ""); err != nil {
+		if err := writeTokenFile(at, ""); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("token file in another mode: got error %v, want %v", err, os.ErrNotExist)
 		}
 	}
-	if err := leaveToken(storeConfig{kind: redisStore, folder: folder}, "secret"); err != nil || remote.LocalToken(folder) != "" {
+	if err := writeTokenFile(storeConfig{kind: redisStore, folder: folder}, "secret"); err != nil || remote.LocalToken(folder) != "" {
 		t.Errorf("with Redis: got error %v, token %q, want neither", err, remote.LocalToken(folder))
 	}
 }

@@ -75,10 +75,10 @@ func (c config) filesFolder() string {
 	return "everdesk-files"
 }
 
-// leaveToken writes the token to a file in the folder of a file store that only the same user
+// writeTokenFile writes the token to a file in the folder of a file store that only the same user
 // can read, so that `hub attach` works without arguments. It first removes the file of an
 // earlier start. A user who can read the folder can read every session in it anyway.
-func leaveToken(store storeConfig, token string) error {
+func writeTokenFile(store storeConfig, token string) error {
 	if store.kind != fileStore {
 		return nil
 	}

@@ -94,10 +94,10 @@ func (j *jupyter) use(ctx context.Context) (*kernels.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", kernels.ErrUnavailable, err)
 	}
-	return j.take(ctx, s)
+	return j.useServer(ctx, s)
 }
 
-// alive reports whether the hub uses a server that runs. It forgets one that has ended. The caller has the lock.
+// alive reports whether the hub uses a server that runs. It drops one that has ended. The caller has the lock.
 func (j *jupyter) alive(ctx context.Context) bool {
 	if j.server == nil || j.server.Alive() {
 		return j.server != nil
@@ -109,15 +109,15 @@ func (j *jupyter) alive(ctx context.Context) bool {
 	return false
 }
 
-// take uses a server from now on. The caller has the lock.
-func (j *jupyter) take(ctx context.Context, s *kernels.Server) (*kernels.Client, error) {
+// useServer uses a server from now on. The caller has the lock.
+func (j *jupyter) useServer(ctx context.Context, s *kernels.Server) (*kernels.Client, error) {
 	c, err := kernels.New(kernels.Config{URL: s.URL, Token: s.Token})
 	if err != nil {
 		s.Stop()
 		return nil, fmt.Errorf("use the Jupyter server: %w", err)
 	}
 	j.server, j.client = s, c
-	j.log.InfoContext(ctx, "uses a Jupyter server of its own", "url", s.URL)
+	j.log.InfoContext(ctx, "using a Jupyter server of its own", "url", s.URL)
 	return c, nil
 }
 
@@ -163,7 +163,7 @@ func (j *jupyter) running(ctx context.Context) (*kernels.Client, error) {
 	if s == nil || err != nil {
 		return nil, err //nolint:wrapcheck // it says what failed
 	}
-	return j.take(ctx, s)
+	return j.useServer(ctx, s)
 }
 
 // cullEvery is how often idle kernels are looked for.
@@ -175,7 +175,7 @@ func (j *jupyter) Run(ctx context.Context, ended func(context.Context)) {
 	t := time.NewTicker(cullEvery)
 	defer t.Stop()
 	for {
-		n, err := j.tidy(ctx)
+		n, err := j.endIdleKernels(ctx)
 		switch {
 		case err != nil:
 			j.log.DebugContext(ctx, "looking for idle kernels failed", "err", err)
@@ -193,8 +193,8 @@ func (j *jupyter) Run(ctx context.Context, ended func(context.Context)) {
 	}
 }
 
-// tidy ends idle kernels and returns their number.
-func (j *jupyter) tidy(ctx context.Context) (int, error) {
+// endIdleKernels ends idle kernels and returns their number.
+func (j *jupyter) endIdleKernels(ctx context.Context) (int, error) {
 	c, err := j.running(ctx)
 	if c == nil || err != nil {
 		return 0, err

@@ -13,7 +13,7 @@ import (
 )
 
 func main() {
-	if code, ok := work(os.Args); ok {
+	if code, ok := runWorker(os.Args); ok {
 		os.Exit(code)
 	}
 	redislog.Disable() // go-redis would write to stderr directly; the store reports its errors

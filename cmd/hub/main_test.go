@@ -38,7 +38,7 @@ func (l leakChecked) Run() int {
 
 func TestMain(m *testing.M) {
 	mcptest.Main()
-	if code, ok := work(os.Args); ok {
+	if code, ok := runWorker(os.Args); ok {
 		os.Exit(code)
 	}
 	redislog.Disable() // as main does; tests kill Redis servers

@@ -19,8 +19,7 @@ import (
 	"github.com/everdesk/everdesk/secrets"
 )
 
-// modelProbe answers people who connect a model: which backends there are, which models they have and
-// whether one works.
+// modelProbe is for users who connect a model: it lists the backends and their models, and tests a model.
 type modelProbe struct {
 	opener *modelOpener
 	keys   *secrets.Store

@@ -14,9 +14,9 @@ import (
 	"github.com/everdesk/everdesk/tools"
 )
 
-// work runs this process as a worker, which executes JavaScript of an agent, compiles an app or reads a PDF file, and
+// runWorker runs this process as a worker, which executes JavaScript of an agent, compiles an app or reads a PDF file, and
 // returns its exit code. ok is false if the process is none.
-func work(args []string) (code int, ok bool) {
+func runWorker(args []string) (code int, ok bool) {
 	switch {
 	case len(args) == 2 && args[1] == runjs.WorkerArg:
 		return runjs.Work(os.Stdin, os.Stdout), true

@@ -49,12 +49,12 @@ func host(ctx context.Context, cfg config, replica wire.ReplicaID, log *slog.Log
 	defer cancel()
 	store, err := cfg.store.observed(counters).open(opening, log)
 	if err != nil {
-		return unlessTold(ctx, err)
+		return unlessStopping(ctx, err)
 	}
-	defer func() { err = errors.Join(err, closing("store", store.close)) }()
+	defer func() { err = errors.Join(err, wrapClose("store", store.close)) }()
 	ports, err := listen(ctx, cfg)
 	if err != nil {
-		return unlessTold(ctx, err)
+		return unlessStopping(ctx, err)
 	}
 	p := process{replica: replica, addr: ports.hub.Addr(), metrics: counters, log: log}
 	if ports.admin != nil {
@@ -62,9 +62,9 @@ func host(ctx context.Context, cfg config, replica wire.ReplicaID, log *slog.Log
 	}
 	h, err := build(opening, cfg, p, store)
 	if err != nil {
-		return errors.Join(unlessTold(ctx, err), ports.close())
+		return errors.Join(unlessStopping(ctx, err), ports.close())
 	}
-	defer func() { err = errors.Join(err, closing("hub", h.Close)) }()
+	defer func() { err = errors.Join(err, wrapClose("hub", h.Close)) }()
 	h.announce(ctx, cfg, p, ports, stdout)
 	return h.run(ctx, ports.hub, cfg.grace, log)
 }
@@ -94,15 +94,15 @@ func (h *App) announce(ctx context.Context, cfg config, p process, ports listene
 		"provider", provider, "because", h.defaultReason)
 }
 
-func closing(what string, shut func() error) error {
+func wrapClose(what string, shut func() error) error {
 	if err := shut(); err != nil {
 		return fmt.Errorf("close %s: %w", what, err)
 	}
 	return nil
 }
 
-// unlessTold returns err, or nil if ctx has ended: a signal interrupted the start.
-func unlessTold(ctx context.Context, err error) error {
+// unlessStopping returns err, or nil if ctx has ended: a signal interrupted the start.
+func unlessStopping(ctx context.Context, err error) error {
 	select {
 	case <-ctx.Done():
 		return nil

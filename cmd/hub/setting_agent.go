@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -76,6 +77,11 @@ func (m modelConfig) effectiveKey() string { return cmp.Or(m.key, m.stored) }
 
 // agentSettings returns the settings of providers and agents.
 func agentSettings() []setting {
+	return slices.Concat(programSettings(), agentLimitSettings(), conversationSettings(), modelSettings(), toolSettings())
+}
+
+// programSettings returns the default provider and the settings of agents that are programs.
+func programSettings() []setting {
 	return []setting{
 		{
 			name: "provider", arg: "NAME", value: "auto", older: "PROVIDER",
@@ -120,6 +126,12 @@ func agentSettings() []setting {
 				"folder in one of them. Every user can. All replicas need the same folders",
 			parse: func(c *config, s string) error { return parseWorkspaces(&c.agents.workspaces, s) },
 		},
+	}
+}
+
+// agentLimitSettings returns the limits of agents, their monitors and their backends.
+func agentLimitSettings() []setting {
+	return []setting{
 		{
 			name: "max-agents", arg: "N", value: "10", older: "MAX_AGENTS",
 			help:  "maximum number of agents at once, over all sessions and replicas",
@@ -160,6 +172,12 @@ func agentSettings() []setting {
 			help:  "how long a model may send nothing before its turn fails",
 			parse: func(c *config, s string) error { return parseSpan(&c.agents.silence, s, 2*time.Second, time.Hour) },
 		},
+	}
+}
+
+// conversationSettings returns the settings of conversations, titles, checkpoints and plans.
+func conversationSettings() []setting {
+	return []setting{
 		{
 			name: "context-window", arg: "TOKENS", value: "0",
 			help:  "context window of the model in tokens; 0 means the known size of the model",
@@ -175,23 +193,13 @@ func agentSettings() []setting {
 			name: "titles", arg: "on|off", value: "on",
 			help: "on: a model gives a session without a title one after its first answer, with the model profile\n" +
 				"of the role title if the user has one; off: titles come from people only",
-			parse: func(c *config, s string) error {
-				var mode string
-				err := oneOf(&mode, s, "on", "off")
-				c.agents.titles = mode == "on"
-				return err
-			},
+			parse: func(c *config, s string) error { return parseOnOff(&c.agents.titles, s) },
 		},
 		{
 			name: "checkpoint-desktops", arg: "on|off", value: "off",
 			help: "on: sessions without files have checkpoints of their windows, too, so that a rewind restores them;\n" +
 				"this starts git with every message of a user",
-			parse: func(c *config, s string) error {
-				var mode string
-				err := oneOf(&mode, s, "on", "off")
-				c.agents.checkpointDesktops = mode == "on"
-				return err
-			},
+			parse: func(c *config, s string) error { return parseOnOff(&c.agents.checkpointDesktops, s) },
 		},
 		{
 			name: "plan-parallel", arg: "N", value: "4",
@@ -211,6 +219,12 @@ func agentSettings() []setting {
 			help:  "estimated cost from which on a todo needs approval; 0 means that none does",
 			parse: func(c *config, s string) error { return parseDollars(&c.agents.plan.AskAbove, s) },
 		},
+	}
+}
+
+// modelSettings returns the settings of model servers.
+func modelSettings() []setting {
+	return []setting{
 		{
 			name: "anthropic-key", arg: "KEY", older: "ANTHROPIC_API_KEY", show: hidden,
 			help:  "the key of Anthropic's Messages API",
@@ -263,6 +277,12 @@ func agentSettings() []setting {
 				"models.internal:8000 or 10.1.0.0/16, with commas. That of --ollama-url is always one of them",
 			parse: func(c *config, s string) (err error) { c.agents.hosts, err = outbound.ParseHosts(s); return err },
 		},
+	}
+}
+
+// toolSettings returns the settings of what the tools of agents can use.
+func toolSettings() []setting {
+	return []setting{
 		{
 			name: "skills-dir", arg: "FOLDER",
 			help: "a folder with texts that agents can read when they need them: one folder for each, with a\n" +
@@ -285,12 +305,7 @@ func agentSettings() []setting {
 			name: "user-mcp-commands", arg: "on|off", value: "off",
 			help: "on: MCP servers of users may be programs, which run as the user of the hub; off: only remote\n" +
 				"servers",
-			parse: func(c *config, s string) error {
-				var mode string
-				err := oneOf(&mode, s, "on", "off")
-				c.agents.userCommands = mode == "on"
-				return err
-			},
+			parse: func(c *config, s string) error { return parseOnOff(&c.agents.userCommands, s) },
 		},
 		{
 			name: "apps-dir", arg: "FOLDER",
@@ -308,12 +323,7 @@ func agentSettings() []setting {
 			name: "browser-sandbox", arg: "on|off", value: "on",
 			help: "on: browsers use their own sandbox, and agents have no browser where that does not work, as for root;\n" +
 				"off: they do not, which is for containers that are a sandbox themselves",
-			parse: func(c *config, s string) error {
-				var mode string
-				err := oneOf(&mode, s, "on", "off")
-				c.agents.browserSandbox = mode == "on"
-				return err
-			},
+			parse: func(c *config, s string) error { return parseOnOff(&c.agents.browserSandbox, s) },
 		},
 		{
 			name: "jupyter", arg: "auto|off", value: "off",
@@ -367,6 +377,13 @@ func parseModelURL(field *string, s string) error {
 	}
 	*field = s
 	return nil
+}
+
+func parseOnOff(field *bool, s string) error {
+	var mode string
+	err := oneOf(&mode, s, "on", "off")
+	*field = mode == "on"
+	return err
 }
 
 func parsePercent(field *int, s string) error {

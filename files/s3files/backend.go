@@ -123,7 +123,7 @@ func (b *Backend) put(ctx context.Context, key string, from io.Reader, size int6
 	return err
 }
 
-// failureReader remembers the error of its reader.
+// failureReader keeps the error of its reader.
 type failureReader struct {
 	from io.Reader
 	err  error

@@ -150,7 +150,7 @@ func (s *Sessions) tooManySessions(have int) error {
 
 // ResolveDesktop returns the session of a desktop client: the one it names if the user may see it,
 // or else a new one in its place; without a name the user's most recently updated session, or a
-// first one. known says that it exists under that name. The client learns the id from
+// first one. known says that it exists under that name. The client gets the id from
 // CONNECTION_STATUS.
 func (s *Sessions) ResolveDesktop(ctx context.Context, who auth.Identity, named wire.SessionID) (id wire.SessionID, known bool, err error) {
 	if who.Session != "" {

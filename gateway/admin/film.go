@@ -70,7 +70,7 @@ func (f *films) getStart(c echo.Context) error {
 			return err
 		}
 		// The rest of the film is the log.
-		f.actions.openings.mark(opening{who: access.Caller(c).User, action: viewLog, target: string(info.ID)})
+		f.actions.openings.markOpen(opening{who: access.Caller(c).User, action: viewLog, target: string(info.ID)})
 		return adminFilmForm.Answer(c, http.StatusOK, &adminFilm{After: start.After, State: start.State})
 	})
 }

@@ -29,14 +29,14 @@ const (
 	// openFor is how long a view counts as open after a request: pages, polls and reconnections of
 	// that time are not recorded again.
 	openFor = 10 * time.Minute
-	// maxOpenings bounds the remembered openings. One that is forgotten is recorded again.
+	// maxOpenings bounds the openings that are kept. One that was dropped is recorded again.
 	maxOpenings = 10_000
 )
 
 // opening identifies a view that an admin has opened.
 type opening struct{ who, action, target, route string }
 
-// openings remember which views admins have open on this replica.
+// openings are the views that admins have open on this replica.
 type openings struct {
 	now func() time.Time
 
@@ -49,7 +49,7 @@ type openView struct {
 	last time.Time
 }
 
-// find returns what is known of an opening.
+// find returns the record of an opening, which it creates if necessary.
 func (o *openings) find(k opening) *openView {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -79,8 +79,8 @@ func (o *openings) once(k opening, record func() error) error {
 	return nil
 }
 
-// mark makes a view count as open, because another record covers it.
-func (o *openings) mark(k opening) {
+// markOpen makes a view count as open, because another record covers it.
+func (o *openings) markOpen(k opening) {
 	_ = o.once(k, func() error { return nil }) // cannot fail
 }
 

@@ -24,7 +24,7 @@ func TestViewIsRecordedAgainAfterItWasClosed(t *testing.T) {
 		open("ann", openFor-time.Second, 2)
 	}
 	open("ann", openFor, 3)
-	o.mark(opening{who: "mia"})
+	o.markOpen(opening{who: "mia"})
 	open("mia", time.Second, 3)
 }
 
@@ -39,7 +39,7 @@ func TestOpeningsThatFailAreTriedAgain(t *testing.T) {
 		}
 	}
 	for i := range 2 * maxOpenings {
-		o.mark(opening{who: "ann", target: time.Duration(i).String()})
+		o.markOpen(opening{who: "ann", target: time.Duration(i).String()})
 	}
 	if len(o.open) > maxOpenings {
 		t.Errorf("%d openings are remembered, want at most %d", len(o.open), maxOpenings)

@@ -128,7 +128,7 @@ func (cm *commands) releaseSession(c echo.Context) error {
 		if err != nil {
 			return "", err
 		}
-		// That is no error: a client that repeats the request after a crash must learn that it is
+		// That is no error: a client that repeats the request after a crash must get the answer that it is
 		// done.
 		detail := "it was not quarantined"
 		if info.Quarantined != "" {

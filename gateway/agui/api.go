@@ -73,7 +73,7 @@ func New(d Deps) *API {
 // CloseStreams ends all streams; if final, there are no new ones.
 func (a *API) CloseStreams(final bool) { a.streams.CloseAll(final) }
 
-// reconnectCode tells a client to repeat its request: the hub stops, or the stream cannot go on here.
+// reconnectCode makes a client repeat its request: the hub stops, or the stream cannot continue here.
 const reconnectCode = "reconnect"
 
 // lastEvent returns the final event of a stream that ends before its run.

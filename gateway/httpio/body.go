@@ -81,7 +81,7 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 	case err == nil, err == io.EOF, tooLarge:
 		return n, err
 	case IsTimeout(err):
-		// The write deadline has passed as well, but the client should learn the reason.
+		// The write deadline has passed as well, but the client should get the reason.
 		_ = http.NewResponseController(b.c.Response()).SetWriteDeadline(time.Now().Add(lateAnswerTimeout))
 		return n, problem.New(wire.CodeConnectionTimeout, "The body did not come in time.")
 	default:

@@ -75,8 +75,8 @@ var (
 	appDataForm     = httpio.FormOf[appData]()
 )
 
-// of returns the apps of a user. One that cannot be read is logged and left out.
-func (ah *appHandlers) of(user string) []appInfo {
+// appsOf returns the apps of a user. One that cannot be read is logged and left out.
+func (ah *appHandlers) appsOf(user string) []appInfo {
 	out := []appInfo{}
 	if ah.apps == nil {
 		return out
@@ -119,7 +119,7 @@ func (ah *appHandlers) listOfSession(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return sessionAppsForm.Answer(c, http.StatusOK, &sessionApps{Apps: ah.of(info.User)})
+	return sessionAppsForm.Answer(c, http.StatusOK, &sessionApps{Apps: ah.appsOf(info.User)})
 }
 
 // getFile serves a file of an app of the caller, in the form of the desktop dialect.
@@ -302,7 +302,7 @@ func (ah *appHandlers) getData(c echo.Context) error {
 	return c.Blob(http.StatusOK, echo.MIMEOctetStream, data)
 }
 
-// dataChanged tells the tabs of the user, whatever session and replica they are on.
+// dataChanged notifies all tabs of the user, in any session and on any replica.
 func (ah *appHandlers) dataChanged(c echo.Context, user, app, name string) {
 	if ah.settings != nil {
 		ah.settings.PublishAppData(c.Request().Context(), user, app, name)

@@ -49,7 +49,7 @@ func (l *links) momentOf(c echo.Context, id wire.SessionID, at wire.Position) (m
 	return m, err
 }
 
-// shownByLink returns a state without who was connected, what waited, and the settings.
+// shownByLink returns a state without the connections, the queued messages and the settings.
 func shownByLink(s wire.SessionState) wire.SessionState {
 	s.Presence, s.Connections, s.Queues = nil, 0, nil
 	s.Owner, s.Provider, s.Instructions, s.AutoApproval, s.AgentMode = "", "", "", nil, nil

@@ -78,7 +78,7 @@ func (ah *appHandlers) listMarket(c echo.Context) error {
 		return marketForm.Answer(c, http.StatusOK, &out)
 	}
 	installed := map[wire.AppID]bool{}
-	for _, a := range ah.of(user) {
+	for _, a := range ah.appsOf(user) {
 		installed[a.ID] = true
 	}
 	offers, err := ah.market.List()
@@ -113,7 +113,7 @@ func (ah *appHandlers) install(c echo.Context) error {
 	if err := ah.apps.Deploy(user, id, b); err != nil {
 		return err
 	}
-	for _, a := range ah.of(user) {
+	for _, a := range ah.appsOf(user) {
 		if a.ID == wire.AppID(id) {
 			return installedForm.Answer(c, http.StatusOK, &a)
 		}

@@ -275,7 +275,7 @@ func (h *mcpServerHandlers) try(c echo.Context) error {
 	if errors.Is(err, mcpclient.ErrNotFound) {
 		return mcpServerProblem(err)
 	}
-	return h.answer(c, at, mcpServerList{}, nil) // the state tells what happened
+	return h.answer(c, at, mcpServerList{}, nil) // the list has the state of the server, with its last error
 }
 
 func (h *mcpServerHandlers) log(c echo.Context) error {

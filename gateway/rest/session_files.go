@@ -192,7 +192,7 @@ func (s *sessionFiles) importFile(c echo.Context) error {
 	// The import goes on when the client disconnects: half a session would be of no use.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), transferTimeout)
 	defer cancel()
-	if err := s.fill(ctx, info, title, log); err != nil {
+	if err := s.importContent(ctx, info, title, log); err != nil {
 		return errors.Join(sessionFileProblem(err), s.discard(ctx, info.ID))
 	}
 	if info, err = s.hub.Info(ctx, info.ID); err != nil {
@@ -236,8 +236,8 @@ func (s *sessionFiles) read(c echo.Context) (*sessionfile.Log, func(), error) {
 	return log, closed, nil
 }
 
-// fill writes the content of a session file into a new session.
-func (s *sessionFiles) fill(ctx context.Context, info session.Info, title string, log *sessionfile.Log) error {
+// importContent writes the content of a session file into a new session.
+func (s *sessionFiles) importContent(ctx context.Context, info session.Info, title string, log *sessionfile.Log) error {
 	made, err := s.hub.BeginImport(ctx, info.ID)
 	if err != nil {
 		return err

@@ -254,7 +254,7 @@ func (s *sessionHandlers) respond(c echo.Context) error {
 }
 
 func (s *sessionHandlers) answer(c echo.Context, record func(echo.Context, session.Info) error) error {
-	// Quarantined sessions are included: that is how users learn of it.
+	// Quarantined sessions are included, so that users see them.
 	called := wire.SessionID(c.Param("session"))
 	granted, info, err := s.sessions.Access(c.Request().Context(), access.Caller(c), called)
 	if err != nil && granted == access.None {

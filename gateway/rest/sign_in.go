@@ -91,7 +91,7 @@ func (i *signIns) postLogout(c echo.Context) error {
 	var err error
 	switch {
 	case me.Key != "" || me.Session != "" && !me.Cookie:
-		return problem.New(wire.CodeForbidden, "An API key or a credential for one session signs nobody out; keys are revoked.")
+		return problem.New(wire.CodeForbidden, "An API key or a credential for one session cannot sign out. Revoke the key instead.")
 	case me.Has(auth.RoleUser) && me.Session == "":
 		err = i.auth.SignOut(ctx, me.User)
 	case me.Cookie:

@@ -82,8 +82,8 @@ func (h *viewHandlers) routes() []openapi.Route {
 	}
 }
 
-// find returns the session of a request and what its window shows.
-func (h *viewHandlers) find(c echo.Context) (session.Info, wire.MCPApp, error) {
+// findView returns the session of a request and what its window shows.
+func (h *viewHandlers) findView(c echo.Context) (session.Info, wire.MCPApp, error) {
 	info, state, err := h.requests.readState(c)
 	if err != nil {
 		return info, wire.MCPApp{}, err
@@ -104,11 +104,11 @@ func (h *viewHandlers) find(c echo.Context) (session.Info, wire.MCPApp, error) {
 }
 
 func (h *viewHandlers) get(c echo.Context) error {
-	info, app, err := h.find(c)
+	info, app, err := h.findView(c)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := h.limit(c, viewTimeout)
+	ctx, cancel := h.withTimeout(c, viewTimeout)
 	defer cancel()
 	v, err := h.servers.View(ctx, mcpclient.Place{User: info.User, Session: string(info.ID)}, app.Server, app.URI)
 	if err != nil {
@@ -118,9 +118,9 @@ func (h *viewHandlers) get(c echo.Context) error {
 	return viewDocumentForm.Answer(c, http.StatusOK, &viewDocument{HTML: v.HTML, Connect: v.Connect, Resources: v.Resources})
 }
 
-// own is [viewHandlers.find] for requests that use the server: they are for the owner of the session only.
-func (h *viewHandlers) own(c echo.Context) (session.Info, wire.MCPApp, error) {
-	info, app, err := h.find(c)
+// findOwned is [viewHandlers.findView] for requests that use the server: they are for the owner of the session only.
+func (h *viewHandlers) findOwned(c echo.Context) (session.Info, wire.MCPApp, error) {
+	info, app, err := h.findView(c)
 	if err == nil && !isOwner(c, info) {
 		err = problem.New(wire.CodeForbidden, "Views use MCP servers only for the owner of the desktop.")
 	}
@@ -128,7 +128,7 @@ func (h *viewHandlers) own(c echo.Context) (session.Info, wire.MCPApp, error) {
 }
 
 func (h *viewHandlers) call(c echo.Context) error {
-	info, app, err := h.own(c)
+	info, app, err := h.findOwned(c)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (h *viewHandlers) call(c echo.Context) error {
 	if len(in.Input) == 0 || string(in.Input) == "null" {
 		in.Input = json.RawMessage("{}")
 	}
-	ctx, cancel := h.limit(c, viewCallTimeout)
+	ctx, cancel := h.withTimeout(c, viewCallTimeout)
 	defer cancel()
 	r, err := h.hub.CallForView(ctx, info.ID, session.ViewCall{
 		ID: wire.MessageID("view-" + strings.ToLower(rand.Text())), User: info.User, Monitor: wire.MonitorID(httpio.PathParam(c, "monitor")),
@@ -155,7 +155,7 @@ func (h *viewHandlers) call(c echo.Context) error {
 }
 
 func (h *viewHandlers) resource(c echo.Context) error {
-	info, app, err := h.own(c)
+	info, app, err := h.findOwned(c)
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (h *viewHandlers) resource(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := h.limit(c, viewTimeout)
+	ctx, cancel := h.withTimeout(c, viewTimeout)
 	defer cancel()
 	data, err := h.servers.Resource(ctx, mcpclient.Place{User: info.User, Session: string(info.ID)}, app.Server, in.URI)
 	if err != nil {
@@ -172,8 +172,8 @@ func (h *viewHandlers) resource(c echo.Context) error {
 	return c.JSONBlob(http.StatusOK, data)
 }
 
-// limit returns a context for a request that may take longer than others.
-func (h *viewHandlers) limit(c echo.Context, most time.Duration) (context.Context, context.CancelFunc) {
+// withTimeout returns a context for a request that may take longer than others.
+func (h *viewHandlers) withTimeout(c echo.Context, most time.Duration) (context.Context, context.CancelFunc) {
 	until := time.Now().Add(most + httpio.AnswerTimeout)
 	_ = http.NewResponseController(c.Response()).SetWriteDeadline(until) // fails only for a writer without deadlines, as in tests
 	return context.WithTimeout(c.Request().Context(), most)

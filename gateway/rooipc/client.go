@@ -110,7 +110,7 @@ func (c *client) write(frames ...[]byte) bool {
 	return true
 }
 
-// report tells the client why a command failed, unless err is nil.
+// report sends the client the reason why a command failed, unless err is nil.
 func (c *client) report(command rooipc.CommandName, err error) {
 	if err == nil || errors.Is(err, io.EOF) {
 		return

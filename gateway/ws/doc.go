@@ -6,7 +6,7 @@
 //	conn         connects, reads, is parked, ends; owned by one goroutine at a time
 //	inbox        what the client's messages do
 //	frameReader  reads frames
-//	peer         who the client is; sends to it and closes the connection
+//	peer         the identity and the access of the client; sends to it and closes the connection
 //	link         the socket as the WebSocket library sees it
 //
 // Beside them, the admission decides which clients may connect, the registry holds all

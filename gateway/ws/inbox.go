@@ -77,7 +77,7 @@ func (in *inbox) accept(frame []byte) (left pendingWork) {
 		return pendingWork{}
 	}
 	for len(frame) > 0 && !in.peer.closing() {
-		line, rest := in.cut(frame)
+		line, rest := in.cutMessage(frame)
 		if len(line) > 0 && !in.acceptGuarded(line, commands) {
 			return pendingWork{frame: frame, blocks: true}
 		}
@@ -97,7 +97,7 @@ func (in *inbox) complete(ctx context.Context, left pendingWork) {
 		rest := left.frame
 		if left.blocks {
 			var message []byte
-			message, rest = in.cut(rest)
+			message, rest = in.cutMessage(rest)
 			in.handleBlocking(ctx, message)
 		}
 		if left = (pendingWork{}); len(rest) > 0 {
@@ -106,9 +106,9 @@ func (in *inbox) complete(ctx context.Context, left pendingWork) {
 	}
 }
 
-// cut returns the first message of a frame and the rest. Only frames of the batch protocol have more
+// cutMessage returns the first message of a frame and the rest. Only frames of the batch protocol have more
 // than one, each on a line.
-func (in *inbox) cut(frame []byte) (message, rest []byte) {
+func (in *inbox) cutMessage(frame []byte) (message, rest []byte) {
 	if in.peer.protocol != protocolBatch {
 		return frame, nil
 	}

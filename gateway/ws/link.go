@@ -88,14 +88,14 @@ func (l *link) waitReadable() error {
 		return nil
 	}
 	if len(l.unread) == 0 {
-		if err := l.fill(); err != nil {
+		if err := l.fillWhenReadable(); err != nil {
 			return err
 		}
 	}
 	for isPartOfControl(l.unread) {
 		part := bytes.Clone(l.unread)
 		l.consume(len(part))
-		if err := l.fill(); err != nil {
+		if err := l.fillWhenReadable(); err != nil {
 			return err
 		}
 		whole := append(part, l.unread...)
@@ -105,8 +105,8 @@ func (l *link) waitReadable() error {
 	return nil
 }
 
-// fill waits without a buffer until data arrives and reads it with one system call.
-func (l *link) fill() error {
+// fillWhenReadable waits without a buffer until data arrives and reads it with one system call.
+func (l *link) fillWhenReadable() error {
 	if err := l.raw.Read(l.tryFill); err != nil {
 		return err //nolint:wrapcheck // it is that of a connection
 	}
@@ -135,7 +135,7 @@ func (l *link) Read(p []byte) (int, error) {
 			l.recordActivity(n)
 			return n, err
 		}
-		if err := l.fill(); err != nil {
+		if err := l.fillWhenReadable(); err != nil {
 			return 0, err
 		}
 	}
@@ -162,8 +162,8 @@ func (l *link) recordActivity(n int) {
 	}
 }
 
-// stopReading tells the heartbeat that the hub does not read for a while, so that the client cannot be
-// heard. The result ends that.
+// stopReading keeps the heartbeat from closing the connection for silence while the hub does not read from it. The
+// result ends that.
 func (l *link) stopReading() (resume func()) {
 	l.lastSeen.Store(math.MaxInt64)
 	return func() { l.lastSeen.Store(l.resources.ticks.Load()) }

@@ -23,7 +23,7 @@ type waker interface {
 	wake()
 }
 
-// peer is the client at the other end of a connection: who it is, what it may do, and how the hub
+// peer is the client at the other end of a connection: its identity and its access, and how the hub
 // sends to it and closes the connection.
 //
 // Ownership: only the goroutine that serves the connection calls the WebSocket library. Other
@@ -143,7 +143,7 @@ func (p *peer) sendClose() {
 	}
 }
 
-// admit stores who the client is and what it may do in its session. It is called before there is a
+// admit stores the identity of the client and its access to the session. It is called before there is a
 // tab; later [rights.update] is.
 func (p *peer) admit(who *auth.Identity, granted access.Level, r *connectRequest) {
 	p.session, p.name = r.session, r.name

@@ -19,7 +19,7 @@ const (
 type pointer struct {
 	since    time.Time // the start of the second in which messages are counted
 	received int       // the messages in that second
-	shown    bool      // the other tabs were not told that it is gone
+	shown    bool      // a position was sent, and since then no message that the pointer is gone
 }
 
 // count counts a message about the pointer and returns the number of those in the current second.

@@ -47,7 +47,7 @@ func (p *poller) park(c pollable) (parked bool) {
 // unpark takes a connection back. It reports false if the connection is not parked.
 func (p *poller) unpark(c pollable) bool {
 	_, fd := c.descriptor()
-	return p.loops[fd%len(p.loops)].take(c)
+	return p.loops[fd%len(p.loops)].removeParked(c)
 }
 
 // close stops the poller. Each parked connection gets a goroutine.
@@ -124,8 +124,8 @@ func (l *eventLoop) add(c pollable, fd int) bool {
 	return true
 }
 
-// take removes a connection from the loop. It reports false if it is not parked here.
-func (l *eventLoop) take(c pollable) bool {
+// removeParked removes a parked connection from the loop. It reports false if the connection is not parked here.
+func (l *eventLoop) removeParked(c pollable) bool {
 	_, fd := c.descriptor()
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -85,7 +85,7 @@ func (r *rights) update(c *peer, from, to *auth.Identity, granted access.Level) 
 }
 
 // closeCookie closes the connections that were opened with a cookie. The time of issue
-// tells it from other cookies of the user.
+// distinguishes it from other cookies of the user.
 func (r *rights) closeCookie(cookie auth.Identity) {
 	for _, c := range r.registry.all() {
 		if who := c.identity.Load(); who != nil && who.Cookie && who.User == cookie.User && who.Since.Equal(cookie.Since) {

@@ -56,7 +56,7 @@ type Deps struct {
 	// Members is nil for the only replica.
 	Members  Connected
 	Observer Observer
-	// Settings, unless nil, tells which settings have changed.
+	// Settings, unless nil, publishes which settings have changed.
 	Settings *settings.Store
 	// Refused counts refused requests.
 	Refused *access.RefusalCounts

@@ -27,10 +27,10 @@ func write(root string) error {
 	}
 	for name, data := range files {
 		path := filepath.Join(root, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // source code is for everybody
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // source code may be read by all users
 			return fmt.Errorf("make the folder of %s: %w", name, err)
 		}
-		if err := os.WriteFile(path, data, 0o644); err != nil { //nolint:gosec // source code is for everybody
+		if err := os.WriteFile(path, data, 0o644); err != nil { //nolint:gosec // source code may be read by all users
 			return fmt.Errorf("write %s: %w", name, err)
 		}
 	}

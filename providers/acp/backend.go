@@ -70,7 +70,7 @@ func launch(ctx context.Context, cfg Config) (*backend, error) {
 		calls: map[string]*toolCall{}, asked: map[string]chan providers.Decision{}, writable: map[string]bool{},
 	}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
-	b.conn = jsonrpc.New(jsonrpc.Config{Write: process.Write, Notified: b.notified, Serve: b.serve})
+	b.conn = jsonrpc.New(jsonrpc.Config{Write: process.Write, Notified: b.notified, Serve: b.handleRequest})
 	go b.read()
 	if err := b.initialize(ctx); err != nil {
 		return nil, errors.Join(err, b.Close())
@@ -151,24 +151,24 @@ func (b *backend) Start(ctx context.Context, m agent.Message) error {
 	b.mu.Unlock()
 	m.Text = intro + m.Text
 	b.order.Lock()
-	p, err := b.begin(ctx, []agent.Message{m})
+	p, err := b.sendPrompt(ctx, []agent.Message{m})
 	b.order.Unlock()
 	if err != nil {
 		return err
 	}
 	b.session.Taken(m.ID) // agents do not say when they have it
-	b.wg.Go(func() { b.follow(p) })
+	b.wg.Go(func() { b.awaitPromptEnd(p) })
 	return nil
 }
 
-// begin sends a prompt; order is held.
-func (b *backend) begin(ctx context.Context, messages []agent.Message) (*jsonrpc.Pending, error) {
+// sendPrompt sends a prompt; order is held.
+func (b *backend) sendPrompt(ctx context.Context, messages []agent.Message) (*jsonrpc.Pending, error) {
 	return b.conn.Begin(ctx, "session/prompt", map[string]any{"sessionId": b.ID(), "prompt": b.able.prompt(messages)}, nil)
 }
 
-// follow waits for the end of a prompt, sends the steered messages after it, and reports the end of
+// awaitPromptEnd waits for the end of a prompt, sends the steered messages after it, and reports the end of
 // the turn.
-func (b *backend) follow(p *jsonrpc.Pending) {
+func (b *backend) awaitPromptEnd(p *jsonrpc.Pending) {
 	for p != nil {
 		var r promptResult
 		err := p.Wait(b.ctx, &r)
@@ -207,7 +207,7 @@ func (b *backend) next(r promptResult, failed error) (*jsonrpc.Pending, error) {
 			return p, err
 		}
 	}
-	b.end(r, failed)
+	b.endTurn(r, failed)
 	return nil, nil
 }
 
@@ -223,7 +223,7 @@ func (b *backend) beginNext(messages []agent.Message) (*jsonrpc.Pending, error) 
 		b.order.Unlock()
 		return nil, nil
 	}
-	p, err := b.begin(b.ctx, messages)
+	p, err := b.sendPrompt(b.ctx, messages)
 	b.order.Unlock()
 	if err == nil {
 		err = b.cutOff(b.ctx)
@@ -231,8 +231,8 @@ func (b *backend) beginNext(messages []agent.Message) (*jsonrpc.Pending, error) 
 	return p, err
 }
 
-// end reports the end of the turn.
-func (b *backend) end(r promptResult, failed error) {
+// endTurn reports the end of the turn.
+func (b *backend) endTurn(r promptResult, failed error) {
 	b.mu.Lock()
 	interrupted := b.interrupted
 	b.running = false

@@ -13,7 +13,7 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// report is what an agent tells of a call of a tool. Later reports have only what changed.
+// report is what an agent reports about a call of a tool. Later reports have only what changed.
 type report struct {
 	ID        string          `json:"toolCallId"`
 	Title     string          `json:"title"`

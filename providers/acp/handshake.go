@@ -153,7 +153,7 @@ type opened struct {
 func AskingModes() []string { return []string{"default", "read-only"} }
 
 // setMode sets the first mode of the settings that the agent has. Some agents begin in a mode in which a
-// model decides what needs no approval, and remember the mode of an earlier conversation.
+// model decides what needs no approval, and keep the mode of an earlier conversation.
 func (b *backend) setMode(ctx context.Context, r opened) error {
 	modes := b.cfg.Modes
 	if len(modes) == 0 {

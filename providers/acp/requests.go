@@ -8,8 +8,8 @@ import (
 	"github.com/everdesk/everdesk/providers/jsonrpc"
 )
 
-// serve executes a request of the agent, on a goroutine of its own.
-func (b *backend) serve(ctx context.Context, c jsonrpc.Served) (any, error) {
+// handleRequest executes a request of the agent, on a goroutine of its own.
+func (b *backend) handleRequest(ctx context.Context, c jsonrpc.Served) (any, error) {
 	switch c.Method {
 	case "session/request_permission":
 		return b.permission(ctx, c)
@@ -41,7 +41,7 @@ func (b *backend) permission(ctx context.Context, c jsonrpc.Served) (any, error)
 		b.startCall(call) // some agents report no other beginning of it
 		return selected(p.Options, "allow_once", "allow_always"), nil
 	}
-	d, ok, err := b.ask(ctx, c.ID, call.translate(b.dir))
+	d, ok, err := b.askUsers(ctx, c.ID, call.translate(b.dir))
 	switch {
 	case err != nil:
 		return nil, err
@@ -58,8 +58,8 @@ func (b *backend) permission(ctx context.Context, c jsonrpc.Served) (any, error)
 	}
 }
 
-// ask asks the users and waits for the decision; ok is false if the question was withdrawn.
-func (b *backend) ask(ctx context.Context, question string, c providers.ToolCall) (d providers.Decision, ok bool, err error) {
+// askUsers asks the users and waits for the decision; ok is false if the question was withdrawn.
+func (b *backend) askUsers(ctx context.Context, question string, c providers.ToolCall) (d providers.Decision, ok bool, err error) {
 	decided := make(chan providers.Decision, 1)
 	b.mu.Lock()
 	if !b.running || b.interrupted {
@@ -93,7 +93,7 @@ func canceled() any {
 	return map[string]any{"outcome": map[string]any{"outcome": "cancelled"}}
 }
 
-// allowWrites remembers the files that an approved call changes.
+// allowWrites records the files that an approved call changes.
 func (b *backend) allowWrites(c toolCall) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -122,7 +122,7 @@ func (b *backend) writeFile(ctx context.Context, question string, r fileRequest)
 	approved := b.running && b.writable[rel]
 	b.mu.Unlock()
 	if !approved {
-		d, ok, err := b.ask(ctx, question, providers.ToolCall{
+		d, ok, err := b.askUsers(ctx, question, providers.ToolCall{
 			ID: "write-" + question, Name: "apply_patch", Input: encode(map[string]any{"patch": diff(rel, b.dir.content(rel), r.Content)}),
 		})
 		if err != nil || !ok || !d.Allow {

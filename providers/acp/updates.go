@@ -147,7 +147,7 @@ type promptResult struct {
 	} `json:"usage"`
 }
 
-// reportUsage reports the usage of a prompt, if the agent has told it.
+// reportUsage reports the usage of a prompt, if the agent has reported it.
 func (b *backend) reportUsage(r promptResult) {
 	b.mu.Lock()
 	u := providers.Usage{USD: b.costs.flush()}

@@ -12,7 +12,7 @@ const maxResult = 64 << 10
 
 // ToolStarted reports a call of a tool, of the agent itself or of the hub.
 func (s *Session) ToolStarted(c providers.ToolCall) {
-	s.during(func(t *turn) { s.callLocked(t, c) })
+	s.withRunningTurn(func(t *turn) { s.callLocked(t, c) })
 }
 
 // ToolEnded reports the result of a call.
@@ -20,7 +20,7 @@ func (s *Session) ToolEnded(call string, r providers.ToolResult) {
 	if len(r.Text) > maxResult {
 		r.Text = strings.ToValidUTF8(r.Text[:maxResult], "") + "…"
 	}
-	s.during(func(t *turn) { s.resultLocked(t, call, r) })
+	s.withRunningTurn(func(t *turn) { s.resultLocked(t, call, r) })
 }
 
 // callLocked adds a call to the conversation, once; mu is held.
@@ -92,11 +92,11 @@ func (s *Session) executeLocked(ctx context.Context, t *turn, c providers.ToolCa
 		return providers.ToolResult{Text: "There is no tool " + c.Name + ".", IsError: true}
 	}
 	if tool.Parallel {
-		s.alone.RLock()
-		defer s.alone.RUnlock()
+		s.toolLock.RLock()
+		defer s.toolLock.RUnlock()
 	} else {
-		s.alone.Lock()
-		defer s.alone.Unlock()
+		s.toolLock.Lock()
+		defer s.toolLock.Unlock()
 	}
 	// The end of the turn must end it at once, so it is the parent.
 	during, cancel := context.WithCancel(t.ctx)
@@ -112,9 +112,9 @@ func (s *Session) executeLocked(ctx context.Context, t *turn, c providers.ToolCa
 func (s *Session) resume(m providers.Message) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	from := providers.Mended(s.from, providers.Mending{Open: true})
+	from := providers.Corrected(s.from, providers.CorrectOptions{Open: true})
 	if s.state == open && s.turn == nil && len(from) == 0 {
-		return invalid("there is no turn to go on with")
+		return invalid("there is no turn to continue")
 	}
 	t, err := s.beginLocked(m.ID)
 	if err != nil {
@@ -148,7 +148,7 @@ func (s *Session) resume(m providers.Message) error {
 			return
 		}
 		s.mu.Unlock()
-		_ = s.give(t.ctx, t, providers.Message{ID: m.ID, Mode: providers.Continue, Text: continuation(all)}) // an error has ended the session
+		_ = s.sendToAgent(t.ctx, t, providers.Message{ID: m.ID, Mode: providers.Continue, Text: continuation(all)}) // an error has ended the session
 		s.mu.Lock()
 	})
 	return nil

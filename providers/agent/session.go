@@ -34,11 +34,11 @@ type Session struct {
 	thread    string // the agent's own id of the conversation
 	out       *outbox
 	temporary string        // working directory to remove
-	sending   chan struct{} // has one element while the backend is given a message
+	sending   chan struct{} // has one element while a message is sent to the backend
 	wg        sync.WaitGroup
 	closed    chan struct{} // closed when Close has ended everything
 	// alone is held by a tool call, shared by those that may run at once.
-	alone sync.RWMutex
+	toolLock sync.RWMutex
 
 	mu      sync.Mutex // guards the following
 	state   state
@@ -142,12 +142,12 @@ func (s *Session) start(ctx context.Context, m providers.Message) error {
 		return err
 	}
 	s.mu.Unlock()
-	return s.give(ctx, t, m)
+	return s.sendToAgent(ctx, t, m)
 }
 
-// give starts the agent's work on a message that begins a turn or is the next one of it. If the
+// sendToAgent starts the agent's work on a message that begins a turn or is the next one of it. If the
 // agent does not take it, the state of the agent is unknown, and the session ends.
-func (s *Session) give(ctx context.Context, t *turn, m providers.Message) error {
+func (s *Session) sendToAgent(ctx context.Context, t *turn, m providers.Message) error {
 	s.mu.Lock()
 	if s.turn != t { // closed meanwhile
 		s.mu.Unlock()
@@ -155,7 +155,7 @@ func (s *Session) give(ctx context.Context, t *turn, m providers.Message) error 
 	}
 	t.waiting[m.ID] = m
 	text := s.preface + m.Text
-	t.given, t.preface, s.preface = m.ID, s.preface, ""
+	t.currentMessage, t.preface, s.preface = m.ID, s.preface, ""
 	s.mu.Unlock()
 	if err := s.lockSending(ctx); err != nil {
 		return s.abandon(t, err)
@@ -252,7 +252,7 @@ func (s *Session) abandonLocked(t *turn, err error) error {
 	if !t.announced {
 		err = fmt.Errorf("%w: %w", providers.ErrClosed, err)
 	}
-	return fmt.Errorf("give the agent a message: %w", err)
+	return fmt.Errorf("send the agent a message: %w", err)
 }
 
 // steer gives the running turn a message. If the agent has ended its part meanwhile, the message is
@@ -345,7 +345,7 @@ func (s *Session) interruptAgent(ctx context.Context, t *turn) error {
 	}
 	defer func() { <-s.sending }()
 	s.mu.Lock()
-	needed := s.turn == t && t.agentWorks && !t.interrupted
+	needed := s.turn == t && t.agentWorks && !t.interruptSent
 	s.mu.Unlock()
 	if needed {
 		if err := s.backend.Interrupt(ctx); err != nil {
@@ -359,7 +359,7 @@ func (s *Session) interruptAgent(ctx context.Context, t *turn) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t.interrupted = t.interrupted || needed
+	t.interruptSent = t.interruptSent || needed
 	t.cancel()
 	return nil
 }

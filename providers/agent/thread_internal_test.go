@@ -31,7 +31,7 @@ func TestOwnThread(t *testing.T) {
 	}{
 		"the same":         {"codex", providers.Thread{ID: id, Provider: "codex", Entries: entries}, true},
 		"a result changed": {"codex", providers.Thread{ID: id, Provider: "codex", Entries: append(entries[:2:2], called("c-1", "unknown")...)}, true},
-		"joined":           {"codex", providers.Thread{ID: id, Provider: "codex", Entries: providers.Mended(entries, providers.Mending{})}, true},
+		"joined":           {"codex", providers.Thread{ID: id, Provider: "codex", Entries: providers.Corrected(entries, providers.CorrectOptions{})}, true},
 		"rewound":          {"codex", providers.Thread{ID: id, Provider: "codex", Entries: entries[:2]}, false},
 		"edited":           {"codex", providers.Thread{ID: id, Provider: "codex", Entries: append([]providers.Entry{said(providers.RoleUser, "hello!")}, entries[1:]...)}, false},
 		"longer":           {"codex", providers.Thread{ID: id, Provider: "codex", Entries: append(entries[:4:4], said(providers.RoleUser, "more"))}, false},

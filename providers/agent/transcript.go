@@ -18,7 +18,7 @@ var escape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 func transcript(entries []providers.Entry) string {
 	var parts []string
 	size := 0
-	for _, e := range slices.Backward(providers.Mended(entries, providers.Mending{Open: true})) {
+	for _, e := range slices.Backward(providers.Corrected(entries, providers.CorrectOptions{Open: true})) {
 		for _, b := range slices.Backward(e.Blocks) {
 			part := renderBlock(e.Role, b)
 			if size += len(part); size > maxTranscript {
@@ -31,7 +31,7 @@ func transcript(entries []providers.Entry) string {
 	return wrap(parts)
 }
 
-// filesNote tells the agent that its working directory may be another one: a transcript is also sent after
+// filesNote says that the working directory may be another one: a transcript is also sent after
 // another replica has taken the session over, which has none of its files unless the folder is shared.
 const filesNote = "(You continue this conversation anew, perhaps on another machine. Files of your working directory may be missing: look before you rely on them.)\n"
 

@@ -19,19 +19,19 @@ type turn struct {
 	done   chan struct{} // closed when its end was delivered
 
 	// Guarded by the session's mu.
-	announced   bool // its start was reported
-	agentWorks  bool // the agent has a turn
-	ending      bool // it is being interrupted
-	interrupted bool // the agent was told so
-	waiting     map[string]providers.Message
-	given       string // the message that the agent's turn begins with
-	preface     string // what was put before it, until the agent has taken it
-	queued      []providers.Message
-	text        strings.Builder   // published and not yet in entries
-	open        map[string]string // tools of calls without a result, by call
-	known       map[string]bool   // all calls
-	results     []providers.Block // results that wait until no call is open
-	questions   map[string]bool   // open questions
+	announced      bool // its start was reported
+	agentWorks     bool // the agent has a turn
+	ending         bool // it is being interrupted
+	interruptSent  bool // the interrupt was sent to the agent
+	waiting        map[string]providers.Message
+	currentMessage string // the message that the agent's turn begins with
+	preface        string // what was put before it, until the agent has taken it
+	queued         []providers.Message
+	text           strings.Builder   // published and not yet in entries
+	open           map[string]string // tools of calls without a result, by call
+	known          map[string]bool   // all calls
+	results        []providers.Block // results that wait until no call is open
+	questions      map[string]bool   // open questions
 }
 
 func newTurn(id string) *turn {
@@ -69,7 +69,7 @@ func (s *Session) takeLocked(t *turn, id string) {
 		return
 	}
 	delete(t.waiting, id)
-	if id == t.given {
+	if id == t.currentMessage {
 		t.preface = ""
 	}
 	s.announceLocked(t)
@@ -79,9 +79,9 @@ func (s *Session) takeLocked(t *turn, id string) {
 	}
 }
 
-// during calls f if a turn runs, whose first message the agent has taken by then. It blocks while
+// withRunningTurn calls f if a turn runs, whose first message the agent has taken by then. It blocks while
 // too much waits to be delivered.
-func (s *Session) during(f func(t *turn)) {
+func (s *Session) withRunningTurn(f func(t *turn)) {
 	s.out.wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,7 +93,7 @@ func (s *Session) during(f func(t *turn)) {
 }
 
 // Taken reports that a message is part of the agent's conversation. Without it the first output
-// tells the same of the message that began the turn.
+// shows the same for the message that began the turn.
 func (s *Session) Taken(message string) {
 	s.out.wait()
 	s.mu.Lock()
@@ -116,7 +116,7 @@ func (s *Session) Text(piece string) {
 	if piece == "" {
 		return
 	}
-	s.during(func(t *turn) {
+	s.withRunningTurn(func(t *turn) {
 		t.text.WriteString(piece)
 		s.emit(providers.Event{Kind: providers.EventText, Message: t.id, Text: piece})
 	})
@@ -127,18 +127,18 @@ func (s *Session) Thinking(piece string) {
 	if piece == "" {
 		return
 	}
-	s.during(func(t *turn) { s.emit(providers.Event{Kind: providers.EventThinking, Message: t.id, Text: piece}) })
+	s.withRunningTurn(func(t *turn) { s.emit(providers.Event{Kind: providers.EventThinking, Message: t.id, Text: piece}) })
 }
 
 // Usage reports the usage of model calls.
 func (s *Session) Usage(u providers.Usage) {
-	s.during(func(t *turn) { s.emit(providers.Event{Kind: providers.EventUsage, Message: t.id, Usage: u}) })
+	s.withRunningTurn(func(t *turn) { s.emit(providers.Event{Kind: providers.EventUsage, Message: t.id, Usage: u}) })
 }
 
 // Retrying reports that a model call failed and is retried.
 func (s *Session) Retrying(e providers.Event) {
 	e.Kind = providers.EventRetry
-	s.during(func(t *turn) {
+	s.withRunningTurn(func(t *turn) {
 		e.Message = t.id
 		s.emit(e)
 	})
@@ -146,7 +146,7 @@ func (s *Session) Retrying(e providers.Event) {
 
 // Ask reports a question whether the agent may call one of its own tools.
 func (s *Session) Ask(question string, c providers.ToolCall) {
-	s.during(func(t *turn) {
+	s.withRunningTurn(func(t *turn) {
 		t.questions[question] = true
 		s.emit(providers.Event{Kind: providers.EventApproval, Message: t.id, Approval: question, Tool: c})
 	})
@@ -154,7 +154,7 @@ func (s *Session) Ask(question string, c providers.ToolCall) {
 
 // Withdraw reports that a question needs no answer any more.
 func (s *Session) Withdraw(question string) {
-	s.during(func(t *turn) { s.withdrawLocked(t, question) })
+	s.withRunningTurn(func(t *turn) { s.withdrawLocked(t, question) })
 }
 
 func (s *Session) withdrawLocked(t *turn, question string) {
@@ -184,7 +184,7 @@ func (s *Session) Ended(outcome providers.Outcome, err error) {
 	s.flushLocked(t)
 	m := t.queued[0]
 	t.queued = t.queued[1:]
-	s.wg.Go(func() { _ = s.give(t.ctx, t, m) }) // an error has ended the session
+	s.wg.Go(func() { _ = s.sendToAgent(t.ctx, t, m) }) // an error has ended the session
 }
 
 // connected sets the backend. A program that has ended meanwhile is reported.
@@ -237,7 +237,7 @@ func (s *Session) finishLocked(t *turn, outcome providers.Outcome, err error) {
 	s.flushLocked(t)
 	s.preface = t.preface + s.preface
 	if m, ok := t.waiting[t.id]; ok && m.Mode != providers.Continue {
-		// The agent did not take the message that began the turn. It learns of it with the next one.
+		// The agent did not take the message that began the turn. It gets it with the next one.
 		s.preface += transcript([]providers.Entry{s.entries.addMessage(t.id, "", m)})
 	}
 	for _, id := range slices.Sorted(maps.Keys(t.open)) {
@@ -256,7 +256,7 @@ func failure(err error) *providers.Failure {
 		return f
 	}
 	if err == nil {
-		err = errors.New("the agent does not say why")
+		err = errors.New("the agent gave no reason")
 	}
 	return &providers.Failure{Class: providers.Transport, Err: err}
 }

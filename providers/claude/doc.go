@@ -24,5 +24,5 @@
 //
 // Claude Code stores a large result of a tool in a file and gives its model the path.
 //
-// Versions before 2.1.268 are refused: they do not tell which messages they have taken.
+// Versions before 2.1.268 are refused: they do not report which messages they have taken.
 package claude

@@ -127,7 +127,7 @@ type usage struct {
 // synthetic is the model of messages that the program writes itself, such as errors.
 const synthetic = "<synthetic>"
 
-// outcome returns how a part of a turn ended, by its result line. Only is_error tells whether it
+// outcome returns how a part of a turn ended, by its result line. Only is_error shows whether it
 // failed.
 func (l *line) outcome() (providers.Outcome, error) {
 	switch {

@@ -32,14 +32,14 @@ func (b *backend) read() {
 			}
 			continue
 		}
-		b.handle(&l)
+		b.handleLine(&l)
 	}
 	<-b.process.Done()
 	b.session.Exited(b.process.Err())
 }
 
-// handle handles a line. It does not block, except while the session has too much to deliver.
-func (b *backend) handle(l *line) {
+// handleLine handles a line. It does not block, except while the session has too much to deliver.
+func (b *backend) handleLine(l *line) {
 	switch l.Type {
 	case "control_response":
 		if l.Response != nil {

@@ -44,7 +44,7 @@ func (b *backend) request(id string, r *controlRequest) {
 		case tooMany:
 			err = b.reply(b.ctx, id, nil, "too many requests at once")
 		case isMCP:
-			err = b.reply(b.ctx, id, map[string]any{"mcp_response": b.serve(m)}, "")
+			err = b.reply(b.ctx, id, map[string]any{"mcp_response": b.answerMCP(m)}, "")
 		default:
 			err = b.reply(b.ctx, id, nil, "the hub does not support "+r.Subtype)
 		}
@@ -67,8 +67,8 @@ type rpcMessage struct {
 	} `json:"params"`
 }
 
-// serve answers a message of MCP.
-func (b *backend) serve(m rpcMessage) map[string]any {
+// answerMCP answers a message of MCP.
+func (b *backend) answerMCP(m rpcMessage) map[string]any {
 	answer := map[string]any{"jsonrpc": "2.0", "id": m.ID}
 	switch {
 	case len(m.ID) == 0: // a notification; the control request still wants an answer
@@ -81,7 +81,7 @@ func (b *backend) serve(m rpcMessage) map[string]any {
 	case m.Method == "tools/list":
 		answer["result"] = map[string]any{"tools": b.toolList()}
 	case m.Method == "tools/call":
-		answer["result"] = b.call(m)
+		answer["result"] = b.callTool(m)
 	case m.Method == "ping":
 		answer["result"] = map[string]any{}
 	default:
@@ -104,8 +104,8 @@ func (b *backend) toolList() []map[string]any {
 	return list
 }
 
-// call executes a tool.
-func (b *backend) call(m rpcMessage) map[string]any {
+// callTool executes a tool.
+func (b *backend) callTool(m rpcMessage) map[string]any {
 	ctx, cancel := context.WithCancel(b.ctx)
 	defer cancel()
 	key := string(m.ID)

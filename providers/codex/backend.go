@@ -83,7 +83,7 @@ func launch(ctx context.Context, cfg Config) (*backend, error) {
 		cfg: cfg, process: process, ended: make(chan struct{}),
 		asked: map[string]chan providers.Decision{}, streamed: map[string]int{}, calls: map[string]providers.ToolCall{},
 	}
-	b.conn = jsonrpc.New(jsonrpc.Config{Bare: true, Write: process.Write, Notified: b.notified, Serve: b.serve})
+	b.conn = jsonrpc.New(jsonrpc.Config{Bare: true, Write: process.Write, Notified: b.notified, Serve: b.handleRequest})
 	go b.read()
 	if err := b.initialize(ctx); err != nil {
 		return nil, errors.Join(err, b.Close())
@@ -207,8 +207,8 @@ func dataURL(i providers.Image) string {
 	return "data:" + i.MediaType + ";base64," + base64.StdEncoding.EncodeToString(i.Data)
 }
 
-// call calls a method with the id of the thread among its parameters.
-func (b *backend) call(ctx context.Context, method string, params map[string]any, result any) error {
+// callThread calls a method with the id of the thread among its parameters.
+func (b *backend) callThread(ctx context.Context, method string, params map[string]any, result any) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	params["threadId"] = b.thread
@@ -225,7 +225,7 @@ func (b *backend) Start(ctx context.Context, m agent.Message) error {
 	b.mu.Lock()
 	b.begun = make(chan struct{})
 	b.mu.Unlock()
-	if err := b.call(ctx, "turn/start", map[string]any{"input": b.input(m), "clientUserMessageId": m.ID}, &r); err != nil {
+	if err := b.callThread(ctx, "turn/start", map[string]any{"input": b.input(m), "clientUserMessageId": m.ID}, &r); err != nil {
 		return err
 	}
 	b.mu.Lock()
@@ -242,7 +242,7 @@ func (b *backend) Steer(ctx context.Context, m agent.Message) error {
 	if turn == "" {
 		return providers.ErrIdle
 	}
-	err := b.call(ctx, "turn/steer", map[string]any{"input": b.input(m), "expectedTurnId": turn, "clientUserMessageId": m.ID}, nil)
+	err := b.callThread(ctx, "turn/steer", map[string]any{"input": b.input(m), "expectedTurnId": turn, "clientUserMessageId": m.ID}, nil)
 	if _, refused := errors.AsType[*jsonrpc.Error](err); refused {
 		if b.running() != turn {
 			return providers.ErrIdle
@@ -252,7 +252,7 @@ func (b *backend) Steer(ctx context.Context, m agent.Message) error {
 	return err
 }
 
-// beginLocked tells Interrupt that the turn has started or ended; mu is held.
+// beginLocked notifies Interrupt that the turn has started or ended; mu is held.
 func (b *backend) beginLocked() {
 	select {
 	case <-b.begun:
@@ -287,14 +287,14 @@ func (b *backend) Interrupt(ctx context.Context) error {
 	if turn == "" {
 		return nil
 	}
-	err := b.call(ctx, "turn/interrupt", map[string]any{"turnId": turn}, nil)
+	err := b.callThread(ctx, "turn/interrupt", map[string]any{"turnId": turn}, nil)
 	if _, refused := errors.AsType[*jsonrpc.Error](err); refused && b.running() != turn {
 		return nil // it has completed
 	}
 	if err != nil {
 		return err
 	}
-	_ = b.call(ctx, "thread/backgroundTerminals/clean", map[string]any{}, nil) // older versions do not have it
+	_ = b.callThread(ctx, "thread/backgroundTerminals/clean", map[string]any{}, nil) // older versions do not have it
 	return nil
 }
 

@@ -36,8 +36,8 @@ type elicitation struct {
 // mcpApproval is the kind of the questions whether a tool of an MCP server may be called.
 const mcpApproval = "mcp_tool_call"
 
-// serve executes a request of the program, on a goroutine of its own.
-func (b *backend) serve(ctx context.Context, c jsonrpc.Served) (any, error) {
+// handleRequest executes a request of the program, on a goroutine of its own.
+func (b *backend) handleRequest(ctx context.Context, c jsonrpc.Served) (any, error) {
 	b.mu.Lock()
 	session := b.session
 	b.mu.Unlock()
@@ -90,7 +90,7 @@ func (b *backend) elicited(ctx context.Context, session *agent.Session, question
 	if e.Meta.Kind != mcpApproval {
 		return map[string]any{"action": "decline", "content": nil}, nil
 	}
-	d, err := b.ask(ctx, session, question, b.mcpCall(e))
+	d, err := b.askUsers(ctx, session, question, b.mcpCall(e))
 	switch {
 	case err != nil:
 		return nil, err
@@ -144,7 +144,7 @@ func sameJSON(a, b json.RawMessage) bool {
 
 // decide asks the users and returns the decision about a command or a change of files.
 func (b *backend) decide(ctx context.Context, session *agent.Session, question string, c providers.ToolCall) (any, error) {
-	d, err := b.ask(ctx, session, question, c)
+	d, err := b.askUsers(ctx, session, question, c)
 	if err != nil {
 		return nil, err
 	}
@@ -158,8 +158,8 @@ func (b *backend) decide(ctx context.Context, session *agent.Session, question s
 	return map[string]any{"decision": decision}, nil
 }
 
-// ask asks the users and waits for the decision.
-func (b *backend) ask(ctx context.Context, session *agent.Session, question string, c providers.ToolCall) (providers.Decision, error) {
+// askUsers asks the users and waits for the decision.
+func (b *backend) askUsers(ctx context.Context, session *agent.Session, question string, c providers.ToolCall) (providers.Decision, error) {
 	decided := make(chan providers.Decision, 1)
 	b.mu.Lock()
 	b.asked[question] = decided

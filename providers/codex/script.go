@@ -6,7 +6,7 @@ import (
 )
 
 // script returns the command that a call of a shell executes: Codex runs every command by one, as in
-// /bin/bash -lc 'git status', and neither users nor rules care for that. A command line that is
+// /bin/bash -lc 'git status', and the wrapper matters neither to users nor to rules. A command line that is
 // anything else, or that is not understood with certainty, is returned unchanged.
 func script(line string) string {
 	words, ok := splitWords(line)

@@ -25,7 +25,7 @@ func (t *turn) callTools(st step) error {
 	var blocks []providers.Block
 	for _, c := range st.calls {
 		if !t.s.has(c.Name) {
-			if err := t.say(lacking(c.Name)); err != nil {
+			if err := t.emitText(lacking(c.Name)); err != nil {
 				return err
 			}
 			continue
@@ -49,15 +49,15 @@ func (t *turn) finishCalls(calls []providers.ToolCall, done map[string]providers
 	if err := context.Cause(t.ctx); err != nil {
 		return err
 	}
-	return t.follow(st, outcomes)
+	return t.emitResults(st, outcomes)
 }
 
-// follow emits the text about the results of a step, and inserts the steps that they cause.
-func (t *turn) follow(st step, outcomes []outcome) error {
+// emitResults emits the text about the results of a step, and inserts the steps that they cause.
+func (t *turn) emitResults(st step, outcomes []outcome) error {
 	if st.then != nil {
 		t.script = append(withStepIDs(st.id, st.then(outcomes)), t.script...)
 	}
-	return t.say(st.after(outcomes))
+	return t.emitText(st.after(outcomes))
 }
 
 // perform executes the calls without a result in done, concurrently if all their tools allow

@@ -30,7 +30,7 @@ func (w windowCommands) command(order string, asked []kind) []step {
 	case asksUndo.MatchString(order):
 		return w.undo()
 	case asksTidy.MatchString(order):
-		return w.tidy()
+		return w.tidySteps()
 	}
 	for _, c := range []struct {
 		asked *regexp.Regexp

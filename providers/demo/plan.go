@@ -291,8 +291,8 @@ func (p planner) results() (all []doneTodo) {
 
 var namedFiles = regexp.MustCompile(`"files":(\[[^\]]*\])`)
 
-// told returns the text that a todo reported, and the files that it wrote.
-func (d doneTodo) told() (text string, files []string) {
+// reported returns the text that a todo reported, and the files that it wrote.
+func (d doneTodo) reported() (text string, files []string) {
 	var r struct {
 		Summary string   `json:"summary"`
 		Text    string   `json:"text"`
@@ -319,7 +319,7 @@ func (p planner) respond() string {
 		if d.status == "completed" {
 			done++
 		}
-		text, files := d.told()
+		text, files := d.reported()
 		if text == "" {
 			text = d.status
 		}

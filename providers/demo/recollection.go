@@ -26,8 +26,8 @@ func (p pastWindow) body() (renderer string, content any) {
 	return renderer, inner["content"]
 }
 
-// with returns the window with other fields; the window itself stays as it is.
-func (p pastWindow) with(fields object) pastWindow {
+// withFields returns the window with other fields; the window itself stays as it is.
+func (p pastWindow) withFields(fields object) pastWindow {
 	p.in = maps.Clone(p.in)
 	maps.Copy(p.in, fields)
 	return p
@@ -96,7 +96,7 @@ func recollect(past []pastTurn) (windows map[string]pastWindow, order []string) 
 				next := pastWindow{tool: c.tool, in: c.in}
 				for _, field := range []string{"x", "y", "width", "height"} {
 					if _, ok := next.in[field]; !ok && known && !old.closed && old.in[field] != nil {
-						next = next.with(object{field: old.in[field]})
+						next = next.withFields(object{field: old.in[field]})
 					}
 				}
 				windows[c.window] = next
@@ -106,11 +106,11 @@ func recollect(past []pastTurn) (windows map[string]pastWindow, order []string) 
 				}
 			case "window_update_component":
 				if known {
-					windows[c.window] = old.with(fieldsOf(c.in, "components", "cols", "gap"))
+					windows[c.window] = old.withFields(fieldsOf(c.in, "components", "cols", "gap"))
 				}
 			case "window_move":
 				if known {
-					windows[c.window] = old.with(fieldsOf(c.in, "x", "y", "width", "height"))
+					windows[c.window] = old.withFields(fieldsOf(c.in, "x", "y", "width", "height"))
 				}
 			case "window_close":
 				if known {
@@ -143,7 +143,7 @@ func updated(p pastWindow, in object) pastWindow {
 			content = more + old
 		}
 	}
-	return p.with(object{"content": object{"renderer": renderer, "content": content}})
+	return p.withFields(object{"content": object{"renderer": renderer, "content": content}})
 }
 
 func fieldsOf(in object, names ...string) object {

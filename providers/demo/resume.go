@@ -206,7 +206,7 @@ func (t *turn) continueStep(p *progress, st step, calls []providers.ToolCall) (e
 	if outcomes, open := p.outcomes(calls); len(open) > 0 {
 		err = t.finishCalls(open, t.first.Done, st)
 	} else {
-		err = t.follow(st, outcomes)
+		err = t.emitResults(st, outcomes)
 	}
 	t.stepDone = err == nil
 	return err

@@ -70,7 +70,7 @@ func results(entries []providers.Entry) map[string]int {
 // goOn continues turn m-1 to its end.
 func goOn(t *testing.T, entries []providers.Entry) *demoSession {
 	t.Helper()
-	d := newDemoSession(t, providers.Mended(entries, providers.Mending{Open: true}))
+	d := newDemoSession(t, providers.Corrected(entries, providers.CorrectOptions{Open: true}))
 	if err := d.Send(t.Context(), providers.Message{ID: "m-1", Mode: providers.Continue}); err != nil {
 		t.Fatal(err)
 	}

@@ -71,7 +71,7 @@ func (s *session) Send(ctx context.Context, m providers.Message) error {
 		return s.start(m)
 	case providers.Continue:
 		if s.turn == nil && !s.old {
-			return &providers.Failure{Class: providers.Invalid, Err: fmt.Errorf("continue %s: there is no turn to go on with", m.ID)}
+			return &providers.Failure{Class: providers.Invalid, Err: fmt.Errorf("continue %s: there is no turn to continue", m.ID)}
 		}
 		return s.start(m)
 	case providers.Steer, providers.Queue:
@@ -83,7 +83,7 @@ func (s *session) Send(ctx context.Context, m providers.Message) error {
 		if s.turn != nil {
 			return s.turn.post(m)
 		}
-		s.begin(func() { s.inject(m) })
+		s.runInOrder(func() { s.inject(m) })
 		return nil
 	default:
 		return &providers.Failure{Class: providers.Invalid, Err: fmt.Errorf("send %s: there is no mode %q", m.ID, m.Mode)}
@@ -97,13 +97,13 @@ func (s *session) start(m providers.Message) error {
 	}
 	t := newTurn(s, m)
 	s.turn = t
-	s.begin(t.run)
+	s.runInOrder(t.run)
 	return nil
 }
 
-// begin runs f on a new goroutine after all earlier functions have returned, so that one
+// runInOrder runs f on a new goroutine after all earlier functions have returned, so that one
 // goroutine at a time delivers events and changes entries. s.mu is held.
-func (s *session) begin(f func()) {
+func (s *session) runInOrder(f func()) {
 	before, done := s.last, make(chan struct{})
 	s.last = done
 	s.wg.Go(func() {
@@ -116,14 +116,14 @@ func (s *session) begin(f func()) {
 // inject adds a message without a turn.
 func (s *session) inject(m providers.Message) {
 	e := providers.Entry{Role: providers.RoleUser, Turn: m.ID, Blocks: blocksOf(m)}
-	s.keep(e)
+	s.appendEntries(e)
 	s.spec.OnEvent(providers.Event{Kind: providers.EventTaken, Message: m.ID})
 	s.spec.OnEvent(providers.Event{Kind: providers.EventEntries, Message: m.ID, Entries: []providers.Entry{e}, EntryMessages: []string{m.ID}})
 }
 
-// keep appends entries and drops the oldest ones beyond the bounds. To avoid copying every time,
+// appendEntries appends entries and drops the oldest ones beyond the bounds. To avoid copying every time,
 // it tolerates 10 % more entries.
-func (s *session) keep(e ...providers.Entry) {
+func (s *session) appendEntries(e ...providers.Entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.entries = append(s.entries, e...)

@@ -66,17 +66,17 @@ func call(calls ...providers.ToolCall) step {
 	return step{kind: stepCall, calls: calls, after: tellErrors}
 }
 
-// do executes the step.
-func (st step) do(t *turn) error {
+// execute executes the step.
+func (st step) execute(t *turn) error {
 	switch st.kind {
 	case stepSay:
-		return t.say(st.text)
+		return t.emitText(st.text)
 	case stepPut:
 		return t.speak(st.text)
 	case stepThink:
 		return t.think(st.text)
 	case stepSleep:
-		return t.wait(st.wait)
+		return t.waitFor(st.wait)
 	case stepRecite:
 		return t.recite(st.text, st.wait)
 	case stepStore:
@@ -87,24 +87,24 @@ func (st step) do(t *turn) error {
 	case stepCall:
 		return t.callTools(st)
 	case stepRecall:
-		return t.say(recalled(everything(t.s.entries)))
+		return t.emitText(recalled(everything(t.s.entries)))
 	case stepFail:
 		return st.failure
 	case stepHang:
 		return t.hang()
 	case stepFill:
 		t.text.WriteString(strings.Repeat("ful ", st.n))
-		return t.say(fmt.Sprintf("I remember %d tokens more now.", st.n))
+		return t.emitText(fmt.Sprintf("I remember %d tokens more now.", st.n))
 	case stepUsage:
 		t.claim = &providers.Usage{Input: st.n, Output: st.rate}
-		return t.say(fmt.Sprintf("This took %d tokens to read and %d to write.", st.n, st.rate))
+		return t.emitText(fmt.Sprintf("This took %d tokens to read and %d to write.", st.n, st.rate))
 	default:
 		return fmt.Errorf("there is no step %d", st.kind)
 	}
 }
 
-// say emits text on a line of its own.
-func (t *turn) say(text string) error {
+// emitText emits text on a line of its own.
+func (t *turn) emitText(text string) error {
 	if text == "" {
 		return nil
 	}
@@ -113,7 +113,7 @@ func (t *turn) say(text string) error {
 	}
 	for n, piece := range pieces(text) {
 		if n > 0 {
-			if err := t.wait(t.s.provider.cfg.Pace); err != nil {
+			if err := t.waitFor(t.s.provider.cfg.Pace); err != nil {
 				return err
 			}
 		}
@@ -147,7 +147,7 @@ func (t *turn) spend(piece string) error {
 func (t *turn) think(text string) error {
 	for n, piece := range pieces(text) {
 		if n > 0 {
-			if err := t.wait(t.s.provider.cfg.Pace); err != nil {
+			if err := t.waitFor(t.s.provider.cfg.Pace); err != nil {
 				return err
 			}
 		}
@@ -164,7 +164,7 @@ func (t *turn) think(text string) error {
 func (t *turn) stream(n, rate int) error {
 	began := time.Now()
 	for i := range n {
-		if err := t.wait(time.Until(began.Add(time.Duration(i) * time.Second / time.Duration(rate)))); err != nil {
+		if err := t.waitFor(time.Until(began.Add(time.Duration(i) * time.Second / time.Duration(rate)))); err != nil {
 			return err
 		}
 		word := "w" + strconv.Itoa(i+1)
@@ -193,7 +193,7 @@ func (t *turn) recite(text string, interval time.Duration) error {
 		if err := t.speak(word); err != nil {
 			return err
 		}
-		if err := t.wait(interval); err != nil {
+		if err := t.waitFor(interval); err != nil {
 			return err
 		}
 	}

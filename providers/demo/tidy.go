@@ -9,8 +9,8 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// tidy returns the steps that look where the windows are and place them side by side.
-func (w windowCommands) tidy() []step {
+// tidySteps returns the steps that look where the windows are and place them side by side.
+func (w windowCommands) tidySteps() []step {
 	if len(w.open) == 0 {
 		return []step{say(w.in("There is no window to arrange.", "정리할 창이 없어요."))}
 	}

@@ -108,7 +108,7 @@ func (p planner) writeReport(path string) step {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n", p.in("Report", "보고서"))
 	for _, d := range p.results() {
-		text, _ := d.told()
+		text, _ := d.reported()
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n", d.id, text)
 	}
 	return call(providers.ToolCall{Name: "storage_write", Input: input(object{"path": path, "content": b.String()})})

@@ -71,8 +71,8 @@ func (t *turn) post(m providers.Message) error {
 func (t *turn) run() {
 	defer t.cancel()
 	t.emit(providers.Event{Kind: providers.EventTurnStart})
-	err := t.act()
-	t.leave()
+	err := t.runScript()
+	t.becomeIdle()
 	t.flush()
 	end := providers.Event{Kind: providers.EventTurnEnd, Outcome: providers.Completed}
 	if f, ok := errors.AsType[*providers.Failure](err); ok {
@@ -83,8 +83,8 @@ func (t *turn) run() {
 	t.emit(end)
 }
 
-// act executes the turn's script. A panic fails the turn and not the hub.
-func (t *turn) act() (err error) {
+// runScript executes the turn's script. A panic fails the turn and not the hub.
+func (t *turn) runScript() (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = &providers.Failure{Class: providers.Invalid, Err: fmt.Errorf("internal error: %v", v)}
@@ -101,7 +101,7 @@ func (t *turn) act() (err error) {
 	}
 	// The demo stands in for models: a conversation that could not be sent to a model fails
 	// here, too.
-	if err := providers.Checked(providers.Mended(t.s.entries, providers.Mending{Backend: t.s.provider.Name()})); err != nil {
+	if err := providers.Checked(providers.Corrected(t.s.entries, providers.CorrectOptions{Backend: t.s.provider.Name()})); err != nil {
 		return err
 	}
 	return t.play()
@@ -122,7 +122,7 @@ func (t *turn) play() error {
 		}
 		next := t.script[0]
 		t.script, t.at, t.stepDone = t.script[1:], next.id, false
-		if err := next.do(t); err != nil {
+		if err := next.execute(t); err != nil {
 			return err
 		}
 		t.stepDone = true
@@ -146,8 +146,8 @@ func (t *turn) endIfIdle() bool {
 	return true
 }
 
-// leave makes the session idle and drops the messages that are left.
-func (t *turn) leave() {
+// becomeIdle makes the session idle and drops the messages that are left.
+func (t *turn) becomeIdle() {
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()
 	if t.s.turn == t {
@@ -219,7 +219,7 @@ func (t *turn) remember(took []string, entries ...providers.Entry) {
 	if len(entries) == 0 {
 		return
 	}
-	t.s.keep(entries...)
+	t.s.appendEntries(entries...)
 	t.emit(providers.Event{Kind: providers.EventEntries, Entries: entries, EntryMessages: took})
 }
 
@@ -249,8 +249,8 @@ func (t *turn) emit(e providers.Event) {
 	t.s.spec.OnEvent(e)
 }
 
-// wait waits for d and collects messages meanwhile.
-func (t *turn) wait(d time.Duration) error {
+// waitFor waits for d and collects messages meanwhile.
+func (t *turn) waitFor(d time.Duration) error {
 	if d <= 0 {
 		return context.Cause(t.ctx)
 	}

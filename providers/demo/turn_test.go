@@ -159,7 +159,7 @@ func TestContinueBehindResults(t *testing.T) {
 		d.start("m-2", "/say before\n/call window:close {\"windowId\":\"a\"}\n/sleep 1m\n/say after")
 		time.Sleep(time.Second)
 		d.mu.Lock()
-		entries := providers.Mended(d.entries, providers.Mending{Open: true})
+		entries := providers.Corrected(d.entries, providers.CorrectOptions{Open: true})
 		d.mu.Unlock()
 		next := newDemoSession(t, entries)
 		if err := next.Send(t.Context(), providers.Message{ID: "m-2", Mode: providers.Continue}); err != nil {

@@ -45,7 +45,7 @@ func (w windowCommands) undo() []step {
 		case known && !open:
 			st.calls = append(st.calls, providers.ToolCall{Name: old.tool, Input: input(old.in)})
 		case known && !sameContent(old, is[c.window]):
-			st.calls = append(st.calls, providers.ToolCall{Name: old.tool, Input: input(old.with(before[c.window]).in)})
+			st.calls = append(st.calls, providers.ToolCall{Name: old.tool, Input: input(old.withFields(before[c.window]).in)})
 		case c.tool == "window_move" && open && before[c.window] != nil:
 			st.calls = append(st.calls, moveCall(c.window, before[c.window]))
 		case !known && open && c.tool != "window_close":

@@ -10,7 +10,7 @@
 //
 //	state    | until                              | what happens
 //	running  | it exits or Stop is called         | lines are exchanged
-//	stopping | it exits                           | the rungs of the ladder, one after the other:
+//	stopping | it exits                           | these steps, one after the other:
 //	         |                                    | close standard input, SIGTERM to the group,
 //	         |                                    | SIGKILL to the group and all descendants
 //	exited   | its output is read, or too late    | the rest of its group is killed

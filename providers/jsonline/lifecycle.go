@@ -36,29 +36,29 @@ func (p *Process) Stop() {
 	<-p.done
 }
 
-// rung is a step of the ladder that ends a process.
-type rung struct {
+// stopStep is a step of the end of a process, and how long the process has until the next step.
+type stopStep struct {
 	do   func(*Process)
-	wait func(Config) time.Duration // negative skips the rung
+	wait func(Config) time.Duration // negative skips the step
 }
 
-// ladder returns the rungs, from the gentlest one on.
-func ladder() []rung {
-	return []rung{
+// stopSteps returns the steps that come before SIGKILL, the gentlest first.
+func stopSteps() []stopStep {
+	return []stopStep{
 		{func(*Process) {}, func(c Config) time.Duration { return c.InputGrace }}, // closeInput has closed the input
 		{(*Process).terminate, func(c Config) time.Duration { return c.TermGrace }},
 	}
 }
 
-// own waits for the end of the process and ends everything that belongs to it.
-func (p *Process) own(stderr *os.File) {
+// supervise waits for the end of the process and ends everything that belongs to it.
+func (p *Process) supervise(stderr *os.File) {
 	var wg, readers sync.WaitGroup
 	readers.Go(func() { p.tail.readAll(stderr) })
-	wg.Go(p.feed)
+	wg.Go(p.writeLines)
 	wg.Go(p.closeInput)
 	var status error
 	wg.Go(func() { status = p.wait() })
-	p.climb()
+	p.stopInSteps()
 	wg.Wait()
 	p.drain(stderr, &readers)
 	p.err = ErrStopped
@@ -70,7 +70,7 @@ func (p *Process) own(stderr *os.File) {
 	close(p.done)
 }
 
-// wait waits for the process, which climb kills at the latest, and kills the rest of its group.
+// wait waits for the process, which stopInSteps kills at the latest, and kills the rest of its group.
 func (p *Process) wait() error {
 	defer close(p.exited)
 	if awaitExit(p.cmd.Process.Pid) { // its id is not free yet
@@ -92,14 +92,15 @@ func (p *Process) signal(send func(*os.Process)) {
 	}
 }
 
-// climb waits until the process has exited, and ends it after Stop.
-func (p *Process) climb() {
+// stopInSteps waits until the process exits by itself or Stop is called. After Stop it ends the process step by step,
+// at last with SIGKILL.
+func (p *Process) stopInSteps() {
 	select {
 	case <-p.exited:
 		return
 	case <-p.stop:
 	}
-	for _, r := range ladder() {
+	for _, r := range stopSteps() {
 		wait := r.wait(p.cfg)
 		if wait < 0 {
 			continue
@@ -119,8 +120,8 @@ func (p *Process) climb() {
 
 func (p *Process) terminate() { p.signal(terminateGroup) }
 
-// feed writes lines to the process until it exits or is to be stopped.
-func (p *Process) feed() {
+// writeLines writes lines to the process until it exits or is to be stopped.
+func (p *Process) writeLines() {
 	for {
 		select {
 		case w := <-p.writes:

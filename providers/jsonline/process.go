@@ -106,7 +106,7 @@ func Start(cfg Config) (*Process, error) {
 		return nil, fmt.Errorf("start %s: %w", cfg.Path, err)
 	}
 	p.read = bufio.NewReaderSize(p.out, 64<<10)
-	go p.own(stderr)
+	go p.supervise(stderr)
 	return p, nil
 }
 

@@ -209,7 +209,7 @@ func (c *Conn) Receive(line []byte) error {
 			c.cfg.Notified(m.Method, m.Params)
 		}
 	case kindCall:
-		c.serve(m)
+		c.answerRequest(m)
 	case kindResult:
 		c.mu.Lock()
 		w, ok := c.calls[string(m.ID)]
@@ -226,9 +226,9 @@ func (c *Conn) Receive(line []byte) error {
 	return nil
 }
 
-// serve executes a call of the other end on a goroutine of its own. A call that cannot be executed
+// answerRequest executes a call of the other end on a goroutine of its own. A call that cannot be executed
 // is answered there, too, because Receive must not wait for the transport.
-func (c *Conn) serve(m message) {
+func (c *Conn) answerRequest(m message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed || c.served >= 2*c.cfg.MaxServed { // too many refusals are on their way

@@ -24,9 +24,9 @@ const (
 // errTooMuch cancels the reading of a reply that exceeds MaxReply.
 var errTooMuch = fmt.Errorf("the reply has more than the %d bytes that one may have", MaxReply)
 
-// ask calls the model and retries as long as no part of the reply was published; seen says that one
+// callModel calls the model and retries as long as no part of the reply was published; seen says that one
 // was. The error is a [*providers.Failure], or errSteered, or the cause of the turn's end.
-func (s *session) ask(t *turn) (reply Reply, seen bool, err error) {
+func (s *session) callModel(t *turn) (reply Reply, seen bool, err error) {
 	ctx, cancel := context.WithCancelCause(t.ctx)
 	defer cancel(nil)
 	s.mu.Lock()
@@ -44,7 +44,7 @@ func (s *session) ask(t *turn) (reply Reply, seen bool, err error) {
 	for s.size > MaxBytes {
 		if !s.shorten(t) {
 			return Reply{}, false, &providers.Failure{
-				Class: providers.ContextLength, Err: fmt.Errorf("there are %d bytes to read, and %d may be said", s.size, MaxBytes),
+				Class: providers.ContextLength, Err: fmt.Errorf("the conversation has %d bytes, at most %d are allowed", s.size, MaxBytes),
 			}
 		}
 	}
@@ -57,7 +57,7 @@ func (s *session) ask(t *turn) (reply Reply, seen bool, err error) {
 			return reply, seen, context.Cause(ctx)
 		}
 		f := failure(err)
-		wait, again := pause(f, try)
+		wait, again := retryDelay(f, try)
 		switch {
 		case seen:
 			return reply, true, f
@@ -81,7 +81,7 @@ func (s *session) ask(t *turn) (reply Reply, seen bool, err error) {
 func (s *session) stream(ctx context.Context, t *turn) (reply Reply, seen bool, err error) {
 	r := Request{
 		Model: s.spec.Model, Effort: s.spec.Effort, System: s.spec.System, Tools: s.spec.Tools,
-		Entries: providers.Mended(s.thread, providers.Mending{Backend: s.p.cfg.Name}),
+		Entries: providers.Corrected(s.thread, providers.CorrectOptions{Backend: s.p.cfg.Name}),
 	}
 	if err := providers.Checked(r.Entries); err != nil {
 		return Reply{}, false, err
@@ -121,8 +121,8 @@ func (s *session) stream(ctx context.Context, t *turn) (reply Reply, seen bool, 
 	return reply, seen, err
 }
 
-// pause returns the wait after a failure, and whether a retry is worthwhile.
-func pause(f *providers.Failure, try int) (time.Duration, bool) {
+// retryDelay returns the wait after a failure, and whether a retry is worthwhile.
+func retryDelay(f *providers.Failure, try int) (time.Duration, bool) {
 	if !f.Passing() || try >= retries || f.RetryAfter > maxRetryAfter {
 		return 0, false
 	}

@@ -99,9 +99,9 @@ func (s *session) Send(ctx context.Context, m providers.Message) error {
 			return providers.ErrBusy
 		}
 		if m.Mode == providers.Continue && s.empty {
-			return &providers.Failure{Class: providers.Invalid, Err: errors.New("there is no turn to go on with")}
+			return &providers.Failure{Class: providers.Invalid, Err: errors.New("there is no turn to continue")}
 		}
-		s.begin(m)
+		s.startTurn(m)
 	case providers.Steer, providers.Queue:
 		if s.turn == nil {
 			return providers.ErrIdle
@@ -123,8 +123,8 @@ func (s *session) Send(ctx context.Context, m providers.Message) error {
 	return nil
 }
 
-// begin starts a turn; mu is held.
-func (s *session) begin(m providers.Message) {
+// startTurn starts a turn; mu is held.
+func (s *session) startTurn(m providers.Message) {
 	t := &turn{id: m.ID, done: make(chan struct{})}
 	t.ctx, t.cancel = context.WithCancelCause(context.Background())
 	s.turn, s.last = t, t

@@ -24,31 +24,31 @@ func (s *session) callTools(t *turn, wanted []providers.Block, done map[string]p
 	for i, w := range wanted {
 		if !s.tools[w.Tool].Parallel {
 			wg.Wait()
-			results[i] = s.result(t.ctx, i, w, done)
+			results[i] = s.resultOf(t.ctx, i, w, done)
 			continue
 		}
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			results[i] = s.result(t.ctx, i, w, done)
+			results[i] = s.resultOf(t.ctx, i, w, done)
 		})
 	}
 	wg.Wait()
 	return results
 }
 
-// result returns the result block of the i-th call of a reply.
-func (s *session) result(ctx context.Context, i int, w providers.Block, done map[string]providers.ToolResult) providers.Block {
+// resultOf returns the result block of the i-th call of a reply.
+func (s *session) resultOf(ctx context.Context, i int, w providers.Block, done map[string]providers.ToolResult) providers.Block {
 	r, ok := done[w.Call]
 	if !ok {
-		r = s.call(ctx, i, w)
+		r = s.executeCall(ctx, i, w)
 	}
 	return providers.Block{
 		Kind: providers.BlockToolResult, Call: w.Call, Tool: w.Tool, Text: r.Text, Images: r.Images, IsError: r.IsError,
 	}
 }
 
-func (s *session) call(ctx context.Context, i int, w providers.Block) (r providers.ToolResult) {
+func (s *session) executeCall(ctx context.Context, i int, w providers.Block) (r providers.ToolResult) {
 	_, known := s.tools[w.Tool]
 	switch {
 	case ctx.Err() != nil:

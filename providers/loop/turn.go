@@ -22,12 +22,12 @@ func (s *session) runTurn(t *turn, m providers.Message) {
 	defer t.cancel(nil)
 	s.emit(providers.Event{Kind: providers.EventTurnStart, Message: t.id})
 	end := providers.Event{Kind: providers.EventTurnEnd, Message: t.id, Outcome: providers.Completed}
-	if err := s.guarded(func() error { return s.rounds(t, m) }); err != nil {
+	if err := s.guarded(func() error { return s.runRounds(t, m) }); err != nil {
 		end.Outcome = providers.Interrupted
 		if t.ctx.Err() == nil {
 			end.Outcome, end.Err = providers.Failed, failure(err)
 		}
-		s.leave(t)
+		s.becomeIdle(t)
 	}
 	s.emit(end)
 }
@@ -43,15 +43,15 @@ func (s *session) guarded(call func() error) (err error) {
 	return call()
 }
 
-// rounds calls the model and executes its tool calls until there is nothing more to do. When it
+// runRounds calls the model and executes its tool calls until there is nothing more to do. When it
 // returns nil the session is idle already.
-func (s *session) rounds(t *turn, m providers.Message) error {
+func (s *session) runRounds(t *turn, m providers.Message) error {
 	again := s.beginTurn(t, m)
 	for n := 0; ; n++ {
 		switch {
 		case t.ctx.Err() != nil:
 			return context.Cause(t.ctx)
-		case !again && !s.more(t):
+		case !again && !s.continueWithInbox(t):
 			return nil
 		case n == MaxRounds:
 			return &providers.Failure{
@@ -60,7 +60,7 @@ func (s *session) rounds(t *turn, m providers.Message) error {
 			}
 		}
 		var err error
-		if again, err = s.round(t); err != nil {
+		if again, err = s.runRound(t); err != nil {
 			return err
 		}
 	}
@@ -85,16 +85,16 @@ func (s *session) beginTurn(t *turn, m providers.Message) bool {
 	return true
 }
 
-// round calls the model once and executes the tool calls of the reply. It reports whether the
+// runRound calls the model once and executes the tool calls of the reply. It reports whether the
 // model is to be called again.
-func (s *session) round(t *turn) (bool, error) {
-	reply, seen, err := s.ask(t)
+func (s *session) runRound(t *turn) (bool, error) {
+	reply, seen, err := s.callModel(t)
 	entry := providers.Entry{Role: providers.RoleAssistant, Turn: t.id, Blocks: s.adoptBlocks(reply.Blocks)}
 	if err != nil {
 		// Published text stays. Tools are not called: the reply is incomplete, and the model
 		// may want something else now.
 		entry.Blocks = slices.DeleteFunc(entry.Blocks, func(b providers.Block) bool { return b.Kind == providers.BlockToolCall })
-		entry.Blocks = providers.Untail(entry.Blocks)
+		entry.Blocks = providers.TrimPrivateTail(entry.Blocks)
 	}
 	if err == nil {
 		t.broken = 0
@@ -130,7 +130,7 @@ func (s *session) addResults(t *turn, wanted []providers.Block, done map[string]
 // continueLong asks the model to continue a reply that became too long.
 func (s *session) continueLong(t *turn, entry providers.Entry) error {
 	t.long++
-	entry.Blocks = providers.Untail(entry.Blocks)
+	entry.Blocks = providers.TrimPrivateTail(entry.Blocks)
 	if t.long > maxLong {
 		s.addEntries(t.id, entry)
 		return &providers.Failure{Class: providers.Invalid, Err: errors.New("the model's answers are longer than they may be")}
@@ -208,10 +208,10 @@ func (s *session) takeInboxLocked(modes ...providers.Mode) (out []providers.Mess
 	return out
 }
 
-// more adds the messages that arrived while the model was busy and reports whether the model
+// continueWithInbox adds the messages that arrived while the model was busy and reports whether the model
 // has to answer them. If not, the session becomes idle under the same lock, so that a message
 // is either taken or refused.
-func (s *session) more(t *turn) bool {
+func (s *session) continueWithInbox(t *turn) bool {
 	for {
 		s.mu.Lock()
 		news := s.takeInboxLocked(providers.Steer, providers.Inject)
@@ -235,9 +235,9 @@ func (s *session) more(t *turn) bool {
 	}
 }
 
-// leave makes the session idle after a turn that did not complete. It adds injected messages;
+// becomeIdle makes the session idle after a turn that did not complete. It adds injected messages;
 // steered and queued messages were not taken, which the hub knows.
-func (s *session) leave(t *turn) {
+func (s *session) becomeIdle(t *turn) {
 	for {
 		s.mu.Lock()
 		news := s.takeInboxLocked(providers.Inject)

@@ -41,7 +41,7 @@ func (t *testSession) asked() (id string) {
 // withdrawn fails the check unless the question was withdrawn, once.
 func (t *testSession) withdrawn(id string) {
 	t.Helper()
-	all, _ := t.ear.heard()
+	all, _ := t.ear.eventsSoFar()
 	n := 0
 	for _, e := range all {
 		if e.Kind == providers.EventApprovalGone && e.Approval == id {

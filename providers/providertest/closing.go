@@ -41,7 +41,7 @@ func closeMidTurn(r *rig) {
 // interrupted.
 func (t *testSession) requireInterrupted() {
 	t.Helper()
-	all, _ := t.ear.heard()
+	all, _ := t.ear.eventsSoFar()
 	if count(all, providers.EventTurnEnd, "m-1") != 1 {
 		t.Fatalf("the session is closed and turn m-1 has no end, want one: %s", outline(all))
 	}

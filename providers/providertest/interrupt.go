@@ -27,7 +27,7 @@ func interruptHeard(r *rig) {
 	t.begin("m-1", Say("so far"), Hang())
 	t.saying("m-1", "so far")
 	t.ok(t.Interrupt(t.ctx))
-	all, _ := t.ear.heard()
+	all, _ := t.ear.eventsSoFar()
 	if count(all, providers.EventTurnEnd, "m-1") != 1 {
 		t.Fatalf("interrupt returned before the end of the turn was heard, want one end: %s", outline(all))
 	}
@@ -101,7 +101,7 @@ func interruptLate(r *rig) {
 	t := r.open()
 	for _, id := range []string{"m-1", "m-2", "m-3"} {
 		t.begin(id, Say("quickly"))
-		t.until("it speaks", func([]providers.Event) bool { return t.ear.said(id) != "" })
+		t.until("it speaks", func([]providers.Event) bool { return t.ear.textOf(id) != "" })
 		t.ok(t.Interrupt(t.ctx))
 		if e := t.ended(id); e.Outcome == providers.Failed {
 			t.Errorf("turn %s failed with %v, want it completed or interrupted", id, e.Err)

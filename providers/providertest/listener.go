@@ -44,7 +44,7 @@ func newEar(provider string, t providers.Thread) *listener {
 		provider: provider, more: make(chan struct{}), ended: map[string]bool{}, calls: map[string]*callState{},
 		thread: providers.Thread{ID: t.ID, Provider: provider},
 	}
-	e.remember(t.Entries)
+	e.storeEntries(t.Entries)
 	e.faulty = nil // violations in the inherited conversation do not count
 	for _, c := range e.calls {
 		c.inherited = true
@@ -52,8 +52,8 @@ func newEar(provider string, t providers.Thread) *listener {
 	return e
 }
 
-// hear implements [providers.Spec.OnEvent].
-func (e *listener) hear(ev providers.Event) {
+// onEvent implements [providers.Spec.OnEvent].
+func (e *listener) onEvent(ev providers.Event) {
 	if !e.hearing.CompareAndSwap(false, true) {
 		e.fault("two events are told at once, one of them %s", ev.Kind)
 	}
@@ -99,7 +99,7 @@ func (e *listener) judge(ev providers.Event) {
 		}
 		return
 	case providers.EventEntries:
-		e.remember(ev.Entries)
+		e.storeEntries(ev.Entries)
 		if ev.Thread != "" {
 			e.thread.ID = ev.Thread
 		}
@@ -150,9 +150,9 @@ var classes = []providers.Class{
 	providers.ContextLength, providers.Refused, providers.Invalid,
 }
 
-// remember stores entries as the hub does, and records violations. e.mu is held once events are
+// storeEntries stores entries as the hub does, and records violations. e.mu is held once events are
 // delivered.
-func (e *listener) remember(entries []providers.Entry) {
+func (e *listener) storeEntries(entries []providers.Entry) {
 	for _, n := range entries {
 		if n.Turn == "" || len(n.Blocks) == 0 || n.Role != providers.RoleUser && n.Role != providers.RoleAssistant {
 			e.faultLocked("an entry to remember lacks its turn, role or blocks: %+v", n)
@@ -251,15 +251,15 @@ func (e *listener) faults() []string {
 	return faulty
 }
 
-// heard returns all events so far, and a channel that is closed when there are more.
-func (e *listener) heard() ([]providers.Event, <-chan struct{}) {
+// eventsSoFar returns all events so far, and a channel that is closed when there are more.
+func (e *listener) eventsSoFar() ([]providers.Event, <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Clone(e.all), e.more
 }
 
-// said returns the text of a turn.
-func (e *listener) said(id string) string {
+// textOf returns the text of a turn.
+func (e *listener) textOf(id string) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var b strings.Builder

@@ -146,7 +146,7 @@ func (r *rig) openAt(p providers.Provider, opts ...option) *testSession {
 	r.Helper()
 	spec := r.spec(opts...)
 	e := newEar(p.Name(), spec.From)
-	spec.OnEvent = e.hear
+	spec.OnEvent = e.onEvent
 	if spec.Call != nil {
 		spec.Call = e.watch(spec.Call)
 	}
@@ -194,7 +194,7 @@ func (t *testSession) end(id string, want providers.Outcome) string {
 	if e.Outcome != want {
 		t.Fatalf("turn %s is %s (%v), want %s", id, e.Outcome, e.Err, want)
 	}
-	return t.ear.said(id)
+	return t.ear.textOf(id)
 }
 
 // ended waits for the end of a turn.
@@ -217,7 +217,7 @@ func (t *testSession) ended(id string) providers.Event {
 func (t *testSession) saying(id, text string) {
 	t.Helper()
 	t.until(fmt.Sprintf("turn %s says %q", id, text), func([]providers.Event) bool {
-		return strings.Contains(t.ear.said(id), text)
+		return strings.Contains(t.ear.textOf(id), text)
 	})
 }
 
@@ -231,7 +231,7 @@ func (t *testSession) taken(id string) {
 func (t *testSession) until(what string, cond func([]providers.Event) bool) {
 	t.Helper()
 	for {
-		all, more := t.ear.heard()
+		all, more := t.ear.eventsSoFar()
 		if cond(all) {
 			return
 		}

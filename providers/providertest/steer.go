@@ -35,7 +35,7 @@ func steerTaken(r *rig) {
 	t.ok(t.Send(t.ctx, t.steer("s-1", providers.Steer, Say("so it is"))))
 	t.taken("s-1")
 	t.has("what it said", t.end("m-1", providers.Completed), "so it is")
-	all, _ := t.ear.heard()
+	all, _ := t.ear.eventsSoFar()
 	if count(all, providers.EventTurnStart, "s-1") > 0 {
 		t.Errorf("the message began a turn of its own, want it in the one that ran: %s", outline(all))
 	}
@@ -110,7 +110,7 @@ func steerLate(r *rig) {
 		}
 		wg.Wait()
 		t.end("m-1", providers.Completed)
-		all, _ := t.ear.heard()
+		all, _ := t.ear.eventsSoFar()
 		said := textOf(t.ear.kept().Entries, providers.RoleUser)
 		for i, err := range errs {
 			if err != nil && !errors.Is(err, providers.ErrIdle) {
@@ -159,7 +159,7 @@ func injectIdle(r *rig) {
 	t.turn("m-1", Say("begun"))
 	t.ok(t.Send(t.ctx, providers.Message{ID: "i-1", Mode: providers.Inject, Text: "the password is mango"}))
 	t.has("what it can read", t.turn("m-2", Recall()), "mango")
-	all, _ := t.ear.heard()
+	all, _ := t.ear.eventsSoFar()
 	if count(all, providers.EventTurnStart, "i-1") > 0 {
 		t.Errorf("adding began a turn, want none: %s", outline(all))
 	}

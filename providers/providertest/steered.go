@@ -50,7 +50,7 @@ func continueSteered(r *rig) {
 		said("m-0", r.bench.Prompt(Say("given up"))), said("s-0", r.bench.Prompt(Call(use("note", "given up")))),
 	}}
 	open := func(hold tool) *testSession {
-		return r.openAt(r.another(), from(providers.Thread{Entries: providers.Mended(kept.Entries, providers.Mending{Open: true})}),
+		return r.openAt(r.another(), from(providers.Thread{Entries: providers.Corrected(kept.Entries, providers.CorrectOptions{Open: true})}),
 			with(notes.tool("note"), hold))
 	}
 	hold := newStuck("never")

@@ -33,7 +33,7 @@ func turnWhole(r *rig) {
 	if got := t.turn("m-1", Say("hello there")); got != "hello there" {
 		t.Errorf(`it said %q, want "hello there"`, got)
 	}
-	all, _ := t.ear.heard()
+	all, _ := t.ear.eventsSoFar()
 	for _, k := range []providers.EventKind{providers.EventTurnStart, providers.EventTaken, providers.EventTurnEnd} {
 		if n := count(all, k, "m-1"); n != 1 {
 			t.Errorf("%s is heard %d times, want once", k, n)
@@ -135,7 +135,7 @@ func turnSlowListener(r *rig) {
 	text := strings.TrimSpace(strings.Repeat("slowly ", 500))
 	t.begin("m-1", Say(text))
 	t.until("something is heard", func(all []providers.Event) bool { return len(all) > 0 })
-	if all, _ := t.ear.heard(); len(all) != 1 {
+	if all, _ := t.ear.eventsSoFar(); len(all) != 1 {
 		t.Errorf("the listener is told more while it is busy, want one event: %s", outline(all))
 	}
 	release()
@@ -189,7 +189,7 @@ func turnUsage(r *rig) {
 	}
 	t := r.open()
 	t.turn("m-1", Say("some words to count"))
-	all, _ := t.ear.heard()
+	all, _ := t.ear.eventsSoFar()
 	var sum providers.Usage
 	for _, e := range all {
 		if e.Kind == providers.EventUsage {
@@ -277,7 +277,7 @@ func refuseCancelled(r *rig) {
 	t := r.open()
 	t.is(t.Send(ctx, t.prompt("m-1", Say("never"))), context.Canceled, "send")
 	t.turn("m-2", Say("still here"))
-	if all, _ := t.ear.heard(); count(all, providers.EventTurnStart, "m-1") > 0 {
+	if all, _ := t.ear.eventsSoFar(); count(all, providers.EventTurnStart, "m-1") > 0 {
 		t.Errorf("the refused message began a turn, want none: %s", outline(all))
 	}
 }

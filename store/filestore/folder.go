@@ -64,11 +64,11 @@ func (f *folder) submit(ctx context.Context, then func(error), first *kvlog.Batc
 	}, first, more...)
 }
 
-// queueAndWait queues batches with the callback settle and waits for the value that settle
+// queueAndWait queues batches with the callback onResult and waits for the value that onResult
 // sends to done, or for the end of ctx.
-func (f *folder) queueAndWait(ctx context.Context, done <-chan error, settle func(error), first *kvlog.Batch, more ...*kvlog.Batch) error {
-	if err := f.log.Queue(settle, first, more...); err != nil {
-		settle(err)
+func (f *folder) queueAndWait(ctx context.Context, done <-chan error, onResult func(error), first *kvlog.Batch, more ...*kvlog.Batch) error {
+	if err := f.log.Queue(onResult, first, more...); err != nil {
+		onResult(err)
 		return storeError(<-done)
 	}
 	// Yield before waking the committer, so that concurrent callers queue their batches

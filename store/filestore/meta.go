@@ -12,7 +12,7 @@ import (
 )
 
 // thisProcess is a random id of this process. Stored leases contain it, so that a later
-// process can tell that their owner is dead.
+// process ignores the leases of earlier ones.
 var thisProcess = rand.Text()
 
 // meta is the state of a session besides its content. It is written with every batch, so it

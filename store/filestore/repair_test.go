@@ -38,7 +38,7 @@ func checkMended(t *testing.T, s *filestore.Store, file string) {
 
 // TestDamageOnAFullDisk opens a damaged store that cannot be written to. Reads
 // go on, but not over the hole; nothing is forgotten; and when there is room
-// the session is mended, then or at a later Open.
+// the session is repaired, then or at a later Open.
 func TestDamageOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	dir, file := wounded(t)
@@ -135,7 +135,7 @@ func TestQuarantineOnAFullDisk(t *testing.T) {
 }
 
 // TestDamageAfterMending loses an entry of a session that is quarantined and
-// mended already. Its log has no hole when it is used again.
+// repaired already. Its log has no hole when it is used again.
 func TestDamageAfterMending(t *testing.T) {
 	t.Parallel()
 	dir := quickDir(t)
@@ -157,7 +157,7 @@ func TestDamageAfterMending(t *testing.T) {
 	}
 }
 
-// TestDamageOfADeletedSession mends a session that is being deleted. It does not
+// TestDamageOfADeletedSession repairs a session that is being deleted. It does not
 // come back as a ghost.
 func TestDamageOfADeletedSession(t *testing.T) {
 	t.Parallel()

@@ -50,7 +50,7 @@ func (s *Semaphores) Acquire(ctx context.Context, r store.SlotRequest) (store.Sl
 	}
 	granted := store.Slot{Semaphore: r.Semaphore, Holder: r.Holder, TTL: r.TTL}
 	w := &slotWaiter{SlotRequest: r, granted: make(chan struct{})}
-	full := s.with(r.Semaphore, func(m *semaphore, now time.Time) error {
+	full := s.withSemaphore(r.Semaphore, func(m *semaphore, now time.Time) error {
 		m.waiting = append(m.waiting, w)
 		m.dispatch(now)
 		if !r.Wait && m.removeWaiter(w) {
@@ -71,7 +71,7 @@ func (s *Semaphores) Acquire(ctx context.Context, r store.SlotRequest) (store.Sl
 	case <-s.runCtx.Done():
 		err = store.ErrClosed
 	}
-	if left := s.with(r.Semaphore, func(m *semaphore, _ time.Time) error {
+	if left := s.withSemaphore(r.Semaphore, func(m *semaphore, _ time.Time) error {
 		if m.removeWaiter(w) {
 			return err
 		}
@@ -82,9 +82,9 @@ func (s *Semaphores) Acquire(ctx context.Context, r store.SlotRequest) (store.Sl
 	return granted, nil
 }
 
-// with calls fn with a semaphore after expiring its slots, and deletes the semaphore if it
+// withSemaphore calls fn with a semaphore after expiring its slots, and deletes the semaphore if it
 // is unused afterwards.
-func (s *Semaphores) with(name string, fn func(m *semaphore, now time.Time) error) error {
+func (s *Semaphores) withSemaphore(name string, fn func(m *semaphore, now time.Time) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := s.named[name]
@@ -173,7 +173,7 @@ func (s *Semaphores) RenewSlot(ctx context.Context, held store.Slot) error {
 		return err
 	}
 	sooner := false
-	err := s.with(held.Semaphore, func(m *semaphore, now time.Time) error {
+	err := s.withSemaphore(held.Semaphore, func(m *semaphore, now time.Time) error {
 		h := m.held[held.Holder]
 		if h == nil {
 			return store.ErrFenced
@@ -193,7 +193,7 @@ func (s *Semaphores) ReleaseSlot(ctx context.Context, held store.Slot) error {
 	if err := s.checkOpen(ctx); err != nil {
 		return err
 	}
-	return s.with(held.Semaphore, func(m *semaphore, now time.Time) error {
+	return s.withSemaphore(held.Semaphore, func(m *semaphore, now time.Time) error {
 		delete(m.held, held.Holder)
 		m.dispatch(now)
 		return nil
@@ -205,7 +205,7 @@ func (s *Semaphores) Slots(ctx context.Context, name string) (use store.SlotUse,
 	if err := s.checkOpen(ctx); err != nil {
 		return use, err
 	}
-	err = s.with(name, func(m *semaphore, _ time.Time) error {
+	err = s.withSemaphore(name, func(m *semaphore, _ time.Time) error {
 		use = store.SlotUse{Held: len(m.held), Waiting: len(m.waiting)}
 		return nil
 	})

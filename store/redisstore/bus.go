@@ -136,7 +136,7 @@ func (l *pubSubConn) run() {
 			}
 			continue
 		}
-		if l.serve(ctx, wanted[0]) {
+		if l.subscribeAndRead(ctx, wanted[0]) {
 			failures = 0
 		}
 		failures++
@@ -145,9 +145,9 @@ func (l *pubSubConn) run() {
 	}
 }
 
-// serve subscribes at the server that holds the channel name and returns when the
+// subscribeAndRead subscribes at the server that holds the channel name and returns when the
 // connection is lost. It reports whether anything was received on it.
-func (l *pubSubConn) serve(ctx context.Context, name string) (worked bool) {
+func (l *pubSubConn) subscribeAndRead(ctx context.Context, name string) (worked bool) {
 	server, err := l.servers.forKey(ctx, name)
 	if err != nil {
 		return false

@@ -42,8 +42,8 @@ func (s servers) forKey(ctx context.Context, key string) (*redis.Client, error) 
 	return s.cluster.MasterForKey(ctx, key)
 }
 
-// each calls fn for every master, concurrently in a Cluster.
-func (s servers) each(ctx context.Context, fn func(context.Context, *redis.Client) error) error {
+// eachMaster calls fn for every master, concurrently in a Cluster.
+func (s servers) eachMaster(ctx context.Context, fn func(context.Context, *redis.Client) error) error {
 	if s.single != nil {
 		return fn(ctx, s.single)
 	}
@@ -241,9 +241,9 @@ func (c *caller) pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// scan calls show with the part of each key name between begin and end, for some keys
+// scan calls each with the part of every key name between begin and end, for some keys
 // twice. begin contains a partition, which selects the server.
-func (c *caller) scan(ctx context.Context, what, begin, end string, show func(rest string) error) error {
+func (c *caller) scan(ctx context.Context, what, begin, end string, each func(rest string) error) error {
 	for cursor := uint64(0); ; {
 		var found []string
 		err := c.runOnServer(ctx, what, retryable, begin, func(ctx context.Context, server *redis.Client) error {
@@ -255,7 +255,7 @@ func (c *caller) scan(ctx context.Context, what, begin, end string, show func(re
 			return err
 		}
 		for _, key := range found {
-			if err := show(strings.TrimSuffix(strings.TrimPrefix(key, begin), end)); err != nil {
+			if err := each(strings.TrimSuffix(strings.TrimPrefix(key, begin), end)); err != nil {
 				return err
 			}
 		}

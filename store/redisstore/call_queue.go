@@ -88,7 +88,7 @@ func (q *callQueue) cancel(calls *serverCalls, c *queuedCall) {
 
 // sendLoop sends pipelines until no calls wait.
 func (q *callQueue) sendLoop(server *redis.Client, calls *serverCalls) {
-	for batch := q.take(calls); len(batch) > 0; batch = q.take(calls) {
+	for batch := q.nextCalls(calls); len(batch) > 0; batch = q.nextCalls(calls) {
 		pipe := server.Pipeline()
 		for _, c := range batch {
 			_ = pipe.Process(q.runCtx, c.cmd) // only queues, cannot fail
@@ -100,9 +100,9 @@ func (q *callQueue) sendLoop(server *redis.Client, calls *serverCalls) {
 	}
 }
 
-// take returns the calls of the next pipeline. If there are none, the calling goroutine no longer
+// nextCalls returns the calls of the next pipeline. If there are none, the calling goroutine no longer
 // counts as in flight.
-func (q *callQueue) take(calls *serverCalls) []*queuedCall {
+func (q *callQueue) nextCalls(calls *serverCalls) []*queuedCall {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	n, size := 0, 0

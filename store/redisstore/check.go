@@ -24,7 +24,7 @@ type serverCheck struct{ *caller }
 
 // run refuses a Redis or a client that would lose or repeat writes.
 func (c serverCheck) run(ctx context.Context) error {
-	err := c.servers.each(ctx, func(ctx context.Context, server *redis.Client) error {
+	err := c.servers.eachMaster(ctx, func(ctx context.Context, server *redis.Client) error {
 		if err := c.checkClient(server); err != nil {
 			return err
 		}

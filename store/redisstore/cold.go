@@ -269,7 +269,7 @@ func (c *Cold) noteAll(ctx context.Context, session wire.SessionID, epoch uint64
 	if c.objects == nil {
 		return nil, nil
 	}
-	if err := c.storage.confirm(ctx); err != nil {
+	if err := c.storage.confirmID(ctx); err != nil {
 		return nil, fmt.Errorf("list objects of session %s: %w", session, err)
 	}
 	listing, cancel := context.WithTimeout(ctx, getTimeout)

@@ -64,7 +64,7 @@ func (s *Sessions) Sessions(ctx context.Context, q store.Query) (store.Page[stor
 	if q.User != "" {
 		index = func(p uint16) string { return s.keys.userSessions(p, q.User) }
 	}
-	ids, next, err := s.directory.walk(ctx, what, q.User, index, part, after, store.PageLimit(q.Limit))
+	ids, next, err := s.directory.listIDs(ctx, what, q.User, index, part, after, store.PageLimit(q.Limit))
 	if err != nil {
 		return page, err
 	}
@@ -75,9 +75,9 @@ func (s *Sessions) Sessions(ctx context.Context, q store.Query) (store.Page[stor
 	return page, nil
 }
 
-// walk returns ids from an index that has a part in every partition, beginning after an id
+// listIDs returns ids from an index that has a part in every partition, beginning after an id
 // of a partition, and the cursor of the next page.
-func (d *directory) walk(
+func (d *directory) listIDs(
 	ctx context.Context, what, user string, index func(uint16) string, part uint16, after string, limit int,
 ) (ids []wire.SessionID, next string, err error) {
 	sizes := make([]*redis.IntCmd, partitions)

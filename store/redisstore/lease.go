@@ -134,8 +134,8 @@ func (s *Sessions) claim(ctx context.Context, session wire.SessionID, by store.I
 	return lease, nil
 }
 
-// keepExpired is the time for which an expired shared lease is kept, so that its owner can tell
-// that Redis has lost it.
+// keepExpired is the time for which an expired shared lease is kept, so that its owner can distinguish
+// an expired lease from one that Redis has lost.
 const keepExpired = time.Hour
 
 // RenewShared extends the lease of an incarnation in a partition to ttl from now, creates it if

@@ -216,7 +216,7 @@ func (p *packer) callUnpacked(ctx context.Context, what string, id wire.SessionI
 			return reply{}, err
 		}
 	}
-	return reply{}, fmt.Errorf("%s %s: %w: it is packed again and again", what, id, store.ErrUnavailable)
+	return reply{}, fmt.Errorf("%s %s: %w: other replicas packed the session %d times during the call", what, id, store.ErrUnavailable, maxUnpacks)
 }
 
 // open decodes the pack in the reply {'PACKED', top, pack} of a script that reads.

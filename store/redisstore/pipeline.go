@@ -155,7 +155,7 @@ func (l *serverQueue) commitCall(p *pipeline, t *transaction, byText bool) redis
 	for _, w := range t.writes {
 		keys += len(w.keys)
 	}
-	p.args = l.scripts.commit.begin(p.args, byText, keys)
+	p.args = l.scripts.commit.appendCallHead(p.args, byText, keys)
 	for _, w := range t.writes {
 		for i := range w.keys {
 			p.args = append(p.args, &w.keys[i])

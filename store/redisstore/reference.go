@@ -112,7 +112,7 @@ func (p *packer) resolve(ctx context.Context, session wire.SessionID, value stri
 		p.cfg.Observer.ColdFailed("damaged")
 		return "", "", &store.CorruptError{Where: where, Reason: fmt.Sprintf("%d bytes with another checksum, want the %d bytes that were written", len(data), ref.size)}
 	}
-	if !p.storage.right.Load() {
+	if !p.storage.confirmed.Load() {
 		// Versions without ids have made sessions cold, too. The next session that is read or moved tries
 		// again, so a failure does not matter.
 		_ = p.storage.record(ctx)

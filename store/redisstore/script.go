@@ -99,9 +99,9 @@ func luaFile(name string) string {
 	return string(text)
 }
 
-// begin appends the first arguments of a script's call, by its hash or, if byText is set,
+// appendCallHead appends the first arguments of a script's call, by its hash or, if byText is set,
 // with its source for a server that does not have it.
-func (s *script) begin(args []any, byText bool, keys int) []any {
+func (s *script) appendCallHead(args []any, byText bool, keys int) []any {
 	if byText {
 		return append(args, "eval", s.source, keys)
 	}
@@ -110,7 +110,7 @@ func (s *script) begin(args []any, byText bool, keys int) []any {
 
 // command returns the arguments of a script's call.
 func (s *script) command(byText bool, keys []string, args []any) []any {
-	all := s.begin(make([]any, 0, 3+len(keys)+len(args)), byText, len(keys))
+	all := s.appendCallHead(make([]any, 0, 3+len(keys)+len(args)), byText, len(keys))
 	for _, k := range keys {
 		all = append(all, k)
 	}

@@ -22,15 +22,15 @@ import (
 type storage struct {
 	*caller
 	objects Objects // nil if there are none
-	// right says that the storage had the recorded id when it was last looked at.
-	right atomic.Bool
-	// other says that it had not.
-	other atomic.Bool
+	// confirmed says that the storage had the recorded id when it was last read.
+	confirmed atomic.Bool
+	// refused says that the storage had another id, or none, when it was last read.
+	refused atomic.Bool
 }
 
-// recorded returns the id that Redis has, or "". It records an id first, unless that is empty or Redis
+// recordedID returns the id that Redis has, or "". It records an id first, unless that is empty or Redis
 // has one.
-func (s *storage) recorded(ctx context.Context, id string) (string, error) {
+func (s *storage) recordedID(ctx context.Context, id string) (string, error) {
 	v, err := s.call(ctx, "read id of storage", retryable, s.scripts.storage, []string{s.keys.storage()}, id)
 	if err != nil {
 		return "", err
@@ -42,20 +42,20 @@ func (s *storage) recorded(ctx context.Context, id string) (string, error) {
 	return r.text(0), nil
 }
 
-// ensureRecorded makes the storage the one that has the cold sessions, unless another is or may be. It is called
+// ensureRecorded records this storage as the one that has the cold sessions, unless another is or may be. It is called
 // before an object is written.
 func (s *storage) ensureRecorded(ctx context.Context) error {
-	want, err := s.recorded(ctx, "")
+	want, err := s.recordedID(ctx, "")
 	if err != nil || want != "" {
-		return s.compare(ctx, want, err)
+		return s.compareID(ctx, want, err)
 	}
-	if err := s.search(ctx, true); err != nil {
+	if err := s.searchObjects(ctx, true); err != nil {
 		return err
 	}
 	return s.record(ctx)
 }
 
-// record makes the storage the one that has the cold sessions, unless another is. The caller knows that it has
+// record records this storage as the one that has the cold sessions, unless another is recorded. The caller has checked that it has
 // their objects, or that there are none.
 func (s *storage) record(ctx context.Context) error {
 	// The id is in the storage first: two replicas that do this at once find the same one.
@@ -63,25 +63,25 @@ func (s *storage) record(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	want, err := s.recorded(ctx, id)
-	return s.compare(ctx, want, err)
+	want, err := s.recordedID(ctx, id)
+	return s.compareID(ctx, want, err)
 }
 
-// confirm is [store.ErrOtherFiles], which is [store.ErrUnavailable] as well, if another storage has the
+// confirmID returns [store.ErrOtherFiles], which is [store.ErrUnavailable] as well, if another storage has the
 // cold sessions.
-func (s *storage) confirm(ctx context.Context) error {
-	want, err := s.recorded(ctx, "")
-	return s.compare(ctx, want, err)
+func (s *storage) confirmID(ctx context.Context) error {
+	want, err := s.recordedID(ctx, "")
+	return s.compareID(ctx, want, err)
 }
 
-// confirmObjects is confirm for a decision that loses objects. A storage without a recorded id must have the object of
+// confirmObjects is confirmID for a decision that loses objects. A storage without a recorded id must have the object of
 // a cold session, unless none is cold.
 func (s *storage) confirmObjects(ctx context.Context) error {
-	want, err := s.recorded(ctx, "")
+	want, err := s.recordedID(ctx, "")
 	if err != nil || want != "" {
-		return s.compare(ctx, want, err)
+		return s.compareID(ctx, want, err)
 	}
-	return s.search(ctx, false)
+	return s.searchObjects(ctx, false)
 }
 
 // confirmNotes is confirmObjects for removing noted objects. Without any there is nothing to lose, and nothing is searched.
@@ -100,19 +100,19 @@ func (s *storage) confirmNotes(ctx context.Context) error {
 			return s.confirmObjects(ctx)
 		}
 	}
-	return s.confirm(ctx)
+	return s.confirmID(ctx)
 }
 
 // searchedObjects is the number of objects without any success after which a storage counts as another one.
 const searchedObjects = 50
 
-// search looks for objects of cold sessions and, if noted is set, for noted ones. Versions without ids may have
+// searchObjects looks for objects of cold sessions and, if noted is set, for noted ones. Versions without ids may have
 // written them. It is [store.ErrOtherFiles] if there are such sessions or notes and the storage has none of these
 // objects. It reads all partitions, which happens until the first id is recorded.
-func (s *storage) search(ctx context.Context, noted bool) error {
+func (s *storage) searchObjects(ctx context.Context, noted bool) error {
 	missing := 0
 	for part := range uint16(partitions) {
-		for object, err := range s.known(ctx, part, noted) {
+		for object, err := range s.knownObjects(ctx, part, noted) {
 			if err != nil {
 				return err
 			}
@@ -127,18 +127,18 @@ func (s *storage) search(ctx context.Context, noted bool) error {
 				return fmt.Errorf("read object %s of session %s: %w: %w", name, session, store.ErrUnavailable, err)
 			}
 			if missing++; missing == searchedObjects {
-				return s.refuse(ctx, "", "")
+				return s.refuseOther(ctx, "", "")
 			}
 		}
 	}
 	if missing > 0 {
-		return s.refuse(ctx, "", "")
+		return s.refuseOther(ctx, "", "")
 	}
 	return nil
 }
 
-// known yields the objects that the cold sessions of a partition refer to and, if noted is set, those that are noted.
-func (s *storage) known(ctx context.Context, part uint16, noted bool) iter.Seq2[string, error] {
+// knownObjects yields the objects that the cold sessions of a partition refer to and, if noted is set, those that are noted.
+func (s *storage) knownObjects(ctx context.Context, part uint16, noted bool) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for rank := "0"; rank != ""; {
 			v, err := s.call(ctx, "list cold sessions", retryable, s.scripts.listCold, []string{s.keys.recent(part)}, rank, unusedBatch)
@@ -201,7 +201,7 @@ func (s *storage) objectOfSession(ctx context.Context, session wire.SessionID) (
 	return objectOf(session, ref.name), nil
 }
 
-func (s *storage) compare(ctx context.Context, want string, err error) error {
+func (s *storage) compareID(ctx context.Context, want string, err error) error {
 	if err != nil || want == "" { // no session has been cold, or none since there are ids
 		return err
 	}
@@ -209,19 +209,19 @@ func (s *storage) compare(ctx context.Context, want string, err error) error {
 	if err != nil {
 		return err
 	}
-	s.right.Store(got == want)
+	s.confirmed.Store(got == want)
 	if got != want {
-		return s.refuse(ctx, want, got)
+		return s.refuseOther(ctx, want, got)
 	}
-	if s.other.Swap(false) {
+	if s.refused.Swap(false) {
 		s.log.InfoContext(ctx, "the storage of files is the one that has the cold sessions again", "id", got)
 	}
 	return nil
 }
 
-// refuse reports, once in the log, that another storage has the cold sessions.
-func (s *storage) refuse(ctx context.Context, want, got string) error {
-	if !s.other.Swap(true) {
+// refuseOther reports, once in the log, that another storage has the cold sessions.
+func (s *storage) refuseOther(ctx context.Context, want, got string) error {
+	if !s.refused.Swap(true) {
 		s.log.ErrorContext(ctx, "the storage of files is not the one that has the cold sessions; if it is a folder, mount it and start the hub again", "want", want, "got", got)
 	}
 	return fmt.Errorf("%w: %w", store.ErrUnavailable, store.ErrOtherFiles)
@@ -237,13 +237,13 @@ func (s *storage) identify(ctx context.Context, id string) (string, error) {
 	return got, nil
 }
 
-// ready is [store.ErrOtherFiles] if another storage has the cold sessions. A storage that was the right
-// one is not read again, and one that does not answer is no reason: only its cold sessions need it.
+// ready returns [store.ErrOtherFiles] if another storage has the cold sessions. A storage that was confirmed
+// is not read again. One that does not answer is no error: only cold sessions need it.
 func (s *storage) ready(ctx context.Context) error {
-	if s.objects == nil || s.right.Load() {
+	if s.objects == nil || s.confirmed.Load() {
 		return nil
 	}
-	if err := s.confirm(ctx); err != nil && s.other.Load() {
+	if err := s.confirmID(ctx); err != nil && s.refused.Load() {
 		return err
 	}
 	return nil

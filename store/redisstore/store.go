@@ -174,7 +174,7 @@ func (s *Store) Ready(ctx context.Context) error {
 	}
 	err := s.runOnServer(ctx, "check redis", retryable, s.keys.format(), probe)
 	if err == nil && s.servers.cluster != nil {
-		err = s.contractError(ctx, "check redis", s.servers.each(ctx, probe))
+		err = s.contractError(ctx, "check redis", s.servers.eachMaster(ctx, probe))
 	}
 	if err != nil {
 		return err

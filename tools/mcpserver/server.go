@@ -197,10 +197,10 @@ func (d *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "too many requests at once", http.StatusTooManyRequests)
 		return
 	}
-	defer leave(b.crowd)
+	defer freePlace(b.crowd)
 	t := &ticket{mcpToken: b, calls: enter(b.free)}
 	if t.calls {
-		defer leave(b.free)
+		defer freePlace(b.free)
 	}
 	// Remove the token from the request that the MCP library sees.
 	r = r.WithContext(context.WithValue(r.Context(), ticketKey{}, t))
@@ -241,7 +241,7 @@ func enter(places chan struct{}) bool {
 	}
 }
 
-func leave(places chan struct{}) { <-places }
+func freePlace(places chan struct{}) { <-places }
 
 // ticket is an admitted request; calls says whether it may call a tool.
 type ticket struct {

@@ -204,7 +204,7 @@ func (f *fake) run(turn string) {
 	status := "completed"
 	var failed object
 	for {
-		f.take()
+		f.takeSteered()
 		var more bool
 		more, failed = f.reply()
 		f.mu.Lock()
@@ -227,8 +227,8 @@ func (f *fake) run(turn string) {
 	f.mu.Unlock()
 }
 
-// take adds the messages that have arrived to the conversation.
-func (f *fake) take() {
+// takeSteered adds the messages that have arrived to the conversation.
+func (f *fake) takeSteered() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, in := range f.steered {

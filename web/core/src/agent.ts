@@ -66,7 +66,7 @@ function runningAgent(d: Draft, p: Named, now: number): Agent | undefined {
   return a === undefined || a.status === "running" ? a : change(d, a, { status: "running" });
 }
 
-export function accept(d: Draft, p: MessageAccepted, now: number): void {
+export function acceptMessage(d: Draft, p: MessageAccepted, now: number): void {
   if (p.duplicate) return;
   dequeue(d, p.messageId);
   let a = runningAgent(d, p, now);
@@ -75,14 +75,14 @@ export function accept(d: Draft, p: MessageAccepted, now: number): void {
   if (p.how === "ephemeral" && a.kind !== "ephemeral") change(d, a, { kind: "ephemeral" });
 }
 
-export function think(d: Draft, p: AgentThinking, now: number): void {
+export function applyThinking(d: Draft, p: AgentThinking, now: number): void {
   const a = runningAgent(d, p, now);
   if (a === undefined) return;
   const said = writeText(a.thinking, a.thinkingBytes, p);
   if (said !== undefined) change(d, a, { thinking: said.text, thinkingBytes: said.bytes });
 }
 
-export function respond(d: Draft, p: AgentResponse, now: number): void {
+export function applyResponse(d: Draft, p: AgentResponse, now: number): void {
   if (p.isComplete) {
     d.drop("agents", p.agentId ?? "");
     return;
@@ -121,7 +121,7 @@ export function bounded(text: string): { text: string; bytes: number } {
   return { text: kept, bytes: utf8Length(kept) };
 }
 
-export function useTool(d: Draft, p: ToolProgress, now: number): void {
+export function setTool(d: Draft, p: ToolProgress, now: number): void {
   const a = runningAgent(d, p, now);
   if (a === undefined) return;
   const tool = a.tool ?? "";

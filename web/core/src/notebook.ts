@@ -141,7 +141,7 @@ function setKernel(d: Draft, p: KernelStatus): void {
 }
 
 /** A content without executions: no kernel works for a notebook that an action opens. */
-export function atRest(content: Content): Content {
+export function withoutExecutions(content: Content): Content {
   if (content.renderer !== "notebook") return content;
   const n = content.data as Notebook;
   const { state: _, reason: __, variables: ___, ...kernel } = n.kernel ?? {};

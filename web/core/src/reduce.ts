@@ -1,9 +1,9 @@
 // Folds events into the desktop state, by the rules of the Go package desktop. Every hub and page that applied the same log
 // has the same state and the same hash.
 
-import { accept, dequeue, enqueue, respond, setQueue, setWindowAgent, think, useTool } from "./agent.js";
+import { acceptMessage, applyResponse, applyThinking, dequeue, enqueue, setQueue, setTool, setWindowAgent } from "./agent.js";
 import type { HubEvent, KnownEvent } from "./event.js";
-import { applyNotebook, atRest } from "./notebook.js";
+import { applyNotebook, withoutExecutions } from "./notebook.js";
 import {
   askDialog,
   createShortcut,
@@ -102,7 +102,7 @@ function applyPayload(d: Draft, e: KnownEvent): void {
       d.desktop.autoApproval = e.data.useDefault === true ? undefined : e.data.rules;
       return;
     case "MESSAGE_ACCEPTED":
-      return accept(d, e.data, e.time);
+      return acceptMessage(d, e.data, e.time);
     case "MESSAGE_QUEUED":
       return enqueue(d, e.data, e.time);
     case "MESSAGE_REJECTED":
@@ -110,11 +110,11 @@ function applyPayload(d: Draft, e: KnownEvent): void {
     case "QUEUE_UPDATED":
       return setQueue(d, e.data);
     case "AGENT_THINKING":
-      return think(d, e.data, e.time);
+      return applyThinking(d, e.data, e.time);
     case "AGENT_RESPONSE":
-      return respond(d, e.data, e.time);
+      return applyResponse(d, e.data, e.time);
     case "TOOL_PROGRESS":
-      return useTool(d, e.data, e.time);
+      return setTool(d, e.data, e.time);
     case "WINDOW_AGENT_STATUS":
       return setWindowAgent(d, e.data, e.time);
     case "TURN_INTERRUPTED":
@@ -133,7 +133,7 @@ function applyAction(d: Draft, ctx: ActionContext, a: Action): void {
   const m = ctx.monitor;
   switch (a.type) {
     case "window.create":
-      return createWindow(d, ctx, { ...a, content: atRest(a.content) });
+      return createWindow(d, ctx, { ...a, content: withoutExecutions(a.content) });
     case "window.close": {
       const key = findWindow(d.desktop, m, a.windowId);
       if (key !== undefined) d.drop("windows", key);
@@ -160,7 +160,7 @@ function applyAction(d: Draft, ctx: ActionContext, a: Action): void {
     case "window.setTitle":
       return editWindow(d, m, a.windowId, { title: a.title });
     case "window.setContent":
-      return editWindow(d, m, a.windowId, { content: atRest(a.content) });
+      return editWindow(d, m, a.windowId, { content: withoutExecutions(a.content) });
     case "window.updateContent":
       return updateWindow(d, m, a);
     case "window.lock":

@@ -184,7 +184,7 @@ function blankContent(renderer: string): Content {
     case "chart":
       return { renderer, data: { kind: "line", series: [] } };
   }
-  return { renderer, data: "" } as unknown as Content; // a renderer that this page does not know
+  return { renderer, data: "" } as unknown as Content; // a renderer of a newer hub
 }
 
 /** Content for a renderer, if the data fits it. */

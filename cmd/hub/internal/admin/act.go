@@ -16,9 +16,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// act sends an action and prints its record in the audit log. Empty members of in are left
+// sendAction sends an action and prints its record in the audit log. Empty members of in are left
 // out.
-func (c *call) act(ctx context.Context, method string, target *url.URL, in map[string]string) error {
+func (c *call) sendAction(ctx context.Context, method string, target *url.URL, in map[string]string) error {
 	body := map[string]string{"reason": c.reason}
 	for name, text := range in {
 		if text != "" {
@@ -49,37 +49,37 @@ func (c *call) act(ctx context.Context, method string, target *url.URL, in map[s
 }
 
 func (c *call) interrupt(ctx context.Context) error {
-	return c.act(ctx, http.MethodPost, c.session("interrupt"), map[string]string{"agentId": c.flags.Last("agent"), "monitorId": c.flags.Last("monitor")})
+	return c.sendAction(ctx, http.MethodPost, c.session("interrupt"), map[string]string{"agentId": c.flags.Last("agent"), "monitorId": c.flags.Last("monitor")})
 }
 
 func (c *call) cancel(ctx context.Context) error {
-	return c.act(ctx, http.MethodPost, c.session("messages", c.args[1], "cancel"), nil)
+	return c.sendAction(ctx, http.MethodPost, c.session("messages", c.args[1], "cancel"), nil)
 }
 
 func (c *call) closeTab(ctx context.Context) error {
-	return c.act(ctx, http.MethodPost, c.session("tabs", c.args[1], "close"), nil)
+	return c.sendAction(ctx, http.MethodPost, c.session("tabs", c.args[1], "close"), nil)
 }
 
 func (c *call) handOver(ctx context.Context) error {
-	return c.act(ctx, http.MethodPost, c.session("handover"), map[string]string{"to": c.flags.Last("to")})
+	return c.sendAction(ctx, http.MethodPost, c.session("handover"), map[string]string{"to": c.flags.Last("to")})
 }
 
 func (c *call) release(ctx context.Context) error {
-	return c.act(ctx, http.MethodPost, c.session("release"), nil)
+	return c.sendAction(ctx, http.MethodPost, c.session("release"), nil)
 }
 
 func (c *call) reset(ctx context.Context) error {
 	if err := c.confirm(ctx, "closes all windows of the session and deletes its conversations"); err != nil {
 		return err
 	}
-	return c.act(ctx, http.MethodPost, c.session("reset"), nil)
+	return c.sendAction(ctx, http.MethodPost, c.session("reset"), nil)
 }
 
 func (c *call) remove(ctx context.Context) error {
 	if err := c.confirm(ctx, "deletes the session with everything in it"); err != nil {
 		return err
 	}
-	return c.act(ctx, http.MethodDelete, c.session(), nil)
+	return c.sendAction(ctx, http.MethodDelete, c.session(), nil)
 }
 
 func (c *call) drain(ctx context.Context) error { return c.drainOrNot(ctx, "drain", false) }
@@ -95,7 +95,7 @@ func (c *call) drainOrNot(ctx context.Context, verb string, undo bool) error {
 			return command.UsageErrors{fmt.Sprintf("flag --wait: %v; got %q", err, text)}
 		}
 	}
-	if err := c.act(ctx, http.MethodPost, c.path("replicas", c.args[0], verb), nil); err != nil || d.wait == 0 {
+	if err := c.sendAction(ctx, http.MethodPost, c.path("replicas", c.args[0], verb), nil); err != nil || d.wait == 0 {
 		return err
 	}
 	out := c.program.Stdout

@@ -70,7 +70,7 @@ func verbs() []verb {
 			name:  "sessions",
 			flags: "user= status= owner= text= stuck questions errors no-tabs quarantined sort= desc limit=", run: (*call).sessions,
 		},
-		{name: "show", args: "SESSION", run: (*call).show},
+		{name: "show", args: "SESSION", run: (*call).showSession},
 		{name: "tail", args: "SESSION", flags: "type= agent= monitor= from=", run: (*call).tail},
 		{name: "interrupt", args: "SESSION", flags: "agent= monitor=", acts: true, run: (*call).interrupt},
 		{name: "cancel", args: "SESSION MESSAGE", acts: true, run: (*call).cancel},

@@ -11,8 +11,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// show prints one session in detail.
-func (c *call) show(ctx context.Context) error {
+// showSession prints one session in detail.
+func (c *call) showSession(ctx context.Context) error {
 	var d adminview.Detail
 	if shown, err := c.fetch(ctx, "look at the session", c.session(), &d); err != nil || shown {
 		return err

@@ -40,7 +40,7 @@ func (c *call) tail(ctx context.Context) error {
 		at = log.Top.String()
 	}
 	for connected := false; ; {
-		err := c.follow(ctx, at, func(event, id string, data []byte) error {
+		err := c.readStream(ctx, at, func(event, id string, data []byte) error {
 			if event == "problem" {
 				return streamEnd(data)
 			}
@@ -76,10 +76,10 @@ func streamEnd(data []byte) error {
 	return &remote.RefusedError{Status: p.Status, Detail: terminal.OneLine(p.Detail)}
 }
 
-// follow reads the stream of a session's events after a position over one connection, and sets
+// readStream reads the stream of a session's events after a position over one connection, and sets
 // connected once the hub has answered 200. It always returns an error: why the connection
 // ended.
-func (c *call) follow(ctx context.Context, after string, each func(event, id string, data []byte) error, connected *bool) error {
+func (c *call) readStream(ctx context.Context, after string, each func(event, id string, data []byte) error, connected *bool) error {
 	query := url.Values{}
 	for _, name := range []string{"type", "agent", "monitor"} {
 		if c.flags.Has(name) {

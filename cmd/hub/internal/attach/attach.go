@@ -71,10 +71,10 @@ func run(ctx context.Context, p command.Call) error {
 	}
 	stdin := p.Input()
 	if a.json || !a.plain && !terminal.IsTerminal(p.Stdout) {
-		return a.follow(ctx, newJSONUI(&a, p.Stdout, p.Stderr), stdin, false)
+		return a.runUI(ctx, newJSONUI(&a, p.Stdout, p.Stderr), stdin, false)
 	}
 	v := newView(p.Stdout, !a.plain && p.Env("NO_COLOR") == "", time.Local)
-	return a.follow(ctx, newTerminalUI(&a, v), stdin, terminal.IsTerminal(stdin))
+	return a.runUI(ctx, newTerminalUI(&a, v), stdin, terminal.IsTerminal(stdin))
 }
 
 // ui displays an attached session and executes its input.
@@ -97,13 +97,13 @@ var (
 	errOver  = errors.New("done")
 )
 
-// follow displays the session until ctx ends, the user leaves, --for or --until is reached, or
+// runUI displays the session until ctx ends, the user leaves, --for or --until is reached, or
 // the client fails. The end of the input ends it if endWithInput is set.
 //
 // Ownership: it returns after the client has ended. The goroutine that reads input may
 // outlive it, because a read from a terminal cannot be interrupted; it ends with the next
 // line or the program.
-func (a *attachment) follow(ctx context.Context, d ui, stdin io.Reader, endWithInput bool) error {
+func (a *attachment) runUI(ctx context.Context, d ui, stdin io.Reader, endWithInput bool) error {
 	running, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	if a.span > 0 {

@@ -83,9 +83,9 @@ func (c *console) help(string) (wire.ClientPayload, error) {
 	return nil, nil
 }
 
-// do executes typed input. It displays errors, except errLeave and those after the end of ctx,
+// executeInput executes typed input. It displays errors, except errLeave and those after the end of ctx,
 // which it returns.
-func (c *console) do(ctx context.Context, text string) error {
+func (c *console) executeInput(ctx context.Context, text string) error {
 	in, err := parseTyped(text)
 	var p wire.ClientPayload
 	switch {

@@ -81,7 +81,7 @@ func (u *jsonUI) printHash() {
 // line sends a JSON object unchanged, and executes other lines as typed input.
 func (u *jsonUI) line(ctx context.Context, text string) error {
 	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
-		return u.typing.do(ctx, text)
+		return u.typing.executeInput(ctx, text)
 	}
 	p, err := u.client.Forward(ctx, []byte(text))
 	switch {

@@ -19,7 +19,7 @@ func newTerminalUI(a *attachment, v *view) *terminalUI { return &terminalUI{a: a
 
 func (u *terminalUI) attached(c *client.Client) {
 	u.client = c
-	u.typing = &console{client: c, only: u.a.monitors, monitor: u.a.monitor(), note: u.view.note, hash: u.printState}
+	u.typing = &console{client: c, only: u.a.monitors, monitor: u.a.monitor(), note: u.view.printNote, hash: u.printState}
 }
 
 func (u *terminalUI) link(l client.Link) { u.view.link(l) }
@@ -34,7 +34,9 @@ func (u *terminalUI) event(e client.Event) {
 	}
 }
 
-func (u *terminalUI) line(ctx context.Context, text string) error { return u.typing.do(ctx, text) }
+func (u *terminalUI) line(ctx context.Context, text string) error {
+	return u.typing.executeInput(ctx, text)
+}
 
 func (u *terminalUI) end() {
 	u.typing.wg.Wait()
@@ -45,5 +47,5 @@ func (u *terminalUI) end() {
 
 func (u *terminalUI) printState() {
 	hash, at := u.client.Hash()
-	u.view.note(tintDim, "state %s at %s", hash, at)
+	u.view.printNote(tintDim, "state %s at %s", hash, at)
 }

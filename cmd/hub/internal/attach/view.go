@@ -34,8 +34,8 @@ type windowRef struct {
 	window  wire.WindowID
 }
 
-// note prints a line that is not about an event.
-func (v *view) note(t tint, format string, args ...any) {
+// printNote prints a line that is not about an event.
+func (v *view) printNote(t tint, format string, args ...any) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.out.now = time.Time{}
@@ -46,15 +46,15 @@ func (v *view) note(t tint, format string, args ...any) {
 func (v *view) link(l client.Link) {
 	switch l.State {
 	case client.LinkConnecting:
-		v.note(tintDim, "── connecting")
+		v.printNote(tintDim, "── connecting")
 	case client.LinkConnected:
 		if l.Resumed {
-			v.note(tintDim, "── connected again")
+			v.printNote(tintDim, "── connected again")
 		} else {
-			v.note(tintDim, "── connected")
+			v.printNote(tintDim, "── connected")
 		}
 	case client.LinkReconnecting:
-		v.note(tintYellow, "── reconnecting in %v: %s", l.Retry.Round(10*time.Millisecond), brokeText(l.Err))
+		v.printNote(tintYellow, "── reconnecting in %v: %s", l.Retry.Round(10*time.Millisecond), brokeText(l.Err))
 	case client.LinkClosed:
 	}
 }

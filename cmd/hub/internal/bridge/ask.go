@@ -31,9 +31,9 @@ var (
 	errRefused = errors.New("the hub does not accept the MCP token")
 )
 
-// ask sends a request until the hub answers it. A call of a tool is not sent again after it may have
+// sendUntilAnswered sends a request until the hub answers it. A call of a tool is not sent again after it may have
 // reached the hub.
-func (b *bridge) ask(ctx context.Context, m message, body []byte) ([]byte, error) {
+func (b *bridge) sendUntilAnswered(ctx context.Context, m message, body []byte) ([]byte, error) {
 	deadline := time.Now().Add(awayTimeout)
 	refused := ""
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {

@@ -90,7 +90,7 @@ func (b *bridge) run(ctx context.Context, in io.Reader) error {
 	for {
 		select {
 		case line := <-lines:
-			b.handle(ctx, line)
+			b.forwardLine(ctx, line)
 		case err := <-failed:
 			b.awaitRequests(ctx)
 			return err
@@ -120,8 +120,8 @@ func (b *bridge) awaitRequests(ctx context.Context) {
 	}
 }
 
-// handle passes one line to the hub, in the background.
-func (b *bridge) handle(ctx context.Context, line []byte) {
+// forwardLine passes one line to the hub, in the background.
+func (b *bridge) forwardLine(ctx context.Context, line []byte) {
 	var m message
 	switch {
 	case !json.Valid(line):
@@ -149,7 +149,7 @@ func (b *bridge) handle(ctx context.Context, line []byte) {
 	b.requests.Go(func() {
 		defer cancel()
 		defer func() { <-b.places }()
-		answer, err := b.ask(ctx, m, line)
+		answer, err := b.sendUntilAnswered(ctx, m, line)
 		b.mu.Lock()
 		_, wanted := b.running[string(m.ID)]
 		delete(b.running, string(m.ID))

@@ -54,7 +54,7 @@ func run(ctx context.Context, p command.Call) error {
 	if r.notebook, err = readFile(rest[1]); err != nil {
 		return err
 	}
-	return r.follow(ctx, hub)
+	return r.runNotebook(ctx, hub)
 }
 
 // readFile reads a notebook file or a script.
@@ -101,8 +101,8 @@ type runner struct {
 	from      wire.Position
 }
 
-// follow opens the notebook, runs it and waits for its end.
-func (r *runner) follow(ctx context.Context, hub *remote.Hub) error {
+// runNotebook opens the notebook, runs it and waits for its end.
+func (r *runner) runNotebook(ctx context.Context, hub *remote.Hub) error {
 	r.open = map[wire.CellID]bool{}
 	for _, c := range r.notebook.Cells {
 		if c.Kind == wire.CellCode {

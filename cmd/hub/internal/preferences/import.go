@@ -131,7 +131,7 @@ func (im *importer) apply(ctx context.Context, item settingsfile.Item) error {
 	if item.Kind == settingsfile.KindApproval {
 		return im.applyApproval(ctx, item)
 	}
-	detail := im.check(item)
+	detail := im.refusalOf(item)
 	if detail == "" && !im.dryRun {
 		var err error
 		if detail, err = im.sendPatiently(ctx, item); err != nil {
@@ -148,19 +148,19 @@ func (im *importer) apply(ctx context.Context, item settingsfile.Item) error {
 	case detail != "":
 		outcome = settingsfile.Refused
 	}
-	im.note(item.Key, outcome, detail)
+	im.addResult(item.Key, outcome, detail)
 	return nil
 }
 
-func (im *importer) note(key string, outcome settingsfile.Outcome, detail string) {
+func (im *importer) addResult(key string, outcome settingsfile.Outcome, detail string) {
 	im.notes = append(im.notes, settingsfile.Note{Key: key, Outcome: outcome, Detail: detail})
 }
 
 // noSuchSetting is the detail of settings that the hub does not have.
 const noSuchSetting = "the hub has no such setting"
 
-// check returns why an item cannot be set, as far as that can be said without the hub, or "".
-func (im *importer) check(item settingsfile.Item) string {
+// refusalOf returns why an item cannot be set, as far as that can be said without the hub, or "".
+func (im *importer) refusalOf(item settingsfile.Item) string {
 	switch item.Kind {
 	case settingsfile.KindSetting:
 		i := slices.IndexFunc(im.values.Settings, func(s state) bool { return s.Name == item.Name })
@@ -288,7 +288,7 @@ func (im *importer) applyApproval(ctx context.Context, item settingsfile.Item) e
 		}
 	}
 	for _, key := range item.Keys {
-		im.note(key, outcome, detail)
+		im.addResult(key, outcome, detail)
 	}
 	return nil
 }

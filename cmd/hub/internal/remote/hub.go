@@ -34,22 +34,22 @@ type Hub struct {
 // Ask sends a request, with in as JSON unless it is nil, and decodes the answer into out, unless
 // that is nil.
 func (h *Hub) Ask(ctx context.Context, method string, target *url.URL, in, out any) error {
-	return h.ask(ctx, method, target, "", in, out)
+	return h.request(ctx, method, target, "", in, out)
 }
 
 // SendAction sends an admin action with a new idempotency key. If the answer is lost, or is
 // 503, it sends the action once more with the same key, so that the hub executes it once.
 func (h *Hub) SendAction(ctx context.Context, method string, target *url.URL, in map[string]string, out any) error {
 	key := "adm-" + rand.Text()
-	err := h.ask(ctx, method, target, key, in, out)
+	err := h.request(ctx, method, target, key, in, out)
 	if no, ok := errors.AsType[*RefusedError](err); err != nil && ctx.Err() == nil && (!ok || no.Status == http.StatusServiceUnavailable) {
-		err = h.ask(ctx, method, target, key, in, out)
+		err = h.request(ctx, method, target, key, in, out)
 	}
 	return err
 }
 
-// ask is Ask with an idempotency key, unless that is empty.
-func (h *Hub) ask(ctx context.Context, method string, target *url.URL, key string, in, out any) error {
+// request is Ask with an idempotency key, unless that is empty.
+func (h *Hub) request(ctx context.Context, method string, target *url.URL, key string, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, restTimeout)
 	defer cancel()
 	var body io.Reader
@@ -70,7 +70,7 @@ func (h *Hub) ask(ctx context.Context, method string, target *url.URL, key strin
 	if key != "" {
 		req.Header.Set("Idempotency-Key", key)
 	}
-	res, err := h.do(req, 0)
+	res, err := h.send(req, 0)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (h *Hub) Transfer(ctx context.Context, method string, target *url.URL, body
 		req.ContentLength = size
 		req.Header.Set("Content-Type", "application/zip")
 	}
-	return h.do(req, 0)
+	return h.send(req, 0)
 }
 
 // Stream requests Server-Sent Events and returns the stream, which the caller must close. It does
@@ -110,16 +110,16 @@ func (h *Hub) Stream(ctx context.Context, target *url.URL) (io.ReadCloser, error
 		return nil, err
 	}
 	req.Header.Set("Accept", "text/event-stream")
-	res, err := h.do(req, restTimeout)
+	res, err := h.send(req, restTimeout)
 	if err != nil {
 		return nil, err
 	}
 	return res.Body, nil
 }
 
-// do sends a request with the token. It follows no redirects, so that the token is not sent to
+// send sends a request with the token. It follows no redirects, so that the token is not sent to
 // another host. headerTimeout is the timeout of the response header; 0 means none.
-func (h *Hub) do(req *http.Request, headerTimeout time.Duration) (*http.Response, error) {
+func (h *Hub) send(req *http.Request, headerTimeout time.Duration) (*http.Response, error) {
 	if h.Token != "" {
 		req.Header.Set("Authorization", "Bearer "+h.Token)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/everdesk/everdesk/cmd/hub/internal/command"
 )
 
-// Variable is the variable of the setting that tells a hub that it is started again after a crash.
+// Variable is the variable of the setting that says that a hub is started again after a crash.
 const Variable = "HUB_SUPERVISED"
 
 // A hub that was killed is started again at once. One that dies again and again within settled waits in

@@ -41,7 +41,7 @@ func parse(p command.Call, read ReadSettings, wrong *command.UsageErrors) call {
 	}
 	wrong.Refuse(rest)
 	c.identify(flags, wrong)
-	c.reach(flags, p, wrong)
+	c.parseServer(flags, p, wrong)
 	c.signKey = cmp.Or(flags.Last("key-file"), settings.Auth.KeyFile)
 	if c.verb == "" && c.signKey == "" {
 		wrong.Add("hub token: needs --key-file with the secret or private key to sign with; see also hub token url and hub token key")
@@ -92,8 +92,8 @@ func (c *call) identify(flags command.Flags, wrong *command.UsageErrors) {
 	}
 }
 
-// reach parses --server and --token. The URL may be the entry URL, which contains a token.
-func (c *call) reach(flags command.Flags, p command.Call, wrong *command.UsageErrors) {
+// parseServer parses --server and --token. The URL may be the entry URL, which contains a token.
+func (c *call) parseServer(flags command.Flags, p command.Call, wrong *command.UsageErrors) {
 	if !flags.Has("server") {
 		if flags.Has("token") {
 			wrong.Add("flag --token: needs --server, the hub it is for")

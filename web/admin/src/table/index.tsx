@@ -39,7 +39,7 @@ export function SessionsPage({ query }: { query: string }): ReactNode {
   );
 }
 
-/** The number of rows; screen readers hear it at most once per second. */
+/** The number of rows; screen readers announce it at most once per second. */
 function Count({ shown, all, paused }: { shown: number; all: number; paused: boolean }): ReactNode {
   const t = useTexts(texts);
   const f = useFormat();

@@ -1,4 +1,4 @@
-// The kind of a window: its icon and its colour, so that windows can be told apart without reading their titles.
+// The kind of a window: its icon and its colour, so that windows can be distinguished without reading their titles.
 
 import { AppWindow, Blocks, ChartColumn, FileText, Globe, LayoutTemplate, type LucideIcon, NotebookText, Shapes, Table2, Text } from "lucide-react";
 import type { WindowState } from "../../../core/src/index.js";

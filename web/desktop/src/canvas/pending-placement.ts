@@ -25,7 +25,7 @@ export interface PendingPlacement {
 
 /** How long a pending placement waits for the hub's confirmation, in ms. */
 export const confirmTimeout = 2000;
-/** The number of remembered sent bounds: a drag at 10 per second for longer than any echo takes. */
+/** The number of sent bounds that are kept: a drag at 10 per second for longer than any echo takes. */
 const maxSent = 64;
 
 export function placeOf(w: WindowState): Place {

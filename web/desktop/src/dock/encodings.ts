@@ -1,6 +1,6 @@
 // Encodings of pictures: which one fits into a number of characters. Loaded with the first picture.
 
-/** Divides bytes among pictures. No picture gets more than it wants; the rest is divided among the others. */
+/** Divides bytes among pictures. No picture gets more than it needs; the rest is divided among the others. */
 export function divide(room: number, wanted: readonly number[]): number[] {
   const shares = wanted.map(() => 0);
   let left = room;

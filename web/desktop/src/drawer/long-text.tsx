@@ -9,7 +9,7 @@ export function isLong(text: string, characters: number, lines: number): boolean
   return text.length > characters || text.split("\n", lines + 1).length > lines;
 }
 
-/** A long text, of which the beginning is shown until the user wants the rest or was led to it. */
+/** A long text. Its beginning is shown until the user asks for the rest, or follows a link into it. */
 export function LongText({ long, found, children }: { long: boolean; found: boolean; children: ReactNode }): ReactNode {
   const t = useTexts(texts);
   const [open, setOpen] = useState(false);

@@ -33,7 +33,7 @@ export function MessageRow({ entry: e, tag }: { entry: MessageEntry; tag: ReactN
   const editing = !open && actions !== undefined && actions.editing === e.ts;
   const found = useFound() === e.ts;
   const window = useShell((s) => (e.window === undefined ? undefined : titleOf(s.desktop, e.monitorId, e.window)));
-  // Those who only look on have sent nothing.
+  // Viewers have sent nothing.
   const looksOn = useShell((s) => s.me.roles.every((r) => r === "viewer"));
   return (
     <article
@@ -101,7 +101,7 @@ function PlanLine({ entry: e, children }: { entry: MessageEntry; children: React
   );
 }
 
-/** Whether a message has started the current plan. Before the plan exists, only the tab that sent the message knows. */
+/** Whether a message has started the current plan. Before the plan exists, only the tab that sent the message can say so. */
 function isPlanOf(desktop: Pick<DesktopState, "plan" | "layer">, e: MessageEntry): boolean {
   if (e.id === undefined || desktop.layer === "") return false;
   if (desktop.plan?.messageId) return desktop.plan.messageId === e.id;

@@ -63,7 +63,7 @@ export function linkNames(root: HTMLElement, session: SessionID, pattern: RegExp
   }
 }
 
-/** Returns a handler of clicks that opens links to files in windows, and tells whether it did. */
+/** Returns a handler of clicks that opens links to files in windows, and returns whether it did. */
 export function useFileLinks(): (e: MouseEvent) => boolean {
   const services = useContext(ShellContext);
   return (e) => {

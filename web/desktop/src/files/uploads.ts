@@ -120,7 +120,7 @@ export class Uploads {
       const { id: upload, offset } = state;
       this.change(id, { sent: offset, state: "sending" });
       if (signal.aborted) break;
-      // After a failure the state tells how much has arrived: the piece itself may have, before its answer was lost.
+      // After a failure the state shows how much has arrived: the piece itself may have, before its answer was lost.
       let broken = false;
       state = await this.retry(id, signal, async () => {
         const now: UploadState = broken ? await this.o.api.uploadState(upload) : { ...state!, offset };

@@ -9,7 +9,7 @@ export type TestState = { type: "none" } | { type: "running" } | { type: "passed
 
 type RunTest = (what: { profile: NewModelProfile; key?: string }) => Promise<void>;
 
-/** A test of a model: its state, and the functions to run and to forget it. The result of a forgotten test is dropped. */
+/** A test of a model: its state, and the functions to run and to discard it. The result of a discarded test is dropped. */
 export function useTest(): [TestState, RunTest, () => void] {
   const commands = useCommands();
   const [state, setState] = useState<TestState>({ type: "none" });

@@ -26,7 +26,7 @@ export function ModeForm({ mode, modes, onLeave }: ModeFormProps): ReactNode {
   const commands = useCommands();
   const { store } = useContext(ShellContext)!;
   const [draft, setDraft] = useState(() => modeDraft(mode));
-  /** The stored mode that the user knows of. */
+  /** The stored mode as the form last showed it. */
   const [seen, setSeen] = useState(mode);
   const [saving, setSaving] = useState(false);
   const [problem, setProblem] = useState("");

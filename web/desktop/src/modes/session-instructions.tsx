@@ -29,7 +29,7 @@ function InstructionsForm({ stored }: { stored: string }): ReactNode {
   const commands = useCommands();
   const id = useId();
   const [text, setText] = useState(stored);
-  /** The stored text that the user knows of. */
+  /** The stored text as the form last showed it. */
   const [seen, setSeen] = useState(stored);
   const [sending, setSending] = useState<Sending>("no");
   useEffect(() => {

@@ -25,7 +25,7 @@ const lifetimes = [
   [30 * 24 * hour, "lifetime4"],
 ] as const;
 
-/** The read-only links of the session: who has one looks on without signing in. Only the owner sees this. */
+/** The read-only links of the session, with which people read it without signing in. Only the owner sees this. */
 export function Links({ onProblem }: { onProblem: (error: unknown) => void }): ReactNode {
   const t = useTexts(texts);
   const format = useFormat();

@@ -76,7 +76,7 @@ export function Workspace(): ReactNode {
   );
 }
 
-/** What the files of the folder tell agents. */
+/** The instructions and skills for agents in the files of the folder. */
 function Guidance({ state }: { state: State }): ReactNode {
   const t = useTexts(texts);
   return (

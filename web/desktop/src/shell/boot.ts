@@ -25,7 +25,7 @@ export interface Page extends ShellServices {
 
 export type Listener = (event: HubEvent, replayed: boolean) => void;
 
-/** Someone who looks at one session with a link, without signing in. */
+/** A user who reads one session with a link, without signing in. */
 export interface Guest {
   readonly me: Me;
   readonly hub: HubInfo;

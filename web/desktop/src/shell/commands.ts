@@ -83,7 +83,7 @@ export class Commands {
     return this.send("COMPONENT_ACTION", { ...press, windowId: w.windowId, windowTitle: w.title, monitorId: w.monitorId, ...this.viewer() });
   }
 
-  /** The screen of this tab, which agents are told. */
+  /** The screen of this tab, which is sent with messages so that agents get it. */
   private viewer(): { viewer?: Viewer } {
     return this.o.viewer === undefined ? {} : { viewer: this.o.viewer() };
   }

@@ -10,7 +10,7 @@ export interface SafeStorage extends Storage {
   keys(): string[];
 }
 
-/** A storage that throws nothing. The browser may refuse it even to those who only look at it. */
+/** A storage that throws nothing. In some browsers merely reading the property throws. */
 export function safeStorage(storage: () => globalThis.Storage): SafeStorage {
   const refused = new Map<string, string>();
   const attempt = <T>(act: (s: globalThis.Storage) => T, otherwise: T): T => {
@@ -54,7 +54,7 @@ export function clearUserData(storages: readonly SafeStorage[]): void {
 
 const visitedKey = `${ours}visited`;
 
-/** The number of sessions that a browser or tab remembers. */
+/** The number of sessions that a browser or tab stores. */
 const mostVisited = 50;
 
 /** The keys stored per session. Unsent messages are not among them; they are removed when sent. */

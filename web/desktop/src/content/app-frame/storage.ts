@@ -7,7 +7,7 @@ import { ApiError, problemOf } from "../../shell/api.js";
 import { useCommands, useEvents, useShell } from "../../shell/context.js";
 import type { Channel } from "./channel.js";
 
-/** The channel over which the frames of this browser tell each other of changed data, sooner than the hub does. */
+/** The channel over which the frames of this browser notify each other of changed data, sooner than the hub does. */
 const channelName = "everdesk-app-data";
 
 interface Changed {
@@ -61,7 +61,7 @@ export async function runStorage(appData: AppData, session: SessionID, app: stri
   }
 }
 
-/** Answers the requests of an app about its data, and tells it of changes by other tabs, on any device, and by agents. */
+/** Answers the requests of an app about its data, and notifies it of changes by other tabs, on any device, and by agents. */
 export function useAppStorage(app: string | undefined, channel: { current: Channel | undefined }): (r: StorageRequest) => void {
   const { api } = useCommands();
   const session = useShell((s) => s.session);

@@ -82,7 +82,7 @@ export function textOf(content: readonly { type: string; text?: unknown }[]): st
   return content.flatMap((c) => (c.type === "text" && typeof c.text === "string" ? [c.text] : [])).join("\n");
 }
 
-/** What a view tells the model, as one text. */
+/** The text of a view for the model. */
 export function modelContext(p: { content?: readonly { type: string; text?: unknown }[] | undefined; structuredContent?: unknown }): string {
   const data = p.structuredContent === undefined ? [] : [JSON.stringify(p.structuredContent)];
   return [textOf(p.content ?? []), ...data].filter((t) => t !== "").join("\n");

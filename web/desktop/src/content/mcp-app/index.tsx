@@ -21,7 +21,7 @@ import { stageAddress, type ViewDocument, viewApi } from "./view-api.js";
 /** The longest message that a view may offer, in characters. */
 const maxMessage = 8000;
 
-/** The longest text that a view may tell the model, in characters. */
+/** The longest text of a view for the model, in characters. */
 const maxContext = 8000;
 
 /** How often a view may report that it is used, in ms. */

@@ -11,8 +11,8 @@ const (
 	noBeginning = "(The beginning of the conversation is left out.)"
 )
 
-// Mending holds the options of [Mended].
-type Mending struct {
+// CorrectOptions holds the options of [Corrected].
+type CorrectOptions struct {
 	// Backend is the reader: blocks that only another backend understands are left out. Empty
 	// keeps all blocks.
 	Backend string
@@ -21,9 +21,9 @@ type Mending struct {
 	Open bool
 }
 
-// Mended returns the conversation in a form that passes [Check], whichever backend wrote it and
+// Corrected returns the conversation in a form that passes [Check], whichever backend wrote it and
 // wherever it was truncated. The argument is not changed.
-func Mended(entries []Entry, m Mending) []Entry {
+func Corrected(entries []Entry, m CorrectOptions) []Entry {
 	out := make([]Entry, 0, len(entries))
 	used := map[string]bool{"": true} // ids of tool calls
 	for _, e := range entries {
@@ -31,7 +31,7 @@ func Mended(entries []Entry, m Mending) []Entry {
 			e.Role = RoleUser
 		}
 		if e.Blocks = readable(e, m.Backend, used); e.Role == RoleAssistant {
-			e.Blocks = Untail(e.Blocks)
+			e.Blocks = TrimPrivateTail(e.Blocks)
 		}
 		out = join(out, e)
 	}
@@ -44,9 +44,9 @@ func Mended(entries []Entry, m Mending) []Entry {
 	return out
 }
 
-// Untail removes the blocks that only one backend understands from the end of an assistant's
+// TrimPrivateTail removes the blocks that only one backend understands from the end of an assistant's
 // entry: backends accept them only before other blocks.
-func Untail(blocks []Block) []Block {
+func TrimPrivateTail(blocks []Block) []Block {
 	for len(blocks) > 0 && blocks[len(blocks)-1].private() {
 		blocks = blocks[:len(blocks)-1]
 	}
