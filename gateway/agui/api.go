@@ -17,6 +17,7 @@ import (
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/gateway/access"
 	"github.com/everdesk/everdesk/gateway/admin"
+	"github.com/everdesk/everdesk/gateway/httpio"
 	"github.com/everdesk/everdesk/gateway/openapi"
 	"github.com/everdesk/everdesk/gateway/problem"
 	"github.com/everdesk/everdesk/gateway/stream"
@@ -42,6 +43,7 @@ type Deps struct {
 	Authenticator *access.Authenticator
 	Sessions      *access.Sessions
 	Actions       *admin.Actions
+	Budget        *httpio.Budget
 	Version       string
 	// Trace starts the trace of a message; traceparent is the client's, not validated.
 	Trace func(id wire.SessionID, m *wire.Message, traceparent string)
