@@ -78,8 +78,8 @@ func changesDocument(data wire.ServerPayload) bool {
 // shows reports whether the run shows what an agent does.
 func (r *Run) shows(agent wire.AgentID) bool { return r.phase == phaseRunning && agent == r.agent }
 
-// accepted begins to show the turn that took the message of the run. A message that joins a running
-// turn shows what that turn says from now on.
+// accepted begins to show the turn that took the message of the run. If the message joins a running turn, the
+// client may have a part of that, so it gets all of it.
 func (r *Run) accepted(data wire.MessageAccepted) {
 	if data.MessageID != r.own || data.Duplicate || r.phase != phaseWaiting {
 		return
@@ -92,6 +92,7 @@ func (r *Run) accepted(data wire.MessageAccepted) {
 		if a.Role == data.AgentID {
 			r.turn = cmp.Or(a.MessageID, r.turn)
 			r.text.Reset(r.state.AgentText(a.Role))
+			r.sendTurn(r.turn, r.text.String())
 		}
 	}
 }

@@ -19,11 +19,18 @@ const manyTurns = desktop.MaxRows / 2
 // turn logs a whole turn with as many tool calls and a text after each.
 func (w *world) turn(n, calls int) {
 	w.t.Helper()
+	w.turnWith(n, calls, func(int) {})
+}
+
+// turnWith logs a turn as turn does, and calls before with the number of each call and at last with the number of
+// calls.
+func (w *world) turnWith(n, calls int, before func(call int)) {
+	w.t.Helper()
 	id := wire.MessageID("m" + strconv.Itoa(n))
 	agent := wire.AgentID("main-monitor-0-" + string(id))
 	row := func(say wire.Say, text string) {
 		w.log(wire.MessageUpdated{Action: wire.RowCreated, MonitorID: testMonitor, Message: wire.UIRow{
-			TS: wire.Millis(w.n + 1), Type: wire.RowSay, Say: say, Text: text, MonitorID: testMonitor, AgentID: agent, MessageID: id,
+			ID: wire.RowID(w.n + 1), TS: wire.Millis(w.n + 1), Type: wire.RowSay, Say: say, Text: text, MonitorID: testMonitor, AgentID: agent, MessageID: id,
 		}})
 	}
 	row(wire.SayUserFeedback, fmt.Sprint("question ", n))
@@ -36,6 +43,7 @@ func (w *world) turn(n, calls int) {
 	}
 	say(fmt.Sprint("answer ", n))
 	for i := range calls {
+		before(i)
 		call := wire.ToolProgress{ToolName: "x:y", ToolUseID: fmt.Sprint("call-", i), Status: wire.ToolRunning, AgentID: agent, MonitorID: testMonitor, MessageID: id}
 		w.log(call)
 		row(wire.SayTool, fmt.Sprintf(`{"id":"call-%d","tool":"x:y","result":"done"}`, i))
@@ -43,6 +51,7 @@ func (w *world) turn(n, calls int) {
 		w.log(call)
 		say(fmt.Sprint(" ", i))
 	}
+	before(calls)
 	row(wire.SayAPIReqFinished, `{"outcome":"completed"}`)
 	w.log(wire.AgentResponse{IsComplete: true, Outcome: wire.OutcomeCompleted, AgentID: agent, MonitorID: testMonitor, MessageID: id})
 }
@@ -54,8 +63,7 @@ func (w *world) connect(follow bool) {
 	if follow {
 		w.run.Follow()
 	}
-	w.run.Attach("", false)
-	w.take()
+	w.attach("")
 }
 
 // wantTurns fails the test if the client has not exactly the conversation of some turns.
@@ -134,8 +142,8 @@ func TestAClientDropsMessagesThatWereRewound(t *testing.T) {
 	w.wantTurns(0, 94)
 }
 
-// A conversation that does not continue what the client has replaces it.
-func TestAConversationThatTheClientHasNothingOfReplacesIts(t *testing.T) {
+// A client that was away for more rows than a state holds gets all that it missed.
+func TestAClientThatWasAwayForLongMissesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.connect(true)
@@ -145,12 +153,79 @@ func TestAConversationThatTheClientHasNothingOfReplacesIts(t *testing.T) {
 		w.turn(n+1, 0)
 	}
 	w.connect(false)
-	first, err := strconv.Atoi(w.client.Messages[0].ID[1:])
-	if err != nil {
-		first, _ = strconv.Atoi(w.client.Messages[0].ID[1 : len(w.client.Messages[0].ID)-len(".text")])
+	w.wantTurns(0, manyTurns)
+}
+
+// A conversation that does not continue what the client has replaces it. A run reads older rows up to a bound.
+func TestAConversationThatTheClientHasNothingOfReplacesIts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.connect(true)
+	w.turn(0, 0)
+	w.run = nil
+	const turns = 500 // with 1500 rows
+	for n := range turns {
+		w.turn(n+1, 0)
 	}
-	if first < 20 {
-		t.Errorf("the first message is %s, want one of the newest", w.client.Messages[0].ID)
+	w.connect(false)
+	last := w.client.Messages[len(w.client.Messages)-1]
+	if first := w.client.Messages[0]; first.ID == "m0" || last.ID != fmt.Sprintf("m%d.text", turns) {
+		t.Errorf("messages %s to %s, want the newest ones", first.ID, last.ID)
+	}
+}
+
+// A client is cut in a turn that has more rows than a state holds. Whether it repeats its request or connects, in
+// the turn or after it, it ends with the whole text and each call.
+func TestACutInAVeryLongTurnLosesNothing(t *testing.T) {
+	t.Parallel()
+	const calls = desktop.MaxRows
+	want := "answer 2"
+	for n := range calls {
+		want += fmt.Sprint(" ", n)
+	}
+	for _, request := range []wire.MessageID{"m2", ""} {
+		for _, cut := range []int{1, calls / 2, calls - 1} {
+			for _, back := range []int{cut + 1, calls, -1} { // -1 is after the turn and others
+				t.Run(fmt.Sprintf("request %q, cut at %d, back at %d", request, cut, back), func(t *testing.T) {
+					t.Parallel()
+					w := newWorld(t)
+					w.connect(true)
+					w.turn(1, 0)
+					again := func() {
+						w.start("again")
+						w.attach(request)
+					}
+					w.turnWith(2, calls, func(n int) {
+						switch n {
+						case cut:
+							w.run = nil
+						case back:
+							again()
+						}
+					})
+					if back < 0 {
+						w.turn(3, 0)
+						again()
+					}
+					var texts []string
+					ended := map[string]int{}
+					for _, m := range w.client.Messages {
+						if m.ID == "m2.text" {
+							texts = append(texts, m.Text())
+						}
+						if m.ToolCallID != "" {
+							ended[m.ToolCallID]++
+						}
+					}
+					if len(texts) != 1 || texts[0] != want {
+						t.Errorf("texts of the turn %q, want %q", texts, want)
+					}
+					if len(ended) != calls {
+						t.Errorf("%d calls have a result, want %d", len(ended), calls)
+					}
+				})
+			}
+		}
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -54,6 +53,19 @@ func (m *chat) size() int {
 		n += len(c.Function.Arguments)
 	}
 	return n
+}
+
+// turn returns the turn in which an agent wrote a message, by the ids of the message, or "".
+func (m *chat) turn() wire.MessageID {
+	switch m.Role {
+	case roleTool:
+		return turnOfCall(m.ToolCallID)
+	case roleReasoning:
+		return turnOfCall(string(turnOfCall(m.ID)))
+	case roleAssistant:
+		return turnOfCall(m.ID)
+	}
+	return ""
 }
 
 type toolCall struct {
@@ -167,12 +179,12 @@ func arguments(input json.RawMessage) string {
 // conversation returns the messages of a monitor for a client that already has some of them. A
 // client keeps the place of a message whose id it knows, so a user's message that it created itself
 // must have the client's id: it is the one before the first answer to it.
-func conversation(state *desktop.State, monitor wire.MonitorID, known []chat) []chat {
-	rows := state.Rows().On(monitor)
+func conversation(turns turnFinder, known []chat) []chat {
+	rows := turns.rows()
 	all := chatOf(rows)
-	for _, a := range state.Agents() {
-		if a.MonitorID == monitor && a.MessageID != "" && a.Status != wire.AgentStatusIdle {
-			all = setText(all, a.MessageID, state.AgentText(a.Role))
+	for _, a := range turns.state.Agents() {
+		if a.MonitorID == turns.monitor && a.MessageID != "" && a.Status != wire.AgentStatusIdle {
+			all = setText(all, a.MessageID, turns.state.AgentText(a.Role))
 		}
 	}
 	names := map[string]string{}
@@ -206,9 +218,9 @@ func setText(all []chat, turn wire.MessageID, text string) []chat {
 	return append(all, chat{ID: textID(turn), Role: roleAssistant, Content: new(text)})
 }
 
-// turnConversation returns the messages of a client with those of one turn as the hub has them, at
+// turnConversation returns the messages of a client with those of one turn as rows have them, at
 // the end.
-func turnConversation(state *desktop.State, monitor wire.MonitorID, known []chat, turn wire.MessageID, text string) []chat {
+func turnConversation(rows []wire.UIRow, known []chat, turn wire.MessageID, text string) []chat {
 	all := []chat{}                // clients reject null
 	results := map[string]string{} // ids of the results that the client added itself, by call
 	for _, m := range known {
@@ -220,7 +232,7 @@ func turnConversation(state *desktop.State, monitor wire.MonitorID, known []chat
 		}
 	}
 	stored := map[string]bool{}
-	for _, m := range chatOf(state.Rows().On(monitor)) {
+	for _, m := range chatOf(rows) {
 		if !belongsTo(turn, m.ID) {
 			continue
 		}

@@ -7,17 +7,75 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// The hub holds the newest rows of a conversation, and clients drop each message that a snapshot of the
-// messages leaves out. So a snapshot begins with the messages of the client that are older than the rows.
+// The state of a session holds the newest rows of a conversation, and clients drop each message that a snapshot
+// of the messages leaves out. So a run asks for the older rows of what a client may have in part, and a snapshot
+// begins with the messages of the client that are older than the rows.
 
-// cutTurn returns the turn whose first rows the hub does not hold any more, or "".
+// maxOlderRows bounds the rows that are read beyond those of a state.
+const maxOlderRows = 1000
+
+// NeedsRows reports whether a run needs older rows than it has to show the turn of a message, and before which
+// row. For message "" these are the rows of the conversation from the turn on that the client saw last.
+func (r *Run) NeedsRows(message wire.MessageID) (before wire.RowID, ok bool) {
+	rows := r.turns.rows()
+	if len(rows) == 0 || rows[0].ID == 0 || len(r.turns.older) >= maxOlderRows || sizeOf(r.turns.older) >= maxKnown {
+		return 0, false
+	}
+	turn := message
+	switch {
+	case message == "":
+		turn = r.turns.first(r.known)
+	case userRow(rows, message) >= 0:
+		turn = r.turns.joined(message)
+	}
+	return rows[0].ID, turn != "" && userRow(rows, turn) < 0
+}
+
+// AddRows adds rows before those that the run has. [Run.Attach] uses and drops them.
+func (r *Run) AddRows(older []wire.UIRow) { r.turns.older = slices.Concat(older, r.turns.older) }
+
+// first returns the oldest turn that a snapshot of the conversation has to show as a whole: the one that the client
+// saw last, or else the one whose first rows the state does not hold any more.
+func (t turnFinder) first(known []chat) wire.MessageID {
+	rows := t.state.Rows().On(t.monitor)
+	for _, m := range slices.Backward(known) {
+		turn := m.turn()
+		if turn == "" {
+			continue
+		}
+		if userRow(rows, turn) < 0 {
+			return turn
+		}
+		break
+	}
+	return cutTurn(rows)
+}
+
+// trim drops the older rows that belong to turns before the first one that is to be shown.
+func (t *turnFinder) trim(known []chat) {
+	for _, turn := range []wire.MessageID{t.first(known), cutTurn(t.state.Rows().On(t.monitor))} {
+		if i := userRow(t.older, turn); i >= 0 {
+			t.older = t.older[i:]
+			return
+		}
+	}
+}
+
+func sizeOf(rows []wire.UIRow) (n int) {
+	for _, row := range rows {
+		n += len(row.Text) + len(row.Reasoning)
+	}
+	return n
+}
+
+// cutTurn returns the turn whose first rows are missing, or "".
 func cutTurn(rows []wire.UIRow) wire.MessageID {
 	i := slices.IndexFunc(rows, func(r wire.UIRow) bool { return r.MessageID != "" })
 	if i < 0 {
 		return ""
 	}
 	turn := rows[i].MessageID
-	if slices.ContainsFunc(rows, func(r wire.UIRow) bool { return r.MessageID == turn && r.Say == wire.SayUserFeedback }) {
+	if userRow(rows, turn) >= 0 {
 		return ""
 	}
 	return turn

@@ -76,7 +76,7 @@ func NewRun(in *Input, id wire.SessionID, state wire.SessionState) *Run {
 	for _, q := range questionsOf(&state) {
 		r.answered[q.id] = in.answers(&state, &q)
 	}
-	r.turns = turnFinder{r.state, r.monitor}
+	r.turns = turnFinder{state: r.state, monitor: r.monitor}
 	r.state.Apply(wire.Event{Session: id, Data: state})
 	r.emit(event{Type: typeRunStarted, ThreadID: r.thread, RunID: r.run})
 	r.sendDocument()
@@ -96,17 +96,24 @@ func (r *Run) Ended() bool { return r.phase == phaseEnded }
 // Turn returns the agent of the turn that the run shows, or "" while there is none.
 func (r *Run) Turn() wire.AgentID { return r.agent }
 
+// Monitor returns the monitor that the run shows.
+func (r *Run) Monitor() wire.MonitorID { return r.monitor }
+
 // Expect makes the run wait for a message that was just sent.
 func (r *Run) Expect(own wire.MessageID) { r.own, r.turn = own, own }
 
-// Attach makes the run show a turn from its beginning, which a client may have seen in part: a snapshot
-// of the messages replaces that part. A turn that has ended ends the run. An unknown one ends it as
+// Attach makes the run show the turn of a message from its beginning, which a client may have seen in part: a
+// snapshot of the messages replaces that part. A turn that has ended ends the run. An unknown one ends it as
 // well, unless wait says that the log will still show it.
 //
-// With turn "" the run sends the conversation of the monitor and shows the turn of its main agent, if
+// With message "" the run sends the conversation of the monitor and shows the turn of its main agent, if
 // one runs.
-func (r *Run) Attach(turn wire.MessageID, wait bool) {
-	if turn == "" {
+//
+// A state has the newest rows only. Add those that [Run.NeedsRows] asks for before.
+func (r *Run) Attach(message wire.MessageID, wait bool) {
+	defer func() { r.turns.older = nil }()
+	if message == "" {
+		r.turns.trim(r.known)
 		r.updateKnown()
 		r.emit(event{Type: typeMessagesSnapshot, Messages: &r.known})
 		if r.join(r.turns.running()) {
@@ -116,60 +123,54 @@ func (r *Run) Attach(turn wire.MessageID, wait bool) {
 		}
 		return
 	}
+	turn := cmp.Or(r.turns.joined(message), message)
 	running := r.join(turn)
-	rows := r.state.Rows().On(r.monitor)
+	rows := r.turns.rows()
 	text := r.text.String()
 	if !running {
 		text = textOfRows(rows, turn)
 	}
-	// The hub has only the newest rows. A client keeps what it has of an older turn.
+	// A client keeps what it has of a turn whose rows are gone.
 	if running || wait || slices.ContainsFunc(rows, func(row wire.UIRow) bool { return row.MessageID == turn }) {
 		r.sendTurn(turn, text)
 	}
 	end, ended := r.turns.end(turn)
-	reason, refused := r.turns.refusal(turn)
+	reason, refused := r.turns.refusal(message)
 	switch {
 	case running:
+		r.own = message
 		r.checkQuestions()
 	case ended:
 		r.end(end)
 	case refused:
 		r.Fail("rejected", reason)
-	case r.joined(turn):
-	case wait || r.turns.isQueued(turn):
-		r.Expect(turn)
+	case wait || r.turns.isQueued(message):
+		r.Expect(message)
 	default:
 		r.finish(nil, nil)
 	}
 }
 
-// Restart continues the run with the present state, because the log no longer has what followed the
-// last event.
-func (r *Run) Restart(state wire.SessionState) {
+// Restore replaces the state of the run with the present one, because the log no longer has what followed the
+// last event. It returns the message for which [Run.NeedsRows] is to be asked before [Run.Continue].
+func (r *Run) Restore(state wire.SessionState) (message wire.MessageID) {
 	r.closeAll()
 	r.state.Apply(wire.Event{Session: r.state.Session(), Data: state})
+	if r.phase == phaseBetween {
+		return ""
+	}
+	return r.own
+}
+
+// Continue continues the run after [Run.Restore].
+func (r *Run) Continue() {
 	if r.phase == phaseBetween {
 		r.goOn()
 		return
 	}
 	r.sendDocument()
 	waits := r.phase == phaseWaiting
-	r.Attach(r.turn, waits)
-}
-
-// joined makes the run wait for the end of a message that joined a turn which still runs.
-func (r *Run) joined(message wire.MessageID) bool {
-	row, ok := r.state.Rows().UserRow(message)
-	if !ok {
-		return false
-	}
-	for _, a := range r.state.Agents() {
-		if a.Role == row.AgentID && a.Status != wire.AgentStatusIdle && r.join(a.MessageID) {
-			r.own = message
-			return true
-		}
-	}
-	return false
+	r.Attach(r.own, waits)
 }
 
 // join makes the run show a turn if it runs, from what it has said so far.
@@ -186,11 +187,11 @@ func (r *Run) join(turn wire.MessageID) bool {
 }
 
 // updateKnown adds the newest messages to the conversation that the client has.
-func (r *Run) updateKnown() { r.known = bounded(conversation(r.state, r.monitor, r.known)) }
+func (r *Run) updateKnown() { r.known = bounded(conversation(r.turns, r.known)) }
 
 // sendTurn replaces what the client has of a turn.
 func (r *Run) sendTurn(turn wire.MessageID, text string) {
-	all := turnConversation(r.state, r.monitor, r.known, turn, text)
+	all := turnConversation(r.turns.rows(), r.known, turn, text)
 	r.emit(event{Type: typeMessagesSnapshot, Messages: &all})
 }
 

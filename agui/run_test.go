@@ -26,11 +26,12 @@ const (
 
 // world is a session whose log a test writes, with a client of AG-UI.
 type world struct {
-	t      *testing.T
-	state  *desktop.State
-	n      uint64
-	run    *agui.Run
-	client aguitest.Client
+	t       *testing.T
+	archive []wire.UIRow // all rows
+	state   *desktop.State
+	n       uint64
+	run     *agui.Run
+	client  aguitest.Client
 	// version is the protocol version of the client; modern sets 1.0.
 	version string
 	modern  bool
@@ -82,6 +83,9 @@ func (w *world) log(all ...wire.ServerPayload) {
 		w.n++
 		e := wire.Event{Session: testSession, At: wire.Position{Epoch: 1, Seq: w.n}, Time: time.UnixMilli(int64(w.n)), Data: data}
 		w.state.Apply(e)
+		if row, ok := data.(wire.MessageUpdated); ok && row.Action == wire.RowCreated {
+			w.archive = append(w.archive, row.Message)
+		}
 		if w.run != nil {
 			w.run.Apply(e)
 			w.take()
@@ -93,8 +97,27 @@ func (w *world) log(all ...wire.ServerPayload) {
 func (w *world) row(say wire.Say, text string) {
 	w.t.Helper()
 	w.log(wire.MessageUpdated{Action: wire.RowCreated, MonitorID: testMonitor, Message: wire.UIRow{
-		TS: wire.Millis(w.n + 1), Type: wire.RowSay, Say: say, Text: text, MonitorID: testMonitor, AgentID: testAgent, MessageID: "m1",
+		ID: wire.RowID(w.n + 1), TS: wire.Millis(w.n + 1), Type: wire.RowSay, Say: say, Text: text, MonitorID: testMonitor, AgentID: testAgent, MessageID: "m1",
 	}})
+}
+
+// attach makes the run show the turn of a message, with the older rows that it needs.
+func (w *world) attach(message wire.MessageID) {
+	w.t.Helper()
+	for {
+		before, ok := w.run.NeedsRows(message)
+		if !ok {
+			break
+		}
+		end := slices.IndexFunc(w.archive, func(r wire.UIRow) bool { return r.ID == before })
+		begin := max(0, end-50)
+		w.run.AddRows(w.archive[begin:end])
+		if begin == 0 {
+			break
+		}
+	}
+	w.run.Attach(message, false)
+	w.take()
 }
 
 // begin logs a message and the beginning of its turn.
@@ -390,5 +413,53 @@ func TestARepeatedRunThatTheHubForgotKeepsWhatTheClientHas(t *testing.T) {
 	w.take()
 	if got, want := w.client.Texts("assistant"), []string{"the answer"}; !slices.Equal(got, want) {
 		t.Errorf("texts %q, want %q", got, want)
+	}
+}
+
+// The client repeats the request of a message that joined a turn, while the turn runs or after its end, with or
+// without a row of the turn after the message.
+func TestACutRunThatJoinedATurnIsWhole(t *testing.T) {
+	t.Parallel()
+	for _, hasRow := range []bool{false, true} {
+		for _, ended := range []bool{false, true} {
+			t.Run(fmt.Sprintf("row %v, ended %v", hasRow, ended), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				w.begin()
+				w.log(answer(0, "one "))
+				w.start("m2")
+				w.run.Expect("m2")
+				w.log(wire.MessageUpdated{Action: wire.RowCreated, MonitorID: testMonitor, Message: wire.UIRow{
+					ID: wire.RowID(w.n + 1), TS: wire.Millis(w.n + 1), Type: wire.RowSay, Say: wire.SayUserFeedback, Text: "and?", MonitorID: testMonitor, MessageID: "m2",
+				}})
+				rest := "one "
+				if hasRow {
+					w.row(wire.SayText, rest)
+					rest = ""
+				}
+				w.log(wire.MessageAccepted{MessageID: "m2", AgentID: testAgent, MonitorID: testMonitor, How: wire.TakenSteered}, answer(4, "two "))
+				w.run = nil
+				w.log(answer(8, "three "))
+				rest += "two three "
+				end := func() {
+					w.end(rest, wire.OutcomeCompleted, "")
+					w.log(wire.AgentResponse{IsComplete: true, Outcome: wire.OutcomeCompleted, AgentID: testAgent, MonitorID: testMonitor, MessageID: "m2"})
+				}
+				if ended {
+					end()
+				}
+				w.start("m2")
+				w.attach("m2")
+				if !ended {
+					end()
+				}
+				if err := w.client.End(); err != nil {
+					t.Fatal(err)
+				}
+				if got, want := w.client.Texts("assistant"), []string{"one two three "}; !slices.Equal(got, want) {
+					t.Errorf("texts %q, want %q; events %v", got, want, w.client.Types())
+				}
+			})
+		}
 	}
 }

@@ -3,6 +3,7 @@ package agui
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/wire"
@@ -12,6 +13,24 @@ import (
 type turnFinder struct {
 	state   *desktop.State
 	monitor wire.MonitorID
+	older   []wire.UIRow // rows before those of the state, see [Run.AddRows]
+}
+
+// rows returns the rows of the monitor, oldest first.
+func (t turnFinder) rows() []wire.UIRow { return slices.Concat(t.older, t.state.Rows().On(t.monitor)) }
+
+// userRow returns the row of a user's message.
+func (t turnFinder) userRow(message wire.MessageID) (wire.UIRow, bool) {
+	rows := t.rows()
+	if i := userRow(rows, message); i >= 0 {
+		return rows[i], true
+	}
+	return wire.UIRow{}, false
+}
+
+// userRow returns the index of the row of a user's message, or -1.
+func userRow(rows []wire.UIRow, message wire.MessageID) int {
+	return slices.IndexFunc(rows, func(r wire.UIRow) bool { return r.MessageID == message && r.Say == wire.SayUserFeedback })
 }
 
 // running returns the turn of the main agent of the monitor, or that of the plan, if one runs.
@@ -40,11 +59,41 @@ func (t turnFinder) ofPlan() wire.MessageID {
 
 // refusal returns why a message was not taken, for example because a user removed it from the queue.
 func (t turnFinder) refusal(message wire.MessageID) (reason string, refused bool) {
-	row, ok := t.state.Rows().UserRow(message)
+	row, ok := t.userRow(message)
 	if !ok || !isRefused(&row) {
 		return "", false
 	}
 	return row.ProgressStatus.Text, true
+}
+
+// joined returns the turn of the main agent that a message joined, or "". Such a message neither waits nor was
+// refused, and no rows of an agent are about it: they are about the message that began the turn.
+func (t turnFinder) joined(message wire.MessageID) wire.MessageID {
+	rows := t.rows()
+	at := userRow(rows, message)
+	if at < 0 || isRefused(&rows[at]) || t.isQueued(message) || message == t.ofPlan() {
+		return ""
+	}
+	turn := wire.MessageID("")
+	for _, row := range rows[at+1:] {
+		if row.Say == wire.SayUserFeedback || !isOfMainAgent(&row) {
+			continue
+		}
+		turn = row.MessageID
+		break
+	}
+	if turn == "" {
+		turn = t.running()
+	}
+	if turn == message || userRow(rows, turn) > at {
+		return ""
+	}
+	return turn
+}
+
+// isOfMainAgent reports whether a row is of the turn of a main agent.
+func isOfMainAgent(row *wire.UIRow) bool {
+	return row.MessageID != "" && strings.HasPrefix(string(row.AgentID), string(wire.AgentMain)+"-")
 }
 
 // isQueued reports whether a message waits for its agent.
@@ -70,7 +119,7 @@ func (t turnFinder) isAsked(turn wire.MessageID) bool {
 
 // end returns how a turn ended, from its last row.
 func (t turnFinder) end(turn wire.MessageID) (wire.AgentResponse, bool) {
-	for _, row := range t.state.Rows().On(t.monitor) {
+	for _, row := range t.rows() {
 		if row.MessageID != turn || row.Say != wire.SayAPIReqFinished {
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/rooipc"
 	"github.com/everdesk/everdesk/rooipc/rooipctest"
 )
@@ -106,6 +107,43 @@ func TestIPCCutClientGoesOn(t *testing.T) {
 	again.Send(`{"commandName":"ResumeTask","data":"` + task + `","seq":"` + seq + `"}`)
 	again.UntilCompleted(2)
 	again.WantTexts(want, want)
+}
+
+// A client is cut in a turn, and comes back when the state of the session has no rows of it any more.
+func TestIPCClientThatWasAwayForLongHasEachTextOnce(t *testing.T) {
+	t.Parallel()
+	h, path := newIPCHub(t, false)
+	x := rooipctest.Dial(t, path, h.wait)
+	x.StartTask(`{}`, "/nosteer\n/stream 100 200")
+	x.Until("some text", func() bool { _, grows := x.Texts("text"); return grows })
+	seq, task := x.Seq, x.Task()
+	x.Send(`{"commandName":"CloseTask"}`)
+	x.Until("the task is left", func() bool { return slices.Contains(x.Names(), "taskUnfocused") })
+
+	other := rooipctest.Dial(t, path, h.wait)
+	other.Send(`{"commandName":"ResumeTask","data":"` + task + `"}`)
+	const turns = desktop.MaxRows/3 + 10
+	want := []string{""}
+	for n := range turns {
+		text := "Other " + jsonText(n) + "."
+		want = append(want, text)
+		other.SendMessage("/nosteer\n/say " + text)
+		other.Until(text, func() bool {
+			return slices.ContainsFunc(other.Rows, func(r rooipctest.Row) bool {
+				return r.Say == "text" && r.Text == text && (r.Partial == nil || !*r.Partial)
+			})
+		})
+	}
+	x.Send(`{"commandName":"ResumeTask","data":"` + task + `","seq":"` + seq + `"}`)
+	x.Until("the last text", func() bool {
+		texts, grows := x.Texts("text")
+		return !grows && slices.Contains(texts, want[turns])
+	})
+	texts, _ := x.Texts("text")
+	want[0] = texts[0]
+	if words := strings.Fields(texts[0]); len(words) != 100 || !slices.Equal(texts, want) {
+		t.Errorf("%d words and %d texts %.300q, want 100 and %d", len(words), len(texts), texts, len(want))
+	}
 }
 
 // redialIPC connects until the hub goes on with the task of this process: it may not have noticed yet that

@@ -291,7 +291,7 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 		Heartbeat: s.cfg.Heartbeat, FrameBytes: s.cfg.FrameBytes, UploadBytes: s.cfg.UploadBytes, Pictures: fitter,
 	})
 	s.agui = agui.New(agui.Deps{
-		Log: log, Hub: d.Hub, Authenticator: s.authenticator, Sessions: sessions, Actions: s.actions, Version: cfg.Version, Trace: trace,
+		Log: log, Hub: d.Hub, Authenticator: s.authenticator, Sessions: sessions, Actions: s.actions, Budget: budget, Version: cfg.Version, Trace: trace,
 	})
 	s.ipc = rooipc.New(rooipc.Deps{
 		Log: log, Hub: d.Hub, Sessions: sessions, Limits: d.Limiter, Pictures: fitter, Modes: d.Modes, Profiles: d.Profiles, Trace: trace,

@@ -23,6 +23,12 @@ type Task struct {
 	partial map[wire.AgentID]float64
 	unsent  map[wire.AgentID]wire.MessageID
 
+	texts map[wire.MessageID]*texts
+	// oldest has the id of the oldest row of a monitor that the task knows, 0 if there are no older ones, and
+	// read the number of rows that were added.
+	oldest map[wire.MonitorID]wire.RowID
+	read   map[wire.MonitorID]int
+
 	subtasks map[wire.AgentID]*subtask
 	// lastReturned is the subtask that returned last to a task.
 	lastReturned map[string]string
@@ -42,11 +48,13 @@ type subtask struct {
 	result string
 }
 
-// NewTask returns the task of a session in its present state.
+// NewTask returns the task of a session in its present state. Before [Task.EmitState] and [Task.Replay] it gets the
+// rows that [Task.NeedsRows] asks for.
 func NewTask(id wire.SessionID, state wire.SessionState) *Task {
 	t := &Task{
 		id: string(id), focused: string(id), state: desktop.New(id), running: map[wire.AgentID]bool{}, partial: map[wire.AgentID]float64{},
-		unsent: map[wire.AgentID]wire.MessageID{}, subtasks: map[wire.AgentID]*subtask{}, lastReturned: map[string]string{}, runningUsage: map[wire.AgentID]totals{},
+		unsent: map[wire.AgentID]wire.MessageID{}, texts: map[wire.MessageID]*texts{}, oldest: map[wire.MonitorID]wire.RowID{}, read: map[wire.MonitorID]int{},
+		subtasks: map[wire.AgentID]*subtask{}, lastReturned: map[string]string{}, runningUsage: map[wire.AgentID]totals{},
 	}
 	t.load(state)
 	return t
@@ -67,6 +75,7 @@ func (t *Task) load(state wire.SessionState) {
 		}
 	}
 	t.endedUsage = t.usageOfRows(nil)
+	t.recordAll()
 }
 
 // ID returns the id of the task.
@@ -125,9 +134,13 @@ func (t *Task) EmitState() {
 	t.Flush()
 }
 
-// Restart continues with the present state, because the log no longer has what followed the last event.
-func (t *Task) Restart(state wire.SessionState) {
+// Restart continues with the present state, because the log no longer has what followed the last event. A new task
+// in this state needs the older rows.
+func (t *Task) Restart(state wire.SessionState, older []RowPage) {
 	t.load(state)
+	for _, p := range older {
+		t.AddRows(p)
+	}
 	t.EmitState()
 }
 
@@ -165,9 +178,17 @@ func (t *Task) resetCounts(missed []wire.Event) {
 // Apply takes the next event of the log. Texts that grow are sent by [Task.Flush].
 func (t *Task) Apply(e wire.Event) {
 	t.state.Apply(e)
-	if data, ok := e.Data.(wire.AgentResponse); ok {
+	switch data := e.Data.(type) {
+	case wire.AgentResponse:
 		t.applyResponse(data)
 		return
+	case wire.MessageUpdated:
+		t.record(data.Message)
+		if data.Message.Say == wire.SayUserFeedback {
+			t.forgetOld()
+		}
+	case wire.HistoryRewound:
+		t.recordRewind(data)
 	}
 	t.translate(e.Data)
 }

@@ -25,6 +25,7 @@ const (
 type world struct {
 	t      *testing.T
 	state  *desktop.State
+	rows   []wire.UIRow // the archive
 	log    []wire.Event
 	ts     wire.Millis
 	task   *rooipc.Task
@@ -58,6 +59,9 @@ func (w *world) add(all ...wire.ServerPayload) {
 		e := wire.Event{Session: testSession, At: wire.Position{Epoch: 1, Seq: n}, Time: time.UnixMilli(int64(n)), Data: data}
 		w.state.Apply(e)
 		w.log = append(w.log, e)
+		if row, ok := data.(wire.MessageUpdated); ok && row.Action == wire.RowCreated {
+			w.rows = append(w.rows, row.Message)
+		}
 		if w.task != nil {
 			w.task.Apply(e)
 			w.take(e.At)
@@ -79,22 +83,38 @@ func (w *world) resume() {
 	w.t.Helper()
 	w.task = rooipc.NewTask(testSession, w.state.Snapshot())
 	if w.client.Seq == "" {
+		w.addRows(nil)
 		w.task.EmitState()
 	} else {
 		after, err := wire.ParsePosition(w.client.Seq)
 		if err != nil {
 			w.t.Fatal(err)
 		}
+		w.addRows(w.log[after.Seq:])
 		w.task.Replay(w.log[after.Seq:])
 	}
 	w.take(wire.Position{})
+}
+
+// addRows adds the older rows that the task needs, a few at a time.
+func (w *world) addRows(missed []wire.Event) {
+	w.t.Helper()
+	for {
+		monitor, before, ok := w.task.NeedsRows(missed)
+		if !ok {
+			return
+		}
+		end := slices.IndexFunc(w.rows, func(r wire.UIRow) bool { return r.ID >= before })
+		begin := max(0, end-50)
+		w.task.AddRows(rooipc.RowPage{Monitor: monitor, Rows: w.rows[begin:end], More: begin > 0})
+	}
 }
 
 func (w *world) row(agent wire.AgentID, say wire.Say, text string) {
 	w.t.Helper()
 	w.ts++
 	w.add(wire.MessageUpdated{Action: wire.RowCreated, MonitorID: testMonitor, Message: wire.UIRow{
-		TS: w.ts, Type: wire.RowSay, Say: say, Text: text, MonitorID: testMonitor, AgentID: agent, MessageID: "m1",
+		ID: wire.RowID(w.ts), TS: w.ts, Type: wire.RowSay, Say: say, Text: text, MonitorID: testMonitor, AgentID: agent, MessageID: "m1",
 	}})
 }
 

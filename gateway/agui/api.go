@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -17,6 +18,7 @@ import (
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/gateway/access"
 	"github.com/everdesk/everdesk/gateway/admin"
+	"github.com/everdesk/everdesk/gateway/httpio"
 	"github.com/everdesk/everdesk/gateway/openapi"
 	"github.com/everdesk/everdesk/gateway/problem"
 	"github.com/everdesk/everdesk/gateway/stream"
@@ -42,6 +44,7 @@ type Deps struct {
 	Authenticator *access.Authenticator
 	Sessions      *access.Sessions
 	Actions       *admin.Actions
+	Budget        *httpio.Budget
 	Version       string
 	// Trace starts the trace of a message; traceparent is the client's, not validated.
 	Trace func(id wire.SessionID, m *wire.Message, traceparent string)
@@ -112,10 +115,20 @@ func (a *API) Routes() []openapi.Route {
 		route(http.MethodPost, "/agui/:session/connect", "Show the conversation and the turn that runs", "", a.connectSession, body, events),
 		route(http.MethodGet, "/agui/info", "What CopilotKit asks of its runtime", "", a.info, nil,
 			openapi.Success(http.StatusOK, "The agents.", openapi.JSONOutput[runtimeInfo]())),
-		route(http.MethodPost, "/agui/agent/:agent/run", "Run, as CopilotKit requests it", "", a.runThread, body, events),
-		route(http.MethodPost, "/agui/agent/:agent/connect", "Show the conversation, as CopilotKit requests it", "", a.connectThread, body, events),
-		route(http.MethodPost, "/agui/agent/:agent/stop/:thread", "Interrupt the turn of a thread", "", a.stop, nil,
+		route(http.MethodPost, "/agui/agent/:agent/run", "Run, as CopilotKit requests it", "", ofAgent(a.runThread), body, events),
+		route(http.MethodPost, "/agui/agent/:agent/connect", "Show the conversation, as CopilotKit requests it", "", ofAgent(a.connectThread), body, events),
+		route(http.MethodPost, "/agui/agent/:agent/stop/:thread", "Interrupt the turn of a thread", "", ofAgent(a.stop), nil,
 			openapi.NoContent("The turn is interrupted, or none was running.")),
+	}
+}
+
+// ofAgent refuses requests for an agent that is not there.
+func ofAgent(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if name := c.Param("agent"); name != agentName {
+			return problem.Status(http.StatusNotFound, fmt.Sprintf("There is no agent %q; the agent of this hub is %q.", name, agentName))
+		}
+		return next(c)
 	}
 }
 

@@ -25,11 +25,11 @@ func (a *API) runThread(c echo.Context) error {
 }
 
 func (a *API) connectSession(c echo.Context) error {
-	return a.serve(c, access.Viewer, a.sessionInPath, connect)
+	return a.serve(c, access.Viewer, a.sessionInPath, a.connect)
 }
 
 func (a *API) connectThread(c echo.Context) error {
-	return a.serve(c, access.Viewer, a.sessionInBody, connect)
+	return a.serve(c, access.Viewer, a.sessionInBody, a.connect)
 }
 
 // finder finds the session of a request.
@@ -67,8 +67,9 @@ func (a *API) serve(c echo.Context, least access.Level, find finder, begin begin
 	if err != nil {
 		return err
 	}
+	user := access.Caller(c).User
 	err = a.streams.Serve(c, func(ctx context.Context, send func(stream.Event) bool) error {
-		return a.tail(ctx, h, run, at, send)
+		return a.tail(ctx, h, user, run, at, send)
 	})
 	if in.ForwardedProps.Everdesk.CancelOnClose && !run.Ended() && run.Turn() != "" && c.Request().Context().Err() != nil {
 		a.cancel(c, h, run)
@@ -77,7 +78,7 @@ func (a *API) serve(c echo.Context, least access.Level, find finder, begin begin
 }
 
 // connect shows the conversation and the turn that runs, and later turns if the client wants to follow.
-func connect(ctx context.Context, _ echo.Context, h *session.Handle, in *agui.Input) (*agui.Run, wire.Position, error) {
+func (a *API) connect(ctx context.Context, c echo.Context, h *session.Handle, in *agui.Input) (*agui.Run, wire.Position, error) {
 	state, err := h.Snapshot(ctx, nil)
 	if err != nil {
 		return nil, wire.Position{}, err
@@ -86,15 +87,44 @@ func connect(ctx context.Context, _ echo.Context, h *session.Handle, in *agui.In
 	if in.ForwardedProps.Everdesk.Follow {
 		run.Follow()
 	}
-	run.Attach("", false)
-	return run, state.LastMessageID, nil
+	err = a.withOlderRows(ctx, h, access.Caller(c).User, run, "", func() { run.Attach("", false) })
+	return run, state.LastMessageID, err
 }
 
-// attach makes a run that shows a turn from its beginning, see [agui.Run.Attach].
-func attach(in *agui.Input, id wire.SessionID, state wire.SessionState, turn wire.MessageID, wait bool) (*agui.Run, wire.Position, error) {
-	run := agui.NewRun(in, id, state)
-	run.Attach(turn, wait)
-	return run, state.LastMessageID, nil
+// attach makes a run that shows the turn of a message from its beginning, see [agui.Run.Attach].
+func (a *API) attach(ctx context.Context, c echo.Context, h *session.Handle, in *agui.Input, state wire.SessionState, message wire.MessageID, wait bool) (*agui.Run, wire.Position, error) {
+	run := agui.NewRun(in, h.Session(), state)
+	err := a.withOlderRows(ctx, h, access.Caller(c).User, run, message, func() { run.Attach(message, wait) })
+	return run, state.LastMessageID, err
+}
+
+// rowPage is the number of older rows that are read at once.
+const rowPage = 200
+
+// withOlderRows calls use after it has added the older rows that the run needs to show the turn of a message.
+func (a *API) withOlderRows(ctx context.Context, h *session.Handle, user string, run *agui.Run, message wire.MessageID, use func()) error {
+	if _, ok := run.NeedsRows(message); !ok {
+		use()
+		return nil
+	}
+	return a.Budget.WithPage(ctx, user, func(ctx context.Context) error {
+		for {
+			before, ok := run.NeedsRows(message)
+			if !ok {
+				break
+			}
+			page, err := a.Hub.Rows(ctx, h.Session(), session.RowQuery{Monitor: run.Monitor(), Limit: rowPage, Before: before})
+			if err != nil {
+				return err
+			}
+			run.AddRows(page.Rows)
+			if !page.More {
+				break
+			}
+		}
+		use()
+		return nil
+	})
 }
 
 // begin executes a request: it answers questions, sends the message, or shows what is there.
@@ -110,14 +140,14 @@ func (a *API) begin(ctx context.Context, c echo.Context, h *session.Handle, in *
 		}
 	}
 	if len(in.Resume) > 0 {
-		return attach(in, h.Session(), state, in.Turn(&state), false)
+		return a.attach(ctx, c, h, in, state, in.Turn(&state), false)
 	}
 	message, ok, err := in.UserMessage()
 	if err != nil {
 		return nil, wire.Position{}, err
 	}
 	if !ok {
-		return attach(in, h.Session(), state, in.Turn(&state), false)
+		return a.attach(ctx, c, h, in, state, in.Turn(&state), false)
 	}
 	answer, err := h.DeliverAndWait(ctx, a.command(c, h.Session(), message))
 	if err != nil {
@@ -133,7 +163,7 @@ func (a *API) begin(ctx context.Context, c echo.Context, h *session.Handle, in *
 			return nil, wire.Position{}, err
 		}
 		// The state of a follower may still be behind the answer of the owner.
-		return attach(in, h.Session(), state, message.MessageID, state.LastMessageID.Compare(answer.At) < 0)
+		return a.attach(ctx, c, h, in, state, message.MessageID, state.LastMessageID.Compare(answer.At) < 0)
 	}
 	run := agui.NewRun(in, h.Session(), state)
 	run.Expect(message.MessageID)
@@ -158,7 +188,7 @@ const tailRetry = time.Second
 
 // tail sends the events of a run until it has ended. When the store lost the position of the run, the
 // run goes on with the present state.
-func (a *API) tail(ctx context.Context, h *session.Handle, run *agui.Run, at wire.Position, send func(stream.Event) bool) error {
+func (a *API) tail(ctx context.Context, h *session.Handle, user string, run *agui.Run, at wire.Position, send func(stream.Event) bool) error {
 	for {
 		if !sendAll(run, at, send) || run.Ended() {
 			return nil
@@ -179,7 +209,9 @@ func (a *API) tail(ctx context.Context, h *session.Handle, run *agui.Run, at wir
 		if err != nil {
 			return err
 		}
-		run.Restart(state)
+		if err := a.withOlderRows(ctx, h, user, run, run.Restore(state), run.Continue); err != nil {
+			return err
+		}
 		at = state.LastMessageID
 	}
 }

@@ -140,16 +140,43 @@ func (c *client) resumeKept(ctx context.Context, t keptTask) error {
 func (c *client) resume(ctx context.Context, id wire.SessionID, after wire.Position) error {
 	return c.follow(ctx, id, func(t *rooipc.Task, h *session.Handle, at wire.Position) error {
 		if !after.IsZero() {
-			if events, err := missed(ctx, h, after, at); err == nil {
+			events, err := missed(ctx, h, after, at)
+			if err == nil {
+				_, err = c.addOlderRows(ctx, id, t, events)
+			}
+			if err == nil {
 				t.Replay(events)
-				return nil
-			} else if !isLost(err) {
+			}
+			if !isLost(err) {
 				return err
 			}
 		}
-		t.EmitState()
-		return nil
+		_, err := c.addOlderRows(ctx, id, t, nil)
+		if err == nil {
+			t.EmitState()
+		}
+		return err
 	})
+}
+
+// rowPage is the number of older rows that are read at once.
+const rowPage = 200
+
+// addOlderRows adds the older rows that a task needs, and returns them.
+func (c *client) addOlderRows(ctx context.Context, id wire.SessionID, t *rooipc.Task, missed []wire.Event) (all []rooipc.RowPage, err error) {
+	for {
+		monitor, before, ok := t.NeedsRows(missed)
+		if !ok {
+			return all, nil
+		}
+		page, err := c.server.Hub.Rows(ctx, id, session.RowQuery{Monitor: monitor, Limit: rowPage, Before: before})
+		if err != nil {
+			return nil, err
+		}
+		p := rooipc.RowPage{Monitor: monitor, Rows: page.Rows, More: page.More}
+		t.AddRows(p)
+		all = append(all, p)
+	}
 }
 
 // sendMessage sends a message to the task. If its agent waits for words, the message is the answer; it

@@ -157,13 +157,18 @@ func (f *taskStream) tail(ctx context.Context) {
 		if !isLost(err) {
 			continue
 		}
+		id := f.handle.Session()
 		state, err := f.handle.Snapshot(ctx, nil)
+		var older []rooipc.RowPage
+		if err == nil {
+			older, err = f.client.addOlderRows(ctx, id, rooipc.NewTask(id, state), nil)
+		}
 		if err != nil {
 			f.client.disconnect() // it connects again, perhaps when the hub works again
 			return
 		}
 		f.mu.Lock()
-		f.task.Restart(state)
+		f.task.Restart(state, older)
 		f.at = state.LastMessageID
 		f.send(f.at)
 		f.mu.Unlock()

@@ -108,7 +108,7 @@ var rules = map[string]rule{
 	"gateway/httpio":  {uses: "gateway/openapi gateway/problem wire"},
 	"gateway/access":  {uses: "auth files gateway/openapi gateway/problem ratelimit session store wire"},
 	"gateway/stream":  {uses: "auth gateway/access gateway/problem wire"},
-	"gateway/agui":    {uses: "agui auth gateway/access gateway/admin gateway/openapi gateway/problem gateway/stream session store wire"},
+	"gateway/agui":    {uses: "agui auth gateway/access gateway/admin gateway/httpio gateway/openapi gateway/problem gateway/stream session store wire"},
 	"gateway/rooipc":  {uses: "auth gateway/access gateway/problem modes pictures profiles ratelimit rooipc session store wire"},
 	"gateway/admin":   {uses: "adminview audit auth gateway/access gateway/httpio gateway/openapi gateway/problem gateway/stream membership session store wire"},
 	"gateway/rest":    {uses: "approval apps apps/build auth checkpoints desktop fetch files gateway/access gateway/admin gateway/httpio gateway/openapi gateway/problem internal/truncation history mcpclient modes notebookfile pictures profiles ratelimit secrets session sessionfile settings store web wire workspaces"},
