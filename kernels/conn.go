@@ -3,9 +3,7 @@ package kernels
 import (
 	"context"
 	"crypto/rand"
-	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -22,16 +20,12 @@ import (
 // Limits of a connection.
 const (
 	// maxFrame bounds the part of a frame that is kept. The rest is read and dropped, so that the connection goes on.
-	maxFrame      = 8 << 20
-	dialTimeout   = 30 * time.Second
-	writeTimeout  = 30 * time.Second
-	pingEvery     = 20 * time.Second
-	replayTimeout = 5 * time.Second
-	probeEvery    = 250 * time.Millisecond
+	maxFrame     = 8 << 20
+	dialTimeout  = 30 * time.Second
+	writeTimeout = 30 * time.Second
+	pingEvery    = 20 * time.Second
+	probeEvery   = 250 * time.Millisecond
 )
-
-//go:embed journal.py
-var journal string
 
 // Conn is a connection to the channels of a kernel.
 type Conn struct {
@@ -259,23 +253,42 @@ func (c *Conn) send(ctx context.Context, channel string, h, parent Header, conte
 	return nil
 }
 
+// expect returns a channel that gets the reply to a request, and a function that ends the wait for it.
+func (c *Conn) expect(id string) (reply <-chan Message, end func()) {
+	wait := make(chan Message, 1)
+	c.mu.Lock()
+	c.waits[id] = wait
+	c.mu.Unlock()
+	return wait, func() {
+		c.mu.Lock()
+		delete(c.waits, id)
+		c.mu.Unlock()
+	}
+}
+
 // request sends a message and waits for its reply.
 func (c *Conn) request(ctx context.Context, channel, kind string, content any) (Message, error) {
-	h, wait := c.header("", kind), make(chan Message, 1)
-	c.mu.Lock()
-	c.waits[h.ID] = wait
-	c.mu.Unlock()
-	defer func() {
-		c.mu.Lock()
-		delete(c.waits, h.ID)
-		c.mu.Unlock()
-	}()
+	h := c.header("", kind)
+	reply, end := c.expect(h.ID)
+	defer end()
 	if err := c.send(ctx, channel, h, Header{}, content); err != nil {
 		return Message{}, err
 	}
+	return c.first(ctx, kind, reply, nil)
+}
+
+// first returns the reply to a request, or [ErrNoJournal] if behind got its value without one.
+func (c *Conn) first(ctx context.Context, kind string, reply, behind <-chan Message) (Message, error) {
 	select {
-	case m := <-wait:
+	case m := <-reply:
 		return m, nil
+	case <-behind:
+		select {
+		case m := <-reply: // both have come
+			return m, nil
+		default:
+			return Message{}, ErrNoJournal
+		}
 	case <-c.done:
 		return Message{}, c.err
 	case <-ctx.Done():
@@ -338,33 +351,6 @@ func (c *Conn) Execute(ctx context.Context, id, code string) error {
 	return c.send(ctx, channelShell, c.header(id, "execute_request"), Header{}, executeRequest{Code: code, StoreHistory: true, AllowStdin: true, UserExpressions: map[string]string{}})
 }
 
-// InstallJournal makes a Python kernel remember its messages for [Conn.Replay], unless it does. It waits until the
-// kernel has done it. installed is false if the kernel had its journal already. The error is [ErrNoJournal] if the
-// kernel answers and cannot do it.
-func (c *Conn) InstallJournal(ctx context.Context) (installed bool, err error) {
-	const question = "__import__('IPython').get_ipython().kernel.everdesk_journal_installed"
-	m, err := c.request(ctx, channelShell, "execute_request", executeRequest{Code: journal, Silent: true, UserExpressions: map[string]string{"installed": question}})
-	if err != nil {
-		return false, err
-	}
-	var reply struct {
-		Status      string `json:"status"`
-		ErrorName   string `json:"ename"`
-		ErrorValue  string `json:"evalue"`
-		Expressions map[string]struct {
-			Data map[string]string `json:"data"`
-		} `json:"user_expressions"`
-	}
-	if err := json.Unmarshal(m.Content, &reply); err != nil {
-		return false, fmt.Errorf("%w: %w", ErrNoJournal, err)
-	}
-	said := reply.Expressions["installed"].Data["text/plain"]
-	if reply.Status != "ok" || said != "True" && said != "False" {
-		return false, fmt.Errorf("%w: %s %.100s %.200s", ErrNoJournal, reply.Status, reply.ErrorName, reply.ErrorValue)
-	}
-	return said == "True", nil
-}
-
 // Input answers an [InputRequest].
 func (c *Conn) Input(ctx context.Context, to InputRequest, value string) error {
 	return c.send(ctx, channelStdin, c.header("", "input_reply"), to.Parent, map[string]string{"value": value, "status": "ok"})
@@ -417,51 +403,4 @@ func (c *Conn) deliver(replayed []Message) {
 			}
 		}
 	}
-}
-
-// ErrNoJournal means that the kernel cannot say what it sent.
-var ErrNoJournal = errors.New("the kernel has no journal")
-
-// Replay delivers what the kernel published for an execution after the message with the id after, or all of it,
-// and then everything that follows. It reports whether nothing can be missing; false means that the kernel has no
-// journal, or a part of it is gone.
-func (c *Conn) Replay(ctx context.Context, parent, after string) (complete bool, err error) {
-	bounded, cancel := context.WithTimeout(ctx, replayTimeout)
-	defer cancel()
-	replayed, complete, err := c.replayed(bounded, parent, after)
-	if err != nil && (ctx.Err() != nil || c.Err() != nil) {
-		return false, err
-	}
-	c.deliver(replayed)
-	return complete && err == nil, nil
-}
-
-func (c *Conn) replayed(ctx context.Context, parent, after string) (all []Message, complete bool, err error) {
-	m, err := c.request(ctx, channelControl, "everdesk_replay_request", map[string]any{"after": after, "parents": []string{parent}})
-	if err != nil {
-		return nil, false, err
-	}
-	var reply struct {
-		Status   string `json:"status"`
-		Complete bool   `json:"complete"`
-		Messages []struct {
-			ID      string          `json:"msg_id"`
-			Type    string          `json:"msg_type"`
-			Parent  string          `json:"parent"`
-			Content json.RawMessage `json:"content"`
-			Cut     int64           `json:"cut"`
-		} `json:"messages"`
-	}
-	if json.Unmarshal(m.Content, &reply) != nil || reply.Status != "ok" {
-		return nil, false, ErrNoJournal
-	}
-	for _, r := range reply.Messages {
-		if r.Cut > 0 && string(r.Content) == "{}" {
-			r.Content = nil // nothing of it was kept
-		}
-		all = append(all, Message{
-			Channel: channelIOPub, Header: Header{ID: r.ID, Type: r.Type}, Parent: Header{ID: r.Parent}, Content: r.Content, Cut: r.Cut,
-		})
-	}
-	return all, reply.Complete, nil
 }

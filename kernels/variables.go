@@ -16,9 +16,9 @@ const (
 )
 
 // Variables asks a kernel with a journal for its newest variables. Values are short, and no code of the user runs for
-// them. Other kernels answer with [ErrNoJournal], or not before ctx ends.
+// them. The error is [ErrNoJournal] for other kernels.
 func (c *Conn) Variables(ctx context.Context) ([]wire.KernelVariable, error) {
-	m, err := c.request(ctx, channelControl, "everdesk_variables_request", struct{}{})
+	m, err := c.askJournal(ctx, "everdesk_variables_request", struct{}{})
 	if err != nil {
 		return nil, err
 	}

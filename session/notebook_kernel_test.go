@@ -164,9 +164,11 @@ func TestKernelThatNeverAnswersIsRestarted(t *testing.T) {
 	t.Parallel()
 	_, client := startJupyter(t)
 	d := startAgentHub(t, newFileDeployment(t), withKernels(client)).newDesktop(t, "ses-1")
-	d.openNotebook("n", "print('begun', flush=True)\nimport os, signal, time\ntime.sleep(0.5)\nos.kill(os.getpid(), signal.SIGSTOP)", "print('next')")
+	send, waits := newSignal(t)
+	d.openNotebook("n", "print('begun', flush=True)\nimport os, signal\n"+waits+"\nos.kill(os.getpid(), signal.SIGSTOP)", "print('next')")
 	d.send("r1", wire.RunCells{WindowID: "n", CellIDs: []wire.CellID{"c1"}})
 	waitEvent(t, d.eventLog, func(e wire.CellOutputs) bool { return e.CellID == "c1" && len(e.Outputs) > 0 })
+	send()
 	d.send("restart", wire.ControlKernel{WindowID: "n", Op: wire.KernelRestart})
 	if e := d.waitCell("n", "c1", done()...); e.State == wire.CellOK || e.Reason == "" {
 		t.Errorf("the cell of a kernel that did not answer: got %+v, want a failure with a reason", e)

@@ -48,6 +48,11 @@ func TestAgentsUseAllToolsOfNotebooks(t *testing.T) {
 		d.sendText(firstMonitor, id, "/call "+tool+" "+string(data))
 		if tool == "notebook:run_cell" {
 			asked := waitEvent(t, d.eventLog, func(q wire.ApprovalRequest) bool { return strings.Contains(q.Message, "# "+string(id)) })
+			// The lines of the code are lines of the question, what could hide code is visible, and the code cannot look like what
+			// the hub adds behind an empty line.
+			if want := `# call-8 \u{202e}` + "\na = 6\n \nif a:\n    print("; !strings.HasPrefix(asked.Message, want) {
+				t.Errorf("the question: got %.100q, want it to begin with %q", asked.Message, want)
+			}
 			d.send("yes-"+id, wire.DialogFeedback{DialogID: asked.DialogID, Confirmed: true})
 		}
 		d.waitTurnEnd(id)
@@ -74,7 +79,7 @@ func TestAgentsUseAllToolsOfNotebooks(t *testing.T) {
 	want(call("notebook:list", map[string]any{}), `"cells":2`)
 	want(call("notebook:read", map[string]any{}), "# Sums")
 
-	got := call("notebook:run_cell", map[string]any{"code": "# call-8\na = 6\nprint('begin' + 'x' * 90_000 + 'end')\n" +
+	got := call("notebook:run_cell", map[string]any{"code": "# call-8 \u202e\na = 6\r\n\nif a:\n\tprint('begin' + 'x' * 90_000 + 'end')\n" +
 		"import base64\nfrom IPython.display import display, Image\ndisplay(Image(data=base64.b64decode('" + strings.TrimPrefix(onePixel, "data:image/png;base64,") + "'), format='png'))"})
 	want(got, "begin")
 	want(got, "characters are left out]")

@@ -45,6 +45,14 @@ func (d *testDesktop) openNotebook(id wire.WindowID, sources ...string) {
 	}}})
 }
 
+// newSignal returns a function that sends a signal, and Python that waits for it.
+func newSignal(t *testing.T) (send func(), waits string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "signal")
+	send = func() { requireNoError(t, os.WriteFile(file, nil, 0o600)) }
+	return send, fmt.Sprintf("while not __import__('os').path.exists(%q): __import__('time').sleep(0.01)", file)
+}
+
 // waitCell waits until a cell has one of the states.
 func (d *testDesktop) waitCell(window wire.WindowID, cell wire.CellID, states ...wire.CellState) wire.CellExecuted {
 	d.t.Helper()
@@ -210,7 +218,9 @@ func TestNotebookIsTakenOver(t *testing.T) {
 			s := open(t)
 			o := startAgentHub(t, s, withKernels(k))
 			d := o.newDesktop(t, wire.SessionID("ses-"+name))
-			d.openNotebook("n", "import time\nfor i in range(100):\n    print(i, flush=True)\n    time.sleep(0.1)", "print('then')")
+			sendStopped, stopped := newSignal(t)
+			sendTaken, taken := newSignal(t)
+			d.openNotebook("n", "for i in range(100):\n    print(i, flush=True)\n    if i == 30:\n        "+stopped+"\n    if i == 60:\n        "+taken, "print('then')")
 			d.send("r1", wire.RunCells{WindowID: "n"})
 			waitEvent(t, d.eventLog, func(e wire.CellOutputs) bool { return e.CellID == "c1" })
 			second := withKernels(k)
@@ -218,12 +228,15 @@ func TestNotebookIsTakenOver(t *testing.T) {
 			if name == "redis" { // both run
 				next := startAgentHub(t, s, second)
 				o.stop()
+				sendStopped()
 				o = next
 			} else {
 				o.stop()
+				sendStopped()
 				o = startAgentHub(t, s, second)
 			}
 			d = o.openDesktop(t, wire.SessionID("ses-"+name))
+			sendTaken()
 			d.waitCell("n", "c2", done()...)
 			var want strings.Builder
 			want.WriteString("ok:")
@@ -248,13 +261,13 @@ func TestTextLeftOutByAPreviousOwner(t *testing.T) {
 	s := newFileDeployment(t)
 	o := startAgentHub(t, s, withKernels(k))
 	d := o.newDesktop(t, "ses-1")
-	gate := filepath.Join(t.TempDir(), "gate")
-	d.openNotebook("n", fmt.Sprintf("import os, time\nprint('x' * 200000, flush=True)\nwhile not os.path.exists(%q): time.sleep(0.05)\nprint('y' * 1000)", gate))
+	send, waits := newSignal(t)
+	d.openNotebook("n", "print('x' * 200000, flush=True)\n"+waits+"\nprint('y' * 1000)")
 	d.send("r1", wire.RunCells{WindowID: "n"})
 	waitEvent(t, d.eventLog, func(e wire.CellOutputs) bool { return e.Cut > 0 })
 	o.stop()
 	d = startAgentHub(t, s, withKernels(k)).openDesktop(t, "ses-1")
-	requireNoError(t, os.WriteFile(gate, nil, 0o600))
+	send()
 	d.waitCell("n", "c1", done()...)
 	cell, shown := d.notebook("n").Cells[0], 0
 	for _, o := range cell.Outputs {

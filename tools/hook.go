@@ -156,6 +156,16 @@ func visible(s string) string {
 	return b.String()
 }
 
+// visibleCode returns code with its lines, in which nothing is hidden from the user. No line is empty: what the hub adds to
+// a question begins behind an empty line, and code must not look like it.
+func visibleCode(code string) string {
+	lines := strings.Split(strings.ReplaceAll(code, "\r\n", "\n"), "\n")
+	for i, line := range lines {
+		lines[i] = cmp.Or(visible(strings.ReplaceAll(line, "\t", "    ")), " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
 // matches reports whether a hook applies to a tool, given by its registry name.
 func (e *Executor) matches(h hook, tool string) bool {
 	names, err := h.Filter.tools()

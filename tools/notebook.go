@@ -204,7 +204,7 @@ func askToRun(ctx context.Context, u *use, in runCellInput) (*question, error) {
 		return nil, err //nolint:wrapcheck // it says what is wrong
 	}
 	u.approvedCode = code
-	return &question{title: "Run code in " + string(windowCall{u}.raw(in.Notebook)) + "?", yes: "Run", topic: "notebook:run_cell", message: visible(code)}, nil
+	return &question{title: "Run code in " + string(windowCall{u}.raw(in.Notebook)) + "?", yes: "Run", topic: "notebook:run_cell", message: visibleCode(code)}, nil
 }
 
 func runCell(ctx context.Context, u *use, in runCellInput) providers.ToolResult {

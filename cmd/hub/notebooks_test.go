@@ -79,13 +79,7 @@ func TestScriptsRunInATerminal(t *testing.T) {
 	x.until(t, "console │ KeyboardInterrupt")
 
 	hub.stop(t)
-	for pid := range strings.FieldsSeq(pids) {
-		for end := time.Now().Add(time.Minute); !hasEnded(pid); <-time.After(20 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("process %s of %q runs although the hub has stopped", pid, pids)
-			}
-		}
-	}
+	waitEnded(t, pids)
 }
 
 // The Jupyter server that a hub starts goes on when the hub is killed while a cell prints. The next hub has every line
@@ -98,11 +92,7 @@ func TestCellsGoOnWhenASupervisedHubIsKilled(t *testing.T) {
 	x := attachTo(t, s, session, "--json")
 	x.until(t, `"type":"session_state"`)
 	goOn := filepath.Join(dir, "go-on")
-	code, err := json.Marshal("import os, time\nprint(os.getpid(), os.getppid())\nfor i in range(200):\n    print('line', i, flush=True)\n    while i == 100 and not os.path.exists(" + strconv.Quote(goOn) + "): time.sleep(0.01)\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	x.say(t, `{"type":"RUN_CELLS","data":{"messageId":"r-1","windowId":"console","code":`+string(code)+`}}`)
+	runCode(t, x, "r-1", printingCode(goOn))
 	x.until(t, `line 10\\n`)
 	status, wait := crash(t, s.url)
 	for status == http.StatusTooManyRequests {
@@ -119,26 +109,8 @@ func TestCellsGoOnWhenASupervisedHubIsKilled(t *testing.T) {
 	if state := x.until(t, `CELL_EXECUTED.*"state":"(ok|error|aborted|unknown)"`)[0]; state != "ok" {
 		t.Fatalf("the cell ended as %s, want ok", state)
 	}
-	var file struct {
-		Cells []struct {
-			Outputs []struct {
-				Text string `json:"text"`
-			} `json:"outputs"`
-		} `json:"cells"`
-	}
-	if _, text := getPage(t, s.url+"/api/sessions/"+string(session)+"/notebooks/console"); json.Unmarshal([]byte(text), &file) != nil || len(file.Cells) != 1 {
-		t.Fatalf("the notebook: got %.300q, want a file with one cell", text)
-	}
-	var got strings.Builder
-	for _, o := range file.Cells[0].Outputs {
-		got.WriteString(o.Text)
-	}
-	pids, lines, _ := strings.Cut(got.String(), "\n")
-	var want strings.Builder
-	for i := range 200 {
-		fmt.Fprintf(&want, "line %d\n", i)
-	}
-	if lines != want.String() {
+	pids, lines, _ := strings.Cut(printedBy(t, s.url, session), "\n")
+	if want := linesTo(200); lines != want {
 		t.Errorf("the lines of the cell: got %q, want 0 to 199 once", lines)
 	}
 	for pid := range strings.FieldsSeq(pids) {
@@ -147,13 +119,7 @@ func TestCellsGoOnWhenASupervisedHubIsKilled(t *testing.T) {
 		}
 	}
 	s.stop(t)
-	for pid := range strings.FieldsSeq(pids) {
-		for end := time.Now().Add(time.Minute); !hasEnded(pid); <-time.After(20 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("process %s of %q runs although the hub has stopped", pid, pids)
-			}
-		}
-	}
+	waitEnded(t, pids)
 }
 
 // A file that code writes appears in all tabs when its cell ends. The server of --jupyter auto ends with a hub that is
@@ -174,6 +140,63 @@ func TestNotebookAfterTheHubWasStopped(t *testing.T) {
 	x.say(t, `{"type":"RUN_CELLS","data":{"messageId":"r-2","windowId":"console","code":"print('x' in globals())"}}`)
 	x.until(t, `CELL_EXECUTED.*variables of earlier cells are gone`)
 	s.stop(t)
+}
+
+// waitEnded waits until processes have ended, which end because of something else that has.
+func waitEnded(t *testing.T, pids string) {
+	t.Helper()
+	for pid := range strings.FieldsSeq(pids) {
+		for end := time.Now().Add(5 * time.Minute); !hasEnded(pid); <-time.After(20 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("process %s of %q runs, want that it has ended", pid, pids)
+			}
+		}
+	}
+}
+
+// printingCode returns Python that prints its process and that of its server, and then 200 lines. After half of them it
+// waits for a file.
+func printingCode(file string) string {
+	return "import os, time\nprint(os.getpid(), os.getppid())\nfor i in range(200):\n    print('line', i, flush=True)\n    while i == 100 and not os.path.exists(" + strconv.Quote(file) + "): time.sleep(0.01)\n"
+}
+
+// runCode runs code in the console of the session of a terminal, which prints JSON.
+func runCode(t *testing.T, x *terminal, id, code string) {
+	t.Helper()
+	text, err := json.Marshal(code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.say(t, `{"type":"RUN_CELLS","data":{"messageId":"`+id+`","windowId":"console","code":`+string(text)+`}}`)
+}
+
+// printedBy returns what the first cell of the console of a session has printed.
+func printedBy(t *testing.T, url string, session wire.SessionID) string {
+	t.Helper()
+	var file struct {
+		Cells []struct {
+			Outputs []struct {
+				Text string `json:"text"`
+			} `json:"outputs"`
+		} `json:"cells"`
+	}
+	if _, text := getPage(t, url+"/api/sessions/"+string(session)+"/notebooks/console"); json.Unmarshal([]byte(text), &file) != nil || len(file.Cells) == 0 {
+		t.Fatalf("the notebook: got %.300q, want a file with a cell", text)
+	}
+	var b strings.Builder
+	for _, o := range file.Cells[0].Outputs {
+		b.WriteString(o.Text)
+	}
+	return b.String()
+}
+
+// linesTo returns the lines 0 to n-1.
+func linesTo(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "line %d\n", i)
+	}
+	return b.String()
 }
 
 // hasEnded reports whether a process has ended, although its parent may not have waited for it.

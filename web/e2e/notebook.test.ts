@@ -2,7 +2,7 @@
 // killed while code prints.
 
 import { execFile } from "node:child_process";
-import { mkdtemp, readFile } from "node:fs/promises";
+import { mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -30,6 +30,12 @@ async function open(session: SessionID, id: string, ...sources: string[]): Promi
 async function notebookOf(session: SessionID, id: string): Promise<Notebook> {
   const w = await desktop.hub.rest.window(session, id);
   return w!.content.data as Notebook;
+}
+
+/** A signal, and Python that waits for it. */
+function newSignal(name: string): { send: () => Promise<void>; waits: string } {
+  const file = join(dir, name);
+  return { send: () => writeFile(file, ""), waits: `while not __import__("os").path.exists(${JSON.stringify(file)}): __import__("time").sleep(0.01)` };
 }
 
 const cell = (page: Page, id: string, n: number): Locator => windowOf(page, id).locator(`[data-cell="c${String(n)}"]`);
@@ -92,14 +98,18 @@ it("a hub that is killed while code prints goes on: every line is there once, in
   const session = await desktop.hub.rest.newSession("killed");
   const [page, other] = [await desktop.tab({ session }), await desktop.tab({ session })];
   const lines = 150;
-  await open(session, "k", `import time\nfor i in range(${String(lines)}):\n    print(i, flush=True)\n    time.sleep(0.05)`);
+  const [killed, back] = [newSignal("hub-is-killed"), newSignal("hub-is-back")];
+  const code = `for i in range(${String(lines)}):\n    print(i, flush=True)\n    if i == 50:\n        ${killed.waits}\n    if i == 100:\n        ${back.waits}`;
+  await open(session, "k", code);
   await windowOf(page, "k").locator(".notebook-editor").first().waitFor();
   await windowOf(other, "k").locator(".notebook-editor").first().waitFor();
   await runAll(page, "k");
   await until(() => outputs(page, "k", 1).innerText()).toContain("\n5\n");
   desktop.guard.expectLostHub();
   await desktop.hub.kill();
+  await killed.send();
   await desktop.hub.up();
+  await back.send();
   const want = Array.from({ length: lines }, (_, i) => String(i)).join("\n");
   for (const tab of [page, other]) {
     await waitForLink(tab, "live");
@@ -205,11 +215,13 @@ it("a CSV is plotted from the command bar in both tabs, its code is edited and s
   // Edited and run with the keyboard; the hub is killed while it runs.
   await code(page).locator(".cm-content").focus();
   await page.keyboard.press("Control+End");
-  await page.keyboard.insertText('\nimport time\nfor i in range(60):\n    print("line", i, flush=True)\n    time.sleep(0.05)\nplt.plot(months, range(len(months)))\nplt.show()');
+  const killed = newSignal("edited-cell");
+  await page.keyboard.insertText(`\nfor i in range(60):\n    print("line", i, flush=True)\n    if i == 30:\n        ${killed.waits}\nplt.plot(months, range(len(months)))\nplt.show()`);
   await page.keyboard.press("Shift+Enter");
   await until(() => result(other).innerText()).toContain("line 3\n");
   desktop.guard.expectLostHub();
   await desktop.hub.kill();
+  await killed.send();
   await desktop.hub.up();
   const lines = Array.from({ length: 60 }, (_, i) => `line ${String(i)}`).join("\n");
   for (const tab of [page, other]) {
