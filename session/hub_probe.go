@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"math/rand/v2"
 	"sync"
 	"time"
 )
@@ -17,52 +16,64 @@ type storeProber struct {
 // until ctx ends. Idle sessions do not call the store themselves.
 func (sp *storeProber) probeAll(ctx context.Context) {
 	var sessions []*liveSession
+	failing := map[int]bool{} // the partitions whose last probe failed
 	for sleep(ctx, probeEvery) {
 		clear(sessions)
 		sessions = sp.registry.appendSessions(sessions[:0])
-		parts := map[int]*partitionSessions{}
+		failed := sp.probe(ctx, sp.watchedSessions(sessions))
+		if ctx.Err() != nil {
+			return
+		}
 		for _, ls := range sessions {
-			if !ls.isReady() || ls.center == nil {
-				continue
+			if len(failing) == 0 && len(failed) == 0 {
+				break
 			}
 			n := sp.env.store.Partition(ls.id)
-			if parts[n] == nil {
-				parts[n] = &partitionSessions{}
+			if (failing[n] || failed[n]) && ls.isReady() && ls.center != nil {
+				ls.storeHealth.set(ctx, issueProbe, failed[n])
 			}
-			parts[n].sessions = append(parts[n].sessions, ls)
-			parts[n].watched = parts[n].watched || ls.center.Tabs() > 0
 		}
-		var wg sync.WaitGroup
-		for _, p := range parts {
-			wg.Go(func() { sp.probe(ctx, p) })
-		}
-		wg.Wait()
+		failing = failed
 	}
 }
 
-// partitionSessions are the loaded sessions of a store partition.
-type partitionSessions struct {
-	sessions []*liveSession
-	watched  bool
-}
-
-// probe looks up one session and applies the result to all sessions of the partition. Without tabs
-// it does not call the store.
-func (sp *storeProber) probe(ctx context.Context, p *partitionSessions) {
-	var err error
-	if p.watched {
-		limited, cancel := context.WithTimeout(ctx, probeTimeout)
-		defer cancel()
-		one := p.sessions[rand.N(len(p.sessions))] //nolint:gosec // any will do
-		began := time.Now()
-		if _, err = sp.env.store.Session(limited, one.id); err == nil {
-			sp.env.cfg.Observer.Probed(time.Since(began))
+// watchedSessions returns one session with tabs for each partition that has one. Of sessions in random
+// order it looks at a few only.
+func (sp *storeProber) watchedSessions(sessions []*liveSession) map[int]*liveSession {
+	watched, partitions := map[int]*liveSession{}, len(sp.env.leases.inUse())
+	for _, ls := range sessions {
+		if len(watched) == partitions {
+			break
+		}
+		n := sp.env.store.Partition(ls.id)
+		if watched[n] == nil && ls.isReady() && ls.center != nil && ls.center.Tabs() > 0 {
+			watched[n] = ls
 		}
 	}
-	if ctx.Err() != nil {
-		return
+	return watched
+}
+
+// probe looks the sessions up and returns the partitions in which the store is unavailable.
+func (sp *storeProber) probe(ctx context.Context, watched map[int]*liveSession) map[int]bool {
+	limited, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	failed := map[int]bool{}
+	for n, ls := range watched {
+		wg.Go(func() {
+			began := time.Now()
+			_, err := sp.env.store.Session(limited, ls.id)
+			if err == nil {
+				sp.env.cfg.Observer.Probed(time.Since(began))
+			}
+			if isStoreUnavailable(err) {
+				mu.Lock()
+				failed[n] = true
+				mu.Unlock()
+			}
+		})
 	}
-	for _, ls := range p.sessions {
-		ls.storeHealth.set(ctx, issueProbe, isStoreUnavailable(err))
-	}
+	wg.Wait()
+	return failed
 }

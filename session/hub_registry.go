@@ -122,7 +122,7 @@ func (rg *registry) lookup(id wire.SessionID) *liveSession {
 func (rg *registry) appendSessions(into []*liveSession) []*liveSession {
 	rg.mu.Lock()
 	defer rg.mu.Unlock()
-	return slices.AppendSeq(into, maps.Values(rg.sessions))
+	return slices.AppendSeq(slices.Grow(into, len(rg.sessions)), maps.Values(rg.sessions))
 }
 
 // liftSuspension lets a suspended session be opened again.

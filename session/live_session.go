@@ -116,54 +116,65 @@ func newLiveSession(env *environment, rg sessionRegistry, id wire.SessionID) *li
 }
 
 // run owns or follows the session until it is unused, cannot be kept, or ctx ends.
+//
+// The goroutine of an idle session waits at the end of run, runGuarded, ownOrFollow, own, [owner.run] and
+// [owner.loop]. The Go runtime halves a stack that is used to less than a quarter, so these functions
+// leave everything with larger variables to others that have returned by then.
 func (ls *liveSession) run(ctx context.Context) {
 	var err error
 	defer func() { ls.shutDown(err) }()
 	var prev *owner // the last owner here, with its unfinished items and state
-	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
+	for wait, final := retryFirst, false; ; wait = min(2*wait, retryLast) {
 		began := time.Now()
 		prev, err = ls.runGuarded(ctx, prev)
-		switch {
-		case ctx.Err() != nil:
-			err = context.Cause(ctx)
+		if wait, err, final = ls.pauseAfter(ctx, err, prev, began, wait); final {
 			return
-		case errors.Is(err, errDormant):
-			if ls.registry.removeSession(ls, false) {
-				return
-			}
-			ls.changeRole(eventReopened)
-			wait = retryFirst
-			continue
-		case ls.tooManyPanics(err):
-			why := refusal(wire.CodeSessionInvalidState, "the session is suspended after repeated errors; try again later")
-			why.Err = err
-			ls.registry.suspend(ls.id, suspension{time.Now().Add(suspendFor), why, ls.epoch()})
-			ls.changeRole(eventSuspended)
-			err = why
-			return
-		case ls.awaitsRecreation(ctx, err): // the session may come back
-			ls.changeRole(eventMissing)
-		case !ls.isReady() && !errors.Is(err, errReload) || isPermanent(err):
-			return
-		default:
-			ls.changeRole(eventFailed)
 		}
-		if errors.Is(err, errLost) || errors.Is(err, errStale) {
-			ls.log.InfoContext(ctx, "lease lost", "err", err)
-		}
-		if time.Since(began) > retryLast || errors.Is(err, errLost) || errors.Is(err, errReload) || errors.Is(err, errDraining) {
-			wait = retryFirst
-		} else {
-			ls.log.WarnContext(ctx, "session has no owner here, retrying", "err", err)
-		}
-		if isStoreUnavailable(err) {
-			ls.storeHealth.set(ctx, issueClaim, true)
-		}
-		ls.tabSource.serveSnapshotsDuring(prev.committedState(), func() {
-			sleep(ctx, wait/2+rand.N(wait/2)) //nolint:gosec // jitter needs no secrecy
-		})
-		ls.changeRole(eventRetry)
 	}
+}
+
+// pauseAfter waits after an end of owning or following that began at a time and after which the live
+// session goes on. It returns the length of the pause for the next call, and the reason for the end. If
+// that is final, there is no pause.
+func (ls *liveSession) pauseAfter(ctx context.Context, err error, prev *owner, began time.Time, wait time.Duration) (_ time.Duration, why error, final bool) {
+	switch {
+	case ctx.Err() != nil:
+		return wait, context.Cause(ctx), true
+	case errors.Is(err, errDormant):
+		if ls.registry.removeSession(ls, false) {
+			return wait, err, true
+		}
+		ls.changeRole(eventReopened)
+		return retryFirst, err, false
+	case ls.tooManyPanics(err):
+		refused := refusal(wire.CodeSessionInvalidState, "the session is suspended after repeated errors; try again later")
+		refused.Err = err
+		ls.registry.suspend(ls.id, suspension{time.Now().Add(suspendFor), refused, ls.epoch()})
+		ls.changeRole(eventSuspended)
+		return wait, refused, true
+	case ls.awaitsRecreation(ctx, err): // the session may come back
+		ls.changeRole(eventMissing)
+	case !ls.isReady() && !errors.Is(err, errReload) || isPermanent(err):
+		return wait, err, true
+	default:
+		ls.changeRole(eventFailed)
+	}
+	if errors.Is(err, errLost) || errors.Is(err, errStale) {
+		ls.log.InfoContext(ctx, "lease lost", "err", err)
+	}
+	if time.Since(began) > retryLast || errors.Is(err, errLost) || errors.Is(err, errReload) || errors.Is(err, errDraining) {
+		wait = retryFirst
+	} else {
+		ls.log.WarnContext(ctx, "session has no owner here, retrying", "err", err)
+	}
+	if isStoreUnavailable(err) {
+		ls.storeHealth.set(ctx, issueClaim, true)
+	}
+	ls.tabSource.serveSnapshotsDuring(prev.committedState(), func() {
+		sleep(ctx, wait/2+rand.N(wait/2)) //nolint:gosec // jitter needs no secrecy
+	})
+	ls.changeRole(eventRetry)
+	return wait, err, false
 }
 
 // runGuarded calls ownOrFollow and turns a panic into a panicError.
@@ -201,19 +212,28 @@ func (ls *liveSession) tooManyPanics(err error) bool {
 
 // ownOrFollow owns the session if it can claim it, else follows it, until the role changes.
 func (ls *liveSession) ownOrFollow(ctx context.Context, prev *owner) (*owner, error) {
+	ow, prev, err := ls.claimOrFollow(ctx, prev)
+	if err != nil {
+		return prev, err
+	}
+	return ls.own(ctx, ow, prev)
+}
+
+// claimOrFollow claims the session and returns its new owner, after following it if another replica owns
+// it. It also returns the last owner here if the next one needs its unfinished items and state.
+func (ls *liveSession) claimOrFollow(ctx context.Context, prev *owner) (ow, last *owner, err error) {
 	if ls.drainOrder.Load() != nil {
 		if err := ls.abandonOwner(ctx, prev, wire.Position{}); err != nil {
-			return prev, err
+			return nil, prev, err
 		}
 		if ls.isUnneeded(nil) {
-			return nil, errDormant
+			return nil, nil, errDormant
 		}
 		_, _, err := ls.follow(ctx, nil)
-		return nil, err
+		return nil, nil, err
 	}
 	var lease store.Lease
 	var claimed time.Time
-	var err error
 	ls.tabSource.serveSnapshotsDuring(prev.committedState(), func() {
 		lease, claimed, err = ls.claim(ctx, prev)
 		if errors.Is(err, store.ErrNotFound) && prev.hasFullState() {
@@ -223,39 +243,39 @@ func (ls *liveSession) ownOrFollow(ctx context.Context, prev *owner) (*owner, er
 		}
 	})
 	if err == nil {
-		return ls.own(ctx, lease, claimed, prev)
+		return newOwner(ctx, ls, lease, claimed), prev, nil
 	}
 	if prev == nil && errors.Is(err, store.ErrNoSpace) && !ls.isUnneeded(nil) {
 		// Reading needs no space. A full store refuses the claim of an owned session, too, so the
 		// follower finds out whether there is an owner when there is space again.
 		lease, claimed, err = ls.follow(ctx, &store.OwnedError{For: retryLast})
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		return ls.own(ctx, lease, claimed, nil)
+		return newOwner(ctx, ls, lease, claimed), nil, nil
 	}
 	owned, ok := errors.AsType[*store.OwnedError](err)
 	switch {
 	case !ok && ls.isUnneeded(prev) && (prev == nil || !isStoreUnavailable(err) || !time.Now().Before(ls.dormantAt())):
-		return nil, errDormant
+		return nil, nil, errDormant
 	case !ok:
-		return prev, fmt.Errorf("claim session: %w", err)
+		return nil, prev, fmt.Errorf("claim session: %w", err)
 	}
 	if prev != nil && !prev.held.status.is(leaseReleased) {
 		ls.env.cfg.Observer.Fenced()
 	}
 	if err := ls.abandonOwner(ctx, prev, wire.Position{}); err != nil {
-		return prev, err
+		return nil, prev, err
 	}
 	if ls.isUnneeded(nil) {
-		return nil, errDormant // another replica was faster and the session is unused here
+		return nil, nil, errDormant // another replica was faster and the session is unused here
 	}
 	lease, claimed, err = ls.follow(ctx, owned)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	ls.log.InfoContext(ctx, "session taken over", "epoch", lease.Epoch, "from", string(owned.By))
-	return ls.own(ctx, lease, claimed, nil)
+	return newOwner(ctx, ls, lease, claimed), nil, nil
 }
 
 // isUnneeded reports whether the session has no handles and no items, neither in the mailbox nor

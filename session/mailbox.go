@@ -203,9 +203,12 @@ func (m *mailbox) removeItems(unwanted func(*item) bool) bool {
 func (m *mailbox) deliveryIDs() map[string]bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	names := map[string]bool{}
+	var names map[string]bool
 	for _, it := range m.items {
 		if it.deliveryID != "" {
+			if names == nil {
+				names = map[string]bool{}
+			}
 			names[it.deliveryID] = true
 		}
 	}

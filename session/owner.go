@@ -17,6 +17,7 @@ import (
 type owner struct {
 	live      *liveSession
 	held      heldLease
+	claimedAt time.Time // when its claim began, by the local clock
 	w         stepWriter
 	committer committer
 	agents    *agents // nil without Config.NewRunner
@@ -42,10 +43,13 @@ type owner struct {
 }
 
 // newOwner makes the owner of a session under a lease whose claim began at a local time. It has no
-// state before restore or inheritState.
-func newOwner(ctx context.Context, cancel context.CancelCauseFunc, ls *liveSession, lease store.Lease, claimed time.Time) *owner {
-	ow := &owner{live: ls}
-	ow.held.lease, ow.held.since, ow.held.ctx, ow.held.cancel = lease, ls.env.uptime(), ctx, cancel
+// state before restore or inheritState. Its context ends with ctx or with the lease.
+func newOwner(ctx context.Context, ls *liveSession, lease store.Lease, claimed time.Time) *owner {
+	ls.changeRole(eventClaimed)
+	ow := &owner{live: ls, claimedAt: claimed}
+	ow.held.lease, ow.held.since = lease, ls.env.uptime()
+	ow.held.ctx, ow.held.cancel = context.WithCancelCause(ctx)
+	ow.view.activity.begin(activityLoad, ls.env.uptime())
 	since := time.UnixMilli(int64(lease.Epoch)) //nolint:gosec // epochs are milliseconds
 	ow.w = stepWriter{
 		id: ls.id, log: ls.log, reader: ls.env.reader, observer: ls.env.cfg.MessageObserver, held: &ow.held, step: &step{}, top: lease.Top(),

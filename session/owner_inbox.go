@@ -3,6 +3,7 @@ package session
 import (
 	"cmp"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/everdesk/everdesk/store"
@@ -21,6 +22,30 @@ type inboxReceiver struct {
 	// this replica sent there come before it. barrierReceived is closed when it has arrived.
 	barrier         string
 	barrierReceived chan struct{}
+
+	running sync.WaitGroup
+	unsent  []item // the result of sendBarrier
+}
+
+// start begins to receive. If the inbox may hold items of this replica that are older than the local
+// ones, the mailbox holds these back until all of the inbox has arrived.
+func (in *inboxReceiver) start() {
+	box := in.live.mailbox
+	in.inheritedDeliveries, in.retryMarks = box.deliveryIDs(), in.live.retryMarks
+	if in.live.inboxHasOlder.Load() {
+		in.barrier, in.barrierReceived = in.live.env.newDeliveryID(), make(chan struct{})
+		sent := box.holdLocalItems()
+		in.running.Go(func() { in.unsent = in.sendBarrier(sent) })
+	}
+	in.running.Go(in.receiveInbox)
+}
+
+// stop ends the owner, and returns the items that could not be sent to the mailbox.
+func (in *inboxReceiver) stop() {
+	in.held.cancel(nil)
+	in.running.Wait()
+	in.live.mailbox.releaseLocalItems()
+	in.live.mailbox.requeue(in.unsent)
 }
 
 // sendBarrier sends the items that may be in the inbox already once more, under their old ids, and

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/everdesk/everdesk/broadcast"
@@ -15,22 +14,14 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// own runs the session under a lease until the lease is lost or released. prev is the last owner
-// here. own returns the owner whose unfinished items and state the next call needs.
-func (ls *liveSession) own(ctx context.Context, lease store.Lease, claimed time.Time, prev *owner) (*owner, error) {
-	ls.changeRole(eventClaimed)
-	defer ls.ownerEnded(ctx)
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	ow := newOwner(ctx, cancel, ls, lease, claimed)
-	ow.view.activity.begin(activityLoad, ls.env.uptime())
+// own runs the session under the lease of its new owner until that is lost or released. prev is the
+// last owner here. own returns the owner whose unfinished items and state the next call needs.
+func (ls *liveSession) own(ctx context.Context, ow, prev *owner) (*owner, error) {
+	defer ls.ownerEnded(ctx, ow)
 	// From here on the hub renews the lease: loading may take longer than the lease lasts.
-	ls.ownedEpoch.Store(lease.Epoch)
+	ls.ownedEpoch.Store(ow.held.lease.Epoch)
 	ls.activeOwner.Store(ow)
-	defer ls.activeOwner.Store(nil)
-	defer ls.storeFull.Store(false)
-	defer ow.stopWork()
-	if next, err := ls.takeOver(ctx, ow, prev, claimed); err != nil {
+	if next, err := ls.takeOver(ow.held.ctx, ow, prev); err != nil {
 		return next, err
 	}
 	return ow, ow.run()
@@ -39,7 +30,7 @@ func (ls *liveSession) own(ctx context.Context, lease store.Lease, claimed time.
 // takeOver loads the session for its new owner, or gives it the state of prev, and announces it. If it
 // fails it returns the owner whose unfinished items and state the next one needs. The variables of
 // takeOver would double the stack of an idle session if they were in own.
-func (ls *liveSession) takeOver(ctx context.Context, ow, prev *owner, claimed time.Time) (*owner, error) {
+func (ls *liveSession) takeOver(ctx context.Context, ow, prev *owner) (*owner, error) {
 	lease := ow.held.lease
 	got, err := ls.load(ctx)
 	if err != nil {
@@ -92,7 +83,7 @@ func (ls *liveSession) takeOver(ctx context.Context, ow, prev *owner, claimed ti
 	ls.storeHealth.set(ctx, issueClaim, false)
 	ls.changeRole(eventTookOver)
 	ls.markReady(ctx)
-	ls.observeTakeover(got, claimed)
+	ls.observeTakeover(got, ow.claimedAt)
 	ls.log.DebugContext(ctx, "session owned", "epoch", lease.Epoch)
 	return ow, nil
 }
@@ -122,9 +113,18 @@ func (ls *liveSession) observeTakeover(got loadedSession, claimed time.Time) {
 	}
 }
 
-// ownerEnded clears the store issues of an owner that ended, and records issueClaim instead while
+// ownerEnded stops what an owner has started.
+func (ls *liveSession) ownerEnded(ctx context.Context, ow *owner) {
+	defer ls.clearOwnerIssues(ctx)
+	defer ow.held.cancel(nil)
+	defer ls.activeOwner.Store(nil)
+	defer ls.storeFull.Store(false)
+	ow.stopWork()
+}
+
+// clearOwnerIssues clears the store issues of an owner that ended, and records issueClaim instead while
 // the store is unavailable.
-func (ls *liveSession) ownerEnded(ctx context.Context) {
+func (ls *liveSession) clearOwnerIssues(ctx context.Context) {
 	const ofOwners = issueCommit | issueRenew | issueSend
 	if ls.storeHealth.has(ofOwners) {
 		ls.storeHealth.set(ctx, issueClaim, true)
@@ -134,22 +134,9 @@ func (ls *liveSession) ownerEnded(ctx context.Context) {
 
 // run receives the inbox and runs the loop, until the owner ends.
 func (ow *owner) run() error {
-	ls := ow.live
-	in := &inboxReceiver{live: ls, held: &ow.held, inheritedDeliveries: ls.mailbox.deliveryIDs(), retryMarks: ls.retryMarks}
-	var unsent []item
-	var wg sync.WaitGroup
-	defer func() {
-		ow.held.cancel(nil)
-		wg.Wait()
-		ls.mailbox.releaseLocalItems()
-		ls.mailbox.requeue(unsent)
-	}()
-	if ls.inboxHasOlder.Load() {
-		in.barrier, in.barrierReceived = ls.env.newDeliveryID(), make(chan struct{})
-		sent := ls.mailbox.holdLocalItems()
-		wg.Go(func() { unsent = in.sendBarrier(sent) })
-	}
-	wg.Go(in.receiveInbox)
+	in := &inboxReceiver{live: ow.live, held: &ow.held}
+	defer in.stop()
+	in.start()
 	return ow.loop()
 }
 

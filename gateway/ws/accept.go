@@ -111,12 +111,7 @@ func (s *Server) acceptUnauthenticated(c echo.Context, r *connectRequest, err er
 func (s *Server) upgrade(c echo.Context, r *connectRequest) (*conn, error) {
 	cn := newConn(s, r.protocol)
 	h := &handshake{ResponseWriter: c.Response(), conn: cn}
-	opts := &websocket.AcceptOptions{
-		// The middleware's check came first and is stricter: it also checks Host, while the library
-		// allows every origin that equals Host.
-		InsecureSkipVerify: true,
-		CompressionMode:    websocket.CompressionDisabled,
-	}
+	opts := acceptOptions()
 	if r.protocol != protocolDesktop {
 		opts.Subprotocols = []string{subprotocolBatch, subprotocol}
 	}
@@ -129,15 +124,14 @@ func (s *Server) upgrade(c echo.Context, r *connectRequest) (*conn, error) {
 	default:
 		return nil, fmt.Errorf("upgrade to a WebSocket: %w", err)
 	}
-	cn.frames.header.Reset(&cn.peer.link) // else the library keeps asking for buffered bytes, of which there are none
-	ws.SetReadLimit(-1)                   // [frameReader] has limits of its own
+	_ = ws.CloseNow() // frees it; see libraryConn
 	switch {
 	case strings.EqualFold(ws.Subprotocol(), subprotocolBatch):
 		r.protocol = protocolBatch
 	case ws.Subprotocol() != "":
 		r.protocol = protocolNative
 	}
-	cn.peer.ws, cn.frames.ws, cn.peer.protocol = ws, ws, r.protocol
+	cn.peer.protocol = r.protocol
 	return cn, nil
 }
 
@@ -154,8 +148,8 @@ func (s *Server) startConn(cn *conn, setup func(context.Context) bool) {
 	_ = cn.peer.Close()
 }
 
-// handshake is the response writer of the library's handshake. Its Hijack returns the conn's link,
-// and it withholds error responses so that they become problem documents.
+// handshake is the response writer of the library's handshake. Its Hijack makes the connection the
+// conn's own, and it withholds error responses so that they become problem documents.
 type handshake struct {
 	http.ResponseWriter
 	conn   *conn
@@ -186,7 +180,7 @@ func (h *handshake) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("take over a connection: %w", err)
 	}
-	l := h.conn.adopt(raw, buffered.Reader)
-	h.conn.frames.header = bufio.NewReaderSize(l, readBuffer)
-	return l, bufio.NewReadWriter(h.conn.frames.header, bufio.NewWriterSize(l, writeBuffer)), nil
+	h.conn.adopt(raw, buffered.Reader)
+	unused := unusedConn{raw}
+	return unused, bufio.NewReadWriter(bufio.NewReaderSize(unused, readBuffer), bufio.NewWriterSize(unused, writeBuffer)), nil
 }

@@ -42,12 +42,11 @@ func newConn(s *Server, p protocol) *conn {
 }
 
 // adopt makes the hijacked connection of a request the conn's own.
-func (c *conn) adopt(raw net.Conn, buffered *bufio.Reader) *link {
+func (c *conn) adopt(raw net.Conn, buffered *bufio.Reader) {
 	early, _ := buffered.Peek(buffered.Buffered()) // cannot fail
 	c.peer.Conn, c.peer.unread = raw, bytes.Clone(early)
 	c.peer.onCloseSent = func() { c.peer.guard("detach session", c.detachSession) }
 	c.peer.initRawConn()
-	return &c.peer.link
 }
 
 // runConnect runs setup, the part of a connection's life up to the attached session. The rest has
@@ -116,7 +115,7 @@ const closeAbnormal wire.CloseCode = 1006
 func (c *conn) reportClosed() {
 	e := c.peer.closeRequested.Load()
 	switch {
-	case c.peer.ws == nil:
+	case c.peer.protocol == protocolSSE:
 	case e != nil:
 		c.s.observer.Closed(e.code)
 	case c.frames.closeCode != 0:
@@ -156,7 +155,7 @@ func (c *conn) readMessages(ctx context.Context) (parked bool) {
 	left := c.postponed
 	c.postponed = pendingWork{}
 	c.inbox.complete(ctx, left)
-	ahead := c.frames.header.Buffered() // only readFrame changes it
+	ahead := c.peer.readAhead() // only readFrame changes it
 	for !c.closing() {
 		if ahead == 0 {
 			if len(c.peer.unread) == 0 && !c.mustRead && c.park() {
@@ -175,7 +174,7 @@ func (c *conn) readMessages(ctx context.Context) (parked bool) {
 			}
 		}
 		err := c.readFrame(c.s.cfg.FrameBytes, handle)
-		ahead = c.frames.header.Buffered()
+		ahead = c.peer.readAhead()
 		if errors.Is(err, errFrameTooBig) {
 			c.peer.refuse(ctx, &refusal{code: wire.CodeMessageTooLarge})
 		}

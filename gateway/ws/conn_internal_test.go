@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -154,6 +155,26 @@ func TestLinkReadsEverythingAndHoldsNothing(t *testing.T) {
 	}
 	if l.buffer != nil || len(l.unread) != 0 {
 		t.Errorf("idle link: got %d bytes and buffer %v, want none", len(l.unread), l.buffer != nil)
+	}
+}
+
+func TestConnectGrowth(t *testing.T) {
+	t.Parallel()
+	var g connectGrowth
+	var due []int
+	for n := range 10_001 {
+		if g.isDue(n) {
+			due = append(due, n)
+		}
+	}
+	want := []int{500, 1000, 1500, 2000, 2500, 3000, 3500, 4000, 4500, 5062, 5694, 6405, 7205, 8105, 9118}
+	if !slices.Equal(due, want) {
+		t.Errorf("while connections grow: got collections at %v, want %v", due, want)
+	}
+	for n := range 10_001 {
+		if g.isDue(n) {
+			t.Errorf("reconnecting: got a collection at %d connections, want none", n)
+		}
 	}
 }
 

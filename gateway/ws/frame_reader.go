@@ -1,7 +1,6 @@
 package ws
 
 import (
-	"bufio"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -53,9 +52,6 @@ const initialFrameBytes = 2 << 10
 // Ownership: the goroutine that serves the connection.
 type frameReader struct {
 	link *link
-	ws   *websocket.Conn
-	// header is the buffer from which the library reads frame headers.
-	header *bufio.Reader
 	// limit bounds a frame, in bytes.
 	limit int64
 	// peer is the connection of link.
@@ -69,7 +65,11 @@ type frameReader struct {
 func (f *frameReader) read(limit int64, handle func(frame []byte)) error {
 	// The deadline is set on the underlying connection: a cancellable context would cost more than
 	// the read.
-	kind, r, err := f.ws.Reader(context.Background())
+	ws, err := f.link.library()
+	if err != nil {
+		return err
+	}
+	kind, r, err := ws.Reader(context.Background())
 	if err != nil {
 		if code := websocket.CloseStatus(err); code > 0 {
 			f.closeCode = wire.CloseCode(code)

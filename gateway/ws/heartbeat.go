@@ -2,7 +2,6 @@ package ws
 
 import (
 	"runtime/debug"
-	"runtime/metrics"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -63,44 +62,6 @@ func (h *heartbeat) run() {
 			}
 		}
 	}
-}
-
-// connectBurst detects the end of a burst of connects on a hub with little to do. A handshake
-// leaves more garbage than its connection keeps, and an idle hub would not collect it for minutes.
-// A busy hub collects by itself, and returning memory to the system would slow its clients down.
-type connectBurst struct {
-	lastAccepted, lastAllocated, freedAt uint64
-	quietTicks                           int
-}
-
-const (
-	burstSize       = 1000    // connections
-	burstQuietTicks = 5       // ticks
-	busyAllocBytes  = 4 << 20 // bytes allocated in a tick
-)
-
-// subsided is called every tick with the total number of accepted connections and of allocated
-// bytes. It reports whether to return memory to the system.
-func (b *connectBurst) subsided(arrived, allocated uint64) bool {
-	calm := arrived == b.lastAccepted && allocated-b.lastAllocated < busyAllocBytes
-	b.lastAccepted, b.lastAllocated = arrived, allocated
-	if !calm {
-		b.quietTicks = 0
-		return false
-	}
-	b.quietTicks++
-	if b.quietTicks < burstQuietTicks || arrived-b.freedAt < burstSize {
-		return false
-	}
-	b.freedAt = arrived
-	return true
-}
-
-// allocatedBytes returns the number of bytes that the process has allocated since its start.
-func allocatedBytes() uint64 {
-	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
-	metrics.Read(sample)
-	return sample[0].Value.Uint64()
 }
 
 // advanceWheel pings the connections of one slot and checks those of some slots for silence.

@@ -64,6 +64,7 @@ type link struct {
 	// The following fields belong to the reading goroutine, except fd and lastSeen. Fields that are
 	// used for each frame lie together, here and in [peer]: they are not in the CPU cache when an
 	// idle connection wakes up.
+	lib       libraryConn
 	readErr   error                 // result of the last fillNow that read nothing
 	raw       syscall.RawConn       // nil if only Conn.Read works
 	tryFill   func(fd uintptr) bool // fillNow, for RawConn.Read

@@ -29,11 +29,11 @@ func (c *conn) detectMonitorNaming(ctx context.Context, r *connectRequest) bool 
 	r.releaseGate() // other clients may connect while this one sends
 	r.releaseGate = func() {}
 	c.peer.limitRead(time.Now().Add(c.s.cfg.Timeouts.Naming))
-	first, err := c.frames.header.Peek(1)
+	first, err := c.peer.peekByte()
 	switch {
 	case httpio.IsTimeout(err):
 		err = nil
-	case err == nil && first[0]&opcodeMask == opcodeText: // [conn.readMessages] handles other frames
+	case err == nil && first&opcodeMask == opcodeText: // [conn.readMessages] handles other frames
 		c.peer.limitRead(time.Now().Add(c.s.cfg.Timeouts.Auth))
 		err = c.readFrame(c.s.cfg.FrameBytes, func(frame []byte) {
 			c.postponed = pendingWork{frame: bytes.Clone(frame)}

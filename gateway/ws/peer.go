@@ -41,7 +41,6 @@ type peer struct {
 	// tab.
 	numbered bool
 	id       wire.ConnectionID
-	ws       *websocket.Conn               // nil for Server-Sent Events
 	identity atomic.Pointer[auth.Identity] // nil before authentication
 
 	// The following fields are constant once there is a tab.
@@ -132,14 +131,16 @@ func (p *peer) sendClose() {
 		p.sendToTab(e.lastEvent)
 	}
 	switch {
-	case p.ws == nil:
+	case p.protocol == protocolSSE:
 	case e == nil:
-		_ = p.ws.CloseNow()
+		_ = p.Close()
 	default:
 		p.log.Debug("closing connection", "connection", p.id, "session", p.session, "code", e.code, "reason", e.reason)
 		// The library waits 5 s for the client's answer; Timeouts.Close may be shorter.
 		_ = p.SetReadDeadline(time.Now().Add(p.timeouts.Close))
-		_ = p.ws.Close(websocket.StatusCode(e.code), e.reason[:min(len(e.reason), maxCloseReason)])
+		if ws, err := p.library(); err == nil {
+			_ = ws.Close(websocket.StatusCode(e.code), e.reason[:min(len(e.reason), maxCloseReason)])
+		}
 	}
 }
 
@@ -178,13 +179,17 @@ func (p *peer) send(ctx context.Context, data wire.ServerPayload) {
 		p.sendToTab(data)
 		return
 	}
-	if p.ws == nil {
+	if p.protocol == protocolSSE {
 		return
+	}
+	ws, err := p.library()
+	if err != nil {
+		return // the next read fails as well
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.timeouts.Auth)
 	defer cancel()
 	for _, frame := range p.protocol.dialect().AppendFrames(nil, p.event(data)) {
-		if err := p.ws.Write(ctx, websocket.MessageText, frame); err != nil {
+		if err := ws.Write(ctx, websocket.MessageText, frame); err != nil {
 			return // the next read fails as well
 		}
 	}

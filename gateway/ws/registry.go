@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -43,6 +44,7 @@ type registry struct {
 	poller          *poller    // for connections that can be parked, or nil
 	pollerReady     bool       // poller is initialised, or failed to be
 	closed          bool
+	growth          connectGrowth
 	wheel           [wheelSlots][]*peer
 	userConnections map[string]int // connections per user that are attached or about to be
 }
@@ -76,6 +78,9 @@ func (d *registry) add(c *peer, setPoller func(*poller)) bool {
 	c.index = len(d.wheel[c.slot])
 	d.wheel[c.slot] = append(d.wheel[c.slot], c)
 	d.wg.Add(1) // until remove
+	if d.growth.isDue(d.countLocked()) {
+		d.wg.Go(runtime.GC)
+	}
 	return true
 }
 
@@ -200,6 +205,11 @@ func (d *registry) all() []*peer {
 func (d *registry) count() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	return d.countLocked()
+}
+
+// countLocked is count for a caller that holds d.mu.
+func (d *registry) countLocked() int {
 	n := 0
 	for _, slot := range d.wheel {
 		n += len(slot)
