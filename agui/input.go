@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -82,8 +83,8 @@ func (m *Message) UnmarshalJSON(data []byte) error {
 		Role       string `json:"role"`
 		ToolCallID string `json:"toolCallId"`
 	}
-	if err := json.Unmarshal(data, &head); err != nil {
-		return err
+	if json.Unmarshal(data, &head) != nil {
+		return &InputError{Field: "messages", Reason: "want objects whose id, role and toolCallId are texts"}
 	}
 	*m = Message{ID: head.ID, Role: head.Role, ToolCallID: head.ToolCallID, raw: bytes.Clone(data)}
 	return nil
@@ -96,7 +97,13 @@ func (m Message) MarshalJSON() ([]byte, error) { return m.raw, nil }
 func ParseInput(body []byte) (Input, error) {
 	var in Input
 	if err := json.Unmarshal(body, &in); err != nil {
-		return Input{}, &InputError{Field: "body", Reason: "want a JSON object as AG-UI describes it: " + err.Error()}
+		if bad, ok := errors.AsType[*InputError](err); ok {
+			return Input{}, bad
+		}
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
+			return Input{}, &InputError{Field: wrong.Field, Reason: "want another type than " + wrong.Value}
+		}
+		return Input{}, &InputError{Field: "body", Reason: "want a JSON object as AG-UI describes it"}
 	}
 	switch {
 	case in.ThreadID == "" || len(in.ThreadID) > maxThread:

@@ -3,6 +3,7 @@ package agui_test
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -95,6 +96,26 @@ func TestAnswersToQuestions(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, in.Answers(&state)); diff != "" {
 			t.Errorf("%s %s %s (-want +got):\n%s", c.id, c.status, c.payload, diff)
+		}
+	}
+}
+
+// The field and the reason are for people who write clients in any language.
+func TestWrongTypesAreRefusedWithTheirField(t *testing.T) {
+	t.Parallel()
+	for body, field := range map[string]string{
+		`[]`:             "body",
+		`{"threadId":7}`: "threadId",
+		`{"threadId":"t","runId":"r","messages":[7]}`:                                           "messages",
+		`{"threadId":"t","runId":"r","messages":[{"id":"u","role":7}]}`:                         "messages",
+		`{"threadId":"t","runId":"r","resume":[{"interruptId":7}]}`:                             "resume.interruptId",
+		`{"threadId":"t","runId":"r","forwardedProps":{"everdesk":{"follow":"yes"}}}`:           "forwardedProps.everdesk.follow",
+		`{"threadId":"t","runId":"r","messages":[{"id":"u","role":"user","content":"hi"}],"t":`: "body",
+	} {
+		_, err := agui.ParseInput([]byte(body))
+		bad, ok := errors.AsType[*agui.InputError](err)
+		if !ok || bad.Field != field || strings.Contains(bad.Reason, "Go ") {
+			t.Errorf("%s: error %v, want one of the field %s", body, err, field)
 		}
 	}
 }

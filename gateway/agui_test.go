@@ -392,6 +392,8 @@ func TestAGUIBadRequests(t *testing.T) {
 		"unknown monitor":         {"/agui", ann, `{"threadId":"t","runId":"r","messages":[],"forwardedProps":{"everdesk":{"monitor":"no monitor"}}}`, http.StatusBadRequest, "monitor"},
 		"two tools of one name":   {"/agui", ann, `{"threadId":"t","runId":"r","messages":[],"tools":[{"name":"a"},{"name":"a"}]}`, http.StatusBadRequest, "two tools"},
 		"too large a result":      {"/agui", ann, `{"threadId":"t","runId":"r","messages":[{"id":"x","role":"tool","toolCallId":"m.c","content":"` + strings.Repeat("x", 70_000) + `"}]}`, http.StatusBadRequest, "at most"},
+		"unknown agent":           {"/agui/agent/nobody/run", ann, `{"threadId":"t","runId":"r","messages":[]}`, http.StatusNotFound, "nobody"},
+		"a wrong type":            {"/agui", ann, `{"threadId":7}`, http.StatusBadRequest, "threadId"},
 		"too large":               {"/agui", ann, `{"threadId":"` + strings.Repeat("x", 5<<20), http.StatusRequestEntityTooLarge, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -114,10 +115,20 @@ func (a *API) Routes() []openapi.Route {
 		route(http.MethodPost, "/agui/:session/connect", "Show the conversation and the turn that runs", "", a.connectSession, body, events),
 		route(http.MethodGet, "/agui/info", "What CopilotKit asks of its runtime", "", a.info, nil,
 			openapi.Success(http.StatusOK, "The agents.", openapi.JSONOutput[runtimeInfo]())),
-		route(http.MethodPost, "/agui/agent/:agent/run", "Run, as CopilotKit requests it", "", a.runThread, body, events),
-		route(http.MethodPost, "/agui/agent/:agent/connect", "Show the conversation, as CopilotKit requests it", "", a.connectThread, body, events),
-		route(http.MethodPost, "/agui/agent/:agent/stop/:thread", "Interrupt the turn of a thread", "", a.stop, nil,
+		route(http.MethodPost, "/agui/agent/:agent/run", "Run, as CopilotKit requests it", "", ofAgent(a.runThread), body, events),
+		route(http.MethodPost, "/agui/agent/:agent/connect", "Show the conversation, as CopilotKit requests it", "", ofAgent(a.connectThread), body, events),
+		route(http.MethodPost, "/agui/agent/:agent/stop/:thread", "Interrupt the turn of a thread", "", ofAgent(a.stop), nil,
 			openapi.NoContent("The turn is interrupted, or none was running.")),
+	}
+}
+
+// ofAgent refuses requests for an agent that is not there.
+func ofAgent(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if name := c.Param("agent"); name != agentName {
+			return problem.Status(http.StatusNotFound, fmt.Sprintf("There is no agent %q; the agent of this hub is %q.", name, agentName))
+		}
+		return next(c)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -152,7 +153,7 @@ func (s *server) serve(ctx context.Context, c jsonrpc.Served) (any, error) {
 	}
 	if len(c.Params) > 0 {
 		if err := json.Unmarshal(c.Params, &p); err != nil {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: wrongParams(err)}
 		}
 	}
 	cwd := s.folder(p.Cwd)
@@ -189,6 +190,15 @@ func (s *server) serve(ctx context.Context, c jsonrpc.Served) (any, error) {
 		return struct{}{}, nil
 	}
 	return nil, jsonrpc.NoMethod(c.Method)
+}
+
+// wrongParams says in words for people who write clients which parameter is wrong.
+func wrongParams(err error) string {
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok || wrong.Field == "" {
+		return "The parameters are no object."
+	}
+	return fmt.Sprintf("%s: want another type than %s.", strings.TrimPrefix(wrong.Field, "sessionParams."), wrong.Value)
 }
 
 func unknownSession(id wire.SessionID) error {

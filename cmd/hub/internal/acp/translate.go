@@ -70,7 +70,7 @@ func (t *translator) restart(s *wire.SessionState) {
 		known := t.turns[a.Role]
 		if known == nil || known.message != a.MessageID {
 			known = &turn{message: a.MessageID}
-			known.text.Reset(textOfRows(s.RecentMessages, a.MessageID)) // replayed, or seen before
+			known.text.Reset(shownText(a.Text, textOfRows(s.RecentMessages, a.MessageID))) // replayed, or seen before
 		}
 		running[a.Role] = known
 		t.addText(known, 0, a.Text)
@@ -82,6 +82,15 @@ func (t *translator) restart(s *wire.SessionState) {
 	}
 	t.turns = running
 	t.plan(s)
+}
+
+// shownText returns the part of the text of a running turn up to the end of that in rows. The state may not hold
+// the first rows of the turn.
+func shownText(text, rows string) string {
+	if i := strings.LastIndex(text, rows); i > 0 && rows != "" {
+		return text[:i+len(rows)]
+	}
+	return rows
 }
 
 // textOfRows returns the text of a turn as far as it is in rows.
