@@ -179,9 +179,10 @@ func TestAConversationThatTheClientHasNothingOfReplacesIts(t *testing.T) {
 func TestACutInAVeryLongTurnLosesNothing(t *testing.T) {
 	t.Parallel()
 	const calls = desktop.MaxRows
-	want := "answer 2"
+	var want strings.Builder
+	want.WriteString("answer 2")
 	for n := range calls {
-		want += fmt.Sprint(" ", n)
+		fmt.Fprint(&want, " ", n)
 	}
 	for _, request := range []wire.MessageID{"m2", ""} {
 		for _, cut := range []int{1, calls / 2, calls - 1} {
@@ -217,8 +218,8 @@ func TestACutInAVeryLongTurnLosesNothing(t *testing.T) {
 							ended[m.ToolCallID]++
 						}
 					}
-					if len(texts) != 1 || texts[0] != want {
-						t.Errorf("texts of the turn %q, want %q", texts, want)
+					if len(texts) != 1 || texts[0] != want.String() {
+						t.Errorf("texts of the turn %q, want %q", texts, want.String())
 					}
 					if len(ended) != calls {
 						t.Errorf("%d calls have a result, want %d", len(ended), calls)

@@ -76,8 +76,12 @@ func TestAGUIClosedConnectionInterruptsTheTurnOnlyIfAsked(t *testing.T) {
 	t.Parallel()
 	h := newAgentHub(t, false)
 	for _, cancels := range []bool{true, false} {
+		text := `"/stream 300 300"`
+		if cancels { // the turn lasts until it is cancelled
+			text = `"/stream 100000 100"`
+		}
 		x := h.aguiThread("/agui", h.userToken("ann"), "thread-"+jsonText(cancels))
-		x.Messages = []aguitest.Message{{ID: "user-run-1", Role: "user", Content: json.RawMessage(`"/stream 300 300"`)}}
+		x.Messages = []aguitest.Message{{ID: "user-run-1", Role: "user", Content: json.RawMessage(text)}}
 		props := map[string]any{"everdesk": map[string]any{"cancelOnClose": cancels}}
 		x.run(aguiInput{RunID: "run-1", ForwardedProps: props}, func(e aguitest.Event) bool { return e.Type == "TEXT_MESSAGE_CONTENT" })
 		x.run(aguiInput{RunID: "run-1", ProtocolVersion: "1.0"}, nil)

@@ -30,6 +30,7 @@ until curl -fs -o ready "http://127.0.0.1:$port/readyz"; do
   [ $SECONDS -lt $deadline ] || { cat hub.out >&2; exit 1; }
   sleep 0.2
 done
+: >out # before it is searched
 node first.mjs >out 2>&1 &
 program=$!
 for text in "$@"; do

@@ -189,6 +189,13 @@ func (c *client) sendMessage(ctx context.Context, command rooipc.Command) error 
 	if err != nil {
 		return err
 	}
+	state, err := c.task.handle.Snapshot(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if len(state.Dialogs) > 0 { // the answer may come when a person has decided, and CancelTask must not wait for that
+		return c.deliver(ctx, message)
+	}
 	return c.send(ctx, message)
 }
 

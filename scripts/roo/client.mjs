@@ -262,7 +262,7 @@ const tests = {
     c.command("SendMessage", { text: "to nobody" });
     c.command("StartNewTask", { configuration: { autoApprovalEnabled: "yes" }, text: "never" });
     c.command("Fly");
-    await until("four errors", () => c.errors.length >= 4, 10_000).catch((e) => assert.fail(`${e.message}: ${JSON.stringify(c.errors)}`));
+    await until("four errors", () => c.errors.length >= 4).catch((e) => assert.fail(`${e.message}: ${JSON.stringify(c.errors)}`));
     assert.deepEqual(c.errors.map((e) => e.name), ["WS_SESSION_NOT_FOUND", "WS_SESSION_INVALID_STATE", "WS_INVALID_MESSAGE", "WS_INVALID_MESSAGE"]);
   },
 
