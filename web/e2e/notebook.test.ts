@@ -178,6 +178,12 @@ it("code asks in the desktop, clears its output and updates what it displayed, a
   await windowOf(page, "notebook-1").locator(".cm-content").waitFor();
 });
 
+/** Whether all of an element is in the visible part of a notebook. */
+async function isInView(page: Page, id: string, element: Locator): Promise<boolean> {
+  const [own, box] = await Promise.all([element.boundingBox(), windowOf(page, id).locator(".notebook-cells").boundingBox()]);
+  return own !== null && box !== null && own.y >= box.y && own.y + own.height <= box.y + box.height + 1;
+}
+
 const csv = "date,shop,amount\n2026-01-05,north,320\n2026-02-02,north,380\n2026-01-19,south,410\n2026-03-28,south,610.5\n";
 
 /** Runs Python with a script and arguments, and returns what it prints. */
@@ -198,7 +204,7 @@ it("a CSV is plotted from the command bar in both tabs, its code is edited and s
   // No code runs before it is allowed.
   const allow = questionCard(page).getByRole("button", { name: /^(approve|run)/i });
   await waitUntilArmed(allow);
-  expect(await questionCard(page).innerText()).toContain('open("sales.csv"');
+  expect(await questionCard(page).innerText()).toMatch(/^f = open\("sales.csv".*\n\s*import collections/m);
   await allow.click();
   const code = (tab: Page): Locator => windowOf(tab, "sums-1").locator("[data-cell]").nth(1);
   const result = (tab: Page): Locator => code(tab).locator("[data-outputs]");
@@ -207,6 +213,8 @@ it("a CSV is plotted from the command bar in both tabs, its code is edited and s
     const picture = result(tab).locator("img");
     expect(await picture.getAttribute("src")).toMatch(/^data:image\/png;base64,/);
     await until(() => picture.evaluate((i: HTMLImageElement) => i.naturalWidth)).toBeGreaterThan(300);
+    // The code is longer than the window, but the plot is in view.
+    await until(() => isInView(tab, "sums-1", picture)).toBe(true);
     await until(() => code(tab).locator(".cm-content").innerText()).toContain("matplotlib");
     expect(await findViolations(tab)).toEqual([]);
   }
@@ -219,6 +227,8 @@ it("a CSV is plotted from the command bar in both tabs, its code is edited and s
   await page.keyboard.insertText(`\nfor i in range(60):\n    print("line", i, flush=True)\n    if i == 30:\n        ${killed.waits}\nplt.plot(months, range(len(months)))\nplt.show()`);
   await page.keyboard.press("Shift+Enter");
   await until(() => result(other).innerText()).toContain("line 3\n");
+  // Typing in the notebook ends that it scrolls by itself.
+  await page.keyboard.press("Control+Home");
   desktop.guard.expectLostHub();
   await desktop.hub.kill();
   await killed.send();
@@ -230,6 +240,7 @@ it("a CSV is plotted from the command bar in both tabs, its code is edited and s
     await until(async () => (await result(tab).locator('[data-stream="stdout"]').allInnerTexts()).join("")).toContain(lines);
     await until(() => result(tab).locator("img").count()).toBe(2);
   }
+  await until(() => isInView(page, "sums-1", code(page).locator(".cm-line").first())).toBe(true); // the line with the cursor
 
   // Every control is reached with Tab; Escape leaves the editor, and Tab goes on behind it.
   await code(page).locator(".cm-content").focus();

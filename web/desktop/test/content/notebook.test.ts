@@ -1,5 +1,7 @@
 import { expect, it } from "vitest";
+import type { Cell } from "../../../core/src/index.js";
 import { overwrite, spans } from "../../src/content/notebook/ansi.js";
+import { hiddenBelow, newestRun } from "../../src/content/notebook/follow.js";
 
 it.each([
   ["plain", "plain"],
@@ -23,4 +25,20 @@ it("colours of escape sequences, and no other sequences", () => {
     { text: "y", fg: 4 },
     { text: "z", fg: 4 },
   ]);
+});
+
+it.each([
+  ["below", { top: 300, bottom: 350 }, 150],
+  ["half below", { top: 150, bottom: 250 }, 50],
+  ["too large: its beginning", { top: 150, bottom: 900 }, 150],
+  ["in view", { top: 20, bottom: 180 }, 0],
+  ["above", { top: -200, bottom: -100 }, 0],
+  ["too large, and begins above", { top: -20, bottom: 900 }, 0],
+])("outputs that are %s", (_, outputs, want) => {
+  expect(hiddenBelow({ top: 0, bottom: 200 }, outputs)).toBe(want);
+});
+
+it("the newest run is the cell that began last, and after the previous one", () => {
+  const cells = [{ id: "a", began: 3 }, { id: "b", began: 7 }, { id: "c" }, { id: "d", began: 5 }].map((c): Cell => ({ kind: "code", source: "", ...c }));
+  expect([newestRun(cells, 0)?.id, newestRun(cells, 6)?.id, newestRun(cells, 7), newestRun([], 0)]).toEqual(["b", "b", undefined, undefined]);
 });

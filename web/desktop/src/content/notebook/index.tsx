@@ -9,6 +9,7 @@ import { useCommands, useEvents, useShell } from "../../shell/context.js";
 import { notebook as texts } from "../../texts/notebook.js";
 import { Button } from "../../ui/button.js";
 import { type CellActions, CellView } from "./cell.js";
+import { useFollowRun } from "./follow.js";
 
 /** A new id of a cell, as notebook files have them. */
 function newCellID(): CellID {
@@ -60,6 +61,7 @@ export function NotebookView({ window: w, notebook: n }: { window: WindowState; 
     if (e.type === "MESSAGE_REJECTED" && e.data.messageId === sent) setRefused({ id: e.data.messageId, reason: e.data.reason });
   });
   const [sure, setSure] = useState(false);
+  const cells = useFollowRun(n.cells);
   const latest = useRef({ w, n });
   latest.current = { w, n };
   const actions = useMemo((): CellActions => {
@@ -137,7 +139,7 @@ export function NotebookView({ window: w, notebook: n }: { window: WindowState; 
         </p>
       )}
       <Variables all={n.kernel?.variables ?? []} />
-      <div className="notebook-cells" tabIndex={0} role="document" aria-label={w.title}>
+      <div ref={cells} className="notebook-cells" tabIndex={0} role="document" aria-label={w.title}>
         {n.cells.length === 0 && <p className="notebook-note">{t.empty}</p>}
         {n.cells.map((c, i) => (
           <CellView key={c.id} window={w} cell={c} n={i + 1} language={language} actions={actions} />
