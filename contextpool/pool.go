@@ -93,12 +93,12 @@ func (p *Pool) clear(totals Totals) {
 	p.groups = &windowGroups{services: s, turns: p.turns, connection: policies.NewWindowConnection()}
 	p.outside = &outsideData{services: s, byMonitor: map[wire.MonitorID][]string{}}
 	p.Questions = &Questions{
-		services: s, turns: p.turns, threads: p.threads, outside: p.outside, advance: p.advance,
+		services: s, turns: p.turns, threads: p.threads, outside: p.outside,
 		open: map[wire.Millis]*question{}, resumeAsks: map[wire.Millis]*resumeAsk{},
 	}
 	p.tasks = &taskList{services: s, turns: p.turns, questions: p.Questions, list: &history.Tasks{}, totals: totals}
 	p.queues = &queues{
-		services: s, budget: p.budget, turns: p.turns, questions: p.Questions, transcript: p.transcript,
+		services: s, budget: p.budget, turns: p.turns, transcript: p.transcript,
 		main: policies.NewMainQueue[*queuedMessage](), window: policies.NewWindowQueue[*queuedMessage](),
 	}
 	p.calls = &toolCalls{services: s, turns: p.turns, turnRows: p.turnRows, tasks: p.tasks, outside: p.outside}

@@ -21,8 +21,6 @@ type Questions struct {
 	turns   *turnSet
 	threads *threadSet
 	outside *outsideData
-	// advance starts what can start; see [Pool].
-	advance func()
 
 	open          map[wire.Millis]*question // by the row that asks
 	openAsks      history.OpenAsks
@@ -148,17 +146,6 @@ func (qs *Questions) AskUser(c tools.Caller, q Inquiry) {
 		}
 	}
 	qs.openQuestion(t, qs.rows.AddRow(row), asked)
-	qs.advance()
-}
-
-// isAsking reports whether an agent has asked the user something and waits for the answer.
-func (qs *Questions) isAsking(agent wire.AgentID) bool {
-	for _, q := range qs.open {
-		if q.Agent == agent {
-			return true
-		}
-	}
-	return false
 }
 
 // openQuestion stores the question of a turn, whose row is ts.

@@ -1,7 +1,6 @@
 package contextpool_test
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/everdesk/everdesk/contextpool"
@@ -60,26 +59,4 @@ func TestWhatWaitsIsAnAnswer(t *testing.T) {
 	r.ended(run)
 	r.wantStory("m3", "queued at 4")
 	r.wantStory("m2", "queued at 3; steered by main-monitor-0-m1; completed")
-}
-
-// A message to an agent that waits for the user gets its answer at once, whether it comes before or after the
-// question: the user may let the agent wait for long.
-func TestAMessageToAnAgentThatAsksIsQueued(t *testing.T) {
-	t.Parallel()
-	for _, isFirst := range []bool{false, true} {
-		t.Run(fmt.Sprint("the message comes first: ", isFirst), func(t *testing.T) {
-			t.Parallel()
-			r := newRig(t)
-			run := r.direct("m1")
-			if isFirst {
-				r.user("m2")
-				r.wantStory("m2", "")
-			}
-			r.step(func() { r.pool.Questions.AskUser(callerOf(run), contextpool.Inquiry{Dialog: "d"}) })
-			if !isFirst {
-				r.user("m2")
-			}
-			r.wantStory("m2", "queued at 1")
-		})
-	}
 }

@@ -16,7 +16,6 @@ type queues struct {
 	*services
 	budget     *monitorBudget
 	turns      *turnSet
-	questions  *Questions
 	transcript *transcript
 
 	main        *policies.Queue[*queuedMessage] // by monitor
@@ -240,11 +239,11 @@ func (qu *queues) withdrawOffers(t *turn) {
 	}
 }
 
-// offeredTurnIsBusy reports whether the turn that a message was offered to is executing a tool or asks the
-// user something. It accepts no message meanwhile, and the user may let it wait.
-func (qu *queues) offeredTurnIsBusy(w *queuedMessage) bool {
+// offeredTurnInTool reports whether the turn that a message was offered to is executing a tool.
+// It accepts no message meanwhile, and the tool may wait for the user.
+func (qu *queues) offeredTurnInTool(w *queuedMessage) bool {
 	t := qu.turns.ofMain(w.Monitor)
-	return t != nil && t.runID() == w.Offered && (t.openTools > 0 || qu.questions.isAsking(t.Role))
+	return t != nil && t.runID() == w.Offered && t.openTools > 0
 }
 
 // notifyQueued replies MESSAGE_QUEUED to queued messages once. For a message offered to a turn
@@ -253,7 +252,7 @@ func (qu *queues) notifyQueued() {
 	for _, q := range []*policies.Queue[*queuedMessage]{qu.main, qu.window} {
 		for _, key := range q.Keys() {
 			for i, w := range q.All(key) {
-				if w.Told || w.Offered != "" && !qu.offeredTurnIsBusy(w) {
+				if w.Told || w.Offered != "" && !qu.offeredTurnInTool(w) {
 					continue
 				}
 				w.Told = true
