@@ -66,11 +66,11 @@ func (w *world) connect(follow bool) {
 	w.attach("")
 }
 
-// wantTurns fails the test if the client has not exactly the conversation of some turns.
-func (w *world) wantTurns(first, last int) {
+// wantTurns fails the test if the client has not exactly the conversation of all turns up to last.
+func (w *world) wantTurns(last int) {
 	w.t.Helper()
 	var want, got []string
-	for n := first; n <= last; n++ {
+	for n := range last + 1 {
 		want = append(want, fmt.Sprint("question ", n), fmt.Sprint("answer ", n))
 	}
 	for _, m := range w.client.Messages {
@@ -90,7 +90,7 @@ func TestAClientThatFollowsALongConversationKeepsIt(t *testing.T) {
 	w.connect(true)
 	for n := range manyTurns {
 		w.turn(n, 0)
-		w.wantTurns(0, n)
+		w.wantTurns(n)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestAClientThatConnectsAgainKeepsOlderMessages(t *testing.T) {
 	w.run = nil
 	w.turn(manyTurns, 0) // while the client is away
 	w.connect(false)
-	w.wantTurns(0, manyTurns)
+	w.wantTurns(manyTurns)
 }
 
 // A turn may have more rows than the hub holds.
@@ -139,7 +139,7 @@ func TestAClientDropsMessagesThatWereRewound(t *testing.T) {
 	from := slices.IndexFunc(rows, func(r wire.UIRow) bool { return r.MessageID == "m95" })
 	w.log(wire.HistoryRewound{MonitorID: testMonitor, TS: rows[from].TS})
 	w.connect(false)
-	w.wantTurns(0, 94)
+	w.wantTurns(94)
 }
 
 // A client that was away for more rows than a state holds gets all that it missed.
@@ -153,7 +153,7 @@ func TestAClientThatWasAwayForLongMissesNothing(t *testing.T) {
 		w.turn(n+1, 0)
 	}
 	w.connect(false)
-	w.wantTurns(0, manyTurns)
+	w.wantTurns(manyTurns)
 }
 
 // A conversation that does not continue what the client has replaces it. A run reads older rows up to a bound.

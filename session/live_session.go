@@ -127,35 +127,35 @@ func (ls *liveSession) run(ctx context.Context) {
 	for wait, final := retryFirst, false; ; wait = min(2*wait, retryLast) {
 		began := time.Now()
 		prev, err = ls.runGuarded(ctx, prev)
-		if wait, err, final = ls.pauseAfter(ctx, err, prev, began, wait); final {
+		if wait, final, err = ls.pauseAfter(ctx, err, prev, began, wait); final {
 			return
 		}
 	}
 }
 
 // pauseAfter waits after an end of owning or following that began at a time and after which the live
-// session goes on. It returns the length of the pause for the next call, and the reason for the end. If
-// that is final, there is no pause.
-func (ls *liveSession) pauseAfter(ctx context.Context, err error, prev *owner, began time.Time, wait time.Duration) (_ time.Duration, why error, final bool) {
+// session goes on. It returns the length of the pause for the next call, whether the end is final, after
+// which there is no pause, and the reason for the end.
+func (ls *liveSession) pauseAfter(ctx context.Context, err error, prev *owner, began time.Time, wait time.Duration) (_ time.Duration, final bool, why error) {
 	switch {
 	case ctx.Err() != nil:
-		return wait, context.Cause(ctx), true
+		return wait, true, context.Cause(ctx)
 	case errors.Is(err, errDormant):
 		if ls.registry.removeSession(ls, false) {
-			return wait, err, true
+			return wait, true, err
 		}
 		ls.changeRole(eventReopened)
-		return retryFirst, err, false
+		return retryFirst, false, err
 	case ls.tooManyPanics(err):
 		refused := refusal(wire.CodeSessionInvalidState, "the session is suspended after repeated errors; try again later")
 		refused.Err = err
 		ls.registry.suspend(ls.id, suspension{time.Now().Add(suspendFor), refused, ls.epoch()})
 		ls.changeRole(eventSuspended)
-		return wait, refused, true
+		return wait, true, refused
 	case ls.awaitsRecreation(ctx, err): // the session may come back
 		ls.changeRole(eventMissing)
 	case !ls.isReady() && !errors.Is(err, errReload) || isPermanent(err):
-		return wait, err, true
+		return wait, true, err
 	default:
 		ls.changeRole(eventFailed)
 	}
@@ -174,7 +174,7 @@ func (ls *liveSession) pauseAfter(ctx context.Context, err error, prev *owner, b
 		sleep(ctx, wait/2+rand.N(wait/2)) //nolint:gosec // jitter needs no secrecy
 	})
 	ls.changeRole(eventRetry)
-	return wait, err, false
+	return wait, false, err
 }
 
 // runGuarded calls ownOrFollow and turns a panic into a panicError.

@@ -46,9 +46,7 @@ type owner struct {
 // state before restore or inheritState. Its context ends with ctx or with the lease.
 func newOwner(ctx context.Context, ls *liveSession, lease store.Lease, claimed time.Time) *owner {
 	ls.changeRole(eventClaimed)
-	ow := &owner{live: ls, claimedAt: claimed}
-	ow.held.lease, ow.held.since = lease, ls.env.uptime()
-	ow.held.ctx, ow.held.cancel = context.WithCancelCause(ctx)
+	ow := &owner{live: ls, claimedAt: claimed, held: newHeldLease(ctx, lease, ls.env.uptime())}
 	ow.view.activity.begin(activityLoad, ls.env.uptime())
 	since := time.UnixMilli(int64(lease.Epoch)) //nolint:gosec // epochs are milliseconds
 	ow.w = stepWriter{

@@ -17,6 +17,12 @@ type heldLease struct {
 	status leaseStatus
 }
 
+// newHeldLease returns a lease that was claimed just now, at an uptime of the hub.
+func newHeldLease(ctx context.Context, lease store.Lease, now time.Duration) heldLease {
+	held, cancel := context.WithCancelCause(ctx)
+	return heldLease{lease: lease, since: now, ctx: held, cancel: cancel}
+}
+
 // end applies an event that ends the lease, and with it the owner.
 func (h *heldLease) end(e leaseEvent) {
 	if err := h.status.apply(e); err != nil {
