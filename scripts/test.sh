@@ -2,7 +2,7 @@
 # test.sh [--busy | --fast] [PART…]   runs the parts of the tests, all if none is named,
 # and continues after a failed part; then it prints the result of each, and fails if one failed.
 #
-# The tests of go wait for half of their time, so web and python run beside go, with their
+# The tests of go wait for part of their time, so web and python run beside go, with their
 # output after its own. With --busy the parts run one after the other, beside two loops that
 # keep two cores busy: a test must not depend on an idle machine.
 #
@@ -38,15 +38,15 @@ run_go() {
   local packages
   if [ -n "$fast" ]; then
     packages=$("$GO" list ./... | grep -vE "$slow") || return
-    # Four packages at once on two cores, because many tests wait.
     # shellcheck disable=SC2086 # it is a list
     CGO_ENABLED=0 "$GO" test -short -vet=off -p 4 -skip "$slow_tests" -timeout 10m ./session $packages
     return
   fi
   packages=$("$GO" list ./... | grep -vE '/internal/(arch|chaos)$') || return
-  # check vets, and tests internal/arch. The package that waits longest comes first, so that other packages run meanwhile.
+  # check vets, and tests internal/arch. Four packages at once on two cores, because many tests wait; the one that
+  # waits longest comes first.
   # shellcheck disable=SC2086 # it is a list
-  CGO_ENABLED=1 "$GO" test -race -vet=off -shuffle=on -timeout $limit ./session $packages
+  CGO_ENABLED=1 "$GO" test -race -vet=off -shuffle=on -p 4 -timeout $limit ./session $packages
 }
 run_chaos() { CGO_ENABLED=1 "$GO" test -race -vet=off -timeout $limit ./internal/chaos; }
 run_python() { HUB=$hub /usr/bin/python3 examples/plan_test.py; }
