@@ -6,32 +6,17 @@ import { expect, it } from "vitest";
 import type { SessionID } from "../core/src/index.js";
 import { showWindow } from "./harness/content.js";
 import { commandBar, sendMessage, until, waitForRow, windowOf } from "./harness/desktop-page.js";
+import { dropFiles, storedFile } from "./harness/files.js";
 import { desktopFixture, ready } from "./harness/fixture.js";
 
 const desktop = desktopFixture();
-
-/** Drops files on an element of the page. */
-async function drop(page: Page, selector: string, files: readonly { name: string; text: string }[]): Promise<void> {
-  await page.locator(selector).first().evaluate((at, all) => {
-    const data = new DataTransfer();
-    for (const { name, text } of all) data.items.add(new File([text], name));
-    const init = { bubbles: true, cancelable: true, dataTransfer: data };
-    at.dispatchEvent(new DragEvent("dragover", init));
-    at.dispatchEvent(new DragEvent("drop", init));
-  }, files);
-}
 
 /** Lets an agent use a tool that writes. */
 async function agentCalls(session: SessionID, tool: string, input: object): Promise<void> {
   await desktop.hub.rest.sendMessage(session, `/task code Do it; /call ${tool} ${JSON.stringify(input)}`);
 }
 
-async function stored(session: SessionID, path: string): Promise<string> {
-  const r = await fetch(`${desktop.hub.url}/api/sessions/${session}/files/${path}`, {
-    headers: { authorization: `Bearer ${new URL(desktop.hub.entry).searchParams.get("token")}` },
-  });
-  return r.ok ? r.text() : `HTTP ${r.status}`;
-}
+const stored = (session: SessionID, path: string): Promise<string> => storedFile(desktop.hub, session, path);
 
 async function put(session: SessionID, path: string, body: string | Uint8Array<ArrayBuffer>): Promise<void> {
   const r = await fetch(`${desktop.hub.url}/api/sessions/${session}/files/${path.split("/").map(encodeURIComponent).join("/")}`, {
@@ -54,7 +39,7 @@ const escapeSelector = (s: string): string => s.replaceAll(/["\\]/g, "\\$&");
 it("a dropped CSV file is a table in both tabs, an agent can read it, and its name in the answer opens it", async () => {
   const session = await desktop.hub.rest.newSession("csv");
   const [page, other] = [await desktop.tab({ session }), await desktop.tab({ session })];
-  await drop(page, ".win-canvas", [{ name: "sales.csv", text: 'name,sum\n"Kim, A",30\nLee,4\nPark,200\n' }]);
+  await dropFiles(page, ".win-canvas", [{ name: "sales.csv", text: 'name,sum\n"Kim, A",30\nLee,4\nPark,200\n' }]);
   await page.locator('[data-upload="done"]').waitFor();
   expect(await stored(session, "sales.csv")).toContain("Park,200");
 
@@ -79,7 +64,7 @@ it("a dropped CSV file is a table in both tabs, an agent can read it, and its na
 it("any file can be attached to a message, which then names it", async () => {
   const session = await desktop.hub.rest.newSession("attach");
   const page = await desktop.tab({ session });
-  await drop(page, ".dock-bar", [{ name: "notes.txt", text: "hello" }]);
+  await dropFiles(page, ".dock-bar", [{ name: "notes.txt", text: "hello" }]);
   await until(() => commandBar(page).inputValue()).toContain("[file: notes.txt]");
   expect(await stored(session, "notes.txt")).toBe("hello");
 });
@@ -126,7 +111,7 @@ it("files that are dropped before the tray of uploads has loaded are uploaded", 
   });
   await page.goto(desktop.address(session));
   await ready(page);
-  await drop(page, ".win-canvas", [{ name: "early.txt", text: "early" }]);
+  await dropFiles(page, ".win-canvas", [{ name: "early.txt", text: "early" }]);
   dropped();
   await page.locator('[data-upload="done"]').waitFor();
   expect(await stored(session, "early.txt")).toBe("early");

@@ -5,6 +5,7 @@ import { expect, it } from "vitest";
 import type { SessionID } from "../core/src/index.js";
 import { findViolations } from "./harness/axe.js";
 import { sendMessage, shownWindows, until, waitForRow, windowOf } from "./harness/desktop-page.js";
+import { dropFiles, storedFile } from "./harness/files.js";
 import { desktopFixture } from "./harness/fixture.js";
 
 const desktop = desktopFixture();
@@ -102,12 +103,7 @@ async function agentWrites(page: Page, session: SessionID, path: string, content
   await until(() => stored(session, path)).toBe(content);
 }
 
-async function stored(session: SessionID, path: string): Promise<string> {
-  const r = await fetch(`${desktop.hub.url}/api/sessions/${session}/files/${path}`, {
-    headers: { authorization: `Bearer ${new URL(desktop.hub.entry).searchParams.get("token")}` },
-  });
-  return r.ok ? r.text() : `HTTP ${r.status}`;
-}
+const stored = (session: SessionID, path: string): Promise<string> => storedFile(desktop.hub, session, path);
 
 it("going back to a moment rewinds the conversation and restores files and windows, and the restore can be undone", async () => {
   const session = await desktop.hub.rest.newSession("back");
@@ -149,4 +145,49 @@ it("going back to a moment rewinds the conversation and restores files and windo
   await page.locator("[data-undo-restore]").first().click();
   await until(() => stored(session, "report.md")).toBe("second");
   await windowOf(page, "draft").waitFor({ state: "detached" });
+});
+
+it("a dropped CSV file is cleaned and reported on; all of it is taken back, comes again, and is watched as a film", async () => {
+  const session = await desktop.hub.rest.newSession("clean");
+  const page = await desktop.tab({ session });
+  const [raw, clean] = ["name,sum\nKim,30\nKim,30\nLee,\n", "name,sum\nKim,30\n"];
+  await dropFiles(page, ".win-canvas", [{ name: "sales.csv", text: raw }]);
+  await page.locator('[data-upload="done"]').waitFor();
+  await sendMessage(page, "/window plan Plan | remove what is there twice\n/say ready");
+  await waitForRow(page, "ready");
+  await agentWrites(page, session, "sales.csv", clean);
+  await agentWrites(page, session, "report.md", "# One sale is left");
+  await sendMessage(page, "/say The numbers are in sales.csv, and report.md has the summary.");
+  await waitForRow(page, "The numbers are in sales.csv");
+  for (const name of ["sales.csv", "report.md"]) await page.locator("[data-region=drawer], .drawer").locator(`a:has-text("${name}")`).last().click();
+  await page.locator('[data-file="report.md"]').getByText("One sale is left").waitFor();
+  await until(() => page.locator('[data-file="sales.csv"] tbody tr').count()).toBe(1);
+  const shown = await shownWindows(page);
+
+  // Back to the plan, before the agent changed anything.
+  await openFilm(page);
+  await page.keyboard.press("Home");
+  for (let n = 0; n < 200 && (await filmWindow(page, "plan").count()) === 0; n++) await page.keyboard.press("ArrowRight");
+  await film(page).getByRole("button", { name: "Go back to here" }).click();
+  const preview = page.locator("dialog[open] [data-rewind]");
+  await preview.getByLabel("And the files").waitFor();
+  await preview.locator("[data-go]").click();
+  await page.locator("dialog.film").waitFor({ state: "detached" });
+  await until(() => stored(session, "sales.csv")).toBe(raw);
+  await until(() => stored(session, "report.md")).toBe("HTTP 404");
+  await until(() => shownWindows(page)).toEqual(["plan"]);
+
+  // And all of it again.
+  await page.locator("[data-undo-restore]").first().click();
+  await until(() => stored(session, "sales.csv")).toBe(clean);
+  await until(() => stored(session, "report.md")).toBe("# One sale is left");
+  await until(async () => (await shownWindows(page)).toSorted()).toEqual(shown.toSorted());
+
+  await openFilm(page);
+  await page.keyboard.press("Home");
+  for (let n = 0; n < 5; n++) await page.keyboard.press("+");
+  await page.keyboard.press(" ");
+  await film(page).locator('[data-film-play="false"]').waitFor();
+  await until(() => position(page)).toBe(Number(await film(page).locator("[data-film-last]").getAttribute("data-film-last")));
+  for (const id of shown) await filmWindow(page, id).waitFor();
 });
