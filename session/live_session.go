@@ -229,8 +229,11 @@ func (ls *liveSession) claimOrFollow(ctx context.Context, prev *owner) (ow, last
 		if ls.isUnneeded(nil) {
 			return nil, nil, errDormant
 		}
-		_, _, err := ls.follow(ctx, nil)
-		return nil, nil, err
+		lease, claimed, err := ls.follow(ctx, nil)
+		if err != nil {
+			return nil, nil, err
+		}
+		return newOwner(ctx, ls, lease, claimed), nil, nil
 	}
 	var lease store.Lease
 	var claimed time.Time

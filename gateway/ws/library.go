@@ -36,6 +36,14 @@ func (l *link) library() (*websocket.Conn, error) {
 	return l.lib.ws, nil
 }
 
+// releaseLibrary frees the connection of the library, if there is one, without a close frame. It has a
+// finalizer and references to itself, so the garbage collector never frees one that was not closed.
+func (l *link) releaseLibrary() {
+	if l.lib.ws != nil {
+		_ = l.lib.ws.CloseNow()
+	}
+}
+
 // readAhead returns the number of bytes that the library has read and not used. As long as there are
 // some, only the library can read.
 func (l *link) readAhead() int {

@@ -133,6 +133,7 @@ func (p *peer) sendClose() {
 	switch {
 	case p.protocol == protocolSSE:
 	case e == nil:
+		p.releaseLibrary()
 		_ = p.Close()
 	default:
 		p.log.Debug("closing connection", "connection", p.id, "session", p.session, "code", e.code, "reason", e.reason)

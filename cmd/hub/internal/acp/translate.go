@@ -87,7 +87,10 @@ func (t *translator) restart(s *wire.SessionState) {
 // shownText returns the part of the text of a running turn up to the end of that in rows. The state may not hold
 // the first rows of the turn.
 func shownText(text, rows string) string {
-	if i := strings.LastIndex(text, rows); i > 0 && rows != "" {
+	if strings.HasPrefix(text, rows) {
+		return rows
+	}
+	if i := strings.LastIndex(text, rows); i > 0 {
 		return text[:i+len(rows)]
 	}
 	return rows

@@ -16,12 +16,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestLoadingARunningTurnSendsItsTextOnce(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
+		text string
 		rows []string
 		want string
 	}{
-		"all rows":           {[]string{"one ", "two "}, "one two three"},
-		"the newest row":     {[]string{"two "}, "two three"},
-		"no row of the turn": {nil, "one two three"},
+		"all rows":               {"one two three", []string{"one ", "two "}, "one two three"},
+		"the newest row":         {"one two three", []string{"two "}, "two three"},
+		"no row of the turn":     {"one two three", nil, "one two three"},
+		"a row that comes again": {"one two one three", []string{"one "}, "one two one three"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -31,7 +33,7 @@ func TestLoadingARunningTurnSendsItsTextOnce(t *testing.T) {
 					got += b.Text
 				}
 			})
-			s := wire.SessionState{Agents: []wire.AgentState{{Role: "main-monitor-0-m1", Kind: wire.AgentMain, Status: wire.AgentStatusRunning, MessageID: "m1", Text: "one two three"}}}
+			s := wire.SessionState{Agents: []wire.AgentState{{Role: "main-monitor-0-m1", Kind: wire.AgentMain, Status: wire.AgentStatusRunning, MessageID: "m1", Text: c.text}}}
 			for i, text := range c.rows {
 				s.RecentMessages = append(s.RecentMessages, wire.UIRow{TS: wire.Millis(i + 1), Type: wire.RowSay, Say: wire.SayText, Text: text, MessageID: "m1"})
 			}
