@@ -30,14 +30,16 @@ function entryOf(role: string): Box | undefined {
   return (inPlan ?? document.querySelector(`[data-agent="${CSS.escape(role)}"]`))?.getBoundingClientRect();
 }
 
-/** How many frames a window may take until it is drawn. */
+/** How many frames a window may take until it is drawn, and then the entry of its agent: the first event of an agent may make a window. */
 const mostFrames = 30;
+const entryFrames = 3;
 
-function showWindowArrival(from: Box, window: string, frames = mostFrames): void {
+function showWindowArrival(from: Box | undefined, role: string, window: string, frames = mostFrames): void {
   requestAnimationFrame(() => {
+    const entry = from ?? entryOf(role); // kept, because the agent may end before the window is drawn
     const box = document.querySelector<HTMLElement>(`.win${window}:not([data-hidden]) .win-box`);
-    if (box !== null) showArrival(from, box);
-    else if (frames > 1) showWindowArrival(from, window, frames - 1);
+    if (box !== null && entry !== undefined) showArrival(entry, box);
+    else if (frames > 1) showWindowArrival(entry, role, window, box === null ? frames - 1 : Math.min(frames - 1, entryFrames));
   });
 }
 
@@ -46,7 +48,6 @@ export function showWindowArrivals({ actions, agentId, monitorId }: Actions): vo
   if (agentId === undefined || kindOfRole(agentId) !== "task") return;
   const created = actions.flatMap((a) => (a.type === "window.create" ? [a.windowId] : []));
   const from = created.length === 0 ? undefined : entryOf(agentId);
-  if (from === undefined) return; // the agent may end before the window is drawn
   const on = monitorId === undefined ? "" : `[data-monitor-id="${CSS.escape(monitorId)}"]`;
-  for (const id of created) showWindowArrival(from, `[data-window-id="${CSS.escape(id)}"]${on}`);
+  for (const id of created) showWindowArrival(from, agentId, `[data-window-id="${CSS.escape(id)}"]${on}`);
 }
