@@ -118,10 +118,7 @@ func (b *backend) initialize(ctx context.Context) error {
 
 // open begins, resumes or forks a thread.
 func (b *backend) open(ctx context.Context, o agent.Opening, resume string, tools []dynamicTool) error {
-	params := map[string]any{"cwd": o.Dir, "approvalPolicy": "untrusted", "sandbox": "read-only"}
-	if b.cfg.Write {
-		params["sandbox"] = "workspace-write"
-	}
+	params := map[string]any{"cwd": o.Dir, "approvalPolicy": "untrusted", "permissions": profile}
 	if o.Spec.System != "" {
 		params["developerInstructions"] = o.Spec.System
 	}
@@ -149,9 +146,15 @@ func (b *backend) open(ctx context.Context, o agent.Opening, resume string, tool
 		Thread struct {
 			ID string `json:"id"`
 		} `json:"thread"`
+		Profile struct {
+			ID string `json:"id"`
+		} `json:"activePermissionProfile"`
 	}
 	if err := b.conn.Call(ctx, method, params, &r); err != nil {
 		return err
+	}
+	if r.Profile.ID != profile {
+		return errors.New("this version of Codex cannot keep approved commands in its sandbox: update it")
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

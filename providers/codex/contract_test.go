@@ -86,6 +86,10 @@ func TestApproval(t *testing.T) {
 		"command in the read-only sandbox": {newProvider, agenttest.Asked{
 			Directive: says(`/ask Bash {"command":"touch a.txt"}`), Tool: "shell", Text: "touch a.txt", File: "a.txt", Refused: true,
 		}},
+		"command with a reason": {newWriting, agenttest.Asked{
+			Directive: says(`/ask Bash {"command":"touch a.txt","reason":"to leave the sandbox"}`), Tool: "shell",
+			Text: `{"command":"touch a.txt","cwd":".","reason":"to leave the sandbox"}`, File: "a.txt",
+		}},
 		"patch": {newProvider, agenttest.Asked{
 			Directive: says(`/ask apply_patch {"file_path":"b.txt","content":"hello\n<b>\n"}`), Tool: "apply_patch",
 			Text: `{"patch":"+++ b.txt\n+hello\n+<b>\n"}`, File: "b.txt",

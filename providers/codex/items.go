@@ -39,7 +39,7 @@ func (b *backend) toolCall(i item) providers.ToolCall {
 	c := providers.ToolCall{ID: i.ID}
 	switch i.Type {
 	case "commandExecution":
-		c.Name, c.Input = "shell", b.shellInput(i.Command, i.Dir)
+		c.Name, c.Input = "shell", b.shellInput(i.Command, i.Dir, "")
 	case "fileChange":
 		c.Name, c.Input = "apply_patch", encode(map[string]string{"patch": b.patch(i.Changes)})
 	case "mcpToolCall":
@@ -53,11 +53,14 @@ func (b *backend) toolCall(i item) providers.ToolCall {
 // mcpTool returns the name of a tool of an MCP server as the rules of the hub know it.
 func mcpTool(server, tool string) string { return "mcp__" + server + "__" + tool }
 
-// shellInput returns the input of a command.
-func (b *backend) shellInput(command, dir string) json.RawMessage {
+// shellInput returns the input of a command. The reason is why it is asked for, as when it is to leave the sandbox.
+func (b *backend) shellInput(command, dir, reason string) json.RawMessage {
 	in := map[string]string{"command": script(command)}
 	if dir != "" {
 		in["cwd"] = b.relative(dir)
+	}
+	if reason != "" {
+		in["reason"] = reason
 	}
 	return encode(in)
 }

@@ -102,6 +102,10 @@ func TestRealApproval(t *testing.T) {
 	command := agenttest.Asked{Directive: says(`/call exec_command {"cmd":"touch a.txt"}`), Tool: "shell", Text: `{"command":"touch a.txt","cwd":"."}`, File: "a.txt"}
 	refused := command
 	refused.Refused = true
+	escalated := agenttest.Asked{
+		Directive: says(`/call exec_command {"cmd":"touch a.txt","sandbox_permissions":"require_escalated","justification":"a test"}`),
+		Tool:      "shell", Text: `{"command":"touch a.txt","cwd":".","reason":"a test"}`, File: "a.txt",
+	}
 	patch := agenttest.Asked{
 		Directive: says(`/call exec_command {"cmd":"apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: b.txt\n+hello\n*** End Patch\nEOF\n"}`),
 		Tool:      "apply_patch", Text: `{"patch":"+++ b.txt\n+hello\n"}`, File: "b.txt",
@@ -111,7 +115,7 @@ func TestRealApproval(t *testing.T) {
 		call  agenttest.Asked
 	}{
 		"command": {true, command}, "command in the read-only sandbox": {false, refused}, "patch": {true, patch},
-		"patch in the read-only sandbox": {false, patch},
+		"patch in the read-only sandbox": {false, patch}, "command that is to leave the sandbox": {false, escalated},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

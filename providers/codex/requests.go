@@ -47,7 +47,7 @@ func (b *backend) handleRequest(ctx context.Context, c jsonrpc.Served) (any, err
 	switch c.Method {
 	case "item/commandExecution/requestApproval":
 		a := decode[approval](c.Params)
-		return b.decide(ctx, session, c.ID, providers.ToolCall{ID: a.ItemID, Name: "shell", Input: b.shellInput(a.Command, a.Dir)})
+		return b.decide(ctx, session, c.ID, providers.ToolCall{ID: a.ItemID, Name: "shell", Input: b.shellInput(a.Command, a.Dir, a.Reason)})
 	case "item/fileChange/requestApproval":
 		return b.decide(ctx, session, c.ID, b.changeAsked(decode[approval](c.Params)))
 	case "mcpServer/elicitation/request":

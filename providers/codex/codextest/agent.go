@@ -166,11 +166,12 @@ func (f *fake) openLocked(m rpc) (object, error) {
 	var p struct {
 		ThreadID     string                  `json:"threadId"`
 		Dir          string                  `json:"cwd"`
-		Sandbox      string                  `json:"sandbox"`
+		Permissions  string                  `json:"permissions"`
 		DynamicTools []struct{ Name string } `json:"dynamicTools"`
 	}
 	_ = json.Unmarshal(m.Params, &p)
-	f.dir, f.readOnly = p.Dir, p.Sandbox == "read-only"
+	profile := permissions(p.Permissions)
+	f.dir, f.readOnly = p.Dir, strings.Contains(profile, `extends=":read-only"`) && strings.Contains(profile, `="deny"`)
 	f.conversation, f.thread = &agenttest.Conversation{}, "thread-"+f.pidSpace
 	for _, t := range p.DynamicTools {
 		f.tools = append(f.tools, t.Name)
@@ -192,7 +193,19 @@ func (f *fake) openLocked(m rpc) (object, error) {
 	if err := os.WriteFile(f.home+"/"+f.thread+".tools", []byte(strings.Join(f.tools, " ")), 0o600); err != nil {
 		return nil, err
 	}
-	return object{"thread": object{"id": f.thread, "status": object{"type": "idle"}}}, nil
+	return object{"thread": object{"id": f.thread, "status": object{"type": "idle"}}, "activePermissionProfile": object{"id": p.Permissions}}, nil
+}
+
+// permissions returns the definition of a profile of permissions in the arguments. Only a profile that denies
+// reading something keeps an approved command in the sandbox: Codex runs it again outside of any other one
+// that refuses it.
+func permissions(profile string) string {
+	for _, arg := range os.Args {
+		if definition, ok := strings.CutPrefix(arg, "permissions."+profile+"="); ok {
+			return definition
+		}
+	}
+	return ""
 }
 
 // run runs a turn.

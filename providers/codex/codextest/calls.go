@@ -49,6 +49,7 @@ func (f *fake) ask(s agenttest.Step, stop chan struct{}) string {
 	id := f.id("call")
 	var in struct {
 		Command string          `json:"command"`
+		Reason  string          `json:"reason"`
 		Path    string          `json:"file_path"`
 		Content string          `json:"content"`
 		Server  string          `json:"server"`
@@ -71,7 +72,7 @@ func (f *fake) ask(s agenttest.Step, stop chan struct{}) string {
 		return string(f.request("mcpServer/elicitation/request", object{"serverName": "forms", "mode": "form", "message": "Your name?"}, stop))
 	default:
 		item := object{"type": "commandExecution", "id": id, "command": "/bin/bash -lc " + quote(in.Command), "cwd": f.dir}
-		return f.approved(s, item, stop, "item/commandExecution/requestApproval", object{"itemId": id, "command": item["command"], "cwd": f.dir})
+		return f.approved(s, item, stop, "item/commandExecution/requestApproval", object{"itemId": id, "command": item["command"], "cwd": f.dir, "reason": in.Reason})
 	}
 }
 
