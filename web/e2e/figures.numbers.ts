@@ -54,6 +54,21 @@ function percentile(sorted: readonly number[], p: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * p))] ?? 0;
 }
 
+/**
+ * Moves the pressed pointer for 4 s along a path, 125 times a second as a mouse does: it does not wait until the page
+ * has handled a movement.
+ */
+async function moveAsMouse(page: Page, path: (n: number) => { x: number; y: number }): Promise<void> {
+  const dev = await devtools(page);
+  const began = performance.now();
+  const sent: Promise<unknown>[] = [];
+  for (let n = 0; n < 500; n++) {
+    await new Promise((done) => setTimeout(done, began + 8 * n - performance.now()));
+    sent.push(dev.send("Input.dispatchMouseEvent", { type: "mouseMoved", button: "left", buttons: 1, ...path(n) }));
+  }
+  await Promise.all(sent);
+}
+
 it("dragging a window among thirty", async () => {
   const session = await desktop.hub.rest.newSession("drag");
   const page = await desktop.tab({ session, context: { reducedMotion: "no-preference" } });
@@ -63,11 +78,12 @@ it("dragging a window among thirty", async () => {
   const frames = await framesWhile(page, async () => {
     await page.mouse.move(from.x, from.y);
     await page.mouse.down();
-    for (let n = 0; n < 240; n++) await page.mouse.move(from.x + 200 * Math.sin(n / 20), from.y - 150 + 100 * Math.cos(n / 20));
+    await moveAsMouse(page, (n) => ({ x: from.x + 200 * Math.sin(n / 60), y: from.y - 150 + 100 * Math.cos(n / 60) }));
     await page.mouse.up();
   });
   printFigure("drag with 30 windows, frames", `${frames.length}, p50 ${percentile(frames, 0.5).toFixed(1)} ms, p95 ${percentile(frames, 0.95).toFixed(1)} ms, longest ${percentile(frames, 1).toFixed(1)} ms`);
-  expect(frames.length).toBeGreaterThan(30);
+  expect(await page.locator("section[data-window-id]:visible").count(), "visible windows").toBe(30);
+  expect(frames.length).toBeGreaterThan(100);
   expect(percentile(frames, 0.95), "p95 of the frames of a drag, in ms").toBeLessThanOrEqual(20);
 });
 
