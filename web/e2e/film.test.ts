@@ -77,6 +77,33 @@ it("a session is watched as a film with the keyboard only, and other tabs do not
   expect(await shownWindows(page)).toEqual(["two"]);
 });
 
+it.each([
+  [1024, 700],
+  [1440, 900],
+  [3840, 2160],
+  [390, 844],
+])("the film of a desktop fills the width beside the conversation at %i×%i", async (width, height) => {
+  const session = await desktop.hub.rest.newSession("size");
+  const bounds = (x: number, y: number): object => ({ x, y, w: 400, h: 300 });
+  await desktop.hub.rest.runActions(session, [
+    { type: "window.create", windowId: "one", title: "One", bounds: bounds(20, 20), content: { renderer: "markdown", data: "# One" } },
+    { type: "window.create", windowId: "two", title: "Two", bounds: bounds(700, 480), content: { renderer: "markdown", data: "# Two" } },
+  ] as never);
+  const page = await desktop.tab({ session, context: { viewport: { width, height } } });
+  await page.goto(`${desktop.address(session)}&film=9999999999999-1`);
+  await filmWindow(page, "two").waitFor();
+  const box = async (selector: string): Promise<{ x: number; y: number; width: number; height: number }> => (await film(page).locator(selector).boundingBox())!;
+  const [stage, drawn, talk] = [await box(".film-stage"), await box(".film-desktop"), await box(".film-conversation")];
+  for (const side of ["x", "y", "width", "height"] as const) expect(Math.abs(drawn[side] - stage[side]), `difference of ${side}`).toBeLessThanOrEqual(1);
+  expect(stage.x, "left edge").toBe(0);
+  if (width < 768) expect(stage.width, "width on a phone").toBe(width);
+  else expect(Math.abs(stage.width + talk.width - width), "width beside the stage and the conversation").toBeLessThanOrEqual(1);
+  for (const id of ["one", "two"]) {
+    const w = await box(`[data-film-window="${id}"]`);
+    expect(w.x >= stage.x && w.x + w.width <= stage.x + stage.width && w.y + w.height <= stage.y + stage.height, `window ${id} is inside: ${JSON.stringify(w)}`).toBe(true);
+  }
+});
+
 it("a link opens the film at a moment, and goes away when it is closed", async () => {
   const session = await desktop.hub.rest.newSession("moment");
   const page = await desktop.tab({ session });

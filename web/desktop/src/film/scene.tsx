@@ -7,7 +7,6 @@ import { createStore } from "zustand/vanilla";
 import { type Bounds, type Client, type DesktopState, type MonitorID, shownMonitor, type WindowState } from "../../../core/src/index.js";
 import { WindowBody, WindowIcon } from "../canvas/body.js";
 import { fitInside, minSizeOf, panelBounds, type Size, workArea } from "../canvas/geometry.js";
-import { extentOf } from "../canvas/miniature.js";
 import { keyOf, panelsOf } from "../canvas/stack.js";
 import { Card } from "../content/card.js";
 import { Markdown } from "../content/index.js";
@@ -22,6 +21,7 @@ import { PageContext, ShellContext, type ShellServices, useShell } from "../shel
 import { useMonitor, useWindows } from "../shell/select.js";
 import type { Shell } from "../shell/shell.js";
 import { film as texts } from "../texts/film.js";
+import { stageSize } from "./stage-size.js";
 
 /**
  * The services of a page whose session is a film: they read, and nothing that they send arrives. The class of the commands is that of
@@ -70,8 +70,8 @@ export function Stage(): ReactNode {
     observer.observe(el);
     return () => observer.disconnect();
   }, []);
-  const extent = useMemo(() => extentOf(windows), [windows]);
-  const scale = Math.min(room.w / extent.w, room.h / extent.h, 1);
+  const extent = useMemo(() => stageSize(windows, room), [windows, room]);
+  const scale = room.w / extent.w;
   const panels = useMemo(() => panelsOf(windows, monitor), [windows, monitor]);
   const area = workArea(extent, panels);
   return (
@@ -80,7 +80,7 @@ export function Stage(): ReactNode {
         className="film-desktop"
         role="group"
         aria-label={t.windows(windows.length)}
-        style={{ width: extent.w, height: extent.h, transform: `translate(-50%, -50%) scale(${scale})` }}
+        style={{ width: extent.w, height: extent.h, transform: `scale(${scale})` }}
         inert
       >
         {scale > 0 &&
