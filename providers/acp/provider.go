@@ -99,7 +99,7 @@ func (cfg Config) writeStartFile() error {
 func (cfg Config) process() jsonline.Config {
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + cfg.Home, "TMPDIR=" + cfg.temp(), "LANG=C.UTF-8", "BASH_ENV=" + cfg.startFile()}
 	return jsonline.Config{
-		Path: cfg.Path, Args: cfg.Args, Dir: cfg.Home, Env: append(env, cfg.Env...), Secrets: cfg.Secrets,
+		Path: cfg.Path, Args: cfg.Args, Dir: cfg.Home, Env: append(env, cfg.Env...), Mark: jsonline.NewMark(), Secrets: cfg.Secrets,
 		InputGrace: inputGrace, TermGrace: termGrace,
 	}
 }

@@ -129,7 +129,7 @@ func (cfg Config) process(o agent.Opening) (jsonline.Config, string) {
 		env = append(env, "ANTHROPIC_BASE_URL="+cfg.URL)
 	}
 	return jsonline.Config{
-		Path: cfg.Path, Args: args, Dir: o.Dir, Env: append(env, cfg.Env...), Secrets: secrets,
+		Path: cfg.Path, Args: args, Dir: o.Dir, Env: append(env, cfg.Env...), Mark: jsonline.NewMark(), Secrets: secrets,
 		InputGrace: inputGrace, TermGrace: termGrace,
 	}, id
 }

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/everdesk/everdesk/providers"
@@ -121,8 +122,11 @@ func (cfg Config) process() jsonline.Config {
 		args = append(args, "-c", `model_provider="hub"`, "-c", "model_providers.hub={name=\"hub\",base_url="+strconv.Quote(cfg.URL)+
 			`,env_key="`+keyVariable+`",wire_api="responses",request_max_retries=2,stream_max_retries=2}`)
 	}
+	mark := jsonline.NewMark()
+	name, value, _ := strings.Cut(mark, "=")
+	args = append(args, "-c", fmt.Sprintf("shell_environment_policy.set={%s=%q}", name, value))
 	return jsonline.Config{
-		Path: cfg.Path, Args: args, Dir: cfg.Home, Env: append(env, cfg.Env...), Secrets: secrets, InputGrace: inputGrace, TermGrace: termGrace,
+		Path: cfg.Path, Args: args, Dir: cfg.Home, Env: append(env, cfg.Env...), Mark: mark, Secrets: secrets, InputGrace: inputGrace, TermGrace: termGrace,
 	}
 }
 

@@ -18,7 +18,8 @@
 //
 // A process that has ended has left no process of its group, no descriptor and no goroutine. On
 // Linux the process also receives SIGTERM when the hub itself is killed. Descendants that leave the
-// group and outlive their parents, after the process was killed by someone else, are not found.
+// group and outlive their parents, after the process was killed by someone else, are found by
+// [Config.Mark] only.
 //
 // One goroutine may call Next; all other methods are safe for concurrent use. A process that reads
 // nothing blocks Write, which its context ends. A process whose output is not read blocks itself.

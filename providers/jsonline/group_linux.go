@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -43,6 +44,35 @@ func descendants(pid int) (all []int) {
 	}
 	return all
 }
+
+// killMarked kills all processes with a variable. It repeats that until there is none, because a process may
+// start another one meanwhile.
+func killMarked(mark string) {
+	for range maxKillRounds {
+		found := false
+		names, err := os.ReadDir("/proc")
+		if err != nil {
+			return
+		}
+		for _, n := range names {
+			pid, err := strconv.Atoi(n.Name())
+			if err != nil || pid == os.Getpid() {
+				continue
+			}
+			env, err := os.ReadFile("/proc/" + n.Name() + "/environ") // empty for one that has ended
+			if err == nil && slices.ContainsFunc(bytes.Split(env, []byte{0}), func(v []byte) bool { return string(v) == mark }) {
+				found = true
+				_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+			}
+		}
+		if !found {
+			return
+		}
+	}
+}
+
+// maxKillRounds bounds the attempts to kill processes that start others.
+const maxKillRounds = 10
 
 // parentOf returns the parent of a process, 0 if it has ended.
 func parentOf(pid int) int {

@@ -70,9 +70,15 @@ func (p *Process) supervise(stderr *os.File) {
 	close(p.done)
 }
 
-// wait waits for the process, which stopInSteps kills at the latest, and kills the rest of its group.
+// wait waits for the process, which stopInSteps kills at the latest, and kills the rest of its group and what
+// has its mark.
 func (p *Process) wait() error {
 	defer close(p.exited)
+	defer func() {
+		if p.cfg.Mark != "" {
+			killMarked(p.cfg.Mark)
+		}
+	}()
 	if awaitExit(p.cmd.Process.Pid) { // its id is not free yet
 		p.reaping.Lock()
 		defer p.reaping.Unlock()

@@ -134,6 +134,24 @@ func TestKilledByAnother(t *testing.T) {
 	gone(t, "its child", below)
 }
 
+// A descendant in a session of its own does not survive a process with a mark.
+func TestMarkedDescendant(t *testing.T) {
+	t.Parallel()
+	w := newWitness(t)
+	mode, _ := withSocket("connect=SOCKET spawn-session=SOCKET ready", w.socket)
+	cfg := config(t, mode)
+	cfg.Mark = jsonline.NewMark()
+	p := start(t, cfg)
+	self, below := w.connection(t), w.connection(t)
+	next(t, p)
+	if err := syscall.Kill(p.PID(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-p.Done()
+	gone(t, "the process", self)
+	gone(t, "its descendant", below)
+}
+
 // A descendant in a session of its own survives the process and holds its output open.
 func TestOutputHeldOpen(t *testing.T) {
 	t.Parallel()

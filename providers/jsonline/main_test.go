@@ -83,7 +83,7 @@ func child(mode string) {
 // until it is connected to the socket.
 func spawn(socket string, attr *syscall.SysProcAttr) {
 	cmd := exec.Command(os.Args[0]) //nolint:noctx // the test kills it
-	cmd.Env = []string{childMode + "=ignore-term connect=" + socket + " ready deaf"}
+	cmd.Env = append(os.Environ(), childMode+"=ignore-term connect="+socket+" ready deaf")
 	cmd.SysProcAttr = attr
 	out, err := cmd.StdoutPipe()
 	if err == nil {

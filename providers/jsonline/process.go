@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -43,6 +44,9 @@ type Config struct {
 	Dir string
 	// Env is the whole environment; nothing is inherited.
 	Env []string
+	// Mark, unless empty, is a variable of [NewMark] that is added to Env. On Linux all processes that
+	// inherited it are killed when the process has exited, also those with groups of their own.
+	Mark string
 	// Secrets are values of Env that must not occur in arguments and are removed from error
 	// messages.
 	Secrets []string
@@ -100,6 +104,9 @@ func Start(cfg Config) (*Process, error) {
 	}
 	p.cmd = exec.Command(cfg.Path, cfg.Args...) //nolint:gosec,noctx // the operator configures the program; Stop ends it
 	p.cmd.Dir, p.cmd.Env = cfg.Dir, append([]string{}, cfg.Env...)
+	if cfg.Mark != "" {
+		p.cmd.Env = append(p.cmd.Env, cfg.Mark)
+	}
 	setGroup(p.cmd)
 	stderr, err := p.startWithPipes()
 	if err != nil {
@@ -109,6 +116,12 @@ func Start(cfg Config) (*Process, error) {
 	go p.supervise(stderr)
 	return p, nil
 }
+
+// markVariable is the variable by which descendants of a process are found.
+const markVariable = "EVERDESK_PROCESS"
+
+// NewMark returns a variable with a value that no other process has.
+func NewMark() string { return markVariable + "=" + rand.Text() }
 
 // checkArguments reports a secret in the arguments.
 func checkArguments(cfg Config) error {
