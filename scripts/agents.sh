@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # agents.sh   installs agents from npm below .bin/agents, unless they are there, and runs the contract of
 # providers with them: Claude Code, Codex, and over ACP OpenCode, Gemini CLI, Qwen Code and the adapters of
-# Claude Code and Codex. Their model is a fake on loopback. AGENTS="gemini qwen" runs some.
+# Claude Code and Codex. Their model is a fake on loopback. Claude Code and Codex also run in hubs, and they and
+# the hubs are killed in every state. AGENTS="gemini qwen" runs some.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/need.sh node bwrap socat # Claude Code has a shell only with the latter two
@@ -57,7 +58,10 @@ failed=
 for agent in ${AGENTS:-claude codex opencode gemini qwen claude-agent-acp codex-acp}; do
   echo "$agent"
   case $agent in
-    claude | codex) run "./providers/$agent" -run '^TestReal' -skip "$(skipped ^TestRealProgram)" || failed="$failed $agent" ;;
+    claude | codex)
+      run "./providers/$agent" -run '^TestReal' -skip "$(skipped ^TestRealProgram)" || failed="$failed $agent"
+      run ./cmd/hub -run "^TestReal\\w+\$/^$agent\$" || failed="$failed $agent-in-a-hub"
+      ;;
     *) run ./providers/acp -run "^TestReal\\w+\$/^$agent\$" -skip "$(skipped '^TestRealProgram/[^/]+')" || failed="$failed $agent" ;;
   esac
 done
