@@ -19,6 +19,7 @@
 //	auth-moment-links the same for links to one moment
 //	auth-link-moments the states that those show, by the session and the id of the link
 //	auth-link-tokens  tokens that pages got for links by their hash, an hour
+//	auth-app-pages    tokens that pages of apps got for the data of their app by their hash, 12 h
 //
 // The installation's token is the only secret that is stored in plain text: the hub prints
 // it in a URL at each start, which a hash does not allow. Whoever can read the store can

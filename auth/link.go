@@ -19,7 +19,7 @@ const (
 	linkPrefix = "edl_"
 	// momentLinkPrefix begins the secret of a link to one moment. It and the collection are its own, so that a hub
 	// that knows no moments refuses these links instead of showing the whole session.
-	momentLinkPrefix = "edm_"
+	momentLinkPrefix = "edo_"
 	// MaxLinks bounds the valid links to a session as it goes on, and separately those to its moments.
 	MaxLinks = 16
 	// MinLinkLife is the shortest lifetime of a link.

@@ -26,6 +26,7 @@ const (
 	momentLinkCollection = "auth-moment-links"
 	linkMomentCollection = "auth-link-moments"
 	linkTokenCollection  = "auth-link-tokens" //nolint:gosec // a name
+	appPageCollection    = "auth-app-pages"
 )
 
 // record is the stored form of a key, ticket or cookie.
@@ -39,6 +40,9 @@ type record struct {
 
 	// Key is the id of the API key that a ticket was made with, or of the link that a token was made with.
 	Key string `json:"key,omitempty"`
+
+	// App is the app whose page has a token.
+	App string `json:"app,omitempty"`
 
 	// Name and Hash are those of an API key.
 	Name string `json:"name,omitempty"`

@@ -27,6 +27,8 @@ const (
 	framePolicy = "sandbox allow-scripts; default-src 'none'; script-src 'self'%s; style-src 'unsafe-inline' 'self'; img-src data: blob:; " +
 		"font-src data:; media-src data: blob:; connect-src 'none'; form-action 'none'; base-uri 'none'; frame-ancestors %s"
 	stageFile = "stage.html"
+	// framedScript is the script of pages of apps in the frames of desktops of the desktop dialect.
+	framedScript = "framed.js"
 
 	// connectionAllowlist is the Connection-Allowlist of a frame: only its own origin. It covers
 	// requests that framePolicy does not control, such as WebRTC and the connections that a browser
@@ -71,6 +73,14 @@ func (s *Server) initApps(site *web.Site) {
 		a.echo.HEAD("/"+name, serve)
 	}
 	a.http = s.newHTTP(a.echo)
+}
+
+// appScript returns the script for the pages of apps in frames, or nil if there is none.
+func appScript(site *web.Site) []byte {
+	if site == nil || !site.Has(framedScript) {
+		return nil
+	}
+	return site.Content(framedScript)
 }
 
 // setHeaders sets the headers of every response of the apps' origin, and refuses requests to

@@ -44,16 +44,20 @@ func (s *Server) checkHostAndOrigin(next echo.HandlerFunc) echo.HandlerFunc {
 			return problem.Status(http.StatusMisdirectedRequest, "This hub is not known by that name; see the setting hosts.")
 		}
 		said, origin := r.Header.Values(echo.HeaderOrigin), r.Header.Get(echo.HeaderOrigin)
+		page := access.IsOfAppPage(r)
 		foreign := origin != "" && slices.Contains(s.hosts.Foreign(), strings.ToLower(origin))
 		switch {
 		case len(said) > 1 || len(said) == 1 && origin == "",
-			origin != "" && !foreign && !s.hosts.IsOwn(r, origin),
+			origin != "" && !foreign && !page && !s.hosts.IsOwn(r, origin),
 			origin == "" && access.IsMutating(r) && access.IsCrossSite(r),
 			origin == "" && s.authenticator.UsesCookie(c) && needsOrigin(r):
 			s.refused.Origins.Add(1)
 			return problem.New(wire.CodeForbidden, "Requests from that origin are not allowed; see the setting origins.")
 		}
 		if foreign {
+			c.Response().Header().Set(echo.HeaderAccessControlAllowCredentials, "true")
+		}
+		if foreign || page {
 			if preflight := setCORS(c, origin); preflight {
 				return c.NoContent(http.StatusNoContent)
 			}
@@ -69,12 +73,11 @@ func needsOrigin(r *http.Request) bool {
 	return access.IsUpgrade(r) || access.IsMutating(r) && r.Header.Get("Sec-Fetch-Site") != "same-origin"
 }
 
-// setCORS sets the headers for a page of an allowed foreign origin, and reports whether the request
+// setCORS sets the headers for a page of an allowed foreign origin or of an app, and reports whether the request
 // is a preflight.
 func setCORS(c echo.Context, origin string) (preflight bool) {
 	h := c.Response().Header()
 	h.Set(echo.HeaderAccessControlAllowOrigin, origin)
-	h.Set(echo.HeaderAccessControlAllowCredentials, "true")
 	h.Set(echo.HeaderAccessControlExposeHeaders, "ETag, Location, Retry-After, X-State-Hash")
 	h.Add(echo.HeaderVary, echo.HeaderOrigin)
 	r := c.Request()
@@ -82,7 +85,7 @@ func setCORS(c echo.Context, origin string) (preflight bool) {
 		return false
 	}
 	h.Set(echo.HeaderAccessControlAllowMethods, "GET, POST, PUT, PATCH, DELETE")
-	h.Set(echo.HeaderAccessControlAllowHeaders, "Authorization, Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID, X-API-Key")
+	h.Set(echo.HeaderAccessControlAllowHeaders, "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, X-API-Key")
 	h.Set(echo.HeaderAccessControlMaxAge, "600")
 	return true
 }

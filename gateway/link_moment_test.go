@@ -53,8 +53,8 @@ func TestLinkToAMomentShowsNothingElse(t *testing.T) {
 	at := h.showWindow(ada, id, "first", "early words")
 	h.showWindow(ada, id, "second", "late words")
 	made := h.newMomentLink(ada, id, at)
-	if !strings.HasPrefix(made.secret(), "edm_") || made.At != at || made.MomentAt == "" {
-		t.Fatalf("made: got %+v, want a link with the prefix edm_ to %v", made, at)
+	if !strings.HasPrefix(made.secret(), "edo_") || made.At != at || made.MomentAt == "" {
+		t.Fatalf("made: got %+v, want a link with the prefix edo_ to %v", made, at)
 	}
 	h.rest(http.MethodPut, sessionPath(id, "/files/secret.txt"), request{token: ada, body: "late file"}).wantStatus(http.StatusCreated)
 	var list struct{ Links []momentLink }
@@ -121,7 +121,7 @@ func TestLinkToAMomentShowsNothingElse(t *testing.T) {
 	h.wantRefused("/ws", dialOptions{header: guest}, http.StatusForbidden, wire.CodeForbidden)
 
 	// The same secret is no link to the session, and a link to the session has no moment.
-	h.openLink("edl_"+strings.TrimPrefix(made.secret(), "edm_"), nil).wantProblem(http.StatusUnauthorized, wire.CodeAuthFailed)
+	h.openLink("edl_"+strings.TrimPrefix(made.secret(), "edo_"), nil).wantProblem(http.StatusUnauthorized, wire.CodeAuthFailed)
 	live := guestOf(t, h, id, h.newLink(ada, id, "").secret())
 	h.rest(http.MethodGet, sessionPath(id, "/moment"), request{header: live}).wantProblem(http.StatusForbidden, wire.CodeForbidden)
 	h.get(sessionPath(id, "/moment"), ada).wantStatus(http.StatusNotFound)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -305,6 +306,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	send(http.MethodGet, one+"/app-data/{app}/{path}", "").wantStatus(http.StatusOK)
 	send(http.MethodGet, one+"/app-data/{app}", "").wantStatus(http.StatusOK)
 	send(http.MethodDelete, one+"/app-data/{app}/{path}", "").wantStatus(http.StatusNoContent)
+	c.exerciseAppPage(t, h)
 	send(http.MethodPatch, "/api/settings", `{"language":"ko","wallpaper":"dark-blue"}`).wantStatus(http.StatusOK)
 	send(http.MethodPatch, "/api/settings/values", `{"values":{"language":"ko","userName":7},"was":{"language":"ko"}}`).wantStatus(http.StatusOK)
 	send(http.MethodPut, "/api/secrets/{name}", `{"value":"sk-1"}`).wantProblem(http.StatusConflict, wire.CodeInvalidMessage)
@@ -490,5 +492,27 @@ func TestDescriptionOfParameters(t *testing.T) {
 	}
 	if !cookies["everdesk"] || !cookies["__Host-everdesk"] {
 		t.Errorf("described cookies: got %v, want everdesk and __Host-everdesk", cookies)
+	}
+}
+
+// exerciseAppPage calls the routes for pages of apps, with the token of one.
+func (c *checker) exerciseAppPage(t *testing.T, h *testHub) {
+	t.Helper()
+	token, err := h.auth.NewAppPageToken(t.Context(), auth.Identity{User: "root"}, "counter")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const data = "/api/app-page/data"
+	for _, r := range []struct {
+		method, path, body string
+		want               int
+	}{
+		{http.MethodPut, "/{path}", "x", http.StatusNoContent},
+		{http.MethodGet, "/{path}", "", http.StatusOK},
+		{http.MethodGet, "", "", http.StatusOK},
+		{http.MethodDelete, "/{path}", "", http.StatusNoContent},
+	} {
+		got := h.rest(r.method, data+strings.ReplaceAll(r.path, "{path}", "a.txt"), request{token: token, body: r.body, header: header("Content-Type", "application/octet-stream")})
+		c.answer(t, r.method, data+r.path, r.body, got.wantStatus(r.want))
 	}
 }

@@ -283,7 +283,7 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 	})
 	s.apps.hosts, s.apps.refused = s.hosts, &s.refused
 	s.rest = rest.New(rest.Deps{
-		Market: d.Market, AppCompiler: d.AppCompiler,
+		Market: d.Market, AppCompiler: d.AppCompiler, AppScript: appScript(d.Apps),
 		Log: log, Hub: d.Hub, Auth: d.Auth, Limits: d.Limiter, Files: d.Files, Checkpoints: d.Checkpoints, CheckpointTransfer: d.CheckpointTransfer, Workspaces: d.Workspaces, Store: d.Store.Documents, Settings: d.Settings, Secrets: d.Secrets, Profiles: d.Profiles, Modes: d.Modes, Backends: d.Backends, Web: d.Web, MCPServers: d.MCPServers, Apps: d.UserApps, Hosts: s.hosts,
 		Authenticator: s.authenticator, Sessions: sessions, Actions: s.actions, Budget: budget, Connections: s.streams,
 		Stream: s.streams.ServeSSE, Trace: trace, Crash: d.Crash, AppsOrigin: s.apps.origin,

@@ -119,7 +119,10 @@ func lineOf(id string, m apps.Manifest, hasSkill bool) appLine {
 }
 
 // appURL returns the address of an app for the content of a window.
-func appURL(id string) string { return "/api/apps/" + id + "/" + apps.PageFile }
+func appURL(id string) string { return appsPath + id + "/" + apps.PageFile }
+
+// appsPath begins the addresses of apps.
+const appsPath = "/api/apps/"
 
 // appCall is a call of a tool for the user's apps and their sandboxes.
 type appCall struct{ *use }

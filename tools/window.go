@@ -79,7 +79,22 @@ type createInput struct {
 	} `json:"content"`
 	place
 	look
+	ofApp
 	Minimized bool `json:"minimized,omitempty" jsonschema:"Open it out of sight."`
+}
+
+// ofApp names the app of a window, as clients of the desktop dialect's tools do.
+type ofApp struct {
+	AppID wire.AppID `json:"appId,omitempty" jsonschema:"The app that the window shows, if any."`
+}
+
+// check refuses an app other than the one at the address of a page.
+func (o ofApp) check(c wire.Content) error {
+	page, ok := c.(wire.IframeContent)
+	if o.AppID == "" || !ok || !strings.HasPrefix(page.Data.URL, appsPath) || strings.HasPrefix(page.Data.URL, appsPath+string(o.AppID)+"/") {
+		return nil
+	}
+	return fmt.Errorf("appId: the address %s is not that of the app %s", page.Data.URL, o.AppID)
 }
 
 // refine limits the content to a string or an object; json.RawMessage alone allows anything.
@@ -94,6 +109,7 @@ type createComponentsInput struct {
 	layoutInput
 	place
 	look
+	ofApp
 	Minimized bool `json:"minimized,omitempty" jsonschema:"Open it out of sight."`
 }
 
@@ -182,6 +198,9 @@ const iframeTimeout = 2 * time.Second
 
 func createWindow(ctx context.Context, u *use, in createInput) providers.ToolResult {
 	content, err := windowCall{u}.content(in.Content.Renderer, in.Content.Content)
+	if err == nil {
+		err = in.check(content)
+	}
 	if err != nil {
 		return u.refuse(ctx, "%s", sentence(err.Error()))
 	}

@@ -3,6 +3,7 @@ package tools_test
 import (
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -384,4 +385,20 @@ func TestNotices(t *testing.T) {
 	if r := b.call("window_show_toast", `{"message":"a","variant":"loud"}`); !r.IsError || !strings.Contains(r.Text, "variant") {
 		t.Errorf("an unknown variant gives %+v, want an error about it", r)
 	}
+}
+
+// Clients of these tools name the app of a window. It is the one at the address, or there is none.
+func TestWindowNamesItsApp(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	b.desktop.show = func(wire.Action) (wire.RenderingFeedback, bool, error) { return wire.RenderingFeedback{}, false, nil }
+	const create = `{"windowId":"w","title":"","appId":"todo","content":{"renderer":"%s","content":"%s"}}`
+	for _, good := range [][2]string{{"iframe", "/api/apps/todo/index.html"}, {"iframe", "https://example.org/"}, {"text", "of an app"}} {
+		b.must("window_create", fmt.Sprintf(create, good[0], good[1]))
+	}
+	got := b.call("window_create", fmt.Sprintf(create, "iframe", "/api/apps/todo-2/index.html"))
+	if !got.IsError || !strings.Contains(got.Text, "appId") {
+		t.Errorf("address of another app: got %+v, want an error that names appId", got)
+	}
+	b.must("window_create_component", `{"windowId":"c","title":"","appId":"todo","components":[{"type":"text","content":"x"}]}`)
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -138,6 +139,19 @@ func (s *Site) Names() []string { return slices.Sorted(maps.Keys(s.files)) }
 
 // Has reports whether there is a file of that name.
 func (s *Site) Has(name string) bool { _, ok := s.files[name]; return ok }
+
+// Content returns a file, uncompressed; nil if there is none or it cannot be read any more.
+func (s *Site) Content(name string) []byte {
+	f, ok := s.files[name]
+	if !ok {
+		return nil
+	}
+	var content bytes.Buffer
+	if err := f.variants[len(f.variants)-1].send(&content); err != nil {
+		return nil
+	}
+	return content.Bytes()
+}
 
 // Serve sends the file of that name, which must exist. The error is that of an incomplete response.
 func (s *Site) Serve(w http.ResponseWriter, r *http.Request, name string) error {

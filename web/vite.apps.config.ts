@@ -19,12 +19,13 @@ export default defineConfig({
   root: "apps",
   publicDir: "pages",
   build: { outDir: "../dist/apps", target: "es2023", modulePreload: false, chunkSizeWarningLimit: 4000 },
-  environments: { stage: script("stage", true), diagram: script("diagram", false), pdf: script("pdf", false) },
+  environments: { stage: script("stage", true), diagram: script("diagram", false), pdf: script("pdf", false), framed: script("framed", false) },
   builder: {
     async buildApp(builder) {
       await builder.build(builder.environments.stage!);
       await builder.build(builder.environments.diagram!);
       await builder.build(builder.environments.pdf!);
+      await builder.build(builder.environments.framed!);
     },
   },
 });

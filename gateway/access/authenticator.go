@@ -46,6 +46,8 @@ func (a *Authenticator) Guard(g openapi.Guard, handler echo.HandlerFunc) echo.Ha
 		return a.requireIdentity(requireAdminRead(requireAdminAct(handler)))
 	case openapi.GuardIdentity:
 		return a.requireIdentity(handler)
+	case openapi.GuardAppPage:
+		return a.requireAppPage(handler)
 	default:
 		return handler
 	}
@@ -140,16 +142,21 @@ func (a *Authenticator) requireIdentity(next echo.HandlerFunc) echo.HandlerFunc 
 		if err != nil {
 			return a.Failure(c, err)
 		}
-		count := a.limits.Read
-		if IsMutating(c.Request()) {
-			count = a.limits.Request
-		}
-		if wait := count(c.Request().Context(), id.User); wait > 0 {
-			return a.RateLimited(c, wait)
-		}
-		c.Set(identityKey, id)
-		return next(c)
+		return a.limited(c, id, next)
 	}
+}
+
+// limited handles the request of an authenticated caller unless the caller's rate limit is exceeded.
+func (a *Authenticator) limited(c echo.Context, id auth.Identity, next echo.HandlerFunc) error {
+	count := a.limits.Read
+	if IsMutating(c.Request()) {
+		count = a.limits.Request
+	}
+	if wait := count(c.Request().Context(), id.User); wait > 0 {
+		return a.RateLimited(c, wait)
+	}
+	c.Set(identityKey, id)
+	return next(c)
 }
 
 // requireAdmin returns 404 to callers without the role admin.

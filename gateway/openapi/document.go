@@ -126,7 +126,11 @@ func (d *describer) operation(r Route) object {
 	if r.Guard == GuardSocket { // a client without a credential authenticates in the first frame
 		security = append(security, object{})
 	}
-	if r.Guard != GuardNone {
+	switch r.Guard {
+	case GuardNone:
+	case GuardAppPage:
+		security = append(security, object{"bearer": []string{}})
+	default:
 		for _, scheme := range []string{"bearer", "apiKey", "cookie", "cookieWithoutTLS"} {
 			security = append(security, object{scheme: []string{}})
 		}

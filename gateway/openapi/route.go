@@ -21,6 +21,7 @@ const (
 	GuardAdmin                 // the role admin; others get 404
 	GuardRead                  // the role admin:read; others get 404
 	GuardAct                   // the role admin:act as well
+	GuardAppPage               // the token of the page of an app, for the data of that app
 )
 
 // Route is one line of the table from which both the router and the API description are made.

@@ -56,6 +56,8 @@ type Deps struct {
 	Market *apps.Market
 	// AppCompiler compiles those of them that have no page; nil means that they cannot be installed.
 	AppCompiler AppCompiler
+	// AppScript is the script that pages of apps in frames run first; empty if there is none.
+	AppScript []byte
 	// Stream responds to a request for a session's log with Server-Sent Events.
 	Stream echo.HandlerFunc
 	// Trace starts the trace of a message; traceparent is the client's, not validated.
@@ -108,7 +110,7 @@ type API struct {
 // New returns the REST API.
 func New(d Deps) *API {
 	requests := &sessionRequests{hub: d.Hub, sessions: d.Sessions, actions: d.Actions, trace: d.Trace}
-	userApps := appHandlers{requests: requests, apps: d.Apps, market: d.Market, compiler: d.AppCompiler, settings: d.Settings, log: d.Log}
+	userApps := appHandlers{requests: requests, apps: d.Apps, market: d.Market, compiler: d.AppCompiler, settings: d.Settings, log: d.Log, auth: d.Auth, hosts: d.Hosts, script: d.AppScript}
 	return &API{
 		apps: userApps,
 		sessions: sessionHandlers{

@@ -2,9 +2,7 @@ package rest
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"path"
@@ -13,10 +11,10 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/everdesk/everdesk/apps"
+	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/gateway/access"
 	"github.com/everdesk/everdesk/gateway/httpio"
-	"github.com/everdesk/everdesk/gateway/problem"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/settings"
 	"github.com/everdesk/everdesk/web"
@@ -31,6 +29,10 @@ type appHandlers struct {
 	compiler AppCompiler     // may be nil
 	settings *settings.Store // publishes changes of data; may be nil
 	log      *slog.Logger
+	// auth makes the tokens of pages in frames, and script is what they run first; without script they get neither.
+	auth   *auth.Authority
+	hosts  *access.Hosts
+	script []byte
 }
 
 // appInfo describes an app for desktops.
@@ -183,6 +185,9 @@ func (ah *appHandlers) send(c echo.Context, user string) error {
 	if err != nil {
 		return err
 	}
+	if isFramedPage(c, name) {
+		return ah.sendFramedPage(c, id, data)
+	}
 	return sendAppFile(c, name, data)
 }
 
@@ -220,28 +225,17 @@ func (ah *appHandlers) sendSandbox(c echo.Context, user string) error {
 	return sendAppFile(c, name, data)
 }
 
-// appPagePolicy is the content security policy of an app's page in a frame of a desktop of the
-// desktop dialect: it has no origin and no network. The hub's own desktop shows apps on the apps'
-// origin instead.
-const appPagePolicy = "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; " +
-	"font-src data:; media-src data: blob:; connect-src 'none'; form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
-
-// sendAppFile serves a file of an app. Agents write apps, so that none may run on the hub's origin:
-// a page runs only in a frame, with an origin of its own, and other files are pictures or
-// attachments.
+// sendAppFile serves a file of an app. Agents write apps, so that none may run on the hub's origin: a page runs only in
+// a frame, with an origin of its own, and other files are pictures or attachments.
 func sendAppFile(c echo.Context, name string, data []byte) error {
 	media, policy, disposition := web.MediaType(name), "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:", "inline"
 	switch {
-	case name == apps.PageFile || path.Base(name) == apps.PageFile:
-		if c.Request().Header.Get("Sec-Fetch-Dest") == "iframe" {
-			media, policy = "text/html; charset=utf-8", appPagePolicy
-			break
-		}
+	case isFramedPage(c, name):
+		media, policy = "text/html; charset=utf-8", framedPagePolicy("'none'")
+	case path.Base(name) == apps.PageFile, path.Ext(name) != ".svg" && !inlineTypes[media]:
 		media, disposition = echo.MIMEOctetStream, "attachment"
 	case path.Ext(name) == ".svg":
 		media = "image/svg+xml"
-	case !inlineTypes[media]:
-		media, disposition = echo.MIMEOctetStream, "attachment"
 	}
 	h := c.Response().Header()
 	h.Set(echo.HeaderXContentTypeOptions, "nosniff")
@@ -251,103 +245,4 @@ func sendAppFile(c echo.Context, name string, data []byte) error {
 	h.Set(echo.HeaderCacheControl, "private, no-cache")
 	h.Set(echo.HeaderContentDisposition, disposition)
 	return c.Blob(http.StatusOK, media, data)
-}
-
-// owner returns the owner of the request's session, who must be the caller: the data of an app
-// belongs to a user and not to a session that others see.
-func (ah *appHandlers) owner(c echo.Context) (string, error) {
-	info, err := ah.requests.require(c, access.Viewer)
-	if err != nil {
-		return "", err
-	}
-	if !isOwner(c, info) {
-		return "", problem.New(wire.CodeForbidden, "The data of an app is only for the owner of the desktop.")
-	}
-	if ah.apps == nil {
-		return "", apps.ErrNotFound
-	}
-	return info.User, nil
-}
-
-func (ah *appHandlers) listData(c echo.Context) error {
-	user, err := ah.owner(c)
-	if err != nil {
-		return err
-	}
-	names, err := ah.apps.ListData(user, httpio.PathParam(c, "app"))
-	if err != nil {
-		return err
-	}
-	return appDataForm.Answer(c, http.StatusOK, &appData{Files: append([]string{}, names...)})
-}
-
-func (ah *appHandlers) getData(c echo.Context) error {
-	user, err := ah.owner(c)
-	if err != nil {
-		return err
-	}
-	data, err := ah.apps.ReadData(user, httpio.PathParam(c, "app"), httpio.PathParam(c, "*"))
-	if errors.Is(err, apps.ErrNotFound) && c.QueryParam("optional") == "true" {
-		return c.NoContent(http.StatusNoContent)
-	}
-	if err != nil {
-		return err
-	}
-	h := c.Response().Header()
-	h.Set(echo.HeaderXContentTypeOptions, "nosniff")
-	h.Set(echo.HeaderContentSecurityPolicy, "sandbox; default-src 'none'")
-	h.Set(echo.HeaderContentDisposition, "attachment")
-	h.Set(echo.HeaderCacheControl, "no-store")
-	h.Set(headerETag, quoteETag(apps.DataVersion(data)))
-	return c.Blob(http.StatusOK, echo.MIMEOctetStream, data)
-}
-
-// dataChanged notifies all tabs of the user, in any session and on any replica.
-func (ah *appHandlers) dataChanged(c echo.Context, user, app, name string) {
-	if ah.settings != nil {
-		ah.settings.PublishAppData(c.Request().Context(), user, app, name)
-	}
-}
-
-func (ah *appHandlers) putData(c echo.Context) error {
-	user, err := ah.owner(c)
-	if err != nil {
-		return err
-	}
-	if err := httpio.RequireUncompressed(c.Request()); err != nil {
-		return err
-	}
-	data, err := io.ReadAll(httpio.Body(c, apps.MaxDataFile))
-	if err != nil {
-		return err
-	}
-	app, name := httpio.PathParam(c, "app"), httpio.PathParam(c, "*")
-	condition, err := conditionOf(c.Request())
-	if err != nil {
-		return err
-	}
-	if condition == (files.Condition{}) {
-		err = ah.apps.WriteData(user, app, name, data)
-	} else {
-		err = ah.apps.ReplaceData(user, app, name, data, condition.ETag)
-	}
-	if err != nil {
-		return err
-	}
-	ah.dataChanged(c, user, app, name)
-	c.Response().Header().Set(headerETag, quoteETag(apps.DataVersion(data)))
-	return c.NoContent(http.StatusNoContent)
-}
-
-func (ah *appHandlers) deleteData(c echo.Context) error {
-	user, err := ah.owner(c)
-	if err != nil {
-		return err
-	}
-	app, name := httpio.PathParam(c, "app"), httpio.PathParam(c, "*")
-	if err := ah.apps.RemoveData(user, app, name); err != nil {
-		return err
-	}
-	ah.dataChanged(c, user, app, name)
-	return c.NoContent(http.StatusNoContent)
 }

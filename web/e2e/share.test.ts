@@ -104,7 +104,7 @@ it("a link to a moment shows that moment to someone who is not signed in, and no
   const shared = film.locator("[data-film-shared]");
   await shared.waitFor();
   const link = (await shared.getAttribute("data-film-shared"))!;
-  expect(link).toMatch(new RegExp(`^${desktop.hub.url}/link#edm_`));
+  expect(link).toMatch(new RegExp(`^${desktop.hub.url}/link#edo_`));
   expect(await findViolations(page), "violations of the film").toEqual([]);
   await page.keyboard.press("Escape");
   await film.waitFor({ state: "detached" });

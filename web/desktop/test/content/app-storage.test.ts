@@ -1,8 +1,8 @@
 import { expect, test, vi } from "vitest";
+import { runStorage } from "../../../apps/data.js";
 import { maxMessage, maxStorageMessage, type StorageRequest } from "../../../apps/protocol.js";
 import { createStorage } from "../../../apps/storage.js";
 import { parseAppMessage } from "../../src/content/app-frame/rules.js";
-import { runStorage } from "../../src/content/app-frame/storage.js";
 import { ApiError } from "../../src/shell/api.js";
 
 test("requests about data have a form and a size", () => {
@@ -21,7 +21,7 @@ test("data is read and written at the paths of the app, and a missing file is nu
     if (path.endsWith("/bad?optional=true")) throw new ApiError(403, 0, "not yours");
     return { text: path.endsWith("/app-data/notes") ? '{"files":["a"]}' : "text", version: "5a" };
   });
-  const run = (op: StorageRequest["op"], name: string, text = "") => runStorage(appData, "s 1", "notes", { type: "everdesk:storage", call: 1, op, name, text });
+  const run = (op: StorageRequest["op"], name: string, text = "") => runStorage(appData, "/api/sessions/s%201/app-data/notes", { type: "everdesk:storage", call: 1, op, name, text });
   expect(await run("read", "a b/..c?d#e%2e")).toEqual({ value: "text", version: "5a" });
   expect(await run("read", "none")).toEqual({ value: null, version: null });
   await expect(run("read", "bad")).rejects.toThrow("not yours");

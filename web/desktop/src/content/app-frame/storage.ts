@@ -1,8 +1,9 @@
 // The data of an app, which its page reads and writes through the desktop. The page itself has no network.
 
 import { useEffect, useRef } from "react";
+import { appDataOf, runStorage, type StorageResult } from "../../../../apps/data.js";
 import type { StorageRequest } from "../../../../apps/protocol.js";
-import type { HubEvent, SessionID } from "../../../../core/src/index.js";
+import type { HubEvent } from "../../../../core/src/index.js";
 import { ApiError, problemOf } from "../../shell/api.js";
 import { useCommands, useEvents, useShell } from "../../shell/context.js";
 import type { Channel } from "./channel.js";
@@ -13,52 +14,6 @@ const channelName = "everdesk-app-data";
 interface Changed {
   app: string;
   name: string;
-}
-
-/** A file of an app's data. */
-interface AppFile {
-  text: string | null;
-  version: string | null;
-}
-
-/** Reads, writes or deletes data of an app. A file that has not the given version any more is not written; null means that it must not exist. */
-type AppData = (method: "GET" | "PUT" | "DELETE", path: string, body?: string, version?: string | null) => Promise<AppFile>;
-
-function appDataOf(request: typeof fetch): AppData {
-  return async (method, path, body, version) => {
-    const condition: Record<string, string> = version === undefined ? {} : version === null ? { "If-None-Match": "*" } : { "If-Match": `"${version}"` };
-    const r = await request(path, { method, ...(body === undefined ? {} : { body, headers: { "Content-Type": "application/octet-stream", ...condition } }) });
-    if (!r.ok) throw await problemOf(r);
-    return { text: r.status === 204 ? null : await r.text(), version: r.headers.get("ETag")?.replaceAll('"', "") ?? null };
-  };
-}
-
-interface StorageResult {
-  value: string | string[] | null;
-  version?: string | null;
-}
-
-/** Executes a request of an app about its data. */
-export async function runStorage(appData: AppData, session: SessionID, app: string, r: StorageRequest): Promise<StorageResult> {
-  const folder = `/api/sessions/${encodeURIComponent(session)}/app-data/${app}`;
-  const parts = r.name.split("/");
-  // Browsers resolve "..", so that a name could lead to any other path of the hub.
-  if (r.op !== "list" && parts.some((p) => /^\.{0,2}$/.test(p))) throw new Error("the name of the file is invalid");
-  const path = `${folder}/${parts.map(encodeURIComponent).join("/")}`;
-  switch (r.op) {
-    case "list":
-      return { value: (JSON.parse((await appData("GET", folder)).text ?? "") as { files: string[] }).files };
-    case "save":
-      return { value: null, version: (await appData("PUT", path, r.text, r.version)).version };
-    case "remove":
-      await appData("DELETE", path);
-      return { value: null, version: null };
-    default: {
-      // Without the parameter a missing file would be an error, which browsers write to the console.
-      const { text, version } = await appData("GET", `${path}?optional=true`);
-      return { value: text, version };
-    }
-  }
 }
 
 /** Answers the requests of an app about its data, and notifies it of changes by other tabs, on any device, and by agents. */
@@ -84,7 +39,7 @@ export function useAppStorage(app: string | undefined, channel: { current: Chann
     const answer = (result: Partial<StorageResult> & { error?: string; conflict?: boolean }): void =>
       channel.current?.send({ type: "everdesk:storage-result", call: r.call, ...result });
     if (app === undefined) return answer({ error: "this window shows no app, so that it has no storage" });
-    runStorage(appDataOf(api.fetch), session, app, r).then(
+    runStorage(appDataOf(api.fetch, problemOf), `/api/sessions/${encodeURIComponent(session)}/app-data/${app}`, r).then(
       (result) => {
         answer(result);
         if (r.op === "save" || r.op === "remove") others.current?.postMessage({ app, name: r.name } satisfies Changed);
