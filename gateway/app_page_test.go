@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/everdesk/everdesk/apps"
+	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -112,5 +113,27 @@ func TestPageOfAnAppForALimitedCallerHasNoToken(t *testing.T) {
 	page := h.rest(http.MethodGet, "/api/apps/counter/index.html", request{token: key, header: header("Sec-Fetch-Dest", "iframe")}).wantStatus(http.StatusOK)
 	if string(page.body) != "<!DOCTYPE html><script>sdk()</script><p>hi</p>" || !strings.Contains(page.header.Get("Content-Security-Policy"), "connect-src 'none';") {
 		t.Errorf("page for an API key: got %s with %v, want the script without a token", page.body, page.header)
+	}
+}
+
+// exerciseAppPage calls the routes for pages of apps, with the token of one.
+func (c *checker) exerciseAppPage(t *testing.T, h *testHub) {
+	t.Helper()
+	token, err := h.auth.NewAppPageToken(t.Context(), auth.Identity{User: "root"}, "counter")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const data = "/api/app-page/data"
+	for _, r := range []struct {
+		method, path, body string
+		want               int
+	}{
+		{http.MethodPut, "/{path}", "x", http.StatusNoContent},
+		{http.MethodGet, "/{path}", "", http.StatusOK},
+		{http.MethodGet, "", "", http.StatusOK},
+		{http.MethodDelete, "/{path}", "", http.StatusNoContent},
+	} {
+		got := h.rest(r.method, data+strings.ReplaceAll(r.path, "{path}", "a.txt"), request{token: token, body: r.body, header: header("Content-Type", "application/octet-stream")})
+		c.answer(t, r.method, data+r.path, r.body, got.wantStatus(r.want))
 	}
 }

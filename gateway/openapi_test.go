@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -492,27 +491,5 @@ func TestDescriptionOfParameters(t *testing.T) {
 	}
 	if !cookies["everdesk"] || !cookies["__Host-everdesk"] {
 		t.Errorf("described cookies: got %v, want everdesk and __Host-everdesk", cookies)
-	}
-}
-
-// exerciseAppPage calls the routes for pages of apps, with the token of one.
-func (c *checker) exerciseAppPage(t *testing.T, h *testHub) {
-	t.Helper()
-	token, err := h.auth.NewAppPageToken(t.Context(), auth.Identity{User: "root"}, "counter")
-	if err != nil {
-		t.Fatal(err)
-	}
-	const data = "/api/app-page/data"
-	for _, r := range []struct {
-		method, path, body string
-		want               int
-	}{
-		{http.MethodPut, "/{path}", "x", http.StatusNoContent},
-		{http.MethodGet, "/{path}", "", http.StatusOK},
-		{http.MethodGet, "", "", http.StatusOK},
-		{http.MethodDelete, "/{path}", "", http.StatusNoContent},
-	} {
-		got := h.rest(r.method, data+strings.ReplaceAll(r.path, "{path}", "a.txt"), request{token: token, body: r.body, header: header("Content-Type", "application/octet-stream")})
-		c.answer(t, r.method, data+r.path, r.body, got.wantStatus(r.want))
 	}
 }
