@@ -2,7 +2,9 @@
 # agents.sh   installs agents from npm below .bin/agents, unless they are there, and runs the contract of
 # providers with them: Claude Code, Codex, and over ACP OpenCode, Gemini CLI, Qwen Code and the adapters of
 # Claude Code and Codex. Their model is a fake on loopback. Claude Code and Codex also run in hubs, and they and
-# the hubs are killed in every state. AGENTS="gemini qwen" runs some.
+# the hubs are killed in every state. AGENTS="gemini qwen" runs some. RUNS=30 opens that many sessions of each
+# kind (completed, interrupted, closed, steered, resumed, forked, approved, denied) and looks for processes and
+# descriptors that are left; the default is 4.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/need.sh node bwrap socat # Claude Code has a shell only with the latter two

@@ -189,6 +189,9 @@ func (b *backend) awaitPromptEnd(p *jsonrpc.Pending) {
 func (b *backend) next(r promptResult, failed error) (*jsonrpc.Pending, error) {
 	b.mu.Lock()
 	messages := b.steers
+	if b.cut {
+		failed = nil // some agents answer a prompt that was cancelled with an error
+	}
 	if failed != nil || b.interrupted {
 		messages = nil
 	}

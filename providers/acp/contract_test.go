@@ -80,6 +80,7 @@ func TestContract(t *testing.T) {
 		"able":     {"load,fork,steer,image", homes.Of},
 		"plain":    {"", homes.Of},
 		"loads":    {"load", homes.Of},
+		"clumsy":   {"load,clumsy", homes.Of},
 		"new home": {"load,fork", func(t *testing.T) string { t.Helper(); return t.TempDir() }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +116,7 @@ func TestKilledInEveryState(t *testing.T) {
 
 func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
-	agenttest.NothingIsLeft(t)
+	agenttest.NothingIsLeft(t, `/ask Bash {"command":"touch a.txt"}`)
 }
 
 func TestKeyStaysSecret(t *testing.T) {

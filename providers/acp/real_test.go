@@ -32,7 +32,9 @@ type realAgent struct {
 	// shell is a call of its shell, with %s for the quoted command, and asking one for which it asks, if
 	// that is another.
 	shell, asking string
-	usage         bool
+	// denialEnds says that it ends its turn when a call is denied.
+	denialEnds bool
+	usage      bool
 }
 
 func realAgents() map[string]realAgent {
@@ -84,7 +86,7 @@ func realAgents() map[string]realAgent {
 		},
 		"codex-acp": {
 			tools: "mcp__everdesk.", shell: `/call exec_command {"cmd":%s}`, usage: true,
-			asking: `/call exec_command {"cmd":%s,"sandbox_permissions":"require_escalated","justification":"a test"}`,
+			asking: `/call exec_command {"cmd":%s,"sandbox_permissions":"require_escalated","justification":"a test"}`, denialEnds: true,
 			env: func(_, url string) []string {
 				config, err := json.Marshal(map[string]any{
 					"model": "gpt-6.1-sol", "model_provider": "hub", "shell_environment_policy": map[string]any{"inherit": "core"},
@@ -191,13 +193,18 @@ func (a realAgent) call(command string) string {
 	return strings.ReplaceAll(a.shell, "%s", strconv.Quote(command))
 }
 
+// question returns a directive that runs a command for which the agent asks.
+func (a realAgent) question(command string) string {
+	return strings.ReplaceAll(cmp.Or(a.asking, a.shell), "%s", strconv.Quote(command))
+}
+
 func TestRealApproval(t *testing.T) {
 	t.Parallel()
 	eachReal(t, func(t *testing.T, name string, a realAgent) {
 		t.Helper()
 		agenttest.Approval(t, realAt(name, fakemodel.Start(t)), agenttest.Asked{
-			Directive: func(string) string { return strings.ReplaceAll(cmp.Or(a.asking, a.shell), "%s", `"touch a.txt"`) },
-			Tool:      "shell", Text: "touch a.txt", File: "a.txt",
+			Directive: func(string) string { return a.question("touch a.txt") },
+			Tool:      "shell", Text: "touch a.txt", File: "a.txt", DenialEnds: a.denialEnds,
 		})
 	})
 }
@@ -212,8 +219,8 @@ func TestRealShellHasNoKey(t *testing.T) {
 
 func TestRealNothingIsLeft(t *testing.T) {
 	t.Parallel()
-	eachReal(t, func(t *testing.T, name string, _ realAgent) {
+	eachReal(t, func(t *testing.T, name string, a realAgent) {
 		t.Helper()
-		agenttest.NothingIsLeft(t, realModel+"="+fakemodel.Start(t), realName+"="+name)
+		agenttest.NothingIsLeft(t, a.question("touch a.txt"), realModel+"="+fakemodel.Start(t), realName+"="+name)
 	})
 }

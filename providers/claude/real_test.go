@@ -47,7 +47,7 @@ const realModel = "REAL_AGENT_MODEL"
 
 func TestRealNothingIsLeft(t *testing.T) {
 	t.Parallel()
-	agenttest.NothingIsLeft(t, realModel+"="+fakemodel.Start(t))
+	agenttest.NothingIsLeft(t, `/call Bash {"command":"touch a.txt","description":"a test"}`, realModel+"="+fakemodel.Start(t))
 }
 
 // TestRealProgram runs the contract with the program CLAUDE_BIN and a model on loopback, see `make

@@ -64,7 +64,7 @@ const realModel = "REAL_AGENT_MODEL"
 
 func TestRealNothingIsLeft(t *testing.T) {
 	t.Parallel()
-	agenttest.NothingIsLeft(t, realModel+"="+fakemodel.Start(t))
+	agenttest.NothingIsLeft(t, `/call exec_command {"cmd":"touch a.txt"}`, realModel+"="+fakemodel.Start(t))
 }
 
 // TestRealProgram runs the contract with the program CODEX_BIN and a model on loopback, see `make

@@ -1,8 +1,11 @@
 package providertest
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"image"
+	"image/png"
 	"sync/atomic"
 
 	"github.com/everdesk/everdesk/providers"
@@ -325,7 +328,9 @@ func imageChecks() []check {
 func imageTaken(r *rig) {
 	t := r.open()
 	m := t.prompt("m-1", Say("nice"))
-	m.Images = []providers.Image{{MediaType: "image/png", Data: []byte("\x89PNG\r\n\x1a\n not really")}}
+	var picture bytes.Buffer // some agents decode it
+	t.ok(png.Encode(&picture, image.NewGray(image.Rect(0, 0, 8, 8))))
+	m.Images = []providers.Image{{MediaType: "image/png", Data: picture.Bytes()}}
 	t.ok(t.Send(t.ctx, m))
 	t.end("m-1", providers.Completed)
 	kept := t.ear.kept()

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -21,6 +22,8 @@ type rig struct {
 	provider providers.Provider
 	ctx      context.Context
 	caps     providers.Caps
+	// dir is the working directory of programs, one for all sessions of the check, as for a session of the hub.
+	dir string
 }
 
 // perform runs one check.
@@ -30,6 +33,12 @@ func perform(j judge, b Bench, newProvider func() providers.Provider, c check) {
 	ctx, cancel := context.WithTimeout(j.Context(), cmp.Or(b.Limit, time.Minute))
 	defer cancel()
 	r := &rig{judge: j, bench: b, make: newProvider, ctx: ctx}
+	if b.Started != nil {
+		var err error
+		r.dir, err = os.MkdirTemp("", "check-")
+		r.ok(err)
+		j.Cleanup(func() { _ = os.RemoveAll(r.dir) }) // programs that end late may still write to it
+	}
 	r.provider = r.another()
 	r.caps = r.provider.Caps()
 	c.run(r)
@@ -167,7 +176,7 @@ func (r *rig) openAt(p providers.Provider, opts ...option) *testSession {
 }
 
 func (r *rig) spec(opts ...option) providers.Spec {
-	spec := providers.Spec{Agent: "agent under test", System: "You are being tested.", OnEvent: func(providers.Event) {}}
+	spec := providers.Spec{Agent: "agent under test", System: "You are being tested.", Dir: r.dir, OnEvent: func(providers.Event) {}}
 	for _, o := range opts {
 		o(&spec)
 	}

@@ -58,8 +58,8 @@ type rpcError struct {
 func (e *rpcError) Error() string { return e.message }
 
 // Run runs the stand-in until the end of its input. It stores its conversations in home. Abilities
-// are load, fork, steer, image and auto, with commas. A stand-in with auto begins in a mode in which it
-// does not ask.
+// are load, fork, steer, image, auto and clumsy, with commas. A stand-in with auto begins in a mode in which
+// it does not ask. One with clumsy answers a prompt that was cancelled with an error.
 func Run(home, abilities string) {
 	agenttest.WritePID(home)
 	f := &fake{home: home, abilities: strings.Split(abilities, ","), out: json.NewEncoder(os.Stdout), replies: map[string]chan json.RawMessage{}}
@@ -252,6 +252,8 @@ func (f *fake) run(ctx context.Context, id json.RawMessage, text string) {
 	result := object{"stopReason": "end_turn", "usage": object{"inputTokens": 140, "outputTokens": 12, "totalTokens": 1052, "cachedReadTokens": 900}}
 	var e *rpcError
 	switch {
+	case ctx.Err() != nil && f.has("clumsy"):
+		err = &rpcError{code: -32603, message: "Internal error"}
 	case ctx.Err() != nil:
 		result["stopReason"], err = "cancelled", nil
 	case errors.As(err, &e) && e.message == "refusal":

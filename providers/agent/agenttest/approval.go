@@ -20,6 +20,8 @@ type Asked struct {
 	// after the call was approved.
 	File    string
 	Refused bool
+	// DenialEnds says that the program ends its turn when the call is denied.
+	DenialEnds bool
 }
 
 // Approval makes the program ask whether it may make a call, answers both ways, and looks for the effect.
@@ -80,8 +82,12 @@ func (a Asked) answer(t *testing.T, newProvider NewProvider, dir string, allow b
 			err = s.Answer(ctx, next.Approval, providers.Decision{Allow: allow, Reason: "not today"})
 		}
 	}
-	if err != nil || next.Outcome != providers.Completed || len(answered) == 0 {
-		t.Errorf("allowed %v: the turn is %s (%v, %v) after %d questions, want it completed after one; the agent said %q", allow, next.Outcome, next.Err, err, len(answered), e.said())
+	want := providers.Completed
+	if !allow && a.DenialEnds {
+		want = providers.Interrupted
+	}
+	if err != nil || next.Outcome != want || len(answered) == 0 {
+		t.Errorf("allowed %v: the turn is %s (%v, %v) after %d questions, want it %s after one; the agent said %q", allow, next.Outcome, next.Err, err, len(answered), want, e.said())
 	}
 	for _, entry := range e.thread.Entries {
 		for _, b := range entry.Blocks {

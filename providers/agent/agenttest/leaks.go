@@ -2,6 +2,7 @@ package agenttest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,75 +20,71 @@ import (
 	"github.com/everdesk/everdesk/providers/providertest"
 )
 
-// leaksMode is the variable that makes a test binary count what is left.
-const leaksMode = "AGENT_TEST_LEAKS"
+// leaksMode is the variable that makes a test binary count what is left. Its value is a directive for a call
+// for which the program asks. leakRuns has the number of sessions of each kind.
+const (
+	leaksMode = "AGENT_TEST_LEAKS"
+	leakRuns  = "RUNS"
+)
 
-// Leaks counts what 30 sessions leave behind, if the test binary was started for that, and reports
+// Leaks counts what sessions of each kind leave behind, if the test binary was started for that, and reports
 // whether it was. Call it in TestMain.
 func Leaks(newProvider NewProvider) bool {
-	if os.Getenv(leaksMode) == "" {
+	question := os.Getenv(leaksMode)
+	if question == "" {
 		return false
+	}
+	runs, err := strconv.Atoi(cmp.Or(os.Getenv(leakRuns), "4"))
+	if err != nil {
+		panic(fmt.Errorf("%s: %w", leakRuns, err))
 	}
 	home, err := os.MkdirTemp("", "leaks-")
 	if err != nil {
 		panic(err)
 	}
 	defer func() { _ = os.RemoveAll(home) }()
-	run := func(n int) {
-		p, err := newProvider(home)
-		if err == nil {
-			err = oneTurn(p, n)
-		}
-		if err != nil {
-			panic(err)
+	sessions := 0
+	each := func() {
+		for _, k := range leakKinds(question) {
+			ran, err := k.use(newProvider, home)
+			if err != nil {
+				panic(fmt.Errorf("%s, after %d sessions: %w", k.name, sessions, err))
+			}
+			if ran {
+				sessions++
+			}
 		}
 	}
-	run(0)
+	each()
+	sessions = 0
 	goroutines, files := runtime.NumGoroutine(), openFiles()
-	for n := range 30 {
-		run(n)
+	for range runs {
+		each()
 	}
 	for began := time.Now(); runtime.NumGoroutine() > goroutines && time.Since(began) < hangTimeout; {
 		runtime.Gosched() // a goroutine that has closed its last channel may still be counted
 	}
 	_, _ = fmt.Fprintf(os.Stdout, "goroutines %d files %d children %d descendants %d\n",
 		max(0, runtime.NumGoroutine()-goroutines), openFiles()-files, children(), descendants(home))
+	_, _ = fmt.Fprintf(os.Stderr, "%d sessions\n", sessions)
 	return true
 }
 
-// oneTurn runs a turn that completes, is interrupted, or is cut off by closing, by turns.
-func oneTurn(p providers.Provider, n int) error {
-	ctx, cancel := context.WithTimeout(context.Background(), hangTimeout)
-	defer cancel()
-	e := &events{more: make(chan struct{})}
-	s, err := p.Open(ctx, providers.Spec{OnEvent: e.add})
-	if err != nil {
-		return err
-	}
-	steps := []providertest.Step{providertest.Say("some words")}
-	if n%3 > 0 {
-		steps = append(steps, providertest.Hang())
-	}
-	err = s.Send(ctx, providers.Message{ID: "m-1", Mode: providers.Start, Text: Prompt(steps...)})
-	if err == nil {
-		_, err = e.until(ctx, "it speaks", kind(providers.EventText))
-	}
-	if err == nil && n%3 == 1 {
-		err = s.Interrupt(ctx)
-	}
-	return errors.Join(err, p.Close())
-}
-
-// NothingIsLeft runs [Leaks] in a process of its own, because tests beside it would be counted, too. It
-// adds variables to the environment of that process.
-func NothingIsLeft(t *testing.T, env ...string) {
+// NothingIsLeft runs [Leaks] in a process of its own, because tests beside it would be counted, too. The
+// question is a directive for a call for which the program asks. It adds variables to the environment of that
+// process. The variable RUNS has the number of sessions of each kind: completed, interrupted, closed, steered,
+// resumed, forked, approved and denied.
+func NothingIsLeft(t *testing.T, question string, env ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this test
-	cmd.Env = append(append(os.Environ(), leaksMode+"=1"), env...)
-	out, err := cmd.CombinedOutput()
+	cmd.Env = append(append(os.Environ(), leaksMode+"="+question), env...)
+	var sessions bytes.Buffer
+	cmd.Stderr = &sessions
+	out, err := cmd.Output()
 	if got, want := strings.TrimSpace(string(out)), "goroutines 0 files 0 children 0 descendants 0"; err != nil || got != want {
-		t.Errorf("after 30 sessions there are %q more (%v), want %q", got, err, want)
+		t.Errorf("after some sessions there are %q more (%v), want %q: %s", got, err, want, &sessions)
 	}
+	t.Logf("nothing is left of %s", &sessions)
 }
 
 // openFiles returns the number of open descriptors.
