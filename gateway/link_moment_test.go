@@ -38,9 +38,10 @@ func (h *testHub) newMomentLink(token string, id wire.SessionID, at wire.Positio
 // momentGuestOf opens a link to a moment and returns the headers of the browser.
 func momentGuestOf(t *testing.T, h *testHub, id wire.SessionID, secret string) http.Header {
 	t.Helper()
-	c := linkCookies(t, h.openLink(secret, nil).wantStatus(http.StatusOK))["/api/sessions/"+string(id)]
-	if c == nil || c.Value == "" {
-		t.Fatalf("got cookie %+v, want one of the session", c)
+	cookies := linkCookies(t, h.openLink(secret, nil).wantStatus(http.StatusOK))
+	c := cookies[sessionPath(id, "/moment")]
+	if c == nil || c.Value == "" || len(cookies) != 1 { // others would replace those of a link to the session
+		t.Fatalf("got cookies %+v, want one of the moment", cookies)
 	}
 	return h.ownHeaders(c)
 }

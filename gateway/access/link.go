@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -77,12 +78,18 @@ func (a *Authenticator) linkToken(c echo.Context) string {
 }
 
 // SetLinkCookie sets the cookie with the token of a link; an empty token deletes it. Browsers send it only with
-// requests to that session. So it replaces neither the cookie of a user who is signed in nor that of another link.
-func (a *Authenticator) SetLinkCookie(c echo.Context, session wire.SessionID, token string, until time.Time) {
+// requests to that session, and that of a moment only with the request for the moment. So it replaces neither the cookie
+// of a user who is signed in nor those of other links, except for links of the same kind to the same session.
+func (a *Authenticator) SetLinkCookie(c echo.Context, link auth.Link, token string, until time.Time) {
 	secure := a.hosts.Secure(c.Request())
-	for _, path := range []string{"/api/sessions/", "/ws/"} {
+	session := url.PathEscape(string(link.Session))
+	paths := []string{"/api/sessions/" + session, "/ws/" + session}
+	if !link.At.IsZero() {
+		paths = []string{strings.ReplaceAll(momentPath, ":session", session)}
+	}
+	for _, path := range paths {
 		cookie := &http.Cookie{ //nolint:gosec // Secure over TLS; the loopback has none
-			Name: linkCookieName(secure), Value: token, Path: path + url.PathEscape(string(session)), Expires: until,
+			Name: linkCookieName(secure), Value: token, Path: path, Expires: until,
 			HttpOnly: true, Secure: secure, SameSite: http.SameSiteStrictMode,
 		}
 		if token == "" {

@@ -248,7 +248,7 @@ func (l *links) open(c echo.Context) error {
 	}
 	if user != "" {
 		answer.Own = true
-		l.authenticator.SetLinkCookie(c, link.Session, "", time.Time{}) // it would take the user's rights away
+		l.authenticator.SetLinkCookie(c, link, "", time.Time{}) // it would take the user's rights away
 		return openedLinkForm.Answer(c, http.StatusOK, &answer)
 	}
 	guest := auth.Identity{User: link.User(), Session: link.Session, Link: link.ID}
@@ -263,7 +263,7 @@ func (l *links) open(c echo.Context) error {
 		return err
 	}
 	answer.User, answer.RenewIn = link.User(), int(auth.LinkTokenLife.Seconds())/2
-	l.authenticator.SetLinkCookie(c, link.Session, token, time.Now().Add(auth.LinkTokenLife))
+	l.authenticator.SetLinkCookie(c, link, token, time.Now().Add(auth.LinkTokenLife))
 	return openedLinkForm.Answer(c, http.StatusOK, &answer)
 }
 

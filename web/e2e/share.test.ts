@@ -133,12 +133,20 @@ it("a link to a moment shows that moment to someone who is not signed in, and no
     "requests of the page",
   ).toEqual(["200 /api/links/open", `200 /api/sessions/${session}/moment`]);
   // The page cannot ask for more than the moment.
-  desktop.guard.expect(/403/);
+  desktop.guard.expect(/401/);
   const more = await guest.evaluate(
     (paths) => Promise.all(paths.map(async (path) => (await fetch(path)).status)),
     ["", "/snapshot", "/messages", "/rows", "/events", "/film", "/files"].map((p) => `/api/sessions/${session}${p}`),
   );
-  expect(more, "requests for the rest of the session").toEqual(Array(7).fill(403));
+  expect(more, "requests for the rest of the session").toEqual(Array(7).fill(401));
+
+  // It disappears when the link expires.
+  await guest.clock.install();
+  await guest.reload();
+  await guest.locator("[data-guest=moment]").waitFor();
+  await guest.clock.fastForward(31 * 24 * 3_600_000);
+  await guest.locator("[data-guest-ended=expired]").waitFor();
+  await guest.clock.setSystemTime(Date.now());
 
   // A reload opens it again, until it is revoked in the panel.
   await guest.reload();

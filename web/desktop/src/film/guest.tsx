@@ -156,6 +156,13 @@ function MomentPage({ time, until }: { time: number; until: number }): ReactNode
   usePageTheme();
   const t = useTexts(texts);
   const format = useFormat();
+  const [over, setOver] = useState(false);
+  // The page has no connection that the hub could close.
+  useEffect(() => {
+    const check = setInterval(() => setOver(Date.now() >= until), 1_000);
+    return () => clearInterval(check);
+  }, [until]);
+  if (over) return <Ended texts={t} ending="expired" />;
   return <Shown title={Number.isNaN(time) ? t.desktop : t.moment(format.moment(time))} means={t.momentMeans(format.moment(until))} state="moment" />;
 }
 
