@@ -59,7 +59,7 @@ func connect(ctx context.Context, cfg Config, o agent.Opening) (agent.Backend, e
 	b, ok := o.Prepared.(*backend)
 	if !ok {
 		var err error
-		if b, err = launch(ctx, cfg); err != nil {
+		if b, err = launchAlone(ctx, cfg); err != nil {
 			return nil, err
 		}
 	}
@@ -71,6 +71,16 @@ func connect(ctx context.Context, cfg Config, o agent.Opening) (agent.Backend, e
 	}
 	cfg.Logger.DebugContext(ctx, "agent is ready", "provider", Name, "agent", o.Spec.Agent, "thread", b.thread, "pid", b.process.PID())
 	return b, nil
+}
+
+// launchAlone is launch while no other program starts in this home: its database can be initialized by one at
+// a time, and the others end with an error.
+func launchAlone(ctx context.Context, cfg Config) (b *backend, err error) {
+	err = cfg.Writers.StartAlone(ctx, func() error {
+		b, err = launch(ctx, cfg)
+		return err
+	})
+	return b, err
 }
 
 // launch starts the program and does the part of the handshake that no session is needed for.

@@ -1,7 +1,9 @@
 package codex_test
 
 import (
+	"errors"
 	"os"
+	"sync"
 	"testing"
 
 	"github.com/everdesk/everdesk/providers"
@@ -64,6 +66,27 @@ func TestNothingIsLeft(t *testing.T) {
 func TestKeyStaysSecret(t *testing.T) {
 	t.Parallel()
 	agenttest.KeyStaysSecret(t, newProvider)
+}
+
+// Programs with the same home cannot start at the same time.
+func TestSessionsBeginAtOnce(t *testing.T) {
+	t.Parallel()
+	p, err := newProvider(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs := make([]error, 10)
+	var wg sync.WaitGroup
+	for i := range errs {
+		wg.Go(func() { _, errs[i] = p.Open(t.Context(), providers.Spec{}) })
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Errorf("open %d sessions at once: %v", len(errs), err)
+	}
+	if err := p.Close(); err != nil {
+		t.Errorf("close: %v", err)
+	}
 }
 
 // newWriting returns a provider of stand-ins whose commands may write.

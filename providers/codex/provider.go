@@ -72,13 +72,16 @@ func New(cfg Config) (*agent.Provider, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	if cfg.Writers == nil {
+		cfg.Writers = agent.NewWriters()
+	}
 	return agent.New(agent.Config{
 		Name: Name, Logger: cfg.Logger, Secrets: []string{cfg.Key}, Writers: cfg.Writers,
 		Caps: providers.Caps{Steer: true, Fork: true, Resume: true, Inject: true, Images: true, Process: true},
 		Connect: func(ctx context.Context, o agent.Opening) (agent.Backend, error) {
 			return connect(ctx, cfg, o)
 		},
-		Prepare: func(ctx context.Context) (agent.Prepared, error) { return launch(ctx, cfg) },
+		Prepare: func(ctx context.Context) (agent.Prepared, error) { return launchAlone(ctx, cfg) },
 	}), nil
 }
 

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/everdesk/everdesk/providers/agent/agenttest"
 )
@@ -30,6 +32,7 @@ type fake struct {
 	stop         chan struct{} // closed to cut off the running reply
 	stopWhy      string        // steer or interrupt
 	dir          string        // the working directory
+	starting     *os.File      // a locked file until the stand-in is initialized
 	readOnly     bool          // commands may not write
 	steered      []input
 	ids          int
@@ -67,7 +70,12 @@ func Run(home string) {
 		fmt.Fprintln(os.Stderr, "not called as app-server")
 		os.Exit(1)
 	}
-	f := &fake{home: home, out: json.NewEncoder(os.Stdout), replies: map[string]chan json.RawMessage{}, pidSpace: strconv.Itoa(os.Getpid())}
+	starting, err := lockHome(home)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "Error: failed to initialize sqlite state runtime")
+		os.Exit(1)
+	}
+	f := &fake{home: home, starting: starting, out: json.NewEncoder(os.Stdout), replies: map[string]chan json.RawMessage{}, pidSpace: strconv.Itoa(os.Getpid())}
 	in := bufio.NewReader(os.Stdin)
 	for {
 		raw, err := in.ReadBytes('\n')
@@ -79,6 +87,15 @@ func Run(home string) {
 			f.receive(m)
 		}
 	}
+}
+
+// lockHome locks the home while the stand-in starts: several that start at once cannot initialize it.
+func lockHome(home string) (*os.File, error) {
+	file, err := os.Create(filepath.Join(home, "starting")) //nolint:gosec // a file of a test
+	if err != nil {
+		return nil, err
+	}
+	return file, syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 }
 
 func (f *fake) send(v object) {
@@ -117,6 +134,7 @@ func (f *fake) serveLocked(m rpc) (object, error) {
 	_ = json.Unmarshal(m.Params, &in)
 	switch m.Method {
 	case "initialize": // an error that is retried may be reported before there is a thread
+		_ = f.starting.Close()
 		f.send(object{"method": "error", "params": object{"willRetry": true, "error": object{"message": "Reconnecting... 1/2"}}})
 		return object{"userAgent": "everdesk/0.166.0"}, nil
 	case "thread/start", "thread/resume", "thread/fork":
