@@ -59,12 +59,15 @@ run() { "${GO:-go}" test -tags agents -count=1 -timeout 60m -parallel "${PARALLE
 failed=
 for agent in ${AGENTS:-claude codex opencode gemini qwen claude-agent-acp codex-acp}; do
   echo "$agent"
+  limits=
+  # Gemini CLI keeps a call without its result when it is interrupted during it, so that the API refuses the next turn.
+  [ "$agent" != gemini ] || limits='|^TestRealProgram/gemini/interrupt/in_the_middle_of_a_tool_call$'
   case $agent in
     claude | codex)
       run "./providers/$agent" -run '^TestReal' -skip "$(skipped ^TestRealProgram)" || failed="$failed $agent"
       run ./cmd/hub -run "^TestReal\\w+\$/^$agent\$" || failed="$failed $agent-in-a-hub"
       ;;
-    *) run ./providers/acp -run "^TestReal\\w+\$/^$agent\$" -skip "$(skipped '^TestRealProgram/[^/]+')" || failed="$failed $agent" ;;
+    *) run ./providers/acp -run "^TestReal\\w+\$/^$agent\$" -skip "$(skipped '^TestRealProgram/[^/]+')$limits" || failed="$failed $agent" ;;
   esac
 done
 [ -z "$failed" ] || { echo "failed:$failed" >&2; exit 1; }

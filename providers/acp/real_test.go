@@ -174,7 +174,7 @@ func TestRealProgram(t *testing.T) {
 			Prompt: func(steps ...providertest.Step) string {
 				return strings.ReplaceAll(agenttest.Prompt(steps...), "/call ", "/call "+a.tools)
 			},
-			Usage: a.usage, Limit: 4 * time.Minute,
+			Usage: a.usage, Limit: 10 * time.Minute, // ten programs of OpenCode take four on a busy machine
 			Started: func(p providers.Provider) int { return p.(*served).Started() },
 		})
 	})
