@@ -7,7 +7,17 @@ import { connect } from "./handshake.js";
 import type { PageMessage, PageRequest, PageResponse, StorageMessage } from "./protocol.js";
 import { createStorage } from "./storage.js";
 
-connect((begin, port) => showDocument(port, begin.text));
+connect((begin, port) => {
+  showDocument(port, begin.text);
+  applyTheme(begin.dark);
+});
+
+/** Shows a document that supports dark and light colours in those of the desktop, which may differ from the system's. */
+function applyTheme(dark: boolean): void {
+  const root = document.documentElement;
+  const schemes = getComputedStyle(root).colorScheme.split(" ");
+  if (schemes.includes("dark") && schemes.includes("light")) root.style.colorScheme = dark ? "dark" : "light";
+}
 
 function showDocument(port: MessagePort, html: string): void {
   // document.open removes all listeners, so this page adds its own after it and before the first script of the

@@ -40,11 +40,13 @@ export function useFollowEnd(text: string): { ref: RefObject<HTMLDivElement | nu
     if (inside == null) return;
     let initial = true;
     const observer = new ResizeObserver(() => {
-      if (!initial) follow();
+      // A text that fitted until its diagram was drawn is read from its beginning.
+      if (fresh.current && ref.current!.scrollTop === 0) onScroll();
+      else if (!initial) follow();
       initial = false;
     });
     observer.observe(inside);
     return () => observer.disconnect();
-  }, [follow]);
+  }, [follow, onScroll]);
   return { ref, onScroll };
 }

@@ -93,7 +93,7 @@ function AppFrameContent({ window: w, origin, html, app, onAgain }: AppFrameCont
   };
   const onFlood = (): void => setState("flood");
   useHandshake(frame, token, {
-    begin: () => ({ text: html, dark: false }),
+    begin: () => ({ text: html, dark: document.documentElement.dataset.theme !== "light" }),
     onPort(port) {
       channel.current?.close();
       channel.current = new Channel(port, { now: () => Date.now(), onMessage: hear, onFlood });

@@ -1,0 +1,64 @@
+// Details of the look that are easily lost: nothing overlaps, is cut or begins in its middle.
+
+import { expect, it } from "vitest";
+import { until, windowOf } from "./harness/desktop-page.js";
+import { desktopFixture } from "./harness/fixture.js";
+
+const desktop = desktopFixture();
+
+const small = { x: 20, y: 20, w: 320, h: 260 };
+
+it("a window with a diagram begins at its beginning when the diagram is drawn", async () => {
+  const session = await desktop.hub.rest.newSession("diagram");
+  const page = await desktop.tab({ session });
+  const steps = Array.from({ length: 12 }, (_, n) => `  s${n}[Step ${n}] --> s${n + 1}[Step ${n + 1}]`).join("\n");
+  const data = `\`\`\`mermaid\nflowchart TD\n${steps}\n\`\`\`\n\nThe end.`;
+  await desktop.hub.rest.runActions(session, [{ type: "window.create", windowId: "flow", title: "Flow", bounds: { ...small, h: 600 }, content: { renderer: "markdown", data } }]);
+  const scroller = windowOf(page, "flow").locator(".content-scroll");
+  await windowOf(page, "flow").frameLocator(".md-diagram iframe").locator(".node").first().waitFor();
+  await until(() => scroller.evaluate((e) => e.scrollHeight > e.clientHeight + 100)).toBe(true);
+  expect(await scroller.evaluate((e) => e.scrollTop), "position of the text").toBe(0);
+});
+
+it("a page that supports dark and light colours has those of the desktop, not of the system", async () => {
+  const session = await desktop.hub.rest.newSession("theme");
+  const html = "<style>:root{color-scheme:light dark}html{background:light-dark(rgb(255,255,255),rgb(10,10,10))}</style><p>Page</p>";
+  const plain = "<style>html{background:light-dark(rgb(255,255,255),rgb(10,10,10))}</style><p>Plain</p>";
+  for (const theme of ["dark", "light"] as const) {
+    const page = await desktop.tab({ session, prefs: { theme }, context: { colorScheme: theme === "dark" ? "light" : "dark" } });
+    await desktop.hub.rest.runActions(session, [
+      { type: "window.create", windowId: "page", title: "Page", bounds: small, content: { renderer: "html", data: html } },
+      { type: "window.create", windowId: "plain", title: "Plain", bounds: { ...small, x: 400 }, content: { renderer: "html", data: plain } },
+    ]);
+    const colour = (id: string): Promise<string> => windowOf(page, id).frameLocator("iframe").locator("html").evaluate((e) => getComputedStyle(e).backgroundColor);
+    await windowOf(page, "page").frameLocator("iframe").getByText("Page").waitFor();
+    await until(() => colour("page")).toBe(theme === "dark" ? "rgb(10, 10, 10)" : "rgb(255, 255, 255)");
+    // A page that says nothing was made for light colours.
+    await windowOf(page, "plain").frameLocator("iframe").getByText("Plain").waitFor();
+    expect(await colour("plain"), "a page that supports light colours only").toBe("rgb(255, 255, 255)");
+    await page.close();
+  }
+});
+
+it("the number of rows of a narrow table keeps its distance from the filter", async () => {
+  const session = await desktop.hub.rest.newSession("table");
+  const page = await desktop.tab({ session });
+  const rows = Array.from({ length: 40 }, (_, n) => [`Tea ${n}`, `${n}`]);
+  await desktop.hub.rest.runActions(session, [{ type: "window.create", windowId: "table", title: "Table", bounds: small, content: { renderer: "table", data: { headers: ["Item", "Price"], rows } } }]);
+  const foot = windowOf(page, "table").locator(".content-table-foot");
+  const [count, filter] = [await foot.locator("span").first().boundingBox(), await foot.locator(".content-filter").boundingBox()];
+  expect(filter!.x - (count!.x + count!.width), "px between the number and the filter").toBeGreaterThanOrEqual(8);
+});
+
+it("a phone shows the number of ten windows in one line, and its field has space for a sentence", async () => {
+  const session = await desktop.hub.rest.newSession("phone");
+  const page = await desktop.tab({ session, prefs: { language: "ko" }, context: { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, locale: "ko-KR" } });
+  await desktop.hub.rest.runActions(
+    session,
+    Array.from({ length: 10 }, (_, n) => ({ type: "window.create" as const, windowId: `w${n}`, title: `Window ${n}`, bounds: small, content: { renderer: "text" as const, data: "Text" } })),
+  );
+  const count = page.locator('.phone-pages-count[data-count="10"]');
+  await count.waitFor();
+  expect((await count.boundingBox())!.height, "height of the number in px").toBeLessThanOrEqual(16);
+  expect((await page.locator("[data-command-bar]").boundingBox())!.width, "width of the field in px").toBeGreaterThanOrEqual(160);
+});
