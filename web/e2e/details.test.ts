@@ -2,7 +2,7 @@
 
 import { expect, it } from "vitest";
 import { until, windowOf } from "./harness/desktop-page.js";
-import { desktopFixture } from "./harness/fixture.js";
+import { desktopFixture, devtools } from "./harness/fixture.js";
 
 const desktop = desktopFixture();
 
@@ -61,4 +61,23 @@ it("a phone shows the number of ten windows in one line, and its field has space
   await count.waitFor();
   expect((await count.boundingBox())!.height, "height of the number in px").toBeLessThanOrEqual(16);
   expect((await page.locator("[data-command-bar]").boundingBox())!.width, "width of the field in px").toBeGreaterThanOrEqual(160);
+});
+
+it("texts that were formatted leave no documents behind", async () => {
+  const session = await desktop.hub.rest.newSession("texts");
+  const page = await desktop.tab({ session });
+  const dev = await devtools(page);
+  await dev.send("Performance.enable");
+  const documents = async (): Promise<number> => {
+    for (let n = 0; n < 3; n++) await dev.send("HeapProfiler.collectGarbage");
+    return (await dev.send("Performance.getMetrics")).metrics.find((m) => m.name === "Documents")!.value;
+  };
+  const show = async (n: number): Promise<void> => {
+    await desktop.hub.rest.runActions(session, [{ type: "window.create", windowId: "text", title: "Text", bounds: small, content: { renderer: "markdown", data: `# Text ${n}\n\n**Words** ${n}\n\n- one\n- two` } }]);
+    await windowOf(page, "text").getByRole("heading", { name: `Text ${n}`, exact: true }).waitFor();
+  };
+  await show(0);
+  const before = await documents();
+  for (let n = 1; n <= 30; n++) await show(n);
+  expect((await documents()) - before, "documents that 30 texts left behind").toBeLessThanOrEqual(5);
 });
