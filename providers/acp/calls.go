@@ -78,6 +78,10 @@ func (b *backend) merge(r report) toolCall {
 	if r.Status != "" {
 		c.Status = r.Status
 	}
+	r.Title = c.Title
+	if tool, input := wrappedCall(b.tools, r); tool != "" {
+		c.hub, r.Input = tool, input
+	}
 	if in := string(r.Input); in != "" && in != "null" && in != "{}" {
 		c.Input = r.Input
 	}
@@ -117,6 +121,18 @@ func hubTool(tools []providers.Tool, r report) string {
 		}
 	}
 	return ""
+}
+
+// wrappedCall returns the tool of the hub and the input of a call that codex-acp reports: it gives all calls of
+// MCP servers the kind of a command. Nothing but the exact form counts, because a command needs approval.
+func wrappedCall(tools []providers.Tool, r report) (tool string, input json.RawMessage) {
+	all := decode[map[string]json.RawMessage](r.Input)
+	tool = decode[string](all["tool"])
+	known := slices.ContainsFunc(tools, func(t providers.Tool) bool { return t.Name == tool })
+	if len(all) != 3 || all["arguments"] == nil || decode[string](all["server"]) != serverName || !known || r.Title != "mcp."+serverName+"."+tool {
+		return "", nil
+	}
+	return tool, all["arguments"]
 }
 
 // hubCall is a call of a tool of the hub. The agent reports it on one way and makes it on another; it

@@ -75,6 +75,25 @@ func TestHubTool(t *testing.T) {
 	}
 }
 
+// Codex-acp reports a call of an MCP server as an execution, with the call in its input. A command that looks
+// like it does not pass for one.
+func TestWrappedCall(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"title":"mcp.everdesk.look","kind":"execute","rawInput":{"server":"everdesk","tool":"look","arguments":{"a":1}}}`:                  `look {"a":1}`,
+		`{"title":"mcp.everdesk.look","kind":"execute","rawInput":{"server":"everdesk","tool":"look","arguments":{"a":1},"command":"rm x"}}`: " ",
+		`{"title":"mcp.everdesk.look","kind":"execute","rawInput":{"server":"files","tool":"look","arguments":{"a":1}}}`:                     " ",
+		`{"title":"everdesk_look","kind":"execute","rawInput":{"server":"everdesk","tool":"look","arguments":{"a":1}}}`:                      " ",
+		`{"title":"mcp.everdesk.other","kind":"execute","rawInput":{"server":"everdesk","tool":"other","arguments":{"a":1}}}`:                " ",
+		`{"title":"mcp.everdesk.look","kind":"execute","rawInput":{"command":"mcp.everdesk.look"}}`:                                          " ",
+	} {
+		tool, input := wrappedCall([]providers.Tool{{Name: "look"}}, decode[report](json.RawMessage(text)))
+		if got := tool + " " + string(input); got != want {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+}
+
 // A call is found by its input, or without it if one side does not have it.
 func TestClaim(t *testing.T) {
 	t.Parallel()
