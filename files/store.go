@@ -58,7 +58,7 @@ type Store struct {
 	locks [64]sync.Mutex
 
 	mu      sync.Mutex // guards pending, never held during I/O
-	pending map[wire.SessionID]pending
+	pending map[wire.SessionID]map[string]reservation
 }
 
 // New returns the file store in a backend, which the store closes if it can be closed.
@@ -67,7 +67,7 @@ func New(b Backend, cfg Config) *Store {
 	cfg.SessionBytes = cmp.Or(cfg.SessionBytes, 256<<20)
 	cfg.SessionFiles = cmp.Or(cfg.SessionFiles, 1000)
 	cfg.SessionUploads = cmp.Or(cfg.SessionUploads, 8)
-	return &Store{cfg: cfg, backend: b, seed: maphash.MakeSeed(), pending: map[wire.SessionID]pending{}}
+	return &Store{cfg: cfg, backend: b, seed: maphash.MakeSeed(), pending: map[wire.SessionID]map[string]reservation{}}
 }
 
 // Open returns the file store in a folder, see [OpenFolder].
