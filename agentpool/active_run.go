@@ -47,11 +47,12 @@ type activeRun struct {
 	events  chan providers.Event
 	flushes chan chan struct{} // from tool calls that need the text before them reported first
 	wake    chan struct{}      // signals a new message in steers
+	changed chan struct{}      // signals that the process may have changed its working directory
 	over    chan struct{}      // closed when the run no longer receives events
 
 	slot            *Slot
 	providerSession *providerSession
-	dir             string // the folder in which a backend that is a process works
+	dir             WorkDir // of a backend that is a process
 	beganAt         time.Time
 	output          outputBuffer
 	trace           RunTrace // nil without a tracer
@@ -83,7 +84,7 @@ func newActiveRun(c *SessionRunner, r Run) *activeRun {
 	ar := &activeRun{
 		Run: r, runner: c, slot: r.Slot,
 		log:    c.log.With("agent", r.Agent, "run", r.ID),
-		events: make(chan providers.Event), flushes: make(chan chan struct{}), wake: make(chan struct{}, 1),
+		events: make(chan providers.Event), flushes: make(chan chan struct{}), wake: make(chan struct{}, 1), changed: make(chan struct{}, 1),
 		over: make(chan struct{}), quiet: make(chan struct{}), approvals: map[string]*pendingApproval{}, approvalCounts: map[string]int{},
 		caller: tools.Caller{
 			Session: c.ref.Session, User: c.ref.User, Monitor: r.Monitor, Agent: r.Role, Turn: r.Turn,
@@ -154,9 +155,10 @@ func (ar *activeRun) runTurn() (Ended, error) {
 	if !ok {
 		return Ended{}, &providers.Failure{Class: providers.Invalid, Err: fmt.Errorf("there is no provider %q here", ar.Provider)}
 	}
-	if err := ar.findDir(p); err != nil {
+	if err := ar.findWorkDir(p); err != nil {
 		return Ended{}, err
 	}
+	defer ar.publishDir()()
 	ar.providerSession = ar.runner.takeIdle(ar, ar.revisionOf(p))
 	if err := ar.acquireSlot(); err != nil {
 		return Ended{}, err
@@ -187,18 +189,6 @@ func (ar *activeRun) runTurn() (Ended, error) {
 		}
 		return end, err
 	}
-}
-
-// findDir finds the working directory of a backend that is a process.
-func (ar *activeRun) findDir(p providers.Provider) (err error) {
-	dir := ar.runner.parent.cfg.Dir
-	if dir == nil || !p.Caps().Process {
-		return nil
-	}
-	if ar.dir, err = dir(ar.workCtx, ar.runner.ref.Session); err != nil {
-		return &providers.Failure{Class: providers.Invalid, Err: fmt.Errorf("find the folder to work in: %w", err)}
-	}
-	return nil
 }
 
 // acquireSlot gets the slot of the run: that of its provider session, the reserved one, or the
@@ -251,10 +241,10 @@ func (ar *activeRun) open(p providers.Provider) (err error) {
 		}
 		system = b.Whole()
 	}
-	t := &providerSession{runner: ar.runner, agent: ar.Agent, provider: ar.Provider, revision: ar.revisionOf(p), profile: ar.Profile, orders: ordersOf(ar.Run), dir: ar.dir, guest: ar.Guest, process: caps.Process, run: ar, over: make(chan struct{})}
+	t := &providerSession{runner: ar.runner, agent: ar.Agent, provider: ar.Provider, revision: ar.revisionOf(p), profile: ar.Profile, orders: ordersOf(ar.Run), dir: ar.dir.Path, guest: ar.Guest, process: caps.Process, run: ar, over: make(chan struct{})}
 	spec := providers.Spec{
 		Agent: string(ar.Role), System: system, Model: cfg.Models[ar.Provider],
-		From: ar.From, Fork: ar.Fork, Whole: ar.Lasting && !ar.Fork, OnEvent: t.handleEvent, Dir: ar.dir,
+		From: ar.From, Fork: ar.Fork, Whole: ar.Lasting && !ar.Fork, OnEvent: t.handleEvent, Dir: ar.dir.Path,
 	}
 	switch {
 	case withTools && caps.Prefix:

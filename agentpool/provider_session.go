@@ -151,7 +151,7 @@ func (c *SessionRunner) takeIdle(ar *activeRun, revision string) *providerSessio
 	}
 	delete(c.idle, ar.Agent)
 	t.idleTimer.Stop()
-	if t.provider != ar.Provider || t.revision != revision || t.profile != ar.Profile || t.orders != ordersOf(ar.Run) || t.dir != ar.dir || t.guest != ar.Guest || ar.Continue || !t.assignTo(ar) {
+	if t.provider != ar.Provider || t.revision != revision || t.profile != ar.Profile || t.orders != ordersOf(ar.Run) || t.dir != ar.dir.Path || t.guest != ar.Guest || ar.Continue || !t.assignTo(ar) {
 		c.closeAsync(t)
 		return nil
 	}

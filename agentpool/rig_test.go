@@ -202,6 +202,7 @@ type rig struct {
 	pool     *agentpool.Runner
 	provider *fakeProvider
 	tools    *fakeTools
+	workDir  agentpool.WorkDir // of providers that are processes
 }
 
 // newRig returns a rig; tests configure provider and tools before they use it.
@@ -213,6 +214,7 @@ func newRig(t *testing.T, limits agentpool.Limits) *rig {
 	r.pool = agentpool.NewRunner(agentpool.Config{
 		Limiter: r.limiter, Tools: r.tools, Logger: logger(t), Models: map[string]string{"fake": "model-1"},
 		Providers: backends{"fake": r.provider, "other": r.provider},
+		WorkDir:   func(context.Context, wire.SessionID, string) (agentpool.WorkDir, error) { return r.workDir, nil },
 	})
 	r.SessionRunner = r.runner("ses-1", r.reportRecorder)
 	t.Cleanup(func() {

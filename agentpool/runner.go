@@ -75,9 +75,9 @@ type Config struct {
 	MCPTokens MCPTokens
 	// Models selects the model per provider; a missing provider uses its default model.
 	Models map[string]string
-	// Dir returns the working directory of a session, for backends that are processes; nil gives
-	// each provider session a temporary one. A turn fails with its error.
-	Dir func(context.Context, wire.SessionID) (string, error)
+	// WorkDir returns the working directory of a session for the named backend, which is a process; nil
+	// gives each provider session a temporary one. A turn fails with its error.
+	WorkDir func(ctx context.Context, id wire.SessionID, provider string) (WorkDir, error)
 	// IdleTimeout is the time after which an idle provider session is closed; default 5 minutes.
 	IdleTimeout time.Duration
 	// Observer receives the usage of models; nil means none.
@@ -86,6 +86,13 @@ type Config struct {
 	Tracer Tracer
 	// Logger defaults to a logger that discards everything.
 	Logger *slog.Logger
+}
+
+// WorkDir is the working directory of a backend that is a process.
+type WorkDir struct {
+	Path string
+	// Publish, unless nil, publishes what the process has changed in the directory: users see it.
+	Publish func(context.Context) error
 }
 
 // Observer receives usage for metrics. It must not block.

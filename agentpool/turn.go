@@ -124,6 +124,10 @@ func (ar *activeRun) handleEvent(e providers.Event) *Ended {
 	case providers.EventEntries:
 		ar.flush()
 		ar.report(NewEntries{of, e.Thread, e.Entries, ar.sentSteers(e.EntryMessages)})
+		select {
+		case ar.changed <- struct{}{}:
+		default:
+		}
 	case providers.EventUsage:
 		ar.flush()
 		if o := ar.runner.parent.cfg.Observer; o != nil {

@@ -3,6 +3,7 @@ package files
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -45,6 +46,24 @@ func CheckName(name string) error {
 		if err := checkSegment(segment); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// agentSettings are the names, in the folder of a session, from which agents that are programs read settings. These can name
+// programs to start. Agents work in the folder.
+var agentSettings = []string{".claude", ".codex", ".mcp.json"}
+
+// CheckNewName refuses what [CheckName] refuses, and names of the settings of agents that are programs: who may write files
+// must not have programs started.
+func CheckNewName(name string) error {
+	if err := CheckName(name); err != nil {
+		return err
+	}
+	top, _, _ := strings.Cut(name, "/")
+	// Some file systems ignore case.
+	if slices.ContainsFunc(agentSettings, func(s string) bool { return strings.EqualFold(s, top) }) {
+		return fmt.Errorf("%w: %q is for settings of agents", ErrName, top)
 	}
 	return nil
 }

@@ -103,7 +103,7 @@ func (s *Store) Save(ctx context.Context, session wire.SessionID, name string, f
 
 // SaveIf is Save for a file that is as the condition says; else the error is [ErrChanged].
 func (s *Store) SaveIf(ctx context.Context, session wire.SessionID, name string, from io.Reader, size int64, c Condition) (Entry, error) {
-	if err := CheckName(name); err != nil {
+	if err := CheckNewName(name); err != nil {
 		return Entry{}, err
 	}
 	if size > s.cfg.FileBytes {
@@ -233,7 +233,7 @@ func (s *Store) ListAll(ctx context.Context, session wire.SessionID, folder stri
 
 // Move renames a file or folder. The new name must be free, else the error is [ErrExists].
 func (s *Store) Move(ctx context.Context, session wire.SessionID, from, to string) (Entry, error) {
-	if err := errors.Join(CheckName(from), CheckName(to)); err != nil {
+	if err := errors.Join(CheckName(from), CheckNewName(to)); err != nil {
 		return Entry{}, err
 	}
 	e, err := s.backend.Move(ctx, Key{session, AreaFiles, from}, Key{session, AreaFiles, to})

@@ -193,6 +193,16 @@ func TestNames(t *testing.T) {
 			t.Errorf("name %.40q: got error %v, want it accepted", name, err)
 		}
 	}
+	for _, name := range []string{".codex/config.toml", ".Claude", ".mcp.json", "../x"} {
+		if err := files.CheckNewName(name); !errors.Is(err, files.ErrName) {
+			t.Errorf("new name %q: got error %v, want ErrName", name, err)
+		}
+	}
+	for _, name := range []string{"project/.codex/config.toml", ".codex2", "mcp.json"} {
+		if err := files.CheckNewName(name); err != nil {
+			t.Errorf("new name %q: got error %v, want it accepted", name, err)
+		}
+	}
 	// No call accepts a name that the check refuses.
 	s := open(t, t.TempDir(), files.Config{})
 	for what, err := range map[string]error{
@@ -200,6 +210,10 @@ func TestNames(t *testing.T) {
 		"open":   second(s.Open(t.Context(), ses, "../x")),
 		"list":   first(s.List(t.Context(), ses, "../x")),
 		"remove": s.Remove(t.Context(), ses, "../x"),
+
+		"save settings of an agent":   first(s.Save(t.Context(), ses, ".mcp.json", strings.NewReader("x"), -1)),
+		"move to them":                first(s.Move(t.Context(), ses, "a", ".claude")),
+		"begin an upload of settings": first(s.StartUpload(t.Context(), ses, ".codex/config.toml", 1, files.Condition{})),
 	} {
 		if !errors.Is(err, files.ErrName) {
 			t.Errorf("%s: %v, want ErrName", what, err)

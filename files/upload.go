@@ -62,7 +62,7 @@ func parseUploadID(id string) (at time.Time, size int64, ok bool) {
 // StartUpload begins an upload. Its size counts against the limits of the session from now on, for a
 // day at most. The condition is compared when the upload ends.
 func (s *Store) StartUpload(ctx context.Context, session wire.SessionID, name string, size int64, c Condition) (Upload, error) {
-	if err := CheckName(name); err != nil {
+	if err := CheckNewName(name); err != nil {
 		return Upload{}, err
 	}
 	if size > s.cfg.FileBytes {

@@ -136,6 +136,9 @@ func (e *Executor) Brief(ctx context.Context, c Caller) (Briefing, error) {
 		line("screen", fmt.Sprintf("%d×%d pixels", viewer.Width, viewer.Height))
 	}
 	line("storage", strings.Join(e.topLevel(ctx, c), ", "))
+	if c.WorksInFiles {
+		line("working directory", "the storage: people see the files there at once, and put files there")
+	}
 	line("apps", e.appsLine(c))
 	about := make([]string, len(remembered.Items))
 	for i, m := range remembered.Items {

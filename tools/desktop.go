@@ -41,6 +41,8 @@ type Caller struct {
 	Todo wire.TodoID
 	// Provider is the backend of the turn.
 	Provider string
+	// WorksInFiles says that the agent is a program which works in the folder of the session's files.
+	WorksInFiles bool
 	// ContextWindow is the size of the model's context window in tokens; 0 means unknown.
 	ContextWindow int
 	// Viewer describes the screen of the person who began the turn; nil if unknown.

@@ -138,11 +138,12 @@ func TestViewerIsInTheEnvironment(t *testing.T) {
 	b := setUp(t)
 	c := b.caller()
 	c.Viewer = &wire.Viewer{Language: "de", TimeZone: "Europe/Lisbon", Width: 1280, Height: 720}
+	c.WorksInFiles = true
 	briefing, err := b.exec.Brief(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"language of the user: de", "time zone: Europe/Lisbon", "screen: 1280×720 pixels"} {
+	for _, want := range []string{"language of the user: de", "time zone: Europe/Lisbon", "screen: 1280×720 pixels", "working directory: the storage"} {
 		if got := briefing.Whole(); !strings.Contains(got, want) {
 			t.Errorf("the briefing is %s, want %q in it", got, want)
 		}

@@ -42,6 +42,10 @@ type agentProgram struct {
 	// provider returns a provider whose agents store their conversations in stored(home).
 	provider func(home string) testProvider
 	stored   func(home string) string
+	// works returns where its agents work.
+	works func(home string, id wire.SessionID) string
+	// private says that people do not see where its agents work.
+	private bool
 }
 
 // agentPrograms returns the stand-ins for agents that are programs.
@@ -51,13 +55,17 @@ func agentPrograms() map[string]agentProgram {
 			shell: shell,
 			provider: func(home string) testProvider {
 				folder := filepath.Join(home, "agents")
-				return testProvider{name: name, args: append([]string{"--provider", name, "--agents", name, "--agents-folder", folder, "--warm-providers", "0"}, args...)}
+				return testProvider{name: name, args: append([]string{"--provider", name, "--agents", name, "--agents-folder", folder, "--files", "file:" + filepath.Join(home, "files"), "--warm-providers", "0"}, args...)}
 			},
 			stored: func(home string) string { return filepath.Join(home, "agents", name) },
+			works:  func(home string, id wire.SessionID) string { return filepath.Join(home, "files", string(id)) },
 		}
 	}
 	return map[string]agentProgram{
-		"acp":    {shell: "shell", provider: programAgent, stored: func(home string) string { return home }},
+		"acp": {
+			private: true, shell: "shell", provider: programAgent, stored: func(home string) string { return home },
+			works: func(home string, id wire.SessionID) string { return sessionFolder(filepath.Join(home, "agents"), id) },
+		},
 		"claude": named("claude", "Bash"),
 		"codex":  named("codex", "shell", "--codex-sandbox", "workspace-write"),
 	}
@@ -140,14 +148,14 @@ func testTwoTabs(t *testing.T, p agentProgram, home string) {
 	other.until(t, `\? May the agent do this\?: `+p.shell+` .*"command":"echo made > here.txt; echo it is`)
 	other.say(t, ":yes")
 	x.until(t, `question #\w{4} answered with yes$`, `it is 42`, `main: done in `)
-	if raw, err := os.ReadFile(filepath.Join(sessionFolder(filepath.Join(home, "agents"), id), "here.txt")); err != nil || string(raw) != "made\n" {
+	if raw, err := os.ReadFile(filepath.Join(p.works(home, id), "here.txt")); err != nil || string(raw) != "made\n" {
 		t.Errorf("the command wrote %q (%v), want it in the folder of the session", raw, err)
 	}
 	x.say(t, "/shell touch denied.txt")
 	other.until(t, `\? May the agent do this\?: .*touch denied.txt`)
 	other.say(t, ":no")
 	x.until(t, `answered with no$`, `main: done in `)
-	if _, err := os.Stat(filepath.Join(sessionFolder(filepath.Join(home, "agents"), id), "denied.txt")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(p.works(home, id), "denied.txt")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a denied command ran: %v", err)
 	}
 
@@ -165,7 +173,7 @@ func testTwoTabs(t *testing.T, p agentProgram, home string) {
 		t.Errorf("%d processes were started (%v), want one for all turns", len(names), err)
 	}
 
-	folder := sessionFolder(filepath.Join(home, "agents"), id)
+	folder := p.works(home, id)
 	deleteSession(t, s, id)
 	if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the folder of a deleted session: %v, want it to be gone", err)

@@ -64,7 +64,7 @@ func serveReal(t *testing.T, name string) *realHub {
 		t.Fatal(err)
 	}
 	h.server = serveProcess(t, testProvider{
-		args: append([]string{"--provider", name, "--agents", name, "--agents-folder", h.folder, "--warm-providers", "0", "--lease", "2s"}, h.program.args(url)...),
+		args: append([]string{"--provider", name, "--agents", name, "--agents-folder", h.folder, "--files", "file:"+filepath.Join(h.folder, "files"), "--warm-providers", "0", "--lease", "2s"}, h.program.args(url)...),
 		env:  []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir()},
 	})
 	return h
@@ -192,7 +192,7 @@ func TestRealAgentKilled(t *testing.T) {
 	eachRealState(t, func(t *testing.T, h *realHub, state string) {
 		t.Helper()
 		id, x := openSession(t, h.server)
-		ran := filepath.Join(sessionFolder(h.folder, id), "ran.txt")
+		ran := filepath.Join(h.folder, "files", string(id), "ran.txt")
 		x.say(t, `/say "marmalade"`)
 		x.until(t, `^main: marmalade$`, `main: done in `)
 		h.enterState(t, state, ran, x)
@@ -219,7 +219,7 @@ func TestRealAgentHubKilled(t *testing.T) {
 	eachRealState(t, func(t *testing.T, h *realHub, state string) {
 		t.Helper()
 		id, x := openSession(t, h.server)
-		ran := filepath.Join(sessionFolder(h.folder, id), "ran.txt")
+		ran := filepath.Join(h.folder, "files", string(id), "ran.txt")
 		x.say(t, `/say "marmalade"`)
 		x.until(t, `^main: marmalade$`, `main: done in `)
 		h.enterState(t, state, ran, x)

@@ -278,11 +278,8 @@ func (h *App) onSettingsChanged(values *settings.Store) func(settings.Changed) {
 func (h *App) runnerConfig(cfg config, p process) agentpool.Config {
 	c := agentpool.Config{
 		Limiter: h.limiter, Providers: h.backends, Profiles: h.models, Tools: h.executor, MCPTokens: h.mcp, Observer: p.metrics, Logger: p.log,
-		Dir: func(ctx context.Context, id wire.SessionID) (string, error) {
-			if path, err := h.workspaces.Of(ctx, id); err != nil || path != "" {
-				return path, err //nolint:wrapcheck // it says what failed
-			}
-			return sessionFolder(cfg.agents.folder, id), nil
+		WorkDir: func(ctx context.Context, id wire.SessionID, provider string) (agentpool.WorkDir, error) {
+			return h.workDir(ctx, cfg, id, provider)
 		},
 	}
 	if h.tracer != nil {

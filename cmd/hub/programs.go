@@ -1,13 +1,10 @@
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -15,7 +12,6 @@ import (
 	"github.com/everdesk/everdesk/providers/claude"
 	"github.com/everdesk/everdesk/providers/codex"
 	"github.com/everdesk/everdesk/providers/openai"
-	"github.com/everdesk/everdesk/wire"
 )
 
 // parseAgents reads the names of agents that are programs.
@@ -117,17 +113,4 @@ func (c config) agentsFolder() (string, error) {
 		folder = "everdesk-agents"
 	}
 	return filepath.Abs(folder)
-}
-
-// plainName matches ids that are safe as the name of a folder.
-var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,100}$`)
-
-// sessionFolder returns the working directory of a session's agents.
-func sessionFolder(folder string, id wire.SessionID) string {
-	name := string(id)
-	if !plainName.MatchString(name) {
-		sum := sha256.Sum256([]byte(name))
-		name = "hash-" + hex.EncodeToString(sum[:])
-	}
-	return filepath.Join(folder, "work", name)
 }

@@ -116,7 +116,7 @@ func programSettings() []setting {
 		},
 		{
 			name: "agents-folder", arg: "FOLDER",
-			help: "where these programs keep their conversations, and the working directory of each session;\n" +
+			help: "where these programs keep their conversations, and work if the files of sessions are in a bucket;\n" +
 				"beside the data of a file store if empty",
 			parse: func(c *config, s string) error { c.agents.folder = s; return nil },
 		},

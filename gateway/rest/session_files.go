@@ -174,7 +174,7 @@ func (s *sessionFiles) importFile(c echo.Context) error {
 		return sessionFileProblem(err)
 	}
 	for _, f := range log.Files {
-		if err := files.CheckName(f.Name); err != nil {
+		if err := files.CheckNewName(f.Name); err != nil {
 			return sessionFileProblem(&sessionfile.RefusedError{Part: "storage/" + f.Name, Reason: err.Error()})
 		}
 	}

@@ -93,11 +93,11 @@ it.each([
   await page.goto(`${desktop.address(session)}&film=9999999999999-1`);
   await filmWindow(page, "two").waitFor();
   const box = async (selector: string): Promise<{ x: number; y: number; width: number; height: number }> => (await film(page).locator(selector).boundingBox())!;
-  const [stage, drawn, talk] = [await box(".film-stage"), await box(".film-desktop"), await box(".film-conversation")];
+  const [stage, drawn, conversation] = [await box(".film-stage"), await box(".film-desktop"), await box(".film-conversation")];
   for (const side of ["x", "y", "width", "height"] as const) expect(Math.abs(drawn[side] - stage[side]), `difference of ${side}`).toBeLessThanOrEqual(1);
   expect(stage.x, "left edge").toBe(0);
   if (width < 768) expect(stage.width, "width on a phone").toBe(width);
-  else expect(Math.abs(stage.width + talk.width - width), "width beside the stage and the conversation").toBeLessThanOrEqual(1);
+  else expect(Math.abs(stage.width + conversation.width - width), "width beside the stage and the conversation").toBeLessThanOrEqual(1);
   for (const id of ["one", "two"]) {
     const w = await box(`[data-film-window="${id}"]`);
     expect(w.x >= stage.x && w.x + w.width <= stage.x + stage.width && w.y + w.height <= stage.y + stage.height, `window ${id} is inside: ${JSON.stringify(w)}`).toBe(true);

@@ -47,14 +47,14 @@ DOMPurify.setConfig(config);
 const known = new Map<string, DocumentFragment>();
 const maxKnown = 500;
 /** The document of all of them. Each came with a document of its own, which would be kept, too. Nothing in it is loaded or run. */
-const keeper = document.implementation.createHTMLDocument("");
+const owner = document.implementation.createHTMLDocument("");
 /** The longest HTML that is kept, in characters. */
 const maxKnownLength = 4000;
 
 /** Returns a fragment that belongs to the caller. */
 export function sanitize(html: string): DocumentFragment {
   if (html.length > maxKnownLength) return sanitizeAgain(html);
-  const fragment = known.get(html) ?? keeper.adoptNode(sanitizeAgain(html));
+  const fragment = known.get(html) ?? owner.adoptNode(sanitizeAgain(html));
   known.delete(html);
   known.set(html, fragment);
   if (known.size > maxKnown) known.delete(known.keys().next().value!);
