@@ -111,7 +111,7 @@ func (m *Manager) Log(ctx context.Context, at Place, name string) ([]Line, error
 // Try starts a server, also in the pause after a failure, and lists its tools. Its error is that of the start.
 func (m *Manager) Try(ctx context.Context, at Place, name string) error {
 	at.Session = cmp.Or(at.Session, "try") // a server of sessions gets one of its own
-	return m.withInstance(ctx, at, name, func(i *instance) error {
+	return m.withInstance(ctx, at, name, func(_ source, i *instance) error {
 		i.skipPause()
 		return i.awaitReady(ctx)
 	})

@@ -108,7 +108,7 @@ func (m *Manager) Revision(user string) string {
 // Call calls a tool of a server. An error that is a [*UncertainError] means that the call may or may not have run;
 // others mean that it did not, unless ctx ended.
 func (m *Manager) Call(ctx context.Context, at Place, server string, c Call) (r Result, err error) {
-	err = m.withInstance(ctx, at, server, func(i *instance) error {
+	err = m.withInstance(ctx, at, server, func(_ source, i *instance) error {
 		r, err = i.callTool(ctx, c)
 		return err
 	})
@@ -120,13 +120,14 @@ const maxReplaced = 5
 
 // withInstance calls f with the instance of an enabled server, and with the next one if the instance was replaced meanwhile: what
 // changes a server or a secret takes effect on this replica a moment after it is stored.
-func (m *Manager) withInstance(ctx context.Context, at Place, server string, f func(*instance) error) (err error) {
+func (m *Manager) withInstance(ctx context.Context, at Place, server string, f func(source, *instance) error) (err error) {
 	for range maxReplaced {
+		var s source
 		var i *instance
-		if _, i, err = m.findEnabled(ctx, at, server); err != nil {
+		if s, i, err = m.findEnabled(ctx, at, server); err != nil {
 			return err
 		}
-		if err = f(i); !errors.Is(err, errReplaced) {
+		if err = f(s, i); !errors.Is(err, errReplaced) {
 			return err
 		}
 	}

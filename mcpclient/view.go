@@ -84,14 +84,18 @@ func (v *views) set(key string, view View) {
 }
 
 // View reads a view of a server, which it starts if necessary.
-func (m *Manager) View(ctx context.Context, at Place, server, uri string) (View, error) {
+func (m *Manager) View(ctx context.Context, at Place, server, uri string) (v View, err error) {
 	if !isViewURI(uri) {
 		return View{}, fmt.Errorf("%w: %q is not an address of one", ErrNoView, shorten(uri))
 	}
-	s, i, err := m.findEnabled(ctx, at, server)
-	if err != nil {
-		return View{}, err
-	}
+	err = m.withInstance(ctx, at, server, func(s source, i *instance) error {
+		v, err = m.readView(ctx, at, s, i, uri)
+		return err
+	})
+	return v, err
+}
+
+func (m *Manager) readView(ctx context.Context, at Place, s source, i *instance, uri string) (View, error) {
 	key := listKey(s, at.User) + "\x00" + uri
 	if v, ok := m.views.get(key); ok {
 		return v, nil
@@ -110,11 +114,11 @@ func (m *Manager) View(ctx context.Context, at Place, server, uri string) (View,
 
 // Resource reads a resource of a server for one of its views, and returns it as MCP defines it.
 func (m *Manager) Resource(ctx context.Context, at Place, server, uri string) (json.RawMessage, error) {
-	_, i, err := m.findEnabled(ctx, at, server)
-	if err != nil {
-		return nil, err
-	}
-	r, err := i.readResource(ctx, uri)
+	var r *mcp.ReadResourceResult
+	err := m.withInstance(ctx, at, server, func(_ source, i *instance) (err error) {
+		r, err = i.readResource(ctx, uri)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -129,30 +133,32 @@ func (m *Manager) Resource(ctx context.Context, at Place, server, uri string) (j
 }
 
 // ViewTool returns a tool of a server that its views may call. If it is not known, the server is started.
-func (m *Manager) ViewTool(ctx context.Context, at Place, server, name string) (Tool, bool) {
-	s, i, err := m.findEnabled(ctx, at, server)
-	if err != nil {
-		return Tool{}, false
-	}
-	find := func() *list {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		return m.lists[listKey(s, at.User)]
-	}
-	l := find()
+func (m *Manager) ViewTool(ctx context.Context, at Place, server, name string) (tool Tool, ok bool) {
+	_ = m.withInstance(ctx, at, server, func(s source, i *instance) error { // the log of the server has the error
+		tools, known := m.toolsOf(s, at.User)
+		if !known {
+			if err := i.awaitReady(ctx); err != nil {
+				return err
+			}
+			tools, _ = m.toolsOf(s, at.User)
+		}
+		if at := slices.IndexFunc(tools, func(t Tool) bool { return t.Name == name && t.isForViews() }); at >= 0 {
+			tool, ok = tools[at], true
+		}
+		return nil
+	})
+	return tool, ok
+}
+
+// toolsOf returns the tools of a server of a user, if they are known.
+func (m *Manager) toolsOf(s source, user string) ([]Tool, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l := m.lists[listKey(s, user)]
 	if l == nil {
-		if err := i.awaitReady(ctx); err != nil {
-			return Tool{}, false
-		}
-		if l = find(); l == nil {
-			return Tool{}, false
-		}
+		return nil, false
 	}
-	found := slices.IndexFunc(l.tools, func(t Tool) bool { return t.Name == name && t.isForViews() })
-	if found < 0 {
-		return Tool{}, false
-	}
-	return l.tools[found], true
+	return l.tools, true
 }
 
 // findEnabled returns an enabled server of a user and its instance.
