@@ -105,14 +105,19 @@ func TestTokenOfAnAppPageOpensNothingElse(t *testing.T) {
 	h.rest(http.MethodGet, data, request{token: token, header: header("Origin", "null")}).wantStatus(http.StatusUnauthorized)
 }
 
-// A credential for one session, and an API key, which can be revoked, make no token.
+// An API key, which can be revoked, and another user, whose data is not for a page that the owner of a session wrote, get no
+// token.
 func TestPageOfAnAppForALimitedCallerHasNoToken(t *testing.T) {
 	t.Parallel()
 	h := newHubWithFramedApp(t)
 	key, _ := h.newKey("ada")
-	page := h.rest(http.MethodGet, "/api/apps/counter/index.html", request{token: key, header: header("Sec-Fetch-Dest", "iframe")}).wantStatus(http.StatusOK)
-	if string(page.body) != "<!DOCTYPE html><script>sdk()</script><p>hi</p>" || !strings.Contains(page.header.Get("Content-Security-Policy"), "connect-src 'none';") {
-		t.Errorf("page for an API key: got %s with %v, want the script without a token", page.body, page.header)
+	id := h.newSession("ada")
+	h.rest(http.MethodPut, sessionPath(id, "/shares/eve"), request{token: h.userToken("ada"), body: `{"access":"operator"}`}).wantStatus(http.StatusOK)
+	for who, path := range map[string]string{key: "/api/apps/counter/index.html", h.userToken("eve"): sessionPath(id, "/apps/counter/index.html")} {
+		page := h.rest(http.MethodGet, path, request{token: who, header: header("Sec-Fetch-Dest", "iframe")}).wantStatus(http.StatusOK)
+		if string(page.body) != "<!DOCTYPE html><script>sdk()</script><p>hi</p>" || !strings.Contains(page.header.Get("Content-Security-Policy"), "connect-src 'none';") {
+			t.Errorf("page at %s: got %s with %v, want the script without a token", path, page.body, page.header)
+		}
 	}
 }
 

@@ -26,13 +26,13 @@ func isFramedPage(c echo.Context, name string) bool {
 	return path.Base(name) == apps.PageFile && c.Request().Header.Get("Sec-Fetch-Dest") == "iframe"
 }
 
-// sendFramedPage sends the page of an app of the caller for a frame of a desktop of the desktop dialect. Such a desktop
-// writes the API of apps into pages of its own origin, which this page has not, so the hub does.
-func (ah *appHandlers) sendFramedPage(c echo.Context, app string, page []byte) error {
+// sendFramedPage sends the page of an app of a user for a frame of a desktop of the desktop dialect. Such a desktop writes
+// the API of apps into pages of its own origin, which this page has not, so the hub does.
+func (ah *appHandlers) sendFramedPage(c echo.Context, user, app string, page []byte) error {
 	if len(ah.script) == 0 {
 		return sendAppFile(c, apps.PageFile, page)
 	}
-	token, err := ah.pageToken(c, app)
+	token, err := ah.pageToken(c, user, app)
 	if err != nil {
 		return err
 	}
@@ -52,10 +52,11 @@ func (ah *appHandlers) sendFramedPage(c echo.Context, app string, page []byte) e
 	return c.HTMLBlob(http.StatusOK, withScript(page, attributes, ah.script))
 }
 
-// pageToken returns a token for the data of an app, or "" for a caller that may not use it.
-func (ah *appHandlers) pageToken(c echo.Context, app string) (string, error) {
+// pageToken returns a token for the caller's data of an app, or "" for a caller that may not use it. The page of another
+// user gets none: that user wrote its script.
+func (ah *appHandlers) pageToken(c echo.Context, user, app string) (string, error) {
 	who := access.Caller(c)
-	if !who.Has(auth.RoleUser) || who.Session != "" || who.Link != "" || who.Key != "" {
+	if who.User != user || !who.Has(auth.RoleUser) || who.Session != "" || who.Link != "" || who.Key != "" {
 		return "", nil
 	}
 	return ah.auth.NewAppPageToken(c.Request().Context(), who, app)

@@ -186,7 +186,7 @@ func (ah *appHandlers) send(c echo.Context, user string) error {
 		return err
 	}
 	if isFramedPage(c, name) {
-		return ah.sendFramedPage(c, id, data)
+		return ah.sendFramedPage(c, user, id, data)
 	}
 	return sendAppFile(c, name, data)
 }
