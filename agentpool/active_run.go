@@ -47,7 +47,6 @@ type activeRun struct {
 	events  chan providers.Event
 	flushes chan chan struct{} // from tool calls that need the text before them reported first
 	wake    chan struct{}      // signals a new message in steers
-	changed chan struct{}      // signals that the process may have changed its working directory
 	over    chan struct{}      // closed when the run no longer receives events
 
 	slot            *Slot
@@ -84,7 +83,7 @@ func newActiveRun(c *SessionRunner, r Run) *activeRun {
 	ar := &activeRun{
 		Run: r, runner: c, slot: r.Slot,
 		log:    c.log.With("agent", r.Agent, "run", r.ID),
-		events: make(chan providers.Event), flushes: make(chan chan struct{}), wake: make(chan struct{}, 1), changed: make(chan struct{}, 1),
+		events: make(chan providers.Event), flushes: make(chan chan struct{}), wake: make(chan struct{}, 1),
 		over: make(chan struct{}), quiet: make(chan struct{}), approvals: map[string]*pendingApproval{}, approvalCounts: map[string]int{},
 		caller: tools.Caller{
 			Session: c.ref.Session, User: c.ref.User, Monitor: r.Monitor, Agent: r.Role, Turn: r.Turn,
@@ -158,7 +157,6 @@ func (ar *activeRun) runTurn() (Ended, error) {
 	if err := ar.findWorkDir(p); err != nil {
 		return Ended{}, err
 	}
-	defer ar.publishDir()()
 	ar.providerSession = ar.runner.takeIdle(ar, ar.revisionOf(p))
 	if err := ar.acquireSlot(); err != nil {
 		return Ended{}, err
@@ -356,6 +354,7 @@ func (ar *activeRun) finish(end Ended) {
 	if t := ar.providerSession; t != nil {
 		ar.keepOrClose(t, end)
 	}
+	ar.publishFiles()
 	if s := ar.slot; s != nil {
 		s.Release()
 		ar.runner.wg.Go(func() { <-s.released })

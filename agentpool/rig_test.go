@@ -173,6 +173,8 @@ func formatReport(r agentpool.Report) string {
 		return fmt.Sprintf("%struncated %d %d %d", id, r.Left, r.Before, r.After)
 	case agentpool.Retrying:
 		return fmt.Sprintf("%sretrying %s %v", id, r.Why, r.Wait)
+	case agentpool.FilesFull:
+		return id + "files " + r.Why
 	case agentpool.Ended:
 		text := id + string(r.Outcome)
 		if r.Failure != nil {
@@ -203,6 +205,8 @@ type rig struct {
 	provider *fakeProvider
 	tools    *fakeTools
 	workDir  agentpool.WorkDir // of providers that are processes
+	publish  func() error      // publishes changed files; nil for those that never change
+	watched  error             // of the begin of a watch
 }
 
 // newRig returns a rig; tests configure provider and tools before they use it.
@@ -215,6 +219,12 @@ func newRig(t *testing.T, limits agentpool.Limits) *rig {
 		Limiter: r.limiter, Tools: r.tools, Logger: logger(t), Models: map[string]string{"fake": "model-1"},
 		Providers: backends{"fake": r.provider, "other": r.provider},
 		WorkDir:   func(context.Context, wire.SessionID, string) (agentpool.WorkDir, error) { return r.workDir, nil },
+		WatchFiles: func(context.Context, wire.SessionID) (agentpool.FileWatch, error) {
+			if r.watched != nil {
+				return nil, r.watched
+			}
+			return watchFunc(func() error { return r.publish() }), nil
+		},
 	})
 	r.SessionRunner = r.runner("ses-1", r.reportRecorder)
 	t.Cleanup(func() {

@@ -38,7 +38,7 @@ type Run struct {
 	Viewer *wire.Viewer
 	// ClientTools are those that the program which sent the message executes.
 	ClientTools []wire.ClientTool
-	// Provider is the name of the backend.
+	// Provider is the name of the backend, or the id of a model profile that names one.
 	Provider string
 	// Prompt and Images are the input of the turn. With Continue the run continues a turn that
 	// was cut off; Done holds the results of its ended tool calls.
@@ -133,6 +133,11 @@ type (
 	InputTruncated struct {
 		RunRef
 		providers.Truncation
+	}
+	// FilesFull means that programs have written more files than the session may have, and carries the limits.
+	FilesFull struct {
+		RunRef
+		Why string
 	}
 	// Retrying means that a model call failed and is retried.
 	Retrying struct {

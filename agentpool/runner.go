@@ -78,6 +78,8 @@ type Config struct {
 	// WorkDir returns the working directory of a session for the named backend, which is a process; nil
 	// gives each provider session a temporary one. A turn fails with its error.
 	WorkDir func(ctx context.Context, id wire.SessionID, provider string) (WorkDir, error)
+	// WatchFiles begins to look for what programs change in the files of a session; nil if no WorkDir is their folder.
+	WatchFiles func(context.Context, wire.SessionID) (FileWatch, error)
 	// IdleTimeout is the time after which an idle provider session is closed; default 5 minutes.
 	IdleTimeout time.Duration
 	// Observer receives the usage of models; nil means none.
@@ -86,13 +88,6 @@ type Config struct {
 	Tracer Tracer
 	// Logger defaults to a logger that discards everything.
 	Logger *slog.Logger
-}
-
-// WorkDir is the working directory of a backend that is a process.
-type WorkDir struct {
-	Path string
-	// Publish, unless nil, publishes what the process has changed in the directory: users see it.
-	Publish func(context.Context) error
 }
 
 // Observer receives usage for metrics. It must not block.
@@ -129,6 +124,10 @@ func (s *Runner) Session(ctx context.Context, e SessionRef) *SessionRunner {
 		runs: map[string]*activeRun{}, idle: map[string]*providerSession{}, reserved: map[*Slot]struct{}{},
 	}
 	c.ctx, c.cancel = context.WithCancel(ctx)
+	c.files = fileChanges{ctx: c.ctx, log: c.log}
+	if begin := s.cfg.WatchFiles; begin != nil {
+		c.files.begin = func(ctx context.Context) (FileWatch, error) { return begin(ctx, e.Session) }
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.runners[c] = struct{}{}

@@ -24,7 +24,8 @@ type SessionRunner struct {
 	log    *slog.Logger
 	ctx    context.Context
 	cancel context.CancelFunc
-	wg     sync.WaitGroup // all goroutines of the session runner
+	wg     sync.WaitGroup // all goroutines of the session runner but that of files
+	files  fileChanges
 
 	mu       sync.Mutex // guards the following
 	closed   bool

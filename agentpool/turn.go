@@ -124,9 +124,8 @@ func (ar *activeRun) handleEvent(e providers.Event) *Ended {
 	case providers.EventEntries:
 		ar.flush()
 		ar.report(NewEntries{of, e.Thread, e.Entries, ar.sentSteers(e.EntryMessages)})
-		select {
-		case ar.changed <- struct{}{}:
-		default:
+		if ar.dir.Files {
+			ar.runner.files.look()
 		}
 	case providers.EventUsage:
 		ar.flush()

@@ -1,58 +1,41 @@
 package agentpool
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/everdesk/everdesk/providers"
 )
 
-// findWorkDir finds the working directory of a backend that is a process.
+// WorkDir is the working directory of a backend that is a process.
+type WorkDir struct {
+	Path string
+	// Files says that it is the folder of the session's files.
+	Files bool
+}
+
+// findWorkDir finds the working directory of a backend that is a process, before the process may change something in it.
 func (ar *activeRun) findWorkDir(p providers.Provider) (err error) {
 	find := ar.runner.parent.cfg.WorkDir
 	if find == nil || !p.Caps().Process {
 		return nil
 	}
-	if ar.dir, err = find(ar.workCtx, ar.runner.ref.Session, ar.Provider); err != nil {
+	if ar.dir, err = find(ar.workCtx, ar.runner.ref.Session, p.Name()); err != nil {
 		return &providers.Failure{Class: providers.Invalid, Err: fmt.Errorf("find the folder to work in: %w", err)}
 	}
-	ar.caller.WorksInFiles = ar.dir.Publish != nil
+	if ar.caller.WorksInFiles = ar.dir.Files; ar.dir.Files {
+		ar.runner.files.look()
+	}
 	return nil
 }
 
-// publishDir publishes what the process changes in its working directory: beside the turn after each of its steps, and
-// when the returned function is called, which waits at most cleanupTimeout for it.
-func (ar *activeRun) publishDir() (last func()) {
-	if ar.dir.Publish == nil {
-		return func() {}
+// publishFiles publishes what a process has changed in the files of the session, before the run ends. It waits at most
+// cleanupTimeout.
+func (ar *activeRun) publishFiles() {
+	if !ar.dir.Files {
+		return
 	}
-	// Also an interrupted or lost turn has changed files.
-	ctx := context.WithoutCancel(ar.ctx)
-	end, done := make(chan struct{}), make(chan struct{})
-	publish := func() {
-		if err := ar.dir.Publish(ctx); err != nil {
-			ar.log.WarnContext(ctx, "looking for files that the agent has changed failed", "error", err)
-		}
-	}
-	ar.runner.wg.Go(func() {
-		defer close(done)
-		for {
-			select {
-			case <-ar.changed:
-				publish()
-			case <-end:
-				publish()
-				return
-			}
-		}
-	})
-	return func() {
-		close(end)
-		ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
-		defer cancel()
-		select {
-		case <-done:
-		case <-ctx.Done():
-		}
+	ar.runner.files.wait(cleanupTimeout)
+	if why := ar.runner.files.takeNotice(); why != "" {
+		ar.report(FilesFull{RunRef{ar.ID}, why})
 	}
 }

@@ -59,6 +59,9 @@ func (rs *reports) apply(r agentpool.Report) bool {
 		rs.tasks.recordUsage(t, r.Usage)
 	case agentpool.InputTruncated:
 		rs.turnRows.addTruncationRow(t, r.Truncation)
+	case agentpool.FilesFull:
+		rs.rows.AddRow(rs.threads.turnRow(t, wire.SayError, "Programs of agents have written more files than this desktop may have. "+
+			"Nothing can be uploaded until some are deleted: "+truncate(r.Why, reasonBytes)+"."))
 	case agentpool.Retrying:
 		if t.isTitling() { // users do not see this turn
 			rs.ender.titleRetried(t)

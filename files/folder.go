@@ -17,6 +17,7 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"github.com/everdesk/everdesk/wire"
 )
@@ -387,10 +388,13 @@ func (f *Folder) List(ctx context.Context, key Key) ([]Entry, error) {
 			return ctx.Err()
 		case errors.Is(err, fs.ErrNotExist) || name == top && err == nil:
 			return nil // removed meanwhile
+		case name != top && errors.Is(err, fs.ErrPermission), d != nil && d.IsDir() && d.Name() == partial, !utf8.ValidString(name):
+			if d.IsDir() { // programs leave folders that cannot be read
+				return fs.SkipDir
+			}
+			return nil
 		case err != nil:
 			return err
-		case d.Name() == partial && d.IsDir():
-			return fs.SkipDir
 		}
 		info, err := d.Info()
 		if err == nil && (info.IsDir() || info.Mode().IsRegular()) {

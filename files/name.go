@@ -50,20 +50,25 @@ func CheckName(name string) error {
 	return nil
 }
 
-// agentSettings are the names, in the folder of a session, from which agents that are programs read settings. These can name
-// programs to start. Agents work in the folder.
+// agentSettings are the names, in the folder of a session, from which agents that are programs read settings, and gitFolder is that
+// of git in any folder. All of these can name programs to start. Agents work in the folder.
 var agentSettings = []string{".claude", ".codex", ".mcp.json"}
 
-// CheckNewName refuses what [CheckName] refuses, and names of the settings of agents that are programs: who may write files
-// must not have programs started.
+const gitFolder = ".git"
+
+// CheckNewName refuses what [CheckName] refuses, and names of settings of agents and of git: who may write files must not have
+// programs started.
 func CheckNewName(name string) error {
 	if err := CheckName(name); err != nil {
 		return err
 	}
-	top, _, _ := strings.Cut(name, "/")
+	segments := strings.Split(name, "/")
 	// Some file systems ignore case.
-	if slices.ContainsFunc(agentSettings, func(s string) bool { return strings.EqualFold(s, top) }) {
-		return fmt.Errorf("%w: %q is for settings of agents", ErrName, top)
+	if slices.ContainsFunc(agentSettings, func(s string) bool { return strings.EqualFold(s, segments[0]) }) {
+		return fmt.Errorf("%w: %q is for settings of agents", ErrName, segments[0])
+	}
+	if slices.ContainsFunc(segments, func(s string) bool { return strings.EqualFold(s, gitFolder) }) {
+		return fmt.Errorf("%w: %q is for git", ErrName, gitFolder)
 	}
 	return nil
 }

@@ -193,12 +193,12 @@ func TestNames(t *testing.T) {
 			t.Errorf("name %.40q: got error %v, want it accepted", name, err)
 		}
 	}
-	for _, name := range []string{".codex/config.toml", ".Claude", ".mcp.json", "../x"} {
+	for _, name := range []string{".codex/config.toml", ".Claude", ".mcp.json", ".git", "project/.GIT/config", "../x"} {
 		if err := files.CheckNewName(name); !errors.Is(err, files.ErrName) {
 			t.Errorf("new name %q: got error %v, want ErrName", name, err)
 		}
 	}
-	for _, name := range []string{"project/.codex/config.toml", ".codex2", "mcp.json"} {
+	for _, name := range []string{"project/.codex/config.toml", ".codex2", "mcp.json", ".gitignore"} {
 		if err := files.CheckNewName(name); err != nil {
 			t.Errorf("new name %q: got error %v, want it accepted", name, err)
 		}

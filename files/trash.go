@@ -128,7 +128,7 @@ func (s *Store) Restore(ctx context.Context, session wire.SessionID, id string) 
 	from := Key{session, AreaTrash, id + "/" + t.Path}
 	for n := 1; ; n++ {
 		to := numbered(t.Path, n)
-		if err := CheckName(to); err != nil {
+		if err := CheckNewName(to); err != nil {
 			return Entry{}, err
 		}
 		e, err := s.backend.Move(ctx, from, Key{session, AreaFiles, to})

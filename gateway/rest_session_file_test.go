@@ -6,9 +6,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -183,6 +187,44 @@ func TestSessionFileOfAnotherProgram(t *testing.T) {
 	if text := partOf(t, again.body, "api/0.jsonl"); !strings.Contains(text, "long ago") {
 		t.Errorf("exported messages: got\n%s\nwant the hidden ones too", text)
 	}
+}
+
+// Programs of agents write files with names that cannot be uploaded. Lists have them; archives and exports leave out what could
+// not be read or imported again.
+func TestSessionFileWithFilesOfPrograms(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	ada, id := h.userToken("ada"), h.newSession("ada")
+	h.rest(http.MethodPut, sessionPath(id, "/files/report.md"), request{token: ada, body: "done"}).wantStatus(http.StatusCreated)
+	for _, name := range []string{"aux.c", ".codex/config.toml", "project/.git/config"} {
+		at := filepath.Join(h.fileFolder, string(id), name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o700), os.WriteFile(at, []byte("x"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := h.get(sessionPath(id, "/files?all=true"), ada).wantStatus(http.StatusOK); !contains(got.body, `aux.c`) || !contains(got.body, `.codex`) {
+		t.Errorf("files: got %s, want those of programs, too", got.body)
+	}
+	namesIn := func(data []byte) (names []string) {
+		r, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range r.File {
+			if name, ok := strings.CutPrefix(f.Name, "storage/"); ok || !strings.HasSuffix(f.Name, ".json") && !strings.HasSuffix(f.Name, ".jsonl") {
+				names = append(names, name)
+			}
+		}
+		return names
+	}
+	if got, want := namesIn(h.get(sessionPath(id, "/files.zip"), ada).wantStatus(http.StatusOK).body), []string{".codex/config.toml", "project/.git/config", "report.md"}; !slices.Equal(got, want) {
+		t.Errorf("archive: got %q, want %q", got, want)
+	}
+	exported := h.get(sessionPath(id, "/export"), ada).wantStatus(http.StatusOK).body
+	if got, want := namesIn(exported), []string{"report.md"}; !slices.Equal(got, want) {
+		t.Errorf("files of the export: got %q, want %q", got, want)
+	}
+	h.importFile(ada, "", exported).wantStatus(http.StatusCreated)
 }
 
 // A policy omits windows.

@@ -5,9 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"iter"
 	"strconv"
 	"sync"
@@ -106,17 +108,17 @@ func (p *packer) pack(s Source) error {
 		}
 	}
 	for _, f := range s.Files {
-		if err := p.part(filesFolder+f.Name, func() error { return p.copy(f) }); err != nil {
+		if err := p.file(filesFolder+f.Name, f); err != nil && !errors.Is(err, fs.ErrNotExist) { // it was deleted meanwhile
 			return err
 		}
 	}
 	if s.Checkpoints != nil {
-		if err := p.part(checkpointsName, func() error { return p.copy(*s.Checkpoints) }); err != nil {
+		if err := p.file(checkpointsName, *s.Checkpoints); err != nil {
 			return err
 		}
 	}
 	for _, f := range s.Workspaces {
-		if err := p.part(workspacesFolder+f.Name+packEnding, func() error { return p.copy(f) }); err != nil {
+		if err := p.file(workspacesFolder+f.Name+packEnding, f); err != nil {
 			return err
 		}
 	}
@@ -218,16 +220,19 @@ func (p *packer) line(v any) error {
 	return p.raw(data)
 }
 
-func (p *packer) copy(f File) (err error) {
+// file writes a part with the content of a file. If the file cannot be opened there is no part.
+func (p *packer) file(name string, f File) error {
 	from, err := f.Open()
 	if err != nil {
 		return fmt.Errorf("open %s: %w", f.Name, err)
 	}
-	defer func() { _ = from.Close() }()
-	n, err := io.Copy(p.out, from)
-	p.bytes += n
-	if err != nil {
-		return fmt.Errorf("write %s: %w", p.name, err)
-	}
-	return nil
+	defer func() { _ = from.Close() }() // only read
+	return p.part(name, func() error {
+		n, err := io.Copy(p.out, from)
+		p.bytes += n
+		if err != nil {
+			return fmt.Errorf("write %s: %w", p.name, err)
+		}
+		return nil
+	})
 }

@@ -64,7 +64,7 @@ func serveReal(t *testing.T, name string) *realHub {
 		t.Fatal(err)
 	}
 	h.server = serveProcess(t, testProvider{
-		args: append([]string{"--provider", name, "--agents", name, "--agents-folder", h.folder, "--files", "file:"+filepath.Join(h.folder, "files"), "--warm-providers", "0", "--lease", "2s"}, h.program.args(url)...),
+		args: append([]string{"--provider", name, "--agents", name, "--agents-folder", h.folder, "--files", "file:" + filepath.Join(h.folder, "files"), "--warm-providers", "0", "--lease", "2s"}, h.program.args(url)...),
 		env:  []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir()},
 	})
 	return h

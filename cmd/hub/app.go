@@ -281,6 +281,9 @@ func (h *App) runnerConfig(cfg config, p process) agentpool.Config {
 		WorkDir: func(ctx context.Context, id wire.SessionID, provider string) (agentpool.WorkDir, error) {
 			return h.workDir(ctx, cfg, id, provider)
 		},
+		WatchFiles: func(ctx context.Context, id wire.SessionID) (agentpool.FileWatch, error) {
+			return h.files.Watch(ctx, id)
+		},
 	}
 	if h.tracer != nil {
 		c.Tracer = h.tracer

@@ -28,11 +28,7 @@ func (h *App) workDir(ctx context.Context, cfg config, id wire.SessionID, provid
 	if path, err = filepath.Abs(filepath.Join(cfg.filesFolder(), string(id))); err != nil {
 		return agentpool.WorkDir{}, fmt.Errorf("folder of files: %w", err)
 	}
-	watch, err := h.files.Watch(ctx, id)
-	if err != nil {
-		return agentpool.WorkDir{}, err //nolint:wrapcheck // it says what failed
-	}
-	return agentpool.WorkDir{Path: path, Publish: watch.Publish}, nil
+	return agentpool.WorkDir{Path: path, Files: true}, nil
 }
 
 // plainName matches ids that are safe as the name of a folder.

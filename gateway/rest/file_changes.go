@@ -156,7 +156,7 @@ func sizeOf(all []files.Entry) (n int64) {
 func (fh *fileHandlers) writeArchive(c echo.Context, id wire.SessionID, folder string, all []files.Entry) error {
 	out := zip.NewWriter(c.Response())
 	for _, e := range all {
-		if e.Folder {
+		if e.Folder || files.CheckName(e.Path) != nil { // programs make files with names that no request can have
 			continue
 		}
 		if err := fh.addToArchive(c, out, id, e, strings.TrimPrefix(strings.TrimPrefix(e.Path, folder), "/")); err != nil {

@@ -12,7 +12,7 @@ import (
 
 func (ah *appHandlers) routes() []openapi.Route {
 	const tag = "apps"
-	const frames = "A page runs only in a frame, without an origin and without network; everything else except pictures is an attachment."
+	const frames = "A page runs only in a frame, without an origin, and connects to nothing but the data of its app; everything else except pictures is an attachment."
 	file := openapi.Bytes(echo.MIMEOctetStream)
 	served := openapi.Success(http.StatusOK, "The file.", file)
 	pages := []openapi.Route{

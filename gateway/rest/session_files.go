@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -138,7 +139,7 @@ func (s *sessionFiles) filesOf(ctx context.Context, id wire.SessionID) ([]sessio
 	var found []sessionfile.File
 	for _, e := range all {
 		switch {
-		case e.Folder:
+		case e.Folder, files.CheckNewName(e.Path) != nil: // no hub would import it; programs make such files
 		case len(found) >= maxExportFiles:
 			return nil, problem.New(wire.CodeSessionInvalidState, fmt.Sprintf("The session has more than %d files.", maxExportFiles))
 		default:
@@ -174,10 +175,12 @@ func (s *sessionFiles) importFile(c echo.Context) error {
 		return sessionFileProblem(err)
 	}
 	for _, f := range log.Files {
-		if err := files.CheckNewName(f.Name); err != nil {
+		if err := files.CheckName(f.Name); err != nil {
 			return sessionFileProblem(&sessionfile.RefusedError{Part: "storage/" + f.Name, Reason: err.Error()})
 		}
 	}
+	// Earlier versions exported settings of agents, too.
+	log.Files = slices.DeleteFunc(log.Files, func(f sessionfile.File) bool { return files.CheckNewName(f.Name) != nil })
 	if q.Get("checkpoints") == "false" {
 		log.Checkpoints, log.Workspaces = nil, nil
 	}

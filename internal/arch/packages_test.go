@@ -69,7 +69,7 @@ var rules = map[string]rule{
 
 	"tools":           {uses: "apps apps/build browser desktop fetch files kernels mcpclient modes notebookfile pdf policies providers runjs settings skills store wire workspaces", tests: "providers/outbound store/filestore"},
 	"tools/mcpserver": {uses: "providers tools wire", tests: "desktop files store/filestore"},
-	"agentpool":       {uses: "modes profiles providers store tools wire", tests: "contextpool providers/demo store/filestore store/redisstore internal/redistest"},
+	"agentpool":       {uses: "files modes profiles providers store tools wire", tests: "contextpool providers/demo store/filestore store/redisstore internal/redistest"},
 	"workflow":        {uses: "policies providers store wire internal/truncation", tests: "desktop"},
 	"contextpool":     {uses: "agentpool approval desktop history modes policies profiles providers store tools wire workflow internal/truncation", tests: "store/filestore"},
 

@@ -86,8 +86,11 @@ print("\\u202e\\x00after the garbage")`,
   expect(trap.caught).toEqual([]);
 
   // The page, the hub and the kernel go on.
+  const drawn = windowOf(page, "n").locator("[data-cell]");
+  const before = await drawn.count();
   await windowOf(page, "n").getByRole("button", { name: "Add code" }).click();
-  await windowOf(page, "n").locator(".cm-content").last().focus();
+  await until(() => drawn.count()).toBe(before + 1);
+  await drawn.last().locator(".cm-content").focus();
   await page.keyboard.type("print('al' + 'ive')");
   await page.keyboard.press("Shift+Enter");
   await until(() => windowOf(other, "n").locator("[data-outputs]").last().innerText()).toContain("alive");

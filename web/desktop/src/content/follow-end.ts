@@ -40,8 +40,9 @@ export function useFollowEnd(text: string): { ref: RefObject<HTMLDivElement | nu
     if (inside == null) return;
     let initial = true;
     const observer = new ResizeObserver(() => {
+      if (ref.current === null) return; // it was removed, and the observer is about to be disconnected
       // A text that fitted until its diagram was drawn is read from its beginning.
-      if (fresh.current && ref.current!.scrollTop === 0) onScroll();
+      if (fresh.current && ref.current.scrollTop === 0) onScroll();
       else if (!initial) follow();
       initial = false;
     });

@@ -1,0 +1,76 @@
+package mcpclient_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/everdesk/everdesk/mcpclient"
+	"github.com/everdesk/everdesk/secrets"
+)
+
+// A secret that changes while a server starts starts it again; who waits for it gets the new one.
+func TestCallersWaitForTheServerWithTheNewSecret(t *testing.T) {
+	t.Parallel()
+	for what, use := range map[string]func(*bench) (string, error){
+		"call": func(b *bench) (string, error) { return b.call(ann, "test", "env", `{}`) },
+		"view": func(b *bench) (string, error) {
+			v, err := b.View(b.t.Context(), ann, "test", "ui://view")
+			return v.HTML, err
+		},
+		"resource": func(b *bench) (string, error) {
+			r, err := b.Resource(b.t.Context(), ann, "test", "ui://text")
+			return string(r), err
+		},
+		"tool of a view": func(b *bench) (string, error) {
+			tool, ok := b.ViewTool(b.t.Context(), ann, "test", "view")
+			return fmt.Sprint(tool.Name, " ", ok), nil
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			want := map[string]string{"call": "TOKEN=the-second", "view": "<p>a view</p>", "resource": "no view", "tool of a view": "view true"}[what]
+			checkNewSecret(t, use, want)
+		})
+	}
+}
+
+// checkNewSecret changes the secret of a server while it starts for use, which must return the wanted text.
+func checkNewSecret(t *testing.T, use func(*bench) (string, error), want string) {
+	t.Helper()
+	s, started := program("test"), filepath.Join(t.TempDir(), "started")
+	s.Args = append([]string{"-c", `echo >>"$0"; until [ -e "$0.go" ]; do sleep 0.02; done; exec "$@"`, started, s.Command}, s.Args...)
+	s.Command = "/bin/sh"
+	s.Env = map[string]string{"TOKEN": "${secret:token}"}
+	b := setUp(t, []mcpclient.Server{s}, nil)
+	set := func(value string) {
+		t.Helper()
+		if err := b.secrets.Set(t.Context(), secrets.Owner{}, "token", secrets.NewValue(value)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set("the-first")
+	type result struct {
+		text string
+		err  error
+	}
+	used := make(chan result, 1)
+	go func() {
+		text, err := use(b)
+		used <- result{text, err}
+	}()
+	await(t, "that the server starts", func() bool { return lines(t, started) == 1 })
+	set("the-second")
+	b.Invalidate("", "token")
+	if err := os.WriteFile(started+".go", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-used; got.err != nil || !strings.Contains(got.text, want) {
+		t.Errorf("got %q and %v, want %q", got.text, got.err, want)
+	}
+	if got := lines(t, started); got != 2 {
+		t.Errorf("the server was started %d times, want 2", got)
+	}
+}
