@@ -89,6 +89,6 @@ func TestFileSystemThatDoesNotAnswer(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		r.expect(t, "1 began", "1 completed")
-		r.SessionRunner.Close()
+		r.Close()
 	})
 }

@@ -29,7 +29,7 @@ const (
 	appPageCollection    = "auth-app-pages"
 )
 
-// record is the stored form of a key, ticket or cookie.
+// record is the stored form of a credential: a key, a ticket, a cookie or the token of an app page.
 type record struct {
 	User    string         `json:"user"`
 	Roles   []Role         `json:"roles"`

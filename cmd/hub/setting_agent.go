@@ -116,8 +116,8 @@ func programSettings() []setting {
 		},
 		{
 			name: "agents-folder", arg: "FOLDER",
-			help: "where these programs keep their conversations, and work if the files of sessions are in a bucket;\n" +
-				"beside the data of a file store if empty",
+			help: "where these programs keep their conversations; agents of --acp-commands work there, and all agents\n" +
+				"if the files of sessions are in a bucket. Beside the data of a file store if empty",
 			parse: func(c *config, s string) error { c.agents.folder = s; return nil },
 		},
 		{

@@ -17,7 +17,7 @@
 //
 // The process gets exactly the environment of [Config], without which its key is nowhere; its shell
 // commands get only the core variables. Commands run in the sandbox of the program, approved ones, too. It
-// allows reading only unless [Config.Write] is set, and never the conversations of sessions. Commands need
+// allows reading only unless [Config.Write] is set, and never what the program stores of conversations. Commands need
 // approval unless they are known to be harmless. One for which the model asks for more permissions can write
 // everywhere after approval; the program does not say so, but passes on the reason if the model gives one.
 //

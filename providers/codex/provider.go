@@ -64,10 +64,13 @@ func New(cfg Config) (*agent.Provider, error) {
 		return nil, errors.New("the folder of Codex must be an absolute path")
 	}
 	cfg.Path = path
-	for _, dir := range []string{cfg.Home, cfg.folder(), cfg.conversations(), cfg.temp()} {
+	for _, dir := range []string{cfg.Home, cfg.folder(), cfg.conversations(), cfg.archived(), cfg.databases(), cfg.temp()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("create the folder of Codex: %w", err)
 		}
+	}
+	if err := cfg.removeReadable(); err != nil {
+		return nil, err
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -88,20 +91,35 @@ func New(cfg Config) (*agent.Provider, error) {
 // folder is CODEX_HOME. The program refuses one below its folder of temporary files.
 func (cfg Config) folder() string        { return filepath.Join(cfg.Home, "home") }
 func (cfg Config) conversations() string { return filepath.Join(cfg.folder(), "sessions") }
+func (cfg Config) archived() string      { return filepath.Join(cfg.folder(), "archived_sessions") }
+func (cfg Config) databases() string     { return filepath.Join(cfg.folder(), "databases") }
 func (cfg Config) temp() string          { return filepath.Join(cfg.Home, "tmp") }
+
+// removeReadable removes the databases that Codex wrote where commands read them before the hub named another folder. It makes
+// them again from the conversations.
+func (cfg Config) removeReadable() error {
+	old, err := filepath.Glob(filepath.Join(cfg.folder(), "*.sqlite*"))
+	for _, file := range old {
+		err = errors.Join(err, os.Remove(file))
+	}
+	if err != nil {
+		return fmt.Errorf("remove old databases of Codex: %w", err)
+	}
+	return nil
+}
 
 // profile is the name of the permissions of commands.
 const profile = "hub"
 
-// permissions returns the definition of the profile. It denies reading the conversations of all sessions, also
-// because Codex runs an approved command again outside of a sandbox that refused it, unless that would permit
+// permissions returns the definition of the profile. It denies reading the conversations of all sessions, and the databases with
+// parts of them, also because Codex runs an approved command again outside of a sandbox that refused it, unless that would permit
 // reading something that is denied.
 func (cfg Config) permissions() string {
 	base := ":read-only"
 	if cfg.Write {
 		base = ":workspace"
 	}
-	return fmt.Sprintf(`permissions.%s={extends=%q,filesystem={%q="deny"}}`, profile, base, cfg.conversations())
+	return fmt.Sprintf(`permissions.%s={extends=%q,filesystem={%q="deny",%q="deny",%q="deny"}}`, profile, base, cfg.conversations(), cfg.archived(), cfg.databases())
 }
 
 // process returns the command line and the environment of the program. It starts in its own folder,
@@ -111,7 +129,7 @@ func (cfg Config) process() jsonline.Config {
 		"app-server",
 		"-c", "check_for_update_on_startup=false", "-c", "analytics.enabled=false", "-c", `otel.exporter="none"`, "-c", `web_search="disabled"`,
 		"-c", `shell_environment_policy.inherit="core"`, "-c", `cli_auth_credentials_store="ephemeral"`,
-		"-c", fmt.Sprintf("default_permissions=%q", profile), "-c", cfg.permissions(),
+		"-c", fmt.Sprintf("default_permissions=%q", profile), "-c", cfg.permissions(), "-c", fmt.Sprintf("sqlite_home=%q", cfg.databases()),
 		"--disable", "plugins", "--disable", "apps", "--disable", "remote_plugin", "--disable", "shell_snapshot",
 	}
 	env := []string{

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -136,4 +137,20 @@ func TestRealShellHasNoKey(t *testing.T) {
 	agenttest.ShellHasNoKey(t, newReal(t), func(command string) string {
 		return `/call exec_command {"cmd":` + strconv.Quote(command) + `}`
 	})
+}
+
+// Commands cannot read what Codex stores about the sessions of the hub: conversations, and databases with their messages.
+func TestRealConversationsAreHidden(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	stored := strconv.Quote(home)
+	got := agenttest.ShellOutput(t, newReal(t), home, `/call exec_command {"cmd":`+strconv.Quote(
+		"grep -rl -e 'SQLite format' -e hidden-marker "+stored+" 2>/dev/null; echo the end")+"}")
+	if !strings.Contains(got, "the end") || strings.Contains(got, home+"/") {
+		t.Errorf("a command of the agent reads %q, want no conversations and no databases", got)
+	}
+	databases, err := filepath.Glob(filepath.Join(home, "home", "*", "*.sqlite"))
+	if err != nil || len(databases) == 0 {
+		t.Errorf("databases: got %q (%v), want those of Codex", databases, err)
+	}
 }

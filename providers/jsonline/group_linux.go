@@ -45,7 +45,7 @@ func descendants(pid int) (all []int) {
 	return all
 }
 
-// killMarked kills all processes with a variable. It repeats that until there is none, because a process may
+// killMarked kills all processes with a variable. It repeats that until there is none, at most maxKillRounds times, because a process may
 // start another one meanwhile.
 func killMarked(mark string) {
 	for range maxKillRounds {

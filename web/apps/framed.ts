@@ -38,7 +38,7 @@ addEventListener("message", (e) => {
   if (request.type === "yaar:capture-request") void capture(request.requestId, "", send);
   else if (isAppRequest(request)) answer(request);
 });
-// Nothing notifies this page of changes, so it looks when the user comes back to it.
+// Nothing notifies this page of changes, so it looks at the files that the app has used when the user comes back to it.
 addEventListener("focus", () => handle({ type: "everdesk:storage-changed", name: "" }));
 
 const appRequests: readonly string[] = ["yaar:app-manifest-request", "yaar:app-query-request", "yaar:app-command-request"] satisfies AppRequest["type"][];
@@ -55,7 +55,7 @@ function isAppRequest(r: PageRequest): r is AppRequest {
 
 async function execute(r: StorageRequest): Promise<StorageMessage> {
   const type = "everdesk:storage-result";
-  if (data === undefined) return { type, call: r.call, error: "only the owner of the desktop has the data of its apps" };
+  if (data === undefined) return { type, call: r.call, error: "this page may not use the data of the app" };
   try {
     return { type, call: r.call, ...(await runStorage(appData, data, r)) };
   } catch (e) {

@@ -44,7 +44,7 @@ export function createStorage(send: (request: StorageRequest) => void): { storag
     const call = waiting.shift();
     if (call === undefined) return;
     const number = ++last;
-    const timer = setTimeout(() => end(number, { error: "the desktop did not answer in time" }), timeout);
+    const timer = setTimeout(() => end(number, { error: "there was no answer in time" }), timeout);
     running = { number, call, timer };
     paused = true;
     setTimeout(() => {

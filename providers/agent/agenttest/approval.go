@@ -103,19 +103,32 @@ func (a Asked) answer(t *testing.T, newProvider NewProvider, dir string, allow b
 // for the key. The directive returns the call for a command.
 func ShellHasNoKey(t *testing.T, newProvider NewProvider, directive func(command string) string) {
 	t.Helper()
+	if got := ShellOutput(t, newProvider, t.TempDir(), directive("env | sort; echo the end")); !strings.Contains(got, "PATH=") || !strings.Contains(got, "the end") || strings.Contains(got, Key) {
+		t.Errorf("the environment is %q, want it without the key", got)
+	}
+}
+
+// ShellOutput returns what an agent, whose program has a home, reads from a command that it runs, after approval if it asks.
+func ShellOutput(t *testing.T, newProvider NewProvider, home, directive string) string {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), hangTimeout)
 	defer cancel()
-	p, err := newProvider(t.TempDir())
+	p, err := newProvider(home)
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer func() {
+		if err := p.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	}()
 	e := &events{more: make(chan struct{})}
 	s, err := p.Open(ctx, providers.Spec{
 		OnEvent: e.add, Dir: t.TempDir(),
 		Call: func(context.Context, providers.ToolCall) providers.ToolResult { return providers.ToolResult{} },
 	})
 	if err == nil {
-		err = s.Send(ctx, providers.Message{ID: "m-1", Mode: providers.Start, Text: directive("env | sort; echo the end") + "\n/results"})
+		err = s.Send(ctx, providers.Message{ID: "m-1", Mode: providers.Start, Text: directive + "\n/results"})
 	}
 	var next, end providers.Event
 	if err == nil {
@@ -129,6 +142,9 @@ func ShellHasNoKey(t *testing.T, newProvider NewProvider, directive func(command
 	if err == nil {
 		end, err = e.until(ctx, "the turn ends", kind(providers.EventTurnEnd))
 	}
+	if err != nil || end.Outcome != providers.Completed {
+		t.Errorf("the turn is %s (%v, %v), want it completed; the agent said %q", end.Outcome, end.Err, err, e.said())
+	}
 	var results strings.Builder
 	for _, entry := range e.thread.Entries {
 		for _, b := range entry.Blocks {
@@ -137,10 +153,5 @@ func ShellHasNoKey(t *testing.T, newProvider NewProvider, directive func(command
 			}
 		}
 	}
-	if got := results.String(); err != nil || end.Outcome != providers.Completed || !strings.Contains(got, "PATH=") || !strings.Contains(got, "the end") || strings.Contains(got, Key) {
-		t.Errorf("the turn is %s (%v, %v), and the environment %q; want it without the key; the agent said %q", end.Outcome, end.Err, err, got, e.said())
-	}
-	if err := p.Close(); err != nil {
-		t.Errorf("close: %v", err)
-	}
+	return results.String()
 }
