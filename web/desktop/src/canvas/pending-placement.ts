@@ -72,8 +72,11 @@ export function reconcile(w: WindowState | undefined, pending: PendingPlacement,
   const changed = !sameBounds(w.bounds, pending.seen);
   const next = changed ? { ...pending, seen: w.bounds } : pending;
   if (pending.held) return next;
-  if (agrees(w, pending.place)) return undefined;
-  if (pending.since === 0) return next; // not sent yet
+  const { place, sent, since } = pending;
+  // What was sent after this place was reached before is still on its way to the hub, and would move the window away again.
+  const superseded = since === 0 && sent.length > 0 && !sameBounds(sent.at(-1)!, place.bounds);
+  if (agrees(w, place) && !superseded) return undefined;
+  if (since === 0) return next; // not sent yet
   if (changed && !pending.sent.some((b) => sameBounds(b, w.bounds))) return undefined;
   return now - pending.since >= confirmTimeout ? undefined : next;
 }

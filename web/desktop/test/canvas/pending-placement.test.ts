@@ -41,6 +41,16 @@ test("another client's move ends a pending placement, but not during a drag", ()
   expect(reconcile(other, released, 1150)).toBeUndefined();
 });
 
+test("a late echo of an earlier place does not end a placement at the same place that is not sent yet", () => {
+  const w = windowAt(at(0));
+  let pending = planUpdate(w, newPlacement(w, undefined, placeAt(at(40)), false), 1000).pending;
+  pending = planUpdate(w, newPlacement(w, pending, placeAt(at(90)), false), 1100).pending;
+  const undone = newPlacement(w, pending, placeAt(at(40)), false);
+  const left = reconcile(windowAt(at(40)), undone, 1150);
+  expect(left?.place.bounds).toEqual(at(40));
+  expect(planUpdate(windowAt(at(40)), left!, 1200).update).toEqual({ toggle: false, bounds: at(40) });
+});
+
 test("an unconfirmed pending placement expires after a while, an unsent one does not", () => {
   const w = windowAt(at(0));
   const unheard = newPlacement(w, undefined, placeAt(at(50)), false);
