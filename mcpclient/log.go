@@ -2,6 +2,7 @@ package mcpclient
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -41,11 +42,19 @@ type ring struct {
 	partial []byte // of a line on standard error
 }
 
-// hide makes the log replace secrets.
+// maxHidden bounds the secrets of earlier instances that a log replaces, too.
+const maxHidden = 64
+
+// hide makes the log replace secrets, and those of earlier instances, which may still write.
 func (r *ring) hide(secrets []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.secrets = secrets
+	for _, s := range secrets {
+		if !slices.Contains(r.secrets, s) {
+			r.secrets = append(r.secrets, s)
+		}
+	}
+	r.secrets = r.secrets[max(len(r.secrets)-max(maxHidden, len(secrets)), 0):]
 }
 
 // add adds a line.

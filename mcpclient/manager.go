@@ -82,6 +82,8 @@ type entry struct {
 	user    string // "" for the scope hub
 	session string // "" unless for one session
 	name    string
+	// another returns an instance that replaces this one, with the same log.
+	another func(log *ring) *instance
 }
 
 // list is the tools of a server, as they were listed last.
@@ -187,7 +189,7 @@ func (m *Manager) endChanged(user string, set Set) {
 func (m *Manager) Store() *Store { return m.cfg.Store }
 
 // Invalidate makes changed servers and secrets of a user count; an empty user means the hub. Instances that use one
-// of the secrets are started again when they are needed next.
+// of the secrets are started again when they are needed next; their logs go on.
 func (m *Manager) Invalidate(user string, secrets ...string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -196,7 +198,9 @@ func (m *Manager) Invalidate(user string, secrets ...string) {
 		uses := func(name string) bool { return slices.Contains(secretsOf(e.server), name) }
 		if e.user == user && slices.ContainsFunc(secrets, uses) {
 			e.end()
-			delete(m.instances, key)
+			next := *e
+			next.instance = e.another(e.log)
+			m.instances[key] = &next
 		}
 	}
 }
@@ -247,12 +251,16 @@ func (m *Manager) instanceOf(s source, at Place) (*instance, error) {
 		return nil, err
 	}
 	of := listKey(s, at.User)
-	e.instance = &instance{
-		server: s.Server, client: mcp.Implementation{Name: "everdesk", Title: "Everdesk", Version: m.cfg.Version}, times: m.times, log: &ring{},
-		open:  func(ctx context.Context, log *ring) (mcp.Transport, error) { return m.open(ctx, s, e.user, log) },
-		spawn: m.wg.Go, listed: func(all []Tool) { m.setList(of, all) },
-		state: Stopped, changed: make(chan struct{}), calls: map[*call]bool{},
+	user := e.user
+	e.another = func(log *ring) *instance {
+		return &instance{
+			server: s.Server, client: mcp.Implementation{Name: "everdesk", Title: "Everdesk", Version: m.cfg.Version}, times: m.times, log: log,
+			open:  func(ctx context.Context, log *ring) (mcp.Transport, error) { return m.open(ctx, s, user, log) },
+			spawn: m.wg.Go, listed: func(all []Tool) { m.setList(of, all) },
+			state: Stopped, changed: make(chan struct{}), calls: map[*call]bool{},
+		}
 	}
+	e.instance = e.another(&ring{})
 	m.instances[key] = e
 	return e.instance, nil
 }

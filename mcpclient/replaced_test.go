@@ -74,3 +74,33 @@ func checkNewSecret(t *testing.T, use func(*bench) (string, error), want string)
 		t.Errorf("the server was started %d times, want 2", got)
 	}
 }
+
+// The log of a server goes on when it starts again with another secret, which may happen while people read it.
+func TestLogOutlivesAChangedSecret(t *testing.T) {
+	t.Parallel()
+	s := program("test")
+	s.Env = map[string]string{"TOKEN": "${secret:token}"}
+	b := setUp(t, []mcpclient.Server{s}, nil)
+	for _, value := range []string{"the-first", "the-second"} {
+		if err := b.secrets.Set(t.Context(), secrets.Owner{}, "token", secrets.NewValue(value)); err != nil {
+			t.Fatal(err)
+		}
+		b.Invalidate("", "token")
+		b.must(ann, "test", "env", `{}`)
+	}
+	b.Invalidate("", "token")
+	await(t, "that both instances have ended", func() bool {
+		log, err := b.Log(t.Context(), ann, "test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := fmt.Sprint(log)
+		if strings.Contains(text, "the-first") || strings.Contains(text, "the-second") {
+			t.Fatalf("the log is %s, want no secret in it", text)
+		}
+		return strings.Count(text, "tools/call env") == 2 && strings.Count(text, "server is ready, token ***") == 2
+	})
+	if got := b.status().State; got != mcpclient.Stopped {
+		t.Errorf("the state is %s, want %s", got, mcpclient.Stopped)
+	}
+}
