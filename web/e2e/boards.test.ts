@@ -98,6 +98,16 @@ it("cells are written in their format and edited, rows are added and deleted, an
   await one.keyboard.press("ArrowDown");
   await one.keyboard.press("Enter");
   await one.keyboard.type("1");
+  // The table changes while a cell is edited: the editor stays, with its text.
+  await there.getByText("€950.00").dblclick();
+  await two.keyboard.type("960");
+  await two.keyboard.press("Enter");
+  await here.getByText("€960.00").waitFor();
+  expect(await one.evaluate(() => (document.activeElement as HTMLInputElement | HTMLTextAreaElement | null)?.value)).toBe("1");
+  await there.getByText("€960.00").dblclick();
+  await two.keyboard.type("950");
+  await two.keyboard.press("Enter");
+  await here.getByText("€950.00").waitFor();
   await one.keyboard.press("Escape");
   await until(() => one.evaluate(() => document.activeElement?.textContent)).toBe("€1,200.00");
 

@@ -19,6 +19,8 @@ const leastFiltered = 8;
 
 interface Cell {
   readonly row: Table["rows"][number];
+  /** The place of the row in the table. */
+  readonly item: number;
   readonly column: number;
 }
 
@@ -44,6 +46,8 @@ export function TableView({ table, label, edit }: TableProps): ReactNode {
   const rows = useMemo(() => sortRows(found, sort, new Intl.Collator(language, { numeric: true })), [found, sort, language]);
   // A row is edited at its place in the table, wherever the order and the filter show it.
   const places = useMemo(() => new Map(table.rows.map((row, i) => [row, i])), [table]);
+  // The table may change while a cell is edited: its rows are others then, and the edited one is known by its text.
+  const edited = useMemo(() => editing && sameRow(table, editing), [table, editing]);
   const many = rows.length > manyRows;
   const { ref, onScroll, from, to } = useVisible(rows.length, many);
   const name = (c: number): string => table.headers[c]?.trim() || t.column(c + 1);
@@ -95,8 +99,8 @@ export function TableView({ table, label, edit }: TableProps): ReactNode {
     k.preventDefault();
     k.stopPropagation();
   };
-  const done = (cell: Cell, text: string | undefined): void => {
-    const item = places.get(cell.row);
+  const done = (row: Cell["row"], cell: Cell, text: string | undefined): void => {
+    const item = places.get(row);
     setEditing(undefined);
     if (item === undefined) return;
     focus.current = { row: item, column: cell.column };
@@ -126,9 +130,9 @@ export function TableView({ table, label, edit }: TableProps): ReactNode {
             {rows.slice(from, to).map((row, i) => (
               <tr key={from + i} aria-rowindex={from + i + 2}>
                 {columns.map((c) =>
-                  editing?.row === row && editing.column === c ? (
+                  editing !== undefined && edited === row && editing.column === c ? (
                     <td key={c} className="content-cell-edited">
-                      <TextField label={e.editCell(name(c), format.number(places.get(row)! + 1))} text={row[c] ?? ""} onDone={(text) => done({ row, column: c }, text)} />
+                      <TextField label={e.editCell(name(c), format.number(places.get(row)! + 1))} text={row[c] ?? ""} onDone={(text) => done(row, editing, text)} />
                     </td>
                   ) : (
                     <td
@@ -137,8 +141,8 @@ export function TableView({ table, label, edit }: TableProps): ReactNode {
                       data-place={`${places.get(row)} ${c}`}
                       data-numeric={numeric[c]}
                       title={many ? row[c] : undefined}
-                      onDoubleClick={edit && (() => setEditing({ row, column: c }))}
-                      onKeyDown={(k) => press(k, { row, column: c })}
+                      onDoubleClick={edit && (() => setEditing({ row, item: places.get(row)!, column: c }))}
+                      onKeyDown={(k) => press(k, { row, item: places.get(row)!, column: c })}
                     >
                       {written[c]?.(row[c] ?? "") ?? row[c]}
                     </td>
@@ -166,6 +170,14 @@ export function TableView({ table, label, edit }: TableProps): ReactNode {
       </footer>
     </div>
   );
+}
+
+/** The row of an edited cell in a table that may have changed: the one with its text, else the one at its place. */
+function sameRow(table: Table, { row, item }: Cell): Cell["row"] | undefined {
+  const there = table.rows[item];
+  const text = rowText(row);
+  if (there !== undefined && rowText(there) === text) return there;
+  return table.rows.find((r) => rowText(r) === text) ?? there;
 }
 
 /** The alignment of the columns, and how their cells are written. */
