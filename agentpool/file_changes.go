@@ -31,11 +31,11 @@ type fileChanges struct {
 	done   chan struct{} // closed when the goroutine that reads the files ends; nil without one
 	again  bool          // files may have changed since that goroutine began to read them
 	full   bool
-	notice string // what users are to be told, once
+	notice string // the text for users that no run has reported yet
 }
 
-// look publishes changes soon. The first call only records the files.
-func (f *fileChanges) look() {
+// publishSoon publishes changes and does not wait for that. The first call only records the files.
+func (f *fileChanges) publishSoon() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.again = f.done != nil; f.again || f.begin == nil {
@@ -45,9 +45,9 @@ func (f *fileChanges) look() {
 	go f.run()
 }
 
-// wait publishes all changes up to now. It returns after a time at the latest.
-func (f *fileChanges) wait(atMost time.Duration) {
-	f.look()
+// publishNow publishes all changes up to now. It returns after a time at the latest.
+func (f *fileChanges) publishNow(atMost time.Duration) {
+	f.publishSoon()
 	f.mu.Lock()
 	done := f.done
 	f.mu.Unlock()
@@ -61,7 +61,7 @@ func (f *fileChanges) wait(atMost time.Duration) {
 	}
 }
 
-// takeNotice returns what users are to be told, if they were not told yet.
+// takeNotice returns the text for users that no run has reported yet, and forgets it.
 func (f *fileChanges) takeNotice() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -125,7 +125,7 @@ func (ar *activeRun) handleEvent(e providers.Event) *Ended {
 		ar.flush()
 		ar.report(NewEntries{of, e.Thread, e.Entries, ar.sentSteers(e.EntryMessages)})
 		if ar.dir.Files {
-			ar.runner.files.look()
+			ar.runner.files.publishSoon()
 		}
 	case providers.EventUsage:
 		ar.flush()

@@ -23,7 +23,7 @@ func (ar *activeRun) findWorkDir(p providers.Provider) (err error) {
 		return &providers.Failure{Class: providers.Invalid, Err: fmt.Errorf("find the folder to work in: %w", err)}
 	}
 	if ar.caller.WorksInFiles = ar.dir.Files; ar.dir.Files {
-		ar.runner.files.look()
+		ar.runner.files.publishSoon()
 	}
 	return nil
 }
@@ -34,7 +34,7 @@ func (ar *activeRun) publishFiles() {
 	if !ar.dir.Files {
 		return
 	}
-	ar.runner.files.wait(cleanupTimeout)
+	ar.runner.files.publishNow(cleanupTimeout)
 	if why := ar.runner.files.takeNotice(); why != "" {
 		ar.report(FilesFull{RunRef{ar.ID}, why})
 	}

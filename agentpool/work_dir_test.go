@@ -21,7 +21,7 @@ type watchFunc func() error
 func (f watchFunc) Publish(context.Context) error { return f() }
 
 // What a process changes in the files of the session is published after each report of its conversation, and after the end of
-// a turn, also of one that is interrupted. Users are told once that there are too many files.
+// a turn, also of one that is interrupted. A row says once that there are too many files.
 func TestChangedFilesArePublished(t *testing.T) {
 	t.Parallel()
 	bubble(t, agentpool.Limits{}, func(r *rig) {
