@@ -3,7 +3,9 @@ package gateway_test
 import (
 	"net/http"
 	"testing"
+	"time"
 
+	"github.com/everdesk/everdesk/internal/redistest"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -50,5 +52,84 @@ func TestPointersOfOtherUsers(t *testing.T) {
 	mine.wantError(wire.CodeInvalidMessage)
 	if events := h.get(sessionPath(id, "/events?limit=1000"), ada).wantStatus(http.StatusOK); contains(events.body, "POINTER") {
 		t.Errorf("the log has pointers: %s, was %s", events.body, top.body)
+	}
+}
+
+// Pointers reach the users at other replicas, through a channel that only sessions with several users have.
+func TestPointersCrossReplicas(t *testing.T) {
+	t.Parallel()
+	server := redistest.Standalone(t)
+	a, b := twoHubsOn(t, server)
+	redis := server.Client(t)
+	ada, id := a.userToken("ada"), a.newSession("ada")
+	a.rest(http.MethodPut, sessionPath(id, "/shares/vic"), request{token: ada, body: `{"access":"viewer"}`}).wantStatus(http.StatusOK)
+	path := "/ws/" + string(id)
+	mine, other := a.mustDial(path, as(ada)), b.mustDial(path, as(b.userToken("ada")))
+	channels := func() []string {
+		t.Helper()
+		names, err := redis.PubSubShardChannels(t.Context(), "*:signals").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return names
+	}
+	waitForPresence(other, 2)
+	if got := channels(); len(got) > 0 {
+		t.Errorf("channels with one user: got %q, want none", got)
+	}
+	vic := b.mustDial(path, as(b.userToken("vic")))
+	for _, way := range []struct {
+		from, to *tab
+		user     string
+	}{{mine, vic, "ada"}, {vic, mine, "vic"}} {
+		// Positions before both replicas listen are lost, so the pointer moves until it is seen.
+		seen, moved := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(moved)
+			tick := time.NewTicker(20 * time.Millisecond)
+			defer tick.Stop()
+			for {
+				way.from.send(wire.Pointer{MonitorID: "monitor-0", X: 7, Y: 8})
+				select {
+				case <-tick.C:
+				case <-seen:
+					way.from.send(wire.Pointer{MonitorID: "monitor-0", Gone: true})
+					return
+				}
+			}
+		}()
+		p := next[wire.PointerMoved](way.to)
+		close(seen)
+		<-moved
+		if p.User != way.user || p.X != 7 || p.Y != 8 || p.MonitorID != "monitor-0" || p.ConnectionID == "" {
+			t.Errorf("got %+v, want a pointer of %s at 7, 8", p, way.user)
+		}
+		for !p.Gone {
+			p = next[wire.PointerMoved](way.to)
+		}
+	}
+	if p := next[wire.PointerMoved](other); p.User != "vic" {
+		t.Errorf("another tab of the same user: got %+v, want only the pointer of vic", p)
+	}
+	if got := channels(); len(got) != 1 {
+		t.Errorf("channels with two users: got %q, want one", got)
+	}
+	vic.ws.CloseNow()
+	waitForPresence(mine, 2)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.After(a.wait); len(channels()) > 0; {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("channels after vic has left: got %q, want none", channels())
+		}
+	}
+}
+
+// waitForPresence reads events of a tab until the list of connections has that many.
+func waitForPresence(x *tab, want int) {
+	x.t.Helper()
+	for next[wire.Presence](x).Total != want {
 	}
 }

@@ -54,12 +54,21 @@ func (h *testHub) adminRequest(method, path, key, body string) reply {
 // twoHubs starts two hubs on one Redis.
 func twoHubs(t *testing.T, tune ...func(*hubOptions)) (a, b *testHub) {
 	t.Helper()
-	server := redistest.Standalone(t)
+	return twoHubsOn(t, redistest.Standalone(t), tune...)
+}
+
+// twoHubsOn starts two hubs on a Redis.
+func twoHubsOn(t *testing.T, server *redistest.Server, tune ...func(*hubOptions)) (a, b *testHub) {
+	t.Helper()
 	build := func(id wire.ReplicaID) *testHub {
 		return newTestHub(t, append([]func(*hubOptions){func(p *hubOptions) {
 			p.session.Replica, p.members = id, true
 			p.store = func(log *slog.Logger) (engine, error) {
-				return joinRedis(redisstore.Open(t.Context(), server.Client(t), redisstore.Config{Logger: log}))
+				s, err := redisstore.Open(t.Context(), server.Client(t), redisstore.Config{Logger: log})
+				if err == nil {
+					p.session.Signals = s.Signals
+				}
+				return joinRedis(s, err)
 			}
 		}}, tune...)...)
 	}

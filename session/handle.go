@@ -74,9 +74,15 @@ func (hd *Handle) Watch(t *broadcast.Tab, m wire.MonitorID) {
 	hd.live.mailbox.signal()
 }
 
-// MovePointer sends the position of a user's pointer to the tabs of other users on this replica. A tab that is slow
+// MovePointer sends the position of a user's pointer to the tabs of other users, at all replicas. A tab that is slow
 // misses it. It returns false for a position that it drops because the user sends too many.
-func (hd *Handle) MovePointer(p wire.PointerMoved) bool { return hd.live.center.MovePointer(p) }
+func (hd *Handle) MovePointer(p wire.PointerMoved) bool {
+	if !hd.live.center.MovePointer(p) {
+		return false
+	}
+	hd.live.pointers.send(p)
+	return true
+}
 
 // Leave removes a tab and updates the presence list.
 func (hd *Handle) Leave(t *broadcast.Tab) {

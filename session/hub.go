@@ -28,6 +28,8 @@ type Config struct {
 	// MayPack reports, without blocking, whether the store may pack sessions that become dormant:
 	// whether all replicas can read packs. Nil means always.
 	MayPack func() bool
+	// Signals carries the pointers of users to other replicas; nil means that no other replica uses the store.
+	Signals Signals
 	// Cold moves unused sessions out of the store; nil means that the store cannot do so. ColdAfter
 	// is the time from which on a session is unused, 0 for never, and MayCool reports, without
 	// blocking, whether all replicas can open sessions that were moved. Nil means always.

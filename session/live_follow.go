@@ -86,6 +86,7 @@ func (ls *liveSession) readUpTo(ctx context.Context, after, to wire.Position) ([
 // Commands of this replica that they answer need not be sent again.
 func (ls *liveSession) publishCommitted(events []broadcast.Event) {
 	ls.publish(events)
+	ls.pointers.applyPresence(events, ls.center)
 	ls.replyWaiters.matchEvents(events)
 	ls.deliveries.forwarded.removeAnswered(events)
 }

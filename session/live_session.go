@@ -72,6 +72,7 @@ type liveSession struct {
 	storeHealth    storeHealth
 	deliveries     deliverySender // used by followers, and by new owners for what they forwarded before
 	tabSource      tabSource
+	pointers       pointerRelay
 	ready          chan struct{} // closed when the session is loaded or has failed to load, see failure
 	done           chan struct{} // closed when the live session has ended
 	claimRequested atomic.Bool   // a follower is to claim the session now
@@ -111,6 +112,7 @@ func newLiveSession(env *environment, rg sessionRegistry, id wire.SessionID) *li
 	}
 	ls.storeHealth.log = ls.log
 	ls.deliveries = deliverySender{env: env, id: id, log: ls.log, mailbox: ls.mailbox, storeHealth: &ls.storeHealth}
+	ls.pointers = pointerRelay{signals: env.cfg.Signals, session: id, replica: env.cfg.Replica}
 	ls.tabSource = tabSource{env: env, id: id, log: ls.log, mailbox: ls.mailbox, done: ls.done}
 	return ls
 }
@@ -406,6 +408,7 @@ func (ls *liveSession) shutDown(err error) {
 		close(ls.ready)
 	}
 	close(ls.done)
+	ls.pointers.close()
 	if ls.center != nil {
 		ls.center.Close(code, reason)
 		ls.center.Wait()

@@ -246,8 +246,8 @@ type ViewActive struct {
 	By ConnectionID `json:"by"`
 }
 
-// PointerMoved says where the pointer of another user is on a monitor. It is not in the log, and pointers of tabs on
-// other replicas are not sent. A pointer that has not moved for some seconds is of no interest.
+// PointerMoved says where the pointer of another user is on a monitor. It is not in the log. Positions may be missing,
+// and a pointer that has not moved for some seconds is of no interest.
 type PointerMoved struct {
 	Outbound
 	// ConnectionID is that of the tab with the pointer.

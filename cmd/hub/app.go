@@ -307,7 +307,7 @@ func (h *App) membershipConfig(p process) membership.Config {
 // sessionConfig completes the settings of sessions with the components that they use.
 func (h *App) sessionConfig(cfg config, p process, store openStore) session.Config {
 	c := cfg.session
-	c.Replica, c.Logger, c.Documents, c.Cold = p.replica, p.log, store.documents, store.cold
+	c.Replica, c.Logger, c.Documents, c.Cold, c.Signals = p.replica, p.log, store.documents, store.cold, store.signals
 	c.Observer, c.MessageObserver, c.Broadcast.Observer = p.metrics, p.metrics, p.metrics
 	c.Broadcast.Heartbeat = cfg.gateway.Heartbeat
 	if cfg.limits.Off {

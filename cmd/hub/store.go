@@ -28,6 +28,7 @@ type openStore struct {
 	readiness  gateway.StoreReadiness
 	// cold and objects are nil unless the store can move sessions to the storage of files.
 	cold    session.ColdStore
+	signals session.Signals
 	objects *coldObjects
 	close   func() error
 }
@@ -114,7 +115,7 @@ func fileEngine(s *filestore.Store) openStore {
 func redisEngine(s *redisstore.Store, client redis.UniversalClient, objects *coldObjects) openStore {
 	return openStore{
 		sessions: session.StoreOf(s.Sessions), documents: s.Documents, replicas: s.Replicas, semaphores: s.Semaphores, rates: s.Rates,
-		cold: s.Cold, objects: objects,
+		cold: s.Cold, objects: objects, signals: s.Signals,
 		readiness: s, close: func() error { return errors.Join(s.Close(), client.Close()) },
 	}
 }

@@ -67,6 +67,9 @@
 // sharded; in a Cluster
 // there is one connection per partition with listeners.
 //
+// [Signals] publishes texts on a third channel of a session, which exists while a replica listens. They are not in the
+// log, and a lost one is not sent again.
+//
 // # Outages and data loss
 //
 // Every call obeys its context. A call that was certainly not executed (moved slot, a replica

@@ -73,6 +73,9 @@ func (k sessionKeys) log() string { return k.base + "log" }
 // wakes the owner.
 func (k sessionKeys) inbox() string { return k.base + "inbox" }
 
+// signals is not a key but the name of the channel of [Signals].
+func (k sessionKeys) signals() string { return k.base + "signals" }
+
 // ids is a hash: command id to its entry in the inbox and a digest, or to "-"
 // once consumed.
 func (k sessionKeys) ids() string { return k.base + "ids" }

@@ -118,6 +118,7 @@ type Store struct {
 	Semaphores *Semaphores
 	Replicas   *Replicas
 	Rates      *Rates
+	Signals    *Signals
 }
 
 // Open checks that Redis is suitable and returns a store in it. The client should have the
@@ -144,6 +145,7 @@ func Open(ctx context.Context, client redis.UniversalClient, cfg Config) (*Store
 		Semaphores: &Semaphores{caller: c, rebuilder: lists, bus: bus},
 		Replicas:   &Replicas{caller: c, rebuilder: lists},
 		Rates:      &Rates{caller: c, rebuilder: lists},
+		Signals:    &Signals{caller: c, bus: bus},
 	}
 	s.Cold = s.Sessions.cold
 	c.start(s.Sessions.tails.checkLoop)

@@ -1898,7 +1898,7 @@ export interface Pointer {
   messageId?: MessageID;
 }
 
-/** PointerMoved says where the pointer of another user is on a monitor. It is not in the log, and pointers of tabs on other replicas are not sent. A pointer that has not moved for some seconds is of no interest. */
+/** PointerMoved says where the pointer of another user is on a monitor. It is not in the log. Positions may be missing, and a pointer that has not moved for some seconds is of no interest. */
 export interface PointerMoved {
   /** ConnectionID is that of the tab with the pointer. */
   connectionId: ConnectionID;
