@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -147,9 +148,7 @@ func (b *backend) ID() string {
 func (b *backend) Start(ctx context.Context, m agent.Message) error {
 	b.mu.Lock()
 	b.running, b.interrupted, b.cut, b.over = true, false, false, make(chan struct{})
-	intro := b.intro
 	b.mu.Unlock()
-	m.Text = intro + m.Text
 	b.order.Lock()
 	p, err := b.sendPrompt(ctx, []agent.Message{m})
 	b.order.Unlock()
@@ -161,8 +160,15 @@ func (b *backend) Start(ctx context.Context, m agent.Message) error {
 	return nil
 }
 
-// sendPrompt sends a prompt; order is held.
+// sendPrompt sends a prompt, which begins with the system prompt until the agent has that; order is held.
 func (b *backend) sendPrompt(ctx context.Context, messages []agent.Message) (*jsonrpc.Pending, error) {
+	b.mu.Lock()
+	intro := b.intro
+	b.mu.Unlock()
+	if intro != "" {
+		messages = slices.Clone(messages)
+		messages[0].Text = intro + messages[0].Text
+	}
 	return b.conn.Begin(ctx, "session/prompt", map[string]any{"sessionId": b.ID(), "prompt": b.able.prompt(messages)}, nil)
 }
 
@@ -189,6 +195,9 @@ func (b *backend) awaitPromptEnd(p *jsonrpc.Pending) {
 func (b *backend) next(r promptResult, failed error) (*jsonrpc.Pending, error) {
 	b.mu.Lock()
 	messages := b.steers
+	if failed == nil {
+		b.intro = ""
+	}
 	if b.cut {
 		failed = nil // some agents answer a prompt that was cancelled with an error
 	}
@@ -198,9 +207,6 @@ func (b *backend) next(r promptResult, failed error) (*jsonrpc.Pending, error) {
 	b.steers, b.cut, b.beginning = nil, false, len(messages) > 0
 	clear(b.calls)
 	b.reported, b.made, b.injected = nil, nil, nil
-	if failed == nil {
-		b.intro = ""
-	}
 	b.mu.Unlock()
 	if len(messages) > 0 {
 		for _, m := range messages { // before the agent answers them
