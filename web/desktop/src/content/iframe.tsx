@@ -40,7 +40,9 @@ function OtherSite({ address }: { address: string }): ReactNode {
     <div className="content-state" data-content-state="failed" data-content-error="the desktop does not load other sites; the person is offered to open it in a tab">
       <Card icon={Globe} title={t.otherSite}>
         <p>{url === undefined ? t.badAddress : t.otherSiteText}</p>
-        <p className="content-url">{url ?? address}</p>
+        <p className="content-url" tabIndex={0} role="group" aria-label={t.otherSite}>
+          {url ?? address}
+        </p>
         {url !== undefined && (
           <Button icon={ExternalLink} onClick={() => setLeave(true)}>
             {t.leaveOpen}

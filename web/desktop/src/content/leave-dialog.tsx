@@ -27,7 +27,9 @@ export function LeaveDialog({ address, onClose }: { address: string; onClose: ()
       <Modal title={t.leaveTitle} closeLabel={t.close} onClose={onClose}>
         <p>{url === undefined ? t.badAddress : t.leaveText}</p>
         {url !== undefined && <p className="content-host">{hostOf(url)}</p>}
-        <p className="content-url">{url ?? address}</p>
+        <p className="content-url" tabIndex={0} role="group" aria-label={t.leaveTitle}>
+          {url ?? address}
+        </p>
         <div className="content-actions">
           <Button onClick={onClose}>{t.cancel}</Button>
           {url !== undefined && (

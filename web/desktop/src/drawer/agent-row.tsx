@@ -19,13 +19,16 @@ interface Props {
 
 /** A working agent: its activity, its thinking, and its text since the last of its rows. */
 export const AgentRow = memo(function AgentRow({ agent, thinking, text }: Props): ReactNode {
+  const t = useTexts(texts);
   const stale = useLinkDown();
   return (
     <article className={stale ? "drawer-row drawer-agent drawer-stale" : "drawer-row drawer-agent"}>
       <AgentLine agent={agent} />
       {thinking !== "" && (
         <Collapsible icon={Brain} title={<Thinking text={thinking} />}>
-          <div className="drawer-thought">{thinking}</div>
+          <div className="drawer-thought" tabIndex={0} role="group" aria-label={t.thought}>
+            {thinking}
+          </div>
         </Collapsible>
       )}
       <div data-stream={agent.role} className="drawer-text">

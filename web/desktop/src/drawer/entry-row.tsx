@@ -180,7 +180,9 @@ function Thought({ row }: { row: UIRow }): ReactNode {
           </>
         }
       >
-        <div className="drawer-thought">{text}</div>
+        <div className="drawer-thought" tabIndex={0} role="group" aria-label={t.thought}>
+          {text}
+        </div>
       </Collapsible>
       <CopyButton text={text} />
     </>

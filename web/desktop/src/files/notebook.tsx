@@ -58,7 +58,7 @@ export function Notebook({ text }: { text: string }): ReactNode {
           {c.kind === "markdown" ? <MarkdownView text={c.source} /> : <MarkdownView text={fenced(c.source)} />}
           {c.outputs.map((o, n) => (
             <div key={n} className="files-output" role="group" aria-label={t.output}>
-              {o.picture !== undefined ? <img className="content-picture" src={o.picture} alt={t.output} /> : <pre>{o.text.slice(0, 20_000)}</pre>}
+              {o.picture !== undefined ? <img className="content-picture" src={o.picture} alt={t.output} /> : <pre tabIndex={0}>{o.text.slice(0, 20_000)}</pre>}
             </div>
           ))}
         </section>

@@ -104,7 +104,7 @@ export function ServerRow({ server: s, version, known, onChanged, onSecret }: Se
         </details>
       )}
       {log !== undefined && (
-        <pre className="servers-part servers-log" aria-label={t.logOf(s.name)}>
+        <pre className="servers-part servers-log" tabIndex={0} role="group" aria-label={t.logOf(s.name)}>
           {log.length === 0 ? t.noLog : log.map((l) => `${l.time} ${l.from}: ${l.text}`).join("\n")}
         </pre>
       )}

@@ -17,7 +17,9 @@ export function MessageDialog({ server, text, onAnswer }: { server: string; text
     <div onPointerDown={stop} onClick={stop} onKeyDown={stop}>
       <Modal title={t.messageTitle} closeLabel={t.close} onClose={() => onAnswer(false)}>
         <p>{t.messageText(server)}</p>
-        <pre className="content-offer">{text}</pre>
+        <pre className="content-offer" tabIndex={0} role="group" aria-label={t.messageTitle}>
+          {text}
+        </pre>
         <div className="content-actions">
           <Button onClick={() => onAnswer(false)}>{t.cancel}</Button>
           <Button kind="primary" icon={Send} {...press(() => onAnswer(true))}>
