@@ -130,6 +130,7 @@ func TestPointersCrossReplicas(t *testing.T) {
 // waitForPresence reads events of a tab until the list of connections has that many.
 func waitForPresence(x *tab, want int) {
 	x.t.Helper()
-	for next[wire.Presence](x).Total != want {
+	for got := 0; got != want; {
+		got = next[wire.Presence](x).Total
 	}
 }

@@ -126,9 +126,10 @@ func (ls *liveSession) run(ctx context.Context) {
 	var err error
 	defer func() { ls.shutDown(err) }()
 	var prev *owner // the last owner here, with its unfinished items and state
-	for wait, final := retryFirst, false; ; wait = min(2*wait, retryLast) {
+	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
 		began := time.Now()
 		prev, err = ls.runGuarded(ctx, prev)
+		var final bool
 		if wait, final, err = ls.pauseAfter(ctx, err, prev, began, wait); final {
 			return
 		}
