@@ -369,8 +369,8 @@ func (r *Run) update(o wire.CellOutput) {
 	}
 }
 
-// dataOf returns the forms of a display that are text, as JSON. The largest are left out until the rest fits, and the
-// plain text says so. cut is the number of bytes of the message that were not read: only plain text is of use without its
+// dataOf returns the forms of a display that are text, as JSON. The largest are left out until the rest fits, but the
+// plain text is only cut to maxText; it says what was left out. cut is the number of bytes of the message that were not read: only plain text is of use without its
 // end.
 func (r *Run) dataOf(data map[string]json.RawMessage, cut int64) json.RawMessage {
 	forms, size := map[string]string{}, 0
@@ -392,6 +392,9 @@ func (r *Run) dataOf(data map[string]json.RawMessage, cut int64) json.RawMessage
 	for size > maxDisplay {
 		largest := ""
 		for kind, value := range forms {
+			if kind == "text/plain" && len(value) <= maxText {
+				continue // what is left of the display for everyone who cannot show the rest
+			}
 			if largest == "" || len(value) > len(forms[largest]) {
 				largest = kind
 			}
