@@ -18,13 +18,13 @@ func (s *Store) errFull() error {
 	return fmt.Errorf("%w: at most %d files with %d bytes", ErrFull, s.cfg.SessionFiles, s.cfg.SessionBytes)
 }
 
-// reservation is the space of the unfinished uploads of one file.
+// reservation is the space of the requests that bring one file.
 type reservation struct {
 	uploads int
 	bytes   int64
 }
 
-// reserve adds an unfinished upload and returns the function that removes it.
+// reserve adds a request that brings a file and returns the function that removes it.
 func (s *Store) reserve(session wire.SessionID, name string, bytes int64) (done func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,57 +58,71 @@ func (s *Store) lockSession(session wire.SessionID) (done func()) {
 	return m.Unlock
 }
 
-// reserveSpace reserves space for a file before it is received, so that unfinished files
-// count like finished ones. It returns the number of bytes that may be received, and a
-// function that releases the reservation.
-func (s *Store) reserveSpace(ctx context.Context, session wire.SessionID, name string, size int64) (room int64, done func(), err error) {
-	defer s.lockSession(session)()
+// usage is what counts against the limits of a session.
+type usage struct {
+	bytes     int64
+	files     int
+	receiving int // files that are being received, each in one request
+	uploads   int // unfinished uploads in pieces
+}
+
+// usageWithout returns the usage of a session without the file name, which will be replaced. Files that are being
+// received and unfinished uploads count like stored files. The limits of a session bound the cost.
+func (s *Store) usageWithout(ctx context.Context, session wire.SessionID, name string) (usage, error) {
 	s.mu.Lock()
-	others := maps.Clone(s.pending[session])
+	received := maps.Clone(s.pending[session])
 	s.mu.Unlock()
-	uploads := 0
-	for _, r := range others {
-		uploads += r.uploads
-	}
-	if uploads >= s.cfg.SessionUploads {
-		return 0, nil, fmt.Errorf("%w: at most %d", ErrBusy, s.cfg.SessionUploads)
+	var u usage
+	for _, r := range received {
+		u.receiving += r.uploads
 	}
 	all, err := s.backend.List(ctx, Key{session, AreaFiles, ""})
 	if err != nil {
-		return 0, nil, fmt.Errorf("count session files: %w", err)
+		return usage{}, fmt.Errorf("count session files: %w", err)
 	}
-	left, count := s.cfg.SessionBytes, 0
 	for _, e := range all {
 		if e.Folder || e.Path == name {
 			continue
 		}
-		// A file that is being uploaded may be stored already, so it counts once.
-		left, count = left-max(e.Size, others[e.Path].bytes), count+1
-		delete(others, e.Path)
+		// A file that is being received may be stored already, so it counts once.
+		u.bytes, u.files = u.bytes+max(e.Size, received[e.Path].bytes), u.files+1
+		delete(received, e.Path)
 	}
-	for _, r := range others {
-		left, count = left-r.bytes, count+1
+	for _, r := range received {
+		u.bytes, u.files = u.bytes+r.bytes, u.files+1
 	}
-	if left < max(size, 0) || count >= s.cfg.SessionFiles {
-		return 0, nil, s.errFull()
+	var reserved int64
+	if reserved, u.uploads, err = s.unfinished(ctx, session); err != nil {
+		return usage{}, fmt.Errorf("count unfinished uploads: %w", err)
 	}
-	if room = size; size < 0 {
-		room = min(s.cfg.FileBytes, left)
-	}
-	return room, s.reserve(session, name, room), nil
+	u.bytes, u.files = u.bytes+reserved, u.files+u.uploads
+	return u, nil
 }
 
-// usageWithout returns the usage of a session without the file name, which will be
-// replaced. The limits of a session bound the cost.
-func (s *Store) usageWithout(ctx context.Context, session wire.SessionID, name string) (bytes int64, count int, err error) {
-	all, err := s.backend.List(ctx, Key{session, AreaFiles, ""})
+// checkRoom returns [ErrFull] unless a session with this usage has room for one more file.
+func (s *Store) checkRoom(u usage, size int64) error {
+	if u.bytes+max(size, 0) > s.cfg.SessionBytes || u.files >= s.cfg.SessionFiles {
+		return s.errFull()
+	}
+	return nil
+}
+
+// reserveSpace reserves space for a file before it is received. It returns the number of bytes that may be received,
+// and a function that releases the reservation.
+func (s *Store) reserveSpace(ctx context.Context, session wire.SessionID, name string, size int64) (room int64, done func(), err error) {
+	defer s.lockSession(session)()
+	u, err := s.usageWithout(ctx, session, name)
 	if err != nil {
-		return 0, 0, fmt.Errorf("count session files: %w", err)
+		return 0, nil, err
 	}
-	for _, e := range all {
-		if !e.Folder && e.Path != name {
-			bytes, count = bytes+e.Size, count+1
-		}
+	if u.receiving >= s.cfg.SessionUploads {
+		return 0, nil, fmt.Errorf("%w: at most %d", ErrBusy, s.cfg.SessionUploads)
 	}
-	return bytes, count, nil
+	if err := s.checkRoom(u, size); err != nil {
+		return 0, nil, err
+	}
+	if room = size; size < 0 {
+		room = min(s.cfg.FileBytes, s.cfg.SessionBytes-u.bytes)
+	}
+	return room, s.reserve(session, name, room), nil
 }

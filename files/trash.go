@@ -118,12 +118,12 @@ func (s *Store) Restore(ctx context.Context, session wire.SessionID, id string) 
 		return Entry{}, fmt.Errorf("%w: no deletion %q can be undone", fs.ErrNotExist, id)
 	}
 	t := all[i]
-	bytes, count, err := s.usageWithout(ctx, session, "")
+	used, err := s.usageWithout(ctx, session, "")
 	if err != nil {
 		return Entry{}, err
 	}
-	if bytes+t.Size > s.cfg.SessionBytes || count >= s.cfg.SessionFiles {
-		return Entry{}, s.errFull()
+	if err := s.checkRoom(used, t.Size); err != nil {
+		return Entry{}, err
 	}
 	from := Key{session, AreaTrash, id + "/" + t.Path}
 	for n := 1; ; n++ {

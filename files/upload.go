@@ -69,19 +69,15 @@ func (s *Store) StartUpload(ctx context.Context, session wire.SessionID, name st
 		return Upload{}, s.errTooLarge()
 	}
 	defer s.lockSession(session)()
-	bytesPending, count, err := s.unfinished(ctx, session)
+	used, err := s.usageWithout(ctx, session, name)
 	if err != nil {
 		return Upload{}, err
 	}
-	if count >= maxUploads {
+	if used.uploads >= maxUploads {
 		return Upload{}, fmt.Errorf("%w: at most %d", ErrBusy, maxUploads)
 	}
-	used, stored, err := s.usageWithout(ctx, session, name)
-	if err != nil {
+	if err := s.checkRoom(used, size); err != nil {
 		return Upload{}, err
-	}
-	if used+bytesPending+size > s.cfg.SessionBytes || stored+count >= s.cfg.SessionFiles {
-		return Upload{}, s.errFull()
 	}
 	head, err := json.Marshal(uploadHead{Path: name, ETag: c.ETag, Absent: c.Absent})
 	if err != nil {

@@ -133,3 +133,38 @@ func TestUploadDoesNotReplaceAChangedFile(t *testing.T) {
 		t.Errorf("an upload without bytes: got %+v, want it complete", empty)
 	}
 }
+
+// Uploads in pieces and files that are received in one request count against the same limits.
+func TestUploadsCountBesideOtherFiles(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), files.Config{FileBytes: 100, SessionBytes: 250, SessionFiles: 3})
+	startUpload(t, s, "pieces", 100, files.Condition{})
+	if _, err := s.Save(t.Context(), ses, "large", strings.NewReader(strings.Repeat("x", 151)), -1); !errors.Is(err, files.ErrTooLarge) && !errors.Is(err, files.ErrFull) {
+		t.Errorf("saving 151 bytes, 150 are left: got error %v, want %v", err, files.ErrFull)
+	}
+	save(t, s, ses, "stored", strings.Repeat("x", 100))
+	if _, err := s.Save(t.Context(), ses, "large", strings.NewReader(strings.Repeat("x", 51)), 51); !errors.Is(err, files.ErrFull) {
+		t.Errorf("saving 51 bytes, 50 are left: got error %v, want %v", err, files.ErrFull)
+	}
+	body, received := io.Pipe()
+	saved := make(chan error)
+	go func() {
+		_, err := s.Save(context.Background(), ses, "received", body, 50)
+		saved <- err
+	}()
+	if _, err := io.WriteString(received, "x"); err != nil { // the space is reserved when this is read
+		t.Fatal(err)
+	}
+	if _, err := s.StartUpload(t.Context(), ses, "fourth", 0, files.Condition{}); !errors.Is(err, files.ErrFull) {
+		t.Errorf("beginning a fourth file, 3 are allowed: got error %v, want %v", err, files.ErrFull)
+	}
+	if _, err := io.WriteString(received, strings.Repeat("x", 49)); err != nil {
+		t.Fatal(err)
+	}
+	if err := received.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-saved; err != nil {
+		t.Errorf("saving the last 50 bytes: got error %v, want none", err)
+	}
+}
