@@ -201,16 +201,21 @@ func (s *instance) run(ctx context.Context) {
 
 // runOnce starts the server and waits for its end. It returns when it became ready, if it did, and why it ended.
 func (s *instance) runOnce(ctx context.Context) (ready time.Time, err error) {
-	starting, cancel := context.WithTimeoutCause(ctx, s.times.start, fmt.Errorf("the server did not answer within %s", s.times.start))
-	defer cancel()
-	transport, err := s.open(starting, s.log)
+	// SSE binds its stream to the context of the connection, so a deadline there would end a ready server. A timer that
+	// stops with the start limits it instead.
+	connected, disconnect := context.WithCancelCause(ctx)
+	defer disconnect(nil)
+	late := fmt.Errorf("the server did not answer within %s", s.times.start)
+	limit := time.AfterFunc(s.times.start, func() { disconnect(late) })
+	defer limit.Stop()
+	transport, err := s.open(connected, s.log)
 	if err != nil {
 		return ready, err
 	}
 	relist := make(chan struct{}, 1)
-	session, err := s.newClient(relist).Connect(starting, transport, nil)
+	session, err := s.newClient(relist).Connect(connected, transport, nil)
 	if err != nil {
-		return ready, endReason(starting, transport, fmt.Errorf("connect: %w", err))
+		return ready, endReason(connected, transport, fmt.Errorf("connect: %w", err))
 	}
 	gone := make(chan error, 1)
 	s.spawn(func() { gone <- session.Wait() })
@@ -218,8 +223,11 @@ func (s *instance) runOnce(ctx context.Context) (ready time.Time, err error) {
 		_ = session.Close() // it may be broken already
 		<-gone
 	}()
-	if err := s.listTools(starting, session); err != nil {
-		return ready, endReason(starting, transport, err)
+	if err := s.listTools(connected, session); err != nil {
+		return ready, endReason(connected, transport, err)
+	}
+	if !limit.Stop() {
+		return ready, late // the timer disconnects the session
 	}
 	ready = time.Now()
 	s.mu.Lock()
