@@ -104,3 +104,25 @@ func TestLogOutlivesAChangedSecret(t *testing.T) {
 		t.Errorf("the state is %s, want %s", got, mcpclient.Stopped)
 	}
 }
+
+// A line that is no message may have a secret across the place where the log cuts lines.
+func TestLogShowsNoPartOfASecret(t *testing.T) {
+	t.Parallel()
+	const value = "s3cret-0123456789-0123456789-0123456789-0123456789-0123456789-0123456789-0123456789-0123456789"
+	s := program("test")
+	s.Args = append([]string{"-c", `printf '%0950d%s\n' 0 "$TOKEN"; exec "$0" "$@"`, s.Command}, s.Args...)
+	s.Command = "/bin/sh"
+	s.Env = map[string]string{"TOKEN": "${secret:token}"}
+	b := setUp(t, []mcpclient.Server{s}, nil)
+	if err := b.secrets.Set(t.Context(), secrets.Owner{}, "token", secrets.NewValue(value)); err != nil {
+		t.Fatal(err)
+	}
+	b.must(ann, "test", "echo", `{"text":"a"}`)
+	log, err := b.Log(t.Context(), ann, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(log); !strings.Contains(got, "no message of MCP") || strings.Contains(got, "s3cret") {
+		t.Errorf("got the log %s, want the line without a part of the secret", got)
+	}
+}

@@ -74,7 +74,8 @@ func (c *programConn) Read(context.Context) (jsonrpc.Message, error) {
 		if err == nil {
 			return m, nil
 		}
-		c.of.log.add(FromHub, "no message of MCP on standard output: "+string(line[:min(len(line), logLine)]))
+		// The log cuts the line after it has removed the secrets, which a cut here could split.
+		c.of.log.add(FromHub, "no message of MCP on standard output: "+string(line))
 		if odd++; odd > maxOddLines {
 			return nil, errors.New("the program writes something other than MCP to standard output")
 		}
