@@ -53,15 +53,22 @@ const pointerInterval = 90 * time.Millisecond
 // drops because the user's last one, of whichever tab, was sent less than pointerInterval ago: each is queued for
 // every tab. It always sends that a pointer is gone; callers do so only after a position that was sent.
 //
-// A tab that has not received an earlier private frame yet misses the position, so that frequent events neither delay
-// others nor close slow tabs. It is safe for concurrent use and never blocks on a socket.
+// It is safe for concurrent use and never blocks on a socket.
 func (c *Center) MovePointer(p wire.PointerMoved) bool {
-	now := time.Now()
-	if !p.Gone && !c.pointers.take(p.User, now) {
+	if !p.Gone && !c.pointers.take(p.User, time.Now()) {
 		return false
 	}
-	c.writeGroups(c.queueForOthers(p.User, wire.Event{Session: c.session, Time: now, Data: p}))
+	c.ShowPointer(p)
 	return true
+}
+
+// ShowPointer is MovePointer for a position that was not dropped at another replica. A second limit would drop the last
+// position of a movement, which no other replaces.
+//
+// A tab that has not received an earlier private frame yet misses the position, so that frequent events neither delay
+// others nor close slow tabs.
+func (c *Center) ShowPointer(p wire.PointerMoved) {
+	c.writeGroups(c.queueForOthers(p.User, wire.Event{Session: c.session, Time: time.Now(), Data: p}))
 }
 
 // pointerTimes are the times of the last positions that were sent, by user. The zero value is ready to use.

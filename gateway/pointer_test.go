@@ -73,39 +73,34 @@ func TestPointersCrossReplicas(t *testing.T) {
 		}
 		return names
 	}
-	waitForPresence(other, 2)
-	if got := channels(); len(got) > 0 {
-		t.Errorf("channels with one user: got %q, want none", got)
-	}
 	vic := b.mustDial(path, as(b.userToken("vic")))
+	mine.readInBackground()
+	vic.readInBackground()
+	moves := time.NewTicker(20 * time.Millisecond)
+	defer moves.Stop()
 	for _, way := range []struct {
 		from, to *tab
 		user     string
 	}{{mine, vic, "ada"}, {vic, mine, "vic"}} {
-		// Positions before both replicas listen are lost, so the pointer moves until it is seen.
-		seen, moved := make(chan struct{}), make(chan struct{})
-		go func() {
-			defer close(moved)
-			tick := time.NewTicker(20 * time.Millisecond)
-			defer tick.Stop()
-			for {
-				way.from.send(wire.Pointer{MonitorID: "monitor-0", X: 7, Y: 8})
-				select {
-				case <-tick.C:
-				case <-seen:
-					way.from.send(wire.Pointer{MonitorID: "monitor-0", Gone: true})
-					return
+		// Positions are lost until both replicas listen, so the pointer comes and goes until both were seen.
+		deadline := time.After(a.wait)
+		for moved, gone := false, false; !moved || !gone; {
+			select {
+			case e := <-way.to.events:
+				p, ok := e.Data.(wire.PointerMoved)
+				if !ok {
+					continue
 				}
+				if p.User != way.user || p.MonitorID != "monitor-0" || p.ConnectionID == "" || !p.Gone && (p.X != 7 || p.Y != 8) {
+					t.Errorf("got %+v, want a pointer of %s at 7, 8", p, way.user)
+				}
+				moved, gone = moved || !p.Gone, gone || p.Gone
+			case <-moves.C:
+				way.from.send(wire.Pointer{MonitorID: "monitor-0", X: 7, Y: 8})
+				way.from.send(wire.Pointer{MonitorID: "monitor-0", Gone: true})
+			case <-deadline:
+				t.Fatalf("the pointer of %s never came: moved %v, gone %v", way.user, moved, gone)
 			}
-		}()
-		p := next[wire.PointerMoved](way.to)
-		close(seen)
-		<-moved
-		if p.User != way.user || p.X != 7 || p.Y != 8 || p.MonitorID != "monitor-0" || p.ConnectionID == "" {
-			t.Errorf("got %+v, want a pointer of %s at 7, 8", p, way.user)
-		}
-		for !p.Gone {
-			p = next[wire.PointerMoved](way.to)
 		}
 	}
 	if p := next[wire.PointerMoved](other); p.User != "vic" {
@@ -115,7 +110,6 @@ func TestPointersCrossReplicas(t *testing.T) {
 		t.Errorf("channels with two users: got %q, want one", got)
 	}
 	vic.ws.CloseNow()
-	waitForPresence(mine, 2)
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.After(a.wait); len(channels()) > 0; {
@@ -124,13 +118,5 @@ func TestPointersCrossReplicas(t *testing.T) {
 		case <-deadline:
 			t.Fatalf("channels after vic has left: got %q, want none", channels())
 		}
-	}
-}
-
-// waitForPresence reads events of a tab until the list of connections has that many.
-func waitForPresence(x *tab, want int) {
-	x.t.Helper()
-	for got := 0; got != want; {
-		got = next[wire.Presence](x).Total
 	}
 }

@@ -278,7 +278,7 @@ type ViewUsed struct {
 	Context *string `json:"context,omitempty" wire:"max=8192"`
 }
 
-// Pointer says where the user's pointer is on a monitor. The hub sends it to the tabs of other users on the same replica
+// Pointer says where the user's pointer is on a monitor. The hub sends it to the tabs of other users
 // and stores it nowhere. It sends ten positions per second of each user and drops the others without an error; a
 // connection that sends thousands per second is closed with 4429.
 type Pointer struct {

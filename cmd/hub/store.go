@@ -28,8 +28,8 @@ type openStore struct {
 	readiness  gateway.StoreReadiness
 	// cold and objects are nil unless the store can move sessions to the storage of files.
 	cold    session.ColdStore
-	signals session.Signals
 	objects *coldObjects
+	signals session.Signals // nil if no other replica uses the store
 	close   func() error
 }
 

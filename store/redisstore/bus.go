@@ -10,7 +10,7 @@ import (
 )
 
 // bus delivers the messages that Redis publishes to the listeners in this process. Messages
-// are hints: they may be lost, so every listener also polls.
+// may be lost, so a listener that needs all of them also polls.
 //
 // Sharded channels are published on the server that holds their slot, and a go-redis
 // subscription uses one server, so in a Cluster there is one pubSubConn per partition;

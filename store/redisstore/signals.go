@@ -9,21 +9,22 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Signals sends what is of interest at this moment only to the replicas that listen for a session. Redis stores nothing
-// of it, and a signal is lost for a replica whose connection is interrupted.
+// Signals sends short-lived texts to the replicas that listen for a session. Redis does not store them, and a replica
+// whose connection is interrupted misses some.
 type Signals struct {
 	*caller
 	bus *bus
 }
 
-// Signal sends a text to all replicas that listen for the session, this one included.
+// Signal sends a text to all replicas that listen for the session, this one included. It does not repeat a text that
+// may have been sent.
 func (s *Signals) Signal(ctx context.Context, session wire.SessionID, text string) error {
 	const what = "signal"
 	if err := session.Validate(); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	channel := s.keys.session(session).signals()
-	return s.runOnServer(ctx, what+" session "+string(session), retryable, channel, func(ctx context.Context, server *redis.Client) error {
+	return s.runOnServer(ctx, what+" session "+string(session), notRetryable, channel, func(ctx context.Context, server *redis.Client) error {
 		return server.SPublish(ctx, channel, text).Err()
 	})
 }

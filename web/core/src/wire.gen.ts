@@ -1887,7 +1887,7 @@ export interface PlanStatistics {
 /** PlanStatus is the status of a plan. */
 export type PlanStatus = "pending_approval" | "approved" | "executing" | "paused" | "completed" | "failed" | "rejected" | "cancelled";
 
-/** Pointer says where the user's pointer is on a monitor. The hub sends it to the tabs of other users on the same replica and stores it nowhere. It sends ten positions per second of each user and drops the others without an error; a connection that sends thousands per second is closed with 4429. */
+/** Pointer says where the user's pointer is on a monitor. The hub sends it to the tabs of other users and stores it nowhere. It sends ten positions per second of each user and drops the others without an error; a connection that sends thousands per second is closed with 4429. */
 export interface Pointer {
   monitorId: MonitorID;
   /** X and Y are ten-thousandths of the width and the height of the area for windows. */
