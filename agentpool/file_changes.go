@@ -22,30 +22,44 @@ type FileWatch interface {
 // [SessionRunner.Close] for long.
 type fileChanges struct {
 	ctx   context.Context
-	begin func(context.Context) (FileWatch, error)
+	open  func(context.Context) (FileWatch, error) // nil if the files are not watched
 	log   *slog.Logger
 
 	watch FileWatch // nil until the files were read for the first time; used by one goroutine at a time
 
 	mu     sync.Mutex    // guards the following
 	done   chan struct{} // closed when the goroutine that reads the files ends; nil without one
+	begun  bool          // the files were read for the first time
 	again  bool          // files may have changed since that goroutine began to read them
 	full   bool
 	notice string // the text for users that no run has reported yet
 }
 
-// publishSoon publishes changes and does not wait for that. The first call only records the files.
+// begin is called before a program may change files. The first call reads them and waits for that, since what it misses
+// is never published; later ones publish changes in the background.
+func (f *fileChanges) begin(atMost time.Duration) {
+	f.mu.Lock()
+	begun := f.begun
+	f.mu.Unlock()
+	if begun {
+		f.publishSoon()
+	} else {
+		f.publishNow(atMost)
+	}
+}
+
+// publishSoon publishes changes and does not wait for that. The first call only reads the files.
 func (f *fileChanges) publishSoon() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.again = f.done != nil; f.again || f.begin == nil {
+	if f.again = f.done != nil; f.again || f.open == nil {
 		return
 	}
 	f.done = make(chan struct{})
 	go f.run()
 }
 
-// publishNow publishes all changes up to now. It returns after a time at the latest.
+// publishNow publishes all changes up to now and waits for that, at most for a time.
 func (f *fileChanges) publishNow(atMost time.Duration) {
 	f.publishSoon()
 	f.mu.Lock()
@@ -61,7 +75,7 @@ func (f *fileChanges) publishNow(atMost time.Duration) {
 	}
 }
 
-// takeNotice returns the text for users that no run has reported yet, and forgets it.
+// takeNotice returns the text for users that no run has reported yet, once.
 func (f *fileChanges) takeNotice() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -85,7 +99,7 @@ func (f *fileChanges) run() {
 }
 
 func (f *fileChanges) publish() {
-	err := f.publishOrBegin()
+	err := f.publishOrOpen()
 	full := errors.Is(err, files.ErrFull)
 	if err != nil && !full && f.ctx.Err() == nil {
 		f.log.WarnContext(f.ctx, "looking for files that agents have changed failed", "error", err)
@@ -96,15 +110,15 @@ func (f *fileChanges) publish() {
 	if full && !f.full {
 		f.notice = err.Error()
 	}
-	f.full = full
+	f.full, f.begun = full, true
 }
 
-// publishOrBegin begins the watch if there is none yet.
-func (f *fileChanges) publishOrBegin() error {
+// publishOrOpen opens the watch if there is none yet.
+func (f *fileChanges) publishOrOpen() error {
 	if f.watch != nil {
 		return f.watch.Publish(f.ctx)
 	}
-	w, err := f.begin(f.ctx)
+	w, err := f.open(f.ctx)
 	if err == nil {
 		f.watch = w
 	}

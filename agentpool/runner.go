@@ -125,8 +125,8 @@ func (s *Runner) Session(ctx context.Context, e SessionRef) *SessionRunner {
 	}
 	c.ctx, c.cancel = context.WithCancel(ctx)
 	c.files = fileChanges{ctx: c.ctx, log: c.log}
-	if begin := s.cfg.WatchFiles; begin != nil {
-		c.files.begin = func(ctx context.Context) (FileWatch, error) { return begin(ctx, e.Session) }
+	if open := s.cfg.WatchFiles; open != nil {
+		c.files.open = func(ctx context.Context) (FileWatch, error) { return open(ctx, e.Session) }
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -23,7 +23,7 @@ func (ar *activeRun) findWorkDir(p providers.Provider) (err error) {
 		return &providers.Failure{Class: providers.Invalid, Err: fmt.Errorf("find the folder to work in: %w", err)}
 	}
 	if ar.caller.WorksInFiles = ar.dir.Files; ar.dir.Files {
-		ar.runner.files.publishSoon()
+		ar.runner.files.begin(cleanupTimeout)
 	}
 	return nil
 }

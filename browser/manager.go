@@ -327,36 +327,49 @@ func (m *Manager) Shutdown() {
 // acquire returns the browser of a session when no other action uses it. If the session has none, a new
 // one may take the place of the one that was not used for the longest time.
 func (m *Manager) acquire(ctx context.Context, session wire.SessionID, start bool) (*slot, func(), error) {
-	m.mu.Lock()
-	s := m.sessions[session]
-	var old *slot
-	if s == nil {
-		switch {
-		case m.closed:
-			m.mu.Unlock()
-			return nil, nil, ErrLost
-		case !start:
-			m.mu.Unlock()
-			return nil, nil, ErrNoPage
-		case len(m.sessions) >= m.cfg.Most:
-			if old = m.evict(); old == nil {
-				m.mu.Unlock()
-				return nil, nil, ErrBusy
-			}
+	for {
+		s, old, err := m.slotOf(session, start)
+		if err != nil {
+			return nil, nil, err
 		}
-		s = &slot{turn: make(chan struct{}, 1), used: time.Now()}
-		m.sessions[session] = s
+		if old != nil {
+			old.end()
+		}
+		select {
+		case s.turn <- struct{}{}:
+		case <-ctx.Done():
+			return nil, nil, context.Cause(ctx)
+		}
+		m.mu.Lock()
+		current := m.sessions[session] == s
+		m.mu.Unlock()
+		if current {
+			return s, func() { m.release(session, s) }, nil
+		}
+		<-s.turn // another action has ended this browser; nothing would end one that starts in its place
 	}
-	m.mu.Unlock()
-	if old != nil {
-		old.end()
+}
+
+// slotOf returns the place of a session's browser, which it makes if start is set, and the browser to end for that.
+func (m *Manager) slotOf(session wire.SessionID, start bool) (s, old *slot, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s = m.sessions[session]; s != nil {
+		return s, nil, nil
 	}
-	select {
-	case s.turn <- struct{}{}:
-		return s, func() { m.release(session, s) }, nil
-	case <-ctx.Done():
-		return nil, nil, context.Cause(ctx)
+	switch {
+	case m.closed:
+		return nil, nil, ErrLost
+	case !start:
+		return nil, nil, ErrNoPage
+	case len(m.sessions) >= m.cfg.Most:
+		if old = m.evict(); old == nil {
+			return nil, nil, ErrBusy
+		}
 	}
+	s = &slot{turn: make(chan struct{}, 1), used: time.Now()}
+	m.sessions[session] = s
+	return s, old, nil
 }
 
 // minIdle is how long a browser must be idle before another session may take its place.
