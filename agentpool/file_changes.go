@@ -21,9 +21,9 @@ type FileWatch interface {
 // works beside the runs and once for all of them. A file system that does not answer delays neither a run nor
 // [SessionRunner.Close] for long.
 type fileChanges struct {
-	ctx   context.Context
-	open  func(context.Context) (FileWatch, error) // nil if the files are not watched
-	log   *slog.Logger
+	ctx  context.Context
+	open func(context.Context) (FileWatch, error) // nil if the files are not watched
+	log  *slog.Logger
 
 	watch FileWatch // nil until the files were read for the first time; used by one goroutine at a time
 
