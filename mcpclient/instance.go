@@ -300,6 +300,13 @@ func (s *instance) endIfIdle(since time.Duration) bool {
 	return s.state == Ready && len(s.calls) == 0 && time.Since(s.lastUsed) >= since && s.applyEvent(ended)
 }
 
+// isRunning reports whether the server runs, starts or stops.
+func (s *instance) isRunning() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state != Stopped && s.state != Failed
+}
+
 // end ends the server and keeps it from being started again. It does not wait.
 func (s *instance) end() {
 	s.mu.Lock()

@@ -66,6 +66,7 @@ type Manager struct {
 	mu        sync.Mutex // guards the following; not held while blocking
 	closed    bool
 	cached    map[string]cachedSet
+	changes   uint64 // counts the calls of Invalidate
 	instances map[string]*entry
 	lists     map[string]*list
 }
@@ -154,6 +155,7 @@ func (m *Manager) sources(ctx context.Context, user string) ([]source, uint64, e
 func (m *Manager) setOf(ctx context.Context, user string) (Set, error) {
 	m.mu.Lock()
 	c, ok := m.cached[user]
+	before := m.changes
 	m.mu.Unlock()
 	if ok && time.Since(c.read) < cacheTime {
 		return c.set, nil
@@ -164,6 +166,9 @@ func (m *Manager) setOf(ctx context.Context, user string) (Set, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.changes != before { // the set may be older than a change that counts already
+		return set, nil
+	}
 	if len(m.cached) > 10_000 {
 		clear(m.cached)
 	}
@@ -193,6 +198,7 @@ func (m *Manager) Store() *Store { return m.cfg.Store }
 func (m *Manager) Invalidate(user string, secrets ...string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.changes++
 	delete(m.cached, user)
 	for key, e := range m.instances {
 		uses := func(name string) bool { return slices.Contains(secretsOf(e.server), name) }
@@ -244,11 +250,14 @@ func (m *Manager) instanceOf(s source, at Place) (*instance, error) {
 	if m.closed {
 		return nil, errors.New("the hub is stopping")
 	}
-	if known := m.instances[key]; known != nil {
-		return known.instance, nil
+	known := m.instances[key]
+	if known == nil || !known.isRunning() { // the caller starts it, so it counts as one more
+		if err := m.makeRoom(e.user, known == nil); err != nil {
+			return nil, err
+		}
 	}
-	if err := m.makeRoom(e.user); err != nil {
-		return nil, err
+	if known != nil {
+		return known.instance, nil
 	}
 	of := listKey(s, at.User)
 	user := e.user
@@ -276,8 +285,9 @@ func textsOf(s Server) []string {
 	return out
 }
 
-// makeRoom makes room for one more instance. It ends idle ones if there are too many. The caller holds mu.
-func (m *Manager) makeRoom(user string) error {
+// makeRoom makes room for one more instance that runs. It ends idle ones if there are too many. isNew says that the manager does
+// not have the instance yet. The caller holds mu.
+func (m *Manager) makeRoom(user string, isNew bool) error {
 	running, ofUser := 0, 0
 	var idle, idleOfUser, stopped string // keys
 	for key, e := range m.instances {
@@ -312,7 +322,7 @@ func (m *Manager) makeRoom(user string) error {
 		return drop(idleOfUser)
 	case running >= maxInstances:
 		return drop(idle)
-	case len(m.instances) >= maxStopped && stopped != "":
+	case isNew && len(m.instances) >= maxStopped && stopped != "":
 		return drop(stopped)
 	}
 	return nil
