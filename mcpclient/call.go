@@ -19,8 +19,8 @@ import (
 type Call struct {
 	Tool  string // its name at the server
 	Input json.RawMessage
-	// Caller identifies who calls. Questions of the server go to Ask if all its running calls have the same
-	// caller; nil means that there is no user to ask.
+	// Caller identifies who calls. Questions of the server go to Ask if all its running calls belong to the same session
+	// and those that can answer have the same caller; nil means that there is no user to ask.
 	Caller string
 	Ask    func(ctx context.Context, q Question) (Answer, error)
 	// Complete, unless nil, asks the model for a server with [Server.Sampling]. It asks the user first.
@@ -53,8 +53,8 @@ func (e *UncertainError) Unwrap() error { return e.Err }
 var errSilent = errors.New("the call made no progress for too long; it may or may not have run")
 
 // callTool executes a call. It starts the server if necessary.
-func (s *instance) callTool(ctx context.Context, in Call) (Result, error) {
-	c := &call{caller: in.Caller, ask: in.Ask, complete: in.Complete, onProgress: in.OnProgress, token: rand.Text(), progress: make(chan struct{}, 1)}
+func (s *instance) callTool(ctx context.Context, at Place, in Call) (Result, error) {
+	c := &call{at: at, caller: in.Caller, ask: in.Ask, complete: in.Complete, onProgress: in.OnProgress, token: rand.Text(), progress: make(chan struct{}, 1)}
 	session, err := s.acquire(ctx, c)
 	if err != nil {
 		return Result{}, fmt.Errorf("the MCP server %s is not available: %w", s.server.Name, err)

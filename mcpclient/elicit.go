@@ -91,20 +91,28 @@ func (s *instance) keepInProgress(c *call) func() {
 	}
 }
 
-// onlyCaller returns a running call if all of them have the same caller, else nil: the protocol does not say
-// which call a question belongs to, and another user must not see it.
+// onlyCaller returns a running call that can answer requests of the server, or nil if there is none or it is ambiguous: the
+// protocol does not say which call a request belongs to, and another user must not see it. So all calls must belong to
+// one session, because an instance may be shared, and those that can answer must have one caller. Calls of views
+// cannot answer.
 func (s *instance) onlyCaller() *call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var one *call
+	var one, other *call
 	for c := range s.calls {
-		if one != nil && one.caller != c.caller {
+		switch {
+		case other != nil && other.at != c.at, one != nil && c.canAnswer() && one.caller != c.caller:
 			return nil
+		case c.canAnswer():
+			one = c
 		}
-		one = c
+		other = c
 	}
 	return one
 }
+
+// canAnswer reports whether requests of the server during the call can be answered.
+func (c *call) canAnswer() bool { return c.ask != nil || c.complete != nil }
 
 // property is a field in the schema of a form.
 type property struct {

@@ -60,9 +60,11 @@ type instance struct {
 
 // call is one call that runs.
 type call struct {
+	at     Place
 	caller string // who asks, for questions of the server
-	ask    func(ctx context.Context, q Question) (Answer, error)
-	token  string
+	// ask is nil, as complete is, if the call cannot answer requests of the server: a view makes it.
+	ask   func(ctx context.Context, q Question) (Answer, error)
+	token string
 	// complete and onProgress are those of the Call.
 	complete   func(ctx context.Context, r ModelRequest) (ModelAnswer, error)
 	onProgress func(Progress)
@@ -91,13 +93,15 @@ func (s *instance) applyEvent(e event) bool {
 	return true
 }
 
-// acquire returns the session of a ready server, which it starts if necessary, and registers a call. The caller
-// must call release with the same call.
+// acquire returns the session of a ready server, which it starts if necessary, and registers a call, unless it
+// is nil. The caller must call release with the same call.
 func (s *instance) acquire(ctx context.Context, c *call) (*mcp.ClientSession, error) {
 	for {
 		s.mu.Lock()
 		if s.state == Ready {
-			s.calls[c] = true
+			if c != nil {
+				s.calls[c] = true
+			}
 			session := s.session
 			s.mu.Unlock()
 			return session, nil
@@ -122,11 +126,7 @@ func (s *instance) acquire(ctx context.Context, c *call) (*mcp.ClientSession, er
 
 // awaitReady starts the server unless it runs, and waits until its tools are listed.
 func (s *instance) awaitReady(ctx context.Context) error {
-	c := &call{}
-	_, err := s.acquire(ctx, c)
-	if err == nil {
-		s.release(c)
-	}
+	_, err := s.acquire(ctx, nil)
 	return err
 }
 

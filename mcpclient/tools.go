@@ -109,7 +109,7 @@ func (m *Manager) Revision(user string) string {
 // others mean that it did not, unless ctx ended.
 func (m *Manager) Call(ctx context.Context, at Place, server string, c Call) (r Result, err error) {
 	err = m.withInstance(ctx, at, server, func(_ source, i *instance) error {
-		r, err = i.callTool(ctx, c)
+		r, err = i.callTool(ctx, at, c)
 		return err
 	})
 	return r, err

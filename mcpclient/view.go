@@ -100,7 +100,7 @@ func (m *Manager) readView(ctx context.Context, at Place, s source, i *instance,
 	if v, ok := m.views.get(key); ok {
 		return v, nil
 	}
-	r, err := i.readResource(ctx, uri)
+	r, err := i.readResource(ctx, at, uri)
 	if err != nil {
 		return View{}, err
 	}
@@ -116,7 +116,7 @@ func (m *Manager) readView(ctx context.Context, at Place, s source, i *instance,
 func (m *Manager) Resource(ctx context.Context, at Place, server, uri string) (json.RawMessage, error) {
 	var r *mcp.ReadResourceResult
 	err := m.withInstance(ctx, at, server, func(_ source, i *instance) (err error) {
-		r, err = i.readResource(ctx, uri)
+		r, err = i.readResource(ctx, at, uri)
 		return err
 	})
 	if err != nil {
@@ -175,8 +175,8 @@ func (m *Manager) findEnabled(ctx context.Context, at Place, server string) (sou
 }
 
 // readResource reads a resource. It starts the server if necessary.
-func (s *instance) readResource(ctx context.Context, uri string) (*mcp.ReadResourceResult, error) {
-	c := &call{}
+func (s *instance) readResource(ctx context.Context, at Place, uri string) (*mcp.ReadResourceResult, error) {
+	c := &call{at: at}
 	session, err := s.acquire(ctx, c)
 	if err != nil {
 		return nil, fmt.Errorf("the MCP server %s is not available: %w", s.server.Name, err)
