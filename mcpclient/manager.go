@@ -59,6 +59,7 @@ type Manager struct {
 	times    timing
 	operator map[string]*outbound.Client // for remote servers of the operator, by URL
 	users    *outbound.Client            // for those of users
+	streams  *outbound.Client            // for those of users with SSE
 
 	wg    sync.WaitGroup
 	views views
@@ -93,7 +94,7 @@ type list struct{ tools []Tool }
 // NewManager returns a manager without running servers.
 func NewManager(cfg Config) *Manager {
 	m := &Manager{
-		cfg: cfg, operator: map[string]*outbound.Client{}, users: cfg.Hosts.Client(0), cached: map[string]cachedSet{},
+		cfg: cfg, operator: map[string]*outbound.Client{}, users: cfg.Hosts.Client(0), streams: cfg.Hosts.Client(maxStream), cached: map[string]cachedSet{},
 		instances: map[string]*entry{}, lists: map[string]*list{},
 		times: timing{
 			start: cmp.Or(cfg.StartTimeout, time.Minute), idle: cmp.Or(cfg.IdleTimeout, 5*time.Minute),
@@ -103,7 +104,11 @@ func NewManager(cfg Config) *Manager {
 	}
 	for _, s := range cfg.Operator {
 		if s.Type != Stdio {
-			m.operator[s.Name] = cfg.Hosts.With(s.URL).Client(0)
+			maxBody := int64(0)
+			if s.Type == SSE {
+				maxBody = maxStream
+			}
+			m.operator[s.Name] = cfg.Hosts.With(s.URL).Client(maxBody)
 		}
 	}
 	return m
@@ -119,6 +124,7 @@ func (m *Manager) Close() {
 	m.mu.Unlock()
 	m.wg.Wait()
 	m.users.Close()
+	m.streams.Close()
 	for _, c := range m.operator {
 		c.Close()
 	}
@@ -362,10 +368,8 @@ func (m *Manager) open(ctx context.Context, s source, user string, log *ring) (m
 	switch {
 	case server.Type != Stdio && !isURL(server.URL):
 		return nil, errors.New("the URL is not valid after its variables were replaced")
-	case server.Type != Stdio && s.ofUser:
-		return remote(server, m.users.Client), nil
 	case server.Type != Stdio:
-		return remote(server, m.operator[s.Name].Client), nil
+		return remote(server, m.clientOf(s).Client), nil
 	case s.ofUser && !m.cfg.Store.AllowsPrograms():
 		return nil, ErrStdio
 	}
@@ -377,6 +381,17 @@ func (m *Manager) open(ctx context.Context, s source, user string, log *ring) (m
 		}
 	}
 	return &program{log: log, cfg: jsonline.Config{Path: server.Command, Args: server.Args, Dir: dir, Env: environment(server.Env), Secrets: e.used}}, nil
+}
+
+// clientOf returns the HTTP client for a remote server.
+func (m *Manager) clientOf(s source) *outbound.Client {
+	switch {
+	case !s.ofUser:
+		return m.operator[s.Name]
+	case s.Type == SSE:
+		return m.streams
+	}
+	return m.users
 }
 
 // environment returns the environment of a program: what its entry declares, and what programs need to be found and

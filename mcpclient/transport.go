@@ -18,6 +18,9 @@ import (
 // Bounds of connections.
 const (
 	maxMessage = 16 << 20 // bytes
+	// maxStream bounds a response of an SSE server in bytes, which has all messages of a connection: the bound of a usual
+	// response would end a ready server. Each message has the bound maxMessage.
+	maxStream  = 1 << 50
 	inputGrace = time.Second
 	termGrace  = 2 * time.Second
 	// exitTimeout bounds the wait for the exit status of a program that has closed its output.
