@@ -85,3 +85,13 @@ func TestLogIsBoundedAndHasNoSecrets(t *testing.T) {
 		}
 	}
 }
+
+// A secret that contains another one is removed as a whole.
+func TestLogHasNoRestOfASecret(t *testing.T) {
+	t.Parallel()
+	r := &ring{}
+	r.hide([]string{"pass", "password-1"})
+	if got := r.clean("login with password-1"); got != "login with ***" {
+		t.Errorf("got %q, want the secret replaced", got)
+	}
+}

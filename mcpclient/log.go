@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"cmp"
 	"bytes"
 	"slices"
 	"strings"
@@ -71,9 +72,9 @@ func (r *ring) append(from Source, text string) {
 	r.lines = append(r.lines, Line{time.Now(), from, truncation.BytesMarked(r.redact(strings.ToValidUTF8(text, "\uFFFD")), logLine, "…")})
 }
 
-// redact returns a text without the secrets of the instance.
+// redact returns a text without the secrets of the instance, the longest first: one may contain another.
 func (r *ring) redact(text string) string {
-	for _, s := range r.secrets {
+	for _, s := range slices.SortedFunc(slices.Values(r.secrets), func(a, b string) int { return cmp.Compare(len(b), len(a)) }) {
 		if s != "" {
 			text = strings.ReplaceAll(text, s, "***")
 		}
