@@ -1,8 +1,8 @@
 package mcpclient
 
 import (
-	"cmp"
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 	"sync"
