@@ -278,9 +278,7 @@ func TestUnusableGitIsUnavailable(t *testing.T) {
 	dir := t.TempDir()
 	script := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		writeScript(t, path, text)
 		return path
 	}
 	for program, reason := range map[string]string{

@@ -165,10 +165,8 @@ func TestSlowGitIsRefused(t *testing.T) {
 	}
 	slow := filepath.Join(t.TempDir(), "git")
 	// Every command except for these never ends.
-	text := "#!/bin/sh\ncase \"$*\" in *--version*|*' init '*) exec " + program + " \"$@\";; esac\nexec sleep 1000\n"
-	if err := os.WriteFile(slow, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	text := "case \"$*\" in *--version*|*' init '*) exec " + program + " \"$@\";; esac\nexec sleep 1000"
+	writeScript(t, slow, text)
 	r := newRig(t, checkpoints.Config{Git: slow, Timeout: 300 * 1e6})
 	r.write("a", "1")
 	if _, err := r.s.Save(t.Context(), r.w, ses, checkpoints.Note{}, nil); !errors.Is(err, checkpoints.ErrTooSlow) {

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -174,4 +175,16 @@ func with(m map[string]string, name, text string) map[string]string {
 	m = maps.Clone(m)
 	m[name] = text
 	return m
+}
+
+// writeScript writes a program. No process is started meanwhile: it would have the file open for writing until it
+// executes its program, and Linux executes no file that is open for writing.
+func writeScript(t *testing.T, path, text string) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	err := os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o755)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

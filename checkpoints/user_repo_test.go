@@ -47,9 +47,7 @@ func TestUserRepositoryIsUntouched(t *testing.T) { //nolint:paralleltest // it s
 	r := newRig(t, checkpoints.Config{PackEvery: 10, Limit: 5000})
 	ran := filepath.Join(t.TempDir(), "ran")
 	script := filepath.Join(t.TempDir(), "script")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\necho \"$0 $*\" >>"+ran+"\ncat\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	writeScript(t, script, "echo \"$0 $*\" >>"+ran+"\ncat")
 	git(t, r.w.Path, "init", "-q", ".")
 	for i := range 20 {
 		r.write(fmt.Sprintf("src/%d.txt", i), fmt.Sprintf("file %d\n", i))
