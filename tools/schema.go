@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -19,8 +20,10 @@ const maxInput = 4 << 20
 
 // inputSchema is the JSON Schema of a tool's input.
 type inputSchema struct {
-	text     json.RawMessage
-	resolved *jsonschema.Resolved
+	text json.RawMessage
+	// resolved returns the schema in the form that validates. The first call makes it, because models see all
+	// tools and call few of them.
+	resolved func() *jsonschema.Resolved
 	// takes lists the fields, for error messages.
 	takes string
 }
@@ -37,15 +40,17 @@ func schemaOf[T any]() inputSchema {
 	if r, ok := any(input).(refiner); ok {
 		r.refine(s)
 	}
-	resolved, err := s.Resolve(nil)
-	if err != nil {
-		panic(fmt.Sprintf("tools: resolve the schema of %v: %v", reflect.TypeFor[T](), err))
-	}
 	text, err := json.Marshal(s)
 	if err != nil {
 		panic(fmt.Sprintf("tools: write the schema of %v: %v", reflect.TypeFor[T](), err))
 	}
-	return inputSchema{text: text, resolved: resolved, takes: fieldsOf(s)}
+	return inputSchema{text: text, takes: fieldsOf(s), resolved: sync.OnceValue(func() *jsonschema.Resolved {
+		resolved, err := s.Resolve(nil)
+		if err != nil {
+			panic(fmt.Sprintf("tools: resolve the schema of %v: %v", reflect.TypeFor[T](), err))
+		}
+		return resolved
+	})}
 }
 
 // refiner is an input type that refines the schema derived from its fields.
@@ -140,7 +145,7 @@ func (h *handler) read(raw json.RawMessage) (any, error) {
 		return nil, fmt.Errorf("the input is not JSON: %w", err)
 	}
 	dropNulls(value)
-	if err := h.schema().resolved.Validate(value); err != nil {
+	if err := h.schema().resolved().Validate(value); err != nil {
 		return nil, schemaError(err)
 	}
 	return in, nil

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -95,13 +96,13 @@ func (e *Executor) lookUp(ctx context.Context, c Caller, name string) *tool {
 }
 
 // anyInput accepts every object; the server checks it.
-var anyInput = func() *jsonschema.Resolved {
+var anyInput = sync.OnceValue(func() *jsonschema.Resolved {
 	r, err := (&jsonschema.Schema{}).Resolve(nil)
 	if err != nil {
 		panic("tools: resolve the empty schema: " + err.Error())
 	}
 	return r
-}()
+})
 
 // serverTool returns a tool of an MCP server as a row of the table of tools. It belongs to the owner of the
 // desktop. Calls of a tool that is not known to only read ask the user, unless the auto-approval rules allow it.
