@@ -52,7 +52,7 @@ func (b *bus) conn(partition uint16) *pubSubConn {
 	defer b.mu.Unlock()
 	ln := b.conns[partition]
 	if ln == nil {
-		ln = &pubSubConn{caller: b.caller, changed: make(wakeup, 1), channels: map[string]*channel{}}
+		ln = &pubSubConn{caller: b.caller, changed: make(wakeup, 1), channels: map[string]*channel{}, ending: map[string]int{}}
 		b.conns[partition] = ln
 		b.start(ln.run)
 	}
@@ -70,6 +70,8 @@ type pubSubConn struct {
 	mu           sync.Mutex // guards the fields below
 	channels     map[string]*channel
 	nextListener int // id of the newest listener
+	// ending counts the ends of subscriptions that were requested and that Redis has not confirmed.
+	ending map[string]int
 }
 
 // channel is a channel that has listeners, or had until the next syncSubscriptions. The
@@ -119,6 +121,7 @@ func (l *pubSubConn) clearSubscriptions() {
 	for _, c := range l.channels {
 		c.requested = false
 	}
+	clear(l.ending)
 }
 
 // run keeps a connection while there are listeners. It opens every connection itself: a
@@ -214,6 +217,7 @@ func (l *pubSubConn) syncSubscriptions(ctx context.Context, sub *redis.PubSub) b
 		case len(c.listeners) == 0:
 			if c.requested {
 				gone = append(gone, name)
+				l.ending[name]++
 			}
 			delete(l.channels, name)
 		case !c.requested:
@@ -248,13 +252,25 @@ func (l *pubSubConn) read(ctx context.Context, sub *redis.PubSub) {
 				l.eachListener(v.Channel, listener.onConnect)
 				continue
 			}
-			lost := false
-			l.eachListener(v.Channel, func(listener) { lost = true })
-			if lost {
+			if !l.confirmEnd(v.Channel) {
 				return // the channel has moved to another server
 			}
 		}
 	}
+}
+
+// confirmEnd reports whether the end of a subscription, which Redis has confirmed, was requested. The channel may have
+// listeners again by now: their subscription was requested after it.
+func (l *pubSubConn) confirmEnd(name string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ending[name] == 0 {
+		return false
+	}
+	if l.ending[name]--; l.ending[name] == 0 {
+		delete(l.ending, name)
+	}
+	return true
 }
 
 func (l *pubSubConn) eachListener(name string, fn func(listener)) {

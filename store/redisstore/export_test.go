@@ -48,3 +48,6 @@ func FormatKey(prefix string) string { return keyspace{prefix: prefix}.format() 
 
 // InboxKey is the key and the channel of the inbox of a session.
 func (s *Store) InboxKey(id wire.SessionID) string { return s.keys.session(id).inbox() }
+
+// SignalsChannel is the channel of the signals of a session.
+func (s *Store) SignalsChannel(id wire.SessionID) string { return s.keys.session(id).signals() }
