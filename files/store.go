@@ -114,7 +114,20 @@ func (s *Store) SaveIf(ctx context.Context, session wire.SessionID, name string,
 		return Entry{}, err
 	}
 	defer done()
-	e, err := s.backend.Put(ctx, Key{session, AreaFiles, name}, &boundedReader{from: from, left: room, err: s.errBeyond(room)}, size, c)
+	return s.put(ctx, session, name, &boundedReader{from: from, left: room, err: s.errBeyond(room)}, size, c)
+}
+
+// Import is Save for a file of an imported session, without the limits of uploads: programs write more and larger files,
+// which are exported. The caller bounds them.
+func (s *Store) Import(ctx context.Context, session wire.SessionID, name string, from io.Reader, size int64) (Entry, error) {
+	if err := CheckNewName(name); err != nil {
+		return Entry{}, err
+	}
+	return s.put(ctx, session, name, from, size, Condition{})
+}
+
+func (s *Store) put(ctx context.Context, session wire.SessionID, name string, from io.Reader, size int64, c Condition) (Entry, error) {
+	e, err := s.backend.Put(ctx, Key{session, AreaFiles, name}, from, size, c)
 	if err != nil {
 		return Entry{}, err
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -225,6 +226,29 @@ func TestSessionFileWithFilesOfPrograms(t *testing.T) {
 		t.Errorf("files of the export: got %q, want %q", got, want)
 	}
 	h.importFile(ada, "", exported).wantStatus(http.StatusCreated)
+}
+
+// Programs also write more and larger files than can be uploaded. An import takes all that an export has.
+func TestSessionFileWithManyFilesOfPrograms(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	ada, id := h.userToken("ada"), h.newSession("ada")
+	const many = 1100
+	at := filepath.Join(h.fileFolder, string(id))
+	err := os.Mkdir(at, 0o700)
+	for i := range many {
+		err = errors.Join(err, os.WriteFile(filepath.Join(at, fmt.Sprint(i)), []byte("x"), 0o600))
+	}
+	if err = errors.Join(err, os.WriteFile(filepath.Join(at, "large"), make([]byte, 26<<20), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	exported := h.get(sessionPath(id, "/export"), ada).wantStatus(http.StatusOK).body
+	var made struct{ SessionID wire.SessionID }
+	h.importFile(ada, "", exported).wantStatus(http.StatusCreated).decode(&made)
+	names, err := filepath.Glob(filepath.Join(h.fileFolder, string(made.SessionID), "[0-9l]*"))
+	if err != nil || len(names) != many+1 {
+		t.Errorf("imported files: got %d and the error %v, want %d", len(names), err, many+1)
+	}
 }
 
 // A policy omits windows.

@@ -268,7 +268,7 @@ func (s *sessionFiles) storeFile(ctx context.Context, id wire.SessionID, f sessi
 		return fmt.Errorf("read %s: %w", f.Name, err)
 	}
 	defer func() { _ = from.Close() }()
-	_, err = s.files.Save(ctx, id, f.Name, from, f.Size)
+	_, err = s.files.Import(ctx, id, f.Name, from, f.Size)
 	return err
 }
 
