@@ -57,48 +57,6 @@ func OpenFolder(dir string) (*Folder, error) {
 	return f, nil
 }
 
-// removeStale removes unfinished files that a dead process left.
-func (f *Folder) removeStale() error {
-	for _, parent := range []string{".", "." + string(AreaUploads), "." + string(AreaCold)} {
-		sessions, err := fs.ReadDir(f.root.FS(), parent)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		for _, d := range sessions {
-			if !d.IsDir() || wire.SessionID(d.Name()).Validate() != nil {
-				continue
-			}
-			if err := f.removeStaleIn(path.Join(parent, d.Name(), partial)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (f *Folder) removeStaleIn(folder string) error {
-	if info, err := f.root.Lstat(folder); err == nil && !info.IsDir() {
-		return nil // not a folder, so it has no unfinished files
-	}
-	temps, err := fs.ReadDir(f.root.FS(), folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	for _, temp := range temps {
-		info, err := temp.Info()
-		if err != nil || time.Since(info.ModTime()) < partialTTL {
-			continue // finished meanwhile, or possibly still being received
-		}
-		if err := f.root.RemoveAll(path.Join(folder, temp.Name())); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Close releases the folder.
 func (f *Folder) Close() error { return f.root.Close() }
 
@@ -188,7 +146,8 @@ func (f *Folder) put(ctx context.Context, key Key, from io.Reader, c Condition) 
 	if err != nil {
 		return Entry{}, err
 	}
-	if err := f.commit(root, temp, key, c); err != nil {
+	e, err := f.commit(root, temp, key, c)
+	if err != nil {
 		return Entry{}, errors.Join(err, root.Remove(temp))
 	}
 	if key.Area == AreaCold {
@@ -196,11 +155,7 @@ func (f *Folder) put(ctx context.Context, key Key, from io.Reader, c Condition) 
 			return Entry{}, err
 		}
 	}
-	info, err := root.Stat(key.Name)
-	if err != nil {
-		return Entry{}, fmt.Errorf("stat new file: %w", err)
-	}
-	return entryOf(key.Name, info), nil
+	return e, nil
 }
 
 // syncFolders writes the folders of a new object to the disk, so that a power cut does not lose its name.
@@ -263,30 +218,35 @@ func (r *contextReader) Read(b []byte) (int, error) {
 	return r.from.Read(b)
 }
 
-// commit renames a finished file to its name, if the condition is met.
-func (f *Folder) commit(root *os.Root, temp string, key Key, c Condition) error {
+// commit renames a finished file to its name, if the condition is met. It returns this version, which the next writer
+// may have replaced by now.
+func (f *Folder) commit(root *os.Root, temp string, key Key, c Condition) (Entry, error) {
 	defer f.lockSession(key.Session)()
 	now := time.Now()
 	old, err := root.Lstat(key.Name)
 	switch {
 	case err == nil && old.IsDir():
-		return fmt.Errorf("%w: %q is a folder", ErrName, key.Name)
+		return Entry{}, fmt.Errorf("%w: %q is a folder", ErrName, key.Name)
 	case err == nil && (c.Absent || c.ETag != "" && c.ETag != etagOf(old)), err != nil && c.ETag != "":
-		return fmt.Errorf("%q: %w", key.Name, ErrChanged)
+		return Entry{}, fmt.Errorf("%q: %w", key.Name, ErrChanged)
 	case err == nil && !now.After(old.ModTime()):
 		now = old.ModTime().Add(time.Microsecond) // the ETag is made of it
 	}
 	// The kernel stamps files with a coarse clock: two versions of the same size could get the same time.
 	if err := root.Chtimes(temp, now, now); err != nil {
-		return fmt.Errorf("set time of file: %w", err)
+		return Entry{}, fmt.Errorf("set time of file: %w", err)
+	}
+	info, err := root.Lstat(temp)
+	if err != nil {
+		return Entry{}, fmt.Errorf("stat new file: %w", err)
 	}
 	if err := makeParent(root, key.Name); err != nil {
-		return err
+		return Entry{}, err
 	}
 	if err := root.Rename(temp, key.Name); err != nil {
-		return fmt.Errorf("rename file: %w", err)
+		return Entry{}, fmt.Errorf("rename file: %w", err)
 	}
-	return nil
+	return entryOf(key.Name, info), nil
 }
 
 // makeParent creates the folder that will have the file.
@@ -438,59 +398,12 @@ func (f *Folder) Move(_ context.Context, from, to Key) (Entry, error) {
 	if err := makeParent(target, to.Name); err != nil {
 		return Entry{}, asNoSpace(err)
 	}
-	if err := f.root.Rename(path.Join(areaFolder(from.Session, from.Area), from.Name), path.Join(areaFolder(to.Session, to.Area), to.Name)); err != nil {
+	if err := withPermission(source, from.Name, func() error {
+		return f.root.Rename(path.Join(areaFolder(from.Session, from.Area), from.Name), path.Join(areaFolder(to.Session, to.Area), to.Name))
+	}); err != nil {
+		removeEmpty(target, path.Dir(to.Name))
 		return Entry{}, fmt.Errorf("rename file: %w", asNoSpace(err))
 	}
 	removeEmpty(source, path.Dir(from.Name))
 	return entryOf(to.Name, info), nil
-}
-
-// Remove implements [Backend].
-func (f *Folder) Remove(_ context.Context, key Key) error {
-	root, err := f.areaRoot(key, false)
-	if err != nil {
-		return err
-	}
-	defer closeRoot(root)
-	if err := checkNoLinks(root, path.Dir(key.Name)); err != nil {
-		return err
-	}
-	defer f.lockSession(key.Session)()
-	if _, err := root.Lstat(key.Name); err != nil {
-		return fmt.Errorf("stat file: %w", asNotExist(err))
-	}
-	if err := root.RemoveAll(key.Name); err != nil {
-		return fmt.Errorf("remove file: %w", err)
-	}
-	removeEmpty(root, path.Dir(key.Name))
-	if key.Area == AreaCold {
-		// Sessions come and go here, so their folders go, too. Another file in them keeps them.
-		folder := areaFolder(key.Session, key.Area)
-		_ = f.root.Remove(path.Join(folder, partial))
-		_ = f.root.Remove(folder)
-	}
-	return nil
-}
-
-// removeEmpty removes a folder and its parents, as long as they are empty.
-func removeEmpty(root *os.Root, dir string) {
-	for ; dir != "."; dir = path.Dir(dir) {
-		if root.Remove(dir) != nil {
-			break // not empty
-		}
-	}
-}
-
-// RemoveAll implements [Backend].
-func (f *Folder) RemoveAll(_ context.Context, session wire.SessionID) error {
-	if err := session.Validate(); err != nil {
-		return err
-	}
-	defer f.lockSession(session)()
-	for _, a := range []Area{AreaFiles, AreaTrash, AreaUploads} {
-		if err := f.root.RemoveAll(areaFolder(session, a)); err != nil {
-			return fmt.Errorf("remove session files: %w", err)
-		}
-	}
-	return nil
 }

@@ -91,20 +91,19 @@ func (s *Store) Trashed(ctx context.Context, session wire.SessionID) ([]Trashed,
 		}
 	}
 	slices.SortStableFunc(found, func(a, b Trashed) int { return cmp.Compare(b.ID, a.ID) })
-	bytes := int64(0)
-	for i, t := range found {
+	kept, bytes := found[:0], int64(0)
+	for _, t := range found {
+		// The newest deletion can always be undone, however large it is. A deletion that was interrupted has no path.
 		bytes += t.Size
-		if i < trashEntries && bytes <= s.cfg.SessionBytes && time.Since(t.Deleted) < trashTTL && t.Path != "" {
-			continue
+		fits := len(kept) == 0 || len(kept) < trashEntries && bytes <= s.cfg.SessionBytes
+		switch {
+		case !fits || time.Since(t.Deleted) >= trashTTL:
+			_ = s.backend.Remove(ctx, Key{session, AreaTrash, t.ID}) // the next call tries again
+		case t.Path != "":
+			kept = append(kept, t)
 		}
-		for _, old := range found[i:] {
-			if err := s.backend.Remove(ctx, Key{session, AreaTrash, old.ID}); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return nil, err
-			}
-		}
-		return found[:i], nil
 	}
-	return found, nil
+	return kept, nil
 }
 
 // Restore undoes a deletion. If there is something at the old path, the file gets another name.
@@ -122,7 +121,8 @@ func (s *Store) Restore(ctx context.Context, session wire.SessionID, id string) 
 	if err != nil {
 		return Entry{}, err
 	}
-	if err := s.checkRoom(used, t.Size); err != nil {
+	// What a program wrote beyond the limits never has room, but comes back.
+	if err := s.checkRoom(used, t.Size); err != nil && t.Size <= s.cfg.SessionBytes {
 		return Entry{}, err
 	}
 	from := Key{session, AreaTrash, id + "/" + t.Path}

@@ -2,9 +2,13 @@ package files_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -109,5 +113,35 @@ func TestChangesAreReported(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"+a", "-a +b", "-b", "+b", "-b"}, got); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+}
+
+// A deletion that was interrupted has no path yet, and one may be larger than the space of a session. Neither may cost
+// the older ones.
+func TestTrashKeepsWhatCanBeUndone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := open(t, dir, files.Config{FileBytes: 100, SessionBytes: 250})
+	save(t, s, ses, "a", "first")
+	one := trash(t, s, "a")
+	interrupted := filepath.Join(dir, ".trash", string(ses), fmt.Sprintf("%012x-interrupted-2", time.Now().Add(time.Hour).UnixMilli()), "docs")
+	if err := os.MkdirAll(interrupted, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := s.Trashed(t.Context(), ses); err != nil || len(all) != 1 || all[0].ID != one.ID {
+		t.Errorf("deletions beside an interrupted one: got %+v and the error %v, want that of a", all, err)
+	}
+	if _, err := os.Stat(interrupted); err != nil {
+		t.Errorf("the interrupted deletion: got %v, want that it can go on", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, string(ses), "large"), make([]byte, 1000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	large := trash(t, s, "large")
+	if all, err := s.Trashed(t.Context(), ses); err != nil || len(all) != 1 || all[0].ID != large.ID {
+		t.Errorf("deletions after a large one: got %+v and the error %v, want that of large", all, err)
+	}
+	if e, err := s.Restore(t.Context(), ses, large.ID); err != nil || e.Path != "large" {
+		t.Errorf("restore a large file: got %+v and the error %v, want large", e, err)
 	}
 }
