@@ -21,15 +21,17 @@ import (
 // Limits bounds the input of [Read]. Zero values mean the defaults.
 type Limits struct {
 	// Parts bounds the number of parts, Bytes their total uncompressed size. Defaults:
-	// 10,000 and 256 MiB.
+	// 10,000 and [MaxBytes].
 	Parts int
 	Bytes int64
+	// Memory bounds the desktop and all conversations, which are held in memory. It defaults to 128 MiB.
+	Memory int64
 }
 
 // Bounds of what is held in memory.
 const (
 	lineBytes     = 4 << 20 // a row or a message
-	historyBytes  = 128 << 20
+	historyBytes  = 128 << 20 // the desktop and all conversations
 	rowsRead      = 10_000 // of a monitor
 	messagesRead  = 2_500  // of a thread: more than the hub stores of one
 	threadBytes   = 6 << 20
@@ -38,8 +40,12 @@ const (
 	metadataBytes = 8 << 20
 )
 
-// MaxBytes is the default of [Limits].Bytes.
-const MaxBytes int64 = 256 << 20
+const (
+	// MaxFileBytes bounds the files and checkpoints of a session that is exported.
+	MaxFileBytes int64 = 256 << 20
+	// MaxBytes is the default of [Limits].Bytes: with all that an export may have, it can be imported.
+	MaxBytes = MaxFileBytes + historyBytes
+)
 
 // reader validates and reads a session file.
 type reader struct {
@@ -52,7 +58,7 @@ type reader struct {
 // Read reads and validates a session file. A [*RefusedError] says why it is not accepted;
 // other errors are I/O errors of from.
 func Read(from io.ReaderAt, size int64, lim Limits) (*Log, error) {
-	r := &reader{parts: map[string]*zip.File{}, left: cmp.Or(lim.Bytes, MaxBytes), kept: historyBytes}
+	r := &reader{parts: map[string]*zip.File{}, left: cmp.Or(lim.Bytes, MaxBytes), kept: cmp.Or(lim.Memory, historyBytes)}
 	files, err := zip.NewReader(from, size)
 	if err != nil {
 		return nil, refuse("", "it is no zip file, or not all of one (%v)", err)
@@ -180,10 +186,11 @@ func withoutZeros(data []byte) []byte {
 // log assembles the session.
 func (r *reader) log() (*Log, error) {
 	l := &Log{Meta: r.meta, Rows: map[wire.MonitorID][]wire.UIRow{}}
-	data, err := r.read(r.parts[desktopName], historyBytes)
+	data, err := r.read(r.parts[desktopName], r.kept)
 	if err != nil {
 		return nil, err
 	}
+	r.kept -= int64(len(data))
 	if l.Desktop, err = desktopFormat().DecodeOwn(bytes.TrimSpace(data)); err != nil {
 		return nil, refuse(desktopName, "%v", err)
 	}

@@ -11,6 +11,8 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"math"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -33,10 +35,25 @@ type Source struct {
 	Workspaces []File
 }
 
+// FileBytes returns the size of all files and checkpoints.
+func (s *Source) FileBytes() (n int64) {
+	all := slices.Concat(s.Files, s.Workspaces)
+	if s.Checkpoints != nil {
+		all = append(all, *s.Checkpoints)
+	}
+	for _, f := range all {
+		if n += f.Size; n < 0 { // files of programs may be sparse
+			return math.MaxInt64
+		}
+	}
+	return n
+}
+
 // File is a file in the storage of a session.
 type File struct {
 	Name string
 	Size int64
+	// Open returns the content. An error that is [fs.ErrNotExist] leaves the file out.
 	Open func() (io.ReadCloser, error)
 }
 
@@ -228,7 +245,7 @@ func (p *packer) file(name string, f File) error {
 	}
 	defer func() { _ = from.Close() }() // only read
 	return p.part(name, func() error {
-		n, err := io.Copy(p.out, from)
+		n, err := io.Copy(p.out, io.LimitReader(from, f.Size)) // it may have grown
 		p.bytes += n
 		if err != nil {
 			return fmt.Errorf("write %s: %w", p.name, err)

@@ -117,7 +117,7 @@ func New(d Deps) *API {
 			requests: requests, hub: d.Hub, sessions: d.Sessions, actions: d.Actions, connections: d.Connections,
 			provider: d.Provider, frameBytes: d.FrameBytes,
 		},
-		exports:   sessionFiles{requests: requests, hub: d.Hub, sessions: d.Sessions, files: d.Files, checkpoints: d.CheckpointTransfer, log: d.Log, provider: d.Provider},
+		exports:   sessionFiles{requests: requests, hub: d.Hub, sessions: d.Sessions, files: d.Files, checkpoints: d.CheckpointTransfer, log: d.Log, provider: d.Provider, imports: make(chan struct{}, maxImports)},
 		messages:  messages{requests: requests, budget: d.Budget, stream: d.Stream, heartbeat: d.Heartbeat, frameBytes: d.FrameBytes, fitter: d.Pictures},
 		histories: histories{requests: requests, hub: d.Hub, budget: d.Budget},
 		plans:     plans{requests: requests, frameBytes: d.FrameBytes},

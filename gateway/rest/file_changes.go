@@ -168,8 +168,8 @@ func (fh *fileHandlers) writeArchive(c echo.Context, id wire.SessionID, folder s
 
 func (fh *fileHandlers) addToArchive(c echo.Context, out *zip.Writer, id wire.SessionID, e files.Entry, name string) error {
 	f, _, err := fh.files.Open(c.Request().Context(), id, e.Path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // deleted meanwhile
+	if isUnreadable(err) {
+		return nil
 	}
 	if err != nil {
 		return err
@@ -181,4 +181,10 @@ func (fh *fileHandlers) addToArchive(c echo.Context, out *zip.Writer, id wire.Se
 	}
 	_, err = io.Copy(w, io.LimitReader(f, e.Size)) // it may have grown
 	return err
+}
+
+// isUnreadable reports whether a file that was listed is gone, or a program has made it a link or unreadable. It must not
+// prevent the download of the others.
+func isUnreadable(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, files.ErrName)
 }

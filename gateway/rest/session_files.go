@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"mime"
 	"net/http"
@@ -36,7 +37,8 @@ type sessionFiles struct {
 	// checkpoints is nil if there are none.
 	checkpoints CheckpointTransfer
 	log         *slog.Logger
-	provider    string // the model backend of new sessions, or ""
+	provider    string        // the model backend of new sessions, or ""
+	imports     chan struct{} // has an element for each import that holds a session in memory
 }
 
 // CheckpointTransfer exports and imports the checkpoints of sessions.
@@ -58,10 +60,14 @@ type CheckpointTransfer interface {
 
 const (
 	mediaZip = "application/zip"
-	// maxImportBytes bounds a session file, compressed.
-	maxImportBytes = 128 << 20
+	// maxImportBytes bounds a session file. Its content may be impossible to compress.
+	maxImportBytes = sessionfile.MaxBytes
+	// maxImports bounds the imports that hold a session in memory at once.
+	maxImports = 2
 	// maxExportFiles bounds the files of an exported session.
 	maxExportFiles = 5_000
+	// importWait bounds how long an import waits for others.
+	importWait = time.Minute
 	// importTitle is the title that admins see while an import is running.
 	importTitle = "Unfinished import"
 )
@@ -111,6 +117,9 @@ func (s *sessionFiles) export(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	if source.FileBytes() > sessionfile.MaxFileBytes {
+		return problem.New(wire.CodeSessionInvalidState, fmt.Sprintf("The files and checkpoints have more than %d bytes, so no hub would import them.", sessionfile.MaxFileBytes))
+	}
 	source.Meta.ExportedAt = time.Now().UTC()
 	_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Now().Add(transferTimeout))
 	h := c.Response().Header()
@@ -133,9 +142,6 @@ func (s *sessionFiles) filesOf(ctx context.Context, id wire.SessionID) ([]sessio
 	if err != nil {
 		return nil, err
 	}
-	if sizeOf(all) > sessionfile.MaxBytes {
-		return nil, problem.New(wire.CodeSessionInvalidState, fmt.Sprintf("The files have more than %d bytes, so no hub would import them.", sessionfile.MaxBytes))
-	}
 	var found []sessionfile.File
 	for _, e := range all {
 		switch {
@@ -145,6 +151,10 @@ func (s *sessionFiles) filesOf(ctx context.Context, id wire.SessionID) ([]sessio
 		default:
 			found = append(found, sessionfile.File{Name: e.Path, Size: e.Size, Open: func() (io.ReadCloser, error) {
 				f, _, err := s.files.Open(ctx, id, e.Path)
+				if isUnreadable(err) {
+					s.log.WarnContext(ctx, "file left out of an export", "session", id, "file", e.Path, "err", err)
+					err = fmt.Errorf("%w: %w", fs.ErrNotExist, err)
+				}
 				return f, err
 			}})
 		}
@@ -166,11 +176,20 @@ func (s *sessionFiles) importFile(c echo.Context) error {
 	if err := policy.Check(); err != nil {
 		return sessionFileProblem(err)
 	}
-	log, closed, err := s.read(c)
+	f, size, closed, err := receive(c)
 	if err != nil {
 		return err
 	}
 	defer closed()
+	release, err := s.acquireImport(c.Request().Context())
+	if err != nil {
+		return err
+	}
+	defer release()
+	log, err := sessionfile.Read(f, size, sessionfile.Limits{})
+	if err != nil {
+		return sessionFileProblem(err)
+	}
 	if log, err = log.Restored(policy); err != nil {
 		return sessionFileProblem(err)
 	}
@@ -206,37 +225,44 @@ func (s *sessionFiles) importFile(c echo.Context) error {
 	return cardForm.Answer(c, http.StatusCreated, &card)
 }
 
-// read stores the body of a request in a temporary file and parses it.
-func (s *sessionFiles) read(c echo.Context) (*sessionfile.Log, func(), error) {
+// receive stores the body of a request in a temporary file. The caller must call closed.
+func receive(c echo.Context) (f *os.File, size int64, closed func(), err error) {
 	if err := httpio.RequireUncompressed(c.Request()); err != nil {
-		return nil, nil, err
+		return nil, 0, nil, err
 	}
 	control := http.NewResponseController(c.Response())
 	until := time.Now().Add(transferTimeout)
 	_ = control.SetReadDeadline(until)  // fails only for a writer without deadlines,
 	_ = control.SetWriteDeadline(until) // as in tests
-	f, err := os.CreateTemp("", "everdesk-import-*.zip")
-	if err != nil {
-		return nil, nil, fmt.Errorf("store the session file: %w", err)
+	if f, err = os.CreateTemp("", "everdesk-import-*.zip"); err != nil {
+		return nil, 0, nil, fmt.Errorf("store the session file: %w", err)
 	}
 	// The system deletes the file when the process closes it or is killed. Where an open file
 	// cannot be removed, closed removes it.
 	_ = os.Remove(f.Name())
-	closed := func() {
+	closed = func() {
 		_ = f.Close()
 		_ = os.Remove(f.Name())
 	}
-	size, err := io.Copy(f, httpio.Body(c, maxImportBytes))
-	if err != nil {
+	if size, err = io.Copy(f, httpio.Body(c, maxImportBytes)); err != nil {
 		closed()
-		return nil, nil, err
+		return nil, 0, nil, err
 	}
-	log, err := sessionfile.Read(f, size, sessionfile.Limits{})
-	if err != nil {
-		closed()
-		return nil, nil, sessionFileProblem(err)
+	return f, size, closed, nil
+}
+
+// acquireImport waits until the session of a request may be read into memory, and returns the function that ends that.
+func (s *sessionFiles) acquireImport(ctx context.Context) (release func(), err error) {
+	timeout := time.NewTimer(importWait)
+	defer timeout.Stop()
+	select {
+	case s.imports <- struct{}{}:
+		return func() { <-s.imports }, nil
+	case <-timeout.C:
+		return nil, problem.New(wire.CodeRateLimited, "Too many sessions are imported at once.").WithStatus(http.StatusServiceUnavailable)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
-	return log, closed, nil
 }
 
 // importContent writes the content of a session file into a new session.

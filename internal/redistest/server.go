@@ -144,7 +144,8 @@ func freeAddr(tb testing.TB) string {
 // It returns false if another test has it.
 func reserve(tb testing.TB, port int) bool {
 	tb.Helper()
-	folder := filepath.Join(os.TempDir(), "everdesk-ports")
+	// Not in os.TempDir(): tests that run with different TMPDIRs have the same ports.
+	const folder = "/tmp/everdesk-ports"
 	if err := os.MkdirAll(folder, 0o750); err != nil {
 		tb.Fatalf("reserve a port: %v", err)
 	}
