@@ -54,9 +54,7 @@ func (s *Store) Patch(ctx context.Context, w Worktree, session, from, to, path s
 
 // diff runs git's comparison of two states.
 func (s *Store) diff(ctx context.Context, w Worktree, session, from, to string, limit int, args ...string) ([]byte, error) {
-	ctx, cancel := s.withTimeout(ctx)
-	defer cancel()
-	r, err := s.open(ctx, w)
+	ctx, r, err := s.open(ctx, w)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %q", ErrUnknown, from)
 	}

@@ -22,5 +22,6 @@
 //
 // Methods are safe for concurrent use and block; the package starts no goroutines. A worktree with
 // too many or too large files is refused with [ErrTooLarge], one that takes too long with
-// [ErrTooSlow], and a full disk is [ErrNoSpace]; none of them changes a worktree.
+// [ErrTooSlow], one that waits too long for another operation with [ErrBusy], and a full disk is
+// [ErrNoSpace]; none of them changes a worktree.
 package checkpoints

@@ -66,9 +66,7 @@ func checkSession(session string) error {
 
 // List returns the checkpoints of a session in a worktree, the oldest first.
 func (s *Store) List(ctx context.Context, w Worktree, session string) ([]Checkpoint, error) {
-	ctx, cancel := s.withTimeout(ctx)
-	defer cancel()
-	r, err := s.open(ctx, w)
+	ctx, r, err := s.open(ctx, w)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -135,9 +133,7 @@ func Find(all []Checkpoint, hash string) (Checkpoint, error) {
 
 // Windows returns what the checkpoint holds of the session's desktop, as it was given to Save.
 func (s *Store) Windows(ctx context.Context, w Worktree, session, hash string) ([]byte, error) {
-	ctx, cancel := s.withTimeout(ctx)
-	defer cancel()
-	r, err := s.open(ctx, w)
+	ctx, r, err := s.open(ctx, w)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %q", ErrUnknown, hash)
 	}
@@ -154,9 +150,4 @@ func (s *Store) Windows(ctx context.Context, w Worktree, session, hash string) (
 		return nil, fmt.Errorf("read windows: %w", err)
 	}
 	return out, nil
-}
-
-// withTimeout gives an operation the time that it may take.
-func (s *Store) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, s.cfg.Timeout, fmt.Errorf("%w: git did not finish within %v", ErrTooSlow, s.cfg.Timeout))
 }

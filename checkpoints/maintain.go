@@ -59,9 +59,7 @@ func (r *repo) pack(ctx context.Context) error {
 
 // RemoveSession removes the checkpoints of a session in a worktree that others share.
 func (s *Store) RemoveSession(ctx context.Context, w Worktree, session string) error {
-	ctx, cancel := s.withTimeout(ctx)
-	defer cancel()
-	r, err := s.open(ctx, w)
+	ctx, r, err := s.open(ctx, w)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -32,8 +32,14 @@ type packFilter struct {
 	zlib  io.ReadCloser
 }
 
-// heldBytes is the size from which on checked data are passed on.
-const heldBytes = 64 << 10
+const (
+	// heldBytes is the size from which on checked data are passed on.
+	heldBytes = 64 << 10
+	// maxHeldBytes bounds what the decompressor reads before it returns something. Git's own packs need less.
+	maxHeldBytes = 4 * heldBytes
+)
+
+var errHeld = errors.New("the pack has compressed data without content")
 
 func newPackFilter(in *bufio.Reader, out io.Writer, limit Config) *packFilter {
 	return &packFilter{in: in, out: out, limit: limit, left: limit.MaxBytes}
@@ -41,6 +47,9 @@ func newPackFilter(in *bufio.Reader, out io.Writer, limit Config) *packFilter {
 
 // Read implements [io.Reader] for the decompressor.
 func (p *packFilter) Read(b []byte) (int, error) {
+	if p.held.Len() > maxHeldBytes {
+		return 0, errHeld
+	}
 	n, err := p.in.Read(b)
 	p.held.Write(b[:n])
 	return n, err //nolint:wrapcheck // run adds what failed
@@ -48,6 +57,9 @@ func (p *packFilter) Read(b []byte) (int, error) {
 
 // ReadByte implements [io.ByteReader]: with it the decompressor reads no byte too many.
 func (p *packFilter) ReadByte() (byte, error) {
+	if p.held.Len() > maxHeldBytes {
+		return 0, errHeld
+	}
 	b, err := p.in.ReadByte()
 	if err == nil {
 		p.held.WriteByte(b)

@@ -34,39 +34,51 @@ type repo struct {
 	// hasIndex says that the index of the last operation was copied to it.
 	hasIndex bool
 	held     *os.File
+	cancel   context.CancelFunc // of the operation
 	leave    func()
 }
 
 func (s *Store) repoDir(name string) string { return filepath.Join(s.cfg.Dir, name+".git") }
 
-// open locks the repository of a worktree and begins an operation. The error is [fs.ErrNotExist] if
-// there is none yet. The caller must close it.
-func (s *Store) open(ctx context.Context, w Worktree) (*repo, error) {
+// open locks the repository of a worktree and begins an operation, whose context it returns. Waiting for other
+// operations and the operation itself may take [Config].Timeout each. The error is [fs.ErrNotExist] if there is no
+// repository yet. The caller must close it.
+func (s *Store) open(ctx context.Context, w Worktree) (context.Context, *repo, error) {
 	if err := w.check(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	leave, err := s.lockName(ctx, w.Name)
+	waiting, done := context.WithTimeoutCause(ctx, s.cfg.Timeout, ErrBusy)
+	defer done()
+	leave, err := s.lockName(waiting, w.Name)
 	if err != nil {
-		return nil, fmt.Errorf("wait for checkpoints: %w", err)
+		return nil, nil, fmt.Errorf("wait for checkpoints: %w", err)
 	}
-	r := &repo{s: s, w: w, dir: s.repoDir(w.Name), leave: leave}
-	if err := r.lock(ctx); err != nil {
+	r := &repo{s: s, w: w, dir: s.repoDir(w.Name), leave: leave, cancel: func() {}}
+	if err := r.lock(waiting); err != nil {
 		r.close()
-		return nil, err
+		return nil, nil, err
 	}
-	return r, nil
+	ctx, r.cancel = s.withTimeout(ctx)
+	return ctx, r, nil
 }
 
 // openOrCreate is open for a worktree that may have no repository yet.
-func (s *Store) openOrCreate(ctx context.Context, w Worktree) (*repo, error) {
-	r, err := s.open(ctx, w)
+func (s *Store) openOrCreate(ctx context.Context, w Worktree) (context.Context, *repo, error) {
+	operation, r, err := s.open(ctx, w)
 	if !errors.Is(err, fs.ErrNotExist) {
-		return r, err
+		return operation, r, err
 	}
-	if err := s.create(ctx, w); err != nil {
-		return nil, err
+	creating, cancel := s.withTimeout(ctx)
+	defer cancel()
+	if err := s.create(creating, w); err != nil {
+		return nil, nil, err
 	}
 	return s.open(ctx, w)
+}
+
+// withTimeout bounds the time of git.
+func (s *Store) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, s.cfg.Timeout, fmt.Errorf("%w: git did not finish within %v", ErrTooSlow, s.cfg.Timeout))
 }
 
 func (r *repo) lock(ctx context.Context) error {
@@ -94,6 +106,7 @@ func (r *repo) lock(ctx context.Context) error {
 
 // close ends an operation.
 func (r *repo) close() {
+	r.cancel()
 	if r.index != "" {
 		_ = os.Remove(r.index) // a file that stays is removed by the next operation
 	}

@@ -44,9 +44,7 @@ const restoreTries = 3
 // result names the safety checkpoint also when an error is returned after it was saved: the
 // worktree may then have a part of the changes.
 func (s *Store) Restore(ctx context.Context, w Worktree, session, hash string, note Note, windows []byte) (Restored, error) {
-	ctx, cancel := s.withTimeout(ctx)
-	defer cancel()
-	r, err := s.open(ctx, w)
+	ctx, r, err := s.open(ctx, w)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Restored{}, fmt.Errorf("%w: %q", ErrUnknown, hash)
 	}

@@ -35,9 +35,7 @@ func (s *Store) Save(ctx context.Context, w Worktree, session string, note Note,
 	if err := checkSession(session); err != nil {
 		return Saved{}, err
 	}
-	ctx, cancel := s.withTimeout(ctx)
-	defer cancel()
-	r, err := s.openOrCreate(ctx, w)
+	ctx, r, err := s.openOrCreate(ctx, w)
 	if err != nil {
 		return Saved{}, err
 	}

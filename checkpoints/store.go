@@ -24,6 +24,8 @@ var (
 	ErrUnknown = errors.New("no such checkpoint")
 	// ErrTooLarge means that a worktree has more, or larger, files than a checkpoint may have.
 	ErrTooLarge = errors.New("too large for checkpoints")
+	// ErrBusy means that other operations on the same repository took too long.
+	ErrBusy = errors.New("checkpoints are busy")
 	// ErrTooSlow means that git did not finish in time.
 	ErrTooSlow = errors.New("too slow for checkpoints")
 	// ErrNoSpace means that the disk of checkpoints, or of the worktree, is full.
@@ -46,7 +48,7 @@ type Config struct {
 	MaxBytes int64
 	// FileBytes bounds one file. Larger files are left out. It defaults to 100 MiB.
 	FileBytes int64
-	// Timeout bounds an operation. It defaults to one minute.
+	// Timeout bounds an operation, and how long it waits for others before. It defaults to one minute.
 	Timeout time.Duration
 	// Limit is the number of checkpoints that a session may have in a worktree. The oldest are
 	// removed. It defaults to 500.
@@ -196,7 +198,7 @@ func (s *Store) RemoveWorktree(ctx context.Context, w Worktree) error {
 	if !s.Exists(w) {
 		return nil
 	}
-	r, err := s.open(ctx, w)
+	_, r, err := s.open(ctx, w)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -36,9 +36,7 @@ var ErrTransfer = errors.New("data are no exported checkpoints")
 // Export writes the checkpoints of a session in a worktree, with everything that they need, and
 // returns their number. Without checkpoints it writes nothing.
 func (s *Store) Export(ctx context.Context, w Worktree, session string, out io.Writer) (int, error) {
-	ctx, cancel := s.withTimeout(ctx)
-	defer cancel()
-	r, err := s.open(ctx, w)
+	ctx, r, err := s.open(ctx, w)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
@@ -86,9 +84,7 @@ func (s *Store) Import(ctx context.Context, w Worktree, session string, in io.Re
 }
 
 func (s *Store) importPack(ctx context.Context, w Worktree, session string, head transferHead, pack *bufio.Reader) ([]Checkpoint, error) {
-	ctx, cancel := s.withTimeout(ctx)
-	defer cancel()
-	r, err := s.openOrCreate(ctx, w)
+	ctx, r, err := s.openOrCreate(ctx, w)
 	if err != nil {
 		return nil, err
 	}

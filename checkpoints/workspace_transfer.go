@@ -169,9 +169,7 @@ func (s *Store) adopt(ctx context.Context, to Worktree, session, workspace strin
 
 // packInto writes checkpoints with everything that they need to a file.
 func (s *Store) packInto(ctx context.Context, w Worktree, which []Checkpoint, out io.Writer) error {
-	ctx, cancel := s.withTimeout(ctx)
-	defer cancel()
-	r, err := s.open(ctx, w)
+	ctx, r, err := s.open(ctx, w)
 	if err != nil {
 		return err
 	}
@@ -188,9 +186,7 @@ func (s *Store) packInto(ctx context.Context, w Worktree, which []Checkpoint, ou
 
 // adoptPack adds checkpoints to a repository. Their objects were checked when they were imported.
 func (s *Store) adoptPack(ctx context.Context, w Worktree, session string, which []Checkpoint, pack io.Reader) error {
-	ctx, cancel := s.withTimeout(ctx)
-	defer cancel()
-	r, err := s.openOrCreate(ctx, w)
+	ctx, r, err := s.openOrCreate(ctx, w)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package checkpoints_test
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -188,5 +189,40 @@ func TestHostileWorkspacesAreRefused(t *testing.T) {
 				t.Errorf("error %v, want %v", err, c.want)
 			}
 		})
+	}
+}
+
+// emptyBlocks are deflate blocks without content, of a total size.
+type emptyBlocks struct{ left, at int }
+
+func (e *emptyBlocks) Read(b []byte) (int, error) {
+	if e.left <= 0 {
+		return 0, io.EOF
+	}
+	for i := range b {
+		b[i] = "\x00\x00\x00\xff\xff"[e.at]
+		e.at = (e.at + 1) % 5
+	}
+	e.left -= len(b)
+	return len(b), nil
+}
+
+// What a decompressor reads before it returns something is held in memory, so it is bounded.
+func TestPackWithoutContentIsRefused(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, checkpoints.Config{})
+	r.write("a.txt", "one")
+	r.save()
+	good := exported(r)
+	const most = 64 << 20
+	blocks := &emptyBlocks{left: most}
+	head := append(append([]byte{}, good[:bytes.IndexByte(good, '\n')+1]...), "PACK\x00\x00\x00\x02\x00\x00\x00\x01\x31\x78\x01"...)
+	other := newRig(t, checkpoints.Config{})
+	_, err := other.s.Import(t.Context(), other.w, ses, io.MultiReader(bytes.NewReader(head), blocks))
+	if !errors.Is(err, checkpoints.ErrTransfer) {
+		t.Errorf("error: got %v, want %v", err, checkpoints.ErrTransfer)
+	}
+	if read := most - blocks.left; read > 1<<20 {
+		t.Errorf("the import read %d bytes, want at most 1 MiB", read)
 	}
 }

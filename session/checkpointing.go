@@ -476,6 +476,7 @@ func (c *checkpointing) addErrorRow(monitor wire.MonitorID, text string) {
 func publicReason(err error) string {
 	for is, text := range map[error]string{
 		checkpoints.ErrTooLarge:    "the folder has too many or too large files for checkpoints.",
+		checkpoints.ErrBusy:        "other checkpoints of the same folder took too long.",
 		checkpoints.ErrTooSlow:     "git did not finish in time.",
 		checkpoints.ErrNoSpace:     "the disk is full.",
 		checkpoints.ErrProtected:   "the folder cannot have checkpoints.",

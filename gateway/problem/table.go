@@ -57,6 +57,7 @@ func table() []row {
 		{errs: []error{checkpoints.ErrUnavailable}, code: wire.CodeSessionInvalidState, status: http.StatusServiceUnavailable, detail: "Checkpoints are not available on this hub."},
 		{errs: []error{checkpoints.ErrUnknown}, code: wire.CodeInvalidMessage, status: http.StatusNotFound, detail: "There is no such checkpoint."},
 		{errs: []error{checkpoints.ErrTooLarge}, code: wire.CodeMessageTooLarge, detail: "The folder is too large for checkpoints."},
+		{errs: []error{checkpoints.ErrBusy}, code: wire.CodeSessionInvalidState, status: http.StatusServiceUnavailable, detail: "Other operations on these checkpoints take too long; try again."},
 		{errs: []error{checkpoints.ErrTooSlow}, code: wire.CodeSessionInvalidState, status: http.StatusServiceUnavailable, detail: "Git did not finish in time."},
 		{errs: []error{checkpoints.ErrNoSpace}, code: wire.CodeMessageTooLarge, status: http.StatusInsufficientStorage, detail: "There is no space for checkpoints."},
 		{errs: []error{checkpoints.ErrTransfer}, code: wire.CodeInvalidMessage, detail: "The checkpoints of the session file are damaged.", field: "checkpoints.pack"},

@@ -32,7 +32,7 @@ func inTable() map[string]error {
 		"files.ErrChanged": files.ErrChanged, "files.ErrExists": files.ErrExists, "files.ErrOffset": files.ErrOffset,
 		"apps.ErrID": apps.ErrID, "apps.ErrManifest": apps.ErrManifest, "apps.ErrTooLarge": apps.ErrTooLarge, "apps.ErrFull": apps.ErrFull, "apps.ErrNotFound": apps.ErrNotFound,
 		"checkpoints.ErrUnavailable": checkpoints.ErrUnavailable, "checkpoints.ErrUnknown": checkpoints.ErrUnknown, "checkpoints.ErrTooLarge": checkpoints.ErrTooLarge,
-		"files.ErrNoSpace": files.ErrNoSpace, "checkpoints.ErrTooSlow": checkpoints.ErrTooSlow, "checkpoints.ErrNoSpace": checkpoints.ErrNoSpace, "checkpoints.ErrProtected": checkpoints.ErrProtected,
+		"files.ErrNoSpace": files.ErrNoSpace, "checkpoints.ErrTooSlow": checkpoints.ErrTooSlow, "checkpoints.ErrBusy": checkpoints.ErrBusy, "checkpoints.ErrNoSpace": checkpoints.ErrNoSpace, "checkpoints.ErrProtected": checkpoints.ErrProtected,
 		"checkpoints.ErrBlocked": checkpoints.ErrBlocked, "checkpoints.ErrTransfer": checkpoints.ErrTransfer, "workspaces.ErrNotAllowed": workspaces.ErrNotAllowed,
 		"store.ErrTrimmed": store.ErrTrimmed, "store.ErrUnknownPosition": store.ErrUnknownPosition, "store.ErrAhead": store.ErrAhead,
 		"store.ErrCorrupt": store.ErrCorrupt, "store.ErrQuarantined": store.ErrQuarantined,
