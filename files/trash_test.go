@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -136,6 +137,9 @@ func TestTrashKeepsWhatCanBeUndone(t *testing.T) {
 	}
 	if err := os.WriteFile(filepath.Join(dir, string(ses), "large"), make([]byte, 1000), 0o600); err != nil {
 		t.Fatal(err)
+	}
+	for !time.Now().Truncate(time.Millisecond).After(one.Deleted) {
+		runtime.Gosched() // deletions within a millisecond have no order
 	}
 	large := trash(t, s, "large")
 	if all, err := s.Trashed(t.Context(), ses); err != nil || len(all) != 1 || all[0].ID != large.ID {

@@ -87,26 +87,33 @@ func (s *Store) StartUpload(ctx context.Context, session wire.SessionID, name st
 	if _, err := s.backend.Put(ctx, Key{session, AreaUploads, u.ID + "/" + headName}, bytes.NewReader(head), int64(len(head)), Condition{}); err != nil {
 		return Upload{}, err
 	}
-	if size == 0 {
-		return s.finishUpload(ctx, session, u, Condition{ETag: c.ETag, Absent: c.Absent}, nil)
+	if size > 0 {
+		return u, nil
 	}
-	return u, nil
+	done, err := s.finishUpload(ctx, session, u, c, nil)
+	if err != nil { // the caller does not learn the id
+		return Upload{}, errors.Join(err, s.CancelUpload(context.WithoutCancel(ctx), session, u.ID))
+	}
+	return done, nil
 }
 
 // unfinished returns the space that the unfinished uploads of a session have reserved, and removes those
-// that are too old.
+// that are too old, and pieces of which a removal that was interrupted has left.
 func (s *Store) unfinished(ctx context.Context, session wire.SessionID) (reserved int64, count int, err error) {
 	all, err := s.backend.List(ctx, Key{session, AreaUploads, ""})
 	if err != nil {
 		return 0, 0, err
 	}
+	begun := map[string]bool{} // by id: has a head
 	for _, e := range all {
-		id, ok := strings.CutSuffix(e.Path, "/"+headName)
-		if !ok {
-			continue
+		id, name, below := strings.Cut(e.Path, "/")
+		if below {
+			begun[id] = begun[id] || name == headName
 		}
+	}
+	for id, hasHead := range begun {
 		at, size, ok := parseUploadID(id)
-		if ok && time.Since(at) < uploadTTL {
+		if ok && hasHead && time.Since(at) < uploadTTL {
 			reserved, count = reserved+size, count+1
 			continue
 		}
@@ -218,7 +225,8 @@ func (s *Store) finishUpload(ctx context.Context, session wire.SessionID, u Uplo
 	}
 	u.Done = &e
 	s.changed(ctx, session, Change{Entry: e})
-	return u, s.CancelUpload(ctx, session, u.ID)
+	_ = s.CancelUpload(ctx, session, u.ID) // the file is stored, and pieces that stay are removed after a day
+	return u, nil
 }
 
 // pieceReader reads the pieces of an upload one after the other.

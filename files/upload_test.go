@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -166,5 +168,25 @@ func TestUploadsCountBesideOtherFiles(t *testing.T) {
 	}
 	if err := <-saved; err != nil {
 		t.Errorf("saving the last 50 bytes: got error %v, want none", err)
+	}
+}
+
+// Pieces without a head, which an interrupted removal leaves, are removed. An upload whose id the caller does not
+// learn leaves nothing.
+func TestInterruptedUploadsLeaveNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := open(t, dir, files.Config{})
+	u := startUpload(t, s, "a", 10, files.Condition{})
+	sendPiece(t, s, u, 0, "0123")
+	if err := os.Remove(filepath.Join(dir, ".uploads", string(ses), u.ID, "head")); err != nil {
+		t.Fatal(err)
+	}
+	save(t, s, ses, "b", "b")
+	if _, err := s.StartUpload(t.Context(), ses, "b", 0, files.Condition{Absent: true}); !errors.Is(err, files.ErrChanged) {
+		t.Errorf("an empty file over another: got error %v, want %v", err, files.ErrChanged)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, ".uploads", string(ses), "[0-9]*")); err != nil || len(left) != 0 {
+		t.Errorf("uploads: got %q and the error %v, want none", left, err)
 	}
 }

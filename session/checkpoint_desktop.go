@@ -40,26 +40,28 @@ func encodeWindows(s *desktop.State) []byte {
 	return checkpointWindowsFormat().Append(nil, &all)
 }
 
-// restoreWindows opens, changes and closes windows so that they are those of a checkpoint, and returns
-// the number of windows that changed. Monitors that do not exist any more are left out.
-func (c *checkpointing) restoreWindows(data []byte) (changed int) {
+// restoreWindows closes, opens and changes windows so that they are those of a checkpoint. It returns the number of
+// windows that changed, and of those that could not be restored, for instance because an agent has locked them. Windows
+// of monitors that do not exist any more are left out.
+func (c *checkpointing) restoreWindows(data []byte) (changed, refused int) {
 	if len(data) == 0 {
-		return 0
+		return 0, 0
 	}
 	stored, err := checkpointWindowsFormat().DecodeOwn(data)
 	if err != nil {
 		c.log.Warn("windows of a checkpoint cannot be read", "err", err)
-		return 0
+		return 0, 0
 	}
 	wanted := map[windowKey]bool{}
-	dc := &c.port.owner.commands.desktop
 	for _, w := range stored.Windows {
-		at := windowKey{w.MonitorID, w.WindowID}
-		wanted[at] = true
+		wanted[windowKey{w.MonitorID, w.WindowID}] = true
+	}
+	changed = c.closeOtherWindows(wanted) // first, because the number of windows is bounded
+	for _, w := range stored.Windows {
 		if !c.w.state.HasMonitor(w.MonitorID) {
 			continue
 		}
-		dc.flushMove(at)
+		c.port.owner.commands.desktop.flushMove(windowKey{w.MonitorID, w.WindowID})
 		if now, open := c.w.state.Window(w.MonitorID, w.WindowID); open && sameWindow(now, w) {
 			continue
 		}
@@ -67,22 +69,29 @@ func (c *checkpointing) restoreWindows(data []byte) (changed int) {
 			WindowID: w.WindowID, Title: w.Title, Bounds: w.Bounds, Content: w.Content, WindowLook: w.WindowLook, Minimized: w.Minimized,
 		}
 		if c.w.state.Check(w.MonitorID, create) != nil {
-			continue // an agent has locked it
+			refused++
+			continue
 		}
 		c.w.Emit(wire.Actions{Actions: []wire.Action{create}, MonitorID: w.MonitorID})
 		changed++
 	}
+	return changed, refused
+}
+
+// closeOtherWindows closes the windows that are not wanted and not locked, and returns their number.
+func (c *checkpointing) closeOtherWindows(wanted map[windowKey]bool) (closed int) {
+	dc := &c.port.owner.commands.desktop
 	for _, m := range c.w.state.Monitors() {
 		for _, w := range c.w.state.Windows(m.MonitorID) {
 			if at := (windowKey{w.MonitorID, w.WindowID}); !wanted[at] && w.Lock == "" {
 				dc.flushMove(at)
 				c.w.Emit(wire.Actions{Actions: []wire.Action{wire.WindowClose{WindowID: w.WindowID}}, MonitorID: w.MonitorID})
 				dc.windowClosed(at)
-				changed++
+				closed++
 			}
 		}
 	}
-	return changed
+	return closed
 }
 
 // sameWindow reports whether two windows look the same. Which one is in front does not count.

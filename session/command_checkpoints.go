@@ -131,20 +131,20 @@ func (c *checkpointing) endRestore(op *checkpointOp, done checkpoints.Restored, 
 	if done.SafetyNew {
 		c.announce(done.Safety, done.From, op)
 	}
-	if err != nil {
-		c.log.Warn("restoring a checkpoint failed", "err", err)
-		c.fail(op, err)
-		return
-	}
-	monitor := c.monitorOf(op)
-	changed := c.restoreWindows(windows)
-	if len(done.Paths) > 0 { // tabs that show one of them read it again
+	if len(done.Paths) > 0 { // tabs that show one of them read it again, also if the rest failed
 		var files []wire.FileChange
 		for _, p := range done.Paths {
 			files = append(files, wire.FileChange{Path: p.Path, Removed: p.Deleted})
 		}
 		c.w.Emit(wire.FilesChanged{Files: files})
 	}
+	if err != nil {
+		c.log.Warn("restoring a checkpoint failed", "err", err)
+		c.fail(op, err)
+		return
+	}
+	monitor := c.monitorOf(op)
+	changed, refused := c.restoreWindows(windows)
 	e := wire.CheckpointRestored{
 		Hash: op.Hash, Safety: done.Safety.Hash, Files: done.Changed, Windows: changed, MonitorID: monitor, By: op.By,
 	}
@@ -154,6 +154,9 @@ func (c *checkpointing) endRestore(op *checkpointOp, done checkpoints.Restored, 
 	}
 	c.w.Emit(e)
 	text := fmt.Sprintf("Files and windows were restored to the checkpoint %.7s: %d files and %d windows changed.", op.Hash, done.Changed, changed)
+	if refused > 0 {
+		text += fmt.Sprintf(" %d windows could not be restored, because an agent uses them or there are too many.", refused)
+	}
 	c.addRow(monitor, text, checkpointRow{To: op.Hash, Safety: done.Safety.Hash, Restored: true, Files: done.Changed})
 	replies := &c.port.owner.commands.replies
 	if known, ok := replies.ledger.find(op.Message); ok && op.Answers {
