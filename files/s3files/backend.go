@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/minio/minio-go/v7"
 
@@ -91,19 +92,25 @@ func (b *Backend) Put(ctx context.Context, key files.Key, from io.Reader, size i
 		defer func() { _ = spooled.Close() }() // it is removed already
 		from, size = spooled, n
 	}
-	if err := b.put(ctx, full, from, size, c); err != nil {
+	tag, err := b.put(ctx, full, from, size, c)
+	if err != nil {
 		return files.Entry{}, err
 	}
-	// The answer to a write has no time.
-	o, err := b.client.StatObject(ctx, b.bucket, full, minio.StatObjectOptions{})
-	if err != nil {
-		return files.Entry{}, translate("stat new file", err)
-	}
-	return entryOf(key.Name, o), nil
+	return b.written(ctx, key.Name, full, tag, size), nil
 }
 
-// put writes an object with one request.
-func (b *Backend) put(ctx context.Context, key string, from io.Reader, size int64, c files.Condition) error {
+// written returns the version of an object that this hub wrote, whose tag the answer had. The answer had no time, and
+// the next writer may have replaced or removed the object by now.
+func (b *Backend) written(ctx context.Context, name, full, tag string, size int64) files.Entry {
+	e := files.Entry{Path: name, Size: size, ETag: strings.Trim(tag, `"`), Modified: time.Now()}
+	if o, err := b.client.StatObject(ctx, b.bucket, full, minio.StatObjectOptions{}); err == nil {
+		e.Modified = o.LastModified
+	}
+	return e
+}
+
+// put writes an object with one request, and returns its tag.
+func (b *Backend) put(ctx context.Context, key string, from io.Reader, size int64, c files.Condition) (tag string, err error) {
 	o := minio.PutObjectOptions{DisableMultipart: true, ContentType: "application/octet-stream"}
 	if c.ETag != "" {
 		o.SetMatchETag(c.ETag)
@@ -112,15 +119,15 @@ func (b *Backend) put(ctx context.Context, key string, from io.Reader, size int6
 		o.SetMatchETagExcept("*")
 	}
 	source := &failureReader{from: from}
-	_, err := b.client.PutObject(ctx, b.bucket, key, source, size, o)
+	info, err := b.client.PutObject(ctx, b.bucket, key, source, size, o)
 	if source.err != nil {
-		return fmt.Errorf("write file: %w", source.err) // which the client reports in words of its own
+		return "", fmt.Errorf("write file: %w", source.err) // which the client reports in words of its own
 	}
 	err = translate("write file", err)
 	if c.ETag != "" && errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("write file: %w", files.ErrChanged)
 	}
-	return err
+	return info.ETag, err
 }
 
 // failureReader keeps the error of its reader.
@@ -279,54 +286,6 @@ func (b *Backend) objects(ctx context.Context, full string) (all []minio.ObjectI
 		return nil, false, fmt.Errorf("stat file: %w", fs.ErrNotExist)
 	}
 	return all, true, nil
-}
-
-// Move implements [files.Backend].
-func (b *Backend) Move(ctx context.Context, from, to files.Key) (files.Entry, error) {
-	source, err := b.objectKey(from)
-	if err != nil {
-		return files.Entry{}, err
-	}
-	target, err := b.objectKey(to)
-	if err != nil {
-		return files.Entry{}, err
-	}
-	if strings.HasPrefix(target+"/", source+"/") {
-		return files.Entry{}, fmt.Errorf("%w: a folder cannot be moved into itself", files.ErrName)
-	}
-	all, folder, err := b.objects(ctx, source)
-	if err != nil {
-		return files.Entry{}, err
-	}
-	if _, _, err := b.objects(ctx, target); err == nil {
-		return files.Entry{}, fmt.Errorf("%q: %w", to.Name, files.ErrExists)
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return files.Entry{}, err
-	}
-	if err := b.checkPlace(ctx, to); err != nil {
-		return files.Entry{}, err
-	}
-	for _, o := range all {
-		key := target + strings.TrimPrefix(o.Key, source)
-		if len(key) > maxKey {
-			return files.Entry{}, fmt.Errorf("%w: %q is too long", files.ErrName, to.Name)
-		}
-		_, err := b.client.CopyObject(ctx, minio.CopyDestOptions{Bucket: b.bucket, Object: key}, minio.CopySrcOptions{Bucket: b.bucket, Object: o.Key})
-		if err != nil {
-			return files.Entry{}, translate("copy file", err)
-		}
-	}
-	if err := b.remove(ctx, all); err != nil {
-		return files.Entry{}, err
-	}
-	if folder {
-		return files.Entry{Path: to.Name, Folder: true, Modified: all[0].LastModified}, nil
-	}
-	o, err := b.client.StatObject(ctx, b.bucket, target, minio.StatObjectOptions{})
-	if err != nil {
-		return files.Entry{}, translate("stat moved file", err)
-	}
-	return entryOf(to.Name, o), nil
 }
 
 func (b *Backend) remove(ctx context.Context, all []minio.ObjectInfo) error {

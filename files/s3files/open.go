@@ -82,7 +82,7 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 func (b *Backend) probe(ctx context.Context) error {
 	key := b.prefixed(".probe/" + rand.Text())
 	for _, want := range []error{nil, files.ErrChanged} {
-		err := b.put(ctx, key, strings.NewReader("x"), 1, files.Condition{Absent: true})
+		_, err := b.put(ctx, key, strings.NewReader("x"), 1, files.Condition{Absent: true})
 		if !errors.Is(err, want) {
 			if want != nil && err == nil {
 				err = errors.New("the server ignores If-None-Match, so that replicas would overwrite each other's changes")

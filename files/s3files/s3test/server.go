@@ -87,6 +87,9 @@ func (s *Server) Kill() {
 	_ = s.process.Wait() // the error says that it was killed
 }
 
+// Addr returns the host and port of the server.
+func (s *Server) Addr() string { return s.addr }
+
 // Address returns the address of a folder in the bucket, for the setting files.
 func (s *Server) Address(prefix string) string {
 	return "s3://" + bucket + "/" + prefix + "?endpoint=http://" + s.addr + "&region=us-east-1"
