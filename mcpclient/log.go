@@ -15,6 +15,9 @@ import (
 const (
 	logLines = 200
 	logLine  = 1000 // bytes
+	// heldLine bounds what is held of a line on standard error. It is longer than a line of the log, which is cut after
+	// secrets were removed: a cut before could split one.
+	heldLine = 64 << 10
 )
 
 // Source says where a line of a log comes from.
@@ -95,7 +98,7 @@ func (r *ring) Write(p []byte) (int, error) {
 	defer r.mu.Unlock()
 	for rest := p; len(rest) > 0; {
 		line, after, whole := bytes.Cut(rest, []byte("\n"))
-		if room := 4*logLine - len(r.partial); room > 0 {
+		if room := heldLine - len(r.partial); room > 0 {
 			r.partial = append(r.partial, line[:min(len(line), room)]...)
 		}
 		if !whole {

@@ -59,7 +59,6 @@ type Manager struct {
 	times    timing
 	operator map[string]*outbound.Client // for remote servers of the operator, by URL
 	users    *outbound.Client            // for those of users
-	streams  *outbound.Client            // for those of users with SSE
 
 	wg    sync.WaitGroup
 	views views
@@ -94,7 +93,7 @@ type list struct{ tools []Tool }
 // NewManager returns a manager without running servers.
 func NewManager(cfg Config) *Manager {
 	m := &Manager{
-		cfg: cfg, operator: map[string]*outbound.Client{}, users: cfg.Hosts.Client(0), streams: cfg.Hosts.Client(maxStream), cached: map[string]cachedSet{},
+		cfg: cfg, operator: map[string]*outbound.Client{}, users: cfg.Hosts.Client(maxStream), cached: map[string]cachedSet{},
 		instances: map[string]*entry{}, lists: map[string]*list{},
 		times: timing{
 			start: cmp.Or(cfg.StartTimeout, time.Minute), idle: cmp.Or(cfg.IdleTimeout, 5*time.Minute),
@@ -104,11 +103,7 @@ func NewManager(cfg Config) *Manager {
 	}
 	for _, s := range cfg.Operator {
 		if s.Type != Stdio {
-			maxBody := int64(0)
-			if s.Type == SSE {
-				maxBody = maxStream
-			}
-			m.operator[s.Name] = cfg.Hosts.With(s.URL).Client(maxBody)
+			m.operator[s.Name] = cfg.Hosts.With(s.URL).Client(maxStream)
 		}
 	}
 	return m
@@ -124,7 +119,6 @@ func (m *Manager) Close() {
 	m.mu.Unlock()
 	m.wg.Wait()
 	m.users.Close()
-	m.streams.Close()
 	for _, c := range m.operator {
 		c.Close()
 	}
@@ -385,11 +379,8 @@ func (m *Manager) open(ctx context.Context, s source, user string, log *ring) (m
 
 // clientOf returns the HTTP client for a remote server.
 func (m *Manager) clientOf(s source) *outbound.Client {
-	switch {
-	case !s.ofUser:
+	if !s.ofUser {
 		return m.operator[s.Name]
-	case s.Type == SSE:
-		return m.streams
 	}
 	return m.users
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"sync"
 	"time"
@@ -13,12 +14,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/everdesk/everdesk/providers/jsonline"
+	"github.com/everdesk/everdesk/providers/outbound"
 )
 
 // Bounds of connections.
 const (
 	maxMessage = 16 << 20 // bytes
-	// maxStream bounds a response of an SSE server in bytes, which has all messages of a connection: the bound of a usual
+	// maxStream bounds a stream of events in bytes, which has all messages of a connection: the bound of another
 	// response would end a ready server. Each message has the bound maxMessage.
 	maxStream  = 1 << 50
 	inputGrace = time.Second
@@ -119,25 +121,32 @@ func (c *programConn) Close() error {
 // SessionID implements [mcp.Connection].
 func (c *programConn) SessionID() string { return "" }
 
-// withHeaders adds the headers of an entry to requests.
-type withHeaders struct {
+// entryTransport adds the headers of an entry to requests, and bounds responses that are no streams.
+type entryTransport struct {
 	next    http.RoundTripper
 	headers map[string]string
 }
 
 // RoundTrip implements [http.RoundTripper].
-func (t withHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t entryTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	for name, value := range t.headers {
 		r.Header.Set(name, value)
 	}
-	return t.next.RoundTrip(r)
+	res, err := t.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	if kind, _, err := mime.ParseMediaType(res.Header.Get("Content-Type")); err != nil || kind != "text/event-stream" {
+		res.Body = outbound.Bound(res.Body, maxMessage)
+	}
+	return res, nil
 }
 
 // remote returns the transport to a remote server.
 func remote(s Server, client *http.Client) mcp.Transport {
 	with := *client
-	with.Transport = withHeaders{client.Transport, s.Headers}
+	with.Transport = entryTransport{client.Transport, s.Headers}
 	if s.Type == SSE {
 		return &mcp.SSEClientTransport{Endpoint: s.URL, HTTPClient: &with, MaxEventSize: maxMessage}
 	}

@@ -115,9 +115,12 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	res.Body = &boundedBody{res.Body, b.maxBody}
+	res.Body = Bound(res.Body, b.maxBody)
 	return res, nil
 }
+
+// Bound returns a body that fails with [ErrTooLarge] after a number of bytes.
+func Bound(body io.ReadCloser, maxBody int64) io.ReadCloser { return &boundedBody{body, maxBody} }
 
 // boundedBody fails with [ErrTooLarge] after its last allowed byte.
 type boundedBody struct {
