@@ -99,7 +99,8 @@ func (r *repo) restore(ctx context.Context, session string, target Checkpoint, n
 	if result.Changed, result.Paths, err = r.differing(ctx, now, wanted); err != nil {
 		return result, err
 	}
-	if result.Safety.Files != now { // the interrupted attempt has restored a part
+	// An interrupted attempt has restored a part of the files: the windows of tabs show those that it changed, too.
+	if result.Safety.Files != now {
 		if _, result.Paths, err = r.differing(ctx, result.Safety.Files, wanted); err != nil {
 			return result, err
 		}
@@ -147,6 +148,7 @@ func firstOf(all []Checkpoint, op string) (Checkpoint, bool) {
 // a file that is ignored by now: the restore replaces it, so the safety checkpoint must have it. It
 // returns the tree of the index.
 func (r *repo) coverTarget(ctx context.Context, target string) (string, error) {
+	// Seen from the target, what the index does not have is deleted (D).
 	out, err := r.git(ctx, nil, "diff-index", "--cached", "-z", "--name-only", "--no-renames", "--diff-filter=D", target)
 	if err != nil {
 		return "", fmt.Errorf("compare checkpoints: %w", err)

@@ -19,13 +19,14 @@ import (
 // Saved is the result of [Store.Save].
 type Saved struct {
 	Checkpoint
-	// New says that there was something to save. Otherwise the checkpoint is the last one, which
-	// still holds.
+	// New says that this operation has made the checkpoint, now or before it was interrupted. Otherwise nothing has
+	// changed since the last checkpoint, which is this one.
 	New bool
 	// From is the hash of the checkpoint before a new one, if any.
 	From string
-	// Left lists what is not part of the checkpoint: repositories below the root, whose names end
-	// with a slash, files that are too large, and files that cannot be read.
+	// Left lists what the checkpoint does not have as it is: repositories below the root, whose names end with a slash,
+	// files that are too large, and files that cannot be read. Of such a file it has the content that the checkpoint
+	// before it has, if any, and a restore between both leaves the file as it is.
 	Left []string
 }
 

@@ -30,7 +30,7 @@ const (
 	maxKeyframes = 9
 	// maxKeyframe bounds the compressed size of one, in bytes. A larger state is left out.
 	maxKeyframe = 1 << 20
-	// maxKeyframeState bounds the size of a state that is read, in bytes.
+	// maxKeyframeState bounds the size of a state before compression, in bytes.
 	maxKeyframeState = 64 << 20
 )
 
@@ -106,7 +106,11 @@ func encodeKeyframe(state wire.SessionState) ([]byte, error) {
 	buf.Write(state.LastMessageID.Append(nil))
 	buf.WriteByte('\n')
 	z := gzip.NewWriter(&buf)
-	_, err := z.Write(keyframeFormat().Append(nil, &state))
+	data := keyframeFormat().Append(nil, &state)
+	if len(data) > maxKeyframeState {
+		return nil, fmt.Errorf("%w: the state of a keyframe has %d bytes", store.ErrTooLarge, len(data))
+	}
+	_, err := z.Write(data)
 	if err = errors.Join(err, z.Close()); err != nil {
 		return nil, fmt.Errorf("compress a keyframe: %w", err)
 	}
