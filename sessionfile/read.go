@@ -30,10 +30,10 @@ type Limits struct {
 
 // Bounds of what is held in memory.
 const (
-	lineBytes     = 4 << 20 // a row or a message
+	lineBytes     = 4 << 20   // a row or a message
 	historyBytes  = 128 << 20 // the desktop and all conversations
-	rowsRead      = 10_000 // of a monitor
-	messagesRead  = 2_500  // of a thread: more than the hub stores of one
+	rowsRead      = 10_000    // of a monitor
+	messagesRead  = 2_500     // of a thread: more than the hub stores of one
 	threadBytes   = 6 << 20
 	highestID     = 1 << 50 // of rows and messages, leaves room for later ids
 	threadsRead   = 500

@@ -59,7 +59,7 @@ func (b *Backend) Move(ctx context.Context, from, to files.Key) (files.Entry, er
 		return files.Entry{Path: to.Name, Folder: true, Modified: all[0].LastModified}, nil
 	}
 	moved, err := m.stat(ctx, target)
-	if errors.Is(err, fs.ErrNotExist) { // somebody has removed it
+	if errors.Is(err, fs.ErrNotExist) { // another request has removed it
 		return files.Entry{Path: to.Name, Modified: all[0].LastModified}, nil
 	}
 	return entryOf(to.Name, moved), err

@@ -175,5 +175,5 @@ var modules = map[string]rule{
 	"github.com/coreos/go-oidc/v3":           {uses: "auth"},
 	"github.com/prometheus/client_golang":    {uses: "metrics", tests: "cmd/hub"},
 	"go.opentelemetry.io/otel":               {uses: "tracing", tests: "*"},
-	"golang.org/x/sys":                       {uses: "store/filestore store/filestore/kvlog broadcast gateway/rooipc gateway/ws providers/jsonline internal/worker cmd/hub/internal/terminal", tests: "cmd/hub internal/chaos"},
+	"golang.org/x/sys":                       {uses: "store/filestore store/filestore/kvlog broadcast gateway/rooipc gateway/ws providers/jsonline internal/worker cmd/hub/internal/terminal", tests: "cmd/hub files internal/chaos"},
 }
