@@ -94,7 +94,8 @@ type RunRef struct{ Run string }
 func (o RunRef) RunID() string { return o.Run }
 
 type (
-	// Began means that the run has its slot and its provider.
+	// Began means that the run has its slot, if it needs one. A provider session that it has to open is opened
+	// afterwards.
 	Began struct{ RunRef }
 	// Output carries text and thinking since the last report.
 	Output struct {

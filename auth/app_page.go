@@ -32,8 +32,8 @@ func (a *Authority) NewAppPageToken(ctx context.Context, who Identity, app strin
 	return token, nil
 }
 
-// AppPage authenticates a token of [Authority.NewAppPageToken] and returns its user and app. Signing out ends it.
-func (a *Authority) AppPage(ctx context.Context, token string) (user, app string, err error) {
+// AuthenticateAppPage authenticates a token of [Authority.NewAppPageToken] and returns its user and app. Signing out ends it.
+func (a *Authority) AuthenticateAppPage(ctx context.Context, token string) (user, app string, err error) {
 	if token == "" {
 		return "", "", errMissing
 	}

@@ -350,7 +350,7 @@ func (m *Manager) acquire(ctx context.Context, session wire.SessionID, start boo
 	}
 }
 
-// slotOf returns the place of a session's browser, which it makes if start is set, and the browser to end for that.
+// slotOf returns the slot of a session's browser, which it makes if start is set, and the browser to end for that.
 func (m *Manager) slotOf(session wire.SessionID, start bool) (s, old *slot, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -29,13 +29,13 @@ func TestWaitingActionGetsTheBrowserOfTheSession(t *testing.T) {
 			m.mu.Lock()
 			defer m.mu.Unlock()
 			if m.sessions["ses-1"] != s {
-				t.Error("got a place that the manager does not know, want that of the session")
+				t.Error("got a slot that the manager does not know, want that of the session")
 			}
 		}()
 		for range 100 {
 			runtime.Gosched() // the action waits
 		}
-		release() // no browser was started, so the place is given up
+		release() // no browser was started, so release removes the slot
 		<-done
 	}
 	if _, _, err := m.acquire(t.Context(), "ses-1", false); !errors.Is(err, ErrNoPage) {

@@ -154,7 +154,7 @@ func (t *Task) link() {
 	}
 }
 
-// created returns the time of the first row.
+// times returns the times of the first and of the last row; now, if there are none.
 func (t *Task) times() (first, last time.Time) {
 	if len(t.Rows) == 0 {
 		return time.Now(), time.Now()

@@ -35,7 +35,7 @@ func (a *Authenticator) requireAppPage(next echo.HandlerFunc) echo.HandlerFunc {
 		if !strings.EqualFold(scheme, "Bearer") {
 			token = ""
 		}
-		user, app, err := a.auth.AppPage(c.Request().Context(), token)
+		user, app, err := a.auth.AuthenticateAppPage(c.Request().Context(), token)
 		if err != nil {
 			return a.Failure(c, err)
 		}

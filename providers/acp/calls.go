@@ -11,6 +11,7 @@ import (
 
 	"github.com/everdesk/everdesk/internal/truncation"
 	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/providers/agent"
 )
 
 // report is what an agent reports about a call of a tool. Later reports have only what changed.
@@ -347,7 +348,7 @@ func (c toolCall) command(dir workDir) json.RawMessage {
 	}
 	text := decode[string](line)
 	if words := decode[[]string](line); len(words) > 0 {
-		text = commandLine(words)
+		text = commandLine(words, dir)
 	}
 	if text == "" {
 		return encode(map[string]any{"title": c.Title, "input": c.Input})
@@ -362,13 +363,10 @@ func (c toolCall) command(dir workDir) json.RawMessage {
 }
 
 // commandLine joins the words of a command. The script of a shell that is given one is the command
-// itself.
-func commandLine(words []string) string {
-	if len(words) == 3 && (words[1] == "-c" || words[1] == "-lc") {
-		switch filepath.Base(words[0]) {
-		case "sh", "bash", "zsh":
-			return words[2]
-		}
+// itself, unless the agent may have written that shell.
+func commandLine(words []string, dir workDir) string {
+	if script, ok := agent.ShellScript(words, dir.path); ok {
+		return script
 	}
 	for i, w := range words {
 		if w == "" || strings.ContainsFunc(w, func(r rune) bool { return !strings.ContainsRune(plainRunes, r) }) {

@@ -26,6 +26,9 @@ func TestTranslate(t *testing.T) {
 	}{
 		"command":            {`{"kind":"execute","rawInput":{"command":"git status","description":"x"}}`, "shell", `{"command":"git status"}`, approval.Approve},
 		"command in words":   {`{"kind":"execute","rawInput":{"command":["/bin/bash","-lc","git status"],"cwd":"/work"}}`, "shell", `{"command":"git status","cwd":"."}`, approval.Approve},
+		"shell of its own":   {`{"kind":"execute","rawInput":{"command":["./bash","-c","git status"]}}`, "shell", `{"command":"./bash -c 'git status'"}`, approval.AskUser},
+		"shell in the dir":   {`{"kind":"execute","rawInput":{"command":["/work/bash","-c","git status"]}}`, "shell", `{"command":"/work/bash -c 'git status'"}`, approval.AskUser},
+		"shell it may write": {`{"kind":"execute","rawInput":{"command":["/tmp/bash","-c","git status"]}}`, "shell", `{"command":"/tmp/bash -c 'git status'"}`, approval.AskUser},
 		"quoted words":       {`{"kind":"execute","rawInput":{"command":["git","push","a b"]}}`, "shell", `{"command":"git push 'a b'"}`, approval.AskUser},
 		"command elsewhere":  {`{"kind":"execute","rawInput":{"command":"git status","cwd":"/etc"}}`, "shell", `{"command":"git status","cwd":"/etc"}`, approval.AskUser},
 		"only a title":       {`{"kind":"execute","title":"git status"}`, "shell", `{"input":null,"title":"git status"}`, approval.AskUser},

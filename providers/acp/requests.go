@@ -122,8 +122,12 @@ func (b *backend) writeFile(ctx context.Context, question string, r fileRequest)
 	approved := b.running && b.writable[rel]
 	b.mu.Unlock()
 	if !approved {
+		before, err := b.dir.content(rel)
+		if err != nil {
+			return nil, err
+		}
 		d, ok, err := b.askUsers(ctx, question, providers.ToolCall{
-			ID: "write-" + question, Name: "apply_patch", Input: encode(map[string]any{"patch": diff(rel, b.dir.content(rel), r.Content)}),
+			ID: "write-" + question, Name: "apply_patch", Input: encode(map[string]any{"patch": diff(rel, before, r.Content)}),
 		})
 		if err != nil || !ok || !d.Allow {
 			return nil, errors.Join(&jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: "the user did not allow it"}, err)

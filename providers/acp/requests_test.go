@@ -2,6 +2,7 @@ package acp_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -26,7 +27,8 @@ type turnRunner struct {
 	all   []providers.Event
 }
 
-// newTurnRunner opens a session. Its folder has a file a.txt, and a symbolic link to a file outside.
+// newTurnRunner opens a session. Its folder has a file a.txt, a sparse file large.txt, a named pipe, and symbolic
+// links to a file and to a folder outside.
 func newTurnRunner(t *testing.T, allow bool) (x *turnRunner, dir, outside string) {
 	t.Helper()
 	dir, outside = t.TempDir(), filepath.Join(t.TempDir(), "secret.txt")
@@ -34,6 +36,9 @@ func newTurnRunner(t *testing.T, allow bool) (x *turnRunner, dir, outside string
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := errors.Join(os.Truncate(createFile(t, filepath.Join(dir, "large.txt")), 20<<30), syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600)); err != nil {
+		t.Fatal(err)
 	}
 	for name, to := range map[string]string{"link.txt": outside, "folder": filepath.Dir(outside)} {
 		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
@@ -78,6 +83,15 @@ func newTurnRunner(t *testing.T, allow bool) (x *turnRunner, dir, outside string
 	return x, dir, outside
 }
 
+// createFile creates an empty file and returns its path.
+func createFile(t *testing.T, path string) string {
+	t.Helper()
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // turn runs a turn and returns its text and what was asked in it.
 func (x *turnRunner) turn(t *testing.T, id, text string) (said string, asked []providers.ToolCall) {
 	t.Helper()
@@ -111,6 +125,8 @@ func TestReadFile(t *testing.T) {
 		{`{"path":"DIR/a.txt","line":9}`, `{"content":""}`},
 		{`{"path":"DIR/nonesuch"}`, "no such file"},
 		{`{"path":"DIR"}`, "not a file"},
+		{`{"path":"DIR/pipe"}`, "not a file"},
+		{`{"path":"DIR/large.txt"}`, "more than 8388608 bytes"},
 		{`{"path":"DIR/link.txt"}`, "escapes"},
 		{`{"path":"DIR/folder/secret.txt"}`, "escapes"},
 		{`{"path":"` + outside + `"}`, "not in the working directory"},
@@ -144,6 +160,49 @@ func TestWriteFile(t *testing.T) {
 		if names, err := os.ReadDir(filepath.Dir(outside)); err != nil || len(names) != 1 {
 			t.Errorf("outside there are %v (%v), want nothing new", names, err)
 		}
+	}
+}
+
+// What cannot be shown to users, or is no file, is refused without a question.
+func TestWriteFileThatCannotBeShown(t *testing.T) {
+	t.Parallel()
+	x, dir, _ := newTurnRunner(t, true)
+	for i, tt := range []struct{ path, want string }{
+		{"DIR/large.txt", "more than 8388608 bytes"},
+		{"DIR/pipe", "not a file"},
+		{"DIR", "not a file"},
+		{"DIR/link.txt", "escapes"},
+		{"DIR/a.txt/b.txt", "not a directory"},
+	} {
+		got, asked := x.turn(t, fmt.Sprint("m-", i), `/request fs/write_text_file {"path":"`+tt.path+`","content":"changed"}`)
+		if !strings.Contains(got, tt.want) || len(asked) != 0 {
+			t.Errorf("%s: got %s and %d questions, want %s and none", tt.path, got, len(asked), tt.want)
+		}
+	}
+	if info, err := os.Stat(filepath.Join(dir, "large.txt")); err != nil || info.Size() != 20<<30 {
+		t.Errorf("the large file is %v (%v), want it unchanged", info, err)
+	}
+}
+
+// A write that users have approved with a call does not wait for the reader of a pipe.
+func TestApprovedWriteToPipe(t *testing.T) {
+	t.Parallel()
+	x, dir, _ := newTurnRunner(t, true)
+	const permission = `/request session/request_permission {"toolCall":{"toolCallId":"c-1","kind":"edit","content":[{"type":"diff","path":"DIR/pipe","newText":"x"}]},` +
+		`"options":[{"optionId":"y","kind":"allow_once"}]}` + "\n"
+	const write = permission + `/request fs/write_text_file {"path":"DIR/pipe","content":"x"}`
+	if got, asked := x.turn(t, "m-1", write); !strings.Contains(got, "not a file") || len(asked) != 1 {
+		t.Errorf("without a reader: got %s and %d questions, want not a file and one", got, len(asked))
+	}
+	reader, err := os.OpenFile(filepath.Join(dir, "pipe"), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := x.turn(t, "m-2", write); !strings.Contains(got, "not a file") {
+		t.Errorf("with a reader: got %s, want not a file", got)
+	}
+	if err := reader.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

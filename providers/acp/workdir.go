@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/everdesk/everdesk/providers/jsonrpc"
 )
@@ -17,11 +19,15 @@ type workDir struct {
 	root *os.Root // refuses symbolic links that lead out of it
 }
 
-// maxFile bounds a file that an agent reads through the hub, in bytes.
+// maxFile bounds a file that the hub reads for an agent, or shows to users before a change, in bytes.
 const maxFile = 8 << 20
 
-// errOutside refuses a file that the agent may not touch through the hub.
-var errOutside = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the file is not in the working directory"}
+// Refusals of files that the agent may not touch through the hub.
+var (
+	errOutside  = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the file is not in the working directory"}
+	errNoFile   = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "it is not a file"}
+	errTooLarge = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the file has more than %d bytes", maxFile)}
+)
 
 // inside returns the path of a file relative to the working directory. Whether symbolic links lead
 // out of that is checked when the file is opened.
@@ -55,22 +61,45 @@ func (d workDir) readLines(path string, line, limit int) (any, error) {
 	if !ok {
 		return nil, errOutside
 	}
-	f, err := d.root.Open(rel)
+	text, err := d.read(rel)
 	if err != nil {
 		return nil, fileError(err)
 	}
-	defer f.Close() //nolint:errcheck // it was only read
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "it is not a file"}
+	return map[string]any{"content": section(text, line, limit)}, nil
+}
+
+// open opens a regular file. It refuses everything else without waiting: a pipe waits for its other end, in
+// its open call, too.
+func (d workDir) open(rel string, flag int) (*os.File, error) {
+	f, err := d.root.OpenFile(rel, flag|syscall.O_NONBLOCK, 0o600)
+	if errors.Is(err, syscall.ENXIO) || errors.Is(err, syscall.EISDIR) {
+		return nil, errNoFile
 	}
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		_ = f.Close() // nothing was written
+		return nil, errNoFile
+	}
+	return f, nil
+}
+
+// read reads a whole file.
+func (d workDir) read(rel string) (string, error) {
+	f, err := d.open(rel, os.O_RDONLY)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
 	raw, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	switch {
 	case err != nil:
-		return nil, fileError(err)
+		return "", err
 	case len(raw) > maxFile:
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the file has more than %d bytes", maxFile)}
+		return "", errTooLarge
 	}
-	return map[string]any{"content": section(string(raw), line, limit)}, nil
+	return string(raw), nil
 }
 
 // section returns the lines from a line on, which counts from 1, at most limit ones; 0 means all.
@@ -86,22 +115,33 @@ func section(text string, line, limit int) string {
 	return strings.Join(all, "")
 }
 
-// content returns the content of a file for the users; empty if it cannot be read.
-func (d workDir) content(rel string) string {
-	raw, err := d.root.ReadFile(rel)
-	if err != nil {
-		return ""
+// content returns the content of a file for the users; empty if there is none. A file that cannot be shown to
+// them is not changed either.
+func (d workDir) content(rel string) (string, error) {
+	text, err := d.read(rel)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", nil
+	case err != nil:
+		return "", fileError(err)
 	}
-	return string(raw)
+	return text, nil
 }
 
 // write writes a file and makes the folders that it needs.
 func (d workDir) write(rel, content string) error {
-	err := d.root.MkdirAll(filepath.Dir(rel), 0o700)
-	if err == nil {
-		err = d.root.WriteFile(rel, []byte(content), 0o600)
+	if err := d.root.MkdirAll(filepath.Dir(rel), 0o700); err != nil {
+		return fileError(err)
 	}
+	f, err := d.open(rel, os.O_WRONLY|os.O_CREATE)
 	if err != nil {
+		return fileError(err)
+	}
+	err = f.Truncate(0)
+	if err == nil {
+		_, err = f.WriteString(content)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
 		return fileError(err)
 	}
 	return nil
@@ -109,6 +149,9 @@ func (d workDir) write(rel, content string) error {
 
 // fileError returns an error of a file without the place of the working directory.
 func fileError(err error) error {
+	if refusal, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		return refusal
+	}
 	if p, ok := errors.AsType[*os.PathError](err); ok {
 		err = fmt.Errorf("%s %s: %w", p.Op, p.Path, p.Err)
 	}

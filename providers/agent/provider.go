@@ -195,28 +195,38 @@ func (p *Provider) connect(ctx context.Context, spec providers.Spec, dir string)
 	return p.start(ctx, Opening{Spec: spec, Dir: dir})
 }
 
-// start starts a program.
+// start starts a program, or uses a prepared one.
 func (p *Provider) start(ctx context.Context, o Opening) (*Session, error) {
-	s := newSession(p, o.Spec)
-	if o.Resume == "" {
-		s.preface = transcript(o.Spec.From.Entries)
-	}
-	o.Session = s
 	o.Prepared = p.takeReady()
-	backend, err := p.cfg.Connect(ctx, o)
+	s, err := p.connectNew(ctx, o)
 	if err != nil && o.Prepared != nil && ctx.Err() == nil { // it may have ended meanwhile
 		o.Prepared = nil
-		backend, err = p.cfg.Connect(ctx, o)
+		s, err = p.connectNew(ctx, o)
 	}
 	if err != nil {
-		s.out.close()
 		return nil, fmt.Errorf("start the agent %s: %w", p.cfg.Name, providers.RedactError(err, p.cfg.Secrets...))
 	}
 	if o.Prepared == nil {
 		p.started.Add(1)
 	}
-	s.connected(backend)
 	p.cfg.Writers.claim(s.thread) // unless connect has
+	return s, nil
+}
+
+// connectNew connects a new session to a program. A session is never connected to a second one: the end of the
+// first would be reported as its own.
+func (p *Provider) connectNew(ctx context.Context, o Opening) (*Session, error) {
+	s := newSession(p, o.Spec)
+	if o.Resume == "" {
+		s.preface = transcript(o.Spec.From.Entries)
+	}
+	o.Session = s
+	backend, err := p.cfg.Connect(ctx, o)
+	if err != nil {
+		s.out.close()
+		return nil, err
+	}
+	s.connected(backend)
 	return s, nil
 }
 

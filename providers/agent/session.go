@@ -37,7 +37,7 @@ type Session struct {
 	sending   chan struct{} // has one element while a message is sent to the backend
 	wg        sync.WaitGroup
 	closed    chan struct{} // closed when Close has ended everything
-	// alone is held by a tool call, shared by those that may run at once.
+	// toolLock is held by a tool call, shared by those that may run at once.
 	toolLock sync.RWMutex
 
 	mu      sync.Mutex // guards the following

@@ -55,7 +55,7 @@ func mcpTool(server, tool string) string { return "mcp__" + server + "__" + tool
 
 // shellInput returns the input of a command. The reason is why it is asked for, as when it is to leave the sandbox.
 func (b *backend) shellInput(command, dir, reason string) json.RawMessage {
-	in := map[string]string{"command": script(command)}
+	in := map[string]string{"command": script(command, b.dir)}
 	if dir != "" {
 		in["cwd"] = b.relative(dir)
 	}

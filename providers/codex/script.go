@@ -1,23 +1,21 @@
 package codex
 
 import (
-	"path"
 	"strings"
+
+	"github.com/everdesk/everdesk/providers/agent"
 )
 
 // script returns the command that a call of a shell executes: Codex runs every command by one, as in
 // /bin/bash -lc 'git status', and the wrapper matters neither to users nor to rules. A command line that is
-// anything else, or that is not understood with certainty, is returned unchanged.
-func script(line string) string {
+// anything else, or that is not understood with certainty, is returned unchanged. dir is the working directory.
+func script(line, dir string) string {
 	words, ok := splitWords(line)
-	if !ok || len(words) != 3 || words[1] != "-lc" && words[1] != "-c" {
+	if !ok {
 		return line
 	}
-	switch path.Base(words[0]) {
-	case "sh", "bash", "zsh":
-		if path.IsAbs(words[0]) || !strings.Contains(words[0], "/") { // not a file of the working directory
-			return words[2]
-		}
+	if text, ok := agent.ShellScript(words, dir); ok {
+		return text
 	}
 	return line
 }

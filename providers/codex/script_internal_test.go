@@ -17,6 +17,9 @@ func TestScript(t *testing.T) {
 		"/bin/bash -lc `git push`":                 "/bin/bash -lc `git push`",
 		"./bash -lc 'git status'":                  "./bash -lc 'git status'",
 		"work/bin/bash -lc 'git status'":           "work/bin/bash -lc 'git status'",
+		"/work/dir/bash -lc 'git status'":          "/work/dir/bash -lc 'git status'",
+		"/bin/../work/dir/bash -lc 'git status'":   "/bin/../work/dir/bash -lc 'git status'",
+		"/tmp/bash -lc 'git status'":               "/tmp/bash -lc 'git status'",
 		"PATH=. bash -lc 'git status'":             "PATH=. bash -lc 'git status'",
 		"/bin/bash --rcfile x -lc 'git status'":    "/bin/bash --rcfile x -lc 'git status'",
 		"/bin/bash -lc 'git status":                "/bin/bash -lc 'git status",
@@ -25,7 +28,7 @@ func TestScript(t *testing.T) {
 		"git status":                               "git status",
 		"":                                         "",
 	} {
-		if got := script(line); got != want {
+		if got := script(line, "/work/dir"); got != want {
 			t.Errorf("%s: got %s, want %s", line, got, want)
 		}
 	}

@@ -93,7 +93,7 @@ func (o *openSession) promptAccepted(ctx context.Context, data wire.MessageAccep
 	if p == nil {
 		return
 	}
-	p.agent, p.isGuest = data.AgentID, !o.own[turn]
+	p.agent, p.hasJoined = data.AgentID, !o.own[turn]
 	if p.isCancelled {
 		o.withdraw(ctx, data.MessageID, p)
 	}
@@ -115,7 +115,7 @@ func (o *openSession) withdraw(ctx context.Context, id wire.MessageID, p *prompt
 	switch {
 	case p.agent == "": // if it is being taken at this moment, promptAccepted withdraws it again
 		o.post(ctx, wire.DeleteQueuedMessage{Target: id, MonitorID: monitor})
-	case p.isGuest:
+	case p.hasJoined:
 		delete(o.prompts, id)
 		p.ended <- wire.AgentResponse{Outcome: wire.OutcomeInterrupted}
 	default:

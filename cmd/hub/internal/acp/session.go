@@ -38,10 +38,10 @@ type openSession struct {
 // prompt is a prompt of the client that has not ended.
 type prompt struct {
 	agent wire.AgentID // that works on it, once it is known
-	// isGuest says that it joined a turn which another client began, and isCancelled that this client does
+	// hasJoined says that it is part of a turn which another client began, and isCancelled that this client does
 	// not want its answer any more.
-	isGuest, isCancelled bool
-	ended                chan wire.AgentResponse
+	hasJoined, isCancelled bool
+	ended                  chan wire.AgentResponse
 }
 
 // open attaches to a session. It returns when the client has the conversation so far, if replay is set.

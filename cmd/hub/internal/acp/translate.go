@@ -49,9 +49,9 @@ func (t *translator) replay(s *wire.SessionState) {
 		}
 		switch row.Say {
 		case wire.SayText:
-			t.send(update{Kind: updateAgent, Content: textBlock(row.Text)})
+			t.sendText(updateAgent, row.Text)
 		case wire.SayReasoning:
-			t.send(update{Kind: updateThought, Content: textBlock(row.Text)})
+			t.sendText(updateThought, row.Text)
 		case wire.SayTool:
 			t.callRow(row)
 		}
@@ -119,8 +119,8 @@ func (t *translator) event(data wire.ServerPayload, s func() wire.SessionState) 
 			t.row(data.Message)
 		}
 	case wire.AgentThinking:
-		if t.turns[data.AgentID] != nil && data.Delta != "" {
-			t.send(update{Kind: updateThought, Content: textBlock(data.Delta)})
+		if t.turns[data.AgentID] != nil {
+			t.sendText(updateThought, data.Delta)
 		}
 	case wire.AgentResponse:
 		if r := t.turns[data.AgentID]; r != nil {
@@ -152,16 +152,21 @@ func (t *translator) addText(r *turn, offset int, piece string) {
 		r.text.Reset("")
 		more = "\n" + piece
 	}
-	if more != "" {
-		r.text.Add(more)
-		t.send(update{Kind: updateAgent, Content: textBlock(more)})
+	r.text.Add(more)
+	t.sendText(updateAgent, more)
+}
+
+// sendText sends a piece of text, unless it is empty: clients require the text of a block.
+func (t *translator) sendText(kind, text string) {
+	if text != "" {
+		t.send(update{Kind: kind, Content: textBlock(text)})
 	}
 }
 
 // row sends a message of a user that did not come from this client.
 func (t *translator) row(row wire.UIRow) {
-	if row.Say == wire.SayUserFeedback && row.ProgressStatus == nil && row.Text != "" && !t.isOwn(row.MessageID) {
-		t.send(update{Kind: updateUser, Content: textBlock(row.Text)})
+	if row.Say == wire.SayUserFeedback && row.ProgressStatus == nil && !t.isOwn(row.MessageID) {
+		t.sendText(updateUser, row.Text)
 	}
 }
 
@@ -169,7 +174,11 @@ func (t *translator) row(row wire.UIRow) {
 func (t *translator) toolProgress(r *turn, data wire.ToolProgress) {
 	id := string(r.message) + "." + cmp.Or(data.ToolUseID, data.ToolName)
 	if data.Status == wire.ToolRunning && slices.ContainsFunc(r.calls, func(c call) bool { return c.id == id }) {
-		t.send(update{Kind: updateCallChange, ToolCallID: id, Status: "in_progress", Content: []toolContent{{"content", textBlock(data.Message)}}})
+		u := update{Kind: updateCallChange, ToolCallID: id, Status: "in_progress"}
+		if data.Message != "" {
+			u.Content = []toolContent{{"content", textBlock(data.Message)}}
+		}
+		t.send(u)
 		return
 	}
 	if data.Status == wire.ToolRunning {

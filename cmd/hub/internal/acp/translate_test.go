@@ -1,7 +1,10 @@
 package acp
 
 import (
+	"encoding/json"
 	"net/url"
+	"slices"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -43,5 +46,36 @@ func TestLoadingARunningTurnSendsItsTextOnce(t *testing.T) {
 				t.Errorf("text %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// A call that is executed again reports that it runs without a message. Text of content is required, so an update
+// without text has no content.
+func TestUpdatesWithoutTextHaveNoContent(t *testing.T) {
+	t.Parallel()
+	var got []string
+	tr := newTranslator("", &url.URL{}, func(wire.MessageID) bool { return false }, func(u update) {
+		raw, err := json.Marshal(u)
+		if err != nil {
+			t.Error(err)
+		}
+		got = append(got, string(raw))
+	})
+	tr.replay(&wire.SessionState{RecentMessages: []wire.UIRow{
+		{Type: wire.RowSay, Say: wire.SayText}, {Type: wire.RowSay, Say: wire.SayReasoning}, {Type: wire.RowSay, Say: wire.SayUserFeedback},
+	}})
+	tr.event(wire.MessageAccepted{MessageID: "m1", AgentID: "main"}, nil)
+	for _, message := range []string{"", "half", ""} {
+		tr.event(wire.ToolProgress{AgentID: "main", ToolName: "look", ToolUseID: "c1", Status: wire.ToolRunning, Message: message}, nil)
+	}
+	tr.event(wire.ToolProgress{AgentID: "main", ToolName: "look", ToolUseID: "c1", Status: wire.ToolComplete}, nil)
+	want := []string{
+		`{"sessionUpdate":"tool_call","toolCallId":"m1.c1","title":"look","kind":"other","status":"in_progress"}`,
+		`{"sessionUpdate":"tool_call_update","content":[{"type":"content","content":{"type":"text","text":"half"}}],"toolCallId":"m1.c1","status":"in_progress"}`,
+		`{"sessionUpdate":"tool_call_update","toolCallId":"m1.c1","status":"in_progress"}`,
+		`{"sessionUpdate":"tool_call_update","toolCallId":"m1.c1","status":"completed"}`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }

@@ -65,13 +65,23 @@ func newBridge(endpoint string, tokens *tokenSource, out, err io.Writer) *bridge
 type message struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
-	Params struct {
-		Name      string          `json:"name"`
-		RequestID json.RawMessage `json:"requestId"`
-		Meta      struct {
-			Version string `json:"io.modelcontextprotocol/protocolVersion"`
-		} `json:"_meta"`
-	} `json:"params"`
+	Params params          `json:"params"`
+}
+
+// params are the parameters that the bridge reads.
+type params struct {
+	Name      string          `json:"name"`
+	RequestID json.RawMessage `json:"requestId"`
+	Meta      struct {
+		Version string `json:"io.modelcontextprotocol/protocolVersion"`
+	} `json:"_meta"`
+}
+
+// UnmarshalJSON leaves out what has another form. It is no error, because the hub judges parameters.
+func (p *params) UnmarshalJSON(raw []byte) error {
+	type plain params
+	_ = json.Unmarshal(raw, (*plain)(p))
+	return nil
 }
 
 // run serves the client until its input ends or ctx does.
@@ -128,7 +138,7 @@ func (b *bridge) forwardLine(ctx context.Context, line []byte) {
 		b.answerError(nil, codeParse, "The line is not JSON.")
 		return
 	case json.Unmarshal(line, &m) != nil:
-		b.answerError(nil, codeInvalid, "The line is not one JSON-RPC message.")
+		b.answerError(m.ID, codeInvalid, "The line is not one JSON-RPC message.")
 		return
 	case m.Method == "notifications/cancelled":
 		b.cancel(string(m.Params.RequestID))

@@ -70,7 +70,7 @@ func (h *fakeHub) serve(w http.ResponseWriter, r *http.Request) {
 	var m struct {
 		ID     json.RawMessage
 		Method string
-		Params struct{ Name string }
+		Params json.RawMessage
 	}
 	if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
 		h.t.Error(err)
@@ -88,14 +88,14 @@ func (h *fakeHub) serve(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(status)
 	case m.ID == nil:
 		w.WriteHeader(http.StatusAccepted)
-	case m.Params.Name == "wait":
+	case string(m.Params) == `{"name":"wait"}`:
 		h.called <- m.Method
 		<-r.Context().Done()
 		h.called <- "ended"
 	default:
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": map[string]any{
-			"protocolVersion": "2025-11-25", "token": r.Header.Get("Authorization"), "method": m.Method,
+			"protocolVersion": "2025-11-25", "token": r.Header.Get("Authorization"), "method": m.Method, "params": m.Params,
 		}})
 	}
 }
@@ -191,6 +191,26 @@ func TestBridge(t *testing.T) {
 	if h.tokens != 1 || len(h.revoked) != 1 || h.revoked[0] != "i" {
 		t.Errorf("%d tokens were made and %v revoked, want one and i", h.tokens, h.revoked)
 	}
+}
+
+// The hub judges parameters, and every request is answered under its id.
+func TestBridgeAnswersUnusualRequests(t *testing.T) {
+	t.Parallel()
+	h := newFakeHub(t)
+	s := h.start("ses-1")
+	for _, params := range []string{`{"name":7}`, `[1,"a"]`, `"x"`, `{"_meta":[]}`, `{"_meta":{"io.modelcontextprotocol/protocolVersion":7}}`, `null`} {
+		s.send(`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":` + params + `}`)
+		s.want(`"id":5`, `"result"`, `"params":`+params)
+	}
+	s.send(`{"jsonrpc":"2.0","id":6,"method":7}`)
+	s.want(`"id":6`, "-32600")
+	s.send(`[{"jsonrpc":"2.0","id":7,"method":"tools/list"}]`)
+	s.want(`"id":null`, "-32600")
+	s.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":[8]}`) // cancels nothing
+	if err := s.in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.wantEnd()
 }
 
 // While the hub restarts, requests wait for it. A call that may have reached it is answered with an

@@ -51,8 +51,8 @@ export class Uploads {
   async add(files: Iterable<File>, folder: string): Promise<FileEntry[]> {
     const all = [...files];
     if (all.length === 0) return [];
-    const taken = new Set<string>(this.promised);
-    for (const f of await this.o.api.list().catch(() => [])) taken.add(f.path);
+    const listed = await this.o.api.list().catch(() => []);
+    const taken = new Set([...this.promised, ...listed.map((f) => f.path)]);
     const stored = await Promise.all(
       all.map((file) => {
         const path = freePath(joinPath(folder, safeName(file.name)), taken);
@@ -113,50 +113,93 @@ export class Uploads {
 
   private async send(id: number, file: File, path: string, signal: AbortSignal): Promise<FileEntry | undefined> {
     this.change(id, { state: "sending" });
-    if (file.size <= wholeBytes) return this.retry(id, signal, () => this.o.api.write(path, file, { absent: true }));
-    const key = `everdesk.upload.${this.o.session}.${file.name}.${file.size}.${file.lastModified}`;
-    let state = await this.begin(id, key, path, file.size, signal);
-    while (state !== undefined && state.file === undefined) {
-      const { id: upload, offset } = state;
-      this.change(id, { sent: offset, state: "sending" });
-      if (signal.aborted) break;
-      // After a failure the state shows how much has arrived: the piece itself may have, before its answer was lost.
-      let broken = false;
-      state = await this.retry(id, signal, async () => {
-        const now: UploadState = broken ? await this.o.api.uploadState(upload) : { ...state!, offset };
-        broken = true;
-        return this.o.api.sendPiece(upload, now.offset, file.slice(now.offset, now.offset + pieceBytes), signal);
-      });
-    }
-    this.o.memory.removeItem(key);
-    if (signal.aborted && state !== undefined && state.file === undefined) await this.o.api.cancelUpload(state.id).catch(() => undefined);
-    return state?.file;
+    if (file.size > wholeBytes) return this.sendPieces(id, file, path, signal);
+    return this.retry(id, signal, (unclear) => {
+      const stored = this.o.api.write(path, file, { absent: true });
+      return unclear ? stored.catch((e: unknown) => this.storedBefore(path, file.size, e)) : stored;
+    });
   }
 
-  /** Continues the upload of the same file, or begins one. */
+  private async sendPieces(id: number, file: File, path: string, signal: AbortSignal): Promise<FileEntry | undefined> {
+    const key = `everdesk.upload.${this.o.session}.${path}.${file.size}.${file.lastModified}`;
+    const begun = await this.begin(id, key, path, file.size, signal);
+    if (begun === undefined) return undefined;
+    const upload = begun.id;
+    let { offset, file: stored } = begun;
+    let signedOut = false;
+    let answerLost = false;
+    try {
+      while (stored === undefined) {
+        this.change(id, { sent: offset, state: "sending" });
+        const next = await this.retry(id, signal, async (unclear) => {
+          answerLost ||= unclear;
+          try {
+            if (unclear) ({ offset } = await this.o.api.uploadState(upload)); // the piece may have arrived
+            return await this.o.api.sendPiece(upload, offset, file.slice(offset, offset + pieceBytes), signal);
+          } catch (e) {
+            if (!answerLost) throw e;
+            const before = await this.storedBefore(path, file.size, e);
+            await this.drop(upload); // a hub that was killed may not have ended it
+            return { offset: file.size, file: before };
+          }
+        });
+        if (next === undefined) break;
+        ({ offset, file: stored } = next);
+      }
+      return stored;
+    } catch (e) {
+      signedOut = e instanceof ApiError && e.status === 401; // it can be continued after signing in
+      throw e;
+    } finally {
+      if (!signedOut) this.o.memory.removeItem(key);
+      if (!signedOut && stored === undefined) await this.drop(upload);
+    }
+  }
+
+  /** Cancels an upload on the hub, which else ends it after a day. */
+  private drop(upload: string): Promise<unknown> {
+    return this.o.api.cancelUpload(upload).catch(() => undefined);
+  }
+
+  /** Returns the file that a request has stored whose answer was lost: this is why the next one was refused. Throws any other refusal. */
+  private async storedBefore(path: string, size: number, refusal: unknown): Promise<FileEntry> {
+    if (!(refusal instanceof ApiError) || (refusal.status !== 412 && refusal.status !== 404)) throw refusal;
+    const stored = (await this.o.api.list()).find((f) => f.path === path && f.size === size);
+    if (stored === undefined) throw refusal;
+    return stored;
+  }
+
+  /** Continues the upload of the same file to the same path, or begins one. */
   private async begin(id: number, key: string, path: string, size: number, signal: AbortSignal): Promise<UploadState | undefined> {
     const known = this.o.memory.getItem(key);
     if (known !== null) {
       const before = await this.o.api.uploadState(known).catch(() => undefined);
-      if (before !== undefined && before.size === size) return before;
+      if (before !== undefined && before.path === path && before.size === size) return before;
     }
     const begun = await this.retry(id, signal, () => this.o.api.startUpload(path, size));
     if (begun !== undefined) this.o.memory.setItem(key, begun.id);
     return begun;
   }
 
-  /** Tries again while the hub cannot be reached. A refusal is final. */
-  private async retry<T>(id: number, signal: AbortSignal, work: () => Promise<T>): Promise<T | undefined> {
+  /** Tries again while the hub cannot be reached. A refusal is final. `unclear` says that the hub may have executed an earlier try. */
+  private async retry<T>(id: number, signal: AbortSignal, work: (unclear: boolean) => Promise<T>): Promise<T | undefined> {
+    let unclear = false;
     for (let tries = 0; ; tries++) {
       if (signal.aborted) return undefined;
       try {
-        return await work();
+        return await work(unclear);
       } catch (e) {
         if (signal.aborted) return undefined;
-        if (e instanceof ApiError && e.status < 500 && e.status !== 429) throw e;
+        if (isFinal(e)) throw e;
+        unclear ||= !(e instanceof ApiError) || e.status !== 429;
         this.change(id, { state: "offline" });
         await this.o.sleep(retryDelays[Math.min(tries, retryDelays.length - 1)]!);
       }
     }
   }
+}
+
+/** Whether an error is a refusal that does not pass by itself; 507 means that there is no space. */
+function isFinal(e: unknown): boolean {
+  return e instanceof ApiError && (e.status < 500 || e.status === 507) && e.status !== 429;
 }
