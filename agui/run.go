@@ -202,7 +202,7 @@ func (r *Run) Fail(code, message string) {
 	}
 	r.closeAll()
 	r.phase = r.phaseAfter()
-	r.emit(event{Type: typeRunError, Message: cmp.Or(message, "The run failed."), Code: code})
+	r.out = append(r.out, RunError(code, message))
 }
 
 // finish ends the run.

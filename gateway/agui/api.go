@@ -68,33 +68,13 @@ func New(d Deps) *API {
 			}
 			return nil
 		},
-		Last: a.lastEvent,
+		Last: a.lastEvents,
 	})
 	return a
 }
 
 // CloseStreams ends all streams; if final, there are no new ones.
 func (a *API) CloseStreams(final bool) { a.streams.CloseAll(final) }
-
-// reconnectCode makes a client repeat its request: the hub stops, or the stream cannot continue here.
-const reconnectCode = "reconnect"
-
-// lastEvent returns the final event of a stream that ends before its run.
-func (a *API) lastEvent(c echo.Context, why error) stream.Event {
-	p := problem.Of(why)
-	code := p.Name
-	switch {
-	case errors.Is(why, stream.ErrStopping):
-		code = reconnectCode
-	case p.Status == http.StatusInternalServerError:
-		a.Log.ErrorContext(c.Request().Context(), "AG-UI stream failed", "path", c.Request().URL.Path, "err", why)
-	}
-	data, err := json.Marshal(map[string]string{"type": "RUN_ERROR", "message": p.Detail, "code": code})
-	if err != nil {
-		panic(err) // cannot fail: only texts
-	}
-	return stream.Event{Data: data}
-}
 
 // Routes returns the routes.
 func (a *API) Routes() []openapi.Route {
@@ -204,6 +184,20 @@ func (a *API) sessionOf(c echo.Context, id wire.SessionID, least access.Level) (
 		err = a.Actions.RecordRead(c, info)
 	}
 	return info, err
+}
+
+// checkAccess returns why a caller may no longer use a session, or nil. An unavailable store is no reason.
+func (a *API) checkAccess(ctx context.Context, now auth.Identity, id wire.SessionID, least access.Level) error {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	granted, _, err := a.Sessions.Access(ctx, now, id)
+	switch {
+	case access.IsNotFound(err):
+		return err
+	case err == nil && granted < least:
+		return problem.New(wire.CodeForbidden, "")
+	}
+	return nil
 }
 
 // sessionOfThread returns the session of a thread: the one with this id if the caller may see it, or

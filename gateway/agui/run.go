@@ -8,6 +8,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/everdesk/everdesk/agui"
+	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/gateway/access"
 	"github.com/everdesk/everdesk/gateway/problem"
 	"github.com/everdesk/everdesk/gateway/stream"
@@ -52,6 +53,11 @@ func (a *API) serve(c echo.Context, least access.Level, find finder, begin begin
 	if err != nil {
 		return err
 	}
+	place, err := a.streams.Open(c) // first: a message whose stream is refused must not be sent
+	if err != nil {
+		return err
+	}
+	defer place.Close()
 	info, err := find(c, in, least)
 	if err != nil {
 		return err
@@ -68,7 +74,9 @@ func (a *API) serve(c echo.Context, least access.Level, find finder, begin begin
 		return err
 	}
 	user := access.Caller(c).User
-	err = a.streams.Serve(c, func(ctx context.Context, send func(stream.Event) bool) error {
+	check := func(ctx context.Context, now auth.Identity) error { return a.checkAccess(ctx, now, info.ID, least) }
+	c.Set(runKey, runName{in.ThreadID, in.RunID})
+	err = place.Serve(check, func(ctx context.Context, send func(stream.Event) bool) error {
 		return a.tail(ctx, h, user, run, at, send)
 	})
 	if in.ForwardedProps.Everdesk.CancelOnClose && !run.Ended() && run.Turn() != "" && c.Request().Context().Err() != nil {
@@ -241,18 +249,25 @@ func (a *API) tailOnce(ctx context.Context, h *session.Handle, run *agui.Run, at
 // sendAll sends the events of a run that wait, and reports whether the client is still there.
 func sendAll(run *agui.Run, at wire.Position, send func(stream.Event) bool) bool {
 	for _, data := range run.Take() {
-		if !send(stream.Event{ID: at.String(), Data: data}) {
+		if !send(stream.Event{ID: at.String(), Data: data, IsFinal: agui.EndsRun(data)}) {
 			return false
 		}
 	}
 	return true
 }
 
-// cancel interrupts the turn of a run whose client wanted that when it closes the connection.
+// cancel interrupts the turn of a run whose client wanted that when it closes the connection, if the client may still
+// do so.
 func (a *API) cancel(c echo.Context, h *session.Handle, run *agui.Run) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), openTimeout)
 	defer cancel()
-	err := h.Deliver(ctx, a.command(c, h.Session(), wire.Interrupt{Scope: wire.ScopeAgent, AgentID: run.Turn()}))
+	now, err := a.Authenticator.Authenticate(ctx, c)
+	if err == nil {
+		err = a.checkAccess(ctx, now, h.Session(), access.Operator)
+	}
+	if err == nil {
+		err = h.Deliver(ctx, a.command(c, h.Session(), wire.Interrupt{Scope: wire.ScopeAgent, AgentID: run.Turn()}))
+	}
 	if err != nil {
 		a.Log.WarnContext(ctx, "interrupting the turn of a closed AG-UI run failed", "session", h.Session(), "err", err)
 	}
