@@ -32,9 +32,7 @@ func (r *Run) Apply(e wire.Event) {
 	case wire.MessageAccepted:
 		r.accepted(data)
 	case wire.MessageRejected:
-		if data.MessageID == r.own {
-			r.Fail(data.Code.Info().Name, data.Reason)
-		}
+		r.rejected(data)
 	case wire.AgentThinking:
 		if r.shows(data.AgentID) {
 			r.addReasoning(data.Delta)

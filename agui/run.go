@@ -32,8 +32,8 @@ type Run struct {
 	request     string // the run that the request named
 	modern      bool
 	monitor     wire.MonitorID
-	known       []chat          // the client's conversation
-	answered    map[string]bool // questions that the request answers
+	known       []chat                       // the client's conversation
+	answers     map[wire.ConnectionID]string // the questions whose answers were sent, by the connections that sent them
 	// frontendTools are the names of the tools that the client executes.
 	frontendTools []string
 
@@ -62,19 +62,14 @@ type Run struct {
 func NewRun(in *Input, id wire.SessionID, state wire.SessionState) *Run {
 	r := &Run{
 		thread: in.ThreadID, run: in.RunID, request: in.RunID, modern: in.Modern(), monitor: in.Monitor(),
-		state: desktop.New(id), answered: map[string]bool{}, steps: map[wire.TodoID]string{}, tasks: map[wire.TaskID]bool{},
+		state: desktop.New(id), answers: map[wire.ConnectionID]string{}, steps: map[wire.TodoID]string{}, tasks: map[wire.TaskID]bool{},
 	}
 	for _, m := range in.Messages {
 		r.known = append(r.known, chat{ID: m.ID, Role: m.Role, ToolCallID: m.ToolCallID, raw: m.raw})
 	}
+	r.known = bounded(r.known) // the rest of the request is released
 	for _, t := range in.Tools {
 		r.frontendTools = append(r.frontendTools, t.Name)
-	}
-	for _, a := range in.Resume {
-		r.answered[a.InterruptID] = true
-	}
-	for _, q := range questionsOf(&state) {
-		r.answered[q.id] = in.answers(&state, &q)
 	}
 	r.turns = turnFinder{state: r.state, monitor: r.monitor}
 	r.state.Apply(wire.Event{Session: id, Data: state})
@@ -93,8 +88,34 @@ func (r *Run) Take() [][]byte {
 // Ended reports whether the final event has been taken or waits to be.
 func (r *Run) Ended() bool { return r.phase == phaseEnded }
 
-// Turn returns the agent of the turn that the run shows, or "" while there is none.
-func (r *Run) Turn() wire.AgentID { return r.agent }
+// Message returns the message whose end ends the run, or "" while there is none.
+func (r *Run) Message() wire.MessageID { return r.own }
+
+// Waits reports whether the message of the run was sent and waits for its agent.
+func (r *Run) Waits() bool { return r.phase == phaseWaiting && r.own != "" }
+
+// OwnAgent returns the agent whose running turn the message of the run began, or the client attached to; "" if there is
+// none, or if the message joined the turn of another one.
+func (r *Run) OwnAgent() wire.AgentID {
+	if r.phase != phaseRunning || r.turn != r.own {
+		return ""
+	}
+	return r.agent
+}
+
+// FindMessage returns the agent that executes the turn which a message began, if one does, and whether the message
+// waits for its agent.
+func FindMessage(s *wire.SessionState, message wire.MessageID) (agent wire.AgentID, isQueued bool) {
+	for _, a := range s.Agents {
+		if a.MessageID == message && a.Status != wire.AgentStatusIdle {
+			agent = a.Role
+		}
+	}
+	for _, queue := range s.Queues {
+		isQueued = isQueued || slices.ContainsFunc(queue.Value, func(q wire.QueuedMessage) bool { return q.ID == message })
+	}
+	return agent, isQueued
+}
 
 // Monitor returns the monitor that the run shows.
 func (r *Run) Monitor() wire.MonitorID { return r.monitor }
@@ -155,6 +176,7 @@ func (r *Run) Attach(message wire.MessageID, wait bool) {
 // last event. It returns the message for which [Run.NeedsRows] is to be asked before [Run.Continue].
 func (r *Run) Restore(state wire.SessionState) (message wire.MessageID) {
 	r.closeAll()
+	clear(r.answers) // the log may have lost them or their refusals: questions that are open now are asked again
 	r.state.Apply(wire.Event{Session: r.state.Session(), Data: state})
 	if r.phase == phaseBetween {
 		return ""
@@ -261,7 +283,7 @@ func (r *Run) checkQuestions() {
 	var pending []string
 	for _, q := range questionsOf(&view) {
 		switch isOfTurn := q.agent != "" && q.agent == r.agent || q.turn != "" && q.turn == r.turn; {
-		case !isOfTurn || r.answered[q.id]:
+		case !isOfTurn || r.isAnswered(q.id):
 		case r.executes(&q):
 			pending = append(pending, r.requestCall(&q))
 		default:

@@ -73,13 +73,14 @@ func (a *API) serve(c echo.Context, least access.Level, find finder, begin begin
 	if err != nil {
 		return err
 	}
+	cancels := in.ForwardedProps.Everdesk.CancelOnClose // the stream must not retain in, which may be large
 	user := access.Caller(c).User
 	check := func(ctx context.Context, now auth.Identity) error { return a.checkAccess(ctx, now, info.ID, least) }
 	c.Set(runKey, runName{in.ThreadID, in.RunID})
 	err = place.Serve(check, func(ctx context.Context, send func(stream.Event) bool) error {
 		return a.tail(ctx, h, user, run, at, send)
 	})
-	if in.ForwardedProps.Everdesk.CancelOnClose && !run.Ended() && run.Turn() != "" && c.Request().Context().Err() != nil {
+	if cancels && !run.Ended() && run.OwnAgent() != "" && c.Request().Context().Err() != nil {
 		a.cancel(c, h, run)
 	}
 	return err
@@ -96,13 +97,6 @@ func (a *API) connect(ctx context.Context, c echo.Context, h *session.Handle, in
 		run.Follow()
 	}
 	err = a.withOlderRows(ctx, h, access.Caller(c).User, run, "", func() { run.Attach("", false) })
-	return run, state.LastMessageID, err
-}
-
-// attach makes a run that shows the turn of a message from its beginning, see [agui.Run.Attach].
-func (a *API) attach(ctx context.Context, c echo.Context, h *session.Handle, in *agui.Input, state wire.SessionState, message wire.MessageID, wait bool) (*agui.Run, wire.Position, error) {
-	run := agui.NewRun(in, h.Session(), state)
-	err := a.withOlderRows(ctx, h, access.Caller(c).User, run, message, func() { run.Attach(message, wait) })
 	return run, state.LastMessageID, err
 }
 
@@ -142,20 +136,29 @@ func (a *API) begin(ctx context.Context, c echo.Context, h *session.Handle, in *
 	if err != nil {
 		return nil, wire.Position{}, err
 	}
-	for _, answer := range in.Answers(&state) {
-		if err := h.Deliver(ctx, a.command(c, h.Session(), answer)); err != nil {
-			return nil, wire.Position{}, err
-		}
+	message, isNew, err := in.UserMessage()
+	if isNew && err == nil && len(in.Resume) > 0 {
+		isNew, err = a.isNew(ctx, c, h, in, state)
 	}
-	if len(in.Resume) > 0 {
-		return a.attach(ctx, c, h, in, state, in.Turn(&state), false)
-	}
-	message, ok, err := in.UserMessage()
 	if err != nil {
 		return nil, wire.Position{}, err
 	}
-	if !ok {
-		return a.attach(ctx, c, h, in, state, in.Turn(&state), false)
+	sent := map[wire.ConnectionID]string{} // the questions that are answered
+	for _, answer := range in.Answers(&state) {
+		command := a.command(c, h.Session(), answer.Message)
+		if err := h.Deliver(ctx, command); err != nil {
+			return nil, wire.Position{}, err
+		}
+		sent[command.From.Connection] = answer.Question
+	}
+	// attach makes a run that shows the turn of a message from its beginning, see [agui.Run.Attach].
+	attach := func(message wire.MessageID, wait bool) (*agui.Run, wire.Position, error) {
+		run := newRun(in, h, state, sent)
+		err := a.withOlderRows(ctx, h, access.Caller(c).User, run, message, func() { run.Attach(message, wait) })
+		return run, state.LastMessageID, err
+	}
+	if !isNew {
+		return attach(in.Turn(&state), false)
 	}
 	answer, err := h.DeliverAndWait(ctx, a.command(c, h.Session(), message))
 	if err != nil {
@@ -171,11 +174,27 @@ func (a *API) begin(ctx context.Context, c echo.Context, h *session.Handle, in *
 			return nil, wire.Position{}, err
 		}
 		// The state of a follower may still be behind the answer of the owner.
-		return a.attach(ctx, c, h, in, state, message.MessageID, state.LastMessageID.Compare(answer.At) < 0)
+		return attach(message.MessageID, state.LastMessageID.Compare(answer.At) < 0)
 	}
-	run := agui.NewRun(in, h.Session(), state)
+	run := newRun(in, h, state, sent)
 	run.Expect(message.MessageID)
 	return run, state.LastMessageID, nil
+}
+
+// newRun returns the run of a request that answered questions.
+func newRun(in *agui.Input, h *session.Handle, state wire.SessionState, answered map[wire.ConnectionID]string) *agui.Run {
+	run := agui.NewRun(in, h.Session(), state)
+	for connection, question := range answered {
+		run.Answered(question, connection)
+	}
+	return run
+}
+
+// isNew reports whether the last message of a request that answers questions is a new one, see [agui.Run.IsNew].
+func (a *API) isNew(ctx context.Context, c echo.Context, h *session.Handle, in *agui.Input, state wire.SessionState) (isNew bool, err error) {
+	run, turn := agui.NewRun(in, h.Session(), state), in.Turn(&state)
+	read := a.withOlderRows(ctx, h, access.Caller(c).User, run, turn, func() { isNew, err = run.IsNew(in, turn) })
+	return isNew, errors.Join(read, err)
 }
 
 // isRepetition reports whether an answer says that the message was sent before.
@@ -266,7 +285,7 @@ func (a *API) cancel(c echo.Context, h *session.Handle, run *agui.Run) {
 		err = a.checkAccess(ctx, now, h.Session(), access.Operator)
 	}
 	if err == nil {
-		err = h.Deliver(ctx, a.command(c, h.Session(), wire.Interrupt{Scope: wire.ScopeAgent, AgentID: run.Turn()}))
+		err = h.Deliver(ctx, a.command(c, h.Session(), wire.Interrupt{Scope: wire.ScopeAgent, AgentID: run.OwnAgent()}))
 	}
 	if err != nil {
 		a.Log.WarnContext(ctx, "interrupting the turn of a closed AG-UI run failed", "session", h.Session(), "err", err)
