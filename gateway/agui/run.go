@@ -69,19 +69,23 @@ func (a *API) serve(c echo.Context, least access.Level, find finder, begin begin
 		return err
 	}
 	defer h.Close()
+	entry := &openRun{session: info.ID, user: access.Caller(c).User, message: wire.MessageID(in.RunID), monitor: in.Monitor()}
+	if least == access.Operator {
+		a.running.add(entry)
+		defer a.running.remove(entry)
+	}
 	run, at, err := begin(opening, c, h, in)
 	if err != nil {
 		return err
 	}
 	cancels := in.ForwardedProps.Everdesk.CancelOnClose // the stream must not retain in, which may be large
-	user := access.Caller(c).User
 	check := func(ctx context.Context, now auth.Identity) error { return a.checkAccess(ctx, now, info.ID, least) }
 	c.Set(runKey, runName{in.ThreadID, in.RunID})
 	err = place.Serve(check, func(ctx context.Context, send func(stream.Event) bool) error {
-		return a.tail(ctx, h, user, run, at, send)
+		return a.tail(ctx, h, entry, run, &at, send)
 	})
-	if cancels && !run.Ended() && run.OwnAgent() != "" && c.Request().Context().Err() != nil {
-		a.cancel(c, h, run)
+	if cancels && !run.Ended() && c.Request().Context().Err() != nil {
+		a.cancel(c, h, run, at)
 	}
 	return err
 }
@@ -213,14 +217,26 @@ func isRepetition(answer wire.ServerPayload) bool {
 // tailRetry is the pause before a log is read again whose position was lost.
 const tailRetry = time.Second
 
-// tail sends the events of a run until it has ended. When the store lost the position of the run, the
-// run goes on with the present state.
-func (a *API) tail(ctx context.Context, h *session.Handle, user string, run *agui.Run, at wire.Position, send func(stream.Event) bool) error {
+// tail sends the events of a run, from a position on, until it has ended, and advances the position. When the store lost
+// the position of the run, the run goes on with the present state.
+func (a *API) tail(ctx context.Context, h *session.Handle, entry *openRun, run *agui.Run, at *wire.Position, send func(stream.Event) bool) error {
+	sendAll := func() bool { // reports whether the run goes on
+		entry.update(run, *at) // before the client knows it
+		for _, data := range run.Take() {
+			if !send(stream.Event{ID: at.String(), Data: data, IsFinal: agui.EndsRun(data)}) {
+				return false
+			}
+		}
+		return !run.Ended()
+	}
 	for {
-		if !sendAll(run, at, send) || run.Ended() {
+		if !sendAll() {
 			return nil
 		}
-		err := a.tailOnce(ctx, h, run, &at, send)
+		err := a.readLog(ctx, h.Session(), at, func(e wire.Event) bool {
+			run.Apply(e)
+			return sendAll()
+		})
 		switch isLost := errors.Is(err, store.ErrTrimmed) || errors.Is(err, store.ErrUnknownPosition) || errors.Is(err, store.ErrAhead); {
 		case run.Ended(), ctx.Err() != nil:
 			return nil //nolint:nilerr // the run has ended, or its client disconnected
@@ -236,16 +252,17 @@ func (a *API) tail(ctx context.Context, h *session.Handle, user string, run *agu
 		if err != nil {
 			return err
 		}
-		if err := a.withOlderRows(ctx, h, user, run, run.Restore(state), run.Continue); err != nil {
+		if err := a.withOlderRows(ctx, h, entry.user, run, run.Restore(state), run.Continue); err != nil {
 			return err
 		}
-		at = state.LastMessageID
+		*at = state.LastMessageID
 	}
 }
 
-// tailOnce sends events until the run has ended or the log cannot be read.
-func (a *API) tailOnce(ctx context.Context, h *session.Handle, run *agui.Run, at *wire.Position, send func(stream.Event) bool) error {
-	for part, err := range a.Hub.Tail(ctx, h.Session(), *at) {
+// readLog reads the log of a session after a position, which it advances, until take returns false or the log cannot be
+// read.
+func (a *API) readLog(ctx context.Context, id wire.SessionID, at *wire.Position, take func(wire.Event) bool) error {
+	for part, err := range a.Hub.Tail(ctx, id, *at) {
 		if err != nil {
 			return err
 		}
@@ -256,38 +273,10 @@ func (a *API) tailOnce(ctx context.Context, h *session.Handle, run *agui.Run, at
 				continue // of a newer hub
 			}
 			e.At = stored.At
-			run.Apply(e)
-			if !sendAll(run, stored.At, send) || run.Ended() {
+			if !take(e) {
 				return nil
 			}
 		}
 	}
 	return ctx.Err()
-}
-
-// sendAll sends the events of a run that wait, and reports whether the client is still there.
-func sendAll(run *agui.Run, at wire.Position, send func(stream.Event) bool) bool {
-	for _, data := range run.Take() {
-		if !send(stream.Event{ID: at.String(), Data: data, IsFinal: agui.EndsRun(data)}) {
-			return false
-		}
-	}
-	return true
-}
-
-// cancel interrupts the turn of a run whose client wanted that when it closes the connection, if the client may still
-// do so.
-func (a *API) cancel(c echo.Context, h *session.Handle, run *agui.Run) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), openTimeout)
-	defer cancel()
-	now, err := a.Authenticator.Authenticate(ctx, c)
-	if err == nil {
-		err = a.checkAccess(ctx, now, h.Session(), access.Operator)
-	}
-	if err == nil {
-		err = h.Deliver(ctx, a.command(c, h.Session(), wire.Interrupt{Scope: wire.ScopeAgent, AgentID: run.OwnAgent()}))
-	}
-	if err != nil {
-		a.Log.WarnContext(ctx, "interrupting the turn of a closed AG-UI run failed", "session", h.Session(), "err", err)
-	}
 }
