@@ -33,19 +33,21 @@ func (in *Input) Answers(s *wire.SessionState) []Answer {
 	return all
 }
 
-// Answered records that a connection has sent the answer to a question. The run asks the question again only if that
-// answer is refused. Each answer needs a connection of its own. Call it before [Run.Attach].
-func (r *Run) Answered(question string, by wire.ConnectionID) { r.answers[by] = question }
+// answers are the questions whose answers were sent and not refused, by the connections that sent them.
+type answers map[wire.ConnectionID]string
 
-// isAnswered reports whether an answer to a question was sent and not refused.
-func (r *Run) isAnswered(question string) bool {
-	for _, q := range r.answers {
+func (a answers) include(question string) bool {
+	for _, q := range a {
 		if q == question {
 			return true
 		}
 	}
 	return false
 }
+
+// Answered records that a connection has sent the answer to a question. The run asks the question again only if that
+// answer is refused. Each answer needs a connection of its own. Call it before [Run.Attach].
+func (r *Run) Answered(question string, by wire.ConnectionID) { r.answers[by] = question }
 
 // rejected takes the refusal of the run's message, which is for all connections, or of one of its answers. Refusals for
 // other connections are about what those have sent, even if the message has the id of the run.
@@ -66,7 +68,7 @@ func (r *Run) rejected(data wire.MessageRejected) {
 	i := slices.IndexFunc(open, func(q question) bool { return q.id == id })
 	switch {
 	case i < 0: // answered elsewhere
-	case r.executes(&open[i]): // the frontend would execute the call again at once, with the same result
+	case r.frontendTools.execute(&open[i]): // the frontend would execute the call again at once, with the same result
 		r.Fail(data.Code.Info().Name, data.Reason)
 	default:
 		r.emit(event{Type: typeCustom, Name: "everdesk.rejected", Value: map[string]string{
@@ -78,9 +80,9 @@ func (r *Run) rejected(data wire.MessageRejected) {
 // IsNew reports whether the last message of a request that answers questions is one that the hub does not have: a
 // client that wants to send a message while a question is open must answer the question with the same request. Most
 // requests with answers end with a message of an earlier request. Clients choose the ids of their messages, so the hub
-// recognizes a message by its text among those since the turn that asks. Add the rows that [Run.NeedsRows] asks for
-// with that turn before. The error is an [*InputError].
-func (r *Run) IsNew(in *Input, turn wire.MessageID) (bool, error) {
+// recognizes a message by its text among those since the turn that asks. Add the rows to the run for which
+// [Run.NeedsRows] asks with that turn before. The error is an [*InputError].
+func IsNew(r *Run, in *Input, turn wire.MessageID) (bool, error) {
 	rows := r.turns.rows()
 	last := in.Messages[len(in.Messages)-1]
 	switch {

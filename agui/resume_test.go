@@ -206,7 +206,7 @@ func TestNewMessageBesideAnswers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			isNew, err := agui.NewRun(&in, testSession, w.state.Snapshot()).IsNew(&in, c.turn)
+			isNew, err := agui.IsNew(agui.NewRun(&in, testSession, w.state.Snapshot()), &in, c.turn)
 			got := map[bool]string{true: "new", false: "known"}[isNew]
 			if bad, ok := errors.AsType[*agui.InputError](err); ok && bad.Field == "messages" {
 				got = "undecided"

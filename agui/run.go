@@ -28,14 +28,13 @@ const maxDeltas = 100
 // Run is one run of an AG-UI client: it translates the events of a session's log. Make it with
 // [NewRun]; after each other call send the events of [Run.Take].
 type Run struct {
-	thread, run string
-	request     string // the run that the request named
-	modern      bool
-	monitor     wire.MonitorID
-	known       []chat                       // the client's conversation
-	answers     map[wire.ConnectionID]string // the questions whose answers were sent, by the connections that sent them
-	// frontendTools are the names of the tools that the client executes.
-	frontendTools []string
+	thread, run   string
+	request       string // the run that the request named
+	modern        bool
+	monitor       wire.MonitorID
+	known         []chat // the client's conversation
+	answers       answers
+	frontendTools frontendTools
 
 	state    *desktop.State
 	turns    turnFinder // in state
@@ -62,7 +61,7 @@ type Run struct {
 func NewRun(in *Input, id wire.SessionID, state wire.SessionState) *Run {
 	r := &Run{
 		thread: in.ThreadID, run: in.RunID, request: in.RunID, modern: in.Modern(), monitor: in.Monitor(),
-		state: desktop.New(id), answers: map[wire.ConnectionID]string{}, steps: map[wire.TodoID]string{}, tasks: map[wire.TaskID]bool{},
+		state: desktop.New(id), answers: answers{}, steps: map[wire.TodoID]string{}, tasks: map[wire.TaskID]bool{},
 	}
 	for _, m := range in.Messages {
 		r.known = append(r.known, chat{ID: m.ID, Role: m.Role, ToolCallID: m.ToolCallID, raw: m.raw})
@@ -88,19 +87,22 @@ func (r *Run) Take() [][]byte {
 // Ended reports whether the final event has been taken or waits to be.
 func (r *Run) Ended() bool { return r.phase == phaseEnded }
 
-// Message returns the message whose end ends the run, or "" while there is none.
-func (r *Run) Message() wire.MessageID { return r.own }
+// Progress is the progress of the message of a run.
+type Progress struct {
+	Message wire.MessageID // its end ends the run; "" if there is none
+	Waits   bool           // it was sent and waits for its agent
+	// Agent is that whose running turn the message began, or the client attached to; "" if there is none, or if the
+	// message joined the turn of another one.
+	Agent wire.AgentID
+}
 
-// Waits reports whether the message of the run was sent and waits for its agent.
-func (r *Run) Waits() bool { return r.phase == phaseWaiting && r.own != "" }
-
-// OwnAgent returns the agent whose running turn the message of the run began, or the client attached to; "" if there is
-// none, or if the message joined the turn of another one.
-func (r *Run) OwnAgent() wire.AgentID {
-	if r.phase != phaseRunning || r.turn != r.own {
-		return ""
+// Progress returns the progress of the run's message.
+func (r *Run) Progress() Progress {
+	p := Progress{Message: r.own, Waits: r.phase == phaseWaiting && r.own != ""}
+	if r.phase == phaseRunning && r.turn == r.own {
+		p.Agent = r.agent
 	}
-	return r.agent
+	return p
 }
 
 // FindMessage returns the agent that executes the turn which a message began, if one does, and whether the message
@@ -283,8 +285,8 @@ func (r *Run) checkQuestions() {
 	var pending []string
 	for _, q := range questionsOf(&view) {
 		switch isOfTurn := q.agent != "" && q.agent == r.agent || q.turn != "" && q.turn == r.turn; {
-		case !isOfTurn || r.isAnswered(q.id):
-		case r.executes(&q):
+		case !isOfTurn || r.answers.include(q.id):
+		case r.frontendTools.execute(&q):
 			pending = append(pending, r.requestCall(&q))
 		default:
 			open = append(open, q.interrupt(r.calls.last()))

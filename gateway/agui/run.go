@@ -194,10 +194,10 @@ func newRun(in *agui.Input, h *session.Handle, state wire.SessionState, answered
 	return run
 }
 
-// isNew reports whether the last message of a request that answers questions is a new one, see [agui.Run.IsNew].
+// isNew reports whether the last message of a request that answers questions is a new one, see [agui.IsNew].
 func (a *API) isNew(ctx context.Context, c echo.Context, h *session.Handle, in *agui.Input, state wire.SessionState) (isNew bool, err error) {
 	run, turn := agui.NewRun(in, h.Session(), state), in.Turn(&state)
-	read := a.withOlderRows(ctx, h, access.Caller(c).User, run, turn, func() { isNew, err = run.IsNew(in, turn) })
+	read := a.withOlderRows(ctx, h, access.Caller(c).User, run, turn, func() { isNew, err = agui.IsNew(run, in, turn) })
 	return isNew, errors.Join(read, err)
 }
 

@@ -29,7 +29,7 @@ type openRun struct {
 
 // update records how far the stream of the run has come.
 func (o *openRun) update(run *agui.Run, at wire.Position) {
-	if run.Waits() {
+	if run.Progress().Waits {
 		o.waitsAt.Store(&at)
 	} else {
 		o.waitsAt.Store(nil)
@@ -194,12 +194,12 @@ func (a *API) cancel(c echo.Context, h *session.Handle, run *agui.Run, at wire.P
 	if err == nil {
 		err = a.checkAccess(ctx, now, h.Session(), access.Operator)
 	}
-	switch agent := run.OwnAgent(); {
+	switch p := run.Progress(); {
 	case err != nil:
-	case run.Waits():
-		err = a.withdraw(ctx, c, h, run.Message(), at)
-	case agent != "":
-		err = a.interrupt(ctx, c, h, agent)
+	case p.Waits:
+		err = a.withdraw(ctx, c, h, p.Message, at)
+	case p.Agent != "":
+		err = a.interrupt(ctx, c, h, p.Agent)
 	}
 	if err != nil {
 		a.Log.WarnContext(ctx, "stopping a closed AG-UI run failed", "session", h.Session(), "err", err)
