@@ -32,9 +32,7 @@ func (r *Run) Apply(e wire.Event) {
 	case wire.MessageAccepted:
 		r.accepted(data)
 	case wire.MessageRejected:
-		if data.MessageID == r.own {
-			r.Fail(data.Code.Info().Name, data.Reason)
-		}
+		r.rejected(data)
 	case wire.AgentThinking:
 		if r.shows(data.AgentID) {
 			r.addReasoning(data.Delta)
@@ -42,7 +40,7 @@ func (r *Run) Apply(e wire.Event) {
 	case wire.AgentResponse:
 		r.response(data)
 	case wire.ToolProgress:
-		if r.shows(data.AgentID) && !r.isFrontendCall(data.ToolName) {
+		if r.shows(data.AgentID) && !r.frontendTools.include(data.ToolName) {
 			r.toolProgress(data)
 		}
 	case wire.TodoStarted:
@@ -166,21 +164,22 @@ func (r *Run) addReasoning(delta string) {
 	if !r.reasoning.open {
 		r.reasoning.n++
 		r.reasoning.open = true
-		r.emit(event{Type: typeReasoningStart, MessageID: r.reasoningID()})
-		r.emit(event{Type: typeThoughtStart, MessageID: r.reasoningID(), Role: roleReasoning})
+		r.emit(event{Type: typeReasoningStart, MessageID: r.reasoning.id(r.turn)})
+		r.emit(event{Type: typeThoughtStart, MessageID: r.reasoning.id(r.turn), Role: roleReasoning})
 	}
-	r.emit(event{Type: typeThoughtContent, MessageID: r.reasoningID(), Delta: delta})
+	r.emit(event{Type: typeThoughtContent, MessageID: r.reasoning.id(r.turn), Delta: delta})
 }
 
 func (r *Run) closeReasoning() {
 	if r.reasoning.open {
 		r.reasoning.open = false
-		r.emit(event{Type: typeThoughtEnd, MessageID: r.reasoningID()})
-		r.emit(event{Type: typeReasoningEnd, MessageID: r.reasoningID()})
+		r.emit(event{Type: typeThoughtEnd, MessageID: r.reasoning.id(r.turn)})
+		r.emit(event{Type: typeReasoningEnd, MessageID: r.reasoning.id(r.turn)})
 	}
 }
 
-func (r *Run) reasoningID() string { return reasoningID(r.turn, r.reasoning.n) }
+// id returns the id of the newest stretch of thinking of a turn.
+func (x *reasoning) id(turn wire.MessageID) string { return reasoningID(turn, x.n) }
 
 // calls are the tool calls of a turn that have begun, in their order.
 type calls struct {

@@ -1,6 +1,8 @@
 package agui
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 
 	"github.com/everdesk/everdesk/wire"
@@ -89,6 +91,21 @@ func usageOf(u *wire.Usage) []usage {
 		InputTokens: u.InputTokens + u.CacheReadTokens + u.CacheWriteTokens, OutputTokens: u.OutputTokens,
 		CachedInputTokens: u.CacheReadTokens, CacheWriteInputTokens: u.CacheWriteTokens,
 	}}
+}
+
+// EndsRun reports whether an event is the final one of a run.
+func EndsRun(data []byte) bool {
+	return bytes.HasPrefix(data, []byte(`{"type":"`+typeRunFinished+`"`)) || bytes.HasPrefix(data, []byte(`{"type":"`+typeRunError+`"`))
+}
+
+// RunStarted returns the event that begins a run.
+func RunStarted(thread, run string) []byte {
+	return encode(event{Type: typeRunStarted, ThreadID: thread, RunID: run})
+}
+
+// RunError returns the event that ends a run with an error.
+func RunError(code, message string) []byte {
+	return encode(event{Type: typeRunError, Message: cmp.Or(message, "The run failed."), Code: code})
 }
 
 // encode returns an event as JSON.

@@ -60,15 +60,18 @@ func turnOfCall(id string) wire.MessageID {
 	return wire.MessageID(id[:max(0, strings.LastIndexByte(id, '.'))])
 }
 
-// executes reports whether the frontend of the run executes the tool of a question.
-func (r *Run) executes(q *question) bool {
-	return q.call != nil && slices.Contains(r.frontendTools, q.call.Name)
+// frontendTools are the names of the tools that the client executes.
+type frontendTools []string
+
+// execute reports whether the client executes the tool of a question.
+func (f frontendTools) execute(q *question) bool {
+	return q.call != nil && slices.Contains(f, q.call.Name)
 }
 
-// isFrontendCall reports whether a tool is one that the frontend of the run executes.
-func (r *Run) isFrontendCall(tool string) bool {
+// include reports whether a tool, by the hub's name, is one that the client executes.
+func (f frontendTools) include(tool string) bool {
 	name, ok := strings.CutPrefix(tool, frontendPrefix)
-	return ok && slices.Contains(r.frontendTools, name)
+	return ok && slices.Contains(f, name)
 }
 
 // requestCall sends the call of a frontend's tool. It has no result: the frontend adds that.

@@ -142,11 +142,11 @@ func (in *Input) Monitor() wire.MonitorID {
 	if m := in.ForwardedProps.Everdesk.Monitor; m != "" {
 		return m
 	}
-	return firstMonitor
+	return FirstMonitor
 }
 
-// firstMonitor is the monitor of requests that name none.
-const firstMonitor wire.MonitorID = "monitor-0"
+// FirstMonitor is the monitor of requests that name none.
+const FirstMonitor wire.MonitorID = "monitor-0"
 
 // UserMessage returns the new message of a request: the last one, if it is the user's. A conversation
 // that ends with another message says nothing new. The hub has the messages before it.

@@ -68,7 +68,12 @@ func TestAnswersToQuestions(t *testing.T) {
 		{"d", "resolved", `true`, wire.DialogFeedback{DialogID: "d", Confirmed: true}},
 		{"d", "resolved", `{"approved":true}`, wire.DialogFeedback{DialogID: "d", Confirmed: true}},
 		{"d", "resolved", `{"action":"approve"}`, wire.DialogFeedback{DialogID: "d", Confirmed: true}},
-		{"d", "resolved", `"yes"`, wire.DialogFeedback{DialogID: "d", Confirmed: true}},
+		{"d", "resolved", `"yes"`, wire.DialogFeedback{DialogID: "d"}},
+		{"d", "resolved", `"approve"`, wire.DialogFeedback{DialogID: "d"}},
+		{"d", "resolved", `{"confirmed":true}`, wire.DialogFeedback{DialogID: "d"}},
+		{"d", "resolved", `{"decision":"approve"}`, wire.DialogFeedback{DialogID: "d"}},
+		{"d", "resolved", `{"approved":"true"}`, wire.DialogFeedback{DialogID: "d"}},
+		{"d", "resolved", `{"approved":false,"action":"approve"}`, wire.DialogFeedback{DialogID: "d"}},
 		{"d", "resolved", `{"approved":false}`, wire.DialogFeedback{DialogID: "d"}},
 		{"d", "resolved", ``, wire.DialogFeedback{DialogID: "d"}},
 		{"d", "resolved", `{"text":"whatever"}`, wire.DialogFeedback{DialogID: "d"}},
@@ -86,13 +91,14 @@ func TestAnswersToQuestions(t *testing.T) {
 		{"todo", "resolved", `7`, wire.HITLApprovalResponse{RequestID: "todo", TodoID: "t1", Action: wire.TodoReject}},
 		{"input", "resolved", `{"value":7}`, wire.HITLInputResponse{RequestID: "input", Field: "f", Value: json.RawMessage("7")}},
 		{"clarify", "resolved", `"this one"`, wire.HITLClarificationResponse{RequestID: "clarify", Value: json.RawMessage(`"this one"`)}},
-		{"input", "cancelled", ``, nil},
+		{"input", "cancelled", ``, wire.HITLInputResponse{RequestID: "input", Field: "f", Value: json.RawMessage("null")}},
+		{"clarify", "cancelled", `"this one"`, wire.HITLClarificationResponse{RequestID: "clarify", Value: json.RawMessage("null")}},
 		{"gone", "resolved", `true`, nil},
 	} {
 		in := agui.Input{Resume: []agui.Resumption{{InterruptID: c.id, Status: c.status, Payload: json.RawMessage(c.payload)}}}
-		var want []wire.ClientPayload
+		var want []agui.Answer
 		if c.want != nil {
-			want = []wire.ClientPayload{c.want}
+			want = []agui.Answer{{Question: c.id, Message: c.want}}
 		}
 		if diff := cmp.Diff(want, in.Answers(&state)); diff != "" {
 			t.Errorf("%s %s %s (-want +got):\n%s", c.id, c.status, c.payload, diff)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/everdesk/everdesk/wire"
@@ -44,7 +43,7 @@ type question struct {
 	expires                     wire.Millis
 	// call is set if a frontend is to execute a tool; its result is the answer.
 	call *wire.ClientToolCall
-	// answer returns the message that answers the question, or nil if that answer is none.
+	// answer returns the message that answers the question.
 	answer func(r Resumption) wire.ClientPayload
 }
 
@@ -152,66 +151,31 @@ func planQuestion(r wire.HITLRequest) (q question, ok bool) {
 		}}, true
 	case wire.HITLInputRequest:
 		return question{id: string(r.RequestID), reason: reasonInput, message: r.Question, schema: schemaValue, answer: func(a Resumption) wire.ClientPayload {
-			value, ok := valueOf(a)
-			if !ok {
-				return nil
-			}
-			return wire.HITLInputResponse{RequestID: r.RequestID, Field: r.Field, Value: value}
+			return wire.HITLInputResponse{RequestID: r.RequestID, Field: r.Field, Value: valueOf(a)}
 		}}, true
 	case wire.HITLClarification:
 		return question{id: string(r.RequestID), reason: reasonInput, message: r.Question, schema: schemaValue, answer: func(a Resumption) wire.ClientPayload {
-			value, ok := valueOf(a)
-			if !ok {
-				return nil
-			}
-			return wire.HITLClarificationResponse{RequestID: r.RequestID, Value: value}
+			return wire.HITLClarificationResponse{RequestID: r.RequestID, Value: valueOf(a)}
 		}}, true
 	}
 	return question{}, false
 }
 
-// Answers returns the messages that answer open questions of a state as a request wants it. A question
-// that is not open any more was answered elsewhere, and its answer is left out.
-func (in *Input) Answers(s *wire.SessionState) []wire.ClientPayload {
-	var all []wire.ClientPayload
-	open := questionsOf(s)
-	for _, r := range in.Resume {
-		i := slices.IndexFunc(open, func(q question) bool { return q.id == r.InterruptID })
-		if i < 0 {
-			continue
-		}
-		if m := open[i].answer(r); m != nil {
-			all = append(all, m)
-		}
-	}
-	for _, result := range in.results() {
-		i := slices.IndexFunc(open, func(q question) bool { return q.call != nil && q.callID(s) == result.ToolCallID })
-		if i >= 0 {
-			all = append(all, open[i].answer(Resumption{Status: "resolved", Payload: result.resultText()}))
-		}
-	}
-	return all
-}
-
-// approves reports whether an answer says yes. Frontends have different words for it; anything else
-// is a no.
+// approves reports whether an answer says yes: true, {"approved": true} or {"action": "approve"}. Anything else is a no.
 func approves(r Resumption) bool {
-	if r.Status != "resolved" {
-		return false
-	}
 	var yes bool
-	if json.Unmarshal(r.Payload, &yes) == nil {
+	if r.Status != "resolved" || json.Unmarshal(r.Payload, &yes) == nil {
+		return r.Status == "resolved" && yes
+	}
+	var fields struct {
+		Approved json.RawMessage `json:"approved"`
+		Action   json.RawMessage `json:"action"`
+	}
+	var action string
+	if json.Unmarshal(r.Payload, &fields) != nil || json.Unmarshal(fields.Approved, &yes) == nil {
 		return yes
 	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(r.Payload, &fields) == nil {
-		for _, name := range []string{"approved", "confirmed", "accepted"} {
-			if json.Unmarshal(fields[name], &yes) == nil {
-				return yes
-			}
-		}
-	}
-	return slices.Contains([]string{"approve", "approved", "accept", "yes"}, strings.ToLower(textOf(r, "action", "decision", "response")))
+	return json.Unmarshal(fields.Action, &action) == nil && action == "approve"
 }
 
 // textOf returns the payload if it is a text, or its first field of these names that is one.
@@ -263,18 +227,21 @@ func promptAnswer(r Resumption, options []wire.PromptOption) (text string, chose
 	return text, nil
 }
 
-// valueOf returns the value of an answer, if there is one.
-func valueOf(r Resumption) (json.RawMessage, bool) {
+// noValue is the answer to a question for a value that skips it, which the hub refuses if the value is required.
+var noValue = json.RawMessage("null")
+
+// valueOf returns the value of an answer, or noValue if it has none.
+func valueOf(r Resumption) json.RawMessage {
 	if r.Status != "resolved" || len(r.Payload) == 0 {
-		return nil, false
+		return noValue
 	}
 	var fields struct {
 		Value json.RawMessage `json:"value"`
 	}
 	if json.Unmarshal(r.Payload, &fields) == nil && fields.Value != nil {
-		return fields.Value, true
+		return fields.Value
 	}
-	return r.Payload, true
+	return r.Payload
 }
 
 // joinTexts joins two texts, either of which may be empty.

@@ -28,14 +28,13 @@ const maxDeltas = 100
 // Run is one run of an AG-UI client: it translates the events of a session's log. Make it with
 // [NewRun]; after each other call send the events of [Run.Take].
 type Run struct {
-	thread, run string
-	request     string // the run that the request named
-	modern      bool
-	monitor     wire.MonitorID
-	known       []chat          // the client's conversation
-	answered    map[string]bool // questions that the request answers
-	// frontendTools are the names of the tools that the client executes.
-	frontendTools []string
+	thread, run   string
+	request       string // the run that the request named
+	modern        bool
+	monitor       wire.MonitorID
+	known         []chat // the client's conversation
+	answers       answers
+	frontendTools frontendTools
 
 	state    *desktop.State
 	turns    turnFinder // in state
@@ -62,19 +61,14 @@ type Run struct {
 func NewRun(in *Input, id wire.SessionID, state wire.SessionState) *Run {
 	r := &Run{
 		thread: in.ThreadID, run: in.RunID, request: in.RunID, modern: in.Modern(), monitor: in.Monitor(),
-		state: desktop.New(id), answered: map[string]bool{}, steps: map[wire.TodoID]string{}, tasks: map[wire.TaskID]bool{},
+		state: desktop.New(id), answers: answers{}, steps: map[wire.TodoID]string{}, tasks: map[wire.TaskID]bool{},
 	}
 	for _, m := range in.Messages {
 		r.known = append(r.known, chat{ID: m.ID, Role: m.Role, ToolCallID: m.ToolCallID, raw: m.raw})
 	}
+	r.known = bounded(r.known) // the rest of the request is released
 	for _, t := range in.Tools {
 		r.frontendTools = append(r.frontendTools, t.Name)
-	}
-	for _, a := range in.Resume {
-		r.answered[a.InterruptID] = true
-	}
-	for _, q := range questionsOf(&state) {
-		r.answered[q.id] = in.answers(&state, &q)
 	}
 	r.turns = turnFinder{state: r.state, monitor: r.monitor}
 	r.state.Apply(wire.Event{Session: id, Data: state})
@@ -93,8 +87,37 @@ func (r *Run) Take() [][]byte {
 // Ended reports whether the final event has been taken or waits to be.
 func (r *Run) Ended() bool { return r.phase == phaseEnded }
 
-// Turn returns the agent of the turn that the run shows, or "" while there is none.
-func (r *Run) Turn() wire.AgentID { return r.agent }
+// Progress is the progress of the message of a run.
+type Progress struct {
+	Message wire.MessageID // its end ends the run; "" if there is none
+	Waits   bool           // it was sent and waits for its agent
+	// Agent is that whose running turn the message began, or the client attached to; "" if there is none, or if the
+	// message joined the turn of another one.
+	Agent wire.AgentID
+}
+
+// Progress returns the progress of the run's message.
+func (r *Run) Progress() Progress {
+	p := Progress{Message: r.own, Waits: r.phase == phaseWaiting && r.own != ""}
+	if r.phase == phaseRunning && r.turn == r.own {
+		p.Agent = r.agent
+	}
+	return p
+}
+
+// FindMessage returns the agent that executes the turn which a message began, if one does, and whether the message
+// waits for its agent.
+func FindMessage(s *wire.SessionState, message wire.MessageID) (agent wire.AgentID, isQueued bool) {
+	for _, a := range s.Agents {
+		if a.MessageID == message && a.Status != wire.AgentStatusIdle {
+			agent = a.Role
+		}
+	}
+	for _, queue := range s.Queues {
+		isQueued = isQueued || slices.ContainsFunc(queue.Value, func(q wire.QueuedMessage) bool { return q.ID == message })
+	}
+	return agent, isQueued
+}
 
 // Monitor returns the monitor that the run shows.
 func (r *Run) Monitor() wire.MonitorID { return r.monitor }
@@ -155,6 +178,7 @@ func (r *Run) Attach(message wire.MessageID, wait bool) {
 // last event. It returns the message for which [Run.NeedsRows] is to be asked before [Run.Continue].
 func (r *Run) Restore(state wire.SessionState) (message wire.MessageID) {
 	r.closeAll()
+	clear(r.answers) // the log may have lost them or their refusals: questions that are open now are asked again
 	r.state.Apply(wire.Event{Session: r.state.Session(), Data: state})
 	if r.phase == phaseBetween {
 		return ""
@@ -202,7 +226,7 @@ func (r *Run) Fail(code, message string) {
 	}
 	r.closeAll()
 	r.phase = r.phaseAfter()
-	r.emit(event{Type: typeRunError, Message: cmp.Or(message, "The run failed."), Code: code})
+	r.out = append(r.out, RunError(code, message))
 }
 
 // finish ends the run.
@@ -261,8 +285,8 @@ func (r *Run) checkQuestions() {
 	var pending []string
 	for _, q := range questionsOf(&view) {
 		switch isOfTurn := q.agent != "" && q.agent == r.agent || q.turn != "" && q.turn == r.turn; {
-		case !isOfTurn || r.answered[q.id]:
-		case r.executes(&q):
+		case !isOfTurn || r.answers.include(q.id):
+		case r.frontendTools.execute(&q):
 			pending = append(pending, r.requestCall(&q))
 		default:
 			open = append(open, q.interrupt(r.calls.last()))

@@ -35,7 +35,7 @@ type world struct {
 	// version is the protocol version of the client; modern sets 1.0.
 	version string
 	modern  bool
-	resume  []agui.Resumption
+	tools   []wire.ClientTool // of the client
 }
 
 func newWorld(t *testing.T) *world {
@@ -46,7 +46,7 @@ func newWorld(t *testing.T) *world {
 // start begins a run of the client with its conversation so far.
 func (w *world) start(id string) {
 	w.t.Helper()
-	in := agui.Input{ThreadID: "thread", RunID: id, Resume: w.resume, ProtocolVersion: w.version}
+	in := agui.Input{ThreadID: "thread", RunID: id, Tools: w.tools, ProtocolVersion: w.version}
 	if w.modern {
 		in.ProtocolVersion = "1.0"
 	}

@@ -98,12 +98,9 @@ func isOfMainAgent(row *wire.UIRow) bool {
 
 // isQueued reports whether a message waits for its agent.
 func (t turnFinder) isQueued(message wire.MessageID) bool {
-	for _, queue := range t.state.Snapshot().Queues {
-		if slices.ContainsFunc(queue.Value, func(q wire.QueuedMessage) bool { return q.ID == message }) {
-			return true
-		}
-	}
-	return false
+	view := t.state.Snapshot()
+	_, isQueued := FindMessage(&view, message)
+	return isQueued
 }
 
 // isAsked reports whether a turn waits for the answer to a question.

@@ -24,6 +24,11 @@ type aguiInput struct {
 	ForwardedProps  map[string]any     `json:"forwardedProps,omitempty"`
 }
 
+// everdeskProps returns forwardedProps with options of the hub.
+func everdeskProps(options map[string]any) map[string]any { return map[string]any{"everdesk": options} }
+
+func jsonRaw(v any) json.RawMessage { return json.RawMessage(jsonText(v)) }
+
 // aguiThread is a client of AG-UI with one conversation.
 type aguiThread struct {
 	*aguitest.Client

@@ -60,6 +60,7 @@ type Event struct {
 	StepName     string          `json:"stepName"`
 	ActivityType string          `json:"activityType"`
 	Name         string          `json:"name"`
+	Value        json.RawMessage `json:"value"`
 	Message      string          `json:"message"`
 	Code         string          `json:"code"`
 	Usage        json.RawMessage `json:"usage"`

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"sync"
 
 	"github.com/labstack/echo/v4"
 
@@ -45,7 +46,9 @@ func newAdminStreams(log *slog.Logger, authenticator *access.Authenticator) *adm
 			}
 			return nil
 		},
-		Last: func(c echo.Context, why error) stream.Event { return problemEvent(c, log, why) },
+		Last: func(c echo.Context, why error, _ bool) []stream.Event {
+			return []stream.Event{problemEvent(c, log, why)}
+		},
 	})}
 }
 
@@ -62,8 +65,8 @@ func problemEvent(c echo.Context, log *slog.Logger, why error) stream.Event {
 	return stream.Event{Kind: "problem", Data: data}
 }
 
-// serveProfile serves a runtime profile, which ends early when the hub stops. It counts as an admin
-// stream.
+// serveProfile serves a runtime profile, which ends early when the hub stops or the caller may no longer read it. It
+// counts as an admin stream.
 func (s *adminStreams) serveProfile(next http.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if text := c.QueryParam("seconds"); text != "" {
@@ -78,16 +81,21 @@ func (s *adminStreams) serveProfile(next http.HandlerFunc) echo.HandlerFunc {
 		}
 		defer s.Remove(access.Caller(c))
 		ctx, cancel := context.WithCancel(c.Request().Context())
+		var wg sync.WaitGroup
+		defer wg.Wait()
 		defer cancel()
-		done := make(chan struct{})
-		defer close(done)
-		go func() { // ends with the request
+		wg.Go(func() {
 			select {
 			case <-leave:
 				cancel()
-			case <-done:
+			case <-ctx.Done():
 			}
-		}()
+		})
+		wg.Go(func() {
+			if s.WatchAccess(ctx, c, nil) != nil {
+				cancel()
+			}
+		})
 		next(c.Response(), c.Request().WithContext(ctx))
 		return nil
 	}

@@ -54,6 +54,7 @@ type Deps struct {
 type API struct {
 	Deps
 	streams *stream.Set
+	running openRuns
 }
 
 // New returns the API.
@@ -68,33 +69,13 @@ func New(d Deps) *API {
 			}
 			return nil
 		},
-		Last: a.lastEvent,
+		Last: a.lastEvents,
 	})
 	return a
 }
 
 // CloseStreams ends all streams; if final, there are no new ones.
 func (a *API) CloseStreams(final bool) { a.streams.CloseAll(final) }
-
-// reconnectCode makes a client repeat its request: the hub stops, or the stream cannot continue here.
-const reconnectCode = "reconnect"
-
-// lastEvent returns the final event of a stream that ends before its run.
-func (a *API) lastEvent(c echo.Context, why error) stream.Event {
-	p := problem.Of(why)
-	code := p.Name
-	switch {
-	case errors.Is(why, stream.ErrStopping):
-		code = reconnectCode
-	case p.Status == http.StatusInternalServerError:
-		a.Log.ErrorContext(c.Request().Context(), "AG-UI stream failed", "path", c.Request().URL.Path, "err", why)
-	}
-	data, err := json.Marshal(map[string]string{"type": "RUN_ERROR", "message": p.Detail, "code": code})
-	if err != nil {
-		panic(err) // cannot fail: only texts
-	}
-	return stream.Event{Data: data}
-}
 
 // Routes returns the routes.
 func (a *API) Routes() []openapi.Route {
@@ -107,6 +88,13 @@ func (a *API) Routes() []openapi.Route {
 			Summary: summary, Detail: detail, Body: in, Answers: answers,
 		}
 	}
+	stop := route(http.MethodPost, "/agui/agent/:agent/stop/:thread", "Stop a run of a thread",
+		"A message that waits is removed from its queue, or else its turn is interrupted. Without a query it stops what the caller's open streams show, or else the turn of the monitor.",
+		ofAgent(a.stop), nil, openapi.NoContent("The run is stopped, or none was running."))
+	stop.Query = []openapi.Param{
+		{Name: "run", Doc: "The runId of the request that sent the message to stop. A turn that another message began goes on."},
+		{Name: "monitor", Doc: "Without run: the monitor whose turn to interrupt; monitor-0 by default."},
+	}
 	return []openapi.Route{
 		route(http.MethodPost, "/agui", "Run: send a message and stream the answer",
 			"The body is a RunAgentInput of AG-UI. The threadId is the id of a session, or a name for one that the caller chose. The runId is the id of the message: a repeated request shows the same turn.",
@@ -117,8 +105,7 @@ func (a *API) Routes() []openapi.Route {
 			openapi.Success(http.StatusOK, "The agents.", openapi.JSONOutput[runtimeInfo]())),
 		route(http.MethodPost, "/agui/agent/:agent/run", "Run, as CopilotKit requests it", "", ofAgent(a.runThread), body, events),
 		route(http.MethodPost, "/agui/agent/:agent/connect", "Show the conversation, as CopilotKit requests it", "", ofAgent(a.connectThread), body, events),
-		route(http.MethodPost, "/agui/agent/:agent/stop/:thread", "Interrupt the turn of a thread", "", ofAgent(a.stop), nil,
-			openapi.NoContent("The turn is interrupted, or none was running.")),
+		stop,
 	}
 }
 
@@ -206,6 +193,20 @@ func (a *API) sessionOf(c echo.Context, id wire.SessionID, least access.Level) (
 	return info, err
 }
 
+// checkAccess returns why a caller may no longer use a session, or nil. An unavailable store is no reason.
+func (a *API) checkAccess(ctx context.Context, now auth.Identity, id wire.SessionID, least access.Level) error {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	granted, _, err := a.Sessions.Access(ctx, now, id)
+	switch {
+	case access.IsNotFound(err):
+		return err
+	case err == nil && granted < least:
+		return problem.New(wire.CodeForbidden, "")
+	}
+	return nil
+}
+
 // sessionOfThread returns the session of a thread: the one with this id if the caller may see it, or
 // else the caller's own session of this name, which is created at its first use.
 func (a *API) sessionOfThread(c echo.Context, thread string, least access.Level) (session.Info, error) {
@@ -230,26 +231,6 @@ func threadName(thread string) wire.SessionID {
 }
 
 const sessionPrefix = "ses-"
-
-// stop interrupts the turns of a thread's first monitor.
-func (a *API) stop(c echo.Context) error {
-	info, err := a.sessionOf(c, threadName(c.Param("thread")), access.Operator)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(c.Request().Context(), openTimeout)
-	defer cancel()
-	h, err := a.Hub.Open(ctx, info.ID)
-	if err != nil {
-		return err
-	}
-	defer h.Close()
-	err = h.Deliver(ctx, a.command(c, info.ID, wire.Interrupt{Scope: wire.ScopeMonitor, MonitorID: "monitor-0"}))
-	if err != nil {
-		return err
-	}
-	return c.NoContent(http.StatusNoContent)
-}
 
 // command returns a message of the caller as a command.
 func (a *API) command(c echo.Context, id wire.SessionID, data wire.ClientPayload) session.Command {

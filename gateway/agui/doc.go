@@ -3,5 +3,6 @@
 // translates it.
 //
 // A closed connection cancels nothing. A request with the same runId shows the same turn again, on
-// any replica, so a client that lost its connection repeats its request.
+// any replica, so a client that lost its connection repeats its request. A stream ends when its user
+// may no longer see the session.
 package agui

@@ -8,6 +8,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/everdesk/everdesk/agui"
+	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/gateway/access"
 	"github.com/everdesk/everdesk/gateway/problem"
 	"github.com/everdesk/everdesk/gateway/stream"
@@ -52,6 +53,11 @@ func (a *API) serve(c echo.Context, least access.Level, find finder, begin begin
 	if err != nil {
 		return err
 	}
+	place, err := a.streams.Open(c) // first: a message whose stream is refused must not be sent
+	if err != nil {
+		return err
+	}
+	defer place.Close()
 	info, err := find(c, in, least)
 	if err != nil {
 		return err
@@ -63,16 +69,23 @@ func (a *API) serve(c echo.Context, least access.Level, find finder, begin begin
 		return err
 	}
 	defer h.Close()
+	entry := &openRun{session: info.ID, user: access.Caller(c).User, message: wire.MessageID(in.RunID), monitor: in.Monitor()}
+	if least == access.Operator {
+		a.running.add(entry)
+		defer a.running.remove(entry)
+	}
 	run, at, err := begin(opening, c, h, in)
 	if err != nil {
 		return err
 	}
-	user := access.Caller(c).User
-	err = a.streams.Serve(c, func(ctx context.Context, send func(stream.Event) bool) error {
-		return a.tail(ctx, h, user, run, at, send)
+	cancels := in.ForwardedProps.Everdesk.CancelOnClose // the stream must not retain in, which may be large
+	check := func(ctx context.Context, now auth.Identity) error { return a.checkAccess(ctx, now, info.ID, least) }
+	c.Set(runKey, runName{in.ThreadID, in.RunID})
+	err = place.Serve(check, func(ctx context.Context, send func(stream.Event) bool) error {
+		return a.tail(ctx, h, entry, run, &at, send)
 	})
-	if in.ForwardedProps.Everdesk.CancelOnClose && !run.Ended() && run.Turn() != "" && c.Request().Context().Err() != nil {
-		a.cancel(c, h, run)
+	if cancels && !run.Ended() && c.Request().Context().Err() != nil {
+		a.cancel(c, h, run, at)
 	}
 	return err
 }
@@ -88,13 +101,6 @@ func (a *API) connect(ctx context.Context, c echo.Context, h *session.Handle, in
 		run.Follow()
 	}
 	err = a.withOlderRows(ctx, h, access.Caller(c).User, run, "", func() { run.Attach("", false) })
-	return run, state.LastMessageID, err
-}
-
-// attach makes a run that shows the turn of a message from its beginning, see [agui.Run.Attach].
-func (a *API) attach(ctx context.Context, c echo.Context, h *session.Handle, in *agui.Input, state wire.SessionState, message wire.MessageID, wait bool) (*agui.Run, wire.Position, error) {
-	run := agui.NewRun(in, h.Session(), state)
-	err := a.withOlderRows(ctx, h, access.Caller(c).User, run, message, func() { run.Attach(message, wait) })
 	return run, state.LastMessageID, err
 }
 
@@ -134,20 +140,29 @@ func (a *API) begin(ctx context.Context, c echo.Context, h *session.Handle, in *
 	if err != nil {
 		return nil, wire.Position{}, err
 	}
-	for _, answer := range in.Answers(&state) {
-		if err := h.Deliver(ctx, a.command(c, h.Session(), answer)); err != nil {
-			return nil, wire.Position{}, err
-		}
+	message, isNew, err := in.UserMessage()
+	if isNew && err == nil && len(in.Resume) > 0 {
+		isNew, err = a.isNew(ctx, c, h, in, state)
 	}
-	if len(in.Resume) > 0 {
-		return a.attach(ctx, c, h, in, state, in.Turn(&state), false)
-	}
-	message, ok, err := in.UserMessage()
 	if err != nil {
 		return nil, wire.Position{}, err
 	}
-	if !ok {
-		return a.attach(ctx, c, h, in, state, in.Turn(&state), false)
+	sent := map[wire.ConnectionID]string{} // the questions that are answered
+	for _, answer := range in.Answers(&state) {
+		command := a.command(c, h.Session(), answer.Message)
+		if err := h.Deliver(ctx, command); err != nil {
+			return nil, wire.Position{}, err
+		}
+		sent[command.From.Connection] = answer.Question
+	}
+	// attach makes a run that shows the turn of a message from its beginning, see [agui.Run.Attach].
+	attach := func(message wire.MessageID, wait bool) (*agui.Run, wire.Position, error) {
+		run := newRun(in, h, state, sent)
+		err := a.withOlderRows(ctx, h, access.Caller(c).User, run, message, func() { run.Attach(message, wait) })
+		return run, state.LastMessageID, err
+	}
+	if !isNew {
+		return attach(in.Turn(&state), false)
 	}
 	answer, err := h.DeliverAndWait(ctx, a.command(c, h.Session(), message))
 	if err != nil {
@@ -163,11 +178,27 @@ func (a *API) begin(ctx context.Context, c echo.Context, h *session.Handle, in *
 			return nil, wire.Position{}, err
 		}
 		// The state of a follower may still be behind the answer of the owner.
-		return a.attach(ctx, c, h, in, state, message.MessageID, state.LastMessageID.Compare(answer.At) < 0)
+		return attach(message.MessageID, state.LastMessageID.Compare(answer.At) < 0)
 	}
-	run := agui.NewRun(in, h.Session(), state)
+	run := newRun(in, h, state, sent)
 	run.Expect(message.MessageID)
 	return run, state.LastMessageID, nil
+}
+
+// newRun returns the run of a request that answered questions.
+func newRun(in *agui.Input, h *session.Handle, state wire.SessionState, answered map[wire.ConnectionID]string) *agui.Run {
+	run := agui.NewRun(in, h.Session(), state)
+	for connection, question := range answered {
+		run.Answered(question, connection)
+	}
+	return run
+}
+
+// isNew reports whether the last message of a request that answers questions is a new one, see [agui.IsNew].
+func (a *API) isNew(ctx context.Context, c echo.Context, h *session.Handle, in *agui.Input, state wire.SessionState) (isNew bool, err error) {
+	run, turn := agui.NewRun(in, h.Session(), state), in.Turn(&state)
+	read := a.withOlderRows(ctx, h, access.Caller(c).User, run, turn, func() { isNew, err = agui.IsNew(run, in, turn) })
+	return isNew, errors.Join(read, err)
 }
 
 // isRepetition reports whether an answer says that the message was sent before.
@@ -186,14 +217,26 @@ func isRepetition(answer wire.ServerPayload) bool {
 // tailRetry is the pause before a log is read again whose position was lost.
 const tailRetry = time.Second
 
-// tail sends the events of a run until it has ended. When the store lost the position of the run, the
-// run goes on with the present state.
-func (a *API) tail(ctx context.Context, h *session.Handle, user string, run *agui.Run, at wire.Position, send func(stream.Event) bool) error {
+// tail sends the events of a run, from a position on, until it has ended, and advances the position. When the store lost
+// the position of the run, the run goes on with the present state.
+func (a *API) tail(ctx context.Context, h *session.Handle, entry *openRun, run *agui.Run, at *wire.Position, send func(stream.Event) bool) error {
+	sendAll := func() bool { // reports whether the run goes on
+		entry.update(run, *at) // before the client knows it
+		for _, data := range run.Take() {
+			if !send(stream.Event{ID: at.String(), Data: data, IsFinal: agui.EndsRun(data)}) {
+				return false
+			}
+		}
+		return !run.Ended()
+	}
 	for {
-		if !sendAll(run, at, send) || run.Ended() {
+		if !sendAll() {
 			return nil
 		}
-		err := a.tailOnce(ctx, h, run, &at, send)
+		err := a.readLog(ctx, h.Session(), at, func(e wire.Event) bool {
+			run.Apply(e)
+			return sendAll()
+		})
 		switch isLost := errors.Is(err, store.ErrTrimmed) || errors.Is(err, store.ErrUnknownPosition) || errors.Is(err, store.ErrAhead); {
 		case run.Ended(), ctx.Err() != nil:
 			return nil //nolint:nilerr // the run has ended, or its client disconnected
@@ -209,16 +252,17 @@ func (a *API) tail(ctx context.Context, h *session.Handle, user string, run *agu
 		if err != nil {
 			return err
 		}
-		if err := a.withOlderRows(ctx, h, user, run, run.Restore(state), run.Continue); err != nil {
+		if err := a.withOlderRows(ctx, h, entry.user, run, run.Restore(state), run.Continue); err != nil {
 			return err
 		}
-		at = state.LastMessageID
+		*at = state.LastMessageID
 	}
 }
 
-// tailOnce sends events until the run has ended or the log cannot be read.
-func (a *API) tailOnce(ctx context.Context, h *session.Handle, run *agui.Run, at *wire.Position, send func(stream.Event) bool) error {
-	for part, err := range a.Hub.Tail(ctx, h.Session(), *at) {
+// readLog reads the log of a session after a position, which it advances, until take returns false or the log cannot be
+// read.
+func (a *API) readLog(ctx context.Context, id wire.SessionID, at *wire.Position, take func(wire.Event) bool) error {
+	for part, err := range a.Hub.Tail(ctx, id, *at) {
 		if err != nil {
 			return err
 		}
@@ -229,31 +273,10 @@ func (a *API) tailOnce(ctx context.Context, h *session.Handle, run *agui.Run, at
 				continue // of a newer hub
 			}
 			e.At = stored.At
-			run.Apply(e)
-			if !sendAll(run, stored.At, send) || run.Ended() {
+			if !take(e) {
 				return nil
 			}
 		}
 	}
 	return ctx.Err()
-}
-
-// sendAll sends the events of a run that wait, and reports whether the client is still there.
-func sendAll(run *agui.Run, at wire.Position, send func(stream.Event) bool) bool {
-	for _, data := range run.Take() {
-		if !send(stream.Event{ID: at.String(), Data: data}) {
-			return false
-		}
-	}
-	return true
-}
-
-// cancel interrupts the turn of a run whose client wanted that when it closes the connection.
-func (a *API) cancel(c echo.Context, h *session.Handle, run *agui.Run) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), openTimeout)
-	defer cancel()
-	err := h.Deliver(ctx, a.command(c, h.Session(), wire.Interrupt{Scope: wire.ScopeAgent, AgentID: run.Turn()}))
-	if err != nil {
-		a.Log.WarnContext(ctx, "interrupting the turn of a closed AG-UI run failed", "session", h.Session(), "err", err)
-	}
 }

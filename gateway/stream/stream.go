@@ -20,7 +20,7 @@ const (
 	writeTimeout = 10 * time.Second
 	// keepAliveInterval is the interval of comments on an idle stream.
 	keepAliveInterval = 15 * time.Second
-	// accessCheckInterval is the interval at which a stream's credential is checked again.
+	// accessCheckInterval is the interval at which the credential of a stream and the access of its user are checked again.
 	accessCheckInterval = 2 * time.Second
 	// maxIdleBuffer bounds the buffer that an idle stream keeps.
 	maxIdleBuffer = 64 << 10
@@ -32,6 +32,8 @@ const (
 type Event struct {
 	Kind, ID string
 	Data     []byte
+	// IsFinal says that nothing may follow the event but the beginning of something else. It is not sent.
+	IsFinal bool
 }
 
 // append appends the encoded event.
@@ -61,8 +63,9 @@ type Config struct {
 	PerUser int
 	// Check returns why a caller whose identity has changed may no longer read the stream, or nil.
 	Check func(before, now auth.Identity) error
-	// Last returns the last event of a stream that ends before its source does.
-	Last func(c echo.Context, why error) Event
+	// Last returns the last events of a stream that ends before its source does. afterFinal says that the newest event
+	// of the source was final.
+	Last func(c echo.Context, why error, afterFinal bool) []Event
 }
 
 // Set counts the open streams of one kind. They are no tabs: sessions do not see them.
@@ -119,23 +122,57 @@ func (s *Set) Refuse(c echo.Context) error {
 	return problem.New(wire.CodeConnectionFailed, "As many as can already watch this hub, or as many of yours; try again, or through another.")
 }
 
-// Serve responds with Server-Sent Events until the client disconnects or is too slow, its credential
-// ends, the hub stops or the source ends. A stream that does not end by its client has
-// [Config.Last] at its end, unless the source is complete.
+// Serve responds with the stream of a source, see [Stream.Serve].
 func (s *Set) Serve(c echo.Context, source Source) error {
+	if c.Request().Method == http.MethodHead {
+		setHeaders(c)
+		return c.NoContent(http.StatusOK)
+	}
+	st, err := s.Open(c)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	return st.Serve(nil, source)
+}
+
+// Stream is a counted stream of a [Set].
+type Stream struct {
+	set   *Set
+	c     echo.Context
+	leave <-chan struct{}
+}
+
+// Open counts a stream for a request before anything else happens for it, or returns the response to one stream too
+// many. The caller must call [Stream.Close].
+func (s *Set) Open(c echo.Context) (*Stream, error) {
+	leave, ok := s.Add(access.Caller(c))
+	if !ok {
+		return nil, s.Refuse(c)
+	}
+	return &Stream{set: s, c: c, leave: leave}, nil
+}
+
+// Close ends what [Set.Open] began.
+func (st *Stream) Close() { st.set.Remove(access.Caller(st.c)) }
+
+// Check returns why a caller, as authenticated now, may no longer read a stream, or nil. An unavailable store is no
+// reason.
+type Check func(ctx context.Context, now auth.Identity) error
+
+func setHeaders(c echo.Context) {
 	h := c.Response().Header()
 	h.Set(echo.HeaderContentType, "text/event-stream; charset=utf-8")
 	h.Set(echo.HeaderCacheControl, "no-store")
 	h.Set("X-Accel-Buffering", "no") // keeps proxies from buffering events
-	if c.Request().Method == http.MethodHead {
-		return c.NoContent(http.StatusOK)
-	}
-	leave, ok := s.Add(access.Caller(c))
-	if !ok {
-		h.Del(echo.HeaderContentType)
-		return s.Refuse(c)
-	}
-	defer s.Remove(access.Caller(c))
+}
+
+// Serve responds with Server-Sent Events until the client disconnects or is too slow, its credential
+// ends, check (unless nil) returns a reason, the hub stops or the source ends. A stream that does not end by its
+// client has [Config.Last] at its end, unless the source is complete.
+func (st *Stream) Serve(check Check, source Source) error {
+	c := st.c
+	setHeaders(c)
 	out := &writer{w: c.Response(), control: http.NewResponseController(c.Response())}
 	// From here on the deadline of each write bounds the response.
 	_ = out.control.SetReadDeadline(time.Time{})
@@ -147,7 +184,7 @@ func (s *Set) Serve(c echo.Context, source Source) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel(nil)
-	wg.Go(func() { cancel(s.watchAccess(ctx, c)) })
+	wg.Go(func() { cancel(st.set.WatchAccess(ctx, c, check)) })
 	events := make(chan Event)
 	wg.Go(func() {
 		cancel(source(ctx, func(e Event) bool {
@@ -159,16 +196,20 @@ func (s *Set) Serve(c echo.Context, source Source) error {
 			}
 		}))
 	})
-	if why := out.writeEvents(ctx, events, leave); why != nil {
-		_ = out.write(s.cfg.Last(c, why).append(nil)) // the client may have disconnected
+	if why := out.writeEvents(ctx, events, st.leave); why != nil {
+		var last []byte
+		for _, e := range st.set.cfg.Last(c, why, out.afterFinal) {
+			last = e.append(last)
+		}
+		_ = out.write(last) // the client may have disconnected
 	}
 	return nil
 }
 
-// watchAccess periodically authenticates the request again, and returns the reason when the
-// credential has ended or the caller's rights have changed; nil when ctx ends. An unavailable store
-// is no reason.
-func (s *Set) watchAccess(ctx context.Context, c echo.Context) error {
+// WatchAccess periodically authenticates a request again, and returns the reason when the credential has ended, the
+// caller's rights have changed or check, unless it is nil, returns one; nil when ctx ends. An unavailable store is no
+// reason.
+func (s *Set) WatchAccess(ctx context.Context, c echo.Context, check Check) error {
 	before := access.Caller(c)
 	tick := time.NewTicker(accessCheckInterval)
 	defer tick.Stop()
@@ -196,6 +237,11 @@ func (s *Set) watchAccess(ctx context.Context, c echo.Context) error {
 		if err := s.cfg.Check(before, now); err != nil {
 			return err
 		}
+		if check != nil {
+			if err := check(ctx, now); err != nil {
+				return err
+			}
+		}
 		before = now
 	}
 }
@@ -207,6 +253,8 @@ type writer struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	buf     []byte
+	// afterFinal says that the newest event was final.
+	afterFinal bool
 }
 
 func (w *writer) write(data []byte) error {
@@ -227,6 +275,7 @@ func (w *writer) writeEvents(ctx context.Context, events <-chan Event, leave <-c
 		select {
 		case e := <-events:
 			w.buf = e.append(w.buf)
+			w.afterFinal = e.IsFinal
 		case <-quiet.C:
 			w.buf = append(w.buf, ":\n\n"...)
 		case <-leave:
