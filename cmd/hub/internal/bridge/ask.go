@@ -29,6 +29,8 @@ var (
 	errNotSent = errors.New("the hub cannot be reached")
 	// errRefused means that the hub does not accept the token.
 	errRefused = errors.New("the hub does not accept the MCP token")
+	// errFinal means that the hub would answer the same request in the same way again.
+	errFinal = errors.New("the hub refuses the request")
 )
 
 // sendUntilAnswered sends a request until the hub answers it. A call of a tool is not sent again after it may have
@@ -53,7 +55,7 @@ func (b *bridge) sendUntilAnswered(ctx context.Context, m message, body []byte) 
 		case errors.Is(err, errRefused) && refused == "":
 			refused = token
 			continue
-		case errors.Is(err, errRefused):
+		case errors.Is(err, errRefused), errors.Is(err, errFinal):
 			return nil, err
 		case !errors.Is(err, errNotSent) && m.Method == "tools/call" && token != "":
 			return nil, fmt.Errorf("the connection to the hub was lost: %w; it is not known whether the tool has run", err)
@@ -97,10 +99,16 @@ func (b *bridge) send(ctx context.Context, m message, body []byte, token string)
 		return nil, errRefused
 	case res.StatusCode == http.StatusServiceUnavailable, res.StatusCode == http.StatusTooManyRequests:
 		return nil, fmt.Errorf("%w: it answered %s", errNotSent, res.Status)
+	case res.StatusCode == http.StatusAccepted: // of a notification, or of the answer to a request of the hub
+		return nil, nil
 	case res.StatusCode < http.StatusMultipleChoices && m.ID == nil, isJSON && json.Valid(answer) && m.ID != nil:
 		return answer, nil
 	}
-	return nil, fmt.Errorf("the hub answered %s: %.200s", res.Status, bytes.TrimSpace(answer))
+	err = fmt.Errorf("the hub answered %s: %.200s", res.Status, bytes.TrimSpace(answer))
+	if res.StatusCode < http.StatusInternalServerError {
+		err = fmt.Errorf("%w: %w", errFinal, err)
+	}
+	return nil, err
 }
 
 // setVersion sets the headers about the version of the protocol: of the message itself, as clients of

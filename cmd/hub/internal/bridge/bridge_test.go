@@ -207,6 +207,11 @@ func TestBridgeAnswersUnusualRequests(t *testing.T) {
 	s.send(`[{"jsonrpc":"2.0","id":7,"method":"tools/list"}]`)
 	s.want(`"id":null`, "-32600")
 	s.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":[8]}`) // cancels nothing
+	h.mu.Lock()
+	h.answers = []int{http.StatusBadRequest} // which a repetition does not change
+	h.mu.Unlock()
+	s.send(listTools)
+	s.want(`"id":2`, `"error"`, "400")
 	if err := s.in.Close(); err != nil {
 		t.Fatal(err)
 	}
