@@ -185,7 +185,7 @@ func TestNewMessageBesideAnswers(t *testing.T) {
 					messages = append(messages, map[string]any{"id": "u", "role": "user", "content": rest})
 				case "parts":
 					var parts []map[string]string
-					for _, text := range strings.Fields(rest) {
+					for text := range strings.FieldsSeq(rest) {
 						parts = append(parts, map[string]string{"type": "text", "text": text})
 					}
 					messages = append(messages, map[string]any{"id": "u", "role": "user", "content": parts})
