@@ -12,7 +12,9 @@ const desktop = desktopFixture();
 /** Opens an installed app with its icon. */
 async function openApp(page: Page, app: string): Promise<FrameLocator> {
   await page.locator(`.win-icons [data-app-id="${app}"]`).click();
-  return windowOf(page, `app-${app}`).frameLocator("iframe");
+  const window = windowOf(page, `app-${app}`);
+  await window.waitFor(); // the hub opens it, and agents find it only then
+  return window.frameLocator("iframe");
 }
 
 it("to-do: a device that has not seen the newest list does not overwrite it", async () => {
