@@ -7,13 +7,13 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -237,7 +237,7 @@ func TestSessionFileWithManyFilesOfPrograms(t *testing.T) {
 	at := filepath.Join(h.fileFolder, string(id))
 	err := os.Mkdir(at, 0o700)
 	for i := range many {
-		err = errors.Join(err, os.WriteFile(filepath.Join(at, fmt.Sprint(i)), []byte("x"), 0o600))
+		err = errors.Join(err, os.WriteFile(filepath.Join(at, strconv.Itoa(i)), []byte("x"), 0o600))
 	}
 	if err = errors.Join(err, os.WriteFile(filepath.Join(at, "large"), make([]byte, 26<<20), 0o600)); err != nil {
 		t.Fatal(err)

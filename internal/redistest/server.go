@@ -149,7 +149,7 @@ func reserve(tb testing.TB, port int) bool {
 	if err := os.MkdirAll(folder, 0o750); err != nil {
 		tb.Fatalf("reserve a port: %v", err)
 	}
-	file, err := os.OpenFile(filepath.Join(folder, strconv.Itoa(port)), os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // a number
+	file, err := os.OpenFile(filepath.Join(folder, strconv.Itoa(port)), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		tb.Fatalf("reserve a port: %v", err)
 	}
