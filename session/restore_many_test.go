@@ -29,13 +29,16 @@ func TestRestoreOfManyWindows(t *testing.T) {
 		d.waitTurnEnd(id)
 	}
 	do(writeFile("a.txt", "one"))
+	empty := d.savedFor("tool")
 	do(lines("/window a%d Title | text")...)
-	do(append(lines(`/call window:close {"windowId":"a%d"}`), lines("/window b%d Title | text")...)...)
-	saved := waitEvent(t, d.eventLog, func(e wire.CheckpointSaved) bool { return e.Reason == "message" && e.TS == d.rowOf(`"a59"`).TS })
-	if got := d.windows(firstMonitor); len(got) != many {
-		t.Fatalf("windows before the restore: got %d, want %d", len(got), many)
+	d.waitIdle()
+	closed, is := d.sendAndWait("r1", wire.RestoreCheckpoint{Hash: empty.Hash}).(wire.CheckpointRestored)
+	if !is || closed.Windows != many {
+		t.Fatalf("restore of an empty desktop: got %+v, want %d closed windows", closed, many)
 	}
-	done, is := d.sendAndWait("r", wire.RestoreCheckpoint{Hash: saved.Hash}).(wire.CheckpointRestored)
+	do(lines("/window b%d Title | text")...)
+	d.waitIdle()
+	done, is := d.sendAndWait("r2", wire.RestoreCheckpoint{Hash: closed.Safety}).(wire.CheckpointRestored)
 	if !is || done.Windows != 2*many {
 		t.Errorf("restore: got %+v, want %d changed windows", done, 2*many)
 	}
