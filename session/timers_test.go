@@ -63,6 +63,7 @@ func TestWindowMovesAreCoalesced(t *testing.T) {
 			t.Errorf("before the title changed the window was at %v, want 201 as the last", got)
 		}
 		deliver(t, r, command("c", "", moveInteraction(202)))
+		synctest.Wait() // a command that the owner has not begun is for the next one
 		h.Drain(t.Context())
 		if got := windowPositions(readLog(t, s)); got[len(got)-1] != 202 {
 			t.Errorf("when the session was handed over the window was at %v, want 202 as the last", got)
