@@ -85,9 +85,10 @@ func (r *Run) rejected(data wire.MessageRejected) {
 func IsNew(r *Run, in *Input, turn wire.MessageID) (bool, error) {
 	rows := r.turns.rows()
 	last := in.Messages[len(in.Messages)-1]
+	own := userRow(rows, wire.MessageID(in.RunID))
 	switch {
-	case userRow(rows, wire.MessageID(in.RunID)) >= 0 || r.turns.isQueued(wire.MessageID(in.RunID)):
-		return true, nil // the request is repeated
+	case own >= 0 && rows[own].Text == last.text():
+		return true, nil // the request is repeated; some clients answer with the id of the run that asks, which is another message
 	case userRow(rows, wire.MessageID(last.ID)) >= 0:
 		return false, nil // the hub chose its id
 	}

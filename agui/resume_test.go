@@ -165,6 +165,7 @@ func TestNewMessageBesideAnswers(t *testing.T) {
 		"later turns than that of a plan":     {[]string{"m1 plan", "m2 hi"}, "m1", []string{"user plan", "user hi", "of m2", "user plan"}, "new"},
 		"an id of the hub":                    {[]string{"m1 hello"}, "m1", []string{"id m1 hello"}, "known"},
 		"a repeated request":                  {[]string{"m1 hello", "run no"}, "m1", []string{"user hello", "of m1", "user no"}, "new"},
+		"with the id of the turn that asks":   {[]string{"run hello", "m2 and?"}, "run", []string{"user hello", "of run", "user and?"}, "known"},
 		"a turn that is not known":            {[]string{"m1 hello"}, "", []string{"user no"}, "undecided"},
 		"one with a text that is known":       {[]string{"m1 hello"}, "", []string{"user hello"}, "known"},
 		"agents with ids of the client":       {[]string{"m2 go"}, "m2", []string{"user go", "agent", "user go"}, "undecided"},
