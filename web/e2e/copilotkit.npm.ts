@@ -219,7 +219,10 @@ class Script {
   private dial(): ReturnType<typeof connect> {
     let rest = "";
     const conn = connect(socket).setEncoding("utf8");
-    conn.on("error", () => undefined).on("close", () => setTimeout(() => !this.closed && (this.conn = this.dial()), 200));
+    conn.on("error", () => undefined).on("close", () => {
+      this.clientId = "";
+      setTimeout(() => !this.closed && (this.conn = this.dial()), 200);
+    });
     conn.on("data", (piece) => {
       const frames = (rest + piece).split("\f");
       rest = frames.pop() ?? "";
@@ -273,7 +276,7 @@ it("a CopilotKit page, an editor, a script and the desktop stay in step on one s
     await editor.call("session/load", { sessionId: session, cwd: "/", mcpServers: [] });
     await until(() => script.ready).toBe(true);
     script.command("ResumeTask", session);
-    await say(page, "/nosteer\n/stream 800 100");
+    await say(page, "/nosteer\n/stream 800 40"); // 20 s, for all to have a part before the hub is killed
     const shows = async (text: string) =>
       Promise.all([count(page, text), rowsWith(tab, text), times(editor.texts.agent_message_chunk ?? "", text), times(script.text, text)]);
     await until(() => shows(" w40 ")).toEqual([1, 1, 1, 1]);
@@ -282,6 +285,7 @@ it("a CopilotKit page, an editor, a script and the desktop stay in step on one s
     await until(() => shows(words(800))).toEqual([1, 1, 1, 1]);
     expect(await shows(" w40 ")).toEqual([1, 1, 1, 1]);
 
+    await until(() => script.ready).toBe(true);
     script.command("SendMessage", { text: "/say From the script." });
     await waitForRow(tab, "From the script.");
     await until(() => editor.texts.agent_message_chunk?.includes("From the script.")).toBe(true);
