@@ -46,16 +46,23 @@ func withHook(t *testing.T, s *s3test.Server, prefix string, hook func()) *s3fil
 	return b
 }
 
+// withFolder returns the files of a replica, with two in the folder dir.
+func withFolder(t *testing.T, s *s3test.Server) *files.Store {
+	t.Helper()
+	store := files.New(open(t, s, "r"), files.Config{})
+	for _, name := range []string{"dir/a.txt", "dir/b.txt"} {
+		if _, err := store.Save(t.Context(), "ses-1", name, strings.NewReader("old"), 3); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return store
+}
+
 // What another replica saves while a folder moves is not lost: it moves as well.
 func TestSaveDuringAMove(t *testing.T) {
 	t.Parallel()
 	s := s3test.New(t)
-	two := files.New(open(t, s, "r"), files.Config{})
-	for _, name := range []string{"dir/a.txt", "dir/b.txt"} {
-		if _, err := two.Save(t.Context(), "ses-1", name, strings.NewReader("old"), 3); err != nil {
-			t.Fatal(err)
-		}
-	}
+	two := withFolder(t, s)
 	one := withHook(t, s, "r", func() {
 		for _, name := range []string{"dir/a.txt", "dir/b.txt"} { // one is copied already, the other is not
 			if _, err := two.Save(t.Context(), "ses-1", name, strings.NewReader("newer"), 5); err != nil {
@@ -76,12 +83,7 @@ func TestSaveDuringAMove(t *testing.T) {
 func TestRemoveDuringAMove(t *testing.T) {
 	t.Parallel()
 	s := s3test.New(t)
-	two := files.New(open(t, s, "r"), files.Config{})
-	for _, name := range []string{"dir/a.txt", "dir/b.txt"} {
-		if _, err := two.Save(t.Context(), "ses-1", name, strings.NewReader("old"), 3); err != nil {
-			t.Fatal(err)
-		}
-	}
+	two := withFolder(t, s)
 	one := withHook(t, s, "r", func() {
 		if err := two.Remove(t.Context(), "ses-1", "dir/b.txt"); err != nil {
 			t.Errorf("remove: %v", err)

@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/everdesk/everdesk/internal/redistest"
 	"github.com/everdesk/everdesk/wire"
@@ -38,23 +37,9 @@ func TestListenersComeAndGoOnOneConnection(t *testing.T) {
 		return clientID.FindAllString(list, -1)
 	}
 	got := make(chan string, 1000)
-	receive := func(id wire.SessionID, want string) {
+	receive := func(id wire.SessionID, text string) {
 		t.Helper()
-		timeout := time.After(time.Minute)
-		for {
-			if err := s.Signals.Signal(t.Context(), id, want); err != nil {
-				t.Fatalf("signal: got %v, want no error", err)
-			}
-			select {
-			case had := <-got:
-				if had == want {
-					return
-				}
-			case <-time.After(10 * time.Millisecond):
-			case <-timeout:
-				t.Fatalf("received no %q", want)
-			}
-		}
+		signalUntil(t, s, id, text, got, text)
 	}
 	const stays, returns = wire.SessionID("ses-stays"), wire.SessionID("ses-returns")
 	defer s.Signals.Listen(stays, func(text string) { got <- text })()

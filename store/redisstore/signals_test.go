@@ -7,8 +7,29 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/internal/redistest"
+	"github.com/everdesk/everdesk/store/redisstore"
 	"github.com/everdesk/everdesk/wire"
 )
+
+// signalUntil sends a signal until its text was received: before the subscription it is lost.
+func signalUntil(t *testing.T, s *redisstore.Store, session wire.SessionID, text string, got <-chan string, want string) {
+	t.Helper()
+	timeout := time.After(time.Minute)
+	for {
+		if err := s.Signals.Signal(t.Context(), session, text); err != nil {
+			t.Fatalf("signal: got %v, want no error", err)
+		}
+		select {
+		case had := <-got:
+			if had == want {
+				return
+			}
+		case <-time.After(10 * time.Millisecond):
+		case <-timeout:
+			t.Fatalf("received no %q", want)
+		}
+	}
+}
 
 // Signals reach the listeners of their session in all stores, but none after stop. Redis keeps nothing of them.
 func TestSignals(t *testing.T) {
@@ -33,24 +54,9 @@ func TestSignals(t *testing.T) {
 				got <- "one " + text
 			})
 			defer b.Signals.Listen(another, func(text string) { got <- "two " + text })()
-			// A signal before the subscription is lost, so a text is sent until it was received.
 			receive := func(session wire.SessionID, text, want string) {
 				t.Helper()
-				timeout := time.After(time.Minute)
-				for {
-					if err := a.Signals.Signal(t.Context(), session, text); err != nil {
-						t.Fatalf("signal: got %v, want no error", err)
-					}
-					select {
-					case had := <-got:
-						if had == want {
-							return
-						}
-					case <-time.After(10 * time.Millisecond):
-					case <-timeout:
-						t.Fatalf("received no %q", want)
-					}
-				}
+				signalUntil(t, a, session, text, got, want)
 			}
 			receive(id, "hi", "one hi")
 			receive(another, "hi", "two hi")
