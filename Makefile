@@ -7,6 +7,8 @@ SHELL := /bin/bash
 
 GO ?= go
 export GO
+# Without paths of the checkout in programs, all checkouts on a machine share the build cache.
+export GOFLAGS := $(shell $(GO) env GOFLAGS) -trimpath
 TOOL := $(GO) tool -modfile=internal/devtools/go.mod
 # 2.15 does not build from the module proxy.
 LINT_VERSION := 2.14.0
@@ -40,7 +42,7 @@ demo-crowd: ## three hubs, Redis and 2,000 active sessions, to look at in the ad
 
 .PHONY: build
 build: ## build bin/hub, static, compiled with the profile of a hub under load
-	CGO_ENABLED=0 $(GO) build -trimpath -pgo cmd/hub/release.pgo -ldflags "-s -w $$(scripts/ldflags.sh)" -o bin/hub ./cmd/hub
+	CGO_ENABLED=0 $(GO) build -pgo cmd/hub/release.pgo -ldflags "-s -w $$(scripts/ldflags.sh)" -o bin/hub ./cmd/hub
 
 .PHONY: profile
 profile: ## measure a hub under load and write cmd/hub/release.pgo, the profile of make build

@@ -14,5 +14,4 @@ echo "building $package"
 ) &
 note=$!
 trap 'kill $note 2>/dev/null || true' EXIT
-# Without -trimpath, which would compile everything again.
 CGO_ENABLED=0 "${GO:-go}" -C "$module" build -ldflags "$(scripts/ldflags.sh)" -o "$output" "$package"
