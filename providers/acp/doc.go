@@ -21,6 +21,9 @@
 // An agent announces its capabilities when it starts. For an agent without images, a text replaces each
 // image. Agents report usage once for each prompt, or not at all.
 //
+// Agents do not say when they have a prompt, and some drop one that is canceled before they have answered. So a message counts as
+// taken with the first output after it; until then, the next prompt repeats it.
+//
 // An agent with modes is put into the one in which it asks before it changes something.
 //
 // The process gets exactly the environment of [Config]. The protocol has no means to keep that from the

@@ -36,6 +36,7 @@ func (b *backend) permission(ctx context.Context, c jsonrpc.Served) (any, error)
 		Call    report   `json:"toolCall"`
 		Options []option `json:"options"`
 	}](c.Params)
+	b.takePrompt()
 	call := b.merge(p.Call)
 	if call.hub != "" {
 		b.startCall(call) // some agents report no other beginning of it

@@ -130,9 +130,15 @@ func (s *Session) Thinking(piece string) {
 	s.withRunningTurn(func(t *turn) { s.emit(providers.Event{Kind: providers.EventThinking, Message: t.id, Text: piece}) })
 }
 
-// Usage reports the usage of model calls.
+// Usage reports the usage of model calls. It does not show that the agent has taken a message.
 func (s *Session) Usage(u providers.Usage) {
-	s.withRunningTurn(func(t *turn) { s.emit(providers.Event{Kind: providers.EventUsage, Message: t.id, Usage: u}) })
+	s.out.wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.turn; t != nil && s.state == open {
+		s.announceLocked(t)
+		s.emit(providers.Event{Kind: providers.EventUsage, Message: t.id, Usage: u})
+	}
 }
 
 // Retrying reports that a model call failed and is retried.
