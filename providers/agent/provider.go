@@ -109,7 +109,7 @@ func New(cfg Config) *Provider {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	if cfg.Writers == nil {
-		cfg.Writers = NewWriters()
+		cfg.Writers = NewWriters("")
 	}
 	p := &Provider{cfg: cfg, open: map[*Session]struct{}{}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())

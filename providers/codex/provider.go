@@ -76,7 +76,7 @@ func New(cfg Config) (*agent.Provider, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	if cfg.Writers == nil {
-		cfg.Writers = agent.NewWriters()
+		cfg.Writers = agent.NewWriters(filepath.Join(cfg.Home, "locks"))
 	}
 	return agent.New(agent.Config{
 		Name: Name, Logger: cfg.Logger, Secrets: []string{cfg.Key}, Writers: cfg.Writers,
