@@ -74,6 +74,9 @@ type Config struct {
 	// Prepare starts a program that any later session can use; nil if a program belongs to its
 	// session from the start.
 	Prepare func(ctx context.Context) (Prepared, error)
+	// DropsCut says that the agent does not remember a reply that was cut off: it gets what the user has read of it with the next
+	// message.
+	DropsCut bool
 	// Writers has the conversations that programs with the same home have open; one of its own unless
 	// set.
 	Writers *Writers
