@@ -56,7 +56,7 @@ type backend struct {
 	silent      bool          // the agent does not report calls of hub tools
 	injected    []string      // messages that were steered by the extension and may not be taken yet
 	asked       map[string]chan providers.Decision
-	writable    map[string]bool // files that approved calls of the turn change
+	approved    map[string][][]callContent // changes of files, by path, of each call of the turn that users have approved
 	plan        string
 	plans       int
 	costs       costs
@@ -70,7 +70,7 @@ func launch(ctx context.Context, cfg Config) (*backend, error) {
 	}
 	b := &backend{
 		cfg: cfg, process: process, ended: make(chan struct{}), moreReports: make(chan struct{}),
-		calls: map[string]*toolCall{}, asked: map[string]chan providers.Decision{}, writable: map[string]bool{},
+		calls: map[string]*toolCall{}, asked: map[string]chan providers.Decision{}, approved: map[string][][]callContent{},
 	}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	b.conn = jsonrpc.New(jsonrpc.Config{Write: process.Write, Notified: b.notified, Serve: b.handleRequest})
@@ -262,7 +262,7 @@ func (b *backend) endTurn(r promptResult, failed error) {
 	interrupted := b.interrupted
 	b.running = false
 	close(b.over)
-	clear(b.writable)
+	clear(b.approved)
 	b.withdrawLocked()
 	b.mu.Unlock()
 	outcome, err := r.outcome(failed)
