@@ -123,7 +123,7 @@ func TestReadFile(t *testing.T) {
 		{`{"path":"DIR/a.txt"}`, `{"content":"one\ntwo\nthree\n"}`},
 		{`{"path":"DIR/a.txt","line":2,"limit":1}`, `{"content":"two\n"}`},
 		{`{"path":"DIR/a.txt","line":9}`, `{"content":""}`},
-		{`{"path":"DIR/nonesuch"}`, "no such file"},
+		{`{"path":"DIR/nonesuch"}`, `{"code":-32002,"message":"Resource not found: nonesuch"}`},
 		{`{"path":"DIR"}`, "not a file"},
 		{`{"path":"DIR/pipe"}`, "not a file"},
 		{`{"path":"DIR/large.txt"}`, "more than 8388608 bytes"},
