@@ -93,6 +93,9 @@ func (r *repo) restore(ctx context.Context, session string, target Checkpoint, n
 		result.Safety, result.SafetyNew, result.From = first, true, ""
 	}
 	wanted, err := r.withIgnored(ctx, now, target.Files)
+	if err == nil {
+		wanted, err = r.withFixed(ctx, now, wanted)
+	}
 	if err != nil {
 		return result, err
 	}

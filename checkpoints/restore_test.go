@@ -170,3 +170,27 @@ func TestIndexIsRebuilt(t *testing.T) {
 		})
 	}
 }
+
+// A restore leaves fixed names in the folder as they are, whatever the checkpoint has there: it may be of an imported
+// session.
+func TestRestoreLeavesFixedNames(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, checkpoints.Config{})
+	r.write("a", "1")
+	r.write(".Agent/settings.json", "old")
+	r.write(".tool.json", "old")
+	r.write("deep/.tool.json", "old")
+	old := r.save()
+	r.remove(".Agent")
+	r.write("a", "2")
+	r.write(".tool.json", "new")
+	r.write("deep/.tool.json", "new")
+	r.w.Fixed = []string{".agent", ".tool.json", ".none"}
+	done := r.restore(old.Hash)
+	r.want(map[string]string{"a": "1", ".tool.json": "new", "deep/.tool.json": "old"})
+	if done.Changed != 2 {
+		t.Errorf("the restore changed %d files, want 2", done.Changed)
+	}
+	r.restore(done.Safety.Hash)
+	r.want(map[string]string{"a": "2", ".tool.json": "new", "deep/.tool.json": "new"})
+}

@@ -18,6 +18,8 @@ type Worktree struct {
 	Path string
 	// Ignore makes the rules of .gitignore files in the folder apply, and the list of [excludes].
 	Ignore bool
+	// Fixed are names in the folder, whatever their case, that a restore leaves as they are.
+	Fixed []string
 }
 
 // workspacePrefix begins the names of workspaces; those of sessions begin with another one.

@@ -56,6 +56,9 @@ var agentSettings = []string{".claude", ".codex", ".mcp.json"}
 
 const gitFolder = ".git"
 
+// AgentSettings returns the names in the folder of a session from which agents that are programs read settings, in any case.
+func AgentSettings() []string { return slices.Clone(agentSettings) }
+
 // CheckNewName refuses what [CheckName] refuses, and names of settings of agents and of git: who may write files must not have
 // programs started.
 func CheckNewName(name string) error {

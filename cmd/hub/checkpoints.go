@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/checkpoints"
+	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/wire"
 	"github.com/everdesk/everdesk/workspaces"
 )
@@ -33,11 +34,11 @@ func openCheckpoints(ctx context.Context, cfg config, spaces *workspaces.Store, 
 		log.InfoContext(ctx, "checkpoints are off", "reason", reason)
 		return &sessionCheckpoints{reason: reason}, nil
 	}
-	files, err := filepath.Abs(cfg.filesFolder())
+	folder, err := filepath.Abs(cfg.filesFolder())
 	if err != nil {
 		return nil, fmt.Errorf("folder of files: %w", err)
 	}
-	s, err := checkpoints.Open(ctx, checkpoints.Config{Dir: filepath.Join(files, ".checkpoints")})
+	s, err := checkpoints.Open(ctx, checkpoints.Config{Dir: filepath.Join(folder, ".checkpoints")})
 	if errors.Is(err, checkpoints.ErrUnavailable) {
 		log.WarnContext(ctx, "checkpoints are off", "reason", err)
 		return &sessionCheckpoints{reason: err.Error()}, nil
@@ -45,11 +46,15 @@ func openCheckpoints(ctx context.Context, cfg config, spaces *workspaces.Store, 
 	if err != nil {
 		return nil, fmt.Errorf("open checkpoints: %w", err)
 	}
-	return &sessionCheckpoints{store: s, files: files, workspaces: spaces}, nil
+	return &sessionCheckpoints{store: s, files: folder, workspaces: spaces}, nil
 }
 
+// worktree returns the own files of a session. Checkpoints of an imported session must not bring settings of agents, which can name
+// programs to start.
 func (c *sessionCheckpoints) worktree(id wire.SessionID) checkpoints.Worktree {
-	return checkpoints.SessionWorktree(string(id), filepath.Join(c.files, string(id)))
+	w := checkpoints.SessionWorktree(string(id), filepath.Join(c.files, string(id)))
+	w.Fixed = files.AgentSettings()
+	return w
 }
 
 // folders returns the worktrees of a session. The error is that of a workspace which is not allowed any

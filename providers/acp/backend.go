@@ -47,6 +47,8 @@ type backend struct {
 	over        chan struct{} // closed at the end of the last prompt of a turn
 	cut         bool          // session/cancel was sent because of a steered message
 	steers      []agent.Message
+	prompted    []agent.Message // messages of the running prompt
+	untaken     []string        // those of them without a sign that the agent has them
 	calls       map[string]*toolCall
 	reported    []hubCall     // calls of hub tools that were reported and not made yet
 	made        []hubCall     // and those that were made and not reported yet
@@ -54,7 +56,7 @@ type backend struct {
 	silent      bool          // the agent does not report calls of hub tools
 	injected    []string      // messages that were steered by the extension and may not be taken yet
 	asked       map[string]chan providers.Decision
-	writable    map[string]bool // files that approved calls of the turn change
+	approved    map[string][][]callContent // changes of files, by path, of each call of the turn that users have approved
 	plan        string
 	plans       int
 	costs       costs
@@ -68,7 +70,7 @@ func launch(ctx context.Context, cfg Config) (*backend, error) {
 	}
 	b := &backend{
 		cfg: cfg, process: process, ended: make(chan struct{}), moreReports: make(chan struct{}),
-		calls: map[string]*toolCall{}, asked: map[string]chan providers.Decision{}, writable: map[string]bool{},
+		calls: map[string]*toolCall{}, asked: map[string]chan providers.Decision{}, approved: map[string][][]callContent{},
 	}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	b.conn = jsonrpc.New(jsonrpc.Config{Write: process.Write, Notified: b.notified, Serve: b.handleRequest})
@@ -155,15 +157,19 @@ func (b *backend) Start(ctx context.Context, m agent.Message) error {
 	if err != nil {
 		return err
 	}
-	b.session.Taken(m.ID) // agents do not say when they have it
 	b.wg.Go(func() { b.awaitPromptEnd(p) })
 	return nil
 }
 
-// sendPrompt sends a prompt, which begins with the system prompt until the agent has that; order is held.
+// sendPrompt sends a prompt, which begins with the system prompt until the agent has that; order is held. Agents do not
+// say when they have a prompt: the first output shows it.
 func (b *backend) sendPrompt(ctx context.Context, messages []agent.Message) (*jsonrpc.Pending, error) {
 	b.mu.Lock()
 	intro := b.intro
+	b.prompted, b.untaken = messages, nil
+	for _, m := range messages {
+		b.untaken = append(b.untaken, m.ID)
+	}
 	b.mu.Unlock()
 	if intro != "" {
 		messages = slices.Clone(messages)
@@ -181,22 +187,35 @@ func (b *backend) awaitPromptEnd(p *jsonrpc.Pending) {
 		if b.ctx.Err() != nil || !b.conn.Open() {
 			return // the program has ended, which read reports
 		}
-		if err == nil {
-			b.takeInjected()
-		}
+		taken := b.promptTaken(err)
 		b.reportUsage(r)
-		if p, err = b.next(r, err); err != nil {
+		if p, err = b.next(r, err, taken); err != nil {
 			return // likewise
 		}
 	}
 }
 
+// promptTaken reports whether the agent has a prompt that has ended. It may have dropped one that failed, and one that was
+// canceled before any output.
+func (b *backend) promptTaken(failed error) bool {
+	b.mu.Lock()
+	taken := failed == nil && (!b.cut && !b.interrupted || len(b.untaken) == 0)
+	if taken {
+		b.intro = ""
+	}
+	b.mu.Unlock()
+	if taken {
+		b.takePrompt()
+	}
+	return taken
+}
+
 // next begins the prompt with the steered messages, or reports the end of the turn if there are none.
-func (b *backend) next(r promptResult, failed error) (*jsonrpc.Pending, error) {
+func (b *backend) next(r promptResult, failed error, taken bool) (*jsonrpc.Pending, error) {
 	b.mu.Lock()
 	messages := b.steers
-	if failed == nil {
-		b.intro = ""
+	if !taken && len(messages) > 0 {
+		messages = slices.Concat(b.prompted, messages)
 	}
 	if b.cut {
 		failed = nil // some agents answer a prompt that was cancelled with an error
@@ -209,9 +228,6 @@ func (b *backend) next(r promptResult, failed error) (*jsonrpc.Pending, error) {
 	b.reported, b.made, b.injected = nil, nil, nil
 	b.mu.Unlock()
 	if len(messages) > 0 {
-		for _, m := range messages { // before the agent answers them
-			b.session.Taken(m.ID)
-		}
 		if p, err := b.beginNext(messages); p != nil || err != nil {
 			return p, err
 		}
@@ -246,7 +262,7 @@ func (b *backend) endTurn(r promptResult, failed error) {
 	interrupted := b.interrupted
 	b.running = false
 	close(b.over)
-	clear(b.writable)
+	clear(b.approved)
 	b.withdrawLocked()
 	b.mu.Unlock()
 	outcome, err := r.outcome(failed)
@@ -318,12 +334,12 @@ func (b *backend) inject(ctx context.Context, m agent.Message) bool {
 	return p.Wait(ctx, &r) == nil && r.Outcome == injected
 }
 
-// takeInjected reports the messages as taken that were steered by the extension, with the first sign
-// of the agent after that.
-func (b *backend) takeInjected() {
+// takePrompt reports the messages of the prompt as taken, and those that were steered by the extension, with the
+// first output of the agent after that.
+func (b *backend) takePrompt() {
 	b.mu.Lock()
-	ids := b.injected
-	b.injected = nil
+	ids := slices.Concat(b.untaken, b.injected)
+	b.untaken, b.injected = nil, nil
 	b.mu.Unlock()
 	for _, id := range ids {
 		b.session.Taken(id)

@@ -161,6 +161,7 @@ func (b *backend) callHub(ctx context.Context, c providers.ToolCall) providers.T
 			c.ID = first.id
 		}
 		if ok || silent {
+			b.takePrompt()
 			r := b.session.Call(ctx, c)
 			b.holdResult(ctx)
 			return r

@@ -15,11 +15,14 @@
 //	tools         | the hub's MCP endpoint with a token of this session; an agent without MCP over
 //	              | HTTP has no tools of the hub
 //	files         | fs/read_text_file and fs/write_text_file, only in the working directory, also
-//	              | through symbolic links; a write that no approved call announced is asked for
+//	              | through symbolic links; a write that is not the change of an approved call is asked for
 //	terminals     | none: the agent runs commands itself, after approval
 //
 // An agent announces its capabilities when it starts. For an agent without images, a text replaces each
 // image. Agents report usage once for each prompt, or not at all.
+//
+// Agents do not say when they have a prompt, and some drop one that is canceled before they have answered. So a message counts as
+// taken with the first output after it; until then, the next prompt repeats it.
 //
 // An agent with modes is put into the one in which it asks before it changes something.
 //

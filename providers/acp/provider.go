@@ -66,7 +66,7 @@ func New(cfg Config) (*agent.Provider, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	return agent.New(agent.Config{
-		Name: cfg.Name, Logger: cfg.Logger, Secrets: cfg.Secrets,
+		Name: cfg.Name, Logger: cfg.Logger, Secrets: cfg.Secrets, Writers: agent.NewWriters(filepath.Join(cfg.Home, "locks")),
 		Caps: providers.Caps{Steer: true, Fork: true, Resume: true, Inject: true, Images: true, Process: true, MCP: true},
 		Connect: func(ctx context.Context, o agent.Opening) (agent.Backend, error) {
 			return connect(ctx, cfg, o)

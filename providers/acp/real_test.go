@@ -32,6 +32,8 @@ type realAgent struct {
 	// shell is a call of its shell, with %s for the quoted command, and asking one for which it asks, if
 	// that is another.
 	shell, asking string
+	// write is a call of its tool that writes a file, with %s for the quoted path; empty if it has none.
+	write string
 	// denialEnds says that it ends its turn when a call is denied.
 	denialEnds bool
 	usage      bool
@@ -42,6 +44,7 @@ func realAgents() map[string]realAgent {
 	return map[string]realAgent{
 		"opencode": {
 			args: []string{"acp"}, tools: "everdesk_", shell: `/call bash {"command":%s,"description":"a test"}`,
+			write: `/call write {"filePath":%s,"content":"hello\n"}`,
 			env: func(_, url string) []string {
 				config, err := json.Marshal(map[string]any{
 					"model": "loopback/m", "small_model": "loopback/m", "autoupdate": false, "share": "disabled",
@@ -63,6 +66,7 @@ func realAgents() map[string]realAgent {
 		},
 		"gemini": {
 			args: []string{"--acp", "--model", "gemini-2.5-pro"}, tools: "mcp_everdesk_", shell: `/call run_shell_command {"command":%s,"description":"a test"}`,
+			write: `/call write_file {"file_path":%s,"content":"hello\n"}`,
 			files: map[string]string{".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false},"general":{"enableAutoUpdate":false},"model":{"disableLoopDetection":true}}`},
 			env: func(_, url string) []string {
 				return []string{key("GEMINI_API_KEY"), "GOOGLE_GEMINI_BASE_URL=" + url, "GEMINI_CLI_TRUST_WORKSPACE=true"}
@@ -70,6 +74,7 @@ func realAgents() map[string]realAgent {
 		},
 		"qwen": {
 			args: []string{"--acp"}, tools: "mcp__everdesk__", shell: `/call run_shell_command {"command":%s,"description":"a test"}`,
+			write: `/call write_file {"file_path":%s,"content":"hello\n"}`,
 			files: map[string]string{".qwen/settings.json": `{"security":{"auth":{"selectedType":"openai"}},"privacy":{"usageStatisticsEnabled":false}}`},
 			env: func(_, url string) []string {
 				return []string{key("OPENAI_API_KEY"), "OPENAI_BASE_URL=" + url + "/v1", "OPENAI_MODEL=m"}
@@ -77,6 +82,7 @@ func realAgents() map[string]realAgent {
 		},
 		"claude-agent-acp": {
 			tools: "mcp__everdesk__", shell: `/call Bash {"command":%s,"description":"a test"}`, usage: true,
+			write: `/call Write {"file_path":%s,"content":"hello\n"}`,
 			env: func(_, url string) []string {
 				return []string{
 					key("ANTHROPIC_API_KEY"), "ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_MODEL=claude-sonnet-4-5", "CLAUDE_CODE_SUBPROCESS_ENV_SCRUB=1",
@@ -205,6 +211,23 @@ func TestRealApproval(t *testing.T) {
 		agenttest.Approval(t, realAt(name, fakemodel.Start(t)), agenttest.Asked{
 			Directive: func(string) string { return a.question("touch a.txt") },
 			Tool:      "shell", Text: "touch a.txt", File: "a.txt", DenialEnds: a.denialEnds,
+		})
+	})
+}
+
+// An agent asks once for a file that it writes, also if the hub writes it for the agent.
+func TestRealWrite(t *testing.T) {
+	t.Parallel()
+	eachReal(t, func(t *testing.T, name string, a realAgent) {
+		t.Helper()
+		if a.write == "" {
+			return
+		}
+		agenttest.Approval(t, realAt(name, fakemodel.Start(t)), agenttest.Asked{
+			Directive: func(dir string) string {
+				return strings.ReplaceAll(a.write, "%s", strconv.Quote(filepath.Join(dir, "b.txt")))
+			},
+			Tool: "apply_patch", Text: "+hello", File: "b.txt", DenialEnds: a.denialEnds, Once: true,
 		})
 	})
 }

@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/providers/jsonrpc"
@@ -36,6 +37,7 @@ func (b *backend) permission(ctx context.Context, c jsonrpc.Served) (any, error)
 		Call    report   `json:"toolCall"`
 		Options []option `json:"options"`
 	}](c.Params)
+	b.takePrompt()
 	call := b.merge(p.Call)
 	if call.hub != "" {
 		b.startCall(call) // some agents report no other beginning of it
@@ -93,14 +95,53 @@ func canceled() any {
 	return map[string]any{"outcome": map[string]any{"outcome": "cancelled"}}
 }
 
-// allowWrites records the files that an approved call changes.
+// allowWrites records the changes of files of an approved call.
 func (b *backend) allowWrites(c toolCall) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	changes := map[string][]callContent{}
 	for _, p := range c.Content {
 		if rel, ok := b.dir.inside(p.Path); ok && p.Type == "diff" {
-			b.writable[rel] = true
+			changes[rel] = append(changes[rel], p)
 		}
+	}
+	for rel, parts := range changes {
+		b.approved[rel] = append(b.approved[rel], parts)
+	}
+}
+
+// isApproved reports whether users have approved that a file gets a text: the parts of an approved call make it of the
+// present one, each of them alone or all in a row.
+func (b *backend) isApproved(rel, before, after string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, parts := range b.approved[rel] {
+		for _, times := range []int{1, -1} {
+			text := before
+			for _, p := range parts {
+				if p.applied(before, times) == after {
+					return b.running
+				}
+				text = p.applied(text, times)
+			}
+			if text == after {
+				return b.running
+			}
+		}
+	}
+	return false
+}
+
+// applied returns a text after the change, which names the whole text, or a part that is replaced that many times; -1 means
+// wherever it occurs.
+func (c callContent) applied(text string, times int) string {
+	switch c.Old {
+	case text:
+		return c.New
+	case "":
+		return text
+	default:
+		return strings.Replace(text, c.Old, c.New, times)
 	}
 }
 
@@ -112,20 +153,17 @@ type fileRequest struct {
 	Limit   int    `json:"limit"`
 }
 
-// writeFile writes a file. Users are asked unless they have approved the call that does so.
+// writeFile writes a file. Users are asked unless they have approved a call that makes this change.
 func (b *backend) writeFile(ctx context.Context, question string, r fileRequest) (any, error) {
 	rel, ok := b.dir.inside(r.Path)
 	if !ok {
 		return nil, errOutside
 	}
-	b.mu.Lock()
-	approved := b.running && b.writable[rel]
-	b.mu.Unlock()
-	if !approved {
-		before, err := b.dir.content(rel)
-		if err != nil {
-			return nil, err
-		}
+	before, err := b.dir.content(rel)
+	if err != nil {
+		return nil, err
+	}
+	if !b.isApproved(rel, before, r.Content) {
 		d, ok, err := b.askUsers(ctx, question, providers.ToolCall{
 			ID: "write-" + question, Name: "apply_patch", Input: encode(map[string]any{"patch": diff(rel, before, r.Content)}),
 		})

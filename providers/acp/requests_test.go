@@ -123,7 +123,7 @@ func TestReadFile(t *testing.T) {
 		{`{"path":"DIR/a.txt"}`, `{"content":"one\ntwo\nthree\n"}`},
 		{`{"path":"DIR/a.txt","line":2,"limit":1}`, `{"content":"two\n"}`},
 		{`{"path":"DIR/a.txt","line":9}`, `{"content":""}`},
-		{`{"path":"DIR/nonesuch"}`, "no such file"},
+		{`{"path":"DIR/nonesuch"}`, `{"code":-32002,"message":"Resource not found: nonesuch"}`},
 		{`{"path":"DIR"}`, "not a file"},
 		{`{"path":"DIR/pipe"}`, "not a file"},
 		{`{"path":"DIR/large.txt"}`, "more than 8388608 bytes"},
@@ -212,16 +212,44 @@ func TestWriteFileOfApprovedCall(t *testing.T) {
 	x, dir, _ := newTurnRunner(t, true)
 	const permission = `/request session/request_permission {"toolCall":{"toolCallId":"c-1","kind":"edit","title":"Edit a.txt","content":[` +
 		`{"type":"diff","path":"DIR/a.txt","oldText":"one\n","newText":"changed\n"}]},"options":[{"optionId":"y","kind":"allow_once"},{"optionId":"z","kind":"allow_always"}]}` + "\n"
-	const write = `/request fs/write_text_file {"path":"DIR/a.txt","content":"changed\n"}`
+	const write = `/request fs/write_text_file {"path":"DIR/a.txt","content":"changed\ntwo\nthree\n"}`
 	said, asked := x.turn(t, "m-1", permission+write)
 	if len(asked) != 1 || !strings.Contains(said, `"optionId":"y"`) {
 		t.Errorf("asked was %+v, and the agent got %s; want one question and the option for once", asked, said)
 	}
-	if raw, err := os.ReadFile(filepath.Join(dir, "a.txt")); err != nil || string(raw) != "changed\n" {
+	if raw, err := os.ReadFile(filepath.Join(dir, "a.txt")); err != nil || string(raw) != "changed\ntwo\nthree\n" {
 		t.Errorf("the file is %q (%v), want it changed", raw, err)
 	}
 	if _, asked := x.turn(t, "m-2", write); len(asked) != 1 {
 		t.Errorf("in the next turn asked was %+v, want one question", asked)
+	}
+}
+
+// Users are asked for a write that is not the change which they have approved.
+func TestWriteOfOtherTextThanApproved(t *testing.T) {
+	t.Parallel()
+	const permission = `/request session/request_permission {"toolCall":{"toolCallId":"c-1","kind":"edit","title":"Edit","content":[` +
+		`{"type":"diff","path":"DIR/%s","oldText":%q,"newText":"changed\n"}]},"options":[{"optionId":"y","kind":"allow_once"}]}` + "\n"
+	const write = `/request fs/write_text_file {"path":"DIR/%s","content":%q}`
+	for name, tt := range map[string]struct {
+		file, old, content string
+		want               int // questions, with that for the call
+	}{
+		"the whole text":                 {"a.txt", "one\ntwo\nthree\n", "changed\n", 1},
+		"a part":                         {"a.txt", "two\n", "one\nchanged\nthree\n", 1},
+		"a new file":                     {"new.txt", "", "changed\n", 1},
+		"another text":                   {"a.txt", "one\ntwo\nthree\n", "other\n", 2},
+		"the part in place of the whole": {"a.txt", "two\n", "changed\n", 2},
+		"a file taken for a new one":     {"a.txt", "", "changed\n", 2},
+		"text that was not there":        {"a.txt", "four\n", "changed\n", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x, _, _ := newTurnRunner(t, true)
+			if _, asked := x.turn(t, "m-1", fmt.Sprintf(permission+write, tt.file, tt.old, tt.file, tt.content)); len(asked) != tt.want {
+				t.Errorf("asked was %+v, want %d questions", asked, tt.want)
+			}
+		})
 	}
 }
 

@@ -80,7 +80,10 @@ func (b *backend) notified(method string, params json.RawMessage) {
 	if foreign {
 		return
 	}
-	b.takeInjected()
+	switch u.Kind {
+	case "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan":
+		b.takePrompt()
+	}
 	switch u.Kind {
 	case "agent_message_chunk":
 		b.session.Text(decode[block](u.Content).text())

@@ -22,6 +22,10 @@ type workDir struct {
 // maxFile bounds a file that the hub reads for an agent, or shows to users before a change, in bytes.
 const maxFile = 8 << 20
 
+// codeNotFound is the error for a file that does not exist. Its text is that of the libraries of the protocol: Gemini CLI looks at it
+// to find out whether a file is new.
+const codeNotFound = -32002
+
 // Refusals of files that the agent may not touch through the hub.
 var (
 	errOutside  = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the file is not in the working directory"}
@@ -152,7 +156,11 @@ func fileError(err error) error {
 	if refusal, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return refusal
 	}
-	if p, ok := errors.AsType[*os.PathError](err); ok {
+	p, ok := errors.AsType[*os.PathError](err)
+	if ok && errors.Is(err, fs.ErrNotExist) {
+		return &jsonrpc.Error{Code: codeNotFound, Message: "Resource not found: " + p.Path}
+	}
+	if ok {
 		err = fmt.Errorf("%s %s: %w", p.Op, p.Path, p.Err)
 	}
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternal, Message: err.Error()}

@@ -35,7 +35,7 @@ func (s *Session) callLocked(t *turn, c providers.ToolCall) {
 		blocks = []providers.Block{{Kind: providers.BlockText, Text: text}, block}
 	}
 	t.text.Reset()
-	s.entries.add(t.id, s.backend.ID(), providers.RoleAssistant, blocks...)
+	s.entries.add(t.id, s.ownLocked(), providers.RoleAssistant, blocks...)
 }
 
 // resultLocked adds the result of an open call. Results of calls that run at once are added to the
@@ -50,7 +50,7 @@ func (s *Session) resultLocked(t *turn, call string, r providers.ToolResult) {
 		Kind: providers.BlockToolResult, Call: call, Tool: tool, Text: r.Text, Images: r.Images, IsError: r.IsError,
 	})
 	if len(t.open) == 0 {
-		s.entries.add(t.id, s.backend.ID(), providers.RoleUser, t.results...)
+		s.entries.add(t.id, s.ownLocked(), providers.RoleUser, t.results...)
 		t.results = nil
 	}
 }

@@ -18,7 +18,9 @@
 // differ because the conversation was rewound, edited or condensed, or if the agent does not have
 // it, the agent begins anew, and its first message contains a transcript. An injected message is
 // put before the next message, because agents have no means of adding one that all of them share.
-// Text that was published before a turn was interrupted or steered stays in the history.
+// Text that was published before a turn was interrupted or steered stays in the history. An agent
+// that drops it gets it with the next message. While the agent lacks a part of the conversation, no
+// id is reported, so that a session that continues then begins anew with a transcript.
 //
 // A slow listener delays the program: its output is read while at most [MaxPending] bytes wait to
 // be delivered. OnEvent is called by one goroutine per session; it may call Send, but neither

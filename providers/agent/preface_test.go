@@ -29,7 +29,10 @@ func (r *recorder) Start(ctx context.Context, m agent.Message) error {
 	return nil
 }
 
-func (r *recorder) Steer(context.Context, agent.Message) error { return nil }
+func (r *recorder) Steer(_ context.Context, m agent.Message) error {
+	r.texts = append(r.texts, m.Text)
+	return nil
+}
 
 // Interrupt ends the turn before the agent has taken the message.
 func (r *recorder) Interrupt(context.Context) error {

@@ -74,6 +74,9 @@ type Config struct {
 	// Prepare starts a program that any later session can use; nil if a program belongs to its
 	// session from the start.
 	Prepare func(ctx context.Context) (Prepared, error)
+	// DropsCut says that the agent does not remember a reply that was cut off: it gets what the user has read of it with the next
+	// message.
+	DropsCut bool
 	// Writers has the conversations that programs with the same home have open; one of its own unless
 	// set.
 	Writers *Writers
@@ -109,7 +112,7 @@ func New(cfg Config) *Provider {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	if cfg.Writers == nil {
-		cfg.Writers = NewWriters()
+		cfg.Writers = NewWriters("")
 	}
 	p := &Provider{cfg: cfg, open: map[*Session]struct{}{}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())

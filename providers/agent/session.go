@@ -270,7 +270,7 @@ func (s *Session) steer(ctx context.Context, m providers.Message) error {
 		return nil
 	}
 	t.waiting[m.ID] = m
-	msg := Message{ID: m.ID, Text: m.Text, Images: m.Images, Calling: len(t.open) > 0, Asking: len(t.questions) > 0}
+	msg := Message{ID: m.ID, Text: s.cutLocked(t) + m.Text, Images: m.Images, Calling: len(t.open) > 0, Asking: len(t.questions) > 0}
 	s.mu.Unlock()
 	err := s.lockSending(ctx)
 	if err == nil {

@@ -63,6 +63,18 @@ func renderResult(b providers.Block) string {
 	return fmt.Sprintf("<tool_result call=%q>%s</tool_result>\n", b.Call, escape.Replace(b.Text))
 }
 
+// maxCutReply bounds what an agent gets of a reply that was cut off, in bytes. Its end is kept.
+const maxCutReply = 32 << 10
+
+// cutReply returns what tells an agent how far its reply went that was cut off, and that it does not remember.
+func cutReply(text string) string {
+	if over := len(text) - maxCutReply; over > 0 {
+		text = "…" + strings.ToValidUTF8(text[over:], "")
+	}
+	return "<reply_that_was_cut_off>\n" + escape.Replace(text) + "\n</reply_that_was_cut_off>\n" +
+		"(You wrote this in reply to the message before, and were stopped there. The user has read it.)\n\n"
+}
+
 // continuation returns the message that makes an agent continue a turn that was cut off, with the
 // results of its newest calls.
 func continuation(results []providers.Block) string {

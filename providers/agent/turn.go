@@ -53,12 +53,30 @@ func (s *Session) announceLocked(t *turn) {
 
 func (s *Session) emit(e providers.Event) { s.out.push(&e, nil) }
 
+// cutLocked returns what is put before the next message because a reply is cut off now; mu is held.
+func (s *Session) cutLocked(t *turn) string {
+	text := t.text.String()
+	if !s.p.cfg.DropsCut || strings.TrimSpace(text) == "" {
+		return ""
+	}
+	return cutReply(text)
+}
+
+// ownLocked returns the agent's own id of the conversation; empty while the agent lacks a part of it, which it gets with a
+// message; mu is held.
+func (s *Session) ownLocked() string {
+	if s.preface != "" || s.turn != nil && s.turn.preface != "" {
+		return ""
+	}
+	return s.backend.ID()
+}
+
 // flushLocked adds the published text to the conversation; mu is held.
 func (s *Session) flushLocked(t *turn) {
 	text := t.text.String()
 	t.text.Reset()
 	if strings.TrimSpace(text) != "" {
-		s.entries.add(t.id, s.backend.ID(), providers.RoleAssistant, providers.Block{Kind: providers.BlockText, Text: text})
+		s.entries.add(t.id, s.ownLocked(), providers.RoleAssistant, providers.Block{Kind: providers.BlockText, Text: text})
 	}
 }
 
@@ -75,7 +93,7 @@ func (s *Session) takeLocked(t *turn, id string) {
 	s.announceLocked(t)
 	s.flushLocked(t)
 	if m.Mode != providers.Continue {
-		s.entries.addMessage(t.id, s.backend.ID(), m)
+		s.entries.addMessage(t.id, s.ownLocked(), m)
 	}
 }
 
@@ -130,9 +148,15 @@ func (s *Session) Thinking(piece string) {
 	s.withRunningTurn(func(t *turn) { s.emit(providers.Event{Kind: providers.EventThinking, Message: t.id, Text: piece}) })
 }
 
-// Usage reports the usage of model calls.
+// Usage reports the usage of model calls. It does not show that the agent has taken a message.
 func (s *Session) Usage(u providers.Usage) {
-	s.withRunningTurn(func(t *turn) { s.emit(providers.Event{Kind: providers.EventUsage, Message: t.id, Usage: u}) })
+	s.out.wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.turn; t != nil && s.state == open {
+		s.announceLocked(t)
+		s.emit(providers.Event{Kind: providers.EventUsage, Message: t.id, Usage: u})
+	}
 }
 
 // Retrying reports that a model call failed and is retried.
@@ -234,8 +258,11 @@ func (s *Session) finishLocked(t *turn, outcome providers.Outcome, err error) {
 	case outcome == providers.Failed:
 		end.Err = failure(providers.RedactError(err, s.p.cfg.Secrets...))
 	}
-	s.flushLocked(t)
 	s.preface = t.preface + s.preface
+	if outcome != providers.Completed {
+		s.preface += s.cutLocked(t)
+	}
+	s.flushLocked(t)
 	if m, ok := t.waiting[t.id]; ok && m.Mode != providers.Continue {
 		// The agent did not take the message that began the turn. It gets it with the next one.
 		s.preface += transcript([]providers.Entry{s.entries.addMessage(t.id, "", m)})

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -20,9 +22,47 @@ func (quiet) Interrupt(context.Context) error                          { return 
 func (quiet) Answer(context.Context, string, providers.Decision) error { return nil }
 func (quiet) Close() error                                             { return nil }
 
-// Of two providers whose programs have one home, only one program writes a conversation at a time.
+// Of two providers whose programs have one home, only one program writes a conversation at a time, also if they are of
+// different hubs.
 func TestOneWriterPerHome(t *testing.T) {
 	t.Parallel()
+	t.Run("one hub", func(t *testing.T) {
+		t.Parallel()
+		same := NewWriters("")
+		checkOneWriter(t, same, same)
+	})
+	t.Run("two hubs", func(t *testing.T) {
+		t.Parallel()
+		folder := filepath.Join(t.TempDir(), "locks")
+		checkOneWriter(t, NewWriters(folder), NewWriters(folder))
+		if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+			t.Errorf("in the folder of locks are %v (%v), want nothing", left, err)
+		}
+	})
+}
+
+// Programs of two hubs with one home start one after the other.
+func TestProgramsOfTwoHubsStartAlone(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	first, second := NewWriters(folder), NewWriters(folder)
+	err := first.StartAlone(t.Context(), func() error {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		return second.StartAlone(ctx, func() error { return errors.New("it starts while another starts") })
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("the second start: got %v, want %v", err, context.Canceled)
+	}
+	started := false
+	if err := second.StartAlone(t.Context(), func() error { started = true; return nil }); err != nil || !started {
+		t.Errorf("a start afterwards: got %v and %v, want it to happen", started, err)
+	}
+}
+
+// checkOneWriter checks providers with these sets of open conversations.
+func checkOneWriter(t *testing.T, one, other *Writers) {
+	t.Helper()
 	var opened []string
 	connect := func(_ context.Context, o Opening) (Backend, error) {
 		opened = append(opened, fmt.Sprintf("%s %v", o.Resume, o.Fork))
@@ -31,8 +71,8 @@ func TestOneWriterPerHome(t *testing.T) {
 		}
 		return quiet(o.Resume), nil
 	}
-	first := New(Config{Name: "test", Caps: providers.Caps{Resume: true}, Temp: t.TempDir(), Connect: connect})
-	second := New(Config{Name: "test", Caps: providers.Caps{Resume: true}, Temp: t.TempDir(), Connect: connect, Writers: first.Writers()})
+	first := New(Config{Name: "test", Caps: providers.Caps{Resume: true}, Temp: t.TempDir(), Connect: connect, Writers: one})
+	second := New(Config{Name: "test", Caps: providers.Caps{Resume: true}, Temp: t.TempDir(), Connect: connect, Writers: other})
 	entries := []providers.Entry{said(providers.RoleUser, "hello")}
 	spec := providers.Spec{From: providers.Thread{ID: threadID("own", newDigest(entries)), Provider: "test", Entries: entries}}
 	open := func(p *Provider) providers.Session {

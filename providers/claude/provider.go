@@ -67,6 +67,9 @@ func New(cfg Config) (*agent.Provider, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	if cfg.Writers == nil {
+		cfg.Writers = agent.NewWriters(filepath.Join(cfg.Home, "locks"))
+	}
 	return agent.New(agent.Config{
 		Name: Name, Logger: cfg.Logger, Secrets: []string{cfg.Key}, Writers: cfg.Writers,
 		Caps: providers.Caps{Steer: true, Fork: true, Resume: true, Inject: true, Images: true, Process: true},

@@ -21,5 +21,6 @@
 // approval unless they are known to be harmless. One for which the model asks for more permissions can write
 // everywhere after approval; the program does not say so, but passes on the reason if the model gives one.
 //
-// Codex drops the text of a reply that was cut off from its own conversation; the hub keeps it.
+// Codex drops the text of a reply that was cut off from its own conversation. The hub keeps it, and gives it to Codex with
+// the message that follows.
 package codex

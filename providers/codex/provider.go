@@ -76,10 +76,10 @@ func New(cfg Config) (*agent.Provider, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	if cfg.Writers == nil {
-		cfg.Writers = agent.NewWriters()
+		cfg.Writers = agent.NewWriters(filepath.Join(cfg.Home, "locks"))
 	}
 	return agent.New(agent.Config{
-		Name: Name, Logger: cfg.Logger, Secrets: []string{cfg.Key}, Writers: cfg.Writers,
+		Name: Name, Logger: cfg.Logger, Secrets: []string{cfg.Key}, Writers: cfg.Writers, DropsCut: true,
 		Caps: providers.Caps{Steer: true, Fork: true, Resume: true, Inject: true, Images: true, Process: true},
 		Connect: func(ctx context.Context, o agent.Opening) (agent.Backend, error) {
 			return connect(ctx, cfg, o)

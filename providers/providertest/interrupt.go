@@ -45,8 +45,8 @@ func interruptIdle(r *rig) {
 
 func interruptTwice(r *rig) {
 	t := r.open()
-	t.begin("m-1", Hang())
-	t.taken("m-1")
+	t.begin("m-1", Say("waiting"), Hang())
+	t.saying("m-1", "waiting")
 	t.ok(t.Interrupt(t.ctx))
 	t.ok(t.Interrupt(t.ctx))
 	t.end("m-1", providers.Interrupted)

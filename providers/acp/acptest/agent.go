@@ -58,8 +58,9 @@ type rpcError struct {
 func (e *rpcError) Error() string { return e.message }
 
 // Run runs the stand-in until the end of its input. It stores its conversations in home. Abilities
-// are load, fork, steer, image, auto and clumsy, with commas. A stand-in with auto begins in a mode in which
-// it does not ask. One with clumsy answers a prompt that was cancelled with an error.
+// are load, fork, steer, image, auto, clumsy and forgetful, with commas. A stand-in with auto begins in a mode in which
+// it does not ask. One with clumsy answers a prompt that was cancelled with an error. One with forgetful drops a prompt
+// that was cancelled before it has answered.
 func Run(home, abilities string) {
 	agenttest.WritePID(home)
 	f := &fake{home: home, abilities: strings.Split(abilities, ","), out: json.NewEncoder(os.Stdout), replies: map[string]chan json.RawMessage{}}
@@ -125,25 +126,24 @@ func (f *fake) receive(m rpc) {
 		}
 		f.running, f.injected, f.steered = true, nil, make(chan struct{})
 		f.ctx, f.cancel = context.WithCancel(context.Background())
-		ctx, text := f.ctx, promptText(m.Params)
-		go f.run(ctx, m.ID, text)
+		ctx, texts := f.ctx, promptTexts(m.Params)
+		go f.run(ctx, m.ID, texts)
 	default:
 		result, err := f.serveLocked(m)
 		f.reply(m.ID, result, err)
 	}
 }
 
-// promptText returns the text of a prompt.
-func promptText(params json.RawMessage) string {
+// promptTexts returns the texts of the blocks of a prompt.
+func promptTexts(params json.RawMessage) (texts []string) {
 	var p struct {
 		Prompt []struct{ Type, Text, Data string } `json:"prompt"`
 	}
 	_ = json.Unmarshal(params, &p)
-	var text strings.Builder
 	for _, b := range p.Prompt {
-		text.WriteString(b.Text + "\n")
+		texts = append(texts, b.Text)
 	}
-	return text.String()
+	return texts
 }
 
 func (f *fake) serveLocked(m rpc) (object, error) {
@@ -182,7 +182,7 @@ func (f *fake) serveLocked(m rpc) (object, error) {
 		if len(f.injected) == 0 {
 			close(f.steered)
 		}
-		f.injected = append(f.injected, promptText(m.Params))
+		f.injected = append(f.injected, promptTexts(m.Params)...)
 		return object{"outcome": "injected"}, nil
 	default:
 		return nil, &rpcError{code: -32601, message: "no method " + m.Method}
@@ -219,15 +219,19 @@ func (f *fake) openLocked(m rpc) (object, error) {
 }
 
 // run works on a prompt.
-func (f *fake) run(ctx context.Context, id json.RawMessage, text string) {
+func (f *fake) run(ctx context.Context, id json.RawMessage, texts []string) {
 	f.mu.Lock()
-	if strings.HasPrefix(strings.TrimSpace(text), "/") { // a command of the agent, which it does not know
+	if strings.HasPrefix(strings.TrimSpace(strings.Join(texts, "")), "/") { // a command of the agent, which it does not know
 		f.running = false
 		f.reply(id, object{"stopReason": "end_turn"}, nil)
 		f.mu.Unlock()
 		return
 	}
-	f.conversation.User(text)
+	before := len(f.conversation.Messages)
+	for _, text := range texts {
+		f.conversation.User(text)
+	}
+	prompted := len(f.conversation.Messages)
 	_ = f.conversation.Store(f.home, f.id)
 	f.mu.Unlock()
 	var err error
@@ -248,6 +252,9 @@ func (f *fake) run(ctx context.Context, id json.RawMessage, text string) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if ctx.Err() != nil && f.has("forgetful") && len(f.conversation.Messages) == prompted {
+		f.conversation.Messages = f.conversation.Messages[:before]
+	}
 	_ = f.conversation.Store(f.home, f.id)
 	result := object{"stopReason": "end_turn", "usage": object{"inputTokens": 140, "outputTokens": 12, "totalTokens": 1052, "cachedReadTokens": 900}}
 	var e *rpcError

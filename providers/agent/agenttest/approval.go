@@ -22,6 +22,8 @@ type Asked struct {
 	Refused bool
 	// DenialEnds says that the program ends its turn when the call is denied.
 	DenialEnds bool
+	// Once says that it asks once at most.
+	Once bool
 }
 
 // Approval makes the program ask whether it may make a call, answers both ways, and looks for the effect.
@@ -86,7 +88,7 @@ func (a Asked) answer(t *testing.T, newProvider NewProvider, dir string, allow b
 	if !allow && a.DenialEnds {
 		want = providers.Interrupted
 	}
-	if err != nil || next.Outcome != want || len(answered) == 0 {
+	if err != nil || next.Outcome != want || len(answered) == 0 || a.Once && len(answered) > 1 {
 		t.Errorf("allowed %v: the turn is %s (%v, %v) after %d questions, want it %s after one; the agent said %q", allow, next.Outcome, next.Err, err, len(answered), want, e.said())
 	}
 	for _, entry := range e.thread.Entries {
