@@ -259,10 +259,12 @@ func newTestHub(tb testing.TB, tune ...func(*hubOptions)) *testHub {
 			values.Publish(ctx, settings.Subject{User: user}, []string{profiles.SettingName})
 		},
 	})
-	if h.userApps, err = apps.Open(tb.TempDir()); err != nil {
+	folder, err := files.OpenFolder(tb.TempDir())
+	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { _ = h.userApps.Close() })
+	tb.Cleanup(func() { _ = folder.Close() })
+	h.userApps = apps.New(folder)
 	pages := fetch.New(fetch.NewDomains(h.store), p.webHosts)
 	tb.Cleanup(pages.Close)
 	var servers *mcpclient.Manager

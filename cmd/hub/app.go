@@ -195,7 +195,7 @@ func (h *App) buildTools(ctx context.Context, cfg config, p process, store openS
 	if err != nil {
 		return err
 	}
-	if h.apps, err = openApps(cfg, program); err != nil {
+	if h.apps, err = openApps(ctx, cfg, h.files.Backend(), program, p.log); err != nil {
 		return err
 	}
 	domains := fetch.NewDomains(store.documents)
@@ -389,9 +389,6 @@ func (h *App) Close() error {
 	}
 	if h.files != nil {
 		err = errors.Join(err, h.files.Close())
-	}
-	if h.apps != nil {
-		err = errors.Join(err, h.apps.Store.Close())
 	}
 	return err
 }

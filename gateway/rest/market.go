@@ -78,7 +78,7 @@ func (ah *appHandlers) listMarket(c echo.Context) error {
 		return marketForm.Answer(c, http.StatusOK, &out)
 	}
 	installed := map[wire.AppID]bool{}
-	for _, a := range ah.appsOf(user) {
+	for _, a := range ah.appsOf(c.Request().Context(), user) {
 		installed[a.ID] = true
 	}
 	offers, err := ah.market.List()
@@ -110,10 +110,10 @@ func (ah *appHandlers) install(c echo.Context) error {
 			return err
 		}
 	}
-	if err := ah.apps.Deploy(user, id, b); err != nil {
+	if err := ah.apps.Deploy(c.Request().Context(), user, id, b); err != nil {
 		return err
 	}
-	for _, a := range ah.appsOf(user) {
+	for _, a := range ah.appsOf(c.Request().Context(), user) {
 		if a.ID == wire.AppID(id) {
 			return installedForm.Answer(c, http.StatusOK, &a)
 		}
