@@ -80,6 +80,8 @@ type cachedSet struct {
 // entry is an instance with what it belongs to.
 type entry struct {
 	*instance
+	// claims counts the callers that have the instance and may be about to start it; Manager.mu guards it.
+	claims  int
 	user    string // "" for the scope hub
 	session string // "" unless for one session
 	name    string
@@ -205,7 +207,7 @@ func (m *Manager) Invalidate(user string, secrets ...string) {
 		if e.user == user && slices.ContainsFunc(secrets, uses) {
 			e.end()
 			next := *e
-			next.instance = e.another(e.log)
+			next.instance, next.claims = e.another(e.log), 0
 			m.instances[key] = &next
 		}
 	}
@@ -234,8 +236,25 @@ func listKey(s source, user string) string {
 	return user + "\x00" + s.Name + "\x00" + s.hash()
 }
 
-// instanceOf returns the instance of a server for a place.
-func (m *Manager) instanceOf(s source, at Place) (*instance, error) {
+// claim returns the instance of a server for a place. Until the caller calls release, the instance counts as one that
+// runs, because the caller may start it at any moment.
+func (m *Manager) claim(s source, at Place) (i *instance, release func(), err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e, err := m.entryOf(s, at)
+	if err != nil {
+		return nil, nil, err
+	}
+	e.claims++
+	return e.instance, func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		e.claims--
+	}, nil
+}
+
+// entryOf returns the instance of a server for a place. The caller holds mu.
+func (m *Manager) entryOf(s source, at Place) (*entry, error) {
 	e := &entry{name: s.Name}
 	key := "hub"
 	switch s.scope(s.ofUser) {
@@ -245,19 +264,17 @@ func (m *Manager) instanceOf(s source, at Place) (*instance, error) {
 		e.user, e.session, key = at.User, at.Session, "session\x00"+at.User+"\x00"+at.Session
 	}
 	key += "\x00" + s.Name + "\x00" + s.hash()
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	if m.closed {
 		return nil, errors.New("the hub is stopping")
 	}
 	known := m.instances[key]
-	if known == nil || !known.isRunning() { // the caller starts it, so it counts as one more
+	if known == nil || known.claims == 0 && !known.isRunning() { // the caller starts it, so it counts as one more
 		if err := m.makeRoom(e.user, known == nil); err != nil {
 			return nil, err
 		}
 	}
 	if known != nil {
-		return known.instance, nil
+		return known, nil
 	}
 	of := listKey(s, at.User)
 	user := e.user
@@ -271,7 +288,7 @@ func (m *Manager) instanceOf(s source, at Place) (*instance, error) {
 	}
 	e.instance = e.another(&ring{})
 	m.instances[key] = e
-	return e.instance, nil
+	return e, nil
 }
 
 // textsOf returns the texts of an entry that may have variables.
@@ -294,17 +311,18 @@ func (m *Manager) makeRoom(user string, isNew bool) error {
 		e.mu.Lock()
 		state, calls := e.state, len(e.calls)
 		e.mu.Unlock()
-		if state == Stopped || state == Failed {
+		if (state == Stopped || state == Failed) && e.claims == 0 {
 			stopped = key
 			continue
 		}
+		isIdle := calls == 0 && e.claims == 0 && state == Ready
 		running++
-		if calls == 0 && state == Ready {
+		if isIdle {
 			idle = key
 		}
 		if user != "" && e.user == user {
 			ofUser++
-			if calls == 0 && state == Ready {
+			if isIdle {
 				idleOfUser = key
 			}
 		}

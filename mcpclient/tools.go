@@ -38,9 +38,16 @@ func (m *Manager) Prepare(ctx context.Context, at Place) {
 		if s.Disabled || known {
 			continue
 		}
-		if i, err := m.instanceOf(s, at); err == nil && i.startUnlessFailed() {
-			wg.Go(func() { _ = i.awaitReady(ctx) }) // the log of the server has the error
+		i, release, err := m.claim(s, at)
+		if err != nil {
+			continue
 		}
+		wg.Go(func() {
+			defer release()
+			if i.startUnlessFailed() {
+				_ = i.awaitReady(ctx) // the log of the server has the error
+			}
+		})
 	}
 	wg.Wait()
 }
@@ -123,15 +130,30 @@ const maxReplaced = 5
 func (m *Manager) withInstance(ctx context.Context, at Place, server string, f func(source, *instance) error) (err error) {
 	for range maxReplaced {
 		var s source
-		var i *instance
-		if s, i, err = m.findEnabled(ctx, at, server); err != nil {
+		if s, err = m.enabledSource(ctx, at.User, server); err != nil {
 			return err
 		}
-		if err = f(s, i); !errors.Is(err, errReplaced) {
+		var i *instance
+		var release func()
+		if i, release, err = m.claim(s, at); err != nil {
+			return err
+		}
+		err = f(s, i)
+		release()
+		if !errors.Is(err, errReplaced) {
 			return err
 		}
 	}
 	return err
+}
+
+// enabledSource returns an enabled server of a user.
+func (m *Manager) enabledSource(ctx context.Context, user, name string) (source, error) {
+	s, err := m.sourceOf(ctx, user, name)
+	if err == nil && s.Disabled {
+		err = errors.New("the MCP server " + s.Name + " is disabled")
+	}
+	return s, err
 }
 
 // sourceOf returns a server of a user by its name.
