@@ -94,6 +94,7 @@ type list struct{ tools []Tool }
 
 // NewManager returns a manager without running servers.
 func NewManager(cfg Config) *Manager {
+	cfg.Hosts = cfg.Hosts.WithSetting("--web-hosts")
 	m := &Manager{
 		cfg: cfg, operator: map[string]*outbound.Client{}, users: cfg.Hosts.Client(maxStream), cached: map[string]cachedSet{},
 		instances: map[string]*entry{}, lists: map[string]*list{},
@@ -105,7 +106,7 @@ func NewManager(cfg Config) *Manager {
 	}
 	for _, s := range cfg.Operator {
 		if s.Type != Stdio {
-			m.operator[s.Name] = cfg.Hosts.With(s.URL).Client(maxStream)
+			m.operator[s.Name] = cfg.Hosts.With(expandEnv(s.URL, cfg.Env)).Client(maxStream)
 		}
 	}
 	return m
