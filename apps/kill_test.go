@@ -32,7 +32,7 @@ func deployAndStop(dir, at string) {
 	if err != nil {
 		panic(err)
 	}
-	s := apps.New(b)
+	s := apps.New(b, nil)
 	stop, err := strconv.Atoi(at)
 	if err != nil {
 		panic(err)

@@ -59,17 +59,17 @@ func TestAppsMoveFromAFolder(t *testing.T) {
 	target := openFolder(t, t.TempDir())
 	const objects = 3 + 1 + 1 + 1 + 3 + 1 // the files of ada's app, its version, its data, a sandbox; bob's app
 	for n := range objects {
-		if _, err := apps.New(&unwritable{target, n}).MoveFrom(t.Context(), dir); !errors.Is(err, errUnwritable) {
+		if _, err := apps.New(&unwritable{target, n}, nil).MoveFrom(t.Context(), dir); !errors.Is(err, errUnwritable) {
 			t.Fatalf("a copy that ends after %d files: got %v, want %v", n, err, errUnwritable)
 		}
 		for _, user := range []string{ada, "bob"} {
-			b, err := apps.New(target).Get(t.Context(), user, "counter")
+			b, err := apps.New(target, nil).Get(t.Context(), user, "counter")
 			if err == nil && len(b.Files) != 3 || err != nil && !errors.Is(err, apps.ErrNotFound) {
 				t.Errorf("the app of %s after %d files: got %q, %v, want all of it or none", user, n, b.Files, err)
 			}
 		}
 	}
-	after := apps.New(target)
+	after := apps.New(target, nil)
 	if users, err := after.MoveFrom(t.Context(), dir); err != nil || users != 2 {
 		t.Fatalf("MoveFrom: got %d, %v, want 2 users", users, err)
 	}
@@ -103,7 +103,7 @@ func TestMovingReplacesNothing(t *testing.T) {
 	if err := open(t, dir).Deploy(t.Context(), ada, "counter", page("old")); err != nil {
 		t.Fatal(err)
 	}
-	s := apps.New(openFolder(t, t.TempDir()))
+	s := apps.New(openFolder(t, t.TempDir()), nil)
 	if err := s.Deploy(t.Context(), ada, "counter", page("new")); err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func TestReplicasShareAppsInS3(t *testing.T) {
 	if err := open(t, old).Deploy(t.Context(), ada, "older", page("older")); err != nil {
 		t.Fatal(err)
 	}
-	one, two := apps.New(openS3(t, s)), apps.New(openS3(t, s))
+	one, two := apps.New(openS3(t, s), nil), apps.New(openS3(t, s), nil)
 	if users, err := one.MoveFrom(t.Context(), old); err != nil || users != 1 {
 		t.Fatalf("MoveFrom a folder: got %d, %v, want 1 user", users, err)
 	}
@@ -98,7 +98,7 @@ func TestReplicasShareAppsInS3(t *testing.T) {
 func TestOneOfSeveralWritersReplacesDataInS3(t *testing.T) {
 	t.Parallel()
 	s := s3test.New(t)
-	stores := []*apps.Store{apps.New(openS3(t, s)), apps.New(openS3(t, s))}
+	stores := []*apps.Store{apps.New(openS3(t, s), nil), apps.New(openS3(t, s), nil)}
 	if err := stores[0].Deploy(t.Context(), ada, "a", page("x")); err != nil {
 		t.Fatal(err)
 	}

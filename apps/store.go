@@ -50,13 +50,16 @@ type Store struct {
 	// locks serialise the changes of a user. Users are hashed to them.
 	locks [64]sync.Mutex
 	known known
+	// changed is called after an app was deployed or removed; nil means that nothing needs to know.
+	changed func(ctx context.Context, user, id string)
 	// pause, unless nil, is called between the steps of a deployment, for tests.
 	pause func(step string)
 }
 
-// New returns the store in a backend. Replicas that serve the same users need the same backend.
-func New(b files.Backend) *Store {
-	return &Store{backend: b, seed: maphash.MakeSeed()}
+// New returns the store in a backend. Replicas that serve the same users need the same backend. changed, unless nil, is
+// called after an app was deployed or removed.
+func New(b files.Backend, changed func(ctx context.Context, user, id string)) *Store {
+	return &Store{backend: b, changed: changed, seed: maphash.MakeSeed()}
 }
 
 func (s *Store) lock(user string) (done func()) {
@@ -247,8 +250,15 @@ func (s *Store) Deploy(ctx context.Context, user, id string, b Bundle) error {
 	if err := o.write(ctx, path.Join(appFolder(id), currentFile), []byte(version), files.Condition{}); err != nil {
 		return fmt.Errorf("use the new version: %w", err) // its files stay for a while: the write may have succeeded
 	}
+	s.notify(ctx, user, id)
 	s.beforeStep("published")
 	return removeOld(ctx, o, id, old)
+}
+
+func (s *Store) notify(ctx context.Context, user, id string) {
+	if s.changed != nil {
+		s.changed(ctx, user, id)
+	}
 }
 
 func (s *Store) beforeStep(name string) {
@@ -334,6 +344,7 @@ func (s *Store) Remove(ctx context.Context, user, id string) error {
 	if err := o.remove(ctx, path.Join(appFolder(id), currentFile)); err != nil {
 		return err
 	}
+	s.notify(ctx, user, id)
 	s.beforeStep("unlisted")
 	return o.remove(ctx, appFolder(id))
 }

@@ -1,6 +1,7 @@
 package apps_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -31,7 +32,7 @@ func write(tb testing.TB, dir, name, content string) {
 
 func open(tb testing.TB, dir string) *apps.Store {
 	tb.Helper()
-	return apps.New(openFolder(tb, dir))
+	return apps.New(openFolder(tb, dir), nil)
 }
 
 // page returns an app with a page.
@@ -346,5 +347,27 @@ func TestOneOfSeveralWritersReplacesData(t *testing.T) {
 			t.Fatal(err)
 		}
 		was = apps.DataVersion(data)
+	}
+}
+
+// Who shows the apps of a user gets to know of every one that was deployed or removed, and of nothing else.
+func TestChangesOfAppsAreAnnounced(t *testing.T) {
+	t.Parallel()
+	var got []string
+	s := apps.New(openFolder(t, t.TempDir()), func(_ context.Context, user, id string) { got = append(got, user+" "+id) })
+	if err := s.Deploy(t.Context(), ada, "a", page("x")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.WriteData(t.Context(), ada, "a", "f", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Deploy(t.Context(), ada, "b", apps.Bundle{}); err == nil {
+		t.Error("an app without files: got nil, want an error")
+	}
+	if err := s.Remove(t.Context(), ada, "a"); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{ada + " a", ada + " a"}; !slices.Equal(got, want) {
+		t.Errorf("announced: got %q, want %q", got, want)
 	}
 }

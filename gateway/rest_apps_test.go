@@ -257,3 +257,19 @@ func TestAppsOfTheMarketAreCompiled(t *testing.T) {
 		}
 	}
 }
+
+// All open desktops of a user show an app that was installed on one of them.
+func TestInstalledAppsAreAnnounced(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	ada, bob := h.userToken("ada"), h.userToken("bob")
+	x, stranger := h.mustDial("/ws/"+string(h.newSession("ada")), as(ada)), h.mustDial("/ws/"+string(h.newSession("bob")), as(bob))
+	h.rest(http.MethodPut, "/api/apps/notes", request{token: ada}).wantStatus(http.StatusOK)
+	if e := next[wire.SettingsChanged](x); !slices.Equal(e.Names, []string{"appData/notes/"}) {
+		t.Errorf("the tab of a session got %+v, want the app", e)
+	}
+	h.rest(http.MethodPatch, "/api/settings", request{token: bob, body: `{"language":"ko"}`}).wantStatus(http.StatusOK)
+	if e := next[wire.SettingsChanged](stranger); slices.Contains(e.Names, "appData/notes/") {
+		t.Errorf("another user got %+v, want nothing of it", e)
+	}
+}

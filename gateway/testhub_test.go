@@ -264,7 +264,7 @@ func newTestHub(tb testing.TB, tune ...func(*hubOptions)) *testHub {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = folder.Close() })
-	h.userApps = apps.New(folder)
+	h.userApps = apps.New(folder, nil)
 	pages := fetch.New(fetch.NewDomains(h.store), p.webHosts)
 	tb.Cleanup(pages.Close)
 	var servers *mcpclient.Manager
@@ -285,7 +285,7 @@ func newTestHub(tb testing.TB, tune ...func(*hubOptions)) *testHub {
 		Store: gateway.Store{Readiness: h.store, Events: h.store, Documents: h.store}, Hub: h.hub, Auth: h.auth, Limiter: ratelimit.New(p.limits, counts), Files: h.fileStore, MCP: p.mcp, ToolProfiles: []string{"default", "all"},
 		Desktop: p.desktop, Apps: p.apps, Settings: values, Secrets: hidden, Profiles: models, Modes: modes.New(h.store, func(ctx context.Context, user string) {
 			values.Publish(ctx, settings.Subject{User: user}, []string{modes.SettingName})
-		}), Backends: fakeBackends{}, Web: pages, MCPServers: servers, UserApps: h.userApps, Market: market, AppCompiler: inProcess{},
+		}), Backends: fakeBackends{}, Web: pages, MCPServers: servers, UserApps: apps.New(folder, values.PublishApp), Market: market, AppCompiler: inProcess{},
 		Admin: p.admin, Metrics: p.metrics, AdminView: p.adminView, Tracer: p.tracer, Provider: p.provider, Crash: p.crash,
 	})
 	if p.ownAdmin {

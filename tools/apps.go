@@ -261,8 +261,8 @@ func contentBytes(content json.RawMessage) []byte {
 	return content
 }
 
-// refreshApps makes the desktops of this session read apps again. Other desktops of the user do when
-// they are opened. It does not affect the call if the session does not take it.
+// refreshApps makes the desktops of this session read apps and their data again at once. The store announces apps to all
+// desktops of the user, within a second. It does not affect the call if the session does not take it.
 func (u appCall) refreshApps(ctx context.Context) {
 	id := wire.MessageID(u.id("apps"))
 	err := u.Desktop.Mailbox.Submit(ctx, u.User, wire.Message{

@@ -38,7 +38,7 @@ func newApps(tb testing.TB) *tools.Apps {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return &tools.Apps{Store: apps.New(folder), Market: market, Compiler: compiler{}}
+	return &tools.Apps{Store: apps.New(folder, nil), Market: market, Compiler: compiler{}}
 }
 
 var sandboxID = regexp.MustCompile(`sandbox ([0-9]+)`)

@@ -40,12 +40,12 @@ func executable() (string, error) {
 
 // openApps opens the apps of users, which are beside the files of sessions, and the market. Apps that earlier versions
 // kept in a folder although the files are in a bucket are moved there.
-func openApps(ctx context.Context, cfg config, in files.Backend, program string, log *slog.Logger) (*tools.Apps, error) {
+func openApps(ctx context.Context, cfg config, in files.Backend, program string, changed func(ctx context.Context, user, id string), log *slog.Logger) (*tools.Apps, error) {
 	market, err := apps.NewMarket(cfg.agents.apps)
 	if err != nil {
 		return nil, err
 	}
-	stored := apps.New(in)
+	stored := apps.New(in, changed)
 	if cfg.filesBucket != nil {
 		users, err := stored.MoveFrom(ctx, cfg.filesFolder())
 		if err != nil {
