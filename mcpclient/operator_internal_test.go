@@ -20,8 +20,10 @@ func TestOperatorURLsWithVariables(t *testing.T) {
 	}
 	m := NewManager(Config{
 		Operator: []Server{
-			{Name: "named", Type: HTTP, URL: "http://${env:MCP_HOST}/mcp?key=${secret:KEY}"}, {Name: "short", Type: HTTP, URL: "http://${MCP_HOST}/mcp"},
-			{Name: "default", Type: HTTP, URL: "http://${OTHER:-" + u.Host + "}/mcp"}, {Name: "secret", Type: HTTP, URL: "http://${secret:MCP_HOST}/mcp"},
+			{Name: "named", Type: HTTP, URL: "http://${env:MCP_HOST}/mcp?key=${secret:KEY}"},
+			{Name: "short", Type: HTTP, URL: "http://${MCP_HOST}/mcp"},
+			{Name: "default", Type: HTTP, URL: "http://${OTHER:-" + u.Host + "}/mcp"},
+			{Name: "secret", Type: HTTP, URL: "http://${secret:MCP_HOST}/mcp"},
 		},
 		Env: func(name string) (string, bool) { return u.Host, name == "MCP_HOST" },
 	})

@@ -52,7 +52,7 @@ func (ah *appHandlers) marketRoutes() []openapi.Route {
 		{
 			Method: http.MethodPut, Path: "/api/apps/:app", Guard: openapi.GuardIdentity, Handler: ah.install, Tag: tag,
 			Summary: "Install an app of the market for the caller",
-			Detail:  "It replaces the pages of an installed app with that id and keeps its data. An app that has a source and no page is compiled. " +
+			Detail: "It replaces the pages of an installed app with that id and keeps its data. An app that has a source and no page is compiled. " +
 				"The tabs of the user get SETTINGS_CHANGED with appData/APP/, also when an agent deploys or deletes an app.",
 			Answers: append(openapi.Success(http.StatusOK, "The app.", openapi.JSONBody(installedForm)),
 				openapi.Answer{Status: http.StatusUnprocessableEntity, Doc: "The source of the app has errors.", Content: openapi.Problems()}),
