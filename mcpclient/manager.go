@@ -25,8 +25,6 @@ const (
 	maxOfUser    = 12
 	// maxStopped bounds the instances that are kept for their log.
 	maxStopped = 512
-	// prepareTimeout bounds how long a turn waits for servers whose tools are not known.
-	prepareTimeout = 20 * time.Second
 	// cacheTime is how long the servers of a user are used without reading them again. Changes on this
 	// replica, and those that are published, count at once.
 	cacheTime = 5 * time.Second
@@ -49,8 +47,8 @@ type Config struct {
 	Version string
 	Logger  *slog.Logger
 
-	// StartTimeout, IdleTimeout, FirstPause, MaxPause and Silence replace the default durations.
-	StartTimeout, IdleTimeout, FirstPause, MaxPause, Silence time.Duration
+	// StartTimeout, PrepareTimeout, IdleTimeout, FirstPause, MaxPause and Silence replace the default durations.
+	StartTimeout, PrepareTimeout, IdleTimeout, FirstPause, MaxPause, Silence time.Duration
 }
 
 // Manager runs MCP servers. Create it with [NewManager].
@@ -99,7 +97,7 @@ func NewManager(cfg Config) *Manager {
 		cfg: cfg, operator: map[string]*outbound.Client{}, users: cfg.Hosts.Client(maxStream), cached: map[string]cachedSet{},
 		instances: map[string]*entry{}, lists: map[string]*list{},
 		times: timing{
-			start: cmp.Or(cfg.StartTimeout, time.Minute), idle: cmp.Or(cfg.IdleTimeout, 5*time.Minute),
+			start: cmp.Or(cfg.StartTimeout, time.Minute), prepare: cmp.Or(cfg.PrepareTimeout, 20*time.Second), idle: cmp.Or(cfg.IdleTimeout, 5*time.Minute),
 			firstPause: cmp.Or(cfg.FirstPause, time.Second), maxPause: cmp.Or(cfg.MaxPause, 5*time.Minute), steady: time.Minute,
 			maxWait: 5 * time.Second, debounce: 200 * time.Millisecond, silence: cmp.Or(cfg.Silence, 5*time.Minute),
 		},
