@@ -107,6 +107,7 @@ VERSITYGW_VERSION := 1.8.0
 .PHONY: test-s3
 test-s3: .bin/versitygw-$(VERSITYGW_VERSION) ## build an S3 server from the Go proxy and test the files in it
 	VERSITYGW=$(CURDIR)/.bin/versitygw-$(VERSITYGW_VERSION) $(GO) test -race -tags s3server ./files/s3files
+	VERSITYGW=$(CURDIR)/.bin/versitygw-$(VERSITYGW_VERSION) $(GO) test -race -tags s3server -run S3 ./apps
 	VERSITYGW=$(CURDIR)/.bin/versitygw-$(VERSITYGW_VERSION) $(GO) test -race -tags s3server -run S3 ./cmd/hub
 
 .bin/versitygw-$(VERSITYGW_VERSION):

@@ -3,7 +3,6 @@ package apps
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"slices"
@@ -85,7 +84,7 @@ func readFiles(folder fs.FS) (map[string][]byte, error) {
 		case len(all) >= MaxFiles:
 			return fmt.Errorf("%w: an app has at most %d files", ErrFull, MaxFiles)
 		}
-		data, err := readBounded(folder, name, left)
+		data, err := readNamed(folder, name, left)
 		left -= int64(len(data))
 		all[name] = data
 		return err
@@ -96,27 +95,32 @@ func readFiles(folder fs.FS) (map[string][]byte, error) {
 	return all, nil
 }
 
-// readBounded reads a file of at most most bytes.
-func readBounded(folder fs.FS, name string, most int64) ([]byte, error) {
+// readNamed reads a file of at most most bytes.
+func readNamed(folder fs.FS, name string, most int64) ([]byte, error) {
 	f, err := folder.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // only read
-	data, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(data)) > most {
-		err = fmt.Errorf("%w: %q has more than %d bytes", ErrTooLarge, name, most)
-	}
-	return data, err
+	return readBounded(f, name, most)
 }
 
 // checkFiles refuses files with unsafe names, and too many or too large ones. Names that differ
 // only in case would be one file on some systems.
 func checkFiles(all map[string][]byte) error {
+	sizes := map[string]int64{}
+	for name, data := range all {
+		sizes[name] = int64(len(data))
+	}
+	return checkSizes(sizes)
+}
+
+// checkSizes is [checkFiles] for files of which only the sizes are known.
+func checkSizes(all map[string]int64) error {
 	if len(all) > MaxFiles {
 		return fmt.Errorf("%w: an app has at most %d files", ErrFull, MaxFiles)
 	}
-	size := 0
+	size := int64(0)
 	seen := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if err := files.CheckName(name); err != nil {
@@ -132,7 +136,7 @@ func checkFiles(all map[string][]byte) error {
 				return fmt.Errorf("%w: %q is a file and a folder", files.ErrName, name[:i])
 			}
 		}
-		if size += len(all[name]); size > MaxBytes {
+		if size += all[name]; size > MaxBytes {
 			return fmt.Errorf("%w: an app has at most %d bytes", ErrTooLarge, MaxBytes)
 		}
 	}

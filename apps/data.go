@@ -1,14 +1,14 @@
 package apps
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/everdesk/everdesk/files"
 )
@@ -25,18 +25,16 @@ const (
 const (
 	dataFolder      = "data"
 	credentialsFile = "credentials.json"
-	lockName        = ".lock" // in the folder of a user
 )
 
 // data calls do with the folder of the data of an app that exists.
-func (s *Store) data(user, id string, do func(root *os.Root, folder string) error) error {
+func (s *Store) data(ctx context.Context, user, id string, do func(o objects, folder string) error) error {
 	if err := CheckID(id); err != nil {
 		return err
 	}
-	root, err := s.userRoot(user, false)
+	o, err := s.objectsOf(user)
 	if err == nil {
-		defer closeRoot(root)
-		_, err = currentVersion(root, id)
+		_, err = currentVersion(ctx, o, id)
 	}
 	if errors.Is(err, ErrNotFound) {
 		return fmt.Errorf("%w: there is no app %q", ErrNotFound, id)
@@ -44,16 +42,16 @@ func (s *Store) data(user, id string, do func(root *os.Root, folder string) erro
 	if err != nil {
 		return err
 	}
-	return do(root, path.Join(appFolder(id), dataFolder))
+	return do(o, path.Join(appFolder(id), dataFolder))
 }
 
 // ReadData returns a file of an app's data.
-func (s *Store) ReadData(user, id, name string) (content []byte, err error) {
+func (s *Store) ReadData(ctx context.Context, user, id, name string) (content []byte, err error) {
 	if err := files.CheckName(name); err != nil {
 		return nil, err
 	}
-	err = s.data(user, id, func(root *os.Root, folder string) error {
-		content, err = readFile(root, path.Join(folder, name), MaxDataFile)
+	err = s.data(ctx, user, id, func(o objects, folder string) error {
+		content, _, err = o.read(ctx, path.Join(folder, name), MaxDataFile)
 		if errors.Is(err, ErrNotFound) {
 			err = fmt.Errorf("%w: the app %q has no file %q", ErrNotFound, id, name)
 		}
@@ -63,37 +61,16 @@ func (s *Store) ReadData(user, id, name string) (content []byte, err error) {
 }
 
 // ListData returns the names of an app's data, in order.
-func (s *Store) ListData(user, id string) (names []string, err error) {
-	err = s.data(user, id, func(root *os.Root, folder string) error {
-		names, _, err = dataOf(root, folder)
+func (s *Store) ListData(ctx context.Context, user, id string) (names []string, err error) {
+	err = s.data(ctx, user, id, func(o objects, folder string) error {
+		all, err := o.list(ctx, folder)
+		for _, e := range all {
+			names = append(names, strings.TrimPrefix(e.Path, folder+"/"))
+		}
+		slices.Sort(names)
 		return err
 	})
 	return names, err
-}
-
-// dataOf returns the names of all files below a folder, and their size together.
-func dataOf(root *os.Root, folder string) (names []string, size int64, err error) {
-	if !isFolder(root, folder) {
-		return nil, 0, nil
-	}
-	err = fs.WalkDir(root.FS(), folder, func(name string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil // removed meanwhile
-		}
-		if err != nil || !d.Type().IsRegular() {
-			return err
-		}
-		if info, err := d.Info(); err == nil {
-			size += info.Size()
-			names = append(names, name[len(folder)+1:])
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, 0, fmt.Errorf("list files of the app: %w", err)
-	}
-	slices.Sort(names)
-	return names, size, nil
 }
 
 // DataVersion returns the version of a file of an app's data, which is the same for the same content.
@@ -103,17 +80,17 @@ func DataVersion(content []byte) string {
 }
 
 // WriteData writes a file of an app's data in one step, and replaces one of that name.
-func (s *Store) WriteData(user, id, name string, content []byte) error {
-	return s.writeData(user, id, name, content, nil)
+func (s *Store) WriteData(ctx context.Context, user, id, name string, content []byte) error {
+	return s.writeData(ctx, user, id, name, content, nil)
 }
 
 // ReplaceData is [Store.WriteData] for a writer that knows the file: if its version is not was any more, the error is
 // [files.ErrChanged]. An empty version means that the file must not exist.
-func (s *Store) ReplaceData(user, id, name string, content []byte, was string) error {
-	return s.writeData(user, id, name, content, &was)
+func (s *Store) ReplaceData(ctx context.Context, user, id, name string, content []byte, was string) error {
+	return s.writeData(ctx, user, id, name, content, &was)
 }
 
-func (s *Store) writeData(user, id, name string, content []byte, was *string) error {
+func (s *Store) writeData(ctx context.Context, user, id, name string, content []byte, was *string) error {
 	if err := files.CheckName(name); err != nil {
 		return err
 	}
@@ -121,80 +98,79 @@ func (s *Store) writeData(user, id, name string, content []byte, was *string) er
 		return fmt.Errorf("%w: a file of an app has at most %d bytes", ErrTooLarge, MaxDataFile)
 	}
 	defer s.lock(user)()
-	return s.data(user, id, func(root *os.Root, folder string) error {
-		unlock, err := lockFolder(root) // replicas share the folder
+	return s.data(ctx, user, id, func(o objects, folder string) error {
+		full := path.Join(folder, name)
+		condition, err := conditionFor(ctx, o, full, was)
 		if err != nil {
 			return err
 		}
-		defer unlock()
-		if err := checkVersion(root, path.Join(folder, name), was); err != nil {
-			return err
+		all, err := o.list(ctx, folder)
+		if err == nil {
+			err = checkData(all, full, int64(len(content)))
 		}
-		names, size, err := dataOf(root, folder)
 		if err != nil {
 			return err
 		}
-		size += int64(len(content))
-		count := len(names) + 1
-		if info, err := root.Lstat(path.Join(folder, name)); err == nil && info.Mode().IsRegular() {
-			size, count = size-info.Size(), count-1
-		}
-		if count > MaxDataFiles || size > MaxDataBytes {
-			return fmt.Errorf("%w: an app has at most %d files with %d bytes", ErrFull, MaxDataFiles, MaxDataBytes)
-		}
-		return writeFile(root, path.Join(folder, name), content)
+		return o.write(ctx, full, content, condition)
 	})
 }
 
-// checkVersion returns [files.ErrChanged] if a file has another version than was, unless that is nil.
-func checkVersion(root *os.Root, name string, was *string) error {
-	if was == nil {
-		return nil
+// checkData refuses a file that does not fit beside the others: there would be too much data, or a name would be that
+// of a file and of a folder.
+func checkData(all []files.Entry, name string, size int64) error {
+	count := 1
+	for _, e := range all {
+		switch {
+		case e.Path == name:
+			continue // it is replaced
+		case strings.HasPrefix(e.Path, name+"/"):
+			return fmt.Errorf("%w: %q is a folder", files.ErrName, path.Base(name))
+		case strings.HasPrefix(name, e.Path+"/"):
+			return fmt.Errorf("%w: %q is a file, not a folder", files.ErrName, path.Base(e.Path))
+		}
+		size += e.Size
+		count++
 	}
-	now := ""
-	content, err := readFile(root, name, MaxDataFile)
-	switch {
-	case err == nil:
-		now = DataVersion(content)
-	case !errors.Is(err, ErrNotFound):
-		return err
-	}
-	if now != *was {
-		return fmt.Errorf("%w: %q", files.ErrChanged, path.Base(name))
+	if count > MaxDataFiles || size > MaxDataBytes {
+		return fmt.Errorf("%w: an app has at most %d files with %d bytes", ErrFull, MaxDataFiles, MaxDataBytes)
 	}
 	return nil
 }
 
-// lockFolder waits until no other process writes data in a user's folder.
-func lockFolder(root *os.Root) (unlock func(), err error) {
-	f, err := root.OpenFile(lockName, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("open lock of the data: %w", err)
+// conditionFor returns the condition that a file still has the version was, or none if that is nil. The error is
+// [files.ErrChanged] if it has another one already.
+func conditionFor(ctx context.Context, o objects, name string, was *string) (files.Condition, error) {
+	if was == nil {
+		return files.Condition{}, nil
 	}
-	if err := lockFile(f); err != nil {
-		return nil, errors.Join(fmt.Errorf("lock data: %w", err), f.Close())
+	if *was == "" {
+		return files.Condition{Absent: true}, nil
 	}
-	return func() { _ = f.Close() }, nil // which unlocks it
+	content, etag, err := o.read(ctx, name, MaxDataFile)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return files.Condition{}, err
+	}
+	if err != nil || DataVersion(content) != *was {
+		return files.Condition{}, fmt.Errorf("%w: %q", files.ErrChanged, path.Base(name))
+	}
+	return files.Condition{ETag: etag}, nil
 }
 
 // RemoveData removes a file of an app's data.
-func (s *Store) RemoveData(user, id, name string) error {
+func (s *Store) RemoveData(ctx context.Context, user, id, name string) error {
 	if err := files.CheckName(name); err != nil {
 		return err
 	}
 	defer s.lock(user)()
-	return s.data(user, id, func(root *os.Root, folder string) error {
+	return s.data(ctx, user, id, func(o objects, folder string) error {
 		full := path.Join(folder, name)
-		if info, err := root.Lstat(full); err != nil || !info.Mode().IsRegular() {
+		all, err := o.list(ctx, folder)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(all, func(e files.Entry) bool { return e.Path == full }) {
 			return fmt.Errorf("%w: the app %q has no file %q", ErrNotFound, id, name)
 		}
-		if err := root.Remove(full); err != nil {
-			return fmt.Errorf("remove file of the app: %w", notFound(err))
-		}
-		removed := true
-		for dir := path.Dir(full); removed && dir != folder; dir = path.Dir(dir) {
-			removed = root.Remove(dir) == nil // not if it has other files
-		}
-		return nil
+		return o.remove(ctx, full)
 	})
 }

@@ -35,12 +35,13 @@
 //
 // # Storage
 //
-// [Store] has one folder per user inside the folder of files, which replicas share. A version of an
-// app is a folder of its own, and the small file "current" names the one in use. Deploying writes
-// the new version first and then replaces that file in one step, so that a killed process leaves
-// the old or the new app.
+// [Store] keeps its objects in a [files.Backend], a folder or a bucket, which replicas share: those of a user are below a
+// hash of the user's name. A version of an app is a folder of its own, and the small file "current" names the one in use.
+// Deploying writes the new version first and then replaces that file in one step, so that a killed process leaves
+// the old or the new app. [Store.MoveFrom] copies apps from a folder to another backend.
 //
-// All methods are safe for concurrent use. A slow disk blocks the callers. The package starts no
+// All methods are safe for concurrent use. A slow backend blocks the callers. The bounds of what a user has are checked by
+// the replica that writes, so two of them that write at the same moment may exceed them a little. The package starts no
 // goroutines. It refuses what is too large or too much ([ErrTooLarge], [ErrFull]), invalid names
 // ([ErrID], [files.ErrName]) and invalid manifests ([ErrManifest]).
 package apps

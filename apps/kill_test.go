@@ -2,6 +2,7 @@ package apps_test
 
 import (
 	"bufio"
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/everdesk/everdesk/apps"
+	"github.com/everdesk/everdesk/files"
 )
 
 // envKill makes the test program deploy an app in the folder that it names and stop at a step, so
@@ -26,10 +28,11 @@ func TestMain(m *testing.M) {
 }
 
 func deployAndStop(dir, at string) {
-	s, err := apps.Open(dir)
+	b, err := files.OpenFolder(dir)
 	if err != nil {
 		panic(err)
 	}
+	s := apps.New(b, nil)
 	stop, err := strconv.Atoi(at)
 	if err != nil {
 		panic(err)
@@ -41,7 +44,7 @@ func deployAndStop(dir, at string) {
 			select {} // until it is killed
 		}
 	})
-	if err := s.Deploy(ada, "a", page("new")); err != nil {
+	if err := s.Deploy(context.Background(), ada, "a", page("new")); err != nil {
 		panic(err)
 	}
 	_, _ = os.Stdout.WriteString("done\n")
@@ -55,7 +58,7 @@ func TestAKilledDeploymentLeavesTheOldOrTheNewApp(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			s := open(t, dir)
-			if err := s.Deploy(ada, "a", page("old")); err != nil {
+			if err := s.Deploy(t.Context(), ada, "a", page("old")); err != nil {
 				t.Fatal(err)
 			}
 			cmd := exec.CommandContext(t.Context(), os.Args[0])
@@ -79,24 +82,24 @@ func TestAKilledDeploymentLeavesTheOldOrTheNewApp(t *testing.T) {
 			if step == 5 {
 				want = "new"
 			}
-			b, err := s.Get(ada, "a")
+			b, err := s.Get(t.Context(), ada, "a")
 			if err != nil || string(b.Page()) != want || string(b.Files["src/main.ts"]) != want {
 				t.Errorf("after the kill: got %q, %v, want %s", b.Files, err, want)
 			}
-			if err := s.Deploy(ada, "a", page("next")); err != nil {
+			if err := s.Deploy(t.Context(), ada, "a", page("next")); err != nil {
 				t.Errorf("the next deployment: got %v, want nil", err)
 			}
-			leftovers, err := filepath.Glob(filepath.Join(dir, "*", "apps", "a", "v-*"))
+			leftovers, err := filepath.Glob(filepath.Join(dir, ".apps", "*", "apps", "a", "v-*"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, left := range leftovers { // those of the killed process are removed when they are old
-				apps.Age(t, filepath.Dir(filepath.Dir(filepath.Dir(filepath.Dir(left)))), "apps/a/"+filepath.Base(left))
+				apps.Age(t, dir, "apps/a/"+filepath.Base(left))
 			}
-			if err := s.Deploy(ada, "a", page("last")); err != nil {
+			if err := s.Deploy(t.Context(), ada, "a", page("last")); err != nil {
 				t.Fatal(err)
 			}
-			if left, err := filepath.Glob(filepath.Join(dir, "*", "apps", "a", "v-*")); err != nil || len(left) != 1 {
+			if left, err := filepath.Glob(filepath.Join(dir, ".apps", "*", "apps", "a", "v-*")); err != nil || len(left) != 1 {
 				t.Errorf("versions after a later deployment: got %v, %v, want one", left, err)
 			}
 		})

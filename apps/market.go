@@ -86,7 +86,7 @@ func (m *Market) List() ([]Offer, error) {
 
 // offer reads what the market shows of an app.
 func offer(folder fs.FS, id string) (Offer, error) {
-	data, err := readBounded(folder, id+"/"+ManifestFile, maxManifest)
+	data, err := readNamed(folder, id+"/"+ManifestFile, maxManifest)
 	if err != nil {
 		return Offer{}, err
 	}
@@ -103,7 +103,7 @@ func addShared(folder fs.FS, b Bundle) error {
 		if !bytes.Contains(b.Page(), line) {
 			continue
 		}
-		part, err := readBounded(folder, name, MaxBytes)
+		part, err := readNamed(folder, name, MaxBytes)
 		if err != nil {
 			return err
 		}

@@ -1,14 +1,14 @@
 package apps
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
+	"maps"
+	"math/rand/v2"
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -21,6 +21,8 @@ const (
 	// place for new ones.
 	MaxSandboxes = 20
 	sandboxTTL   = 24 * time.Hour
+	// editTries bounds how often an edit starts again because another replica has changed the file.
+	editTries = 5
 )
 
 const sandboxFolder = "sandboxes"
@@ -28,7 +30,7 @@ const sandboxFolder = "sandboxes"
 var validSandbox = regexp.MustCompile(`^[0-9]{1,20}$`)
 
 // Sandboxes are folders in which agents write apps before they deploy them. They belong to users,
-// like apps.
+// like apps. A sandbox exists while it has files.
 type Sandboxes struct{ store *Store }
 
 // Sandboxes returns the sandboxes of the store's users.
@@ -41,136 +43,152 @@ func checkSandbox(id string) error {
 	return nil
 }
 
-// Create makes a sandbox with some files and returns its id.
-func (b Sandboxes) Create(user string, all map[string][]byte) (id string, err error) {
+// errNoSandbox returns the error for a sandbox without files.
+func errNoSandbox(id string) error { return fmt.Errorf("%w: there is no sandbox %s", ErrNotFound, id) }
+
+func sandboxOf(id string) string { return path.Join(sandboxFolder, id) }
+
+// Create makes a sandbox with some files, at least one, and returns its id.
+func (b Sandboxes) Create(ctx context.Context, user string, all map[string][]byte) (id string, err error) {
 	if err := checkFiles(all); err != nil {
 		return "", err
 	}
-	defer b.store.lock(user)()
-	root, err := b.store.userRoot(user, true)
+	if len(all) == 0 {
+		return "", fmt.Errorf("%w: a sandbox without files", files.ErrName)
+	}
+	o, err := b.store.objectsOf(user)
 	if err != nil {
 		return "", err
 	}
-	defer closeRoot(root)
-	if err := makePlace(root); err != nil {
+	defer b.store.lock(user)()
+	inUse, err := makePlace(ctx, o)
+	if err != nil {
 		return "", err
 	}
-	for n := time.Now().UnixMilli(); ; n++ { // another replica may take the same moment
-		id = strconv.FormatInt(n, 10)
-		err := root.Mkdir(path.Join(sandboxFolder, id), 0o700)
-		if errors.Is(err, fs.ErrExist) {
-			continue
-		}
-		if err != nil {
-			return "", fmt.Errorf("create sandbox: %w", err)
-		}
-		break
+	for id == "" || slices.Contains(inUse, id) {
+		// Another replica may take the same millisecond.
+		id = fmt.Sprintf("%d%03d", time.Now().UnixMilli(), rand.IntN(1000)) //nolint:gosec // it is not a secret
 	}
 	for name, data := range all {
-		if err := writeFile(root, path.Join(sandboxFolder, id, name), data); err != nil {
-			return "", errors.Join(err, root.RemoveAll(path.Join(sandboxFolder, id)))
+		if err := o.write(ctx, path.Join(sandboxOf(id), name), data, files.Condition{}); err != nil {
+			return "", errors.Join(err, o.cleanUp(ctx, sandboxOf(id)))
 		}
 	}
 	return id, nil
 }
 
-// makePlace refuses one more sandbox if there are too many that are in use.
-func makePlace(root *os.Root) error {
-	if err := root.MkdirAll(sandboxFolder, 0o700); err != nil {
-		return fmt.Errorf("create folder of sandboxes: %w", err)
-	}
-	entries, err := fs.ReadDir(root.FS(), sandboxFolder)
+// makePlace refuses one more sandbox if there are too many that are in use. It returns the others.
+func makePlace(ctx context.Context, o objects) (inUse []string, err error) {
+	entries, err := o.list(ctx, sandboxFolder)
 	if err != nil {
-		return fmt.Errorf("list sandboxes: %w", err)
+		return nil, err
 	}
-	var kept []string
-	for _, e := range entries {
-		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) < sandboxTTL {
-			kept = append(kept, e.Name())
+	last := lastChanges(entries, sandboxFolder)
+	for _, id := range slices.Sorted(maps.Keys(last)) {
+		if time.Since(last[id]) < sandboxTTL {
+			inUse = append(inUse, id)
 		}
 	}
-	if len(kept) >= MaxSandboxes {
-		return fmt.Errorf("%w: there are %d sandboxes; continue in one of them: %s", ErrFull, len(kept), strings.Join(kept, ", "))
+	if len(inUse) >= MaxSandboxes {
+		return nil, fmt.Errorf("%w: there are %d sandboxes; continue in one of them: %s", ErrFull, len(inUse), strings.Join(inUse, ", "))
 	}
-	if len(entries) < MaxSandboxes {
-		return nil
+	if len(last) < MaxSandboxes {
+		return slices.Collect(maps.Keys(last)), nil
 	}
-	for _, e := range entries {
-		if slices.Contains(kept, e.Name()) {
+	for id := range last {
+		if slices.Contains(inUse, id) {
 			continue
 		}
-		if err := root.RemoveAll(path.Join(sandboxFolder, e.Name())); err != nil {
-			return fmt.Errorf("remove old sandbox: %w", err)
+		if err := o.remove(ctx, sandboxOf(id)); err != nil {
+			return nil, fmt.Errorf("remove old sandbox: %w", err)
 		}
 	}
-	return nil
-}
-
-// withSandbox calls do with the folder of a sandbox.
-func (b Sandboxes) withSandbox(user, id string, do func(root *os.Root, folder string) error) error {
-	if err := checkSandbox(id); err != nil {
-		return err
-	}
-	root, err := b.store.userRoot(user, false)
-	if err == nil {
-		defer closeRoot(root)
-	}
-	folder := path.Join(sandboxFolder, id)
-	if errors.Is(err, ErrNotFound) || err == nil && !isFolder(root, folder) {
-		return fmt.Errorf("%w: there is no sandbox %s", ErrNotFound, id)
-	}
-	if err != nil {
-		return err
-	}
-	return do(root, folder)
+	return inUse, nil
 }
 
 // Files returns all files of a sandbox.
-func (b Sandboxes) Files(user, id string) (all map[string][]byte, err error) {
-	err = b.withSandbox(user, id, func(root *os.Root, folder string) error {
-		sub, err := root.OpenRoot(folder)
-		if err != nil {
-			return fmt.Errorf("open sandbox: %w", notFound(err))
-		}
-		defer closeRoot(sub)
-		all, err = readFiles(sub.FS())
-		return err
-	})
+func (b Sandboxes) Files(ctx context.Context, user, id string) (map[string][]byte, error) {
+	if err := checkSandbox(id); err != nil {
+		return nil, err
+	}
+	o, err := b.store.objectsOf(user)
+	var all map[string][]byte
+	if err == nil {
+		all, err = o.readAll(ctx, sandboxOf(id))
+	}
+	if errors.Is(err, ErrNotFound) {
+		return nil, errNoSandbox(id)
+	}
 	return all, err
 }
 
-// Write writes a file of a sandbox in one step, and replaces one of that name.
-func (b Sandboxes) Write(user, id, name string, content []byte) error {
-	return b.Edit(user, id, name, func([]byte, bool) ([]byte, error) { return content, nil })
+// File returns a file of a sandbox.
+func (b Sandboxes) File(ctx context.Context, user, id, name string) ([]byte, error) {
+	if err := errors.Join(checkSandbox(id), files.CheckName(name)); err != nil {
+		return nil, err
+	}
+	o, err := b.store.objectsOf(user)
+	if err != nil {
+		return nil, err
+	}
+	data, _, err := o.read(ctx, path.Join(sandboxOf(id), name), MaxBytes)
+	return data, err
 }
 
-// Edit changes a file of a sandbox. change gets its content and whether it exists.
-func (b Sandboxes) Edit(user, id, name string, change func(old []byte, exists bool) ([]byte, error)) error {
-	if err := files.CheckName(name); err != nil {
+// Write writes a file of a sandbox in one step, and replaces one of that name.
+func (b Sandboxes) Write(ctx context.Context, user, id, name string, content []byte) error {
+	return b.Edit(ctx, user, id, name, func([]byte, bool) ([]byte, error) { return content, nil })
+}
+
+// Edit changes a file of a sandbox. change gets its content and whether it exists; it is called again if another
+// replica has changed the file meanwhile.
+func (b Sandboxes) Edit(ctx context.Context, user, id, name string, change func(old []byte, exists bool) ([]byte, error)) error {
+	if err := errors.Join(checkSandbox(id), files.CheckName(name)); err != nil {
 		return err
 	}
-	defer b.store.lock(user)()
-	all, err := b.Files(user, id)
+	o, err := b.store.objectsOf(user)
 	if err != nil {
 		return err
 	}
-	old, exists := all[name]
+	defer b.store.lock(user)()
+	for try := 1; ; try++ {
+		err := edit(ctx, o, id, name, change)
+		if !errors.Is(err, files.ErrChanged) || try == editTries {
+			return err
+		}
+	}
+}
+
+// edit changes a file of a sandbox unless another replica does at the same time, which is [files.ErrChanged].
+func edit(ctx context.Context, o objects, id, name string, change func(old []byte, exists bool) ([]byte, error)) error {
+	entries, err := o.list(ctx, sandboxOf(id))
+	if err != nil {
+		return err
+	}
+	if len(entries) == 0 {
+		return errNoSandbox(id)
+	}
+	sizes := map[string]int64{}
+	for _, e := range entries {
+		sizes[strings.TrimPrefix(e.Path, sandboxOf(id)+"/")] = e.Size
+	}
+	full := path.Join(sandboxOf(id), name)
+	condition := files.Condition{Absent: true}
+	var old []byte
+	_, exists := sizes[name]
+	if exists {
+		if old, condition.ETag, err = o.read(ctx, full, MaxBytes); err != nil {
+			return err
+		}
+		condition.Absent = false
+	}
 	content, err := change(old, exists)
 	if err != nil {
 		return err
 	}
-	all[name] = content
-	if err := checkFiles(all); err != nil {
+	sizes[name] = int64(len(content))
+	if err := checkSizes(sizes); err != nil {
 		return err
 	}
-	return b.withSandbox(user, id, func(root *os.Root, folder string) error {
-		if err := writeFile(root, path.Join(folder, name), content); err != nil {
-			return err
-		}
-		now := time.Now()
-		if err := root.Chtimes(folder, now, now); err != nil { // it is in use
-			return fmt.Errorf("write to sandbox: %w", err)
-		}
-		return nil
-	})
+	return o.write(ctx, full, content, condition)
 }

@@ -1,15 +1,12 @@
 package apps
 
 import (
-	"cmp"
+	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"io/fs"
-	"os"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -22,7 +19,7 @@ import (
 // MaxApps bounds the apps of a user.
 const MaxApps = 50
 
-// Names in the folder of a user.
+// Names of what a user has.
 const (
 	appsFolder    = "apps"
 	currentFile   = "current" // in the folder of an app: the name of the version in use
@@ -31,6 +28,10 @@ const (
 
 // readTries bounds how often a reader starts again because a new version was deployed meanwhile.
 const readTries = 50
+
+// staleAfter is the age after which what a killed process left is removed. It is much longer than
+// a deployment takes, because another replica may be writing.
+const staleAfter = time.Hour
 
 // App is an app of a user.
 type App struct {
@@ -42,31 +43,24 @@ type App struct {
 	Deployed       time.Time
 }
 
-// Store holds the apps of all users. [Open] returns one.
+// Store holds the apps of all users. Create it with [New].
 type Store struct {
-	root *os.Root
-	seed maphash.Seed
+	backend files.Backend
+	seed    maphash.Seed
 	// locks serialise the changes of a user. Users are hashed to them.
 	locks [64]sync.Mutex
+	known known
+	// changed is called after an app was deployed or removed; nil means that nothing needs to know.
+	changed func(ctx context.Context, user, id string)
 	// pause, unless nil, is called between the steps of a deployment, for tests.
 	pause func(step string)
 }
 
-// Open returns the store in a folder, which is created if it does not exist. Replicas that serve
-// the same users need the same folder.
-func Open(dir string) (*Store, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("create folder for apps: %w", err)
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, fmt.Errorf("open folder for apps: %w", err)
-	}
-	return &Store{root: root, seed: maphash.MakeSeed()}, nil
+// New returns the store in a backend. Replicas that serve the same users need the same backend. changed, unless nil, is
+// called after an app was deployed or removed.
+func New(b files.Backend, changed func(ctx context.Context, user, id string)) *Store {
+	return &Store{backend: b, changed: changed, seed: maphash.MakeSeed()}
 }
-
-// Close releases the folder.
-func (s *Store) Close() error { return s.root.Close() }
 
 func (s *Store) lock(user string) (done func()) {
 	m := &s.locks[maphash.String(s.seed, user)%uint64(len(s.locks))]
@@ -74,74 +68,68 @@ func (s *Store) lock(user string) (done func()) {
 	return m.Unlock
 }
 
-// userRoot opens the folder of a user as a root of its own, so that not even a link leads to
-// another user. Names of users may have any characters, so that the folder has a hash as its name.
-func (s *Store) userRoot(user string, create bool) (*os.Root, error) {
-	if user == "" {
-		return nil, fmt.Errorf("%w: the session belongs to no user, so that it has no apps", ErrNotFound)
-	}
-	sum := sha256.Sum256([]byte(user))
-	name := hex.EncodeToString(sum[:16])
-	if create {
-		if err := s.root.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, fmt.Errorf("create folder of apps: %w", err)
-		}
-	}
-	if info, err := s.root.Lstat(name); err != nil {
-		return nil, notFound(err)
-	} else if !info.IsDir() {
-		return nil, fmt.Errorf("%w: the folder of apps is not a folder", files.ErrName)
-	}
-	root, err := s.root.OpenRoot(name)
-	if err != nil {
-		return nil, fmt.Errorf("open folder of apps: %w", err)
-	}
-	return root, nil
-}
-
-// closeRoot closes a user's folder. An error loses no data, because the root is only a handle.
-func closeRoot(root *os.Root) { _ = root.Close() }
-
 func appFolder(id string) string { return path.Join(appsFolder, id) }
 
 // List returns the apps of a user, in the order of their ids. An app that cannot be read does not
 // keep the others from being listed: the error names it.
-func (s *Store) List(user string) ([]App, error) {
-	root, err := s.userRoot(user, false)
-	if errors.Is(err, ErrNotFound) {
-		return nil, nil
+func (s *Store) List(ctx context.Context, user string) ([]App, error) {
+	o, err := s.objectsOf(user)
+	if err != nil {
+		return nil, nil //nolint:nilerr // without a user there are no apps
 	}
+	entries, err := o.list(ctx, appsFolder)
 	if err != nil {
 		return nil, err
 	}
-	defer closeRoot(root)
-	entries, err := fs.ReadDir(root.FS(), appsFolder)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("list apps: %w", err)
+	inUse := map[string]files.Entry{}
+	credentials := map[string]bool{}
+	for _, e := range entries {
+		id, name, _ := strings.Cut(strings.TrimPrefix(e.Path, appsFolder+"/"), "/")
+		switch name {
+		case currentFile:
+			inUse[id] = e
+		case dataFolder + "/" + credentialsFile:
+			credentials[id] = true
+		}
 	}
 	var all []App
 	var wrong []error
-	for _, e := range entries {
-		if !e.IsDir() || CheckID(e.Name()) != nil {
+	for _, id := range slices.Sorted(maps.Keys(inUse)) {
+		if CheckID(id) != nil {
 			continue
 		}
-		a, err := readApp(root, e.Name())
+		a, err := s.listed(ctx, o, id, inUse[id])
 		switch {
-		case errors.Is(err, ErrNotFound): // only its data is there, or it was removed meanwhile
+		case errors.Is(err, ErrNotFound): // it was removed meanwhile
 		case err != nil:
-			wrong = append(wrong, fmt.Errorf("app %s: %w", e.Name(), err))
+			wrong = append(wrong, fmt.Errorf("app %s: %w", id, err))
 		default:
+			a.HasCredentials = credentials[id]
 			all = append(all, a)
 		}
 	}
-	slices.SortFunc(all, func(a, b App) int { return cmp.Compare(a.ID, b.ID) })
 	return all, errors.Join(wrong...)
 }
 
+// listed returns what is listed of an app, but not whether it has credentials. current is the entry of the file that
+// names its version.
+func (s *Store) listed(ctx context.Context, o objects, id string, current files.Entry) (App, error) {
+	key := path.Join(string(o.user), id, current.ETag)
+	if a, ok := s.known.get(key); ok {
+		return a, nil
+	}
+	a, err := readApp(ctx, o, id)
+	if err == nil {
+		a.Deployed = current.Modified
+		s.known.set(key, a)
+	}
+	return a, err
+}
+
 // readApp reads what is listed of an app.
-func readApp(root *os.Root, id string) (a App, err error) {
-	err = withVersion(root, id, func(folder string) error {
-		data, err := readFile(root, path.Join(folder, ManifestFile), maxManifest)
+func readApp(ctx context.Context, o objects, id string) (a App, err error) {
+	err = withVersion(ctx, o, id, func(folder string) error {
+		data, _, err := o.read(ctx, path.Join(folder, ManifestFile), maxManifest)
 		if err != nil {
 			return err
 		}
@@ -149,21 +137,17 @@ func readApp(root *os.Root, id string) (a App, err error) {
 		if err != nil {
 			return err
 		}
-		a = App{ID: id, Manifest: m}
-		_, noSkill := root.Lstat(path.Join(folder, SkillFile))
-		_, noCredentials := root.Lstat(path.Join(appFolder(id), dataFolder, credentialsFile))
-		a.HasSkill, a.HasCredentials = noSkill == nil, noCredentials == nil
-		if info, err := root.Lstat(path.Join(appFolder(id), currentFile)); err == nil {
-			a.Deployed = info.ModTime()
-		}
-		return nil
+		all, err := o.list(ctx, folder)
+		skill := func(e files.Entry) bool { return e.Path == path.Join(folder, SkillFile) }
+		a = App{ID: id, Manifest: m, HasSkill: slices.ContainsFunc(all, skill)}
+		return err
 	})
 	return a, err
 }
 
 // currentVersion returns the name of the version in use. It is [ErrNotFound] without an app.
-func currentVersion(root *os.Root, id string) (string, error) {
-	data, err := readFile(root, path.Join(appFolder(id), currentFile), 100)
+func currentVersion(ctx context.Context, o objects, id string) (string, error) {
+	data, _, err := o.read(ctx, path.Join(appFolder(id), currentFile), 100)
 	if err != nil {
 		return "", err
 	}
@@ -176,15 +160,15 @@ func currentVersion(root *os.Root, id string) (string, error) {
 
 // withVersion calls read with the folder of the version in use, again if that version was replaced
 // meanwhile: its files are removed then, so read may have seen a part of them.
-func withVersion(root *os.Root, id string, read func(folder string) error) error {
-	version, err := currentVersion(root, id)
+func withVersion(ctx context.Context, o objects, id string, read func(folder string) error) error {
+	version, err := currentVersion(ctx, o, id)
 	for range readTries {
 		if err != nil {
 			return err
 		}
 		before := version
 		failed := read(path.Join(appFolder(id), before))
-		if version, err = currentVersion(root, id); version == before {
+		if version, err = currentVersion(ctx, o, id); version == before {
 			return failed
 		}
 	}
@@ -192,14 +176,13 @@ func withVersion(root *os.Root, id string, read func(folder string) error) error
 }
 
 // reading calls read with the folder of the version of an app that is in use.
-func (s *Store) reading(user, id string, read func(root *os.Root, folder string) error) error {
+func (s *Store) reading(ctx context.Context, user, id string, read func(o objects, folder string) error) error {
 	if err := CheckID(id); err != nil {
 		return err
 	}
-	root, err := s.userRoot(user, false)
+	o, err := s.objectsOf(user)
 	if err == nil {
-		defer closeRoot(root)
-		err = withVersion(root, id, func(folder string) error { return read(root, folder) })
+		err = withVersion(ctx, o, id, func(folder string) error { return read(o, folder) })
 	}
 	if errors.Is(err, ErrNotFound) {
 		return fmt.Errorf("%w: there is no app %q, or it has no such file", ErrNotFound, id)
@@ -208,26 +191,24 @@ func (s *Store) reading(user, id string, read func(root *os.Root, folder string)
 }
 
 // Get returns an app of a user with all its files.
-func (s *Store) Get(user, id string) (b Bundle, err error) {
-	err = s.reading(user, id, func(root *os.Root, folder string) error {
-		sub, err := root.OpenRoot(folder)
-		if err != nil {
-			return notFound(err)
+func (s *Store) Get(ctx context.Context, user, id string) (b Bundle, err error) {
+	err = s.reading(ctx, user, id, func(o objects, folder string) error {
+		all, err := o.readAll(ctx, folder)
+		if err == nil {
+			b, err = NewBundle(all)
 		}
-		defer closeRoot(sub)
-		b, err = ReadFolder(sub.FS())
-		return notFound(err)
+		return err
 	})
 	return b, err
 }
 
 // File returns a file of an app.
-func (s *Store) File(user, id, name string) (data []byte, err error) {
+func (s *Store) File(ctx context.Context, user, id, name string) (data []byte, err error) {
 	if err := files.CheckName(name); err != nil {
 		return nil, err
 	}
-	err = s.reading(user, id, func(root *os.Root, folder string) error {
-		data, err = readFile(root, path.Join(folder, name), MaxBytes)
+	err = s.reading(ctx, user, id, func(o objects, folder string) error {
+		data, _, err = o.read(ctx, path.Join(folder, name), MaxBytes)
 		return err
 	})
 	return data, err
@@ -235,7 +216,7 @@ func (s *Store) File(user, id, name string) (data []byte, err error) {
 
 // Deploy stores an app, or a new version of it. A reader sees the old or the new version, and so
 // does every reader after a process was killed.
-func (s *Store) Deploy(user, id string, b Bundle) error {
+func (s *Store) Deploy(ctx context.Context, user, id string, b Bundle) error {
 	if err := CheckID(id); err != nil {
 		return err
 	}
@@ -245,29 +226,39 @@ func (s *Store) Deploy(user, id string, b Bundle) error {
 	if b.Page() == nil {
 		return fmt.Errorf("%w: there is no %s", ErrManifest, PageFile)
 	}
-	defer s.lock(user)()
-	root, err := s.userRoot(user, true)
+	o, err := s.objectsOf(user)
 	if err != nil {
 		return err
 	}
-	defer closeRoot(root)
-	old, err := currentVersion(root, id)
+	defer s.lock(user)()
+	old, err := currentVersion(ctx, o, id)
 	if errors.Is(err, ErrNotFound) {
-		err = s.checkCount(root)
+		err = checkCount(ctx, o)
 	}
 	if err != nil {
 		return err
 	}
 	version := versionPrefix + strings.ToLower(rand.Text())
-	if err := s.writeVersion(root, path.Join(appFolder(id), version), b.Files); err != nil {
-		return errors.Join(err, root.RemoveAll(path.Join(appFolder(id), version)))
+	folder := path.Join(appFolder(id), version)
+	for name, data := range b.Files {
+		if err := o.write(ctx, path.Join(folder, name), data, files.Condition{}); err != nil {
+			return errors.Join(err, o.cleanUp(ctx, folder))
+		}
+		s.beforeStep("file")
 	}
 	s.beforeStep("written")
-	if err := writeFile(root, path.Join(appFolder(id), currentFile), []byte(version)); err != nil {
-		return errors.Join(err, root.RemoveAll(path.Join(appFolder(id), version)))
+	if err := o.write(ctx, path.Join(appFolder(id), currentFile), []byte(version), files.Condition{}); err != nil {
+		return fmt.Errorf("use the new version: %w", err) // its files stay for a while: the write may have succeeded
 	}
+	s.notify(ctx, user, id)
 	s.beforeStep("published")
-	return removeOld(root, id, old)
+	return removeOld(ctx, o, id, old)
+}
+
+func (s *Store) notify(ctx context.Context, user, id string) {
+	if s.changed != nil {
+		s.changed(ctx, user, id)
+	}
 }
 
 func (s *Store) beforeStep(name string) {
@@ -278,71 +269,70 @@ func (s *Store) beforeStep(name string) {
 
 // checkCount refuses one more app. Apps without a version, of which only data is there, do not
 // count.
-func (s *Store) checkCount(root *os.Root) error {
-	entries, err := fs.ReadDir(root.FS(), appsFolder)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("count apps: %w", err)
+func checkCount(ctx context.Context, o objects) error {
+	entries, err := o.list(ctx, appsFolder)
+	if err != nil {
+		return err
 	}
-	if len(entries) >= MaxApps {
+	count := 0
+	for _, e := range entries {
+		if isCurrent(e) {
+			count++
+		}
+	}
+	if count >= MaxApps {
 		return fmt.Errorf("%w: a user has at most %d apps", ErrFull, MaxApps)
 	}
 	return nil
 }
 
-func (s *Store) writeVersion(root *os.Root, folder string, all map[string][]byte) error {
-	if err := root.MkdirAll(folder, 0o700); err != nil {
-		return fmt.Errorf("create folder of the app: %w", err)
+// removeOld removes the version that was replaced, and what killed processes left.
+func removeOld(ctx context.Context, o objects, id, old string) error {
+	if old != "" {
+		if err := o.remove(ctx, path.Join(appFolder(id), old)); err != nil {
+			return fmt.Errorf("remove old version: %w", err)
+		}
 	}
-	for name, data := range all {
-		to := path.Join(folder, name)
-		if err := root.MkdirAll(path.Dir(to), 0o700); err != nil {
-			return fmt.Errorf("create folder of the app: %w", err)
+	current, err := currentVersion(ctx, o, id)
+	if err != nil {
+		return err
+	}
+	entries, err := o.list(ctx, appFolder(id))
+	if err != nil {
+		return err
+	}
+	for version, changed := range lastChanges(entries, appFolder(id)) {
+		if !strings.HasPrefix(version, versionPrefix) || version == current || time.Since(changed) < staleAfter {
+			continue
 		}
-		if err := writeNew(root, to, data); err != nil {
-			return err
+		if err := o.remove(ctx, path.Join(appFolder(id), version)); err != nil {
+			return fmt.Errorf("remove unfinished version: %w", err)
 		}
-		s.beforeStep("file")
 	}
 	return nil
 }
 
-// removeOld removes the version that was replaced, and what killed processes left.
-func removeOld(root *os.Root, id, old string) error {
-	if old != "" {
-		if err := root.RemoveAll(path.Join(appFolder(id), old)); err != nil {
-			return fmt.Errorf("remove old version: %w", err)
-		}
-	}
-	current, err := currentVersion(root, id)
-	if err != nil {
-		return err
-	}
-	entries, err := fs.ReadDir(root.FS(), appFolder(id))
-	if err != nil {
-		return fmt.Errorf("list versions: %w", err)
-	}
+// lastChanges returns when something in each of the folders in a folder has changed last.
+func lastChanges(entries []files.Entry, folder string) map[string]time.Time {
+	last := map[string]time.Time{}
 	for _, e := range entries {
-		info, err := e.Info()
-		if err != nil || !strings.HasPrefix(e.Name(), versionPrefix) || e.Name() == current || time.Since(info.ModTime()) < staleAfter {
-			continue
-		}
-		if err := root.RemoveAll(path.Join(appFolder(id), e.Name())); err != nil {
-			return fmt.Errorf("remove unfinished version: %w", err)
+		name, _, below := strings.Cut(strings.TrimPrefix(e.Path, folder+"/"), "/")
+		if below && e.Modified.After(last[name]) {
+			last[name] = e.Modified
 		}
 	}
-	return removeStale(root)
+	return last
 }
 
 // Remove removes an app with its data.
-func (s *Store) Remove(user, id string) error {
+func (s *Store) Remove(ctx context.Context, user, id string) error {
 	if err := CheckID(id); err != nil {
 		return err
 	}
 	defer s.lock(user)()
-	root, err := s.userRoot(user, false)
+	o, err := s.objectsOf(user)
 	if err == nil {
-		defer closeRoot(root)
-		_, err = currentVersion(root, id)
+		_, err = currentVersion(ctx, o, id)
 	}
 	if errors.Is(err, ErrNotFound) {
 		return fmt.Errorf("%w: there is no app %q", ErrNotFound, id)
@@ -351,12 +341,36 @@ func (s *Store) Remove(user, id string) error {
 		return err
 	}
 	// Without this file there is no app, so that a killed process leaves all of it or none.
-	if err := root.Remove(path.Join(appFolder(id), currentFile)); err != nil {
-		return fmt.Errorf("remove app: %w", notFound(err))
+	if err := o.remove(ctx, path.Join(appFolder(id), currentFile)); err != nil {
+		return err
 	}
+	s.notify(ctx, user, id)
 	s.beforeStep("unlisted")
-	if err := root.RemoveAll(appFolder(id)); err != nil {
-		return fmt.Errorf("remove files of the app: %w", err)
+	return o.remove(ctx, appFolder(id))
+}
+
+// maxKnown bounds the apps of all users whose manifests are kept in memory.
+const maxKnown = 2000
+
+// known has what is listed of apps, by user, id and version: a version does not change. Agents list the apps of their
+// user before every turn. The zero value is empty.
+type known struct {
+	mu sync.Mutex // guards by
+	by map[string]App
+}
+
+func (k *known) get(key string) (App, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	a, ok := k.by[key]
+	return a, ok
+}
+
+func (k *known) set(key string, a App) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.by == nil || len(k.by) >= maxKnown {
+		k.by = map[string]App{}
 	}
-	return nil
+	k.by[key] = a
 }

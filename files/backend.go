@@ -30,6 +30,9 @@ const (
 	// AreaCold has the content of sessions that the store has moved out. It belongs to the store:
 	// only the store knows whether an object is needed, so RemoveAll leaves it.
 	AreaCold Area = "cold"
+	// AreaApps has the apps of a user, whose id takes the place of the session's. They belong to no session, so
+	// RemoveAll leaves them. Conditions hold between all replicas, also in a folder.
+	AreaApps Area = "apps"
 )
 
 // Key names an object, or with a prefix of its name a folder, in a [Backend]. The caller has
@@ -84,6 +87,6 @@ type Backend interface {
 	// Remove removes an object, and a folder with all that is in it. Folders that become empty go,
 	// too.
 	Remove(ctx context.Context, key Key) error
-	// RemoveAll removes all objects of a session besides those of [AreaCold].
+	// RemoveAll removes all objects of a session besides those of [AreaCold] and [AreaApps].
 	RemoveAll(ctx context.Context, session wire.SessionID) error
 }

@@ -32,7 +32,7 @@ const partialTTL = time.Hour
 //
 // Replicas that serve the same files need the same folder, on a shared file system. Conditions hold
 // between the writers of one replica: two replicas that replace a file at the same moment may
-// both succeed, and the later one counts.
+// both succeed, and the later one counts. Those of [AreaApps] hold between replicas.
 type Folder struct {
 	root *os.Root
 	seed maphash.Seed
@@ -221,7 +221,11 @@ func (r *contextReader) Read(b []byte) (int, error) {
 // commit renames a finished file to its name, if the condition is met. It returns this version, which the next writer
 // may have replaced by now.
 func (f *Folder) commit(root *os.Root, temp string, key Key, c Condition) (Entry, error) {
-	defer f.lockSession(key.Session)()
+	unlock, err := f.lockObjects(root, key)
+	if err != nil {
+		return Entry{}, err
+	}
+	defer unlock()
 	now := time.Now()
 	old, err := root.Lstat(key.Name)
 	switch {
@@ -348,6 +352,8 @@ func (f *Folder) List(ctx context.Context, key Key) ([]Entry, error) {
 			return ctx.Err()
 		case errors.Is(err, fs.ErrNotExist) || name == top && err == nil:
 			return nil // removed meanwhile
+		case key.Area == AreaApps && name == lockName:
+			return nil
 		case name != top && errors.Is(err, fs.ErrPermission), d != nil && d.IsDir() && d.Name() == partial, !utf8.ValidString(name):
 			if d.IsDir() { // programs leave folders that cannot be read
 				return fs.SkipDir

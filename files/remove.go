@@ -22,7 +22,11 @@ func (f *Folder) Remove(_ context.Context, key Key) error {
 	if err := checkNoLinks(root, path.Dir(key.Name)); err != nil {
 		return err
 	}
-	defer f.lockSession(key.Session)()
+	unlock, err := f.lockObjects(root, key)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	if _, err := root.Lstat(key.Name); err != nil {
 		return fmt.Errorf("stat file: %w", asNotExist(err))
 	}
@@ -104,7 +108,7 @@ func permitOwner(root *os.Root, name string) error {
 // removeStale removes unfinished files that a dead process left. Those that a program has made inaccessible stay until
 // their session is deleted: they must not prevent the start of the hub.
 func (f *Folder) removeStale() error {
-	for _, parent := range []string{".", "." + string(AreaUploads), "." + string(AreaCold)} {
+	for _, parent := range []string{".", "." + string(AreaUploads), "." + string(AreaCold), "." + string(AreaApps)} {
 		sessions, err := fs.ReadDir(f.root.FS(), parent)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err

@@ -79,6 +79,9 @@ func Open(dir string, cfg Config) (*Store, error) {
 	return New(b, cfg), nil
 }
 
+// Backend returns where the store keeps its objects, for what is stored beside the files of sessions.
+func (s *Store) Backend() Backend { return s.backend }
+
 // Close closes the backend.
 func (s *Store) Close() error {
 	if c, ok := s.backend.(io.Closer); ok {

@@ -27,7 +27,7 @@ func newHubWithFramedApp(t *testing.T) *testHub {
 	t.Helper()
 	h := newTestHub(t, withAppScript)
 	for _, app := range []string{"counter", "other"} {
-		if err := h.userApps.Deploy("ada", app, testApp(" \n<!DOCTYPE html><p>hi</p>")); err != nil {
+		if err := h.userApps.Deploy(t.Context(), "ada", app, testApp(" \n<!DOCTYPE html><p>hi</p>")); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -293,7 +293,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		send(http.MethodGet, path, "").wantStatus(http.StatusOK)
 	}
 	send(http.MethodPut, "/api/apps/{app}", "").wantStatus(http.StatusOK)
-	if err := h.userApps.Deploy("root", "counter", testApp("<p>counter</p>")); err != nil {
+	if err := h.userApps.Deploy(t.Context(), "root", "counter", testApp("<p>counter</p>")); err != nil {
 		t.Fatal(err)
 	}
 	send(http.MethodGet, one+"/apps", "").wantStatus(http.StatusOK)

@@ -29,7 +29,7 @@ func TestAppsOfTheCallerAreListedAndServed(t *testing.T) {
 	t.Parallel()
 	h := newTestHub(t)
 	ada, bob := h.userToken("ada"), h.userToken("bob")
-	if err := h.userApps.Deploy("ada", "counter", testApp("<p>hi</p>")); err != nil {
+	if err := h.userApps.Deploy(t.Context(), "ada", "counter", testApp("<p>hi</p>")); err != nil {
 		t.Fatal(err)
 	}
 	got := h.get("/api/apps", ada).wantStatus(http.StatusOK)
@@ -80,10 +80,10 @@ func TestASessionHasTheAppsAndSandboxesOfItsOwner(t *testing.T) {
 	h := newTestHub(t)
 	ada, bob := h.userToken("ada"), h.userToken("bob")
 	id := h.newSession("ada")
-	if err := h.userApps.Deploy("ada", "counter", testApp("<p>hi</p>")); err != nil {
+	if err := h.userApps.Deploy(t.Context(), "ada", "counter", testApp("<p>hi</p>")); err != nil {
 		t.Fatal(err)
 	}
-	sandbox, err := h.userApps.Sandboxes().Create("ada", map[string][]byte{"dist/index.html": []byte("preview")})
+	sandbox, err := h.userApps.Sandboxes().Create(t.Context(), "ada", map[string][]byte{"dist/index.html": []byte("preview")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestDataOfAnAppIsForItsOwnerOnly(t *testing.T) {
 	h := newTestHub(t)
 	ada, admin := h.userToken("ada"), h.userToken("root", "admin")
 	id, other := h.newSession("ada"), h.newSession("ada")
-	if err := h.userApps.Deploy("ada", "counter", testApp("")); err != nil {
+	if err := h.userApps.Deploy(t.Context(), "ada", "counter", testApp("")); err != nil {
 		t.Fatal(err)
 	}
 	put := func(token, path, body string) reply {
@@ -152,7 +152,7 @@ func TestDataOfAnAppHasVersions(t *testing.T) {
 	h := newTestHub(t)
 	ada, bob := h.userToken("ada"), h.userToken("bob")
 	id, other := h.newSession("ada"), h.newSession("ada")
-	if err := h.userApps.Deploy("ada", "counter", testApp("")); err != nil {
+	if err := h.userApps.Deploy(t.Context(), "ada", "counter", testApp("")); err != nil {
 		t.Fatal(err)
 	}
 	x, stranger := h.mustDial("/ws/"+string(other), as(ada)), h.mustDial("/ws/"+string(h.newSession("bob")), as(bob))
@@ -212,11 +212,11 @@ func TestAppsOfTheMarketCanBeInstalled(t *testing.T) {
 	if got := installed(); !got["notes"] || got["todo"] {
 		t.Errorf("the market has %v, want that only notes is installed", got)
 	}
-	if err := h.userApps.WriteData("ada", "notes", "a.json", []byte("{}")); err != nil {
+	if err := h.userApps.WriteData(t.Context(), "ada", "notes", "a.json", []byte("{}")); err != nil {
 		t.Fatal(err)
 	}
 	h.rest(http.MethodPut, "/api/apps/notes", request{token: ada}).wantStatus(http.StatusOK)
-	if data, err := h.userApps.ReadData("ada", "notes", "a.json"); err != nil || string(data) != "{}" {
+	if data, err := h.userApps.ReadData(t.Context(), "ada", "notes", "a.json"); err != nil || string(data) != "{}" {
 		t.Errorf("data after installing again: got %q, %v, want {}", data, err)
 	}
 	h.rest(http.MethodPut, "/api/apps/nothing", request{token: ada}).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
@@ -247,7 +247,7 @@ func TestAppsOfTheMarketAreCompiled(t *testing.T) {
 	h := newTestHub(t, func(o *hubOptions) { o.market = folder })
 	ada := h.userToken("ada")
 	h.rest(http.MethodPut, "/api/apps/hello", request{token: ada}).wantStatus(http.StatusOK)
-	if b, err := h.userApps.Get("ada", "hello"); err != nil || !strings.Contains(string(b.Page()), "compiled page") {
+	if b, err := h.userApps.Get(t.Context(), "ada", "hello"); err != nil || !strings.Contains(string(b.Page()), "compiled page") {
 		t.Errorf("the page is %.200q (%v), want the compiled source", b.Page(), err)
 	}
 	for app, want := range map[string]string{"broken": "src/main.ts", "empty": "no file to begin with"} {
@@ -255,5 +255,21 @@ func TestAppsOfTheMarketAreCompiled(t *testing.T) {
 		if !strings.Contains(p.Detail, want) {
 			t.Errorf("%s: the detail is %q, want %q in it", app, p.Detail, want)
 		}
+	}
+}
+
+// All open desktops of a user show an app that was installed on one of them.
+func TestInstalledAppsAreAnnounced(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	ada, bob := h.userToken("ada"), h.userToken("bob")
+	x, stranger := h.mustDial("/ws/"+string(h.newSession("ada")), as(ada)), h.mustDial("/ws/"+string(h.newSession("bob")), as(bob))
+	h.rest(http.MethodPut, "/api/apps/notes", request{token: ada}).wantStatus(http.StatusOK)
+	if e := next[wire.SettingsChanged](x); !slices.Equal(e.Names, []string{"appData/notes/"}) {
+		t.Errorf("the tab of a session got %+v, want the app", e)
+	}
+	h.rest(http.MethodPatch, "/api/settings", request{token: bob, body: `{"language":"ko"}`}).wantStatus(http.StatusOK)
+	if e := next[wire.SettingsChanged](stranger); slices.Contains(e.Names, "appData/notes/") {
+		t.Errorf("another user got %+v, want nothing of it", e)
 	}
 }

@@ -259,10 +259,12 @@ func newTestHub(tb testing.TB, tune ...func(*hubOptions)) *testHub {
 			values.Publish(ctx, settings.Subject{User: user}, []string{profiles.SettingName})
 		},
 	})
-	if h.userApps, err = apps.Open(tb.TempDir()); err != nil {
+	folder, err := files.OpenFolder(tb.TempDir())
+	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { _ = h.userApps.Close() })
+	tb.Cleanup(func() { _ = folder.Close() })
+	h.userApps = apps.New(folder, nil)
 	pages := fetch.New(fetch.NewDomains(h.store), p.webHosts)
 	tb.Cleanup(pages.Close)
 	var servers *mcpclient.Manager
@@ -283,7 +285,7 @@ func newTestHub(tb testing.TB, tune ...func(*hubOptions)) *testHub {
 		Store: gateway.Store{Readiness: h.store, Events: h.store, Documents: h.store}, Hub: h.hub, Auth: h.auth, Limiter: ratelimit.New(p.limits, counts), Files: h.fileStore, MCP: p.mcp, ToolProfiles: []string{"default", "all"},
 		Desktop: p.desktop, Apps: p.apps, Settings: values, Secrets: hidden, Profiles: models, Modes: modes.New(h.store, func(ctx context.Context, user string) {
 			values.Publish(ctx, settings.Subject{User: user}, []string{modes.SettingName})
-		}), Backends: fakeBackends{}, Web: pages, MCPServers: servers, UserApps: h.userApps, Market: market, AppCompiler: inProcess{},
+		}), Backends: fakeBackends{}, Web: pages, MCPServers: servers, UserApps: apps.New(folder, values.PublishApp), Market: market, AppCompiler: inProcess{},
 		Admin: p.admin, Metrics: p.metrics, AdminView: p.adminView, Tracer: p.tracer, Provider: p.provider, Crash: p.crash,
 	})
 	if p.ownAdmin {

@@ -144,3 +144,20 @@ func (e *expander) value(ctx context.Context, variable string) (string, error) {
 	}
 	return missing("the variable is not set")
 }
+
+// expandEnv replaces those variables of a text that have a value in the environment or a default. Secrets stay: they may
+// be those of a user.
+func expandEnv(text string, env func(string) (string, bool)) string {
+	e := &expander{env: env}
+	return variables.ReplaceAllStringFunc(text, func(match string) string {
+		variable := match[2 : len(match)-1]
+		if _, isSecret := secretName(variable); isSecret {
+			return match
+		}
+		value, err := e.value(context.Background(), variable)
+		if err != nil {
+			return match
+		}
+		return value
+	})
+}

@@ -16,6 +16,8 @@ type timing struct {
 	// start bounds the start of a server with the first list of its tools. A package manager may have to
 	// download it.
 	start time.Duration
+	// prepare bounds how long a turn waits for servers whose tools are not known.
+	prepare time.Duration
 	// idle is how long an instance is kept without calls.
 	idle time.Duration
 	// firstPause and maxPause bound the pause after failures, and steady is how long an instance must have

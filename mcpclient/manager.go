@@ -25,8 +25,6 @@ const (
 	maxOfUser    = 12
 	// maxStopped bounds the instances that are kept for their log.
 	maxStopped = 512
-	// prepareTimeout bounds how long a turn waits for servers whose tools are not known.
-	prepareTimeout = 20 * time.Second
 	// cacheTime is how long the servers of a user are used without reading them again. Changes on this
 	// replica, and those that are published, count at once.
 	cacheTime = 5 * time.Second
@@ -49,8 +47,8 @@ type Config struct {
 	Version string
 	Logger  *slog.Logger
 
-	// StartTimeout, IdleTimeout, FirstPause, MaxPause and Silence replace the default durations.
-	StartTimeout, IdleTimeout, FirstPause, MaxPause, Silence time.Duration
+	// StartTimeout, PrepareTimeout, IdleTimeout, FirstPause, MaxPause and Silence replace the default durations.
+	StartTimeout, PrepareTimeout, IdleTimeout, FirstPause, MaxPause, Silence time.Duration
 }
 
 // Manager runs MCP servers. Create it with [NewManager].
@@ -80,6 +78,8 @@ type cachedSet struct {
 // entry is an instance with what it belongs to.
 type entry struct {
 	*instance
+	// claims counts the callers that have the instance and may be about to start it; Manager.mu guards it.
+	claims  int
 	user    string // "" for the scope hub
 	session string // "" unless for one session
 	name    string
@@ -92,18 +92,19 @@ type list struct{ tools []Tool }
 
 // NewManager returns a manager without running servers.
 func NewManager(cfg Config) *Manager {
+	cfg.Hosts = cfg.Hosts.WithSetting("--web-hosts")
 	m := &Manager{
 		cfg: cfg, operator: map[string]*outbound.Client{}, users: cfg.Hosts.Client(maxStream), cached: map[string]cachedSet{},
 		instances: map[string]*entry{}, lists: map[string]*list{},
 		times: timing{
-			start: cmp.Or(cfg.StartTimeout, time.Minute), idle: cmp.Or(cfg.IdleTimeout, 5*time.Minute),
+			start: cmp.Or(cfg.StartTimeout, time.Minute), prepare: cmp.Or(cfg.PrepareTimeout, 20*time.Second), idle: cmp.Or(cfg.IdleTimeout, 5*time.Minute),
 			firstPause: cmp.Or(cfg.FirstPause, time.Second), maxPause: cmp.Or(cfg.MaxPause, 5*time.Minute), steady: time.Minute,
 			maxWait: 5 * time.Second, debounce: 200 * time.Millisecond, silence: cmp.Or(cfg.Silence, 5*time.Minute),
 		},
 	}
 	for _, s := range cfg.Operator {
 		if s.Type != Stdio {
-			m.operator[s.Name] = cfg.Hosts.With(s.URL).Client(maxStream)
+			m.operator[s.Name] = cfg.Hosts.With(expandEnv(s.URL, cfg.Env)).Client(maxStream)
 		}
 	}
 	return m
@@ -205,7 +206,7 @@ func (m *Manager) Invalidate(user string, secrets ...string) {
 		if e.user == user && slices.ContainsFunc(secrets, uses) {
 			e.end()
 			next := *e
-			next.instance = e.another(e.log)
+			next.instance, next.claims = e.another(e.log), 0
 			m.instances[key] = &next
 		}
 	}
@@ -234,8 +235,25 @@ func listKey(s source, user string) string {
 	return user + "\x00" + s.Name + "\x00" + s.hash()
 }
 
-// instanceOf returns the instance of a server for a place.
-func (m *Manager) instanceOf(s source, at Place) (*instance, error) {
+// claim returns the instance of a server for a place. Until the caller calls release, the instance counts as one that
+// runs, because the caller may start it at any moment.
+func (m *Manager) claim(s source, at Place) (i *instance, release func(), err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e, err := m.entryOf(s, at)
+	if err != nil {
+		return nil, nil, err
+	}
+	e.claims++
+	return e.instance, func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		e.claims--
+	}, nil
+}
+
+// entryOf returns the instance of a server for a place. The caller holds mu.
+func (m *Manager) entryOf(s source, at Place) (*entry, error) {
 	e := &entry{name: s.Name}
 	key := "hub"
 	switch s.scope(s.ofUser) {
@@ -245,19 +263,17 @@ func (m *Manager) instanceOf(s source, at Place) (*instance, error) {
 		e.user, e.session, key = at.User, at.Session, "session\x00"+at.User+"\x00"+at.Session
 	}
 	key += "\x00" + s.Name + "\x00" + s.hash()
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	if m.closed {
 		return nil, errors.New("the hub is stopping")
 	}
 	known := m.instances[key]
-	if known == nil || !known.isRunning() { // the caller starts it, so it counts as one more
+	if known == nil || known.claims == 0 && !known.isRunning() { // the caller starts it, so it counts as one more
 		if err := m.makeRoom(e.user, known == nil); err != nil {
 			return nil, err
 		}
 	}
 	if known != nil {
-		return known.instance, nil
+		return known, nil
 	}
 	of := listKey(s, at.User)
 	user := e.user
@@ -271,7 +287,7 @@ func (m *Manager) instanceOf(s source, at Place) (*instance, error) {
 	}
 	e.instance = e.another(&ring{})
 	m.instances[key] = e
-	return e.instance, nil
+	return e, nil
 }
 
 // textsOf returns the texts of an entry that may have variables.
@@ -294,17 +310,18 @@ func (m *Manager) makeRoom(user string, isNew bool) error {
 		e.mu.Lock()
 		state, calls := e.state, len(e.calls)
 		e.mu.Unlock()
-		if state == Stopped || state == Failed {
+		if (state == Stopped || state == Failed) && e.claims == 0 {
 			stopped = key
 			continue
 		}
+		isIdle := calls == 0 && e.claims == 0 && state == Ready
 		running++
-		if calls == 0 && state == Ready {
+		if isIdle {
 			idle = key
 		}
 		if user != "" && e.user == user {
 			ofUser++
-			if calls == 0 && state == Ready {
+			if isIdle {
 				idleOfUser = key
 			}
 		}

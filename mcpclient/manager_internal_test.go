@@ -23,10 +23,11 @@ func TestLimitsCountForKnownServers(t *testing.T) {
 			}
 			instanceOf := func(i int) *instance {
 				t.Helper()
-				s, err := m.instanceOf(sourceOf(i), at)
+				s, release, err := m.claim(sourceOf(i), at)
 				if err != nil {
 					t.Fatal(err)
 				}
+				release()
 				return s
 			}
 			known := instanceOf(0)
@@ -36,7 +37,7 @@ func TestLimitsCountForKnownServers(t *testing.T) {
 				s, c := instanceOf(i+1), &call{}
 				s.state, s.calls[c], others[s] = Ready, true, c
 			}
-			if _, err := m.instanceOf(sourceOf(0), at); err == nil {
+			if _, _, err := m.claim(sourceOf(0), at); err == nil {
 				t.Errorf("with %d servers that have calls got no error, want one", maxOfUser)
 			}
 			for s, c := range others {
@@ -66,9 +67,11 @@ func TestKnownServersEndNoStoppedOnes(t *testing.T) {
 	for range 2 {
 		for i := range maxStopped {
 			s := source{Server{Name: fmt.Sprint("server-", i), Type: Stdio, Command: "none"}, false}
-			if _, err := m.instanceOf(s, Place{}); err != nil {
+			_, release, err := m.claim(s, Place{})
+			if err != nil {
 				t.Fatal(err)
 			}
+			release()
 		}
 		if got := len(m.instances); got != maxStopped {
 			t.Fatalf("got %d instances, want %d", got, maxStopped)
@@ -133,10 +136,11 @@ func TestSlowReadDoesNotHideAChange(t *testing.T) {
 		}
 	}
 	check("before the slow read ends")
-	s, err := m.instanceOf(source{m.cached["ann"].set.Servers[0], true}, Place{User: "ann"})
+	s, release, err := m.claim(source{m.cached["ann"].set.Servers[0], true}, Place{User: "ann"})
 	if err != nil {
 		t.Fatal(err)
 	}
+	release()
 	close(docs.release)
 	if err := <-slow; err != nil {
 		t.Fatal(err)
@@ -144,5 +148,72 @@ func TestSlowReadDoesNotHideAChange(t *testing.T) {
 	check("after the slow read")
 	if s.closed {
 		t.Error("the slow read has ended the instance of the new server, want it left")
+	}
+}
+
+// withRunning returns a manager and a user who has one server more than may run. Calls of all but the last of them run,
+// although none has started its server yet.
+func withRunning(t *testing.T) (m *Manager, at Place, last string) {
+	t.Helper()
+	at = Place{User: "ann"}
+	var all []Server
+	for i := range maxOfUser + 1 {
+		last = fmt.Sprint("server-", i)
+		all = append(all, Server{Name: last, Type: Stdio, Command: "none", Scope: ScopeUser})
+	}
+	m = NewManager(Config{Operator: all})
+	var calls sync.WaitGroup
+	release := make(chan struct{})
+	t.Cleanup(func() {
+		close(release)
+		calls.Wait()
+		m.Close()
+	})
+	begun := make(chan error)
+	for _, s := range all[:maxOfUser] {
+		calls.Go(func() {
+			err := m.withInstance(t.Context(), at, s.Name, func(source, *instance) error {
+				begun <- nil
+				<-release
+				return nil
+			})
+			if err != nil {
+				begun <- err
+			}
+		})
+	}
+	for range maxOfUser {
+		if err := <-begun; err != nil {
+			t.Fatal(err)
+		}
+	}
+	return m, at, last
+}
+
+// First calls of several servers at the same moment do not exceed the limit.
+func TestLimitsCountForParallelStarts(t *testing.T) {
+	t.Parallel()
+	m, at, last := withRunning(t)
+	if err := m.withInstance(t.Context(), at, last, func(source, *instance) error { return nil }); err == nil {
+		t.Errorf("a call beside %d that start their servers: got no error, want one", maxOfUser)
+	}
+}
+
+// What is known of a server is there while too many others run.
+func TestKnownViewsNeedNoServer(t *testing.T) {
+	t.Parallel()
+	m, at, last := withRunning(t)
+	s, err := m.sourceOf(t.Context(), at.User, last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const uri = "ui://map/view.html"
+	m.views.set(viewKey(s, at.User, uri), View{HTML: "map"})
+	m.setList(listKey(s, at.User), []Tool{{Name: "show"}})
+	if v, err := m.View(t.Context(), at, last, uri); err != nil || v.HTML != "map" {
+		t.Errorf("View: got %q, %v, want the one that was read before", v.HTML, err)
+	}
+	if tool, ok := m.ViewTool(t.Context(), at, last, "show"); !ok || tool.Name != "show" {
+		t.Errorf("ViewTool: got %+v, %v, want the one that was listed before", tool, ok)
 	}
 }

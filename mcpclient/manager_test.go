@@ -95,11 +95,16 @@ func (b *bench) must(at mcpclient.Place, server, tool, input string) string {
 // status returns the state of the server test.
 func (b *bench) status() mcpclient.Status {
 	b.t.Helper()
+	return b.statusOf("test")
+}
+
+func (b *bench) statusOf(name string) mcpclient.Status {
+	b.t.Helper()
 	all, _, err := b.Status(b.t.Context(), ann)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return all[slices.IndexFunc(all, func(s mcpclient.Status) bool { return s.Name == "test" })]
+	return all[slices.IndexFunc(all, func(s mcpclient.Status) bool { return s.Name == name })]
 }
 
 // await waits until a condition holds.
@@ -454,5 +459,22 @@ func TestServersOfUsersAreStoredWithCompareAndSet(t *testing.T) {
 	}
 	if _, err := b.call(ann, "one", "echo", `{}`); !errors.Is(err, mcpclient.ErrNotFound) {
 		t.Errorf("a removed server: got %v, want %v", err, mcpclient.ErrNotFound)
+	}
+}
+
+// A call of a tool waits for the start of its server, also if that takes longer than a turn waits for all servers.
+func TestCallsWaitForTheirServer(t *testing.T) {
+	t.Parallel()
+	b := setUp(t, []mcpclient.Server{program("test"), {Name: "other", Type: mcpclient.Stdio, Command: "none"}}, func(c *mcpclient.Config) { c.PrepareTimeout = time.Nanosecond })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if got, ok := b.Find(ctx, ann, "mcp__test__echo"); !ok || got.Name != "echo" {
+		t.Errorf("Find before the server has started: got %+v, %v, want the tool", got, ok)
+	}
+	if got, ok := b.Find(ctx, ann, "mcp__unknown__echo"); ok {
+		t.Errorf("Find without such a server: got %+v, want none", got)
+	}
+	if state := b.statusOf("other").State; state != mcpclient.Stopped {
+		t.Errorf("the state of another server: got %s, want %s", state, mcpclient.Stopped)
 	}
 }

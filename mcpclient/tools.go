@@ -21,10 +21,15 @@ func (m *Manager) setList(key string, all []Tool) {
 }
 
 // Prepare makes the tools of the servers of a user known: it starts those whose tools are not known and waits for them
-// for at most prepareTimeout, but not for those that failed before. A server that fails has no tools.
+// for at most PrepareTimeout of the [Config], but not for those that failed before. A server that fails has no tools.
 func (m *Manager) Prepare(ctx context.Context, at Place) {
-	ctx, cancel := context.WithTimeout(ctx, prepareTimeout)
+	ctx, cancel := context.WithTimeout(ctx, m.times.prepare)
 	defer cancel()
+	m.prepare(ctx, at, func(Server) bool { return true })
+}
+
+// prepare is Prepare for some servers, and waits until they have started.
+func (m *Manager) prepare(ctx context.Context, at Place, wanted func(Server) bool) {
 	all, _, err := m.sources(ctx, at.User)
 	if err != nil {
 		m.cfg.Logger.WarnContext(ctx, "MCP servers of a user are not available", "user", at.User, "err", err)
@@ -35,12 +40,19 @@ func (m *Manager) Prepare(ctx context.Context, at Place) {
 		m.mu.Lock()
 		known := m.lists[listKey(s, at.User)] != nil
 		m.mu.Unlock()
-		if s.Disabled || known {
+		if s.Disabled || known || !wanted(s.Server) {
 			continue
 		}
-		if i, err := m.instanceOf(s, at); err == nil && i.startUnlessFailed() {
-			wg.Go(func() { _ = i.awaitReady(ctx) }) // the log of the server has the error
+		i, release, err := m.claim(s, at)
+		if err != nil {
+			continue
 		}
+		wg.Go(func() {
+			defer release()
+			if i.startUnlessFailed() {
+				_ = i.awaitReady(ctx) // the log of the server has the error
+			}
+		})
 	}
 	wg.Wait()
 }
@@ -71,7 +83,8 @@ func (m *Manager) Tools(user string) []Tool {
 	return out
 }
 
-// Find returns a tool of a user by its name for models. If it is not known, its server is started.
+// Find returns a tool of a user by its name for models. If it is not known, its server is started, for which Find waits
+// however long that takes.
 func (m *Manager) Find(ctx context.Context, at Place, name string) (Tool, bool) {
 	if !strings.HasPrefix(name, Prefix) {
 		return Tool{}, false
@@ -87,7 +100,8 @@ func (m *Manager) Find(ctx context.Context, at Place, name string) (Tool, bool) 
 	if t, ok := find(); ok {
 		return t, true
 	}
-	m.Prepare(ctx, at) // after a restart of the hub a conversation may name tools that are not known yet
+	// After a restart of the hub a conversation may name tools that are not known yet.
+	m.prepare(ctx, at, func(s Server) bool { return strings.HasPrefix(name, Prefix+serverPart(s.Name)+"__") })
 	return find()
 }
 
@@ -123,15 +137,30 @@ const maxReplaced = 5
 func (m *Manager) withInstance(ctx context.Context, at Place, server string, f func(source, *instance) error) (err error) {
 	for range maxReplaced {
 		var s source
-		var i *instance
-		if s, i, err = m.findEnabled(ctx, at, server); err != nil {
+		if s, err = m.enabledSource(ctx, at.User, server); err != nil {
 			return err
 		}
-		if err = f(s, i); !errors.Is(err, errReplaced) {
+		var i *instance
+		var release func()
+		if i, release, err = m.claim(s, at); err != nil {
+			return err
+		}
+		err = f(s, i)
+		release()
+		if !errors.Is(err, errReplaced) {
 			return err
 		}
 	}
 	return err
+}
+
+// enabledSource returns an enabled server of a user.
+func (m *Manager) enabledSource(ctx context.Context, user, name string) (source, error) {
+	s, err := m.sourceOf(ctx, user, name)
+	if err == nil && s.Disabled {
+		err = errors.New("the MCP server " + s.Name + " is disabled")
+	}
+	return s, err
 }
 
 // sourceOf returns a server of a user by its name.

@@ -83,10 +83,17 @@ func (v *views) set(key string, view View) {
 	v.by[key] = cachedView{view, time.Now()}
 }
 
-// View reads a view of a server, which it starts if necessary.
+// View reads a view of a server. It starts the server if the view is not known.
 func (m *Manager) View(ctx context.Context, at Place, server, uri string) (v View, err error) {
 	if !isViewURI(uri) {
 		return View{}, fmt.Errorf("%w: %q is not an address of one", ErrNoView, shorten(uri))
+	}
+	s, err := m.enabledSource(ctx, at.User, server)
+	if err != nil {
+		return View{}, err
+	}
+	if v, ok := m.views.get(viewKey(s, at.User, uri)); ok {
+		return v, nil
 	}
 	err = m.withInstance(ctx, at, server, func(s source, i *instance) error {
 		v, err = m.readView(ctx, at, s, i, uri)
@@ -95,11 +102,10 @@ func (m *Manager) View(ctx context.Context, at Place, server, uri string) (v Vie
 	return v, err
 }
 
+// viewKey returns the key of a view in the cache.
+func viewKey(s source, user, uri string) string { return listKey(s, user) + "\x00" + uri }
+
 func (m *Manager) readView(ctx context.Context, at Place, s source, i *instance, uri string) (View, error) {
-	key := listKey(s, at.User) + "\x00" + uri
-	if v, ok := m.views.get(key); ok {
-		return v, nil
-	}
 	r, err := i.readResource(ctx, at, uri)
 	if err != nil {
 		return View{}, err
@@ -108,7 +114,7 @@ func (m *Manager) readView(ctx context.Context, at Place, s source, i *instance,
 	if err != nil {
 		return View{}, fmt.Errorf("%s of the MCP server %s: %w", shorten(uri), s.Name, err)
 	}
-	m.views.set(key, v)
+	m.views.set(viewKey(s, at.User, uri), v)
 	return v, nil
 }
 
@@ -134,19 +140,21 @@ func (m *Manager) Resource(ctx context.Context, at Place, server, uri string) (j
 
 // ViewTool returns a tool of a server that its views may call. If it is not known, the server is started.
 func (m *Manager) ViewTool(ctx context.Context, at Place, server, name string) (tool Tool, ok bool) {
-	_ = m.withInstance(ctx, at, server, func(s source, i *instance) error { // the log of the server has the error
-		tools, known := m.toolsOf(s, at.User)
-		if !known {
-			if err := i.awaitReady(ctx); err != nil {
-				return err
-			}
+	s, err := m.enabledSource(ctx, at.User, server)
+	if err != nil {
+		return Tool{}, false
+	}
+	tools, known := m.toolsOf(s, at.User)
+	if !known {
+		_ = m.withInstance(ctx, at, server, func(s source, i *instance) error { // the log of the server has the error
+			err := i.awaitReady(ctx)
 			tools, _ = m.toolsOf(s, at.User)
-		}
-		if at := slices.IndexFunc(tools, func(t Tool) bool { return t.Name == name && t.isForViews() }); at >= 0 {
-			tool, ok = tools[at], true
-		}
-		return nil
-	})
+			return err
+		})
+	}
+	if at := slices.IndexFunc(tools, func(t Tool) bool { return t.Name == name && t.isForViews() }); at >= 0 {
+		tool, ok = tools[at], true
+	}
 	return tool, ok
 }
 
@@ -159,19 +167,6 @@ func (m *Manager) toolsOf(s source, user string) ([]Tool, bool) {
 		return nil, false
 	}
 	return l.tools, true
-}
-
-// findEnabled returns an enabled server of a user and its instance.
-func (m *Manager) findEnabled(ctx context.Context, at Place, server string) (source, *instance, error) {
-	s, err := m.sourceOf(ctx, at.User, server)
-	if err != nil {
-		return source{}, nil, err
-	}
-	if s.Disabled {
-		return source{}, nil, errors.New("the MCP server " + s.Name + " is disabled")
-	}
-	i, err := m.instanceOf(s, at)
-	return s, i, err
 }
 
 // readResource reads a resource. It starts the server if necessary.

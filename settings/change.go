@@ -139,12 +139,17 @@ func (s *Store) Publish(ctx context.Context, of Subject, names []string) {
 	s.publish(ctx, of, "", names)
 }
 
-// AppDataPrefix begins the names under which changes of apps' data are published, followed by the id of the app, a
-// slash and the name of the file.
+// AppDataPrefix begins the names under which changes of apps and their data are published, followed by the id of the app, a
+// slash and the name of the file, which is empty for the app itself.
 const AppDataPrefix = "appData/"
 
 // maxAppData bounds the files in one notice.
 const maxAppData = 200
+
+// PublishApp makes [Store.Watch] deliver on all replicas that an app of a user was deployed or removed.
+func (s *Store) PublishApp(ctx context.Context, user, app string) {
+	s.publish(ctx, Subject{User: user}, "-apps", []string{AppDataPrefix + app + "/"})
+}
 
 // PublishAppData makes [Store.Watch] deliver on all replicas that a file of an app of a user has changed. These
 // notices are apart from the others, because apps may write often.

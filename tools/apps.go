@@ -142,8 +142,8 @@ func (u appCall) appError(what string, err error) error {
 }
 
 // installed returns the apps of the user. One that cannot be read is logged.
-func (e *Executor) installed(c Caller) []apps.App {
-	all, err := e.cfg.Apps.Store.List(c.User)
+func (e *Executor) installed(ctx context.Context, c Caller) []apps.App {
+	all, err := e.cfg.Apps.Store.List(ctx, c.User)
 	if err != nil {
 		e.cfg.Logger.Warn("apps of a user could not be listed", "user", c.User, "error", err)
 	}
@@ -154,12 +154,12 @@ func (e *Executor) installed(c Caller) []apps.App {
 const maxAppsLine = 50
 
 // appsLine lists the user's apps for the system prompt.
-func (e *Executor) appsLine(c Caller) string {
+func (e *Executor) appsLine(ctx context.Context, c Caller) string {
 	if e.cfg.Apps == nil || c.User == "" {
 		return ""
 	}
 	var names []string
-	for _, a := range e.installed(c) {
+	for _, a := range e.installed(ctx, c) {
 		if !a.Hidden {
 			names = append(names, a.ID+" ("+truncate(a.Name, 40)+")")
 		}
@@ -168,9 +168,9 @@ func (e *Executor) appsLine(c Caller) string {
 }
 
 func listApps(ctx context.Context, u *use, _ none) providers.ToolResult {
-	return u.run(ctx, func(context.Context) (providers.ToolResult, error) {
+	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
 		lines := []appLine{}
-		for _, a := range u.installed(u.Caller) {
+		for _, a := range u.installed(ctx, u.Caller) {
 			line := lineOf(a.ID, a.Manifest, a.HasSkill)
 			line.URL = appURL(a.ID)
 			lines = append(lines, line)
@@ -180,10 +180,10 @@ func listApps(ctx context.Context, u *use, _ none) providers.ToolResult {
 }
 
 func loadAppSkill(ctx context.Context, u *use, in appInput) providers.ToolResult {
-	return u.run(ctx, func(context.Context) (providers.ToolResult, error) {
-		b, err := u.cfg.Apps.Store.Get(u.User, in.AppID)
+	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
+		b, err := u.cfg.Apps.Store.Get(ctx, u.User, in.AppID)
 		if errors.Is(err, apps.ErrNotFound) {
-			return providers.ToolResult{}, fmt.Errorf("there is no app %q; the apps are: %s", in.AppID, appCall{u}.appNames())
+			return providers.ToolResult{}, fmt.Errorf("there is no app %q; the apps are: %s", in.AppID, appCall{u}.appNames(ctx))
 		}
 		if err != nil {
 			return providers.ToolResult{}, appCall{u}.appError(in.AppID, err)
@@ -197,9 +197,9 @@ func loadAppSkill(ctx context.Context, u *use, in appInput) providers.ToolResult
 }
 
 // appNames lists the ids of the user's apps.
-func (u appCall) appNames() string {
+func (u appCall) appNames(ctx context.Context) string {
 	var ids []string
-	for _, a := range u.installed(u.Caller) {
+	for _, a := range u.installed(ctx, u.Caller) {
 		ids = append(ids, a.ID)
 	}
 	if len(ids) == 0 {
@@ -209,15 +209,15 @@ func (u appCall) appNames() string {
 }
 
 func readConfig(ctx context.Context, u *use, in readConfigInput) providers.ToolResult {
-	return u.run(ctx, func(context.Context) (providers.ToolResult, error) {
+	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
 		if in.Filename == "" {
-			names, err := u.cfg.Apps.Store.ListData(u.User, in.AppID)
+			names, err := u.cfg.Apps.Store.ListData(ctx, u.User, in.AppID)
 			if err != nil {
 				return providers.ToolResult{}, appCall{u}.appError(in.AppID, err)
 			}
 			return asJSON(append([]string{}, names...)), nil
 		}
-		data, err := u.cfg.Apps.Store.ReadData(u.User, in.AppID, in.Filename)
+		data, err := u.cfg.Apps.Store.ReadData(ctx, u.User, in.AppID, in.Filename)
 		if err != nil {
 			return providers.ToolResult{}, appCall{u}.appError(in.AppID, err)
 		}
@@ -241,7 +241,7 @@ func writeConfigCovers(_ *use, in writeConfigInput) coverage {
 func writeConfig(ctx context.Context, u *use, in writeConfigInput) providers.ToolResult {
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
 		data := contentBytes(in.Content)
-		if err := u.cfg.Apps.Store.WriteData(u.User, in.AppID, in.Filename, data); err != nil {
+		if err := u.cfg.Apps.Store.WriteData(ctx, u.User, in.AppID, in.Filename, data); err != nil {
 			return providers.ToolResult{}, appCall{u}.appError(in.AppID, err)
 		}
 		if u.cfg.Apps.DataChanged != nil {
@@ -261,8 +261,8 @@ func contentBytes(content json.RawMessage) []byte {
 	return content
 }
 
-// refreshApps makes the desktops of this session read apps again. Other desktops of the user do when
-// they are opened. It does not affect the call if the session does not take it.
+// refreshApps makes the desktops of this session read apps and their data again at once. The store announces apps to all
+// desktops of the user, within a second. It does not affect the call if the session does not take it.
 func (u appCall) refreshApps(ctx context.Context) {
 	id := wire.MessageID(u.id("apps"))
 	err := u.Desktop.Mailbox.Submit(ctx, u.User, wire.Message{
@@ -286,13 +286,13 @@ func setBadge(ctx context.Context, u *use, in badgeInput) providers.ToolResult {
 }
 
 func listMarket(ctx context.Context, u *use, _ none) providers.ToolResult {
-	return u.run(ctx, func(context.Context) (providers.ToolResult, error) {
+	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
 		offers, err := u.cfg.Apps.Market.List()
 		if err != nil {
 			u.cfg.Logger.Warn("apps of the market could not be listed", "error", err)
 		}
 		has := map[string]bool{}
-		for _, a := range u.installed(u.Caller) {
+		for _, a := range u.installed(ctx, u.Caller) {
 			has[a.ID] = true
 		}
 		lines := []appLine{}
@@ -318,7 +318,7 @@ func installApp(ctx context.Context, u *use, in appInput) providers.ToolResult {
 			}
 			b = b.WithPage(page)
 		}
-		if err := u.cfg.Apps.Store.Deploy(u.User, in.AppID, b); err != nil {
+		if err := u.cfg.Apps.Store.Deploy(ctx, u.User, in.AppID, b); err != nil {
 			return providers.ToolResult{}, appCall{u}.appError(in.AppID, err)
 		}
 		appCall{u}.refreshApps(ctx)
@@ -335,11 +335,11 @@ func deployed(id string, hidden bool) string {
 	return fmt.Sprintf("The app %s is installed.%s Open it with window_create, renderer iframe, content %s.", id, icon, appURL(id))
 }
 
-func askToDelete(_ context.Context, u *use, in appInput) (*question, error) {
-	all := u.installed(u.Caller)
+func askToDelete(ctx context.Context, u *use, in appInput) (*question, error) {
+	all := u.installed(ctx, u.Caller)
 	i := slices.IndexFunc(all, func(a apps.App) bool { return a.ID == in.AppID })
 	if i < 0 {
-		return nil, fmt.Errorf("there is no app %q; the apps are: %s", truncate(in.AppID, 100), appCall{u}.appNames())
+		return nil, fmt.Errorf("there is no app %q; the apps are: %s", truncate(in.AppID, 100), appCall{u}.appNames(ctx))
 	}
 	return &question{
 		title: "Delete an app?", yes: "Delete", topic: "app_delete",
@@ -349,7 +349,7 @@ func askToDelete(_ context.Context, u *use, in appInput) (*question, error) {
 
 func deleteApp(ctx context.Context, u *use, in appInput) providers.ToolResult {
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
-		if err := u.cfg.Apps.Store.Remove(u.User, in.AppID); err != nil {
+		if err := u.cfg.Apps.Store.Remove(ctx, u.User, in.AppID); err != nil {
 			return providers.ToolResult{}, appCall{u}.appError(in.AppID, err)
 		}
 		appCall{u}.refreshApps(ctx)

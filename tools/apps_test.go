@@ -9,6 +9,7 @@ import (
 
 	"github.com/everdesk/everdesk/apps"
 	"github.com/everdesk/everdesk/apps/build"
+	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -28,16 +29,16 @@ func (compiler) Check(_ context.Context, s build.Source) (build.Report, error) {
 
 func newApps(tb testing.TB) *tools.Apps {
 	tb.Helper()
-	stored, err := apps.Open(tb.TempDir())
+	folder, err := files.OpenFolder(tb.TempDir())
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { _ = stored.Close() })
+	tb.Cleanup(func() { _ = folder.Close() })
 	market, err := apps.NewMarket("")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return &tools.Apps{Store: stored, Market: market, Compiler: compiler{}}
+	return &tools.Apps{Store: apps.New(folder, nil), Market: market, Compiler: compiler{}}
 }
 
 var sandboxID = regexp.MustCompile(`sandbox ([0-9]+)`)
@@ -89,7 +90,7 @@ func TestAnAppIsWrittenCompiledDeployedAndChanged(t *testing.T) {
 			t.Errorf("%s %s gives %+v, want %q", step.tool, step.input, r, step.want)
 		}
 	}
-	page, err := b.apps.Store.File("ann", "my-counter", "index.html")
+	page, err := b.apps.Store.File(t.Context(), "ann", "my-counter", "index.html")
 	if err != nil || !strings.Contains(string(page), "77") {
 		t.Errorf("the page is %s, %v, want the changed source in it", page, err)
 	}
@@ -111,10 +112,10 @@ func TestAnAppIsWrittenCompiledDeployedAndChanged(t *testing.T) {
 		t.Fatalf("dev_clone gives %+v, want a sandbox with the source only", r)
 	}
 	b.mustAs(b.worker(), "dev_deploy", `{"sandbox":"`+m[1]+`","appId":"my-counter","keepSource":false,"hidden":true}`)
-	if got, err := b.apps.Store.Get("ann", "my-counter"); err != nil || !got.Manifest.Hidden || got.Files["src/main.ts"] != nil || got.Skill() != "# Use it" || got.Manifest.Name != "Renamed" {
+	if got, err := b.apps.Store.Get(t.Context(), "ann", "my-counter"); err != nil || !got.Manifest.Hidden || got.Files["src/main.ts"] != nil || got.Skill() != "# Use it" || got.Manifest.Name != "Renamed" {
 		t.Errorf("deployed %+v, %v, want a hidden app without source, with its name and skill", got.Manifest, err)
 	}
-	if data, err := b.apps.Store.ReadData("ann", "my-counter", "count.json"); err != nil || string(data) != `{"count":3}` {
+	if data, err := b.apps.Store.ReadData(t.Context(), "ann", "my-counter", "count.json"); err != nil || string(data) != `{"count":3}` {
 		t.Errorf("data is %s, %v, want it kept", data, err)
 	}
 }
@@ -205,7 +206,7 @@ func TestWrongCallsOfAppsSayWhatIsWrong(t *testing.T) {
 			t.Errorf("%s %.100s: got %.300q, want an error with %q", c.tool, c.input, r.Text, c.want)
 		}
 	}
-	if all, err := b.apps.Store.List("ann"); err != nil || len(all) != 1 {
+	if all, err := b.apps.Store.List(t.Context(), "ann"); err != nil || len(all) != 1 {
 		t.Errorf("apps are %v, %v, want only the counter", all, err)
 	}
 }

@@ -139,7 +139,7 @@ func (e *Executor) Brief(ctx context.Context, c Caller) (Briefing, error) {
 	if c.WorksInFiles {
 		line("working directory", "the storage: people see the files there at once, and put files there")
 	}
-	line("apps", e.appsLine(c))
+	line("apps", e.appsLine(ctx, c))
 	about := make([]string, len(remembered.Items))
 	for i, m := range remembered.Items {
 		about[i] = "[" + policies.Escape(oneLine(m.ID)) + "] " + policies.Escape(oneLine(m.Text))

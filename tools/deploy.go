@@ -48,11 +48,11 @@ func deployApp(ctx context.Context, u *use, in deployInput) providers.ToolResult
 		if err := apps.CheckID(in.AppID); err != nil {
 			return providers.ToolResult{}, err
 		}
-		all, err := appCall{u}.source(in.Sandbox)
+		all, err := appCall{u}.source(ctx, in.Sandbox)
 		if err != nil {
 			return providers.ToolResult{}, err
 		}
-		m, err := appCall{u}.manifest(in, all)
+		m, err := appCall{u}.manifest(ctx, in, all)
 		if err != nil {
 			return providers.ToolResult{}, err
 		}
@@ -66,7 +66,7 @@ func deployApp(ctx context.Context, u *use, in deployInput) providers.ToolResult
 		}
 		b, err := in.bundle(all, m, page)
 		if err == nil {
-			err = u.cfg.Apps.Store.Deploy(u.User, in.AppID, b)
+			err = u.cfg.Apps.Store.Deploy(ctx, u.User, in.AppID, b)
 		}
 		if err != nil {
 			return providers.ToolResult{}, appCall{u}.appError(in.AppID, err)
@@ -78,14 +78,14 @@ func deployApp(ctx context.Context, u *use, in deployInput) providers.ToolResult
 
 // manifest returns the manifest of an app to deploy: the fields of the call, and for the others
 // those of the sandbox's app.json or of the present version.
-func (u appCall) manifest(in deployInput, all map[string][]byte) (apps.Manifest, error) {
+func (u appCall) manifest(ctx context.Context, in deployInput, all map[string][]byte) (apps.Manifest, error) {
 	var m apps.Manifest
 	if data, ok := all[apps.ManifestFile]; ok {
 		var err error
 		if m, err = apps.ParseManifest(data); err != nil {
 			return m, err
 		}
-	} else if old, err := u.cfg.Apps.Store.Get(u.User, in.AppID); err == nil {
+	} else if old, err := u.cfg.Apps.Store.Get(ctx, u.User, in.AppID); err == nil {
 		if m = old.Manifest; all[m.IconFile()] == nil && m.IconFile() != "" {
 			all[m.IconFile()] = old.Files[m.IconFile()]
 		}

@@ -109,8 +109,8 @@ func previewURL(sandbox string) string { return "/api/sandbox/" + sandbox + "/" 
 const distPage = "dist/" + apps.PageFile
 
 func readSource(ctx context.Context, u *use, in sourceInput) providers.ToolResult {
-	return u.run(ctx, func(context.Context) (providers.ToolResult, error) {
-		all, err := appCall{u}.sandboxes().Files(u.User, in.SandboxID)
+	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
+		all, err := appCall{u}.sandboxes().Files(ctx, u.User, in.SandboxID)
 		if err != nil {
 			return providers.ToolResult{}, appCall{u}.appError(in.SandboxID, err)
 		}
@@ -134,13 +134,13 @@ func readSource(ctx context.Context, u *use, in sourceInput) providers.ToolResul
 func sandboxSource(id string) string { return "the sandbox " + truncate(id, 20) }
 
 func writeSource(ctx context.Context, u *use, in writeSourceInput) providers.ToolResult {
-	return u.run(ctx, func(context.Context) (providers.ToolResult, error) {
+	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
 		id := in.SandboxID
 		var err error
 		if id == "" {
-			id, err = appCall{u}.sandboxes().Create(u.User, map[string][]byte{in.Path: []byte(in.Content)})
+			id, err = appCall{u}.sandboxes().Create(ctx, u.User, map[string][]byte{in.Path: []byte(in.Content)})
 		} else {
-			err = appCall{u}.sandboxes().Write(u.User, id, in.Path, []byte(in.Content))
+			err = appCall{u}.sandboxes().Write(ctx, u.User, id, in.Path, []byte(in.Content))
 		}
 		if err != nil {
 			return providers.ToolResult{}, appCall{u}.appError(id, err)
@@ -150,9 +150,9 @@ func writeSource(ctx context.Context, u *use, in writeSourceInput) providers.Too
 }
 
 func editSource(ctx context.Context, u *use, in editSourceInput) providers.ToolResult {
-	return u.run(ctx, func(context.Context) (providers.ToolResult, error) {
+	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
 		var wrong error // says what is wrong with the call, unlike errors of the disk
-		err := appCall{u}.sandboxes().Edit(u.User, in.SandboxID, in.Path, func(old []byte, exists bool) ([]byte, error) {
+		err := appCall{u}.sandboxes().Edit(ctx, u.User, in.SandboxID, in.Path, func(old []byte, exists bool) ([]byte, error) {
 			n := strings.Count(string(old), in.OldString)
 			switch {
 			case !exists:
@@ -173,8 +173,8 @@ func editSource(ctx context.Context, u *use, in editSourceInput) providers.ToolR
 }
 
 // source returns the source of a sandbox, without what was compiled from it.
-func (u appCall) source(sandbox string) (map[string][]byte, error) {
-	all, err := u.sandboxes().Files(u.User, sandbox)
+func (u appCall) source(ctx context.Context, sandbox string) (map[string][]byte, error) {
+	all, err := u.sandboxes().Files(ctx, u.User, sandbox)
 	if err != nil {
 		return nil, u.appError(sandbox, err)
 	}
@@ -197,7 +197,7 @@ func (u appCall) compile(ctx context.Context, s build.Source) (page []byte, wron
 
 func compileApp(ctx context.Context, u *use, in compileInput) providers.ToolResult {
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
-		all, err := appCall{u}.source(in.Sandbox)
+		all, err := appCall{u}.source(ctx, in.Sandbox)
 		if err != nil {
 			return providers.ToolResult{}, err
 		}
@@ -205,7 +205,7 @@ func compileApp(ctx context.Context, u *use, in compileInput) providers.ToolResu
 		if wrong != nil || err != nil {
 			return compileErrors(wrong), err
 		}
-		if err := (appCall{u}).sandboxes().Write(u.User, in.Sandbox, distPage, page); err != nil {
+		if err := (appCall{u}).sandboxes().Write(ctx, u.User, in.Sandbox, distPage, page); err != nil {
 			return providers.ToolResult{}, appCall{u}.appError(in.Sandbox, err)
 		}
 		return textf("Compiled: the page has %d bytes. Look at it with window_create, renderer iframe, content %s. Deploy it with dev_deploy.", len(page), previewURL(in.Sandbox)), nil
@@ -221,7 +221,7 @@ func compileErrors(e *build.Error) providers.ToolResult {
 }
 
 func compileComponents(ctx context.Context, u *use, in componentFileInput) providers.ToolResult {
-	return u.run(ctx, func(context.Context) (providers.ToolResult, error) {
+	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
 		if path.Ext(in.Filename) != ".json" {
 			return failf("filename: %q, want a name that ends with .json.", in.Filename), nil
 		}
@@ -230,7 +230,7 @@ func compileComponents(ctx context.Context, u *use, in componentFileInput) provi
 		}
 		layout := wire.Layout{Components: in.Components, Cols: in.Cols, Gap: in.Gap}
 		data := u.forms.layout.Append(nil, &layout)
-		if err := (appCall{u}).sandboxes().Write(u.User, in.SandboxID, in.Filename, data); err != nil {
+		if err := (appCall{u}).sandboxes().Write(ctx, u.User, in.SandboxID, in.Filename, data); err != nil {
 			return providers.ToolResult{}, appCall{u}.appError(in.SandboxID, err)
 		}
 		return textf("Wrote %d components to %q of sandbox %s.", len(in.Components), in.Filename, in.SandboxID), nil
@@ -239,7 +239,7 @@ func compileComponents(ctx context.Context, u *use, in componentFileInput) provi
 
 func checkSource(ctx context.Context, u *use, in sandboxInput) providers.ToolResult {
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
-		all, err := appCall{u}.source(in.Sandbox)
+		all, err := appCall{u}.source(ctx, in.Sandbox)
 		if err != nil {
 			return providers.ToolResult{}, err
 		}
@@ -258,8 +258,8 @@ func checkSource(ctx context.Context, u *use, in sandboxInput) providers.ToolRes
 }
 
 func cloneApp(ctx context.Context, u *use, in appInput) providers.ToolResult {
-	return u.run(ctx, func(context.Context) (providers.ToolResult, error) {
-		b, err := u.cfg.Apps.Store.Get(u.User, in.AppID)
+	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
+		b, err := u.cfg.Apps.Store.Get(ctx, u.User, in.AppID)
 		if errors.Is(err, apps.ErrNotFound) {
 			b, err = u.cfg.Apps.Market.Get(in.AppID)
 		}
@@ -270,7 +270,7 @@ func cloneApp(ctx context.Context, u *use, in appInput) providers.ToolResult {
 		if slices.ContainsFunc(build.Entries(), func(name string) bool { return name != apps.PageFile && all[name] != nil }) {
 			delete(all, apps.PageFile) // it is made from the source
 		}
-		id, err := appCall{u}.sandboxes().Create(u.User, all)
+		id, err := appCall{u}.sandboxes().Create(ctx, u.User, all)
 		if err != nil {
 			return providers.ToolResult{}, appCall{u}.appError(in.AppID, err)
 		}
@@ -284,14 +284,14 @@ func writeAppJSON(ctx context.Context, u *use, in writeJSONInput) providers.Tool
 		if path.Ext(in.Filename) != ".json" || !json.Valid(content) {
 			return failf("content: want JSON, for a file that ends with .json; got %q.", truncate(in.Filename, 100)), nil
 		}
-		b, err := u.cfg.Apps.Store.Get(u.User, in.AppID)
+		b, err := u.cfg.Apps.Store.Get(ctx, u.User, in.AppID)
 		if err != nil {
 			return providers.ToolResult{}, appCall{u}.appError(in.AppID, err)
 		}
 		b.Files[in.Filename] = content
 		b, err = apps.NewBundle(b.Files)
 		if err == nil {
-			err = u.cfg.Apps.Store.Deploy(u.User, in.AppID, b)
+			err = u.cfg.Apps.Store.Deploy(ctx, u.User, in.AppID, b)
 		}
 		if err != nil {
 			return providers.ToolResult{}, appCall{u}.appError(in.AppID, err)

@@ -195,7 +195,8 @@ func (h *App) buildTools(ctx context.Context, cfg config, p process, store openS
 	if err != nil {
 		return err
 	}
-	if h.apps, err = openApps(cfg, program); err != nil {
+	values := users.settings
+	if h.apps, err = openApps(ctx, cfg, h.files.Backend(), program, values.PublishApp, p.log); err != nil {
 		return err
 	}
 	domains := fetch.NewDomains(store.documents)
@@ -207,7 +208,6 @@ func (h *App) buildTools(ctx context.Context, cfg config, p process, store openS
 		}
 		p.log.InfoContext(ctx, "notebooks cannot run code", "reason", h.noJupyter)
 	}
-	values := users.settings
 	if h.servers, err = newMCPServers(cfg, p, store.documents, users.secrets, func(ctx context.Context, user string) {
 		h.settingsChanged(ctx, values, user, mcpclient.SettingName)
 	}); err != nil {
@@ -389,9 +389,6 @@ func (h *App) Close() error {
 	}
 	if h.files != nil {
 		err = errors.Join(err, h.files.Close())
-	}
-	if h.apps != nil {
-		err = errors.Join(err, h.apps.Store.Close())
 	}
 	return err
 }

@@ -1,13 +1,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 
 	"github.com/everdesk/everdesk/apps"
 	appbuild "github.com/everdesk/everdesk/apps/build"
+	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/pdf"
 	"github.com/everdesk/everdesk/runjs"
 	"github.com/everdesk/everdesk/skills"
@@ -37,16 +38,22 @@ func executable() (string, error) {
 	return path, nil
 }
 
-// openApps opens the apps of users, which are beside the files of sessions, and the market.
-func openApps(cfg config, program string) (*tools.Apps, error) {
+// openApps opens the apps of users, which are beside the files of sessions, and the market. Apps that earlier versions
+// kept in a folder although the files are in a bucket are moved there.
+func openApps(ctx context.Context, cfg config, in files.Backend, program string, changed func(ctx context.Context, user, id string), log *slog.Logger) (*tools.Apps, error) {
 	market, err := apps.NewMarket(cfg.agents.apps)
 	if err != nil {
 		return nil, err
 	}
-	// The name is not that of a session.
-	stored, err := apps.Open(filepath.Join(cfg.filesFolder(), ".apps"))
-	if err != nil {
-		return nil, err
+	stored := apps.New(in, changed)
+	if cfg.filesBucket != nil {
+		users, err := stored.MoveFrom(ctx, cfg.filesFolder())
+		if err != nil {
+			return nil, err
+		}
+		if users > 0 {
+			log.InfoContext(ctx, "apps moved to the bucket", "folder", cfg.filesFolder(), "users", users)
+		}
 	}
 	return &tools.Apps{Store: stored, Market: market, Compiler: appbuild.New(program)}, nil
 }

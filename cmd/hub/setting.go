@@ -147,7 +147,7 @@ func storeSettings() []setting {
 		{
 			name: "files", arg: "ADDRESS",
 			help: "where the files of sessions are: file:FOLDER, or s3://BUCKET/PREFIX?endpoint=URL&region=REGION\n" +
-				"without a shared folder; by default the folder of --files-dir, where apps stay in any case.\n" +
+				"without a shared folder; by default the folder of --files-dir. Apps of users are beside them.\n" +
 				"Credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, ~/.aws or the instance",
 			parse: parseFiles,
 		},

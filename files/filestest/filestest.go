@@ -291,6 +291,7 @@ func separate(t *testing.T, b files.Backend) {
 		{Session: "ses-1", Area: files.AreaTrash, Name: "a"},
 		{Session: "ses-1", Area: files.AreaUploads, Name: "a"},
 		{Session: "ses-1", Area: files.AreaCold, Name: "a"},
+		{Session: "ses-1", Area: files.AreaApps, Name: "a"},
 		{Session: "ses-10", Area: files.AreaFiles, Name: "a"},
 		{Session: "ses-10", Area: files.AreaTrash, Name: "a"},
 	}

@@ -37,7 +37,7 @@ func (b *Backend) prefixed(key string) string {
 
 // areaKey returns the beginning of all keys of a session's area, with a slash at its end.
 func (b *Backend) areaKey(session wire.SessionID, a files.Area) string {
-	if a == files.AreaCold {
+	if a == files.AreaCold || a == files.AreaApps {
 		// RemoveAll, also that of earlier versions, removes all that is below the session.
 		return b.prefixed("." + string(a) + "/" + string(session) + "/")
 	}

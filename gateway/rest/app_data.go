@@ -51,7 +51,7 @@ func (d appDataHandlers) list(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	names, err := d.apps.ListData(user, app)
+	names, err := d.apps.ListData(c.Request().Context(), user, app)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (d appDataHandlers) get(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	data, err := d.apps.ReadData(user, app, httpio.PathParam(c, "*"))
+	data, err := d.apps.ReadData(c.Request().Context(), user, app, httpio.PathParam(c, "*"))
 	if errors.Is(err, apps.ErrNotFound) && c.QueryParam("optional") == "true" {
 		return c.NoContent(http.StatusNoContent)
 	}
@@ -104,9 +104,9 @@ func (d appDataHandlers) put(c echo.Context) error {
 		return err
 	}
 	if condition == (files.Condition{}) {
-		err = d.apps.WriteData(user, app, name, data)
+		err = d.apps.WriteData(c.Request().Context(), user, app, name, data)
 	} else {
-		err = d.apps.ReplaceData(user, app, name, data, condition.ETag)
+		err = d.apps.ReplaceData(c.Request().Context(), user, app, name, data, condition.ETag)
 	}
 	if err != nil {
 		return err
@@ -122,7 +122,7 @@ func (d appDataHandlers) remove(c echo.Context) error {
 		return err
 	}
 	name := httpio.PathParam(c, "*")
-	if err := d.apps.RemoveData(user, app, name); err != nil {
+	if err := d.apps.RemoveData(c.Request().Context(), user, app, name); err != nil {
 		return err
 	}
 	d.dataChanged(c, user, app, name)

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/everdesk/everdesk/apps"
 	"github.com/everdesk/everdesk/auth"
-	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/gateway/access"
 	"github.com/everdesk/everdesk/gateway/httpio"
 	"github.com/everdesk/everdesk/session"
@@ -78,12 +78,12 @@ var (
 )
 
 // appsOf returns the apps of a user. One that cannot be read is logged and left out.
-func (ah *appHandlers) appsOf(user string) []appInfo {
+func (ah *appHandlers) appsOf(ctx context.Context, user string) []appInfo {
 	out := []appInfo{}
 	if ah.apps == nil {
 		return out
 	}
-	all, err := ah.apps.List(user)
+	all, err := ah.apps.List(ctx, user)
 	if err != nil {
 		ah.log.Warn("apps of a user could not be listed", "user", user, "error", err)
 	}
@@ -121,7 +121,7 @@ func (ah *appHandlers) listOfSession(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return sessionAppsForm.Answer(c, http.StatusOK, &sessionApps{Apps: ah.appsOf(info.User)})
+	return sessionAppsForm.Answer(c, http.StatusOK, &sessionApps{Apps: ah.appsOf(c.Request().Context(), info.User)})
 }
 
 // getFile serves a file of an app of the caller, in the form of the desktop dialect.
@@ -169,7 +169,7 @@ func (ah *appHandlers) send(c echo.Context, user string) error {
 		name = path.Base(name)
 	}
 	if name == iconName {
-		data, err := ah.apps.File(user, id, apps.ManifestFile)
+		data, err := ah.apps.File(c.Request().Context(), user, id, apps.ManifestFile)
 		if err != nil {
 			return err
 		}
@@ -181,7 +181,7 @@ func (ah *appHandlers) send(c echo.Context, user string) error {
 			return apps.ErrNotFound
 		}
 	}
-	data, err := ah.apps.File(user, id, name)
+	data, err := ah.apps.File(c.Request().Context(), user, id, name)
 	if err != nil {
 		return err
 	}
@@ -211,16 +211,9 @@ func (ah *appHandlers) sendSandbox(c echo.Context, user string) error {
 		return apps.ErrNotFound
 	}
 	name := httpio.PathParam(c, "*")
-	if err := files.CheckName(name); err != nil {
-		return err
-	}
-	all, err := ah.apps.Sandboxes().Files(user, httpio.PathParam(c, "sandbox"))
+	data, err := ah.apps.Sandboxes().File(c.Request().Context(), user, httpio.PathParam(c, "sandbox"), name)
 	if err != nil {
 		return err
-	}
-	data, ok := all[name]
-	if !ok {
-		return apps.ErrNotFound
 	}
 	return sendAppFile(c, name, data)
 }

@@ -112,7 +112,7 @@ func (o *desktopHandlers) getApps(c echo.Context) error {
 		return err
 	}
 	return appsForm.Answer(c, http.StatusOK, &appList{
-		Apps:                o.apps.appsOf(access.Caller(c).User),
+		Apps:                o.apps.appsOf(c.Request().Context(), access.Caller(c).User),
 		OnboardingCompleted: chosen.OnboardingCompleted, Language: chosen.Language, appearance: chosen.appearance,
 	})
 }

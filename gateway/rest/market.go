@@ -52,7 +52,8 @@ func (ah *appHandlers) marketRoutes() []openapi.Route {
 		{
 			Method: http.MethodPut, Path: "/api/apps/:app", Guard: openapi.GuardIdentity, Handler: ah.install, Tag: tag,
 			Summary: "Install an app of the market for the caller",
-			Detail:  "It replaces the pages of an installed app with that id and keeps its data. An app that has a source and no page is compiled.",
+			Detail: "It replaces the pages of an installed app with that id and keeps its data. An app that has a source and no page is compiled. " +
+				"The tabs of the user get SETTINGS_CHANGED with appData/APP/, also when an agent deploys or deletes an app.",
 			Answers: append(openapi.Success(http.StatusOK, "The app.", openapi.JSONBody(installedForm)),
 				openapi.Answer{Status: http.StatusUnprocessableEntity, Doc: "The source of the app has errors.", Content: openapi.Problems()}),
 		},
@@ -78,7 +79,7 @@ func (ah *appHandlers) listMarket(c echo.Context) error {
 		return marketForm.Answer(c, http.StatusOK, &out)
 	}
 	installed := map[wire.AppID]bool{}
-	for _, a := range ah.appsOf(user) {
+	for _, a := range ah.appsOf(c.Request().Context(), user) {
 		installed[a.ID] = true
 	}
 	offers, err := ah.market.List()
@@ -110,10 +111,10 @@ func (ah *appHandlers) install(c echo.Context) error {
 			return err
 		}
 	}
-	if err := ah.apps.Deploy(user, id, b); err != nil {
+	if err := ah.apps.Deploy(c.Request().Context(), user, id, b); err != nil {
 		return err
 	}
-	for _, a := range ah.appsOf(user) {
+	for _, a := range ah.appsOf(c.Request().Context(), user) {
 		if a.ID == wire.AppID(id) {
 			return installedForm.Answer(c, http.StatusOK, &a)
 		}

@@ -82,7 +82,7 @@ var rules = map[string]rule{
 	"files/filestest":      {uses: "files wire"},
 	"files/s3files":        {uses: "files wire", tests: "files/filestest files/s3files/s3test"},
 	"files/s3files/s3test": {},
-	"apps":                 {uses: "files"},
+	"apps":                 {uses: "files wire", tests: "files/s3files files/s3files/s3test"},
 	"apps/build":           {uses: "internal/worker"},
 	"pictures":             {},
 	"audit":                {uses: "store", tests: "internal/redistest store/filestore store/redisstore"},

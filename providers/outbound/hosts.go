@@ -17,6 +17,8 @@ type Hosts struct {
 	networks []listedNetwork
 	// resolver resolves names; nil means the resolver of the system.
 	resolver *net.Resolver
+	// setting is the name of the list in errors; empty means defaultSetting.
+	setting string
 }
 
 // listedName is a host name. Its port is 0 if every port is meant.
@@ -113,6 +115,12 @@ func (h Hosts) WithResolver(r *net.Resolver) Hosts {
 	return h
 }
 
+// WithSetting returns the list for clients whose errors name it as a setting.
+func (h Hosts) WithSetting(name string) Hosts {
+	h.setting = name
+	return h
+}
+
 // portOf returns the port of a URL of a server.
 func portOf(u *url.URL) string {
 	switch {
@@ -148,5 +156,5 @@ func (h Hosts) check(host string, at netip.AddrPort) *AddressError {
 			}
 		}
 	}
-	return &AddressError{Host: host, Class: class}
+	return &AddressError{Host: host, Class: class, Setting: h.setting}
 }

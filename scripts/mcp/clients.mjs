@@ -90,7 +90,7 @@ const calls = {
   window_close: [{ windowId: "form" }, 'window "form"'],
   window_show_notification: [{ id: "n", title: "T", body: "B" }, ""],
   window_dismiss_notification: [{ id: "n" }, ""],
-  window_show_toast: [{ id: "t", message: "M" }, ""],
+  window_show_toast: [{ id: "t", message: "M", duration: 600000 }, ""],
   window_dismiss_toast: [{ id: "t" }, ""],
   window_app_query: [{ windowId: "note", stateKey: "manifest" }, "!no app"],
   window_app_command: [{ windowId: "note", command: "go" }, "!no app"],

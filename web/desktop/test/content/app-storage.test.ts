@@ -2,7 +2,9 @@ import { expect, test, vi } from "vitest";
 import { runStorage } from "../../../apps/data.js";
 import { maxMessage, maxStorageMessage, type StorageRequest } from "../../../apps/protocol.js";
 import { createStorage } from "../../../apps/storage.js";
+import type { HubEvent } from "../../../core/src/index.js";
 import { parseAppMessage } from "../../src/content/app-frame/rules.js";
+import { changedFiles, refreshesApps } from "../../src/content/app-frame/storage.js";
 import { ApiError } from "../../src/shell/api.js";
 
 test("requests about data have a form and a size", () => {
@@ -106,4 +108,11 @@ test("an app that has not read the newest text cannot overwrite it, and is told 
   } finally {
     vi.useRealTimers();
   }
+});
+
+test("apps that were installed in another session are distinguished from changed data", () => {
+  const changed = (...names: string[]): HubEvent => ({ type: "SETTINGS_CHANGED", data: { scope: "user", names } }) as unknown as HubEvent;
+  expect(refreshesApps(changed("language", "appData/notes/"))).toBe(true);
+  expect(refreshesApps(changed("appData/notes/a.json", "appData/notes/folder/b"))).toBe(false);
+  expect(changedFiles(changed("appData/notes/", "appData/notes/a.json", "appData/other/b"), "notes")).toEqual(["a.json"]);
 });

@@ -49,13 +49,14 @@ export function useAppStorage(app: string | undefined, channel: { current: Chann
   };
 }
 
-/** Whether an event says that apps or their data have changed. */
+/** Whether an event says that apps or their data have changed, in this session or in another one of the user. */
 export function refreshesApps(e: HubEvent): boolean {
+  if (e.type === "SETTINGS_CHANGED") return e.data.names?.some((n) => /^appData\/[^/]+\/$/.test(n)) === true;
   return e.type === "ACTIONS" && e.data.actions.some((a) => a.type === "desktop.refreshApps");
 }
 
 /** The files of an app that an event says have changed. */
 export function changedFiles(e: HubEvent, app: string): string[] {
   const prefix = `appData/${app}/`;
-  return e.type === "SETTINGS_CHANGED" ? (e.data.names ?? []).filter((n) => n.startsWith(prefix)).map((n) => n.slice(prefix.length)) : [];
+  return e.type === "SETTINGS_CHANGED" ? (e.data.names ?? []).filter((n) => n.startsWith(prefix) && n !== prefix).map((n) => n.slice(prefix.length)) : [];
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package apps
+package files
 
 import (
 	"errors"
