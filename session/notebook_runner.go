@@ -21,7 +21,7 @@ const (
 	kernelStartTimeout = 60 * time.Second
 	reconnectTimeout   = 30 * time.Second
 	reconnectEvery     = 500 * time.Millisecond
-	// completeTimeout bounds a completion, which waits while a cell runs.
+	// completeTimeout bounds a completion.
 	completeTimeout = 10 * time.Second
 	// checkEvery is how often a run is compared with what the kernel does.
 	checkEvery = 2 * time.Second
