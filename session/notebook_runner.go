@@ -443,7 +443,9 @@ const notebookReserve = 16 << 10
 const fullNotice = "[The notebook is full: remove outputs of other cells.]\n"
 
 func hasFullNotice(outputs []wire.CellOutput) bool {
-	return slices.ContainsFunc(outputs, func(o wire.CellOutput) bool { return o.Type == wire.OutputStream && strings.HasSuffix(o.Text, fullNotice) })
+	return slices.ContainsFunc(outputs, func(o wire.CellOutput) bool {
+		return o.Type == wire.OutputStream && strings.HasSuffix(o.Text, fullNotice)
+	})
 }
 
 // storedSize returns the size in bytes of outputs in the content of the window.
