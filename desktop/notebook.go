@@ -183,8 +183,8 @@ func (ws *windows) setKernel(p wire.KernelStatus) {
 	ws.setNotebook(k, n)
 }
 
-// withoutExecutions returns a content without executions: no kernel works for a notebook that an action opens.
-func withoutExecutions(c wire.Content) wire.Content {
+// WithoutExecutions returns a content without executions: no kernel works for a notebook that an action or a file opens.
+func WithoutExecutions(c wire.Content) wire.Content {
 	nb, ok := plainContent(c).(wire.NotebookContent)
 	if !ok {
 		return c

@@ -28,7 +28,7 @@ func (sf *surface) applyAction(in actionContext, action wire.Action) {
 	switch a := action.(type) {
 	case wire.WindowCreate:
 		if a.WindowID != "" && sf.monitors.add(in.monitor) {
-			a.Content = withoutExecutions(a.Content)
+			a.Content = WithoutExecutions(a.Content)
 			sf.windows.create(in, a)
 		}
 	case wire.WindowClose:
@@ -56,7 +56,7 @@ func (sf *surface) applyAction(in actionContext, action wire.Action) {
 			w.Title = a.Title
 		}
 	case wire.WindowSetContent:
-		sf.windows.fill(in.monitor, a.WindowID, withoutExecutions(a.Content))
+		sf.windows.fill(in.monitor, a.WindowID, WithoutExecutions(a.Content))
 	case wire.WindowUpdateContent:
 		sf.windows.updateContent(in.monitor, a)
 	case wire.WindowLock:

@@ -364,9 +364,10 @@ type Completion struct {
 	End   int `json:"cursor_end"`
 }
 
-// Complete asks the kernel how code may continue at a place, in characters.
+// Complete asks a kernel with a journal how code may continue at a place, in characters. It runs no code, unlike the
+// completion that all kernels have: that of IPython imports modules. The error is [ErrNoJournal] for other kernels.
 func (c *Conn) Complete(ctx context.Context, code string, at int) (Completion, error) {
-	m, err := c.request(ctx, channelShell, "complete_request", map[string]any{"code": code, "cursor_pos": at})
+	m, err := c.askJournal(ctx, "everdesk_complete_request", map[string]any{"code": code, "cursor_pos": at})
 	var done Completion
 	if err == nil {
 		if bad := json.Unmarshal(m.Content, &done); bad != nil {

@@ -85,6 +85,30 @@ func exchanges() []exchange {
 			messages: []string{`iopub status/nudge {"execution_state":"idle"}`, busy, `iopub stream/Q {"name":"stdout","text":"other"}`, `iopub stream {"name":"stdout","text":"mine"}`, `shell execute_reply/Q {"status":"error"}`, replied, idle},
 		},
 		{
+			code: "4 MB of print, of which a server with its default limits sends this notice", count: 1, state: wire.CellOK,
+			want: `stream stderr "IOPub data rate exceeded.\nThe Jupyter server will temporarily stop sending output\nto the client in order to avoid crashing it.\n"|lost|`,
+			messages: []string{
+				busy, `iopub execute_input {"code":"…","execution_count":1}`,
+				`iopub stream {"name":"stderr","text":"IOPub data rate exceeded.\nThe Jupyter server will temporarily stop sending output\nto the client in order to avoid crashing it.\n"}`, replied, idle,
+			},
+		},
+		{
+			code: "too many messages", count: 1, state: wire.CellOK, want: `stream stderr "IOPub message rate exceeded.\n"|lost|`,
+			messages: []string{busy, `iopub stream {"name":"stderr","text":"IOPub message rate exceeded.\n"}`, replied, idle},
+		},
+		{
+			code: "print('IOPub data rate exceeded.')", count: 1, state: wire.CellOK, want: `stream stdout "IOPub data rate exceeded.\n"|`,
+			messages: []string{busy, `iopub stream {"name":"stdout","text":"IOPub data rate exceeded.\n"}`, replied, idle},
+		},
+		{
+			code: "a chart, which is JSON", count: 1, state: wire.CellOK, want: `display_data {"text/plain":"Figure"}|cut 12|`,
+			messages: []string{busy, `iopub display_data {"data":{"application/vnd.plotly.v1+json":{"data":[1]},"text/plain":"Figure"},"metadata":{},"transient":{}}`, replied, idle},
+		},
+		{
+			code: "len?", count: 1, state: wire.CellOK, want: `display_data {"text/plain":"Signature: len(obj, /)"}|`,
+			messages: []string{busy, `shell execute_reply {"status":"ok","execution_count":1,"user_expressions":{},"payload":[{"source":"page","data":{"text/plain":"Signature: len(obj, /)"},"start":0}]}`, idle},
+		},
+		{
 			code: "silent code", state: wire.CellOK, want: `stream stdout "a"|`,
 			messages: []string{busy, `iopub stream {"name":"stdout","text":"a"}`, `shell execute_reply {"status":"ok","execution_count":0,"user_expressions":{"v":{"status":"ok","data":{"text/plain":"10"},"metadata":{}}},"payload":[]}`, idle},
 		},
@@ -105,6 +129,12 @@ func outline(b Batch) string {
 	}
 	if b.Input != nil {
 		fmt.Fprintf(&out, "asks %q|", b.Input.Prompt)
+	}
+	if b.Cut > 0 {
+		fmt.Fprintf(&out, "cut %d|", b.Cut)
+	}
+	if b.Lost {
+		out.WriteString("lost|")
 	}
 	return out.String()
 }

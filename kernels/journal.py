@@ -1,7 +1,8 @@
 # Remembers what this kernel published, so that a hub that continues another one misses nothing. It is
-# asked on the control channel, which answers while code runs. It is also asked for the variables.
+# asked on the control channel, which answers while code runs. It is also asked for the variables, and how code may
+# continue.
 def _everdesk_journal():
-    import collections, json, threading, types
+    import builtins, collections, inspect, json, keyword, re, threading, types
     import IPython
     kernel = IPython.get_ipython().kernel
     kernel.everdesk_journal_installed = getattr(kernel, "everdesk_journal", None) is None
@@ -12,7 +13,7 @@ def _everdesk_journal():
     kernel.everdesk_journal = kept
     published = ("stream", "display_data", "update_display_data", "execute_result", "execute_input", "error", "clear_output", "status")
     most, most_entry, most_text = 4 << 20, 1 << 20, 1 << 17
-    most_variables, most_value = 50, 60
+    most_variables, most_value, most_matches = 50, 60, 500
 
     def remember(msg):
         # As text, so that its size is known, and code that changes an object that it has displayed changes nothing here.
@@ -81,9 +82,45 @@ def _everdesk_journal():
                 pass
         send(stream, "everdesk_variables_reply", {"status": "ok", "variables": found[-most_variables:]}, parent=parent, ident=ident)
 
+    def attributes(value):
+        if isinstance(value, type):
+            return type.__dir__(value)
+        names = [name for kind in type(value).__mro__ for name in kind.__dict__]
+        try:
+            return names + list(object.__getattribute__(value, "__dict__"))
+        except Exception:
+            return names
+
+    def matches(path, begin):
+        # Without running code: the completer of IPython imports the modules whose names it completes.
+        names = {**builtins.__dict__, **kernel.shell.user_ns}
+        if path:
+            value = names[path[0]]
+            for name in path[1:]:
+                value = inspect.getattr_static(value, name)
+                if hasattr(type(value), "__get__") and not isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType)):
+                    return []  # only code knows its value
+            names = attributes(value)
+        else:
+            names = [*names, *keyword.kwlist]
+        found = {name for name in names if isinstance(name, str) and name.startswith(begin) and (begin or not name.startswith("_"))}
+        return sorted(".".join([*path, name]) for name in found)[:most_matches]
+
+    def complete(stream, ident, parent):
+        before = parent["content"]["code"][:parent["content"]["cursor_pos"]]
+        word = re.search(r"[\w.]*$", before).group()
+        *path, begin = word.split(".")
+        try:
+            found = matches(path, begin)
+        except Exception:
+            found = []
+        send(stream, "everdesk_complete_reply", {
+            "status": "ok", "matches": found, "cursor_start": len(before) - len(word), "cursor_end": len(before)}, parent=parent, ident=ident)
+
     session.send = journaled
     kernel.control_handlers["everdesk_replay_request"] = replay
     kernel.control_handlers["everdesk_variables_request"] = variables
+    kernel.control_handlers["everdesk_complete_request"] = complete
 
 
 _everdesk_journal()

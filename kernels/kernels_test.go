@@ -234,11 +234,18 @@ func testExecutions(t *testing.T, server *kernels.Server) {
 				{"for i in range(100): print(f'\\r{i}%', end='', flush=True)", "stdout:99%|", wire.CellOK},
 				{"print('12345\\r67', end='')", "stdout:67345|", wire.CellOK},
 				{"x = 'é\\ud83d\\ude00'.encode('utf-16', 'surrogatepass').decode('utf-16'); print(x)", "stdout:é😀\n|", wire.CellOK},
+				{"len?", "", wire.CellOK},
 				{display + "Image(data=bytes.fromhex('89504e470d0a1a0a') + b'x'*100, format='png')", "", wire.CellOK},
 			} {
 				got := s.execute(fmt.Sprintf("run-%d-%v", i, plain), test.code)
 				if test.want != "" && shown(got.Outputs) != test.want || got.State != test.state || got.Count != i+1 {
 					t.Errorf("%s: got %q, state %s, number %d; want %q, %s, %d", test.code, shown(got.Outputs), got.State, got.Count, test.want, test.state, i+1)
+				}
+				if test.code == "len?" {
+					if len(got.Outputs) != 1 || !strings.Contains(string(got.Outputs[0].Data), "number of items") {
+						t.Errorf("len?: got %q, want its help", shown(got.Outputs))
+					}
+					continue
 				}
 				for _, o := range got.Outputs {
 					if strings.Contains(string(o.Data), `\n"`) {
@@ -272,13 +279,32 @@ func testInterruptionsAndDeath(t *testing.T, server *kernels.Server) {
 		t.Errorf("after the answer: got %q, want bob", shown(got.Outputs))
 	}
 
-	r = s.begin("loop", "print('begun', flush=True)\nwhile True: pass")
-	s.collect(r, func(b kernels.Batch) bool { return len(b.Outputs) > 0 })
-	if err := c.Interrupt(t.Context(), s.kernel.ID); err != nil {
+	shortest := waitTime
+	for n := range 5 {
+		r = s.begin(fmt.Sprint("loop-", n), "print('begun', flush=True)\nwhile True: pass")
+		s.collect(r, func(b kernels.Batch) bool { return len(b.Outputs) > 0 })
+		began := time.Now()
+		if err := c.Interrupt(t.Context(), s.kernel.ID); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.collect(r, done); got.State != wire.CellFailed || !strings.Contains(shown(got.Outputs), "KeyboardInterrupt") {
+			t.Errorf("interrupted: got %q and %s, want a KeyboardInterrupt", shown(got.Outputs), got.State)
+		}
+		shortest = min(shortest, time.Since(began))
+	}
+	if shortest >= time.Second { // one of several, because the machine may be busy
+		t.Errorf("the shortest of 5 interruptions: got %v, want less than a second", shortest)
+	}
+
+	// A password.
+	r = s.begin("password", "import getpass\nlen(getpass.getpass('secret? '))")
+	if asked := s.collect(r, func(b kernels.Batch) bool { return b.Input != nil }); asked.Input.Prompt != "secret? " || !asked.Input.Password {
+		t.Errorf("the question for a password: got %+v, want secret? as a password", asked.Input)
+	} else if err := s.conn.Input(t.Context(), *asked.Input, "hunter2"); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.collect(r, done); got.State != wire.CellFailed || !strings.Contains(shown(got.Outputs), "KeyboardInterrupt") {
-		t.Errorf("interrupted: got %q and %s, want a KeyboardInterrupt", shown(got.Outputs), got.State)
+	if got := s.collect(r, done); shown(got.Outputs) != "execute_result:7|" {
+		t.Errorf("after the password: got %q, want its length", shown(got.Outputs))
 	}
 
 	s.begin("die", "import os; os._exit(1)")

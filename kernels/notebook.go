@@ -101,7 +101,7 @@ func (c *Client) HasFolder(ctx context.Context, session string) (bool, error) {
 	return err == nil, err
 }
 
-// makeRoom ends idle kernels until the budget allows one more, unless the notebook has a kernel: first those of the
+// makeRoom ends dead and idle kernels until the budget allows one more, unless the notebook has a kernel: first those of the
 // same user, then the longest idle ones of others.
 func (c *Client) makeRoom(ctx context.Context, n Notebook) error {
 	all, err := c.sessions(ctx)
@@ -122,7 +122,10 @@ func (c *Client) makeRoom(ctx context.Context, n Notebook) error {
 		if own >= c.cfg.PerUser {
 			among = all[:own]
 		}
-		at := slices.IndexFunc(among, idle)
+		at := slices.IndexFunc(among, dead)
+		if at < 0 {
+			at = slices.IndexFunc(among, idle)
+		}
 		if at < 0 {
 			return fmt.Errorf("%w: at most %d of a user and %d of the hub may run at a time", ErrTooMany, c.cfg.PerUser, c.cfg.All)
 		}
@@ -144,6 +147,9 @@ func number(is bool) int {
 
 // idle reports whether no hub uses a kernel and it executes nothing.
 func idle(s serverSession) bool { return s.Kernel.Connections == 0 && s.Kernel.State == "idle" }
+
+// dead reports whether a kernel died too often. The server keeps it and never starts it again.
+func dead(s serverSession) bool { return s.Kernel.State == "dead" }
 
 func (c *Client) end(ctx context.Context, id string) error {
 	err := c.call(ctx, http.MethodDelete, "/api/sessions/"+url.PathEscape(id), nil, nil)
@@ -171,7 +177,7 @@ func (c *Client) Remove(ctx context.Context, n Notebook) error {
 	return nil
 }
 
-// Cull ends the kernels of notebooks that have been idle for too long, and returns their number.
+// Cull ends the kernels of notebooks that are dead or have been idle for too long, and returns their number.
 func (c *Client) Cull(ctx context.Context, now time.Time) (int, error) {
 	all, err := c.sessions(ctx)
 	if err != nil {
@@ -179,7 +185,7 @@ func (c *Client) Cull(ctx context.Context, now time.Time) (int, error) {
 	}
 	n := 0
 	for _, s := range all {
-		if idle(s) && now.Sub(s.Kernel.Active) >= c.cfg.IdleAfter {
+		if dead(s) || idle(s) && now.Sub(s.Kernel.Active) >= c.cfg.IdleAfter {
 			if err := c.end(ctx, s.ID); err != nil {
 				return n, err
 			}

@@ -16,6 +16,8 @@ const (
 	MaxOutput  = 384 << 10
 	maxText    = 128 << 10
 	maxDisplay = 256 << 10
+	// maxOutputs bounds the number of outputs, which may be empty.
+	maxOutputs = 1000
 )
 
 // InputRequest is a question of running code to the user.
@@ -34,6 +36,8 @@ type Batch struct {
 	Outputs, Updates []wire.CellOutput
 	// Cut is the number of bytes left out since the execution began, or since the last clear.
 	Cut int64
+	// Lost says that the server left out output, and not how much.
+	Lost bool
 	// LastMessage is the id of the newest published message that is in this or an earlier batch.
 	LastMessage string
 	// Count is the number of the execution in the kernel, once it is known.
@@ -57,9 +61,10 @@ type Run struct {
 
 	mu    sync.Mutex
 	batch Batch
-	// used and text are the sizes of all outputs and of the text of streams. clearNext says that the next output
+	// used and text are the sizes of all outputs and of the text of streams, and outputs is their number. clearNext says that the next output
 	// removes the others.
 	used, text int
+	outputs    int
 	clearNext  bool
 	replied    bool
 	idle       bool
@@ -89,6 +94,15 @@ func (r *Run) Take() Batch {
 	}
 	r.batch = Batch{Cut: b.Cut, LastMessage: b.LastMessage, Count: b.Count, State: r.batch.State}
 	return b
+}
+
+// LeaveOut counts bytes of taken outputs that were left out, and returns how many were since the execution began, or since
+// the last clear.
+func (r *Run) LeaveOut(size int) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.batch.Cut += int64(size)
+	return r.batch.Cut
 }
 
 // Idle reports whether the kernel has finished the execution, although its reply may be missing: it may have gone
@@ -195,6 +209,10 @@ type content struct {
 	ErrorValue string   `json:"evalue"`
 	Traceback  []string `json:"traceback"`
 	Wait       bool     `json:"wait"`
+	Payload    []struct {
+		Source string                     `json:"source"`
+		Data   map[string]json.RawMessage `json:"data"`
+	} `json:"payload"`
 	InputRequest
 }
 
@@ -213,6 +231,11 @@ func (r *Run) add(m Message) {
 		r.replied = true
 		r.batch.Count = max(r.batch.Count, c.Count)
 		r.batch.State = replyState(c.Status)
+		for _, p := range c.Payload {
+			if p.Source == "page" { // help, such as of "obj?"
+				r.output(wire.CellOutput{Type: wire.OutputDisplay, Data: r.dataOf(p.Data, 0)})
+			}
+		}
 	case "input_request":
 		c.Parent = m.Header
 		request := c.InputRequest
@@ -262,7 +285,7 @@ func bounded(s string, size int) string {
 func (r *Run) clear() {
 	r.clearNext = false
 	r.batch.Clear, r.batch.Outputs, r.batch.Cut = true, nil, 0
-	r.used, r.text = 0, 0
+	r.used, r.text, r.outputs = 0, 0, 0
 }
 
 // addText adds text of a stream. Lines that carriage returns overwrite within the batch are dropped.
@@ -275,6 +298,7 @@ func (r *Run) addText(c content) {
 		name = "stderr"
 	}
 	text := c.Text
+	r.batch.Lost = r.batch.Lost || name == "stderr" && isRateNotice(text)
 	var last *wire.CellOutput
 	if n := len(r.batch.Outputs); n > 0 && r.batch.Outputs[n-1].Type == wire.OutputStream && r.batch.Outputs[n-1].Name == name {
 		last = &r.batch.Outputs[n-1]
@@ -287,7 +311,11 @@ func (r *Run) addText(c content) {
 	} else {
 		text = overwrite(text)
 	}
-	if room := max(0, min(maxText-r.text, MaxOutput-r.used)); len(text) > room {
+	room := max(0, min(maxText-r.text, MaxOutput-r.used))
+	if last == nil && r.outputs >= maxOutputs {
+		room = 0
+	}
+	if len(text) > room {
 		kept := bounded(text, room)
 		r.batch.Cut += int64(len(text) - len(kept))
 		text = kept
@@ -300,7 +328,13 @@ func (r *Run) addText(c content) {
 		last.Text += text
 		return
 	}
+	r.outputs++
 	r.batch.Outputs = append(r.batch.Outputs, wire.CellOutput{Type: wire.OutputStream, Name: name, Text: text})
+}
+
+// isRateNotice reports whether a text is what a server with its default limits sends instead of output that came too fast.
+func isRateNotice(text string) bool {
+	return strings.HasPrefix(text, "IOPub data rate exceeded.") || strings.HasPrefix(text, "IOPub message rate exceeded.")
 }
 
 // overwrite removes the parts of lines that carriage returns overwrite, except those of the first line, which may
@@ -338,11 +372,12 @@ func (r *Run) output(o wire.CellOutput) {
 		r.clear()
 	}
 	size := len(o.Data) + len(o.Text) + len(o.Value)
-	if r.used+size > MaxOutput {
+	if r.used+size > MaxOutput || r.outputs >= maxOutputs {
 		r.batch.Cut += int64(size)
 		return
 	}
 	r.used += size
+	r.outputs++
 	r.batch.Outputs = append(r.batch.Outputs, o)
 }
 
@@ -380,7 +415,11 @@ func (r *Run) dataOf(data map[string]json.RawMessage, cut int64) json.RawMessage
 	}
 	for kind, raw := range data {
 		value, ok := textForm(raw)
-		if !ok || len(kind) > 200 || cut > 0 && kind != "text/plain" {
+		switch {
+		case cut > 0 && kind != "text/plain":
+			continue
+		case !ok || len(kind) > 200: // JSON, such as that of charts and widgets, which the page cannot show
+			r.batch.Cut += int64(len(raw))
 			continue
 		}
 		if strings.HasPrefix(kind, "image/") && kind != "image/svg+xml" {

@@ -165,11 +165,12 @@ func startServer(ctx context.Context, cfg ServerConfig) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("settings of the Jupyter server: %w", err)
 	}
-	settings := fmt.Sprintf("%s\n_everdesk_watch(%s, %f)\n", watch, users, cmp.Or(cfg.AloneFor, time.Hour).Seconds())
+	r := record{Port: port, Token: rand.Text(), Root: cfg.Root}
+	// All users of the machine see arguments, and kernels inherit the environment.
+	settings := fmt.Sprintf("c.ServerApp.token = %q\n%s\n_everdesk_watch(%s, %f)\n", r.Token, watch, users, cmp.Or(cfg.AloneFor, time.Hour).Seconds())
 	if err := os.WriteFile(filepath.Join(config, "jupyter_server_config.py"), []byte(settings), 0o600); err != nil {
 		return nil, fmt.Errorf("settings of the Jupyter server: %w", err)
 	}
-	r := record{Port: port, Token: rand.Text(), Root: cfg.Root}
 	s, err := r.use(ctx, cfg.Dir) // before it starts, so that it is never alone
 	if err != nil {
 		return nil, err
@@ -197,7 +198,6 @@ func (s *Server) start(ctx context.Context, cfg ServerConfig) error {
 	)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = cfg.Root, printed, printed
 	cmd.Env = append([]string{
-		"JUPYTER_TOKEN=" + s.Token, // arguments are visible to all users of the machine
 		"JUPYTER_RUNTIME_DIR=" + filepath.Join(s.dir, "runtime"), "JUPYTER_CONFIG_DIR=" + filepath.Join(s.dir, "config"),
 		"JUPYTER_DATA_DIR=" + filepath.Join(s.dir, "data"), "IPYTHONDIR=" + filepath.Join(s.dir, "ipython"),
 		"MPLCONFIGDIR=" + filepath.Join(s.dir, "matplotlib"), "PYTHONUNBUFFERED=1",

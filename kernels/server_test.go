@@ -133,6 +133,21 @@ func TestWrongRecordsLeadToANewServer(t *testing.T) {
 	}
 }
 
+// Code does not find the token of the server in its environment, and the file that has it is only for this user.
+func TestKernelsDoNotInheritTheToken(t *testing.T) {
+	t.Parallel()
+	cfg := serverConfig(t)
+	server := use(t, cfg)
+	s := open(t, newClient(t, kernels.Config{URL: server.URL, Token: server.Token}), "n")
+	got := s.execute("env", "import os\nprint('JUPYTER_TOKEN' in os.environ, "+strconv.Quote(server.Token)+" in os.environ.values())")
+	if want := "stdout:False False\n|"; shown(got.Outputs) != want {
+		t.Errorf("the token in the environment of a kernel: got %q, want %q", shown(got.Outputs), want)
+	}
+	if info, err := os.Stat(filepath.Join(cfg.Dir, "config", "jupyter_server_config.py")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the settings of the server: got %v and %v, want that only this user can read them", info, err)
+	}
+}
+
 // A server that no hub uses ends by itself, with kernels that are busy, and not before.
 func TestServerWithoutAHubEnds(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package notebookfile
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,8 +19,11 @@ const (
 	MaxFile = 16 << 20
 	// maxCells bounds the cells of a notebook.
 	maxCells = 500
-	// maxOutput bounds the outputs of a cell that are read, in bytes. The rest is left out.
-	maxOutput = 128 << 10
+	// maxOutput bounds the outputs of a cell that are read, in bytes, as those of cells that run. The rest is left out.
+	maxOutput = 384 << 10
+	// maxContent bounds a notebook that is read, in bytes: more than a window shows would be refused. Outputs beyond it are
+	// left out, the largest ones first.
+	maxContent = 1<<20 - 4<<10
 )
 
 // ErrFormat means that a file is no notebook that can be read.
@@ -41,18 +45,36 @@ type cell struct {
 	Metadata json.RawMessage `json:"metadata"`
 	Outputs  []output        `json:"outputs,omitempty"`
 	Source   text            `json:"source"`
+	// Attachments are pictures that the text of a Markdown cell names, by name and media type.
+	Attachments json.RawMessage `json:"attachments,omitempty"`
 }
 
 type output struct {
 	Type      string                     `json:"output_type"`
-	Name      string                     `json:"name,omitempty"`
-	Text      text                       `json:"text,omitempty"`
-	Data      map[string]json.RawMessage `json:"data,omitempty"`
-	Metadata  json.RawMessage            `json:"metadata,omitempty"`
-	Count     *int                       `json:"execution_count,omitempty"`
-	ErrorName string                     `json:"ename,omitempty"`
-	Value     string                     `json:"evalue,omitempty"`
-	Traceback []string                   `json:"traceback,omitempty"`
+	Name      string                     `json:"name"`
+	Text      text                       `json:"text"`
+	Data      map[string]json.RawMessage `json:"data"`
+	Count     *int                       `json:"execution_count"`
+	ErrorName string                     `json:"ename"`
+	Value     string                     `json:"evalue"`
+	Traceback []string                   `json:"traceback"`
+}
+
+// MarshalJSON implements [json.Marshaler]: the format requires all keys of the type, and allows no others.
+func (o output) MarshalJSON() ([]byte, error) {
+	keys := map[string]any{"output_type": o.Type}
+	switch o.Type {
+	case string(wire.OutputStream):
+		keys["name"], keys["text"] = o.Name, o.Text
+	case string(wire.OutputError):
+		keys["ename"], keys["evalue"], keys["traceback"] = o.ErrorName, o.Value, o.Traceback
+	case string(wire.OutputResult):
+		keys["execution_count"] = o.Count
+		fallthrough
+	default:
+		keys["data"], keys["metadata"] = o.Data, struct{}{}
+	}
+	return json.Marshal(keys) //nolint:wrapcheck // the caller names the cell
 }
 
 // text is a text, or a list of its lines.
@@ -119,6 +141,7 @@ func Decode(data []byte) (wire.Notebook, error) {
 		seen[id] = true
 		n.Cells = append(n.Cells, c.decode(id))
 	}
+	trim(&n)
 	return n, nil
 }
 
@@ -148,39 +171,6 @@ func begin(s string, size int) string {
 	return strings.ToValidUTF8(s, "")
 }
 
-// maxMetadata bounds metadata that is kept, in bytes.
-const maxMetadata = 16 << 10
-
-// plainObject returns metadata that can be stored: an object that is not too large or too deep.
-func plainObject(data json.RawMessage) json.RawMessage {
-	var m map[string]any
-	if len(data) > maxMetadata || json.Unmarshal(data, &m) != nil || len(m) == 0 || depth(m) > 16 {
-		return nil
-	}
-	clean, err := json.Marshal(m)
-	if err != nil {
-		return nil
-	}
-	return clean
-}
-
-func depth(v any) int {
-	most := 0
-	switch v := v.(type) {
-	case map[string]any:
-		for _, item := range v {
-			most = max(most, depth(item))
-		}
-	case []any:
-		for _, item := range v {
-			most = max(most, depth(item))
-		}
-	default:
-		return 0
-	}
-	return most + 1
-}
-
 func (c *cell) decode(id wire.CellID) wire.Cell {
 	out := wire.Cell{ID: id, Kind: wire.CellKind(c.Kind), Source: string(c.Source)}
 	if out.Kind != wire.CellMarkdown && out.Kind != wire.CellCode {
@@ -204,9 +194,12 @@ func (c *cell) decode(id wire.CellID) wire.Cell {
 	if c.Count != nil {
 		out.Count = max(*c.Count, 0)
 	}
+	out.Attachments = plainAttachments(c.Attachments)
 	used := 0
 	for i := range c.Outputs {
-		o, size := c.Outputs[i].decode()
+		o, cut := c.Outputs[i].decode()
+		out.Cut += cut
+		size := bytesOf(&o)
 		if used += size; used > maxOutput {
 			out.Cut += int64(size)
 			used -= size
@@ -217,13 +210,13 @@ func (c *cell) decode(id wire.CellID) wire.Cell {
 	return out
 }
 
-func (o *output) decode() (wire.CellOutput, int) {
+// decode returns an output, and the number of bytes that were left out of it.
+func (o *output) decode() (out wire.CellOutput, cut int64) {
 	switch o.Type {
 	case "stream":
-		return wire.CellOutput{Type: wire.OutputStream, Name: begin(o.Name, 20), Text: string(o.Text)}, len(o.Text)
+		return wire.CellOutput{Type: wire.OutputStream, Name: begin(o.Name, 20), Text: string(o.Text)}, 0
 	case "error":
-		traceback := strings.Join(o.Traceback, "\n")
-		return wire.CellOutput{Type: wire.OutputError, Name: o.ErrorName, Value: o.Value, Text: traceback}, len(traceback) + len(o.Value)
+		return wire.CellOutput{Type: wire.OutputError, Name: o.ErrorName, Value: o.Value, Text: strings.Join(o.Traceback, "\n")}, 0
 	}
 	kind := wire.OutputDisplay
 	if o.Type == "execute_result" {
@@ -232,7 +225,8 @@ func (o *output) decode() (wire.CellOutput, int) {
 	forms := map[string]string{}
 	for name, raw := range o.Data {
 		var t text
-		if t.UnmarshalJSON(raw) != nil {
+		if t.UnmarshalJSON(raw) != nil { // JSON, such as that of charts and widgets, which the page cannot show
+			cut += int64(len(raw))
 			continue
 		}
 		if forms[name] = string(t); strings.HasPrefix(name, "image/") && name != "image/svg+xml" {
@@ -240,7 +234,7 @@ func (o *output) decode() (wire.CellOutput, int) {
 		}
 	}
 	data, _ := json.Marshal(forms) // strings only
-	return wire.CellOutput{Type: kind, Data: data}, len(data)
+	return wire.CellOutput{Type: kind, Data: data}, cut
 }
 
 // Encode returns a notebook as a file.
@@ -302,6 +296,9 @@ func (c cell) MarshalJSON() ([]byte, error) {
 
 func encodeCell(c *wire.Cell) (cell, error) {
 	out := cell{Kind: string(c.Kind), ID: string(c.ID), Source: text(c.Source)}
+	if c.Kind != wire.CellCode {
+		out.Attachments = c.Attachments
+	}
 	m := map[string]json.RawMessage{}
 	_ = json.Unmarshal(c.Metadata, &m) // it was an object, or nothing
 	if p := (provenance{Agent: c.AgentID, State: c.State, Began: c.Began, Ended: c.Ended, Cut: c.Cut}); p != (provenance{}) {
@@ -336,7 +333,7 @@ func encodeOutput(o *wire.CellOutput, count *int) (output, error) {
 	out := output{Type: string(o.Type)}
 	switch o.Type {
 	case wire.OutputStream:
-		out.Name, out.Text = o.Name, text(o.Text)
+		out.Name, out.Text = cmp.Or(o.Name, "stdout"), text(o.Text)
 		return out, nil
 	case wire.OutputError:
 		out.ErrorName, out.Value, out.Traceback = o.Name, o.Value, strings.Split(o.Text, "\n")
@@ -345,12 +342,13 @@ func encodeOutput(o *wire.CellOutput, count *int) (output, error) {
 		out.Count = count
 	case wire.OutputDisplay:
 	}
-	out.Metadata = json.RawMessage("{}")
-	out.Data = map[string]json.RawMessage{}
 	if len(o.Data) > 0 {
 		if err := json.Unmarshal(o.Data, &out.Data); err != nil {
 			return out, fmt.Errorf("output: %w", err)
 		}
+	}
+	if out.Data == nil {
+		out.Data = map[string]json.RawMessage{}
 	}
 	return out, nil
 }

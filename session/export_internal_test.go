@@ -78,3 +78,33 @@ func TestImportedPlansAreReadOnly(t *testing.T) {
 		})
 	}
 }
+
+// An imported notebook has no kernel: nothing runs, and there are no variables.
+func TestImportedNotebooksRunNothing(t *testing.T) {
+	t.Parallel()
+	n := wire.Notebook{
+		Kernel: wire.NotebookKernel{Name: "python3", State: wire.KernelBusy, Reason: "r", Variables: []wire.KernelVariable{{Name: "x", Type: "int", Value: "1"}}},
+		Cells: []wire.Cell{
+			{ID: "a", Kind: wire.CellCode, Source: "1", State: wire.CellRunning, Outputs: []wire.CellOutput{{Type: wire.OutputStream, Name: "stdout", Text: "begun"}}},
+			{ID: "b", Kind: wire.CellCode, Source: "2", State: wire.CellQueued}, {ID: "c", Kind: wire.CellCode, Source: "3", State: wire.CellOK},
+		},
+	}
+	l := &sessionfile.Log{Meta: sessionfile.Metadata{SessionID: "ses-old"}, Desktop: wire.SessionState{
+		Mode: wire.StateSnapshot, Monitors: []wire.MonitorStatus{{MonitorID: "monitor-0", State: wire.MonitorIdle}},
+		Windows: []wire.WindowState{{WindowID: "n", MonitorID: "monitor-0", Title: "N", Content: wire.NotebookContent{Data: n}}},
+	}}
+	got, ok := importedState("ses-new", "Mine", l, nil).Notebook("monitor-0", "n")
+	if !ok || got.Kernel.State != "" || got.Kernel.Reason != "" || len(got.Kernel.Variables) > 0 || got.Kernel.Name != "python3" {
+		t.Fatalf("the kernel: got %+v (%v), want only its name", got.Kernel, ok)
+	}
+	var states []wire.CellState
+	for _, c := range got.Cells {
+		states = append(states, c.State)
+	}
+	if want := []wire.CellState{"", "", wire.CellOK}; !cmp.Equal(states, want) || len(got.Cells[0].Outputs) != 1 {
+		t.Errorf("cells: got states %q and %d outputs, want %q and the output", states, len(got.Cells[0].Outputs), want)
+	}
+	if n.Cells[0].State != wire.CellRunning || l.Desktop.Windows[0].Content.(wire.NotebookContent).Data.Kernel.State != wire.KernelBusy { //nolint:forcetypeassert // it is one
+		t.Error("the file was changed")
+	}
+}

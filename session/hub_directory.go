@@ -251,7 +251,7 @@ func (d *deletion) try(ctx context.Context) (bool, error) {
 	}
 	lease, err := h.env.store.Claim(ctx, d.id, h.env.cfg.Replica, h.env.cfg.Lease)
 	if err == nil {
-		h.env.endKernels(ctx, d.id)
+		h.env.endKernelsOfDeleted(ctx, d.id)
 		err = h.env.store.Delete(ctx, lease)
 		if errors.Is(err, store.ErrFenced) {
 			return false, nil // a live session here has claimed it in between

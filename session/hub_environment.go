@@ -34,6 +34,7 @@ type environment struct {
 	process       string
 
 	clientCalls clientCalls
+	kernelEnds  kernelEnds
 
 	// stepPool holds empty steps, which sessions borrow while they process their mailbox.
 	stepPool stepPool

@@ -73,6 +73,10 @@ func importedState(id wire.SessionID, title string, l *sessionfile.Log, rows []w
 	now := l.Desktop
 	now.Title, now.RecentMessages = title, rows[max(len(rows)-desktop.MaxRows, 0):]
 	now.Plan = relocatePlan(now.Plan, l.Meta.SessionID, id)
+	now.Windows = slices.Clone(now.Windows)
+	for i := range now.Windows {
+		now.Windows[i].Content = desktop.WithoutExecutions(now.Windows[i].Content)
+	}
 	state.Apply(wire.Event{Session: id, Data: now})
 	return state
 }

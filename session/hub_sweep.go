@@ -140,7 +140,7 @@ func (sw *sweeper) retireOne(ctx context.Context, i store.Info) error {
 	}
 	// If the replica dies in between, the next one deletes the session. In the other order, files
 	// without a session would remain forever.
-	sw.env.endKernels(ctx, i.ID)
+	sw.env.endKernelsOfDeleted(ctx, i.ID)
 	sw.env.cfg.BeforeExpiry(i.ID)
 	return sw.env.store.Delete(ctx, lease)
 }

@@ -83,12 +83,13 @@ func (nb *notebooks) markEnded(ids []string) {
 	nb.watchKernels()
 }
 
-// CheckKernels compares the kernels that the sessions of this replica show with those of the server. Call it after idle
-// kernels were ended.
+// CheckKernels compares the kernels that the sessions of this replica show with those of the server, and ends those that
+// could not be ended before. Call it after idle kernels were ended.
 func (h *Hub) CheckKernels(ctx context.Context) {
 	if h.env.cfg.Kernels == nil {
 		return
 	}
+	h.env.kernelEnds.retry(ctx, h.env.cfg.Kernels)
 	for _, ls := range h.registry.appendSessions(nil) {
 		if ow := ls.activeOwner.Load(); ow != nil && ctx.Err() == nil {
 			ow.checkKernels(ctx, h.env.cfg.Kernels)

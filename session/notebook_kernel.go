@@ -66,6 +66,7 @@ func (r *notebookRunner) start(ctx context.Context) error {
 // open returns the kernel of the notebook. The server keeps kernels that died too often, and never starts them again.
 func (r *notebookRunner) open(ctx context.Context, name string) (kernels.Kernel, error) {
 	place := r.nb.place(r.at, name)
+	r.nb.port.owner.live.env.kernelEnds.drop(place) // a window with the same id was opened again
 	k, err := r.nb.kernels.Open(ctx, place)
 	if err != nil || k.State != "dead" {
 		return k, err
@@ -203,6 +204,9 @@ func (nb *notebooks) control(at windowKey, op wire.KernelOp) {
 		}
 		return
 	}
+	if len(n.Runs) > 0 {
+		nb.addErrorRow(at, kernelOpDone(op)+" The cells that ran or waited were aborted.")
+	}
 	nb.abortRuns(at, n, wire.CellAborted, kernelOpDone(op))
 	if nb.kernels == nil || n.Kernel == "" && n.runner == nil {
 		nb.setKernel(at, wire.KernelStatus{State: wire.KernelStopped})
@@ -245,6 +249,7 @@ func (r *notebookRunner) perform(ctx context.Context, op wire.KernelOp) {
 	switch {
 	case op == wire.KernelStop:
 		err = r.nb.kernels.Remove(bounded, r.nb.place(r.at, ""))
+		r.nb.port.owner.live.env.kernelEnds.add(r.nb.place(r.at, ""), err)
 	case kernel != "":
 		err = r.nb.kernels.Restart(bounded, kernel)
 	}
@@ -318,16 +323,26 @@ func (nb *notebooks) close() {
 	nb.stopped.Wait()
 }
 
-// endKernels ends the kernels of a session that is about to be deleted, busy or not. In the other order a hub that is lost
-// in between would leave busy kernels forever. If the Jupyter server does not answer, the session is deleted all the same.
-func (e *environment) endKernels(ctx context.Context, id wire.SessionID) {
+// endKernels ends the kernels of a session, busy or not.
+func (e *environment) endKernels(ctx context.Context, id wire.SessionID) error {
 	if e.cfg.Kernels == nil {
-		return
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, endKernelsTimeout)
 	defer cancel()
-	if err := e.cfg.Kernels.Remove(ctx, kernels.Notebook{Session: string(id)}); err != nil {
-		e.log.WarnContext(ctx, "ending the kernels of a deleted session failed", "session", string(id), "err", err)
+	err := e.cfg.Kernels.Remove(ctx, kernels.Notebook{Session: string(id)})
+	if err != nil {
+		e.log.WarnContext(ctx, "ending the kernels of a session failed", "session", string(id), "err", err)
+	}
+	return err
+}
+
+// endKernelsOfDeleted ends the kernels of a session that is about to be deleted. In the other order a hub that is lost in
+// between would leave busy kernels forever. If the Jupyter server does not answer, the session is deleted all the same, and
+// the kernels end later.
+func (e *environment) endKernelsOfDeleted(ctx context.Context, id wire.SessionID) {
+	if err := e.endKernels(ctx, id); err != nil {
+		e.kernelEnds.add(kernels.Notebook{Session: string(id)}, err)
 	}
 }
 

@@ -3,6 +3,7 @@ package session_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,6 +25,25 @@ type watchedKernels struct {
 	restarts int
 	// hold, unless nil, keeps restarts from reaching the server.
 	hold chan struct{}
+	// failing is the number of removals that do not reach the server.
+	failing int
+}
+
+func (w *watchedKernels) Remove(ctx context.Context, n kernels.Notebook) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.failing > 0 {
+		w.failing--
+		return fmt.Errorf("test: %w", kernels.ErrUnavailable)
+	}
+	return w.Kernels.Remove(ctx, n) //nolint:wrapcheck // as below
+}
+
+// remainingFailures returns how many removals will not reach the server.
+func (w *watchedKernels) remainingFailures() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.failing
 }
 
 func (w *watchedKernels) Open(ctx context.Context, n kernels.Notebook) (kernels.Kernel, error) {
@@ -133,6 +153,43 @@ func TestDeletedSessionsLeaveNoKernel(t *testing.T) {
 	}
 }
 
+// Busy kernels of a notebook that was closed and of a session that was deleted end later, if the server was unavailable.
+func TestKernelsEndWhenTheServerIsBack(t *testing.T) {
+	t.Parallel()
+	_, client := startJupyter(t)
+	k := &watchedKernels{Kernels: client}
+	o := startAgentHub(t, newFileDeployment(t), withKernels(k))
+	begin := func(id wire.SessionID, window wire.WindowID) (d *testDesktop, kernel string) {
+		d = o.newDesktop(t, id)
+		d.openNotebook(window, "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nprint('begun', flush=True)\nimport time\ntime.sleep(600)")
+		d.send("r1", wire.RunCells{WindowID: window})
+		waitEvent(t, d.eventLog, func(e wire.CellOutputs) bool { return e.WindowID == window })
+		return d, k.last("monitor-0/" + string(window))
+	}
+	d, closed := begin("ses-1", "a")
+	_, deleted := begin("ses-2", "b")
+	k.mu.Lock()
+	k.failing = 2
+	k.mu.Unlock()
+	d.send("close", wire.UserInteractions{Interactions: []wire.UserInteraction{{Type: wire.DidCloseWindow, WindowID: "a"}}})
+	d.waitIdle()
+	requireNoError(t, o.Delete(t.Context(), "ses-2"))
+	if n := k.remainingFailures(); n != 0 {
+		t.Fatalf("%d removals have not failed, want that both did", n)
+	}
+	for _, kernel := range []string{closed, deleted} {
+		if _, err := k.Kernel(t.Context(), kernel); err != nil {
+			t.Fatalf("a kernel that could not be removed: got %v, want that it is there", err)
+		}
+	}
+	o.CheckKernels(t.Context())
+	for what, kernel := range map[string]string{"the closed notebook": closed, "the deleted session": deleted} {
+		if _, err := k.Kernel(t.Context(), kernel); !errors.Is(err, kernels.ErrGone) {
+			t.Errorf("the kernel of %s: got %v, want that it is gone", what, err)
+		}
+	}
+}
+
 // A kernel that died while it was idle gets a journal again, and a notification says that its variables are gone.
 func TestKernelThatDiedWhileIdle(t *testing.T) {
 	t.Parallel()
@@ -172,6 +229,9 @@ func TestKernelThatNeverAnswersIsRestarted(t *testing.T) {
 	d.send("restart", wire.ControlKernel{WindowID: "n", Op: wire.KernelRestart})
 	if e := d.waitCell("n", "c1", done()...); e.State == wire.CellOK || e.Reason == "" {
 		t.Errorf("the cell of a kernel that did not answer: got %+v, want a failure with a reason", e)
+	}
+	if row := d.waitRow(wire.SayError); !strings.Contains(row.Text, "restarted") {
+		t.Errorf("the row: got %q, want that the kernel was restarted", row.Text)
 	}
 	d.send("r2", wire.RunCells{WindowID: "n", CellIDs: []wire.CellID{"c2"}})
 	d.waitCell("n", "c2", done()...)

@@ -145,8 +145,11 @@ func (p port) CompleteCode(ctx context.Context, c tools.Caller, window wire.Wind
 	}
 	defer conn.Close()
 	done, err := conn.Complete(ctx, code, at)
-	if err != nil {
-		return kernels.Completion{}, errors.New("the kernel does not answer; it may be running a cell")
+	switch {
+	case errors.Is(err, kernels.ErrNoJournal):
+		return kernels.Completion{}, errors.New("the kernel completes no code without running some: it is no Python, or has run no cell since its start")
+	case err != nil:
+		return kernels.Completion{}, errors.New("the kernel does not answer")
 	}
 	return done, nil
 }

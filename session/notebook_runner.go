@@ -2,7 +2,10 @@ package session
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,7 +24,7 @@ const (
 	kernelStartTimeout = 60 * time.Second
 	reconnectTimeout   = 30 * time.Second
 	reconnectEvery     = 500 * time.Millisecond
-	// completeTimeout bounds a completion, which waits while a cell runs.
+	// completeTimeout bounds a completion.
 	completeTimeout = 10 * time.Second
 	// checkEvery is how often a run is compared with what the kernel does.
 	checkEvery = 2 * time.Second
@@ -400,17 +403,21 @@ func (r *notebookRunner) flush(ctx context.Context, run cellRun) (wait time.Dura
 			WindowID: r.at.window, MonitorID: r.at.monitor, CellID: cr.Cell, Clear: b.Clear, Outputs: b.Outputs, Updates: b.Updates, Cut: b.Cut,
 		}
 		room := r.nb.w.state.RoomForOutputs(r.at.monitor, r.at.window)
-		if size := outputSize(e.Outputs) + outputSize(e.Updates); size+notebookReserve > room {
-			e.Cut += int64(size)
-			e.Outputs, e.Updates = []wire.CellOutput{fullNotice()}, nil
-			if room < notebookReserve/2 {
-				e.Outputs = nil
+		cell, _ := r.cell(cr.Cell)
+		if storedSize(e.Outputs)+storedSize(e.Updates)+notebookReserve > room {
+			e.Cut = r.run.LeaveOut(outputSize(e.Outputs) + outputSize(e.Updates))
+			e.Outputs, e.Updates = nil, nil
+			if room >= notebookReserve/2 && (e.Clear || !hasFullNotice(cell.Outputs)) {
+				e.Outputs = []wire.CellOutput{{Type: wire.OutputStream, Name: "stderr", Text: fullNotice}}
 			}
 		}
-		if cell, _ := r.cell(cr.Cell); e.Clear || len(e.Outputs)+len(e.Updates) > 0 || e.Cut != cell.Cut {
+		if e.Clear || len(e.Outputs)+len(e.Updates) > 0 || e.Cut != cell.Cut {
 			r.nb.w.Emit(e)
 		}
 		cr.LastMessage = b.LastMessage
+		if b.Lost {
+			r.note = lostOutput
+		}
 		wait = outputEvery * time.Duration(1+(desktop.MaxContent-room)/(desktop.MaxContent/4))
 		if b.Done {
 			r.nb.endRun(r.at, r.n, *cr, wire.CellExecuted{State: b.State, Count: b.Count, Reason: r.note})
@@ -425,11 +432,26 @@ func (r *notebookRunner) flush(ctx context.Context, run cellRun) (wait time.Dura
 	return wait, b.Done, err
 }
 
+// lostOutput is what users see if the Jupyter server leaves out output.
+const lostOutput = "The Jupyter server left out output of the cell, because it came too fast. " +
+	"It does not if it is started with --ServerApp.iopub_data_rate_limit=0 and --ServerApp.iopub_msg_rate_limit=0."
+
 // notebookReserve is the room in bytes that outputs leave for the sources of cells.
 const notebookReserve = 16 << 10
 
-func fullNotice() wire.CellOutput {
-	return wire.CellOutput{Type: wire.OutputStream, Name: "stderr", Text: "[The notebook is full: remove outputs of other cells.]\n"}
+// fullNotice is shown once in the outputs of a cell that the notebook has no room for.
+const fullNotice = "[The notebook is full: remove outputs of other cells.]\n"
+
+func hasFullNotice(outputs []wire.CellOutput) bool {
+	return slices.ContainsFunc(outputs, func(o wire.CellOutput) bool {
+		return o.Type == wire.OutputStream && strings.HasSuffix(o.Text, fullNotice)
+	})
+}
+
+// storedSize returns the size in bytes of outputs in the content of the window.
+func storedSize(outputs []wire.CellOutput) int {
+	data, _ := json.Marshal(outputs) // they came as JSON
+	return len(data)
 }
 
 // fail ends a run that could not be executed, or whose outcome is not known, and all that wait.

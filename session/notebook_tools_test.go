@@ -2,7 +2,10 @@ package session_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -106,5 +109,52 @@ func TestAgentsUseAllToolsOfNotebooks(t *testing.T) {
 	if got := d.shownCell("n", "has"); got != "ok:False\n" {
 		t.Errorf("a variable after the restart: got %q, want that it is gone", got)
 	}
+	d.waitIdle()
+}
+
+// Completing code runs none: modules in the folder of the kernel, which agents can write, are not imported.
+func TestCompletingRunsNoCode(t *testing.T) {
+	t.Parallel()
+	_, k := startJupyter(t)
+	o := startAgentHub(t, newFileDeployment(t), withKernels(k))
+	d := o.newDesktop(t, "ses-1")
+	effect := filepath.Join(t.TempDir(), "effect")
+	evil := fmt.Sprintf("open(%q, 'w')\nsecret = 1\n", effect)
+	d.openNotebook("n", fmt.Sprintf("for name in ('evil', 'evil2', 'evil3'): _ = open(name + '.py', 'w').write(%q)\n"+
+		"class Trap:\n    @property\n    def x(self): open(%q, 'w')\n    def __getattr__(self, name): open(%q, 'w')\ntrap = Trap()\nimport json", evil, effect, effect), "import sys, time\nprint('begun', flush=True)\ntime.sleep(600)")
+	d.send("r1", wire.RunCells{WindowID: "n", CellIDs: []wire.CellID{"c1"}})
+	if e := d.waitCell("n", "c1", done()...); e.State != wire.CellOK {
+		t.Fatalf("the cell that writes the modules: got %+v, want it done", e)
+	}
+	complete := func(code string) string {
+		t.Helper()
+		id := wire.MessageID(fmt.Sprintf("complete-%d", len(d.conversation(o.deployment, "main-monitor-0"))))
+		before := len(d.conversation(o.deployment, "main-monitor-0"))
+		input, err := json.Marshal(map[string]any{"notebook": "n", "code": code})
+		requireNoError(t, err)
+		d.sendText(firstMonitor, id, "/call kernel:complete "+string(input))
+		d.waitTurnEnd(id)
+		return d.conversation(o.deployment, "main-monitor-0")[before:]
+	}
+	for code, want := range map[string]string{
+		"from evil import ": "", "import evil2.": "", "from evil3 import se": "", "%aimport evil3.": "", "__import__('evil').": "", "trap.x.": "", "trap.y.": "",
+		"json.du": "json.dumps", "x = trap.": "trap.x",
+	} {
+		got := complete(code)
+		if _, err := os.Stat(effect); !errors.Is(err, os.ErrNotExist) {
+			t.Fatalf("completing %q ran code (%v); want that it runs none", code, err)
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("completing %q: the agent got %.1000q, want %q in it", code, got, want)
+		}
+	}
+	// It also works while a cell runs.
+	d.send("r2", wire.RunCells{WindowID: "n", CellIDs: []wire.CellID{"c2"}})
+	waitEvent(t, d.eventLog, func(e wire.CellOutputs) bool { return e.CellID == "c2" && len(e.Outputs) > 0 })
+	if got := complete("json.du"); !strings.Contains(got, "json.dumps") {
+		t.Errorf("completing while a cell runs: the agent got %.1000q, want json.dumps", got)
+	}
+	d.send("i1", wire.ControlKernel{WindowID: "n", Op: wire.KernelInterrupt})
+	d.waitCell("n", "c2", wire.CellFailed)
 	d.waitIdle()
 }

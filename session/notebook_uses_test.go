@@ -1,9 +1,12 @@
 package session_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/kernels"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -92,4 +95,69 @@ func TestNotebookOnAServerOfAnotherUser(t *testing.T) {
 		t.Errorf("got %+v, want that the cell did not run because of the token, and neither that nor the address", e)
 	}
 	d.waitIdle()
+}
+
+// A notebook that is full says so once in each cell, counts what it leaves out, and stays within its bounds, also with many
+// outputs that are empty.
+func TestFullNotebook(t *testing.T) {
+	t.Parallel()
+	_, k := startJupyter(t)
+	d := startAgentHub(t, newFileDeployment(t), withKernels(k)).newDesktop(t, "ses-1")
+	const shows = "from IPython.display import display, HTML\n"
+	const large = shows + "print('x' * 120_000)\ndisplay(HTML('y' * 200_000))"
+	send, waits := newSignal(t)
+	d.openNotebook("n", shows+"for i in range(5000): display({}, raw=True)", large, large, large, "print('a' * 50_000, flush=True)\n"+waits+"\nprint('b' * 50_000)")
+	d.send("r1", wire.RunCells{WindowID: "n"})
+	waitEvent(t, d.eventLog, func(e wire.CellOutputs) bool { return e.CellID == "c5" && e.Cut > 0 })
+	send()
+	d.waitCell("n", "c5", done()...)
+	n := d.notebook("n")
+	content, err := json.Marshal(wire.NotebookContent{Data: n})
+	requireNoError(t, err)
+	if len(content) > desktop.MaxContent {
+		t.Errorf("the notebook: got %d bytes, want at most %d", len(content), desktop.MaxContent)
+	}
+	if c := n.Cells[0]; len(c.Outputs) > 1000 || len(c.Outputs) == 0 || c.Cut == 0 || c.State != wire.CellOK {
+		t.Errorf("empty outputs: got %d, %d bytes left out and state %s; want at most 1000, and that some were left out", len(c.Outputs), c.Cut, c.State)
+	}
+	last := n.Cells[4]
+	text := ""
+	for _, o := range last.Outputs {
+		text += o.Text
+	}
+	if last.State != wire.CellOK || strings.Count(text, "notebook is full") != 1 || last.Cut != 100_001 && last.Cut != 100_002 {
+		t.Errorf("a cell without room: got state %s, %q and %d bytes left out; want it ok, one notice and 100,002 bytes", last.State, text, last.Cut)
+	}
+	d.waitIdle()
+}
+
+// The answer to a question for a password reaches the code, and is nowhere in the log.
+func TestPasswordsOfCodeAreNotLogged(t *testing.T) {
+	t.Parallel()
+	_, k := startJupyter(t)
+	o := startAgentHub(t, newFileDeployment(t), withKernels(k))
+	d := o.newDesktop(t, "ses-1")
+	const secret = "correct-horse-7421"
+	d.openNotebook("n", "import getpass\ngiven = getpass.getpass('secret? ')\nprint(len(given), given[::-1])\ndel given")
+	d.send("r1", wire.RunCells{WindowID: "n"})
+	asked := waitEvent(t, d.eventLog, func(e wire.Actions) bool { _, is := e.Actions[0].(wire.PromptShow); return is })
+	prompt, _ := asked.Actions[0].(wire.PromptShow)
+	if prompt.InputField == nil || prompt.InputField.Type != wire.PromptPassword || prompt.Message != "secret? " {
+		t.Errorf("the question: got %+v, want secret? with a field for a password", prompt)
+	}
+	d.send("a1", wire.UserPromptResponse{PromptID: prompt.ID, Text: secret})
+	d.waitCell("n", "c1", done()...)
+	if got, want := d.shownCell("n", "c1"), "ok:18 1247-esroh-tcerroc\n"; got != want {
+		t.Errorf("the cell: got %q, want %q", got, want)
+	}
+	d.waitIdle()
+	log, err := json.Marshal(d.all())
+	requireNoError(t, err)
+	stored, err := o.deployment.Load(t.Context(), d.id)
+	requireNoError(t, err)
+	for what, text := range map[string]string{"log": string(log), "state": fmt.Sprintf("%s", stored)} {
+		if !strings.Contains(text, "secret?") && what == "log" || strings.Contains(text, secret) {
+			t.Errorf("the %s: want the question and not the answer in it", what)
+		}
+	}
 }

@@ -237,7 +237,9 @@ func (nb *notebooks) recover() {
 		if nb.kernels == nil {
 			n.Op = ""
 			nb.store(n)
-			nb.abortRuns(at, n, wire.CellUnknown, "Notebooks cannot run code on this hub: "+nb.off)
+			reason := "Notebooks cannot run code on this hub: " + nb.off
+			nb.abortRuns(at, n, wire.CellUnknown, reason)
+			nb.setKernel(at, wire.KernelStatus{State: wire.KernelStopped, Reason: reason})
 			continue
 		}
 		nb.startRunner(at, n)

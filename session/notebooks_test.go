@@ -344,6 +344,25 @@ func TestNotebookWithoutKernels(t *testing.T) {
 	d.waitIdle()
 }
 
+// A cell that runs when its session comes to a hub without kernels ends, and the kernel is shown as stopped.
+func TestRunningNotebookComesToAHubWithoutKernels(t *testing.T) {
+	t.Parallel()
+	_, k := startJupyter(t)
+	s := newFileDeployment(t)
+	o := startAgentHub(t, s, withKernels(k))
+	d := o.newDesktop(t, "ses-1")
+	d.openNotebook("n", "print('begun', flush=True)\nimport time\ntime.sleep(600)")
+	d.send("r1", wire.RunCells{WindowID: "n"})
+	waitEvent(t, d.eventLog, func(e wire.CellOutputs) bool { return e.CellID == "c1" })
+	o.stop()
+	d = startAgentHub(t, s, withKernels(nil)).openDesktop(t, "ses-1")
+	d.waitCell("n", "c1", wire.CellUnknown)
+	d.waitIdle()
+	if got := d.notebook("n").Kernel; got.State != wire.KernelStopped || !strings.Contains(got.Reason, "not configured") {
+		t.Errorf("the kernel: got %+v, want it stopped with the reason", got)
+	}
+}
+
 // Agents run code with the permission of the user, and get its outputs.
 func TestAgentsUseNotebooks(t *testing.T) {
 	t.Parallel()

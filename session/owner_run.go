@@ -276,7 +276,8 @@ func (ow *owner) releaseSession(cause error) error {
 // deleteSession deletes the session from the store. It returns store.ErrNotFound on success, which
 // ends the live session.
 func (ow *owner) deleteSession() error {
-	ow.endKernels()
+	ow.stopNotebooks()
+	ow.live.env.endKernelsOfDeleted(ow.held.ctx, ow.live.id)
 	ctx, cancel := context.WithTimeout(ow.held.ctx, storeTimeout)
 	defer cancel()
 	ow.held.end(leaseEnd)

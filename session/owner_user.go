@@ -40,10 +40,15 @@ func (ow *owner) changeUser(it *item) {
 
 // endKernels stops the runners of notebooks, which could start a kernel meanwhile, and ends all kernels.
 func (ow *owner) endKernels() {
+	ow.stopNotebooks()
+	_ = ow.live.env.endKernels(ow.held.ctx, ow.live.id) // it is in the log; later the session may have kernels of the new user
+}
+
+// stopNotebooks stops the runners of notebooks.
+func (ow *owner) stopNotebooks() {
 	if ow.agents != nil {
 		ow.agents.notebooks.close()
 	}
-	ow.live.env.endKernels(ow.held.ctx, ow.live.id)
 }
 
 // refuseUserChange returns why the session cannot be given to another user, or nil.

@@ -113,6 +113,8 @@ type Cell struct {
 	Cut int64 `json:"cut,omitempty" wire:"min=0"`
 	// Metadata is that of the cell in a notebook file.
 	Metadata json.RawMessage `json:"metadata,omitempty"`
+	// Attachments are the pictures of a Markdown cell in a notebook file, by name and media type.
+	Attachments json.RawMessage `json:"attachments,omitempty"`
 }
 
 // OutputType is the type of an output of a cell.

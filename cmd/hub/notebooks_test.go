@@ -71,12 +71,42 @@ func TestScriptsRunInATerminal(t *testing.T) {
 		t.Fatalf("the processes of the kernel and its server: got %q, want two numbers", pids)
 	}
 
+	// What a terminal does not get is said.
+	much := filepath.Join(dir, "much.py")
+	if err := os.WriteFile(much, []byte("print('x' * 1_000_000)\n# %%\nfrom IPython.display import display\n"+
+		"display({'image/png': 'iVBORw0ggg=='}, raw=True)\nd = display('before', display_id=True)\nd.update('after')\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	printed, notes := call(t, command.ExitOK, "run", "--server", hub.url, state.Session, much)
+	if n := strings.Count(printed, "x"); n == 0 || !strings.Contains(notes, fmt.Sprintf("cell cell-1: %d bytes of output were left out", 1_000_001-n)) {
+		t.Errorf("a script that prints 1 MB: got %d bytes and %q, want the number of those that are missing", n, notes)
+	}
+	if !strings.HasSuffix(printed, "'after'") || strings.Count(notes, "left out") != 1 || !strings.Contains(notes, "image/png") {
+		t.Errorf("a script that displays a picture: got %.100q and %q, want the updated text, and that there is a picture", printed[max(len(printed)-100, 0):], notes)
+	}
 	// Code of a terminal, which also interrupts it.
 	x := attachTo(t, hub, wire.SessionID(state.Session))
 	x.say(t, ":run print('be' + 'gun', flush=True)", "while True: pass")
 	x.until(t, "console │ begun")
 	x.say(t, ":interrupt")
 	x.until(t, "console │ KeyboardInterrupt")
+
+	// A script that asks.
+	asking := filepath.Join(dir, "asking.py")
+	if err := os.WriteFile(asking, []byte("input('who? ')\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said := make(chan string, 1)
+	go func() {
+		var stdout, stderr strings.Builder
+		run(t.Context(), []string{"run", "--server", hub.url, state.Session, asking}, nil, &stdout, &stderr)
+		said <- stderr.String()
+	}()
+	x.until(t, "who?")
+	x.say(t, ":interrupt")
+	if text := <-said; !strings.Contains(text, "waits for an answer there: who?") || !strings.Contains(text, "KeyboardInterrupt") {
+		t.Errorf("a script that asks and is interrupted: got %q, want the question and the interruption", text)
+	}
 
 	hub.stop(t)
 	waitEnded(t, pids)

@@ -116,14 +116,30 @@ it("a hub that is killed while code prints goes on: every line is there once, in
     await until(() => shown(tab, "k", 1)).toBe(want);
     await until(() => cell(tab, "k", 1).getAttribute("data-state")).toBe("ok");
   }
-  // Interrupt.
+  // Interrupt. The other tab shows it soon; of three times the shortest counts, because the machine may be busy.
   await open(session, "i", "print('begun', flush=True)\nwhile True: pass");
   await windowOf(page, "i").locator(".notebook-editor").first().waitFor();
-  await runAll(page, "i");
-  await until(() => outputs(page, "i", 1).innerText()).toContain("begun");
-  await windowOf(page, "i").getByRole("button", { name: "Interrupt" }).click();
-  await until(() => outputs(page, "i", 1).innerText()).toContain("KeyboardInterrupt");
-  await until(() => windowOf(page, "i").locator("[data-kernel]").getAttribute("data-kernel")).toBe("idle");
+  let shortest = Number.POSITIVE_INFINITY;
+  for (let n = 0; n < 3; n++) {
+    await runAll(page, "i");
+    for (const tab of [page, other]) {
+      await until(async () => {
+        const text = await outputs(tab, "i", 1).innerText();
+        return text.includes("begun") && !text.includes("KeyboardInterrupt");
+      }).toBe(true);
+    }
+    const seen = outputs(other, "i", 1).getByText("KeyboardInterrupt").first().waitFor();
+    const began = performance.now();
+    await windowOf(page, "i").getByRole("button", { name: "Interrupt" }).click();
+    await seen;
+    shortest = Math.min(shortest, performance.now() - began);
+    await until(() => windowOf(page, "i").locator("[data-kernel]").getAttribute("data-kernel")).toBe("idle");
+  }
+  expect(shortest, "milliseconds until the other tab shows that the code was interrupted").toBeLessThan(1000);
+  const saving = page.waitForEvent("download");
+  await windowOf(page, "i").getByRole("link", { name: "Download as .ipynb" }).click();
+  const file = await (await saving).path();
+  expect(await python("import nbformat, sys; n = nbformat.read(sys.argv[1], 4); nbformat.validate(n); print(n.cells[0].outputs[-1].ename)", file)).toBe("KeyboardInterrupt");
 });
 
 it("a new notebook opens from the palette, lists its variables, and a file that was opened offers to run its cells again", async () => {
@@ -266,4 +282,133 @@ it("a CSV is plotted from the command bar in both tabs, its code is edited and s
   expect(opened.message ?? "").toBe("");
   expect(opened.content.cells[1]!.source).toContain("plt.show()");
   expect(opened.content.cells[1]!.outputs!.filter((o) => o.data?.["image/png"] !== undefined)).toHaveLength(2);
+});
+
+/** Presses Tab, or Shift+Tab, until a control of the notebook has the focus. */
+async function tabTo(page: Page, selector: string, back = false): Promise<void> {
+  for (let n = 0; n < 60; n++) {
+    if (await page.evaluate((s) => document.activeElement?.matches(s) ?? false, selector)) return;
+    await page.keyboard.press(back ? "Shift+Tab" : "Tab");
+  }
+  throw new Error(`${selector} cannot be reached with Tab`);
+}
+
+it("a notebook is written, run, interrupted, restarted, changed and downloaded with the keyboard only", async () => {
+  desktop.guard.expect(/style-src/);
+  const session = await desktop.hub.rest.newSession("keys");
+  const page = await desktop.tab({ session });
+  const { keyboard } = page;
+  page.mouse.click = () => Promise.reject(new Error("there is no mouse"));
+  const inWindow = 'section[data-window-id="notebook-1"]';
+  const w = windowOf(page, "notebook-1");
+  const focused = (): Promise<string> => page.evaluate(() => document.activeElement?.getAttribute("aria-label") ?? document.activeElement?.textContent ?? "");
+  const focusedCell = (): Promise<string | null> => page.evaluate(() => document.activeElement?.closest("[data-cell]")?.getAttribute("data-cell") ?? null);
+  const press = async (selector: string, back = false, key = "Enter"): Promise<void> => {
+    await tabTo(page, `${inWindow} ${selector}`, back);
+    await keyboard.press(key);
+  };
+
+  await keyboard.press("Control+k");
+  await page.locator("dialog[open]").waitFor();
+  await keyboard.type("new notebook");
+  await keyboard.press("Enter");
+  await w.locator(".cm-content").waitFor();
+  await press(".notebook-editor");
+  await keyboard.press("Control+a");
+  await keyboard.type("answer = 6 * 7");
+  await keyboard.press("Shift+Enter");
+  await until(() => w.locator("[data-cell]").first().getAttribute("data-state")).toBe("ok");
+  await keyboard.press("Escape"); // leaves the editor
+  await press(".notebook-add button", false, "Space");
+  await until(() => w.locator("[data-cell]").count()).toBe(2);
+  await tabTo(page, `${inWindow} [data-cell]:nth-of-type(2) .notebook-editor`, true);
+  await keyboard.type("print('begun', flush=True)");
+  await keyboard.press("Enter");
+  await keyboard.type("while True: pass");
+  await keyboard.press("Escape");
+  await press(".notebook-bar .button", true); // the last one before the cells is "Restart kernel"
+  await until(() => w.getByRole("button", { name: "Restart? Variables are lost." }).count()).toBe(1);
+  expect(await findViolations(page)).toEqual([]);
+  await keyboard.press("Shift+Tab"); // leaves the question
+  await until(() => w.getByRole("button", { name: "Restart kernel" }).count()).toBe(1);
+  expect(await focused()).toBe("Interrupt");
+  await keyboard.press("Shift+Tab");
+  expect(await focused()).toBe("Run all");
+  await keyboard.press("Enter");
+  await until(() => w.locator("[data-outputs]").innerText()).toContain("begun");
+  expect(await findViolations(page)).toEqual([]);
+  await keyboard.press("Tab");
+  expect(await focused()).toBe("Interrupt");
+  await keyboard.press("Space");
+  await until(() => w.locator("[data-outputs]").innerText()).toContain("KeyboardInterrupt");
+  await until(() => w.locator("[data-kernel]").getAttribute("data-kernel")).toBe("idle");
+  await press(".notebook-variables summary");
+  await until(() => w.locator(".notebook-variables tbody tr").innerText()).toBe("answer\tint\t42");
+  await press(".notebook-bar .button", true);
+  await keyboard.press("Enter");
+  await until(() => w.locator(".notebook-variables").count()).toBe(0);
+  await until(() => w.locator("[data-kernel]").getAttribute("data-kernel")).toBe("idle");
+
+  // The focus stays with the cell that moves, and goes to its neighbour when it is deleted.
+  const ids = (): Promise<(string | null)[]> => w.locator("[data-cell]").evaluateAll((all) => all.map((c) => c.getAttribute("data-cell")));
+  const [first, second] = await ids();
+  await press(`[data-cell="${second!}"] button[aria-label="Move up"]`);
+  await until(ids).toEqual([second, first]);
+  expect([await focused(), await focusedCell()]).toEqual(["Move up", second]);
+  await press(`[data-cell="${second!}"] button[aria-label="Move down"]`);
+  await until(ids).toEqual([first, second]);
+  expect([await focused(), await focusedCell()]).toEqual(["Move down", second]);
+  await press(`[data-cell="${second!}"] button[aria-label="Delete this cell"]`);
+  await until(ids).toEqual([first]);
+  expect([await focused(), await focusedCell()]).toEqual(["Delete this cell", first]);
+
+  await tabTo(page, `${inWindow} .notebook-bar a[download]`, true);
+  const saving = page.waitForEvent("download");
+  await keyboard.press("Enter");
+  expect((await saving).suggestedFilename()).toBe("notebook-1.ipynb");
+});
+
+it("a checkpoint that is restored brings its outputs back, with a warning and a way to run the cells again", async () => {
+  const session = await desktop.hub.rest.newSession("restored");
+  const page = await desktop.tab({ session });
+  await open(session, "r", "x = 6\nprint(x * 7)", "1/0");
+  const w = windowOf(page, "r");
+  await w.locator(".notebook-editor").first().waitFor();
+  await runAll(page, "r");
+  await until(() => cell(page, "r", 2).getAttribute("data-state")).toBe("error");
+  await until(() => w.locator("[data-kernel]").getAttribute("data-kernel")).toBe("idle");
+  await w.getByText("These outputs are from before").waitFor({ state: "detached" });
+
+  // A tool that changes files makes a checkpoint.
+  await commandBar(page).fill('/call storage:write {"path":"a.txt","content":"one"}');
+  await commandBar(page).press("Enter");
+  interface Checkpoints {
+    checkpoints: { hash: string; reason: string }[];
+  }
+  let hash = "";
+  await until(async () => {
+    const { checkpoints } = (await desktop.hub.rest.request("GET", `/api/sessions/${session}/checkpoints`)) as Checkpoints;
+    return (hash = checkpoints.find((c) => c.reason === "tool")?.hash ?? "");
+  }).not.toBe("");
+  for (const n of [1, 2]) {
+    await cell(page, "r", n).locator(".cm-content").focus();
+    await page.keyboard.press("Control+a");
+    await page.keyboard.type("edited = 1");
+  }
+  await until(async () => (await notebookOf(session, "r")).cells.map((c) => c.source)).toEqual(["edited = 1", "edited = 1"]);
+  await until(async () => ((await desktop.hub.rest.snapshot(session)).agents ?? []).filter((a) => a.status !== "idle").length).toBe(0);
+  await desktop.hub.rest.request("POST", `/api/sessions/${session}/checkpoints/restore`, { hash });
+  await until(async () => (await notebookOf(session, "r")).cells.map((c) => c.source)).toEqual(["x = 6\nprint(x * 7)", "1/0"]);
+  await w.getByText("These outputs are from before").waitFor();
+  await w.getByRole("button", { name: "Run all again" }).click();
+  await w.getByText("These outputs are from before").waitFor({ state: "detached" });
+  await until(() => shown(page, "r", 1)).toBe("42");
+  await until(() => cell(page, "r", 2).getAttribute("data-state")).toBe("error");
+
+  // Cells that only failed have outputs from before, too.
+  const failed: Cell = { id: "c1", kind: "code", source: "1/0", state: "error", outputs: [{ type: "error", name: "ZeroDivisionError", value: "division by zero" }] };
+  await desktop.hub.rest.runActions(session, [
+    { type: "window.create", windowId: "f", title: "Failed", bounds: { x: 80, y: 80, w: 600, h: 400 }, content: { renderer: "notebook", data: { cells: [failed] } } },
+  ]);
+  await windowOf(page, "f").getByText("These outputs are from before").waitFor();
 });

@@ -41,7 +41,7 @@ export const shapes: Record<string, ShapeSource> = {
   _t: { kind: "object", fields: { "label": { kind: "string" }, "action": { kind: "string" }, "variant?": "_v", "size?": "_u", "disabled?": { kind: "boolean" }, "icon?": { kind: "string" }, "parallel?!": { kind: "boolean" }, "submitForm?": { kind: "string" } } }, // ButtonComponent
   _u: { kind: "string", values: ["sm", "md", "lg"] }, // ButtonSize
   _v: { kind: "string", values: ["primary", "secondary", "ghost", "danger"] }, // ButtonVariant
-  _w: { kind: "object", fields: { "id": "_y", "kind": "_z", "source": { kind: "string" }, "agentId?": "_4", "state?": "_12", "reason?": { kind: "string" }, "count?": { kind: "integer", min: 0, max: 9007199254740991 }, "began?": "_1d", "ended?": "_1d", "outputs?": { kind: "list", of: "_10" }, "cut?": { kind: "integer", min: 0, max: 9007199254740991 }, "metadata?": { kind: "any" } } }, // Cell
+  _w: { kind: "object", fields: { "id": "_y", "kind": "_z", "source": { kind: "string" }, "agentId?": "_4", "state?": "_12", "reason?": { kind: "string" }, "count?": { kind: "integer", min: 0, max: 9007199254740991 }, "began?": "_1d", "ended?": "_1d", "outputs?": { kind: "list", of: "_10" }, "cut?": { kind: "integer", min: 0, max: 9007199254740991 }, "metadata?": { kind: "any" }, "attachments?": { kind: "any" } } }, // Cell
   _x: { kind: "object", fields: { "windowId": "_d", "cellId": "_y", "state": "_12", "reason?": { kind: "string" }, "count?": { kind: "integer", min: 0, max: 9007199254740991 }, "monitorId?": "_y" } }, // CellExecuted
   _y: { kind: "string", pattern: "^[0-9A-Za-z_-]{1,64}$" }, // CellID, ConnectionID, MonitorID, ReplicaID, SessionID
   _z: { kind: "string", values: ["code", "markdown", "raw"] }, // CellKind

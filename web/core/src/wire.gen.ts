@@ -700,6 +700,8 @@ export interface Cell {
   cut?: number;
   /** Metadata is that of the cell in a notebook file. */
   metadata?: unknown;
+  /** Attachments are the pictures of a Markdown cell in a notebook file, by name and media type. */
+  attachments?: unknown;
 }
 
 /** CellExecuted says how far the execution of a cell is. When it begins to run, its old outputs are removed. */

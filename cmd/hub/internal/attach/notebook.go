@@ -3,6 +3,7 @@ package attach
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/everdesk/everdesk/cmd/hub/internal/terminal"
@@ -32,7 +33,7 @@ func (c *console) interrupt(string) (wire.ClientPayload, error) {
 
 // outputs displays outputs of a cell as text.
 func (v *view) outputs(p wire.CellOutputs) {
-	for _, o := range p.Outputs {
+	for _, o := range slices.Concat(p.Outputs, p.Updates) {
 		text, t := o.Text, tintNone
 		switch o.Type {
 		case wire.OutputStream:
@@ -46,5 +47,8 @@ func (v *view) outputs(p wire.CellOutputs) {
 		for line := range strings.Lines(terminal.Plain(text)) {
 			v.out.line(t, "%s │ %s", terminal.OneLine(string(p.WindowID)), terminal.OneLine(line))
 		}
+	}
+	if p.Cut > 0 {
+		v.out.line(tintDim, "%s │ %d bytes of output were left out so far", terminal.OneLine(string(p.WindowID)), p.Cut)
 	}
 }

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -95,6 +97,8 @@ type runner struct {
 	// open are the cells that have not ended. Cells that ended otherwise than well are failures.
 	open     map[wire.CellID]bool
 	failures []string
+	// cut is the number of bytes that were left out of the outputs of cells.
+	cut map[wire.CellID]int64
 	// requested says that the cells were told to run, and from is where the log was then. The window may
 	// have been there earlier, and its cells may have run.
 	requested bool
@@ -103,7 +107,7 @@ type runner struct {
 
 // runNotebook opens the notebook, runs it and waits for its end.
 func (r *runner) runNotebook(ctx context.Context, hub *remote.Hub) error {
-	r.open = map[wire.CellID]bool{}
+	r.open, r.cut = map[wire.CellID]bool{}, map[wire.CellID]int64{}
 	for _, c := range r.notebook.Cells {
 		if c.Kind == wire.CellCode {
 			r.open[c.ID] = true
@@ -203,6 +207,12 @@ func (r *runner) event(e client.Event) {
 		if p.WindowID == r.window {
 			r.print(p)
 		}
+	case wire.Actions:
+		for _, a := range p.Actions {
+			if show, is := a.(wire.PromptShow); is {
+				r.question(show)
+			}
+		}
 	case wire.CellExecuted:
 		if p.WindowID == r.window {
 			r.executed(p)
@@ -225,7 +235,7 @@ func (r *runner) snapshot(s wire.SessionState) {
 			r.mu.Unlock()
 			if open && c.State != "" && c.State != wire.CellQueued && c.State != wire.CellRunning {
 				fmt.Fprintln(r.stderr, "The connection was interrupted. All outputs of cell "+string(c.ID)+":")
-				r.print(wire.CellOutputs{Outputs: c.Outputs})
+				r.print(wire.CellOutputs{CellID: c.ID, Outputs: c.Outputs, Cut: c.Cut})
 				r.executed(wire.CellExecuted{CellID: c.ID, State: c.State, Reason: c.Reason})
 			}
 		}
@@ -244,15 +254,28 @@ func (r *runner) executed(p wire.CellExecuted) {
 		r.failures = append(r.failures, strings.TrimSpace(fmt.Sprintf("cell %s: %s %s", p.CellID, p.State, terminal.OneLine(p.Reason))))
 	}
 	last := len(r.open) == 0
+	cut := r.cut[p.CellID]
+	delete(r.cut, p.CellID)
 	r.mu.Unlock()
+	if cut > 0 {
+		fmt.Fprintf(r.stderr, "cell %s: %d bytes of output were left out\n", p.CellID, cut)
+	}
 	if last {
 		r.finish()
 	}
 }
 
-// print prints outputs as text.
+// question says that a question is open in the session, for which the code may be waiting.
+func (r *runner) question(p wire.PromptShow) {
+	fmt.Fprintln(r.stderr, terminal.OneLine("The session asks, and waits for an answer there: "+p.Message))
+}
+
+// print prints outputs as text. What was printed stays, also if the code clears it.
 func (r *runner) print(p wire.CellOutputs) {
-	for _, o := range p.Outputs {
+	r.mu.Lock()
+	r.cut[p.CellID] = p.Cut
+	r.mu.Unlock()
+	for _, o := range slices.Concat(p.Outputs, p.Updates) {
 		switch o.Type {
 		case wire.OutputStream:
 			to := r.stdout
@@ -267,6 +290,8 @@ func (r *runner) print(p wire.CellOutputs) {
 			_ = json.Unmarshal(o.Data, &forms) // an output without text prints nothing
 			if text := forms["text/plain"]; text != "" {
 				fmt.Fprintln(r.stdout, terminal.Plain(text))
+			} else if kinds := slices.Sorted(maps.Keys(forms)); len(kinds) > 0 {
+				fmt.Fprintln(r.stderr, terminal.OneLine("An output without text is in the notebook: "+strings.Join(kinds, ", ")))
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import { useCommands, useEvents, useShell } from "../../shell/context.js";
 import { notebook as texts } from "../../texts/notebook.js";
 import { Button } from "../../ui/button.js";
 import { type CellActions, CellView } from "./cell.js";
+import { useKeptFocus } from "./focus.js";
 import { useFollowRun } from "./follow.js";
 
 /** A new id of a cell, as notebook files have them. */
@@ -62,6 +63,7 @@ export function NotebookView({ window: w, notebook: n }: { window: WindowState; 
   });
   const [sure, setSure] = useState(false);
   const cells = useFollowRun(n.cells);
+  useKeptFocus(cells);
   const latest = useRef({ w, n });
   latest.current = { w, n };
   const actions = useMemo((): CellActions => {
@@ -87,7 +89,7 @@ export function NotebookView({ window: w, notebook: n }: { window: WindowState; 
   const runAll = (): void => setSent(commands.send("RUN_CELLS", { windowId: w.windowId, monitorId: w.monitorId, ...named() }));
   const state = n.kernel?.state;
   // After a restored checkpoint, an opened file or a stop of the kernel.
-  const older = (state === undefined || state === "stopped") && n.cells.some((c) => c.state === "ok");
+  const older = (state === undefined || state === "stopped") && n.cells.some((c) => c.state === "ok" || c.state === "error" || c.state === "unknown");
   const language = n.kernel?.language ?? "";
   return (
     <div className="notebook" data-kernel={state ?? "none"}>
