@@ -70,3 +70,36 @@ it("a miss offers three suggestions, and a click opens what it says; tidy up and
   await until(() => place("calculator-1")).toEqual(before);
   expect(await findViolations(page), "violations of the desktop").toEqual([]);
 });
+
+it("in Korean a miss quotes the message with the particle of its last sound", async () => {
+  const page = await desktop.tab({ session: await desktop.hub.rest.newSession("조사"), prefs: { language: "ko" }, context: { locale: "ko-KR" } });
+  for (const [text, quoted] of [
+    ["한글", "“한글”이라고 하셨네요"],
+    ["나무", "“나무”라고 하셨네요"],
+  ] as const) {
+    await sendMessage(page, text);
+    await waitForRow(page, quoted);
+  }
+});
+
+it("shorter, bigger and darker change the newest window", { timeout: 60_000 }, async () => {
+  const session = await desktop.hub.rest.newSession("changes");
+  const page = await desktop.tab({ session });
+  await sendMessage(page, "open a note: one two three four. five six seven eight. nine ten eleven twelve.");
+  await windowOf(page, "note-1").getByText("twelve").waitFor();
+  const before = (await windowOf(page, "note-1").boundingBox())!;
+  await sendMessage(page, "make it shorter");
+  await until(() => windowOf(page, "note-1").innerText()).not.toContain("twelve");
+  await sendMessage(page, "make it bigger");
+  await until(async () => (await windowOf(page, "note-1").boundingBox())!.width).toBeGreaterThan(before.width);
+  await sendMessage(page, "open a calculator");
+  const keys = windowOf(page, "calculator-1").frameLocator("iframe").locator("body");
+  await keys.waitFor();
+  const light = async (): Promise<number> => {
+    const colour = await keys.evaluate((e) => getComputedStyle(e.ownerDocument.documentElement).backgroundColor);
+    return (colour.match(/[\d.]+/g) ?? []).slice(0, 3).reduce((sum, c) => sum + Number(c), 0);
+  };
+  const was = await light();
+  await sendMessage(page, "make it darker");
+  await until(light).not.toBe(was);
+});
