@@ -84,22 +84,19 @@ it("in Korean a miss quotes the message with the particle of its last sound", as
 
 it("shorter, bigger and darker change the newest window", { timeout: 60_000 }, async () => {
   const session = await desktop.hub.rest.newSession("changes");
-  const page = await desktop.tab({ session });
-  await sendMessage(page, "open a note: one two three four. five six seven eight. nine ten eleven twelve.");
-  await windowOf(page, "note-1").getByText("twelve").waitFor();
-  const before = (await windowOf(page, "note-1").boundingBox())!;
+  const page = await desktop.tab({ session, prefs: { theme: "light" } });
+  await sendMessage(page, "show a table");
+  await windowOf(page, "table-1").locator("tbody tr").nth(2).waitFor();
+  const before = (await windowOf(page, "table-1").boundingBox())!;
   await sendMessage(page, "make it shorter");
-  await until(() => windowOf(page, "note-1").innerText()).not.toContain("twelve");
+  await until(() => windowOf(page, "table-1").locator("tbody tr").count()).toBe(2);
   await sendMessage(page, "make it bigger");
-  await until(async () => (await windowOf(page, "note-1").boundingBox())!.width).toBeGreaterThan(before.width);
+  await until(async () => (await windowOf(page, "table-1").boundingBox())!.width).toBeGreaterThan(before.width);
   await sendMessage(page, "open a calculator");
-  const keys = windowOf(page, "calculator-1").frameLocator("iframe").locator("body");
-  await keys.waitFor();
-  const light = async (): Promise<number> => {
-    const colour = await keys.evaluate((e) => getComputedStyle(e.ownerDocument.documentElement).backgroundColor);
-    return (colour.match(/[\d.]+/g) ?? []).slice(0, 3).reduce((sum, c) => sum + Number(c), 0);
-  };
-  const was = await light();
+  const root = windowOf(page, "calculator-1").frameLocator("iframe").locator("html");
+  await root.locator("#keys").waitFor();
+  const scheme = (): Promise<string> => root.evaluate((e) => getComputedStyle(e).colorScheme);
+  expect(await scheme(), "colours of the page before").not.toBe("dark");
   await sendMessage(page, "make it darker");
-  await until(light).not.toBe(was);
+  await until(scheme).toBe("dark");
 });

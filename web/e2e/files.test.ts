@@ -99,7 +99,11 @@ async function pasteOn(page: Page, selector: string, what: string | { name: stri
     const data = new DataTransfer();
     if (typeof pasted === "string") data.setData("text/plain", pasted);
     else if (pasted.text !== undefined) data.items.add(new File([pasted.text], pasted.name, { type: "text/csv" }));
-    else data.items.add(new File([await new OffscreenCanvas(8, 8).convertToBlob()], pasted.name, { type: "image/png" }));
+    else {
+      const canvas = new OffscreenCanvas(8, 8);
+      canvas.getContext("2d")!.fillRect(0, 0, 8, 8);
+      data.items.add(new File([await canvas.convertToBlob()], pasted.name, { type: "image/png" }));
+    }
     at.dispatchEvent(new ClipboardEvent("paste", { bubbles: true, cancelable: true, clipboardData: data }));
   }, what);
 }
