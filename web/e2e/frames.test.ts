@@ -89,9 +89,9 @@ it("a reload shows a formatted text at once: neither its marks nor a line that s
     const seen: string[] = [];
     Object.assign(globalThis, { seen });
     new MutationObserver(() => {
-      for (const w of document.querySelectorAll<HTMLElement>("section[data-window-id]")) {
-        const text = w.innerText;
-        if (w.checkVisibility({ visibilityProperty: true, opacityProperty: true }) && /\*\*|Opening/.test(text)) seen.push(text);
+      for (const e of document.querySelectorAll("section[data-window-id] .content *")) {
+        const text = e.textContent;
+        if (/\*\*|Opening/.test(text) && e.checkVisibility({ visibilityProperty: true, opacityProperty: true })) seen.push(text);
       }
     }).observe(document, { subtree: true, childList: true, characterData: true });
   });
