@@ -226,6 +226,42 @@ func TestAppsOfTheMarketCanBeInstalled(t *testing.T) {
 	h.get("/api/market", "").wantStatus(http.StatusUnauthorized)
 }
 
+// Every app of the hub has a picture of its own before it is installed.
+func TestAppsOfTheMarketHavePictures(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	ada, vera := h.userToken("ada"), h.userToken("vera", "viewer")
+	var list struct {
+		Apps []struct{ ID, Icon, IconType string }
+	}
+	h.get("/api/market", ada).wantStatus(http.StatusOK).decode(&list)
+	owners := map[string]string{}
+	for _, a := range list.Apps {
+		if want := "/api/market/" + a.ID + "/icon"; a.Icon != want || a.IconType != "image" {
+			t.Errorf("icon of %s: got %q of type %q, want the image %s", a.ID, a.Icon, a.IconType, want)
+			continue
+		}
+		answer := h.get(a.Icon, ada).wantStatus(http.StatusOK)
+		if got := answer.header.Get("Content-Type"); got != "image/svg+xml" {
+			t.Errorf("icon of %s: got the type %q, want image/svg+xml", a.ID, got)
+		}
+		if got := answer.header.Get("Content-Security-Policy"); !strings.HasPrefix(got, "sandbox; default-src 'none'") {
+			t.Errorf("icon of %s: got the policy %q, want a sandbox without sources", a.ID, got)
+		}
+		if other := owners[string(answer.body)]; other != "" {
+			t.Errorf("%s and %s have the same picture", a.ID, other)
+		}
+		owners[string(answer.body)] = a.ID
+	}
+	if len(owners) < 10 {
+		t.Errorf("the market has %d pictures, want one for each app of the hub", len(owners))
+	}
+	h.get("/api/market/nothing/icon", ada).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
+	h.get("/api/market/..%2fx/icon", ada).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	h.get("/api/market/notes/icon", vera).wantProblem(http.StatusForbidden, wire.CodeForbidden)
+	h.get("/api/market/notes/icon", "").wantStatus(http.StatusUnauthorized)
+}
+
 // inProcess compiles apps without a process of its own.
 type inProcess struct{}
 

@@ -95,16 +95,11 @@ func (ah *appHandlers) appsOf(ctx context.Context, user string) []appInfo {
 
 func infoOf(a apps.App) appInfo {
 	i := appInfo{
-		ID: wire.AppID(a.ID), Name: a.Name, Description: a.Description, Icon: a.Icon, HasSkill: a.HasSkill, HasCredentials: a.HasCredentials,
+		ID: wire.AppID(a.ID), Name: a.Name, Description: a.Description, HasSkill: a.HasSkill, HasCredentials: a.HasCredentials,
 		Hidden: a.Hidden, IsCompiled: true, AppProtocol: a.AppProtocol, Variant: a.Variant, DockEdge: a.DockEdge, Frameless: a.Frameless,
 		Version: a.Version, Width: a.Width, Height: a.Height, URL: "/api/apps/" + a.ID + "/" + apps.PageFile,
 	}
-	switch {
-	case a.IconFile() != "":
-		i.Icon, i.IconType = fmt.Sprintf("/api/apps/%s/icon?v=%d", a.ID, a.Deployed.Unix()), "image"
-	case a.Icon != "":
-		i.IconType = "emoji"
-	}
+	i.Icon, i.IconType = iconOf(&a.Manifest, fmt.Sprintf("/api/apps/%s/%s?v=%d", a.ID, iconName, a.Deployed.Unix()))
 	for _, f := range a.FileAssociations {
 		i.FileAssociations = append(i.FileAssociations, fileAssociation(f))
 	}
@@ -114,6 +109,18 @@ func infoOf(a apps.App) appInfo {
 		}
 	}
 	return i
+}
+
+// iconOf returns the icon of an app and its type. path is where the hub serves it if it is a picture.
+func iconOf(m *apps.Manifest, path string) (icon, iconType string) {
+	switch {
+	case m.IconFile() != "":
+		return path, "image"
+	case m.Icon != "":
+		return m.Icon, "emoji"
+	default:
+		return "", ""
+	}
 }
 
 func (ah *appHandlers) listOfSession(c echo.Context) error {

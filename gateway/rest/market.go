@@ -30,6 +30,8 @@ type marketApp struct {
 	ID          wire.AppID `json:"id"`
 	Name        string     `json:"name"`
 	Description string     `json:"description,omitempty"`
+	Icon        string     `json:"icon,omitempty" doc:"An emoji, or the path of a picture."`
+	IconType    string     `json:"iconType,omitempty" doc:"emoji or image."`
 	Installed   bool       `json:"installed" doc:"Whether the caller has an app with this id."`
 }
 
@@ -48,6 +50,11 @@ func (ah *appHandlers) marketRoutes() []openapi.Route {
 		{
 			Method: http.MethodGet, Path: "/api/market", Guard: openapi.GuardIdentity, Handler: ah.listMarket, Tag: tag,
 			Summary: "The apps that the caller can install", Answers: openapi.Success(http.StatusOK, "The apps.", openapi.JSONBody(marketForm)),
+		},
+		{
+			Method: http.MethodGet, Path: "/api/market/:app/icon", Guard: openapi.GuardIdentity, Handler: ah.getMarketIcon, Tag: tag,
+			Summary: "Fetch the picture of an app that the caller can install",
+			Answers: openapi.Success(http.StatusOK, "The picture.", openapi.Bytes("image/*")),
 		},
 		{
 			Method: http.MethodPut, Path: "/api/apps/:app", Guard: openapi.GuardIdentity, Handler: ah.install, Tag: tag,
@@ -88,9 +95,30 @@ func (ah *appHandlers) listMarket(c echo.Context) error {
 	}
 	for _, o := range offers {
 		id := wire.AppID(o.ID)
-		out.Apps = append(out.Apps, marketApp{ID: id, Name: o.Name, Description: o.Description, Installed: installed[id]})
+		offer := marketApp{ID: id, Name: o.Name, Description: o.Description, Installed: installed[id]}
+		offer.Icon, offer.IconType = iconOf(&o.Manifest, "/api/market/"+o.ID+"/"+iconName)
+		out.Apps = append(out.Apps, offer)
 	}
 	return marketForm.Answer(c, http.StatusOK, &out)
+}
+
+// getMarketIcon serves the picture of an app before it is installed.
+func (ah *appHandlers) getMarketIcon(c echo.Context) error {
+	if _, err := ah.accountOf(c); err != nil {
+		return err
+	}
+	if ah.market == nil {
+		return apps.ErrNotFound
+	}
+	b, err := ah.market.Get(httpio.PathParam(c, "app"))
+	if err != nil {
+		return err
+	}
+	name := b.Manifest.IconFile()
+	if name == "" {
+		return apps.ErrNotFound
+	}
+	return sendAppFile(c, name, b.Files[name])
 }
 
 func (ah *appHandlers) install(c echo.Context) error {

@@ -17,8 +17,9 @@ type suggestions struct{ words }
 // click. Without a tool for windows, or for clients without a screen, the suggestions are only in the
 // answer.
 func (w suggestions) missed(text string) []step {
-	said := fmt.Sprintf(w.in("You said: “%s”. I am the demo: no AI model answers here, and none of my rules knows this. Type help to see what I know, or pick one of these:",
-		"“%s”라고 하셨네요. 저는 데모라서 AI 모델 없이 정해진 말만 알아들어요. 도움이라고 쓰시면 제가 아는 말을 보여 드려요. 아니면 이 가운데 하나를 골라 보세요:"), shorten(text, 200))
+	text = shorten(text, 200)
+	said := fmt.Sprintf(w.in("You said: “%[1]s”. I am the demo: no AI model answers here, and none of my rules knows this. Type help to see what I know, or pick one of these:",
+		"“%[1]s”%[2]s 하셨네요. 저는 데모라서 AI 모델 없이 정해진 말만 알아들어요. 도움이라고 쓰시면 제가 아는 말을 보여 드려요. 아니면 이 가운데 하나를 골라 보세요:"), text, quoted(text))
 	ideas := w.ideas(utf8.RuneCountInString(text))
 	steps := []step{say(said + "\n- " + strings.Join(ideas, "\n- "))}
 	if _, ok := w.tools["window_create_component"]; ok && saysScreen.MatchString(w.spec.System) {

@@ -44,6 +44,10 @@ it("a stalled session is found and opened, its agent is interrupted, and the aud
 
   await agent.locator("[data-admin-action=interruptAgent]").click();
   expect(await page.locator("dialog[open] [data-go]").isDisabled(), "a reason is wanted").toBe(true);
+  // The field has the focus: the space in a typed reason presses no button.
+  await page.locator("dialog[open] textarea:focus").waitFor();
+  await page.keyboard.type("It hangs ");
+  expect(await page.locator("dialog[open] textarea[name=reason]").inputValue()).toBe("It hangs ");
   const record = await confirmAction(page, "It hangs since this morning.");
   await until(() => workingAgents(session)).toEqual([]);
 

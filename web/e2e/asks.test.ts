@@ -4,7 +4,7 @@ import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
 import type { ServerEvent, SessionID } from "../core/src/index.js";
 import { centre, questionCard, sendMessage, until, waitForRow, waitUntilArmed } from "./harness/desktop-page.js";
-import { desktopFixture } from "./harness/fixture.js";
+import { desktopFixture, ready } from "./harness/fixture.js";
 
 const desktop = desktopFixture();
 
@@ -128,7 +128,7 @@ it("a postponed question stays in the inbox", async () => {
   await page.getByRole("dialog").getByText("Much later?").first().waitFor();
 });
 
-// This test is the last, since the hook it allows runs in every later session.
+// This test and the next are the last, since the hook they allow runs in every later session.
 it("when two tabs answer the same question, one wins, the other is told, and the effect happens once", async () => {
   const session = await desktop.hub.rest.newSession("race");
   const profile = await desktop.profile();
@@ -152,4 +152,24 @@ it("when two tabs answer the same question, one wins, the other is told, and the
   await sendMessage(one, '/call system_get_config {"section":"hooks"}');
   const told = await waitForRow(one, "Morning");
   expect((await told.innerText()).match(/Morning/g)).toHaveLength(1);
+});
+
+it("an agent that may always do something asks once, also after a reload", async () => {
+  const session = await desktop.hub.rest.newSession("always");
+  const page = await desktop.tab({ session });
+  await sendMessage(page, hookCall);
+  const always = questionCard(page).getByRole("button", { name: "Always allow" });
+  await waitUntilArmed(always);
+  await always.click();
+  await until(() => questionCard(page).count()).toBe(0);
+  const asked = async (): Promise<number> => (await desktop.hub.rest.events(session)).filter((e) => e.type === "APPROVAL_REQUEST").length;
+  await until(asked).toBe(1);
+  for (const name of ["again", "after a reload"]) {
+    await sendMessage(page, `${hookCall}\n/say called ${name}`);
+    await waitForRow(page, `called ${name}`);
+    expect(await asked(), `questions after the call ${name}`).toBe(1);
+    await page.reload();
+    await ready(page);
+  }
+  expect(await questionCard(page).count(), "questions after a reload").toBe(0);
 });

@@ -70,3 +70,33 @@ it("a miss offers three suggestions, and a click opens what it says; tidy up and
   await until(() => place("calculator-1")).toEqual(before);
   expect(await findViolations(page), "violations of the desktop").toEqual([]);
 });
+
+it("in Korean a miss quotes the message with the particle of its last sound", async () => {
+  const page = await desktop.tab({ session: await desktop.hub.rest.newSession("조사"), prefs: { language: "ko" }, context: { locale: "ko-KR" } });
+  for (const [text, quoted] of [
+    ["한글", "“한글”이라고 하셨네요"],
+    ["나무", "“나무”라고 하셨네요"],
+  ] as const) {
+    await sendMessage(page, text);
+    await waitForRow(page, quoted);
+  }
+});
+
+it("shorter, bigger and darker change the newest window", { timeout: 60_000 }, async () => {
+  const session = await desktop.hub.rest.newSession("changes");
+  const page = await desktop.tab({ session, prefs: { theme: "light" } });
+  await sendMessage(page, "show a table");
+  await windowOf(page, "table-1").locator("tbody tr").nth(2).waitFor();
+  const before = (await windowOf(page, "table-1").boundingBox())!;
+  await sendMessage(page, "make it shorter");
+  await until(() => windowOf(page, "table-1").locator("tbody tr").count()).toBe(2);
+  await sendMessage(page, "make it bigger");
+  await until(async () => (await windowOf(page, "table-1").boundingBox())!.width).toBeGreaterThan(before.width);
+  await sendMessage(page, "open a calculator");
+  const root = windowOf(page, "calculator-1").frameLocator("iframe").locator("html");
+  await root.locator("#keys").waitFor();
+  const scheme = (): Promise<string> => root.evaluate((e) => getComputedStyle(e).colorScheme);
+  expect(await scheme(), "colours of the page before").not.toBe("dark");
+  await sendMessage(page, "make it darker");
+  await until(scheme).toBe("dark");
+});

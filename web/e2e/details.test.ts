@@ -1,7 +1,9 @@
 // Details of the look that are easily lost: nothing overlaps, is cut or begins in its middle.
 
+import type { Locator } from "playwright-core";
 import { expect, it } from "vitest";
-import { until, windowOf } from "./harness/desktop-page.js";
+import { showWindow } from "./harness/content.js";
+import { commandBar, until, windowOf } from "./harness/desktop-page.js";
 import { desktopFixture, devtools } from "./harness/fixture.js";
 
 const desktop = desktopFixture();
@@ -81,3 +83,59 @@ it("texts that were formatted leave no documents behind", async () => {
   for (let n = 1; n <= 30; n++) await show(n);
   expect((await documents()) - before, "documents that 30 texts left behind").toBeLessThanOrEqual(5);
 });
+
+it("the first screen cuts no shadow, leaves the command bar on top, and all its buttons can be pressed on a small laptop", async () => {
+  const profile = await desktop.profile({ toured: false });
+  const session = await desktop.hub.rest.newSession("first");
+  const page = await desktop.tab({ session, profile });
+  for (const viewport of [{ width: 1440, height: 900 }, { width: 1024, height: 700 }]) {
+    await page.setViewportSize(viewport);
+    const size = `at ${viewport.width}×${viewport.height}`;
+    const card = page.locator(".tour-card");
+    await card.getByRole("button").first().waitFor();
+    expect(await page.locator(".app-canvas").evaluate((e) => getComputedStyle(e).overflow), `overflow of the canvas ${size}`).toBe("clip");
+    expect(await topAt(commandBar(page)), `topmost at the command bar ${size}`).toBe(true);
+    for (const button of await card.locator("button:not([disabled])").all()) {
+      await button.scrollIntoViewIfNeeded();
+      expect(await topAt(button), `${await button.innerText()} can be pressed ${size}`).toBe(true);
+    }
+  }
+});
+
+it("a window that reaches below the desktop has its shadow under the dock, and the dock stays on top", async () => {
+  const session = await desktop.hub.rest.newSession("below");
+  const page = await desktop.tab({ session, context: { viewport: { width: 1024, height: 700 } } });
+  await showWindow(desktop.hub, session, page, "low", { renderer: "text", data: "Low" }, { bounds: { x: 300, y: 60, w: 420, h: 520 } });
+  // As a person who drags it there sees it.
+  await windowOf(page, "low").evaluate((e) => (e.style.height = "900px"));
+  expect(await topAt(commandBar(page)), "topmost at the command bar").toBe(true);
+  const attach = page.getByRole("button", { name: "Attach files" });
+  expect(await topAt(attach), "topmost at the first button of the command bar").toBe(true);
+  const margin = await page.locator(".app-canvas").evaluate((e) => getComputedStyle(e).overflowClipMargin);
+  expect(margin, "how far shadows go on").toBe("64px");
+});
+
+it("a number in a table of a text stays in one line", async () => {
+  const session = await desktop.hub.rest.newSession("numbers");
+  const page = await desktop.tab({ session });
+  const data = "| When | What | Owner | Budget |\n|---|---|---|--:|\n| September | A pilot in fifty homes that takes long | Jonas and Mina | € 12,000 |";
+  await showWindow(desktop.hub, session, page, "table", { renderer: "markdown", data }, { bounds: small });
+  const cells = windowOf(page, "table").locator("tbody td");
+  await cells.nth(3).waitFor();
+  const lines = (n: number): Promise<number> =>
+    cells.nth(n).evaluate((e) => {
+      const range = document.createRange();
+      range.selectNodeContents(e);
+      return new Set([...range.getClientRects()].map((r) => Math.round(r.top))).size;
+    });
+  expect(await lines(1), "lines of the long text").toBeGreaterThan(1);
+  expect(await lines(3), "lines of the number").toBe(1);
+});
+
+/** Whether the centre of an element is not covered. */
+function topAt(element: Locator): Promise<boolean> {
+  return element.evaluate((e) => {
+    const r = e.getBoundingClientRect();
+    return e.contains(document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2));
+  });
+}

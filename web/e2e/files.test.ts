@@ -69,6 +69,45 @@ it("any file can be attached to a message, which then names it", async () => {
   expect(await stored(session, "notes.txt")).toBe("hello");
 });
 
+it("files, pictures and texts are pasted on the desktop, and files into the command bar", async () => {
+  const session = await desktop.hub.rest.newSession("paste");
+  const page = await desktop.tab({ session });
+  await pasteOn(page, "[data-command-bar]", { name: "bar.csv", text: "a,b\n1,2\n" });
+  await until(() => commandBar(page).inputValue()).toContain("[file: bar.csv]");
+  expect(await stored(session, "bar.csv")).toBe("a,b\n1,2\n");
+  await commandBar(page).fill("");
+
+  const canvas = "main[data-region=canvas]";
+  await page.locator(canvas).focus();
+  await pasteOn(page, canvas, { name: "canvas.csv", text: "c,d\n3,4\n" });
+  await page.locator('[data-upload="done"]').getByText("canvas.csv").waitFor();
+  expect(await stored(session, "canvas.csv")).toBe("c,d\n3,4\n");
+  expect(await commandBar(page).inputValue(), "the draft after a file was pasted on the desktop").toBe("");
+
+  await page.locator(canvas).focus();
+  await pasteOn(page, canvas, "a pasted text");
+  await until(() => commandBar(page).inputValue()).toBe("a pasted text");
+
+  await page.locator(canvas).focus();
+  await pasteOn(page, canvas, { name: "dot.png" });
+  await page.getByRole("button", { name: "Remove dot.png" }).waitFor();
+});
+
+/** Pastes a text, or a file on an element: a CSV file with a text, or a small picture. */
+async function pasteOn(page: Page, selector: string, what: string | { name: string; text?: string }): Promise<void> {
+  await page.locator(selector).evaluate(async (at, pasted) => {
+    const data = new DataTransfer();
+    if (typeof pasted === "string") data.setData("text/plain", pasted);
+    else if (pasted.text !== undefined) data.items.add(new File([pasted.text], pasted.name, { type: "text/csv" }));
+    else {
+      const canvas = new OffscreenCanvas(8, 8);
+      canvas.getContext("2d")!.fillRect(0, 0, 8, 8);
+      data.items.add(new File([await canvas.convertToBlob()], pasted.name, { type: "image/png" }));
+    }
+    at.dispatchEvent(new ClipboardEvent("paste", { bubbles: true, cancelable: true, clipboardData: data }));
+  }, what);
+}
+
 it("a text is edited beside an agent: the editor shows changes, and neither overwrites the other unknowingly", async () => {
   desktop.guard.expect(/412 \(Precondition Failed\)/);
   const session = await desktop.hub.rest.newSession("edit");

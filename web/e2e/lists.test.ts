@@ -1,5 +1,6 @@
 // The launcher and the list of sessions.
 
+import type { Locator } from "playwright-core";
 import { expect, it } from "vitest";
 import { findViolations } from "./harness/axe.js";
 import { shownWindows, until, waitForLink, windowOf } from "./harness/desktop-page.js";
@@ -23,6 +24,28 @@ it("the launcher finds and opens a template by keyboard, and says what it does n
   await page.keyboard.press("Enter");
   await panel.waitFor({ state: "detached" });
   await until(async () => (await shownWindows(page)).length).toBeGreaterThan(1);
+});
+
+it("every app of the market has a picture of its own, also in its window, the dock and the overview", async () => {
+  const session = await desktop.hub.rest.newSession("pictures");
+  const page = await desktop.tab({ session });
+  await page.keyboard.press("Alt+a");
+  const offers = page.locator("[data-install]");
+  const pictures = (): Promise<string[]> => offers.locator("img").evaluateAll((all) => all.filter((i) => (i as HTMLImageElement).complete && (i as HTMLImageElement).naturalWidth > 0).map((i) => (i as HTMLImageElement).src));
+  await until(async () => new Set(await pictures()).size).toBe(11);
+  expect(await offers.count(), "offers").toBe(11);
+  const hues = await offers.locator(".launcher-tile").evaluateAll((all) => all.map((t) => t.className));
+  expect(new Set(hues).size, "colours of 11 apps").toBe(11);
+
+  await page.locator("[data-install=notes]").click();
+  const bar = windowOf(page, "app-notes").locator("[data-title-bar]");
+  const shown = (at: Locator): Promise<boolean> => at.locator("img").evaluateAll((all) => all.length === 1 && (all[0] as HTMLImageElement).naturalWidth > 0);
+  await until(() => shown(bar)).toBe(true);
+  await page.keyboard.press("Alt+w");
+  await until(() => shown(page.locator("[data-overview]"))).toBe(true);
+  await page.keyboard.press("Escape");
+  await bar.getByRole("button", { name: "Minimise" }).click();
+  await until(() => shown(page.locator('[data-dock-window="app-notes"]'))).toBe(true);
 });
 
 it("a hub without Jupyter says why it cannot run notebooks, in the launcher and in the window of a notebook", async () => {

@@ -5,7 +5,7 @@ import type { BrowserContextOptions, Locator, Page } from "playwright-core";
 import { expect, it } from "vitest";
 import type { HITLClosed, SessionID, Todo } from "../core/src/index.js";
 import { findViolations } from "./harness/axe.js";
-import { commandBar, questionCard, until, waitForLink, waitForRow, waitUntilArmed } from "./harness/desktop-page.js";
+import { commandBar, questionCard, sendMessage, until, waitForLink, waitForRow, waitUntilArmed } from "./harness/desktop-page.js";
 import { desktopFixture, ready } from "./harness/fixture.js";
 
 const desktop = desktopFixture();
@@ -259,12 +259,26 @@ it("a plan ends in a card with its files and windows, and the results of its tas
   const page = await desktop.tab({ session });
   const write = '/call storage_write {"path":"report.md","content":"# Report"}';
   const open = '/call window_create {"windowId":"prices","title":"Prices","content":{"renderer":"text","content":"10"}}';
+  // What agents do, as it is shown while the plan runs.
+  await page.evaluate(() => {
+    const doing = new Set<string>();
+    Object.assign(globalThis, { doing });
+    new MutationObserver(() => {
+      for (const e of document.querySelectorAll<HTMLElement>(".dock-pill-doing, .drawer-agent-line > span:not(.drawer-time)")) doing.add(e.innerText);
+    }).observe(document.body, { subtree: true, childList: true, characterData: true });
+  });
+  await sendMessage(page, "/task code Look around; /sleep 1s");
+  await page.locator(".dock-pill-doing").getByText("Giving a task").waitFor();
+  await until(() => page.locator("[data-agent]").count()).toBe(0);
   await commandBar(page).fill(planOf({ id: "make", task: `Make both; ${write}; ${open}; /say {"summary":"both made","count":2}` }));
   await commandBar(page).press("Enter");
   await press(page, /^approve/i);
   const card = page.locator("[data-plan-end=complete]");
   await card.waitFor();
   expect(await card.innerText(), "no JSON").not.toMatch(/[{}]/);
+  const doing = await page.evaluate(() => [...(globalThis as unknown as { doing: Set<string> }).doing]);
+  expect(doing.length, "what agents did").toBeGreaterThan(0);
+  expect(doing.filter((text) => /\w[:_]\w/.test(text)), "names of tools").toEqual([]);
   await card.getByRole("button", { name: "report.md" }).click();
   await page.locator("[data-window-id]").filter({ hasText: "report.md" }).waitFor();
   await card.getByRole("button", { name: "Prices" }).click();

@@ -263,3 +263,68 @@ it("the owner hands the session over after a confirmation, and every tab shows i
   await sendMessage(ada, "/say ada still works");
   await waitForRow(bob, "ada still works");
 });
+
+it("an operator who is invited in the page works, a viewer looks on, and the list says who is here", async () => {
+  const session = await restOf("ada").newSession("team");
+  const ada = await tabOf("ada", session);
+  const panel = await openShare(ada);
+  await panel.getByLabel("Name of the user").fill("bob");
+  await panel.getByRole("combobox", { name: "Access", exact: true }).selectOption("operator");
+  await panel.getByRole("button", { name: "Invite" }).click();
+  const person = panel.locator("[data-person=bob]");
+  await person.waitFor();
+  expect(await person.getByText("here now").count(), "bob is here before he opens it").toBe(0);
+
+  const bob = await tabOf("bob", session);
+  await person.getByText("here now").waitFor();
+  await sendMessage(bob, "/say bob was here");
+  await waitForRow(ada, "bob was here");
+
+  await panel.getByLabel("Access of bob").selectOption("viewer");
+  desktop.guard.expect(/403/);
+  const field = bob.locator("[data-command-bar]");
+  await until(async () => {
+    if ((await field.count()) === 0 || (await field.isDisabled())) return "cannot send";
+    await sendMessage(bob, "/say bob is only looking");
+    return (await bob.getByText(/may only look|only look|rejected|refused|not allowed/i).count()) > 0 ? "cannot send" : "sent";
+  }).toBe("cannot send");
+  expect((await restOf("ada").rows(session)).filter((r) => r.say === "text" && r.text?.includes("only looking")), "answers to the viewer").toEqual([]);
+  await bob.close();
+  await person.getByText("here now").waitFor({ state: "detached" });
+});
+
+it("a session is shared, and its link made and revoked, with the keyboard", async () => {
+  const session = await restOf("ada").newSession("keys");
+  const page = await tabOf("ada", session);
+  await page.evaluate(() => {
+    for (const press of ["pointerdown", "mousedown"]) {
+      addEventListener(press, () => { throw new Error("there is no mouse"); }, true);
+    }
+  });
+  const tabTo = async (at: Locator): Promise<void> => {
+    await at.waitFor();
+    for (let n = 0; n < 80 && !(await at.evaluate((e) => e === document.activeElement)); n++) await page.keyboard.press("Tab");
+    expect(await at.evaluate((e) => e === document.activeElement), `${at} is reached with Tab`).toBe(true);
+  };
+  await tabTo(page.getByRole("button", { name: "Menu", exact: true }));
+  await page.keyboard.press("Enter");
+  await page.keyboard.type("Share");
+  const item = page.getByRole("menuitem", { name: "Share…" });
+  for (let n = 0; n < 30 && !(await item.evaluate((e) => e === document.activeElement)); n++) await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  const panel = page.getByRole("dialog", { name: "Share this session" });
+  await tabTo(panel.getByLabel("Name of the user"));
+  await page.keyboard.type("bob");
+  await page.keyboard.press("Enter");
+  await panel.locator("[data-person=bob]").waitFor();
+  await tabTo(panel.getByLabel("Who is it for?"));
+  await page.keyboard.type("Review");
+  await page.keyboard.press("Enter");
+  await panel.getByLabel("Read-only link", { exact: true }).waitFor();
+  await tabTo(panel.getByRole("button", { name: "Revoke the link: Review" }));
+  await page.keyboard.press("Enter");
+  await panel.locator("[data-read-link]").waitFor({ state: "detached" });
+  await tabTo(panel.getByRole("button", { name: "Stop sharing with bob" }));
+  await page.keyboard.press("Enter");
+  await panel.locator("[data-person=bob]").waitFor({ state: "detached" });
+});

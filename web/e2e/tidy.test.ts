@@ -141,8 +141,24 @@ it("a note is written by hand, and its earlier version is shown again", { timeou
   await note.getByRole("heading", { name: "Milk" }).waitFor();
   await titleBar(page, "my-note-1").click({ button: "right" });
   await page.getByRole("menuitem", { name: "Earlier versions…" }).click();
-  await page.getByRole("dialog", { name: "Versions of Note" }).getByRole("button", { name: "Now" }).waitFor();
+  const versions = page.getByRole("dialog", { name: "Versions of Note" });
+  await versions.getByRole("button", { name: "Now" }).waitFor();
   expect(await findViolations(page)).toEqual([]);
+  await page.keyboard.press("Escape");
+
+  await titleBar(page, "my-note-1").click({ button: "right" });
+  await page.getByRole("menuitem", { name: "Edit", exact: true }).click();
+  await note.getByRole("textbox").fill("# Bread");
+  await page.keyboard.press("Control+Enter");
+  await note.getByRole("heading", { name: "Bread" }).waitFor();
+  await titleBar(page, "my-note-1").click({ button: "right" });
+  await page.getByRole("menuitem", { name: "Earlier versions…" }).click();
+  await versions.getByRole("heading", { name: "Bread" }).waitFor();
+  await versions.getByRole("listitem").nth(1).getByRole("button").click();
+  await versions.getByRole("heading", { name: "Milk" }).waitFor();
+  await versions.getByRole("button", { name: "Show this version again" }).click();
+  await versions.waitFor({ state: "detached" });
+  await note.getByRole("heading", { name: "Milk" }).waitFor();
 });
 
 it("windows side by side are a group: a border, the overview, minimising and undo concern all of them, also after a reload", { timeout: 120_000 }, async () => {

@@ -155,3 +155,31 @@ it("an empty desktop offers the sessions that were used last, with miniatures", 
     if (width > 768) await windowOf(page, "beds").waitFor();
   }
 });
+
+it("the tour covers none of the windows that it opens", async () => {
+  const screens = [[1024, 700], [1280, 720], [1440, 900]] as const;
+  for (const [width, height] of screens) {
+    await desktop.hub.rest.request("PATCH", "/api/settings/values", { values: { tourSteps: [] } });
+    const page = await desktop.tab({ session: await desktop.hub.rest.newSession(), prefs: { toured: false }, context: { viewport: { width, height } } });
+    await click(page, "windows");
+    await done(page, "windows");
+    await until(async () => (await shownWindows(page)).length).toBeGreaterThanOrEqual(5);
+    // Also while windows arrive and the tour moves away from them.
+    await until(() => coveredBy(page, ".tour-list")).toEqual([]);
+    await page.close();
+  }
+});
+
+/** The windows that an element intersects. A tucked tour is a single button. */
+function coveredBy(page: Page, selector: string): Promise<string[]> {
+  return page.evaluate((s) => {
+    const at = document.querySelector(s);
+    if (at === null) return ["there is no tour"];
+    if (at.classList.contains("tour-tucked")) return [];
+    const a = at.getBoundingClientRect();
+    return [...document.querySelectorAll("section[data-window-id]:not([data-hidden])")].flatMap((w) => {
+      const b = w.getBoundingClientRect();
+      return a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom ? [w.getAttribute("data-window-id")!] : [];
+    });
+  }, selector);
+}

@@ -34,6 +34,7 @@ const chunks: (() => Promise<unknown>)[] = [
   () => import("./launcher/pinned.js"),
   () => import("./dock/last-status.js"),
   () => import("./dock/slash-list.js"),
+  () => import("./dock/reset-question.js"),
   () => import("./dock/thumbs.js"),
   () => import("./content/markdown/view.js"),
   () => import("./content/layout/index.js"),

@@ -22,5 +22,9 @@ test.each(catalogues)("%s: every text exists in English and in Korean", (_, { en
 });
 
 test.each(Object.entries(sources))("%s: no Korean particle follows a variable", (_, source) => {
-  expect(source).not.toMatch(/\$\{[^}]*\}["'”’]?(?:은|는|이|가|을|를|와|과|로|으로)(?=[\s.,!?`])/);
+  expect(source).not.toMatch(/\$\{[^}]*\}["'”’]?(?:은|는|이|가|을|를|와|과|로|으로|이?라고|이?라는)(?=[\s.,!?`])/);
+});
+
+test.each(Object.entries(sources))("%s: no Korean text leaves the choice of a particle to the reader", (_, source) => {
+  expect(source).not.toMatch(/\((?:은|는|이|가|을|를|와|과|으)\)|[은이을과]\/[는가를와]|[는가를와]\/[은이을과]/);
 });

@@ -1,11 +1,12 @@
 // The apps of the session's owner: their icons on the desktop and the windows that they open.
 
-import { useEffect, useState } from "react";
+import { useContext, useMemo, useSyncExternalStore } from "react";
 import type { Action, MonitorID, SessionID, WindowState } from "../../../core/src/index.js";
 import { appOf } from "../content/addresses.js";
 import { refreshesApps } from "../content/app-frame/storage.js";
 import type { Api } from "../shell/api.js";
-import { useCommands, useEvents, useShell } from "../shell/context.js";
+import type { Page } from "../shell/boot.js";
+import { PageContext } from "../shell/context.js";
 
 /** An app as the hub lists it. */
 export interface App {
@@ -38,26 +39,61 @@ export async function listApps(api: Pick<Api, "fileText">, session: SessionID): 
   return (JSON.parse(await api.fileText(`/api/sessions/${encodeURIComponent(session)}/apps`)) as { apps: App[] }).apps;
 }
 
-/** The apps that have an icon, read again when an agent changed them. */
+/** The apps of the session as a page knows them: read once for all parts that show them, and again when an agent changed them. */
+class AppList {
+  private apps: readonly App[] = [];
+  private reads = 0;
+  private readonly page: Page;
+  private readonly watchers = new Set<() => void>();
+
+  constructor(page: Page) {
+    this.page = page;
+    page.listen((e) => {
+      if (refreshesApps(e)) void this.read();
+    });
+    void this.read();
+  }
+
+  get = (): readonly App[] => this.apps;
+
+  watch = (changed: () => void): (() => void) => {
+    this.watchers.add(changed);
+    return () => this.watchers.delete(changed);
+  };
+
+  private async read(): Promise<void> {
+    const read = ++this.reads;
+    const { commands, store } = this.page;
+    const all = await listApps(commands.api, store.getState().session).catch(() => this.apps);
+    if (read !== this.reads) return;
+    this.apps = all;
+    for (const changed of this.watchers) changed();
+  }
+}
+
+const lists = new WeakMap<Page, AppList>();
+
+function listOf(page: Page): AppList {
+  const list = lists.get(page) ?? new AppList(page);
+  lists.set(page, list);
+  return list;
+}
+
+const none: readonly App[] = [];
+const noWatch = (): (() => void) => () => undefined;
+const getNone = (): readonly App[] => none;
+
+/** All apps of the session, also those without an icon. Outside of a page there are none. */
+export function useAllApps(): readonly App[] {
+  const page = useContext(PageContext);
+  const list = page === undefined ? undefined : listOf(page);
+  return useSyncExternalStore(list?.watch ?? noWatch, list?.get ?? getNone);
+}
+
+/** The apps that have an icon. */
 export function useApps(): readonly App[] {
-  const { api } = useCommands();
-  const session = useShell((s) => s.session);
-  const [apps, setApps] = useState<readonly App[]>([]);
-  const [reads, setReads] = useState(0);
-  useEvents((e) => {
-    if (refreshesApps(e)) setReads((n) => n + 1);
-  });
-  useEffect(() => {
-    let over = false;
-    listApps(api, session).then(
-      (all) => over || setApps(all.filter((a) => a.hidden !== true)),
-      () => undefined, // the icons that are there stay
-    );
-    return () => {
-      over = true;
-    };
-  }, [api, session, reads]);
-  return apps;
+  const all = useAllApps();
+  return useMemo(() => all.filter((a) => a.hidden !== true), [all]);
 }
 
 /** The action that opens an app, or that brings its window to the front. */

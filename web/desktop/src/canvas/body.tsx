@@ -1,5 +1,5 @@
 import { RotateCcw } from "lucide-react";
-import { memo, type ReactNode } from "react";
+import { lazy, memo, type ReactNode, Suspense } from "react";
 import type { WindowState } from "../../../core/src/index.js";
 import { Content } from "../content/index.js";
 import { useTexts } from "../i18n/use.js";
@@ -8,12 +8,15 @@ import { Boundary } from "../ui/boundary.js";
 import { Button } from "../ui/button.js";
 import { kindOf } from "./kind.js";
 
-/** The icon for the kind of a window, on a tile of its colour. */
+const InstalledPicture = lazy(async () => ({ default: (await import("../launcher/app-picture.js")).InstalledPicture }));
+
+/** The picture of a window's app, or the icon for its kind on a tile of its colour. */
 export function WindowIcon({ window: w, size = 14 }: { window: WindowState; size?: number }): ReactNode {
-  const { icon: Icon, hue } = kindOf(w);
+  const { icon: Icon, hue, app } = kindOf(w);
+  const icon = <Icon size={size} />;
   return (
     <span className={`kind kind-${hue}`} style={{ width: size + 8, height: size + 8 }} aria-hidden>
-      <Icon size={size} />
+      {app === undefined ? icon : <Suspense fallback={icon}><InstalledPicture id={app} fallback={icon} /></Suspense>}
     </span>
   );
 }

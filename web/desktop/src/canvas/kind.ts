@@ -5,12 +5,14 @@ import type { WindowState } from "../../../core/src/index.js";
 import { appOf } from "../content/addresses.js";
 
 /** How many colours there are; the style sheet has a class for each. */
-export const hues = 8;
+export const hues = 12;
 
 export interface Kind {
   readonly icon: LucideIcon;
   /** From 1 to `hues`. */
   readonly hue: number;
+  /** The app that the window shows, which may have a picture of its own. */
+  readonly app?: string;
 }
 
 const kinds: Record<string, Kind> = {
@@ -29,14 +31,14 @@ const kinds: Record<string, Kind> = {
 export function kindOf({ content }: Pick<WindowState, "content">): Kind {
   if (content.renderer === "iframe") {
     const app = appOf(typeof content.data === "string" ? content.data : content.data.url);
-    if (app !== undefined) return { icon: AppWindow, hue: hueOf(app) };
+    if (app !== undefined) return { icon: AppWindow, hue: hueOf(app), app };
   }
   return kinds[content.renderer] ?? { icon: AppWindow, hue: 6 };
 }
 
-/** The colour of an app, always the same for the same name. */
+/** The colour of an app, always the same for the same name. The factor gives every app of the market another colour. */
 export function hueOf(name: string): number {
   let sum = 0;
-  for (const c of name) sum = (sum * 31 + c.codePointAt(0)!) % 9973;
+  for (const c of name) sum = (sum * 863 + c.codePointAt(0)!) % 9973;
   return 1 + (sum % hues);
 }

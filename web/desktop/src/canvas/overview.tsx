@@ -6,6 +6,7 @@ import type { Bounds, WindowState } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { windows as texts } from "../texts/windows.js";
+import { WindowIcon } from "./body.js";
 import { useWindowManager } from "./context.js";
 import { bringForward } from "./groups.js";
 import { focusWindow } from "./keys.js";
@@ -96,7 +97,7 @@ export function Overview({ layout }: { layout: ReadonlyMap<string, Bounds> }): R
             onClick={() => leave(key)}
           >
             <span className="win-overview-title">
-              {title}
+              <WindowIcon window={w} /> {title}
               {w.minimized === true && ` (${t.minimized})`}
             </span>
           </button>

@@ -1,5 +1,5 @@
 import { AppWindow, ListTodo, type LucideIcon, Plug, Split, SquareTerminal } from "lucide-react";
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { type Agent, type AgentID, type AgentKind, isStoreUnavailable, type MonitorID } from "../../../core/src/index.js";
 import { useFormat, useTexts } from "../i18n/use.js";
 import { useNow } from "../shell/clock.js";
@@ -24,12 +24,12 @@ export function useRoleName(role: AgentID, monitorId: MonitorID): string | undef
   );
 }
 
-function put(name: AgentName, main: (monitor: number) => string, window: (title: string) => string, t: Pick<typeof texts.en, "task" | "plan" | "ephemeral" | "client">): string {
+function put(name: AgentName, main: (monitor: number) => string, window: (title: string) => string, t: Pick<typeof texts.en, "task" | "plan" | "ephemeral" | "client" | "ofClosed" | "untitled">): string {
   switch (name.kind) {
     case "main":
       return main(name.monitor);
     case "window":
-      return window(name.title);
+      return name.title === undefined ? t.ofClosed : window(name.title || t.untitled);
     case "task":
       return t.task(name.number);
     case "plan":
@@ -68,15 +68,26 @@ export function useAgentState(agent: Agent): AgentState {
   const lastSign = useLastSign(agent.role);
   const asks = useShell((s) => isAsking(s.desktop, agent.role));
   const doing = doingOf(agent, asks);
+  const working = useToolWords(doing.what === "tool" ? doing.tool : "");
   // While its store is unavailable, the hub sends nothing new, whatever the agent does.
   const storeless = useShell((s) => isStoreUnavailable(s.link));
   const quiet = stale || storeless || doing.what === "waiting" ? undefined : quietFor(lastSign, now);
   return {
-    doing: doing.what === "tool" ? [t.tool(doing.tool), doing.progress].filter((s) => s !== "").join(" · ") : t[doing.what],
+    doing: doing.what === "tool" ? [working ?? t.working, doing.progress].filter((s) => s !== "").join(" · ") : t[doing.what],
     elapsed: format.elapsed(hubNow - (agent.startedAt ?? hubNow)),
     quiet: quiet === undefined ? undefined : t.quiet(format.elapsed(quiet)),
     stale,
   };
+}
+
+/** The work with a tool in words; undefined without a tool, and until the words have loaded. */
+function useToolWords(tool: string): string | undefined {
+  const language = useShell((s) => s.language);
+  const [words, setWords] = useState<typeof import("../drawer/tool-words.js")>();
+  useEffect(() => {
+    if (tool !== "") void import("../drawer/tool-words.js").then(setWords, () => undefined);
+  }, [tool]);
+  return tool === "" ? undefined : words?.workingWith(tool, language);
 }
 
 /** The time of an agent's last event, rounded to seconds, so that not every delta renders the component. */

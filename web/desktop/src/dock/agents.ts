@@ -59,20 +59,20 @@ export function kindOfRole(role: AgentID): AgentKind | undefined {
 
 export type AgentName =
   | { kind: "main"; monitor: number }
-  | { kind: "window"; title: string }
+  | { kind: "window"; title: string | undefined }
   | { kind: "task"; number: number }
   | { kind: "plan"; task: string }
   | { kind: "ephemeral" }
   | { kind: "client"; name: string };
 
-/** The parts of an agent's name. The language decides how they are combined. */
+/** The parts of an agent's name. A window that is closed has no title. The language decides how they are combined. */
 export function nameOf(agent: Pick<Agent, "kind" | "role" | "monitorId" | "windowId">, desktop: Pick<DesktopState, "windows" | "todos">): AgentName {
   const todo = planTodo(agent.role);
   if (todo !== undefined) return { kind: "plan", task: desktop.todos.get(todo)?.task ?? "" };
   switch (agent.kind) {
     case "window": {
       const id = agent.windowId || windowOfRole(agent.role) || agent.role;
-      return { kind: "window", title: titleOf(desktop, agent.monitorId ?? "", id) };
+      return { kind: "window", title: desktop.windows.get(windowKey(agent.monitorId ?? "", id))?.title };
     }
     case "task":
       return { kind: "task", number: taskNumber(agent.role) };
@@ -95,7 +95,7 @@ export function taskNumber(role: AgentID): number {
   return Number(/-(\d+)(?:\/\d+)?$/.exec(role)?.[1] ?? 1);
 }
 
-/** The title of a window; its id if the window is closed. */
+/** The title of a window as in messages about it: its id if it is closed or has none. */
 export function titleOf(desktop: Pick<DesktopState, "windows">, monitor: MonitorID, id: WindowID): string {
   return titleIn(desktop, monitor, id) || id;
 }

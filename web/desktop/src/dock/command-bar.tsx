@@ -6,9 +6,8 @@ import { useTexts } from "../i18n/use.js";
 import { ShellContext, useCommands, useShell } from "../shell/context.js";
 import { monitorNumber, useHasAccount, useMonitor } from "../shell/select.js";
 import { dock as texts } from "../texts/entry.js";
-import { Button, IconButton } from "../ui/button.js";
+import { IconButton } from "../ui/button.js";
 import { isComposing } from "../ui/keys.js";
-import { Modal } from "../ui/modal.js";
 import { kindOf } from "./agents.js";
 import { useBarKeys } from "./bar-keys.js";
 import { useDraft } from "./drafts.js";
@@ -19,6 +18,7 @@ import { useRunSlash } from "./run-slash.js";
 import { isForAgent, parseSlash, planIn, type SlashWorld, type Suggestion, suggest } from "./slash.js";
 import { usePictures } from "./use-pictures.js";
 
+const ResetQuestion = lazy(async () => ({ default: (await import("./reset-question.js")).ResetQuestion }));
 const SlashList = lazy(async () => ({ default: (await import("./slash-list.js")).SlashList }));
 const Thumbs = lazy(async () => ({ default: (await import("./thumbs.js")).Thumbs }));
 const VoiceButton = lazy(async () => ({ default: (await import("./voice-button.js")).VoiceButton }));
@@ -210,7 +210,7 @@ export function CommandBar(): ReactNode {
         </p>
         <Suspense>{list.open && <SlashList id={list.id} suggestions={list.suggestions} chosen={list.chosen} anchor={box} onChoose={choose} />}</Suspense>
       </form>
-      {confirmingReset && <ResetQuestion onClose={() => setConfirmingReset(false)} />}
+      <Suspense>{confirmingReset && <ResetQuestion onClose={() => setConfirmingReset(false)} />}</Suspense>
     </>
   );
 }
@@ -220,28 +220,6 @@ export function placeholderOf(t: (typeof texts)["en"], plan: boolean, running: b
   if (plan) return narrow ? t.placeholderPlanShort : t.placeholderPlan;
   if (running) return narrow ? t.placeholderRunningShort : t.placeholderRunning;
   return narrow ? t.placeholderShort : t.placeholder;
-}
-
-function ResetQuestion({ onClose }: { onClose: () => void }): ReactNode {
-  const t = useTexts(texts);
-  const commands = useCommands();
-  return (
-    <Modal title={t.resetTitle} closeLabel={t.close} onClose={onClose}>
-      <p>{t.resetText}</p>
-      <div className="dock-question">
-        <Button onClick={onClose}>{t.cancel}</Button>
-        <Button
-          kind="danger"
-          onClick={() => {
-            commands.reset();
-            onClose();
-          }}
-        >
-          {t.resetDo}
-        </Button>
-      </div>
-    </Modal>
-  );
 }
 
 /** The main agent of a monitor while it is running. */

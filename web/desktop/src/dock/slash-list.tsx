@@ -2,6 +2,7 @@ import { type ReactNode, type RefObject, useEffect, useLayoutEffect, useRef } fr
 import { useTexts } from "../i18n/use.js";
 import { dock as texts } from "../texts/entry.js";
 import { film as filmTexts } from "../texts/film.js";
+import { slash as slashTexts } from "../texts/slash.js";
 import type { SlashName, Suggestion } from "./slash.js";
 
 interface Props {
@@ -16,23 +17,24 @@ interface Props {
 /** The suggested commands for a line. The list is in the top layer; the focus stays in the command bar. */
 export function SlashList({ id, suggestions, chosen, anchor, onChoose }: Props): ReactNode {
   const t = useTexts(texts);
+  const c = useTexts(slashTexts);
   const f = useTexts(filmTexts);
   const list = useRef<HTMLDivElement>(null);
   const about: Record<SlashName, string> = {
-    plan: t.slashPlan,
-    stop: t.slashStop,
-    condense: t.slashCondense,
-    reset: t.slashReset,
-    new: t.slashNew,
-    monitor: t.slashMonitor,
-    provider: t.slashProvider,
-    mode: t.slashMode,
-    theme: t.slashTheme,
-    language: t.slashLanguage,
-    sessions: t.slashSessions,
+    plan: c.slashPlan,
+    stop: c.slashStop,
+    condense: c.slashCondense,
+    reset: c.slashReset,
+    new: c.slashNew,
+    monitor: c.slashMonitor,
+    provider: c.slashProvider,
+    mode: c.slashMode,
+    theme: c.slashTheme,
+    language: c.slashLanguage,
+    sessions: c.slashSessions,
     film: f.slash,
-    connect: t.slashConnect,
-    help: t.slashHelp,
+    connect: c.slashConnect,
+    help: c.slashHelp,
   };
   useEffect(() => list.current!.showPopover(), []);
   useLayoutEffect(() => {

@@ -2,7 +2,7 @@ import { Bot, Brain, CircleAlert, CircleCheck, CircleSlash, CircleX, Info, ListT
 import { memo, type ReactNode } from "react";
 import type { UIRow } from "../../../core/src/index.js";
 import { Markdown } from "../content/index.js";
-import { kindOfRole, planTodo, taskNumber, titleIn, titleOf, windowOfRole } from "../dock/agents.js";
+import { kindOfRole, planTodo, taskNumber, titleIn, windowOfRole } from "../dock/agents.js";
 import { checkpointOf } from "../history/checkpoint.js";
 import { useFound } from "../history/conversation-state.js";
 import { useFormat, useTexts } from "../i18n/use.js";
@@ -111,7 +111,7 @@ function Answer({ row, subtask, tag }: { row: UIRow; subtask: boolean; tag: Reac
   const t = useTexts(texts);
   const format = useFormat();
   const window = windowOfRole(row.agentId);
-  const title = useShell((s) => (window === undefined ? "" : titleOf(s.desktop, row.monitorId ?? "", window)));
+  const title = useShell((s) => (window === undefined ? "" : titleIn(s.desktop, row.monitorId ?? "", window)));
   const number = subtask ? taskNumber(row.agentId ?? "") : undefined;
   const todo = planTodo(row.agentId);
   // The todos of earlier plans are no longer known; the id is shown instead.
@@ -120,7 +120,7 @@ function Answer({ row, subtask, tag }: { row: UIRow; subtask: boolean; tag: Reac
   let name: string | undefined;
   if (task !== undefined) name = task === "" ? t.answerOfPlan : task;
   else if (number !== undefined) name = t.subtask(t.task(number));
-  else if (window !== undefined) name = t.ofWindow(title);
+  else if (window !== undefined) name = title === "" ? t.ofClosed : t.ofWindow(title);
   const text = subtask ? readableText(row.text ?? "") : (row.text ?? "");
   const found = useFound() === row.ts;
   if (subtask) {
@@ -287,9 +287,11 @@ function TextLine({ row, retry }: { row: UIRow; retry: boolean }): ReactNode {
 /** A closed question, in one line. */
 function AskedLine({ row }: { row: UIRow }): ReactNode {
   const t = useTexts(historyTexts);
-  const { question, end, answer, byRules } = parseQuestion(row);
+  const toolCalls = useTexts(toolCallTexts);
+  const { question, action, about, end, answer, byRules } = parseQuestion(row);
+  const subject = action === undefined ? question : `${describeAction(toolCalls, action, "", true)} ${action.kind === "used" ? about : ""}`.trim();
   const ends = { yes: t.askYes, no: t.askNo, said: t.askSaid(answer), dismissed: t.askDismissed, expired: t.askExpired, cancelled: t.askCancelled };
-  const parts = [t.asked(question), end === undefined ? t.askOver : ends[end], ...(byRules ? [t.askRules] : []), ...(answer !== "" && end !== "said" ? [answer] : [])];
+  const parts = [t.asked(subject), end === undefined ? t.askOver : ends[end], ...(byRules ? [t.askRules] : []), ...(answer !== "" && end !== "said" ? [answer] : [])];
   const text = parts.join(" · ");
   return (
     <>

@@ -1,7 +1,7 @@
 import { ListTodo, Undo2 } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { type DesktopState, hasEnded, type MessageStatus, windowKey } from "../../../core/src/index.js";
-import { titleOf } from "../dock/agents.js";
+import { titleIn, titleOf } from "../dock/agents.js";
 import { usePutBack } from "../dock/drafts.js";
 import { useFound, useMessageActions } from "../history/conversation-state.js";
 import { MessageEditor } from "../history/message-editor.js";
@@ -33,6 +33,7 @@ export function MessageRow({ entry: e, tag }: { entry: MessageEntry; tag: ReactN
   const editing = !open && actions !== undefined && actions.editing === e.ts;
   const found = useFound() === e.ts;
   const window = useShell((s) => (e.window === undefined ? undefined : titleOf(s.desktop, e.monitorId, e.window)));
+  const title = useShell((s) => (e.window === undefined ? "" : titleIn(s.desktop, e.monitorId, e.window)));
   // Viewers have sent nothing.
   const looksOn = useShell((s) => s.me.roles.every((r) => r === "viewer"));
   return (
@@ -47,7 +48,7 @@ export function MessageRow({ entry: e, tag }: { entry: MessageEntry; tag: ReactN
         {tag}
         <span className="drawer-row-name">
           {looksOn ? t.user : t.you}
-          {window !== undefined && pressIn(e.text, window) === undefined && <span className="drawer-to"> {t.toWindow(window)}</span>}
+          {window !== undefined && pressIn(e.text, window) === undefined && <span className="drawer-to"> {title === "" ? t.toClosed : t.toWindow(title)}</span>}
         </span>
         <time className="drawer-time" dateTime={new Date(e.ts).toISOString()}>
           {format.time(e.ts)}

@@ -136,8 +136,8 @@ export function readableName(tool: string): string {
 }
 
 /** Puts an action into words. `title` is the title of its window, and `base` asks for the form of an action that failed. */
-export function describeAction(t: ToolTexts, { kind, what, window }: ToolAction, title: string, base = false): string {
-  return t[kind](1, what || title || window || "", base);
+export function describeAction(t: ToolTexts, { kind, what }: ToolAction, title: string, base = false): string {
+  return t[kind](1, what || title, base);
 }
 
 /** The actions of several calls in words, in the order of their first call. An object counts once. */

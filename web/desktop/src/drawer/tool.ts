@@ -109,7 +109,12 @@ export function parseTurnEnd(row: UIRow): TurnEnd {
 export interface AskedQuestion {
   /** Whether the question is or was a dialog or a prompt, which have cards, or was answered by approval rules. */
   readonly card: boolean;
+  /** Its text, or the command that it was about; empty for calls of other tools. */
   readonly question: string;
+  /** The call that it was about, if it has no text. */
+  readonly action: ToolAction | undefined;
+  /** A summary of the input of that call. */
+  readonly about: string;
   /** How it ended; undefined while it is open or if the row does not say. */
   readonly end: "yes" | "no" | "said" | "dismissed" | "expired" | "cancelled" | undefined;
   /** The text of the answer. */
@@ -122,13 +127,15 @@ export interface AskedQuestion {
 export function parseQuestion(row: UIRow): AskedQuestion {
   const v = parseObject(row.text);
   const texts = [v.title, v.question].filter((s): s is string => typeof s === "string" && s.trim() !== "");
-  const about = typeof v.command === "string" && v.command !== "" ? v.command : typeof v.tool === "string" ? `${v.tool} ${summarizeInput(v.input)}` : "";
+  const question = oneLine(texts.join(" ") || (typeof v.command === "string" ? v.command : ""));
   const byRules = typeof v.rules === "string" && v.rules !== "";
   const answers = { yesButtonClicked: "yes", noButtonClicked: "no", messageResponse: "said", objectResponse: "said" } as const;
   const ends = ["dismissed", "expired", "cancelled"] as const;
   return {
     card: typeof v.dialogId === "string" || typeof v.promptId === "string" || byRules,
-    question: oneLine(texts.join(" ") || about),
+    question,
+    action: question === "" && typeof v.tool === "string" ? toolActionOf(v.tool, v.input) : undefined,
+    about: summarizeInput(v.input),
     end: answers[v.response as keyof typeof answers] ?? ends.find((e) => e === v.outcome),
     answer: typeof v.answer === "string" ? oneLine(v.answer) : "",
     byRules,

@@ -11,6 +11,7 @@ import { files as texts } from "../texts/files.js";
 import { IconButton } from "../ui/button.js";
 import { uploadsOf } from "./attach.js";
 import { openFile } from "./open.js";
+import { usePastes } from "./paste.js";
 import { sizeText } from "./paths.js";
 import type { Upload } from "./uploads.js";
 
@@ -22,6 +23,7 @@ export function FileTray({ dropping }: { dropping: boolean }): ReactNode {
 function Tray({ page, dropping }: { page: Page; dropping: boolean }): ReactNode {
   const t = useTexts(texts);
   const uploads = uploadsOf(page);
+  usePastes(page);
   const list = useStore(uploads.store, (s) => s.uploads);
   return (
     <>

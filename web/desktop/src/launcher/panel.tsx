@@ -1,4 +1,4 @@
-import { AppWindow, Download, NotebookPen, Pin, PinOff, Search } from "lucide-react";
+import { Download, NotebookPen, Pin, PinOff, Search } from "lucide-react";
 import { type ReactNode, useContext, useEffect, useState } from "react";
 import { type App, openApp, useApps } from "../canvas/apps.js";
 import { hueOf } from "../canvas/kind.js";
@@ -115,7 +115,7 @@ export function LauncherPanel(): ReactNode {
                 <li key={o.id} className="launcher-app">
                   <button type="button" className="launcher-open" data-install={o.id} title={o.description} aria-label={t.installOpen(o.name)} disabled={installing !== ""} onClick={() => void installAndOpen(o)}>
                     <span className={`launcher-tile kind kind-${hueOf(o.id)}`} aria-hidden>
-                      {installing === o.id ? <Download size={20} /> : <AppWindow size={20} />}
+                      {installing === o.id ? <Download size={20} /> : <AppPicture app={o} />}
                     </span>
                     <span className="launcher-name">{installing === o.id ? t.installing : o.name}</span>
                   </button>

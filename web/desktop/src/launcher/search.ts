@@ -6,6 +6,9 @@ export interface MarketApp {
   readonly name: string;
   readonly description?: string;
   readonly installed: boolean;
+  /** An emoji, or the path of a picture. */
+  readonly icon?: string;
+  readonly iconType?: string;
 }
 
 /** The entries whose name or description has every word of a text; those that begin with it are first. */

@@ -33,6 +33,7 @@ export const drawer = catalogue({
 
   you: ["You", "나"],
   user: ["User", "사용자"],
+  toClosed: ["to a closed window", "닫힌 창에"],
   toWindow: [(title: string) => `to “${title}”`, (title) => `“${title}” 창에`],
   enlarge: ["Show the picture larger", "사진 크게 보기"],
   shrink: ["Show the picture smaller", "사진 작게 보기"],
@@ -79,6 +80,7 @@ export const drawer = catalogue({
   answerOfPlan: ["Answer of the plan", "계획의 답변"],
   subtask: [(name: string) => `Result of ${name}`, (name) => `${name} 결과`],
   task: [(n: number) => `task ${n}`, (n) => `작업 ${n}`],
+  ofClosed: ["A closed window", "닫힌 창"],
   ofWindow: [(title: string) => `Window “${title}”`, (title) => `“${title}” 창`],
   steps: [(n: number) => `${n} steps`, (n) => `${n}단계`],
   stepsFailed: [(n: number) => `${n} failed`, (n) => `실패 ${n}건`],

@@ -33,7 +33,7 @@ export const windows = catalogue({
   export: [(kind: string) => `Save as ${kind}`, (kind) => `${kind} 파일로 저장`],
   notExported: ["The file could not be made.", "파일을 만들지 못했어요."],
   duplicate: ["Duplicate", "복제"],
-  toMonitor: [(n: number) => `Move to monitor ${n}`, (n) => `모니터 ${n}(으)로 옮기기`],
+  toMonitor: [(n: number) => `Move to monitor ${n}`, (n) => `모니터 ${n}번으로 옮기기`],
   toNewMonitor: ["Move to a new monitor", "새 모니터로 옮기기"],
   moved: [(n: number) => `It is on monitor ${n} now`, (n) => `이제 모니터 ${n}에 있어요`],
   onTop: ["Keep on top", "항상 위에 두기"],

@@ -27,6 +27,16 @@ test.each([
   expect(runs, "after the answer").toBe(want);
 });
 
+test("a message that the page does not show yet has not ended", () => {
+  const store = createStore(() => ({ outbox: { items: [] } })) as unknown as ShellStore;
+  let runs = 0;
+  afterAcceptance(store, id, () => runs++);
+  store.setState(outboxWith("sending"));
+  expect(runs, "before the answer").toBe(0);
+  store.setState(outboxWith("done"));
+  expect(runs, "after the answer").toBe(1);
+});
+
 test("what follows an accepted message runs at once", () => {
   let runs = 0;
   afterAcceptance(storeWith("done"), id, () => runs++);

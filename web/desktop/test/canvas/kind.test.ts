@@ -20,3 +20,9 @@ test("an app has its own colour, always the same", () => {
 test("a renderer of a later version has a kind", () => {
   expect(kind("hologram").hue).toBeLessThanOrEqual(hues);
 });
+
+test("the apps of the market have different colours", () => {
+  const apps = Object.keys(import.meta.glob("../../../../apps/market/*/app.json")).map((path) => path.split("/").at(-2)!);
+  expect(apps.length).toBeGreaterThan(10);
+  expect(new Set(apps.map(hueOf)).size, apps.map((a) => `${a} ${hueOf(a)}`).join(", ")).toBe(apps.length);
+});

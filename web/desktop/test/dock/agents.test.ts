@@ -14,7 +14,7 @@ const desktop = { windows, todos: new Map([["fetch", { id: "fetch", task: "Fetch
 test("agents have readable names", () => {
   expect(nameOf(agent({ monitorId: "monitor-1" }), desktop)).toEqual({ kind: "main", monitor: 2 });
   expect(nameOf(agent({ kind: "window", role: "window-w1/act-2" }), desktop)).toEqual({ kind: "window", title: "Weather" });
-  expect(nameOf(agent({ kind: "window", role: "window-gone" }), desktop)).toEqual({ kind: "window", title: "gone" });
+  expect(nameOf(agent({ kind: "window", role: "window-gone" }), desktop)).toEqual({ kind: "window", title: undefined });
   expect(nameOf(agent({ kind: "task", role: "task-m1-3" }), desktop)).toEqual({ kind: "task", number: 3 });
   expect(nameOf(agent({ kind: "task", role: "task-m1-3/2" }), desktop)).toEqual({ kind: "task", number: 3 });
   expect(nameOf(agent({ kind: "ephemeral" }), desktop)).toEqual({ kind: "ephemeral" });

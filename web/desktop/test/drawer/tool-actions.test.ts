@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import annotations from "../../../../tools/annotations.go?raw";
 import { buttonLabel } from "../../src/drawer/message-content.js";
 import { describeAction, describeActions, toolActionOf } from "../../src/drawer/tool-actions.js";
+import { workingWith } from "../../src/drawer/tool-words.js";
 import { toolCalls } from "../../src/texts/tool-calls.js";
 
 test.each([
@@ -76,4 +77,22 @@ test("a press is described by the label of the button", () => {
   expect(buttonLabel({ ...content, data: { components: [...content.data.components] } }, "save")).toBe("Save");
   expect(buttonLabel({ renderer: "text", data: "" }, "save")).toBeUndefined();
   expect(buttonLabel(undefined, "save")).toBeUndefined();
+});
+
+test.each([
+  ["window:create", "Opening a window", "창 여는 중"],
+  ["task:run", "Giving a task", "작업 맡기는 중"],
+  ["storage:read", "Reading a file", "파일 읽는 중"],
+  ["storage:write", "Saving a file", "파일 저장 중"],
+  ["Bash", "Running a command", "명령 실행 중"],
+  ["kernel:interrupt", "Stopping running code", "실행 중인 코드 중지 중"],
+  ["mcp__github__create_issue", "Using “create issue (github)”", "“create issue (github)” 사용 중"],
+])("the work with %s is %s and %s", (tool, english, korean) => {
+  expect(workingWith(tool, "en")).toBe(english);
+  expect(workingWith(tool, "ko")).toBe(korean);
+});
+
+test("no tool is called by its name in front of people", () => {
+  const tools = [...annotations.matchAll(/"(\w+:\w+)":/g)].map((m) => m[1]!);
+  for (const tool of tools) for (const language of ["en", "ko"] as const) expect(workingWith(tool, language), tool).not.toMatch(/\w[:_]\w/);
 });

@@ -69,7 +69,9 @@ test("a question has its subject and its outcome", () => {
   const ask = (text: object): UIRow => ({ ts: 1, type: "ask", ask: "tool", text: JSON.stringify(text), isAnswered: true });
   expect(parseQuestion(ask({ tool: "http:get", input: { url: "http://x" }, dialogId: "d", response: "yesButtonClicked", outcome: "answered" }))).toMatchObject({
     card: true,
-    question: "http:get http://x",
+    question: "",
+    action: { kind: "used", what: "http get" },
+    about: "http://x",
     end: "yes",
     byRules: false,
   });

@@ -16,8 +16,11 @@ import { newToken, useHandshake } from "./handshake.js";
 import { appRequestOf, interactionText, isExpired, isForThisTab, Rate, responseOf } from "./rules.js";
 import { useAppStorage } from "./storage.js";
 
-/** How long a page may take to send hello, in ms. */
-const helloTimeout = 10_000;
+/** How long each try to load a page may take, in ms. */
+const tryTimeouts = [4_000, 10_000, 20_000] as const;
+
+/** How long a page that has sent hello may take until it is shown, in ms: it does not need another try. */
+const showTimeout = 20_000;
 
 /** How long an app may take for a command of the page, in ms: files can be large. */
 const commandTimeout = 30_000;
@@ -29,7 +32,8 @@ const commandTimeout = 30_000;
 export function AppFrame({ window: w, html, app }: { window: WindowState; html: string; app?: string | undefined }): ReactNode {
   const t = useTexts(texts);
   const origin = useShell((s) => s.hub.appsOrigin);
-  const [tries, setTries] = useState(0);
+  // The number of loads, and of tries since the user asked for one.
+  const [{ load, attempt }, setLoad] = useState({ load: 0, attempt: 0 });
   if (origin === "") {
     return (
       <div className="content-state" data-content-state="failed" data-content-error="html windows are off in this hub (--apps-addr)">
@@ -40,7 +44,18 @@ export function AppFrame({ window: w, html, app }: { window: WindowState; html: 
       </div>
     );
   }
-  return <AppFrameContent key={`${tries} ${html}`} window={w} origin={origin} html={html} app={app} onAgain={() => setTries(tries + 1)} />;
+  return (
+    <AppFrameContent
+      key={`${load} ${html}`}
+      window={w}
+      origin={origin}
+      html={html}
+      app={app}
+      timeout={tryTimeouts[attempt]!}
+      onSilent={attempt + 1 < tryTimeouts.length ? () => setLoad({ load: load + 1, attempt: attempt + 1 }) : undefined}
+      onAgain={() => setLoad({ load: load + 1, attempt: 0 })}
+    />
+  );
 }
 
 interface AppFrameContentProps {
@@ -49,16 +64,21 @@ interface AppFrameContentProps {
   html: string;
   /** The app whose data the page may use. */
   app: string | undefined;
+  /** How long the page may take to send hello, in ms. */
+  timeout: number;
+  /** Loads the page once more because it was silent; undefined after the last try. */
+  onSilent: (() => void) | undefined;
   onAgain: () => void;
 }
 
 type State = "loading" | "ready" | "silent" | "flood";
 
-function AppFrameContent({ window: w, origin, html, app, onAgain }: AppFrameContentProps): ReactNode {
+function AppFrameContent({ window: w, origin, html, app, timeout, onSilent, onAgain }: AppFrameContentProps): ReactNode {
   const t = useTexts(texts);
   const commands = useCommands();
   const [token] = useState(newToken);
   const [state, setState] = useState<State>("loading");
+  const [greeted, setGreeted] = useState(false);
   const [leave, setLeave] = useState("");
   const frame = useRef<HTMLIFrameElement>(null);
   const channel = useRef<Channel>(undefined);
@@ -95,15 +115,17 @@ function AppFrameContent({ window: w, origin, html, app, onAgain }: AppFrameCont
   useHandshake(frame, token, {
     begin: () => ({ text: html, dark: document.documentElement.dataset.theme !== "light" }),
     onPort(port) {
+      setGreeted(true);
       channel.current?.close();
       channel.current = new Channel(port, { now: () => Date.now(), onMessage: hear, onFlood });
     },
     onFlood,
   });
   useEffect(() => {
-    const timer = setTimeout(() => setState((s) => (s === "loading" ? "silent" : s)), helloTimeout);
+    if (state !== "loading") return;
+    const timer = setTimeout(() => (onSilent === undefined || greeted ? setState("silent") : onSilent()), greeted ? showTimeout : timeout);
     return () => clearTimeout(timer);
-  }, []);
+  }, [state, greeted]);
   useEffect(() => () => channel.current?.close(), []);
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {

@@ -36,6 +36,7 @@ export function decorate(fragment: DocumentFragment, session: SessionID, t: Deco
     scroll.ariaLabel = t.table;
     table.replaceWith(scroll);
     scroll.append(table);
+    for (const cell of table.querySelectorAll("th, td")) if (isNumber(cell.textContent ?? "")) cell.classList.add("md-number");
   }
   const slots = [...fragment.querySelectorAll("pre")].map((pre): Slot => {
     const at = make("div", "md-slot");
@@ -43,6 +44,11 @@ export function decorate(fragment: DocumentFragment, session: SessionID, t: Deco
     return { at, lang: pre.getAttribute("lang") ?? "", text: (pre.textContent ?? "").replace(/\n$/, "") };
   });
   return { nodes: [...fragment.childNodes], slots };
+}
+
+/** Whether a text is a number, perhaps with a currency or a short unit, such as "€ 12,000" and "3.5 km". */
+function isNumber(text: string): boolean {
+  return text.length < 24 && /^(?:\p{Lu}{3}\s)?[^\p{L}]*\d[^\p{L}]*\p{L}{0,3}$/u.test(text.trim());
 }
 
 function taskBox(done: boolean, t: DecorateTexts): HTMLElement {
