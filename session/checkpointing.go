@@ -77,7 +77,7 @@ type checkpointOp struct {
 	// empty says that a session without files is saved too. windows are those of the moment of the
 	// request, or nil for those of the begin.
 	empty   bool
-	windows []byte
+	windows *checkpointWindows
 }
 
 // checkpointMessage is the stored form of a message that waits for a restore.
@@ -259,8 +259,8 @@ func (c *checkpointing) messageArrived(id wire.MessageID, monitor wire.MonitorID
 	}
 	c.messages[id], c.lastMessage = ts, ts
 	op := &checkpointOp{Reason: saveForMessage, Monitor: monitor, Message: id, TS: ts, empty: c.desktops}
-	if len(c.marks) > 0 || c.desktops {
-		op.windows = encodeWindows(c.w.state) // before an agent changes them
+	if c.wanted == nil && (len(c.marks) > 0 || c.desktops) {
+		op.windows = new(windowsOf(c.w.state)) // before an agent changes them
 	}
 	c.requestSave(op)
 }
@@ -351,12 +351,12 @@ func (c *checkpointing) runSave(op *checkpointOp) {
 		c.state.Save = op
 		c.storeState()
 		if windows == nil {
-			windows = encodeWindows(c.w.state)
+			windows = new(windowsOf(c.w.state))
 		}
 	}); err != nil {
 		return // the next owner knows nothing of it, or repeats it
 	}
-	saved, err := c.repo.Save(ctx, c.w.id, op.toNote(), windows)
+	saved, err := c.repo.Save(ctx, c.w.id, op.toNote(), windows.encode())
 	if ctx.Err() != nil {
 		return
 	}

@@ -96,22 +96,19 @@ func (c *checkpointing) beginRestore(op *checkpointOp) {
 
 func (c *checkpointing) startRestore() {
 	c.running = true
-	op, windows := c.state.Restore, encodeWindows(c.w.state)
+	op, windows := c.state.Restore, windowsOf(c.w.state)
 	c.w.AfterCommit(func() { c.stopped.Go(func() { c.runRestore(op, windows) }) })
 }
 
-// runRestore restores the files of a checkpoint. It runs beside the session.
-func (c *checkpointing) runRestore(op *checkpointOp, windows []byte) {
+// runRestore restores the files and the windows of a checkpoint. It runs beside the session.
+func (c *checkpointing) runRestore(op *checkpointOp, windows checkpointWindows) {
 	ctx := c.port.owner.held.ctx
-	done, err := c.repo.Restore(ctx, c.w.id, op.Hash, op.toNote(), windows)
-	var then []byte
-	if err == nil {
-		then = c.readWindows(ctx, op.Hash)
-	}
-	if ctx.Err() != nil {
+	done, err := c.repo.Restore(ctx, c.w.id, op.Hash, op.toNote(), windows.encode())
+	desk := windowRestore{c: c}
+	if err == nil && desk.run(ctx, c.readWindows(ctx, op.Hash)) != nil || ctx.Err() != nil {
 		return // the next owner finishes it
 	}
-	c.finish(func() { c.endRestore(op, done, then, err) })
+	c.finish(func() { c.endRestore(op, done, desk, err) })
 }
 
 // readWindows returns the windows of a checkpoint. Files are restored without them if they cannot be
@@ -124,8 +121,8 @@ func (c *checkpointing) readWindows(ctx context.Context, hash string) []byte {
 	return windows
 }
 
-// endRestore records the result of a restore, restores the windows, and submits the message that waited.
-func (c *checkpointing) endRestore(op *checkpointOp, done checkpoints.Restored, windows []byte, err error) {
+// endRestore records the result of a restore and submits the message that waited.
+func (c *checkpointing) endRestore(op *checkpointOp, done checkpoints.Restored, windows windowRestore, err error) {
 	c.state.Restore = nil
 	c.storeState()
 	if done.SafetyNew {
@@ -144,18 +141,17 @@ func (c *checkpointing) endRestore(op *checkpointOp, done checkpoints.Restored, 
 		return
 	}
 	monitor := c.monitorOf(op)
-	changed, refused := c.restoreWindows(windows)
 	e := wire.CheckpointRestored{
-		Hash: op.Hash, Safety: done.Safety.Hash, Files: done.Changed, Windows: changed, MonitorID: monitor, By: op.By,
+		Hash: op.Hash, Safety: done.Safety.Hash, Files: done.Changed, Windows: windows.changed, MonitorID: monitor, By: op.By,
 	}
 	at := c.w.nextPosition()
 	if op.Answers {
 		e.MessageID = op.Message
 	}
 	c.w.Emit(e)
-	text := fmt.Sprintf("Files and windows were restored to the checkpoint %.7s: %d files and %d windows changed.", op.Hash, done.Changed, changed)
-	if refused > 0 {
-		text += fmt.Sprintf(" %d windows could not be restored, because an agent uses them or there are too many.", refused)
+	text := fmt.Sprintf("Files and windows were restored to the checkpoint %.7s: %d files and %d windows changed.", op.Hash, done.Changed, windows.changed)
+	if windows.refused > 0 {
+		text += fmt.Sprintf(" %d windows could not be restored, because an agent uses them or there are too many.", windows.refused)
 	}
 	c.addRow(monitor, text, checkpointRow{To: op.Hash, Safety: done.Safety.Hash, Restored: true, Files: done.Changed})
 	replies := &c.port.owner.commands.replies
