@@ -440,6 +440,9 @@ type checkpointRow struct {
 	Files    int    `json:"files,omitempty"`
 }
 
+// switchedOff is the checkpoint field of rows that say that checkpoints are off: clients offer to switch them on.
+var switchedOff = json.RawMessage(`{"off":true}`)
+
 func (c *checkpointing) addRow(monitor wire.MonitorID, text string, r checkpointRow) {
 	data, _ := json.Marshal(r) // it has strings and numbers only
 	c.w.AddRow(wire.UIRow{Type: wire.RowSay, Say: wire.SayCheckpointSaved, Text: text, Checkpoint: data, MonitorID: monitor})
@@ -456,16 +459,21 @@ func (c *checkpointing) monitorOf(op *checkpointOp) wire.MonitorID {
 // saveFailed switches checkpoints off if the tree is too large or too slow, and shows other errors once.
 func (c *checkpointing) saveFailed(op *checkpointOp, err error) {
 	c.log.Warn("saving a checkpoint failed", "err", err)
-	text := "No checkpoint could be saved: " + publicReason(err) + " It is tried again with the next message."
+	row := wire.UIRow{
+		Type: wire.RowSay, Say: wire.SayError, MonitorID: c.monitorOf(op),
+		Text: "No checkpoint could be saved: " + publicReason(err) + " It is tried again with the next message.",
+	}
 	switch {
 	case errors.Is(err, checkpoints.ErrTooLarge) || errors.Is(err, checkpoints.ErrTooSlow) || errors.Is(err, checkpoints.ErrProtected):
 		c.state.Off = publicReason(err)
-		text = "Checkpoints are off: " + publicReason(err) + " Switch them on again with :checkpoints on, or hub checkpoints SESSION on."
+		row.Text = "Checkpoints are off: " + publicReason(err) +
+			" Switch them on again with /checkpoints on, :checkpoints on in a terminal, or hub checkpoints SESSION on."
+		row.Checkpoint = switchedOff
 	case c.failed:
 		return
 	}
 	c.failed = true
-	c.addErrorRow(c.monitorOf(op), text)
+	c.w.AddRow(row)
 }
 
 func (c *checkpointing) addErrorRow(monitor wire.MonitorID, text string) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"time"
 
 	"github.com/everdesk/everdesk/checkpoints"
 	"github.com/everdesk/everdesk/contextpool"
@@ -44,15 +45,16 @@ func (cv *conversation) setCheckpoints(c *Command, m wire.SetCheckpoints) reply 
 	if m.Enabled == (cp.state.Off == "") {
 		return reply{}
 	}
-	text := "Checkpoints are on."
+	row := wire.UIRow{
+		Type: wire.RowSay, Say: wire.SayCheckpointSaved, Text: "Checkpoints are on.",
+		MonitorID: cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor), MessageID: c.Message.ID,
+	}
 	cp.state.Off, cp.failed = "", false
 	if !m.Enabled {
-		cp.state.Off, text = "a user switched them off.", "Checkpoints are off."
+		cp.state.Off, row.Text, row.Checkpoint = "a user switched them off.", "Checkpoints are off.", switchedOff
 	}
 	cp.storeState()
-	cv.w.AddRow(wire.UIRow{
-		Type: wire.RowSay, Say: wire.SayCheckpointSaved, Text: text, MonitorID: cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor), MessageID: c.Message.ID,
-	})
+	cv.w.AddRow(row)
 	return reply{}
 }
 
@@ -100,9 +102,18 @@ func (c *checkpointing) startRestore() {
 	c.w.AfterCommit(func() { c.stopped.Go(func() { c.runRestore(op, windows) }) })
 }
 
-// runRestore restores the files and the windows of a checkpoint. It runs beside the session.
+// stopWait bounds how long a restore waits for interrupted runs. One that does not stop by then may still change files.
+const stopWait = 15 * time.Second
+
+// runRestore restores the files and the windows of a checkpoint. It runs beside the session, and waits for the runs that
+// the rewind has ended: a tool or a program may write until it has stopped.
 func (c *checkpointing) runRestore(op *checkpointOp, windows checkpointWindows) {
 	ctx := c.port.owner.held.ctx
+	stopping, cancel := context.WithTimeout(ctx, stopWait)
+	defer cancel()
+	if err := c.port.owner.agents.runner.AwaitDisposed(stopping); err != nil && ctx.Err() == nil {
+		c.log.WarnContext(ctx, "interrupted runs have not stopped, restoring files", "err", err)
+	}
 	done, err := c.repo.Restore(ctx, c.w.id, op.Hash, op.toNote(), windows.encode())
 	desk := windowRestore{c: c}
 	if err == nil && desk.run(ctx, c.readWindows(ctx, op.Hash)) != nil || ctx.Err() != nil {

@@ -31,6 +31,7 @@ export function SlashList({ id, suggestions, chosen, anchor, onChoose }: Props):
     language: t.slashLanguage,
     sessions: t.slashSessions,
     film: f.slash,
+    checkpoints: f.slashCheckpoints,
     connect: t.slashConnect,
     help: t.slashHelp,
   };

@@ -4,6 +4,7 @@ import { catalogue } from "../i18n/texts.js";
 
 export const film = catalogue({
   slash: ["Watch what happened as a film", "지난 일을 영화처럼 보기"],
+  slashCheckpoints: ["Switch checkpoints of the files on or off", "파일 체크포인트 켜거나 끄기"],
   title: ["Time machine", "타임머신"],
   close: ["Close", "닫기"],
   titleOf: [(session: string) => `Time machine of ${session}`, (session) => `타임머신: ${session}`],
