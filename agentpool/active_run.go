@@ -55,9 +55,9 @@ type activeRun struct {
 	dir             WorkDir // of a backend that is a process
 	// closing is closed when the provider session is, if the run closes it; nil otherwise. It does not change after done.
 	closing <-chan struct{}
-	beganAt         time.Time
-	output          outputBuffer
-	trace           RunTrace // nil without a tracer
+	beganAt time.Time
+	output  outputBuffer
+	trace   RunTrace // nil without a tracer
 	// broken says that the backend failed or did not obey, so that its provider session is not
 	// reused.
 	broken bool

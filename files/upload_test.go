@@ -78,8 +78,8 @@ func TestStartIsRepeated(t *testing.T) {
 		}
 	}
 	sendPiece(t, other, first, 4, "456789")
-	if _, err := begin(s, n); !errors.Is(err, files.ErrFull) {
-		t.Errorf("begin again after the end: got error %v, want %v for another upload", err, files.ErrFull)
+	if again, err := begin(s, n); err != nil || again.ID == first.ID || again.Offset != 0 {
+		t.Errorf("begin again after the end: got %+v and error %v, want another upload at offset 0", again, err)
 	}
 }
 

@@ -9,6 +9,8 @@ import { freePath, joinPath, safeName } from "./paths.js";
 /** Files up to this size are one request. */
 const wholeBytes = 512 << 10;
 const pieceBytes = 1 << 20;
+/** The problem of a folder, and of a file that the browser cannot read. */
+export const unreadable = "unreadable";
 /** The times between tries while the hub cannot be reached, in ms. */
 const retryDelays = [300, 1000, 2000, 5000];
 /** The uploads that run at the same time. */
@@ -113,6 +115,8 @@ export class Uploads {
 
   private async send(id: number, file: File, path: string, signal: AbortSignal): Promise<FileEntry | undefined> {
     this.change(id, { state: "sending" });
+    // A request with such a body fails as if the hub could not be reached, and would be tried again for ever.
+    if (!(await canRead(file))) throw new Error(unreadable);
     if (file.size > wholeBytes) return this.sendPieces(id, file, path, signal);
     return this.retry(id, signal, (unclear) => {
       const stored = this.o.api.write(path, file, { absent: true });
@@ -201,6 +205,16 @@ export class Uploads {
         await this.o.sleep(retryDelays[Math.min(tries, retryDelays.length - 1)]!);
       }
     }
+  }
+}
+
+/** Whether the browser can read a file. A dropped folder is a file that it cannot read. */
+async function canRead(file: File): Promise<boolean> {
+  try {
+    await file.slice(0, 1).arrayBuffer();
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -96,6 +96,17 @@ it("the begin of an upload whose answer was lost is repeated and reserves no sec
   expect([hub.begun.length, hub.uploads.size, keys.size]).toEqual([1, 0, 0]);
 });
 
+it("a dropped folder is refused at once, and the files beside it arrive", async () => {
+  const hub = new FakeHub();
+  const { uploads, only } = uploadsTo(hub);
+  const folder = small("folder");
+  const refuse = (): Promise<never> => Promise.reject(new DOMException("A requested file could not be found", "NotFoundError"));
+  Object.assign(folder, { slice: () => ({ arrayBuffer: refuse }) });
+  hub.faults.write = Array.from({ length: 1 }, () => "request" as const); // as fetch does with such a body
+  expect((await uploads.add([folder, small()], "")).map((f) => f.path)).toEqual(["a.txt"]);
+  expect(only()).toMatchObject({ name: "folder", state: "failed", problem: "unreadable" });
+});
+
 it("an upload that is cancelled is cancelled on the hub", async () => {
   const hub = new FakeHub();
   const { uploads, keys, only } = uploadsTo(hub);
