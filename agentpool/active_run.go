@@ -48,13 +48,16 @@ type activeRun struct {
 	flushes chan chan struct{} // from tool calls that need the text before them reported first
 	wake    chan struct{}      // signals a new message in steers
 	over    chan struct{}      // closed when the run no longer receives events
+	done    chan struct{}      // closed when execute returns
 
 	slot            *Slot
 	providerSession *providerSession
 	dir             WorkDir // of a backend that is a process
-	beganAt         time.Time
-	output          outputBuffer
-	trace           RunTrace // nil without a tracer
+	// closing is closed when the provider session is, if the run closes it; nil otherwise. It does not change after done.
+	closing <-chan struct{}
+	beganAt time.Time
+	output  outputBuffer
+	trace   RunTrace // nil without a tracer
 	// broken says that the backend failed or did not obey, so that its provider session is not
 	// reused.
 	broken bool
@@ -84,7 +87,7 @@ func newActiveRun(c *SessionRunner, r Run) *activeRun {
 		Run: r, runner: c, slot: r.Slot,
 		log:    c.log.With("agent", r.Agent, "run", r.ID),
 		events: make(chan providers.Event), flushes: make(chan chan struct{}), wake: make(chan struct{}, 1),
-		over: make(chan struct{}), quiet: make(chan struct{}), approvals: map[string]*pendingApproval{}, approvalCounts: map[string]int{},
+		over: make(chan struct{}), done: make(chan struct{}), quiet: make(chan struct{}), approvals: map[string]*pendingApproval{}, approvalCounts: map[string]int{},
 		caller: tools.Caller{
 			Session: c.ref.Session, User: c.ref.User, Monitor: r.Monitor, Agent: r.Role, Turn: r.Turn,
 			Kind: r.Kind, Window: r.Window, Profile: r.Profile, ViewOf: r.ViewOf, Mode: r.Mode, Instructions: r.Instructions, Guest: r.Guest, Provider: r.Provider, Desktop: c.ref.Desktop,
@@ -107,6 +110,7 @@ func (ar *activeRun) interrupt(reason string) {
 // execute runs the turn, in the goroutine of the run, and reports its end. A panic ends the run as
 // failed.
 func (ar *activeRun) execute() {
+	defer close(ar.done)
 	defer ar.abandon()
 	var end Ended
 	err := guarded(func() (err error) {
@@ -386,6 +390,7 @@ func (ar *activeRun) keepOrClose(t *providerSession, end Ended) {
 		return
 	}
 	closed := make(chan struct{})
+	ar.closing = closed
 	ar.runner.wg.Go(func() {
 		defer close(closed)
 		ar.runner.closeSession(t)
@@ -393,6 +398,28 @@ func (ar *activeRun) keepOrClose(t *providerSession, end Ended) {
 	select {
 	case <-closed:
 	case <-time.After(cleanupTimeout):
+	}
+}
+
+// awaitStop waits until the run has ended, its tools and backend calls have returned, and the provider session is closed
+// if the run closes it. It returns the error of ctx if that ends first.
+func (ar *activeRun) awaitStop(ctx context.Context) error {
+	if err := awaitClosed(ctx, ar.done); err != nil {
+		return err
+	}
+	if err := awaitClosed(ctx, ar.quiet); err != nil || ar.closing == nil {
+		return err
+	}
+	return awaitClosed(ctx, ar.closing)
+}
+
+// awaitClosed waits until c is closed, and returns the error of ctx if that ends first.
+func awaitClosed(ctx context.Context, c <-chan struct{}) error {
+	select {
+	case <-c:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for a run to stop: %w", ctx.Err())
 	}
 }
 

@@ -32,6 +32,7 @@ type SessionRunner struct {
 	runs     map[string]*activeRun       // by run id
 	idle     map[string]*providerSession // open provider sessions without a turn, by agent
 	reserved map[*Slot]struct{}          // reserved slots that are not used yet
+	disposed []*activeRun                // runs that Dispose has ended, until AwaitDisposed
 }
 
 // Close stops every agent without reports and returns when all goroutines have ended and every
@@ -145,12 +146,39 @@ func (c *SessionRunner) Dispose(agent string) {
 	for _, l := range c.runs {
 		if l.Agent == agent {
 			l.abandon()
+			c.addDisposed(l)
 		}
 	}
 	if t := c.idle[agent]; t != nil && !c.closed {
 		delete(c.idle, agent)
 		c.closeAsync(t)
 	}
+}
+
+// maxDisposed bounds the runs that [SessionRunner.AwaitDisposed] waits for. Older ones have had the most time to stop.
+const maxDisposed = 256
+
+// addDisposed adds a run to those that AwaitDisposed waits for. c.mu is held.
+func (c *SessionRunner) addDisposed(l *activeRun) {
+	if len(c.disposed) >= maxDisposed {
+		c.disposed = c.disposed[1:]
+	}
+	c.disposed = append(c.disposed, l)
+}
+
+// AwaitDisposed waits until the runs that Dispose has ended do nothing any more: their tools and backend calls have
+// returned, and their programs have ended. It returns the error of ctx if that ends first.
+func (c *SessionRunner) AwaitDisposed(ctx context.Context) error {
+	c.mu.Lock()
+	runs := c.disposed
+	c.disposed = nil
+	c.mu.Unlock()
+	for _, l := range runs {
+		if err := l.awaitStop(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // provider returns the provider that is stored under a name.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -158,8 +159,14 @@ func TestKilledOperations(t *testing.T) {
 			t.Fatalf("round %d of seed %d", round, seed)
 		}
 	}
-	if len(r.list()) == 0 {
+	all := r.list()
+	if len(all) == 0 {
 		t.Error("no checkpoint was ever saved")
+	}
+	for _, c := range all { // as long as the checkpoints of the restores before leave it
+		if slices.ContainsFunc(r.list(), func(o checkpoints.Checkpoint) bool { return o.Hash == c.Hash }) {
+			r.checkRestore(c)
+		}
 	}
 	if out := git(t, r.repo(), "fsck", "--full", "--no-dangling"); strings.Contains(out, "missing") || strings.Contains(out, "corrupt") {
 		t.Errorf("the repository is damaged: %s", out)

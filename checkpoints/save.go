@@ -36,6 +36,11 @@ func (s *Store) Save(ctx context.Context, w Worktree, session string, note Note,
 	if err := checkSession(session); err != nil {
 		return Saved{}, err
 	}
+	end, err := s.beginSave(ctx)
+	if err != nil {
+		return Saved{}, err
+	}
+	defer end()
 	ctx, r, err := s.openOrCreate(ctx, w)
 	if err != nil {
 		return Saved{}, err

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -56,12 +57,17 @@ type Config struct {
 	// PackEvery is the number of checkpoints of a session after which its repository is packed. It
 	// defaults to 100.
 	PackEvery int
+	// Saves is how many saves of this process run git at the same time; the others wait, which counts for no timeout.
+	// It defaults to the number of processors, and to 2 on smaller machines.
+	Saves int
 }
 
 // Store holds the checkpoints of all worktrees. [Open] returns one.
 type Store struct {
 	cfg Config
 	git string
+	// saves holds a token for each save that runs.
+	saves chan struct{}
 
 	mu    sync.Mutex // guards locks
 	locks map[string]*repoLock
@@ -88,6 +94,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	cfg.Timeout = cmp.Or(cfg.Timeout, time.Minute)
 	cfg.Limit = cmp.Or(cfg.Limit, 500)
 	cfg.PackEvery = cmp.Or(cfg.PackEvery, 100)
+	cfg.Saves = cmp.Or(cfg.Saves, max(2, runtime.GOMAXPROCS(0)))
 	program, err := exec.LookPath(cmp.Or(cfg.Git, "git"))
 	if err != nil {
 		return nil, fmt.Errorf("%w: git is not installed: %w", ErrUnavailable, err)
@@ -106,7 +113,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, fmt.Errorf("create folder of checkpoints: %w", err)
 	}
 	cfg.Dir = dir
-	s := &Store{cfg: cfg, git: program, locks: map[string]*repoLock{}}
+	s := &Store{cfg: cfg, git: program, saves: make(chan struct{}, cfg.Saves), locks: map[string]*repoLock{}}
 	out, err := s.run(ctx, call{args: []string{"--version"}})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
@@ -180,6 +187,16 @@ func (s *Store) lockName(ctx context.Context, name string) (func(), error) {
 	case <-ctx.Done():
 		leave()
 		return nil, context.Cause(ctx)
+	}
+}
+
+// beginSave waits until fewer than [Config].Saves saves run. The returned function ends it.
+func (s *Store) beginSave(ctx context.Context) (func(), error) {
+	select {
+	case s.saves <- struct{}{}:
+		return func() { <-s.saves }, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for other saves: %w", context.Cause(ctx))
 	}
 }
 

@@ -69,7 +69,7 @@ func TestFullDisk(t *testing.T) { //nolint:paralleltest // it may limit the proc
 			t.Errorf("saving %s on a full disk: got error %v, want %v", name, err, files.ErrNoSpace)
 		}
 	}
-	u, err := s.StartUpload(t.Context(), ses, "pieces", 2<<20, files.Condition{})
+	u, err := s.StartUpload(t.Context(), ses, files.NewUpload{Path: "pieces", Size: 2 << 20}, files.Condition{})
 	if err != nil {
 		t.Fatal(err)
 	}

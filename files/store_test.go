@@ -213,7 +213,7 @@ func TestNames(t *testing.T) {
 
 		"save settings of an agent":   first(s.Save(t.Context(), ses, ".mcp.json", strings.NewReader("x"), -1)),
 		"move to them":                first(s.Move(t.Context(), ses, "a", ".claude")),
-		"begin an upload of settings": first(s.StartUpload(t.Context(), ses, ".codex/config.toml", 1, files.Condition{})),
+		"begin an upload of settings": first(s.StartUpload(t.Context(), ses, files.NewUpload{Path: ".codex/config.toml", Size: 1}, files.Condition{})),
 	} {
 		if !errors.Is(err, files.ErrName) {
 			t.Errorf("%s: %v, want ErrName", what, err)

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -59,9 +61,31 @@ func parseUploadID(id string) (at time.Time, size int64, ok bool) {
 	return time.UnixMilli(ms), size, err == nil && serr == nil && size >= 0
 }
 
+// NewUpload is an upload to begin.
+type NewUpload struct {
+	Path string
+	Size int64
+	// Key, unless empty, lets a client begin an upload again whose answer it did not get: an unfinished upload with the
+	// same key, path and size continues. The condition is that of the first request.
+	Key string
+}
+
+// suffix returns the end of the upload's id. Two uploads have the same one if they have the same key, path and size. So
+// every replica finds an upload by its key in the list of the backend. Two replicas that begin it at the very same time
+// may both do so: the one that the client does not learn of ends after [uploadTTL].
+func (n NewUpload) suffix() string {
+	const length = 16
+	if n.Key == "" {
+		return strings.ToLower(rand.Text()[:length])
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d", n.Key, n.Path, n.Size))
+	return hex.EncodeToString(sum[:])[:2*length]
+}
+
 // StartUpload begins an upload. Its size counts against the limits of the session from now on, for a
 // day at most. The condition is compared when the upload ends.
-func (s *Store) StartUpload(ctx context.Context, session wire.SessionID, name string, size int64, c Condition) (Upload, error) {
+func (s *Store) StartUpload(ctx context.Context, session wire.SessionID, n NewUpload, c Condition) (Upload, error) {
+	name, size := n.Path, n.Size
 	if err := CheckNewName(name); err != nil {
 		return Upload{}, err
 	}
@@ -69,6 +93,12 @@ func (s *Store) StartUpload(ctx context.Context, session wire.SessionID, name st
 		return Upload{}, s.errTooLarge()
 	}
 	defer s.lockSession(session)()
+	suffix := n.suffix()
+	if n.Key != "" {
+		if known, err := s.findUpload(ctx, session, suffix); err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return known, err
+		}
+	}
 	used, err := s.usageWithout(ctx, session, name)
 	if err != nil {
 		return Upload{}, err
@@ -83,7 +113,7 @@ func (s *Store) StartUpload(ctx context.Context, session wire.SessionID, name st
 	if err != nil {
 		return Upload{}, fmt.Errorf("encode upload: %w", err)
 	}
-	u := Upload{ID: fmt.Sprintf("%012x-%x-%s", time.Now().UnixMilli(), size, strings.ToLower(rand.Text()[:16])), Path: name, Size: size}
+	u := Upload{ID: fmt.Sprintf("%012x-%x-%s", time.Now().UnixMilli(), size, suffix), Path: name, Size: size}
 	if _, err := s.backend.Put(ctx, Key{session, AreaUploads, u.ID + "/" + headName}, bytes.NewReader(head), int64(len(head)), Condition{}); err != nil {
 		return Upload{}, err
 	}
@@ -95,6 +125,23 @@ func (s *Store) StartUpload(ctx context.Context, session wire.SessionID, name st
 		return Upload{}, errors.Join(err, s.CancelUpload(context.WithoutCancel(ctx), session, u.ID))
 	}
 	return done, nil
+}
+
+// findUpload returns the unfinished upload whose id has a suffix, or [fs.ErrNotExist].
+func (s *Store) findUpload(ctx context.Context, session wire.SessionID, suffix string) (Upload, error) {
+	all, err := s.backend.List(ctx, Key{session, AreaUploads, ""})
+	if err != nil {
+		return Upload{}, err
+	}
+	for _, e := range all {
+		id, name, _ := strings.Cut(e.Path, "/")
+		if name == headName && strings.HasSuffix(id, "-"+suffix) {
+			if u, err := s.Upload(ctx, session, id); err == nil || !errors.Is(err, fs.ErrNotExist) {
+				return u, err
+			}
+		}
+	}
+	return Upload{}, fs.ErrNotExist
 }
 
 // unfinished returns the space that the unfinished uploads of a session have reserved, and removes those

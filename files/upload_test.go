@@ -31,7 +31,7 @@ func recordChanges(to *[]string) func(context.Context, wire.SessionID, []files.C
 
 func startUpload(t *testing.T, s *files.Store, name string, size int64, c files.Condition) files.Upload {
 	t.Helper()
-	u, err := s.StartUpload(t.Context(), ses, name, size, c)
+	u, err := s.StartUpload(t.Context(), ses, files.NewUpload{Path: name, Size: size}, c)
 	if err != nil {
 		t.Fatalf("start upload of %s: %v", name, err)
 	}
@@ -45,6 +45,42 @@ func sendPiece(t *testing.T, s *files.Store, u files.Upload, offset int64, text 
 		t.Fatalf("piece at %d: %v", offset, err)
 	}
 	return next
+}
+
+// The begin of an upload whose answer was lost is repeated with its key, also at another replica: the first upload
+// continues, and its size counts once.
+func TestStartIsRepeated(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cfg := files.Config{SessionBytes: 15}
+	s, other := open(t, dir, cfg), open(t, dir, cfg)
+	begin := func(s *files.Store, n files.NewUpload) (files.Upload, error) {
+		return s.StartUpload(t.Context(), ses, n, files.Condition{Absent: true})
+	}
+	n := files.NewUpload{Path: "a.bin", Size: 10, Key: "k1"}
+	first, err := begin(s, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sendPiece(t, s, first, 0, "0123")
+	for name, store := range map[string]*files.Store{"the same": s, "another": other} {
+		if again, err := begin(store, n); err != nil || again.ID != first.ID || again.Offset != 4 {
+			t.Errorf("begin again at %s replica: got %+v and error %v, want upload %s at offset 4", name, again, err, first.ID)
+		}
+	}
+	for what, n := range map[string]files.NewUpload{
+		"another key":  {Path: "a.bin", Size: 10, Key: "k2"},
+		"another path": {Path: "b.bin", Size: 10, Key: "k1"},
+		"no key":       {Path: "a.bin", Size: 10},
+	} {
+		if u, err := begin(s, n); !errors.Is(err, files.ErrFull) {
+			t.Errorf("%s: got %+v and error %v, want %v, because it is another upload", what, u, err, files.ErrFull)
+		}
+	}
+	sendPiece(t, other, first, 4, "456789")
+	if again, err := begin(s, n); err != nil || again.ID == first.ID || again.Offset != 0 {
+		t.Errorf("begin again after the end: got %+v and error %v, want another upload at offset 0", again, err)
+	}
 }
 
 // An upload continues after a cut, with another store on the same folder as another replica has.
@@ -91,12 +127,12 @@ func TestUploadContinuesAfterACut(t *testing.T) {
 func TestUploadsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), files.Config{FileBytes: 100, SessionBytes: 250, SessionFiles: 3})
-	if _, err := s.StartUpload(t.Context(), ses, "sparse", 2<<30, files.Condition{}); !errors.Is(err, files.ErrTooLarge) {
+	if _, err := s.StartUpload(t.Context(), ses, files.NewUpload{Path: "sparse", Size: 2 << 30}, files.Condition{}); !errors.Is(err, files.ErrTooLarge) {
 		t.Errorf("2 GB: got error %v, want %v", err, files.ErrTooLarge)
 	}
 	a := startUpload(t, s, "a", 100, files.Condition{})
 	startUpload(t, s, "b", 100, files.Condition{})
-	if _, err := s.StartUpload(t.Context(), ses, "c", 100, files.Condition{}); !errors.Is(err, files.ErrFull) {
+	if _, err := s.StartUpload(t.Context(), ses, files.NewUpload{Path: "c", Size: 100}, files.Condition{}); !errors.Is(err, files.ErrFull) {
 		t.Errorf("more than the session may have: got error %v, want %v", err, files.ErrFull)
 	}
 	if _, err := s.Append(t.Context(), ses, a.ID, 0, strings.NewReader(strings.Repeat("x", 101)), 101); !errors.Is(err, files.ErrTooLarge) {
@@ -112,7 +148,7 @@ func TestUploadsAreBounded(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"", "../x", "/etc/passwd", "a\x00b", `c:\x`} {
-		if _, err := s.StartUpload(t.Context(), ses, name, 1, files.Condition{}); !errors.Is(err, files.ErrName) {
+		if _, err := s.StartUpload(t.Context(), ses, files.NewUpload{Path: name, Size: 1}, files.Condition{}); !errors.Is(err, files.ErrName) {
 			t.Errorf("upload to %q: got error %v, want %v", name, err, files.ErrName)
 		}
 	}
@@ -157,7 +193,7 @@ func TestUploadsCountBesideOtherFiles(t *testing.T) {
 	if _, err := io.WriteString(received, "x"); err != nil { // the space is reserved when this is read
 		t.Fatal(err)
 	}
-	if _, err := s.StartUpload(t.Context(), ses, "fourth", 0, files.Condition{}); !errors.Is(err, files.ErrFull) {
+	if _, err := s.StartUpload(t.Context(), ses, files.NewUpload{Path: "fourth", Size: 0}, files.Condition{}); !errors.Is(err, files.ErrFull) {
 		t.Errorf("beginning a fourth file, 3 are allowed: got error %v, want %v", err, files.ErrFull)
 	}
 	if _, err := io.WriteString(received, strings.Repeat("x", 49)); err != nil {
@@ -183,7 +219,7 @@ func TestInterruptedUploadsLeaveNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	save(t, s, ses, "b", "b")
-	if _, err := s.StartUpload(t.Context(), ses, "b", 0, files.Condition{Absent: true}); !errors.Is(err, files.ErrChanged) {
+	if _, err := s.StartUpload(t.Context(), ses, files.NewUpload{Path: "b", Size: 0}, files.Condition{Absent: true}); !errors.Is(err, files.ErrChanged) {
 		t.Errorf("an empty file over another: got error %v, want %v", err, files.ErrChanged)
 	}
 	if left, err := filepath.Glob(filepath.Join(dir, ".uploads", string(ses), "[0-9]*")); err != nil || len(left) != 0 {

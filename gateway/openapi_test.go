@@ -285,6 +285,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	send(http.MethodPut, one+"/checkpoints", `{"enabled":true}`).wantStatus(http.StatusServiceUnavailable)
 	send(http.MethodGet, one+"/checkpoints/diff?from=0123456", "").wantStatus(http.StatusServiceUnavailable)
 	send(http.MethodGet, one+"/checkpoints/{checkpoint}/windows", "").wantStatus(http.StatusServiceUnavailable)
+	send(http.MethodGet, one+"/checkpoints/{checkpoint}/files/{path}", "").wantStatus(http.StatusServiceUnavailable)
 	send(http.MethodGet, one+"/film", "").wantStatus(http.StatusOK)
 	send(http.MethodGet, one+"/workspace", "").wantStatus(http.StatusOK)
 	send(http.MethodPut, one+"/workspace", `{"folder":"/"}`).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)

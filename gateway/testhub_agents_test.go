@@ -74,7 +74,7 @@ func addAgents(t *testing.T, p *hubOptions, open func(*slog.Logger) (agentStore,
 	p.session.Provider = demo.Name
 	p.session.NewRunner = func(ctx context.Context, e agentpool.SessionRef) session.Runner {
 		r := runner.Session(ctx, e)
-		return session.Runner{Runs: r, Providers: r, Modes: finder.Of(e.User), Close: r.Close}
+		return session.Runner{Runs: r, Providers: r, Modes: finder.Of(e.User), AwaitDisposed: r.AwaitDisposed, Close: r.Close}
 	}
 	t.Cleanup(func() { // after the hub has stopped
 		cancel()

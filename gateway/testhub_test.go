@@ -26,6 +26,7 @@ import (
 	"github.com/everdesk/everdesk/fetch"
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/gateway"
+	"github.com/everdesk/everdesk/gateway/rest"
 	"github.com/everdesk/everdesk/gateway/rooipc"
 	"github.com/everdesk/everdesk/mcpclient"
 	"github.com/everdesk/everdesk/membership"
@@ -81,6 +82,8 @@ type hubOptions struct {
 	mcpServers []mcpclient.Server
 	// market is a folder with apps that users can install.
 	market string
+	// checkpoints are the states of files; none by default.
+	checkpoints rest.Checkpoints
 }
 
 // sessionStore is the part of a store that a session.Hub uses.
@@ -282,7 +285,7 @@ func newTestHub(tb testing.TB, tune ...func(*hubOptions)) *testHub {
 	}
 	h.server = gateway.New(p.gateway, log, gateway.Deps{
 		Membership: h.members, Audit: audit.New(h.store, log),
-		Store: gateway.Store{Readiness: h.store, Events: h.store, Documents: h.store}, Hub: h.hub, Auth: h.auth, Limiter: ratelimit.New(p.limits, counts), Files: h.fileStore, MCP: p.mcp, ToolProfiles: []string{"default", "all"},
+		Store: gateway.Store{Readiness: h.store, Events: h.store, Documents: h.store}, Hub: h.hub, Auth: h.auth, Limiter: ratelimit.New(p.limits, counts), Files: h.fileStore, Checkpoints: p.checkpoints, MCP: p.mcp, ToolProfiles: []string{"default", "all"},
 		Desktop: p.desktop, Apps: p.apps, Settings: values, Secrets: hidden, Profiles: models, Modes: modes.New(h.store, func(ctx context.Context, user string) {
 			values.Publish(ctx, settings.Subject{User: user}, []string{modes.SettingName})
 		}), Backends: fakeBackends{}, Web: pages, MCPServers: servers, UserApps: apps.New(folder, values.PublishApp), Market: market, AppCompiler: inProcess{},

@@ -23,6 +23,8 @@ type Runner struct {
 	Views Views
 	// Modes finds the modes of the session's user; nil means that there are none.
 	Modes Modes
+	// AwaitDisposed waits until the runs that Runs.Dispose has ended do nothing any more, or ctx ends.
+	AwaitDisposed func(ctx context.Context) error
 	// Close stops all runs and returns when they have stopped.
 	Close func()
 }

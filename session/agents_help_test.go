@@ -140,7 +140,7 @@ func startAgentHub(t *testing.T, s *deployment, cfg hubConfig) *agentHub {
 			cfg.onRunner(e)
 		}
 		runs := runner.Session(ctx, e)
-		r := session.Runner{Runs: runs, Providers: runs, Views: executor, Modes: finder.Of(e.User), Close: runs.Close}
+		r := session.Runner{Runs: runs, Providers: runs, Views: executor, Modes: finder.Of(e.User), AwaitDisposed: runs.AwaitDisposed, Close: runs.Close}
 		if cfg.wrapRunner != nil {
 			r.Runs = cfg.wrapRunner(runs)
 		}

@@ -77,7 +77,7 @@ type checkpointOp struct {
 	// empty says that a session without files is saved too. windows are those of the moment of the
 	// request, or nil for those of the begin.
 	empty   bool
-	windows []byte
+	windows *checkpointWindows
 }
 
 // checkpointMessage is the stored form of a message that waits for a restore.
@@ -259,8 +259,8 @@ func (c *checkpointing) messageArrived(id wire.MessageID, monitor wire.MonitorID
 	}
 	c.messages[id], c.lastMessage = ts, ts
 	op := &checkpointOp{Reason: saveForMessage, Monitor: monitor, Message: id, TS: ts, empty: c.desktops}
-	if len(c.marks) > 0 || c.desktops {
-		op.windows = encodeWindows(c.w.state) // before an agent changes them
+	if c.wanted == nil && (len(c.marks) > 0 || c.desktops) {
+		op.windows = new(windowsOf(c.w.state)) // before an agent changes them
 	}
 	c.requestSave(op)
 }
@@ -351,12 +351,12 @@ func (c *checkpointing) runSave(op *checkpointOp) {
 		c.state.Save = op
 		c.storeState()
 		if windows == nil {
-			windows = encodeWindows(c.w.state)
+			windows = new(windowsOf(c.w.state))
 		}
 	}); err != nil {
 		return // the next owner knows nothing of it, or repeats it
 	}
-	saved, err := c.repo.Save(ctx, c.w.id, op.toNote(), windows)
+	saved, err := c.repo.Save(ctx, c.w.id, op.toNote(), windows.encode())
 	if ctx.Err() != nil {
 		return
 	}
@@ -440,6 +440,9 @@ type checkpointRow struct {
 	Files    int    `json:"files,omitempty"`
 }
 
+// switchedOff is the checkpoint field of rows that say that checkpoints are off: clients offer to switch them on.
+var switchedOff = json.RawMessage(`{"off":true}`)
+
 func (c *checkpointing) addRow(monitor wire.MonitorID, text string, r checkpointRow) {
 	data, _ := json.Marshal(r) // it has strings and numbers only
 	c.w.AddRow(wire.UIRow{Type: wire.RowSay, Say: wire.SayCheckpointSaved, Text: text, Checkpoint: data, MonitorID: monitor})
@@ -456,16 +459,21 @@ func (c *checkpointing) monitorOf(op *checkpointOp) wire.MonitorID {
 // saveFailed switches checkpoints off if the tree is too large or too slow, and shows other errors once.
 func (c *checkpointing) saveFailed(op *checkpointOp, err error) {
 	c.log.Warn("saving a checkpoint failed", "err", err)
-	text := "No checkpoint could be saved: " + publicReason(err) + " It is tried again with the next message."
+	row := wire.UIRow{
+		Type: wire.RowSay, Say: wire.SayError, MonitorID: c.monitorOf(op),
+		Text: "No checkpoint could be saved: " + publicReason(err) + " It is tried again with the next message.",
+	}
 	switch {
 	case errors.Is(err, checkpoints.ErrTooLarge) || errors.Is(err, checkpoints.ErrTooSlow) || errors.Is(err, checkpoints.ErrProtected):
 		c.state.Off = publicReason(err)
-		text = "Checkpoints are off: " + publicReason(err) + " Switch them on again with :checkpoints on, or hub checkpoints SESSION on."
+		row.Text = "Checkpoints are off: " + publicReason(err) +
+			" Switch them on again with /checkpoints on, :checkpoints on in a terminal, or hub checkpoints SESSION on."
+		row.Checkpoint = switchedOff
 	case c.failed:
 		return
 	}
 	c.failed = true
-	c.addErrorRow(c.monitorOf(op), text)
+	c.w.AddRow(row)
 }
 
 func (c *checkpointing) addErrorRow(monitor wire.MonitorID, text string) {

@@ -2,15 +2,19 @@ package session_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/everdesk/everdesk/checkpoints"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/providers/demo"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -21,10 +25,11 @@ type sessionFiles struct {
 	folder string
 
 	mu sync.Mutex
-	// saving and restored, unless nil, are called before a save and after a restore.
-	saving   func(context.Context, checkpoints.Note) error
-	restored func(context.Context)
-	saves    int
+	// saving, restoring and restored, unless nil, are called before a save, and before and after a restore.
+	saving    func(context.Context, checkpoints.Note) error
+	restoring func()
+	restored  func(context.Context)
+	saves     int
 }
 
 func newSessionFiles(t *testing.T, s *deployment) *sessionFiles {
@@ -57,6 +62,12 @@ func (f *sessionFiles) Save(ctx context.Context, id wire.SessionID, note checkpo
 }
 
 func (f *sessionFiles) Restore(ctx context.Context, id wire.SessionID, hash string, note checkpoints.Note, windows []byte) (checkpoints.Restored, error) {
+	f.mu.Lock()
+	restoring := f.restoring
+	f.mu.Unlock()
+	if restoring != nil {
+		restoring()
+	}
 	done, err := f.store.Restore(ctx, f.of(id), string(id), hash, note, windows)
 	f.mu.Lock()
 	restored := f.restored
@@ -294,33 +305,39 @@ func TestInterruptedRestoreIsFinished(t *testing.T) {
 	d.waitIdle()
 }
 
-// A folder that is too large switches checkpoints off, with a row that says why, until a user switches
+// A folder that is too large, or too slow, switches checkpoints off, with a row that says why, until a user switches
 // them on.
 func TestCheckpointsAreSwitchedOffAndOn(t *testing.T) {
 	t.Parallel()
-	s := newFileDeployment(t)
-	f := newSessionFiles(t, s)
-	f.saving = func(context.Context, checkpoints.Note) error { return fmt.Errorf("%w: test", checkpoints.ErrTooLarge) }
-	o := startAgentHub(t, s, withCheckpoints(f))
-	d := o.newDesktop(t, "ses-1")
-	d.sendText(firstMonitor, "m1", writeFile("a.txt", "one"))
-	d.waitTurnEnd("m1")
-	if row := d.waitRow(wire.SayError); !strings.Contains(row.Text, "too large") || !strings.Contains(row.Text, "checkpoints on") {
-		t.Errorf("the row says %q, want why and how to switch them on", row.Text)
+	for why, fault := range map[string]error{"too large": checkpoints.ErrTooLarge, "did not finish in time": checkpoints.ErrTooSlow} {
+		t.Run(why, func(t *testing.T) {
+			t.Parallel()
+			s := newFileDeployment(t)
+			f := newSessionFiles(t, s)
+			f.saving = func(context.Context, checkpoints.Note) error { return fmt.Errorf("%w: test", fault) }
+			o := startAgentHub(t, s, withCheckpoints(f))
+			d := o.newDesktop(t, "ses-1")
+			d.sendText(firstMonitor, "m1", writeFile("a.txt", "one"))
+			d.waitTurnEnd("m1")
+			const off = `{"off":true}`
+			if row := d.waitRow(wire.SayError); !strings.Contains(row.Text, why) || !strings.Contains(row.Text, "/checkpoints on") || string(row.Checkpoint) != off {
+				t.Errorf("the row says %q with %s, want why, how to switch them on, and %s", row.Text, row.Checkpoint, off)
+			}
+			d.sendText(firstMonitor, "m2", writeFile("a.txt", "two"))
+			d.waitTurnEnd("m2")
+			f.mu.Lock()
+			if f.saves != 1 {
+				t.Errorf("saves: got %d, want one while checkpoints are off", f.saves)
+			}
+			f.saving = nil
+			f.mu.Unlock()
+			d.send("on", wire.SetCheckpoints{Enabled: true})
+			d.sendText(firstMonitor, "m3", writeFile("a.txt", "three"))
+			d.waitTurnEnd("m3")
+			d.savedFor("message")
+			d.waitIdle()
+		})
 	}
-	d.sendText(firstMonitor, "m2", writeFile("a.txt", "two"))
-	d.waitTurnEnd("m2")
-	f.mu.Lock()
-	if f.saves != 1 {
-		t.Errorf("saves: got %d, want one while checkpoints are off", f.saves)
-	}
-	f.saving = nil
-	f.mu.Unlock()
-	d.send("on", wire.SetCheckpoints{Enabled: true})
-	d.sendText(firstMonitor, "m3", writeFile("a.txt", "three"))
-	d.waitTurnEnd("m3")
-	d.savedFor("message")
-	d.waitIdle()
 }
 
 // With checkpoints of desktops, a session that has no files gets its windows back, and the undo
@@ -361,4 +378,68 @@ func TestCheckpointsOfASessionWithoutFiles(t *testing.T) {
 	if got := d.windows(firstMonitor); len(got) != 0 {
 		t.Errorf("windows before the first message: got %v, want none", got)
 	}
+}
+
+// lateWriter is a backend whose program writes a file when it is stopped. cancelled is closed when that begins, and
+// it continues when mayWrite is closed.
+type lateWriter struct {
+	renamedDemo
+	path                string
+	cancelled, mayWrite chan struct{}
+	written             atomic.Bool
+}
+
+func (p *lateWriter) Open(ctx context.Context, s providers.Spec) (providers.Session, error) {
+	open, err := p.renamedDemo.Open(ctx, s)
+	return &lateSession{open, p}, err
+}
+
+type lateSession struct {
+	providers.Session
+	p *lateWriter
+}
+
+func (s *lateSession) Send(ctx context.Context, _ providers.Message) error {
+	<-ctx.Done()
+	close(s.p.cancelled)
+	<-s.p.mayWrite
+	err := os.WriteFile(s.p.path, []byte("late"), 0o600)
+	s.p.written.Store(true)
+	return errors.Join(ctx.Err(), err)
+}
+
+// A rewind with files interrupts the turns. The files are restored when these have stopped: what a program writes in its
+// last moment does not stay.
+func TestRestoreWaitsForInterruptedRuns(t *testing.T) {
+	t.Parallel()
+	s := newFileDeployment(t)
+	f := newSessionFiles(t, s)
+	p := &lateWriter{
+		renamedDemo: renamedDemo{demo.New(demo.Config{}), "late"}, path: filepath.Join(f.of("ses-1").Path, "a.txt"),
+		cancelled: make(chan struct{}), mayWrite: make(chan struct{}),
+	}
+	f.restoring = func() {
+		if !p.written.Load() {
+			t.Error("the restore begins while the program of the interrupted turn may still write")
+		}
+	}
+	cfg := withCheckpoints(f)
+	cfg.otherProviders = []providers.Provider{p}
+	o := startAgentHub(t, s, cfg)
+	d := o.newDesktop(t, "ses-1")
+	d.sendText(firstMonitor, "m1", writeFile("a.txt", "one"))
+	d.waitTurnEnd("m1")
+	d.send("p", wire.SetProvider{Provider: "late"})
+	d.sendText(firstMonitor, "m2", "change the file")
+	saved := d.savedFor("message")
+	d.send("r1", wire.Rewind{TS: d.rowOf("change the file").TS, RestoreCheckpoint: true})
+	<-p.cancelled
+	waitEvent(t, d.eventLog, anyOf[wire.HistoryRewound])
+	deliverBarrier(t, d.handle)
+	close(p.mayWrite)
+	waitEvent(t, d.eventLog, func(e wire.CheckpointRestored) bool { return e.Hash == saved.Hash })
+	if got := f.content(t); got != "a.txt=one" {
+		t.Errorf("files after the rewind: got %q, want those of the checkpoint", got)
+	}
+	d.waitIdle()
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"time"
 
 	"github.com/everdesk/everdesk/checkpoints"
 	"github.com/everdesk/everdesk/contextpool"
@@ -44,15 +45,16 @@ func (cv *conversation) setCheckpoints(c *Command, m wire.SetCheckpoints) reply 
 	if m.Enabled == (cp.state.Off == "") {
 		return reply{}
 	}
-	text := "Checkpoints are on."
+	row := wire.UIRow{
+		Type: wire.RowSay, Say: wire.SayCheckpointSaved, Text: "Checkpoints are on.",
+		MonitorID: cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor), MessageID: c.Message.ID,
+	}
 	cp.state.Off, cp.failed = "", false
 	if !m.Enabled {
-		cp.state.Off, text = "a user switched them off.", "Checkpoints are off."
+		cp.state.Off, row.Text, row.Checkpoint = "a user switched them off.", "Checkpoints are off.", switchedOff
 	}
 	cp.storeState()
-	cv.w.AddRow(wire.UIRow{
-		Type: wire.RowSay, Say: wire.SayCheckpointSaved, Text: text, MonitorID: cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor), MessageID: c.Message.ID,
-	})
+	cv.w.AddRow(row)
 	return reply{}
 }
 
@@ -96,22 +98,28 @@ func (c *checkpointing) beginRestore(op *checkpointOp) {
 
 func (c *checkpointing) startRestore() {
 	c.running = true
-	op, windows := c.state.Restore, encodeWindows(c.w.state)
+	op, windows := c.state.Restore, windowsOf(c.w.state)
 	c.w.AfterCommit(func() { c.stopped.Go(func() { c.runRestore(op, windows) }) })
 }
 
-// runRestore restores the files of a checkpoint. It runs beside the session.
-func (c *checkpointing) runRestore(op *checkpointOp, windows []byte) {
+// stopWait bounds how long a restore waits for interrupted runs. One that does not stop by then may still change files.
+const stopWait = 15 * time.Second
+
+// runRestore restores the files and the windows of a checkpoint. It runs beside the session, and waits for the runs that
+// the rewind has ended: a tool or a program may write until it has stopped.
+func (c *checkpointing) runRestore(op *checkpointOp, windows checkpointWindows) {
 	ctx := c.port.owner.held.ctx
-	done, err := c.repo.Restore(ctx, c.w.id, op.Hash, op.toNote(), windows)
-	var then []byte
-	if err == nil {
-		then = c.readWindows(ctx, op.Hash)
+	stopping, cancel := context.WithTimeout(ctx, stopWait)
+	defer cancel()
+	if err := c.port.owner.agents.runner.AwaitDisposed(stopping); err != nil && ctx.Err() == nil {
+		c.log.WarnContext(ctx, "interrupted runs have not stopped, restoring files", "err", err)
 	}
-	if ctx.Err() != nil {
+	done, err := c.repo.Restore(ctx, c.w.id, op.Hash, op.toNote(), windows.encode())
+	desk := windowRestore{c: c}
+	if err == nil && desk.run(ctx, c.readWindows(ctx, op.Hash)) != nil || ctx.Err() != nil {
 		return // the next owner finishes it
 	}
-	c.finish(func() { c.endRestore(op, done, then, err) })
+	c.finish(func() { c.endRestore(op, done, desk, err) })
 }
 
 // readWindows returns the windows of a checkpoint. Files are restored without them if they cannot be
@@ -124,8 +132,8 @@ func (c *checkpointing) readWindows(ctx context.Context, hash string) []byte {
 	return windows
 }
 
-// endRestore records the result of a restore, restores the windows, and submits the message that waited.
-func (c *checkpointing) endRestore(op *checkpointOp, done checkpoints.Restored, windows []byte, err error) {
+// endRestore records the result of a restore and submits the message that waited.
+func (c *checkpointing) endRestore(op *checkpointOp, done checkpoints.Restored, windows windowRestore, err error) {
 	c.state.Restore = nil
 	c.storeState()
 	if done.SafetyNew {
@@ -144,18 +152,17 @@ func (c *checkpointing) endRestore(op *checkpointOp, done checkpoints.Restored, 
 		return
 	}
 	monitor := c.monitorOf(op)
-	changed, refused := c.restoreWindows(windows)
 	e := wire.CheckpointRestored{
-		Hash: op.Hash, Safety: done.Safety.Hash, Files: done.Changed, Windows: changed, MonitorID: monitor, By: op.By,
+		Hash: op.Hash, Safety: done.Safety.Hash, Files: done.Changed, Windows: windows.changed, MonitorID: monitor, By: op.By,
 	}
 	at := c.w.nextPosition()
 	if op.Answers {
 		e.MessageID = op.Message
 	}
 	c.w.Emit(e)
-	text := fmt.Sprintf("Files and windows were restored to the checkpoint %.7s: %d files and %d windows changed.", op.Hash, done.Changed, changed)
-	if refused > 0 {
-		text += fmt.Sprintf(" %d windows could not be restored, because an agent uses them or there are too many.", refused)
+	text := fmt.Sprintf("Files and windows were restored to the checkpoint %.7s: %d files and %d windows changed.", op.Hash, done.Changed, windows.changed)
+	if windows.refused > 0 {
+		text += fmt.Sprintf(" %d windows could not be restored, because an agent uses them or there are too many.", windows.refused)
 	}
 	c.addRow(monitor, text, checkpointRow{To: op.Hash, Safety: done.Safety.Hash, Restored: true, Files: done.Changed})
 	replies := &c.port.owner.commands.replies

@@ -346,7 +346,7 @@ func (h *App) sessionConfig(cfg config, p process, store openStore) session.Conf
 	c.NewRunner = func(ctx context.Context, e agentpool.SessionRef) session.Runner {
 		h.server.WatchNotices() // from now on it may cache profiles and keep sessions with a key open
 		r := h.runner.Session(ctx, e)
-		return session.Runner{Runs: r, Providers: r, Views: h.executor, Modes: h.modes.Of(e.User), Close: func() {
+		return session.Runner{Runs: r, Providers: r, Views: h.executor, Modes: h.modes.Of(e.User), AwaitDisposed: r.AwaitDisposed, Close: func() {
 			r.Close()
 			h.servers.CloseSession(string(e.Session))
 			if h.browsers != nil {

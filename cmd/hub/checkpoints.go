@@ -121,6 +121,14 @@ func (c *sessionCheckpoints) Windows(ctx context.Context, id wire.SessionID, has
 	return c.store.Windows(ctx, c.worktree(id), string(id), hash) //nolint:wrapcheck // as above
 }
 
+// File returns one of the session's own files as a checkpoint holds it.
+func (c *sessionCheckpoints) File(ctx context.Context, id wire.SessionID, hash, path string, limit int64) (checkpoints.File, error) {
+	if err := c.Available(); err != nil {
+		return checkpoints.File{}, err
+	}
+	return c.store.File(ctx, c.worktree(id), string(id), hash, path, limit) //nolint:wrapcheck // as above
+}
+
 // List returns the checkpoints of a session.
 func (c *sessionCheckpoints) List(ctx context.Context, id wire.SessionID) ([]checkpoints.Checkpoint, error) {
 	if err := c.Available(); err != nil {

@@ -134,8 +134,15 @@ func TestColdSessionsOfTwoHubs(t *testing.T) {
 	if rows := c.second.request(t, http.MethodGet, here+"/rows", "", nil); strings.Count(rows, spoken) < 2*turns {
 		t.Errorf("rows of a cold session: %s, want %d messages and answers", rows, turns)
 	}
+	// The words are those of the fourth message; the title is that of the first.
+	if found := c.second.request(t, http.MethodGet, "/api/sessions?q=part+3+cold", "", nil); !strings.Contains(found, string(id)) || !strings.Contains(found, spoken) {
+		t.Errorf("search for words of a cold session: got %s, want %s with its message", found, id)
+	}
+	if found := c.second.request(t, http.MethodGet, "/api/sessions?q=part+77+cold", "", nil); strings.Contains(found, string(id)) {
+		t.Errorf("search for other words: got %s, want nothing", found)
+	}
 	if !c.isCold(t, id) {
-		t.Errorf("session %s came back because it was listed and read, want it cold", id)
+		t.Errorf("session %s came back because it was listed, read and searched, want it cold", id)
 	}
 	begin := time.Now()
 	c.second.request(t, http.MethodGet, here+"/snapshot", "", nil)

@@ -83,7 +83,7 @@ func TestServerDiesInAnUpload(t *testing.T) {
 	one, two := files.New(open(t, s, "r"), files.Config{}), files.New(open(t, s, "r"), files.Config{})
 	content := bytes.Repeat([]byte("0123456789abcdef"), 3<<20/16)
 	const piece = 1 << 20
-	u, err := one.StartUpload(t.Context(), "ses-1", "big.bin", int64(len(content)), files.Condition{Absent: true})
+	u, err := one.StartUpload(t.Context(), "ses-1", files.NewUpload{Path: "big.bin", Size: int64(len(content))}, files.Condition{Absent: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -31,6 +32,8 @@ type Checkpoints interface {
 	Patch(ctx context.Context, id wire.SessionID, from, to, path string, limit int) (text string, whole bool, err error)
 	// Windows returns the windows that a checkpoint holds, as the session encoded them, or nothing.
 	Windows(ctx context.Context, id wire.SessionID, hash string) ([]byte, error)
+	// File returns one of the session's own files as a checkpoint holds it. A file of more than limit bytes is an error.
+	File(ctx context.Context, id wire.SessionID, hash, path string, limit int64) (checkpoints.File, error)
 }
 
 // checkpointHandlers serve the checkpoints of sessions.
@@ -40,8 +43,12 @@ type checkpointHandlers struct {
 	frameBytes  int64
 }
 
-// maxPatch bounds the text of a difference, in bytes.
-const maxPatch = 1 << 20
+const (
+	// maxPatch bounds the text of a difference, in bytes.
+	maxPatch = 1 << 20
+	// maxCheckpointFile bounds a file of a checkpoint that is sent, in bytes.
+	maxCheckpointFile = 8 << 20
+)
 
 type checkpointEntry struct {
 	Hash      string         `json:"hash"`
@@ -119,6 +126,11 @@ func (h *checkpointHandlers) routes() []openapi.Route {
 			Method: http.MethodGet, Path: path + "/:checkpoint/windows", Guard: openapi.GuardIdentity, Handler: h.windows, Tag: tag,
 			Summary: "List the windows that a checkpoint holds",
 			Answers: openapi.Success(http.StatusOK, "The windows.", openapi.JSONBody(checkpointWindowsForm)),
+		},
+		{
+			Method: http.MethodGet, Path: path + "/:checkpoint/files/*", Guard: openapi.GuardIdentity, Handler: h.file, Tag: tag,
+			Summary: "Fetch a file as a checkpoint holds it", Detail: "At most 8 MiB. Files of the workspace are not served.",
+			Answers: append(openapi.Success(http.StatusOK, "The file.", openapi.Bytes(echo.MIMEOctetStream)), fileAnswers()...),
 		},
 		{
 			Method: http.MethodPost, Path: path + "/restore", Guard: openapi.GuardIdentity, Handler: h.restore, Tag: tag,
@@ -213,6 +225,23 @@ func (h *checkpointHandlers) windows(c echo.Context) error {
 		}
 	}
 	return checkpointWindowsForm.Answer(c, http.StatusOK, &out)
+}
+
+// file responds with a file of a checkpoint.
+func (h *checkpointHandlers) file(c echo.Context) error {
+	info, err := h.requests.require(c, access.Viewer)
+	if err != nil {
+		return err
+	}
+	if err := h.available(); err != nil {
+		return err
+	}
+	name := httpio.PathParam(c, "*")
+	f, err := h.checkpoints.File(c.Request().Context(), info.ID, c.Param("checkpoint"), name, maxCheckpointFile)
+	if err != nil {
+		return err
+	}
+	return sendContent(c, name, f.Hash, time.Time{}, bytes.NewReader(f.Content))
 }
 
 // restore restores a checkpoint.

@@ -21,6 +21,7 @@ import (
 type newUpload struct {
 	Path string `json:"path" doc:"The path of the file, below the session's folder."`
 	Size int64  `json:"size" wire:"min=0" doc:"The size of the whole file, in bytes."`
+	Key  string `json:"key,omitempty" doc:"Chosen by the client. A request with the key, path and size of an unfinished upload continues that one, so that it can be repeated if its answer was lost."`
 }
 
 // uploadState is an upload in pieces.
@@ -65,7 +66,7 @@ func (fh *fileHandlers) startUpload(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	u, err := fh.files.StartUpload(c.Request().Context(), info.ID, n.Path, n.Size, condition)
+	u, err := fh.files.StartUpload(c.Request().Context(), info.ID, files.NewUpload{Path: n.Path, Size: n.Size, Key: n.Key}, condition)
 	if err != nil {
 		return err
 	}

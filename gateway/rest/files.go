@@ -2,6 +2,7 @@ package rest
 
 import (
 	"cmp"
+	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -165,9 +166,7 @@ var inlineTypes = map[string]bool{
 	"audio/mpeg": true, "audio/ogg": true, "audio/wav": true, "video/mp4": true, "video/webm": true,
 }
 
-// send serves a file. An uploaded file must not run as script on the hub's origin: neither when
-// it is opened, which its sandbox policy prevents, nor as the script of a page that allows scripts
-// of this origin, which its media type prevents.
+// send serves a file.
 func (fh *fileHandlers) send(c echo.Context, info session.Info) error {
 	name := httpio.PathParam(c, "*")
 	f, entry, err := fh.files.Open(c.Request().Context(), info.ID, name)
@@ -175,6 +174,13 @@ func (fh *fileHandlers) send(c echo.Context, info session.Info) error {
 		return err
 	}
 	defer func() { _ = f.Close() }() // only read
+	return sendContent(c, name, entry.ETag, entry.Modified, f)
+}
+
+// sendContent serves the content of a file. An uploaded file must not run as script on the hub's origin: neither when
+// it is opened, which its sandbox policy prevents, nor as the script of a page that allows scripts
+// of this origin, which its media type prevents.
+func sendContent(c echo.Context, name, etag string, modified time.Time, f io.ReadSeeker) error {
 	_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Now().Add(transferTimeout))
 	media, disposition := web.MediaType(name), "inline"
 	if !inlineTypes[media] || c.QueryParam("download") == "true" {
@@ -185,9 +191,9 @@ func (fh *fileHandlers) send(c echo.Context, info session.Info) error {
 	h.Set(echo.HeaderXContentTypeOptions, "nosniff")
 	h.Set(echo.HeaderContentSecurityPolicy, "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:")
 	h.Set(echo.HeaderCacheControl, "private, no-cache")
-	h.Set(headerETag, quoteETag(entry.ETag))
+	h.Set(headerETag, quoteETag(etag))
 	h.Set(echo.HeaderContentDisposition, cmp.Or(mime.FormatMediaType(disposition, map[string]string{"filename": path.Base(name)}), disposition))
-	return httpio.ServeContent(c, entry.Modified, f)
+	return httpio.ServeContent(c, modified, f)
 }
 
 func (fh *fileHandlers) delete(c echo.Context) error {

@@ -18,8 +18,14 @@ func (c *console) checkpoints(rest string) (wire.ClientPayload, error) {
 	case name != "":
 		return nil, errors.New("want on, off or restore HASH, or nothing for the list")
 	}
+	c.listCheckpoints(c.client.State().RecentMessages)
+	return nil, nil
+}
+
+// listCheckpoints displays the rows that have checkpoints.
+func (c *console) listCheckpoints(rows []wire.UIRow) {
 	found := false
-	for _, r := range c.client.State().RecentMessages {
+	for _, r := range rows {
 		if r.Say == wire.SayCheckpointSaved {
 			found = true
 			c.note(tintNone, "%.12s  %s", terminal.OneLine(r.Text), terminal.OneLine(string(r.Checkpoint)))
@@ -28,5 +34,4 @@ func (c *console) checkpoints(rest string) (wire.ClientPayload, error) {
 	if !found {
 		c.note(tintNone, "no checkpoints")
 	}
-	return nil, nil
 }

@@ -44,6 +44,9 @@ export function useRunSlash(monitor: MonitorID, ask: (what: "reset") => void): (
         return commands.setPrefs({ theme: slash.theme });
       case "language":
         return commands.setPrefs({ language: slash.language });
+      case "checkpoints":
+        commands.send("SET_CHECKPOINTS", { enabled: slash.on, monitorId: monitor });
+        return;
       default:
         return commands.openPanel(slash.name);
     }

@@ -33,6 +33,7 @@ export function SlashList({ id, suggestions, chosen, anchor, onChoose }: Props):
     language: c.slashLanguage,
     sessions: c.slashSessions,
     film: f.slash,
+    checkpoints: f.slashCheckpoints,
     connect: c.slashConnect,
     help: c.slashHelp,
   };

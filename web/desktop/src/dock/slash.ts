@@ -2,7 +2,7 @@
 
 import type { Theme } from "../shell/prefs.js";
 
-export type SlashName = "plan" | "stop" | "condense" | "reset" | "new" | "monitor" | "provider" | "mode" | "theme" | "language" | "sessions" | "film" | "connect" | "help";
+export type SlashName = "plan" | "stop" | "condense" | "reset" | "new" | "monitor" | "provider" | "mode" | "theme" | "language" | "sessions" | "film" | "checkpoints" | "connect" | "help";
 
 export type Slash =
   | { name: "stop"; all: boolean }
@@ -12,6 +12,7 @@ export type Slash =
   | { name: "mode"; mode: string }
   | { name: "theme"; theme: Theme }
   | { name: "language"; language: "en" | "ko" | "system" }
+  | { name: "checkpoints"; on: boolean }
   | { name: "plan" | "condense" | "reset" | "sessions" | "film" | "connect" | "help" };
 
 /** The valid arguments of commands. */
@@ -25,7 +26,7 @@ export interface SlashWorld {
   readonly account: boolean;
 }
 
-export const slashNames: readonly SlashName[] = ["plan", "stop", "condense", "monitor", "new", "reset", "provider", "mode", "theme", "language", "sessions", "film", "connect", "help"];
+export const slashNames: readonly SlashName[] = ["plan", "stop", "condense", "monitor", "new", "reset", "provider", "mode", "theme", "language", "sessions", "film", "checkpoints", "connect", "help"];
 
 const themes: readonly Theme[] = ["system", "dark", "light", "contrast"];
 const languages = ["system", "en", "ko"] as const;
@@ -47,13 +48,15 @@ function choicesOf(name: SlashName, world: SlashWorld): readonly string[] | unde
       return Array.from({ length: world.monitors }, (_, i) => String(i + 1));
     case "stop":
       return ["all"];
+    case "checkpoints":
+      return ["on", "off"];
     default:
       return undefined;
   }
 }
 
 /** Commands that require an argument. */
-const incomplete = new Set<SlashName>(["provider", "mode", "theme", "language", "monitor"]);
+const incomplete = new Set<SlashName>(["provider", "mode", "theme", "language", "monitor", "checkpoints"]);
 
 function split(text: string): { name: string; rest: string } | undefined {
   const match = /^\/([a-z]*)(?:[ \t]+(.*))?$/i.exec(text.trimEnd());
@@ -100,6 +103,8 @@ export function parseSlash(text: string, world: SlashWorld): Slash | { name: Sla
       return { name, theme: rest as Theme };
     case "language":
       return { name, language: rest as "en" | "ko" | "system" };
+    case "checkpoints":
+      return { name, on: rest === "on" };
     default:
       return { name };
   }

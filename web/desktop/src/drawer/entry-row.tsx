@@ -3,7 +3,7 @@ import { memo, type ReactNode } from "react";
 import type { UIRow } from "../../../core/src/index.js";
 import { Markdown } from "../content/index.js";
 import { kindOfRole, planTodo, taskNumber, titleIn, windowOfRole } from "../dock/agents.js";
-import { checkpointOf } from "../history/checkpoint.js";
+import { checkpointOf, saysCheckpointsOff } from "../history/checkpoint.js";
 import { useFound } from "../history/conversation-state.js";
 import { useFormat, useTexts } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
@@ -73,7 +73,12 @@ function Body({ entry, tag }: { entry: RowEntry; tag: ReactNode }): ReactNode {
     case "subtask":
       return <Answer row={row} subtask={entry.kind === "subtask"} tag={tag} />;
     case "error":
-      return <ErrorCard reason={row.text ?? ""} messageId={row.messageId} monitorId={entry.monitorId} tag={tag} />;
+      return (
+        <>
+          <ErrorCard reason={row.text ?? ""} messageId={row.messageId} monitorId={entry.monitorId} tag={tag} />
+          <SwitchOn row={row} />
+        </>
+      );
     default:
       return (
         <>
@@ -279,8 +284,21 @@ function TextLine({ row, retry }: { row: UIRow; retry: boolean }): ReactNode {
           {h.undoRestore}
         </Button>
       )}
+      <SwitchOn row={row} />
       <CopyButton text={row.text ?? ""} />
     </>
+  );
+}
+
+/** Switches checkpoints on, in a row that says that they are off. */
+function SwitchOn({ row }: { row: UIRow }): ReactNode {
+  const t = useTexts(historyTexts);
+  const commands = useCommands();
+  if (!saysCheckpointsOff(row)) return null;
+  return (
+    <Button size="sm" onClick={() => commands.send("SET_CHECKPOINTS", { enabled: true })}>
+      {t.switchOn}
+    </Button>
   );
 }
 

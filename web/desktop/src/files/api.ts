@@ -87,7 +87,7 @@ export class FilesApi {
     return (await r.json()) as FileEntry;
   }
 
-  startUpload = async (path: string, size: number): Promise<UploadState> => (await (await this.ask("POST", "/uploads", { path, size }, { "If-None-Match": "*" })).json()) as UploadState;
+  startUpload = async (path: string, size: number, key: string): Promise<UploadState> => (await (await this.ask("POST", "/uploads", { path, size, key }, { "If-None-Match": "*" })).json()) as UploadState;
   uploadState = async (id: string): Promise<UploadState> => (await (await this.ask("GET", `/uploads/${encodeURIComponent(id)}`)).json()) as UploadState;
   cancelUpload = async (id: string): Promise<unknown> => this.ask("DELETE", `/uploads/${encodeURIComponent(id)}`);
 

@@ -13,7 +13,7 @@ import { uploadsOf } from "./attach.js";
 import { openFile } from "./open.js";
 import { usePastes } from "./paste.js";
 import { sizeText } from "./paths.js";
-import type { Upload } from "./uploads.js";
+import { type Upload, unreadable } from "./uploads.js";
 
 export function FileTray({ dropping }: { dropping: boolean }): ReactNode {
   const page = useContext(PageContext);
@@ -59,7 +59,7 @@ function Row({ upload: u, onCancel }: { upload: Upload; onCancel: () => void }):
         <span className="tray-name">{u.name}</span>
       )}
       <span className="tray-state" role="status">
-        {u.state === "failed" ? u.problem : u.state === "done" ? t.done : u.state === "offline" ? t.waiting : t.progress(sizeText(u.sent), sizeText(u.size))}
+        {u.state === "failed" ? (u.problem === unreadable ? t.unreadable : u.problem) : u.state === "done" ? t.done : u.state === "offline" ? t.waiting : t.progress(sizeText(u.sent), sizeText(u.size))}
       </span>
       {u.state !== "done" && u.state !== "failed" && <progress max={Math.max(u.size, 1)} value={u.sent} aria-label={u.name} />}
       <IconButton icon={X} size={12} label={t.stop(u.name)} onClick={onCancel} />

@@ -9,6 +9,8 @@ import { freePath, joinPath, safeName } from "./paths.js";
 /** Files up to this size are one request. */
 const wholeBytes = 512 << 10;
 const pieceBytes = 1 << 20;
+/** The problem of a folder, and of a file that the browser cannot read. */
+export const unreadable = "unreadable";
 /** The times between tries while the hub cannot be reached, in ms. */
 const retryDelays = [300, 1000, 2000, 5000];
 /** The uploads that run at the same time. */
@@ -113,6 +115,8 @@ export class Uploads {
 
   private async send(id: number, file: File, path: string, signal: AbortSignal): Promise<FileEntry | undefined> {
     this.change(id, { state: "sending" });
+    // A request with such a body fails as if the hub could not be reached, and would be tried again for ever.
+    if (!(await canRead(file))) throw new Error(unreadable);
     if (file.size > wholeBytes) return this.sendPieces(id, file, path, signal);
     return this.retry(id, signal, (unclear) => {
       const stored = this.o.api.write(path, file, { absent: true });
@@ -122,24 +126,28 @@ export class Uploads {
 
   private async sendPieces(id: number, file: File, path: string, signal: AbortSignal): Promise<FileEntry | undefined> {
     const key = `everdesk.upload.${this.o.session}.${path}.${file.size}.${file.lastModified}`;
-    const begun = await this.begin(id, key, path, file.size, signal);
-    if (begun === undefined) return undefined;
-    const upload = begun.id;
-    let { offset, file: stored } = begun;
+    let upload: string | undefined;
+    let stored: FileEntry | undefined;
     let signedOut = false;
     let answerLost = false;
     try {
+      const begun = await this.begin(id, key, path, file.size, signal);
+      if (begun === undefined) return undefined;
+      const { id: current } = begun;
+      upload = current;
+      let { offset } = begun;
+      stored = begun.file;
       while (stored === undefined) {
         this.change(id, { sent: offset, state: "sending" });
         const next = await this.retry(id, signal, async (unclear) => {
           answerLost ||= unclear;
           try {
-            if (unclear) ({ offset } = await this.o.api.uploadState(upload)); // the piece may have arrived
-            return await this.o.api.sendPiece(upload, offset, file.slice(offset, offset + pieceBytes), signal);
+            if (unclear) ({ offset } = await this.o.api.uploadState(current)); // the piece may have arrived
+            return await this.o.api.sendPiece(current, offset, file.slice(offset, offset + pieceBytes), signal);
           } catch (e) {
             if (!answerLost) throw e;
             const before = await this.storedBefore(path, file.size, e);
-            await this.drop(upload); // a hub that was killed may not have ended it
+            await this.drop(current); // a hub that was killed may not have ended it
             return { offset: file.size, file: before };
           }
         });
@@ -152,7 +160,7 @@ export class Uploads {
       throw e;
     } finally {
       if (!signedOut) this.o.memory.removeItem(key);
-      if (!signedOut && stored === undefined) await this.drop(upload);
+      if (!signedOut && stored === undefined && upload !== undefined) await this.drop(upload);
     }
   }
 
@@ -169,16 +177,17 @@ export class Uploads {
     return stored;
   }
 
-  /** Continues the upload of the same file to the same path, or begins one. */
-  private async begin(id: number, key: string, path: string, size: number, signal: AbortSignal): Promise<UploadState | undefined> {
-    const known = this.o.memory.getItem(key);
-    if (known !== null) {
-      const before = await this.o.api.uploadState(known).catch(() => undefined);
-      if (before !== undefined && before.path === path && before.size === size) return before;
+  /**
+   * Continues the upload of the same file to the same path, or begins one. What is remembered is a key that is sent with the request: the hub
+   * answers a repeated request, whose first answer was lost, with the same upload.
+   */
+  private begin(id: number, memoryKey: string, path: string, size: number, signal: AbortSignal): Promise<UploadState | undefined> {
+    let key = this.o.memory.getItem(memoryKey);
+    if (key === null) {
+      key = crypto.randomUUID();
+      this.o.memory.setItem(memoryKey, key);
     }
-    const begun = await this.retry(id, signal, () => this.o.api.startUpload(path, size));
-    if (begun !== undefined) this.o.memory.setItem(key, begun.id);
-    return begun;
+    return this.retry(id, signal, () => this.o.api.startUpload(path, size, key));
   }
 
   /** Tries again while the hub cannot be reached. A refusal is final. `unclear` says that the hub may have executed an earlier try. */
@@ -196,6 +205,16 @@ export class Uploads {
         await this.o.sleep(retryDelays[Math.min(tries, retryDelays.length - 1)]!);
       }
     }
+  }
+}
+
+/** Whether the browser can read a file. A dropped folder is a file that it cannot read. */
+async function canRead(file: File): Promise<boolean> {
+  try {
+    await file.slice(0, 1).arrayBuffer();
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -12,10 +12,11 @@ import { film as texts } from "../texts/film.js";
 import { Button, IconButton } from "../ui/button.js";
 import { CompareButton } from "./compare.js";
 import { Controls } from "./controls.js";
+import { FilmFiles } from "./file-still.js";
 import { GoBack } from "./go-back.js";
 import { Conversation, Scene, Stage } from "./scene.js";
 import { Share } from "./share.js";
-import { neighbour } from "./timeline.js";
+import { filesAt, neighbour } from "./timeline.js";
 import { type FilmReel, useFilm } from "./use-film.js";
 import { usePlay } from "./use-play.js";
 
@@ -136,7 +137,9 @@ function Shown({ reel, tools }: { reel: FilmReel; tools: Tools | undefined }): R
     <div className="film-view" onKeyDown={press} data-film-position={position} data-film-last={reel.last}>
       <div className="film-scene" data-film-at={reel.positionAt(position)}>
         <Scene desktop={desktop} monitor={monitor}>
-          <Stage />
+          <FilmFiles value={filesAt(reel.marks, position)}>
+            <Stage />
+          </FilmFiles>
           {earlier ? <p className="film-conversation film-note">{t.earlier}</p> : <Conversation />}
         </Scene>
       </div>

@@ -68,6 +68,11 @@ export async function readOn(api: Api, session: SessionID, film: Film, from: Pos
   }
 }
 
+/** The address of a file in a saved state. */
+export function savedFileURL(session: SessionID, hash: string, path: string): string {
+  return `/api/sessions/${encodeURIComponent(session)}/checkpoints/${hash}/files/${path.split("/").map(encodeURIComponent).join("/")}`;
+}
+
 /** The saved states from before a time, oldest first. A hub without checkpoints has none. */
 export async function loadEarlier(api: Api, session: SessionID, before: number): Promise<Earlier[]> {
   interface Listed {

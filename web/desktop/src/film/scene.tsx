@@ -1,26 +1,28 @@
 // The desktop and the conversation of one moment. They are drawn by the components of the desktop, in a shell of their own whose
 // commands send nothing, so that other tabs and the hub never notice a film.
 
-import { AppWindow, Lock } from "lucide-react";
+import { Lock } from "lucide-react";
 import { memo, type ReactNode, useContext, useDeferredValue, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { createStore } from "zustand/vanilla";
 import { type Bounds, type Client, type DesktopState, type MonitorID, shownMonitor, type WindowState } from "../../../core/src/index.js";
 import { WindowBody, WindowIcon } from "../canvas/body.js";
 import { fitInside, minSizeOf, panelBounds, type Size, workArea } from "../canvas/geometry.js";
 import { keyOf, panelsOf } from "../canvas/stack.js";
-import { Card } from "../content/card.js";
+import { ownFile } from "../content/addresses.js";
 import { Markdown } from "../content/index.js";
 import { workingAgents } from "../dock/agents.js";
 import { EntryRow } from "../drawer/entry-row.js";
 import { PlanEndRow } from "../drawer/plan-end-row.js";
 import { StepGroupRow } from "../drawer/step-group-row.js";
 import { useEntries, useGroupedEntries } from "../drawer/use-entries.js";
+import { pathOf } from "../files/paths.js";
 import { useTexts } from "../i18n/use.js";
 import type { Commands } from "../shell/commands.js";
 import { PageContext, ShellContext, type ShellServices, useShell } from "../shell/context.js";
 import { useMonitor, useWindows } from "../shell/select.js";
 import type { Shell } from "../shell/shell.js";
 import { film as texts } from "../texts/film.js";
+import { FileStill, Outside } from "./file-still.js";
 import { stageSize } from "./stage-size.js";
 
 /**
@@ -94,14 +96,23 @@ export function Stage(): ReactNode {
   );
 }
 
-/** Windows whose content is not in the log: pages, apps and files as they are now, not as they were. */
+/** Windows whose content is not in the log: pages, apps and files. */
 function isOutside({ content }: WindowState): boolean {
   return content.renderer === "iframe" || content.renderer === "mcp-app";
 }
 
+/** The path of the session's own file that a window shows; undefined for others. */
+function useOwnFile({ content }: WindowState): string | undefined {
+  const session = useShell((s) => s.session);
+  if (content.renderer !== "iframe") return undefined;
+  const address = typeof content.data === "string" ? content.data : content.data.url;
+  const file = ownFile(address, session);
+  return file === undefined ? undefined : pathOf(file, session);
+}
+
 /** A window at its place. One that did not change between two moments is not rendered again. */
 const FilmWindow = memo(function FilmWindow({ window: w, content, ...b }: { window: WindowState; content: WindowState | undefined } & Bounds): ReactNode {
-  const t = useTexts(texts);
+  const file = useOwnFile(w);
   return (
     <section className="film-window" data-film-window={w.windowId} style={{ left: b.x, top: b.y, width: b.w, height: b.h, zIndex: w.z ?? 0 }}>
       {w.frameless !== true && (
@@ -112,13 +123,7 @@ const FilmWindow = memo(function FilmWindow({ window: w, content, ...b }: { wind
         </header>
       )}
       <div className="film-window-body">
-        {isOutside(w) ? (
-          <Card icon={AppWindow} title={w.title}>
-            <p>{t.outside}</p>
-          </Card>
-        ) : (
-          content !== undefined && <WindowBody window={content} />
-        )}
+        {file !== undefined ? <FileStill path={file} /> : isOutside(w) ? <Outside title={w.title} /> : content !== undefined && <WindowBody window={content} />}
       </div>
     </section>
   );

@@ -31,10 +31,16 @@ export function markOf(e: HubEvent, moment: number): Mark | undefined {
     case "CHECKPOINT_SAVED":
       return { ...at, kind: "checkpoint", text: "", monitorId: e.data.monitorId || firstMonitor, hash: e.data.hash };
     case "CHECKPOINT_RESTORED":
+      if ((e.data.error ?? "") !== "") return undefined;
       return { ...at, kind: "restore", text: "", monitorId: e.data.monitorId || firstMonitor, hash: e.data.hash };
     default:
       return undefined;
   }
+}
+
+/** The mark whose saved state has the files of a moment: the last one that was saved or restored before it. */
+export function filesAt(marks: readonly Mark[], moment: number): Mark | undefined {
+  return marks.findLast((m) => m.moment <= moment && (m.kind === "checkpoint" || m.kind === "restore"));
 }
 
 /** The longest pause between two events while a film plays, in ms. Longer ones are cut short: nothing happens in them. */

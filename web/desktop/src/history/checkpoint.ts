@@ -16,6 +16,11 @@ export function checkpointOf(row: UIRow): RowCheckpoint | undefined {
   return typeof c?.to === "string" ? { ...c, to: c.to } : undefined;
 }
 
+/** Whether a row says that checkpoints are off, so that it offers to switch them on. */
+export function saysCheckpointsOff(row: UIRow): boolean {
+  return (row.checkpoint as { off?: unknown } | undefined)?.off === true;
+}
+
 /** Whether there is a checkpoint of the files at a row or before it. */
 export function hasCheckpointAt(rows: Iterable<UIRow>, ts: number): boolean {
   for (const row of rows) {

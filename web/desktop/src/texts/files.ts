@@ -13,6 +13,7 @@ export const files = catalogue({
   loading: ["Reading the files…", "파일을 불러오는 중…"],
   failed: [(reason: string) => `That did not work: ${reason}`, (reason) => `잘 안 됐어요: ${reason}`],
   again: ["Try again", "다시 시도"],
+  unreadable: ["It is a folder or cannot be read. Drop the files in it instead.", "폴더이거나 읽을 수 없어요. 안에 있는 파일을 놓아 주세요."],
   upload: ["Upload files", "파일 올리기"],
   downloadAll: ["Download all as a zip file", "모두 zip 파일로 받기"],
   download: ["Download", "내려받기"],

@@ -4,6 +4,7 @@ import { catalogue } from "../i18n/texts.js";
 
 export const film = catalogue({
   slash: ["Watch what happened as a film", "지난 일을 영화처럼 보기"],
+  slashCheckpoints: ["Switch checkpoints of the files on or off", "파일 체크포인트 켜거나 끄기"],
   title: ["Time machine", "타임머신"],
   close: ["Close", "닫기"],
   titleOf: [(session: string) => `Time machine of ${session}`, (session) => `타임머신: ${session}`],
@@ -18,7 +19,8 @@ export const film = catalogue({
   noRows: ["Nothing was said yet", "아직 나눈 말이 없어요"],
   working: ["At work…", "작업 중…"],
   earlier: ["Of this moment only the windows are stored.", "이 순간은 창만 저장되어 있어요."],
-  outside: ["Pages, apps and files are not part of the film: they show the present.", "페이지와 앱, 파일은 지금 모습만 있어서 여기서는 보여 주지 않아요."],
+  outside: ["Pages and apps, and files that are not saved, are not part of the film: they show the present.", "페이지와 앱, 저장되지 않은 파일은 지금 모습만 있어서 여기서는 보여 주지 않아요."],
+  savedAt: [(when: string) => `As saved at ${when}`, (when) => `저장된 모습: ${when}`],
   monitor: ["Monitor", "모니터"],
 
   // the controls

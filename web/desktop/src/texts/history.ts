@@ -68,6 +68,7 @@ export const history = catalogue({
   ],
   conversationNotUndone: ["The rewind of the conversation cannot be undone.", "되감은 대화는 되돌릴 수 없어요."],
   undoRestore: ["Undo restore", "복원 취소"],
+  switchOn: ["Switch on again", "다시 켜기"],
   textBack: ["Put the text into the command bar", "글을 입력창에 넣기"],
   rewindDo: ["Rewind", "되감기"],
   removeDo: ["Delete", "지우기"],

@@ -22,6 +22,9 @@ describe("parseSlash", () => {
     ["/monitor 2", { name: "monitor", number: 2 }],
     ["/monitor 9", { name: "monitor", wrong: "9" }],
     ["/language ko ", { name: "language", language: "ko" }],
+    ["/checkpoints on", { name: "checkpoints", on: true }],
+    ["/checkpoints off", { name: "checkpoints", on: false }],
+    ["/checkpoints", { name: "checkpoints", wrong: "" }],
     ["/HELP", { name: "help" }],
   ])("%s", (text, want) => {
     expect(parseSlash(text, world)).toEqual(want);

@@ -9,7 +9,7 @@ type Fault = "answer" | "request" | ApiError | (() => unknown);
 /** Files and uploads of a hub, with faults for the next requests of each kind. */
 class FakeHub {
   readonly files = new Map<string, number>();
-  readonly uploads = new Map<string, { path: string; size: number; offset: number }>();
+  readonly uploads = new Map<string, { path: string; size: number; offset: number; key: string }>();
   readonly faults: Partial<Record<"write" | "startUpload" | "uploadState" | "sendPiece", Fault[]>> = {};
   readonly begun: string[] = [];
   /** Called before a piece is stored. */
@@ -18,10 +18,11 @@ class FakeHub {
   readonly api: UploadsOptions["api"] = {
     list: async () => [...this.files.keys()].map((path) => this.entry(path)),
     write: (path, body) => this.request("write", () => this.store(path, (body as Blob).size)),
-    startUpload: (path, size) =>
+    startUpload: (path, size, key) =>
       this.request("startUpload", () => {
+        for (const [id, u] of this.uploads) if (u.key === key && u.path === path && u.size === size) return this.state(id);
         const id = `u${this.begun.push(path)}`;
-        this.uploads.set(id, { path, size, offset: 0 });
+        this.uploads.set(id, { path, size, offset: 0, key });
         return this.state(id);
       }),
     uploadState: (id) => this.request("uploadState", () => this.state(id)),
@@ -84,6 +85,26 @@ it("a file in pieces is stored once, and nothing of its upload is left", async (
   expect((await uploads.add([large()], "x")).map((f) => f.path)).toEqual(["x/a.bin"]);
   expect(only()).toMatchObject({ state: "done", sent: largeBytes });
   expect([hub.uploads.size, keys.size]).toEqual([0, 0]);
+});
+
+it("the begin of an upload whose answer was lost is repeated and reserves no second space", async () => {
+  const hub = new FakeHub();
+  hub.faults.startUpload = ["answer", "request", "answer"];
+  const { uploads, keys, only } = uploadsTo(hub);
+  expect((await uploads.add([large()], "")).map((f) => f.path)).toEqual(["a.bin"]);
+  expect(only().state).toBe("done");
+  expect([hub.begun.length, hub.uploads.size, keys.size]).toEqual([1, 0, 0]);
+});
+
+it("a dropped folder is refused at once, and the files beside it arrive", async () => {
+  const hub = new FakeHub();
+  const { uploads, only } = uploadsTo(hub);
+  const folder = small("folder");
+  const refuse = (): Promise<never> => Promise.reject(new DOMException("A requested file could not be found", "NotFoundError"));
+  Object.assign(folder, { slice: () => ({ arrayBuffer: refuse }) });
+  hub.faults.write = Array.from({ length: 1 }, () => "request" as const); // as fetch does with such a body
+  expect((await uploads.add([folder, small()], "")).map((f) => f.path)).toEqual(["a.txt"]);
+  expect(only()).toMatchObject({ name: "folder", state: "failed", problem: "unreadable" });
 });
 
 it("an upload that is cancelled is cancelled on the hub", async () => {
