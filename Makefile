@@ -140,7 +140,7 @@ fuzz: ## run every fuzz target for FUZZTIME (60s)
 	scripts/fuzz.sh $(FUZZTIME)
 
 .PHONY: soak
-soak: ## repeat the tests of stores, histories and plans for SOAKTIME seconds (1800)
+soak: ## repeat the tests of stores, histories, contexts, approval rules and plans for SOAKTIME seconds (1800)
 	scripts/need.sh gcc redis-server
 	scripts/soak.sh $(SOAKTIME)
 

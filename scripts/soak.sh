@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# soak.sh SECONDS   runs the tests of the stores, of contexts and of plans
+# soak.sh SECONDS   runs the tests of the stores, histories, contexts, approval rules and plans
 # repeatedly for that long, each round in another order, with ten times the random
-# programs or more, and more kills. Ends at the first failure; the output names the seeds
+# programs or more, and more kills. It finishes a round that has begun, and ends at the first failure; the output names the seeds
 # that reproduce it.
 set -euo pipefail
 export FILESTORE_KILL_ROUNDS=${FILESTORE_KILL_ROUNDS:-200}

@@ -36,12 +36,12 @@ func (s *deliverySender) sendItems(ctx context.Context, items []item) ([]item, e
 		items = items[n:]
 		if err != nil {
 			if ctx.Err() == nil {
-				s.storeHealth.set(ctx, issueSend, isStoreUnavailable(err))
+				s.storeHealth.set(ctx, issueSend, err)
 				s.log.WarnContext(ctx, "sending commands to the owner failed, retrying", "err", err)
 			}
 			return items, err
 		}
-		s.storeHealth.set(ctx, issueSend, false)
+		s.storeHealth.set(ctx, issueSend, nil)
 	}
 	return nil, nil
 }

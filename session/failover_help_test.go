@@ -237,6 +237,8 @@ type failoverDeployment struct {
 	*deployment
 	store *laggingStore
 	links []*storeLink
+	// errorLog has the errors that the hubs of newFencedOwner logged; it is read while they are idle.
+	errorLog bytes.Buffer
 }
 
 func newFailoverDeployment(t *testing.T) *failoverDeployment {

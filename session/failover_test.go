@@ -148,9 +148,16 @@ func newFencedOwner(t *testing.T, before, lost func(d *testDesktop)) (f *failove
 // the store lost.
 func newFencedOwnerBefore(t *testing.T, before, lost, first func(d *testDesktop)) (f *failoverDeployment, d *testDesktop, started *atomic.Int64) {
 	t.Helper()
+	return newFencedOwnerOf(t, agentpool.Limits{}, before, lost, first)
+}
+
+// newFencedOwnerOf is newFencedOwnerBefore with limits of agents.
+func newFencedOwnerOf(t *testing.T, limits agentpool.Limits, before, lost, first func(d *testDesktop)) (f *failoverDeployment, d *testDesktop, started *atomic.Int64) {
+	t.Helper()
 	f, started = newFailoverDeployment(t), &atomic.Int64{}
-	a := startAgentHub(t, f.deployment, hubConfig{logger: discardLogger()})
-	c := startAgentHub(t, f.deployment, hubConfig{replica: "c", logger: discardLogger(), wrapRunner: func(s contextpool.Runner) contextpool.Runner {
+	log := slog.New(slog.NewTextHandler(&f.errorLog, &slog.HandlerOptions{Level: slog.LevelError}))
+	a := startAgentHub(t, f.deployment, hubConfig{logger: log, limits: limits})
+	c := startAgentHub(t, f.deployment, hubConfig{replica: "c", logger: log, limits: limits, wrapRunner: func(s contextpool.Runner) contextpool.Runner {
 		return runCounter{s, started}
 	}})
 	d = a.newDesktop(t, "ses-1")

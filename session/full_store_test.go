@@ -74,7 +74,21 @@ func TestFullStore(t *testing.T) {
 		}
 		w := attachTab(t, r, "late") // reads work
 		nextEvent(t, w, anyOf[wire.SessionState])
+		if s := nextEvent(t, w, anyOf[wire.StoreStatus]); s.Available || !s.Full {
+			t.Errorf("of the full store the tab gets %+v, want that it is full", s)
+		}
+		m.cut.Store(true) // what still answers may become unavailable
+		if s := nextEvent(t, w, anyOf[wire.StoreStatus]); s.Available || s.Full {
+			t.Errorf("of the store that does not answer the tab gets %+v, want that it is unavailable and not full", s)
+		}
+		m.cut.Store(false)
+		if s := nextEvent(t, w, anyOf[wire.StoreStatus]); s.Available || !s.Full {
+			t.Errorf("of the store that answers again the tab gets %+v, want that it is full", s)
+		}
 		full.Store(false)
+		if s := nextEvent(t, w, anyOf[wire.StoreStatus]); !s.Available || s.Full {
+			t.Errorf("of the store with space the tab gets %+v, want that it is available", s)
+		}
 		nextEvent(t, w, func(a wire.Actions) bool { return a.MessageID == "m1" })
 		for _, id := range []wire.MessageID{"m1", "m2"} {
 			deliverAndWait(t, r, command("c", id, emit(window(wire.WindowID("second")))))

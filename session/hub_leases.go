@@ -183,7 +183,7 @@ func (lr *leaseRenewer) renew(ctx context.Context, p *partitionLease) {
 	p.renewAt = began + renewInterval(lr.env.cfg.Lease)
 	p.mu.Unlock()
 	if p.failing.Swap(false) {
-		lr.eachOwner(p, func(ow *owner) { ow.live.storeHealth.set(ow.held.ctx, issueRenew, false) })
+		lr.eachOwner(p, func(ow *owner) { ow.live.storeHealth.set(ow.held.ctx, issueRenew, nil) })
 	}
 	if !renewal.Known {
 		// The claims of these owners have created the lease, so the store has lost data.
@@ -215,7 +215,7 @@ func (lr *leaseRenewer) renewalFailed(ctx context.Context, p *partitionLease, er
 	lr.env.log.WarnContext(ctx, "lease renewal failed", "partition", p.partition, "err", err)
 	if isStoreUnavailable(err) {
 		p.failing.Store(true)
-		lr.eachOwner(p, func(ow *owner) { ow.live.storeHealth.set(ow.held.ctx, issueRenew, true) })
+		lr.eachOwner(p, func(ow *owner) { ow.live.storeHealth.set(ow.held.ctx, issueRenew, err) })
 	}
 }
 

@@ -16,7 +16,7 @@ type storeProber struct {
 // until ctx ends. Idle sessions do not call the store themselves.
 func (sp *storeProber) probeAll(ctx context.Context) {
 	var sessions []*liveSession
-	failing := map[int]bool{} // the partitions whose last probe failed
+	failing := map[int]error{} // the partitions whose last probe failed
 	for sleep(ctx, probeEvery) {
 		clear(sessions)
 		sessions = sp.registry.appendSessions(sessions[:0])
@@ -29,7 +29,7 @@ func (sp *storeProber) probeAll(ctx context.Context) {
 				break
 			}
 			n := sp.env.store.Partition(ls.id)
-			if (failing[n] || failed[n]) && ls.isReady() && ls.center != nil {
+			if (failing[n] != nil || failed[n] != nil) && ls.isReady() && ls.center != nil {
 				ls.storeHealth.set(ctx, issueProbe, failed[n])
 			}
 		}
@@ -54,12 +54,12 @@ func (sp *storeProber) watchedSessions(sessions []*liveSession) map[int]*liveSes
 }
 
 // probe looks the sessions up and returns the partitions in which the store is unavailable.
-func (sp *storeProber) probe(ctx context.Context, watched map[int]*liveSession) map[int]bool {
+func (sp *storeProber) probe(ctx context.Context, watched map[int]*liveSession) map[int]error {
 	limited, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	var wg sync.WaitGroup
 	var mu sync.Mutex
-	failed := map[int]bool{}
+	failed := map[int]error{}
 	for n, ls := range watched {
 		wg.Go(func() {
 			began := time.Now()
@@ -69,7 +69,7 @@ func (sp *storeProber) probe(ctx context.Context, watched map[int]*liveSession) 
 			}
 			if isStoreUnavailable(err) {
 				mu.Lock()
-				failed[n] = true
+				failed[n] = err
 				mu.Unlock()
 			}
 		})

@@ -162,7 +162,7 @@ func (ls *liveSession) follow(ctx context.Context, owned *store.OwnedError) (sto
 	}
 	f := &follower{live: ls, state: got.state, presenceNotBefore: time.Now(), claimAt: claimAt, sendResult: make(chan sendResult, 1)}
 	ls.missingSince = time.Time{}
-	ls.storeHealth.set(ctx, issueClaim, false)
+	ls.storeHealth.set(ctx, issueClaim, nil)
 	ls.changeRole(eventFollowed)
 	if owned == nil {
 		ls.changeRole(eventDrained)
@@ -182,7 +182,7 @@ func (ls *liveSession) follow(ctx context.Context, owned *store.OwnedError) (sto
 		f.sendLast(ctx)
 		ls.mailbox.requeue(f.unsent)
 		ls.storeFull.Store(false)
-		ls.storeHealth.set(ctx, issueSend, false)
+		ls.storeHealth.set(ctx, issueSend, nil)
 		f.clearPresence(ctx)
 	}()
 	err = f.loop(working, news)

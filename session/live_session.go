@@ -171,7 +171,7 @@ func (ls *liveSession) pauseAfter(ctx context.Context, err error, prev *owner, b
 		ls.log.WarnContext(ctx, "session has no owner here, retrying", "err", err)
 	}
 	if isStoreUnavailable(err) {
-		ls.storeHealth.set(ctx, issueClaim, true)
+		ls.storeHealth.set(ctx, issueClaim, err)
 	}
 	ls.tabSource.serveSnapshotsDuring(prev.committedState(), func() {
 		sleep(ctx, wait/2+rand.N(wait/2)) //nolint:gosec // jitter needs no secrecy

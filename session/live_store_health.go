@@ -30,7 +30,12 @@ const (
 	issueSend                          // a follower's commands do not reach the inbox
 	issueClaim                         // the session can be neither owned nor followed
 	issueProbe                         // the store does not answer a probe of the session's partition
+
+	allIssues = 1<<iota - 1
 )
+
+// noSpaceShift moves an issue to the bit that says that it is for lack of space.
+const noSpaceShift = 16
 
 // isStoreUnavailable reports whether an error means that the store is unavailable or full now and
 // may recover.
@@ -43,32 +48,46 @@ func isStoreUnavailable(err error) bool {
 // that changes.
 type storeHealth struct {
 	log    *slog.Logger
-	issues atomic.Uint32 // written with mu held
+	issues atomic.Uint32 // a storeIssue, and shifted by noSpaceShift those for lack of space; written with mu held
 
 	mu       sync.Mutex        // guards the following; held while tabs are notified, which does not block
 	center   *broadcast.Center // has the tabs; nil until the session is loaded
-	notified bool              // tabs were notified that the store is unavailable
+	notified storeCondition    // the condition that the tabs know
+}
+
+// storeCondition is the overall state of the store for a session; the zero value is an available store.
+type storeCondition struct{ unavailable, full bool }
+
+// condition returns the overall state. The store counts as full while all its issues are for lack of space.
+func (h *storeHealth) condition() storeCondition {
+	issues := storeIssue(h.issues.Load())
+	present := issues & allIssues
+	return storeCondition{unavailable: present != 0, full: present != 0 && issues>>noSpaceShift == present}
 }
 
 // has reports whether one of these issues is set.
 func (h *storeHealth) has(issues storeIssue) bool { return storeIssue(h.issues.Load())&issues != 0 }
 
-// set sets or clears an issue and notifies all tabs here when the overall state changes. It sets nothing
-// once ctx, that of the failing operation, has ended: no code would clear it then.
-func (h *storeHealth) set(ctx context.Context, issue storeIssue, present bool) {
-	if h.has(issue) == present {
+// set sets an issue if err means that the store is unavailable or full, clears it otherwise, and notifies
+// all tabs here when the overall state changes. It sets nothing once ctx, that of the failing operation, has
+// ended: no code would clear it then.
+func (h *storeHealth) set(ctx context.Context, issue storeIssue, err error) {
+	mask, now := issue|issue<<noSpaceShift, storeIssue(0)
+	switch {
+	case errors.Is(err, store.ErrNoSpace):
+		now = mask
+	case isStoreUnavailable(err):
+		now = issue
+	}
+	if storeIssue(h.issues.Load())&mask == now {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	now := h.issues.Load() &^ uint32(issue)
-	if present {
-		if ctx.Err() != nil {
-			return
-		}
-		now |= uint32(issue)
+	if now != 0 && ctx.Err() != nil {
+		return
 	}
-	h.issues.Store(now)
+	h.issues.Store(uint32(storeIssue(h.issues.Load())&^mask | now))
 	h.notifyTabs(ctx)
 }
 
@@ -82,15 +101,19 @@ func (h *storeHealth) start(ctx context.Context, center *broadcast.Center) {
 
 // notifyTabs notifies the tabs if the state differs from the one that they know; mu is held.
 func (h *storeHealth) notifyTabs(ctx context.Context) {
-	gone := h.issues.Load() != 0
-	if gone == h.notified || h.center == nil {
+	now := h.condition()
+	if now == h.notified || h.center == nil {
 		return
 	}
-	h.notified = gone
-	if gone {
+	h.notified = now
+	switch {
+	case now.full:
+		h.log.WarnContext(ctx, "store full, tabs notified")
+	case now.unavailable:
 		h.log.WarnContext(ctx, "store unavailable, tabs notified")
-	} else {
+	default:
 		h.log.InfoContext(ctx, "store available again, tabs notified")
 	}
-	h.center.Notify(wire.StoreStatus{Available: !gone, Since: wire.Millis(time.Now().UnixMilli())}, gone)
+	since := wire.Millis(time.Now().UnixMilli())
+	h.center.Notify(wire.StoreStatus{Available: !now.unavailable, Full: now.full, Since: since}, now.unavailable)
 }

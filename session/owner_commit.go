@@ -155,7 +155,7 @@ func (cm *committer) commitBatch(b store.Batch) (receipt store.Receipt, again bo
 		case err == nil:
 			cm.stepState.apply(stepCommitted)
 			cm.live.env.cfg.Observer.Appended(len(b.Events), cm.live.env.uptime()-began)
-			cm.live.storeHealth.set(cm.held.ctx, issueCommit, false)
+			cm.live.storeHealth.set(cm.held.ctx, issueCommit, nil)
 			if cm.live.storeFull.Load() {
 				cm.live.storeFull.Store(false)
 			}
@@ -196,7 +196,7 @@ func (cm *committer) commitBatch(b store.Batch) (receipt store.Receipt, again bo
 			}
 		}
 		if isStoreUnavailable(err) {
-			cm.live.storeHealth.set(cm.held.ctx, issueCommit, true)
+			cm.live.storeHealth.set(cm.held.ctx, issueCommit, err)
 		}
 		cm.live.log.WarnContext(cm.held.ctx, "commit failed, retrying", "err", err)
 		cm.live.tabSource.serveSnapshotsDuring(committed, func() {

@@ -82,7 +82,7 @@ func (ls *liveSession) awaitsRecreation(ctx context.Context, err error) bool {
 		ls.missingSince = now
 		ls.log.WarnContext(ctx, "store lost a session, waiting for its owner to write it again")
 	}
-	ls.storeHealth.set(ctx, issueClaim, true)
+	ls.storeHealth.set(ctx, issueClaim, store.ErrUnavailable)
 	return now.Sub(ls.missingSince) < rewriteTimeout
 }
 

@@ -80,7 +80,7 @@ func (ls *liveSession) takeOver(ctx context.Context, ow, prev *owner) (*owner, e
 		return ow, err
 	}
 	ls.missingSince = time.Time{}
-	ls.storeHealth.set(ctx, issueClaim, false)
+	ls.storeHealth.set(ctx, issueClaim, nil)
 	ls.changeRole(eventTookOver)
 	ls.markReady(ctx)
 	ls.observeTakeover(got, ow.claimedAt)
@@ -127,8 +127,12 @@ func (ls *liveSession) ownerEnded(ctx context.Context, ow *owner) {
 func (ls *liveSession) clearOwnerIssues(ctx context.Context) {
 	const ofOwners = issueCommit | issueRenew | issueSend
 	if ls.storeHealth.has(ofOwners) {
-		ls.storeHealth.set(ctx, issueClaim, true)
-		ls.storeHealth.set(ctx, ofOwners, false)
+		err := store.ErrUnavailable
+		if ls.storeHealth.condition().full {
+			err = store.ErrNoSpace
+		}
+		ls.storeHealth.set(ctx, issueClaim, err)
+		ls.storeHealth.set(ctx, ofOwners, nil)
 	}
 }
 

@@ -51,6 +51,8 @@ type GoElsewhere struct {
 type StoreStatus struct {
 	Outbound
 	Available bool `json:"available"`
+	// Full says that the store answers but has no space left.
+	Full bool `json:"full,omitempty"`
 	// Since is the time of the change.
 	Since Millis `json:"since"`
 }

@@ -21,7 +21,7 @@ const ways = [
     back: async () => redis().thaw(),
     words: [/The hub cannot reach its store/, /What was accepted is safe\. New messages wait\./],
     waiting: /Waits until the hub reaches its store again/,
-    again: /The hub reaches its store again/,
+    again: /The store of the hub is available again/,
   },
   {
     what: "is killed and starts again",
@@ -30,7 +30,16 @@ const ways = [
     back: () => redis().up(),
     words: [/저장소에 연결하지 못하고 있어요/, /접수된 것은 안전해요\. 새 메시지는 기다리고 있어요\./],
     waiting: /저장소에 다시 연결될 때까지 기다려요/,
-    again: /저장소에 다시 연결됐어요/,
+    again: /저장소를 다시 쓸 수 있어요/,
+  },
+  {
+    what: "is full",
+    language: "en",
+    away: () => redis().setFull(true),
+    back: () => redis().setFull(false),
+    words: [/The store of the hub is full/, /What was accepted is safe\. New messages wait for space\./],
+    waiting: /Waits until the store of the hub has space again/,
+    again: /The store of the hub is available again/,
   },
 ] as const;
 
@@ -85,7 +94,7 @@ it("an agent that works while the store is unavailable is not shown as stopped, 
   await pill.locator(".dock-alive").waitFor();
   expect(await pill.getAttribute("class")).not.toMatch(/quiet|stale/);
   redis().thaw();
-  await page.locator("[data-link=live]").filter({ hasText: /reaches its store again/ }).waitFor();
+  await page.locator("[data-link=live]").filter({ hasText: /is available again/ }).waitFor();
   await waitForRow(page, /w1 w2 .* w200\b/s);
   await until(() => page.locator("[data-stream]").count()).toBe(0);
   expect(await shownRows(page, "assistant")).toHaveLength(1);

@@ -15,7 +15,7 @@
 
 export * from "./client.js";
 export { decodeEvent, decodeFrame, type Head, type HubEvent, type KnownEvent, type UnknownEvent } from "./event.js";
-export { isGone, isStoreUnavailable, type Link, newLink, type Phase, timeouts } from "./link.js";
+export { isGone, isStoreFull, isStoreUnavailable, type Link, newLink, type Phase, timeouts } from "./link.js";
 export { hasEnded, type MessageStatus, type Outbox, outboxLimits, type Sent } from "./outbox.js";
 export { comparePositions } from "./position.js";
 export { applyEvent } from "./reduce.js";

@@ -153,6 +153,11 @@ export function isStoreUnavailable(link: Link): boolean {
   return hasSocket(link) && link.store?.available === false;
 }
 
+/** Whether the store is unavailable because it has no space left. */
+export function isStoreFull(link: Link): boolean {
+  return isStoreUnavailable(link) && link.store?.full === true;
+}
+
 /** The time of the next timer input; undefined if none is needed. */
 export function nextTimer(link: Link): number | undefined {
   switch (link.phase) {

@@ -192,7 +192,7 @@ export const shapes: Record<string, ShapeSource> = {
   _50: { kind: "object", fields: { "id": "_d", "message": { kind: "string" }, "variant?": "_3b", "action?!": "_5i", "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "since?": "_1d", "monitorId?": "_y" } }, // ShownToast
   _51: { kind: "string", values: ["fresh", "trimmed", "unknown", "too_many"] }, // SnapshotReason
   _52: { kind: "string", values: ["resume", "snapshot"] }, // StateMode
-  _53: { kind: "object", fields: { "available": { kind: "boolean" }, "since": "_1d" } }, // StoreStatus
+  _53: { kind: "object", fields: { "available": { kind: "boolean" }, "full?": { kind: "boolean" }, "since": "_1d" } }, // StoreStatus
   _54: { kind: "string", values: ["retry", "wait", "reconnect", "fix_message", "authenticate", "refresh_token", "create_session", "free_something", "retry_or_skip"] }, // SuggestedAction
   _55: { kind: "object", fields: { "headers": { kind: "list", of: { kind: "string" } }, "rows": { kind: "list", of: { kind: "list", of: { kind: "string" } } }, "formats?": { kind: "list", of: "_1e", maxLength: 200 } } }, // Table
   _56: { kind: "object", fields: { "data": "_55" } }, // TableContent

@@ -2332,6 +2332,8 @@ export type StateMode = "resume" | "snapshot";
 /** StoreStatus tells the clients of a session that the store is unavailable, or available again. Meanwhile the hub accepts nothing new and loses nothing accepted; the connection stays open. */
 export interface StoreStatus {
   available: boolean;
+  /** Full says that the store answers but has no space left. */
+  full?: boolean;
   /** Since is the time of the change. */
   since: Millis;
 }

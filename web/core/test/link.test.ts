@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { decodeEvent, type HubEvent } from "../src/event.js";
-import { type Env, isStoreUnavailable, type Link, type LinkEffect, type LinkInput, newLink, nextTimer, reconnectAfter, stepLink } from "../src/link.js";
+import { type Env, isStoreFull, isStoreUnavailable, type Link, type LinkEffect, type LinkInput, newLink, nextTimer, reconnectAfter, stepLink } from "../src/link.js";
 import { closeCodes } from "../src/wire.gen.js";
 
 /** Drives the state machine of a link. */
@@ -45,7 +45,7 @@ function event(type: string, at: string | undefined, data: unknown): HubEvent {
 const snapshot = (at: string) => event("session_state", undefined, { mode: "snapshot", heartbeat_ms: 30_000, last_message_id: at });
 const resume = (until: string) => event("session_state", undefined, { mode: "resume", heartbeat_ms: 30_000, replay_until: until });
 const rename = (at: string) => event("SESSION_RENAMED", at, { title: at });
-const store = (available: boolean, since = 5) => event("store_status", undefined, { available, since });
+const store = (available: boolean, since = 5, full?: true) => event("store_status", undefined, { available, since, full });
 const types = (effects: LinkEffect[]) => effects.map((e) => e.type);
 
 describe("connecting", () => {
@@ -191,6 +191,18 @@ describe("the hub's store", () => {
     expect(rig.link.store).toBe(undefined);
     rig.live().frame(store(true));
     expect(rig.link).toMatchObject({ phase: "live", store: undefined });
+  });
+
+  it("distinguishes a full store from one that does not answer", () => {
+    const rig = new LinkDriver().live();
+    const states = [store(false, 5, true), store(false), store(false, 6, true), store(true)].map((e) => {
+      rig.frame(e);
+      return [isStoreUnavailable(rig.link), isStoreFull(rig.link)];
+    });
+    expect(states).toEqual([[true, true], [true, false], [true, true], [false, false]]);
+    rig.frame(store(false, 7, true));
+    rig.closed(1006);
+    expect(isStoreFull(rig.link)).toBe(false);
   });
 
   it("ignores an invalid status", () => {

@@ -1,6 +1,10 @@
 // A real Redis in its own folder. It can hang, and it can be killed and started again with its data.
 
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
 import { Program } from "./process.js";
+
+const run = promisify(execFile);
 
 export class Redis {
   readonly url: string;
@@ -29,6 +33,11 @@ export class Redis {
 
   thaw(): void {
     this.program?.child.kill("SIGCONT");
+  }
+
+  /** Makes Redis refuse writes for lack of memory, or allows them again. */
+  async setFull(full: boolean): Promise<void> {
+    await run("redis-cli", ["-u", this.url, "config", "set", "maxmemory", full ? "1" : "0"]);
   }
 
   /** Kills the process, as a power cut does. */

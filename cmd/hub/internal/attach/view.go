@@ -121,7 +121,7 @@ func (v *view) sessionEvent(p wire.ServerPayload) bool {
 	case wire.GoElsewhere:
 		v.out.line(tintYellow, "── the hub will close the connection: %s", cmp.Or(terminal.OneLine(d.Reason), "it stops"))
 	case wire.StoreStatus:
-		v.out.line(tintYellow, "── %s", map[bool]string{true: "the hub reaches its store again", false: "the hub cannot reach its store; what you send waits"}[d.Available])
+		v.storeStatus(d)
 	case wire.AuthResult:
 		v.out.line(tintDim, "── signed in as %s", terminal.OneLine(d.User))
 	case wire.ErrorNotice:
@@ -135,6 +135,17 @@ func (v *view) sessionEvent(p wire.ServerPayload) bool {
 		return false
 	}
 	return true
+}
+
+func (v *view) storeStatus(s wire.StoreStatus) {
+	text := "the hub cannot reach its store; what you send waits"
+	switch {
+	case s.Available:
+		text = "the store of the hub is available again"
+	case s.Full:
+		text = "the store of the hub is full; what you send waits for space"
+	}
+	v.out.line(tintYellow, "── %s", text)
 }
 
 // presence prints the open connections.

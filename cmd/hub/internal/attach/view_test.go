@@ -264,6 +264,7 @@ main: Hi
 			wire.OwnerChanged{Replica: "r2", Epoch: 5},
 			wire.GoElsewhere{AfterMS: 100},
 			wire.StoreStatus{},
+			wire.StoreStatus{Full: true},
 			wire.StoreStatus{Available: true},
 		}, `
 05:49:00 ! Saved [Undo]
@@ -274,7 +275,8 @@ main: Hi
 05:49:04 replica r2 has taken the session
 05:49:05 ── the hub will close the connection: it stops
 05:49:06 ── the hub cannot reach its store; what you send waits
-05:49:07 ── the hub reaches its store again
+05:49:07 ── the store of the hub is full; what you send waits for space
+05:49:08 ── the store of the hub is available again
 `},
 		"link": {[]any{
 			client.Link{State: client.LinkConnecting},

@@ -1,6 +1,6 @@
 import { Check, CircleAlert, CircleSlash, Clock, CornerDownRight, LoaderCircle, type LucideIcon, Send } from "lucide-react";
 import type { ReactNode } from "react";
-import { isStoreUnavailable, type MessageStatus } from "../../../core/src/index.js";
+import { isStoreFull, isStoreUnavailable, type MessageStatus } from "../../../core/src/index.js";
 import { useTexts } from "../i18n/use.js";
 import { useLasting } from "../shell/clock.js";
 import { useShell } from "../shell/context.js";
@@ -34,10 +34,11 @@ export function useStatusText(status: MessageStatus, position: number | undefine
   const t = useTexts(texts);
   const offline = useShell((s) => s.link.phase !== "live");
   const storeless = useShell((s) => isStoreUnavailable(s.link));
+  const full = useShell((s) => isStoreFull(s.link));
   const slow = useLasting(status === "sending" && !offline, slowAfter);
   if (status === "queued") return position === undefined ? t.queuedSomewhere : t.queued(position);
   if (status !== "sending") return t[status];
-  if (storeless) return t.sendingStoreless;
+  if (storeless) return full ? t.sendingFull : t.sendingStoreless;
   return offline ? t.sendingOffline : slow ? t.sendingSlowly : t.sending;
 }
 

@@ -55,6 +55,7 @@ export const drawer = catalogue({
   sending: ["Sending", "보내는 중"],
   sendingOffline: ["Goes out when the connection is back", "연결되면 보낼게요"],
   sendingStoreless: ["Waits until the hub reaches its store again", "허브가 저장소에 다시 연결될 때까지 기다려요"],
+  sendingFull: ["Waits until the store of the hub has space again", "허브의 저장소에 공간이 생길 때까지 기다려요"],
   sendingSlowly: ["Still sending. The hub has not stored it yet", "아직 보내는 중이에요. 허브가 저장하지 못했어요"],
   queued: [(n: number) => `Waiting, place ${n}`, (n) => `대기 중, ${n}번째`],
   queuedSomewhere: ["Waiting", "대기 중"],

@@ -1,5 +1,6 @@
 import { CircleCheck, CloudOff, DatabaseZap, Link2Off, MonitorX, RefreshCw } from "lucide-react";
 import { type ReactNode, useEffect, useState } from "react";
+import { isStoreFull } from "../../../core/src/index.js";
 import { useFormat, useTexts } from "../i18n/use.js";
 import { useNow } from "../shell/clock.js";
 import { useCommands, useEvents, useShell } from "../shell/context.js";
@@ -30,11 +31,12 @@ export function LinkChip(): ReactNode {
   }
   if (chip.state === "storeless") {
     const since = t.since(format.time(link.store?.since ?? now));
+    const [what, hint] = isStoreFull(link) ? [t.storeFull, t.storeFullHint] : [t.storeless, t.storelessHint];
     return (
-      <span className="topbar-link topbar-link-storeless" data-link="storeless" role="status" title={`${t.storeless}, ${since}. ${t.storelessHint}`}>
+      <span className="topbar-link topbar-link-storeless" data-link="storeless" role="status" title={`${what}, ${since}. ${hint}`}>
         <DatabaseZap size={14} aria-hidden />
-        <span>{t.storeless}</span>
-        <span className="topbar-link-safe">{t.storelessHint}</span>
+        <span>{what}</span>
+        <span className="topbar-link-safe">{hint}</span>
       </span>
     );
   }
