@@ -18,16 +18,19 @@ import (
 	"github.com/everdesk/everdesk/files/s3files/s3test"
 )
 
-func init() {
+// setCredentials sets the environment for parallel tests, which [testing.T.Setenv] does not.
+var setCredentials = sync.OnceValue(func() (err error) {
 	for name, value := range s3test.Credentials() {
-		if err := os.Setenv(name, value); err != nil {
-			panic(err)
-		}
+		err = errors.Join(err, os.Setenv(name, value))
 	}
-}
+	return err
+})
 
 func openS3(t *testing.T, s *s3test.Server) *s3files.Backend {
 	t.Helper()
+	if err := setCredentials(); err != nil {
+		t.Fatal(err)
+	}
 	cfg, err := s3files.Parse(s.Address("hubs"))
 	if err != nil {
 		t.Fatal(err)
