@@ -18,16 +18,19 @@ import (
 	"github.com/everdesk/everdesk/files/s3files/s3test"
 )
 
-func init() {
+// setCredentials sets the environment for parallel tests, which [testing.T.Setenv] does not.
+var setCredentials = sync.OnceValue(func() (err error) {
 	for name, value := range s3test.Credentials() {
-		if err := os.Setenv(name, value); err != nil {
-			panic(err)
-		}
+		err = errors.Join(err, os.Setenv(name, value))
 	}
-}
+	return err
+})
 
 func openS3(t *testing.T, s *s3test.Server) *s3files.Backend {
 	t.Helper()
+	if err := setCredentials(); err != nil {
+		t.Fatal(err)
+	}
 	cfg, err := s3files.Parse(s.Address("hubs"))
 	if err != nil {
 		t.Fatal(err)
@@ -39,56 +42,10 @@ func openS3(t *testing.T, s *s3test.Server) *s3files.Backend {
 	return b
 }
 
-// What one replica does with an app is there on another one, which shares nothing with it but the bucket.
 func TestReplicasShareAppsInS3(t *testing.T) {
 	t.Parallel()
 	s := s3test.New(t)
-	old := t.TempDir()
-	if err := open(t, old).Deploy(t.Context(), ada, "older", page("older")); err != nil {
-		t.Fatal(err)
-	}
-	one, two := apps.New(openS3(t, s), nil), apps.New(openS3(t, s), nil)
-	if users, err := one.MoveFrom(t.Context(), old); err != nil || users != 1 {
-		t.Fatalf("MoveFrom a folder: got %d, %v, want 1 user", users, err)
-	}
-	sandbox, err := one.Sandboxes().Create(t.Context(), ada, map[string][]byte{"src/main.ts": []byte("one")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := two.Sandboxes().Write(t.Context(), ada, sandbox, "src/main.ts", []byte("two")); err != nil {
-		t.Fatal(err)
-	}
-	if data, err := one.Sandboxes().File(t.Context(), ada, sandbox, "src/main.ts"); err != nil || string(data) != "two" {
-		t.Errorf("the file of the sandbox: got %q, %v, want two", data, err)
-	}
-	for _, text := range []string{"first", "second"} {
-		if err := one.Deploy(t.Context(), ada, "counter", page(text)); err != nil {
-			t.Fatal(err)
-		}
-		if b, err := two.Get(t.Context(), ada, "counter"); err != nil || string(b.Page()) != text || len(b.Files) != 3 {
-			t.Errorf("Get: got %q, %v, want %s", b.Files, err, text)
-		}
-		if all, err := two.List(t.Context(), ada); err != nil || len(all) != 2 || all[0].ID != "counter" || all[1].ID != "older" {
-			t.Errorf("List: got %+v, %v, want counter and older", all, err)
-		}
-	}
-	if err := two.WriteData(t.Context(), ada, "counter", "notes/a.md", []byte("x")); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"notes", "notes/a.md/b"} {
-		if err := one.WriteData(t.Context(), ada, "counter", name, nil); !errors.Is(err, files.ErrName) {
-			t.Errorf("WriteData(%q): got %v, want ErrName", name, err)
-		}
-	}
-	if data, err := one.ReadData(t.Context(), ada, "counter", "notes/a.md"); err != nil || string(data) != "x" {
-		t.Errorf("ReadData: got %q, %v, want x", data, err)
-	}
-	if err := two.Remove(t.Context(), ada, "counter"); err != nil {
-		t.Fatal(err)
-	}
-	if all, err := one.List(t.Context(), ada); err != nil || len(all) != 1 {
-		t.Errorf("List after Remove: got %+v, %v, want older", all, err)
-	}
+	shareApps(t, openS3(t, s), openS3(t, s))
 	if left := s.Files(t, "/counter/"); len(left) > 0 {
 		t.Errorf("objects of the removed app: got %v, want none", left)
 	}
