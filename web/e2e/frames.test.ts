@@ -90,7 +90,7 @@ it("a reload shows a formatted text at once: neither its marks nor a line that s
     Object.assign(globalThis, { seen });
     new MutationObserver(() => {
       for (const e of document.querySelectorAll("section[data-window-id] .content *")) {
-        const text = e.textContent;
+        const text = e.childElementCount === 0 ? e.textContent : "";
         if (/\*\*|Opening/.test(text) && e.checkVisibility({ visibilityProperty: true, opacityProperty: true })) seen.push(text);
       }
     }).observe(document, { subtree: true, childList: true, characterData: true });

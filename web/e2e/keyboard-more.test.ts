@@ -106,8 +106,9 @@ it("questions, the inbox, notifications, the files, the desktop menu and what ag
   await page.keyboard.press("Escape");
 
   await command(page, "What agents may do alone");
-  await press(page, "dialog[open] input[type=checkbox]", "Space");
-  await until(() => page.getByRole("checkbox", { name: "Decide by these rules" }).isChecked()).toBe(true);
+  const rules = page.getByRole("checkbox", { name: "Decide by these rules" });
+  await pressButton(page, rules, "Space");
+  await until(() => rules.isChecked()).toBe(true);
   await closePanel(page);
 });
 

@@ -1,4 +1,4 @@
-import type { MessageID } from "../../../core/src/index.js";
+import type { MessageID, MessageStatus } from "../../../core/src/index.js";
 import type { ShellStore } from "../shell/shell.js";
 
 /**
@@ -7,16 +7,20 @@ import type { ShellStore } from "../shell/shell.js";
  */
 export function afterAcceptance(store: ShellStore, id: MessageID, then: () => void): void {
   let shown = false;
-  const hasEnded = (): boolean => {
+  /** The status with which the message has ended. */
+  const ended = (): MessageStatus | "gone" | undefined => {
     const status = store.getState().outbox.items.find((item) => item.id === id)?.status;
-    if (status === undefined) return shown;
+    if (status === undefined) return shown ? "gone" : undefined;
     shown = true;
-    if (status === "sending") return false;
-    if (status === "done") then();
-    return true;
+    return status === "sending" ? undefined : status;
   };
-  if (hasEnded()) return;
+  const first = ended();
+  if (first === "done") return then();
+  if (first !== undefined) return;
   const stop = store.subscribe(() => {
-    if (hasEnded()) stop();
+    const end = ended();
+    if (end === undefined) return;
+    stop(); // before `then`, which may change the store
+    if (end === "done") then();
   });
 }
