@@ -1,8 +1,10 @@
 package contextpool_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/everdesk/everdesk/agentpool"
@@ -52,11 +54,29 @@ func TestJoinedMessagesHaveTheirOwnEnd(t *testing.T) {
 			r.wantStory("m3", "steered by main-monitor-0-m1; "+c.want)
 			end := last[wire.AgentResponse](r)
 			wantEqual(t, end.Joined, "m1")
+			if got, want := r.joinedByRow("m1"), []wire.MessageID{"m2", "m3"}; !slices.Equal(got, want) {
+				t.Errorf("messages in the row of the end: got %v, want %v", got, want)
+			}
 			wantEqual(t, end.Usage, nil)
 			r.crash()
 			r.wantStory("m3", "steered by main-monitor-0-m1; "+c.want)
 		})
 	}
+}
+
+// joinedByRow returns the messages that joined a turn according to the row of its end.
+func (r *rig) joinedByRow(turn wire.MessageID) (joined []wire.MessageID) {
+	r.t.Helper()
+	for _, row := range r.archive["monitor-0"] {
+		if row.Say == wire.SayAPIReqFinished && row.MessageID == turn {
+			var end struct{ Joined []wire.MessageID }
+			if err := json.Unmarshal([]byte(row.Text), &end); err != nil {
+				r.t.Fatalf("row of the end of %s: got error %v, want JSON in %s", turn, err, row.Text)
+			}
+			joined = append(joined, end.Joined...)
+		}
+	}
+	return joined
 }
 
 // Interruptions are counted from the message that joined last.

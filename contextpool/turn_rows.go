@@ -228,7 +228,7 @@ func (tr *turnRows) commitThinking(t *turn) {
 func (tr *turnRows) addEndRow(t *turn, end wire.AgentResponse) {
 	r := history.TurnEnd{
 		Outcome: providers.Outcome(end.Outcome), DurationMS: end.DurationMS, Reason: truncate(end.Reason, reasonBytes),
-		TaskID: t.taskID(), ParentTaskID: wire.TaskID(t.Parent), Provider: t.Provider,
+		TaskID: t.taskID(), ParentTaskID: wire.TaskID(t.Parent), Provider: t.Provider, Joined: t.joinedMessages(),
 	}
 	if t.Kind == wire.AgentTask {
 		r.Task = truncate(t.title(), fullRowBytes)

@@ -97,7 +97,7 @@ func (c checker) check(action wire.Action) *Refusal {
 		if refusal != nil {
 			return refusal
 		}
-		return c.checkContent(k, a.Content)
+		return first(checkTable(a.Content), c.checkContent(k, a.Content))
 	case wire.WindowUpdateContent:
 		return c.checkUpdate(a)
 	case wire.WindowEdit:
@@ -221,6 +221,7 @@ func (c checker) checkCreate(a wire.WindowCreate) *Refusal {
 	}
 	return first(
 		checkBounds(a.Bounds.X, a.Bounds.Y, a.Bounds.W, a.Bounds.H),
+		checkTable(a.Content),
 		c.checkContent(windowKey{c.monitor, a.WindowID}, a.Content),
 	)
 }
@@ -259,6 +260,20 @@ func (c checker) checkContent(k windowKey, shown wire.Content) *Refusal {
 		}
 	}
 	return c.checkSize(k, contentSize(shown))
+}
+
+// checkTable checks that each row of a new table has one cell per header. Tables of logs from before this
+// rule stay, and users can edit them.
+func checkTable(shown wire.Content) *Refusal {
+	if shown == nil {
+		return nil // which checkContent refuses
+	}
+	if table, ok := plainContent(shown).(wire.TableContent); ok {
+		if err := table.Data.CheckRows(); err != nil {
+			return refuse(wire.CodeInvalidMessage, "%v", err)
+		}
+	}
+	return nil
 }
 
 // checkSize bounds the size of the content of a window.
@@ -314,5 +329,5 @@ func (c checker) checkUpdate(a wire.WindowUpdateContent) *Refusal {
 	if !ok {
 		return refuse(wire.CodeInvalidMessage, "the data is not what %s shows", renderer)
 	}
-	return c.checkContent(k, after)
+	return first(checkTable(after), c.checkContent(k, after))
 }

@@ -100,21 +100,27 @@ func TestCheck(t *testing.T) {
 		"append as text":           {wire.WindowUpdateContent{WindowID: "table", Operation: more, Renderer: "text"}, ok},
 		"append a number":          {wire.WindowUpdateContent{WindowID: "a", Operation: wire.UpdateAppend{Data: json.RawMessage(`1`)}}, wire.CodeInvalidMessage},
 		"insert before":            {wire.WindowUpdateContent{WindowID: "a", Operation: wire.UpdateInsertAt{Position: -1, Data: json.RawMessage(`""`)}}, wire.CodeInvalidMessage},
-		"replace by a table":       {wire.WindowUpdateContent{WindowID: "a", Operation: wire.UpdateReplace{Data: json.RawMessage(`{}`)}}, wire.CodeInvalidMessage},
-		"clear":                    {wire.WindowUpdateContent{WindowID: "table", Operation: wire.UpdateClear{}}, ok},
-		"no operation":             {wire.WindowUpdateContent{WindowID: "a"}, wire.CodeInvalidMessage},
-		"lock":                     {wire.WindowLock{WindowID: "a", AgentID: "main-2"}, ok},
-		"lock again":               {wire.WindowLock{WindowID: "locked", AgentID: "main-1"}, ok},
-		"lock as another":          {wire.WindowLock{WindowID: "locked", AgentID: "main-2"}, wire.CodeSessionInvalidState},
-		"unlock":                   {wire.WindowUnlock{WindowID: "locked", AgentID: "main-1"}, ok},
-		"unlock as another":        {wire.WindowUnlock{WindowID: "locked", AgentID: "main-2"}, wire.CodeSessionInvalidState},
-		"no notification":          {wire.NotificationDismiss{ID: "x"}, wire.CodeSessionInvalidState},
-		"no toast":                 {wire.ToastDismiss{ID: "x"}, wire.CodeSessionInvalidState},
-		"no prompt":                {wire.PromptDismiss{ID: "x"}, wire.CodeHITLRequestExpired},
-		"no shortcut":              {wire.RemoveShortcut{ShortcutID: "x"}, wire.CodeSessionInvalidState},
-		"no shortcut to change":    {wire.UpdateShortcut{ShortcutID: "x"}, wire.CodeSessionInvalidState},
-		"toast":                    {wire.ToastShow{Toast: wire.Toast{ID: "x"}}, ok},
-		"refresh":                  {wire.RefreshApps{}, ok},
+		"create a table":           {filled(tableOf([]string{"a", "b"}, []string{"1", "2"})), ok},
+		"create a ragged table":    {filled(tableOf([]string{"a", "b"}, []string{"1", "2"}, []string{"3"})), wire.CodeInvalidMessage},
+		"set a ragged table":       {wire.WindowSetContent{WindowID: "a", Content: tableOf([]string{"a"}, []string{"1", "2"})}, wire.CodeInvalidMessage},
+		"replace by a ragged table": {wire.WindowUpdateContent{
+			WindowID: "table", Operation: wire.UpdateReplace{Data: json.RawMessage(`{"headers":["a"],"rows":[["1"],[]]}`)},
+		}, wire.CodeInvalidMessage},
+		"replace by a table":    {wire.WindowUpdateContent{WindowID: "a", Operation: wire.UpdateReplace{Data: json.RawMessage(`{}`)}}, wire.CodeInvalidMessage},
+		"clear":                 {wire.WindowUpdateContent{WindowID: "table", Operation: wire.UpdateClear{}}, ok},
+		"no operation":          {wire.WindowUpdateContent{WindowID: "a"}, wire.CodeInvalidMessage},
+		"lock":                  {wire.WindowLock{WindowID: "a", AgentID: "main-2"}, ok},
+		"lock again":            {wire.WindowLock{WindowID: "locked", AgentID: "main-1"}, ok},
+		"lock as another":       {wire.WindowLock{WindowID: "locked", AgentID: "main-2"}, wire.CodeSessionInvalidState},
+		"unlock":                {wire.WindowUnlock{WindowID: "locked", AgentID: "main-1"}, ok},
+		"unlock as another":     {wire.WindowUnlock{WindowID: "locked", AgentID: "main-2"}, wire.CodeSessionInvalidState},
+		"no notification":       {wire.NotificationDismiss{ID: "x"}, wire.CodeSessionInvalidState},
+		"no toast":              {wire.ToastDismiss{ID: "x"}, wire.CodeSessionInvalidState},
+		"no prompt":             {wire.PromptDismiss{ID: "x"}, wire.CodeHITLRequestExpired},
+		"no shortcut":           {wire.RemoveShortcut{ShortcutID: "x"}, wire.CodeSessionInvalidState},
+		"no shortcut to change": {wire.UpdateShortcut{ShortcutID: "x"}, wire.CodeSessionInvalidState},
+		"toast":                 {wire.ToastShow{Toast: wire.Toast{ID: "x"}}, ok},
+		"refresh":               {wire.RefreshApps{}, ok},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -127,6 +133,10 @@ func TestCheck(t *testing.T) {
 			}
 		})
 	}
+}
+
+func tableOf(headers []string, rows ...[]string) wire.TableContent {
+	return wire.TableContent{Data: wire.Table{Headers: headers, Rows: rows}}
 }
 
 func codeOf(r *desktop.Refusal) wire.Code {

@@ -3,6 +3,8 @@ package gateway_test
 import (
 	"cmp"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -59,6 +61,27 @@ func TestFiles(t *testing.T) {
 	h.rest(http.MethodDelete, sessionPath(id, "/files/page.html"), request{token: ada}).wantStatus(http.StatusNoContent)
 	h.get(sessionPath(id, "/files/page.html"), ada).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
 	h.rest(http.MethodDelete, sessionPath(id, "/files/page.html"), request{token: ada}).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
+}
+
+// A symbolic link in the folder of a session, which only programs on the hub's machine can make, is
+// refused as a name, whatever it leads to.
+func TestLinksAreRefused(t *testing.T) {
+	t.Parallel()
+	h := newTestHub(t)
+	ada := h.userToken("ada")
+	id := h.newSession("ada")
+	h.rest(http.MethodPut, sessionPath(id, "/files/here.txt"), request{token: ada, body: "x"}).wantStatus(http.StatusCreated)
+	folder := filepath.Join(h.fileFolder, string(id))
+	for name, target := range map[string]string{"file": "here.txt", "gone": "nothing", "loop": "loop", "outside": t.TempDir()} {
+		if err := os.Symlink(target, filepath.Join(folder, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"file", "gone", "loop", "outside", "outside/x"} {
+		for _, path := range []string{sessionPath(id, "/files/", name), "/api/storage/" + name + "?sessionId=" + string(id)} {
+			h.get(path, ada).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
+		}
+	}
 }
 
 // Uploaded files must not run as script on the hub's origin.

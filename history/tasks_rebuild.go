@@ -26,6 +26,8 @@ type TurnEnd struct {
 	ParentTaskID wire.TaskID `json:"parentTaskId,omitempty"`
 	Task         string      `json:"task,omitempty"`
 	Provider     string      `json:"provider,omitempty"`
+	// Joined are the messages that joined the turn while it ran.
+	Joined []wire.MessageID `json:"joined,omitempty"`
 }
 
 // RebuildTasks creates the items of ended tasks from the rows of a conversation, oldest

@@ -34,10 +34,8 @@ func (u windowCall) table(field string, data json.RawMessage) (wire.Table, error
 	if err != nil {
 		return t, within(field, "a table is an object with headers and rows", err)
 	}
-	for i, row := range t.Rows {
-		if len(row) != len(t.Headers) {
-			return t, fmt.Errorf("%s.rows[%d]: the row has %d cells, want %d, one for each header", field, i, len(row), len(t.Headers))
-		}
+	if err := t.CheckRows(); err != nil {
+		return t, fmt.Errorf("%s.%w", field, err)
 	}
 	return t, nil
 }

@@ -1,6 +1,9 @@
 package wire
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+)
 
 // Content is the content of a window; its `renderer` says which kind. An unknown renderer
 // is an OtherContent.
@@ -72,6 +75,17 @@ type Table struct {
 	Rows    [][]string `json:"rows"`
 	// Formats say how the numbers of each column are written; absent or shorter means as they are.
 	Formats []ColumnFormat `json:"formats,omitempty" wire:"max=200"`
+}
+
+// CheckRows checks that each row has one cell per header. Decoding does not, because older logs have other
+// tables. The error begins with the name of the row.
+func (t Table) CheckRows() error {
+	for i, row := range t.Rows {
+		if len(row) != len(t.Headers) {
+			return fmt.Errorf("rows[%d]: the row has %d cells, want %d, one for each header", i, len(row), len(t.Headers))
+		}
+	}
+	return nil
 }
 
 // ColumnFormat says how desktops write the numbers of a column. Cells that are no plain numbers stay as they are.

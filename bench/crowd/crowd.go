@@ -80,6 +80,7 @@ func newCrowd(ctx context.Context, e *environment, o options, stdout io.Writer) 
 		}
 		cr.userKeys[i] = created.Key
 	}
+	fmt.Fprintf(stdout, "creating %d sessions\n", o.sessions)
 	begin := time.Now()
 	err := forEach(ctx, o.sessions, func(i int) error {
 		user := i % userCount

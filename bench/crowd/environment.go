@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -41,7 +42,7 @@ type hub struct {
 }
 
 // startEnvironment starts Redis and the hubs. stop is not nil even if it fails.
-func startEnvironment(ctx context.Context, o options, dir string) (e *environment, stop func(), err error) {
+func startEnvironment(ctx context.Context, o options, dir string, stdout io.Writer) (e *environment, stop func(), err error) {
 	e = &environment{client: &http.Client{Timeout: rig.ReplyTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: 16}}}
 	stop = func() {
 		e.client.CloseIdleConnections()
@@ -61,6 +62,7 @@ func startEnvironment(ctx context.Context, o options, dir string) (e *environmen
 			return e, stop, err
 		}
 	}
+	fmt.Fprintf(stdout, "starting Redis and %d hubs\n", o.hubs)
 	p, store, err := rig.StartRedis(ctx, dir)
 	if err != nil {
 		return e, stop, err

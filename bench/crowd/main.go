@@ -103,7 +103,7 @@ func runCrowd(ctx context.Context, o options, stdout io.Writer) error {
 		return fmt.Errorf("create a folder: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	e, stop, err := startEnvironment(ctx, o, dir)
+	e, stop, err := startEnvironment(ctx, o, dir, stdout)
 	defer stop()
 	if err != nil {
 		return ignoreIfStopped(ctx, err)

@@ -31,12 +31,16 @@ func TestSmallCrowd(t *testing.T) {
 	if err := runSmallCrowd(ctx, t, &out); err != nil {
 		t.Errorf("%v\n%s", causeOr(ctx, err), &out)
 	}
+	// What takes long is announced before it begins.
+	if want := "starting Redis and 2 hubs\ncreating 40 sessions\n2 hubs, 40 sessions of "; !strings.HasPrefix(out.String(), want) {
+		t.Errorf("output: got %q, want %q at its begin", &out, want)
+	}
 }
 
 func runSmallCrowd(ctx context.Context, t *testing.T, out *bytes.Buffer) error {
 	t.Helper()
 	o := options{hubs: 2, sessions: 40, tabs: 8, rate: 5}
-	s, stop, err := startEnvironment(ctx, o, t.TempDir())
+	s, stop, err := startEnvironment(ctx, o, t.TempDir(), out)
 	defer stop()
 	if err != nil {
 		return err

@@ -24,8 +24,11 @@ import (
 // steerResults are the measurements of clusters whose owners are killed repeatedly while messages
 // join their turns.
 type steerResults struct {
-	rounds                   sample // one for every kill
-	messages, joined, effect atomic.Int64
+	rounds           sample // one for every kill
+	messages, joined atomic.Int64
+	// effects are the ids in the window: of messages that completed, of all others, and those that were
+	// written more than once.
+	completedEffects, otherEffects, duplicateEffects atomic.Int64
 
 	mu   sync.Mutex     // guards ends
 	ends map[string]int // messages by outcome and reason
@@ -73,7 +76,9 @@ func TestF22Steer(t *testing.T) {
 			Violations: s.rounds.violations, Seconds: time.Since(began).Seconds(), Figures: append([]hubtest.Figure{
 				{Name: "messages", Value: strconv.FormatInt(s.messages.Load(), 10)},
 				{Name: "joined a turn", Value: strconv.FormatInt(s.joined.Load(), 10)},
-				{Name: "effects", Value: strconv.FormatInt(s.effect.Load(), 10), Wanted: "one for each that completed"},
+				{Name: "effects of those that completed", Value: strconv.FormatInt(s.completedEffects.Load(), 10), Wanted: "one each"},
+				{Name: "effects of others", Value: strconv.FormatInt(s.otherEffects.Load(), 10), Wanted: "at most one each"},
+				{Name: "duplicate effects", Value: strconv.FormatInt(s.duplicateEffects.Load(), 10), Wanted: "0"},
 			}, s.endFigures()...),
 		})
 	})
@@ -214,7 +219,12 @@ func (s *steeredSession) checkEffects(t *testing.T) (violations int) {
 			violations++
 		}
 		s.out.messages.Add(1)
-		s.out.effect.Add(int64(n))
+		if effects := int64(min(n, 1)); completed {
+			s.out.completedEffects.Add(effects)
+		} else {
+			s.out.otherEffects.Add(effects)
+		}
+		s.out.duplicateEffects.Add(int64(max(n-1, 0)))
 	}
 	for _, e := range s.h.Entries() {
 		if e.Kind == hubtest.KindEvent && e.Source == s.tabs[0].Name && e.Event.How == wire.TakenSteered {
