@@ -131,6 +131,8 @@ func (c acpCommand) config(a agentConfig, lookup func(string) (string, bool), lo
 	cfg := acp.Config{
 		Name: c.name, Path: c.path, Args: c.args, Env: env, Secrets: secrets, Home: filepath.Join(a.folder, c.name), Logger: log,
 	}
+	// Gemini CLI 0.61 creates no file when it reads through the hub: it does not recognize the error for one that does not exist.
+	cfg.OwnReads = c.name == "gemini"
 	if c.name == codexACP && a.codexSandbox == writingSandbox {
 		cfg.Modes = append([]string{codexWritingMode}, acp.AskingModes()...)
 	}

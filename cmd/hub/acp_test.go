@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 	"testing"
 )
@@ -49,6 +50,17 @@ func TestACPEnvironment(t *testing.T) {
 	env, secrets := c.environment(func(name string) (string, bool) { return "canary", name == "MY_KEY" })
 	if fmt.Sprint(env) != "[A=1 KEY=canary]" || fmt.Sprint(secrets) != "[canary]" {
 		t.Errorf("got %v with the secrets %v, want A and KEY, of which KEY is a secret", env, secrets)
+	}
+}
+
+// Gemini CLI reads files itself, other agents through the hub.
+func TestGeminiReadsFilesItself(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{"gemini": true, "qwen": false, "mine": false} {
+		c := acpCommand{name: name, path: "true"}.config(agentConfig{folder: "/agents"}, os.LookupEnv, nil)
+		if c.OwnReads != want {
+			t.Errorf("%s reads files itself: got %v, want %v", name, c.OwnReads, want)
+		}
 	}
 }
 

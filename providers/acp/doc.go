@@ -15,7 +15,8 @@
 //	tools         | the hub's MCP endpoint with a token of this session; an agent without MCP over
 //	              | HTTP has no tools of the hub
 //	files         | fs/read_text_file and fs/write_text_file, only in the working directory, also
-//	              | through symbolic links; a write that is not the change of an approved call is asked for
+//	              | through symbolic links; a write that is not the change of an approved call is asked for.
+//	              | A program can read by itself, see [Config.OwnReads]
 //	terminals     | none: the agent runs commands itself, after approval
 //
 // An agent announces its capabilities when it starts. For an agent without images, a text replaces each

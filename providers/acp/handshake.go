@@ -88,7 +88,7 @@ func (b *backend) initialize(ctx context.Context) error {
 		"protocolVersion": protocolVersion,
 		"clientInfo":      map[string]any{"name": "everdesk", "title": "Everdesk", "version": "1"},
 		"clientCapabilities": map[string]any{
-			"fs": map[string]any{"readTextFile": true, "writeTextFile": true}, "terminal": false,
+			"fs": map[string]any{"readTextFile": !b.cfg.OwnReads, "writeTextFile": true}, "terminal": false,
 		},
 	}, &b.able)
 	if err != nil {

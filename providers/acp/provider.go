@@ -31,6 +31,8 @@ type Config struct {
 	// Modes are the modes to use, the preferred one first, of those that the agent has; [AskingModes]
 	// unless set.
 	Modes []string
+	// OwnReads makes the program read files itself rather than through the hub.
+	OwnReads bool
 	// Home is the folder in which the program stores its conversations and settings.
 	Home   string
 	Logger *slog.Logger

@@ -125,7 +125,7 @@ func realAt(name, url string) agenttest.NewProvider {
 		if node := os.Getenv(variable + "_NODE"); node != "" {
 			path, args = node, append([]string{path}, args...)
 		}
-		p, err := acp.New(acp.Config{Name: name, Path: path, Args: args, Home: home, Secrets: []string{agenttest.Key}, Env: a.env(home, url)})
+		p, err := acp.New(acp.Config{Name: name, Path: path, Args: args, Home: home, Secrets: []string{agenttest.Key}, Env: a.env(home, url), OwnReads: name == "gemini"})
 		if err != nil {
 			return nil, err
 		}

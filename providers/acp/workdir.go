@@ -22,8 +22,7 @@ type workDir struct {
 // maxFile bounds a file that the hub reads for an agent, or shows to users before a change, in bytes.
 const maxFile = 8 << 20
 
-// codeNotFound is the error for a file that does not exist. Its text is that of the libraries of the protocol: Gemini CLI looks at it
-// to find out whether a file is new.
+// codeNotFound is the error for a file that does not exist. Its text is that of the libraries of the protocol.
 const codeNotFound = -32002
 
 // Refusals of files that the agent may not touch through the hub.

@@ -144,7 +144,7 @@ func steerQueue(r *rig) {
 	hold.release()
 	got := t.end("m-1", providers.Completed)
 	t.has("what it said", got, "first things first.", "second things second.")
-	if strings.Index(got, "second") < strings.Index(got, "first") {
+	if strings.Index(got, "second things") < strings.Index(got, "first things") {
 		t.Errorf("the queued message came first, want it second: %q", got)
 	}
 	t.taken("q-1")
