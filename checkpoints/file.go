@@ -32,7 +32,7 @@ func (s *Store) File(ctx context.Context, w Worktree, session, hash, path string
 		return File{}, err
 	}
 	unknown := fmt.Errorf("%w: it has no file %q", ErrUnknown, path)
-	if path == "" || strings.ContainsRune(path, 0) {
+	if !fs.ValidPath(path) || strings.ContainsRune(path, 0) {
 		return File{}, unknown
 	}
 	out, err := r.git(ctx, nil, "ls-tree", "-z", "-l", "--full-tree", c.Files, "--", path)

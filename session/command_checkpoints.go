@@ -115,11 +115,11 @@ func (c *checkpointing) runRestore(op *checkpointOp, windows checkpointWindows) 
 		c.log.WarnContext(ctx, "interrupted runs have not stopped, restoring files", "err", err)
 	}
 	done, err := c.repo.Restore(ctx, c.w.id, op.Hash, op.toNote(), windows.encode())
-	desk := windowRestore{c: c}
-	if err == nil && desk.run(ctx, c.readWindows(ctx, op.Hash)) != nil || ctx.Err() != nil {
+	restored := windowRestore{c: c}
+	if err == nil && restored.run(ctx, c.readWindows(ctx, op.Hash)) != nil || ctx.Err() != nil {
 		return // the next owner finishes it
 	}
-	c.finish(func() { c.endRestore(op, done, desk, err) })
+	c.finish(func() { c.endRestore(op, done, restored, err) })
 }
 
 // readWindows returns the windows of a checkpoint. Files are restored without them if they cannot be
@@ -162,7 +162,7 @@ func (c *checkpointing) endRestore(op *checkpointOp, done checkpoints.Restored, 
 	c.w.Emit(e)
 	text := fmt.Sprintf("Files and windows were restored to the checkpoint %.7s: %d files and %d windows changed.", op.Hash, done.Changed, windows.changed)
 	if windows.refused > 0 {
-		text += fmt.Sprintf(" %d windows could not be restored, because an agent uses them or there are too many.", windows.refused)
+		text += fmt.Sprintf(" %d windows could not be restored, because an agent uses them, or they are too many or too large.", windows.refused)
 	}
 	c.addRow(monitor, text, checkpointRow{To: op.Hash, Safety: done.Safety.Hash, Restored: true, Files: done.Changed})
 	replies := &c.port.owner.commands.replies

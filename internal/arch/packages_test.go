@@ -114,7 +114,7 @@ var rules = map[string]rule{
 	"gateway/rest":    {uses: "approval apps apps/build auth checkpoints desktop fetch files gateway/access gateway/admin gateway/httpio gateway/openapi gateway/problem internal/truncation history mcpclient modes notebookfile pictures profiles ratelimit secrets session sessionfile settings store web wire workspaces"},
 	"gateway/ws":      {uses: "auth broadcast gateway/access gateway/httpio gateway/openapi gateway/problem pictures ratelimit session settings store wire", tests: "store/filestore"},
 
-	"gateway": {uses: "apps audit auth files gateway/access gateway/admin gateway/agui gateway/httpio gateway/openapi gateway/problem gateway/rest gateway/rooipc gateway/ws mcpclient membership modes pictures profiles ratelimit secrets session settings store web wire workspaces", tests: "adminview agentpool apps/build agui/aguitest rooipc rooipc/rooipctest broadcast client desktop history sessionfile providers providers/demo providers/outbound fetch mcpclient/mcptest tools store/filestore store/redisstore internal/redistest"},
+	"gateway": {uses: "apps audit auth files gateway/access gateway/admin gateway/agui gateway/httpio gateway/openapi gateway/problem gateway/rest gateway/rooipc gateway/ws mcpclient membership modes pictures profiles ratelimit secrets session settings store web wire workspaces", tests: "adminview agentpool apps/build checkpoints agui/aguitest rooipc rooipc/rooipctest broadcast client desktop history sessionfile providers providers/demo providers/outbound fetch mcpclient/mcptest tools store/filestore store/redisstore internal/redistest"},
 
 	"cmd/hub":                      {uses: "*", tests: "internal/redistest"},
 	"cmd/hub/internal/command":     {},

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { HubEvent } from "../../../core/src/index.js";
-import { longestPause, type Mark, markOf, neighbour, Playhead, PlayTimes, returnTo } from "../../src/film/timeline.js";
+import { filesAt, longestPause, type Mark, markOf, neighbour, Playhead, PlayTimes, returnTo } from "../../src/film/timeline.js";
 
 const head = (n: number, time: number) => ({ session: "ses-1", at: `1-${n}`, time });
 const row = (n: number, say: string, action = "created"): HubEvent =>
@@ -26,6 +26,25 @@ describe("the marks of a film", () => {
     expect(neighbour(marks, 5, false)?.moment).toBe(9);
     expect(neighbour(marks, 2, true)).toBeUndefined();
     expect(neighbour(marks, 9, false)).toBeUndefined();
+  });
+});
+
+describe("the files of a moment", () => {
+  const restored = (n: number, error?: string): HubEvent =>
+    ({ type: "CHECKPOINT_RESTORED", ...head(n, n * 1000), data: { hash: `r${n}`, files: 1, windows: 0, ...(error === undefined ? {} : { error }) } }) as unknown as HubEvent;
+  const events = [row(1, "user_feedback"), saved(2), row(3, "text"), saved(4), restored(5), restored(6, "the disk is full"), row(7, "user_feedback")];
+  const marks = events.flatMap((e, i) => markOf(e, i + 1) ?? []);
+
+  it.each([
+    [0, undefined],
+    [1, undefined],
+    [2, "h2"],
+    [3, "h2"],
+    [4, "h4"],
+    [5, "r5"],
+    [7, "r5"], // a restore that failed is none
+  ])("%i are those of %s", (moment, hash) => {
+    expect(filesAt(marks, moment)?.hash).toBe(hash);
   });
 });
 
