@@ -35,7 +35,11 @@ func (r *Run) Apply(e wire.Event) {
 		r.rejected(data)
 	case wire.AgentThinking:
 		if r.shows(data.AgentID) {
-			r.addReasoning(data.Delta)
+			r.addReasoning(data)
+		}
+	case wire.MessageUpdated:
+		if data.Message.MessageID == r.turn && data.Message.Say == wire.SayReasoning {
+			r.reasoning.addRow(data.Message, data.Action)
 		}
 	case wire.AgentResponse:
 		r.response(data)
@@ -90,6 +94,7 @@ func (r *Run) accepted(data wire.MessageAccepted) {
 		if a.Role == data.AgentID {
 			r.turn = cmp.Or(a.MessageID, r.turn)
 			r.text.Reset(r.state.AgentText(a.Role))
+			r.joinReasoning()
 			r.sendTurn(r.turn, r.text.String())
 		}
 	}
@@ -149,37 +154,6 @@ func (r *Run) closeText() {
 		r.emit(event{Type: typeTextEnd, MessageID: textID(r.turn)})
 	}
 }
-
-// reasoning counts the stretches of thinking of a turn.
-type reasoning struct {
-	n    int
-	open bool
-}
-
-func (r *Run) addReasoning(delta string) {
-	if delta == "" {
-		return
-	}
-	r.closeText()
-	if !r.reasoning.open {
-		r.reasoning.n++
-		r.reasoning.open = true
-		r.emit(event{Type: typeReasoningStart, MessageID: r.reasoning.id(r.turn)})
-		r.emit(event{Type: typeThoughtStart, MessageID: r.reasoning.id(r.turn), Role: roleReasoning})
-	}
-	r.emit(event{Type: typeThoughtContent, MessageID: r.reasoning.id(r.turn), Delta: delta})
-}
-
-func (r *Run) closeReasoning() {
-	if r.reasoning.open {
-		r.reasoning.open = false
-		r.emit(event{Type: typeThoughtEnd, MessageID: r.reasoning.id(r.turn)})
-		r.emit(event{Type: typeReasoningEnd, MessageID: r.reasoning.id(r.turn)})
-	}
-}
-
-// id returns the id of the newest stretch of thinking of a turn.
-func (x *reasoning) id(turn wire.MessageID) string { return reasoningID(turn, x.n) }
 
 // calls are the tool calls of a turn that have begun, in their order.
 type calls struct {

@@ -207,6 +207,7 @@ func (r *Run) join(turn wire.MessageID) bool {
 	}
 	r.own, r.turn, r.agent, r.phase = turn, turn, r.state.Agents()[i].Role, phaseRunning
 	r.text.Reset(r.state.AgentText(r.agent))
+	r.joinReasoning()
 	return true
 }
 
@@ -215,7 +216,7 @@ func (r *Run) updateKnown() { r.known = bounded(conversation(r.turns, r.known)) 
 
 // sendTurn replaces what the client has of a turn.
 func (r *Run) sendTurn(turn wire.MessageID, text string) {
-	all := turnConversation(r.turns.rows(), r.known, turn, text)
+	all := turnConversation(r.turns.rows(), r.known, turn, r.turns.thinking(turn), text)
 	r.emit(event{Type: typeMessagesSnapshot, Messages: &all})
 }
 
@@ -289,7 +290,7 @@ func (r *Run) checkQuestions() {
 		case r.frontendTools.execute(&q):
 			pending = append(pending, r.requestCall(&q))
 		default:
-			open = append(open, q.interrupt(r.calls.last()))
+			open = append(open, q.interrupt(&r.calls, r.turn))
 		}
 	}
 	switch {
