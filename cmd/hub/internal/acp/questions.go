@@ -29,10 +29,10 @@ type question struct {
 
 // questionsOf returns the open questions by id. Those that want more than the choice of an option need a
 // client with forms.
-func questionsOf(s *wire.SessionState, id wire.SessionID, hasForms bool, call func(wire.AgentID) string) map[string]question {
+func questionsOf(s *wire.SessionState, id wire.SessionID, hasForms bool, call func(agent wire.AgentID, use string) string) map[string]question {
 	all := map[string]question{}
 	for _, d := range s.Dialogs {
-		r := permissionRequest{SessionID: id, ToolCall: permissionCallOf(call(d.AgentID), string(d.DialogID), d.Title, d.Message), Options: []permissionOption{
+		r := permissionRequest{SessionID: id, ToolCall: permissionCallOf(call(d.AgentID, d.ToolUseID), string(d.DialogID), d.Title, d.Message), Options: []permissionOption{
 			{optionAllow, cmp.Or(d.ConfirmText, "Allow once"), "allow_once"}, {optionReject, cmp.Or(d.CancelText, "Reject"), "reject_once"},
 		}}
 		if d.PermissionOptions != nil && d.PermissionOptions.ShowRememberChoice {
@@ -52,7 +52,7 @@ func questionsOf(s *wire.SessionState, id wire.SessionID, hasForms bool, call fu
 		case hasForms && (p.InputField != nil || p.MultiSelect || len(p.Options) == 0):
 			all[string(p.ID)] = form(id, p)
 		case len(p.Options) > 0:
-			r := permissionRequest{SessionID: id, ToolCall: permissionCallOf(call(p.AgentID), string(p.ID), p.Title, p.Message)}
+			r := permissionRequest{SessionID: id, ToolCall: permissionCallOf(call(p.AgentID, ""), string(p.ID), p.Title, p.Message)}
 			for _, o := range p.Options {
 				r.Options = append(r.Options, permissionOption{o.Value, cmp.Or(o.Label, o.Value), "allow_once"})
 			}
@@ -167,7 +167,7 @@ func permissionCallOf(call, id, title, message string) permissionCall {
 
 // askNew asks the client all questions that are new, and withdraws those that were answered elsewhere.
 func (o *openSession) askNew(ctx context.Context, s *wire.SessionState) {
-	open := questionsOf(s, o.id, o.server.hasForms.Load(), o.translator.lastCall)
+	open := questionsOf(s, o.id, o.server.hasForms.Load(), o.translator.askingCall)
 	for id, withdraw := range o.asked {
 		if _, still := open[id]; !still {
 			withdraw()
@@ -180,7 +180,7 @@ func (o *openSession) askNew(ctx context.Context, s *wire.SessionState) {
 		}
 		if q.method == "" {
 			o.asked[id] = func() {}
-			o.send(update{Kind: updateThought, Content: textBlock(q.notice)}) // as thinking: it is no part of the answer
+			o.notice(q.notice)
 			continue
 		}
 		asking, withdraw := context.WithCancel(ctx)
