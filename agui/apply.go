@@ -54,11 +54,13 @@ func (r *Run) Apply(e wire.Event) {
 	case wire.TodoFailed:
 		r.stepFinished(data.TodoID)
 	case wire.TaskSpawned:
-		r.taskActivity(data.ChildTaskID, data.AgentID, "running")
+		if r.shows(data.AgentID) {
+			r.taskActivity(data.ChildTaskID, taskRunning)
+		}
 	case wire.TaskCompleted:
-		r.taskActivity(data.TaskID, "", "completed")
+		r.taskEnded(data.Task, taskCompleted)
 	case wire.TaskAborted:
-		r.taskActivity(data.TaskID, "", "aborted")
+		r.taskEnded(data.Task, taskAborted)
 	case wire.Actions:
 		r.windowActivities(data)
 	}
@@ -227,32 +229,4 @@ func (r *Run) stepFinished(id wire.TodoID) {
 // ownsPlan reports whether the plan of the session is that of the run.
 func (r *Run) ownsPlan() bool {
 	return r.turn != "" && r.turns.ofPlan() == r.turn
-}
-
-// taskActivity sends the state of a task of the turn. by is the agent that began it; empty for a task
-// that was sent before.
-func (r *Run) taskActivity(id wire.TaskID, by wire.AgentID, status string) {
-	if by == "" && !r.tasks[id] || by != "" && !r.shows(by) {
-		return
-	}
-	r.tasks[id] = true
-	r.emit(event{
-		Type: typeActivity, MessageID: string(r.turn) + ".task." + string(id), ActivityType: "everdesk.task",
-		Content: map[string]any{"taskId": id, "status": status},
-	})
-}
-
-// windowActivities sends the windows that the turn opened.
-func (r *Run) windowActivities(data wire.Actions) {
-	if !r.shows(data.AgentID) {
-		return
-	}
-	for _, a := range data.Actions {
-		if open, ok := a.(wire.WindowCreate); ok {
-			r.emit(event{
-				Type: typeActivity, MessageID: string(r.turn) + ".window." + string(open.WindowID), ActivityType: "everdesk.window",
-				Content: map[string]any{"windowId": open.WindowID, "title": open.Title, "monitorId": data.MonitorID},
-			})
-		}
-	}
 }

@@ -52,7 +52,6 @@ type Run struct {
 	reasoning reasoning
 	calls     calls
 	steps     map[wire.TodoID]string // names of open steps
-	tasks     map[wire.TaskID]bool   // those that the client knows
 	out       [][]byte
 }
 
@@ -61,7 +60,7 @@ type Run struct {
 func NewRun(in *Input, id wire.SessionID, state wire.SessionState) *Run {
 	r := &Run{
 		thread: in.ThreadID, run: in.RunID, request: in.RunID, modern: in.Modern(), monitor: in.Monitor(),
-		state: desktop.New(id), answers: answers{}, steps: map[wire.TodoID]string{}, tasks: map[wire.TaskID]bool{},
+		state: desktop.New(id), answers: answers{}, steps: map[wire.TodoID]string{},
 	}
 	for _, m := range in.Messages {
 		r.known = append(r.known, chat{ID: m.ID, Role: m.Role, ToolCallID: m.ToolCallID, raw: m.raw})
@@ -140,6 +139,7 @@ func (r *Run) Attach(message wire.MessageID, wait bool) {
 		r.updateKnown()
 		r.emit(event{Type: typeMessagesSnapshot, Messages: &r.known})
 		if r.join(r.turns.running()) {
+			r.sendActivities(r.turn, r.turns.rows())
 			r.checkQuestions()
 		} else {
 			r.finish(nil, nil)
@@ -156,6 +156,7 @@ func (r *Run) Attach(message wire.MessageID, wait bool) {
 	// A client keeps what it has of a turn whose rows are gone.
 	if running || wait || slices.ContainsFunc(rows, func(row wire.UIRow) bool { return row.MessageID == turn }) {
 		r.sendTurn(turn, text)
+		r.sendActivities(turn, rows)
 	}
 	end, ended := r.turns.end(turn)
 	reason, refused := r.turns.refusal(message)
