@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -107,22 +108,19 @@ func TestEditorThatWasAwayForLongMissesNothing(t *testing.T) {
 	x := openTab(t, h.url, token, id)
 	answered := e.begin(id, "/nosteer\n/say Before.\n/call shell {\"command\":\"git push\"}\n/say After.")
 	ask := next(x, "the agent asks", func(wire.ApprovalRequest) bool { return true })
-	removed := e.begin(id, "/say Never.")
-	queued := next(x, "the second prompt waits", func(wire.MessageQueued) bool { return true })
+	second := e.begin(id, "/say Second.")
+	next(x, "the second prompt waits", func(wire.MessageQueued) bool { return true })
 	e.await("the editor has the beginning", func() bool { return strings.HasPrefix(e.texts("agent_message_chunk"), "Before.") })
 	l.cut()
 
-	if err := x.Post(t.Context(), wire.DeleteQueuedMessage{Target: queued.MessageID, MonitorID: "monitor-0"}); err != nil {
-		t.Fatal(err)
-	}
-	next(x, "the second prompt is removed", func(wire.MessageRejected) bool { return true })
 	if _, err := x.Send(t.Context(), wire.DialogFeedback{DialogID: ask.DialogID, MonitorID: ask.MonitorID, Confirmed: true}); err != nil {
 		t.Fatal(err)
 	}
 	ends := func(r wire.AgentResponse) bool { return r.IsComplete }
 	next(x, "the first turn has ended", ends)
+	next(x, "the second turn has ended", ends)
 	const turns, calls = 5, 50
-	want := "Before.\nThe user allowed it.\nAfter."
+	want := "Before.\nThe user allowed it.\nAfter.Second."
 	for i := range turns {
 		x.say(strings.Repeat("/toast x\n", calls) + fmt.Sprintf("/say Turn %d.", i))
 		next(x, "a turn has ended", ends)
@@ -139,8 +137,8 @@ func TestEditorThatWasAwayForLongMissesNothing(t *testing.T) {
 	if why := answered(); why != "end_turn" {
 		t.Errorf("the first prompt stopped with %q, want end_turn", why)
 	}
-	if why := removed(); why != "cancelled" {
-		t.Errorf("the prompt that was removed stopped with %q, want cancelled", why)
+	if why := second(); why != "end_turn" {
+		t.Errorf("the second prompt stopped with %q, want end_turn", why)
 	}
 	x.say("/say Back.")
 	e.await("the editor has the newest answer", func() bool { return strings.HasSuffix(e.texts("agent_message_chunk"), "Back.") })
@@ -160,5 +158,52 @@ func TestEditorThatWasAwayForLongMissesNothing(t *testing.T) {
 	}
 	if ended != turns*calls {
 		t.Errorf("%d calls, want %d", ended, turns*calls)
+	}
+}
+
+// The session of an editor is deleted in the middle of a prompt. The prompt fails, and later ones do at once.
+func TestEditorLearnsThatItsSessionIsGone(t *testing.T) {
+	t.Parallel()
+	h := startHub(t, "--store", "file:"+t.TempDir(), "--rate-limits", "off")
+	_, token, _ := strings.Cut(h.invitation, "token=")
+	e := startEditor(t, h, nil)
+	id := e.open()
+	failed := make(chan error, 1)
+	go func() { _, err := e.prompt(id, "/say Before.\n/hang"); failed <- err }()
+	e.await("the prompt is answered", func() bool { return e.texts("agent_message_chunk") != "" })
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, h.url+"/api/sessions/"+string(id), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if err := <-failed; err == nil {
+		t.Errorf("after status %d for the deletion the prompt succeeds, want an error", res.StatusCode)
+	}
+	if _, err := e.prompt(id, "/say More."); err == nil {
+		t.Error("a prompt of a deleted session succeeds, want an error")
+	}
+}
+
+// The hub refuses an answer that is none of the choices. The editor is asked again.
+func TestARefusedAnswerOfAnEditorIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	h := startHub(t, "--store", "file:"+t.TempDir(), "--rate-limits", "off")
+	answers := make(chan string, 2)
+	answers <- "green"
+	answers <- "blue"
+	e := startEditor(t, h, func([]string) string { return <-answers })
+	if why, err := e.prompt(e.open(), "/ask Which one? | red | blue\n/say Over."); why != "end_turn" || err != nil {
+		t.Errorf("stopped with %q and %v, want end_turn", why, err)
+	}
+	if got := e.texts("agent_message_chunk"); !strings.Contains(got, "blue") || !strings.HasSuffix(got, "Over.") {
+		t.Errorf("text %q, want the second answer", got)
+	}
+	if got := e.texts("agent_thought_chunk"); !strings.Contains(got, "The answer was refused: ") {
+		t.Errorf("thoughts %q, want that the answer was refused", got)
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 
+	"github.com/everdesk/everdesk/client"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -189,25 +191,40 @@ func (o *openSession) askNew(ctx context.Context, s *wire.SessionState) {
 	}
 }
 
-// ask sends the client a question and passes its answer to the hub. If the client cancels it, it stays open in
-// the desktop.
+// maxAsked bounds how often a question is asked whose answers the hub refuses.
+const maxAsked = 3
+
+// ask asks the client a question, again if the hub refuses the answer.
 func (o *openSession) ask(ctx context.Context, q question) {
+	for range maxAsked {
+		refused, ok := errors.AsType[*client.RefusedError](o.askOnce(ctx, q))
+		if !ok || ctx.Err() != nil {
+			return
+		}
+		o.notice("The answer was refused: " + refused.Reason)
+	}
+}
+
+// askOnce sends the client a question and passes its answer to the hub. If the client cancels it, it stays open in
+// the desktop.
+func (o *openSession) askOnce(ctx context.Context, q question) error {
 	pending, err := o.server.conn.Begin(ctx, q.method, q.request, nil)
 	if err != nil {
-		return // the client is gone
+		return nil //nolint:nilerr // the client is gone
 	}
 	var reply json.RawMessage
 	if err := pending.Wait(ctx, &reply); err != nil {
 		if ctx.Err() != nil { // answered elsewhere
 			_ = o.server.conn.Notify(context.WithoutCancel(ctx), "$/cancel_request", map[string]any{"requestId": pending.ID()})
 		}
-		return
+		return nil //nolint:nilerr // it stays open in the desktop
 	}
 	answer := q.answer(reply)
 	if answer == nil {
-		return
+		return nil
 	}
-	if _, err := o.client.Send(ctx, answer); err != nil && ctx.Err() == nil {
+	if _, err = o.client.Send(ctx, answer); err != nil && ctx.Err() == nil {
 		o.server.logf("session %s: answer refused: %v", o.id, err)
 	}
+	return err
 }

@@ -64,6 +64,7 @@ func (s *server) open(ctx context.Context, id wire.SessionID, replay bool) (*ope
 	o.work.Go(func() { ended <- o.client.Run(running) })
 	select {
 	case <-o.started:
+		s.watching.Go(func() { o.watch(<-ended) })
 		return o, nil
 	case err = <-ended:
 	case <-ctx.Done():
@@ -88,6 +89,24 @@ func (o *openSession) leave() {
 	for id, p := range o.prompts {
 		delete(o.prompts, id)
 		p.ended <- wire.AgentResponse{Outcome: wire.OutcomeInterrupted}
+	}
+}
+
+// watch takes the end of the connection. Unless the client has left the session, the hub refuses it for good: the session
+// was deleted, or the client may not use it any more.
+func (o *openSession) watch(err error) {
+	o.mu.Lock()
+	hasLeft := o.left
+	for id, p := range o.prompts {
+		if !hasLeft {
+			delete(o.prompts, id)
+			p.ended <- wire.AgentResponse{Outcome: wire.OutcomeFailed, Reason: "The session cannot be used any more: " + err.Error()}
+		}
+	}
+	o.mu.Unlock()
+	if !hasLeft {
+		o.server.logf("session %s: %v", o.id, err)
+		o.server.close(o)
 	}
 }
 

@@ -263,3 +263,40 @@ func TestASnapshotSendsWhatTheEditorMissed(t *testing.T) {
 		})
 	}
 }
+
+// Prompts end that were removed from the queue, or whose turn has ended, while the client was away.
+func TestPromptsThatEndedMeanwhileEnd(t *testing.T) {
+	t.Parallel()
+	state := wire.SessionState{
+		Agents: []wire.AgentState{{Role: "main-monitor-0-m3", Kind: wire.AgentMain, Status: wire.AgentStatusRunning, MessageID: "m3"}},
+		Queues: wire.Object[wire.MonitorID, []wire.QueuedMessage]{{Key: monitor, Value: []wire.QueuedMessage{{ID: "m4"}}}},
+	}
+	user := func(id wire.MessageID) wire.UIRow {
+		return wire.UIRow{Type: wire.RowSay, Say: wire.SayUserFeedback, MessageID: id}
+	}
+	removed := user("m2")
+	removed.ProgressStatus = &wire.ProgressStatus{Icon: "discard", Text: "removed from the queue"}
+	rows := []wire.UIRow{user("m1"), {Type: wire.RowSay, Say: wire.SayAPIReqFinished, Text: `{"outcome":"failed"}`, MessageID: "m1"}, removed, user("m3"), user("m4"), user("m5")}
+	o := &openSession{prompts: map[wire.MessageID]*prompt{}, own: map[wire.MessageID]bool{}}
+	all := map[wire.MessageID]*prompt{}
+	for _, id := range []wire.MessageID{"m1", "m2", "m3", "m4", "m5", "m6"} {
+		all[id] = &prompt{ended: make(chan wire.AgentResponse, 1)}
+		o.prompts[id] = all[id]
+	}
+	o.endPrompts(&state, rows)
+	want := map[wire.MessageID]wire.Outcome{"m1": wire.OutcomeFailed, "m2": wire.OutcomeInterrupted}
+	for id, p := range all {
+		var got wire.Outcome
+		select {
+		case end := <-p.ended:
+			got = end.Outcome
+		default:
+		}
+		if got != want[id] {
+			t.Errorf("prompt %s ended with %q, want %q", id, got, want[id])
+		}
+	}
+	if p := all["m5"]; p.agent != "main-monitor-0-m3" || !p.hasJoined {
+		t.Errorf("the prompt that joined the running turn is %+v, want it with the agent of that", p)
+	}
+}
