@@ -126,9 +126,9 @@ func TestEditorThatWasAwayForLongMissesNothing(t *testing.T) {
 		next(x, "a turn has ended", ends)
 		want += fmt.Sprintf("Turn %d.", i)
 	}
-	for i := range 3 { // more than the 1 MiB that the hub replays
+	for i := range 30 { // more than the 1 MiB that the hub replays
 		if _, err := x.Send(t.Context(), wire.Emit{Actions: []wire.Action{wire.WindowCreate{
-			WindowID: wire.WindowID(fmt.Sprint("w", i)), Title: "Large", Bounds: wire.Bounds{W: 100, H: 100}, Content: wire.TextContent{Data: strings.Repeat("x", 500<<10)},
+			WindowID: wire.WindowID(fmt.Sprint("w", i)), Title: "Large", Bounds: wire.Bounds{W: 100, H: 100}, Content: wire.TextContent{Data: strings.Repeat("x", 50<<10)},
 		}}}); err != nil {
 			t.Fatal(err)
 		}
