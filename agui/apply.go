@@ -35,7 +35,11 @@ func (r *Run) Apply(e wire.Event) {
 		r.rejected(data)
 	case wire.AgentThinking:
 		if r.shows(data.AgentID) {
-			r.addReasoning(data.Delta)
+			r.addReasoning(data)
+		}
+	case wire.MessageUpdated:
+		if data.Message.MessageID == r.turn && data.Message.Say == wire.SayReasoning {
+			r.reasoning.addRow(data.Message, data.Action)
 		}
 	case wire.AgentResponse:
 		r.response(data)
@@ -50,11 +54,13 @@ func (r *Run) Apply(e wire.Event) {
 	case wire.TodoFailed:
 		r.stepFinished(data.TodoID)
 	case wire.TaskSpawned:
-		r.taskActivity(data.ChildTaskID, data.AgentID, "running")
+		if r.shows(data.AgentID) {
+			r.taskActivity(data.ChildTaskID, taskRunning)
+		}
 	case wire.TaskCompleted:
-		r.taskActivity(data.TaskID, "", "completed")
+		r.taskEnded(data.Task, taskCompleted)
 	case wire.TaskAborted:
-		r.taskActivity(data.TaskID, "", "aborted")
+		r.taskEnded(data.Task, taskAborted)
 	case wire.Actions:
 		r.windowActivities(data)
 	}
@@ -90,6 +96,7 @@ func (r *Run) accepted(data wire.MessageAccepted) {
 		if a.Role == data.AgentID {
 			r.turn = cmp.Or(a.MessageID, r.turn)
 			r.text.Reset(r.state.AgentText(a.Role))
+			r.joinReasoning()
 			r.sendTurn(r.turn, r.text.String())
 		}
 	}
@@ -149,37 +156,6 @@ func (r *Run) closeText() {
 		r.emit(event{Type: typeTextEnd, MessageID: textID(r.turn)})
 	}
 }
-
-// reasoning counts the stretches of thinking of a turn.
-type reasoning struct {
-	n    int
-	open bool
-}
-
-func (r *Run) addReasoning(delta string) {
-	if delta == "" {
-		return
-	}
-	r.closeText()
-	if !r.reasoning.open {
-		r.reasoning.n++
-		r.reasoning.open = true
-		r.emit(event{Type: typeReasoningStart, MessageID: r.reasoning.id(r.turn)})
-		r.emit(event{Type: typeThoughtStart, MessageID: r.reasoning.id(r.turn), Role: roleReasoning})
-	}
-	r.emit(event{Type: typeThoughtContent, MessageID: r.reasoning.id(r.turn), Delta: delta})
-}
-
-func (r *Run) closeReasoning() {
-	if r.reasoning.open {
-		r.reasoning.open = false
-		r.emit(event{Type: typeThoughtEnd, MessageID: r.reasoning.id(r.turn)})
-		r.emit(event{Type: typeReasoningEnd, MessageID: r.reasoning.id(r.turn)})
-	}
-}
-
-// id returns the id of the newest stretch of thinking of a turn.
-func (x *reasoning) id(turn wire.MessageID) string { return reasoningID(turn, x.n) }
 
 // calls are the tool calls of a turn that have begun, in their order.
 type calls struct {
@@ -253,32 +229,4 @@ func (r *Run) stepFinished(id wire.TodoID) {
 // ownsPlan reports whether the plan of the session is that of the run.
 func (r *Run) ownsPlan() bool {
 	return r.turn != "" && r.turns.ofPlan() == r.turn
-}
-
-// taskActivity sends the state of a task of the turn. by is the agent that began it; empty for a task
-// that was sent before.
-func (r *Run) taskActivity(id wire.TaskID, by wire.AgentID, status string) {
-	if by == "" && !r.tasks[id] || by != "" && !r.shows(by) {
-		return
-	}
-	r.tasks[id] = true
-	r.emit(event{
-		Type: typeActivity, MessageID: string(r.turn) + ".task." + string(id), ActivityType: "everdesk.task",
-		Content: map[string]any{"taskId": id, "status": status},
-	})
-}
-
-// windowActivities sends the windows that the turn opened.
-func (r *Run) windowActivities(data wire.Actions) {
-	if !r.shows(data.AgentID) {
-		return
-	}
-	for _, a := range data.Actions {
-		if open, ok := a.(wire.WindowCreate); ok {
-			r.emit(event{
-				Type: typeActivity, MessageID: string(r.turn) + ".window." + string(open.WindowID), ActivityType: "everdesk.window",
-				Content: map[string]any{"windowId": open.WindowID, "title": open.Title, "monitorId": data.MonitorID},
-			})
-		}
-	}
 }

@@ -184,6 +184,7 @@ func conversation(turns turnFinder, known []chat) []chat {
 	all := chatOf(rows)
 	for _, a := range turns.state.Agents() {
 		if a.MonitorID == turns.monitor && a.MessageID != "" && a.Status != wire.AgentStatusIdle {
+			all = setThinking(all, rows, a.MessageID, turns.thinking(a.MessageID))
 			all = setText(all, a.MessageID, turns.state.AgentText(a.Role))
 		}
 	}
@@ -220,7 +221,7 @@ func setText(all []chat, turn wire.MessageID, text string) []chat {
 
 // turnConversation returns the messages of a client with those of one turn as rows have them, at
 // the end.
-func turnConversation(rows []wire.UIRow, known []chat, turn wire.MessageID, text string) []chat {
+func turnConversation(rows []wire.UIRow, known []chat, turn wire.MessageID, thinking, text string) []chat {
 	all := []chat{}                // clients reject null
 	results := map[string]string{} // ids of the results that the client added itself, by call
 	for _, m := range known {
@@ -249,5 +250,5 @@ func turnConversation(rows []wire.UIRow, known []chat, turn wire.MessageID, text
 			all = append(all, m)
 		}
 	}
-	return setText(all, turn, text)
+	return setText(setThinking(all, rows, turn, thinking), turn, text)
 }

@@ -39,7 +39,8 @@ const (
 type question struct {
 	id, reason, message, schema string
 	agent                       wire.AgentID
-	turn                        wire.MessageID // of a plan
+	turn                        wire.MessageID // of a plan, or of the agent; empty in old logs
+	toolUse                     string         // the tool call that asks, if it is known
 	expires                     wire.Millis
 	// call is set if a frontend is to execute a tool; its result is the answer.
 	call *wire.ClientToolCall
@@ -47,10 +48,15 @@ type question struct {
 	answer func(r Resumption) wire.ClientPayload
 }
 
-// interrupt returns the question as an interrupt of the tool call that asks it, if any.
-func (q *question) interrupt(call string) interrupt {
+// interrupt returns the question as an interrupt of the tool call of the turn that asks it. It is the newest one if the
+// question does not name one of those that run.
+func (q *question) interrupt(c *calls, turn wire.MessageID) interrupt {
 	i := interrupt{ID: q.id, Reason: q.reason, Message: q.message, ResponseSchema: json.RawMessage(q.schema)}
 	if q.reason == reasonToolCall {
+		call := callID(turn, q.toolUse)
+		if q.toolUse == "" || !slices.Contains(c.running, call) {
+			call = c.last()
+		}
 		if i.ToolCallID = call; call == "" {
 			i.Reason = reasonApproval
 		}
@@ -83,7 +89,7 @@ func questionsOf(s *wire.SessionState) []question {
 
 func dialogQuestion(d wire.ApprovalRequest) question {
 	q := question{
-		id: string(d.DialogID), reason: reasonApproval, message: joinTexts(d.Title, d.Message), schema: schemaApproval, agent: d.AgentID, expires: d.Deadline,
+		id: string(d.DialogID), reason: reasonApproval, message: joinTexts(d.Title, d.Message), schema: schemaApproval, agent: d.AgentID, turn: d.MessageID, toolUse: d.ToolUseID, expires: d.Deadline,
 		answer: func(r Resumption) wire.ClientPayload {
 			return wire.DialogFeedback{DialogID: d.DialogID, Confirmed: approves(r), MonitorID: d.MonitorID}
 		},
@@ -96,7 +102,7 @@ func dialogQuestion(d wire.ApprovalRequest) question {
 
 func promptQuestion(p wire.OpenPrompt) question {
 	return question{
-		id: string(p.ID), reason: reasonInput, message: joinTexts(p.Title, p.Message), schema: promptSchema(&p.Prompt), agent: p.AgentID, expires: p.Deadline, call: p.ClientTool,
+		id: string(p.ID), reason: reasonInput, message: joinTexts(p.Title, p.Message), schema: promptSchema(&p.Prompt), agent: p.AgentID, turn: p.MessageID, expires: p.Deadline, call: p.ClientTool,
 		answer: func(r Resumption) wire.ClientPayload {
 			m := wire.UserPromptResponse{PromptID: p.ID, MonitorID: p.MonitorID}
 			m.Text, m.SelectedValues = promptAnswer(r, p.Options)

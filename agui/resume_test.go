@@ -218,3 +218,41 @@ func TestNewMessageBesideAnswers(t *testing.T) {
 		})
 	}
 }
+
+// An approval is shown at the tool call that asks for it, also if another one began later. Logs of older hubs do not
+// name the call.
+func TestAnApprovalNamesItsCall(t *testing.T) {
+	t.Parallel()
+	for use, want := range map[string]string{"c1": "m1.c1", "c2": "m1.c2", "": "m1.c2", "unknown": "m1.c2"} {
+		w := newWorld(t)
+		w.start("m1")
+		w.run.Expect("m1")
+		w.begin()
+		for _, id := range []string{"c1", "c2"} {
+			w.log(wire.ToolProgress{ToolName: "shell", ToolUseID: id, Status: wire.ToolRunning, AgentID: testAgent, MonitorID: testMonitor, MessageID: "m1"})
+		}
+		w.log(wire.ApprovalRequest{DialogID: "d", Title: "May it?", PermissionOptions: &wire.PermissionOptions{}, ToolUseID: use, AgentID: testAgent, MonitorID: testMonitor, MessageID: "m1"})
+		if got := w.client.Interrupts; len(got) != 1 || got[0].ToolCallID != want {
+			t.Errorf("asked by %q: interrupts %+v, want one at the call %s", use, got, want)
+		}
+	}
+}
+
+// The questions of a task, on which an agent of its own works, are those of the turn that delegated it.
+func TestAQuestionOfATaskIsOneOfItsTurn(t *testing.T) {
+	t.Parallel()
+	const task = "task-m1-1"
+	for name, ask := range map[string]wire.ServerPayload{
+		"q": wire.ApprovalRequest{DialogID: "q", Title: "May it?", AgentID: task, MonitorID: testMonitor, MessageID: "m1"},
+		"p": wire.Actions{AgentID: task, MonitorID: testMonitor, MessageID: "m1", Actions: []wire.Action{wire.PromptShow{Prompt: wire.Prompt{ID: "p", Title: "Which?"}}}},
+	} {
+		w := newWorld(t)
+		w.start("m1")
+		w.run.Expect("m1")
+		w.begin()
+		w.log(ask)
+		if got := w.client.Interrupts; len(got) != 1 || got[0].ID != name {
+			t.Errorf("interrupts %+v, want %s; events %v", got, name, w.client.Types())
+		}
+	}
+}

@@ -52,7 +52,6 @@ type Run struct {
 	reasoning reasoning
 	calls     calls
 	steps     map[wire.TodoID]string // names of open steps
-	tasks     map[wire.TaskID]bool   // those that the client knows
 	out       [][]byte
 }
 
@@ -61,7 +60,7 @@ type Run struct {
 func NewRun(in *Input, id wire.SessionID, state wire.SessionState) *Run {
 	r := &Run{
 		thread: in.ThreadID, run: in.RunID, request: in.RunID, modern: in.Modern(), monitor: in.Monitor(),
-		state: desktop.New(id), answers: answers{}, steps: map[wire.TodoID]string{}, tasks: map[wire.TaskID]bool{},
+		state: desktop.New(id), answers: answers{}, steps: map[wire.TodoID]string{},
 	}
 	for _, m := range in.Messages {
 		r.known = append(r.known, chat{ID: m.ID, Role: m.Role, ToolCallID: m.ToolCallID, raw: m.raw})
@@ -140,6 +139,7 @@ func (r *Run) Attach(message wire.MessageID, wait bool) {
 		r.updateKnown()
 		r.emit(event{Type: typeMessagesSnapshot, Messages: &r.known})
 		if r.join(r.turns.running()) {
+			r.sendActivities(r.turn, r.turns.rows())
 			r.checkQuestions()
 		} else {
 			r.finish(nil, nil)
@@ -156,6 +156,7 @@ func (r *Run) Attach(message wire.MessageID, wait bool) {
 	// A client keeps what it has of a turn whose rows are gone.
 	if running || wait || slices.ContainsFunc(rows, func(row wire.UIRow) bool { return row.MessageID == turn }) {
 		r.sendTurn(turn, text)
+		r.sendActivities(turn, rows)
 	}
 	end, ended := r.turns.end(turn)
 	reason, refused := r.turns.refusal(message)
@@ -207,6 +208,7 @@ func (r *Run) join(turn wire.MessageID) bool {
 	}
 	r.own, r.turn, r.agent, r.phase = turn, turn, r.state.Agents()[i].Role, phaseRunning
 	r.text.Reset(r.state.AgentText(r.agent))
+	r.joinReasoning()
 	return true
 }
 
@@ -215,7 +217,7 @@ func (r *Run) updateKnown() { r.known = bounded(conversation(r.turns, r.known)) 
 
 // sendTurn replaces what the client has of a turn.
 func (r *Run) sendTurn(turn wire.MessageID, text string) {
-	all := turnConversation(r.turns.rows(), r.known, turn, text)
+	all := turnConversation(r.turns.rows(), r.known, turn, r.turns.thinking(turn), text)
 	r.emit(event{Type: typeMessagesSnapshot, Messages: &all})
 }
 
@@ -289,7 +291,7 @@ func (r *Run) checkQuestions() {
 		case r.frontendTools.execute(&q):
 			pending = append(pending, r.requestCall(&q))
 		default:
-			open = append(open, q.interrupt(r.calls.last()))
+			open = append(open, q.interrupt(&r.calls, r.turn))
 		}
 	}
 	switch {

@@ -173,6 +173,7 @@ func TestARunWithLostConnectionsIsWhole(t *testing.T) {
 			w.run.Expect("m1")
 			w.begin()
 			var text, unsaved strings.Builder
+			var thoughts thinker
 			calls := 0
 			for range rnd.IntN(40) {
 				switch rnd.IntN(5) {
@@ -182,11 +183,15 @@ func TestARunWithLostConnectionsIsWhole(t *testing.T) {
 					text.WriteString(piece)
 					unsaved.WriteString(piece)
 				case 2:
-					w.log(wire.AgentThinking{Delta: "hm", AgentID: testAgent, MonitorID: testMonitor, MessageID: "m1"})
+					thoughts.think(w, []string{"hm", "흠 ", "😀", "so\n"}[rnd.IntN(4)])
+					if rnd.IntN(2) == 0 {
+						thoughts.write(w, new(true))
+					}
 				case 3:
 					calls++
 					id := fmt.Sprint("call-", calls)
 					call := wire.ToolProgress{ToolName: "x:y", ToolUseID: id, Status: wire.ToolRunning, ToolInput: []byte(`{"a":1}`), AgentID: testAgent, MonitorID: testMonitor, MessageID: "m1"}
+					thoughts.commit(w)
 					if unsaved.Len() > 0 {
 						w.row(wire.SayText, unsaved.String())
 						unsaved.Reset()
@@ -201,9 +206,13 @@ func TestARunWithLostConnectionsIsWhole(t *testing.T) {
 					w.take()
 				}
 			}
+			thoughts.commit(w)
 			w.end(unsaved.String(), wire.OutcomeCompleted, "")
 			if err := w.client.End(); err != nil {
 				t.Fatal(err)
+			}
+			if got := w.client.Texts("reasoning"); !slices.Equal(got, thoughts.done) {
+				t.Errorf("thinking %q, want %q", got, thoughts.done)
 			}
 			if got := strings.Join(w.client.Texts("assistant"), ""); got != text.String() {
 				t.Errorf("text %q, want %q", got, text.String())

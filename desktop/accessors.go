@@ -84,6 +84,11 @@ func (s *State) AgentText(role wire.AgentID) string {
 	return s.agents.texts.text(streamKey{role, false})
 }
 
+// AgentThinking returns the thinking of the running turn of an agent.
+func (s *State) AgentThinking(role wire.AgentID) string {
+	return s.agents.texts.text(streamKey{role, true})
+}
+
 // Agents returns all agents, without their texts.
 func (s *State) Agents() []wire.AgentState { return s.agents.all.sorted(nil, byRole) }
 

@@ -146,7 +146,7 @@ func (n *Notices) hasRoomForPrompt(id wire.PromptID) bool {
 // openPrompt adds or replaces a prompt.
 func (n *Notices) openPrompt(in actionContext, a wire.PromptShow) {
 	n.prompts.put(a.ID, wire.OpenPrompt{
-		Prompt: a.Prompt, Deadline: in.now + promptMillis, AgentID: in.by(a.AgentID), MonitorID: in.monitor,
+		Prompt: a.Prompt, Deadline: in.now + promptMillis, AgentID: in.by(a.AgentID), MessageID: in.message, MonitorID: in.monitor,
 	})
 }
 

@@ -34,6 +34,22 @@ func TestAGUIRunShowsThinkingAndTasks(t *testing.T) {
 	}
 }
 
+// The question of a task ends the run of the turn that delegated it. The answer continues both.
+func TestAGUIQuestionOfATaskIsAnInterrupt(t *testing.T) {
+	t.Parallel()
+	h := newAgentHub(t, false)
+	x := h.aguiThread("/agui", h.userToken("ann"), "thread")
+	x.say("run-1", "/task web /call shell {\"command\":\"git push\"}; /say sub\n/say Over.", nil)
+	x.run(x.answer("run-2", "resolved", true), nil)
+	if got := strings.Join(x.Texts("assistant"), "|"); !strings.HasSuffix(got, "Over.") {
+		t.Errorf("texts %q, want the end of the turn after the answer; events %v", got, x.Types())
+	}
+	tasks := x.activities("everdesk.task")
+	if len(tasks) == 0 || !strings.Contains(tasks[len(tasks)-1], `"completed"`) {
+		t.Errorf("task activities %q, want the task completed", tasks)
+	}
+}
+
 // The plan of a message is reviewed with an interrupt, its todos are steps of the run that follows, and the
 // state has them. The run ends when the plan does.
 func TestAGUIPlanIsReviewedAndItsTodosAreSteps(t *testing.T) {

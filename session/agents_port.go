@@ -229,7 +229,7 @@ func (p port) confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm,
 		p.owner.w.Emit(wire.ApprovalRequest{
 			DialogID: q.ID, Title: q.Title, Message: q.Message, ConfirmText: q.ConfirmText, CancelText: q.CancelText,
 			PermissionOptions: q.PermissionOptions, Deadline: wire.Millis(p.owner.w.now.Add(wait).UnixMilli()),
-			AgentID: c.Agent, MonitorID: c.Monitor, MessageID: c.Turn,
+			ToolUseID: about.ID, AgentID: c.Agent, MonitorID: c.Monitor, MessageID: c.Turn,
 		})
 		p.owner.agents.poolForUpdate().Questions.AskUser(c, contextpool.Inquiry{Dialog: q.ID, Call: about, Limit: r.limit, Outside: r.outside})
 		return nil

@@ -214,7 +214,9 @@ type ApprovalRequest struct {
 	CancelText        string             `json:"cancelText,omitempty"`
 	PermissionOptions *PermissionOptions `json:"permissionOptions,omitempty"`
 	// Deadline is the time at which the hub takes a missing answer as no.
-	Deadline  Millis    `json:"deadline,omitempty"`
+	Deadline Millis `json:"deadline,omitempty"`
+	// ToolUseID is the tool call for which the agent needs the permission, see [ToolProgress].
+	ToolUseID string    `json:"toolUseId,omitempty"`
 	AgentID   AgentID   `json:"agentId,omitempty"`
 	MonitorID MonitorID `json:"monitorId,omitempty"`
 	MessageID MessageID `json:"messageId,omitempty"`

@@ -182,8 +182,10 @@ func (AgentStatus) values() []string {
 type OpenPrompt struct {
 	Prompt
 	// Deadline is the time at which the hub takes a missing answer as a dismissal.
-	Deadline  Millis    `json:"deadline,omitempty"`
-	AgentID   AgentID   `json:"agentId,omitempty"`
+	Deadline Millis  `json:"deadline,omitempty"`
+	AgentID  AgentID `json:"agentId,omitempty"`
+	// MessageID is the message that began the turn of the agent.
+	MessageID MessageID `json:"messageId,omitempty"`
 	MonitorID MonitorID `json:"monitorId,omitempty"`
 }
 

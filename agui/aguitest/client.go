@@ -77,6 +77,8 @@ type Client struct {
 	Messages   []Message
 	State      map[string]map[string]json.RawMessage
 	Interrupts []Interrupt
+	// Activities has the contents of activities by the ids of their messages.
+	Activities map[string]string
 	// Events are all events, Error the one that ended a run, if any.
 	Events []Event
 	Error  *Event
@@ -166,6 +168,10 @@ func (c *Client) apply(e Event) error {
 	case "MESSAGES_SNAPSHOT":
 		return c.merge(e)
 	case "ACTIVITY_SNAPSHOT":
+		if c.Activities == nil {
+			c.Activities = map[string]string{}
+		}
+		c.Activities[e.MessageID] = string(e.Content)
 		return want(e.MessageID != "" && e.ActivityType != "" && e.Content != nil, e, "messageId, activityType and content")
 	case "CUSTOM":
 		return want(e.Name != "", e, "name")

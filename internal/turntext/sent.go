@@ -25,9 +25,18 @@ func (s *Sent) Reset(text string) {
 // Add appends to the text.
 func (s *Sent) Add(text string) {
 	s.text.WriteString(text)
+	s.units += Units(text)
+}
+
+// Units returns the length of the text in UTF-16 units.
+func (s *Sent) Units() int { return s.units }
+
+// Units returns the length of a text in UTF-16 units.
+func Units(text string) (n int) {
 	for _, c := range text {
-		s.units += max(1, utf16.RuneLen(c))
+		n += max(1, utf16.RuneLen(c))
 	}
+	return n
 }
 
 // More returns what a piece of text at an offset adds to the text, and false if it changes or skips a

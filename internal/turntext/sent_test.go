@@ -33,3 +33,26 @@ func TestMore(t *testing.T) {
 		}
 	}
 }
+
+func TestRest(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text string
+		rows []string
+		want string
+	}{
+		{"", nil, ""},
+		{"abc", nil, "abc"},
+		{"abc", []string{"a"}, "bc"},
+		{"abc", []string{"a", "bc"}, ""},
+		{"abc", []string{"from before", "a"}, "bc"},
+		{"abc", []string{"from before"}, "abc"},
+		{"abcdef", []string{"a", "bc […]"}, ""},
+		{"abcdef", []string{"de"}, "f"}, // the first rows are missing
+		{"", []string{"a"}, ""},
+	} {
+		if got := turntext.Rest(c.text, c.rows); got != c.want {
+			t.Errorf("the rest of %q after %q: got %q, want %q", c.text, c.rows, got, c.want)
+		}
+	}
+}

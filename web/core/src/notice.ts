@@ -99,6 +99,7 @@ export function openPrompt(d: Draft, ctx: ActionContext, a: PromptShow): void {
     ...pick(a, ["id", "title", "message", "options", "multiSelect", "inputField", "allowDismiss", "clientTool"]),
     deadline: ctx.now + defaultDurations.prompt,
     agentId: a.agentId || ctx.agent,
+    messageId: ctx.message,
     monitorId: ctx.monitor,
   });
 }

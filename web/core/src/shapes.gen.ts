@@ -27,7 +27,7 @@ export const shapes: Record<string, ShapeSource> = {
   _f: { kind: "object", fields: { "requestId": "_4", "windowId": "_d", "request": "_h", "deadline?": "_1d", "agentId?": "_4", "monitorId?": "_y", "messageId?": "_d", "to?": "_y" } }, // AppProtocolRequest
   _g: { kind: "object", fields: { "stateKey": { kind: "string" } } }, // AppQueryRequest
   _h: { kind: "union", tag: "kind", variants: { "manifest": "_e", "query": "_g", "command": "_c" } }, // AppRequest
-  _i: { kind: "object", fields: { "dialogId": "_d", "title": { kind: "string" }, "message": { kind: "string" }, "confirmText?": { kind: "string" }, "cancelText?": { kind: "string" }, "permissionOptions?!": "_3m", "deadline?": "_1d", "agentId?": "_4", "monitorId?": "_y", "messageId?": "_d" } }, // ApprovalRequest
+  _i: { kind: "object", fields: { "dialogId": "_d", "title": { kind: "string" }, "message": { kind: "string" }, "confirmText?": { kind: "string" }, "cancelText?": { kind: "string" }, "permissionOptions?!": "_3m", "deadline?": "_1d", "toolUseId?": { kind: "string" }, "agentId?": "_4", "monitorId?": "_y", "messageId?": "_d" } }, // ApprovalRequest
   _j: { kind: "string", values: ["followup", "command", "command_output", "completion_result", "tool", "api_req_failed", "resume_task", "resume_completed_task", "mistake_limit_reached", "use_mcp_server", "auto_approval_max_req_reached", "browser_action_launch"] }, // Ask
   _k: { kind: "object", fields: { "expires_at": "_1d", "grace_ms": { kind: "integer", min: 0, max: 9007199254740991 } } }, // AuthRefreshRequired
   _l: { kind: "object", fields: { "ok": { kind: "boolean" }, "user?": { kind: "string" }, "roles?": { kind: "list", of: { kind: "string" } } } }, // AuthResult
@@ -132,7 +132,7 @@ export const shapes: Record<string, ShapeSource> = {
   _3c: { kind: "object", fields: { "id": "_d", "agentId?": "_4", "requestId?": "_4" } }, // NotificationDismiss, PromptDismiss, ToastDismiss
   _3d: { kind: "object", fields: { "id": "_d", "title": { kind: "string" }, "body": { kind: "string" }, "icon?": { kind: "string" }, "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "requestId?": "_4" } }, // NotificationShow
   _3e: { kind: "string", values: ["auto", "text", "number", "percent", "currency"] }, // NumberKind
-  _3f: { kind: "object", fields: { "id": "_d", "title": { kind: "string" }, "message": { kind: "string" }, "options?": { kind: "list", of: "_4c" }, "multiSelect?": { kind: "boolean" }, "inputField?!": "_4a", "allowDismiss?!": { kind: "boolean" }, "clientTool?!": "_1b", "deadline?": "_1d", "agentId?": "_4", "monitorId?": "_y" } }, // OpenPrompt
+  _3f: { kind: "object", fields: { "id": "_d", "title": { kind: "string" }, "message": { kind: "string" }, "options?": { kind: "list", of: "_4c" }, "multiSelect?": { kind: "boolean" }, "inputField?!": "_4a", "allowDismiss?!": { kind: "boolean" }, "clientTool?!": "_1b", "deadline?": "_1d", "agentId?": "_4", "messageId?": "_d", "monitorId?": "_y" } }, // OpenPrompt
   _3g: { kind: "object", fields: { "value": { kind: "string" }, "label": { kind: "string" } } }, // Option
   _3h: { kind: "object", fields: { "renderer": { kind: "string" }, "data": { kind: "any" } } }, // OtherContent
   _3i: { kind: "string", values: ["completed", "failed", "interrupted"] }, // Outcome

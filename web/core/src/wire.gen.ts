@@ -543,6 +543,8 @@ export interface ApprovalRequest {
   permissionOptions?: PermissionOptions;
   /** Deadline is the time at which the hub takes a missing answer as no. */
   deadline?: Millis;
+  /** ToolUseID is the tool call for which the agent needs the permission, see ToolProgress. */
+  toolUseId?: string;
   agentId?: AgentID;
   monitorId?: MonitorID;
   messageId?: MessageID;
@@ -1684,6 +1686,8 @@ export interface OpenPrompt {
   /** Deadline is the time at which the hub takes a missing answer as a dismissal. */
   deadline?: Millis;
   agentId?: AgentID;
+  /** MessageID is the message that began the turn of the agent. */
+  messageId?: MessageID;
   monitorId?: MonitorID;
 }
 

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 
+	"github.com/everdesk/everdesk/client"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -29,10 +31,10 @@ type question struct {
 
 // questionsOf returns the open questions by id. Those that want more than the choice of an option need a
 // client with forms.
-func questionsOf(s *wire.SessionState, id wire.SessionID, hasForms bool, call func(wire.AgentID) string) map[string]question {
+func questionsOf(s *wire.SessionState, id wire.SessionID, hasForms bool, call func(agent wire.AgentID, use string) string) map[string]question {
 	all := map[string]question{}
 	for _, d := range s.Dialogs {
-		r := permissionRequest{SessionID: id, ToolCall: permissionCallOf(call(d.AgentID), string(d.DialogID), d.Title, d.Message), Options: []permissionOption{
+		r := permissionRequest{SessionID: id, ToolCall: permissionCallOf(call(d.AgentID, d.ToolUseID), string(d.DialogID), d.Title, d.Message), Options: []permissionOption{
 			{optionAllow, cmp.Or(d.ConfirmText, "Allow once"), "allow_once"}, {optionReject, cmp.Or(d.CancelText, "Reject"), "reject_once"},
 		}}
 		if d.PermissionOptions != nil && d.PermissionOptions.ShowRememberChoice {
@@ -52,7 +54,7 @@ func questionsOf(s *wire.SessionState, id wire.SessionID, hasForms bool, call fu
 		case hasForms && (p.InputField != nil || p.MultiSelect || len(p.Options) == 0):
 			all[string(p.ID)] = form(id, p)
 		case len(p.Options) > 0:
-			r := permissionRequest{SessionID: id, ToolCall: permissionCallOf(call(p.AgentID), string(p.ID), p.Title, p.Message)}
+			r := permissionRequest{SessionID: id, ToolCall: permissionCallOf(call(p.AgentID, ""), string(p.ID), p.Title, p.Message)}
 			for _, o := range p.Options {
 				r.Options = append(r.Options, permissionOption{o.Value, cmp.Or(o.Label, o.Value), "allow_once"})
 			}
@@ -167,7 +169,7 @@ func permissionCallOf(call, id, title, message string) permissionCall {
 
 // askNew asks the client all questions that are new, and withdraws those that were answered elsewhere.
 func (o *openSession) askNew(ctx context.Context, s *wire.SessionState) {
-	open := questionsOf(s, o.id, o.server.hasForms.Load(), o.translator.lastCall)
+	open := questionsOf(s, o.id, o.server.hasForms.Load(), o.translator.askingCall)
 	for id, withdraw := range o.asked {
 		if _, still := open[id]; !still {
 			withdraw()
@@ -180,7 +182,7 @@ func (o *openSession) askNew(ctx context.Context, s *wire.SessionState) {
 		}
 		if q.method == "" {
 			o.asked[id] = func() {}
-			o.send(update{Kind: updateThought, Content: textBlock(q.notice)}) // as thinking: it is no part of the answer
+			o.notice(q.notice)
 			continue
 		}
 		asking, withdraw := context.WithCancel(ctx)
@@ -189,25 +191,40 @@ func (o *openSession) askNew(ctx context.Context, s *wire.SessionState) {
 	}
 }
 
-// ask sends the client a question and passes its answer to the hub. If the client cancels it, it stays open in
-// the desktop.
+// maxAsked bounds how often a question is asked whose answers the hub refuses.
+const maxAsked = 3
+
+// ask asks the client a question, again if the hub refuses the answer.
 func (o *openSession) ask(ctx context.Context, q question) {
+	for range maxAsked {
+		refused, ok := errors.AsType[*client.RefusedError](o.askOnce(ctx, q))
+		if !ok || ctx.Err() != nil {
+			return
+		}
+		o.notice("The answer was refused: " + refused.Reason)
+	}
+}
+
+// askOnce sends the client a question and passes its answer to the hub. If the client cancels it, it stays open in
+// the desktop.
+func (o *openSession) askOnce(ctx context.Context, q question) error {
 	pending, err := o.server.conn.Begin(ctx, q.method, q.request, nil)
 	if err != nil {
-		return // the client is gone
+		return nil //nolint:nilerr // the client is gone
 	}
 	var reply json.RawMessage
 	if err := pending.Wait(ctx, &reply); err != nil {
 		if ctx.Err() != nil { // answered elsewhere
 			_ = o.server.conn.Notify(context.WithoutCancel(ctx), "$/cancel_request", map[string]any{"requestId": pending.ID()})
 		}
-		return
+		return nil //nolint:nilerr // it stays open in the desktop
 	}
 	answer := q.answer(reply)
 	if answer == nil {
-		return
+		return nil
 	}
-	if _, err := o.client.Send(ctx, answer); err != nil && ctx.Err() == nil {
+	if _, err = o.client.Send(ctx, answer); err != nil && ctx.Err() == nil {
 		o.server.logf("session %s: answer refused: %v", o.id, err)
 	}
+	return err
 }

@@ -40,6 +40,8 @@ type server struct {
 	hasForms atomic.Bool
 	ctx      context.Context //nolint:containedctx // of the sessions, which outlive the calls that open them
 
+	watching sync.WaitGroup // the ends of the open sessions
+
 	outMu sync.Mutex // guards out
 	out   io.Writer
 	errMu sync.Mutex // guards err
@@ -63,6 +65,7 @@ func (s *server) run(ctx context.Context, in io.Reader) error {
 	defer func() {
 		stop() // ends the prompts that the connection waits for
 		s.leaveAll()
+		s.watching.Wait()
 		s.conn.Close(nil)
 	}()
 	lines, failed := make(chan []byte), make(chan error, 1)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -38,6 +37,7 @@ type openSession struct {
 // prompt is a prompt of the client that has not ended.
 type prompt struct {
 	agent wire.AgentID // that works on it, once it is known
+	row   wire.RowID   // of its message, once it is known
 	// hasJoined says that it is part of a turn which another client began, and isCancelled that this client does
 	// not want its answer any more.
 	hasJoined, isCancelled bool
@@ -64,6 +64,7 @@ func (s *server) open(ctx context.Context, id wire.SessionID, replay bool) (*ope
 	o.work.Go(func() { ended <- o.client.Run(running) })
 	select {
 	case <-o.started:
+		s.watching.Go(func() { o.watch(<-ended) })
 		return o, nil
 	case err = <-ended:
 	case <-ctx.Done():
@@ -91,6 +92,24 @@ func (o *openSession) leave() {
 	}
 }
 
+// watch takes the end of the connection. Unless the client has left the session, the hub refuses it for good: the session
+// was deleted, or the client may not use it any more.
+func (o *openSession) watch(err error) {
+	o.mu.Lock()
+	hasLeft := o.left
+	for id, p := range o.prompts {
+		if !hasLeft {
+			delete(o.prompts, id)
+			p.ended <- wire.AgentResponse{Outcome: wire.OutcomeFailed, Reason: "The session cannot be used any more: " + err.Error()}
+		}
+	}
+	o.mu.Unlock()
+	if !hasLeft {
+		o.server.logf("session %s: %v", o.id, err)
+		o.server.close(o)
+	}
+}
+
 // send sends an update. A client that does not read any more is gone, which the reader of its input
 // notices.
 func (o *openSession) send(u update) {
@@ -102,10 +121,12 @@ func (o *openSession) event(ctx context.Context, e client.Event) {
 	switch data := e.Data.(type) {
 	case wire.SessionState:
 		if data.Mode == wire.StateSnapshot {
-			o.snapshot(&data)
+			o.snapshot(ctx, &data)
 			o.askNew(ctx, &data)
 		}
 		return
+	case wire.MessageUpdated:
+		o.recordRow(data.Message)
 	case wire.MessageAccepted:
 		o.promptAccepted(ctx, data)
 	case wire.MessageRejected: // a prompt that waited was removed; the refusal of a new one is the answer to Send
@@ -119,55 +140,6 @@ func (o *openSession) event(ctx context.Context, e client.Event) {
 		wire.HITLPlanReview, wire.HITLApprovalRequest, wire.HITLInputRequest, wire.HITLClarification, wire.HITLClosed:
 		state := o.client.State()
 		o.askNew(ctx, &state)
-	}
-}
-
-// snapshot takes the first state, or one that replaces events which the hub no longer has.
-func (o *openSession) snapshot(s *wire.SessionState) {
-	select {
-	case <-o.started:
-		o.translator.restart(s)
-	default:
-		if o.replay {
-			o.translator.replay(s)
-		}
-		o.translator.restart(s)
-		close(o.started)
-	}
-	for _, row := range s.RecentMessages {
-		if row.Say == wire.SayAPIReqFinished {
-			o.endPrompt(endOfRow(row))
-		}
-	}
-	o.endJoined(s)
-}
-
-// endOfRow returns the end of a turn that its last row describes.
-func endOfRow(row wire.UIRow) wire.AgentResponse {
-	var end struct {
-		Outcome wire.Outcome `json:"outcome"`
-		Reason  string       `json:"reason"`
-	}
-	_ = json.Unmarshal([]byte(row.Text), &end) // an unknown outcome is success
-	return wire.AgentResponse{MessageID: row.MessageID, IsComplete: true, Outcome: end.Outcome, Reason: end.Reason}
-}
-
-// endJoined ends the prompts that joined a turn which has ended: they have no row of their own.
-func (o *openSession) endJoined(s *wire.SessionState) {
-	running := map[wire.AgentID]bool{}
-	for _, a := range s.Agents {
-		running[a.Role] = a.Status != wire.AgentStatusIdle
-	}
-	o.mu.Lock()
-	var ended []wire.MessageID
-	for id, p := range o.prompts {
-		if p.agent != "" && !running[p.agent] {
-			ended = append(ended, id)
-		}
-	}
-	o.mu.Unlock()
-	for _, id := range ended {
-		o.endPrompt(wire.AgentResponse{MessageID: id, IsComplete: true, Outcome: wire.OutcomeCompleted})
 	}
 }
 

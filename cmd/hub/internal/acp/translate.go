@@ -21,14 +21,22 @@ type translator struct {
 	isOwn func(wire.MessageID) bool
 	// turns are the running turns whose text is shown, by agent.
 	turns map[wire.AgentID]*turn
+	title string
+	last  wire.RowID // the newest row that was taken
 }
 
 // turn is a running turn.
 type turn struct {
-	message wire.MessageID
-	text    turntext.Sent
-	calls   []call // the tool calls that run, the newest last
+	message  wire.MessageID
+	text     turntext.Sent
+	saved    int             // the length of the text in rows, in UTF-16 units
+	thinking string          // what was sent of the thinking that is in no finished row
+	growing  wire.RowID      // the row of thinking that is not finished; 0 if there is none
+	calls    []call          // the tool calls that run, the newest last
+	begun    map[string]bool // the ids of all calls that were sent
 }
+
+func newTurn(message wire.MessageID) *turn { return &turn{message: message, begun: map[string]bool{}} }
 
 // call is a tool call.
 type call struct {
@@ -40,91 +48,22 @@ func newTranslator(desktop string, files *url.URL, isOwn func(wire.MessageID) bo
 	return &translator{send: send, desktop: desktop, files: files, isOwn: isOwn, turns: map[wire.AgentID]*turn{}}
 }
 
-// replay sends the conversation so far.
-func (t *translator) replay(s *wire.SessionState) {
-	for _, row := range s.RecentMessages {
-		t.row(row)
-		if row.Type != wire.RowSay {
-			continue
-		}
-		switch row.Say {
-		case wire.SayText:
-			t.sendText(updateAgent, row.Text)
-		case wire.SayReasoning:
-			t.sendText(updateThought, row.Text)
-		case wire.SayTool:
-			t.callRow(row)
-		}
-	}
-	t.plan(s)
-}
-
-// restart takes a state that replaces events: it sends the text that was not sent of the turns that
-// run, and forgets the others.
-func (t *translator) restart(s *wire.SessionState) {
-	running := map[wire.AgentID]*turn{}
-	for _, a := range s.Agents {
-		if a.Kind == wire.AgentTask || a.Status == wire.AgentStatusIdle || a.MessageID == "" {
-			continue
-		}
-		known := t.turns[a.Role]
-		if known == nil || known.message != a.MessageID {
-			known = &turn{message: a.MessageID}
-			known.text.Reset(shownText(a.Text, textOfRows(s.RecentMessages, a.MessageID))) // replayed, or seen before
-		}
-		running[a.Role] = known
-		t.addText(known, 0, a.Text)
-	}
-	for role, ended := range t.turns {
-		if running[role] == nil {
-			t.addText(ended, 0, textOfRows(s.RecentMessages, ended.message))
-		}
-	}
-	t.turns = running
-	t.plan(s)
-}
-
-// shownText returns the part of the text of a running turn up to the end of that in rows. The state may not hold
-// the first rows of the turn.
-func shownText(text, rows string) string {
-	if strings.HasPrefix(text, rows) {
-		return rows
-	}
-	if i := strings.LastIndex(text, rows); i > 0 {
-		return text[:i+len(rows)]
-	}
-	return rows
-}
-
-// textOfRows returns the text of a turn as far as it is in rows.
-func textOfRows(rows []wire.UIRow, message wire.MessageID) string {
-	var text strings.Builder
-	for _, row := range rows {
-		if row.MessageID == message && row.Say == wire.SayText {
-			text.WriteString(row.Text)
-		}
-	}
-	return text.String()
-}
-
 // event translates an event. s returns the state after it.
 func (t *translator) event(data wire.ServerPayload, s func() wire.SessionState) {
 	switch data := data.(type) {
 	case wire.MessageAccepted:
 		if !data.Duplicate && data.How != wire.TakenSteered {
-			t.turns[data.AgentID] = &turn{message: data.MessageID}
+			t.turns[data.AgentID] = newTurn(data.MessageID)
 		}
 	case wire.MessageUpdated:
-		if data.Action == wire.RowCreated {
-			t.row(data.Message)
-		}
+		t.liveRow(data)
 	case wire.AgentThinking:
-		if t.turns[data.AgentID] != nil {
-			t.sendText(updateThought, data.Delta)
+		if r := t.turns[data.AgentID]; r != nil {
+			t.addThinking(r, data)
 		}
 	case wire.AgentResponse:
 		if r := t.turns[data.AgentID]; r != nil {
-			t.addText(r, data.Offset, data.Delta)
+			t.addText(r, data.Offset, data.Delta, func() string { return textOfAgent(s(), data.AgentID) })
 			if data.IsComplete && data.Joined == "" {
 				delete(t.turns, data.AgentID)
 			}
@@ -134,7 +73,7 @@ func (t *translator) event(data wire.ServerPayload, s func() wire.SessionState) 
 			t.toolProgress(r, data)
 		}
 	case wire.SessionRenamed:
-		t.send(update{Kind: updateInfo, Title: data.Title})
+		t.rename(data.Title)
 	case wire.PlanGenerated, wire.PlanModified, wire.TodoStarted, wire.TodoUpdated, wire.TodoCompleted, wire.TodoFailed:
 		state := s()
 		t.plan(&state)
@@ -142,31 +81,52 @@ func (t *translator) event(data wire.ServerPayload, s func() wire.SessionState) 
 }
 
 // addText sends what a piece of text adds. A text that changes, after the store lost the newest events,
-// is sent from its beginning: clients cannot take back what they show.
-func (t *translator) addText(r *turn, offset int, piece string) {
+// is sent from its beginning: clients cannot take back what they show. whole returns it.
+func (t *translator) addText(r *turn, offset int, piece string, whole func() string) {
 	if piece == "" {
 		return
 	}
 	more, ok := r.text.More(offset, piece)
-	if !ok {
-		r.text.Reset("")
-		more = "\n" + piece
+	if ok {
+		r.text.Add(more)
+	} else {
+		r.text.Reset(whole())
+		more = "\n" + r.text.String()
 	}
-	r.text.Add(more)
 	t.sendText(updateAgent, more)
+}
+
+// addThinking sends a piece of thinking. A turn that is restarted thinks again from the beginning.
+func (t *translator) addThinking(r *turn, data wire.AgentThinking) {
+	if data.Delta == "" && data.Offset == 0 {
+		r.thinking = ""
+	}
+	r.thinking += data.Delta
+	t.sendText(updateThought, data.Delta)
+}
+
+// textOfAgent returns the text of the turn that an agent executes.
+func textOfAgent(s wire.SessionState, agent wire.AgentID) string {
+	for _, a := range s.Agents {
+		if a.Role == agent {
+			return a.Text
+		}
+	}
+	return ""
+}
+
+// rename sends the title of the session, if it has changed.
+func (t *translator) rename(title string) {
+	if title != t.title {
+		t.title = title
+		t.send(update{Kind: updateInfo, Title: title})
+	}
 }
 
 // sendText sends a piece of text, unless it is empty: clients require the text of a block.
 func (t *translator) sendText(kind, text string) {
 	if text != "" {
 		t.send(update{Kind: kind, Content: textBlock(text)})
-	}
-}
-
-// row sends a message of a user that did not come from this client.
-func (t *translator) row(row wire.UIRow) {
-	if row.Say == wire.SayUserFeedback && row.ProgressStatus == nil && !t.isOwn(row.MessageID) {
-		t.sendText(updateUser, row.Text)
 	}
 }
 
@@ -182,17 +142,31 @@ func (t *translator) toolProgress(r *turn, data wire.ToolProgress) {
 		return
 	}
 	if data.Status == wire.ToolRunning {
-		r.calls = append(r.calls, call{id, data.ToolName, data.ToolInput})
+		r.calls, r.begun[id] = append(r.calls, call{id, data.ToolName, data.ToolInput}), true
 		t.send(update{Kind: updateCall, ToolCallID: id, Title: data.ToolName, ToolKind: kindOf(data.ToolName), Status: "in_progress", RawInput: data.ToolInput})
 		return
 	}
-	for i, running := range r.calls {
-		if running.id == id {
-			r.calls = append(r.calls[:i], r.calls[i+1:]...)
-			t.send(t.callEnd(running, data.Status, data.Message))
-			return
-		}
+	t.endCall(r, call{id, data.ToolName, data.ToolInput}, data.Status, data.Message)
+}
+
+// endCall sends the end of a call, which may have begun while the client was away.
+func (t *translator) endCall(r *turn, c call, status wire.ToolStatus, result string) {
+	i := slices.IndexFunc(r.calls, func(running call) bool { return running.id == c.id })
+	switch {
+	case i >= 0:
+		t.send(t.callEnd(r.calls[i], status, result))
+		r.calls = slices.Delete(r.calls, i, i+1)
+	case !r.begun[c.id]:
+		r.begun[c.id] = true
+		t.send(t.wholeCall(c, status, result))
 	}
+}
+
+// wholeCall returns the update for a call that begins and ends with it.
+func (t *translator) wholeCall(c call, status wire.ToolStatus, result string) update {
+	u := t.callEnd(c, status, result)
+	u.Kind, u.Title, u.ToolKind, u.RawInput = updateCall, c.tool, kindOf(c.tool), c.input
+	return u
 }
 
 // callEnd returns the update for a call that has ended.
@@ -232,30 +206,19 @@ func (t *translator) link(c call) (block, bool) {
 	return block{}, false
 }
 
-// callRow sends a call of the past.
-func (t *translator) callRow(row wire.UIRow) {
-	var c struct {
-		ID     string          `json:"id"`
-		Tool   string          `json:"tool"`
-		Status wire.ToolStatus `json:"status"`
-		Input  json.RawMessage `json:"input"`
-		Result string          `json:"result"`
+// askingCall returns the tool call of an agent that asks a question, or "". It is the newest one if the question does
+// not name one of those that run.
+func (t *translator) askingCall(agent wire.AgentID, use string) string {
+	r := t.turns[agent]
+	if r == nil || len(r.calls) == 0 {
+		return ""
 	}
-	if json.Unmarshal([]byte(row.Text), &c) != nil || c.ID == "" {
-		return
+	for _, c := range r.calls {
+		if c.id == string(r.message)+"."+use {
+			return c.id
+		}
 	}
-	id := string(row.MessageID) + "." + c.ID
-	end := t.callEnd(call{id, c.Tool, c.Input}, c.Status, c.Result)
-	end.Kind, end.Title, end.ToolKind, end.RawInput = updateCall, c.Tool, kindOf(c.Tool), c.Input
-	t.send(end)
-}
-
-// lastCall returns the tool call of an agent that asks a question, or "".
-func (t *translator) lastCall(agent wire.AgentID) string {
-	if r := t.turns[agent]; r != nil && len(r.calls) > 0 {
-		return r.calls[len(r.calls)-1].id
-	}
-	return ""
+	return r.calls[len(r.calls)-1].id
 }
 
 // kindOf returns the kind of a tool, by which clients choose an icon.

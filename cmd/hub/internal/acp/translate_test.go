@@ -40,8 +40,7 @@ func TestLoadingARunningTurnSendsItsTextOnce(t *testing.T) {
 			for i, text := range c.rows {
 				s.RecentMessages = append(s.RecentMessages, wire.UIRow{TS: wire.Millis(i + 1), Type: wire.RowSay, Say: wire.SayText, Text: text, MessageID: "m1"})
 			}
-			tr.replay(&s)
-			tr.restart(&s)
+			tr.restart(&s, s.RecentMessages, false)
 			if got != c.want {
 				t.Errorf("text %q, want %q", got, c.want)
 			}
@@ -61,9 +60,8 @@ func TestUpdatesWithoutTextHaveNoContent(t *testing.T) {
 		}
 		got = append(got, string(raw))
 	})
-	tr.replay(&wire.SessionState{RecentMessages: []wire.UIRow{
-		{Type: wire.RowSay, Say: wire.SayText}, {Type: wire.RowSay, Say: wire.SayReasoning}, {Type: wire.RowSay, Say: wire.SayUserFeedback},
-	}})
+	rows := []wire.UIRow{{Type: wire.RowSay, Say: wire.SayText}, {Type: wire.RowSay, Say: wire.SayReasoning}, {Type: wire.RowSay, Say: wire.SayUserFeedback}}
+	tr.restart(&wire.SessionState{RecentMessages: rows}, rows, false)
 	tr.event(wire.MessageAccepted{MessageID: "m1", AgentID: "main"}, nil)
 	for _, message := range []string{"", "half", ""} {
 		tr.event(wire.ToolProgress{AgentID: "main", ToolName: "look", ToolUseID: "c1", Status: wire.ToolRunning, Message: message}, nil)
@@ -77,5 +75,23 @@ func TestUpdatesWithoutTextHaveNoContent(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// An approval is asked at the tool call that needs it, also if another one began later. Logs of older hubs do not name
+// the call.
+func TestAnApprovalNamesItsCall(t *testing.T) {
+	t.Parallel()
+	tr := newTranslator("", &url.URL{}, func(wire.MessageID) bool { return false }, func(update) {})
+	tr.event(wire.MessageAccepted{MessageID: "m1", AgentID: "main"}, nil)
+	for _, id := range []string{"c1", "c2"} {
+		tr.event(wire.ToolProgress{AgentID: "main", ToolName: "shell", ToolUseID: id, Status: wire.ToolRunning}, nil)
+	}
+	for use, want := range map[string]string{"c1": "m1.c1", "c2": "m1.c2", "": "m1.c2", "unknown": "m1.c2"} {
+		s := wire.SessionState{Dialogs: []wire.ApprovalRequest{{DialogID: "d", Title: "May it?", AgentID: "main", ToolUseID: use}}}
+		r, ok := questionsOf(&s, "ses", false, tr.askingCall)["d"].request.(permissionRequest)
+		if !ok || r.ToolCall.ToolCallID != want {
+			t.Errorf("asked by %q: request %+v, want the call %s", use, r, want)
+		}
 	}
 }

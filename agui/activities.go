@@ -1,0 +1,90 @@
+package agui
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// The states of tasks.
+const (
+	taskRunning   = "running"
+	taskCompleted = "completed"
+	taskAborted   = "aborted"
+)
+
+// taskActivity sends the state of a task of the turn.
+func (r *Run) taskActivity(id wire.TaskID, status string) {
+	r.emit(event{
+		Type: typeActivity, MessageID: string(r.turn) + ".task." + string(id), ActivityType: "everdesk.task",
+		Content: map[string]any{"taskId": id, "status": status},
+	})
+}
+
+// taskEnded sends the end of a task, if it is one of the turn. It may have begun before the run.
+func (r *Run) taskEnded(task wire.Task, status string) {
+	if r.phase == phaseRunning && isTaskOf(r.turn, task.AgentID) {
+		r.taskActivity(task.TaskID, status)
+	}
+}
+
+// isTaskOf reports whether an agent works on a task that a turn delegated.
+func isTaskOf(turn wire.MessageID, agent wire.AgentID) bool {
+	return strings.HasPrefix(string(agent), string(wire.AgentTask)+"-"+string(turn)+"-")
+}
+
+// windowActivity sends a window that the turn opened.
+func (r *Run) windowActivity(id wire.WindowID, title string, monitor wire.MonitorID) {
+	r.emit(event{
+		Type: typeActivity, MessageID: string(r.turn) + ".window." + string(id), ActivityType: "everdesk.window",
+		Content: map[string]any{"windowId": id, "title": title, "monitorId": monitor},
+	})
+}
+
+// windowActivities sends the windows that the turn opened.
+func (r *Run) windowActivities(data wire.Actions) {
+	if !r.shows(data.AgentID) {
+		return
+	}
+	for _, a := range data.Actions {
+		if open, ok := a.(wire.WindowCreate); ok {
+			r.windowActivity(open.WindowID, open.Title, data.MonitorID)
+		}
+	}
+}
+
+// sendActivities sends the windows that a turn has opened and the tasks that it delegated and that have ended, as far
+// as rows have them. The end of others is sent when they end.
+func (r *Run) sendActivities(turn wire.MessageID, rows []wire.UIRow) {
+	r.turn = turn
+	for _, row := range rows {
+		switch {
+		case row.Say == wire.SayTool && row.MessageID == turn:
+			var c struct {
+				Tool   string          `json:"tool"`
+				Status wire.ToolStatus `json:"status"`
+				Input  struct {
+					WindowID wire.WindowID `json:"windowId"`
+					Title    string        `json:"title"`
+				} `json:"input"`
+			}
+			if json.Unmarshal([]byte(row.Text), &c) == nil && c.Tool == "window:create" && c.Status == wire.ToolComplete && c.Input.WindowID != "" {
+				r.windowActivity(c.Input.WindowID, c.Input.Title, row.MonitorID)
+			}
+		case row.Say == wire.SayAPIReqFinished && isTaskOf(turn, row.AgentID):
+			var end struct {
+				TaskID  wire.TaskID  `json:"taskId"`
+				Outcome wire.Outcome `json:"outcome"`
+			}
+			if json.Unmarshal([]byte(row.Text), &end) != nil || end.TaskID == "" {
+				continue
+			}
+			status := taskAborted
+			if end.Outcome == wire.OutcomeCompleted {
+				status = taskCompleted
+			}
+			r.taskActivity(end.TaskID, status)
+		}
+	}
+}
