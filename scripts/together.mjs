@@ -155,7 +155,9 @@ class Script {
       return this.command("ResumeTask", this.session, { seq: this.seq });
     }
     this.seq = data.seq ?? this.seq;
-    if (event.eventName === "message") this.rows.set(event.payload[0].message.ts, event.payload[0].message);
+    if (event.eventName !== "message") return;
+    const [{ taskId, message }] = event.payload;
+    if (taskId === this.session) this.rows.set(message.ts, message); // the process may go on with an older task at first
   }
 
   command(commandName, data, more) {
