@@ -135,6 +135,10 @@ test-acp: ## install the ACP client of npm and let it use sessions of a hub that
 test-roo: ## install node-ipc and the schemas of Roo-Code, and drive sessions of a hub that is killed
 	scripts/roo.sh
 
+.PHONY: test-together
+test-together: ## install clients of npm of four protocols and let them use one session of hubs that are killed
+	scripts/together.sh
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (60s)
 	scripts/fuzz.sh $(FUZZTIME)

@@ -232,7 +232,7 @@ func TestInterruptingACondense(t *testing.T) {
 	run := r.run(condenser)
 	r.began(run)
 	r.user("m2")
-	r.step(func() { r.pool.Interrupt(wire.ScopeMonitor, first, "", wire.QueuesKeep) })
+	r.step(func() { r.pool.Interrupt(contextpool.Scope{Kind: wire.ScopeMonitor, Monitor: first}, false) })
 	wantEqual(t, r.runner.interrupted, []string{run.ID + ": the user interrupted it"})
 	r.interrupted(run)
 	r.wantStory("m2", "queued at 1; direct by main-monitor-0-m2")

@@ -12,7 +12,9 @@ import (
 )
 
 func (r *rig) interrupt(scope wire.InterruptScope, monitor wire.MonitorID, agent wire.AgentID, queues wire.InterruptQueues) (found bool) {
-	r.step(func() { found = r.pool.Interrupt(scope, monitor, agent, queues) })
+	r.step(func() {
+		found = r.pool.Interrupt(contextpool.Scope{Kind: scope, Monitor: monitor, Agent: agent}, queues == wire.QueuesDrop)
+	})
 	return found
 }
 
@@ -66,6 +68,41 @@ func TestInterruptDropsQueues(t *testing.T) {
 	wantEqual(t, r.state(second).State, wire.MonitorIdle)
 	r.ended(one)
 	r.wantStory("m3", "direct by main-monitor-0-m3")
+}
+
+// The scope of a sender has the turns and the queued messages of that user only.
+func TestInterruptOfASender(t *testing.T) {
+	t.Parallel()
+	r := newRigWith(t, budgetOf(0, 0, 0), second)
+	r.runner.steers = false
+	say := func(id, user string, m wire.MonitorID) {
+		r.step(func() {
+			r.pool.Messages.HandleUserMessage(contextpool.Message{ID: wire.MessageID(id), By: "c1", User: user, Monitor: m, Text: "text"})
+		})
+	}
+	withdraw := func(s contextpool.Scope) (found bool) {
+		r.step(func() { found = r.pool.Messages.WithdrawAll(s) })
+		return found
+	}
+	interrupt := func(s contextpool.Scope) {
+		r.step(func() { r.pool.Interrupt(s, false) })
+	}
+	ann, bob := contextpool.Scope{Kind: wire.ScopeSender, Monitor: first, User: "ann"}, contextpool.Scope{Kind: wire.ScopeSender, Monitor: first, User: "bob"}
+	say("m1", "ann", first)
+	say("m2", "bob", first)
+	say("m3", "ann", first)
+	say("m4", "ann", second)
+	interrupt(bob)
+	wantEqual(t, len(r.runner.interrupted), 0)
+	r.crash() // the senders are stored
+	wantEqual(t, withdraw(bob), true)
+	wantEqual(t, withdraw(bob), false)
+	r.wantStory("m2", "queued at 1; rejected with 3003: taken out of the queue")
+	r.wantStory("m3", "queued at 2")
+	wantEqual(t, withdraw(ann), true)
+	r.wantStory("m3", "queued at 2; rejected with 3003: taken out of the queue")
+	interrupt(ann)
+	wantEqual(t, r.runner.interrupted, []string{r.run("main-monitor-0-m1").ID + ": the user interrupted it"})
 }
 
 func TestInterruptAgent(t *testing.T) {

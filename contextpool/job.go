@@ -35,7 +35,7 @@ func (s *turnStarter) startJob(j workflow.Job) {
 	if s.turns.ofJob(j.Name) != nil {
 		return
 	}
-	t := &turn{Kind: wire.AgentTask, ID: j.Message, Monitor: j.Monitor, Guest: j.Guest, Job: &j}
+	t := &turn{Kind: wire.AgentTask, ID: j.Message, Monitor: j.Monitor, User: j.User, Guest: j.Guest, Job: &j}
 	t.Profile = cmp.Or(j.Profile, tools.ProfileDefault)
 	if j.Mode != "" {
 		m, err := s.turns.modeOfTodo(j)

@@ -111,7 +111,7 @@ func (rc *recovery) newEndedTurn(m *Message, role wire.AgentID) *turn {
 	lasting := strings.HasPrefix(string(role), mainAgent(m.Monitor)+"-") && rc.turns.ofMain(m.Monitor) == nil
 	t := &turn{
 		Kind: wire.AgentEphemeral, ID: m.ID, Monitor: m.Monitor, Agent: mainAgent(m.Monitor), Lasting: lasting,
-		Profile: tools.ProfileAll, Guest: m.Guest, Taken: []wire.MessageID{m.ID},
+		Profile: tools.ProfileAll, User: m.User, Guest: m.Guest, Taken: []wire.MessageID{m.ID},
 	}
 	how := wire.TakenEphemeral
 	if lasting {

@@ -20,6 +20,8 @@ type Message struct {
 	Tools  []wire.ClientTool `json:"-"`
 	// Window is the addressed window, empty for the main agent.
 	Window wire.WindowID `json:"window,omitempty"`
+	// User is the user who sent the message.
+	User string `json:"user,omitempty"`
 	// Guest says that someone other than the session's owner sent the message.
 	Guest bool `json:"guest,omitempty"`
 	// Viewer describes the screen of the sender; nil if unknown.

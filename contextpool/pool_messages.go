@@ -109,6 +109,15 @@ func (p *Messages) Withdraw(id wire.MessageID) bool {
 	return len(gone) > 0
 }
 
+// WithdrawAll does what Withdraw does for all queued messages of a scope, and reports whether there were any.
+func (p *Messages) WithdrawAll(s Scope) bool {
+	turns := p.turns.sorted()
+	gone := p.queues.dequeue(func(w *queuedMessage) bool { return w.Offered == "" && s.includesQueued(w, turns) })
+	p.queues.rejectRemoved(gone, removedFromQueue)
+	p.advance()
+	return len(gone) > 0
+}
+
 // CancelResult is the result of [Messages.CancelMessage].
 type CancelResult int
 

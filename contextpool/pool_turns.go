@@ -35,11 +35,11 @@ func (p *Pool) Condense(monitor wire.MonitorID) error {
 	return nil
 }
 
-// Interrupt stops turns and reports whether the scope exists. Depending on queues, queued
-// messages begin when the turns have ended, or are rejected.
-func (p *Pool) Interrupt(scope wire.InterruptScope, monitor wire.MonitorID, agent wire.AgentID, queues wire.InterruptQueues) bool {
+// Interrupt stops the turns of a scope and reports whether the scope exists. Its queued messages begin when the
+// turns have ended; with drop they are rejected.
+func (p *Pool) Interrupt(s Scope, drop bool) bool {
 	defer p.advance()
-	return p.resets.interrupt(scope, monitor, agent, queues)
+	return p.resets.interrupt(s, drop)
 }
 
 // Reset ends every turn in this step, rejects queued messages, deletes all threads and the tape,

@@ -185,7 +185,7 @@ func (c *chaos) command() {
 	case 11, 12, 13:
 		c.takeBack()
 	case 0, 1:
-		scope := rapid.SampledFrom([]wire.InterruptScope{wire.ScopeSession, wire.ScopeMonitor, wire.ScopeAgent}).Draw(c.t, "scope")
+		scope := rapid.SampledFrom([]wire.InterruptScope{wire.ScopeSession, wire.ScopeMonitor, wire.ScopeAgent, wire.ScopeSender}).Draw(c.t, "scope")
 		queues := rapid.SampledFrom([]wire.InterruptQueues{wire.QueuesKeep, wire.QueuesDrop}).Draw(c.t, "queues")
 		run, _ := c.anyRun()
 		c.interrupt(scope, c.monitor(), run.Role, queues)

@@ -1,6 +1,10 @@
 package contextpool
 
-import "github.com/everdesk/everdesk/wire"
+import (
+	"slices"
+
+	"github.com/everdesk/everdesk/wire"
+)
 
 // resets ends turns on request: it interrupts them, clears monitors, and rewinds conversations.
 type resets struct {
@@ -18,23 +22,51 @@ type resets struct {
 	status     *statusReporter
 }
 
+// Scope selects the turns that an interrupt stops, and queued messages.
+type Scope struct {
+	Kind    wire.InterruptScope
+	Monitor wire.MonitorID // for the kinds monitor and sender
+	Agent   wire.AgentID   // for the kind agent
+	User    string         // for the kind sender
+}
+
+func (s *Scope) includes(t *turn) bool {
+	switch s.Kind {
+	case wire.ScopeAgent:
+		return t.Role == s.Agent
+	case wire.ScopeMonitor:
+		return t.Monitor == s.Monitor
+	case wire.ScopeSender:
+		return t.Monitor == s.Monitor && t.User == s.User
+	}
+	return true
+}
+
+// includesQueued reports whether the scope has a queued message. The messages of an agent are those for its turn.
+func (s *Scope) includesQueued(w *queuedMessage, turns []*turn) bool {
+	switch s.Kind {
+	case wire.ScopeAgent:
+		return slices.ContainsFunc(turns, func(t *turn) bool { return s.includes(t) && w.isForTurn(t) })
+	case wire.ScopeMonitor:
+		return w.Monitor == s.Monitor
+	case wire.ScopeSender:
+		return w.Monitor == s.Monitor && w.User == s.User
+	}
+	return true
+}
+
 // interrupt implements [Pool.Interrupt].
-func (r *resets) interrupt(scope wire.InterruptScope, monitor wire.MonitorID, agent wire.AgentID, queues wire.InterruptQueues) bool {
-	found := scope != wire.ScopeAgent
-	for _, t := range r.turns.sorted() {
-		switch {
-		case scope == wire.ScopeAgent && t.Role != agent:
-		case scope == wire.ScopeMonitor && t.Monitor != monitor:
-		default:
+func (r *resets) interrupt(s Scope, drop bool) bool {
+	found := s.Kind != wire.ScopeAgent
+	turns := r.turns.sorted()
+	for _, t := range turns {
+		if s.includes(t) {
 			found = true
 			r.ender.stop(t, "the user interrupted it")
-			if scope == wire.ScopeAgent && queues == wire.QueuesDrop {
-				r.queues.rejectRemoved(r.queues.dequeue(func(w *queuedMessage) bool { return w.isForTurn(t) }), removedFromQueue)
-			}
 		}
 	}
-	if queues == wire.QueuesDrop && scope != wire.ScopeAgent {
-		r.queues.rejectRemoved(r.queues.dequeue(func(w *queuedMessage) bool { return scope != wire.ScopeMonitor || w.Monitor == monitor }), removedFromQueue)
+	if drop {
+		r.queues.rejectRemoved(r.queues.dequeue(func(w *queuedMessage) bool { return s.includesQueued(w, turns) }), removedFromQueue)
 	}
 	return found
 }

@@ -45,7 +45,7 @@ func (s *turnStarter) delegate(c tools.Caller, task tools.Task, done func(provid
 	parent.Tasks++
 	t := &turn{
 		Kind: wire.AgentTask, ID: parent.ID, Monitor: parent.Monitor, Profile: cmp.Or(task.Profile, tools.ProfileDefault),
-		Guest: parent.Guest, Parent: parent.key(), Row: parent.Row, onResult: done,
+		User: parent.User, Guest: parent.Guest, Parent: parent.key(), Row: parent.Row, onResult: done,
 	}
 	s.register(t, fmt.Sprintf("task-%s-%d", parent.ID, parent.Tasks))
 	if s.turns.isProviderChosen() || s.turns.modelOf(t.prompt.Mode) != "" || s.providers.DefaultProvider(profiles.RoleTask) == "" {

@@ -250,7 +250,7 @@ func TestATitleAfterTheRunWasEnded(t *testing.T) {
 	for name, end := range map[string]func(*rig){
 		"by a reset": func(r *rig) { r.step(r.pool.Reset) },
 		"by a person": func(r *rig) {
-			r.step(func() { r.pool.Interrupt(wire.ScopeSession, first, "", wire.QueuesKeep) })
+			r.step(func() { r.pool.Interrupt(contextpool.Scope{Kind: wire.ScopeSession}, false) })
 			r.interrupted(r.run(titler))
 		},
 	} {

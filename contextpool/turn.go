@@ -40,6 +40,8 @@ type turn struct {
 	Lasting  bool   `json:"lasting,omitempty"`
 	Profile  string `json:"profile,omitempty"`
 	Provider string `json:"provider"`
+	// User is the user who began the turn.
+	User string `json:"user,omitempty"`
 	// Guest says that someone other than the session's owner began the turn.
 	Guest bool `json:"guest,omitempty"`
 	// Viewer describes the screen of that person; nil if unknown.

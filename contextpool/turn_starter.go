@@ -82,7 +82,7 @@ func (s *turnStarter) beginEphemeral(w *queuedMessage) bool {
 func (s *turnStarter) beginMainTurn(w *queuedMessage, how wire.Taken, slot *agentpool.Slot) {
 	t := &turn{
 		Kind: wire.AgentMain, ID: w.ID, Monitor: w.Monitor, Agent: mainAgent(w.Monitor), Lasting: true,
-		Profile: tools.ProfileMain, Guest: w.Guest, Taken: []wire.MessageID{w.ID}, Row: w.Row, QueuedSince: w.Since,
+		Profile: tools.ProfileMain, User: w.User, Guest: w.Guest, Taken: []wire.MessageID{w.ID}, Row: w.Row, QueuedSince: w.Since,
 	}
 	role := "main-"
 	if how == wire.TakenEphemeral {
@@ -232,7 +232,7 @@ func (s *turnStarter) startRun(t *turn, slot *agentpool.Slot) {
 func (s *turnStarter) beginWindowTurn(w *queuedMessage) {
 	t := &turn{
 		Kind: wire.AgentWindow, ID: w.ID, Monitor: w.Monitor, Window: w.Window, Agent: w.Agent, Lasting: w.Action == "",
-		Profile: tools.ProfileAll, Guest: w.Guest, Taken: []wire.MessageID{w.ID}, Row: w.Row, QueuedSince: w.Since,
+		Profile: tools.ProfileAll, User: w.User, Guest: w.Guest, Taken: []wire.MessageID{w.ID}, Row: w.Row, QueuedSince: w.Since,
 	}
 	role := "window-" + string(w.Window)
 	if !t.Lasting {

@@ -9,6 +9,8 @@ import (
 
 const aguiStop = "/agui/agent/desktop/stop/thread"
 
+func (x *aguiThread) stopPath() string { return "/agui/agent/desktop/stop/" + x.thread }
+
 // stream sends a message whose turn has no end and takes no other message, and reads it until some text has come.
 func (x *aguiThread) stream(run, monitor string) {
 	x.h.t.Helper()
@@ -24,7 +26,7 @@ func (x *aguiThread) wantRunning(run, monitor string, want bool) {
 	x.run(in, func(e aguitest.Event) bool {
 		if e.Type == "TEXT_MESSAGE_CONTENT" && !runs {
 			runs = true
-			x.h.post(aguiStop+"?run="+run, x.token, "").wantStatus(http.StatusNoContent)
+			x.h.post(x.stopPath()+"?run="+run, x.token, "").wantStatus(http.StatusNoContent)
 		}
 		return false
 	})
@@ -37,7 +39,7 @@ func (x *aguiThread) wantRunning(run, monitor string, want bool) {
 // Stop removes a message that waits from its queue. The turn for which it waits goes on.
 func TestAGUIStopOfAQueuedMessageStopsNoOtherTurn(t *testing.T) {
 	t.Parallel()
-	for _, how := range []string{"named", "as CopilotKit sends it", "closed"} {
+	for _, how := range []string{"named", "as CopilotKit sends it", "named, at the other replica", "as CopilotKit sends it, at the other replica", "closed"} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			owner, h := twoAgentHubs(t) // with one slot for agents; h follows the session
@@ -55,6 +57,10 @@ func TestAGUIStopOfAQueuedMessageStopsNoOtherTurn(t *testing.T) {
 					h.post(aguiStop+"?run=run-2", x.token, "").wantStatus(http.StatusNoContent)
 				case "as CopilotKit sends it":
 					h.post(aguiStop, x.token, "").wantStatus(http.StatusNoContent)
+				case "named, at the other replica":
+					owner.post(aguiStop+"?run=run-2", x.token, "").wantStatus(http.StatusNoContent)
+				case "as CopilotKit sends it, at the other replica":
+					owner.post(aguiStop, x.token, "").wantStatus(http.StatusNoContent)
 				}
 				return how == "closed"
 			})
@@ -69,6 +75,31 @@ func TestAGUIStopOfAQueuedMessageStopsNoOtherTurn(t *testing.T) {
 			other.wantRunning("run-1", "monitor-0", true)
 		})
 	}
+}
+
+// Stop as CopilotKit sends it stops no work of another user.
+func TestAGUIStopStopsNoWorkOfAnotherUser(t *testing.T) {
+	t.Parallel()
+	owner, h := twoAgentHubs(t)
+	id := owner.newSession("ann")
+	owner.share(id, "operator")
+	thread := func(user string) *aguiThread { return owner.aguiThread("/agui", owner.userToken(user), string(id)) }
+	isQueued := func(e aguitest.Event) bool { return e.Name == "everdesk.queued" }
+	ann, more, bob := thread("ann"), thread("ann"), thread("bob")
+	ann.stream("run-1", "monitor-0")
+	more.say("run-2", "/nosteer\n/stream 100000 100", isQueued)
+	owner.post(bob.stopPath(), bob.token, "").wantStatus(http.StatusNoContent)
+	bob.say("run-3", "/say Never.", func(e aguitest.Event) bool {
+		if isQueued(e) {
+			h.post(bob.stopPath(), bob.token, "").wantStatus(http.StatusNoContent)
+		}
+		return false
+	})
+	if bob.Error == nil || bob.Error.Message == "" {
+		t.Errorf("the run of bob ends with %+v, want RUN_ERROR with the reason", bob.Events[len(bob.Events)-1])
+	}
+	ann.wantRunning("run-1", "monitor-0", true)
+	more.wantRunning("run-2", "monitor-0", true)
 }
 
 // Stop interrupts the turn on the monitor that the request names, or that of the run it names, or that of the caller's

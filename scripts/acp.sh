@@ -4,12 +4,12 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/need.sh redis-server
-sdk=2.4.0
-dir=$PWD/.bin/acp/$sdk
+sdk=2.4.0 ws=8.18.3
+dir=$PWD/.bin/acp/$sdk-$ws
 if [ ! -d "$dir/node_modules" ]; then
   mkdir -p "$dir.new"
   echo '{"private":true}' >"$dir.new/package.json"
-  (cd "$dir.new" && npm install --silent --no-audit --no-fund "@agentclientprotocol/sdk@$sdk")
+  (cd "$dir.new" && npm install --silent --no-audit --no-fund "@agentclientprotocol/sdk@$sdk" "ws@$ws")
   rm -rf "$dir" && mv "$dir.new" "$dir"
 fi
 if [ -z "${EVERDESK_BINARY:-}" ]; then

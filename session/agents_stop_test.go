@@ -46,6 +46,14 @@ func TestInterruptScopes(t *testing.T) {
 			nil,
 			[]wire.MessageID{"q1", "qw"},
 		},
+		{"sender", wire.Interrupt{Scope: wire.ScopeSender, MonitorID: "monitor-1"}, []wire.MessageID{"m1", "w1"}, []wire.MessageID{"q1", "qw"}, nil},
+		{
+			"sender, first the queue",
+			wire.Interrupt{Scope: wire.ScopeSender, MonitorID: "monitor-1", Queues: wire.QueuesFirst},
+			nil,
+			nil,
+			[]wire.MessageID{"q1", "qw"},
+		},
 		{"session", wire.Interrupt{}, []wire.MessageID{"m0", "m1", "t0", "w1"}, []wire.MessageID{"q0", "q1", "qw"}, nil},
 		{
 			"session, drop",

@@ -86,6 +86,7 @@ type checkpointMessage struct {
 	By      wire.ConnectionID `json:"by,omitempty"`
 	Monitor wire.MonitorID    `json:"monitor"`
 	Window  wire.WindowID     `json:"window,omitempty"`
+	User    string            `json:"user,omitempty"`
 	Guest   bool              `json:"guest,omitempty"`
 	Text    string            `json:"text"`
 	Images  []string          `json:"images,omitempty"`

@@ -178,7 +178,7 @@ func (c *checkpointing) submitThen(op *checkpointOp) {
 	if op.Then == nil {
 		return
 	}
-	m := contextpool.Message{ID: op.Then.ID, By: op.Then.By, Monitor: op.Then.Monitor, Window: op.Then.Window, Guest: op.Then.Guest, Text: op.Then.Text}
+	m := contextpool.Message{ID: op.Then.ID, By: op.Then.By, Monitor: op.Then.Monitor, Window: op.Then.Window, User: op.Then.User, Guest: op.Then.Guest, Text: op.Then.Text}
 	for _, url := range op.Then.Images {
 		if image, err := readImage(url); err == nil { // it was read before
 			m.Images = append(m.Images, image)

@@ -66,7 +66,7 @@ func blankReply(field string, monitor wire.MonitorID) reply {
 // be read.
 func (cv *conversation) messageOf(c *Command, m wire.UserMessage) (contextpool.Message, reply) {
 	message := contextpool.Message{
-		ID: messageIDOf(c), By: c.From.Connection, Guest: c.isGuestOf(cv.w.user),
+		ID: messageIDOf(c), By: c.From.Connection, User: c.From.User, Guest: c.isGuestOf(cv.w.user),
 		Monitor: cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor), Text: m.Content, Viewer: m.Viewer, Tools: m.Tools,
 	}
 	if err := wire.CheckClientTools(m.Tools); err != nil {
@@ -148,7 +148,7 @@ func (cv *conversation) windowMessage(c *Command, named wire.MonitorID, window w
 		return contextpool.Message{}, r
 	}
 	return contextpool.Message{
-		ID: messageIDOf(c), By: c.From.Connection, Guest: c.isGuestOf(cv.w.user), Monitor: monitor, Window: window,
+		ID: messageIDOf(c), By: c.From.Connection, User: c.From.User, Guest: c.isGuestOf(cv.w.user), Monitor: monitor, Window: window,
 	}, reply{}
 }
 
@@ -172,18 +172,23 @@ func (cv *conversation) doInterrupt(c *Command, m wire.Interrupt) reply {
 	switch {
 	case scope == wire.ScopeAgent && m.AgentID == "":
 		return refused(wire.CodeInvalidMessage, "agentId is required to interrupt an agent")
-	case scope == wire.ScopeMonitor && !cv.w.state.HasMonitor(monitor):
+	case (scope == wire.ScopeMonitor || scope == wire.ScopeSender) && !cv.w.state.HasMonitor(monitor):
 		return refused(wire.CodeSessionInvalidState, "there is no monitor %s", monitor)
+	}
+	what := contextpool.Scope{Kind: scope, Monitor: monitor, Agent: m.AgentID, User: c.From.User}
+	if m.Queues == wire.QueuesFirst && cv.agents != nil && cv.agents.poolForUpdate().Messages.WithdrawAll(what) {
+		return reply{}
 	}
 	if now, planned := cv.agents.activePlan(); planned {
 		switch {
 		case scope == wire.ScopeAgent && m.AgentID == now.Role:
 			return cv.plans.cancelPlan(c)
-		case scope == wire.ScopeSession, scope == wire.ScopeMonitor && monitor == now.Monitor:
+		case scope == wire.ScopeSession, scope == wire.ScopeMonitor && monitor == now.Monitor,
+			scope == wire.ScopeSender && monitor == now.Monitor && c.From.User == now.User:
 			cv.agents.plan.Interrupted(c.From.Connection)
 		}
 	}
-	found := cv.agents != nil && cv.agents.poolForUpdate().Interrupt(scope, monitor, m.AgentID, cmp.Or(m.Queues, wire.QueuesKeep))
+	found := cv.agents != nil && cv.agents.poolForUpdate().Interrupt(what, m.Queues == wire.QueuesDrop)
 	if !found && scope == wire.ScopeAgent {
 		return refused(wire.CodeSessionInvalidState, "no such agent in this session: %s", m.AgentID)
 	}

@@ -57,13 +57,13 @@ func (pl *plans) doPlan(c *Command, m wire.UserMessage, monitor wire.MonitorID) 
 		}
 	}
 	message := contextpool.Message{
-		ID: messageIDOf(c), By: c.From.Connection, Guest: c.isGuestOf(pl.w.user), Monitor: monitor, Text: m.Content,
+		ID: messageIDOf(c), By: c.From.Connection, User: c.From.User, Guest: c.isGuestOf(pl.w.user), Monitor: monitor, Text: m.Content,
 	}
 	// MESSAGE_ACCEPTED comes before the events of the plan.
 	pl.agents.plan.holdJobs, pl.agents.plan.holdEvents = true, true
 	defer pl.agents.releaseHeldPlan()
 	role, why := pl.agents.plan.Begin(workflow.Request{
-		Message: message.ID, By: message.By, Monitor: monitor, Text: m.Content, Guest: message.Guest,
+		Message: message.ID, By: message.By, Monitor: monitor, Text: m.Content, User: message.User, Guest: message.Guest,
 	})
 	if why != nil {
 		return no(why.Code, why.Field, why.Reason)

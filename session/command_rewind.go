@@ -49,7 +49,7 @@ func (cv *conversation) doEdit(c *Command, m wire.EditMessage) reply {
 	if isBlank(m.Text) && len(m.Images) == 0 {
 		return blankReply("text", cv.monitorOfRow(c, m.MonitorID, m.TS))
 	}
-	message := contextpool.Message{ID: messageIDOf(c), By: c.From.Connection, Guest: c.isGuestOf(cv.w.user), Text: m.Text}
+	message := contextpool.Message{ID: messageIDOf(c), By: c.From.Connection, User: c.From.User, Guest: c.isGuestOf(cv.w.user), Text: m.Text}
 	for _, url := range m.Images {
 		image, err := readImage(url)
 		if err != nil {
@@ -87,7 +87,7 @@ func (cv *conversation) editAfterRestore(c *Command, u contextpool.RewindRequest
 	}
 	cv.agents.planRewound(c, u.Monitor)
 	cv.agents.checkpoints.beginRestore(&checkpointOp{Monitor: u.Monitor, Hash: u.Checkpoint, By: c.From.Connection, Then: &checkpointMessage{
-		ID: m.ID, By: m.By, Monitor: m.Monitor, Window: m.Window, Guest: m.Guest, Text: m.Text, Images: images,
+		ID: m.ID, By: m.By, Monitor: m.Monitor, Window: m.Window, User: m.User, Guest: m.Guest, Text: m.Text, Images: images,
 	}})
 	return reply{Verdict: verdictPending, Monitor: m.Monitor}
 }

@@ -74,7 +74,7 @@ type Interrupt struct {
 	Inbound
 	// Scope defaults to session.
 	Scope InterruptScope `json:"scope,omitempty"`
-	// MonitorID is the monitor to stop, with scope monitor.
+	// MonitorID is the monitor to stop, with scope monitor or sender.
 	MonitorID MonitorID `json:"monitorId,omitempty"`
 	// AgentID is the agent to stop, with scope agent.
 	AgentID AgentID `json:"agentId,omitempty"`
@@ -91,20 +91,24 @@ const (
 	ScopeSession InterruptScope = "session"
 	ScopeMonitor InterruptScope = "monitor"
 	ScopeAgent   InterruptScope = "agent"
+	ScopeSender  InterruptScope = "sender" // the turns of a monitor that messages of the sender began
 )
 
-func (InterruptScope) values() []string { return list(ScopeSession, ScopeMonitor, ScopeAgent) }
+func (InterruptScope) values() []string {
+	return list(ScopeSession, ScopeMonitor, ScopeAgent, ScopeSender)
+}
 
 // InterruptQueues is the treatment of queued messages.
 type InterruptQueues string
 
 // The treatments of queued messages.
 const (
-	QueuesKeep InterruptQueues = "keep"
-	QueuesDrop InterruptQueues = "drop"
+	QueuesKeep  InterruptQueues = "keep"
+	QueuesDrop  InterruptQueues = "drop"
+	QueuesFirst InterruptQueues = "first" // removes the messages that wait, and stops turns only if none waited
 )
 
-func (InterruptQueues) values() []string { return list(QueuesKeep, QueuesDrop) }
+func (InterruptQueues) values() []string { return list(QueuesKeep, QueuesDrop, QueuesFirst) }
 
 // InterruptAgent stops one agent.
 type InterruptAgent struct {

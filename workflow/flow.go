@@ -72,7 +72,8 @@ type Request struct {
 	By      wire.ConnectionID
 	Monitor wire.MonitorID
 	Text    string
-	// Guest is set if the sender is not the owner of the session.
+	// User is the user who sent it. Guest is set if that is not the owner of the session.
+	User  string
 	Guest bool
 }
 
@@ -83,6 +84,7 @@ type Job struct {
 	Plan    wire.PlanID    `json:"plan"`
 	Message wire.MessageID `json:"message"`
 	Monitor wire.MonitorID `json:"monitor"`
+	User    string         `json:"user,omitempty"`
 	Guest   bool           `json:"guest,omitempty"`
 	// Role is the agent id that users see.
 	Role wire.AgentID `json:"role"`
@@ -181,7 +183,7 @@ func (f *Flow) Begin(r Request) (wire.AgentID, *Refusal) {
 	f.numbersDirty = true
 	id := wire.PlanID(fmt.Sprintf("plan-%d", f.numbers.Plans))
 	f.plan = &plan{
-		ID: id, Message: r.Message, Monitor: r.Monitor, Guest: r.Guest, Started: f.now(), ModelJobs: map[wire.Layer]int{},
+		ID: id, Message: r.Message, Monitor: r.Monitor, User: r.User, Guest: r.Guest, Started: f.now(), ModelJobs: map[wire.Layer]int{},
 		request: r.Text, requestDirty: true,
 	}
 	f.planner.enterLayer(wire.LayerCognitive, "Understanding the request")

@@ -79,6 +79,7 @@ type plan struct {
 	// after it had ended, at Since.
 	Message wire.MessageID  `json:"message,omitempty"`
 	Monitor wire.MonitorID  `json:"monitor,omitempty"`
+	User    string          `json:"user,omitempty"`
 	Guest   bool            `json:"guest,omitempty"`
 	Status  wire.PlanStatus `json:"status,omitempty"`
 	Layer   wire.Layer      `json:"layer"`
@@ -292,7 +293,7 @@ func (s *state) Active() bool { return s.plan != nil && !s.plan.ended() }
 // job returns a job of the plan.
 func (s *state) job(name string, todo wire.TodoID, title, prompt string) Job {
 	return Job{
-		Name: name, Plan: s.plan.ID, Message: s.plan.Message, Monitor: s.plan.Monitor, Guest: s.plan.Guest,
+		Name: name, Plan: s.plan.ID, Message: s.plan.Message, Monitor: s.plan.Monitor, User: s.plan.User, Guest: s.plan.Guest,
 		Role: wire.AgentID(name), Todo: todo, Title: truncateBytes(title, maxTitle), Prompt: prompt,
 	}
 }

@@ -4,9 +4,10 @@ import "github.com/everdesk/everdesk/wire"
 
 // Summary describes the active plan for other packages.
 type Summary struct {
-	// Role is the agent id of the plan, Message the message it executes, on Monitor.
+	// Role is the agent id of the plan, Message the message of User that it executes, on Monitor.
 	Role    wire.AgentID
 	Message wire.MessageID
+	User    string
 	Monitor wire.MonitorID
 	// Questions is the number of its open questions.
 	Questions int
@@ -17,7 +18,7 @@ func (f *Flow) Summary() (Summary, bool) {
 	if !f.Active() {
 		return Summary{}, false
 	}
-	return Summary{Role: f.plan.role(), Message: f.plan.Message, Monitor: f.plan.Monitor, Questions: len(f.asks)}, true
+	return Summary{Role: f.plan.role(), Message: f.plan.Message, User: f.plan.User, Monitor: f.plan.Monitor, Questions: len(f.asks)}, true
 }
 
 // Message returns the message that the newest plan executes or executed; "" if there was

@@ -89,11 +89,11 @@ func (a *API) Routes() []openapi.Route {
 		}
 	}
 	stop := route(http.MethodPost, "/agui/agent/:agent/stop/:thread", "Stop a run of a thread",
-		"A message that waits is removed from its queue, or else its turn is interrupted. Without a query it stops what the caller's open streams show, or else the turn of the monitor.",
+		"A message that waits is removed from its queue, or else its turn is interrupted. Without a query it stops what the caller's open streams show. Without open streams it removes the caller's messages that wait for the monitor, or else interrupts the turn that one of them began. Turns of other users go on.",
 		ofAgent(a.stop), nil, openapi.NoContent("The run is stopped, or none was running."))
 	stop.Query = []openapi.Param{
 		{Name: "run", Doc: "The runId of the request that sent the message to stop. A turn that another message began goes on."},
-		{Name: "monitor", Doc: "Without run: the monitor whose turn to interrupt; monitor-0 by default."},
+		{Name: "monitor", Doc: "Without run: the monitor on which to stop; monitor-0 by default."},
 	}
 	return []openapi.Route{
 		route(http.MethodPost, "/agui", "Run: send a message and stream the answer",

@@ -70,8 +70,9 @@ func (o *openRuns) of(id wire.SessionID, user string) (found []*openRun) {
 }
 
 // stop stops the run that the query names. Without a name, as CopilotKit sends it, it removes the messages of the
-// caller's open streams that wait from their queues, and interrupts the turns of the monitors of the other streams.
-// Without open streams it interrupts the turns of one monitor.
+// caller's open streams that wait from their queues, and interrupts the caller's turns on the monitors of the other
+// streams. Without open streams at this replica it removes the caller's messages that wait for one monitor, or else
+// interrupts the caller's turns there. Turns that messages of other users began go on.
 func (a *API) stop(c echo.Context) error {
 	run, monitor := wire.MessageID(c.QueryParam("run")), wire.MonitorID(c.QueryParam("monitor"))
 	if run != "" && run.Validate() != nil {
@@ -105,7 +106,7 @@ func (a *API) stop(c echo.Context) error {
 
 // stopStreams stops what streams show on a monitor, or on any if that is empty.
 func (a *API) stopStreams(ctx context.Context, c echo.Context, h *session.Handle, open []*openRun, monitor wire.MonitorID) error {
-	interrupted := map[wire.MonitorID]bool{}
+	interrupted := map[wire.MonitorID]wire.InterruptQueues{}
 	found := false
 	for _, r := range open {
 		if monitor != "" && r.monitor != monitor {
@@ -114,16 +115,17 @@ func (a *API) stopStreams(ctx context.Context, c echo.Context, h *session.Handle
 		found = true
 		at := r.waitsAt.Load()
 		if at == nil {
-			interrupted[r.monitor] = true
+			interrupted[r.monitor] = wire.QueuesKeep
 		} else if err := a.withdraw(ctx, c, h, r.message, *at); err != nil {
 			return err
 		}
 	}
 	if !found {
-		interrupted[cmp.Or(monitor, agui.FirstMonitor)] = true
+		interrupted[cmp.Or(monitor, agui.FirstMonitor)] = wire.QueuesFirst
 	}
-	for m := range interrupted {
-		if err := h.Deliver(ctx, a.command(c, h.Session(), wire.Interrupt{Scope: wire.ScopeMonitor, MonitorID: m})); err != nil {
+	for m, queues := range interrupted {
+		interrupt := wire.Interrupt{Scope: wire.ScopeSender, MonitorID: m, Queues: queues}
+		if err := h.Deliver(ctx, a.command(c, h.Session(), interrupt)); err != nil {
 			return err
 		}
 	}

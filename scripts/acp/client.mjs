@@ -6,41 +6,18 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
+import { allowInDesktop, freePort, Line, listens, until } from "../npm/harness.mjs";
 
 const require = createRequire(join(process.env.ACP_PACKAGES, "package.json"));
+const { WebSocket } = require("ws");
 const main = require.resolve("@agentclientprotocol/sdk");
 const { client: newClient, ndJsonStream } = await import(pathToFileURL(main));
 const binary = process.env.EVERDESK_BINARY;
-
-async function until(what, check) {
-  for (const end = Date.now() + 60_000; !(await check()); await sleep(50)) assert.ok(Date.now() < end, `waited too long until ${what}`);
-}
-
-function freePort() {
-  return new Promise((done) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const { port } = server.address();
-      server.close(() => done(port));
-    });
-  });
-}
-
-/** Whether a server accepts connections on a port. */
-function listens(port) {
-  return new Promise((done) => {
-    const probe = connect(port, "127.0.0.1");
-    probe.once("error", () => done(false)).once("connect", () => {
-      probe.destroy();
-      done(true);
-    });
-  });
-}
 
 const running = new Set();
 function start(args, stdin, program = binary) {
@@ -64,10 +41,11 @@ class Editor {
   constructor(choose, server = url) {
     this.process = start(["acp", "--server", server], true);
     this.updates = [];
-    this.withdrawn = 0;
+    this.asked = this.withdrawn = 0;
     const app = newClient({ name: "test" })
       .onNotification("session/update", ({ params }) => void this.updates.push(params.update))
       .onRequest("session/request_permission", ({ params, signal }) => {
+        this.asked++;
         if (choose) return { outcome: { outcome: "selected", optionId: choose(params.options.map((o) => o.optionId)) } };
         return new Promise((_, reject) => signal.addEventListener("abort", () => {
           this.withdrawn++;
@@ -140,6 +118,31 @@ try {
     assert.match(other.text(), /allowed it.*Allowed by the other\.$/s);
     other.process.stdin.end();
     await other.process.ended;
+  });
+  await check("a permission that a tab of the desktop gives", async () => {
+    const asking = new Editor();
+    const own = await asking.open();
+    const answer = asking.prompt(own, '/call shell {"command":"git push"}\n/say Pushed.');
+    await until("the editor is asked", () => asking.asked === 1);
+    await allowInDesktop(WebSocket, url, own);
+    assert.deepEqual(await answer, { stopReason: "end_turn" });
+    assert.match(asking.text(), /allowed it.*Pushed\.$/s);
+    await until("its question is withdrawn", () => asking.withdrawn === 1);
+    asking.process.stdin.end();
+  });
+  await check("a cut line between hub acp and the hub in the middle of an answer", async () => {
+    const line = await Line.to(url);
+    const far = new Editor(undefined, line.url);
+    const own = await far.open();
+    const answer = far.prompt(own, "/stream 800 200");
+    for (const word of ["w20 ", "w200 "]) {
+      await until(`${word} comes`, () => far.text().includes(word));
+      assert.ok(line.cut() > 0, "no connection was cut");
+    }
+    assert.deepEqual(await answer, { stopReason: "end_turn" });
+    assert.equal(far.text(), words(800));
+    far.process.stdin.end();
+    line.close();
   });
   await check("a killed hub in the middle of an answer", async () => {
     const before = editor.text().length;

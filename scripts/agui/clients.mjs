@@ -7,50 +7,23 @@ import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
+import { allowInDesktop, freePort, listens, until } from "../npm/harness.mjs";
 
 globalThis.window ??= globalThis; // the core of CopilotKit connects in browsers only
 const require = createRequire(join(process.env.AGUI_PACKAGES, "package.json"));
 const load = (name) => import(pathToFileURL(require.resolve(name)));
 const clients = { "HttpAgent 1.0.0": (await load("@ag-ui/client")).HttpAgent, "HttpAgent 0.0.59": (await load("agui-old")).HttpAgent };
 const { CopilotKitCore } = await load("@copilotkit/core");
+const { WebSocket } = require("ws");
 
 console.error = () => {}; // the clients print each lost connection
 // A reset connection makes the clients reject a promise that nobody holds (facts of both generations).
 process.on("unhandledRejection", (reason) => {
   if (!/terminated|abort|fetch failed|socket/i.test(String(reason))) throw reason;
 });
-
-async function until(what, check, most = 60_000) {
-  for (const end = Date.now() + most; ; await sleep(50)) {
-    if (await check()) return;
-    assert.ok(Date.now() < end, `waited too long until ${what}`);
-  }
-}
-
-function freePort() {
-  return new Promise((done) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const { port } = server.address();
-      server.close(() => done(port));
-    });
-  });
-}
-
-/** Whether a server accepts connections on a port. */
-function listens(port) {
-  return new Promise((done) => {
-    const probe = connect(port, "127.0.0.1");
-    probe.once("error", () => done(false)).once("connect", () => {
-      probe.destroy();
-      done(true);
-    });
-  });
-}
 
 const running = new Set();
 
@@ -143,12 +116,11 @@ const tests = {
     assert.match(t.texts.at(-1), /allowed it/);
   },
 
-  async "a permission that another tab gives"(Agent, hub) {
+  async "a permission that a tab of the desktop gives"(Agent, hub) {
     const t = new Thread(Agent, hub);
     await t.say('/call shell {"command":"git push"}\n/say Done.');
     const [approval] = t.agent.pendingInterrupts;
-    const tab = new Thread(Agent, hub, t.agent.threadId);
-    assert.equal(await tab.run({ resume: [{ interruptId: approval.id, status: "resolved", payload: { approved: true } }] }), undefined);
+    await allowInDesktop(WebSocket, hub.url, t.agent.threadId);
     // A late answer of the first one changes nothing; it gets the rest of the turn.
     assert.equal(await t.run({ resume: [{ interruptId: approval.id, status: "resolved", payload: { approved: false } }] }), undefined);
     assert.match(t.texts.at(-1), /allowed it.*Done\./s);
@@ -242,18 +214,83 @@ async function takeOver(Agent, owner, other) {
   await owner.launch();
 }
 
+/** A conversation of CopilotKit's core, connected. */
+class Kit {
+  static async connect(hub, threadId = randomUUID()) {
+    const kit = new Kit();
+    kit.core = new CopilotKitCore({ runtimeUrl: `${hub.url}/agui` });
+    kit.agent = await until("CopilotKit has found the agent", () => kit.core.getAgent("desktop"));
+    kit.agent.threadId = threadId;
+    await kit.again();
+    return kit;
+  }
+
+  again() {
+    return this.core.connectAgent({ agent: this.agent });
+  }
+
+  say(text) {
+    this.agent.addMessage({ id: randomUUID(), role: "user", content: text });
+    return this.core.runAgent({ agent: this.agent });
+  }
+
+  get texts() {
+    return this.agent.messages.filter((m) => m.role === "assistant" && m.content).map((m) => m.content);
+  }
+
+  /** Sends a message and kills the hub when some of its answer has come. */
+  async interrupted(text, hub) {
+    const run = this.say(text).catch((reason) => assert.match(String(reason), /terminated|abort|fetch failed|socket|network/i));
+    await until("the answer streams", () => /w20 /.test(this.texts.at(-1) ?? ""));
+    hub.process.kill("SIGKILL");
+    await hub.process.ended;
+    await run;
+  }
+}
+
+const kitTests = {
+  async "a killed hub that starts again"(hub) {
+    const kit = await Kit.connect(hub);
+    await kit.interrupted("/stream 600 200", hub);
+    await hub.launch();
+    await kit.again();
+    assert.deepEqual(kit.texts, [words(600)]);
+  },
+
+  async "a permission that another client gives"(hub) {
+    const kit = await Kit.connect(hub);
+    await kit.say('/call shell {"command":"git push"}\n/say Done.');
+    const other = await Kit.connect(hub, kit.agent.threadId);
+    const [approval] = other.agent.pendingInterrupts;
+    await other.core.runAgent({ agent: other.agent, resume: [{ interruptId: approval.id, status: "resolved", payload: { approved: true } }] });
+    assert.match(other.texts.at(-1), /allowed it.*Done\./s);
+    await kit.again();
+    assert.deepEqual(kit.texts, other.texts);
+    assert.deepEqual(kit.agent.pendingInterrupts, []);
+  },
+
+  async "bad input"(hub) {
+    const { agent } = await Kit.connect(hub);
+    agent.addMessage({ id: randomUUID(), role: "user", content: "hi" });
+    const reason = await agent.runAgent({ runId: "x".repeat(100) }).then(() => "none", (e) => e);
+    assert.equal(reason.status, 400, String(reason));
+    assert.equal(reason.payload.field, "runId", JSON.stringify(reason.payload));
+  },
+};
+
+async function kitTakeOver(owner, other) {
+  const kit = await Kit.connect(owner);
+  await kit.interrupted("/stream 600 200", owner);
+  const next = await Kit.connect(other, kit.agent.threadId);
+  assert.deepEqual(next.texts, [words(600)]);
+  await owner.launch();
+}
+
 async function copilotKit(hub) {
-  const core = new CopilotKitCore({ runtimeUrl: `${hub.url}/agui` });
-  const find = () => core.getAgent("desktop");
-  await until("CopilotKit has found the agent", find);
-  const agent = find();
-  agent.threadId = randomUUID();
-  await core.connectAgent({ agent });
+  const kit = await Kit.connect(hub);
+  const { core, agent } = kit;
+  const say = (text) => kit.say(text);
   assert.equal(agent.messages.length, 0);
-  const say = (text) => {
-    agent.addMessage({ id: randomUUID(), role: "user", content: text });
-    return core.runAgent({ agent });
-  };
   await say("/window w1 Notes | hi\n/stream 20 200");
   assert.equal(agent.messages.at(-1).content, words(20));
   await say("/ask Which? | red | blue\n/say After.");
@@ -266,11 +303,7 @@ async function copilotKit(hub) {
   await until("the answer streams", () => agent.messages.at(-1).role === "assistant" && /^w1 /.test(agent.messages.at(-1).content ?? ""));
   core.stopAgent({ agent });
   await endless;
-  const again = new CopilotKitCore({ runtimeUrl: `${hub.url}/agui` });
-  await until("CopilotKit has found the agent", () => again.getAgent("desktop"));
-  const reopened = again.getAgent("desktop");
-  reopened.threadId = agent.threadId;
-  await again.connectAgent({ agent: reopened });
+  const { agent: reopened } = await Kit.connect(hub, agent.threadId);
   assert.deepEqual(reopened.messages.filter((m) => m.role === "user").length, 4);
 }
 
@@ -293,6 +326,8 @@ try {
     await check(`${client}: a killed hub whose session another one takes over`, () => takeOver(Agent, replicas[0], replicas[1]));
   }
   await check("CopilotKit 1.74.0", () => copilotKit(single));
+  for (const [name, run] of Object.entries(kitTests)) await check(`CopilotKit 1.74.0: ${name}`, () => run(single));
+  await check("CopilotKit 1.74.0: a killed hub whose session another one takes over", () => kitTakeOver(replicas[0], replicas[1]));
 } finally {
   for (const child of running) child.kill("SIGKILL");
   await Promise.all([...running].map((child) => child.ended));

@@ -6,44 +6,16 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtemp, rm, stat } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
+import { allowInDesktop, freePort, listens, until } from "../npm/harness.mjs";
 
 const require = createRequire(join(process.env.ROO_PACKAGES, "package.json"));
 const { IPCModule } = require("node-ipc");
 const { WebSocket } = require("ws");
 const { ipcMessageSchema, rooCodeEventsSchema } = require("@roo-code/types");
 assert.ok(ipcMessageSchema && rooCodeEventsSchema);
-
-async function until(what, check, most = 90_000) {
-  for (const end = Date.now() + most; ; await sleep(20)) {
-    const found = await check();
-    if (found) return found;
-    assert.ok(Date.now() < end, `waited too long until ${what}`);
-  }
-}
-
-function freePort() {
-  return new Promise((done) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const { port } = server.address();
-      server.close(() => done(port));
-    });
-  });
-}
-
-/** Whether a server accepts connections on a port. */
-function listens(port) {
-  return new Promise((done) => {
-    const probe = connect(port, "127.0.0.1");
-    probe.once("error", () => done(false)).once("connect", () => {
-      probe.destroy();
-      done(true);
-    });
-  });
-}
 
 /** A hub that can be killed and started again. */
 class Hub {
@@ -224,17 +196,10 @@ const tests = {
     const done = c.completed();
     c.command("StartNewTask", { configuration: {}, text: '/call shell {"command":"git push"}\n/say Pushed.' });
     const [task] = await asked;
-    const tab = new WebSocket(`${hub.url.replace("http", "ws")}/ws/${task}`, "everdesk.v2");
-    tab.on("message", (text) => {
-      const { type, data } = JSON.parse(text);
-      for (const { dialogId } of type === "session_state" ? data.dialogs : []) {
-        tab.send(JSON.stringify({ type: "DIALOG_FEEDBACK", message_id: `m-${Math.random()}`, data: { dialogId, confirmed: true } }));
-      }
-    });
+    await allowInDesktop(WebSocket, hub.url, task);
     await done;
     assert.match(c.texts().join("|"), /allowed it[^]*Pushed\./);
     assert.ok(c.count("taskAskResponded") > 0);
-    tab.terminate();
   },
 
   async "rules of the configuration approve"(hub, c) {

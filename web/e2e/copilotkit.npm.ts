@@ -1,61 +1,39 @@
-// The example page with CopilotKit's own chat (web/examples/copilotkit), on an origin of its own. `make test-agui` installs
-// CopilotKit and builds the page; COPILOTKIT_PAGE is its folder.
+// The example page with CopilotKit's own chat and a session: answers, tools, questions, other clients, a killed hub.
 
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
-import { readFile } from "node:fs/promises";
-import { createServer } from "node:http";
-import { type AddressInfo, connect } from "node:net";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
-import { extname, join } from "node:path";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Page } from "playwright-core";
 import { afterAll, expect, inject, it } from "vitest";
 import type { SessionID } from "../core/src/index.js";
+import { count, KitSite, lostConnection, say, times, words } from "./harness/copilotkit.js";
 import { questionCard, sendMessage, shownRows, until, waitForRow, waitUntilArmed } from "./harness/desktop-page.js";
 import { desktopFixture } from "./harness/fixture.js";
 
-const types: Record<string, string> = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css" };
-const site = createServer(async (request, response) => {
-  const name = new URL(request.url ?? "", "http://site").pathname;
-  const body = await readFile(join(process.env.COPILOTKIT_PAGE ?? "", name === "/" ? "index.html" : name)).catch(() => undefined);
-  response.writeHead(body ? 200 : 404, { "content-type": types[name === "/" ? ".html" : extname(name)] ?? "application/octet-stream" }).end(body);
-});
-await new Promise<void>((done) => site.listen(0, "127.0.0.1", done));
-afterAll(() => new Promise((done) => site.close(done)));
-const origin = `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
+const site = await KitSite.start();
+afterAll(() => site.stop());
+const { origin } = site;
 
 const run = mkdtempSync(join(tmpdir(), "ipc"));
 afterAll(() => rmSync(run, { recursive: true, force: true }));
 const socket = join(run, "roo.sock");
 
 const desktop = desktopFixture({ flags: ["--origins", origin, "--ipc-socket", socket] });
-const words = (n: number) => Array.from({ length: n }, (_, i) => `w${i + 1}`).join(" ");
 
-async function open(thread: string): Promise<Page> {
+async function open(thread: string, token = new URL(desktop.hub.entry).searchParams.get("token") ?? ""): Promise<Page> {
   const page = await (await desktop.profile()).newPage();
-  const token = new URL(desktop.hub.entry).searchParams.get("token") ?? "";
-  await page.goto(`${origin}/?${new URLSearchParams({ hub: desktop.hub.url, thread })}#${new URLSearchParams({ token })}`);
+  await page.goto(site.address(desktop.hub.url, thread, token));
   await page.locator("textarea").waitFor();
   return page;
 }
 
-async function say(page: Page, text: string): Promise<void> {
-  await page.locator("textarea").fill(text);
-  await page.locator("textarea").press("Enter");
-}
-
-/** How often a text is in another one. */
-const times = (all: string, text: string) => all.replace(/\s+/g, " ").split(text).length - 1;
-
-/** How often a text is on the page. */
-const count = (page: Page, text: string) => page.locator("body").innerText().then((all) => times(all, text));
-
 it("CopilotKit's chat shows an answer once although the hub is killed in the middle, calls tools of its page, and shows the conversation after a reload", async () => {
   desktop.guard.expectLostHub();
   desktop.guard.allowOrigin(origin);
-  // The client library rejects a promise without a reason when its connection is lost.
-  desktop.guard.expect(/^error: $/, /^console: .*(CopilotKit|Failed to fetch|network error)/i);
+  desktop.guard.expect(...lostConnection);
   const page = await open("kit");
   await say(page, "/stream 1500 200");
   await until(() => count(page, " w40 ")).toBe(1);
@@ -171,6 +149,22 @@ it("a message that is typed while a question is open is sent, or answers a quest
   await until(() => card.count()).toBe(0);
 });
 
+it.each([
+  ["a thread of a session that does not exist", "ses-nowhere", undefined],
+  ["a wrong token", "kit", "wrong"],
+])("%s: the page shows an error, and the composer is usable", async (_, thread, token) => {
+  desktop.guard.expect(...lostConnection, /status of 4\d\d/, /HTTP 4\d\d/);
+  desktop.guard.allowOrigin(origin);
+  const page = await open(thread, token);
+  await page.getByRole("alert").first().waitFor();
+  await say(page, "/say Hi.");
+  await until(() => page.getByRole("alert").first().innerText()).not.toBe("");
+  const composer = page.locator("textarea");
+  await until(() => composer.isEnabled()).toBe(true);
+  await composer.fill("Again.");
+  await until(() => page.getByTestId("copilot-send-button").isEnabled()).toBe(true);
+});
+
 /** An editor: `hub acp` with its lines. */
 class Editor {
   readonly texts: Record<string, string> = {};
@@ -265,7 +259,7 @@ const rowsWith = (tab: Page, text: string) => shownRows(tab, "assistant").then((
 it("a CopilotKit page, an editor, a script and the desktop stay in step on one session while the hub is killed and started again", async () => {
   desktop.guard.expectLostHub();
   desktop.guard.allowOrigin(origin);
-  desktop.guard.expect(/^error: $/, /^console: .*(CopilotKit|Failed to fetch|network error)/i);
+  desktop.guard.expect(...lostConnection);
   const session: SessionID = await desktop.hub.rest.newSession();
   const tab = await desktop.tab({ session });
   const page = await open(session);

@@ -18,6 +18,8 @@ const allowed = join(realpathSync(folder), "projects");
 const project = join(allowed, "shop");
 mkdirSync(project, { recursive: true });
 writeFileSync(join(project, "AGENTS.md"), "Prices are in cents.\n");
+mkdirSync(join(project, ".agents/skills/till"), { recursive: true });
+writeFileSync(join(project, ".agents/skills/till/SKILL.md"), "---\nname: till\ndescription: How to count the till.\n---\nCount twice.\n");
 
 const desktop = desktopFixture({ flags: ["--pinned-settings", pins, "--workspaces", allowed] });
 
@@ -131,6 +133,8 @@ it("a session gets a folder of the operator with the keyboard, and other folders
   await page.locator(`[data-workspace="${project}"]`).waitFor();
   await panel.getByText("AGENTS.md").click();
   await panel.getByText("Prices are in cents.").waitFor();
+  await panel.getByText("1 guide").click();
+  await panel.getByText("till: How to count the till.").waitFor();
   // It is the session's: another tab has it, another session does not.
   const [same, other] = [await desktop.tab({ session }), await desktop.tab({ session: await desktop.hub.rest.newSession("other") })];
   await openSettings(same, "settings");

@@ -1367,7 +1367,7 @@ export type InteractionType = "window.create" | "window.close" | "window.focus" 
 export interface Interrupt {
   /** Scope defaults to session. */
   scope?: InterruptScope;
-  /** MonitorID is the monitor to stop, with scope monitor. */
+  /** MonitorID is the monitor to stop, with scope monitor or sender. */
   monitorId?: MonitorID;
   /** AgentID is the agent to stop, with scope agent. */
   agentId?: AgentID;
@@ -1384,10 +1384,10 @@ export interface InterruptAgent {
 }
 
 /** InterruptQueues is the treatment of queued messages. */
-export type InterruptQueues = "keep" | "drop";
+export type InterruptQueues = "keep" | "drop" | "first";
 
 /** InterruptScope is the extent of an interrupt. */
-export type InterruptScope = "session" | "monitor" | "agent";
+export type InterruptScope = "session" | "monitor" | "agent" | "sender";
 
 /** KanbanCard is one card of a board. */
 export interface KanbanCard {

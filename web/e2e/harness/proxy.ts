@@ -7,9 +7,11 @@ export class TcpProxy {
   private readonly server: Server;
   private readonly open: Set<Socket>;
   private connected = true;
+  private target: string;
 
-  private constructor(server: Server, open: Set<Socket>) {
+  private constructor(server: Server, open: Set<Socket>, target: string) {
     this.server = server;
+    this.target = target;
     this.open = open;
     this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   }
@@ -18,7 +20,7 @@ export class TcpProxy {
     const open = new Set<Socket>();
     const server = createServer((near) => {
       if (!wire.connected) return void near.destroy();
-      const far = connect(Number(new URL(hub).port), "127.0.0.1");
+      const far = connect(Number(new URL(wire.target).port), "127.0.0.1");
       for (const [a, b] of [
         [near, far],
         [far, near],
@@ -33,7 +35,7 @@ export class TcpProxy {
       near.pipe(far).pipe(near);
     });
     await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-    const wire = new TcpProxy(server, open);
+    const wire = new TcpProxy(server, open, hub);
     return wire;
   }
 
@@ -41,6 +43,11 @@ export class TcpProxy {
   disconnect(): void {
     this.connected = false;
     for (const s of this.open) s.destroy();
+  }
+
+  /** Connects clients to another hub from now on. */
+  retarget(hub: string): void {
+    this.target = hub;
   }
 
   reconnect(): void {

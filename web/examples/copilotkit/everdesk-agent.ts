@@ -1,5 +1,5 @@
 import { type AgentSubscriber, type BaseEvent, EventType, HttpAgent, type Interrupt, type Message, type RunAgentInput, type RunAgentParameters, type RunAgentResult, runHttpRequest, transformHttpEventStream } from "@ag-ui/client";
-import { EMPTY, Observable, of, ReplaySubject } from "rxjs";
+import { EMPTY, Observable, of, ReplaySubject, tap } from "rxjs";
 import { lasting } from "./lasting.js";
 
 /** Where the hub is, which thread of the user to show, and the headers of its requests. */
@@ -9,7 +9,7 @@ export interface Place {
   headers?: Record<string, string>;
 }
 
-type Fields = BaseEvent & { runId?: string; messages?: Message[]; outcome?: { interrupts?: Interrupt[] } };
+type Fields = BaseEvent & { runId?: string; messageId?: string; messages?: Message[]; outcome?: { interrupts?: Interrupt[] } };
 
 /** The pause between a run of this client and the stream with those of others: one run often follows another. */
 const idleTime = 250;
@@ -27,6 +27,8 @@ export class EverdeskAgent extends HttpAgent {
   private show: (() => Promise<unknown>) | undefined;
   private next: Observable<BaseEvent> | undefined;
   private runs = 0; // that this client has begun and that have not ended
+  /** The message that waits, or began the turn that is shown, if this client knows it. */
+  private message: string | undefined;
   private stopWatching = () => {};
 
   constructor(private readonly place: Place) {
@@ -52,7 +54,9 @@ export class EverdeskAgent extends HttpAgent {
   }
 
   override run(input: RunAgentInput): Observable<BaseEvent> {
-    return this.alone(lasting(() => super.run(input), this.abortController.signal));
+    const answers = (input.resume?.length ?? 0) > 0 || input.messages.at(-1)?.role !== "user";
+    if (!answers) this.message = input.runId; // answers go on with the same turn
+    return this.alone(lasting(() => super.run(input), this.abortController.signal).pipe(tap((event) => this.rememberTurn(event))));
   }
 
   override connect(input: RunAgentInput): Observable<BaseEvent> {
@@ -60,21 +64,31 @@ export class EverdeskAgent extends HttpAgent {
     const next = this.next;
     this.next = undefined;
     const { signal } = this.abortController;
-    return next ?? this.alone(lasting(() => this.open(input, signal), signal));
+    if (!next) this.message = undefined;
+    return next ?? this.alone(lasting(() => this.open(input, signal), signal).pipe(tap((event) => this.rememberTurn(event))));
   }
 
-  /** Interrupts the turn, which ends its run. Closing the connection would interrupt nothing. */
+  /**
+   * Interrupts the turn, which ends its run, or removes its message from the queue. Closing the connection would do
+   * neither. A turn whose message is not known is stopped if this user began it.
+   */
   override abortRun(): void {
-    const url = `${this.place.hub}/agui/agent/desktop/stop/${encodeURIComponent(this.threadId)}`;
+    const run = this.message === undefined ? "" : `?run=${encodeURIComponent(this.message)}`;
+    const url = `${this.place.hub}/agui/agent/desktop/stop/${encodeURIComponent(this.threadId)}${run}`;
     this.fetch(url, { method: "POST", headers: this.headers }).then(
       (answer) => answer.ok || super.abortRun(),
       () => super.abortRun(),
     );
   }
 
+  /** The text of a turn is named after the message that began it, which a message that joins a turn did not. */
+  private rememberTurn({ messageId }: Fields): void {
+    if (messageId?.endsWith(".text")) this.message = messageId.slice(0, -".text".length);
+  }
+
   override clone(): this {
     const copy = super.clone();
-    return Object.assign(copy, { place: this.place, runs: 0, stopWatching: () => {} }) as this;
+    return Object.assign(copy, { place: this.place, message: this.message, runs: 0, stopWatching: () => {} }) as this;
   }
 
   /**
@@ -133,6 +147,7 @@ export class EverdeskAgent extends HttpAgent {
         held = [];
         if (!isTurn && event.type === EventType.RUN_FINISHED && !this.isNews(run)) return this.applyState(run);
         this.pendingInterrupts = []; // answered elsewhere, unless the run ends with them
+        this.message = isTurn ? run[0]?.runId : undefined;
         this.next = shown = new ReplaySubject();
         for (const e of run) shown.next(e);
         void this.show?.();

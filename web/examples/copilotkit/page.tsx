@@ -3,7 +3,7 @@
 
 import { CopilotChat, CopilotKitProvider, useCopilotKit, useFrontendTool } from "@copilotkit/react-core/v2";
 import "@copilotkit/react-core/v2/styles.css";
-import { useEffect } from "react";
+import { useEffect, useState } from "react";
 import { createRoot } from "react-dom/client";
 import { z } from "zod";
 import { EverdeskAgent } from "./everdesk-agent.js";
@@ -39,9 +39,26 @@ function Others() {
   return null;
 }
 
+/** Shows the last error, such as a refused request, until it is closed. */
+function Errors() {
+  const { copilotkit } = useCopilotKit();
+  const [text, setText] = useState("");
+  useEffect(() => {
+    const { unsubscribe } = copilotkit.subscribe({ onError: ({ error }) => setText(error.message || "The hub cannot be reached.") });
+    return unsubscribe;
+  }, [copilotkit]);
+  if (text === "") return null;
+  return (
+    <p role="alert" style={{ padding: 12 }}>
+      {text} <button onClick={() => setText("")}>Close</button>
+    </p>
+  );
+}
+
 createRoot(document.getElementById("root")!).render(
   <CopilotKitProvider selfManagedAgents={{ desktop: agent }}>
     <Tools />
+    <Errors />
     <Questions />
     <Others />
     <CopilotChat agentId="desktop" threadId={threadId} />
