@@ -68,9 +68,15 @@ func TestWrittenNotebooksAreValid(t *testing.T) {
 	}
 	n.Cells = append(n.Cells, wire.Cell{ID: "new", Kind: wire.CellCode, Source: "x", State: wire.CellUnknown}, wire.Cell{
 		ID: "outputs", Kind: wire.CellCode, Outputs: []wire.CellOutput{
-			{Type: wire.OutputError, Name: "KeyboardInterrupt"}, {Type: wire.OutputError}, {Type: wire.OutputStream}, {Type: wire.OutputStream, Name: "stderr"},
-			{Type: wire.OutputDisplay}, {Type: wire.OutputDisplay, Data: json.RawMessage("{}")}, {Type: wire.OutputDisplay, Data: json.RawMessage("null")},
-			{Type: wire.OutputResult, Data: json.RawMessage(`{"text/plain":"1"}`)}, {Type: wire.OutputResult},
+			{Type: wire.OutputError, Name: "KeyboardInterrupt"},
+			{Type: wire.OutputError},
+			{Type: wire.OutputStream},
+			{Type: wire.OutputStream, Name: "stderr"},
+			{Type: wire.OutputDisplay},
+			{Type: wire.OutputDisplay, Data: json.RawMessage("{}")},
+			{Type: wire.OutputDisplay, Data: json.RawMessage("null")},
+			{Type: wire.OutputResult, Data: json.RawMessage(`{"text/plain":"1"}`)},
+			{Type: wire.OutputResult},
 		},
 	}, wire.Cell{ID: "text", Kind: wire.CellMarkdown, Source: "![a](attachment:a.png)", Attachments: json.RawMessage(`{"a.png":{"image/png":"aGk="}}`)})
 	data, err := notebookfile.Encode(n)

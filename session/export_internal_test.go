@@ -86,7 +86,8 @@ func TestImportedNotebooksRunNothing(t *testing.T) {
 		Kernel: wire.NotebookKernel{Name: "python3", State: wire.KernelBusy, Reason: "r", Variables: []wire.KernelVariable{{Name: "x", Type: "int", Value: "1"}}},
 		Cells: []wire.Cell{
 			{ID: "a", Kind: wire.CellCode, Source: "1", State: wire.CellRunning, Outputs: []wire.CellOutput{{Type: wire.OutputStream, Name: "stdout", Text: "begun"}}},
-			{ID: "b", Kind: wire.CellCode, Source: "2", State: wire.CellQueued}, {ID: "c", Kind: wire.CellCode, Source: "3", State: wire.CellOK},
+			{ID: "b", Kind: wire.CellCode, Source: "2", State: wire.CellQueued},
+			{ID: "c", Kind: wire.CellCode, Source: "3", State: wire.CellOK},
 		},
 	}
 	l := &sessionfile.Log{Meta: sessionfile.Metadata{SessionID: "ses-old"}, Desktop: wire.SessionState{
