@@ -14,18 +14,18 @@ const (
 	taskAborted   = "aborted"
 )
 
-// taskActivity sends the state of a task of the turn.
-func (r *Run) taskActivity(id wire.TaskID, status string) {
-	r.emit(event{
-		Type: typeActivity, MessageID: string(r.turn) + ".task." + string(id), ActivityType: "everdesk.task",
+// taskActivity returns the state of a task of a turn as an event.
+func taskActivity(turn wire.MessageID, id wire.TaskID, status string) event {
+	return event{
+		Type: typeActivity, MessageID: string(turn) + ".task." + string(id), ActivityType: "everdesk.task",
 		Content: map[string]any{"taskId": id, "status": status},
-	})
+	}
 }
 
 // taskEnded sends the end of a task, if it is one of the turn. It may have begun before the run.
 func (r *Run) taskEnded(task wire.Task, status string) {
 	if r.phase == phaseRunning && isTaskOf(r.turn, task.AgentID) {
-		r.taskActivity(task.TaskID, status)
+		r.emit(taskActivity(r.turn, task.TaskID, status))
 	}
 }
 
@@ -34,12 +34,12 @@ func isTaskOf(turn wire.MessageID, agent wire.AgentID) bool {
 	return strings.HasPrefix(string(agent), string(wire.AgentTask)+"-"+string(turn)+"-")
 }
 
-// windowActivity sends a window that the turn opened.
-func (r *Run) windowActivity(id wire.WindowID, title string, monitor wire.MonitorID) {
-	r.emit(event{
-		Type: typeActivity, MessageID: string(r.turn) + ".window." + string(id), ActivityType: "everdesk.window",
+// windowActivity returns a window that a turn opened as an event.
+func windowActivity(turn wire.MessageID, id wire.WindowID, title string, monitor wire.MonitorID) event {
+	return event{
+		Type: typeActivity, MessageID: string(turn) + ".window." + string(id), ActivityType: "everdesk.window",
 		Content: map[string]any{"windowId": id, "title": title, "monitorId": monitor},
-	})
+	}
 }
 
 // windowActivities sends the windows that the turn opened.
@@ -49,15 +49,14 @@ func (r *Run) windowActivities(data wire.Actions) {
 	}
 	for _, a := range data.Actions {
 		if open, ok := a.(wire.WindowCreate); ok {
-			r.windowActivity(open.WindowID, open.Title, data.MonitorID)
+			r.emit(windowActivity(r.turn, open.WindowID, open.Title, data.MonitorID))
 		}
 	}
 }
 
-// sendActivities sends the windows that a turn has opened and the tasks that it delegated and that have ended, as far
-// as rows have them. The end of others is sent when they end.
-func (r *Run) sendActivities(turn wire.MessageID, rows []wire.UIRow) {
-	r.turn = turn
+// activities returns the windows that a turn has opened and the tasks that it delegated and that have ended, as far as
+// rows have them. The end of others is sent when they end.
+func activities(turn wire.MessageID, rows []wire.UIRow) (all []event) {
 	for _, row := range rows {
 		switch {
 		case row.Say == wire.SayTool && row.MessageID == turn:
@@ -70,7 +69,7 @@ func (r *Run) sendActivities(turn wire.MessageID, rows []wire.UIRow) {
 				} `json:"input"`
 			}
 			if json.Unmarshal([]byte(row.Text), &c) == nil && c.Tool == "window:create" && c.Status == wire.ToolComplete && c.Input.WindowID != "" {
-				r.windowActivity(c.Input.WindowID, c.Input.Title, row.MonitorID)
+				all = append(all, windowActivity(turn, c.Input.WindowID, c.Input.Title, row.MonitorID))
 			}
 		case row.Say == wire.SayAPIReqFinished && isTaskOf(turn, row.AgentID):
 			var end struct {
@@ -84,7 +83,8 @@ func (r *Run) sendActivities(turn wire.MessageID, rows []wire.UIRow) {
 			if end.Outcome == wire.OutcomeCompleted {
 				status = taskCompleted
 			}
-			r.taskActivity(end.TaskID, status)
+			all = append(all, taskActivity(turn, end.TaskID, status))
 		}
 	}
+	return all
 }

@@ -55,7 +55,7 @@ func (r *Run) Apply(e wire.Event) {
 		r.stepFinished(data.TodoID)
 	case wire.TaskSpawned:
 		if r.shows(data.AgentID) {
-			r.taskActivity(data.ChildTaskID, taskRunning)
+			r.emit(taskActivity(r.turn, data.ChildTaskID, taskRunning))
 		}
 	case wire.TaskCompleted:
 		r.taskEnded(data.Task, taskCompleted)

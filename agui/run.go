@@ -139,7 +139,7 @@ func (r *Run) Attach(message wire.MessageID, wait bool) {
 		r.updateKnown()
 		r.emit(event{Type: typeMessagesSnapshot, Messages: &r.known})
 		if r.join(r.turns.running()) {
-			r.sendActivities(r.turn, r.turns.rows())
+			r.emit(activities(r.turn, r.turns.rows())...)
 			r.checkQuestions()
 		} else {
 			r.finish(nil, nil)
@@ -156,7 +156,7 @@ func (r *Run) Attach(message wire.MessageID, wait bool) {
 	// A client keeps what it has of a turn whose rows are gone.
 	if running || wait || slices.ContainsFunc(rows, func(row wire.UIRow) bool { return row.MessageID == turn }) {
 		r.sendTurn(turn, text)
-		r.sendActivities(turn, rows)
+		r.emit(activities(turn, rows)...)
 	}
 	end, ended := r.turns.end(turn)
 	reason, refused := r.turns.refusal(message)
@@ -254,7 +254,11 @@ func (r *Run) closeAll() {
 	clear(r.steps)
 }
 
-func (r *Run) emit(e event) { r.out = append(r.out, encode(e)) }
+func (r *Run) emit(events ...event) {
+	for _, e := range events {
+		r.out = append(r.out, encode(e))
+	}
+}
 
 // sendDocument sends the whole document.
 func (r *Run) sendDocument() {

@@ -19,9 +19,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export GO=${GO:-go}
-# As in the Makefile, so that both share the build cache.
-GOFLAGS="$("$GO" env GOFLAGS) -trimpath"
-export GOFLAGS
 
 fast=
 all=(web go chaos python e2e)
@@ -81,6 +78,10 @@ done
 
 # Missing programs are reported before anything that takes long.
 scripts/need.sh "${needed[@]}"
+
+# As in the Makefile, so that both share the build cache.
+GOFLAGS="$("$GO" env GOFLAGS) -trimpath"
+export GOFLAGS
 
 loops=() beside=''
 work=$(mktemp -d)

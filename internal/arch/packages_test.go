@@ -122,7 +122,7 @@ var rules = map[string]rule{
 	"cmd/hub/internal/remote":      {uses: "wire cmd/hub/internal/command cmd/hub/internal/terminal"},
 	"cmd/hub/internal/attach":      {uses: "client contextpool providers/demo wire cmd/hub/internal/command cmd/hub/internal/remote cmd/hub/internal/terminal"},
 	"cmd/hub/internal/bridge":      {uses: "wire cmd/hub/internal/command cmd/hub/internal/remote"},
-	"cmd/hub/internal/acp":         {uses: "client providers/jsonrpc wire internal/turntext cmd/hub/internal/command cmd/hub/internal/remote"},
+	"cmd/hub/internal/acp":         {uses: "client providers/jsonrpc wire internal/turntext cmd/hub/internal/command cmd/hub/internal/remote", tests: "desktop"},
 	"cmd/hub/internal/cells":       {uses: "client notebookfile wire cmd/hub/internal/command cmd/hub/internal/remote cmd/hub/internal/terminal"},
 	"cmd/hub/internal/admin":       {uses: "adminview audit client membership wire cmd/hub/internal/command cmd/hub/internal/remote cmd/hub/internal/terminal"},
 	"cmd/hub/internal/token":       {uses: "auth store store/filestore/kvlog wire cmd/hub/internal/command cmd/hub/internal/remote cmd/hub/internal/terminal", tests: "store/filestore"},
