@@ -152,7 +152,7 @@ func TestEditorThatWasAwayForLongMissesNothing(t *testing.T) {
 	defer e.mu.Unlock()
 	ended := 0
 	for _, u := range e.updates {
-		if u.Kind == "tool_call" && u.Title == "toast:show" && u.Status == "completed" {
+		if u.Kind == "tool_call" && u.Title == "window:show_toast" && u.Status == "completed" {
 			ended++
 		}
 	}
