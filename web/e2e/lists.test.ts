@@ -8,24 +8,7 @@ import { desktopFixture } from "./harness/fixture.js";
 
 const desktop = desktopFixture();
 
-it("the launcher finds and opens a template by keyboard, and says what it does not have", async () => {
-  const page = await desktop.tab();
-  await page.keyboard.press("Alt+a");
-  const panel = page.getByRole("dialog", { name: "Apps and templates" });
-  const search = panel.getByRole("searchbox", { name: "Search apps and templates" });
-  await search.waitFor();
-  await panel.locator("[data-template=trip]").waitFor();
-  await until(() => panel.getByText("Looking for apps…").count()).toBe(0);
-  expect(await findViolations(page), "violations of the launcher").toEqual([]);
-  await search.fill("no such thing");
-  await panel.getByText("Nothing has that name.").waitFor();
-  await search.fill("trip planner");
-  await until(() => panel.locator("[data-template]").count()).toBe(1);
-  await page.keyboard.press("Enter");
-  await panel.waitFor({ state: "detached" });
-  await until(async () => (await shownWindows(page)).length).toBeGreaterThan(1);
-});
-
+// First, because templates install apps.
 it("every app of the market has a picture of its own, also in its window, the dock and the overview", async () => {
   const session = await desktop.hub.rest.newSession("pictures");
   const page = await desktop.tab({ session });
@@ -46,6 +29,24 @@ it("every app of the market has a picture of its own, also in its window, the do
   await page.keyboard.press("Escape");
   await bar.getByRole("button", { name: "Minimise" }).click();
   await until(() => shown(page.locator('[data-dock-window="app-notes"]'))).toBe(true);
+});
+
+it("the launcher finds and opens a template by keyboard, and says what it does not have", async () => {
+  const page = await desktop.tab();
+  await page.keyboard.press("Alt+a");
+  const panel = page.getByRole("dialog", { name: "Apps and templates" });
+  const search = panel.getByRole("searchbox", { name: "Search apps and templates" });
+  await search.waitFor();
+  await panel.locator("[data-template=trip]").waitFor();
+  await until(() => panel.getByText("Looking for apps…").count()).toBe(0);
+  expect(await findViolations(page), "violations of the launcher").toEqual([]);
+  await search.fill("no such thing");
+  await panel.getByText("Nothing has that name.").waitFor();
+  await search.fill("trip planner");
+  await until(() => panel.locator("[data-template]").count()).toBe(1);
+  await page.keyboard.press("Enter");
+  await panel.waitFor({ state: "detached" });
+  await until(async () => (await shownWindows(page)).length).toBeGreaterThan(1);
 });
 
 it("a hub without Jupyter says why it cannot run notebooks, in the launcher and in the window of a notebook", async () => {
