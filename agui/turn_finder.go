@@ -71,7 +71,7 @@ func (t turnFinder) refusal(message wire.MessageID) (reason string, refused bool
 func (t turnFinder) joined(message wire.MessageID) wire.MessageID {
 	rows := t.rows()
 	at := userRow(rows, message)
-	if at < 0 || isRefused(&rows[at]) || t.isQueued(message) || message == t.ofPlan() {
+	if at < 0 || isRefused(&rows[at]) || t.isQueued(message) || message == t.ofPlan() || t.began(message) {
 		return ""
 	}
 	turn := wire.MessageID("")
@@ -89,6 +89,13 @@ func (t turnFinder) joined(message wire.MessageID) wire.MessageID {
 		return ""
 	}
 	return turn
+}
+
+// began reports whether a message began a turn. A message that waited for another turn is followed by rows of that one
+// before it has its own.
+func (t turnFinder) began(message wire.MessageID) bool {
+	return slices.ContainsFunc(t.state.Agents(), func(a wire.AgentState) bool { return a.MessageID == message && a.Status != wire.AgentStatusIdle }) ||
+		slices.ContainsFunc(t.rows(), func(row wire.UIRow) bool { return row.MessageID == message && isOfMainAgent(&row) })
 }
 
 // isOfMainAgent reports whether a row is of the turn of a main agent.

@@ -290,6 +290,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	send(http.MethodGet, one+"/workspace", "").wantStatus(http.StatusOK)
 	send(http.MethodPut, one+"/workspace", `{"folder":"/"}`).wantProblem(http.StatusBadRequest, wire.CodeInvalidMessage)
 	send(http.MethodPost, one+"/checkpoints/restore", `{"hash":"0123456"}`).wantProblem(http.StatusServiceUnavailable, wire.CodeProviderUnavailable)
+	send(http.MethodGet, "/api/market/{app}/icon", "").wantStatus(http.StatusOK)
 	for _, path := range []string{"/api/hub", "/api/apps", "/api/market", "/api/shortcuts", "/api/providers", "/api/settings", "/api/settings/catalogue", "/api/settings/values", "/api/secrets", "/api/model-profiles", "/api/modes", "/api/auto-approval", "/api/mcp-servers", "/api/backends", "/api/me", "/health", "/healthz", "/readyz", "/api/openapi.json", "/", "/login"} {
 		send(http.MethodGet, path, "").wantStatus(http.StatusOK)
 	}

@@ -63,9 +63,14 @@ func TestContentOfACheckpoint(t *testing.T) {
 	}
 	h.get(at("files/none"), ada).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)
 	h.get(at("files/large"), ada).wantProblem(http.StatusRequestEntityTooLarge, wire.CodeMessageTooLarge)
-	var list struct{ Windows []wire.WindowState }
+	var list struct {
+		Windows []struct {
+			WindowID wire.WindowID
+			Content  struct{ Renderer, Data string }
+		}
+	}
 	h.get(at("windows"), ada).wantStatus(http.StatusOK).decode(&list)
-	if len(list.Windows) != 1 || list.Windows[0].WindowID != "w" || list.Windows[0].Content != (wire.TextContent{Data: "<b>hello"}) {
+	if len(list.Windows) != 1 || list.Windows[0].WindowID != "w" || list.Windows[0].Content.Renderer != "text" || list.Windows[0].Content.Data != "<b>hello" {
 		t.Errorf("windows of a checkpoint: got %+v, want w with its text", list.Windows)
 	}
 	h.get(sessionPath(id, "/checkpoints/7654321/windows"), ada).wantProblem(http.StatusNotFound, wire.CodeInvalidMessage)

@@ -54,7 +54,7 @@ func (ah *appHandlers) marketRoutes() []openapi.Route {
 		{
 			Method: http.MethodGet, Path: "/api/market/:app/icon", Guard: openapi.GuardIdentity, Handler: ah.getMarketIcon, Tag: tag,
 			Summary: "Fetch the picture of an app that the caller can install",
-			Answers: openapi.Success(http.StatusOK, "The picture.", openapi.Bytes("image/*")),
+			Answers: openapi.Success(http.StatusOK, "The picture.", openapi.Bytes("image/svg+xml")),
 		},
 		{
 			Method: http.MethodPut, Path: "/api/apps/:app", Guard: openapi.GuardIdentity, Handler: ah.install, Tag: tag,
