@@ -30,7 +30,7 @@ func (w showcaseScene) showcase() []step {
 			"처음 오신 분이 데스크톱에 무엇을 담을 수 있는지 보고 싶어 하세요. 점점 늘어나는 기획서, 정렬할 수 있는 표, 버튼이 있는 대시보드, 차트, 작은 위젯이면 충분하겠어요. 서로 겹치지 않게 놓을게요.",
 		)),
 		say(w.in("I am opening five windows. Watch the brief grow.", "창 다섯 개를 열게요. 기획서가 채워지는 모습을 지켜봐 주세요.")),
-		call(show(briefWindow, w.in("Project brief", "프로젝트 기획서"), "markdown", brief[0], spot{24, 24, 416, 484})),
+		call(show(briefWindow, w.in("Project brief", "프로젝트 기획서"), "markdown", brief[0], spot{24, 24, 416, 470})),
 	}
 	others := []providers.ToolCall{
 		show(pipelineWindow, w.in("Sales pipeline", "영업 현황"), "table", w.pipeline(), spot{456, 24, 560, 312}),
@@ -131,7 +131,7 @@ func (w showcaseScene) dashboard(n int, open bool) providers.ToolCall {
 
 // today returns the call that opens a widget with an agenda.
 func (w showcaseScene) today() providers.ToolCall {
-	at := spot{24, 524, 416, 136}
+	at := spot{24, 510, 416, 150}
 	return providers.ToolCall{Name: "window_create_component", Input: input(at.of(object{
 		"windowId": todayWindow, "title": w.in("Today", "오늘"), "variant": "widget", "cols": []float64{1, 3, 1}, "gap": "md",
 		"components": []object{
