@@ -378,7 +378,9 @@ func TestDisconnectIsVisible(t *testing.T) {
 
 func TestDrainDisconnectsAllClients(t *testing.T) {
 	t.Parallel()
-	h := newTestHub(t, func(p *hubOptions) { p.gateway.DrainGrace, p.gateway.Timeouts.Close = 200*time.Millisecond, time.Minute })
+	h := newTestHub(t, func(p *hubOptions) {
+		p.gateway.DrainGrace, p.gateway.Timeouts.Close = 200*time.Millisecond, time.Minute
+	})
 	id := h.newSession("ann")
 	v := as(h.token("ann", time.Minute))
 	var tabs []*tab
