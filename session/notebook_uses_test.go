@@ -121,12 +121,12 @@ func TestFullNotebook(t *testing.T) {
 		t.Errorf("empty outputs: got %d, %d bytes left out and state %s; want at most 1000, and that some were left out", len(c.Outputs), c.Cut, c.State)
 	}
 	last := n.Cells[4]
-	text := ""
+	var text strings.Builder
 	for _, o := range last.Outputs {
-		text += o.Text
+		text.WriteString(o.Text)
 	}
-	if last.State != wire.CellOK || strings.Count(text, "notebook is full") != 1 || last.Cut != 100_001 && last.Cut != 100_002 {
-		t.Errorf("a cell without room: got state %s, %q and %d bytes left out; want it ok, one notice and 100,002 bytes", last.State, text, last.Cut)
+	if last.State != wire.CellOK || strings.Count(text.String(), "notebook is full") != 1 || last.Cut != 100_001 && last.Cut != 100_002 {
+		t.Errorf("a cell without room: got state %s, %q and %d bytes left out; want it ok, one notice and 100,002 bytes", last.State, text.String(), last.Cut)
 	}
 	d.waitIdle()
 }

@@ -120,11 +120,12 @@ func TestEditorThatWasAwayForLongMissesNothing(t *testing.T) {
 	next(x, "the first turn has ended", ends)
 	next(x, "the second turn has ended", ends)
 	const turns, calls = 5, 50
-	want := "Before.\nThe user allowed it.\nAfter.Second."
+	var want strings.Builder
+	want.WriteString("Before.\nThe user allowed it.\nAfter.Second.")
 	for i := range turns {
 		x.say(strings.Repeat("/toast x\n", calls) + fmt.Sprintf("/say Turn %d.", i))
 		next(x, "a turn has ended", ends)
-		want += fmt.Sprintf("Turn %d.", i)
+		want.WriteString(fmt.Sprintf("Turn %d.", i))
 	}
 	for i := range 30 { // more than the 1 MiB that the hub replays
 		if _, err := x.Send(t.Context(), wire.Emit{Actions: []wire.Action{wire.WindowCreate{
@@ -142,8 +143,8 @@ func TestEditorThatWasAwayForLongMissesNothing(t *testing.T) {
 	}
 	x.say("/say Back.")
 	e.await("the editor has the newest answer", func() bool { return strings.HasSuffix(e.texts("agent_message_chunk"), "Back.") })
-	if got := e.texts("agent_message_chunk"); got != want+"Back." {
-		t.Errorf("text %q, want %q", got, want+"Back.")
+	if got := e.texts("agent_message_chunk"); got != want.String()+"Back." {
+		t.Errorf("text %q, want %q", got, want.String()+"Back.")
 	}
 	if got := strings.Count(e.texts("user_message_chunk"), "/say Turn "); got != turns {
 		t.Errorf("%d messages of the tab, want %d", got, turns)
