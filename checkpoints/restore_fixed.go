@@ -36,13 +36,14 @@ func (r *repo) splitFixed(ctx context.Context, tree string) (fixed, others strin
 	if err != nil {
 		return "", "", fmt.Errorf("list files: %w", err)
 	}
+	var mine, rest strings.Builder
 	for entry := range strings.SplitAfterSeq(string(out), "\x00") {
 		_, name, _ := strings.Cut(strings.TrimSuffix(entry, "\x00"), "\t")
 		if slices.ContainsFunc(r.w.Fixed, func(s string) bool { return strings.EqualFold(s, name) }) {
-			fixed += entry
+			mine.WriteString(entry)
 		} else {
-			others += entry
+			rest.WriteString(entry)
 		}
 	}
-	return fixed, others, nil
+	return mine.String(), rest.String(), nil
 }

@@ -52,7 +52,7 @@ func slowestAnswer(t *testing.T, c session.Checkpoints) (slowest time.Duration) 
 	t.Helper()
 	s := newSyncDeployment(t)
 	open := s.openStore
-	s.openStore = func(t *testing.T) agentStore { return slowCommits{open(t)} }
+	s.openStore = func(t *testing.T) agentStore { t.Helper(); return slowCommits{open(t)} }
 	cfg := hubConfig{limits: agentpool.Limits{Agents: 1}, session: session.Config{Checkpoints: c, CheckpointDesktops: true}}
 	d := startAgentHub(t, s, cfg).newDesktop(t, "ses-1")
 	for i := range 20 {

@@ -125,7 +125,7 @@ func TestEditorThatWasAwayForLongMissesNothing(t *testing.T) {
 	for i := range turns {
 		x.say(strings.Repeat("/toast x\n", calls) + fmt.Sprintf("/say Turn %d.", i))
 		next(x, "a turn has ended", ends)
-		want.WriteString(fmt.Sprintf("Turn %d.", i))
+		fmt.Fprintf(&want, "Turn %d.", i)
 	}
 	for i := range 30 { // more than the 1 MiB that the hub replays
 		if _, err := x.Send(t.Context(), wire.Emit{Actions: []wire.Action{wire.WindowCreate{

@@ -47,7 +47,7 @@ func newSandbox(t *testing.T, scripts ...string) *sandbox {
 // write writes a program, by its path in the sandbox.
 func (s *sandbox) write(name, text string) {
 	s.t.Helper()
-	if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o700); err != nil { //nolint:gosec // it is a program
+	if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o700); err != nil {
 		s.t.Fatal(err)
 	}
 }

@@ -217,7 +217,7 @@ func (o *openSession) askOnce(ctx context.Context, q question) error {
 		if ctx.Err() != nil { // answered elsewhere
 			_ = o.server.conn.Notify(context.WithoutCancel(ctx), "$/cancel_request", map[string]any{"requestId": pending.ID()})
 		}
-		return nil //nolint:nilerr // it stays open in the desktop
+		return nil // it stays open in the desktop
 	}
 	answer := q.answer(reply)
 	if answer == nil {

@@ -80,12 +80,15 @@ func (l *sessionLog) say(turn wire.MessageID, offset int, text string) {
 	l.log(wire.AgentResponse{Offset: offset, Delta: text, AgentID: agentOfTurn(turn), MonitorID: monitor, MessageID: turn})
 }
 
-func (l *sessionLog) think(turn wire.MessageID, offset int, text string) {
+// think logs thinking of the turn m1.
+func (l *sessionLog) think(offset int, text string) {
+	const turn = "m1"
 	l.log(wire.AgentThinking{Offset: offset, Delta: text, AgentID: agentOfTurn(turn), MonitorID: monitor, MessageID: turn})
 }
 
-// call begins a tool call; end ends it.
-func (l *sessionLog) call(turn wire.MessageID, id string) (end func()) {
+// call begins a tool call of the turn m1; end ends it.
+func (l *sessionLog) call(id string) (end func()) {
+	const turn = "m1"
 	p := wire.ToolProgress{ToolName: "look", ToolUseID: id, Status: wire.ToolRunning, AgentID: agentOfTurn(turn), MonitorID: monitor, MessageID: turn}
 	l.log(p)
 	return func() {
@@ -183,11 +186,11 @@ func TestASnapshotSendsWhatTheEditorMissed(t *testing.T) {
 			want: []string{"agent_message_chunk: one" + strings.Repeat("x", manyRows)},
 		},
 		"calls": {
-			before: func(l *sessionLog) { l.begin("m1"); l.call("m1", "c1") },
+			before: func(l *sessionLog) { l.begin("m1"); l.call("c1") },
 			away: func(l *sessionLog) {
 				l.row("m1", wire.SayTool, `{"id":"c1","tool":"look","status":"complete","result":"seen"}`)
-				l.call("m1", "c2")()
-				l.call("m1", "c3")
+				l.call("c2")()
+				l.call("c3")
 			},
 			after: func(l *sessionLog) {
 				l.log(wire.ToolProgress{ToolName: "look", ToolUseID: "c3", Status: wire.ToolError, AgentID: agentOfTurn("m1"), MonitorID: monitor, MessageID: "m1"})
@@ -198,7 +201,7 @@ func TestASnapshotSendsWhatTheEditorMissed(t *testing.T) {
 			},
 		},
 		"calls of a turn that has ended": {
-			before: func(l *sessionLog) { l.begin("m1"); l.call("m1", "c1"); l.call("m1", "c2") },
+			before: func(l *sessionLog) { l.begin("m1"); l.call("c1"); l.call("c2") },
 			away: func(l *sessionLog) {
 				l.row("m1", wire.SayTool, `{"id":"c2","tool":"look","status":"error"}`)
 				l.end("m1", "")
@@ -208,19 +211,19 @@ func TestASnapshotSendsWhatTheEditorMissed(t *testing.T) {
 			},
 		},
 		"thinking": {
-			before: func(l *sessionLog) { l.begin("m1"); l.think("m1", 0, "a") },
+			before: func(l *sessionLog) { l.begin("m1"); l.think(0, "a") },
 			away: func(l *sessionLog) {
-				l.think("m1", 1, "b")
+				l.think(1, "b")
 				l.row("m1", wire.SayReasoning, "ab")
-				l.think("m1", 2, "cd")
+				l.think(2, "cd")
 			},
-			after: func(l *sessionLog) { l.think("m1", 4, "e"); l.row("m1", wire.SayReasoning, "cde"); l.end("m1", "") },
+			after: func(l *sessionLog) { l.think(4, "e"); l.row("m1", wire.SayReasoning, "cde"); l.end("m1", "") },
 			want:  []string{"agent_thought_chunk: abcde"},
 		},
 		"thinking in a row that grows": {
 			before: func(l *sessionLog) {
 				l.begin("m1")
-				l.think("m1", 0, "a")
+				l.think(0, "a")
 				l.log(wire.MessageUpdated{Action: wire.RowCreated, MonitorID: monitor, Message: wire.UIRow{
 					ID: 100, TS: 100, Type: wire.RowSay, Say: wire.SayReasoning, Text: "a", Partial: new(true), MonitorID: monitor, AgentID: agentOfTurn("m1"), MessageID: "m1",
 				}})
@@ -228,17 +231,17 @@ func TestASnapshotSendsWhatTheEditorMissed(t *testing.T) {
 			},
 			away: func(l *sessionLog) {
 				row := l.archive[len(l.archive)-1]
-				l.think("m1", 1, "b")
+				l.think(1, "b")
 				row.Text, row.Partial = "ab", new(false)
 				l.log(wire.MessageUpdated{Action: wire.RowUpdated, MonitorID: monitor, Message: row})
-				l.think("m1", 2, "c")
+				l.think(2, "c")
 				l.row("m1", wire.SayReasoning, "c")
 				l.end("m1", "")
 			},
 			want: []string{"agent_thought_chunk: abc"},
 		},
 		"nothing": {
-			before: func(l *sessionLog) { l.begin("m1"); l.think("m1", 0, "hm"); l.say("m1", 0, "one "); l.call("m1", "c1") },
+			before: func(l *sessionLog) { l.begin("m1"); l.think(0, "hm"); l.say("m1", 0, "one "); l.call("c1") },
 			after:  func(l *sessionLog) { l.say("m1", 4, "two"); l.end("m1", "one two") },
 			want:   []string{"agent_thought_chunk: hm", "agent_message_chunk: one ", "tool_call m1.c1 look in_progress", "agent_message_chunk: two"},
 		},
