@@ -44,20 +44,29 @@ func TestListenersComeAndGoOnOneConnection(t *testing.T) {
 	const stays, returns = wire.SessionID("ses-stays"), wire.SessionID("ses-returns")
 	defer s.Signals.Listen(stays, func(text string) { got <- text })()
 	receive(stays, "hi")
-	before := connections()
-	for range 300 {
-		stop := s.Signals.Listen(returns, func(text string) { got <- text })
-		receive(returns, "hi")
-		stop()
-		// Redis has ended the subscription, and its answer is on the way or was just received.
-		for subscribed(t, d, s.SignalsChannel(returns)) {
-			runtime.Gosched()
+	// A busy machine may not answer the health check of the connection in time, which also replaces it. The defect of
+	// which this is the test did so in every attempt.
+	var before, after []string
+	for range 3 {
+		before = connections()
+		for range 300 {
+			stop := s.Signals.Listen(returns, func(text string) { got <- text })
+			receive(returns, "hi")
+			stop()
+			// Redis has ended the subscription, and its answer is on the way or was just received.
+			for subscribed(t, d, s.SignalsChannel(returns)) {
+				runtime.Gosched()
+			}
 		}
+		receive(stays, "again")
+		if after = connections(); slices.Equal(after, before) {
+			break
+		}
+	}
+	if !slices.Equal(after, before) {
+		t.Errorf("connections of subscribers: got %q, want the same as before, %q", after, before)
 	}
 	defer s.Signals.Listen(returns, func(text string) { got <- text })()
 	receive(returns, "again")
 	receive(stays, "again")
-	if after := connections(); !slices.Equal(after, before) {
-		t.Errorf("connections of subscribers: got %q, want the same as before, %q", after, before)
-	}
 }
